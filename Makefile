@@ -1,0 +1,73 @@
+# Dr-Dotnet for Kubernetes. One Makefile, not recursive; each part lists its sources in <part>/sources.mk.
+#
+#   make               release binaries in build/release/
+#   make FLAVOUR=asan  the same with AddressSanitizer and UBSan (also: debug, tsan)
+#   make demo          the sample session against a sample .NET application
+#   make test          all tests
+#   make help          the other targets
+FLAVOUR ?= release
+B := build/$(FLAVOUR)
+VERSION := $(shell cat VERSION)
+
+CC := gcc
+CLANG ?= $(firstword $(shell command -v clang clang-14 2>/dev/null) clang)
+PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c
+ifeq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes),yes)
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
+PKG_LIBS := $(shell pkg-config --libs $(PKGS))
+endif
+
+WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
+	-Wformat=2 -Wwrite-strings -Wno-format-nonliteral
+CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
+CFLAGS_debug := -O0 -g3
+CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_tsan := -O1 -g -fsanitize=thread
+CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+ifeq ($(FLAVOUR),fuzz)
+CC := $(CLANG)
+endif
+CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
+CFLAGS := -std=gnu11 -fPIC -fno-omit-frame-pointer -ffunction-sections $(WARN) $(CFLAGS_$(FLAVOUR))
+LDFLAGS := -Wl,-z,defs -Wl,-z,relro,-z,now -Wl,--gc-sections -Wl,--as-needed -pthread $(CFLAGS_$(FLAVOUR))
+
+.DEFAULT_GOAL := all
+include common/sources.mk
+include profiler/sources.mk
+include agent/sources.mk
+include controller/sources.mk
+include tests/tests.mk
+-include deploy/deploy.mk
+
+# objects and archives -------------------------------------------------------------------------------------------
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+
+$(B)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/libcommon.a: $(call obj,$(COMMON_SRC))
+$(B)/libagent.a: $(call obj,$(AGENT_SRC))
+$(B)/libcontroller.a: $(call obj,$(CONTROLLER_SRC))
+%.a:
+	@mkdir -p $(@D)
+	rm -f $@ && ar rcs $@ $^
+
+# programs -------------------------------------------------------------------------------------------------------
+PROGRAMS := $(B)/drdotnet $(B)/drdotnet-agent $(B)/drdotnet-controller
+$(B)/drdotnet: $(call obj,$(DRDOTNET_MAIN)) $(B)/libagent.a $(B)/libcommon.a
+$(B)/drdotnet-agent: $(call obj,$(AGENT_MAIN)) $(B)/libagent.a $(B)/libcommon.a
+$(B)/drdotnet-controller: $(call obj,$(CONTROLLER_MAIN)) $(B)/libcontroller.a $(B)/libcommon.a
+$(PROGRAMS):
+	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
+
+.PHONY: all help clean
+all: $(PROGRAMS) $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20
+
+clean: ## remove build/
+	rm -rf build
+
+-include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

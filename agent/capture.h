@@ -1,0 +1,102 @@
+/* What a CPU profiling session collected: the seam between collecting (sampler, names) and analysis (report). Built by one
+ * thread, then read-only. Bounded: CAPTURE_MAX_*; what does not fit is counted in `dropped`. */
+#ifndef DRDOTNET_CAPTURE_H
+#define DRDOTNET_CAPTURE_H
+
+#include "agent/target.h"
+#include "common/link/link_msg.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CAPTURE_MAX_DEPTH 512
+#define CAPTURE_MAX_STACKS (1u << 18)
+#define CAPTURE_MAX_SAMPLES (1u << 22)
+
+enum frame_kind {
+	FRAME_MANAGED,  /* named by the runtime */
+	FRAME_NATIVE,   /* library symbol, or module + offset when there is none */
+	FRAME_KERNEL,
+	FRAME_UNKNOWN,  /* JIT memory without a name (stubs), or no mapping */
+};
+
+/* The raw parts, as the runtime's metadata has them; analysis makes the display name (agent/method_name.h). */
+struct frame {
+	enum frame_kind kind;
+	char *module;        /* "Checkout.dll", "libcoreclr.so", "[kernel]"; "" unknown */
+	char *type;          /* metadata name with namespace and nesting: "Shop.Cart+<Compute>d__5`1"; NULL for native */
+	char *type_args;     /* "System.Int32,System.String" (metadata names, nested <>), NULL: none */
+	char *method;        /* metadata name "MoveNext", or the native symbol (demangled where C++) */
+	char *method_args;   /* generic arguments of the method; NULL: none */
+	char *params;        /* "System.Int32,System.String"; NULL: unknown; "" none */
+	bool overloaded;     /* another method of the type has the same name: show the parameters */
+	bool dynamic;        /* DynamicMethod / LCG */
+	uint64_t address;    /* for unknown and native without symbol: the offset in module; else 0 */
+};
+
+struct capture_stack {   /* leaf first; indexes into frames */
+	uint32_t first;      /* into stack_frames */
+	uint32_t depth;
+	bool truncated;      /* the kernel cut it (perf_event_max_stack), or the walk broke before the thread's start */
+};
+
+struct capture_thread {
+	int64_t tid;         /* as the process sees it (inner) when known, else the agent's view */
+	char name[64];       /* comm, raw bytes from the kernel: outside text */
+	int64_t cpu_ns;      /* the kernel's own CPU time of the thread during the session; -1: unknown */
+};
+
+struct capture_sample {
+	int64_t time_ns;     /* since the session's first moment */
+	uint32_t thread, stack; /* indexes */
+};
+
+struct cpu_capture {
+	/* what was asked and how it was done */
+	int64_t frequency_hertz;
+	const char *method;         /* "perf-thread", "perf-cpu", "signal-timer" */
+	bool kernel_frames;         /* kernel stacks were allowed */
+	const char *fallback_reason; /* why not perf events; NULL */
+	char *fallback_message;
+	int64_t started_wall_ms, duration_ns;
+	bool canceled;              /* ended early */
+	struct target target;
+	int64_t pid;                /* inner */
+
+	struct frame *frames;
+	size_t frame_count, frame_cap;
+	uint32_t *stack_frames;
+	size_t stack_frame_count, stack_frame_cap;
+	struct capture_stack *stacks;
+	size_t stack_count, stack_cap;
+	struct capture_thread *threads;
+	size_t thread_count, thread_cap;
+	struct capture_sample *samples;  /* by time */
+	size_t sample_count, sample_cap;
+
+	/* the machine's and container's word */
+	int64_t process_cpu_ns;      /* of the process during the session, from the kernel; -1 */
+	int64_t cpu_limit_millicores; /* cgroup quota; 0: no limit */
+	int64_t node_cpus;
+	int64_t throttled_periods, total_periods, throttled_ns; /* during the session; -1: unknown */
+
+	/* honesty */
+	int64_t lost_samples;        /* by the kernel */
+	int64_t dropped;             /* by our bounds */
+	int64_t unresolved_frames, managed_frames; /* of managed candidates, how many stayed unnamed / were named */
+	struct session_cost cost;
+};
+
+void cpu_capture_fini(struct cpu_capture *c);
+
+/* Building. All return indexes; frame and stack are interned (equal ones give the same index). UINT32_MAX when full
+ * (and `dropped` is counted). */
+struct capture_builder;      /* hash tables for interning */
+struct capture_builder *capture_builder_new(struct cpu_capture *into);
+void capture_builder_free(struct capture_builder *b);
+uint32_t capture_add_frame(struct capture_builder *b, const struct frame *f); /* strings are copied */
+uint32_t capture_add_stack(struct capture_builder *b, const uint32_t *frames_leaf_first, size_t depth, bool truncated);
+uint32_t capture_add_thread(struct capture_builder *b, int64_t tid, const char *name);
+int capture_add_sample(struct capture_builder *b, int64_t time_ns, uint32_t thread, uint32_t stack);
+
+#endif

@@ -1,0 +1,71 @@
+/* The agent's end of the private socket to libdrdotnet.so inside the target (the frames are in common/proto/channel.h).
+ * Life: listen (before the attach) -> accept (after it; peer and nonce checked) -> resolve/sample... -> detach -> close.
+ * One channel belongs to one thread. Everything read from it is hostile: bounded lengths, bounded waits. */
+#ifndef DRDOTNET_PROFILER_CHANNEL_H
+#define DRDOTNET_PROFILER_CHANNEL_H
+
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct profiler_channel;
+
+#define CHANNEL_NONCE_SIZE 16
+
+/* A resolved instruction pointer. Strings are borrowed from the channel and live until it is freed (functions are cached
+ * by id; a function that is reported again keeps its strings). */
+struct resolved_function {
+	uint64_t function_id;
+	const char *module, *type, *type_args, *method, *method_args, *params; /* see struct frame in agent/capture.h */
+	bool overloaded, dynamic;
+	uint64_t dynamic_start_ns; /* CLOCK_MONOTONIC of its compilation, for dynamic methods: younger than the sample means a wrong name */
+};
+
+struct channel_sample { /* in-process timer sampling */
+	int64_t time_ns;     /* CLOCK_MONOTONIC */
+	uint32_t tid;        /* inner */
+	bool truncated;
+	uint16_t depth;
+	const uint64_t *ips; /* leaf first; borrowed, valid in the callback */
+};
+typedef void channel_sample_fn(void *ctx, const struct channel_sample *s);
+
+struct channel_stats { /* the library's own account */
+	uint64_t cpu_ns, dropped_samples, resolved, unresolved, max_pause_ns, memory_bytes;
+};
+
+/* Creates the listening socket as file `name` in the folder `dirfd` (reached through /proc/self/fd, so that long outer paths
+ * do not matter), connectable by any uid of that folder's users. */
+struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, struct err *e);
+
+/* The client data to give to AttachProfiler: protocol version, nonce, the socket's path as the target sees it, flags.
+ * Returns the bytes used or -1 when `cap` is too small or the path longer than a socket address takes. */
+ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const char *inner_path, uint8_t *out, size_t cap, struct err *e);
+
+/* Waits for the library's hello with the right nonce (others are turned away), then unlinks nothing: the caller removes
+ * the socket's file. expected_pid: the peer's pid as the agent sees it, 0 = do not check. */
+int profiler_channel_accept(struct profiler_channel *ch, pid_t expected_pid, int64_t deadline_ms, struct err *e);
+
+bool profiler_channel_notification_only(const struct profiler_channel *ch); /* attached beside another profiler */
+
+/* Names for `count` instruction pointers (any count; sent in pieces). out[i] is NULL where the runtime knows none. Borrowed. */
+int profiler_channel_resolve(struct profiler_channel *ch, const uint64_t *ips, size_t count, const struct resolved_function **out,
+			     int64_t deadline_ms, struct err *e);
+
+/* In-process timer sampling (fallback). Samples are delivered by profiler_channel_poll. */
+int profiler_channel_sample_start(struct profiler_channel *ch, int64_t frequency_hertz, int64_t deadline_ms, struct err *e);
+int profiler_channel_sample_stop(struct profiler_channel *ch, int64_t deadline_ms, struct err *e);
+/* Handles what has arrived, waiting at most until the deadline for something. -1: ERR_GONE when the library closed. */
+int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sample, void *ctx, int64_t deadline_ms, struct err *e);
+int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
+
+/* Asks the library to leave and waits until it says that the runtime has agreed and its threads have ended (the unmap itself
+ * follows within some ms; the caller checks /proc/PID/maps where it can). *stats may be NULL. */
+int profiler_channel_detach(struct profiler_channel *ch, struct channel_stats *stats, int64_t deadline_ms, struct err *e);
+
+/* Closing without a detach is allowed at any time: the library then ends itself. */
+void profiler_channel_free(struct profiler_channel *ch);
+
+#endif

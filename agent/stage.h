@@ -1,0 +1,38 @@
+/* Puts libdrdotnet.so and the channel's socket where the target can load and reach them, and takes them away again.
+ *
+ * A session's folder ".drdotnet-<16 random hex>" is made in the target's temporary folder (mode 0711, agent's uid) with the
+ * library "libdrdotnet-<16 hex of its sha256>.so" (0644 -> readable by the target's uid) and the channel's socket "c" (0666 inside 0711).
+ * All by descriptors: openat2 RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS, O_EXCL, O_NOFOLLOW. */
+#ifndef DRDOTNET_STAGE_H
+#define DRDOTNET_STAGE_H
+
+#include "agent/target.h"
+#include "common/base/err.h"
+
+struct stage {
+	int tmp_fd;           /* the target's temporary folder */
+	int dir_fd;           /* our folder in it */
+	char dir_name[32];
+	char *dir_inner;      /* our folder as the process sees it */
+	char *library_inner;  /* the library as the process sees it */
+	char library_name[40];
+	bool has_library;
+};
+
+/* Preflight of everything that can be known without touching the process: alive and not stopped/traced, runtime version and
+ * architecture, NativeAOT, diagnostics switched off, staging place writable and not noexec, path lengths, memory head-room
+ * under the cgroup's limit. -1 with the reason in e->reason. Reads only. */
+int preflight_check(const struct target *t, struct err *e);
+
+int stage_prepare(const struct target *t, const char *library_path, struct stage *s, struct err *e);
+/* Removes our files (never anything else); idempotent; takes zeroed structs with dir_fd = tmp_fd = -1. */
+void stage_remove(struct stage *s);
+
+/* True while a file whose base name is `library_name` is mapped in the process (host PID mode only). */
+bool stage_library_mapped(const struct target *t, const char *library_name);
+
+/* Removes session folders that a killed agent left behind in this target's temporary folder: older than `older_than_s`,
+ * not mapped. Returns how many. */
+int stage_sweep(const struct target *t, int64_t older_than_s);
+
+#endif

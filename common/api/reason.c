@@ -1,0 +1,35 @@
+#include "common/api/reason.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define REASON_DEFINE(name, remedy) const char REASON_##name[] = #name;
+REASON_LIST(REASON_DEFINE)
+
+struct reason_entry {
+	const char *reason, *remedy;
+};
+
+#define REASON_ENTRY(name, remedy) {REASON_##name, remedy},
+static const struct reason_entry entries[] = {REASON_LIST(REASON_ENTRY)};
+
+static const struct reason_entry *find(const char *text)
+{
+	for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
+		if (strcmp(entries[i].reason, text) == 0)
+			return &entries[i];
+	}
+	return NULL;
+}
+
+const char *reason_remedy(const char *reason)
+{
+	const struct reason_entry *entry = reason ? find(reason) : NULL;
+	return entry ? entry->remedy : NULL;
+}
+
+const char *reason_intern(const char *text)
+{
+	const struct reason_entry *entry = text ? find(text) : NULL;
+	return entry ? entry->reason : NULL;
+}

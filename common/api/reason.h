@@ -1,0 +1,76 @@
+/* Every condition reason that a session's status may carry, with its remedy: the one table behind the status, the
+ * local command's messages and docs/troubleshooting.md. Pure. */
+#ifndef DRDOTNET_REASON_H
+#define DRDOTNET_REASON_H
+
+/* X(identifier, "remedy shown to the user"); the CamelCase reason is the identifier itself. */
+#define REASON_LIST(X)                                                                                                        \
+	/* specification */                                                                                                   \
+	X(InvalidSpec, "Correct the field that the message names and create the session again.")                              \
+	X(Accepted, "Nothing to do.")                                                                                         \
+	X(RevealNotEnforced, "Install the shipped ValidatingAdmissionPolicy, or ask without revealing values.")               \
+	/* progress */                                                                                                        \
+	X(Pending, "Wait: the controller has not yet chosen pods.")                                                           \
+	X(Queued, "Wait: the budget of the node or the process is in use; the message names the place in the queue.")         \
+	X(Preparing, "Wait: the agent is about to attach.")                                                                   \
+	X(Profiling, "Wait until the duration has passed, or set spec.cancel to end it early and keep its report.")           \
+	X(Analyzing, "Wait: the report is being written.")                                                                    \
+	X(Delivering, "Wait: the report is being uploaded; the diagnosis is already in the status.")                          \
+	/* ends */                                                                                                            \
+	X(Completed, "Read the diagnosis; the reports' places are in status.targets.")                                        \
+	X(PartiallySucceeded, "See status.targets for the pods that failed and why.")                                         \
+	X(Canceled, "Nothing to do: the session was ended on request; what was collected is in the report.")                  \
+	X(Deleted, "Nothing to do.")                                                                                          \
+	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
+	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
+	X(NoSamples, "The process used no CPU in this time: profile while it is busy, or ask ZombieThreads or Deadlocks.")    \
+	/* choosing pods */                                                                                                   \
+	X(NoPodsMatched, "Check spec.target: no running pod of this namespace matches.")                                      \
+	X(PodNotFound, "Check spec.target.podName: there is no such pod in this namespace.")                                  \
+	X(PodNotRunning, "Wait until the pod runs; completed pods cannot be profiled.")                                       \
+	X(PodNotReady, "Wait until the pod is ready, or name it by spec.target.podName to profile it all the same.")          \
+	X(PodGone, "The pod ended meanwhile; create the session again for its successor.")                                    \
+	X(NodeWithoutAgent, "Check that the agent's DaemonSet runs on this node (tolerations, node selector).")               \
+	X(AgentLost, "Check the agent on this node; the session is taken up when it is back.")                                \
+	X(AgentTooOld, "Upgrade the agent's DaemonSet to the controller's version.")                                          \
+	/* finding the process */                                                                                             \
+	X(NoDotnetProcess, "No .NET process answers in this pod: check that it is .NET, and DOTNET_EnableDiagnostics.")       \
+	X(AmbiguousProcess, "Several .NET processes match: name one by spec.target.container, process.entrypoint or pid.")    \
+	X(ProcessNotFound, "Check spec.target.process: no .NET process matches.")                                             \
+	X(ProcessExited, "The process ended during the session; its last logs say why.")                                      \
+	X(ProcessSuspended, "The process waits at start-up for a debugger or tool; resume it first.")                         \
+	X(ProcessStopped, "The process is stopped or frozen; let it run, then try again.")                                    \
+	X(ProcessBusy, "Another session profiles this process; wait for its end.")                                            \
+	X(BeingDebugged, "A debugger or dump holds the process; try again afterwards.")                                       \
+	/* preflight */                                                                                                       \
+	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container.")                  \
+	X(NativeAOT, "NativeAOT applications have no profiling API; use a tool for native code.")                             \
+	X(RuntimeTooOld, "Profiling needs .NET 8 or newer; upgrade the application.")                                         \
+	X(ArchitectureMismatch, "Install the agent's image for this node's CPU architecture.")                                \
+	X(ProfilerAlreadyActive, "Another profiler (an APM) holds the slot; see the docs for what works beside it.")          \
+	X(NoStagingPlace, "Mount a writable, executable /tmp (an emptyDir) into the container.")                              \
+	X(NotEnoughMemory, "The container is too close to its memory limit; raise it a little.")                              \
+	X(PathTooLong, "Shorten the target's temporary folder (TMPDIR): socket paths end at 108 bytes.")                      \
+	X(AttachFailed, "See the message; the runtime refused the profiler.")                                                 \
+	X(PermissionDenied, "Give the agent the capabilities or the profile that the message names.")                         \
+	X(PerfEventsForbidden, "Give the agent PERFMON, a seccomp profile that allows perf_event_open, or a lower perf_event_paranoid.") \
+	X(UnsupportedRuntime, "This sandbox or node cannot be profiled; see the docs' list.")                                 \
+	/* delivery */                                                                                                        \
+	X(StoreNotFound, "Check spec.output.store: the installation has no store of this name.")                              \
+	X(UploadFailed, "Check the object storage; the message has its answer.")                                              \
+	X(DeliveryExpired, "The object storage was away for too long; the diagnosis is in the status.")                       \
+	X(SpoolFull, "Free space on the node's spool or raise its quota.")                                                    \
+	/* us */                                                                                                              \
+	X(InternalError, "Please report this with the agent's and the controller's logs.")
+
+#define REASON_DECLARE(name, remedy) extern const char REASON_##name[];
+REASON_LIST(REASON_DECLARE)
+#undef REASON_DECLARE
+
+/* The remedy for a reason, or NULL when it is none of ours. */
+const char *reason_remedy(const char *reason);
+
+/* The constant equal to `text`, or NULL: for reasons that come over the link. */
+const char *reason_intern(const char *text);
+
+#endif

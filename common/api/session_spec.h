@@ -1,0 +1,74 @@
+/* The typed `spec` of a ProfilingSession (drdotnet.dev/v1alpha1), as the controller, the agent and the local command
+ * use it: read from JSON with full validation (the same bounds as the CRD's schema, for API servers that ignore CEL)
+ * and with every default filled in. Pure; no I/O. */
+#ifndef DRDOTNET_SESSION_SPEC_H
+#define DRDOTNET_SESSION_SPEC_H
+
+#include "common/base/err.h"
+#include "common/base/jsonx.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define API_GROUP "drdotnet.dev"
+#define API_VERSION "v1alpha1"
+#define API_GROUP_VERSION API_GROUP "/" API_VERSION
+#define SESSION_KIND "ProfilingSession"
+#define SESSION_PLURAL "profilingsessions"
+#define SESSION_FINALIZER "drdotnet.dev/detach"
+
+enum profiler_kind {
+	PROFILER_CPU_HOTPATHS, /* "CPUHotpaths" */
+};
+
+/* "CPUHotpaths" <-> enum. Unknown: -1. */
+const char *profiler_kind_name(enum profiler_kind kind);
+int profiler_kind_parse(const char *name, enum profiler_kind *out);
+
+struct label_requirement { /* matchLabels entries become operator In with one value */
+	char *key;
+	enum { LABEL_IN, LABEL_NOT_IN, LABEL_EXISTS, LABEL_DOES_NOT_EXIST } op;
+	char **values;
+	size_t value_count;
+};
+
+struct session_target {
+	char *pod_name;        /* exactly one of pod_name and selector is set (none is allowed for the local command) */
+	struct label_requirement *selector;
+	size_t selector_count;
+	char *container;       /* NULL: any */
+	char *entrypoint;      /* NULL: any; matches the entry assembly's name, case-sensitively, with or without ".dll" */
+	int64_t pid;           /* in the container; 0: any */
+	int64_t max_pods;      /* 1..20, default 1 */
+};
+
+struct session_spec {
+	enum profiler_kind profiler;
+	struct session_target target;
+	int64_t duration_seconds;           /* 1..3600, default 30 for CPUHotpaths */
+	int64_t frequency_hertz;            /* 1..999, default 99 (cpuHotpaths.frequencyHertz) */
+	int64_t pause_budget_ms;            /* 1..60000, default 200 */
+	char *store;                        /* output.store, default "default" */
+	int64_t active_deadline_seconds;    /* 1..86400, default 600; >= duration + 10 */
+	int64_t ttl_seconds_after_finished; /* 0..31536000, default 604800 */
+	bool cancel;
+};
+
+/* Reads and validates. `spec` is the object under "spec". Errors (ERR_INVALID, REASON_InvalidSpec) name the path, what
+ * was expected and what was found. `target_required` false: the local command. *out is set only on success. */
+int session_spec_from_json(const json_t *spec, bool target_required, struct session_spec *out, struct err *e);
+
+/* A spec with all defaults for this profiler and no target. */
+void session_spec_init(struct session_spec *out, enum profiler_kind profiler);
+void session_spec_fini(struct session_spec *s);
+void session_spec_copy(struct session_spec *out, const struct session_spec *from);
+
+/* The whole spec with its effective values as a new JSON object (status.effective; the order on the link). What this
+ * writes, session_spec_from_json reads to the same spec. */
+json_t *session_spec_to_json(const struct session_spec *s);
+
+/* Reads a manifest file's text (YAML or JSON): checks apiVersion and kind, gives metadata.name ("" when absent) and the
+ * spec. For the local command; *name is freed by the caller. */
+int session_manifest_parse(const char *text, size_t len, const char *what, char **name, struct session_spec *out, struct err *e);
+
+#endif

@@ -1,0 +1,48 @@
+/* The seam between the reconciler and the agents' links. The link server (its own thread) owns the connections; the
+ * reconciler (another thread) gives orders and learns of changes through the callbacks. All functions below are safe from
+ * any thread and never block on the network: orders go into a bounded mailbox per agent. */
+#ifndef DRDOTNET_AGENT_HUB_H
+#define DRDOTNET_AGENT_HUB_H
+
+#include "common/base/err.h"
+#include "common/link/link_msg.h"
+
+struct agent_hub;
+
+struct agent_hub_callbacks {
+	void *ctx;
+	/* All are called in the link thread, with no lock held; they must only queue. */
+	void (*on_job)(void *ctx, const char *node, const struct link_job *job);       /* each state that an agent reports */
+	void (*on_node)(void *ctx, const char *node, bool linked, int64_t highest_epoch); /* link up (after hello) or down */
+	/* May this job's report be uploaded, and whose is it? Called in the review thread (may block on the API server). 0: allowed, fills store
+	 * and the object's key prefix "<namespace>/<session name>-<uid8>/<pod>/"; -1: denied. */
+	int (*on_upload)(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512], struct err *e);
+};
+
+/* Linked right now (after hello), and what it can do. */
+struct agent_info {
+	char version[32], mode[16];
+	bool perf_events;
+	int64_t highest_epoch;
+};
+bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *out);
+
+/* Queues a message for the node's agent. The hub adds the current epoch. ERR_NOT_FOUND (NodeWithoutAgent) when it is not linked,
+ * ERR_RETRY when its mailbox is full. */
+int agent_hub_order(struct agent_hub *h, const char *node, const struct link_order *o, struct err *e);
+int agent_hub_cancel(struct agent_hub *h, const char *node, const char *job_id, struct err *e);
+int agent_hub_forget(struct agent_hub *h, const char *node, const char *job_id, struct err *e);
+
+/* Asks the nodes' agents for pods' usage; waits (the reconciler's thread) at most until the monotonic deadline. `pods` has uid and
+ * is filled; unknown ones stay -1. nodes[i] is the node of pods[i]. */
+void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_pod_usage *pods, size_t count, int64_t window_ms, int64_t deadline_ms);
+
+/* Leadership. epoch 0: not the leader (orders are refused, agents stay linked). A new epoch is announced to all agents. */
+void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch);
+
+/* The highest epoch that any linked agent has reported. */
+int64_t agent_hub_highest_epoch(struct agent_hub *h);
+
+size_t agent_hub_count(struct agent_hub *h);
+
+#endif

@@ -1,0 +1,2 @@
+CONTROLLER_SRC :=
+CONTROLLER_MAIN := controller/controller_main.c

@@ -1,0 +1,1 @@
+PROFILER_SRC :=
