@@ -1,0 +1,66 @@
+/* Small calls to the Kubernetes API server over http.h. A client belongs to one thread and keeps one connection; make one
+ * per thread. Documents go in and out as json_t and are turned into typed structs by the caller at once.
+ *
+ * Errors carry the kind (NOT_FOUND, CONFLICT, GONE, DENIED, INVALID, RETRY, ...), the HTTP status in `code` and the API
+ * server's own Status message. A 429 with Retry-After is obeyed here (bounded by KUBE_RETRY_AFTER_MAX_MS in total); a 401
+ * reads the token file again and tries once more. Bearer tokens in files are read again at least each minute. */
+#ifndef DRDOTNET_KUBE_CLIENT_H
+#define DRDOTNET_KUBE_CLIENT_H
+
+#include "common/base/http.h"
+#include "common/base/jsonx.h"
+#include "controller/kube_config.h"
+
+#define KUBE_RETRY_AFTER_MAX_MS 10000
+#define KUBE_TIMEOUT_MS 15000
+
+struct kube_client;
+
+/* `config` must outlive the client. `cancel_fd` (readable: stop) may be -1; it is borrowed. */
+struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e);
+void kube_client_free(struct kube_client *c);
+
+/* What a call is about. `api` is "/api/v1" or "/apis/<group>/<version>"; namespace, name and subresource may be NULL. */
+struct kube_ref {
+	const char *api, *plural;
+	const char *namespace, *name, *subresource;
+};
+
+#define KUBE_CORE "/api/v1"
+#define KUBE_LEASES "/apis/coordination.k8s.io/v1"
+#define KUBE_SESSIONS "/apis/drdotnet.dev/v1alpha1"
+
+enum kube_patch { KUBE_PATCH_MERGE, KUBE_PATCH_JSON, KUBE_PATCH_APPLY };
+
+/* *out is a new reference; it may be NULL where the answer does not matter. */
+int kube_get(struct kube_client *c, const struct kube_ref *ref, json_t **out, struct err *e);
+int kube_create(struct kube_client *c, const struct kube_ref *ref, const json_t *body, json_t **out, struct err *e);
+int kube_update(struct kube_client *c, const struct kube_ref *ref, const json_t *body, json_t **out, struct err *e);
+
+/* Apply forces ownership (field manager "drdotnet-controller"). */
+int kube_patch(struct kube_client *c, const struct kube_ref *ref, enum kube_patch type, const json_t *body, json_t **out, struct err *e);
+
+/* With preconditions where they are not NULL. An object that is not there any more is ERR_NOT_FOUND. */
+int kube_delete(struct kube_client *c, const struct kube_ref *ref, const char *uid, const char *resource_version, struct err *e);
+
+/* Lists in pages of `limit`; on_item is called for each object (borrowed), -1 from it ends the list with its *e. The list's
+ * resourceVersion is copied to rv[64] (may be NULL). label_selector may be NULL. A continue token that expired in the
+ * middle is ERR_GONE: start again. */
+typedef int kube_item_fn(void *ctx, const json_t *item, struct err *e);
+int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
+	      char rv[64], struct err *e);
+
+/* A watch from `rv` until the server ends it, `timeout_seconds` pass, no byte came for stall_timeout_ms, or on_body fails. */
+struct kube_watch_request {
+	const char *rv;
+	int timeout_seconds;
+	int64_t stall_timeout_ms;
+	http_body_fn *on_body;
+	void *ctx;
+};
+int kube_watch_once(struct kube_client *c, const struct kube_ref *ref, const struct kube_watch_request *q, struct err *e);
+
+/* Sets *e from an answer of the API server that is not 2xx. Pure. */
+int kube_status_error(int status, const char *body, size_t len, const char *operation, struct err *e);
+
+#endif
