@@ -1,0 +1,124 @@
+namespace Checkout.Loads;
+
+using System.Runtime.CompilerServices;
+
+static class Threaded
+{
+    static readonly object Forever = new();
+
+    /// <summary>One busy thread: 80 % in Pricing.Tax.Compute, 20 % in Inventory.Stock.Check; three threads sleep.</summary>
+    public static Task Hot(Options options)
+    {
+        Start("checkout-worker", () => Cart.Total(1000));
+        StartSleepers(3);
+        return Task.CompletedTask;
+    }
+
+    /// <summary>Four threads that use 40, 30, 20 and 10 parts of CPU and rest in between.</summary>
+    public static Task Shares(Options options)
+    {
+        StartShare("payment", "Checkout.Payment.Charge", Payment.Charge, 400);
+        StartShare("shipping", "Checkout.Shipping.Quote", Shipping.Quote, 300);
+        StartShare("mail", "Checkout.Mail.Render", Mail.Render, 200);
+        StartShare("audit", "Checkout.Audit.Append", Audit.Append, 100);
+        return Task.CompletedTask;
+    }
+
+    /// <summary>Bursts below a millisecond, each 10 ms, on several threads: what timers in the kernel's ticks miss.</summary>
+    public static Task Bursts(Options options)
+    {
+        int threads = options.Threads > 0 ? options.Threads : 8;
+        for (int i = 0; i < threads; i++)
+        {
+            StartBurst("burst-charge-" + i, "Checkout.Payment.Charge", Payment.Charge, 200);
+            StartBurst("burst-audit-" + i, "Checkout.Audit.Append", Audit.Append, 100);
+        }
+        return Task.CompletedTask;
+    }
+
+    public static Task Idle(Options options)
+    {
+        StartSleepers(options.Threads > 0 ? options.Threads : 200);
+        return Task.CompletedTask;
+    }
+
+    /// <summary>Threads that live for some 20 ms of work each, one after the other.</summary>
+    public static Task ShortLived(Options options)
+    {
+        var truth = Meter.Named("Checkout.Shipping.Quote");
+        new Thread(() =>
+        {
+            while (true)
+            {
+                var worker = new Thread(() => Measured(truth, Shipping.Quote, 8000)) { Name = "one-shot" };
+                worker.Start();
+                worker.Join();
+            }
+        }) { IsBackground = true, Name = "spawner" }.Start();
+        return Task.CompletedTask;
+    }
+
+    /// <summary>Two threads that allocate short-lived objects of known types, with some that survive for a while.</summary>
+    public static Task Allocate(Options options)
+    {
+        for (int i = 0; i < 2; i++)
+        {
+            var recent = new Queue<LineItem>();
+            Start("allocator-" + i, () => AllocateItems(recent));
+        }
+        return Task.CompletedTask;
+    }
+
+    sealed record LineItem(string Name, byte[] Payload);
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void AllocateItems(Queue<LineItem> recent)
+    {
+        for (int i = 0; i < 1000; i++)
+        {
+            recent.Enqueue(new LineItem("item" + i, new byte[100]));
+            if (recent.Count > 10_000)
+                recent.Dequeue();
+        }
+        Progress.Count();
+    }
+
+    static void StartShare(string name, string place, Func<int, double> work, int units)
+    {
+        var truth = Meter.Named(place);
+        Start(name, () =>
+        {
+            Measured(truth, work, units * 10);
+            Thread.Sleep(20);
+        });
+    }
+
+    static void StartBurst(string name, string place, Func<int, double> work, int units)
+    {
+        var truth = Meter.Named(place);
+        Start(name, () =>
+        {
+            Measured(truth, work, units);
+            Thread.Sleep(10);
+        });
+    }
+
+    static void Measured(Meter truth, Func<int, double> work, int units)
+    {
+        long start = Cpu.ThreadNs();
+        work(units);
+        truth.Since(start);
+        Progress.Count();
+    }
+
+    static void StartSleepers(int count)
+    {
+        for (int i = 0; i < count; i++)
+            Start("sleeper-" + i, () => { lock (Forever) Monitor.Wait(Forever); });
+    }
+
+    static void Start(string name, Action step)
+    {
+        new Thread(() => { while (true) step(); }) { IsBackground = true, Name = name }.Start();
+    }
+}

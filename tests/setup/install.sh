@@ -1,0 +1,46 @@
+#!/bin/bash
+# Installs the Debian packages that a purpose needs and that are missing; quick when nothing is.
+# usage: install.sh build|test ...
+# Not root: says what to install and fails only when something is missing.
+set -euo pipefail
+build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjansson-dev libwebsockets-dev libssl-dev
+	zlib1g-dev libprotobuf-c-dev protobuf-c-compiler uthash-dev)
+test=(libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-linux-gnu python3 openssl curl util-linux iproute2
+	procps libcap2-bin)
+
+missing() {
+	local p
+	for p in "$@"; do
+		case $(dpkg-query -W -f '${Status}' "$p" 2>/dev/null) in *' installed') ;; *) echo "$p" ;; esac
+	done
+}
+
+wanted=()
+for purpose in "$@"; do
+	case $purpose in
+	build) wanted+=("${build[@]}") ;;
+	test) wanted+=("${test[@]}") ;;
+	*) echo "install.sh: unknown purpose: $purpose" >&2; exit 2 ;;
+	esac
+done
+command -v dpkg-query >/dev/null || {
+	echo "This is no Debian; install the like of: ${wanted[*]}" >&2
+	exit 0
+}
+mapfile -t packages < <(missing "${wanted[@]}")
+[ ${#packages[@]} -eq 0 ] && exit 0
+if [ "$(id -u)" != 0 ]; then
+	echo "Missing packages; as root: apt-get install -y --no-install-recommends ${packages[*]}" >&2
+	exit 1
+fi
+echo "installing ${packages[*]}"
+export DEBIAN_FRONTEND=noninteractive
+install() { apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${packages[@]}"; }
+log=$(mktemp)
+if ! { install || { apt-get -o DPkg::Lock::Timeout=300 update && install; }; } > "$log" 2>&1; then
+	tail -20 "$log" >&2
+	rm -f "$log"
+	echo "could not install: $(missing "${packages[@]}" | tr '\n' ' ')" >&2
+	exit 1
+fi
+rm -f "$log"
