@@ -6,7 +6,7 @@ set -euo pipefail
 build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjansson-dev libwebsockets-dev libssl-dev
 	zlib1g-dev libprotobuf-c-dev protobuf-c-compiler uthash-dev)
 test=(libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-linux-gnu python3 openssl curl util-linux iproute2
-	procps libcap2-bin)
+	procps libcap2-bin python3-swift)
 
 missing() {
 	local p

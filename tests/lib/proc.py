@@ -1,0 +1,79 @@
+"""Processes of tests: started with a log of their own, ended by their pid, never by a name."""
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+
+
+def free_ports(count):
+    """Ports that were free a moment ago, all different."""
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for s in sockets:
+            s.bind(("127.0.0.1", 0))
+        return [s.getsockname()[1] for s in sockets]
+    finally:
+        for s in sockets:
+            s.close()
+
+
+def wait_until(check, seconds, what, interval=0.05):
+    """The first true value of check(), else AssertionError."""
+    end = time.monotonic() + seconds
+    while True:
+        value = check()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError("not within %g s: %s" % (seconds, what))
+        time.sleep(interval)
+
+
+class Process:
+    """A child in a process group of its own; standard output and error go to `log`."""
+
+    def __init__(self, words, log, env=None, cwd=ROOT, **popen):
+        self.log_path = log
+        self.words = [str(w) for w in words]
+        with open(log, "ab") as out:
+            self.popen = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
+                                          env={**os.environ, **(env or {})}, cwd=cwd, start_new_session=True, **popen)
+        self.pid = self.popen.pid
+
+    def ended(self):
+        return self.popen.poll() is not None
+
+    def log(self):
+        with open(self.log_path, errors="replace") as f:
+            return f.read()
+
+    def wait_log(self, pattern, seconds=20):
+        """The match of the first line of the log that matches; an early end of the process is an error."""
+        def look():
+            found = re.search(pattern, self.log(), re.M)
+            if not found and self.ended():
+                raise AssertionError("%s ended with %s before %r:\n%s"
+                                     % (self.words[0], self.popen.returncode, pattern, self.log()[-3000:]))
+            return found
+        return wait_until(look, seconds, "%r in the log of %s" % (pattern, self.words[0]))
+
+    def stop(self, how=signal.SIGTERM, seconds=10):
+        """Ends it; the exit code. SIGKILL to its group when it does not end in time."""
+        if not self.ended():
+            self.popen.send_signal(how)
+            try:
+                self.popen.wait(seconds)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.pid, signal.SIGKILL)
+                self.popen.wait()
+        return self.popen.returncode
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
