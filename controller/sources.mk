@@ -3,3 +3,7 @@ CONTROLLER_SRC += controller/kube_config.c
 CONTROLLER_SRC += controller/kube_client.c
 CONTROLLER_SRC += controller/metrics.c
 CONTROLLER_MAIN := controller/controller_main.c
+CONTROLLER_SRC += controller/agent_hub.c
+CONTROLLER_SRC += controller/token_review.c
+CONTROLLER_SRC += controller/token_cache.c
+CONTROLLER_SRC += controller/review_pool.c
