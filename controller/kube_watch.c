@@ -1,0 +1,209 @@
+#include "controller/kube_watch.h"
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "controller/metrics.h"
+#include "controller/watch_stream.h"
+
+#include <errno.h>
+#include <malloc.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+
+#define PAGE_LIMIT 50
+#define STALL_TIMEOUT_MS 100000
+#define WATCH_SECONDS 290
+#define SHORT_WATCH_MS 1000
+
+struct kube_watch {
+	struct kube_watch_options options;
+	char *namespace;
+	struct kube_client *client;
+	int cancel_fd;
+	pthread_t thread;
+	atomic_bool synced;
+	char resource_version[64]; /* "": list first */
+	unsigned failures;
+};
+
+int64_t kube_watch_backoff_ms(unsigned failures, uint32_t random)
+{
+	int64_t ms = 200;
+	for (unsigned i = 1; i < failures && ms < 30000; i++)
+		ms *= 2;
+	if (ms > 30000)
+		ms = 30000;
+	return ms - (int64_t)(random % (uint32_t)(ms / 2 + 1));
+}
+
+static void count(const char *reason)
+{
+	metrics_count("drdotnet_watch_restarts_total", "reason", reason, "Watches that ended, by why.");
+}
+
+static struct kube_ref ref_of(const struct kube_watch *w)
+{
+	return (struct kube_ref){.api = w->options.api, .plural = w->options.plural, .namespace = w->namespace};
+}
+
+/* Returns -1 when asked to stop. */
+static int pause_ms(const struct kube_watch *w, int64_t ms)
+{
+	struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
+	return poll(&p, 1, (int)ms) == 0 ? 0 : -1;
+}
+
+static int back_off(struct kube_watch *w, const struct err *e)
+{
+	uint32_t random = 0;
+	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
+		random = (uint32_t)clock_mono_ns();
+	int64_t ms = kube_watch_backoff_ms(++w->failures, random);
+	LOG_WARN("watch", "will try again", LOG_S("error", e->message), LOG_S("kind", err_kind_name(e->kind)), LOG_I("pause_ms", ms));
+	count("error");
+	return pause_ms(w, ms);
+}
+
+static int on_listed(void *ctx, const json_t *item, struct err *e)
+{
+	(void)e;
+	struct kube_watch *w = ctx;
+	w->options.callbacks.on_object(w->options.callbacks.ctx, false, item);
+	return 0;
+}
+
+static int list(struct kube_watch *w, struct err *e)
+{
+	struct kube_ref ref = ref_of(w);
+	char rv[64] = "";
+	struct kube_watch_callbacks *cb = &w->options.callbacks;
+	cb->on_list_begin(cb->ctx, w->namespace);
+	if (kube_list(w->client, &ref, NULL, w->options.page_limit ? w->options.page_limit : PAGE_LIMIT, on_listed, w, rv, e) < 0)
+		return -1;
+	cb->on_list_end(cb->ctx, w->namespace);
+	memcpy(w->resource_version, rv, sizeof rv);
+	atomic_store(&w->synced, true);
+	malloc_trim(0); /* pages of JSON were here */
+	return 0;
+}
+
+static int on_event(void *ctx, enum watch_type type, const json_t *object, struct err *e)
+{
+	(void)e;
+	struct kube_watch *w = ctx;
+	w->failures = 0;
+	if (type != WATCH_BOOKMARK)
+		w->options.callbacks.on_object(w->options.callbacks.ctx, type == WATCH_DELETED, object);
+	return 0;
+}
+
+static int on_bytes(void *ctx, const char *data, size_t len, struct err *e)
+{
+	return watch_stream_feed(ctx, data, len, e);
+}
+
+static int watch(struct kube_watch *w, struct err *e)
+{
+	struct watch_stream stream;
+	watch_stream_init(&stream, w->resource_version, on_event, w);
+	char rv[64];
+	memcpy(rv, w->resource_version, sizeof rv);
+	struct kube_watch_request q = {
+		.rv = rv,
+		.timeout_seconds = WATCH_SECONDS,
+		.stall_timeout_ms = w->options.stall_timeout_ms ? w->options.stall_timeout_ms : STALL_TIMEOUT_MS,
+		.on_body = on_bytes,
+		.ctx = &stream,
+	};
+	struct kube_ref ref = ref_of(w);
+	int rc = kube_watch_once(w->client, &ref, &q, e);
+	memcpy(w->resource_version, stream.resource_version, sizeof w->resource_version);
+	watch_stream_fini(&stream);
+	return rc;
+}
+
+/* What follows a failure; -1: stop. */
+static int recover(struct kube_watch *w, const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_CANCELED:
+		return -1;
+	case ERR_GONE: /* history is compacted: what we missed can only be learnt by a new list */
+		count("gone");
+		w->resource_version[0] = '\0';
+		return ++w->failures > 1 ? back_off(w, e) : pause_ms(w, 0);
+	case ERR_TIMEOUT: /* half-open or idle: resume from where we were */
+		count("stalled");
+		return pause_ms(w, 0);
+	default:
+		return back_off(w, e);
+	}
+}
+
+static void *run(void *arg)
+{
+	struct kube_watch *w = arg;
+	for (;;) {
+		struct err e = ERR_INIT;
+		int64_t begun_ms = clock_mono_ms();
+		bool listing = !w->resource_version[0];
+		int rc = listing ? list(w, &e) : watch(w, &e);
+		if (rc < 0) {
+			if (recover(w, &e) < 0)
+				break;
+		} else if (!listing) {
+			/* a server that ends each watch at once must not be asked in a tight loop */
+			bool too_short = clock_mono_ms() - begun_ms < SHORT_WATCH_MS;
+			w->failures = too_short ? w->failures + 1 : 0;
+			if (pause_ms(w, too_short ? kube_watch_backoff_ms(w->failures, 0) : 0) < 0)
+				break;
+		}
+	}
+	return NULL;
+}
+
+struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct err *e)
+{
+	struct kube_watch *w = mem_alloc(sizeof *w);
+	w->options = *o;
+	w->namespace = mem_strdup(o->namespace);
+	w->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->cancel_fd < 0)
+		err_set_errno(e, errno, "eventfd");
+	else
+		w->client = kube_client_new(o->config, w->cancel_fd, e);
+	int rc = w->client ? pthread_create(&w->thread, NULL, run, w) : 0;
+	if (w->client && rc == 0)
+		return w;
+	if (rc)
+		err_set_errno(e, rc, "starting the watch's thread");
+	kube_client_free(w->client);
+	if (w->cancel_fd >= 0)
+		close(w->cancel_fd);
+	free(w->namespace);
+	free(w);
+	return NULL;
+}
+
+bool kube_watch_synced(const struct kube_watch *w)
+{
+	return atomic_load(&w->synced);
+}
+
+void kube_watch_stop(struct kube_watch *w)
+{
+	if (!w)
+		return;
+	eventfd_write(w->cancel_fd, 1);
+	pthread_join(w->thread, NULL);
+	kube_client_free(w->client);
+	close(w->cancel_fd);
+	free(w->namespace);
+	free(w);
+}
