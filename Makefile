@@ -61,7 +61,7 @@ $(B)/drdotnet-controller: $(call obj,$(CONTROLLER_MAIN)) $(B)/libcontroller.a $(
 $(PROGRAMS):
 	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
-.PHONY: all help clean setup apps demo demo-cluster test
+.PHONY: all help clean
 all: $(PROGRAMS) $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
 
 help: ## this list

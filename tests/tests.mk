@@ -1,10 +1,14 @@
-# Unit tests: every tests/unit/*/test_*.c is one criterion program; `make unit` runs them under ASan and UBSan.
-# Fuzzers: every tests/fuzz/fuzz_*.c is one libFuzzer program; corpora in tests/fuzz/corpus/<name>/.
+# Unit tests: every tests/unit/*/test_*.c is one criterion program, run under ASan and UBSan; those that use threads under
+# TSan too. Fuzzers: every tests/fuzz/fuzz_*.c is one libFuzzer program; seeds in tests/fuzz/corpus/<name>/.
+# Python suites: tests/*/test_*.py, on the release programs. tests/run.py runs them all.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 $(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libagent.a $(B)/libcontroller.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a -lcriterion $(PKG_LIBS) -lm
+
+THREADED_UNIT_SRC := $(if $(UNIT_SRC),$(shell grep -lE 'pthread_|tsan' $(UNIT_SRC)))
+THREADED_UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(THREADED_UNIT_SRC))
 
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
@@ -12,7 +16,49 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libagent.a $(B)/libcontro
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a $(PKG_LIBS) -lm
 
-.PHONY: unit-bin fuzz-bin
+.PHONY: unit-bin threaded-unit-bin fuzz-bin
 unit-bin: $(UNIT_BIN)
+threaded-unit-bin: $(THREADED_UNIT_BIN)
 fuzz-bin: $(FUZZ_BIN)
 .SECONDARY:
+
+# what the goals of a user need; each step is quick when there is nothing to do
+.PHONY: setup setup-test apps test-programs unit test demo demo-cluster
+FRAMEWORKS := net8.0 net9.0 net10.0
+JOBS ?= $(shell nproc)
+
+setup:
+	@tests/setup/install.sh build
+
+setup-test:
+	@tests/setup/install.sh build test
+	@tests/setup/apiserver.sh
+
+apps: ## publish the sample .NET application into build/apps/
+	@tests/apps/publish.sh $(FRAMEWORKS)
+
+test-programs:
+	+$(MAKE) --no-print-directory -j$(JOBS) all
+	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=asan unit-bin
+	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=tsan threaded-unit-bin
+	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=fuzz fuzz-bin
+
+unit: setup-test ## the unit tests only
+	+@$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=asan unit-bin
+	+@$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=tsan threaded-unit-bin
+	@python3 tests/run.py --only unit/
+
+test: setup-test ## all tests; ONLY=text chooses
+	+@$(MAKE) --no-print-directory test-programs
+	@$(MAKE) --no-print-directory apps
+	@python3 tests/run.py $(if $(ONLY),--only '$(ONLY)')
+
+demo: setup ## the sample session on a sample .NET application, without a cluster
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh net10.0
+	@PYTHONPATH=. python3 tests/demo/local.py
+
+demo-cluster: setup-test ## the sample session through controller and agent, on a real API server
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh net10.0
+	@PYTHONPATH=. python3 tests/demo/cluster.py

@@ -1,0 +1,120 @@
+"""The sample .NET application (tests/apps) as a process of a test, and proof that a session left nothing behind.
+
+    with dotnet.App("hot", "net8.0", folder) as app:
+        app.pid, app.runtime; app.progress() -> the last line's numbers
+"""
+import json
+import os
+import subprocess
+import time
+
+from tests.lib import proc
+
+FRAMEWORKS = ("net8.0", "net9.0", "net10.0")
+
+
+def path(framework):
+    """The published application, published now when it is not there yet."""
+    folder = os.path.join(proc.ROOT, "build/apps", framework)
+    if not os.access(folder + "/Checkout", os.X_OK):
+        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), framework], check=True, timeout=300)
+    return folder + "/Checkout"
+
+
+class App(proc.Process):
+    """`prefix` are words before the program's own (unshare, setpriv ...); pid is then found by the caller."""
+
+    def __init__(self, load, framework, folder, arguments=(), env=None, prefix=(), cwd=proc.ROOT):
+        os.makedirs(folder, exist_ok=True)
+        words = [*prefix, path(framework), load, *arguments]
+        super().__init__(words, log=os.path.join(folder, "app-%s-%s-%d.log" % (load, framework, time.monotonic_ns())),
+                         env=env, cwd=cwd)
+        try:
+            self.wait_log(r'^\{"ready":true', 30)
+        except BaseException:
+            self.stop()
+            raise
+        first = self._lines()[0]
+        self.runtime, self.port, self.inner_pid = first["runtime"], first["port"], first["pid"]
+
+    def _lines(self):
+        lines = []
+        for line in self.log().splitlines(keepends=True):
+            if line.startswith("{") and line.endswith("\n"):
+                lines.append(json.loads(line))
+        return lines
+
+    def progress(self):
+        """The newest progress line: ops, cpu_s, t_s, max_gap_ms, truth."""
+        return proc.wait_until(lambda: [x for x in self._lines() if "ops" in x], 10, "progress of the application")[-1]
+
+    def all_progress(self):
+        return [x for x in self._lines() if "ops" in x]
+
+    def shares(self, since=None):
+        """{place: share of the measured CPU} between the progress line `since` and now."""
+        before = since["truth"] if since else {}
+        cpu = {place: s - before.get(place, 0) for place, s in self.progress()["truth"].items()}
+        total = sum(cpu.values()) or 1
+        return {place: s / total for place, s in cpu.items()}
+
+    def assert_progress(self, seconds=3):
+        """Fails when the application does no operation within this time."""
+        before = self.progress()["ops"]
+        proc.wait_until(lambda: self.progress()["ops"] > before, seconds, "the application goes on working")
+
+
+class Traces:
+    """What a session could leave behind in a process: compare two of them."""
+
+    def __init__(self, pid, tmp=None):
+        self.pid = pid
+        self.maps = self._maps()
+        self.threads = {t: _comm(pid, t) for t in os.listdir("/proc/%d/task" % pid)}
+        self.descriptors = self._descriptors()
+        self.tmp = tmp or "/proc/%d/root/tmp" % pid
+        self.files = _tree(self.tmp)
+
+    def _maps(self):
+        with open("/proc/%d/maps" % self.pid) as f:
+            return {line.split(None, 5)[5].strip() for line in f if len(line.split(None, 5)) > 5}
+
+    def _descriptors(self):
+        found = {}
+        for fd in os.listdir("/proc/%d/fd" % self.pid):
+            try:
+                found[fd] = os.readlink("/proc/%d/fd/%s" % (self.pid, fd))
+            except OSError:
+                pass
+        return found
+
+    def left_since(self, before):
+        """What is there now and was not before, as {kind: [...]}; empty when nothing is left. The runtime's own worker
+        threads and the files that it maps come and go, so only what can be ours counts there."""
+        kinds = {
+            "maps": sorted(m for m in self.maps - before.maps if "drdotnet" in m or m.endswith("(deleted)")),
+            "threads": sorted(n for t, n in self.threads.items() if t not in before.threads and not _runtime_thread(n)),
+            "descriptors": sorted(v for k, v in self.descriptors.items()
+                                  if k not in before.descriptors and ("drdotnet" in v or v.startswith(("socket:", "/dev/shm", "/tmp")))),
+            "files": sorted(self.files - before.files),
+        }
+        return {kind: left for kind, left in kinds.items() if left}
+
+
+def _runtime_thread(name):
+    return name.startswith(".NET") or name in ("Checkout", "one-shot")
+
+
+def _comm(pid, tid):
+    try:
+        with open("/proc/%d/task/%s/comm" % (pid, tid)) as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
+def _tree(folder):
+    found = set()
+    for where, folders, files in os.walk(folder):
+        found.update(os.path.join(where, name) for name in folders + files)
+    return found

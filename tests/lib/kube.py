@@ -1,0 +1,264 @@
+"""A real Kubernetes API server on loopback for tests, and a small client of it.
+
+Where it comes from, in this order:
+  KUBEBUILDER_ASSETS        a folder with kube-apiserver and etcd (the ecosystem's convention)
+  DRDOTNET_TEST_APISERVER   a command: `$COMMAND DIR` starts one, prints its kubeconfig's path and leaves DIR/apiserver.pid
+  build/tools/apiserver     what tests/setup/build-apiserver.sh has built
+
+    with kube.Cluster(folder) as cluster:
+        cluster.kubeconfig, cluster.kubectl("get", "pods"), cluster.request("GET", "/api/v1/pods")
+"""
+import base64
+import json
+import os
+import signal
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+
+from tests.lib import proc
+
+BUILT = os.path.join(proc.ROOT, "build/tools/apiserver")
+
+
+def unavailable():
+    """Why there is no API server for tests here, or None."""
+    if _assets() or os.environ.get("DRDOTNET_TEST_APISERVER"):
+        return None
+    return "no API server: set KUBEBUILDER_ASSETS or run tests/setup/build-apiserver.sh"
+
+
+def _assets():
+    for folder in (os.environ.get("KUBEBUILDER_ASSETS"), BUILT):
+        if folder and os.access(os.path.join(folder, "kube-apiserver"), os.X_OK):
+            return folder
+    return None
+
+
+class ApiError(Exception):
+    def __init__(self, code, body):
+        super().__init__("%d: %s" % (code, body[:1000]))
+        self.code, self.body = code, body
+
+
+class Client:
+    """HTTPS to one API server as one user: with a client certificate, or a bearer token in its place."""
+
+    def __init__(self, kubeconfig, token=None):
+        text = subprocess.run(["kubectl", "config", "view", "--raw", "--minify", "-o", "json", "--kubeconfig", kubeconfig],
+                              check=True, capture_output=True).stdout
+        config = json.loads(text)
+        cluster, user = config["clusters"][0]["cluster"], config["users"][0].get("user", {})
+        self.server = cluster["server"]
+        self.ca_pem = _file_or_data(cluster, "certificate-authority", kubeconfig)
+        self.token = token or user.get("token")
+        self.tls = ssl.create_default_context(cadata=self.ca_pem.decode())
+        if not self.token:
+            self._load_certificate(user, kubeconfig)
+
+    def _load_certificate(self, user, kubeconfig):
+        folder = os.path.dirname(kubeconfig)
+        paths = []
+        for name in ("client-certificate", "client-key"):
+            paths.append(os.path.join(folder, ".tests-" + name))
+            with open(paths[-1], "wb") as f:
+                f.write(_file_or_data(user, name, kubeconfig))
+        self.tls.load_cert_chain(*paths)
+
+    def request(self, method, path, body=None, content_type="application/json", timeout=30):
+        """The decoded JSON answer; ApiError for what the server refuses."""
+        request = urllib.request.Request(self.server + path, method=method,
+                                         data=None if body is None else json.dumps(body).encode())
+        request.add_header("Accept", "application/json")
+        if body is not None:
+            request.add_header("Content-Type", content_type)
+        if self.token:
+            request.add_header("Authorization", "Bearer " + self.token)
+        try:
+            with urllib.request.urlopen(request, context=self.tls, timeout=timeout) as answer:
+                return json.loads(answer.read() or b"{}")
+        except urllib.error.HTTPError as e:
+            raise ApiError(e.code, e.read().decode(errors="replace")) from None
+
+
+def _file_or_data(section, name, kubeconfig):
+    if name + "-data" in section:
+        return base64.b64decode(section[name + "-data"])
+    with open(os.path.join(os.path.dirname(kubeconfig), section[name]), "rb") as f:
+        return f.read()
+
+
+class Cluster(Client):
+    def __init__(self, folder):
+        self.folder = os.path.realpath(folder)
+        self.processes = []
+        self.outside_pid = 0
+
+    def __enter__(self):
+        os.makedirs(self.folder, exist_ok=True)
+        try:
+            assets = _assets()
+            self.kubeconfig = self._start(assets) if assets else self._start_outside()
+            Client.__init__(self, self.kubeconfig)
+            proc.wait_until(self._ready, 60, "the API server answers")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.stop()
+        if self.outside_pid:
+            _end(self.outside_pid)
+
+    def _ready(self):
+        try:
+            self.request("GET", "/api/v1/namespaces/default")
+            return True
+        except (OSError, ApiError):
+            return False
+
+    def _start_outside(self):
+        out = subprocess.run([os.environ["DRDOTNET_TEST_APISERVER"], self.folder], check=True, capture_output=True,
+                             text=True, timeout=120).stdout
+        with open(os.path.join(self.folder, "apiserver.pid")) as f:
+            self.outside_pid = int(f.read())
+        return out.strip().splitlines()[-1]
+
+    def _start(self, assets):
+        etcd_port, etcd_peer, port = proc.free_ports(3)
+        etcd = "http://127.0.0.1:%d" % etcd_port
+        peer = "http://127.0.0.1:%d" % etcd_peer
+        pki = make_pki(self.folder)
+        self.processes.append(proc.Process(
+            [assets + "/etcd", "--data-dir", self.folder + "/etcd", "--listen-client-urls", etcd,
+             "--advertise-client-urls", etcd, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+             "--initial-cluster", "default=" + peer, "--unsafe-no-fsync"], log=self.folder + "/etcd.log"))
+        self.processes.append(proc.Process(
+            [assets + "/kube-apiserver", "--etcd-servers=" + etcd, "--secure-port=%d" % port, "--bind-address=127.0.0.1",
+             "--advertise-address=127.0.0.1", "--tls-cert-file=" + pki + "/server.crt",
+             "--tls-private-key-file=" + pki + "/server.key", "--client-ca-file=" + pki + "/ca.crt",
+             "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
+             "--service-account-key-file=" + pki + "/server.key",
+             "--service-account-signing-key-file=" + pki + "/server.key",
+             "--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins=ServiceAccount"],
+            log=self.folder + "/apiserver.log"))
+        config = {"apiVersion": "v1", "kind": "Config", "current-context": "test",
+                  "clusters": [{"name": "test", "cluster": {"server": "https://127.0.0.1:%d" % port,
+                                                            "certificate-authority": pki + "/ca.crt"}}],
+                  "users": [{"name": "admin", "user": {"client-certificate": pki + "/admin.crt",
+                                                       "client-key": pki + "/admin.key"}}],
+                  "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}]}
+        path = self.folder + "/kubeconfig"
+        with open(path, "w") as f:
+            json.dump(config, f)
+        return path
+
+    def kubectl(self, *words, text=None, check=True):
+        """kubectl's standard output. A failure says what kubectl said."""
+        done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, *words], input=text, capture_output=True,
+                              text=True, timeout=120)
+        if check and done.returncode:
+            raise AssertionError("kubectl %s: %s%s" % (" ".join(words), done.stdout, done.stderr))
+        return done.stdout if check else done
+
+    def apply(self, *paths):
+        for path in paths:
+            self.kubectl("apply", "-f", os.path.join(proc.ROOT, path))
+
+    def namespace(self, name):
+        self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def service_account_token(self, namespace, name, pod=None, audience=None):
+        """A bound token, as a kubelet gets it for a projected volume; `pod` is the pod object it is bound to."""
+        spec = {"expirationSeconds": 3600}
+        if audience:
+            spec["audiences"] = [audience]
+        if pod:
+            spec["boundObjectRef"] = {"kind": "Pod", "apiVersion": "v1", "name": pod["metadata"]["name"],
+                                      "uid": pod["metadata"]["uid"]}
+        answer = self.request("POST", "/api/v1/namespaces/%s/serviceaccounts/%s/token" % (namespace, name),
+                              {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec})
+        return answer["status"]["token"]
+
+    def write_kubeconfig(self, path, token_file):
+        """A kubeconfig for a program that uses this token file."""
+        ca = path + ".ca.crt"
+        with open(ca, "wb") as f:
+            f.write(self.ca_pem)
+        config = {"apiVersion": "v1", "kind": "Config", "current-context": "test",
+                  "clusters": [{"name": "test", "cluster": {"server": self.server, "certificate-authority": ca}}],
+                  "users": [{"name": "sa", "user": {"tokenFile": token_file}}],
+                  "contexts": [{"name": "test", "context": {"cluster": "test", "user": "sa"}}]}
+        with open(path, "w") as f:
+            json.dump(config, f)
+        return path
+
+    def create_pod(self, namespace, name, node, uid=None, labels=None, image_id=None, containers=("app",),
+                   service_account=None, container_ids=None, ip="127.0.0.1"):
+        """A pod object that runs and is ready, as the scheduler and a kubelet would leave it. Returns the object."""
+        pod = {"apiVersion": "v1", "kind": "Pod",
+               "metadata": {"name": name, "labels": labels or {}},
+               "spec": {"nodeName": node, "containers": [{"name": c, "image": "example/" + c} for c in containers]}}
+        if service_account:
+            pod["spec"]["serviceAccountName"] = service_account
+        made = self.request("POST", "/api/v1/namespaces/%s/pods" % namespace, pod)
+        self.set_pod_running(made, container_ids or {}, ip)
+        return made
+
+    def set_pod_running(self, pod, container_ids, ip="127.0.0.1"):
+        names = [c["name"] for c in pod["spec"]["containers"]]
+        now = "2026-01-01T00:00:00Z"
+        status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": ip, "startTime": now,
+                  "conditions": [{"type": t, "status": "True", "lastTransitionTime": now}
+                                 for t in ("Initialized", "Ready", "ContainersReady", "PodScheduled")],
+                  "containerStatuses": [
+                      {"name": n, "ready": True, "started": True, "restartCount": 0, "image": "example/" + n, "imageID": "",
+                       "containerID": "containerd://" + container_ids.get(n, "0" * 64),
+                       "state": {"running": {"startedAt": now}}} for n in names]}
+        self.request("PATCH", "/api/v1/namespaces/%s/pods/%s/status" % (pod["metadata"]["namespace"], pod["metadata"]["name"]),
+                     {"status": status}, content_type="application/merge-patch+json")
+
+
+def make_pki(folder):
+    """A CA, a server's and an administrator's certificate. Returns their folder."""
+    pki = folder + "/pki"
+    if os.path.exists(pki + "/admin.crt"):
+        return pki
+    os.makedirs(pki, exist_ok=True)
+
+    def openssl(*words, text=None):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=pki, input=text)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.crt", "-days", "30",
+            "-subj", "/CN=test-ca")
+    for name, subject, names in (("server", "/CN=apiserver", "IP:127.0.0.1,DNS:localhost,DNS:kubernetes.default.svc"),
+                                 ("admin", "/O=system:masters/CN=admin", "DNS:admin")):
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out", name + ".csr", "-subj", subject)
+        with open(pki + "/" + name + ".ext", "w") as f:
+            f.write("subjectAltName=%s\nextendedKeyUsage=serverAuth,clientAuth\n" % names)
+        openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out",
+                name + ".crt", "-days", "30", "-extfile", name + ".ext")
+    return pki
+
+
+def _end(pid):
+    """Ends a process that is not our child and waits for it."""
+    def gone():
+        try:
+            os.kill(pid, 0)
+            with open("/proc/%d/stat" % pid) as f:
+                return f.read().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            return True
+    for how in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.kill(pid, how)
+            proc.wait_until(gone, 10, "the API server's end")
+            return
+        except ProcessLookupError:
+            return
+        except AssertionError:
+            continue

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Runs the tests: unit programs under sanitizers, fuzzers for some seconds each, Python suites. Each test is a process of
+its own with its own time limit. Prints one line a test and ends with the counts; fails when a test failed or none ran.
+
+usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N]
+  --only TEXT   only tests whose name contains it (may be given several times: any of them)
+"""
+import argparse
+import concurrent.futures
+import glob
+import json
+import os
+import re
+import signal
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
+UNIT_SECONDS = 120
+PYTHON_SECONDS = 180
+OUTPUT_LINES = 60
+
+
+class Result:
+    def __init__(self, name, outcome, seconds=0.0, text=""):
+        self.name, self.outcome, self.seconds, self.text = name, outcome, seconds, text
+
+
+class Tally:
+    """Prints results as they come; one line each, the output of a failed test after it."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+        self.counts = {"passed": 0, "failed": 0, "skipped": 0}
+        self.failed = []
+
+    def add(self, result):
+        with self.lock:
+            self.counts[result.outcome] += 1
+            note = " (%s)" % result.text if result.outcome == "skipped" else ""
+            print("%-7s %s %.1fs%s" % (result.outcome, result.name, result.seconds, note), flush=True)
+            if result.outcome == "failed":
+                self.failed.append(result.name)
+                for line in result.text.splitlines()[-OUTPUT_LINES:]:
+                    print("        | " + line, flush=True)
+
+    def finish(self):
+        for name in self.failed:
+            print("FAILED  " + name)
+        line = "%(passed)d passed, %(failed)d failed" % self.counts
+        print(line + (", %(skipped)d skipped" % self.counts if self.counts["skipped"] else ""), flush=True)
+        return 0 if self.counts["passed"] and not self.counts["failed"] else 1
+
+
+def run(words, seconds, env=None):
+    """(exit code or None at the time limit, output, seconds taken); the whole process group is ended with it."""
+    start = time.monotonic()
+    with tempfile.TemporaryFile() as out:
+        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
+                                 env={**os.environ, **(env or {})}, start_new_session=True)
+        try:
+            code = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = None
+        try:
+            os.killpg(child.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        child.wait()
+        out.seek(0)
+        return code, out.read().decode(errors="replace"), time.monotonic() - start
+
+
+# unit programs (criterion) --------------------------------------------------------------------------------------------
+SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+    "TSAN_OPTIONS": "halt_on_error=1:second_deadlock_stack=1",
+}
+
+
+def unit_programs(flavour):
+    for source in sorted(glob.glob(os.path.join(ROOT, "tests/unit/*/test_*.c"))):
+        name = os.path.relpath(source, os.path.join(ROOT, "tests/unit"))[:-2]
+        if flavour == "tsan" and not is_threaded(source):
+            continue
+        yield "unit/%s (%s)" % (name, flavour), os.path.join(ROOT, "build", flavour, "unit", name)
+
+
+def is_threaded(source):
+    with open(source) as f:
+        return re.search(r"\bpthread_|tsan", f.read()) is not None
+
+
+def run_unit(name, program, report):
+    if not os.access(program, os.X_OK):
+        return report(Result(name, "failed", text="it is not built: " + program))
+    words = [program, "--tap=-", "-j1", "--timeout", str(UNIT_SECONDS // 2)]
+    if program.startswith(os.path.join(ROOT, "build/tsan")):
+        words = ["setarch", "-R"] + words  # ThreadSanitizer needs addresses where it expects them
+    code, text, seconds = run(words, UNIT_SECONDS, SANITIZER_ENV)
+    cases = parse_tap(text)
+    for case, outcome, note in cases:
+        report(Result("%s %s" % (name, case), outcome, seconds / max(1, len(cases)), note or text))
+    if code is None:
+        report(Result(name, "failed", seconds, "time limit\n" + text))
+    elif not cases or (code != 0 and all(c[1] != "failed" for c in cases)):
+        report(Result(name, "failed", seconds, "exit code %s\n%s" % (code, text)))
+
+
+def parse_tap(text):
+    """[(case, outcome, note)] of the Test Anything Protocol's lines, as criterion writes them."""
+    cases = []
+    for line in text.splitlines():
+        found = re.match(r"(not )?ok\s+(?:\d+\s+)?-\s+(\S+)(.*)", line)
+        if found:
+            skip = re.search(r"#\s*SKIP\s*(.*)", found.group(3), re.I)
+            cases.append((found.group(2), "failed" if found.group(1) else "skipped" if skip else "passed",
+                          skip.group(1) or "said by the test" if skip else ""))
+    return cases
+
+
+# fuzzers --------------------------------------------------------------------------------------------------------------
+def run_fuzzer(name, program, corpus, seconds, report):
+    if not os.access(program, os.X_OK):
+        if not shutil.which("clang") and not shutil.which("clang-14"):
+            return report(Result(name, "skipped", text="no clang"))
+        return report(Result(name, "failed", text="it is not built: " + program))
+    with tempfile.TemporaryDirectory() as work:
+        places = [work] + ([corpus] if os.path.isdir(corpus) else [])
+        code, text, taken = run([program, "-max_total_time=%d" % seconds, "-timeout=10", "-rss_limit_mb=1024",
+                                 "-artifact_prefix=%s/build/fuzz-" % ROOT, *places], seconds + 60)
+    report(Result(name, "passed" if code == 0 else "failed", taken, text))
+
+
+# Python suites --------------------------------------------------------------------------------------------------------
+LIST = """
+import json, sys, unittest
+def walk(suite):
+    for t in suite:
+        if isinstance(t, unittest.TestSuite): yield from walk(t)
+        else: yield t
+loader = unittest.TestLoader()
+tests = list(walk(loader.loadTestsFromName(sys.argv[1])))
+limit = lambda t: getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
+print(json.dumps({"errors": loader.errors, "tests": [[t.id(), limit(t)] for t in tests]}))
+"""
+ONE = """
+import sys, unittest
+result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(unittest.defaultTestLoader.loadTestsFromName(sys.argv[1]))
+print("skipped because: " + result.skipped[0][1] if result.skipped else "", end="")
+sys.exit(77 if result.skipped else 0 if result.wasSuccessful() and result.testsRun else 1)
+"""
+
+
+def python_tests(report):
+    """[(name, seconds)] of all test methods; a file that cannot be loaded is a failure."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(ROOT, "tests/**/test_*.py"), recursive=True)):
+        module = os.path.relpath(path, ROOT)[:-3].replace("/", ".")
+        code, text, _ = run([sys.executable, "-c", LIST, module], 60)
+        try:
+            listed = json.loads(text.strip().splitlines()[-1])
+            if code or listed["errors"]:
+                raise ValueError("\n".join(listed["errors"]))
+        except (ValueError, IndexError) as e:
+            report(Result(module, "failed", text="%s\n%s" % (text, e)))
+            continue
+        found += [(name, limit or PYTHON_SECONDS) for name, limit in listed["tests"]]
+    return found
+
+
+def run_python(name, seconds, report):
+    code, text, taken = run([sys.executable, "-c", ONE, name], seconds)
+    if code == 77:
+        reason = text.rpartition("skipped because: ")[2].strip().replace("\n", " ")
+        return report(Result(name, "skipped", taken, reason))
+    report(Result(name, "passed" if code == 0 else "failed", taken, ("time limit\n" if code is None else "") + text))
+
+
+# everything -----------------------------------------------------------------------------------------------------------
+def main():
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--only", action="append", default=[])
+    options.add_argument("--list", action="store_true")
+    options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options.add_argument("--fuzz-seconds", type=int, default=3)
+    options = options.parse_args()
+    tally = Tally()
+
+    together, alone = [], []  # alone: what measures or needs the machine for itself
+    for flavour in ("asan", "tsan"):
+        together += [(n, run_unit, (n, p)) for n, p in unit_programs(flavour)]
+    for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
+        base = os.path.basename(source)[:-2]
+        together.append(("fuzz/" + base, run_fuzzer, ("fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base),
+                         os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds)))
+    alone += [(n, run_python, (n, s)) for n, s in python_tests(tally.add)]
+
+    def wanted(name):
+        return not options.only or any(text in name for text in options.only)
+    together = [t for t in together if wanted(t[0])]
+    alone = [t for t in alone if wanted(t[0])]
+    if options.list:
+        print("\n".join(t[0] for t in together + alone))
+        return 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in together]:
+            done.result()
+    for _, function, arguments in alone:
+        function(*arguments, tally.add)
+    return tally.finish()
+
+
+if __name__ == "__main__":
+    os.environ["PYTHONPATH"] = ROOT
+    sys.exit(main())
