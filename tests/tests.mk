@@ -3,9 +3,10 @@
 # Python suites: tests/*/test_*.py, on the release programs. tests/run.py runs them all.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-$(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libagent.a $(B)/libcontroller.a $(B)/libcommon.a
+UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o
+$(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN_$(FLAVOUR)) $(B)/libagent.a $(B)/libcontroller.a $(B)/libcommon.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a -lcriterion $(PKG_LIBS) -lm
+	$(CC) $(LDFLAGS) -o $@ $< $(UNIT_MAIN_$(FLAVOUR)) $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a -lcriterion $(PKG_LIBS) -lm
 
 THREADED_UNIT_SRC := $(if $(UNIT_SRC),$(shell grep -lE 'pthread_|tsan' $(UNIT_SRC)))
 THREADED_UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(THREADED_UNIT_SRC))
