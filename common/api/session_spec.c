@@ -1,0 +1,280 @@
+#include "common/api/session_spec.h"
+
+#include "common/api/label_selector.h"
+#include "common/api/reason.h"
+#include "common/base/mem.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEADLINE_MARGIN_SECONDS 10 /* preparing and detaching need some time beside the duration */
+
+struct profiler_info {
+	const char *name, *settings_key;
+	int64_t default_duration_seconds;
+};
+
+static const struct profiler_info profilers[] = {
+	[PROFILER_CPU_HOTPATHS] = {"CPUHotpaths", "cpuHotpaths", 30},
+};
+#define PROFILER_COUNT (sizeof profilers / sizeof profilers[0])
+
+const char *profiler_kind_name(enum profiler_kind kind)
+{
+	return profilers[kind].name;
+}
+
+int profiler_kind_parse(const char *name, enum profiler_kind *out)
+{
+	for (size_t i = 0; i < PROFILER_COUNT; i++) {
+		if (strcmp(profilers[i].name, name) == 0) {
+			*out = (enum profiler_kind)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int invalid(struct err *e, const char *fmt, const char *detail)
+{
+	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, fmt, detail);
+}
+
+void session_spec_init(struct session_spec *out, enum profiler_kind profiler)
+{
+	*out = (struct session_spec){
+		.profiler = profiler,
+		.target.max_pods = 1,
+		.duration_seconds = profilers[profiler].default_duration_seconds,
+		.frequency_hertz = 99,
+		.pause_budget_ms = 200,
+		.store = mem_strdup("default"),
+		.active_deadline_seconds = 600,
+		.ttl_seconds_after_finished = 604800,
+	};
+}
+
+static void target_part_fini(struct session_target *t)
+{
+	label_requirements_free(t->selector, t->selector_count);
+	free(t->pod_name);
+	free(t->container);
+	free(t->entrypoint);
+}
+
+void session_spec_fini(struct session_spec *s)
+{
+	if (!s)
+		return;
+	target_part_fini(&s->target);
+	free(s->store);
+	*s = (struct session_spec){0};
+}
+
+void session_spec_copy(struct session_spec *out, const struct session_spec *from)
+{
+	*out = *from;
+	out->store = mem_strdup(from->store);
+	out->target.pod_name = mem_strdup(from->target.pod_name);
+	out->target.container = mem_strdup(from->target.container);
+	out->target.entrypoint = mem_strdup(from->target.entrypoint);
+	out->target.selector = label_requirements_copy(from->target.selector, from->target.selector_count);
+}
+
+/* DNS-1123: lower-case letters, digits, '-' and (in a subdomain) '.', beginning and ending with a letter or digit. */
+static bool is_dns_name(const char *s, size_t max, bool dots)
+{
+	size_t len = strlen(s);
+	if (len == 0 || len > max)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		bool edge = i == 0 || i == len - 1;
+		bool alnum = islower((unsigned char)s[i]) || isdigit((unsigned char)s[i]);
+		if (!alnum && (edge || !(s[i] == '-' || (dots && s[i] == '.'))))
+			return false;
+	}
+	return true;
+}
+
+static int read_name(const json_t *obj, const char *path, const char *key, size_t max, bool dots, char **out, struct err *e)
+{
+	const char *s = NULL;
+	if (jsonx_string(obj, path, key, false, &s, e) < 0)
+		return -1;
+	if (!s)
+		return 0;
+	if (!is_dns_name(s, max, dots)) {
+		char at[200];
+		snprintf(at, sizeof at, "%s.%s: not a valid name: \"%.80s\"", path, key, s);
+		return invalid(e, "%s", at);
+	}
+	*out = mem_strdup(s);
+	return 0;
+}
+
+static int read_process(const json_t *process, struct session_target *t, struct err *e)
+{
+	static const char *const known[] = {"entrypoint", "pid", NULL};
+	static const char path[] = "spec.target.process";
+	const char *entrypoint = NULL;
+	if (jsonx_only_keys(process, path, known, e) < 0 || jsonx_string(process, path, "entrypoint", false, &entrypoint, e) < 0 ||
+	    jsonx_int(process, path, "pid", false, 1, 4194304, &t->pid, e) < 0)
+		return -1;
+	if (entrypoint && (*entrypoint == '\0' || strlen(entrypoint) > 253))
+		return invalid(e, "%s.entrypoint: must have 1 to 253 characters", path);
+	t->entrypoint = mem_strdup(entrypoint);
+	if (process && !t->entrypoint && t->pid == 0)
+		return invalid(e, "%s: name entrypoint or pid, or leave it out", path);
+	return 0;
+}
+
+static int read_target(const json_t *target, bool required, struct session_target *t, struct err *e)
+{
+	static const char *const known[] = {"selector", "podName", "container", "process", "maxPods", NULL};
+	static const char path[] = "spec.target";
+	const json_t *selector = NULL, *process = NULL;
+	if (jsonx_only_keys(target, path, known, e) < 0 || jsonx_object(target, path, "selector", false, &selector, e) < 0 ||
+	    jsonx_object(target, path, "process", false, &process, e) < 0 ||
+	    read_name(target, path, "podName", 253, true, &t->pod_name, e) < 0 ||
+	    read_name(target, path, "container", 63, false, &t->container, e) < 0 ||
+	    jsonx_int(target, path, "maxPods", false, 1, 20, &t->max_pods, e) < 0 || read_process(process, t, e) < 0)
+		return -1;
+	if (selector && label_selector_from_json(selector, "spec.target.selector", &t->selector, &t->selector_count, e) < 0)
+		return -1;
+	if (t->pod_name && selector)
+		return invalid(e, "%s: give either selector or podName, not both", path);
+	if (required && !t->pod_name && !selector)
+		return invalid(e, "%s: give selector or podName", path);
+	return 0;
+}
+
+/* Only the chosen profiler's settings may be there. */
+static int read_settings(const json_t *spec, struct session_spec *s, struct err *e)
+{
+	static const char *const known[] = {"frequencyHertz", NULL};
+	const json_t *settings = NULL;
+	const char *key = profilers[s->profiler].settings_key;
+	if (jsonx_object(spec, "spec", key, false, &settings, e) < 0 || jsonx_only_keys(settings, "spec.cpuHotpaths", known, e) < 0)
+		return -1;
+	for (size_t i = 0; i < PROFILER_COUNT; i++) {
+		if (i != s->profiler && json_object_get(spec, profilers[i].settings_key))
+			return invalid(e, "spec.%s: belongs to another profiler", profilers[i].settings_key);
+	}
+	return jsonx_int(settings, "spec.cpuHotpaths", "frequencyHertz", false, 1, 999, &s->frequency_hertz, e);
+}
+
+static int read_output(const json_t *spec, struct session_spec *s, struct err *e)
+{
+	static const char *const known[] = {"store", NULL};
+	const json_t *output = NULL;
+	char *store = NULL;
+	if (jsonx_object(spec, "spec", "output", false, &output, e) < 0 || jsonx_only_keys(output, "spec.output", known, e) < 0 ||
+	    read_name(output, "spec.output", "store", 63, false, &store, e) < 0)
+		return -1;
+	if (store) {
+		free(s->store);
+		s->store = store;
+	}
+	return 0;
+}
+
+static int read_times(const json_t *spec, struct session_spec *s, struct err *e)
+{
+	if (jsonx_int(spec, "spec", "durationSeconds", false, 1, 3600, &s->duration_seconds, e) < 0 ||
+	    jsonx_int(spec, "spec", "pauseBudgetMilliseconds", false, 1, 60000, &s->pause_budget_ms, e) < 0 ||
+	    jsonx_int(spec, "spec", "activeDeadlineSeconds", false, 1, 86400, &s->active_deadline_seconds, e) < 0 ||
+	    jsonx_int(spec, "spec", "ttlSecondsAfterFinished", false, 0, 31536000, &s->ttl_seconds_after_finished, e) < 0)
+		return -1;
+	int64_t least = s->duration_seconds + DEADLINE_MARGIN_SECONDS;
+	if (s->active_deadline_seconds >= least)
+		return 0;
+	if (!json_object_get(spec, "activeDeadlineSeconds")) {
+		s->active_deadline_seconds = s->duration_seconds + 600; /* the default grows with a long session */
+		return 0;
+	}
+	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
+			      "spec.activeDeadlineSeconds: must be at least durationSeconds + %d = %" PRId64 ", found %" PRId64,
+			      DEADLINE_MARGIN_SECONDS, least, s->active_deadline_seconds);
+}
+
+static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct err *e)
+{
+	const char *name = NULL;
+	if (jsonx_string(spec, "spec", "profiler", true, &name, e) < 0)
+		return -1;
+	if (profiler_kind_parse(name, kind) == 0)
+		return 0;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 400);
+	buf_printf(&text, "spec.profiler: unknown profiler \"%.60s\"; known are", name);
+	for (size_t i = 0; i < PROFILER_COUNT; i++)
+		buf_printf(&text, "%s %s", i ? "," : "", profilers[i].name);
+	return invalid(e, "%s", buf_str(&text));
+}
+
+static int read_spec(const json_t *spec, bool target_required, struct session_spec *s, struct err *e)
+{
+	static const char *const known[] = {"profiler", "target", "durationSeconds", "cpuHotpaths", "pauseBudgetMilliseconds", "output",
+					    "activeDeadlineSeconds", "ttlSecondsAfterFinished", "cancel", NULL};
+	const json_t *target = NULL;
+	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_object(spec, "spec", "target", target_required, &target, e) < 0 ||
+	    read_target(target, target_required, &s->target, e) < 0 || read_times(spec, s, e) < 0 || read_settings(spec, s, e) < 0 ||
+	    read_output(spec, s, e) < 0)
+		return -1;
+	return jsonx_bool(spec, "spec", "cancel", false, &s->cancel, e);
+}
+
+int session_spec_from_json(const json_t *spec, bool target_required, struct session_spec *out, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	enum profiler_kind kind = PROFILER_CPU_HOTPATHS;
+	struct session_spec s = {0};
+	int rc = -1;
+	if (!json_is_object(spec))
+		err_set(&inner, ERR_INVALID, 0, "spec: required, expected an object");
+	else if (read_profiler(spec, &kind, &inner) == 0) {
+		session_spec_init(&s, kind);
+		rc = read_spec(spec, target_required, &s, &inner);
+	}
+	if (rc < 0) {
+		session_spec_fini(&s);
+		inner.reason = REASON_InvalidSpec;
+		if (e)
+			*e = inner;
+		return -1;
+	}
+	*out = s;
+	return 0;
+}
+
+static json_t *target_to_json(const struct session_target *t)
+{
+	json_t *target = json_pack("{s:I}", "maxPods", (json_int_t)t->max_pods);
+	if (t->pod_name)
+		json_object_set_new(target, "podName", json_string(t->pod_name));
+	if (t->selector_count > 0)
+		json_object_set_new(target, "selector", label_selector_to_json(t->selector, t->selector_count));
+	if (t->container)
+		json_object_set_new(target, "container", json_string(t->container));
+	if (t->entrypoint || t->pid) {
+		json_t *process = json_object();
+		if (t->entrypoint)
+			json_object_set_new(process, "entrypoint", json_string(t->entrypoint));
+		if (t->pid)
+			json_object_set_new(process, "pid", json_integer(t->pid));
+		json_object_set_new(target, "process", process);
+	}
+	return target;
+}
+
+json_t *session_spec_to_json(const struct session_spec *s)
+{
+	return json_pack("{s:s, s:o, s:I, s:{s:I}, s:I, s:{s:s}, s:I, s:I, s:b}", "profiler", profiler_kind_name(s->profiler), "target",
+			 target_to_json(&s->target), "durationSeconds", (json_int_t)s->duration_seconds,
+			 profilers[s->profiler].settings_key, "frequencyHertz", (json_int_t)s->frequency_hertz,
+			 "pauseBudgetMilliseconds", (json_int_t)s->pause_budget_ms, "output", "store", s->store,
+			 "activeDeadlineSeconds", (json_int_t)s->active_deadline_seconds, "ttlSecondsAfterFinished",
+			 (json_int_t)s->ttl_seconds_after_finished, "cancel", (int)s->cancel);
+}
