@@ -5,7 +5,10 @@
 #   make demo          the sample session against a sample .NET application
 #   make test          all tests
 #   make help          the other targets
+#   make V=1           show the commands
 FLAVOUR ?= release
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo '  $(1)  $(2)')
 B := build/$(FLAVOUR)
 VERSION := $(shell cat VERSION)
 
@@ -44,14 +47,16 @@ obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC))
 $(B)/libagent.a: $(call obj,$(AGENT_SRC))
 $(B)/libcontroller.a: $(call obj,$(CONTROLLER_SRC))
 %.a:
 	@mkdir -p $(@D)
-	rm -f $@ && ar rcs $@ $^
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 # programs -------------------------------------------------------------------------------------------------------
 PROGRAMS := $(B)/drdotnet $(B)/drdotnet-agent $(B)/drdotnet-controller
@@ -59,7 +64,8 @@ $(B)/drdotnet: $(call obj,$(DRDOTNET_MAIN)) $(B)/libagent.a $(B)/libcommon.a
 $(B)/drdotnet-agent: $(call obj,$(AGENT_MAIN)) $(B)/libagent.a $(B)/libcommon.a
 $(B)/drdotnet-controller: $(call obj,$(CONTROLLER_MAIN)) $(B)/libcontroller.a $(B)/libcommon.a
 $(PROGRAMS):
-	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
 .PHONY: all help clean
 all: $(PROGRAMS) $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
