@@ -31,6 +31,9 @@ struct cgroup_memory {
 void cgroup_read_cpu(const char *proc_root, pid_t pid, struct cgroup_cpu *out);
 void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *out);
 
+/* True when the process's group is frozen (`docker pause`, the freezer controller, cgroup.freeze). */
+bool cgroup_is_frozen(const char *proc_root, pid_t pid);
+
 /* CPU use (over window_ms, sleeping in between) and working set of pods by uid; entries of unknown pods stay -1. */
 struct link_pod_usage;
 void cgroup_pod_usage(const char *proc_root, struct link_pod_usage *pods, size_t count, int64_t window_ms);

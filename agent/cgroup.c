@@ -1,0 +1,127 @@
+#include "agent/cgroup.h"
+
+#include "agent/cgroup_dir.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/mem.h"
+#include "common/link/link_msg.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define V1_NO_LIMIT (INT64_C(1) << 62) /* v1 writes "no limit" as a number near INT64_MAX */
+
+static int64_t scaled(int64_t v, int64_t factor)
+{
+	return v < 0 || v > INT64_MAX / factor ? -1 : v * factor;
+}
+
+/* The quota of this one group in thousandths of a CPU; 0: none. */
+static int64_t quota_here(const struct cgroup_dir *d)
+{
+	if (!d->v2) {
+		int64_t quota = cgroup_dir_number(d, "cpu.cfs_quota_us"); /* -1: none */
+		int64_t period = cgroup_dir_number(d, "cpu.cfs_period_us");
+		return quota > 0 && period > 0 ? scaled(quota, 1000) / period : 0;
+	}
+	char path[CGROUP_PATH_MAX + 16], text[64];
+	snprintf(path, sizeof path, "%s/cpu.max", d->path);
+	if (fsio_read_small(AT_FDCWD, path, text, sizeof text) < 0)
+		return 0; /* the root has none */
+	int64_t v = cgroup_parse_cpu_max(text);
+	return v > 0 ? v : 0;
+}
+
+static void read_throttling(const struct cgroup_dir *d, struct cgroup_cpu *out)
+{
+	out->periods = cgroup_dir_keyed(d, "cpu.stat", "nr_periods");
+	out->throttled_periods = cgroup_dir_keyed(d, "cpu.stat", "nr_throttled");
+	out->throttled_ns = d->v2 ? scaled(cgroup_dir_keyed(d, "cpu.stat", "throttled_usec"), 1000)
+				  : cgroup_dir_keyed(d, "cpu.stat", "throttled_time");
+}
+
+static int64_t read_usage_ns(const struct cgroup_dir *cpuacct)
+{
+	return cpuacct->v2 ? scaled(cgroup_dir_keyed(cpuacct, "cpu.stat", "usage_usec"), 1000)
+			   : cgroup_dir_number(cpuacct, "cpuacct.usage");
+}
+
+void cgroup_read_cpu(const char *proc_root, pid_t pid, struct cgroup_cpu *out)
+{
+	*out = (struct cgroup_cpu){-1, -1, -1, -1, -1};
+	struct cgroup_dir d;
+	if (cgroup_dir_of(proc_root, pid, "cpuacct", &d))
+		out->usage_ns = read_usage_ns(&d);
+	if (!cgroup_dir_of(proc_root, pid, "cpu", &d))
+		return;
+	/* Throttling is counted where the quota is: at the group with the tightest one. */
+	struct cgroup_dir tightest = d;
+	out->limit_millicores = 0;
+	do {
+		int64_t quota = quota_here(&d);
+		if (quota > 0 && (out->limit_millicores == 0 || quota < out->limit_millicores)) {
+			out->limit_millicores = quota;
+			tightest = d;
+		}
+	} while (cgroup_dir_up(&d));
+	read_throttling(&tightest, out);
+}
+
+static int64_t working_set(const struct cgroup_dir *d)
+{
+	int64_t usage = cgroup_dir_number(d, d->v2 ? "memory.current" : "memory.usage_in_bytes");
+	int64_t cold = cgroup_dir_keyed(d, "memory.stat", d->v2 ? "inactive_file" : "total_inactive_file");
+	return usage < 0 || cold < 0 ? usage : usage > cold ? usage - cold : 0;
+}
+
+void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *out)
+{
+	*out = (struct cgroup_memory){.usage_bytes = -1, .limit_bytes = -1};
+	struct cgroup_dir d;
+	if (!cgroup_dir_of(proc_root, pid, "memory", &d))
+		return;
+	*out = (struct cgroup_memory){.usage_bytes = working_set(&d), .limit_bytes = 0};
+	int64_t least_room = INT64_MAX;
+	do {
+		int64_t limit = cgroup_dir_number(&d, d.v2 ? "memory.max" : "memory.limit_in_bytes");
+		int64_t usage = limit > 0 && limit < V1_NO_LIMIT ? working_set(&d) : -1;
+		if (usage >= 0 && limit - usage < least_room) {
+			least_room = limit - usage;
+			*out = (struct cgroup_memory){.usage_bytes = usage, .limit_bytes = limit};
+		}
+	} while (cgroup_dir_up(&d));
+}
+
+bool cgroup_is_frozen(const char *proc_root, pid_t pid)
+{
+	struct cgroup_dir d;
+	if (!cgroup_dir_of(proc_root, pid, "freezer", &d))
+		return false;
+	if (d.v2)
+		return cgroup_dir_keyed(&d, "cgroup.events", "frozen") == 1;
+	/* v1: "freezer.self_freezing" or a parent's; both are numbers. */
+	return cgroup_dir_number(&d, "freezer.self_freezing") == 1 || cgroup_dir_number(&d, "freezer.parent_freezing") == 1;
+}
+
+void cgroup_pod_usage(const char *proc_root, struct link_pod_usage *pods, size_t count, int64_t window_ms)
+{
+	AUTO_FREE struct cgroup_dir *cpu = mem_calloc(count + 1, sizeof *cpu);
+	AUTO_FREE int64_t *before_ns = mem_calloc(count + 1, sizeof *before_ns);
+	int64_t began_ns = clock_mono_ns();
+	for (size_t i = 0; i < count; i++) {
+		struct cgroup_dir memory;
+		pods[i].cpu_millicores = pods[i].memory_bytes = -1;
+		before_ns[i] = cgroup_dir_of_pod(proc_root, pods[i].pod_uid, "cpuacct", &cpu[i]) ? read_usage_ns(&cpu[i]) : -1;
+		if (before_ns[i] >= 0 && cgroup_dir_of_pod(proc_root, pods[i].pod_uid, "memory", &memory))
+			pods[i].memory_bytes = working_set(&memory);
+	}
+	clock_sleep_until_ms(began_ns / 1000000 + window_ms);
+	int64_t elapsed_ns = clock_mono_ns() - began_ns;
+	for (size_t i = 0; i < count && elapsed_ns > 0; i++) {
+		int64_t now_ns = before_ns[i] < 0 ? -1 : read_usage_ns(&cpu[i]);
+		if (now_ns >= before_ns[i] && before_ns[i] >= 0)
+			pods[i].cpu_millicores = (now_ns - before_ns[i]) * 1000 / elapsed_ns;
+	}
+}

@@ -1,0 +1,216 @@
+#include "agent/cgroup_dir.h"
+
+#include "agent/cgroup.h"
+#include "agent/proc.h"
+#include "common/base/cleanup.h"
+#include "common/base/fsio.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX 16384
+#define SEARCH_DEPTH 6      /* kubelet.slice / kubepods / qos / pod / container */
+#define SEARCH_FOLDERS 20000
+
+int64_t cgroup_parse_number(const char *text)
+{
+	if (strncmp(text, "max", 3) == 0)
+		return INT64_MAX;
+	char *end;
+	unsigned long long v = strtoull(text, &end, 10);
+	if (end == text || *text == '-')
+		return -1;
+	return v > INT64_MAX ? INT64_MAX : (int64_t)v;
+}
+
+int64_t cgroup_parse_keyed(const char *text, const char *key)
+{
+	size_t n = strlen(key);
+	for (const char *line = text; *line;) {
+		if (strncmp(line, key, n) == 0 && line[n] == ' ')
+			return cgroup_parse_number(line + n + 1);
+		line += strcspn(line, "\n");
+		line += *line == '\n';
+	}
+	return -1;
+}
+
+int64_t cgroup_parse_cpu_max(const char *text)
+{
+	int64_t quota = cgroup_parse_number(text);
+	const char *blank = strchr(text, ' ');
+	int64_t period = blank ? cgroup_parse_number(blank + 1) : -1;
+	if (quota < 0 || period <= 0)
+		return -1;
+	return quota == INT64_MAX ? 0 : quota > INT64_MAX / 1000 ? -1 : quota * 1000 / period;
+}
+
+static bool lists(const char *names, size_t len, const char *wanted)
+{
+	size_t n = strlen(wanted);
+	for (const char *p = names, *end = names + len; p < end;) {
+		const char *stop = memchr(p, ',', (size_t)(end - p));
+		if (!stop)
+			stop = end;
+		if ((size_t)(stop - p) == n && memcmp(p, wanted, n) == 0)
+			return true;
+		p = stop + 1;
+	}
+	return false;
+}
+
+bool cgroup_parse_line_path(const char *text, const char *controller, char *out, size_t size)
+{
+	for (const char *line = text; *line;) {
+		size_t len = strcspn(line, "\n");
+		const char *names = memchr(line, ':', len);
+		const char *path = names ? memchr(names + 1, ':', len - (size_t)(names + 1 - line)) : NULL;
+		if (path) {
+			size_t names_len = (size_t)(path - names - 1), n = len - (size_t)(path + 1 - line);
+			bool hit = controller ? lists(names + 1, names_len, controller) : names_len == 0 && strncmp(line, "0:", 2) == 0;
+			if (hit && n < size) {
+				memcpy(out, path + 1, n);
+				out[n] = '\0';
+				return true;
+			}
+		}
+		line += len + (line[len] == '\n');
+	}
+	return false;
+}
+
+bool cgroup_below_root(const char *group, const char *root, char *out, size_t size)
+{
+	size_t n = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	if (strncmp(group, root, n) != 0 || (group[n] != '/' && group[n] != '\0') || strstr(group + n, "/.."))
+		return false;
+	const char *rest = strcmp(group + n, "/") == 0 ? "" : group + n;
+	return snprintf(out, size, "%s", rest) < (int)size;
+}
+
+/* The mount of the v1 controller, or of v2 when `controller` is NULL. */
+static bool find_mount(const char *proc_root, const char *controller, struct proc_mount *out)
+{
+	char path[512];
+	struct proc_lines lines;
+	if (snprintf(path, sizeof path, "%s/self/mountinfo", proc_root) >= (int)sizeof path ||
+	    proc_lines_open(&lines, AT_FDCWD, path) < 0)
+		return false;
+	const char *line, *wanted = controller ? "cgroup" : "cgroup2";
+	size_t len;
+	bool found = false;
+	while (!found && proc_lines_next(&lines, &line, &len)) {
+		found = proc_parse_mount_line(line, len, out) == 0 && strcmp(out->fs_type, wanted) == 0 &&
+			(!controller || lists(out->super_options, strlen(out->super_options), controller));
+	}
+	proc_lines_close(&lines);
+	return found;
+}
+
+/* Walks below `path` for a folder that `wanted` accepts; leaves it in `path`. Bounded. */
+static bool search(char *path, size_t size, int depth, int *left, bool (*wanted)(const char *below, const void *ctx),
+		   const void *ctx, size_t mount_len)
+{
+	AUTO_DIR DIR *dir = opendir(path);
+	struct dirent *entry;
+	size_t len = strlen(path);
+	while (dir && depth > 0 && *left > 0 && (entry = readdir(dir))) {
+		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+			continue;
+		(*left)--;
+		if (snprintf(path + len, size - len, "/%s", entry->d_name) < (int)(size - len) &&
+		    (wanted(path + mount_len, ctx) || search(path, size, depth - 1, left, wanted, ctx, mount_len)))
+			return true;
+		path[len] = '\0';
+	}
+	return false;
+}
+
+static bool ends_with(const char *below, const void *suffix)
+{
+	size_t n = strlen(below), m = strlen(suffix);
+	return n >= m && strcmp(below + n - m, suffix) == 0;
+}
+
+static bool is_pod(const char *below, const void *uid)
+{
+	char line[CGROUP_PATH_MAX + 8];
+	struct cgroup_identity id;
+	snprintf(line, sizeof line, "0::%s", below);
+	cgroup_parse_identity(line, &id);
+	return strcmp(id.pod_uid, uid) == 0;
+}
+
+/* Sets up *out at the mount; gives the hierarchy's root as the mount shows it. */
+static bool open_hierarchy(const char *proc_root, const char *controller, struct cgroup_dir *out, struct proc_mount *mount)
+{
+	out->v2 = !find_mount(proc_root, controller, mount);
+	if (out->v2 && !find_mount(proc_root, NULL, mount))
+		return false;
+	snprintf(out->mount, sizeof out->mount, "%s", mount->point);
+	memcpy(out->path, out->mount, sizeof out->path);
+	return true;
+}
+
+bool cgroup_dir_of(const char *proc_root, pid_t pid, const char *controller, struct cgroup_dir *out)
+{
+	char text[TEXT_MAX], group[CGROUP_PATH_MAX], below[CGROUP_PATH_MAX];
+	struct proc_mount mount;
+	AUTO_FD int proc_fd = proc_open(proc_root, pid);
+	if (proc_fd < 0 || fsio_read_small(proc_fd, "cgroup", text, sizeof text) < 0 ||
+	    !open_hierarchy(proc_root, controller, out, &mount) ||
+	    !cgroup_parse_line_path(text, out->v2 ? NULL : controller, group, sizeof group))
+		return false;
+	size_t len = strlen(out->mount);
+	if (cgroup_below_root(group, mount.root, below, sizeof below))
+		return snprintf(out->path + len, sizeof out->path - len, "%s", below) < (int)(sizeof out->path - len);
+	/* The agent has a cgroup namespace of its own: only the end of the path is good, and must be looked for. */
+	const char *tail = group;
+	while (strncmp(tail, "/..", 3) == 0)
+		tail += 3;
+	int left = SEARCH_FOLDERS;
+	return tail != group && *tail == '/' && tail[1] &&
+	       search(out->path, sizeof out->path, SEARCH_DEPTH, &left, ends_with, tail, len);
+}
+
+bool cgroup_dir_of_pod(const char *proc_root, const char *pod_uid, const char *controller, struct cgroup_dir *out)
+{
+	struct proc_mount mount;
+	if (!*pod_uid || !open_hierarchy(proc_root, controller, out, &mount))
+		return false;
+	int left = SEARCH_FOLDERS;
+	return search(out->path, sizeof out->path, SEARCH_DEPTH, &left, is_pod, pod_uid, strlen(out->mount));
+}
+
+bool cgroup_dir_up(struct cgroup_dir *d)
+{
+	size_t mount_len = strlen(d->mount);
+	char *slash = strrchr(d->path + mount_len, '/');
+	if (!slash)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+static bool read_file(const struct cgroup_dir *d, const char *file, char *out, size_t size)
+{
+	char path[CGROUP_PATH_MAX + 64];
+	return snprintf(path, sizeof path, "%s/%s", d->path, file) < (int)sizeof path &&
+	       fsio_read_small(AT_FDCWD, path, out, size) >= 0;
+}
+
+int64_t cgroup_dir_number(const struct cgroup_dir *d, const char *file)
+{
+	char text[64];
+	return read_file(d, file, text, sizeof text) ? cgroup_parse_number(text) : -1;
+}
+
+int64_t cgroup_dir_keyed(const struct cgroup_dir *d, const char *file, const char *key)
+{
+	char text[TEXT_MAX];
+	return read_file(d, file, text, sizeof text) ? cgroup_parse_keyed(text, key) : -1;
+}
