@@ -25,6 +25,8 @@ struct target {
 	gid_t gid;
 	char *pod_uid;               /* from the cgroup, with dashes; NULL: not in a pod */
 	char *container_id;          /* hex; NULL: not in a container */
+	char *proc_dir;              /* host PID mode: "/proc/PID"; NULL stands for the same */
+	char *container_name;        /* shared tmp mode with a folder per container: its name; else NULL */
 	char *shared_folder;         /* shared tmp mode: the pod's folder's name under the parent; else NULL */
 	char *socket_path;           /* diagnostics socket as the process sees it: /tmp/dotnet-diagnostic-1-...-socket */
 	char *tmp_inner;             /* the folder of the socket, as the process sees it */
@@ -59,6 +61,8 @@ struct discover_options {
 	const char *pod_namespace, *pod_name; /* shared tmp mode: the folder's name is "<namespace>_<name>" */
 	const char *const *container_ids;     /* any of these; NULL: all */
 	size_t container_id_count;
+	const char *const *container_names;   /* shared tmp mode with a folder per container: any of these; NULL: all */
+	size_t container_name_count;
 	pid_t pid;                   /* the agent's view */
 	bool query_runtime;          /* ask each for ProcessInfo over its socket (fills runtime_version, entrypoint, profilable) */
 	int64_t deadline_ms;         /* monotonic; bounds everything, hostile sockets included */
@@ -67,6 +71,9 @@ struct discover_options {
 /* Finds the .NET processes that pass the filters, oldest first. A process that is .NET but cannot be profiled is in the
  * list with its reason. 0 also when none was found. Any thread; no state. */
 int discover_targets(const struct discover_options *o, struct target_list *out, struct err *e);
+
+/* Appends (the list takes over what *t owns). */
+void target_list_add_take(struct target_list *l, struct target *t);
 
 /* Chooses the one process that the session means: container (by id), inner pid, entrypoint; the only one left wins.
  * ERR_NOT_FOUND (NoDotnetProcess, ProcessNotFound) or ERR_INVALID (AmbiguousProcess: the message lists them); a single

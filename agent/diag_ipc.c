@@ -1,0 +1,63 @@
+#include "agent/diag_ipc.h"
+
+#include "agent/diag_codec.h"
+#include "agent/diag_exchange.h"
+#include "agent/diag_socket.h"
+#include "agent/target_fs.h"
+#include "common/base/cleanup.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
+{
+	const char *name = t->socket_path ? strrchr(t->socket_path, '/') : NULL;
+	if (!name)
+		return err_set(e, ERR_NOT_FOUND, 0, "the process has no diagnostics socket");
+	AUTO_FD int tmp = target_open_tmp(t, e);
+	if (tmp < 0)
+		return -1;
+	return diag_socket_connect(tmp, name + 1, t->uid, t->pid, deadline_ms, e);
+}
+
+int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e)
+{
+	uint8_t message[DIAG_HEADER_SIZE];
+	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, DIAG_PROCESS_INFO3);
+	struct diag_exchange x;
+	diag_exchange_init(&x, fd, message, sizeof message);
+	int r = diag_exchange_run(&x, deadline_ms, e);
+	if (r == 0)
+		r = diag_exchange_process_info(&x, DIAG_PROCESS_INFO3, out, e);
+	diag_exchange_fini(&x);
+	return r;
+}
+
+static int check_attached(const struct diag_exchange *x, struct err *e)
+{
+	size_t len;
+	const uint8_t *payload = diag_exchange_payload(x, &len);
+	if (x->header.set != DIAG_SET_SERVER || (x->header.command != DIAG_SERVER_OK && x->header.command != DIAG_SERVER_ERROR))
+		return err_set(e, ERR_PROTOCOL, 0, "the diagnostics port replied to the attach with command 0x%02x 0x%02x",
+			       x->header.set, x->header.command);
+	uint32_t hresult = diag_decode_hresult(payload, len);
+	if (x->header.command == DIAG_SERVER_OK && (len < 4 || hresult < 0x80000000u))
+		return 0;
+	return diag_refusal(e, "the profiler was not attached", hresult);
+}
+
+int diag_ipc_attach(int fd, const uint8_t clsid[16], const char *library_inner_path, const uint8_t *client_data, size_t client_len,
+		    int64_t attach_timeout_ms, int64_t deadline_ms, struct err *e)
+{
+	AUTO_BUF struct buf message;
+	buf_init(&message, DIAG_MESSAGE_MAX);
+	if (diag_encode_attach(&message, (uint32_t)attach_timeout_ms, clsid, library_inner_path, client_data, client_len, e) < 0)
+		return -1;
+	struct diag_exchange x;
+	diag_exchange_init(&x, fd, message.data, message.len);
+	int r = diag_exchange_run(&x, deadline_ms, e);
+	if (r == 0)
+		r = check_attached(&x, e);
+	diag_exchange_fini(&x);
+	return r;
+}
