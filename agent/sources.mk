@@ -1,3 +1,25 @@
 AGENT_SRC :=
 AGENT_MAIN := agent/agent_main.c
 DRDOTNET_MAIN := agent/drdotnet_main.c
+# finding processes and talking to them
+AGENT_SRC += \
+	agent/proc.c \
+	agent/elf_probe.c \
+	agent/runtime_kind.c \
+	agent/cgroup.c \
+	agent/cgroup_dir.c \
+	agent/cgroup_path.c \
+	agent/target.c \
+	agent/target_fs.c \
+	agent/discover.c \
+	agent/discover_host.c \
+	agent/discover_shared.c \
+	agent/discover_query.c \
+	agent/diag_codec.c \
+	agent/diag_env.c \
+	agent/diag_exchange.c \
+	agent/diag_ipc.c \
+	agent/diag_socket.c \
+	agent/preflight.c \
+	agent/stage.c \
+	agent/stage_sweep.c

@@ -1,0 +1,276 @@
+/* Discovery over /proc of all processes. Most of them are not .NET: each costs a few small reads. The socket's name holds
+ * the inner pid and the start time, so that one look for that very name settles the usual case without listing a folder. */
+#include "agent/cgroup.h"
+#include "agent/diag_env.h"
+#include "agent/diag_socket.h"
+#include "agent/discover.h"
+#include "agent/proc.h"
+#include "agent/runtime_kind.h"
+#include "agent/target_fs.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define CGROUP_TEXT_MAX 16384
+
+/* What is known of one process while it is looked at. */
+struct look {
+	const struct discover_options *options;
+	pid_t pid;
+	int proc_fd;
+	struct proc_stat stat;
+	struct proc_status status;
+	struct cgroup_identity group;
+	struct buf environ;
+	char tmp_inner[PATH_MAX];
+	int tmp_fd;       /* -1: none */
+	int tmp_errno;    /* why not */
+	bool denied;      /* the agent may not look into the process */
+};
+
+static bool is_filtered(const struct discover_options *o)
+{
+	return o->pid != 0 || o->pod_uid || o->container_ids;
+}
+
+static bool passes(const struct discover_options *o, const struct cgroup_identity *id)
+{
+	if (o->pod_uid && strcmp(o->pod_uid, id->pod_uid) != 0)
+		return false;
+	if (!o->container_ids)
+		return true;
+	for (size_t i = 0; i < o->container_id_count; i++) {
+		if (strcmp(o->container_ids[i], id->container_id) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The cheap part that rules out most processes: group, kernel threads, zombies, single-threaded programs. */
+static bool may_be_dotnet(struct look *k)
+{
+	char text[CGROUP_TEXT_MAX], exe[PATH_MAX];
+	if (fsio_read_small(k->proc_fd, "cgroup", text, sizeof text) >= 0)
+		cgroup_parse_identity(text, &k->group);
+	if (!passes(k->options, &k->group))
+		return false;
+	if (proc_read_stat(k->proc_fd, &k->stat) < 0 || k->stat.state == 'Z' || k->stat.state == 'X' || k->stat.thread_count < 2)
+		return false;
+	if (readlinkat(k->proc_fd, "exe", exe, sizeof exe) < 0) {
+		k->denied = errno == EACCES || errno == EPERM;
+		if (!k->denied)
+			return false;
+	}
+	return proc_read_status(k->proc_fd, &k->status) == 0;
+}
+
+static void open_tmp(struct look *k)
+{
+	k->tmp_fd = -1;
+	if (diag_env_tmpdir(k->environ.data, k->environ.len, k->tmp_inner, sizeof k->tmp_inner) < 0) {
+		k->tmp_errno = ENAMETOOLONG;
+		return;
+	}
+	AUTO_FD int root = openat(k->proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root >= 0)
+		k->tmp_fd = target_fs_open_in_root(root, k->tmp_inner, O_RDONLY | O_DIRECTORY);
+	k->tmp_errno = k->tmp_fd < 0 ? errno : 0;
+}
+
+static void fill_target(const struct look *k, struct target *t)
+{
+	char cmdline[257], command[PATH_MAX];
+	t->mode = AGENT_MODE_HOST_PID;
+	t->pid = k->pid;
+	t->start_time = k->stat.start_time;
+	t->inner_pid = k->status.inner_pid;
+	t->uid = k->status.uid;
+	t->gid = k->status.gid;
+	t->pod_uid = k->group.pod_uid[0] ? mem_strdup(k->group.pod_uid) : NULL;
+	t->container_id = k->group.container_id[0] ? mem_strdup(k->group.container_id) : NULL;
+	t->proc_dir = mem_printf("%s/%d", k->options->proc_root ? k->options->proc_root : PROC_ROOT, (int)k->pid);
+	if (k->tmp_fd >= 0) {
+		t->tmp_inner = mem_strdup(k->tmp_inner);
+		t->tmp_outer = mem_printf("%s/root%s", t->proc_dir, k->tmp_inner);
+	}
+	if (proc_read_cmdline(k->proc_fd, cmdline, sizeof cmdline) < 0)
+		return;
+	AUTO_BUF struct buf text;
+	buf_init(&text, sizeof command);
+	text_append_printable(&text, cmdline, strlen(cmdline));
+	t->command_line = mem_strndup(buf_str(&text), text_cut_utf8(buf_str(&text), 256));
+}
+
+static int connect_to(const struct look *k, const char *name, struct err *e)
+{
+	int64_t until = clock_mono_ms() + DISCOVER_CONNECT_MS;
+	if (k->options->deadline_ms > 0 && until > k->options->deadline_ms)
+		until = k->options->deadline_ms;
+	return diag_socket_connect(k->tmp_fd, name, k->status.uid, k->pid, until, e);
+}
+
+static void set_socket(const struct look *k, struct candidate *c, const char *name)
+{
+	c->target.socket_path = mem_printf("%s/%s", strcmp(k->tmp_inner, "/") == 0 ? "" : k->tmp_inner, name);
+}
+
+/* A stopped or frozen process accepts connections (the kernel does) and never answers: it is not asked. */
+static bool refuse_stopped(const struct look *k, struct target *t)
+{
+	const char *root = k->options->proc_root ? k->options->proc_root : PROC_ROOT;
+	if (k->status.tracer_pid != 0)
+		discover_refuse(t, REASON_BeingDebugged, "process %d traces it", (int)k->status.tracer_pid);
+	else if (k->status.state == 'T' || k->status.state == 't')
+		discover_refuse(t, REASON_ProcessStopped, "the process is stopped (state %c)", k->status.state);
+	else if (cgroup_is_frozen(root, k->pid))
+		discover_refuse(t, REASON_ProcessStopped, "the process's control group is frozen");
+	return t->reason != NULL;
+}
+
+/* The usual case: the socket of the very name that this process gives it. */
+static bool find_exact_socket(const struct look *k, struct candidate *c)
+{
+	char name[64];
+	struct stat st;
+	snprintf(name, sizeof name, "dotnet-diagnostic-%d-%llu-socket", (int)k->status.inner_pid,
+		 (unsigned long long)k->stat.start_time);
+	if (k->tmp_fd < 0 || fstatat(k->tmp_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISSOCK(st.st_mode))
+		return false;
+	set_socket(k, c, name);
+	if (refuse_stopped(k, &c->target))
+		return true;
+	struct err e = ERR_INIT;
+	c->fd = connect_to(k, name, &e);
+	if (c->fd >= 0)
+		return true;
+	if (e.kind == ERR_PROTOCOL || e.kind == ERR_GONE) { /* somebody else's, or stale: not this process's */
+		free(c->target.socket_path);
+		c->target.socket_path = NULL;
+		return false;
+	}
+	discover_refuse(&c->target, e.reason ? e.reason : REASON_AttachFailed, "%s", e.message);
+	return true;
+}
+
+/* Where the start time in the name differs (a time namespace, a sandbox): the socket that this process listens on. */
+static bool find_listed_socket(const struct look *k, struct candidate *c)
+{
+	AUTO_FREE struct socket_file *files = mem_calloc(DISCOVER_MAX_SOCKETS, sizeof *files);
+	size_t count = k->tmp_fd < 0 ? 0 : discover_list_sockets(k->tmp_fd, k->status.inner_pid, files);
+	for (size_t i = 0; i < count && c->fd < 0; i++) {
+		c->fd = connect_to(k, files[i].name, NULL);
+		if (c->fd >= 0)
+			set_socket(k, c, files[i].name);
+	}
+	return c->fd >= 0;
+}
+
+static bool writable_by(const struct stat *st, uid_t uid, gid_t gid)
+{
+	return uid == 0 || st->st_mode & S_IWOTH || (st->st_uid == uid && st->st_mode & S_IWUSR) ||
+	       (st->st_gid == gid && st->st_mode & S_IWGRP);
+}
+
+/* A .NET process without a socket of its own: why? */
+static void explain_no_socket(const struct look *k, struct target *t)
+{
+	struct statvfs fs;
+	struct stat st;
+	const char *setting = diag_env_disabled(k->environ.data, k->environ.len);
+	if (setting)
+		discover_refuse(t, REASON_DiagnosticsDisabled, "%s switches the diagnostics port off", setting);
+	else if (k->tmp_fd < 0)
+		discover_refuse(t, REASON_NoStagingPlace, "its temporary folder %s cannot be opened: %s", k->tmp_inner,
+				strerror(k->tmp_errno));
+	else if (fstatvfs(k->tmp_fd, &fs) == 0 && fs.f_flag & ST_RDONLY)
+		discover_refuse(t, REASON_NoStagingPlace, "its temporary folder %s is read-only: the runtime could not open its socket",
+				k->tmp_inner);
+	else if (fstat(k->tmp_fd, &st) == 0 && !writable_by(&st, k->status.uid, k->status.gid))
+		discover_refuse(t, REASON_NoStagingPlace, "its temporary folder %s is not writable for uid %u", k->tmp_inner,
+				(unsigned)k->status.uid);
+	else
+		discover_refuse(t, REASON_DiagnosticsDisabled, "it has no diagnostics socket in %s", k->tmp_inner);
+}
+
+/* Decides whether the process is .NET at all; fills the candidate when it is. */
+static bool examine(struct look *k, struct candidate *c)
+{
+	if (!k->denied && proc_read_environ(k->proc_fd, &k->environ) < 0)
+		k->denied = errno == EACCES || errno == EPERM;
+	if (k->denied) {
+		if (!is_filtered(k->options))
+			return false;
+		fill_target(k, &c->target);
+		discover_refuse(&c->target, REASON_PermissionDenied,
+				"the agent may not look into process %d: it lacks SYS_PTRACE, or AppArmor or SELinux forbids it", (int)k->pid);
+		return true;
+	}
+	open_tmp(k);
+	fill_target(k, &c->target);
+	if (find_exact_socket(k, c))
+		return true;
+	enum runtime_kind kind = runtime_kind_of(k->proc_fd);
+	if (kind == RUNTIME_NONE || kind == RUNTIME_UNREADABLE)
+		return false;
+	if (kind == RUNTIME_NATIVE_AOT)
+		discover_refuse(&c->target, REASON_NativeAOT, "the application is compiled ahead of time (NativeAOT)");
+	else if (kind == RUNTIME_MONO)
+		discover_refuse(&c->target, REASON_UnsupportedRuntime, "the application runs on Mono");
+	else if (!refuse_stopped(k, &c->target) && !find_listed_socket(k, c))
+		explain_no_socket(k, &c->target);
+	return true;
+}
+
+static void look_at(const struct discover_options *o, const char *root, pid_t pid, struct candidate_list *out)
+{
+	AUTO_FD int proc_fd = proc_open(root, pid);
+	if (proc_fd < 0)
+		return;
+	struct look k = {.options = o, .pid = pid, .proc_fd = proc_fd, .tmp_fd = -1};
+	if (!may_be_dotnet(&k))
+		return;
+	struct candidate *c = candidate_list_add(out);
+	if (!c)
+		return;
+	c->order = k.stat.start_time;
+	if (!examine(&k, c))
+		candidate_list_drop_last(out);
+	buf_fini(&k.environ);
+	cleanup_fd(&k.tmp_fd);
+}
+
+int discover_host(const struct discover_options *o, struct candidate_list *out, struct err *e)
+{
+	const char *root = o->proc_root ? o->proc_root : PROC_ROOT;
+	if (o->pid != 0) {
+		look_at(o, root, o->pid, out);
+		return 0;
+	}
+	AUTO_DIR DIR *dir = opendir(root);
+	if (!dir)
+		return err_set_errno(e, errno, "cannot list %s", root);
+	struct dirent *entry;
+	while ((entry = readdir(dir))) {
+		char *end;
+		long pid = strtol(entry->d_name, &end, 10);
+		if (*end || end == entry->d_name || pid <= 0 || pid > INT32_MAX)
+			continue;
+		if (o->deadline_ms > 0 && clock_mono_ms() >= o->deadline_ms)
+			return err_set(e, ERR_TIMEOUT, 0, "the processes were not all looked at in time");
+		look_at(o, root, (pid_t)pid, out);
+	}
+	return 0;
+}

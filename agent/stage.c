@@ -1,0 +1,149 @@
+#include "agent/stage.h"
+
+#include "agent/target_fs.h"
+#include "common/api/reason.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/fsio.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LIBRARY_MAX_BYTES (32u << 20)
+#define HASH_HEX 16
+#define SOCKET_NAME "c"
+
+static void hex_of(const uint8_t *bytes, size_t count, char *out)
+{
+	for (size_t i = 0; i < count; i++)
+		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static int library_hash(const void *data, size_t len, char out[HASH_HEX + 1], struct err *e)
+{
+	uint8_t digest[EVP_MAX_MD_SIZE];
+	unsigned size = 0;
+	if (EVP_Digest(data, len, digest, &size, EVP_sha256(), NULL) != 1 || size < HASH_HEX / 2)
+		return err_set(e, ERR_INTERNAL, 0, "cannot compute a SHA-256");
+	hex_of(digest, HASH_HEX / 2, out);
+	return 0;
+}
+
+/* "no space" and "read-only" are the container's matter; whatever refuses here, there is no staging place. */
+static int refuse_stage(const struct target *t, const char *what, int errnum, struct err *e)
+{
+	err_set_errno(e, errnum, "cannot %s in %s", what, t->tmp_inner);
+	if (e)
+		e->reason = REASON_NoStagingPlace;
+	return -1;
+}
+
+/* Makes our folder. A folder that somebody swapped in meanwhile is noticed: it is not the agent's. The lock says to a
+ * later sweep that this session lives; the kernel drops it with the agent. */
+static int make_folder(const struct target *t, struct stage *s, struct err *e)
+{
+	uint8_t random[8];
+	char hex[sizeof random * 2 + 1];
+	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+		return err_set_errno(e, errno, "cannot get random bytes");
+	hex_of(random, sizeof random, hex);
+	snprintf(s->dir_name, sizeof s->dir_name, ".drdotnet-%s", hex);
+	if (mkdirat(s->tmp_fd, s->dir_name, 0711) < 0) {
+		int saved = errno;
+		s->dir_name[0] = '\0';
+		return refuse_stage(t, "make a folder", saved, e);
+	}
+	s->dir_fd = target_fs_open_beneath(s->tmp_fd, s->dir_name, O_RDONLY | O_DIRECTORY, 0);
+	struct stat st;
+	if (s->dir_fd < 0 || fstat(s->dir_fd, &st) < 0)
+		return refuse_stage(t, "open the session's folder", errno, e);
+	if (st.st_uid != geteuid())
+		return err_set_reason(e, ERR_DENIED, REASON_NoStagingPlace, "the session's folder in %s was replaced by uid %u",
+				      t->tmp_inner, (unsigned)st.st_uid);
+	if (fchmod(s->dir_fd, 0711) < 0) /* whatever the umask is */
+		return refuse_stage(t, "open the session's folder to its user", errno, e);
+	flock(s->dir_fd, LOCK_EX | LOCK_NB);
+	return 0;
+}
+
+static int write_library(const struct target *t, struct stage *s, const struct buf *library, struct err *e)
+{
+	AUTO_FD int fd = target_fs_open_beneath(s->dir_fd, s->library_name, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0)
+		return refuse_stage(t, "create the library", errno, e);
+	s->has_library = true;
+	if (fsio_write_all(fd, library->data, library->len) < 0 || fchmod(fd, 0644) < 0)
+		return refuse_stage(t, "write the library", errno, e);
+	/* Read back: what the process will load is what we have, or there is no session. */
+	AUTO_FREE char *copy = mem_alloc(library->len + 1);
+	ssize_t n = pread(fd, copy, library->len + 1, 0);
+	if (n < 0 || (size_t)n != library->len || memcmp(copy, library->data, library->len) != 0)
+		return err_set_reason(e, ERR_DENIED, REASON_NoStagingPlace, "the library in %s is not what was written", t->tmp_inner);
+	return 0;
+}
+
+static int stage_into(const struct target *t, const struct buf *library, struct stage *s, struct err *e)
+{
+	char hash[HASH_HEX + 1];
+	if (library_hash(library->data, library->len, hash, e) < 0)
+		return -1;
+	s->tmp_fd = target_open_tmp(t, e);
+	if (s->tmp_fd < 0 || make_folder(t, s, e) < 0)
+		return -1;
+	snprintf(s->library_name, sizeof s->library_name, "libdrdotnet-%s.so", hash);
+	if (write_library(t, s, library, e) < 0)
+		return -1;
+	s->dir_inner = mem_printf("%s/%s", strcmp(t->tmp_inner, "/") == 0 ? "" : t->tmp_inner, s->dir_name);
+	s->library_inner = mem_printf("%s/%s", s->dir_inner, s->library_name);
+	return 0;
+}
+
+int stage_prepare(const struct target *t, const char *library_path, struct stage *s, struct err *e)
+{
+	*s = (struct stage){.tmp_fd = -1, .dir_fd = -1};
+	AUTO_BUF struct buf library = {0};
+	if (fsio_read(AT_FDCWD, library_path, LIBRARY_MAX_BYTES, &library, e) < 0)
+		return -1;
+	if (library.len == 0)
+		return err_set(e, ERR_INTERNAL, 0, "%s is empty", library_path);
+	if (stage_into(t, &library, s, e) == 0)
+		return 0;
+	stage_remove(s);
+	return -1;
+}
+
+/* True when the name in the temporary folder still leads to our folder. */
+static bool still_ours(const struct stage *s)
+{
+	struct stat ours, named;
+	return fstat(s->dir_fd, &ours) == 0 && fstatat(s->tmp_fd, s->dir_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+void stage_remove(struct stage *s)
+{
+	if (!s)
+		return;
+	if (s->dir_fd >= 0) {
+		if (s->has_library)
+			unlinkat(s->dir_fd, s->library_name, 0);
+		unlinkat(s->dir_fd, SOCKET_NAME, 0);
+	}
+	if (s->dir_fd >= 0 && s->dir_name[0] && still_ours(s) && unlinkat(s->tmp_fd, s->dir_name, AT_REMOVEDIR) < 0)
+		LOG_WARN("stage", "the session's folder stays behind", LOG_S("folder", s->dir_name), LOG_S("error", strerror(errno)));
+	cleanup_fd(&s->dir_fd);
+	cleanup_fd(&s->tmp_fd);
+	free(s->dir_inner);
+	free(s->library_inner);
+	*s = (struct stage){.tmp_fd = -1, .dir_fd = -1};
+}
