@@ -68,7 +68,7 @@ class Process:
             try:
                 self.popen.wait(seconds)
             except subprocess.TimeoutExpired:
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self.popen.pid, signal.SIGKILL)
                 self.popen.wait()
         return self.popen.returncode
 

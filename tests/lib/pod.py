@@ -1,0 +1,110 @@
+""""Pods" made with unshare: own mount and pid namespaces, a root of their own with a tmpfs at /tmp, the control groups that
+a kubelet would make, and the sample application as process 1.
+
+    with pod.Pod(folder, "hot", framework="net8.0", user=10001, readonly=True) as p:
+        p.pid (outside), p.uid and p.container_id (for the pod object), p.tmp (seen from outside)
+"""
+import json
+import os
+import signal
+import sys
+import uuid
+
+from tests.lib import dotnet, proc
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CGROUP_ROOT = "/sys/fs/cgroup"
+
+
+def unavailable():
+    """Why this machine cannot make them, or None."""
+    return None if os.geteuid() == 0 else "making pods with unshare needs root"
+
+
+def cgroup_path(style, uid, container_id):
+    """Where containerd's kubelet puts a burstable pod's container; style is the driver: systemd or cgroupfs."""
+    if style == "systemd":
+        return ("/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod%s.slice/cri-containerd-%s.scope"
+                % (uid.replace("-", "_"), container_id))
+    return "/kubepods/burstable/pod%s/%s" % (uid, container_id)
+
+
+def hierarchies():
+    """The mounted control group hierarchies that this machine lets us write to."""
+    if os.path.exists(CGROUP_ROOT + "/cgroup.procs"):
+        return [CGROUP_ROOT]
+    names = ("cpu,cpuacct", "cpu", "cpuacct", "memory", "systemd", "unified")
+    found = {os.path.realpath(os.path.join(CGROUP_ROOT, n)) for n in names}
+    return sorted(h for h in found if os.access(h + "/cgroup.procs", os.W_OK))
+
+
+class Pod(dotnet.App):
+    def __init__(self, folder, load, framework="net10.0", user=0, readonly=False, shared_tmp=None, driver="systemd",
+                 cpu_limit=None, arguments=(), env=None):
+        self.uid = str(uuid.uuid4())
+        self.container_id = uuid.uuid4().hex + uuid.uuid4().hex
+        self.cgroup = cgroup_path(driver, self.uid, self.container_id)
+        self.folders = [h + self.cgroup for h in hierarchies()]
+        root = os.path.join(os.path.realpath(folder), "root-" + self.uid)
+        os.makedirs(root)
+        try:
+            for cgroup in self.folders:
+                os.makedirs(cgroup)
+            self._limit_cpu(cpu_limit)
+            order = {"cgroups": self.folders, "root": root, "app": os.path.dirname(dotnet.path(framework)),
+                     "tmp": shared_tmp, "readonly": readonly, "user": user, "words": ["/app/Checkout", load, *arguments]}
+            prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", sys.executable, HERE + "/pod_init.py",
+                      json.dumps(order)]
+            super().__init__(load, framework, folder, env={"PATH": "/usr/bin:/bin", **(env or {})}, prefix=prefix)
+            self.pid = self._inner()
+            self.tmp = shared_tmp or "/proc/%d/root/tmp" % self.pid
+        except BaseException:
+            self._remove_cgroups()
+            raise
+
+    def _inner(self):
+        with open("/proc/%d/task/%d/children" % (self.pid, self.pid)) as f:
+            return int(f.read().split()[0])
+
+    def _limit_cpu(self, cores):
+        """As kubelet does it: a quota in each period of 100 ms."""
+        for folder in self.folders if cores else ():
+            if os.path.exists(folder + "/cpu.cfs_quota_us"):
+                _write(folder + "/cpu.cfs_quota_us", "%d" % (cores * 100000))
+            elif os.path.exists(folder + "/cpu.max"):
+                _write(folder + "/cpu.max", "%d 100000" % (cores * 100000))
+
+    def stop(self, how=signal.SIGTERM, seconds=10):
+        if self.pid != self.popen.pid and not self.ended():
+            os.kill(self.pid, how)  # unshare waits for it and ignores the signal itself
+        code = super().stop(how, seconds)
+        proc.wait_until(self._remove_cgroups, 10, "the control groups of the pod are empty")
+        return code
+
+    def _remove_cgroups(self):
+        for folder in self.folders:
+            try:
+                os.rmdir(folder)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return False
+            for parent in _parents_below(folder):
+                try:
+                    os.rmdir(parent)
+                except OSError:  # another pod is in there
+                    break
+        return True
+
+
+def _parents_below(folder):
+    """The folders above a container's that were made for pods, from the inside out."""
+    parent = os.path.dirname(folder)
+    while "kubepods" in parent:
+        yield parent
+        parent = os.path.dirname(parent)
+
+
+def _write(path, text):
+    with open(path, "w") as f:
+        f.write(text)

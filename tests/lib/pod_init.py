@@ -1,0 +1,68 @@
+"""Process 1 of a "pod" of the tests (see pod.py): joins its control groups, gets a root of its own, becomes the program.
+
+usage: pod_init.py JSON    with {cgroups, root, app, tmp, readonly, user, words, capabilities}
+"""
+import ctypes
+import json
+import os
+import sys
+
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
+SYS_PIVOT_ROOT = 155 if os.uname().machine == "x86_64" else 41
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def check(result, what):
+    if result != 0:
+        raise OSError(ctypes.get_errno(), what + ": " + os.strerror(ctypes.get_errno()))
+
+
+def mount(source, target, kind, flags, data=""):
+    os.makedirs(target, exist_ok=True)
+    check(libc.mount(source.encode(), target.encode(), kind.encode(), flags, data.encode()), "mount " + target)
+
+
+def bind_file(path, root):
+    open(root + path, "w").close()
+    check(libc.mount(path.encode(), (root + path).encode(), b"", MS_BIND, None), "mount " + path)
+
+
+def build_root(o):
+    root = o["root"]
+    mount("none", "/", "", MS_REC | MS_PRIVATE)
+    mount("tmpfs", root, "tmpfs", MS_NOSUID, "size=1m,mode=755")
+    mount("/usr", root + "/usr", "", MS_BIND | MS_REC)
+    mount("/etc", root + "/etc", "", MS_BIND | MS_REC)
+    for link in ("bin", "sbin", "lib", "lib64"):
+        os.symlink("usr/" + link, root + "/" + link)
+    mount(o["app"], root + "/app", "", MS_BIND)
+    mount("proc", root + "/proc", "proc", 0)
+    os.makedirs(root + "/dev")
+    for device in ("null", "zero", "random", "urandom"):
+        bind_file("/dev/" + device, root)
+    if o["tmp"]:
+        mount(o["tmp"], root + "/tmp", "", MS_BIND)
+    else:
+        mount("tmpfs", root + "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777")
+    if o["readonly"]:
+        check(libc.mount(b"none", root.encode(), b"", MS_REMOUNT | MS_BIND | MS_RDONLY, None), "read-only root")
+    os.chdir(root)
+    check(libc.syscall(SYS_PIVOT_ROOT, b".", b"."), "pivot_root")
+    check(libc.umount2(b".", 2), "umount the old root")
+    os.chdir("/")
+
+
+def main():
+    o = json.loads(sys.argv[1])
+    for folder in o["cgroups"]:
+        with open(folder + "/cgroup.procs", "w") as f:
+            f.write("0")
+    build_root(o)
+    words = o["words"]
+    if o["user"]:
+        words = ["setpriv", "--reuid", str(o["user"]), "--regid", str(o["user"]), "--clear-groups", "--bounding-set=-all",
+                 "--inh-caps=-all", "--no-new-privs", *words]
+    os.execvp(words[0], words)
+
+
+main()
