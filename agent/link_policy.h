@@ -1,0 +1,27 @@
+/* Decisions of the agent's links, apart from any I/O. Pure; any thread. */
+#ifndef DRDOTNET_LINK_POLICY_H
+#define DRDOTNET_LINK_POLICY_H
+
+#include <stdint.h>
+
+/* Fencing: an order of an older leader than the newest seen is not obeyed. */
+enum link_fence {
+	LINK_FENCE_OBEY,  /* the newest leader that is known */
+	LINK_FENCE_RAISE, /* a newer one: keep its epoch first, then obey */
+	LINK_FENCE_STALE, /* ignore it */
+};
+static inline enum link_fence link_fence_check(int64_t highest_seen, int64_t epoch)
+{
+	if (epoch <= 0 || epoch < highest_seen)
+		return LINK_FENCE_STALE;
+	return epoch > highest_seen ? LINK_FENCE_RAISE : LINK_FENCE_OBEY;
+}
+
+#define LINK_BACKOFF_FIRST_MS 500
+#define LINK_BACKOFF_MOST_MS 15000
+
+/* The wait before try number `failures` (1..): doubling, bounded, then spread over [half, whole] by `random` so that a fleet
+ * does not come back at once. A link that had been good starts at 1 again. */
+int64_t link_backoff_ms(int failures, uint32_t random);
+
+#endif

@@ -1,0 +1,29 @@
+/* Resolves one host name now and then in a thread of its own, because getaddrinfo blocks. */
+#ifndef DRDOTNET_RESOLVER_H
+#define DRDOTNET_RESOLVER_H
+
+#include "common/base/err.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define RESOLVER_MAX_ADDRESSES 8
+#define RESOLVER_ADDRESS_SIZE 64 /* numeric, with an IPv6 scope */
+
+struct resolver_result {
+	char addresses[RESOLVER_MAX_ADDRESSES][RESOLVER_ADDRESS_SIZE]; /* sorted, without duplicates */
+	size_t count;
+};
+
+struct resolver;
+
+/* `on_result` is called in the resolver's thread after each successful look-up; failures are logged (once per change) and tried
+ * again after a second, later after the interval. */
+struct resolver *resolver_new(const char *host, int64_t interval_ms, void (*on_result)(void *ctx, const struct resolver_result *r), void *ctx,
+			      struct err *e);
+void resolver_free(struct resolver *r); /* may wait for a look-up under way */
+
+/* Any thread: look again now (a link broke; but at most once a second). */
+void resolver_hurry(struct resolver *r);
+
+#endif

@@ -1,0 +1,57 @@
+/* The controller's network side, in one thread of its own around one libwebsockets context:
+ *   TLS port:    WebSocket /link for agents (common/link/link_msg.h), PUT /store/... and GET /reports/... (http_api.h);
+ *   health port: plain HTTP with /healthz, /readyz and /metrics.
+ *
+ * Every connection is bounded: in time until its headers, its token's review and its hello; in message size; in what waits
+ * to be sent; in number. Nothing in this thread waits for the API server: reviews run in a pool (review_pool.h). */
+#ifndef DRDOTNET_LINK_SERVER_H
+#define DRDOTNET_LINK_SERVER_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "controller/agent_hub.h"
+#include "controller/kube_config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LINK_SERVER_MAX_CONNECTIONS 8192 /* default */
+
+struct report_store;
+struct link_server;
+
+struct link_server_config {
+	const char *bind_address;      /* NULL: all */
+	int port;                      /* TLS; 0: any free one (link_server_port) */
+	int health_port;               /* plain; 0: any free one; -1: none */
+	const char *cert_pem, *key_pem; /* the chain with the leaf first; may be replaced later */
+	const struct kube_config *kube; /* outlives the server */
+	const char *agent_account;     /* "namespace:name" of the agents' service account */
+	size_t max_connections;        /* 0: the default */
+	size_t review_threads;         /* 0: 4 */
+	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */
+	struct agent_hub_callbacks callbacks;
+	/* Review thread: where may this report be put? A signed URL (free it), the signed content type is the report's media type. */
+	int (*sign_upload)(void *ctx, const char *store, const char *key, const struct link_report *r, char **url, int64_t *expires_wall_ms,
+			   struct err *e);
+	void *sign_ctx;
+	struct report_store *reports;  /* the controller's own; NULL: /store and /reports are not served */
+	/* Link thread, must not block: ready? When not, adds why. NULL: always ready. */
+	bool (*ready)(void *ctx, struct buf *why);
+	void *ready_ctx;
+};
+
+/* Starts the thread; connections are accepted when this returns. Strings are copied. */
+struct link_server *link_server_new(const struct link_server_config *c, struct err *e);
+
+/* Closes all connections and joins. */
+void link_server_free(struct link_server *s);
+
+struct agent_hub *link_server_hub(struct link_server *s);
+int link_server_port(const struct link_server *s);
+int link_server_health_port(const struct link_server *s); /* -1: none */
+
+/* Any thread: new connections get this certificate, those that exist go on. ERR_INVALID when chain and key do not belong together. */
+int link_server_set_certificate(struct link_server *s, const char *cert_pem, const char *key_pem, struct err *e);
+
+#endif

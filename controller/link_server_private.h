@@ -1,0 +1,74 @@
+/* Private to the link server's files: link_server.c (life, thread, vhosts), link_conn.c (agents' WebSockets), http_api.c
+ * (reports) and health_http.c. All of it belongs to the link thread, except link_server_post. */
+#ifndef DRDOTNET_LINK_SERVER_PRIVATE_H
+#define DRDOTNET_LINK_SERVER_PRIVATE_H
+
+#include "controller/agent_hub_link.h"
+#include "controller/link_server.h"
+#include "controller/review_pool.h"
+#include "controller/token_review.h"
+
+#include <libwebsockets.h>
+#include <openssl/ssl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* Something that another thread has done for the link thread. The receiver frees it. */
+struct link_event {
+	void (*deliver)(struct link_server *s, struct link_event *ev);
+	struct link_event *next;
+};
+
+struct link_conn;
+struct http_conn;
+
+struct link_server {
+	struct link_server_config config;
+	struct token_review review;
+	struct review_pool *pool;
+	struct agent_hub *hub;
+
+	struct lws_context *context;
+	struct lws_vhost *tls_vhost, *health_vhost;
+	SSL_CTX *tls;                  /* the TLS vhost's; borrowed */
+	pthread_t thread;
+	bool thread_started;
+	atomic_bool stopping;
+
+	pthread_mutex_t lock;
+	struct link_event *first_event, *last_event;
+
+	struct link_conn *conns;       /* hash by id */
+	struct http_conn *http_conns;  /* hash by id */
+	uint64_t next_id;
+	struct err tls_error;          /* of the first certificate */
+};
+
+/* Any thread. */
+void link_server_post(struct link_server *s, struct link_event *ev);
+
+static inline struct link_server *link_server_of(struct lws *wsi)
+{
+	return lws_context_user(lws_get_context(wsi));
+}
+
+/* lws protocol callbacks. */
+int link_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
+int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
+int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
+size_t link_conn_size(void);
+size_t http_api_conn_size(void);
+
+/* The hub has something for this connection. */
+void link_conn_wake(struct link_conn *c);
+
+/* An agent asks where to put a report (agent_hub_transport.upload). */
+void link_upload_request(void *ctx, const char *node, const char *job_id, const struct link_report *r);
+
+/* "Authorization: Bearer X" of the request under way into a new string; NULL: none or too long. */
+char *link_server_bearer(struct lws *wsi);
+
+/* Replaces the certificate of new connections. */
+int link_tls_use(SSL_CTX *tls, const char *cert_pem, const char *key_pem, struct err *e);
+
+#endif
