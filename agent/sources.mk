@@ -1,4 +1,9 @@
 AGENT_SRC :=
+AGENT_SRC += agent/capture.c
+AGENT_SRC += agent/perf_record.c
+AGENT_SRC += agent/perf_ring.c
+AGENT_SRC += agent/perf_permission.c
+AGENT_SRC += agent/perf_sampler.c
 AGENT_MAIN := agent/agent_main.c
 DRDOTNET_MAIN := agent/drdotnet_main.c
 # finding processes and talking to them
@@ -22,4 +27,11 @@ AGENT_SRC += \
 	agent/diag_socket.c \
 	agent/preflight.c \
 	agent/stage.c \
-	agent/stage_sweep.c
+	agent/stage_sweep.c \
+	agent/shared_tmp.c \
+	agent/ps.c
+# the other end of the profiler library
+AGENT_SRC += \
+	agent/profiler_channel.c \
+	agent/channel_accept.c \
+	agent/function_cache.c

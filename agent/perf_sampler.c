@@ -1,0 +1,462 @@
+#include "agent/perf_sampler.h"
+
+#include "agent/perf_permission.h"
+#include "agent/perf_ring.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <time.h>
+
+#define RING_MAX_BYTES (256 * 1024)
+#define RING_MIN_BYTES (16 * 1024)
+#define MAX_EVENTS 65536
+#define DEFAULT_MAX_STACK 127
+#define MAX_STACK_CAP 512 /* CAPTURE_MAX_DEPTH: more would be cut anyway */
+
+#ifndef PERF_FLAG_FD_CLOEXEC
+#define PERF_FLAG_FD_CLOEXEC (1UL << 3)
+#endif
+
+/* What the kernel's answers have taught us to ask for. */
+struct abilities {
+	bool kernel;         /* exclude_kernel = 0 */
+	bool kernel_chains;
+	bool inherit_thread; /* Linux 5.13: only threads inherit, no child processes */
+};
+
+struct cpu_ring {
+	int cpu;
+	int fd; /* the event that owns the ring; also in `events` */
+	struct perf_ring ring;
+};
+
+struct perf_sampler {
+	enum perf_way way;
+	pid_t pid;
+	struct abilities able;
+	unsigned max_stack;
+	uint64_t period_ns;
+	size_t ring_bytes;
+	int64_t started_ns;
+	int epoll_fd;
+	int *events;
+	size_t event_count, event_cap;
+	struct cpu_ring *rings;
+	size_t ring_count, ring_cap;
+	uint32_t *tids; /* PERF_WAY_THREAD: threads that have events, own or inherited; unsorted */
+	size_t tid_count, tid_cap;
+	struct perf_sampler_stats stats;
+	struct perf_bounce bounce;
+};
+
+struct drain {
+	struct perf_sampler *s;
+	perf_sample_fn *on_sample;
+	perf_comm_fn *on_comm;
+	void *ctx;
+};
+
+/* events -------------------------------------------------------------------------------------------------------- */
+
+static void fill_attr(const struct perf_sampler *s, struct perf_event_attr *a)
+{
+	*a = (struct perf_event_attr){
+		.size = sizeof *a,
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = s->period_ns, /* fixed: a frequency would make the kernel guess again and again */
+		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
+		.sample_max_stack = (uint16_t)s->max_stack,
+		.use_clockid = 1,
+		.clockid = CLOCK_MONOTONIC,
+		.comm = 1,
+		.watermark = 1,
+		.wakeup_watermark = (uint32_t)(s->ring_bytes / 2),
+		.exclude_idle = 1,
+		.exclude_hv = 1,
+		.exclude_kernel = !s->able.kernel,
+		.exclude_callchain_kernel = !s->able.kernel_chains,
+		.disabled = 0,
+	};
+	if (s->way == PERF_WAY_THREAD) {
+		a->inherit = 1;
+		a->task = 1; /* a record for each thread that inherits */
+#ifdef PERF_ATTR_SIZE_VER7
+		a->inherit_thread = s->able.inherit_thread;
+#endif
+	}
+}
+
+static int open_once(const struct perf_sampler *s, pid_t tid, int cpu)
+{
+	struct perf_event_attr a;
+	fill_attr(s, &a);
+	return (int)syscall(SYS_perf_event_open, &a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+static bool raise_descriptor_limit(void)
+{
+	struct rlimit r;
+	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= r.rlim_max)
+		return false;
+	r.rlim_cur = r.rlim_max;
+	return setrlimit(RLIMIT_NOFILE, &r) == 0;
+}
+
+/* Takes one wish back after a refusal, so that the next try may succeed. False: nothing left to give up. */
+static bool concede(struct perf_sampler *s, int errnum)
+{
+	switch (errnum) {
+	case EACCES:
+	case EPERM:
+		if (s->way != PERF_WAY_THREAD || !s->able.kernel)
+			return false;
+		s->able.kernel = s->able.kernel_chains = false;
+		return true;
+	case EINVAL:
+	case E2BIG:
+		if (!s->able.inherit_thread)
+			return false;
+		s->able.inherit_thread = false;
+		return true;
+	case EOVERFLOW:
+		if (s->max_stack <= DEFAULT_MAX_STACK)
+			return false;
+		s->max_stack = DEFAULT_MAX_STACK;
+		return true;
+	case EMFILE:
+		return raise_descriptor_limit();
+	default:
+		return false;
+	}
+}
+
+static int open_event(struct perf_sampler *s, pid_t tid, int cpu)
+{
+	for (;;) {
+		int fd = open_once(s, tid, cpu);
+		if (fd >= 0 || !concede(s, errno))
+			return fd;
+	}
+}
+
+static void keep_event(struct perf_sampler *s, int fd)
+{
+	GROW(s->events, s->event_count, s->event_cap);
+	s->events[s->event_count++] = fd;
+}
+
+/* rings --------------------------------------------------------------------------------------------------------- */
+
+/* The first ring decides the size for all: where the locked memory is short, half as much, down to RING_MIN_BYTES. */
+static int map_ring(struct perf_sampler *s, struct cpu_ring *r, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	while (perf_ring_map(&r->ring, r->fd, s->ring_bytes, &inner) < 0) {
+		if (inner.kind != ERR_DENIED || s->ring_bytes <= RING_MIN_BYTES)
+			return err_set_reason(e, ERR_DENIED, REASON_PerfEventsForbidden,
+					      "the locked memory for perf rings is used up (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK): %s",
+					      inner.message);
+		s->ring_bytes /= 2;
+		inner = (struct err)ERR_INIT;
+	}
+	return 0;
+}
+
+static int add_ring(struct perf_sampler *s, int cpu, int fd, struct err *e)
+{
+	struct cpu_ring r = {.cpu = cpu, .fd = fd};
+	if (map_ring(s, &r, e) < 0)
+		return -1;
+	/* Edge-triggered: the event of a thread that has ended would be ready for ever. */
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+	if (epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0) {
+		perf_ring_unmap(&r.ring);
+		return err_set_errno(e, errno, "watching a perf event");
+	}
+	GROW(s->rings, s->ring_count, s->ring_cap);
+	s->rings[s->ring_count++] = r;
+	return 0;
+}
+
+static struct cpu_ring *find_ring(struct perf_sampler *s, int cpu)
+{
+	for (size_t i = 0; i < s->ring_count; i++)
+		if (s->rings[i].cpu == cpu)
+			return &s->rings[i];
+	return NULL;
+}
+
+/* the two ways -------------------------------------------------------------------------------------------------- */
+
+/* One event of `tid` (-1: every process) on `cpu`, writing into that CPU's ring. 1: open; 0: the CPU is off line or the thread
+ * has ended; -1: refused, with errno in *errnum or the error set. */
+static int add_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, struct err *e)
+{
+	AUTO_FD int fd = open_event(s, tid, cpu);
+	if (fd < 0) {
+		*errnum = errno;
+		return errno == ENODEV || errno == ESRCH ? 0 : -1;
+	}
+	struct cpu_ring *r = find_ring(s, cpu);
+	if (r && ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, r->fd) < 0) {
+		err_set_errno(e, errno, "sharing a perf ring");
+		return -1;
+	}
+	if (!r && add_ring(s, cpu, fd, e) < 0)
+		return -1;
+	keep_event(s, steal_fd(&fd));
+	return 1;
+}
+
+static int open_cpus(struct perf_sampler *s, pid_t tid, int *errnum, struct err *e)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_CONF);
+	for (int cpu = 0; cpu < cpus; cpu++) {
+		if (s->event_count >= MAX_EVENTS)
+			return err_set_reason(e, ERR_DENIED, REASON_PerfEventsForbidden,
+					      "more than %d perf events would be needed; CAP_PERFMON needs one for each CPU", MAX_EVENTS);
+		if (add_event(s, tid, cpu, errnum, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static bool knows_tid(const struct perf_sampler *s, uint32_t tid)
+{
+	for (size_t i = 0; i < s->tid_count; i++)
+		if (s->tids[i] == tid)
+			return true;
+	return false;
+}
+
+static void learn_tid(struct perf_sampler *s, uint32_t tid)
+{
+	if (knows_tid(s, tid))
+		return;
+	GROW(s->tids, s->tid_count, s->tid_cap);
+	s->tids[s->tid_count++] = tid;
+}
+
+/* Opens events for the threads that are there and do not have any yet. Returns how many, or -1. */
+static int open_threads(struct perf_sampler *s, int proc_fd, int *errnum, struct err *e)
+{
+	int dir_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_DIR DIR *dir = dir_fd >= 0 ? fdopendir(dir_fd) : NULL;
+	if (!dir)
+		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process has ended");
+	int opened = 0;
+	for (struct dirent *d; (d = readdir(dir));) {
+		uint32_t tid = (uint32_t)strtoul(d->d_name, NULL, 10);
+		if (!tid || knows_tid(s, tid))
+			continue;
+		learn_tid(s, tid);
+		if (open_cpus(s, (pid_t)tid, errnum, e) < 0)
+			return -1;
+		opened++;
+	}
+	return opened;
+}
+
+static void on_early_record(void *ctx, const struct perf_record *r)
+{
+	struct perf_sampler *s = ctx;
+	if (r->kind == PERF_KIND_FORK && r->u.fork.pid == (uint32_t)s->pid)
+		learn_tid(s, r->u.fork.tid);
+}
+
+/* Threads that were born while the others' events were opened have either inherited theirs (a FORK record says so) or have
+ * none: look again until nobody is missing. The first milliseconds' samples are read over meanwhile. */
+static int follow_threads(struct perf_sampler *s, int proc_fd, int *errnum, struct err *e)
+{
+	for (int round = 0; round < 8; round++) {
+		int opened = open_threads(s, proc_fd, errnum, e);
+		if (opened < 0)
+			return -1;
+		if (opened == 0)
+			break;
+		for (size_t i = 0; i < s->ring_count; i++)
+			s->stats.malformed += perf_ring_read(&s->rings[i].ring, &s->bounce, on_early_record, s);
+	}
+	return 0;
+}
+
+static int open_way(struct perf_sampler *s, const struct perf_sampler_options *o, int *errnum, struct err *e)
+{
+	if (s->way == PERF_WAY_CPU)
+		return open_cpus(s, -1, errnum, e);
+	return follow_threads(s, o->proc_fd, errnum, e);
+}
+
+/* life ---------------------------------------------------------------------------------------------------------- */
+
+static unsigned kernel_max_stack(void)
+{
+	char text[32];
+	if (fsio_read_small(AT_FDCWD, "/proc/sys/kernel/perf_event_max_stack", text, sizeof text) <= 0)
+		return DEFAULT_MAX_STACK;
+	long v = strtol(text, NULL, 10);
+	return v < 1 ? DEFAULT_MAX_STACK : v > MAX_STACK_CAP ? MAX_STACK_CAP : (unsigned)v;
+}
+
+static size_t ring_bytes_for(int64_t frequency_hertz)
+{
+	/* Half of it holds what a busy CPU writes in half a second, at some 600 bytes a sample. */
+	size_t need = (size_t)frequency_hertz * 600, bytes = 64 * 1024;
+	while (bytes < need && bytes < RING_MAX_BYTES)
+		bytes *= 2;
+	return bytes;
+}
+
+static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, enum perf_way way)
+{
+	struct perf_sampler *s = mem_alloc(sizeof *s);
+	s->way = way;
+	s->pid = o->pid;
+	s->able = (struct abilities){.kernel = true, .kernel_chains = o->kernel_chains, .inherit_thread = true};
+	s->max_stack = kernel_max_stack();
+	s->period_ns = UINT64_C(1000000000) / (uint64_t)o->frequency_hertz;
+	s->ring_bytes = ring_bytes_for(o->frequency_hertz);
+	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return s;
+}
+
+static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum perf_way way, struct err *e)
+{
+	struct perf_sampler *s = new_sampler(o, way);
+	struct err inner = ERR_INIT;
+	int errnum = 0;
+	int64_t started_ns = clock_mono_ns();
+	if (open_way(s, o, &errnum, &inner) == 0 && s->ring_count > 0) {
+		s->started_ns = way == PERF_WAY_CPU ? started_ns : clock_mono_ns();
+		return s;
+	}
+	perf_sampler_close(s);
+	if (inner.kind == ERR_NONE && errnum == ESRCH)
+		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process has ended");
+	else if (inner.kind == ERR_NONE) {
+		struct perf_permission p;
+		perf_permission_read("/proc", &p);
+		perf_permission_explain(&p, errnum, e);
+	} else if (e) {
+		*e = inner;
+	}
+	return NULL;
+}
+
+struct perf_sampler *perf_sampler_open(const struct perf_sampler_options *o, struct err *e)
+{
+	struct perf_sampler *s = NULL;
+	if (!o->only_thread_way)
+		s = open_with(o, PERF_WAY_CPU, NULL);
+	return s ? s : open_with(o, PERF_WAY_THREAD, e);
+}
+
+void perf_sampler_close(struct perf_sampler *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->ring_count; i++)
+		perf_ring_unmap(&s->rings[i].ring);
+	for (size_t i = 0; i < s->event_count; i++)
+		close(s->events[i]);
+	if (s->epoll_fd >= 0)
+		close(s->epoll_fd);
+	free(s->rings);
+	free(s->events);
+	free(s->tids);
+	free(s);
+}
+
+enum perf_way perf_sampler_way(const struct perf_sampler *s)
+{
+	return s->way;
+}
+
+bool perf_sampler_kernel(const struct perf_sampler *s)
+{
+	return s->able.kernel;
+}
+
+unsigned perf_sampler_max_depth(const struct perf_sampler *s)
+{
+	return s->max_stack;
+}
+
+int64_t perf_sampler_started_ns(const struct perf_sampler *s)
+{
+	return s->started_ns;
+}
+
+size_t perf_sampler_event_count(const struct perf_sampler *s)
+{
+	return s->event_count;
+}
+
+int perf_sampler_fd(const struct perf_sampler *s)
+{
+	return s->epoll_fd;
+}
+
+static void on_record(void *ctx, const struct perf_record *r)
+{
+	struct drain *d = ctx;
+	struct perf_sampler_stats *stats = &d->s->stats;
+	uint32_t pid = (uint32_t)d->s->pid;
+	switch (r->kind) {
+	case PERF_KIND_SAMPLE:
+		if (r->u.sample.pid != pid) {
+			stats->other_samples++;
+			break;
+		}
+		stats->samples++;
+		d->on_sample(d->ctx, &r->u.sample);
+		break;
+	case PERF_KIND_COMM:
+		if (r->u.comm.pid == pid && d->on_comm)
+			d->on_comm(d->ctx, r->u.comm.tid, r->u.comm.comm);
+		break;
+	case PERF_KIND_LOST:
+		stats->lost += r->u.lost;
+		break;
+	case PERF_KIND_THROTTLE:
+		stats->throttled++;
+		break;
+	case PERF_KIND_FORK:
+	case PERF_KIND_OTHER:
+		break;
+	}
+}
+
+void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, void *ctx)
+{
+	struct drain d = {.s = s, .on_sample = on_sample, .on_comm = on_comm, .ctx = ctx};
+	struct epoll_event ready[16];
+	while (epoll_wait(s->epoll_fd, ready, 16, 0) == 16)
+		; /* the edges are used up: all rings are read now */
+	for (size_t i = 0; i < s->ring_count; i++)
+		s->stats.malformed += perf_ring_read(&s->rings[i].ring, &s->bounce, on_record, &d);
+}
+
+void perf_sampler_stop(struct perf_sampler *s)
+{
+	for (size_t i = 0; i < s->event_count; i++)
+		ioctl(s->events[i], PERF_EVENT_IOC_DISABLE, 0);
+}
+
+const struct perf_sampler_stats *perf_sampler_stats(const struct perf_sampler *s)
+{
+	return &s->stats;
+}
