@@ -22,6 +22,7 @@ struct kube_client {
 	int cancel_fd;
 	char *token;
 	int64_t token_read_ms; /* monotonic; 0: never */
+	int64_t timeout_ms;
 };
 
 struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e)
@@ -32,7 +33,8 @@ struct kube_client *kube_client_new(const struct kube_config *config, int cancel
 	if (!http)
 		return NULL;
 	struct kube_client *c = mem_alloc(sizeof *c);
-	*c = (struct kube_client){.config = config, .http = http, .cancel_fd = cancel_fd, .token = mem_strdup(config->token)};
+	*c = (struct kube_client){.config = config, .http = http, .cancel_fd = cancel_fd, .token = mem_strdup(config->token),
+				   .timeout_ms = KUBE_TIMEOUT_MS};
 	return c;
 }
 
@@ -43,6 +45,11 @@ void kube_client_free(struct kube_client *c)
 	http_client_free(c->http);
 	free(c->token);
 	free(c);
+}
+
+void kube_client_set_timeout(struct kube_client *c, int64_t timeout_ms)
+{
+	c->timeout_ms = timeout_ms;
 }
 
 /* A projected token is replaced by kubelet well before it expires, so a reading a minute old is always good. */
@@ -108,7 +115,7 @@ static int wait_retry_after(const struct kube_client *c, int64_t wait_ms, int64_
 /* One call with its repetitions: 401 once with a fresh token, 429 as long as the server's Retry-After fits the budget. */
 static int perform(struct kube_client *c, struct http_request *q, const char *operation, struct http_response *r, struct err *e)
 {
-	int64_t budget_ms = KUBE_RETRY_AFTER_MAX_MS;
+	int64_t budget_ms = c->timeout_ms < KUBE_RETRY_AFTER_MAX_MS ? c->timeout_ms : KUBE_RETRY_AFTER_MAX_MS;
 	bool fresh = false;
 	refresh_token(c, false);
 	for (;;) {
@@ -156,7 +163,7 @@ static int call(struct kube_client *c, const char *method, const struct kube_ref
 		{NULL, NULL},
 	};
 	struct http_request q = {.method = method, .url = buf_str(url), .headers = headers, .body = text, .body_len = text ? strlen(text) : 0,
-				 .timeout_ms = KUBE_TIMEOUT_MS, .max_response_bytes = RESPONSE_MAX_BYTES};
+				 .timeout_ms = c->timeout_ms, .max_response_bytes = RESPONSE_MAX_BYTES};
 	struct http_response r;
 	if (perform(c, &q, operation, &r, e) < 0)
 		return -1;

@@ -20,6 +20,9 @@ struct kube_client;
 struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e);
 void kube_client_free(struct kube_client *c);
 
+/* The bound of one call, and of the waiting for Retry-After in it (KUBE_TIMEOUT_MS when not set). */
+void kube_client_set_timeout(struct kube_client *c, int64_t timeout_ms);
+
 /* What a call is about. `api` is "/api/v1" or "/apis/<group>/<version>"; namespace, name and subresource may be NULL. */
 struct kube_ref {
 	const char *api, *plural;

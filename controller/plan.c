@@ -172,7 +172,7 @@ static void plan_finished(const struct profiling_session *s, int64_t now, struct
 	out->release = session_object_has_finalizer(s);
 	int64_t ttl = s->spec_valid ? s->spec.ttl_seconds_after_finished : 604800;
 	int64_t ended = s->completed_wall_ms ? s->completed_wall_ms : s->created_wall_ms;
-	out->expire = due(out, ended + ttl * 1000, now);
+	out->expire = now >= ended + ttl * 1000; /* the cache knows when to come again: no timer for days */
 }
 
 void plan_make(const struct profiling_session *s, const struct plan_pod_view *views, int64_t now_wall_ms, struct plan *out)

@@ -23,6 +23,7 @@ struct plan_pod_view {
 	int64_t ordered_age_ms;    /* since the order was given within this link */
 	int64_t canceled_age_ms;   /* since the first cancel was wanted */
 	bool cancel_sent;          /* within this link */
+	bool stored_final;         /* the pod's end stands in the API server already */
 };
 
 enum plan_stage {

@@ -237,8 +237,9 @@ static void merge_pod(const struct session_cache *c, const struct pod_runtime *r
 		.ordered_age_ms = age(r->ordered_ms, now),
 		.canceled_age_ms = age(r->canceled_ms, now),
 		.cancel_sent = r->cancel_sent,
+		.stored_final = job_phase_is_final(p->job.phase),
 	};
-	if (!r->told || job_phase_is_final(p->job.phase))
+	if (!r->told || v->stored_final)
 		return; /* an end that stands in the status is not taken back */
 	link_job_fini(&p->job);
 	link_job_copy(&p->job, &r->job);
@@ -283,6 +284,8 @@ static enum session_job_verdict find_job(struct session_cache *c, const char *no
 	if (*index >= n->pod_count || strcmp(n->session->pods[*index].job.job_id, job_id) != 0 ||
 	    strcmp(n->session->pods[*index].node, node) != 0)
 		return SESSION_JOB_FOREIGN;
+	if (job_phase_is_final(n->session->pods[*index].job.phase))
+		return SESSION_JOB_ORPHAN;
 	*out = n;
 	return SESSION_JOB_TAKEN;
 }

@@ -35,7 +35,7 @@ enum session_cache_kind session_cache_get(struct session_cache *c, const char *k
 
 enum session_job_verdict {
 	SESSION_JOB_TAKEN,   /* key filled: reconcile it */
-	SESSION_JOB_ORPHAN,  /* its session is over or unknown */
+	SESSION_JOB_ORPHAN,  /* its session is over or unknown, or its end stands in the status already */
 	SESSION_JOB_FOREIGN, /* that job was not given to this node: ignored */
 };
 

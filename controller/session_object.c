@@ -63,6 +63,12 @@ int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index
 	return 0;
 }
 
+int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e)
+{
+	int n = snprintf(out, size, "%s/%s-%.8s/%s/", namespace, name, uid, pod);
+	return n > 0 && (size_t)n < size ? 0 : err_set(e, ERR_INVALID, 0, "the names of session and pod are too long for an object's key");
+}
+
 static uint64_t mix(uint64_t h, const void *data, size_t len)
 {
 	const unsigned char *p = data;

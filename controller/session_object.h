@@ -67,6 +67,9 @@ bool session_object_deleting(const struct profiling_session *s);
 void session_job_id(const char *session_uid, size_t index, char out[LINK_ID_SIZE]);
 int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index);
 
+/* Where a pod's reports go in a store: "<namespace>/<session name>-<first 8 of its uid>/<pod>/". */
+int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e);
+
 /* A hash of a JSON value that does not depend on the order of keys. */
 uint64_t session_json_hash(const json_t *value);
 

@@ -1,0 +1,48 @@
+/* The controller without its doors: list-watch, cache, queue, workers, leader election and events, put together. The link
+ * server (agent_hub.h) and the HTTP endpoints stand beside it and are wired in controller_main.c.
+ *
+ * Life cycle: controller_new, controller_hub_callbacks (to make the hub with), controller_start, controller_stop, controller_free. */
+#ifndef DRDOTNET_CONTROLLER_H
+#define DRDOTNET_CONTROLLER_H
+
+#include "controller/agent_hub.h"
+#include "controller/kube_config.h"
+#include "controller/session_status.h"
+
+#define CONTROLLER_MAX_NAMESPACES 32
+#define CONTROLLER_MAX_WORKERS 16
+
+struct controller;
+
+struct controller_options {
+	const struct kube_config *kube;   /* outlives the controller */
+	const char *namespaces;           /* "a,b"; NULL or "": all */
+	const char *lease_namespace, *lease_name;
+	int worker_count;
+	session_report_url_fn *report_url; /* may be NULL */
+	void *report_url_ctx;
+	/* May this store name be used? NULL: any. Called in the review thread. */
+	bool (*store_exists)(void *ctx, const char *store);
+	void *store_ctx;
+};
+
+/* Strings in the options are borrowed for the controller's life. */
+struct controller *controller_new(const struct controller_options *o, struct err *e);
+void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out);
+
+/* Starts the watches and waits until the sessions are known (or *stop_fd becomes readable: ERR_CANCELED), so that what
+ * agents report finds its session; then starts the workers and the election. `hub` is borrowed and outlives controller_stop. */
+int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, struct err *e);
+
+/* Once a second from the main thread: what is due by the clock, and gauges. */
+void controller_tick(struct controller *c);
+
+/* Ready: sessions are known. Any thread. */
+bool controller_ready(const struct controller *c);
+bool controller_leading(const struct controller *c);
+
+/* Stops watching and working (steps under way are finished), flushes events, gives the Lease back. */
+void controller_stop(struct controller *c);
+void controller_free(struct controller *c);
+
+#endif

@@ -1,0 +1,31 @@
+/* Brings one session a step further: reads it from the cache, asks plan.h what to do, does it in an ordered list of named
+ * steps, and writes the status once at the end. Called by worker threads, never twice at a time for one key. */
+#ifndef DRDOTNET_RECONCILE_H
+#define DRDOTNET_RECONCILE_H
+
+#include "controller/agent_hub.h"
+#include "controller/events.h"
+#include "controller/kube_client.h"
+#include "controller/session_cache.h"
+#include "controller/session_status.h"
+#include "controller/work_queue.h"
+
+/* All borrowed. */
+struct reconciler {
+	struct session_cache *cache;
+	struct agent_hub *hub;
+	struct work_queue *queue;
+	struct events *events;
+	session_report_url_fn *report_url; /* may be NULL */
+	void *report_url_ctx;
+};
+
+/* `key` is a session's ("namespace/name") or an orphan job's (reconcile_orphan_key). ERR_CONFLICT: the object has changed, the
+ * cache has it anew, come again. Other errors: come again after a back-off. */
+int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e);
+
+/* The key under which a job of no session is put in order (canceled, then forgotten). */
+#define RECONCILE_ORPHAN_KEY_SIZE 400
+void reconcile_orphan_key(const char *node, const char *job_id, bool final, char out[RECONCILE_ORPHAN_KEY_SIZE]);
+
+#endif

@@ -1,0 +1,249 @@
+/* The steps of a reconcile that deal with pods and their agents: choosing, looking after, ordering. */
+#include "controller/reconcile_work.h"
+
+#include "common/api/reason.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "controller/metrics.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define USAGE_WINDOW_MS 100
+#define USAGE_BOUND_MS 200 /* choosing must not eat the time to the first sample */
+
+static int wait_for(struct work *w, const char *reason, const char *message)
+{
+	session_status_wait(&w->s, reason, message, w->now_wall_ms);
+	reconcile_wake_in(w, plan_retry_ms(&w->s, w->now_wall_ms));
+	return 0;
+}
+
+static int none_found(struct work *w, const struct pod_list *l, const char *reason)
+{
+	const struct session_target *t = &w->s.spec.target;
+	AUTO_FREE char *selector = t->pod_name ? NULL : pods_selector_text(t->selector, t->selector_count);
+	AUTO_FREE char *message = NULL;
+	if (t->pod_name && reason == REASON_PodNotFound)
+		message = mem_printf("there is no pod %s in namespace %s", t->pod_name, w->s.namespace);
+	else if (t->pod_name)
+		message = mem_printf("pod %s is not running", t->pod_name);
+	else if (l->matched == 0)
+		message = mem_printf("no pod of namespace %s matches %.200s", w->s.namespace, selector);
+	else
+		message = mem_printf("%zu pods match %.200s, but %zu are not running and %zu not ready", l->matched, selector,
+				     l->excluded_not_running, l->excluded_not_ready);
+	return wait_for(w, reason, message);
+}
+
+/* The load of the resource that the profiler is about. */
+static void measure(struct work *w, struct pod_list *l)
+{
+	size_t count = 0;
+	const char **nodes = mem_calloc(l->count, sizeof *nodes);
+	struct link_pod_usage *usage = mem_calloc(l->count, sizeof *usage);
+	size_t *index = mem_calloc(l->count, sizeof *index);
+	for (size_t i = 0; i < l->count && count < LINK_MAX_PODS; i++) {
+		if (!l->items[i].linked)
+			continue;
+		nodes[count] = l->items[i].node;
+		usage[count] = (struct link_pod_usage){.cpu_millicores = -1, .memory_bytes = -1};
+		snprintf(usage[count].pod_uid, sizeof usage[count].pod_uid, "%s", l->items[i].uid);
+		index[count++] = i;
+	}
+	agent_hub_usage(w->r->hub, nodes, usage, count, USAGE_WINDOW_MS, clock_mono_ms() + USAGE_BOUND_MS);
+	for (size_t i = 0; i < count; i++)
+		l->items[index[i]].load = usage[i].cpu_millicores;
+	free(nodes);
+	free(usage);
+	free(index);
+}
+
+static size_t look_for_agents(struct work *w, struct pod_list *l)
+{
+	size_t linked = 0;
+	struct agent_info info;
+	for (size_t i = 0; i < l->count; i++) {
+		l->items[i].linked = agent_hub_lookup(w->r->hub, l->items[i].node, &info);
+		linked += l->items[i].linked;
+	}
+	return linked;
+}
+
+static void assign(struct work *w, struct pod_list *l, size_t count)
+{
+	w->s.pods = mem_calloc(count, sizeof *w->s.pods);
+	w->s.pod_count = count;
+	w->infos = mem_calloc(count, sizeof *w->infos);
+	for (size_t i = 0; i < count; i++) {
+		struct session_pod *p = &w->s.pods[i];
+		snprintf(p->pod_name, sizeof p->pod_name, "%s", l->items[i].name);
+		snprintf(p->pod_uid, sizeof p->pod_uid, "%s", l->items[i].uid);
+		snprintf(p->node, sizeof p->node, "%s", l->items[i].node);
+		p->job.phase = JOB_QUEUED;
+		session_job_id(w->s.uid, i, p->job.job_id);
+		w->infos[i] = l->items[i];
+		l->items[i] = (struct pod_info){0};
+	}
+	w->assigned = true;
+}
+
+int reconcile_choose(struct work *w, struct err *e)
+{
+	if (w->plan.stage != PLAN_CHOOSE)
+		return 0;
+	struct pod_list l;
+	const char *reason;
+	if (pods_find(w->kube, w->s.namespace, &w->s.spec.target, &l, &reason, e) < 0) {
+		if (e->kind != ERR_INVALID)
+			return -1;
+		session_status_end(&w->s, false, REASON_InvalidSpec, e->message, w->now_wall_ms);
+		*e = (struct err)ERR_INIT;
+		return 0;
+	}
+	w->s.pods_matched = (int64_t)l.matched;
+	size_t wanted = (size_t)w->s.spec.target.max_pods;
+	if (l.count == 0) {
+		none_found(w, &l, reason);
+	} else if (look_for_agents(w, &l) == 0) {
+		AUTO_FREE char *message = mem_printf("no agent is linked from node %s of pod %s", l.items[0].node, l.items[0].name);
+		wait_for(w, REASON_NodeWithoutAgent, message);
+	} else {
+		if (l.count > wanted)
+			measure(w, &l);
+		pods_rank(&l);
+		assign(w, &l, l.count < wanted ? l.count : wanted);
+	}
+	pod_list_fini(&l);
+	return 0;
+}
+
+static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *reason, const char *message)
+{
+	struct session_pod *p = &w->s.pods[i];
+	p->job.phase = phase;
+	free(p->job.reason);
+	free(p->job.message);
+	p->job.reason = mem_strdup(reason);
+	p->job.message = mem_strdup(message);
+	if (!p->job.completed_wall_ms)
+		p->job.completed_wall_ms = w->now_wall_ms;
+}
+
+/* Why the pod waits. Without a reason of the plan the agent's own stays, but not one that we gave earlier. */
+static void show(struct session_pod *p, const struct plan_pod *plan)
+{
+	const char *old = p->job.reason ? reason_intern(p->job.reason) : NULL;
+	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost)
+		return;
+	free(p->job.reason);
+	free(p->job.message);
+	p->job.reason = mem_strdup(plan->reason);
+	p->job.message = mem_strdup(plan->message);
+}
+
+/* Reads the pod again; when it is gone, its part of the session is over. */
+static int look_after(struct work *w, size_t i, struct err *e)
+{
+	struct session_pod *p = &w->s.pods[i];
+	struct err why = ERR_INIT;
+	pod_info_fini(&w->infos[i]);
+	if (pods_get(w->kube, w->s.namespace, p->pod_name, p->pod_uid, &w->infos[i], &why) == 0)
+		return 0;
+	if (why.kind != ERR_NOT_FOUND) {
+		*e = why;
+		return -1;
+	}
+	w->plan.pods[i].action = POD_WAIT;
+	end_pod(w, i, JOB_FAILED, REASON_PodGone, "The pod ended before it could be profiled.");
+	return 0;
+}
+
+int reconcile_inspect(struct work *w, struct err *e)
+{
+	if (w->plan.stage != PLAN_DRIVE || w->assigned)
+		return 0;
+	w->infos = mem_calloc(w->s.pod_count ? w->s.pod_count : 1, sizeof *w->infos);
+	for (size_t i = 0; i < w->s.pod_count; i++) {
+		const struct plan_pod *p = &w->plan.pods[i];
+		if (job_phase_is_final(w->s.pods[i].job.phase))
+			continue;
+		if (p->action == POD_END)
+			end_pod(w, i, p->end_phase, p->reason, p->message);
+		else
+			show(&w->s.pods[i], p);
+		if ((p->action == POD_CHECK || p->action == POD_ORDER) && look_after(w, i, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void fill_order(const struct work *w, size_t i, struct link_order *o)
+{
+	const struct session_pod *p = &w->s.pods[i];
+	const struct pod_info *info = &w->infos[i];
+	*o = (struct link_order){.spec = w->s.spec, .deadline_wall_ms = plan_deadline_ms(&w->s)};
+	snprintf(o->job_id, sizeof o->job_id, "%s", p->job.job_id);
+	snprintf(o->session_namespace, sizeof o->session_namespace, "%s", w->s.namespace);
+	snprintf(o->session_name, sizeof o->session_name, "%s", w->s.name);
+	snprintf(o->session_uid, sizeof o->session_uid, "%s", w->s.uid);
+	snprintf(o->pod_namespace, sizeof o->pod_namespace, "%s", w->s.namespace);
+	snprintf(o->pod_name, sizeof o->pod_name, "%s", p->pod_name);
+	snprintf(o->pod_uid, sizeof o->pod_uid, "%s", p->pod_uid);
+	size_t most = sizeof o->containers / sizeof o->containers[0];
+	for (size_t k = 0; k < info->container_count && k < most; k++)
+		o->containers[o->container_count++] = info->containers[k];
+}
+
+static int give_order(struct work *w, size_t i, struct err *e)
+{
+	struct link_order *o = mem_alloc(sizeof *o);
+	fill_order(w, i, o); /* its spec is borrowed from the session */
+	struct err why = ERR_INIT;
+	int rc = agent_hub_order(w->r->hub, w->s.pods[i].node, o, &why);
+	free(o);
+	if (rc == 0) {
+		session_cache_ordered(w->r->cache, w->key, i, clock_mono_ms());
+		LOG_INFO("reconcile", "ordered", LOG_S("session", w->key), LOG_S("job", w->s.pods[i].job.job_id), LOG_S("pod", w->s.pods[i].pod_name),
+			 LOG_S("node", w->s.pods[i].node));
+		reconcile_wake_in(w, PLAN_SILENT_MS);
+		return 0;
+	}
+	if (why.kind == ERR_NOT_FOUND) { /* the link went just now; its return brings this session back */
+		reconcile_wake_in(w, PLAN_CHECK_MS);
+		return 0;
+	}
+	*e = why;
+	return -1;
+}
+
+static void give_cancel(struct work *w, size_t i)
+{
+	struct err why = ERR_INIT;
+	int rc = agent_hub_cancel(w->r->hub, w->s.pods[i].node, w->s.pods[i].job.job_id, &why);
+	if (rc < 0)
+		LOG_WARN("reconcile", "cancel not sent", LOG_S("session", w->key), LOG_S("error", why.message));
+	session_cache_canceled(w->r->cache, w->key, i, clock_mono_ms(), rc == 0);
+	reconcile_wake_in(w, rc == 0 ? PLAN_CANCEL_MS : 1000);
+}
+
+int reconcile_orders(struct work *w, struct err *e)
+{
+	for (size_t i = 0; i < w->s.pod_count; i++) {
+		enum pod_action action = w->assigned ? POD_ORDER : w->plan.stage == PLAN_DRIVE ? w->plan.pods[i].action : POD_WAIT;
+		if (action == POD_ORDER && !job_phase_is_final(w->s.pods[i].job.phase) && give_order(w, i, e) < 0)
+			return -1;
+		if (action == POD_CANCEL)
+			give_cancel(w, i);
+	}
+	if (w->s.spec_valid && w->s.spec.cancel && w->plan.stage == PLAN_DRIVE) { /* the bound of a cancel runs without a link too */
+		for (size_t i = 0; i < w->s.pod_count; i++) {
+			if (!w->views[i].linked)
+				session_cache_canceled(w->r->cache, w->key, i, clock_mono_ms(), false);
+		}
+	}
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* What the steps of one reconcile share; private to reconcile*.c. */
+#ifndef DRDOTNET_RECONCILE_WORK_H
+#define DRDOTNET_RECONCILE_WORK_H
+
+#include "controller/plan.h"
+#include "controller/pods.h"
+#include "controller/reconcile.h"
+
+struct work {
+	struct reconciler *r;
+	struct kube_client *kube;
+	const char *key;
+	struct profiling_session s;
+	struct plan_pod_view *views;
+	struct plan plan;
+	struct pod_info *infos;   /* of s.pods, as far as they were read; pod_count entries */
+	bool assigned;            /* pods were chosen in this turn: all of them get their order */
+	int64_t now_wall_ms, now_mono_ms;
+	int64_t wake_ms;          /* from now; INT64_MAX: none */
+	const char *old_reason;   /* of the Succeeded condition, before */
+	bool over;                /* nothing is left for the later steps */
+};
+
+/* One step: 0 or -1 with *e. */
+int reconcile_choose(struct work *w, struct err *e);  /* reconcile_pods.c */
+int reconcile_inspect(struct work *w, struct err *e); /* the pods that the plan wants looked at or ordered */
+int reconcile_orders(struct work *w, struct err *e);
+
+void reconcile_wake_in(struct work *w, int64_t ms);
+
+#endif
