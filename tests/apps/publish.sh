@@ -4,7 +4,8 @@
 set -eu
 cd "$(dirname "$0")/../.."
 . tests/setup/dotnet.sh
-sum=$(find tests/apps/Checkout tests/apps/publish.sh -type f \( -name '*.cs' -o -name '*.csproj' -o -name '*.sh' \) | LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16)
+sum=$(find tests/apps/Checkout tests/apps/publish.sh -type f \( -name '*.cs' -o -name '*.csproj' -o -name '*.sh' \) |
+	LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16)
 mkdir -p build/apps
 exec 9> build/apps/.lock
 flock 9
