@@ -40,6 +40,11 @@ struct channel_stats { /* the library's own account */
  * do not matter), connectable by any uid of that folder's users. */
 struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, struct err *e);
 
+/* To be loaded beside an active main profiler: set before client_data, and give AttachProfiler the class of this channel
+ * (the runtime asks the class, not the client data, which of the two it is). */
+void profiler_channel_set_notification_only(struct profiler_channel *ch, bool notification_only);
+const uint8_t *profiler_channel_clsid(const struct profiler_channel *ch); /* 16 bytes, as diag_ipc_attach wants them */
+
 /* The client data to give to AttachProfiler: protocol version, nonce, the socket's path as the target sees it, flags.
  * Returns the bytes used or -1 when `cap` is too small or the path longer than a socket address takes. */
 ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const char *inner_path, uint8_t *out, size_t cap, struct err *e);
@@ -57,7 +62,7 @@ int profiler_channel_resolve(struct profiler_channel *ch, const uint64_t *ips, s
 /* In-process timer sampling (fallback). Samples are delivered by profiler_channel_poll. */
 int profiler_channel_sample_start(struct profiler_channel *ch, int64_t frequency_hertz, int64_t deadline_ms, struct err *e);
 int profiler_channel_sample_stop(struct profiler_channel *ch, int64_t deadline_ms, struct err *e);
-/* Handles what has arrived, waiting at most until the deadline for something. -1: ERR_GONE when the library closed. */
+/* Returns the number of samples delivered. Handles what has arrived, waiting at most until the deadline for something. -1: ERR_GONE when the library closed. */
 int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sample, void *ctx, int64_t deadline_ms, struct err *e);
 int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
 

@@ -1,1 +1,47 @@
-PROFILER_SRC :=
+PROFILER_SRC := \
+	profiler/exports.c \
+	profiler/session.c \
+	profiler/channel_io.c \
+	profiler/resolver.c \
+	profiler/function_name.c \
+	profiler/type_name.c \
+	profiler/signature.c \
+	profiler/text.c \
+	profiler/dynamic_starts.c \
+	profiler/module_guard.c \
+	profiler/sampler.c
+
+# The library is loaded into processes of any libc: nothing linked, no symbol that only one libc has (fortified calls, stack
+# protector, C99 scanf), no thread-local storage, no outline atomics. Its symbols are resolved by the process it is loaded into.
+PROFILER_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffunction-sections -fno-omit-frame-pointer -fno-stack-protector \
+	-U_FORTIFY_SOURCE -fno-plt $(WARN)
+PROFILER_LDFLAGS := -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack -Wl,--gc-sections -Wl,--hash-style=both \
+	-Wl,--version-script=profiler/exports.map
+PROFILER_CC := $(if $(filter fuzz,$(FLAVOUR)),gcc,$(CC))
+PROFILER_OBJ = $(patsubst %.c,$(B)/obj/profiler-lib/%.o,$(PROFILER_SRC) $(PROTO_SRC))
+
+$(B)/obj/profiler-lib/%.o: %.c
+	@mkdir -p $(@D)
+	$(PROFILER_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
+	$(PROFILER_CC) $(PROFILER_CFLAGS) $(PROFILER_LDFLAGS) -o $@.part $(PROFILER_OBJ)
+	profiler/check-library $@.part
+	mv -f $@.part $@
+
+# arm64: compiled and its symbols checked; nothing here can run it.
+ARM64_CC ?= aarch64-linux-gnu-gcc
+ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
+
+$(B)/obj/profiler-arm64/%.o: %.c
+	@mkdir -p $(@D)
+	$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -mno-outline-atomics -MMD -MP -c -o $@ $<
+
+$(B)/arm64/libdrdotnet.so: $(ARM64_OBJ) profiler/exports.map profiler/check-library
+	@mkdir -p $(@D)
+	$(ARM64_CC) $(PROFILER_CFLAGS) -mno-outline-atomics $(PROFILER_LDFLAGS) -o $@.part $(ARM64_OBJ)
+	profiler/check-library $@.part
+	mv -f $@.part $@
+
+.PHONY: arm64-lib
+arm64-lib: $(B)/arm64/libdrdotnet.so ## cross-compile the profiler library for arm64 (never executed here)

@@ -1,0 +1,98 @@
+/* Context: own thread. */
+#include "profiler/channel_io.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int channel_io_connect(struct channel_io *io, struct channel_text path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	io->fd = -1;
+	io->in_len = io->in_used = io->out_len = 0;
+	if (!path.data || path.len == 0 || path.len >= sizeof address.sun_path)
+		return ENAMETOOLONG;
+	memcpy(address.sun_path, path.data, path.len);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
+		int error = errno;
+		close(fd);
+		return error ? error : EIO;
+	}
+	io->fd = fd;
+	return 0;
+}
+
+void channel_io_close(struct channel_io *io)
+{
+	if (io->fd >= 0)
+		close(io->fd);
+	io->fd = -1;
+}
+
+struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type)
+{
+	if (sizeof io->out - io->out_len < CHANNEL_MAX_FRAME)
+		channel_io_flush(io);
+	channel_begin(&io->writer, io->out + io->out_len, sizeof io->out - io->out_len, type);
+	if (io->fd < 0)
+		io->writer.bad = true;
+	return &io->writer;
+}
+
+bool channel_io_end(struct channel_io *io)
+{
+	size_t n = channel_end(&io->writer);
+	io->out_len += n;
+	return n > 0;
+}
+
+bool channel_io_flush(struct channel_io *io)
+{
+	size_t sent = 0;
+
+	while (io->fd >= 0 && sent < io->out_len) {
+		ssize_t n = send(io->fd, io->out + sent, io->out_len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0) {
+			sent += (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		struct pollfd p = {.fd = io->fd, .events = POLLOUT};
+		if (n == 0 || errno != EAGAIN || poll(&p, 1, CHANNEL_IO_STALL_MS) <= 0)
+			channel_io_close(io);
+	}
+	io->out_len = 0;
+	return io->fd >= 0;
+}
+
+bool channel_io_fill(struct channel_io *io)
+{
+	if (io->in_used) {
+		memmove(io->in, io->in + io->in_used, io->in_len - io->in_used);
+		io->in_len -= io->in_used;
+		io->in_used = 0;
+	}
+	if (io->fd < 0)
+		return false;
+	ssize_t n = recv(io->fd, io->in + io->in_len, sizeof io->in - io->in_len, MSG_DONTWAIT);
+	if (n > 0)
+		io->in_len += (size_t)n;
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+enum channel_next channel_io_next(struct channel_io *io, struct channel_frame *f)
+{
+	size_t used = 0;
+	enum channel_next next = channel_next(io->in + io->in_used, io->in_len - io->in_used, f, &used);
+	if (next == CHANNEL_FRAME)
+		io->in_used += used;
+	return next;
+}

@@ -1,0 +1,192 @@
+/* What the runtime calls: the exported entry points, the class factory and the callback object, as hand-made COM objects.
+ * Context: CLR callback. Reference counts are constant: the objects are static and the runtime unloads the library itself. */
+#include "common/proto/channel.h"
+#include "profiler/cor_abi.h"
+#include "profiler/dynamic_starts.h"
+#include "profiler/module_guard.h"
+#include "profiler/now.h"
+#include "profiler/session.h"
+
+#include <string.h>
+
+#define EXPORT __attribute__((visibility("default")))
+#define FACTORY_COUNT 5
+
+typedef void slot_fn(void);
+
+struct com_object {
+	slot_fn *const *vtable;
+	const uint8_t *clsid;
+	bool notification_only;
+	struct com_object *creates; /* of a class factory */
+};
+
+const struct guid cor_iid_info12 = {0x27b24ccd, 0x1cb1, 0x47c5, {0x96, 0xee, 0x98, 0x19, 0x0d, 0xc3, 0x09, 0x59}};
+const struct guid cor_iid_import = {0x7dac8207, 0xd3ae, 0x4c75, {0x9b, 0x67, 0x92, 0x80, 0x1a, 0x49, 0x7d, 0x44}};
+
+static const struct guid iid_unknown = {0, 0, 0, {0xc0, 0, 0, 0, 0, 0, 0, 0x46}};
+static const struct guid iid_class_factory = {1, 0, 0, {0xc0, 0, 0, 0, 0, 0, 0, 0x46}};
+static const struct guid iid_callbacks[] = {
+	/* ICorProfilerCallback, 2 ... 11 */
+	{0x176fbed1, 0xa55c, 0x4796, {0x98, 0xca, 0xa9, 0xda, 0x0e, 0xf8, 0x83, 0xe7}},
+	{0x8a8cc829, 0xccf2, 0x49fe, {0xbb, 0xae, 0x0f, 0x02, 0x22, 0x28, 0x07, 0x1a}},
+	{0x4fd2ed52, 0x7731, 0x4b8d, {0x94, 0x69, 0x03, 0xd2, 0xcc, 0x30, 0x86, 0xc5}},
+	{0x7b63b2e3, 0x107d, 0x4d48, {0xb2, 0xf6, 0xf6, 0x1e, 0x22, 0x94, 0x70, 0xd2}},
+	{0x8dfba405, 0x8c9f, 0x45f8, {0xbf, 0xfa, 0x83, 0xb1, 0x4c, 0xef, 0x78, 0xb5}},
+	{0xfc13df4b, 0x4448, 0x4f4f, {0x95, 0x0c, 0xba, 0x8d, 0x19, 0xd0, 0x0c, 0x36}},
+	{0xf76a2dba, 0x1d52, 0x4539, {0x86, 0x6c, 0x2a, 0xa5, 0x18, 0xf9, 0xef, 0xc3}},
+	{0x5bed9b15, 0xc079, 0x4d47, {0xbf, 0xe2, 0x21, 0x5a, 0x14, 0x0c, 0x07, 0xe0}},
+	{0x27583ec3, 0xc8f5, 0x482f, {0x80, 0x52, 0x19, 0x4b, 0x8c, 0xe4, 0x70, 0x5a}},
+	{0xcec5b60e, 0xc69c, 0x495f, {0x87, 0xf6, 0x84, 0xd2, 0x8e, 0xe1, 0x6f, 0xfb}},
+	{0x42350846, 0xaaed, 0x47f7, {0xb1, 0x28, 0xfd, 0x0c, 0x98, 0x88, 0x1c, 0xde}},
+};
+
+EXPORT extern const char drdotnet_version[];
+const char drdotnet_version[] = DRDOTNET_VERSION;
+
+static bool same(const struct guid *a, const struct guid *b)
+{
+	return memcmp(a, b, sizeof *a) == 0;
+}
+
+static uint32_t add_ref(struct com_object *self)
+{
+	(void)self;
+	return 2;
+}
+
+static uint32_t release(struct com_object *self)
+{
+	(void)self;
+	return 1;
+}
+
+/* The callback object ---------------------------------------------------------------------------------------------------- */
+static hresult ignore(void)
+{
+	return COR_S_OK;
+}
+
+static hresult callback_query(struct com_object *self, const struct guid *iid, void **out)
+{
+	bool known = same(iid, &iid_unknown);
+
+	for (size_t i = 0; !known && i < sizeof iid_callbacks / sizeof *iid_callbacks; i++)
+		known = same(iid, &iid_callbacks[i]);
+	*out = known ? self : NULL;
+	return known ? COR_S_OK : COR_E_NOINTERFACE;
+}
+
+static hresult initialize_for_attach(struct com_object *self, void *unknown, void *client_data, uint32_t len)
+{
+	return session_attach(unknown, client_data, len, self->notification_only);
+}
+
+static hresult attach_complete(struct com_object *self)
+{
+	(void)self;
+	session_attach_complete();
+	return COR_S_OK;
+}
+
+static hresult detach_succeeded(struct com_object *self)
+{
+	(void)self;
+	session_detached();
+	return COR_S_OK;
+}
+
+static hresult module_unload_started(struct com_object *self, cor_id module)
+{
+	(void)self;
+	module_guard_unload_started(module);
+	return COR_S_OK;
+}
+
+static hresult module_unload_finished(struct com_object *self, cor_id module, hresult status)
+{
+	(void)self;
+	(void)status;
+	module_guard_unload_finished(module);
+	return COR_S_OK;
+}
+
+static hresult dynamic_method_started(struct com_object *self, cor_id function)
+{
+	(void)self;
+	dynamic_starts_put(function, now_ns());
+	return COR_S_OK;
+}
+
+static hresult load_as_notification_only(struct com_object *self, int32_t *notification_only)
+{
+	*notification_only = self->notification_only;
+	return COR_S_OK;
+}
+
+/* A default for all slots, then those that do something. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Woverride-init"
+static slot_fn *const callback_vtable[CB_COUNT] = {
+	[0 ... CB_COUNT - 1] = (slot_fn *)ignore,
+	[0] = (slot_fn *)callback_query,
+	[1] = (slot_fn *)add_ref,
+	[2] = (slot_fn *)release,
+	[CB_MODULE_UNLOAD_STARTED] = (slot_fn *)module_unload_started,
+	[CB_MODULE_UNLOAD_FINISHED] = (slot_fn *)module_unload_finished,
+	[CB_INITIALIZE_FOR_ATTACH] = (slot_fn *)initialize_for_attach,
+	[CB_PROFILER_ATTACH_COMPLETE] = (slot_fn *)attach_complete,
+	[CB_PROFILER_DETACH_SUCCEEDED] = (slot_fn *)detach_succeeded,
+	[CB_DYNAMIC_METHOD_JIT_COMPILATION_STARTED] = (slot_fn *)dynamic_method_started,
+	[CB_LOAD_AS_NOTIFICATION_ONLY] = (slot_fn *)load_as_notification_only,
+};
+#pragma GCC diagnostic pop
+
+static struct com_object callbacks[] = {
+	{.vtable = callback_vtable, .clsid = channel_clsid},
+	{.vtable = callback_vtable, .clsid = channel_clsid_notification, .notification_only = true},
+};
+
+/* The class factory -------------------------------------------------------------------------------------------------------- */
+static hresult factory_query(struct com_object *self, const struct guid *iid, void **out)
+{
+	bool known = same(iid, &iid_unknown) || same(iid, &iid_class_factory);
+
+	*out = known ? self : NULL;
+	return known ? COR_S_OK : COR_E_NOINTERFACE;
+}
+
+static hresult factory_create(struct com_object *self, void *outer, const struct guid *iid, void **out)
+{
+	*out = NULL;
+	if (outer)
+		return COR_CLASS_E_NOAGGREGATION;
+	return callback_query(self->creates, iid, out);
+}
+
+static slot_fn *const factory_vtable[FACTORY_COUNT] = {
+	(slot_fn *)factory_query, (slot_fn *)add_ref, (slot_fn *)release, (slot_fn *)factory_create, (slot_fn *)ignore,
+};
+
+static struct com_object factories[] = {
+	{.vtable = factory_vtable, .creates = &callbacks[0]},
+	{.vtable = factory_vtable, .creates = &callbacks[1]},
+};
+
+EXPORT hresult DllGetClassObject(const struct guid *clsid, const struct guid *iid, void **out);
+hresult DllGetClassObject(const struct guid *clsid, const struct guid *iid, void **out)
+{
+	if (!clsid || !iid || !out)
+		return COR_E_POINTER;
+	*out = NULL;
+	for (size_t i = 0; i < sizeof factories / sizeof *factories; i++)
+		if (memcmp(clsid, factories[i].creates->clsid, sizeof *clsid) == 0)
+			return factory_query(&factories[i], iid, out);
+	return COR_CLASS_E_CLASSNOTAVAILABLE;
+}
+
+EXPORT hresult DllCanUnloadNow(void);
+hresult DllCanUnloadNow(void)
+{
+	return session_idle() ? COR_S_OK : COR_S_FALSE;
+}

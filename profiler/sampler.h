@@ -1,0 +1,21 @@
+/* CPU sampling from within, for targets that perf events cannot reach: a timer on every thread's CPU clock sends SIGPROF to that
+ * thread, whose handler walks its own frame pointers. Coarser than perf events: capped at the kernel's HZ, and short bursts on
+ * many threads get less than their share. Own thread, but for the handler in sampler.c. */
+#ifndef DRDOTNET_SAMPLER_H
+#define DRDOTNET_SAMPLER_H
+
+#include "profiler/channel_io.h"
+
+#define SAMPLER_MAX_HERTZ 1000
+
+void sampler_reset(void);
+/* 0, or an errno and a message: EBUSY when the application handles SIGPROF itself. */
+int sampler_start(uint32_t hertz, const char **message);
+/* Afterwards no timer of ours exists, no handler of ours runs or will run, and SIGPROF is as before. Idempotent. */
+void sampler_stop(void);
+bool sampler_running(void);
+void sampler_tick(void);                   /* every TICK_MS: finds new threads, frees those of ended ones */
+void sampler_drain(struct channel_io *io); /* moves what was collected into SAMPLES frames */
+struct channel_sampling sampler_counts(void);
+
+#endif

@@ -1,0 +1,301 @@
+/* Context: CLR callback (attach, attach_complete, detached) and own thread (session_main and below). */
+#include "profiler/session.h"
+
+#include "profiler/channel_io.h"
+#include "profiler/dynamic_starts.h"
+#include "profiler/module_guard.h"
+#include "profiler/now.h"
+#include "profiler/resolver.h"
+#include "profiler/sampler.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#define STACK_BYTES (128 * 1024) /* of our thread: musl's default would be 128 KiB, glibc's 8 MiB */
+/* The runtime waits this long before it looks whether our code is still in use: shorter hints risk its 5 s back-off. */
+#define DETACH_HINT_MS 300
+#define DETACH_RETRY_MS 500
+#define TICK_MS 50
+
+enum session_state { IDLE, ACTIVE, LEAVING };
+
+static _Atomic int state;
+static _Atomic bool complete;
+static void *info;
+static pthread_t thread;
+static int wake_fd = -1;
+static struct channel_io io;
+static uint64_t memory_bytes;
+extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden"))); /* the linker's */
+
+static struct channel_account account(void)
+{
+	struct resolver_counts r = resolver_counts();
+	struct channel_sampling s = sampler_counts();
+
+	return (struct channel_account){
+		.cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID),
+		.taken = s.taken,
+		.dropped = s.dropped,
+		.resolved = r.resolved,
+		.unresolved = r.unresolved,
+		.functions = r.functions,
+		.max_pause_ns = module_guard_max_wait_ns(),
+		.memory_bytes = memory_bytes,
+	};
+}
+
+static void send_empty(uint16_t type)
+{
+	channel_io_begin(&io, type);
+	channel_io_end(&io);
+}
+
+static void send_account(uint16_t type)
+{
+	struct channel_account a = account();
+	channel_put_account(channel_io_begin(&io, type), &a);
+	channel_io_end(&io);
+}
+
+static void send_error(uint16_t request, uint32_t code, const char *message)
+{
+	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
+	channel_put_error(channel_io_begin(&io, CHANNEL_ERROR), &e);
+	channel_io_end(&io);
+}
+
+static void send_sampling(void)
+{
+	struct channel_sampling s = sampler_counts();
+	channel_put_sampling(channel_io_begin(&io, CHANNEL_SAMPLING), &s);
+	channel_io_end(&io);
+}
+
+static void answer_sample_start(const struct channel_frame *f)
+{
+	struct wire_reader r;
+	const char *message = "malformed request";
+
+	wire_reader_init(&r, f->payload, f->len);
+	uint32_t hertz = wire_u32(&r);
+	int error = r.bad ? EINVAL : sampler_start(hertz, &message);
+	if (error)
+		send_error(f->type, (uint32_t)error, message);
+	else
+		send_sampling();
+}
+
+enum served { SERVED_ON, SERVED_DETACH, SERVED_BAD };
+
+static enum served serve(const struct channel_frame *f)
+{
+	switch (f->type) {
+	case CHANNEL_RESOLVE:
+		return resolver_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
+	case CHANNEL_SAMPLE_START:
+		answer_sample_start(f);
+		return SERVED_ON;
+	case CHANNEL_SAMPLE_STOP:
+		sampler_stop();
+		sampler_drain(&io);
+		send_sampling();
+		return SERVED_ON;
+	case CHANNEL_STATS_REQUEST:
+		send_account(CHANNEL_STATS);
+		return SERVED_ON;
+	case CHANNEL_DETACH:
+		return SERVED_DETACH;
+	default:
+		send_error(f->type, ENOSYS, "unknown request");
+		return SERVED_ON;
+	}
+}
+
+static enum served serve_all(void)
+{
+	struct channel_frame f;
+	enum channel_next next;
+
+	while ((next = channel_io_next(&io, &f)) == CHANNEL_FRAME) {
+		enum served s = serve(&f);
+		if (s != SERVED_ON)
+			return s;
+	}
+	return next == CHANNEL_BAD ? SERVED_BAD : SERVED_ON;
+}
+
+/* Serves until the agent asks for the end or is gone. Requests wait until the runtime has finished the attach. */
+static void serve_channel(void)
+{
+	bool ready = false;
+
+	for (;;) {
+		struct pollfd p[] = {{.fd = io.fd, .events = ready ? POLLIN : 0}, {.fd = ready ? -1 : wake_fd, .events = POLLIN}};
+		if (poll(p, 2, sampler_running() ? TICK_MS : -1) < 0 && errno != EINTR)
+			return;
+		if (!ready && atomic_load(&complete)) {
+			ready = true;
+			send_empty(CHANNEL_READY);
+		} else if (p[0].revents & POLLIN) {
+			if (!channel_io_fill(&io) || serve_all() != SERVED_ON)
+				return;
+		} else if (p[0].revents) {
+			return;
+		}
+		if (sampler_running()) {
+			sampler_tick();
+			sampler_drain(&io);
+		}
+		if (!channel_io_flush(&io))
+			return;
+	}
+}
+
+/* Nothing else can end a session, so this tries until the runtime agrees (it refuses while the attach is not complete). */
+static void leave(void)
+{
+	hresult hr;
+
+	sampler_stop();
+	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
+		send_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
+		channel_io_flush(&io);
+		poll(NULL, 0, DETACH_RETRY_MS);
+	}
+	atomic_store(&state, LEAVING);
+	sampler_drain(&io);
+	send_account(CHANNEL_DETACHING);
+	channel_io_flush(&io);
+}
+
+static void *session_main(void *unused)
+{
+	(void)unused;
+	prctl(PR_SET_NAME, "drdotnet", 0, 0, 0);
+	serve_channel();
+	leave();
+	return NULL;
+}
+
+/* With every signal blocked: the application's handlers never run on our thread. */
+static int start_thread(void)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	int error;
+
+	if ((error = pthread_attr_init(&attributes)))
+		return error;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attributes, session_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+static bool say_hello(const struct channel_client_data *d, bool notification_only)
+{
+	struct channel_hello h = {
+		.version = CHANNEL_VERSION,
+		.flags = notification_only ? CHANNEL_NOTIFICATION_ONLY : 0,
+		.inner_pid = (uint32_t)getpid(),
+		.library_version = {DRDOTNET_VERSION, sizeof DRDOTNET_VERSION - 1},
+	};
+
+	memcpy(h.nonce, d->nonce, sizeof h.nonce);
+	info_get_runtime_information(info, &h.runtime_major, &h.runtime_minor, &h.runtime_build);
+	channel_put_hello(channel_io_begin(&io, CHANNEL_HELLO), &h);
+	return channel_io_end(&io) && channel_io_flush(&io);
+}
+
+static hresult hr_of_errno(int error)
+{
+	return COR_HR(0x80070000u | (uint32_t)(error & 0xffff)); /* FACILITY_WIN32: the agent reads the errno back */
+}
+
+static hresult open_session(const struct channel_client_data *d, bool notification_only)
+{
+	int error = channel_io_connect(&io, d->path);
+
+	if (error)
+		return hr_of_errno(error);
+	hresult hr = info_set_event_mask2(info, COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS, 0);
+	if (hr < 0)
+		return hr;
+	if (!say_hello(d, notification_only))
+		return hr_of_errno(EPIPE);
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0)
+		return hr_of_errno(errno);
+	error = start_thread();
+	return error ? hr_of_errno(error) : COR_S_OK;
+}
+
+static void close_session(void)
+{
+	channel_io_close(&io);
+	if (wake_fd >= 0)
+		close(wake_fd);
+	wake_fd = -1;
+	cor_release(info);
+	info = NULL;
+	atomic_store(&state, IDLE);
+}
+
+hresult session_attach(void *unknown, const void *client_data, uint32_t len, bool notification_only)
+{
+	struct channel_client_data d;
+	int idle = IDLE;
+
+	if (!client_data || !channel_get_client_data(client_data, len, &d))
+		return COR_E_INVALIDARG;
+	if (!atomic_compare_exchange_strong(&state, &idle, ACTIVE))
+		return COR_PROF_E_PROFILER_ALREADY_ACTIVE;
+	atomic_store(&complete, false);
+	io.fd = -1;
+	resolver_reset();
+	dynamic_starts_reset();
+	module_guard_reset();
+	sampler_reset();
+	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;
+	hresult hr = cor_query(unknown, &cor_iid_info12, &info);
+	if (hr >= 0)
+		hr = open_session(&d, notification_only);
+	if (hr < 0)
+		close_session();
+	return hr;
+}
+
+void session_attach_complete(void)
+{
+	uint64_t one = 1;
+
+	atomic_store(&complete, true);
+	while (write(wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+void session_detached(void)
+{
+	if (atomic_load(&state) == IDLE)
+		return;
+	pthread_join(thread, NULL);
+	send_empty(CHANNEL_DETACHED);
+	channel_io_flush(&io);
+	close_session();
+}
+
+bool session_idle(void)
+{
+	return atomic_load(&state) == IDLE;
+}
