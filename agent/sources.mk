@@ -4,6 +4,10 @@ AGENT_SRC += agent/perf_record.c
 AGENT_SRC += agent/perf_ring.c
 AGENT_SRC += agent/perf_permission.c
 AGENT_SRC += agent/perf_sampler.c
+AGENT_SRC += agent/maps.c
+AGENT_SRC += agent/elf_symbols.c
+AGENT_SRC += agent/kernel_symbols.c
+AGENT_SRC += agent/native_symbols.c
 AGENT_MAIN := agent/agent_main.c
 DRDOTNET_MAIN := agent/drdotnet_main.c
 # finding processes and talking to them
