@@ -1,0 +1,52 @@
+"""The local command on a sample application, as a person would use it."""
+import json
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+from tests.lib import dotnet, proc
+
+DRDOTNET = os.path.join(proc.ROOT, "build/release/drdotnet")
+
+
+def drdotnet(*words, seconds=60, env=None):
+    """(exit code, standard output, standard error) of build/release/drdotnet."""
+    done = subprocess.run([DRDOTNET, *map(str, words)], capture_output=True, text=True, timeout=seconds, cwd=proc.ROOT,
+                          env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
+    return done.returncode, done.stdout, done.stderr
+
+
+class LocalCase(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self, load, framework="net10.0", **how):
+        app = dotnet.App(load, framework, self.folder, **how)
+        self.addCleanup(app.stop)
+        return app
+
+    def run_session(self, app, seconds, *words):
+        """A CPU session of some seconds on `app`; asserts that it ended well. Returns the reports' folder; what the
+        application did meanwhile is in app.during (its progress lines before and after)."""
+        out = os.path.join(self.folder, "reports-%d" % time.monotonic_ns())
+        before = app.progress()
+        code, text, errors = drdotnet("run", "--profiler", "CPUHotpaths", "--duration", "%ds" % seconds, "--pid", app.pid,
+                                      "-o", out, *words, seconds=seconds + 30)
+        self.assertEqual(code, 0, "drdotnet run: %s%s" % (text, errors))
+        app.during = before
+        self.output = text
+        return out
+
+    def assert_nothing_left(self, app, before):
+        def look():
+            left = dotnet.Traces(app.pid, before.tmp).left_since(before)
+            self.left = left
+            return not left
+        try:
+            proc.wait_until(look, 5, "nothing is left")
+        except AssertionError:
+            self.fail("left in the process: %s" % json.dumps(self.left, indent=1))
