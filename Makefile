@@ -13,7 +13,7 @@ B := build/$(FLAVOUR)
 VERSION := $(shell cat VERSION)
 
 CC := gcc
-CLANG ?= $(firstword $(shell command -v clang clang-14 2>/dev/null) clang)
+CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
 PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c
 ifeq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes),yes)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
