@@ -1,0 +1,275 @@
+/* The controller with a fake in the place of its agents' links, for tests of what it does towards the API server: the seam
+ * is agent_hub.h. Lines on standard input play the agents, lines on standard output show what agents would get.
+ *
+ *   in:   link NODE HIGHEST_EPOCH | unlink NODE | job NODE {a job message} | usage POD_UID MILLICORES
+ *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
+ *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
+ *
+ * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N]; ends on SIGTERM or end of input. */
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/http.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "controller/controller.h"
+
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define MAX_NODES 64
+#define MAX_USAGE 64
+
+struct agent_hub {
+	pthread_mutex_t lock;
+	char nodes[MAX_NODES][64];
+	int64_t highest;
+	int64_t epoch;
+	struct link_pod_usage usage[MAX_USAGE];
+	size_t usage_count;
+};
+
+static struct agent_hub hub = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static char *node_slot(const char *node, bool add)
+{
+	for (int pass = 0; pass < (add ? 2 : 1); pass++) {
+		for (int i = 0; i < MAX_NODES; i++) {
+			if (strcmp(hub.nodes[i], pass ? "" : node) == 0)
+				return hub.nodes[i];
+		}
+	}
+	return NULL;
+}
+
+bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *out)
+{
+	pthread_mutex_lock(&h->lock);
+	bool found = node_slot(node, false) != NULL;
+	pthread_mutex_unlock(&h->lock);
+	*out = (struct agent_info){.perf_events = true};
+	return found;
+}
+
+static int send_message(struct agent_hub *h, const char *verb, const char *node, struct link_msg *m, struct err *e)
+{
+	pthread_mutex_lock(&h->lock);
+	m->epoch = h->epoch;
+	bool linked = node_slot(node, false) != NULL;
+	if (linked && h->epoch) {
+		AUTO_FREE char *text = link_msg_encode(m, NULL);
+		printf("%s %" PRId64 " %s %s\n", verb, h->epoch, node, text ? text : "too-large");
+		fflush(stdout);
+	}
+	int64_t epoch = h->epoch;
+	pthread_mutex_unlock(&h->lock);
+	if (!epoch)
+		return err_set(e, ERR_DENIED, 0, "not the leader");
+	return linked ? 0 : err_set(e, ERR_NOT_FOUND, 0, "no agent is linked from %s", node);
+}
+
+int agent_hub_order(struct agent_hub *h, const char *node, const struct link_order *o, struct err *e)
+{
+	struct link_msg *m = mem_alloc(sizeof *m);
+	m->type = LINK_MSG_ORDER;
+	m->u.order = *o;
+	int rc = send_message(h, "order", node, m, e);
+	free(m);
+	return rc;
+}
+
+static int send_about(struct agent_hub *h, enum link_msg_type type, const char *verb, const char *node, const char *job_id, struct err *e)
+{
+	struct link_msg *m = mem_alloc(sizeof *m);
+	m->type = type;
+	snprintf(m->job_id, sizeof m->job_id, "%s", job_id);
+	int rc = send_message(h, verb, node, m, e);
+	free(m);
+	return rc;
+}
+
+int agent_hub_cancel(struct agent_hub *h, const char *node, const char *job_id, struct err *e)
+{
+	return send_about(h, LINK_MSG_CANCEL, "cancel", node, job_id, e);
+}
+
+int agent_hub_forget(struct agent_hub *h, const char *node, const char *job_id, struct err *e)
+{
+	return send_about(h, LINK_MSG_FORGET, "forget", node, job_id, e);
+}
+
+void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_pod_usage *pods, size_t count, int64_t window_ms, int64_t deadline_ms)
+{
+	(void)nodes, (void)window_ms, (void)deadline_ms;
+	pthread_mutex_lock(&h->lock);
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < h->usage_count; k++) {
+			if (strcmp(pods[i].pod_uid, h->usage[k].pod_uid) == 0)
+				pods[i].cpu_millicores = h->usage[k].cpu_millicores;
+		}
+	}
+	pthread_mutex_unlock(&h->lock);
+}
+
+void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
+{
+	pthread_mutex_lock(&h->lock);
+	h->epoch = epoch;
+	printf("epoch %" PRId64 "\n", epoch);
+	fflush(stdout);
+	pthread_mutex_unlock(&h->lock);
+}
+
+int64_t agent_hub_highest_epoch(struct agent_hub *h)
+{
+	pthread_mutex_lock(&h->lock);
+	int64_t n = h->highest;
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
+size_t agent_hub_count(struct agent_hub *h)
+{
+	size_t n = 0;
+	pthread_mutex_lock(&h->lock);
+	for (int i = 0; i < MAX_NODES; i++)
+		n += h->nodes[i][0] != '\0';
+	pthread_mutex_unlock(&h->lock);
+	return n;
+}
+
+static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest)
+{
+	pthread_mutex_lock(&hub.lock);
+	char *slot = node_slot(node, up);
+	if (slot)
+		snprintf(slot, 64, "%s", up ? node : "");
+	if (highest > hub.highest)
+		hub.highest = highest;
+	pthread_mutex_unlock(&hub.lock);
+	cb->on_node(cb->ctx, node, up, highest);
+}
+
+static void set_usage(const char *uid, int64_t millicores)
+{
+	pthread_mutex_lock(&hub.lock);
+	struct link_pod_usage *u = &hub.usage[hub.usage_count++ % MAX_USAGE];
+	snprintf(u->pod_uid, sizeof u->pod_uid, "%.39s", uid);
+	u->cpu_millicores = millicores;
+	pthread_mutex_unlock(&hub.lock);
+}
+
+static void ask_upload(const struct agent_hub_callbacks *cb, const char *node, const char *job_id)
+{
+	char store[64], prefix[512];
+	struct link_report r = {.name = "summary.md"};
+	struct err e = ERR_INIT;
+	int rc = cb->on_upload(cb->ctx, node, job_id, &r, store, prefix, &e);
+	pthread_mutex_lock(&hub.lock);
+	if (rc == 0)
+		printf("upload 0 %s %s\n", store, prefix);
+	else
+		printf("upload -1 %s: %s\n", err_kind_name(e.kind), e.message);
+	fflush(stdout);
+	pthread_mutex_unlock(&hub.lock);
+}
+
+static void play(const struct agent_hub_callbacks *cb, char *line)
+{
+	char verb[16] = "", node[64] = "", third[64] = "";
+	int at = 0;
+	sscanf(line, "%15s %63s %n%63s", verb, node, &at, third);
+	if (strcmp(verb, "link") == 0 || strcmp(verb, "unlink") == 0)
+		set_link(cb, node, verb[0] == 'l', strtoll(third, NULL, 10));
+	else if (strcmp(verb, "usage") == 0)
+		set_usage(node, strtoll(third, NULL, 10));
+	else if (strcmp(verb, "upload") == 0)
+		ask_upload(cb, node, third);
+	else if (strcmp(verb, "job") == 0) {
+		struct link_msg *m = mem_alloc(sizeof *m);
+		struct err e = ERR_INIT;
+		if (link_msg_decode(line + at, strlen(line + at), m, &e) < 0)
+			LOG_ERROR("fake-hub", "bad job", LOG_S("error", e.message));
+		else
+			cb->on_job(cb->ctx, node, &m->u.job);
+		link_msg_fini(m);
+		free(m);
+	}
+}
+
+static void serve(struct controller *c, const struct agent_hub_callbacks *cb, int signal_fd)
+{
+	struct pollfd p[2] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = signal_fd, .events = POLLIN}};
+	AUTO_BUF struct buf input;
+	buf_init(&input, 1024 * 1024);
+	int64_t tick_ms = clock_mono_ms();
+	for (;;) {
+		poll(p, 2, 200);
+		if (p[1].revents)
+			return;
+		if (clock_mono_ms() - tick_ms >= 1000) {
+			controller_tick(c);
+			tick_ms = clock_mono_ms();
+		}
+		if (!p[0].revents)
+			continue;
+		char chunk[4096];
+		ssize_t n = read(STDIN_FILENO, chunk, sizeof chunk);
+		if (n <= 0 || buf_append(&input, chunk, (size_t)n) < 0)
+			return;
+		for (char *end; input.len && (end = memchr(input.data, '\n', input.len));) {
+			*end = '\0';
+			play(cb, input.data);
+			buf_consume(&input, (size_t)(end - input.data) + 1);
+		}
+	}
+}
+
+static const char *argument(int argc, char **argv, const char *name)
+{
+	for (int i = 1; i + 1 < argc; i++) {
+		if (strcmp(argv[i], name) == 0)
+			return argv[i + 1];
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	AUTO_FD int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	log_configure(LOG_LEVEL_DEBUG, LOG_FORMAT_JSON);
+	struct err e = ERR_INIT;
+	struct kube_config kube = {0};
+	const char *workers = argument(argc, argv, "--workers");
+	struct controller_options o = {.kube = &kube, .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
+				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2};
+	struct controller *c = NULL;
+	struct agent_hub_callbacks cb;
+	int rc = -1;
+	if (http_global_init(&e) == 0 && kube_config_load(argument(argc, argv, "--kubeconfig"), NULL, &kube, &e) == 0 && (c = controller_new(&o, &e))) {
+		controller_hub_callbacks(c, &cb);
+		rc = controller_start(c, &hub, signal_fd, &e);
+	}
+	if (rc == 0) {
+		puts("ready");
+		fflush(stdout);
+		serve(c, &cb, signal_fd);
+	} else {
+		LOG_ERROR("fake-hub", "not started", LOG_S("error", e.message));
+	}
+	if (c)
+		controller_stop(c);
+	controller_free(c);
+	kube_config_fini(&kube);
+	return rc == 0 ? 0 : 1;
+}
