@@ -39,3 +39,6 @@ AGENT_SRC += \
 	agent/profiler_channel.c \
 	agent/channel_accept.c \
 	agent/function_cache.c
+AGENT_SRC += agent/upload.c
+AGENT_SRC += agent/spool.c
+AGENT_SRC += agent/spool_state.c

@@ -7,7 +7,6 @@
 
 struct upload_options {
 	const char *ca_file;        /* for https; NULL: the system's */
-	const char *ca_dir_bundle;  /* unused when NULL: a second file whose certificates are trusted too */
 	int64_t stall_timeout_ms;   /* no progress for so long ends the attempt */
 	int cancel_fd;              /* or -1 */
 };

@@ -1,0 +1,79 @@
+#include "agent/upload.h"
+
+#include "common/base/cleanup.h"
+#include "common/base/http.h"
+#include "common/base/mem.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define CODE_SIZE 64
+
+/* Opens a second stream on the file, so that the caller's descriptor keeps its place. */
+static FILE *open_file(int fd, const struct link_report *r, struct err *e)
+{
+	struct stat st;
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != r->size_bytes) {
+		err_set(e, ERR_INVALID, 0, "report %s is not what was announced any more", r->name);
+		return NULL;
+	}
+	char path[64];
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	FILE *f = fopen(path, "rbe");
+	if (!f)
+		err_set_errno(e, errno, "cannot read report %s", r->name);
+	return f;
+}
+
+/* S3's error bodies have <Code>AccessDenied</Code>; the code is letters only, all else is not shown. */
+static void find_code(const char *body, char out[CODE_SIZE])
+{
+	out[0] = '\0';
+	const char *start = strstr(body, "<Code>");
+	if (!start)
+		return;
+	start += strlen("<Code>");
+	size_t n = 0;
+	while (n < CODE_SIZE - 1 && isalnum((unsigned char)start[n]))
+		n++;
+	memcpy(out, start, n);
+	out[n] = '\0';
+}
+
+static int answer_to_error(const struct link_report *r, const struct http_response *answer, struct err *e)
+{
+	if (answer->status >= 200 && answer->status < 300)
+		return 0;
+	char code[CODE_SIZE];
+	find_code(buf_str(&answer->body), code);
+	enum err_kind kind = answer->status == 404 ? ERR_NOT_FOUND : http_status_kind(answer->status);
+	return err_set(e, kind, answer->status, "the store answered %d%s%s to report %s", answer->status, code[0] ? " " : "", code, r->name);
+}
+
+int upload_put(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e)
+{
+	AUTO_FILE FILE *file = open_file(fd, r, e);
+	if (!file)
+		return -1;
+	struct http_tls tls = {.ca_file = o->ca_file};
+	struct http_client *client = http_client_new(&tls, e);
+	if (!client)
+		return -1;
+	struct http_header headers[] = {{"Content-Type", r->media_type}, {"x-amz-content-sha256", r->sha256}, {NULL, NULL}};
+	struct http_request q = {
+		.method = "PUT", .url = url, .headers = headers, .body_file = file, .body_len = (size_t)r->size_bytes,
+		.stall_timeout_ms = o->stall_timeout_ms, .cancel_fd = o->cancel_fd, .max_response_bytes = 64 << 10,
+	};
+	struct http_response answer;
+	int rc = http_perform(client, &q, &answer, e);
+	if (rc == 0)
+		rc = answer_to_error(r, &answer, e);
+	else
+		err_prefix(e, "cannot upload report %s", r->name);
+	http_response_fini(&answer);
+	http_client_free(client);
+	return rc;
+}

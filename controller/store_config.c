@@ -1,0 +1,119 @@
+#include "controller/store_config.h"
+
+#include "common/base/jsonx.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_STORES 32
+
+static void config_fini(struct store_config *c)
+{
+	char *const strings[] = {c->name, c->scheme, c->host, c->public_scheme, c->public_host, c->region, c->bucket, c->prefix,
+				 c->credentials_folder};
+	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
+		free(strings[i]);
+}
+
+void store_config_free(struct store_config *items, size_t count)
+{
+	for (size_t i = 0; items && i < count; i++)
+		config_fini(&items[i]);
+	free(items);
+}
+
+/* "https://host:port" into scheme and host; a path, query or user is refused. */
+static int split_endpoint(const char *url, const char *path, const char *key, char **scheme, char **host, struct err *e)
+{
+	static const char *const schemes[] = {"https", "http"};
+	for (size_t i = 0; i < 2; i++) {
+		size_t n = strlen(schemes[i]);
+		if (strncmp(url, schemes[i], n) != 0 || strncmp(url + n, "://", 3) != 0)
+			continue;
+		const char *rest = url + n + 3;
+		size_t len = strcspn(rest, "/?#@");
+		if (len == 0 || (rest[len] != '\0' && strcmp(rest + len, "/") != 0))
+			break;
+		*scheme = mem_strdup(schemes[i]);
+		*host = mem_strndup(rest, len);
+		return 0;
+	}
+	return err_set(e, ERR_INVALID, 0, "%s.%s: expected \"https://host[:port]\", found \"%.80s\"", path, key, url);
+}
+
+static char *with_slash(const char *prefix)
+{
+	size_t n = prefix ? strlen(prefix) : 0;
+	if (n == 0)
+		return NULL;
+	return prefix[n - 1] == '/' ? mem_strdup(prefix) : mem_printf("%s/", prefix);
+}
+
+static int parse_s3(const json_t *s3, const char *path, struct store_config *c, struct err *e)
+{
+	static const char *const known[] = {"endpoint", "region", "bucket", "prefix", "pathStyle", "credentialsFolder", "publicEndpoint", NULL};
+	const char *endpoint = NULL, *region = "us-east-1", *bucket = NULL, *prefix = NULL, *folder = NULL, *public_endpoint = NULL;
+	if (jsonx_only_keys(s3, path, known, e) < 0 || jsonx_string(s3, path, "endpoint", true, &endpoint, e) < 0 ||
+	    jsonx_string(s3, path, "region", false, &region, e) < 0 || jsonx_string(s3, path, "bucket", true, &bucket, e) < 0 ||
+	    jsonx_string(s3, path, "prefix", false, &prefix, e) < 0 || jsonx_bool(s3, path, "pathStyle", false, &c->path_style, e) < 0 ||
+	    jsonx_string(s3, path, "credentialsFolder", true, &folder, e) < 0 ||
+	    jsonx_string(s3, path, "publicEndpoint", false, &public_endpoint, e) < 0)
+		return -1;
+	if (split_endpoint(endpoint, path, "endpoint", &c->scheme, &c->host, e) < 0)
+		return -1;
+	if (split_endpoint(public_endpoint ? public_endpoint : endpoint, path, "publicEndpoint", &c->public_scheme, &c->public_host, e) < 0)
+		return -1;
+	c->region = mem_strdup(region);
+	c->bucket = mem_strdup(bucket);
+	c->prefix = with_slash(prefix);
+	c->credentials_folder = mem_strdup(folder);
+	return 0;
+}
+
+static int parse_store(const json_t *item, const char *path, struct store_config *c, struct err *e)
+{
+	static const char *const known[] = {"name", "s3", "builtin", NULL};
+	const char *name = NULL;
+	const json_t *s3 = NULL, *builtin = NULL;
+	if (!json_is_object(item))
+		return err_set(e, ERR_INVALID, 0, "%s: expected an object", path);
+	if (jsonx_only_keys(item, path, known, e) < 0 || jsonx_string(item, path, "name", true, &name, e) < 0 ||
+	    jsonx_object(item, path, "s3", false, &s3, e) < 0 || jsonx_object(item, path, "builtin", false, &builtin, e) < 0)
+		return -1;
+	if (!s3 == !builtin)
+		return err_set(e, ERR_INVALID, 0, "%s: give either s3 or builtin", path);
+	c->name = mem_strdup(name);
+	c->builtin = builtin != NULL;
+	char at[80];
+	snprintf(at, sizeof at, "%s.s3", path);
+	return s3 ? parse_s3(s3, at, c, e) : 0;
+}
+
+int store_config_parse(const char *text, size_t len, struct store_config **items, size_t *count, struct err *e)
+{
+	static const char *const known[] = {"stores", NULL};
+	const json_t *list = NULL;
+	AUTO_JSON json_t *doc = yaml_json_parse(text, len, "stores file", e);
+	if (!doc)
+		return -1;
+	if (!json_is_object(doc))
+		return err_set(e, ERR_INVALID, 0, "stores file: expected an object with \"stores\"");
+	if (jsonx_only_keys(doc, "", known, e) < 0 || jsonx_array(doc, "", "stores", true, &list, e) < 0)
+		return -1;
+	size_t n = json_array_size(list);
+	if (n == 0 || n > MAX_STORES)
+		return err_set(e, ERR_INVALID, 0, "stores: expected 1 to %d stores, found %zu", MAX_STORES, n);
+	struct store_config *configs = mem_calloc(n, sizeof *configs);
+	for (size_t i = 0; i < n; i++) {
+		char path[40];
+		snprintf(path, sizeof path, "stores[%zu]", i);
+		if (parse_store(json_array_get(list, i), path, &configs[i], e) < 0) {
+			store_config_free(configs, n);
+			return -1;
+		}
+	}
+	*items = configs;
+	*count = n;
+	return 0;
+}
