@@ -86,13 +86,13 @@ static int check_kind(const struct target *t, int proc_fd, struct err *e)
 
 static int check_environment(const struct target *t, int proc_fd, struct err *e)
 {
-	AUTO_BUF struct buf environ = {0};
-	if (proc_read_environ(proc_fd, &environ) < 0)
+	AUTO_BUF struct buf variables = {0};
+	if (proc_read_environ(proc_fd, &variables) < 0)
 		return 0; /* the attach will tell */
-	const char *setting = diag_env_disabled(environ.data, environ.len);
+	const char *setting = diag_env_disabled(variables.data, variables.len);
 	if (setting)
 		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "%s switches profiling off", setting);
-	if (!t->entrypoint && diag_env_suspends(environ.data, environ.len))
+	if (!t->entrypoint && diag_env_suspends(variables.data, variables.len))
 		return err_set_reason(e, ERR_INVALID, REASON_ProcessSuspended, "the runtime waits at its start to be resumed");
 	return 0;
 }
