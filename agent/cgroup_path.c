@@ -42,8 +42,9 @@ static bool pod_uid_of(const char *s, size_t len, char dash, char out[40])
 		bool is_dash = i == 8 || i == 13 || i == 18 || i == 23;
 		if (is_dash ? s[i] != dash : hex_run(s + i, 1) != 1)
 			return false;
-		out[i] = is_dash ? '-' : s[i];
 	}
+	for (size_t i = 0; i < len; i++)
+		out[i] = s[i] == dash ? '-' : s[i];
 	out[36] = '\0';
 	return true;
 }
