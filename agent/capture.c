@@ -1,88 +1,15 @@
 #include "agent/capture.h"
 
+#include "agent/index_set.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
 #include <string.h>
 
-#define EMPTY UINT32_MAX
-
-/* An open-addressing set of indexes into one of the capture's arrays; the caller compares. */
-struct index_set {
-	uint32_t *slots;
-	uint32_t *hashes;
-	size_t cap, count; /* cap: a power of two, or 0 */
-};
-
 struct capture_builder {
 	struct cpu_capture *c;
 	struct index_set frames, stacks, threads;
 };
-
-static uint32_t hash_bytes(uint32_t h, const void *data, size_t len)
-{
-	const uint8_t *p = data; /* FNV-1a */
-	for (size_t i = 0; i < len; i++)
-		h = (h ^ p[i]) * 16777619u;
-	return h;
-}
-
-static uint32_t hash_str(uint32_t h, const char *s)
-{
-	return s ? hash_bytes(h, s, strlen(s) + 1) : h * 16777619u + 1;
-}
-
-static void set_place(struct index_set *s, uint32_t hash, uint32_t index)
-{
-	size_t at = hash & (s->cap - 1);
-	while (s->slots[at] != EMPTY)
-		at = (at + 1) & (s->cap - 1);
-	s->slots[at] = index;
-	s->hashes[at] = hash;
-}
-
-static void set_grow(struct index_set *s)
-{
-	struct index_set old = *s;
-	s->cap = old.cap ? old.cap * 2 : 64;
-	s->slots = mem_calloc(s->cap, sizeof *s->slots);
-	s->hashes = mem_calloc(s->cap, sizeof *s->hashes);
-	memset(s->slots, 0xff, s->cap * sizeof *s->slots);
-	for (size_t i = 0; i < old.cap; i++)
-		if (old.slots[i] != EMPTY)
-			set_place(s, old.hashes[i], old.slots[i]);
-	free(old.slots);
-	free(old.hashes);
-}
-
-static void set_add(struct index_set *s, uint32_t hash, uint32_t index)
-{
-	if (s->count * 4 >= s->cap * 3)
-		set_grow(s);
-	set_place(s, hash, index);
-	s->count++;
-}
-
-/* The next candidate with this hash from slot *at on; EMPTY when there is none. Start with *at = hash. */
-static uint32_t set_next(const struct index_set *s, uint32_t hash, size_t *at)
-{
-	if (!s->cap)
-		return EMPTY;
-	for (*at &= s->cap - 1; s->slots[*at] != EMPTY; *at = (*at + 1) & (s->cap - 1)) {
-		if (s->hashes[*at] == hash) {
-			uint32_t found = s->slots[*at];
-			*at = (*at + 1) & (s->cap - 1);
-			return found;
-		}
-	}
-	return EMPTY;
-}
-
-static void set_fini(struct index_set *s)
-{
-	free(s->slots);
-	free(s->hashes);
-}
 
 void cpu_capture_fini(struct cpu_capture *c)
 {
@@ -118,22 +45,22 @@ void capture_builder_free(struct capture_builder *b)
 {
 	if (!b)
 		return;
-	set_fini(&b->frames);
-	set_fini(&b->stacks);
-	set_fini(&b->threads);
+	index_set_fini(&b->frames);
+	index_set_fini(&b->stacks);
+	index_set_fini(&b->threads);
 	free(b);
 }
 
 static uint32_t hash_frame(const struct frame *f)
 {
-	uint32_t h = 2166136261u;
-	h = hash_str(h, f->module);
-	h = hash_str(h, f->type);
-	h = hash_str(h, f->type_args);
-	h = hash_str(h, f->method);
-	h = hash_str(h, f->method_args);
-	h = hash_str(h, f->params);
-	h = hash_bytes(h, &f->address, sizeof f->address);
+	uint32_t h = INDEX_HASH_START;
+	h = index_hash_str(h, f->module);
+	h = index_hash_str(h, f->type);
+	h = index_hash_str(h, f->type_args);
+	h = index_hash_str(h, f->method);
+	h = index_hash_str(h, f->method_args);
+	h = index_hash_str(h, f->params);
+	h = index_hash(h, &f->address, sizeof f->address);
 	return h * 4 + (uint32_t)f->kind;
 }
 
@@ -154,7 +81,7 @@ uint32_t capture_add_frame(struct capture_builder *b, const struct frame *f)
 	struct cpu_capture *c = b->c;
 	uint32_t hash = hash_frame(f), index;
 	size_t at = hash;
-	while ((index = set_next(&b->frames, hash, &at)) != EMPTY) {
+	while ((index = index_set_next(&b->frames, hash, &at)) != INDEX_NONE) {
 		if (same_frame(&c->frames[index], f)) {
 			c->frames[index].overloaded |= f->overloaded; /* an overload may be loaded later */
 			return index;
@@ -178,7 +105,7 @@ uint32_t capture_add_frame(struct capture_builder *b, const struct frame *f)
 		.dynamic = f->dynamic,
 		.address = f->address,
 	};
-	set_add(&b->frames, hash, index);
+	index_set_add(&b->frames, hash, index);
 	return index;
 }
 
@@ -214,9 +141,9 @@ uint32_t capture_add_stack(struct capture_builder *b, const uint32_t *frames_lea
 		depth = CAPTURE_MAX_DEPTH;
 		truncated = true;
 	}
-	uint32_t hash = hash_bytes(2166136261u + truncated, frames_leaf_first, depth * sizeof *frames_leaf_first), index;
+	uint32_t hash = index_hash(INDEX_HASH_START + truncated, frames_leaf_first, depth * sizeof *frames_leaf_first), index;
 	size_t at = hash;
-	while ((index = set_next(&b->stacks, hash, &at)) != EMPTY)
+	while ((index = index_set_next(&b->stacks, hash, &at)) != INDEX_NONE)
 		if (same_stack(c, &c->stacks[index], frames_leaf_first, depth, truncated))
 			return index;
 	if (c->stack_count >= CAPTURE_MAX_STACKS) {
@@ -224,7 +151,7 @@ uint32_t capture_add_stack(struct capture_builder *b, const uint32_t *frames_lea
 		return UINT32_MAX;
 	}
 	index = append_stack(c, frames_leaf_first, depth, truncated);
-	set_add(&b->stacks, hash, index);
+	index_set_add(&b->stacks, hash, index);
 	return index;
 }
 
@@ -238,9 +165,9 @@ static void set_thread_name(struct capture_thread *t, const char *name)
 uint32_t capture_add_thread(struct capture_builder *b, int64_t tid, const char *name)
 {
 	struct cpu_capture *c = b->c;
-	uint32_t hash = hash_bytes(2166136261u, &tid, sizeof tid), index;
+	uint32_t hash = index_hash(INDEX_HASH_START, &tid, sizeof tid), index;
 	size_t at = hash;
-	while ((index = set_next(&b->threads, hash, &at)) != EMPTY) {
+	while ((index = index_set_next(&b->threads, hash, &at)) != INDEX_NONE) {
 		if (c->threads[index].tid == tid) {
 			if (name && *name)
 				set_thread_name(&c->threads[index], name);
@@ -255,7 +182,7 @@ uint32_t capture_add_thread(struct capture_builder *b, int64_t tid, const char *
 	index = (uint32_t)c->thread_count++;
 	c->threads[index] = (struct capture_thread){.tid = tid, .cpu_ns = -1};
 	set_thread_name(&c->threads[index], name ? name : "");
-	set_add(&b->threads, hash, index);
+	index_set_add(&b->threads, hash, index);
 	return index;
 }
 

@@ -1,0 +1,28 @@
+/* Gives the addresses of a batch their functions: kernel symbols, the runtime's names for what may be managed, ELF symbols
+ * for the rest. One thread. */
+#ifndef DRDOTNET_FRAME_NAMER_H
+#define DRDOTNET_FRAME_NAMER_H
+
+#include "agent/cpu_collect.h"
+#include "agent/ip_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct frame_namer;
+
+/* `proc_fd`: /proc/PID, borrowed; -1: none, then every address is taken to the runtime. */
+struct frame_namer *frame_namer_new(struct capture_builder *b, int proc_fd);
+void frame_namer_free(struct frame_namer *n);
+
+/* Sets frame and state of the batch's entries that have no final answer. */
+void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, cpu_collect_resolve_fn *resolve, void *ctx);
+
+/* The frame for code without a name. */
+uint32_t frame_namer_unknown(struct frame_namer *n);
+
+/* May a thread's first function be here (the C library, the loader, the executable)? True, too, when there are no mappings to
+ * tell by. */
+bool frame_namer_is_thread_start(const struct frame_namer *n, uint64_t ip);
+
+#endif
