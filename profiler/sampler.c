@@ -1,2 +1,202 @@
+/* Context: own thread, and signal handler (on_sigprof and take_sample). */
 #include "profiler/sampler.h"
-void sampler_reset(void){} int sampler_start(uint32_t h,const char**m){(void)h;*m="x";return 38;} void sampler_stop(void){} bool sampler_running(void){return false;} void sampler_tick(void){} void sampler_drain(struct channel_io*io){(void)io;} struct channel_sampling sampler_counts(void){return (struct channel_sampling){0};}
+
+#include "profiler/frame_walk.h"
+#include "profiler/now.h"
+#include "profiler/sample_ring.h"
+#include "profiler/stack_map.h"
+#include "profiler/thread_timers.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+
+#define HEAD_WORDS 2
+#define RECORD_BYTES (16 + CHANNEL_MAX_DEPTH * 8)
+#define MAP_PERIOD_NS 200000000u /* reading the maps costs up to a millisecond of our thread */
+
+static struct sample_ring ring;
+static _Atomic bool on;
+static _Atomic bool stack_missing; /* a handler met a stack that the map does not have */
+static _Atomic uint64_t taken;
+static struct sigaction before;
+static uint32_t hertz;
+static uint64_t map_read_ns;
+static bool settled = true;
+
+/* Signal handler ------------------------------------------------------------------------------------------------------- */
+static uintptr_t stack_end(uintptr_t sp)
+{
+	uintptr_t end = stack_map_end(sp), tp = frame_walk_thread_pointer();
+
+	if (!end)
+		atomic_store_explicit(&stack_missing, true, memory_order_relaxed);
+	/* A mapping may go on behind the stack with something that another thread unmaps meanwhile. */
+	return tp > sp && tp < end ? tp : end;
+}
+
+static void take_sample(uint32_t tid, const void *ucontext)
+{
+	struct frame_registers r = frame_walk_registers(ucontext);
+	uint64_t ips[CHANNEL_MAX_DEPTH];
+	bool more;
+
+	uintptr_t end = stack_end(r.sp);
+	size_t depth = frame_walk(&r, end, ips, CHANNEL_MAX_DEPTH, &more);
+	uint64_t flags = more || !end ? CHANNEL_TRUNCATED : 0;
+	uint64_t head[HEAD_WORDS] = {now_ns(), (uint64_t)tid << 32 | flags};
+	if (sample_ring_put(&ring, head, HEAD_WORDS, ips, depth))
+		atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
+}
+
+static void on_sigprof(int signo, siginfo_t *info, void *ucontext)
+{
+	int error = errno;
+
+	(void)signo;
+	if (info->si_code == SI_TIMER && atomic_load_explicit(&on, memory_order_relaxed)) {
+		take_sample((uint32_t)info->si_value.sival_int, ucontext);
+		if (info->si_overrun > 0)
+			atomic_fetch_add_explicit(&ring.dropped, (uint64_t)info->si_overrun, memory_order_relaxed);
+	}
+	errno = error;
+}
+
+/* Own thread ------------------------------------------------------------------------------------------------------------ */
+void sampler_reset(void)
+{
+	uint64_t discard[HEAD_WORDS + CHANNEL_MAX_DEPTH];
+
+	while (sample_ring_take(&ring, discard, sizeof discard / sizeof *discard))
+		;
+	atomic_store(&ring.dropped, 0);
+	atomic_store(&taken, 0);
+	hertz = 0;
+}
+
+bool sampler_running(void)
+{
+	return atomic_load(&on);
+}
+
+static void read_map(void)
+{
+	atomic_store(&stack_missing, false);
+	if (stack_map_refresh())
+		map_read_ns = now_ns();
+}
+
+static bool install(const char **message)
+{
+	struct sigaction ours = {.sa_sigaction = on_sigprof, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+
+	/* Faults stay unblocked: one in the handler would end the process without a word instead of with the runtime's report. */
+	sigfillset(&ours.sa_mask);
+	sigdelset(&ours.sa_mask, SIGSEGV);
+	sigdelset(&ours.sa_mask, SIGBUS);
+	sigdelset(&ours.sa_mask, SIGILL);
+	sigdelset(&ours.sa_mask, SIGFPE);
+	sigdelset(&ours.sa_mask, SIGTRAP);
+	if (sigaction(SIGPROF, NULL, &before) < 0 || (before.sa_flags & SA_SIGINFO) ||
+	    (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
+		*message = "the application handles SIGPROF itself";
+		return false;
+	}
+	return sigaction(SIGPROF, &ours, NULL) == 0;
+}
+
+int sampler_start(uint32_t wanted_hertz, const char **message)
+{
+	*message = "sampling runs already";
+	if (sampler_running())
+		return EALREADY;
+	*message = "the frequency is out of range";
+	if (wanted_hertz < 1 || wanted_hertz > SAMPLER_MAX_HERTZ)
+		return EINVAL;
+	if (!settled)
+		thread_timers_settle();
+	sampler_reset();
+	read_map();
+	if (!install(message))
+		return EBUSY;
+	settled = false;
+	hertz = wanted_hertz;
+	atomic_store(&on, true);
+	if (thread_timers_update(1000000000u / hertz) > 0)
+		return 0;
+	*message = "the kernel gives no timer for a thread's CPU clock";
+	sampler_stop();
+	return EAGAIN;
+}
+
+void sampler_stop(void)
+{
+	struct sigaction current, ignore = {.sa_handler = SIG_IGN};
+
+	if (!sampler_running())
+		return;
+	thread_timers_delete_all();
+	atomic_store(&on, false);
+	hertz = 0;
+	/* A handler that the application installed meanwhile stays. Ignoring a signal throws away the pending ones of every
+	 * thread (POSIX), blocked or not: none can meet the old disposition, which would end the process. */
+	if (sigaction(SIGPROF, NULL, &current) == 0 && (current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigprof) {
+		sigaction(SIGPROF, &ignore, NULL);
+		sigaction(SIGPROF, &before, NULL);
+	}
+	thread_timers_mark();
+}
+
+void sampler_settle(void)
+{
+	if (!settled)
+		thread_timers_settle();
+	settled = true;
+}
+
+void sampler_tick(void)
+{
+	int added = thread_timers_update(1000000000u / hertz);
+
+	if ((added > 0 || atomic_load(&stack_missing)) && now_ns() - map_read_ns > MAP_PERIOD_NS)
+		read_map();
+	else if (added > 0)
+		atomic_store(&stack_missing, true);
+}
+
+static void put_record(struct wire_writer *w, const uint64_t *record, size_t len)
+{
+	struct channel_sample_record s = {
+		.time_ns = (int64_t)record[0],
+		.tid = (uint32_t)(record[1] >> 32),
+		.flags = (uint16_t)record[1],
+		.depth = (uint16_t)(len - HEAD_WORDS),
+	};
+	memcpy(s.ips, record + HEAD_WORDS, s.depth * sizeof *s.ips);
+	channel_put_sample(w, &s);
+}
+
+void sampler_drain(struct channel_io *io)
+{
+	uint64_t record[HEAD_WORDS + CHANNEL_MAX_DEPTH];
+	size_t len = sample_ring_take(&ring, record, sizeof record / sizeof *record);
+
+	while (len) {
+		struct wire_writer *w = channel_io_begin(io, CHANNEL_SAMPLES);
+		for (; len && !w->bad && w->cap - w->pos >= RECORD_BYTES;
+		     len = sample_ring_take(&ring, record, sizeof record / sizeof *record))
+			put_record(w, record, len);
+		if (!channel_io_end(io))
+			return; /* the channel is lost */
+	}
+}
+
+struct channel_sampling sampler_counts(void)
+{
+	return (struct channel_sampling){
+		.hertz = hertz,
+		.threads = sampler_running() ? thread_timers_count() : 0,
+		.taken = atomic_load(&taken),
+		.dropped = atomic_load(&ring.dropped),
+	};
+}

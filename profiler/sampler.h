@@ -11,8 +11,10 @@
 void sampler_reset(void);
 /* 0, or an errno and a message: EBUSY when the application handles SIGPROF itself. */
 int sampler_start(uint32_t hertz, const char **message);
-/* Afterwards no timer of ours exists, no handler of ours runs or will run, and SIGPROF is as before. Idempotent. */
+/* Afterwards no timer of ours exists and SIGPROF is as before; a handler may still be running. Idempotent. */
 void sampler_stop(void);
+/* After stop: waits until no thread can still be in our handler. Before the library may be unmapped. */
+void sampler_settle(void);
 bool sampler_running(void);
 void sampler_tick(void);                   /* every TICK_MS: finds new threads, frees those of ended ones */
 void sampler_drain(struct channel_io *io); /* moves what was collected into SAMPLES frames */

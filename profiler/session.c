@@ -165,6 +165,7 @@ static void leave(void)
 	hresult hr;
 
 	sampler_stop();
+	sampler_settle();
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
 		send_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
 		channel_io_flush(&io);

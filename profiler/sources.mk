@@ -9,7 +9,11 @@ PROFILER_SRC := \
 	profiler/text.c \
 	profiler/dynamic_starts.c \
 	profiler/module_guard.c \
-	profiler/sampler.c
+	profiler/sampler.c \
+	profiler/sample_ring.c \
+	profiler/stack_map.c \
+	profiler/frame_walk.c \
+	profiler/thread_timers.c
 
 # The library is loaded into processes of any libc: nothing linked, no symbol that only one libc has (fortified calls, stack
 # protector, C99 scanf), no thread-local storage, no outline atomics. Its symbols are resolved by the process it is loaded into.
