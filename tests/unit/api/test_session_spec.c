@@ -1,0 +1,140 @@
+#include "common/api/label_selector.h"
+#include "common/api/reason.h"
+#include "common/api/session_spec.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TARGET "\"target\":{\"podName\":\"p\"}"
+
+static int read_spec(const char *text, bool target_required, struct session_spec *out, struct err *e)
+{
+	struct err parse = ERR_INIT;
+	AUTO_JSON json_t *doc = jsonx_parse(text, strlen(text), "test", &parse);
+	cr_assert_not_null(doc, "%s", parse.message);
+	return session_spec_from_json(doc, target_required, out, e);
+}
+
+Test(session_spec, fills_in_the_defaults)
+{
+	struct session_spec s;
+	struct err e = ERR_INIT;
+	cr_assert_eq(read_spec("{\"profiler\":\"CPUHotpaths\"," TARGET "}", true, &s, &e), 0, "%s", e.message);
+	cr_expect_eq(s.profiler, PROFILER_CPU_HOTPATHS);
+	cr_expect_eq(s.duration_seconds, 30);
+	cr_expect_eq(s.frequency_hertz, 99);
+	cr_expect_eq(s.pause_budget_ms, 200);
+	cr_expect_eq(s.active_deadline_seconds, 600);
+	cr_expect_eq(s.ttl_seconds_after_finished, 604800);
+	cr_expect_eq(s.target.max_pods, 1);
+	cr_expect_str_eq(s.target.pod_name, "p");
+	cr_expect_str_eq(s.store, "default");
+	cr_expect_not(s.cancel);
+	session_spec_fini(&s);
+}
+
+Test(session_spec, every_error_names_the_field)
+{
+	static const struct {
+		const char *spec, *message;
+	} rows[] = {
+		{"{" TARGET "}", "spec.profiler: required"},
+		{"{\"profiler\":\"Nope\"," TARGET "}", "spec.profiler: unknown profiler \"Nope\"; known are CPUHotpaths"},
+		{"{\"profiler\":\"CPUHotpaths\"}", "spec.target: required"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{}}", "spec.target: give selector or podName"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
+		 "spec.target: give either selector or podName, not both"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{}}}", "spec.target.selector: must not be empty; name at least one label"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"Bad_Name\"}}", "spec.target.podName: not a valid name: \"Bad_Name\""},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"maxPods\":21}}",
+		 "spec.target.maxPods: must be between 1 and 20, found 21"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"process\":{}}}",
+		 "spec.target.process: name entrypoint or pid, or leave it out"},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":0}", "spec.durationSeconds: must be between 1 and 3600, found 0"},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":\"30s\"}", "spec.durationSeconds: expected an integer, found \"30s\""},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"duration\":3}",
+		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, pauseBudgetMilliseconds, output, "
+		 "activeDeadlineSeconds, ttlSecondsAfterFinished, cancel"},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"cpuHotpaths\":{\"frequencyHertz\":1000}}",
+		 "spec.cpuHotpaths.frequencyHertz: must be between 1 and 999, found 1000"},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"activeDeadlineSeconds\":39}",
+		 "spec.activeDeadlineSeconds: must be at least durationSeconds + 10 = 40, found 39"},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"output\":{\"store\":\"A\"}}", "spec.output.store: not a valid name: \"A\""},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"cancel\":\"no\"}", "spec.cancel: expected true or false, found \"no\""},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\"}]}}}",
+		 "spec.target.selector.matchExpressions[0]: In and NotIn need 1 to 32 values"},
+		{"[]", "spec: required, expected an object"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct session_spec s;
+		struct err e = ERR_INIT;
+		cr_expect_eq(read_spec(rows[i].spec, true, &s, &e), -1, "%s was accepted", rows[i].spec);
+		cr_expect_str_eq(e.message, rows[i].message);
+		cr_expect_eq(e.kind, ERR_INVALID);
+		cr_expect_eq(e.reason, REASON_InvalidSpec);
+	}
+}
+
+Test(session_spec, bounds_are_exact)
+{
+	static const struct {
+		int duration, deadline;
+		int expected;
+	} rows[] = {{30, 40, 0}, {30, 39, -1}, {3600, 3610, 0}, {3600, 0, 0}, {3601, 0, -1}, {1, 11, 0}, {1, 10, -1}};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char text[200], deadline[60] = "";
+		if (rows[i].deadline)
+			snprintf(deadline, sizeof deadline, ",\"activeDeadlineSeconds\":%d", rows[i].deadline);
+		snprintf(text, sizeof text, "{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":%d%s}", rows[i].duration, deadline);
+		struct session_spec s;
+		struct err e = ERR_INIT;
+		int rc = read_spec(text, true, &s, &e);
+		cr_expect_eq(rc, rows[i].expected, "%s gave %d", text, rc);
+		if (rc == 0) {
+			cr_expect_geq(s.active_deadline_seconds, s.duration_seconds + 10);
+			session_spec_fini(&s);
+		}
+	}
+}
+
+Test(session_spec, what_it_writes_it_reads)
+{
+	static const char text[] = "{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{\"matchLabels\":{\"app\":\"checkout\"},"
+				   "\"matchExpressions\":[{\"key\":\"tier\",\"operator\":\"NotIn\",\"values\":[\"a\",\"b\"]},"
+				   "{\"key\":\"x.io/y\",\"operator\":\"Exists\"}]},\"container\":\"app\",\"process\":{\"entrypoint\":\"Checkout\",\"pid\":7},"
+				   "\"maxPods\":3},\"durationSeconds\":5,\"cpuHotpaths\":{\"frequencyHertz\":199},\"cancel\":true}";
+	struct session_spec first, second, copy;
+	struct err e = ERR_INIT;
+	cr_assert_eq(read_spec(text, true, &first, &e), 0, "%s", e.message);
+	AUTO_JSON json_t *json = session_spec_to_json(&first);
+	cr_assert_eq(session_spec_from_json(json, true, &second, &e), 0, "%s", e.message);
+	session_spec_copy(&copy, &second);
+	AUTO_JSON json_t *again = session_spec_to_json(&copy);
+	cr_expect(json_equal(json, again));
+	AUTO_BUF struct buf query;
+	buf_init(&query, 200);
+	cr_expect_eq(label_selector_to_query(copy.target.selector, copy.target.selector_count, &query), 0);
+	cr_expect_str_eq(buf_str(&query), "app=checkout,tier notin (a,b),x.io/y");
+	session_spec_fini(&first);
+	session_spec_fini(&second);
+	session_spec_fini(&copy);
+}
+
+Test(session_spec, reads_a_manifest)
+{
+	static const char text[] = "apiVersion: drdotnet.dev/v1alpha1\nkind: ProfilingSession\nmetadata: {name: cpu}\nspec:\n  profiler: CPUHotpaths\n"
+				   "  durationSeconds: 5\n";
+	char *name = NULL;
+	struct session_spec s;
+	struct err e = ERR_INIT;
+	cr_assert_eq(session_manifest_parse(text, strlen(text), "s.yaml", &name, &s, &e), 0, "%s", e.message);
+	cr_expect_str_eq(name, "cpu");
+	cr_expect_eq(s.duration_seconds, 5);
+	free(name);
+	session_spec_fini(&s);
+	static const char wrong[] = "apiVersion: v1\nkind: Pod\n";
+	cr_expect_eq(session_manifest_parse(wrong, strlen(wrong), "s.yaml", &name, &s, &e), -1);
+	cr_expect_str_eq(e.message, "s.yaml: apiVersion: expected \"drdotnet.dev/v1alpha1\", found \"v1\"");
+}

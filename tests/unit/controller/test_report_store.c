@@ -1,0 +1,127 @@
+#include "controller/report_store.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HELLO_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
+#define NOW 1000000
+
+static char folder[] = "/tmp/report-store-XXXXXX";
+
+static struct report_store *open_store(int64_t quota, int64_t expiry)
+{
+	static bool made;
+	if (!made)
+		cr_assert_not_null(mkdtemp(folder));
+	made = true;
+	struct report_store_options o = {.folder = folder, .quota_bytes = quota, .expiry_seconds = expiry, .upload_base = "https://c:1"};
+	struct err e = ERR_INIT;
+	struct report_store *s = report_store_new(&o, &e);
+	cr_assert_not_null(s, "%s", e.message);
+	return s;
+}
+
+static void remove_folder(void)
+{
+	char command[80];
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	cr_expect_eq(system(command), 0);
+}
+
+/* Signs, uploads and commits `content` under the claims of (size, sha). 0, or the step that failed. */
+static int put(struct report_store *s, const char *key, const char *content, int64_t size, const char *sha, struct err *e)
+{
+	AUTO_BUF struct buf url;
+	buf_init(&url, 4096);
+	if (report_store_sign(s, key, size, sha, NOW + 1000, &url, e) < 0)
+		return 1;
+	struct report_upload *u = report_upload_begin(s, key, strchr(buf_str(&url), '?') + 1, NOW, e);
+	if (!u)
+		return 2;
+	if (report_upload_write(u, content, strlen(content), e) < 0) {
+		report_upload_abort(u);
+		return 3;
+	}
+	return report_upload_commit(u, e) < 0 ? 4 : 0;
+}
+
+Test(report_store, keys_cannot_leave_the_folder)
+{
+	static const struct {
+		const char *key;
+		bool valid;
+	} rows[] = {
+		{"shop/s-1/pod/summary.md", true}, {"a", true}, {"", false}, {"/a", false}, {"a/", false}, {"a//b", false}, {"../a", false},
+		{"a/../b", false}, {"a/.hidden", false}, {"a b", false}, {"a/b\n", false}, {"1/2/3/4/5/6/7/8", true}, {"1/2/3/4/5/6/7/8/9", false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		cr_expect_eq(report_store_key_valid(rows[i].key), rows[i].valid, "'%s'", rows[i].key);
+}
+
+Test(report_store, takes_exactly_what_was_signed)
+{
+	struct report_store *s = open_store(1000, 0);
+	struct err e = ERR_INIT;
+	cr_expect_eq(put(s, "ns/s/pod/a", "hello", 5, HELLO_SHA256, &e), 0, "%s", e.message);
+	cr_expect_eq(put(s, "ns/s/pod/b", "hellO", 5, HELLO_SHA256, &e), 4);
+	cr_expect_eq(put(s, "ns/s/pod/b", "hell", 5, HELLO_SHA256, &e), 4);
+	cr_expect_eq(put(s, "ns/s/pod/b", "hello!", 5, HELLO_SHA256, &e), 3);
+	cr_expect_eq(put(s, "ns/../b", "hello", 5, HELLO_SHA256, &e), 1);
+	cr_expect_eq(report_store_used_bytes(s), 5, "%lld", (long long)report_store_used_bytes(s));
+	int64_t size = 0;
+	int fd = report_store_open(s, "ns/s/pod/a", &size, &e);
+	char got[8] = "";
+	cr_assert_geq(fd, 0);
+	cr_expect_eq(read(fd, got, sizeof got), 5);
+	cr_expect_str_eq(got, "hello");
+	cr_expect_eq(size, 5);
+	close(fd);
+	cr_expect_eq(report_store_open(s, "ns/s/pod/b", &size, &e), -1);
+	cr_expect_eq(e.kind, ERR_NOT_FOUND);
+	report_store_free(s);
+	s = open_store(1000, 0);
+	cr_expect_eq(report_store_used_bytes(s), 5, "counted again at the start");
+	report_store_remove(s, "ns/s");
+	cr_expect_eq(report_store_used_bytes(s), 0);
+	report_store_free(s);
+	remove_folder();
+}
+
+Test(report_store, refuses_urls_that_it_did_not_sign)
+{
+	struct report_store *s = open_store(1000, 0);
+	struct err e = ERR_INIT;
+	AUTO_BUF struct buf url;
+	buf_init(&url, 4096);
+	cr_assert_eq(report_store_sign(s, "ns/s/p/a", 5, HELLO_SHA256, NOW, &url, &e), 0);
+	char *query = strchr(buf_str(&url), '?') + 1;
+	cr_expect_null(report_upload_begin(s, "ns/s/p/other", query, NOW, &e));
+	cr_expect_eq(e.kind, ERR_DENIED);
+	cr_expect_null(report_upload_begin(s, "ns/s/p/a", query, NOW + 1, &e));
+	cr_expect_str_eq(e.message, "the upload URL has expired");
+	cr_expect_null(report_upload_begin(s, "ns/s/p/a", "", NOW, &e));
+	query[5] = '6'; /* size=6 */
+	cr_expect_null(report_upload_begin(s, "ns/s/p/a", query, NOW, &e));
+	cr_expect_str_eq(e.message, "the upload URL's signature is wrong");
+	report_store_free(s);
+	remove_folder();
+}
+
+Test(report_store, the_quota_makes_room_by_age_and_then_refuses)
+{
+	struct report_store *s = open_store(10, 0);
+	struct err e = ERR_INIT;
+	cr_expect_eq(put(s, "ns/old/p/a", "hello", 5, HELLO_SHA256, &e), 0);
+	cr_expect_eq(put(s, "ns/old/p/b", "hello", 5, HELLO_SHA256, &e), 0);
+	cr_expect_eq(put(s, "ns/new/p/a", "hello", 5, HELLO_SHA256, &e), 0, "%s", e.message);
+	int64_t size;
+	cr_expect_eq(report_store_open(s, "ns/old/p/a", &size, &e), -1);
+	cr_expect_eq(report_store_used_bytes(s), 5);
+	cr_expect_eq(put(s, "ns/big/p/a", "hello", 11, HELLO_SHA256, &e), 2);
+	cr_expect_eq(e.kind, ERR_RETRY);
+	report_store_free(s);
+	remove_folder();
+}
