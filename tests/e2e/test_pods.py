@@ -1,5 +1,4 @@
 """Two "pods" on one machine (tests/lib/pod.py): the right process is profiled and nothing is left in either."""
-import json
 import os
 import subprocess
 import unittest

@@ -196,16 +196,16 @@ class Cluster(Client):
             json.dump(config, f)
         return path
 
-    def create_pod(self, namespace, name, node, uid=None, labels=None, image_id=None, containers=("app",),
-                   service_account=None, container_ids=None, ip="127.0.0.1"):
-        """A pod object that runs and is ready, as the scheduler and a kubelet would leave it. Returns the object."""
+    def create_pod(self, namespace, name, node, labels=None, containers=("app",), service_account=None, running=True):
+        """A pod object as the scheduler leaves it and, when `running`, a kubelet. Returns the object."""
         pod = {"apiVersion": "v1", "kind": "Pod",
                "metadata": {"name": name, "labels": labels or {}},
                "spec": {"nodeName": node, "containers": [{"name": c, "image": "example/" + c} for c in containers]}}
         if service_account:
             pod["spec"]["serviceAccountName"] = service_account
         made = self.request("POST", "/api/v1/namespaces/%s/pods" % namespace, pod)
-        self.set_pod_running(made, container_ids or {}, ip)
+        if running:
+            self.set_pod_running(made, {})
         return made
 
     def set_pod_running(self, pod, container_ids, ip="127.0.0.1"):

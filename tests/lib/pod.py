@@ -40,8 +40,8 @@ def hierarchies():
 
 class Pod(dotnet.App):
     def __init__(self, folder, load, framework="net10.0", user=0, readonly=False, shared_tmp=None, driver="systemd",
-                 cpu_limit=None, arguments=(), env=None):
-        self.uid = str(uuid.uuid4())
+                 cpu_limit=None, arguments=(), env=None, uid=None):
+        self.uid = uid or str(uuid.uuid4())
         self.container_id = uuid.uuid4().hex + uuid.uuid4().hex
         self.cgroup = cgroup_path(driver, self.uid, self.container_id)
         self.folders = [h + self.cgroup for h in hierarchies()]

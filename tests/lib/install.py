@@ -1,0 +1,163 @@
+"""An installation of Dr-Dotnet on the tests' API server: the shipped CRD and manifests applied, controller and agents as
+processes that have no more than their pods would have: their ServiceAccounts' tokens, RBAC, the agent's capabilities.
+
+    with install.Installation(folder, store=s3_server_or_None) as i:
+        agent = i.start_agent("node-a")
+        i.session("shop", "checkout-cpu", {...spec...}); i.wait_finished("shop", "checkout-cpu")
+"""
+import json
+import os
+import subprocess
+import time
+
+from tests.lib import kube, proc
+
+SYSTEM = "drdotnet-system"
+AUDIENCE = "drdotnet-controller"
+SERVER_NAME = "drdotnet-controller.%s.svc" % SYSTEM
+CRD = "crds/drdotnet.dev_profilingsessions.yaml"
+MANIFESTS = ("deploy/manifests/00-namespace.yaml", "deploy/manifests/10-rbac.yaml", "deploy/manifests/20-link.yaml")
+BIN = os.path.join(proc.ROOT, "build/release")
+HOST_PID_CAPABILITIES = "+sys_ptrace,+dac_override,+perfmon"
+SHARED_TMP_CAPABILITIES = "+dac_override"
+SESSIONS = "/apis/drdotnet.dev/v1alpha1/namespaces/%s/profilingsessions"
+
+
+def with_capabilities(names):
+    """The words that run a program as uid 0 with these capabilities and no way to more."""
+    return ["setpriv", "--bounding-set=-all," + names, "--inh-caps=-all", "--no-new-privs", "--"]
+
+
+class Installation:
+    def __init__(self, folder, store=None, cluster=None):
+        self.folder = os.path.realpath(folder)
+        self.store = store
+        self.cluster = cluster or kube.Cluster(self.folder + "/kube")
+        self.own_cluster = cluster is None
+        self.processes = []
+
+    def __enter__(self):
+        os.makedirs(self.folder, exist_ok=True)
+        if self.own_cluster:
+            self.cluster.__enter__()
+        try:
+            self.cluster.apply(*MANIFESTS, CRD)
+            self.cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+            self.controller = self.start_controller()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for process in reversed(self.processes):
+            process.stop()
+        if self.own_cluster:
+            self.cluster.__exit__()
+
+    def _file(self, name, text, mode=0o600):
+        path = os.path.join(self.folder, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as f:
+            f.write(text)
+        os.chmod(path, mode)
+        return path
+
+    def _system_pod(self, name, node, account):
+        return self.cluster.create_pod(SYSTEM, name, node, service_account=account, containers=(account,))
+
+    def store_configuration(self):
+        """The controller's file of stores: the S3 server with its keys in files, as from a mounted Secret."""
+        keys = os.path.join(self.folder, "store-keys")
+        self._file("store-keys/accessKeyId", self.store.access_key)
+        self._file("store-keys/secretAccessKey", self.store.secret_key)
+        stores = {"stores": [{"name": "default", "s3": {
+            "endpoint": self.store.endpoint, "region": self.store.region, "bucket": self.store.bucket, "prefix": "drdotnet/",
+            "pathStyle": True, "credentialsFolder": keys}}]}
+        return self._file("stores.yaml", json.dumps(stores))
+
+    def start_controller(self, name="drdotnet-controller-0"):
+        pod = self._system_pod(name, "node-system", "drdotnet-controller")
+        token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-controller", pod))
+        config = self.cluster.write_kubeconfig(self.folder + "/" + name + "/kubeconfig", token)
+        self.link_port, self.health_port = proc.free_ports(2)
+        words = [BIN + "/drdotnet-controller", "--kubeconfig", config, "--namespace", SYSTEM, "--bind", "127.0.0.1",
+                 "--port", str(self.link_port), "--health-port", str(self.health_port),
+                 "--reports", self.folder + "/" + name + "/reports"]
+        if self.store:
+            words += ["--stores", self.store_configuration()]
+        controller = proc.Process(words, log=self.folder + "/" + name + ".log")
+        self.processes.append(controller)
+        proc.wait_until(lambda: self._ready(controller), 20, "the controller is ready")
+        return controller
+
+    def _ready(self, controller):
+        if controller.ended():
+            raise AssertionError("the controller ended:\n" + controller.log()[-3000:])
+        return subprocess.run(["curl", "-sf", "-o", "/dev/null", "http://127.0.0.1:%d/readyz" % self.health_port]).returncode == 0
+
+    def authority_file(self):
+        """The link's certificate authority, as agents have it mounted from the ConfigMap."""
+        def look():
+            data = self.cluster.request("GET", "/api/v1/namespaces/%s/configmaps/drdotnet-link-ca" % SYSTEM).get("data")
+            return data and data.get("ca.crt")
+        return self._file("link-ca/ca.crt", proc.wait_until(look, 10, "the controller publishes its CA"), 0o644)
+
+    def start_agent(self, node, mode="host-pid", parent=None, prefix=None, wait=True):
+        name = "drdotnet-agent-" + node
+        pod = self._system_pod(name, node, "drdotnet-agent")
+        token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-agent", pod, AUDIENCE))
+        words = [BIN + "/drdotnet-agent", "--controller", "127.0.0.1:%d" % self.link_port, "--server-name", SERVER_NAME,
+                 "--ca-file", self.authority_file(), "--token-file", token, "--mode", mode,
+                 "--spool", self.folder + "/" + name + "/spool", "--library", BIN + "/libdrdotnet.so"]
+        if parent:
+            words += ["--shared-tmp", parent]
+        capabilities = HOST_PID_CAPABILITIES if mode == "host-pid" else SHARED_TMP_CAPABILITIES
+        agent = proc.Process([*(prefix or []), *with_capabilities(capabilities), *words], log=self.folder + "/" + name + ".log")
+        self.processes.append(agent)
+        if wait:
+            proc.wait_until(lambda: self.metric("drdotnet_agents_linked") >= 1, 20, "the agent is linked")
+        return agent
+
+    def metric(self, name):
+        """The sum of a metric of the controller over its labels."""
+        text = subprocess.run(["curl", "-sf", "http://127.0.0.1:%d/metrics" % self.health_port], capture_output=True,
+                              text=True).stdout
+        return sum(float(line.rpartition(" ")[2]) for line in text.splitlines()
+                   if line.split("{")[0].split(" ")[0] == name)
+
+    # sessions ---------------------------------------------------------------------------------------------------------
+    def session(self, namespace, name, spec):
+        return self.cluster.request("POST", SESSIONS % namespace, {
+            "apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession", "metadata": {"name": name}, "spec": spec})
+
+    def get(self, namespace, name):
+        return self.cluster.request("GET", SESSIONS % namespace + "/" + name)
+
+    def condition(self, session, kind):
+        for condition in session.get("status", {}).get("conditions", []):
+            if condition["type"] == kind:
+                return condition
+        return {"status": "Unknown", "reason": "", "message": ""}
+
+    def wait_condition(self, namespace, name, kind, statuses=("True",), seconds=60):
+        end = time.monotonic() + seconds
+        while True:
+            session = self.get(namespace, name)
+            if self.condition(session, kind)["status"] in statuses:
+                return session
+            if time.monotonic() > end or self.controller.ended():
+                raise AssertionError("%s is not %s:\n%s\n%s" % (kind, statuses, json.dumps(session, indent=1), self.logs()))
+            time.sleep(0.1)
+
+    def wait_finished(self, namespace, name, seconds=60):
+        return self.wait_condition(namespace, name, "Completed", seconds=seconds)
+
+    def events(self, namespace, name):
+        """[(type, reason, message)] of a session's events."""
+        items = self.cluster.request("GET", "/api/v1/namespaces/%s/events" % namespace)["items"]
+        return [(e.get("type"), e.get("reason"), e.get("message", e.get("note", ""))) for e in items
+                if e["involvedObject"].get("name") == name]
+
+    def logs(self):
+        return "\n".join("== %s\n%s" % (os.path.basename(p.log_path), p.log()[-2500:]) for p in self.processes)
