@@ -1,6 +1,7 @@
 #include "agent/function_cache.h"
 
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -49,13 +50,20 @@ static struct entry *find(const struct function_cache *c, uint64_t id)
 	return e;
 }
 
-/* Copies a text behind *at; NULL stays NULL. */
+/* Copies a text behind *at; NULL stays NULL. What is no UTF-8 or a control character becomes '?': reports are made of it. */
 static const char *keep(char **at, struct channel_text t)
 {
 	if (!t.data)
 		return NULL;
 	char *s = *at;
-	memcpy(s, t.data, t.len);
+	for (size_t i = 0, n; i < t.len; i += n) {
+		uint32_t c = 0;
+		n = text_decode_utf8(t.data + i, t.len - i, &c);
+		if (c == 0xfffd || c < 0x20 || c == 0x7f)
+			memset(s + i, '?', n);
+		else
+			memcpy(s + i, t.data + i, n);
+	}
 	s[t.len] = '\0';
 	*at = s + t.len + 1;
 	return s;

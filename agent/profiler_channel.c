@@ -1,6 +1,7 @@
 #include "agent/profiler_channel.h"
 
 #include "agent/channel_accept.h"
+#include "agent/channel_samples.h"
 #include "agent/function_cache.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -16,7 +17,6 @@
 #include <sys/socket.h>
 
 #define OUT_MAX (4 * CHANNEL_MAX_FRAME)
-#define SAMPLES_MAX (8u << 20) /* not yet delivered */
 #define IN_CAP (2 * CHANNEL_MAX_FRAME)
 #define IN_FLIGHT 3            /* RESOLVE requests that were sent and not answered: the library never waits for us */
 
@@ -39,8 +39,8 @@ struct profiler_channel {
 
 	uint8_t *in;
 	size_t in_len;
-	struct buf out, samples; /* samples: payloads of SAMPLES frames, each behind its u32 length */
-	uint64_t samples_dropped;
+	struct buf out;
+	struct channel_samples samples;
 
 	bool ready, detaching, detached, eof;
 	unsigned sampling_answers; /* SAMPLING or ERROR that have come for a start or stop */
@@ -58,7 +58,7 @@ struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, st
 	ch->functions = function_cache_new();
 	ch->in = mem_alloc(IN_CAP);
 	buf_init(&ch->out, OUT_MAX);
-	buf_init(&ch->samples, SAMPLES_MAX);
+	channel_samples_init(&ch->samples);
 	if (ch->listen_fd >= 0 && getrandom(ch->nonce, sizeof ch->nonce, 0) != sizeof ch->nonce) {
 		err_set_errno(e, errno, "make the channel's nonce");
 		close(ch->listen_fd);
@@ -78,7 +78,7 @@ void profiler_channel_free(struct profiler_channel *ch)
 	cleanup_fd(&ch->listen_fd);
 	function_cache_free(ch->functions);
 	buf_fini(&ch->out);
-	buf_fini(&ch->samples);
+	channel_samples_fini(&ch->samples);
 	free(ch->in);
 	free(ch);
 }
@@ -209,16 +209,6 @@ static int on_sampling(struct profiler_channel *ch, const struct channel_frame *
 	return 0;
 }
 
-static void on_samples(struct profiler_channel *ch, const struct channel_frame *f)
-{
-	if (ch->samples.len + sizeof f->len + f->len > SAMPLES_MAX) {
-		ch->samples_dropped += f->len / sizeof(struct channel_sample_record) + 1; /* at least */
-		return;
-	}
-	buf_append(&ch->samples, &f->len, sizeof f->len);
-	buf_append(&ch->samples, f->payload, f->len);
-}
-
 static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	switch (f->type) {
@@ -232,8 +222,7 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 	case CHANNEL_SAMPLING:
 		return on_sampling(ch, f, e);
 	case CHANNEL_SAMPLES:
-		on_samples(ch, f);
-		return 0;
+		return channel_samples_add(&ch->samples, f, e);
 	case CHANNEL_STATS:
 	case CHANNEL_DETACHING:
 		return on_account(ch, f, e);
@@ -421,55 +410,15 @@ int profiler_channel_sample_stop(struct profiler_channel *ch, int64_t deadline_m
 	return sampling_request(ch, CHANNEL_SAMPLE_STOP, 0, deadline_ms, e);
 }
 
-static int deliver_payload(const uint8_t *payload, size_t len, channel_sample_fn *on_sample, void *ctx, struct err *e)
-{
-	struct channel_sample_record record;
-	struct wire_reader r;
-	int delivered = 0;
-
-	wire_reader_init(&r, payload, len);
-	while (wire_left(&r)) {
-		if (!channel_get_sample(&r, &record))
-			return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed sample");
-		struct channel_sample s = {
-			.time_ns = record.time_ns,
-			.tid = record.tid,
-			.truncated = record.flags & CHANNEL_TRUNCATED,
-			.depth = record.depth,
-			.ips = record.ips,
-		};
-		if (on_sample)
-			on_sample(ctx, &s);
-		delivered++;
-	}
-	return delivered;
-}
-
-static int deliver(struct profiler_channel *ch, channel_sample_fn *on_sample, void *ctx, struct err *e)
-{
-	size_t at = 0;
-	int delivered = 0, r = 0;
-	uint32_t len;
-
-	while (r >= 0 && at < ch->samples.len) {
-		memcpy(&len, ch->samples.data + at, sizeof len);
-		r = deliver_payload((const uint8_t *)ch->samples.data + at + sizeof len, len, on_sample, ctx, e);
-		delivered += r > 0 ? r : 0;
-		at += sizeof len + len;
-	}
-	buf_reset(&ch->samples);
-	return r < 0 ? -1 : delivered;
-}
-
 int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sample, void *ctx, int64_t deadline_ms, struct err *e)
 {
-	int delivered = deliver(ch, on_sample, ctx, e);
+	int delivered = channel_samples_deliver(&ch->samples, on_sample, ctx);
 
-	if (delivered != 0)
+	if (delivered > 0)
 		return delivered;
 	if (pump(ch, deadline_ms, e) < 0)
 		return -1;
-	return deliver(ch, on_sample, ctx, e);
+	return channel_samples_deliver(&ch->samples, on_sample, ctx);
 }
 
 static void copy_stats(const struct profiler_channel *ch, struct channel_stats *stats)
@@ -478,7 +427,7 @@ static void copy_stats(const struct profiler_channel *ch, struct channel_stats *
 
 	*stats = (struct channel_stats){
 		.cpu_ns = a->cpu_ns,
-		.dropped_samples = a->dropped + ch->samples_dropped,
+		.dropped_samples = a->dropped + ch->samples.dropped,
 		.resolved = a->resolved,
 		.unresolved = a->unresolved,
 		.max_pause_ns = a->max_pause_ns,

@@ -1,5 +1,15 @@
 AGENT_SRC :=
 AGENT_SRC += agent/capture.c
+AGENT_SRC += agent/index_set.c
+AGENT_SRC += agent/ip_table.c
+AGENT_SRC += agent/raw_stacks.c
+AGENT_SRC += agent/cpu_threads.c
+AGENT_SRC += agent/cpu_collect.c
+AGENT_SRC += agent/frame_namer.c
+AGENT_SRC += agent/cpu_session.c
+AGENT_SRC += agent/cpu_account.c
+AGENT_SRC += agent/session_attach.c
+AGENT_SRC += agent/session.c
 AGENT_SRC += agent/perf_record.c
 AGENT_SRC += agent/perf_ring.c
 AGENT_SRC += agent/perf_permission.c
@@ -38,6 +48,7 @@ AGENT_SRC += \
 AGENT_SRC += \
 	agent/profiler_channel.c \
 	agent/channel_accept.c \
+	agent/channel_samples.c \
 	agent/function_cache.c
 AGENT_SRC += agent/upload.c
 AGENT_SRC += agent/spool.c
