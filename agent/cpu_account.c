@@ -1,0 +1,59 @@
+#include "agent/cpu_account.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+	if (clock_gettime(clock, &t) < 0)
+		return -1;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void cpu_account_init(struct cpu_account *a, pid_t pid)
+{
+	*a = (struct cpu_account){.pid = pid, .process_begin_ns = -1, .process_last_ns = -1};
+	a->cgroup_begin.usage_ns = a->cgroup_last.usage_ns = -1;
+	a->own_begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	a->has_clock = pid > 0 && clock_getcpuclockid(pid, &a->clock) == 0;
+}
+
+void cpu_account_begin(struct cpu_account *a)
+{
+	if (a->has_clock)
+		a->process_begin_ns = a->process_last_ns = clock_ns(a->clock);
+	if (a->pid > 0)
+		cgroup_read_cpu("/proc", a->pid, &a->cgroup_begin);
+	a->cgroup_last = a->cgroup_begin;
+}
+
+void cpu_account_update(struct cpu_account *a)
+{
+	int64_t now_ns = a->has_clock ? clock_ns(a->clock) : -1;
+	if (now_ns > a->process_last_ns)
+		a->process_last_ns = now_ns;
+	struct cgroup_cpu now;
+	if (a->pid <= 0)
+		return;
+	cgroup_read_cpu("/proc", a->pid, &now);
+	if (now.usage_ns >= 0)
+		a->cgroup_last = now;
+}
+
+void cpu_account_report(const struct cpu_account *a, struct cpu_capture *c)
+{
+	const struct cgroup_cpu *begin = &a->cgroup_begin, *last = &a->cgroup_last;
+	bool cgroup = begin->usage_ns >= 0 && begin->periods >= 0 && last->periods >= begin->periods;
+	c->process_cpu_ns = a->process_begin_ns >= 0 ? a->process_last_ns - a->process_begin_ns : -1;
+	c->cpu_limit_millicores = last->limit_millicores > 0 ? last->limit_millicores : 0;
+	c->node_cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	c->total_periods = cgroup ? last->periods - begin->periods : -1;
+	c->throttled_periods = cgroup ? last->throttled_periods - begin->throttled_periods : -1;
+	c->throttled_ns = cgroup ? last->throttled_ns - begin->throttled_ns : -1;
+}
+
+int64_t cpu_account_own_ms(const struct cpu_account *a)
+{
+	return (clock_ns(CLOCK_THREAD_CPUTIME_ID) - a->own_begin_ns) / 1000000;
+}

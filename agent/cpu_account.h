@@ -1,0 +1,34 @@
+/* What the kernel says of the CPU that a process, its container and we have used between two moments. One thread: our own
+ * part is that of the calling thread. */
+#ifndef DRDOTNET_CPU_ACCOUNT_H
+#define DRDOTNET_CPU_ACCOUNT_H
+
+#include "agent/capture.h"
+#include "agent/cgroup.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+struct cpu_account {
+	pid_t pid;           /* 0: not to be seen (shared tmp mode) */
+	clockid_t clock;
+	bool has_clock;
+	int64_t process_begin_ns, process_last_ns;
+	int64_t own_begin_ns;
+	struct cgroup_cpu cgroup_begin, cgroup_last;
+};
+
+/* Our own part begins here, the process's with cpu_account_begin(). */
+void cpu_account_init(struct cpu_account *a, pid_t pid);
+void cpu_account_begin(struct cpu_account *a);
+
+/* Reads again; what cannot be read any more (the process ended) keeps its last value. */
+void cpu_account_update(struct cpu_account *a);
+
+/* Writes the differences between begin and the last update; unknown ones as -1. */
+void cpu_account_report(const struct cpu_account *a, struct cpu_capture *c);
+
+int64_t cpu_account_own_ms(const struct cpu_account *a);
+
+#endif

@@ -1,0 +1,89 @@
+#include "agent/session_attach.h"
+
+#include "agent/diag_ipc.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#define SOCKET_NAME "c"
+#define ATTACH_TIMEOUT_MS 5000
+#define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
+#define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
+#define UNMAP_POLL_MS 3
+
+static int ask_attach(struct session_attach *a, const struct target *t, const char *socket_inner, int64_t deadline_ms, struct err *e)
+{
+	uint8_t data[512];
+	ssize_t len = profiler_channel_client_data(a->channel, socket_inner, data, sizeof data, e);
+	if (len < 0)
+		return -1;
+	AUTO_FD int fd = diag_ipc_connect(t, deadline_ms, e);
+	if (fd < 0)
+		return -1;
+	a->asked = true;
+	return diag_ipc_attach(fd, profiler_channel_clsid(a->channel), a->stage.library_inner, data, (size_t)len, ATTACH_TIMEOUT_MS,
+			       deadline_ms, e);
+}
+
+/* As the main profiler; where an APM is that, beside it. */
+static int attach_either_way(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
+{
+	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
+	struct err first = ERR_INIT;
+	if (ask_attach(a, t, socket_inner, deadline_ms, &first) == 0)
+		return 0;
+	if (first.reason != REASON_ProfilerAlreadyActive) {
+		*e = first;
+		return -1;
+	}
+	profiler_channel_set_notification_only(a->channel, true);
+	return ask_attach(a, t, socket_inner, deadline_ms, e);
+}
+
+int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t deadline_ms, struct err *e)
+{
+	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
+	struct err inner = ERR_INIT;
+	if (stage_prepare(t, library_path, &a->stage, &inner) < 0)
+		goto failed;
+	a->channel = profiler_channel_listen(a->stage.dir_fd, SOCKET_NAME, &inner);
+	if (!a->channel || attach_either_way(a, t, deadline_ms, &inner) < 0 ||
+	    profiler_channel_accept(a->channel, t->pid, deadline_ms, &inner) < 0)
+		goto failed;
+	return 0;
+failed:
+	if (!inner.reason)
+		inner.reason = target_alive(t) ? REASON_AttachFailed : REASON_ProcessExited;
+	if (e)
+		*e = inner;
+	return -1;
+}
+
+/* True when the library is out of the process, as far as can be seen. */
+static bool wait_unmapped(const struct session_attach *a, const struct target *t)
+{
+	int64_t deadline_ms = clock_mono_ms() + UNMAP_TIMEOUT_MS;
+	while (target_alive(t) && stage_library_mapped(t, a->stage.library_name)) {
+		int64_t now_ms = clock_mono_ms();
+		if (now_ms >= deadline_ms)
+			return false;
+		clock_sleep_until_ms(now_ms + UNMAP_POLL_MS);
+	}
+	return true;
+}
+
+int session_attach_end(struct session_attach *a, const struct target *t, struct channel_stats *stats, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	if (a->asked && a->channel && target_alive(t) &&
+	    profiler_channel_detach(a->channel, stats, clock_mono_ms() + DETACH_TIMEOUT_MS, &inner) < 0)
+		LOG_DEBUG("session", "no orderly detach; closing the channel", LOG_S("why", inner.message));
+	profiler_channel_free(a->channel);
+	a->channel = NULL;
+	bool left = !a->asked || wait_unmapped(a, t);
+	stage_remove(&a->stage);
+	a->asked = false;
+	return left ? 0 : err_set(e, ERR_TIMEOUT, 0, "the library did not leave the process within %d ms", UNMAP_TIMEOUT_MS);
+}

@@ -1,0 +1,29 @@
+/* The library inside the target for the time of a session: staged, attached, its channel accepted; and out again. One thread
+ * owns it. */
+#ifndef DRDOTNET_SESSION_ATTACH_H
+#define DRDOTNET_SESSION_ATTACH_H
+
+#include "agent/profiler_channel.h"
+#include "agent/stage.h"
+#include "agent/target.h"
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session_attach {
+	struct stage stage;
+	struct profiler_channel *channel; /* NULL: not attached */
+	bool asked;                       /* AttachProfiler was sent: the library may be in the process */
+};
+
+/* Sets *a in every case; session_attach_end() must follow, also after a failure. Where another profiler holds the slot, the
+ * library is attached beside it for notifications only. */
+int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t deadline_ms, struct err *e);
+
+/* Detaches, waits until the library is unmapped (where that can be seen) and removes our files. Idempotent. *stats may be NULL and
+ * is filled only when the library gave its account. -1: the library may still be in the process (ERR_TIMEOUT); our end
+ * of the channel is closed then, so that it ends itself. */
+int session_attach_end(struct session_attach *a, const struct target *t, struct channel_stats *stats, struct err *e);
+
+#endif
