@@ -16,6 +16,7 @@ SYSTEM = "drdotnet-system"
 AUDIENCE = "drdotnet-controller"
 SERVER_NAME = "drdotnet-controller.%s.svc" % SYSTEM
 CRD = "crds/drdotnet.dev_profilingsessions.yaml"
+LEGACY_CRD = "crds/legacy/drdotnet.dev_profilingsessions.yaml"  # for servers that do not know CEL
 MANIFESTS = ("deploy/manifests/00-namespace.yaml", "deploy/manifests/10-rbac.yaml", "deploy/manifests/20-link.yaml")
 BIN = os.path.join(proc.ROOT, "build/release")
 HOST_PID_CAPABILITIES = "+sys_ptrace,+dac_override,+perfmon"
@@ -41,7 +42,7 @@ class Installation:
         if self.own_cluster:
             self.cluster.__enter__()
         try:
-            self.cluster.apply(*MANIFESTS, CRD)
+            self.cluster.apply(*MANIFESTS, CRD if self.cluster.minor_version() >= 25 else LEGACY_CRD)
             self.cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
             self.controller = self.start_controller()
         except BaseException:

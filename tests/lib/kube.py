@@ -11,6 +11,7 @@ Where it comes from, in this order:
 import base64
 import json
 import os
+import re
 import signal
 import ssl
 import subprocess
@@ -80,6 +81,9 @@ class Client:
                 return json.loads(answer.read() or b"{}")
         except urllib.error.HTTPError as e:
             raise ApiError(e.code, e.read().decode(errors="replace")) from None
+
+    def minor_version(self):
+        return int(re.match(r"\d+", self.request("GET", "/version")["minor"]).group())
 
 
 def _file_or_data(section, name, kubeconfig):
