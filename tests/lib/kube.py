@@ -31,10 +31,11 @@ def unavailable():
 
 
 def _assets():
-    for folder in (os.environ.get("KUBEBUILDER_ASSETS"), BUILT):
-        if folder and os.access(os.path.join(folder, "kube-apiserver"), os.X_OK):
-            return folder
-    return None
+    """The folder with kube-apiserver and etcd, unless the API server comes from elsewhere."""
+    folder = os.environ.get("KUBEBUILDER_ASSETS")
+    if not folder and not os.environ.get("DRDOTNET_TEST_APISERVER"):
+        folder = BUILT
+    return folder if folder and os.access(os.path.join(folder, "kube-apiserver"), os.X_OK) else None
 
 
 class ApiError(Exception):
@@ -94,16 +95,16 @@ def _file_or_data(section, name, kubeconfig):
 
 
 class Cluster(Client):
-    def __init__(self, folder):
+    def __init__(self, folder, assets=None):
         self.folder = os.path.realpath(folder)
+        self.assets = assets or _assets()
         self.processes = []
         self.outside_pid = 0
 
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
         try:
-            assets = _assets()
-            self.kubeconfig = self._start(assets) if assets else self._start_outside()
+            self.kubeconfig = self._start(self.assets) if self.assets else self._start_outside()
             Client.__init__(self, self.kubeconfig)
             proc.wait_until(self._ready, 60, "the API server answers")
         except BaseException:
