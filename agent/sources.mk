@@ -53,3 +53,17 @@ AGENT_SRC += \
 AGENT_SRC += agent/upload.c
 AGENT_SRC += agent/spool.c
 AGENT_SRC += agent/spool_state.c
+# the links to the controllers, and their orders
+AGENT_SRC += \
+	agent/link_policy.c \
+	agent/resolver.c \
+	agent/link_client.c \
+	agent/link_session.c \
+	agent/job_table.c \
+	agent/jobs.c \
+	agent/job_worker.c \
+	agent/job_delivery.c \
+	agent/usage_query.c \
+	agent/agent_options.c \
+	agent/health_socket.c \
+	agent/agent.c

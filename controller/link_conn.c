@@ -5,12 +5,14 @@
 #include "common/base/mem.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
+#include "controller/object_store.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #define CLOSE_GRACE_S 5
+#define UPLOAD_URL_MAX 4096
 #define CLOSE_TRY_AGAIN_LATER ((enum lws_close_status)1013) /* IANA; lws has no name for it */
 
 /* Allocated and zeroed by lws with the connection. */
@@ -330,16 +332,18 @@ static int grant(struct upload_task *t, struct err *e)
 {
 	const struct link_server_config *c = &t->server->config;
 	char store[64] = "", prefix[512] = "";
-	if (!c->callbacks.on_upload || !c->sign_upload)
+	if (!c->callbacks.on_upload || !c->stores)
 		return err_set(e, ERR_RETRY, 0, "this replica takes no reports");
 	if (c->callbacks.on_upload(c->callbacks.ctx, t->node, t->job_id, &t->report, store, prefix, e) < 0)
 		return -1;
-	AUTO_FREE char *key = mem_printf("%s%s", prefix, t->report.name);
+	AUTO_BUF struct buf url;
+	buf_init(&url, UPLOAD_URL_MAX);
 	struct link_msg m = {.type = LINK_MSG_UPLOAD_GRANT};
 	memcpy(m.job_id, t->job_id, sizeof m.job_id);
 	memcpy(m.u.upload_grant.report_name, t->report.name, sizeof t->report.name);
-	if (c->sign_upload(c->sign_ctx, store, key, &t->report, &m.u.upload_grant.url, &m.u.upload_grant.expires_wall_ms, e) < 0)
+	if (object_store_grant(c->stores, store, prefix, &t->report, clock_wall_ms(), &url, &m.u.upload_grant.expires_wall_ms, e) < 0)
 		return -1;
+	m.u.upload_grant.url = buf_steal(&url);
 	m.u.upload_grant.content_type = mem_strdup(t->report.media_type);
 	agent_hub_answer_upload(t->server->hub, t->node, &m);
 	link_msg_fini(&m);

@@ -17,6 +17,7 @@
 
 #define LINK_SERVER_MAX_CONNECTIONS 8192 /* default */
 
+struct object_stores;
 struct report_store;
 struct link_server;
 
@@ -31,10 +32,7 @@ struct link_server_config {
 	size_t review_threads;         /* 0: 4 */
 	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */
 	struct agent_hub_callbacks callbacks;
-	/* Review thread: where may this report be put? A signed URL (free it), the signed content type is the report's media type. */
-	int (*sign_upload)(void *ctx, const char *store, const char *key, const struct link_report *r, char **url, int64_t *expires_wall_ms,
-			   struct err *e);
-	void *sign_ctx;
+	const struct object_stores *stores; /* where agents may put reports; NULL: uploads are denied */
 	struct report_store *reports;  /* the controller's own; NULL: /store and /reports are not served */
 	/* Link thread, must not block: ready? When not, adds why. NULL: always ready. */
 	bool (*ready)(void *ctx, struct buf *why);

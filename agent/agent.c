@@ -1,0 +1,292 @@
+#include "agent/agent.h"
+
+#include "agent/health_socket.h"
+#include "agent/jobs.h"
+#include "agent/link_client.h"
+#include "agent/shared_tmp.h"
+#include "agent/spool.h"
+#include "agent/stage.h"
+#include "agent/usage_query.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/mem.h"
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+
+#define EPOCH_NAME "epoch"
+#define SWEEP_MS 20000
+#define SWEEP_OLDER_THAN_S 0 /* no session of ours runs yet: whatever is there was left behind */
+
+struct agent {
+	const struct agent_options *options;
+	char *own_store_url;
+	struct spool *spool;
+	struct jobs *jobs;
+	_Atomic(struct link_client *) links; /* made last: resumed jobs may want to send before */
+	struct usage_queries *usage;
+	struct shared_tmp shared;
+	bool has_shared;
+	int signal_fd, health_fd;
+};
+
+/* Seams between the parts ----------------------------------------------------------------------------------------- */
+
+static void on_message(void *ctx, uint64_t link, const struct link_msg *m)
+{
+	struct agent *a = ctx;
+	switch (m->type) {
+	case LINK_MSG_ORDER:
+		jobs_order(a->jobs, &m->u.order);
+		break;
+	case LINK_MSG_CANCEL:
+		jobs_cancel(a->jobs, m->job_id);
+		break;
+	case LINK_MSG_FORGET:
+		jobs_forget(a->jobs, m->job_id);
+		break;
+	case LINK_MSG_UPLOAD_GRANT:
+	case LINK_MSG_UPLOAD_DENIED:
+		jobs_upload_answer(a->jobs, m);
+		break;
+	case LINK_MSG_USAGE_QUERY:
+		usage_queries_start(a->usage, link, m);
+		break;
+	default:
+		break;
+	}
+}
+
+static bool next_job(void *ctx, uint64_t *version, struct link_job *out)
+{
+	return jobs_next(((struct agent *)ctx)->jobs, version, out);
+}
+
+static int on_epoch(void *ctx, int64_t epoch)
+{
+	struct err e = ERR_INIT;
+	if (spool_set_number(((struct agent *)ctx)->spool, EPOCH_NAME, epoch, &e) == 0)
+		return 0;
+	LOG_ERROR("agent", "the spool cannot be written", LOG_S("error", e.kind ? e.message : ""));
+	return -1;
+}
+
+static void on_leader(void *ctx, bool linked)
+{
+	if (linked)
+		jobs_leader_linked(((struct agent *)ctx)->jobs);
+}
+
+static void jobs_changed(void *ctx)
+{
+	struct link_client *links = ((struct agent *)ctx)->links;
+	if (links)
+		link_client_jobs_changed(links);
+}
+
+static int send_to_leader(void *ctx, const struct link_msg *m, struct err *e)
+{
+	struct link_client *links = ((struct agent *)ctx)->links;
+	return links ? link_client_send(links, 0, m, e) : err_set(e, ERR_RETRY, 0, "no link yet");
+}
+
+static int send_to_link(void *ctx, uint64_t link, const struct link_msg *m, struct err *e)
+{
+	struct link_client *links = ((struct agent *)ctx)->links;
+	return links ? link_client_send(links, link, m, e) : err_set(e, ERR_RETRY, 0, "no link yet");
+}
+
+/* Start ----------------------------------------------------------------------------------------------------------- */
+
+void agent_block_signals(void)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* Whether the kernel lets this process have perf events at all; tried on itself. */
+static bool can_use_perf(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.size = sizeof attr,
+		.disabled = 1,
+		.exclude_kernel = 1,
+		.exclude_hv = 1,
+	};
+	AUTO_FD int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd >= 0;
+}
+
+/* What a killed agent has left in processes' folders. Their library has ended itself with its channel. */
+static void sweep(const struct agent_options *o)
+{
+	struct discover_options d = {
+		.mode = o->mode,
+		.proc_root = o->proc_root,
+		.shared_parent = o->shared_parent,
+		.deadline_ms = clock_mono_ms() + SWEEP_MS,
+	};
+	struct target_list list = {0};
+	struct err e = ERR_INIT;
+	if (discover_targets(&d, &list, &e) < 0) {
+		LOG_WARN("agent", "cannot look for what an earlier agent left behind", LOG_S("error", e.kind ? e.message : ""));
+		return;
+	}
+	int removed = 0;
+	for (size_t i = 0; i < list.count; i++)
+		removed += stage_sweep(&list.items[i], SWEEP_OLDER_THAN_S);
+	target_list_fini(&list);
+	if (removed)
+		LOG_WARN("agent", "removed what an earlier agent left behind", LOG_I("folders", removed));
+}
+
+static int start_jobs(struct agent *a, struct err *e)
+{
+	const struct agent_options *o = a->options;
+	a->spool = spool_new(o->spool, o->spool_quota_mib * 1024 * 1024, e);
+	if (!a->spool)
+		return -1;
+	a->own_store_url = mem_printf("https://%s:%d/", o->host, o->port);
+	struct jobs_config config = {
+		.mode = o->mode,
+		.proc_root = o->proc_root,
+		.shared_parent = o->shared_parent,
+		.library_path = o->library,
+		.node_name = o->node_name,
+		.upload_ca_file = o->upload_ca_file,
+		.own_store_url = a->own_store_url,
+		.own_store_ca_file = o->ca_file,
+		.spool = a->spool,
+		.max_running = (size_t)o->max_sessions,
+		.ctx = a,
+		.changed = jobs_changed,
+		.send = send_to_leader,
+	};
+	a->jobs = jobs_new(&config);
+	a->usage = usage_queries_new(o->proc_root, send_to_link, a);
+	return 0;
+}
+
+static int start_links(struct agent *a, struct err *e)
+{
+	const struct agent_options *o = a->options;
+	struct link_client_config config = {
+		.host = o->host,
+		.port = o->port,
+		.server_name = o->server_name,
+		.ca_file = o->ca_file,
+		.token_file = o->token_file,
+		.mode = o->mode == AGENT_MODE_HOST_PID ? "hostPID" : "sharedTmp",
+		.perf_events = o->mode == AGENT_MODE_HOST_PID && can_use_perf(),
+		.highest_epoch = spool_get_number(a->spool, EPOCH_NAME),
+		.ctx = a,
+		.on_message = on_message,
+		.next_job = next_job,
+		.on_epoch = on_epoch,
+		.on_leader = on_leader,
+	};
+	a->links = link_client_new(&config, e);
+	return a->links ? 0 : -1;
+}
+
+static int start_descriptors(struct agent *a, struct err *e)
+{
+	const struct agent_options *o = a->options;
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (a->signal_fd < 0)
+		return err_set_errno(e, errno, "cannot wait for signals");
+	if (fsio_mkdir_p(o->spool, 0700, e) < 0)
+		return -1;
+	a->health_fd = health_socket_listen(o->health_socket, e);
+	if (a->health_fd < 0)
+		return -1;
+	if (o->mode == AGENT_MODE_SHARED_TMP) {
+		a->has_shared = true;
+		return shared_tmp_init(&a->shared, o->shared_parent, e);
+	}
+	return 0;
+}
+
+/* Run ------------------------------------------------------------------------------------------------------------- */
+
+static void answer_health(struct agent *a)
+{
+	struct link_client_status s;
+	link_client_get_status(a->links, &s);
+	AUTO_FREE char *line = mem_printf("ok linked=%zu of=%zu leader=%d epoch=%lld jobs=%zu\n", s.linked, s.addresses, s.leader,
+					  (long long)s.highest_epoch, jobs_count(a->jobs));
+	health_socket_answer(a->health_fd, line);
+}
+
+static void wait_for_end(struct agent *a)
+{
+	struct pollfd fds[] = {
+		{.fd = a->signal_fd, .events = POLLIN},
+		{.fd = a->health_fd, .events = POLLIN},
+		{.fd = a->has_shared ? shared_tmp_fd(&a->shared) : -1, .events = POLLIN},
+	};
+	for (;;) {
+		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+			return;
+		if (fds[0].revents)
+			return;
+		if (fds[1].revents)
+			answer_health(a);
+		if (fds[2].revents)
+			shared_tmp_step(&a->shared);
+	}
+}
+
+static void stop(struct agent *a)
+{
+	/* The jobs' threads send over the links, the links' thread gives orders to the jobs: first no thread of the former,
+	 * then none of the latter, then the memory of both. */
+	if (a->jobs)
+		jobs_stop(a->jobs);
+	usage_queries_free(a->usage);
+	link_client_free(a->links);
+	jobs_free(a->jobs);
+	spool_free(a->spool);
+	if (a->has_shared)
+		shared_tmp_fini(&a->shared);
+	if (a->health_fd >= 0)
+		unlink(a->options->health_socket);
+	cleanup_fd(&a->signal_fd);
+	cleanup_fd(&a->health_fd);
+	free(a->own_store_url);
+}
+
+int agent_run(const struct agent_options *o, struct err *e)
+{
+	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1};
+	int rc = start_descriptors(&a, e);
+	if (rc == 0)
+		sweep(o);
+	if (rc == 0)
+		rc = start_jobs(&a, e);
+	if (rc == 0)
+		rc = start_links(&a, e);
+	if (rc == 0) {
+		LOG_INFO("agent", "ready for orders", LOG_S("controller", o->controller));
+		wait_for_end(&a);
+		LOG_INFO("agent", "stopping: sessions end early and keep their reports");
+	}
+	stop(&a);
+	return rc;
+}

@@ -1,0 +1,66 @@
+#include "agent/agent.h"
+#include "agent/health_socket.h"
+#include "common/base/http.h"
+
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Few threads allocate, none of them much: one arena each would only cost memory. */
+static void keep_memory_small(void)
+{
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+}
+
+static const char *environment(const char *name)
+{
+	return getenv(name);
+}
+
+static int report(const struct err *e)
+{
+	LOG_ERROR("agent", "cannot run", LOG_S("error", e->kind ? e->message : ""));
+	return e->kind == ERR_INVALID ? 2 : 1;
+}
+
+static int probe(const struct agent_options *o)
+{
+	char line[256];
+	struct err e = ERR_INIT;
+	if (health_socket_probe(o->health_socket, line, sizeof line, &e) < 0) {
+		fprintf(stderr, "%s\n", e.message);
+		return 1;
+	}
+	fputs(line, stdout);
+	return 0;
+}
+
+int main(int argc, char *argv[])
+{
+	keep_memory_small();
+	struct agent_options o;
+	struct err e = ERR_INIT;
+	if (agent_options_parse(argc, argv, environment, &o, &e) < 0) {
+		fprintf(stderr, "drdotnet-agent: %s\n", e.message);
+		return 2;
+	}
+	switch (o.command) {
+	case AGENT_HELP:
+		agent_options_usage(stdout);
+		return 0;
+	case AGENT_VERSION:
+		puts("drdotnet-agent " DRDOTNET_VERSION);
+		return 0;
+	case AGENT_HEALTH:
+		return probe(&o);
+	case AGENT_RUN:
+		break;
+	}
+	log_configure(o.log_level, LOG_FORMAT_AUTO);
+	agent_block_signals();
+	if (http_global_init(&e) < 0 || agent_run(&o, &e) < 0)
+		return report(&e);
+	return 0;
+}

@@ -1,0 +1,70 @@
+/* The jobs and the rules of their queue: who may start, who waits at which place, which change is reported next. No lock,
+ * no I/O, no thread: jobs.c guards it. */
+#ifndef DRDOTNET_JOB_TABLE_H
+#define DRDOTNET_JOB_TABLE_H
+
+#include "common/link/link_msg.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JOB_TABLE_FORGOTTEN 64
+#define JOB_PROCESS_KEY_SIZE 320
+
+struct job_answer { /* to an upload request */
+	bool come, granted, retry;
+	char report_name[64];
+	char *url;
+	char *message;
+	const char *reason;
+};
+
+struct job {
+	struct link_order order;
+	struct link_job state;
+	uint64_t seq;                  /* order of arrival */
+	uint64_t version;              /* of the last change, over all jobs */
+	bool waiting;                  /* for its turn */
+	bool has_slot;                 /* counts as running */
+	bool active;                   /* its thread lives */
+	bool canceled, stopped;        /* by the user; because the agent ends */
+	bool forget;                   /* drop it when its thread ends */
+	char process[JOB_PROCESS_KEY_SIZE];    /* the process that it profiles; "" none */
+	char blocked_by[JOB_PROCESS_KEY_SIZE]; /* it waits for this process to be free */
+	int cancel_fd;                 /* eventfd; -1: none */
+	struct job_answer answer;
+};
+
+struct job_table {
+	struct job *jobs[LINK_MAX_JOBS];
+	size_t count, running, max_running;
+	uint64_t next_seq, next_version;
+	char forgotten[JOB_TABLE_FORGOTTEN][LINK_ID_SIZE]; /* ring of the last ones: a late copy of an order starts nothing */
+	size_t forgotten_next;
+};
+
+struct job *job_table_find(const struct job_table *t, const char *job_id);
+bool job_table_was_forgotten(const struct job_table *t, const char *job_id);
+
+/* A new job in phase Queued; NULL when the table is full. The order is copied. */
+struct job *job_table_add(struct job_table *t, const struct link_order *o);
+
+/* Frees it. */
+void job_table_remove(struct job_table *t, struct job *j, bool remember);
+
+void job_table_changed(struct job_table *t, struct job *j);
+
+/* May this waiting job start now? The oldest waiting one whose process is not in use may, while slots are free. */
+bool job_table_may_start(const struct job_table *t, const struct job *j);
+
+/* False: another job holds the process. */
+bool job_table_claim_process(struct job_table *t, struct job *j, const char *process);
+
+/* Gives the waiting jobs their places in the queue; true when one has changed. */
+bool job_table_renumber(struct job_table *t);
+
+/* The job with the smallest version > version, or NULL. */
+const struct job *job_table_next(const struct job_table *t, uint64_t version);
+
+#endif

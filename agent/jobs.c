@@ -1,0 +1,305 @@
+#include "agent/jobs.h"
+
+#include "agent/jobs_private.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#define DEFAULT_MAX_RUNNING 2
+#define RESTART_MARGIN_MS 5000 /* for finding and attaching, when a cut session is started again */
+
+const struct jobs_operations jobs_real_operations = {
+	.discover = discover_targets,
+	.run = session_run,
+	.upload = upload_put,
+};
+
+void jobs_touch(struct jobs *j, struct job *job)
+{
+	job_table_changed(&j->table, job);
+	job_table_renumber(&j->table);
+	pthread_cond_broadcast(&j->changed);
+}
+
+void jobs_tell(struct jobs *j)
+{
+	if (j->config.changed)
+		j->config.changed(j->config.ctx);
+}
+
+void jobs_say(struct job *job, const char *reason, const char *message)
+{
+	char *r = mem_strdup(reason), *m = mem_strdup(message);
+	free(job->state.reason);
+	free(job->state.message);
+	job->state.reason = r;
+	job->state.message = m;
+}
+
+void jobs_wait(struct jobs *j, int64_t until_ms)
+{
+	struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+	pthread_cond_timedwait(&j->changed, &j->lock, &ts);
+}
+
+void job_save(struct jobs *j, struct job *job)
+{
+	struct link_job state;
+	pthread_mutex_lock(&j->lock);
+	link_job_copy(&state, &job->state);
+	pthread_mutex_unlock(&j->lock);
+	struct err e = ERR_INIT;
+	/* The order does not change after its arrival, so it is read without the lock. */
+	if (spool_job_save(j->config.spool, job->order.job_id, &job->order, &state, &e) < 0)
+		LOG_WARN("jobs", "a job's state cannot be kept over a restart", LOG_S("job", job->order.job_id[0] ? job->order.job_id : ""),
+			 LOG_S("error", e.kind ? e.message : ""));
+	link_job_fini(&state);
+}
+
+/* Orders ---------------------------------------------------------------------------------------------------------- */
+
+static void drop(struct jobs *j, struct job *job)
+{
+	spool_job_remove(j->config.spool, job->order.job_id);
+	job_table_remove(&j->table, job, true);
+}
+
+/* Starts the job's thread; a job that cannot even get a thread fails. The lock is held. */
+static void launch(struct jobs *j, struct job *job)
+{
+	job->waiting = job->state.phase == JOB_QUEUED;
+	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	job->active = true;
+	if (job_worker_start(j, job) == 0) {
+		j->threads++;
+	} else {
+		job->active = job->waiting = false;
+		job->state.phase = JOB_FAILED;
+		jobs_say(job, REASON_InternalError, "the agent cannot start a thread for this job");
+	}
+	jobs_touch(j, job);
+}
+
+static void refuse_full(struct jobs *j, const struct link_order *o)
+{
+	struct link_msg m = {.type = LINK_MSG_JOB};
+	memcpy(m.u.job.job_id, o->job_id, sizeof m.u.job.job_id);
+	m.u.job.phase = JOB_FAILED;
+	m.u.job.reason = mem_strdup(REASON_SpoolFull);
+	m.u.job.message = mem_printf("the agent already has %d jobs", LINK_MAX_JOBS);
+	m.u.job.completed_wall_ms = clock_wall_ms();
+	j->config.send(j->config.ctx, &m, NULL);
+	link_msg_fini(&m);
+}
+
+void jobs_order(struct jobs *j, const struct link_order *o)
+{
+	pthread_mutex_lock(&j->lock);
+	struct job *job = job_table_find(&j->table, o->job_id);
+	bool forgotten = job_table_was_forgotten(&j->table, o->job_id);
+	bool refused = false;
+	if (job) {
+		job_table_changed(&j->table, job); /* answered with its state */
+	} else if (!forgotten && !j->stopping) {
+		job = job_table_add(&j->table, o);
+		refused = !job;
+		if (job)
+			launch(j, job);
+	}
+	pthread_mutex_unlock(&j->lock);
+	if (refused)
+		refuse_full(j, o);
+	else if (forgotten && !job)
+		LOG_INFO("jobs", "a late copy of an order is ignored", LOG_S("job", o->job_id[0] ? o->job_id : ""));
+	jobs_tell(j);
+}
+
+static void end_early(struct job *job)
+{
+	if (job->cancel_fd >= 0 && eventfd_write(job->cancel_fd, 1) < 0) {
+		/* it is readable already */
+	}
+}
+
+void jobs_cancel(struct jobs *j, const char *job_id)
+{
+	pthread_mutex_lock(&j->lock);
+	struct job *job = job_table_find(&j->table, job_id);
+	if (job && !job_phase_is_final(job->state.phase)) {
+		job->canceled = true;
+		end_early(job);
+		pthread_cond_broadcast(&j->changed);
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+/* A job that still runs (its session was deleted) is ended first; its thread then drops it. */
+void jobs_forget(struct jobs *j, const char *job_id)
+{
+	pthread_mutex_lock(&j->lock);
+	struct job *job = job_table_find(&j->table, job_id);
+	if (job && job->active) {
+		job->forget = job->canceled = true;
+		end_early(job);
+		pthread_cond_broadcast(&j->changed);
+	} else if (job) {
+		drop(j, job);
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+void jobs_upload_answer(struct jobs *j, const struct link_msg *m)
+{
+	pthread_mutex_lock(&j->lock);
+	struct job *job = job_table_find(&j->table, m->job_id);
+	if (job) {
+		struct job_answer *a = &job->answer;
+		free(a->url);
+		free(a->message);
+		*a = (struct job_answer){.come = true, .granted = m->type == LINK_MSG_UPLOAD_GRANT};
+		if (a->granted) {
+			memcpy(a->report_name, m->u.upload_grant.report_name, sizeof a->report_name);
+			a->url = mem_strdup(m->u.upload_grant.url);
+		} else {
+			memcpy(a->report_name, m->u.upload_denied.report_name, sizeof a->report_name);
+			a->retry = m->u.upload_denied.retry;
+			a->message = mem_strdup(m->u.upload_denied.message);
+			a->reason = m->u.upload_denied.reason ? reason_intern(m->u.upload_denied.reason) : NULL;
+		}
+		pthread_cond_broadcast(&j->changed);
+	}
+	pthread_mutex_unlock(&j->lock);
+}
+
+void jobs_leader_linked(struct jobs *j)
+{
+	pthread_mutex_lock(&j->lock);
+	j->leader_changes++;
+	pthread_cond_broadcast(&j->changed);
+	pthread_mutex_unlock(&j->lock);
+}
+
+bool jobs_next(struct jobs *j, uint64_t *version, struct link_job *out)
+{
+	pthread_mutex_lock(&j->lock);
+	const struct job *job = job_table_next(&j->table, *version);
+	if (job) {
+		*version = job->version;
+		link_job_copy(out, &job->state);
+	}
+	pthread_mutex_unlock(&j->lock);
+	return job != NULL;
+}
+
+size_t jobs_count(struct jobs *j)
+{
+	pthread_mutex_lock(&j->lock);
+	size_t count = j->table.count;
+	pthread_mutex_unlock(&j->lock);
+	return count;
+}
+
+/* Life ------------------------------------------------------------------------------------------------------------ */
+
+/* A session that the agent's death has cut short starts again when there is time; what was written is delivered. */
+static void take_up(struct jobs *j, const struct link_order *o, struct link_job *state)
+{
+	struct job *job = job_table_add(&j->table, o);
+	if (!job)
+		return;
+	int64_t needed = o->spec.duration_seconds * 1000 + RESTART_MARGIN_MS;
+	bool has_time = !o->deadline_wall_ms || o->deadline_wall_ms - clock_wall_ms() > needed;
+	link_job_fini(&job->state);
+	link_job_copy(&job->state, state);
+	if (job_phase_is_final(state->phase)) {
+		jobs_touch(j, job);
+		return;
+	}
+	if (state->phase != JOB_DELIVERING && !has_time) {
+		job->state.phase = JOB_FAILED;
+		job->state.completed_wall_ms = clock_wall_ms();
+		jobs_say(job, REASON_AgentLost, "the agent was restarted during the session, and its deadline leaves no time to start again");
+		jobs_touch(j, job);
+		return;
+	}
+	if (state->phase != JOB_DELIVERING) {
+		job->state.phase = JOB_QUEUED;
+		job->state.report_count = 0;
+		jobs_say(job, REASON_Queued, "the agent was restarted during the session, which starts again");
+	}
+	launch(j, job);
+}
+
+static void load_spool(struct jobs *j)
+{
+	char **ids = NULL;
+	size_t count = spool_list(j->config.spool, &ids);
+	for (size_t i = 0; i < count; i++) {
+		struct link_order order = {0};
+		struct link_job state = {0};
+		struct err e = ERR_INIT;
+		if (spool_job_load(j->config.spool, ids[i], &order, &state, &e) == 0) {
+			take_up(j, &order, &state);
+			session_spec_fini(&order.spec);
+			link_job_fini(&state);
+		} else {
+			LOG_WARN("jobs", "a torn job is removed", LOG_S("job", ids[i]), LOG_S("error", e.kind ? e.message : ""));
+			spool_job_remove(j->config.spool, ids[i]);
+		}
+		free(ids[i]);
+	}
+	free(ids);
+}
+
+struct jobs *jobs_new(const struct jobs_config *c)
+{
+	struct jobs *j = mem_alloc(sizeof *j);
+	j->config = *c;
+	if (!j->config.operations)
+		j->config.operations = &jobs_real_operations;
+	if (!j->config.delivery_bound_ms)
+		j->config.delivery_bound_ms = JOBS_DELIVERY_BOUND_MS;
+	j->table.max_running = c->max_running ? c->max_running : DEFAULT_MAX_RUNNING;
+	pthread_mutex_init(&j->lock, NULL);
+	pthread_condattr_t cond;
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&j->changed, &cond);
+	pthread_condattr_destroy(&cond);
+	pthread_mutex_lock(&j->lock);
+	load_spool(j);
+	pthread_mutex_unlock(&j->lock);
+	return j;
+}
+
+void jobs_stop(struct jobs *j)
+{
+	pthread_mutex_lock(&j->lock);
+	j->stopping = true;
+	for (size_t i = 0; i < j->table.count; i++) {
+		j->table.jobs[i]->stopped = true;
+		end_early(j->table.jobs[i]);
+	}
+	pthread_cond_broadcast(&j->changed);
+	while (j->threads)
+		pthread_cond_wait(&j->changed, &j->lock);
+	pthread_mutex_unlock(&j->lock);
+}
+
+void jobs_free(struct jobs *j)
+{
+	if (!j)
+		return;
+	jobs_stop(j);
+	while (j->table.count)
+		job_table_remove(&j->table, j->table.jobs[0], false);
+	pthread_cond_destroy(&j->changed);
+	pthread_mutex_destroy(&j->lock);
+	free(j);
+}
