@@ -43,6 +43,7 @@ static void append_json_process(struct buf *out, const struct target *t)
 	append_json_or_null(out, "rid", t->rid);
 	append_json_or_null(out, "podUID", t->pod_uid);
 	append_json_or_null(out, "containerID", t->container_id);
+	append_json_or_null(out, "containerName", t->container_name);
 	append_json_or_null(out, "commandLine", t->command_line);
 	buf_printf(out, ",\"profilable\":%s", t->profilable ? "true" : "false");
 	append_json_or_null(out, "reason", t->reason);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 /* JSON: {"processes": [{"pid", "innerPid", "uid", "runtimeVersion", "entrypoint", "arch", "rid", "podUID", "containerID",
- * "commandLine", "profilable", "reason", "message", "remedy"}]}; what is not known is null. 0, or -1 when writing failed. */
+ * "containerName", "commandLine", "profilable", "reason", "message", "remedy"}]}; what is not known is null. 0, or -1 when writing failed. */
 int ps_print(const struct target_list *l, bool json, FILE *out);
 
 #endif
