@@ -54,6 +54,7 @@ struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, st
 	struct profiler_channel *ch = mem_alloc(sizeof *ch);
 
 	ch->fd = -1;
+	ch->notification_only = true;
 	ch->listen_fd = channel_accept_listen(dirfd, name, e);
 	ch->functions = function_cache_new();
 	ch->in = mem_alloc(IN_CAP);

@@ -40,8 +40,10 @@ struct channel_stats { /* the library's own account */
  * do not matter), connectable by any uid of that folder's users. */
 struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, struct err *e);
 
-/* To be loaded beside an active main profiler: set before client_data, and give AttachProfiler the class of this channel
- * (the runtime asks the class, not the client data, which of the two it is). */
+/* As which profiler to be loaded: set before client_data, and give AttachProfiler the class of this channel (the runtime asks the
+ * class, not the client data). Notification-only is the default: it serves all that this channel offers, beside another profiler
+ * as well as alone; an attach as main profiler that is refused because the slot is taken (0x8013136A) leaves the library mapped for
+ * good (measured on 8 and 10: the runtime does not unload it). As main profiler only for what needs it (MONITOR_GC). */
 void profiler_channel_set_notification_only(struct profiler_channel *ch, bool notification_only);
 const uint8_t *profiler_channel_clsid(const struct profiler_channel *ch); /* 16 bytes, as diag_ipc_attach wants them */
 
@@ -53,7 +55,7 @@ ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const ch
  * the socket's file. expected_pid: the peer's pid as the agent sees it, 0 = do not check. */
 int profiler_channel_accept(struct profiler_channel *ch, pid_t expected_pid, int64_t deadline_ms, struct err *e);
 
-bool profiler_channel_notification_only(const struct profiler_channel *ch); /* attached beside another profiler */
+bool profiler_channel_notification_only(const struct profiler_channel *ch); /* how it was loaded */
 
 /* Names for `count` instruction pointers (any count; sent in pieces). out[i] is NULL where the runtime knows none. Borrowed. */
 int profiler_channel_resolve(struct profiler_channel *ch, const uint64_t *ips, size_t count, const struct resolved_function **out,

@@ -9,6 +9,7 @@
  *   bench COUNT                     time to resolve COUNT pointers (those of the samples, repeated)
  *   detach                          asks the library to leave; its statistics
  *   drop                            closes the channel without a word
+ *   load LIBRARY                    attaches another profiler (tests/profiler/other_profiler.c)
  */
 #include "agent/diag_ipc.h"
 #include "agent/diag_socket.h"
@@ -302,6 +303,18 @@ static void do_detach(struct driver *d)
 	close_channel(d);
 }
 
+static void do_load(struct driver *d, const char *library)
+{
+	static const uint8_t clsid[16] = {0x11, 0x11, 0x11, 0x11, 0x22, 0x22, 0x33, 0x33, 0x44, 0x44, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55};
+	struct err e = ERR_INIT;
+
+	int fd = diag_ipc_connect(&d->target, soon(), &e);
+	if (fd < 0 || diag_ipc_attach(fd, clsid, library, (const uint8_t *)"x", 1, 5000, soon(), &e) < 0)
+		fail(&e);
+	else
+		answer(json_pack("{sb}", "ok", 1));
+}
+
 static void command(struct driver *d, char *line)
 {
 	char *args = line + strcspn(line, " ");
@@ -310,6 +323,8 @@ static void command(struct driver *d, char *line)
 		*args++ = '\0';
 	if (strcmp(line, "attach") == 0 && !d->ch)
 		do_attach(d, args);
+	else if (strcmp(line, "load") == 0)
+		do_load(d, args);
 	else if (!d->ch)
 		answer(json_pack("{sb ss}", "ok", 0, "message", "not attached, or attached already"));
 	else if (strcmp(line, "resolve") == 0)
