@@ -1,5 +1,6 @@
 #include "controller/pods.h"
 
+#include "common/api/label_selector.h"
 #include "common/api/reason.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -64,25 +65,11 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	read_containers(pod, out);
 }
 
-static void append_values(struct buf *text, const struct label_requirement *r)
-{
-	buf_puts(text, " (");
-	for (size_t i = 0; i < r->value_count; i++)
-		buf_printf(text, "%s%s", i ? "," : "", r->values[i]);
-	buf_putc(text, ')');
-}
-
 char *pods_selector_text(const struct label_requirement *r, size_t count)
 {
 	AUTO_BUF struct buf text;
-	buf_init(&text, 65536);
-	for (size_t i = 0; i < count; i++, r++) {
-		buf_printf(&text, "%s%s%s", i ? "," : "", r->op == LABEL_DOES_NOT_EXIST ? "!" : "", r->key);
-		if (r->op == LABEL_IN || r->op == LABEL_NOT_IN) {
-			buf_puts(&text, r->op == LABEL_IN ? " in" : " notin");
-			append_values(&text, r);
-		}
-	}
+	buf_init(&text, 131072);
+	label_selector_to_query(r, count, &text);
 	return buf_steal(&text);
 }
 

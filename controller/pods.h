@@ -25,7 +25,7 @@ void pod_info_fini(struct pod_info *p);
 /* Pure. */
 void pod_info_from_json(const json_t *pod, struct pod_info *out);
 
-/* "app in (a,b),tier,!canary": a new string. */
+/* The labelSelector query: a new string. */
 char *pods_selector_text(const struct label_requirement *r, size_t count);
 
 struct pod_list {

@@ -226,6 +226,7 @@ static int run_steps(struct work *w, struct err *e)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && !w->over; i++) {
 		struct err why = ERR_INIT;
+		LOG_DEBUG("reconcile", steps[i].name, LOG_S("session", w->key));
 		if (steps[i].run(w, &why) == 0)
 			continue;
 		if (why.kind == ERR_CONFLICT || why.kind == ERR_NOT_FOUND)

@@ -1,5 +1,6 @@
 #include "controller/session_status.h"
 
+#include "common/api/label_selector.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/cleanup.h"
@@ -12,7 +13,7 @@
 #include <string.h>
 
 #define MESSAGE_MAX_BYTES 1024
-#define HEADLINE_MAX_BYTES 80
+#define HEADLINE_MAX_BYTES 320 /* 80 characters */
 #define DIAGNOSIS_MAX_BYTES 2048
 
 void session_status_set(struct profiling_session *s, enum condition_type type, enum condition_status status, const char *reason,
@@ -147,11 +148,8 @@ bool session_status_conclude(struct profiling_session *s, int64_t now_wall_ms)
 	if (s->pod_count == 0 || session_object_completed(s))
 		return false;
 	session_status_set(s, CONDITION_ACCEPTED, CONDITION_TRUE, REASON_Accepted, "The specification is valid.", now_wall_ms);
-	for (size_t i = 0; i < s->pod_count; i++) {
-		int64_t started = s->pods[i].job.started_wall_ms;
-		if (started && (!s->started_wall_ms || started < s->started_wall_ms))
-			s->started_wall_ms = started;
-	}
+	if (!s->started_wall_ms)
+		s->started_wall_ms = now_wall_ms;
 	const struct session_pod *p = liveliest(s);
 	if (p) {
 		conclude_progress(s, p, now_wall_ms);
@@ -206,7 +204,7 @@ static void put_text(json_t *obj, const char *key, const char *text, size_t max_
 
 static void put_int(json_t *obj, const char *key, int64_t n)
 {
-	json_object_set_new(obj, key, json_integer(n));
+	json_object_set_new(obj, key, json_integer(n > 0 ? n : 0));
 }
 
 static void put_time(json_t *obj, const char *key, int64_t wall_ms)
@@ -236,11 +234,24 @@ static json_t *conditions_json(const struct profiling_session *s)
 	return list;
 }
 
+/* What the schema would refuse must not make the whole status fail: no name, a name twice, no SHA-256. */
+static bool acceptable(const struct link_job *j, size_t i)
+{
+	const struct link_report *r = &j->reports[i];
+	for (size_t k = 0; k < i; k++) {
+		if (strcmp(j->reports[k].name, r->name) == 0)
+			return false;
+	}
+	return r->name[0] && strspn(r->sha256, "0123456789abcdef") == 64 && r->sha256[64] == '\0';
+}
+
 static json_t *reports_json(const struct profiling_session *s, const struct session_pod *p, session_report_url_fn *url, void *ctx)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < p->job.report_count; i++) {
 		const struct link_report *r = &p->job.reports[i];
+		if (!acceptable(&p->job, i))
+			continue;
 		json_t *entry = json_object();
 		put_text(entry, "name", r->name, 63);
 		put_text(entry, "mediaType", r->media_type, 63);
@@ -282,6 +293,9 @@ static json_t *pod_json(const struct profiling_session *s, const struct session_
 	put_text(obj, "runtimeVersion", j->runtime_version, 32);
 	put_text(obj, "summary", j->headline, HEADLINE_MAX_BYTES);
 	put_time(obj, "startTime", j->started_wall_ms);
+	char text[CLOCK_RFC3339_SIZE];
+	if (j->first_sample_wall_ms > 0) /* with its fraction: how long it took is of interest */
+		json_object_set_new(obj, "firstSampleTime", json_string(clock_rfc3339_micro(j->first_sample_wall_ms * 1000, text)));
 	put_time(obj, "completionTime", j->completed_wall_ms);
 	if (j->started_wall_ms)
 		json_object_set_new(obj, "cost", cost_json(&j->cost));
@@ -321,11 +335,28 @@ static void put_new(json_t *obj, const char *key, json_t *value)
 		json_object_set_new(obj, key, value);
 }
 
+/* The TARGET column. */
+static void put_target(json_t *status, const struct profiling_session *s)
+{
+	if (!s->spec_valid)
+		return;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 131072);
+	if (s->pod_count == 1)
+		buf_puts(&text, s->pods[0].pod_name);
+	else if (s->spec.target.pod_name)
+		buf_puts(&text, s->spec.target.pod_name);
+	else
+		label_selector_to_query(s->spec.target.selector, s->spec.target.selector_count, &text);
+	put_text(status, "targetSummary", buf_str(&text), 253);
+}
+
 json_t *session_status_to_json(const struct profiling_session *s, session_report_url_fn *url, void *url_ctx)
 {
 	json_t *status = json_object();
 	put_int(status, "observedGeneration", s->generation);
-	put_text(status, "state", session_status_state(s), 64);
+	put_text(status, "state", session_status_state(s), 63);
+	put_target(status, s);
 	json_object_set_new(status, "conditions", conditions_json(s));
 	put_time(status, "startTime", s->started_wall_ms);
 	put_time(status, "completionTime", s->completed_wall_ms);

@@ -50,9 +50,10 @@ class ControllerTest(unittest.TestCase):
         hub.epoch = hub.lead()
         return hub
 
-    def pod(self, name, node="n1", **options):
-        options.setdefault("labels", {"app": "checkout"})
-        return self.cluster.create_pod(self.namespace, name, node, **options)
+    def pod(self, name, node="n1", container_ids=None):
+        made = self.cluster.create_pod(self.namespace, name, node, labels={"app": "checkout"}, running=False)
+        self.cluster.set_pod_running(made, container_ids or {})
+        return made
 
     def succeed(self, hub, node, job_id, **fields):
         hub.job(node, job_id, "Succeeded", startTime=1700000000000, completionTime=1700000030000, headline="84 % of CPU in Tax.Compute",
