@@ -1,4 +1,9 @@
 AGENT_SRC :=
+AGENT_SRC += agent/cli_options.c
+AGENT_SRC += agent/cli_library.c
+AGENT_SRC += agent/cli_target.c
+AGENT_SRC += agent/cli_output.c
+AGENT_SRC += agent/cli_run.c
 AGENT_SRC += agent/capture.c
 AGENT_SRC += agent/index_set.c
 AGENT_SRC += agent/ip_table.c

@@ -1,0 +1,51 @@
+/* The command line of `drdotnet`, driven by one table: parsing, --help and the words of the shell's completion. Pure but for
+ * cli_print_*. */
+#ifndef DRDOTNET_CLI_OPTIONS_H
+#define DRDOTNET_CLI_OPTIONS_H
+
+#include "common/api/session_spec.h"
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* What the program exits with. */
+enum cli_exit {
+	CLI_OK = 0,     /* also: ended early by Ctrl-C, with a report of what there was */
+	CLI_FAILED = 1, /* the session failed, or there was no process for it */
+	CLI_USAGE = 2,  /* the command line or the manifest is wrong */
+};
+
+enum cli_command {
+	CLI_HELP,       /* also of a command: see `about` */
+	CLI_VERSION,
+	CLI_WORDS,      /* words for the completion of the command `about` */
+	CLI_PS,
+	CLI_RUN,
+};
+
+struct cli_args {
+	enum cli_command command;
+	const char *about;         /* "ps", "run" or NULL: the program */
+	const char *file;          /* -f; borrowed from argv, like the others */
+	const char *name;
+	const char *output;
+	int64_t pid;               /* 0: not given */
+	enum profiler_kind profiler;
+	bool has_profiler;
+	int64_t duration_seconds;  /* 0: not given */
+	int64_t frequency_hertz;   /* 0: not given */
+	bool json, quiet, verbose;
+};
+
+/* ERR_INVALID when it cannot be understood; the message names the word. */
+int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e);
+
+void cli_print_help(const char *about, FILE *out);
+void cli_print_words(const char *about, FILE *out);
+
+/* "90", "90s", "2m", "1h" to seconds, 1..3600; -1 otherwise. */
+int64_t cli_parse_duration(const char *text);
+
+#endif

@@ -1,0 +1,57 @@
+/* The local command: the agent's profilers on a process of this machine, without any cluster. */
+#include "agent/cli_options.h"
+#include "agent/cli_output.h"
+#include "agent/cli_run.h"
+#include "agent/ps.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#include <stdio.h>
+
+static int list_processes(const struct cli_args *a)
+{
+	struct discover_options o = {
+		.mode = AGENT_MODE_HOST_PID,
+		.proc_root = "/proc",
+		.query_runtime = true,
+		.deadline_ms = clock_mono_ms() + 5000,
+	};
+	struct target_list list = {0};
+	struct err e = ERR_INIT;
+	int status = CLI_OK;
+	if (discover_targets(&o, &list, &e) < 0) {
+		cli_output_error(stdout, stderr, a->json, &e);
+		status = CLI_FAILED;
+	} else if (ps_print(&list, a->json, stdout) < 0) {
+		status = CLI_FAILED;
+	}
+	target_list_fini(&list);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct cli_args args;
+	struct err e = ERR_INIT;
+	if (cli_parse(argc, argv, &args, &e) < 0) {
+		fprintf(stderr, "drdotnet: %s (see drdotnet --help)\n", e.message);
+		return CLI_USAGE;
+	}
+	log_configure(args.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
+	switch (args.command) {
+	case CLI_HELP:
+		cli_print_help(args.about, stdout);
+		return CLI_OK;
+	case CLI_VERSION:
+		printf("drdotnet %s\n", DRDOTNET_VERSION);
+		return CLI_OK;
+	case CLI_WORDS:
+		cli_print_words(args.about, stdout);
+		return CLI_OK;
+	case CLI_PS:
+		return list_processes(&args);
+	case CLI_RUN:
+		return cli_run(&args);
+	}
+	return CLI_USAGE;
+}
