@@ -1,5 +1,6 @@
 """`make demo-cluster`: the sample session through controller and agent. The API server is that of KUBECONFIG when it is set,
 else the tests' one; a process in a "pod" made with unshare stands for a pod; the object storage is the tests' S3 server."""
+import contextlib
 import os
 import subprocess
 import sys
@@ -31,9 +32,10 @@ def show(cluster, *words):
 
 def run(folder):
     outside = os.environ.get("KUBECONFIG")
-    with s3.Server(folder + "/s3") as store, \
-            install.Installation(folder, store, Outside(outside) if outside else None) as i:
-        cluster = i.cluster
+    with contextlib.ExitStack() as stack:
+        cluster = Outside(outside) if outside else stack.enter_context(kube.Cluster(folder + "/kube"))
+        store = stack.enter_context(s3.Server(folder + "/s3"))
+        i = stack.enter_context(install.Installation(folder, cluster, store))
         print("API server %s, object storage %s" % (cluster.server, store.endpoint))
         cluster.kubectl("apply", "-f", "-", text='{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"shop"}}')
         i.start_agent("demo-node")

@@ -16,13 +16,15 @@ TAX = "Checkout.Pricing.Tax.Compute"
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class ClusterCase(unittest.TestCase):
     use_s3 = True
+    assets = None  # None: the API server that the tests use normally
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.store = self.enter(s3.Server(self.folder + "/s3")) if self.use_s3 else None
-        self.i = self.enter(install.Installation(self.folder + "/installation", self.store))
+        cluster = self.enter(kube.Cluster(self.folder + "/kube", self.assets))
+        self.i = self.enter(install.Installation(self.folder + "/installation", cluster, self.store))
         self.i.cluster.namespace("shop")
 
     def enter(self, manager):
@@ -198,7 +200,7 @@ class LeastPrivilege(ClusterCase):
         os.makedirs(parent)
         os.chmod(os.path.dirname(parent), 0o711)
         alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-        self.i.start_agent("node-a", mode="shared-tmp", parent=parent, prefix=alone)
+        self.i.start_agent("node-a", mode="sharedTmp", parent=parent, prefix=alone)
         folder = os.path.join(parent, "shop_checkout-1")
         os.mkdir(folder, 0o755)  # as kubelet: root's, and not writable for the application
         time.sleep(0.5)          # the container follows much later
@@ -211,6 +213,28 @@ class LeastPrivilege(ClusterCase):
         self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
         self.assertEqual(dotnet.Traces(made.pid, folder).left_since(before), {})
         made.assert_progress()
+
+
+@unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
+class OldServer(ClusterCase):
+    """Kubernetes 1.20: no CEL, no node's name in tokens."""
+    assets = kube.BUILT
+
+    def test_apply_to_diagnosis(self):
+        self.i.start_agent("node-a")
+        self.pod("checkout-1", "hot")
+        self.i.session("shop", "old", self.spec(3))
+        session = self.succeeded("old")
+        self.assertIn("Tax.Compute", session["status"]["diagnosis"])
+        self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
+
+    def test_the_controller_says_what_the_schema_could_not(self):
+        self.i.start_agent("node-a")
+        self.i.session("shop", "wrong", self.spec(3, {"podName": "a", "selector": {"matchLabels": {"app": "checkout"}}}))
+        session = self.i.wait_condition("shop", "wrong", "Accepted", ("False",), 20)
+        condition = self.i.condition(session, "Accepted")
+        self.assertEqual(condition["reason"], "InvalidSpec")
+        self.assertIn("target", condition["message"])
 
 
 class OwnStore(ClusterCase):

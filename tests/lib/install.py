@@ -1,7 +1,7 @@
 """An installation of Dr-Dotnet on the tests' API server: the shipped CRD and manifests applied, controller and agents as
 processes that have no more than their pods would have: their ServiceAccounts' tokens, RBAC, the agent's capabilities.
 
-    with install.Installation(folder, store=s3_server_or_None) as i:
+    with install.Installation(folder, cluster, store=s3_server_or_None) as i:
         agent = i.start_agent("node-a")
         i.session("shop", "checkout-cpu", {...spec...}); i.wait_finished("shop", "checkout-cpu")
 """
@@ -10,7 +10,7 @@ import os
 import subprocess
 import time
 
-from tests.lib import kube, proc
+from tests.lib import proc
 
 SYSTEM = "drdotnet-system"
 AUDIENCE = "drdotnet-controller"
@@ -30,17 +30,14 @@ def with_capabilities(names):
 
 
 class Installation:
-    def __init__(self, folder, store=None, cluster=None):
+    def __init__(self, folder, cluster, store=None):
         self.folder = os.path.realpath(folder)
+        self.cluster = cluster
         self.store = store
-        self.cluster = cluster or kube.Cluster(self.folder + "/kube")
-        self.own_cluster = cluster is None
         self.processes = []
 
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
-        if self.own_cluster:
-            self.cluster.__enter__()
         try:
             self.cluster.apply(*MANIFESTS, CRD if self.cluster.minor_version() >= 25 else LEGACY_CRD)
             self.cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
@@ -53,8 +50,6 @@ class Installation:
     def __exit__(self, *_):
         for process in reversed(self.processes):
             process.stop()
-        if self.own_cluster:
-            self.cluster.__exit__()
 
     def _file(self, name, text, mode=0o600):
         path = os.path.join(self.folder, name)
@@ -104,16 +99,17 @@ class Installation:
             return data and data.get("ca.crt")
         return self._file("link-ca/ca.crt", proc.wait_until(look, 10, "the controller publishes its CA"), 0o644)
 
-    def start_agent(self, node, mode="host-pid", parent=None, prefix=None, wait=True):
+    def start_agent(self, node, mode="hostPID", parent=None, prefix=None, wait=True):
         name = "drdotnet-agent-" + node
         pod = self._system_pod(name, node, "drdotnet-agent")
         token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-agent", pod, AUDIENCE))
         words = [BIN + "/drdotnet-agent", "--controller", "127.0.0.1:%d" % self.link_port, "--server-name", SERVER_NAME,
                  "--ca-file", self.authority_file(), "--token-file", token, "--mode", mode,
-                 "--spool", self.folder + "/" + name + "/spool", "--library", BIN + "/libdrdotnet.so"]
+                 "--spool", self.folder + "/" + name + "/spool", "--library", BIN + "/libdrdotnet.so", "--node-name", node,
+                 "--health-socket", self.folder + "/" + name + "/health.sock"]
         if parent:
-            words += ["--shared-tmp", parent]
-        capabilities = HOST_PID_CAPABILITIES if mode == "host-pid" else SHARED_TMP_CAPABILITIES
+            words += ["--shared-parent", parent]
+        capabilities = HOST_PID_CAPABILITIES if mode == "hostPID" else SHARED_TMP_CAPABILITIES
         agent = proc.Process([*(prefix or []), *with_capabilities(capabilities), *words], log=self.folder + "/" + name + ".log")
         self.processes.append(agent)
         if wait:

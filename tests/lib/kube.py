@@ -30,6 +30,11 @@ def unavailable():
     return "no API server: set KUBEBUILDER_ASSETS or run tests/setup/build-apiserver.sh"
 
 
+def built():
+    """Whether tests/setup/build-apiserver.sh has left one here."""
+    return os.access(BUILT + "/kube-apiserver", os.X_OK)
+
+
 def _assets():
     """The folder with kube-apiserver and etcd, unless the API server comes from elsewhere."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
