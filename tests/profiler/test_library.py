@@ -1,0 +1,232 @@
+"""libdrdotnet.so in real runtimes: each slot of the profiling API that it uses gives what it should on .NET 8, 9 and 10, names are
+right, and a session leaves nothing behind however it ends."""
+import os
+import subprocess
+import time
+import unittest
+
+from tests.lib import proc
+from tests.profiler import tools
+
+CART, LIST = "Shop.Cart", "System.Collections.Generic.List`1"
+SIGPROF_BIT = 1 << 26
+
+# (type, type args, method, method args, params, overloaded); None: any
+EXPECTED = [
+    (CART, "", "Plain", "", "", False),
+    (CART, "", "Total", "", "System.Int32", True),
+    (CART, "", "Total", "", "System.String,System.Int64&,System.Int32[,]", True),
+    (CART, "", "Pointers", "", "System.Byte*,System.IntPtr,System.Object,System.DateTime", False),
+    (CART, "", "Generic", "System.Int32,System.DateTime",
+     "System.Int32,System.DateTime,System.Collections.Generic.Dictionary`2<System.Int32,System.DateTime>", False),
+    (CART, "", "Generic", "System.__Canon,System.Int32",
+     "System.__Canon,System.Int32,System.Collections.Generic.Dictionary`2<System.__Canon,System.Int32>", False),
+    (CART, "", "Modified", "", "System.Int32&,Shop.Outer`1+Inner<System.Int32>", False),
+    ("Shop.Outer`1+Inner", "System.Int32", "InGenericNested", "", "System.Int32", False),
+    ("Shop.Outer`1+Inner", None, "InGenericNested", "", None, False),
+    ("Shop.Outer`1+Pair`1", "System.Int32,System.DateTime", "InPair", "", "System.Int32,System.DateTime,%s<System.DateTime[]>" % LIST, False),
+    ("Shop.Cart+<Compute>d__6", "", "MoveNext", "", "", False),
+    ("Shop.Cart+<>c", "", "<Lambda>b__7_0", "", "", False),
+    (CART, "", "<Local>g__LocalWork|8_0", "", "", False),
+    ("Shop.Program", "", "Shapes", "", "", False),
+    ("", "", "EarlyDynamic", "", None, False),
+]
+
+
+def matches(wanted, found):
+    kind = (found.get("type", ""), found.get("type_args", ""), found["method"], found.get("method_args", ""),
+            found.get("params", ""), found["overloaded"])
+    return all(w is None or w == f for w, f in zip(wanted, kind))
+
+
+class Library:
+    framework = None
+    time_limit = 420
+
+    def setUp(self):
+        tools.build()
+
+    def missing(self, functions):
+        return [w for w in EXPECTED if not any(matches(w, f) for f in functions)]
+
+    def check_names(self, how):
+        with tools.Names(self.framework, "shapes", "2") as app, tools.Driver(app) as driver:
+            answer = driver.attach(how)
+            self.assertEqual(answer["notification"], how == "notification")
+            seen, samples, end = {}, 0, time.monotonic() + 60
+            while self.missing(seen.values()) and time.monotonic() < end:
+                taken = driver("sample 500 3")
+                samples += taken["samples"]
+                self.assertLessEqual(taken["truncated"], taken["samples"] // 20)
+                for f in driver("names")["functions"]:
+                    seen[f["id"]] = f
+            self.assertFalse(self.missing(seen.values()), "not met: among %s" % sorted(
+                (f.get("type", ""), f["method"], f.get("params")) for f in seen.values() if f.get("module") == "names.dll"))
+            self.assertGreater(samples, 50)
+            for f in seen.values():
+                if f.get("type", "").startswith("Shop."):
+                    self.assertEqual(f["module"], "names.dll")
+            self.assertIn("System.Private.CoreLib.dll", {f.get("module") for f in seen.values()})
+            self.assertTrue(next(f for f in seen.values() if f["method"] == "EarlyDynamic")["dynamic"])
+            cost = driver("detach")
+            app.wait_unmapped(1)
+            self.assertGreater(cost["resolved"], 0)
+            self.assertLess(cost["memory_bytes"], 1 << 20)
+
+    def test_names_for_notifications_only(self):
+        self.check_names("notification")
+
+    def test_names_as_main_profiler(self):
+        self.check_names("main")
+
+    def test_resolving_is_fast(self):
+        with tools.Names(self.framework, "shapes", "1") as app, tools.Driver(app) as driver:
+            driver.attach()
+            driver("sample 200 2")
+            driver("names")
+            # A few ms on an idle machine; the bound is for one that does other things too.
+            self.assertLess(min(driver("bench 5000")["ms"] for _ in range(5)), 20)
+            self.assertLess(driver("detach")["ms"], 3000)
+
+    def test_nothing_is_left(self):
+        with tools.Names(self.framework, "shapes", "1") as app:
+            with tools.Driver(app) as warm:  # what the runtime itself makes at its first attach stays
+                warm.attach()
+                warm("detach")
+            app.wait_unmapped(2)
+            tools.settle_time()
+            before, caught = app.traces(), app.status("SigCgt")
+            with tools.Driver(app) as driver:
+                driver.attach()
+                self.assertTrue(app.mapped())
+                self.assertIn("drdotnet", app.traces().threads.values())
+                driver("sample 99 1")
+                self.assertFalse(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
+                driver("detach")
+            app.wait_unmapped(2)
+            tools.settle_time()
+            self.assertEqual(app.traces().left_since(before), {})
+            self.assertNotIn("drdotnet", app.traces().threads.values())
+            self.assertEqual(app.status("SigCgt"), caught)
+            self.assertEqual(app.timers(), 0)
+            self.assertFalse(app.ended())
+
+    def test_fifty_sessions_in_one_process(self):
+        with tools.Names(self.framework, "idle") as app, tools.Driver(app) as driver:
+            rss = []
+            for _ in range(50):
+                driver.attach()
+                driver("stack %d" % app.pid)
+                driver("detach")
+                app.wait_unmapped(2)
+                rss.append(int(app.status("VmRSS")))
+            self.assertLess(rss[-1] - rss[4], 300, "kB: %s" % rss)
+            self.assertFalse(app.ended())
+
+    def test_beside_another_profiler(self):
+        with tools.Names(self.framework, "shapes", "1") as app, tools.Driver(app) as driver:
+            driver("load " + tools.tool("other_profiler.so"))
+            driver.attach("notification")
+            driver("sample 200 2")
+            self.assertTrue(any(f.get("type") == CART for f in driver("names")["functions"]))
+            driver("detach")
+            app.wait_unmapped(2)
+            refused = driver.try_to("attach %s main" % app.library)
+            self.assertFalse(refused["ok"])
+            self.assertEqual(refused["code"] & 0xffffffff, 0x8013136a)
+            with open("/proc/%d/maps" % app.pid) as f:
+                self.assertIn("other_profiler.so", f.read())
+
+    def test_two_sessions_at_once_are_refused(self):
+        with tools.Names(self.framework, "idle") as app, tools.Driver(app) as first, tools.Driver(app) as second:
+            first.attach("notification")
+            refused = second.try_to("attach %s notification" % app.library)
+            self.assertEqual(refused["code"] & 0xffffffff, 0x8013136a, refused)
+            self.assertTrue(any(first("stack %d" % app.pid)["functions"]))
+            first("detach")
+            app.wait_unmapped(2)
+            second.attach("notification")
+            second("detach")
+            app.wait_unmapped(2)
+
+    def test_it_leaves_when_the_agent_is_gone(self):
+        with tools.Names(self.framework, "shapes", "2") as app:
+            with tools.Driver(app) as driver:
+                driver.attach()
+                driver("drop")
+                app.wait_unmapped(3)
+            driver = tools.Driver(app)
+            driver.attach()
+            driver.popen.stdin.write("sample 99 30\n")
+            proc.wait_until(app.timers, 5, "timers of the sampling")
+            self.assertTrue(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
+            driver.kill()
+            app.wait_unmapped(10)
+            self.assertEqual(app.timers(), 0)
+            self.assertFalse(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
+            self.assertFalse(app.ended())
+
+    def test_an_own_handler_of_the_application_stays(self):
+        with tools.Names(self.framework, "shapes", "1", env={"LD_PRELOAD": tools.tool("own_handler.so")}) as app, \
+                tools.Driver(app) as driver:
+            driver.attach()
+            refused = driver.try_to("sample 99 1")
+            self.assertEqual((refused["ok"], refused["kind"]), (False, "Conflict"), refused)
+            self.assertIn("SIGPROF", refused["message"])
+            self.assertTrue(any(driver("stack %d" % app.pid)["functions"]))
+            driver("detach")
+            app.wait_unmapped(2)
+            self.assertTrue(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
+
+    def test_dynamic_methods_come_and_go(self):
+        with tools.Names(self.framework, "churn") as app, tools.Driver(app) as driver:
+            driver.attach()
+            dynamic, end = [], time.monotonic() + 40
+            while len(dynamic) < 3 and time.monotonic() < end:
+                driver("sample 1000 2")
+                dynamic += [f for f in driver("names")["functions"] if f["dynamic"]]
+            self.assertGreaterEqual(len(dynamic), 3)
+            for f in dynamic:
+                self.assertRegex(f["method"], r"^Dyn\d+$")
+                self.assertGreater(f["start"], 0)
+            # Each is compiled once: a later start has a later name.
+            ordered = sorted(dynamic, key=lambda f: f["start"])
+            numbers = [int(f["method"][3:]) for f in ordered]
+            self.assertEqual(numbers, sorted(numbers))
+            driver("detach")
+            app.wait_unmapped(2)
+            self.assertFalse(app.ended())
+
+    def test_assemblies_that_unload_meanwhile(self):
+        with tools.Names(self.framework, "collect") as app, tools.Driver(app) as driver:
+            driver.attach()
+            for _ in range(3):
+                driver("sample 500 2")
+                driver("names")
+            cost = driver("detach")
+            app.wait_unmapped(3)
+            self.assertLess(cost["max_pause_ns"], 50_000_000)
+            self.assertFalse(app.ended())
+
+
+class LibraryNet8(Library, unittest.TestCase):
+    framework = "net8.0"
+
+
+class LibraryNet9(Library, unittest.TestCase):
+    framework = "net9.0"
+
+
+class LibraryNet10(Library, unittest.TestCase):
+    framework = "net10.0"
+
+
+class Loading(unittest.TestCase):
+    def test_one_library_for_glibc_and_musl(self):
+        tools.build()
+        programs = ["load_check"] + ["load_check_musl"] * os.path.exists(tools.tool("load_check_musl"))
+        for program in programs:
+            out = subprocess.run([tools.tool(program), tools.LIBRARY], capture_output=True, text=True, timeout=20)
+            self.assertEqual((out.returncode, out.stdout), (0, "loaded and unloaded\n"), program)
+        if len(programs) < 2:
+            self.skipTest("no musl-gcc")

@@ -1,0 +1,19 @@
+# What tests/profiler uses: a driver of the agent's end of the channel, another profiler, a library with a SIGPROF handler, and a
+# loader linked with musl.
+PROFILER_TOOLS := $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_profiler.so $(B)/profiler-tools/own_handler.so \
+	$(B)/profiler-tools/load_check $(if $(shell command -v musl-gcc),$(B)/profiler-tools/load_check_musl)
+
+$(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B)/libagent.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
+
+$(B)/profiler-tools/%.so: tests/profiler/%.c profiler/cor_abi.h
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ $<
+
+$(B)/profiler-tools/load_check $(B)/profiler-tools/load_check_musl: tests/profiler/load_check.c $(PROTO_SRC)
+	@mkdir -p $(@D)
+	$(if $(findstring musl,$@),musl-gcc,$(CC)) -I. -D_GNU_SOURCE -std=gnu11 $(WARN) -o $@ $^ $(if $(findstring musl,$@),,-ldl)
+
+.PHONY: profiler-tools
+profiler-tools: $(B)/libdrdotnet.so $(PROFILER_TOOLS)

@@ -1,0 +1,109 @@
+"""Real runtimes and the library in them: the application of the names (app/), and the driver of the agent's end of the channel."""
+import glob
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+
+from tests.lib import dotnet, proc
+
+TOOLS = os.environ.get("PROFILER_TOOLS", os.path.join(proc.ROOT, "build/release/profiler-tools"))
+LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/release/libdrdotnet.so"))
+
+
+def build():
+    if "PROFILER_TOOLS" not in os.environ:
+        subprocess.run(["make", "-s", "profiler-tools"], cwd=proc.ROOT, check=True, timeout=300)
+
+
+def tool(name):
+    return os.path.join(TOOLS, name)
+
+
+class Names(proc.Process):
+    """The application of the names: shapes THREADS, idle, churn, collect."""
+
+    def __init__(self, framework, *words, env=None):
+        subprocess.run([os.path.join(proc.ROOT, "tests/profiler/app/publish.sh"), framework], check=True, timeout=300)
+        self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
+        os.chmod(self.folder, 0o755)
+        super().__init__([os.path.join(proc.ROOT, "build/apps-names", framework, "names"), *words],
+                         log=os.path.join(self.folder, "log"), env={"TMPDIR": "/tmp", **(env or {})})
+        self.wait_log("^ready", 30)
+        self.socket = proc.wait_until(lambda: glob.glob("/tmp/dotnet-diagnostic-%d-*-socket" % self.pid), 10, "its socket")[0]
+        self.library = os.path.join(self.folder, "libdrdotnet-test.so")
+        shutil.copy(LIBRARY, self.library)
+
+    def stop(self, *args, **kwargs):
+        try:
+            return super().stop(*args, **kwargs)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def status(self, key):
+        with open("/proc/%d/status" % self.pid) as f:
+            for line in f:
+                if line.startswith(key + ":"):
+                    return line.split()[1]
+        raise AssertionError("no %s in the status of process %d" % (key, self.pid))
+
+    def mapped(self):
+        with open("/proc/%d/maps" % self.pid) as f:
+            return "libdrdotnet" in f.read()
+
+    def wait_unmapped(self, seconds):
+        proc.wait_until(lambda: not self.mapped(), seconds, "the library leaves the process", 0.005)
+
+    def timers(self):
+        with open("/proc/%d/timers" % self.pid) as f:
+            return f.read().count("ID:")
+
+    def traces(self):
+        return dotnet.Traces(self.pid, tmp=self.folder)
+
+
+class Driver:
+    """One channel_driver; a call is one command, its answer a dict."""
+
+    def __init__(self, app):
+        self.popen = subprocess.Popen([tool("channel_driver"), str(app.pid), app.folder, app.socket], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.app = app
+
+    def try_to(self, command):
+        self.popen.stdin.write(command + "\n")
+        line = self.popen.stdout.readline()
+        assert line, "the driver ended at: " + command
+        return json.loads(line)
+
+    def __call__(self, command):
+        answer = self.try_to(command)
+        assert answer["ok"], "%s: %s" % (command, answer)
+        return answer
+
+    def attach(self, how=""):
+        return self("attach %s %s" % (self.app.library, how))
+
+    def kill(self):
+        self.popen.kill()
+        self.popen.wait()
+        self.popen.stdin.close()
+        self.popen.stdout.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.popen.stdin.close()
+        try:
+            self.popen.wait(10)
+        except subprocess.TimeoutExpired:
+            self.kill()
+        self.popen.stdout.close()
+
+
+def settle_time():
+    """What a thread or descriptor of the runtime's own may take to go."""
+    time.sleep(0.3)
