@@ -144,7 +144,7 @@ int jsonx_array(const json_t *obj, const char *path, const char *key, bool requi
 
 int jsonx_string(const json_t *obj, const char *path, const char *key, bool required, const char **out, struct err *e)
 {
-	const json_t *v;
+	const json_t *v = NULL;
 	int found = find(obj, path, key, required, &v, e);
 	if (found <= 0)
 		return found;
@@ -159,7 +159,7 @@ int jsonx_string(const json_t *obj, const char *path, const char *key, bool requ
 int jsonx_int(const json_t *obj, const char *path, const char *key, bool required, int64_t least, int64_t most, int64_t *out,
 	      struct err *e)
 {
-	const json_t *v;
+	const json_t *v = NULL;
 	int found = find(obj, path, key, required, &v, e);
 	if (found <= 0)
 		return found;
@@ -175,7 +175,7 @@ int jsonx_int(const json_t *obj, const char *path, const char *key, bool require
 
 int jsonx_bool(const json_t *obj, const char *path, const char *key, bool required, bool *out, struct err *e)
 {
-	const json_t *v;
+	const json_t *v = NULL;
 	int found = find(obj, path, key, required, &v, e);
 	if (found <= 0)
 		return found;
