@@ -1,0 +1,67 @@
+/* Replies of a diagnostics port, and the names of its socket: all of it is the pod's word. */
+#include "agent/diag_codec.h"
+#include "agent/diag_socket.h"
+#include "common/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_text(const char *s)
+{
+	if (!s)
+		abort();
+	for (size_t left = strlen(s); left > 0;) {
+		uint32_t c;
+		size_t used = text_decode_utf8(s, left, &c);
+		if (c == 0xFFFD && used == 1)
+			abort(); /* not UTF-8 */
+		s += used;
+		left -= used;
+	}
+}
+
+static void decode(enum diag_command command, const uint8_t *data, size_t size)
+{
+	struct diag_process_info info;
+	struct err e = ERR_INIT;
+	if (diag_decode_process_info(command, data, size, &info, &e) < 0) {
+		if (e.kind != ERR_PROTOCOL)
+			abort();
+		return;
+	}
+	check_text(info.command_line);
+	check_text(info.os);
+	check_text(info.arch);
+	check_text(info.entrypoint);
+	check_text(info.runtime_version);
+	if ((info.rid != NULL) != (command == DIAG_PROCESS_INFO3))
+		abort();
+	diag_process_info_fini(&info);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct diag_header header;
+	struct diag_socket_name name;
+	if (size >= DIAG_HEADER_SIZE && diag_decode_header(data, &header, NULL) == 0 && header.size < DIAG_HEADER_SIZE)
+		abort();
+	decode(DIAG_PROCESS_INFO2, data, size);
+	decode(DIAG_PROCESS_INFO3, data, size);
+	diag_decode_hresult(data, size);
+	char *text = malloc(size + 1);
+	memcpy(text, data, size);
+	text[size] = '\0';
+	if (diag_socket_parse_name(text, &name) && name.inner_pid <= 0)
+		abort();
+	struct buf out;
+	static const uint8_t clsid[16];
+	buf_init(&out, DIAG_MESSAGE_MAX);
+	if (diag_encode_attach(&out, 1, clsid, text, data, size, NULL) == 0 &&
+	    (diag_decode_header((const uint8_t *)out.data, &header, NULL) < 0 || header.size != out.len))
+		abort();
+	buf_fini(&out);
+	free(text);
+	return 0;
+}

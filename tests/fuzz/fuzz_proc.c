@@ -1,0 +1,66 @@
+/* The parsers of /proc files. The first byte chooses the parser. */
+#include "agent/diag_env.h"
+#include "agent/proc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void parse_lines(const char *text, size_t len)
+{
+	struct proc_map map;
+	struct proc_mount mount;
+	if (proc_parse_map_line(text, len, &map) == 0) {
+		if (map.path < text || map.path + map.path_len > text + len || map.end < map.start)
+			abort();
+		proc_map_is(&map, "libcoreclr.so");
+	}
+	if (proc_parse_mount_line(text, len, &mount) == 0 && (mount.point[0] != '/' || !mount.fs_type[0]))
+		abort();
+}
+
+static void parse_environment(const char *block, size_t len)
+{
+	char tmp[64];
+	diag_env_disabled(block, len);
+	diag_env_suspends(block, len);
+	if (diag_env_tmpdir(block, len, tmp, sizeof tmp) == 0 && (tmp[0] != '/' || (tmp[1] && tmp[strlen(tmp) - 1] == '/')))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	char *text = malloc(size);
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = '\0';
+	struct proc_stat stat;
+	struct proc_status status;
+	switch (data[0] % 4) {
+	case 0:
+		if (proc_parse_stat(text, &stat) == 0 && strlen(stat.comm) >= sizeof stat.comm)
+			abort();
+		break;
+	case 1:
+		if (proc_parse_status(text, &status) == 0 && status.inner_pid <= 0)
+			abort();
+		break;
+	case 2: {
+		char *exact = malloc(size - 1 ? size - 1 : 1); /* no NUL behind it */
+		memcpy(exact, data + 1, size - 1);
+		parse_lines(exact, size - 1);
+		free(exact);
+		break;
+	}
+	default: {
+		char *exact = malloc(size - 1 ? size - 1 : 1);
+		memcpy(exact, data + 1, size - 1);
+		parse_environment(exact, size - 1);
+		free(exact);
+	}
+	}
+	free(text);
+	return 0;
+}
