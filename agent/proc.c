@@ -143,13 +143,18 @@ bool proc_map_is(const struct proc_map *m, const char *base_name)
 	return m->path_len > n && m->path[m->path_len - n - 1] == '/';
 }
 
+static bool is_octal_escape(const char *p, const char *end)
+{
+	return end - p >= 3 && p[0] >= '0' && p[0] <= '3' && p[1] >= '0' && p[1] <= '7' && p[2] >= '0' && p[2] <= '7';
+}
+
 /* One blank-separated field with the kernel's \040-style escapes resolved. */
 static int mount_field(const char **p, const char *end, char *out, size_t size)
 {
 	size_t n = 0;
 	while (*p < end && **p != ' ') {
 		char c = *(*p)++;
-		if (c == '\\' && end - *p >= 3 && (*p)[0] >= '0' && (*p)[0] <= '3') {
+		if (c == '\\' && is_octal_escape(*p, end)) {
 			c = (char)(((*p)[0] - '0') << 6 | ((*p)[1] - '0') << 3 | ((*p)[2] - '0'));
 			*p += 3;
 		}

@@ -132,6 +132,9 @@ Test(proc, parses_mounts)
 	cr_assert_eq(proc_parse_mount_line(plain, strlen(plain), &m), 0);
 	cr_expect_str_eq(m.fs_type, "cgroup");
 	cr_expect_str_eq(m.super_options, "rw,cpu,cpuacct");
+	static const char odd[] = "36 35 98:0 / /m\\0(8 rw - ext3 x rw";
+	cr_assert_eq(proc_parse_mount_line(odd, strlen(odd), &m), 0);
+	cr_expect_str_eq(m.point, "/m\\0(8", "what is no octal escape stays");
 	cr_expect_eq(proc_parse_mount_line("36 35 98:0 /", 12, &m), -1);
 	cr_expect_eq(proc_parse_mount_line("", 0, &m), -1);
 	char longest[1200];
