@@ -206,6 +206,7 @@ int diag_refusal(struct err *e, const char *what, uint32_t hresult)
 		{0x8013136Au, ERR_CONFLICT, REASON_ProfilerAlreadyActive, "another profiler is active in the process"},
 		{DIAG_E_NOT_SUPPORTED, ERR_INVALID, REASON_DiagnosticsDisabled, "the runtime does not support it or has it switched off"},
 		{DIAG_E_UNKNOWN_COMMAND, ERR_INVALID, REASON_RuntimeTooOld, "the runtime does not know the command"},
+		{0x8013135Bu, ERR_INVALID, REASON_ProcessSuspended, "the runtime waits at its start to be resumed"},
 		{0x8007007Eu, ERR_INTERNAL, REASON_AttachFailed, "the library could not be loaded"},
 	};
 	const char *reason = REASON_AttachFailed, *text = "the runtime refused";

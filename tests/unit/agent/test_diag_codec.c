@@ -165,6 +165,7 @@ Test(diag_codec, gives_refusals_their_reason)
 		{0x8013136Au, ERR_CONFLICT, "ProfilerAlreadyActive"},
 		{0x80131515u, ERR_INVALID, "DiagnosticsDisabled"},
 		{0x80131385u, ERR_INVALID, "RuntimeTooOld"},
+		{0x8013135Bu, ERR_INVALID, "ProcessSuspended"}, /* measured on 10.0.12 */
 		{0x80004005u, ERR_INTERNAL, "AttachFailed"},
 		{0xFFFFFFFFu, ERR_INTERNAL, "AttachFailed"},
 	};
