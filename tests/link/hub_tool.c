@@ -1,0 +1,224 @@
+/* The real link server in a small program: the test says on stdin what the reconciler would do, and reads on stdout what
+ * it would learn, one JSON object a line.
+ *
+ * usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]
+ * stdin: epoch N | order NODE JOB [CONTAINER_ID] | cancel NODE JOB | forget NODE JOB | usage NODE UID... | count |
+ *        cert CERT KEY | ready 0|1 | quit */
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/http.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "controller/agent_hub.h"
+#include "controller/kube_config.h"
+#include "controller/link_server.h"
+#include "controller/object_store.h"
+#include "controller/report_store.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PEM_MAX 65536
+
+static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool ready = true;
+
+static void say(const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	pthread_mutex_lock(&out_lock);
+	vprintf(fmt, args);
+	putchar('\n');
+	fflush(stdout);
+	pthread_mutex_unlock(&out_lock);
+	va_end(args);
+}
+
+static void on_node(void *ctx, const char *node, bool linked, int64_t epoch)
+{
+	(void)ctx;
+	say("{\"event\":\"node\",\"node\":\"%s\",\"linked\":%s,\"epoch\":%" PRId64 "}", node, linked ? "true" : "false", epoch);
+}
+
+static void on_job(void *ctx, const char *node, const struct link_job *j)
+{
+	(void)ctx;
+	say("{\"event\":\"job\",\"node\":\"%s\",\"job\":\"%s\",\"phase\":\"%s\",\"reason\":\"%s\",\"reports\":%zu,\"place\":%" PRId64 "}", node,
+	    j->job_id, job_phase_name(j->phase), j->reason ? j->reason : "", j->report_count, j->queue_position);
+}
+
+static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char prefix[512], struct err *e)
+{
+	(void)ctx, (void)node;
+	if (strncmp(job_id, "denied", 6) == 0)
+		return err_set(e, ERR_DENIED, 0, "the report %s is not allowed", r->name);
+	strcpy(store, "default");
+	snprintf(prefix, 512, "shop/session-01234567/pod-0/");
+	return 0;
+}
+
+static bool is_ready(void *ctx, struct buf *why)
+{
+	(void)ctx;
+	if (!ready)
+		buf_puts(why, "told not to be\n");
+	return ready;
+}
+
+static char *read_pem(const char *path)
+{
+	struct buf b;
+	struct err e = ERR_INIT;
+	if (fsio_read(AT_FDCWD, path, PEM_MAX, &b, &e) < 0) {
+		fprintf(stderr, "%s\n", e.message);
+		exit(1);
+	}
+	return buf_steal(&b);
+}
+
+static void answer(int rc, const struct err *e)
+{
+	say("{\"event\":\"answer\",\"ok\":%s,\"kind\":\"%s\"}", rc == 0 ? "true" : "false", rc == 0 ? "" : err_kind_name(e->kind));
+}
+
+static int order(struct agent_hub *h, const char *node, const char *job, const char *container, struct err *e)
+{
+	struct link_order o = {.deadline_wall_ms = clock_wall_ms() + 60000};
+	snprintf(o.job_id, sizeof o.job_id, "%s", job);
+	strcpy(o.session_namespace, "shop");
+	strcpy(o.session_name, "session");
+	strcpy(o.session_uid, "01234567-89ab-cdef-0123-456789abcdef");
+	strcpy(o.pod_namespace, "shop");
+	strcpy(o.pod_name, "pod-0");
+	strcpy(o.pod_uid, "76543210-89ab-cdef-0123-456789abcdef");
+	if (container) {
+		strcpy(o.containers[0].name, "app");
+		snprintf(o.containers[0].id, sizeof o.containers[0].id, "%s", container);
+		o.container_count = 1;
+	}
+	session_spec_init(&o.spec, PROFILER_CPU_HOTPATHS);
+	o.spec.target.pod_name = mem_strdup("pod-0");
+	o.spec.duration_seconds = 1;
+	int rc = agent_hub_order(h, node, &o, e);
+	session_spec_fini(&o.spec);
+	return rc;
+}
+
+static void usage(struct agent_hub *h, char **words, size_t count)
+{
+	struct link_pod_usage pods[16] = {0};
+	const char *nodes[16];
+	for (size_t i = 0; i < count && i < 16; i++) {
+		nodes[i] = words[0];
+		snprintf(pods[i].pod_uid, sizeof pods[i].pod_uid, "%s", words[i + 1]);
+	}
+	int64_t began = clock_mono_ms();
+	agent_hub_usage(h, nodes, pods, count, 50, began + 2000);
+	for (size_t i = 0; i < count; i++)
+		say("{\"event\":\"usage\",\"uid\":\"%s\",\"cpu\":%" PRId64 ",\"memory\":%" PRId64 ",\"took\":%" PRId64 "}", pods[i].pod_uid,
+		    pods[i].cpu_millicores, pods[i].memory_bytes, clock_mono_ms() - began);
+}
+
+static bool obey(struct link_server *s, char **w, size_t n)
+{
+	struct agent_hub *h = link_server_hub(s);
+	struct err e = ERR_INIT;
+	if (strcmp(w[0], "quit") == 0)
+		return false;
+	if (strcmp(w[0], "epoch") == 0 && n == 2) {
+		agent_hub_set_epoch(h, strtoll(w[1], NULL, 10));
+	} else if (strcmp(w[0], "order") == 0 && n >= 3) {
+		int rc = order(h, w[1], w[2], n > 3 ? w[3] : NULL, &e);
+		answer(rc, &e);
+	} else if (strcmp(w[0], "cancel") == 0 && n == 3) {
+		int rc = agent_hub_cancel(h, w[1], w[2], &e);
+		answer(rc, &e);
+	} else if (strcmp(w[0], "forget") == 0 && n == 3) {
+		int rc = agent_hub_forget(h, w[1], w[2], &e);
+		answer(rc, &e);
+	} else if (strcmp(w[0], "usage") == 0 && n >= 3) {
+		usage(h, w + 1, n - 2);
+	} else if (strcmp(w[0], "count") == 0) {
+		say("{\"event\":\"count\",\"agents\":%zu,\"epoch\":%" PRId64 "}", agent_hub_count(h), agent_hub_highest_epoch(h));
+	} else if (strcmp(w[0], "ready") == 0 && n == 2) {
+		ready = w[1][0] == '1';
+	} else if (strcmp(w[0], "cert") == 0 && n == 3) {
+		char *cert = read_pem(w[1]), *key = read_pem(w[2]);
+		int rc = link_server_set_certificate(s, cert, key, &e);
+		answer(rc, &e);
+		free(cert);
+		free(key);
+	}
+	return true;
+}
+
+static void read_commands(struct link_server *s)
+{
+	char line[4096];
+	bool more = true;
+	while (more && fgets(line, sizeof line, stdin)) {
+		char *words[32], *save = NULL;
+		size_t n = 0;
+		for (char *w = strtok_r(line, " \n", &save); w && n < 32; w = strtok_r(NULL, " \n", &save))
+			words[n++] = w;
+		more = n == 0 || obey(s, words, n);
+	}
+}
+
+int main(int argc, char *argv[])
+{
+	struct err e = ERR_INIT;
+	signal(SIGPIPE, SIG_IGN);
+	if (argc < 5 || http_global_init(&e) < 0) {
+		fprintf(stderr, "usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]\n");
+		return 2;
+	}
+	log_configure(getenv("HUB_DEBUG") ? LOG_LEVEL_DEBUG : LOG_LEVEL_INFO, LOG_FORMAT_TEXT);
+	struct kube_config kube;
+	struct report_store_options store = {
+		.folder = argv[4],
+		.quota_bytes = 16 * 1024 * 1024,
+		.upload_base = getenv("HUB_UPLOAD_BASE") ? getenv("HUB_UPLOAD_BASE") : "https://localhost",
+	};
+	if (kube_config_from_file(argv[1], NULL, &kube, &e) < 0) {
+		fprintf(stderr, "%s\n", e.message);
+		return 1;
+	}
+	struct report_store *reports = report_store_new(&store, &e);
+	char *cert = read_pem(argv[2]), *key = read_pem(argv[3]);
+	struct link_server_config config = {
+		.bind_address = NULL,
+		.port = getenv("HUB_PORT") ? atoi(getenv("HUB_PORT")) : 0,
+		.cert_pem = cert,
+		.key_pem = key,
+		.kube = &kube,
+		.agent_account = argc > 5 ? argv[5] : "drdotnet-system:drdotnet-agent",
+		.handshake_timeout_ms = 2000,
+		.callbacks = {NULL, on_job, on_node, on_upload},
+		.stores = object_stores_builtin(reports),
+		.reports = reports,
+		.ready = is_ready,
+	};
+	struct link_server *s = link_server_new(&config, &e);
+	if (!s || !reports) {
+		fprintf(stderr, "%s\n", e.message);
+		return 1;
+	}
+	say("{\"event\":\"listening\",\"port\":%d,\"health\":%d}", link_server_port(s), link_server_health_port(s));
+	read_commands(s);
+	link_server_free(s);
+	object_stores_free((struct object_stores *)(uintptr_t)config.stores);
+	report_store_free(reports);
+	kube_config_fini(&kube);
+	free(cert);
+	free(key);
+	return 0;
+}
