@@ -71,7 +71,7 @@ class MainWay(ClusterCase):
         self.i.start_agent("node-a")
         ill = self.pod("checkout-1", "hot", framework="net8.0", user=10001, readonly=True)
         well = self.pod("basket-1", "shares", labels={"app": "basket"}, driver="cgroupfs")
-        before = {p: dotnet.Traces(p.pid) for p in (ill, well)}
+        before = {p: dotnet.Traces(p) for p in (ill, well)}
         self.i.cluster.apply("deploy/samples/cpu-hotpaths.yaml")
         self.i.cluster.kubectl("wait", "--for=condition=Succeeded", "psess/checkout-cpu", "-n", "shop", "--timeout=60s")
         session = self.i.get("shop", "checkout-cpu")
@@ -100,7 +100,7 @@ class MainWay(ClusterCase):
         self.assertEqual(session["metadata"].get("finalizers", []), [], "nothing holds a finished session")
         for made in (ill, well):
             made.assert_progress()
-            self.assertEqual(dotnet.Traces(made.pid).left_since(before[made]), {})
+            self.assertEqual(dotnet.Traces(made).left_since(before[made]), {})
 
     def test_each_runtime(self):
         self.i.start_agent("node-a")
@@ -123,7 +123,7 @@ class MainWay(ClusterCase):
     def test_cancel_keeps_the_report(self):
         self.i.start_agent("node-a")
         made = self.pod("checkout-1", "hot")
-        before = dotnet.Traces(made.pid)
+        before = dotnet.Traces(made)
         self.i.session("shop", "long", self.spec(120))
         self.i.wait_condition("shop", "long", "Running")
         time.sleep(2)
@@ -132,17 +132,17 @@ class MainWay(ClusterCase):
         self.assertEqual(self.i.condition(session, "Completed")["status"], "True")
         self.assertIn("Tax.Compute", session["status"]["diagnosis"])
         self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
-        self.assertEqual(dotnet.Traces(made.pid).left_since(before), {})
+        self.assertEqual(dotnet.Traces(made).left_since(before), {})
 
     def test_delete_ends_it(self):
         self.i.start_agent("node-a")
         made = self.pod("checkout-1", "hot")
-        before = dotnet.Traces(made.pid)
+        before = dotnet.Traces(made)
         self.i.session("shop", "long", self.spec(120))
         self.i.wait_condition("shop", "long", "Running")
         time.sleep(1)
         self.i.cluster.kubectl("delete", "psess", "long", "-n", "shop", "--timeout=20s")
-        self.assertEqual(dotnet.Traces(made.pid).left_since(before), {})
+        self.assertEqual(dotnet.Traces(made).left_since(before), {})
         made.assert_progress()
 
     def test_no_pod_matches(self):
@@ -206,12 +206,12 @@ class LeastPrivilege(ClusterCase):
         time.sleep(0.5)          # the container follows much later
         made = self.pod("checkout-1", "hot", user=10001, readonly=True, shared_tmp=folder)
         self.assertTrue([n for n in os.listdir(folder) if n.startswith("dotnet-diagnostic-1-")], os.listdir(folder))
-        before = dotnet.Traces(made.pid, folder)
+        before = dotnet.Traces(made)
         self.i.session("shop", "shared", self.spec(4))
         session = self.succeeded("shared")
         self.assertIn("Tax.Compute", session["status"]["diagnosis"])
         self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
-        self.assertEqual(dotnet.Traces(made.pid, folder).left_since(before), {})
+        self.assertEqual(dotnet.Traces(made).left_since(before), {})
         made.assert_progress()
 
 

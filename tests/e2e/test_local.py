@@ -41,7 +41,7 @@ class Ps(local.LocalCase):
 class Run(local.LocalCase):
     def check_hot(self, framework):
         app = self.start("hot", framework)
-        before = dotnet.Traces(app.pid)
+        before = dotnet.Traces(app)
         out = self.run_session(app, 5)
         truth = app.shares(app.during)
         self.assertEqual(sorted(os.listdir(out)), sorted(readers.MEDIA))
@@ -135,7 +135,7 @@ class Run(local.LocalCase):
 
     def test_a_second_session_in_the_same_process(self):
         app = self.start("hot")
-        before = dotnet.Traces(app.pid)
+        before = dotnet.Traces(app)
         for _ in range(3):
             samples = readers.folded(self.run_session(app, 2))
             self.assertGreater(samples.self_share("Checkout.Pricing.Tax.Compute"), 0.7)
@@ -143,7 +143,7 @@ class Run(local.LocalCase):
 
     def test_ctrl_c_ends_it_and_keeps_what_there_is(self):
         app = self.start("hot")
-        before = dotnet.Traces(app.pid)
+        before = dotnet.Traces(app)
         out = self.folder + "/out"
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "60s", "--pid", str(app.pid),
                             "-o", out], log=self.folder + "/run.log")
@@ -168,7 +168,7 @@ class Run(local.LocalCase):
 
     def test_killed_in_the_middle_it_leaves_nothing(self):
         app = self.start("hot")
-        before = dotnet.Traces(app.pid)
+        before = dotnet.Traces(app)
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "30s", "--pid", str(app.pid),
                             "-o", self.folder + "/out"], log=self.folder + "/run.log")
         self.addCleanup(run.stop)
@@ -177,10 +177,10 @@ class Run(local.LocalCase):
         app.assert_progress()
 
         def gone():
-            left = dotnet.Traces(app.pid).left_since(before)
+            left = dotnet.Traces(app).left_since(before)
             left.pop("files", None)  # the staged copy is swept by the next session
             return not left
-        proc.wait_until(gone, 10, "the library ended itself: %s" % dotnet.Traces(app.pid).left_since(before))
+        proc.wait_until(gone, 10, "the library ended itself: %s" % dotnet.Traces(app).left_since(before))
         self.run_session(app, 2)
         self.assert_nothing_left(app, before)
 
@@ -203,7 +203,7 @@ class Refusals(local.LocalCase):
                 other.kill()
 
     def test_wrong_manifests(self):
-        for text, what in (("kind: Pod\napiVersion: v1\n", "ProfilingSession"), ("{", "session.yaml"),
+        for text, what in (("kind: Pod\napiVersion: drdotnet.dev/v1alpha1\n", "ProfilingSession"), ("{", "session.yaml"),
                            ("apiVersion: drdotnet.dev/v1alpha1\nkind: ProfilingSession\nmetadata: {name: a}\n"
                             "spec: {profiler: CPUHotpaths, durationSeconds: 0}\n", "durationSeconds")):
             with self.subTest(text):

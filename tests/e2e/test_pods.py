@@ -1,4 +1,5 @@
 """Two "pods" on one machine (tests/lib/pod.py): the right process is profiled and nothing is left in either."""
+import json
 import os
 import subprocess
 import unittest
@@ -33,7 +34,7 @@ class Pods(local.LocalCase):
     def test_the_right_one_is_profiled_and_nothing_is_left(self):
         ill = self.pod("hot", framework="net8.0", user=10001, readonly=True)
         well = self.pod("shares")
-        before = {made: dotnet.Traces(made.pid) for made in (ill, well)}
+        before = {made: dotnet.Traces(made) for made in (ill, well)}
         samples = readers.folded(self.run_session(ill, 4))
         self.assertGreater(samples.self_share("Checkout.Pricing.Tax.Compute"), 0.7)
         self.assertEqual(samples.share("Checkout.Payment.Charge"), 0)
@@ -46,7 +47,7 @@ class Pods(local.LocalCase):
 
     def test_three_capabilities_are_enough(self):
         made = self.pod("hot", user=10001, readonly=True)
-        before = dotnet.Traces(made.pid)
+        before = dotnet.Traces(made)
         status = subprocess.run([*AGENT_CAPABILITIES, "grep", "CapEff", "/proc/self/status"], capture_output=True, text=True)
         self.assertEqual(bin(int(status.stdout.split()[1], 16)).count("1"), 3, status.stdout)
         out = self.folder + "/out"

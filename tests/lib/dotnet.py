@@ -67,13 +67,12 @@ class App(proc.Process):
 class Traces:
     """What a session could leave behind in a process: compare two of them."""
 
-    def __init__(self, pid, tmp=None):
-        self.pid = pid
+    def __init__(self, app):
+        self.pid = app.pid
         self.maps = self._maps()
-        self.threads = {t: _comm(pid, t) for t in os.listdir("/proc/%d/task" % pid)}
+        self.threads = {t: _comm(self.pid, t) for t in os.listdir("/proc/%d/task" % self.pid)}
         self.descriptors = self._descriptors()
-        self.tmp = tmp or "/proc/%d/root/tmp" % pid
-        self.files = _tree(self.tmp)
+        self.files = _tree(app.tmp)
 
     def _maps(self):
         with open("/proc/%d/maps" % self.pid) as f:

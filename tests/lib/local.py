@@ -24,8 +24,11 @@ class LocalCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def start(self, load, framework="net10.0", **how):
-        app = dotnet.App(load, framework, self.folder, **how)
+    def start(self, load, framework="net10.0", env=None, **how):
+        """The application with a temporary folder of its own, so that whatever is left there is seen."""
+        tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
+        app = dotnet.App(load, framework, self.folder, env={"TMPDIR": tmp, **(env or {})}, **how)
+        app.tmp = tmp
         self.addCleanup(app.stop)
         return app
 
@@ -43,7 +46,7 @@ class LocalCase(unittest.TestCase):
 
     def assert_nothing_left(self, app, before):
         def look():
-            left = dotnet.Traces(app.pid, before.tmp).left_since(before)
+            left = dotnet.Traces(app).left_since(before)
             self.left = left
             return not left
         try:
