@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import signal
 import tempfile
 import time
 import unittest
@@ -144,6 +145,23 @@ class MainWay(ClusterCase):
         self.i.cluster.kubectl("delete", "psess", "long", "-n", "shop", "--timeout=20s")
         self.assertEqual(dotnet.Traces(made).left_since(before), {})
         made.assert_progress()
+
+    def test_a_killed_agent_leaves_nothing_and_comes_back(self):
+        agent = self.i.start_agent("node-a")
+        made = self.pod("checkout-1", "hot")
+        before = dotnet.Traces(made)
+        self.i.session("shop", "long", self.spec(30))
+        self.i.wait_condition("shop", "long", "Running")
+        time.sleep(2)
+        agent.stop(signal.SIGKILL)
+        made.assert_progress()
+        again = proc.Process(agent.words, log=self.folder + "/agent-again.log")
+        self.addCleanup(again.stop)
+        session = self.i.wait_finished("shop", "long", 60)
+        self.assertTrue(session["status"]["targets"][0]["reason"], session)
+        proc.wait_until(lambda: not dotnet.Traces(made).left_since(before), 5, "the new agent cleans up")
+        self.i.session("shop", "next", self.spec(3))
+        self.succeeded("next")
 
     def test_no_pod_matches(self):
         self.i.start_agent("node-a")
