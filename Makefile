@@ -50,13 +50,25 @@ $(B)/obj/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/libcommon.a: $(call obj,$(COMMON_SRC))
-$(B)/libagent.a: $(call obj,$(AGENT_SRC))
-$(B)/libcontroller.a: $(call obj,$(CONTROLLER_SRC))
+# protocol buffers: generated, then compiled with the compiler's own style
+gen_c = $(patsubst %.proto,$(B)/gen/%.pb-c.c,$(1))
+$(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: %.proto
+	@mkdir -p $(B)/gen
+	$(call say,GEN,$<)
+	$(Q)protoc-c --c_out=$(B)/gen $<
+$(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
+$(B)/obj/agent/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
+$(B)/obj/agent/report_assets.o: $(wildcard agent/report_assets/*)
+
+$(B)/libcommon.a: $(call obj,$(COMMON_SRC)) common/sources.mk
+$(B)/libagent.a: $(call obj,$(AGENT_SRC)) $(patsubst %.c,%.o,$(call gen_c,$(AGENT_PROTO))) agent/sources.mk
+$(B)/libcontroller.a: $(call obj,$(CONTROLLER_SRC)) controller/sources.mk
 %.a:
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 # programs -------------------------------------------------------------------------------------------------------
 PROGRAMS := $(B)/drdotnet $(B)/drdotnet-agent $(B)/drdotnet-controller

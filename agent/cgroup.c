@@ -108,20 +108,21 @@ bool cgroup_is_frozen(const char *proc_root, pid_t pid)
 void cgroup_pod_usage(const char *proc_root, struct link_pod_usage *pods, size_t count, int64_t window_ms)
 {
 	AUTO_FREE struct cgroup_dir *cpu = mem_calloc(count + 1, sizeof *cpu);
+	AUTO_FREE struct cgroup_dir *memory = mem_calloc(count + 1, sizeof *memory);
 	AUTO_FREE int64_t *before_ns = mem_calloc(count + 1, sizeof *before_ns);
+	cgroup_dirs_of_pods(proc_root, "cpuacct", pods, count, cpu);
+	cgroup_dirs_of_pods(proc_root, "memory", pods, count, memory);
 	int64_t began_ns = clock_mono_ns();
 	for (size_t i = 0; i < count; i++) {
-		struct cgroup_dir memory;
-		pods[i].cpu_millicores = pods[i].memory_bytes = -1;
-		before_ns[i] = cgroup_dir_of_pod(proc_root, pods[i].pod_uid, "cpuacct", &cpu[i]) ? read_usage_ns(&cpu[i]) : -1;
-		if (before_ns[i] >= 0 && cgroup_dir_of_pod(proc_root, pods[i].pod_uid, "memory", &memory))
-			pods[i].memory_bytes = working_set(&memory);
+		pods[i].memory_bytes = memory[i].path[0] ? working_set(&memory[i]) : -1;
+		before_ns[i] = cpu[i].path[0] ? read_usage_ns(&cpu[i]) : -1;
 	}
 	clock_sleep_until_ms(began_ns / 1000000 + window_ms);
 	int64_t elapsed_ns = clock_mono_ns() - began_ns;
-	for (size_t i = 0; i < count && elapsed_ns > 0; i++) {
+	for (size_t i = 0; i < count; i++) {
 		int64_t now_ns = before_ns[i] < 0 ? -1 : read_usage_ns(&cpu[i]);
-		if (now_ns >= before_ns[i] && before_ns[i] >= 0)
-			pods[i].cpu_millicores = (now_ns - before_ns[i]) * 1000 / elapsed_ns;
+		pods[i].cpu_millicores = before_ns[i] < 0 || now_ns < before_ns[i] || elapsed_ns <= 0
+						 ? -1
+						 : (now_ns - before_ns[i]) * 1000 / elapsed_ns;
 	}
 }

@@ -4,6 +4,7 @@
 #include "agent/proc.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
+#include "common/link/link_msg.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -111,38 +112,59 @@ static bool find_mount(const char *proc_root, const char *controller, struct pro
 	return found;
 }
 
-/* Walks below `path` for a folder that `wanted` accepts; leaves it in `path`. Bounded. */
-static bool search(char *path, size_t size, int depth, int *left, bool (*wanted)(const char *below, const void *ctx),
-		   const void *ctx, size_t mount_len)
+enum walk { WALK_DEEPER, WALK_SKIP, WALK_STOP };
+
+struct walker {
+	enum walk (*visit)(void *ctx, const char *path, size_t mount_len);
+	void *ctx;
+	size_t mount_len;
+	int folders_left;
+};
+
+/* Visits the folders below `path`, which ends at the one where the visitor stopped. Bounded. */
+static bool walk_below(struct walker *w, char *path, size_t size, int depth)
 {
 	AUTO_DIR DIR *dir = opendir(path);
 	struct dirent *entry;
 	size_t len = strlen(path);
-	while (dir && depth > 0 && *left > 0 && (entry = readdir(dir))) {
+	while (dir && depth > 0 && w->folders_left > 0 && (entry = readdir(dir))) {
 		if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
 			continue;
-		(*left)--;
-		if (snprintf(path + len, size - len, "/%s", entry->d_name) < (int)(size - len) &&
-		    (wanted(path + mount_len, ctx) || search(path, size, depth - 1, left, wanted, ctx, mount_len)))
+		w->folders_left--;
+		enum walk next = WALK_SKIP;
+		if (snprintf(path + len, size - len, "/%s", entry->d_name) < (int)(size - len))
+			next = w->visit(w->ctx, path, w->mount_len);
+		if (next == WALK_STOP || (next == WALK_DEEPER && walk_below(w, path, size, depth - 1)))
 			return true;
 		path[len] = '\0';
 	}
 	return false;
 }
 
-static bool ends_with(const char *below, const void *suffix)
+static enum walk stop_at_suffix(void *ctx, const char *path, size_t mount_len)
 {
-	size_t n = strlen(below), m = strlen(suffix);
-	return n >= m && strcmp(below + n - m, suffix) == 0;
+	size_t n = strlen(path + mount_len), m = strlen(ctx);
+	return n >= m && strcmp(path + mount_len + n - m, ctx) == 0 ? WALK_STOP : WALK_DEEPER;
 }
 
-static bool is_pod(const char *below, const void *uid)
+struct pod_search {
+	const struct link_pod_usage *pods;
+	size_t count;
+	struct cgroup_dir *out;
+};
+
+static enum walk note_pod(void *ctx, const char *path, size_t mount_len)
 {
+	struct pod_search *s = ctx;
 	char line[CGROUP_PATH_MAX + 8];
 	struct cgroup_identity id;
-	snprintf(line, sizeof line, "0::%s", below);
+	snprintf(line, sizeof line, "0::%s", path + mount_len);
 	cgroup_parse_identity(line, &id);
-	return strcmp(id.pod_uid, uid) == 0;
+	for (size_t i = 0; id.pod_uid[0] && i < s->count; i++) {
+		if (strcmp(id.pod_uid, s->pods[i].pod_uid) == 0)
+			snprintf(s->out[i].path, sizeof s->out[i].path, "%s", path);
+	}
+	return id.pod_uid[0] ? WALK_SKIP : WALK_DEEPER;
 }
 
 /* Sets up *out at the mount; gives the hierarchy's root as the mount shows it. */
@@ -172,18 +194,22 @@ bool cgroup_dir_of(const char *proc_root, pid_t pid, const char *controller, str
 	const char *tail = group;
 	while (strncmp(tail, "/..", 3) == 0)
 		tail += 3;
-	int left = SEARCH_FOLDERS;
-	return tail != group && *tail == '/' && tail[1] &&
-	       search(out->path, sizeof out->path, SEARCH_DEPTH, &left, ends_with, tail, len);
+	struct walker w = {stop_at_suffix, (char *)tail, len, SEARCH_FOLDERS};
+	return tail != group && *tail == '/' && tail[1] && walk_below(&w, out->path, sizeof out->path, SEARCH_DEPTH);
 }
 
-bool cgroup_dir_of_pod(const char *proc_root, const char *pod_uid, const char *controller, struct cgroup_dir *out)
+void cgroup_dirs_of_pods(const char *proc_root, const char *controller, const struct link_pod_usage *pods, size_t count,
+			 struct cgroup_dir *out)
 {
+	struct cgroup_dir top;
 	struct proc_mount mount;
-	if (!*pod_uid || !open_hierarchy(proc_root, controller, out, &mount))
-		return false;
-	int left = SEARCH_FOLDERS;
-	return search(out->path, sizeof out->path, SEARCH_DEPTH, &left, is_pod, pod_uid, strlen(out->mount));
+	bool any = open_hierarchy(proc_root, controller, &top, &mount);
+	for (size_t i = 0; i < count; i++)
+		out[i] = (struct cgroup_dir){.v2 = any && top.v2};
+	struct pod_search search = {pods, count, out};
+	struct walker w = {note_pod, &search, any ? strlen(top.mount) : 0, SEARCH_FOLDERS};
+	if (any)
+		walk_below(&w, top.path, sizeof top.path, SEARCH_DEPTH);
 }
 
 bool cgroup_dir_up(struct cgroup_dir *d)

@@ -74,7 +74,7 @@ static bool may_be_dotnet(struct look *k)
 		if (!k->denied)
 			return false;
 	}
-	return proc_read_status(k->proc_fd, &k->status) == 0;
+	return proc_read_status(k->proc_fd, &k->status) == 0 && !k->status.is_thread;
 }
 
 static void open_tmp(struct look *k)

@@ -61,12 +61,14 @@ int proc_parse_status(const char *text, struct proc_status *out)
 	const char *state = status_field(text, "State"), *pid = status_field(text, "Pid");
 	const char *tracer = status_field(text, "TracerPid"), *ns_pid = status_field(text, "NSpid");
 	const char *uid = status_field(text, "Uid"), *gid = status_field(text, "Gid");
+	const char *group = status_field(text, "Tgid");
 	if (!state || !*state || !pid || !uid || !gid)
 		return -1;
 	unsigned real, effective, effective_gid;
 	if (sscanf(uid, "%u %u", &real, &effective) != 2 || sscanf(gid, "%u %u", &real, &effective_gid) != 2)
 		return -1;
 	out->state = *state;
+	out->is_thread = group && atoi(group) != atoi(pid);
 	out->uid = effective;
 	out->gid = effective_gid;
 	out->tracer_pid = tracer ? atoi(tracer) : 0;

@@ -27,6 +27,7 @@ struct proc_stat {
 
 struct proc_status {
 	char state;
+	bool is_thread;      /* the number names a thread that is not its process's first */
 	pid_t tracer_pid;    /* 0: none */
 	uid_t uid;           /* effective, in the reader's user namespace */
 	gid_t gid;

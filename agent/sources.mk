@@ -72,3 +72,23 @@ AGENT_SRC += \
 	agent/agent_options.c \
 	agent/health_socket.c \
 	agent/agent.c
+# from a capture to the report files
+AGENT_SRC += \
+	agent/method_name.c \
+	agent/native_name.c \
+	agent/cpu_analysis.c \
+	agent/cpu_category.c \
+	agent/cpu_method_table.c \
+	agent/cpu_diagnosis.c \
+	agent/stack_tree.c \
+	agent/report_file.c \
+	agent/report_assets.c \
+	agent/report_folded.c \
+	agent/report_html.c \
+	agent/report_html_data.c \
+	agent/report_json.c \
+	agent/report_pprof.c \
+	agent/report_speedscope.c \
+	agent/report_summary.c \
+	agent/report.c
+AGENT_PROTO := agent/profile.proto

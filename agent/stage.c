@@ -65,8 +65,11 @@ static int make_folder(const struct target *t, struct stage *s, struct err *e)
 	}
 	s->dir_fd = target_fs_open_beneath(s->tmp_fd, s->dir_name, O_RDONLY | O_DIRECTORY, 0);
 	struct stat st;
-	if (s->dir_fd < 0 || fstat(s->dir_fd, &st) < 0)
-		return refuse_stage(t, "open the session's folder", errno, e);
+	if (s->dir_fd < 0 || fstat(s->dir_fd, &st) < 0) {
+		int saved = errno;
+		unlinkat(s->tmp_fd, s->dir_name, AT_REMOVEDIR);
+		return refuse_stage(t, "open the session's folder", saved, e);
+	}
 	if (st.st_uid != geteuid())
 		return err_set_reason(e, ERR_DENIED, REASON_NoStagingPlace, "the session's folder in %s was replaced by uid %u",
 				      t->tmp_inner, (unsigned)st.st_uid);

@@ -129,6 +129,24 @@ static size_t prefer_profilable(const struct target_list *l, size_t *hits, size_
 	return kept > 0 ? kept : count;
 }
 
+/* Nobody has the entry point asked for, but one process did not tell its own (it is stopped, silent, ...): what is wrong
+ * with it says more than "not found". */
+static int refuse_none(const struct target_list *l, const char *container_id, const char *entrypoint, int64_t inner_pid, struct err *e)
+{
+	const struct target *silent = NULL;
+	size_t count = 0;
+	for (size_t i = 0; entrypoint && i < l->count; i++) {
+		const struct target *t = &l->items[i];
+		if (!t->entrypoint && t->reason && matches(t, container_id, NULL, inner_pid)) {
+			silent = t;
+			count++;
+		}
+	}
+	if (count == 1)
+		return refuse_own_reason(silent, e);
+	return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "none of the %zu .NET processes is the one asked for", l->count);
+}
+
 ssize_t target_choose(const struct target_list *l, const char *container_id, const char *entrypoint, int64_t inner_pid, struct err *e)
 {
 	if (l->count == 0)
@@ -140,8 +158,7 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 			hits[count++] = i;
 	}
 	if (count == 0)
-		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "none of the %zu .NET processes is the one asked for",
-				      l->count);
+		return refuse_none(l, container_id, entrypoint, inner_pid, e);
 	if (count > 1) {
 		count = prefer_profilable(l, hits, count);
 		bool all_never = never_profilable(&l->items[hits[0]]);

@@ -1,0 +1,329 @@
+#include "agent/cpu_analysis.h"
+
+#include "agent/cpu_method_table.h"
+#include "agent/method_name.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BUSY_SHARE_OF_CPU 0.05
+#define THREAD_NAME_BYTES 64
+
+double cpu_analysis_percent(const struct cpu_analysis *a, uint32_t count)
+{
+	return a->samples ? 100.0 * count / a->samples : 0;
+}
+
+/* stacks -------------------------------------------------------------------------------------------------------- */
+
+struct stack_facts {
+	enum cpu_category category;
+	uint32_t cause; /* nearest application method; CPU_NO_METHOD */
+};
+
+static struct stack_facts facts_of(const struct cpu_capture *c, const struct cpu_method_table *t, const struct capture_stack *s)
+{
+	const uint32_t *frames = c->stack_frames + s->first;
+	struct stack_facts facts = {cpu_stack_category(frames, s->depth, t->roles, t->layers), CPU_NO_METHOD};
+	for (size_t i = 0; i < s->depth && facts.cause == CPU_NO_METHOD; i++)
+		if (t->layers[frames[i]] == LAYER_APPLICATION)
+			facts.cause = t->method_of[frames[i]];
+	return facts;
+}
+
+static struct stack_facts *place_stacks(struct cpu_analysis *a, const struct cpu_method_table *t)
+{
+	const struct cpu_capture *c = a->capture;
+	struct stack_facts *facts = mem_calloc(c->stack_count + 1, sizeof *facts);
+	uint32_t cut = CPU_NO_METHOD, methods[CAPTURE_MAX_DEPTH + 1];
+	a->stack_node = mem_calloc(c->stack_count + 1, sizeof *a->stack_node);
+	for (size_t i = 0; i < c->stack_count; i++) {
+		struct capture_stack s = c->stacks[i];
+		if (s.depth > CAPTURE_MAX_DEPTH)
+			s.depth = CAPTURE_MAX_DEPTH;
+		uint32_t node = STACK_TREE_ROOT;
+		if (s.truncated) {
+			if (cut == CPU_NO_METHOD)
+				cut = cpu_method_table_special(a, "[stack cut]");
+			node = stack_tree_child(&a->tree, node, cut);
+		}
+		size_t count = cpu_method_table_logical(t, a, &s, methods);
+		for (size_t k = 0; k < count; k++)
+			node = stack_tree_child(&a->tree, node, methods[k]);
+		a->stack_node[i] = node;
+		facts[i] = facts_of(c, t, &s);
+	}
+	return facts;
+}
+
+/* samples ------------------------------------------------------------------------------------------------------- */
+
+static void count_sample(struct cpu_analysis *a, const struct stack_facts *facts, const struct capture_sample *s)
+{
+	const struct cpu_capture *c = a->capture;
+	enum cpu_category by_thread = cpu_thread_category(c->threads[s->thread].name);
+	enum cpu_category category = facts[s->stack].category;
+	if (by_thread != CATEGORY_COUNT && category != CATEGORY_KERNEL)
+		category = by_thread;
+	a->samples++;
+	a->by_category[category]++;
+	a->truncated_samples += c->stacks[s->stack].truncated;
+	a->threads[s->thread].samples++;
+	a->threads[s->thread].by_category[category]++;
+	a->tree.nodes[a->stack_node[s->stack]].self++;
+	if (facts[s->stack].cause != CPU_NO_METHOD && category != CATEGORY_GC && category != CATEGORY_JIT)
+		a->methods[facts[s->stack].cause].caused++;
+	int64_t bucket = c->duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->duration_ns : 0;
+	a->timeline[bucket < 0 ? 0 : bucket >= CPU_TIMELINE_BUCKETS ? CPU_TIMELINE_BUCKETS - 1 : bucket]++;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return x < y ? -1 : x > y;
+}
+
+/* Counts equal (node, thread) pairs; nodes by their place in preorder. */
+static void make_leaves(struct cpu_analysis *a)
+{
+	const struct cpu_capture *c = a->capture;
+	AUTO_FREE uint64_t *keys = mem_calloc(c->sample_count + 1, sizeof *keys);
+	for (size_t i = 0; i < c->sample_count; i++) {
+		const struct capture_sample *s = &c->samples[i];
+		keys[i] = (uint64_t)a->tree.rank[a->stack_node[s->stack]] << 32 | s->thread;
+	}
+	qsort(keys, c->sample_count, sizeof *keys, by_key);
+	size_t distinct = 0;
+	for (size_t i = 0; i < c->sample_count; i++)
+		distinct += i == 0 || keys[i] != keys[i - 1];
+	a->leaves = mem_calloc(distinct + 1, sizeof *a->leaves);
+	for (size_t i = 0; i < c->sample_count; i++) {
+		if (i == 0 || keys[i] != keys[i - 1])
+			a->leaves[a->leaf_count++] =
+				(struct cpu_leaf){a->tree.order[keys[i] >> 32], (uint32_t)keys[i], 0};
+		a->leaves[a->leaf_count - 1].count++;
+	}
+}
+
+/* methods ------------------------------------------------------------------------------------------------------- */
+
+/* Walks the tree in preorder and keeps for each method how often it is on the current path: only the outermost frame of
+ * a recursion adds to the total. */
+static void sum_methods(struct cpu_analysis *a)
+{
+	const struct stack_tree *t = &a->tree;
+	AUTO_FREE uint32_t *on_path = mem_calloc(a->method_count + 1, sizeof *on_path);
+	AUTO_FREE uint32_t *path = mem_calloc(CAPTURE_MAX_DEPTH + 3, sizeof *path);
+	size_t depth = 0; /* path[1..depth] are the methods above */
+	for (size_t i = 1; i < t->count; i++) {
+		const struct stack_node *n = &t->nodes[t->order[i]];
+		while (depth >= n->depth)
+			on_path[path[depth--]]--;
+		path[++depth] = n->method;
+		a->methods[n->method].self += n->self;
+		if (on_path[n->method]++ == 0)
+			a->methods[n->method].total += n->total;
+	}
+}
+
+static int more_self(const void *x, const void *y, void *ctx)
+{
+	const struct cpu_method *m = ctx, *a = &m[*(const uint32_t *)x], *b = &m[*(const uint32_t *)y];
+	if (a->self != b->self)
+		return a->self > b->self ? -1 : 1;
+	return a->total != b->total ? (a->total > b->total ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+static int more_total(const void *x, const void *y, void *ctx)
+{
+	const struct cpu_method *m = ctx, *a = &m[*(const uint32_t *)x], *b = &m[*(const uint32_t *)y];
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return a->self != b->self ? (a->self > b->self ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+static uint32_t *sorted(size_t count, int compare(const void *, const void *, void *), void *ctx)
+{
+	uint32_t *order = mem_calloc(count + 1, sizeof *order);
+	for (size_t i = 0; i < count; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, count, sizeof *order, compare, ctx);
+	return order;
+}
+
+/* threads ------------------------------------------------------------------------------------------------------- */
+
+static int more_samples(const void *x, const void *y, void *ctx)
+{
+	const struct cpu_thread *t = ctx, *a = &t[*(const uint32_t *)x], *b = &t[*(const uint32_t *)y];
+	if (a->samples != b->samples)
+		return a->samples > b->samples ? -1 : 1;
+	return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+static void name_threads(struct cpu_analysis *a)
+{
+	const struct cpu_capture *c = a->capture;
+	a->threads = mem_calloc(c->thread_count + 1, sizeof *a->threads);
+	for (size_t i = 0; i < c->thread_count; i++) {
+		AUTO_BUF struct buf name;
+		buf_init(&name, THREAD_NAME_BYTES * 16);
+		method_name_printable(c->threads[i].name, THREAD_NAME_BYTES, &name);
+		a->threads[i].name = mem_strdup(buf_str(&name));
+		a->threads[i].tid = c->threads[i].tid;
+		a->threads[i].top_method = CPU_NO_METHOD;
+	}
+}
+
+static int by_thread(const void *x, const void *y, void *ctx)
+{
+	const struct cpu_leaf *l = ctx, *a = &l[*(const uint32_t *)x], *b = &l[*(const uint32_t *)y];
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+/* The method with the most self samples of each thread. */
+static void find_top_methods(struct cpu_analysis *a)
+{
+	AUTO_FREE uint32_t *counts = mem_calloc(a->method_count + 1, sizeof *counts);
+	AUTO_FREE uint32_t *order = sorted(a->leaf_count, by_thread, a->leaves);
+	for (size_t i = 0, end; i < a->leaf_count; i = end) {
+		struct cpu_thread *t = &a->threads[a->leaves[order[i]].thread];
+		uint32_t most = 0;
+		for (end = i; end < a->leaf_count && a->leaves[order[end]].thread == a->leaves[order[i]].thread; end++) {
+			const struct cpu_leaf *l = &a->leaves[order[end]];
+			if (l->node == STACK_TREE_ROOT)
+				continue;
+			uint32_t method = a->tree.nodes[l->node].method;
+			counts[method] += l->count;
+			if (counts[method] > most) {
+				most = counts[method];
+				t->top_method = method;
+			}
+		}
+		for (size_t k = i; k < end; k++)
+			if (a->leaves[order[k]].node != STACK_TREE_ROOT)
+				counts[a->tree.nodes[a->leaves[order[k]].node].method] = 0;
+	}
+}
+
+static void sum_threads(struct cpu_analysis *a)
+{
+	const struct cpu_capture *c = a->capture;
+	for (size_t i = 0; i < c->thread_count; i++) {
+		struct cpu_thread *t = &a->threads[i];
+		t->cpu_ns = c->threads[i].cpu_ns >= 0 ? c->threads[i].cpu_ns : (int64_t)t->samples * a->period_ns;
+		a->sampled_threads += t->samples > 0;
+		a->busy_threads += t->samples > 0 && c->duration_ns > 0 &&
+				   (double)t->samples * (double)a->period_ns >= BUSY_SHARE_OF_CPU * (double)c->duration_ns;
+	}
+	a->thread_order = sorted(c->thread_count, more_samples, a->threads);
+	find_top_methods(a);
+}
+
+static void measure_busyness(struct cpu_analysis *a)
+{
+	const struct cpu_capture *c = a->capture;
+	a->cpu_ns = c->process_cpu_ns >= 0 ? c->process_cpu_ns : (int64_t)a->samples * a->period_ns;
+	a->cpus_used = c->duration_ns > 0 ? (double)a->cpu_ns / (double)c->duration_ns : 0;
+	double limit = (double)c->cpu_limit_millicores / 1000.0, node = (double)c->node_cpus;
+	a->limited = limit > 0 && (node <= 0 || limit < node);
+	a->cpus_allowed = a->limited ? limit : node > 0 ? node : 0;
+}
+
+void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
+{
+	struct cpu_method_table table = {0};
+	*out = (struct cpu_analysis){.capture = c};
+	out->period_ns = 1000000000 / (c->frequency_hertz > 0 ? c->frequency_hertz : 99);
+	stack_tree_init(&out->tree);
+	cpu_method_table_build(&table, out);
+	AUTO_FREE struct stack_facts *facts = place_stacks(out, &table);
+	cpu_method_table_decide_machines(out);
+	cpu_method_table_fini(&table);
+	name_threads(out);
+	for (size_t i = 0; i < c->sample_count; i++)
+		count_sample(out, facts, &c->samples[i]);
+	stack_tree_finish(&out->tree);
+	make_leaves(out);
+	sum_methods(out);
+	out->by_self = sorted(out->method_count, more_self, out->methods);
+	out->by_total = sorted(out->method_count, more_total, out->methods);
+	sum_threads(out);
+	measure_busyness(out);
+}
+
+void cpu_analysis_fini(struct cpu_analysis *a)
+{
+	for (size_t i = 0; i < a->method_count; i++) {
+		free(a->methods[i].name);
+		free(a->methods[i].module);
+	}
+	for (size_t i = 0; a->threads && i < a->capture->thread_count; i++)
+		free(a->threads[i].name);
+	free(a->methods);
+	free(a->by_self);
+	free(a->by_total);
+	free(a->stack_node);
+	free(a->leaves);
+	free(a->threads);
+	free(a->thread_order);
+	stack_tree_fini(&a->tree);
+	*a = (struct cpu_analysis){0};
+}
+
+/* callers and callees ------------------------------------------------------------------------------------------- */
+
+static size_t most_edges(const uint32_t *counts, size_t method_count, struct cpu_edge *out, size_t cap)
+{
+	size_t n = 0;
+	for (size_t m = 0; m <= method_count; m++) { /* the last stands for the thread's start */
+		if (!counts[m] || (n == cap && counts[m] <= out[n - 1].count))
+			continue;
+		size_t at = n < cap ? n++ : n - 1;
+		for (; at > 0 && out[at - 1].count < counts[m]; at--)
+			out[at] = out[at - 1];
+		out[at] = (struct cpu_edge){m == method_count ? CPU_NO_METHOD : (uint32_t)m, counts[m]};
+	}
+	return n;
+}
+
+size_t cpu_analysis_callers(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap)
+{
+	const struct stack_tree *t = &a->tree;
+	AUTO_FREE uint32_t *counts = mem_calloc(a->method_count + 1, sizeof *counts);
+	uint32_t inside = UINT32_MAX; /* depth of the outermost frame of the method that we are in */
+	for (size_t i = 1; i < t->count && cap; i++) {
+		const struct stack_node *n = &t->nodes[t->order[i]];
+		if (n->depth <= inside)
+			inside = UINT32_MAX;
+		if (n->method != method || inside != UINT32_MAX)
+			continue;
+		inside = n->depth;
+		uint32_t caller = t->nodes[n->parent].method;
+		counts[caller == STACK_TREE_NONE ? a->method_count : caller] += n->total;
+	}
+	return cap ? most_edges(counts, a->method_count, out, cap) : 0;
+}
+
+size_t cpu_analysis_callees(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap)
+{
+	const struct stack_tree *t = &a->tree;
+	AUTO_FREE uint32_t *counts = mem_calloc(a->method_count + 1, sizeof *counts);
+	AUTO_FREE uint32_t *active = mem_calloc(a->method_count + 1, sizeof *active); /* calls of it on the path */
+	AUTO_FREE uint32_t *path = mem_calloc(CAPTURE_MAX_DEPTH + 3, sizeof *path);
+	size_t depth = 0;
+	for (size_t i = 1; i < t->count && cap; i++) {
+		const struct stack_node *n = &t->nodes[t->order[i]];
+		for (; depth >= n->depth; depth--)
+			if (path[depth] != CPU_NO_METHOD)
+				active[path[depth]]--;
+		bool called = t->nodes[n->parent].method == method;
+		path[++depth] = called ? n->method : CPU_NO_METHOD;
+		if (called && active[n->method]++ == 0)
+			counts[n->method] += n->total;
+	}
+	return cap ? most_edges(counts, a->method_count, out, cap) : 0;
+}

@@ -1,0 +1,76 @@
+/* From a CPU capture to what the reports show: methods with self and total times, the merged tree of logical stacks, threads,
+ * kinds of work, how busy the process was. Pure; one thread; the result borrows from the capture, which must outlive it.
+ *
+ * Logical stacks: MoveNext of a state machine is the method that the user wrote, its stub and the builder's Start above it
+ * are one frame with it; neighbouring frames of a native module without symbols are one frame. */
+#ifndef DRDOTNET_CPU_ANALYSIS_H
+#define DRDOTNET_CPU_ANALYSIS_H
+
+#include "agent/capture.h"
+#include "agent/cpu_category.h"
+#include "agent/stack_tree.h"
+
+#define CPU_TIMELINE_BUCKETS 60
+#define CPU_NO_METHOD UINT32_MAX
+
+struct cpu_method {
+	char *name;            /* shown form: agent/method_name.h */
+	char *module;          /* shown form, "" unknown */
+	enum cpu_layer layer;
+	unsigned marks;        /* enum method_mark */
+	uint32_t frame;        /* one of its frames in the capture; UINT32_MAX: made by the analysis */
+	uint32_t self, total;  /* samples; recursion counts once */
+	uint32_t caused;       /* samples whose nearest application method this is, itself included; GC and JIT are not counted */
+};
+
+struct cpu_thread {
+	int64_t tid;
+	char *name;            /* shown form */
+	uint32_t samples;
+	int64_t cpu_ns;        /* by the kernel; else from samples */
+	uint32_t by_category[CATEGORY_COUNT];
+	uint32_t top_method;   /* by self; CPU_NO_METHOD */
+};
+
+struct cpu_leaf {              /* samples of one thread that end in one node */
+	uint32_t node, thread, count;
+};
+
+struct cpu_edge {              /* a caller or a callee of a method */
+	uint32_t method;       /* CPU_NO_METHOD: the thread's start */
+	uint32_t count;
+};
+
+struct cpu_analysis {
+	const struct cpu_capture *capture;
+	struct cpu_method *methods;
+	size_t method_count, method_cap;
+	uint32_t *by_self, *by_total; /* all methods, most first */
+	struct stack_tree tree;
+	uint32_t *stack_node;  /* by capture stack: where it ends in the tree */
+	struct cpu_leaf *leaves; /* by preorder of the node, then by thread */
+	size_t leaf_count;
+	struct cpu_thread *threads; /* as in the capture */
+	uint32_t *thread_order; /* most samples first */
+	uint32_t samples, truncated_samples;
+	uint32_t by_category[CATEGORY_COUNT];
+	uint32_t timeline[CPU_TIMELINE_BUCKETS]; /* samples by equal parts of the duration */
+	int64_t period_ns;     /* CPU time that one sample stands for */
+	int64_t cpu_ns;        /* used by the process, by the kernel's word or from the samples */
+	double cpus_used, cpus_allowed; /* allowed: the container's limit, or the node's CPUs */
+	bool limited;          /* by a quota */
+	uint32_t sampled_threads, busy_threads; /* busy: at least 5 % of a CPU */
+};
+
+void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out);
+void cpu_analysis_fini(struct cpu_analysis *a);
+
+/* Callers or callees of a method, most first, at most `cap`. Returns how many. Shares of the method's total; recursion counts
+ * once. */
+size_t cpu_analysis_callers(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap);
+size_t cpu_analysis_callees(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap);
+
+/* Percent of the samples. 0 when there are none. */
+double cpu_analysis_percent(const struct cpu_analysis *a, uint32_t count);
+
+#endif

@@ -1,0 +1,11 @@
+/* Folded stacks (the text format of Brendan Gregg's FlameGraph): "thread (tid);root;...;leaf count" a line. A semicolon in
+ * a name becomes a colon: the format has no escape. One thread; failures are kept in the file. */
+#ifndef DRDOTNET_REPORT_FOLDED_H
+#define DRDOTNET_REPORT_FOLDED_H
+
+#include "agent/report_file.h"
+#include "agent/report_source.h"
+
+void report_folded_write(const struct report_source *s, struct report_file *f);
+
+#endif

@@ -1,0 +1,275 @@
+#include "agent/report_json.h"
+
+#include "agent/method_name.h"
+#include "common/base/clock.h"
+#include "common/base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define TOP_METHODS 50
+#define EDGES 8
+#define OUTSIDE_TEXT_BYTES 300
+
+static void put_string(struct report_file *f, const char *key, const char *value)
+{
+	AUTO_BUF struct buf shown;
+	buf_init(&shown, OUTSIDE_TEXT_BYTES * 16);
+	buf_printf(&f->text, ",\"%s\":", key);
+	if (!value) {
+		buf_puts(&f->text, "null");
+		return;
+	}
+	method_name_printable(value, OUTSIDE_TEXT_BYTES, &shown);
+	text_append_json(&f->text, buf_str(&shown), shown.len);
+}
+
+static void put_integer(struct report_file *f, const char *key, int64_t value)
+{
+	buf_printf(&f->text, ",\"%s\":%" PRId64, key, value);
+}
+
+/* Unknown numbers (-1) are null. */
+static void put_known(struct report_file *f, const char *key, int64_t value)
+{
+	if (value < 0)
+		buf_printf(&f->text, ",\"%s\":null", key);
+	else
+		put_integer(f, key, value);
+}
+
+static void put_percent(struct report_file *f, const struct cpu_analysis *a, const char *key, uint32_t count)
+{
+	buf_printf(&f->text, ",\"%s\":%.2f", key, cpu_analysis_percent(a, count));
+}
+
+static void put_bool(struct report_file *f, const char *key, bool value)
+{
+	buf_printf(&f->text, ",\"%s\":%s", key, value ? "true" : "false");
+}
+
+static void put_context(const struct report_source *s, struct report_file *f)
+{
+	const struct cpu_capture *c = s->analysis->capture;
+	const struct report_context *x = s->context;
+	char when[CLOCK_RFC3339_SIZE];
+	buf_puts(&f->text, "{\"schema\":\"drdotnet.dev/report/v1\",\"generator\":\"drdotnet " DRDOTNET_VERSION "\"");
+	put_string(f, "profiler", s->spec ? profiler_kind_name(s->spec->profiler) : "CPUHotpaths");
+	buf_puts(&f->text, ",\n\"session\":{\"kind\":\"ProfilingSession\"");
+	put_string(f, "name", x->session_name);
+	put_string(f, "namespace", x->session_namespace);
+	put_string(f, "uid", x->session_uid);
+	buf_puts(&f->text, "},\n\"target\":{\"runtime\":\".NET\"");
+	put_string(f, "pod", x->pod_name);
+	put_string(f, "container", x->container);
+	put_string(f, "node", x->node_name);
+	put_integer(f, "pid", c->pid);
+	put_string(f, "entrypoint", c->target.entrypoint);
+	put_string(f, "runtimeVersion", c->target.runtime_version);
+	put_string(f, "architecture", c->target.arch);
+	buf_printf(&f->text, "},\n\"time\":{\"startedAt\":\"%s\",\"durationSeconds\":%.3f", clock_rfc3339(c->started_wall_ms, when),
+		   (double)c->duration_ns / 1e9);
+	put_bool(f, "endedEarly", c->canceled);
+	buf_puts(&f->text, "}");
+}
+
+static void put_diagnosis(const struct report_source *s, struct report_file *f)
+{
+	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category"};
+	const struct cpu_diagnosis *d = s->diagnosis;
+	buf_printf(&f->text, ",\n\"diagnosis\":{\"finding\":\"%s\",\"headline\":", findings[d->finding]);
+	text_append_json(&f->text, d->headline, strlen(d->headline));
+	buf_puts(&f->text, ",\"text\":");
+	text_append_json(&f->text, d->text, strlen(d->text));
+	put_string(f, "method", d->method == CPU_NO_METHOD ? NULL : s->analysis->methods[d->method].name);
+	put_string(f, "category", d->finding == FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
+	buf_puts(&f->text, "}");
+}
+
+static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
+{
+	const struct cpu_capture *c = a->capture;
+	buf_printf(&f->text, ",\n\"sampling\":{\"samples\":%" PRIu32, a->samples);
+	put_string(f, "method", c->method);
+	put_integer(f, "frequencyHertz", c->frequency_hertz);
+	put_integer(f, "periodNanoseconds", a->period_ns);
+	put_bool(f, "kernelFrames", c->kernel_frames);
+	put_string(f, "fallbackReason", c->fallback_reason);
+	put_string(f, "fallbackMessage", c->fallback_message);
+	put_integer(f, "lost", c->lost_samples);
+	put_integer(f, "dropped", c->dropped);
+	put_integer(f, "cutStacks", a->truncated_samples);
+	put_integer(f, "managedFramesNamed", c->managed_frames);
+	put_integer(f, "managedFramesUnnamed", c->unresolved_frames);
+	buf_printf(&f->text, "},\n\"cpu\":{\"usedNanoseconds\":%" PRId64 ",\"usedCPUs\":%.4f,\"allowedCPUs\":%.3f", a->cpu_ns,
+		   a->cpus_used, a->cpus_allowed);
+	put_bool(f, "limited", a->limited);
+	put_integer(f, "limitMillicores", c->cpu_limit_millicores);
+	put_integer(f, "nodeCPUs", c->node_cpus);
+	put_known(f, "throttledPeriods", c->throttled_periods);
+	put_known(f, "periods", c->total_periods);
+	put_known(f, "throttledNanoseconds", c->throttled_ns);
+	buf_printf(&f->text, "},\n\"cost\":{\"maxPauseMicroseconds\":%" PRId64, c->cost.max_pause_us);
+	put_integer(f, "addedCPUMilliseconds", c->cost.added_cpu_ms);
+	put_integer(f, "agentCPUMilliseconds", c->cost.agent_cpu_ms);
+	put_integer(f, "droppedSamples", c->cost.dropped_samples);
+	buf_puts(&f->text, "}");
+}
+
+static void put_categories(const struct cpu_analysis *a, struct report_file *f)
+{
+	buf_puts(&f->text, ",\n\"categories\":[");
+	for (int i = 0; i < CATEGORY_COUNT; i++) {
+		buf_printf(&f->text, "%s{\"category\":\"%s\",\"title\":\"%s\",\"samples\":%" PRIu32, i ? ",\n" : "\n",
+			   cpu_category_name(i), cpu_category_title(i), a->by_category[i]);
+		put_percent(f, a, "percent", a->by_category[i]);
+		buf_puts(&f->text, "}");
+	}
+	buf_puts(&f->text, "]");
+}
+
+static void put_marks(struct report_file *f, unsigned marks)
+{
+	static const struct {
+		unsigned mark;
+		const char *name;
+	} names[] = {{METHOD_ASYNC, "async"}, {METHOD_ITERATOR, "iterator"}, {METHOD_LAMBDA, "lambda"}, {METHOD_LOCAL, "local"},
+		     {METHOD_DYNAMIC, "dynamic"}, {METHOD_NO_SYMBOL, "noSymbol"}};
+	const char *comma = "";
+	buf_puts(&f->text, ",\"marks\":[");
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (!(marks & names[i].mark))
+			continue;
+		buf_printf(&f->text, "%s\"%s\"", comma, names[i].name);
+		comma = ",";
+	}
+	buf_puts(&f->text, "]");
+}
+
+static void put_edges(const struct cpu_analysis *a, const char *key, const struct cpu_edge *edges, size_t count, struct report_file *f)
+{
+	buf_printf(&f->text, ",\"%s\":[", key);
+	for (size_t i = 0; i < count; i++) {
+		buf_printf(&f->text, "%s{\"samples\":%" PRIu32, i ? "," : "", edges[i].count);
+		put_string(f, "name", edges[i].method == CPU_NO_METHOD ? NULL : a->methods[edges[i].method].name);
+		buf_puts(&f->text, "}");
+	}
+	buf_puts(&f->text, "]");
+}
+
+static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
+{
+	struct cpu_edge edges[EDGES];
+	buf_puts(&f->text, ",\n\"topMethods\":[");
+	for (size_t i = 0; i < a->method_count && i < TOP_METHODS; i++) {
+		uint32_t id = a->by_self[i];
+		const struct cpu_method *m = &a->methods[id];
+		buf_printf(&f->text, "%s{\"method\":%" PRIu32, i ? ",\n" : "\n", id);
+		put_string(f, "name", m->name);
+		put_string(f, "module", m->module);
+		buf_printf(&f->text, ",\"self\":%" PRIu32 ",\"total\":%" PRIu32, m->self, m->total);
+		put_percent(f, a, "selfPercent", m->self);
+		put_percent(f, a, "totalPercent", m->total);
+		put_edges(a, "callers", edges, cpu_analysis_callers(a, id, edges, EDGES), f);
+		put_edges(a, "callees", edges, cpu_analysis_callees(a, id, edges, EDGES), f);
+		buf_puts(&f->text, "}");
+		report_file_flow(f);
+	}
+	buf_puts(&f->text, "]");
+}
+
+static void put_methods(const struct cpu_analysis *a, struct report_file *f)
+{
+	buf_puts(&f->text, ",\n\"methods\":[");
+	for (size_t i = 0; i < a->method_count; i++) {
+		const struct cpu_method *m = &a->methods[i];
+		buf_puts(&f->text, i ? ",\n{\"name\":" : "\n{\"name\":");
+		text_append_json(&f->text, m->name, strlen(m->name));
+		buf_puts(&f->text, ",\"module\":");
+		text_append_json(&f->text, m->module, strlen(m->module));
+		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu32 ",\"total\":%" PRIu32 ",\"caused\":%" PRIu32,
+			   cpu_layer_name(m->layer), m->self, m->total, m->caused);
+		put_marks(f, m->marks);
+		buf_puts(&f->text, "}");
+		report_file_flow(f);
+	}
+	buf_puts(&f->text, "]");
+}
+
+static void put_threads(const struct cpu_analysis *a, struct report_file *f)
+{
+	buf_puts(&f->text, ",\n\"threads\":[");
+	for (size_t i = 0; i < a->capture->thread_count; i++) {
+		const struct cpu_thread *t = &a->threads[a->thread_order[i]];
+		buf_printf(&f->text, "%s{\"tid\":%" PRId64, i ? ",\n" : "\n", t->tid);
+		put_string(f, "name", t->name);
+		buf_printf(&f->text, ",\"samples\":%" PRIu32, t->samples);
+		put_percent(f, a, "percent", t->samples);
+		put_integer(f, "cpuNanoseconds", t->cpu_ns);
+		put_string(f, "topMethod", t->top_method == CPU_NO_METHOD ? NULL : a->methods[t->top_method].name);
+		buf_puts(&f->text, ",\"categories\":{");
+		const char *comma = "";
+		for (int k = 0; k < CATEGORY_COUNT; k++) {
+			if (!t->by_category[k])
+				continue;
+			buf_printf(&f->text, "%s\"%s\":%" PRIu32, comma, cpu_category_name(k), t->by_category[k]);
+			comma = ",";
+		}
+		buf_puts(&f->text, "}}");
+		report_file_flow(f);
+	}
+	buf_puts(&f->text, "]");
+}
+
+static void put_timeline(const struct cpu_analysis *a, struct report_file *f)
+{
+	buf_printf(&f->text, ",\n\"timeline\":{\"bucketSeconds\":%.6f,\"samples\":[",
+		   (double)a->capture->duration_ns / 1e9 / CPU_TIMELINE_BUCKETS);
+	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
+		buf_printf(&f->text, "%s%" PRIu32, i ? "," : "", a->timeline[i]);
+	buf_puts(&f->text, "]}");
+}
+
+enum column { COLUMN_PARENT, COLUMN_METHOD, COLUMN_SELF, COLUMN_TOTAL };
+
+static void put_column(const struct cpu_analysis *a, const char *key, enum column column, struct report_file *f)
+{
+	const struct stack_tree *t = &a->tree;
+	buf_printf(&f->text, "\"%s\":[", key);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct stack_node *n = &t->nodes[t->order[i]];
+		if (i)
+			buf_putc(&f->text, ',');
+		if (i == 0 && column <= COLUMN_METHOD)
+			buf_puts(&f->text, "-1");
+		else
+			report_file_number(f, column == COLUMN_PARENT	? t->rank[n->parent]
+					      : column == COLUMN_METHOD ? n->method
+					      : column == COLUMN_SELF	? n->self
+									: n->total);
+		report_file_flow(f);
+	}
+	buf_puts(&f->text, "]");
+}
+
+void report_json_write(const struct report_source *s, struct report_file *f)
+{
+	const struct cpu_analysis *a = s->analysis;
+	put_context(s, f);
+	put_diagnosis(s, f);
+	put_sampling(a, f);
+	put_categories(a, f);
+	put_top_methods(a, f);
+	put_threads(a, f);
+	put_timeline(a, f);
+	put_methods(a, f);
+	buf_puts(&f->text, ",\n\"tree\":{");
+	put_column(a, "parent", COLUMN_PARENT, f);
+	buf_puts(&f->text, ",\n");
+	put_column(a, "method", COLUMN_METHOD, f);
+	buf_puts(&f->text, ",\n");
+	put_column(a, "self", COLUMN_SELF, f);
+	buf_puts(&f->text, ",\n");
+	put_column(a, "total", COLUMN_TOTAL, f);
+	buf_puts(&f->text, "}}\n");
+}

@@ -1,0 +1,101 @@
+#include "agent/report_summary.h"
+
+#include "agent/method_name.h"
+
+#include <string.h>
+
+#define TOP_METHODS 8
+#define NAME_CHARS 90
+
+/* Inside a code span of a table cell: a backtick would end the span, a bar the cell. */
+static void put_code(struct buf *out, const char *text)
+{
+	buf_puts(out, "`");
+	for (; *text; text++) {
+		if (*text == '`')
+			buf_putc(out, '\'');
+		else if (*text == '|')
+			buf_puts(out, "\\|");
+		else
+			buf_putc(out, *text);
+	}
+	buf_puts(out, "`");
+}
+
+/* In running text: what Markdown or HTML would read as markup. */
+static void put_prose(struct buf *out, const char *text)
+{
+	for (; *text; text++) {
+		if (strchr("\\`*_[]<>|~#", *text) || (*text == '&'))
+			buf_putc(out, '\\');
+		buf_putc(out, *text);
+	}
+}
+
+static void put_shortened(struct buf *out, const char *name, size_t max_chars)
+{
+	AUTO_BUF struct buf b;
+	buf_init(&b, METHOD_NAME_SIZE * 4);
+	method_name_shorten(name, max_chars, &b);
+	put_code(out, buf_str(&b));
+}
+
+static void put_methods(const struct cpu_analysis *a, struct buf *out)
+{
+	buf_puts(out, "\n| self | total | method | called from |\n|---:|---:|---|---|\n");
+	for (size_t i = 0; i < a->method_count && i < TOP_METHODS; i++) {
+		const struct cpu_method *m = &a->methods[a->by_self[i]];
+		struct cpu_edge caller;
+		if (m->self == 0)
+			break;
+		buf_puts(out, "| ");
+		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, m->self));
+		buf_puts(out, " | ");
+		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, m->total));
+		buf_puts(out, " | ");
+		put_shortened(out, m->name, NAME_CHARS);
+		buf_puts(out, m->marks & METHOD_ASYNC ? " async | " : m->marks & METHOD_ITERATOR ? " iterator | " : " | ");
+		if (cpu_analysis_callers(a, a->by_self[i], &caller, 1) && caller.method != CPU_NO_METHOD)
+			put_shortened(out, a->methods[caller.method].name, NAME_CHARS / 2);
+		buf_puts(out, " |\n");
+	}
+}
+
+static void put_cost(const struct cpu_capture *c, struct buf *out)
+{
+	buf_printf(out, "\nCost: longest stop %lld µs, %lld ms of CPU in the process, %lld ms in the agent; %lld samples at %lld Hz (%s)",
+		   (long long)c->cost.max_pause_us, (long long)c->cost.added_cpu_ms, (long long)c->cost.agent_cpu_ms,
+		   (long long)c->sample_count, (long long)c->frequency_hertz, c->method ? c->method : "unknown");
+	if (c->lost_samples + c->dropped)
+		buf_printf(out, ", %lld lost", (long long)(c->lost_samples + c->dropped));
+	buf_puts(out, ".\n");
+}
+
+void report_summary_write(const struct report_source *s, struct report_file *f)
+{
+	struct buf *out = &f->text;
+	char scratch[64];
+	const char *line = s->diagnosis->text;
+	buf_puts(out, "# ");
+	for (bool first = true; *line; first = false) {
+		size_t n = strcspn(line, "\n");
+		AUTO_BUF struct buf one;
+		buf_init(&one, DIAGNOSIS_MAX_BYTES + 1);
+		buf_append(&one, line, n);
+		put_prose(out, buf_str(&one));
+		buf_puts(out, first ? "\n\n" : "  \n");
+		line += n + (line[n] == '\n');
+	}
+	if (s->analysis->samples)
+		put_methods(s->analysis, out);
+	put_cost(s->analysis->capture, out);
+	AUTO_BUF struct buf subject;
+	buf_init(&subject, 4096);
+	method_name_printable(report_subject(s, scratch, sizeof scratch), 120, &subject);
+	put_prose(out, buf_str(&subject));
+	if (s->context->pod_name && s->context->pod_name[0]) {
+		buf_puts(out, ", pod ");
+		put_prose(out, s->context->pod_name);
+	}
+	buf_printf(out, ", pid %lld; the flame graph is in report.html.\n", (long long)s->analysis->capture->pid);
+}
