@@ -5,6 +5,8 @@
 
 #define UID "0a1b2c3d-1111-2222-3333-444455556666"
 #define UID_ "0a1b2c3d_1111_2222_3333_444455556666"
+#define UID_B "99999999-1111-2222-3333-444455556666"
+#define UID_B_ "99999999_1111_2222_3333_444455556666"
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2 "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff"
 #define STATIC_UID "00112233445566778899aabbccddeeff"
@@ -230,8 +232,11 @@ Test(cgroup_tree, measures_pods)
 	mounts(V2);
 	fake_text(&proc, "cg/kubepods/burstable/pod" UID "/cpu.stat", "usage_usec 1000\n");
 	fake_text(&proc, "cg/kubepods/burstable/pod" UID "/memory.current", "4096\n");
-	struct link_pod_usage pods[2] = {{.pod_uid = UID}, {.pod_uid = "ffffffff-1111-2222-3333-444455556666"}};
-	cgroup_pod_usage(proc.root, pods, 2, 20);
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_B_ ".slice/cpu.stat", "usage_usec 7\n");
+	struct link_pod_usage pods[3] = {{.pod_uid = UID}, {.pod_uid = "ffffffff-1111-2222-3333-444455556666"}, {.pod_uid = UID_B}};
+	cgroup_pod_usage(proc.root, pods, 3, 20);
+	cr_expect_eq(pods[2].cpu_millicores, 0);
+	cr_expect_eq(pods[2].memory_bytes, -1);
 	cr_expect_eq(pods[0].cpu_millicores, 0);
 	cr_expect_eq(pods[0].memory_bytes, 4096);
 	cr_expect_eq(pods[1].cpu_millicores, -1);

@@ -75,9 +75,19 @@ Test(proc, parses_status)
 		cr_expect_eq(s.inner_pid, statuses[i].inner, "row %zu: %d", i, s.inner_pid);
 		cr_expect_eq(s.state, 't');
 		cr_expect_eq(s.tracer_pid, 44);
+		cr_expect_not(s.is_thread);
 		cr_expect_eq(s.uid, 2);
 		cr_expect_eq(s.gid, 6);
 	}
+}
+
+Test(proc, tells_threads_from_processes)
+{
+	struct proc_status s;
+	cr_assert_eq(proc_parse_status("Tgid:\t900\n" STATUS("NSpid:\t900\n"), &s), 0);
+	cr_expect_not(s.is_thread);
+	cr_assert_eq(proc_parse_status("Tgid:\t899\n" STATUS("NSpid:\t900\n"), &s), 0);
+	cr_expect(s.is_thread);
 }
 
 static const struct {

@@ -43,6 +43,8 @@ static const struct row {
 	{"no such container", {{1, A, "Shop", NULL, 0}}, B, NULL, 0, -1, "ProcessNotFound", ERR_NOT_FOUND, "none"},
 	{"not in a container", {{1, NULL, "Shop", NULL, 0}}, B, NULL, 0, -1, "ProcessNotFound", ERR_NOT_FOUND, "none"},
 	{"shared tmp: container ids are not known", {{1, NULL, "Shop", NULL, AGENT_MODE_SHARED_TMP}}, B, NULL, 0, 0, NULL, 0, NULL},
+	{"the one that could not tell its entry point", {{1, A, "Shop", NULL, 0}, {2, A, NULL, "ProcessStopped", 0}}, NULL, "Cart", 0, -1, "ProcessStopped", ERR_INVALID, "because"},
+	{"several that could not tell", {{1, A, NULL, "ProcessStopped", 0}, {2, A, NULL, "ProcessStopped", 0}}, NULL, "Cart", 0, -1, "ProcessNotFound", ERR_NOT_FOUND, "none of the 2"},
 	{"terminal sequences do not reach the message", {{1, A, "\x1b[31m", NULL, 0}, {2, A, "b", NULL, 0}}, NULL, NULL, 0, -1, "AmbiguousProcess", ERR_INVALID, "\\x1b[31m (pid 1"},
 };
 
