@@ -32,3 +32,6 @@ CONTROLLER_SRC += controller/link_tls.c
 CONTROLLER_SRC += controller/health_http.c
 CONTROLLER_SRC += controller/http_api.c
 CONTROLLER_SRC += controller/report_path.c
+CONTROLLER_SRC += controller/controller_options.c
+CONTROLLER_SRC += controller/link_certs_plan.c
+CONTROLLER_SRC += controller/link_pki.c

@@ -1,6 +1,7 @@
 #include "controller/token_review.h"
 
 #include "common/api/session_spec.h"
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/token_cache.h"

@@ -1,0 +1,151 @@
+#include "controller/controller_options.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_LEVEL, KIND_FORMAT, KIND_COMMAND };
+
+struct row {
+	const char *option, *env, *value, *help;
+	enum kind kind;
+	size_t at;
+	int64_t least, most; /* of a number; the command of a KIND_COMMAND stands in `least` */
+};
+
+#define AT(field) offsetof(struct controller_settings, field)
+static const struct row rows[] = {
+	{"--kubeconfig", "KUBECONFIG", "FILE", "the API server; default: the pod's service account", KIND_TEXT, AT(kubeconfig), 0, 0},
+	{"--context", NULL, "NAME", "context of the kubeconfig; default: its current one", KIND_TEXT, AT(context), 0, 0},
+	{"--namespace", "POD_NAMESPACE", "NAME", "namespace of the installation", KIND_TEXT, AT(namespace), 0, 0},
+	{"--watch-namespaces", "WATCH_NAMESPACES", "A,B", "only sessions of these namespaces; default: all", KIND_TEXT, AT(watch_namespaces), 0, 0},
+	{"--lease", "LEASE_NAME", "NAME", "the Lease of the leader election (drdotnet-controller)", KIND_TEXT, AT(lease_name), 0, 0},
+	{"--workers", "WORKERS", "N", "sessions worked on at the same time (2)", KIND_NUMBER, AT(workers), 1, 16},
+	{"--bind", "BIND_ADDRESS", "ADDRESS", "where to listen; default: all addresses", KIND_TEXT, AT(bind), 0, 0},
+	{"--port", "LINK_PORT", "N", "TLS port for agents and reports (8443; 0: any)", KIND_NUMBER, AT(port), 0, 65535},
+	{"--health-port", "HEALTH_PORT", "N", "plain port for /healthz, /readyz and /metrics (8080; 0: any; -1: none)", KIND_NUMBER, AT(health_port), -1, 65535},
+	{"--tls-cert", "TLS_CERT", "FILE", "certificate chain of the TLS port; default: self-made and published for the agents", KIND_TEXT, AT(tls_cert), 0, 0},
+	{"--tls-key", "TLS_KEY", "FILE", "its key", KIND_TEXT, AT(tls_key), 0, 0},
+	{"--tls-secret", "TLS_SECRET", "NAME", "Secret of the self-made certificate (drdotnet-link-tls)", KIND_TEXT, AT(tls_secret), 0, 0},
+	{"--tls-config-map", "TLS_CONFIG_MAP", "NAME", "ConfigMap of its authority (drdotnet-link-ca)", KIND_TEXT, AT(tls_config_map), 0, 0},
+	{"--service", "SERVICE_NAME", "NAME", "the Service whose name agents verify (drdotnet-controller)", KIND_TEXT, AT(service), 0, 0},
+	{"--agent-account", "AGENT_ACCOUNT", "NAME", "service account of the agents (drdotnet-agent)", KIND_TEXT, AT(agent_account), 0, 0},
+	{"--stores", "STORES_FILE", "FILE", "object stores; default: only the controller's own", KIND_TEXT, AT(stores), 0, 0},
+	{"--reports", "REPORTS_FOLDER", "FOLDER", "folder of the controller's own store", KIND_TEXT, AT(reports), 0, 0},
+	{"--reports-quota", "REPORTS_QUOTA_MIB", "MIB", "its size at most (1024)", KIND_NUMBER, AT(reports_quota_mib), 1, 1 << 24},
+	{"--reports-expiry", "REPORTS_EXPIRY_DAYS", "DAYS", "age at which reports there are removed (30; 0: never)", KIND_NUMBER, AT(reports_expiry_days), 0, 36500},
+	{"--upload-url", "UPLOAD_URL", "URL", "what agents reach the own store by; default: the Service's name", KIND_TEXT, AT(upload_url), 0, 0},
+	{"--public-url", "PUBLIC_URL", "URL", "what people reach it by, for the status; default: --upload-url", KIND_TEXT, AT(public_url), 0, 0},
+	{"--log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error (info)", KIND_LEVEL, AT(log_level), 0, 0},
+	{"--log-format", "LOG_FORMAT", "FORMAT", "auto, text or json (auto: JSON when not a terminal)", KIND_FORMAT, AT(log_format), 0, 0},
+	{"--help", NULL, NULL, "this text", KIND_COMMAND, AT(command), CONTROLLER_HELP, 0},
+	{"--version", NULL, NULL, "the version", KIND_COMMAND, AT(command), CONTROLLER_VERSION, 0},
+};
+#define ROW_COUNT (sizeof rows / sizeof rows[0])
+
+static int set_number(const struct row *r, const char *name, const char *text, int64_t *out, struct err *e)
+{
+	char *end;
+	long long n = strtoll(text, &end, 10);
+	if (!text[0] || *end || n < r->least || n > r->most)
+		return err_set(e, ERR_INVALID, 0, "%s: expected a number between %lld and %lld", name, (long long)r->least, (long long)r->most);
+	*out = n;
+	return 0;
+}
+
+static int set_format(const char *name, const char *text, enum log_format *out, struct err *e)
+{
+	static const char *const names[] = {"auto", "text", "json"};
+	for (int i = 0; i < 3; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*out = (enum log_format)i;
+			return 0;
+		}
+	}
+	return err_set(e, ERR_INVALID, 0, "%s: expected auto, text or json", name);
+}
+
+static int set(const struct row *r, const char *name, const char *text, struct controller_settings *out, struct err *e)
+{
+	void *at = (char *)out + r->at;
+	switch (r->kind) {
+	case KIND_TEXT:
+		*(const char **)at = text;
+		return 0;
+	case KIND_NUMBER:
+		return set_number(r, name, text, at, e);
+	case KIND_LEVEL:
+		return log_parse_level(text, at) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "%s: expected debug, info, warn or error", name);
+	case KIND_FORMAT:
+		return set_format(name, text, at, e);
+	case KIND_COMMAND:
+		*(enum controller_command *)at = (enum controller_command)r->least;
+		return 0;
+	}
+	return 0;
+}
+
+static const struct row *find(const char *word, size_t len)
+{
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		if (strlen(rows[i].option) == len && memcmp(rows[i].option, word, len) == 0)
+			return &rows[i];
+	}
+	return NULL;
+}
+
+static int parse_words(int argc, char *const argv[], struct controller_settings *out, struct err *e)
+{
+	for (int i = 1; i < argc; i++) {
+		size_t len = strcspn(argv[i], "=");
+		const struct row *r = find(argv[i], len);
+		if (!r)
+			return err_set(e, ERR_INVALID, 0, "%s: no such option; see --help", argv[i]);
+		const char *value = argv[i][len] ? argv[i] + len + 1 : NULL;
+		if (r->value && !value && !(value = argv[++i]))
+			return err_set(e, ERR_INVALID, 0, "%s: needs a value", r->option);
+		if (!r->value && value)
+			return err_set(e, ERR_INVALID, 0, "%s: takes no value", r->option);
+		if (set(r, r->option, value, out, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int controller_options_parse(int argc, char *const argv[], const char *(*env)(const char *name), struct controller_settings *out, struct err *e)
+{
+	*out = (struct controller_settings){
+		.command = CONTROLLER_RUN,
+		.lease_name = "drdotnet-controller",
+		.workers = 2,
+		.port = 8443,
+		.health_port = 8080,
+		.tls_secret = "drdotnet-link-tls",
+		.tls_config_map = "drdotnet-link-ca",
+		.service = "drdotnet-controller",
+		.agent_account = "drdotnet-agent",
+		.reports_quota_mib = 1024,
+		.reports_expiry_days = 30,
+		.log_level = LOG_LEVEL_INFO,
+	};
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		const char *value = rows[i].env ? env(rows[i].env) : NULL;
+		if (value && value[0] && set(&rows[i], rows[i].env, value, out, e) < 0)
+			return -1;
+	}
+	if (parse_words(argc, argv, out, e) < 0)
+		return -1;
+	if (!out->tls_cert != !out->tls_key)
+		return err_set(e, ERR_INVALID, 0, "--tls-cert and --tls-key: give both or none");
+	return 0;
+}
+
+void controller_options_usage(FILE *out)
+{
+	fprintf(out, "usage: drdotnet-controller [options]\nEach option may come from the environment variable beside it; the command line wins.\n\n");
+	for (size_t i = 0; i < ROW_COUNT; i++) {
+		char left[64];
+		snprintf(left, sizeof left, "%s %s", rows[i].option, rows[i].value ? rows[i].value : "");
+		fprintf(out, "  %-28s %-20s %s\n", left, rows[i].env ? rows[i].env : "", rows[i].help);
+	}
+}

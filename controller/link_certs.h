@@ -1,0 +1,61 @@
+/* TLS of the link, from one of two sources, looked at again now and then in a thread of its own:
+ *   files: an operator's (cert-manager's) certificate and key; a change of the files is a rotation;
+ *   self-made: a CA and a server certificate of ours, kept in a Secret and the CA's certificate published in a ConfigMap that the
+ *     agents mount. Both objects exist empty from the installation; only `get` and `update` by name are needed.
+ *
+ * The Secret is the truth for all replicas: whoever finds it wanting mends it, and who loses the race (409) reads it again.
+ * A new CA is published for LINK_CERTS_STAGE_MS before a certificate of it is served; the old one stays in the bundle until it
+ * expires, so agents always know the CA that they meet. */
+#ifndef DRDOTNET_LINK_CERTS_H
+#define DRDOTNET_LINK_CERTS_H
+
+#include "controller/kube_client.h"
+#include "controller/link_pki.h"
+
+#define LINK_CERTS_CA_DAYS 3650
+#define LINK_CERTS_SERVER_DAYS 365
+#define LINK_CERTS_RENEW_DAYS 120       /* left of a server certificate or CA when it is replaced */
+#define LINK_CERTS_STAGE_MS 3600000LL   /* kubelet brings a ConfigMap's change to the agents within minutes */
+
+struct link_certs_config {
+	const char *cert_file, *key_file;   /* files, or NULL: self-made */
+	const struct kube_config *kube;
+	const char *namespace, *secret, *config_map;
+	const char *const *names;           /* of the Service: what agents verify */
+	size_t name_count;
+	int64_t poll_ms;                    /* 0: 10 s for files, 300 s self-made */
+	void *ctx;
+	/* In the certs' thread, at each change after link_certs_new. */
+	void (*on_change)(void *ctx, const char *cert_pem, const char *key_pem);
+};
+
+struct link_certs;
+
+/* Gets the first pair (this may block on the API server, some seconds). The configuration is borrowed. */
+struct link_certs *link_certs_new(const struct link_certs_config *c, struct err *e);
+
+/* Starts looking for changes. Apart from new, because whoever is told of them (the server) is made with the first pair. */
+int link_certs_watch(struct link_certs *c, struct err *e);
+
+void link_certs_free(struct link_certs *c);
+
+/* The pair to serve; borrowed, until link_certs_watch. */
+const struct link_pair *link_certs_pair(const struct link_certs *c);
+
+/* The policy, pure ------------------------------------------------------------------------------------------------ */
+
+struct link_secret { /* what the Secret holds; any part may be missing */
+	struct link_pair ca, next_ca, server;
+};
+void link_secret_fini(struct link_secret *s);
+
+enum link_certs_step {
+	LINK_CERTS_KEEP,
+	LINK_CERTS_MAKE_ALL,    /* nothing usable */
+	LINK_CERTS_RENEW,       /* a new server certificate of the same CA */
+	LINK_CERTS_STAGE_CA,    /* make the next CA and publish it */
+	LINK_CERTS_PROMOTE_CA,  /* agents know the next CA: serve a certificate of it */
+};
+enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms);
+
+#endif
