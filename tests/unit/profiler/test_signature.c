@@ -1,0 +1,106 @@
+#include "profiler/signature.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static void name_type(void *ctx, uint32_t token, struct text *out)
+{
+	(void)ctx;
+	text_puts(out, token >> 24 == 2 ? "Def" : token >> 24 == 1 ? "Ref" : token >> 24 == 0x1b ? "Spec" : "?");
+	text_put_u32(out, token & 0xffffff);
+}
+
+static void name_variable(void *ctx, bool of_method, uint32_t index, struct text *out)
+{
+	(void)ctx;
+	text_puts(out, of_method ? "!!" : "!");
+	text_put_u32(out, index);
+}
+
+static const struct signature_names names = {NULL, name_type, name_variable};
+
+#define SIG(...) {(const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})}
+
+static const struct {
+	struct {
+		const uint8_t *bytes;
+		size_t len;
+	} sig;
+	const char *expected;
+} rows[] = {
+	{SIG(0x00, 0x00, 0x01), ""},
+	{SIG(0x20, 0x01, 0x01, 0x08), "System.Int32"},
+	{SIG(0x00, 0x03, 0x0e, 0x0e, 0x10, 0x0a, 0x14, 0x08, 0x02, 0x00, 0x00), "System.String,System.Int64&,System.Int32[,]"},
+	{SIG(0x00, 0x02, 0x01, 0x0f, 0x05, 0x18), "System.Byte*,System.IntPtr"},
+	{SIG(0x10, 0x02, 0x02, 0x01, 0x1e, 0x00, 0x13, 0x01), "!!0,!1"},
+	{SIG(0x00, 0x01, 0x12, 0x04, 0x12, 0x05), "Ref1"},                   /* the return type's token is not spelled */
+	{SIG(0x00, 0x01, 0x01, 0x11, 0x08), "Def2"},
+	{SIG(0x00, 0x01, 0x01, 0x12, 0x81, 0x01), "Ref64"},                  /* two-byte token */
+	{SIG(0x00, 0x01, 0x01, 0x12, 0xc0, 0x01, 0x00, 0x04), "Def16385"},   /* four-byte token */
+	{SIG(0x00, 0x01, 0x01, 0x15, 0x12, 0x05, 0x02, 0x08, 0x1d, 0x0e), "Ref1<System.Int32,System.String[]>"},
+	{SIG(0x00, 0x01, 0x01, 0x10, 0x1f, 0x05, 0x08), "System.Int32&"},    /* in: a modifier */
+	{SIG(0x00, 0x01, 0x01, 0x1b, 0x00, 0x01, 0x01, 0x08), "fnptr System.Void(System.Int32)"},
+	{SIG(0x05, 0x02, 0x01, 0x08, 0x41, 0x0e), "System.Int32,System.String"}, /* varargs call */
+	{SIG(0x00, 0x01, 0x16, 0x1c), "System.Object"},
+	{SIG(0x00, 0x01, 0x01, 0x14, 0x08, 0x01, 0x00, 0x00), "System.Int32[*]"},
+	/* malformed */
+	{{(const uint8_t *)"", 0}, NULL},
+	{SIG(0x00), NULL},
+	{SIG(0x00, 0x01, 0x01), NULL},
+	{SIG(0x00, 0x01, 0x01, 0x12), NULL},
+	{SIG(0x00, 0x01, 0x01, 0x12, 0x81), NULL},
+	{SIG(0x00, 0x01, 0x01, 0x15, 0x08, 0x05, 0x01, 0x08), NULL},
+	{SIG(0x00, 0x01, 0x01, 0x15, 0x12, 0x05, 0x02, 0x08), NULL},
+	{SIG(0x00, 0x01, 0x01, 0x14, 0x08, 0x00, 0x00, 0x00), NULL},
+	{SIG(0x00, 0x01, 0x01, 0x99), NULL},
+	{SIG(0x00, 0xdf, 0xff, 0xff, 0xff, 0x01), NULL},                     /* half a billion parameters */
+};
+
+Test(signature, parameters_are_spelled_as_the_metadata_has_them)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char buf[256];
+		struct text t = TEXT_ON(buf);
+		bool good = signature_params(rows[i].sig.bytes, rows[i].sig.len, &names, &t);
+		cr_expect_eq(good, rows[i].expected != NULL, "row %zu: %.*s", i, (int)t.len, buf);
+		if (good && rows[i].expected)
+			cr_expect(t.len == strlen(rows[i].expected) && memcmp(buf, rows[i].expected, t.len) == 0, "row %zu: %.*s", i,
+				  (int)t.len, buf);
+	}
+}
+
+Test(signature, every_cut_of_a_signature_is_refused)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		for (size_t len = 0; rows[i].expected && len < rows[i].sig.len; len++) {
+			char buf[256];
+			struct text t = TEXT_ON(buf);
+			cr_expect(!signature_params(rows[i].sig.bytes, len, &names, &t), "row %zu cut at %zu", i, len);
+		}
+}
+
+Test(signature, nesting_has_a_bound)
+{
+	uint8_t sig[4096];
+	char buf[8192];
+
+	for (int depth = 10; depth <= 4000; depth *= 20) {
+		struct text t = TEXT_ON(buf);
+		memset(sig, 0x1d, sizeof sig);
+		sig[0] = 0x00;
+		sig[1] = 0x01;
+		sig[2] = 0x01;
+		sig[3 + depth] = 0x08;
+		cr_expect_eq(signature_params(sig, (size_t)depth + 4, &names, &t), depth < 20, "depth %d", depth);
+	}
+}
+
+Test(signature, a_full_text_is_cut_between_names)
+{
+	static const uint8_t sig[] = {0x00, 0x02, 0x01, 0x08, 0x0e};
+	char buf[14];
+	struct text t = TEXT_ON(buf);
+
+	cr_expect(signature_params(sig, sizeof sig, &names, &t));
+	cr_expect(t.cut && t.len == 13 && memcmp(buf, "System.Int32,", 13) == 0, "%.*s", (int)t.len, buf);
+}
