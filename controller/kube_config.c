@@ -1,12 +1,12 @@
 #include "controller/kube_config.h"
 
+#include "common/base/base64.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <string.h>
 
 #define KUBECONFIG_MAX_BYTES (1024 * 1024)
@@ -54,21 +54,10 @@ static int find_named(const json_t *root, const char *list, const char *inner, c
 
 static char *decode_base64(const char *text, const char *what, struct err *e)
 {
-	size_t len = strlen(text), pad = 0;
-	while (pad < 2 && pad < len && text[len - 1 - pad] == '=')
-		pad++;
-	if (len == 0 || len % 4 != 0 || len > PEM_MAX_BYTES) {
+	char *out = base64_decode(text, PEM_MAX_BYTES, NULL);
+	if (!out)
 		err_set(e, ERR_INVALID, 0, "%s: not base64 of at most %d bytes", what, PEM_MAX_BYTES);
-		return NULL;
-	}
-	AUTO_FREE unsigned char *out = mem_alloc(len / 4 * 3 + 1);
-	int n = EVP_DecodeBlock(out, (const unsigned char *)text, (int)len);
-	if (n < 0) {
-		err_set(e, ERR_INVALID, 0, "%s: not base64", what);
-		return NULL;
-	}
-	out[(size_t)n - pad] = '\0';
-	return (char *)steal_ptr(&out);
+	return out;
 }
 
 static char *resolve(const char *dir, const char *path)

@@ -1,35 +1,19 @@
 #include "controller/token_review.h"
 
 #include "common/api/session_spec.h"
+#include "common/base/base64.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/token_cache.h"
 
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define AUTHENTICATION_API "/apis/authentication.k8s.io/v1"
 #define AUTHORIZATION_API "/apis/authorization.k8s.io/v1"
-#define CLAIMS_MAX_BYTES (TOKEN_MAX_BYTES)
 
 /* JWT ------------------------------------------------------------------------------------------------------------- */
-
-/* base64url without padding (RFC 7515) into plain bytes; the length or -1. */
-static int decode_base64url(const char *in, size_t len, char *out, size_t size)
-{
-	AUTO_FREE char *padded = mem_alloc(len + 5);
-	for (size_t i = 0; i < len; i++)
-		padded[i] = in[i] == '-' ? '+' : in[i] == '_' ? '/' : in[i];
-	size_t full = len;
-	while (full % 4)
-		padded[full++] = '=';
-	if (full / 4 * 3 >= size)
-		return -1;
-	int n = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)padded, (int)full);
-	return n < 0 ? -1 : n - (int)(full - len);
-}
 
 int64_t token_review_expiry(const char *token)
 {
@@ -38,11 +22,9 @@ int64_t token_review_expiry(const char *token)
 	if (!end || end - payload > TOKEN_MAX_BYTES)
 		return -1;
 	payload++;
-	AUTO_FREE char *claims = mem_alloc(CLAIMS_MAX_BYTES);
-	int len = decode_base64url(payload, (size_t)(end - payload), claims, CLAIMS_MAX_BYTES);
-	if (len <= 0)
-		return -1;
-	AUTO_JSON json_t *doc = jsonx_parse(claims, (size_t)len, "claims", NULL);
+	size_t len = 0;
+	AUTO_FREE char *claims = base64_decode_url(payload, (size_t)(end - payload), TOKEN_MAX_BYTES, &len);
+	AUTO_JSON json_t *doc = claims ? jsonx_parse(claims, len, "claims", NULL) : NULL;
 	int64_t exp = jsonx_int_at(doc, "exp", -1);
 	return exp > 0 && exp < INT64_MAX / 1000 ? exp * 1000 : -1;
 }
