@@ -10,7 +10,7 @@
 #define DRDOTNET_LINK_CERTS_H
 
 #include "controller/kube_client.h"
-#include "controller/link_pki.h"
+#include "controller/link_secret.h"
 
 #define LINK_CERTS_CA_DAYS 3650
 #define LINK_CERTS_SERVER_DAYS 365
@@ -24,9 +24,6 @@ struct link_certs_config {
 	const char *const *names;           /* of the Service: what agents verify */
 	size_t name_count;
 	int64_t poll_ms;                    /* 0: 10 s for files, 300 s self-made */
-	void *ctx;
-	/* In the certs' thread, at each change after link_certs_new. */
-	void (*on_change)(void *ctx, const char *cert_pem, const char *key_pem);
 };
 
 struct link_certs;
@@ -34,20 +31,17 @@ struct link_certs;
 /* Gets the first pair (this may block on the API server, some seconds). The configuration is borrowed. */
 struct link_certs *link_certs_new(const struct link_certs_config *c, struct err *e);
 
-/* Starts looking for changes. Apart from new, because whoever is told of them (the server) is made with the first pair. */
-int link_certs_watch(struct link_certs *c, struct err *e);
+/* Starts looking for changes and tells of each in its own thread. Apart from new, because whoever is told of them (the server) is
+ * made with the first pair. */
+typedef void link_certs_fn(void *ctx, const char *cert_pem, const char *key_pem);
+int link_certs_watch(struct link_certs *c, link_certs_fn *on_change, void *ctx, struct err *e);
 
-void link_certs_free(struct link_certs *c);
+void link_certs_free(struct link_certs *c); /* takes NULL */
 
 /* The pair to serve; borrowed, until link_certs_watch. */
 const struct link_pair *link_certs_pair(const struct link_certs *c);
 
 /* The policy, pure ------------------------------------------------------------------------------------------------ */
-
-struct link_secret { /* what the Secret holds; any part may be missing */
-	struct link_pair ca, next_ca, server;
-};
-void link_secret_fini(struct link_secret *s);
 
 enum link_certs_step {
 	LINK_CERTS_KEEP,
@@ -56,6 +50,10 @@ enum link_certs_step {
 	LINK_CERTS_STAGE_CA,    /* make the next CA and publish it */
 	LINK_CERTS_PROMOTE_CA,  /* agents know the next CA: serve a certificate of it */
 };
+/* Carries a step out on the parts: makes keys and certificates, does no I/O. */
+int link_certs_apply(enum link_certs_step step, struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms,
+		     struct err *e);
+
 enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms);
 
 #endif

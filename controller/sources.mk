@@ -35,3 +35,5 @@ CONTROLLER_SRC += controller/report_path.c
 CONTROLLER_SRC += controller/controller_options.c
 CONTROLLER_SRC += controller/link_certs_plan.c
 CONTROLLER_SRC += controller/link_pki.c
+CONTROLLER_SRC += controller/link_secret.c
+CONTROLLER_SRC += controller/link_certs.c

@@ -1,0 +1,290 @@
+/* The controller's program: options, then its parts put together, then a loop until SIGTERM. Threads: this one (clock, signals),
+ * the links' (link_server.h), reviews, the watch, the workers, the election, events, and the certificates'. */
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/http.h"
+#include "common/base/mem.h"
+#include "controller/controller.h"
+#include "controller/controller_options.h"
+#include "controller/link_certs.h"
+#include "controller/link_server.h"
+#include "controller/object_store.h"
+#include "controller/report_store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+
+#define STORES_MAX_BYTES (256 * 1024)
+#define TICK_MS 1000
+#define EXPIRE_EVERY_MS 60000
+#define NAME_COUNT 4
+
+struct program {
+	const struct controller_settings *settings;
+	struct kube_config kube;
+	const char *namespace;
+	char *names[NAME_COUNT]; /* of the Service, the one that agents verify first */
+	char *upload_url, *agent_account;
+	struct report_store *reports;
+	struct object_stores *stores;
+	struct controller *controller;
+	struct link_certs *certs;
+	struct link_server *server;
+	int signal_fd;
+};
+
+/* stores ------------------------------------------------------------------------------------------------------------ */
+
+static int open_reports(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	struct report_store_options o = {
+		.folder = s->reports,
+		.quota_bytes = s->reports_quota_mib * 1024 * 1024,
+		.expiry_seconds = s->reports_expiry_days * 24 * 3600,
+		.upload_base = p->upload_url,
+		.public_base = s->public_url,
+	};
+	if (!s->reports)
+		return 0;
+	p->reports = report_store_new(&o, e);
+	return p->reports ? 0 : -1;
+}
+
+static int open_stores(struct program *p, struct err *e)
+{
+	const char *path = p->settings->stores;
+	if (!path) {
+		p->stores = p->reports ? object_stores_builtin(p->reports) : NULL;
+		return 0;
+	}
+	AUTO_BUF struct buf text;
+	if (fsio_read(AT_FDCWD, path, STORES_MAX_BYTES, &text, e) < 0)
+		return -1;
+	p->stores = object_stores_parse(text.data, text.len, p->reports, e);
+	if (p->stores)
+		return 0;
+	struct err why = *e;
+	return err_set(e, why.kind, 0, "%s: %s", path, why.message);
+}
+
+static bool store_exists(void *ctx, const char *store)
+{
+	struct program *p = ctx;
+	return p->stores && object_stores_has(p->stores, store);
+}
+
+static char *report_url(void *ctx, const struct profiling_session *s, const struct session_pod *pod, const struct link_report *r)
+{
+	struct program *p = ctx;
+	char prefix[512];
+	AUTO_BUF struct buf url;
+	buf_init(&url, 4096);
+	if (!p->stores || !s->spec_valid || session_report_prefix(s->namespace, s->name, s->uid, pod->pod_name, prefix, sizeof prefix, NULL) < 0 ||
+	    object_store_public_url(p->stores, s->spec.store, prefix, r->name, &url, NULL) < 0)
+		return NULL;
+	return buf_steal(&url);
+}
+
+/* the link ---------------------------------------------------------------------------------------------------------- */
+
+static int open_certs(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	struct link_certs_config c = {
+		.cert_file = s->tls_cert,
+		.key_file = s->tls_key,
+		.kube = &p->kube,
+		.namespace = p->namespace,
+		.secret = s->tls_secret,
+		.config_map = s->tls_config_map,
+		.names = (const char *const *)p->names,
+		.name_count = NAME_COUNT,
+	};
+	p->certs = link_certs_new(&c, e);
+	return p->certs ? 0 : -1;
+}
+
+static bool is_ready(void *ctx, struct buf *why)
+{
+	const struct program *p = ctx;
+	if (controller_ready(p->controller))
+		return true;
+	buf_puts(why, "the sessions are not known yet\n");
+	return false;
+}
+
+static int open_server(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	const struct link_pair *pair = link_certs_pair(p->certs);
+	struct link_server_config c = {
+		.bind_address = s->bind,
+		.port = (int)s->port,
+		.health_port = (int)s->health_port,
+		.cert_pem = pair->cert,
+		.key_pem = pair->key,
+		.kube = &p->kube,
+		.agent_account = p->agent_account,
+		.stores = p->stores,
+		.reports = p->reports,
+		.ready = is_ready,
+		.ready_ctx = p,
+	};
+	controller_hub_callbacks(p->controller, &c.callbacks);
+	p->server = link_server_new(&c, e);
+	if (!p->server)
+		return -1;
+	LOG_INFO("controller", "listening", LOG_I("port", link_server_port(p->server)), LOG_I("healthPort", link_server_health_port(p->server)));
+	return 0;
+}
+
+static void serve_certificate(void *ctx, const char *cert_pem, const char *key_pem)
+{
+	struct program *p = ctx;
+	struct err e = ERR_INIT;
+	if (link_server_set_certificate(p->server, cert_pem, key_pem, &e) == 0)
+		LOG_INFO("certs", "a new certificate is served");
+	else
+		LOG_WARN("certs", "the new certificate is not usable; the old one is served", LOG_S("error", e.message));
+}
+
+/* life -------------------------------------------------------------------------------------------------------------- */
+
+static void name_service(struct program *p)
+{
+	const struct controller_settings *s = p->settings;
+	p->namespace = s->namespace ? s->namespace : p->kube.namespace;
+	p->names[0] = mem_printf("%s.%s.svc", s->service, p->namespace);
+	p->names[1] = mem_printf("%s.%s.svc.cluster.local", s->service, p->namespace);
+	p->names[2] = mem_printf("%s.%s", s->service, p->namespace);
+	p->names[3] = mem_strdup(s->service);
+	p->upload_url = s->upload_url ? mem_strdup(s->upload_url) : mem_printf("https://%s:%lld", p->names[0], (long long)s->port);
+	p->agent_account = mem_printf("%s:%s", p->namespace, s->agent_account);
+}
+
+static int open_controller(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	struct controller_options o = {
+		.kube = &p->kube,
+		.namespaces = s->watch_namespaces,
+		.lease_namespace = p->namespace,
+		.lease_name = s->lease_name,
+		.worker_count = (int)s->workers,
+		.report_url = report_url,
+		.report_url_ctx = p,
+		.store_exists = store_exists,
+		.store_ctx = p,
+	};
+	p->controller = controller_new(&o, e);
+	return p->controller ? 0 : -1;
+}
+
+static int start(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	if (kube_config_load(s->kubeconfig, s->context, &p->kube, e) < 0)
+		return -1;
+	name_service(p);
+	LOG_INFO("controller", "starting", LOG_S("version", DRDOTNET_VERSION), LOG_S("server", p->kube.server), LOG_S("namespace", p->namespace));
+	if (open_reports(p, e) < 0 || open_stores(p, e) < 0 || open_controller(p, e) < 0 || open_certs(p, e) < 0 || open_server(p, e) < 0)
+		return -1;
+	if (link_certs_watch(p->certs, serve_certificate, p, e) < 0)
+		return -1;
+	return controller_start(p->controller, link_server_hub(p->server), p->signal_fd, e);
+}
+
+static void serve(struct program *p)
+{
+	struct pollfd fd = {.fd = p->signal_fd, .events = POLLIN};
+	int64_t expired_ms = clock_mono_ms();
+	while (poll(&fd, 1, TICK_MS) <= 0) {
+		controller_tick(p->controller);
+		if (p->reports && clock_mono_ms() - expired_ms >= EXPIRE_EVERY_MS) {
+			report_store_expire(p->reports, clock_wall_ms());
+			expired_ms = clock_mono_ms();
+		}
+	}
+	LOG_INFO("controller", "stopping: what runs on the nodes goes on");
+}
+
+/* First nothing gives orders, then nothing touches the server, then what both used goes. */
+static void stop(struct program *p)
+{
+	if (p->controller)
+		controller_stop(p->controller);
+	link_certs_free(p->certs);
+	link_server_free(p->server);
+	controller_free(p->controller);
+	object_stores_free(p->stores);
+	report_store_free(p->reports);
+	for (int i = 0; i < NAME_COUNT; i++)
+		free(p->names[i]);
+	free(p->upload_url);
+	free(p->agent_account);
+	kube_config_fini(&p->kube);
+}
+
+static int run(const struct controller_settings *settings)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	struct program p = {.settings = settings};
+	struct err e = ERR_INIT;
+	AUTO_FD int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	p.signal_fd = signal_fd;
+	int rc = signal_fd < 0 ? err_set_errno(&e, errno, "cannot wait for signals") : http_global_init(&e);
+	if (rc == 0)
+		rc = start(&p, &e);
+	if (rc == 0)
+		serve(&p);
+	stop(&p);
+	if (rc == 0 || e.kind == ERR_CANCELED)
+		return 0;
+	LOG_ERROR("controller", "cannot run", LOG_S("error", e.message));
+	return e.kind == ERR_INVALID ? 2 : 1;
+}
+
+static const char *environment(const char *name)
+{
+	return getenv(name);
+}
+
+int main(int argc, char *argv[])
+{
+	/* Few threads allocate, none of them much: one arena each would only cost memory. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	struct controller_settings s;
+	struct err e = ERR_INIT;
+	if (controller_options_parse(argc, argv, environment, &s, &e) < 0) {
+		fprintf(stderr, "drdotnet-controller: %s\n", e.message);
+		return 2;
+	}
+	switch (s.command) {
+	case CONTROLLER_HELP:
+		controller_options_usage(stdout);
+		return 0;
+	case CONTROLLER_VERSION:
+		puts("drdotnet-controller " DRDOTNET_VERSION);
+		return 0;
+	case CONTROLLER_RUN:
+		break;
+	}
+	log_configure(s.log_level, s.log_format);
+	return run(&s);
+}
