@@ -34,6 +34,8 @@ CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PKG
 CFLAGS := -std=gnu11 -fPIC -fno-omit-frame-pointer -ffunction-sections $(WARN) $(CFLAGS_$(FLAVOUR))
 LDFLAGS := -Wl,-z,defs -Wl,-z,relro,-z,now -Wl,--gc-sections -Wl,--as-needed -pthread $(CFLAGS_$(FLAVOUR))
 
+obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+
 .DEFAULT_GOAL := all
 include common/sources.mk
 include profiler/sources.mk
@@ -43,8 +45,6 @@ include tests/tests.mk
 -include deploy/deploy.mk
 
 # objects and archives -------------------------------------------------------------------------------------------
-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
-
 $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)

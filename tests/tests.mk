@@ -19,7 +19,21 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libagent.a $(B)/libcontro
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a $(PKG_LIBS) -lm
 
-.PHONY: unit-bin threaded-unit-bin fuzz-bin
+# Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
+TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c
+tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
+define tool_rule
+$(call tool,$(1)): $(B)/obj/$(1:.c=.o) $$(B)/libcontroller.a $$(B)/libagent.a $$(B)/libcommon.a
+	@mkdir -p $$(@D)
+	$$(call say,LD,$$@)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(PKG_LIBS) -lm
+endef
+TOOL_BIN := $(foreach source,$(TOOL_SRC),$(call tool,$(source)))
+$(foreach source,$(TOOL_SRC),$(eval $(call tool_rule,$(source))))
+include tests/profiler/tests.mk
+
+.PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
+test-tools: $(TOOL_BIN) profiler-tools
 unit-bin: $(UNIT_BIN)
 threaded-unit-bin: $(THREADED_UNIT_BIN)
 fuzz-bin: $(FUZZ_BIN)
@@ -41,7 +55,7 @@ apps: ## publish the sample .NET application into build/apps/
 	@tests/apps/publish.sh $(FRAMEWORKS)
 
 test-programs:
-	+$(MAKE) --no-print-directory -j$(JOBS) all
+	+$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=asan unit-bin
 	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=tsan threaded-unit-bin
 	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=fuzz fuzz-bin

@@ -7,6 +7,7 @@ build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjan
 	zlib1g-dev libprotobuf-c-dev protobuf-c-compiler uthash-dev)
 test=(libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-linux-gnu python3 openssl curl util-linux iproute2
 	procps libcap2-bin python3-swift)
+command -v kubectl > /dev/null || test+=(kubernetes-client)
 
 missing() {
 	local p
