@@ -1,5 +1,6 @@
 #include "agent/upload.h"
 
+#include "common/base/base64.h"
 #include "common/base/cleanup.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
@@ -62,7 +63,8 @@ int upload_put(const char *url, int fd, const struct link_report *r, const struc
 	struct http_client *client = http_client_new(&tls, e);
 	if (!client)
 		return -1;
-	struct http_header headers[] = {{"Content-Type", r->media_type}, {"x-amz-content-sha256", r->sha256}, {NULL, NULL}};
+	AUTO_FREE char *checksum = base64_from_hex(r->sha256);
+	struct http_header headers[] = {{"Content-Type", r->media_type}, {"x-amz-checksum-sha256", checksum ? checksum : ""}, {NULL, NULL}};
 	struct http_request q = {
 		.method = "PUT", .url = url, .headers = headers, .body_file = file, .body_len = (size_t)r->size_bytes,
 		.stall_timeout_ms = o->stall_timeout_ms, .cancel_fd = o->cancel_fd, .max_response_bytes = 64 << 10,

@@ -1,6 +1,7 @@
 #include "controller/object_store.h"
 
 #include "common/api/reason.h"
+#include "common/base/base64.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
@@ -106,6 +107,8 @@ static void locate(const struct store_config *c, const char *host, const char *k
 				  : mem_printf("/%s%s%s", prefix, key_prefix, name);
 }
 
+/* Every server takes a signed URL's payload as "UNSIGNED-PAYLOAD"; content-length and S3's own checksum header, both signed, bind the
+ * URL to the report (a server that does not know the header still wants it sent as it was signed). */
 static int grant_s3(const struct store_config *c, const char *key_prefix, const struct link_report *r, int64_t now_ms, struct buf *url,
 		    struct err *e)
 {
@@ -117,10 +120,13 @@ static int grant_s3(const struct store_config *c, const char *key_prefix, const 
 	locate(c, c->host, key_prefix, r->name, &host, &path);
 	char length[24];
 	snprintf(length, sizeof length, "%" PRId64, r->size_bytes);
+	AUTO_FREE char *checksum = base64_from_hex(r->sha256);
+	if (!checksum)
+		return err_set(e, ERR_INVALID, 0, "report %s: its sha256 is none", r->name);
 	struct sigv4_request q = {
 		.method = "PUT", .scheme = c->scheme, .host = host, .path = path, .region = c->region,
-		.headers = {{"content-length", length}, {"content-type", r->media_type}, {"x-amz-content-sha256", r->sha256}},
-		.payload_sha256 = r->sha256, .wall_ms = now_ms, .expires_seconds = UPLOAD_URL_EXPIRES_SECONDS,
+		.headers = {{"content-length", length}, {"content-type", r->media_type}, {"x-amz-checksum-sha256", checksum}},
+		.payload_sha256 = "UNSIGNED-PAYLOAD", .wall_ms = now_ms, .expires_seconds = UPLOAD_URL_EXPIRES_SECONDS,
 	};
 	struct sigv4_credentials credentials = {keys.access_key_id, keys.secret_access_key, keys.session_token};
 	int rc = sigv4_presign(&q, &credentials, url, e);

@@ -36,7 +36,7 @@ void object_stores_free(struct object_stores *s);
 bool object_stores_has(const struct object_stores *s, const char *store);
 
 /* A URL for one PUT of this report under key_prefix (which ends with '/'), bound to its size, sha256 and media type. The sender must send
- * content-type, content-length and x-amz-content-sha256. ERR_NOT_FOUND with REASON_StoreNotFound for an unknown store. */
+ * content-type, content-length and x-amz-checksum-sha256 (base64). ERR_NOT_FOUND with REASON_StoreNotFound for an unknown store. */
 int object_store_grant(const struct object_stores *s, const char *store, const char *key_prefix, const struct link_report *r,
 		       int64_t now_wall_ms, struct buf *url, int64_t *expires_wall_ms, struct err *e);
 

@@ -4,6 +4,8 @@
 #include "common/base/mem.h"
 
 #include <limits.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <string.h>
 
@@ -47,5 +49,15 @@ char *base64_encode(const void *data, size_t len)
 {
 	char *out = mem_alloc((len + 2) / 3 * 4 + 1);
 	EVP_EncodeBlock((unsigned char *)out, data, (int)len);
+	return out;
+}
+
+char *base64_from_hex(const char *hex)
+{
+	long len = 0;
+	unsigned char *bytes = OPENSSL_hexstr2buf(hex, &len);
+	char *out = bytes && len > 0 ? base64_encode(bytes, (size_t)len) : NULL;
+	OPENSSL_free(bytes);
+	ERR_clear_error();
 	return out;
 }

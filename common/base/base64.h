@@ -14,4 +14,7 @@ char *base64_decode_url(const char *text, size_t len, size_t max_chars, size_t *
 /* New NUL-terminated text. */
 char *base64_encode(const void *data, size_t len);
 
+/* The bytes that hexadecimal digits stand for (a digest), in base64. NULL when the text is not made of pairs of them. */
+char *base64_from_hex(const char *hex);
+
 #endif

@@ -39,3 +39,12 @@ Test(base64, refuses)
 	for (size_t i = 0; i < sizeof bad_url / sizeof bad_url[0]; i++)
 		cr_expect_null(base64_decode_url(bad_url[i], strlen(bad_url[i]), 16, NULL), "%s", bad_url[i]);
 }
+
+Test(base64, turns_hex_digits)
+{
+	AUTO_FREE char *text = base64_from_hex("666f6F");
+	cr_expect_str_eq(text, "Zm9v");
+	cr_expect_null(base64_from_hex("666"));
+	cr_expect_null(base64_from_hex("66xx"));
+	cr_expect_null(base64_from_hex(""));
+}
