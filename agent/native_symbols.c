@@ -99,9 +99,11 @@ static bool is_harmless(const char *symbol)
 	size_t len = strlen(symbol), references = 0;
 	if (len > 384)
 		return false;
-	for (size_t i = 0; i + 1 < len; i++)
-		if ((symbol[i] == 'S' || symbol[i] == 'T') && (symbol[i + 1] == '_' || isdigit((unsigned char)symbol[i + 1]) || isupper((unsigned char)symbol[i + 1])))
+	for (size_t i = 0; i + 1 < len; i++) {
+		unsigned char next = (unsigned char)symbol[i + 1];
+		if ((symbol[i] == 'S' || symbol[i] == 'T') && (next == '_' || isdigit(next) || isupper(next)))
 			references++;
+	}
 	return references <= 12;
 }
 

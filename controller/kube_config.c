@@ -140,7 +140,7 @@ static int read_root(const json_t *root, const char *dir, const char *context, s
 int kube_config_parse(const char *text, size_t len, const char *what, const char *dir, const char *context,
 		      struct kube_config *out, struct err *e)
 {
-	AUTO_JSON json_t *root = yaml_json_parse(text, len, what, e);
+	AUTO_JSON json_t *root = jsonx_parse_yaml(text, len, what, e);
 	if (!root)
 		return -1;
 	struct kube_config got = {0};

@@ -59,7 +59,8 @@ static int get(struct link_certs *c, const struct kube_ref *ref, json_t **out, s
 	if (kube_get(c->client, ref, out, e) == 0)
 		return 0;
 	if (e->kind == ERR_NOT_FOUND)
-		return err_set(e, ERR_NOT_FOUND, 0, "%s %s/%s does not exist: apply deploy/manifests/20-link.yaml, or give --tls-cert and --tls-key",
+		return err_set(e, ERR_NOT_FOUND, 0,
+			       "%s %s/%s does not exist: apply deploy/manifests/20-link.yaml, or give --tls-cert and --tls-key",
 			       ref->plural, ref->namespace, ref->name);
 	return -1;
 }
@@ -82,7 +83,8 @@ static int mend_secret(struct link_certs *c, struct link_secret *s, struct err *
 	link_secret_write(s, object);
 	if (kube_update(c->client, &ref, object, NULL, e) < 0)
 		return -1;
-	static const char *const did[] = {"", "made a CA and a certificate", "renewed the certificate", "staged the next CA", "serve the next CA's certificate"};
+	static const char *const did[] = {"", "made a CA and a certificate", "renewed the certificate", "staged the next CA",
+					  "serve the next CA's certificate"};
 	LOG_INFO("certs", did[step], LOG_S("secret", o->secret));
 	return 0;
 }

@@ -94,7 +94,7 @@ int store_config_parse(const char *text, size_t len, struct store_config **items
 {
 	static const char *const known[] = {"stores", NULL};
 	const json_t *list = NULL;
-	AUTO_JSON json_t *doc = yaml_json_parse(text, len, "stores file", e);
+	AUTO_JSON json_t *doc = jsonx_parse_yaml(text, len, "stores file", e);
 	if (!doc)
 		return -1;
 	if (!json_is_object(doc))

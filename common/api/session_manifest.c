@@ -19,7 +19,7 @@ static int check_type(const json_t *doc, const char *what, struct err *e)
 
 int session_manifest_parse(const char *text, size_t len, const char *what, char **name, struct session_spec *out, struct err *e)
 {
-	AUTO_JSON json_t *doc = yaml_json_parse(text, len, what, e);
+	AUTO_JSON json_t *doc = jsonx_parse_yaml(text, len, what, e);
 	if (!doc)
 		return -1;
 	if (!json_is_object(doc))

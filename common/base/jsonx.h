@@ -31,7 +31,8 @@ char *jsonx_dump(const json_t *doc, size_t max_bytes, struct err *e);
 int jsonx_object(const json_t *obj, const char *path, const char *key, bool required, const json_t **out, struct err *e);
 int jsonx_array(const json_t *obj, const char *path, const char *key, bool required, const json_t **out, struct err *e);
 int jsonx_string(const json_t *obj, const char *path, const char *key, bool required, const char **out, struct err *e); /* absent: *out unchanged */
-int jsonx_int(const json_t *obj, const char *path, const char *key, bool required, int64_t least, int64_t most, int64_t *out, struct err *e); /* absent: unchanged; outside: "must be between" */
+/* absent: unchanged; outside: "must be between" */
+int jsonx_int(const json_t *obj, const char *path, const char *key, bool required, int64_t least, int64_t most, int64_t *out, struct err *e);
 int jsonx_bool(const json_t *obj, const char *path, const char *key, bool required, bool *out, struct err *e);
 
 /* Fails with ERR_INVALID "path.key: unknown field" (and the known ones) when obj has a key that is not in the NULL-ended list. */
@@ -45,6 +46,6 @@ const json_t *jsonx_at(const json_t *obj, const char *dotted); /* borrowed or NU
 /* One YAML document (over libyaml, the core schema of YAML 1.2 as Kubernetes reads it: 1.1's yes/no are strings) as JSON:
  * aliases are refused, depth <= 64, scalars untagged become null/bool/number/string. More than one document: ERR_INVALID.
  * Messages carry line and column. Implemented in yaml_json.c. */
-json_t *yaml_json_parse(const char *text, size_t len, const char *what, struct err *e);
+json_t *jsonx_parse_yaml(const char *text, size_t len, const char *what, struct err *e);
 
 #endif

@@ -217,7 +217,7 @@ static json_t *read_stream(struct reader *r, struct err *e)
 	return doc ? json_incref(doc) : NULL;
 }
 
-json_t *yaml_json_parse(const char *text, size_t len, const char *what, struct err *e)
+json_t *jsonx_parse_yaml(const char *text, size_t len, const char *what, struct err *e)
 {
 	struct reader r = {.what = what};
 	if (!yaml_parser_initialize(&r.parser)) {

@@ -129,7 +129,8 @@ struct link_msg {
 		struct { char *token; } token; /* owned */
 		struct link_job job;
 		struct { struct link_report report; } upload_request;
-		struct { char report_name[64]; char *url; char *content_type; int64_t expires_wall_ms; } upload_grant; /* PUT; signed headers are content-type, x-amz-content-sha256, content-length */
+		/* PUT; the signed headers are content-length, content-type and x-amz-checksum-sha256 */
+		struct { char report_name[64]; char *url; char *content_type; int64_t expires_wall_ms; } upload_grant;
 		struct { char report_name[64]; char *reason; char *message; bool retry; } upload_denied;
 		struct { int64_t request_id; int64_t window_ms; char (*pod_uids)[40]; size_t count; } usage_query;
 		struct { int64_t request_id; struct link_pod_usage *pods; size_t count; } usage;

@@ -208,7 +208,10 @@ Test(stage, works_in_a_shared_folder)
 	cr_assert_eq(symlink("/tmp", folder), 0);
 	cr_expect_eq(stage_prepare(&shared, library, &s, &e), -1);
 	cr_expect_str_eq(e.reason, REASON_NoStagingPlace);
-	cr_expect(target_alive(&(struct target){.mode = AGENT_MODE_SHARED_TMP, .tmp_inner = (char *)"/tmp", .tmp_outer = outer, .shared_folder = (char *)"shop_cart-1"}));
+	const struct target t = {
+		.mode = AGENT_MODE_SHARED_TMP, .tmp_inner = (char *)"/tmp", .tmp_outer = outer, .shared_folder = (char *)"shop_cart-1",
+	};
+	cr_expect(target_alive(&t));
 }
 
 static void rewrite(struct fake_process p)

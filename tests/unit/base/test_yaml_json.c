@@ -29,7 +29,7 @@ Test(yaml_json, reads_scalars_as_kubernetes_does)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct err e = ERR_INIT;
-		AUTO_JSON json_t *doc = yaml_json_parse(rows[i].yaml, strlen(rows[i].yaml), "t", &e);
+		AUTO_JSON json_t *doc = jsonx_parse_yaml(rows[i].yaml, strlen(rows[i].yaml), "t", &e);
 		cr_assert_not_null(doc, "'%s': %s", rows[i].yaml, e.message);
 		char *text = jsonx_dump(doc, 1000, &e);
 		cr_expect_str_eq(text, rows[i].json, "'%s' became %s", rows[i].yaml, text);
@@ -50,7 +50,7 @@ Test(yaml_json, errors_have_line_and_column)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct err e = ERR_INIT;
-		AUTO_JSON json_t *doc = yaml_json_parse(rows[i].yaml, strlen(rows[i].yaml), "t", &e);
+		AUTO_JSON json_t *doc = jsonx_parse_yaml(rows[i].yaml, strlen(rows[i].yaml), "t", &e);
 		cr_expect_null(doc);
 		cr_expect_str_eq(e.message, rows[i].message);
 	}
@@ -62,7 +62,7 @@ Test(yaml_json, nesting_is_bounded)
 	memset(text, '[', 200);
 	memset(text + 200, ']', 200);
 	struct err e = ERR_INIT;
-	AUTO_JSON json_t *doc = yaml_json_parse(text, sizeof text, "t", &e);
+	AUTO_JSON json_t *doc = jsonx_parse_yaml(text, sizeof text, "t", &e);
 	cr_expect_null(doc);
 	cr_expect_eq(e.kind, ERR_INVALID);
 }
