@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define FILE_MAX_BYTES (256 * 1024)
-#define FILES_POLL_MS 10000
+#define FILES_POLL_MS 2000
 #define SELF_MADE_POLL_MS 300000
 #define CONFLICT_TRIES 5
 #define BUNDLE_KEY "ca.crt"

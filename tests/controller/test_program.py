@@ -1,0 +1,157 @@
+"""drdotnet-controller as a program: its options, its certificates, its end. On a real API server."""
+import base64
+import os
+import re
+import shutil
+import signal
+import ssl
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from tests.lib import install, kube, proc
+
+PROGRAM = os.path.join(proc.ROOT, "build/release/drdotnet-controller")
+SECRET = "/api/v1/namespaces/%s/secrets/drdotnet-link-tls" % install.SYSTEM
+CONFIG_MAP = "/api/v1/namespaces/%s/configmaps/drdotnet-link-ca" % install.SYSTEM
+
+
+def run(*words, **env):
+    return subprocess.run([PROGRAM, *words], capture_output=True, text=True, timeout=20, env={**os.environ, **env})
+
+
+class Options(unittest.TestCase):
+    def test_each_mistake_names_its_option(self):
+        for words, text in (
+                (["--port", "70000"], "--port: expected a number between 0 and 65535"),
+                (["--workers=0"], "--workers: expected a number between 1 and 16"),
+                (["--prot", "1"], "--prot: no such option"),
+                (["--stores"], "--stores: needs a value"),
+                (["--tls-cert", "x.crt"], "--tls-cert and --tls-key: give both or none"),
+                (["--log-level", "loud"], "--log-level: expected debug, info, warn or error")):
+            done = run(*words)
+            self.assertEqual(done.returncode, 2, words)
+            self.assertIn(text, done.stderr)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_help_and_version(self):
+        self.assertRegex(run("--version").stdout, r"^drdotnet-controller \d+\.\d+\.\d+\n$")
+        text = run("--help").stdout
+        for option in ("--kubeconfig", "--stores", "--reports-quota", "--watch-namespaces"):
+            self.assertIn(option, text)
+
+    def test_a_kubeconfig_that_is_not_there(self):
+        done = run("--kubeconfig", "/nowhere/kubeconfig")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/nowhere/kubeconfig", done.stderr)
+
+
+@unittest.skipIf(kube.unavailable(), kube.unavailable())
+class Certificates(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
+        cls.addClassCleanup(shutil.rmtree, cls.folder, True)
+        cls.cluster = kube.Cluster(cls.folder + "/kube")
+        cls.cluster.__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__)
+        cls.cluster.apply(*install.MANIFESTS)
+        cls.cluster.apply(install.CRD if cls.cluster.minor_version() >= 25 else install.LEGACY_CRD)
+
+    def setUp(self):
+        for path, kind in ((SECRET, "secret"), (CONFIG_MAP, "configmap")):
+            held = self.cluster.request("GET", path)
+            held.pop("data", None)
+            self.cluster.request("PUT", path, held)
+
+    def start(self, name, *more):
+        token = os.path.join(self.folder, name + ".token")
+        with open(token, "w") as f:
+            f.write(self.cluster.service_account_token(install.SYSTEM, "drdotnet-controller"))
+        config = self.cluster.write_kubeconfig(os.path.join(self.folder, name + ".kubeconfig"), token)
+        words = [PROGRAM, "--kubeconfig", config, "--namespace", install.SYSTEM, "--bind", "127.0.0.1", "--port", "0",
+                 "--health-port", "0", "--log-format", "json", *more]
+        made = proc.Process(words, log=os.path.join(self.folder, name + ".log"))
+        self.addCleanup(made.stop)
+        return made
+
+    def port(self, controller):
+        return int(controller.wait_log(r'"msg":"listening","port":(\d+)').group(1))
+
+    def served(self, port, ca_pem):
+        """The certificate that this port shows to who trusts these authorities and knows the Service's name."""
+        tls = ssl.create_default_context(cadata=ca_pem)
+        with socket.create_connection(("127.0.0.1", port), 10) as plain, tls.wrap_socket(plain, server_hostname=install.SERVER_NAME) as s:
+            return s.getpeercert(True)
+
+    def test_replicas_share_one_authority_and_publish_it(self):
+        replicas = [self.start("a%d" % i) for i in range(3)]
+        ports = [self.port(r) for r in replicas]
+        bundle = proc.wait_until(lambda: self.cluster.request("GET", CONFIG_MAP).get("data", {}).get("ca.crt"), 10, "a CA")
+        self.assertEqual(bundle.count("BEGIN CERTIFICATE"), 1)
+        self.assertNotIn("PRIVATE", bundle)
+        self.assertEqual(len({self.served(p, bundle) for p in ports}), 1, "one certificate for all")
+        data = self.cluster.request("GET", SECRET)["data"]
+        self.assertEqual(sorted(data), ["ca.crt", "ca.key", "tls.crt", "tls.key"])
+        for replica in replicas:
+            self.assertNotIn("PRIVATE", replica.log())
+            self.assertEqual(replica.stop(), 0)
+
+    def test_a_spoiled_secret_is_mended_and_the_old_authority_stays_published(self):
+        first = self.start("b1")
+        self.port(first)
+        old = self.cluster.request("GET", CONFIG_MAP)["data"]["ca.crt"]
+        first.stop()
+        held = self.cluster.request("GET", SECRET)
+        held["data"]["ca.crt"] = base64.b64encode(b"rubbish").decode()
+        held["data"]["other"] = base64.b64encode(b"somebody's").decode()
+        self.cluster.request("PUT", SECRET, held)
+        second = self.start("b2")
+        port = self.port(second)
+        bundle = self.cluster.request("GET", CONFIG_MAP)["data"]["ca.crt"]
+        self.assertIn(old.strip(), bundle)
+        self.assertEqual(bundle.count("BEGIN CERTIFICATE"), 2)
+        self.served(port, bundle)
+        self.assertIn("other", self.cluster.request("GET", SECRET)["data"], "what others keep there stays")
+
+    def test_without_the_objects_it_says_what_to_apply(self):
+        refused = self.start("c", "--tls-secret", "elsewhere")
+        self.assertEqual(refused.popen.wait(20), 1)
+        self.assertRegex(refused.log(), "secrets? .*elsewhere|elsewhere.*forbidden")
+
+    def test_files_are_served_and_looked_at_again(self):
+        pki = kube.make_pki(os.path.join(self.folder, "files"))
+        cert, key = os.path.join(self.folder, "served.crt"), os.path.join(self.folder, "served.key")
+        shutil.copy(pki + "/server.crt", cert)
+        shutil.copy(pki + "/server.key", key)
+        controller = self.start("d", "--tls-cert", cert, "--tls-key", key)
+        port = self.port(controller)
+
+        def shown():
+            text = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % port], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True).stdout
+            return re.search(r"-----BEGIN.*?-----END CERTIFICATE-----", text, re.S).group()
+
+        with open(cert) as f:
+            self.assertEqual(shown().strip(), f.read().strip())
+        self.assertNotIn("data", self.cluster.request("GET", SECRET), "the Secret is not touched")
+        shutil.copy(pki + "/admin.crt", cert)
+        controller.wait_log("the new certificate is not usable; the old one is served", 30)
+        shutil.copy(pki + "/admin.key", key)
+        controller.wait_log("a new certificate is served", 30)
+        with open(cert) as f:
+            self.assertEqual(shown().strip(), f.read().strip())
+
+    def test_sigterm_gives_the_lease_back(self):
+        first = self.start("e1")
+        first.wait_log('"msg":"leading"')
+        self.assertEqual(first.stop(signal.SIGTERM), 0)
+        lease = self.cluster.request("GET", "/apis/coordination.k8s.io/v1/namespaces/%s/leases/drdotnet-controller" % install.SYSTEM)
+        self.assertFalse(lease["spec"].get("holderIdentity"))
+        second = self.start("e2")
+        second.wait_log('"msg":"leading"', 5)
+
+
+if __name__ == "__main__":
+    unittest.main()
