@@ -9,15 +9,14 @@
 #include "agent/usage_query.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/daemon.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
 
 #define EPOCH_NAME "epoch"
@@ -103,16 +102,6 @@ static int send_to_link(void *ctx, uint64_t link, const struct link_msg *m, stru
 }
 
 /* Start ----------------------------------------------------------------------------------------------------------- */
-
-void agent_block_signals(void)
-{
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-}
 
 /* Whether the kernel lets this process have perf events at all; tried on itself. */
 static bool can_use_perf(void)
@@ -204,13 +193,9 @@ static int start_links(struct agent *a, struct err *e)
 static int start_descriptors(struct agent *a, struct err *e)
 {
 	const struct agent_options *o = a->options;
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	a->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	a->signal_fd = daemon_signal_fd(e);
 	if (a->signal_fd < 0)
-		return err_set_errno(e, errno, "cannot wait for signals");
+		return -1;
 	if (fsio_mkdir_p(o->spool, 0700, e) < 0)
 		return -1;
 	a->health_fd = health_socket_listen(o->health_socket, e);

@@ -6,9 +6,7 @@
 #include "agent/agent_options.h"
 
 /* Runs until SIGTERM or SIGINT; sessions are then ended and their reports kept. SIGTERM, SIGINT and SIGPIPE must be blocked or
- * ignored by the caller before any thread is made (agent_block_signals). */
+ * ignored by the caller before any thread is made (daemon_block_signals). */
 int agent_run(const struct agent_options *o, struct err *e);
-
-void agent_block_signals(void);
 
 #endif

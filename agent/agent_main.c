@@ -1,18 +1,10 @@
 #include "agent/agent.h"
 #include "agent/health_socket.h"
+#include "common/base/daemon.h"
 #include "common/base/http.h"
 
-#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-/* Few threads allocate, none of them much: one arena each would only cost memory. */
-static void keep_memory_small(void)
-{
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
-	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-}
 
 static const char *environment(const char *name)
 {
@@ -39,7 +31,7 @@ static int probe(const struct agent_options *o)
 
 int main(int argc, char *argv[])
 {
-	keep_memory_small();
+	daemon_keep_memory_small();
 	struct agent_options o;
 	struct err e = ERR_INIT;
 	if (agent_options_parse(argc, argv, environment, &o, &e) < 0) {
@@ -59,7 +51,7 @@ int main(int argc, char *argv[])
 		break;
 	}
 	log_configure(o.log_level, LOG_FORMAT_AUTO);
-	agent_block_signals();
+	daemon_block_signals();
 	if (http_global_init(&e) < 0 || agent_run(&o, &e) < 0)
 		return report(&e);
 	return 0;

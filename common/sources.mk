@@ -10,3 +10,4 @@ COMMON_SRC += common/link/link_msg_write.c
 COMMON_SRC += common/base/jsonx.c common/base/yaml_json.c common/base/http.c common/base/http_url.c
 COMMON_SRC += common/api/session_spec.c common/api/label_selector.c common/api/session_manifest.c
 COMMON_SRC += common/base/base64.c
+COMMON_SRC += common/base/daemon.c

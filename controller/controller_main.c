@@ -2,6 +2,7 @@
  * the links' (link_server.h), reviews, the watch, the workers, the election, events, and the certificates'. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/daemon.h"
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
@@ -12,15 +13,11 @@
 #include "controller/object_store.h"
 #include "controller/report_store.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 
 #define STORES_MAX_BYTES (256 * 1024)
 #define TICK_MS 1000
@@ -236,17 +233,12 @@ static void stop(struct program *p)
 
 static int run(const struct controller_settings *settings)
 {
-	sigset_t set;
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
+	daemon_block_signals();
 	struct program p = {.settings = settings};
 	struct err e = ERR_INIT;
-	AUTO_FD int signal_fd = signalfd(-1, &set, SFD_CLOEXEC);
+	AUTO_FD int signal_fd = daemon_signal_fd(&e);
 	p.signal_fd = signal_fd;
-	int rc = signal_fd < 0 ? err_set_errno(&e, errno, "cannot wait for signals") : http_global_init(&e);
+	int rc = signal_fd < 0 ? -1 : http_global_init(&e);
 	if (rc == 0)
 		rc = start(&p, &e);
 	if (rc == 0)
@@ -265,10 +257,7 @@ static const char *environment(const char *name)
 
 int main(int argc, char *argv[])
 {
-	/* Few threads allocate, none of them much: one arena each would only cost memory. */
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
-	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	daemon_keep_memory_small();
 	struct controller_settings s;
 	struct err e = ERR_INIT;
 	if (controller_options_parse(argc, argv, environment, &s, &e) < 0) {
