@@ -99,7 +99,7 @@ class Library:
             with tools.Driver(app) as driver:
                 driver.attach()
                 self.assertTrue(app.mapped())
-                self.assertIn("drdotnet", app.traces().threads.values())
+                proc.wait_until(lambda: "drdotnet" in app.traces().threads.values(), 5, "its thread with its name", 0.005)
                 driver("sample 99 1")
                 self.assertFalse(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
                 driver("detach")

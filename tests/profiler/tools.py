@@ -27,7 +27,7 @@ class Names(proc.Process):
 
     def __init__(self, framework, *words, env=None):
         subprocess.run([os.path.join(proc.ROOT, "tests/profiler/app/publish.sh"), framework], check=True, timeout=300)
-        self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
+        self.tmp = self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         os.chmod(self.folder, 0o755)
         super().__init__([os.path.join(proc.ROOT, "build/apps-names", framework, "names"), *words],
                          log=os.path.join(self.folder, "log"), env={"TMPDIR": "/tmp", **(env or {})})
@@ -61,7 +61,7 @@ class Names(proc.Process):
             return f.read().count("ID:")
 
     def traces(self):
-        return dotnet.Traces(self.pid, tmp=self.folder)
+        return dotnet.Traces(self)
 
 
 class Driver:
