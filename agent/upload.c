@@ -44,14 +44,31 @@ static void find_code(const char *body, char out[CODE_SIZE])
 	out[n] = '\0';
 }
 
+/* S3 answers 400 for some things that are no fault of the request: what a slow or torn body gave, and a session token that has run out
+ * (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
+static enum err_kind kind_of(int status, const char *code)
+{
+	static const struct {
+		const char *code;
+		enum err_kind kind;
+	} known[] = {
+		{"RequestTimeout", ERR_RETRY}, {"IncompleteBody", ERR_RETRY}, {"BadDigest", ERR_RETRY},
+		{"ExpiredToken", ERR_DENIED}, {"InvalidToken", ERR_DENIED}, {"TokenRefreshRequired", ERR_DENIED},
+	};
+	for (size_t i = 0; status == 400 && i < sizeof known / sizeof known[0]; i++) {
+		if (strcmp(code, known[i].code) == 0)
+			return known[i].kind;
+	}
+	return http_status_kind(status);
+}
+
 static int answer_to_error(const struct link_report *r, const struct http_response *answer, struct err *e)
 {
 	if (answer->status >= 200 && answer->status < 300)
 		return 0;
 	char code[CODE_SIZE];
 	find_code(buf_str(&answer->body), code);
-	enum err_kind kind = answer->status == 404 ? ERR_NOT_FOUND : http_status_kind(answer->status);
-	return err_set(e, kind, answer->status, "the store answered %d%s%s to report %s", answer->status, code[0] ? " " : "", code, r->name);
+	return err_set(e, kind_of(answer->status, code), answer->status, "the store answered %d%s%s to report %s", answer->status, code[0] ? " " : "", code, r->name);
 }
 
 int upload_put(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e)

@@ -76,6 +76,8 @@ use = egg:swift#slo
 [filter:s3api]
 use = egg:swift#s3api
 location = {region}
+# buckets in the host's name too: http://<bucket>.localhost:<port>/<key>
+storage_domain = localhost
 [filter:tempauth]
 use = egg:swift#tempauth
 user_{account}_{name} = {secret} .admin
@@ -146,10 +148,15 @@ class Server:
         for name, value in sign(self, method, url, body).items():
             request.add_header(name, value)
         with urllib.request.urlopen(request, timeout=20) as answer:
+            self.last_headers = answer.headers
             return answer.read()
 
     def get(self, key):
         return self.request("GET", key)
+
+    def headers(self, key):
+        self.request("HEAD", key)
+        return self.last_headers
 
     def list(self):
         tree = xml.etree.ElementTree.fromstring(self.request("GET", query={"list-type": "2"}))
@@ -164,16 +171,20 @@ class Server:
         subprocess.run([PYTHON, "-c", RINGS, self.folder] + words, check=True, capture_output=True, timeout=60)
 
     def _make_bucket(self):
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
+        made = False
         while True:
             try:
-                self.request("PUT")
+                if not made:
+                    self.request("PUT")
+                    made = True
                 self.request("PUT", "ready", body=b"?")
                 self.request("DELETE", "ready")
                 return
             except OSError as e:
-                if isinstance(e, urllib.error.HTTPError) and e.code < 500:
+                if isinstance(e, urllib.error.HTTPError) and e.code < 500 and e.code != 409:
                     raise RuntimeError("the S3 server refused: %s" % e.read().decode()) from e
+                made = made or isinstance(e, urllib.error.HTTPError) and e.code == 409  # made by a request that then failed
                 if time.monotonic() > end or any(p.ended() for p in self.processes):
                     raise RuntimeError("the S3 server did not get ready; see " + self.folder) from e
                 time.sleep(0.1)

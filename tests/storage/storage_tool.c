@@ -123,8 +123,10 @@ static int seed(char **a, struct err *e)
 	AUTO_FD int dir_fd = spool ? spool_job_create(spool, a[1], e) : -1;
 	if (dir_fd < 0)
 		return -1;
-	struct link_order order = {.pod_name = "a", .pod_namespace = "shop", .session_name = "s", .session_namespace = "shop"};
+	struct link_order order = {.pod_name = "a", .pod_namespace = "shop", .pod_uid = "2", .session_name = "s", .session_namespace = "shop",
+				   .session_uid = "1"};
 	session_spec_init(&order.spec, PROFILER_CPU_HOTPATHS);
+	order.spec.target.pod_name = mem_strdup("a");
 	struct link_job job = {.phase = JOB_DELIVERING, .started_wall_ms = clock_wall_ms(), .reason = mem_strdup(REASON_Delivering)};
 	snprintf(order.job_id, sizeof order.job_id, "%s", a[1]);
 	snprintf(job.job_id, sizeof job.job_id, "%s", a[1]);
@@ -156,8 +158,9 @@ static int answer(void *ctx, const struct link_msg *m, struct err *e)
 	const struct link_report *r = &m->u.upload_request.report;
 	AUTO_BUF struct buf url;
 	buf_init(&url, 16384);
+	AUTO_FREE char *prefix = mem_printf("%s%s/", d->prefix, m->job_id);
 	int64_t expires;
-	if (object_store_grant(d->stores, d->store, d->prefix, r, clock_wall_ms(), &url, &expires, e) < 0)
+	if (object_store_grant(d->stores, d->store, prefix, r, clock_wall_ms(), &url, &expires, e) < 0)
 		return -1;
 	say(json_pack("{s:s,s:s}", "event", "grant", "report", r->name));
 	struct link_msg grant_msg = {.type = LINK_MSG_UPLOAD_GRANT};
