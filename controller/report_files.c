@@ -16,6 +16,7 @@
 
 #define TEMPORARY_PREFIX ".upload-t"
 #define MAX_LEVELS 10
+#define PLACE_ATTEMPTS 5
 
 int report_files_open(int dir_fd, const char *path, int flags)
 {
@@ -34,7 +35,8 @@ int report_files_create_temporary(int dir_fd, char *name, size_t size)
 	return fd;
 }
 
-int report_files_place(int dir_fd, const char *temp_name, const char *key)
+/* The folders above the key's last segment. */
+static int make_folders(int dir_fd, const char *key)
 {
 	char partial[PATH_MAX];
 	if (strlen(key) >= sizeof partial) {
@@ -47,7 +49,18 @@ int report_files_place(int dir_fd, const char *temp_name, const char *key)
 		if (mkdirat(dir_fd, partial, 0700) < 0 && errno != EEXIST)
 			return -1;
 	}
-	return renameat(dir_fd, temp_name, dir_fd, key);
+	return 0;
+}
+
+int report_files_place(int dir_fd, const char *temp_name, const char *key)
+{
+	for (int i = 0; i < PLACE_ATTEMPTS; i++) {
+		if (make_folders(dir_fd, key) == 0 && renameat(dir_fd, temp_name, dir_fd, key) == 0)
+			return 0;
+		if (errno != ENOENT) /* an expiry in another thread may take the new, empty folders away */
+			return -1;
+	}
+	return -1;
 }
 
 int64_t report_files_size_of(int dir_fd, const char *path)

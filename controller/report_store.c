@@ -31,8 +31,9 @@ struct report_store {
 	char *upload_base, *public_base;
 	int64_t quota_bytes, expiry_seconds;
 	unsigned char key[KEY_SIZE];
-	pthread_mutex_t lock; /* guards used_bytes and the making of room */
-	int64_t used_bytes;
+	pthread_mutex_t lock; /* guards the two counts and the making of room */
+	int64_t used_bytes;     /* objects and reservations */
+	int64_t reserved_bytes; /* by uploads under way: no removal makes room for these */
 };
 
 struct report_upload {
@@ -41,6 +42,7 @@ struct report_upload {
 	char temp_name[64];
 	char sha256[SIGNATURE_HEX + 1];
 	int64_t size_bytes, written;
+	bool committed;
 	int fd;
 	EVP_MD_CTX *digest;
 };
@@ -172,15 +174,17 @@ static int check_claims(const struct report_store *s, const char *key, const cha
 	return 0;
 }
 
-/* Takes `size` from the quota, removing the oldest sessions' reports where needed. */
+/* Takes `size` from the quota, removing the oldest sessions' reports where needed; nothing is removed for one that cannot fit. */
 static int reserve(struct report_store *s, int64_t size, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
-	int rc = 0;
-	while (s->used_bytes + size > s->quota_bytes && rc == 0)
+	int rc = size > s->quota_bytes - s->reserved_bytes ? -1 : 0;
+	while (rc == 0 && s->used_bytes + size > s->quota_bytes)
 		rc = report_files_remove_oldest(s->dir_fd, &s->used_bytes);
-	if (rc == 0)
+	if (rc == 0) {
 		s->used_bytes += size;
+		s->reserved_bytes += size;
+	}
 	pthread_mutex_unlock(&s->lock);
 	return rc < 0 ? err_set(e, ERR_RETRY, 0, "the report store's quota of %" PRId64 " bytes is used up", s->quota_bytes) : 0;
 }
@@ -251,7 +255,7 @@ int report_upload_commit(struct report_upload *u, struct err *e)
 			err_set_errno(e, errno, "cannot put the report in its place");
 		else {
 			release(u->store, replaced);
-			u->size_bytes = 0; /* the reservation now stands for the object */
+			u->committed = true;
 			u->temp_name[0] = '\0';
 		}
 	}
@@ -267,7 +271,11 @@ void report_upload_abort(struct report_upload *u)
 		close(u->fd);
 	if (u->temp_name[0])
 		unlinkat(u->store->dir_fd, u->temp_name, 0);
-	release(u->store, u->size_bytes);
+	pthread_mutex_lock(&u->store->lock);
+	u->store->reserved_bytes -= u->size_bytes;
+	if (!u->committed) /* else they now stand for the object */
+		u->store->used_bytes -= u->size_bytes;
+	pthread_mutex_unlock(&u->store->lock);
 	EVP_MD_CTX_free(u->digest);
 	free(u->key);
 	free(u);
