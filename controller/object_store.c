@@ -87,6 +87,8 @@ static int read_key(const char *folder, const char *name, bool required, char *o
 	ssize_t n = fsio_read_small(AT_FDCWD, path, out, size);
 	if (n <= 0 && required)
 		return err_set(e, ERR_RETRY, 0, "cannot read the store's key %s", path);
+	if (n >= (ssize_t)size - 1)
+		return err_set(e, ERR_INVALID, 0, "the store's key %s is longer than %zu bytes", path, size - 2);
 	return 0;
 }
 

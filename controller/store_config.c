@@ -3,10 +3,15 @@
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_STORES 32
+#define HOST_MAX 255
+#define BUCKET_MAX 255 /* old buckets are longer than today's 63, and have '_' and capitals */
+#define REGION_MAX 64
+#define PREFIX_MAX 300
 
 static void config_fini(struct store_config *c)
 {
@@ -23,23 +28,67 @@ void store_config_free(struct store_config *items, size_t count)
 	free(items);
 }
 
+/* Letters, digits and the bytes in `also`, at most max_bytes. */
+static bool consists_of(const char *s, size_t len, const char *also, size_t max_bytes)
+{
+	for (size_t i = 0; i < len; i++) {
+		if (!isalnum((unsigned char)s[i]) && !strchr(also, s[i]))
+			return false;
+	}
+	return len > 0 && len <= max_bytes;
+}
+
+/* The scheme's own port is left out, as HTTP clients leave it out of the Host header, which is signed. */
+static size_t without_default_port(const char *host, size_t len, const char *port)
+{
+	size_t n = strlen(port);
+	return len > n && strncmp(host + len - n, port, n) == 0 ? len - n : len;
+}
+
 /* "https://host:port" into scheme and host; a path, query or user is refused. */
 static int split_endpoint(const char *url, const char *path, const char *key, char **scheme, char **host, struct err *e)
 {
-	static const char *const schemes[] = {"https", "http"};
+	static const struct {
+		const char *scheme, *port;
+	} known[] = {{"https", ":443"}, {"http", ":80"}};
 	for (size_t i = 0; i < 2; i++) {
-		size_t n = strlen(schemes[i]);
-		if (strncmp(url, schemes[i], n) != 0 || strncmp(url + n, "://", 3) != 0)
+		size_t n = strlen(known[i].scheme);
+		if (strncmp(url, known[i].scheme, n) != 0 || strncmp(url + n, "://", 3) != 0)
 			continue;
 		const char *rest = url + n + 3;
 		size_t len = strcspn(rest, "/?#@");
-		if (len == 0 || (rest[len] != '\0' && strcmp(rest + len, "/") != 0))
+		if (!consists_of(rest, len, "-._:[]", HOST_MAX) || (rest[len] != '\0' && strcmp(rest + len, "/") != 0))
 			break;
-		*scheme = mem_strdup(schemes[i]);
-		*host = mem_strndup(rest, len);
+		*scheme = mem_strdup(known[i].scheme);
+		*host = mem_strndup(rest, without_default_port(rest, len, known[i].port));
 		return 0;
 	}
 	return err_set(e, ERR_INVALID, 0, "%s.%s: expected \"https://host[:port]\", found \"%.80s\"", path, key, url);
+}
+
+/* HTTP clients and some servers tidy "/./", "/../" and a doubled slash away, and the signature would not fit any more. */
+static bool prefix_usable(const char *prefix)
+{
+	for (const char *p = prefix;;) {
+		size_t n = strcspn(p, "/");
+		if ((n == 0 && p[n] == '/') || (n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+			return false;
+		if (p[n] == '\0')
+			return strlen(prefix) <= PREFIX_MAX;
+		p += n + 1;
+	}
+}
+
+static int check_s3(const char *path, const char *region, const char *bucket, const char *prefix, struct err *e)
+{
+	if (!consists_of(bucket, strlen(bucket), "-._", BUCKET_MAX) || strstr(bucket, ".."))
+		return err_set(e, ERR_INVALID, 0, "%s.bucket: \"%.80s\" is not a bucket's name", path, bucket);
+	if (!consists_of(region, strlen(region), "-_", REGION_MAX))
+		return err_set(e, ERR_INVALID, 0, "%s.region: \"%.80s\" is not a region's name", path, region);
+	if (prefix && !prefix_usable(prefix))
+		return err_set(e, ERR_INVALID, 0, "%s.prefix: must not begin with '/', have an empty part, \".\" or \"..\", or be longer than %d bytes", path,
+			       PREFIX_MAX);
+	return 0;
 }
 
 static char *with_slash(const char *prefix)
@@ -63,6 +112,8 @@ static int parse_s3(const json_t *s3, const char *path, struct store_config *c, 
 	if (split_endpoint(endpoint, path, "endpoint", &c->scheme, &c->host, e) < 0)
 		return -1;
 	if (split_endpoint(public_endpoint ? public_endpoint : endpoint, path, "publicEndpoint", &c->public_scheme, &c->public_host, e) < 0)
+		return -1;
+	if (check_s3(path, region, bucket, prefix, e) < 0)
 		return -1;
 	c->region = mem_strdup(region);
 	c->bucket = mem_strdup(bucket);
@@ -90,6 +141,17 @@ static int parse_store(const json_t *item, const char *path, struct store_config
 	return s3 ? parse_s3(s3, at, c, e) : 0;
 }
 
+static int refuse_twins(const struct store_config *items, size_t count, struct err *e)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < i; j++) {
+			if (strcmp(items[i].name, items[j].name) == 0)
+				return err_set(e, ERR_INVALID, 0, "stores[%zu].name: \"%.80s\" stands twice", i, items[i].name);
+		}
+	}
+	return 0;
+}
+
 int store_config_parse(const char *text, size_t len, struct store_config **items, size_t *count, struct err *e)
 {
 	static const char *const known[] = {"stores", NULL};
@@ -112,6 +174,10 @@ int store_config_parse(const char *text, size_t len, struct store_config **items
 			store_config_free(configs, n);
 			return -1;
 		}
+	}
+	if (refuse_twins(configs, n, e) < 0) {
+		store_config_free(configs, n);
+		return -1;
 	}
 	*items = configs;
 	*count = n;
