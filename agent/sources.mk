@@ -29,6 +29,7 @@ DRDOTNET_MAIN := agent/drdotnet_main.c
 AGENT_SRC += \
 	agent/proc.c \
 	agent/elf_probe.c \
+	agent/rights.c \
 	agent/runtime_kind.c \
 	agent/cgroup.c \
 	agent/cgroup_dir.c \
@@ -74,6 +75,9 @@ AGENT_SRC += \
 	agent/agent.c
 # from a capture to the report files
 AGENT_SRC += \
+	agent/span.c \
+	agent/csharp_type.c \
+	agent/csharp_member.c \
 	agent/method_name.c \
 	agent/native_name.c \
 	agent/cpu_analysis.c \
