@@ -59,6 +59,8 @@ pipeline = catch_errors gatekeeper cache listing_formats bulk s3api tempauth slo
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
+# asked before the other servers are up, it would not ask them again for a minute
+error_suppression_limit = 1000000
 [filter:catch_errors]
 use = egg:swift#catch_errors
 [filter:gatekeeper]
