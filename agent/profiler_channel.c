@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/proto/channel.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 
 #define OUT_MAX (4 * CHANNEL_MAX_FRAME)
 #define IN_CAP (2 * CHANNEL_MAX_FRAME)
+#define MAX_COMPLAINT 128
 #define IN_FLIGHT 3            /* RESOLVE requests that were sent and not answered: the library never waits for us */
 
 _Static_assert(CHANNEL_NONCE_SIZE == CHANNEL_NONCE_BYTES, "one nonce");
@@ -180,6 +182,20 @@ static int on_account(struct profiler_channel *ch, const struct channel_frame *f
 	return 0;
 }
 
+/* What the library complains about goes into a status and a log: cut, and shown as text. */
+static void keep_complaint(struct profiler_channel *ch, enum err_kind kind, const struct channel_error *error)
+{
+	size_t len = error->message.len < MAX_COMPLAINT ? error->message.len : MAX_COMPLAINT;
+	struct buf text;
+
+	buf_init(&text, 8 * MAX_COMPLAINT);
+	if (len)
+		text_append_printable(&text, error->message.data, len);
+	err_set(&ch->last_error, kind, (int)error->code, "the profiler library: %s (0x%x)", text.len ? text.data : "no reason given",
+		error->code);
+	buf_fini(&text);
+}
+
 static int on_error(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	struct channel_error error;
@@ -188,8 +204,7 @@ static int on_error(struct profiler_channel *ch, const struct channel_frame *f, 
 		return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed error");
 	bool sampling = error.request == CHANNEL_SAMPLE_START || error.request == CHANNEL_SAMPLE_STOP;
 	enum err_kind kind = error.request == CHANNEL_SAMPLE_START && error.code == EBUSY ? ERR_CONFLICT : ERR_INTERNAL;
-	err_set(&ch->last_error, kind, (int)error.code, "the profiler library: %.*s (0x%x)", (int)(error.message.len & 0xff),
-		error.message.data ? error.message.data : "", error.code);
+	keep_complaint(ch, kind, &error);
 	if (sampling) {
 		ch->sampling_answers++;
 		ch->sampling_error = -1;

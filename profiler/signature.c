@@ -3,6 +3,7 @@
 
 #define MAX_DEPTH 24
 #define MAX_LIST 1024
+#define MAX_ROW 0xffffffu /* a token's low 24 bits */
 
 enum element_type {
 	ELEMENT_PTR = 0x0f,
@@ -56,7 +57,10 @@ static uint32_t next_token(struct cursor *c)
 {
 	static const uint32_t tables[] = {0x02000000, 0x01000000, 0x1b000000, 0};
 	uint32_t v = next_number(c);
-	return tables[v & 3] | v >> 2;
+
+	if (v >> 2 > MAX_ROW)
+		c->bad = true;
+	return tables[v & 3] | (v >> 2 & MAX_ROW);
 }
 
 const char *signature_primitive(uint32_t element_type)
@@ -108,7 +112,9 @@ static void spell_instance(struct cursor *c, int depth)
 		c->bad = true;
 	if (c->bad)
 		return;
-	c->names->type(c->names->ctx, next_token(c), c->out);
+	uint32_t token = next_token(c);
+	if (!c->bad)
+		c->names->type(c->names->ctx, token, c->out);
 	uint32_t count = next_number(c);
 	text_puts(c->out, "<");
 	spell_list(c, count, depth);
