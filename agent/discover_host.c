@@ -5,6 +5,7 @@
 #include "agent/diag_socket.h"
 #include "agent/discover.h"
 #include "agent/proc.h"
+#include "agent/rights.h"
 #include "agent/runtime_kind.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
@@ -23,6 +24,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/un.h>
 
 #define CGROUP_TEXT_MAX 16384
 
@@ -184,6 +186,15 @@ static bool writable_by(const struct stat *st, uid_t uid, gid_t gid)
 	       (st->st_gid == gid && st->st_mode & S_IWGRP);
 }
 
+/* Whether the runtime could give its socket a name at all in this folder. */
+static bool too_long_for_socket(const struct look *k)
+{
+	char path[PATH_MAX + 64];
+	int n = snprintf(path, sizeof path, "%s/dotnet-diagnostic-%d-%llu-socket", k->tmp_inner, (int)k->status.inner_pid,
+			 (unsigned long long)k->stat.start_time);
+	return n >= (int)sizeof ((struct sockaddr_un *)0)->sun_path;
+}
+
 /* A .NET process without a socket of its own: why? */
 static void explain_no_socket(const struct look *k, struct target *t)
 {
@@ -201,6 +212,9 @@ static void explain_no_socket(const struct look *k, struct target *t)
 	else if (fstat(k->tmp_fd, &st) == 0 && !writable_by(&st, k->status.uid, k->status.gid))
 		discover_refuse(t, REASON_NoStagingPlace, "its temporary folder %s is not writable for uid %u", k->tmp_inner,
 				(unsigned)k->status.uid);
+	else if (too_long_for_socket(k))
+		discover_refuse(t, REASON_PathTooLong,
+				"its temporary folder's path has %zu bytes: too long for the runtime's diagnostics socket", strlen(k->tmp_inner));
 	else
 		discover_refuse(t, REASON_DiagnosticsDisabled, "it has no diagnostics socket in %s", k->tmp_inner);
 }
@@ -214,8 +228,9 @@ static bool examine(struct look *k, struct candidate *c)
 		if (!is_filtered(k->options))
 			return false;
 		fill_target(k, &c->target);
-		discover_refuse(&c->target, REASON_PermissionDenied,
-				"the agent may not look into process %d: it lacks SYS_PTRACE, or AppArmor or SELinux forbids it", (int)k->pid);
+		char why[RIGHTS_TEXT_SIZE];
+		discover_refuse(&c->target, REASON_PermissionDenied, "the agent may not look into process %d: %s", (int)k->pid,
+				rights_explain_own_refusal(why));
 		return true;
 	}
 	open_tmp(k);

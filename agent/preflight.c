@@ -1,6 +1,7 @@
 #include "agent/cgroup.h"
 #include "agent/diag_env.h"
 #include "agent/proc.h"
+#include "agent/rights.h"
 #include "agent/runtime_kind.h"
 #include "agent/stage.h"
 #include "agent/target_fs.h"
@@ -70,15 +71,15 @@ static int check_runtime(const struct target *t, struct err *e)
 
 static int check_kind(const struct target *t, int proc_fd, struct err *e)
 {
+	char why[RIGHTS_TEXT_SIZE];
 	switch (runtime_kind_of(proc_fd)) {
 	case RUNTIME_NATIVE_AOT:
 		return err_set_reason(e, ERR_INVALID, REASON_NativeAOT, "the application is compiled ahead of time (NativeAOT)");
 	case RUNTIME_MONO:
 		return err_set_reason(e, ERR_INVALID, REASON_UnsupportedRuntime, "the application runs on Mono");
 	case RUNTIME_UNREADABLE:
-		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied,
-				      "the agent may not read the memory map of process %d: it lacks SYS_PTRACE, or AppArmor or SELinux forbids it",
-				      (int)t->pid);
+		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the agent may not read the memory map of process %d: %s",
+				      (int)t->pid, rights_explain_own_refusal(why));
 	default:
 		return 0;
 	}

@@ -83,6 +83,9 @@ AGENT_SRC += \
 	agent/cpu_analysis.c \
 	agent/cpu_category.c \
 	agent/cpu_method_table.c \
+	agent/cpu_phrase.c \
+	agent/cpu_headline.c \
+	agent/cpu_explain.c \
 	agent/cpu_diagnosis.c \
 	agent/stack_tree.c \
 	agent/report_file.c \

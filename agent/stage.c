@@ -22,6 +22,7 @@
 #define LIBRARY_MAX_BYTES (32u << 20)
 #define HASH_HEX 16
 #define SOCKET_NAME "c"
+#define SWEEP_OLDER_THAN_S 2 /* a folder that its session has not locked yet is younger */
 
 static void hex_of(const uint8_t *bytes, size_t count, char *out)
 {
@@ -101,7 +102,11 @@ static int stage_into(const struct target *t, const struct buf *library, struct 
 	if (library_hash(library->data, library->len, hash, e) < 0)
 		return -1;
 	s->tmp_fd = target_open_tmp(t, e);
-	if (s->tmp_fd < 0 || make_folder(t, s, e) < 0)
+	if (s->tmp_fd < 0)
+		return -1;
+	if (stage_sweep(t, SWEEP_OLDER_THAN_S) > 0)
+		LOG_INFO("stage", "removed what a killed session left behind", LOG_S("folder", t->tmp_inner));
+	if (make_folder(t, s, e) < 0)
 		return -1;
 	snprintf(s->library_name, sizeof s->library_name, "libdrdotnet-%s.so", hash);
 	if (write_library(t, s, library, e) < 0)

@@ -24,6 +24,7 @@ struct stage {
  * under the cgroup's limit. -1 with the reason in e->reason. Reads only. */
 int preflight_check(const struct target *t, struct err *e);
 
+/* Makes the session's folder, after removing what killed sessions left in this process's temporary folder. */
 int stage_prepare(const struct target *t, const char *library_path, struct stage *s, struct err *e);
 /* Removes our files (never anything else); idempotent; takes zeroed structs with dir_fd = tmp_fd = -1. */
 void stage_remove(struct stage *s);

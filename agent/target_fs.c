@@ -1,6 +1,7 @@
 #include "agent/target_fs.h"
 
 #include "agent/proc.h"
+#include "agent/rights.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -69,10 +70,10 @@ int target_open_proc(const struct target *t, struct err *e)
 
 static int refuse_tmp(const struct target *t, int errnum, struct err *e)
 {
+	char why[RIGHTS_TEXT_SIZE];
 	if (errnum == EACCES || errnum == EPERM)
-		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied,
-				      "cannot enter %s of process %d: the agent lacks SYS_PTRACE or DAC_OVERRIDE", t->tmp_inner,
-				      (int)t->pid);
+		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the agent cannot enter %s of process %d: %s", t->tmp_inner,
+				      (int)t->pid, rights_explain_own_refusal(why));
 	err_set_errno(e, errnum, "cannot open the temporary folder %s", t->tmp_inner);
 	if (e)
 		e->reason = REASON_NoStagingPlace;
