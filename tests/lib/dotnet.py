@@ -3,8 +3,10 @@
     with dotnet.App("hot", "net8.0", folder) as app:
         app.pid, app.runtime; app.progress() -> the last line's numbers
 """
+import collections
 import json
 import os
+import signal
 import subprocess
 import time
 
@@ -48,6 +50,10 @@ class App(proc.Process):
         """The newest progress line: ops, cpu_s, t_s, max_gap_ms, truth."""
         return proc.wait_until(lambda: [x for x in self._lines() if "ops" in x], 10, "progress of the application")[-1]
 
+    def warm(self, ops=300):
+        """Waits until the application has done so many operations: its hot methods are then optimized."""
+        proc.wait_until(lambda: self.progress()["ops"] >= ops, 60, "%d operations of the application" % ops, 0.2)
+
     def all_progress(self):
         return [x for x in self._lines() if "ops" in x]
 
@@ -58,10 +64,16 @@ class App(proc.Process):
         total = sum(cpu.values()) or 1
         return {place: s / total for place, s in cpu.items()}
 
-    def assert_progress(self, seconds=3):
+    def stop(self, how=signal.SIGKILL, seconds=10):
+        return super().stop(how, seconds)
+
+    def assert_progress(self, seconds=10):
         """Fails when the application does no operation within this time."""
         before = self.progress()["ops"]
         proc.wait_until(lambda: self.progress()["ops"] > before, seconds, "the application goes on working")
+
+
+Seen = collections.namedtuple("Seen", "pid tmp")  # a process that no test has started itself
 
 
 class Traces:

@@ -38,33 +38,40 @@ def hierarchies():
     return sorted(h for h in found if os.access(h + "/cgroup.procs", os.W_OK))
 
 
+def children(pid):
+    """The processes that the main thread of a process has made."""
+    with open("/proc/%d/task/%d/children" % (pid, pid)) as f:
+        return [int(word) for word in f.read().split()]
+
+
 class Pod(dotnet.App):
     def __init__(self, folder, load, framework="net10.0", user=0, readonly=False, shared_tmp=None, driver="systemd",
-                 cpu_limit=None, arguments=(), env=None, uid=None):
+                 cpu_limit=None, arguments=(), env=None, uid=None, tmpdir=None, beside=()):
+        """`uid` of another pod makes this one more container of it; `beside`: loads of more processes of this container;
+        `tmpdir`: the value of TMPDIR, a folder made for the user."""
         self.uid = uid or str(uuid.uuid4())
         self.container_id = uuid.uuid4().hex + uuid.uuid4().hex
         self.cgroup = cgroup_path(driver, self.uid, self.container_id)
         self.folders = [h + self.cgroup for h in hierarchies()]
-        root = os.path.join(os.path.realpath(folder), "root-" + self.uid)
+        root = os.path.join(os.path.realpath(folder), "root-" + self.container_id[:12])
         os.makedirs(root)
         try:
             for cgroup in self.folders:
                 os.makedirs(cgroup)
             self._limit_cpu(cpu_limit)
             order = {"cgroups": self.folders, "root": root, "app": os.path.dirname(dotnet.path(framework)),
-                     "tmp": shared_tmp, "readonly": readonly, "user": user, "words": ["/app/Checkout", load, *arguments]}
+                     "tmp": shared_tmp, "tmpdir": tmpdir, "readonly": readonly, "user": user,
+                     "words": ["/app/Checkout", load, *arguments], "beside": [["/app/Checkout", other] for other in beside]}
             prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", sys.executable, HERE + "/pod_init.py",
                       json.dumps(order)]
-            super().__init__(load, framework, folder, env={"PATH": "/usr/bin:/bin", **(env or {})}, prefix=prefix)
-            self.pid = self._inner()
-            self.tmp = shared_tmp or "/proc/%d/root/tmp" % self.pid
+            inner_env = {"PATH": "/usr/bin:/bin", "TMPDIR": tmpdir or "", **(env or {})}
+            super().__init__(load, framework, folder, env=inner_env, prefix=prefix)
+            self.pid = children(self.pid)[0]
+            self.beside = children(self.pid)
+            self.tmp = shared_tmp or "/proc/%d/root%s" % (self.pid, tmpdir or "/tmp")
         except BaseException:
             self._remove_cgroups()
             raise
-
-    def _inner(self):
-        with open("/proc/%d/task/%d/children" % (self.pid, self.pid)) as f:
-            return int(f.read().split()[0])
 
     def _limit_cpu(self, cores):
         """As kubelet does it: a quota in each period of 100 ms."""
@@ -74,9 +81,12 @@ class Pod(dotnet.App):
             elif os.path.exists(folder + "/cpu.max"):
                 _write(folder + "/cpu.max", "%d 100000" % (cores * 100000))
 
-    def stop(self, how=signal.SIGTERM, seconds=10):
+    def stop(self, how=signal.SIGKILL, seconds=10):
         if self.pid != self.popen.pid and not self.ended():
-            os.kill(self.pid, how)  # unshare waits for it and ignores the signal itself
+            try:
+                os.kill(self.pid, how)  # unshare waits for it and ignores the signal itself
+            except ProcessLookupError:  # it is just ending
+                pass
         code = super().stop(how, seconds)
         proc.wait_until(self._remove_cgroups, 10, "the control groups of the pod are empty")
         return code

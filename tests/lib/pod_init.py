@@ -1,6 +1,6 @@
 """Process 1 of a "pod" of the tests (see pod.py): joins its control groups, gets a root of its own, becomes the program.
 
-usage: pod_init.py JSON    with {cgroups, root, app, tmp, readonly, user, words, capabilities}
+usage: pod_init.py JSON    with {cgroups, root, app, tmp, tmpdir, readonly, user, words, beside}
 """
 import ctypes
 import json
@@ -44,6 +44,9 @@ def build_root(o):
         mount(o["tmp"], root + "/tmp", "", MS_BIND)
     else:
         mount("tmpfs", root + "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777")
+    if o["tmpdir"]:
+        os.makedirs(root + o["tmpdir"], mode=0o777)
+        os.chown(root + o["tmpdir"], o["user"], o["user"])
     if o["readonly"]:
         check(libc.mount(b"none", root.encode(), b"", MS_REMOUNT | MS_BIND | MS_RDONLY, None), "read-only root")
     os.chdir(root)
@@ -58,9 +61,17 @@ def main():
         with open(folder + "/cgroup.procs", "w") as f:
             f.write("0")
     build_root(o)
-    words = o["words"]
-    if o["user"]:
-        words = ["setpriv", "--reuid", str(o["user"]), "--regid", str(o["user"]), "--clear-groups", "--bounding-set=-all",
+    for words in o["beside"]:
+        if os.fork() == 0:
+            silence = os.open("/dev/null", os.O_WRONLY)
+            os.dup2(silence, 1)
+            become(words, o["user"])
+    become(o["words"], o["user"])
+
+
+def become(words, user):
+    if user:
+        words = ["setpriv", "--reuid", str(user), "--regid", str(user), "--clear-groups", "--bounding-set=-all",
                  "--inh-caps=-all", "--no-new-privs", *words]
     os.execvp(words[0], words)
 
