@@ -17,6 +17,19 @@ double cpu_analysis_percent(const struct cpu_analysis *a, uint32_t count)
 	return a->samples ? 100.0 * count / a->samples : 0;
 }
 
+uint32_t cpu_analysis_caused(const struct cpu_method *m)
+{
+	uint32_t sum = 0;
+	for (int i = 0; i < CATEGORY_COUNT; i++)
+		sum += i == CATEGORY_GC || i == CATEGORY_JIT ? 0 : m->caused[i];
+	return sum;
+}
+
+uint32_t cpu_analysis_worked(const struct cpu_method *m)
+{
+	return m->caused[CATEGORY_APPLICATION] + m->caused[CATEGORY_LIBRARY] + m->caused[CATEGORY_NATIVE];
+}
+
 /* stacks -------------------------------------------------------------------------------------------------------- */
 
 struct stack_facts {
@@ -74,8 +87,8 @@ static void count_sample(struct cpu_analysis *a, const struct stack_facts *facts
 	a->threads[s->thread].samples++;
 	a->threads[s->thread].by_category[category]++;
 	a->tree.nodes[a->stack_node[s->stack]].self++;
-	if (facts[s->stack].cause != CPU_NO_METHOD && category != CATEGORY_GC && category != CATEGORY_JIT)
-		a->methods[facts[s->stack].cause].caused++;
+	if (facts[s->stack].cause != CPU_NO_METHOD)
+		a->methods[facts[s->stack].cause].caused[category]++;
 	int64_t bucket = c->duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->duration_ns : 0;
 	a->timeline[bucket < 0 ? 0 : bucket >= CPU_TIMELINE_BUCKETS ? CPU_TIMELINE_BUCKETS - 1 : bucket]++;
 }

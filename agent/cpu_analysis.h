@@ -20,7 +20,7 @@ struct cpu_method {
 	unsigned marks;        /* enum method_mark */
 	uint32_t frame;        /* one of its frames in the capture; UINT32_MAX: made by the analysis */
 	uint32_t self, total;  /* samples; recursion counts once */
-	uint32_t caused;       /* samples whose nearest application method this is, itself included; GC and JIT are not counted */
+	uint32_t caused[CATEGORY_COUNT]; /* samples whose nearest application method this is, itself included, by what they went to */
 };
 
 struct cpu_thread {
@@ -69,6 +69,12 @@ void cpu_analysis_fini(struct cpu_analysis *a);
  * once. */
 size_t cpu_analysis_callers(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap);
 size_t cpu_analysis_callees(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap);
+
+/* What an application method makes happen: its own time and what it calls outside the application. GC and JIT are not
+ * counted: they come when they come. */
+uint32_t cpu_analysis_caused(const struct cpu_method *m);
+/* The part of it that is work: in the method itself, .NET's libraries or native ones. */
+uint32_t cpu_analysis_worked(const struct cpu_method *m);
 
 /* Percent of the samples. 0 when there are none. */
 double cpu_analysis_percent(const struct cpu_analysis *a, uint32_t count);

@@ -16,6 +16,9 @@ struct cpu_diagnosis {
 	enum cpu_finding finding;
 	enum cpu_category category; /* of FINDING_CATEGORY */
 	uint32_t method;            /* the one to look at first; CPU_NO_METHOD */
+	uint32_t method_samples;    /* what it causes */
+	uint32_t funnel;            /* the narrowest application method through which most passes; CPU_NO_METHOD */
+	uint32_t below;             /* of FINDING_CATEGORY: the application method that causes most of it; CPU_NO_METHOD */
 	double throttled_percent;   /* of the quota's periods; -1 unknown */
 	char *headline;             /* <= HEADLINE_MAX_CHARS characters */
 	char *text;                 /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
@@ -23,9 +26,5 @@ struct cpu_diagnosis {
 
 void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out);
 void cpu_diagnosis_fini(struct cpu_diagnosis *d);
-
-/* "84 %", "3.4 %", "0.05 %". Appends. */
-struct buf;
-void cpu_diagnosis_put_percent(struct buf *out, double percent);
 
 #endif

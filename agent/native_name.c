@@ -46,9 +46,23 @@ static size_t operator_length(const char *s, size_t len)
 	return n;
 }
 
+/* The length without what compilers append to the copies that they make: ".isra.0", ".constprop.0", ".cold". */
+static size_t without_clone(const char *s, size_t len)
+{
+	static const char *const words[] = {".isra", ".constprop", ".part", ".cold", ".llvm", ".lto_priv", ".localalias"};
+	for (size_t i = 1; i < len; i++)
+		for (size_t k = 0; s[i] == '.' && k < sizeof words / sizeof words[0]; k++) {
+			size_t n = strlen(words[k]);
+			if (starts(s + i, len - i, words[k]) && (i + n == len || s[i + n] == '.'))
+				return i;
+		}
+	return len;
+}
+
 void native_name_append(const char *symbol, size_t len, struct buf *out)
 {
 	static const char anonymous[] = "(anonymous namespace)";
+	len = without_clone(symbol, len);
 	if (starts(symbol, len, "_Z") && append_mangled(symbol, len, out) == 0)
 		return;
 	size_t begin = out->len, depth = 0;

@@ -1,5 +1,5 @@
-/* Native symbols for reading: "void WKS::gc_heap::mark_object<true>(unsigned char*)" is "WKS::gc_heap::mark_object". Takes any
- * bytes; pure; any thread. */
+/* Native symbols for reading: "void WKS::gc_heap::mark_object<true>(unsigned char*)" is "WKS::gc_heap::mark_object",
+ * "finish_task_switch.isra.0" is "finish_task_switch". Takes any bytes; pure; any thread. */
 #ifndef DRDOTNET_NATIVE_NAME_H
 #define DRDOTNET_NATIVE_NAME_H
 

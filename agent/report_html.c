@@ -1,5 +1,6 @@
 #include "agent/report_html.h"
 
+#include "agent/cpu_phrase.h"
 #include "agent/method_name.h"
 #include "agent/report_assets.h"
 #include "agent/report_html_data.h"
@@ -186,15 +187,14 @@ static void put_facts(struct page *p)
 	double throttled = p->s->diagnosis->throttled_percent;
 	if (throttled >= 0) {
 		buf_printf(out, "<div class=\"fact%s\"><div class=\"k\">Throttled</div><div class=\"v\">", throttled >= 5 ? " warn" : "");
-		cpu_diagnosis_put_percent(out, throttled);
+		cpu_phrase_percent(out, throttled);
 		buf_puts(out, " <small>of periods</small></div>");
 		put_level(out, throttled / 100, throttled >= 5);
 		buf_puts(out, "</div>\n");
 	}
-	buf_printf(out,
-		   "<div class=\"fact\"><div class=\"k\">Longest stop made</div><div class=\"v\">%.1f <small>ms</small></div>"
-		   "<div class=\"k\">%" PRId64 " ms of CPU added</div></div>",
-		   (double)c->cost.max_pause_us / 1000.0, c->cost.added_cpu_ms);
+	buf_puts(out, "<div class=\"fact\"><div class=\"k\">Application held</div><div class=\"v\">");
+	cpu_phrase_held(out, c);
+	buf_printf(out, "</div><div class=\"k\">by the profiler; %" PRId64 " ms of CPU added</div></div>", c->cost.added_cpu_ms);
 }
 
 static void put_categories(struct page *p)
@@ -216,7 +216,7 @@ static void put_categories(struct page *p)
 		if (!a->by_category[i])
 			continue;
 		buf_printf(out, "<li><span class=\"dot c%d\"></span>%s <b>", i, cpu_category_title(i));
-		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, a->by_category[i]));
+		cpu_phrase_percent(out, cpu_analysis_percent(a, a->by_category[i]));
 		buf_puts(out, "</b></li>\n");
 	}
 	buf_puts(out, "</ul>");
@@ -232,9 +232,9 @@ static void put_table(struct page *p)
 	for (size_t i = 0; i < a->method_count && i < STATIC_METHODS; i++) {
 		const struct cpu_method *m = &a->methods[a->by_self[i]];
 		buf_puts(out, "<tr><td class=\"n\">");
-		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, m->self));
+		cpu_phrase_percent(out, cpu_analysis_percent(a, m->self));
 		buf_puts(out, "</td><td class=\"n\">");
-		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, m->total));
+		cpu_phrase_percent(out, cpu_analysis_percent(a, m->total));
 		buf_printf(out, "</td><td class=\"name\"><span class=\"dot l%d\"></span> ", (int)m->layer);
 		put_text(out, m->name);
 		if (m->marks & (METHOD_ASYNC | METHOD_ITERATOR))
@@ -275,8 +275,11 @@ static void put_about(struct page *p)
 	put_row(out, "Kernel frames", "%s", c->kernel_frames ? "yes" : "not allowed here: kernel time ends at the call into it");
 	if (c->fallback_reason)
 		put_row(out, "Why not perf events", "%s: %s", c->fallback_reason, c->fallback_message ? c->fallback_message : "");
-	put_row(out, "Cost in the process", "longest stop %" PRId64 " \xC2\xB5s, %" PRId64 " ms of CPU", c->cost.max_pause_us,
-		c->cost.added_cpu_ms);
+	AUTO_BUF struct buf held;
+	buf_init(&held, 64);
+	cpu_phrase_held(&held, c);
+	put_row(out, "Application held by the profiler", "%s", buf_str(&held));
+	put_row(out, "Cost in the process", "%" PRId64 " ms of CPU", c->cost.added_cpu_ms);
 	put_row(out, "Cost in the agent", "%" PRId64 " ms of CPU", c->cost.agent_cpu_ms);
 	if (p->s->context->session_name && p->s->context->session_name[0])
 		put_row(out, "Session", "%s/%s", p->s->context->session_namespace, p->s->context->session_name);

@@ -188,7 +188,7 @@ static void put_methods(const struct cpu_analysis *a, struct report_file *f)
 		buf_puts(&f->text, ",\"module\":");
 		text_append_json(&f->text, m->module, strlen(m->module));
 		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu32 ",\"total\":%" PRIu32 ",\"caused\":%" PRIu32,
-			   cpu_layer_name(m->layer), m->self, m->total, m->caused);
+			   cpu_layer_name(m->layer), m->self, m->total, cpu_analysis_caused(m));
 		put_marks(f, m->marks);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);

@@ -1,11 +1,16 @@
 #include "agent/report_summary.h"
 
+#include "agent/cpu_phrase.h"
 #include "agent/method_name.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define TOP_METHODS 8
 #define NAME_CHARS 90
+#define CALLER_CHARS 60
+#define LEAST_METHODS 3   /* that many are listed however small */
+#define LEAST_PERCENT 0.5
 
 /* Inside a code span of a table cell: a backtick would end the span, a bar the cell. */
 static void put_code(struct buf *out, const char *text)
@@ -22,13 +27,19 @@ static void put_code(struct buf *out, const char *text)
 	buf_puts(out, "`");
 }
 
-/* In running text: what Markdown or HTML would read as markup. */
+static bool is_word(char c)
+{
+	return isalnum((unsigned char)c) || (c & 0x80);
+}
+
+/* In running text: what Markdown or HTML would read as markup, and no more, for many read it as it stands. */
 static void put_prose(struct buf *out, const char *text)
 {
-	for (; *text; text++) {
-		if (strchr("\\`*_[]<>|~#", *text) || (*text == '&'))
+	for (const char *p = text; *p; p++) {
+		bool inside_word = p > text && is_word(p[-1]) && is_word(p[1]);
+		if (strchr("\\`*[<~&", *p) || (*p == '_' && !inside_word) || (p == text && strchr("#>|+-", *p)))
 			buf_putc(out, '\\');
-		buf_putc(out, *text);
+		buf_putc(out, *p);
 	}
 }
 
@@ -40,32 +51,45 @@ static void put_shortened(struct buf *out, const char *name, size_t max_chars)
 	put_code(out, buf_str(&b));
 }
 
+/* Who calls it, as far as that tells something: an await is resumed by the pool's own machinery. */
+static void put_caller(const struct cpu_analysis *a, uint32_t method, struct buf *out)
+{
+	struct cpu_edge caller;
+	if (!cpu_analysis_callers(a, method, &caller, 1) || caller.method == CPU_NO_METHOD)
+		return;
+	if (a->methods[method].marks & METHOD_ASYNC && a->methods[caller.method].layer != LAYER_APPLICATION)
+		buf_puts(out, "the thread pool, after an await");
+	else
+		put_shortened(out, a->methods[caller.method].name, CALLER_CHARS);
+}
+
 static void put_methods(const struct cpu_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n| self | total | method | called from |\n|---:|---:|---|---|\n");
 	for (size_t i = 0; i < a->method_count && i < TOP_METHODS; i++) {
 		const struct cpu_method *m = &a->methods[a->by_self[i]];
-		struct cpu_edge caller;
-		if (m->self == 0)
+		double self = cpu_analysis_percent(a, m->self);
+		if (m->self == 0 || (i >= LEAST_METHODS && self < LEAST_PERCENT))
 			break;
 		buf_puts(out, "| ");
-		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, m->self));
+		cpu_phrase_percent(out, self);
 		buf_puts(out, " | ");
-		cpu_diagnosis_put_percent(out, cpu_analysis_percent(a, m->total));
+		cpu_phrase_share(out, a, m->total);
 		buf_puts(out, " | ");
 		put_shortened(out, m->name, NAME_CHARS);
 		buf_puts(out, m->marks & METHOD_ASYNC ? " async | " : m->marks & METHOD_ITERATOR ? " iterator | " : " | ");
-		if (cpu_analysis_callers(a, a->by_self[i], &caller, 1) && caller.method != CPU_NO_METHOD)
-			put_shortened(out, a->methods[caller.method].name, NAME_CHARS / 2);
+		put_caller(a, a->by_self[i], out);
 		buf_puts(out, " |\n");
 	}
 }
 
 static void put_cost(const struct cpu_capture *c, struct buf *out)
 {
-	buf_printf(out, "\nCost: longest stop %lld µs, %lld ms of CPU in the process, %lld ms in the agent; %lld samples at %lld Hz (%s)",
-		   (long long)c->cost.max_pause_us, (long long)c->cost.added_cpu_ms, (long long)c->cost.agent_cpu_ms,
-		   (long long)c->sample_count, (long long)c->frequency_hertz, c->method ? c->method : "unknown");
+	buf_puts(out, "\nCost: application held: ");
+	cpu_phrase_held(out, c);
+	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent; %lld samples at %lld Hz (%s)",
+		   (long long)c->cost.added_cpu_ms, (long long)c->cost.agent_cpu_ms, (long long)c->sample_count,
+		   (long long)c->frequency_hertz, c->method ? c->method : "unknown");
 	if (c->lost_samples + c->dropped)
 		buf_printf(out, ", %lld lost", (long long)(c->lost_samples + c->dropped));
 	buf_puts(out, ".\n");
