@@ -4,13 +4,15 @@
         store.endpoint, store.region, store.bucket, store.access_key, store.secret_key
         store.get("key") -> bytes;  store.list() -> ["key", ...]
 
-It checks signatures, so a request that is signed wrongly fails as it would anywhere. Four processes, random ports,
-everything under `folder`.
+It checks signatures, so a request that is signed wrongly fails as it would anywhere. One process, random ports, everything under
+`folder`.
 """
 import datetime
 import hashlib
 import hmac
 import os
+import signal
+import socket
 import subprocess
 import sys
 import time
@@ -59,7 +61,10 @@ pipeline = catch_errors gatekeeper cache listing_formats bulk s3api tempauth slo
 [app:proxy-server]
 use = egg:swift#proxy
 account_autocreate = true
-# asked before the other servers are up, it would not ask them again for a minute
+# a busy machine is no reason to give a server up
+conn_timeout = 20
+node_timeout = 30
+error_suppression_interval = 0
 error_suppression_limit = 1000000
 [filter:catch_errors]
 use = egg:swift#catch_errors
@@ -84,17 +89,6 @@ storage_domain = localhost
 use = egg:swift#tempauth
 user_{account}_{name} = {secret} .admin
 """
-RINGS = """
-import sys
-from swift.common.ring import RingBuilder
-for word in sys.argv[2:]:
-    kind, port = word.split("=")
-    ring = RingBuilder(4, 1, 0)
-    ring.add_dev({"id": 0, "region": 1, "zone": 1, "ip": "127.0.0.1", "port": int(port), "device": "d1", "weight": 1.0,
-                  "replication_ip": "127.0.0.1", "replication_port": int(port), "meta": ""})
-    ring.rebalance()
-    ring.get_ring().save("%s/%s.ring.gz" % (sys.argv[1], kind))
-"""
 
 
 def unavailable():
@@ -111,24 +105,24 @@ class Server:
 
     def __init__(self, folder):
         self.folder = os.path.realpath(folder)
-        self.processes = []
+        self.process = None
 
     def __enter__(self):
         os.makedirs(self.folder + "/devices/d1", exist_ok=True)
-        ports = dict(zip(("account", "container", "object", "proxy"), proc.free_ports(4)))
-        self._write("swift.conf", SWIFT_CONF)
-        for kind in ("account", "container", "object"):
-            self._write(kind + ".conf", STORAGE, port=ports[kind], kind=kind)
-        self._build_rings(ports)
-        account, name = self.access_key.split(":")
-        self._write("proxy.conf", PROXY, port=ports["proxy"], region=self.region, account=account, name=name,
-                    secret=self.secret_key)
+        kinds = ("account", "container", "object", "proxy")
+        # listening before the server is there: connections wait until it accepts them
+        listeners = {kind: socket.create_server(("127.0.0.1", 0), backlog=128) for kind in kinds}
+        try:
+            ports = {kind: listener.getsockname()[1] for kind, listener in listeners.items()}
+            self._configure(ports)
+            fds = {kind: listener.fileno() for kind, listener in listeners.items()}
+            self.process = proc.Process([PYTHON, HERE + "/swift_server.py", self.folder, *("%s=%d" % f for f in fds.items())],
+                                        log=self.folder + "/server.log", pass_fds=tuple(fds.values()))
+        finally:
+            for listener in listeners.values():
+                listener.close()
         self.endpoint = "http://127.0.0.1:%d" % ports["proxy"]
         try:
-            for kind in ports:
-                self.processes.append(proc.Process(
-                    [PYTHON, HERE + "/swift_server.py", self.folder + "/swift.conf", self.folder + "/" + kind + ".conf",
-                     kind + "-server"], log=self.folder + "/" + kind + ".log"))
             self._make_bucket()
         except BaseException:
             self.__exit__()
@@ -136,8 +130,15 @@ class Server:
         return self
 
     def __exit__(self, *_):
-        for process in self.processes:
-            process.stop()
+        self.process.stop(signal.SIGKILL)
+
+    def _configure(self, ports):
+        self._write("swift.conf", SWIFT_CONF)
+        for kind in ("account", "container", "object"):
+            self._write(kind + ".conf", STORAGE, port=ports[kind], kind=kind)
+        account, name = self.access_key.split(":")
+        self._write("proxy.conf", PROXY, port=ports["proxy"], region=self.region, account=account, name=name,
+                    secret=self.secret_key)
 
     def url(self, key="", query=None):
         path = "/" + self.bucket + ("/" + urllib.parse.quote(key) if key else "")
@@ -168,27 +169,20 @@ class Server:
         with open(os.path.join(self.folder, file_name), "w") as f:
             f.write(text.format(folder=self.folder, user=os.environ.get("USER") or "root", **values) if values else text)
 
-    def _build_rings(self, ports):
-        words = ["%s=%d" % (kind, port) for kind, port in ports.items() if kind != "proxy"]
-        subprocess.run([PYTHON, "-c", RINGS, self.folder] + words, check=True, capture_output=True, timeout=60)
-
     def _make_bucket(self):
         end = time.monotonic() + 60
-        made = False
         while True:
             try:
-                if not made:
-                    self.request("PUT")
-                    made = True
-                self.request("PUT", "ready", body=b"?")
-                self.request("DELETE", "ready")
+                self.request("PUT")
                 return
             except OSError as e:
-                if isinstance(e, urllib.error.HTTPError) and e.code < 500 and e.code != 409:
-                    raise RuntimeError("the S3 server refused: %s" % e.read().decode()) from e
-                made = made or isinstance(e, urllib.error.HTTPError) and e.code == 409  # made by a request that then failed
-                if time.monotonic() > end or any(p.ended() for p in self.processes):
-                    raise RuntimeError("the S3 server did not get ready; see " + self.folder) from e
+                if isinstance(e, urllib.error.HTTPError):
+                    if e.code == 409:
+                        return  # made by a request whose answer came too late
+                    if e.code < 500:
+                        raise RuntimeError("the S3 server refused: %s" % e.read().decode()) from e
+                if time.monotonic() > end or self.process.ended():
+                    raise RuntimeError("the S3 server did not get ready:\n" + self.process.log()[-3000:]) from e
                 time.sleep(0.1)
 
 
