@@ -8,6 +8,7 @@ usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N]
 import argparse
 import concurrent.futures
 import glob
+import itertools
 import json
 import os
 import re
@@ -36,7 +37,7 @@ class Tally:
     def __init__(self):
         self.lock = threading.Lock()
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
-        self.failed = []
+        self.failed, self.skipped = [], []
 
     def add(self, result):
         with self.lock:
@@ -47,30 +48,64 @@ class Tally:
                 self.failed.append(result.name)
                 for line in result.text.splitlines()[-OUTPUT_LINES:]:
                     print("        | " + line, flush=True)
+            elif result.outcome == "skipped":
+                self.skipped.append("%s (%s)" % (result.name, result.text))
 
     def finish(self):
+        for name in self.skipped:
+            print("SKIPPED " + name)
+        if self.skipped:
+            print("%d skipped, for the reasons above" % len(self.skipped))
         for name in self.failed:
             print("FAILED  " + name)
-        line = "%(passed)d passed, %(failed)d failed" % self.counts
-        print(line + (", %(skipped)d skipped" % self.counts if self.counts["skipped"] else ""), flush=True)
+        print("%(passed)d passed, %(failed)d failed" % self.counts, flush=True)
         return 0 if self.counts["passed"] and not self.counts["failed"] else 1
 
 
+MARK = "DRDOTNET_TEST_RUN"  # in the environment of all that a test starts, so that what it leaves is found
+marks = itertools.count()
+
+
+def marked(mark):
+    """The pids of processes whose mark begins so."""
+    wanted = ("%s=%s" % (MARK, mark)).encode()
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open("/proc/%s/environ" % pid, "rb") as f:
+                if any(value.startswith(wanted) for value in f.read().split(b"\0")):
+                    yield int(pid)
+        except OSError:
+            continue
+
+
+def sweep(mark):
+    """Ends what a test has left running, whatever session or namespace it is in."""
+    for _ in range(20):
+        left = [pid for pid in marked(mark) if pid != os.getpid()]
+        if not left:
+            return
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                continue
+        time.sleep(0.05)
+
+
 def run(words, seconds, env=None):
-    """(exit code or None at the time limit, output, seconds taken); the whole process group is ended with it."""
+    """(exit code or None at the time limit, output, seconds taken); what it started is ended with it."""
     start = time.monotonic()
+    mark = "%d-%d." % (os.getpid(), next(marks))
     with tempfile.TemporaryFile() as out:
         child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
-                                 env={**os.environ, **(env or {})}, start_new_session=True)
+                                 env={**os.environ, MARK: mark, **(env or {})}, start_new_session=True)
         try:
             code = child.wait(seconds)
         except subprocess.TimeoutExpired:
             code = None
-        try:
-            os.killpg(child.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        child.wait()
+            child.kill()
+            child.wait()
+        sweep(mark)
         out.seek(0)
         return code, out.read().decode(errors="replace"), time.monotonic() - start
 
@@ -138,6 +173,8 @@ def run_fuzzer(name, program, corpus, seconds, report):
 
 
 # Python suites --------------------------------------------------------------------------------------------------------
+# A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes, `parallel` when it
+# neither measures nor minds that the machine is busy.
 LIST = """
 import json, sys, unittest
 def walk(suite):
@@ -146,20 +183,47 @@ def walk(suite):
         else: yield t
 loader = unittest.TestLoader()
 tests = list(walk(loader.loadTestsFromName(sys.argv[1])))
-limit = lambda t: getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
-print(json.dumps({"errors": loader.errors, "tests": [[t.id(), limit(t)] for t in tests]}))
+def about(t):
+    limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
+    return {"name": t.id(), "limit": limit, "group": t.id().rpartition(".")[0] if getattr(t, "one_process", False) else t.id(),
+            "parallel": getattr(t, "parallel", False)}
+print(json.dumps({"errors": loader.errors, "tests": [about(t) for t in tests]}))
 """
+# Runs what is named; one JSON line a finished test goes into the file.
 ONE = """
-import sys, unittest
-result = unittest.TextTestRunner(stream=sys.stdout, verbosity=0).run(unittest.defaultTestLoader.loadTestsFromName(sys.argv[1]))
-print("skipped because: " + result.skipped[0][1] if result.skipped else "", end="")
-sys.exit(77 if result.skipped else 0 if result.wasSuccessful() and result.testsRun else 1)
+import json, sys, time, unittest
+class Result(unittest.TextTestResult):
+    def startTest(self, test):
+        self.began, self.bad = time.monotonic(), []
+        super().startTest(test)
+    def say(self, test, outcome, text=""):
+        with open(sys.argv[1], "a") as f:
+            f.write(json.dumps({"name": test.id(), "outcome": outcome, "seconds": time.monotonic() - getattr(self, "began", time.monotonic()),
+                                "text": text}) + "\\n")
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.say(test, "passed")
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.say(test, "failed", self.failures[-1][1])
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.say(test, "failed", self.errors[-1][1])
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err:
+            self.say(test, "failed", str(subtest) + "\\n" + (self.failures + self.errors)[-1][1])
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.say(test, "skipped", reason.replace("\\n", " "))
+suite = unittest.defaultTestLoader.loadTestsFromNames(sys.argv[2:])
+unittest.TextTestRunner(stream=sys.stdout, verbosity=0, resultclass=Result).run(suite)
 """
 
 
-def python_tests(report):
-    """[(name, seconds)] of all test methods; a file that cannot be loaded is a failure."""
-    found = []
+def python_groups(report):
+    """Lists of tests that share a process; a file that cannot be loaded is a failure."""
+    groups = {}
     for path in sorted(glob.glob(os.path.join(ROOT, "tests/**/test_*.py"), recursive=True)):
         module = os.path.relpath(path, ROOT)[:-3].replace("/", ".")
         code, text, _ = run([sys.executable, "-c", LIST, module], 60)
@@ -170,16 +234,27 @@ def python_tests(report):
         except (ValueError, IndexError) as e:
             report(Result(module, "failed", text="%s\n%s" % (text, e)))
             continue
-        found += [(name, limit or PYTHON_SECONDS) for name, limit in listed["tests"]]
-    return found
+        for test in listed["tests"]:
+            groups.setdefault(test["group"], []).append(test)
+    return list(groups.values())
 
 
-def run_python(name, seconds, report):
-    code, text, taken = run([sys.executable, "-c", ONE, name], seconds)
-    if code == 77:
-        reason = text.rpartition("skipped because: ")[2].strip().replace("\n", " ")
-        return report(Result(name, "skipped", taken, reason))
-    report(Result(name, "passed" if code == 0 else "failed", taken, ("time limit\n" if code is None else "") + text))
+def run_python(tests, report):
+    limit = max(t["limit"] or PYTHON_SECONDS for t in tests)
+    with tempfile.NamedTemporaryFile("r") as said:
+        code, text, taken = run([sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit)
+        results = [json.loads(line) for line in said if line.endswith("\n")]
+    told = {}
+    for r in results:  # a subtest's failure comes before its test's end
+        if told.get(r["name"], {}).get("outcome") != "failed":
+            told[r["name"]] = r
+    of_class = next((r for name, r in told.items() if name.startswith("setUpClass")), None)
+    for test in tests:
+        r = told.get(test["name"]) or of_class
+        if r:
+            report(Result(test["name"], r["outcome"], r["seconds"], r["text"] + ("\n" + text if r["outcome"] == "failed" else "")))
+        else:
+            report(Result(test["name"], "failed", taken, ("time limit of %d s\n" % limit if code is None else "it did not run\n") + text))
 
 
 # everything -----------------------------------------------------------------------------------------------------------
@@ -199,14 +274,16 @@ def main():
         base = os.path.basename(source)[:-2]
         together.append(("fuzz/" + base, run_fuzzer, ("fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base),
                          os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds)))
-    alone += [(n, run_python, (n, s)) for n, s in python_tests(tally.add)]
 
     def wanted(name):
         return not options.only or any(text in name for text in options.only)
     together = [t for t in together if wanted(t[0])]
-    alone = [t for t in alone if wanted(t[0])]
+    for group in python_groups(tally.add):
+        group = [t for t in group if wanted(t["name"])]
+        if group:
+            (together if group[0]["parallel"] else alone).append((", ".join(t["name"] for t in group), run_python, (group,)))
     if options.list:
-        print("\n".join(t[0] for t in together + alone))
+        print("\n".join(t[0].replace(", ", "\n") for t in together + alone))
         return 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in together]:
@@ -216,6 +293,17 @@ def main():
     return tally.finish()
 
 
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
 if __name__ == "__main__":
     os.environ["PYTHONPATH"] = ROOT
-    sys.exit(main())
+    signal.signal(signal.SIGTERM, stopped)
+    try:
+        code = main()
+    except KeyboardInterrupt:
+        code = 130
+    finally:
+        sweep("%d-" % os.getpid())
+    sys.exit(code)

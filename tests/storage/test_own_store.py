@@ -8,6 +8,7 @@ from tests.storage import tool
 
 class OwnStore(unittest.TestCase):
     one_process = True
+    parallel = True
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")

@@ -40,6 +40,8 @@ def functions(lines):
 
 
 class Style(unittest.TestCase):
+    one_process = parallel = True
+
     def complain(self, complaints):
         self.assertFalse(complaints, "\n" + "\n".join(complaints))
 
