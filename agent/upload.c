@@ -68,7 +68,8 @@ static int answer_to_error(const struct link_report *r, const struct http_respon
 		return 0;
 	char code[CODE_SIZE];
 	find_code(buf_str(&answer->body), code);
-	return err_set(e, kind_of(answer->status, code), answer->status, "the store answered %d%s%s to report %s", answer->status, code[0] ? " " : "", code, r->name);
+	return err_set(e, kind_of(answer->status, code), answer->status, "the store answered %d%s%s to report %s", answer->status,
+		       code[0] ? " " : "", code, r->name);
 }
 
 int upload_put(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e)

@@ -12,8 +12,9 @@ struct upload_options {
 };
 
 /* PUTs the file (open descriptor, read from its start; must still have the size and sha256 of *r) with the headers that the grant was
- * signed for. 0: the store answered 2xx. ERR_RETRY/ERR_TIMEOUT: try again later with the same or a new URL; ERR_DENIED: ask for a new grant (403, also
- * an expired one, or an expired session token); ERR_INVALID: the file has changed. Messages carry the store's code ("AccessDenied") but never the URL's query. */
+ * signed for. 0: the store answered 2xx. ERR_RETRY/ERR_TIMEOUT: try again later with the same or a new URL; ERR_DENIED: ask for a new
+ * grant (403, also an expired one, or an expired session token); ERR_INVALID: the file has changed. Messages carry the store's code
+ * ("AccessDenied") but never the URL's query. */
 int upload_put(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e);
 
 #endif
