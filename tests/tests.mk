@@ -7,7 +7,8 @@ UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o
 $(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN_$(FLAVOUR)) $(B)/libagent.a $(B)/libcontroller.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--no-gc-sections -o $@ $< $(UNIT_MAIN_$(FLAVOUR)) $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a -lcriterion $(PKG_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS) -Wl,--no-gc-sections -o $@ $< $(UNIT_MAIN_$(FLAVOUR)) $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a \
+		-lcriterion $(PKG_LIBS) -lm
 
 THREADED_UNIT_SRC := $(if $(UNIT_SRC),$(shell grep -lE 'pthread_|tsan' $(UNIT_SRC)))
 THREADED_UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(THREADED_UNIT_SRC))
