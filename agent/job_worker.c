@@ -118,10 +118,11 @@ static const char *wanted_container(const struct link_order *o, struct err *e)
 static int find_process(struct jobs *j, struct job *job, struct target *out, struct err *e)
 {
 	const struct link_order *o = &job->order;
-	const char *ids[32], *wanted = NULL;
+	const char *ids[32], *wanted = NULL, *const names[] = {o->spec.target.container};
 	size_t count = 0;
-	/* Without a common pid namespace nothing tells the containers of a pod apart. */
-	if (j->config.mode == AGENT_MODE_HOST_PID && o->spec.target.container && !(wanted = wanted_container(o, e)))
+	/* Without a common pid namespace a pod's containers are told apart by folders of their own, if at all. */
+	bool host = j->config.mode == AGENT_MODE_HOST_PID;
+	if (host && o->spec.target.container && !(wanted = wanted_container(o, e)))
 		return -1;
 	for (size_t i = 0; i < o->container_count; i++) {
 		if (o->containers[i].id[0] && (!wanted || o->containers[i].id == wanted))
@@ -136,6 +137,8 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 		.pod_name = o->pod_name,
 		.container_ids = count ? ids : NULL,
 		.container_id_count = count,
+		.container_names = !host && names[0] ? names : NULL,
+		.container_name_count = 1,
 		.query_runtime = true,
 		.deadline_ms = clock_mono_ms() + DISCOVERY_MS,
 	};
@@ -149,13 +152,16 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 	return chosen < 0 ? -1 : 0;
 }
 
-static const char *container_name(const struct link_order *o, const char *id)
+/* The container's name by its id; else by its folder; else the only one that it can be. NULL: nobody knows. */
+static const char *container_name(const struct link_order *o, const struct target *t)
 {
-	for (size_t i = 0; id && i < o->container_count; i++) {
-		if (strcmp(o->containers[i].id, id) == 0)
+	for (size_t i = 0; t->container_id && i < o->container_count; i++) {
+		if (strcmp(o->containers[i].id, t->container_id) == 0)
 			return o->containers[i].name;
 	}
-	return id;
+	if (t->container_id)
+		return t->container_id;
+	return t->container_name ? t->container_name : o->container_count == 1 ? o->containers[0].name : NULL;
 }
 
 /* Notes what was found, and takes the process. false: another job has it; this one waits for it. */
@@ -169,7 +175,7 @@ static bool claim(struct jobs *j, struct job *job, const struct target *t)
 	free(s->container);
 	free(s->container_id);
 	free(s->runtime_version);
-	s->container = mem_strdup(container_name(&job->order, t->container_id));
+	s->container = mem_strdup(container_name(&job->order, t));
 	s->container_id = mem_strdup(t->container_id);
 	s->runtime_version = mem_strdup(t->runtime_version);
 	s->pid = t->inner_pid;
@@ -248,7 +254,7 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 static void run_session(struct jobs *j, struct job *job, const struct target *t, int dirfd)
 {
 	const struct link_order *o = &job->order;
-	const char *container = container_name(o, t->container_id);
+	const char *container = container_name(o, t);
 	struct report_context context = {
 		.session_name = o->session_name,
 		.session_namespace = o->session_namespace,
