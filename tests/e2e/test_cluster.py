@@ -3,21 +3,20 @@ import hashlib
 import json
 import os
 import signal
+import stat
 import tempfile
-import time
 import unittest
 import urllib.parse
 
-from tests.lib import dotnet, install, kube, pod, proc, readers, s3
+from tests.lib import dotnet, install, kube, pod, proc, readers, s3, shares
 
 UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
-TAX = "Checkout.Pricing.Tax.Compute"
 
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class ClusterCase(unittest.TestCase):
-    use_s3 = True
-    assets = None  # None: the API server that the tests use normally
+    use_s3 = False  # else the controller's own store keeps the reports
+    assets = None   # None: the API server that the tests use normally
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
@@ -33,51 +32,88 @@ class ClusterCase(unittest.TestCase):
         self.addCleanup(manager.__exit__, None, None, None)
         return value
 
-    def pod(self, name, load, node="node-a", namespace="shop", labels=None, **how):
-        """A pod object, and the process in a "pod" that it stands for."""
-        made_object = self.i.cluster.create_pod(namespace, name, node, labels=labels or {"app": "checkout"}, running=False)
-        made = pod.Pod(self.folder, load, uid=made_object["metadata"]["uid"], **how)
+    def pod_object(self, name, node="node-a", app="checkout", containers=("app",)):
+        return self.i.cluster.create_pod("shop", name, node, labels={"app": app}, containers=containers, running=False)
+
+    def container(self, object_, load, **how):
+        """The process of a container of this pod."""
+        made = pod.Pod(self.folder, load, uid=object_["metadata"]["uid"], **how)
         self.addCleanup(made.stop)
-        self.i.cluster.set_pod_running(made_object, {"app": made.container_id})
         return made
 
-    def spec(self, seconds=4, target=None, **more):
-        return {"profiler": "CPUHotpaths", "durationSeconds": seconds,
-                "target": target or {"selector": {"matchLabels": {"app": "checkout"}}}, **more}
+    def pod(self, name, load, node="node-a", app="checkout", **how):
+        """A pod object, and the process in a "pod" that it stands for."""
+        object_ = self.pod_object(name, node, app)
+        made = self.container(object_, load, **how)
+        self.i.cluster.set_pod_running(object_, {"app": made.container_id})
+        return made
 
-    def succeeded(self, name, seconds=60):
+    def apply(self, name, seconds, target=None, **more):
+        self.i.session("shop", name, {"profiler": "CPUHotpaths", "durationSeconds": seconds,
+                                      "target": target or {"selector": {"matchLabels": {"app": "checkout"}}}, **more})
+
+    def succeeded(self, name, seconds=90):
         session = self.i.wait_finished("shop", name, seconds)
         condition = self.i.condition(session, "Succeeded")
         self.assertEqual(condition["status"], "True", "%s\n%s" % (json.dumps(session, indent=1), self.i.logs()))
         return session
 
+    def stored(self, report):
+        """The bytes behind a report's URL: in the bucket, or in the controller's folder."""
+        self.assertNotIn("?", report["url"], "no signature in the status")
+        path = urllib.parse.unquote(urllib.parse.urlsplit(report["url"]).path)
+        if self.store:
+            self.assertTrue(report["url"].startswith(self.store.endpoint + "/" + self.store.bucket + "/"), report)
+            return self.store.get(path.split("/", 2)[2])
+        self.assertTrue(path.startswith("/reports/"), report)
+        with open(self.i.folder + "/drdotnet-controller-0" + path, "rb") as f:
+            return f.read()
+
     def fetch(self, session, target=0):
         """All reports of a target into a folder, each checked against the status."""
         folder = tempfile.mkdtemp(dir=self.folder)
         reports = session["status"]["targets"][target]["reports"]
+        self.assertEqual({r["name"] for r in reports}, set(readers.MEDIA))
         for report in reports:
-            prefix = self.store.endpoint + "/" + self.store.bucket + "/"
-            self.assertTrue(report["url"].startswith(prefix), report)
-            self.assertNotIn("?", report["url"], "no signature in the status")
-            data = self.store.get(urllib.parse.unquote(report["url"][len(prefix):]))
+            data = self.stored(report)
             self.assertEqual(len(data), report["sizeBytes"])
             self.assertEqual(hashlib.sha256(data).hexdigest(), report["sha256"])
             with open(os.path.join(folder, report["name"]), "wb") as f:
                 f.write(data)
         return folder
 
+    def samples(self, session, target=0):
+        return readers.folded(self.fetch(session, target))
+
+    def assert_nothing_left(self, before):
+        """`before`: {process: its traces}."""
+        for process, traces in before.items():
+            self.assertEqual(dotnet.Traces(process).left_since(traces), {})
+
 
 class MainWay(ClusterCase):
+    use_s3 = True
+
     def test_apply_to_diagnosis_and_report(self):
         self.i.start_agent("node-a")
         ill = self.pod("checkout-1", "hot", framework="net8.0", user=10001, readonly=True)
-        well = self.pod("basket-1", "shares", labels={"app": "basket"}, driver="cgroupfs")
+        well = self.pod("basket-1", "shares", app="basket", driver="cgroupfs")
+        ill.warm()
         before = {p: dotnet.Traces(p) for p in (ill, well)}
         self.i.cluster.apply("deploy/samples/cpu-hotpaths.yaml")
-        self.i.cluster.kubectl("wait", "--for=condition=Succeeded", "psess/checkout-cpu", "-n", "shop", "--timeout=60s")
+        self.i.cluster.kubectl("wait", "--for=condition=Succeeded", "psess/checkout-cpu", "-n", "shop", "--timeout=90s")
         session = self.i.get("shop", "checkout-cpu")
-        status = session["status"]
+        self.assert_nothing_left(before)
+        self.check_status(session["status"], ill)
+        shares.check(self, self.samples(session), shares.HOT)
+        self.check_what_kubectl_shows()
+        self.assertTrue([e for e in self.i.events("shop", "checkout-cpu") if e[0] == "Normal"])
+        proc.wait_until(lambda: not self.i.get("shop", "checkout-cpu")["metadata"].get("finalizers"), 20,
+                        "nothing holds a finished session")
+        for made in (ill, well):
+            made.assert_progress()
 
+    def check_status(self, status, ill):
         self.assertIn("Tax.Compute", status["diagnosis"].splitlines()[0])
         self.assertLessEqual(len(status["diagnosis"].splitlines()[0]), 80)
         self.assertIn("Checkout.Cart.Total", status["diagnosis"])
@@ -88,189 +124,224 @@ class MainWay(ClusterCase):
         self.assertEqual(target["runtimeVersion"], ill.runtime)
         self.assertEqual(target["cost"]["maxPauseMicroseconds"], 0)
 
-        samples = readers.folded(self.fetch(session))
-        self.assertAlmostEqual(samples.self_share(TAX), ill.shares()[TAX], delta=0.03)
-        self.assertEqual({r["name"] for r in target["reports"]}, set(readers.MEDIA))
-
-        table = self.i.cluster.kubectl("get", "psess", "-n", "shop")
+    def check_what_kubectl_shows(self):
+        def kubectl(*words):
+            return self.i.cluster.kubectl(*words, "-n", "shop")
+        table = kubectl("get", "psess")
         self.assertRegex(table, r"NAME +PROFILER +TARGET +STATE +AGE")
         self.assertRegex(table, r"checkout-cpu +CPUHotpaths +.*checkout.* +Succeeded")
-        self.assertIn("Tax.Compute", self.i.cluster.kubectl("get", "psess", "-n", "shop", "-o", "wide"))
-        self.assertIn("Tax.Compute", self.i.cluster.kubectl("describe", "psess", "checkout-cpu", "-n", "shop"))
-        self.assertTrue([e for e in self.i.events("shop", "checkout-cpu") if e[0] == "Normal"])
-        self.assertEqual(session["metadata"].get("finalizers", []), [], "nothing holds a finished session")
-        for made in (ill, well):
-            made.assert_progress()
-            self.assertEqual(dotnet.Traces(made).left_since(before[made]), {})
+        self.assertIn("Tax.Compute", kubectl("get", "psess", "-o", "wide"))
+        self.assertIn("Tax.Compute", kubectl("describe", "psess", "checkout-cpu"))
 
-    def test_each_runtime(self):
+    def test_each_runtime_on_two_nodes(self):
         self.i.start_agent("node-a")
-        for number, framework in enumerate(dotnet.FRAMEWORKS):
-            name = "checkout-%d" % number
-            self.pod(name, "hot", framework=framework)
-            self.i.session("shop", name, self.spec(3, {"podName": name}))
-            session = self.succeeded(name)
-            self.assertIn("Tax.Compute", session["status"]["diagnosis"])
+        self.i.start_agent("node-b")
+        made = {"checkout-%d" % n: self.pod("checkout-%d" % n, "hot", node, framework=framework)
+                for n, (framework, node) in enumerate(zip(dotnet.FRAMEWORKS, ("node-a", "node-b", "node-a")))}
+        for one in made.values():
+            one.warm()
+        self.apply("all", 3, {"selector": {"matchLabels": {"app": "checkout"}}, "maxPods": 5})
+        session = self.succeeded("all")
+        targets = session["status"]["targets"]
+        self.assertEqual({t["podName"]: t["runtimeVersion"] for t in targets}, {n: m.runtime for n, m in made.items()})
+        self.assertEqual([t["nodeName"] for t in sorted(targets, key=lambda t: t["podName"])], ["node-a", "node-b", "node-a"])
+        self.assertEqual(session["status"]["podsSucceeded"], 3)
+        for number in range(3):
+            shares.check_hot(self, self.samples(session, number))
 
-    def test_several_pods_of_two_nodes(self):
-        self.i.start_agent("node-a")
-        self.pod("checkout-1", "hot")
-        self.pod("checkout-2", "hot", framework="net8.0")
-        self.i.session("shop", "both", self.spec(3, {"selector": {"matchLabels": {"app": "checkout"}}, "maxPods": 5}))
-        session = self.succeeded("both")
-        self.assertEqual({t["podName"] for t in session["status"]["targets"]}, {"checkout-1", "checkout-2"})
-        self.assertEqual(session["status"]["podsSucceeded"], 2)
-
-    def test_cancel_keeps_the_report(self):
+    def test_cancel_keeps_the_report_and_delete_ends_it(self):
         self.i.start_agent("node-a")
         made = self.pod("checkout-1", "hot")
-        before = dotnet.Traces(made)
-        self.i.session("shop", "long", self.spec(120))
-        self.i.wait_condition("shop", "long", "Running")
-        time.sleep(2)
-        self.i.cluster.kubectl("patch", "psess", "long", "-n", "shop", "--type=merge", "-p", '{"spec":{"cancel":true}}')
-        session = self.i.wait_finished("shop", "long", 20)
-        self.assertEqual(self.i.condition(session, "Completed")["status"], "True")
+        made.warm()
+        before = {made: dotnet.Traces(made)}
+        self.apply("canceled", 120)
+        self.i.wait_first_sample("shop", "canceled")
+        made.warm(made.progress()["ops"] + 500)
+        self.i.cluster.kubectl("patch", "psess", "canceled", "-n", "shop", "--type=merge", "-p", '{"spec":{"cancel":true}}')
+        session = self.i.wait_finished("shop", "canceled")
         self.assertIn("Tax.Compute", session["status"]["diagnosis"])
-        self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
-        self.assertEqual(dotnet.Traces(made).left_since(before), {})
-
-    def test_delete_ends_it(self):
-        self.i.start_agent("node-a")
-        made = self.pod("checkout-1", "hot")
-        before = dotnet.Traces(made)
-        self.i.session("shop", "long", self.spec(120))
-        self.i.wait_condition("shop", "long", "Running")
-        time.sleep(1)
-        self.i.cluster.kubectl("delete", "psess", "long", "-n", "shop", "--timeout=20s")
-        self.assertEqual(dotnet.Traces(made).left_since(before), {})
+        shares.check_hot(self, self.samples(session))
+        self.assert_nothing_left(before)
+        self.apply("deleted", 120)
+        self.i.wait_first_sample("shop", "deleted")
+        self.i.cluster.kubectl("delete", "psess", "deleted", "-n", "shop", "--timeout=60s")
+        self.assert_nothing_left(before)
         made.assert_progress()
 
     def test_a_killed_agent_leaves_nothing_and_comes_back(self):
         agent = self.i.start_agent("node-a")
         made = self.pod("checkout-1", "hot")
-        before = dotnet.Traces(made)
-        self.i.session("shop", "long", self.spec(30))
-        self.i.wait_condition("shop", "long", "Running")
-        time.sleep(2)
+        made.warm()
+        before = {made: dotnet.Traces(made)}
+        self.apply("long", 60)
+        self.i.wait_first_sample("shop", "long")
         agent.stop(signal.SIGKILL)
         made.assert_progress()
-        again = proc.Process(agent.words, log=self.folder + "/agent-again.log")
-        self.addCleanup(again.stop)
-        session = self.i.wait_finished("shop", "long", 60)
+        self.enter(agent.again())
+        session = self.i.wait_finished("shop", "long")
         self.assertTrue(session["status"]["targets"][0]["reason"], session)
-        proc.wait_until(lambda: not dotnet.Traces(made).left_since(before), 5, "the new agent cleans up")
-        self.i.session("shop", "next", self.spec(3))
-        self.succeeded("next")
+        self.assert_nothing_left(before)
+        self.apply("next", 3)
+        shares.check_hot(self, self.samples(self.succeeded("next")))
 
-    def test_no_pod_matches(self):
+
+class TheProcessMeant(ClusterCase):
+    """A pod of two containers, one of them with two processes; without object storage."""
+
+    def test_container_and_pid_choose(self):
         self.i.start_agent("node-a")
-        self.i.session("shop", "nobody", self.spec(3, activeDeadlineSeconds=13))
-        session = self.i.wait_finished("shop", "nobody", 40)
-        condition = self.i.condition(session, "Succeeded")
-        self.assertEqual((condition["status"], condition["reason"]), ("False", "NoPodsMatched"))
+        object_ = self.pod_object("checkout-1", containers=("app", "sidecar"))
+        app = self.container(object_, "hot", user=10001, readonly=True, beside=["shares"])
+        sidecar = self.container(object_, "hot", framework="net9.0")
+        self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
+        app.warm()
+        sidecar.warm()
+        second = dotnet.Seen(app.beside[0], app.tmp)
+        before = {process: dotnet.Traces(process) for process in (app, sidecar, second)}
+        inner = _inner_pid(second.pid)
+
+        self.apply("unclear", 3, {"podName": "checkout-1"})
+        target = self.i.wait_finished("shop", "unclear")["status"]["targets"][0]
+        self.assertEqual(target["reason"], "AmbiguousProcess", target)
+        self.assertIn("pid %d" % inner, target["message"])
+        self.apply("sidecar", 3, {"podName": "checkout-1", "container": "sidecar"})
+        self.apply("second", 3, {"podName": "checkout-1", "container": "app", "process": {"pid": inner}})
+
+        session = self.succeeded("sidecar")
+        target = session["status"]["targets"][0]
+        self.assertEqual((target["container"], target["pid"], target["runtimeVersion"]), ("sidecar", 1, sidecar.runtime))
+        shares.check_hot(self, self.samples(session))
+        session = self.succeeded("second")
+        target = session["status"]["targets"][0]
+        self.assertEqual((target["container"], target["pid"], target["runtimeVersion"]), ("app", inner, app.runtime))
+        self.assertEqual(self.samples(session).share(shares.TAX), 0)
+        self.assert_nothing_left(before)
+
+
+def _inner_pid(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return int(next(line for line in f if line.startswith("NSpid:")).split()[-1])
 
 
 class Rights(ClusterCase):
-    def test_the_service_accounts_can_do_no_more_than_they_need(self):
-        def can(account, verb, resource, namespace="shop", group="", name="", subresource=""):
-            answer = self.i.cluster.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
-                "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-                "spec": {"user": "system:serviceaccount:%s:%s" % (install.SYSTEM, account),
-                         "groups": ["system:serviceaccounts", "system:serviceaccounts:" + install.SYSTEM, "system:authenticated"],
-                         "resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace, "group": group,
-                                                "name": name, "subresource": subresource}}})
-            return answer["status"]["allowed"]
+    """The API server enforces the shipped roles; the sessions of the other tests run with no more than these."""
+
+    def can(self, account, verb, resource, namespace="shop", group="", name="", subresource=""):
+        answer = self.i.cluster.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
+            "spec": {"user": "system:serviceaccount:%s:%s" % (install.SYSTEM, account),
+                     "groups": ["system:serviceaccounts", "system:serviceaccounts:" + install.SYSTEM, "system:authenticated"],
+                     "resourceAttributes": {"verb": verb, "resource": resource, "namespace": namespace, "group": group,
+                                            "name": name, "subresource": subresource}}})
+        return answer["status"]["allowed"]
+
+    def test_accounts_have_no_more_than_they_need(self):
         controller, agent = "drdotnet-controller", "drdotnet-agent"
-        self.assertTrue(can(controller, "list", "profilingsessions", group="drdotnet.dev"))
-        self.assertTrue(can(controller, "patch", "profilingsessions", group="drdotnet.dev", subresource="status"))
-        self.assertTrue(can(controller, "update", "secrets", install.SYSTEM, name="drdotnet-link-tls"))
+        self.assertTrue(self.can(controller, "list", "profilingsessions", group="drdotnet.dev"))
+        self.assertTrue(self.can(controller, "patch", "profilingsessions", group="drdotnet.dev", subresource="status"))
+        self.assertTrue(self.can(controller, "update", "secrets", install.SYSTEM, name="drdotnet-link-tls"))
         for refused in (("get", "secrets", "shop"), ("list", "secrets", install.SYSTEM), ("create", "secrets", install.SYSTEM),
                         ("update", "pods", "shop"), ("create", "pods", "shop"), ("watch", "pods", "shop"),
                         ("get", "nodes", "")):
-            self.assertFalse(can(controller, *refused), refused)
+            self.assertFalse(self.can(controller, *refused), refused)
         for refused in (("list", "pods", "shop"), ("get", "secrets", install.SYSTEM), ("get", "configmaps", install.SYSTEM),
                         ("create", "events", "shop")):
-            self.assertFalse(can(agent, *refused), refused)
-        self.assertFalse(can(agent, "list", "profilingsessions", group="drdotnet.dev"))
+            self.assertFalse(self.can(agent, *refused), refused)
+        self.assertFalse(self.can(agent, "list", "profilingsessions", group="drdotnet.dev"))
+        with open(self.i.folder + "/drdotnet-controller-0/token") as f:
+            client = kube.Client(self.i.cluster.kubeconfig, token=f.read())
+        with self.assertRaises(kube.ApiError) as refusal:
+            client.request("GET", "/api/v1/namespaces/%s/secrets" % install.SYSTEM)
+        self.assertEqual(refusal.exception.code, 403, "the controller's own token is refused")
 
     def test_an_agent_without_a_good_token_is_not_linked(self):
-        agent = self.i.start_agent("node-a", wait=False)
-        proc.wait_until(lambda: self.i.metric("drdotnet_agents_linked") == 1, 20, "a good one is linked")
+        agent = self.i.start_agent("node-a")
         agent.stop()
-        proc.wait_until(lambda: self.i.metric("drdotnet_agents_linked") == 0, 20, "it is gone")
+        proc.wait_until(lambda: self.i.metric("drdotnet_agents_linked") == 0, 30, "it is gone")
         self.i.cluster.request("POST", "/api/v1/namespaces/shop/serviceaccounts", {"metadata": {"name": "stranger"}})
         object_ = self.i.cluster.create_pod("shop", "stranger", "node-a", service_account="stranger")
         token = self.i.cluster.service_account_token("shop", "stranger", object_, install.AUDIENCE)
         with open(self.i.folder + "/drdotnet-agent-node-a/token", "w") as f:
             f.write(token)
-        again = proc.Process(agent.words, log=self.folder + "/stranger.log")
-        self.addCleanup(again.stop)
-        time.sleep(4)
+        stranger = self.enter(agent.again())
+        stranger.wait_log("(?i)refused|denied|unauthori|401|403", 30)
         self.assertEqual(self.i.metric("drdotnet_agents_linked"), 0)
 
 
 class LeastPrivilege(ClusterCase):
     """The agent sees no process but its own and has DAC_OVERRIDE alone; pods share their /tmp folders with it."""
 
+    def make_folder(self, *names):
+        """As kubelet makes them: root's, and not writable for the application. Its container follows much later."""
+        path = self.parent
+        for name in names:
+            path = os.path.join(path, name)
+            if not os.path.exists(path):
+                os.mkdir(path, 0o755)
+        proc.wait_until(lambda: stat.S_IMODE(os.stat(path).st_mode) == 0o1777, 20, "the agent opens " + path)
+        return path
+
     def test_shared_folders_made_as_kubelet_makes_them(self):
-        parent = os.path.join(self.folder, "pods-tmp", "parent")
-        os.makedirs(parent)
-        os.chmod(os.path.dirname(parent), 0o711)
-        alone = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-        self.i.start_agent("node-a", mode="sharedTmp", parent=parent, prefix=alone)
-        folder = os.path.join(parent, "shop_checkout-1")
-        os.mkdir(folder, 0o755)  # as kubelet: root's, and not writable for the application
-        time.sleep(0.5)          # the container follows much later
-        made = self.pod("checkout-1", "hot", user=10001, readonly=True, shared_tmp=folder)
-        self.assertTrue([n for n in os.listdir(folder) if n.startswith("dotnet-diagnostic-1-")], os.listdir(folder))
-        before = dotnet.Traces(made)
-        self.i.session("shop", "shared", self.spec(4))
-        session = self.succeeded("shared")
-        self.assertIn("Tax.Compute", session["status"]["diagnosis"])
-        self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
-        self.assertEqual(dotnet.Traces(made).left_since(before), {})
-        made.assert_progress()
+        self.parent = os.path.join(self.folder, "pods-tmp", "parent")
+        os.makedirs(self.parent)
+        os.chmod(os.path.dirname(self.parent), 0o711)
+        agent = self.i.start_agent("node-a", mode="sharedTmp", parent=self.parent)
+        self.check_what_the_agent_can(agent)
+        # a folder named by the pod's name, and one named by its uid with a folder for each container
+        made = self.pod("checkout-1", "hot", user=10001, readonly=True, shared_tmp=self.make_folder("shop_checkout-1"))
+        object_ = self.pod_object("basket-1", app="basket", containers=("app", "sidecar"))
+        uid = object_["metadata"]["uid"]
+        app = self.container(object_, "shares", user=10002, shared_tmp=self.make_folder(uid, "app"))
+        sidecar = self.container(object_, "hot", framework="net8.0", user=10003, shared_tmp=self.make_folder(uid, "sidecar"))
+        self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
+        for process in (made, sidecar):
+            process.warm()
+        before = {process: dotnet.Traces(process) for process in (made, app, sidecar)}
+
+        self.apply("by-name", 4)
+        self.apply("by-uid", 4, {"podName": "basket-1", "container": "sidecar"})
+        for name, process, container in (("by-name", made, "app"), ("by-uid", sidecar, "sidecar")):
+            session = self.succeeded(name)
+            target = session["status"]["targets"][0]
+            self.assertEqual((target["pid"], target["runtimeVersion"]), (1, process.runtime))
+            self.assertEqual(target["container"], container)
+            self.assertIn("Tax.Compute", session["status"]["diagnosis"])
+            reports = self.fetch(session)
+            shares.check_hot(self, readers.folded(reports))
+            with open(reports + "/report.json") as f:
+                sampling = json.load(f)["sampling"]
+            self.assertEqual((sampling["method"], sampling["fallbackReason"]), ("signal-timer", "PerfEventsForbidden"))
+            process.assert_progress()
+        self.assert_nothing_left(before)
+
+    def check_what_the_agent_can(self, agent):
+        pid = agent.agent_pid()
+        with open("/proc/%d/status" % pid) as f:
+            self.assertIn("CapEff:\t0000000000000002\n", f.read())  # CAP_DAC_OVERRIDE
+        own, ours = (os.readlink("/proc/%s/ns/pid" % p) for p in (pid, "self"))
+        self.assertNotEqual(own, ours)
 
 
 @unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
 class OldServer(ClusterCase):
     """Kubernetes 1.20: no CEL, no node's name in tokens."""
     assets = kube.BUILT
+    use_s3 = True
 
     def test_apply_to_diagnosis(self):
         self.i.start_agent("node-a")
-        self.pod("checkout-1", "hot")
-        self.i.session("shop", "old", self.spec(3))
+        made = self.pod("checkout-1", "hot")
+        made.warm()
+        self.apply("old", 3)
         session = self.succeeded("old")
         self.assertIn("Tax.Compute", session["status"]["diagnosis"])
-        self.assertGreater(readers.folded(self.fetch(session)).self_share(TAX), 0.7)
-
-    def test_the_controller_says_what_the_schema_could_not(self):
-        self.i.start_agent("node-a")
-        self.i.session("shop", "wrong", self.spec(3, {"podName": "a", "selector": {"matchLabels": {"app": "checkout"}}}))
-        session = self.i.wait_condition("shop", "wrong", "Accepted", ("False",), 20)
+        shares.check_hot(self, self.samples(session))
+        # what the schema cannot refuse there, the controller does
+        self.apply("wrong", 3, {"podName": "a", "selector": {"matchLabels": {"app": "checkout"}}})
+        session = self.i.wait_condition("shop", "wrong", "Accepted", ("False",), 30)
         condition = self.i.condition(session, "Accepted")
         self.assertEqual(condition["reason"], "InvalidSpec")
         self.assertIn("target", condition["message"])
-
-
-class OwnStore(ClusterCase):
-    use_s3 = False
-
-    def test_without_object_storage_the_controller_keeps_the_report(self):
-        self.i.start_agent("node-a")
-        self.pod("checkout-1", "hot")
-        self.i.session("shop", "own", self.spec(3))
-        session = self.succeeded("own")
-        reports = session["status"]["targets"][0]["reports"]
-        self.assertEqual({r["name"] for r in reports}, set(readers.MEDIA))
-        stored = [os.path.join(where, name) for where, _, names in os.walk(self.i.folder) for name in names
-                  if name.endswith("stacks.folded") and "controller" in where]
-        self.assertEqual(len(stored), 1, stored)
-        with open(stored[0], "rb") as f:
-            digest = hashlib.sha256(f.read()).hexdigest()
-        self.assertIn(digest, [r["sha256"] for r in reports])
 
 
 if __name__ == "__main__":

@@ -7,10 +7,11 @@ processes that have no more than their pods would have: their ServiceAccounts' t
 """
 import json
 import os
+import signal
 import subprocess
 import time
 
-from tests.lib import proc
+from tests.lib import pod, proc
 
 SYSTEM = "drdotnet-system"
 AUDIENCE = "drdotnet-controller"
@@ -29,12 +30,43 @@ def with_capabilities(names):
     return ["setpriv", "--bounding-set=-all," + names, "--inh-caps=-all", "--no-new-privs", "--"]
 
 
+# Each agent resolves the Service's name, as the cluster's DNS would, by a /etc/hosts of its own.
+OWN_MOUNTS = ["unshare", "--mount"]
+OWN_PROCESSES = ["--pid", "--fork", "--kill-child", "--mount-proc"]
+WITH_HOSTS = ["--", "sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"']
+
+
+class Agent(proc.Process):
+    """With processes of its own namespace it is the only child of unshare, which ignores signals."""
+
+    def __init__(self, words, log, nested=False):
+        super().__init__(words, log)
+        self.nested, self.log_number = nested, 0
+
+    def agent_pid(self):
+        if not self.nested:
+            return self.pid
+        return proc.wait_until(lambda: pod.children(self.pid), 10, "the agent's process")[0]
+
+    def stop(self, how=signal.SIGTERM, seconds=20):
+        if self.nested and not self.ended():
+            for child in pod.children(self.pid):
+                os.kill(child, how)
+        return super().stop(how, seconds)
+
+    def again(self):
+        """A new process like this one, as a kubelet starts it after a crash."""
+        self.log_number += 1
+        return Agent(self.words, "%s.%d" % (self.log_path, self.log_number), self.nested)
+
+
 class Installation:
     def __init__(self, folder, cluster, store=None):
         self.folder = os.path.realpath(folder)
         self.cluster = cluster
         self.store = store
         self.processes = []
+        self.agents = 0
 
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
@@ -73,8 +105,8 @@ class Installation:
         return self._file("stores.yaml", json.dumps(stores))
 
     def start_controller(self, name="drdotnet-controller-0"):
-        pod = self._system_pod(name, "node-system", "drdotnet-controller")
-        token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-controller", pod))
+        made = self._system_pod(name, "node-system", "drdotnet-controller")
+        token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-controller", made))
         config = self.cluster.write_kubeconfig(self.folder + "/" + name + "/kubeconfig", token)
         self.link_port, self.health_port = proc.free_ports(2)
         words = [BIN + "/drdotnet-controller", "--kubeconfig", config, "--namespace", SYSTEM, "--bind", "127.0.0.1",
@@ -99,21 +131,26 @@ class Installation:
             return data and data.get("ca.crt")
         return self._file("link-ca/ca.crt", proc.wait_until(look, 10, "the controller publishes its CA"), 0o644)
 
-    def start_agent(self, node, mode="hostPID", parent=None, prefix=None, wait=True):
+    def start_agent(self, node, mode="hostPID", parent=None, wait=True):
+        """An agent as its DaemonSet runs it; in the shared tmp mode it sees no process but its own."""
         name = "drdotnet-agent-" + node
-        pod = self._system_pod(name, node, "drdotnet-agent")
-        token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-agent", pod, AUDIENCE))
-        words = [BIN + "/drdotnet-agent", "--controller", "127.0.0.1:%d" % self.link_port, "--server-name", SERVER_NAME,
+        made = self._system_pod(name, node, "drdotnet-agent")
+        token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-agent", made, AUDIENCE))
+        words = [BIN + "/drdotnet-agent", "--controller", "%s:%d" % (SERVER_NAME, self.link_port),
                  "--ca-file", self.authority_file(), "--token-file", token, "--mode", mode,
                  "--spool", self.folder + "/" + name + "/spool", "--library", BIN + "/libdrdotnet.so", "--node-name", node,
                  "--health-socket", self.folder + "/" + name + "/health.sock"]
         if parent:
             words += ["--shared-parent", parent]
-        capabilities = HOST_PID_CAPABILITIES if mode == "hostPID" else SHARED_TMP_CAPABILITIES
-        agent = proc.Process([*(prefix or []), *with_capabilities(capabilities), *words], log=self.folder + "/" + name + ".log")
+        hosts = self._file("hosts", "127.0.0.1 localhost %s\n" % SERVER_NAME, 0o644)
+        nested = mode == "sharedTmp"
+        agent = Agent([*OWN_MOUNTS, *(OWN_PROCESSES if nested else []), *WITH_HOSTS, hosts,
+                       *with_capabilities(SHARED_TMP_CAPABILITIES if nested else HOST_PID_CAPABILITIES), *words],
+                      self.folder + "/" + name + ".log", nested)
         self.processes.append(agent)
+        self.agents += 1
         if wait:
-            proc.wait_until(lambda: self.metric("drdotnet_agents_linked") >= 1, 20, "the agent is linked")
+            proc.wait_until(lambda: self.metric("drdotnet_agents_linked") >= self.agents, 30, "the agent is linked")
         return agent
 
     def metric(self, name):
@@ -147,7 +184,16 @@ class Installation:
                 raise AssertionError("%s is not %s:\n%s\n%s" % (kind, statuses, json.dumps(session, indent=1), self.logs()))
             time.sleep(0.1)
 
-    def wait_finished(self, namespace, name, seconds=60):
+    def wait_first_sample(self, namespace, name, seconds=60):
+        def look():
+            targets = self.get(namespace, name).get("status", {}).get("targets", [])
+            return targets and targets[0].get("firstSampleTime")
+        try:
+            proc.wait_until(look, seconds, "the first sample")
+        except AssertionError as e:
+            raise AssertionError("%s\n%s\n%s" % (e, json.dumps(self.get(namespace, name), indent=1), self.logs())) from None
+
+    def wait_finished(self, namespace, name, seconds=90):
         return self.wait_condition(namespace, name, "Completed", seconds=seconds)
 
     def events(self, namespace, name):
