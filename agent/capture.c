@@ -29,6 +29,7 @@ void cpu_capture_fini(struct cpu_capture *c)
 	free(c->stacks);
 	free(c->threads);
 	free(c->samples);
+	free(c->collections);
 	free(c->fallback_message);
 	target_fini(&c->target);
 	*c = (struct cpu_capture){0};

@@ -51,6 +51,13 @@ struct capture_sample {
 	uint32_t thread, stack; /* indexes */
 };
 
+/* A garbage collection that ran on the thread that needed memory, while the application stood. */
+struct capture_collection {
+	int64_t start_ns, end_ns; /* since the session's first moment */
+	int64_t tid;              /* as in capture_thread */
+	int generation;           /* the oldest collected */
+};
+
 struct cpu_capture {
 	/* what was asked and how it was done */
 	int64_t frequency_hertz;
@@ -73,6 +80,8 @@ struct cpu_capture {
 	size_t thread_count, thread_cap;
 	struct capture_sample *samples;  /* by time */
 	size_t sample_count, sample_cap;
+	struct capture_collection *collections; /* by their ends; they do not overlap */
+	size_t collection_count;
 
 	/* the machine's and container's word */
 	int64_t process_cpu_ns;      /* of the process during the session, from the kernel; -1 */

@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,10 @@ struct stack_facts {
 	uint32_t cause; /* nearest application method; CPU_NO_METHOD */
 };
 
+struct specials { /* methods that stand for no frame; CPU_NO_METHOD until needed */
+	uint32_t cut, work[WORK_COUNT];
+};
+
 static struct stack_facts facts_of(const struct cpu_capture *c, const struct cpu_method_table *t, const struct capture_stack *s)
 {
 	const uint32_t *frames = c->stack_frames + s->first;
@@ -47,50 +52,121 @@ static struct stack_facts facts_of(const struct cpu_capture *c, const struct cpu
 	return facts;
 }
 
-static struct stack_facts *place_stacks(struct cpu_analysis *a, const struct cpu_method_table *t)
+static struct stack_facts *find_facts(const struct cpu_capture *c, const struct cpu_method_table *t)
 {
-	const struct cpu_capture *c = a->capture;
 	struct stack_facts *facts = mem_calloc(c->stack_count + 1, sizeof *facts);
-	uint32_t cut = CPU_NO_METHOD, methods[CAPTURE_MAX_DEPTH + 1];
-	a->stack_node = mem_calloc(c->stack_count + 1, sizeof *a->stack_node);
-	for (size_t i = 0; i < c->stack_count; i++) {
-		struct capture_stack s = c->stacks[i];
-		if (s.depth > CAPTURE_MAX_DEPTH)
-			s.depth = CAPTURE_MAX_DEPTH;
-		uint32_t node = STACK_TREE_ROOT;
-		if (s.truncated) {
-			if (cut == CPU_NO_METHOD)
-				cut = cpu_method_table_special(a, "[stack cut]");
-			node = stack_tree_child(&a->tree, node, cut);
-		}
-		size_t count = cpu_method_table_logical(t, a, &s, methods);
-		for (size_t k = 0; k < count; k++)
-			node = stack_tree_child(&a->tree, node, methods[k]);
-		a->stack_node[i] = node;
-		facts[i] = facts_of(c, t, &s);
-	}
+	for (size_t i = 0; i < c->stack_count; i++)
+		facts[i] = facts_of(c, t, &c->stacks[i]);
 	return facts;
+}
+
+/* How many of a stack's methods, from the root, stand above the runtime's part at its leaf. */
+static size_t above_runtime(const struct cpu_analysis *a, const uint32_t *methods, size_t count)
+{
+	size_t above = count;
+	while (above && a->methods[methods[above - 1]].layer > LAYER_LIBRARY)
+		above--;
+	while (above < count && a->methods[methods[above]].layer != LAYER_RUNTIME)
+		above++;
+	return above;
+}
+
+/* A frame that tells nothing beside "[garbage collection]". */
+static bool is_runtime_somewhere(const struct cpu_method *m)
+{
+	return m->layer == LAYER_RUNTIME && m->marks & METHOD_NO_SYMBOL;
+}
+
+static uint32_t special(struct cpu_analysis *a, uint32_t *method, const char *name, enum cpu_layer layer)
+{
+	if (*method == CPU_NO_METHOD)
+		*method = cpu_method_table_special(a, name, layer);
+	return *method;
+}
+
+static uint32_t place_stack(struct cpu_analysis *a, const struct cpu_method_table *t, struct specials *s, uint32_t stack, enum cpu_work work)
+{
+	static const char *const names[] = {[WORK_GC] = "[garbage collection]", [WORK_JIT] = "[JIT compilation]"};
+	uint32_t methods[CAPTURE_MAX_DEPTH + 1], node = STACK_TREE_ROOT;
+	const struct capture_stack *from = &a->capture->stacks[stack];
+	if (from->truncated)
+		node = stack_tree_child(&a->tree, node, special(a, &s->cut, "[stack cut]", LAYER_UNKNOWN));
+	size_t count = cpu_method_table_logical(t, a, from, methods);
+	size_t mark_at = work == WORK_PLAIN ? SIZE_MAX : above_runtime(a, methods, count);
+	for (size_t k = 0; k < count; k++) {
+		if (k == mark_at)
+			node = stack_tree_child(&a->tree, node, special(a, &s->work[work], names[work], LAYER_RUNTIME));
+		if (k < mark_at || !is_runtime_somewhere(&a->methods[methods[k]]))
+			node = stack_tree_child(&a->tree, node, methods[k]);
+	}
+	return node;
 }
 
 /* samples ------------------------------------------------------------------------------------------------------- */
 
-static void count_sample(struct cpu_analysis *a, const struct stack_facts *facts, const struct capture_sample *s)
+uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample)
+{
+	return a->stack_nodes[(size_t)a->capture->samples[sample].stack * WORK_COUNT + a->sample_work[sample]];
+}
+
+/* Was the thread collecting garbage then? They stand by their ends and do not overlap: the first that ends later decides. */
+static bool in_collection(const struct cpu_capture *c, const struct capture_sample *s)
+{
+	size_t low = 0, high = c->collection_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (c->collections[middle].end_ns < s->time_ns)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < c->collection_count && c->collections[low].start_ns <= s->time_ns &&
+	       c->collections[low].tid == c->threads[s->thread].tid;
+}
+
+static enum cpu_category category_of(const struct cpu_capture *c, const struct stack_facts *f, const struct capture_sample *s)
+{
+	enum cpu_category by_thread = cpu_thread_category(c->threads[s->thread].name);
+	if (f->category == CATEGORY_KERNEL)
+		return f->category;
+	if (by_thread != CATEGORY_COUNT)
+		return by_thread;
+	return in_collection(c, s) ? CATEGORY_GC : f->category;
+}
+
+static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *t, struct specials *sp, const struct stack_facts *facts,
+			 size_t sample)
 {
 	const struct cpu_capture *c = a->capture;
-	enum cpu_category by_thread = cpu_thread_category(c->threads[s->thread].name);
-	enum cpu_category category = facts[s->stack].category;
-	if (by_thread != CATEGORY_COUNT && category != CATEGORY_KERNEL)
-		category = by_thread;
+	const struct capture_sample *s = &c->samples[sample];
+	enum cpu_category category = category_of(c, &facts[s->stack], s);
+	enum cpu_work work = category == CATEGORY_GC ? WORK_GC : category == CATEGORY_JIT ? WORK_JIT : WORK_PLAIN;
+	uint32_t *node = &a->stack_nodes[(size_t)s->stack * WORK_COUNT + work];
+	if (*node == STACK_TREE_NONE)
+		*node = place_stack(a, t, sp, s->stack, work);
+	a->sample_work[sample] = (uint8_t)work;
+	a->tree.nodes[*node].self++;
 	a->samples++;
 	a->by_category[category]++;
 	a->truncated_samples += c->stacks[s->stack].truncated;
 	a->threads[s->thread].samples++;
 	a->threads[s->thread].by_category[category]++;
-	a->tree.nodes[a->stack_node[s->stack]].self++;
 	if (facts[s->stack].cause != CPU_NO_METHOD)
 		a->methods[facts[s->stack].cause].caused[category]++;
 	int64_t bucket = c->duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->duration_ns : 0;
 	a->timeline[bucket < 0 ? 0 : bucket >= CPU_TIMELINE_BUCKETS ? CPU_TIMELINE_BUCKETS - 1 : bucket]++;
+}
+
+static void count_samples(struct cpu_analysis *a, const struct cpu_method_table *t)
+{
+	const struct cpu_capture *c = a->capture;
+	struct specials specials = {CPU_NO_METHOD, {CPU_NO_METHOD, CPU_NO_METHOD, CPU_NO_METHOD}};
+	AUTO_FREE struct stack_facts *facts = find_facts(c, t);
+	a->stack_nodes = mem_calloc(c->stack_count * WORK_COUNT + 1, sizeof *a->stack_nodes);
+	memset(a->stack_nodes, 0xff, c->stack_count * WORK_COUNT * sizeof *a->stack_nodes);
+	a->sample_work = mem_calloc(c->sample_count + 1, sizeof *a->sample_work);
+	for (size_t i = 0; i < c->sample_count; i++)
+		count_sample(a, t, &specials, facts, i);
 }
 
 static int by_key(const void *a, const void *b)
@@ -104,10 +180,8 @@ static void make_leaves(struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
 	AUTO_FREE uint64_t *keys = mem_calloc(c->sample_count + 1, sizeof *keys);
-	for (size_t i = 0; i < c->sample_count; i++) {
-		const struct capture_sample *s = &c->samples[i];
-		keys[i] = (uint64_t)a->tree.rank[a->stack_node[s->stack]] << 32 | s->thread;
-	}
+	for (size_t i = 0; i < c->sample_count; i++)
+		keys[i] = (uint64_t)a->tree.rank[cpu_analysis_node(a, i)] << 32 | c->samples[i].thread;
 	qsort(keys, c->sample_count, sizeof *keys, by_key);
 	size_t distinct = 0;
 	for (size_t i = 0; i < c->sample_count; i++)
@@ -246,6 +320,18 @@ static void measure_busyness(struct cpu_analysis *a)
 	a->cpus_allowed = a->limited ? limit : node > 0 ? node : 0;
 }
 
+static void sum_collections(const struct cpu_capture *c, struct cpu_collections *out)
+{
+	for (size_t i = 0; i < c->collection_count; i++) {
+		const struct capture_collection *x = &c->collections[i];
+		out->count++;
+		out->by_generation[x->generation < 0 || x->generation > 2 ? 2 : x->generation]++;
+		out->total_ns += x->end_ns - x->start_ns;
+		if (x->end_ns - x->start_ns > out->longest_ns)
+			out->longest_ns = x->end_ns - x->start_ns;
+	}
+}
+
 void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 {
 	struct cpu_method_table table = {0};
@@ -253,12 +339,11 @@ void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 	out->period_ns = 1000000000 / (c->frequency_hertz > 0 ? c->frequency_hertz : 99);
 	stack_tree_init(&out->tree);
 	cpu_method_table_build(&table, out);
-	AUTO_FREE struct stack_facts *facts = place_stacks(out, &table);
+	name_threads(out);
+	count_samples(out, &table);
 	cpu_method_table_decide_machines(out);
 	cpu_method_table_fini(&table);
-	name_threads(out);
-	for (size_t i = 0; i < c->sample_count; i++)
-		count_sample(out, facts, &c->samples[i]);
+	sum_collections(c, &out->collections);
 	stack_tree_finish(&out->tree);
 	make_leaves(out);
 	sum_methods(out);
@@ -279,7 +364,8 @@ void cpu_analysis_fini(struct cpu_analysis *a)
 	free(a->methods);
 	free(a->by_self);
 	free(a->by_total);
-	free(a->stack_node);
+	free(a->stack_nodes);
+	free(a->sample_work);
 	free(a->leaves);
 	free(a->threads);
 	free(a->thread_order);

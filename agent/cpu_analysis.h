@@ -2,7 +2,8 @@
  * kinds of work, how busy the process was. Pure; one thread; the result borrows from the capture, which must outlive it.
  *
  * Logical stacks: MoveNext of a state machine is the method that the user wrote, its stub and the builder's Start above it
- * are one frame with it; neighbouring frames of a native module without symbols are one frame. */
+ * are one frame with it; neighbouring frames of a native module without symbols are one frame. Garbage collection and JIT
+ * compilation stand below a frame of their own ("[garbage collection]"), where the runtime's part of the stack begins. */
 #ifndef DRDOTNET_CPU_ANALYSIS_H
 #define DRDOTNET_CPU_ANALYSIS_H
 
@@ -32,6 +33,14 @@ struct cpu_thread {
 	uint32_t top_method;   /* by self; CPU_NO_METHOD */
 };
 
+/* Work that one stack may or may not be part of: told by the thread and the time of a sample. */
+enum cpu_work { WORK_PLAIN, WORK_GC, WORK_JIT, WORK_COUNT };
+
+struct cpu_collections {       /* those that ran on threads of the application */
+	uint32_t count, by_generation[3];
+	int64_t total_ns, longest_ns;
+};
+
 struct cpu_leaf {              /* samples of one thread that end in one node */
 	uint32_t node, thread, count;
 };
@@ -47,7 +56,8 @@ struct cpu_analysis {
 	size_t method_count, method_cap;
 	uint32_t *by_self, *by_total; /* all methods, most first */
 	struct stack_tree tree;
-	uint32_t *stack_node;  /* by capture stack: where it ends in the tree */
+	uint32_t *stack_nodes; /* by capture stack and enum cpu_work: where it ends in the tree; STACK_TREE_NONE: no sample does */
+	uint8_t *sample_work;  /* by sample: enum cpu_work */
 	struct cpu_leaf *leaves; /* by preorder of the node, then by thread */
 	size_t leaf_count;
 	struct cpu_thread *threads; /* as in the capture */
@@ -59,11 +69,15 @@ struct cpu_analysis {
 	int64_t cpu_ns;        /* used by the process, by the kernel's word or from the samples */
 	double cpus_used, cpus_allowed; /* allowed: the container's limit, or the node's CPUs */
 	bool limited;          /* by a quota */
+	struct cpu_collections collections;
 	uint32_t sampled_threads, busy_threads; /* busy: at least 5 % of a CPU */
 };
 
 void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out);
 void cpu_analysis_fini(struct cpu_analysis *a);
+
+/* The node of the tree in which a sample of the capture ends. */
+uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);
 
 /* Callers or callees of a method, most first, at most `cap`. Returns how many. Shares of the method's total; recursion counts
  * once. */

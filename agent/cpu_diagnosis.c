@@ -166,6 +166,9 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 	if (a->samples && !idle)
 		cpu_explain_categories(a, &line);
 	add_line(&text, &line);
+	if (!idle)
+		cpu_explain_collections(a, &line);
+	add_line(&text, &line);
 	cpu_explain_honesty(a, &line);
 	add_line(&text, &line);
 	out->text = buf_steal(&text);

@@ -12,6 +12,7 @@
 #define FUNNEL 50.0
 #define NOTABLE 5.0
 #define THROTTLED_NOTABLE 5.0
+#define NOTABLE_STOP_NS 50000000
 #define FEW_SAMPLES 200
 #define MAX_CALLER_LEVELS 3
 
@@ -249,6 +250,18 @@ void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text)
 		cpu_phrase_share(text, a, a->by_category[i]);
 		any = true;
 	}
+}
+
+void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)
+{
+	const struct cpu_collections *c = &a->collections;
+	double seconds = (double)a->capture->duration_ns / 1e9, stopped = (double)c->total_ns / 1e9;
+	if (c->count == 0 || seconds <= 0 || (100 * stopped < seconds && c->longest_ns < NOTABLE_STOP_NS))
+		return;
+	buf_printf(text, "Garbage collections stopped it %u times (generations 0, 1, 2: %u, %u, %u), ", c->count, c->by_generation[0],
+		   c->by_generation[1], c->by_generation[2]);
+	cpu_phrase_percent(text, 100 * stopped / seconds);
+	buf_printf(text, " of the time, at most %.1f ms", (double)c->longest_ns / 1e6);
 }
 
 static void put_sentence(struct buf *text, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -13,6 +13,8 @@ void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *
 void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text);
 void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text);
+/* The collections that stopped the application, when they are worth a line. */
+void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text);
 /* What limits the trust in the numbers, only when it does. */
 void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text);
 

@@ -7,7 +7,6 @@
 
 #define THROTTLED_HEADLINE 25.0 /* percent of the periods */
 #define LEAST_NAME_CHARS 16     /* a shorter piece of a name tells nothing */
-static const char below[] = ", below ";
 
 static size_t room(const struct buf *line)
 {
@@ -26,7 +25,7 @@ static const char *category_headline(enum cpu_category c)
 {
 	switch (c) {
 	case CATEGORY_GC:
-		return " of CPU in garbage collection: allocates too much";
+		return " of CPU in garbage collection";
 	case CATEGORY_JIT:
 		return " of CPU in JIT compilation: it is still warming up";
 	case CATEGORY_TYPE_LOADING:
@@ -46,9 +45,12 @@ static void put_category(const struct cpu_analysis *a, const struct cpu_diagnosi
 {
 	cpu_phrase_share(line, a, a->by_category[d->category]);
 	buf_puts(line, category_headline(d->category));
+	const char *below = d->category == CATEGORY_GC ? ", triggered below " : ", below ";
 	if (d->below != CPU_NO_METHOD && room(line) > LEAST_NAME_CHARS + strlen(below)) {
 		buf_puts(line, below);
 		cpu_phrase_method(line, a, d->below, room(line));
+	} else if (d->category == CATEGORY_GC) {
+		put_if_room(line, ": too much is allocated");
 	}
 }
 

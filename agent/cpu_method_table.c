@@ -30,13 +30,13 @@ static char *shown_module(const char *module)
 	return mem_strdup(buf_str(&b));
 }
 
-uint32_t cpu_method_table_special(struct cpu_analysis *a, const char *name)
+uint32_t cpu_method_table_special(struct cpu_analysis *a, const char *name, enum cpu_layer layer)
 {
 	GROW(a->methods, a->method_count, a->method_cap);
 	a->methods[a->method_count] = (struct cpu_method){
 		.name = mem_strdup(name),
 		.module = mem_strdup(""),
-		.layer = LAYER_UNKNOWN,
+		.layer = layer,
 		.frame = UINT32_MAX,
 	};
 	return (uint32_t)a->method_count++;

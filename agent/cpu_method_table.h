@@ -18,7 +18,7 @@ void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a);
 void cpu_method_table_fini(struct cpu_method_table *t);
 
 /* A method that stands for no frame ("[stack cut]"). */
-uint32_t cpu_method_table_special(struct cpu_analysis *a, const char *name);
+uint32_t cpu_method_table_special(struct cpu_analysis *a, const char *name, enum cpu_layer layer);
 
 /* The methods of a stack, root first, into out[depth + 1]; returns how many. Notes on the way whether state machines are
  * async methods or iterators. */

@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/proto/channel.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -188,10 +189,33 @@ static void drain(struct cpu_session *s)
 		cpu_collect_flush(s->collect, resolve, s);
 }
 
+/* The runtime tells when it collects garbage; the library's room for that is bounded, so it is fetched while the session runs. */
+static void fetch_collections(struct cpu_session *s)
+{
+	const struct channel_collection *list;
+	struct cpu_capture *c = &s->capture;
+	struct err e = ERR_INIT;
+	size_t count;
+	if (!s->attach.channel || s->ending == ENDED_CHANNEL_LOST || s->ending == ENDED_EXITED)
+		return;
+	if (profiler_channel_collections(s->attach.channel, &list, &count, clock_mono_ms() + RESOLVE_DEADLINE_MS, &e) < 0)
+		return;
+	c->collections = mem_realloc(c->collections, count + 1, sizeof *c->collections);
+	for (size_t i = c->collection_count; i < count; i++)
+		c->collections[i] = (struct capture_collection){
+			.start_ns = (int64_t)list[i].start_ns - s->started_ns,
+			.end_ns = (int64_t)list[i].end_ns - s->started_ns,
+			.tid = list[i].tid,
+			.generation = (int)list[i].generation,
+		};
+	c->collection_count = count;
+}
+
 static void tick(struct cpu_session *s)
 {
 	drain(s);
 	cpu_collect_flush(s->collect, resolve, s);
+	fetch_collections(s);
 	cpu_account_update(&s->account);
 	report_progress(s, JOB_PROFILING);
 }

@@ -43,6 +43,9 @@ struct profiler_channel {
 	size_t in_len;
 	struct buf out;
 	struct channel_samples samples;
+	struct channel_collection *collections;
+	size_t collection_count, collection_cap;
+	unsigned stats_answers;
 
 	bool ready, detaching, detached, eof;
 	unsigned sampling_answers; /* SAMPLING or ERROR that have come for a start or stop */
@@ -82,6 +85,7 @@ void profiler_channel_free(struct profiler_channel *ch)
 	function_cache_free(ch->functions);
 	buf_fini(&ch->out);
 	channel_samples_fini(&ch->samples);
+	free(ch->collections);
 	free(ch->in);
 	free(ch);
 }
@@ -179,6 +183,25 @@ static int on_account(struct profiler_channel *ch, const struct channel_frame *f
 		return err_set(e, ERR_PROTOCOL, 0, "the library sent malformed statistics");
 	if (f->type == CHANNEL_DETACHING)
 		ch->detaching = true;
+	else
+		ch->stats_answers++;
+	return 0;
+}
+
+static int on_collections(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+{
+	struct channel_collection c;
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	while (wire_left(&r)) {
+		if (!channel_get_collection(&r, &c))
+			return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed collection");
+		if (ch->collection_count >= PROFILER_CHANNEL_MAX_COLLECTIONS)
+			return 0;
+		GROW(ch->collections, ch->collection_count, ch->collection_cap);
+		ch->collections[ch->collection_count++] = c;
+	}
 	return 0;
 }
 
@@ -242,6 +265,8 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 	case CHANNEL_STATS:
 	case CHANNEL_DETACHING:
 		return on_account(ch, f, e);
+	case CHANNEL_COLLECTIONS:
+		return on_collections(ch, f, e);
 	case CHANNEL_DETACHED:
 		ch->detached = true;
 		return 0;
@@ -435,6 +460,25 @@ int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sam
 	if (pump(ch, deadline_ms, e) < 0)
 		return -1;
 	return channel_samples_deliver(&ch->samples, on_sample, ctx);
+}
+
+int profiler_channel_collections(struct profiler_channel *ch, const struct channel_collection **out, size_t *count, int64_t deadline_ms,
+				 struct err *e)
+{
+	unsigned before = ch->stats_answers;
+
+	if (queue_request(ch, CHANNEL_STATS_REQUEST, false, 0, e) < 0)
+		return -1;
+	while (ch->stats_answers == before) {
+		int r = pump(ch, deadline_ms, e);
+		if (r < 0)
+			return -1;
+		if (r == 0)
+			return timed_out(ch, "tell of collections", e);
+	}
+	*out = ch->collections;
+	*count = ch->collection_count;
+	return 0;
 }
 
 static void copy_stats(const struct profiler_channel *ch, struct channel_stats *stats)

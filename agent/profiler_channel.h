@@ -68,6 +68,13 @@ int profiler_channel_sample_stop(struct profiler_channel *ch, int64_t deadline_m
 int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sample, void *ctx, int64_t deadline_ms, struct err *e);
 int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
 
+/* Garbage collections so far that ran on the thread that needed memory, by their ends (CLOCK_MONOTONIC): asks the library and waits for
+ * its answer. *out is borrowed, valid until the next call. At most PROFILER_CHANNEL_MAX_COLLECTIONS are kept, the first ones. */
+#define PROFILER_CHANNEL_MAX_COLLECTIONS 65536
+struct channel_collection;
+int profiler_channel_collections(struct profiler_channel *ch, const struct channel_collection **out, size_t *count, int64_t deadline_ms,
+				 struct err *e);
+
 /* Asks the library to leave and waits until it says that the runtime has agreed and its threads have ended (the unmap itself
  * follows within some ms; the caller checks /proc/PID/maps where it can). *stats may be NULL. */
 int profiler_channel_detach(struct profiler_channel *ch, struct channel_stats *stats, int64_t deadline_ms, struct err *e);

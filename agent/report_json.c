@@ -109,6 +109,11 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 	put_known(f, "throttledPeriods", c->throttled_periods);
 	put_known(f, "periods", c->total_periods);
 	put_known(f, "throttledNanoseconds", c->throttled_ns);
+	buf_printf(&f->text, "},\n\"collections\":{\"count\":%" PRIu32 ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
+		   a->collections.count, a->collections.by_generation[0], a->collections.by_generation[1],
+		   a->collections.by_generation[2]);
+	put_integer(f, "totalNanoseconds", a->collections.total_ns);
+	put_integer(f, "longestNanoseconds", a->collections.longest_ns);
 	buf_printf(&f->text, "},\n\"cost\":{\"maxPauseMicroseconds\":%" PRId64, c->cost.max_pause_us);
 	put_integer(f, "addedCPUMilliseconds", c->cost.added_cpu_ms);
 	put_integer(f, "agentCPUMilliseconds", c->cost.agent_cpu_ms);

@@ -59,7 +59,7 @@ static size_t put_runs(const struct cpu_analysis *a, const uint32_t *samples, si
 	size_t runs = 0;
 	uint32_t last = STACK_TREE_NONE;
 	for (size_t i = 0; i < count; i++) {
-		uint32_t node = a->stack_node[a->capture->samples[samples[i]].stack];
+		uint32_t node = cpu_analysis_node(a, samples[i]);
 		if (node == last) {
 			weights[runs - 1]++;
 			continue;

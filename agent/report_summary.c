@@ -37,7 +37,7 @@ static void put_prose(struct buf *out, const char *text)
 {
 	for (const char *p = text; *p; p++) {
 		bool inside_word = p > text && is_word(p[-1]) && is_word(p[1]);
-		if (strchr("\\`*[<~&", *p) || (*p == '_' && !inside_word) || (p == text && strchr("#>|+-", *p)))
+		if (strchr("\\`*<~&", *p) || (*p == '[' && strstr(p, "](")) || (*p == '_' && !inside_word) || (p == text && strchr("#>|+-", *p)))
 			buf_putc(out, '\\');
 		buf_putc(out, *p);
 	}

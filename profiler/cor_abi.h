@@ -32,11 +32,14 @@ struct guid {
 
 #define COR_MONITOR_JIT_COMPILATION 0x20u /* DynamicMethodJITCompilationStarted comes with it */
 #define COR_MONITOR_MODULE_LOADS 0x4u
+#define COR_HIGH_BASIC_GC 0x10u /* GarbageCollectionStarted and Finished, and no more */
 
 /* Slots ---------------------------------------------------------------------------------------------------------------- */
 enum cor_callback_slot { /* ICorProfilerCallback11, implemented by us */
 	CB_MODULE_UNLOAD_STARTED = 15,
 	CB_MODULE_UNLOAD_FINISHED = 16,
+	CB_GARBAGE_COLLECTION_STARTED = 73,
+	CB_GARBAGE_COLLECTION_FINISHED = 75,
 	CB_INITIALIZE_FOR_ATTACH = 80,
 	CB_PROFILER_ATTACH_COMPLETE = 81,
 	CB_PROFILER_DETACH_SUCCEEDED = 82,

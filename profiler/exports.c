@@ -3,11 +3,14 @@
 #include "common/proto/channel.h"
 #include "profiler/cor_abi.h"
 #include "profiler/dynamic_starts.h"
+#include "profiler/gc_watch.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/session.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 #define FACTORY_COUNT 5
@@ -118,6 +121,26 @@ static hresult dynamic_method_started(struct com_object *self, cor_id function)
 	return COR_S_OK;
 }
 
+static hresult collection_started(struct com_object *self, int32_t count, const int32_t *collected, int32_t reason)
+{
+	uint32_t generation = 0;
+
+	(void)self;
+	(void)reason;
+	for (int32_t i = 0; i < count && i <= 2; i++)
+		if (collected[i])
+			generation = (uint32_t)i;
+	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, now_ns());
+	return COR_S_OK;
+}
+
+static hresult collection_finished(struct com_object *self)
+{
+	(void)self;
+	gc_watch_finished((uint32_t)syscall(SYS_gettid), now_ns());
+	return COR_S_OK;
+}
+
 static hresult load_as_notification_only(struct com_object *self, int32_t *notification_only)
 {
 	*notification_only = self->notification_only;
@@ -134,6 +157,8 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[2] = (slot_fn *)release,
 	[CB_MODULE_UNLOAD_STARTED] = (slot_fn *)module_unload_started,
 	[CB_MODULE_UNLOAD_FINISHED] = (slot_fn *)module_unload_finished,
+	[CB_GARBAGE_COLLECTION_STARTED] = (slot_fn *)collection_started,
+	[CB_GARBAGE_COLLECTION_FINISHED] = (slot_fn *)collection_finished,
 	[CB_INITIALIZE_FOR_ATTACH] = (slot_fn *)initialize_for_attach,
 	[CB_PROFILER_ATTACH_COMPLETE] = (slot_fn *)attach_complete,
 	[CB_PROFILER_DETACH_SUCCEEDED] = (slot_fn *)detach_succeeded,

@@ -3,6 +3,7 @@
 
 #include "profiler/channel_io.h"
 #include "profiler/dynamic_starts.h"
+#include "profiler/gc_watch.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/resolver.h"
@@ -65,6 +66,19 @@ static void send_account(uint16_t type)
 	channel_io_end(&io);
 }
 
+static void send_collections(void)
+{
+	struct channel_collection list[64];
+	size_t count;
+
+	while ((count = gc_watch_take(list, sizeof list / sizeof *list))) {
+		struct wire_writer *w = channel_io_begin(&io, CHANNEL_COLLECTIONS);
+		for (size_t i = 0; i < count; i++)
+			channel_put_collection(w, &list[i]);
+		channel_io_end(&io);
+	}
+}
+
 static void send_error(uint16_t request, uint32_t code, const char *message)
 {
 	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
@@ -109,6 +123,7 @@ static enum served serve(const struct channel_frame *f)
 		send_sampling();
 		return SERVED_ON;
 	case CHANNEL_STATS_REQUEST:
+		send_collections();
 		send_account(CHANNEL_STATS);
 		return SERVED_ON;
 	case CHANNEL_DETACH:
@@ -230,7 +245,7 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 
 	if (error)
 		return hr_of_errno(error);
-	hresult hr = info_set_event_mask2(info, COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS, 0);
+	hresult hr = info_set_event_mask2(info, COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS, COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
 	if (!say_hello(d, notification_only))
@@ -266,6 +281,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	io.fd = -1;
 	resolver_reset();
 	dynamic_starts_reset();
+	gc_watch_reset();
 	module_guard_reset();
 	sampler_reset();
 	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;

@@ -8,6 +8,7 @@ PROFILER_SRC := \
 	profiler/signature.c \
 	profiler/text.c \
 	profiler/dynamic_starts.c \
+	profiler/gc_watch.c \
 	profiler/module_guard.c \
 	profiler/sampler.c \
 	profiler/sample_ring.c \
@@ -33,13 +34,20 @@ $(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 	profiler/check-library $@.part
 	mv -f $@.part $@
 
-# arm64: compiled and its symbols checked; nothing here can run it.
+# arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
+ARM64_CHANNEL_SRC := agent/profiler_channel.c agent/channel_accept.c agent/channel_samples.c agent/function_cache.c \
+	common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c common/base/text.c
+ARM64_CHANNEL_OBJ = $(patsubst %.c,$(B)/obj/arm64/%.o,$(ARM64_CHANNEL_SRC) $(PROTO_SRC))
 
 $(B)/obj/profiler-arm64/%.o: %.c
 	@mkdir -p $(@D)
 	$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -mno-outline-atomics -MMD -MP -c -o $@ $<
+
+$(B)/obj/arm64/%.o: %.c
+	@mkdir -p $(@D)
+	$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer $(WARN) -MMD -MP -c -o $@ $<
 
 $(B)/arm64/libdrdotnet.so: $(ARM64_OBJ) profiler/exports.map profiler/check-library
 	@mkdir -p $(@D)
@@ -47,5 +55,5 @@ $(B)/arm64/libdrdotnet.so: $(ARM64_OBJ) profiler/exports.map profiler/check-libr
 	profiler/check-library $@.part
 	mv -f $@.part $@
 
-.PHONY: arm64-lib
-arm64-lib: $(B)/arm64/libdrdotnet.so ## cross-compile the profiler library for arm64 (never executed here)
+.PHONY: arm64
+arm64: $(B)/arm64/libdrdotnet.so $(ARM64_CHANNEL_OBJ) ## cross-compile the profiler library and the agent's end of its channel for arm64

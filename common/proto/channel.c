@@ -222,6 +222,23 @@ bool channel_get_error(const struct channel_frame *f, struct channel_error *v)
 	return !r.bad && f->type == CHANNEL_ERROR;
 }
 
+void channel_put_collection(struct wire_writer *w, const struct channel_collection *v)
+{
+	wire_put_u64(w, v->start_ns);
+	wire_put_u64(w, v->end_ns);
+	wire_put_u32(w, v->tid);
+	wire_put_u32(w, v->generation);
+}
+
+bool channel_get_collection(struct wire_reader *r, struct channel_collection *v)
+{
+	v->start_ns = wire_u64(r);
+	v->end_ns = wire_u64(r);
+	v->tid = wire_u32(r);
+	v->generation = wire_u32(r);
+	return !r->bad && v->start_ns <= v->end_ns;
+}
+
 void channel_put_sample(struct wire_writer *w, const struct channel_sample_record *v)
 {
 	wire_put_u64(w, (uint64_t)v->time_ns);

@@ -51,6 +51,7 @@ enum channel_type {
 	CHANNEL_DETACHING = 0x0208,
 	CHANNEL_DETACHED = 0x0209,
 	CHANNEL_ERROR = 0x020a,
+	CHANNEL_COLLECTIONS = 0x020b,
 };
 
 enum channel_flag {
@@ -120,6 +121,13 @@ struct channel_sample_record {
 	uint64_t ips[CHANNEL_MAX_DEPTH];
 };
 
+/* COLLECTIONS, before STATS when there are any: records up to the payload's end: u64 start, u64 end (CLOCK_MONOTONIC), u32 inner tid,
+ * u32 generation. Garbage collections that ended since the last STATS on the thread that they began on. */
+struct channel_collection {
+	uint64_t start_ns, end_ns;
+	uint32_t tid, generation;
+};
+
 /* STATS (answer to STATS_REQUEST) and DETACHING (the runtime has agreed): the library's own account. */
 struct channel_account {
 	uint64_t cpu_ns;   /* of its own thread */
@@ -175,6 +183,9 @@ void channel_put_error(struct wire_writer *w, const struct channel_error *v);
 bool channel_get_error(const struct channel_frame *f, struct channel_error *v);
 void channel_put_sample(struct wire_writer *w, const struct channel_sample_record *v);
 bool channel_get_sample(struct wire_reader *r, struct channel_sample_record *v); /* the next; false at a bad one */
+
+void channel_put_collection(struct wire_writer *w, const struct channel_collection *v);
+bool channel_get_collection(struct wire_reader *r, struct channel_collection *v); /* the next; false at a bad one */
 
 /* RESOLVE and RESOLVED begin with a count that the rest must hold exactly; false otherwise. Then read with wire_u64(). */
 bool channel_get_resolve(const struct channel_frame *f, struct wire_reader *r, uint32_t *count);

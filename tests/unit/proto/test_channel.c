@@ -256,3 +256,31 @@ Test(channel, the_rest_comes_back)
 	cr_expect(error_out.request == CHANNEL_DETACH && error_out.code == 0x80131370);
 	expect_text(error_out.message, "no", "message");
 }
+
+Test(channel, collections_are_a_list_of_records)
+{
+	const struct channel_collection in[] = {{10, 20, 7, 0}, {UINT64_MAX - 1, UINT64_MAX, UINT32_MAX, 2}};
+	struct channel_collection out;
+	struct wire_writer w;
+	struct wire_reader r;
+
+	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_COLLECTIONS);
+	for (size_t i = 0; i < 2; i++)
+		channel_put_collection(&w, &in[i]);
+	struct channel_frame f = finish(&w);
+	cr_expect_eq(f.len, 2 * 24);
+	wire_reader_init(&r, f.payload, f.len);
+	for (size_t i = 0; i < 2; i++) {
+		cr_assert(channel_get_collection(&r, &out));
+		cr_expect(out.start_ns == in[i].start_ns && out.end_ns == in[i].end_ns && out.tid == in[i].tid &&
+			  out.generation == in[i].generation);
+	}
+	cr_expect_eq(wire_left(&r), 0);
+	wire_reader_init(&r, f.payload, 23);
+	cr_expect(!channel_get_collection(&r, &out), "a cut record");
+	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_COLLECTIONS);
+	channel_put_collection(&w, &(struct channel_collection){20, 10, 7, 0});
+	f = finish(&w);
+	wire_reader_init(&r, f.payload, f.len);
+	cr_expect(!channel_get_collection(&r, &out), "an end before its start");
+}
