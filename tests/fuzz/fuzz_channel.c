@@ -20,6 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MAX_INPUT 131072 /* less than a socket buffers: nothing here waits */
 
 static int folder = -1;
+static char folder_path[] = "/tmp/drdotnet-fuzz-XXXXXX";
 
 static void check(bool right)
 {
@@ -29,21 +30,13 @@ static void check(bool right)
 
 static void remove_folder(void)
 {
-	char path[64];
-	ssize_t n = readlink("/proc/self/cwd", path, sizeof path - 1);
-	if (n > 0) {
-		path[n] = '\0';
-		rmdir(path);
-	}
+	rmdir(folder_path);
 }
 
-/* A folder of its own, which is the working directory: socket names stay short. */
 static void make_folder(void)
 {
-	char path[] = "/tmp/drdotnet-fuzz-XXXXXX";
-
-	check(mkdtemp(path) && chdir(path) == 0);
-	folder = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	check(mkdtemp(folder_path) != NULL);
+	folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	check(folder >= 0);
 	atexit(remove_folder);
 }
@@ -53,7 +46,7 @@ static int connect_to(const char *name)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int big = 4 * MAX_INPUT, fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 
-	snprintf(address.sun_path, sizeof address.sun_path, "%s", name);
+	snprintf(address.sun_path, sizeof address.sun_path, "%s/%s", folder_path, name);
 	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &big, sizeof big);
 	check(fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0);
 	return fd;

@@ -23,3 +23,25 @@ PROFILER_UNIT_BIN := $(filter $(B)/unit/profiler/%,$(UNIT_BIN)) $(B)/fuzz/fuzz_s
 $(B)/libprofiler.a: $(patsubst %.c,$(B)/obj/%.o,$(PROFILER_SRC)) profiler/sources.mk
 $(PROFILER_UNIT_BIN): $(B)/libprofiler.a
 $(PROFILER_UNIT_BIN): private PKG_LIBS += $(B)/libprofiler.a $(B)/libcommon.a
+
+# arm64: the same unit tests (with the plain runner), the loader and the fuzzers' seeds, for an emulator.
+ARM64_UNIT := $(filter tests/unit/profiler/% tests/unit/proto/%,$(UNIT_SRC))
+ARM64_TOOLS := $(patsubst tests/unit/%.c,$(B)/arm64/unit/%,$(ARM64_UNIT)) $(B)/arm64/load_check \
+	$(B)/arm64/replay_channel $(B)/arm64/replay_wire $(B)/arm64/replay_signature
+arm64_objects = $(patsubst %.c,$(B)/obj/arm64/%.o,$(1))
+ARM64_ALL = $(call arm64_objects,$(PROFILER_SRC) $(PROTO_SRC) $(ARM64_CHANNEL_SRC))
+
+$(B)/arm64/libtested.a: $(ARM64_ALL)
+$(B)/arm64/unit/%: $(B)/obj/arm64/tests/unit/%.o $(B)/obj/arm64/tests/unit/plain_main.o \
+		$(B)/obj/arm64/tests/profiler/criterion_little.o $(B)/arm64/libtested.a
+	@mkdir -p $(@D)
+	$(ARM64_CC) -pthread -o $@ $^
+$(B)/arm64/load_check: $(call arm64_objects,tests/profiler/load_check.c $(PROTO_SRC))
+	@mkdir -p $(@D)
+	$(ARM64_CC) -o $@ $^
+$(B)/arm64/replay_%: $(B)/obj/arm64/tests/fuzz/fuzz_%.o $(B)/obj/arm64/tests/profiler/replay_main.o $(B)/arm64/libtested.a
+	@mkdir -p $(@D)
+	$(ARM64_CC) -pthread -o $@ $^
+
+.PHONY: arm64-tools
+arm64-tools: arm64 $(ARM64_TOOLS)

@@ -1,0 +1,91 @@
+"""One library file for glibc and musl, on x64 and arm64: what it asks of a process, and (under an emulator) that its code runs."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import unittest
+
+from tests.lib import proc
+from tests.profiler import tools
+
+MUSL = glob.glob("/lib/ld-musl-*.so.1")
+ARM64 = os.path.join(proc.ROOT, "build/release/arm64")
+EMULATOR = ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"]
+
+
+def readelf(path, *options):
+    return subprocess.run(["readelf", "-W", *options, path], check=True, capture_output=True, text=True).stdout
+
+
+def run(*words):
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=proc.ROOT)
+
+
+class Asks:
+    """What the dynamic loader of any process must find."""
+
+    def check(self, path, machine):
+        self.assertRegex(readelf(path, "-h"), r"Machine:\s+" + machine)
+        dynamic = readelf(path, "-d")
+        for word in ("(NEEDED)", "(TEXTREL)", "(RPATH)", "(RUNPATH)", "(INIT_ARRAY)", "(FINI_ARRAY)", "(VERNEED)"):
+            self.assertNotIn(word, dynamic)
+        programs = readelf(path, "-l")
+        self.assertRegex(programs, r"GNU_STACK .* RW +0x")
+        self.assertNotRegex(programs, r"LOAD .* RWE ")
+        self.assertNotRegex(programs, r"\n +TLS ")
+        rows = [line.split() for line in readelf(path, "--dyn-syms").splitlines() if re.match(r"\s*\d+: ", line)]
+        exports = sorted(row[7] for row in rows if row[4] == "GLOBAL" and row[6] != "UND")
+        self.assertEqual(exports, ["DllCanUnloadNow", "DllGetClassObject", "drdotnet_version"])
+        taken = [row[7] for row in rows if row[6] == "UND" and len(row) > 7]
+        self.assertGreater(len(taken), 20)
+        self.assertEqual([name for name in taken if "@" in name or name.startswith(("__isoc", "__stack")) or name.endswith("_chk")], [])
+        return taken
+
+
+class OneFile(Asks, unittest.TestCase):
+    def setUp(self):
+        tools.build()
+
+    def test_what_it_asks_of_a_process(self):
+        self.check(tools.LIBRARY, "Advanced Micro Devices X86-64")
+
+    @unittest.skipUnless(MUSL and os.path.exists(tools.tool("load_check_musl")), "no musl")
+    def test_musl_has_all_of_it(self):
+        # Listed with a program of musl, as the library itself names no libc; every symbol is bound (BIND_NOW) or complained about.
+        listed = run("env", "LD_PRELOAD=" + tools.LIBRARY, MUSL[0], "--list", tools.tool("load_check_musl"))
+        self.assertEqual((listed.returncode, listed.stderr), (0, ""))
+        self.assertIn(tools.LIBRARY, listed.stdout)
+        names = {row.split()[-1].split("@")[0] for row in readelf(os.path.realpath(MUSL[0]), "--dyn-syms").splitlines() if " UND " not in row and row}
+        self.assertEqual([name for name in self.check(tools.LIBRARY, "Advanced Micro") if name not in names], [])
+
+    def test_glibc_and_musl_load_and_unload_it(self):
+        for program in ["load_check"] + ["load_check_musl"] * os.path.exists(tools.tool("load_check_musl")):
+            out = run(tools.tool(program), tools.LIBRARY)
+            self.assertEqual((out.returncode, out.stdout), (0, "loaded and unloaded\n"), program)
+
+
+@unittest.skipUnless(shutil.which("aarch64-linux-gnu-gcc"), "no compiler for arm64")
+class Arm64(Asks, unittest.TestCase):
+    def setUp(self):
+        subprocess.run(["make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
+
+    def test_what_it_asks_of_a_process(self):
+        tools.build()
+        self.assertEqual(sorted(self.check(ARM64 + "/libdrdotnet.so", "AArch64")),
+                         sorted(self.check(tools.LIBRARY, "Advanced Micro")))
+
+    @unittest.skipUnless(shutil.which(EMULATOR[0]), "no emulator of arm64")
+    def test_it_runs_in_an_emulator(self):
+        out = run(*EMULATOR, ARM64 + "/load_check", ARM64 + "/libdrdotnet.so")
+        self.assertEqual((out.returncode, out.stdout), (0, "loaded and unloaded\n"), out.stderr)
+        programs = glob.glob(ARM64 + "/unit/*/test_*")
+        self.assertGreaterEqual(len(programs), 8)
+        for program in programs:
+            out = run(*EMULATOR, program)
+            self.assertEqual(out.returncode, 0, out.stdout)
+            self.assertRegex(out.stdout, r"(?m)^ok - ")
+        for part in ("channel", "wire", "signature"):
+            seeds = glob.glob(os.path.join(proc.ROOT, "tests/fuzz/corpus", part, "*"))
+            out = run(*EMULATOR, "%s/replay_%s" % (ARM64, part), *seeds)
+            self.assertEqual(out.stdout, "%d replayed\n" % len(seeds), out.stderr)
