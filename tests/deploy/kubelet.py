@@ -10,6 +10,7 @@ Not done: seccomp and AppArmor profiles, a network of its own (so `env` gives po
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -154,11 +155,14 @@ class Container(proc.Process):
 
     # life -------------------------------------------------------------------------------------------------------------
     def inner_pid(self):
-        """The program's pid as seen from here."""
+        """The container's first process as seen from here."""
         if self.spec.get("hostPID"):
             return self.pid
+        return int(proc.wait_until(self._children, 10, "the container's first process").split()[0])
+
+    def _children(self):
         with open("/proc/%d/task/%d/children" % (self.pid, self.pid)) as f:
-            return int(f.read().split()[0])
+            return f.read()
 
     def status(self):
         """The lines of /proc/PID/status."""
@@ -190,7 +194,7 @@ class Container(proc.Process):
     def stop(self, *how):
         if not self.spec.get("hostPID") and not self.ended():
             try:
-                os.kill(self.inner_pid(), how[0] if how else 15)  # unshare waits for it and ignores the signal itself
-            except (ProcessLookupError, IndexError):
+                os.kill(self.inner_pid(), how[0] if how else signal.SIGTERM)  # unshare waits for it and ignores the signal itself
+            except ProcessLookupError:
                 pass
         return super().stop(*how)
