@@ -207,7 +207,7 @@ static int set_url(struct http_client *c, const struct http_request *q, struct c
 	CURLU *u = curl_url();
 	char *host = NULL, *port = NULL, *url = NULL;
 	int rc = -1;
-	if (curl_url_set(u, CURLUPART_URL, q->url, 0) || curl_url_get(u, CURLUPART_HOST, &host, 0) ||
+	if (curl_url_set(u, CURLUPART_URL, q->url, CURLU_PATH_AS_IS) || curl_url_get(u, CURLUPART_HOST, &host, 0) ||
 	    curl_url_get(u, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) || curl_url_set(u, CURLUPART_HOST, c->server_name, 0) ||
 	    curl_url_get(u, CURLUPART_URL, &url, 0)) {
 		err_set(e, ERR_INVALID, 0, "not a usable URL");
@@ -223,6 +223,19 @@ static int set_url(struct http_client *c, const struct http_request *q, struct c
 	curl_free(url);
 	curl_url_cleanup(u);
 	return rc;
+}
+
+static bool breaks_lines(const char *s)
+{
+	return s && s[strcspn(s, "\r\n")] != '\0';
+}
+
+static int check_headers(const struct http_request *q, struct err *e)
+{
+	bool bad = breaks_lines(q->bearer_token);
+	for (const struct http_header *h = q->headers; h && h->name; h++)
+		bad = bad || breaks_lines(h->name) || breaks_lines(h->value);
+	return bad ? err_set(e, ERR_INVALID, 0, "a header of the request has a line break") : 0;
 }
 
 static struct curl_slist *make_headers(const struct http_request *q)
@@ -263,6 +276,7 @@ static void set_common(struct transfer *t)
 {
 	CURL *h = t->client->easy;
 	curl_easy_setopt(h, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(h, CURLOPT_PATH_AS_IS, 1L); /* as it was signed, and no segment "..", whoever named it, leads elsewhere */
 	curl_easy_setopt(h, CURLOPT_PROTOCOLS_STR, "http,https");
 	curl_easy_setopt(h, CURLOPT_USERAGENT, "drdotnet/" DRDOTNET_VERSION);
 	curl_easy_setopt(h, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
@@ -291,10 +305,14 @@ static int curl_failed(struct transfer *t, CURLcode rc)
 	case CURLE_SSL_CERTPROBLEM:
 		kind = ERR_DENIED;
 		break;
+	case CURLE_UNSUPPORTED_PROTOCOL: /* of the URL, or what came is no HTTP */
+		kind = strncmp(t->request->url, "http", 4) == 0 ? ERR_PROTOCOL : ERR_INVALID;
+		break;
 	case CURLE_URL_MALFORMAT:
-	case CURLE_UNSUPPORTED_PROTOCOL:
 		kind = ERR_INVALID;
 		break;
+	case CURLE_OUT_OF_MEMORY: /* libcurl's word for a header line beyond its limit of 100 KB */
+		return err_set(t->e, ERR_PROTOCOL, (int)rc, "a header of the answer is too long");
 	case CURLE_WEIRD_SERVER_REPLY:
 	case CURLE_BAD_CONTENT_ENCODING:
 		kind = ERR_PROTOCOL;
@@ -354,7 +372,7 @@ int http_perform(struct http_client *c, const struct http_request *q, struct htt
 	curl_easy_reset(c->easy); /* keeps connections and the TLS session cache */
 	set_common(&t);
 	set_tls(c);
-	int rc = set_url(c, q, &connect_to, e);
+	int rc = check_headers(q, e) < 0 ? -1 : set_url(c, q, &connect_to, e);
 	struct curl_slist *headers = make_headers(q);
 	if (rc == 0) {
 		set_body(&t);
