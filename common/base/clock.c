@@ -1,6 +1,7 @@
 #include "common/base/clock.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -46,36 +47,75 @@ const char *clock_rfc3339_micro(int64_t wall_us, char out[CLOCK_RFC3339_SIZE])
 	return out;
 }
 
+/* `digits` decimal digits, nothing else; -1 when something else stands there. */
+static int read_digits(const char *s, int digits)
+{
+	int value = 0;
+	for (int i = 0; i < digits; i++) {
+		if (s[i] < '0' || s[i] > '9')
+			return -1;
+		value = value * 10 + (s[i] - '0');
+	}
+	return value;
+}
+
+static int days_in_month(int year, int month)
+{
+	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+	return days[month - 1] + (month == 2 && leap);
+}
+
+/* "2026-11-21T08:50:32", 19 characters. */
+static int parse_date_time(const char *s, struct tm *tm)
+{
+	static const char shape[] = "0000-00-00T00:00:00";
+	for (size_t i = 0; i < sizeof shape - 1; i++) {
+		if (shape[i] == '0' ? s[i] < '0' || s[i] > '9' : s[i] != shape[i])
+			return -1;
+	}
+	int year = read_digits(s, 4), month = read_digits(s + 5, 2), day = read_digits(s + 8, 2);
+	*tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = read_digits(s + 11, 2),
+			  .tm_min = read_digits(s + 14, 2), .tm_sec = read_digits(s + 17, 2)};
+	bool good = month >= 1 && month <= 12 && day >= 1 && day <= days_in_month(year, month) && tm->tm_hour <= 23 && tm->tm_min <= 59 &&
+		    tm->tm_sec <= 60;
+	return good ? 0 : -1;
+}
+
+/* "Z", "+01:00" or "-05:30", and the end of the text. */
+static int parse_offset(const char *s, int64_t *seconds)
+{
+	*seconds = 0;
+	if (strcmp(s, "Z") == 0)
+		return 0;
+	if ((*s != '+' && *s != '-') || strlen(s) != 6 || s[3] != ':')
+		return -1;
+	int hours = read_digits(s + 1, 2), minutes = read_digits(s + 4, 2);
+	if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59)
+		return -1;
+	*seconds = (hours * 3600 + minutes * 60) * (*s == '+' ? 1 : -1);
+	return 0;
+}
+
 int clock_parse_rfc3339(const char *s, int64_t *wall_ms)
 {
-	struct tm tm = {0};
-	int used = 0;
-	if (sscanf(s, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
-		   &tm.tm_sec, &used) != 6 || used != 19)
+	struct tm tm;
+	if (parse_date_time(s, &tm) < 0)
 		return -1;
-	if (tm.tm_mon < 1 || tm.tm_mon > 12 || tm.tm_mday < 1 || tm.tm_mday > 31 || tm.tm_hour > 23 ||
-	    tm.tm_min > 59 || tm.tm_sec > 60)
-		return -1;
-	tm.tm_year -= 1900;
-	tm.tm_mon -= 1;
-	const char *p = s + used;
-	int64_t millis = 0;
+	const char *p = s + 19;
+	int64_t millis = 0, offset_s;
 	if (*p == '.') {
 		int64_t scale = 100;
-		for (p++; *p >= '0' && *p <= '9'; p++) {
+		const char *first = ++p;
+		for (; *p >= '0' && *p <= '9'; p++) {
 			millis += (*p - '0') * scale;
 			scale /= 10;
 		}
-	}
-	int64_t offset_s = 0;
-	if (*p == '+' || *p == '-') {
-		int hours = 0, minutes = 0, n = 0;
-		if (sscanf(p + 1, "%2d:%2d%n", &hours, &minutes, &n) != 2 || n != 5 || p[6] != '\0')
+		if (p == first)
 			return -1;
-		offset_s = (hours * 3600 + minutes * 60) * (*p == '+' ? 1 : -1);
-	} else if (strcmp(p, "Z") != 0) {
-		return -1;
 	}
+	if (parse_offset(p, &offset_s) < 0)
+		return -1;
 	*wall_ms = ((int64_t)timegm(&tm) - offset_s) * 1000 + millis;
 	return 0;
 }
