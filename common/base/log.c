@@ -5,10 +5,12 @@
 #include "common/base/text.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #define LINE_MAX_BYTES 8192
+#define CUT_MESSAGE_BYTES 500
 
 static enum log_level least_level = LOG_LEVEL_INFO;
 static enum log_format line_format = LOG_FORMAT_AUTO;
@@ -55,6 +57,20 @@ static void write_json(struct buf *line, const struct log_kv *kv)
 	buf_putc(line, '}');
 }
 
+static void format_json(struct buf *line, const char *when, enum log_level level, const char *component, const char *msg, const struct log_kv *kv)
+{
+	buf_printf(line, "{\"time\":\"%s\",\"level\":\"%s\",\"component\":\"%s\",\"msg\":", when, level_names[level], component);
+	text_append_json(line, msg, strlen(msg));
+	write_json(line, kv);
+}
+
+static void format_text(struct buf *line, const char *when, enum log_level level, const char *component, const char *msg, const struct log_kv *kv)
+{
+	buf_printf(line, "%s %-5s %s: ", when, level_names[level], component);
+	text_append_printable(line, msg, strlen(msg));
+	write_text(line, kv);
+}
+
 void log_write(enum log_level level, const char *component, const char *msg, const struct log_kv *kv)
 {
 	if (level < least_level)
@@ -64,19 +80,14 @@ void log_write(enum log_level level, const char *component, const char *msg, con
 	char when[CLOCK_RFC3339_SIZE];
 	clock_rfc3339_micro(clock_wall_ms() * 1000, when);
 	bool json = line_format == LOG_FORMAT_JSON || (line_format == LOG_FORMAT_AUTO && !isatty(STDERR_FILENO));
-	if (json) {
-		buf_printf(&line, "{\"time\":\"%s\",\"level\":\"%s\",\"component\":\"%s\",\"msg\":", when,
-			   level_names[level], component);
-		text_append_json(&line, msg, strlen(msg));
-		write_json(&line, kv + 1);
-	} else {
-		buf_printf(&line, "%s %-5s %s: ", when, level_names[level], component);
-		text_append_printable(&line, msg, strlen(msg));
-		write_text(&line, kv + 1);
-	}
-	if (line.full) {
+	void (*format)(struct buf *, const char *, enum log_level, const char *, const char *, const struct log_kv *) = json ? format_json : format_text;
+	format(&line, when, level, component, msg, kv + 1);
+	if (line.full) { /* what happened is kept, what it happened to is not */
+		static const struct log_kv none = {NULL, NULL, 0};
+		char cut[CUT_MESSAGE_BYTES + 1];
+		snprintf(cut, text_cut_utf8(msg, CUT_MESSAGE_BYTES) + 1, "%s", msg);
 		buf_reset(&line);
-		buf_printf(&line, "{\"level\":\"error\",\"component\":\"log\",\"msg\":\"line too long\"}");
+		format(&line, when, level, component, cut, &none);
 	}
 	buf_putc(&line, '\n');
 	if (write(STDERR_FILENO, line.data, line.len) < 0) {

@@ -1,6 +1,7 @@
 /* One line per event on stderr: level, component, message, key=value pairs. JSON objects when stderr is not a
  * terminal. Outside text is escaped (control bytes, terminal sequences, invalid UTF-8); secrets and the query strings
- * of signed URLs are never passed in. Any thread; a line is one write(2).
+ * of signed URLs are never passed in. Any thread; a line is one write(2) of at most 8 KiB: a longer one keeps the start of its message
+ * only.
  *
  *   LOG_INFO("link", "agent linked", LOG_S("node", node), LOG_I("agents", count));
  */
@@ -19,7 +20,12 @@ struct log_kv {
 	int64_t number;
 };
 
-#define LOG_S(k, v) {(k), (v) ? (v) : "", 0}
+static inline const char *log_text(const char *s)
+{
+	return s ? s : "";
+}
+
+#define LOG_S(k, v) {(k), log_text(v), 0}
 #define LOG_I(k, v) {(k), NULL, (int64_t)(v)}
 
 void log_configure(enum log_level least, enum log_format format);
