@@ -20,9 +20,8 @@ struct link_conn {
 	uint64_t id;
 	struct lws *wsi;
 	struct link_server *server;
-	char *token;                  /* until it is under review */
 	struct agent_identity who;    /* after the review */
-	struct hub_link *hub;         /* after the review */
+	struct hub_link *hub;         /* after the review, until the link ends */
 	bool said_hello;
 	bool reviewing;               /* the first review: nothing is read meanwhile */
 	struct buf incoming;          /* the message under way */
@@ -46,6 +45,8 @@ static void close_soon(struct link_conn *c, enum lws_close_status status, const 
 	c->close_reason = reason;
 	metrics_count("drdotnet_link_closed_total", "reason", reason, "Links that the controller has closed, by reason.");
 	LOG_WARN("link", "closing a link", LOG_S("node", c->hub ? c->who.node : ""), LOG_S("reason", reason));
+	/* The peer may take its time to hang up; no order goes to it from now on. */
+	agent_hub_detach(steal_ptr(&c->hub));
 	/* A peer that does not read never becomes writable. */
 	lws_set_timeout(c->wsi, PENDING_TIMEOUT_CLOSE_SEND, CLOSE_GRACE_S);
 	lws_callback_on_writable(c->wsi);

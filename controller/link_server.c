@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/link_server_private.h"
+#include "controller/metrics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -115,6 +116,15 @@ static void set_up_tls(struct link_server *s, SSL_CTX *tls)
 	link_tls_use(tls, s->config.cert_pem, s->config.key_pem, &s->tls_error);
 }
 
+/* Before anything is spent on a new connection. Refused ones try again later: agents with a back-off. */
+static int admit_connection(const struct link_server *s)
+{
+	if (s->connections < s->config.max_connections)
+		return 0;
+	metrics_count("drdotnet_link_closed_total", "reason", "TooManyConnections", "Links that the controller has closed, by reason.");
+	return -1;
+}
+
 /* lws gives events of the whole context to the first protocol of each vhost. */
 static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
@@ -125,6 +135,16 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 			return 1;
 		set_up_tls(s, user);
 		return s->tls_error.kind == ERR_NONE ? 0 : 1;
+	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
+		return s ? admit_connection(s) : -1;
+	case LWS_CALLBACK_WSI_CREATE:
+		if (s)
+			s->connections++;
+		return 0;
+	case LWS_CALLBACK_WSI_DESTROY:
+		if (s && s->connections)
+			s->connections--;
+		return 0;
 	case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
 		if (s && s->hub)
 			on_woken(s);

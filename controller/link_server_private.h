@@ -41,6 +41,7 @@ struct link_server {
 	struct link_conn *conns;       /* hash by id */
 	struct http_conn *http_conns;  /* hash by id */
 	uint64_t next_id;
+	size_t connections;            /* of the TLS port, whatever they have got to */
 	struct err tls_error;          /* of the first certificate */
 };
 

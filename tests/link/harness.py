@@ -199,10 +199,14 @@ class Program:
 
 
 class Hub(Program):
-    def __init__(self, folder, kubeconfig, cert, key, name="hub", port=0):
+    """`settings` become HUB_... of its environment."""
+
+    def __init__(self, folder, kubeconfig, cert, key, name="hub", port=None, **settings):
         store = os.path.join(folder, name + "-store")
-        env = {"HUB_UPLOAD_BASE": "https://localhost:%d" % port} if port else {}
-        super().__init__([HUB_TOOL, kubeconfig, cert, key, store], os.path.join(folder, name + ".log"), {"HUB_PORT": str(port), **env})
+        port = port or free_port()
+        env = {"HUB_PORT": str(port), "HUB_UPLOAD_BASE": "https://localhost:%d" % port}
+        env.update({"HUB_" + k.upper(): str(v) for k, v in settings.items()})
+        super().__init__([HUB_TOOL, kubeconfig, cert, key, store], os.path.join(folder, name + ".log"), env)
         self.store = store
         listening = self.expect(event="listening")
         self.port, self.health_port = listening["port"], listening["health"]

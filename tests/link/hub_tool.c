@@ -2,8 +2,9 @@
  * it would learn, one JSON object a line.
  *
  * usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]
- * stdin: epoch N | order NODE JOB [CONTAINER_ID] | cancel NODE JOB | forget NODE JOB | usage NODE UID... | count |
- *        cert CERT KEY | ready 0|1 | quit */
+ * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS]]] | cancel NODE JOB | forget NODE JOB | flood NODE COUNT |
+ *        usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | quit
+ * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_DEBUG. */
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
 #include "common/base/http.h"
@@ -28,7 +29,7 @@
 #define PEM_MAX 65536
 
 static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
-static atomic_bool ready = true;
+static atomic_bool ready = true, uploads = true;
 
 static void say(const char *fmt, ...)
 {
@@ -57,9 +58,12 @@ static void on_job(void *ctx, const char *node, const struct link_job *j)
 
 static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char prefix[512], struct err *e)
 {
-	(void)ctx, (void)node;
+	(void)ctx;
+	say("{\"event\":\"upload\",\"node\":\"%s\",\"job\":\"%s\",\"report\":\"%s\"}", node, job_id, r->name);
 	if (strncmp(job_id, "denied", 6) == 0)
 		return err_set(e, ERR_DENIED, 0, "the report %s is not allowed", r->name);
+	if (!uploads)
+		return err_set(e, ERR_RETRY, 0, "told to take no reports now");
 	strcpy(store, "default");
 	snprintf(prefix, 512, "shop/session-01234567/pod-0/");
 	return 0;
@@ -89,27 +93,45 @@ static void answer(int rc, const struct err *e)
 	say("{\"event\":\"answer\",\"ok\":%s,\"kind\":\"%s\"}", rc == 0 ? "true" : "false", rc == 0 ? "" : err_kind_name(e->kind));
 }
 
-static int order(struct agent_hub *h, const char *node, const char *job, const char *container, struct err *e)
+/* Words after the command: NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS]]]. */
+static int order(struct agent_hub *h, char **w, size_t n, struct err *e)
 {
-	struct link_order o = {.deadline_wall_ms = clock_wall_ms() + 60000};
-	snprintf(o.job_id, sizeof o.job_id, "%s", job);
+	struct link_order o = {.deadline_wall_ms = clock_wall_ms() + (n > 4 ? atoi(w[4]) : 60) * 1000LL};
+	snprintf(o.job_id, sizeof o.job_id, "%s", w[1]);
 	strcpy(o.session_namespace, "shop");
 	strcpy(o.session_name, "session");
 	strcpy(o.session_uid, "01234567-89ab-cdef-0123-456789abcdef");
 	strcpy(o.pod_namespace, "shop");
 	strcpy(o.pod_name, "pod-0");
 	strcpy(o.pod_uid, "76543210-89ab-cdef-0123-456789abcdef");
-	if (container) {
+	if (n > 2 && strcmp(w[2], "-") != 0) {
 		strcpy(o.containers[0].name, "app");
-		snprintf(o.containers[0].id, sizeof o.containers[0].id, "%s", container);
+		snprintf(o.containers[0].id, sizeof o.containers[0].id, "%s", w[2]);
 		o.container_count = 1;
 	}
 	session_spec_init(&o.spec, PROFILER_CPU_HOTPATHS);
 	o.spec.target.pod_name = mem_strdup("pod-0");
-	o.spec.duration_seconds = 1;
-	int rc = agent_hub_order(h, node, &o, e);
+	o.spec.duration_seconds = n > 3 ? atoi(w[3]) : 1;
+	int rc = agent_hub_order(h, w[0], &o, e);
 	session_spec_fini(&o.spec);
 	return rc;
+}
+
+/* Many orders at once, as for an agent that does not read. */
+static void flood(struct agent_hub *h, const char *node, int count)
+{
+	int sent = 0, full = 0;
+	for (int i = 0; i < count; i++) {
+		struct err e = ERR_INIT;
+		char job[32];
+		snprintf(job, sizeof job, "flood-%d", i);
+		char *words[] = {(char *)(uintptr_t)node, job};
+		if (order(h, words, 2, &e) == 0)
+			sent++;
+		else
+			full += e.kind == ERR_RETRY;
+	}
+	say("{\"event\":\"flooded\",\"sent\":%d,\"full\":%d}", sent, full);
 }
 
 static void usage(struct agent_hub *h, char **words, size_t count)
@@ -136,8 +158,10 @@ static bool obey(struct link_server *s, char **w, size_t n)
 	if (strcmp(w[0], "epoch") == 0 && n == 2) {
 		agent_hub_set_epoch(h, strtoll(w[1], NULL, 10));
 	} else if (strcmp(w[0], "order") == 0 && n >= 3) {
-		int rc = order(h, w[1], w[2], n > 3 ? w[3] : NULL, &e);
+		int rc = order(h, w + 1, n - 1, &e);
 		answer(rc, &e);
+	} else if (strcmp(w[0], "flood") == 0 && n == 3) {
+		flood(h, w[1], atoi(w[2]));
 	} else if (strcmp(w[0], "cancel") == 0 && n == 3) {
 		int rc = agent_hub_cancel(h, w[1], w[2], &e);
 		answer(rc, &e);
@@ -150,6 +174,8 @@ static bool obey(struct link_server *s, char **w, size_t n)
 		say("{\"event\":\"count\",\"agents\":%zu,\"epoch\":%" PRId64 "}", agent_hub_count(h), agent_hub_highest_epoch(h));
 	} else if (strcmp(w[0], "ready") == 0 && n == 2) {
 		ready = w[1][0] == '1';
+	} else if (strcmp(w[0], "uploads") == 0 && n == 2) {
+		uploads = w[1][0] == '1';
 	} else if (strcmp(w[0], "cert") == 0 && n == 3) {
 		char *cert = read_pem(w[1]), *key = read_pem(w[2]);
 		int rc = link_server_set_certificate(s, cert, key, &e);
@@ -171,6 +197,12 @@ static void read_commands(struct link_server *s)
 			words[n++] = w;
 		more = n == 0 || obey(s, words, n);
 	}
+}
+
+static int number(const char *name, int otherwise)
+{
+	const char *text = getenv(name);
+	return text ? atoi(text) : otherwise;
 }
 
 int main(int argc, char *argv[])
@@ -195,13 +227,14 @@ int main(int argc, char *argv[])
 	struct report_store *reports = report_store_new(&store, &e);
 	char *cert = read_pem(argv[2]), *key = read_pem(argv[3]);
 	struct link_server_config config = {
-		.bind_address = NULL,
-		.port = getenv("HUB_PORT") ? atoi(getenv("HUB_PORT")) : 0,
+		.bind_address = getenv("HUB_BIND"),
+		.port = number("HUB_PORT", 0),
 		.cert_pem = cert,
 		.key_pem = key,
 		.kube = &kube,
 		.agent_account = argc > 5 ? argv[5] : "drdotnet-system:drdotnet-agent",
-		.handshake_timeout_ms = 2000,
+		.handshake_timeout_ms = number("HUB_HANDSHAKE_MS", 2000),
+		.max_connections = (size_t)number("HUB_MAX_CONNECTIONS", 0),
 		.callbacks = {NULL, on_job, on_node, on_upload},
 		.stores = object_stores_builtin(reports),
 		.reports = reports,

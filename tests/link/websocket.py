@@ -26,7 +26,12 @@ class Closed(Exception):
 
 def tls(ca, name="localhost", port=0, timeout=10):
     context = ssl.create_default_context(cafile=ca)
-    return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout), server_hostname=name)
+    plain = socket.create_connection(("127.0.0.1", port), timeout)
+    try:
+        return context.wrap_socket(plain, server_hostname=name)
+    except BaseException:
+        plain.close()
+        raise
 
 
 class WebSocket:
@@ -43,6 +48,7 @@ class WebSocket:
         while b"\r\n\r\n" not in self.data:
             more = self.sock.recv(4096)
             if not more:
+                self.sock.close()
                 raise Refused(0, "closed")
             self.data += more
         head, self.data = self.data.split(b"\r\n\r\n", 1)
