@@ -180,6 +180,7 @@ static int start_links(struct agent *a, struct err *e)
 		.mode = o->mode == AGENT_MODE_HOST_PID ? "hostPID" : "sharedTmp",
 		.perf_events = o->mode == AGENT_MODE_HOST_PID && can_use_perf(),
 		.highest_epoch = spool_get_number(a->spool, EPOCH_NAME),
+		.refresh_ms = o->refresh_seconds * 1000,
 		.ctx = a,
 		.on_message = on_message,
 		.next_job = next_job,
