@@ -45,3 +45,8 @@ $(B)/arm64/replay_%: $(B)/obj/arm64/tests/fuzz/fuzz_%.o $(B)/obj/arm64/tests/pro
 
 .PHONY: arm64-tools
 arm64-tools: arm64 $(ARM64_TOOLS)
+
+SOAK_SECONDS ?= 600
+.PHONY: soak-profiler
+soak-profiler: profiler-tools ## sessions in real processes for SOAK_SECONDS (600): nothing may stay, however they end
+	@PYTHONPATH=. python3 tests/profiler/soak.py --seconds $(SOAK_SECONDS)

@@ -72,11 +72,17 @@ class Driver:
                                       stdout=subprocess.PIPE, text=True, bufsize=1)
         self.app = app
 
-    def try_to(self, command):
+    def send(self, command):
         self.popen.stdin.write(command + "\n")
+
+    def answer(self):
         line = self.popen.stdout.readline()
-        assert line, "the driver ended at: " + command
+        assert line, "the driver ended without an answer"
         return json.loads(line)
+
+    def try_to(self, command):
+        self.send(command)
+        return self.answer()
 
     def __call__(self, command):
         answer = self.try_to(command)

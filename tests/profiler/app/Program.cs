@@ -3,6 +3,8 @@
 //   names idle             sleeps
 //   names churn            makes, runs and drops dynamic methods
 //   names collect          loads, runs and unloads collectible assemblies for ever
+//   names loaded THREADS   shapes on THREADS threads, and two more that allocate and collect
+//   ... [SECONDS]          after THREADS: how long until it ends by itself; else never
 using System.Reflection;
 using System.Reflection.Emit;
 using System.Runtime.CompilerServices;
@@ -153,11 +155,25 @@ static class Program
 		}
 	}
 
+	// Survivors and rubbish; now and then a full collection.
+	static void Allocate()
+	{
+		var kept = new object[4096];
+		for (int i = 0; ; i++) {
+			kept[i % kept.Length] = new byte[100 + i % 900];
+			if (i % 4_000_000 == 0)
+				GC.Collect();
+		}
+	}
+
 	static void Main(string[] args)
 	{
 		string mode = args.Length > 0 ? args[0] : "idle";
 		int threads = args.Length > 1 ? int.Parse(args[1]) : 1;
-		if (mode == "shapes")
+		if (mode == "loaded")
+			for (int i = 0; i < 2; i++)
+				new Thread(Allocate) { IsBackground = true, Name = "allocate" + i }.Start();
+		if (mode == "shapes" || mode == "loaded")
 			for (int i = 0; i < threads; i++)
 				new Thread(Shapes) { IsBackground = true, Name = "shapes" + i }.Start();
 		if (mode == "churn")
@@ -165,6 +181,6 @@ static class Program
 		if (mode == "collect")
 			new Thread(Collect) { IsBackground = true, Name = "collect" }.Start();
 		Console.WriteLine("ready");
-		Thread.Sleep(-1);
+		Thread.Sleep(args.Length > 2 ? (int)(double.Parse(args[2], System.Globalization.CultureInfo.InvariantCulture) * 1000) : -1);
 	}
 }
