@@ -19,7 +19,7 @@ static const struct {
 	[CATEGORY_TYPE_LOADING] = {"typeLoading", "type loading"},
 	[CATEGORY_SCHEDULING] = {"scheduling", "thread pool and locks"},
 	[CATEGORY_EXCEPTIONS] = {"exceptions", "exception handling"},
-	[CATEGORY_RUNTIME] = {"runtime", "runtime, other"},
+	[CATEGORY_RUNTIME] = {"runtime", "runtime (allocation, casts, other)"},
 	[CATEGORY_NATIVE] = {"native", "native libraries"},
 	[CATEGORY_KERNEL] = {"kernel", "kernel"},
 	[CATEGORY_UNKNOWN] = {"unknown", "unnamed code"},

@@ -258,8 +258,8 @@ void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)
 	double seconds = (double)a->capture->duration_ns / 1e9, stopped = (double)c->total_ns / 1e9;
 	if (c->count == 0 || seconds <= 0 || (100 * stopped < seconds && c->longest_ns < NOTABLE_STOP_NS))
 		return;
-	buf_printf(text, "Garbage collections stopped it %u times (generations 0, 1, 2: %u, %u, %u), ", c->count, c->by_generation[0],
-		   c->by_generation[1], c->by_generation[2]);
+	buf_printf(text, "%u garbage collection%s stopped it (generations 0, 1, 2: %u, %u, %u), ", c->count, c->count == 1 ? "" : "s",
+		   c->by_generation[0], c->by_generation[1], c->by_generation[2]);
 	cpu_phrase_percent(text, 100 * stopped / seconds);
 	buf_printf(text, " of the time, at most %.1f ms", (double)c->longest_ns / 1e6);
 }
@@ -286,11 +286,12 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 		put_sentence(text, "Sampled by timers in the process (%s): short bursts are under-counted, kernel time is not seen.",
 			     c->fallback_reason);
 	if (missing > 0 && missing * 200 >= (int64_t)a->samples)
-		put_sentence(text, "%lld samples were lost.", (long long)missing);
+		put_sentence(text, "Samples lost: %lld.", (long long)missing);
 	if (a->truncated_samples * 100ull >= a->samples && a->truncated_samples)
 		put_sentence(text, "%.0f %% of the stacks were cut before their thread's start.", cpu_analysis_percent(a, a->truncated_samples));
 	if (c->unresolved_frames * 100 >= c->managed_frames && c->unresolved_frames > 0)
-		put_sentence(text, "%lld frames of compiled code have no name.", (long long)c->unresolved_frames);
+		put_sentence(text, "Of %lld frames of compiled code %lld have no name.",
+			     (long long)(c->managed_frames + c->unresolved_frames), (long long)c->unresolved_frames);
 	if (a->samples > 0 && a->samples < FEW_SAMPLES)
 		put_sentence(text, "Only %u samples: shares are rough.", a->samples);
 }

@@ -37,7 +37,7 @@ static const char *category_headline(enum cpu_category c)
 	case CATEGORY_KERNEL:
 		return " of CPU in the kernel";
 	default:
-		return " of CPU in the runtime (allocation, GC, casts, locks)";
+		return " of CPU in the runtime itself";
 	}
 }
 
