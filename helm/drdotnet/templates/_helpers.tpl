@@ -1,0 +1,66 @@
+{{/* Labels of an object; "name" (controller or agent) may be empty. */}}
+{{- define "drdotnet.labels" -}}
+{{- if .name }}
+app.kubernetes.io/name: drdotnet-{{ .name }}
+{{- end }}
+app.kubernetes.io/part-of: drdotnet
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
+{{- end }}
+
+{{- define "drdotnet.image" -}}
+{{- $image := .root.Values.image }}
+{{- with $image.registry }}{{ . }}/{{ end }}{{ .name }}:{{ $image.tag | default .root.Chart.AppVersion }}
+{{- end }}
+
+{{/* Whether reports may go to the controller's own folder: no store is named, or one that is builtin. */}}
+{{- define "drdotnet.ownStore" -}}
+{{- $own := not .Values.stores }}
+{{- range .Values.stores }}{{ if not .s3 }}{{ $own = true }}{{ end }}{{ end }}
+{{- if $own }}true{{ end }}
+{{- end }}
+
+{{- define "drdotnet.replicas" -}}
+{{- $own := include "drdotnet.ownStore" . }}
+{{- if and $own (gt (int .Values.controller.replicas) 1) }}
+{{- fail "controller.replicas: more than one replica needs object storage (stores): the own store is in one replica's folder" }}
+{{- end }}
+{{- .Values.controller.replicas | default (ternary 1 2 (not (empty $own))) }}
+{{- end }}
+
+{{/* The file of stores, as the controller reads it. */}}
+{{- define "drdotnet.stores" -}}
+stores:
+{{- range .Values.stores }}
+- name: {{ .name }}
+  {{- if .s3 }}
+  s3:
+    {{- toYaml .s3 | nindent 4 }}
+    credentialsFolder: /etc/drdotnet/credentials/{{ .name }}
+  {{- else }}
+  builtin: {}
+  {{- end }}
+{{- else }}
+- name: default
+  builtin: {}
+{{- end }}
+{{- end }}
+
+{{/* Secrets with keys of object storage that are mounted: [{name, secret, optional}]. */}}
+{{- define "drdotnet.credentials" -}}
+{{- range .Values.stores }}
+{{- if .s3 }}
+- {name: {{ .name }}, secret: {{ .credentialsSecret }}}
+{{- end }}
+{{- else }}
+- {name: default, secret: drdotnet-store-default, optional: true}
+{{- end }}
+{{- end }}
+
+{{- define "drdotnet.caConfigMap" -}}
+{{- $tls := .Values.controller.tls }}
+{{- if ne (empty $tls.secret) (empty $tls.caConfigMap) }}
+{{- fail "controller.tls: secret and caConfigMap belong together" }}
+{{- end }}
+{{- $tls.caConfigMap | default "drdotnet-link-ca" }}
+{{- end }}
