@@ -6,6 +6,7 @@
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 
+#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -192,6 +193,14 @@ static int make_context(struct link_server *s, struct err *e)
 	return s->context ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the link's network context");
 }
 
+/* Where IPv6 is on, lws 4.1 takes an IPv4 address for "any": it writes it into a sockaddr_in6's flow label. */
+static uint64_t bind_options(const struct link_server *s)
+{
+	struct in_addr v4;
+	bool is_v4 = s->config.bind_address && inet_pton(AF_INET, s->config.bind_address, &v4) == 1;
+	return LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND | (is_v4 ? LWS_SERVER_OPTION_DISABLE_IPV6 : 0);
+}
+
 static int make_tls_vhost(struct link_server *s, struct err *e)
 {
 	static struct lws_protocols protocols[3];
@@ -205,8 +214,7 @@ static int make_tls_vhost(struct link_server *s, struct err *e)
 		.port = s->config.port,
 		.iface = s->config.bind_address,
 		.protocols = protocols,
-		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT |
-			   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND,
+		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | bind_options(s),
 		.alpn = "http/1.1",
 		.keepalive_timeout = 30,
 		.retry_and_idle_policy = &idle_policy,
@@ -229,7 +237,7 @@ static int make_health_vhost(struct link_server *s, struct err *e)
 		.port = s->config.health_port,
 		.iface = s->config.bind_address,
 		.protocols = protocols,
-		.options = LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND,
+		.options = bind_options(s),
 		.keepalive_timeout = 30,
 	};
 	s->health_vhost = lws_create_vhost(s->context, &info);

@@ -354,9 +354,17 @@ class Health(ServerCase):
         other.say("epoch", 4)
         self.assertEqual(old.receive()["epoch"], 4)
 
+    def test_only_the_address_that_was_asked_for_listens(self):
+        bound = self.world.hub(name="bound", bind="127.0.0.2")
+        for port in (bound.port, bound.health_port):
+            with self.assertRaises(ConnectionRefusedError):
+                socket.create_connection(("127.0.0.1", port), 5)
+            socket.create_connection(("127.0.0.2", port), 5).close()
+
     def test_sigterm_like_end_closes_links(self):
         other = self.world.hub(name="ending")
         ws = WebSocket(other.port, self.world.ca, token("node-1"))
+        self.addCleanup(ws.close)
         ws.send(hello())
         other.expect(event="node", linked=True)
         self.assertEqual(other.quit(), 0)
