@@ -236,12 +236,12 @@ class World:
         self.programs.append(hub)
         return hub
 
-    def agent(self, port, text, name="agent", **options):
+    def agent(self, port, text, name="agent", prefix=(), **options):
         token_file = os.path.join(self.folder, name + ".token")
         self.write_token(text, name)
-        settings = {"controller": "localhost:%d" % port, "ca-file": self.ca, "token-file": token_file, "spool": os.path.join(self.folder, name + "-spool"),
+        settings = {"controller": "127.0.0.1:%d" % port, "ca-file": self.ca, "token-file": token_file, "spool": os.path.join(self.folder, name + "-spool"),
                     "health-socket": os.path.join(self.folder, name + ".sock"), "log-level": "debug", "library": "/nonexistent", **options}
-        words = [AGENT] + ["--%s=%s" % (k.replace("_", "-"), v) for k, v in settings.items()]
+        words = [*prefix, AGENT] + ["--%s=%s" % (k.replace("_", "-"), v) for k, v in settings.items()]
         agent = Program(words, os.path.join(self.folder, name + ".log"))
         agent.health = settings["health-socket"]
         self.programs.append(agent)
