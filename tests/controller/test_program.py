@@ -57,7 +57,7 @@ class Certificates(unittest.TestCase):
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
         cls.cluster.apply(*install.MANIFESTS)
-        cls.cluster.apply(install.CRD if cls.cluster.minor_version() >= 25 else install.LEGACY_CRD)
+        cls.cluster.apply_crd()
 
     def setUp(self):
         for path, kind in ((SECRET, "secret"), (CONFIG_MAP, "configmap")):

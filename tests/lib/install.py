@@ -11,13 +11,12 @@ import signal
 import subprocess
 import time
 
-from tests.lib import pod, proc
+from tests.lib import kube, pod, proc
 
 SYSTEM = "drdotnet-system"
 AUDIENCE = "drdotnet-controller"
 SERVER_NAME = "drdotnet-controller.%s.svc" % SYSTEM
-CRD = "crds/drdotnet.dev_profilingsessions.yaml"
-LEGACY_CRD = "crds/legacy/drdotnet.dev_profilingsessions.yaml"  # for servers that do not know CEL
+CRD, LEGACY_CRD = kube.CRD, kube.LEGACY_CRD
 MANIFESTS = ("deploy/manifests/00-namespace.yaml", "deploy/manifests/10-rbac.yaml", "deploy/manifests/20-link.yaml")
 BIN = os.path.join(proc.ROOT, "build/release")
 HOST_PID_CAPABILITIES = "+sys_ptrace,+dac_override,+perfmon"
@@ -71,8 +70,8 @@ class Installation:
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
         try:
-            self.cluster.apply(*MANIFESTS, CRD if self.cluster.minor_version() >= 25 else LEGACY_CRD)
-            self.cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+            self.cluster.apply(*MANIFESTS)
+            self.cluster.apply_crd()
             self.controller = self.start_controller()
         except BaseException:
             self.__exit__()

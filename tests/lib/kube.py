@@ -20,6 +20,8 @@ import urllib.request
 
 from tests.lib import proc
 
+CRD = "crds/drdotnet.dev_profilingsessions.yaml"
+LEGACY_CRD = "crds/legacy/drdotnet.dev_profilingsessions.yaml"  # for servers that do not know CEL
 BUILT = os.path.join(proc.ROOT, "build/tools/apiserver")
 
 
@@ -177,6 +179,11 @@ class Cluster(Client):
     def apply(self, *paths):
         for path in paths:
             self.kubectl("apply", "-f", os.path.join(proc.ROOT, path))
+
+    def apply_crd(self):
+        """The CustomResourceDefinition that this server understands, established."""
+        self.apply(CRD if self.minor_version() >= 25 else LEGACY_CRD)
+        self.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
 
     def namespace(self, name):
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
