@@ -168,9 +168,10 @@ def end_of_the_process(framework, mode, how):
         return app.popen.returncode
 
 
-def rss_kb(pid):
+def anonymous_kb(pid):
+    """Memory of its own: pages of files are shared with whoever runs the same program, and come and go with them."""
     with open("/proc/%d/smaps_rollup" % pid) as f:
-        return sum(int(line.split()[1]) for line in f if line.startswith("Pss:"))
+        return next(int(line.split()[1]) for line in f if line.startswith("Anonymous:"))
 
 
 def growth_kb(framework, sessions, mode):
@@ -178,11 +179,11 @@ def growth_kb(framework, sessions, mode):
     with Ordeal(framework, how=("idle",)) as o:
         for _ in range(3):
             o.normal(mode)
-        first = rss_kb(o.app.pid)
+        first = anonymous_kb(o.app.pid)
         for _ in range(sessions):
             o.normal(mode)
         o.check()
-        return rss_kb(o.app.pid) - first
+        return anonymous_kb(o.app.pid) - first
 
 
 def drdotnet(app, *words):

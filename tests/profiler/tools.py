@@ -5,9 +5,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-import time
 
-from tests.lib import dotnet, proc
+from tests.lib import proc
 
 TOOLS = os.environ.get("PROFILER_TOOLS", os.path.join(proc.ROOT, "build/release/profiler-tools"))
 LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/release/libdrdotnet.so"))
@@ -27,7 +26,7 @@ class Names(proc.Process):
 
     def __init__(self, framework, *words, env=None):
         subprocess.run([os.path.join(proc.ROOT, "tests/profiler/app/publish.sh"), framework], check=True, timeout=300)
-        self.tmp = self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
+        self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         os.chmod(self.folder, 0o755)
         super().__init__([os.path.join(proc.ROOT, "build/apps-names", framework, "names"), *words],
                          log=os.path.join(self.folder, "log"), env={"TMPDIR": "/tmp", **(env or {})})
@@ -59,9 +58,6 @@ class Names(proc.Process):
     def timers(self):
         with open("/proc/%d/timers" % self.pid) as f:
             return f.read().count("ID:")
-
-    def traces(self):
-        return dotnet.Traces(self)
 
 
 class Driver:
@@ -108,8 +104,3 @@ class Driver:
         except subprocess.TimeoutExpired:
             self.kill()
         self.popen.stdout.close()
-
-
-def settle_time():
-    """What a thread or descriptor of the runtime's own may take to go."""
-    time.sleep(0.3)
