@@ -1,0 +1,56 @@
+/* What strangers may send to the controller's own store: a path and a query. Nothing that it did not sign is accepted, and no key that is
+ * accepted has a segment that leads elsewhere. The input's first line is the key, the rest is the query. */
+#include "controller/report_store.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/fuzz-reports-XXXXXX";
+static struct report_store *store;
+
+static void remove_folder(void)
+{
+	char command[80];
+	report_store_free(store);
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	if (system(command) != 0)
+		abort();
+}
+
+static void open_store(void)
+{
+	if (!mkdtemp(folder))
+		abort();
+	struct report_store_options o = {.folder = folder, .quota_bytes = 1000, .upload_base = "https://c:1"};
+	store = report_store_new(&o, NULL);
+	if (!store)
+		abort();
+	atexit(remove_folder);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (!store)
+		open_store();
+	char text[2048];
+	if (size >= sizeof text)
+		return 0;
+	memcpy(text, data, size);
+	text[size] = '\0';
+	char *query = strchr(text, '\n');
+	if (query)
+		*query++ = '\0';
+	struct err e = ERR_INIT;
+	if (report_store_key_valid(text) && (strstr(text, "..") == text || strstr(text, "/.") || text[0] == '/'))
+		abort();
+	if (report_upload_begin(store, text, query ? query : "", 1000, &e) || e.kind != ERR_DENIED)
+		abort();
+	int64_t bytes;
+	int fd = report_store_open(store, text, &bytes, &e);
+	if (fd >= 0)
+		abort(); /* the store is empty */
+	return 0;
+}
