@@ -1,6 +1,7 @@
 #include "agent/profiler_channel.h"
 
 #include "agent/channel_accept.h"
+#include "agent/channel_collections.h"
 #include "agent/channel_samples.h"
 #include "agent/function_cache.h"
 #include "common/base/buf.h"
@@ -43,8 +44,7 @@ struct profiler_channel {
 	size_t in_len;
 	struct buf out;
 	struct channel_samples samples;
-	struct channel_collection *collections;
-	size_t collection_count, collection_cap;
+	struct channel_collections collections;
 	unsigned stats_answers;
 
 	bool ready, detaching, detached, eof;
@@ -85,7 +85,7 @@ void profiler_channel_free(struct profiler_channel *ch)
 	function_cache_free(ch->functions);
 	buf_fini(&ch->out);
 	channel_samples_fini(&ch->samples);
-	free(ch->collections);
+	channel_collections_fini(&ch->collections);
 	free(ch->in);
 	free(ch);
 }
@@ -188,23 +188,6 @@ static int on_account(struct profiler_channel *ch, const struct channel_frame *f
 	return 0;
 }
 
-static int on_collections(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
-{
-	struct channel_collection c;
-	struct wire_reader r;
-
-	wire_reader_init(&r, f->payload, f->len);
-	while (wire_left(&r)) {
-		if (!channel_get_collection(&r, &c))
-			return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed collection");
-		if (ch->collection_count >= PROFILER_CHANNEL_MAX_COLLECTIONS)
-			return 0;
-		GROW(ch->collections, ch->collection_count, ch->collection_cap);
-		ch->collections[ch->collection_count++] = c;
-	}
-	return 0;
-}
-
 /* What the library complains about goes into a status and a log: cut, and shown as text. */
 static void keep_complaint(struct profiler_channel *ch, enum err_kind kind, const struct channel_error *error)
 {
@@ -266,7 +249,7 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 	case CHANNEL_DETACHING:
 		return on_account(ch, f, e);
 	case CHANNEL_COLLECTIONS:
-		return on_collections(ch, f, e);
+		return channel_collections_add(&ch->collections, f, e);
 	case CHANNEL_DETACHED:
 		ch->detached = true;
 		return 0;
@@ -476,8 +459,8 @@ int profiler_channel_collections(struct profiler_channel *ch, const struct chann
 		if (r == 0)
 			return timed_out(ch, "tell of collections", e);
 	}
-	*out = ch->collections;
-	*count = ch->collection_count;
+	*out = ch->collections.items;
+	*count = ch->collections.count;
 	return 0;
 }
 

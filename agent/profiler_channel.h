@@ -69,8 +69,7 @@ int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sam
 int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
 
 /* Garbage collections so far that ran on the thread that needed memory, by their ends (CLOCK_MONOTONIC): asks the library and waits for
- * its answer. *out is borrowed, valid until the next call. At most PROFILER_CHANNEL_MAX_COLLECTIONS are kept, the first ones. */
-#define PROFILER_CHANNEL_MAX_COLLECTIONS 65536
+ * its answer. *out is borrowed, valid until the next call. Bounded: CHANNEL_COLLECTIONS_MAX. */
 struct channel_collection;
 int profiler_channel_collections(struct profiler_channel *ch, const struct channel_collection **out, size_t *count, int64_t deadline_ms,
 				 struct err *e);

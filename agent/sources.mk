@@ -55,6 +55,7 @@ AGENT_SRC += \
 	agent/profiler_channel.c \
 	agent/channel_accept.c \
 	agent/channel_samples.c \
+	agent/channel_collections.c \
 	agent/function_cache.c
 AGENT_SRC += agent/upload.c
 AGENT_SRC += agent/spool.c
