@@ -1,4 +1,4 @@
-/* Folded stacks (the text format of Brendan Gregg's FlameGraph): "thread (tid);root;...;leaf count" a line. A semicolon in
+/* Folded stacks (the text format of Brendan Gregg's FlameGraph): "thread;root;...;leaf count" a line, threads of one name as one. A semicolon in
  * a name becomes a colon: the format has no escape. One thread; failures are kept in the file. */
 #ifndef DRDOTNET_REPORT_FOLDED_H
 #define DRDOTNET_REPORT_FOLDED_H

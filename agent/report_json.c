@@ -114,7 +114,9 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 		   a->collections.by_generation[2]);
 	put_integer(f, "totalNanoseconds", a->collections.total_ns);
 	put_integer(f, "longestNanoseconds", a->collections.longest_ns);
-	buf_printf(&f->text, "},\n\"cost\":{\"maxPauseMicroseconds\":%" PRId64, c->cost.max_pause_us);
+	bool by_signals = c->method && strcmp(c->method, "signal-timer") == 0;
+	buf_printf(&f->text, "},\n\"cost\":{\"applicationHeld\":%s", by_signals ? "\"notMeasured\"" : "\"measured\"");
+	put_integer(f, "maxPauseMicroseconds", c->cost.max_pause_us);
 	put_integer(f, "addedCPUMilliseconds", c->cost.added_cpu_ms);
 	put_integer(f, "agentCPUMilliseconds", c->cost.agent_cpu_ms);
 	put_integer(f, "droppedSamples", c->cost.dropped_samples);
