@@ -21,7 +21,7 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libagent.a $(B)/libcontro
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a $(PKG_LIBS) -lm
 
 # Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
-TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c
+TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c tests/report/report_tool.c
 tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
 define tool_rule
 $(call tool,$(1)): $(B)/obj/$(1:.c=.o) $$(B)/libcontroller.a $$(B)/libagent.a $$(B)/libcommon.a
