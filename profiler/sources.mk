@@ -37,7 +37,7 @@ $(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 # arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
-ARM64_CHANNEL_SRC := agent/profiler_channel.c agent/channel_accept.c agent/channel_samples.c agent/function_cache.c \
+ARM64_CHANNEL_SRC := agent/profiler_channel.c $(wildcard agent/channel_*.c) agent/function_cache.c \
 	common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c common/base/text.c
 ARM64_CHANNEL_OBJ = $(patsubst %.c,$(B)/obj/arm64/%.o,$(ARM64_CHANNEL_SRC) $(PROTO_SRC))
 

@@ -103,12 +103,14 @@ static void request(struct profiler_channel *ch, unsigned which)
 {
 	static const uint64_t ips[IP_COUNT] = {0x1000, 0x2000, 0x3000};
 	const struct resolved_function *out[IP_COUNT];
+	const struct channel_collection *collections;
 	struct channel_stats stats;
 	struct err e = ERR_INIT;
+	size_t count;
 	uint64_t sum = 0;
 	int r = 0;
 
-	switch (which % 5) {
+	switch (which % 6) {
 	case 0:
 		r = profiler_channel_resolve(ch, ips, IP_COUNT, out, 0, &e);
 		for (size_t i = 0; i < IP_COUNT; i++)
@@ -122,6 +124,11 @@ static void request(struct profiler_channel *ch, unsigned which)
 		break;
 	case 3:
 		r = profiler_channel_detach(ch, &stats, 0, &e);
+		break;
+	case 4:
+		r = profiler_channel_collections(ch, &collections, &count, 0, &e);
+		for (size_t i = 0; r >= 0 && i < count; i++)
+			check(collections[i].start_ns <= collections[i].end_ns);
 		break;
 	default:
 		r = profiler_channel_poll(ch, on_sample, &sum, 0, &e);
@@ -152,7 +159,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int accepted = profiler_channel_accept(ch, 0, clock_mono_ms(), &e);
 	check((accepted < 0) == !!(data[0] & OWN_HELLO));
 	check(accepted == 0 || e.kind == ERR_TIMEOUT || e.kind == ERR_PROTOCOL);
-	for (unsigned i = 0; accepted == 0 && i < 7; i++)
+	for (unsigned i = 0; accepted == 0 && i < 8; i++)
 		request(ch, (data[0] & 0x7f) + i);
 	profiler_channel_free(ch);
 	close(fd);

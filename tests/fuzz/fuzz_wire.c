@@ -158,6 +158,21 @@ static void check_samples(const struct channel_frame *f)
 	}
 }
 
+static void check_collections(const struct channel_frame *f)
+{
+	struct channel_collection c;
+	struct wire_reader r;
+	size_t before;
+
+	wire_reader_init(&r, f->payload, f->len);
+	for (before = 0; wire_left(&r) && channel_get_collection(&r, &c); before = r.pos) {
+		BEGIN(f->type);
+		channel_put_collection(&w, &c);
+		END();
+		CHECK(c.start_ns <= c.end_ns && g.len == r.pos - before && memcmp(g.payload, f->payload + before, g.len) == 0);
+	}
+}
+
 static void check_counted(const struct channel_frame *f)
 {
 	struct wire_reader r;
@@ -192,13 +207,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_reader(data, size);
 	if (size < 4096)
 		check_writer(data, size);
-	f = (struct channel_frame){.type = (uint16_t)((data[0] & 0x10 ? 0x0200 : 0x0100) | (data[0] & 0xf)), .payload = data + 1, .len = (uint32_t)size - 1};
+	uint16_t type = (uint16_t)((data[0] & 0x10 ? 0x0200 : 0x0100) | (data[0] & 0xf));
+	f = (struct channel_frame){.type = type, .payload = data + 1, .len = (uint32_t)size - 1};
 	check_hello(&f);
 	check_function(&f);
 	check_numbers(&f);
 	check_error(&f);
 	if (f.type == CHANNEL_SAMPLES)
 		check_samples(&f);
+	if (f.type == CHANNEL_COLLECTIONS)
+		check_collections(&f);
 	check_counted(&f);
 	check_client_data(data + 1, size - 1);
 	return 0;

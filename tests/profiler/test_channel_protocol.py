@@ -4,6 +4,7 @@ import os
 import re
 import socket
 import struct
+import time
 import unittest
 import uuid
 
@@ -143,7 +144,7 @@ def samples_of(frames):
 class ByThePage(unittest.TestCase):
     def setUp(self):
         tools.build()
-        self.app = tools.Names("net10.0", "shapes", "1")
+        self.app = tools.Names("net10.0", "loaded", "1")
         self.addCleanup(self.app.stop)
 
     def error(self, agent):
@@ -192,6 +193,28 @@ class ByThePage(unittest.TestCase):
         self.assertTrue(all(tid in threads and flags <= 1 and 0 < len(ips) <= 127 for _, tid, flags, ips in samples))
         return samples
 
+    def collections(self, agent):
+        """Those since the last time, and the statistics."""
+        agent.send(0x0104, b"of a later version")
+        *frames, (_, stats) = agent.until(0x0207)
+        found = []
+        for kind, r in frames:
+            self.assertEqual(kind, 0x020b)
+            while r.data:
+                found.append(r.take("QQII"))
+        return found, stats.take("8Q")
+
+    def check_collections(self, agent):
+        begin = time.monotonic_ns()
+        found = self.collections(agent)[0]
+        while len(found) < 5:
+            found += self.collections(agent)[0]
+        ends = [end for _, end, _, _ in found]
+        self.assertEqual(ends, sorted(ends))
+        threads = {int(t) for t in os.listdir("/proc/%d/task" % self.app.pid)}
+        for start, end, tid, generation in found:
+            self.assertTrue(begin - 600e9 < start <= end <= time.monotonic_ns() and tid in threads and generation <= 2, (start, end, tid, generation))
+
     def test_a_session(self):
         with Agent(self.app, "a") as agent:
             self.check_hello(agent.begin())
@@ -205,8 +228,8 @@ class ByThePage(unittest.TestCase):
             again = self.resolve(agent, (ips * (4096 // len(ips) + 1))[:4096])
             self.assertEqual(again[0], {})
             self.assertEqual(again[1][:len(ips)], answers)
-            agent.send(0x0104, b"of a later version")
-            stats = agent.until(0x0207)[-1][1].take("8Q")
+            self.check_collections(agent)
+            stats = self.collections(agent)[1]
             self.assertEqual(stats[3] + stats[4], len(ips) + 4096)
             self.assertEqual(stats[5], len(described))
             agent.send(0x0105)
