@@ -6,6 +6,28 @@ import subprocess
 from tests.lib import install as installation, proc
 
 CRD, LEGACY_CRD = installation.CRD, installation.LEGACY_CRD
+PYTHON = "/usr/bin/python3"  # Debian's, which has python3-yaml
+TO_JSON = "import json, sys, yaml; print(json.dumps([d for d in yaml.safe_load_all(sys.stdin) if d]))"
+
+
+def unavailable():
+    """Why YAML cannot be read here, or None."""
+    done = subprocess.run([PYTHON, "-c", "import yaml"], capture_output=True)
+    return "no python3-yaml: tests/setup/install.sh test" if done.returncode else None
+
+
+def parse(text):
+    """The objects of a YAML stream."""
+    return json.loads(subprocess.run([PYTHON, "-c", TO_JSON], input=text, capture_output=True, text=True, check=True).stdout)
+
+
+def by_name(objects):
+    """{"Kind/namespace/name": object}"""
+    return {"/".join([o["kind"], o["metadata"].get("namespace", ""), o["metadata"]["name"]]): o for o in objects}
+
+
+def objects(folder):
+    return by_name(parse("---\n".join(built(folder))))
 
 
 def split(text):
@@ -49,12 +71,12 @@ def install_definition(cluster):
 
 
 def apply(cluster, documents):
-    """({"Kind/name": object as the server keeps it}, kinds that the server does not know)."""
+    """({"Kind/namespace/name": object as the server keeps it}, [(apiVersion, kind)] that the server does not know)."""
     known = served_kinds(cluster)
     unknown = sorted({kind for kind in map(head, documents) if kind not in known})
     text = "---\n".join(d for d in documents if head(d) in known)
     items = json.loads(cluster.kubectl("apply", "-f", "-", "-o", "json", text=text))["items"]
-    return {"%s/%s" % (o["kind"], o["metadata"]["name"]): o for o in items}, unknown
+    return by_name(items), unknown
 
 
 def default_folder(cluster):

@@ -84,7 +84,7 @@ class Deployed(unittest.TestCase):
         cls.workloads = manifests.install(cls.cluster)
         cls.cluster.namespace("shop")
         cls.port, cls.health_port = proc.free_ports(2)
-        cls.controller = cls.run_workload("Deployment/drdotnet-controller", "controller", "node-system",
+        cls.controller = cls.run_workload("Deployment/drdotnet-system/drdotnet-controller", "controller", "node-system",
                                           env={"LINK_PORT": str(cls.port), "HEALTH_PORT": str(cls.health_port)})
         proc.wait_until(lambda: cls.probe(cls.controller, "readinessProbe"), 20, "the controller is ready")
 
@@ -168,7 +168,7 @@ class Deployed(unittest.TestCase):
             self.assertTrue(self.controller.probe(name), name)
 
     def test_zero_preparation(self):
-        agent = self.agent("DaemonSet/drdotnet-agent", "node-a", {"/var/lib/drdotnet/spool": self.folder + "/spool"})
+        agent = self.agent("DaemonSet/drdotnet-system/drdotnet-agent", "node-a", {"/var/lib/drdotnet/spool": self.folder + "/spool"})
         status = agent.status()
         self.assertEqual(status["CapEff"], mask(ZERO_PREPARATION.values()))
         self.assertEqual(status["CapBnd"], mask(ZERO_PREPARATION.values()))
@@ -182,7 +182,7 @@ class Deployed(unittest.TestCase):
 
     def test_least_privilege(self):
         parent = self.folder + "/shared/pods"
-        agent = self.agent("DaemonSet/drdotnet-agent-shared-tmp", "node-b", {"/var/lib/drdotnet-tmp/pods": parent})
+        agent = self.agent("DaemonSet/drdotnet-system/drdotnet-agent-shared-tmp", "node-b", {"/var/lib/drdotnet-tmp/pods": parent})
         self.assertEqual(agent.status()["CapEff"], mask([ZERO_PREPARATION["DAC_OVERRIDE"]]))
         proc.wait_until(lambda: stat.S_IMODE(os.stat(parent).st_mode) == 0o1777, 10, "the agent opens the parent")
         folder = parent + "/shop_checkout-2"
