@@ -133,10 +133,14 @@ class Cluster(Client):
             return False
 
     def _start_outside(self):
-        out = subprocess.run([os.environ["DRDOTNET_TEST_APISERVER"], self.folder], check=True, capture_output=True,
-                             text=True, timeout=120).stdout
-        with open(os.path.join(self.folder, "apiserver.pid")) as f:
-            self.outside_pid = int(f.read())
+        pid_file = os.path.join(self.folder, "apiserver.pid")
+        try:
+            out = subprocess.run([os.environ["DRDOTNET_TEST_APISERVER"], self.folder], check=True, capture_output=True,
+                                 text=True, timeout=120).stdout
+        finally:  # interrupted, too, it may run already
+            if os.path.exists(pid_file):
+                with open(pid_file) as f:
+                    self.outside_pid = int(f.read() or 0)
         return out.strip().splitlines()[-1]
 
     def _start(self, assets):
