@@ -39,7 +39,7 @@ struct stack_facts {
 };
 
 struct specials { /* methods that stand for no frame; CPU_NO_METHOD until needed */
-	uint32_t cut, work[WORK_COUNT];
+	uint32_t cut, none, work[WORK_COUNT];
 };
 
 static struct stack_facts facts_of(const struct cpu_capture *c, const struct cpu_method_table *t, const struct capture_stack *s)
@@ -92,6 +92,8 @@ static uint32_t place_stack(struct cpu_analysis *a, const struct cpu_method_tabl
 	if (from->truncated)
 		node = stack_tree_child(&a->tree, node, special(a, &s->cut, "[stack cut]", LAYER_UNKNOWN));
 	size_t count = cpu_method_table_logical(t, a, from, methods);
+	if (count == 0 && !from->truncated)
+		node = stack_tree_child(&a->tree, node, special(a, &s->none, "[no stack]", LAYER_UNKNOWN));
 	size_t mark_at = work == WORK_PLAIN ? SIZE_MAX : above_runtime(a, methods, count);
 	for (size_t k = 0; k < count; k++) {
 		if (k == mark_at)
@@ -160,7 +162,7 @@ static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *
 static void count_samples(struct cpu_analysis *a, const struct cpu_method_table *t)
 {
 	const struct cpu_capture *c = a->capture;
-	struct specials specials = {CPU_NO_METHOD, {CPU_NO_METHOD, CPU_NO_METHOD, CPU_NO_METHOD}};
+	struct specials specials = {CPU_NO_METHOD, CPU_NO_METHOD, {CPU_NO_METHOD, CPU_NO_METHOD, CPU_NO_METHOD}};
 	AUTO_FREE struct stack_facts *facts = find_facts(c, t);
 	a->stack_nodes = mem_calloc(c->stack_count * WORK_COUNT + 1, sizeof *a->stack_nodes);
 	memset(a->stack_nodes, 0xff, c->stack_count * WORK_COUNT * sizeof *a->stack_nodes);

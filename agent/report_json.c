@@ -24,6 +24,16 @@ static void put_string(struct report_file *f, const char *key, const char *value
 	text_append_json(&f->text, buf_str(&shown), shown.len);
 }
 
+/* Names of methods are bounded and shown already. */
+static void put_method(struct report_file *f, const struct cpu_analysis *a, const char *key, uint32_t method)
+{
+	buf_printf(&f->text, ",\"%s\":", key);
+	if (method == CPU_NO_METHOD)
+		buf_puts(&f->text, "null");
+	else
+		text_append_json(&f->text, a->methods[method].name, strlen(a->methods[method].name));
+}
+
 static void put_integer(struct report_file *f, const char *key, int64_t value)
 {
 	buf_printf(&f->text, ",\"%s\":%" PRId64, key, value);
@@ -81,7 +91,7 @@ static void put_diagnosis(const struct report_source *s, struct report_file *f)
 	text_append_json(&f->text, d->headline, strlen(d->headline));
 	buf_puts(&f->text, ",\"text\":");
 	text_append_json(&f->text, d->text, strlen(d->text));
-	put_string(f, "method", d->method == CPU_NO_METHOD ? NULL : s->analysis->methods[d->method].name);
+	put_method(f, s->analysis, "method", d->method);
 	put_string(f, "category", d->finding == FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
 	buf_puts(&f->text, "}");
 }
@@ -158,7 +168,7 @@ static void put_edges(const struct cpu_analysis *a, const char *key, const struc
 	buf_printf(&f->text, ",\"%s\":[", key);
 	for (size_t i = 0; i < count; i++) {
 		buf_printf(&f->text, "%s{\"samples\":%" PRIu32, i ? "," : "", edges[i].count);
-		put_string(f, "name", edges[i].method == CPU_NO_METHOD ? NULL : a->methods[edges[i].method].name);
+		put_method(f, a, "name", edges[i].method);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -172,7 +182,7 @@ static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 		uint32_t id = a->by_self[i];
 		const struct cpu_method *m = &a->methods[id];
 		buf_printf(&f->text, "%s{\"method\":%" PRIu32, i ? ",\n" : "\n", id);
-		put_string(f, "name", m->name);
+		put_method(f, a, "name", id);
 		put_string(f, "module", m->module);
 		buf_printf(&f->text, ",\"self\":%" PRIu32 ",\"total\":%" PRIu32, m->self, m->total);
 		put_percent(f, a, "selfPercent", m->self);
@@ -213,7 +223,7 @@ static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 		buf_printf(&f->text, ",\"samples\":%" PRIu32, t->samples);
 		put_percent(f, a, "percent", t->samples);
 		put_integer(f, "cpuNanoseconds", t->cpu_ns);
-		put_string(f, "topMethod", t->top_method == CPU_NO_METHOD ? NULL : a->methods[t->top_method].name);
+		put_method(f, a, "topMethod", t->top_method);
 		buf_puts(&f->text, ",\"categories\":{");
 		const char *comma = "";
 		for (int k = 0; k < CATEGORY_COUNT; k++) {
