@@ -21,6 +21,7 @@
 
 #define EPOCH_NAME "epoch"
 #define SWEEP_MS 20000
+#define SWEEP_AGAIN_MS 1500 /* less than a health probe waits: this thread answers it */
 #define SWEEP_OLDER_THAN_S 0 /* no session of ours runs yet: whatever is there was left behind */
 
 struct agent {
@@ -33,7 +34,14 @@ struct agent {
 	struct shared_tmp shared;
 	bool has_shared;
 	int signal_fd, health_fd;
+	size_t sweeps;
+	int64_t started_mono_ms;
 };
+
+/* A library whose agent was killed a moment ago is still mapped when the next agent starts, and its file stays then; so this is done
+ * again, these times after the start. Sessions of this agent hold a lock on their folders. */
+static const int64_t sweep_after_ms[] = {2000, 10000};
+#define SWEEP_COUNT (sizeof sweep_after_ms / sizeof *sweep_after_ms)
 
 /* Seams between the parts ----------------------------------------------------------------------------------------- */
 
@@ -119,13 +127,13 @@ static bool can_use_perf(void)
 }
 
 /* What a killed agent has left in processes' folders. Their library has ended itself with its channel. */
-static void sweep(const struct agent_options *o)
+static void sweep(const struct agent_options *o, int64_t limit_ms)
 {
 	struct discover_options d = {
 		.mode = o->mode,
 		.proc_root = o->proc_root,
 		.shared_parent = o->shared_parent,
-		.deadline_ms = clock_mono_ms() + SWEEP_MS,
+		.deadline_ms = clock_mono_ms() + limit_ms,
 	};
 	struct target_list list = {0};
 	struct err e = ERR_INIT;
@@ -220,6 +228,20 @@ static void answer_health(struct agent *a)
 	health_socket_answer(a->health_fd, line);
 }
 
+/* Sweeps when it is time; how long until the next one, as poll wants it. */
+static int sweep_due(struct agent *a)
+{
+	int64_t age = clock_mono_ms() - a->started_mono_ms;
+	if (a->sweeps < SWEEP_COUNT && age >= sweep_after_ms[a->sweeps]) {
+		a->sweeps++;
+		sweep(a->options, SWEEP_AGAIN_MS);
+	}
+	if (a->sweeps == SWEEP_COUNT)
+		return -1;
+	int64_t left = sweep_after_ms[a->sweeps] - (clock_mono_ms() - a->started_mono_ms);
+	return left > 0 ? (int)left : 0;
+}
+
 static void wait_for_end(struct agent *a)
 {
 	struct pollfd fds[] = {
@@ -228,7 +250,7 @@ static void wait_for_end(struct agent *a)
 		{.fd = a->has_shared ? shared_tmp_fd(&a->shared) : -1, .events = POLLIN},
 	};
 	for (;;) {
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+		if (poll(fds, 3, sweep_due(a)) < 0 && errno != EINTR)
 			return;
 		if (fds[0].revents)
 			return;
@@ -260,10 +282,10 @@ static void stop(struct agent *a)
 
 int agent_run(const struct agent_options *o, struct err *e)
 {
-	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1};
+	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1, .started_mono_ms = clock_mono_ms()};
 	int rc = start_descriptors(&a, e);
 	if (rc == 0)
-		sweep(o);
+		sweep(o, SWEEP_MS);
 	if (rc == 0)
 		rc = start_jobs(&a, e);
 	if (rc == 0)

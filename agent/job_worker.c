@@ -214,13 +214,16 @@ static void on_progress(void *ctx, const struct session_progress *p)
 	if (p->phase != s->phase)
 		jobs_say(job, phase_reason(p->phase), NULL);
 	s->phase = p->phase;
-	if (news)
-		jobs_touch(t->jobs, job);
 	pthread_mutex_unlock(&t->jobs->lock);
-	if (news)
-		jobs_tell(t->jobs);
+	if (!news)
+		return;
+	/* Kept before it is told: what the controller believes to run is known to the next agent. */
 	if (flows)
 		job_save(t->jobs, job);
+	pthread_mutex_lock(&t->jobs->lock);
+	jobs_touch(t->jobs, job);
+	pthread_mutex_unlock(&t->jobs->lock);
+	jobs_tell(t->jobs);
 }
 
 /* With reports to deliver the job goes on as Delivering; its reason says which end it will have. */

@@ -48,6 +48,15 @@ void jobs_wait(struct jobs *j, int64_t until_ms)
 	pthread_cond_timedwait(&j->changed, &j->lock, &ts);
 }
 
+/* A job that waits for its turn, or fails before it, has no folder yet. */
+static int save(struct spool *s, const struct link_order *o, const struct link_job *state, struct err *e)
+{
+	AUTO_FD int fd = spool_job_open(s, o->job_id, NULL);
+	if (fd < 0)
+		fd = spool_job_create(s, o->job_id, e);
+	return fd < 0 ? -1 : spool_job_save(s, o->job_id, o, state, e);
+}
+
 void job_save(struct jobs *j, struct job *job)
 {
 	struct link_job state;
@@ -56,7 +65,7 @@ void job_save(struct jobs *j, struct job *job)
 	pthread_mutex_unlock(&j->lock);
 	struct err e = ERR_INIT;
 	/* The order does not change after its arrival, so it is read without the lock. */
-	if (spool_job_save(j->config.spool, job->order.job_id, &job->order, &state, &e) < 0)
+	if (save(j->config.spool, &job->order, &state, &e) < 0)
 		LOG_WARN("jobs", "a job's state cannot be kept over a restart", LOG_S("job", job->order.job_id[0] ? job->order.job_id : ""),
 			 LOG_S("error", e.kind ? e.message : ""));
 	link_job_fini(&state);

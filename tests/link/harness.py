@@ -204,7 +204,7 @@ class Hub(Program):
     def __init__(self, folder, kubeconfig, cert, key, name="hub", port=None, **settings):
         store = os.path.join(folder, name + "-store")
         port = port or free_port()
-        env = {"HUB_PORT": str(port), "HUB_UPLOAD_BASE": "https://localhost:%d" % port}
+        env = {"HUB_PORT": str(port), "HUB_UPLOAD_BASE": "https://127.0.0.1:%d" % port}
         env.update({"HUB_" + k.upper(): str(v) for k, v in settings.items()})
         super().__init__([HUB_TOOL, kubeconfig, cert, key, store], os.path.join(folder, name + ".log"), env)
         self.store = store
