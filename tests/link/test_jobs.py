@@ -52,7 +52,8 @@ class JobsCase(unittest.TestCase):
         return set(os.listdir(where)) if os.path.isdir(where) else set()
 
     def spooled(self):
-        return sorted(os.listdir(self.world.folder + "/agent-spool/jobs"))
+        folder = self.world.folder + "/agent-spool/jobs"
+        return sorted(name for name in os.listdir(folder) if os.path.exists("%s/%s/state.json" % (folder, name)))
 
     def restart_hub(self):
         self.hub.stop(signal.SIGKILL)
