@@ -88,7 +88,8 @@ class Ordeal:
             driver("sample 200 0.2")
             driver("names")
         else:
-            driver("stack %d" % self.app.pid)
+            # A thread that runs just now has no stack that can be read.
+            proc.wait_until(lambda: driver.try_to("stack %d" % self.app.pid)["ok"], WAIT, "names of the main thread's stack", 0.01)
 
     def normal(self, mode):
         with tools.Driver(self.app) as driver:

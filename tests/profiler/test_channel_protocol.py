@@ -65,8 +65,8 @@ class Reader:
 class Agent:
     """The agent's end, by the page."""
 
-    def __init__(self, app, name):
-        self.app, self.path = app, os.path.join(app.folder, name)
+    def __init__(self, app, name, folder=None):
+        self.app, self.path = app, os.path.join(folder or app.folder, name)
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen()
@@ -80,10 +80,13 @@ class Agent:
         if self.connection:
             self.connection.close()
 
+    def client_data(self, version=1, path=None):
+        path = (path or self.path).encode()
+        return struct.pack("<HH16sH", version, 1, SECRET, len(path)) + path
+
     def attach(self, version=1, path=None):
         """The HRESULT of AttachProfiler."""
-        path = (path or self.path).encode()
-        client = struct.pack("<HH16sH", version, 1, SECRET, len(path)) + path
+        client = self.client_data(version, path)
         library = self.app.library + "\0"
         payload = (struct.pack("<I", 5000) + NOTIFICATION_CLASS.bytes_le + struct.pack("<I", len(library)) + library.encode("utf-16-le")
                    + struct.pack("<I", len(client)) + client)

@@ -3,11 +3,14 @@ import glob
 import os
 import re
 import shutil
+import struct
 import subprocess
+import tempfile
 import unittest
 
 from tests.lib import proc
 from tests.profiler import tools
+from tests.profiler.test_channel_protocol import SECRET, Agent, samples_of
 
 MUSL = glob.glob("/lib/ld-musl-*.so.1")
 ARM64 = os.path.join(proc.ROOT, "build/release/arm64")
@@ -20,6 +23,60 @@ def readelf(path, *options):
 
 def run(*words):
     return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=proc.ROOT)
+
+
+class FakeRuntime:
+    """A whole session in a process that is no runtime but does as one: the library's code runs, whatever the machine."""
+
+    def session(self, words, library):
+        with tempfile.TemporaryDirectory(prefix="drdotnet-test-") as folder, Agent(None, "s", folder) as agent, subprocess.Popen(
+                [*words, library, agent.client_data().hex()], stdout=subprocess.PIPE, text=True) as runtime:
+            try:
+                self.serve(agent)
+                self.assertEqual(runtime.wait(30), 0)
+                return runtime.stdout.read().split("\n")[:-1]
+            finally:
+                runtime.kill()
+
+    def serve(self, agent):
+        agent.accept()
+        kind, hello = agent.next()
+        self.assertEqual((kind, hello.take("HH16s"), hello.take("IHHH")[1:]), (0x0201, (1, 1, SECRET), (99, 1, 7)))
+        self.assertEqual(agent.next()[0], 0x0202)
+        self.check_stacks(agent, self.sample(agent))
+        agent.send(0x0104)
+        (_, collections), (_, stats) = agent.until(0x0207)
+        start, end, _, generation = collections.take("QQII")
+        self.assertTrue(0 < start <= end and generation == 1)
+        agent.send(0x0105)
+        request, code = agent.next()[1].take("HI")  # refused at first; it goes on asking
+        self.assertEqual((request, code), (0x0105, 0x80131367))
+        self.assertEqual([agent.next()[0] for _ in range(3)], [0x0208, 0x0209, None])
+
+    def sample(self, agent):
+        agent.send(0x0102, struct.pack("<I", 200))
+        hertz, threads, _, _ = agent.until(0x0205)[-1][1].take("IIQQ")
+        self.assertTrue(hertz == 200 and threads >= 2, (hertz, threads))
+        samples = []
+        while len(samples) < 60:
+            samples += samples_of([agent.next()])
+        agent.send(0x0103)
+        return samples + list(samples_of(agent.until(0x0205)))
+
+    def check_stacks(self, agent, samples):
+        """The three functions stand below each other in nearly every sample of their thread."""
+        ips = sorted({ip for s in samples for ip in s[3]})[:4096]
+        agent.send(0x0101, struct.pack("<I%dQ" % len(ips), len(ips), *ips))
+        *functions, (_, resolved) = agent.until(0x0204)
+        names = {}
+        for _, r in functions:
+            number, flags, start = r.take("QHQ")
+            names[number] = ([r.text() for _ in range(4)][3], flags, start > 0)
+        self.assertEqual(names, {1: ("fake_inner", 2, True), 2: ("fake_outer", 2, False), 3: ("fake_thread", 2, False)})
+        resolved.take("I")
+        of = {ip: resolved.take("QI")[0] for ip in ips}
+        stacks = [[of.get(ip, 0) for ip in s[3]][:3] for s in samples]
+        self.assertGreater(stacks.count([1, 2, 3]) / len(stacks), 0.9, stacks)
 
 
 class Asks:
@@ -43,7 +100,7 @@ class Asks:
         return taken
 
 
-class OneFile(Asks, unittest.TestCase):
+class OneFile(Asks, FakeRuntime, unittest.TestCase):
     def setUp(self):
         tools.build()
 
@@ -64,9 +121,17 @@ class OneFile(Asks, unittest.TestCase):
             out = run(tools.tool(program), tools.LIBRARY)
             self.assertEqual((out.returncode, out.stdout), (0, "loaded and unloaded\n"), program)
 
+    def test_a_session_in_a_process_of_glibc(self):
+        self.assertEqual(self.session([tools.tool("fake_runtime")], tools.LIBRARY), ["attached", "unmapped", "ended"])
+
+    @unittest.skipUnless(os.path.exists(tools.tool("fake_runtime_musl")), "no musl")
+    def test_a_session_in_a_process_of_musl(self):
+        # musl unloads nothing: dlclose(3) does nothing there.
+        self.assertEqual(self.session([tools.tool("fake_runtime_musl")], tools.LIBRARY), ["attached", "still mapped", "ended"])
+
 
 @unittest.skipUnless(shutil.which("aarch64-linux-gnu-gcc"), "no compiler for arm64")
-class Arm64(Asks, unittest.TestCase):
+class Arm64(Asks, FakeRuntime, unittest.TestCase):
     def setUp(self):
         subprocess.run(["make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
 
@@ -74,6 +139,10 @@ class Arm64(Asks, unittest.TestCase):
         tools.build()
         self.assertEqual(sorted(self.check(ARM64 + "/libdrdotnet.so", "AArch64")),
                          sorted(self.check(tools.LIBRARY, "Advanced Micro")))
+
+    @unittest.skipUnless(shutil.which(EMULATOR[0]), "no emulator of arm64")
+    def test_a_session_in_an_emulator(self):
+        self.assertEqual(self.session([*EMULATOR, ARM64 + "/fake_runtime"], ARM64 + "/libdrdotnet.so"), ["attached", "unmapped", "ended"])
 
     @unittest.skipUnless(shutil.which(EMULATOR[0]), "no emulator of arm64")
     def test_it_runs_in_an_emulator(self):

@@ -15,8 +15,6 @@ $(B)/profiler-tools/load_check $(B)/profiler-tools/load_check_musl: tests/profil
 	@mkdir -p $(@D)
 	$(if $(findstring musl,$@),musl-gcc,$(CC)) -I. -D_GNU_SOURCE -std=gnu11 $(WARN) -o $@ $^ $(if $(findstring musl,$@),,-ldl)
 
-.PHONY: profiler-tools
-profiler-tools: $(B)/libdrdotnet.so $(PROFILER_TOOLS)
 
 # The library's modules as an archive, for its unit tests and fuzzers (the library itself is compiled with flags of its own).
 PROFILER_UNIT_BIN := $(filter $(B)/unit/profiler/%,$(UNIT_BIN)) $(B)/fuzz/fuzz_signature
@@ -43,10 +41,29 @@ $(B)/arm64/replay_%: $(B)/obj/arm64/tests/fuzz/fuzz_%.o $(B)/obj/arm64/tests/pro
 	@mkdir -p $(@D)
 	$(ARM64_CC) -pthread -o $@ $^
 
-.PHONY: arm64-tools
-arm64-tools: arm64 $(ARM64_TOOLS)
 
 SOAK_SECONDS ?= 600
 .PHONY: soak-profiler
 soak-profiler: profiler-tools ## sessions in real processes for SOAK_SECONDS (600): nothing may stay, however they end
 	@PYTHONPATH=. python3 tests/profiler/soak.py --seconds $(SOAK_SECONDS)
+
+# A stand-in for a runtime, where none can be had: with glibc, with musl, and for arm64 (see test_portable.py).
+FAKE_RUNTIME := tests/profiler/fake_runtime.c $(PROTO_SRC)
+FAKE_CFLAGS := -I. -D_GNU_SOURCE -std=gnu11 -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls $(WARN) -rdynamic -pthread
+PROFILER_TOOLS += $(B)/profiler-tools/fake_runtime $(if $(shell command -v musl-gcc),$(B)/profiler-tools/fake_runtime_musl)
+$(B)/profiler-tools/fake_runtime: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
+	@mkdir -p $(@D)
+	$(CC) $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME) -ldl
+$(B)/profiler-tools/fake_runtime_musl: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
+	@mkdir -p $(@D)
+	musl-gcc $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME)
+ARM64_TOOLS += $(B)/arm64/fake_runtime
+$(B)/arm64/fake_runtime: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
+	@mkdir -p $(@D)
+	$(ARM64_CC) $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME)
+
+.PHONY: profiler-tools
+profiler-tools: $(B)/libdrdotnet.so $(PROFILER_TOOLS)
+
+.PHONY: arm64-tools
+arm64-tools: arm64 $(ARM64_TOOLS)

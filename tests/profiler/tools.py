@@ -41,6 +41,14 @@ class Names(proc.Process):
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
+    def state(self):
+        """What has become of it, for the message of a failed test."""
+        try:
+            self.popen.wait(2)
+        except subprocess.TimeoutExpired:
+            return "the process is there; its last words: " + self.log()[-2000:]
+        return "the process ended with %s; its last words: %s" % (self.popen.returncode, self.log()[-2000:])
+
     def status(self, key):
         with open("/proc/%d/status" % self.pid) as f:
             for line in f:
@@ -82,7 +90,7 @@ class Driver:
 
     def __call__(self, command):
         answer = self.try_to(command)
-        assert answer["ok"], "%s: %s" % (command, answer)
+        assert answer["ok"], "%s: %s\n%s" % (command, answer, self.app.state())
         return answer
 
     def attach(self, how=""):
