@@ -23,6 +23,7 @@ import time
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 UNIT_SECONDS = 120
 PYTHON_SECONDS = 180
+GROUP_SECONDS = 480  # for tests that share a process
 OUTPUT_LINES = 60
 
 
@@ -174,7 +175,7 @@ def run_fuzzer(name, program, corpus, seconds, report):
 
 # Python suites --------------------------------------------------------------------------------------------------------
 # A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes, `parallel` when it
-# neither measures nor minds that the machine is busy.
+# is quick work for the processor, `alone` when it must have the machine for itself. All others run beside each other, the longest first.
 LIST = """
 import json, sys, unittest
 def walk(suite):
@@ -186,7 +187,7 @@ tests = list(walk(loader.loadTestsFromName(sys.argv[1])))
 def about(t):
     limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
     return {"name": t.id(), "limit": limit, "group": t.id().rpartition(".")[0] if getattr(t, "one_process", False) else t.id(),
-            "parallel": getattr(t, "parallel", False)}
+            "parallel": getattr(t, "parallel", False), "alone": getattr(t, "alone", False)}
 print(json.dumps({"errors": loader.errors, "tests": [about(t) for t in tests]}))
 """
 # Runs what is named; one JSON line a finished test goes into the file.
@@ -240,7 +241,7 @@ def python_groups(report):
 
 
 def run_python(tests, report):
-    limit = max(t["limit"] or PYTHON_SECONDS for t in tests)
+    limit = max(t["limit"] or (PYTHON_SECONDS if len(tests) == 1 else GROUP_SECONDS) for t in tests)
     with tempfile.NamedTemporaryFile("r") as said:
         code, text, taken = run([sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit)
         results = [json.loads(line) for line in said if line.endswith("\n")]
@@ -262,31 +263,33 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--list", action="store_true")
-    options.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    options.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1)  # most tests wait a lot
     options.add_argument("--fuzz-seconds", type=int, default=3)
     options = options.parse_args()
     tally = Tally()
 
-    together, alone = [], []  # alone: what measures or needs the machine for itself
+    long, short, alone = [], [], []
     for flavour in ("asan", "tsan"):
-        together += [(n, run_unit, (n, p)) for n, p in unit_programs(flavour)]
+        short += [(n, run_unit, (n, p)) for n, p in unit_programs(flavour)]
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
-        together.append(("fuzz/" + base, run_fuzzer, ("fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base),
-                         os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds)))
+        short.append(("fuzz/" + base, run_fuzzer, ("fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base),
+                      os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds)))
 
     def wanted(name):
         return not options.only or any(text in name for text in options.only)
-    together = [t for t in together if wanted(t[0])]
+    short = [t for t in short if wanted(t[0])]
     for group in python_groups(tally.add):
         group = [t for t in group if wanted(t["name"])]
         if group:
-            (together if group[0]["parallel"] else alone).append((", ".join(t["name"] for t in group), run_python, (group,)))
+            place = alone if group[0]["alone"] else short if group[0]["parallel"] else long
+            place.append((", ".join(t["name"] for t in group), run_python, (group,)))
+    long.sort(key=lambda t: -len(t[2][0]))
     if options.list:
-        print("\n".join(t[0].replace(", ", "\n") for t in together + alone))
+        print("\n".join(t[0].replace(", ", "\n") for t in long + short + alone))
         return 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in together]:
+        for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in long + short]:
             done.result()
     for _, function, arguments in alone:
         function(*arguments, tally.add)

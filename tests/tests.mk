@@ -44,6 +44,8 @@ fuzz-bin: $(FUZZ_BIN)
 .PHONY: setup setup-test apps test-programs unit test demo demo-cluster
 FRAMEWORKS := net8.0 net9.0 net10.0
 JOBS ?= $(shell nproc)
+# for sub-makes: as many jobs as processors, unless the make above hands out the jobs
+PARALLEL = $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 
 setup:
 	@tests/setup/install.sh build
@@ -52,31 +54,31 @@ setup-test:
 	@tests/setup/install.sh build test
 	@tests/setup/apiserver.sh
 
-apps: ## publish the sample .NET application into build/apps/
+apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh $(FRAMEWORKS)
+	@tests/profiler/app/publish.sh $(FRAMEWORKS)
 
 test-programs:
-	+$(MAKE) --no-print-directory -j$(JOBS) all test-tools
-	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=asan unit-bin
-	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=tsan threaded-unit-bin
-	+$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=fuzz fuzz-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
 
 unit: setup-test ## the unit tests only
-	+@$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=asan unit-bin
-	+@$(MAKE) --no-print-directory -j$(JOBS) FLAVOUR=tsan threaded-unit-bin
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	@python3 tests/run.py --only unit/
 
 test: setup-test ## all tests; ONLY=text chooses
-	+@$(MAKE) --no-print-directory test-programs
-	@$(MAKE) --no-print-directory apps
+	+@$(MAKE) --no-print-directory $(PARALLEL) apps test-programs
 	@python3 tests/run.py $(if $(ONLY),--only '$(ONLY)')
 
 demo: setup ## the sample session on a sample .NET application, without a cluster
-	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/demo/local.py
 
 demo-cluster: setup-test ## the sample session through controller and agent, on a real API server
-	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/demo/cluster.py
