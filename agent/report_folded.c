@@ -1,18 +1,11 @@
 #include "agent/report_folded.h"
 
+#include "agent/method_name.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static void put_name(struct report_file *f, const char *name)
-{
-	size_t begin = f->text.len;
-	buf_puts(&f->text, name);
-	for (char *p = f->text.data + begin; (p = strchr(p, ';'));)
-		*p = ':';
-}
 
 static int by_name(const void *x, const void *y, void *ctx)
 {
@@ -36,15 +29,44 @@ static uint32_t *name_sakes(const struct cpu_analysis *a)
 	return first;
 }
 
-static void put_line(const struct cpu_analysis *a, uint32_t thread, uint32_t node, uint32_t count, struct report_file *f)
+/* The text of a path, ";root;...;leaf": neighbours in preorder share their beginnings. */
+struct path {
+	struct buf text;
+	uint32_t nodes[REPORT_PATH_MAX]; /* by depth */
+	size_t ends[REPORT_PATH_MAX];    /* of the text, by depth; 0: nothing */
+	uint32_t depth;
+};
+
+static void put_name(struct buf *out, const char *name)
 {
-	uint32_t path[REPORT_PATH_MAX];
-	size_t depth = report_path(&a->tree, node, path);
-	put_name(f, a->threads[thread].name[0] ? a->threads[thread].name : "(no name)");
-	for (size_t k = 0; k < depth; k++) {
-		buf_putc(&f->text, ';');
-		put_name(f, a->methods[path[k]].name);
+	size_t begin = out->len;
+	buf_puts(out, name);
+	for (char *p = out->data + begin; (p = strchr(p, ';'));)
+		*p = ':';
+}
+
+static void path_move(struct path *p, const struct cpu_analysis *a, uint32_t node)
+{
+	uint32_t below[REPORT_PATH_MAX], count = 0;
+	const struct stack_node *nodes = a->tree.nodes;
+	while (nodes[node].depth > p->depth || p->nodes[nodes[node].depth] != node) {
+		below[count++] = node;
+		node = nodes[node].parent;
 	}
+	p->depth = nodes[node].depth;
+	p->text.len = p->ends[p->depth];
+	while (count--) {
+		buf_putc(&p->text, ';');
+		put_name(&p->text, a->methods[nodes[below[count]].method].name);
+		p->nodes[++p->depth] = below[count];
+		p->ends[p->depth] = p->text.len;
+	}
+}
+
+static void put_line(const struct path *p, const char *thread, uint32_t count, struct report_file *f)
+{
+	put_name(&f->text, thread[0] ? thread : "(no name)");
+	buf_append(&f->text, p->text.data, p->text.len);
 	buf_putc(&f->text, ' ');
 	report_file_number(f, count);
 	buf_putc(&f->text, '\n');
@@ -57,14 +79,18 @@ void report_folded_write(const struct report_source *s, struct report_file *f)
 	const struct cpu_analysis *a = s->analysis;
 	AUTO_FREE uint32_t *first = name_sakes(a);
 	AUTO_FREE uint32_t *counts = mem_calloc(a->capture->thread_count + 1, sizeof *counts);
+	AUTO_FREE struct path *path = mem_alloc(sizeof *path);
+	buf_init(&path->text, REPORT_PATH_MAX * (METHOD_NAME_SIZE + 1));
 	for (size_t i = 0, end; i < a->leaf_count; i = end) {
+		path_move(path, a, a->leaves[i].node);
 		for (end = i; end < a->leaf_count && a->leaves[end].node == a->leaves[i].node; end++)
 			counts[first[a->leaves[end].thread]] += a->leaves[end].count;
 		for (size_t k = i; k < end; k++) {
 			uint32_t thread = first[a->leaves[k].thread];
 			if (counts[thread])
-				put_line(a, thread, a->leaves[k].node, counts[thread], f);
+				put_line(path, a->threads[thread].name, counts[thread], f);
 			counts[thread] = 0;
 		}
 	}
+	buf_fini(&path->text);
 }
