@@ -3,7 +3,7 @@ import json
 import os
 import subprocess
 
-from tests.lib import install as installation, proc
+from tests.lib import install as installation, kube, proc
 
 CRD, LEGACY_CRD = installation.CRD, installation.LEGACY_CRD
 PYTHON = "/usr/bin/python3"  # Debian's, which has python3-yaml
@@ -68,6 +68,16 @@ def head(document):
 def install_definition(cluster):
     cluster.apply(CRD if cluster.minor_version() >= 25 else LEGACY_CRD)
     cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+    proc.wait_until(lambda: _served(cluster), 30, "the definition is served")  # a little later than it is established
+
+
+def _served(cluster):
+    try:
+        return cluster.request("GET", "/apis/drdotnet.dev/v1alpha1/profilingsessions")
+    except kube.ApiError as e:
+        if e.code not in (404, 429, 503):
+            raise
+        return None
 
 
 def apply(cluster, documents):
