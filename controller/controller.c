@@ -18,6 +18,7 @@
 
 #define BACKOFF_LEAST_MS 20
 #define BACKOFF_MOST_MS 60000
+#define ORPHANS_MAX 256
 
 struct worker {
 	struct controller *controller;
@@ -40,6 +41,10 @@ struct controller {
 	struct worker workers[CONTROLLER_MAX_WORKERS];
 	atomic_llong epoch; /* 0: not leading */
 	atomic_bool ready;
+	/* What agents said of jobs without a session while another replica led, or none: it is settled when we lead. */
+	pthread_mutex_t orphans_lock;
+	char *orphans[ORPHANS_MAX];
+	size_t orphan_count;
 };
 
 static void enqueue(void *ctx, const char *key)
@@ -126,6 +131,38 @@ static int wait_synced(struct controller *c, int stop_fd, struct err *e)
 
 /* the agents' links --------------------------------------------------------------------------------------------------- */
 
+static void keep_orphan(struct controller *c, const char *key, const char *help)
+{
+	for (size_t i = 0; i < c->orphan_count; i++) {
+		if (strcmp(c->orphans[i], key) == 0)
+			return;
+	}
+	if (c->orphan_count < ORPHANS_MAX)
+		c->orphans[c->orphan_count++] = mem_strdup(key);
+	else
+		metrics_count("drdotnet_job_reports_dropped_total", "reason", "too_many_orphans", help);
+}
+
+static void add_orphan(struct controller *c, const char *key, const char *help)
+{
+	pthread_mutex_lock(&c->orphans_lock);
+	if (atomic_load(&c->epoch))
+		work_queue_add(c->queue, key);
+	else
+		keep_orphan(c, key, help);
+	pthread_mutex_unlock(&c->orphans_lock);
+}
+
+static void settle_orphans(struct controller *c)
+{
+	pthread_mutex_lock(&c->orphans_lock);
+	for (; c->orphan_count; c->orphan_count--) {
+		work_queue_add(c->queue, c->orphans[c->orphan_count - 1]);
+		free(c->orphans[c->orphan_count - 1]);
+	}
+	pthread_mutex_unlock(&c->orphans_lock);
+}
+
 static void on_job(void *ctx, const char *node, const struct link_job *job)
 {
 	static const char help[] = "Job reports of agents that were not taken, by why.";
@@ -133,18 +170,18 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 	char key[RECONCILE_ORPHAN_KEY_SIZE];
 	switch (session_cache_job(c->cache, node, job, key)) {
 	case SESSION_JOB_TAKEN:
-		break;
+		if (atomic_load(&c->epoch))
+			work_queue_add(c->queue, key);
+		return;
 	case SESSION_JOB_ORPHAN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
 		reconcile_orphan_key(node, job->job_id, job_phase_is_final(job->phase), key);
-		break;
+		add_orphan(c, key, help);
+		return;
 	case SESSION_JOB_FOREIGN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
 		LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
-		return;
 	}
-	if (atomic_load(&c->epoch))
-		work_queue_add(c->queue, key);
 }
 
 static void on_node(void *ctx, const char *node, bool linked, int64_t highest_epoch)
@@ -240,8 +277,10 @@ static void on_leadership(void *ctx, int64_t epoch)
 	struct controller *c = ctx;
 	agent_hub_set_epoch(c->hub, epoch); /* first: from now on orders are refused, or carry the new epoch */
 	atomic_store(&c->epoch, epoch);
-	if (epoch)
-		session_cache_each_active(c->cache, enqueue, c);
+	if (!epoch)
+		return;
+	session_cache_each_active(c->cache, enqueue, c);
+	settle_orphans(c);
 }
 
 static int64_t highest_epoch(void *ctx)
@@ -275,6 +314,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	struct controller *c = mem_alloc(sizeof *c);
 	c->options = *o;
 	leader_identity(c->identity, sizeof c->identity);
+	pthread_mutex_init(&c->orphans_lock, NULL);
 	c->cache = session_cache_new();
 	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	return c;
@@ -332,6 +372,9 @@ void controller_free(struct controller *c)
 {
 	if (!c)
 		return;
+	while (c->orphan_count)
+		free(c->orphans[--c->orphan_count]);
+	pthread_mutex_destroy(&c->orphans_lock);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);
 	free(c);

@@ -52,7 +52,10 @@ json_t *events_build(const struct profiling_session *s, bool warning, const char
 	text_append_printable(&text, message, text_cut_utf8(message, MESSAGE_MAX_BYTES));
 	AUTO_JSON json_t *what = json_pack("[s, s, s%]", s->uid, reason, buf_str(&text), text_cut_utf8(buf_str(&text), MESSAGE_MAX_BYTES));
 	uint64_t hash = session_json_hash(what);
-	snprintf(name, EVENT_NAME_SIZE, "%.235s.%016" PRIx64, s->name, hash);
+	size_t kept = strnlen(s->name, 235); /* a cut name must still end as names may */
+	while (kept && strchr(".-", s->name[kept - 1]))
+		kept--;
+	snprintf(name, EVENT_NAME_SIZE, "%.*s.%016" PRIx64, (int)kept, s->name, hash);
 	char now[CLOCK_RFC3339_SIZE];
 	clock_rfc3339(now_wall_ms, now);
 	return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s, s:s}, s:s, s:s, s:O, s:i, s:s, s:s, s:{s:s}, s:s, s:s}", "apiVersion", "v1", "kind",

@@ -138,6 +138,10 @@ static int recover(struct kube_watch *w, const struct err *e)
 		count("gone");
 		w->resource_version[0] = '\0';
 		return ++w->failures > 1 ? back_off(w, e) : pause_ms(w, 0);
+	case ERR_PROTOCOL: /* the line that was not understood would come again from where we were */
+		count("malformed");
+		w->resource_version[0] = '\0';
+		return back_off(w, e);
 	case ERR_TIMEOUT: /* half-open or idle: resume from where we were */
 		count("stalled");
 		return pause_ms(w, 0);

@@ -164,13 +164,15 @@ static int tell(struct work *w, struct err *e)
 	return 0;
 }
 
-/* Final states are in the API server now: their agents may drop the jobs. */
+/* Final states are in the API server now: their agents may drop the jobs. While the finalizer is still there, a leader before us may
+ * have ended between its write and these words: they are said again. */
 static int forget(struct work *w, struct err *e)
 {
 	(void)e;
+	bool again = w->plan.stage == PLAN_FINISHED && w->plan.release;
 	for (size_t i = 0; i < w->s.pod_count; i++) {
 		const struct session_pod *p = &w->s.pods[i];
-		if (w->assigned || !job_phase_is_final(p->job.phase) || w->views[i].stored_final)
+		if (w->assigned || !job_phase_is_final(p->job.phase) || (w->views[i].stored_final && !again))
 			continue;
 		struct err why = ERR_INIT;
 		if (w->plan.pods[i].action == POD_END && w->views[i].linked) /* given up by us, not by the agent */

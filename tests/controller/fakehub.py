@@ -80,6 +80,22 @@ class FakeHub:
             pass
         raise AssertionError("no %r within %g s; seen: %s\n%s" % (verb, seconds, self.seen, self.log()[-3000:]))
 
+    def poll(self, verb):
+        """The next line of this verb if there is one already, as its words."""
+        try:
+            while True:
+                line = self.lines.get_nowait()
+                if line is None:
+                    break
+                self.seen.append(line)
+        except queue.Empty:
+            pass
+        for i, line in enumerate(self.seen):
+            if line.split(" ", 1)[0] == verb:
+                del self.seen[i]
+                return line.split(" ", 3)
+        return None
+
     def silent(self, verb, seconds):
         """Nothing of this verb comes within this time."""
         try:
@@ -99,6 +115,19 @@ class FakeHub:
 
     def job(self, node, job_id, phase, **fields):
         self.say("job", node, json.dumps({"type": "job", "jobID": job_id, "phase": phase, **fields}))
+
+
+def await_sessions(cluster):
+    """An API server answers 429 for a new resource at first, and holds its first object back for 2 s."""
+    def made():
+        try:
+            return cluster.request("POST", SESSIONS % "default" + "?dryRun=All", session("first"))
+        except kube.ApiError as e:
+            if e.code not in (404, 429):
+                raise
+            return None
+    cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+    proc.wait_until(made, 30, "the new resource")
 
 
 def session(name, selector=None, pod=None, **spec):

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import unittest
 
+from tests.controller.fakehub import await_sessions
 from tests.lib import kube, proc
 
 CRD = "crds/drdotnet.dev_profilingsessions.yaml"
@@ -141,20 +142,30 @@ STATUS = {
 class WithApi(unittest.TestCase):
     crd = CRD
 
-    def setUp(self):
+    one_process = True  # the tests of a class share an API server
+    number = 0
+
+    @classmethod
+    def setUpClass(cls):
         if kube.unavailable():
-            self.skipTest(kube.unavailable())
+            raise unittest.SkipTest(kube.unavailable())
         folder = tempfile.mkdtemp(prefix="drdotnet-crd-")
-        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        self.cluster = kube.Cluster(folder)
-        self.cluster.__enter__()
-        self.addCleanup(self.cluster.__exit__)
-        version = self.cluster.request("GET", "/version")
-        self.modern = (int(version["major"]), int(version["minor"].rstrip("+"))) >= (1, 25)
-        self.cluster.apply(self.crd if self.modern else LEGACY)
-        self.cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev")
-        self.cluster.namespace("shop")
-        self.number = 0
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        cls.cluster = kube.Cluster(folder)
+        cls.cluster.__enter__()
+        cls.addClassCleanup(cls.cluster.__exit__)
+        cls.modern = cls.cluster.minor_version() >= 25
+        cls.apply_crd()
+        cls.cluster.namespace("shop")
+
+    @classmethod
+    def apply_crd(cls):
+        cls.cluster.apply(cls.crd if cls.modern else LEGACY)
+        await_sessions(cls.cluster)
+
+    def setUp(self):
+        for left in self.cluster.request("GET", SESSIONS)["items"]:
+            self.cluster.request("DELETE", SESSIONS + "/" + left["metadata"]["name"])
 
     def need_cel(self):
         if not self.modern:
@@ -167,7 +178,7 @@ class WithApi(unittest.TestCase):
         return [row for row in REFUSED if not set(row[2]) & beyond]
 
     def create(self, spec, name=None, dry=False):
-        self.number += 1
+        WithApi.number += 1
         body = {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession",
                 "metadata": {"name": name or "s-%d" % self.number}, "spec": spec}
         return self.cluster.request("POST", SESSIONS + "?fieldValidation=Strict" + ("&dryRun=All" if dry else ""), body)
@@ -361,6 +372,7 @@ class Legacy(WithApi):
         url = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/profilingsessions.drdotnet.dev"
         legacy = self.cluster.request("GET", url)["spec"]
         self.cluster.apply(CRD)
+        self.addCleanup(self.apply_crd)
         full = self.cluster.request("GET", url)["spec"]
         self.assertNotEqual(legacy, full)
         self.assertEqual(legacy, without(full, "x-kubernetes-validations"))
