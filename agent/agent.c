@@ -40,7 +40,7 @@ struct agent {
 
 /* A library whose agent was killed a moment ago is still mapped when the next agent starts, and its file stays then; so this is done
  * again, these times after the start. Sessions of this agent hold a lock on their folders. */
-static const int64_t sweep_after_ms[] = {2000, 10000};
+static const int64_t sweep_after_ms[] = {1000, 5000};
 #define SWEEP_COUNT (sizeof sweep_after_ms / sizeof *sweep_after_ms)
 
 /* Seams between the parts ----------------------------------------------------------------------------------------- */

@@ -95,13 +95,14 @@ static void launch(struct jobs *j, struct job *job)
 	jobs_touch(j, job);
 }
 
-static void refuse_full(struct jobs *j, const struct link_order *o)
+/* Answers an order that becomes no job. When nobody takes the answer, the order comes again. */
+static void refuse(struct jobs *j, const struct link_order *o, const char *reason, const char *message)
 {
 	struct link_msg m = {.type = LINK_MSG_JOB};
 	memcpy(m.u.job.job_id, o->job_id, sizeof m.u.job.job_id);
 	m.u.job.phase = JOB_FAILED;
-	m.u.job.reason = mem_strdup(REASON_SpoolFull);
-	m.u.job.message = mem_printf("the agent already has %d jobs", LINK_MAX_JOBS);
+	m.u.job.reason = mem_strdup(reason);
+	m.u.job.message = mem_strdup(message);
 	m.u.job.completed_wall_ms = clock_wall_ms();
 	j->config.send(j->config.ctx, &m, NULL);
 	link_msg_fini(&m);
@@ -109,6 +110,11 @@ static void refuse_full(struct jobs *j, const struct link_order *o)
 
 void jobs_order(struct jobs *j, const struct link_order *o)
 {
+	if (o->spec_error[0]) {
+		AUTO_FREE char *message = mem_printf("the node's agent " DRDOTNET_VERSION " does not understand the order: %s", o->spec_error);
+		refuse(j, o, REASON_InvalidSpec, message);
+		return;
+	}
 	pthread_mutex_lock(&j->lock);
 	struct job *job = job_table_find(&j->table, o->job_id);
 	bool forgotten = job_table_was_forgotten(&j->table, o->job_id);
@@ -123,7 +129,7 @@ void jobs_order(struct jobs *j, const struct link_order *o)
 	}
 	pthread_mutex_unlock(&j->lock);
 	if (refused)
-		refuse_full(j, o);
+		refuse(j, o, REASON_SpoolFull, "the agent already has as many jobs as it keeps");
 	else if (forgotten && !job)
 		LOG_INFO("jobs", "a late copy of an order is ignored", LOG_S("job", o->job_id[0] ? o->job_id : ""));
 	jobs_tell(j);

@@ -46,7 +46,10 @@ int spool_state_decode(const char *text, size_t len, struct link_order *order, s
 	struct link_msg with_order, with_job;
 	if (!doc || get(doc, "order", LINK_MSG_ORDER, &with_order, e) < 0)
 		return -1;
-	if (get(doc, "job", LINK_MSG_JOB, &with_job, e) < 0) {
+	const char *wrong = with_order.u.order.spec_error;
+	if (wrong[0])
+		err_set(e, ERR_PROTOCOL, 0, "order: %s", wrong);
+	if (wrong[0] || get(doc, "job", LINK_MSG_JOB, &with_job, e) < 0) {
 		link_msg_fini(&with_order);
 		return -1;
 	}

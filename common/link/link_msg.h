@@ -104,6 +104,7 @@ struct link_order {
 	struct link_container containers[32];
 	size_t container_count;
 	struct session_spec spec;    /* effective */
+	char spec_error[ERR_MESSAGE_SIZE]; /* "" or, decoded, why the spec is not understood (a newer controller's): refuse the job */
 	int64_t deadline_wall_ms;    /* queue and profiling must have ended by then */
 };
 

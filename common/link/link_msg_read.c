@@ -3,6 +3,7 @@
 #include "common/base/mem.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A bounded string into the caller's array; absent leaves it empty. */
@@ -195,7 +196,11 @@ static int read_order(const json_t *doc, struct link_order *o, struct err *e)
 	    jsonx_int(doc, "order", "deadlineTime", false, 0, INT64_MAX, &o->deadline_wall_ms, e) < 0 ||
 	    jsonx_object(doc, "order", "spec", true, &spec, e) < 0)
 		return -1;
-	return session_spec_from_json(spec, true, &o->spec, e);
+	/* A newer controller may know settings that we do not: its order is refused by a job report, and the link goes on. */
+	struct err why = ERR_INIT;
+	if (session_spec_from_json(spec, true, &o->spec, &why) < 0)
+		snprintf(o->spec_error, sizeof o->spec_error, "%s", why.message);
+	return 0;
 }
 
 static int read_usage_query(const json_t *doc, struct link_msg *m, struct err *e)
