@@ -7,33 +7,47 @@ import stat
 import tempfile
 import unittest
 import urllib.parse
+import uuid
 
 from tests.lib import dotnet, install, kube, pod, proc, readers, s3, shares
 
 UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
 
 
-@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class ClusterCase(unittest.TestCase):
-    use_s3 = False  # else the controller's own store keeps the reports
+    """One installation for all tests of a class; each has a namespace and agents of its own."""
+    one_process = True
+    time_limit = 600
     assets = None   # None: the API server that the tests use normally
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
+        cls.addClassCleanup(folder.cleanup)
+        cls.store = cls.enterClassContext(s3.Server(folder.name + "/s3"))
+        cluster = cls.enterClassContext(kube.Cluster(folder.name + "/kube", cls.assets))
+        cls.i = cls.enterClassContext(install.Installation(folder.name + "/installation", cluster, cls.store))
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.store = self.enter(s3.Server(self.folder + "/s3")) if self.use_s3 else None
-        cluster = self.enter(kube.Cluster(self.folder + "/kube", self.assets))
-        self.i = self.enter(install.Installation(self.folder + "/installation", cluster, self.store))
-        self.i.cluster.namespace("shop")
+        # the sample session names its namespace
+        self.namespace = "shop" if "sample" in self._testMethodName else "shop-" + uuid.uuid4().hex[:8]
+        self.i.cluster.namespace(self.namespace)
 
-    def enter(self, manager):
-        value = manager.__enter__()
-        self.addCleanup(manager.__exit__, None, None, None)
-        return value
+    def agent(self, node, **how):
+        """An agent until the end of the test; nodes of other tests are other ones."""
+        agent = self.i.start_agent(self.node(node), **how)
+        self.addCleanup(agent.stop)
+        return agent
+
+    def node(self, name):
+        return "%s.%s" % (name, self.namespace)
 
     def pod_object(self, name, node="node-a", app="checkout", containers=("app",)):
-        return self.i.cluster.create_pod("shop", name, node, labels={"app": app}, containers=containers, running=False)
+        return self.i.cluster.create_pod(self.namespace, name, self.node(node), labels={"app": app}, containers=containers,
+                                         running=False)
 
     def container(self, object_, load, **how):
         """The process of a container of this pod."""
@@ -49,21 +63,27 @@ class ClusterCase(unittest.TestCase):
         return made
 
     def apply(self, name, seconds, target=None, **more):
-        self.i.session("shop", name, {"profiler": "CPUHotpaths", "durationSeconds": seconds,
-                                      "cpuHotpaths": {"frequencyHertz": 499},
-                                      "target": target or {"selector": {"matchLabels": {"app": "checkout"}}}, **more})
+        self.i.session(self.namespace, name, {
+            "profiler": "CPUHotpaths", "durationSeconds": seconds, "cpuHotpaths": {"frequencyHertz": 499},
+            "target": target or {"selector": {"matchLabels": {"app": "checkout"}}}, **more})
 
-    def succeeded(self, name, seconds=90):
-        session = self.i.wait_finished("shop", name, seconds)
+    def kubectl(self, *words):
+        return self.i.cluster.kubectl(*words, "-n", self.namespace)
+
+    def finished(self, name):
+        return self.i.wait_finished(self.namespace, name)
+
+    def succeeded(self, name):
+        session = self.finished(name)
         condition = self.i.condition(session, "Succeeded")
-        self.assertEqual(condition["status"], "True", "%s\n%s" % (json.dumps(session, indent=1), self.i.logs()))
+        self.assertEqual(condition["status"], "True", "%s\n%s" % (self.i.logs(), install.digest(session)))
         return session
 
-    def stored(self, report):
+    def stored(self, session, report):
         """The bytes behind a report's URL: in the bucket, or in the controller's folder."""
         self.assertNotIn("?", report["url"], "no signature in the status")
         path = urllib.parse.unquote(urllib.parse.urlsplit(report["url"]).path)
-        if self.store:
+        if session["spec"]["output"]["store"] == "default":
             self.assertTrue(report["url"].startswith(self.store.endpoint + "/" + self.store.bucket + "/"), report)
             return self.store.get(path.split("/", 2)[2])
         self.assertTrue(path.startswith("/reports/"), report)
@@ -76,7 +96,7 @@ class ClusterCase(unittest.TestCase):
         reports = session["status"]["targets"][target]["reports"]
         self.assertEqual({r["name"] for r in reports}, set(readers.MEDIA))
         for report in reports:
-            data = self.stored(report)
+            data = self.stored(session, report)
             self.assertEqual(len(data), report["sizeBytes"])
             self.assertEqual(hashlib.sha256(data).hexdigest(), report["sha256"])
             with open(os.path.join(folder, report["name"]), "wb") as f:
@@ -92,24 +112,22 @@ class ClusterCase(unittest.TestCase):
             self.assertEqual(dotnet.Traces(process).left_since(traces), {})
 
 
-class MainWay(ClusterCase):
-    use_s3 = True
-
-    def test_apply_to_diagnosis_and_report(self):
-        self.i.start_agent("node-a")
+class MainWay:
+    def test_the_sample_to_diagnosis_and_report(self):
+        self.agent("node-a")
         ill = self.pod("checkout-1", "hot", framework="net8.0", user=10001, readonly=True)
         well = self.pod("basket-1", "shares", app="basket", driver="cgroupfs")
         ill.warm()
         before = {p: dotnet.Traces(p) for p in (ill, well)}
         self.i.cluster.apply("deploy/samples/cpu-hotpaths.yaml")
-        self.i.cluster.kubectl("wait", "--for=condition=Succeeded", "psess/checkout-cpu", "-n", "shop", "--timeout=90s")
-        session = self.i.get("shop", "checkout-cpu")
+        self.kubectl("wait", "--for=condition=Succeeded", "psess/checkout-cpu", "--timeout=90s")
+        session = self.i.get(self.namespace, "checkout-cpu")
         self.assert_nothing_left(before)
         self.check_status(session["status"], ill)
         shares.check(self, self.samples(session), shares.HOT)
         self.check_what_kubectl_shows()
-        self.assertTrue([e for e in self.i.events("shop", "checkout-cpu") if e[0] == "Normal"])
-        proc.wait_until(lambda: not self.i.get("shop", "checkout-cpu")["metadata"].get("finalizers"), 20,
+        self.assertTrue([e for e in self.i.events(self.namespace, "checkout-cpu") if e[0] == "Normal"])
+        proc.wait_until(lambda: not self.i.get(self.namespace, "checkout-cpu")["metadata"].get("finalizers"), 20,
                         "nothing holds a finished session")
         for made in (ill, well):
             made.assert_progress()
@@ -121,22 +139,20 @@ class MainWay(ClusterCase):
         self.assertEqual((status["podsMatched"], status["podsSucceeded"], status.get("podsFailed", 0)), (1, 1, 0))
         target = status["targets"][0]
         self.assertEqual((target["podName"], target["nodeName"], target["container"], target["pid"]),
-                         ("checkout-1", "node-a", "app", 1))
+                         ("checkout-1", self.node("node-a"), "app", 1))
         self.assertEqual(target["runtimeVersion"], ill.runtime)
         self.assertEqual(target["cost"]["maxPauseMicroseconds"], 0)
 
     def check_what_kubectl_shows(self):
-        def kubectl(*words):
-            return self.i.cluster.kubectl(*words, "-n", "shop")
-        table = kubectl("get", "psess")
+        table = self.kubectl("get", "psess")
         self.assertRegex(table, r"NAME +PROFILER +TARGET +STATE +AGE")
         self.assertRegex(table, r"checkout-cpu +CPUHotpaths +.*checkout.* +Succeeded")
-        self.assertIn("Tax.Compute", kubectl("get", "psess", "-o", "wide"))
-        self.assertIn("Tax.Compute", kubectl("describe", "psess", "checkout-cpu"))
+        self.assertIn("Tax.Compute", self.kubectl("get", "psess", "-o", "wide"))
+        self.assertIn("Tax.Compute", self.kubectl("describe", "psess", "checkout-cpu"))
 
     def test_each_runtime_on_two_nodes(self):
-        self.i.start_agent("node-a")
-        self.i.start_agent("node-b")
+        self.agent("node-a")
+        self.agent("node-b")
         made = {"checkout-%d" % n: self.pod("checkout-%d" % n, "hot", node, framework=framework)
                 for n, (framework, node) in enumerate(zip(dotnet.FRAMEWORKS, ("node-a", "node-b", "node-a")))}
         for one in made.values():
@@ -145,52 +161,52 @@ class MainWay(ClusterCase):
         session = self.succeeded("all")
         targets = session["status"]["targets"]
         self.assertEqual({t["podName"]: t["runtimeVersion"] for t in targets}, {n: m.runtime for n, m in made.items()})
-        self.assertEqual([t["nodeName"] for t in sorted(targets, key=lambda t: t["podName"])], ["node-a", "node-b", "node-a"])
+        self.assertEqual([t["nodeName"] for t in sorted(targets, key=lambda t: t["podName"])],
+                         [self.node(n) for n in ("node-a", "node-b", "node-a")])
         self.assertEqual(session["status"]["podsSucceeded"], 3)
         for number in range(3):
             shares.check_hot(self, self.samples(session, number))
 
     def test_cancel_keeps_the_report_and_delete_ends_it(self):
-        self.i.start_agent("node-a")
+        self.agent("node-a")
         made = self.pod("checkout-1", "hot")
         made.warm()
         before = {made: dotnet.Traces(made)}
         self.apply("canceled", 120)
-        self.i.wait_first_sample("shop", "canceled")
+        self.i.wait_first_sample(self.namespace, "canceled")
         made.warm(made.progress()["ops"] + 500)
-        self.i.cluster.kubectl("patch", "psess", "canceled", "-n", "shop", "--type=merge", "-p", '{"spec":{"cancel":true}}')
-        session = self.i.wait_finished("shop", "canceled")
-        self.assertIn("Tax.Compute", session["status"]["diagnosis"])
+        self.kubectl("patch", "psess", "canceled", "--type=merge", "-p", '{"spec":{"cancel":true}}')
+        session = self.finished("canceled")
+        self.assertTrue(session["status"]["diagnosis"], session)
         shares.check_hot(self, self.samples(session))
         self.assert_nothing_left(before)
         self.apply("deleted", 120)
-        self.i.wait_first_sample("shop", "deleted")
-        self.i.cluster.kubectl("delete", "psess", "deleted", "-n", "shop", "--timeout=60s")
+        self.i.wait_first_sample(self.namespace, "deleted")
+        self.kubectl("delete", "psess", "deleted", "--timeout=60s")
         self.assert_nothing_left(before)
         made.assert_progress()
 
     def test_a_killed_agent_leaves_nothing_and_comes_back(self):
-        agent = self.i.start_agent("node-a")
+        agent = self.agent("node-a")
         made = self.pod("checkout-1", "hot")
         made.warm()
         before = {made: dotnet.Traces(made)}
         self.apply("long", 12)
-        self.i.wait_first_sample("shop", "long")
+        self.i.wait_first_sample(self.namespace, "long")
         agent.stop(signal.SIGKILL)
         made.assert_progress()
-        self.enter(agent.again())
-        session = self.i.wait_finished("shop", "long")
+        self.addCleanup(agent.again().stop)
+        session = self.finished("long")
         self.assertTrue(session["status"]["targets"][0]["reason"], session)
         self.assert_nothing_left(before)
         self.apply("next", 3)
         shares.check_hot(self, self.samples(self.succeeded("next")))
 
 
-class TheProcessMeant(ClusterCase):
-    """A pod of two containers, one of them with two processes; without object storage."""
-
+class TheProcessMeant:
     def test_container_and_pid_choose(self):
-        self.i.start_agent("node-a")
+        """In a pod of two containers, one of them with two processes."""
+        self.agent("node-a")
         object_ = self.pod_object("checkout-1", containers=("app", "sidecar"))
         app = self.container(object_, "hot", user=10001, readonly=True, beside=["shares"])
         sidecar = self.container(object_, "hot", framework="net9.0")
@@ -202,7 +218,7 @@ class TheProcessMeant(ClusterCase):
         inner = _inner_pid(second.pid)
 
         self.apply("unclear", 3, {"podName": "checkout-1"})
-        target = self.i.wait_finished("shop", "unclear")["status"]["targets"][0]
+        target = self.finished("unclear")["status"]["targets"][0]
         self.assertEqual(target["reason"], "AmbiguousProcess", target)
         self.assertIn("pid %d" % inner, target["message"])
         self.apply("sidecar", 3, {"podName": "checkout-1", "container": "sidecar"})
@@ -224,7 +240,7 @@ def _inner_pid(pid):
         return int(next(line for line in f if line.startswith("NSpid:")).split()[-1])
 
 
-class Rights(ClusterCase):
+class Rights:
     """The API server enforces the shipped roles; the sessions of the other tests run with no more than these."""
 
     def can(self, account, verb, resource, namespace="shop", group="", name="", subresource=""):
@@ -256,20 +272,18 @@ class Rights(ClusterCase):
         self.assertEqual(refusal.exception.code, 403, "the controller's own token is refused")
 
     def test_an_agent_without_a_good_token_is_not_linked(self):
-        agent = self.i.start_agent("node-a")
+        agent = self.agent("node-a")
         agent.stop()
-        proc.wait_until(lambda: self.i.metric("drdotnet_agents_linked") == 0, 30, "it is gone")
-        self.i.cluster.request("POST", "/api/v1/namespaces/shop/serviceaccounts", {"metadata": {"name": "stranger"}})
-        object_ = self.i.cluster.create_pod("shop", "stranger", "node-a", service_account="stranger")
-        token = self.i.cluster.service_account_token("shop", "stranger", object_, install.AUDIENCE)
-        with open(self.i.folder + "/drdotnet-agent-node-a/token", "w") as f:
-            f.write(token)
-        self.enter(agent.again())
-        self.i.controller.wait_log("shop:stranger' is not the agents' service account", 30)
+        proc.wait_until(lambda: self.i.metric("drdotnet_agents_linked") == 0, 30, "it is gone")  # no other test has one now
+        self.i.cluster.request("POST", "/api/v1/namespaces/%s/serviceaccounts" % self.namespace, {"metadata": {"name": "stranger"}})
+        object_ = self.i.cluster.create_pod(self.namespace, "stranger", self.node("node-a"), service_account="stranger")
+        agent.write_token(self.i.cluster.service_account_token(self.namespace, "stranger", object_, install.AUDIENCE))
+        self.addCleanup(agent.again().stop)
+        self.i.controller.wait_log(self.namespace + ":stranger' is not the agents' service account", 30)
         self.assertEqual(self.i.metric("drdotnet_agents_linked"), 0)
 
 
-class LeastPrivilege(ClusterCase):
+class LeastPrivilege:
     """The agent sees no process but its own and has DAC_OVERRIDE alone; pods share their /tmp folders with it."""
 
     def make_folder(self, *names):
@@ -286,10 +300,10 @@ class LeastPrivilege(ClusterCase):
         self.parent = os.path.join(self.folder, "pods-tmp", "parent")
         os.makedirs(self.parent)
         os.chmod(os.path.dirname(self.parent), 0o711)
-        agent = self.i.start_agent("node-a", mode="sharedTmp", parent=self.parent)
+        agent = self.agent("node-a", mode="sharedTmp", parent=self.parent)
         self.check_what_the_agent_can(agent)
         # a folder named by the pod's name, and one named by its uid with a folder for each container
-        made = self.pod("checkout-1", "hot", user=10001, readonly=True, shared_tmp=self.make_folder("shop_checkout-1"))
+        made = self.pod("checkout-1", "hot", user=10001, readonly=True, shared_tmp=self.make_folder(self.namespace + "_checkout-1"))
         object_ = self.pod_object("basket-1", app="basket", containers=("app", "sidecar"))
         uid = object_["metadata"]["uid"]
         app = self.container(object_, "shares", user=10002, shared_tmp=self.make_folder(uid, "app"))
@@ -299,14 +313,13 @@ class LeastPrivilege(ClusterCase):
             process.warm()
         before = {process: dotnet.Traces(process) for process in (made, app, sidecar)}
 
-        self.apply("by-name", 4)
+        self.apply("by-name", 4, output={"store": "own"})
         self.apply("by-uid", 4, {"podName": "basket-1", "container": "sidecar"})
         for name, process, container in (("by-name", made, "app"), ("by-uid", sidecar, "sidecar")):
             session = self.succeeded(name)
             target = session["status"]["targets"][0]
             self.assertEqual((target["pid"], target["runtimeVersion"]), (1, process.runtime))
             self.assertEqual(target["container"], container)
-            self.assertIn("Tax.Compute", session["status"]["diagnosis"])
             reports = self.fetch(session)
             shares.check_hot(self, readers.folded(reports))
             with open(reports + "/report.json") as f:
@@ -323,14 +336,19 @@ class LeastPrivilege(ClusterCase):
         self.assertNotEqual(own, ours)
 
 
+@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
+class Cluster(MainWay, TheProcessMeant, Rights, LeastPrivilege, ClusterCase):
+    """On the API server that the tests use normally."""
+
+
+@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 @unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
 class OldServer(ClusterCase):
     """Kubernetes 1.20: no CEL, no node's name in tokens."""
     assets = kube.BUILT
-    use_s3 = True
 
     def test_apply_to_diagnosis(self):
-        self.i.start_agent("node-a")
+        self.agent("node-a")
         made = self.pod("checkout-1", "hot")
         made.warm()
         self.apply("old", 3)
@@ -339,7 +357,7 @@ class OldServer(ClusterCase):
         shares.check_hot(self, self.samples(session))
         # what the schema cannot refuse there, the controller does
         self.apply("wrong", 3, {"podName": "a", "selector": {"matchLabels": {"app": "checkout"}}})
-        session = self.i.wait_condition("shop", "wrong", "Accepted", ("False",), 30)
+        session = self.i.wait_condition(self.namespace, "wrong", "Accepted", ("False",), 30)
         condition = self.i.condition(session, "Accepted")
         self.assertEqual(condition["reason"], "InvalidSpec")
         self.assertIn("target", condition["message"])

@@ -7,6 +7,7 @@ processes that have no more than their pods would have: their ServiceAccounts' t
 """
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -29,6 +30,14 @@ def with_capabilities(names):
     return ["setpriv", "--bounding-set=-all," + names, "--inh-caps=-all", "--no-new-privs", "--"]
 
 
+def digest(session):
+    """What a failed test has to say of a session, in a few lines."""
+    status = session.get("status", {})
+    lines = ["%(type)s=%(status)s %(reason)s: %(message)s" % c for c in status.get("conditions", [])]
+    lines += ["%s %s: %s %s" % (t.get("podName"), t.get("phase"), t.get("reason"), t.get("message")) for t in status.get("targets", [])]
+    return "\n".join(["session " + session["metadata"]["name"], *lines, status.get("diagnosis", "")])
+
+
 # Each agent resolves the Service's name, as the cluster's DNS would, by a /etc/hosts of its own.
 OWN_MOUNTS = ["unshare", "--mount"]
 OWN_PROCESSES = ["--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -41,6 +50,7 @@ class Agent(proc.Process):
     def __init__(self, words, log, nested=False):
         super().__init__(words, log)
         self.nested, self.log_number = nested, 0
+        self.token_file = self.words[self.words.index("--token-file") + 1]
 
     def agent_pid(self):
         if not self.nested:
@@ -52,6 +62,10 @@ class Agent(proc.Process):
             for child in pod.children(self.pid):
                 os.kill(child, how)
         return super().stop(how, seconds)
+
+    def write_token(self, token):
+        with open(self.token_file, "w") as f:
+            f.write(token)
 
     def again(self):
         """A new process like this one, as a kubelet starts it after a crash."""
@@ -65,7 +79,6 @@ class Installation:
         self.cluster = cluster
         self.store = store
         self.processes = []
-        self.agents = 0
 
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
@@ -100,7 +113,7 @@ class Installation:
         self._file("store-keys/secretAccessKey", self.store.secret_key)
         stores = {"stores": [{"name": "default", "s3": {
             "endpoint": self.store.endpoint, "region": self.store.region, "bucket": self.store.bucket, "prefix": "drdotnet/",
-            "pathStyle": True, "credentialsFolder": keys}}]}
+            "pathStyle": True, "credentialsFolder": keys}}, {"name": "own", "builtin": {}}]}
         return self._file("stores.yaml", json.dumps(stores))
 
     def start_controller(self, name="drdotnet-controller-0"):
@@ -147,10 +160,12 @@ class Installation:
                        *with_capabilities(SHARED_TMP_CAPABILITIES if nested else HOST_PID_CAPABILITIES), *words],
                       self.folder + "/" + name + ".log", nested)
         self.processes.append(agent)
-        self.agents += 1
         if wait:
-            proc.wait_until(lambda: self.metric("drdotnet_agents_linked") >= self.agents, 30, "the agent is linked")
+            proc.wait_until(lambda: self._linked(node), 30, "the agent is linked")
         return agent
+
+    def _linked(self, node):
+        return re.search('"agent linked","node":"%s"' % re.escape(node), self.controller.log())
 
     def metric(self, name):
         """The sum of a metric of the controller over its labels."""
@@ -180,7 +195,7 @@ class Installation:
             if self.condition(session, kind)["status"] in statuses:
                 return session
             if time.monotonic() > end or self.controller.ended():
-                raise AssertionError("%s is not %s:\n%s\n%s" % (kind, statuses, json.dumps(session, indent=1), self.logs()))
+                raise AssertionError("%s\n%s is not %s:\n%s" % (self.logs(), kind, statuses, digest(session)))
             time.sleep(0.1)
 
     def wait_first_sample(self, namespace, name, seconds=60):
@@ -190,7 +205,7 @@ class Installation:
         try:
             proc.wait_until(look, seconds, "the first sample")
         except AssertionError as e:
-            raise AssertionError("%s\n%s\n%s" % (e, json.dumps(self.get(namespace, name), indent=1), self.logs())) from None
+            raise AssertionError("%s\n%s\n%s" % (self.logs(), e, digest(self.get(namespace, name)))) from None
 
     def wait_finished(self, namespace, name, seconds=90):
         return self.wait_condition(namespace, name, "Completed", seconds=seconds)
@@ -202,4 +217,6 @@ class Installation:
                 if e["involvedObject"].get("name") == name]
 
     def logs(self):
-        return "\n".join("== %s\n%s" % (os.path.basename(p.log_path), p.log()[-2500:]) for p in self.processes)
+        """What controller and agents said last, those that have ended left out."""
+        return "\n".join("== %s\n%s" % (os.path.basename(p.log_path), p.log()[-2000:]) for p in self.processes
+                         if not p.ended() or p is self.controller)
