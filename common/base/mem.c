@@ -39,7 +39,13 @@ char *mem_strdup(const char *s)
 
 char *mem_strndup(const char *s, size_t n)
 {
-	return s ? checked(strndup(s, n)) : NULL;
+	if (!s)
+		return NULL;
+	size_t len = strnlen(s, n); /* strndup() with strict checks of strings reads the byte after n as well */
+	char *out = checked(malloc(len + 1));
+	memcpy(out, s, len);
+	out[len] = '\0';
+	return out;
 }
 
 char *mem_printf(const char *fmt, ...)
