@@ -83,7 +83,8 @@ static void add_big(struct made *m, uint32_t threads)
 	char type[120], method[120];
 	for (uint32_t i = 0; i < METHODS; i++) {
 		bool library = i % 3 == 0;
-		snprintf(type, sizeof type, "%s.Area%u.%sService%u", library ? "System.Collections" : "Contoso.Shop.Ordering", i % 23, i % 5 ? "" : "Background", i / 7);
+		snprintf(type, sizeof type, "%s.Area%u.%sService%u", library ? "System.Collections" : "Contoso.Shop.Ordering", i % 23,
+			 i % 5 ? "" : "Background", i / 7);
 		snprintf(method, sizeof method, "%s%u", i % 2 ? "ProcessNextOrderOfCustomer" : "Evaluate", i);
 		struct frame f = {.kind = FRAME_MANAGED, .module = (char *)(library ? "System.Collections.dll" : "Contoso.Shop.Ordering.dll"), .type = type,
 				  .method = method, .params = (char *)"System.Int32,System.Threading.CancellationToken", .overloaded = i % 4 == 0};
@@ -128,7 +129,8 @@ static int write_report(struct made *m, int dirfd)
 		return 1;
 	}
 	double ms = (double)(clock_mono_ns() - start_ns) / 1e6;
-	printf("{\"ms\":%.1f,\"cpu_ms\":%.1f,\"samples\":%zu,\"stacks\":%zu,\"methods\":%zu,\"memory_kb\":%ld", ms, cpu_ms() - before_ms, m->capture.sample_count, m->capture.stack_count,
+	printf("{\"ms\":%.1f,\"cpu_ms\":%.1f,\"samples\":%zu,\"stacks\":%zu,\"methods\":%zu,\"memory_kb\":%ld", ms,
+	       cpu_ms() - before_ms, m->capture.sample_count, m->capture.stack_count,
 	       m->capture.frame_count, peak_kb() - before_kb);
 	for (size_t i = 0; i < result.report_count; i++)
 		printf(",\"%s\":%lld", result.reports[i].name, (long long)result.reports[i].size_bytes);

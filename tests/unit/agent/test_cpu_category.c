@@ -30,7 +30,8 @@ Test(cpu_category, a_stack_is_one_kind_of_work)
 		{"lib:System.Threading.ThreadPoolWorkQueue:Dispatch;app:S.A:Main", CATEGORY_APPLICATION},
 		{"lib:System.Threading.ThreadPoolWorkQueue:Dispatch;app:S.A:Main;lib:System.String:Concat", CATEGORY_LIBRARY},
 		{"lib:System.Threading.ThreadPoolWorkQueue:Dispatch;lib:System.String:Concat", CATEGORY_LIBRARY},
-		{"lib:System.Threading.PortableThreadPool+WorkerThread:WorkerThreadStart;lib:System.Threading.ThreadPoolWorkQueue:Dispatch", CATEGORY_SCHEDULING},
+		{"lib:System.Threading.PortableThreadPool+WorkerThread:WorkerThreadStart;lib:System.Threading.ThreadPoolWorkQueue:Dispatch",
+		 CATEGORY_SCHEDULING},
 		/* a role above the nearest application method is not of this work */
 		{"rt:IL_Throw;app:S.A:Handler", CATEGORY_APPLICATION},
 	};

@@ -111,7 +111,8 @@ Test(report, folded_stacks_join_threads_of_one_name)
 	struct report_result r;
 	struct err e = ERR_INIT;
 	make_begin(&m);
-	uint32_t deep = make_stack(&m, "app:A:A;app:B:B;app:C:C", false), shallow = make_stack(&m, "app:A:A", false), other = make_stack(&m, "app:A:A;app:D:D", false);
+	uint32_t deep = make_stack(&m, "app:A:A;app:B:B;app:C:C", false), shallow = make_stack(&m, "app:A:A", false);
+	uint32_t other = make_stack(&m, "app:A:A;app:D:D", false);
 	for (int64_t tid = 1; tid <= 3; tid++) {
 		uint32_t thread = capture_add_thread(m.builder, tid, tid == 3 ? "" : "pool");
 		for (int i = 0; i < 4; i++)
@@ -120,7 +121,10 @@ Test(report, folded_stacks_join_threads_of_one_name)
 	cr_assert_eq(report_write_cpu(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
 	size_t len;
 	AUTO_FREE char *folded = read_file("stacks.folded", &len);
-	cr_expect_str_eq(folded, "pool;A.A 2\n(no name);A.A 1\npool;A.A;B.B;C.C 4\n(no name);A.A;B.B;C.C 2\npool;A.A;D.D 2\n(no name);A.A;D.D 1\n", "%s", folded);
+	const char *expected = "pool;A.A 2\n(no name);A.A 1\n"
+			       "pool;A.A;B.B;C.C 4\n(no name);A.A;B.B;C.C 2\n"
+			       "pool;A.A;D.D 2\n(no name);A.A;D.D 1\n";
+	cr_expect_str_eq(folded, expected, "%s", folded);
 	report_result_fini(&r);
 	make_end(&m);
 }
