@@ -29,7 +29,8 @@ const contrast = e => {
 """
 PALE = """(() => {
 """ + LUMINANCE + """
-	const texts = 'h1, .lines li, .fact .k, .fact .v, .split li, .tabs button, .detail span, .hint span, .flame .f:not(.thin), footer p, .eyebrow, .subject';
+	const texts = 'h1, .eyebrow, .subject, .lines li, .fact .k, .fact .v, .split li, .tabs button, .detail span, .hint span, ' +
+		'.flame .f:not(.thin), footer p';
 	return [...document.querySelectorAll(texts)].filter(e => e.offsetParent && e.textContent.trim() && contrast(e) < 4.5)
 		.map(e => e.textContent.slice(0, 40) + ' ' + contrast(e).toFixed(2));
 })()"""
