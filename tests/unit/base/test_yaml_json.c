@@ -66,3 +66,59 @@ Test(yaml_json, nesting_is_bounded)
 	cr_expect_null(doc);
 	cr_expect_eq(e.kind, ERR_INVALID);
 }
+
+Test(yaml_json, bombs_of_aliases_are_refused_at_the_first)
+{
+	static const char laughs[] = "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b]\n";
+	static const char merge[] = "base: &base {a: 1}\nmore:\n  <<: *base\n";
+	static const char itself[] = "a: &a [*a]";
+	const char *const bombs[] = {laughs, merge, itself};
+	for (size_t i = 0; i < sizeof bombs / sizeof bombs[0]; i++) {
+		struct err e = ERR_INIT;
+		AUTO_JSON json_t *doc = jsonx_parse_yaml(bombs[i], strlen(bombs[i]), "t", &e);
+		cr_expect_null(doc, "bomb %zu", i);
+		cr_expect_not_null(strstr(e.message, "aliases are not supported"), "bomb %zu: %s", i, e.message);
+	}
+}
+
+Test(yaml_json, documents_are_bounded_in_values_and_depth)
+{
+	AUTO_BUF struct buf text;
+	buf_init(&text, 1 << 20);
+	buf_putc(&text, '[');
+	for (int i = 0; i < 100000; i++)
+		buf_puts(&text, "1,");
+	buf_putc(&text, ']');
+	struct err e = ERR_INIT;
+	AUTO_JSON json_t *doc = jsonx_parse_yaml(buf_str(&text), text.len, "t", &e);
+	cr_expect_null(doc);
+	cr_expect_not_null(strstr(e.message, "too many values"), "%s", e.message);
+	for (int depth = 63; depth <= 65; depth++) {
+		buf_reset(&text);
+		for (int i = 0; i < depth; i++)
+			buf_puts(&text, i % 2 ? "[" : "{a: ");
+		buf_putc(&text, '1');
+		for (int i = depth - 1; i >= 0; i--)
+			buf_puts(&text, i % 2 ? "]" : "}");
+		struct err deep = ERR_INIT;
+		AUTO_JSON json_t *nested = jsonx_parse_yaml(buf_str(&text), text.len, "t", &deep);
+		cr_expect_eq(nested != NULL, depth <= 64, "depth %d: %s", depth, deep.message);
+	}
+}
+
+Test(yaml_json, duplicates_and_bytes_that_are_no_text_are_refused_anywhere)
+{
+	static const struct {
+		const char *yaml;
+		size_t len;
+	} rows[] = {
+		{"a: {b: 1, b: 2}", 15}, {"- a: 1\n  'a': 2", 16}, {"a: \xff", 4}, {"\xc3: 1", 4}, {"a: \"\\0\": 1", 9}, {"a: \x01", 4},
+		{"\"a\\0b\": 1", 9}, {"a: [1, 2", 8}, {"a: 'open", 8}, {"\ta: 1", 5}, {"a: !!binary [", 13}, {"%YAML 9.9\n---\na", 15},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct err e = ERR_INIT;
+		AUTO_JSON json_t *doc = jsonx_parse_yaml(rows[i].yaml, rows[i].len, "t", &e);
+		cr_expect_null(doc, "row %zu", i);
+		cr_expect_eq(e.kind, ERR_INVALID, "row %zu: %s", i, e.message);
+	}
+}

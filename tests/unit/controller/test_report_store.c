@@ -125,3 +125,26 @@ Test(report_store, the_quota_makes_room_by_age_and_then_refuses)
 	report_store_free(s);
 	remove_folder();
 }
+
+Test(report_store, uploads_under_way_are_no_room_for_others)
+{
+	struct report_store *s = open_store(10, 0);
+	struct err e = ERR_INIT;
+	AUTO_BUF struct buf url;
+	buf_init(&url, 4096);
+	cr_expect_eq(put(s, "ns/kept/p/a", "hello", 5, HELLO_SHA256, &e), 0);
+	cr_assert_eq(report_store_sign(s, "ns/new/p/a", 5, HELLO_SHA256, NOW, &url, &e), 0);
+	struct report_upload *u = report_upload_begin(s, "ns/new/p/a", strchr(buf_str(&url), '?') + 1, NOW, &e);
+	cr_assert_not_null(u);
+	cr_expect_eq(report_upload_size(u), 5);
+	cr_expect_eq(put(s, "ns/large/p/a", "hello", 6, HELLO_SHA256, &e), 2, "6 bytes do not fit beside 5 that are reserved");
+	int64_t size;
+	int fd = report_store_open(s, "ns/kept/p/a", &size, &e);
+	cr_expect_geq(fd, 0, "nothing was removed for what cannot fit");
+	close(fd);
+	report_upload_abort(u);
+	report_upload_abort(NULL);
+	cr_expect_eq(report_store_used_bytes(s), 5);
+	report_store_free(s);
+	remove_folder();
+}
