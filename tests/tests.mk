@@ -78,7 +78,9 @@ demo: setup ## the sample session on a sample .NET application, without a cluste
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/demo/local.py
 
-demo-cluster: setup-test ## the sample session through controller and agent, on a real API server
+demo-cluster: ## the sample session through controller and agent, on a real API server
+	@tests/setup/install.sh build test
+	@test -n "$$KUBECONFIG" || tests/setup/apiserver.sh
 	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/demo/cluster.py
