@@ -40,7 +40,8 @@ static struct object_stores *parse(const char *more, struct report_store *own)
 {
 	char text[600];
 	struct err e = ERR_INIT;
-	snprintf(text, sizeof text, "stores: [{name: default, s3: {endpoint: 'https://s3.example', bucket: box, credentialsFolder: %s%s}}, {name: own, builtin: {}}]",
+	snprintf(text, sizeof text,
+		 "stores: [{name: default, s3: {endpoint: 'https://s3.example', bucket: box, credentialsFolder: %s%s}}, {name: own, builtin: {}}]",
 		 folder, more);
 	struct object_stores *s = object_stores_parse(text, strlen(text), own, &e);
 	cr_assert_not_null(s, "%s", e.message);

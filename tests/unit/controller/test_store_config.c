@@ -7,8 +7,9 @@
 
 Test(store_config, reads_all_fields)
 {
-	static const char text[] = "stores:\n- name: default\n  s3:\n    endpoint: https://s3.example:9000/\n    region: eu-central-1\n    bucket: diagnoses\n"
-				   "    prefix: team/drdotnet\n    pathStyle: true\n    credentialsFolder: /etc/keys\n    publicEndpoint: http://public.example\n"
+	static const char text[] = "stores:\n- name: default\n  s3:\n    endpoint: https://s3.example:9000/\n    region: eu-central-1\n"
+				   "    bucket: diagnoses\n    prefix: team/drdotnet\n    pathStyle: true\n    credentialsFolder: /etc/keys\n"
+				   "    publicEndpoint: http://public.example\n"
 				   "- name: own\n  builtin: {}\n";
 	struct err e = ERR_INIT;
 	struct store_config *items;
