@@ -289,8 +289,13 @@ def main():
         print("\n".join(t[0].replace(", ", "\n") for t in long + short + alone))
         return 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in long + short]:
-            done.result()
+        try:
+            for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in long + short]:
+                done.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            sweep("%d-" % os.getpid())  # ends what runs, so that its threads end
+            raise
     for _, function, arguments in alone:
         function(*arguments, tally.add)
     return tally.finish()
