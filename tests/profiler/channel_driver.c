@@ -355,8 +355,8 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	struct driver d = {
-		.target = {.pid = atoi(argv[1]), .uid = (uid_t)-1, .socket_path = argv[3], .tmp_inner = strdup("/tmp"),
-			   .tmp_outer = strdup("/tmp")},
+		.target = {.pid = atoi(argv[1]), .uid = (uid_t)-1, .socket_path = argv[3], .tmp_inner = strdup(argv[2]),
+			   .tmp_outer = strdup(argv[2])},
 		.folder = argv[2],
 		.dir_fd = open(argv[2], O_PATH | O_DIRECTORY | O_CLOEXEC),
 		.ips = mem_calloc(MAX_IPS, sizeof(uint64_t)),

@@ -56,9 +56,13 @@ class Ordeal:
 
     def __init__(self, framework, seed=0, how=("loaded", "1")):
         self.app, self.random, self.sessions = tools.Names(framework, *how), random.Random(seed), 0
-        self.normal("outside")  # what the runtime itself makes at its first attach stays
-        self.normal("timers")
-        self.before = Remains(self.app)
+        try:
+            self.normal("outside")  # what the runtime itself makes at its first attach stays
+            self.normal("timers")
+            self.before = Remains(self.app)
+        except BaseException:
+            self.app.stop()
+            raise
 
     def __enter__(self):
         return self

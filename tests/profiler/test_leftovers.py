@@ -8,7 +8,7 @@ from tests.profiler import ordeal, tools
 
 class Leftovers:
     framework = None
-    sessions = 10
+    sessions, mode = 10, "timers"
 
     def setUp(self):
         tools.build()
@@ -32,7 +32,7 @@ class Leftovers:
                 self.assertIn("other_profiler.so", f.read())
 
     def test_sessions_in_a_row_do_not_add_up(self):
-        self.assertLessEqual(ordeal.growth_kb(self.framework, self.sessions, "timers"), 1024)
+        self.assertLessEqual(ordeal.growth_kb(self.framework, self.sessions, self.mode), 1024)
 
     def test_a_session_under_way_is_seen(self):
         with ordeal.Ordeal(self.framework) as o, tools.Driver(o.app) as driver:
@@ -64,7 +64,7 @@ class LeftoversNet9(Leftovers, unittest.TestCase):
 
 class LeftoversNet10(Leftovers, unittest.TestCase):
     framework = "net10.0"
-    sessions = 50
+    sessions, mode = 50, "outside"
 
     def test_the_process_ends_in_the_middle(self):
         self.assertEqual(ordeal.end_of_the_process(self.framework, "timers", "itself"), 0)

@@ -1,8 +1,10 @@
 """Real runtimes and the library in them: the application of the names (app/), and the driver of the agent's end of the channel."""
+import ctypes
 import glob
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 
@@ -13,12 +15,18 @@ LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/rele
 
 
 def build():
-    if "PROFILER_TOOLS" not in os.environ:
+    """What the suite has built already, unless only this test runs."""
+    if not all(os.path.exists(path) for path in (LIBRARY, tool("channel_driver"), tool("fake_runtime"))):
         subprocess.run(["make", "-s", "profiler-tools"], cwd=proc.ROOT, check=True, timeout=300)
 
 
 def tool(name):
     return os.path.join(TOOLS, name)
+
+
+def _end_with_parent():
+    """A test that is ended at its time limit leaves no process behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 class Names(proc.Process):
@@ -29,9 +37,14 @@ class Names(proc.Process):
         self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         os.chmod(self.folder, 0o755)
         super().__init__([os.path.join(proc.ROOT, "build/apps-names", framework, "names"), *words],
-                         log=os.path.join(self.folder, "log"), env={"TMPDIR": "/tmp", **(env or {})})
-        self.wait_log("^ready", 30)
-        self.socket = proc.wait_until(lambda: glob.glob("/tmp/dotnet-diagnostic-%d-*-socket" % self.pid), 10, "its socket")[0]
+                         log=os.path.join(self.folder, "log"), env={"TMPDIR": self.folder, **(env or {})}, preexec_fn=_end_with_parent)
+        try:
+            self.wait_log("^ready", 30)
+            pattern = "%s/dotnet-diagnostic-%d-*-socket" % (self.folder, self.pid)
+            self.socket = proc.wait_until(lambda: glob.glob(pattern), 10, "its socket")[0]
+        except BaseException:
+            self.stop()
+            raise
         self.library = os.path.join(self.folder, "libdrdotnet-test.so")
         shutil.copy(LIBRARY, self.library)
 
