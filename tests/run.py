@@ -25,6 +25,7 @@ UNIT_SECONDS = 120
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
 OUTPUT_LINES = 60
+SLOWEST = 8
 
 
 class Result:
@@ -38,11 +39,13 @@ class Tally:
     def __init__(self):
         self.lock = threading.Lock()
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
-        self.failed, self.skipped = [], []
+        self.failed, self.skipped, self.slow = [], [], []
+        self.start = time.monotonic()
 
     def add(self, result):
         with self.lock:
             self.counts[result.outcome] += 1
+            self.slow.append((result.seconds, result.name))
             note = " (%s)" % result.text if result.outcome == "skipped" else ""
             print("%-7s %s %.1fs%s" % (result.outcome, result.name, result.seconds, note), flush=True)
             if result.outcome == "failed":
@@ -53,6 +56,9 @@ class Tally:
                 self.skipped.append("%s (%s)" % (result.name, result.text))
 
     def finish(self):
+        for seconds, name in sorted(self.slow, reverse=True)[:SLOWEST]:
+            print("SLOW    %s %.1fs" % (name, seconds))
+        print("all took %.0fs" % (time.monotonic() - self.start))
         for name in self.skipped:
             print("SKIPPED " + name)
         if self.skipped:
