@@ -111,6 +111,13 @@ class Written(unittest.TestCase):
         for objects in (self.objects, self.shared, manifests.objects("deploy/manifests-legacy")):
             self.assertEqual(len([n for n in objects if n.startswith("DaemonSet/")]), 1)
 
+    def test_a_folder_can_be_applied_with_and_without_kustomize(self):
+        """`kubectl apply -f` takes all files with its endings: those, and no others, are the manifests."""
+        folder = os.path.join(proc.ROOT, "deploy/manifests")
+        files = sorted(n for n in os.listdir(folder) if n.endswith((".yaml", ".yml", ".json")))
+        alone = manifests.by_name(manifests.parse("\n---\n".join(read("deploy/manifests/" + n) for n in files)))
+        self.assertEqual(alone, self.objects)
+
     def test_the_controller_fits_restricted(self):
         """The rules of the Pod Security Standards' profile "restricted"."""
         pod = self.controller["spec"]["template"]["spec"]
