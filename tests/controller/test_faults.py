@@ -158,13 +158,22 @@ class Watching(FaultyTest):
         hub.order("missed")
 
     def test_gone_between_two_pages(self):
-        for number in range(60):
-            self.sessions.create("s%02d" % number, pod="nobody")
-        self.sessions.create("wanted", selector={"app": "late"})
-        self.api.on("GET", r"continue=", self.api.answer(410, body={"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}))
+        for number in range(3):
+            self.sessions.create("s%d" % number, selector={"app": "late"})
+
+        def small_pages(request, forward):
+            request.path = request.path.replace("limit=50", "limit=1")
+            return forward()
+        self.api.on("GET", r"profilingsessions.*limit=50$", small_pages, 10)
+        gone = self.api.on("GET", r"profilingsessions.*continue=",
+                           self.api.answer(410, body={"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}))
+        self.api.on("GET", r"profilingsessions.*limit=50&continue=", small_pages, 10)
         self.cluster.create_pod(self.namespace, "late-1", "n1", labels={"app": "late"})
-        hub = self.leader("n1", workers=4)
-        hub.order("wanted", 30)
+        hub = self.leader("n1")
+        for number in range(3):
+            hub.order("s%d" % number, 30)
+        self.assertEqual(gone.times, 0, "it has happened")
+        self.assertGreaterEqual(self.lists(), 5)
 
     def test_a_bookmark_is_where_the_next_watch_begins(self):
         self.leader("n1")

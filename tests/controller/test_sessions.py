@@ -57,11 +57,11 @@ class ControllerTest(unittest.TestCase):
 
     def clear(self):
         """Nothing of this test is left for the next one's controller."""
-        for made in self.cluster.request("GET", self.sessions.path)["items"]:
-            name = made["metadata"]["name"]
-            self.sessions.patch(name, {"metadata": {"finalizers": None}})
-            if self.sessions.get(name):
-                self.sessions.delete(name)
+        for made in self.cluster.request("GET", "/apis/drdotnet.dev/v1alpha1/profilingsessions")["items"]:
+            name, sessions = made["metadata"]["name"], Sessions(self.cluster, made["metadata"]["namespace"])
+            sessions.patch(name, {"metadata": {"finalizers": None}})
+            if sessions.get(name):
+                sessions.delete(name)
         self.cluster.request("PATCH", LEASE, {"spec": None}, "application/merge-patch+json")
 
     def start(self, name="controller", kubeconfig=None, **options):

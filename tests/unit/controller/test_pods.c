@@ -1,0 +1,87 @@
+#include "controller/pods.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct pod_info read_pod(const char *text)
+{
+	struct err e = ERR_INIT;
+	AUTO_JSON json_t *doc = jsonx_parse(text, strlen(text), "test", &e);
+	cr_assert_not_null(doc, "%s", e.message);
+	struct pod_info p;
+	pod_info_from_json(doc, &p);
+	return p;
+}
+
+Test(pods, reads_a_running_pod)
+{
+	struct pod_info p = read_pod(
+		"{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"nodeName\":\"n\"},\"status\":{"
+		"\"phase\":\"Running\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"False\"},{\"type\":\"Ready\",\"status\":\"True\"}],"
+		"\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://ab\",\"state\":{\"running\":{}}},"
+		"{\"name\":\"old\",\"containerID\":\"containerd://cd\",\"state\":{\"terminated\":{}}},{\"name\":\"new\",\"state\":{\"waiting\":{}}},"
+		"{\"name\":\"side\",\"containerID\":\"cri-o://ef\",\"state\":{\"running\":{}}},{\"name\":\"x\",\"containerID\":\"gh\",\"state\":{\"running\":{}}}]}}");
+	cr_expect_str_eq(p.name, "a");
+	cr_expect_str_eq(p.node, "n");
+	cr_expect_eq(p.created_wall_ms, INT64_C(1767225600000));
+	cr_expect(p.running && p.ready && !p.deleting);
+	cr_assert_eq(p.container_count, 2, "those that run");
+	cr_expect_str_eq(p.containers[0].name, "app");
+	cr_expect_str_eq(p.containers[0].id, "ab");
+	cr_expect_str_eq(p.containers[1].id, "ef");
+	pod_info_fini(&p);
+}
+
+Test(pods, states)
+{
+	static const struct {
+		const char *text;
+		bool running, ready, deleting;
+	} rows[] = {
+		{"{}", false, false, false},
+		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}", false, false, false},
+		{"{\"status\":{\"phase\":\"Running\"}}", false, false, false},
+		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}", true, false, false},
+		{"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\"}}", true, false, true},
+		{"{\"spec\":7,\"status\":{\"phase\":[],\"conditions\":{},\"containerStatuses\":7}}", false, false, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct pod_info p = read_pod(rows[i].text);
+		cr_expect_eq(p.running, rows[i].running, "row %zu", i);
+		cr_expect_eq(p.ready, rows[i].ready, "row %zu", i);
+		cr_expect_eq(p.deleting, rows[i].deleting, "row %zu", i);
+		cr_expect_eq(p.container_count, 0);
+		pod_info_fini(&p);
+	}
+}
+
+Test(pods, containers_and_their_ids_are_bounded)
+{
+	char text[16384];
+	size_t at = (size_t)snprintf(text, sizeof text, "{\"status\":{\"containerStatuses\":[{\"containerID\":\"x://%0200d\",\"state\":{\"running\":{}}}", 7);
+	for (int i = 0; i < POD_MAX_CONTAINERS + 8; i++)
+		at += (size_t)snprintf(text + at, sizeof text - at, ",{\"name\":\"c%d\",\"containerID\":\"containerd://%d\",\"state\":{\"running\":{}}}", i, i);
+	snprintf(text + at, sizeof text - at, "]}}");
+	struct pod_info p = read_pod(text);
+	cr_expect_eq(p.container_count, POD_MAX_CONTAINERS);
+	cr_expect_str_eq(p.containers[0].name, "c0", "an id that no runtime gives is left out");
+	pod_info_fini(&p);
+}
+
+Test(pods, the_best_stand_first)
+{
+	struct pod_info items[] = {
+		{.name = "no-agent", .load = 900, .created_wall_ms = 9},
+		{.name = "b", .linked = true, .load = -1, .created_wall_ms = 5},
+		{.name = "a", .linked = true, .load = -1, .created_wall_ms = 5},
+		{.name = "new", .linked = true, .load = -1, .created_wall_ms = 6},
+		{.name = "idle", .linked = true, .load = 0, .created_wall_ms = 1},
+		{.name = "busy", .linked = true, .load = 800, .created_wall_ms = 1},
+	};
+	static const char *const order[] = {"busy", "idle", "new", "a", "b", "no-agent"};
+	struct pod_list l = {.items = items, .count = 6};
+	pods_rank(&l);
+	for (size_t i = 0; i < 6; i++)
+		cr_expect_str_eq(items[i].name, order[i], "place %zu: %s", i, items[i].name);
+}
