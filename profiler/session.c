@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -24,17 +25,20 @@
 #define DETACH_HINT_MS 300
 #define DETACH_RETRY_MS 500
 #define TICK_MS 50
+#define LARGEST_PAGE ((uintptr_t)65536) /* of the kernels of both architectures */
 
 enum session_state { IDLE, ACTIVE, LEAVING };
 
-static _Atomic int state;
+static _Atomic int state __attribute__((section(".data"))); /* not among what give_back() takes away */
 static _Atomic bool complete;
 static void *info;
 static pthread_t thread;
 static int wake_fd = -1;
 static struct channel_io io;
 static uint64_t memory_bytes;
-extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden"))); /* the linker's */
+/* The linker's: */
+extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
+extern char __bss_start[] __attribute__((visibility("hidden")));
 
 static struct channel_account account(void)
 {
@@ -257,6 +261,17 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 	return error ? hr_of_errno(error) : COR_S_OK;
 }
 
+/* musl never unmaps a library: there the next session finds this one, or another file is mapped beside it. What stays then is at
+ * least not memory: the pages of the tables, whose content zeroes are a beginning for all of them. */
+static void give_back(void)
+{
+	uintptr_t from = ((uintptr_t)__bss_start + LARGEST_PAGE - 1) / LARGEST_PAGE * LARGEST_PAGE;
+	uintptr_t to = (uintptr_t)_end / LARGEST_PAGE * LARGEST_PAGE;
+
+	if (from < to)
+		madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
 static void close_session(void)
 {
 	channel_io_close(&io);
@@ -265,6 +280,7 @@ static void close_session(void)
 	wake_fd = -1;
 	cor_release(info);
 	info = NULL;
+	give_back();
 	atomic_store(&state, IDLE);
 }
 

@@ -205,17 +205,36 @@ static void events(struct object *callback)
 	((hresult(*)(void *))callback->vtable[CB_GARBAGE_COLLECTION_FINISHED])(callback);
 }
 
-static bool mapped(void)
+/* Its mappings, and the one of its variables, which has no name and follows: -1: none. */
+static long resident_kb(void)
 {
-	char line[4096];
-	bool found = false;
-	FILE *f = fopen("/proc/self/maps", "r");
+	char line[4096], permissions[8], name[4096];
+	unsigned long low, high, last = 0;
+	long kb, sum = -1;
+	FILE *f = fopen("/proc/self/smaps", "r");
 
-	while (f && fgets(line, sizeof line, f))
-		found = found || strstr(line, "libdrdotnet");
+	while (f && fgets(line, sizeof line, f)) {
+		name[0] = '\0';
+		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095s", &low, &high, permissions, name) >= 3) {
+			bool ours = strstr(name, "libdrdotnet") || (low == last && !name[0]);
+			last = ours ? high : 0;
+		} else if (last && sscanf(line, "Rss: %ld kB", &kb) == 1) {
+			sum = (sum < 0 ? 0 : sum) + kb;
+		}
+	}
 	if (f)
 		fclose(f);
-	return found;
+	return sum;
+}
+
+static void say_what_stays(void)
+{
+	long kb = resident_kb();
+
+	if (kb < 0)
+		say("unmapped");
+	else
+		printf("still mapped: %ld KB\n", kb);
 }
 
 static size_t from_hex(const char *s, uint8_t *out, size_t cap)
@@ -255,8 +274,7 @@ int main(int argc, char **argv)
 	((hresult(*)(void *))callback->vtable[CB_PROFILER_DETACH_SUCCEEDED])(callback);
 	check(((hresult(*)(void))dlsym(library, "DllCanUnloadNow"))() == COR_S_OK, "DllCanUnloadNow");
 	dlclose(library);
-	/* musl unloads nothing, ever; its .NET keeps the library mapped too. */
-	say(mapped() ? "still mapped" : "unmapped");
+	say_what_stays();
 	atomic_store(&end, true);
 	pthread_join(worker, NULL);
 	say("ended");
