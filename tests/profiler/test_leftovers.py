@@ -2,6 +2,7 @@
 import signal
 import unittest
 
+from tests.bench import library_cost
 from tests.lib import proc
 from tests.profiler import ordeal, tools
 
@@ -68,3 +69,9 @@ class LeftoversNet10(Leftovers, unittest.TestCase):
 
     def test_the_process_ends_in_the_middle(self):
         self.assertEqual(ordeal.end_of_the_process(self.framework, "timers", "itself"), 0)
+
+    def test_it_adds_less_than_a_megabyte(self):
+        row = library_cost.measure(self.framework, "timers", 1)
+        self.assertGreater(row["later"]["library_kb"], 100)
+        for which in ("first", "later"):
+            self.assertLess(row[which]["added_kb"], 1024)
