@@ -314,7 +314,8 @@ static void profile(struct jobs *j, struct job *job)
 	do {
 		switch (wait_turn(j, job)) {
 		case TURN_STOPPED:
-			return; /* it waits in the spool for the next agent */
+			job_save(j, job); /* it waits in the spool for the next agent */
+			return;
 		case TURN_CANCELED:
 			finish(j, job, JOB_CANCELED, REASON_Canceled, "ended on request before it began");
 			return;

@@ -65,9 +65,9 @@ static X509 *read_cert(BIO *bio)
 
 static char *text_of(BIO *bio)
 {
-	char *data;
+	char *data = NULL;
 	long len = BIO_get_mem_data(bio, &data);
-	return mem_strndup(data, len > 0 ? (size_t)len : 0);
+	return len > 0 ? mem_strndup(data, (size_t)len) : mem_strdup("");
 }
 
 static int write_pair(X509 *x, EVP_PKEY *key, struct link_pair *out, struct err *e)
