@@ -222,6 +222,14 @@ class Reports(unittest.TestCase):
         with open(os.path.join(self.names, "summary.md"), encoding="utf-8") as f:
             self.assertIn("application held: never", f.read())
 
+    def test_the_bench_runs(self):
+        words = ["python3", "tests/bench/report_time.py", "--rounds", "1", "--json"]
+        done = subprocess.run(words, cwd=proc.ROOT, env={**os.environ, "PYTHONPATH": "."}, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        figures = json.loads(done.stdout)
+        self.assertEqual(figures["samples"], self.big_figures["samples"])
+        self.assertTrue(0 < figures["cpu_ms"] and 0 < figures["ms"] and figures["html_kb"] < 400, figures)
+
     def test_sizes(self):
         self.assertEqual(self.big_figures["samples"], 47520)
         self.assertGreater(self.big_figures["stacks"], 7000)
