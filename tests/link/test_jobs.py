@@ -1,6 +1,9 @@
 """Jobs of the agent's program on a real .NET process: nothing is lost when controller, storage or agent go away meanwhile."""
+import json
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -233,6 +236,18 @@ class Agents(JobsCase):
         self.assertEqual(self.expect("job-7", "Succeeded")["reports"], len(readers.MEDIA))
         self.assertEqual(self.stored(), set(readers.MEDIA))
         self.assert_nothing_left()
+
+
+@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
+class Cost(unittest.TestCase):
+    def test_an_idle_agent_costs_nothing_and_a_session_little(self):
+        words = [sys.executable, "tests/bench/agent_idle.py", "--seconds", "5", "--session-seconds", "3"]
+        done = subprocess.run(words, cwd=proc.ROOT, capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cost = json.loads(done.stdout)
+        self.assertLessEqual(cost["idle"]["rss_anon_kib"], 4 << 10)
+        self.assertLessEqual(cost["idle"]["cpu_ms"], 10)
+        self.assertLessEqual(cost["session"]["most_rss_kib"], 24 << 10)
 
 
 if __name__ == "__main__":
