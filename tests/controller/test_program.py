@@ -143,6 +143,29 @@ class Certificates(unittest.TestCase):
         with open(cert) as f:
             self.assertEqual(shown().strip(), f.read().strip())
 
+    def test_metrics_are_what_prometheus_reads(self):
+        controller = self.start("m")
+        port = int(controller.wait_log(r'"healthPort":(\d+)').group(1))
+        controller.wait_log('"msg":"leading"')
+        proc.wait_until(lambda: subprocess.run(["curl", "-sf", "http://127.0.0.1:%d/readyz" % port], capture_output=True).returncode == 0, 20, "ready")
+        text = proc.wait_until(lambda: (lambda t: "drdotnet_sessions" in t and t)(subprocess.run(
+            ["curl", "-sf", "http://127.0.0.1:%d/metrics" % port], capture_output=True, text=True).stdout), 10, "metrics")
+        self.assertIn("drdotnet_leader 1\n", text)
+        kinds, current = {}, None
+        for line in text.splitlines():
+            comment = re.fullmatch(r"# (HELP|TYPE) (\w+) (.+)", line)
+            if comment:
+                self.assertTrue(comment.group(1) == "TYPE" or comment.group(2) not in kinds, "one family, one place: " + line)
+                kinds[comment.group(2)] = comment.group(3)
+                current = comment.group(2)
+                continue
+            sample = re.fullmatch(r'([a-z_]+)(\{[a-z_]+="[^"\\]*"(,[a-z_]+="[^"\\]*")*\})? (-?\d+(\.\d+)?)', line)
+            self.assertTrue(sample, line)
+            self.assertEqual(re.sub(r"_(bucket|sum|count)$", "", sample.group(1)) if kinds[current] == "histogram" else sample.group(1), current)
+        if shutil.which("promtool"):
+            checked = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+            self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
     def test_sigterm_gives_the_lease_back(self):
         first = self.start("e1")
         first.wait_log('"msg":"leading"')

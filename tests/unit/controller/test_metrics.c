@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static void fill(void)
 {
@@ -46,21 +45,6 @@ Test(metrics, text)
 	AUTO_BUF struct buf small;
 	buf_init(&small, 20);
 	cr_expect_eq(metrics_render(&small), -1);
-}
-
-/* Prometheus' own reader. */
-Test(metrics, promtool_has_no_complaint)
-{
-	if (access("/usr/bin/promtool", X_OK) < 0)
-		cr_skip_test("promtool is not installed");
-	fill();
-	AUTO_BUF struct buf out;
-	buf_init(&out, 65536);
-	cr_assert_eq(metrics_render(&out), 0);
-	FILE *p = popen("promtool check metrics", "w");
-	cr_assert_not_null(p);
-	fwrite(out.data, 1, out.len, p);
-	cr_expect_eq(pclose(p), 0);
 }
 
 Test(metrics, series_are_bounded)
