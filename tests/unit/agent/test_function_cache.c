@@ -78,7 +78,8 @@ Test(function_cache, what_is_no_text_becomes_question_marks)
 		struct channel_text given;
 		const char *expected;
 	} rows[] = {
-		{TEXT("Größe"), "Größe"}, {TEXT("a\0b"), "a?b"}, {TEXT("\x1b[31m"), "?[31m"}, {TEXT("a\xff"), "a?"}, {TEXT("\xc3"), "?"}, {TEXT("\x7f\n"), "??"},
+		{TEXT("Größe"), "Größe"}, {TEXT("a\0b"), "a?b"}, {TEXT("\x1b[31m"), "?[31m"}, {TEXT("a\xff"), "a?"},
+		{TEXT("\xc3"), "?"}, {TEXT("\x7f\n"), "??"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct channel_function f = {.id = i + 1, .method = rows[i].given};
