@@ -52,7 +52,7 @@ class App(proc.Process):
 
     def warm(self, ops=300):
         """Waits until the application has done so many operations: its hot methods are then optimized."""
-        proc.wait_until(lambda: self.progress()["ops"] >= ops, 60, "%d operations of the application" % ops, 0.2)
+        proc.wait_until(lambda: self.progress()["ops"] >= ops, 120, "%d operations of the application" % ops, 0.2)
 
     def all_progress(self):
         return [x for x in self._lines() if "ops" in x]

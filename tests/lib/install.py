@@ -161,11 +161,14 @@ class Installation:
                       self.folder + "/" + name + ".log", nested)
         self.processes.append(agent)
         if wait:
-            proc.wait_until(lambda: self._linked(node), 30, "the agent is linked")
+            self._wait_linked(node)
         return agent
 
-    def _linked(self, node):
-        return re.search('"agent linked","node":"%s"' % re.escape(node), self.controller.log())
+    def _wait_linked(self, node):
+        try:
+            self.controller.wait_log('"agent linked","node":"%s"' % re.escape(node), 60)
+        except AssertionError as e:
+            raise AssertionError("%s\n%s" % (self.logs(), e)) from None
 
     def metric(self, name):
         """The sum of a metric of the controller over its labels."""

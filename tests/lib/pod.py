@@ -58,6 +58,7 @@ class Pod(dotnet.App):
         try:
             for cgroup in self.folders:
                 os.makedirs(cgroup)
+                _prefer_pods(cgroup)
             self._limit_cpu(cpu_limit)
             order = {"cgroups": self.folders, "root": root, "app": os.path.dirname(dotnet.path(framework)),
                      "tmp": shared_tmp, "tmpdir": tmpdir, "readonly": readonly, "user": user,
@@ -105,6 +106,15 @@ class Pod(dotnet.App):
                 except OSError:  # another pod is in there
                     break
         return True
+
+
+def _prefer_pods(folder):
+    """As a kubelet it gives all pods together a share of the machine; here a big one, so that whatever else runs does not
+    starve them."""
+    top = [folder, *_parents_below(folder)][-1]
+    for name, share in (("cpu.shares", "65536"), ("cpu.weight", "10000")):
+        if os.path.exists(top + "/" + name):
+            _write(top + "/" + name, share)
 
 
 def _parents_below(folder):
