@@ -109,6 +109,10 @@ Test(cpu_analysis, a_cut_stack_is_shown_as_cut)
 	cr_expect_str_eq(path_of(&a, 0), "[stack cut];S.A.Deep;S.A.Deeper");
 	cr_expect_eq(a.truncated_samples, 1);
 	cpu_analysis_fini(&a);
+	capture_add_sample(m.builder, 0, 0, capture_add_stack(m.builder, NULL, 0, false));
+	cpu_analysis_run(&m.capture, &a);
+	cr_expect_str_eq(path_of(&a, 1), "[no stack]");
+	cpu_analysis_fini(&a);
 	make_end(&m);
 }
 
