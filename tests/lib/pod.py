@@ -58,7 +58,7 @@ class Pod(dotnet.App):
         try:
             for cgroup in self.folders:
                 os.makedirs(cgroup)
-                _prefer_pods(cgroup)
+                _share_machine(cgroup)
             self._limit_cpu(cpu_limit)
             order = {"cgroups": self.folders, "root": root, "app": os.path.dirname(dotnet.path(framework)),
                      "tmp": shared_tmp, "tmpdir": tmpdir, "readonly": readonly, "user": user,
@@ -108,13 +108,13 @@ class Pod(dotnet.App):
         return True
 
 
-def _prefer_pods(folder):
-    """As a kubelet it gives all pods together a share of the machine; here a big one, so that whatever else runs does not
-    starve them."""
+def _share_machine(folder):
+    """As a kubelet it weighs all pods together by the machine's processors: else they all count as one process."""
     top = [folder, *_parents_below(folder)][-1]
-    for name, share in (("cpu.shares", "65536"), ("cpu.weight", "10000")):
-        if os.path.exists(top + "/" + name):
-            _write(top + "/" + name, share)
+    if os.path.exists(top + "/cpu.shares"):
+        _write(top + "/cpu.shares", "%d" % (1024 * os.cpu_count()))
+    elif os.path.exists(top + "/cpu.weight"):
+        _write(top + "/cpu.weight", "%d" % min(10000, 39 * os.cpu_count()))
 
 
 def _parents_below(folder):
