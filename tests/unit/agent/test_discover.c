@@ -271,6 +271,25 @@ Test(discover, reaches_long_paths)
 	expect_refused(only(), REASON_PathTooLong, "151 bytes");
 }
 
+Test(discover, says_when_the_runtimes_own_socket_has_no_room_for_its_name)
+{
+	/* "/dotnet-diagnostic-1-5-socket" has 29 bytes, a socket's path at most 107. */
+	char folder[80] = "/", environ[100];
+	struct discover_options o = options();
+	memset(folder + 1, 'd', 77);
+	for (size_t len = 78; len <= 79; len++) {
+		folder[len - 1] = 'd';
+		int n = snprintf(environ, sizeof environ, "TMPDIR=%s", folder);
+		o.pid = fake_process(&proc, &(struct fake_process){.inner_pid = 1, .start_time = 5, .tmp = folder, .environ = environ,
+								  .environ_len = (size_t)n + 1});
+		discover(&o);
+		if (len == 78)
+			expect_refused(only(), REASON_DiagnosticsDisabled, "no diagnostics socket");
+		else
+			expect_refused(only(), REASON_PathTooLong, "79 bytes");
+	}
+}
+
 static const struct {
 	enum fake_behaviour how;
 	const char *reason, *word;

@@ -182,6 +182,23 @@ Test(stage, sweeps_what_a_killed_agent_left)
 	stage_remove(&mapped);
 }
 
+Test(stage, sweeps_before_it_makes_its_own)
+{
+	struct stage dead, next;
+	char path[1200];
+	cr_assert_eq(stage_prepare(&target, library, &dead, NULL), 0);
+	flock(dead.dir_fd, LOCK_UN); /* what the kernel does when the agent dies */
+	snprintf(path, sizeof path, "%s/%s", tmp, dead.dir_name);
+	struct timespec long_ago[2] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+	cr_assert_eq(utimensat(AT_FDCWD, path, long_ago, 0), 0);
+	cr_assert_eq(stage_prepare(&target, library, &next, NULL), 0);
+	cr_expect_eq(access(path, F_OK), -1, "the dead session's folder is gone");
+	cr_expect_eq(entries(tmp), 1, "only its own");
+	stage_remove(&next);
+	stage_remove(&dead);
+	cr_expect_eq(entries(tmp), 0);
+}
+
 Test(stage, works_in_a_shared_folder)
 {
 	struct target shared = {.mode = AGENT_MODE_SHARED_TMP, .inner_pid = 1, .tmp_inner = (char *)"/tmp", .shared_folder = (char *)"shop_cart-1"};
