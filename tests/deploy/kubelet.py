@@ -24,9 +24,9 @@ INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "container_init.
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
-def image(role, folder):
+def image(role, folder, build=os.path.join(proc.ROOT, "build/release")):
     root = os.path.join(os.path.realpath(folder), "image-" + role)
-    subprocess.run([os.path.join(proc.ROOT, "deploy/rootfs.sh"), role, root], check=True, capture_output=True)
+    subprocess.run([os.path.join(proc.ROOT, "deploy/rootfs.sh"), role, root, build], check=True, capture_output=True)
     return root
 
 

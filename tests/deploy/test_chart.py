@@ -171,7 +171,7 @@ class Accepted(unittest.TestCase):
             cls.cluster.namespace(namespace)
 
     def test_it_is_installed_and_upgraded(self):
-        for values in ({}, {"stores": [BUCKET]}, EVERYTHING, {"agent": {"mode": "sharedTmp"}}):
+        for values in ({}, EVERYTHING, {"agent": {"mode": "sharedTmp"}}):
             documents = manifests.split(chart.text(values, namespace="tools", version=self.version))
             made, unknown = manifests.apply(self.cluster, documents)
             self.assertLessEqual(set(unknown), {("networking.k8s.io/v1", "NetworkPolicy")}, values)
