@@ -45,11 +45,6 @@ struct cpu_leaf {              /* samples of one thread that end in one node */
 	uint32_t node, thread, count;
 };
 
-struct cpu_edge {              /* a caller or a callee of a method */
-	uint32_t method;       /* CPU_NO_METHOD: the thread's start */
-	uint32_t count;
-};
-
 struct cpu_analysis {
 	const struct cpu_capture *capture;
 	struct cpu_method *methods;
@@ -78,11 +73,6 @@ void cpu_analysis_fini(struct cpu_analysis *a);
 
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);
-
-/* Callers or callees of a method, most first, at most `cap`. Returns how many. Shares of the method's total; recursion counts
- * once. */
-size_t cpu_analysis_callers(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap);
-size_t cpu_analysis_callees(const struct cpu_analysis *a, uint32_t method, struct cpu_edge *out, size_t cap);
 
 /* What an application method makes happen: its own time and what it calls outside the application. GC and JIT are not
  * counted: they come when they come. */

@@ -1,5 +1,6 @@
 #include "agent/cpu_explain.h"
 
+#include "agent/cpu_edges.h"
 #include "agent/cpu_phrase.h"
 #include "agent/method_name.h"
 #include "common/base/cleanup.h"
@@ -133,7 +134,7 @@ void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct bu
 	const struct cpu_method *m = &a->methods[method];
 	struct cpu_edge callees[8];
 	uint32_t caused = cpu_analysis_caused(m);
-	size_t n = cpu_analysis_callees(a, method, callees, 8), shown = 0;
+	size_t n = cpu_edges_callees(a, method, callees, 8), shown = 0;
 	if (caused == 0 || m->self >= caused * 9 / 10)
 		return;
 	for (size_t i = 0; i < n && shown < 2; i++) {

@@ -1,5 +1,6 @@
 #include "agent/report_json.h"
 
+#include "agent/cpu_edges.h"
 #include "agent/method_name.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
@@ -187,8 +188,8 @@ static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 		buf_printf(&f->text, ",\"self\":%" PRIu32 ",\"total\":%" PRIu32, m->self, m->total);
 		put_percent(f, a, "selfPercent", m->self);
 		put_percent(f, a, "totalPercent", m->total);
-		put_edges(a, "callers", edges, cpu_analysis_callers(a, id, edges, EDGES), f);
-		put_edges(a, "callees", edges, cpu_analysis_callees(a, id, edges, EDGES), f);
+		put_edges(a, "callers", edges, cpu_edges_callers(a, id, edges, EDGES), f);
+		put_edges(a, "callees", edges, cpu_edges_callees(a, id, edges, EDGES), f);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}

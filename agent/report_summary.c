@@ -1,5 +1,6 @@
 #include "agent/report_summary.h"
 
+#include "agent/cpu_edges.h"
 #include "agent/cpu_phrase.h"
 #include "agent/method_name.h"
 
@@ -55,7 +56,7 @@ static void put_shortened(struct buf *out, const char *name, size_t max_chars)
 static void put_caller(const struct cpu_analysis *a, uint32_t method, struct buf *out)
 {
 	struct cpu_edge caller;
-	if (!cpu_analysis_callers(a, method, &caller, 1) || caller.method == CPU_NO_METHOD)
+	if (!cpu_edges_callers(a, method, &caller, 1) || caller.method == CPU_NO_METHOD)
 		return;
 	if (a->methods[method].marks & METHOD_ASYNC && a->methods[caller.method].layer != LAYER_APPLICATION)
 		buf_puts(out, "the thread pool, after an await");

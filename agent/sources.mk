@@ -82,6 +82,7 @@ AGENT_SRC += \
 	agent/method_name.c \
 	agent/native_name.c \
 	agent/cpu_analysis.c \
+	agent/cpu_edges.c \
 	agent/cpu_category.c \
 	agent/cpu_method_table.c \
 	agent/cpu_phrase.c \

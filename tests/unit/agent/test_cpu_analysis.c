@@ -1,4 +1,5 @@
 #include "agent/cpu_analysis.h"
+#include "agent/cpu_edges.h"
 #include "agent/method_name.h"
 #include "tests/unit/agent/make_capture.h"
 
@@ -52,14 +53,14 @@ Test(cpu_analysis, self_and_total_count_recursion_once)
 	cr_expect_str_eq(a.methods[a.by_self[0]].name, "S.B.Walk");
 	cr_expect_str_eq(a.methods[a.by_total[0]].name, "S.A.Main");
 	struct cpu_edge e[4];
-	cr_assert_eq(cpu_analysis_callers(&a, find(&a, "S.B.Walk"), e, 4), 1, "its outermost frames only");
+	cr_assert_eq(cpu_edges_callers(&a, find(&a, "S.B.Walk"), e, 4), 1, "its outermost frames only");
 	cr_expect(e[0].method == find(&a, "S.A.Main") && e[0].count == 15);
-	cr_assert_eq(cpu_analysis_callees(&a, find(&a, "S.B.Walk"), e, 4), 2);
+	cr_assert_eq(cpu_edges_callees(&a, find(&a, "S.B.Walk"), e, 4), 2);
 	cr_expect(e[0].method == find(&a, "S.B.Walk") && e[0].count == 10, "%u", e[0].count);
 	cr_expect(e[1].method == find(&a, "S.C.Leaf") && e[1].count == 5);
-	cr_assert_eq(cpu_analysis_callers(&a, find(&a, "S.A.Main"), e, 4), 1);
+	cr_assert_eq(cpu_edges_callers(&a, find(&a, "S.A.Main"), e, 4), 1);
 	cr_expect_eq(e[0].method, CPU_NO_METHOD, "the thread's start");
-	cr_expect_eq(cpu_analysis_callees(&a, find(&a, "S.A.Main"), e, 0), 0);
+	cr_expect_eq(cpu_edges_callees(&a, find(&a, "S.A.Main"), e, 0), 0);
 	cpu_analysis_fini(&a);
 	make_end(&m);
 }
