@@ -35,6 +35,7 @@ struct usage_wait {
 	int64_t request_id;
 	const char *const *nodes; /* of pods[i]: an agent's word counts for the pods of its own node only */
 	struct link_pod_usage *pods;
+	bool *answered;           /* of pods[i]: by its node, once */
 	size_t count, outstanding;
 	struct usage_wait *next;
 };
@@ -259,19 +260,29 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 		h->cb.on_job(h->cb.ctx, l->node, &m->u.hello.jobs[i]);
 }
 
+/* Takes a node's first answer. false: it was not asked, or has answered before. */
+static bool take_usage(struct usage_wait *w, const char *node, const struct link_msg *m)
+{
+	bool first = false;
+	for (size_t k = 0; k < w->count; k++) {
+		if (w->answered[k] || strcmp(w->nodes[k], node) != 0)
+			continue;
+		first = w->answered[k] = true;
+		for (size_t i = 0; i < m->u.usage.count; i++) {
+			if (strcmp(w->pods[k].pod_uid, m->u.usage.pods[i].pod_uid) == 0)
+				w->pods[k] = m->u.usage.pods[i];
+		}
+	}
+	return first;
+}
+
 static void receive_usage(struct agent_hub *h, const char *node, const struct link_msg *m)
 {
 	pthread_mutex_lock(&h->lock);
 	struct usage_wait *w = h->waits;
 	while (w && w->request_id != m->u.usage.request_id)
 		w = w->next;
-	for (size_t i = 0; w && i < m->u.usage.count; i++) {
-		for (size_t k = 0; k < w->count; k++) {
-			if (strcmp(w->pods[k].pod_uid, m->u.usage.pods[i].pod_uid) == 0 && strcmp(w->nodes[k], node) == 0)
-				w->pods[k] = m->u.usage.pods[i];
-		}
-	}
-	if (w && w->outstanding > 0 && --w->outstanding == 0)
+	if (w && take_usage(w, node, m) && w->outstanding > 0 && --w->outstanding == 0)
 		pthread_cond_broadcast(&h->answered);
 	pthread_mutex_unlock(&h->lock);
 }
@@ -449,7 +460,8 @@ static void wait_answers(struct agent_hub *h, const struct usage_wait *w, int64_
 
 void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_pod_usage *pods, size_t count, int64_t window_ms, int64_t deadline_ms)
 {
-	struct usage_wait w = {.nodes = nodes, .pods = pods, .count = count};
+	AUTO_FREE bool *answered = mem_calloc(count ? count : 1, sizeof *answered);
+	struct usage_wait w = {.nodes = nodes, .pods = pods, .answered = answered, .count = count};
 	for (size_t i = 0; i < count; i++)
 		pods[i].cpu_millicores = pods[i].memory_bytes = -1;
 	pthread_mutex_lock(&h->lock);
