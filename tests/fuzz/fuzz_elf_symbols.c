@@ -1,0 +1,47 @@
+/* A library of a pod, read for the names of its functions. The first 8 bytes are the address that is looked for. */
+#include "agent/elf_symbols.h"
+#include "agent/native_symbols.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void look(const struct elf_symbols *s, uint64_t address)
+{
+	char name[ELF_NAME_SIZE], readable[NATIVE_NAME_SIZE];
+	if (elf_symbols_name(s, address, name)) {
+		if (strnlen(name, sizeof name) == sizeof name)
+			abort();
+		native_demangle(name, readable);
+		if (strnlen(readable, sizeof readable) == sizeof readable)
+			abort();
+	}
+	if (elf_symbols_function_start(s, address) > address)
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct elf_symbols s;
+	struct err e = ERR_INIT;
+	uint64_t place, address;
+	if (size < sizeof place)
+		return 0;
+	memcpy(&place, data, sizeof place);
+	int fd = memfd_create("elf", MFD_CLOEXEC);
+	if (fd < 0 || write(fd, data + sizeof place, size - sizeof place) != (ssize_t)(size - sizeof place))
+		abort();
+	if (elf_symbols_load_take(&s, fd, &e) < 0)
+		return 0;
+	look(&s, place);
+	if (elf_symbols_address(&s, place, &address))
+		look(&s, address);
+	for (size_t i = 0; i < s.symbol_count && i < 16; i++)
+		look(&s, s.symbols[i].value);
+	elf_symbols_fini(&s);
+	return 0;
+}
