@@ -32,6 +32,7 @@ endef
 TOOL_BIN := $(foreach source,$(TOOL_SRC),$(call tool,$(source)))
 $(foreach source,$(TOOL_SRC),$(eval $(call tool_rule,$(source))))
 include tests/profiler/tests.mk
+-include tests/bench/bench.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
 test-tools: $(TOOL_BIN) profiler-tools

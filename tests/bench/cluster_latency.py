@@ -102,15 +102,19 @@ class Bench:
                 raise AssertionError("no end of %s:\n%s\n%s" % (name, json.dumps(session, indent=1), self.i.logs()))
             time.sleep(0.02)
         done = time.time()
-        watcher.ended.set()
-        watcher.join()
         if self.i.condition(session, "Succeeded")["status"] != "True":
             raise AssertionError("%s\n%s" % (json.dumps(session, indent=1), self.i.logs()))
+        proc.wait_until(lambda: watcher.spans, 30, "the library is out of the process of %s:\n%s" % (name, json.dumps(session, indent=1)))
+        watcher.ended.set()
+        watcher.join()
         first = epoch(session["status"]["targets"][0]["firstSampleTime"])
         return {"name": name, "began": began, "first": first, "done": done, "unmapped": watcher.spans[-1][1]}
 
-    def run(self, count):
+    def run(self, count, verbose=False):
         rows = [self.one("s-%d" % n) for n in range(count)]
+        if verbose:
+            for r in rows:
+                print(json.dumps({k: v if k == "name" else round((v - r["began"]) * 1000) for k, v in r.items()}), file=sys.stderr)
         ordered = proc.wait_until(lambda: len(orders(self.i.controller)) >= count and orders(self.i.controller), 5, "the orders in the log")
         end = [r["first"] + SECONDS for r in rows]
         return {
@@ -138,6 +142,7 @@ def main():
     options.add_argument("--load", default="hot")
     options.add_argument("--kubectl", action="store_true")
     options.add_argument("--json", action="store_true")
+    options.add_argument("--verbose", action="store_true", help="each session's times in ms")
     options = options.parse_args()
     why = kube.unavailable() or pod.unavailable()
     if why:
@@ -145,7 +150,7 @@ def main():
         return 1
     with tempfile.TemporaryDirectory(prefix="drdotnet-bench-") as folder, kube.Cluster(folder + "/kube") as cluster:
         with Bench(folder, cluster, options.load, options.kubectl) as bench:
-            result = summary(bench.run(options.sessions))
+            result = summary(bench.run(options.sessions, options.verbose))
     if options.json:
         print(json.dumps(result))
         return 0
