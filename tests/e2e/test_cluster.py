@@ -343,6 +343,7 @@ class Cluster(MainWay, TheProcessMeant, Rights, LeastPrivilege, ClusterCase):
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 @unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
+@unittest.skipIf(kube.is_built_one(), "the other tests run on it already")
 class OldServer(ClusterCase):
     """Kubernetes 1.20: no CEL, no node's name in tokens."""
     assets = kube.BUILT

@@ -37,6 +37,11 @@ def built():
     return os.access(BUILT + "/kube-apiserver", os.X_OK)
 
 
+def is_built_one():
+    """Whether that is the API server which the tests use normally."""
+    return _assets() == BUILT
+
+
 def _assets():
     """The folder with kube-apiserver and etcd, unless the API server comes from elsewhere."""
     folder = os.environ.get("KUBEBUILDER_ASSETS")
