@@ -101,7 +101,7 @@ class Run(local.LocalCase):
         app.warm(60)
         out = self.run_session(app, 4)
         samples = readers.folded(out)
-        self.assertGreater(samples.share("Checkout.Shipping.Quote"), 0.7, samples.leaves())
+        self.assertGreater(samples.share("one-shot"), 0.7, samples.leaves())
         shares.check_rate(self, out, 99)
 
     def test_web_application(self):
