@@ -28,10 +28,10 @@ class Benches(unittest.TestCase):
 
     def test_controller_memory(self):
         """Memory does not depend on how busy the machine is: its bounds hold here, too."""
-        result = bench("controller_memory.py", "--sessions", "200")
+        result = bench("controller_memory.py", "--sessions", "60")
         self.assertLess(result["idle"]["RssAnon"], 12 * 1024)
         for when in ("watched", "listed"):
-            self.assertLess(result[when]["RssAnon"], 12 * 1024 + 200 * 2, result)
+            self.assertLess(result[when]["RssAnon"], 12 * 1024 + 60 * 2, result)
 
 
 if __name__ == "__main__":

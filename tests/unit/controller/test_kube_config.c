@@ -83,7 +83,8 @@ Test(kube_config, what_is_wrong_is_named)
 		{"contexts: []\ncurrent-context: c", "kubeconfig: contexts: none is named c"},
 		{"current-context: c", "kubeconfig: contexts: required"},
 		{"{}", "kubeconfig: current-context: required"},
-		{"clusters: [{name: k, cluster: {server: 'ftp://x'}}]\n" USER("") CONTEXT, "kubeconfig: clusters.cluster.server: expected an http or https URL"},
+		{"clusters: [{name: k, cluster: {server: 'ftp://x'}}]\n" USER("") CONTEXT,
+		 "kubeconfig: clusters.cluster.server: expected an http or https URL"},
 		{"clusters: [{name: k, cluster: {}}]\n" USER("") CONTEXT, "kubeconfig: clusters.cluster.server: required"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -21,7 +21,8 @@ Test(pods, reads_a_running_pod)
 		"\"phase\":\"Running\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"False\"},{\"type\":\"Ready\",\"status\":\"True\"}],"
 		"\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://ab\",\"state\":{\"running\":{}}},"
 		"{\"name\":\"old\",\"containerID\":\"containerd://cd\",\"state\":{\"terminated\":{}}},{\"name\":\"new\",\"state\":{\"waiting\":{}}},"
-		"{\"name\":\"side\",\"containerID\":\"cri-o://ef\",\"state\":{\"running\":{}}},{\"name\":\"x\",\"containerID\":\"gh\",\"state\":{\"running\":{}}}]}}");
+		"{\"name\":\"side\",\"containerID\":\"cri-o://ef\",\"state\":{\"running\":{}}},"
+		"{\"name\":\"x\",\"containerID\":\"gh\",\"state\":{\"running\":{}}}]}}");
 	cr_expect_str_eq(p.name, "a");
 	cr_expect_str_eq(p.node, "n");
 	cr_expect_eq(p.created_wall_ms, INT64_C(1767225600000));
@@ -42,8 +43,10 @@ Test(pods, states)
 		{"{}", false, false, false},
 		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}", false, false, false},
 		{"{\"status\":{\"phase\":\"Running\"}}", false, false, false},
-		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}", true, false, false},
-		{"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\"}}", true, false, true},
+		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}",
+		 true, false, false},
+		{"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},"
+		 "\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\"}}", true, false, true},
 		{"{\"spec\":7,\"status\":{\"phase\":[],\"conditions\":{},\"containerStatuses\":7}}", false, false, false},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

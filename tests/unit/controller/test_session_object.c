@@ -9,7 +9,8 @@ Test(session_object, reads_what_we_wrote)
 		",\"finalizers\":[\"other\",\"drdotnet.dev/detach\",7]", SPEC,
 		"\"podsMatched\":3,\"startTime\":\"2026-01-01T00:00:01Z\",\"diagnosis\":\"one\\ntwo\",\"conditions\":["
 		"{\"type\":\"Succeeded\",\"status\":\"Unknown\",\"reason\":\"Profiling\",\"message\":\"m\",\"lastTransitionTime\":\"2026-01-01T00:00:02Z\","
-		"\"observedGeneration\":3},{\"type\":\"Strange\",\"status\":\"True\"},{\"type\":\"Accepted\",\"status\":\"True\",\"reason\":\"SomebodyElses\"}],"
+		"\"observedGeneration\":3},{\"type\":\"Strange\",\"status\":\"True\"},"
+		"{\"type\":\"Accepted\",\"status\":\"True\",\"reason\":\"SomebodyElses\"}],"
 		"\"targets\":[{\"podName\":\"a\",\"podUID\":\"u\",\"nodeName\":\"n\",\"jobID\":\"" UID "-0\",\"phase\":\"Profiling\",\"reason\":\"Profiling\","
 		"\"pid\":7,\"container\":\"app\",\"cost\":{\"samples\":9,\"maxPauseMicroseconds\":3},\"firstSampleTime\":\"2026-01-01T00:00:02.25Z\","
 		"\"reports\":[{\"name\":\"summary.md\",\"sizeBytes\":5,\"sha256\":\"x\",\"url\":\"https://x/y\"},{\"name\":\"b\"}]}]");
@@ -71,7 +72,8 @@ Test(session_object, a_spoiled_status_is_read_as_far_as_it_makes_sense)
 
 Test(session_object, a_copy_stands_alone)
 {
-	struct profiling_session s = make_session(",\"finalizers\":[\"x\"]", SPEC, "\"targets\":[{\"podName\":\"a\",\"reason\":\"Pending\",\"message\":\"m\"}]");
+	struct profiling_session s = make_session(",\"finalizers\":[\"x\"]", SPEC,
+						  "\"targets\":[{\"podName\":\"a\",\"reason\":\"Pending\",\"message\":\"m\"}]");
 	struct profiling_session copy;
 	session_object_copy(&copy, &s);
 	session_object_fini(&s);

@@ -17,7 +17,8 @@ Test(session_status, concludes_from_its_pods)
 		{SPEC, POD("a", "Preparing", ""), "True", "Unknown", "False", "Preparing", "Preparing", "pod a on node n"},
 		{SPEC, POD("a", "Succeeded", "") "," POD("b", "Profiling", ""), "True", "Unknown", "False", "Profiling", "Profiling", "pod b on node n"},
 		{SPEC, POD("a", "Delivering", ""), "False", "Unknown", "False", "Delivering", "Delivering", "pod a on node n"},
-		{SPEC, POD("a", "Profiling", ",\"reason\":\"AgentLost\",\"message\":\"gone\""), "True", "Unknown", "False", "AgentLost", "Profiling", "pod a: gone"},
+		{SPEC, POD("a", "Profiling", ",\"reason\":\"AgentLost\",\"message\":\"gone\""), "True", "Unknown", "False", "AgentLost", "Profiling",
+		 "pod a: gone"},
 		{SPEC, POD("a", "Succeeded", ",\"summary\":\"84 %\""), "False", "True", "True", "Completed", "Succeeded", "84 %"},
 		{SPEC, POD("a", "Failed", ",\"reason\":\"PodGone\",\"message\":\"it ended\""), "False", "False", "True", "PodGone", "Failed",
 		 "pod a: it ended. The pod ended meanwhile; create the session again for its successor."},
@@ -26,7 +27,8 @@ Test(session_status, concludes_from_its_pods)
 		 "PartiallySucceeded", "PartiallySucceeded", NULL},
 		{SPEC_CANCELED, POD("a", "Canceled", ""), "False", "False", "True", "Canceled", "Canceled", NULL},
 		{SPEC_CANCELED, POD("a", "Canceled", "") "," POD("b", "Succeeded", ""), "False", "False", "True", "Canceled", "Canceled", NULL},
-		{SPEC, POD("a", "Canceled", ",\"reason\":\"DeadlineExceeded\",\"message\":\"late\""), "False", "False", "True", "DeadlineExceeded", "Failed", NULL},
+		{SPEC, POD("a", "Canceled", ",\"reason\":\"DeadlineExceeded\",\"message\":\"late\""), "False", "False", "True", "DeadlineExceeded", "Failed",
+		 NULL},
 	};
 	static const char *const names[] = {"", "Unknown", "True", "False"};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
