@@ -126,7 +126,7 @@ def await_sessions(cluster):
             if e.code not in (404, 429):
                 raise
             return None
-    cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+    cluster.wait_crd()
     proc.wait_until(made, 30, "the new resource")
 
 

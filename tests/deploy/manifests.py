@@ -67,7 +67,7 @@ def head(document):
 
 def install_definition(cluster):
     cluster.apply(CRD if cluster.minor_version() >= 25 else LEGACY_CRD)
-    cluster.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+    cluster.wait_crd()
     proc.wait_until(lambda: _served(cluster), 30, "the definition is served")  # a little later than it is established
 
 

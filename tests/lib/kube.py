@@ -192,7 +192,16 @@ class Cluster(Client):
     def apply_crd(self):
         """The CustomResourceDefinition that this server understands, established."""
         self.apply(CRD if self.minor_version() >= 25 else LEGACY_CRD)
-        self.kubectl("wait", "--for=condition=Established", "crd/profilingsessions.drdotnet.dev", "--timeout=30s")
+        self.wait_crd()
+
+    def wait_crd(self):
+        """Until the resource is served; `kubectl wait` fails when it asks before there is any condition."""
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/profilingsessions.drdotnet.dev"
+
+        def established():
+            conditions = self.request("GET", path).get("status", {}).get("conditions") or []
+            return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+        proc.wait_until(established, 60, "the resource is established")
 
     def namespace(self, name):
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
