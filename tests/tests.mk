@@ -22,6 +22,7 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libagent.a $(B)/libcontro
 
 # Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
 TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c tests/report/report_tool.c
+include tests/bench/bench.mk
 tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
 define tool_rule
 $(call tool,$(1)): $(B)/obj/$(1:.c=.o) $$(B)/libcontroller.a $$(B)/libagent.a $$(B)/libcommon.a
@@ -32,7 +33,6 @@ endef
 TOOL_BIN := $(foreach source,$(TOOL_SRC),$(call tool,$(source)))
 $(foreach source,$(TOOL_SRC),$(eval $(call tool_rule,$(source))))
 include tests/profiler/tests.mk
--include tests/bench/bench.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
 test-tools: $(TOOL_BIN) profiler-tools

@@ -1,5 +1,7 @@
-# Benches: what they measure is in docs/decisions/.
-.PHONY: bench-cluster-latency bench-controller-memory
+# Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
+TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c
+
+.PHONY: bench-cluster-latency bench-controller-memory bench-overhead bench-latency
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh net10.0
@@ -8,3 +10,17 @@ bench-cluster-latency: ## how long users wait for samples and diagnosis, on a re
 bench-controller-memory: ## the controller's memory with 1000 finished sessions
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PYTHONPATH=. python3 tests/bench/controller_memory.py
+
+DOTNET_TRACE := build/tools/dotnet-trace/dotnet-trace
+$(DOTNET_TRACE):
+	$(Q)dotnet tool install dotnet-trace --tool-path $(@D) > /dev/null
+
+bench-overhead: $(DOTNET_TRACE) ## what CPU sessions cost the application, beside dotnet-trace
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh net10.0
+	@PYTHONPATH=. python3 tests/bench/overhead.py $(BENCH_OPTIONS)
+
+bench-latency: ## how soon a CPU session samples, and how soon it is gone
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/latency.py $(BENCH_OPTIONS)
