@@ -73,8 +73,10 @@ static enum turn wait_turn(struct jobs *j, struct job *job)
 		if (!saved) {
 			/* Who starts at once is saved when samples flow: the disk must not delay the first one. */
 			saved = true;
+			job_table_renumber(&j->table); /* one that a process has sent back has no place yet */
 			pthread_mutex_unlock(&j->lock);
 			job_save(j, job);
+			jobs_tell(j);
 			pthread_mutex_lock(&j->lock);
 			continue;
 		}

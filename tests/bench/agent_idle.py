@@ -9,6 +9,7 @@ import os
 import sys
 import tempfile
 import time
+import uuid
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, ROOT)
@@ -16,7 +17,7 @@ from tests.lib import pod  # noqa: E402
 from tests.link import harness  # noqa: E402
 from tests.link.harness import token  # noqa: E402
 
-POD_UID = "76543210-89ab-cdef-0123-456789abcdef"  # of hub_tool's orders
+POD_UID = str(uuid.uuid4())
 TICK = os.sysconf("SC_CLK_TCK")
 
 
@@ -43,7 +44,7 @@ def wakes(pid):
 
 
 def linked(world):
-    hub = world.hub()
+    hub = world.hub(pod_uid=POD_UID)
     hub.say("epoch", 1)
     agent = world.agent(hub.port, token("node-1"), library=os.path.join(ROOT, "build/release/libdrdotnet.so"), log_level="info")
     hub.expect(event="node", linked=True)

@@ -165,7 +165,7 @@ class Program:
         self.popen.stdin.write(" ".join(str(w) for w in words) + "\n")
         self.popen.stdin.flush()
 
-    def expect(self, seconds=10, **wanted):
+    def expect(self, seconds=20, **wanted):
         """The next event with these values; others before it are dropped."""
         seen, until = [], time.monotonic() + seconds
         while True:

@@ -4,7 +4,8 @@
  * usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]
  * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS]]] | cancel NODE JOB | forget NODE JOB | flood NODE COUNT |
  *        usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | quit
- * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_DEBUG. */
+ * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_POD_UID,
+ * HUB_DEBUG. */
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
 #include "common/base/http.h"
@@ -103,7 +104,7 @@ static int order(struct agent_hub *h, char **w, size_t n, struct err *e)
 	strcpy(o.session_uid, "01234567-89ab-cdef-0123-456789abcdef");
 	strcpy(o.pod_namespace, "shop");
 	strcpy(o.pod_name, "pod-0");
-	strcpy(o.pod_uid, "76543210-89ab-cdef-0123-456789abcdef");
+	snprintf(o.pod_uid, sizeof o.pod_uid, "%s", getenv("HUB_POD_UID") ? getenv("HUB_POD_UID") : "76543210-89ab-cdef-0123-456789abcdef");
 	if (n > 2 && strcmp(w[2], "-") != 0) {
 		strcpy(o.containers[0].name, "app");
 		snprintf(o.containers[0].id, sizeof o.containers[0].id, "%s", w[2]);

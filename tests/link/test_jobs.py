@@ -7,13 +7,13 @@ import sys
 import tempfile
 import time
 import unittest
+import uuid
 
 from tests.lib import dotnet, pod, proc, readers
 from tests.link import harness
 from tests.link.harness import token
 
 UNAVAILABLE = pod.unavailable()
-POD_UID = "76543210-89ab-cdef-0123-456789abcdef"  # of hub_tool's orders
 LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 
 
@@ -27,14 +27,15 @@ class JobsCase(unittest.TestCase):
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         cls.addClassCleanup(folder.cleanup)
-        cls.app = pod.Pod(folder.name, "hot", uid=POD_UID)
+        cls.pod_uid = str(uuid.uuid4())
+        cls.app = pod.Pod(folder.name, "hot", uid=cls.pod_uid)
         cls.addClassCleanup(cls.app.stop)
         cls.app.warm(50)
 
     def setUp(self):
         self.world = harness.World()
         self.addCleanup(self.world.close)
-        self.hub = self.world.hub()
+        self.hub = self.world.hub(pod_uid=self.pod_uid)
         self.hub.say("epoch", 1)
         self.before = dotnet.Traces(self.app)
 
@@ -47,7 +48,7 @@ class JobsCase(unittest.TestCase):
         answer = self.hub.ask("order", "node-1", job, self.app.container_id, seconds, deadline)
         self.assertTrue(answer["ok"], answer)
 
-    def expect(self, job, phase, seconds=20, **more):
+    def expect(self, job, phase, seconds=40, **more):
         return self.hub.expect(seconds, event="job", job=job, phase=phase, **more)
 
     def stored(self):
@@ -60,7 +61,7 @@ class JobsCase(unittest.TestCase):
 
     def restart_hub(self):
         self.hub.stop(signal.SIGKILL)
-        self.hub = self.world.hub(port=self.hub.port)
+        self.hub = self.world.hub(port=self.hub.port, pod_uid=self.pod_uid)
         self.hub.say("epoch", 2)
 
     def assert_nothing_left(self):
@@ -71,7 +72,7 @@ class JobsCase(unittest.TestCase):
             left.update(dotnet.Traces(self.app).left_since(self.before))
             return not left
         try:
-            proc.wait_until(look, 15, "nothing is left")
+            proc.wait_until(look, 30, "nothing is left")
         except AssertionError:
             self.fail("left in the process: %s" % left)
         self.app.assert_progress()
@@ -84,14 +85,14 @@ class Controllers(JobsCase):
         self.expect("job-1", "Profiling")
         self.hub.stop(signal.SIGKILL)
         time.sleep(4)
-        self.hub = self.world.hub(port=self.hub.port)
+        self.hub = self.world.hub(port=self.hub.port, pod_uid=self.pod_uid)
         self.hub.say("epoch", 2)
         done = self.expect("job-1", "Succeeded")
         self.assertEqual(done["reports"], len(readers.MEDIA))
         self.assertEqual(self.stored(), set(readers.MEDIA))
         self.assertEqual(self.spooled(), ["job-1"])
         self.hub.say("forget", "node-1", "job-1")
-        proc.wait_until(lambda: self.spooled() == [], 5, "the job is forgotten")
+        proc.wait_until(lambda: self.spooled() == [], 20, "the job is forgotten")
         self.assert_nothing_left()
 
     def test_a_canceled_session_keeps_its_report(self):
@@ -133,18 +134,19 @@ class Controllers(JobsCase):
 class Limits(JobsCase):
     def test_one_session_a_process_the_others_wait(self):
         self.agent(max_sessions=3)
-        self.order("job-1", 2)
+        self.order("job-1", 60)
         self.expect("job-1", "Profiling")
         self.order("job-2", 1)
         self.expect("job-2", "Queued", place=1)
         self.order("job-3", 1, deadline=1)
         self.assertEqual(self.expect("job-3", "Failed")["reason"], "DeadlineExceeded")
+        self.hub.say("cancel", "node-1", "job-1")
         self.expect("job-2", "Succeeded")
         self.assert_nothing_left()
 
     def test_so_many_sessions_a_node_and_no_more(self):
         self.agent(max_sessions=1)
-        self.order("job-1", 3)
+        self.order("job-1", 60)
         self.expect("job-1", "Profiling")
         for n in (2, 3):
             self.order("job-%d" % n, 1)
@@ -152,6 +154,7 @@ class Limits(JobsCase):
         self.hub.say("cancel", "node-1", "job-2")
         self.expect("job-3", "Queued", place=1)
         self.expect("job-2", "Canceled")
+        self.hub.say("cancel", "node-1", "job-1")
         self.expect("job-3", "Succeeded")
 
 
@@ -199,12 +202,12 @@ class Agents(JobsCase):
         self.expect("job-4", "Profiling")
         self.order("job-5", 1)
         self.expect("job-5", "Queued", place=1)
-        proc.wait_until(lambda: self.spooled() == ["job-4", "job-5"], 5, "both are kept")
+        proc.wait_until(lambda: self.spooled() == ["job-4", "job-5"], 20, "both are kept")
         self.kill(agent)
         self.agent(max_sessions=1)
         done = {}
         while len(done) < 2:
-            event = self.hub.expect(20, event="job")
+            event = self.hub.expect(40, event="job")
             if event["phase"] in ("Succeeded", "Failed"):
                 done[event["job"]] = event["phase"]
         self.assertEqual(done, {"job-4": "Succeeded", "job-5": "Succeeded"})
@@ -218,16 +221,16 @@ class Agents(JobsCase):
         self.assertEqual(agent.stop(signal.SIGTERM, 20), 0, agent.log())
         self.assert_nothing_left()
         self.agent()
-        done = self.hub.expect(20, event="job", job="job-6", reports=len(readers.MEDIA))
+        done = self.hub.expect(40, event="job", job="job-6", reports=len(readers.MEDIA))
         while done["phase"] == "Delivering":
-            done = self.hub.expect(20, event="job", job="job-6")
+            done = self.hub.expect(40, event="job", job="job-6")
         self.assertEqual(done["phase"], "Canceled")
         self.assertEqual(self.stored(), set(readers.MEDIA))
 
     def test_killed_again_and_again(self):
         agent = self.agent()
         self.order("job-7", 2)
-        for wait in (0, 0.05, 0.2, 0.8, 1.6, 2.1, 2.4):
+        for wait in (0, 0.1, 0.8, 2.2):
             time.sleep(wait)
             agent.stop(signal.SIGKILL)
             agent = self.agent()

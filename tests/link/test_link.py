@@ -27,7 +27,7 @@ class LinkCase(unittest.TestCase):
         done = subprocess.run([harness.AGENT, "health", "--health-socket", agent.health], capture_output=True, text=True, timeout=20)
         return dict(word.split("=") for word in done.stdout.split() if "=" in word) if done.returncode == 0 else None
 
-    def wait_health(self, agent, seconds=15, **wanted):
+    def wait_health(self, agent, seconds=25, **wanted):
         def good():
             health = self.health(agent)
             return health if health and all(health[k] == str(v) for k, v in wanted.items()) else None
