@@ -118,6 +118,7 @@ class MainWay:
         ill = self.pod("checkout-1", "hot", framework="net8.0", user=10001, readonly=True)
         well = self.pod("basket-1", "shares", app="basket", driver="cgroupfs")
         ill.warm()
+        well.warm(10)
         before = {p: dotnet.Traces(p) for p in (ill, well)}
         self.i.cluster.apply("deploy/samples/cpu-hotpaths.yaml")
         self.kubectl("wait", "--for=condition=Succeeded", "psess/checkout-cpu", "--timeout=90s")
@@ -213,7 +214,7 @@ class TheProcessMeant:
         self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
         app.warm()
         sidecar.warm()
-        second = dotnet.Seen(app.beside[0], app.tmp)
+        second = dotnet.seen(app.beside[0], app.tmp)
         before = {process: dotnet.Traces(process) for process in (app, sidecar, second)}
         inner = _inner_pid(second.pid)
 
@@ -309,8 +310,8 @@ class LeastPrivilege:
         app = self.container(object_, "shares", user=10002, shared_tmp=self.make_folder(uid, "app"))
         sidecar = self.container(object_, "hot", framework="net8.0", user=10003, shared_tmp=self.make_folder(uid, "sidecar"))
         self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
-        for process in (made, sidecar):
-            process.warm()
+        for process, ops in ((made, 300), (sidecar, 300), (app, 10)):
+            process.warm(ops)
         before = {process: dotnet.Traces(process) for process in (made, app, sidecar)}
 
         self.apply("by-name", 4, output={"store": "own"})

@@ -128,7 +128,7 @@ class Run(local.LocalCase):
         app.warm()
         before = dotnet.Traces(app)
         for _ in range(3):
-            shares.check_hot(self, readers.folded(self.run_session(app, 2)))
+            shares.check_hot(self, readers.folded(self.run_session(app, 2, "--frequency", "499")))
         self.assert_nothing_left(app, before)
 
     def test_ctrl_c_ends_it_and_keeps_what_there_is(self):
@@ -136,8 +136,8 @@ class Run(local.LocalCase):
         app.warm()
         before = dotnet.Traces(app)
         out = self.folder + "/out"
-        run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "60s", "--pid", str(app.pid),
-                            "-o", out], log=self.folder + "/run.log")
+        run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "60s", "--frequency", "499",
+                            "--pid", str(app.pid), "-o", out], log=self.folder + "/run.log")
         self.addCleanup(run.stop)
         time.sleep(3)
         code = run.stop(signal.SIGINT, seconds=30)
@@ -157,6 +157,7 @@ class Run(local.LocalCase):
 
     def test_killed_in_the_middle_it_leaves_nothing(self):
         app = self.start("hot")
+        app.warm()
         before = dotnet.Traces(app)
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "30s", "--pid", str(app.pid),
                             "-o", self.folder + "/out"], log=self.folder + "/run.log")

@@ -47,8 +47,8 @@ class Pods(local.LocalCase):
         ill.warm()
         well.warm(400)
         before = {made: dotnet.Traces(made) for made in (ill, well)}
-        shares.check_hot(self, readers.folded(self.run_session(ill, 4)))
-        samples = readers.folded(self.run_session(well, 4))
+        shares.check_hot(self, readers.folded(self.run_session(ill, 4, "--frequency", "499")))
+        samples = readers.folded(self.run_session(well, 4, "--frequency", "499"))
         shares.check(self, samples, well.shares(well.during))
         self.assertEqual(samples.share(shares.TAX), 0)
         for made in (ill, well):
@@ -64,11 +64,12 @@ class Pods(local.LocalCase):
         for name in ("dotnet-diagnostic-1-1-socket", "dotnet-diagnostic-1-99999999999-socket"):
             with socket.socket(socket.AF_UNIX) as stale:
                 stale.bind("/proc/self/fd/%d/%s" % (here, name))
-        other = dotnet.Seen(made.beside[0], made.tmp)
+        other = dotnet.seen(made.beside[0], made.tmp)
         before = {p: dotnet.Traces(p) for p in (made, other)}
-        shares.check_hot(self, readers.folded(self.run_session(made, 3)))
+        shares.check_hot(self, readers.folded(self.run_session(made, 3, "--frequency", "499")))
         out = self.folder + "/other"
-        code, text, errors = local.drdotnet("run", "--profiler", "CPUHotpaths", "--duration", "3s", "--pid", other.pid, "-o", out)
+        code, text, errors = local.drdotnet("run", "--profiler", "CPUHotpaths", "--duration", "3s",
+                                          "--frequency", "499", "--pid", other.pid, "-o", out)
         self.assertEqual(code, 0, text + errors)
         samples = readers.folded(out)
         self.assertGreater(samples.share("Checkout.Loads.Threaded"), 0.7, samples.leaves())
@@ -99,7 +100,7 @@ class Capabilities(local.LocalCase):
         """(exit code, what it said); the reports are in self.out."""
         self.out = self.folder + "/out"
         words = [*install.with_capabilities(capabilities), *prefix, local.DRDOTNET, "run", "--profiler", "CPUHotpaths",
-                 "--duration", "4s", "--pid", str(self.made.pid), "-o", self.out]
+                 "--duration", "4s", "--frequency", "499", "--pid", str(self.made.pid), "-o", self.out]
         with proc.Process(words, log=self.folder + "/run.log") as run:
             proc.wait_until(run.ended, 60, "drdotnet ends")
             code = run.popen.returncode
@@ -117,7 +118,7 @@ class Capabilities(local.LocalCase):
         code, text = self.profile(install.HOST_PID_CAPABILITIES)
         self.assertEqual(code, 0, text)
         shares.check_hot(self, readers.folded(self.out))
-        shares.check_rate(self, self.out, 99)
+        shares.check_rate(self, self.out, 499)
         self.assertEqual(self.sampling()["method"], "perf-cpu")
 
     def test_without_sys_ptrace_it_says_so(self):

@@ -73,7 +73,14 @@ class App(proc.Process):
         proc.wait_until(lambda: self.progress()["ops"] > before, seconds, "the application goes on working")
 
 
-Seen = collections.namedtuple("Seen", "pid tmp")  # a process that no test has started itself
+Seen = collections.namedtuple("Seen", "pid tmp")
+
+
+def seen(pid, tmp):
+    """The application as a process that no test has started itself, when it has made all its threads."""
+    proc.wait_until(lambda: "gap-watch" in [_comm(pid, t) for t in os.listdir("/proc/%d/task" % pid)], 60,
+                    "the threads of process %d" % pid)
+    return Seen(pid, tmp)
 
 
 class Traces:
