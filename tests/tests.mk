@@ -35,7 +35,7 @@ $(foreach source,$(TOOL_SRC),$(eval $(call tool_rule,$(source))))
 include tests/profiler/tests.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
-test-tools: $(TOOL_BIN) profiler-tools
+test-tools: $(TOOL_BIN) profiler-tools $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)
 unit-bin: $(UNIT_BIN)
 threaded-unit-bin: $(THREADED_UNIT_BIN)
 fuzz-bin: $(FUZZ_BIN)

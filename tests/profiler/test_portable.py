@@ -134,8 +134,10 @@ class OneFile(Asks, FakeRuntime, unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("aarch64-linux-gnu-gcc"), "no compiler for arm64")
 class Arm64(Asks, FakeRuntime, unittest.TestCase):
+    one_process = True
+
     def setUp(self):
-        subprocess.run(["make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
+        subprocess.run([*tools.LOCKED, "make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
 
     def test_what_it_asks_of_a_process(self):
         tools.build()

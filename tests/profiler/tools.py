@@ -1,5 +1,6 @@
 """Real runtimes and the library in them: the application of the names (app/), and the driver of the agent's end of the channel."""
 import ctypes
+import fcntl
 import glob
 import json
 import os
@@ -12,12 +13,20 @@ from tests.lib import proc
 
 TOOLS = os.environ.get("PROFILER_TOOLS", os.path.join(proc.ROOT, "build/release/profiler-tools"))
 LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/release/libdrdotnet.so"))
+LOCKED = ["flock", os.path.join(proc.ROOT, "tests/profiler/tests.mk")]  # before `make`: tests run beside each other
 
 
 def build():
     """What the suite has built already, unless only this test runs."""
     if not all(os.path.exists(path) for path in (LIBRARY, tool("channel_driver"), tool("fake_runtime"))):
-        subprocess.run(["make", "-s", "profiler-tools"], cwd=proc.ROOT, check=True, timeout=300)
+        subprocess.run([*LOCKED, "make", "-s", "profiler-tools"], cwd=proc.ROOT, check=True, timeout=300)
+
+
+def make(goal):
+    """One at a time: tests run beside each other."""
+    with open(os.path.join(proc.ROOT, "build/.profiler-tools.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run(["make", "-s", goal], cwd=proc.ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
 
 
 def tool(name):
