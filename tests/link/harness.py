@@ -149,7 +149,7 @@ class Program:
         self.log_file = open(log_path, "ab")
         self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log_file, text=True,
                                       env={**os.environ, **(env or {})})
-        self.events = queue.Queue()
+        self.events, self.kept = queue.Queue(), []
         self.thread = threading.Thread(target=self._read, daemon=True)
         self.thread.start()
 
@@ -167,19 +167,26 @@ class Program:
 
     def expect(self, seconds=20, **wanted):
         """The next event with these values; others before it are dropped."""
+        return self._take(seconds, wanted)[0]
+
+    def _take(self, seconds, wanted):
+        """The event, and those before it."""
         seen, until = [], time.monotonic() + seconds
         while True:
             try:
-                event = self.events.get(timeout=max(0.0, until - time.monotonic()))
+                event = self.kept.pop(0) if self.kept else self.events.get(timeout=max(0.0, until - time.monotonic()))
             except queue.Empty:
                 raise AssertionError("no event %s; seen %s\n%s" % (wanted, seen, self.log()[-3000:])) from None
             if all(event.get(k) == v for k, v in wanted.items()):
-                return event
+                return event, seen
             seen.append(event)
 
     def ask(self, *words, event="answer", **wanted):
+        """The answer to a command; what happened meanwhile can still be expected."""
         self.say(*words)
-        return self.expect(event=event, **wanted)
+        answer, seen = self._take(20, {"event": event, **wanted})
+        self.kept = seen + self.kept
+        return answer
 
     def stop(self, how=signal.SIGTERM, seconds=15):
         if self.popen.poll() is None:
