@@ -36,8 +36,8 @@ struct guid {
 
 /* Slots ---------------------------------------------------------------------------------------------------------------- */
 enum cor_callback_slot { /* ICorProfilerCallback11, implemented by us */
+	CB_MODULE_LOAD_FINISHED = 14,
 	CB_MODULE_UNLOAD_STARTED = 15,
-	CB_MODULE_UNLOAD_FINISHED = 16,
 	CB_GARBAGE_COLLECTION_STARTED = 73,
 	CB_GARBAGE_COLLECTION_FINISHED = 75,
 	CB_INITIALIZE_FOR_ATTACH = 80,

@@ -106,11 +106,11 @@ static hresult module_unload_started(struct com_object *self, cor_id module)
 	return COR_S_OK;
 }
 
-static hresult module_unload_finished(struct com_object *self, cor_id module, hresult status)
+static hresult module_load_finished(struct com_object *self, cor_id module, hresult status)
 {
 	(void)self;
 	(void)status;
-	module_guard_unload_finished(module);
+	module_guard_loaded(module);
 	return COR_S_OK;
 }
 
@@ -155,8 +155,8 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[0] = (slot_fn *)callback_query,
 	[1] = (slot_fn *)add_ref,
 	[2] = (slot_fn *)release,
+	[CB_MODULE_LOAD_FINISHED] = (slot_fn *)module_load_finished,
 	[CB_MODULE_UNLOAD_STARTED] = (slot_fn *)module_unload_started,
-	[CB_MODULE_UNLOAD_FINISHED] = (slot_fn *)module_unload_finished,
 	[CB_GARBAGE_COLLECTION_STARTED] = (slot_fn *)collection_started,
 	[CB_GARBAGE_COLLECTION_FINISHED] = (slot_fn *)collection_finished,
 	[CB_INITIALIZE_FOR_ATTACH] = (slot_fn *)initialize_for_attach,

@@ -74,7 +74,7 @@ static hresult method_find(void *info, cor_id function, struct method *m)
 		hr = info_get_function_info(info, function, &m->cls, &m->module, &m->token);
 	if (hr < 0)
 		return hr;
-	if (module_guard_unloading(m->module))
+	if (module_guard_gone(m->module))
 		return COR_E_FAIL;
 	/* Code shared by several instantiations has no class without a frame; the runtime's canonical one says as much as can be known. */
 	if (!m->cls)

@@ -5,21 +5,20 @@
 
 #include <pthread.h>
 
-#define MAX_UNLOADING 256
+/* More than unload at once or stay findable: what is forgotten first is what was unloaded first. */
+#define MAX_GONE 512
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static cor_id unloading[MAX_UNLOADING];
-static bool overflow; /* more unloads at once than we remember: then nothing is described while any goes on */
-static uint32_t under_way;
+static cor_id gone[MAX_GONE];
+static uint32_t gone_count; /* ever */
 static uint64_t max_wait_ns;
 
 void module_guard_reset(void)
 {
 	pthread_mutex_lock(&lock);
-	for (int i = 0; i < MAX_UNLOADING; i++)
-		unloading[i] = 0;
-	overflow = false;
-	under_way = 0;
+	for (int i = 0; i < MAX_GONE; i++)
+		gone[i] = 0;
+	gone_count = 0;
 	max_wait_ns = 0;
 	pthread_mutex_unlock(&lock);
 }
@@ -34,25 +33,20 @@ void module_guard_leave(void)
 	pthread_mutex_unlock(&lock);
 }
 
-bool module_guard_unloading(cor_id module)
-{
-	if (overflow)
-		return true;
-	for (int i = 0; under_way && i < MAX_UNLOADING; i++)
-		if (unloading[i] == module)
-			return true;
-	return false;
-}
-
 /* Replaces one entry; false when there is none such. */
 static bool replace(cor_id from, cor_id to)
 {
-	for (int i = 0; i < MAX_UNLOADING; i++)
-		if (unloading[i] == from) {
-			unloading[i] = to;
+	for (uint32_t i = 0; gone_count && i < MAX_GONE; i++)
+		if (gone[i] == from) {
+			gone[i] = to;
 			return true;
 		}
 	return false;
+}
+
+bool module_guard_gone(cor_id module)
+{
+	return replace(module, module);
 }
 
 void module_guard_unload_started(cor_id module)
@@ -63,18 +57,15 @@ void module_guard_unload_started(cor_id module)
 	uint64_t waited = now_ns() - begin;
 	if (waited > max_wait_ns)
 		max_wait_ns = waited;
-	under_way++;
-	if (!replace(0, module))
-		overflow = true;
+	if (!replace(module, module))
+		gone[gone_count++ % MAX_GONE] = module;
 	pthread_mutex_unlock(&lock);
 }
 
-void module_guard_unload_finished(cor_id module)
+void module_guard_loaded(cor_id module)
 {
 	pthread_mutex_lock(&lock);
 	replace(module, 0);
-	if (under_way && --under_way == 0)
-		overflow = false;
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,6 +1,8 @@
 /* Keeps a module's metadata in place while a function of it is described. The runtime announces an unload with
  * ModuleUnloadStarted (collectible assemblies): from then on the module's functions are not described any more, and a description
- * under way ends before the callback returns: some microseconds, measured. */
+ * under way ends before the callback returns: some microseconds, measured. Its code can still be found for a while after
+ * ModuleUnloadFinished, when the module is a ruin that crashes who asks for its metadata: it stays gone until another module is loaded
+ * at its address. */
 #ifndef DRDOTNET_MODULE_GUARD_H
 #define DRDOTNET_MODULE_GUARD_H
 
@@ -9,9 +11,9 @@
 void module_guard_reset(void);
 void module_guard_enter(void);             /* own thread: nothing unloads until leave */
 void module_guard_leave(void);
-bool module_guard_unloading(cor_id module); /* own thread, between enter and leave */
-void module_guard_unload_started(cor_id module);  /* CLR callback */
-void module_guard_unload_finished(cor_id module); /* CLR callback */
+bool module_guard_gone(cor_id module);     /* own thread, between enter and leave */
+void module_guard_unload_started(cor_id module); /* CLR callback */
+void module_guard_loaded(cor_id module);         /* CLR callback */
 uint64_t module_guard_max_wait_ns(void); /* the longest that a callback waited */
 
 #endif

@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/type_name.h"
 
+#include "profiler/module_guard.h"
 #include "profiler/signature.h"
 
 #define MAX_NESTING 12
@@ -142,7 +143,7 @@ static void name_of_class(void *info, cor_id cls, struct text *out, int depth)
 		return;
 	}
 	if (info_get_class_id_info2(info, cls, &module, &token, TYPE_NAME_MAX_ARGS, &count, args) < 0 || !module ||
-	    info_get_module_meta_data(info, module, &import) != COR_S_OK || !import) {
+	    module_guard_gone(module) || info_get_module_meta_data(info, module, &import) != COR_S_OK || !import) {
 		text_puts(out, "?");
 		return;
 	}
