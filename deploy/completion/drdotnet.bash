@@ -1,0 +1,33 @@
+# bash completion of drdotnet: `source` it, or put it into /usr/share/bash-completion/completions/drdotnet
+# The words come from the program itself, so that they are those of its version.
+
+_drdotnet_pids() {
+	"$1" ps --json 2> /dev/null | grep -o '"pid": *[0-9]*' | grep -o '[0-9]*$'
+}
+
+_drdotnet() {
+	local program=${COMP_WORDS[0]} word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+	local words
+	if ((COMP_CWORD == 1)); then
+		words=$("$program" --completion-words 2> /dev/null)
+	else
+		case $before in
+		-f | --file)
+			mapfile -t COMPREPLY < <(compgen -d -S / -- "$word"; compgen -f -- "$word" | grep -E '\.(yaml|yml|json)$')
+			return
+			;;
+		-o | --output)
+			mapfile -t COMPREPLY < <(compgen -d -- "$word")
+			return
+			;;
+		--pid) words=$(_drdotnet_pids "$program") ;;
+		--profiler) words=CPUHotpaths ;;
+		--duration) words="10s 30s 1m 5m" ;;
+		--frequency) words="99 499 999" ;;
+		--name) return ;;
+		*) words=$("$program" --completion-words "$command" 2> /dev/null) ;;
+		esac
+	fi
+	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+complete -F _drdotnet drdotnet
