@@ -85,7 +85,7 @@ struct cpu_capture {
 
 	/* the machine's and container's word */
 	int64_t process_cpu_ns;      /* of the process during the session, from the kernel; -1 */
-	int64_t cpu_limit_millicores; /* cgroup quota; 0: no limit */
+	int64_t cpu_limit_millicores; /* cgroup quota; 0: no limit; -1: not known */
 	int64_t node_cpus;
 	int64_t throttled_periods, total_periods, throttled_ns; /* during the session; -1: unknown */
 

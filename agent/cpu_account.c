@@ -14,7 +14,7 @@ static int64_t clock_ns(clockid_t clock)
 void cpu_account_init(struct cpu_account *a, pid_t pid)
 {
 	*a = (struct cpu_account){.pid = pid, .process_begin_ns = -1, .process_last_ns = -1};
-	a->cgroup_begin.usage_ns = a->cgroup_last.usage_ns = -1;
+	a->cgroup_begin = a->cgroup_last = (struct cgroup_cpu){-1, -1, -1, -1, -1};
 	a->own_begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	a->has_clock = pid > 0 && clock_getcpuclockid(pid, &a->clock) == 0;
 }
@@ -46,7 +46,7 @@ void cpu_account_report(const struct cpu_account *a, struct cpu_capture *c)
 	const struct cgroup_cpu *begin = &a->cgroup_begin, *last = &a->cgroup_last;
 	bool cgroup = begin->usage_ns >= 0 && begin->periods >= 0 && last->periods >= begin->periods;
 	c->process_cpu_ns = a->process_begin_ns >= 0 ? a->process_last_ns - a->process_begin_ns : -1;
-	c->cpu_limit_millicores = last->limit_millicores > 0 ? last->limit_millicores : 0;
+	c->cpu_limit_millicores = last->limit_millicores;
 	c->node_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	c->total_periods = cgroup ? last->periods - begin->periods : -1;
 	c->throttled_periods = cgroup ? last->throttled_periods - begin->throttled_periods : -1;

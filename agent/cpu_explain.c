@@ -184,7 +184,8 @@ void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnos
 		buf_printf(text, " of %.1f CPUs, %.0f %% of the container's limit", a->cpus_allowed,
 			   100 * a->cpus_used / a->cpus_allowed);
 	else if (a->cpus_allowed > 0)
-		buf_printf(text, " of the node's %.0f CPUs (no limit set)", a->cpus_allowed);
+		buf_printf(text, " of the node's %.0f CPUs%s", a->cpus_allowed,
+			   a->capture->cpu_limit_millicores < 0 ? "" : " (no limit set)");
 	else
 		buf_puts(text, " CPUs");
 	if (d->throttled_percent >= THROTTLED_NOTABLE) {

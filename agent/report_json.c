@@ -115,7 +115,7 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 	buf_printf(&f->text, "},\n\"cpu\":{\"usedNanoseconds\":%" PRId64 ",\"usedCPUs\":%.4f,\"allowedCPUs\":%.3f", a->cpu_ns,
 		   a->cpus_used, a->cpus_allowed);
 	put_bool(f, "limited", a->limited);
-	put_integer(f, "limitMillicores", c->cpu_limit_millicores);
+	put_known(f, "limitMillicores", c->cpu_limit_millicores);
 	put_integer(f, "nodeCPUs", c->node_cpus);
 	put_known(f, "throttledPeriods", c->throttled_periods);
 	put_known(f, "periods", c->total_periods);
