@@ -1,5 +1,5 @@
 /* perf_ways cpu|thread PID HERTZ SECONDS: samples one process in one of the two ways and prints one JSON line with what that
- * gave and cost. Used by tests/bench/sampling.py. */
+ * gave and cost. `make test-tools` builds it as build/release/tests/perf-ways. */
 #include "agent/perf_sampler.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
