@@ -131,6 +131,7 @@ static hresult collection_started(struct com_object *self, int32_t count, const 
 		if (collected[i])
 			generation = (uint32_t)i;
 	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, now_ns());
+	module_guard_collected(generation);
 	return COR_S_OK;
 }
 

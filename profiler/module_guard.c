@@ -7,18 +7,23 @@
 
 /* More than unload at once or stay findable: what is forgotten first is what was unloaded first. */
 #define MAX_GONE 512
+#define COLLECTIONS 2 /* the first frees the code's owner for deletion, the second deletes it */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cor_id gone[MAX_GONE];
 static uint32_t gone_count; /* ever */
+static uint32_t collections_to_wait;
+static bool leaves_code;
 static uint64_t max_wait_ns;
 
-void module_guard_reset(void)
+void module_guard_reset(bool runtime_leaves_code)
 {
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MAX_GONE; i++)
 		gone[i] = 0;
 	gone_count = 0;
+	collections_to_wait = 0;
+	leaves_code = runtime_leaves_code;
 	max_wait_ns = 0;
 	pthread_mutex_unlock(&lock);
 }
@@ -57,9 +62,23 @@ void module_guard_unload_started(cor_id module)
 	uint64_t waited = now_ns() - begin;
 	if (waited > max_wait_ns)
 		max_wait_ns = waited;
+	collections_to_wait = COLLECTIONS;
 	if (!replace(module, module))
 		gone[gone_count++ % MAX_GONE] = module;
 	pthread_mutex_unlock(&lock);
+}
+
+void module_guard_collected(uint32_t generation)
+{
+	pthread_mutex_lock(&lock);
+	if (generation == 2 && collections_to_wait)
+		collections_to_wait--;
+	pthread_mutex_unlock(&lock);
+}
+
+bool module_guard_quiet(void)
+{
+	return !leaves_code || collections_to_wait == 0;
 }
 
 void module_guard_loaded(cor_id module)

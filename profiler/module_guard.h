@@ -8,12 +8,16 @@
 
 #include "profiler/cor_abi.h"
 
-void module_guard_reset(void);
+void module_guard_reset(bool runtime_leaves_code);
 void module_guard_enter(void);             /* own thread: nothing unloads until leave */
 void module_guard_leave(void);
 bool module_guard_gone(cor_id module);     /* own thread, between enter and leave */
 void module_guard_unload_started(cor_id module); /* CLR callback */
 void module_guard_loaded(cor_id module);         /* CLR callback */
+/* .NET 8 goes on finding the code of an unloaded module, and crashes on what its headers lead to. Quiet: no module was unloaded
+ * since the last full collections; otherwise no address is looked up. */
+void module_guard_collected(uint32_t generation); /* CLR callback */
+bool module_guard_quiet(void);                    /* own thread, between enter and leave */
 uint64_t module_guard_max_wait_ns(void); /* the longest that a callback waited */
 
 #endif

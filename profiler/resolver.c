@@ -5,7 +5,10 @@
 #include "profiler/function_name.h"
 #include "profiler/module_guard.h"
 
+#include <poll.h>
 #include <string.h>
+
+#define PATIENCE_MS 200 /* of a request, until the runtime has cleared up after an unload */
 
 #define KNOWN_BITS 13
 #define KNOWN_SIZE (1u << KNOWN_BITS)
@@ -76,12 +79,31 @@ static bool find(void *info, uint64_t ip, struct channel_resolved *answer, struc
 	return true;
 }
 
-static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_io *io)
+/* Enters at a quiet moment; false, not entered, when none comes while *patience lasts. */
+static bool enter_quietly(int *patience)
+{
+	for (;;) {
+		module_guard_enter();
+		if (module_guard_quiet())
+			return true;
+		module_guard_leave();
+		if (*patience == 0)
+			return false;
+		--*patience;
+		poll(NULL, 0, 1);
+	}
+}
+
+static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_io *io, int *patience)
 {
 	struct channel_resolved answer = {0};
 	struct channel_function f;
 
-	module_guard_enter();
+	if (!enter_quietly(patience)) {
+		counts.unresolved++;
+		answer.status = (uint32_t)COR_E_FAIL;
+		return answer;
+	}
 	bool described = find(info, ip, &answer, &f);
 	module_guard_leave(); /* before anything that may wait for the agent */
 	if (described) {
@@ -100,11 +122,12 @@ bool resolver_answer(void *info, const struct channel_frame *request, struct cha
 {
 	struct wire_reader r;
 	uint32_t count;
+	int patience = PATIENCE_MS;
 
 	if (!channel_get_resolve(request, &r, &count))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		answers[i] = resolve(info, wire_u64(&r), io);
+		answers[i] = resolve(info, wire_u64(&r), io, &patience);
 	struct wire_writer *w = channel_io_begin(io, CHANNEL_RESOLVED);
 	wire_put_u32(w, count);
 	for (uint32_t i = 0; i < count; i++) {

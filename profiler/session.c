@@ -243,6 +243,14 @@ static hresult hr_of_errno(int error)
 	return COR_HR(0x80070000u | (uint32_t)(error & 0xffff)); /* FACILITY_WIN32: the agent reads the errno back */
 }
 
+static uint16_t runtime_major(void)
+{
+	uint16_t major = 0, minor, build;
+
+	info_get_runtime_information(info, &major, &minor, &build);
+	return major;
+}
+
 static hresult open_session(const struct channel_client_data *d, bool notification_only)
 {
 	int error = channel_io_connect(&io, d->path);
@@ -298,10 +306,10 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	resolver_reset();
 	dynamic_starts_reset();
 	gc_watch_reset();
-	module_guard_reset();
 	sampler_reset();
 	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;
 	hresult hr = cor_query(unknown, &cor_iid_info12, &info);
+	module_guard_reset(hr >= 0 && runtime_major() == 8);
 	if (hr >= 0)
 		hr = open_session(&d, notification_only);
 	if (hr < 0)
