@@ -131,9 +131,10 @@ class Cluster(Client):
             _end(self.outside_pid)
 
     def _ready(self):
+        """Its namespaces are there, and it has read its resource definitions (until then their objects answer 503)."""
         try:
             self.request("GET", "/api/v1/namespaces/default")
-            return True
+            return self.kubectl("get", "--raw", "/readyz", check=False).returncode == 0
         except (OSError, ApiError):
             return False
 
