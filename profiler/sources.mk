@@ -27,12 +27,14 @@ PROFILER_OBJ = $(patsubst %.c,$(B)/obj/profiler-lib/%.o,$(PROFILER_SRC) $(PROTO_
 
 $(B)/obj/profiler-lib/%.o: %.c
 	@mkdir -p $(@D)
-	$(PROFILER_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,CC,$<)
+	$(Q)$(PROFILER_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -MMD -MP -c -o $@ $<
 
 $(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
-	$(PROFILER_CC) $(PROFILER_CFLAGS) $(PROFILER_LDFLAGS) -o $@.part $(PROFILER_OBJ)
-	profiler/check-library $@.part
-	mv -f $@.part $@
+	$(call say,LD,$@)
+	$(Q)$(PROFILER_CC) $(PROFILER_CFLAGS) $(PROFILER_LDFLAGS) -o $@.part $(PROFILER_OBJ)
+	$(Q)profiler/check-library $@.part
+	$(Q)mv -f $@.part $@
 
 # arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
@@ -43,17 +45,20 @@ ARM64_CHANNEL_OBJ = $(patsubst %.c,$(B)/obj/arm64/%.o,$(ARM64_CHANNEL_SRC) $(PRO
 
 $(B)/obj/profiler-arm64/%.o: %.c
 	@mkdir -p $(@D)
-	$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -mno-outline-atomics -MMD -MP -c -o $@ $<
+	$(call say,CC,$< (arm64))
+	$(Q)$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -mno-outline-atomics -MMD -MP -c -o $@ $<
 
 $(B)/obj/arm64/%.o: %.c
 	@mkdir -p $(@D)
-	$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer $(WARN) -MMD -MP -c -o $@ $<
+	$(call say,CC,$< (arm64))
+	$(Q)$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' -std=gnu11 -O2 -g -fPIC -fno-omit-frame-pointer $(WARN) -MMD -MP -c -o $@ $<
 
 $(B)/arm64/libdrdotnet.so: $(ARM64_OBJ) profiler/exports.map profiler/check-library
 	@mkdir -p $(@D)
-	$(ARM64_CC) $(PROFILER_CFLAGS) -mno-outline-atomics $(PROFILER_LDFLAGS) -o $@.part $(ARM64_OBJ)
-	profiler/check-library $@.part
-	mv -f $@.part $@
+	$(call say,LD,$@)
+	$(Q)$(ARM64_CC) $(PROFILER_CFLAGS) -mno-outline-atomics $(PROFILER_LDFLAGS) -o $@.part $(ARM64_OBJ)
+	$(Q)profiler/check-library $@.part
+	$(Q)mv -f $@.part $@
 
 .PHONY: arm64
 arm64: $(B)/arm64/libdrdotnet.so $(ARM64_CHANNEL_OBJ) ## cross-compile the profiler library and the agent's end of its channel for arm64
