@@ -92,13 +92,6 @@ static json_t *reports_json(const struct report_result *r, const char *dir)
 	return list;
 }
 
-static json_t *cost_json(const struct session_cost *c)
-{
-	return json_pack("{s:I, s:I, s:I, s:I, s:I}", "maxPauseMicroseconds", (json_int_t)c->max_pause_us, "addedCPUMilliseconds",
-			 (json_int_t)c->added_cpu_ms, "agentCPUMilliseconds", (json_int_t)c->agent_cpu_ms, "droppedSamples",
-			 (json_int_t)c->dropped_samples, "samples", (json_int_t)c->samples);
-}
-
 static void print_json(FILE *out, json_t *doc)
 {
 	AUTO_FREE char *text = jsonx_dump(doc, JSON_MAX, NULL);
@@ -119,7 +112,7 @@ void cli_output_json(FILE *out, const struct session_outcome *o, const struct ta
 	json_object_set_new(doc, "startTime", time_or_null(o->started_wall_ms));
 	json_object_set_new(doc, "firstSampleTime", time_or_null(o->first_sample_wall_ms));
 	json_object_set_new(doc, "reports", reports_json(&o->report, dir));
-	json_object_set_new(doc, "cost", cost_json(&o->cost));
+	json_object_set_new(doc, "cost", session_cost_to_json(&o->cost));
 	json_object_set_new(doc, "target", json_pack("{s:I, s:o, s:o}", "pid", (json_int_t)t->pid, "entrypoint", text_or_null(t->entrypoint),
 						     "runtimeVersion", text_or_null(t->runtime_version)));
 	print_json(out, doc);

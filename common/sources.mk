@@ -11,3 +11,4 @@ COMMON_SRC += common/base/jsonx.c common/base/yaml_json.c common/base/http.c com
 COMMON_SRC += common/api/session_spec.c common/api/label_selector.c common/api/session_manifest.c
 COMMON_SRC += common/base/base64.c
 COMMON_SRC += common/base/daemon.c
+COMMON_SRC += common/link/session_cost.c

@@ -264,17 +264,6 @@ static json_t *reports_json(const struct profiling_session *s, const struct sess
 	return list;
 }
 
-static json_t *cost_json(const struct session_cost *c)
-{
-	json_t *obj = json_object();
-	put_int(obj, "maxPauseMicroseconds", c->max_pause_us);
-	put_int(obj, "addedCPUMilliseconds", c->added_cpu_ms);
-	put_int(obj, "agentCPUMilliseconds", c->agent_cpu_ms);
-	put_int(obj, "droppedSamples", c->dropped_samples);
-	put_int(obj, "samples", c->samples);
-	return obj;
-}
-
 static json_t *pod_json(const struct profiling_session *s, const struct session_pod *p, session_report_url_fn *url, void *ctx)
 {
 	const struct link_job *j = &p->job;
@@ -298,7 +287,7 @@ static json_t *pod_json(const struct profiling_session *s, const struct session_
 		json_object_set_new(obj, "firstSampleTime", json_string(clock_rfc3339_micro(j->first_sample_wall_ms * 1000, text)));
 	put_time(obj, "completionTime", j->completed_wall_ms);
 	if (j->started_wall_ms)
-		json_object_set_new(obj, "cost", cost_json(&j->cost));
+		json_object_set_new(obj, "cost", session_cost_to_json(&j->cost));
 	if (j->report_count)
 		json_object_set_new(obj, "reports", reports_json(s, p, url, ctx));
 	return obj;

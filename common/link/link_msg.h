@@ -9,6 +9,7 @@
 
 #include "common/api/session_spec.h"
 #include "common/base/err.h"
+#include "common/link/session_cost.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -53,14 +54,6 @@ enum job_phase {
 const char *job_phase_name(enum job_phase phase); /* "Queued", ... as in status.targets[].phase */
 int job_phase_parse(const char *name, enum job_phase *out);
 static inline bool job_phase_is_final(enum job_phase p) { return p >= JOB_SUCCEEDED; }
-
-struct session_cost {
-	int64_t max_pause_us;        /* longest stop that we made; 0 for profilers that never stop */
-	int64_t added_cpu_ms;        /* CPU that the library used in the target */
-	int64_t agent_cpu_ms;
-	int64_t dropped_samples;
-	int64_t samples;
-};
 
 struct link_report {
 	char name[64];               /* file name: "summary.md", "profile.pb.gz" */

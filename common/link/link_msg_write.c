@@ -46,17 +46,6 @@ static json_t *write_report(const struct link_report *r)
 	return obj;
 }
 
-static json_t *write_cost(const struct session_cost *c)
-{
-	json_t *obj = json_object();
-	put_int(obj, "maxPauseMicroseconds", c->max_pause_us);
-	put_int(obj, "addedCPUMilliseconds", c->added_cpu_ms);
-	put_int(obj, "agentCPUMilliseconds", c->agent_cpu_ms);
-	put_int(obj, "droppedSamples", c->dropped_samples);
-	put_int(obj, "samples", c->samples);
-	return obj;
-}
-
 static void write_job(json_t *obj, const struct link_job *j)
 {
 	put_name(obj, "jobID", j->job_id);
@@ -73,7 +62,7 @@ static void write_job(json_t *obj, const struct link_job *j)
 	put_int(obj, "firstSampleTime", j->first_sample_wall_ms);
 	put_int(obj, "startTime", j->started_wall_ms);
 	put_int(obj, "completionTime", j->completed_wall_ms);
-	json_object_set_new(obj, "cost", write_cost(&j->cost));
+	json_object_set_new(obj, "cost", session_cost_to_json(&j->cost));
 	json_t *reports = json_array();
 	for (size_t i = 0; i < j->report_count; i++)
 		json_array_append_new(reports, write_report(&j->reports[i]));

@@ -1,0 +1,20 @@
+/* What a session cost, and its JSON: the same in link messages, in a session's status and in the local command's output. */
+#ifndef DRDOTNET_SESSION_COST_H
+#define DRDOTNET_SESSION_COST_H
+
+#include <stdint.h>
+
+struct session_cost {
+	int64_t max_pause_us;        /* longest stop that we made; 0 for profilers that never stop */
+	int64_t added_cpu_ms;        /* CPU that the library used in the target */
+	int64_t agent_cpu_ms;
+	int64_t dropped_samples;
+	int64_t samples;
+};
+
+struct json_t;
+
+/* A new reference with all five numbers; negative ones count as 0. */
+struct json_t *session_cost_to_json(const struct session_cost *c);
+
+#endif
