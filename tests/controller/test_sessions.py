@@ -300,8 +300,8 @@ class Ends(ControllerTest):
 class Restarts(ControllerTest):
     def test_two_replicas_and_a_leader_change(self):
         self.pod("checkout-1")
-        first = self.leader("n1", name="first")
-        second = self.start("second")
+        first = self.leader("n1", name="first", namespaces=self.namespace)
+        second = self.start("second", namespaces=self.namespace)
         second.say("link", "n1", 0)
         self.sessions.create("cpu")
         _, order = first.order("cpu")
