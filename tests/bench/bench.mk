@@ -1,7 +1,7 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
 TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c
 
-.PHONY: bench-cluster-latency bench-controller-memory bench-overhead bench-latency
+.PHONY: bench-cluster-latency bench-controller-memory bench-overhead bench-latency bench-accuracy
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh net10.0
@@ -24,3 +24,8 @@ bench-latency: ## how soon a CPU session samples, and how soon it is gone
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@tests/apps/publish.sh net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/latency.py $(BENCH_OPTIONS)
+
+bench-accuracy: ## how far shares are from what the application measured itself
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh net10.0
+	@PYTHONPATH=. python3 tests/bench/accuracy.py $(BENCH_OPTIONS)

@@ -144,6 +144,10 @@ class Benches(unittest.TestCase):
         text = self.bench("tests/bench/latency.py", "--sessions", "1", "--framework", "net10.0")
         self.assertRegex(text, r"\| net10.0 \| end to unmapped \| \d+\.\d")
 
+    def test_accuracy(self):
+        text = self.bench("tests/bench/accuracy.py", "--seconds", "2", "--loads", "hot")
+        self.assertRegex(text, r"\| one thread \| \d+ \| \d+\.\d")
+
 
 if __name__ == "__main__":
     unittest.main()
