@@ -6,6 +6,7 @@
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/link/link_frame.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -87,15 +88,7 @@ static char *next_text(struct link *l)
 int link_session_write(struct link *l)
 {
 	AUTO_FREE char *text = next_text(l);
-	if (!text)
-		return 0;
-	size_t len = strlen(text);
-	AUTO_FREE unsigned char *frame = mem_realloc(NULL, LWS_PRE + len, 1);
-	memcpy(frame + LWS_PRE, text, len);
-	if (lws_write(l->wsi, frame + LWS_PRE, len, LWS_WRITE_TEXT) < (int)len)
-		return -1;
-	lws_callback_on_writable(l->wsi);
-	return 0;
+	return text ? link_frame_send(l->wsi, text) : 0;
 }
 
 bool link_session_wants_write(struct link *l)

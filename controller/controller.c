@@ -350,11 +350,6 @@ bool controller_ready(const struct controller *c)
 	return atomic_load(&c->ready);
 }
 
-bool controller_leading(const struct controller *c)
-{
-	return atomic_load(&c->epoch) != 0;
-}
-
 void controller_stop(struct controller *c)
 {
 	atomic_store(&c->ready, false);

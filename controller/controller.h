@@ -39,7 +39,6 @@ void controller_tick(struct controller *c);
 
 /* Ready: sessions are known. Any thread. */
 bool controller_ready(const struct controller *c);
-bool controller_leading(const struct controller *c);
 
 /* Stops watching and working (steps under way are finished), flushes events, gives the Lease back. */
 void controller_stop(struct controller *c);

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/link/link_frame.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 #include "controller/object_store.h"
@@ -229,15 +230,7 @@ static int write_message(struct link_conn *c)
 		return 0;
 	}
 	AUTO_FREE char *text = agent_hub_next(c->hub);
-	if (!text)
-		return 0;
-	size_t len = strlen(text);
-	AUTO_FREE unsigned char *frame = mem_realloc(NULL, LWS_PRE + len, 1);
-	memcpy(frame + LWS_PRE, text, len);
-	if (lws_write(c->wsi, frame + LWS_PRE, len, LWS_WRITE_TEXT) < (int)len)
-		return -1;
-	lws_callback_on_writable(c->wsi);
-	return 0;
+	return text ? link_frame_send(c->wsi, text) : 0;
 }
 
 void link_conn_wake(struct link_conn *c)
