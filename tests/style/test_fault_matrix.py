@@ -1,0 +1,24 @@
+"""docs/fault-matrix.md names tests that exist. (That its rows are true is asserted by those tests.)"""
+import os
+import re
+import unittest
+
+from tests.lib import matrix
+
+
+class FaultMatrix(unittest.TestCase):
+    parallel = True
+
+    def test_each_row_has_a_test(self):
+        for name in matrix.tests():
+            module, cls, method = name.rsplit(".", 2)
+            path = os.path.join(matrix.ROOT, module.replace(".", "/") + ".py")
+            self.assertTrue(os.path.exists(path), name)
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            self.assertRegex(text, r"class %s\b" % re.escape(cls), name)
+            self.assertIn("def %s(" % method, text, name)
+
+
+if __name__ == "__main__":
+    unittest.main()
