@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Runs the tests: unit programs under sanitizers, fuzzers for some seconds each, Python suites. Each test is a process of
 its own with its own time limit. Prints one line a test and ends with the counts; fails when a test failed or none ran.
+A Python test that fails runs once more when all others are done, with the machine for itself; if it passes then, it counts as passed
+and is listed as FLAKY with what went wrong: such a test is to be mended. Where many fail, nothing is tried again.
 
 usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N]
   --only TEXT   only tests whose name contains it (may be given several times: any of them)
@@ -26,6 +28,7 @@ PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
 OUTPUT_LINES = 60
 SLOWEST = 8
+SECOND_TRIES = 6
 
 
 class Result:
@@ -39,7 +42,8 @@ class Tally:
     def __init__(self):
         self.lock = threading.Lock()
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
-        self.failed, self.skipped, self.slow = [], [], []
+        self.failed, self.skipped, self.slow, self.flaky = [], [], [], []
+        self.doubtful = {}  # name: (test, first result)
         self.start = time.monotonic()
 
     def add(self, result):
@@ -49,11 +53,33 @@ class Tally:
             note = " (%s)" % result.text if result.outcome == "skipped" else ""
             print("%-7s %s %.1fs%s" % (result.outcome, result.name, result.seconds, note), flush=True)
             if result.outcome == "failed":
-                self.failed.append(result.name)
-                for line in result.text.splitlines()[-OUTPUT_LINES:]:
-                    print("        | " + line, flush=True)
+                self.failed.append(result)
+                self.show(result)
             elif result.outcome == "skipped":
                 self.skipped.append("%s (%s)" % (result.name, result.text))
+
+    @staticmethod
+    def show(result):
+        for line in result.text.splitlines()[-OUTPUT_LINES:]:
+            print("        | " + line, flush=True)
+
+    def first_try(self, tests):
+        """A function that takes results of these Python tests: a failure is kept for the second try."""
+        by_name = {t["name"]: t for t in tests}
+
+        def report(result):
+            if result.outcome != "failed":
+                return self.add(result)
+            with self.lock:
+                print("%-7s %s %.1fs" % ("again?", result.name, result.seconds), flush=True)
+                self.show(result)
+                self.doubtful[result.name] = (by_name[result.name], result)
+        return report
+
+    def second_try(self, result):
+        if result.outcome == "passed":
+            self.flaky.append(self.doubtful[result.name][1])
+        self.add(result)
 
     def finish(self):
         for seconds, name in sorted(self.slow, reverse=True)[:SLOWEST]:
@@ -63,10 +89,18 @@ class Tally:
             print("SKIPPED " + name)
         if self.skipped:
             print("%d skipped, for the reasons above" % len(self.skipped))
-        for name in self.failed:
-            print("FAILED  " + name)
+        for result in self.flaky:
+            print("FLAKY   %s (%s)" % (result.name, reason(result.text)))
+        for result in self.failed:
+            print("FAILED  %s (%s)" % (result.name, reason(result.text)))
         print("%(passed)d passed, %(failed)d failed" % self.counts, flush=True)
         return 0 if self.counts["passed"] and not self.counts["failed"] else 1
+
+
+def reason(text):
+    """The line of a traceback that says what was wrong."""
+    found = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Expired|Exit)\b.*", text, re.M)
+    return (found or text.strip().splitlines() or ["no word"])[0][:200]
 
 
 MARK = "DRDOTNET_TEST_RUN"  # in the environment of all that a test starts, so that what it leaves is found
@@ -276,11 +310,11 @@ def main():
 
     long, short, alone = [], [], []
     for flavour in ("asan", "tsan"):
-        short += [(n, run_unit, (n, p)) for n, p in unit_programs(flavour)]
+        short += [(n, run_unit, (n, p, tally.add)) for n, p in unit_programs(flavour)]
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
         short.append(("fuzz/" + base, run_fuzzer, ("fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base),
-                      os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds)))
+                      os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds, tally.add)))
 
     def wanted(name):
         return not options.only or any(text in name for text in options.only)
@@ -290,21 +324,26 @@ def main():
         group = [t for t in group if wanted(t["name"])]
         if group:
             place = alone if group[0]["alone"] else short if group[0]["parallel"] else long
-            place.append((", ".join(t["name"] for t in group), run_python, (group,)))
+            place.append((", ".join(t["name"] for t in group), run_python, (group, tally.first_try(group))))
     long.sort(key=lambda t: -len(t[2][0]))
     if options.list:
         print("\n".join(t[0].replace(", ", "\n") for t in long + short + alone))
         return 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         try:
-            for done in [pool.submit(function, *arguments, tally.add) for _, function, arguments in long + short]:
+            for done in [pool.submit(function, *arguments) for _, function, arguments in long + short]:
                 done.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             sweep("%d-" % os.getpid())  # ends what runs, so that its threads end
             raise
     for _, function, arguments in alone:
-        function(*arguments, tally.add)
+        function(*arguments)
+    for test, result in list(tally.doubtful.values()):
+        if len(tally.doubtful) <= SECOND_TRIES:
+            run_python([test], tally.second_try)
+        else:
+            tally.add(result)
     return tally.finish()
 
 
