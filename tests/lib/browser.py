@@ -91,6 +91,7 @@ class Browser:
             page.call(domain + ".enable")
         page.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False)
         page.scheme("dark" if dark else "light")
+        page.call("Emulation.setFocusEmulationEnabled", enabled=True)  # else keys are lost while another page has the focus
         page.call("Page.navigate", url=url)
         self.wait_event(page.session, "Page.loadEventFired")
         return page
