@@ -26,6 +26,7 @@ CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 CFLAGS_debug := -O0 -g3
 CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -g -fsanitize=thread
+CFLAGS_faults := -O1 -g -DDRDOTNET_FAULTS
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 ifeq ($(FLAVOUR),fuzz)
 CC := $(CLANG)

@@ -5,6 +5,7 @@
 #include "agent/diag_socket.h"
 #include "agent/target_fs.h"
 #include "common/base/cleanup.h"
+#include "common/base/step.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +56,10 @@ int diag_ipc_attach(int fd, const uint8_t clsid[16], const char *library_inner_p
 		return -1;
 	struct diag_exchange x;
 	diag_exchange_init(&x, fd, message.data, message.len);
-	int r = diag_exchange_run(&x, deadline_ms, e);
+	int r = diag_exchange_step(&x, e);
+	STEP("attach-asked");
+	if (r >= 0)
+		r = diag_exchange_run(&x, deadline_ms, e);
 	if (r == 0)
 		r = check_attached(&x, e);
 	diag_exchange_fini(&x);
