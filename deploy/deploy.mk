@@ -6,3 +6,13 @@ rootfs: all ## root file systems of the images into build/rootfs/
 
 chart: ## bring the chart's copy of crds/ up to date
 	@cp crds/*.yaml helm/drdotnet/crds/
+
+# Static: they run in the containers of the tests, whatever libraries those have.
+STATIC_HELPERS := $(B)/tests/under-seccomp $(B)/tests/try-calls
+$(B)/tests/under-seccomp: $(B)/obj/tests/helpers/under_seccomp.o
+$(B)/tests/try-calls: $(B)/obj/tests/helpers/try_calls.o
+$(STATIC_HELPERS):
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -static $(CFLAGS_$(FLAVOUR)) -o $@ $^ -lseccomp -ljansson
+test-tools: $(STATIC_HELPERS)

@@ -1,8 +1,9 @@
 """Process 1 of a container of kubelet.py: what a container runtime does with an image and a container's configuration. It
-enforces no seccomp and no AppArmor profile, and makes no network of its own.
+enforces no AppArmor profile and makes no network of its own.
 
 usage: container_init.py JSON    with {join: pid of the container to run beside, or 0; root, mounts: [[source, target, readonly]],
-                                       readonly, user, group, groups, capabilities, no_new_privs, env, words}
+                                       readonly, user, group, groups, capabilities, no_new_privs, env, words,
+                                       seccomp: [launcher, how, profile, log], or nothing}
 """
 import ctypes
 import json
@@ -79,11 +80,25 @@ def become(o):
     os.setresgid(o["group"], o["group"], o["group"])
     os.setresuid(o["user"], o["user"], o["user"])
     os.umask(0o022)
+    if o["seccomp"]:
+        launcher, profile, log = o["seccomp_files"]
+        os.execve(launcher, ["under-seccomp", o["seccomp"][1], "fd:%d" % profile, "fd:%d" % log, *o["words"]], o["env"])
     os.execve(o["words"][0], o["words"], o["env"])
+
+
+def open_seccomp(launcher, _, profile, log):
+    """From outside of the container, as a runtime has them."""
+    files = [os.open(launcher, os.O_RDONLY), os.open(profile, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)]
+    os.fchmod(files[2], 0o666)
+    for fd in files:
+        os.set_inheritable(fd, True)
+    return files
 
 
 def main():
     o = json.loads(sys.argv[1])
+    if o["seccomp"]:
+        o["seccomp_files"] = open_seccomp(*o["seccomp"])
     if o["join"]:
         join(o["join"])
     else:

@@ -5,7 +5,8 @@ everything else is the pod's own word: users, capabilities, read-only root, volu
     with kubelet.Container(cluster, pod_object, image, folder, hosts={...}, env={...}) as c:
         c.probe("livenessProbe"), c.status()["CapEff"], c.stop()
 
-Not done: seccomp and AppArmor profiles, a network of its own (so `env` gives ports that are free here), limits of resources.
+A seccomp profile of type Localhost is one of deploy/seccomp; what it refuses is recorded: c.refused_calls().
+Not done: RuntimeDefault and AppArmor profiles, a network of its own (so `env` gives ports that are free here), limits of resources.
 """
 import base64
 import json
@@ -21,6 +22,7 @@ import urllib.request
 from tests.lib import kube, proc
 
 INIT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "container_init.py")
+UNDER_SECCOMP = os.path.join(proc.ROOT, "build/release/tests/under-seccomp")
 SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -71,7 +73,21 @@ class Container(proc.Process):
         self.fs_group = both.get("fsGroup")
         return {"user": user, "group": both.get("runAsGroup", 0), "groups": [self.fs_group] if self.fs_group else [],
                 "capabilities": capabilities.get("add", []), "readonly": both.get("readOnlyRootFilesystem", False),
-                "no_new_privs": not both.get("allowPrivilegeEscalation", True)}
+                "no_new_privs": not both.get("allowPrivilegeEscalation", True), "seccomp": self._seccomp(both["seccompProfile"])}
+
+    def _seccomp(self, profile):
+        if profile["type"] != "Localhost":
+            return None
+        part, _, name = profile["localhostProfile"].partition("/")
+        if part != "drdotnet":
+            raise AssertionError("not as docs/install.md says: " + profile["localhostProfile"])
+        return [UNDER_SECCOMP, os.environ.get("DRDOTNET_SECCOMP", "record"), os.path.join(proc.ROOT, "deploy/seccomp", name),
+                self.folder + "/seccomp.log"]
+
+    def refused_calls(self):
+        """System calls that the seccomp profile has refused to processes of this container."""
+        with open(self.order["seccomp"][3]) as f:
+            return sorted(set(f.read().split()))
 
     # environment ------------------------------------------------------------------------------------------------------
     def _environment(self, replaced):

@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 from tests.lib import install as installation, kube, proc
 
@@ -49,6 +50,15 @@ def built(folder):
     return split(done.stdout)
 
 
+def built_with_seccomp(folder, scratch):
+    """The same with the shipped seccomp profiles, as docs/install.md says; `scratch` is a folder for the kustomization."""
+    path = tempfile.mkdtemp(prefix="kustomization-", dir=os.path.realpath(scratch))
+    with open(os.path.join(path, "kustomization.yaml"), "w") as f:
+        json.dump({"resources": [os.path.relpath(os.path.join(proc.ROOT, folder), path)],
+                   "components": [os.path.relpath(os.path.join(proc.ROOT, "deploy/seccomp"), path)]}, f)
+    return built(path)
+
+
 def served_kinds(cluster):
     """{(apiVersion, kind)} that the API server knows."""
     kinds = {("v1", r["kind"]) for r in cluster.request("GET", "/api/v1")["resources"]}
@@ -93,8 +103,8 @@ def default_folder(cluster):
     return "deploy/manifests" if cluster.minor_version() >= 30 else "deploy/manifests-legacy"
 
 
-def install(cluster):
-    """Definition and manifests with the agents of both modes; the objects."""
+def install(cluster, scratch):
+    """Definition and manifests with the agents of both modes and the shipped seccomp profiles; the objects."""
     install_definition(cluster)
-    objects = apply(cluster, built("deploy/manifests-shared-tmp"))[0]
-    return {**objects, **apply(cluster, built(default_folder(cluster)))[0]}
+    objects = apply(cluster, built_with_seccomp("deploy/manifests-shared-tmp", scratch))[0]
+    return {**objects, **apply(cluster, built_with_seccomp(default_folder(cluster), scratch))[0]}

@@ -1,5 +1,6 @@
 """The images' root file systems and the shipped manifests, run: controller and agents start with exactly the users, capabilities,
-volumes and environment that the manifests give them, on a read-only root, and a session succeeds."""
+volumes and environment that the manifests give them, on a read-only root, under the shipped seccomp profiles, and a session
+succeeds without a system call that was refused."""
 import json
 import os
 import shutil
@@ -84,7 +85,7 @@ class Deployed(unittest.TestCase):
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.images = {role: kubelet.image(role, cls.folder) for role in ("controller", "agent")}
         cls.cluster = cls.enter_class(kube.Cluster(cls.folder + "/kube"))
-        cls.workloads = manifests.install(cls.cluster)
+        cls.workloads = manifests.install(cls.cluster, cls.folder)
         cls.cluster.namespace("shop")
         cls.port, cls.health_port = proc.free_ports(2)
         cls.controller = cls.run_workload("Deployment/drdotnet-system/drdotnet-controller", "controller", "node-system",
@@ -145,6 +146,11 @@ class Deployed(unittest.TestCase):
         done = [c for c in session.get("status", {}).get("conditions", []) if c["type"] == "Completed" and c["status"] == "True"]
         return session if done else None
 
+    def assert_ends_well(self, agent):
+        self.assertEqual(agent.stop(), 0, agent.log()[-2000:])
+        for container in (agent, self.controller):
+            self.assertEqual(container.refused_calls(), [], "deploy/seccomp: %s" % container.order["seccomp"])
+
     def read_report(self, session):
         """summary.md from the controller's own store, with the caller's token, as through `kubectl port-forward`."""
         report = next(r for r in session["status"]["targets"][0]["reports"] if r["name"] == "summary.md")
@@ -167,7 +173,7 @@ class Deployed(unittest.TestCase):
         status = self.controller.status()
         self.assertEqual(status["Uid"].split(), ["65532"] * 4)
         self.assertEqual([status[k] for k in ("CapPrm", "CapEff", "CapBnd", "CapInh", "CapAmb")], [mask([])] * 5)
-        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
         for name in ("startupProbe", "livenessProbe", "readinessProbe"):
             self.assertTrue(self.controller.probe(name), name)
 
@@ -176,13 +182,13 @@ class Deployed(unittest.TestCase):
         status = agent.status()
         self.assertEqual(status["CapEff"], mask(ZERO_PREPARATION.values()))
         self.assertEqual(status["CapBnd"], mask(ZERO_PREPARATION.values()))
-        self.assertEqual(status["NoNewPrivs"], "1")
+        self.assertEqual((status["NoNewPrivs"], status["Seccomp"]), ("1", "2"))
         session = self.session_of("checkout-1", "node-a")
         self.cluster.kubectl("create", "serviceaccount", "reader", "-n", "drdotnet-system")
         self.cluster.kubectl("create", "rolebinding", "reader", "-n", "shop", "--clusterrole=drdotnet-view",
                              "--serviceaccount=drdotnet-system:reader")
         self.assertIn(session["status"]["diagnosis"].splitlines()[0], self.read_report(session))
-        self.assertEqual(agent.stop(), 0, agent.log()[-2000:])
+        self.assert_ends_well(agent)
 
     def test_least_privilege(self):
         parent = self.folder + "/shared/pods"
@@ -193,7 +199,7 @@ class Deployed(unittest.TestCase):
         os.mkdir(folder, 0o755)  # as a kubelet
         proc.wait_until(lambda: stat.S_IMODE(os.stat(folder).st_mode) == 0o1777, 10, "the agent opens the pod's folder")
         self.session_of("checkout-2", "node-b", shared_tmp=folder)
-        self.assertEqual(agent.stop(), 0, agent.log()[-2000:])
+        self.assert_ends_well(agent)
 
 
 if __name__ == "__main__":
