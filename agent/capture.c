@@ -147,7 +147,7 @@ uint32_t capture_add_stack(struct capture_builder *b, const uint32_t *frames_lea
 	while ((index = index_set_next(&b->stacks, hash, &at)) != INDEX_NONE)
 		if (same_stack(c, &c->stacks[index], frames_leaf_first, depth, truncated))
 			return index;
-	if (c->stack_count >= CAPTURE_MAX_STACKS) {
+	if (c->stack_count >= CAPTURE_MAX_STACKS || c->stack_frame_count + depth > CAPTURE_MAX_STACK_FRAMES) {
 		c->dropped++;
 		return UINT32_MAX;
 	}

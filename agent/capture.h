@@ -11,7 +11,8 @@
 
 #define CAPTURE_MAX_DEPTH 512
 #define CAPTURE_MAX_STACKS (1u << 18)
-#define CAPTURE_MAX_SAMPLES (1u << 22)
+#define CAPTURE_MAX_STACK_FRAMES (1u << 22) /* of all stacks together */
+#define CAPTURE_MAX_SAMPLES (1u << 21)
 
 enum frame_kind {
 	FRAME_MANAGED,  /* named by the runtime */

@@ -1,5 +1,6 @@
 #include "agent/channel_accept.h"
 
+#include "agent/peer_socket.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 
@@ -58,6 +59,7 @@ int channel_accept_listen(int dirfd, const char *name, struct err *e)
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set_errno(e, errno, "make the channel's socket");
+	peer_socket_refuse_descriptors(fd);
 	if (bind(fd, (const struct sockaddr *)&address, sizeof address) < 0)
 		return err_set_errno(e, errno, "bind the channel's socket %s", name);
 	if (open_to_all(dirfd, name, e) < 0)

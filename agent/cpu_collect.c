@@ -4,6 +4,7 @@
 #include "agent/frame_namer.h"
 #include "agent/ip_table.h"
 #include "agent/raw_stacks.h"
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -101,7 +102,9 @@ void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample
 {
 	struct chain ch = {.depth = 0};
 	chain_add_all(c, &ch, s->ips, s->depth);
-	take(c, s->time_ns, s->tid, &ch, s->truncated);
+	/* The time is the process's word: it lies within the session. */
+	int64_t now_ns = clock_mono_ns(), time_ns = s->time_ns < c->o.started_ns ? c->o.started_ns : s->time_ns;
+	take(c, time_ns < now_ns ? time_ns : now_ns, s->tid, &ch, s->truncated);
 }
 
 void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *name)

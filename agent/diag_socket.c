@@ -1,5 +1,6 @@
 #include "agent/diag_socket.h"
 
+#include "agent/peer_socket.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -97,6 +98,7 @@ int diag_socket_connect(int dirfd, const char *name, uid_t uid, pid_t pid, int64
 	AUTO_FD int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return err_set_errno(e, errno, "cannot make a socket");
+	peer_socket_refuse_descriptors(fd);
 	struct sockaddr_un to = {.sun_family = AF_UNIX};
 	target_fd_path(file, to.sun_path);
 	if (connect_until(fd, &to, deadline_ms) < 0)

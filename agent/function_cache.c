@@ -1,10 +1,12 @@
 #include "agent/function_cache.h"
 
+#include "agent/index_set.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
+#define HASH_FUNCTION(key, len, hash) ((hash) = index_hash(INDEX_HASH_START, (key), (len))) /* the pod chooses the keys */
 #include <uthash.h>
 
 struct entry {

@@ -2,15 +2,33 @@
 
 #include "common/base/mem.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
+static uint32_t hash_start;
+static pthread_once_t hash_start_once = PTHREAD_ONCE_INIT;
+
+static void choose_hash_start(void)
+{
+	if (getrandom(&hash_start, sizeof hash_start, 0) != (ssize_t)sizeof hash_start)
+		hash_start = 2166136261u; /* as the algorithm's inventors say */
+}
+
+uint32_t index_hash_start(void)
+{
+	pthread_once(&hash_start_once, choose_hash_start);
+	return hash_start;
+}
+
+/* The last step mixes high bits into the low ones that choose the slot, so that the seed matters for each. */
 uint32_t index_hash(uint32_t h, const void *data, size_t len)
 {
 	const uint8_t *p = data;
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ p[i]) * 16777619u;
-	return h;
+	return h ^ h >> 15;
 }
 
 uint32_t index_hash_str(uint32_t h, const char *s)

@@ -20,6 +20,7 @@ void maps_fini(struct maps *m)
 	for (size_t i = 0; i < m->file_count; i++)
 		free(m->files[i].path);
 	free(m->files);
+	index_set_fini(&m->by_name);
 	free(m->entries);
 	free(m->main_path);
 	*m = (struct maps){0};
@@ -71,11 +72,12 @@ static uint32_t intern_file(struct maps *m, const char *path, size_t len, uint64
 		len = 0;
 		inode = 0;
 	}
-	/* Mappings of one file follow each other: look from the end. */
-	for (size_t i = m->file_count; i-- > 0;) {
+	uint32_t hash = index_hash(index_hash(INDEX_HASH_START, &inode, sizeof inode), path, len), i;
+	size_t at = hash;
+	while ((i = index_set_next(&m->by_name, hash, &at)) != INDEX_NONE) {
 		const struct map_file *f = &m->files[i];
 		if (f->inode == inode && f->kind == kind && strlen(f->path) == len && memcmp(f->path, path, len) == 0)
-			return (uint32_t)i;
+			return i;
 	}
 	GROW(m->files, m->file_count, m->file_cap);
 	struct map_file *f = &m->files[m->file_count];
@@ -83,6 +85,7 @@ static uint32_t intern_file(struct maps *m, const char *path, size_t len, uint64
 	const char *slash = strrchr(f->path, '/');
 	f->name = slash ? slash + 1 : f->path;
 	f->c_library = kind == MAP_LIBRARY && is_c_library(f->name);
+	index_set_add(&m->by_name, hash, (uint32_t)m->file_count);
 	return (uint32_t)m->file_count++;
 }
 

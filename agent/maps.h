@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_MAPS_H
 #define DRDOTNET_MAPS_H
 
+#include "agent/index_set.h"
 #include "common/base/err.h"
 
 #include <stdbool.h>
@@ -38,6 +39,7 @@ struct maps {
 	size_t entry_count, entry_cap;
 	struct map_file *files;    /* grows only: indexes stay valid over reloads */
 	size_t file_count, file_cap;
+	struct index_set by_name;  /* of files: a process may map as many as entries */
 };
 
 /* maps_init reads nothing. `main_path` is copied; NULL: unknown. */

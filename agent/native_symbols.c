@@ -54,7 +54,7 @@ static struct native_file *open_file(struct native_symbols *n, const struct maps
 	struct native_file *f = &n->files[n->count++];
 	*f = (struct native_file){.file = file, .elf = {.fd = -1}};
 	if (n->root_fd >= 0 && m->files[file].path[0] == '/') {
-		int fd = target_fs_open_in_root(n->root_fd, m->files[file].path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		int fd = target_fs_open_regular(n->root_fd, m->files[file].path);
 		f->usable = elf_symbols_load_take(&f->elf, fd, NULL) == 0;
 	}
 	return f;

@@ -22,6 +22,9 @@
 #define IN_CAP (2 * CHANNEL_MAX_FRAME)
 #define MAX_COMPLAINT 128
 #define IN_FLIGHT 3            /* RESOLVE requests that were sent and not answered: the library never waits for us */
+/* More than a library can have to say in a second, also with a thousand samples a second from each of many CPUs. */
+#define FLOW_MAX_BYTES (256u << 20)
+#define FLOW_MAX_FRAMES 400000
 
 _Static_assert(CHANNEL_NONCE_SIZE == CHANNEL_NONCE_BYTES, "one nonce");
 
@@ -29,6 +32,11 @@ struct resolve_job {
 	const uint64_t *ips;
 	size_t count, sent, done;
 	const struct resolved_function **out;
+};
+
+struct flow { /* what came within one second */
+	int64_t since_ms;
+	size_t bytes, frames;
 };
 
 struct profiler_channel {
@@ -42,6 +50,7 @@ struct profiler_channel {
 
 	uint8_t *in;
 	size_t in_len;
+	struct flow flow;
 	struct buf out;
 	struct channel_samples samples;
 	struct channel_collections collections;
@@ -269,6 +278,7 @@ static int handle_input(struct profiler_channel *ch, struct err *e)
 	while ((next = channel_next(ch->in + at, ch->in_len - at, &f, &used)) == CHANNEL_FRAME) {
 		if (on_frame(ch, &f, e) < 0)
 			return -1;
+		ch->flow.frames++;
 		at += used;
 	}
 	if (next == CHANNEL_BAD)
@@ -285,6 +295,19 @@ static int gone(struct profiler_channel *ch, struct err *e)
 	return err_set(e, ERR_GONE, 0, "the profiler library closed its channel");
 }
 
+/* Frames that mean nothing cost us time too: who sends without end is not our library. */
+static int check_flow(struct profiler_channel *ch, size_t bytes, struct err *e)
+{
+	int64_t now_ms = clock_mono_ms();
+
+	if (now_ms - ch->flow.since_ms >= 1000)
+		ch->flow = (struct flow){.since_ms = now_ms};
+	ch->flow.bytes += bytes;
+	if (ch->flow.bytes <= FLOW_MAX_BYTES && ch->flow.frames <= FLOW_MAX_FRAMES)
+		return 0;
+	return err_set(e, ERR_PROTOCOL, 0, "the library floods its channel");
+}
+
 /* 1: something came; 0: nothing there; -1: over. */
 static int receive(struct profiler_channel *ch, struct err *e)
 {
@@ -297,7 +320,7 @@ static int receive(struct profiler_channel *ch, struct err *e)
 	if (n <= 0)
 		return gone(ch, e);
 	ch->in_len += (size_t)n;
-	return handle_input(ch, e) < 0 ? -1 : 1;
+	return handle_input(ch, e) < 0 || check_flow(ch, (size_t)n, e) < 0 ? -1 : 1;
 }
 
 static int transmit(struct profiler_channel *ch, struct err *e)
@@ -360,6 +383,15 @@ static int timed_out(const struct profiler_channel *ch, const char *what, struct
 }
 
 /* Requests -------------------------------------------------------------------------------------------------------------------- */
+
+/* One turn of input for a request that waits for its answer. At the deadline it ends, whatever else keeps coming. */
+static int await(struct profiler_channel *ch, const char *what, int64_t deadline_ms, struct err *e)
+{
+	int r = clock_mono_ms() < deadline_ms ? pump(ch, deadline_ms, e) : 0;
+
+	return r < 0 ? -1 : r == 0 ? timed_out(ch, what, e) : 0;
+}
+
 static int queue_resolve(struct profiler_channel *ch, struct resolve_job *job, struct err *e)
 {
 	static const size_t cap = CHANNEL_HEADER_SIZE + 4 + CHANNEL_MAX_RESOLVE * sizeof(uint64_t);
@@ -381,11 +413,8 @@ static int run_job(struct profiler_channel *ch, struct resolve_job *job, int64_t
 		while (job->sent < job->count && job->sent - job->done < IN_FLIGHT * CHANNEL_MAX_RESOLVE)
 			if (queue_resolve(ch, job, e) < 0)
 				return -1;
-		int r = pump(ch, deadline_ms, e);
-		if (r < 0)
+		if (await(ch, "name the functions", deadline_ms, e) < 0)
 			return -1;
-		if (r == 0)
-			return timed_out(ch, "name the functions", e);
 	}
 	return 0;
 }
@@ -410,13 +439,9 @@ static int sampling_request(struct profiler_channel *ch, uint16_t type, uint32_t
 
 	if (queue_request(ch, type, type == CHANNEL_SAMPLE_START, hertz, e) < 0)
 		return -1;
-	while (ch->sampling_answers == before) {
-		int r = pump(ch, deadline_ms, e);
-		if (r < 0)
+	while (ch->sampling_answers == before)
+		if (await(ch, type == CHANNEL_SAMPLE_START ? "start sampling" : "stop sampling", deadline_ms, e) < 0)
 			return -1;
-		if (r == 0)
-			return timed_out(ch, type == CHANNEL_SAMPLE_START ? "start sampling" : "stop sampling", e);
-	}
 	if (ch->sampling_error < 0 && e)
 		*e = ch->last_error;
 	return ch->sampling_error;
@@ -452,13 +477,9 @@ int profiler_channel_collections(struct profiler_channel *ch, const struct chann
 
 	if (queue_request(ch, CHANNEL_STATS_REQUEST, false, 0, e) < 0)
 		return -1;
-	while (ch->stats_answers == before) {
-		int r = pump(ch, deadline_ms, e);
-		if (r < 0)
+	while (ch->stats_answers == before)
+		if (await(ch, "tell of collections", deadline_ms, e) < 0)
 			return -1;
-		if (r == 0)
-			return timed_out(ch, "tell of collections", e);
-	}
 	*out = ch->collections.items;
 	*count = ch->collections.count;
 	return 0;
@@ -482,13 +503,9 @@ int profiler_channel_detach(struct profiler_channel *ch, struct channel_stats *s
 {
 	if (!ch->detaching && queue_request(ch, CHANNEL_DETACH, false, 0, e) < 0)
 		return -1;
-	while (!ch->detached) {
-		int r = pump(ch, deadline_ms, e);
-		if (r < 0)
+	while (!ch->detached)
+		if (await(ch, ch->detaching ? "leave" : "agree to leave", deadline_ms, e) < 0)
 			return -1;
-		if (r == 0)
-			return timed_out(ch, ch->detaching ? "leave" : "agree to leave", e);
-	}
 	if (stats)
 		copy_stats(ch, stats);
 	return 0;

@@ -67,6 +67,8 @@ uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, uint32_t method
 	uint32_t *slot = find_slot(t, parent, method);
 	if (*slot != STACK_TREE_NONE)
 		return *slot;
+	if (t->count >= STACK_TREE_MAX_NODES)
+		return parent;
 	uint32_t node = add_node(t, parent, method, t->nodes[parent].depth + 1);
 	*slot = node;
 	if (t->count * 2 > t->slot_count)

@@ -8,6 +8,7 @@
 
 #define STACK_TREE_ROOT 0
 #define STACK_TREE_NONE UINT32_MAX
+#define STACK_TREE_MAX_NODES (1u << 19) /* 24 MB; a busy web server's minute has some 50,000 */
 
 struct stack_node {
 	uint32_t parent, method; /* of the root: STACK_TREE_NONE */
@@ -28,7 +29,7 @@ struct stack_tree {
 void stack_tree_init(struct stack_tree *t);
 void stack_tree_fini(struct stack_tree *t);
 
-/* The child of `parent` for this method, made when there is none. */
+/* The child of `parent` for this method, made when there is none; `parent` itself in a full tree. */
 uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, uint32_t method);
 
 /* Computes totals, sorts siblings and fills order and rank. Once, after all samples were added to `self`. */

@@ -11,6 +11,7 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -30,6 +31,20 @@ int target_fs_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode
 int target_fs_open_in_root(int root_fd, const char *inner_path, uint64_t flags)
 {
 	return target_fs_openat2(root_fd, inner_path, flags, 0, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
+}
+
+int target_fs_open_regular(int root_fd, const char *inner_path)
+{
+	AUTO_FD int found = target_fs_open_in_root(root_fd, inner_path, O_PATH);
+	struct stat st;
+	char path[TARGET_FD_PATH_SIZE];
+	if (found < 0 || fstat(found, &st) < 0)
+		return -1;
+	if (!S_ISREG(st.st_mode)) {
+		errno = EINVAL;
+		return -1;
+	}
+	return open(target_fd_path(found, path), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
 int target_fs_open_beneath(int dirfd, const char *name, uint64_t flags, uint64_t mode)

@@ -17,6 +17,9 @@ int target_fs_openat2(int dirfd, const char *path, uint64_t flags, uint64_t mode
 /* A path of the pod inside `root_fd`: links are followed as the pod sees them, magic links are not. */
 int target_fs_open_in_root(int root_fd, const char *inner_path, uint64_t flags);
 
+/* The same for reading a regular file; -1 for anything else, which is not opened at all: opening a device may do what it does. */
+int target_fs_open_regular(int root_fd, const char *inner_path);
+
 /* One name directly in the folder `dirfd`: no link, no separator. */
 int target_fs_open_beneath(int dirfd, const char *name, uint64_t flags, uint64_t mode);
 

@@ -236,7 +236,7 @@ bool channel_get_collection(struct wire_reader *r, struct channel_collection *v)
 	v->end_ns = wire_u64(r);
 	v->tid = wire_u32(r);
 	v->generation = wire_u32(r);
-	return !r->bad && v->start_ns <= v->end_ns;
+	return !r->bad && v->start_ns <= v->end_ns && v->end_ns <= INT64_MAX;
 }
 
 void channel_put_sample(struct wire_writer *w, const struct channel_sample_record *v)
