@@ -39,6 +39,8 @@ REFUSED = [
     ({"stores": [{**BUCKET, "s3": {**BUCKET["s3"], "endpoint": "s3.example.com"}}]}, "endpoint"),
     ({"controller": {"replicas": 0}}, "controller.replicas"),
     ({"networkPolicy": {"storagePorts": [0]}}, "storagePorts"),
+    ({"seccomp": {"type": "Unconfined"}}, "seccomp.type"),
+    ({"seccomp": {"type": "Localhost", "folder": "/etc"}}, "seccomp.folder"),
 ]
 
 
@@ -89,6 +91,22 @@ class Rendered(unittest.TestCase):
         for values, words in REFUSED:
             with self.assertRaisesRegex(chart.Refused, re.escape(words), msg=str(values)):
                 chart.text(values)
+
+    def test_the_shipped_seccomp_profiles_are_those_of_the_component(self):
+        """By the chart's value and by the kustomize component: the same objects, and the files are there."""
+        with tempfile.TemporaryDirectory() as scratch:
+            for mode, folder in (("hostPID", "deploy/manifests"), ("sharedTmp", "deploy/manifests-shared-tmp")):
+                expected = manifests.by_name(manifests.parse("---\n".join(manifests.built_with_seccomp(folder, scratch))))
+                found = plain(chart.objects({"seccomp": {"type": "Localhost"}, "agent": {"mode": mode}}))
+                profiles = []
+                for name in [n for n in expected if n.startswith(("DaemonSet/", "Deployment/"))]:
+                    self.assertEqual(found[name], expected[name])
+                    profile = expected[name]["spec"]["template"]["spec"]["securityContext"]["seccompProfile"]
+                    self.assertEqual(profile["type"], "Localhost")
+                    profiles.append(profile["localhostProfile"])
+                self.assertEqual(sorted(profiles), ["drdotnet/agent.json", "drdotnet/controller.json"])
+        shipped = sorted(n for n in os.listdir(os.path.join(proc.ROOT, "deploy/seccomp")) if n.endswith(".json"))
+        self.assertEqual(shipped, ["agent.json", "controller.json"])
 
     def test_two_replicas_with_object_storage(self):
         found = chart.objects({"stores": [BUCKET]})

@@ -64,3 +64,13 @@ stores:
 {{- end }}
 {{- $tls.caConfigMap | default "drdotnet-link-ca" }}
 {{- end }}
+
+{{/* The seccomp profile of a pod; "name" is controller or agent. */}}
+{{- define "drdotnet.seccomp" -}}
+{{- $seccomp := .root.Values.seccomp }}
+{{- if eq $seccomp.type "Localhost" -}}
+{type: Localhost, localhostProfile: {{ $seccomp.folder }}/{{ .name }}.json}
+{{- else -}}
+{type: RuntimeDefault}
+{{- end }}
+{{- end }}
