@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/kube_clock.h"
 #include "controller/kube_watch.h"
 #include "controller/leader.h"
 #include "controller/metrics.h"
@@ -38,6 +39,7 @@ struct controller {
 	struct reconciler reconciler;
 	struct kube_watch *watches[CONTROLLER_MAX_NAMESPACES];
 	size_t watch_count;
+	pthread_mutex_t watches_lock; /* the thread that says whether we are ready looks at them */
 	struct worker workers[CONTROLLER_MAX_WORKERS];
 	atomic_llong epoch; /* 0: not leading */
 	atomic_bool ready;
@@ -94,12 +96,15 @@ static int start_watch(struct controller *c, const char *namespace, struct err *
 		.api = KUBE_SESSIONS,
 		.plural = SESSION_PLURAL,
 		.namespace = namespace,
+		.stall_timeout_ms = c->options.watch_stall_ms,
 		.callbacks = {c, on_list_begin, on_list_end, on_object},
 	};
 	struct kube_watch *w = kube_watch_start(&o, e);
 	if (!w)
 		return -1;
+	pthread_mutex_lock(&c->watches_lock);
 	c->watches[c->watch_count++] = w;
+	pthread_mutex_unlock(&c->watches_lock);
 	return 0;
 }
 
@@ -315,6 +320,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->options = *o;
 	leader_identity(c->identity, sizeof c->identity);
 	pthread_mutex_init(&c->orphans_lock, NULL);
+	pthread_mutex_init(&c->watches_lock, NULL);
 	c->cache = session_cache_new();
 	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	return c;
@@ -342,20 +348,34 @@ void controller_tick(struct controller *c)
 	metric_set(metrics_gauge("drdotnet_work_queue_depth", NULL, "Keys that are due, waiting or in work."), (int64_t)work_queue_depth(c->queue));
 	metric_set(metrics_gauge("drdotnet_agents_linked", NULL, "Agents linked to this replica."), (int64_t)agent_hub_count(c->hub));
 	if (atomic_load(&c->epoch))
-		session_cache_each_expired(c->cache, clock_wall_ms(), enqueue, c);
+		session_cache_each_expired(c->cache, kube_clock_wall_ms(), enqueue, c);
 }
 
-bool controller_ready(const struct controller *c)
+bool controller_ready(struct controller *c, struct buf *why)
 {
-	return atomic_load(&c->ready);
+	if (atomic_load(&c->ready))
+		return true;
+	char met[ERR_MESSAGE_SIZE] = "";
+	pthread_mutex_lock(&c->watches_lock);
+	for (size_t i = 0; i < c->watch_count && !met[0]; i++) {
+		if (!kube_watch_synced(c->watches[i]))
+			kube_watch_why(c->watches[i], met, sizeof met);
+	}
+	pthread_mutex_unlock(&c->watches_lock);
+	if (why)
+		buf_printf(why, "the sessions are not known yet%s%s\n", met[0] ? ": " : "", met);
+	return false;
 }
 
 void controller_stop(struct controller *c)
 {
 	atomic_store(&c->ready, false);
-	for (size_t i = 0; i < c->watch_count; i++)
-		kube_watch_stop(c->watches[i]);
+	pthread_mutex_lock(&c->watches_lock);
+	size_t count = c->watch_count;
 	c->watch_count = 0;
+	pthread_mutex_unlock(&c->watches_lock);
+	for (size_t i = 0; i < count; i++)
+		kube_watch_stop(c->watches[i]);
 	stop_workers(c);
 	leader_stop(c->leader);
 	c->leader = NULL;
@@ -370,6 +390,7 @@ void controller_free(struct controller *c)
 	while (c->orphan_count)
 		free(c->orphans[--c->orphan_count]);
 	pthread_mutex_destroy(&c->orphans_lock);
+	pthread_mutex_destroy(&c->watches_lock);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);
 	free(c);

@@ -19,6 +19,7 @@ struct controller_options {
 	const char *namespaces;           /* "a,b"; NULL or "": all */
 	const char *lease_namespace, *lease_name;
 	int worker_count;
+	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
 	/* May this store name be used? NULL: any. Called in the review thread. */
@@ -37,8 +38,8 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 /* Once a second from the main thread: what is due by the clock, and gauges. */
 void controller_tick(struct controller *c);
 
-/* Ready: sessions are known. Any thread. */
-bool controller_ready(const struct controller *c);
+/* Ready: sessions are known. If not, `why` (initialised by the caller, may be NULL) gets a line that says so. Any thread. */
+bool controller_ready(struct controller *c, struct buf *why);
 
 /* Stops watching and working (steps under way are finished), flushes events, gives the Lease back. */
 void controller_stop(struct controller *c);

@@ -113,10 +113,7 @@ static int open_certs(struct program *p, struct err *e)
 static bool is_ready(void *ctx, struct buf *why)
 {
 	const struct program *p = ctx;
-	if (controller_ready(p->controller))
-		return true;
-	buf_puts(why, "the sessions are not known yet\n");
-	return false;
+	return controller_ready(p->controller, why);
 }
 
 static int open_server(struct program *p, struct err *e)

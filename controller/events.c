@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "controller/kube_clock.h"
 #include "controller/metrics.h"
 
 #include <errno.h>
@@ -153,7 +154,7 @@ void events_record(struct events *ev, const struct profiling_session *s, bool wa
 {
 	struct item it;
 	snprintf(it.namespace, sizeof it.namespace, "%s", s->namespace);
-	it.event = events_build(s, warning, reason, message, ev->instance, clock_wall_ms(), it.name);
+	it.event = events_build(s, warning, reason, message, ev->instance, kube_clock_wall_ms(), it.name);
 	pthread_mutex_lock(&ev->lock);
 	bool full = ev->count == EVENTS_MAILBOX_MAX || !it.event;
 	if (!full) {

@@ -5,7 +5,9 @@
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/kube_clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
@@ -13,7 +15,10 @@
 #define TOKEN_RELOAD_MS 60000
 #define TOKEN_MAX_BYTES 16384
 #define REQUEST_MAX_BYTES (1536 * 1024)
-#define RESPONSE_MAX_BYTES (32 * 1024 * 1024)
+#define RESPONSE_MAX_BYTES (8 * 1024 * 1024) /* an object has 1.5 MiB at most; pages of lists are made smaller when they are larger */
+#define RETRY_LEAST_MS 200                   /* "Retry-After: 0" is no invitation to a loop */
+#define HOLD_MOST_MS 60000
+#define WATCH_GRACE_SECONDS 30 /* a server that does not end a watch by itself */
 #define FIELD_MANAGER "drdotnet-controller"
 
 struct kube_client {
@@ -23,6 +28,7 @@ struct kube_client {
 	char *token;
 	int64_t token_read_ms; /* monotonic; 0: never */
 	int64_t timeout_ms;
+	int64_t hold_until_ms; /* monotonic: the server asked for no call before; 0: it did not */
 };
 
 struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e)
@@ -100,28 +106,46 @@ static void build_url(const struct kube_client *c, const struct kube_ref *ref, s
 		http_url_segment(url, ref->subresource);
 }
 
-/* Waits as the server asked; -1 when that would be too long or we are asked to stop. */
-static int wait_retry_after(const struct kube_client *c, int64_t wait_ms, int64_t *budget_ms)
+/* Waits until then; -1 when that is past the deadline, or we are asked to stop. */
+static int wait_until(const struct kube_client *c, int64_t until_ms, int64_t deadline_ms)
 {
-	if (wait_ms < 0)
-		wait_ms = 1000;
-	if (wait_ms > *budget_ms)
-		return -1;
-	*budget_ms -= wait_ms;
+	int64_t wait_ms = until_ms - clock_mono_ms();
+	if (wait_ms <= 0)
+		return 0;
 	struct pollfd p = {.fd = c->cancel_fd, .events = POLLIN};
-	return poll(&p, 1, (int)wait_ms) == 0 ? 0 : -1;
+	return until_ms <= deadline_ms && poll(&p, 1, (int)wait_ms) == 0 ? 0 : -1;
 }
 
-/* One call with its repetitions: 401 once with a fresh token, 429 as long as the server's Retry-After fits the budget. */
+/* No call of this client before the time that a 429 names: longer than one call may wait, the next ones fail at once until then. */
+static void hold(struct kube_client *c, int64_t retry_after_ms)
+{
+	int64_t ms = retry_after_ms < 0 ? 1000 : retry_after_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : retry_after_ms;
+	c->hold_until_ms = clock_mono_ms() + (ms > HOLD_MOST_MS ? HOLD_MOST_MS : ms);
+}
+
+static int send_once(struct kube_client *c, struct http_request *q, int64_t deadline_ms, struct http_response *r, struct err *e)
+{
+	int64_t begun_ms = clock_mono_ms();
+	q->bearer_token = c->token;
+	q->cancel_fd = c->cancel_fd;
+	if (!q->on_body)
+		q->timeout_ms = deadline_ms > begun_ms ? deadline_ms - begun_ms : 1;
+	int rc = http_perform(c->http, q, r, e);
+	if (rc == 0 && !q->on_body) /* a watch's answer begins long before its end */
+		kube_clock_note(r->date_wall_ms, begun_ms);
+	return rc;
+}
+
+/* One call with its repetitions: 401 once with a fresh token, 429 as long as the server's Retry-After fits the time. */
 static int perform(struct kube_client *c, struct http_request *q, const char *operation, struct http_response *r, struct err *e)
 {
-	int64_t budget_ms = c->timeout_ms < KUBE_RETRY_AFTER_MAX_MS ? c->timeout_ms : KUBE_RETRY_AFTER_MAX_MS;
+	int64_t deadline_ms = clock_mono_ms() + c->timeout_ms;
 	bool fresh = false;
 	refresh_token(c, false);
 	for (;;) {
-		q->bearer_token = c->token;
-		q->cancel_fd = c->cancel_fd;
-		if (http_perform(c->http, q, r, e) < 0) {
+		if (wait_until(c, c->hold_until_ms, deadline_ms) < 0)
+			return err_set(e, ERR_RETRY, 429, "%s: the API server asked to wait", operation);
+		if (send_once(c, q, deadline_ms, r, e) < 0) {
 			http_response_fini(r);
 			return err_prefix(e, "%s", operation);
 		}
@@ -132,7 +156,8 @@ static int perform(struct kube_client *c, struct http_request *q, const char *op
 			refresh_token(c, true);
 			again = fresh = true;
 		} else if (r->status == 429) {
-			again = wait_retry_after(c, r->retry_after_ms, &budget_ms) == 0;
+			hold(c, r->retry_after_ms);
+			again = c->hold_until_ms < deadline_ms;
 		}
 		if (!again) {
 			kube_status_error(r->status, buf_str(&r->body), r->body.len, operation, e);
@@ -150,6 +175,15 @@ static char *describe(const char *method, const struct kube_ref *ref)
 			  ref->subresource ? ref->subresource : "");
 }
 
+/* What answers in the API server's place (a proxy, a captive portal) must not pass for "there is nothing" or "it is another one". */
+static int check_answer(const struct kube_ref *ref, const json_t *answer, const char *operation, struct err *e)
+{
+	const char *name = jsonx_str_at(answer, "metadata.name", ""), *namespace = jsonx_str_at(answer, "metadata.namespace", "");
+	if (ref->name && (strcmp(name, ref->name) != 0 || (ref->namespace && strcmp(namespace, ref->namespace) != 0)))
+		return err_set(e, ERR_PROTOCOL, 0, "%s: the answer is another object than was asked for", operation);
+	return 0;
+}
+
 static int call(struct kube_client *c, const char *method, const struct kube_ref *ref, struct buf *url, const char *content_type,
 		const json_t *body, json_t **out, struct err *e)
 {
@@ -163,14 +197,18 @@ static int call(struct kube_client *c, const char *method, const struct kube_ref
 		{NULL, NULL},
 	};
 	struct http_request q = {.method = method, .url = buf_str(url), .headers = headers, .body = text, .body_len = text ? strlen(text) : 0,
-				 .timeout_ms = c->timeout_ms, .max_response_bytes = RESPONSE_MAX_BYTES};
+				 .max_response_bytes = RESPONSE_MAX_BYTES};
 	struct http_response r;
 	if (perform(c, &q, operation, &r, e) < 0)
 		return -1;
 	int rc = 0;
 	if (out) {
 		*out = jsonx_parse(buf_str(&r.body), r.body.len, operation, e);
-		rc = *out ? 0 : -1;
+		rc = *out ? check_answer(ref, *out, operation, e) : -1;
+		if (rc < 0 && *out) {
+			json_decref(*out);
+			*out = NULL;
+		}
 	}
 	http_response_fini(&r);
 	return rc;
@@ -226,11 +264,15 @@ int kube_delete(struct kube_client *c, const struct kube_ref *ref, const char *u
 	return call(c, "DELETE", ref, &url, "application/json", body, NULL, e);
 }
 
+/* A page that is no list is an error: taken for an empty one, it would say that nothing exists. */
 static int each_item(const json_t *page, kube_item_fn *on_item, void *ctx, struct err *e)
 {
 	const json_t *items = jsonx_at(page, "items");
-	size_t i;
+	const char *kind = jsonx_str_at(page, "kind", "");
+	size_t i, len = strlen(kind);
 	json_t *item;
+	if (!json_is_array(items) || len < 4 || strcmp(kind + len - 4, "List") != 0 || !jsonx_str_at(page, "metadata.resourceVersion", "")[0])
+		return err_set(e, ERR_PROTOCOL, 0, "the answer is no list");
 	json_array_foreach(items, i, item) {
 		if (on_item(ctx, item, e) < 0)
 			return -1;
@@ -238,13 +280,13 @@ static int each_item(const json_t *page, kube_item_fn *on_item, void *ctx, struc
 	return 0;
 }
 
-int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
-	      char rv[64], struct err *e)
+/* One page. Objects may be large: a page that does not fit is asked for again with half as many. */
+static int get_page(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int *limit, const char *next, json_t **page,
+		    struct err *e)
 {
-	AUTO_FREE char *next = NULL;
-	char limit_text[16];
-	snprintf(limit_text, sizeof limit_text, "%d", limit);
-	do {
+	for (;;) {
+		char limit_text[16];
+		snprintf(limit_text, sizeof limit_text, "%d", *limit);
 		AUTO_BUF struct buf url;
 		build_url(c, ref, &url);
 		http_url_query(&url, "limit", limit_text);
@@ -252,8 +294,24 @@ int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *lab
 			http_url_query(&url, "labelSelector", label_selector);
 		if (next)
 			http_url_query(&url, "continue", next);
+		struct err why = ERR_INIT;
+		if (call(c, "GET", ref, &url, NULL, NULL, page, &why) == 0)
+			return 0;
+		if (why.kind != ERR_PROTOCOL || why.code != EMSGSIZE || *limit == 1) {
+			*e = why;
+			return -1;
+		}
+		*limit /= 2;
+	}
+}
+
+int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
+	      char rv[64], struct err *e)
+{
+	AUTO_FREE char *next = NULL;
+	do {
 		AUTO_JSON json_t *page = NULL;
-		if (call(c, "GET", ref, &url, NULL, NULL, &page, e) < 0 || each_item(page, on_item, ctx, e) < 0)
+		if (get_page(c, ref, label_selector, &limit, next, &page, e) < 0 || each_item(page, on_item, ctx, e) < 0)
 			return -1;
 		if (rv)
 			snprintf(rv, 64, "%s", jsonx_str_at(page, "metadata.resourceVersion", ""));
@@ -277,7 +335,7 @@ int kube_watch_once(struct kube_client *c, const struct kube_ref *ref, const str
 	AUTO_FREE char *operation = describe("WATCH", ref);
 	const struct http_header headers[] = {{"Accept", "application/json"}, {NULL, NULL}};
 	struct http_request q = {.method = "GET", .url = buf_str(&url), .headers = headers, .stall_timeout_ms = w->stall_timeout_ms,
-				 .on_body = w->on_body, .on_body_ctx = w->ctx};
+				 .timeout_ms = ((int64_t)w->timeout_seconds + WATCH_GRACE_SECONDS) * 1000, .on_body = w->on_body, .on_body_ctx = w->ctx};
 	struct http_response r;
 	if (perform(c, &q, operation, &r, e) < 0)
 		return -1;

@@ -2,8 +2,9 @@
  * per thread. Documents go in and out as json_t and are turned into typed structs by the caller at once.
  *
  * Errors carry the kind (NOT_FOUND, CONFLICT, GONE, DENIED, INVALID, RETRY, ...), the HTTP status in `code` and the API
- * server's own Status message. A 429 with Retry-After is obeyed here (bounded by KUBE_RETRY_AFTER_MAX_MS in total); a 401
- * reads the token file again and tries once more. Bearer tokens in files are read again at least each minute. */
+ * server's own Status message. A 429 with Retry-After is obeyed here: the call waits as long as its time allows, and when that is
+ * too short the client's next calls fail without a request until then. A 401 reads the token file again and tries once more.
+ * An answer that is not the object or the list that was asked for is ERR_PROTOCOL. Bearer tokens in files are read again at least each minute. */
 #ifndef DRDOTNET_KUBE_CLIENT_H
 #define DRDOTNET_KUBE_CLIENT_H
 
@@ -11,7 +12,6 @@
 #include "common/base/jsonx.h"
 #include "controller/kube_config.h"
 
-#define KUBE_RETRY_AFTER_MAX_MS 10000
 #define KUBE_TIMEOUT_MS 15000
 
 struct kube_client;
@@ -20,7 +20,7 @@ struct kube_client;
 struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e);
 void kube_client_free(struct kube_client *c);
 
-/* The bound of one call, and of the waiting for Retry-After in it (KUBE_TIMEOUT_MS when not set). */
+/* The bound of one call with all its repetitions and waits (KUBE_TIMEOUT_MS when not set). */
 void kube_client_set_timeout(struct kube_client *c, int64_t timeout_ms);
 
 /* What a call is about. `api` is "/api/v1" or "/apis/<group>/<version>"; namespace, name and subresource may be NULL. */
@@ -46,14 +46,14 @@ int kube_patch(struct kube_client *c, const struct kube_ref *ref, enum kube_patc
 /* With preconditions where they are not NULL. An object that is not there any more is ERR_NOT_FOUND. */
 int kube_delete(struct kube_client *c, const struct kube_ref *ref, const char *uid, const char *resource_version, struct err *e);
 
-/* Lists in pages of `limit`; on_item is called for each object (borrowed), -1 from it ends the list with its *e. The list's
+/* Lists in pages of `limit`, smaller where objects are large; on_item is called for each object (borrowed), -1 from it ends the list with its *e. The list's
  * resourceVersion is copied to rv[64] (may be NULL). label_selector may be NULL. A continue token that expired in the
  * middle is ERR_GONE: start again. */
 typedef int kube_item_fn(void *ctx, const json_t *item, struct err *e);
 int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
 	      char rv[64], struct err *e);
 
-/* A watch from `rv` until the server ends it, `timeout_seconds` pass, no byte came for stall_timeout_ms, or on_body fails. */
+/* A watch from `rv` until the server ends it, `timeout_seconds` and a bit pass, no byte came for stall_timeout_ms, or on_body fails. */
 struct kube_watch_request {
 	const char *rv;
 	int timeout_seconds;

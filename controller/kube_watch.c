@@ -12,6 +12,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
@@ -30,6 +31,10 @@ struct kube_watch {
 	atomic_bool synced;
 	char resource_version[64]; /* "": list first */
 	unsigned failures;
+	int64_t event_ms;          /* monotonic: the last event of the watch under way, at first its begin */
+	bool had_event;
+	pthread_mutex_t lock;
+	char why[ERR_MESSAGE_SIZE]; /* of the last failure; under the lock */
 };
 
 int64_t kube_watch_backoff_ms(unsigned failures, uint32_t random)
@@ -57,6 +62,29 @@ static int pause_ms(const struct kube_watch *w, int64_t ms)
 {
 	struct pollfd p = {.fd = w->cancel_fd, .events = POLLIN};
 	return poll(&p, 1, (int)ms) == 0 ? 0 : -1;
+}
+
+static void note_why(struct kube_watch *w, const char *why)
+{
+	pthread_mutex_lock(&w->lock);
+	snprintf(w->why, sizeof w->why, "%s", why);
+	pthread_mutex_unlock(&w->lock);
+}
+
+void kube_watch_why(struct kube_watch *w, char *out, size_t size)
+{
+	pthread_mutex_lock(&w->lock);
+	snprintf(out, size, "%s", w->why);
+	pthread_mutex_unlock(&w->lock);
+}
+
+/* The API server knows no such resource: it says "the server could not find the requested resource", which helps nobody. */
+static void explain(const struct kube_watch *w, struct err *e)
+{
+	struct err why = *e;
+	if (why.kind == ERR_NOT_FOUND)
+		err_set(e, ERR_NOT_FOUND, why.code, "the API server does not know %s: apply the CustomResourceDefinition (%s)", w->options.plural,
+			why.message);
 }
 
 static int back_off(struct kube_watch *w, const struct err *e)
@@ -97,34 +125,51 @@ static int on_event(void *ctx, enum watch_type type, const json_t *object, struc
 {
 	(void)e;
 	struct kube_watch *w = ctx;
-	w->failures = 0;
+	w->event_ms = clock_mono_ms();
+	w->had_event = true;
 	if (type != WATCH_BOOKMARK)
 		w->options.callbacks.on_object(w->options.callbacks.ctx, type == WATCH_DELETED, object);
 	return 0;
 }
 
+struct reading {
+	struct kube_watch *watch;
+	struct watch_stream stream;
+};
+
+static int64_t stall_ms(const struct kube_watch *w)
+{
+	return w->options.stall_timeout_ms ? w->options.stall_timeout_ms : STALL_TIMEOUT_MS;
+}
+
 static int on_bytes(void *ctx, const char *data, size_t len, struct err *e)
 {
-	return watch_stream_feed(ctx, data, len, e);
+	struct reading *r = ctx;
+	if (watch_stream_feed(&r->stream, data, len, e) < 0)
+		return -1;
+	int64_t silent_ms = clock_mono_ms() - r->watch->event_ms;
+	return silent_ms < stall_ms(r->watch) ? 0 : err_set(e, ERR_TIMEOUT, 0, "bytes, but no event for %lld ms", (long long)silent_ms);
 }
 
 static int watch(struct kube_watch *w, struct err *e)
 {
-	struct watch_stream stream;
-	watch_stream_init(&stream, w->resource_version, on_event, w);
+	struct reading reading = {.watch = w};
+	watch_stream_init(&reading.stream, w->resource_version, on_event, w);
+	w->event_ms = clock_mono_ms();
+	w->had_event = false;
 	char rv[64];
 	memcpy(rv, w->resource_version, sizeof rv);
 	struct kube_watch_request q = {
 		.rv = rv,
 		.timeout_seconds = WATCH_SECONDS,
-		.stall_timeout_ms = w->options.stall_timeout_ms ? w->options.stall_timeout_ms : STALL_TIMEOUT_MS,
+		.stall_timeout_ms = stall_ms(w),
 		.on_body = on_bytes,
-		.ctx = &stream,
+		.ctx = &reading,
 	};
 	struct kube_ref ref = ref_of(w);
 	int rc = kube_watch_once(w->client, &ref, &q, e);
-	memcpy(w->resource_version, stream.resource_version, sizeof w->resource_version);
-	watch_stream_fini(&stream);
+	memcpy(w->resource_version, reading.stream.resource_version, sizeof w->resource_version);
+	watch_stream_fini(&reading.stream);
 	return rc;
 }
 
@@ -150,25 +195,31 @@ static int recover(struct kube_watch *w, const struct err *e)
 	}
 }
 
+/* One list or watch; -1: stop. A watch that is ended at once must not be asked for in a tight loop, whatever event it begins with. */
+static int turn(struct kube_watch *w)
+{
+	struct err e = ERR_INIT;
+	int64_t begun_ms = clock_mono_ms();
+	bool listing = !w->resource_version[0];
+	int rc = listing ? list(w, &e) : watch(w, &e);
+	bool too_short = clock_mono_ms() - begun_ms < SHORT_WATCH_MS;
+	if (!listing && !too_short && (rc == 0 || w->had_event))
+		w->failures = 0;
+	if (rc < 0) {
+		explain(w, &e);
+		note_why(w, e.message);
+		return recover(w, &e);
+	}
+	if (listing)
+		return 0;
+	w->failures += too_short;
+	return pause_ms(w, too_short ? kube_watch_backoff_ms(w->failures, 0) : 0);
+}
+
 static void *run(void *arg)
 {
-	struct kube_watch *w = arg;
-	for (;;) {
-		struct err e = ERR_INIT;
-		int64_t begun_ms = clock_mono_ms();
-		bool listing = !w->resource_version[0];
-		int rc = listing ? list(w, &e) : watch(w, &e);
-		if (rc < 0) {
-			if (recover(w, &e) < 0)
-				break;
-		} else if (!listing) {
-			/* a server that ends each watch at once must not be asked in a tight loop */
-			bool too_short = clock_mono_ms() - begun_ms < SHORT_WATCH_MS;
-			w->failures = too_short ? w->failures + 1 : 0;
-			if (pause_ms(w, too_short ? kube_watch_backoff_ms(w->failures, 0) : 0) < 0)
-				break;
-		}
-	}
+	while (turn(arg) == 0)
+		;
 	return NULL;
 }
 
@@ -177,6 +228,7 @@ struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct e
 	struct kube_watch *w = mem_alloc(sizeof *w);
 	w->options = *o;
 	w->namespace = mem_strdup(o->namespace);
+	pthread_mutex_init(&w->lock, NULL);
 	w->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->cancel_fd < 0)
 		err_set_errno(e, errno, "eventfd");
@@ -190,6 +242,7 @@ struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct e
 	kube_client_free(w->client);
 	if (w->cancel_fd >= 0)
 		close(w->cancel_fd);
+	pthread_mutex_destroy(&w->lock);
 	free(w->namespace);
 	free(w);
 	return NULL;
@@ -208,6 +261,7 @@ void kube_watch_stop(struct kube_watch *w)
 	pthread_join(w->thread, NULL);
 	kube_client_free(w->client);
 	close(w->cancel_fd);
+	pthread_mutex_destroy(&w->lock);
 	free(w->namespace);
 	free(w);
 }

@@ -1,6 +1,6 @@
 /* List-watch: tells of all objects of one kind in one namespace (or all), and from then on of each change, for ever: lists in
  * pages, watches with bookmarks from there, resumes after a cut, lists again after 410, backs off with jitter, and takes a
- * watch without a byte (bookmarks come each minute) as dead. Its own thread and connection. */
+ * watch without an event (bookmarks come each minute) as dead, whatever bytes drip from it. Its own thread and connection. */
 #ifndef DRDOTNET_KUBE_WATCH_H
 #define DRDOTNET_KUBE_WATCH_H
 
@@ -29,6 +29,9 @@ struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct e
 
 /* Has listed at least once. Any thread. */
 bool kube_watch_synced(const struct kube_watch *w);
+
+/* Why it has not listed yet: what the last try met; "" when nothing was met. Any thread. */
+void kube_watch_why(struct kube_watch *w, char *out, size_t size);
 
 /* Ends the thread and frees it; NULL is taken. */
 void kube_watch_stop(struct kube_watch *w);

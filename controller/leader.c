@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/kube_clock.h"
 #include "controller/lease.h"
 #include "controller/metrics.h"
 
@@ -17,6 +18,7 @@
 #include <sys/random.h>
 
 #define CALL_MS 1500  /* two of them and a pause fit into LEASE_RENEW_BOUND_MS */
+#define CALL_LEAST_MS 100
 #define RETRY_MS 300
 
 struct leader {
@@ -75,13 +77,21 @@ static int write_lease(struct leader *l, const struct lease_record *w, struct er
 	return w->exists ? kube_update(l->client, &ref, body, NULL, e) : kube_create(l->client, &ref, body, NULL, e);
 }
 
+/* No call may outlast our leadership: who waits for its answer must not think that it leads when others may. */
+static void bound_call(struct leader *l)
+{
+	int64_t left = l->state.leading ? lease_bound_ms(&l->state) - clock_mono_ms() : CALL_MS;
+	kube_client_set_timeout(l->client, left > CALL_MS ? CALL_MS : left < CALL_LEAST_MS ? CALL_LEAST_MS : left);
+}
+
 /* One look and, where due, one write. Returns when to look again. */
 static int64_t turn(struct leader *l)
 {
 	struct err e = ERR_INIT;
-	struct lease_clock now = {clock_mono_ms(), clock_wall_ms()};
+	struct lease_clock now = {clock_mono_ms(), kube_clock_wall_ms()};
 	int64_t before = l->state.epoch;
 	struct lease_decision d;
+	bound_call(l);
 	if (look(l, &e) < 0)
 		goto failed;
 	lease_step(&l->state, &l->seen, now, l->options.highest_epoch(l->options.ctx), &d);
@@ -89,6 +99,7 @@ static int64_t turn(struct leader *l)
 		changed(l, 0);
 	if (d.action != LEASE_WRITE)
 		return d.wake_mono_ms;
+	bound_call(l);
 	if (write_lease(l, &d.write, &e) < 0)
 		goto failed;
 	lease_written(&l->state, &d.write, now.mono_ms);
@@ -150,7 +161,7 @@ static void give_back(struct leader *l)
 		struct lease_record w = l->seen;
 		w.holder[0] = '\0';
 		w.duration_ms = 1000;
-		w.renew_wall_ms = clock_wall_ms();
+		w.renew_wall_ms = kube_clock_wall_ms();
 		if (write_lease(l, &w, &e) == 0)
 			return;
 	}
@@ -166,6 +177,7 @@ void leader_stop(struct leader *l)
 	pthread_join(l->thread, NULL);
 	if (l->state.leading) {
 		changed(l, 0);
+		kube_client_set_timeout(l->client, CALL_MS);
 		give_back(l);
 	}
 	kube_client_free(l->client);

@@ -4,6 +4,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/link/link_frame.h"
+#include "controller/kube_clock.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 #include "controller/object_store.h"
@@ -142,7 +143,7 @@ static void start_review(struct link_conn *c, const char *token)
 static void on_hello(struct link_conn *c)
 {
 	c->said_hello = true;
-	set_timer(c, c->who.expires_wall_ms - clock_wall_ms());
+	set_timer(c, c->who.expires_wall_ms - kube_clock_wall_ms());
 	LOG_INFO("link", "agent linked", LOG_S("node", c->who.node[0] ? c->who.node : ""), LOG_I("agents", (int64_t)agent_hub_count(c->server->hub)));
 }
 
@@ -189,7 +190,7 @@ static void renew(struct link_conn *c, const struct agent_identity *who)
 	}
 	c->who = *who;
 	if (c->said_hello)
-		set_timer(c, who->expires_wall_ms - clock_wall_ms());
+		set_timer(c, who->expires_wall_ms - kube_clock_wall_ms());
 }
 
 static void receive(struct link_conn *c, const char *data, size_t len)

@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/kube_clock.h"
 #include "controller/metrics.h"
 
 #include <stdio.h>
@@ -265,7 +266,7 @@ int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, s
 {
 	if (key[0] == '!')
 		return settle_orphan(r, key, e);
-	struct work w = {.r = r, .kube = kube, .key = key, .now_wall_ms = clock_wall_ms(), .now_mono_ms = clock_mono_ms(), .wake_ms = INT64_MAX};
+	struct work w = {.r = r, .kube = kube, .key = key, .now_wall_ms = kube_clock_wall_ms(), .now_mono_ms = clock_mono_ms(), .wake_ms = INT64_MAX};
 	int rc = run_steps(&w, e);
 	if (rc == 0 && w.wake_ms != INT64_MAX)
 		work_queue_add_after(r->queue, key, w.wake_ms > 0 ? w.wake_ms : 0);

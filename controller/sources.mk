@@ -1,6 +1,7 @@
 CONTROLLER_SRC :=
 CONTROLLER_SRC += controller/kube_config.c
 CONTROLLER_SRC += controller/kube_client.c
+CONTROLLER_SRC += controller/kube_clock.c
 CONTROLLER_SRC += controller/metrics.c
 CONTROLLER_SRC += controller/work_queue.c
 CONTROLLER_SRC += controller/lease.c

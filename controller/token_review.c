@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "controller/kube_clock.h"
 #include "controller/token_cache.h"
 
 #include <stdlib.h>
@@ -127,7 +128,7 @@ static int review_uncached(const struct token_review *r, struct kube_client *kub
 	memcpy(out->node, a.node, sizeof out->node);
 	memcpy(out->pod_uid, a.pod_uid, sizeof out->pod_uid);
 	int64_t expires = token_review_expiry(token);
-	out->expires_wall_ms = expires > 0 ? expires : clock_wall_ms() + TOKEN_REVIEW_DEFAULT_LIFE_MS;
+	out->expires_wall_ms = expires > 0 ? expires : kube_clock_wall_ms() + TOKEN_REVIEW_DEFAULT_LIFE_MS;
 	return 0;
 }
 
@@ -136,12 +137,12 @@ int token_review_agent(const struct token_review *r, struct kube_client *kube, c
 	*out = (struct agent_identity){0};
 	if (!token[0] || strlen(token) > TOKEN_MAX_BYTES)
 		return err_set(e, ERR_DENIED, 401, "no usable token");
-	if (r->cache && token_cache_get(r->cache, token, clock_wall_ms(), out))
+	if (r->cache && token_cache_get(r->cache, token, kube_clock_wall_ms(), out))
 		return 0;
 	if (review_uncached(r, kube, token, out, e) < 0)
 		return -1;
 	if (r->cache)
-		token_cache_put(r->cache, token, clock_wall_ms(), out);
+		token_cache_put(r->cache, token, kube_clock_wall_ms(), out);
 	return 0;
 }
 

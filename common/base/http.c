@@ -105,7 +105,7 @@ static size_t on_body(char *data, size_t one, size_t len, void *ctx)
 		return len;
 	if (t->request->on_body)
 		return len; /* an error's body is for the message only: its start is enough */
-	err_set(t->e, ERR_PROTOCOL, 0, "answer is larger than %zu bytes", t->response->body.max);
+	err_set(t->e, ERR_PROTOCOL, EMSGSIZE, "answer is larger than %zu bytes", t->response->body.max);
 	return abort_with(t);
 }
 
@@ -150,6 +150,11 @@ static size_t on_header(char *line, size_t one, size_t len, void *ctx)
 		char value[32];
 		copy_value(value, sizeof value, colon + 1, value_len);
 		r->retry_after_ms = parse_retry_after(value);
+	} else if (name_len == 4 && strncasecmp(line, "date", 4) == 0) {
+		char value[64];
+		copy_value(value, sizeof value, colon + 1, value_len);
+		time_t seconds = curl_getdate(value, NULL);
+		r->date_wall_ms = seconds > 0 ? (int64_t)seconds * 1000 : 0;
 	}
 	return len;
 }

@@ -48,6 +48,7 @@ struct http_response {
 	int status;                     /* 100..599 */
 	struct buf body;                /* collected body (error bodies too) */
 	int64_t retry_after_ms;         /* from Retry-After; -1: none */
+	int64_t date_wall_ms;           /* from Date: the server's clock, cut to seconds; 0: none */
 	char etag[128];
 	char content_type[128];
 };
@@ -59,7 +60,8 @@ struct http_client *http_client_new(const struct http_tls *tls, struct err *e); 
 void http_client_free(struct http_client *c);
 
 /* Performs the request. 0: an HTTP answer of any status is in *r. -1: none (ERR_RETRY for refused, reset or unresolved; ERR_TIMEOUT;
- * ERR_DENIED for TLS verification; ERR_PROTOCOL; ERR_CANCELED). *r is initialised here; finish it in both cases. Redirects are not followed. */
+ * ERR_DENIED for TLS verification; ERR_PROTOCOL, with the code EMSGSIZE for a body past its bound; ERR_CANCELED). *r is initialised
+ * here; finish it in both cases. Redirects are not followed. */
 int http_perform(struct http_client *c, const struct http_request *q, struct http_response *r, struct err *e);
 void http_response_fini(struct http_response *r);
 

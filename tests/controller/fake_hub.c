@@ -5,7 +5,7 @@
  *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
  *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
  *
- * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N]; ends on SIGTERM or end of input. */
+ * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]; ends on SIGTERM or end of input. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/http.h"
@@ -250,9 +250,10 @@ int main(int argc, char **argv)
 	log_configure(LOG_LEVEL_DEBUG, LOG_FORMAT_JSON);
 	struct err e = ERR_INIT;
 	struct kube_config kube = {0};
-	const char *workers = argument(argc, argv, "--workers");
+	const char *workers = argument(argc, argv, "--workers"), *stall = argument(argc, argv, "--watch-stall");
 	struct controller_options o = {.kube = &kube, .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
-				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2};
+				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2,
+				       .watch_stall_ms = stall ? atoi(stall) : 0};
 	struct controller *c = NULL;
 	struct agent_hub_callbacks cb;
 	int rc = -1;
