@@ -201,10 +201,9 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t highest_ep
 static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512],
 		     struct err *e)
 {
-	(void)r;
 	struct controller *c = ctx;
 	struct session_upload u;
-	if (session_cache_upload(c->cache, node, job_id, &u, e) < 0)
+	if (session_cache_grant(c->cache, node, job_id, r, &u, e) < 0)
 		return -1;
 	if (c->options.store_exists && !c->options.store_exists(c->options.store_ctx, u.store))
 		return err_set_reason(e, ERR_INVALID, REASON_StoreNotFound, "the installation has no store %s", u.store);

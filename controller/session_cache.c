@@ -17,6 +17,8 @@ struct pod_runtime {
 	int64_t ordered_ms;  /* in this link; 0: not */
 	int64_t canceled_ms; /* 0: no cancel wanted yet */
 	struct link_job job;
+	char *granted[LINK_MAX_REPORTS]; /* names of reports that it may put into the store */
+	size_t granted_count;
 };
 
 struct entry {
@@ -46,8 +48,11 @@ struct session_cache *session_cache_new(void)
 
 static void drop_runtime(struct entry *n)
 {
-	for (size_t i = 0; i < n->pod_count; i++)
+	for (size_t i = 0; i < n->pod_count; i++) {
 		link_job_fini(&n->pods[i].job);
+		while (n->pods[i].granted_count)
+			free(n->pods[i].granted[--n->pods[i].granted_count]);
+	}
 	free(n->pods);
 	n->pods = NULL;
 	n->pod_count = 0;
@@ -353,27 +358,59 @@ void session_cache_canceled(struct session_cache *c, const char *key, size_t pod
 	pthread_mutex_unlock(&c->lock);
 }
 
-int session_cache_upload(struct session_cache *c, const char *node, const char *job_id, struct session_upload *out, struct err *e)
+static void fill_upload(const struct profiling_session *s, size_t index, struct session_upload *out)
+{
+	*out = (struct session_upload){.store = ""};
+	snprintf(out->namespace, sizeof out->namespace, "%s", s->namespace);
+	snprintf(out->name, sizeof out->name, "%s", s->name);
+	snprintf(out->uid, sizeof out->uid, "%s", s->uid);
+	snprintf(out->pod_name, sizeof out->pod_name, "%s", s->pods[index].pod_name);
+	snprintf(out->store, sizeof out->store, "%s", s->spec_valid ? s->spec.store : "default");
+}
+
+/* Whether this name is one of the few that the job may have; remembers it. */
+static bool take_name(struct pod_runtime *r, const char *name)
+{
+	for (size_t i = 0; i < r->granted_count; i++) {
+		if (strcmp(r->granted[i], name) == 0)
+			return true;
+	}
+	if (r->granted_count == LINK_MAX_REPORTS)
+		return false;
+	r->granted[r->granted_count++] = mem_strdup(name);
+	return true;
+}
+
+/* `r` NULL: the upload of no particular report. */
+static int find_upload(struct session_cache *c, const char *node, const char *job_id, const struct link_report *r, struct session_upload *out,
+		       struct err *e)
 {
 	struct entry *n = NULL;
 	size_t index = 0;
 	pthread_mutex_lock(&c->lock);
 	enum session_job_verdict verdict = find_job(c, node, job_id, &n, &index);
-	if (verdict == SESSION_JOB_TAKEN) {
-		const struct profiling_session *s = n->session;
-		*out = (struct session_upload){.store = ""};
-		snprintf(out->namespace, sizeof out->namespace, "%s", s->namespace);
-		snprintf(out->name, sizeof out->name, "%s", s->name);
-		snprintf(out->uid, sizeof out->uid, "%s", s->uid);
-		snprintf(out->pod_name, sizeof out->pod_name, "%s", s->pods[index].pod_name);
-		snprintf(out->store, sizeof out->store, "%s", s->spec_valid ? s->spec.store : "default");
-	}
+	bool taken = verdict == SESSION_JOB_TAKEN && (!r || take_name(&n->pods[index], r->name));
+	if (taken)
+		fill_upload(n->session, index, out);
 	pthread_mutex_unlock(&c->lock);
 	if (verdict == SESSION_JOB_ORPHAN)
 		return err_set(e, ERR_NOT_FOUND, 0, "job %s: its session is over or unknown", job_id);
 	if (verdict == SESSION_JOB_FOREIGN)
 		return err_set(e, ERR_DENIED, 0, "job %s: not given to node %s", job_id, node);
-	return 0;
+	return taken ? 0 : err_set(e, ERR_DENIED, 0, "job %s: one more than %d reports", job_id, LINK_MAX_REPORTS);
+}
+
+int session_cache_upload(struct session_cache *c, const char *node, const char *job_id, struct session_upload *out, struct err *e)
+{
+	return find_upload(c, node, job_id, NULL, out, e);
+}
+
+int session_cache_grant(struct session_cache *c, const char *node, const char *job_id, const struct link_report *r, struct session_upload *out,
+			struct err *e)
+{
+	if (r->size_bytes > SESSION_REPORT_MAX_BYTES)
+		return err_set(e, ERR_DENIED, 0, "%s: a report has %lld MiB at most", r->name, SESSION_REPORT_MAX_BYTES >> 20);
+	return find_upload(c, node, job_id, r, out, e);
 }
 
 /* Keys are collected first, so that the callback runs without the lock. */

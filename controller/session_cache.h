@@ -8,6 +8,9 @@
 #include "controller/plan.h"
 #include "controller/session_object.h"
 
+/* Far above any report; so a taken-over agent cannot fill an object storage with one session. */
+#define SESSION_REPORT_MAX_BYTES (256LL << 20)
+
 struct session_cache;
 
 struct session_cache *session_cache_new(void);
@@ -55,6 +58,10 @@ struct session_upload {
 	char store[64];
 };
 int session_cache_upload(struct session_cache *c, const char *node, const char *job_id, struct session_upload *out, struct err *e);
+
+/* The same, and may this report be put there? A job has at most LINK_MAX_REPORTS names of reports, as long as this process lives. */
+int session_cache_grant(struct session_cache *c, const char *node, const char *job_id, const struct link_report *r, struct session_upload *out,
+			struct err *e);
 
 /* Calls back for each active session, or for each over one whose time has come. */
 typedef void session_key_fn(void *ctx, const char *key);

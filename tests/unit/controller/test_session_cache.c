@@ -93,6 +93,21 @@ Test(session_cache, a_node_speaks_only_of_jobs_it_was_given)
 	cr_expect_str_eq(u.store, "default");
 	cr_expect_eq(session_cache_upload(c, "other", UID "-0", &u, &e), -1);
 	cr_expect_eq(e.kind, ERR_DENIED);
+	struct link_report r = {.size_bytes = SESSION_REPORT_MAX_BYTES};
+	for (int i = 0; i < LINK_MAX_REPORTS; i++) {
+		snprintf(r.name, sizeof r.name, "report-%d", i);
+		cr_expect_eq(session_cache_grant(c, "n", UID "-0", &r, &u, NULL), 0);
+		cr_expect_eq(session_cache_grant(c, "n", UID "-0", &r, &u, NULL), 0, "asked for again");
+	}
+	e = (struct err)ERR_INIT;
+	snprintf(r.name, sizeof r.name, "one-more");
+	cr_expect_eq(session_cache_grant(c, "n", UID "-0", &r, &u, &e), -1);
+	cr_expect_eq(e.kind, ERR_DENIED);
+	e = (struct err)ERR_INIT;
+	snprintf(r.name, sizeof r.name, "report-0");
+	r.size_bytes++;
+	cr_expect_eq(session_cache_grant(c, "n", UID "-0", &r, &u, &e), -1);
+	cr_expect_eq(e.kind, ERR_DENIED);
 	put(c, HELD, TARGET("Succeeded"), "10");
 	cr_expect_eq(tell(c, "n", UID "-0", JOB_SUCCEEDED), SESSION_JOB_ORPHAN, "its end is known: it may be forgotten");
 	session_cache_free(c);
