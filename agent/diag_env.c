@@ -49,21 +49,21 @@ const char *diag_env_disabled(const char *block, size_t len)
 	return NULL;
 }
 
-bool diag_env_suspends(const char *block, size_t len)
+const char *diag_env_suspends(const char *block, size_t len)
 {
 	const char *name, *value = find_setting(block, len, "DefaultDiagnosticPortSuspend", &name);
 	if (value && setting_number(value) == 1)
-		return true;
+		return name;
 	/* Each port waits unless it says "nosuspend". */
 	value = find_setting(block, len, "DiagnosticPorts", &name);
 	while (value && *value) {
 		size_t n = strcspn(value, ";");
 		const char *no = memmem(value, n, "nosuspend", strlen("nosuspend"));
 		if (n > 0 && !no)
-			return true;
+			return name;
 		value += n + (value[n] == ';');
 	}
-	return false;
+	return NULL;
 }
 
 int diag_env_tmpdir(const char *block, size_t len, char *out, size_t size)

@@ -5,8 +5,10 @@
 #include "agent/diag_socket.h"
 #include "agent/discover.h"
 #include "agent/proc.h"
+#include "agent/process_state.h"
 #include "agent/rights.h"
 #include "agent/runtime_kind.h"
+#include "agent/sandbox_kind.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -133,12 +135,9 @@ static void set_socket(const struct look *k, struct candidate *c, const char *na
 static bool refuse_stopped(const struct look *k, struct target *t)
 {
 	const char *root = k->options->proc_root ? k->options->proc_root : PROC_ROOT;
-	if (k->status.tracer_pid != 0)
-		discover_refuse(t, REASON_BeingDebugged, "process %d traces it", (int)k->status.tracer_pid);
-	else if (k->status.state == 'T' || k->status.state == 't')
-		discover_refuse(t, REASON_ProcessStopped, "the process is stopped (state %c)", k->status.state);
-	else if (cgroup_is_frozen(root, k->pid))
-		discover_refuse(t, REASON_ProcessStopped, "the process's control group is frozen");
+	struct err e = ERR_INIT;
+	if (process_state_check(root, k->pid, &k->status, &e) < 0)
+		discover_refuse(t, e.reason, "%s", e.message);
 	return t->reason != NULL;
 }
 
@@ -202,7 +201,7 @@ static void explain_no_socket(const struct look *k, struct target *t)
 	struct stat st;
 	const char *setting = diag_env_disabled(k->environ.data, k->environ.len);
 	if (setting)
-		discover_refuse(t, REASON_DiagnosticsDisabled, "%s switches the diagnostics port off", setting);
+		discover_refuse(t, REASON_DiagnosticsDisabled, "%s=0 switches the diagnostics port off", setting);
 	else if (k->tmp_fd < 0)
 		discover_refuse(t, REASON_NoStagingPlace, "its temporary folder %s cannot be opened: %s", k->tmp_inner,
 				strerror(k->tmp_errno));
@@ -249,15 +248,27 @@ static bool examine(struct look *k, struct candidate *c)
 	return true;
 }
 
-static void look_at(const struct discover_options *o, const char *root, pid_t pid, struct candidate_list *out)
+/* A pod whose processes the node does not see: the program that runs its sandbox stands for it. */
+static void add_sandbox(const struct discover_options *o, const char *kind, struct candidate_list *out)
+{
+	struct candidate *c = candidate_list_add(out);
+	c->target.mode = AGENT_MODE_HOST_PID;
+	c->target.pod_uid = mem_strdup(o->pod_uid);
+	c->target.container_id = o->container_ids ? mem_strdup(o->container_ids[0]) : NULL;
+	discover_refuse(&c->target, REASON_UnsupportedRuntime, "the pod runs in %s: its processes are not the node's", kind);
+}
+
+/* *sandbox: what the asked-for pod runs in, once that is known. */
+static void look_at(const struct discover_options *o, const char *root, pid_t pid, struct candidate_list *out, const char **sandbox)
 {
 	AUTO_FD int proc_fd = proc_open(root, pid);
 	if (proc_fd < 0)
 		return;
 	struct look k = {.options = o, .pid = pid, .proc_fd = proc_fd, .tmp_fd = -1};
-	if (!may_be_dotnet(&k))
-		return;
-	struct candidate *c = candidate_list_add(out);
+	bool candidate = may_be_dotnet(&k);
+	if (o->pod_uid && strcmp(o->pod_uid, k.group.pod_uid) == 0 && !*sandbox)
+		*sandbox = sandbox_kind_of(proc_fd);
+	struct candidate *c = candidate ? candidate_list_add(out) : NULL;
 	if (!c)
 		return;
 	c->order = k.stat.start_time;
@@ -270,8 +281,9 @@ static void look_at(const struct discover_options *o, const char *root, pid_t pi
 int discover_host(const struct discover_options *o, struct candidate_list *out, struct err *e)
 {
 	const char *root = o->proc_root ? o->proc_root : PROC_ROOT;
+	const char *sandbox = NULL;
 	if (o->pid != 0) {
-		look_at(o, root, o->pid, out);
+		look_at(o, root, o->pid, out, &sandbox);
 		return 0;
 	}
 	AUTO_DIR DIR *dir = opendir(root);
@@ -285,7 +297,9 @@ int discover_host(const struct discover_options *o, struct candidate_list *out, 
 			continue;
 		if (o->deadline_ms > 0 && clock_mono_ms() >= o->deadline_ms)
 			return err_set(e, ERR_TIMEOUT, 0, "the processes were not all looked at in time");
-		look_at(o, root, (pid_t)pid, out);
+		look_at(o, root, (pid_t)pid, out, &sandbox);
 	}
+	if (sandbox && out->count == 0)
+		add_sandbox(o, sandbox, out);
 	return 0;
 }

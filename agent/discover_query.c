@@ -118,8 +118,11 @@ static void advance(struct question *q, int64_t deadline_ms)
 	struct diag_process_info info;
 	if (r < 0 || diag_exchange_process_info(&q->exchange, q->command, &info, &e) < 0) {
 		bool unknown = q->command == DIAG_PROCESS_INFO3 && (uint32_t)e.code == DIAG_E_UNKNOWN_COMMAND;
-		if (!unknown || !ask_older(q, deadline_ms))
-			finish(q, &e);
+		if (unknown && ask_older(q, deadline_ms))
+			return;
+		if (q->command == DIAG_PROCESS_INFO2 && (uint32_t)e.code == DIAG_E_UNKNOWN_COMMAND)
+			discover_refuse(&q->candidate->target, REASON_RuntimeTooOld, "its runtime cannot tell its version, as before .NET 6");
+		finish(q, &e);
 		return;
 	}
 	take_answer(&q->candidate->target, &info);

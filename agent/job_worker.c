@@ -117,6 +117,27 @@ static const char *wanted_container(const struct link_order *o, struct err *e)
 	return NULL;
 }
 
+/* Nothing in the pod is .NET, as far as this mode of the agent can see. */
+static int refuse_empty(const struct jobs *j, const struct link_order *o, struct err *e)
+{
+	if (j->config.mode == AGENT_MODE_HOST_PID)
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "none of the processes of pod %s is a .NET process", o->pod_name);
+	return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess,
+			      "no diagnostics socket is in the folder that pod %s shares with the agent as its /tmp", o->pod_name);
+}
+
+/* For messages: people know containers by their names. */
+static void name_containers(const struct link_order *o, struct target_list *list)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		struct target *t = &list->items[i];
+		for (size_t c = 0; t->container_id && !t->container_name && c < o->container_count; c++) {
+			if (strcmp(o->containers[c].id, t->container_id) == 0)
+				t->container_name = mem_strdup(o->containers[c].name);
+		}
+	}
+}
+
 static int find_process(struct jobs *j, struct job *job, struct target *out, struct err *e)
 {
 	const struct link_order *o = &job->order;
@@ -147,6 +168,9 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 	struct target_list list = {0};
 	if (j->config.operations->discover(&options, &list, e) < 0)
 		return -1;
+	if (list.count == 0)
+		return refuse_empty(j, o, e);
+	name_containers(o, &list);
 	ssize_t chosen = target_choose(&list, wanted, o->spec.target.entrypoint, o->spec.target.pid, e);
 	if (chosen >= 0)
 		target_copy(out, &list.items[chosen]);

@@ -1,6 +1,7 @@
 #include "agent/cgroup.h"
 #include "agent/diag_env.h"
 #include "agent/proc.h"
+#include "agent/process_state.h"
 #include "agent/rights.h"
 #include "agent/runtime_kind.h"
 #include "agent/stage.h"
@@ -42,15 +43,8 @@ static int check_state(const struct target *t, int proc_fd, struct err *e)
 	struct proc_status status;
 	if (proc_read_status(proc_fd, &status) < 0)
 		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "process %d has ended", (int)t->pid);
-	if (status.tracer_pid != 0)
-		return err_set_reason(e, ERR_RETRY, REASON_BeingDebugged, "process %d traces it (a debugger or a dump)",
-				      (int)status.tracer_pid);
-	if (status.state == 'T' || status.state == 't')
-		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process is stopped (state %c)", status.state);
 	AUTO_FREE char *proc_root = proc_root_of(t);
-	if (cgroup_is_frozen(proc_root, t->pid))
-		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process's control group is frozen");
-	return 0;
+	return process_state_check(proc_root, t->pid, &status, e);
 }
 
 static int check_runtime(const struct target *t, struct err *e)
@@ -92,9 +86,10 @@ static int check_environment(const struct target *t, int proc_fd, struct err *e)
 		return 0; /* the attach will tell */
 	const char *setting = diag_env_disabled(variables.data, variables.len);
 	if (setting)
-		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "%s switches profiling off", setting);
-	if (!t->entrypoint && diag_env_suspends(variables.data, variables.len))
-		return err_set_reason(e, ERR_INVALID, REASON_ProcessSuspended, "the runtime waits at its start to be resumed");
+		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "%s=0 switches attaching a profiler off", setting);
+	setting = t->entrypoint ? NULL : diag_env_suspends(variables.data, variables.len);
+	if (setting)
+		return err_set_reason(e, ERR_INVALID, REASON_ProcessSuspended, "its runtime waits at its start to be resumed, as %s says", setting);
 	return 0;
 }
 

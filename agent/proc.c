@@ -61,7 +61,7 @@ int proc_parse_status(const char *text, struct proc_status *out)
 	const char *state = status_field(text, "State"), *pid = status_field(text, "Pid");
 	const char *tracer = status_field(text, "TracerPid"), *ns_pid = status_field(text, "NSpid");
 	const char *uid = status_field(text, "Uid"), *gid = status_field(text, "Gid");
-	const char *group = status_field(text, "Tgid");
+	const char *group = status_field(text, "Tgid"), *dumping = status_field(text, "CoreDumping");
 	if (!state || !*state || !pid || !uid || !gid)
 		return -1;
 	unsigned real, effective, effective_gid;
@@ -72,6 +72,7 @@ int proc_parse_status(const char *text, struct proc_status *out)
 	out->uid = effective;
 	out->gid = effective_gid;
 	out->tracer_pid = tracer ? atoi(tracer) : 0;
+	out->is_dumping = dumping && atoi(dumping) != 0;
 	out->inner_pid = last_number(ns_pid ? ns_pid : pid);
 	return out->inner_pid > 0 ? 0 : -1;
 }

@@ -29,6 +29,7 @@ struct proc_status {
 	char state;
 	bool is_thread;      /* the number names a thread that is not its process's first */
 	pid_t tracer_pid;    /* 0: none */
+	bool is_dumping;     /* the kernel writes its core dump (Linux 4.15) */
 	uid_t uid;           /* effective, in the reader's user namespace */
 	gid_t gid;
 	pid_t inner_pid;     /* the last of NSpid; the reader's view when the kernel has no NSpid */

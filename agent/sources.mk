@@ -31,6 +31,7 @@ AGENT_SRC += \
 	agent/elf_probe.c \
 	agent/rights.c \
 	agent/runtime_kind.c \
+	agent/sandbox_kind.c \
 	agent/cgroup.c \
 	agent/cgroup_dir.c \
 	agent/cgroup_path.c \
@@ -46,6 +47,7 @@ AGENT_SRC += \
 	agent/diag_ipc.c \
 	agent/diag_socket.c \
 	agent/preflight.c \
+	agent/process_state.c \
 	agent/stage.c \
 	agent/stage_sweep.c \
 	agent/shared_tmp.c \

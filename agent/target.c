@@ -86,10 +86,10 @@ static bool never_profilable(const struct target *t)
 	return false;
 }
 
+/* "Checkout (pid 1, container app)" */
 static void append_name(struct buf *out, const struct target *t)
 {
-	const char *entry = t->entrypoint ? t->entrypoint : "?";
-	buf_puts(out, out->len ? ", " : "");
+	const char *entry = t->entrypoint ? t->entrypoint : ".NET process";
 	text_append_printable(out, entry, text_cut_utf8(entry, 60));
 	buf_printf(out, " (pid %d", (int)t->inner_pid);
 	if (t->container_name)
@@ -103,8 +103,10 @@ static int refuse_ambiguous(const struct target_list *l, const size_t *hits, siz
 {
 	AUTO_BUF struct buf names;
 	buf_init(&names, 300);
-	for (size_t i = 0; i < count && !names.full; i++)
+	for (size_t i = 0; i < count && !names.full; i++) {
+		buf_puts(&names, i ? ", " : "");
 		append_name(&names, &l->items[hits[i]]);
+	}
 	return err_set_reason(e, ERR_INVALID, REASON_AmbiguousProcess, "%zu .NET processes match: %s%s", count, buf_str(&names),
 			      names.full ? ", ..." : "");
 }
@@ -113,9 +115,11 @@ static int refuse_own_reason(const struct target *t, struct err *e)
 {
 	const char *reason = t->reason ? t->reason : REASON_NoDotnetProcess;
 	enum err_kind kind = reason == REASON_PermissionDenied ? ERR_DENIED : ERR_INVALID;
-	if (t->message)
-		return err_set_reason(e, kind, reason, "%s", t->message);
-	return err_set_reason(e, kind, reason, "process %d cannot be profiled", (int)t->inner_pid);
+	AUTO_BUF struct buf name;
+	buf_init(&name, 300);
+	if (t->inner_pid != 0)
+		append_name(&name, t);
+	return err_set_reason(e, kind, reason, "%s%s%s", buf_str(&name), name.len ? ": " : "", t->message ? t->message : "cannot be profiled");
 }
 
 /* Leaves only the profilable of the hits, when all others never can be profiled. */

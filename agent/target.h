@@ -26,7 +26,7 @@ struct target {
 	char *pod_uid;               /* from the cgroup, with dashes; NULL: not in a pod */
 	char *container_id;          /* hex; NULL: not in a container */
 	char *proc_dir;              /* host PID mode: "/proc/PID"; NULL stands for the same */
-	char *container_name;        /* shared tmp mode with a folder per container: its name; else NULL */
+	char *container_name;        /* its name in the pod, where known: in shared tmp mode by a folder per container; else NULL */
 	char *shared_folder;         /* shared tmp mode: the pod's folder's name under the parent; else NULL */
 	char *socket_path;           /* diagnostics socket as the process sees it: /tmp/dotnet-diagnostic-1-...-socket */
 	char *tmp_inner;             /* the folder of the socket, as the process sees it */

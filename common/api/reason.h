@@ -43,18 +43,18 @@
 	X(ProcessBusy, "Another session profiles this process; wait for its end.")                                            \
 	X(BeingDebugged, "A debugger or dump holds the process; try again afterwards.")                                       \
 	/* preflight */                                                                                                       \
-	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container.")                  \
+	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container's environment and restart it.")                  \
 	X(NativeAOT, "NativeAOT applications have no profiling API; use a tool for native code.")                             \
 	X(RuntimeTooOld, "Profiling needs .NET 8 or newer; upgrade the application.")                                         \
-	X(ArchitectureMismatch, "Install the agent's image for this node's CPU architecture.")                                \
+	X(ArchitectureMismatch, "Run the application's image for the node's own CPU architecture: emulated processes cannot be profiled.")                                \
 	X(ProfilerAlreadyActive, "Another profiler (an APM) holds the slot; see the docs for what works beside it.")          \
-	X(NoStagingPlace, "Mount a writable, executable /tmp (an emptyDir) into the container.")                              \
+	X(NoStagingPlace, "Mount an emptyDir at the container's /tmp, writable, executable and with 1 MiB free.")                              \
 	X(NotEnoughMemory, "The container is too close to its memory limit; raise it a little.")                              \
 	X(PathTooLong, "Shorten the target's temporary folder (TMPDIR): socket paths end at 108 bytes.")                      \
 	X(AttachFailed, "See the message; the runtime refused the profiler.")                                                 \
 	X(PermissionDenied, "Give the agent the capabilities or the profile that the message names.")                         \
 	X(PerfEventsForbidden, "Give the agent PERFMON, a seccomp profile that allows perf_event_open, or a lower perf_event_paranoid.") \
-	X(UnsupportedRuntime, "This sandbox or node cannot be profiled; see the docs' list.")                                 \
+	X(UnsupportedRuntime, "Mono and sandboxes (gVisor, Kata) cannot be profiled: use .NET 8 or newer, without that runtimeClassName.")                                 \
 	/* delivery */                                                                                                        \
 	X(StoreNotFound, "Check spec.output.store: the installation has no store of this name.")                              \
 	X(UploadFailed, "Check the object storage; the message has its answer.")                                              \

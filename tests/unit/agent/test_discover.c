@@ -122,6 +122,35 @@ Test(discover, tells_two_pods_with_pid_1_apart)
 	cr_expect_eq(only()->pid, a);
 }
 
+Test(discover, tells_a_pod_in_a_sandbox_from_one_without_dotnet)
+{
+	char path[64];
+	pid_t sentry = fake_process(&proc, &(struct fake_process){.threads = 1, .maps = "", .cgroup = CGROUP_A});
+	struct discover_options o = options();
+	o.pod_uid = POD_A;
+	o.container_ids = (const char *const[]){ID_B}; /* the sandbox runs in a group of its own */
+	o.container_id_count = 1;
+	discover(&o);
+	cr_expect_eq(list.count, 0);
+	snprintf(path, sizeof path, "%d/cmdline", sentry);
+	fake_write(&proc, path, "runsc-sandbox\0--root=/run", 26);
+	discover(&o);
+	expect_refused(only(), REASON_UnsupportedRuntime, "gVisor");
+	struct err e = ERR_INIT;
+	cr_expect_eq(target_choose(&list, ID_B, NULL, 0, &e), -1);
+	cr_expect_str_eq(e.reason, REASON_UnsupportedRuntime);
+	cr_expect_str_eq(e.message, "the pod runs in gVisor: its processes are not the node's");
+	o.pod_uid = POD_B;
+	discover(&o);
+	cr_expect_eq(list.count, 0, "another pod's sandbox says nothing");
+	/* Who only calls itself so does not hide a .NET process. */
+	pid_t app = runtime((struct fake_process){.inner_pid = 1, .start_time = 600, .cgroup = CGROUP_A}, FAKE_ANSWERS, "/tmp");
+	o = options();
+	o.pod_uid = POD_A;
+	discover(&o);
+	cr_expect_eq(only()->pid, app);
+}
+
 Test(discover, tells_several_processes_and_containers_of_a_pod_apart)
 {
 	static const char same_pod_b[] = "0::/kubepods/burstable/pod" POD_A "/" ID_B "\n";
@@ -344,7 +373,7 @@ static const struct {
 	struct fake_process process;
 	const char *reason, *word;
 } without_socket[] = {
-	{"switched off", {ENVIRON("DOTNET_EnableDiagnostics=0")}, "DiagnosticsDisabled", "DOTNET_EnableDiagnostics switches"},
+	{"switched off", {ENVIRON("DOTNET_EnableDiagnostics=0")}, "DiagnosticsDisabled", "DOTNET_EnableDiagnostics=0 switches"},
 	{"port switched off", {ENVIRON("COMPlus_EnableDiagnostics_IPC=0")}, "DiagnosticsDisabled", "COMPlus_EnableDiagnostics_IPC"},
 	{"no folder", {.tmp = ""}, "NoStagingPlace", "/tmp cannot be opened"},
 	{"unknown cause", {.uid = 0}, "DiagnosticsDisabled", "no diagnostics socket in /tmp"},
