@@ -1,5 +1,6 @@
 #include "agent/discover.h"
 
+#include "agent/apart.h"
 #include "agent/diag_socket.h"
 #include "agent/stage.h"
 #include "common/api/reason.h"
@@ -91,16 +92,45 @@ static int oldest_first(const void *a, const void *b)
 	return (x->target.pid > y->target.pid) - (x->target.pid < y->target.pid);
 }
 
+struct verdict {
+	struct target target; /* a copy */
+	int rc;
+	struct err e;
+};
+
+static void verdict_free(void *ctx)
+{
+	struct verdict *v = ctx;
+	target_fini(&v->target);
+	free(v);
+}
+
+static void check(struct apart *a, void *ctx)
+{
+	struct verdict *v = ctx;
+	(void)a;
+	v->rc = preflight_check(&v->target, &v->e);
+}
+
 /* The verdict on a process whose runtime has answered. */
 static void judge(struct target *t)
 {
+	char place[APART_PLACE_SIZE];
+	struct err e = ERR_INIT;
 	if (t->reason)
 		return;
-	struct err e = ERR_INIT;
-	if (preflight_check(t, &e) < 0)
+	struct verdict *v = mem_alloc(sizeof *v);
+	target_copy(&v->target, t);
+	apart_place(t, place);
+	if (apart_run(place, check, v, verdict_free, DISCOVER_LOOK_MS, &e) < 0) {
 		discover_refuse(t, e.reason ? e.reason : REASON_InternalError, "%s", e.message);
+		return;
+	}
+	if (v->rc < 0)
+		discover_refuse(t, v->e.reason ? v->e.reason : REASON_InternalError, "%s", v->e.message);
 	else
 		t->profilable = true;
+	verdict_free(v);
 }
 
 int discover_targets(const struct discover_options *o, struct target_list *out, struct err *e)

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DISCOVER_MAX_CANDIDATES 4096
+#define DISCOVER_MAX_CANDIDATES 512   /* each may hold a connection open; more than these are not looked at */
+#define DISCOVER_LOOK_MS 3000         /* a look into one process may take so long, where it waits for the pod's file systems */
 #define DISCOVER_ANSWER_MS 2000       /* a process that does not answer in this time is listed as silent */
 #define DISCOVER_CONNECT_MS 100       /* a full queue of connections is waited for so long */
 

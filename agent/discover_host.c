@@ -1,5 +1,6 @@
 /* Discovery over /proc of all processes. Most of them are not .NET: each costs a few small reads. The socket's name holds
  * the inner pid and the start time, so that one look for that very name settles the usual case without listing a folder. */
+#include "agent/apart.h"
 #include "agent/cgroup.h"
 #include "agent/diag_env.h"
 #include "agent/diag_socket.h"
@@ -14,6 +15,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
+#include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
@@ -30,9 +32,11 @@
 
 #define CGROUP_TEXT_MAX 16384
 
-/* What is known of one process while it is looked at. */
+/* What is known of one process while it is looked at. Owns all of it: the look may outlive its caller (agent/apart.h). */
 struct look {
-	const struct discover_options *options;
+	char *root;            /* "/proc" */
+	bool filtered;         /* the process is one of those asked for */
+	int64_t deadline_ms;
 	pid_t pid;
 	int proc_fd;
 	struct proc_stat stat;
@@ -43,6 +47,8 @@ struct look {
 	int tmp_fd;       /* -1: none */
 	int tmp_errno;    /* why not */
 	bool denied;      /* the agent may not look into the process */
+	bool is_dotnet;
+	struct candidate found;
 };
 
 static bool is_filtered(const struct discover_options *o)
@@ -64,12 +70,12 @@ static bool passes(const struct discover_options *o, const struct cgroup_identit
 }
 
 /* The cheap part that rules out most processes: group, kernel threads, zombies, single-threaded programs. */
-static bool may_be_dotnet(struct look *k)
+static bool may_be_dotnet(struct look *k, const struct discover_options *o)
 {
 	char text[CGROUP_TEXT_MAX], exe[PATH_MAX];
 	if (fsio_read_small(k->proc_fd, "cgroup", text, sizeof text) >= 0)
 		cgroup_parse_identity(text, &k->group);
-	if (!passes(k->options, &k->group))
+	if (!passes(o, &k->group))
 		return false;
 	if (proc_read_stat(k->proc_fd, &k->stat) < 0 || k->stat.state == 'Z' || k->stat.state == 'X' || k->stat.thread_count < 2)
 		return false;
@@ -94,9 +100,9 @@ static void open_tmp(struct look *k)
 	k->tmp_errno = k->tmp_fd < 0 ? errno : 0;
 }
 
-static void fill_target(const struct look *k, struct target *t)
+/* Who it is, as the kernel says. */
+static void fill_identity(const struct look *k, struct target *t)
 {
-	char cmdline[257], command[PATH_MAX];
 	t->mode = AGENT_MODE_HOST_PID;
 	t->pid = k->pid;
 	t->start_time = k->stat.start_time;
@@ -105,7 +111,13 @@ static void fill_target(const struct look *k, struct target *t)
 	t->gid = k->status.gid;
 	t->pod_uid = k->group.pod_uid[0] ? mem_strdup(k->group.pod_uid) : NULL;
 	t->container_id = k->group.container_id[0] ? mem_strdup(k->group.container_id) : NULL;
-	t->proc_dir = mem_printf("%s/%d", k->options->proc_root ? k->options->proc_root : PROC_ROOT, (int)k->pid);
+	t->proc_dir = mem_printf("%s/%d", k->root, (int)k->pid);
+}
+
+static void fill_target(const struct look *k, struct target *t)
+{
+	char cmdline[257], command[PATH_MAX];
+	fill_identity(k, t);
 	if (k->tmp_fd >= 0) {
 		t->tmp_inner = mem_strdup(k->tmp_inner);
 		t->tmp_outer = mem_printf("%s/root%s", t->proc_dir, k->tmp_inner);
@@ -120,9 +132,10 @@ static void fill_target(const struct look *k, struct target *t)
 
 static int connect_to(const struct look *k, const char *name, struct err *e)
 {
-	int64_t until = clock_mono_ms() + DISCOVER_CONNECT_MS;
-	if (k->options->deadline_ms > 0 && until > k->options->deadline_ms)
-		until = k->options->deadline_ms;
+	/* Who looks at all processes does not wait for one that accepts nothing. */
+	int64_t until = clock_mono_ms() + (k->filtered ? DISCOVER_CONNECT_MS : 0);
+	if (k->deadline_ms > 0 && until > k->deadline_ms)
+		until = k->deadline_ms;
 	return diag_socket_connect(k->tmp_fd, name, k->status.uid, k->pid, until, e);
 }
 
@@ -134,9 +147,8 @@ static void set_socket(const struct look *k, struct candidate *c, const char *na
 /* A stopped or frozen process accepts connections (the kernel does) and never answers: it is not asked. */
 static bool refuse_stopped(const struct look *k, struct target *t)
 {
-	const char *root = k->options->proc_root ? k->options->proc_root : PROC_ROOT;
 	struct err e = ERR_INIT;
-	if (process_state_check(root, k->pid, &k->status, &e) < 0)
+	if (process_state_check(k->root, k->pid, &k->status, &e) < 0)
 		discover_refuse(t, e.reason, "%s", e.message);
 	return t->reason != NULL;
 }
@@ -224,7 +236,7 @@ static bool examine(struct look *k, struct candidate *c)
 	if (!k->denied && proc_read_environ(k->proc_fd, &k->environ) < 0)
 		k->denied = errno == EACCES || errno == EPERM;
 	if (k->denied) {
-		if (!is_filtered(k->options))
+		if (!k->filtered)
 			return false;
 		fill_target(k, &c->target);
 		char why[RIGHTS_TEXT_SIZE];
@@ -258,24 +270,98 @@ static void add_sandbox(const struct discover_options *o, const char *kind, stru
 	discover_refuse(&c->target, REASON_UnsupportedRuntime, "the pod runs in %s: its processes are not the node's", kind);
 }
 
+static void examine_apart(struct apart *a, void *ctx)
+{
+	struct look *k = ctx;
+	(void)a;
+	k->is_dotnet = examine(k, &k->found);
+}
+
+static void look_free(void *ctx)
+{
+	struct look *k = ctx;
+	target_fini(&k->found.target);
+	cleanup_fd(&k->found.fd);
+	buf_fini(&k->environ);
+	cleanup_fd(&k->tmp_fd);
+	cleanup_fd(&k->proc_fd);
+	free(k->root);
+	free(k);
+}
+
+static struct look *look_new(const struct discover_options *o, const char *root, pid_t pid)
+{
+	int proc_fd = proc_open(root, pid);
+	if (proc_fd < 0)
+		return NULL;
+	struct look *k = mem_alloc(sizeof *k);
+	k->root = mem_strdup(root);
+	k->filtered = is_filtered(o);
+	k->deadline_ms = o->deadline_ms;
+	k->pid = pid;
+	k->proc_fd = proc_fd;
+	k->tmp_fd = k->found.fd = -1;
+	return k;
+}
+
+/* A process whose files or memory do not let go of who looks. Who looks at all of them is told of each pod once. */
+static void add_unresponsive(struct candidate *c, struct target *who, const struct err *why)
+{
+	c->target = *who;
+	*who = (struct target){0};
+	discover_refuse(&c->target, why->reason ? why->reason : REASON_InternalError, "%s", why->message);
+}
+
+/* Looks apart: the process's folder, environment and command line are its own, and may never answer. Takes the look over. */
+static void examine_take(struct look *k, struct candidate_list *out)
+{
+	char place[APART_PLACE_SIZE];
+	struct target who = {0};
+	struct err e = ERR_INIT;
+	bool filtered = k->filtered;
+	uint64_t order = k->stat.start_time;
+	fill_identity(k, &who);
+	apart_place(&who, place);
+	bool over = apart_run(place, examine_apart, k, look_free, DISCOVER_LOOK_MS, &e) == 0;
+	bool told = !over && (filtered || e.kind == ERR_TIMEOUT);
+	struct candidate *c = told || (over && k->is_dotnet) ? candidate_list_add(out) : NULL;
+	if (c) {
+		c->order = order;
+		if (told)
+			add_unresponsive(c, &who, &e);
+	}
+	if (c && over) {
+		c->target = k->found.target;
+		c->fd = steal_fd(&k->found.fd);
+		k->found.target = (struct target){0};
+	}
+	target_fini(&who);
+	if (over)
+		look_free(k);
+}
+
 /* *sandbox: what the asked-for pod runs in, once that is known. */
 static void look_at(const struct discover_options *o, const char *root, pid_t pid, struct candidate_list *out, const char **sandbox)
 {
-	AUTO_FD int proc_fd = proc_open(root, pid);
-	if (proc_fd < 0)
+	struct look *k = out->count < DISCOVER_MAX_CANDIDATES ? look_new(o, root, pid) : NULL;
+	if (!k)
 		return;
-	struct look k = {.options = o, .pid = pid, .proc_fd = proc_fd, .tmp_fd = -1};
-	bool candidate = may_be_dotnet(&k);
-	if (o->pod_uid && strcmp(o->pod_uid, k.group.pod_uid) == 0 && !*sandbox)
-		*sandbox = sandbox_kind_of(proc_fd);
-	struct candidate *c = candidate ? candidate_list_add(out) : NULL;
-	if (!c)
-		return;
-	c->order = k.stat.start_time;
-	if (!examine(&k, c))
-		candidate_list_drop_last(out);
-	buf_fini(&k.environ);
-	cleanup_fd(&k.tmp_fd);
+	bool candidate = may_be_dotnet(k, o);
+	if (o->pod_uid && strcmp(o->pod_uid, k->group.pod_uid) == 0 && !*sandbox)
+		*sandbox = sandbox_kind_of(k->proc_fd);
+	if (candidate)
+		examine_take(k, out);
+	else
+		look_free(k);
+}
+
+/* Of a pod that was asked for, half of the processes would be a wrong answer; of all, it is better than none. */
+static int out_of_time(const struct discover_options *o, struct err *e)
+{
+	if (is_filtered(o))
+		return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive, "the pod's processes were not all looked at in time");
+	LOG_WARN("discover", "the processes were not all looked at in time");
+	return 0;
 }
 
 int discover_host(const struct discover_options *o, struct candidate_list *out, struct err *e)
@@ -296,7 +382,7 @@ int discover_host(const struct discover_options *o, struct candidate_list *out, 
 		if (*end || end == entry->d_name || pid <= 0 || pid > INT32_MAX)
 			continue;
 		if (o->deadline_ms > 0 && clock_mono_ms() >= o->deadline_ms)
-			return err_set(e, ERR_TIMEOUT, 0, "the processes were not all looked at in time");
+			return out_of_time(o, e);
 		look_at(o, root, (pid_t)pid, out, &sandbox);
 	}
 	if (sandbox && out->count == 0)

@@ -1,5 +1,6 @@
-/* Runs one profiling session on one process, from preflight to the written reports, in the calling thread. The one way
- * for both the agent's jobs and the local command. Whatever happens, on return the library is out of the process and
+/* Runs one profiling session on one process, from preflight to the written reports. It has a thread of its own (agent/apart.h),
+ * which the caller waits for: when a call into the pod hangs, the session ends for the caller (ProcessUnresponsive) and that
+ * thread cleans up whenever the call returns. The one way for both the agent's jobs and the local command. Whatever happens, on return the library is out of the process and
  * nothing of ours is left in its file system (or the failure to do so is said in the log and cleaned at the next start). */
 #ifndef DRDOTNET_SESSION_H
 #define DRDOTNET_SESSION_H
@@ -24,7 +25,7 @@ struct session_request {
 	int out_dirfd;                   /* the reports' folder; only report_write_cpu's files appear there */
 	int cancel_fd;                   /* becomes readable: end early, keep what there is; -1: none */
 	int64_t deadline_ms;             /* monotonic: profiling must have ended by then; 0: none */
-	session_progress_fn *on_progress; /* at each phase change and about each second; in the calling thread */
+	session_progress_fn *on_progress; /* at each phase change and about each second; while the caller waits */
 	void *progress_ctx;
 };
 

@@ -15,6 +15,7 @@ AGENT_SRC += agent/cpu_session.c
 AGENT_SRC += agent/cpu_account.c
 AGENT_SRC += agent/session_attach.c
 AGENT_SRC += agent/session.c
+AGENT_SRC += agent/apart.c
 AGENT_SRC += agent/perf_record.c
 AGENT_SRC += agent/perf_ring.c
 AGENT_SRC += agent/perf_permission.c

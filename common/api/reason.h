@@ -41,6 +41,7 @@
 	X(ProcessSuspended, "The process waits at start-up for a debugger or tool; resume it first.")                         \
 	X(ProcessStopped, "The process is stopped or frozen; let it run, then try again.")                                    \
 	X(ProcessBusy, "Another session profiles this process; wait for its end.")                                            \
+	X(ProcessUnresponsive, "A file system of the container (FUSE, NFS) does not answer; repair or unmount it, then try again.") \
 	X(BeingDebugged, "A debugger or dump holds the process; try again afterwards.")                                       \
 	/* preflight */                                                                                                       \
 	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container's environment and restart it.")                  \

@@ -1,0 +1,206 @@
+#include "agent/apart.h"
+
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STACK_BYTES (1024 * 1024)
+
+struct apart {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* monotonic */
+	apart_fn *fn;
+	void *ctx;
+	void (*release)(void *ctx);
+	int64_t patient_until_ms;
+	bool done, given_up;
+	char place[APART_PLACE_SIZE];
+};
+
+/* The places that calls hang in; a place may stand here more than once. */
+static struct {
+	pthread_mutex_t lock;
+	char places[APART_MAX_HANGING][APART_PLACE_SIZE];
+	size_t count;
+} hanging = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void apart_place(const struct target *t, char place[APART_PLACE_SIZE])
+{
+	if (t->pod_uid)
+		snprintf(place, APART_PLACE_SIZE, "pod %s", t->pod_uid);
+	else if (t->container_id)
+		snprintf(place, APART_PLACE_SIZE, "container %s", t->container_id);
+	else if (t->shared_folder)
+		snprintf(place, APART_PLACE_SIZE, "folder %s", t->shared_folder);
+	else
+		snprintf(place, APART_PLACE_SIZE, "process %d since %llu", (int)t->pid, (unsigned long long)t->start_time);
+}
+
+size_t apart_hanging(void)
+{
+	pthread_mutex_lock(&hanging.lock);
+	size_t count = hanging.count;
+	pthread_mutex_unlock(&hanging.lock);
+	return count;
+}
+
+static void add_hanging(const char *place)
+{
+	pthread_mutex_lock(&hanging.lock);
+	if (hanging.count < APART_MAX_HANGING)
+		memcpy(hanging.places[hanging.count++], place, APART_PLACE_SIZE);
+	pthread_mutex_unlock(&hanging.lock);
+}
+
+static void remove_hanging(const char *place)
+{
+	pthread_mutex_lock(&hanging.lock);
+	for (size_t i = 0; i < hanging.count; i++) {
+		if (strcmp(hanging.places[i], place) == 0) {
+			memcpy(hanging.places[i], hanging.places[--hanging.count], APART_PLACE_SIZE);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&hanging.lock);
+}
+
+static int refuse_hanging(const char *place, struct err *e)
+{
+	bool here = false;
+	pthread_mutex_lock(&hanging.lock);
+	for (size_t i = 0; i < hanging.count; i++)
+		here |= strcmp(hanging.places[i], place) == 0;
+	bool full = hanging.count == APART_MAX_HANGING;
+	pthread_mutex_unlock(&hanging.lock);
+	if (here)
+		return err_set_reason(e, ERR_RETRY, REASON_ProcessUnresponsive,
+				      "an earlier look into its files or memory has not returned yet: a file system of the container does not answer");
+	if (full)
+		return err_set_reason(e, ERR_RETRY, REASON_ProcessUnresponsive,
+				      "looks into %d containers of this node have not returned; no further one is tried", APART_MAX_HANGING);
+	return 0;
+}
+
+static struct apart *apart_new(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms)
+{
+	struct apart *a = mem_alloc(sizeof *a);
+	*a = (struct apart){.fn = fn, .ctx = ctx, .release = release, .patient_until_ms = clock_mono_ms() + patience_ms};
+	snprintf(a->place, sizeof a->place, "%s", place);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_t cond;
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->changed, &cond);
+	pthread_condattr_destroy(&cond);
+	return a;
+}
+
+static void apart_free(struct apart *a)
+{
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* Whoever comes last, the thread or its caller, cleans up. */
+static void *run(void *arg)
+{
+	struct apart *a = arg;
+	a->fn(a, a->ctx);
+	pthread_mutex_lock(&a->lock);
+	bool last = a->given_up;
+	a->done = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	if (!last)
+		return NULL;
+	LOG_INFO("apart", "a call that hung has returned", LOG_S("place", a->place));
+	remove_hanging(a->place);
+	a->release(a->ctx);
+	apart_free(a);
+	return NULL;
+}
+
+static int start(struct apart *a, struct err *e)
+{
+	pthread_t thread;
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	int rc = pthread_create(&thread, &attr, run, a);
+	pthread_attr_destroy(&attr);
+	if (rc != 0)
+		return err_set_errno(e, rc, "cannot start a thread");
+	pthread_setname_np(thread, "apart");
+	return 0;
+}
+
+/* True when it is done; else it is given up from now on. */
+static bool wait_done(struct apart *a)
+{
+	pthread_mutex_lock(&a->lock);
+	while (!a->done && clock_mono_ms() < a->patient_until_ms) {
+		int64_t until_ms = a->patient_until_ms;
+		struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+		pthread_cond_timedwait(&a->changed, &a->lock, &ts);
+	}
+	bool done = a->done;
+	a->given_up = !done;
+	if (!done)
+		add_hanging(a->place); /* under the lock: before the thread can take it off */
+	pthread_mutex_unlock(&a->lock);
+	return done;
+}
+
+int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e)
+{
+	if (refuse_hanging(place, e) < 0) {
+		release(ctx);
+		return -1;
+	}
+	struct apart *a = apart_new(place, fn, ctx, release, patience_ms);
+	if (start(a, e) < 0) {
+		apart_free(a);
+		release(ctx);
+		return -1;
+	}
+	if (!wait_done(a)) {
+		LOG_WARN("apart", "a call into a pod hangs; it is left alone", LOG_S("place", place), LOG_I("hanging", (int64_t)apart_hanging()));
+		return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive,
+				      "a look into its files or memory does not return: a file system of the container does not answer");
+	}
+	/* The thread may still be about to leave the lock. */
+	pthread_mutex_lock(&a->lock);
+	pthread_mutex_unlock(&a->lock);
+	apart_free(a);
+	return 0;
+}
+
+void apart_alive(struct apart *a, int64_t patience_ms)
+{
+	pthread_mutex_lock(&a->lock);
+	a->patient_until_ms = clock_mono_ms() + patience_ms;
+	pthread_mutex_unlock(&a->lock);
+}
+
+bool apart_hold(struct apart *a)
+{
+	pthread_mutex_lock(&a->lock);
+	if (!a->given_up)
+		return true;
+	pthread_mutex_unlock(&a->lock);
+	return false;
+}
+
+void apart_let_go(struct apart *a)
+{
+	pthread_mutex_unlock(&a->lock);
+}
