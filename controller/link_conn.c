@@ -14,7 +14,9 @@
 #include <uthash.h>
 
 #define CLOSE_GRACE_S 5
-#define UPLOAD_URL_MAX 4096
+#define MESSAGES_AT_ONCE 1000 /* of an agent: all its jobs and reports after a new link are some 600 */
+#define MESSAGES_PER_SECOND 50
+#define UPLOAD_URL_MAX 16384 /* a session token is long */
 #define CLOSE_TRY_AGAIN_LATER ((enum lws_close_status)1013) /* IANA; lws has no name for it */
 
 /* Allocated and zeroed by lws with the connection. */
@@ -28,6 +30,8 @@ struct link_conn {
 	bool reviewing;               /* the first review: nothing is read meanwhile */
 	struct buf incoming;          /* the message under way */
 	bool held;                    /* a whole message came before the review was done */
+	double messages_left;         /* of its budget, at messages_ms */
+	int64_t messages_ms;
 	const char *close_reason;     /* set: to be closed */
 	enum lws_close_status close_status;
 	lws_sorted_usec_list_t timer; /* hand-shake's end, then the token's expiry */
@@ -147,8 +151,27 @@ static void on_hello(struct link_conn *c)
 	LOG_INFO("link", "agent linked", LOG_S("node", c->who.node[0] ? c->who.node : ""), LOG_I("agents", (int64_t)agent_hub_count(c->server->hub)));
 }
 
+/* Each message may cost a log line, a reconcile or a call of the API server: a taken-over agent gets no more of them than others. */
+static bool within_budget(struct link_conn *c)
+{
+	int64_t now_ms = clock_mono_ms();
+	c->messages_left += (double)(now_ms - c->messages_ms) * MESSAGES_PER_SECOND / 1000;
+	if (c->messages_left > MESSAGES_AT_ONCE)
+		c->messages_left = MESSAGES_AT_ONCE;
+	c->messages_ms = now_ms;
+	if (c->messages_left < 1)
+		return false;
+	c->messages_left--;
+	return true;
+}
+
 static void handle_message(struct link_conn *c)
 {
+	if (!within_budget(c)) {
+		buf_fini(&c->incoming);
+		close_soon(c, LWS_CLOSE_STATUS_POLICY_VIOLATION, "TooManyMessages");
+		return;
+	}
 	struct link_msg m;
 	struct err e = ERR_INIT;
 	int rc = link_msg_decode(buf_str(&c->incoming), c->incoming.len, &m, &e);
@@ -259,6 +282,8 @@ static int establish(struct link_conn *c, struct lws *wsi)
 	buf_init(&c->incoming, LINK_MESSAGE_MAX);
 	HASH_ADD(hh, c->server->conns, id, sizeof c->id, c);
 	c->reviewing = true;
+	c->messages_left = MESSAGES_AT_ONCE;
+	c->messages_ms = clock_mono_ms();
 	lws_rx_flow_control(wsi, 0);
 	set_timer(c, c->server->config.handshake_timeout_ms);
 	AUTO_FREE char *token = link_server_bearer(wsi);
@@ -336,7 +361,8 @@ static int grant(struct upload_task *t, struct err *e)
 	struct link_msg m = {.type = LINK_MSG_UPLOAD_GRANT};
 	memcpy(m.job_id, t->job_id, sizeof m.job_id);
 	memcpy(m.u.upload_grant.report_name, t->report.name, sizeof t->report.name);
-	if (object_store_grant(c->stores, store, prefix, &t->report, clock_wall_ms(), &url, &m.u.upload_grant.expires_wall_ms, e) < 0)
+	m.u.upload_grant.place = object_store_place(c->stores, store);
+	if (object_store_grant(c->stores, store, prefix, &t->report, kube_clock_wall_ms(), &url, &m.u.upload_grant.expires_wall_ms, e) < 0)
 		return -1;
 	m.u.upload_grant.url = buf_steal(&url);
 	m.u.upload_grant.content_type = mem_strdup(t->report.media_type);

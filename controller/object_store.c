@@ -88,7 +88,7 @@ static int read_key(const char *folder, const char *name, bool required, char *o
 	if (n <= 0 && required)
 		return err_set(e, ERR_RETRY, 0, "cannot read the store's key %s", path);
 	if (n >= (ssize_t)size - 1)
-		return err_set(e, ERR_INVALID, 0, "the store's key %s is longer than %zu bytes", path, size - 2);
+		return err_set(e, ERR_RETRY, 0, "the store's key %s is longer than %zu bytes", path, size - 2); /* the Secret can be mended */
 	return 0;
 }
 
@@ -153,6 +153,12 @@ int object_store_grant(const struct object_stores *s, const char *store, const c
 	if (rc == 0)
 		*expires_wall_ms = expires;
 	return rc;
+}
+
+enum link_place object_store_place(const struct object_stores *s, const char *store)
+{
+	const struct store_config *c = find(s, store);
+	return !c ? LINK_PLACE_UNKNOWN : c->builtin ? LINK_PLACE_OWN_STORE : LINK_PLACE_OBJECTS;
 }
 
 int object_store_public_url(const struct object_stores *s, const char *store, const char *key_prefix, const char *report_name,

@@ -40,6 +40,9 @@ bool object_stores_has(const struct object_stores *s, const char *store);
 int object_store_grant(const struct object_stores *s, const char *store, const char *key_prefix, const struct link_report *r,
 		       int64_t now_wall_ms, struct buf *url, int64_t *expires_wall_ms, struct err *e);
 
+/* Whose certificate the uploader has to expect. */
+enum link_place object_store_place(const struct object_stores *s, const char *store);
+
 /* The object's URL without a signature, for the status. */
 int object_store_public_url(const struct object_stores *s, const char *store, const char *key_prefix, const char *report_name,
 			    struct buf *url, struct err *e);

@@ -62,13 +62,19 @@ static void measure(struct work *w, struct pod_list *l)
 	free(index);
 }
 
-static size_t look_for_agents(struct work *w, struct pod_list *l)
+bool reconcile_serves(const struct work *w, const struct agent_info *agent)
 {
 	size_t linked = 0;
 	struct agent_info info;
 	for (size_t i = 0; i < l->count; i++) {
-		l->items[i].linked = agent_hub_lookup(w->r->hub, l->items[i].node, &info);
-		linked += l->items[i].linked;
+		struct pod_info *p = &l->items[i];
+		bool linked = agent_hub_lookup(w->r->hub, p->node, &info);
+		p->linked = linked && reconcile_serves(w, &info);
+		served += p->linked;
+		if (linked && !p->linked && !*too_old) {
+			*too_old = p;
+			*old = info;
+		}
 	}
 	return linked;
 }
@@ -108,9 +114,8 @@ int reconcile_choose(struct work *w, struct err *e)
 	size_t wanted = (size_t)w->s.spec.target.max_pods;
 	if (l.count == 0) {
 		none_found(w, &l, reason);
-	} else if (look_for_agents(w, &l) == 0) {
-		AUTO_FREE char *message = mem_printf("no agent is linked from node %s of pod %s", l.items[0].node, l.items[0].name);
-		wait_for(w, REASON_NodeWithoutAgent, message);
+	} else if (look_for_agents(w, &l, &too_old, &old) == 0) {
+		wait_for_agent(w, &l.items[0], too_old, &old);
 	} else {
 		if (l.count > wanted)
 			measure(w, &l);
@@ -123,6 +128,8 @@ int reconcile_choose(struct work *w, struct err *e)
 
 static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *reason, const char *message)
 {
+	const struct pod_info *too_old = NULL;
+	struct agent_info old;
 	struct session_pod *p = &w->s.pods[i];
 	p->job.phase = phase;
 	free(p->job.reason);
@@ -137,7 +144,7 @@ static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *
 static void show(struct session_pod *p, const struct plan_pod *plan)
 {
 	const char *old = p->job.reason ? reason_intern(p->job.reason) : NULL;
-	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost)
+	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost && old != REASON_AgentTooOld)
 		return;
 	free(p->job.reason);
 	free(p->job.message);
@@ -185,7 +192,8 @@ static void fill_order(const struct work *w, size_t i, struct link_order *o)
 {
 	const struct session_pod *p = &w->s.pods[i];
 	const struct pod_info *info = &w->infos[i];
-	*o = (struct link_order){.spec = w->s.spec, .deadline_wall_ms = plan_deadline_ms(&w->s)};
+	int64_t deadline = plan_deadline_ms(&w->s), left = deadline - w->now_wall_ms;
+	*o = (struct link_order){.spec = w->s.spec, .deadline_wall_ms = deadline, .left_ms = left > 0 ? left : 1};
 	snprintf(o->job_id, sizeof o->job_id, "%s", p->job.job_id);
 	snprintf(o->session_namespace, sizeof o->session_namespace, "%s", w->s.namespace);
 	snprintf(o->session_name, sizeof o->session_name, "%s", w->s.name);

@@ -5,11 +5,13 @@
 #include "common/base/mem.h"
 
 #include <ctype.h>
+#include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_FINALIZERS 64
+#define KEY_HASH_BYTES 16
 
 static const char *const condition_names[CONDITION_COUNT] = {"Accepted", "Running", "Succeeded", "Completed"};
 
@@ -63,9 +65,27 @@ int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index
 	return 0;
 }
 
+static void shorten(const char *name, char out[SESSION_KEY_NAME_MAX + 1])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	size_t len = strlen(name), kept = SESSION_KEY_NAME_MAX - 1 - 2 * KEY_HASH_BYTES;
+	if (len <= SESSION_KEY_NAME_MAX) {
+		memcpy(out, name, len + 1);
+		return;
+	}
+	EVP_Digest(name, len, digest, NULL, EVP_sha256(), NULL);
+	memcpy(out, name, kept);
+	out[kept] = '_';
+	for (size_t i = 0; i < KEY_HASH_BYTES; i++)
+		snprintf(out + kept + 1 + 2 * i, 3, "%02x", digest[i]);
+}
+
 int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e)
 {
-	int n = snprintf(out, size, "%s/%s-%.8s/%s/", namespace, name, uid, pod);
+	char session_part[SESSION_KEY_NAME_MAX + 1], pod_part[SESSION_KEY_NAME_MAX + 1];
+	shorten(name, session_part);
+	shorten(pod, pod_part);
+	int n = snprintf(out, size, "%s/%s-%.8s/%s/", namespace, session_part, uid, pod_part);
 	return n > 0 && (size_t)n < size ? 0 : err_set(e, ERR_INVALID, 0, "the names of session and pod are too long for an object's key");
 }
 

@@ -67,7 +67,9 @@ bool session_object_deleting(const struct profiling_session *s);
 void session_job_id(const char *session_uid, size_t index, char out[LINK_ID_SIZE]);
 int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index);
 
-/* Where a pod's reports go in a store: "<namespace>/<session name>-<first 8 of its uid>/<pod>/". */
+/* Where a pod's reports go in a store: "<namespace>/<session name>-<first 8 of its uid>/<pod>/". Names of more than SESSION_KEY_NAME_MAX bytes are
+ * cut and end in '_' (no name of Kubernetes has one) and their own hash, so that each part fits into a file's name and no two meet. */
+#define SESSION_KEY_NAME_MAX 200
 int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e);
 
 /* A hash of a JSON value that does not depend on the order of keys. */

@@ -139,8 +139,8 @@ int sigv4_presign(const struct sigv4_request *q, const struct sigv4_credentials 
 		return -1;
 	AUTO_BUF struct buf names = {0}, query = {0}, canonical = {0}, to_sign = {0};
 	buf_init(&names, 512);
-	buf_init(&query, 8192);
-	buf_init(&canonical, 16384);
+	buf_init(&query, 16384);
+	buf_init(&canonical, 32768);
 	buf_init(&to_sign, 512);
 	append_signed_headers(q, &names);
 	append_query(&s, buf_str(&names), &query);

@@ -56,6 +56,13 @@ int job_phase_parse(const char *name, enum job_phase *out);
 static inline bool job_phase_is_final(enum job_phase p) { return p >= JOB_SUCCEEDED; }
 
 struct link_report {
+/* Whose certificate to expect at an upload's URL. */
+enum link_place {
+	LINK_PLACE_UNKNOWN,   /* an older controller: go by the URL */
+	LINK_PLACE_OWN_STORE, /* the controller's own store: the link's CA */
+	LINK_PLACE_OBJECTS,   /* object storage: the installation's, or the system's */
+};
+
 	char name[64];               /* file name: "summary.md", "profile.pb.gz" */
 	char media_type[64];
 	int64_t size_bytes;
@@ -98,7 +105,8 @@ struct link_order {
 	size_t container_count;
 	struct session_spec spec;    /* effective */
 	char spec_error[ERR_MESSAGE_SIZE]; /* "" or, decoded, why the spec is not understood (a newer controller's): refuse the job */
-	int64_t deadline_wall_ms;    /* queue and profiling must have ended by then */
+	int64_t deadline_wall_ms;    /* queue and profiling must have ended by then; the sender's clock */
+	int64_t left_ms;             /* the same as time from now on, for a receiver with another clock; 0: not said */
 };
 
 struct link_pod_usage {
@@ -124,7 +132,7 @@ struct link_msg {
 		struct link_job job;
 		struct { struct link_report report; } upload_request;
 		/* PUT; the signed headers are content-length, content-type and x-amz-checksum-sha256 */
-		struct { char report_name[64]; char *url; char *content_type; int64_t expires_wall_ms; } upload_grant;
+		struct { char report_name[64]; char *url; char *content_type; int64_t expires_wall_ms; enum link_place place; } upload_grant;
 		struct { char report_name[64]; char *reason; char *message; bool retry; } upload_denied;
 		struct { int64_t request_id; int64_t window_ms; char (*pod_uids)[40]; size_t count; } usage_query;
 		struct { int64_t request_id; struct link_pod_usage *pods; size_t count; } usage;

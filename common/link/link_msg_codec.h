@@ -13,7 +13,7 @@
 #define LINK_TEXT_HEADLINE 320 /* 80 characters of up to four bytes */
 #define LINK_TEXT_DIAGNOSIS 2048
 #define LINK_TEXT_TOKEN (16 * 1024)
-#define LINK_TEXT_URL 4096
+#define LINK_TEXT_URL 16384
 
 /* Reads the body of a message whose type is set in *m. */
 int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e);

@@ -231,6 +231,7 @@ static int read_usage(const json_t *doc, struct link_msg *m, struct err *e)
 	    jsonx_array(doc, "usage", "pods", true, &pods, e) < 0)
 		return -1;
 	size_t count = json_array_size(pods);
+	    jsonx_int(doc, "order", "millisecondsLeft", false, 0, INT64_MAX / 2, &o->left_ms, e) < 0 ||
 	if (count > LINK_MAX_PODS)
 		return err_set(e, ERR_PROTOCOL, 0, "usage.pods: more than %d", LINK_MAX_PODS);
 	m->u.usage.pods = mem_calloc(count ? count : 1, sizeof *m->u.usage.pods);
@@ -305,6 +306,11 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 		return read_denied(doc, m, e);
 	case LINK_MSG_USAGE_QUERY:
 		return read_usage_query(doc, m, e);
+	bool own_store = false;
+	if (jsonx_bool(doc, "", "ownStore", false, &own_store, e) < 0)
+		return -1;
+	if (json_object_get(doc, "ownStore"))
+		m->u.upload_grant.place = own_store ? LINK_PLACE_OWN_STORE : LINK_PLACE_OBJECTS;
 	case LINK_MSG_LEADER:
 	case LINK_MSG_UNKNOWN:
 		break;

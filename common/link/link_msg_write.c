@@ -119,6 +119,7 @@ static void write_usage_query(json_t *doc, const struct link_msg *m)
 	json_object_set_new(doc, "podUIDs", uids);
 }
 
+	put_int(doc, "millisecondsLeft", o->left_ms);
 static void write_usage(json_t *doc, const struct link_msg *m)
 {
 	json_object_set_new(doc, "requestID", json_integer(m->u.usage.request_id));
@@ -153,6 +154,8 @@ static void write_denied(json_t *doc, const struct link_msg *m)
 }
 
 void link_msg_write_body(json_t *doc, const struct link_msg *m)
+	if (m->u.upload_grant.place != LINK_PLACE_UNKNOWN)
+		json_object_set_new(doc, "ownStore", json_boolean(m->u.upload_grant.place == LINK_PLACE_OWN_STORE));
 {
 	switch (m->type) {
 	case LINK_MSG_HELLO:

@@ -50,7 +50,7 @@ class Document(unittest.TestCase):
         header, codec, client = "common/link/link_msg.h", "common/link/link_msg_codec.h", "agent/link_client.h"
         for path, name, said in ((header, "LINK_MESSAGE_MAX", "more than 256 KiB"), (header, "LINK_MAX_JOBS", "list of jobs, <= 64"),
                                  (header, "LINK_MAX_REPORTS", "list, <= 8"), (header, "LINK_MAX_PODS", "`pods` (required, <= 256)"),
-                                 (codec, "LINK_TEXT_TOKEN", "<= 16 KiB"), (codec, "LINK_TEXT_URL", "<= 4 KiB"),
+                                 (codec, "LINK_TEXT_TOKEN", "<= 16 KiB"), (codec, "LINK_TEXT_URL", "`url` (<= 16 KiB"),
                                  (codec, "LINK_TEXT_DIAGNOSIS", "<= 2 KiB"), (codec, "LINK_TEXT_HEADLINE", "<= 320 bytes"),
                                  (client, "LINK_CLIENT_MAX_LINKS", "up to 8 addresses"), (client, "LINK_CLIENT_REFRESH_MS", "every 30 s"),
                                  ("agent/link_client.c", "PING_AFTER_S", "after 25 s"), ("agent/link_client.c", "HANG_UP_AFTER_S", "after 35 s"),

@@ -122,11 +122,11 @@ Test(object_store, key_files_that_are_absent_empty_or_too_long_are_told)
 	} rows[] = {
 		{"secretAccessKey", "x", "accessKeyId", ERR_RETRY},
 		{"accessKeyId", "", "accessKeyId", ERR_RETRY},
-		{"accessKeyId", long_key, "accessKeyId is longer than", ERR_INVALID},
+		{"accessKeyId", long_key, "accessKeyId is longer than", ERR_RETRY},
 		{"accessKeyId", "AKIA", NULL, ERR_NONE},
-		{"secretAccessKey", long_key, "secretAccessKey is longer than", ERR_INVALID},
+		{"secretAccessKey", long_key, "secretAccessKey is longer than", ERR_RETRY},
 		{"secretAccessKey", "x", NULL, ERR_NONE},
-		{"sessionToken", long_key, "sessionToken is longer than", ERR_INVALID},
+		{"sessionToken", long_key, "sessionToken is longer than", ERR_RETRY},
 		{"sessionToken", "t0ken", NULL, ERR_NONE},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -1,6 +1,7 @@
 #include "controller/session_object.h"
 
 #include "common/api/reason.h"
+#include "controller/report_store.h"
 #include "tests/unit/controller/make_session.h"
 
 Test(session_object, reads_what_we_wrote)
@@ -125,4 +126,27 @@ Test(session_object, report_prefixes)
 	cr_expect_eq(session_report_prefix("shop", "cpu", UID, "a", out, sizeof out, &e), 0);
 	cr_expect_str_eq(out, "shop/cpu-7b6d8d3c/a/");
 	cr_expect_eq(session_report_prefix("shop", "cpu", UID, "a", out, 20, &e), -1);
+}
+
+/* Each of the longest names that Kubernetes allows, and of those about the bound, has a key of its own that fits into a file system. */
+Test(session_object, report_prefixes_of_long_names)
+{
+	static const size_t lengths[] = {SESSION_KEY_NAME_MAX - 1, SESSION_KEY_NAME_MAX, SESSION_KEY_NAME_MAX + 1, 252, 253};
+	char keys[10][512];
+	struct err e = ERR_INIT;
+	for (size_t i = 0; i < 10; i++) {
+		char namespace[64] = "", name[254] = "";
+		memset(namespace, 'n', 63);
+		memset(name, 'a', lengths[i / 2]);
+		if (i % 2)
+			name[lengths[i / 2] - 1] = 'b'; /* the part that is cut off tells them apart */
+		cr_assert_eq(session_report_prefix(namespace, name, UID, name, keys[i], sizeof keys[i], &e), 0, "%s", e.message);
+		char key[1024];
+		snprintf(key, sizeof key, "%.511sprofile.speedscope.json", keys[i]);
+		cr_expect(report_store_key_valid(key), "%s", key);
+		for (size_t k = 0; k < i; k++)
+			cr_expect_str_neq(keys[i], keys[k]);
+	}
+	cr_expect_not_null(strstr(keys[9], "_"));
+	cr_expect_null(strstr(keys[3], "_"));
 }

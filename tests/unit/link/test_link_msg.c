@@ -243,7 +243,7 @@ Test(link_msg, texts_have_bounds)
 		{"{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\",\"message\":\"%s\"}", 1024},
 		{"{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\",\"headline\":\"%s\"}", 320},
 		{"{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\",\"diagnosis\":\"%s\"}", 2048},
-		{"{\"type\":\"uploadGrant\",\"jobID\":\"j\",\"name\":\"n\",\"contentType\":\"t\",\"url\":\"%s\"}", 4096},
+		{"{\"type\":\"uploadGrant\",\"jobID\":\"j\",\"name\":\"n\",\"contentType\":\"t\",\"url\":\"%s\"}", 16384},
 		{"{\"type\":\"hello\",\"agentVersion\":\"1\",\"bootID\":\"%s\",\"mode\":\"hostPID\"}", 39},
 		{"{\"type\":\"of the future\",\"pad\":\"%s\"}", LINK_MESSAGE_MAX - 33},
 	};
