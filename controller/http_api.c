@@ -6,14 +6,15 @@
  * A report is the work of pods that nobody trusts: it is served with a policy that lets its own scripts run in an origin of
  * its own, without network, and is never cached. Link thread only, but for the access review. */
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/http_api.h"
+#include "controller/kube_clock.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 #include "controller/report_store.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
@@ -21,6 +22,7 @@
 #define REQUEST_TIMEOUT_S 300 /* a whole upload or download */
 #define HEADERS_ROOM 1536
 #define CHUNK_BYTES 16384
+#define REFUSED_BODY_MAX (64 << 20) /* of a larger one nothing is read */
 
 /* Allocated and zeroed by lws with the connection; used again for each request on it. */
 struct http_conn {
@@ -28,6 +30,8 @@ struct http_conn {
 	struct lws *wsi;
 	struct link_server *server;
 	struct report_upload *upload;
+	char *refusal;               /* of an upload whose body is still under way */
+	unsigned refusal_status;
 	char *file_type;             /* of the report to be sent */
 	bool as_attachment;
 	int fd;                      /* of the report, + 1; 0: none */
@@ -49,6 +53,7 @@ static void forget_request(struct http_conn *c)
 		HASH_DEL(c->server->http_conns, c);
 	c->id = 0;
 	report_upload_abort(steal_ptr(&c->upload));
+	free(steal_ptr(&c->refusal));
 	free(steal_ptr(&c->file_type));
 	free(steal_ptr(&c->text));
 	if (c->fd)
@@ -125,38 +130,66 @@ static int64_t content_length(struct lws *wsi)
 	return *end || n < 0 ? -1 : n;
 }
 
+/* Answered when the body has come: an answer before, and a close with bytes that nobody has read, would be lost on its way. In the form of
+ * S3's errors, which agents understand. */
+static void refuse_upload(struct http_conn *c, const struct err *e)
+{
+	bool full = e->code == 0 || e->code == ENOSPC || e->code == EDQUOT;
+	const char *code = e->kind == ERR_DENIED    ? "AccessDenied"
+			   : e->kind == ERR_INVALID ? "InvalidReport"
+			   : full		    ? "ReportStoreFull"
+						    : "ReportStoreFailed";
+	report_upload_abort(steal_ptr(&c->upload));
+	free(c->refusal);
+	c->refusal = mem_printf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, e->message);
+	c->refusal_status = status_of(e);
+	LOG_WARN("store", "a report is not taken", LOG_S("error", e->message[0] ? e->message : ""));
+	metrics_count("drdotnet_store_requests_total", "operation", "refused", "Requests to the controller's own report store.");
+}
+
+static int answer_refusal(struct lws *wsi, struct http_conn *c)
+{
+	AUTO_FREE char *text = steal_ptr(&c->refusal);
+	return answer(wsi, c, c->refusal_status, text);
+}
+
 static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
 {
 	struct err e = ERR_INIT;
 	AUTO_BUF struct buf query;
 	buf_init(&query, 2048);
 	read_query(wsi, &query);
-	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), clock_wall_ms(), &e);
-	if (!c->upload)
-		return answer(wsi, c, status_of(&e), e.message);
-	if (content_length(wsi) != report_upload_size(c->upload))
-		return answer(wsi, c, HTTP_STATUS_BAD_REQUEST, "content-length is not the signed size");
-	return 0;
+	int64_t length = content_length(wsi);
+	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
+	if (c->upload && length == report_upload_size(c->upload))
+		return 0;
+	if (c->upload)
+		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
+	refuse_upload(c, &e);
+	return length > 0 && length <= REFUSED_BODY_MAX ? 0 : answer_refusal(wsi, c);
 }
 
-static int receive_body(struct lws *wsi, struct http_conn *c, const void *data, size_t len)
+static int receive_body(struct http_conn *c, const void *data, size_t len)
 {
 	struct err e = ERR_INIT;
+	if (c->refusal)
+		return 0;
 	if (!c->upload)
 		return -1;
-	if (report_upload_write(c->upload, data, len, &e) == 0)
-		return 0;
-	answer(wsi, c, status_of(&e), e.message);
-	return -1;
+	if (report_upload_write(c->upload, data, len, &e) < 0)
+		refuse_upload(c, &e);
+	return 0;
 }
 
 static int end_upload(struct lws *wsi, struct http_conn *c)
 {
 	struct err e = ERR_INIT;
-	if (!c->upload)
+	if (!c->upload && !c->refusal)
 		return -1;
-	if (report_upload_commit(steal_ptr(&c->upload), &e) < 0)
-		return answer(wsi, c, status_of(&e), e.message);
+	if (c->upload && report_upload_commit(steal_ptr(&c->upload), &e) < 0)
+		refuse_upload(c, &e);
+	if (c->refusal)
+		return answer_refusal(wsi, c);
 	metrics_count("drdotnet_store_requests_total", "operation", "put", "Requests to the controller's own report store.");
 	return answer(wsi, c, HTTP_STATUS_OK, "stored");
 }
@@ -320,7 +353,7 @@ int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *u
 	case LWS_CALLBACK_HTTP:
 		return begin(wsi, c, in);
 	case LWS_CALLBACK_HTTP_BODY:
-		return receive_body(wsi, c, in, len);
+		return receive_body(c, in, len);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
 		return end_upload(wsi, c);
 	case LWS_CALLBACK_HTTP_WRITEABLE:

@@ -132,6 +132,10 @@ int report_store_sign(const struct report_store *s, const char *key, int64_t siz
 {
 	if (!report_store_key_valid(key))
 		return err_set(e, ERR_INVALID, 0, "not a usable report key");
+	int64_t most = s->quota_bytes < MAX_OBJECT_BYTES ? s->quota_bytes : MAX_OBJECT_BYTES;
+	if (size_bytes > most)
+		return err_set(e, ERR_INVALID, 0, "the report has %" PRId64 " bytes, and the controller's store takes %" PRId64 " at most", size_bytes,
+			       most);
 	char signature[SIGNATURE_HEX + 1];
 	make_signature(s, key, size_bytes, sha256, expires_wall_ms, signature);
 	buf_printf(url, "%s/store/%s?size=%" PRId64 "&sha256=%s&expires=%" PRId64 "&signature=%s", s->upload_base, key, size_bytes, sha256,
@@ -291,12 +295,6 @@ int report_store_open(const struct report_store *s, const char *key, int64_t *si
 		return err_set(e, ERR_NOT_FOUND, 0, "no such report; it may have expired");
 	*size_bytes = st.st_size;
 	return steal_fd(&fd);
-}
-
-void report_store_remove(struct report_store *s, const char *key_prefix)
-{
-	if (report_store_key_valid(key_prefix))
-		release(s, report_files_remove_tree(s->dir_fd, key_prefix));
 }
 
 int report_store_expire(struct report_store *s, int64_t now_wall_ms)

@@ -33,7 +33,7 @@ void report_store_free(struct report_store *s);
 /* True for keys of 1 to 8 segments of letters, digits, '-', '_' and '.', none "." or ".." or beginning with '.'. Pure. */
 bool report_store_key_valid(const char *key);
 
-/* Appends "<upload_base>/store/<key>?size=..&sha256=..&expires=..&signature=.." */
+/* Appends "<upload_base>/store/<key>?size=..&sha256=..&expires=..&signature=.." ERR_INVALID for one that would not fit into an empty store. */
 int report_store_sign(const struct report_store *s, const char *key, int64_t size_bytes, const char *sha256, int64_t expires_wall_ms,
 		      struct buf *url, struct err *e);
 
@@ -51,9 +51,6 @@ void report_upload_abort(struct report_upload *u); /* takes NULL */
 
 /* Opens an object for reading. Returns the fd and its size, or ERR_NOT_FOUND. */
 int report_store_open(const struct report_store *s, const char *key, int64_t *size_bytes, struct err *e);
-
-/* Removes all of one session ("<namespace>/<session>-<uid8>"); absent is fine. */
-void report_store_remove(struct report_store *s, const char *key_prefix);
 
 /* Removes what has expired; call now and then. Returns the number of files removed. */
 int report_store_expire(struct report_store *s, int64_t now_wall_ms);

@@ -230,7 +230,7 @@ static int own_put(struct report_store *s, const char *key, const char *path, st
 	return report_upload_commit(u, e) < 0 ? -1 : say_ok();
 }
 
-/* "put KEY FILE", "size KEY", "remove PREFIX", "expire AFTER_MS" (as if so much time had passed), "used". */
+/* "put KEY FILE", "size KEY", "expire AFTER_MS" (as if so much time had passed), "used". */
 static int own_command(struct report_store *s, char *line, struct err *e)
 {
 	char *rest = NULL;
@@ -241,10 +241,6 @@ static int own_command(struct report_store *s, char *line, struct err *e)
 		int64_t size;
 		AUTO_FD int fd = report_store_open(s, key, &size, e);
 		return fd < 0 ? -1 : say(json_pack("{s:b,s:I}", "ok", 1, "value", (json_int_t)size));
-	}
-	if (verb && strcmp(verb, "remove") == 0 && key) {
-		report_store_remove(s, key);
-		return say_ok();
 	}
 	if (verb && strcmp(verb, "expire") == 0 && key)
 		return say(json_pack("{s:b,s:i}", "ok", 1, "value", report_store_expire(s, clock_wall_ms() + atoll(key))));
