@@ -1,13 +1,15 @@
-/* Context: own thread, and signal handler (on_sigprof and take_sample). */
+/* Context: own thread, and signal handler (on_signal and what it calls). */
 #include "profiler/sampler.h"
 
 #include "profiler/frame_walk.h"
 #include "profiler/now.h"
+#include "profiler/runtime_signal.h"
 #include "profiler/sample_ring.h"
 #include "profiler/stack_map.h"
 #include "profiler/thread_timers.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 
@@ -19,7 +21,9 @@ static struct sample_ring ring;
 static _Atomic bool on;
 static _Atomic bool stack_missing; /* a handler met a stack that the map does not have */
 static _Atomic uint64_t taken;
-static struct sigaction before;
+static _Atomic int handlers; /* that run just now */
+static struct sigaction before; /* the runtime's */
+static int signo;
 static uint32_t hertz;
 static uint64_t map_read_ns;
 static bool settled = true;
@@ -49,17 +53,28 @@ static void take_sample(uint32_t tid, const void *ucontext)
 		atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
 }
 
-static void on_sigprof(int signo, siginfo_t *info, void *ucontext)
+static __attribute__((noinline)) void on_timer(const siginfo_t *info, const void *ucontext)
 {
 	int error = errno;
 
-	(void)signo;
-	if (info->si_code == SI_TIMER && atomic_load_explicit(&on, memory_order_relaxed)) {
+	atomic_fetch_add(&handlers, 1);
+	if (atomic_load_explicit(&on, memory_order_relaxed)) {
 		take_sample((uint32_t)info->si_value.sival_int, ucontext);
 		if (info->si_overrun > 0)
 			atomic_fetch_add_explicit(&ring.dropped, (uint64_t)info->si_overrun, memory_order_relaxed);
 	}
+	atomic_fetch_sub(&handlers, 1);
 	errno = error;
+}
+
+/* The runtime's handler may hold a thread for as long as a collection lasts, and our code may be gone before: it is jumped to, not
+ * called, so that it returns past us (profiler/check-library looks). */
+static void on_signal(int number, siginfo_t *info, void *ucontext)
+{
+	if (info->si_code == SI_TIMER)
+		on_timer(info, ucontext);
+	else
+		before.sa_sigaction(number, info, ucontext);
 }
 
 /* Own thread ------------------------------------------------------------------------------------------------------------ */
@@ -86,23 +101,17 @@ static void read_map(void)
 		map_read_ns = now_ns();
 }
 
+/* With the runtime's own flags and mask: for its signals nothing changes. */
 static bool install(const char **message)
 {
-	struct sigaction ours = {.sa_sigaction = on_sigprof, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
-
-	/* Faults stay unblocked: one in the handler would end the process without a word instead of with the runtime's report. */
-	sigfillset(&ours.sa_mask);
-	sigdelset(&ours.sa_mask, SIGSEGV);
-	sigdelset(&ours.sa_mask, SIGBUS);
-	sigdelset(&ours.sa_mask, SIGILL);
-	sigdelset(&ours.sa_mask, SIGFPE);
-	sigdelset(&ours.sa_mask, SIGTRAP);
-	if (sigaction(SIGPROF, NULL, &before) < 0 || (before.sa_flags & SA_SIGINFO) ||
-	    (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)) {
-		*message = "the application handles SIGPROF itself";
+	signo = runtime_signal_find(&before);
+	if (!signo) {
+		*message = "no signal is safe to sample this process with: something else than the runtime handles its memory faults";
 		return false;
 	}
-	return sigaction(SIGPROF, &ours, NULL) == 0;
+	struct sigaction ours = before;
+	ours.sa_sigaction = on_signal;
+	return sigaction(signo, &ours, NULL) == 0;
 }
 
 int sampler_start(uint32_t wanted_hertz, const char **message)
@@ -113,8 +122,7 @@ int sampler_start(uint32_t wanted_hertz, const char **message)
 	*message = "the frequency is out of range";
 	if (wanted_hertz < 1 || wanted_hertz > SAMPLER_MAX_HERTZ)
 		return EINVAL;
-	if (!settled)
-		thread_timers_settle();
+	sampler_settle();
 	sampler_reset();
 	read_map();
 	if (!install(message))
@@ -122,41 +130,41 @@ int sampler_start(uint32_t wanted_hertz, const char **message)
 	settled = false;
 	hertz = wanted_hertz;
 	atomic_store(&on, true);
-	if (thread_timers_update(1000000000u / hertz) > 0)
+	if (thread_timers_update(signo, 1000000000u / hertz) > 0)
 		return 0;
 	*message = "the kernel gives no timer for a thread's CPU clock";
 	sampler_stop();
 	return EAGAIN;
 }
 
+/* A signal of a timer that is still pending then meets the runtime's handler, which passes over what it has not sent itself. */
 void sampler_stop(void)
 {
-	struct sigaction current, ignore = {.sa_handler = SIG_IGN};
+	struct sigaction current;
 
 	if (!sampler_running())
 		return;
 	thread_timers_delete_all();
 	atomic_store(&on, false);
 	hertz = 0;
-	/* A handler that the application installed meanwhile stays. Ignoring a signal throws away the pending ones of every
-	 * thread (POSIX), blocked or not: none can meet the old disposition, which would end the process. */
-	if (sigaction(SIGPROF, NULL, &current) == 0 && (current.sa_flags & SA_SIGINFO) && current.sa_sigaction == on_sigprof) {
-		sigaction(SIGPROF, &ignore, NULL);
-		sigaction(SIGPROF, &before, NULL);
-	}
+	if (sigaction(signo, NULL, &current) == 0 && current.sa_sigaction == on_signal) /* else somebody's own: it stays */
+		sigaction(signo, &before, NULL);
 	thread_timers_mark();
 }
 
 void sampler_settle(void)
 {
-	if (!settled)
-		thread_timers_settle();
+	if (settled)
+		return;
+	thread_timers_settle();
+	while (atomic_load(&handlers))
+		poll(NULL, 0, 1);
 	settled = true;
 }
 
 void sampler_tick(void)
 {
-	int added = thread_timers_update(1000000000u / hertz);
+	int added = thread_timers_update(signo, 1000000000u / hertz);
 
 	if ((added > 0 || atomic_load(&stack_missing)) && now_ns() - map_read_ns > MAP_PERIOD_NS)
 		read_map();

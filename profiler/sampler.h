@@ -1,5 +1,5 @@
-/* CPU sampling from within, for targets that perf events cannot reach: a timer on every thread's CPU clock sends SIGPROF to that
- * thread, whose handler walks its own frame pointers. Coarser than perf events: capped at the kernel's HZ, and short bursts on
+/* CPU sampling from within, for targets that perf events cannot reach: a timer on every thread's CPU clock sends a signal to that
+ * thread (the runtime's own, see runtime_signal.h), whose handler walks its own frame pointers. Coarser than perf events: capped at the kernel's HZ, and short bursts on
  * many threads get less than their share. Own thread, but for the handler in sampler.c. */
 #ifndef DRDOTNET_SAMPLER_H
 #define DRDOTNET_SAMPLER_H
@@ -9,9 +9,9 @@
 #define SAMPLER_MAX_HERTZ 1000
 
 void sampler_reset(void);
-/* 0, or an errno and a message: EBUSY when the application handles SIGPROF itself. */
+/* 0, or an errno and a message: EBUSY when no signal is safe for it. */
 int sampler_start(uint32_t hertz, const char **message);
-/* Afterwards no timer of ours exists and SIGPROF is as before; a handler may still be running. Idempotent. */
+/* Afterwards no timer of ours exists and the signal is the runtime's again; a handler may still be running. Idempotent. */
 void sampler_stop(void);
 /* After stop: waits until no thread can still be in our handler. Before the library may be unmapped. */
 void sampler_settle(void);

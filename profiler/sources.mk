@@ -11,6 +11,7 @@ PROFILER_SRC := \
 	profiler/gc_watch.c \
 	profiler/module_guard.c \
 	profiler/sampler.c \
+	profiler/runtime_signal.c \
 	profiler/sample_ring.c \
 	profiler/stack_map.c \
 	profiler/frame_walk.c \
@@ -33,13 +34,13 @@ $(B)/obj/profiler-lib/%.o: %.c
 $(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 	$(call say,LD,$@)
 	$(Q)$(PROFILER_CC) $(PROFILER_CFLAGS) $(PROFILER_LDFLAGS) -o $@.part $(PROFILER_OBJ)
-	$(Q)profiler/check-library $@.part
+	$(Q)OBJDUMP=$$($(PROFILER_CC) -print-prog-name=objdump) profiler/check-library $@.part
 	$(Q)mv -f $@.part $@
 
 # arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
-ARM64_CHANNEL_SRC := agent/profiler_channel.c $(wildcard agent/channel_*.c) agent/function_cache.c \
+ARM64_CHANNEL_SRC := agent/profiler_channel.c $(wildcard agent/channel_*.c) agent/function_cache.c agent/index_set.c \
 	common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c common/base/text.c
 ARM64_CHANNEL_OBJ = $(patsubst %.c,$(B)/obj/arm64/%.o,$(ARM64_CHANNEL_SRC) $(PROTO_SRC))
 
@@ -57,7 +58,7 @@ $(B)/arm64/libdrdotnet.so: $(ARM64_OBJ) profiler/exports.map profiler/check-libr
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(ARM64_CC) $(PROFILER_CFLAGS) -mno-outline-atomics $(PROFILER_LDFLAGS) -o $@.part $(ARM64_OBJ)
-	$(Q)profiler/check-library $@.part
+	$(Q)OBJDUMP=$$($(ARM64_CC) -print-prog-name=objdump) profiler/check-library $@.part
 	$(Q)mv -f $@.part $@
 
 .PHONY: arm64

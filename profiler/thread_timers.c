@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #define TABLE_SIZE (2 * THREAD_TIMERS_MAX)
+#define UNSEEN_MS 500 /* for threads that did not fit the table */
 #define SETTLE_CPU_NS 1000000u /* a thread that has used this much since is past any handler */
 
 struct kernel_sigevent { /* struct sigevent of the kernel's ABI, with the field that the libcs name differently */
@@ -29,8 +30,14 @@ struct timer {
 	uint64_t cpu_ns; /* of the thread when its timer was deleted */
 };
 
+struct wish { /* for threads that have no timer yet */
+	int signo;
+	uint64_t period_ns; /* 0: none */
+};
+
 struct table {
 	uint32_t count;
+	bool full; /* there are threads that are not in it */
 	struct timer timers[TABLE_SIZE]; /* open addressing by tid; tid 0: free */
 };
 
@@ -59,9 +66,10 @@ static clockid_t clock_of(int32_t tid)
 	return (clockid_t)(~(uint32_t)tid << 3 | 4 | 2); /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED */
 }
 
-static bool timer_make(int32_t tid, uint64_t period_ns, int32_t *id)
+static bool timer_make(int32_t tid, const struct wish *w, int32_t *id)
 {
-	struct kernel_sigevent event = {.value = (uint64_t)tid, .signo = SIGPROF, .notify = 4 /* SIGEV_THREAD_ID */, .tid = tid};
+	uint64_t period_ns = w->period_ns;
+	struct kernel_sigevent event = {.value = (uint64_t)tid, .signo = w->signo, .notify = 4 /* SIGEV_THREAD_ID */, .tid = tid};
 	/* Threads start at different points of the period, so that equal loops are not sampled in step. */
 	uint64_t first_ns = 1 + (uint32_t)tid * 2654435761u % period_ns;
 	struct itimerspec spec = {
@@ -77,16 +85,20 @@ static bool timer_make(int32_t tid, uint64_t period_ns, int32_t *id)
 	return false;
 }
 
-/* Enters a thread into the new table with its timer of the old one, or a new timer. */
-static bool take_thread(struct table *from, struct table *to, int32_t tid, uint64_t period_ns)
+/* Enters a thread into the new table with its timer of the old one, or as is wished. */
+static bool take_thread(struct table *from, struct table *to, int32_t tid, const struct wish *w)
 {
 	struct timer *old = find(from, tid), *new = find(to, tid);
 
-	if (new->tid || to->count >= THREAD_TIMERS_MAX)
+	if (new->tid)
 		return false;
+	if (to->count >= THREAD_TIMERS_MAX) {
+		to->full = true;
+		return false;
+	}
 	if (old->tid)
 		*new = *old;
-	else if (timer_make(tid, period_ns, &new->id))
+	else if (w->period_ns == 0 || timer_make(tid, w, &new->id))
 		new->tid = tid;
 	else
 		return false;
@@ -103,34 +115,37 @@ static int32_t parse_tid(const char *name)
 	return *name ? 0 : tid;
 }
 
-static int take_threads(int fd, struct table *from, struct table *to, uint64_t period_ns)
+static int take_threads(struct table *from, struct table *to, const struct wish *w)
 {
 	_Alignas(8) static char buf[8192];
 	int32_t own = (int32_t)syscall(SYS_gettid);
 	int added = 0;
 	long n;
 
+	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	memset(to, 0, sizeof *to);
 	while ((n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0)
 		for (long at = 0; at < n;) {
 			const struct linux_dirent64 *d = (const struct linux_dirent64 *)(buf + at);
 			int32_t tid = parse_tid(d->name);
 			if (tid && tid != own)
-				added += take_thread(from, to, tid, period_ns);
+				added += take_thread(from, to, tid, w);
 			at += d->size;
 		}
-	return n < 0 ? -1 : added;
+	close(fd);
+	to->full = to->full || n < 0;
+	return added;
 }
 
-int thread_timers_update(uint64_t period_ns)
+int thread_timers_update(int signo, uint64_t period_ns)
 {
 	struct table *from = &tables[now_in_use], *to = &tables[!now_in_use];
 
-	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	int added = take_threads(from, to, &(struct wish){signo, period_ns});
+	if (added < 0)
 		return -1;
-	memset(to, 0, sizeof *to);
-	int added = take_threads(fd, from, to, period_ns);
-	close(fd);
 	for (uint32_t i = 0; i < TABLE_SIZE; i++) {
 		const struct timer *t = &from->timers[i];
 		if (t->tid && !find(to, t->tid)->tid)
@@ -187,13 +202,17 @@ static bool sleeps(int32_t tid)
 	return false;
 }
 
+/* All threads, not only those that had a timer: the runtime sends the signal too. */
 void thread_timers_mark(void)
 {
-	for (uint32_t i = 0; i < TABLE_SIZE; i++) {
-		struct timer *t = &tables[now_in_use].timers[i];
-		if (t->tid)
-			thread_cpu(t->tid, &t->cpu_ns);
-	}
+	struct table *t = &tables[!now_in_use];
+
+	bool all = take_threads(&tables[now_in_use], t, &(struct wish){0}) >= 0 && !t->full;
+	now_in_use = !now_in_use;
+	for (uint32_t i = 0; i < TABLE_SIZE; i++)
+		if (t->timers[i].tid && !thread_cpu(t->timers[i].tid, &t->timers[i].cpu_ns))
+			t->timers[i].cpu_ns = 0;
+	t->full = !all;
 }
 
 /* A signal that was taken before its disposition changed may not have reached the handler's first instruction; the code must
@@ -210,6 +229,8 @@ void thread_timers_settle(void)
 	struct table *t = &tables[now_in_use];
 	bool all = false;
 
+	if (t->full)
+		poll(NULL, 0, UNSEEN_MS);
 	while (!all) {
 		all = true;
 		for (uint32_t i = 0; i < TABLE_SIZE; i++) {

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,8 @@ static _Atomic int detach_requests;
 static uint32_t mask_low;
 static volatile double sink;
 static _Atomic bool end;
+static _Atomic int activations;
+static int interrupts; /* sent, of the worker */
 
 /* What is sampled ------------------------------------------------------------------------------------------------------------ */
 NOINLINE void fake_inner(void);
@@ -53,8 +56,11 @@ void fake_outer(void)
 
 void *fake_thread(void *unused)
 {
-	while (!atomic_load(&end))
+	while (!atomic_load(&end)) {
 		fake_outer();
+		pthread_kill(pthread_self(), SIGRTMIN);
+		interrupts++;
+	}
 	sink = 1;
 	return unused;
 }
@@ -161,6 +167,33 @@ static void fill_vtable(void)
 	info_vtable[INFO_REQUEST_PROFILER_DETACH] = (void *)request_detach;
 }
 
+/* Signals, as the runtime has them: the one for its own threads is kept away from the handler on the alternate stack. */
+static void on_fault(int signo, siginfo_t *what, void *context)
+{
+	(void)signo;
+	(void)what;
+	(void)context;
+	_Exit(2);
+}
+
+static void on_activation(int signo, siginfo_t *what, void *context)
+{
+	(void)signo;
+	(void)what;
+	(void)context;
+	atomic_fetch_add(&activations, 1);
+}
+
+static void handle_signals(void)
+{
+	struct sigaction fault = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	struct sigaction activation = {.sa_sigaction = on_activation, .sa_flags = SA_SIGINFO | SA_RESTART};
+
+	sigaddset(&fault.sa_mask, SIGRTMIN);
+	sigaction(SIGSEGV, &fault, NULL);
+	sigaction(SIGRTMIN, &activation, NULL);
+}
+
 /* The runtime's side of a session ----------------------------------------------------------------------------------------------- */
 static void say(const char *what)
 {
@@ -256,6 +289,7 @@ int main(int argc, char **argv)
 	check(argc == 3, "usage: fake_runtime LIBRARY CLIENT-DATA");
 	sem_init(&detach_wanted, 0, 0);
 	fill_vtable();
+	handle_signals();
 	pthread_create(&worker, NULL, fake_thread, NULL);
 	void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	check(library != NULL, "dlopen");
@@ -277,6 +311,7 @@ int main(int argc, char **argv)
 	say_what_stays();
 	atomic_store(&end, true);
 	pthread_join(worker, NULL);
+	check(atomic_load(&activations) == interrupts, "the runtime gets all of its signals");
 	say("ended");
 	return 0;
 }

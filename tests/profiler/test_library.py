@@ -93,17 +93,37 @@ class Library:
             self.assertFalse(refused["ok"])
             self.assertEqual(refused["code"] & 0xffffffff, 0x8013136a)
 
-    def test_an_own_handler_of_the_application_stays(self):
+    def test_own_handlers_of_the_application_stay(self):
         with tools.Names(self.framework, "shapes", "1", env={"LD_PRELOAD": tools.tool("own_handler.so")}) as app, \
+                tools.Driver(app) as driver:
+            driver.attach()
+            self.assertGreater(driver("sample 99 1")["samples"], 0)
+            driver("detach")
+            app.wait_unmapped(2)
+            self.assertTrue(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
+
+    def test_a_stranger_before_the_runtime_s_handler_of_faults(self):
+        """Who knows how much of the alternate stack it needs: no signal of ours may come while it runs."""
+        with tools.Names(self.framework, "shapes", "1", env={"LD_PRELOAD": tools.tool("own_handler.so"), "OWN_FAULT_HANDLER": "1"}) as app, \
                 tools.Driver(app) as driver:
             driver.attach()
             refused = driver.try_to("sample 99 1")
             self.assertEqual((refused["ok"], refused["kind"]), (False, "Conflict"), refused)
-            self.assertIn("SIGPROF", refused["message"])
+            self.assertIn("memory faults", refused["message"])
             self.assertTrue(any(driver("stack %d" % app.pid)["functions"]))
             driver("detach")
             app.wait_unmapped(2)
-            self.assertTrue(int(app.status("SigCgt"), 16) & SIGPROF_BIT)
+
+    def test_exceptions_that_begin_as_signals(self):
+        """A sample must not come while the runtime turns a fault into an exception on its small alternate stack."""
+        with tools.Names(self.framework, "stumble", "2") as app, tools.Driver(app) as driver:
+            driver.attach()
+            self.assertGreater(driver("sample 1000 3")["samples"], 100)
+            functions = {f["method"] for f in driver("names")["functions"]}
+            self.assertLessEqual({"Stumble"}, functions)
+            driver("detach")
+            app.wait_unmapped(2)
+            self.assertFalse(app.ended())
 
     def test_dynamic_methods_come_and_go(self):
         with tools.Names(self.framework, "churn") as app, tools.Driver(app) as driver:

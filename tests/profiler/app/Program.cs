@@ -3,7 +3,8 @@
 //   names idle             sleeps
 //   names churn            makes, runs and drops dynamic methods
 //   names collect          loads, runs and unloads collectible assemblies for ever
-//   names loaded THREADS   shapes on THREADS threads, and two more that allocate and collect
+//   names loaded THREADS   shapes on THREADS threads, two more that allocate and collect, and one that stumbles
+//   names stumble THREADS  THREADS threads that catch a NullReferenceException or a DivideByZeroException, one after the other
 //   ... [SECONDS]          after THREADS: how long until it ends by itself; else never
 using System.Reflection;
 using System.Reflection.Emit;
@@ -166,6 +167,23 @@ static class Program
 		}
 	}
 
+	[MethodImpl(MethodImplOptions.NoInlining)] static int Length(string? s) => s!.Length;
+	[MethodImpl(MethodImplOptions.NoInlining)] static int Divide(int a, int b) => a / b;
+
+	// The runtime makes these exceptions out of signals.
+	static void Stumble(int restMs)
+	{
+		for (int i = 0; ; i++) {
+			try {
+				_ = i % 2 == 0 ? Length(null) : Divide(i, 0);
+			} catch (NullReferenceException) {
+			} catch (DivideByZeroException) {
+			}
+			if (restMs > 0)
+				Thread.Sleep(restMs);
+		}
+	}
+
 	static void Main(string[] args)
 	{
 		string mode = args.Length > 0 ? args[0] : "idle";
@@ -176,6 +194,11 @@ static class Program
 		if (mode == "shapes" || mode == "loaded")
 			for (int i = 0; i < threads; i++)
 				new Thread(Shapes) { IsBackground = true, Name = "shapes" + i }.Start();
+		if (mode == "loaded")
+			new Thread(() => Stumble(1)) { IsBackground = true, Name = "stumble" }.Start();
+		if (mode == "stumble")
+			for (int i = 0; i < threads; i++)
+				new Thread(() => Stumble(0)) { IsBackground = true, Name = "stumble" + i }.Start();
 		if (mode == "churn")
 			new Thread(Churn) { IsBackground = true, Name = "churn" }.Start();
 		if (mode == "collect")
