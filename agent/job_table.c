@@ -41,7 +41,7 @@ struct job *job_table_add(struct job_table *t, const struct link_order *o)
 	j->state.phase = JOB_QUEUED;
 	j->state.reason = mem_strdup(REASON_Queued);
 	j->seq = ++t->next_seq;
-	j->cancel_fd = -1;
+	j->cancel_fd = j->abort_fd = -1;
 	t->jobs[t->count++] = j;
 	job_table_changed(t, j);
 	return j;
@@ -65,6 +65,7 @@ void job_table_remove(struct job_table *t, struct job *j, bool remember)
 	cleanup_fd(&j->cancel_fd);
 	free(j);
 }
+	cleanup_fd(&j->abort_fd);
 
 static bool process_in_use(const struct job_table *t, const char *process)
 {

@@ -16,6 +16,7 @@ struct job_answer { /* to an upload request */
 	bool come, granted, retry;
 	char report_name[64];
 	char *url;
+	enum link_place place;
 	char *message;
 	const char *reason;
 };
@@ -32,7 +33,9 @@ struct job {
 	bool forget;                   /* drop it when its thread ends */
 	char process[JOB_PROCESS_KEY_SIZE];    /* the process that it profiles; "" none */
 	char blocked_by[JOB_PROCESS_KEY_SIZE]; /* it waits for this process to be free */
-	int cancel_fd;                 /* eventfd; -1: none */
+	int cancel_fd;                 /* eventfd: end the session, keep what there is; -1: none */
+	int abort_fd;                  /* eventfd: the thread must end, whatever it does; -1: none */
+	int64_t deadline_mono_ms;      /* of queue and profiling, by the clock that nobody sets */
 	struct job_answer answer;
 };
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define STACK_BYTES (1024 * 1024)
-#define NO_DEADLINE_MS (365LL * 24 * 3600 * 1000)
 #define DISCOVERY_MS 5000
 
 struct thread_start {
@@ -18,18 +17,12 @@ struct thread_start {
 	struct job *job;
 };
 
-static int64_t deadline_mono_ms(const struct job *job)
-{
-	int64_t left = job->order.deadline_wall_ms ? job->order.deadline_wall_ms - clock_wall_ms() : NO_DEADLINE_MS;
-	return clock_mono_ms() + (left > NO_DEADLINE_MS ? NO_DEADLINE_MS : left);
-}
-
 /* Ends the job with this phase. */
 static void finish(struct jobs *j, struct job *job, enum job_phase phase, const char *reason, const char *message)
 {
 	pthread_mutex_lock(&j->lock);
 	job->state.phase = phase;
-	job->state.completed_wall_ms = clock_wall_ms();
+	job->state.completed_wall_ms = jobs_wall_ms(job);
 	jobs_say(job, reason, message);
 	jobs_touch(j, job);
 	pthread_mutex_unlock(&j->lock);
@@ -58,7 +51,7 @@ enum turn { TURN_COME, TURN_CANCELED, TURN_TOO_LATE, TURN_STOPPED };
 
 static enum turn wait_turn(struct jobs *j, struct job *job)
 {
-	int64_t deadline = deadline_mono_ms(job);
+	int64_t deadline = job->deadline_mono_ms;
 	enum turn turn;
 	bool saved = false;
 	pthread_mutex_lock(&j->lock);
@@ -256,14 +249,12 @@ static void on_progress(void *ctx, const struct session_progress *p)
 static void note_outcome(struct jobs *j, struct job *job, const struct session_outcome *o)
 {
 	struct link_job *s = &job->state;
-	bool delivers = o->report.report_count > 0 && o->phase != JOB_FAILED;
+	bool delivers = o->report.report_count > 0; /* of a session that failed, too */
 	const char *message = o->message;
 	pthread_mutex_lock(&j->lock);
 	if (o->phase == JOB_CANCELED && job->stopped && !job->canceled)
 		message = "ended early because the agent was stopped; the report holds what was collected until then";
 	s->phase = delivers ? JOB_DELIVERING : o->phase;
-	if (!delivers)
-		s->completed_wall_ms = clock_wall_ms();
 	free(s->headline);
 	free(s->diagnosis);
 	s->headline = mem_strdup(o->report.headline);
@@ -289,6 +280,8 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.session_namespace = o->session_namespace,
 		.session_uid = o->session_uid,
 		.pod_name = o->pod_name,
+	if (!delivers)
+		s->completed_wall_ms = jobs_wall_ms(job);
 		.container = container ? container : "",
 		.node_name = j->config.node_name,
 	};
@@ -300,7 +293,7 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.library_path = j->config.library_path,
 		.out_dirfd = dirfd,
 		.cancel_fd = job->cancel_fd,
-		.deadline_ms = deadline_mono_ms(job),
+		.deadline_ms = job->deadline_mono_ms,
 		.on_progress = on_progress,
 		.progress_ctx = &progress,
 	};

@@ -24,6 +24,9 @@ void jobs_tell(struct jobs *j);
 /* Replaces reason and message. With the lock held. `reason` may be NULL. */
 void jobs_say(struct job *job, const char *reason, const char *message);
 
+/* The time for a job's next time stamp: never before one that it has, though the node's clock may have been set back. With the lock held. */
+int64_t jobs_wall_ms(const struct job *job);
+
 /* Waits on `changed` until the monotonic time. With the lock held. */
 void jobs_wait(struct jobs *j, int64_t until_ms);
 

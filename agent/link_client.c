@@ -84,8 +84,9 @@ static void connect_link(struct link *l)
 		.pwsi = &l->wsi,
 		.retry_and_idle_policy = &idle_policy,
 	};
-	/* A failure inside the call has already come as CLIENT_CONNECTION_ERROR, which plans the next try. */
-	lws_client_connect_via_info(&info);
+	/* A failure inside the call has mostly come as CLIENT_CONNECTION_ERROR already, which plans the next try. */
+	if (!lws_client_connect_via_info(&info) && !l->wsi && l->used && lws_dll2_is_detached(&l->retry.list))
+		retry_later(l);
 }
 
 static void on_retry(lws_sorted_usec_list_t *sul)
@@ -180,6 +181,7 @@ static void on_refresh(lws_sorted_usec_list_t *sul)
 {
 	struct link_client *c = lws_container_of(sul, struct link_client, refresh);
 	apply_addresses(c);
+	link_session_keep_epoch(c);
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++) {
 		if (c->links[i].open)
 			link_session_check_token(&c->links[i]);

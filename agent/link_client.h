@@ -37,7 +37,8 @@ struct link_client_config {
 	void (*on_message)(void *ctx, uint64_t link, const struct link_msg *m);
 	/* The job with the smallest version > *version: copies it, sets *version. false: none is newer. */
 	bool (*next_job)(void *ctx, uint64_t *version, struct link_job *out);
-	/* A newer epoch was seen and must be kept. -1: it could not be kept; orders of it are not obeyed yet. */
+	/* A newer epoch was seen and is to be kept over a restart. -1: it could not be kept; it is obeyed all the same while this process
+	 * lives (orders then end with what is wrong with the disk), and this is called again at each refresh. */
 	int (*on_epoch)(void *ctx, int64_t epoch);
 	/* The leader's link came or went (uploads may be asked for again). */
 	void (*on_leader)(void *ctx, bool linked);

@@ -48,6 +48,7 @@ struct link_client {
 	struct resolver_result resolved; /* guarded */
 	bool resolved_new;               /* guarded */
 	int64_t highest_epoch;           /* guarded; written by the link thread */
+	bool epoch_unkept;               /* a restart would not know it; link thread only */
 	struct link links[LINK_CLIENT_MAX_LINKS];
 };
 
@@ -62,6 +63,9 @@ void link_session_end(struct link *l);
 
 /* Is there anything to send? May take the lock. */
 bool link_session_wants_write(struct link *l);
+
+/* Has the highest epoch kept, when that has failed before. */
+void link_session_keep_epoch(struct link_client *c);
 
 /* Notices a new token in the file. */
 void link_session_check_token(struct link *l);

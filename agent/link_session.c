@@ -126,17 +126,27 @@ static void set_leader(struct link *l)
 }
 
 /* Standbys learn the new epoch too, so that the next leader among them starts above it. */
-static int raise_epoch(struct link *l, int64_t epoch)
+static void keep_epoch(struct link_client *c)
+{
+	c->epoch_unkept = c->config.on_epoch && c->config.on_epoch(c->config.ctx, c->highest_epoch) < 0;
+	if (c->epoch_unkept)
+		LOG_ERROR("link", "a leader's epoch cannot be kept over a restart", LOG_I("epoch", c->highest_epoch));
+}
+
+void link_session_keep_epoch(struct link_client *c)
+{
+	if (c->epoch_unkept)
+		keep_epoch(c);
+}
+
+static void raise_epoch(struct link *l, int64_t epoch)
 {
 	struct link_client *c = l->client;
-	if (c->config.on_epoch && c->config.on_epoch(c->config.ctx, epoch) < 0) {
-		LOG_ERROR("link", "a leader's epoch cannot be kept; it is not obeyed", LOG_I("epoch", epoch));
-		return -1;
-	}
 	pthread_mutex_lock(&c->lock);
 	c->highest_epoch = epoch;
 	pthread_mutex_unlock(&c->lock);
 	LOG_INFO("link", "a newer leader gives the orders", LOG_I("epoch", epoch), LOG_S("address", l->address[0] ? l->address : ""));
+	keep_epoch(c);
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++) {
 		struct link *other = &c->links[i];
 		if (other != l && other->open) {
@@ -144,15 +154,13 @@ static int raise_epoch(struct link *l, int64_t epoch)
 			lws_callback_on_writable(other->wsi);
 		}
 	}
-	return 0;
 }
 
 static bool obeys(struct link *l, const struct link_msg *m)
 {
 	switch (link_fence_check(l->client->highest_epoch, m->epoch)) {
 	case LINK_FENCE_RAISE:
-		if (raise_epoch(l, m->epoch) < 0)
-			return false;
+		raise_epoch(l, m->epoch);
 		break;
 	case LINK_FENCE_STALE:
 		LOG_WARN("link", "an order of an older leader is ignored", LOG_I("epoch", m->epoch), LOG_I("newest", l->client->highest_epoch));

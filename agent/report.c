@@ -40,21 +40,25 @@ const char *report_subject(const struct report_source *s, char *scratch, size_t 
 	return scratch;
 }
 
+/* A disk that has no room for one may have it for the next, which is smaller. */
 static int write_all(const struct report_source *s, int dirfd, struct report_result *out, struct err *e)
 {
+	int result = 0;
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
 		struct report_file f;
-		int rc = report_file_begin(&f, dirfd, files[i].name, e);
+		struct err *first = result == 0 ? e : NULL;
+		int rc = report_file_begin(&f, dirfd, files[i].name, first);
 		if (rc == 0) {
 			files[i].write(s, &f);
-			rc = report_file_commit(&f, files[i].media_type, &out->reports[out->report_count], e);
+			rc = report_file_commit(&f, files[i].media_type, &out->reports[out->report_count], first);
 		}
 		report_file_fini(&f);
 		if (rc < 0)
-			return -1;
-		out->report_count++;
+			result = -1;
+		else
+			out->report_count++;
 	}
-	return 0;
+	return result;
 }
 
 int report_write_cpu(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
@@ -67,10 +71,8 @@ int report_write_cpu(const struct cpu_capture *c, const struct session_spec *spe
 	cpu_diagnosis_make(&analysis, &diagnosis);
 	const struct report_source source = {&analysis, &diagnosis, spec, ctx};
 	int rc = write_all(&source, dirfd, out, e);
-	if (rc == 0) {
-		out->headline = mem_strdup(diagnosis.headline);
-		out->diagnosis = mem_strdup(diagnosis.text);
-	}
+	out->headline = mem_strdup(diagnosis.headline);
+	out->diagnosis = mem_strdup(diagnosis.text);
 	cpu_diagnosis_fini(&diagnosis);
 	cpu_analysis_fini(&analysis);
 	return rc;

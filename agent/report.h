@@ -25,7 +25,8 @@ struct report_result {
 void report_result_fini(struct report_result *r);
 
 /* Writes summary.md, report.html, report.json, profile.pb.gz, stacks.folded and profile.speedscope.json into the folder `dirfd`
- * (files 0644, each complete or absent). */
+ * (files 0644, each complete or absent). -1: one or more could not be written; those that were, the headline and the diagnosis are in *out
+ * all the same. */
 int report_write_cpu(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
 		     struct report_result *out, struct err *e);
 

@@ -1,5 +1,6 @@
 #include "agent/report_file.h"
 
+#include "agent/spool.h"
 #include "common/base/fsio.h"
 
 #include <errno.h>
@@ -13,6 +14,14 @@
 
 #define FLOW_BYTES (64u * 1024)
 #define TEXT_MAX_BYTES (4u * 1024 * 1024) /* between two flows */
+
+static int failed(const struct report_file *f, int errnum, struct err *e)
+{
+	err_set_errno(e, errnum, "cannot write the report %s", f->name);
+	if (e)
+		e->reason = spool_reason(errnum);
+	return -1;
+}
 
 int report_file_begin(struct report_file *f, int dirfd, const char *name, struct err *e)
 {
@@ -28,7 +37,7 @@ int report_file_begin(struct report_file *f, int dirfd, const char *name, struct
 		return err_set(e, ERR_INTERNAL, 0, "SHA-256 is not available");
 	f->fd = openat(dirfd, f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (f->fd < 0)
-		return err_set_errno(e, errno, "cannot create %s in the reports' folder", name);
+		return failed(f, errno, e);
 	return 0;
 }
 
@@ -71,12 +80,12 @@ int report_file_commit(struct report_file *f, const char *media_type, struct lin
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
 	drain(f);
-	if (!f->failed_errno && fchmod(f->fd, 0644) < 0)
+	if (!f->failed_errno && (fchmod(f->fd, 0644) < 0 || fdatasync(f->fd) < 0))
 		f->failed_errno = errno;
 	if (!f->failed_errno && renameat(f->dirfd, f->temp, f->dirfd, f->name) < 0)
 		f->failed_errno = errno;
 	if (f->failed_errno)
-		return err_set_errno(e, f->failed_errno, "cannot write %s", f->name);
+		return failed(f, f->failed_errno, e);
 	f->temp[0] = '\0';
 	EVP_DigestFinal_ex(f->hash, digest, &len);
 	*out = (struct link_report){.size_bytes = f->size};

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #define STATE_FILE "state.json"
@@ -75,20 +76,70 @@ int spool_job_open(struct spool *s, const char *job_id, struct err *e)
 	return fd < 0 ? err_set_errno(e, errno, "cannot open the job's folder %s", path) : fd;
 }
 
-int spool_job_create(struct spool *s, const char *job_id, struct err *e)
+const char *spool_reason(int errnum)
 {
-	AUTO_FREE char *path = job_path(s, job_id, e);
-	if (!path)
-		return -1;
+	switch (errnum) {
+	case ENOSPC:
+	case EDQUOT:
+		return REASON_SpoolFull;
+	case EROFS:
+	case EIO:
+	case ENOENT: /* its folder was removed */
+	case ENOTDIR:
+	case ESTALE:
+	case EACCES:
+	case EPERM:
+		return REASON_SpoolUnusable;
+	default:
+		return NULL;
+	}
+}
+
+static int blame(struct err *e)
+{
+	if (e && !e->reason)
+		e->reason = spool_reason(e->code);
+	return -1;
+}
+
+/* Refused before anything is done to a process, not when its report is to be written. */
+static int check_room(struct spool *s, struct err *e)
+{
 	if (spool_used_bytes(s) >= s->quota_bytes)
 		return err_set_reason(e, ERR_RETRY, REASON_SpoolFull, "the spool %s has reached its quota of %" PRId64 " bytes", s->root,
 				      s->quota_bytes);
-	if (mkdir(path, 0700) < 0 && errno != EEXIST) {
-		if (errno == ENOSPC || errno == EDQUOT)
-			return err_set_reason(e, ERR_RETRY, REASON_SpoolFull, "no space for the job's folder %s", path);
-		return err_set_errno(e, errno, "cannot make the job's folder %s", path);
+	struct statvfs fs;
+	if (statvfs(s->jobs, &fs) < 0)
+		return 0; /* what is wrong shows when the folder is made */
+	if (fs.f_flag & ST_RDONLY)
+		return err_set_reason(e, ERR_RETRY, REASON_SpoolUnusable, "the spool %s is on a file system that is read-only", s->root);
+	int64_t free_bytes = (int64_t)(fs.f_bavail * fs.f_frsize);
+	if (free_bytes < SPOOL_LEAST_FREE_BYTES)
+		return err_set_reason(e, ERR_RETRY, REASON_SpoolFull, "the disk of the spool %s has %" PRId64 " bytes left", s->root, free_bytes);
+	return 0;
+}
+
+/* 0: it is there now. errno otherwise. */
+static int make_folder(struct spool *s, const char *path)
+{
+	if (mkdir(path, 0700) == 0 || errno == EEXIST)
+		return 0;
+	if (errno != ENOENT || fsio_mkdir_p(s->jobs, 0700, NULL) < 0)
+		return -1;
+	return mkdir(path, 0700) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+int spool_job_create(struct spool *s, const char *job_id, struct err *e)
+{
+	AUTO_FREE char *path = job_path(s, job_id, e);
+	if (!path || check_room(s, e) < 0)
+		return -1;
+	if (make_folder(s, path) < 0) {
+		err_set_errno(e, errno, "cannot make the job's folder %s", path);
+		return blame(e);
 	}
-	return spool_job_open(s, job_id, e);
+	int fd = spool_job_open(s, job_id, e);
+	return fd < 0 ? blame(e) : fd;
 }
 
 int spool_job_save(struct spool *s, const char *job_id, const struct link_order *order, const struct link_job *job, struct err *e)
@@ -98,7 +149,7 @@ int spool_job_save(struct spool *s, const char *job_id, const struct link_order 
 	if (!text)
 		return -1;
 	AUTO_FREE char *file = mem_printf("%s/" STATE_FILE, path);
-	return fsio_write_atomic(file, text, strlen(text), 0600, e);
+	return fsio_write_atomic(file, text, strlen(text), 0600, e) < 0 ? blame(e) : 0;
 }
 
 int spool_job_load(struct spool *s, const char *job_id, struct link_order *order, struct link_job *job, struct err *e)
@@ -195,7 +246,12 @@ int64_t spool_get_number(struct spool *s, const char *name)
 int spool_set_number(struct spool *s, const char *name, int64_t value, struct err *e)
 {
 	AUTO_FREE char *path = mem_printf("%s/%s", s->root, name);
+	/* In its place and of a fixed width: the disk has the block already, so it may be full; and so few bytes are not torn. */
 	char text[32];
-	int n = snprintf(text, sizeof text, "%" PRId64 "\n", value);
-	return fsio_write_atomic(path, text, (size_t)n, 0600, e);
+	int n = snprintf(text, sizeof text, "%019" PRId64 "\n", value);
+	AUTO_FD int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0 && fsio_write_all(fd, text, (size_t)n) == 0 && fsync(fd) == 0)
+		return 0;
+	err_set_errno(e, errno, "cannot write %s", path);
+	return blame(e);
 }

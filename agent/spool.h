@@ -1,5 +1,5 @@
 /* The agent's own folder for jobs: <root>/jobs/<job id>/{state.json, reports...}. It survives the agent, so that a report is delivered
- * late rather than lost. Files are written by rename. One thread at a time per job; spool_new/list/sweep from one thread. */
+ * late rather than lost. A job's state is written by rename. One thread at a time per job; spool_new and spool_list from one thread. */
 #ifndef DRDOTNET_SPOOL_H
 #define DRDOTNET_SPOOL_H
 
@@ -12,7 +12,14 @@ struct spool;
 struct spool *spool_new(const char *root, int64_t quota_bytes, struct err *e);
 void spool_free(struct spool *s);
 
-/* Makes the job's folder; ERR_RETRY with REASON_SpoolFull when the quota is reached. Returns a descriptor of it (the caller closes). */
+/* Less free space than this is none: a job would end without room for its reports. */
+#define SPOOL_LEAST_FREE_BYTES (4 << 20)
+
+/* The condition's reason for an errno of a write to the spool: REASON_SpoolFull or REASON_SpoolUnusable; NULL: the spool is not to blame. */
+const char *spool_reason(int errnum);
+
+/* Makes the job's folder, and anew what was removed above it. ERR_RETRY with REASON_SpoolFull when the quota is reached or the disk is (almost)
+ * full, REASON_SpoolUnusable when it cannot be written. Returns a descriptor of it (the caller closes). */
 int spool_job_create(struct spool *s, const char *job_id, struct err *e);
 int spool_job_open(struct spool *s, const char *job_id, struct err *e); /* existing; ERR_NOT_FOUND */
 
@@ -24,7 +31,8 @@ int spool_job_load(struct spool *s, const char *job_id, struct link_order *order
 size_t spool_list(struct spool *s, char ***ids);
 void spool_job_remove(struct spool *s, const char *job_id);
 
-/* Small persistent numbers of the agent, such as the highest epoch seen. 0 when absent. */
+/* Small persistent numbers of the agent, such as the highest epoch seen. 0 when absent. A number that was written once can be written again
+ * on a full disk. */
 int64_t spool_get_number(struct spool *s, const char *name);
 int spool_set_number(struct spool *s, const char *name, int64_t value, struct err *e);
 

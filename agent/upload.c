@@ -54,12 +54,35 @@ static enum err_kind kind_of(int status, const char *code)
 	} known[] = {
 		{"RequestTimeout", ERR_RETRY}, {"IncompleteBody", ERR_RETRY}, {"BadDigest", ERR_RETRY},
 		{"ExpiredToken", ERR_DENIED}, {"InvalidToken", ERR_DENIED}, {"TokenRefreshRequired", ERR_DENIED},
+		{"AuthorizationQueryParametersError", ERR_DENIED}, /* such as another region's */
 	};
 	for (size_t i = 0; status == 400 && i < sizeof known / sizeof known[0]; i++) {
 		if (strcmp(code, known[i].code) == 0)
 			return known[i].kind;
 	}
-	return http_status_kind(status);
+	return status == 413 ? ERR_INVALID : http_status_kind(status);
+}
+
+/* What to do about it, where the code alone does not say so. */
+static const char *hint_for(int status, const char *code)
+{
+	static const struct {
+		const char *code, *hint;
+	} known[] = {
+		{"NoSuchBucket", "create the bucket, or correct the store's configuration"},
+		{"RequestTimeTooSkewed", "the clocks of the controller and of the store differ too much"},
+		{"SignatureDoesNotMatch", "correct the store's secret key, or its region"},
+		{"InvalidAccessKeyId", "correct the store's access key"},
+		{"AccessDenied", "the store's keys may not write there, or its clock is not the controller's"},
+		{"ReportStoreFull", "give the controller's report store more room"},
+		{"ReportStoreFailed", "see the controller's log"},
+		{"EntityTooLarge", "it takes no report of this size"},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+		if (strcmp(code, known[i].code) == 0)
+			return known[i].hint;
+	}
+	return status == 413 ? "it takes no report of this size" : NULL;
 }
 
 static int answer_to_error(const struct link_report *r, const struct http_response *answer, struct err *e)
@@ -68,8 +91,9 @@ static int answer_to_error(const struct link_report *r, const struct http_respon
 		return 0;
 	char code[CODE_SIZE];
 	find_code(buf_str(&answer->body), code);
-	return err_set(e, kind_of(answer->status, code), answer->status, "the store answered %d%s%s to report %s", answer->status,
-		       code[0] ? " " : "", code, r->name);
+	const char *hint = hint_for(answer->status, code);
+	return err_set(e, kind_of(answer->status, code), answer->status, "the store answered %d%s%s to report %s%s%s", answer->status,
+		       code[0] ? " " : "", code, r->name, hint ? ": " : "", hint ? hint : "");
 }
 
 int upload_put(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e)
@@ -85,10 +109,12 @@ int upload_put(const char *url, int fd, const struct link_report *r, const struc
 	struct http_header headers[] = {{"Content-Type", r->media_type}, {"x-amz-checksum-sha256", checksum ? checksum : ""}, {NULL, NULL}};
 	struct http_request q = {
 		.method = "PUT", .url = url, .headers = headers, .body_file = file, .body_len = (size_t)r->size_bytes,
-		.stall_timeout_ms = o->stall_timeout_ms, .cancel_fd = o->cancel_fd, .max_response_bytes = 64 << 10,
+		.timeout_ms = o->timeout_ms, .stall_timeout_ms = o->stall_timeout_ms, .cancel_fd = o->cancel_fd, .max_response_bytes = 64 << 10,
 	};
 	struct http_response answer;
 	int rc = http_perform(client, &q, &answer, e);
+	if (o->retry_after_ms && answer.retry_after_ms >= 0)
+		*o->retry_after_ms = answer.retry_after_ms;
 	if (rc == 0)
 		rc = answer_to_error(r, &answer, e);
 	else

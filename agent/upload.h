@@ -7,8 +7,10 @@
 
 struct upload_options {
 	const char *ca_file;        /* for https; NULL: the system's */
+	int64_t timeout_ms;         /* the whole attempt; 0: no bound */
 	int64_t stall_timeout_ms;   /* no progress for so long ends the attempt */
-	int cancel_fd;              /* or -1 */
+	int cancel_fd;              /* or -1; readable: ERR_CANCELED */
+	int64_t *retry_after_ms;    /* set to what the store's Retry-After says, when it says so; may be NULL */
 };
 
 /* PUTs the file (open descriptor, read from its start; must still have the size and sha256 of *r) with the headers that the grant was

@@ -60,7 +60,8 @@
 	X(StoreNotFound, "Check spec.output.store: the installation has no store of this name.")                              \
 	X(UploadFailed, "Check the object storage; the message has its answer.")                                              \
 	X(DeliveryExpired, "The object storage was away for too long; the diagnosis is in the status.")                       \
-	X(SpoolFull, "Free space on the node's spool or raise its quota.")                                                    \
+	X(SpoolFull, "Free space on the disk of the node's spool, or raise the spool's quota.")                               \
+	X(SpoolUnusable, "Check the file system of the node's spool: it can not be written, or its files are gone or damaged.") \
 	/* us */                                                                                                              \
 	X(InternalError, "Please report this with the agent's and the controller's logs.")
 

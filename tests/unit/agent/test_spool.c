@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,6 +102,46 @@ Test(spool, a_job_comes_back_as_it_was_after_a_restart)
 	session_spec_fini(&got_order.spec);
 	link_job_fini(&job);
 	link_job_fini(&got);
+	spool_free(s);
+}
+
+Test(spool, reasons_of_disks)
+{
+	cr_expect_str_eq(spool_reason(ENOSPC), REASON_SpoolFull);
+	cr_expect_str_eq(spool_reason(EDQUOT), REASON_SpoolFull);
+	cr_expect_str_eq(spool_reason(EROFS), REASON_SpoolUnusable);
+	cr_expect_str_eq(spool_reason(EIO), REASON_SpoolUnusable);
+	cr_expect_null(spool_reason(EOVERFLOW));
+	cr_expect_null(spool_reason(0));
+}
+
+Test(spool, a_folder_that_was_removed_is_made_again)
+{
+	struct err e = ERR_INIT;
+	struct spool *s = open_spool(1 << 20);
+	char jobs[80];
+	snprintf(jobs, sizeof jobs, "%s/jobs", root);
+	cr_assert_eq(rmdir(jobs), 0);
+	AUTO_FD int fd = spool_job_create(s, "job-1", &e);
+	cr_expect_geq(fd, 0, "%s", e.message);
+	spool_free(s);
+}
+
+Test(spool, numbers_are_kept_in_their_place)
+{
+	struct err e = ERR_INIT;
+	struct spool *s = open_spool(1 << 20);
+	static const int64_t values[] = {1, 12, INT64_MAX, 3};
+	struct stat first = {0}, now;
+	char path[80];
+	snprintf(path, sizeof path, "%s/epoch", root);
+	cr_expect_eq(spool_get_number(s, "epoch"), 0);
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		cr_assert_eq(spool_set_number(s, "epoch", values[i], &e), 0, "%s", e.message);
+		cr_expect_eq(spool_get_number(s, "epoch"), values[i]);
+		cr_assert_eq(stat(path, i ? &now : &first), 0);
+		cr_expect(i == 0 || (now.st_ino == first.st_ino && now.st_size == first.st_size));
+	}
 	spool_free(s);
 }
 

@@ -26,6 +26,8 @@ static struct link_report report(int64_t size)
 	return (struct link_report){.name = "summary.md", .media_type = "text/markdown", .size_bytes = size, .sha256 = ZEROS};
 }
 
+static int64_t retry_after_ms;
+
 /* Sends "hello" under the claims of a report of `size` bytes; *sent (when given) is what the server got. */
 static int put(const char *answer, int64_t size, struct buf *sent, struct err *e)
 {
@@ -37,7 +39,7 @@ static int put(const char *answer, int64_t size, struct buf *sent, struct err *e
 	fputs("hello", file);
 	fflush(file); /* and is left at its end: uploads read from the start */
 	struct link_report r = report(size);
-	struct upload_options o = {.stall_timeout_ms = 10000, .cancel_fd = -1};
+	struct upload_options o = {.stall_timeout_ms = 10000, .cancel_fd = -1, .retry_after_ms = &retry_after_ms};
 	int rc = upload_put(url, fileno(file), &r, &o, e);
 	http_server_stop(&server);
 	if (sent) {
@@ -72,7 +74,10 @@ Test(upload, tells_what_to_do_about_each_answer)
 		{"HTTP/1.1 400 B\r\nContent-Length: 25\r\n\r\n<Code>ExpiredToken</Code>", "400 ExpiredToken to", ERR_DENIED, 400},
 		{"HTTP/1.1 400 B\r\nContent-Length: 27\r\n\r\n<Code>RequestTimeout</Code>", "400 RequestTimeout to", ERR_RETRY, 400},
 		{"HTTP/1.1 400 B\r\nContent-Length: 27\r\n\r\n<Code>EntityTooLarge</Code>", "400 EntityTooLarge to", ERR_INVALID, 400},
-		{"HTTP/1.1 503 S\r\nContent-Length: 21\r\n\r\n<Code>SlowDown</Code>", "503 SlowDown to", ERR_RETRY, 503},
+		{"HTTP/1.1 400 B\r\nContent-Length: 46\r\n\r\n<Code>AuthorizationQueryParametersError</Code>", "400 Authorization", ERR_DENIED, 400},
+		{"HTTP/1.1 413 L\r\nContent-Length: 0\r\n\r\n", "413 to report summary.md: it takes no", ERR_INVALID, 413},
+		{"HTTP/1.1 404 N\r\nContent-Length: 25\r\n\r\n<Code>NoSuchBucket</Code>", ": create the bucket", ERR_NOT_FOUND, 404},
+		{"HTTP/1.1 503 S\r\nRetry-After: 7\r\nContent-Length: 21\r\n\r\n<Code>SlowDown</Code>", "503 SlowDown to", ERR_RETRY, 503},
 		{"HTTP/1.1 500 S\r\nContent-Length: 14\r\n\r\n<Code></Code>!", "answered 500 to", ERR_RETRY, 500},
 		{"HTTP/1.1 500 S\r\nContent-Length: 13\r\n\r\n<Code>\x1b[2J\n</", "answered 500 to", ERR_RETRY, 500},
 		{"HTTP/1.1 500 S\r\nContent-Length: 6\r\n\r\n<Code>", "answered 500 to", ERR_RETRY, 500},
@@ -87,6 +92,7 @@ Test(upload, tells_what_to_do_about_each_answer)
 		cr_expect_not_null(strstr(e.message, "report summary.md"), "row %zu: %s", i, e.message);
 		cr_expect_null(strstr(e.message, "secret"), "row %zu: %s", i, e.message);
 	}
+	cr_expect_eq(retry_after_ms, 7000);
 }
 
 Test(upload, a_file_that_is_not_what_was_announced_is_not_sent)
