@@ -63,9 +63,9 @@ void job_table_remove(struct job_table *t, struct job *j, bool remember)
 	free(j->answer.url);
 	free(j->answer.message);
 	cleanup_fd(&j->cancel_fd);
+	cleanup_fd(&j->abort_fd);
 	free(j);
 }
-	cleanup_fd(&j->abort_fd);
 
 static bool process_in_use(const struct job_table *t, const char *process)
 {

@@ -264,6 +264,8 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 		s->started_wall_ms = o->started_wall_ms;
 	if (o->first_sample_wall_ms)
 		s->first_sample_wall_ms = o->first_sample_wall_ms;
+	if (!delivers)
+		s->completed_wall_ms = jobs_wall_ms(job);
 	memcpy(s->reports, o->report.reports, sizeof s->reports);
 	s->report_count = o->report.report_count;
 	jobs_say(job, delivers && o->phase == JOB_SUCCEEDED ? REASON_Delivering : o->reason, message);
@@ -280,8 +282,6 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.session_namespace = o->session_namespace,
 		.session_uid = o->session_uid,
 		.pod_name = o->pod_name,
-	if (!delivers)
-		s->completed_wall_ms = jobs_wall_ms(job);
 		.container = container ? container : "",
 		.node_name = j->config.node_name,
 	};

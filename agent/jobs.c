@@ -12,8 +12,8 @@
 #include <sys/eventfd.h>
 
 #define DEFAULT_MAX_RUNNING 2
-#define RESTART_MARGIN_MS 5000 /* for finding and attaching, when a cut session is started again */
 #define NO_DEADLINE_MS (365LL * 24 * 3600 * 1000)
+#define RESTART_MARGIN_MS 5000 /* for finding and attaching, when a cut session is started again */
 
 const struct jobs_operations jobs_real_operations = {
 	.discover = discover_targets,
@@ -43,7 +43,6 @@ void jobs_say(struct job *job, const char *reason, const char *message)
 	job->state.message = m;
 }
 
-void jobs_wait(struct jobs *j, int64_t until_ms)
 int64_t jobs_wall_ms(const struct job *job)
 {
 	const struct link_job *s = &job->state;
@@ -51,6 +50,7 @@ int64_t jobs_wall_ms(const struct job *job)
 	return now > last ? now : last;
 }
 
+void jobs_wait(struct jobs *j, int64_t until_ms)
 {
 	struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 	pthread_cond_timedwait(&j->changed, &j->lock, &ts);
@@ -92,11 +92,11 @@ static void launch(struct jobs *j, struct job *job)
 {
 	job->waiting = job->state.phase == JOB_QUEUED;
 	job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	job->active = true;
-	if (job_worker_start(j, job) == 0) {
 	job->abort_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int64_t left = job->order.deadline_wall_ms ? job->order.deadline_wall_ms - clock_wall_ms() : NO_DEADLINE_MS;
 	job->deadline_mono_ms = clock_mono_ms() + (left > NO_DEADLINE_MS ? NO_DEADLINE_MS : left);
+	job->active = true;
+	if (job_worker_start(j, job) == 0) {
 		j->threads++;
 	} else {
 		job->active = job->waiting = false;
@@ -119,10 +119,6 @@ static void refuse(struct jobs *j, const struct link_order *o, const char *reaso
 	link_msg_fini(&m);
 }
 
-void jobs_order(struct jobs *j, const struct link_order *o)
-{
-	if (o->spec_error[0]) {
-		AUTO_FREE char *message = mem_printf("the node's agent " DRDOTNET_VERSION " does not understand the order: %s", o->spec_error);
 /* The controller's clock may differ from this node's. */
 static void use_own_clock(struct link_order *o)
 {
@@ -131,6 +127,10 @@ static void use_own_clock(struct link_order *o)
 	o->left_ms = 0;
 }
 
+void jobs_order(struct jobs *j, const struct link_order *o)
+{
+	if (o->spec_error[0]) {
+		AUTO_FREE char *message = mem_printf("the node's agent " DRDOTNET_VERSION " does not understand the order: %s", o->spec_error);
 		refuse(j, o, REASON_AgentTooOld, message);
 		return;
 	}
@@ -146,11 +146,11 @@ static void use_own_clock(struct link_order *o)
 		if (job) {
 			use_own_clock(&job->order);
 			launch(j, job);
+		}
 	}
 	pthread_mutex_unlock(&j->lock);
 	if (refused)
 		refuse(j, o, REASON_SpoolFull, "the agent already has as many jobs as it keeps");
-		}
 	else if (forgotten && !job)
 		LOG_INFO("jobs", "a late copy of an order is ignored", LOG_S("job", o->job_id[0] ? o->job_id : ""));
 	jobs_tell(j);
@@ -163,15 +163,15 @@ static void make_readable(int event_fd)
 	}
 }
 
-void jobs_cancel(struct jobs *j, const char *job_id)
-{
-	pthread_mutex_lock(&j->lock);
-	struct job *job = job_table_find(&j->table, job_id);
 static void end_early(struct job *job)
 {
 	make_readable(job->cancel_fd);
 }
 
+void jobs_cancel(struct jobs *j, const char *job_id)
+{
+	pthread_mutex_lock(&j->lock);
+	struct job *job = job_table_find(&j->table, job_id);
 	if (job && !job_phase_is_final(job->state.phase)) {
 		job->canceled = true;
 		end_early(job);
@@ -188,11 +188,11 @@ void jobs_forget(struct jobs *j, const char *job_id)
 	if (job && job->active) {
 		job->forget = job->canceled = true;
 		end_early(job);
+		make_readable(job->abort_fd);
 		pthread_cond_broadcast(&j->changed);
 	} else if (job) {
 		drop(j, job);
 	}
-		make_readable(job->abort_fd);
 	pthread_mutex_unlock(&j->lock);
 }
 
@@ -208,11 +208,11 @@ void jobs_upload_answer(struct jobs *j, const struct link_msg *m)
 		if (a->granted) {
 			memcpy(a->report_name, m->u.upload_grant.report_name, sizeof a->report_name);
 			a->url = mem_strdup(m->u.upload_grant.url);
+			a->place = m->u.upload_grant.place;
 		} else {
 			memcpy(a->report_name, m->u.upload_denied.report_name, sizeof a->report_name);
 			a->retry = m->u.upload_denied.retry;
 			a->message = mem_strdup(m->u.upload_denied.message);
-			a->place = m->u.upload_grant.place;
 			a->reason = m->u.upload_denied.reason ? reason_intern(m->u.upload_denied.reason) : NULL;
 		}
 		pthread_cond_broadcast(&j->changed);
@@ -328,11 +328,11 @@ void jobs_stop(struct jobs *j)
 	for (size_t i = 0; i < j->table.count; i++) {
 		j->table.jobs[i]->stopped = true;
 		end_early(j->table.jobs[i]);
+		make_readable(j->table.jobs[i]->abort_fd);
 	}
 	pthread_cond_broadcast(&j->changed);
 	while (j->threads)
 		pthread_cond_wait(&j->changed, &j->lock);
-		make_readable(j->table.jobs[i]->abort_fd);
 	pthread_mutex_unlock(&j->lock);
 }
 

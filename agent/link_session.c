@@ -125,7 +125,6 @@ static void set_leader(struct link *l)
 		c->config.on_leader(c->config.ctx, true);
 }
 
-/* Standbys learn the new epoch too, so that the next leader among them starts above it. */
 static void keep_epoch(struct link_client *c)
 {
 	c->epoch_unkept = c->config.on_epoch && c->config.on_epoch(c->config.ctx, c->highest_epoch) < 0;
@@ -139,14 +138,15 @@ void link_session_keep_epoch(struct link_client *c)
 		keep_epoch(c);
 }
 
+/* Standbys learn the new epoch too, so that the next leader among them starts above it. */
 static void raise_epoch(struct link *l, int64_t epoch)
 {
 	struct link_client *c = l->client;
 	pthread_mutex_lock(&c->lock);
 	c->highest_epoch = epoch;
 	pthread_mutex_unlock(&c->lock);
-	LOG_INFO("link", "a newer leader gives the orders", LOG_I("epoch", epoch), LOG_S("address", l->address[0] ? l->address : ""));
 	keep_epoch(c);
+	LOG_INFO("link", "a newer leader gives the orders", LOG_I("epoch", epoch), LOG_S("address", l->address[0] ? l->address : ""));
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++) {
 		struct link *other = &c->links[i];
 		if (other != l && other->open) {

@@ -67,14 +67,8 @@ bool reconcile_serves(const struct work *w, const struct agent_info *agent)
 	size_t linked = 0;
 	struct agent_info info;
 	for (size_t i = 0; i < l->count; i++) {
-		struct pod_info *p = &l->items[i];
-		bool linked = agent_hub_lookup(w->r->hub, p->node, &info);
-		p->linked = linked && reconcile_serves(w, &info);
-		served += p->linked;
-		if (linked && !p->linked && !*too_old) {
-			*too_old = p;
-			*old = info;
-		}
+		l->items[i].linked = agent_hub_lookup(w->r->hub, l->items[i].node, &info);
+		linked += l->items[i].linked;
 	}
 	return linked;
 }
@@ -114,8 +108,9 @@ int reconcile_choose(struct work *w, struct err *e)
 	size_t wanted = (size_t)w->s.spec.target.max_pods;
 	if (l.count == 0) {
 		none_found(w, &l, reason);
-	} else if (look_for_agents(w, &l, &too_old, &old) == 0) {
-		wait_for_agent(w, &l.items[0], too_old, &old);
+	} else if (look_for_agents(w, &l) == 0) {
+		AUTO_FREE char *message = mem_printf("no agent is linked from node %s of pod %s", l.items[0].node, l.items[0].name);
+		wait_for(w, REASON_NodeWithoutAgent, message);
 	} else {
 		if (l.count > wanted)
 			measure(w, &l);
@@ -128,8 +123,6 @@ int reconcile_choose(struct work *w, struct err *e)
 
 static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *reason, const char *message)
 {
-	const struct pod_info *too_old = NULL;
-	struct agent_info old;
 	struct session_pod *p = &w->s.pods[i];
 	p->job.phase = phase;
 	free(p->job.reason);

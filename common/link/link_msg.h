@@ -55,7 +55,6 @@ const char *job_phase_name(enum job_phase phase); /* "Queued", ... as in status.
 int job_phase_parse(const char *name, enum job_phase *out);
 static inline bool job_phase_is_final(enum job_phase p) { return p >= JOB_SUCCEEDED; }
 
-struct link_report {
 /* Whose certificate to expect at an upload's URL. */
 enum link_place {
 	LINK_PLACE_UNKNOWN,   /* an older controller: go by the URL */
@@ -63,6 +62,7 @@ enum link_place {
 	LINK_PLACE_OBJECTS,   /* object storage: the installation's, or the system's */
 };
 
+struct link_report {
 	char name[64];               /* file name: "summary.md", "profile.pb.gz" */
 	char media_type[64];
 	int64_t size_bytes;

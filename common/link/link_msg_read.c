@@ -194,6 +194,7 @@ static int read_order(const json_t *doc, struct link_order *o, struct err *e)
 	    read_name(pod, "pod", "name", true, o->pod_name, sizeof o->pod_name, e) < 0 ||
 	    read_name(pod, "pod", "uid", true, o->pod_uid, sizeof o->pod_uid, e) < 0 || read_containers(pod, o, e) < 0 ||
 	    jsonx_int(doc, "order", "deadlineTime", false, 0, INT64_MAX, &o->deadline_wall_ms, e) < 0 ||
+	    jsonx_int(doc, "order", "millisecondsLeft", false, 0, INT64_MAX / 2, &o->left_ms, e) < 0 ||
 	    jsonx_object(doc, "order", "spec", true, &spec, e) < 0)
 		return -1;
 	/* A newer controller may know settings that we do not: its order is refused by a job report, and the link goes on. */
@@ -231,7 +232,6 @@ static int read_usage(const json_t *doc, struct link_msg *m, struct err *e)
 	    jsonx_array(doc, "usage", "pods", true, &pods, e) < 0)
 		return -1;
 	size_t count = json_array_size(pods);
-	    jsonx_int(doc, "order", "millisecondsLeft", false, 0, INT64_MAX / 2, &o->left_ms, e) < 0 ||
 	if (count > LINK_MAX_PODS)
 		return err_set(e, ERR_PROTOCOL, 0, "usage.pods: more than %d", LINK_MAX_PODS);
 	m->u.usage.pods = mem_calloc(count ? count : 1, sizeof *m->u.usage.pods);
@@ -269,6 +269,11 @@ static int read_grant(const json_t *doc, struct link_msg *m, struct err *e)
 	    read_text(doc, "", "url", true, LINK_TEXT_URL, &m->u.upload_grant.url, e) < 0 ||
 	    read_text(doc, "", "contentType", true, LINK_TEXT_NAME, &m->u.upload_grant.content_type, e) < 0)
 		return -1;
+	bool own_store = false;
+	if (jsonx_bool(doc, "", "ownStore", false, &own_store, e) < 0)
+		return -1;
+	if (json_object_get(doc, "ownStore"))
+		m->u.upload_grant.place = own_store ? LINK_PLACE_OWN_STORE : LINK_PLACE_OBJECTS;
 	return read_count(doc, "", "expirationTime", &m->u.upload_grant.expires_wall_ms, e);
 }
 
@@ -306,11 +311,6 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 		return read_denied(doc, m, e);
 	case LINK_MSG_USAGE_QUERY:
 		return read_usage_query(doc, m, e);
-	bool own_store = false;
-	if (jsonx_bool(doc, "", "ownStore", false, &own_store, e) < 0)
-		return -1;
-	if (json_object_get(doc, "ownStore"))
-		m->u.upload_grant.place = own_store ? LINK_PLACE_OWN_STORE : LINK_PLACE_OBJECTS;
 	case LINK_MSG_LEADER:
 	case LINK_MSG_UNKNOWN:
 		break;

@@ -107,6 +107,7 @@ static void write_order(json_t *doc, const struct link_order *o)
 	json_object_set_new(doc, "pod", pod);
 	json_object_set_new(doc, "spec", session_spec_to_json(&o->spec));
 	put_int(doc, "deadlineTime", o->deadline_wall_ms);
+	put_int(doc, "millisecondsLeft", o->left_ms);
 }
 
 static void write_usage_query(json_t *doc, const struct link_msg *m)
@@ -119,7 +120,6 @@ static void write_usage_query(json_t *doc, const struct link_msg *m)
 	json_object_set_new(doc, "podUIDs", uids);
 }
 
-	put_int(doc, "millisecondsLeft", o->left_ms);
 static void write_usage(json_t *doc, const struct link_msg *m)
 {
 	json_object_set_new(doc, "requestID", json_integer(m->u.usage.request_id));
@@ -142,6 +142,8 @@ static void write_grant(json_t *doc, const struct link_msg *m)
 	put_text(doc, "url", m->u.upload_grant.url, LINK_TEXT_URL);
 	put_text(doc, "contentType", m->u.upload_grant.content_type, LINK_TEXT_NAME);
 	put_int(doc, "expirationTime", m->u.upload_grant.expires_wall_ms);
+	if (m->u.upload_grant.place != LINK_PLACE_UNKNOWN)
+		json_object_set_new(doc, "ownStore", json_boolean(m->u.upload_grant.place == LINK_PLACE_OWN_STORE));
 }
 
 static void write_denied(json_t *doc, const struct link_msg *m)
@@ -154,8 +156,6 @@ static void write_denied(json_t *doc, const struct link_msg *m)
 }
 
 void link_msg_write_body(json_t *doc, const struct link_msg *m)
-	if (m->u.upload_grant.place != LINK_PLACE_UNKNOWN)
-		json_object_set_new(doc, "ownStore", json_boolean(m->u.upload_grant.place == LINK_PLACE_OWN_STORE));
 {
 	switch (m->type) {
 	case LINK_MSG_HELLO:
