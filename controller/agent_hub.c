@@ -400,13 +400,13 @@ void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
 		wake(h);
 }
 
-int64_t agent_hub_highest_epoch(struct agent_hub *h)
+int64_t agent_hub_highest_epoch(struct agent_hub *h, int64_t most)
 {
 	int64_t highest = 0;
 	pthread_mutex_lock(&h->lock);
 	struct hub_link *l, *tmp;
 	HASH_ITER(hh, h->nodes, l, tmp) {
-		if (l->info.highest_epoch > highest)
+		if (l->info.highest_epoch > highest && l->info.highest_epoch <= most)
 			highest = l->info.highest_epoch;
 	}
 	pthread_mutex_unlock(&h->lock);

@@ -40,8 +40,8 @@ void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_
 /* Leadership. epoch 0: not the leader (orders are refused, agents stay linked). A new epoch is announced to all agents. */
 void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch);
 
-/* The highest epoch that any linked agent has reported. */
-int64_t agent_hub_highest_epoch(struct agent_hub *h);
+/* The highest epoch that any linked agent has reported and that is not above `most`: who lies hides the others' word with nothing. */
+int64_t agent_hub_highest_epoch(struct agent_hub *h, int64_t most);
 
 size_t agent_hub_count(struct agent_hub *h);
 

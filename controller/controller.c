@@ -287,9 +287,9 @@ static void on_leadership(void *ctx, int64_t epoch)
 	settle_orphans(c);
 }
 
-static int64_t highest_epoch(void *ctx)
+static int64_t highest_epoch(void *ctx, int64_t most)
 {
-	return agent_hub_highest_epoch(((struct controller *)ctx)->hub);
+	return agent_hub_highest_epoch(((struct controller *)ctx)->hub, most);
 }
 
 static int start_leader(struct controller *c, struct err *e)

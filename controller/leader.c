@@ -94,7 +94,7 @@ static int64_t turn(struct leader *l)
 	bound_call(l);
 	if (look(l, &e) < 0)
 		goto failed;
-	lease_step(&l->state, &l->seen, now, l->options.highest_epoch(l->options.ctx), &d);
+	lease_step(&l->state, &l->seen, now, l->options.highest_epoch(l->options.ctx, lease_epoch_most(&l->seen)), &d);
 	if (d.action == LEASE_RESIGN)
 		changed(l, 0);
 	if (d.action != LEASE_WRITE)

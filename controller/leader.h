@@ -13,7 +13,7 @@ struct leader_options {
 	void *ctx;
 	/* Called in the leader's thread. epoch 0: no longer the leader. */
 	void (*on_change)(void *ctx, int64_t epoch);
-	int64_t (*highest_epoch)(void *ctx);
+	int64_t (*highest_epoch)(void *ctx, int64_t most); /* that agents have seen, as far as it is believed */
 };
 
 struct leader *leader_start(const struct leader_options *o, struct err *e);

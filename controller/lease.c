@@ -46,13 +46,19 @@ static bool held_by_other(struct lease_state *s, const struct lease_record *seen
 	return !stale && now.mono_ms - s->seen_mono_ms < seen->duration_ms;
 }
 
+int64_t lease_epoch_most(const struct lease_record *seen)
+{
+	int64_t most = seen->transitions + LEASE_EPOCH_STEP_MAX;
+	return most < INT32_MAX - 1 ? most : INT32_MAX - 2;
+}
+
 static void fill_write(const struct lease_state *s, const struct lease_record *seen, struct lease_clock now, int64_t highest_epoch,
 		       struct lease_record *w)
 {
 	*w = (struct lease_record){.exists = seen->exists, .duration_ms = LEASE_DURATION_MS, .renew_wall_ms = now.wall_ms};
 	memcpy(w->holder, s->identity, sizeof w->holder);
 	memcpy(w->resource_version, seen->resource_version, sizeof w->resource_version);
-	bool believed = highest_epoch <= seen->transitions + LEASE_EPOCH_STEP_MAX && highest_epoch < INT32_MAX - 1;
+	bool believed = highest_epoch <= lease_epoch_most(seen);
 	int64_t floor = believed && highest_epoch > seen->transitions ? highest_epoch : seen->transitions;
 	bool renewal = s->leading && seen->exists && strcmp(seen->holder, s->identity) == 0 && s->epoch >= floor;
 	w->transitions = renewal ? s->epoch : floor + 1;

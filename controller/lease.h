@@ -60,6 +60,9 @@ struct lease_clock {
 	int64_t mono_ms, wall_ms;
 };
 
+/* The highest epoch that is believed of agents, from what stands in the Lease. */
+int64_t lease_epoch_most(const struct lease_record *seen);
+
 /* After each look at the Lease. `highest_epoch`: what agents have reported. */
 void lease_step(struct lease_state *s, const struct lease_record *seen, struct lease_clock now, int64_t highest_epoch, struct lease_decision *out);
 

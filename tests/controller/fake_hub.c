@@ -125,10 +125,10 @@ void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
 	pthread_mutex_unlock(&h->lock);
 }
 
-int64_t agent_hub_highest_epoch(struct agent_hub *h)
+int64_t agent_hub_highest_epoch(struct agent_hub *h, int64_t most)
 {
 	pthread_mutex_lock(&h->lock);
-	int64_t n = h->highest;
+	int64_t n = h->highest <= most ? h->highest : 0;
 	pthread_mutex_unlock(&h->lock);
 	return n;
 }

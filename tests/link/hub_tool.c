@@ -172,7 +172,7 @@ static bool obey(struct link_server *s, char **w, size_t n)
 	} else if (strcmp(w[0], "usage") == 0 && n >= 3) {
 		usage(h, w + 1, n - 2);
 	} else if (strcmp(w[0], "count") == 0) {
-		say("{\"event\":\"count\",\"agents\":%zu,\"epoch\":%" PRId64 "}", agent_hub_count(h), agent_hub_highest_epoch(h));
+		say("{\"event\":\"count\",\"agents\":%zu,\"epoch\":%" PRId64 "}", agent_hub_count(h), agent_hub_highest_epoch(h, INT64_MAX));
 	} else if (strcmp(w[0], "ready") == 0 && n == 2) {
 		ready = w[1][0] == '1';
 	} else if (strcmp(w[0], "uploads") == 0 && n == 2) {

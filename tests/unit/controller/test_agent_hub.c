@@ -102,7 +102,9 @@ Test(agent_hub, an_agent_counts_from_its_hello_until_its_end)
 	cr_assert(agent_hub_lookup(h, "n", &info));
 	cr_expect_str_eq(info.mode, "hostPID");
 	cr_expect(info.perf_events);
-	cr_expect_eq(agent_hub_highest_epoch(h), 7);
+	cr_expect_eq(agent_hub_highest_epoch(h, INT64_MAX), 7);
+	cr_expect_eq(agent_hub_highest_epoch(h, 7), 7);
+	cr_expect_eq(agent_hub_highest_epoch(h, 6), 0, "nobody said anything that is believed");
 	cr_expect_eq(agent_hub_count(h), 1);
 	receive(l, "{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\"}");
 	cr_expect_str_eq(seen.last_job, "j");
@@ -273,7 +275,7 @@ static void *ask(void *arg)
 		cr_assert(pods[1].cpu_millicores == 20 || pods[1].cpu_millicores == -1);
 		agent_hub_cancel(c->hub, nodes[i % 2], "j", NULL);
 		agent_hub_set_epoch(c->hub, i % 5);
-		agent_hub_highest_epoch(c->hub);
+		agent_hub_highest_epoch(c->hub, INT64_MAX);
 	}
 	return NULL;
 }
