@@ -35,8 +35,8 @@ def tls(ca, name="localhost", port=0, timeout=10):
 
 
 class WebSocket:
-    def __init__(self, port, ca, token=None, subprotocol=SUBPROTOCOL, path=PATH, timeout=10):
-        self.sock = tls(ca, port=port, timeout=timeout)
+    def __init__(self, port, ca, token=None, subprotocol=SUBPROTOCOL, path=PATH, timeout=10, name="localhost"):
+        self.sock = tls(ca, name, port, timeout)
         lines = ["GET %s HTTP/1.1" % path, "Host: localhost", "Upgrade: websocket", "Connection: Upgrade",
                  "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: " + base64.b64encode(os.urandom(16)).decode()]
         if subprotocol:
