@@ -62,7 +62,7 @@ static void measure(struct work *w, struct pod_list *l)
 	free(index);
 }
 
-bool reconcile_serves(const struct work *w, const struct agent_info *agent)
+static size_t look_for_agents(struct work *w, struct pod_list *l)
 {
 	size_t linked = 0;
 	struct agent_info info;
@@ -137,7 +137,7 @@ static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *
 static void show(struct session_pod *p, const struct plan_pod *plan)
 {
 	const char *old = p->job.reason ? reason_intern(p->job.reason) : NULL;
-	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost && old != REASON_AgentTooOld)
+	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost)
 		return;
 	free(p->job.reason);
 	free(p->job.message);
