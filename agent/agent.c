@@ -17,12 +17,16 @@
 #include <linux/perf_event.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/syscall.h>
 
 #define EPOCH_NAME "epoch"
 #define SWEEP_MS 20000
 #define SWEEP_AGAIN_MS 1500 /* less than a health probe waits: this thread answers it */
-#define SWEEP_OLDER_THAN_S 0 /* no session of ours runs yet: whatever is there was left behind */
+#define SWEEP_OLDER_THAN_S 2 /* a session's folder is not locked yet in its first moments */
+#define SWEEP_PAUSE_MS 1000
+#define SWEEP_SETTLED_MS 4000
+#define SWEEP_LONGEST_PAUSE_MS (10 * 60 * 1000)
 
 struct agent {
 	const struct agent_options *options;
@@ -34,14 +38,10 @@ struct agent {
 	struct shared_tmp shared;
 	bool has_shared;
 	int signal_fd, health_fd;
-	size_t sweeps;
-	int64_t started_mono_ms;
+	int left_fd;             /* eventfd: a session has left something behind */
+	int64_t next_sweep_ms;   /* monotonic; 0: nothing to look for */
+	int64_t sweep_pause_ms;
 };
-
-/* A library whose agent was killed a moment ago is still mapped when the next agent starts, and its file stays then; so this is done
- * again, these times after the start. Sessions of this agent hold a lock on their folders. */
-static const int64_t sweep_after_ms[] = {1000, 5000};
-#define SWEEP_COUNT (sizeof sweep_after_ms / sizeof *sweep_after_ms)
 
 /* Seams between the parts ----------------------------------------------------------------------------------------- */
 
@@ -97,6 +97,13 @@ static void jobs_changed(void *ctx)
 		link_client_jobs_changed(links);
 }
 
+static void left_behind(void *ctx)
+{
+	if (eventfd_write(((struct agent *)ctx)->left_fd, 1) < 0) {
+		/* it is readable already */
+	}
+}
+
 static int send_to_leader(void *ctx, const struct link_msg *m, struct err *e)
 {
 	struct link_client *links = ((struct agent *)ctx)->links;
@@ -126,8 +133,9 @@ static bool can_use_perf(void)
 	return fd >= 0;
 }
 
-/* What a killed agent has left in processes' folders. Their library has ended itself with its channel. */
-static void sweep(const struct agent_options *o, int64_t limit_ms)
+/* What a killed agent, or a session whose process was frozen at its end, has left in processes' folders. Their library ends
+ * itself with its channel. Returns how much cannot be removed yet. */
+static int sweep(const struct agent_options *o, int64_t older_than_s, int64_t limit_ms)
 {
 	struct discover_options d = {
 		.mode = o->mode,
@@ -138,15 +146,22 @@ static void sweep(const struct agent_options *o, int64_t limit_ms)
 	struct target_list list = {0};
 	struct err e = ERR_INIT;
 	if (discover_targets(&d, &list, &e) < 0) {
-		LOG_WARN("agent", "cannot look for what an earlier agent left behind", LOG_S("error", e.kind ? e.message : ""));
-		return;
+		LOG_WARN("agent", "cannot look for what an earlier session left behind", LOG_S("error", e.kind ? e.message : ""));
+		return 0;
 	}
-	int removed = 0;
+	int removed = 0, kept = 0;
 	for (size_t i = 0; i < list.count; i++)
-		removed += stage_sweep(&list.items[i], SWEEP_OLDER_THAN_S);
+		removed += stage_sweep(&list.items[i], older_than_s, &kept);
 	target_list_fini(&list);
 	if (removed)
-		LOG_WARN("agent", "removed what an earlier agent left behind", LOG_I("folders", removed));
+		LOG_WARN("agent", "removed what an earlier session left behind", LOG_I("folders", removed));
+	return kept;
+}
+
+static void sweep_soon(struct agent *a)
+{
+	a->sweep_pause_ms = SWEEP_PAUSE_MS;
+	a->next_sweep_ms = clock_mono_ms() + a->sweep_pause_ms;
 }
 
 static int start_jobs(struct agent *a, struct err *e)
@@ -170,6 +185,7 @@ static int start_jobs(struct agent *a, struct err *e)
 		.ctx = a,
 		.changed = jobs_changed,
 		.send = send_to_leader,
+		.left_behind = left_behind,
 	};
 	a->jobs = jobs_new(&config);
 	a->usage = usage_queries_new(o->proc_root, send_to_link, a);
@@ -210,6 +226,9 @@ static int start_descriptors(struct agent *a, struct err *e)
 	a->health_fd = health_socket_listen(o->health_socket, e);
 	if (a->health_fd < 0)
 		return -1;
+	a->left_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (a->left_fd < 0)
+		return err_set_errno(e, errno, "make an eventfd");
 	if (o->mode == AGENT_MODE_SHARED_TMP) {
 		a->has_shared = true;
 		return shared_tmp_init(&a->shared, o->shared_parent, e);
@@ -228,18 +247,21 @@ static void answer_health(struct agent *a)
 	health_socket_answer(a->health_fd, line);
 }
 
-/* Sweeps when it is time; how long until the next one, as poll wants it. */
+/* Sweeps when it is time; how long until the next one, as poll wants it. A library whose agent was killed a moment ago, or whose
+ * process is frozen, is still mapped and its file stays then; so this is done again until nothing is left, ever more seldom.
+ * Sessions of this agent hold a lock on their folders. */
 static int sweep_due(struct agent *a)
 {
-	int64_t age = clock_mono_ms() - a->started_mono_ms;
-	if (a->sweeps < SWEEP_COUNT && age >= sweep_after_ms[a->sweeps]) {
-		a->sweeps++;
-		sweep(a->options, SWEEP_AGAIN_MS);
+	int64_t now_ms = clock_mono_ms();
+	if (a->next_sweep_ms && now_ms >= a->next_sweep_ms) {
+		bool again = sweep(a->options, SWEEP_OLDER_THAN_S, SWEEP_AGAIN_MS) > 0 || a->sweep_pause_ms < SWEEP_SETTLED_MS;
+		a->sweep_pause_ms = a->sweep_pause_ms * 4 < SWEEP_LONGEST_PAUSE_MS ? a->sweep_pause_ms * 4 : SWEEP_LONGEST_PAUSE_MS;
+		now_ms = clock_mono_ms();
+		a->next_sweep_ms = again ? now_ms + a->sweep_pause_ms : 0;
 	}
-	if (a->sweeps == SWEEP_COUNT)
+	if (!a->next_sweep_ms)
 		return -1;
-	int64_t left = sweep_after_ms[a->sweeps] - (clock_mono_ms() - a->started_mono_ms);
-	return left > 0 ? (int)left : 0;
+	return a->next_sweep_ms > now_ms ? (int)(a->next_sweep_ms - now_ms) : 0;
 }
 
 static void wait_for_end(struct agent *a)
@@ -248,9 +270,10 @@ static void wait_for_end(struct agent *a)
 		{.fd = a->signal_fd, .events = POLLIN},
 		{.fd = a->health_fd, .events = POLLIN},
 		{.fd = a->has_shared ? shared_tmp_fd(&a->shared) : -1, .events = POLLIN},
+		{.fd = a->left_fd, .events = POLLIN},
 	};
 	for (;;) {
-		if (poll(fds, 3, sweep_due(a)) < 0 && errno != EINTR)
+		if (poll(fds, 4, sweep_due(a)) < 0 && errno != EINTR)
 			return;
 		if (fds[0].revents)
 			return;
@@ -258,6 +281,9 @@ static void wait_for_end(struct agent *a)
 			answer_health(a);
 		if (fds[2].revents)
 			shared_tmp_step(&a->shared);
+		eventfd_t count;
+		if (fds[3].revents && eventfd_read(a->left_fd, &count) == 0)
+			sweep_soon(a);
 	}
 }
 
@@ -277,15 +303,18 @@ static void stop(struct agent *a)
 		unlink(a->options->health_socket);
 	cleanup_fd(&a->signal_fd);
 	cleanup_fd(&a->health_fd);
+	cleanup_fd(&a->left_fd);
 	free(a->own_store_url);
 }
 
 int agent_run(const struct agent_options *o, struct err *e)
 {
-	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1, .started_mono_ms = clock_mono_ms()};
+	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1, .left_fd = -1};
 	int rc = start_descriptors(&a, e);
-	if (rc == 0)
-		sweep(o, SWEEP_MS);
+	if (rc == 0) {
+		sweep(o, 0, SWEEP_MS); /* no session runs yet: whatever is there was left behind */
+		sweep_soon(&a);
+	}
 	if (rc == 0)
 		rc = start_jobs(&a, e);
 	if (rc == 0)

@@ -2,6 +2,7 @@
 
 #include "agent/cpu_account.h"
 #include "agent/cpu_collect.h"
+#include "agent/cpu_ending.h"
 #include "agent/kernel_symbols.h"
 #include "agent/perf_sampler.h"
 #include "agent/session_attach.h"
@@ -11,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 #include "common/proto/channel.h"
 
 #include <errno.h>
@@ -22,10 +24,10 @@
 #define TICK_MS 1000
 #define EAGER_MS 10            /* until the first sample is there */
 #define ATTACH_DEADLINE_MS 10000
-#define RESOLVE_DEADLINE_MS 5000
+#define ANSWER_MS 5000
+#define LATE_ANSWER_MS 1000    /* after the session's deadline */
 #define SAMPLING_DEADLINE_MS 5000
-
-enum ending { ENDED_NOT, ENDED_IN_TIME, ENDED_CANCELED, ENDED_DEADLINE, ENDED_EXITED, ENDED_CHANNEL_LOST };
+#define EXIT_GRACE_MS 1000     /* a process that ends closes its descriptors some moments before it is gone */
 
 struct cpu_session {
 	const struct session_request *q;
@@ -39,7 +41,10 @@ struct cpu_session {
 	struct channel_stats stats;
 	int proc_fd, pid_fd;       /* -1 in shared tmp mode */
 	int64_t started_ns, ended_ns;
-	enum ending ending;
+	enum cpu_ending ending;
+	bool attached;
+	bool broken;               /* the channel: nothing can be asked any more */
+	bool stopped, was_stopped; /* the process could not run: at the last look, at any */
 };
 
 static void report_progress(struct cpu_session *s, enum job_phase phase)
@@ -140,7 +145,11 @@ static int step_start_collecting(struct cpu_session *s, struct err *e)
 
 static int step_attach(struct cpu_session *s, struct err *e)
 {
-	return session_attach_begin(&s->attach, s->q->target, s->q->library_path, clock_mono_ms() + ATTACH_DEADLINE_MS, e);
+	int64_t until_ms = clock_mono_ms() + ATTACH_DEADLINE_MS;
+	if (s->q->deadline_ms && s->q->deadline_ms < until_ms)
+		until_ms = s->q->deadline_ms;
+	s->attached = session_attach_begin(&s->attach, s->q->target, s->q->library_path, until_ms, e) == 0;
+	return s->attached ? 0 : -1;
 }
 
 static int step_start_timers(struct cpu_session *s, struct err *e)
@@ -167,17 +176,58 @@ static void on_timer_sample(void *ctx, const struct channel_sample *x)
 	cpu_collect_timer_sample(ctx, x);
 }
 
+static bool process_exited(const struct cpu_session *s, int64_t grace_ms)
+{
+	struct pollfd p = {.fd = s->pid_fd, .events = POLLIN};
+	return !target_alive(s->q->target) || (s->pid_fd >= 0 && poll(&p, 1, (int)grace_ms) > 0);
+}
+
+static void channel_over(struct cpu_session *s, const struct err *why)
+{
+	if (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME || s->ending == ENDED_DEADLINE)
+		s->ending = process_exited(s, EXIT_GRACE_MS) ? ENDED_EXITED : ENDED_CHANNEL_LOST;
+	s->broken = true;
+	LOG_DEBUG("session", "the channel closed", LOG_S("why", why->message));
+}
+
+static void look_whether_stopped(struct cpu_session *s)
+{
+	s->stopped = target_stopped(s->q->target);
+	s->was_stopped |= s->stopped;
+}
+
+/* A library that cannot run is asked nothing: it would cost the answer's time limit. */
+static bool may_ask(const struct cpu_session *s)
+{
+	return s->attached && !s->broken && !s->stopped && s->ending != ENDED_EXITED;
+}
+
+static int64_t answer_until_ms(const struct cpu_session *s)
+{
+	int64_t now_ms = clock_mono_ms(), until_ms = now_ms + ANSWER_MS;
+	int64_t last_ms = s->q->deadline_ms > now_ms ? s->q->deadline_ms : now_ms;
+	return s->q->deadline_ms && last_ms + LATE_ANSWER_MS < until_ms ? last_ms + LATE_ANSWER_MS : until_ms;
+}
+
+static void no_answer(struct cpu_session *s, const char *what, const struct err *e)
+{
+	LOG_WARN("session", what, LOG_S("why", e->message), LOG_I("pid", s->q->target->pid));
+	if (e->kind == ERR_GONE || e->kind == ERR_PROTOCOL)
+		channel_over(s, e);
+	else
+		look_whether_stopped(s);
+}
+
 static int resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out)
 {
 	struct cpu_session *s = ctx;
 	struct err e = ERR_INIT;
-	if (!s->attach.channel || s->ending == ENDED_CHANNEL_LOST || s->ending == ENDED_EXITED)
+	if (!may_ask(s))
 		return -1;
-	if (profiler_channel_resolve(s->attach.channel, ips, count, out, clock_mono_ms() + RESOLVE_DEADLINE_MS, &e) == 0)
+	STEP("name");
+	if (profiler_channel_resolve(s->attach.channel, ips, count, out, answer_until_ms(s), &e) == 0)
 		return 0;
-	LOG_WARN("session", "names could not be asked for", LOG_S("why", e.message));
-	if (e.kind == ERR_GONE || e.kind == ERR_PROTOCOL)
-		s->ending = ENDED_CHANNEL_LOST;
+	no_answer(s, "names could not be asked for", &e);
 	return -1;
 }
 
@@ -196,10 +246,12 @@ static void fetch_collections(struct cpu_session *s)
 	struct cpu_capture *c = &s->capture;
 	struct err e = ERR_INIT;
 	size_t count;
-	if (!s->attach.channel || s->ending == ENDED_CHANNEL_LOST || s->ending == ENDED_EXITED)
+	if (!may_ask(s))
 		return;
-	if (profiler_channel_collections(s->attach.channel, &list, &count, clock_mono_ms() + RESOLVE_DEADLINE_MS, &e) < 0)
+	if (profiler_channel_collections(s->attach.channel, &list, &count, answer_until_ms(s), &e) < 0) {
+		no_answer(s, "collections could not be asked for", &e);
 		return;
+	}
 	c->collections = mem_realloc(c->collections, count + 1, sizeof *c->collections);
 	for (size_t i = c->collection_count; i < count; i++)
 		c->collections[i] = (struct capture_collection){
@@ -211,10 +263,14 @@ static void fetch_collections(struct cpu_session *s)
 	c->collection_count = count;
 }
 
-static void tick(struct cpu_session *s)
+/* While the process is stopped the samples wait for their names, until the last tick. */
+static void tick(struct cpu_session *s, bool last)
 {
+	STEP("tick");
+	look_whether_stopped(s);
 	drain(s);
-	cpu_collect_flush(s->collect, resolve, s);
+	if (last || may_ask(s))
+		cpu_collect_flush(s->collect, resolve, s);
 	fetch_collections(s);
 	cpu_account_update(&s->account);
 	report_progress(s, JOB_PROFILING);
@@ -223,10 +279,8 @@ static void tick(struct cpu_session *s)
 static void serve_channel(struct cpu_session *s)
 {
 	struct err e = ERR_INIT;
-	if (profiler_channel_poll(s->attach.channel, on_timer_sample, s->collect, clock_mono_ms(), &e) < 0 && s->ending == ENDED_NOT) {
-		s->ending = target_alive(s->q->target) ? ENDED_CHANNEL_LOST : ENDED_EXITED;
-		LOG_DEBUG("session", "the channel closed", LOG_S("why", e.message));
-	}
+	if (!s->broken && profiler_channel_poll(s->attach.channel, on_timer_sample, s->collect, clock_mono_ms(), &e) < 0)
+		channel_over(s, &e);
 }
 
 /* Waits for something to do, at most until `until_ms`. */
@@ -270,7 +324,7 @@ static int step_collect(struct cpu_session *s, struct err *e)
 		if (eager && cpu_collect_first_sample_ns(s->collect))
 			report_progress(s, JOB_PROFILING);
 		if (clock_mono_ms() >= next_tick_ms) {
-			tick(s);
+			tick(s, false);
 			next_tick_ms += TICK_MS;
 		}
 	}
@@ -283,15 +337,16 @@ static int step_stop(struct cpu_session *s, struct err *e)
 {
 	(void)e;
 	s->ended_ns = clock_mono_ns();
+	look_whether_stopped(s);
 	struct err inner = ERR_INIT;
 	if (s->perf)
 		perf_sampler_stop(s->perf);
-	else if (s->ending != ENDED_EXITED && s->ending != ENDED_CHANNEL_LOST) {
-		if (profiler_channel_sample_stop(s->attach.channel, clock_mono_ms() + SAMPLING_DEADLINE_MS, &inner) < 0)
-			LOG_WARN("session", "the timers could not be stopped in order", LOG_S("why", inner.message));
+	else if (may_ask(s)) {
+		if (profiler_channel_sample_stop(s->attach.channel, answer_until_ms(s), &inner) < 0)
+			no_answer(s, "the timers could not be stopped in order", &inner);
 		serve_channel(s);
 	}
-	tick(s);
+	tick(s, true);
 	cpu_collect_finish(s->collect);
 	return 0;
 }
@@ -318,8 +373,10 @@ static const struct step steps[] = {
 static void leave(struct cpu_session *s)
 {
 	struct err e = ERR_INIT;
-	if (session_attach_end(&s->attach, s->q->target, &s->stats, &e) < 0)
-		LOG_ERROR("session", e.message, LOG_I("pid", s->q->target->pid));
+	if (session_attach_end(&s->attach, s->q->target, &s->stats, &e) < 0) {
+		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
+		s->out->left_behind = true;
+	}
 	if (s->perf) {
 		s->capture.lost_samples = (int64_t)perf_sampler_stats(s->perf)->lost;
 		s->capture.dropped += (int64_t)perf_sampler_stats(s->perf)->malformed;
@@ -365,39 +422,14 @@ static void set_outcome(struct session_outcome *out, enum job_phase phase, const
 /* How the session ended, when its reports are written or there was nothing to write. */
 static void conclude(struct cpu_session *s)
 {
-	struct session_outcome *out = s->out;
-	bool any = s->capture.sample_count > 0;
-	switch (s->ending) {
-	case ENDED_CANCELED:
-		set_outcome(out, JOB_CANCELED, REASON_Canceled, any ? "ended early on request; the report holds what was collected" :
-								      "ended early on request, before the first sample");
-		break;
-	case ENDED_EXITED:
-		set_outcome(out, any ? JOB_SUCCEEDED : JOB_FAILED, any ? REASON_Completed : REASON_ProcessExited,
-			    any ? "the process ended during the session; the report holds what was collected" :
-				  "the process ended before the first sample");
-		break;
-	case ENDED_CHANNEL_LOST:
-		set_outcome(out, any ? JOB_SUCCEEDED : JOB_FAILED, any ? REASON_Completed : REASON_AttachFailed,
-			    any ? "the library left the process early; the report holds what was collected" :
-				  "the library left the process before the first sample");
-		break;
-	case ENDED_DEADLINE:
-		set_outcome(out, any ? JOB_SUCCEEDED : JOB_FAILED, any ? REASON_Completed : REASON_DeadlineExceeded,
-			    any ? "ended early at its deadline; the report holds what was collected" :
-				  "the deadline passed before the first sample");
-		break;
-	case ENDED_NOT:
-	case ENDED_IN_TIME:
-		set_outcome(out, any ? JOB_SUCCEEDED : JOB_FAILED, any ? REASON_Completed : REASON_NoSamples,
-			    any ? "completed" : "the process used no CPU during the session");
-		break;
-	}
+	struct cpu_ending_words w = cpu_ending_words(s->ending, s->capture.sample_count > 0, s->was_stopped);
+	set_outcome(s->out, w.phase, w.reason, w.message);
 }
 
 static void analyze(struct cpu_session *s)
 {
 	struct err e = ERR_INIT;
+	STEP("analyze");
 	report_progress(s, JOB_ANALYZING);
 	fill_costs(s);
 	conclude(s);
@@ -407,16 +439,50 @@ static void analyze(struct cpu_session *s)
 		set_outcome(s->out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);
 }
 
+/* Ended before the library was there: nothing has to be collected any more. */
+static bool ended_before_attach(struct cpu_session *s)
+{
+	struct pollfd cancel = {.fd = s->q->cancel_fd, .events = POLLIN};
+	if (s->attached)
+		return false;
+	if (poll(&cancel, 1, 0) > 0)
+		s->ending = ENDED_CANCELED;
+	else if (s->q->deadline_ms && clock_mono_ms() >= s->q->deadline_ms)
+		s->ending = ENDED_DEADLINE;
+	return s->ending != ENDED_NOT;
+}
+
+/* What was in the way of a step that failed is often more than what the step saw. */
+static void name_failure(struct cpu_session *s, struct err *e)
+{
+	if (s->pid_fd >= 0 && process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0))
+		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
+	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
+		err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process was stopped or frozen while its session began");
+}
+
+/* NULL: all done, or ended early. */
+static const struct step *run_steps(struct cpu_session *s, struct err *e)
+{
+	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		STEP(steps[i].name);
+		if (ended_before_attach(s))
+			return NULL;
+		if (steps[i].run(s, e) < 0) {
+			name_failure(s, e);
+			return ended_before_attach(s) ? NULL : &steps[i];
+		}
+	}
+	return NULL;
+}
+
 void cpu_session_run(const struct session_request *q, struct session_outcome *out)
 {
 	struct cpu_session s = {.q = q, .out = out, .proc_fd = -1, .pid_fd = -1};
 	s.attach.stage.dir_fd = s.attach.stage.tmp_fd = -1;
 	struct err e = ERR_INIT;
-	const struct step *failed = NULL;
 	cpu_account_init(&s.account, q->target->pid);
-	for (size_t i = 0; i < sizeof steps / sizeof *steps && !failed; i++)
-		if (steps[i].run(&s, &e) < 0)
-			failed = &steps[i];
+	const struct step *failed = run_steps(&s, &e);
 	leave(&s);
 	if (failed) {
 		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));

@@ -134,6 +134,7 @@ static int deliver_one(struct jobs *j, struct job *job, const struct link_report
 		.cancel_fd = job->abort_fd,
 		.retry_after_ms = retry_after_ms,
 	};
+	STEP("upload");
 	return j->config.operations->upload(url, fd, r, &options, e);
 }
 
@@ -162,6 +163,7 @@ static void end(struct jobs *j, struct job *job, const char *reason, const char 
 	jobs_touch(j, job);
 	pthread_mutex_unlock(&j->lock);
 	job_save(j, job);
+	STEP("delivered");
 	jobs_tell(j);
 }
 
@@ -253,6 +255,7 @@ static bool deliver_all(struct delivery *d)
 		struct err e = ERR_INIT;
 		int64_t retry_after_ms = -1;
 		if (deliver_one(d->jobs, d->job, &r, &retry_after_ms, &e) == 0) {
+			STEP("uploaded");
 			mark_delivered(d, (size_t)i);
 			continue;
 		}

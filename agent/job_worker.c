@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,15 @@ static void on_progress(void *ctx, const struct session_progress *p)
 	jobs_tell(t->jobs);
 }
 
+/* The agent's own end has cut the session off before there was anything to report: the next agent starts it again. With the
+ * lock held. */
+static void send_back(struct jobs *j, struct job *job)
+{
+	job->state.phase = JOB_QUEUED;
+	jobs_say(job, REASON_Queued, "the agent was stopped before the first sample; the session starts again");
+	jobs_touch(j, job);
+}
+
 /* With reports to deliver the job goes on as Delivering; its reason says which end it will have. */
 static void note_outcome(struct jobs *j, struct job *job, const struct session_outcome *o)
 {
@@ -252,7 +262,13 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 	bool delivers = o->report.report_count > 0; /* of a session that failed, too */
 	const char *message = o->message;
 	pthread_mutex_lock(&j->lock);
-	if (o->phase == JOB_CANCELED && job->stopped && !job->canceled)
+	bool cut_off = o->phase == JOB_CANCELED && job->stopped && !job->canceled;
+	if (cut_off && !delivers) {
+		send_back(j, job);
+		pthread_mutex_unlock(&j->lock);
+		return;
+	}
+	if (cut_off)
 		message = "ended early because the agent was stopped; the report holds what was collected until then";
 	s->phase = delivers ? JOB_DELIVERING : o->phase;
 	free(s->headline);
@@ -299,7 +315,10 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 	};
 	struct session_outcome outcome = {0};
 	j->config.operations->run(&request, &outcome);
+	STEP("report");
 	note_outcome(j, job, &outcome);
+	if (outcome.left_behind && j->config.left_behind)
+		j->config.left_behind(j->config.ctx);
 	session_outcome_fini(&outcome);
 }
 
@@ -318,6 +337,7 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 		target_fini(&target);
 		return ATTEMPT_BLOCKED;
 	}
+	STEP("chosen");
 	AUTO_FD int dirfd = spool_job_create(j->config.spool, job->order.job_id, &e);
 	if (dirfd < 0)
 		fail(j, job, &e);

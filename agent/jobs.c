@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +84,7 @@ void job_save(struct jobs *j, struct job *job)
 
 static void drop(struct jobs *j, struct job *job)
 {
+	STEP("forget");
 	spool_job_remove(j->config.spool, job->order.job_id);
 	job_table_remove(&j->table, job, true);
 }

@@ -37,6 +37,7 @@ struct jobs_config {
 	void *ctx;
 	void (*changed)(void *ctx);    /* jobs_next has something new */
 	int (*send)(void *ctx, const struct link_msg *m, struct err *e); /* to the leader */
+	void (*left_behind)(void *ctx); /* something of a session is still in its process or folder; from any thread; NULL: nobody sweeps */
 };
 
 struct jobs;

@@ -6,12 +6,14 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 
 #define SOCKET_NAME "c"
 #define ATTACH_TIMEOUT_MS 5000
 #define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
 #define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
 #define UNMAP_POLL_MS 3
+#define STOPPED_PATIENCE_MS 500 /* for a process that cannot run now: it may go on at once */
 
 static int ask_attach(struct session_attach *a, const struct target *t, const char *socket_inner, int64_t deadline_ms, struct err *e)
 {
@@ -22,6 +24,7 @@ static int ask_attach(struct session_attach *a, const struct target *t, const ch
 	AUTO_FD int fd = diag_ipc_connect(t, deadline_ms, e);
 	if (fd < 0)
 		return -1;
+	STEP("attach-connected");
 	a->asked = true;
 	return diag_ipc_attach(fd, profiler_channel_clsid(a->channel), a->stage.library_inner, data, (size_t)len, ATTACH_TIMEOUT_MS,
 			       deadline_ms, e);
@@ -48,10 +51,18 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	struct err inner = ERR_INIT;
 	if (stage_prepare(t, library_path, &a->stage, &inner) < 0)
 		goto failed;
+	STEP("staged");
 	a->channel = profiler_channel_listen(a->stage.dir_fd, SOCKET_NAME, &inner);
-	if (!a->channel || attach_either_way(a, t, deadline_ms, &inner) < 0 ||
-	    profiler_channel_accept(a->channel, t->pid, deadline_ms, &inner) < 0)
+	if (!a->channel) {
+		inner.reason = REASON_NoStagingPlace;
 		goto failed;
+	}
+	if (attach_either_way(a, t, deadline_ms, &inner) < 0)
+		goto failed;
+	STEP("attached");
+	if (profiler_channel_accept(a->channel, t->pid, deadline_ms, &inner) < 0)
+		goto failed;
+	STEP("connected");
 	return 0;
 failed:
 	if (!inner.reason)
@@ -61,29 +72,46 @@ failed:
 	return -1;
 }
 
-/* True when the library is out of the process, as far as can be seen. */
-static bool wait_unmapped(const struct session_attach *a, const struct target *t)
+/* Waits until the library is out of the process, as far as can be seen. */
+static int wait_unmapped(const struct session_attach *a, const struct target *t, struct err *e)
 {
-	int64_t deadline_ms = clock_mono_ms() + UNMAP_TIMEOUT_MS;
+	int64_t began_ms = clock_mono_ms(), ran_ms = began_ms; /* when it was seen last that the process can run */
 	while (target_alive(t) && stage_library_mapped(t, a->stage.library_name)) {
 		int64_t now_ms = clock_mono_ms();
-		if (now_ms >= deadline_ms)
-			return false;
+		if (now_ms - ran_ms >= STOPPED_PATIENCE_MS / 2 && !target_stopped(t))
+			ran_ms = now_ms;
+		if (now_ms - ran_ms >= STOPPED_PATIENCE_MS)
+			return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessStopped,
+					      "the process is stopped or frozen; the library leaves it when it goes on");
+		if (now_ms - began_ms >= UNMAP_TIMEOUT_MS)
+			return err_set(e, ERR_TIMEOUT, 0, "the library did not leave the process within %d ms", UNMAP_TIMEOUT_MS);
 		clock_sleep_until_ms(now_ms + UNMAP_POLL_MS);
 	}
-	return true;
+	return 0;
+}
+
+static void detach(struct session_attach *a, const struct target *t, struct channel_stats *stats)
+{
+	struct err why = ERR_INIT;
+	if (!a->asked || !a->channel || !target_alive(t))
+		return;
+	int64_t patience_ms = target_stopped(t) ? STOPPED_PATIENCE_MS : DETACH_TIMEOUT_MS;
+	if (profiler_channel_detach(a->channel, stats, clock_mono_ms() + patience_ms, &why) < 0)
+		LOG_DEBUG("session", "no orderly detach; closing the channel", LOG_S("why", why.message));
 }
 
 int session_attach_end(struct session_attach *a, const struct target *t, struct channel_stats *stats, struct err *e)
 {
-	struct err inner = ERR_INIT;
-	if (a->asked && a->channel && target_alive(t) &&
-	    profiler_channel_detach(a->channel, stats, clock_mono_ms() + DETACH_TIMEOUT_MS, &inner) < 0)
-		LOG_DEBUG("session", "no orderly detach; closing the channel", LOG_S("why", inner.message));
+	STEP("detach");
+	detach(a, t, stats);
+	STEP("detached");
 	profiler_channel_free(a->channel);
 	a->channel = NULL;
-	bool left = !a->asked || wait_unmapped(a, t);
-	stage_remove(&a->stage);
+	int rc = a->asked ? wait_unmapped(a, t, e) : 0;
 	a->asked = false;
-	return left ? 0 : err_set(e, ERR_TIMEOUT, 0, "the library did not leave the process within %d ms", UNMAP_TIMEOUT_MS);
+	STEP("unmapped");
+	if (stage_remove(&a->stage, rc == 0 ? e : NULL) < 0)
+		rc = -1;
+	STEP("unstaged");
+	return rc;
 }

@@ -22,8 +22,9 @@ struct session_attach {
 int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t deadline_ms, struct err *e);
 
 /* Detaches, waits until the library is unmapped (where that can be seen) and removes our files. Idempotent. *stats may be NULL and
- * is filled only when the library gave its account. -1: the library may still be in the process (ERR_TIMEOUT); our end
- * of the channel is closed then, so that it ends itself. */
+ * is filled only when the library gave its account. A process that is stopped or frozen is not waited for.
+ * -1: something stays behind. The library may still be in the process (ERR_TIMEOUT): our end of the channel is closed, so that it
+ * ends itself; or our folder could not be removed (ERR_DENIED): a later stage_sweep() does it. */
 int session_attach_end(struct session_attach *a, const struct target *t, struct channel_stats *stats, struct err *e);
 
 #endif

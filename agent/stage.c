@@ -104,7 +104,7 @@ static int stage_into(const struct target *t, const struct buf *library, struct 
 	s->tmp_fd = target_open_tmp(t, e);
 	if (s->tmp_fd < 0)
 		return -1;
-	if (stage_sweep(t, SWEEP_OLDER_THAN_S) > 0)
+	if (stage_sweep(t, SWEEP_OLDER_THAN_S, NULL) > 0)
 		LOG_INFO("stage", "removed what a killed session left behind", LOG_S("folder", t->tmp_inner));
 	if (make_folder(t, s, e) < 0)
 		return -1;
@@ -126,7 +126,7 @@ int stage_prepare(const struct target *t, const char *library_path, struct stage
 		return err_set(e, ERR_INTERNAL, 0, "%s is empty", library_path);
 	if (stage_into(t, &library, s, e) == 0)
 		return 0;
-	stage_remove(s);
+	stage_remove(s, NULL);
 	return -1;
 }
 
@@ -138,20 +138,22 @@ static bool still_ours(const struct stage *s)
 	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
-void stage_remove(struct stage *s)
+int stage_remove(struct stage *s, struct err *e)
 {
+	int rc = 0;
 	if (!s)
-		return;
+		return 0;
 	if (s->dir_fd >= 0) {
 		if (s->has_library)
 			unlinkat(s->dir_fd, s->library_name, 0);
 		unlinkat(s->dir_fd, SOCKET_NAME, 0);
 	}
 	if (s->dir_fd >= 0 && s->dir_name[0] && still_ours(s) && unlinkat(s->tmp_fd, s->dir_name, AT_REMOVEDIR) < 0)
-		LOG_WARN("stage", "the session's folder stays behind", LOG_S("folder", s->dir_name), LOG_S("error", strerror(errno)));
+		rc = err_set(e, ERR_DENIED, errno, "the session's folder %s stays behind: %s", s->dir_name, strerror(errno));
 	cleanup_fd(&s->dir_fd);
 	cleanup_fd(&s->tmp_fd);
 	free(s->dir_inner);
 	free(s->library_inner);
 	*s = (struct stage){.tmp_fd = -1, .dir_fd = -1};
+	return rc;
 }

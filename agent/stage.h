@@ -26,14 +26,15 @@ int preflight_check(const struct target *t, struct err *e);
 
 /* Makes the session's folder, after removing what killed sessions left in this process's temporary folder. */
 int stage_prepare(const struct target *t, const char *library_path, struct stage *s, struct err *e);
-/* Removes our files (never anything else); idempotent; takes zeroed structs with dir_fd = tmp_fd = -1. */
-void stage_remove(struct stage *s);
+/* Removes our files (never anything else); idempotent; takes zeroed structs with dir_fd = tmp_fd = -1. -1: our folder stays behind
+ * (ERR_DENIED), for a later stage_sweep(). */
+int stage_remove(struct stage *s, struct err *e);
 
 /* True while a file whose base name is `library_name` is mapped in the process (host PID mode only). */
 bool stage_library_mapped(const struct target *t, const char *library_name);
 
 /* Removes session folders that a killed agent left behind in this target's temporary folder: older than `older_than_s`,
- * not mapped. Returns how many. */
-int stage_sweep(const struct target *t, int64_t older_than_s);
+ * not mapped. Returns how many; *kept (may be NULL) counts on for each that no session uses and that cannot be removed yet. */
+int stage_sweep(const struct target *t, int64_t older_than_s, int *kept);
 
 #endif

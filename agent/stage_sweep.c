@@ -66,18 +66,20 @@ static bool empty_folder(const struct target *t, int dir_fd)
 	return dir != NULL;
 }
 
-static bool sweep_folder(const struct target *t, int tmp_fd, const char *name, int64_t older_than_s)
+enum swept { SWEPT_REMOVED, SWEPT_KEPT, SWEPT_NOT_OURS };
+
+static enum swept sweep_folder(const struct target *t, int tmp_fd, const char *name, int64_t older_than_s)
 {
 	AUTO_FD int fd = target_fs_open_beneath(tmp_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || time(NULL) - st.st_mtime < older_than_s)
-		return false;
+		return SWEPT_NOT_OURS;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) /* its session lives */
-		return false;
-	return empty_folder(t, fd) && unlinkat(tmp_fd, name, AT_REMOVEDIR) == 0;
+		return SWEPT_NOT_OURS;
+	return empty_folder(t, fd) && unlinkat(tmp_fd, name, AT_REMOVEDIR) == 0 ? SWEPT_REMOVED : SWEPT_KEPT;
 }
 
-int stage_sweep(const struct target *t, int64_t older_than_s)
+int stage_sweep(const struct target *t, int64_t older_than_s, int *kept)
 {
 	AUTO_FD int tmp = target_open_tmp(t, NULL);
 	int copy = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -85,8 +87,10 @@ int stage_sweep(const struct target *t, int64_t older_than_s)
 	struct dirent *entry;
 	int removed = 0;
 	for (int seen = 0; dir && seen < MAX_FOLDER_ENTRIES && (entry = readdir(dir)); seen++) {
-		if (is_folder_name(entry->d_name) && sweep_folder(t, tmp, entry->d_name, older_than_s))
-			removed++;
+		enum swept swept = is_folder_name(entry->d_name) ? sweep_folder(t, tmp, entry->d_name, older_than_s) : SWEPT_NOT_OURS;
+		removed += swept == SWEPT_REMOVED;
+		if (kept)
+			*kept += swept == SWEPT_KEPT;
 	}
 	return removed;
 }

@@ -1,5 +1,7 @@
 #include "agent/target.h"
 
+#include "agent/cgroup.h"
+#include "agent/proc.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/buf.h"
@@ -183,4 +185,17 @@ bool target_alive(const struct target *t)
 	}
 	AUTO_FD int fd = target_open_proc(t, NULL);
 	return fd >= 0;
+}
+
+bool target_stopped(const struct target *t)
+{
+	if (t->mode == AGENT_MODE_SHARED_TMP)
+		return false;
+	struct proc_stat stat;
+	AUTO_FD int fd = target_open_proc(t, NULL);
+	if (fd < 0 || proc_read_stat(fd, &stat) < 0)
+		return false;
+	const char *slash = t->proc_dir ? strrchr(t->proc_dir, '/') : NULL;
+	AUTO_FREE char *proc_root = slash ? mem_strndup(t->proc_dir, (size_t)(slash - t->proc_dir)) : mem_strdup(PROC_ROOT);
+	return stat.state == 'T' || stat.state == 't' || cgroup_is_frozen(proc_root, t->pid);
 }

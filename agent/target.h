@@ -83,4 +83,7 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 /* Still the same process? false when it ended or the pid was reused. */
 bool target_alive(const struct target *t);
 
+/* Can it not run now: stopped by a signal or a tracer, or its control group frozen? false in shared tmp mode: nobody can tell. */
+bool target_stopped(const struct target *t);
+
 #endif

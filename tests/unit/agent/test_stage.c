@@ -70,11 +70,11 @@ Test(stage, puts_the_library_in_and_takes_it_away)
 	cr_assert_eq(stat(path, &st), 0);
 	cr_expect_eq(st.st_mode & 07777, 0711);
 	cr_expect_eq(mknodat(s.dir_fd, "c", S_IFREG | 0666, 0), 0);
-	stage_remove(&s);
+	stage_remove(&s, NULL);
 	cr_expect_eq(entries(tmp), 0);
 	cr_expect_eq(s.dir_fd, -1);
-	stage_remove(&s);
-	stage_remove(&(struct stage){.tmp_fd = -1, .dir_fd = -1});
+	stage_remove(&s, NULL);
+	stage_remove(&(struct stage){.tmp_fd = -1, .dir_fd = -1}, NULL);
 }
 
 Test(stage, two_sessions_do_not_meet)
@@ -83,9 +83,9 @@ Test(stage, two_sessions_do_not_meet)
 	cr_assert_eq(stage_prepare(&target, library, &a, NULL), 0);
 	cr_assert_eq(stage_prepare(&target, library, &b, NULL), 0);
 	cr_expect_str_neq(a.dir_name, b.dir_name);
-	stage_remove(&a);
+	stage_remove(&a, NULL);
 	cr_expect_eq(faccessat(b.dir_fd, b.library_name, R_OK, 0), 0);
-	stage_remove(&b);
+	stage_remove(&b, NULL);
 	cr_expect_eq(entries(tmp), 0);
 }
 
@@ -101,7 +101,7 @@ Test(stage, removes_nothing_that_is_not_its_own)
 	cr_assert_eq(mkdir(named, 0755), 0);
 	snprintf(victim, sizeof victim, "%s/%s", named, s.library_name);
 	cr_assert_eq(mknod(victim, S_IFREG | 0644, 0), 0);
-	stage_remove(&s);
+	stage_remove(&s, NULL);
 	cr_expect_eq(access(victim, F_OK), 0, "a file of somebody else is left alone");
 	cr_expect_eq(entries(aside), 0, "ours is gone wherever its folder went");
 }
@@ -123,7 +123,7 @@ Test(stage, does_not_follow_a_link_out_of_the_root)
 	cr_assert_eq(stage_prepare(&target, library, &s, &e), 0, "%s", e.message);
 	cr_expect_eq(entries(link), 1);
 	cr_expect_eq(entries(outside), 0);
-	stage_remove(&s);
+	stage_remove(&s, NULL);
 	cr_expect_eq(entries(link), 0);
 	rmdir(outside);
 }
@@ -159,11 +159,11 @@ Test(stage, sweeps_what_a_killed_agent_left)
 	cr_assert_eq(mkdir(path, 0755), 0);
 	snprintf(path, sizeof path, "%s/.drdotnet-0123456789abcdef", tmp);
 	cr_assert_eq(symlink("/etc", path), 0);
-	cr_expect_eq(stage_sweep(&target, 3600), 0, "too young");
-	cr_expect_eq(stage_sweep(&target, 0), 1);
+	cr_expect_eq(stage_sweep(&target, 3600, NULL), 0, "too young");
+	cr_expect_eq(stage_sweep(&target, 0, NULL), 1);
 	cr_expect_eq(entries(tmp), 3, "the living session, and what is not ours");
-	cr_expect_eq(stage_sweep(&target, 0), 0);
-	stage_remove(&alive);
+	cr_expect_eq(stage_sweep(&target, 0, NULL), 0);
+	stage_remove(&alive, NULL);
 	close(dead.dir_fd);
 	close(dead.tmp_fd);
 	free(dead.dir_inner);
@@ -175,11 +175,13 @@ Test(stage, sweeps_what_a_killed_agent_left)
 	snprintf(path, sizeof path, "7f00-7f01 r-xp 00000000 fe:00 9 %s\n", mapped.library_inner);
 	fake_text(&proc, stat_path, path);
 	cr_expect(stage_library_mapped(&target, mapped.library_name));
-	cr_expect_eq(stage_sweep(&target, 0), 0, "still mapped");
+	int kept = 0;
+	cr_expect_eq(stage_sweep(&target, 0, &kept), 0, "still mapped");
+	cr_expect_eq(kept, 1);
 	fake_text(&proc, stat_path, FAKE_CORECLR_MAPS);
 	cr_expect_not(stage_library_mapped(&target, mapped.library_name));
-	cr_expect_eq(stage_sweep(&target, 0), 1);
-	stage_remove(&mapped);
+	cr_expect_eq(stage_sweep(&target, 0, NULL), 1);
+	stage_remove(&mapped, NULL);
 }
 
 Test(stage, sweeps_before_it_makes_its_own)
@@ -194,8 +196,8 @@ Test(stage, sweeps_before_it_makes_its_own)
 	cr_assert_eq(stage_prepare(&target, library, &next, NULL), 0);
 	cr_expect_eq(access(path, F_OK), -1, "the dead session's folder is gone");
 	cr_expect_eq(entries(tmp), 1, "only its own");
-	stage_remove(&next);
-	stage_remove(&dead);
+	stage_remove(&next, NULL);
+	stage_remove(&dead, NULL);
 	cr_expect_eq(entries(tmp), 0);
 }
 
@@ -213,12 +215,12 @@ Test(stage, works_in_a_shared_folder)
 	cr_assert_eq(stage_prepare(&shared, library, &s, &e), 0, "%s", e.message);
 	cr_expect_eq(entries(outer), 2);
 	cr_expect_eq(strncmp(s.library_inner, "/tmp/.drdotnet-", 15), 0);
-	stage_remove(&s);
+	stage_remove(&s, NULL);
 	shared.tmp_outer = folder;
 	shared.container_name = (char *)"app";
 	cr_assert_eq(stage_prepare(&shared, library, &s, &e), 0, "%s", e.message);
 	cr_expect_eq(entries(folder), 1);
-	stage_remove(&s);
+	stage_remove(&s, NULL);
 	cr_expect_eq(entries(folder), 0);
 	/* A link in the place of the pod's folder leads nowhere. */
 	cr_assert_eq(rmdir(folder), 0);

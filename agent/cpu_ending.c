@@ -1,0 +1,28 @@
+#include "agent/cpu_ending.h"
+
+#include "common/api/reason.h"
+
+struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool stopped)
+{
+	const struct cpu_ending_words with_report[] = {
+		[ENDED_NOT] = {JOB_SUCCEEDED, REASON_Completed, "completed"},
+		[ENDED_IN_TIME] = {JOB_SUCCEEDED, REASON_Completed, "completed"},
+		[ENDED_CANCELED] = {JOB_CANCELED, REASON_Canceled, "ended early on request; the report holds what was collected"},
+		[ENDED_DEADLINE] = {JOB_SUCCEEDED, REASON_Completed, "ended early at its deadline; the report holds what was collected"},
+		[ENDED_EXITED] = {JOB_SUCCEEDED, REASON_Completed,
+				  "the process ended during the session; the report holds what was collected"},
+		[ENDED_CHANNEL_LOST] = {JOB_SUCCEEDED, REASON_Completed,
+					"the library left the process early; the report holds what was collected"},
+	};
+	const struct cpu_ending_words without[] = {
+		[ENDED_NOT] = {JOB_FAILED, REASON_NoSamples, "the process used no CPU during the session"},
+		[ENDED_IN_TIME] = {JOB_FAILED, REASON_NoSamples, "the process used no CPU during the session"},
+		[ENDED_CANCELED] = {JOB_CANCELED, REASON_Canceled, "ended early on request, before the first sample"},
+		[ENDED_DEADLINE] = {JOB_FAILED, REASON_DeadlineExceeded, "the deadline passed before the first sample"},
+		[ENDED_EXITED] = {JOB_FAILED, REASON_ProcessExited, "the process ended before the first sample"},
+		[ENDED_CHANNEL_LOST] = {JOB_FAILED, REASON_AttachFailed, "the library left the process before the first sample"},
+	};
+	if (!any && stopped && (how == ENDED_NOT || how == ENDED_IN_TIME || how == ENDED_DEADLINE))
+		return (struct cpu_ending_words){JOB_FAILED, REASON_ProcessStopped, "the process was stopped or frozen during the session"};
+	return any ? with_report[how] : without[how];
+}

@@ -1,0 +1,34 @@
+#include "agent/cpu_ending.h"
+#include "common/api/reason.h"
+
+#include <criterion/criterion.h>
+
+Test(cpu_ending, says_how_it_ended)
+{
+	const struct {
+		enum cpu_ending how;
+		bool any, stopped;
+		enum job_phase phase;
+		const char *reason;
+	} rows[] = {
+		{ENDED_IN_TIME, true, false, JOB_SUCCEEDED, REASON_Completed},
+		{ENDED_IN_TIME, true, true, JOB_SUCCEEDED, REASON_Completed},
+		{ENDED_IN_TIME, false, false, JOB_FAILED, REASON_NoSamples},
+		{ENDED_IN_TIME, false, true, JOB_FAILED, REASON_ProcessStopped},
+		{ENDED_CANCELED, true, false, JOB_CANCELED, REASON_Canceled},
+		{ENDED_CANCELED, false, true, JOB_CANCELED, REASON_Canceled},
+		{ENDED_DEADLINE, true, false, JOB_SUCCEEDED, REASON_Completed},
+		{ENDED_DEADLINE, false, false, JOB_FAILED, REASON_DeadlineExceeded},
+		{ENDED_DEADLINE, false, true, JOB_FAILED, REASON_ProcessStopped},
+		{ENDED_EXITED, true, true, JOB_SUCCEEDED, REASON_Completed},
+		{ENDED_EXITED, false, true, JOB_FAILED, REASON_ProcessExited},
+		{ENDED_CHANNEL_LOST, true, false, JOB_SUCCEEDED, REASON_Completed},
+		{ENDED_CHANNEL_LOST, false, false, JOB_FAILED, REASON_AttachFailed},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct cpu_ending_words w = cpu_ending_words(rows[i].how, rows[i].any, rows[i].stopped);
+		cr_expect_eq(w.phase, rows[i].phase, "row %zu", i);
+		cr_expect_str_eq(w.reason, rows[i].reason, "row %zu", i);
+		cr_expect(w.message && w.message[0], "row %zu", i);
+	}
+}
