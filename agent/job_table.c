@@ -40,6 +40,8 @@ struct job *job_table_add(struct job_table *t, const struct link_order *o)
 	memcpy(j->state.job_id, o->job_id, sizeof j->state.job_id);
 	j->state.phase = JOB_QUEUED;
 	j->state.reason = mem_strdup(REASON_Queued);
+	j->state.session_namespace = mem_strdup(o->session_namespace);
+	j->state.session_name = mem_strdup(o->session_name);
 	j->seq = ++t->next_seq;
 	j->cancel_fd = j->abort_fd = -1;
 	t->jobs[t->count++] = j;

@@ -114,6 +114,8 @@ static void refuse(struct jobs *j, const struct link_order *o, const char *reaso
 	struct link_msg m = {.type = LINK_MSG_JOB};
 	memcpy(m.u.job.job_id, o->job_id, sizeof m.u.job.job_id);
 	m.u.job.phase = JOB_FAILED;
+	m.u.job.session_namespace = mem_strdup(o->session_namespace);
+	m.u.job.session_name = mem_strdup(o->session_name);
 	m.u.job.reason = mem_strdup(reason);
 	m.u.job.message = mem_strdup(message);
 	m.u.job.completed_wall_ms = clock_wall_ms();

@@ -34,6 +34,7 @@ static char *make_hello(struct link *l)
 	snprintf(m.u.hello.boot_id, sizeof m.u.hello.boot_id, "%s", c->boot_id);
 	snprintf(m.u.hello.mode, sizeof m.u.hello.mode, "%s", c->config.mode);
 	m.u.hello.perf_events = c->config.perf_events;
+	m.u.hello.profilers = profiler_kinds();
 	return link_msg_encode(&m, NULL);
 }
 

@@ -246,6 +246,7 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 	snprintf(l->info.version, sizeof l->info.version, "%s", m->u.hello.agent_version);
 	snprintf(l->info.mode, sizeof l->info.mode, "%s", m->u.hello.mode);
 	l->info.perf_events = m->u.hello.perf_events;
+	l->info.profilers = m->u.hello.profilers;
 	l->info.highest_epoch = m->epoch;
 	if (!l->said_hello) {
 		enter(h, l);

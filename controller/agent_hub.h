@@ -23,6 +23,7 @@ struct agent_hub_callbacks {
 struct agent_info {
 	char version[32], mode[16];
 	bool perf_events;
+	unsigned profilers; /* that it serves: 1 << enum profiler_kind */
 	int64_t highest_epoch;
 };
 bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *out);

@@ -180,7 +180,7 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 		return;
 	case SESSION_JOB_ORPHAN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
-		reconcile_orphan_key(node, job->job_id, job_phase_is_final(job->phase), key);
+		reconcile_orphan_key(node, job, key);
 		add_orphan(c, key, help);
 		return;
 	case SESSION_JOB_FOREIGN:

@@ -76,7 +76,9 @@ static bool past_bound(struct drive *d, struct plan_pod *out)
 		if (!due(d->plan, d->deadline, d->now))
 			return false;
 		*out = end_pod(JOB_FAILED, REASON_DeadlineExceeded,
-			       d->v->linked ? late : "The session's deadline has passed; no agent was linked from the pod's node.");
+			       d->v->too_old  ? "The session's deadline has passed; the agent of the pod's node is too old for it."
+			       : d->v->linked ? late
+					      : "The session's deadline has passed; no agent was linked from the pod's node.");
 		return true;
 	}
 	if (d->pod->job.phase == JOB_DELIVERING) {
@@ -98,6 +100,12 @@ static struct plan_pod drive_unlinked(struct drive *d)
 					 "The link to the agent is lost; it finishes the job and reports when it is back."};
 	wake_at(d->plan, d->now + PLAN_CHECK_MS);
 	return (struct plan_pod){POD_CHECK, JOB_QUEUED, REASON_NodeWithoutAgent, "No agent is linked from the pod's node."};
+}
+
+static struct plan_pod drive_too_old(struct drive *d)
+{
+	wake_at(d->plan, d->now + PLAN_CHECK_MS);
+	return (struct plan_pod){POD_CHECK, JOB_QUEUED, REASON_AgentTooOld, "The agent of the pod's node does not know this profiler."};
 }
 
 /* Linked, and the agent has not spoken of the job in this link. */
@@ -127,6 +135,8 @@ static struct plan_pod drive_pod(struct drive *d)
 		return drive_unlinked(d);
 	if (d->ordered && !d->detached && due(d->plan, d->deadline + PLAN_DEADLINE_GRACE_MS, d->now))
 		return cancel_once(d->v);
+	if (d->v->too_old && !d->ordered)
+		return drive_too_old(d);
 	if (!d->v->reported_in_link)
 		return drive_silent(d);
 	return act(POD_WAIT);
@@ -156,8 +166,10 @@ static void plan_delete(const struct profiling_session *s, const struct plan_pod
 	bool all_out = true;
 	for (size_t i = 0; i < s->pod_count; i++) {
 		struct drive d = drive_for(s, views, i, now, out);
-		bool never = !d.ordered && d.v->linked; /* a linked agent would have told of it */
-		if (d.detached || job_phase_is_final(d.pod->job.phase) || never)
+		if (d.detached || job_phase_is_final(d.pod->job.phase))
+			continue;
+		/* an order of the leader before us: the agent would have told of it, once it had the time to */
+		if (!d.ordered && d.v->linked && aged(out, d.v->linked_age_ms, PLAN_TELL_MS, now))
 			continue;
 		all_out = false;
 		if (d.v->linked)

@@ -58,8 +58,10 @@ static int load(struct work *w, struct err *e)
 	if (w->over)
 		return 0;
 	struct agent_info info;
-	for (size_t i = 0; i < w->s.pod_count; i++)
+	for (size_t i = 0; i < w->s.pod_count; i++) {
 		w->views[i].linked = agent_hub_lookup(w->r->hub, w->s.pods[i].node, &info);
+		w->views[i].too_old = w->views[i].linked && !reconcile_serves(w, &info);
+	}
 	w->old_reason = w->s.conditions[CONDITION_SUCCEEDED].reason;
 	return 0;
 }
@@ -240,22 +242,66 @@ static int run_steps(struct work *w, struct err *e)
 	return 0;
 }
 
-void reconcile_orphan_key(const char *node, const char *job_id, bool final, char out[RECONCILE_ORPHAN_KEY_SIZE])
+void reconcile_orphan_key(const char *node, const struct link_job *job, char out[RECONCILE_ORPHAN_KEY_SIZE])
 {
-	snprintf(out, RECONCILE_ORPHAN_KEY_SIZE, "!%s %.253s %s", final ? "forget" : "cancel", node, job_id);
+	snprintf(out, RECONCILE_ORPHAN_KEY_SIZE, "!%s %.253s %s %.63s %.253s", job_phase_is_final(job->phase) ? "forget" : "cancel", node, job->job_id,
+		 job->session_namespace ? job->session_namespace : "", job->session_name ? job->session_name : "");
+}
+
+struct orphan {
+	char verb[8], node[256], job_id[LINK_ID_SIZE];
+	char namespace[64], name[254]; /* "": the agent did not say */
+};
+
+/* Is the session of this job there, unheard of by us? Then it is known from now on: 1. 0: it is over or gone. */
+static int look_for_session(struct reconciler *r, struct kube_client *kube, const struct orphan *o, struct err *e)
+{
+	char uid[40], key[SESSION_KEY_SIZE];
+	size_t index;
+	if (!o->name[0] || session_job_id_parse(o->job_id, uid, &index) < 0 || session_cache_knows(r->cache, uid))
+		return 0;
+	struct kube_ref ref = {.api = KUBE_SESSIONS, .plural = SESSION_PLURAL, .namespace = o->namespace, .name = o->name};
+	AUTO_JSON json_t *object = NULL;
+	struct profiling_session s;
+	struct err why = ERR_INIT;
+	if (kube_get(kube, &ref, &object, &why) < 0 || session_object_from_json(object, &s, &why) < 0) {
+		if (why.kind == ERR_NOT_FOUND)
+			return 0;
+		*e = why;
+		return -1;
+	}
+	if (strcmp(s.uid, uid) != 0) {
+		session_object_fini(&s);
+		return 0;
+	}
+	session_object_key(&s, key);
+	session_cache_put_take(r->cache, &s);
+	LOG_WARN("reconcile", "an agent has a job of a session that the watch has not told of", LOG_S("session", key));
+	work_queue_add(r->queue, key);
+	return 1;
+}
+
+static bool is_live(struct reconciler *r, const struct orphan *o)
+{
+	struct session_upload ignored;
+	return session_cache_upload(r->cache, o->node, o->job_id, &ignored, NULL) == 0;
 }
 
 /* A job whose session is over or gone: it is ended, and when it has ended, forgotten. */
-static int settle_orphan(struct reconciler *r, const char *key, struct err *e)
+static int settle_orphan(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)
 {
-	char verb[8], node[256], job_id[LINK_ID_SIZE];
-	if (sscanf(key, "!%7s %255s %63s", verb, node, job_id) != 3)
+	struct orphan o = {.name = ""};
+	if (sscanf(key, "!%7s %255s %63s %63s %253s", o.verb, o.node, o.job_id, o.namespace, o.name) < 3)
 		return 0;
-	struct session_upload ignored;
-	if (session_cache_upload(r->cache, node, job_id, &ignored, NULL) == 0)
+	if (is_live(r, &o))
 		return 0; /* its session has turned up meanwhile */
+	int there = look_for_session(r, kube, &o, e);
+	if (there < 0)
+		return -1;
+	if (there && is_live(r, &o))
+		return 0;
 	struct err why = ERR_INIT;
-	int rc = strcmp(verb, "forget") == 0 ? agent_hub_forget(r->hub, node, job_id, &why) : agent_hub_cancel(r->hub, node, job_id, &why);
+	int rc = strcmp(o.verb, "forget") == 0 ? agent_hub_forget(r->hub, o.node, o.job_id, &why) : agent_hub_cancel(r->hub, o.node, o.job_id, &why);
 	if (rc == 0 || why.kind == ERR_NOT_FOUND)
 		return 0;
 	*e = why;
@@ -265,7 +311,7 @@ static int settle_orphan(struct reconciler *r, const char *key, struct err *e)
 int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)
 {
 	if (key[0] == '!')
-		return settle_orphan(r, key, e);
+		return settle_orphan(r, kube, key, e);
 	struct work w = {.r = r, .kube = kube, .key = key, .now_wall_ms = kube_clock_wall_ms(), .now_mono_ms = clock_mono_ms(), .wake_ms = INT64_MAX};
 	int rc = run_steps(&w, e);
 	if (rc == 0 && w.wake_ms != INT64_MAX)

@@ -24,8 +24,9 @@ struct reconciler {
  * cache has it anew, come again. Other errors: come again after a back-off. */
 int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e);
 
-/* The key under which a job of no session is put in order (canceled, then forgotten). */
-#define RECONCILE_ORPHAN_KEY_SIZE 400
-void reconcile_orphan_key(const char *node, const char *job_id, bool final, char out[RECONCILE_ORPHAN_KEY_SIZE]);
+/* The key under which a job of no session is put in order (canceled, then forgotten). A session that we have not heard of may be
+ * there all the same (our watch is behind): the API server is asked first. */
+#define RECONCILE_ORPHAN_KEY_SIZE 720
+void reconcile_orphan_key(const char *node, const struct link_job *job, char out[RECONCILE_ORPHAN_KEY_SIZE]);
 
 #endif

@@ -62,15 +62,38 @@ static void measure(struct work *w, struct pod_list *l)
 	free(index);
 }
 
-static size_t look_for_agents(struct work *w, struct pod_list *l)
+bool reconcile_serves(const struct work *w, const struct agent_info *agent)
 {
-	size_t linked = 0;
+	return w->s.spec_valid && (agent->profilers >> w->s.spec.profiler & 1);
+}
+
+/* How many of the pods can be profiled now, going by their agents. *too_old: a pod whose agent is linked and does not know the profiler. */
+static size_t look_for_agents(struct work *w, struct pod_list *l, const struct pod_info **too_old, struct agent_info *old)
+{
+	size_t served = 0;
 	struct agent_info info;
 	for (size_t i = 0; i < l->count; i++) {
-		l->items[i].linked = agent_hub_lookup(w->r->hub, l->items[i].node, &info);
-		linked += l->items[i].linked;
+		struct pod_info *p = &l->items[i];
+		bool linked = agent_hub_lookup(w->r->hub, p->node, &info);
+		p->linked = linked && reconcile_serves(w, &info);
+		served += p->linked;
+		if (linked && !p->linked && !*too_old) {
+			*too_old = p;
+			*old = info;
+		}
 	}
-	return linked;
+	return served;
+}
+
+static int wait_for_agent(struct work *w, const struct pod_info *first, const struct pod_info *too_old, const struct agent_info *old)
+{
+	AUTO_FREE char *message = NULL;
+	if (too_old)
+		message = mem_printf("the agent %s of node %s does not know the profiler %s; pod %s runs there", old->version, too_old->node,
+				     profiler_kind_name(w->s.spec.profiler), too_old->name);
+	else
+		message = mem_printf("no agent is linked from node %s of pod %s", first->node, first->name);
+	return wait_for(w, too_old ? REASON_AgentTooOld : REASON_NodeWithoutAgent, message);
 }
 
 static void assign(struct work *w, struct pod_list *l, size_t count)
@@ -106,11 +129,12 @@ int reconcile_choose(struct work *w, struct err *e)
 	}
 	w->s.pods_matched = (int64_t)l.matched;
 	size_t wanted = (size_t)w->s.spec.target.max_pods;
+	const struct pod_info *too_old = NULL;
+	struct agent_info old;
 	if (l.count == 0) {
 		none_found(w, &l, reason);
-	} else if (look_for_agents(w, &l) == 0) {
-		AUTO_FREE char *message = mem_printf("no agent is linked from node %s of pod %s", l.items[0].node, l.items[0].name);
-		wait_for(w, REASON_NodeWithoutAgent, message);
+	} else if (look_for_agents(w, &l, &too_old, &old) == 0) {
+		wait_for_agent(w, &l.items[0], too_old, &old);
 	} else {
 		if (l.count > wanted)
 			measure(w, &l);
@@ -137,7 +161,7 @@ static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *
 static void show(struct session_pod *p, const struct plan_pod *plan)
 {
 	const char *old = p->job.reason ? reason_intern(p->job.reason) : NULL;
-	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost)
+	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost && old != REASON_AgentTooOld)
 		return;
 	free(p->job.reason);
 	free(p->job.message);

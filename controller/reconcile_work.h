@@ -26,6 +26,9 @@ int reconcile_choose(struct work *w, struct err *e);  /* reconcile_pods.c */
 int reconcile_inspect(struct work *w, struct err *e); /* the pods that the plan wants looked at or ordered */
 int reconcile_orders(struct work *w, struct err *e);
 
+/* Does this agent know the session's profiler? */
+bool reconcile_serves(const struct work *w, const struct agent_info *agent);
+
 void reconcile_wake_in(struct work *w, int64_t ms);
 
 #endif

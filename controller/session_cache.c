@@ -305,11 +305,22 @@ enum session_job_verdict session_cache_job(struct session_cache *c, const char *
 		struct pod_runtime *r = &n->pods[index];
 		link_job_fini(&r->job);
 		link_job_copy(&r->job, job);
+		free(r->job.session_namespace); /* known here; it must not be kept for each job */
+		free(r->job.session_name);
+		r->job.session_namespace = r->job.session_name = NULL;
 		r->told = r->told_in_link = true;
 		snprintf(key, SESSION_KEY_SIZE, "%s", n->key);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return verdict;
+}
+
+bool session_cache_knows(struct session_cache *c, const char *uid)
+{
+	pthread_mutex_lock(&c->lock);
+	bool known = find_uid(c, uid) != NULL;
+	pthread_mutex_unlock(&c->lock);
+	return known;
 }
 
 void session_cache_node(struct session_cache *c, const char *node, bool linked, int64_t now_mono_ms)

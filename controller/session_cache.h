@@ -45,6 +45,9 @@ enum session_job_verdict {
 /* What a node's agent says of a job. */
 enum session_job_verdict session_cache_job(struct session_cache *c, const char *node, const struct link_job *job, char key[SESSION_KEY_SIZE]);
 
+/* Has this session been heard of, going on or over? */
+bool session_cache_knows(struct session_cache *c, const char *uid);
+
 /* The link of a node came up or went down: what was sent in the old link counts no more. */
 void session_cache_node(struct session_cache *c, const char *node, bool linked, int64_t now_mono_ms);
 

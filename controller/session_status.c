@@ -30,14 +30,6 @@ void session_status_set(struct profiling_session *s, enum condition_type type, e
 	c->message = text;
 }
 
-void session_status_wait(struct profiling_session *s, const char *reason, const char *message, int64_t now_wall_ms)
-{
-	session_status_set(s, CONDITION_ACCEPTED, CONDITION_TRUE, REASON_Accepted, "The specification is valid.", now_wall_ms);
-	session_status_set(s, CONDITION_RUNNING, CONDITION_FALSE, reason, message, now_wall_ms);
-	session_status_set(s, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, reason, message, now_wall_ms);
-	session_status_set(s, CONDITION_COMPLETED, CONDITION_FALSE, reason, message, now_wall_ms);
-}
-
 /* "what happened. What to do about it." */
 static char *with_remedy(const char *reason, const char *message)
 {
@@ -45,6 +37,15 @@ static char *with_remedy(const char *reason, const char *message)
 	size_t len = strlen(message);
 	const char *stop = len && strchr(".!?", message[len - 1]) ? "" : ".";
 	return remedy ? mem_printf("%s%s %s", message, stop, remedy) : mem_strdup(message);
+}
+
+void session_status_wait(struct profiling_session *s, const char *reason, const char *said, int64_t now_wall_ms)
+{
+	AUTO_FREE char *message = with_remedy(reason, said);
+	session_status_set(s, CONDITION_ACCEPTED, CONDITION_TRUE, REASON_Accepted, "The specification is valid.", now_wall_ms);
+	session_status_set(s, CONDITION_RUNNING, CONDITION_FALSE, reason, message, now_wall_ms);
+	session_status_set(s, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, reason, message, now_wall_ms);
+	session_status_set(s, CONDITION_COMPLETED, CONDITION_FALSE, reason, message, now_wall_ms);
 }
 
 static void finish(struct profiling_session *s, bool success, const char *reason, const char *message, int64_t now_wall_ms)
@@ -127,16 +128,21 @@ static const char *phase_reason(const struct session_pod *p)
 	return reason ? reason : REASON_Pending;
 }
 
+static char *describe_progress(const struct session_pod *p)
+{
+	const char *message = p->job.message && p->job.message[0] ? p->job.message : NULL;
+	if (p->job.phase == JOB_QUEUED && p->job.queue_position > 0)
+		return mem_printf("pod %s: %s%splace %" PRId64 " in the queue of node %s", p->pod_name, message ? message : "", message ? "; " : "",
+				  p->job.queue_position, p->node);
+	return message ? mem_printf("pod %s: %s", p->pod_name, message) : mem_printf("pod %s on node %s", p->pod_name, p->node);
+}
+
 static void conclude_progress(struct profiling_session *s, const struct session_pod *p, int64_t now_wall_ms)
 {
 	const char *reason = known_reason(p, phase_reason(p));
-	AUTO_FREE char *text = NULL;
-	if (p->job.message && p->job.message[0])
-		text = mem_printf("pod %s: %s", p->pod_name, p->job.message);
-	else if (p->job.queue_position)
-		text = mem_printf("pod %s: place %" PRId64 " in the queue of node %s", p->pod_name, p->job.queue_position, p->node);
-	else
-		text = mem_printf("pod %s on node %s", p->pod_name, p->node);
+	bool goes_well = reason == phase_reason(p) || reason == REASON_Queued;
+	AUTO_FREE char *progress = describe_progress(p);
+	AUTO_FREE char *text = goes_well ? mem_strdup(progress) : with_remedy(reason, progress);
 	bool running = p->job.phase == JOB_PREPARING || p->job.phase == JOB_PROFILING || p->job.phase == JOB_ANALYZING;
 	session_status_set(s, CONDITION_RUNNING, running ? CONDITION_TRUE : CONDITION_FALSE, reason, text, now_wall_ms);
 	session_status_set(s, CONDITION_SUCCEEDED, CONDITION_UNKNOWN, reason, text, now_wall_ms);

@@ -9,7 +9,7 @@
 void session_status_set(struct profiling_session *s, enum condition_type type, enum condition_status status, const char *reason,
 			const char *message, int64_t now_wall_ms);
 
-/* Accepted=True and the session waits for pods or agents for this reason. */
+/* Accepted=True and the session waits for pods or agents for this reason; its remedy is added to the message. */
 void session_status_wait(struct profiling_session *s, const char *reason, const char *message, int64_t now_wall_ms);
 
 /* The session ends without any pod: Accepted as told, Succeeded=False, Completed=True. */

@@ -37,6 +37,11 @@ int profiler_kind_parse(const char *name, enum profiler_kind *out)
 	return -1;
 }
 
+unsigned profiler_kinds(void)
+{
+	return (1u << PROFILER_COUNT) - 1;
+}
+
 static int invalid(struct err *e, const char *fmt, const char *detail)
 {
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, fmt, detail);

@@ -24,6 +24,7 @@ enum profiler_kind {
 /* "CPUHotpaths" <-> enum. Unknown: -1. */
 const char *profiler_kind_name(enum profiler_kind kind);
 int profiler_kind_parse(const char *name, enum profiler_kind *out);
+unsigned profiler_kinds(void); /* all that this build knows: a bit 1 << kind for each */
 
 struct label_requirement { /* matchLabels entries become operator In with one value */
 	char *key;

@@ -68,6 +68,8 @@ void link_job_fini(struct link_job *j)
 	free(j->runtime_version);
 	free(j->headline);
 	free(j->diagnosis);
+	free(j->session_namespace);
+	free(j->session_name);
 	*j = (struct link_job){0};
 }
 
@@ -78,6 +80,8 @@ void link_job_copy(struct link_job *out, const struct link_job *from)
 	out->message = mem_strdup(from->message);
 	out->container = mem_strdup(from->container);
 	out->container_id = mem_strdup(from->container_id);
+	out->session_namespace = mem_strdup(from->session_namespace);
+	out->session_name = mem_strdup(from->session_name);
 	out->runtime_version = mem_strdup(from->runtime_version);
 	out->headline = mem_strdup(from->headline);
 	out->diagnosis = mem_strdup(from->diagnosis);

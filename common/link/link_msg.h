@@ -22,6 +22,7 @@
 #define LINK_MAX_REPORTS 8
 #define LINK_MAX_JOBS 64              /* in a hello */
 #define LINK_MAX_PODS 256             /* in a usage query */
+#define LINK_MAX_PROFILERS 64         /* names in a hello */
 
 enum link_msg_type {
 	LINK_MSG_UNKNOWN,
@@ -88,6 +89,7 @@ struct link_job {
 	struct session_cost cost;
 	struct link_report reports[LINK_MAX_REPORTS];
 	size_t report_count;
+	char *session_namespace, *session_name; /* whose job it is, as the order said: a leader that has not yet heard of it asks */
 };
 void link_job_fini(struct link_job *j);
 void link_job_copy(struct link_job *out, const struct link_job *from);
@@ -125,6 +127,7 @@ struct link_msg {
 			char boot_id[40];      /* random per agent process */
 			char mode[16];         /* "hostPID" or "sharedTmp" */
 			bool perf_events;
+			unsigned profilers;    /* that it serves: 1 << enum profiler_kind */
 			struct link_job *jobs; /* owned */
 			size_t job_count;
 		} hello;

@@ -115,6 +115,22 @@ static int read_phase(const json_t *obj, enum job_phase *out, struct err *e)
 	return 0;
 }
 
+static int read_job_session(const json_t *obj, struct link_job *j, struct err *e)
+{
+	const json_t *session = NULL;
+	char namespace[64] = "", name[254] = "";
+	if (jsonx_object(obj, "job", "session", false, &session, e) < 0)
+		return -1;
+	if (!session)
+		return 0;
+	if (read_name(session, "job.session", "namespace", true, namespace, sizeof namespace, e) < 0 ||
+	    read_name(session, "job.session", "name", true, name, sizeof name, e) < 0)
+		return -1;
+	j->session_namespace = mem_strdup(namespace);
+	j->session_name = mem_strdup(name);
+	return 0;
+}
+
 static int read_job(const json_t *obj, struct link_job *j, struct err *e)
 {
 	if (read_name(obj, "job", "jobID", true, j->job_id, sizeof j->job_id, e) < 0 || read_phase(obj, &j->phase, e) < 0 ||
@@ -129,9 +145,30 @@ static int read_job(const json_t *obj, struct link_job *j, struct err *e)
 	    read_text(obj, "job", "diagnosis", false, LINK_TEXT_DIAGNOSIS, &j->diagnosis, e) < 0 ||
 	    read_count(obj, "job", "firstSampleTime", &j->first_sample_wall_ms, e) < 0 ||
 	    read_count(obj, "job", "startTime", &j->started_wall_ms, e) < 0 ||
-	    read_count(obj, "job", "completionTime", &j->completed_wall_ms, e) < 0 || read_cost(obj, &j->cost, e) < 0)
+	    read_count(obj, "job", "completionTime", &j->completed_wall_ms, e) < 0 || read_cost(obj, &j->cost, e) < 0 ||
+	    read_job_session(obj, j, e) < 0)
 		return -1;
 	return read_reports(obj, j, e);
+}
+
+/* Agents from before this list serve what was there then; what they have and we do not know is passed over. */
+static int read_profilers(const json_t *doc, unsigned *out, struct err *e)
+{
+	const json_t *names = NULL;
+	if (jsonx_array(doc, "hello", "profilers", false, &names, e) < 0)
+		return -1;
+	*out = names ? 0 : 1u << PROFILER_CPU_HOTPATHS;
+	if (json_array_size(names) > LINK_MAX_PROFILERS)
+		return err_set(e, ERR_PROTOCOL, 0, "hello.profilers: more than %d", LINK_MAX_PROFILERS);
+	for (size_t i = 0; i < json_array_size(names); i++) {
+		const char *name = json_string_value(json_array_get(names, i));
+		enum profiler_kind kind;
+		if (!name)
+			return err_set(e, ERR_PROTOCOL, 0, "hello.profilers[]: expected a name");
+		if (profiler_kind_parse(name, &kind) == 0)
+			*out |= 1u << kind;
+	}
+	return 0;
 }
 
 static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
@@ -139,7 +176,7 @@ static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
 	if (read_array(doc, "hello", "agentVersion", true, m->u.hello.agent_version, sizeof m->u.hello.agent_version, e) < 0 ||
 	    read_name(doc, "hello", "bootID", true, m->u.hello.boot_id, sizeof m->u.hello.boot_id, e) < 0 ||
 	    read_name(doc, "hello", "mode", true, m->u.hello.mode, sizeof m->u.hello.mode, e) < 0 ||
-	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0)
+	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
 		return -1;
 	const json_t *jobs = NULL;
 	if (jsonx_array(doc, "hello", "jobs", false, &jobs, e) < 0)

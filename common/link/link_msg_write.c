@@ -67,6 +67,12 @@ static void write_job(json_t *obj, const struct link_job *j)
 	for (size_t i = 0; i < j->report_count; i++)
 		json_array_append_new(reports, write_report(&j->reports[i]));
 	json_object_set_new(obj, "reports", reports);
+	if (!j->session_namespace || !j->session_name)
+		return;
+	json_t *session = json_object();
+	put_name(session, "namespace", j->session_namespace);
+	put_name(session, "name", j->session_name);
+	json_object_set_new(obj, "session", session);
 }
 
 static void write_hello(json_t *doc, const struct link_msg *m)
@@ -75,6 +81,12 @@ static void write_hello(json_t *doc, const struct link_msg *m)
 	put_name(doc, "bootID", m->u.hello.boot_id);
 	put_name(doc, "mode", m->u.hello.mode);
 	json_object_set_new(doc, "perfEvents", json_boolean(m->u.hello.perf_events));
+	json_t *profilers = json_array();
+	for (int i = 0; profiler_kinds() >> i; i++) {
+		if (m->u.hello.profilers >> i & 1)
+			json_array_append_new(profilers, json_string(profiler_kind_name((enum profiler_kind)i)));
+	}
+	json_object_set_new(doc, "profilers", profilers);
 	json_t *jobs = json_array();
 	for (size_t i = 0; i < m->u.hello.job_count; i++) {
 		json_t *job = json_object();

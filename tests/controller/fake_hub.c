@@ -1,7 +1,7 @@
 /* The controller with a fake in the place of its agents' links, for tests of what it does towards the API server: the seam
  * is agent_hub.h. Lines on standard input play the agents, lines on standard output show what agents would get.
  *
- *   in:   link NODE HIGHEST_EPOCH | unlink NODE | job NODE {a job message} | usage POD_UID MILLICORES
+ *   in:   link NODE HIGHEST_EPOCH [old] | unlink NODE | job NODE {a job message} | usage POD_UID MILLICORES
  *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
  *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
  *
@@ -28,6 +28,7 @@
 struct agent_hub {
 	pthread_mutex_t lock;
 	char nodes[MAX_NODES][64];
+	bool old[MAX_NODES]; /* knows no profiler */
 	int64_t highest;
 	int64_t epoch;
 	struct link_pod_usage usage[MAX_USAGE];
@@ -50,10 +51,11 @@ static char *node_slot(const char *node, bool add)
 bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *out)
 {
 	pthread_mutex_lock(&h->lock);
-	bool found = node_slot(node, false) != NULL;
+	char *slot = node_slot(node, false);
+	bool old = slot && h->old[(slot - h->nodes[0]) / (ptrdiff_t)sizeof h->nodes[0]];
 	pthread_mutex_unlock(&h->lock);
-	*out = (struct agent_info){.perf_events = true};
-	return found;
+	*out = (struct agent_info){.perf_events = true, .profilers = old ? 0 : profiler_kinds(), .version = "0.0.7"};
+	return slot != NULL;
 }
 
 static int send_message(struct agent_hub *h, const char *verb, const char *node, struct link_msg *m, struct err *e)
@@ -143,12 +145,14 @@ size_t agent_hub_count(struct agent_hub *h)
 	return n;
 }
 
-static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest)
+static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest, bool old)
 {
 	pthread_mutex_lock(&hub.lock);
 	char *slot = node_slot(node, up);
-	if (slot)
+	if (slot) {
+		hub.old[(slot - hub.nodes[0]) / (ptrdiff_t)sizeof hub.nodes[0]] = old;
 		snprintf(slot, 64, "%s", up ? node : "");
+	}
 	if (highest > hub.highest)
 		hub.highest = highest;
 	pthread_mutex_unlock(&hub.lock);
@@ -185,7 +189,7 @@ static void play(const struct agent_hub_callbacks *cb, char *line)
 	int at = 0;
 	sscanf(line, "%15s %63s %n%63s", verb, node, &at, third);
 	if (strcmp(verb, "link") == 0 || strcmp(verb, "unlink") == 0)
-		set_link(cb, node, verb[0] == 'l', strtoll(third, NULL, 10));
+		set_link(cb, node, verb[0] == 'l', strtoll(third, NULL, 10), strstr(line, " old") != NULL);
 	else if (strcmp(verb, "usage") == 0)
 		set_usage(node, strtoll(third, NULL, 10));
 	else if (strcmp(verb, "upload") == 0)

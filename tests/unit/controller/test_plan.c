@@ -73,6 +73,12 @@ static const struct drive_row {
 	{"ordered, not a word", NULL, {.linked = true, .ordered_age_ms = PLAN_SILENT_MS}, CREATED_MS, POD_ORDER, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
 	{"no agent", NULL, {.ordered_age_ms = -1}, CREATED_MS, POD_CHECK, 0, REASON_NodeWithoutAgent, CREATED_MS + PLAN_CHECK_MS},
+	{"an agent too old", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1}, CREATED_MS, POD_CHECK, 0, REASON_AgentTooOld,
+	 CREATED_MS + PLAN_CHECK_MS},
+	{"too old until the deadline", NULL, {.linked = true, .too_old = true, .ordered_age_ms = -1}, DEADLINE_MS, POD_END, JOB_FAILED,
+	 REASON_DeadlineExceeded, INT64_MAX},
+	{"too old for the next session only", "Profiling", {.linked = true, .too_old = true, .reported_in_link = true}, CREATED_MS, POD_WAIT, 0, NULL,
+	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
 	{"no agent until the deadline", NULL, {.ordered_age_ms = -1}, DEADLINE_MS, POD_END, JOB_FAILED, REASON_DeadlineExceeded, INT64_MAX},
 	{"profiling", "Profiling", {.linked = true, .reported_in_link = true, .ordered_age_ms = -1}, CREATED_MS, POD_WAIT, 0, NULL,
 	 DEADLINE_MS + PLAN_DEADLINE_GRACE_MS},
@@ -153,16 +159,20 @@ Test(plan, holds_a_deleted_session_until_the_profiler_is_out)
 		int64_t now_ms;
 		enum pod_action action;
 		bool release;
+		int64_t wake_ms; /* 0: at the last moment */
 	} rows[] = {
-		{"no pods yet", "", {.linked = false}, DELETED_MS, POD_WAIT, true},
-		{"never ordered, and the agent would know", TARGET("Pending"), {.linked = true, .ordered_age_ms = -1}, DELETED_MS, POD_WAIT, true},
-		{"never ordered as far as we know", TARGET("Pending"), {.ordered_age_ms = -1}, DELETED_MS, POD_WAIT, false},
-		{"profiling", TARGET("Profiling"), {.linked = true}, DELETED_MS, POD_CANCEL, false},
-		{"told already", TARGET("Profiling"), {.linked = true, .cancel_sent = true}, DELETED_MS + PLAN_RELEASE_MS - 1, POD_WAIT, false},
-		{"the node is gone", TARGET("Profiling"), {.ordered_age_ms = -1}, DELETED_MS + PLAN_RELEASE_MS - 1, POD_WAIT, false},
-		{"not for ever", TARGET("Profiling"), {.ordered_age_ms = -1}, DELETED_MS + PLAN_RELEASE_MS, POD_WAIT, true},
-		{"out of the process", TARGET("Analyzing"), {.linked = true}, DELETED_MS, POD_WAIT, true},
-		{"ended", TARGET("Failed"), {.linked = false}, DELETED_MS, POD_WAIT, true},
+		{"no pods yet", "", {.linked = false}, DELETED_MS, POD_WAIT, true, 0},
+		{"never ordered, and the agent would know", TARGET("Pending"), {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS},
+		 DELETED_MS, POD_WAIT, true, 0},
+		{"never ordered, and the agent may not have told yet", TARGET("Pending"),
+		 {.linked = true, .ordered_age_ms = -1, .linked_age_ms = PLAN_TELL_MS - 5}, DELETED_MS, POD_CANCEL, false, DELETED_MS + 5},
+		{"never ordered as far as we know", TARGET("Pending"), {.ordered_age_ms = -1}, DELETED_MS, POD_WAIT, false, 0},
+		{"profiling", TARGET("Profiling"), {.linked = true}, DELETED_MS, POD_CANCEL, false, 0},
+		{"told already", TARGET("Profiling"), {.linked = true, .cancel_sent = true}, DELETED_MS + PLAN_RELEASE_MS - 1, POD_WAIT, false, 0},
+		{"the node is gone", TARGET("Profiling"), {.ordered_age_ms = -1}, DELETED_MS + PLAN_RELEASE_MS - 1, POD_WAIT, false, 0},
+		{"not for ever", TARGET("Profiling"), {.ordered_age_ms = -1}, DELETED_MS + PLAN_RELEASE_MS, POD_WAIT, true, 0},
+		{"out of the process", TARGET("Analyzing"), {.linked = true}, DELETED_MS, POD_WAIT, true, 0},
+		{"ended", TARGET("Failed"), {.linked = false}, DELETED_MS, POD_WAIT, true, 0},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct plan p = plan(HELD DELETED, SPEC, rows[i].status, &rows[i].view, rows[i].now_ms);
@@ -170,7 +180,7 @@ Test(plan, holds_a_deleted_session_until_the_profiler_is_out)
 		cr_expect_eq(p.release, rows[i].release, "%s", rows[i].about);
 		cr_expect_eq(p.pods[0].action, rows[i].action, "%s: action %d", rows[i].about, (int)p.pods[0].action);
 		if (!rows[i].release)
-			cr_expect_eq(p.wake_wall_ms, DELETED_MS + PLAN_RELEASE_MS, "%s", rows[i].about);
+			cr_expect_eq(p.wake_wall_ms, rows[i].wake_ms ? rows[i].wake_ms : DELETED_MS + PLAN_RELEASE_MS, "%s", rows[i].about);
 	}
 }
 

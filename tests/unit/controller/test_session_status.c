@@ -18,7 +18,7 @@ Test(session_status, concludes_from_its_pods)
 		{SPEC, POD("a", "Succeeded", "") "," POD("b", "Profiling", ""), "True", "Unknown", "False", "Profiling", "Profiling", "pod b on node n"},
 		{SPEC, POD("a", "Delivering", ""), "False", "Unknown", "False", "Delivering", "Delivering", "pod a on node n"},
 		{SPEC, POD("a", "Profiling", ",\"reason\":\"AgentLost\",\"message\":\"gone\""), "True", "Unknown", "False", "AgentLost", "Profiling",
-		 "pod a: gone"},
+		 "pod a: gone. Check the agent on this node; the session is taken up when it is back."},
 		{SPEC, POD("a", "Succeeded", ",\"summary\":\"84 %\""), "False", "True", "True", "Completed", "Succeeded", "84 %"},
 		{SPEC, POD("a", "Failed", ",\"reason\":\"PodGone\",\"message\":\"it ended\""), "False", "False", "True", "PodGone", "Failed",
 		 "pod a: it ended. The pod ended meanwhile; create the session again for its successor."},
@@ -139,4 +139,24 @@ Test(session_status, a_write_is_bound_to_what_was_read)
 	cr_expect_str_eq(jsonx_str_at(apply, "metadata.uid", ""), UID);
 	cr_expect_str_eq(jsonx_str_at(apply, "apiVersion", ""), "drdotnet.dev/v1alpha1");
 	session_object_fini(&s);
+}
+
+Test(session_status, a_place_in_the_queue_is_told_with_what_it_waits_for)
+{
+	static const struct {
+		const char *message, *want;
+	} rows[] = {
+		{NULL, "pod a: place 3 in the queue of node n"},
+		{"another session profiles this process", "pod a: another session profiles this process; place 3 in the queue of node n"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct profiling_session s = make_session("", SPEC, "\"targets\":[" POD("a", "Queued", "") "]");
+		snprintf(s.pods[0].node, sizeof s.pods[0].node, "n");
+		s.pods[0].job.queue_position = 3;
+		s.pods[0].job.message = mem_strdup(rows[i].message);
+		session_status_conclude(&s, NOW_MS);
+		cr_expect_eq(s.conditions[CONDITION_SUCCEEDED].reason, REASON_Queued);
+		cr_expect_str_eq(s.conditions[CONDITION_SUCCEEDED].message, rows[i].want, "%s", s.conditions[CONDITION_SUCCEEDED].message);
+		session_object_fini(&s);
+	}
 }

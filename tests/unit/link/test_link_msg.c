@@ -14,7 +14,7 @@
 	"\"jobID\":\"job-1\",\"phase\":\"Delivering\",\"reason\":\"Delivering\",\"message\":\"waits\",\"queuePosition\":2,\"container\":\"app\"," \
 	"\"containerID\":\"abc\",\"pid\":7,\"runtimeVersion\":\"10.0.1\",\"headline\":\"84 % \xE2\x82\xAC\",\"diagnosis\":\"a\\nb\"," \
 	"\"firstSampleTime\":3,\"startTime\":2,\"completionTime\":9,\"cost\":{\"maxPauseMicroseconds\":1,\"addedCPUMilliseconds\":2," \
-	"\"agentCPUMilliseconds\":3,\"droppedSamples\":4,\"samples\":5},\"reports\":[" REPORT "]"
+	"\"agentCPUMilliseconds\":3,\"droppedSamples\":4,\"samples\":5},\"reports\":[" REPORT "],\"session\":{\"namespace\":\"shop\",\"name\":\"s\"}"
 #define SPEC \
 	"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"pod-0\",\"maxPods\":1},\"durationSeconds\":30,\"cpuHotpaths\":{\"frequencyHertz\":99}," \
 	"\"pauseBudgetMilliseconds\":200,\"output\":{\"store\":\"default\"},\"activeDeadlineSeconds\":600,\"ttlSecondsAfterFinished\":604800," \
@@ -27,7 +27,7 @@
 /* Each message as an implementation from the document would write it. */
 static const char *const texts[] = {
 	[LINK_MSG_HELLO] = "{\"type\":\"hello\",\"epoch\":3,\"agentVersion\":\"1.2.3\",\"bootID\":\"b-1\",\"mode\":\"hostPID\",\"perfEvents\":true,"
-			   "\"jobs\":[{" JOB_BODY "}]}",
+			   "\"profilers\":[\"CPUHotpaths\"],\"jobs\":[{" JOB_BODY "}]}",
 	[LINK_MSG_TOKEN] = "{\"type\":\"token\",\"token\":\"a.b.c\"}",
 	[LINK_MSG_JOB] = "{\"type\":\"job\"," JOB_BODY "}",
 	[LINK_MSG_UPLOAD_REQUEST] = "{\"type\":\"uploadRequest\",\"jobID\":\"job-1\",\"report\":" REPORT "}",
@@ -319,4 +319,43 @@ Test(link_msg, phases_have_names)
 	cr_expect_eq(job_phase_parse("queued", &p), -1);
 	cr_expect_str_eq(job_phase_name((enum job_phase)99), "Unknown");
 	cr_expect_str_eq(job_phase_name((enum job_phase)-1), "Unknown");
+}
+
+Test(link_msg, which_profilers_an_agent_serves)
+{
+#define HELLO(more) "{\"type\":\"hello\",\"agentVersion\":\"1\",\"bootID\":\"b\",\"mode\":\"hostPID\"" more "}"
+	static const struct {
+		const char *text;
+		unsigned profilers;
+	} rows[] = {
+		{HELLO(""), 1u << PROFILER_CPU_HOTPATHS}, /* from before there was the list */
+		{HELLO(",\"profilers\":[]"), 0},
+		{HELLO(",\"profilers\":[\"CPUHotpaths\",\"OfTheFuture\"]"), 1u << PROFILER_CPU_HOTPATHS},
+		{HELLO(",\"profilers\":[\"OfTheFuture\"]"), 0},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct link_msg m = good(rows[i].text);
+		cr_expect_eq(m.u.hello.profilers, rows[i].profilers, "row %zu: %x", i, m.u.hello.profilers);
+		link_msg_fini(&m);
+	}
+	static const char *const bad[] = {HELLO(",\"profilers\":{}"), HELLO(",\"profilers\":[7]")};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		struct link_msg m;
+		struct err e = ERR_INIT;
+		cr_expect_eq(decode(bad[i], &m, &e), -1, "%s", bad[i]);
+	}
+	struct buf many;
+	buf_init(&many, 65536);
+	for (int count = LINK_MAX_PROFILERS; count <= LINK_MAX_PROFILERS + 1; count++) {
+		buf_reset(&many);
+		buf_puts(&many, "{\"type\":\"hello\",\"agentVersion\":\"1\",\"bootID\":\"b\",\"mode\":\"hostPID\",\"profilers\":[\"x\"");
+		for (int i = 1; i < count; i++)
+			buf_puts(&many, ",\"x\"");
+		buf_puts(&many, "]}");
+		struct link_msg m;
+		struct err e = ERR_INIT;
+		cr_expect_eq(decode(buf_str(&many), &m, &e), count > LINK_MAX_PROFILERS ? -1 : 0, "%d", count);
+		link_msg_fini(&m);
+	}
+	buf_fini(&many);
 }
