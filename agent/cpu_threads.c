@@ -110,7 +110,7 @@ static struct thread *find_or_add(struct cpu_threads *t, uint32_t tid)
 static void each_task(struct cpu_threads *t, void (*fn)(struct cpu_threads *t, uint32_t tid))
 {
 	int fd = t->proc_fd >= 0 ? openat(t->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-	AUTO_DIR DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	AUTO_DIR DIR *dir = fsio_opendir_take(fd);
 	for (struct dirent *d; dir && (d = readdir(dir));) {
 		uint32_t tid = (uint32_t)strtoul(d->d_name, NULL, 10);
 		if (tid)

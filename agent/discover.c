@@ -7,6 +7,7 @@
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/fsio.h"
 #include "common/base/mem.h"
 
 #include <dirent.h>
@@ -65,7 +66,7 @@ static int newest_first(const void *a, const void *b)
 size_t discover_list_sockets(int dirfd, int32_t inner_pid, struct socket_file out[DISCOVER_MAX_SOCKETS])
 {
 	int copy = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	size_t count = 0;
 	struct dirent *entry;
 	for (int seen = 0; dir && seen < MAX_FOLDER_ENTRIES && (entry = readdir(dir)); seen++) {

@@ -6,6 +6,7 @@
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/fsio.h"
 #include "common/base/mem.h"
 
 #include <dirent.h>
@@ -93,7 +94,7 @@ static bool wants_container(const struct discover_options *o, const char *name)
 static void look_into_containers(const struct place *pod, struct candidate_list *out)
 {
 	int copy = openat(pod->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
 	for (int seen = 0; dir && seen < MAX_CONTAINERS && (entry = readdir(dir));) {
 		if (entry->d_name[0] == '.' || !wants_container(pod->options, entry->d_name))
@@ -135,7 +136,7 @@ int discover_shared(const struct discover_options *o, struct candidate_list *out
 		return 0;
 	}
 	int copy = openat(parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
 	for (int seen = 0; dir && seen < MAX_FOLDERS && (entry = readdir(dir));) {
 		if (entry->d_name[0] == '.')

@@ -254,7 +254,9 @@ static void learn_tid(struct perf_sampler *s, uint32_t tid)
 static int open_threads(struct perf_sampler *s, int proc_fd, int *errnum, struct err *e)
 {
 	int dir_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = dir_fd >= 0 ? fdopendir(dir_fd) : NULL;
+	AUTO_DIR DIR *dir = fsio_opendir_take(dir_fd);
+	if (!dir && errno != ENOENT && errno != ESRCH)
+		return err_set_errno(e, errno, "cannot list the process's threads");
 	if (!dir)
 		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process has ended");
 	int opened = 0;

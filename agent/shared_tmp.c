@@ -2,6 +2,7 @@
 
 #include "agent/target_fs.h"
 #include "common/base/cleanup.h"
+#include "common/base/fsio.h"
 #include "common/base/log.h"
 
 #include <dirent.h>
@@ -70,7 +71,7 @@ static int handle_name(struct shared_tmp *s, int folder_fd, const char *name, bo
 static int scan(struct shared_tmp *s, int folder_fd, bool in_parent)
 {
 	int copy = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
 	int repaired = 0;
 	for (int seen = 0; dir && seen < MAX_ENTRIES && (entry = readdir(dir)); seen++) {

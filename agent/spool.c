@@ -182,11 +182,9 @@ size_t spool_list(struct spool *s, char ***ids)
 /* Removes the files of one job's folder; there are no folders in it. */
 static void remove_files(int dir_fd)
 {
-	AUTO_DIR DIR *dir = fdopendir(dir_fd);
-	if (!dir) {
-		close(dir_fd);
+	AUTO_DIR DIR *dir = fsio_opendir_take(dir_fd);
+	if (!dir)
 		return;
-	}
 	struct dirent *entry;
 	while ((entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -206,11 +204,9 @@ void spool_job_remove(struct spool *s, const char *job_id)
 
 static int64_t folder_bytes(int dir_fd)
 {
-	AUTO_DIR DIR *dir = fdopendir(dir_fd);
-	if (!dir) {
-		close(dir_fd);
+	AUTO_DIR DIR *dir = fsio_opendir_take(dir_fd);
+	if (!dir)
 		return 0;
-	}
 	int64_t bytes = 0;
 	struct dirent *entry;
 	while ((entry = readdir(dir))) {

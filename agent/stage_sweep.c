@@ -2,6 +2,7 @@
 #include "agent/stage.h"
 #include "agent/target_fs.h"
 #include "common/base/cleanup.h"
+#include "common/base/fsio.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -55,7 +56,7 @@ static bool is_library_name(const char *name)
 static bool empty_folder(const struct target *t, int dir_fd)
 {
 	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
 	for (int seen = 0; dir && seen < MAX_FILES && (entry = readdir(dir)); seen++) {
 		if (is_library_name(entry->d_name) && t->mode == AGENT_MODE_HOST_PID && stage_library_mapped(t, entry->d_name))
@@ -83,7 +84,7 @@ int stage_sweep(const struct target *t, int64_t older_than_s, int *kept)
 {
 	AUTO_FD int tmp = target_open_tmp(t, NULL);
 	int copy = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
 	int removed = 0;
 	for (int seen = 0; dir && seen < MAX_FOLDER_ENTRIES && (entry = readdir(dir)); seen++) {

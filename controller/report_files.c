@@ -1,6 +1,7 @@
 #include "controller/report_files.h"
 
 #include "common/base/cleanup.h"
+#include "common/base/fsio.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -102,13 +103,9 @@ static void walk_entry(int fd, const char *name, struct walk *w, int level)
 
 static void walk_dir(int fd, struct walk *w, int level)
 {
-	AUTO_DIR DIR *dir = fdopendir(fd);
-	if (!dir) {
-		close(fd);
-		return;
-	}
+	AUTO_DIR DIR *dir = fsio_opendir_take(fd);
 	struct dirent *entry;
-	while ((entry = readdir(dir))) {
+	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] != '.')
 			walk_entry(dirfd(dir), entry->d_name, w, level);
 	}
@@ -146,7 +143,7 @@ int64_t report_files_remove_tree(int dir_fd, const char *path)
 
 void report_files_remove_temporary(int dir_fd)
 {
-	AUTO_DIR DIR *dir = fdopendir(report_files_open(dir_fd, ".", O_RDONLY | O_DIRECTORY));
+	AUTO_DIR DIR *dir = fsio_opendir_take(report_files_open(dir_fd, ".", O_RDONLY | O_DIRECTORY));
 	struct dirent *entry;
 	while (dir && (entry = readdir(dir))) {
 		if (strncmp(entry->d_name, TEMPORARY_PREFIX, strlen(TEMPORARY_PREFIX)) == 0)
@@ -157,7 +154,7 @@ void report_files_remove_temporary(int dir_fd)
 /* The session folder of one namespace that changed longest ago. */
 static void find_oldest_in(int dir_fd, const char *namespace, int64_t *oldest, char path[PATH_MAX])
 {
-	AUTO_DIR DIR *dir = fdopendir(report_files_open(dir_fd, namespace, O_RDONLY | O_DIRECTORY));
+	AUTO_DIR DIR *dir = fsio_opendir_take(report_files_open(dir_fd, namespace, O_RDONLY | O_DIRECTORY));
 	struct dirent *entry;
 	while (dir && (entry = readdir(dir))) {
 		struct stat st;
@@ -172,7 +169,7 @@ int report_files_remove_oldest(int dir_fd, int64_t *used)
 {
 	int64_t oldest = INT64_MAX;
 	char path[PATH_MAX] = "";
-	AUTO_DIR DIR *dir = fdopendir(report_files_open(dir_fd, ".", O_RDONLY | O_DIRECTORY));
+	AUTO_DIR DIR *dir = fsio_opendir_take(report_files_open(dir_fd, ".", O_RDONLY | O_DIRECTORY));
 	struct dirent *entry;
 	while (dir && (entry = readdir(dir))) {
 		if (entry->d_name[0] != '.')

@@ -84,6 +84,17 @@ int fsio_write_atomic(const char *path, const void *data, size_t len, mode_t mod
 	return 0;
 }
 
+DIR *fsio_opendir_take(int fd)
+{
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir && fd >= 0) {
+		int saved = errno;
+		close(fd);
+		errno = saved;
+	}
+	return dir;
+}
+
 int fsio_mkdir_p(const char *path, mode_t mode, struct err *e)
 {
 	char partial[PATH_MAX];

@@ -5,6 +5,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
+#include <dirent.h>
 #include <sys/types.h>
 
 /* Reads a whole file (or /proc file) relative to dirfd (AT_FDCWD for none), at most max_bytes; a longer one is an
@@ -17,6 +18,9 @@ ssize_t fsio_read_small(int dirfd, const char *path, char *out, size_t size);
 
 /* Writes a file so that readers see the old content or the new: temporary name beside it, fsync, rename. */
 int fsio_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *e);
+
+/* The entries of an open folder. Takes the descriptor in any case; NULL (with errno) when it is none or there is no memory. */
+DIR *fsio_opendir_take(int fd);
 
 int fsio_mkdir_p(const char *path, mode_t mode, struct err *e);
 
