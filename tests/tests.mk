@@ -3,7 +3,7 @@
 # Python suites: tests/*/test_*.py, on the release programs. tests/run.py runs them all.
 UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o
+UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o $(B)/obj/tests/unit/plain_criterion.o
 $(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN_$(FLAVOUR)) $(B)/libagent.a $(B)/libcontroller.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
@@ -32,10 +32,16 @@ $(call tool,$(1)): $(B)/obj/$(1:.c=.o) $$(B)/libcontroller.a $$(B)/libagent.a $$
 endef
 TOOL_BIN := $(foreach source,$(TOOL_SRC),$(call tool,$(source)))
 $(foreach source,$(TOOL_SRC),$(eval $(call tool_rule,$(source))))
+ILL_MACHINE := $(B)/tests/ill_machine.so
+$(ILL_MACHINE): tests/helpers/ill_machine.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -shared -o $@ $<
 include tests/profiler/tests.mk
+include tests/failures/failures.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
-test-tools: $(TOOL_BIN) profiler-tools $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)
+test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)
 unit-bin: $(UNIT_BIN)
 threaded-unit-bin: $(THREADED_UNIT_BIN)
 fuzz-bin: $(FUZZ_BIN)

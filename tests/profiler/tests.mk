@@ -1,6 +1,7 @@
-# What tests/profiler uses: a driver of the agent's end of the channel, another profiler, a library with a SIGPROF handler, and a
-# loader linked with musl.
+# What tests/profiler uses: a driver of the agent's end of the channel, another profiler, a library with signal handlers, one
+# that makes locks slow, and a loader linked with musl.
 PROFILER_TOOLS := $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_profiler.so $(B)/profiler-tools/own_handler.so \
+	$(B)/profiler-tools/slow_lock.so \
 	$(B)/profiler-tools/load_check $(if $(shell command -v musl-gcc),$(B)/profiler-tools/load_check_musl)
 
 $(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B)/libagent.a $(B)/libcommon.a
@@ -9,7 +10,7 @@ $(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B
 
 $(B)/profiler-tools/%.so: tests/profiler/%.c profiler/cor_abi.h
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ $<
+	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ $< -ldl
 
 $(B)/profiler-tools/load_check $(B)/profiler-tools/load_check_musl: tests/profiler/load_check.c $(PROTO_SRC)
 	@mkdir -p $(@D)
@@ -30,7 +31,7 @@ arm64_objects = $(patsubst %.c,$(B)/obj/arm64/%.o,$(1))
 ARM64_ALL = $(call arm64_objects,$(PROFILER_SRC) $(PROTO_SRC) $(ARM64_CHANNEL_SRC))
 
 $(B)/arm64/libtested.a: $(ARM64_ALL)
-$(B)/arm64/unit/%: $(B)/obj/arm64/tests/unit/%.o $(B)/obj/arm64/tests/unit/plain_main.o \
+$(B)/arm64/unit/%: $(B)/obj/arm64/tests/unit/%.o $(B)/obj/arm64/tests/unit/plain_main.o $(B)/obj/arm64/tests/unit/plain_criterion.o \
 		$(B)/obj/arm64/tests/profiler/criterion_little.o $(B)/arm64/libtested.a
 	@mkdir -p $(@D)
 	$(ARM64_CC) -pthread -o $@ $^
