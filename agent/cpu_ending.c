@@ -13,6 +13,7 @@ struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool sto
 				  "the process ended during the session; the report holds what was collected"},
 		[ENDED_CHANNEL_LOST] = {JOB_SUCCEEDED, REASON_Completed,
 					"the library left the process early; the report holds what was collected"},
+		[ENDED_PAUSE] = {JOB_FAILED, REASON_PauseBudgetExceeded, "the report holds what was collected until then"},
 	};
 	const struct cpu_ending_words without[] = {
 		[ENDED_NOT] = {JOB_FAILED, REASON_NoSamples, "the process used no CPU during the session"},
@@ -21,6 +22,7 @@ struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool sto
 		[ENDED_DEADLINE] = {JOB_FAILED, REASON_DeadlineExceeded, "the deadline passed before the first sample"},
 		[ENDED_EXITED] = {JOB_FAILED, REASON_ProcessExited, "the process ended before the first sample"},
 		[ENDED_CHANNEL_LOST] = {JOB_FAILED, REASON_AttachFailed, "the library left the process before the first sample"},
+		[ENDED_PAUSE] = {JOB_FAILED, REASON_PauseBudgetExceeded, "nothing was collected until then"},
 	};
 	if (!any && stopped && (how == ENDED_NOT || how == ENDED_IN_TIME || how == ENDED_DEADLINE))
 		return (struct cpu_ending_words){JOB_FAILED, REASON_ProcessStopped, "the process was stopped or frozen during the session"};

@@ -13,6 +13,7 @@ enum cpu_ending {
 	ENDED_DEADLINE,
 	ENDED_EXITED,       /* with the process */
 	ENDED_CHANNEL_LOST, /* the library left early */
+	ENDED_PAUSE,        /* the library left: it had held the application for longer than the session allows */
 };
 
 struct cpu_ending_words {

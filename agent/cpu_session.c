@@ -42,6 +42,7 @@ struct cpu_session {
 	int proc_fd, pid_fd;       /* -1 in shared tmp mode */
 	int64_t started_ns, ended_ns;
 	enum cpu_ending ending;
+	struct channel_pause pause; /* that ended it */
 	bool attached;
 	bool broken;               /* the channel: nothing can be asked any more */
 	bool stopped, was_stopped; /* the process could not run: at the last look, at any */
@@ -148,7 +149,7 @@ static int step_attach(struct cpu_session *s, struct err *e)
 	int64_t until_ms = clock_mono_ms() + ATTACH_DEADLINE_MS;
 	if (s->q->deadline_ms && s->q->deadline_ms < until_ms)
 		until_ms = s->q->deadline_ms;
-	s->attached = session_attach_begin(&s->attach, s->q->target, s->q->library_path, until_ms, e) == 0;
+	s->attached = session_attach_begin(&s->attach, s->q->target, s->q->library_path, s->q->spec->pause_budget_ms, until_ms, e) == 0;
 	return s->attached ? 0 : -1;
 }
 
@@ -184,7 +185,9 @@ static bool process_exited(const struct cpu_session *s, int64_t grace_ms)
 
 static void channel_over(struct cpu_session *s, const struct err *why)
 {
-	if (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME || s->ending == ENDED_DEADLINE)
+	if (profiler_channel_pause(s->attach.channel, &s->pause))
+		s->ending = ENDED_PAUSE;
+	else if (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME || s->ending == ENDED_DEADLINE)
 		s->ending = process_exited(s, EXIT_GRACE_MS) ? ENDED_EXITED : ENDED_CHANNEL_LOST;
 	s->broken = true;
 	LOG_DEBUG("session", "the channel closed", LOG_S("why", why->message));
@@ -279,7 +282,10 @@ static void tick(struct cpu_session *s, bool last)
 static void serve_channel(struct cpu_session *s)
 {
 	struct err e = ERR_INIT;
-	if (!s->broken && profiler_channel_poll(s->attach.channel, on_timer_sample, s->collect, clock_mono_ms(), &e) < 0)
+	if (s->broken)
+		return;
+	bool over = profiler_channel_poll(s->attach.channel, on_timer_sample, s->collect, clock_mono_ms(), &e) < 0;
+	if (over || profiler_channel_pause(s->attach.channel, &s->pause))
 		channel_over(s, &e);
 }
 
@@ -423,7 +429,12 @@ static void set_outcome(struct session_outcome *out, enum job_phase phase, const
 static void conclude(struct cpu_session *s)
 {
 	struct cpu_ending_words w = cpu_ending_words(s->ending, s->capture.sample_count > 0, s->was_stopped);
-	set_outcome(s->out, w.phase, w.reason, w.message);
+	AUTO_FREE char *held = NULL;
+	if (s->ending == ENDED_PAUSE)
+		held = mem_printf("a thread of the application was held for %.1f ms %s, the session allows %.1f ms: the library left; %s",
+				  (double)s->pause.duration_ns / 1e6, s->pause.kind == CHANNEL_PAUSE_SIGNAL ? "for a sample" : "in a callback",
+				  (double)s->pause.budget_ns / 1e6, w.message);
+	set_outcome(s->out, w.phase, w.reason, held ? held : w.message);
 }
 
 static void analyze(struct cpu_session *s)

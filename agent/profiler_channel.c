@@ -56,6 +56,9 @@ struct profiler_channel {
 	struct channel_collections collections;
 	unsigned stats_answers;
 
+	uint32_t pause_budget_us;
+	struct channel_pause pause; /* kind 0: none */
+
 	bool ready, detaching, detached, eof;
 	unsigned sampling_answers; /* SAMPLING or ERROR that have come for a start or stop */
 	int sampling_error;
@@ -114,6 +117,11 @@ bool profiler_channel_notification_only(const struct profiler_channel *ch)
 	return ch->fd >= 0 ? ch->peer.hello.flags & CHANNEL_NOTIFICATION_ONLY : ch->notification_only;
 }
 
+void profiler_channel_set_pause_budget(struct profiler_channel *ch, uint32_t microseconds)
+{
+	ch->pause_budget_us = microseconds;
+}
+
 ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const char *inner_path, uint8_t *out, size_t cap, struct err *e)
 {
 	struct wire_writer w;
@@ -121,6 +129,7 @@ ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const ch
 		.version = CHANNEL_VERSION,
 		.flags = ch->notification_only ? CHANNEL_NOTIFICATION_ONLY : 0,
 		.path = {inner_path, strlen(inner_path)},
+		.pause_budget_us = ch->pause_budget_us,
 	};
 
 	if (d.path.len == 0 || d.path.len > CHANNEL_MAX_PATH)
@@ -183,6 +192,18 @@ static int on_function(struct profiler_channel *ch, const struct channel_frame *
 	if (!channel_get_function(f, &function))
 		return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed function");
 	function_cache_add(ch->functions, &function);
+	return 0;
+}
+
+/* The first counts: the library leaves after it. */
+static int on_pause(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+{
+	struct channel_pause p;
+
+	if (!channel_get_pause(f, &p) || p.kind == 0)
+		return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed pause");
+	if (ch->pause.kind == 0)
+		ch->pause = p;
 	return 0;
 }
 
@@ -259,6 +280,8 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 		return on_account(ch, f, e);
 	case CHANNEL_COLLECTIONS:
 		return channel_collections_add(&ch->collections, f, e);
+	case CHANNEL_PAUSE:
+		return on_pause(ch, f, e);
 	case CHANNEL_DETACHED:
 		ch->detached = true;
 		return 0;
@@ -494,9 +517,17 @@ static void copy_stats(const struct profiler_channel *ch, struct channel_stats *
 		.dropped_samples = a->dropped + ch->samples.dropped,
 		.resolved = a->resolved,
 		.unresolved = a->unresolved,
+		.pauses = a->pauses,
+		.paused_ns = a->paused_ns,
 		.max_pause_ns = a->max_pause_ns,
 		.memory_bytes = a->memory_bytes,
 	};
+}
+
+bool profiler_channel_pause(const struct profiler_channel *ch, struct channel_pause *out)
+{
+	*out = ch->pause;
+	return ch->pause.kind != 0;
 }
 
 int profiler_channel_detach(struct profiler_channel *ch, struct channel_stats *stats, int64_t deadline_ms, struct err *e)

@@ -33,7 +33,8 @@ struct channel_sample { /* in-process timer sampling */
 typedef void channel_sample_fn(void *ctx, const struct channel_sample *s);
 
 struct channel_stats { /* the library's own account */
-	uint64_t cpu_ns, dropped_samples, resolved, unresolved, max_pause_ns, memory_bytes;
+	uint64_t cpu_ns, dropped_samples, resolved, unresolved, memory_bytes;
+	uint64_t pauses, paused_ns, max_pause_ns; /* how often it held a thread of the application, how long in sum and at most */
 };
 
 /* Creates the listening socket as file `name` in the folder `dirfd` (reached through /proc/self/fd, so that long outer paths
@@ -45,6 +46,9 @@ struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, st
  * as well as alone; an attach as main profiler that is refused because the slot is taken (0x8013136A) leaves the library mapped for
  * good (measured on 8 and 10: the runtime does not unload it). As main profiler only for what needs it (MONITOR_GC). */
 void profiler_channel_set_notification_only(struct profiler_channel *ch, bool notification_only);
+/* The longest that the library may hold a thread of the application; it leaves by itself when it took longer. 0 (as it begins): any time.
+ * Set before client_data. */
+void profiler_channel_set_pause_budget(struct profiler_channel *ch, uint32_t microseconds);
 const uint8_t *profiler_channel_clsid(const struct profiler_channel *ch); /* 16 bytes, as diag_ipc_attach wants them */
 
 /* The client data to give to AttachProfiler: protocol version, nonce, the socket's path as the target sees it, flags.
@@ -73,6 +77,10 @@ int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
 struct channel_collection;
 int profiler_channel_collections(struct profiler_channel *ch, const struct channel_collection **out, size_t *count, int64_t deadline_ms,
 				 struct err *e);
+
+/* Whether the library has said that it held the application for longer than its budget, and leaves: what it held. */
+struct channel_pause;
+bool profiler_channel_pause(const struct profiler_channel *ch, struct channel_pause *out);
 
 /* Asks the library to leave and waits until it says that the runtime has agreed and its threads have ended (the unmap itself
  * follows within some ms; the caller checks /proc/PID/maps where it can). *stats may be NULL. */

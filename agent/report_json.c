@@ -125,8 +125,8 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 		   a->collections.by_generation[2]);
 	put_integer(f, "totalNanoseconds", a->collections.total_ns);
 	put_integer(f, "longestNanoseconds", a->collections.longest_ns);
-	bool by_signals = c->method && strcmp(c->method, "signal-timer") == 0;
-	buf_printf(&f->text, "},\n\"cost\":{\"applicationHeld\":%s", by_signals ? "\"notMeasured\"" : "\"measured\"");
+	bool unknown = c->cost.max_pause_us == 0 && c->method && strcmp(c->method, "signal-timer") == 0;
+	buf_printf(&f->text, "},\n\"cost\":{\"applicationHeld\":%s", unknown ? "\"notMeasured\"" : "\"measured\"");
 	put_integer(f, "maxPauseMicroseconds", c->cost.max_pause_us);
 	put_integer(f, "addedCPUMilliseconds", c->cost.added_cpu_ms);
 	put_integer(f, "agentCPUMilliseconds", c->cost.agent_cpu_ms);

@@ -45,7 +45,8 @@ static int attach_either_way(struct session_attach *a, const struct target *t, i
 	return ask_attach(a, t, socket_inner, deadline_ms, e);
 }
 
-int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t deadline_ms, struct err *e)
+int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t pause_budget_ms,
+			 int64_t deadline_ms, struct err *e)
 {
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
 	struct err inner = ERR_INIT;
@@ -57,6 +58,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 		inner.reason = REASON_NoStagingPlace;
 		goto failed;
 	}
+	profiler_channel_set_pause_budget(a->channel, (uint32_t)(pause_budget_ms * 1000));
 	if (attach_either_way(a, t, deadline_ms, &inner) < 0)
 		goto failed;
 	STEP("attached");

@@ -12,7 +12,7 @@ int channel_io_connect(struct channel_io *io, struct channel_text path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	io->fd = -1;
+	io->fd = io->give_up_fd = -1;
 	io->in_len = io->in_used = io->out_len = 0;
 	if (!path.data || path.len == 0 || path.len >= sizeof address.sun_path)
 		return ENAMETOOLONG;
@@ -65,8 +65,8 @@ bool channel_io_flush(struct channel_io *io)
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		struct pollfd p = {.fd = io->fd, .events = POLLOUT};
-		if (n == 0 || errno != EAGAIN || poll(&p, 1, CHANNEL_IO_STALL_MS) <= 0)
+		struct pollfd p[] = {{.fd = io->fd, .events = POLLOUT}, {.fd = io->give_up_fd, .events = POLLIN}};
+		if (n == 0 || errno != EAGAIN || poll(p, 2, CHANNEL_IO_STALL_MS) <= 0 || !p[0].revents)
 			channel_io_close(io);
 	}
 	io->out_len = 0;

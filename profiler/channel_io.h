@@ -6,7 +6,8 @@
 #include "common/proto/channel.h"
 
 struct channel_io {
-	int fd; /* -1: closed */
+	int fd;         /* -1: closed */
+	int give_up_fd; /* readable: nothing waits for the agent any more; -1: none */
 	size_t in_len, in_used, out_len;
 	struct wire_writer writer;
 	uint8_t in[CHANNEL_MAX_FRAME], out[CHANNEL_MAX_FRAME * 3 / 2];
@@ -19,7 +20,7 @@ void channel_io_close(struct channel_io *io);
 /* Writes a frame into the out buffer: begin, wire_put_*(), end. Flushes before when there is no room. false: the channel is lost. */
 struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type);
 bool channel_io_end(struct channel_io *io);
-/* Sends what is buffered, waiting at most CHANNEL_IO_STALL_MS without progress. */
+/* Sends what is buffered, waiting at most CHANNEL_IO_STALL_MS without progress, and not at all when give_up_fd is readable. */
 bool channel_io_flush(struct channel_io *io);
 #define CHANNEL_IO_STALL_MS 10000
 

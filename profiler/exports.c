@@ -5,7 +5,7 @@
 #include "profiler/dynamic_starts.h"
 #include "profiler/gc_watch.h"
 #include "profiler/module_guard.h"
-#include "profiler/now.h"
+#include "profiler/pause_watch.h"
 #include "profiler/session.h"
 
 #include <string.h>
@@ -101,28 +101,38 @@ static hresult detach_succeeded(struct com_object *self)
 
 static hresult module_unload_started(struct com_object *self, cor_id module)
 {
+	uint64_t begin_ns = pause_watch_begin();
+
 	(void)self;
 	module_guard_unload_started(module);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
 
 static hresult module_load_finished(struct com_object *self, cor_id module, hresult status)
 {
+	uint64_t begin_ns = pause_watch_begin();
+
 	(void)self;
 	(void)status;
 	module_guard_loaded(module);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
 
 static hresult dynamic_method_started(struct com_object *self, cor_id function)
 {
+	uint64_t begin_ns = pause_watch_begin();
+
 	(void)self;
-	dynamic_starts_put(function, now_ns());
+	dynamic_starts_put(function, begin_ns);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
 
 static hresult collection_started(struct com_object *self, int32_t count, const int32_t *collected, int32_t reason)
 {
+	uint64_t begin_ns = pause_watch_begin();
 	uint32_t generation = 0;
 
 	(void)self;
@@ -130,15 +140,19 @@ static hresult collection_started(struct com_object *self, int32_t count, const 
 	for (int32_t i = 0; i < count && i <= 2; i++)
 		if (collected[i])
 			generation = (uint32_t)i;
-	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, now_ns());
+	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, begin_ns);
 	module_guard_collected(generation);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
 
 static hresult collection_finished(struct com_object *self)
 {
+	uint64_t begin_ns = pause_watch_begin();
+
 	(void)self;
-	gc_watch_finished((uint32_t)syscall(SYS_gettid), now_ns());
+	gc_watch_finished((uint32_t)syscall(SYS_gettid), begin_ns);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
 

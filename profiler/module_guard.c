@@ -1,8 +1,6 @@
 /* Context: own thread and CLR callback. */
 #include "profiler/module_guard.h"
 
-#include "profiler/now.h"
-
 #include <pthread.h>
 
 /* More than unload at once or stay findable: what is forgotten first is what was unloaded first. */
@@ -14,7 +12,6 @@ static cor_id gone[MAX_GONE];
 static uint32_t gone_count; /* ever */
 static uint32_t collections_to_wait;
 static bool leaves_code;
-static uint64_t max_wait_ns;
 
 void module_guard_reset(bool runtime_leaves_code)
 {
@@ -24,7 +21,6 @@ void module_guard_reset(bool runtime_leaves_code)
 	gone_count = 0;
 	collections_to_wait = 0;
 	leaves_code = runtime_leaves_code;
-	max_wait_ns = 0;
 	pthread_mutex_unlock(&lock);
 }
 
@@ -56,12 +52,7 @@ bool module_guard_gone(cor_id module)
 
 void module_guard_unload_started(cor_id module)
 {
-	uint64_t begin = now_ns();
-
 	pthread_mutex_lock(&lock);
-	uint64_t waited = now_ns() - begin;
-	if (waited > max_wait_ns)
-		max_wait_ns = waited;
 	collections_to_wait = COLLECTIONS;
 	if (!replace(module, module))
 		gone[gone_count++ % MAX_GONE] = module;
@@ -86,12 +77,4 @@ void module_guard_loaded(cor_id module)
 	pthread_mutex_lock(&lock);
 	replace(module, 0);
 	pthread_mutex_unlock(&lock);
-}
-
-uint64_t module_guard_max_wait_ns(void)
-{
-	pthread_mutex_lock(&lock);
-	uint64_t v = max_wait_ns;
-	pthread_mutex_unlock(&lock);
-	return v;
 }

@@ -18,6 +18,5 @@ void module_guard_loaded(cor_id module);         /* CLR callback */
  * since the last full collections; otherwise no address is looked up. */
 void module_guard_collected(uint32_t generation); /* CLR callback */
 bool module_guard_quiet(void);                    /* own thread, between enter and leave */
-uint64_t module_guard_max_wait_ns(void); /* the longest that a callback waited */
 
 #endif

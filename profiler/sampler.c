@@ -3,13 +3,13 @@
 
 #include "profiler/frame_walk.h"
 #include "profiler/now.h"
+#include "profiler/pause_watch.h"
 #include "profiler/runtime_signal.h"
 #include "profiler/sample_ring.h"
 #include "profiler/stack_map.h"
 #include "profiler/thread_timers.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 
@@ -21,7 +21,6 @@ static struct sample_ring ring;
 static _Atomic bool on;
 static _Atomic bool stack_missing; /* a handler met a stack that the map does not have */
 static _Atomic uint64_t taken;
-static _Atomic int handlers; /* that run just now */
 static struct sigaction before; /* the runtime's */
 static int signo;
 static uint32_t hertz;
@@ -39,7 +38,7 @@ static uintptr_t stack_end(uintptr_t sp)
 	return tp > sp && tp < end ? tp : end;
 }
 
-static void take_sample(uint32_t tid, const void *ucontext)
+static void take_sample(uint64_t time_ns, uint32_t tid, const void *ucontext)
 {
 	struct frame_registers r = frame_walk_registers(ucontext);
 	uint64_t ips[CHANNEL_MAX_DEPTH];
@@ -48,22 +47,22 @@ static void take_sample(uint32_t tid, const void *ucontext)
 	uintptr_t end = stack_end(r.sp);
 	size_t depth = frame_walk(&r, end, ips, CHANNEL_MAX_DEPTH, &more);
 	uint64_t flags = more || !end ? CHANNEL_TRUNCATED : 0;
-	uint64_t head[HEAD_WORDS] = {now_ns(), (uint64_t)tid << 32 | flags};
+	uint64_t head[HEAD_WORDS] = {time_ns, (uint64_t)tid << 32 | flags};
 	if (sample_ring_put(&ring, head, HEAD_WORDS, ips, depth))
 		atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
 }
 
 static __attribute__((noinline)) void on_timer(const siginfo_t *info, const void *ucontext)
 {
+	uint64_t begin_ns = pause_watch_begin();
 	int error = errno;
 
-	atomic_fetch_add(&handlers, 1);
 	if (atomic_load_explicit(&on, memory_order_relaxed)) {
-		take_sample((uint32_t)info->si_value.sival_int, ucontext);
+		take_sample(begin_ns, (uint32_t)info->si_value.sival_int, ucontext);
 		if (info->si_overrun > 0)
 			atomic_fetch_add_explicit(&ring.dropped, (uint64_t)info->si_overrun, memory_order_relaxed);
 	}
-	atomic_fetch_sub(&handlers, 1);
+	pause_watch_end(CHANNEL_PAUSE_SIGNAL, begin_ns);
 	errno = error;
 }
 
@@ -157,8 +156,6 @@ void sampler_settle(void)
 	if (settled)
 		return;
 	thread_timers_settle();
-	while (atomic_load(&handlers))
-		poll(NULL, 0, 1);
 	settled = true;
 }
 

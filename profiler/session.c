@@ -6,6 +6,7 @@
 #include "profiler/gc_watch.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
+#include "profiler/pause_watch.h"
 #include "profiler/resolver.h"
 #include "profiler/sampler.h"
 
@@ -44,6 +45,7 @@ static struct channel_account account(void)
 {
 	struct resolver_counts r = resolver_counts();
 	struct channel_sampling s = sampler_counts();
+	struct pause_counts p = pause_watch_counts();
 
 	return (struct channel_account){
 		.cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID),
@@ -52,8 +54,10 @@ static struct channel_account account(void)
 		.resolved = r.resolved,
 		.unresolved = r.unresolved,
 		.functions = r.functions,
-		.max_pause_ns = module_guard_max_wait_ns(),
+		.max_pause_ns = p.max_ns,
 		.memory_bytes = memory_bytes,
+		.pauses = p.count,
+		.paused_ns = p.total_ns,
 	};
 }
 
@@ -87,6 +91,12 @@ static void send_error(uint16_t request, uint32_t code, const char *message)
 {
 	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
 	channel_put_error(channel_io_begin(&io, CHANNEL_ERROR), &e);
+	channel_io_end(&io);
+}
+
+static void send_pause(const struct channel_pause *p)
+{
+	channel_put_pause(channel_io_begin(&io, CHANNEL_PAUSE), p);
 	channel_io_end(&io);
 }
 
@@ -151,14 +161,37 @@ static enum served serve_all(void)
 	return next == CHANNEL_BAD ? SERVED_BAD : SERVED_ON;
 }
 
-/* Serves until the agent asks for the end or is gone. Requests wait until the runtime has finished the attach. */
+/* true: the session is over, whatever the agent wants, or whether it is still there. */
+static bool over_budget(void)
+{
+	struct channel_pause p;
+
+	if (!pause_watch_exceeded(&p))
+		return false;
+	send_pause(&p);
+	return true;
+}
+
+static void forget_wake(void)
+{
+	uint64_t count;
+
+	while (read(wake_fd, &count, sizeof count) < 0 && errno == EINTR)
+		;
+}
+
+/* Serves until the agent asks for the end or is gone, or a stop was too long. Requests wait until the runtime has finished the attach. */
 static void serve_channel(void)
 {
 	bool ready = false;
 
 	for (;;) {
-		struct pollfd p[] = {{.fd = io.fd, .events = ready ? POLLIN : 0}, {.fd = ready ? -1 : wake_fd, .events = POLLIN}};
+		struct pollfd p[] = {{.fd = io.fd, .events = ready ? POLLIN : 0}, {.fd = wake_fd, .events = POLLIN}};
 		if (poll(p, 2, sampler_running() ? TICK_MS : -1) < 0 && errno != EINTR)
+			return;
+		if (p[1].revents)
+			forget_wake();
+		if (over_budget())
 			return;
 		if (!ready && atomic_load(&complete)) {
 			ready = true;
@@ -257,14 +290,16 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 
 	if (error)
 		return hr_of_errno(error);
+	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake_fd < 0)
+		return hr_of_errno(errno);
+	io.give_up_fd = wake_fd;
+	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
 	hresult hr = info_set_event_mask2(info, COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS, COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
 	if (!say_hello(d, notification_only))
 		return hr_of_errno(EPIPE);
-	wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wake_fd < 0)
-		return hr_of_errno(errno);
 	error = start_thread();
 	return error ? hr_of_errno(error) : COR_S_OK;
 }
@@ -282,6 +317,7 @@ static void give_back(void)
 
 static void close_session(void)
 {
+	pause_watch_reset(0, -1);
 	channel_io_close(&io);
 	if (wake_fd >= 0)
 		close(wake_fd);
@@ -302,7 +338,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	if (!atomic_compare_exchange_strong(&state, &idle, ACTIVE))
 		return COR_PROF_E_PROFILER_ALREADY_ACTIVE;
 	atomic_store(&complete, false);
-	io.fd = -1;
+	io.fd = io.give_up_fd = -1;
 	resolver_reset();
 	dynamic_starts_reset();
 	gc_watch_reset();
@@ -331,6 +367,8 @@ void session_detached(void)
 	if (atomic_load(&state) == IDLE)
 		return;
 	pthread_join(thread, NULL);
+	while (pause_watch_busy())
+		poll(NULL, 0, 1);
 	send_empty(CHANNEL_DETACHED);
 	channel_io_flush(&io);
 	close_session();

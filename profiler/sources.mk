@@ -10,6 +10,7 @@ PROFILER_SRC := \
 	profiler/dynamic_starts.c \
 	profiler/gc_watch.c \
 	profiler/module_guard.c \
+	profiler/pause_watch.c \
 	profiler/sampler.c \
 	profiler/runtime_signal.c \
 	profiler/sample_ring.c \

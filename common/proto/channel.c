@@ -84,6 +84,7 @@ void channel_put_client_data(struct wire_writer *w, const struct channel_client_
 	wire_put_u16(w, v->flags);
 	wire_put_bytes(w, v->nonce, CHANNEL_NONCE_BYTES);
 	channel_put_text(w, v->path);
+	wire_put_u32(w, v->pause_budget_us);
 }
 
 bool channel_get_client_data(const void *data, size_t len, struct channel_client_data *v)
@@ -95,6 +96,7 @@ bool channel_get_client_data(const void *data, size_t len, struct channel_client
 	v->flags = wire_u16(&r);
 	get_nonce(&r, v->nonce);
 	v->path = channel_get_text(&r);
+	v->pause_budget_us = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
 	return !r.bad && v->version == CHANNEL_VERSION && v->path.len > 0 && v->path.len <= CHANNEL_MAX_PATH;
 }
 
@@ -186,6 +188,8 @@ void channel_put_account(struct wire_writer *w, const struct channel_account *v)
 	wire_put_u64(w, v->functions);
 	wire_put_u64(w, v->max_pause_ns);
 	wire_put_u64(w, v->memory_bytes);
+	wire_put_u64(w, v->pauses);
+	wire_put_u64(w, v->paused_ns);
 }
 
 bool channel_get_account(const struct channel_frame *f, struct channel_account *v)
@@ -201,7 +205,30 @@ bool channel_get_account(const struct channel_frame *f, struct channel_account *
 	v->functions = wire_u64(&r);
 	v->max_pause_ns = wire_u64(&r);
 	v->memory_bytes = wire_u64(&r);
+	bool more = wire_left(&r) >= 16;
+	v->pauses = more ? wire_u64(&r) : 0;
+	v->paused_ns = more ? wire_u64(&r) : 0;
 	return !r.bad && (f->type == CHANNEL_STATS || f->type == CHANNEL_DETACHING);
+}
+
+void channel_put_pause(struct wire_writer *w, const struct channel_pause *v)
+{
+	wire_put_u32(w, v->kind);
+	wire_put_u64(w, v->start_ns);
+	wire_put_u64(w, v->duration_ns);
+	wire_put_u64(w, v->budget_ns);
+}
+
+bool channel_get_pause(const struct channel_frame *f, struct channel_pause *v)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	v->kind = wire_u32(&r);
+	v->start_ns = wire_u64(&r);
+	v->duration_ns = wire_u64(&r);
+	v->budget_ns = wire_u64(&r);
+	return !r.bad && f->type == CHANNEL_PAUSE;
 }
 
 void channel_put_error(struct wire_writer *w, const struct channel_error *v)

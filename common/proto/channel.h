@@ -25,7 +25,7 @@
 #define CHANNEL_MAX_RESOLVE 4096 /* instruction pointers in a request: its answer fits a frame */
 #define CHANNEL_MAX_DEPTH 127    /* frames of a sample */
 #define CHANNEL_MAX_PATH 107     /* of the socket: sockaddr_un.sun_path with its NUL */
-#define CHANNEL_CLIENT_DATA_MAX (2 + 2 + CHANNEL_NONCE_BYTES + 2 + CHANNEL_MAX_PATH)
+#define CHANNEL_CLIENT_DATA_MAX (2 + 2 + CHANNEL_NONCE_BYTES + 2 + CHANNEL_MAX_PATH + 4)
 
 /* {6D2F3C5E-8A41-4F0B-9C37-D2D07E70A5E1} as AttachProfiler wants it (and as it lies in memory): the library as main profiler;
  * and {...E2}: as notification-only profiler beside another one. The runtime asks which of the two it is before it hands
@@ -52,6 +52,7 @@ enum channel_type {
 	CHANNEL_DETACHED = 0x0209,
 	CHANNEL_ERROR = 0x020a,
 	CHANNEL_COLLECTIONS = 0x020b,
+	CHANNEL_PAUSE = 0x020c,
 };
 
 enum channel_flag {
@@ -63,11 +64,13 @@ struct channel_text {
 	size_t len;
 };
 
-/* Client data of AttachProfiler: u16 version, u16 flags, 16 bytes nonce, text path. */
+/* Client data of AttachProfiler: u16 version, u16 flags, 16 bytes nonce, text path, u32 pause budget in
+ * microseconds (of an earlier agent: not there, which is 0: none). */
 struct channel_client_data {
 	uint16_t version, flags;
 	uint8_t nonce[CHANNEL_NONCE_BYTES];
 	struct channel_text path; /* of the socket, as the target sees it */
+	uint32_t pause_budget_us;
 };
 
 /* HELLO, from InitializeForAttach: u16 version, u16 flags, nonce, u32 pid, u16 runtime major, minor, build, text library version. */
@@ -136,6 +139,19 @@ struct channel_account {
 	uint64_t functions; /* described */
 	uint64_t max_pause_ns; /* the longest it held an application thread */
 	uint64_t memory_bytes; /* reserved by the library: code, tables, its thread's stack */
+	uint64_t pauses, paused_ns; /* how often it held one, and for how long in sum; of an earlier library: 0 */
+};
+
+enum channel_pause_kind {
+	CHANNEL_PAUSE_CALLBACK = 1, /* of the runtime, on a thread of the application */
+	CHANNEL_PAUSE_SIGNAL = 2,   /* a sample by a timer */
+};
+
+/* PAUSE: u32 kind, u64 start (CLOCK_MONOTONIC), u64 duration, u64 budget, in nanoseconds. The library held a thread of the application for
+ * longer than it may; it leaves of its own accord, as if it had been asked to. */
+struct channel_pause {
+	uint32_t kind;
+	uint64_t start_ns, duration_ns, budget_ns;
 };
 
 /* DETACHED, from ProfilerDetachSucceeded, after the library's thread has ended: empty; the socket closes.
@@ -179,6 +195,8 @@ void channel_put_sampling(struct wire_writer *w, const struct channel_sampling *
 bool channel_get_sampling(const struct channel_frame *f, struct channel_sampling *v);
 void channel_put_account(struct wire_writer *w, const struct channel_account *v);
 bool channel_get_account(const struct channel_frame *f, struct channel_account *v);
+void channel_put_pause(struct wire_writer *w, const struct channel_pause *v);
+bool channel_get_pause(const struct channel_frame *f, struct channel_pause *v);
 void channel_put_error(struct wire_writer *w, const struct channel_error *v);
 bool channel_get_error(const struct channel_frame *f, struct channel_error *v);
 void channel_put_sample(struct wire_writer *w, const struct channel_sample_record *v);

@@ -2,6 +2,8 @@
  * line each as the answer. Tests use it to reach the agent's own end of the channel without the rest of the agent.
  *
  *   attach LIBRARY [notification]   loads it (LIBRARY as the target sees it) and waits for its hello
+ *   budget MICROSECONDS             of the sessions to come
+ *   pause                           waits until the library has left because a stop was longer than that
  *   resolve HEX...                  names for instruction pointers
  *   stack TID                       names for all words on a sleeping thread's stack that lie in code
  *   sample HERTZ SECONDS            in-process sampling; keeps the samples
@@ -17,6 +19,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/proto/channel.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -34,6 +37,7 @@ struct driver {
 	const char *folder;
 	int dir_fd;
 	unsigned sessions;
+	uint32_t budget_us;
 	struct profiler_channel *ch;
 	/* samples */
 	uint64_t *ips;
@@ -77,6 +81,7 @@ static int attach(struct driver *d, const char *library, bool notification, stru
 	if (!d->ch)
 		return -1;
 	profiler_channel_set_notification_only(d->ch, notification);
+	profiler_channel_set_pause_budget(d->ch, d->budget_us);
 	ssize_t n = profiler_channel_client_data(d->ch, path, data, sizeof data, e);
 	AUTO_FD int fd = n < 0 ? -1 : diag_ipc_connect(&d->target, soon(), e);
 	int r = fd < 0 ? -1 : diag_ipc_attach(fd, profiler_channel_clsid(d->ch), library, data, (size_t)n, 5000, soon(), e);
@@ -296,10 +301,29 @@ static void do_detach(struct driver *d)
 	if (profiler_channel_detach(d->ch, &s, soon(), &e) < 0)
 		fail(&e);
 	else
-		answer(json_pack("{sb sf sI sI sI sI sI sI}", "ok", 1, "ms", (double)(clock_mono_ns() - begin) / 1e6, "cpu_ns",
+		answer(json_pack("{sb sf sI sI sI sI sI sI sI sI}", "ok", 1, "ms", (double)(clock_mono_ns() - begin) / 1e6, "cpu_ns",
 				 (json_int_t)s.cpu_ns, "dropped", (json_int_t)s.dropped_samples, "resolved", (json_int_t)s.resolved,
 				 "unresolved", (json_int_t)s.unresolved, "max_pause_ns", (json_int_t)s.max_pause_ns, "memory_bytes",
-				 (json_int_t)s.memory_bytes));
+				 (json_int_t)s.memory_bytes, "pauses", (json_int_t)s.pauses, "paused_ns", (json_int_t)s.paused_ns));
+	close_channel(d);
+}
+
+/* The library's farewell of its own accord: what was too long, and its statistics. */
+static void do_pause(struct driver *d)
+{
+	struct err e = ERR_INIT;
+	struct channel_pause p;
+	struct channel_stats s = {0};
+	int64_t until_ms = soon();
+
+	while (!profiler_channel_pause(d->ch, &p) && clock_mono_ms() < until_ms)
+		if (profiler_channel_poll(d->ch, keep_sample, d, until_ms, &e) < 0)
+			break;
+	if (!profiler_channel_pause(d->ch, &p) || profiler_channel_detach(d->ch, &s, until_ms, &e) < 0)
+		fail(&e);
+	else
+		answer(json_pack("{sb sI sI sI sI}", "ok", 1, "kind", (json_int_t)p.kind, "duration_ns", (json_int_t)p.duration_ns, "budget_ns",
+				 (json_int_t)p.budget_ns, "max_pause_ns", (json_int_t)s.max_pause_ns));
 	close_channel(d);
 }
 
@@ -323,7 +347,10 @@ static void command(struct driver *d, char *line)
 		*args++ = '\0';
 	if (strcmp(line, "attach") == 0 && !d->ch)
 		do_attach(d, args);
-	else if (strcmp(line, "load") == 0)
+	else if (strcmp(line, "budget") == 0) {
+		d->budget_us = (uint32_t)strtoul(args, NULL, 10);
+		answer(json_pack("{sb}", "ok", 1));
+	} else if (strcmp(line, "load") == 0)
 		do_load(d, args);
 	else if (!d->ch)
 		answer(json_pack("{sb ss}", "ok", 0, "message", "not attached, or attached already"));
@@ -339,6 +366,8 @@ static void command(struct driver *d, char *line)
 		do_bench(d, strtoul(args, NULL, 10));
 	else if (strcmp(line, "detach") == 0)
 		do_detach(d);
+	else if (strcmp(line, "pause") == 0)
+		do_pause(d);
 	else if (strcmp(line, "drop") == 0) {
 		close_channel(d);
 		answer(json_pack("{sb}", "ok", 1));

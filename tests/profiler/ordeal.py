@@ -19,7 +19,7 @@ class Remains:
     def __init__(self, app):
         with open("/proc/%d/maps" % app.pid) as f:
             self.maps = [line for line in f if "drdotnet" in line]
-        self.threads = [name for name in map(_comm(app.pid), os.listdir("/proc/%d/task" % app.pid)) if name == "drdotnet"]
+        self.threads = [name for name in (comm(app.pid, tid) for tid in os.listdir("/proc/%d/task" % app.pid)) if name == "drdotnet"]
         self.descriptors = collections.Counter(filter(None, (_kind(app.pid, fd) for fd in os.listdir("/proc/%d/fd" % app.pid))))
         self.timers = app.timers()
         self.signals = {key: app.status(key) for key in ("SigCgt", "SigIgn")}
@@ -32,14 +32,13 @@ class Remains:
         return {kind: what for kind, what in left.items() if what}
 
 
-def _comm(pid):
-    def comm(tid):
-        try:
-            with open("/proc/%d/task/%s/comm" % (pid, tid)) as f:
-                return f.read().strip()
-        except OSError:
-            return ""
-    return comm
+def comm(pid, tid):
+    """A thread's name; "" when it has ended."""
+    try:
+        with open("/proc/%d/task/%s/comm" % (pid, tid)) as f:
+            return f.read().strip()
+    except OSError:
+        return ""
 
 
 def _kind(pid, fd):

@@ -39,7 +39,7 @@ def _end_with_parent():
 
 
 class Names(proc.Process):
-    """The application of the names: shapes THREADS, idle, churn, collect."""
+    """The application of the names: shapes THREADS, idle, churn, collect and so on."""
 
     def __init__(self, framework, *words, env=None):
         subprocess.run([os.path.join(proc.ROOT, "tests/profiler/app/publish.sh"), framework], check=True, timeout=300)

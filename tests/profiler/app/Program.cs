@@ -1,6 +1,7 @@
 // Methods of every shape whose name the profiler library must spell; each burns CPU in turn, so that sampling meets all of them.
 //   names shapes THREADS   runs all shapes for ever on THREADS threads
 //   names idle             sleeps
+//   names spin THREADS     THREADS threads that only compute
 //   names churn            makes, runs and drops dynamic methods
 //   names collect          loads, runs and unloads collectible assemblies for ever
 //   names loaded THREADS   shapes on THREADS threads, two more that allocate and collect, and one that stumbles
@@ -199,6 +200,9 @@ static class Program
 		if (mode == "stumble")
 			for (int i = 0; i < threads; i++)
 				new Thread(() => Stumble(0)) { IsBackground = true, Name = "stumble" + i }.Start();
+		if (mode == "spin")
+			for (int i = 0; i < threads; i++)
+				new Thread(() => { for (;;) Burn.Spin(); }) { IsBackground = true, Name = "spin" + i }.Start();
 		if (mode == "churn")
 			new Thread(Churn) { IsBackground = true, Name = "churn" }.Start();
 		if (mode == "collect")

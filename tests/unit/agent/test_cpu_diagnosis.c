@@ -236,7 +236,7 @@ Test(cpu_diagnosis, phrases)
 		const char *method;
 		int64_t held_us;
 		const char *expected;
-	} held[] = {{"perf-cpu", 0, "never"}, {"perf-cpu", 1234, "1.2 ms"}, {"signal-timer", 0, "not measured"}, {NULL, 0, "never"}};
+	} held[] = {{"perf-cpu", 0, "never"}, {"perf-cpu", 1234, "1.2 ms"}, {"signal-timer", 0, "not measured"}, {"signal-timer", 999, "999 us"}, {NULL, 0, "never"}};
 	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
 		AUTO_BUF struct buf b;
 		struct cpu_capture c = {.method = held[i].method, .cost = {.max_pause_us = held[i].held_us}};

@@ -22,6 +22,8 @@ Test(cpu_ending, says_how_it_ended)
 		{ENDED_DEADLINE, false, true, JOB_FAILED, REASON_ProcessStopped},
 		{ENDED_EXITED, true, true, JOB_SUCCEEDED, REASON_Completed},
 		{ENDED_EXITED, false, true, JOB_FAILED, REASON_ProcessExited},
+		{ENDED_PAUSE, true, false, JOB_FAILED, REASON_PauseBudgetExceeded},
+		{ENDED_PAUSE, false, true, JOB_FAILED, REASON_PauseBudgetExceeded},
 		{ENDED_CHANNEL_LOST, true, false, JOB_SUCCEEDED, REASON_Completed},
 		{ENDED_CHANNEL_LOST, false, false, JOB_FAILED, REASON_AttachFailed},
 	};

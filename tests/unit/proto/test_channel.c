@@ -83,7 +83,8 @@ Test(channel, a_frame_over_the_bound_is_not_written)
 
 Test(channel, client_data_comes_back_and_is_checked)
 {
-	struct channel_client_data in = {.version = CHANNEL_VERSION, .flags = CHANNEL_NOTIFICATION_ONLY, .path = TEXT("/tmp/x/c")}, out;
+	struct channel_client_data in = {.version = CHANNEL_VERSION, .flags = CHANNEL_NOTIFICATION_ONLY, .path = TEXT("/tmp/x/c"),
+					 .pause_budget_us = 200000}, out;
 	uint8_t data[CHANNEL_CLIENT_DATA_MAX];
 	struct wire_writer w;
 
@@ -95,8 +96,10 @@ Test(channel, client_data_comes_back_and_is_checked)
 	cr_expect_eq(out.flags, CHANNEL_NOTIFICATION_ONLY);
 	cr_expect_arr_eq(out.nonce, in.nonce, sizeof in.nonce);
 	expect_text(out.path, "/tmp/x/c", "path");
-	for (size_t len = 0; len < w.pos; len++)
+	cr_expect_eq(out.pause_budget_us, 200000);
+	for (size_t len = 0; len < w.pos - 4; len++)
 		cr_expect(!channel_get_client_data(data, len, &out), "cut at %zu", len);
+	cr_expect(channel_get_client_data(data, w.pos - 4, &out) && out.pause_budget_us == 0, "of an earlier agent");
 	data[0]++;
 	cr_expect(!channel_get_client_data(data, w.pos, &out), "another version");
 }
@@ -235,7 +238,8 @@ Test(channel, counts_must_match_what_follows)
 Test(channel, the_rest_comes_back)
 {
 	struct channel_sampling sampling = {99, 4, 1000, 5}, sampling_out;
-	struct channel_account account = {1, 2, 3, 4, 5, 6, 7, 8}, account_out;
+	struct channel_account account = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, account_out;
+	struct channel_pause pause = {CHANNEL_PAUSE_SIGNAL, 1, 2, UINT64_MAX}, pause_out;
 	struct channel_error error = {CHANNEL_DETACH, 0x80131370, TEXT("no")}, error_out;
 	struct wire_writer w;
 
@@ -248,6 +252,20 @@ Test(channel, the_rest_comes_back)
 	channel_put_account(&w, &account);
 	f = finish(&w);
 	cr_assert(channel_get_account(&f, &account_out));
+	cr_expect(account_out.max_pause_ns == 7 && account_out.memory_bytes == 8 && account_out.pauses == 9 && account_out.paused_ns == 10);
+	f.len -= 16; /* of an earlier library */
+	cr_assert(channel_get_account(&f, &account_out));
+	cr_expect(account_out.memory_bytes == 8 && account_out.pauses == 0 && account_out.paused_ns == 0);
+	f.len += 16;
+	cr_assert(channel_get_account(&f, &account_out));
+	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_PAUSE);
+	channel_put_pause(&w, &pause);
+	f = finish(&w);
+	cr_assert(channel_get_pause(&f, &pause_out));
+	cr_expect(pause_out.kind == CHANNEL_PAUSE_SIGNAL && pause_out.start_ns == 1 && pause_out.duration_ns == 2 &&
+		  pause_out.budget_ns == UINT64_MAX);
+	f.len--;
+	cr_expect(!channel_get_pause(&f, &pause_out), "cut");
 	cr_expect_eq(memcmp(&account, &account_out, sizeof account), 0);
 	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_ERROR);
 	channel_put_error(&w, &error);
@@ -259,7 +277,7 @@ Test(channel, the_rest_comes_back)
 
 Test(channel, collections_are_a_list_of_records)
 {
-	const struct channel_collection in[] = {{10, 20, 7, 0}, {UINT64_MAX - 1, UINT64_MAX, UINT32_MAX, 2}};
+	const struct channel_collection in[] = {{10, 20, 7, 0}, {INT64_MAX - 1, INT64_MAX, UINT32_MAX, 2}};
 	struct channel_collection out;
 	struct wire_writer w;
 	struct wire_reader r;
