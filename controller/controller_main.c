@@ -103,6 +103,7 @@ static int open_certs(struct program *p, struct err *e)
 		.namespace = p->namespace,
 		.secret = s->tls_secret,
 		.config_map = s->tls_config_map,
+		.stage_ms = s->tls_stage_seconds * 1000,
 		.names = (const char *const *)p->names,
 		.name_count = NAME_COUNT,
 	};

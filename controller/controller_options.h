@@ -17,6 +17,7 @@ struct controller_settings {
 	const char *watch_namespaces;       /* "a,b"; NULL: all */
 	const char *lease_name;
 	int64_t workers;
+	int64_t tls_stage_seconds;
 	const char *bind;                   /* NULL: all addresses */
 	int64_t port, health_port;
 	const char *tls_cert, *tls_key;     /* files; NULL: self-made and published */

@@ -65,8 +65,13 @@ static int get(struct link_certs *c, const struct kube_ref *ref, json_t **out, s
 	return -1;
 }
 
+static const char *bundle_of(const json_t *config_map)
+{
+	return json_string_value(json_object_get(json_object_get(config_map, "data"), BUNDLE_KEY));
+}
+
 /* One look at the Secret and, where it is wanting, one write. ERR_CONFLICT: another replica was faster. */
-static int mend_secret(struct link_certs *c, struct link_secret *s, struct err *e)
+static int mend_secret(struct link_certs *c, const char *published, struct link_secret *s, struct err *e)
 {
 	const struct link_certs_config *o = &c->config;
 	struct kube_ref ref = ref_of(c, "secrets", o->secret);
@@ -75,7 +80,7 @@ static int mend_secret(struct link_certs *c, struct link_secret *s, struct err *
 		return -1;
 	link_secret_read(object, s);
 	int64_t now = clock_wall_ms();
-	enum link_certs_step step = link_certs_plan(s, o->names, o->name_count, now);
+	enum link_certs_step step = link_certs_plan(s, o->names, o->name_count, published, o->stage_ms, now);
 	if (step == LINK_CERTS_KEEP)
 		return 0;
 	if (link_certs_apply(step, s, o->names, o->name_count, now, e) < 0)
@@ -89,30 +94,30 @@ static int mend_secret(struct link_certs *c, struct link_secret *s, struct err *
 	return 0;
 }
 
-static int publish(struct link_certs *c, const struct link_secret *s, struct err *e)
+static int publish(struct link_certs *c, const struct link_secret *s, const struct kube_ref *ref, json_t *object, struct err *e)
 {
-	struct kube_ref ref = ref_of(c, "configmaps", c->config.config_map);
-	AUTO_JSON json_t *object = NULL;
-	if (get(c, &ref, &object, e) < 0)
-		return -1;
-	const char *old = json_string_value(json_object_get(json_object_get(object, "data"), BUNDLE_KEY));
+	const char *old = bundle_of(object);
 	AUTO_FREE char *bundle = link_pki_bundle(s->ca.cert, s->next_ca.cert, old, clock_wall_ms());
 	if (old && strcmp(old, bundle) == 0)
 		return 0;
 	if (!json_is_object(json_object_get(object, "data")))
 		json_object_set_new(object, "data", json_object());
 	json_object_set_new(json_object_get(object, "data"), BUNDLE_KEY, json_string(bundle));
-	return kube_update(c->client, &ref, object, NULL, e);
+	return kube_update(c->client, ref, object, NULL, e);
 }
 
 static int look_at_secret(struct link_certs *c, struct link_pair *out, struct err *e)
 {
+	struct kube_ref ref = ref_of(c, "configmaps", c->config.config_map);
 	for (int i = 0; i < CONFLICT_TRIES; i++) {
 		struct link_secret s = {0};
 		struct err why = ERR_INIT;
-		int rc = mend_secret(c, &s, &why);
+		AUTO_JSON json_t *config_map = NULL;
+		int rc = get(c, &ref, &config_map, &why);
 		if (rc == 0)
-			rc = publish(c, &s, &why);
+			rc = mend_secret(c, bundle_of(config_map), &s, &why);
+		if (rc == 0)
+			rc = publish(c, &s, &ref, config_map, &why);
 		if (rc == 0)
 			link_pair_copy(out, &s.server);
 		link_secret_fini(&s);
@@ -161,13 +166,21 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static int64_t self_made_poll_ms(int64_t stage_ms)
+{
+	int64_t quarter_ms = stage_ms / 4;
+	return quarter_ms < SELF_MADE_POLL_MS ? quarter_ms : SELF_MADE_POLL_MS;
+}
+
 struct link_certs *link_certs_new(const struct link_certs_config *config, struct err *e)
 {
 	struct link_certs *c = mem_alloc(sizeof *c);
 	c->config = *config;
 	bool self_made = !config->cert_file;
+	if (!c->config.stage_ms)
+		c->config.stage_ms = LINK_CERTS_STAGE_MS;
 	if (!c->config.poll_ms)
-		c->config.poll_ms = self_made ? SELF_MADE_POLL_MS : FILES_POLL_MS;
+		c->config.poll_ms = self_made ? self_made_poll_ms(c->config.stage_ms) : FILES_POLL_MS;
 	c->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	int rc = c->stop_fd < 0 ? err_set_errno(e, errno, "eventfd") : 0;
 	if (rc == 0 && self_made && !(c->client = kube_client_new(config->kube, c->stop_fd, e)))

@@ -4,8 +4,8 @@
  *     agents mount. Both objects exist empty from the installation; only `get` and `update` by name are needed.
  *
  * The Secret is the truth for all replicas: whoever finds it wanting mends it, and who loses the race (409) reads it again.
- * A new CA is published for LINK_CERTS_STAGE_MS before a certificate of it is served; the old one stays in the bundle until it
- * expires, so agents always know the CA that they meet. */
+ * A new CA is published for a while (stage_ms) before a certificate of it is served, and never served when the publishing did not
+ * succeed; the old one stays in the bundle until it expires, so agents always know the CA that they meet. */
 #ifndef DRDOTNET_LINK_CERTS_H
 #define DRDOTNET_LINK_CERTS_H
 
@@ -15,7 +15,7 @@
 #define LINK_CERTS_CA_DAYS 3650
 #define LINK_CERTS_SERVER_DAYS 365
 #define LINK_CERTS_RENEW_DAYS 120       /* left of a server certificate or CA when it is replaced */
-#define LINK_CERTS_STAGE_MS 3600000LL   /* kubelet brings a ConfigMap's change to the agents within minutes */
+#define LINK_CERTS_STAGE_MS 3600000LL   /* default: kubelet brings a ConfigMap's change to the agents within minutes */
 
 struct link_certs_config {
 	const char *cert_file, *key_file;   /* files, or NULL: self-made */
@@ -23,7 +23,8 @@ struct link_certs_config {
 	const char *namespace, *secret, *config_map;
 	const char *const *names;           /* of the Service: what agents verify */
 	size_t name_count;
-	int64_t poll_ms;                    /* 0: 2 s for files, 300 s self-made */
+	int64_t stage_ms;                   /* 0: LINK_CERTS_STAGE_MS */
+	int64_t poll_ms;                    /* 0: 2 s for files; 300 s self-made, or less for a short stage_ms */
 };
 
 struct link_certs;
@@ -54,6 +55,8 @@ enum link_certs_step {
 int link_certs_apply(enum link_certs_step step, struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms,
 		     struct err *e);
 
-enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms);
+/* `published` is the bundle that agents have, NULL: none. */
+enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, const char *published,
+				     int64_t stage_ms, int64_t now_wall_ms);
 
 #endif

@@ -1,6 +1,7 @@
 #include "controller/link_certs.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #define DAY_MS (24 * 3600 * 1000LL)
 
@@ -16,15 +17,21 @@ static bool server_is_good(const struct link_secret *s, const char *const *names
 	       info.covers_names && info.issued_by_ca && info.not_after_wall_ms > until_wall_ms;
 }
 
-enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms)
+/* Whether agents have had the time to learn of the next CA. A certificate's own beginning lies an hour before its making (clocks differ). */
+static bool is_known(const struct link_secret *s, const struct link_cert_info *next, const char *published, int64_t stage_ms, int64_t now_wall_ms)
+{
+	return published && strstr(published, s->next_ca.cert) && now_wall_ms - (next->not_before_wall_ms + 3600 * 1000) >= stage_ms;
+}
+
+enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, const char *published,
+				     int64_t stage_ms, int64_t now_wall_ms)
 {
 	struct link_cert_info ca, next;
 	int64_t soon = now_wall_ms + LINK_CERTS_RENEW_DAYS * DAY_MS;
 	if (!usable(&s->ca, &ca) || ca.not_after_wall_ms <= now_wall_ms)
 		return LINK_CERTS_MAKE_ALL;
 	bool has_next = usable(&s->next_ca, &next);
-	/* A certificate's own beginning lies an hour before its making (clocks differ). */
-	if (has_next && now_wall_ms - (next.not_before_wall_ms + 3600 * 1000) >= LINK_CERTS_STAGE_MS)
+	if (has_next && is_known(s, &next, published, stage_ms, now_wall_ms))
 		return LINK_CERTS_PROMOTE_CA;
 	if (!server_is_good(s, names, name_count, soon))
 		return LINK_CERTS_RENEW;

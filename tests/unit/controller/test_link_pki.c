@@ -99,7 +99,7 @@ Test(link_pki, a_bundle_has_a_bound)
 
 static enum link_certs_step step(struct link_secret *s, int64_t now)
 {
-	return link_certs_plan(s, names, 2, now);
+	return link_certs_plan(s, names, 2, s->next_ca.cert, LINK_CERTS_STAGE_MS, now);
 }
 
 static void apply(struct link_secret *s, int64_t now)
@@ -122,7 +122,7 @@ Test(link_certs_plan, nothing_then_good_then_renewed)
 	cr_expect_eq(step(&s, due), LINK_CERTS_KEEP);
 	cr_expect_str_eq(s.ca.cert, ca, "of the same CA");
 	static const char *const renamed[] = {"another.name"};
-	cr_expect_eq(link_certs_plan(&s, renamed, 1, due), LINK_CERTS_RENEW);
+	cr_expect_eq(link_certs_plan(&s, renamed, 1, NULL, LINK_CERTS_STAGE_MS, due), LINK_CERTS_RENEW);
 	free(ca);
 	link_secret_fini(&s);
 }
@@ -139,6 +139,11 @@ Test(link_certs_plan, a_ca_is_known_before_it_is_used)
 	cr_expect_eq(step(&s, due), LINK_CERTS_KEEP, "agents learn of it");
 	cr_expect_eq(step(&s, due + LINK_CERTS_STAGE_MS - 1000), LINK_CERTS_KEEP);
 	cr_expect_eq(step(&s, due + LINK_CERTS_STAGE_MS), LINK_CERTS_PROMOTE_CA);
+	static const char *const unknown[] = {NULL, "", "of another CA"};
+	for (int i = 0; i < 3; i++)
+		cr_expect_eq(link_certs_plan(&s, names, 2, unknown[i], LINK_CERTS_STAGE_MS, due + DAY), LINK_CERTS_KEEP, "it was never published");
+	cr_expect_eq(link_certs_plan(&s, names, 2, next, 1000, due + 999), LINK_CERTS_KEEP);
+	cr_expect_eq(link_certs_plan(&s, names, 2, next, 1000, due + 1000), LINK_CERTS_PROMOTE_CA);
 	apply(&s, due + LINK_CERTS_STAGE_MS);
 	cr_expect_str_eq(s.ca.cert, next);
 	cr_expect_null(s.next_ca.cert);
