@@ -17,11 +17,11 @@ struct controller_settings {
 	const char *watch_namespaces;       /* "a,b"; NULL: all */
 	const char *lease_name;
 	int64_t workers;
-	int64_t tls_stage_seconds;
 	const char *bind;                   /* NULL: all addresses */
 	int64_t port, health_port;
 	const char *tls_cert, *tls_key;     /* files; NULL: self-made and published */
 	const char *tls_secret, *tls_config_map; /* where, when self-made */
+	int64_t tls_stage_seconds;          /* how long a new authority is published before it is used */
 	const char *service;                /* the Service's name: what agents verify */
 	const char *agent_account;          /* of the installation's namespace */
 	const char *stores;                 /* file; NULL: only the own store */
