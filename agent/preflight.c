@@ -79,7 +79,7 @@ static int check_kind(const struct target *t, int proc_fd, struct err *e)
 	}
 }
 
-static int check_environment(const struct target *t, int proc_fd, struct err *e)
+static int check_environment(int proc_fd, struct err *e)
 {
 	AUTO_BUF struct buf variables = {0};
 	if (proc_read_environ(proc_fd, &variables) < 0)
@@ -87,8 +87,8 @@ static int check_environment(const struct target *t, int proc_fd, struct err *e)
 	const char *setting = diag_env_disabled(variables.data, variables.len);
 	if (setting)
 		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "%s=0 switches attaching a profiler off", setting);
-	setting = t->entrypoint ? NULL : diag_env_suspends(variables.data, variables.len);
-	if (setting)
+	setting = diag_env_suspends(variables.data, variables.len);
+	if (setting && !process_state_runtime_runs(proc_fd))
 		return err_set_reason(e, ERR_INVALID, REASON_ProcessSuspended, "its runtime waits at its start to be resumed, as %s says", setting);
 	return 0;
 }
@@ -132,7 +132,7 @@ int preflight_check(const struct target *t, struct err *e)
 		return check_runtime(t, e) < 0 || check_staging_place(t, e) < 0 ? -1 : 0;
 	AUTO_FD int proc_fd = target_open_proc(t, e);
 	if (proc_fd < 0 || check_state(t, proc_fd, e) < 0 || check_kind(t, proc_fd, e) < 0 ||
-	    check_environment(t, proc_fd, e) < 0 || check_runtime(t, e) < 0 || check_staging_place(t, e) < 0)
+	    check_environment(proc_fd, e) < 0 || check_runtime(t, e) < 0 || check_staging_place(t, e) < 0)
 		return -1;
 	return check_memory(t, e);
 }

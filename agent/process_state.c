@@ -3,9 +3,15 @@
 #include "agent/cgroup.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
+#include "common/base/fsio.h"
 #include "common/base/text.h"
 
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+
+#define MAX_THREADS 4096 /* one that waits has three or four */
 
 /* "gdb (pid 7)" for the process that holds it; its name is that process's own word. */
 static int refuse_traced(const char *proc_root, pid_t tracer, struct err *e)
@@ -31,4 +37,22 @@ int process_state_check(const char *proc_root, pid_t pid, const struct proc_stat
 	if (cgroup_is_frozen(proc_root, pid))
 		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "its control group is frozen (a paused container)");
 	return 0;
+}
+
+bool process_state_runtime_runs(int proc_fd)
+{
+	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_DIR DIR *dir = task_fd < 0 ? NULL : fdopendir(task_fd);
+	struct dirent *entry;
+	int seen = 0;
+	while (dir && seen < MAX_THREADS && (entry = readdir(dir))) {
+		char path[300], comm[32];
+		if (entry->d_name[0] == '.')
+			continue;
+		seen++;
+		snprintf(path, sizeof path, "%s/comm", entry->d_name);
+		if (fsio_read_small(dirfd(dir), path, comm, sizeof comm) > 0 && strncmp(comm, ".NET Finalizer", 14) == 0)
+			return true;
+	}
+	return seen == 0 || seen == MAX_THREADS;
 }

@@ -300,9 +300,13 @@ Test(preflight, names_what_is_wrong_with_the_runtime)
 	replace(&target.arch, "s390x");
 	expect_no("ArchitectureMismatch", "s390x");
 	replace(&target.arch, NULL);
-	replace(&target.entrypoint, NULL);
+	char comm[64];
 	rewrite((struct fake_process){ENVIRON("DOTNET_DefaultDiagnosticPortSuspend=1")});
-	expect_no("ProcessSuspended", "waits at its start");
+	snprintf(comm, sizeof comm, "%d/task/1/comm", target.pid);
+	fake_text(&proc, comm, ".NET SynchManag\n");
+	expect_no("ProcessSuspended", "as DOTNET_DefaultDiagnosticPortSuspend says");
+	fake_text(&proc, comm, ".NET Finalizer\n");
+	cr_expect_eq(preflight_check(&target, NULL), 0, "it was resumed");
 	rewrite((struct fake_process){.uid = 1000});
 	replace(&target.socket_path, NULL);
 	expect_no("DiagnosticsDisabled", "no diagnostics socket");
