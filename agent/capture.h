@@ -66,6 +66,7 @@ struct cpu_capture {
 	bool kernel_frames;         /* kernel stacks were allowed */
 	const char *fallback_reason; /* why not perf events; NULL */
 	char *fallback_message;
+	bool beside_profiler;       /* attached for notifications only: another profiler has the process's main slot */
 	int64_t started_wall_ms, duration_ns;
 	bool canceled;              /* ended early */
 	struct target target;

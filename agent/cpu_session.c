@@ -150,6 +150,7 @@ static int step_attach(struct cpu_session *s, struct err *e)
 	if (s->q->deadline_ms && s->q->deadline_ms < until_ms)
 		until_ms = s->q->deadline_ms;
 	s->attached = session_attach_begin(&s->attach, s->q->target, s->q->library_path, s->q->spec->pause_budget_ms, until_ms, e) == 0;
+	s->capture.beside_profiler = s->attached && profiler_channel_notification_only(s->attach.channel);
 	return s->attached ? 0 : -1;
 }
 

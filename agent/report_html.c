@@ -275,6 +275,9 @@ static void put_about(struct page *p)
 	put_row(out, "Kernel frames", "%s", c->kernel_frames ? "yes" : "not allowed here: kernel time ends at the call into it");
 	if (c->fallback_reason)
 		put_row(out, "Why not perf events", "%s: %s", c->fallback_reason, c->fallback_message ? c->fallback_message : "");
+	if (c->beside_profiler)
+		put_row(out, "Another profiler", "holds the process's main slot (an APM?); attached beside it for notifications only, which is all "
+						 "that this report needs");
 	AUTO_BUF struct buf held;
 	buf_init(&held, 64);
 	cpu_phrase_held(&held, c);

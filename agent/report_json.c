@@ -107,6 +107,7 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 	put_bool(f, "kernelFrames", c->kernel_frames);
 	put_string(f, "fallbackReason", c->fallback_reason);
 	put_string(f, "fallbackMessage", c->fallback_message);
+	put_bool(f, "besideAnotherProfiler", c->beside_profiler);
 	put_integer(f, "lost", c->lost_samples);
 	put_integer(f, "dropped", c->dropped);
 	put_integer(f, "cutStacks", a->truncated_samples);
