@@ -23,6 +23,14 @@ def path(framework):
     return folder + "/Checkout"
 
 
+def native_path():
+    """A program that was compiled ahead of time (NativeAOT), published now when it is not there yet."""
+    program = os.path.join(proc.ROOT, "build/apps/native/Native")
+    if not os.access(program, os.X_OK):
+        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish-native.sh")], check=True, timeout=300)
+    return program
+
+
 class App(proc.Process):
     """`prefix` are words before the program's own (unshare, setpriv ...); pid is then found by the caller."""
 

@@ -33,7 +33,7 @@ def hierarchies():
     """The mounted control group hierarchies that this machine lets us write to."""
     if os.path.exists(CGROUP_ROOT + "/cgroup.procs"):
         return [CGROUP_ROOT]
-    names = ("cpu,cpuacct", "cpu", "cpuacct", "memory", "systemd", "unified")
+    names = ("cpu,cpuacct", "cpu", "cpuacct", "memory", "freezer", "systemd", "unified")
     found = {os.path.realpath(os.path.join(CGROUP_ROOT, n)) for n in names}
     return sorted(h for h in found if os.access(h + "/cgroup.procs", os.W_OK))
 
@@ -46,9 +46,10 @@ def children(pid):
 
 class Pod(dotnet.App):
     def __init__(self, folder, load, framework="net10.0", user=0, readonly=False, shared_tmp=None, driver="systemd",
-                 cpu_limit=None, arguments=(), env=None, uid=None, tmpdir=None, beside=()):
+                 cpu_limit=None, arguments=(), env=None, uid=None, tmpdir=None, beside=(), tmp_mount="tmpfs"):
         """`uid` of another pod makes this one more container of it; `beside`: loads of more processes of this container;
-        `tmpdir`: the value of TMPDIR, a folder made for the user."""
+        `tmpdir`: the value of TMPDIR, a folder made for the user; `tmp_mount`: what is at /tmp: "tmpfs", "noexec", "small"
+        (a tmpfs of 64 KB) or "none" (a folder of the root)."""
         self.uid = uid or str(uuid.uuid4())
         self.container_id = uuid.uuid4().hex + uuid.uuid4().hex
         self.cgroup = cgroup_path(driver, self.uid, self.container_id)
@@ -61,7 +62,7 @@ class Pod(dotnet.App):
                 _share_machine(cgroup)
             self._limit_cpu(cpu_limit)
             order = {"cgroups": self.folders, "root": root, "app": os.path.dirname(dotnet.path(framework)),
-                     "tmp": shared_tmp, "tmpdir": tmpdir, "readonly": readonly, "user": user,
+                     "tmp": shared_tmp, "tmp_mount": tmp_mount, "tmpdir": tmpdir, "readonly": readonly, "user": user,
                      "words": ["/app/Checkout", load, *arguments], "beside": [["/app/Checkout", other] for other in beside]}
             prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", sys.executable, HERE + "/pod_init.py",
                       json.dumps(order)]
@@ -81,6 +82,11 @@ class Pod(dotnet.App):
                 _write(folder + "/cpu.cfs_quota_us", "%d" % (cores * 100000))
             elif os.path.exists(folder + "/cpu.max"):
                 _write(folder + "/cpu.max", "%d 100000" % (cores * 100000))
+
+    def group_file(self, *names):
+        """The first of these files that a control group of this container has; None: this machine has no such controller."""
+        paths = [folder + "/" + name for folder in self.folders for name in names]
+        return next((path for path in paths if os.path.exists(path)), None)
 
     def stop(self, how=signal.SIGKILL, seconds=10):
         if self.pid != self.popen.pid and not self.ended():
@@ -106,6 +112,25 @@ class Pod(dotnet.App):
                 except OSError:  # another pod is in there
                     break
         return True
+
+
+class Stranger(proc.Process):
+    """A program that is no .NET application, in the control groups of a pod's container."""
+    def __init__(self, folder, words, uid=None):
+        self.uid = uid or str(uuid.uuid4())
+        self.container_id = uuid.uuid4().hex + uuid.uuid4().hex
+        self.folders = [h + cgroup_path("systemd", self.uid, self.container_id) for h in hierarchies()]
+        for cgroup in self.folders:
+            os.makedirs(cgroup)
+        join = 'for g in $0; do echo $$ > "$g/cgroup.procs"; done; exec "$@"'
+        super().__init__(["sh", "-c", join, " ".join(self.folders), *words], log=os.path.join(folder, "stranger.log"))
+
+    def stop(self, how=signal.SIGKILL, seconds=10):
+        code = super().stop(how, seconds)
+        proc.wait_until(self._remove_cgroups, 10, "the control groups of the pod are empty")
+        return code
+
+    _remove_cgroups = Pod._remove_cgroups
 
 
 def _share_machine(folder):

@@ -1,13 +1,13 @@
 """Process 1 of a "pod" of the tests (see pod.py): joins its control groups, gets a root of its own, becomes the program.
 
-usage: pod_init.py JSON    with {cgroups, root, app, tmp, tmpdir, readonly, user, words, beside}
+usage: pod_init.py JSON    with {cgroups, root, app, tmp, tmp_mount, tmpdir, readonly, user, words, beside}
 """
 import ctypes
 import json
 import os
 import sys
 
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 32, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
 SYS_PIVOT_ROOT = 155 if os.uname().machine == "x86_64" else 41
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -42,8 +42,13 @@ def build_root(o):
         bind_file("/dev/" + device, root)
     if o["tmp"]:
         mount(o["tmp"], root + "/tmp", "", MS_BIND)
+    elif o["tmp_mount"] == "none":
+        os.mkdir(root + "/tmp")
+        os.chmod(root + "/tmp", 0o1777)
     else:
-        mount("tmpfs", root + "/tmp", "tmpfs", MS_NOSUID | MS_NODEV, "size=64m,mode=1777")
+        size = "64k" if o["tmp_mount"] == "small" else "64m"
+        mount("tmpfs", root + "/tmp", "tmpfs", MS_NOSUID | MS_NODEV | (MS_NOEXEC if o["tmp_mount"] == "noexec" else 0),
+              "size=%s,mode=1777" % size)
     if o["tmpdir"]:
         os.makedirs(root + o["tmpdir"], mode=0o777)
         os.chown(root + o["tmpdir"], o["user"], o["user"])

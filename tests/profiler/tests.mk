@@ -58,10 +58,14 @@ $(B)/profiler-tools/fake_runtime: $(FAKE_RUNTIME) profiler/cor_abi.h common/prot
 $(B)/profiler-tools/fake_runtime_musl: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
 	@mkdir -p $(@D)
 	musl-gcc $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME)
-ARM64_TOOLS += $(B)/arm64/fake_runtime
+ARM64_TOOLS += $(B)/arm64/fake_runtime $(B)/arm64/fake_diagnostics
 $(B)/arm64/fake_runtime: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
 	@mkdir -p $(@D)
 	$(ARM64_CC) $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME)
+
+$(B)/arm64/fake_diagnostics: $(call arm64_objects,tests/helpers/fake_diagnostics.c)
+	@mkdir -p $(@D)
+	$(ARM64_CC) -pthread -o $@ $^
 
 .PHONY: profiler-tools
 profiler-tools: $(B)/libdrdotnet.so $(PROFILER_TOOLS)
