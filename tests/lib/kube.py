@@ -107,8 +107,10 @@ def _file_or_data(section, name, kubeconfig):
 
 
 class Cluster(Client):
-    def __init__(self, folder, assets=None):
+    def __init__(self, folder, assets=None, flags=()):
+        """`flags`: more of kube-apiserver's, with `assets` only."""
         self.folder = os.path.realpath(folder)
+        self.flags = flags
         self.assets = assets or _assets()
         self.processes = []
         self.outside_pid = 0
@@ -165,7 +167,7 @@ class Cluster(Client):
              "--service-account-issuer=https://kubernetes.default.svc", "--authorization-mode=RBAC",
              "--service-account-key-file=" + pki + "/server.key",
              "--service-account-signing-key-file=" + pki + "/server.key",
-             "--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins=ServiceAccount"],
+             "--service-cluster-ip-range=10.96.0.0/16", "--disable-admission-plugins=ServiceAccount", *self.flags],
             log=self.folder + "/apiserver.log"))
         config = {"apiVersion": "v1", "kind": "Config", "current-context": "test",
                   "clusters": [{"name": "test", "cluster": {"server": "https://127.0.0.1:%d" % port,
