@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
-#define PATIENCE_MS 200 /* of a request, until the runtime has cleared up after an unload */
+#define PATIENCE_MS 200 /* until the runtime has cleared up after an unload; an application that goes on unloading is not waited for again */
 
 #define KNOWN_BITS 13
 #define KNOWN_SIZE (1u << KNOWN_BITS)
@@ -16,6 +16,7 @@
 
 static uint64_t known[KNOWN_SIZE];
 static uint32_t known_count;
+static int patience_ms;
 static struct resolver_counts counts;
 static struct function_text text;
 static struct channel_resolved answers[CHANNEL_MAX_RESOLVE];
@@ -24,6 +25,7 @@ void resolver_reset(void)
 {
 	memset(known, 0, sizeof known);
 	known_count = 0;
+	patience_ms = PATIENCE_MS;
 	counts = (struct resolver_counts){0};
 }
 
@@ -79,27 +81,29 @@ static bool find(void *info, uint64_t ip, struct channel_resolved *answer, struc
 	return true;
 }
 
-/* Enters at a quiet moment; false, not entered, when none comes while *patience lasts. */
-static bool enter_quietly(int *patience)
+/* Enters at a quiet moment; false, not entered, when none comes while the patience lasts. */
+static bool enter_quietly(void)
 {
 	for (;;) {
 		module_guard_enter();
-		if (module_guard_quiet())
+		if (module_guard_quiet()) {
+			patience_ms = PATIENCE_MS;
 			return true;
+		}
 		module_guard_leave();
-		if (*patience == 0)
+		if (patience_ms == 0)
 			return false;
-		--*patience;
+		patience_ms--;
 		poll(NULL, 0, 1);
 	}
 }
 
-static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_io *io, int *patience)
+static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_io *io)
 {
 	struct channel_resolved answer = {0};
 	struct channel_function f;
 
-	if (!enter_quietly(patience)) {
+	if (!enter_quietly()) {
 		counts.unresolved++;
 		answer.status = (uint32_t)COR_E_FAIL;
 		return answer;
@@ -122,12 +126,11 @@ bool resolver_answer(void *info, const struct channel_frame *request, struct cha
 {
 	struct wire_reader r;
 	uint32_t count;
-	int patience = PATIENCE_MS;
 
 	if (!channel_get_resolve(request, &r, &count))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		answers[i] = resolve(info, wire_u64(&r), io, &patience);
+		answers[i] = resolve(info, wire_u64(&r), io);
 	struct wire_writer *w = channel_io_begin(io, CHANNEL_RESOLVED);
 	wire_put_u32(w, count);
 	for (uint32_t i = 0; i < count; i++) {
