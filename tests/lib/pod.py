@@ -46,10 +46,12 @@ def children(pid):
 
 class Pod(dotnet.App):
     def __init__(self, folder, load, framework="net10.0", user=0, readonly=False, shared_tmp=None, driver="systemd",
-                 cpu_limit=None, arguments=(), env=None, uid=None, tmpdir=None, beside=(), tmp_mount="tmpfs"):
+                 cpu_limit=None, arguments=(), env=None, uid=None, tmpdir=None, beside=(), program=None, binds=None,
+                 tmp_mount="tmpfs"):
         """`uid` of another pod makes this one more container of it; `beside`: loads of more processes of this container;
-        `tmpdir`: the value of TMPDIR, a folder made for the user; `tmp_mount`: what is at /tmp: "tmpfs", "noexec", "small"
-        (a tmpfs of 64 KB) or "none" (a folder of the root)."""
+        `tmpdir`: the value of TMPDIR, a folder made for the user; `program`: (folder to be /app, words) instead of the sample
+        application; `binds`: {folder outside: its place inside}; `tmp_mount`: what is at /tmp: "tmpfs", "noexec", "small" (a
+        tmpfs of 64 KB) or "none" (a folder of the root)."""
         self.uid = uid or str(uuid.uuid4())
         self.container_id = uuid.uuid4().hex + uuid.uuid4().hex
         self.cgroup = cgroup_path(driver, self.uid, self.container_id)
@@ -61,9 +63,10 @@ class Pod(dotnet.App):
                 os.makedirs(cgroup)
                 _share_machine(cgroup)
             self._limit_cpu(cpu_limit)
-            order = {"cgroups": self.folders, "root": root, "app": os.path.dirname(dotnet.path(framework)),
+            app, words = program or (os.path.dirname(dotnet.path(framework)), ["/app/Checkout", load, *arguments])
+            order = {"cgroups": self.folders, "root": root, "app": app, "binds": binds or {},
                      "tmp": shared_tmp, "tmp_mount": tmp_mount, "tmpdir": tmpdir, "readonly": readonly, "user": user,
-                     "words": ["/app/Checkout", load, *arguments], "beside": [["/app/Checkout", other] for other in beside]}
+                     "words": words, "beside": [["/app/Checkout", other] for other in beside]}
             prefix = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--", sys.executable, HERE + "/pod_init.py",
                       json.dumps(order)]
             inner_env = {"PATH": "/usr/bin:/bin", "TMPDIR": tmpdir or "", **(env or {})}

@@ -1,6 +1,6 @@
 """Process 1 of a "pod" of the tests (see pod.py): joins its control groups, gets a root of its own, becomes the program.
 
-usage: pod_init.py JSON    with {cgroups, root, app, tmp, tmp_mount, tmpdir, readonly, user, words, beside}
+usage: pod_init.py JSON    with {cgroups, root, app, binds, tmp, tmp_mount, tmpdir, readonly, user, words, beside}
 """
 import ctypes
 import json
@@ -40,6 +40,8 @@ def build_root(o):
     os.makedirs(root + "/dev")
     for device in ("null", "zero", "random", "urandom"):
         bind_file("/dev/" + device, root)
+    for outside, inside in o["binds"].items():
+        mount(outside, root + inside, "", MS_BIND)
     if o["tmp"]:
         mount(o["tmp"], root + "/tmp", "", MS_BIND)
     elif o["tmp_mount"] == "none":

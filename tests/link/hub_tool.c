@@ -2,15 +2,17 @@
  * it would learn, one JSON object a line.
  *
  * usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]
- * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS]]] | cancel NODE JOB | forget NODE JOB | flood NODE COUNT |
+ * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID]]]] | cancel NODE JOB | forget NODE JOB | flood NODE COUNT |
  *        usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | quit
- * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_POD_UID,
+ * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_LINK_TIMEOUT_S, HUB_POD_UID,
  * HUB_DEBUG. */
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/agent_hub.h"
 #include "controller/kube_config.h"
 #include "controller/link_server.h"
@@ -53,8 +55,16 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t epoch)
 static void on_job(void *ctx, const char *node, const struct link_job *j)
 {
 	(void)ctx;
-	say("{\"event\":\"job\",\"node\":\"%s\",\"job\":\"%s\",\"phase\":\"%s\",\"reason\":\"%s\",\"reports\":%zu,\"place\":%" PRId64 "}", node,
-	    j->job_id, job_phase_name(j->phase), j->reason ? j->reason : "", j->report_count, j->queue_position);
+	size_t delivered = 0;
+	for (size_t i = 0; i < j->report_count; i++)
+		delivered += j->reports[i].delivered;
+	AUTO_BUF struct buf message;
+	buf_init(&message, 8192);
+	text_append_json(&message, j->message ? j->message : "", j->message ? strlen(j->message) : 0);
+	say("{\"event\":\"job\",\"node\":\"%s\",\"job\":\"%s\",\"phase\":\"%s\",\"reason\":\"%s\",\"reports\":%zu,\"place\":%" PRId64
+	    ",\"delivered\":%zu,\"diagnosis\":%s,\"started\":%" PRId64 ",\"completed\":%" PRId64 ",\"message\":%s}",
+	    node, j->job_id, job_phase_name(j->phase), j->reason ? j->reason : "", j->report_count, j->queue_position, delivered,
+	    j->headline && j->headline[0] && j->diagnosis ? "true" : "false", j->started_wall_ms, j->completed_wall_ms, buf_str(&message));
 }
 
 static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char prefix[512], struct err *e)
@@ -94,17 +104,19 @@ static void answer(int rc, const struct err *e)
 	say("{\"event\":\"answer\",\"ok\":%s,\"kind\":\"%s\"}", rc == 0 ? "true" : "false", rc == 0 ? "" : err_kind_name(e->kind));
 }
 
-/* Words after the command: NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS]]]. */
+/* Words after the command: NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID]]]]. */
 static int order(struct agent_hub *h, char **w, size_t n, struct err *e)
 {
 	struct link_order o = {.deadline_wall_ms = clock_wall_ms() + (n > 4 ? atoi(w[4]) : 60) * 1000LL};
+	o.left_ms = o.deadline_wall_ms - clock_wall_ms();
 	snprintf(o.job_id, sizeof o.job_id, "%s", w[1]);
 	strcpy(o.session_namespace, "shop");
 	strcpy(o.session_name, "session");
 	strcpy(o.session_uid, "01234567-89ab-cdef-0123-456789abcdef");
 	strcpy(o.pod_namespace, "shop");
 	strcpy(o.pod_name, "pod-0");
-	snprintf(o.pod_uid, sizeof o.pod_uid, "%s", getenv("HUB_POD_UID") ? getenv("HUB_POD_UID") : "76543210-89ab-cdef-0123-456789abcdef");
+	const char *uid = n > 5 ? w[5] : getenv("HUB_POD_UID");
+	snprintf(o.pod_uid, sizeof o.pod_uid, "%s", uid ? uid : "76543210-89ab-cdef-0123-456789abcdef");
 	if (n > 2 && strcmp(w[2], "-") != 0) {
 		strcpy(o.containers[0].name, "app");
 		snprintf(o.containers[0].id, sizeof o.containers[0].id, "%s", w[2]);
@@ -234,6 +246,7 @@ int main(int argc, char *argv[])
 		.key_pem = key,
 		.kube = &kube,
 		.agent_account = argc > 5 ? argv[5] : "drdotnet-system:drdotnet-agent",
+		.link_timeout_s = number("HUB_LINK_TIMEOUT_S", 0),
 		.handshake_timeout_ms = number("HUB_HANDSHAKE_MS", 2000),
 		.max_connections = (size_t)number("HUB_MAX_CONNECTIONS", 0),
 		.callbacks = {NULL, on_job, on_node, on_upload},
