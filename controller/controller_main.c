@@ -23,6 +23,8 @@
 #define TICK_MS 1000
 #define EXPIRE_EVERY_MS 60000
 #define NAME_COUNT 4
+#define CERTS_RETRY_MS 500
+#define CERTS_RETRY_MOST_MS 4000
 
 struct program {
 	const struct controller_settings *settings;
@@ -111,6 +113,24 @@ static int open_certs(struct program *p, struct err *e)
 	return p->certs ? 0 : -1;
 }
 
+/* An API server that is away while we start is waited for: a crash would make us come back later than it. */
+static int wait_for_certs(struct program *p, struct err *e)
+{
+	for (int64_t pause_ms = CERTS_RETRY_MS;; pause_ms = pause_ms < CERTS_RETRY_MOST_MS ? 2 * pause_ms : pause_ms) {
+		struct err why = ERR_INIT;
+		if (open_certs(p, &why) == 0)
+			return 0;
+		struct pollfd fd = {.fd = p->signal_fd, .events = POLLIN};
+		bool passes = why.kind == ERR_RETRY || why.kind == ERR_TIMEOUT;
+		if (passes)
+			LOG_WARN("controller", "the API server does not answer; will try again", LOG_S("error", why.message));
+		if (passes && poll(&fd, 1, (int)pause_ms) == 0)
+			continue;
+		*e = why;
+		return passes ? err_set(e, ERR_CANCELED, 0, "asked to stop while the API server was away") : -1;
+	}
+}
+
 static bool is_ready(void *ctx, struct buf *why)
 {
 	const struct program *p = ctx;
@@ -191,7 +211,7 @@ static int start(struct program *p, struct err *e)
 		return -1;
 	name_service(p);
 	LOG_INFO("controller", "starting", LOG_S("version", DRDOTNET_VERSION), LOG_S("server", p->kube.server), LOG_S("namespace", p->namespace));
-	if (open_reports(p, e) < 0 || open_stores(p, e) < 0 || open_controller(p, e) < 0 || open_certs(p, e) < 0 || open_server(p, e) < 0)
+	if (open_reports(p, e) < 0 || open_stores(p, e) < 0 || open_controller(p, e) < 0 || wait_for_certs(p, e) < 0 || open_server(p, e) < 0)
 		return -1;
 	if (link_certs_watch(p->certs, serve_certificate, p, e) < 0)
 		return -1;

@@ -255,10 +255,20 @@ static void give_cancel(struct work *w, size_t i)
 	reconcile_wake_in(w, rc == 0 ? PLAN_CANCEL_MS : 1000);
 }
 
+/* Pods that were chosen just now have no plan yet: those that cannot be ordered get one in the next turn. */
+static enum pod_action action_for(struct work *w, size_t i)
+{
+	if (w->assigned && !w->infos[i].linked)
+		reconcile_wake_in(w, 0);
+	if (w->assigned)
+		return w->infos[i].linked ? POD_ORDER : POD_WAIT;
+	return w->plan.stage == PLAN_DRIVE ? w->plan.pods[i].action : POD_WAIT;
+}
+
 int reconcile_orders(struct work *w, struct err *e)
 {
 	for (size_t i = 0; i < w->s.pod_count; i++) {
-		enum pod_action action = w->assigned ? POD_ORDER : w->plan.stage == PLAN_DRIVE ? w->plan.pods[i].action : POD_WAIT;
+		enum pod_action action = action_for(w, i);
 		if (action == POD_ORDER && !job_phase_is_final(w->s.pods[i].job.phase) && give_order(w, i, e) < 0)
 			return -1;
 		if (action == POD_CANCEL)

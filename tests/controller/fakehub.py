@@ -13,14 +13,16 @@ SESSIONS = "/apis/drdotnet.dev/v1alpha1/namespaces/%s/profilingsessions"
 
 
 class FakeHub:
-    def __init__(self, kubeconfig, folder, name="controller", namespaces=None, workers=2):
+    def __init__(self, kubeconfig, folder, name="controller", namespaces=None, workers=2, stall=None, env=None):
         words = [PROGRAM, "--kubeconfig", kubeconfig, "--lease-namespace", "drdotnet-system", "--workers", str(workers)]
+        if stall:
+            words += ["--watch-stall", str(stall)]
         if namespaces:
             words += ["--namespaces", namespaces]
         self.log_path = os.path.join(folder, name + ".log")
         self.log_file = open(self.log_path, "ab")
         self.popen = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log_file, text=True,
-                                      start_new_session=True)
+                                      start_new_session=True, env={**os.environ, **(env or {})})
         self.lines = queue.Queue()
         self.seen = []
         self.reader = threading.Thread(target=self._read, daemon=True)

@@ -29,6 +29,7 @@ class Request:
         self.is_watch = self.query.get("watch") == "true"
         self.time = time.monotonic()
         self.status = None
+        self.silent = threading.Event()
 
 
 class FaultyApi:
@@ -39,6 +40,7 @@ class FaultyApi:
         self.tls = ssl.create_default_context(cadata=cluster.ca_pem.decode())
         self.rules, self.requests, self.watches = [], [], []
         self.muted = False
+        self.clock_ahead = 0  # seconds, as its answers' Date tells
         self.lock = threading.Lock()
         api = self
 
@@ -48,6 +50,9 @@ class FaultyApi:
 
             def log_message(self, *_):
                 pass
+
+            def date_time_string(self, timestamp=None):
+                return super().date_time_string(time.time() + api.clock_ahead)
 
             def handle_any(self):
                 api._handle(self)
@@ -62,6 +67,9 @@ class FaultyApi:
 
     def __exit__(self, *_):
         self.cut()
+        with self.lock:
+            for request in self.requests:
+                request.silent.set()
         self.server.shutdown()
         self.server.server_close()
 
@@ -88,6 +96,22 @@ class FaultyApi:
     def answer(status, headers=None, body=None):
         text = json.dumps(body or {"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "made up", "code": status}).encode()
         return lambda request, forward: (status, headers or {}, text)
+
+    @staticmethod
+    def cut_in_the_body(request, forward):
+        status, headers, body = forward()
+        return status, {**headers, "Content-Length": str(len(body))}, body[:len(body) // 2]
+
+    @staticmethod
+    def half_of_the_text(request, forward):
+        status, headers, body = forward()
+        return status, headers, body[:len(body) // 2]
+
+    @staticmethod
+    def never_answers(request, forward):
+        """As a half-open connection: the request is taken, and nothing comes back until the client has enough."""
+        request.silent.wait(60)
+        return None
 
     @staticmethod
     def before(action):
@@ -177,9 +201,12 @@ class FaultyApi:
             handler.send_response(status)
             for name, value in headers.items():
                 handler.send_header(name, value)
-            handler.send_header("Content-Length", str(len(body)))
+            if "Content-Length" not in headers:
+                handler.send_header("Content-Length", str(len(body)))
             handler.end_headers()
             handler.wfile.write(body)
+            if "Content-Length" in headers:  # it has promised more
+                handler.close_connection = True
         except OSError:
             handler.close_connection = True
 
