@@ -77,9 +77,12 @@ static bool same_frame(const struct frame *a, const struct frame *b)
 	       same_str(a->type_args, b->type_args) && same_str(a->method_args, b->method_args);
 }
 
-uint32_t capture_add_frame(struct capture_builder *b, const struct frame *f)
+uint32_t capture_add_frame(struct capture_builder *b, const struct frame *given)
 {
 	struct cpu_capture *c = b->c;
+	struct frame whole = *given, *f = &whole;
+	if (!f->module)
+		f->module = (char *)"";
 	uint32_t hash = hash_frame(f), index;
 	size_t at = hash;
 	while ((index = index_set_next(&b->frames, hash, &at)) != INDEX_NONE) {
@@ -96,7 +99,7 @@ uint32_t capture_add_frame(struct capture_builder *b, const struct frame *f)
 	index = (uint32_t)c->frame_count++;
 	c->frames[index] = (struct frame){
 		.kind = f->kind,
-		.module = mem_strdup(f->module ? f->module : ""),
+		.module = mem_strdup(f->module),
 		.type = mem_strdup(f->type),
 		.type_args = mem_strdup(f->type_args),
 		.method = mem_strdup(f->method),

@@ -471,6 +471,8 @@ static void name_failure(struct cpu_session *s, struct err *e)
 		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
 	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
 		err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process was stopped or frozen while its session began");
+	else if (!e->reason && (e->kind == ERR_TIMEOUT || e->kind == ERR_PROTOCOL || e->kind == ERR_GONE))
+		e->reason = REASON_AttachFailed; /* it is the library that does not do its part */
 }
 
 /* NULL: all done, or ended early. */
@@ -484,6 +486,7 @@ static const struct step *run_steps(struct cpu_session *s, struct err *e)
 			name_failure(s, e);
 			return ended_before_attach(s) ? NULL : &steps[i];
 		}
+		report_progress(s, s->progress.phase); /* a sign of life: the next step may wait as long as this one */
 	}
 	return NULL;
 }
