@@ -1,6 +1,7 @@
 #include "agent/diag_socket.h"
 
 #include "agent/peer_socket.h"
+#include "agent/rights.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -83,11 +84,11 @@ static int connect_error(const char *name, struct err *e)
 {
 	if (errno == ECONNREFUSED)
 		return err_set(e, ERR_GONE, errno, "nobody listens on %s any more", name);
-	int denied = errno == EACCES || errno == EPERM;
-	err_set_errno(e, errno, "cannot connect to %s", name);
-	if (denied && e)
-		e->reason = REASON_PermissionDenied;
-	return -1;
+	char why[RIGHTS_TEXT_SIZE];
+	if (errno == EACCES || errno == EPERM)
+		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the agent may not connect to %s: %s", name,
+				      rights_explain_own_file_refusal(why));
+	return err_set_errno(e, errno, "cannot connect to %s", name);
 }
 
 int diag_socket_connect(int dirfd, const char *name, uid_t uid, pid_t pid, int64_t deadline_ms, struct err *e)

@@ -21,11 +21,21 @@ const char *rights_explain_refusal(uint64_t capabilities, char out[RIGHTS_TEXT_S
 	return out;
 }
 
-const char *rights_explain_own_refusal(char out[RIGHTS_TEXT_SIZE])
+static uint64_t own_capabilities(void)
 {
 	char status[4096];
 	const char *at = NULL;
 	if (fsio_read_small(AT_FDCWD, "/proc/self/status", status, sizeof status) > 0)
 		at = strstr(status, "\nCapEff:");
-	return rights_explain_refusal(at ? strtoull(at + strlen("\nCapEff:"), NULL, 16) : 0, out);
+	return at ? strtoull(at + strlen("\nCapEff:"), NULL, 16) : 0;
+}
+
+const char *rights_explain_own_refusal(char out[RIGHTS_TEXT_SIZE])
+{
+	return rights_explain_refusal(own_capabilities(), out);
+}
+
+const char *rights_explain_own_file_refusal(char out[RIGHTS_TEXT_SIZE])
+{
+	return rights_explain_refusal(own_capabilities() | CAP_BIT(CAP_SYS_PTRACE), out);
 }

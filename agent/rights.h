@@ -12,4 +12,7 @@ const char *rights_explain_refusal(uint64_t capabilities, char out[RIGHTS_TEXT_S
 /* The same with the calling process's effective capabilities. */
 const char *rights_explain_own_refusal(char out[RIGHTS_TEXT_SIZE]);
 
+/* The same for a file or a socket of another user, which needs no SYS_PTRACE. */
+const char *rights_explain_own_file_refusal(char out[RIGHTS_TEXT_SIZE]);
+
 #endif
