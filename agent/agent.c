@@ -205,6 +205,7 @@ static int start_links(struct agent *a, struct err *e)
 		.perf_events = o->mode == AGENT_MODE_HOST_PID && can_use_perf(),
 		.highest_epoch = spool_get_number(a->spool, EPOCH_NAME),
 		.refresh_ms = o->refresh_seconds * 1000,
+		.timeout_s = (int)o->link_timeout_seconds,
 		.ctx = a,
 		.on_message = on_message,
 		.next_job = next_job,

@@ -27,6 +27,7 @@ static const struct option_row {
 	{"spool-quota-mib", "DRDOTNET_SPOOL_QUOTA_MIB", "256", "N", "bound of the spool", NUMBER, AT(spool_quota_mib), 1, 1024 * 1024},
 	{"max-sessions", "DRDOTNET_MAX_SESSIONS", "2", "N", "sessions at once on this node; others wait", NUMBER, AT(max_sessions), 1, 16},
 	{"refresh-seconds", "DRDOTNET_REFRESH_SECONDS", "30", "N", "how often the controllers' name and the token are looked at again", NUMBER, AT(refresh_seconds), 1, 3600},
+	{"link-timeout-seconds", "DRDOTNET_LINK_TIMEOUT_SECONDS", "35", "N", "a controller that is silent for so long is given up", NUMBER, AT(link_timeout_seconds), 2, 600},
 	{"node-name", "NODE_NAME", "", "NAME", "this node, as the reports name it", TEXT, AT(node_name), 0, 0},
 	{"health-socket", "DRDOTNET_HEALTH_SOCKET", "/var/lib/drdotnet/health.sock", "FILE", "unix socket for `drdotnet-agent health`", TEXT, AT(health_socket), 0, 0},
 	{"log-level", "DRDOTNET_LOG_LEVEL", "info", "LEVEL", "debug, info, warn or error", LEVEL, AT(log_level), 0, 0},

@@ -16,7 +16,7 @@ struct agent_options {
 	enum agent_mode mode;
 	const char *proc_root, *shared_parent, *library;
 	const char *spool;
-	int64_t spool_quota_mib, max_sessions, refresh_seconds;
+	int64_t spool_quota_mib, max_sessions, refresh_seconds, link_timeout_seconds;
 	const char *controller; /* "host:port" */
 	char host[256];         /* of controller */
 	int port;

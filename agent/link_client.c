@@ -15,12 +15,7 @@
 #define CONNECT_TIMEOUT_S 10
 #define GOOD_AFTER_MS 30000 /* a link that lasted so long starts its back-off anew */
 #define PING_AFTER_S 25
-#define HANG_UP_AFTER_S 35
-
-static const lws_retry_bo_t idle_policy = {
-	.secs_since_valid_ping = PING_AFTER_S,
-	.secs_since_valid_hangup = HANG_UP_AFTER_S,
-};
+#define HANG_UP_AFTER_S 35 /* the pings keep this proportion to a configured time */
 
 static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
 
@@ -82,7 +77,7 @@ static void connect_link(struct link *l)
 		.alpn = "http/1.1",
 		.userdata = l,
 		.pwsi = &l->wsi,
-		.retry_and_idle_policy = &idle_policy,
+		.retry_and_idle_policy = &c->idle_policy,
 	};
 	/* A failure inside the call has mostly come as CLIENT_CONNECTION_ERROR already, which plans the next try. */
 	if (!lws_client_connect_via_info(&info) && !l->wsi && l->used && lws_dll2_is_detached(&l->retry.list))
@@ -307,6 +302,9 @@ static void copy_config(struct link_client *c, const struct link_client_config *
 	c->config.mode = mem_strdup(from->mode);
 	if (!c->config.refresh_ms)
 		c->config.refresh_ms = LINK_CLIENT_REFRESH_MS;
+	int timeout_s = from->timeout_s ? from->timeout_s : HANG_UP_AFTER_S;
+	c->idle_policy.secs_since_valid_ping = (uint16_t)(timeout_s * PING_AFTER_S / HANG_UP_AFTER_S);
+	c->idle_policy.secs_since_valid_hangup = (uint16_t)timeout_s;
 	c->highest_epoch = from->highest_epoch;
 	unsigned char random[16] = {0};
 	RAND_bytes(random, sizeof random);

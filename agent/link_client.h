@@ -30,6 +30,7 @@ struct link_client_config {
 	bool perf_events;
 	int64_t highest_epoch;         /* as kept over a restart */
 	int64_t refresh_ms;            /* 0: LINK_CLIENT_REFRESH_MS */
+	int timeout_s;                 /* a link that is silent for so long is given up; 0: HANG_UP_AFTER_S */
 
 	void *ctx;
 	/* All in the link thread, with no lock held; they must not block. */

@@ -35,6 +35,7 @@ struct link {
 struct link_client {
 	struct link_client_config config;
 	char boot_id[40];
+	lws_retry_bo_t idle_policy;
 	struct lws_context *context;
 	SSL_CTX *tls;                 /* the vhost's client context; borrowed */
 	pthread_t thread;

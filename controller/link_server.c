@@ -19,11 +19,6 @@
 #define HEADERS_MAX_BYTES 8192
 #define OTHER_DESCRIPTORS 256 /* API server, files, log */
 
-static const lws_retry_bo_t idle_policy = {
-	.secs_since_valid_ping = PING_AFTER_S,
-	.secs_since_valid_hangup = HANG_UP_AFTER_S,
-};
-
 /* Events from other threads --------------------------------------------------------------------------------------- */
 
 void link_server_post(struct link_server *s, struct link_event *ev)
@@ -217,7 +212,7 @@ static int make_tls_vhost(struct link_server *s, struct err *e)
 		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | bind_options(s),
 		.alpn = "http/1.1",
 		.keepalive_timeout = 30,
-		.retry_and_idle_policy = &idle_policy,
+		.retry_and_idle_policy = &s->idle_policy,
 	};
 	s->tls_vhost = lws_create_vhost(s->context, &info);
 	if (s->tls_vhost)
@@ -272,6 +267,9 @@ static void copy_config(struct link_server *s, const struct link_server_config *
 		s->config.max_connections = LINK_SERVER_MAX_CONNECTIONS;
 	if (!c->review_threads)
 		s->config.review_threads = REVIEW_THREADS;
+	int timeout_s = c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S;
+	s->idle_policy.secs_since_valid_ping = (uint16_t)(timeout_s * PING_AFTER_S / HANG_UP_AFTER_S);
+	s->idle_policy.secs_since_valid_hangup = (uint16_t)timeout_s;
 	if (!c->handshake_timeout_ms)
 		s->config.handshake_timeout_ms = HANDSHAKE_TIMEOUT_MS;
 }

@@ -30,6 +30,7 @@ struct link_server_config {
 	const char *agent_account;     /* "namespace:name" of the agents' service account */
 	size_t max_connections;        /* 0: the default */
 	size_t review_threads;         /* 0: 4 */
+	int link_timeout_s;            /* a link that is silent for so long is given up; 0: 35 s */
 	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */
 	struct agent_hub_callbacks callbacks;
 	const struct object_stores *stores; /* where agents may put reports; NULL: uploads are denied */

@@ -34,6 +34,7 @@ struct link_server {
 	pthread_t thread;
 	bool thread_started;
 	atomic_bool stopping;
+	lws_retry_bo_t idle_policy;
 
 	pthread_mutex_t lock;
 	struct link_event *first_event, *last_event;
