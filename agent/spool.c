@@ -179,7 +179,13 @@ size_t spool_list(struct spool *s, char ***ids)
 	return count;
 }
 
-/* Removes the files of one job's folder; there are no folders in it. */
+static void remove_one(int dirfd, const char *name)
+{
+	if (unlinkat(dirfd, name, 0) < 0 && errno == EISDIR)
+		unlinkat(dirfd, name, AT_REMOVEDIR);
+}
+
+/* Removes the files of one job's folder; there are no folders in it, but for an empty one that is not ours. */
 static void remove_files(int dir_fd)
 {
 	AUTO_DIR DIR *dir = fsio_opendir_take(dir_fd);
@@ -188,7 +194,7 @@ static void remove_files(int dir_fd)
 	struct dirent *entry;
 	while ((entry = readdir(dir))) {
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			unlinkat(dirfd(dir), entry->d_name, 0);
+			remove_one(dirfd(dir), entry->d_name);
 	}
 }
 
@@ -196,8 +202,11 @@ void spool_job_remove(struct spool *s, const char *job_id)
 {
 	AUTO_FREE char *path = job_path(s, job_id, NULL);
 	int fd = path ? spool_job_open(s, job_id, NULL) : -1;
-	if (fd < 0)
+	if (fd < 0) {
+		if (path)
+			unlink(path); /* no folder at all */
 		return;
+	}
 	remove_files(fd);
 	rmdir(path);
 }

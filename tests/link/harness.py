@@ -129,7 +129,7 @@ def make_certificates(folder, name="server", ca="ca"):
     openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", name + ".key", "-out", name + ".csr",
             "-subj", "/CN=" + name)
     with open(os.path.join(folder, name + ".ext"), "w") as f:
-        f.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")
+        f.write("subjectAltName=DNS:localhost,IP:127.0.0.1,IP:127.0.0.2\nextendedKeyUsage=serverAuth\n")
     openssl("x509", "-req", "-in", name + ".csr", "-CA", ca + ".crt", "-CAkey", ca + ".key", "-CAcreateserial", "-out", name + ".crt",
             "-days", "2", "-extfile", name + ".ext")
     return os.path.join(folder, name + ".crt"), os.path.join(folder, name + ".key")
@@ -181,6 +181,12 @@ class Program:
                 return event, seen
             seen.append(event)
 
+    def seen(self, **wanted):
+        """The events with these values that have come and can still be expected."""
+        while not self.events.empty():
+            self.kept.append(self.events.get())
+        return [event for event in self.kept if all(event.get(k) == v for k, v in wanted.items())]
+
     def ask(self, *words, event="answer", **wanted):
         """The answer to a command; what happened meanwhile can still be expected."""
         self.say(*words)
@@ -208,12 +214,12 @@ class Program:
 class Hub(Program):
     """`settings` become HUB_... of its environment."""
 
-    def __init__(self, folder, kubeconfig, cert, key, name="hub", port=None, **settings):
+    def __init__(self, folder, kubeconfig, cert, key, name="hub", port=None, prefix=(), **settings):
         store = os.path.join(folder, name + "-store")
         port = port or free_port()
         env = {"HUB_PORT": str(port), "HUB_UPLOAD_BASE": "https://127.0.0.1:%d" % port}
         env.update({"HUB_" + k.upper(): str(v) for k, v in settings.items()})
-        super().__init__([HUB_TOOL, kubeconfig, cert, key, store], os.path.join(folder, name + ".log"), env)
+        super().__init__([*prefix, HUB_TOOL, kubeconfig, cert, key, store], os.path.join(folder, name + ".log"), env)
         self.store = store
         listening = self.expect(event="listening")
         self.port, self.health_port = listening["port"], listening["health"]
