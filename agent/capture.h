@@ -69,6 +69,8 @@ struct cpu_capture {
 	bool beside_profiler;       /* attached for notifications only: another profiler has the process's main slot */
 	int64_t started_wall_ms, duration_ns;
 	bool canceled;              /* ended early */
+	const char *ended_why;      /* then: "on request", ...; static */
+	bool was_stopped;           /* the process could not run for a time */
 	struct target target;
 	int64_t pid;                /* inner */
 

@@ -2,6 +2,18 @@
 
 #include "common/api/reason.h"
 
+const char *cpu_ending_why(enum cpu_ending how)
+{
+	static const char *const why[] = {
+		[ENDED_CANCELED] = "on request",
+		[ENDED_DEADLINE] = "at its deadline",
+		[ENDED_EXITED] = "the process ended",
+		[ENDED_CHANNEL_LOST] = "the library left the process",
+		[ENDED_PAUSE] = "one stop of the application was longer than the session allows",
+	};
+	return why[how];
+}
+
 struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool stopped)
 {
 	const struct cpu_ending_words with_report[] = {

@@ -21,6 +21,9 @@ struct cpu_ending_words {
 	const char *reason, *message; /* static */
 };
 
+/* Why it ended early, for the report; NULL: it did not. Static. */
+const char *cpu_ending_why(enum cpu_ending how);
+
 /* `any`: there are samples, so there will be a report; `stopped`: the process could not run at some time of the session. */
 struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool stopped);
 

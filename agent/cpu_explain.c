@@ -283,7 +283,9 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 	const struct cpu_capture *c = a->capture;
 	int64_t missing = c->lost_samples + c->dropped;
 	if (c->canceled)
-		put_sentence(text, "Ended early, after %.1f s.", (double)c->duration_ns / 1e9);
+		put_sentence(text, "Ended early, after %.1f s: %s.", (double)c->duration_ns / 1e9, c->ended_why ? c->ended_why : "on request");
+	if (c->was_stopped)
+		put_sentence(text, "The process was stopped or frozen for a time.");
 	if (c->fallback_reason)
 		put_sentence(text, "Sampled by timers in the process (%s): short bursts are under-counted, kernel time is not seen.",
 			     c->fallback_reason);

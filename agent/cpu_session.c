@@ -405,7 +405,9 @@ static void fill_costs(struct cpu_session *s)
 	cpu_account_report(&s->account, c);
 	c->frequency_hertz = s->q->spec->frequency_hertz;
 	c->duration_ns = s->ended_ns - s->started_ns;
-	c->canceled = s->ending == ENDED_CANCELED;
+	c->ended_why = cpu_ending_why(s->ending);
+	c->canceled = c->ended_why != NULL;
+	c->was_stopped = s->was_stopped;
 	c->pid = s->q->target->inner_pid ? s->q->target->inner_pid : s->q->target->pid;
 	target_copy(&c->target, s->q->target);
 	c->cost = (struct session_cost){

@@ -32,5 +32,6 @@ Test(cpu_ending, says_how_it_ended)
 		cr_expect_eq(w.phase, rows[i].phase, "row %zu", i);
 		cr_expect_str_eq(w.reason, rows[i].reason, "row %zu", i);
 		cr_expect(w.message && w.message[0], "row %zu", i);
+		cr_expect_eq(cpu_ending_why(rows[i].how) == NULL, rows[i].how == ENDED_IN_TIME, "row %zu", i);
 	}
 }
