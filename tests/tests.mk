@@ -21,7 +21,7 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libagent.a $(B)/libcontro
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a $(PKG_LIBS) -lm
 
 # Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
-TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c tests/helpers/fake_diagnostics.c tests/report/report_tool.c
+TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c tests/helpers/as_pid.c tests/helpers/fake_diagnostics.c tests/report/report_tool.c
 include tests/bench/bench.mk
 tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
 define tool_rule
@@ -71,6 +71,16 @@ test-programs:
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs
+
+# programs whose sessions wait at the steps that a test names (common/base/step.h)
+.PHONY: faults-programs faults
+faults-programs:
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=faults build/faults/drdotnet build/faults/drdotnet-agent
+
+faults: setup-test ## every fault at every step of a session: a quarter of an hour
+	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools faults-programs
+	@PYTHONPATH=. python3 tests/faults/every_step.py
 
 unit: setup-test ## the unit tests only
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin

@@ -1,0 +1,262 @@
+"""The faults of the target and of the agent, and what a session at a certain step makes of them.
+
+    class Mine(faults.Faults):
+        def test_the_process_is_killed(self):
+            self.suffer("tick", "killed")
+"""
+import contextlib
+import os
+import signal
+import time
+
+from tests.faults import ground
+from tests.lib import matrix, proc
+
+FAULTS = {
+    "exits": "the process ends in order (SIGTERM)",
+    "killed": "the process is killed",
+    "stopped": "the process is stopped for two seconds",
+    "frozen": "the process's control group is frozen, and thawed when the session has ended",
+    "agent-killed": "the agent is killed, and started again",
+    "agent-stopped": "the agent is stopped in order (SIGTERM), and started again",
+    "tmp-full": "the process's /tmp is full",
+    "tmp-read-only": "the process's /tmp is read-only until the session has ended",
+    "unstaged": "the process removes the staged files",
+    "canceled": "the session is canceled",
+}
+DEADLY = ("exits", "killed")
+AGENT_ENDS = ("agent-killed", "agent-stopped")
+PART = "Faults of the process and of the agent"
+
+
+class Faults(ground.Ground):
+    one_process = True
+    writes = False      # the rows of the matrix; otherwise the session is held to the rows that others have written
+
+    # the faults: each is a context; what it undoes is undone when the session has ended -------------------------------------
+    @contextlib.contextmanager
+    def exits(self, _job):
+        self.app.stop(signal.SIGTERM, ground.PATIENCE)
+        yield
+
+    @contextlib.contextmanager
+    def killed(self, _job):
+        self.app.stop(signal.SIGKILL, ground.PATIENCE)
+        yield
+
+    @contextlib.contextmanager
+    def stopped(self, _job):
+        os.kill(self.app.pid, signal.SIGSTOP)
+        folder = "/proc/%d/task" % self.app.pid
+        proc.wait_until(lambda: all("State:\tT" in self.read("%s/%s/status" % (folder, t)) for t in os.listdir(folder)), ground.PATIENCE,
+                        "all threads are stopped")
+        yield
+        os.kill(self.app.pid, signal.SIGCONT)
+
+    @contextlib.contextmanager
+    def frozen(self, _job):
+        where = self.frozen_group()
+        self.write(where + "/freezer.state", "FROZEN")
+        proc.wait_until(lambda: self.read(where + "/freezer.state") == "FROZEN", ground.PATIENCE, "the frozen group")
+        try:
+            yield
+        finally:
+            self.write(where + "/freezer.state", "THAWED")
+
+    def frozen_group(self):
+        """The process's own control group of the freezer hierarchy."""
+        where = "%s/drdotnet-test-%d" % (ground.freezer(), self.app.pid)
+        if not os.path.isdir(where):
+            os.makedirs(where)
+            self.addCleanup(self.remove_group, where)
+            self.write(where + "/cgroup.procs", str(self.app.pid))
+        return where
+
+    def remove_group(self, where):
+        if not self.app.ended():
+            self.write(os.path.dirname(where) + "/cgroup.procs", str(self.app.pid))
+
+        def remove():
+            try:
+                os.rmdir(where)
+            except FileNotFoundError:
+                pass
+            except OSError:
+                return False
+            return True
+        proc.wait_until(remove, ground.PATIENCE, "an empty control group")
+
+    @contextlib.contextmanager
+    def tmp_full(self, _job):
+        path = self.app.tmp + "/filler"
+        with open(path, "wb", buffering=0) as f:
+            with contextlib.suppress(OSError):
+                while True:
+                    f.write(bytes(1 << 20))
+            with contextlib.suppress(OSError):
+                while True:
+                    f.write(bytes(1 << 10))
+        yield
+        os.unlink(path)
+
+    @contextlib.contextmanager
+    def tmp_read_only(self, _job):
+        ground.remount_tmp(self.app.pid, True)
+        try:
+            yield
+        finally:
+            ground.remount_tmp(self.app.pid, False)
+
+    @contextlib.contextmanager
+    def unstaged(self, _job):
+        for name in os.listdir(self.app.tmp):
+            if name.startswith(".drdotnet-"):
+                folder = os.path.join(self.app.tmp, name)
+                for file in os.listdir(folder):
+                    os.unlink(os.path.join(folder, file))
+                os.rmdir(folder)
+        yield
+
+    @contextlib.contextmanager
+    def canceled(self, job):
+        self.hub.say("cancel", ground.NODE, job)
+        self.hub.ask("usage", ground.NODE, self.pod_uid, event="usage")  # messages are taken in order: so the cancel has been
+        yield
+
+    @contextlib.contextmanager
+    def agent_killed(self, _job):
+        self.agent.stop(signal.SIGKILL)
+        yield
+
+    @contextlib.contextmanager
+    def agent_stopped(self, _job):
+        self.agent.popen.send_signal(signal.SIGTERM)
+        proc.wait_until(self.agent_ends_its_sessions, ground.PATIENCE, "the agent's sessions are told to end")
+        yield
+
+    def agent_ends_its_sessions(self):
+        """The descriptor that tells a session to end is readable and stays so. (Nobody has one when no job is there.)"""
+        folder = "/proc/%d/fdinfo" % self.agent.popen.pid
+
+        def readable():
+            return {fd for fd in os.listdir(folder) if "eventfd-count:" in (text := self.read("%s/%s" % (folder, fd))) and
+                    int(text.partition("eventfd-count:")[2].split()[0], 16)}
+        first = readable()
+        time.sleep(0.02)
+        return first & readable()
+
+    @staticmethod
+    def read(path):
+        try:
+            with open(path) as f:
+                return f.read().strip()
+        except OSError:
+            return ""
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w") as f:
+            f.write(text)
+
+    # one case ------------------------------------------------------------------------------------------------------------
+    def suffer(self, step, fault):
+        """One session that meets the fault at the step; what came of it goes into the matrix."""
+        if fault == "frozen" and not ground.freezer():
+            self.skipTest("no control groups of the freezer's first version here")
+        self.prepare(fault)
+        if step == "forget":
+            said = self.forget_with(fault)
+        else:
+            said = self.profile_with(step, fault)
+        if self.writes:
+            matrix.row(self, self.part(), ground.MEANING[step], FAULTS[fault], said)
+        else:
+            seen = "| %s | %s | %s |" % (ground.MEANING[step], FAULTS[fault], said)
+            rows = [row for row in matrix.read().get(self.part(), []) if row.startswith(seen.rpartition(said)[0])]
+            self.assertTrue([row for row in rows if row.startswith(seen)], "seen %s\nwritten %s" % (seen, rows))
+
+    def part(self):
+        return PART + ("; sampled by timers in the process" if self.timers else "")
+
+    def prepare(self, fault):
+        if self.app.ended():
+            type(self).app.stop()
+            self.start_app()
+        if self.fresh and fault not in DEADLY:
+            job = self.order()
+            self.assertEqual(self.end_of(job)[0]["phase"], "Succeeded")
+            self.forget(job)
+            self.look_before()
+
+    def profile_with(self, step, fault):
+        self.steps.arm(step)
+        job = self.order(seconds=self.seconds(step, fault))
+        undo = contextlib.ExitStack()
+        with undo:
+            with self.steps.reached(step):
+                if ground.at_or_after(step, "collect" if self.timers else "start-collecting") and not ground.at_or_after(step, "stop"):
+                    self.burn()
+                if step == "attach-asked":
+                    proc.wait_until(self.loaded, ground.PATIENCE, "the library is loaded", 0.01)
+                undo.enter_context(getattr(self, fault.replace("-", "_"))(job))
+            if fault == "stopped":
+                time.sleep(2)
+                undo.close()
+            again = fault in AGENT_ENDS and self.restart_agent(job, fault)
+            final, _ = self.end_of(job, ground.WHILE_STOPPED)
+        self.settle(job, final, alive=fault not in DEADLY)
+        return ground.outcome(final, again)
+
+    def loaded(self):
+        """The library starts its thread when it has said hello."""
+        folder = "/proc/%d/task" % self.app.pid
+        return "drdotnet" in [self.read("%s/%s/comm" % (folder, t)) for t in os.listdir(folder)]
+
+    @staticmethod
+    def seconds(step, fault):
+        """How long the session would be. One that is told to end must not have come to its end meanwhile."""
+        if fault in ("canceled", "agent-stopped") and ground.at_or_after(step, "staged") and not ground.at_or_after(step, "stop"):
+            return 60
+        if fault == "stopped" and not ground.at_or_after(step, "stop"):
+            return 4  # it goes on before the end
+        return 3 if step in ("tick", "name") else 1
+
+    def restart_agent(self, job, fault):
+        """Starts the agent again, and says whether the session starts again with it: once, or not at all."""
+        if fault == "agent-stopped":
+            self.assertEqual(self.agent.stop(signal.SIGTERM, ground.PATIENCE), 0, self.agent.log()[-2000:])
+        self.steps.arm("chosen")
+        self.start_agent()
+        self.order(job)
+        held = []
+
+        def came_or_ended():
+            held.append(self.steps.come("chosen"))
+            return held[-1] is not None or any(e["phase"] in ground.FINAL for e in self.hub.seen(event="job", job=job))
+        proc.wait_until(came_or_ended, ground.PATIENCE, "the session starts again, or its end", 0.005)
+        self.steps.disarm("chosen")
+        if held[-1] is not None:
+            os.close(held[-1])
+        return held[-1] is not None
+
+    def forget_with(self, fault):
+        """The link's thread waits there: the session is over, and nothing but the agent's record of it is left."""
+        job = self.order()
+        final, _ = self.end_of(job)
+        self.steps.arm("forget")
+        undo = contextlib.ExitStack()
+        with undo:
+            self.hub.say("forget", ground.NODE, job)
+            with self.steps.reached("forget"):
+                undo.enter_context(getattr(self, fault.replace("-", "_"))(job))
+            if fault in AGENT_ENDS:
+                self.agent.stop(signal.SIGTERM, ground.PATIENCE)
+                self.start_agent()
+        if fault in AGENT_ENDS:
+            self.settle(job, final)
+            return "kept, and forgotten when asked again"
+        self.forget(job)
+        if fault not in DEADLY:
+            self.nothing_left()
+        self.agent_is_idle()
+        return "forgotten"
