@@ -8,6 +8,7 @@
 
 #define METRICS_MAX_BYTES (1024 * 1024)
 #define HEADERS_ROOM 512
+#define CONNECTIONS_MAX 256 /* so that nobody takes the descriptors of the agents' links here */
 
 static int answer(struct lws *wsi, unsigned status, const char *type, const char *body, size_t len)
 {
@@ -43,11 +44,31 @@ static int answer_metrics(struct lws *wsi)
 	return answer(wsi, HTTP_STATUS_OK, "text/plain; version=0.0.4", buf_str(&text), text.len);
 }
 
+/* The vhost's own events. */
+static int admit_connection(const struct link_server *s)
+{
+	if (s->health_connections < CONNECTIONS_MAX)
+		return 0;
+	metrics_count("drdotnet_link_closed_total", "reason", "TooManyConnections", "Links that the controller has closed, by reason.");
+	return -1;
+}
+
 int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
 	(void)user, (void)len;
 	const char *path = in;
+	struct link_server *s = wsi ? link_server_of(wsi) : NULL;
 	switch (reason) {
+	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
+		return s ? admit_connection(s) : -1;
+	case LWS_CALLBACK_WSI_CREATE:
+		if (s)
+			s->health_connections++;
+		return 0;
+	case LWS_CALLBACK_WSI_DESTROY:
+		if (s && s->health_connections)
+			s->health_connections--;
+		return 0;
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 		return -1; /* no WebSocket here */
 	case LWS_CALLBACK_HTTP:
@@ -56,7 +77,7 @@ int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		if (strcmp(path, "/healthz") == 0 || strcmp(path, "/livez") == 0)
 			return answer(wsi, HTTP_STATUS_OK, "text/plain", "ok\n", 3);
 		if (strcmp(path, "/readyz") == 0)
-			return answer_ready(wsi, link_server_of(wsi));
+			return answer_ready(wsi, s);
 		if (strcmp(path, "/metrics") == 0)
 			return answer_metrics(wsi);
 		return answer(wsi, HTTP_STATUS_NOT_FOUND, "text/plain", "not found\n", 10);

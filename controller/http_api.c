@@ -19,7 +19,6 @@
 #include <string.h>
 #include <uthash.h>
 
-#define REQUEST_TIMEOUT_S 300 /* a whole upload or download */
 #define HEADERS_ROOM 1536
 #define CHUNK_BYTES 16384
 #define REFUSED_BODY_MAX (64 << 20) /* of a larger one nothing is read */
@@ -334,8 +333,8 @@ static int begin(struct lws *wsi, struct http_conn *c, const char *path)
 {
 	c->wsi = wsi;
 	c->server = link_server_of(wsi);
-	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, REQUEST_TIMEOUT_S);
-	lws_set_timer_usecs(wsi, REQUEST_TIMEOUT_S * LWS_US_PER_SEC);
+	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, c->server->config.request_timeout_s);
+	lws_set_timer_usecs(wsi, c->server->config.request_timeout_s * LWS_US_PER_SEC);
 	bool put = lws_hdr_total_length(wsi, WSI_TOKEN_PUT_URI) > 0, get = lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) > 0;
 	if (c->server->config.reports && put && strncmp(path, "/store/", 7) == 0)
 		return begin_upload(wsi, c, path + 7);

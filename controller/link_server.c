@@ -14,10 +14,12 @@
 #define REVIEW_QUEUE_MAX 8192
 #define HANDSHAKE_TIMEOUT_MS 15000
 #define HEADERS_TIMEOUT_S 10
+#define IDLE_TIMEOUT_S 30
+#define REQUEST_TIMEOUT_S 300
 #define PING_AFTER_S 25
 #define HANG_UP_AFTER_S 35 /* a half-open link is noticed within this time */
 #define HEADERS_MAX_BYTES 8192
-#define OTHER_DESCRIPTORS 256 /* API server, files, log */
+#define OTHER_DESCRIPTORS 512 /* the health port's connections, API server, files, log */
 
 /* Events from other threads --------------------------------------------------------------------------------------- */
 
@@ -179,8 +181,8 @@ static int make_context(struct link_server *s, struct err *e)
 		.uid = (uid_t)-1,
 		.rlimit_nofile = (int)s->config.max_connections + OTHER_DESCRIPTORS,
 		.max_http_header_data = HEADERS_MAX_BYTES,
-		.timeout_secs = HEADERS_TIMEOUT_S,
-		.timeout_secs_ah_idle = HEADERS_TIMEOUT_S,
+		.timeout_secs = (unsigned)s->config.headers_timeout_s,
+		.timeout_secs_ah_idle = (unsigned)s->config.headers_timeout_s,
 		.pt_serv_buf_size = 4096,
 	};
 	lws_set_log_level(LLL_ERR | LLL_WARN, log_from_lws);
@@ -211,7 +213,7 @@ static int make_tls_vhost(struct link_server *s, struct err *e)
 		.protocols = protocols,
 		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | bind_options(s),
 		.alpn = "http/1.1",
-		.keepalive_timeout = 30,
+		.keepalive_timeout = s->config.idle_timeout_s,
 		.retry_and_idle_policy = &s->idle_policy,
 	};
 	s->tls_vhost = lws_create_vhost(s->context, &info);
@@ -233,7 +235,7 @@ static int make_health_vhost(struct link_server *s, struct err *e)
 		.iface = s->config.bind_address,
 		.protocols = protocols,
 		.options = bind_options(s),
-		.keepalive_timeout = 30,
+		.keepalive_timeout = s->config.idle_timeout_s,
 	};
 	s->health_vhost = lws_create_vhost(s->context, &info);
 	return s->health_vhost ? 0 : err_set(e, ERR_RETRY, 0, "cannot listen on port %d for health checks", s->config.health_port);
@@ -270,6 +272,12 @@ static void copy_config(struct link_server *s, const struct link_server_config *
 	int timeout_s = c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S;
 	s->idle_policy.secs_since_valid_ping = (uint16_t)(timeout_s * PING_AFTER_S / HANG_UP_AFTER_S);
 	s->idle_policy.secs_since_valid_hangup = (uint16_t)timeout_s;
+	if (!c->headers_timeout_s)
+		s->config.headers_timeout_s = HEADERS_TIMEOUT_S;
+	if (!c->idle_timeout_s)
+		s->config.idle_timeout_s = IDLE_TIMEOUT_S;
+	if (!c->request_timeout_s)
+		s->config.request_timeout_s = REQUEST_TIMEOUT_S;
 	if (!c->handshake_timeout_ms)
 		s->config.handshake_timeout_ms = HANDSHAKE_TIMEOUT_MS;
 }

@@ -2,8 +2,8 @@
  *   TLS port:    WebSocket /link for agents (common/link/link_msg.h), PUT /store/... and GET /reports/... (http_api.h);
  *   health port: plain HTTP with /healthz, /readyz and /metrics.
  *
- * Every connection is bounded: in time until its headers, its token's review and its hello; in message size; in what waits
- * to be sent; in number. Nothing in this thread waits for the API server: reviews run in a pool (review_pool.h). */
+ * Every connection is bounded: in time until TLS and its headers, its token's review and its hello, between its requests and for a
+ * whole request; in message size and count; in what waits to be sent; in number, on each of the two ports. Nothing in this thread waits for the API server: reviews run in a pool (review_pool.h). */
 #ifndef DRDOTNET_LINK_SERVER_H
 #define DRDOTNET_LINK_SERVER_H
 
@@ -32,6 +32,9 @@ struct link_server_config {
 	size_t review_threads;         /* 0: 4 */
 	int link_timeout_s;            /* a link that is silent for so long is given up; 0: 35 s */
 	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */
+	int headers_timeout_s;         /* for TLS and a request's headers; 0: 10 s */
+	int idle_timeout_s;            /* between two requests of a connection; 0: 30 s */
+	int request_timeout_s;         /* a whole upload or download; 0: 300 s */
 	struct agent_hub_callbacks callbacks;
 	const struct object_stores *stores; /* where agents may put reports; NULL: uploads are denied */
 	struct report_store *reports;  /* the controller's own; NULL: /store and /reports are not served */

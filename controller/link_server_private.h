@@ -43,6 +43,7 @@ struct link_server {
 	struct http_conn *http_conns;  /* hash by id */
 	uint64_t next_id;
 	size_t connections;            /* of the TLS port, whatever they have got to */
+	size_t health_connections;
 	struct err tls_error;          /* of the first certificate */
 };
 
