@@ -123,8 +123,8 @@ class Deployed(unittest.TestCase):
             lines = answer.read().decode().splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
-    def session_of(self, name, node, **how):
-        """Profiles a pod of this node; the finished session."""
+    def finished_session(self, name, node, **how):
+        """Has a pod of this node profiled; (the application, its traces before, the finished session)."""
         made = self.cluster.create_pod("shop", name, node, labels={"app": "checkout"}, running=False)
         app = pod.Pod(self.folder, "hot", uid=made["metadata"]["uid"], user=10001, readonly=True, **how)
         self.addCleanup(app.stop)
@@ -134,7 +134,11 @@ class Deployed(unittest.TestCase):
         path = install.SESSIONS % "shop"
         self.cluster.request("POST", path, {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession", "metadata": {"name": name},
                                             "spec": {"profiler": "CPUHotpaths", "target": {"podName": name}, "durationSeconds": SECONDS}})
-        session = proc.wait_until(lambda: self.finished(path + "/" + name), 60, "the session's end")
+        return app, before, proc.wait_until(lambda: self.finished(path + "/" + name), 60, "the session's end")
+
+    def session_of(self, name, node, **how):
+        """One that succeeds."""
+        app, before, session = self.finished_session(name, node, **how)
         succeeded = next(c for c in session["status"]["conditions"] if c["type"] == "Succeeded")
         self.assertEqual(succeeded["status"], "True", "%s\n%s" % (json.dumps(session, indent=1), self.controller.log()[-3000:]))
         self.assertIn("Checkout.", session["status"]["diagnosis"])
@@ -189,6 +193,38 @@ class Deployed(unittest.TestCase):
                              "--serviceaccount=drdotnet-system:reader")
         self.assertIn(session["status"]["diagnosis"].splitlines()[0], self.read_report(session))
         self.assert_ends_well(agent)
+
+    def refused_session(self, workload, node, missing, host_paths, **how):
+        """A session with an agent that lacks this capability ends with its name, and leaves nothing."""
+        whole = self.workloads[workload]
+        container = whole["spec"]["template"]["spec"]["containers"][0]
+        security = container["securityContext"]
+        added = [c for c in security["capabilities"]["add"] if c != missing]
+        lacking = {**container, "securityContext": {**security, "capabilities": {"drop": ["ALL"], "add": added}}}
+        self.workloads["lacking"] = {**whole, "metadata": {**whole["metadata"], "name": "lacks-" + missing.lower().replace("_", "-")},
+                                     "spec": {"template": {**whole["spec"]["template"], "spec": {
+                                         **whole["spec"]["template"]["spec"], "containers": [lacking]}}}}
+        agent = self.agent("lacking", node, host_paths)
+        self.assertEqual(agent.status()["CapEff"], mask(ZERO_PREPARATION[c] for c in added))
+        app, before, session = self.finished_session("lacks-%s-%s" % (missing.lower().replace("_", "-"), node), node, **how)
+        target = session["status"]["targets"][0]
+        self.assertEqual(target["reason"], "PermissionDenied", target)
+        self.assertIn(missing, target["message"])
+        self.assertEqual(dotnet.Traces(app).left_since(before), {})
+        agent.stop()
+
+    def test_each_capability_that_lacks_is_named(self):
+        """PERFMON has its own test, with the kernel's answer (tests/e2e/test_pods.py): without it the slower way samples."""
+        agent = "DaemonSet/drdotnet-system/drdotnet-agent"
+        for missing in ("SYS_PTRACE", "DAC_OVERRIDE"):
+            self.refused_session(agent, "node-c", missing, {"/var/lib/drdotnet/spool": self.folder + "/spool-c"})
+        parent = self.folder + "/shared-c/pods"
+        os.makedirs(parent, mode=0o755)
+        os.chmod(parent, 0o1777)
+        folder = parent + "/shop_lacks-dac-override-node-d"
+        os.mkdir(folder)
+        os.chmod(folder, 0o1777)
+        self.refused_session(agent + "-shared-tmp", "node-d", "DAC_OVERRIDE", {"/var/lib/drdotnet-tmp/pods": parent}, shared_tmp=folder)
 
     def test_least_privilege(self):
         parent = self.folder + "/shared/pods"
