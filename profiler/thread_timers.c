@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define TABLE_SIZE (2 * THREAD_TIMERS_MAX)
-#define UNSEEN_MS 500 /* for threads that did not fit the table */
+#define UNSEEN_MS 500 /* for threads that did not fit the table or cannot be looked at */
 #define SETTLE_CPU_NS 1000000u /* a thread that has used this much since is past any handler */
 
 struct kernel_sigevent { /* struct sigevent of the kernel's ABI, with the field that the libcs name differently */
@@ -179,7 +179,7 @@ void thread_timers_delete_all(void)
 }
 
 /* 'S' of /proc/self/task/TID/stat: in a system call of its own, so in no handler of ours, which makes none that sleeps. */
-static bool sleeps(int32_t tid)
+static bool sleeps(int32_t tid, bool *unseen)
 {
 	char path[40] = "/proc/self/task/", digits[12], stat[64];
 	size_t n = 0, len = 16;
@@ -190,10 +190,12 @@ static bool sleeps(int32_t tid)
 		path[len++] = digits[--n];
 	memcpy(path + len, "/stat", 6);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return errno == ENOENT || errno == ESRCH; /* ended */
-	ssize_t got = read(fd, stat, sizeof stat - 1);
-	close(fd);
+	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
+		return true; /* ended */
+	ssize_t got = fd < 0 ? -1 : read(fd, stat, sizeof stat - 1);
+	if (fd >= 0)
+		close(fd);
+	*unseen = got <= 0; /* such as in a process that is out of descriptors */
 	stat[got > 0 ? got : 0] = '\0';
 	/* "TID (name) S ...": the name has at most 15 bytes, of any kind: the last bracket counts. */
 	for (ssize_t i = got - 3; i >= 0; i--)
@@ -217,16 +219,17 @@ void thread_timers_mark(void)
 
 /* A signal that was taken before its disposition changed may not have reached the handler's first instruction; the code must
  * stay until the thread has left it. Such a thread is runnable: it has passed when it is seen asleep or has used some CPU. */
-static bool is_settled(const struct timer *t)
+static bool is_settled(const struct timer *t, bool *unseen)
 {
 	uint64_t now;
 
-	return !thread_cpu(t->tid, &now) || now - t->cpu_ns >= SETTLE_CPU_NS || sleeps(t->tid);
+	return !thread_cpu(t->tid, &now) || now - t->cpu_ns >= SETTLE_CPU_NS || sleeps(t->tid, unseen);
 }
 
 void thread_timers_settle(void)
 {
 	struct table *t = &tables[now_in_use];
+	int patience = UNSEEN_MS;
 	bool all = false;
 
 	if (t->full)
@@ -236,13 +239,15 @@ void thread_timers_settle(void)
 		for (uint32_t i = 0; i < TABLE_SIZE; i++) {
 			if (t->timers[i].tid == 0 || t->timers[i].id < 0)
 				continue;
-			if (is_settled(&t->timers[i]))
+			bool unseen = false;
+			if (is_settled(&t->timers[i], &unseen) || (unseen && patience == 0))
 				t->timers[i].id = -1;
 			else
 				all = false;
 		}
 		if (!all)
 			poll(NULL, 0, 1);
+		patience -= patience > 0;
 	}
 	memset(tables, 0, sizeof tables);
 }
