@@ -39,6 +39,7 @@ $(ILL_MACHINE): tests/helpers/ill_machine.c
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -shared -o $@ $<
 include tests/profiler/tests.mk
 include tests/failures/failures.mk
+include tests/soak/soak.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
 test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)

@@ -18,6 +18,7 @@ from tests.link import harness
 from tests.profiler import ordeal, tools
 from tests.soak import flat
 
+UNAVAILABLE = pod.unavailable()
 FINAL = ("Succeeded", "Failed", "Canceled")
 LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 PATIENCE = 120
