@@ -1,11 +1,7 @@
 #include "agent/cpu_session.h"
 
-#include "agent/cpu_account.h"
-#include "agent/cpu_collect.h"
-#include "agent/cpu_ending.h"
+#include "agent/cpu_session_private.h"
 #include "agent/kernel_symbols.h"
-#include "agent/perf_sampler.h"
-#include "agent/session_attach.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -13,7 +9,6 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/step.h"
-#include "common/proto/channel.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -21,34 +16,10 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define TICK_MS 1000
-#define EAGER_MS 10            /* until the first sample is there */
 #define ATTACH_DEADLINE_MS 10000
-#define ANSWER_MS 5000
-#define LATE_ANSWER_MS 1000    /* after the session's deadline */
 #define SAMPLING_DEADLINE_MS 5000
-#define EXIT_GRACE_MS 1000     /* a process that ends closes its descriptors some moments before it is gone */
 
-struct cpu_session {
-	const struct session_request *q;
-	struct session_outcome *out;
-	struct session_progress progress;
-	struct cpu_capture capture;
-	struct cpu_account account;
-	struct session_attach attach;
-	struct perf_sampler *perf; /* NULL: the library's timers sample */
-	struct cpu_collect *collect;
-	struct channel_stats stats;
-	int proc_fd, pid_fd;       /* -1 in shared tmp mode */
-	int64_t started_ns, ended_ns;
-	enum cpu_ending ending;
-	struct channel_pause pause; /* that ended it */
-	bool attached;
-	bool broken;               /* the channel: nothing can be asked any more */
-	bool stopped, was_stopped; /* the process could not run: at the last look, at any */
-};
-
-static void report_progress(struct cpu_session *s, enum job_phase phase)
+void cpu_session_progress(struct cpu_session *s, enum job_phase phase)
 {
 	struct session_progress *p = &s->progress;
 	int64_t first_ns = s->collect ? cpu_collect_first_sample_ns(s->collect) : 0;
@@ -68,7 +39,7 @@ static void report_progress(struct cpu_session *s, enum job_phase phase)
 
 static int step_preflight(struct cpu_session *s, struct err *e)
 {
-	report_progress(s, JOB_PREPARING);
+	cpu_session_progress(s, JOB_PREPARING);
 	return preflight_check(s->q->target, e);
 }
 
@@ -161,201 +132,10 @@ static int step_start_timers(struct cpu_session *s, struct err *e)
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
 }
 
-/* the loop ------------------------------------------------------------------------------------------------------ */
-
-static void on_perf_sample(void *ctx, const struct perf_sample *x)
-{
-	cpu_collect_perf_sample(ctx, x);
-}
-
-static void on_comm(void *ctx, uint32_t tid, const char *comm)
-{
-	cpu_collect_thread_name(ctx, tid, comm);
-}
-
-static void on_timer_sample(void *ctx, const struct channel_sample *x)
-{
-	cpu_collect_timer_sample(ctx, x);
-}
-
-static bool process_exited(const struct cpu_session *s, int64_t grace_ms)
+bool cpu_session_process_exited(const struct cpu_session *s, int64_t grace_ms)
 {
 	struct pollfd p = {.fd = s->pid_fd, .events = POLLIN};
 	return !target_alive(s->q->target) || (s->pid_fd >= 0 && poll(&p, 1, (int)grace_ms) > 0);
-}
-
-static void channel_over(struct cpu_session *s, const struct err *why)
-{
-	if (profiler_channel_pause(s->attach.channel, &s->pause))
-		s->ending = ENDED_PAUSE;
-	else if (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME || s->ending == ENDED_DEADLINE)
-		s->ending = process_exited(s, EXIT_GRACE_MS) ? ENDED_EXITED : ENDED_CHANNEL_LOST;
-	s->broken = true;
-	LOG_DEBUG("session", "the channel closed", LOG_S("why", why->message));
-}
-
-static void look_whether_stopped(struct cpu_session *s)
-{
-	s->stopped = target_stopped(s->q->target);
-	s->was_stopped |= s->stopped;
-}
-
-/* A library that cannot run is asked nothing: it would cost the answer's time limit. */
-static bool may_ask(const struct cpu_session *s)
-{
-	return s->attached && !s->broken && !s->stopped && s->ending != ENDED_EXITED;
-}
-
-static int64_t answer_until_ms(const struct cpu_session *s)
-{
-	int64_t now_ms = clock_mono_ms(), until_ms = now_ms + ANSWER_MS;
-	int64_t last_ms = s->q->deadline_ms > now_ms ? s->q->deadline_ms : now_ms;
-	return s->q->deadline_ms && last_ms + LATE_ANSWER_MS < until_ms ? last_ms + LATE_ANSWER_MS : until_ms;
-}
-
-static void no_answer(struct cpu_session *s, const char *what, const struct err *e)
-{
-	LOG_WARN("session", what, LOG_S("why", e->message), LOG_I("pid", s->q->target->pid));
-	if (e->kind == ERR_GONE || e->kind == ERR_PROTOCOL)
-		channel_over(s, e);
-	else
-		look_whether_stopped(s);
-}
-
-static int resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out)
-{
-	struct cpu_session *s = ctx;
-	struct err e = ERR_INIT;
-	if (!may_ask(s))
-		return -1;
-	STEP("name");
-	if (profiler_channel_resolve(s->attach.channel, ips, count, out, answer_until_ms(s), &e) == 0)
-		return 0;
-	no_answer(s, "names could not be asked for", &e);
-	return -1;
-}
-
-static void drain(struct cpu_session *s)
-{
-	if (s->perf)
-		perf_sampler_drain(s->perf, on_perf_sample, on_comm, s->collect);
-	if (cpu_collect_wants_flush(s->collect))
-		cpu_collect_flush(s->collect, resolve, s);
-}
-
-/* The runtime tells when it collects garbage; the library's room for that is bounded, so it is fetched while the session runs. */
-static void fetch_collections(struct cpu_session *s)
-{
-	const struct channel_collection *list;
-	struct cpu_capture *c = &s->capture;
-	struct err e = ERR_INIT;
-	size_t count;
-	if (!may_ask(s))
-		return;
-	if (profiler_channel_collections(s->attach.channel, &list, &count, answer_until_ms(s), &e) < 0) {
-		no_answer(s, "collections could not be asked for", &e);
-		return;
-	}
-	c->collections = mem_realloc(c->collections, count + 1, sizeof *c->collections);
-	for (size_t i = c->collection_count; i < count; i++)
-		c->collections[i] = (struct capture_collection){
-			.start_ns = (int64_t)list[i].start_ns - s->started_ns,
-			.end_ns = (int64_t)list[i].end_ns - s->started_ns,
-			.tid = list[i].tid,
-			.generation = (int)list[i].generation,
-		};
-	c->collection_count = count;
-}
-
-/* While the process is stopped the samples wait for their names, until the last tick. */
-static void tick(struct cpu_session *s, bool last)
-{
-	STEP("tick");
-	look_whether_stopped(s);
-	drain(s);
-	if (last || may_ask(s))
-		cpu_collect_flush(s->collect, resolve, s);
-	fetch_collections(s);
-	cpu_account_update(&s->account);
-	report_progress(s, JOB_PROFILING);
-}
-
-static void serve_channel(struct cpu_session *s)
-{
-	struct err e = ERR_INIT;
-	if (s->broken)
-		return;
-	bool over = profiler_channel_poll(s->attach.channel, on_timer_sample, s->collect, clock_mono_ms(), &e) < 0;
-	if (over || profiler_channel_pause(s->attach.channel, &s->pause))
-		channel_over(s, &e);
-}
-
-/* Waits for something to do, at most until `until_ms`. */
-static void wait_and_serve(struct cpu_session *s, int64_t until_ms)
-{
-	enum { CHANNEL, CANCEL, PROCESS, RINGS, COUNT };
-	struct pollfd p[COUNT] = {
-		[CHANNEL] = {.fd = profiler_channel_fd(s->attach.channel), .events = POLLIN},
-		[CANCEL] = {.fd = s->q->cancel_fd, .events = POLLIN},
-		[PROCESS] = {.fd = s->pid_fd, .events = POLLIN},
-		[RINGS] = {.fd = s->perf ? perf_sampler_fd(s->perf) : -1, .events = POLLIN},
-	};
-	int64_t wait_ms = until_ms - clock_mono_ms();
-	if (poll(p, COUNT, wait_ms > 0 ? (int)wait_ms : 0) <= 0)
-		return;
-	if (p[RINGS].revents)
-		drain(s);
-	if (p[PROCESS].revents)
-		s->ending = ENDED_EXITED;
-	else if (p[CANCEL].revents)
-		s->ending = ENDED_CANCELED;
-	if (p[CHANNEL].revents)
-		serve_channel(s);
-}
-
-static int step_collect(struct cpu_session *s, struct err *e)
-{
-	(void)e;
-	int64_t end_ms = s->started_ns / 1000000 + s->q->spec->duration_seconds * 1000;
-	bool cut = s->q->deadline_ms && s->q->deadline_ms < end_ms;
-	if (cut)
-		end_ms = s->q->deadline_ms;
-	report_progress(s, JOB_PROFILING);
-	int64_t next_tick_ms = clock_mono_ms() + TICK_MS, now_ms;
-	while (s->ending == ENDED_NOT && (now_ms = clock_mono_ms()) < end_ms) {
-		bool eager = s->perf && !cpu_collect_first_sample_ns(s->collect);
-		int64_t until_ms = eager && now_ms + EAGER_MS < next_tick_ms ? now_ms + EAGER_MS : next_tick_ms;
-		wait_and_serve(s, until_ms < end_ms ? until_ms : end_ms);
-		if (eager)
-			drain(s);
-		if (eager && cpu_collect_first_sample_ns(s->collect))
-			report_progress(s, JOB_PROFILING);
-		if (clock_mono_ms() >= next_tick_ms) {
-			tick(s, false);
-			next_tick_ms += TICK_MS;
-		}
-	}
-	if (s->ending == ENDED_NOT)
-		s->ending = cut ? ENDED_DEADLINE : ENDED_IN_TIME;
-	return 0;
-}
-
-static int step_stop(struct cpu_session *s, struct err *e)
-{
-	(void)e;
-	s->ended_ns = clock_mono_ns();
-	look_whether_stopped(s);
-	struct err inner = ERR_INIT;
-	if (s->perf)
-		perf_sampler_stop(s->perf);
-	else if (may_ask(s)) {
-		if (profiler_channel_sample_stop(s->attach.channel, answer_until_ms(s), &inner) < 0)
-			no_answer(s, "the timers could not be stopped in order", &inner);
-		serve_channel(s);
-	}
-	tick(s, true);
-	cpu_collect_finish(s->collect);
-	return 0;
 }
 
 struct step {
@@ -370,8 +150,8 @@ static const struct step steps[] = {
 	{"start-collecting", step_start_collecting},
 	{"attach", step_attach},
 	{"start-timers", step_start_timers},
-	{"collect", step_collect},
-	{"stop", step_stop},
+	{"collect", cpu_sampling_run},
+	{"stop", cpu_sampling_stop},
 };
 
 /* the end ------------------------------------------------------------------------------------------------------- */
@@ -444,7 +224,7 @@ static void analyze(struct cpu_session *s)
 {
 	struct err e = ERR_INIT;
 	STEP("analyze");
-	report_progress(s, JOB_ANALYZING);
+	cpu_session_progress(s, JOB_ANALYZING);
 	fill_costs(s);
 	conclude(s);
 	if (s->capture.sample_count == 0)
@@ -469,7 +249,7 @@ static bool ended_before_attach(struct cpu_session *s)
 /* What was in the way of a step that failed is often more than what the step saw. */
 static void name_failure(struct cpu_session *s, struct err *e)
 {
-	if (s->pid_fd >= 0 && process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0))
+	if (s->pid_fd >= 0 && cpu_session_process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? CPU_EXIT_GRACE_MS : 0))
 		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
 	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
 		err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process was stopped or frozen while its session began");
@@ -488,7 +268,7 @@ static const struct step *run_steps(struct cpu_session *s, struct err *e)
 			name_failure(s, e);
 			return ended_before_attach(s) ? NULL : &steps[i];
 		}
-		report_progress(s, s->progress.phase); /* a sign of life: the next step may wait as long as this one */
+		cpu_session_progress(s, s->progress.phase); /* a sign of life: the next step may wait as long as this one */
 	}
 	return NULL;
 }

@@ -12,6 +12,7 @@ AGENT_SRC += agent/cpu_threads.c
 AGENT_SRC += agent/cpu_collect.c
 AGENT_SRC += agent/frame_namer.c
 AGENT_SRC += agent/cpu_session.c
+AGENT_SRC += agent/cpu_sampling.c
 AGENT_SRC += agent/cpu_ending.c
 AGENT_SRC += agent/cpu_account.c
 AGENT_SRC += agent/session_attach.c
