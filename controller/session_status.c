@@ -30,11 +30,13 @@ void session_status_set(struct profiling_session *s, enum condition_type type, e
 	c->message = text;
 }
 
-/* "what happened. What to do about it." */
+/* "what happened. What to do about it." A message that came back from the status has its remedy already. */
 static char *with_remedy(const char *reason, const char *message)
 {
 	const char *remedy = reason_remedy(reason);
 	size_t len = strlen(message);
+	if (remedy && strstr(message, remedy))
+		return mem_strdup(message);
 	const char *stop = len && strchr(".!?", message[len - 1]) ? "" : ".";
 	return remedy ? mem_printf("%s%s %s", message, stop, remedy) : mem_strdup(message);
 }
@@ -280,7 +282,8 @@ static json_t *pod_json(const struct profiling_session *s, const struct session_
 	put_text(obj, "jobID", j->job_id, 63);
 	json_object_set_new(obj, "phase", json_string(p->reported || job_phase_is_final(j->phase) ? job_phase_name(j->phase) : "Pending"));
 	put_text(obj, "reason", known_reason(p, NULL), 64);
-	put_text(obj, "message", j->message, MESSAGE_MAX_BYTES);
+	AUTO_FREE char *text = j->phase == JOB_FAILED && j->message ? with_remedy(j->reason, j->message) : mem_strdup(j->message);
+	put_text(obj, "message", text, MESSAGE_MAX_BYTES);
 	put_text(obj, "container", j->container, 63);
 	put_text(obj, "containerID", j->container_id, 128);
 	if (j->pid > 0)
@@ -288,9 +291,9 @@ static json_t *pod_json(const struct profiling_session *s, const struct session_
 	put_text(obj, "runtimeVersion", j->runtime_version, 32);
 	put_text(obj, "summary", j->headline, HEADLINE_MAX_BYTES);
 	put_time(obj, "startTime", j->started_wall_ms);
-	char text[CLOCK_RFC3339_SIZE];
+	char time[CLOCK_RFC3339_SIZE];
 	if (j->first_sample_wall_ms > 0) /* with its fraction: how long it took is of interest */
-		json_object_set_new(obj, "firstSampleTime", json_string(clock_rfc3339_micro(j->first_sample_wall_ms * 1000, text)));
+		json_object_set_new(obj, "firstSampleTime", json_string(clock_rfc3339_micro(j->first_sample_wall_ms * 1000, time)));
 	put_time(obj, "completionTime", j->completed_wall_ms);
 	if (j->started_wall_ms)
 		json_object_set_new(obj, "cost", session_cost_to_json(&j->cost));

@@ -119,6 +119,22 @@ Test(session_status, only_what_the_schema_takes_is_written)
 	session_object_fini(&s);
 }
 
+Test(session_status, a_failed_pod_is_told_what_to_do_once)
+{
+	const char *want = "it ended. The pod ended meanwhile; create the session again for its successor.";
+	struct profiling_session s = make_session("", SPEC, "\"targets\":[" POD("a", "Failed", ",\"reason\":\"PodGone\",\"message\":\"it ended\"") ","
+						  POD("b", "Queued", ",\"reason\":\"PodGone\",\"message\":\"it ended\"") "]");
+	for (int again = 0; again < 2; again++) { /* what was written is read again */
+		AUTO_JSON json_t *status = session_status_to_json(&s, NULL, NULL);
+		const json_t *targets = jsonx_at(status, "targets");
+		cr_expect_str_eq(jsonx_str_at(json_array_get(targets, 0), "message", ""), want);
+		cr_expect_str_eq(jsonx_str_at(json_array_get(targets, 1), "message", ""), "it ended", "it has not failed yet");
+		free(s.pods[0].job.message);
+		s.pods[0].job.message = mem_strdup(want);
+	}
+	session_object_fini(&s);
+}
+
 Test(session_status, several_pods_give_a_line_each)
 {
 	struct profiling_session s = make_session("", SPEC, "\"targets\":[" POD("a", "Succeeded", ",\"summary\":\"84 %\"") ","
