@@ -241,6 +241,43 @@ def _inner_pid(pid):
         return int(next(line for line in f if line.startswith("NSpid:")).split()[-1])
 
 
+class Refused:
+    def test_each_refusal_stands_in_the_status(self):
+        """One session for pods that are ill each in its own way: each says why and what to do, and is left as it is."""
+        self.agent("node-a")
+        off, noexec = (self.pod("off", "idle", env={"DOTNET_EnableDiagnostics": "0"}),
+                       self.pod("noexec", "idle", framework="net8.0", user=10001, readonly=True, tmp_mount="noexec"))
+        well = self.pod("well", "hot")
+        self.stranger("plain", "sleep", "sleep 600")
+        self.stranger("sandboxed", "runsc-sandbox", "sleep 600", own_container=False)
+        well.warm()
+        for process in (off, noexec):
+            process.progress()  # all its threads are there
+        before = {process: dotnet.Traces(process) for process in (off, noexec, well)}
+        self.apply("all", 2, {"selector": {"matchLabels": {"app": "checkout"}}, "maxPods": 5})
+        session = self.finished("all")
+        condition = self.i.condition(session, "Succeeded")
+        self.assertEqual((condition["status"], condition["reason"]), ("False", "PartiallySucceeded"), install.digest(session))
+        self.assertEqual((session["status"]["podsSucceeded"], session["status"]["podsFailed"]), (1, 4))
+        targets = {t["podName"]: t for t in session["status"]["targets"]}
+        self.assertEqual({name: t["reason"] for name, t in targets.items()},
+                         {"well": "Completed", "off": "DiagnosticsDisabled", "noexec": "NoStagingPlace", "plain": "NoDotnetProcess",
+                          "sandboxed": "UnsupportedRuntime"})
+        for name, words in {"off": r"\(pid 1, container app\): DOTNET_EnableDiagnostics=0 switches .*\. Remove DOTNET_EnableDiagnostics=0",
+                            "noexec": r"Checkout \(pid 1, container app\): .* /tmp is mounted noexec\. Mount an emptyDir",
+                            "plain": r"of pod plain is a \.NET process\. .*check that",
+                            "sandboxed": r"runs in gVisor.*\. Mono and sandboxes .*runtimeClassName"}.items():
+            self.assertRegex(targets[name]["message"], words)
+        self.assert_nothing_left(before)
+
+    def stranger(self, name, argument0, words, own_container=True):
+        """A pod with a program that is not .NET; a sandbox runs beside the containers that the API server knows."""
+        object_ = self.pod_object(name)
+        made = pod.Stranger(self.folder, ["bash", "-c", "exec -a %s %s" % (argument0, words)], object_["metadata"]["uid"])
+        self.addCleanup(made.stop)
+        self.i.cluster.set_pod_running(object_, {"app": made.container_id if own_container else uuid.uuid4().hex * 2})
+
+
 class Rights:
     """The API server enforces the shipped roles; the sessions of the other tests run with no more than these."""
 
@@ -338,7 +375,7 @@ class LeastPrivilege:
 
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
-class Cluster(MainWay, TheProcessMeant, Rights, LeastPrivilege, ClusterCase):
+class Cluster(MainWay, TheProcessMeant, Refused, Rights, LeastPrivilege, ClusterCase):
     """On the API server that the tests use normally."""
 
 
