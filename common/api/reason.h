@@ -23,7 +23,7 @@
 	X(Deleted, "Nothing to do.")                                                                                          \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
-	X(NoSamples, "The process used no CPU in this time: profile while it is busy, or ask ZombieThreads or Deadlocks.")    \
+	X(NoSamples, "The process used no CPU in this time: profile it while it is busy.")                                    \
 	/* choosing pods */                                                                                                   \
 	X(NoPodsMatched, "Check spec.target: no running pod of this namespace matches.")                                      \
 	X(PodNotFound, "Check spec.target.podName: there is no such pod in this namespace.")                                  \
@@ -36,7 +36,7 @@
 	/* finding the process */                                                                                             \
 	X(NoDotnetProcess, "No .NET process answers in this pod: check that it is .NET, and DOTNET_EnableDiagnostics.")       \
 	X(AmbiguousProcess, "Several .NET processes match: name one by spec.target.container, process.entrypoint or pid.")    \
-	X(ProcessNotFound, "Check spec.target.process: no .NET process matches.")                                             \
+	X(ProcessNotFound, "Check spec.target.container and spec.target.process: no .NET process matches.")                   \
 	X(ProcessExited, "The process ended during the session; its last logs say why.")                                      \
 	X(ProcessSuspended, "The process waits at start-up for a debugger or tool; resume it first.")                         \
 	X(ProcessStopped, "The process is stopped or frozen; let it run, then try again.")                                    \
@@ -44,18 +44,18 @@
 	X(ProcessUnresponsive, "A file system of the container (FUSE, NFS) does not answer; repair or unmount it, then try again.") \
 	X(BeingDebugged, "A debugger or dump holds the process; try again afterwards.")                                       \
 	/* preflight */                                                                                                       \
-	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container's environment and restart it.")                  \
+	X(DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the container's environment and restart it.") \
 	X(NativeAOT, "NativeAOT applications have no profiling API; use a tool for native code.")                             \
 	X(RuntimeTooOld, "Profiling needs .NET 8 or newer; upgrade the application.")                                         \
-	X(ArchitectureMismatch, "Run the application's image for the node's own CPU architecture: emulated processes cannot be profiled.")                                \
-	X(ProfilerAlreadyActive, "Another profiler (an APM) holds the slot; see the docs for what works beside it.")          \
-	X(NoStagingPlace, "Mount an emptyDir at the container's /tmp, writable, executable and with 1 MiB free.")                              \
+	X(ArchitectureMismatch, "Run the application's image for the node's own CPU architecture: emulated processes cannot be profiled.") \
+	X(ProfilerAlreadyActive, "Another profiler (an APM) is active and the runtime takes none beside it: try again without that one.") \
+	X(NoStagingPlace, "Mount an emptyDir at the container's /tmp, writable, executable and with 1 MiB free.")             \
 	X(NotEnoughMemory, "The container is too close to its memory limit; raise it a little.")                              \
 	X(PathTooLong, "Shorten the target's temporary folder (TMPDIR): socket paths end at 108 bytes.")                      \
 	X(AttachFailed, "See the message; the runtime refused the profiler.")                                                 \
 	X(PermissionDenied, "Give the agent the capabilities or the profile that the message names.")                         \
 	X(PerfEventsForbidden, "Give the agent PERFMON, a seccomp profile that allows perf_event_open, or a lower perf_event_paranoid.") \
-	X(UnsupportedRuntime, "Mono and sandboxes (gVisor, Kata) cannot be profiled: use .NET 8 or newer, without that runtimeClassName.")                                 \
+	X(UnsupportedRuntime, "Mono and sandboxes (gVisor, Kata) cannot be profiled: use .NET 8 or newer, without that runtimeClassName.") \
 	/* delivery */                                                                                                        \
 	X(StoreNotFound, "Check spec.output.store: the installation has no store of this name.")                              \
 	X(UploadFailed, "Check the object storage; the message has its answer.")                                              \
