@@ -69,9 +69,20 @@ apps: ## publish the sample .NET applications into build/apps/ and build/apps-na
 
 test-programs:
 	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin failures-suite-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
+
+FUZZ_SECONDS ?= 3600
+FUZZ_JOBS ?= $(JOBS)
+.PHONY: fuzz fuzz-coverage
+fuzz: ## every fuzzer for FUZZ_SECONDS (3600), FUZZ_JOBS at a time; goes on with what the last run found. ONLY=name chooses
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
+	@python3 tests/fuzz/fuzz.py run --seconds $(FUZZ_SECONDS) --jobs $(FUZZ_JOBS) $(ONLY)
+
+fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzing.md
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=cover fuzz-bin
+	@python3 tests/fuzz/fuzz.py coverage
 	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs
 
 # programs whose sessions wait at the steps that a test names (common/base/step.h)
