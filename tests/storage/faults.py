@@ -4,6 +4,7 @@ The proxy's own address is the endpoint, so signed requests stay valid.
 """
 import re
 import socket
+import struct
 import threading
 import time
 
@@ -17,6 +18,8 @@ class Proxy:
     ("answer", bytes)    reads the request's head, answers this without reading the body, closes
     ("swallow",)         accepts and reads nothing, for ever
     ("throttle", n, s)   passes n bytes, then waits s seconds, and so on
+    ("answer to", part, bytes)  answers so where the request's path has this part; others pass
+    ("gone",)            resets the connection
     """
 
     def __init__(self, port):
@@ -65,6 +68,13 @@ class Proxy:
                 self.stopping.wait(60)
             elif kind == "answer":
                 self._answer(client, fault[1])
+            elif kind == "gone":
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            elif kind == "answer to":
+                if fault[1].encode() in client.recv(CHUNK, socket.MSG_PEEK).split(b"\r\n")[0]:
+                    self._answer(client, fault[2])
+                else:
+                    self._pass(client, None)
             else:
                 self._pass(client, fault)
         except OSError:

@@ -4,7 +4,8 @@
  *   grant STORES STORE PREFIX FILE NAME MEDIA SKEW_MS    the signed URL, as the controller makes it at (now + SKEW_MS), and the plain one
  *   put URL FILE NAME MEDIA STALL_MS [CA]                the upload, as the agent makes it
  *   seed SPOOL JOB FILE...                               a spool as an agent leaves it that died while it delivered
- *   deliver SPOOL STORES STORE PREFIX                    an agent's jobs on that spool, until each has ended
+ *   deliver SPOOL STORES STORE PREFIX [BOUND_MS]         an agent's jobs on that spool, until each has ended; the controller's part reads
+ *                                                        STORES for each grant, and STORES.skew: how many ms its clock is ahead
  *   own FOLDER QUOTA EXPIRY_SECONDS                      the controller's own store; then commands on stdin, see own_command() */
 #include "agent/jobs.h"
 #include "agent/spool.h"
@@ -145,9 +146,15 @@ static int seed(char **a, struct err *e)
 
 struct delivery {
 	struct jobs *jobs;
-	struct object_stores *stores;
-	const char *store, *prefix;
+	const char *stores_path, *store, *prefix;
 };
+
+static int64_t skew_ms(const char *stores_path)
+{
+	AUTO_FREE char *path = mem_printf("%s.skew", stores_path);
+	char text[32];
+	return fsio_read_small(AT_FDCWD, path, text, sizeof text) > 0 ? atoll(text) : 0;
+}
 
 /* The controller's part of the link: a grant for each request, at once. */
 static int answer(void *ctx, const struct link_msg *m, struct err *e)
@@ -160,7 +167,10 @@ static int answer(void *ctx, const struct link_msg *m, struct err *e)
 	buf_init(&url, 16384);
 	AUTO_FREE char *prefix = mem_printf("%s%s/", d->prefix, m->job_id);
 	int64_t expires;
-	if (object_store_grant(d->stores, d->store, prefix, r, clock_wall_ms(), &url, &expires, e) < 0)
+	struct object_stores *stores = load_stores(d->stores_path, e);
+	int rc = stores ? object_store_grant(stores, d->store, prefix, r, clock_wall_ms() + skew_ms(d->stores_path), &url, &expires, e) : -1;
+	object_stores_free(stores);
+	if (rc < 0)
 		return -1;
 	say(json_pack("{s:s,s:s}", "event", "grant", "report", r->name));
 	struct link_msg grant_msg = {.type = LINK_MSG_UPLOAD_GRANT};
@@ -179,8 +189,8 @@ static bool tell_states(struct jobs *jobs, uint64_t *version, size_t *ended)
 		int delivered = 0;
 		for (size_t i = 0; i < job.report_count; i++)
 			delivered += job.reports[i].delivered;
-		say(json_pack("{s:s,s:s,s:s,s:i,s:s}", "event", "job", "job", job.job_id, "phase", job_phase_name(job.phase), "delivered", delivered,
-			      "message", job.message ? job.message : ""));
+		say(json_pack("{s:s,s:s,s:s,s:i,s:s,s:s}", "event", "job", "job", job.job_id, "phase", job_phase_name(job.phase), "delivered",
+			      delivered, "message", job.message ? job.message : "", "reason", job.reason ? job.reason : ""));
 		*ended += job_phase_is_final(job.phase);
 		link_job_fini(&job);
 	}
@@ -189,11 +199,11 @@ static bool tell_states(struct jobs *jobs, uint64_t *version, size_t *ended)
 
 static int deliver(char **a, struct err *e)
 {
-	struct delivery d = {.stores = load_stores(a[1], e), .store = a[2], .prefix = a[3]};
-	struct spool *spool = d.stores ? spool_new(a[0], 1 << 30, e) : NULL;
+	struct delivery d = {.stores_path = a[1], .store = a[2], .prefix = a[3]};
+	struct spool *spool = spool_new(a[0], 1 << 30, e);
 	if (!spool)
 		return -1;
-	struct jobs_config c = {.node_name = "node", .spool = spool, .ctx = &d, .send = answer};
+	struct jobs_config c = {.node_name = "node", .spool = spool, .ctx = &d, .send = answer, .delivery_bound_ms = a[4] ? atoll(a[4]) : 0};
 	d.jobs = jobs_new(&c);
 	jobs_leader_linked(d.jobs);
 	uint64_t version = 0;
@@ -202,7 +212,6 @@ static int deliver(char **a, struct err *e)
 		clock_sleep_until_ms(clock_mono_ms() + 20);
 	jobs_free(d.jobs);
 	spool_free(spool);
-	object_stores_free(d.stores);
 	return say_ok();
 }
 
