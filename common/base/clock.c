@@ -28,22 +28,38 @@ int64_t clock_wall_ms(void)
 	return read_ns(CLOCK_REALTIME) / 1000000;
 }
 
-const char *clock_rfc3339(int64_t wall_ms, char out[CLOCK_RFC3339_SIZE])
+/* What is left of `value` after whole units, which it is taken down to: also for times before 1970. */
+static int64_t floor_unit(int64_t *value, int64_t unit)
 {
-	time_t secs = (time_t)(wall_ms / 1000);
+	int64_t rest = *value % unit;
+	if (rest < 0)
+		rest += unit;
+	*value = (*value - rest) / unit;
+	return rest;
+}
+
+/* "2026-11-21T08:50:32"; the year always has four digits. */
+static size_t format_seconds(int64_t seconds, char out[CLOCK_RFC3339_SIZE])
+{
+	time_t secs = (time_t)seconds;
 	struct tm tm;
 	gmtime_r(&secs, &tm);
-	strftime(out, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	size_t n = (size_t)snprintf(out, CLOCK_RFC3339_SIZE, "%04d", (tm.tm_year + 1900) % 10000);
+	return n + strftime(out + n, CLOCK_RFC3339_SIZE - n, "-%m-%dT%H:%M:%S", &tm);
+}
+
+const char *clock_rfc3339(int64_t wall_ms, char out[CLOCK_RFC3339_SIZE])
+{
+	floor_unit(&wall_ms, 1000);
+	strcpy(out + format_seconds(wall_ms, out), "Z");
 	return out;
 }
 
 const char *clock_rfc3339_micro(int64_t wall_us, char out[CLOCK_RFC3339_SIZE])
 {
-	time_t secs = (time_t)(wall_us / 1000000);
-	struct tm tm;
-	gmtime_r(&secs, &tm);
-	size_t n = strftime(out, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(out + n, CLOCK_RFC3339_SIZE - n, ".%06dZ", (int)(wall_us % 1000000));
+	int micros = (int)floor_unit(&wall_us, 1000000);
+	size_t n = format_seconds(wall_us, out);
+	snprintf(out + n, CLOCK_RFC3339_SIZE - n, ".%06dZ", micros);
 	return out;
 }
 

@@ -51,6 +51,10 @@ Test(clock, writes_and_reads_rfc3339)
 	char out[CLOCK_RFC3339_SIZE];
 	cr_expect_str_eq(clock_rfc3339(1795251032999, out), "2026-11-21T08:50:32Z");
 	cr_expect_str_eq(clock_rfc3339_micro(1795251032123456, out), "2026-11-21T08:50:32.123456Z");
+	cr_expect_str_eq(clock_rfc3339(-1, out), "1969-12-31T23:59:59Z", "before 1970 the second is the one that has begun, too");
+	cr_expect_str_eq(clock_rfc3339_micro(-1, out), "1969-12-31T23:59:59.999999Z");
+	cr_expect_str_eq(clock_rfc3339_micro(-1000001, out), "1969-12-31T23:59:58.999999Z");
+	cr_expect_str_eq(clock_rfc3339(-55096404955000, out), "0224-01-25T03:04:05Z", "a year has four digits");
 }
 
 Test(clock, sleeps_until_a_time_that_may_have_passed)
