@@ -1,0 +1,58 @@
+/* Command lines and environments of the three programs: words that end with newlines. The first byte chooses the program. */
+#include "agent/agent_options.h"
+#include "agent/cli_options.h"
+#include "controller/controller_options.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define WORDS 32
+
+static const char *some_value;
+
+static const char *environment(const char *name)
+{
+	return strlen(name) % 7 == 0 ? some_value : NULL;
+}
+
+static void parse(int which, int argc, char **argv)
+{
+	struct err e = ERR_INIT;
+	struct cli_args cli;
+	struct agent_options agent;
+	struct controller_settings controller;
+	int rc;
+	if (which == 0)
+		rc = cli_parse(argc, argv, &cli, &e);
+	else if (which == 1)
+		rc = agent_options_parse(argc, argv, environment, &agent, &e);
+	else
+		rc = controller_options_parse(argc, argv, environment, &controller, &e);
+	if (rc < 0 && (e.kind != ERR_INVALID || !e.message[0]))
+		abort();
+	if (rc == 0 && which == 1 && agent.command == AGENT_RUN && (agent.port < 0 || agent.port > 65535))
+		abort();
+	if (rc == 0 && which == 2 && (controller.port < 0 || controller.port > 65535))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *argv[WORDS + 2] = {(char *)"program"};
+	int argc = 1;
+	if (size < 1)
+		return 0;
+	char *text = malloc(size), *rest = text, *word;
+	memcpy(text, data + 1, size - 1);
+	text[size - 1] = '\0';
+	while (argc <= WORDS && (word = strsep(&rest, "\n")))
+		argv[argc++] = word;
+	some_value = argv[argc - 1];
+	cli_parse_duration(some_value);
+	parse(data[0] % 3, argc, argv);
+	free(text);
+	return 0;
+}

@@ -1,0 +1,96 @@
+/* What an API server answers with, beside sessions: pods, Leases, TokenReviews, the Secret of the certificates, errors. The first byte
+ * chooses. */
+#include "controller/kube_client.h"
+#include "controller/lease.h"
+#include "controller/link_secret.h"
+#include "controller/pods.h"
+#include "controller/token_review.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(bool right)
+{
+	if (!right)
+		abort();
+}
+
+static void read_pod(const json_t *doc)
+{
+	struct pod_info p;
+	pod_info_from_json(doc, &p);
+	pod_info_fini(&p);
+}
+
+/* What we would write after having seen it reads as what was meant. */
+static void read_lease(const json_t *doc)
+{
+	struct lease_record seen, again;
+	lease_record_from_json(doc, &seen);
+	check(memchr(seen.holder, 0, sizeof seen.holder) && memchr(seen.resource_version, 0, sizeof seen.resource_version));
+	check(lease_epoch_most(&seen) >= 0);
+	AUTO_JSON json_t *text = lease_record_to_json(&seen, "n", "l");
+	check(text != NULL);
+	lease_record_from_json(text, &again);
+	check(strcmp(again.holder, seen.holder) == 0);
+}
+
+static void read_review(const json_t *doc)
+{
+	struct reviewed_agent who;
+	struct err e = ERR_INIT;
+	if (token_review_parse_agent(doc, "drdotnet", "n:drdotnet-agent", &who, &e) < 0)
+		check(e.kind == ERR_DENIED);
+	else
+		check(who.pod_uid[0] && who.pod[0] && strcmp(who.namespace, "n") == 0 && json_is_true(json_object_get(doc, "authenticated")));
+}
+
+static void read_secret(json_t *doc)
+{
+	struct link_secret s, again;
+	link_secret_read(doc, &s);
+	link_secret_write(&s, doc);
+	link_secret_read(doc, &again);
+	check(!s.ca.cert == !again.ca.cert && (!s.ca.cert || strcmp(s.ca.cert, again.ca.cert) == 0));
+	check(!s.server.key == !again.server.key && (!s.server.key || strcmp(s.server.key, again.server.key) == 0));
+	link_secret_fini(&s);
+	link_secret_fini(&again);
+}
+
+static void read_error(const uint8_t *data, size_t size)
+{
+	struct err e = ERR_INIT;
+	char *exact = malloc(size ? size : 1); /* nothing behind it */
+	memcpy(exact, data, size);
+	check(kube_status_error(300 + (int)(size % 300), exact, size, "fuzz", &e) == -1 && e.kind != ERR_NONE && e.message[0]);
+	free(exact);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (size < 1)
+		return 0;
+	if (data[0] % 5 == 4) {
+		read_error(data + 1, size - 1);
+		return 0;
+	}
+	AUTO_JSON json_t *doc = jsonx_parse((const char *)data + 1, size - 1, "fuzz", NULL);
+	if (!json_is_object(doc))
+		return 0;
+	switch (data[0] % 5) {
+	case 0:
+		read_pod(doc);
+		break;
+	case 1:
+		read_lease(doc);
+		break;
+	case 2:
+		read_review(doc);
+		break;
+	default:
+		read_secret(doc);
+	}
+	return 0;
+}
