@@ -72,6 +72,7 @@ test-programs:
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin failures-suite-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs
 
 FUZZ_SECONDS ?= 3600
 FUZZ_JOBS ?= $(JOBS)
@@ -83,7 +84,6 @@ fuzz: ## every fuzzer for FUZZ_SECONDS (3600), FUZZ_JOBS at a time; goes on with
 fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzing.md
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=cover fuzz-bin
 	@python3 tests/fuzz/fuzz.py coverage
-	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs
 
 # programs whose sessions wait at the steps that a test names (common/base/step.h)
 .PHONY: faults-programs faults

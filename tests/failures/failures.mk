@@ -18,10 +18,24 @@ $(FAILING_BIN): $(FAILING)/unit/%: $(B)/obj/tests/unit/%.o $(FAILING_MAIN) $(FAI
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -no-pie -Wl,--no-gc-sections -o $@ $< $(FAILING_MAIN) $(FAILING_LIBS) -lcriterion $(PKG_LIBS) -lm
 
-.PHONY: failures-bin failures
-failures-bin: $(FAILING_BIN)
+# The profiler library's calls fail in a real process: a library to preload.
+LIBRARY_CALLS := $(B)/profiler-tools/library_calls.so
+$(LIBRARY_CALLS): tests/failures/library_calls.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 -O2 -g -fPIC $(WARN) -shared -o $@ $< -ldl
+test-tools: $(LIBRARY_CALLS)
 
-failures: ## every allocation and system call of the daemons' unit tests fails once; and those of the profiler library
+# What the suite runs a part of: many calls, and none that waits.
+FAILING_SUITE := $(patsubst %,$(FAILING)/unit/%,agent/test_spool agent/test_stage agent/test_shared_tmp agent/test_report agent/test_native_symbols \
+	agent/test_runtime_kind agent/test_cgroup base/test_fsio controller/test_report_store controller/test_object_store controller/test_link_pki)
+
+.PHONY: failures-bin failures-suite-bin failures
+failures-bin: $(FAILING_BIN)
+failures-suite-bin: $(FAILING_SUITE)
+
+failures: ## each allocation and system call of the daemons' unit tests and of the library fails once (FAILURES=every: each time)
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan failures-bin
-	+@$(MAKE) --no-print-directory $(PARALLEL) all test-tools
-	@PYTHONPATH=. python3 tests/failures/run.py every
+	+@$(MAKE) --no-print-directory $(PARALLEL) all test-tools apps
+	@PYTHONPATH=. python3 tests/failures/run.py $(or $(FAILURES),each)
+	@PYTHONPATH=. python3 tests/failures/library.py

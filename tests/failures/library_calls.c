@@ -21,15 +21,16 @@
 #include <unistd.h>
 
 #define PLACES 128
+#define EVERY UINT64_MAX
 
 struct place {
 	uint64_t at;    /* return address in the library; 0: free */
 	uint64_t calls; /* of this session */
-	char name[16];
+	char name[24];
 };
 
 static struct shared {
-	uint64_t fail_at, nth, error; /* written by the test; fail_at 0: nothing fails */
+	uint64_t fail_at, nth, error; /* written by the test; fail_at 0: nothing fails; nth EVERY: all calls of that place do */
 	_Atomic uint64_t hits;
 	struct place places[PLACES];
 } *shared;
@@ -61,12 +62,11 @@ static int failure(const char *name, const char *back)
 			continue;
 		p->at = at;
 		snprintf(p->name, sizeof p->name, "%s", name);
-		if (at == shared->fail_at && p->calls++ == shared->nth) {
+		if (at == shared->fail_at && (shared->nth == EVERY || shared->nth == p->calls)) {
 			error = (int)shared->error;
 			atomic_fetch_add(&shared->hits, 1);
-		} else if (at != shared->fail_at) {
-			p->calls++;
 		}
+		p->calls++;
 		break;
 	}
 	pthread_mutex_unlock(&lock);
