@@ -131,11 +131,13 @@ class Faults(ground.Ground):
     @contextlib.contextmanager
     def agent_stopped(self, _job):
         self.agent.popen.send_signal(signal.SIGTERM)
-        proc.wait_until(self.agent_ends_its_sessions, ground.PATIENCE, "the agent's sessions are told to end")
+        proc.wait_until(lambda: "stopping: sessions end early" in self.agent.log(), ground.PATIENCE, "the agent stops")
+        if self.step != "forget":
+            proc.wait_until(self.agent_ends_its_sessions, ground.PATIENCE, "the agent's sessions are told to end")
         yield
 
     def agent_ends_its_sessions(self):
-        """The descriptor that tells a session to end is readable and stays so. (Nobody has one when no job is there.)"""
+        """The descriptor that tells a session to end is readable and stays so."""
         folder = "/proc/%d/fdinfo" % self.agent.popen.pid
 
         def readable():
@@ -164,6 +166,7 @@ class Faults(ground.Ground):
         if fault == "frozen" and not ground.freezer():
             self.skipTest("no control groups of the freezer's first version here")
         self.prepare(fault)
+        self.step = step
         if step == "forget":
             said = self.forget_with(fault)
         else:

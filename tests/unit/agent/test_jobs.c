@@ -24,7 +24,7 @@ static struct {
 	int64_t session_ms;           /* a session lasts so long, or until it is cancelled */
 	atomic_int sessions, most_sessions, uploads, discoveries;
 	_Atomic(enum err_kind) upload_fails; /* ERR_NONE: works */
-	atomic_bool linked, denies, denies_for_ever;
+	atomic_bool linked, denies, denies_for_ever, no_report;
 	struct jobs *jobs;
 } world;
 
@@ -53,11 +53,15 @@ static void run(const struct session_request *q, struct session_outcome *out)
 	q->on_progress(q->progress_ctx, &p);
 	struct pollfd fd = {.fd = q->cancel_fd, .events = POLLIN};
 	bool canceled = poll(&fd, 1, (int)world.session_ms) > 0;
+	out->phase = canceled ? JOB_CANCELED : JOB_SUCCEEDED;
+	out->reason = canceled ? REASON_Canceled : REASON_Completed;
+	if (atomic_load(&world.no_report)) {
+		atomic_fetch_sub(&world.sessions, 1);
+		return;
+	}
 	int file = openat(q->out_dirfd, "summary.md", O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
 	cr_assert_eq(write(file, "hello", 5), 5);
 	close(file);
-	out->phase = canceled ? JOB_CANCELED : JOB_SUCCEEDED;
-	out->reason = canceled ? REASON_Canceled : REASON_Completed;
 	out->report.report_count = 1;
 	out->report.reports[0] = (struct link_report){.name = "summary.md", .media_type = "text/markdown", .size_bytes = 5, .sha256 = SHA};
 	atomic_fetch_sub(&world.sessions, 1);
@@ -349,6 +353,29 @@ Test(jobs, a_new_agent_takes_up_what_the_old_one_left)
 	jobs_free(j);
 	j = open_jobs(s, 1, 0);
 	cr_expect_eq(jobs_count(j), 0);
+	close_all(j, s);
+}
+
+Test(jobs, a_session_that_the_agents_end_cut_off_without_a_report_starts_again)
+{
+	struct spool *s = open_spool();
+	world.session_ms = WAIT_MS;
+	atomic_store(&world.no_report, true);
+	struct jobs *j = open_jobs(s, 2, 0);
+	order(j, "stopped", "pod", 0);
+	order(j, "canceled", "pod", 0);
+	expect(j, "stopped", JOB_PROFILING, NULL);
+	expect(j, "canceled", JOB_PROFILING, NULL);
+	jobs_cancel(j, "canceled");
+	expect(j, "canceled", JOB_CANCELED, REASON_Canceled);
+	jobs_stop(j);
+	expect(j, "stopped", JOB_QUEUED, REASON_Queued);
+	jobs_free(j);
+	world.session_ms = 1;
+	atomic_store(&world.no_report, false);
+	j = open_jobs(s, 2, 0);
+	expect(j, "stopped", JOB_SUCCEEDED, REASON_Completed);
+	expect(j, "canceled", JOB_CANCELED, REASON_Canceled);
 	close_all(j, s);
 }
 
