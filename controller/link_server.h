@@ -3,7 +3,8 @@
  *   health port: plain HTTP with /healthz, /readyz and /metrics.
  *
  * Every connection is bounded: in time until TLS and its headers, its token's review and its hello, between its requests and for a
- * whole request; in message size and count; in what waits to be sent; in number, on each of the two ports. Nothing in this thread waits for the API server: reviews run in a pool (review_pool.h). */
+ * whole request; in message size and count; in what waits to be sent; in number, on each of the two ports. Nothing in this thread
+ * waits for the API server: reviews run in a pool (review_pool.h). */
 #ifndef DRDOTNET_LINK_SERVER_H
 #define DRDOTNET_LINK_SERVER_H
 
