@@ -149,7 +149,19 @@ class Ordeal:
             first("detach")
         self.app.wait_unmapped(WAIT)
 
-    WAYS = ("normal", "killed", "dropped", "early", "cancelled", "refused")
+    def stopped(self, mode):
+        """The process is stopped while the library samples, or names a lot; when it goes on the agent is dead."""
+        driver = tools.Driver(self.app)
+        self.attach(driver)
+        driver.send("sample 500 30" if mode == "timers" else "bench 2000000")
+        time.sleep(self.random.uniform(0, 0.05))
+        self.app.popen.send_signal(signal.SIGSTOP)
+        driver.kill()
+        time.sleep(self.random.uniform(0, 0.1))
+        self.app.popen.send_signal(signal.SIGCONT)
+        self.app.wait_unmapped(WAIT)
+
+    WAYS = ("normal", "killed", "dropped", "early", "cancelled", "refused", "stopped")
 
     def suffer(self, way, mode):
         getattr(self, way)(mode)
