@@ -17,6 +17,18 @@ from tests.link.websocket import WebSocket, hello
 UNAVAILABLE = kube.unavailable()
 POLICY, BAD_DATA, TOO_LARGE = 1008, 1007, 1009
 EVIL = "the attacker's word"
+MOST = 2**63 - 1
+# States of a job that are well-formed messages, and that no API server takes as they are.
+ODD = {
+    "a reason that is none": dict(reason="no reason at all", message="\x1b[2J\u202e\r\n" + "x" * 900),
+    "a long reason": dict(reason="X" * 64, message="\U0001f525" * 250),
+    "numbers": dict(pid=MOST, queuePosition=MOST, cost={key: MOST for key in (
+        "maxPauseMicroseconds", "addedCPUMilliseconds", "agentCPUMilliseconds", "droppedSamples", "samples")}),
+    "times": dict(startTime=MOST, completionTime=1, firstSampleTime=2**53),
+    "names": dict(container="../../x\n<script>", containerID="x" * 128, runtimeVersion="\u202e" * 40),
+    "texts": dict(headline="\U0001f525" * 80, diagnosis="\u00e9\x07" * 680),
+    "reports": dict(reports=[{"name": "same", "mediaType": "x" * 63, "sizeBytes": MOST, "sha256": "0" * 64, "delivered": True}] * 8),
+}
 FOREIGN = 'drdotnet_job_reports_dropped_total{reason="foreign"}'
 ORPHAN = 'drdotnet_job_reports_dropped_total{reason="orphan"}'
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/%s/leases/drdotnet-controller" % install.SYSTEM
@@ -241,7 +253,7 @@ class TakenOver(unittest.TestCase):
         before = self.status("of-good")
         memory = self.resident()
         try:
-            for number in range(3000):
+            for number in range(6000):
                 self.evil.job("flood-%d" % number, "Succeeded")
         except OSError:  # the controller has hung up in the middle of it
             pass
@@ -250,6 +262,24 @@ class TakenOver(unittest.TestCase):
         self.assertLess(self.resident() - memory, 8 << 20)
         self.assertEqual(self.status("of-good"), before)
         self.finish(self.good, job_id, "of-good")
+
+    def test_its_odd_words_do_not_hold_up_the_results_of_others(self):
+        """In a session of both nodes' pods: the status is written all the same, with what the good agent says."""
+        for number, (name, words) in enumerate(ODD.items()):
+            session = "both-%d" % number
+            self.session(session, selector={"matchLabels": {"app": "shop"}}, maxPods=2)
+            jobs = {node: node.receive("order")["jobID"] for node in (self.good, self.evil)}
+            self.evil.job(jobs[self.evil], "Profiling", **words)
+            self.evil.job(jobs[self.evil], "Failed", **{"reason": "ProcessExited", **words})
+            self.good.job(jobs[self.good], "Succeeded", headline="the truth", diagnosis="the truth", reports=[])
+            try:
+                done = self.i.wait_finished(self.namespace, session, 60)
+            except AssertionError as e:
+                raise AssertionError("%s: %s" % (name, e)) from None
+            targets = {t["podName"]: t for t in done["status"]["targets"]}
+            self.assertEqual((targets["good"]["phase"], targets["evil"]["phase"]), ("Succeeded", "Failed"), name)
+            self.assertIn("the truth", done["status"]["diagnosis"], name)
+            self.assertNotRegex(json.dumps(done["status"], ensure_ascii=False), "[\x00-\x09\x0b-\x1f\x7f\u202e]", name)
 
     def resident(self):
         with open("/proc/%d/statm" % self.i.controller.pid) as f:

@@ -15,7 +15,7 @@ from tests.lib import dotnet, install, kube, pod, proc, s3
 from tests.link import websocket
 
 UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
-STAGE_SECONDS = 8
+STAGE_SECONDS = 6
 SECRET = "/api/v1/namespaces/%s/secrets/drdotnet-link-tls" % install.SYSTEM
 BUNDLE = "/api/v1/namespaces/%s/configmaps/drdotnet-link-ca" % install.SYSTEM
 CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----\n", re.S)
@@ -142,13 +142,13 @@ class Rotation(unittest.TestCase):
         session = self.i.wait_finished("shop", "long", 120)
         self.assertIn("Tax.Compute", session["status"]["diagnosis"], session)
         self.assertEqual(len(self.store.list()), len(session["status"]["targets"][0]["reports"]))
-        log = self.i.controller.log()
-        self.assertEqual(log.count('"agent linked","node":"node-a"'), 1, "the link of before has lasted")
+        self.assertNotIn("closing a link", self.i.controller.log(), "links of before last")
         self.assertEqual(dotnet.Traces(app).left_since(self.before), {})
         # a new connection meets the new certificate
         agent.stop()
+        linked = self.i.controller.log().count('"agent linked"')
         self.addCleanup(agent.again().stop)
-        proc.wait_until(lambda: self.i.controller.log().count('"agent linked","node":"node-a"') == 2, 60, "the agent links again")
+        proc.wait_until(lambda: self.i.controller.log().count('"agent linked"') > linked, 60, "the agent links again")
 
 
 if __name__ == "__main__":
