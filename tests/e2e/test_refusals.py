@@ -122,8 +122,8 @@ class Settings(RefusalCase):
 
     def test_another_profiler_is_there(self):
         """It stays what it is; the session attaches beside it and says so."""
-        app, = self.apps(("net10.0", APM))
-        out = self.run_session(app, 2, "--frequency", "999")
+        app = self.start("hot", env=APM)
+        out = self.run_session(app, 3, "--frequency", "499")
         with open(out + "/report.json") as f:
             self.assertTrue(json.load(f)["sampling"]["besideAnotherProfiler"])
         with open(out + "/report.html") as f:
