@@ -265,7 +265,7 @@ static int look_for_session(struct reconciler *r, struct kube_client *kube, cons
 	struct profiling_session s;
 	struct err why = ERR_INIT;
 	if (kube_get(kube, &ref, &object, &why) < 0 || session_object_from_json(object, &s, &why) < 0) {
-		if (why.kind == ERR_NOT_FOUND)
+		if (why.kind == ERR_NOT_FOUND || why.kind == ERR_DENIED) /* the agent may name a namespace that is none of ours */
 			return 0;
 		*e = why;
 		return -1;

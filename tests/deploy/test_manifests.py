@@ -35,7 +35,8 @@ CALLS = [
     ("reconcile.c", "delete", "delete", SESSIONS),
     ("reconcile.c", "patch", "patch", SESSIONS),
     ("reconcile.c", "patch", "patch", SESSIONS + "/status"),
-    ("reconcile.c", "get", "get", SESSIONS),
+    ("reconcile.c", "get", "get", SESSIONS),  # again after a conflict
+    ("reconcile.c", "get", "get", SESSIONS),  # that an agent names
     ("token_review.c", "create", "create", "authentication.k8s.io/tokenreviews"),
     ("token_review.c", "get", "get", "/pods"),
     ("token_review.c", "create", "create", "authorization.k8s.io/subjectaccessreviews"),
