@@ -31,6 +31,11 @@ static void read_lease(const json_t *doc)
 	lease_record_from_json(doc, &seen);
 	check(memchr(seen.holder, 0, sizeof seen.holder) && memchr(seen.resource_version, 0, sizeof seen.resource_version));
 	check(lease_epoch_most(&seen) >= 0);
+	struct lease_state state = {.leading = seen.transitions % 2};
+	struct lease_decision what;
+	snprintf(state.identity, sizeof state.identity, "me");
+	lease_step(&state, &seen, (struct lease_clock){1000000, 1790000000000}, seen.transitions, &what);
+	lease_step(&state, &seen, (struct lease_clock){2000000, 1790000001000}, INT64_MAX, &what);
 	AUTO_JSON json_t *text = lease_record_to_json(&seen, "n", "l");
 	check(text != NULL);
 	lease_record_from_json(text, &again);

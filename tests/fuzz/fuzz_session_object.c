@@ -28,8 +28,25 @@ static void check_status(const json_t *status)
 	}
 }
 
+/* Names that others read: a job's id leads back to its session, and no part of a report's key leaves its folder. */
+static void name_things(const struct profiling_session *s)
+{
+	char job[LINK_ID_SIZE], uid[40], key[SESSION_KEY_SIZE], prefix[1024];
+	size_t index = 0;
+	session_object_key(s, key);
+	session_job_id(s->uid, 3, job);
+	if (session_job_id_parse(job, uid, &index) == 0 && (index != 3 || strncmp(uid, s->uid, 36) != 0))
+		abort();
+	session_job_id_parse(s->name, uid, &index);
+	struct err e = ERR_INIT;
+	if (session_report_prefix(s->namespace, s->name, s->uid, s->pod_count ? s->pods[0].pod_name : "pod", prefix, sizeof prefix, &e) == 0 &&
+	    (strlen(prefix) == 0 || prefix[strlen(prefix) - 1] != '/'))
+		abort();
+}
+
 static void use(struct profiling_session *s)
 {
+	name_things(s);
 	struct plan_pod_view *views = calloc(s->pod_count ? s->pod_count : 1, sizeof *views);
 	for (size_t i = 0; i < s->pod_count; i++)
 		views[i] = (struct plan_pod_view){.linked = i % 2, .ordered_age_ms = (int64_t)i - 1, .canceled_age_ms = -1};

@@ -130,6 +130,18 @@ static void check_numbers(const struct channel_frame *f)
 	}
 }
 
+static void check_pause(const struct channel_frame *f)
+{
+	struct channel_pause a, b;
+
+	if (!channel_get_pause(f, &a))
+		return;
+	BEGIN(f->type);
+	channel_put_pause(&w, &a);
+	END();
+	CHECK(channel_get_pause(&g, &b) && a.kind == b.kind && a.end_ns == b.end_ns && a.duration_ns == b.duration_ns && a.budget_ns == b.budget_ns);
+}
+
 static void check_error(const struct channel_frame *f)
 {
 	struct channel_error a, b;
@@ -212,6 +224,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_hello(&f);
 	check_function(&f);
 	check_numbers(&f);
+	check_pause(&f);
 	check_error(&f);
 	if (f.type == CHANNEL_SAMPLES)
 		check_samples(&f);
