@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define SITE_DEPTH 20
@@ -212,7 +213,9 @@ CALL(int, mkdir, (const char *path, mode_t mode), (path, mode), -1, ENOSPC, EEXI
 CALL(int, mkdirat, (int fd, const char *path, mode_t mode), (fd, path, mode), -1, ENOSPC, EEXIST)
 CALL(int, chmod, (const char *path, mode_t mode), (path, mode), -1, EPERM)
 CALL(int, fchmod, (int fd, mode_t mode), (fd, mode), -1, EPERM)
+CALL(int, statvfs, (const char *path, struct statvfs *out), (path, out), -1, EIO)
 CALL(int, fsync, (int fd), (fd), -1, EIO)
+CALL(int, fdatasync, (int fd), (fd), -1, ENOSPC)
 CALL(int, flock, (int fd, int what), (fd, what), -1, EWOULDBLOCK)
 CALL(int, rename, (const char *from, const char *to), (from, to), -1, ENOSPC)
 CALL(int, renameat, (int from_fd, const char *from, int to_fd, const char *to), (from_fd, from, to_fd, to), -1, ENOSPC)
@@ -240,6 +243,7 @@ CALL(int, epoll_create1, (int flags), (flags), -1, EMFILE)
 CALL(int, epoll_ctl, (int epoll, int what, int fd, struct epoll_event *event), (epoll, what, fd, event), -1, ENOSPC)
 CALL(int, epoll_wait, (int epoll, struct epoll_event *out, int cap, int timeout_ms), (epoll, out, cap, timeout_ms), -1, EINTR)
 CALL(int, eventfd, (unsigned value, int flags), (value, flags), -1, EMFILE)
+CALL(int, eventfd_write, (int fd, eventfd_t value), (fd, value), -1, EAGAIN)
 CALL(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), -1, EMFILE)
 CALL(int, inotify_init1, (int flags), (flags), -1, EMFILE)
 CALL(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask), -1, ENOSPC)
@@ -250,6 +254,8 @@ CODE(getnameinfo, (const struct sockaddr *of, socklen_t len, char *host, socklen
 
 /* The rest ------------------------------------------------------------------------------------------------------------------------- */
 CODE(pthread_create, (pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *context), (out, how, run, context), EAGAIN)
+CODE(clock_getcpuclockid, (pid_t pid, clockid_t *out), (pid, out), ESRCH)
+CALL(void *, dlopen, (const char *path, int flags), (path, flags), NULL, ENOENT)
 CALL(ssize_t, getrandom, (void *out, size_t len, unsigned flags), (out, len, flags), -1, EINTR, ENOSYS)
 CALL(int, gethostname, (char *out, size_t cap), (out, cap), -1, ENAMETOOLONG)
 CALL(int, getrlimit, (__rlimit_resource_t what, struct rlimit *out), (what, out), -1, EPERM)

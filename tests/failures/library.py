@@ -95,9 +95,9 @@ class Failing(ordeal.Ordeal):
         return self.calls.hits() > 0
 
 
-def each(ordeal_, chosen=lambda name, error, nth: True, most=3):
+def each(ordeal_, chosen=lambda name, error, nth: True, most=3, modes=ordeal.MODES):
     """Yields (mode, name, place, nth, error, hit): the first calls of each place, its last, and all of them."""
-    for mode in ordeal.MODES:
+    for mode in modes:
         for place, calls, name in ordeal_.learn(mode):
             for nth in sorted({*range(min(calls, most)), calls - 1, *([EVERY] if name in LASTING else [])}):
                 for error in WAYS[name]:
