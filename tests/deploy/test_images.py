@@ -77,7 +77,7 @@ class RootFileSystems(unittest.TestCase):
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class Deployed(unittest.TestCase):
     one_process = True
-    time_limit = 240
+    time_limit = 480
 
     @classmethod
     def setUpClass(cls):
