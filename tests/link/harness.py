@@ -63,10 +63,12 @@ class FakeApi:
                 self.wfile.write(data)
 
             def do_GET(self):
-                uid, node = api.pods.get(self.path.rsplit("/", 1)[1], (None, None))
+                *_, namespace, _, name = self.path.split("/")
+                uid, node = api.pods.get(name, (None, None))
                 if uid is None:
                     return self.answer(404, {"kind": "Status", "message": "not found", "code": 404})
-                return self.answer(200, {"metadata": {"uid": uid}, "spec": {"nodeName": node}})
+                return self.answer(200, {"apiVersion": "v1", "kind": "Pod", "spec": {"nodeName": node},
+                                         "metadata": {"namespace": namespace, "name": name, "uid": uid}})
 
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

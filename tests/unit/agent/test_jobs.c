@@ -24,6 +24,7 @@ static struct {
 	int64_t session_ms;           /* a session lasts so long, or until it is cancelled */
 	atomic_int sessions, most_sessions, uploads, discoveries;
 	_Atomic(enum err_kind) upload_fails; /* ERR_NONE: works */
+	atomic_llong retry_after_ms;
 	atomic_bool linked, denies, denies_for_ever, no_report;
 	struct jobs *jobs;
 } world;
@@ -69,12 +70,18 @@ static void run(const struct session_request *q, struct session_outcome *out)
 
 static int upload(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e)
 {
-	(void)o, (void)r;
+	(void)r;
 	char content[8];
 	cr_assert_str_eq(url, "https://store/x");
 	cr_assert_eq(pread(fd, content, sizeof content, 0), 5);
 	atomic_fetch_add(&world.uploads, 1);
 	enum err_kind kind = atomic_load(&world.upload_fails);
+	if (kind == ERR_CANCELED) { /* a store that takes its time */
+		struct pollfd end = {.fd = o->cancel_fd, .events = POLLIN};
+		cr_expect_eq(poll(&end, 1, WAIT_MS), 1);
+	}
+	if (kind == ERR_RETRY && atomic_load(&world.retry_after_ms))
+		*o->retry_after_ms = atomic_load(&world.retry_after_ms);
 	return kind == ERR_NONE ? 0 : err_set(e, kind, 0, "told to fail");
 }
 
@@ -319,6 +326,62 @@ Test(jobs, delivery_that_can_not_work_ends)
 	j = open_jobs(s, 2, 1);
 	order(j, "expired", "pod", 0);
 	expect(j, "expired", JOB_FAILED, REASON_DeliveryExpired);
+	close_all(j, s);
+}
+
+static void wait_uploads(int count)
+{
+	int64_t until = clock_mono_ms() + WAIT_MS;
+	while (atomic_load(&world.uploads) < count && clock_mono_ms() < until)
+		usleep(2000);
+	cr_assert_geq(atomic_load(&world.uploads), count);
+}
+
+/* A stalled upload holds up neither the agent's end nor the user who deletes the session. */
+Test(jobs, an_upload_under_way_ends_with_the_agent_or_the_session)
+{
+	struct spool *s = open_spool();
+	struct jobs *j = open_jobs(s, 2, 0);
+	atomic_store(&world.upload_fails, ERR_CANCELED);
+	order(j, "deleted", "pod", 0);
+	order(j, "kept", "pod", 0);
+	wait_uploads(2);
+	jobs_forget(j, "deleted");
+	expect_count(j, 1);
+	jobs_free(j);
+	atomic_store(&world.upload_fails, ERR_NONE);
+	j = open_jobs(s, 2, 0);
+	expect(j, "kept", JOB_SUCCEEDED, REASON_Completed);
+	close_all(j, s);
+}
+
+Test(jobs, a_store_that_asks_for_time_gets_it)
+{
+	struct spool *s = open_spool();
+	struct jobs *j = open_jobs(s, 2, 0);
+	atomic_store(&world.retry_after_ms, 2500);
+	atomic_store(&world.upload_fails, ERR_RETRY);
+	int64_t began = clock_mono_ms();
+	order(j, "a", "pod", 0);
+	wait_uploads(1);
+	atomic_store(&world.upload_fails, ERR_NONE);
+	jobs_leader_linked(j);
+	expect(j, "a", JOB_SUCCEEDED, REASON_Completed);
+	cr_expect_geq(clock_mono_ms() - began, 2500);
+	close_all(j, s);
+}
+
+Test(jobs, the_deadline_goes_by_the_time_that_is_left)
+{
+	struct spool *s = open_spool();
+	struct jobs *j = open_jobs(s, 2, 0);
+	struct link_order o = {.job_id = "skewed", .session_namespace = "shop", .session_name = "s", .session_uid = "u", .pod_namespace = "shop",
+			       .pod_name = "pod", .pod_uid = "p", .deadline_wall_ms = 1, .left_ms = 60000}; /* the controller lives in 1970 */
+	session_spec_init(&o.spec, PROFILER_CPU_HOTPATHS);
+	o.spec.target.pod_name = mem_strdup("pod");
+	jobs_order(j, &o);
+	session_spec_fini(&o.spec);
+	expect(j, "skewed", JOB_SUCCEEDED, REASON_Completed);
 	close_all(j, s);
 }
 

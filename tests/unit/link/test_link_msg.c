@@ -22,7 +22,7 @@
 #define ORDER_HEAD \
 	"{\"type\":\"order\",\"epoch\":4,\"jobID\":\"job-1\",\"session\":{\"namespace\":\"shop\",\"name\":\"s\",\"uid\":\"u-1\"}," \
 	"\"pod\":{\"namespace\":\"shop\",\"name\":\"p\",\"uid\":\"u-2\",\"containers\":[{\"name\":\"app\",\"id\":\"abc\"},{\"name\":\"side\"}]}," \
-	"\"deadlineTime\":77,\"spec\":"
+	"\"deadlineTime\":77,\"millisecondsLeft\":5,\"spec\":"
 
 /* Each message as an implementation from the document would write it. */
 static const char *const texts[] = {
@@ -37,7 +37,7 @@ static const char *const texts[] = {
 	[LINK_MSG_CANCEL] = "{\"type\":\"cancel\",\"epoch\":4,\"jobID\":\"job-1\"}",
 	[LINK_MSG_FORGET] = "{\"type\":\"forget\",\"epoch\":4,\"jobID\":\"job-1\"}",
 	[LINK_MSG_UPLOAD_GRANT] = "{\"type\":\"uploadGrant\",\"jobID\":\"job-1\",\"name\":\"summary.md\",\"url\":\"https://s/x?y=1\","
-				  "\"contentType\":\"text/markdown\",\"expirationTime\":99}",
+				  "\"contentType\":\"text/markdown\",\"expirationTime\":99,\"ownStore\":true}",
 	[LINK_MSG_UPLOAD_DENIED] = "{\"type\":\"uploadDenied\",\"jobID\":\"job-1\",\"name\":\"summary.md\",\"reason\":\"StoreNotFound\","
 				   "\"message\":\"no such store\",\"retry\":true}",
 	[LINK_MSG_USAGE_QUERY] = "{\"type\":\"usageQuery\",\"requestID\":8,\"windowMilliseconds\":1000,\"podUIDs\":[\"u-2\",\"u-3\"]}",
