@@ -101,7 +101,7 @@ static hresult detach_succeeded(struct com_object *self)
 
 static hresult module_unload_started(struct com_object *self, cor_id module)
 {
-	uint64_t begin_ns = pause_watch_begin();
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 
 	(void)self;
 	module_guard_unload_started(module);
@@ -111,7 +111,7 @@ static hresult module_unload_started(struct com_object *self, cor_id module)
 
 static hresult module_load_finished(struct com_object *self, cor_id module, hresult status)
 {
-	uint64_t begin_ns = pause_watch_begin();
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 
 	(void)self;
 	(void)status;
@@ -122,7 +122,7 @@ static hresult module_load_finished(struct com_object *self, cor_id module, hres
 
 static hresult dynamic_method_started(struct com_object *self, cor_id function)
 {
-	uint64_t begin_ns = pause_watch_begin();
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 
 	(void)self;
 	dynamic_starts_put(function, begin_ns);
@@ -132,7 +132,7 @@ static hresult dynamic_method_started(struct com_object *self, cor_id function)
 
 static hresult collection_started(struct com_object *self, int32_t count, const int32_t *collected, int32_t reason)
 {
-	uint64_t begin_ns = pause_watch_begin();
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 	uint32_t generation = 0;
 
 	(void)self;
@@ -148,7 +148,7 @@ static hresult collection_started(struct com_object *self, int32_t count, const 
 
 static hresult collection_finished(struct com_object *self)
 {
-	uint64_t begin_ns = pause_watch_begin();
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 
 	(void)self;
 	gc_watch_finished((uint32_t)syscall(SYS_gettid), begin_ns);

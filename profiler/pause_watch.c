@@ -25,24 +25,29 @@ void pause_watch_reset(uint64_t budget, int wake)
 	atomic_store(&exceeded, NONE);
 }
 
-static void exceed(enum channel_pause_kind kind, uint64_t begin_ns, uint64_t ns)
+static void exceed(enum channel_pause_kind kind, uint64_t ns)
 {
 	int none = NONE, error = errno;
 	uint64_t one = 1;
 
 	if (!atomic_compare_exchange_strong(&exceeded, &none, BEING_WRITTEN))
 		return;
-	first = (struct channel_pause){.kind = kind, .start_ns = begin_ns, .duration_ns = ns, .budget_ns = budget_ns};
+	first = (struct channel_pause){.kind = kind, .end_ns = now_ns(), .duration_ns = ns, .budget_ns = budget_ns};
 	atomic_store(&exceeded, WRITTEN);
 	while (write(wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
 	errno = error;
 }
 
-uint64_t pause_watch_begin(void)
+static uint64_t now_by(enum channel_pause_kind kind)
+{
+	return now_of(kind == CHANNEL_PAUSE_SIGNAL ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC);
+}
+
+uint64_t pause_watch_begin(enum channel_pause_kind kind)
 {
 	atomic_fetch_add(&running, 1);
-	return now_ns();
+	return now_by(kind);
 }
 
 bool pause_watch_busy(void)
@@ -52,7 +57,7 @@ bool pause_watch_busy(void)
 
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 {
-	uint64_t ns = now_ns() - begin_ns;
+	uint64_t ns = now_by(kind) - begin_ns;
 	uint64_t max = atomic_load(&max_ns);
 
 	atomic_fetch_add(&count, 1);
@@ -60,7 +65,7 @@ void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 	while (ns > max && !atomic_compare_exchange_weak(&max_ns, &max, ns))
 		;
 	if (budget_ns && ns > budget_ns)
-		exceed(kind, begin_ns, ns);
+		exceed(kind, ns);
 	atomic_fetch_sub(&running, 1);
 }
 

@@ -1,5 +1,6 @@
 /* How long the library holds threads of the application: each callback that the runtime makes on one and each signal handler, from
- * entry to exit. One that takes longer than the session's budget ends the session: the library's thread is woken, tells the agent
+ * entry to exit; a handler, which waits for nothing, by the CPU time that it takes, so that a thread which the kernel does not let run (a
+ * stopped process, a used-up quota) does not count as held. One that takes longer than the session's budget ends the session: the library's thread is woken, tells the agent
  * (if it is still there) and leaves. What the runtime stops for its own sake (a collection, a suspension) is not in it, and neither
  * is what its locks cost while a name is looked up: less than a microsecond each, and nobody can tell from here who waits for them. */
 #ifndef DRDOTNET_PAUSE_WATCH_H
@@ -17,7 +18,7 @@ struct pause_counts {
 /* CLR callback of the attach, before any other. `wake_fd`, an eventfd, is written to when the budget is exceeded; budget 0: there is none. */
 void pause_watch_reset(uint64_t budget_ns, int wake_fd);
 /* Any context, signal handlers too. */
-uint64_t pause_watch_begin(void); /* now_ns() */
+uint64_t pause_watch_begin(enum channel_pause_kind kind); /* for pause_watch_end() */
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns);
 /* Own thread or CLR callback: whether a callback or handler runs just now. Before the library is unmapped; the runtime itself counts
  * callbacks on managed threads only, not on those of its server collector. */

@@ -38,7 +38,7 @@ static uintptr_t stack_end(uintptr_t sp)
 	return tp > sp && tp < end ? tp : end;
 }
 
-static void take_sample(uint64_t time_ns, uint32_t tid, const void *ucontext)
+static void take_sample(uint32_t tid, const void *ucontext)
 {
 	struct frame_registers r = frame_walk_registers(ucontext);
 	uint64_t ips[CHANNEL_MAX_DEPTH];
@@ -47,18 +47,18 @@ static void take_sample(uint64_t time_ns, uint32_t tid, const void *ucontext)
 	uintptr_t end = stack_end(r.sp);
 	size_t depth = frame_walk(&r, end, ips, CHANNEL_MAX_DEPTH, &more);
 	uint64_t flags = more || !end ? CHANNEL_TRUNCATED : 0;
-	uint64_t head[HEAD_WORDS] = {time_ns, (uint64_t)tid << 32 | flags};
+	uint64_t head[HEAD_WORDS] = {now_ns(), (uint64_t)tid << 32 | flags};
 	if (sample_ring_put(&ring, head, HEAD_WORDS, ips, depth))
 		atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
 }
 
 static __attribute__((noinline)) void on_timer(const siginfo_t *info, const void *ucontext)
 {
-	uint64_t begin_ns = pause_watch_begin();
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_SIGNAL);
 	int error = errno;
 
 	if (atomic_load_explicit(&on, memory_order_relaxed)) {
-		take_sample(begin_ns, (uint32_t)info->si_value.sival_int, ucontext);
+		take_sample((uint32_t)info->si_value.sival_int, ucontext);
 		if (info->si_overrun > 0)
 			atomic_fetch_add_explicit(&ring.dropped, (uint64_t)info->si_overrun, memory_order_relaxed);
 	}

@@ -214,7 +214,7 @@ bool channel_get_account(const struct channel_frame *f, struct channel_account *
 void channel_put_pause(struct wire_writer *w, const struct channel_pause *v)
 {
 	wire_put_u32(w, v->kind);
-	wire_put_u64(w, v->start_ns);
+	wire_put_u64(w, v->end_ns);
 	wire_put_u64(w, v->duration_ns);
 	wire_put_u64(w, v->budget_ns);
 }
@@ -225,7 +225,7 @@ bool channel_get_pause(const struct channel_frame *f, struct channel_pause *v)
 
 	wire_reader_init(&r, f->payload, f->len);
 	v->kind = wire_u32(&r);
-	v->start_ns = wire_u64(&r);
+	v->end_ns = wire_u64(&r);
 	v->duration_ns = wire_u64(&r);
 	v->budget_ns = wire_u64(&r);
 	return !r.bad && f->type == CHANNEL_PAUSE;

@@ -147,11 +147,11 @@ enum channel_pause_kind {
 	CHANNEL_PAUSE_SIGNAL = 2,   /* a sample by a timer */
 };
 
-/* PAUSE: u32 kind, u64 start (CLOCK_MONOTONIC), u64 duration, u64 budget, in nanoseconds. The library held a thread of the application for
+/* PAUSE: u32 kind, u64 end (CLOCK_MONOTONIC), u64 duration, u64 budget, in nanoseconds. The library held a thread of the application for
  * longer than it may; it leaves of its own accord, as if it had been asked to. */
 struct channel_pause {
 	uint32_t kind;
-	uint64_t start_ns, duration_ns, budget_ns;
+	uint64_t end_ns, duration_ns, budget_ns;
 };
 
 /* DETACHED, from ProfilerDetachSucceeded, after the library's thread has ended: empty; the socket closes.

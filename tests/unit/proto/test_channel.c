@@ -262,7 +262,7 @@ Test(channel, the_rest_comes_back)
 	channel_put_pause(&w, &pause);
 	f = finish(&w);
 	cr_assert(channel_get_pause(&f, &pause_out));
-	cr_expect(pause_out.kind == CHANNEL_PAUSE_SIGNAL && pause_out.start_ns == 1 && pause_out.duration_ns == 2 &&
+	cr_expect(pause_out.kind == CHANNEL_PAUSE_SIGNAL && pause_out.end_ns == 1 && pause_out.duration_ns == 2 &&
 		  pause_out.budget_ns == UINT64_MAX);
 	f.len--;
 	cr_expect(!channel_get_pause(&f, &pause_out), "cut");
