@@ -350,7 +350,10 @@ Test(jobs, an_upload_under_way_ends_with_the_agent_or_the_session)
 	expect_count(j, 1);
 	jobs_free(j);
 	atomic_store(&world.upload_fails, ERR_NONE);
+	atomic_store(&world.linked, false); /* the grants need the jobs */
 	j = open_jobs(s, 2, 0);
+	atomic_store(&world.linked, true);
+	jobs_leader_linked(j);
 	expect(j, "kept", JOB_SUCCEEDED, REASON_Completed);
 	close_all(j, s);
 }
