@@ -15,7 +15,7 @@
 
 #define CLOSE_GRACE_S 5
 #define MESSAGES_AT_ONCE 1000 /* of an agent: all its jobs and reports after a new link are some 600 */
-#define MESSAGES_PER_SECOND 50
+#define MESSAGES_PER_SECOND 200 /* some for each of many jobs that end at once */
 #define UPLOAD_URL_MAX 16384 /* a session token is long */
 #define CLOSE_TRY_AGAIN_LATER ((enum lws_close_status)1013) /* IANA; lws has no name for it */
 
