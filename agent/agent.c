@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 
+#include "agent/apart.h"
 #include "agent/health_socket.h"
 #include "agent/jobs.h"
 #include "agent/link_client.h"
@@ -16,6 +17,7 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -26,6 +28,7 @@
 #define SWEEP_OLDER_THAN_S 2 /* a session's folder is not locked yet in its first moments */
 #define SWEEP_PAUSE_MS 1000
 #define SWEEP_SETTLED_MS 4000
+#define SWEEP_PATIENCE_MS 3000
 #define SWEEP_LONGEST_PAUSE_MS (10 * 60 * 1000)
 
 struct agent {
@@ -133,6 +136,41 @@ static bool can_use_perf(void)
 	return fd >= 0;
 }
 
+struct sweeping {
+	struct target target; /* a copy */
+	int64_t older_than_s;
+	int removed, kept;
+};
+
+static void sweeping_free(void *ctx)
+{
+	struct sweeping *s = ctx;
+	target_fini(&s->target);
+	free(s);
+}
+
+static void sweep_one(struct apart *apart, void *ctx)
+{
+	struct sweeping *s = ctx;
+	(void)apart;
+	s->removed = stage_sweep(&s->target, s->older_than_s, &s->kept);
+}
+
+/* In one process's folder, which may never answer. */
+static void sweep_target(const struct target *t, int64_t older_than_s, int *removed, int *kept)
+{
+	char place[APART_PLACE_SIZE];
+	struct sweeping *s = mem_alloc(sizeof *s);
+	target_copy(&s->target, t);
+	s->older_than_s = older_than_s;
+	apart_place(t, place);
+	if (apart_run(place, sweep_one, s, sweeping_free, SWEEP_PATIENCE_MS, NULL) < 0)
+		return;
+	*removed += s->removed;
+	*kept += s->kept;
+	sweeping_free(s);
+}
+
 /* What a killed agent, or a session whose process was frozen at its end, has left in processes' folders. Their library ends
  * itself with its channel. Returns how much cannot be removed yet. */
 static int sweep(const struct agent_options *o, int64_t older_than_s, int64_t limit_ms)
@@ -151,7 +189,7 @@ static int sweep(const struct agent_options *o, int64_t older_than_s, int64_t li
 	}
 	int removed = 0, kept = 0;
 	for (size_t i = 0; i < list.count; i++)
-		removed += stage_sweep(&list.items[i], older_than_s, &kept);
+		sweep_target(&list.items[i], older_than_s, &removed, &kept);
 	target_list_fini(&list);
 	if (removed)
 		LOG_WARN("agent", "removed what an earlier session left behind", LOG_I("folders", removed));

@@ -10,15 +10,18 @@
 #include <stdio.h>
 #include <string.h>
 
-int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
+int diag_ipc_connect_in(int tmp_fd, const struct target *t, int64_t deadline_ms, struct err *e)
 {
 	const char *name = t->socket_path ? strrchr(t->socket_path, '/') : NULL;
 	if (!name)
 		return err_set(e, ERR_NOT_FOUND, 0, "the process has no diagnostics socket");
+	return diag_socket_connect(tmp_fd, name + 1, t->uid, t->pid, deadline_ms, e);
+}
+
+int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
+{
 	AUTO_FD int tmp = target_open_tmp(t, e);
-	if (tmp < 0)
-		return -1;
-	return diag_socket_connect(tmp, name + 1, t->uid, t->pid, deadline_ms, e);
+	return tmp < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
 }
 
 int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e)

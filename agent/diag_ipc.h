@@ -19,6 +19,9 @@ void diag_process_info_fini(struct diag_process_info *i);
  * symlink followed, must be a socket). Where the pid is known the peer's pid must be it (ERR_PROTOCOL otherwise). Returns the fd. */
 int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e);
 
+/* The same in the open folder `tmp_fd`, which the target's temporary folder was when it was opened. */
+int diag_ipc_connect_in(int tmp_fd, const struct target *t, int64_t deadline_ms, struct err *e);
+
 int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e);
 
 /* AttachProfiler. The HRESULT of a refusal is in e->code with its reason: 0x8013136A ProfilerAlreadyActive, ... The fd is used up. */

@@ -7,12 +7,14 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/step.h"
+#include "common/base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 
 #define DEFAULT_MAX_RUNNING 2
+#define SHOWN_MESSAGE_BYTES 4096 /* a message, when each of its bytes is shown as an escape */
 #define NO_DEADLINE_MS (365LL * 24 * 3600 * 1000)
 #define RESTART_MARGIN_MS 5000 /* for finding and attaching, when a cut session is started again */
 
@@ -37,7 +39,11 @@ void jobs_tell(struct jobs *j)
 
 void jobs_say(struct job *job, const char *reason, const char *message)
 {
-	char *r = mem_strdup(reason), *m = mem_strdup(message);
+	AUTO_BUF struct buf shown;
+	buf_init(&shown, SHOWN_MESSAGE_BYTES);
+	if (message) /* it may hold a pod's words, and people read it in terminals */
+		text_append_printable(&shown, message, strlen(message));
+	char *r = mem_strdup(reason), *m = message ? buf_steal(&shown) : NULL;
 	free(job->state.reason);
 	free(job->state.message);
 	job->state.reason = r;

@@ -1,6 +1,7 @@
 #include "agent/session_attach.h"
 
 #include "agent/diag_ipc.h"
+#include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -21,7 +22,7 @@ static int ask_attach(struct session_attach *a, const struct target *t, const ch
 	ssize_t len = profiler_channel_client_data(a->channel, socket_inner, data, sizeof data, e);
 	if (len < 0)
 		return -1;
-	AUTO_FD int fd = diag_ipc_connect(t, deadline_ms, e);
+	AUTO_FD int fd = diag_ipc_connect_in(a->stage.tmp_fd, t, deadline_ms, e);
 	if (fd < 0)
 		return -1;
 	STEP("attach-connected");
@@ -45,12 +46,22 @@ static int attach_either_way(struct session_attach *a, const struct target *t, i
 	return ask_attach(a, t, socket_inner, deadline_ms, e);
 }
 
+/* The folder that the process listens in: who could put a socket there may have a folder of ours there too. With it the agent's
+ * rights are used for nothing that the process, by its word for the folder, could not do itself. */
+static int open_tmp(const struct target *t, int64_t deadline_ms, struct err *e)
+{
+	AUTO_FD int tmp = target_open_tmp(t, e);
+	AUTO_FD int port = tmp < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
+	return port < 0 ? -1 : steal_fd(&tmp);
+}
+
 int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t pause_budget_ms,
 			 int64_t deadline_ms, struct err *e)
 {
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
 	struct err inner = ERR_INIT;
-	if (stage_prepare(t, library_path, &a->stage, &inner) < 0)
+	int tmp = open_tmp(t, deadline_ms, &inner);
+	if (tmp < 0 || stage_prepare_in_take(t, tmp, library_path, &a->stage, &inner) < 0)
 		goto failed;
 	STEP("staged");
 	a->channel = profiler_channel_listen(a->stage.dir_fd, SOCKET_NAME, &inner);

@@ -49,7 +49,18 @@ static int refuse_stage(const struct target *t, const char *what, int errnum, st
 	return -1;
 }
 
-/* Makes our folder. A folder that somebody swapped in meanwhile is noticed: it is not the agent's. The lock says to a
+static bool is_empty(int dir_fd)
+{
+	AUTO_DIR DIR *dir = fsio_opendir_take(openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir))) {
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			return false;
+	}
+	return dir != NULL;
+}
+
+/* Makes our folder. A folder that somebody swapped in meanwhile is noticed: it is not the agent's, or not empty. The lock says to a
  * later sweep that this session lives; the kernel drops it with the agent. */
 static int make_folder(const struct target *t, struct stage *s, struct err *e)
 {
@@ -71,9 +82,12 @@ static int make_folder(const struct target *t, struct stage *s, struct err *e)
 		unlinkat(s->tmp_fd, s->dir_name, AT_REMOVEDIR);
 		return refuse_stage(t, "open the session's folder", saved, e);
 	}
-	if (st.st_uid != geteuid())
-		return err_set_reason(e, ERR_DENIED, REASON_NoStagingPlace, "the session's folder in %s was replaced by uid %u",
+	if (st.st_uid != geteuid() || !is_empty(s->dir_fd)) {
+		cleanup_fd(&s->dir_fd); /* nothing of ours is in there */
+		s->dir_fd = -1;
+		return err_set_reason(e, ERR_DENIED, REASON_NoStagingPlace, "the session's folder in %s was replaced by one of uid %u",
 				      t->tmp_inner, (unsigned)st.st_uid);
+	}
 	if (fchmod(s->dir_fd, 0711) < 0) /* whatever the umask is */
 		return refuse_stage(t, "open the session's folder to its user", errno, e);
 	flock(s->dir_fd, LOCK_EX | LOCK_NB);
@@ -101,9 +115,6 @@ static int stage_into(const struct target *t, const struct buf *library, struct 
 	char hash[HASH_HEX + 1];
 	if (library_hash(library->data, library->len, hash, e) < 0)
 		return -1;
-	s->tmp_fd = target_open_tmp(t, e);
-	if (s->tmp_fd < 0)
-		return -1;
 	if (stage_sweep(t, SWEEP_OLDER_THAN_S, NULL) > 0)
 		LOG_INFO("stage", "removed what a killed session left behind", LOG_S("folder", t->tmp_inner));
 	if (make_folder(t, s, e) < 0)
@@ -119,13 +130,20 @@ static int stage_into(const struct target *t, const struct buf *library, struct 
 int stage_prepare(const struct target *t, const char *library_path, struct stage *s, struct err *e)
 {
 	*s = (struct stage){.tmp_fd = -1, .dir_fd = -1};
+	int tmp = target_open_tmp(t, e);
+	return tmp < 0 ? -1 : stage_prepare_in_take(t, tmp, library_path, s, e);
+}
+
+int stage_prepare_in_take(const struct target *t, int tmp_fd, const char *library_path, struct stage *s, struct err *e)
+{
+	*s = (struct stage){.tmp_fd = tmp_fd, .dir_fd = -1};
 	AUTO_BUF struct buf library = {0};
-	if (fsio_read(AT_FDCWD, library_path, LIBRARY_MAX_BYTES, &library, e) < 0)
-		return -1;
-	if (library.len == 0)
-		return err_set(e, ERR_INTERNAL, 0, "%s is empty", library_path);
-	if (stage_into(t, &library, s, e) == 0)
-		return 0;
+	if (fsio_read(AT_FDCWD, library_path, LIBRARY_MAX_BYTES, &library, e) == 0) {
+		if (library.len == 0)
+			err_set(e, ERR_INTERNAL, 0, "%s is empty", library_path);
+		else if (stage_into(t, &library, s, e) == 0)
+			return 0;
+	}
 	stage_remove(s, NULL);
 	return -1;
 }

@@ -26,6 +26,8 @@ int preflight_check(const struct target *t, struct err *e);
 
 /* Makes the session's folder, after removing what killed sessions left in this process's temporary folder. */
 int stage_prepare(const struct target *t, const char *library_path, struct stage *s, struct err *e);
+/* The same in the target's temporary folder as it was opened before; the descriptor is taken over. */
+int stage_prepare_in_take(const struct target *t, int tmp_fd, const char *library_path, struct stage *s, struct err *e);
 /* Removes our files (never anything else); idempotent; takes zeroed structs with dir_fd = tmp_fd = -1. -1: our folder stays behind
  * (ERR_DENIED), for a later stage_sweep(). */
 int stage_remove(struct stage *s, struct err *e);

@@ -14,6 +14,7 @@
 
 #define MAX_FOLDER_ENTRIES 65536
 #define MAX_FILES 16 /* of a session's folder; we make two */
+#define MAX_FOLDERS 64 /* at a time: more than killed agents leave; looking whether a library is mapped costs time */
 
 bool stage_library_mapped(const struct target *t, const char *library_name)
 {
@@ -86,9 +87,12 @@ int stage_sweep(const struct target *t, int64_t older_than_s, int *kept)
 	int copy = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
-	int removed = 0;
-	for (int seen = 0; dir && seen < MAX_FOLDER_ENTRIES && (entry = readdir(dir)); seen++) {
-		enum swept swept = is_folder_name(entry->d_name) ? sweep_folder(t, tmp, entry->d_name, older_than_s) : SWEPT_NOT_OURS;
+	int removed = 0, looked = 0;
+	for (int seen = 0; dir && seen < MAX_FOLDER_ENTRIES && looked < MAX_FOLDERS && (entry = readdir(dir)); seen++) {
+		if (!is_folder_name(entry->d_name))
+			continue;
+		looked++;
+		enum swept swept = sweep_folder(t, tmp, entry->d_name, older_than_s);
 		removed += swept == SWEPT_REMOVED;
 		if (kept)
 			*kept += swept == SWEPT_KEPT;
