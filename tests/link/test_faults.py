@@ -249,7 +249,8 @@ class Clocks(FaultCase):
         self.succeeded(job)
         matrix.row(self, "Clocks", "delivering", "the node's clock is set days back",
                    "Delivering with \"certificate is not yet valid\" in the status; Succeeded when the clock is right")
-        matrix.row(self, "Clocks", "linking", "the node's clock is days behind", "the agent's log names the certificate that is not yet valid; linked when the clock is right")
+        matrix.row(self, "Clocks", "linking", "the node's clock is days behind",
+                   "the agent's log names the certificate that is not yet valid; linked when the clock is right")
 
 
 @ROOT_NEEDED
@@ -300,7 +301,8 @@ class Disks(FaultCase):
         self.assert_nothing_left()
         os.unlink(self.inside(agent, "filler"))
         self.fine_again()
-        matrix.row(self, "Disks", "before the attach", "the spool's disk is full", "Failed, SpoolFull; the process was not touched; the next session succeeds when there is room")
+        matrix.row(self, "Disks", "before the attach", "the spool's disk is full",
+                   "Failed, SpoolFull; the process was not touched; the next session succeeds when there is room")
 
     def test_full_in_the_session(self):
         agent = self.start()
@@ -356,7 +358,8 @@ class Disks(FaultCase):
         self.hub.say("uploads", 1)
         done = self.failed(job, "SpoolUnusable", "no longer in the spool")
         self.assertTrue(done["diagnosis"], done)
-        matrix.row(self, "Disks", "profiling", "the spool is removed", "Failed, SpoolUnusable; the diagnosis is in the status; the next session makes the folder again and succeeds")
+        matrix.row(self, "Disks", "profiling", "the spool is removed",
+                   "Failed, SpoolUnusable; the diagnosis is in the status; the next session makes the folder again and succeeds")
         matrix.row(self, "Disks", "delivering", "the spool is removed", "Failed, SpoolUnusable; the diagnosis is in the status")
 
     def test_slow_writes(self):
@@ -398,7 +401,8 @@ class Disks(FaultCase):
         self.assertEqual(self.stored(), set(readers.MEDIA) - {"report.html"})
         self.assertEqual(agent.log().count("a torn job is removed"), 9, agent.log())
         self.assertEqual(os.listdir(spool + "/jobs"), [job])
-        matrix.row(self, "Disks", "starting", "states in the spool are torn, empty, foreign or garbage", "cleared away with a line in the log each; what is whole is taken up")
+        matrix.row(self, "Disks", "starting", "states in the spool are torn, empty, foreign or garbage",
+                   "cleared away with a line in the log each; what is whole is taken up")
         matrix.row(self, "Disks", "delivering", "one of the reports is damaged on the disk",
                    "Failed, SpoolUnusable; the damaged one is not sent, the others are delivered; the diagnosis is in the status")
 

@@ -141,7 +141,8 @@ class Delivering(S3Case):
         self.start(2500)
         last = self.ended("Failed", "DeliveryExpired", without=self.contents)
         self.assertIn("the store answered 503 to report", last["message"])
-        matrix.row(self, PART, "delivering", "it is away for longer than the delivery's bound (24 h)", "Failed, DeliveryExpired with its last answer; the diagnosis is in the status")
+        matrix.row(self, PART, "delivering", "it is away for longer than the delivery's bound (24 h)",
+                   "Failed, DeliveryExpired with its last answer; the diagnosis is in the status")
 
     def test_the_controllers_clock_is_behind(self):
         self.file("stores.yaml.skew", b"-3600000")
@@ -161,7 +162,8 @@ class Delivering(S3Case):
         self.start()
         last = self.ended("Failed", "UploadFailed", without=["b.bin"])
         self.assertIn("413 EntityTooLarge to report b.bin", last["message"])
-        matrix.row(self, PART, "delivering", "one report is larger than it takes", "Failed, UploadFailed names it; the others are delivered; the diagnosis is in the status")
+        matrix.row(self, PART, "delivering", "one report is larger than it takes",
+                   "Failed, UploadFailed names it; the others are delivered; the diagnosis is in the status")
 
     def test_one_report_does_not_keep_the_others_back(self):
         self.proxy.set("answer to", "/a.bin", answer("500 Internal Error", "InternalError"))
