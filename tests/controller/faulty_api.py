@@ -59,6 +59,7 @@ class FaultyApi:
             do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = handle_any
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.handle_error = lambda *_: None  # clients are killed here
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 

@@ -7,7 +7,7 @@ import unittest
 from tests.controller.fakehub import condition
 from tests.controller.faulty_api import FaultyApi
 from tests.controller.test_sessions import COST, LEASE, REPORT, ControllerTest
-from tests.lib import kube, proc
+from tests.lib import kube, matrix, proc
 
 ENDED = {"startTime": 1700000000000, "completionTime": 1700000030000, "headline": "busy", "diagnosis": "busy", "reports": [REPORT],
          "cost": COST}
@@ -66,21 +66,48 @@ class Agent:
 
 
 class Killed(FaultyTest):
-    """The controller is killed at each of its writes, before the API server has it or after; the next one goes on from there."""
+    """The controller is killed at each of its writes, before the API server has it or after, and at what it says to the agent or hears;
+    the next one goes on from there."""
     time_limit = 240
     SESSION = r"/profilingsessions/%s\?"
     STATUS = r"/profilingsessions/%s/status\?"
     # method, path, which of them: the session's way through a controller's life
-    STEPS = [("GET", r"/pods\?", 0), ("PATCH", SESSION, 0), ("PATCH", STATUS, 0), ("PATCH", STATUS, 1), ("PATCH", STATUS, 2),
-             ("PATCH", SESSION, 1)]
+    STEPS = [("choosing", "GET", r"/pods\?", 0), ("holding", "PATCH", SESSION, 0), ("assigning", "PATCH", STATUS, 0),
+             ("Profiling", "PATCH", STATUS, 1), ("ending", "PATCH", STATUS, 2), ("letting go", "PATCH", SESSION, 1)]
 
     def test_at_each_write(self):
         self.pod("checkout-1")
-        for number, (method, pattern, nth) in enumerate(self.STEPS):
-            for how in (FaultyApi.never_arrives, FaultyApi.lost_answer):
+        for number, (step, method, pattern, nth) in enumerate(self.STEPS):
+            for how, fault in ((FaultyApi.never_arrives, "before the API server has its request"), (FaultyApi.lost_answer, "after it, before the answer")):
                 name = "s%d-%s" % (number, how.__name__.replace("_", "-"))
                 with self.subTest(name):
                     self.one(name, method, pattern.replace("%s", name), nth, how)
+                    self.row(step, fault)
+
+    def row(self, step, fault):
+        matrix.row(self, "Controller: restarts", step, "the controller is killed " + fault,
+                   "the next one goes on: one job, its report, nothing left behind")
+
+    def test_between_writes(self):
+        """When the order has gone out, and when the agent's last word has come in."""
+        self.pod("checkout-1")
+        for name, phase in (("ordered", None), ("told", "Succeeded")):
+            with self.subTest(name):
+                hub, agent = self.start(name + "-1"), Agent("n1")
+                agent.link(hub)
+                hub.lead()
+                self.sessions.create(name)
+                words = hub.expect("order", 30)
+                if phase:
+                    agent.take(hub, "order", words)
+                    self.sessions.wait_condition(name, "Running", "True")
+                    agent.finish(hub)
+                hub.stop(signal.SIGKILL)
+                agent.jobs.setdefault(json.loads(words[3])["jobID"], "Profiling")
+                agent.profiled = agent.profiled or [json.loads(words[3])["jobID"]]
+                self.goes_on(name, agent)
+                self.row("Pending" if name == "ordered" else "Delivering",
+                         "when the order has gone out" if name == "ordered" else "when the agent's last word has come")
 
     def one(self, name, method, pattern, nth, how):
         hub, agent = self.start(name + "-1"), Agent("n1")
@@ -100,6 +127,10 @@ class Killed(FaultyTest):
             self.drive(name, agent, hub, lambda: killed)
         finally:
             hub.stop(signal.SIGKILL)
+        self.goes_on(name, agent)
+
+    def goes_on(self, name, agent):
+        """With the next controller."""
         self.cluster.request("PATCH", LEASE, {"spec": None}, "application/merge-patch+json")
         hub = self.start(name + "-2")
         try:

@@ -10,7 +10,8 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.lib import install, kube, proc
+from tests.controller.faulty_api import FaultyApi
+from tests.lib import install, kube, matrix, proc
 
 PROGRAM = os.path.join(proc.ROOT, "build/release/drdotnet-controller")
 SECRET = "/api/v1/namespaces/%s/secrets/drdotnet-link-tls" % install.SYSTEM
@@ -48,7 +49,7 @@ class Options(unittest.TestCase):
 
 
 @unittest.skipIf(kube.unavailable(), kube.unavailable())
-class Certificates(unittest.TestCase):
+class ProgramTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
@@ -57,6 +58,63 @@ class Certificates(unittest.TestCase):
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
         cls.cluster.apply(*install.MANIFESTS)
+
+    def start(self, name, *more, through=None):
+        token = os.path.join(self.folder, name + ".token")
+        with open(token, "w") as f:
+            f.write(self.cluster.service_account_token(install.SYSTEM, "drdotnet-controller"))
+        config = (through.kubeconfig if through else self.cluster.write_kubeconfig)(os.path.join(self.folder, name + ".kubeconfig"), token)
+        words = [PROGRAM, "--kubeconfig", config, "--namespace", install.SYSTEM, "--bind", "127.0.0.1", "--port", "0",
+                 "--health-port", "0", "--log-format", "json", *more]
+        made = proc.Process(words, log=os.path.join(self.folder, name + ".log"))
+        self.addCleanup(made.stop)
+        return made
+
+
+class AtTheStart(ProgramTest):
+    def ready(self, controller):
+        """(status, text) of /readyz."""
+        port = int(controller.wait_log(r'"healthPort":(\d+)', 60).group(1))
+        done = subprocess.run(["curl", "-s", "-w", "\n%{http_code}", "http://127.0.0.1:%d/readyz" % port], capture_output=True, text=True)
+        text, _, status = done.stdout.rpartition("\n")
+        return status, text
+
+    def test_the_api_server_is_away_and_then_the_resource_is_not_there(self):
+        """One program: it waits for the API server, says that the resource is missing, and goes on when it is there."""
+        api = FaultyApi(self.cluster)
+        self.addCleanup(api.__exit__)
+        away = [api.on(method, ".", api.answer(503), 10 ** 6) for method in ("GET", "PUT")]
+        controller = self.start("away", through=api)
+        controller.wait_log("the API server does not answer; will try again", 60)
+        self.assertNotIn("cannot run", controller.log())
+        for rule in away:
+            rule.times = 0
+        proc.wait_until(lambda: "apply the CustomResourceDefinition" in self.ready(controller)[1], 60, "readyz says what is missing")
+        status, text = self.ready(controller)
+        self.assertEqual(status, "503")
+        self.assertIn("the sessions are not known yet: the API server does not know profilingsessions", text)
+        controller.wait_log("does not know profilingsessions: apply the CustomResourceDefinition", 20)
+        self.cluster.apply_crd()
+        proc.wait_until(lambda: self.ready(controller) == ("200", "ok\n"), 90, "ready")
+        controller.wait_log('"msg":"leading"', 60)
+        self.assertEqual(controller.stop(), 0)
+        matrix.row(self, "Controller: the API server", "start", "the API server is away (503)", "the program waits for it, and says so")
+        matrix.row(self, "Controller: the API server", "start", "404: the CustomResourceDefinition is missing",
+                   "not ready; the log and readyz say what to apply; ready when it is there")
+
+    def test_asked_to_stop_while_the_api_server_is_away(self):
+        api = FaultyApi(self.cluster)
+        self.addCleanup(api.__exit__)
+        api.on("GET", ".", api.answer(503), 10 ** 6)
+        controller = self.start("stopped", through=api)
+        controller.wait_log("the API server does not answer; will try again", 60)
+        self.assertEqual(controller.stop(), 0)
+
+
+class Certificates(ProgramTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
         cls.cluster.apply_crd()
 
     def setUp(self):
@@ -64,17 +122,6 @@ class Certificates(unittest.TestCase):
             held = self.cluster.request("GET", path)
             held.pop("data", None)
             self.cluster.request("PUT", path, held)
-
-    def start(self, name, *more):
-        token = os.path.join(self.folder, name + ".token")
-        with open(token, "w") as f:
-            f.write(self.cluster.service_account_token(install.SYSTEM, "drdotnet-controller"))
-        config = self.cluster.write_kubeconfig(os.path.join(self.folder, name + ".kubeconfig"), token)
-        words = [PROGRAM, "--kubeconfig", config, "--namespace", install.SYSTEM, "--bind", "127.0.0.1", "--port", "0",
-                 "--health-port", "0", "--log-format", "json", *more]
-        made = proc.Process(words, log=os.path.join(self.folder, name + ".log"))
-        self.addCleanup(made.stop)
-        return made
 
     def port(self, controller):
         return int(controller.wait_log(r'"msg":"listening","port":(\d+)').group(1))
