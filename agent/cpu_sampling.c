@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #define TICK_MS 1000
+#define LAST_TURNS 8           /* of input: more than a socket holds */
 #define EAGER_MS 10            /* until the first sample is there */
 #define ANSWER_MS 5000
 #define LATE_ANSWER_MS 1000    /* after the session's deadline */
@@ -133,6 +134,19 @@ static void serve_channel(struct cpu_session *s)
 		channel_over(s, &e);
 }
 
+/* Takes what the library has said, also one that has ended meanwhile or that cannot run now. */
+static void take_last_samples(struct cpu_session *s)
+{
+	struct err e = ERR_INIT;
+	for (int turn = 0; turn < LAST_TURNS; turn++) {
+		if (profiler_channel_poll(s->attach.channel, on_timer_sample, s->collect, clock_mono_ms(), &e) < 0) {
+			if (!s->broken)
+				channel_over(s, &e);
+			return;
+		}
+	}
+}
+
 /* Waits for something to do, at most until `until_ms`. */
 static void wait_and_serve(struct cpu_session *s, int64_t until_ms)
 {
@@ -189,12 +203,12 @@ int cpu_sampling_stop(struct cpu_session *s, struct err *e)
 	s->ended_ns = clock_mono_ns();
 	look_whether_stopped(s);
 	struct err inner = ERR_INIT;
-	if (s->perf)
+	if (s->perf) {
 		perf_sampler_stop(s->perf);
-	else if (may_ask(s)) {
-		if (profiler_channel_sample_stop(s->attach.channel, answer_until_ms(s), &inner) < 0)
+	} else {
+		if (may_ask(s) && profiler_channel_sample_stop(s->attach.channel, answer_until_ms(s), &inner) < 0)
 			no_answer(s, "the timers could not be stopped in order", &inner);
-		serve_channel(s);
+		take_last_samples(s);
 	}
 	tick(s, true);
 	cpu_collect_finish(s->collect);
