@@ -186,18 +186,24 @@ class Faults(ground.Ground):
             type(self).app.stop()
             self.start_app()
         if self.fresh and fault not in DEADLY:
-            job = self.order()
+            job = self.order_and_sample()
             self.assertEqual(self.end_of(job)[0]["phase"], "Succeeded")
             self.forget(job)
             self.look_before()
 
     def profile_with(self, step, fault):
         self.steps.arm(step)
+        late = ground.at_or_after(step, "stop")
+        goes_on = fault == "stopped" and ground.at_or_after(step, "open-process") and not ground.at_or_after(step, "collect")
+        if late or goes_on:
+            self.steps.arm("collect")
         job = self.order(seconds=self.seconds(step, fault))
+        if late:
+            self.sample()
         undo = contextlib.ExitStack()
         with undo:
             with self.steps.reached(step):
-                if ground.at_or_after(step, "collect" if self.timers else "start-collecting") and not ground.at_or_after(step, "stop"):
+                if ground.at_or_after(step, "collect" if self.timers else "start-collecting") and not late:
                     self.burn()
                 if step == "attach-asked":
                     proc.wait_until(self.loaded, ground.PATIENCE, "the library is loaded", 0.01)
@@ -205,6 +211,8 @@ class Faults(ground.Ground):
             if fault == "stopped":
                 time.sleep(2)
                 undo.close()
+            if goes_on:
+                self.sample()
             again = fault in AGENT_ENDS and self.restart_agent(job, fault)
             final, _ = self.end_of(job, ground.WHILE_STOPPED)
         self.settle(job, final, alive=fault not in DEADLY)
@@ -238,13 +246,16 @@ class Faults(ground.Ground):
             return held[-1] is not None or any(e["phase"] in ground.FINAL for e in self.hub.seen(event="job", job=job))
         proc.wait_until(came_or_ended, ground.PATIENCE, "the session starts again, or its end", 0.005)
         self.steps.disarm("chosen")
-        if held[-1] is not None:
-            os.close(held[-1])
-        return held[-1] is not None
+        if held[-1] is None:
+            return False
+        self.steps.arm("collect")
+        os.close(held[-1])
+        self.sample()
+        return True
 
     def forget_with(self, fault):
         """The link's thread waits there: the session is over, and nothing but the agent's record of it is left."""
-        job = self.order()
+        job = self.order_and_sample()
         final, _ = self.end_of(job)
         self.steps.arm("forget")
         undo = contextlib.ExitStack()
@@ -255,7 +266,7 @@ class Faults(ground.Ground):
             if fault in AGENT_ENDS:
                 self.agent.stop(signal.SIGTERM, ground.PATIENCE)
                 self.start_agent()
-        if fault in AGENT_ENDS:
+        if fault == "agent-killed":
             self.settle(job, final)
             return "kept, and forgotten when asked again"
         self.forget(job)

@@ -154,7 +154,7 @@ class Ground(unittest.TestCase):
         cls.addClassCleanup(lambda: cls.app and cls.app.stop())
         cls.start_app()
         cls.start_agent()
-        job = cls.order()
+        job = cls.order_and_sample()
         cls.end_of(job)
         cls.forget(job)
         cls.agent_holds = proc.wait_until(lambda: cls._idle_holdings(), PATIENCE, "an idle agent")
@@ -237,14 +237,27 @@ class Ground(unittest.TestCase):
         return set(os.listdir(where)) if os.path.isdir(where) else set()
 
     @classmethod
-    def burn(cls, seconds=0.15):
+    def burn(cls, app=None, seconds=0.15):
         """Waits until the application has used so much CPU time: there are samples of it, when sampling goes on."""
         def used():
-            with open("/proc/%d/stat" % cls.app.pid) as f:
+            with open("/proc/%d/stat" % (app or cls.app).pid) as f:
                 fields = f.read().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         begin = used()
         proc.wait_until(lambda: used() >= begin + seconds, PATIENCE, "CPU time of the application", 0.01)
+
+    @classmethod
+    def sample(cls, app=None):
+        """Holds the session, whose step "collect" is armed, until there are samples: a busy machine may give the application no time."""
+        with cls.steps.reached("collect"):
+            cls.burn(app)
+
+    @classmethod
+    def order_and_sample(cls):
+        cls.steps.arm("collect")
+        job = cls.order()
+        cls.sample()
+        return job
 
     # what must hold ------------------------------------------------------------------------------------------------------
     def settle(self, job, final, alive=True):
@@ -289,16 +302,6 @@ class Ground(unittest.TestCase):
             proc.wait_until(look, PATIENCE, "the agent holds no more than before")
         except AssertionError:
             self.fail("the agent holds more than before: %s" % more)
-
-    def renew_app(self):
-        """In place of one that has ended."""
-        type(self).app.stop()
-        self.start_app()
-        job = self.order()
-        final, _ = self.end_of(job)
-        self.assertEqual(final["phase"], "Succeeded", final)
-        self.forget(job)
-        self.look_before()
 
 
 def outcome(final, again=False):

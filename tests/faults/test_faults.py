@@ -87,7 +87,7 @@ class Builds(faults.Faults):
         self.assertEqual((final["phase"], final["reason"]), ("Failed", "ProcessStopped"))
         os.kill(self.app.pid, signal.SIGCONT)
         self.settle(job, final)
-        job = self.order()
+        job = self.order_and_sample()
         final, _ = self.end_of(job)
         self.settle(job, final)
         self.row("sampling", "the agent is killed, and one of another build started, while the process is stopped",
@@ -99,7 +99,7 @@ class Builds(faults.Faults):
         self.addCleanup(run.stop)
         proc.wait_until(lambda: self.assertFalse(run.ended(), run.log()) or self.mapped(), ground.PATIENCE, "the first library")
         self.steps.arm("stop")
-        job = self.order()
+        job = self.order_and_sample()
         with self.steps.reached("stop"):
             self.assertEqual(len(self.mapped()), 2)
         final, _ = self.end_of(job)
@@ -155,7 +155,9 @@ class Builds(faults.Faults):
         with contextlib.ExitStack() as frozen:
             with self.steps.reached("attach-connected"):
                 frozen.enter_context(self.frozen(held))
+            self.steps.arm("collect")
             job = self.order(app=other)
+            self.sample(other)
             final, _ = self.end_of(job)
             self.assertFalse([e for e in self.hub.seen(event="job", job=held) if e["phase"] in ground.FINAL], "the other came first")
             self.assertEqual((final["phase"], final["reports"] > 0), ("Succeeded", True))
