@@ -17,7 +17,8 @@
 #include <sys/signalfd.h>
 #include <time.h>
 
-#define DISCOVER_MS 5000
+#define DISCOVER_MS 20000
+#define ANSWER_MS 15000 /* of the one process that is named; among all of them a silent one is not waited for */
 #define MANIFEST_MAX (1024 * 1024)
 
 struct run {
@@ -68,6 +69,7 @@ static int choose_target(struct run *r, struct err *e)
 		.proc_root = "/proc",
 		.pid = (pid_t)r->a->pid,
 		.query_runtime = true,
+		.answer_ms = r->a->pid ? ANSWER_MS : 0,
 		.deadline_ms = clock_mono_ms() + DISCOVER_MS,
 	};
 	if (discover_targets(&o, &r->targets, e) < 0)

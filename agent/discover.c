@@ -139,7 +139,7 @@ int discover_targets(const struct discover_options *o, struct target_list *out, 
 	struct candidate_list found = {0};
 	int r = o->mode == AGENT_MODE_HOST_PID ? discover_host(o, &found, e) : discover_shared(o, &found, e);
 	if (r == 0 && o->query_runtime)
-		discover_query(&found, o->deadline_ms);
+		discover_query(&found, o->answer_ms, o->deadline_ms);
 	if (r == 0 && found.count > 0)
 		qsort(found.items, found.count, sizeof *found.items, oldest_first);
 	for (size_t i = 0; r == 0 && i < found.count; i++) {

@@ -34,8 +34,9 @@ void candidate_list_drop_last(struct candidate_list *l);
 int discover_host(const struct discover_options *o, struct candidate_list *out, struct err *e);
 int discover_shared(const struct discover_options *o, struct candidate_list *out, struct err *e);
 
-/* Asks all connected candidates at once; fills what they answer, or the reason. */
-void discover_query(struct candidate_list *l, int64_t deadline_ms);
+/* Asks all connected candidates at once; fills what they answer, or the reason. Who is silent for answer_ms (0: the usual time) stays
+ * without a version. */
+void discover_query(struct candidate_list *l, int64_t answer_ms, int64_t deadline_ms);
 
 /* Marks a target as not profilable for the first reason that is found; later ones do not replace it. */
 void discover_refuse(struct target *t, const char *reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

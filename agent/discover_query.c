@@ -77,8 +77,8 @@ static void take_answer(struct target *t, const struct diag_process_info *info)
 static void take_failure(struct target *t, const struct err *e)
 {
 	if (e->kind == ERR_TIMEOUT)
-		discover_refuse(t, REASON_AttachFailed, "its diagnostics port accepts connections but does not answer");
-	else if (e->kind == ERR_GONE && !target_alive(t))
+		return; /* the verdict has better reasons than silence: it was stopped meanwhile, say */
+	if (e->kind == ERR_GONE && !target_alive(t))
 		discover_refuse(t, REASON_ProcessExited, "the process has ended");
 	else
 		discover_refuse(t, e->reason ? e->reason : REASON_AttachFailed, "%s", e->message);
@@ -144,7 +144,7 @@ static size_t fill_poll(const struct question *questions, size_t count, struct p
 	return open;
 }
 
-void discover_query(struct candidate_list *l, int64_t deadline_ms)
+void discover_query(struct candidate_list *l, int64_t answer_ms, int64_t deadline_ms)
 {
 	AUTO_FREE struct question *questions = mem_calloc(l->count + 1, sizeof *questions);
 	AUTO_FREE struct pollfd *polls = mem_calloc(l->count + 1, sizeof *polls);
@@ -155,7 +155,7 @@ void discover_query(struct candidate_list *l, int64_t deadline_ms)
 		questions[count].candidate = &l->items[i];
 		ask(&questions[count++], DIAG_PROCESS_INFO3);
 	}
-	int64_t until = clock_mono_ms() + DISCOVER_ANSWER_MS;
+	int64_t until = clock_mono_ms() + (answer_ms > 0 ? answer_ms : DISCOVER_ANSWER_MS);
 	if (deadline_ms > 0 && until > deadline_ms)
 		until = deadline_ms;
 	for (size_t i = 0; i < count; i++)

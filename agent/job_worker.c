@@ -11,7 +11,8 @@
 #include <string.h>
 
 #define STACK_BYTES (1024 * 1024)
-#define DISCOVERY_MS 5000
+#define DISCOVERY_MS 20000
+#define ANSWER_MS 15000 /* a container at its CPU limit gets a slice of time now and then */
 
 struct thread_start {
 	struct jobs *jobs;
@@ -157,6 +158,7 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 		.container_names = !host && names[0] ? names : NULL,
 		.container_name_count = 1,
 		.query_runtime = true,
+		.answer_ms = ANSWER_MS,
 		.deadline_ms = clock_mono_ms() + DISCOVERY_MS,
 	};
 	struct target_list list = {0};

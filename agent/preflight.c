@@ -52,7 +52,7 @@ static int check_runtime(const struct target *t, struct err *e)
 	if (!t->socket_path)
 		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "the process has no diagnostics socket");
 	if (!t->runtime_version)
-		return err_set_reason(e, ERR_INVALID, REASON_AttachFailed, "the runtime has not told its version");
+		return err_set_reason(e, ERR_INVALID, REASON_AttachFailed, "its diagnostics port accepts connections but does not answer");
 	long major = strtol(t->runtime_version, NULL, 10);
 	if (major > 0 && major < OLDEST_RUNTIME)
 		return err_set_reason(e, ERR_INVALID, REASON_RuntimeTooOld, "the process runs .NET %s; .NET %d is the oldest that works",

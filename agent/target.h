@@ -65,6 +65,7 @@ struct discover_options {
 	size_t container_name_count;
 	pid_t pid;                   /* the agent's view */
 	bool query_runtime;          /* ask each for ProcessInfo over its socket (fills runtime_version, entrypoint, profilable) */
+	int64_t answer_ms;           /* how long a runtime may take for that; 0: 2 s. One that starves needs more, and it is the ill ones that starve */
 	int64_t deadline_ms;         /* monotonic; bounds everything, hostile sockets included */
 };
 

@@ -366,6 +366,12 @@ Test(discover, keeps_its_deadline)
 	discover(&o);
 	cr_expect_lt(clock_mono_ms() - began, 1000);
 	expect_refused(only(), REASON_AttachFailed, "does not answer");
+	o = options();
+	o.answer_ms = 50;
+	began = clock_mono_ms();
+	discover(&o);
+	cr_expect_lt(clock_mono_ms() - began, 1000);
+	expect_refused(only(), REASON_AttachFailed, "does not answer");
 }
 
 static const struct {
