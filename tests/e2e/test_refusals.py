@@ -49,6 +49,11 @@ def at_once(calls):
         return [made.result() for made in [pool.submit(call) for call in calls]]
 
 
+def state(pid):
+    with open("/proc/%d/stat" % pid) as f:
+        return f.read().rpartition(")")[2].split()[0]
+
+
 class RefusalCase(local.LocalCase):
     one_process = True
     time_limit = 300
@@ -216,6 +221,7 @@ class Held(RefusalCase):
 
     def stopped(self):
         os.kill(self.pod.pid, signal.SIGSTOP)
+        proc.wait_until(lambda: state(self.pod.pid) == "T", 60, "it has stopped")
         try:
             self.assert_refused(self.pod, "ProcessStopped", "stopped .state T", "let it run")
         finally:
@@ -228,11 +234,20 @@ class Held(RefusalCase):
         words = ("FROZEN", "THAWED") if switch.endswith("state") else ("1", "0")
         with open(switch, "w") as f:
             f.write(words[0])
+        proc.wait_until(self.is_frozen, 60, "it is frozen")
         try:
             self.assert_refused(self.pod, "ProcessStopped", "control group is frozen", "let it run")
         finally:
             with open(switch, "w") as f:
                 f.write(words[1])
+
+    def is_frozen(self):
+        for name, word in (("freezer.state", "FROZEN"), ("cgroup.events", "frozen 1")):
+            path = self.pod.group_file(name)
+            if path:
+                with open(path) as f:
+                    return word in f.read()
+        return False
 
     def short_of_memory(self):
         limit = self.pod.group_file("memory.limit_in_bytes", "memory.max")
