@@ -1,7 +1,8 @@
 /* Runs one profiling session on one process, from preflight to the written reports. It has a thread of its own (agent/apart.h),
  * which the caller waits for: when a call into the pod hangs, the session ends for the caller (ProcessUnresponsive) and that
- * thread cleans up whenever the call returns. The one way for both the agent's jobs and the local command. Whatever happens, on return the library is out of the process and
- * nothing of ours is left in its file system (or the failure to do so is said in the log and cleaned at the next start). */
+ * thread cleans up whenever the call returns. The one way for both the agent's jobs and the local command. Whatever happens, on
+ * return the library is out of the process and nothing of ours is left in its file system (or the failure to do so is said in the
+ * log, and a later sweep cleans up). */
 #ifndef DRDOTNET_SESSION_H
 #define DRDOTNET_SESSION_H
 

@@ -58,6 +58,7 @@ AGENT_SRC += \
 # the other end of the profiler library
 AGENT_SRC += \
 	agent/profiler_channel.c \
+	agent/channel_input.c \
 	agent/channel_accept.c \
 	agent/channel_samples.c \
 	agent/channel_collections.c \
