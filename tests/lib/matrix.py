@@ -12,6 +12,8 @@ ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 DOCUMENT = os.path.join(ROOT, "docs/fault-matrix.md")
 NOTES = os.path.join(ROOT, "build/fault-matrix")
 BEGIN, END = "<!-- rows: written by the tests -->", "<!-- end of rows -->"
+GRID_BEGIN, GRID_END = "<!-- grid: made of the rows below -->", "<!-- end of grid -->"
+GRID_PART = "Faults of the process and of the agent"  # the part that has a row for each step and each fault
 HEAD = "| Step | Fault | What happens | Test |\n| --- | --- | --- | --- |\n"
 
 
@@ -40,6 +42,31 @@ def read():
     return parts
 
 
+def cells(line):
+    """[step, fault, what happens, test] of a row."""
+    return [cell.strip() for cell in line.strip("|").split(" | ")]
+
+
+def grid(lines):
+    """Steps down, faults across, of the rows whose fault was tried at many steps: letters for the faults, which are told first."""
+    rows = [cells(line)[:3] for line in lines]
+    faults = [f for f in dict.fromkeys(fault for _, fault, _ in rows) if sum(fault == f for _, fault, _ in rows) > 5]
+    letters = {fault: chr(ord("A") + i) for i, fault in enumerate(faults)}
+    steps = {}
+    for step, fault, outcome in rows:
+        if fault in letters:
+            steps.setdefault(step, {})[fault] = outcome.replace("; report delivered", "").replace("; no report", " (no report)")
+    text = "".join("- **%s**: %s\n" % (letters[fault], fault) for fault in faults)
+    text += "\n| Step | %s |\n| --- |%s\n" % (" | ".join(letters.values()), " --- |" * len(faults))
+    for step, by_fault in steps.items():
+        text += "| %s | %s |\n" % (step, " | ".join(by_fault.get(fault, "") for fault in faults))
+    return text
+
+
+def between(text, begin, end):
+    return text.partition(begin)[2].partition(end)[0]
+
+
 def tests():
     """The names of the tests that the document's rows come from."""
     return {line.rpartition("`")[0].rpartition("`")[2] for lines in read().values() for line in lines}
@@ -59,6 +86,8 @@ def write():
     tables = "\n".join("### %s\n\n%s%s\n" % (part, HEAD, "\n".join(lines)) for part, lines in sorted(parts.items()) if lines)
     with open(DOCUMENT, encoding="utf-8") as f:
         before, _, rest = f.read().partition(BEGIN)
+    if GRID_BEGIN in before:
+        before = before.partition(GRID_BEGIN)[0] + GRID_BEGIN + "\n" + grid(parts.get(GRID_PART, [])) + GRID_END + before.partition(GRID_END)[2]
     with open(DOCUMENT, "w", encoding="utf-8") as f:
         f.write(before + BEGIN + "\n" + tables + END + rest.partition(END)[2])
 

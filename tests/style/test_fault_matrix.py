@@ -19,6 +19,11 @@ class FaultMatrix(unittest.TestCase):
             self.assertRegex(text, r"class %s\b" % re.escape(cls), name)
             self.assertIn("def %s(" % method, text, name)
 
+    def test_the_grid_is_made_of_the_rows(self):
+        with open(matrix.DOCUMENT, encoding="utf-8") as f:
+            grid = matrix.between(f.read(), matrix.GRID_BEGIN, matrix.GRID_END)
+        self.assertEqual(grid.strip(), matrix.grid(matrix.read()[matrix.GRID_PART]).strip(), "tests/lib/matrix.py writes it anew")
+
 
 if __name__ == "__main__":
     unittest.main()
