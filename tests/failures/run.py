@@ -59,7 +59,7 @@ def main():
     options.add_argument("--part")
     options.add_argument("--no-memory", action="store_true")
     options.add_argument("texts", nargs="*")
-    options = options.parse_args()
+    options = options.parse_intermixed_args()
     words = [options.which, *(["--part", options.part] if options.part else []), *(["--no-memory"] if options.no_memory else [])]
     start, total = time.monotonic(), {}
     for name, total, text in run_all(words, options.texts, options.jobs):
