@@ -42,7 +42,7 @@ int process_state_check(const char *proc_root, pid_t pid, const struct proc_stat
 bool process_state_runtime_runs(int proc_fd)
 {
 	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = task_fd < 0 ? NULL : fdopendir(task_fd);
+	AUTO_DIR DIR *dir = fsio_opendir_take(task_fd);
 	struct dirent *entry;
 	int seen = 0;
 	while (dir && seen < MAX_THREADS && (entry = readdir(dir))) {
