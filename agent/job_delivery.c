@@ -21,6 +21,7 @@
 #define STALL_TIMEOUT_MS 30000
 #define UPLOAD_TIMEOUT_MS 3600000     /* a store that drips is no store */
 #define RETRY_AFTER_MOST_MS 300000    /* a store that asks for longer is asked again all the same */
+#define NOT_YET "; not delivered yet: "
 #define LEAST_TRYING_MS 600000        /* an agent that starts late, or with a wrong clock, does not give up at its first failure */
 
 struct delivery {
@@ -30,6 +31,8 @@ struct delivery {
 	bool lost[LINK_MAX_REPORTS];  /* no try will deliver it */
 	struct err why_lost;          /* of the first one */
 	int failures;                 /* since the last success */
+	char *ended_as;               /* what is to be said of a session that did not end well; NULL: it did */
+	char said[ERR_MESSAGE_SIZE];  /* the failure that stands in the state, but for the report's name; "" none */
 	int64_t give_up_ms;           /* monotonic */
 };
 
@@ -147,8 +150,10 @@ static enum job_phase end_after(const char *reason)
 }
 
 /* `reason`, `message`: why the delivery failed; NULL: it did not. */
-static void end(struct jobs *j, struct job *job, const char *reason, const char *message)
+static void end(struct delivery *d, const char *reason, const char *message)
 {
+	struct jobs *j = d->jobs;
+	struct job *job = d->job;
 	pthread_mutex_lock(&j->lock);
 	struct link_job *s = &job->state;
 	s->completed_wall_ms = jobs_wall_ms(job);
@@ -157,8 +162,7 @@ static void end(struct jobs *j, struct job *job, const char *reason, const char 
 		jobs_say(job, reason, message);
 	} else {
 		s->phase = end_after(s->reason);
-		if (s->phase == JOB_SUCCEEDED)
-			jobs_say(job, REASON_Completed, NULL);
+		jobs_say(job, s->phase == JOB_SUCCEEDED ? REASON_Completed : s->reason, d->ended_as);
 	}
 	jobs_touch(j, job);
 	pthread_mutex_unlock(&j->lock);
@@ -167,16 +171,26 @@ static void end(struct jobs *j, struct job *job, const char *reason, const char 
 	jobs_tell(j);
 }
 
-/* With the lock held. */
-static bool says_news(const struct job *job, const char *message)
+/* Puts the failure into the state, or its absence. The same failure of one report after another is no news: it would be written into the
+ * session's status at each try of each session while a store is away. */
+static void say_failure(struct delivery *d, const struct link_report *r, const char *message)
 {
-	const struct link_job *s = &job->state;
-	return s->reason && strcmp(s->reason, REASON_Delivering) == 0 && (!s->message || strcmp(s->message, message) != 0);
+	char what[ERR_MESSAGE_SIZE];
+	const char *name = strstr(message, r->name);
+	snprintf(what, sizeof what, "%.*s%s", (int)(name ? name - message : (ptrdiff_t)strlen(message)), message, name ? name + strlen(r->name) : "");
+	if (strcmp(what, d->said) == 0)
+		return;
+	memcpy(d->said, what, sizeof what);
+	AUTO_FREE char *text = d->ended_as && what[0] ? mem_printf("%s" NOT_YET "%s", d->ended_as, message) : NULL;
+	pthread_mutex_lock(&d->jobs->lock);
+	jobs_say(d->job, d->job->state.reason, text ? text : what[0] ? message : d->ended_as);
+	jobs_touch(d->jobs, d->job);
+	pthread_mutex_unlock(&d->jobs->lock);
+	jobs_tell(d->jobs);
 }
 
-/* A failure that another try may mend: says so in the state, waits; a leader that links anew ends the wait, unless the store has asked
- * for it. */
-static void back_off(struct delivery *d, int64_t retry_after_ms, const struct err *e)
+/* Waits after a failure that another try may mend; a leader that links anew ends the wait, unless the store has asked for it. */
+static void back_off(struct delivery *d, int64_t retry_after_ms)
 {
 	struct jobs *j = d->jobs;
 	struct job *job = d->job;
@@ -187,15 +201,6 @@ static void back_off(struct delivery *d, int64_t retry_after_ms, const struct er
 	int64_t until = clock_mono_ms() + (asked ? retry_after_ms : wait);
 	pthread_mutex_lock(&j->lock);
 	uint64_t seen = j->leader_changes;
-	bool news = says_news(job, e->message);
-	if (news) {
-		jobs_say(job, REASON_Delivering, e->message);
-		jobs_touch(j, job);
-	}
-	pthread_mutex_unlock(&j->lock);
-	if (news)
-		jobs_tell(j);
-	pthread_mutex_lock(&j->lock);
 	while ((asked || j->leader_changes == seen) && !must_end(j, job) && clock_mono_ms() < until)
 		jobs_wait(j, until);
 	pthread_mutex_unlock(&j->lock);
@@ -218,6 +223,7 @@ static void mark_delivered(struct delivery *d, size_t i)
 {
 	struct jobs *j = d->jobs;
 	d->failures = 0;
+	say_failure(d, &d->job->state.reports[i], "");
 	pthread_mutex_lock(&j->lock);
 	d->job->state.reports[i].delivered = true;
 	bool more = next_report(d) >= 0;
@@ -265,26 +271,36 @@ static bool deliver_all(struct delivery *d)
 		if (e.kind == ERR_INVALID) {
 			give_up_on(d, (size_t)i, &e);
 		} else if (clock_mono_ms() >= d->give_up_ms) {
-			end(d->jobs, d->job, REASON_DeliveryExpired, e.message);
+			end(d, REASON_DeliveryExpired, e.message);
 			return false;
 		} else if (e.kind != ERR_CANCELED) {
-			back_off(d, retry_after_ms, &e);
+			say_failure(d, &r, e.message);
+			back_off(d, retry_after_ms);
 		}
 	}
 	return !ended;
 }
 
+/* The message of a session that did not end well, without what an earlier agent has added to it. With the lock held. */
+static char *ending_of(const struct link_job *s)
+{
+	if (end_after(s->reason) == JOB_SUCCEEDED || !s->message)
+		return NULL;
+	const char *added = strstr(s->message, NOT_YET);
+	return mem_strndup(s->message, added ? (size_t)(added - s->message) : strlen(s->message));
+}
+
 void job_delivery_run(struct jobs *j, struct job *job)
 {
+	struct delivery d = {.jobs = j, .job = job};
 	pthread_mutex_lock(&j->lock);
 	bool delivers = job->state.phase == JOB_DELIVERING;
-	int64_t began = job->state.started_wall_ms;
+	d.ended_as = ending_of(&job->state);
+	d.give_up_ms = give_up_at(j, job->state.started_wall_ms);
 	pthread_mutex_unlock(&j->lock);
-	if (!delivers)
-		return;
-	struct delivery d = {.jobs = j, .job = job, .why_lost = ERR_INIT, .give_up_ms = give_up_at(j, began)};
-	if (!deliver_all(&d))
-		return;
-	bool lost = d.why_lost.kind != ERR_NONE;
-	end(j, job, !lost ? NULL : d.why_lost.reason ? d.why_lost.reason : REASON_UploadFailed, d.why_lost.message);
+	if (delivers && deliver_all(&d)) {
+		bool lost = d.why_lost.kind != ERR_NONE;
+		end(&d, !lost ? NULL : d.why_lost.reason ? d.why_lost.reason : REASON_UploadFailed, d.why_lost.message);
+	}
+	free(d.ended_as);
 }

@@ -32,7 +32,7 @@ class FaultCase(JobsCase):
         FaultCase.job_count += 1
         return "fault-%d" % FaultCase.job_count
 
-    def until(self, job, phase, seconds=60, hub=None):
+    def until(self, job, phase, seconds=100, hub=None):
         """The job's event with this phase; those before it are kept in self.events."""
         end = time.monotonic() + seconds
         while True:
@@ -89,7 +89,7 @@ class Link(FaultCase):
         job = self.job()
         if phase == "Delivering":
             self.hub.say("uploads", 0)
-        self.order(job, 1)
+        self.order(job, 2)
         if phase != "ordered":
             self.until(job, phase)
         break_it()
@@ -98,7 +98,7 @@ class Link(FaultCase):
         self.hub.say("uploads", 1)
         self.back()
         if phase == "ordered":
-            self.order(job, 1)  # as the controller does when the agent does not speak of the job
+            self.order(job, 2)  # as the controller does when the agent does not speak of the job
         self.succeeded(job)
         self.hub.say("forget", "node-1", job)
         proc.wait_until(lambda: self.spooled() == [], 30, "the job is forgotten")
@@ -128,9 +128,26 @@ class Link(FaultCase):
         self.proxy.drip(256, 0.02)
         self.start()
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.succeeded(job)
         matrix.row(self, "Link", "all", "the link carries a few KB a second", "Succeeded, all reports delivered")
+
+    def test_the_status_says_why_a_canceled_sessions_report_is_late(self):
+        self.start()
+        self.hub.say("uploads", 0)
+        job = self.job()
+        self.order(job, 60)
+        self.until(job, "Profiling")
+        time.sleep(1)
+        self.hub.say("cancel", "node-1", job)
+        waiting = self.until(job, "Delivering")
+        while "not delivered yet" not in waiting["message"]:
+            waiting = self.until(job, "Delivering")
+        self.assertEqual((waiting["reason"], waiting["message"]),
+                         ("Canceled", "ended early on request; the report holds what was collected; not delivered yet: told to take no reports now"))
+        self.hub.say("uploads", 1)
+        done = self.until(job, "Canceled")
+        self.assertEqual((done["delivered"], done["message"]), (REPORTS, "ended early on request; the report holds what was collected"))
 
     def test_certificate_ca_and_token_change_under_way(self):
         agent = self.start()
@@ -211,7 +228,7 @@ class Clocks(FaultCase):
         for before, ahead, name in ((0, 7200, "forward"), (7200, 0, "back")):
             self.set_clock(before)
             job = self.job()
-            self.order(job, 2, 40)
+            self.order(job, 2, 90)
             self.until(job, "Profiling")
             began = time.monotonic()
             self.set_clock(ahead)
@@ -225,7 +242,7 @@ class Clocks(FaultCase):
     def test_the_nodes_clock_is_wrong_all_the_time(self):
         self.start(ahead=3600)
         job = self.job()
-        self.order(job, 1, 30)
+        self.order(job, 2, 60)
         self.succeeded(job)
         matrix.row(self, "Clocks", "all", "the node's clock is an hour ahead of the controller's", "the deadline counts from the order; Succeeded")
 
@@ -239,7 +256,7 @@ class Clocks(FaultCase):
         self.set_clock(0)
         self.hub.expect(60, event="node", node="node-1", linked=True)
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.until(job, "Profiling")
         self.set_clock(-10 * 86400)
         waiting = self.until(job, "Delivering")
@@ -288,14 +305,14 @@ class Disks(FaultCase):
 
     def fine_again(self):
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.succeeded(job)
 
     def test_full_before_the_session(self):
         agent = self.start()
         self.fill(agent, 65536)
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.failed(job, "SpoolFull", "bytes left")
         self.assertNotIn("Profiling", [e["phase"] for e in self.events])
         self.assert_nothing_left()
@@ -333,7 +350,7 @@ class Disks(FaultCase):
         self.assertTrue(done["diagnosis"], done)
         self.hub.say("epoch", 2)  # it can not be kept, and is obeyed all the same
         again = self.job()
-        self.order(again, 1)
+        self.order(again, 2)
         self.failed(again, "SpoolUnusable", "read-only")
         self.assert_nothing_left()
         self.remount(agent, "rw")
@@ -352,7 +369,7 @@ class Disks(FaultCase):
         self.fine_again()
         self.hub.say("uploads", 0)
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.until(job, "Delivering")
         shutil.rmtree(self.inside(agent, "jobs"))
         self.hub.say("uploads", 1)
@@ -365,7 +382,7 @@ class Disks(FaultCase):
     def test_slow_writes(self):
         self.agent(prefix=["env", "LD_PRELOAD=" + ILL_MACHINE, "ILL_FSYNC_MS=400"])
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.succeeded(job)
         self.assert_nothing_left()
         matrix.row(self, "Disks", "all", "each flush to the disk takes 400 ms", "Succeeded, all reports delivered")
@@ -375,7 +392,7 @@ class Disks(FaultCase):
         agent = self.agent()
         self.hub.say("uploads", 0)
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         self.until(job, "Delivering")
         agent.stop(signal.SIGKILL)
         self.hub.expect(30, event="node", node="node-1", linked=False)
@@ -418,7 +435,7 @@ class Disks(FaultCase):
             f.write(b"x" * (240 << 10))
         self.agent()
         job = self.job()
-        self.order(job, 1)
+        self.order(job, 2)
         waiting = self.until(job, "Delivering")
         while "ReportStoreFull" not in waiting["message"]:
             waiting = self.until(job, "Delivering")
