@@ -186,9 +186,28 @@ static int forget(struct work *w, struct err *e)
 	return 0;
 }
 
+/* A deleted session is released once its profilers are out of the processes; its jobs may still be writing reports. What their agents said
+ * until now was said of a session: they would wait for an answer. What they say from now on is said of none, see settle_orphan(). */
+static void disown(struct work *w)
+{
+	for (size_t i = 0; i < w->s.pod_count; i++) {
+		const struct session_pod *p = &w->s.pods[i];
+		struct err why = ERR_INIT;
+		if (p->node[0] && agent_hub_forget(w->r->hub, p->node, p->job.job_id, &why) < 0)
+			LOG_DEBUG("reconcile", "forget not sent", LOG_S("job", p->job.job_id), LOG_S("error", why.message));
+	}
+}
+
 static int release(struct work *w, struct err *e)
 {
-	return w->plan.release && session_object_has_finalizer(&w->s) ? write_finalizers(w, false, e) : 0;
+	bool deleted = session_object_deleting(&w->s);
+	if (!w->plan.release || !session_object_has_finalizer(&w->s))
+		return 0;
+	if (write_finalizers(w, false, e) < 0)
+		return -1;
+	if (deleted)
+		disown(w);
+	return 0;
 }
 
 static int expire(struct work *w, struct err *e)

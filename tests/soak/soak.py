@@ -31,6 +31,16 @@ SPARE = 4              # threads and descriptors in use just then
 UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
 
 
+def spooled(folder):
+    """What lies in the agent's spool, with the states of its jobs."""
+    for where, _, files in os.walk(folder):
+        for name in files:
+            yield os.path.join(where, name)
+            if name == "state.json":
+                with open(os.path.join(where, name)) as f:
+                    yield f.read()
+
+
 class Application:
     """A pod object and the process that it stands for; another one under the same name when it was killed."""
 
@@ -240,7 +250,10 @@ class Soak:
             return not there.intersection(names)
         proc.wait_until(look, PATIENCE, "nothing holds the sessions", 0.2)
         jobs = "%s/drdotnet-agent-%s/spool/jobs" % (self.i.folder, NODE)
-        proc.wait_until(lambda: not os.path.isdir(jobs) or not os.listdir(jobs), PATIENCE, "the agent keeps no job", 0.2)
+        try:
+            proc.wait_until(lambda: not os.path.isdir(jobs) or not os.listdir(jobs), PATIENCE, "the agent keeps no job", 0.2)
+        except AssertionError as e:
+            raise AssertionError("%s\n%s" % (e, "\n".join(spooled(jobs)))) from None
 
     def round(self, number, fault=None):
         """One session for each application, or for one of them, and a fault in the middle of it."""
