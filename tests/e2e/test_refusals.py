@@ -83,10 +83,13 @@ class RefusalCase(local.LocalCase):
         at_once([app.progress for app in made])  # all their threads are there
         return made
 
+    def pod(self, how):
+        made = pod.Pod(self.folder, "idle", **how)
+        self.addCleanup(made.stop)
+        return made
+
     def pods(self, *wanted):
-        made = at_once([lambda how=how: pod.Pod(self.folder, "idle", **how) for how in wanted])
-        for one in made:
-            self.addCleanup(one.stop)
+        made = at_once([lambda how=how: self.pod(how) for how in wanted])
         at_once([one.progress for one in made])
         return made
 
@@ -198,37 +201,37 @@ class Held(RefusalCase):
 
     def setUp(self):
         super().setUp()
-        self.pod, = self.pods({"user": 10001, "readonly": True})
+        self.app, = self.pods({"user": 10001, "readonly": True})
 
     def test_conditions_that_pass(self):
         for condition in (self.traced, self.stopped, self.frozen, self.short_of_memory):
             with self.subTest(condition.__name__):
                 condition()
-            self.assert_all_progress([self.pod])
-        self.assertTrue(self.listed(self.pod)["profilable"])
+            self.assert_all_progress([self.app])
+        self.assertTrue(self.listed(self.app)["profilable"])
 
     def traced(self):
         libc = ctypes.CDLL(None, use_errno=True)
-        self.assertEqual(libc.ptrace(PTRACE_SEIZE, self.pod.pid, None, None), 0, os.strerror(ctypes.get_errno()))
+        self.assertEqual(libc.ptrace(PTRACE_SEIZE, self.app.pid, None, None), 0, os.strerror(ctypes.get_errno()))
         try:
-            self.assert_refused(self.pod, "BeingDebugged", r"traced by python\S* \(process %d\)" % os.getpid(), "try again afterwards")
+            self.assert_refused(self.app, "BeingDebugged", r"traced by python\S* \(process %d\)" % os.getpid(), "try again afterwards")
         finally:
             # only a stopped one can be let go
-            os.kill(self.pod.pid, signal.SIGSTOP)
-            os.waitpid(self.pod.pid, os.WUNTRACED | 0x40000000)
-            libc.ptrace(PTRACE_DETACH, self.pod.pid, None, None)
-            os.kill(self.pod.pid, signal.SIGCONT)
+            os.kill(self.app.pid, signal.SIGSTOP)
+            os.waitpid(self.app.pid, os.WUNTRACED | 0x40000000)
+            libc.ptrace(PTRACE_DETACH, self.app.pid, None, None)
+            os.kill(self.app.pid, signal.SIGCONT)
 
     def stopped(self):
-        os.kill(self.pod.pid, signal.SIGSTOP)
-        proc.wait_until(lambda: state(self.pod.pid) == "T", 60, "it has stopped")
+        os.kill(self.app.pid, signal.SIGSTOP)
+        proc.wait_until(lambda: state(self.app.pid) == "T", 60, "it has stopped")
         try:
-            self.assert_refused(self.pod, "ProcessStopped", "stopped .state T", "let it run")
+            self.assert_refused(self.app, "ProcessStopped", "stopped .state T", "let it run")
         finally:
-            os.kill(self.pod.pid, signal.SIGCONT)
+            os.kill(self.app.pid, signal.SIGCONT)
 
     def frozen(self):
-        switch = self.pod.group_file("freezer.state", "cgroup.freeze")
+        switch = self.app.group_file("freezer.state", "cgroup.freeze")
         if not switch:
             self.skipTest("this machine has no freezer")
         words = ("FROZEN", "THAWED") if switch.endswith("state") else ("1", "0")
@@ -236,30 +239,30 @@ class Held(RefusalCase):
             f.write(words[0])
         proc.wait_until(self.is_frozen, 60, "it is frozen")
         try:
-            self.assert_refused(self.pod, "ProcessStopped", "control group is frozen", "let it run")
+            self.assert_refused(self.app, "ProcessStopped", "control group is frozen", "let it run")
         finally:
             with open(switch, "w") as f:
                 f.write(words[1])
 
     def is_frozen(self):
         for name, word in (("freezer.state", "FROZEN"), ("cgroup.events", "frozen 1")):
-            path = self.pod.group_file(name)
+            path = self.app.group_file(name)
             if path:
                 with open(path) as f:
                     return word in f.read()
         return False
 
     def short_of_memory(self):
-        limit = self.pod.group_file("memory.limit_in_bytes", "memory.max")
+        limit = self.app.group_file("memory.limit_in_bytes", "memory.max")
         if not limit:
             self.skipTest("this machine has no memory controller")
-        used = self.pod.group_file("memory.usage_in_bytes", "memory.current")
+        used = self.app.group_file("memory.usage_in_bytes", "memory.current")
         with open(used) as f:
             bound = int(f.read()) + ROOM
         with open(limit, "w") as f:
             f.write(str(bound))
         try:
-            self.assert_refused(self.pod, "NotEnoughMemory", r"\d+ KiB are left under the container's limit of \d+ MiB; 4 MiB are needed",
+            self.assert_refused(self.app, "NotEnoughMemory", r"\d+ KiB are left under the container's limit of \d+ MiB; 4 MiB are needed",
                                 "raise it a little")
         finally:
             with open(limit, "w") as f:
