@@ -147,7 +147,7 @@ def figures(table):
     lines += ["", "| Fuzzer | Inputs run | Minutes | Last on |", "| --- | --- | --- | --- |"]
     for name in fuzzers():
         past = history(name)
-        lines.append("| %s | %s | %d | %s |" % (name, "{:,}".format(past["executions"]), past["seconds"] // 60, past.get("date", "never")))
+        lines.append("| %s | %s | %.1f | %s |" % (name, "{:,}".format(past["executions"]), past["seconds"] / 60, past.get("date", "never")))
     return "\n".join(lines)
 
 
