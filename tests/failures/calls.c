@@ -147,7 +147,7 @@ MEMORY(void *, reallocarray, (void *p, size_t count, size_t size), (p, count, si
 MEMORY(char *, strdup, (const char *s), (s), NULL)
 MEMORY(int, vasprintf, (char **out, const char *format, va_list list), (out, format, list), -1)
 CALL(void *, mmap, (void *at, size_t len, int access, int flags, int fd, off_t offset), (at, len, access, flags, fd, offset), MAP_FAILED, ENOMEM,
-     EPERM)
+	EPERM)
 
 /* Files ------------------------------------------------------------------------------------------------------------------------ */
 static mode_t mode_of(int flags, va_list list)
@@ -248,9 +248,9 @@ CALL(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), 
 CALL(int, inotify_init1, (int flags), (flags), -1, EMFILE)
 CALL(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask), -1, ENOSPC)
 CODE(getaddrinfo, (const char *host, const char *port, const struct addrinfo *hints, struct addrinfo **out), (host, port, hints, out), EAI_AGAIN,
-     EAI_MEMORY)
+	EAI_MEMORY)
 CODE(getnameinfo, (const struct sockaddr *of, socklen_t len, char *host, socklen_t host_cap, char *port, socklen_t port_cap, int flags),
-     (of, len, host, host_cap, port, port_cap, flags), EAI_AGAIN)
+	(of, len, host, host_cap, port, port_cap, flags), EAI_AGAIN)
 
 /* The rest ------------------------------------------------------------------------------------------------------------------------- */
 CODE(pthread_create, (pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *context), (out, how, run, context), EAGAIN)
