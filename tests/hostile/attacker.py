@@ -218,7 +218,7 @@ class Library:
     def __init__(self, how):
         self.how = how
         self.code = mmap.mmap(-1, CODE_BYTES, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, 7)  # to be executed, as a JIT's
-        self.base = ctypes.addressof(ctypes.c_char.from_buffer(self.code))
+        self.base = stalled_code() if how == "stalled-symbols" else ctypes.addressof(ctypes.c_char.from_buffer(self.code))
         self.port = Port(self.answer)
 
     def answer(self, s, which, command, payload):
@@ -471,23 +471,23 @@ def stalled_tmp(_):
     wait()
 
 
-def stalled_attach(_):
-    """All is well until the attach: then the way back to the port is gone."""
-    def answer(s, which, command, payload):
-        if which == 4:
-            s.sendall(process_info())
-            return
-        if not globals().get("kept"):
-            globals()["kept"] = Fuse("/tmp")
-        s.sendall(message(ERROR, struct.pack("<I", 0x8013136a)))  # another profiler is there: asks to come again
-    Port(answer)
-    wait()
+def stalled_code():
+    """Code in a file whose contents never come."""
+    os.makedirs("/tmp/evil")
+    Fuse("/tmp/evil")
+    fd = os.open("/tmp/evil/libevil.so", os.O_RDONLY)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long]
+    at = libc.mmap(None, 8192, mmap.PROT_READ | mmap.PROT_EXEC, mmap.MAP_PRIVATE, fd, 0)
+    if at == ctypes.c_void_p(-1).value:
+        raise OSError(ctypes.get_errno(), "mmap")
+    return at
 
 
 # Words ------------------------------------------------------------------------------------------------------------------------
 
 def words(_):
-    """Environment and command line overwritten and huge, a name with a bracket, a folder whose name is an escape sequence."""
+    """A name with a bracket and escape sequences; its environment, huge and full of them, comes from its test."""
     libc.prctl(15, b") R 1 1\n\x1b[31m", 0, 0, 0)
     Port(honest)
     wait()
@@ -509,7 +509,7 @@ def burn(*_):
 
 
 TRAPS = {"ports": ports, "library": library, "links": links, "racing": racing, "crowd": crowd,
-            "stalled-tmp": stalled_tmp, "stalled-attach": stalled_attach, "words": words}
+            "stalled-tmp": stalled_tmp, "words": words}
 
 if __name__ == "__main__":
     TRAPS[sys.argv[1]](sys.argv[2] if len(sys.argv) > 2 else None)

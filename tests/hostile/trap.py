@@ -35,6 +35,7 @@ class Canary:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.folder + "/socket")
         self.listener.listen()
+        self.listener.setblocking(False)
         self.inotify = libc.inotify_init1(IN_NONBLOCK | os.O_CLOEXEC)
 
     def arm(self):
@@ -43,7 +44,6 @@ class Canary:
             if libc.inotify_add_watch(self.inotify, path.encode(), IN_ALL_EVENTS) < 0:
                 raise OSError(ctypes.get_errno(), path)
         self.seen()
-        self.listener.setblocking(False)
 
     def seen(self):
         found = []
@@ -70,7 +70,14 @@ class Canary:
 
 
 def descriptors(pid):
-    return len(os.listdir("/proc/%d/fd" % pid))
+    """How many a process has open, but for those by which it cancels the jobs that it remembers."""
+    count = 0
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            count += os.readlink("/proc/%d/fd/%s" % (pid, fd)) != "anon_inode:[eventfd]"
+        except FileNotFoundError:
+            pass
+    return count
 
 
 def memory_mib(pid):
