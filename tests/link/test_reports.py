@@ -105,9 +105,13 @@ class Reports(ReportsCase):
         self.assertEqual(self.request("PUT", path, None, {"Transfer-Encoding": "chunked"})[0], 400)
 
     def test_more_than_the_store_holds_is_refused(self):
-        path = self.grant(self.agent, CONTENT, "huge.gz", size=17 * 1024 * 1024)
-        status, _, text = self.request("PUT", path, b"", {"Content-Length": str(17 * 1024 * 1024)})
-        self.assertEqual(status, 503, text)
+        """No URL is signed for it: nothing is sent in vain."""
+        self.agent.send({"type": "uploadRequest", "jobID": "job-1", "report": {
+            "name": "huge.gz", "mediaType": "application/gzip", "sizeBytes": 17 * 1024 * 1024, "sha256": "0" * 64}})
+        while (message := self.agent.receive())["type"] not in ("uploadGrant", "uploadDenied"):
+            pass
+        self.assertEqual((message["type"], message.get("retry")), ("uploadDenied", False), message)
+        self.assertIn("takes 16777216 at most", message["message"])
 
     def test_a_torn_upload_leaves_nothing(self):
         before = self.stored()
