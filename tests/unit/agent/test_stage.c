@@ -380,3 +380,18 @@ Test(preflight, wants_head_room_under_the_memory_limit)
 	fake_text(&proc, "cg/a/cgroup.events", "populated 1\nfrozen 1\n");
 	expect_no("ProcessStopped", "frozen");
 }
+
+Test(preflight, tells_a_process_that_cannot_run_from_one_that_sleeps)
+{
+	const char states[] = "RSDTtZ";
+	for (size_t i = 0; states[i]; i++) {
+		struct target t = target;
+		t.pid = fake_process(&proc, &(struct fake_process){.start_time = 77, .state = states[i]});
+		t.start_time = 77;
+		t.proc_dir = mem_printf("%s/%d", proc.root, t.pid);
+		cr_expect_eq(target_stopped(&t), states[i] == 'T' || states[i] == 't', "state %c", states[i]);
+		t.start_time = 78; /* another process with its number */
+		cr_expect_not(target_stopped(&t), "state %c", states[i]);
+		free(t.proc_dir);
+	}
+}
