@@ -1,0 +1,122 @@
+/* Calls that hang cost their thread and nothing else (agent/apart.h). Under TSan, too: pthread_ is used below. */
+#include "agent/apart.h"
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LONG_MS 60000
+#define SHORT_MS 50
+
+static _Atomic int released;
+
+struct work {
+	int wait_fd; /* -1: does not wait */
+	int value;
+	bool beat, held;
+};
+
+static struct work *work_new(int wait_fd)
+{
+	struct work *w = mem_alloc(sizeof *w);
+	w->wait_fd = wait_fd;
+	return w;
+}
+
+static void work_release(void *ctx)
+{
+	free(ctx);
+	released++;
+}
+
+static void work_run(struct apart *a, void *ctx)
+{
+	struct work *w = ctx;
+	char byte;
+	if (w->beat)
+		apart_alive(a, LONG_MS);
+	if (w->wait_fd >= 0 && read(w->wait_fd, &byte, 1) != 1)
+		return;
+	w->held = apart_hold(a);
+	if (w->held)
+		apart_let_go(a);
+	w->value = 42;
+}
+
+static void wait_until_none_hangs(void)
+{
+	for (int64_t until_ms = clock_mono_ms() + LONG_MS; apart_hanging() > 0 && clock_mono_ms() < until_ms;)
+		clock_sleep_until_ms(clock_mono_ms() + 1);
+	cr_expect_eq(apart_hanging(), 0);
+}
+
+Test(apart, what_is_done_is_the_callers_again)
+{
+	for (int i = 0; i < 200; i++) {
+		struct work *w = work_new(-1);
+		cr_assert_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
+		cr_expect(w->value == 42 && w->held);
+		free(w);
+	}
+	cr_expect_eq(released, 0);
+}
+
+Test(apart, one_that_hangs_is_left_alone_until_it_returns)
+{
+	int gate[2];
+	struct err e = ERR_INIT, again = ERR_INIT;
+	cr_assert_eq(pipe(gate), 0);
+	cr_expect_eq(apart_run("pod a", work_run, work_new(gate[0]), work_release, SHORT_MS, &e), -1);
+	cr_expect_eq(e.kind, ERR_TIMEOUT);
+	cr_expect(e.reason == REASON_ProcessUnresponsive);
+	cr_expect_eq(apart_hanging(), 1);
+	cr_expect_eq(released, 0, "its thread still uses it");
+	cr_expect_eq(apart_run("pod a", work_run, work_new(-1), work_release, LONG_MS, &again), -1);
+	cr_expect_eq(again.kind, ERR_RETRY);
+	cr_expect_eq(released, 1, "what did not begin is released at once");
+	struct work *other = work_new(-1);
+	cr_expect_eq(apart_run("pod b", work_run, other, work_release, LONG_MS, NULL), 0, "another pod is no matter of it");
+	free(other);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	wait_until_none_hangs();
+	for (int64_t until_ms = clock_mono_ms() + LONG_MS; released < 2 && clock_mono_ms() < until_ms;)
+		clock_sleep_until_ms(clock_mono_ms() + 1);
+	cr_expect_eq(released, 2);
+	struct work *w = work_new(-1);
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
+	free(w);
+}
+
+Test(apart, a_sign_of_life_is_believed)
+{
+	int gate[2];
+	cr_assert_eq(pipe(gate), 0);
+	struct work *w = work_new(gate[0]);
+	w->beat = true;
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
+	cr_expect_eq(w->value, 42);
+	free(w);
+}
+
+Test(apart, places_are_told_apart)
+{
+	char place[APART_PLACE_SIZE];
+	struct target t = {.pid = 7, .start_time = 9};
+	apart_place(&t, place);
+	cr_expect_str_eq(place, "process 7 since 9");
+	t.shared_folder = (char *)"shop_web";
+	apart_place(&t, place);
+	cr_expect_str_eq(place, "folder shop_web");
+	t.container_id = (char *)"abc";
+	apart_place(&t, place);
+	cr_expect_str_eq(place, "container abc");
+	t.pod_uid = (char *)"uid";
+	apart_place(&t, place);
+	cr_expect_str_eq(place, "pod uid");
+}
