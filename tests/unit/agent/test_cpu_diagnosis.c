@@ -127,7 +127,7 @@ static const struct {
 	 {.lost = 50, .fallback = "PerfEventsForbidden", .canceled = true},
 	 FINDING_METHOD,
 	 "100 % of CPU in Shop.Tax.Compute",
-	 {"Ended early, after 10.0 s.", "Sampled by timers in the process (PerfEventsForbidden)", "Samples lost: 50."},
+	 {"Ended early, after 10.0 s: on request.", "Sampled by timers in the process (PerfEventsForbidden)", "Samples lost: 50."},
 	 NULL},
 	{"a limit that is not known",
 	 {{"w", 1000, "app:S.A:A"}},
@@ -236,7 +236,8 @@ Test(cpu_diagnosis, phrases)
 		const char *method;
 		int64_t held_us;
 		const char *expected;
-	} held[] = {{"perf-cpu", 0, "never"}, {"perf-cpu", 1234, "1.2 ms"}, {"signal-timer", 0, "not measured"}, {"signal-timer", 999, "999 us"}, {NULL, 0, "never"}};
+	} held[] = {{"perf-cpu", 0, "never"}, {"perf-cpu", 1234, "1.2 ms"}, {"signal-timer", 0, "not measured"},
+		    {"signal-timer", 999, "999 us"}, {NULL, 0, "never"}};
 	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
 		AUTO_BUF struct buf b;
 		struct cpu_capture c = {.method = held[i].method, .cost = {.max_pause_us = held[i].held_us}};
