@@ -10,6 +10,8 @@ PART = "Controller: refusals"
 
 
 class Refused(ControllerTest):
+    time_limit = 240
+
     def waits(self, name, reason, *said):
         """It waits for this reason, names a remedy, and nothing has happened."""
         now = self.sessions.wait_condition(name, "Succeeded", "Unknown", reason)
@@ -100,7 +102,7 @@ class Refused(ControllerTest):
             told("place %d in the queue of node n1" % place)
         hub.job("n1", job, "Queued", reason="Queued", message="another session profiles this process", queuePosition=1)
         told("another session profiles this process; place 1 in the queue of node n1")
-        self.assertEqual([e["count"] for e in self.sessions.events("cpu") if e["reason"] == "Queued"], [1], "one event, whatever the place")
+        proc.wait_until(lambda: [e["count"] for e in self.sessions.events("cpu") if e["reason"] == "Queued"] == [1], 20, "one event, whatever the place")
         hub.job("n1", job, "Failed", reason="DeadlineExceeded", message="the budget of the node or the process was in use until the deadline")
         now = self.sessions.wait_condition("cpu", "Completed", "True", "DeadlineExceeded")
         self.assertIn("was in use until the deadline", condition(now, "Succeeded")["message"])
@@ -108,10 +110,8 @@ class Refused(ControllerTest):
         matrix.row(self, PART, "Queued", "the budget of the node or the process is used up", "waits as Queued; the message has the place, and follows it")
         matrix.row(self, PART, "Queued", "the deadline passes", "ends as DeadlineExceeded; nothing was touched")
 
-
-class Bounds(ControllerTest):
-    """The longest names, the most targets, and agents that say as much as they may, in characters that need room."""
-    def test_everything_at_once(self):
+    def test_everything_at_its_bounds(self):
+        """The longest names, the most targets, and agents that say as much as they may, in characters that need room."""
         node = "n" * 63
         pods = [("p%02d" % i).ljust(253, "x") for i in range(20)]
         for pod in pods:
@@ -131,10 +131,9 @@ class Bounds(ControllerTest):
         self.assertNotIn("\x1b", json.dumps(now["status"], ensure_ascii=False))
         self.sessions.wait(name, lambda s: "finalizers" not in s["metadata"], "nothing holds it", 60)
         proc.wait_until(lambda: any(e["reason"] == "Completed" for e in self.sessions.events(name)), 10, "its event")
-        self.assertNotIn("422", hub.log())
+        self.assertNotIn('"kind":"Invalid"', hub.log(), "the schema takes it")
         matrix.row(self, PART, "Delivering", "20 targets with names of 253 characters, each with all texts at their bounds",
                    "taken; the object stays below 256 KiB")
-
 
 if __name__ == "__main__":
     unittest.main()
