@@ -11,7 +11,6 @@ NOT_YET = {
     "RevealNotEnforced": "no profiler reveals values yet",
     "Deleted": "a deleted session has no status to read",
     "ProcessBusy": "such a session waits as Queued",
-    "ProcessUnresponsive": "needs a file system that never answers",
 }
 
 
