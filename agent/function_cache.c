@@ -6,8 +6,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
 #define HASH_FUNCTION(key, len, hash) ((hash) = index_hash(INDEX_HASH_START, (key), (len))) /* the pod chooses the keys */
-#include <uthash.h>
+#include "common/base/hash.h"
 
 struct entry {
 	UT_hash_handle hh;

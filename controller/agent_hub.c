@@ -3,6 +3,7 @@
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/agent_hub_link.h"
@@ -11,7 +12,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 /* Messages wait as text: the oldest first, in a ring that grows only while somebody is slow. */
 struct mailbox {

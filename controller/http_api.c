@@ -6,6 +6,7 @@
  * A report is the work of pods that nobody trusts: it is served with a policy that lets its own scripts run in an origin of
  * its own, without network, and is never cached. Link thread only, but for the access review. */
 #include "common/base/cleanup.h"
+#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/http_api.h"
@@ -17,7 +18,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #define HEADERS_ROOM 1536
 #define CHUNK_BYTES 16384

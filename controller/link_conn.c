@@ -1,6 +1,7 @@
 /* One agent's WebSocket: token review, hello, messages in and out, close. Link thread only, but for the review tasks. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/link/link_frame.h"
@@ -11,7 +12,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 #define CLOSE_GRACE_S 5
 #define MESSAGES_AT_ONCE 1000 /* of an agent: all its jobs and reports after a new link are some 600 */

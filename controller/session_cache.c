@@ -1,12 +1,12 @@
 #include "controller/session_cache.h"
 
+#include "common/base/hash.h"
 #include "common/base/mem.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 /* What this process knows of one pod's job beside the API server. */
 struct pod_runtime {

@@ -1,12 +1,12 @@
 #include "controller/token_cache.h"
 
+#include "common/base/hash.h"
 #include "common/base/mem.h"
 
 #include <openssl/sha.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 struct entry {
 	unsigned char key[SHA256_DIGEST_LENGTH];
