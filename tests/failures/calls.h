@@ -29,6 +29,7 @@ struct calls_plan {
 struct calls_log {
 	_Atomic uint32_t count; /* may exceed CALLS_MAX: the rest was not noted */
 	_Atomic bool hit;       /* the plan's call has come */
+	_Atomic bool said_memory; /* the product said that it was out of memory */
 	char way[32];           /* how it failed */
 	size_t kept_descriptors; /* left open by the test without a failure */
 	struct call calls[CALLS_MAX];

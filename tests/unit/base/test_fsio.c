@@ -80,6 +80,7 @@ Test(fsio, small_reads_are_cut_and_lose_one_newline)
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		char out[10];
 		memset(out, '#', sizeof out);
+		out[sizeof out - 1] = '\0';
 		make("f", rows[i].content, strlen(rows[i].content));
 		cr_expect_eq(fsio_read_small(folder_fd, "f", out, rows[i].size), (ssize_t)strlen(rows[i].got), "row %zu", i);
 		cr_expect_str_eq(out, rows[i].got, "row %zu", i);
