@@ -20,7 +20,7 @@ REPORTED = "Completed; the report holds what the library said"
 UNLEFT = "the session ends in time and leaves nothing"
 # trap: (what the session said, the matrix's words)
 FAILED = {
-    "flood": ("AttachFailed: the library floods its channel", "sends frames without end"),
+    "flood": ("AttachFailed: the library floods its channel|AttachFailed: the profiler library did not", "sends frames without end"),
     "flood-big": ("AttachFailed: the library floods its channel|AttachFailed: the profiler library did not", "sends large frames without end"),
     "endless-functions": ("AttachFailed: the profiler library did not start sampling", "describes functions without end"),
     "lies-about-size": ("AttachFailed: the profiler library did not start sampling", "announces more than it sends"),

@@ -6,7 +6,7 @@ import time
 import unittest
 
 from tests.hostile import trap
-from tests.lib import local, matrix, pod
+from tests.lib import local, matrix, pod, proc
 
 PART = "hostile pod"
 # What the list says of each. None: the process can be profiled, whatever its words are.
@@ -39,25 +39,34 @@ class Ports(unittest.TestCase):
         made = trap.Trap(folder.name, "ports")
         self.addCleanup(made.stop)
         kinds = made._lines()[0]["kinds"]
-        began = time.monotonic()
-        code, text, errors = local.drdotnet("ps", "--json")
-        took = time.monotonic() - began
-        self.assertEqual(code, 0, errors)
-        self.assertLess(took, 30)
-        found = {p["innerPid"]: p for p in json.loads(text)["processes"] if p["podUID"] == made.uid}
         self.assertEqual(set(VERDICTS), set(kinds))
+        # On a busy machine even an honest port may be too slow once.
+        try:
+            proc.wait_until(lambda: not self.wrong(made.uid, kinds), 90, "the verdicts hold")
+        except AssertionError:
+            self.fail("wrong verdicts: %s" % self.last_wrong)
         for kind, verdict in VERDICTS.items():
-            process = found[kinds[kind]]
-            with self.subTest(kind):
-                if verdict is None:
-                    self.assertTrue(process["profilable"], process)
-                else:
-                    self.assertEqual(process["reason"], "AttachFailed", process)
-                    self.assertRegex(process["message"], verdict)
             matrix.row(self, PART, "find the process", "a diagnostics port of a pod: " + kind.replace("-", " "),
                        "taken for what it says" if verdict is None else "AttachFailed; the others are listed")
-        self.assert_harmless(text)
+        self.assert_harmless(self.text)
         self.assert_harmless(local.drdotnet("ps")[1])
+
+    def wrong(self, uid, kinds):
+        """The processes of which the list does not say what it should."""
+        began = time.monotonic()
+        code, self.text, errors = local.drdotnet("ps", "--json")
+        self.assertEqual(code, 0, errors)
+        self.assertLess(time.monotonic() - began, 30)
+        found = {p["innerPid"]: p for p in json.loads(self.text)["processes"] if p["podUID"] == uid}
+        wrong = []
+        for kind, verdict in VERDICTS.items():
+            process = found.get(kinds[kind], {"profilable": False, "reason": None, "message": "not listed"})
+            right = process["profilable"] if verdict is None else \
+                process["reason"] == "AttachFailed" and re.search(verdict, process["message"])
+            if not right:
+                wrong.append((kind, process))
+        self.last_wrong = wrong
+        return wrong
 
     def assert_harmless(self, text):
         """Nothing that moves a terminal's cursor or turns its text round."""
