@@ -1,8 +1,9 @@
 /* How long the library holds threads of the application: each callback that the runtime makes on one and each signal handler, from
- * entry to exit; a handler, which waits for nothing, by the CPU time that it takes, so that a thread which the kernel does not let run (a
- * stopped process, a used-up quota) does not count as held. One that takes longer than the session's budget ends the session: the library's thread is woken, tells the agent
- * (if it is still there) and leaves. What the runtime stops for its own sake (a collection, a suspension) is not in it, and neither
- * is what its locks cost while a name is looked up: less than a microsecond each, and nobody can tell from here who waits for them. */
+ * entry to exit; a handler, which waits for nothing, by the CPU time that it takes, so that a thread which the kernel does not let
+ * run (a stopped process, a used-up quota) does not count as held. One that takes longer than the session's budget ends the session:
+ * the library's thread is woken, tells the agent (if it is still there) and leaves. What the runtime stops for its own sake (a
+ * collection, a suspension) is not in it, and neither is what its locks cost while a name is looked up: less than a microsecond each,
+ * and nobody can tell from here who waits for them. */
 #ifndef DRDOTNET_PAUSE_WATCH_H
 #define DRDOTNET_PAUSE_WATCH_H
 
@@ -15,7 +16,8 @@ struct pause_counts {
 	uint64_t count, total_ns, max_ns;
 };
 
-/* CLR callback of the attach, before any other. `wake_fd`, an eventfd, is written to when the budget is exceeded; budget 0: there is none. */
+/* CLR callback of the attach, before any other. `wake_fd`, an eventfd, is written to when the budget is exceeded; budget 0: there
+ * is none. */
 void pause_watch_reset(uint64_t budget_ns, int wake_fd);
 /* Any context, signal handlers too. */
 uint64_t pause_watch_begin(enum channel_pause_kind kind); /* for pause_watch_end() */

@@ -1,6 +1,6 @@
 /* CPU sampling from within, for targets that perf events cannot reach: a timer on every thread's CPU clock sends a signal to that
- * thread (the runtime's own, see runtime_signal.h), whose handler walks its own frame pointers. Coarser than perf events: capped at the kernel's HZ, and short bursts on
- * many threads get less than their share. Own thread, but for the handler in sampler.c. */
+ * thread (the runtime's own, see runtime_signal.h), whose handler walks its own frame pointers. Coarser than perf events: capped at
+ * the kernel's HZ, and short bursts on many threads get less than their share. Own thread, but for the handler in sampler.c. */
 #ifndef DRDOTNET_SAMPLER_H
 #define DRDOTNET_SAMPLER_H
 
