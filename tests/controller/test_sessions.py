@@ -79,9 +79,7 @@ class ControllerTest(unittest.TestCase):
 
     def pod(self, name, node="n1", container_ids=None, **status):
         made = self.cluster.create_pod(self.namespace, name, node, labels={"app": "checkout"}, running=False)
-        self.cluster.set_pod_running(made, container_ids or {})
-        if status:
-            self.set_pod(name, **status)
+        self.cluster.set_pod_running(made, container_ids or {}, **status)
         return made
 
     def set_pod(self, name, **status):

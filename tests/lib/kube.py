@@ -246,7 +246,8 @@ class Cluster(Client):
             self.set_pod_running(made, {})
         return made
 
-    def set_pod_running(self, pod, container_ids, ip="127.0.0.1"):
+    def set_pod_running(self, pod, container_ids, ip="127.0.0.1", **other):
+        """Ready and running from one moment to the next, but for the `other` fields of its status."""
         names = [c["name"] for c in pod["spec"]["containers"]]
         now = "2026-01-01T00:00:00Z"
         status = {"phase": "Running", "podIP": ip, "podIPs": [{"ip": ip}], "hostIP": ip, "startTime": now,
@@ -257,7 +258,7 @@ class Cluster(Client):
                        "containerID": "containerd://" + container_ids.get(n, "0" * 64),
                        "state": {"running": {"startedAt": now}}} for n in names]}
         self.request("PATCH", "/api/v1/namespaces/%s/pods/%s/status" % (pod["metadata"]["namespace"], pod["metadata"]["name"]),
-                     {"status": status}, content_type="application/merge-patch+json")
+                     {"status": {**status, **other}}, content_type="application/merge-patch+json")
 
 
 def make_pki(folder):
