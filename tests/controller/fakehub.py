@@ -115,6 +115,11 @@ class FakeHub:
         words = self.expect("order", seconds, lambda w: session is None or json.loads(w[3])["session"]["name"] == session)
         return words[2], json.loads(words[3])
 
+    def knows(self, node, job_id):
+        """Whether it has seen that this job was given to this node."""
+        self.say("upload", node, job_id)
+        return self.expect("upload")[1] == "0"
+
     def job(self, node, job_id, phase, **fields):
         self.say("job", node, json.dumps({"type": "job", "jobID": job_id, "phase": phase, **fields}))
 

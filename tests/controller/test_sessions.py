@@ -304,6 +304,7 @@ class Restarts(ControllerTest):
         second.say("link", "n1", 0)
         self.sessions.create("cpu")
         _, order = first.order("cpu")
+        proc.wait_until(lambda: second.knows("n1", order["jobID"]), 20, "the other replica's watch")
         first.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
         second.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
         self.sessions.wait_condition("cpu", "Running", "True")
