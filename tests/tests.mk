@@ -68,7 +68,7 @@ apps: ## publish the sample .NET applications into build/apps/ and build/apps-na
 	@tests/apps/publish-native.sh
 	@tests/profiler/app/publish.sh $(FRAMEWORKS)
 
-test-programs:
+test-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin failures-suite-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
