@@ -44,6 +44,8 @@ struct agent {
 	int left_fd;             /* eventfd: a session has left something behind */
 	int64_t next_sweep_ms;   /* monotonic; 0: nothing to look for */
 	int64_t sweep_pause_ms;
+	pid_t sweep_from;        /* where a sweep that ran out of time goes on */
+	int sweep_kept;          /* by its parts until now */
 };
 
 /* Seams between the parts ----------------------------------------------------------------------------------------- */
@@ -164,36 +166,41 @@ static void sweep_target(const struct target *t, int64_t older_than_s, int *remo
 	target_copy(&s->target, t);
 	s->older_than_s = older_than_s;
 	apart_place(t, place);
-	if (apart_run(place, sweep_one, s, sweeping_free, SWEEP_PATIENCE_MS, NULL) < 0)
+	if (apart_run(place, sweep_one, s, sweeping_free, SWEEP_PATIENCE_MS, NULL) < 0) {
+		++*kept;
 		return;
+	}
 	*removed += s->removed;
 	*kept += s->kept;
 	sweeping_free(s);
 }
 
 /* What a killed agent, or a session whose process was frozen at its end, has left in processes' folders. Their library ends
- * itself with its channel. Returns how much cannot be removed yet. */
-static int sweep(const struct agent_options *o, int64_t older_than_s, int64_t limit_ms)
+ * itself with its channel. Returns whether all processes were looked at; the next call goes on where this one had to stop. */
+static bool sweep(struct agent *a, int64_t older_than_s, int64_t limit_ms)
 {
+	const struct agent_options *o = a->options;
 	struct discover_options d = {
 		.mode = o->mode,
 		.proc_root = o->proc_root,
 		.shared_parent = o->shared_parent,
+		.from_pid = a->sweep_from,
 		.deadline_ms = clock_mono_ms() + limit_ms,
 	};
 	struct target_list list = {0};
 	struct err e = ERR_INIT;
 	if (discover_targets(&d, &list, &e) < 0) {
 		LOG_WARN("agent", "cannot look for what an earlier session left behind", LOG_S("error", e.kind ? e.message : ""));
-		return 0;
+		a->sweep_kept++;
 	}
-	int removed = 0, kept = 0;
+	int removed = 0;
 	for (size_t i = 0; i < list.count; i++)
-		sweep_target(&list.items[i], older_than_s, &removed, &kept);
+		sweep_target(&list.items[i], older_than_s, &removed, &a->sweep_kept);
+	a->sweep_from = list.next_pid;
 	target_list_fini(&list);
 	if (removed)
 		LOG_WARN("agent", "removed what an earlier session left behind", LOG_I("folders", removed));
-	return kept;
+	return a->sweep_from == 0;
 }
 
 static void sweep_soon(struct agent *a)
@@ -286,6 +293,15 @@ static void answer_health(struct agent *a)
 	health_socket_answer(a->health_fd, line);
 }
 
+/* After a whole sweep. */
+static void plan_next_sweep(struct agent *a, int64_t now_ms)
+{
+	bool again = a->sweep_kept > 0 || a->sweep_pause_ms < SWEEP_SETTLED_MS;
+	a->sweep_kept = 0;
+	a->sweep_pause_ms = a->sweep_pause_ms * 4 < SWEEP_LONGEST_PAUSE_MS ? a->sweep_pause_ms * 4 : SWEEP_LONGEST_PAUSE_MS;
+	a->next_sweep_ms = again ? now_ms + a->sweep_pause_ms : 0;
+}
+
 /* Sweeps when it is time; how long until the next one, as poll wants it. A library whose agent was killed a moment ago, or whose
  * process is frozen, is still mapped and its file stays then; so this is done again until nothing is left, ever more seldom.
  * Sessions of this agent hold a lock on their folders. */
@@ -293,10 +309,12 @@ static int sweep_due(struct agent *a)
 {
 	int64_t now_ms = clock_mono_ms();
 	if (a->next_sweep_ms && now_ms >= a->next_sweep_ms) {
-		bool again = sweep(a->options, SWEEP_OLDER_THAN_S, SWEEP_AGAIN_MS) > 0 || a->sweep_pause_ms < SWEEP_SETTLED_MS;
-		a->sweep_pause_ms = a->sweep_pause_ms * 4 < SWEEP_LONGEST_PAUSE_MS ? a->sweep_pause_ms * 4 : SWEEP_LONGEST_PAUSE_MS;
+		bool whole = sweep(a, SWEEP_OLDER_THAN_S, SWEEP_AGAIN_MS);
 		now_ms = clock_mono_ms();
-		a->next_sweep_ms = again ? now_ms + a->sweep_pause_ms : 0;
+		if (whole)
+			plan_next_sweep(a, now_ms);
+		else
+			a->next_sweep_ms = now_ms + SWEEP_PAUSE_MS;
 	}
 	if (!a->next_sweep_ms)
 		return -1;
@@ -351,7 +369,7 @@ int agent_run(const struct agent_options *o, struct err *e)
 	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1, .left_fd = -1};
 	int rc = start_descriptors(&a, e);
 	if (rc == 0) {
-		sweep(o, 0, SWEEP_MS); /* no session runs yet: whatever is there was left behind */
+		sweep(&a, 0, SWEEP_MS); /* no session runs yet: whatever is there was left behind */
 		sweep_soon(&a);
 	}
 	if (rc == 0)

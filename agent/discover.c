@@ -149,6 +149,7 @@ int discover_targets(const struct discover_options *o, struct target_list *out, 
 		if (t->reason != REASON_ProcessExited)
 			target_list_add_take(out, t);
 	}
+	out->next_pid = found.next_pid;
 	candidate_list_fini(&found);
 	return r;
 }

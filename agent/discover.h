@@ -23,6 +23,7 @@ struct candidate {
 struct candidate_list {
 	struct candidate *items;
 	size_t count, cap;
+	pid_t next_pid; /* as in struct target_list */
 };
 
 /* Appends a zeroed candidate with fd -1; NULL when the list is full. */

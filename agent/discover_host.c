@@ -356,11 +356,12 @@ static void look_at(const struct discover_options *o, const char *root, pid_t pi
 }
 
 /* Of a pod that was asked for, half of the processes would be a wrong answer; of all, it is better than none. */
-static int out_of_time(const struct discover_options *o, struct err *e)
+static int out_of_time(const struct discover_options *o, pid_t next, struct candidate_list *out, struct err *e)
 {
 	if (is_filtered(o))
 		return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive, "the pod's processes were not all looked at in time");
-	LOG_WARN("discover", "the processes were not all looked at in time");
+	LOG_WARN("discover", "the processes were not all looked at in time", LOG_I("next", next));
+	out->next_pid = next;
 	return 0;
 }
 
@@ -379,10 +380,14 @@ int discover_host(const struct discover_options *o, struct candidate_list *out, 
 	while ((entry = readdir(dir))) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
-		if (*end || end == entry->d_name || pid <= 0 || pid > INT32_MAX)
+		if (*end || end == entry->d_name || pid <= 0 || pid > INT32_MAX || pid < o->from_pid)
 			continue;
 		if (o->deadline_ms > 0 && clock_mono_ms() >= o->deadline_ms)
-			return out_of_time(o, e);
+			return out_of_time(o, (pid_t)pid, out, e);
+		if (out->count == DISCOVER_MAX_CANDIDATES && !is_filtered(o)) {
+			out->next_pid = (pid_t)pid;
+			return 0;
+		}
 		look_at(o, root, (pid_t)pid, out, &sandbox);
 	}
 	if (sandbox && out->count == 0)

@@ -48,6 +48,7 @@ void target_copy(struct target *out, const struct target *from);
 struct target_list {
 	struct target *items;
 	size_t count, cap;
+	pid_t next_pid; /* of an unfiltered discovery that could not look at all: where the next one may go on; 0: it was whole */
 };
 void target_list_fini(struct target_list *l);
 
@@ -64,6 +65,7 @@ struct discover_options {
 	const char *const *container_names;   /* shared tmp mode with a folder per container: any of these; NULL: all */
 	size_t container_name_count;
 	pid_t pid;                   /* the agent's view */
+	pid_t from_pid;              /* without filters: goes on from this process */
 	bool query_runtime;          /* ask each for ProcessInfo over its socket (fills runtime_version, entrypoint, profilable) */
 	int64_t answer_ms;           /* how long a runtime may take for that; 0: 2 s. One that starves needs more, and it is the ill ones that starve */
 	int64_t deadline_ms;         /* monotonic; bounds everything, hostile sockets included */

@@ -388,6 +388,25 @@ static const struct {
 	{"Mono", {.maps = "7f00-7f01 r-xp 0 fe:00 1 /usr/lib/libmonosgen-2.0.so\n"}, "UnsupportedRuntime", "Mono"},
 };
 
+/* /proc has its processes in order. */
+Test(discover, goes_on_where_it_ran_out_of_time)
+{
+	pid_t pid = runtime((struct fake_process){.inner_pid = 1, .start_time = 500, .uid = 10001, .cgroup = CGROUP_A}, FAKE_ANSWERS, "/tmp");
+	struct discover_options o = options();
+	o.deadline_ms = clock_mono_ms();
+	discover(&o);
+	cr_expect_eq(list.count, 0);
+	cr_expect_eq(list.next_pid, pid);
+	o = options();
+	o.from_pid = list.next_pid;
+	discover(&o);
+	cr_expect_eq(only()->pid, pid);
+	cr_expect_eq(list.next_pid, 0, "it was whole");
+	o.from_pid = pid + 1;
+	discover(&o);
+	cr_expect_eq(list.count, 0);
+}
+
 Test(discover, says_why_a_process_has_no_socket)
 {
 	for (size_t i = 0; i < sizeof without_socket / sizeof without_socket[0]; i++) {
