@@ -142,7 +142,7 @@ class Deployed(unittest.TestCase):
         succeeded = next(c for c in session["status"]["conditions"] if c["type"] == "Succeeded")
         self.assertEqual(succeeded["status"], "True", "%s\n%s" % (json.dumps(session, indent=1), self.controller.log()[-3000:]))
         self.assertIn("Checkout.", session["status"]["diagnosis"])
-        self.assertEqual(dotnet.Traces(app).left_since(before), {})
+        dotnet.assert_nothing_left(self, app, before)
         return session
 
     def finished(self, path):
@@ -210,7 +210,7 @@ class Deployed(unittest.TestCase):
         target = session["status"]["targets"][0]
         self.assertEqual(target["reason"], "PermissionDenied", target)
         self.assertIn(missing, target["message"])
-        self.assertEqual(dotnet.Traces(app).left_since(before), {})
+        dotnet.assert_nothing_left(self, app, before)
         agent.stop()
 
     def test_each_capability_that_lacks_is_named(self):

@@ -109,7 +109,7 @@ class ClusterCase(unittest.TestCase):
     def assert_nothing_left(self, before):
         """`before`: {process: its traces}."""
         for process, traces in before.items():
-            self.assertEqual(dotnet.Traces(process).left_since(traces), {})
+            dotnet.assert_nothing_left(self, process, traces)
 
 
 class MainWay:

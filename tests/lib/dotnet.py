@@ -127,6 +127,20 @@ class Traces:
         return {kind: left for kind, left in kinds.items() if left}
 
 
+def assert_nothing_left(test, app, before, seconds=30):
+    """Nothing of `before`'s later stays. Somebody else who lists processes may be connected to this one for a moment."""
+    left = {}
+
+    def look():
+        left.clear()
+        left.update(Traces(app).left_since(before))
+        return not left
+    try:
+        proc.wait_until(look, seconds, "nothing is left")
+    except AssertionError:
+        test.fail("left in the process: %s" % left)
+
+
 def _runtime_thread(name):
     return name.startswith(".NET") or name in ("Checkout", "one-shot")
 

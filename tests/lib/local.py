@@ -1,5 +1,4 @@
 """The local command on a sample application, as a person would use it."""
-import json
 import os
 import subprocess
 import tempfile
@@ -45,11 +44,4 @@ class LocalCase(unittest.TestCase):
         return out
 
     def assert_nothing_left(self, app, before):
-        def look():
-            left = dotnet.Traces(app).left_since(before)
-            self.left = left
-            return not left
-        try:
-            proc.wait_until(look, 5, "nothing is left")
-        except AssertionError:
-            self.fail("left in the process: %s" % json.dumps(self.left, indent=1))
+        dotnet.assert_nothing_left(self, app, before)

@@ -65,16 +65,7 @@ class JobsCase(unittest.TestCase):
         self.hub.say("epoch", 2)
 
     def assert_nothing_left(self):
-        left = {}
-
-        def look():
-            left.clear()
-            left.update(dotnet.Traces(self.app).left_since(self.before))
-            return not left
-        try:
-            proc.wait_until(look, 30, "nothing is left")
-        except AssertionError:
-            self.fail("left in the process: %s" % left)
+        dotnet.assert_nothing_left(self, self.app, self.before)
         self.app.assert_progress()
 
 

@@ -143,7 +143,7 @@ class Rotation(unittest.TestCase):
         self.assertIn("Tax.Compute", session["status"]["diagnosis"], session)
         self.assertEqual(len(self.store.list()), len(session["status"]["targets"][0]["reports"]))
         self.assertNotIn("closing a link", self.i.controller.log(), "links of before last")
-        self.assertEqual(dotnet.Traces(app).left_since(self.before), {})
+        dotnet.assert_nothing_left(self, app, self.before)
         # a new connection meets the new certificate
         agent.stop()
         linked = self.i.controller.log().count('"agent linked"')
