@@ -13,7 +13,7 @@ static struct target items[] = {
 	{.pid = 0, .inner_pid = 77, .uid = (uid_t)-1, .entrypoint = TEXT("\x1b[31mred\xC3\xA9"), .container_name = TEXT("web"),
 	 .reason = REASON_NativeAOT, .message = TEXT("ahead of \"time\"")},
 };
-static const struct target_list list = {items, 2, 2};
+static const struct target_list list = {.items = items, .count = 2, .cap = 2};
 
 static void print(const struct target_list *l, bool json, char out[4096])
 {
