@@ -74,7 +74,10 @@ static enum swept sweep_folder(const struct target *t, int tmp_fd, const char *n
 {
 	AUTO_FD int fd = target_fs_open_beneath(tmp_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || time(NULL) - st.st_mtime < older_than_s)
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+		return SWEPT_NOT_OURS;
+	/* Without an age there is no question: a file's time may be a moment ahead of time(). */
+	if (older_than_s > 0 && time(NULL) - st.st_mtime < older_than_s)
 		return SWEPT_NOT_OURS;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0) /* its session lives */
 		return SWEPT_NOT_OURS;
