@@ -339,11 +339,15 @@ def main():
             raise
     for _, function, arguments in alone:
         function(*arguments)
-    for test, result in list(tally.doubtful.values()):
-        if len(tally.doubtful) <= SECOND_TRIES:
-            run_python([test], tally.second_try)
+    again = {}  # tests that share a process do so again
+    for test, result in tally.doubtful.values():
+        again.setdefault(test["group"], []).append((test, result))
+    for group in again.values():
+        if len(again) <= SECOND_TRIES:
+            run_python([test for test, _ in group], tally.second_try)
         else:
-            tally.add(result)
+            for _, result in group:
+                tally.add(result)
     return tally.finish()
 
 
