@@ -14,6 +14,7 @@
 #define STACK_BYTES (1024 * 1024)
 
 struct apart {
+	pthread_t thread; /* joined when it is done, detached when it is given up */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* monotonic */
 	apart_fn *fn;
@@ -130,16 +131,14 @@ static void *run(void *arg)
 
 static int start(struct apart *a, struct err *e)
 {
-	pthread_t thread;
 	pthread_attr_t attr;
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	int rc = pthread_create(&thread, &attr, run, a);
+	int rc = pthread_create(&a->thread, &attr, run, a);
 	pthread_attr_destroy(&attr);
 	if (rc != 0)
 		return err_set_errno(e, rc, "cannot start a thread");
-	pthread_setname_np(thread, "apart");
+	pthread_setname_np(a->thread, "apart");
 	return 0;
 }
 
@@ -154,8 +153,10 @@ static bool wait_done(struct apart *a)
 	}
 	bool done = a->done;
 	a->given_up = !done;
-	if (!done)
-		add_hanging(a->place); /* under the lock: before the thread can take it off */
+	if (!done) { /* under the lock: before the thread can take it off, and end */
+		add_hanging(a->place);
+		pthread_detach(a->thread);
+	}
 	pthread_mutex_unlock(&a->lock);
 	return done;
 }
@@ -177,9 +178,7 @@ int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *
 		return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive,
 				      "a look into its files or memory does not return: a file system of the container does not answer");
 	}
-	/* The thread may still be about to leave the lock. */
-	pthread_mutex_lock(&a->lock);
-	pthread_mutex_unlock(&a->lock);
+	pthread_join(a->thread, NULL);
 	apart_free(a);
 	return 0;
 }
