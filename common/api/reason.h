@@ -20,7 +20,6 @@
 	X(Completed, "Read the diagnosis; the reports' places are in status.targets.")                                        \
 	X(PartiallySucceeded, "See status.targets for the pods that failed and why.")                                         \
 	X(Canceled, "Nothing to do: the session was ended on request; what was collected is in the report.")                  \
-	X(Deleted, "Nothing to do.")                                                                                          \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
 	X(NoSamples, "The process used no CPU in this time: profile it while it is busy.")                                    \
@@ -40,7 +39,6 @@
 	X(ProcessExited, "The process ended during the session; its last logs say why.")                                      \
 	X(ProcessSuspended, "The process waits at start-up for a debugger or tool; resume it first.")                         \
 	X(ProcessStopped, "The process is stopped or frozen; let it run, then try again.")                                    \
-	X(ProcessBusy, "Another session profiles this process; wait for its end.")                                            \
 	X(ProcessUnresponsive, "A file system of the container (FUSE, NFS) does not answer; repair or unmount it, then try again.") \
 	X(BeingDebugged, "A debugger or dump holds the process; try again afterwards.")                                       \
 	/* preflight */                                                                                                       \

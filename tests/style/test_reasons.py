@@ -9,8 +9,6 @@ from tests.lib import proc
 # Why a reason is not used, or no test shows it.
 NOT_YET = {
     "RevealNotEnforced": "no profiler reveals values yet",
-    "Deleted": "a deleted session has no status to read",
-    "ProcessBusy": "such a session waits as Queued",
 }
 
 
