@@ -42,6 +42,24 @@ unsigned profiler_kinds(void)
 	return (1u << PROFILER_COUNT) - 1;
 }
 
+static const char *const priorities[] = {[PRIORITY_LOW] = "Low", [PRIORITY_NORMAL] = "Normal", [PRIORITY_HIGH] = "High"};
+
+const char *session_priority_name(enum session_priority p)
+{
+	return priorities[p];
+}
+
+int session_priority_parse(const char *name, enum session_priority *out)
+{
+	for (size_t i = 0; i < sizeof priorities / sizeof priorities[0]; i++) {
+		if (strcmp(priorities[i], name) == 0) {
+			*out = (enum session_priority)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
 static int invalid(struct err *e, const char *fmt, const char *detail)
 {
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, fmt, detail);
@@ -58,6 +76,7 @@ void session_spec_init(struct session_spec *out, enum profiler_kind profiler)
 		.store = mem_strdup("default"),
 		.active_deadline_seconds = 600,
 		.ttl_seconds_after_finished = 604800,
+		.priority = PRIORITY_NORMAL,
 	};
 }
 
@@ -204,6 +223,16 @@ static int read_times(const json_t *spec, struct session_spec *s, struct err *e)
 			      DEADLINE_MARGIN_SECONDS, least, s->active_deadline_seconds);
 }
 
+static int read_priority(const json_t *spec, struct session_spec *s, struct err *e)
+{
+	const char *name = NULL;
+	if (jsonx_string(spec, "spec", "priority", false, &name, e) < 0)
+		return -1;
+	if (!name || session_priority_parse(name, &s->priority) == 0)
+		return 0;
+	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "spec.priority: must be Low, Normal or High, found \"%.60s\"", name);
+}
+
 static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct err *e)
 {
 	const char *name = NULL;
@@ -222,11 +251,11 @@ static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct er
 static int read_spec(const json_t *spec, bool target_required, struct session_spec *s, struct err *e)
 {
 	static const char *const known[] = {"profiler", "target", "durationSeconds", "cpuHotpaths", "pauseBudgetMilliseconds", "output",
-					    "activeDeadlineSeconds", "ttlSecondsAfterFinished", "cancel", NULL};
+					    "activeDeadlineSeconds", "ttlSecondsAfterFinished", "priority", "reveal", "cancel", NULL};
 	const json_t *target = NULL;
 	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_object(spec, "spec", "target", target_required, &target, e) < 0 ||
 	    read_target(target, target_required, &s->target, e) < 0 || read_times(spec, s, e) < 0 || read_settings(spec, s, e) < 0 ||
-	    read_output(spec, s, e) < 0)
+	    read_output(spec, s, e) < 0 || read_priority(spec, s, e) < 0 || jsonx_bool(spec, "spec", "reveal", false, &s->reveal, e) < 0)
 		return -1;
 	return jsonx_bool(spec, "spec", "cancel", false, &s->cancel, e);
 }
@@ -276,10 +305,11 @@ static json_t *target_to_json(const struct session_target *t)
 
 json_t *session_spec_to_json(const struct session_spec *s)
 {
-	return json_pack("{s:s, s:o, s:I, s:{s:I}, s:I, s:{s:s}, s:I, s:I, s:b}", "profiler", profiler_kind_name(s->profiler), "target",
+	return json_pack("{s:s, s:o, s:I, s:{s:I}, s:I, s:{s:s}, s:I, s:I, s:s, s:b, s:b}", "profiler", profiler_kind_name(s->profiler), "target",
 			 target_to_json(&s->target), "durationSeconds", (json_int_t)s->duration_seconds,
 			 profilers[s->profiler].settings_key, "frequencyHertz", (json_int_t)s->frequency_hertz,
 			 "pauseBudgetMilliseconds", (json_int_t)s->pause_budget_ms, "output", "store", s->store,
 			 "activeDeadlineSeconds", (json_int_t)s->active_deadline_seconds, "ttlSecondsAfterFinished",
-			 (json_int_t)s->ttl_seconds_after_finished, "cancel", (int)s->cancel);
+			 (json_int_t)s->ttl_seconds_after_finished, "priority", session_priority_name(s->priority), "reveal", (int)s->reveal,
+			 "cancel", (int)s->cancel);
 }

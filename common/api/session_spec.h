@@ -26,6 +26,11 @@ const char *profiler_kind_name(enum profiler_kind kind);
 int profiler_kind_parse(const char *name, enum profiler_kind *out);
 unsigned profiler_kinds(void); /* all that this build knows: a bit 1 << kind for each */
 
+/* Who is served first within a namespace's share: "Low" <-> enum. Unknown: -1. */
+enum session_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH };
+const char *session_priority_name(enum session_priority p);
+int session_priority_parse(const char *name, enum session_priority *out);
+
 struct label_requirement { /* matchLabels entries become operator In with one value */
 	char *key;
 	enum { LABEL_IN, LABEL_NOT_IN, LABEL_EXISTS, LABEL_DOES_NOT_EXIST } op;
@@ -52,6 +57,8 @@ struct session_spec {
 	char *store;                        /* output.store, default "default" */
 	int64_t active_deadline_seconds;    /* 1..86400, default 600; >= duration + 10 */
 	int64_t ttl_seconds_after_finished; /* 0..31536000, default 604800 */
+	enum session_priority priority;     /* default Normal */
+	bool reveal;                        /* contents that are redacted otherwise; needs the verb of the same name */
 	bool cancel;
 };
 

@@ -117,7 +117,11 @@ static void write_order(json_t *doc, const struct link_order *o)
 	}
 	json_object_set_new(pod, "containers", containers);
 	json_object_set_new(doc, "pod", pod);
-	json_object_set_new(doc, "spec", session_spec_to_json(&o->spec));
+	json_t *spec = session_spec_to_json(&o->spec);
+	json_object_del(spec, "priority"); /* it was the controller's to obey; older agents do not know it, nor what is not asked for */
+	if (!o->spec.reveal)
+		json_object_del(spec, "reveal");
+	json_object_set_new(doc, "spec", spec);
 	put_int(doc, "deadlineTime", o->deadline_wall_ms);
 	put_int(doc, "millisecondsLeft", o->left_ms);
 }

@@ -23,7 +23,7 @@ SPEC = {"profiler": "CPUHotpaths", "target": {"selector": {"matchLabels": {"app"
 FULL = {"profiler": "CPUHotpaths",
         "target": {"podName": "checkout-1", "container": "app", "process": {"entrypoint": "Checkout"}, "maxPods": 2},
         "durationSeconds": 60, "cpuHotpaths": {"frequencyHertz": 199}, "pauseBudgetMilliseconds": 50, "output": {"store": "archive"},
-        "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 3600}
+        "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 3600, "priority": "High", "reveal": True}
 LABELS = ("target", "selector", "matchLabels")
 EXPRESSIONS = ("target", "selector", "matchExpressions")
 
@@ -57,6 +57,7 @@ ACCEPTED = [
     (("target",), {"podName": "a.b-c"}, ""),
     (LABELS, {"example.com/part": "x"}, ""), (LABELS, {"app": "A_b.c-9"}, ""),
     (EXPRESSIONS, [{"key": "example.com/tier", "operator": "In", "values": ["a", "b"]}, {"key": "legacy", "operator": "DoesNotExist"}], ""),
+    (("priority",), "Low", ""), (("priority",), "High", ""), (("reveal",), True, ""), (("reveal",), False, ""),
     (("cancel",), True, "canceled before it began"),
 ]
 
@@ -102,6 +103,8 @@ REFUSED = [
     (("activeDeadlineSeconds",), 86401, ["spec.activeDeadlineSeconds", "86400"]),
     (("ttlSecondsAfterFinished",), -1, ["spec.ttlSecondsAfterFinished", "0"]),
     (("ttlSecondsAfterFinished",), 31536001, ["spec.ttlSecondsAfterFinished", "31536000"]),
+    (("priority",), "Urgent", ["spec.priority", "supported values"]), (("priority",), 5, ["spec.priority", "string"]),
+    (("reveal",), "yes", ["spec.reveal", "boolean"]),
     (("cancel",), "yes", ["spec.cancel", "boolean"]),
     (("durration",), 30, ["spec.durration", "unknown field"]),
 ]
@@ -120,9 +123,10 @@ MUTATIONS = [
     (("output", "store"), "other", "output"), (("output",), DELETE, "output"),
     (("activeDeadlineSeconds",), 901, "activeDeadlineSeconds"), (("activeDeadlineSeconds",), DELETE, "activeDeadlineSeconds"),
     (("ttlSecondsAfterFinished",), 1, "ttlSecondsAfterFinished"), (("ttlSecondsAfterFinished",), DELETE, "ttlSecondsAfterFinished"),
+    (("priority",), "Low", "priority"), (("priority",), DELETE, "priority"), (("reveal",), False, "reveal"), (("reveal",), DELETE, "reveal"),
 ]
 # fields without a default: adding them to a session that was made without them
-ADDITIONS = [("durationSeconds", 31), ("cpuHotpaths", {"frequencyHertz": 99}), ("activeDeadlineSeconds", 600)]
+ADDITIONS = [("durationSeconds", 31), ("cpuHotpaths", {"frequencyHertz": 99}), ("activeDeadlineSeconds", 600), ("reveal", True)]
 
 STATUS = {
     "observedGeneration": 1, "state": "Completed", "targetSummary": "app=checkout", "headline": "84 % of CPU in Tax.Compute",
@@ -220,9 +224,10 @@ class Validation(WithApi):
 
     def test_defaults_are_filled_in(self):
         spec = self.create(SPEC)["spec"]
-        self.assertEqual((spec["target"]["maxPods"], spec["pauseBudgetMilliseconds"], spec["output"], spec["ttlSecondsAfterFinished"]),
-                         (1, 200, {"store": "default"}, 604800))
-        self.assertEqual({"durationSeconds", "cpuHotpaths", "activeDeadlineSeconds", "cancel"} & set(spec), set(),
+        self.assertEqual((spec["target"]["maxPods"], spec["pauseBudgetMilliseconds"], spec["output"], spec["ttlSecondsAfterFinished"],
+                          spec["priority"]),
+                         (1, 200, {"store": "default"}, 604800, "Normal"))
+        self.assertEqual({"durationSeconds", "cpuHotpaths", "activeDeadlineSeconds", "reveal", "cancel"} & set(spec), set(),
                          "these depend on the profiler: status.effective has them")
 
 

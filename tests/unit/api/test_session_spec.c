@@ -31,6 +31,8 @@ Test(session_spec, fills_in_the_defaults)
 	cr_expect_eq(s.target.max_pods, 1);
 	cr_expect_str_eq(s.target.pod_name, "p");
 	cr_expect_str_eq(s.store, "default");
+	cr_expect_eq(s.priority, PRIORITY_NORMAL);
+	cr_expect_not(s.reveal);
 	cr_expect_not(s.cancel);
 	session_spec_fini(&s);
 }
@@ -56,7 +58,9 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":\"30s\"}", "spec.durationSeconds: expected an integer, found \"30s\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"duration\":3}",
 		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, pauseBudgetMilliseconds, output, "
-		 "activeDeadlineSeconds, ttlSecondsAfterFinished, cancel"},
+		 "activeDeadlineSeconds, ttlSecondsAfterFinished, priority, reveal, cancel"},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"priority\":\"urgent\"}", "spec.priority: must be Low, Normal or High, found \"urgent\""},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"reveal\":1}", "spec.reveal: expected true or false, found 1"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"cpuHotpaths\":{\"frequencyHertz\":1000}}",
 		 "spec.cpuHotpaths.frequencyHertz: must be between 1 and 999, found 1000"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"activeDeadlineSeconds\":39}",
@@ -104,7 +108,8 @@ Test(session_spec, what_it_writes_it_reads)
 	static const char text[] = "{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{\"matchLabels\":{\"app\":\"checkout\"},"
 				   "\"matchExpressions\":[{\"key\":\"tier\",\"operator\":\"NotIn\",\"values\":[\"a\",\"b\"]},"
 				   "{\"key\":\"x.io/y\",\"operator\":\"Exists\"}]},\"container\":\"app\",\"process\":{\"entrypoint\":\"Checkout\",\"pid\":7},"
-				   "\"maxPods\":3},\"durationSeconds\":5,\"cpuHotpaths\":{\"frequencyHertz\":199},\"cancel\":true}";
+				   "\"maxPods\":3},\"durationSeconds\":5,\"cpuHotpaths\":{\"frequencyHertz\":199},\"priority\":\"High\",\"reveal\":true,"
+				   "\"cancel\":true}";
 	struct session_spec first, second, copy;
 	struct err e = ERR_INIT;
 	cr_assert_eq(read_spec(text, true, &first, &e), 0, "%s", e.message);
@@ -113,6 +118,8 @@ Test(session_spec, what_it_writes_it_reads)
 	session_spec_copy(&copy, &second);
 	AUTO_JSON json_t *again = session_spec_to_json(&copy);
 	cr_expect(json_equal(json, again));
+	cr_expect_eq(copy.priority, PRIORITY_HIGH);
+	cr_expect(copy.reveal);
 	AUTO_BUF struct buf query;
 	buf_init(&query, 200);
 	cr_expect_eq(label_selector_to_query(copy.target.selector, copy.target.selector_count, &query), 0);
