@@ -8,6 +8,7 @@ CONTROLLER_SRC += controller/lease.c
 CONTROLLER_SRC += controller/session_object.c
 CONTROLLER_SRC += controller/session_status.c
 CONTROLLER_SRC += controller/session_cache.c
+CONTROLLER_SRC += controller/session_index.c
 CONTROLLER_SRC += controller/plan.c
 CONTROLLER_SRC += controller/pods.c
 CONTROLLER_SRC += controller/watch_stream.c
