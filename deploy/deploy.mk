@@ -1,11 +1,11 @@
 # Root file systems of the images, without Docker (deploy/rootfs.sh), and the chart's copy of the definition.
-.PHONY: rootfs chart
+.PHONY: rootfs crds chart
 rootfs: all ## root file systems of the images into build/rootfs/
 	@mkdir -p build/rootfs
 	@for role in controller agent; do rm -rf build/rootfs/$$role && deploy/rootfs.sh $$role build/rootfs/$$role $(B) && du -sh build/rootfs/$$role; done
 
-chart: ## bring the chart's copy of crds/ up to date
-	@cp crds/*.yaml helm/drdotnet/crds/
+crds chart: ## bring up to date what is made of crds/: the trigger's template, the copies without CEL, the chart's
+	@crds/generate.py
 
 # Static: they run in the containers of the tests, whatever libraries those have.
 STATIC_HELPERS := $(B)/tests/under-seccomp $(B)/tests/try-calls

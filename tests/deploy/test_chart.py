@@ -82,10 +82,12 @@ class Rendered(unittest.TestCase):
     def test_old_kubernetes_is_the_manifests(self):
         self.assert_same("deploy/manifests-legacy", {}, chart.OLDEST)
 
-    def test_the_definition_is_the_same(self):
-        name = "drdotnet.dev_profilingsessions.yaml"
-        self.assertTrue(filecmp.cmp(os.path.join(proc.ROOT, "crds", name), os.path.join(chart.CHART, "crds", name), shallow=False),
-                        "cp crds/%s helm/drdotnet/crds/" % name)
+    def test_the_definitions_are_the_same(self):
+        names = sorted(n for n in os.listdir(os.path.join(proc.ROOT, "crds")) if n.endswith(".yaml"))
+        self.assertEqual(sorted(os.listdir(os.path.join(chart.CHART, "crds"))), names)
+        for name in names:
+            self.assertTrue(filecmp.cmp(os.path.join(proc.ROOT, "crds", name), os.path.join(chart.CHART, "crds", name), shallow=False),
+                            "%s: run crds/generate.py" % name)
 
     def test_what_cannot_work_is_refused(self):
         for values, words in REFUSED:

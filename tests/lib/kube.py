@@ -20,8 +20,8 @@ import urllib.request
 
 from tests.lib import proc
 
-CRD = "crds/drdotnet.dev_profilingsessions.yaml"
-LEGACY_CRD = "crds/legacy/drdotnet.dev_profilingsessions.yaml"  # for servers that do not know CEL
+CRD = "crds"  # all definitions of the folder
+LEGACY_CRD = "crds/legacy"  # for servers that do not know CEL
 BUILT = os.path.join(proc.ROOT, "build/tools/apiserver")
 
 
@@ -193,18 +193,18 @@ class Cluster(Client):
             self.kubectl("apply", "-f", os.path.join(proc.ROOT, path))
 
     def apply_crd(self):
-        """The CustomResourceDefinition that this server understands, established."""
+        """The CustomResourceDefinitions that this server understands, established."""
         self.apply(CRD if self.minor_version() >= 25 else LEGACY_CRD)
         self.wait_crd()
 
     def wait_crd(self):
-        """Until the resource is served; `kubectl wait` fails when it asks before there is any condition."""
-        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/profilingsessions.drdotnet.dev"
+        """Until the resources are served; `kubectl wait` fails when it asks before there is any condition."""
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s.drdotnet.dev"
 
-        def established():
-            conditions = self.request("GET", path).get("status", {}).get("conditions") or []
+        def established(plural):
+            conditions = self.request("GET", path % plural).get("status", {}).get("conditions") or []
             return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
-        proc.wait_until(established, 60, "the resource is established")
+        proc.wait_until(lambda: all(map(established, ("profilingsessions", "profilingtriggers"))), 60, "the resources are established")
 
     def namespace(self, name):
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})

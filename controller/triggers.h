@@ -1,0 +1,82 @@
+/* ProfilingTriggers: watches them, takes firings from their sources (the Alertmanager webhook, thresholds that agents see, its
+ * own schedules), decides by trigger_plan.h, and makes the sessions. One worker thread with a connection of its own.
+ *
+ * Every replica acts on the firings that reach it, leader or not, so that none is lost while nobody leads or a notification
+ * reaches the standby. What keeps replicas from firing twice or past a limit is the API server: the decision is written into
+ * the trigger's status first, bound to the resourceVersion that it was made from (a conflict means: read and decide again), and
+ * the session's name is made of the trigger's uid and the firing's dedup key, so that making it again is no harm. A replica that
+ * ends between the two leaves a record that the leader completes. Schedules, history and the status are the leader's work. */
+#ifndef DRDOTNET_TRIGGERS_H
+#define DRDOTNET_TRIGGERS_H
+
+#include "controller/events.h"
+#include "controller/trigger_object.h"
+
+#define TRIGGERS_MAX_QUEUED 1024 /* firings that wait for their decision to be written */
+
+struct triggers;
+
+struct triggers_options {
+	const struct kube_config *kube;   /* outlives it */
+	struct events *events;            /* the same */
+	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
+};
+
+/* One word of a source that a trigger's condition is met. All is copied. */
+struct trigger_firing {
+	const char *namespace, *trigger;  /* its name */
+	enum trigger_source source;       /* must be the trigger's own */
+	const char *dedup;                /* the same for every repetition of the same occurrence: "<fingerprint>/<startsAt>", "<pod uid>/<container>/<since>" */
+	const char *pod_name, *container; /* NULL: as the template says */
+	const char *message;              /* what was seen, for people: "alert HighCPU: checkout uses 95 % of its CPU limit" */
+};
+
+enum trigger_verdict {
+	TRIGGER_FIRED,      /* the session is there */
+	TRIGGER_SUPPRESSED, /* none was started, and that is right: `reason` */
+	TRIGGER_REFUSED,    /* none could be started: `reason`, `message`. The same again would meet the same */
+	TRIGGER_TRY_AGAIN,  /* the API server is not reachable, or too much waits: the source should repeat it later */
+};
+
+struct trigger_outcome {
+	enum trigger_verdict verdict;
+	const char *reason; /* static storage: Fired, Duplicate, Suspended, CoolingDown, ... (trigger_plan.h) */
+	char session[TRIGGER_SESSION_NAME_SIZE]; /* FIRED and Duplicate */
+	char message[ERR_MESSAGE_SIZE];
+};
+
+/* Called once per firing that was taken: in the caller's thread when nothing has to be written, else in the worker's. */
+typedef void trigger_outcome_fn(void *ctx, const struct trigger_outcome *o);
+
+struct triggers *triggers_new(const struct triggers_options *o);
+void triggers_free(struct triggers *t); /* after triggers_stop; NULL is taken */
+
+/* Watches a namespace (NULL: all). Called for each before triggers_start. */
+int triggers_watch(struct triggers *t, const char *namespace, struct err *e);
+int triggers_start(struct triggers *t, struct err *e);
+void triggers_stop(struct triggers *t); /* firings that wait get TRIGGER_TRY_AGAIN */
+
+/* Takes a firing: decides what can be decided at once (a repetition, a cool-down), queues the rest; never blocks. Any thread.
+ * ERR_NOT_FOUND: no such trigger, or not of this source (`done` is not called). `done` may be NULL. */
+int triggers_fire(struct triggers *t, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, struct err *e);
+
+/* The same, and waits for the outcome: for threads that may block. After `timeout_ms` it is TRIGGER_TRY_AGAIN (the firing goes on;
+ * its repetition finds what became of it). */
+int triggers_fire_wait(struct triggers *t, const struct trigger_firing *f, int64_t timeout_ms, struct trigger_outcome *out, struct err *e);
+
+/* The triggers of a source that are valid and not suspended (those of a namespace; NULL: all), each to be unref'd, in a new array.
+ * Any thread. */
+struct profiling_trigger **triggers_of_source(struct triggers *t, enum trigger_source source, const char *namespace, size_t *count);
+
+/* Changes whenever the result of triggers_of_source may have: cheap to ask each second. Any thread. */
+uint64_t triggers_revision(struct triggers *t);
+
+/* From the sessions' watch: what has become of triggers' sessions. */
+void triggers_sessions_list_begin(struct triggers *t, const char *namespace);
+void triggers_sessions_list_end(struct triggers *t, const char *namespace);
+void triggers_session(struct triggers *t, bool deleted, const json_t *object);
+
+void triggers_lead(struct triggers *t, bool leading); /* any thread */
+void triggers_tick(struct triggers *t);               /* once a second: gauges */
+
+#endif
