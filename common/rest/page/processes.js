@@ -1,0 +1,127 @@
+/* The list of processes: by namespace, workload and pod; what can be profiled, and why not. */
+import * as api from './api.js';
+import {link} from './api.js';
+import {h, announce, badge, button, choice, empty, failure, fill, filterBox, icon, name, skeleton} from './dom.js';
+import {bytes, cpus, plural, words} from './format.js';
+
+const nameOf = p => p.entrypoint || 'pid ' + p.pid;
+
+function matches(p, q) {
+	return !q || [p.namespace, p.workload?.name, p.pod, p.node, p.container, p.entrypoint, p.runtimeVersion, p.user, String(p.pid)]
+		.some(text => (text || '').toLowerCase().includes(q));
+}
+
+/* [[namespace, [[workload, [process...]]...]]...], the busiest first within its group. */
+function grouped(items) {
+	const out = new Map();
+	const busiest = (a, b) => (b.cpuMillicores || 0) - (a.cpuMillicores || 0) || nameOf(a).localeCompare(nameOf(b)) || a.pid - b.pid;
+	for (const p of [...items].sort(busiest)) {
+		const space = p.namespace || '', work = p.workload ? p.workload.kind + '/' + p.workload.name : p.pod ? 'Pod/' + p.pod : '';
+		if (!out.has(space)) out.set(space, new Map());
+		const works = out.get(space);
+		if (!works.has(work)) works.set(work, []);
+		works.get(work).push(p);
+	}
+	return [...out].sort(([a], [b]) => a.localeCompare(b)).map(([space, works]) => [space, [...works]]);
+}
+
+function startLink(p) {
+	return link('start', '', {namespace: p.namespace, pod: p.pod, container: p.container, pid: p.pid, entrypoint: p.entrypoint});
+}
+
+function processRow(p, readOnly) {
+	const action = p.canProfile
+		? readOnly ? h('span.dim', null, 'read only')
+			: h('a.primary.small', {href: startLink(p), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
+		: badge(words(p.reason || 'NotPossible'), 'warn');
+	const place = [p.pod && name(p.pod), p.container && name(p.container), p.node && ['on ', name(p.node)]].filter(Boolean);
+	return h('tr', {class: p.canProfile ? null : 'not'},
+		h('td.what', null, h('strong', null, name(nameOf(p))), h('span.dim', null, ' pid ' + p.pid, p.user && [' · ', name(p.user)]),
+			place.length > 0 && h('p.place', null, place.map((x, i) => [i > 0 && ' · ', x])),
+			!p.canProfile && p.message && h('p.why', null, p.message)),
+		h('td', {'data-label': 'Runtime'}, p.runtimeVersion ? '.NET ' + p.runtimeVersion : ''),
+		h('td.n', {'data-label': 'CPU'}, cpus(p.cpuMillicores)),
+		h('td.n', {'data-label': 'Memory'}, bytes(p.memoryBytes)),
+		h('td.act', null, action));
+}
+
+function workloadCard(work, list, readOnly) {
+	const [kind, workName] = [work.slice(0, work.indexOf('/')), work.slice(work.indexOf('/') + 1)];
+	const pods = new Set(list.map(p => p.pod).filter(Boolean)).size;
+	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')));
+	return h('section.card.group', null, title, h('table.rows', null,
+		h('thead', null, h('tr', null, ['Process', 'Runtime', 'CPU', 'Memory'].map((t, i) => h(i > 1 ? 'th.n' : 'th', {scope: 'col'}, t)),
+			h('th', {scope: 'col'}, h('span.sr', null, 'Action')))),
+		h('tbody', null, list.map(p => processRow(p, readOnly)))));
+}
+
+function warningList(warnings) {
+	return warnings.length > 0 && h('ul.warnings', {'aria-label': 'Warnings'},
+		warnings.map(w => h('li', null, h('strong', null, words(w.reason)), w.node && [' on ', name(w.node)], ': ', w.message)));
+}
+
+function nothing(local) {
+	return local
+		? empty('No .NET process runs here', 'Start one, or run this program as the user that it belongs to, or as root, to see those of others.')
+		: empty('No .NET process is seen', 'Only processes of namespaces that you may profile are shown, on nodes where the agent runs.',
+			h('p', null, 'See whether it runs everywhere: ', h('code', null, 'kubectl get pods -n drdotnet-system -o wide')));
+}
+
+export async function processes(c) {
+	const state = {namespace: '', q: '', only: '', ...c.parameters}, local = c.info.mode === 'local';
+	let answer = null;
+	const count = h('output', {for: 'filter'}), body = h('div', {'aria-busy': 'true'}, skeleton()), warnings = h('div');
+	const spaces = h('span.slot');
+	const again = button([icon('refresh'), h('span', null, 'Refresh')], () => load(true), {'aria-label': 'Refresh the list'});
+	const only = h('input', {type: 'checkbox', checked: state.only === 'yes', onchange: e => change({only: e.target.checked ? 'yes' : ''})});
+
+	function change(what) {
+		const other = 'namespace' in what && what.namespace !== state.namespace;
+		Object.assign(state, what);
+		c.replaceQuery('processes', state);
+		if (other) load();
+		else draw();
+	}
+	function draw() {
+		if (!answer) return;
+		const q = state.q.trim().toLowerCase();
+		const found = answer.items.filter(p => matches(p, q) && (!state.only || p.canProfile));
+		count.textContent = plural(found.length, 'process', 'processes') + (found.length < answer.items.length ? ' of ' + answer.items.length : '');
+		fill(warnings, answer.warnings, () => [warningList(answer.warnings || [])]);
+		fill(body, [found, answer.items.length], () => found.length
+			? grouped(found).map(([space, works]) => h('section.space', {'aria-label': local ? 'Processes' : 'Namespace ' + space},
+				!local && h('h2', null, h('span.kind', null, 'Namespace'), ' ', name(space)),
+				works.map(([work, list]) => workloadCard(work, list, c.info.readOnly))))
+			: [answer.items.length ? empty('Nothing matches', 'No process has these words in its name, pod, node or workload.') : nothing(local)]);
+	}
+	async function load(refresh) {
+		again.disabled = true;
+		body.setAttribute('aria-busy', 'true');
+		try {
+			answer = await api.get('processes', {namespace: local ? '' : state.namespace, refresh: refresh ? 'true' : ''}, c.signal);
+			draw();
+			if (refresh) announce('Refreshed: ' + count.textContent);
+		} catch (e) {
+			if (c.signal.aborted || e.status === 401) return;
+			if (!answer || e.status) fill(body, [e.message, Math.random()], () => [failure(e, () => load())]);
+		} finally {
+			again.disabled = false;
+			body.setAttribute('aria-busy', 'false');
+		}
+	}
+	async function namespaces() {
+		if (local) return;
+		const items = await api.get('namespaces', null, c.signal).then(a => a.items, () => []);
+		if (c.signal.aborted) return;
+		spaces.replaceChildren(items.length
+			? choice('Namespace', [['', 'All namespaces'], ...items], state.namespace, namespace => change({namespace}))
+			: h('input', {'aria-label': 'Namespace', placeholder: 'Namespace', value: state.namespace, onchange: e => change({namespace: e.target.value.trim()})}));
+	}
+	c.main.replaceChildren(h('div.head', null, h('h1', null, local ? '.NET processes on this machine' : '.NET processes'), again),
+		h('div.tools', {role: 'search'}, filterBox('Filter processes', state.q, q => change({q})), spaces,
+			h('label.check', null, only, ' Only what can be profiled'), count),
+		warnings, body);
+	c.title('Processes');
+	c.onRefresh(() => load());
+	await Promise.all([load(), namespaces()]);
+}
