@@ -14,7 +14,7 @@ VERSION := $(shell cat VERSION)
 
 CC := gcc
 CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
-PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c
+PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0
 ifeq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes),yes)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS := $(shell pkg-config --libs $(PKGS))

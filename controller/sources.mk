@@ -39,3 +39,6 @@ CONTROLLER_SRC += controller/link_certs_plan.c
 CONTROLLER_SRC += controller/link_pki.c
 CONTROLLER_SRC += controller/link_secret.c
 CONTROLLER_SRC += controller/link_certs.c
+CONTROLLER_SRC += controller/trigger_cron.c
+CONTROLLER_SRC += controller/trigger_zone.c
+CONTROLLER_SRC += controller/trigger_spec.c

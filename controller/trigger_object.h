@@ -5,8 +5,8 @@
 #ifndef DRDOTNET_TRIGGER_OBJECT_H
 #define DRDOTNET_TRIGGER_OBJECT_H
 
-#include "common/api/session_spec.h"
 #include "controller/session_object.h"
+#include "controller/trigger_spec.h"
 
 #include <stdatomic.h>
 
@@ -18,65 +18,18 @@
 #define TRIGGER_KEY_SIZE SESSION_KEY_SIZE           /* "<namespace>/<name>" */
 #define TRIGGER_SESSION_NAME_SIZE (TRIGGER_NAME_MAX + 1 + 16 + 1)
 #define TRIGGER_MAX_FIRINGS 64
-#define TRIGGER_MAX_MATCHERS 16
-
-enum trigger_source { TRIGGER_ALERTMANAGER, TRIGGER_THRESHOLD, TRIGGER_SCHEDULE };
-const char *trigger_source_name(enum trigger_source source); /* "alertmanager" */
-
-enum trigger_match { TRIGGER_MATCH_EQUAL, TRIGGER_MATCH_NOT_EQUAL, TRIGGER_MATCH_REGEX, TRIGGER_MATCH_NOT_REGEX };
-
-struct trigger_matcher {
-	char *name, *value;
-	enum trigger_match type;
-};
-
-struct trigger_alertmanager {
-	struct trigger_matcher *matchers; /* at least one */
-	size_t matcher_count;
-	char *pod_label, *container_label;
-};
-
-enum trigger_resource { TRIGGER_CPU_OF_LIMIT, TRIGGER_CPU_OF_REQUEST, TRIGGER_MEMORY_OF_LIMIT };
-
-struct trigger_threshold {
-	struct label_requirement *selector;
-	size_t selector_count;
-	char *container;          /* NULL: any */
-	enum trigger_resource resource;
-	int64_t above_percent;    /* CPU 1..10000, memory 1..100 */
-	int64_t for_seconds;      /* 5..3600 */
-};
-
-struct trigger_schedule {
-	char *cron, *time_zone;   /* time_zone NULL: UTC */
-	int64_t starting_deadline_seconds;
-};
-
-struct trigger_spec {
-	bool suspend;
-	enum trigger_source source;
-	struct trigger_alertmanager alertmanager; /* of the source only */
-	struct trigger_threshold threshold;
-	struct trigger_schedule schedule;
-	char *template_metadata; /* JSON: {labels, annotations}; NULL: none */
-	char *template_spec;     /* JSON, as it was written */
-	bool template_target;    /* it names pods by a selector or a podName */
-	int64_t cooldown_seconds;
-	int64_t max_active, per_hour;
-	int64_t keep_successful, keep_failed;
-};
 
 /* One firing that started a session. The list of the last ones stands in the status: limits, cool-down and the recognition of
  * repetitions are counted from it, by any replica and after any restart. */
-enum trigger_phase { TRIGGER_PENDING, TRIGGER_ACTIVE, TRIGGER_SUCCEEDED, TRIGGER_FAILED, TRIGGER_GONE };
+enum trigger_phase { TRIGGER_PENDING, TRIGGER_ACTIVE, TRIGGER_SUCCEEDED, TRIGGER_FAILED, TRIGGER_GONE, TRIGGER_REJECTED };
 const char *trigger_phase_name(enum trigger_phase phase);
 
 struct trigger_record {
 	char session[TRIGGER_SESSION_NAME_SIZE];
-	enum trigger_phase phase; /* PENDING: decided and written; the session is made now */
+	enum trigger_phase phase; /* PENDING: decided and written; the session is made now. REJECTED: the API server would not have it */
 	int64_t wall_ms;
 	char *pod_name, *container; /* NULL: the template's target */
-	char *message;              /* what fired; of a failed one: why */
+	char *message;              /* what fired; of a rejected one: why */
 };
 
 enum trigger_condition { TRIGGER_READY, TRIGGER_LIMITED, TRIGGER_CONDITION_COUNT };

@@ -53,8 +53,11 @@ def rules_kept(lines):
 
 
 def template_spec(lines):
-    """As a session's spec, but: not immutable, without `cancel`, and the target may leave the pod to the source."""
-    spec = without(rules_kept(block(block(lines, "properties"), "spec")), "cancel")
+    """As a session's spec, but: not immutable, without `cancel`, and the target may leave the pod to the source. Without `reveal` too:
+    the session is the controller's, so nobody would ask whether the trigger's author has that right."""
+    spec = rules_kept(block(block(lines, "properties"), "spec"))
+    for field in ("cancel", "reveal"):
+        spec = without(spec, field)
     text = "".join(spec)
     text = re.sub(r"description: What to ask of whom\..*",
                   "description: A session's spec. Where the source names the pod, target may be left out.", text, count=1)
