@@ -34,7 +34,7 @@ struct link_client_config {
 
 	void *ctx;
 	/* All in the link thread, with no lock held; they must not block. */
-	/* An order, cancel or forget of the newest leader, a grant or denial, or a usage query; `link` is for link_client_send. */
+	/* An order, cancel, forget or observe of the newest leader, a grant or denial, or a usage query; `link` is for link_client_send. */
 	void (*on_message)(void *ctx, uint64_t link, const struct link_msg *m);
 	/* The job with the smallest version > *version: copies it, sets *version. false: none is newer. */
 	bool (*next_job)(void *ctx, uint64_t *version, struct link_job *out);

@@ -185,6 +185,7 @@ static void handle(struct link *l, const struct link_msg *m)
 	case LINK_MSG_ORDER:
 	case LINK_MSG_CANCEL:
 	case LINK_MSG_FORGET:
+	case LINK_MSG_OBSERVE:
 		if (!obeys(l, m))
 			return;
 		break;

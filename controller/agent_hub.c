@@ -308,6 +308,10 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 	case LINK_MSG_USAGE:
 		receive_usage(h, l->node, m);
 		return 0;
+	case LINK_MSG_OBSERVED:
+		if (h->cb.on_observed)
+			h->cb.on_observed(h->cb.ctx, l->node, m->u.observed.items, m->u.observed.count);
+		return 0;
 	case LINK_MSG_UPLOAD_REQUEST:
 		if (h->transport.upload)
 			h->transport.upload(h->transport.ctx, l->node, m->job_id, &m->u.upload_request.report);
@@ -373,6 +377,15 @@ int agent_hub_cancel(struct agent_hub *h, const char *node, const char *job_id, 
 int agent_hub_forget(struct agent_hub *h, const char *node, const char *job_id, struct err *e)
 {
 	return send_job_message(h, LINK_MSG_FORGET, node, job_id, e);
+}
+
+int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_observation *items, size_t count, int64_t valid_seconds, struct err *e)
+{
+	struct link_msg m = {.type = LINK_MSG_OBSERVE};
+	m.u.observe.items = (struct link_observation *)items; /* borrowed for the encoding only: m is not finished */
+	m.u.observe.count = count;
+	m.u.observe.valid_seconds = valid_seconds;
+	return send_as_leader(h, node, &m, e);
 }
 
 void agent_hub_answer_upload(struct agent_hub *h, const char *node, const struct link_msg *m)

@@ -13,6 +13,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_JOB] = "job",
 	[LINK_MSG_UPLOAD_REQUEST] = "uploadRequest",
 	[LINK_MSG_USAGE] = "usage",
+	[LINK_MSG_OBSERVED] = "observed",
 	[LINK_MSG_LEADER] = "leader",
 	[LINK_MSG_ORDER] = "order",
 	[LINK_MSG_CANCEL] = "cancel",
@@ -20,6 +21,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_UPLOAD_GRANT] = "uploadGrant",
 	[LINK_MSG_UPLOAD_DENIED] = "uploadDenied",
 	[LINK_MSG_USAGE_QUERY] = "usageQuery",
+	[LINK_MSG_OBSERVE] = "observe",
 };
 #define TYPE_COUNT ((int)(sizeof type_names / sizeof *type_names))
 
@@ -125,6 +127,12 @@ void link_msg_fini(struct link_msg *m)
 	case LINK_MSG_USAGE:
 		free(m->u.usage.pods);
 		break;
+	case LINK_MSG_OBSERVE:
+		free(m->u.observe.items);
+		break;
+	case LINK_MSG_OBSERVED:
+		free(m->u.observed.items);
+		break;
 	default:
 		break;
 	}
@@ -142,7 +150,7 @@ static enum link_msg_type parse_type(const char *name)
 
 static bool needs_epoch(enum link_msg_type type)
 {
-	return type == LINK_MSG_LEADER || type == LINK_MSG_ORDER || type == LINK_MSG_CANCEL || type == LINK_MSG_FORGET;
+	return type == LINK_MSG_LEADER || type == LINK_MSG_ORDER || type == LINK_MSG_CANCEL || type == LINK_MSG_FORGET || type == LINK_MSG_OBSERVE;
 }
 
 static int decode_document(const json_t *doc, struct link_msg *out, struct err *e)

@@ -9,6 +9,7 @@
 
 #include "common/api/session_spec.h"
 #include "common/base/err.h"
+#include "common/link/link_observation.h"
 #include "common/link/session_cost.h"
 
 #include <stdbool.h>
@@ -32,6 +33,7 @@ enum link_msg_type {
 	LINK_MSG_JOB,            /* the state of a job: at each change, and for all jobs after hello */
 	LINK_MSG_UPLOAD_REQUEST, /* "I have this file of this job: where to?" */
 	LINK_MSG_USAGE,          /* answer to LINK_MSG_USAGE_QUERY */
+	LINK_MSG_OBSERVED,       /* what has changed of that which is observed */
 	/* controller -> agent */
 	LINK_MSG_LEADER,         /* "I lead, with this epoch": sent after hello and when leadership is won */
 	LINK_MSG_ORDER,          /* start a job; an order for a known job id is answered with its state */
@@ -40,6 +42,7 @@ enum link_msg_type {
 	LINK_MSG_UPLOAD_GRANT,
 	LINK_MSG_UPLOAD_DENIED,
 	LINK_MSG_USAGE_QUERY,    /* CPU and memory of these pods by their cgroups */
+	LINK_MSG_OBSERVE,        /* the node's whole set of thresholds to watch, in place of the last one */
 };
 
 enum job_phase {
@@ -119,7 +122,7 @@ struct link_pod_usage {
 
 struct link_msg {
 	enum link_msg_type type;
-	int64_t epoch;               /* leader, order, cancel, forget: the fencing epoch; hello: the highest that the agent has seen */
+	int64_t epoch;               /* leader, order, cancel, forget, observe: the fencing epoch; hello: the highest that the agent has seen */
 	char job_id[LINK_ID_SIZE];   /* cancel, forget, upload* */
 	union {
 		struct {
@@ -139,6 +142,8 @@ struct link_msg {
 		struct { char report_name[64]; char *reason; char *message; bool retry; } upload_denied;
 		struct { int64_t request_id; int64_t window_ms; char (*pod_uids)[40]; size_t count; } usage_query;
 		struct { int64_t request_id; struct link_pod_usage *pods; size_t count; } usage;
+		struct { struct link_observation *items; size_t count; int64_t valid_seconds; } observe; /* forgotten when not confirmed for so long */
+		struct { struct link_observed *items; size_t count; } observed;
 		struct link_order order;
 	} u;
 };

@@ -324,6 +324,13 @@ static int read_denied(const json_t *doc, struct link_msg *m, struct err *e)
 	return jsonx_bool(doc, "", "retry", false, &m->u.upload_denied.retry, e);
 }
 
+static int read_observe(const json_t *doc, struct link_msg *m, struct err *e)
+{
+	if (jsonx_int(doc, "observe", "validSeconds", true, 1, LINK_OBSERVE_MAX_VALID_SECONDS, &m->u.observe.valid_seconds, e) < 0)
+		return -1;
+	return link_observations_from_json(doc, &m->u.observe.items, &m->u.observe.count, e);
+}
+
 int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 {
 	switch (m->type) {
@@ -348,6 +355,10 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 		return read_denied(doc, m, e);
 	case LINK_MSG_USAGE_QUERY:
 		return read_usage_query(doc, m, e);
+	case LINK_MSG_OBSERVE:
+		return read_observe(doc, m, e);
+	case LINK_MSG_OBSERVED:
+		return link_observed_from_json(doc, &m->u.observed.items, &m->u.observed.count, e);
 	case LINK_MSG_LEADER:
 	case LINK_MSG_UNKNOWN:
 		break;

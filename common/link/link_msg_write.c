@@ -206,6 +206,13 @@ void link_msg_write_body(json_t *doc, const struct link_msg *m)
 	case LINK_MSG_USAGE:
 		write_usage(doc, m);
 		break;
+	case LINK_MSG_OBSERVE:
+		json_object_set_new(doc, "validSeconds", json_integer(m->u.observe.valid_seconds));
+		json_object_set_new(doc, "items", link_observations_to_json(m->u.observe.items, m->u.observe.count));
+		break;
+	case LINK_MSG_OBSERVED:
+		json_object_set_new(doc, "items", link_observed_to_json(m->u.observed.items, m->u.observed.count));
+		break;
 	case LINK_MSG_LEADER:
 	case LINK_MSG_UNKNOWN:
 		break;

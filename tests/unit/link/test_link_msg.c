@@ -15,6 +15,7 @@
 	"\"containerID\":\"abc\",\"pid\":7,\"runtimeVersion\":\"10.0.1\",\"headline\":\"84 % \xE2\x82\xAC\",\"diagnosis\":\"a\\nb\"," \
 	"\"firstSampleTime\":3,\"startTime\":2,\"completionTime\":9,\"cost\":{\"maxPauseMicroseconds\":1,\"addedCPUMilliseconds\":2," \
 	"\"agentCPUMilliseconds\":3,\"droppedSamples\":4,\"samples\":5},\"reports\":[" REPORT "],\"session\":{\"namespace\":\"shop\",\"name\":\"s\"}"
+#define OBSERVE "{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[{"
 #define SPEC \
 	"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"pod-0\",\"maxPods\":1},\"durationSeconds\":30,\"cpuHotpaths\":{\"frequencyHertz\":99}," \
 	"\"pauseBudgetMilliseconds\":200,\"output\":{\"store\":\"default\"},\"activeDeadlineSeconds\":600,\"ttlSecondsAfterFinished\":604800," \
@@ -40,6 +41,11 @@ static const char *const texts[] = {
 				  "\"contentType\":\"text/markdown\",\"expirationTime\":99,\"ownStore\":true}",
 	[LINK_MSG_UPLOAD_DENIED] = "{\"type\":\"uploadDenied\",\"jobID\":\"job-1\",\"name\":\"summary.md\",\"reason\":\"StoreNotFound\","
 				   "\"message\":\"no such store\",\"retry\":true}",
+	[LINK_MSG_OBSERVED] = "{\"type\":\"observed\",\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\",\"state\":\"Above\",\"value\":950,"
+			      "\"whole\":1000,\"sinceTime\":5},{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"app\",\"state\":\"NoLimit\",\"value\":0,\"sinceTime\":6}]}",
+	[LINK_MSG_OBSERVE] = "{\"type\":\"observe\",\"epoch\":4,\"validSeconds\":90,\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\",\"containerID\":\"abc\","
+			     "\"resource\":\"cpu\",\"whole\":1000,\"abovePercent\":80,\"forSeconds\":60},{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"side\",\"containerID\":\"def\","
+			     "\"resource\":\"memory\",\"abovePercent\":90,\"forSeconds\":1}]}",
 	[LINK_MSG_USAGE_QUERY] = "{\"type\":\"usageQuery\",\"requestID\":8,\"windowMilliseconds\":1000,\"podUIDs\":[\"u-2\",\"u-3\"]}",
 };
 #define COUNT (sizeof texts / sizeof *texts)
@@ -193,6 +199,38 @@ Test(link_msg, what_is_wrong_is_refused_by_name)
 	}
 }
 
+Test(link_msg, what_is_wrong_with_observations_is_refused_by_name)
+{
+	static const struct {
+		const char *text, *why;
+	} rows[] = {
+		{"{\"type\":\"observe\",\"validSeconds\":9,\"items\":[]}", "epoch: required"},
+		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":0,\"items\":[]}", "validSeconds: must be"},
+		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":3601,\"items\":[]}", "validSeconds: must be"},
+		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9}", "observe.items: required"},
+		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[1]}", "observe.items[]: expected an object"},
+		{OBSERVE "\"id\":\"\",\"podUID\":\"u\"}]}", "observe.items[].id: expected up to 39"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"../u\"}]}", "observe.items[].podUID: expected up to 39"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"0123456789012345678901234567890123456789\"}]}", "podUID: expected up to 39"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"disk\"}]}", "resource: expected cpu or memory"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":0,\"forSeconds\":1}]}", "abovePercent: must be"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":10001,\"forSeconds\":1}]}", "abovePercent: must be"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":0}]}", "forSeconds: must be"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":86401}]}", "forSeconds: must be"},
+		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1,\"whole\":-1}]}", "whole: must be"},
+		{"{\"type\":\"observed\"}", "observed.items: required"},
+		{"{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Odd\",\"sinceTime\":1}]}", "state: unknown"},
+		{"{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\"}]}", "sinceTime: required"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct link_msg m;
+		struct err e = ERR_INIT;
+		cr_expect_eq(decode(rows[i].text, &m, &e), -1, "%s", rows[i].text);
+		cr_expect_eq(e.kind, ERR_PROTOCOL);
+		cr_expect(strstr(e.message, rows[i].why), "%s: %s", rows[i].text, e.message);
+	}
+}
+
 /* A text of `count` copies of `item` (with commas) between head and tail. */
 static char *repeat(const char *head, const char *item, size_t count, const char *tail)
 {
@@ -215,6 +253,9 @@ Test(link_msg, lists_have_bounds)
 		 LINK_MAX_JOBS},
 		{"{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\",\"reports\":[", REPORT, "]}", LINK_MAX_REPORTS},
 		{"{\"type\":\"usageQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"podUIDs\":[", "\"u\"", "]}", LINK_MAX_PODS},
+		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[",
+		 "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1}", "]}", LINK_MAX_OBSERVATIONS},
+		{"{\"type\":\"observed\",\"items\":[", "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\",\"sinceTime\":1}", "]}", LINK_MAX_OBSERVATIONS},
 		{"{\"type\":\"usage\",\"requestID\":1,\"pods\":[", "{\"uid\":\"u\",\"cpuMillicores\":0,\"memoryBytes\":0}", "]}", LINK_MAX_PODS},
 		{"{\"type\":\"order\",\"epoch\":4,\"jobID\":\"job-1\",\"session\":{\"namespace\":\"n\",\"name\":\"s\",\"uid\":\"u\"},"
 		 "\"spec\":" SPEC ",\"pod\":{\"namespace\":\"n\",\"name\":\"p\",\"uid\":\"u\",\"containers\":[",
