@@ -49,8 +49,9 @@ async function show() {
 			dressFrame();
 		}
 		const [view, id, parameters] = address();
+		const part = {start: 'processes', compare: 'sessions'}[view] || view;
 		for (const a of $('nav').querySelectorAll('a')) {
-			const here = a.getAttribute('href') === '#/' + view;
+			const here = a.getAttribute('href') === '#/' + part;
 			if (here) a.setAttribute('aria-current', 'page');
 			else a.removeAttribute('aria-current');
 		}

@@ -1,7 +1,7 @@
 /* Two sessions of one profiler: what has changed, in a sentence and a table. */
 import * as api from './api.js';
 import {link} from './api.js';
-import {h, empty, failure, fill, filterBox, icon, name, skeleton} from './dom.js';
+import {h, breakable, empty, failure, fill, filterBox, icon, name, skeleton} from './dom.js';
 import {plural, when} from './format.js';
 
 const SHOWN = 200;
@@ -38,7 +38,7 @@ export async function compare(c) {
 	const one = id => api.get(api.sessionPath(id), null, c.signal).catch(() => null);
 	const [diff, before, after] = await Promise.all([api.get('diff', c.parameters, c.signal).catch(e => e), one(baseline), one(session)]);
 	if (c.signal.aborted || diff.status === 401) return;
-	const head = [h('div.head', null, h('h1', null, diff instanceof Error ? 'Compare' : diff.headline || 'What has changed'),
+	const head = [h('div.head', null, h('h1', null, breakable(diff instanceof Error ? 'Compare' : diff.headline || 'What has changed')),
 		h('a.quiet', {href: link('compare', '', {baseline: session, session: baseline}), id: 'swap'}, icon('swap'), h('span', null, 'Swap'))),
 	h('div.sides', null, side('Before', before, baseline), side('After', after, session))];
 	c.title('Compare');

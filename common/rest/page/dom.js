@@ -34,7 +34,10 @@ function add(e, children) {
 }
 
 /* A name from outside: its direction does not touch what stands beside it. */
-export const name = (text, what = 'bdi') => h(what, {dir: what === 'bdi' ? null : 'auto'}, text);
+export const name = text => h('bdi', null, breakable(text));
+
+/* Where a long name may go on in the next line: after its dots and dashes. The text itself is unchanged. */
+export const breakable = text => String(text).split(/(?<=[._/:,+-])(?=\w)/).flatMap((part, i) => i ? [document.createElement('wbr'), part] : [part]);
 
 export function icon(kind) {
 	const paths = {

@@ -97,7 +97,7 @@ class History {
 		return h('tr', null, h('td.pick', null, box),
 			h('td.what', null, h('a', {href: link('sessions', s.id), 'data-key': 'open'}, name(s.headline || s.name)),
 				h('p.place', null, s.profiler, ' · ', s.namespace !== 'local' && [name(s.namespace), ' · '], name(s.name),
-					s.requestedBy && [' · ', name(s.requestedBy)], s.trigger && [' · trigger ', name(s.trigger)])),
+					s.requestedBy && !s.trigger && [' · ', name(s.requestedBy)], s.trigger && [' · trigger ', name(s.trigger)])),
 			h('td.target', {'data-label': 'Target'}, name(s.target)), h('td', {'data-label': 'State'}, badge(words(s.state), tone(s.state))),
 			h('td.when', {'data-label': 'When'}, when(s.createdAt)));
 	}
@@ -118,6 +118,7 @@ class History {
 		const picked = [...this.chosen.values()].map(s => this.items.find(i => i.id === s.id) || s);
 		this.tray.hidden = picked.length === 0;
 		fill(this.tray, picked, () => {
+			if (!picked.length) return [];
 			const [a, b] = [...picked].sort((x, y) => (Date.parse(x.createdAt) || 0) - (Date.parse(y.createdAt) || 0));
 			const differ = b && a.profiler && b.profiler && a.profiler !== b.profiler;
 			const text = !b ? ['Choose a second session to compare with ', name(a.name || a.id), '.']

@@ -32,7 +32,7 @@ function startLink(p) {
 function processRow(p, readOnly) {
 	const action = p.canProfile
 		? readOnly ? h('span.dim', null, 'read only')
-			: h('a.primary.small', {href: startLink(p), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
+			: h('a.quiet.tint.small', {href: startLink(p), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
 		: badge(words(p.reason || 'NotPossible'), 'warn');
 	const place = [p.pod && name(p.pod), p.container && name(p.container), p.node && ['on ', name(p.node)]].filter(Boolean);
 	return h('tr', {class: p.canProfile ? null : 'not'},
@@ -50,6 +50,7 @@ function workloadCard(work, list, readOnly) {
 	const pods = new Set(list.map(p => p.pod).filter(Boolean)).size;
 	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')));
 	return h('section.card.group', null, title, h('table.rows', null,
+		h('colgroup', null, h('col'), h('col.c-runtime'), h('col.c-number'), h('col.c-number'), h('col.c-act')),
 		h('thead', null, h('tr', null, ['Process', 'Runtime', 'CPU', 'Memory'].map((t, i) => h(i > 1 ? 'th.n' : 'th', {scope: 'col'}, t)),
 			h('th', {scope: 'col'}, h('span.sr', null, 'Action')))),
 		h('tbody', null, list.map(p => processRow(p, readOnly)))));

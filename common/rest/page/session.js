@@ -1,7 +1,7 @@
 /* One session: its progress while it runs; then diagnosis, report, files, cost, and why it failed. */
 import * as api from './api.js';
 import {link} from './api.js';
-import {h, announce, badge, button, choice, confirm, copy, failure, fill, icon, name, showText, skeleton, toast} from './dom.js';
+import {h, announce, badge, breakable, button, choice, confirm, copy, failure, fill, icon, name, showText, skeleton, toast} from './dom.js';
 import {RUNNING, bytes, plural, span, tone, when, words, yaml} from './format.js';
 import {showReport} from './report.js';
 
@@ -60,7 +60,7 @@ function verdict(s) {
 	const told = ['Succeeded', 'Accepted'].map(t => condition(s, t)).filter(Boolean);
 	const bad = told.find(c => c.status === 'False');
 	if (bad) return h('div.callout.' + (tone(s.state) === 'bad' ? 'bad' : 'warn'), null, h('strong', null, words(bad.reason)), h('p', null, bad.message));
-	const waits = !isOver(s) && told.find(c => c.status === 'Unknown');
+	const waits = !isOver(s) && (!targetsOf(s).length || s.state === 'Queued') && told.find(c => c.status === 'Unknown');
 	return waits && h('p.dim', null, waits.message);
 }
 
@@ -87,11 +87,11 @@ function cost(s) {
 	if (!all.length) return null;
 	const sum = key => all.reduce((n, c) => n + (c[key] || 0), 0), pause = Math.max(...all.map(c => c.maxPauseMicroseconds || 0));
 	const samples = sum('samples'), lost = sum('droppedSamples');
-	return h('dl.facts', {'aria-label': 'What it cost'},
+	return [h('h2', null, 'What it cost'), h('dl.facts', {'aria-label': 'What it cost'},
 		fact('Application held', pause ? pause < 1000 ? pause + ' µs' : (pause / 1000).toFixed(1) + ' ms' : 'never', pause ? 'at most, by the profiler' : 'by the profiler'),
 		fact('CPU added', sum('addedCPUMilliseconds') + ' ms', 'inside the process'),
 		fact('CPU of the agent', sum('agentCPUMilliseconds') + ' ms', 'outside of it'),
-		samples > 0 && fact('Samples', samples.toLocaleString('en'), lost ? lost.toLocaleString('en') + ' lost' : 'none lost'));
+		samples > 0 && fact('Samples', samples.toLocaleString('en'), lost ? lost.toLocaleString('en') + ' lost' : 'none lost'))];
 }
 
 function files(s, guard) {
@@ -118,7 +118,7 @@ class Page {
 		this.files = h('div');
 		this.conditions = h('div');
 		this.link = h('p.link', {role: 'status'});
-		c.main.replaceChildren(h('article', null, this.top, this.why, this.diagnosis, this.progress, this.link, this.cost, this.report, this.files, this.conditions));
+		c.main.replaceChildren(h('article', null, this.top, this.why, this.diagnosis, this.progress, this.link, this.report, this.cost, this.files, this.conditions));
 		const timer = setInterval(() => this.ticks.forEach(t => t()), 500);
 		c.signal.addEventListener('abort', () => clearInterval(timer));
 		this.guard = act => async () => {
@@ -151,20 +151,20 @@ class Page {
 	head(s, over) {
 		const readOnly = this.c.info.readOnly, target = s.target || '';
 		const meta = [s.profiler, s.namespace !== 'local' && name(s.namespace), name(s.name), when(s.createdAt, now()),
-			s.requestedBy && ['by ', name(s.requestedBy)], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
+			s.requestedBy && !s.trigger && ['by ', name(s.requestedBy)], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
 		const again = s.spec?.target && link('start', '', {namespace: s.namespace, target: JSON.stringify(s.spec.target), profiler: s.profiler});
 		return [h('p.eyebrow', null, meta.map((m, i) => [i > 0 && ' · ', m])),
-			h('h1', null, headline(s)),
-			h('p.sub', null, badge(words(s.state || 'Pending'), tone(s.state || 'Pending')), target && ['of ', name(target)],
+			h('h1', null, breakable(headline(s))),
+			h('div.bar-line', null, h('p.sub', null, badge(words(s.state || 'Pending'), tone(s.state || 'Pending')), target && name(target),
 				over && s.completedAt && s.createdAt && h('span.dim', null, 'took ' + span((Date.parse(s.completedAt) - Date.parse(s.createdAt)) / 1000))),
-			h('div.actions.left', null,
+			h('div.actions', null,
 				!over && !readOnly && button(s.spec?.cancel ? 'Ending…' : 'End now, keep the report', this.guard(() => this.cancel()),
 					{id: 'cancel', 'data-key': 'cancel', disabled: Boolean(s.spec?.cancel)}, 'button.primary'),
 				over && h('a.quiet', {href: link('sessions', '', {profiler: s.profiler, baseline: s.id}), id: 'compare'}, 'Compare with…'),
 				over && again && !readOnly && h('a.quiet', {href: again}, 'Run again'),
 				button([icon('copy'), h('span', null, 'Copy link')], () => copy(location.href, 'Link copied'), {id: 'share', 'data-key': 'share'}),
 				button('As YAML', () => showText('This session as a file', yaml(s)), {id: 'yaml', 'data-key': 'yaml'}),
-				!readOnly && button('Delete', this.guard(() => this.remove(over)), {id: 'delete', 'data-key': 'delete'}, 'button.quiet.danger'))];
+				!readOnly && button('Delete', this.guard(() => this.remove(over)), {id: 'delete', 'data-key': 'delete'}, 'button.quiet.danger')))];
 	}
 
 	drawProgress(s, over) {
@@ -172,7 +172,8 @@ class Page {
 		const targets = targetsOf(s);
 		const list = targets.length > 0 && h('ul.targets.card', {'aria-label': 'Targets'}, targets.map(t => targetRow(s, t, this.ticks)));
 		if (!over) return [steps(s), list];
-		return targets.length > 1 || targets.some(t => t.phase !== 'Succeeded') ? [h('h2', null, plural(targets.length, 'pod')), list] : [];
+		const said = condition(s, 'Succeeded')?.message || '';
+		return targets.length > 1 || targets.some(t => t.message && !said.includes(t.message)) ? [h('h2', null, plural(targets.length, 'pod')), list] : [];
 	}
 
 	drawReport(s) {

@@ -16,7 +16,7 @@ const answers = (profilers, symptom) => profilers.filter(p => p.available !== fa
 
 function card(group, value, chosen, change, ...content) {
 	const off = content[0] === null;
-	return h('label.option', {class: off ? 'off' : null}, h('input', {type: 'radio', name: group, value, checked: chosen, disabled: off,
+	return h(off ? 'label.option.off' : 'label.option', null, h('input', {type: 'radio', name: group, value, checked: chosen, disabled: off,
 		onchange: () => change(value)}), h('span', null, content));
 }
 
