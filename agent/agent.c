@@ -4,6 +4,7 @@
 #include "agent/health_socket.h"
 #include "agent/jobs.h"
 #include "agent/link_client.h"
+#include "agent/process_answer.h"
 #include "agent/shared_tmp.h"
 #include "agent/spool.h"
 #include "agent/stage.h"
@@ -38,6 +39,7 @@ struct agent {
 	struct jobs *jobs;
 	_Atomic(struct link_client *) links; /* made last: resumed jobs may want to send before */
 	struct usage_queries *usage;
+	struct process_answers *processes;
 	struct shared_tmp shared;
 	bool has_shared;
 	int signal_fd, health_fd;
@@ -69,6 +71,9 @@ static void on_message(void *ctx, uint64_t link, const struct link_msg *m)
 		break;
 	case LINK_MSG_USAGE_QUERY:
 		usage_queries_start(a->usage, link, m);
+		break;
+	case LINK_MSG_PROCESS_QUERY:
+		process_answers_start(a->processes, link, m);
 		break;
 	default:
 		break;
@@ -234,6 +239,9 @@ static int start_jobs(struct agent *a, struct err *e)
 	};
 	a->jobs = jobs_new(&config);
 	a->usage = usage_queries_new(o->proc_root, send_to_link, a);
+	struct process_answers_config processes = {
+		.mode = o->mode, .proc_root = o->proc_root, .shared_parent = o->shared_parent, .send = send_to_link, .ctx = a};
+	a->processes = process_answers_new(&processes);
 	return 0;
 }
 
@@ -351,7 +359,10 @@ static void stop(struct agent *a)
 	if (a->jobs)
 		jobs_stop(a->jobs);
 	usage_queries_free(a->usage);
+	if (a->processes)
+		process_answers_stop(a->processes);
 	link_client_free(a->links);
+	process_answers_free(a->processes);
 	jobs_free(a->jobs);
 	spool_free(a->spool);
 	if (a->has_shared)

@@ -34,6 +34,7 @@ static char *make_hello(struct link *l)
 	snprintf(m.u.hello.boot_id, sizeof m.u.hello.boot_id, "%s", c->boot_id);
 	snprintf(m.u.hello.mode, sizeof m.u.hello.mode, "%s", c->config.mode);
 	m.u.hello.perf_events = c->config.perf_events;
+	m.u.hello.process_queries = true;
 	m.u.hello.profilers = profiler_kinds();
 	return link_msg_encode(&m, NULL);
 }
@@ -192,6 +193,7 @@ static void handle(struct link *l, const struct link_msg *m)
 	case LINK_MSG_UPLOAD_GRANT:
 	case LINK_MSG_UPLOAD_DENIED:
 	case LINK_MSG_USAGE_QUERY:
+	case LINK_MSG_PROCESS_QUERY:
 		break;
 	default:
 		return; /* of a newer controller, or not for agents */

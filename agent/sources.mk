@@ -76,7 +76,7 @@ AGENT_SRC += \
 	agent/jobs.c \
 	agent/job_worker.c \
 	agent/job_delivery.c \
-	agent/usage_query.c \
+	agent/usage_query.c agent/process_answer.c \
 	agent/agent_options.c \
 	agent/health_socket.c \
 	agent/agent.c

@@ -13,5 +13,6 @@ COMMON_SRC += common/base/base64.c
 COMMON_SRC += common/base/daemon.c
 COMMON_SRC += common/link/session_cost.c
 COMMON_SRC += common/link/link_observation.c
+COMMON_SRC += common/link/link_process.c
 COMMON_SRC += common/link/link_frame.c
 COMMON_SRC += $(if $(filter faults,$(FLAVOUR)),common/base/step.c)

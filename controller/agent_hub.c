@@ -246,6 +246,7 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 	snprintf(l->info.version, sizeof l->info.version, "%s", m->u.hello.agent_version);
 	snprintf(l->info.mode, sizeof l->info.mode, "%s", m->u.hello.mode);
 	l->info.perf_events = m->u.hello.perf_events;
+	l->info.process_queries = m->u.hello.process_queries;
 	l->info.profilers = m->u.hello.profilers;
 	l->info.highest_epoch = m->epoch;
 	if (!l->said_hello) {
@@ -311,6 +312,10 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 	case LINK_MSG_OBSERVED:
 		if (h->cb.on_observed)
 			h->cb.on_observed(h->cb.ctx, l->node, m->u.observed.items, m->u.observed.count);
+		return 0;
+	case LINK_MSG_PROCESSES:
+		if (h->cb.on_processes)
+			h->cb.on_processes(h->cb.ctx, l->node, &m->u.processes);
 		return 0;
 	case LINK_MSG_UPLOAD_REQUEST:
 		if (h->transport.upload)
@@ -386,6 +391,18 @@ int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_o
 	m.u.observe.count = count;
 	m.u.observe.valid_seconds = valid_seconds;
 	return send_as_leader(h, node, &m, e);
+}
+
+int agent_hub_ask_processes(struct agent_hub *h, const char *node, const struct link_process_query *q, struct err *e)
+{
+	struct link_msg m = {.type = LINK_MSG_PROCESS_QUERY};
+	m.u.process_query = *q; /* borrowed for the encoding only: m is not finished */
+	pthread_mutex_lock(&h->lock);
+	int rc = send_locked(h, node, &m, e);
+	pthread_mutex_unlock(&h->lock);
+	if (rc == 0)
+		wake(h);
+	return rc;
 }
 
 void agent_hub_answer_upload(struct agent_hub *h, const char *node, const struct link_msg *m)

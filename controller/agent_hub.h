@@ -16,6 +16,8 @@ struct agent_hub_callbacks {
 	void (*on_node)(void *ctx, const char *node, bool linked, int64_t highest_epoch); /* link up (after hello) or down */
 	/* What an agent says of the pods that it was asked to observe; only of its own node's word. May be NULL. */
 	void (*on_observed)(void *ctx, const char *node, const struct link_observed *items, size_t count);
+	/* An agent's answer to LINK_MSG_PROCESS_QUERY. May be NULL. */
+	void (*on_processes)(void *ctx, const char *node, const struct link_processes *answer);
 	/* May this job's report be uploaded, and whose is it? Called in the review thread (may block on the API server). 0: allowed, fills store
 	 * and the object's key prefix "<namespace>/<session name>-<uid8>/<pod>/"; -1: denied. */
 	int (*on_upload)(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512], struct err *e);
@@ -24,7 +26,7 @@ struct agent_hub_callbacks {
 /* Linked right now (after hello), and what it can do. */
 struct agent_info {
 	char version[32], mode[16];
-	bool perf_events;
+	bool perf_events, process_queries;
 	unsigned profilers; /* that it serves: 1 << enum profiler_kind */
 	int64_t highest_epoch;
 };
@@ -37,6 +39,9 @@ int agent_hub_cancel(struct agent_hub *h, const char *node, const char *job_id, 
 int agent_hub_forget(struct agent_hub *h, const char *node, const char *job_id, struct err *e);
 /* The node's whole set (<= LINK_MAX_OBSERVATIONS), in place of the last one; the agent forgets it when it is not said again for valid_seconds. */
 int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_observation *items, size_t count, int64_t valid_seconds, struct err *e);
+
+/* Asks for the processes of pods (process_query.h). Needs no leadership. */
+int agent_hub_ask_processes(struct agent_hub *h, const char *node, const struct link_process_query *q, struct err *e);
 
 /* Asks the nodes' agents for pods' usage; waits (the reconciler's thread) at most until the monotonic deadline. `pods` has uid and
  * is filled; unknown ones stay -1. nodes[i] is the node of pods[i]. */

@@ -14,6 +14,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_UPLOAD_REQUEST] = "uploadRequest",
 	[LINK_MSG_USAGE] = "usage",
 	[LINK_MSG_OBSERVED] = "observed",
+	[LINK_MSG_PROCESSES] = "processes",
 	[LINK_MSG_LEADER] = "leader",
 	[LINK_MSG_ORDER] = "order",
 	[LINK_MSG_CANCEL] = "cancel",
@@ -22,6 +23,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_UPLOAD_DENIED] = "uploadDenied",
 	[LINK_MSG_USAGE_QUERY] = "usageQuery",
 	[LINK_MSG_OBSERVE] = "observe",
+	[LINK_MSG_PROCESS_QUERY] = "processQuery",
 };
 #define TYPE_COUNT ((int)(sizeof type_names / sizeof *type_names))
 
@@ -132,6 +134,12 @@ void link_msg_fini(struct link_msg *m)
 		break;
 	case LINK_MSG_OBSERVED:
 		free(m->u.observed.items);
+		break;
+	case LINK_MSG_PROCESS_QUERY:
+		free(m->u.process_query.pods);
+		break;
+	case LINK_MSG_PROCESSES:
+		link_processes_free(m->u.processes.items, m->u.processes.count);
 		break;
 	default:
 		break;

@@ -10,6 +10,7 @@
 #include "common/api/session_spec.h"
 #include "common/base/err.h"
 #include "common/link/link_observation.h"
+#include "common/link/link_process.h"
 #include "common/link/session_cost.h"
 
 #include <stdbool.h>
@@ -34,6 +35,7 @@ enum link_msg_type {
 	LINK_MSG_UPLOAD_REQUEST, /* "I have this file of this job: where to?" */
 	LINK_MSG_USAGE,          /* answer to LINK_MSG_USAGE_QUERY */
 	LINK_MSG_OBSERVED,       /* what has changed of that which is observed */
+	LINK_MSG_PROCESSES,      /* answer to LINK_MSG_PROCESS_QUERY */
 	/* controller -> agent */
 	LINK_MSG_LEADER,         /* "I lead, with this epoch": sent after hello and when leadership is won */
 	LINK_MSG_ORDER,          /* start a job; an order for a known job id is answered with its state */
@@ -43,6 +45,7 @@ enum link_msg_type {
 	LINK_MSG_UPLOAD_DENIED,
 	LINK_MSG_USAGE_QUERY,    /* CPU and memory of these pods by their cgroups */
 	LINK_MSG_OBSERVE,        /* the node's whole set of thresholds to watch, in place of the last one */
+	LINK_MSG_PROCESS_QUERY,  /* the .NET processes of these pods */
 };
 
 enum job_phase {
@@ -130,6 +133,7 @@ struct link_msg {
 			char boot_id[40];      /* random per agent process */
 			char mode[16];         /* "hostPID" or "sharedTmp" */
 			bool perf_events;
+			bool process_queries;  /* it answers LINK_MSG_PROCESS_QUERY */
 			unsigned profilers;    /* that it serves: 1 << enum profiler_kind */
 			struct link_job *jobs; /* owned */
 			size_t job_count;
@@ -144,6 +148,8 @@ struct link_msg {
 		struct { int64_t request_id; struct link_pod_usage *pods; size_t count; } usage;
 		struct { struct link_observation *items; size_t count; int64_t valid_seconds; } observe; /* forgotten when not confirmed for so long */
 		struct { struct link_observed *items; size_t count; } observed;
+		struct link_process_query process_query;
+		struct link_processes processes;
 		struct link_order order;
 	} u;
 };

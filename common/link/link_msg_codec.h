@@ -21,6 +21,11 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e);
 /* Adds the body's fields to the document. */
 void link_msg_write_body(json_t *doc, const struct link_msg *m);
 
+/* For bodies that live in files of their own. Texts: NULL when absent. */
+int link_msg_read_name(const json_t *obj, const char *path, const char *key, bool required, char *out, size_t size, struct err *e);
+int link_msg_read_text(const json_t *obj, const char *path, const char *key, bool required, size_t max_bytes, char **out, struct err *e);
+void link_msg_put_text(json_t *obj, const char *key, const char *s, size_t max_bytes);
+
 /* [A-Za-z0-9] then [A-Za-z0-9._-]*: safe as the name of a file. */
 bool link_msg_is_name(const char *s);
 

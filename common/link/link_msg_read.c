@@ -44,6 +44,16 @@ static int read_text(const json_t *obj, const char *path, const char *key, bool 
 	return 0;
 }
 
+int link_msg_read_name(const json_t *obj, const char *path, const char *key, bool required, char *out, size_t size, struct err *e)
+{
+	return read_name(obj, path, key, required, out, size, e);
+}
+
+int link_msg_read_text(const json_t *obj, const char *path, const char *key, bool required, size_t max_bytes, char **out, struct err *e)
+{
+	return read_text(obj, path, key, required, max_bytes, out, e);
+}
+
 static int read_count(const json_t *obj, const char *path, const char *key, int64_t *out, struct err *e)
 {
 	return jsonx_int(obj, path, key, false, 0, INT64_MAX, out, e);
@@ -176,7 +186,8 @@ static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
 	if (read_array(doc, "hello", "agentVersion", true, m->u.hello.agent_version, sizeof m->u.hello.agent_version, e) < 0 ||
 	    read_name(doc, "hello", "bootID", true, m->u.hello.boot_id, sizeof m->u.hello.boot_id, e) < 0 ||
 	    read_name(doc, "hello", "mode", true, m->u.hello.mode, sizeof m->u.hello.mode, e) < 0 ||
-	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
+	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0 ||
+	    jsonx_bool(doc, "hello", "processQueries", false, &m->u.hello.process_queries, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
 		return -1;
 	const json_t *jobs = NULL;
 	if (jsonx_array(doc, "hello", "jobs", false, &jobs, e) < 0)
@@ -359,6 +370,10 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 		return read_observe(doc, m, e);
 	case LINK_MSG_OBSERVED:
 		return link_observed_from_json(doc, &m->u.observed.items, &m->u.observed.count, e);
+	case LINK_MSG_PROCESS_QUERY:
+		return link_process_query_read(doc, &m->u.process_query, e);
+	case LINK_MSG_PROCESSES:
+		return link_processes_read(doc, &m->u.processes, e);
 	case LINK_MSG_LEADER:
 	case LINK_MSG_UNKNOWN:
 		break;

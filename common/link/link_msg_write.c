@@ -23,6 +23,11 @@ static void put_text(json_t *obj, const char *key, const char *s, size_t max_byt
 	json_object_set_new(obj, key, json_stringn(buf_str(&clean), clean.len));
 }
 
+void link_msg_put_text(json_t *obj, const char *key, const char *s, size_t max_bytes)
+{
+	put_text(obj, key, s, max_bytes);
+}
+
 static void put_name(json_t *obj, const char *key, const char *s)
 {
 	if (s[0])
@@ -81,6 +86,7 @@ static void write_hello(json_t *doc, const struct link_msg *m)
 	put_name(doc, "bootID", m->u.hello.boot_id);
 	put_name(doc, "mode", m->u.hello.mode);
 	json_object_set_new(doc, "perfEvents", json_boolean(m->u.hello.perf_events));
+	json_object_set_new(doc, "processQueries", json_boolean(m->u.hello.process_queries));
 	json_t *profilers = json_array();
 	for (int i = 0; profiler_kinds() >> i; i++) {
 		if (m->u.hello.profilers >> i & 1)
@@ -212,6 +218,12 @@ void link_msg_write_body(json_t *doc, const struct link_msg *m)
 		break;
 	case LINK_MSG_OBSERVED:
 		json_object_set_new(doc, "items", link_observed_to_json(m->u.observed.items, m->u.observed.count));
+		break;
+	case LINK_MSG_PROCESS_QUERY:
+		link_process_query_write(doc, &m->u.process_query);
+		break;
+	case LINK_MSG_PROCESSES:
+		link_processes_write(doc, &m->u.processes);
 		break;
 	case LINK_MSG_LEADER:
 	case LINK_MSG_UNKNOWN:

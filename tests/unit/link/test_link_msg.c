@@ -28,6 +28,7 @@
 /* Each message as an implementation from the document would write it. */
 static const char *const texts[] = {
 	[LINK_MSG_HELLO] = "{\"type\":\"hello\",\"epoch\":3,\"agentVersion\":\"1.2.3\",\"bootID\":\"b-1\",\"mode\":\"hostPID\",\"perfEvents\":true,"
+			   "\"processQueries\":true,"
 			   "\"profilers\":[\"CPUHotpaths\"],\"jobs\":[{" JOB_BODY "}]}",
 	[LINK_MSG_TOKEN] = "{\"type\":\"token\",\"token\":\"a.b.c\"}",
 	[LINK_MSG_JOB] = "{\"type\":\"job\"," JOB_BODY "}",
@@ -46,6 +47,12 @@ static const char *const texts[] = {
 	[LINK_MSG_OBSERVE] = "{\"type\":\"observe\",\"epoch\":4,\"validSeconds\":90,\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\",\"containerID\":\"abc\","
 			     "\"resource\":\"cpu\",\"whole\":1000,\"abovePercent\":80,\"forSeconds\":60},{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"side\",\"containerID\":\"def\","
 			     "\"resource\":\"memory\",\"abovePercent\":90,\"forSeconds\":1}]}",
+	[LINK_MSG_PROCESSES] = "{\"type\":\"processes\",\"requestID\":9,\"more\":true,\"items\":[{\"podUID\":\"u-2\",\"containerID\":\"abc\","
+			       "\"container\":\"app\",\"pid\":1,\"user\":10001,\"cpuMillicores\":250,\"memoryBytes\":4096,\"canProfile\":false,"
+			       "\"entrypoint\":\"Checkout\",\"runtimeVersion\":\"10.0.1\",\"reason\":\"NoStagingPlace\",\"message\":\"full\"},"
+			       "{\"podUID\":\"u-2\",\"pid\":7,\"canProfile\":true}]}",
+	[LINK_MSG_PROCESS_QUERY] = "{\"type\":\"processQuery\",\"requestID\":9,\"windowMilliseconds\":500,"
+				   "\"pods\":[{\"uid\":\"u-2\",\"namespace\":\"shop\",\"name\":\"cart-1\"}]}",
 	[LINK_MSG_USAGE_QUERY] = "{\"type\":\"usageQuery\",\"requestID\":8,\"windowMilliseconds\":1000,\"podUIDs\":[\"u-2\",\"u-3\"]}",
 };
 #define COUNT (sizeof texts / sizeof *texts)
@@ -183,6 +190,13 @@ Test(link_msg, what_is_wrong_is_refused_by_name)
 		{"{\"type\":\"uploadRequest\",\"jobID\":\"j\",\"report\":{\"name\":\"x\",\"mediaType\":\"a/b\",\"sizeBytes\":-1,\"sha256\":\"" SHA
 		 "\"}}",
 		 "sizeBytes: must be"},
+		{"{\"type\":\"processQuery\",\"requestID\":0,\"windowMilliseconds\":0,\"pods\":[]}", "requestID: must be"},
+		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":5001,\"pods\":[]}", "windowMilliseconds: must be"},
+		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[7]}", "pods[]: expected an object"},
+		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[{\"uid\":\"a/b\",\"namespace\":\"a\",\"name\":\"b\"}]}",
+		 "pods[].uid: expected"},
+		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[{\"podUID\":\"u\",\"pid\":0,\"canProfile\":true}]}", "pid: must be"},
+		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[{\"podUID\":\"u\",\"pid\":1,\"canProfile\":1}]}", "canProfile: expected"},
 		{"{\"type\":\"usageQuery\",\"requestID\":0,\"windowMilliseconds\":0,\"podUIDs\":[]}", "requestID: must be"},
 		{"{\"type\":\"usageQuery\",\"requestID\":1,\"windowMilliseconds\":60001,\"podUIDs\":[]}", "windowMilliseconds: must be"},
 		{"{\"type\":\"usageQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"podUIDs\":[\"a/b\"]}", "podUIDs[]: expected a uid"},
@@ -256,6 +270,10 @@ Test(link_msg, lists_have_bounds)
 		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[",
 		 "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1}", "]}", LINK_MAX_OBSERVATIONS},
 		{"{\"type\":\"observed\",\"items\":[", "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\",\"sinceTime\":1}", "]}", LINK_MAX_OBSERVATIONS},
+		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[",
+		 "{\"uid\":\"u\",\"namespace\":\"a\",\"name\":\"b\"}", "]}", LINK_MAX_QUERIED_PODS},
+		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[", "{\"podUID\":\"u\",\"pid\":1,\"canProfile\":true}", "]}",
+		 LINK_MAX_PROCESSES},
 		{"{\"type\":\"usage\",\"requestID\":1,\"pods\":[", "{\"uid\":\"u\",\"cpuMillicores\":0,\"memoryBytes\":0}", "]}", LINK_MAX_PODS},
 		{"{\"type\":\"order\",\"epoch\":4,\"jobID\":\"job-1\",\"session\":{\"namespace\":\"n\",\"name\":\"s\",\"uid\":\"u\"},"
 		 "\"spec\":" SPEC ",\"pod\":{\"namespace\":\"n\",\"name\":\"p\",\"uid\":\"u\",\"containers\":[",
