@@ -8,6 +8,7 @@
 
 #define FOR_PS 1u
 #define FOR_RUN 2u
+#define FOR_DIFF 4u
 
 typedef bool option_fn(struct cli_args *a, const char *value); /* false: the value is wrong */
 
@@ -124,10 +125,11 @@ static const struct option_row options[] = {
 	{"--frequency", NULL, "HERTZ", FOR_RUN, take_frequency, "samples per second of CPU time, 1 to 999 (default: 99, or the manifest's)",
 	 "a number from 1 to 999"},
 	{"--output", "-o", "DIR", FOR_RUN, take_output, "where the reports go (default: ./drdotnet-<name>-<time>)", "a folder"},
-	{"--json", NULL, NULL, FOR_PS | FOR_RUN, take_json, "print one JSON object instead of text", NULL},
+	{"--output", "-o", "FILE", FOR_DIFF, take_output, "write the comparison into this file (default: standard output)", "a file"},
+	{"--json", NULL, NULL, FOR_PS | FOR_RUN | FOR_DIFF, take_json, "print one JSON object instead of text", NULL},
 	{"--quiet", "-q", NULL, FOR_RUN, take_quiet, "no progress line", NULL},
 	{"--verbose", "-v", NULL, FOR_PS | FOR_RUN, take_verbose, "log what is done on standard error", NULL},
-	{"--help", "-h", NULL, FOR_PS | FOR_RUN, take_help, "this help", NULL},
+	{"--help", "-h", NULL, FOR_PS | FOR_RUN | FOR_DIFF, take_help, "this help", NULL},
 };
 #define OPTION_COUNT (sizeof options / sizeof *options)
 
@@ -140,6 +142,8 @@ static const struct command_row {
 	{"ps", CLI_PS, FOR_PS, "drdotnet ps [--json]", "list the .NET processes of this machine and whether they can be profiled"},
 	{"run", CLI_RUN, FOR_RUN, "drdotnet run -f session.yaml [--pid N | --name TEXT] [-o DIR] [--json]",
 	 "profile a running .NET process and write the reports"},
+	{"diff", CLI_DIFF, FOR_DIFF, "drdotnet diff BEFORE AFTER [--json] [-o FILE]",
+	 "compare two sessions of one profiler: report.json files, or their folders"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -201,12 +205,28 @@ static int check_run(const struct cli_args *a, struct err *e)
 	return 0;
 }
 
+/* A word that is no option: the reports of `diff`. */
+static int take_operand(struct cli_args *a, const char *word, struct err *e)
+{
+	for (size_t i = 0; i < sizeof a->operands / sizeof *a->operands && a->command == CLI_DIFF; i++)
+		if (!a->operands[i]) {
+			a->operands[i] = word;
+			return *word ? 0 : usage_error(e, "expected a report, found an empty word", word);
+		}
+	return usage_error(e, "unexpected word", word);
+}
+
+static int check_diff(const struct cli_args *a, struct err *e)
+{
+	return a->operands[1] ? 0 : usage_error(e, "give two reports to compare", "BEFORE AFTER");
+}
+
 int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e)
 {
 	*out = (struct cli_args){.command = CLI_HELP};
 	const char *first = argc > 1 ? argv[1] : NULL;
 	if (!first)
-		return usage_error(e, "a command is missing", "ps or run");
+		return usage_error(e, "a command is missing", "ps, run or diff");
 	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
 		return 0;
 	if (strcmp(first, "--version") == 0 || strcmp(first, "--completion-words") == 0) {
@@ -220,12 +240,15 @@ int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e)
 	out->command = c->command;
 	out->about = c->name;
 	for (int i = 2; i < argc && out->command != CLI_HELP; i++) {
-		if (argv[i][0] != '-' || argv[i][1] == '\0')
-			return usage_error(e, "unexpected word", argv[i]);
+		if (argv[i][0] != '-' || argv[i][1] == '\0') {
+			if (take_operand(out, argv[i], e) < 0)
+				return -1;
+			continue;
+		}
 		if (parse_option(c, argc, argv, &i, out, e) < 0)
 			return -1;
 	}
-	return out->command == CLI_RUN ? check_run(out, e) : 0;
+	return out->command == CLI_RUN ? check_run(out, e) : out->command == CLI_DIFF ? check_diff(out, e) : 0;
 }
 
 static void print_program_help(FILE *out)

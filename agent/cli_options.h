@@ -23,11 +23,12 @@ enum cli_command {
 	CLI_WORDS,      /* words for the completion of the command `about` */
 	CLI_PS,
 	CLI_RUN,
+	CLI_DIFF,
 };
 
 struct cli_args {
 	enum cli_command command;
-	const char *about;         /* "ps", "run" or NULL: the program */
+	const char *about;         /* the command, or NULL: the program */
 	const char *file;          /* -f; borrowed from argv, like the others */
 	const char *name;
 	const char *output;
@@ -36,6 +37,7 @@ struct cli_args {
 	bool has_profiler;
 	int64_t duration_seconds;  /* 0: not given */
 	int64_t frequency_hertz;   /* 0: not given */
+	const char *operands[2];   /* the two reports of `diff`; NULL: not given */
 	bool json, quiet, verbose;
 };
 

@@ -1,4 +1,5 @@
 /* The local command: the agent's profilers on a process of this machine, without any cluster. */
+#include "agent/cli_diff.h"
 #include "agent/cli_options.h"
 #include "agent/cli_output.h"
 #include "agent/cli_run.h"
@@ -52,6 +53,8 @@ int main(int argc, char **argv)
 		return list_processes(&args);
 	case CLI_RUN:
 		return cli_run(&args);
+	case CLI_DIFF:
+		return cli_diff(&args);
 	}
 	return CLI_USAGE;
 }

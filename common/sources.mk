@@ -16,3 +16,4 @@ COMMON_SRC += common/link/link_observation.c
 COMMON_SRC += common/link/link_process.c
 COMMON_SRC += common/link/link_frame.c
 COMMON_SRC += $(if $(filter faults,$(FLAVOUR)),common/base/step.c)
+COMMON_SRC += common/report/report_diff.c common/report/report_diff_cpu.c common/report/report_diff_file.c

@@ -27,6 +27,10 @@ _drdotnet() {
 		--name) return ;;
 		*) words=$("$program" --completion-words "$command" 2> /dev/null) ;;
 		esac
+		if [[ $command == diff && $word != -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -d -- "$word"; compgen -f -- "$word" | grep -E '\.json$')
+			return
+		fi
 	fi
 	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
 }

@@ -46,6 +46,11 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "x"}, "unexpected word: x"},
 		{{"run", "-"}, "unexpected word: -"},
 		{{"ps", "--pid", "1"}, "unknown option: --pid"},
+		{{"diff"}, "give two reports to compare"},
+		{{"diff", "a"}, "give two reports to compare"},
+		{{"diff", "a", "b", "c"}, "unexpected word: c"},
+		{{"diff", "", "b"}, "expected a report"},
+		{{"diff", "a", "b", "--pid", "1"}, "unknown option: --pid"},
 		{{"run", "--pidd", "1"}, "unknown option: --pidd"},
 		{{"run", "--json=1"}, "takes no value: --json=1"},
 		{{"run", "--pid"}, "needs a value: --pid"},
@@ -84,6 +89,12 @@ Test(cli, takes_values_in_both_spellings)
 	cr_expect(a.has_profiler && a.profiler == PROFILER_CPU_HOTPATHS && a.json && a.quiet && !a.verbose);
 	cr_expect_str_eq(a.name, "Shop=1");
 	cr_expect_eq(a.frequency_hertz, 999);
+	const char *diff[] = {"diff", "a", "--json", "b", "-o", "c", NULL};
+	cr_assert_eq(parse(diff, &a, NULL), 0);
+	cr_expect(a.command == CLI_DIFF && a.json);
+	cr_expect_str_eq(a.operands[0], "a");
+	cr_expect_str_eq(a.operands[1], "b");
+	cr_expect_str_eq(a.output, "c");
 	const char *help[] = {"run", "--help", NULL};
 	cr_assert_eq(parse(help, &a, NULL), 0, "help needs nothing else");
 	cr_expect_eq(a.command, CLI_HELP);

@@ -1,0 +1,229 @@
+#include "common/report/report_diff.h"
+
+#include "common/base/mem.h"
+#include "common/base/text.h"
+#include "common/report/report_diff_private.h"
+
+#include <math.h>
+#include <string.h>
+
+#define REPORT_SCHEMA "drdotnet.dev/report/v1"
+#define DIAGNOSIS_MAX_BYTES 4096
+#define NAME_MAX_BYTES 1024
+#define TABLE_NAME_CHARS 70
+#define TABLE_ROWS 25
+#define LEAST_SHOWN 0.5 /* percent */
+
+static const struct {
+	const char *profiler;
+	report_diff_fn *compare;
+} profilers[] = {
+	{"CPUHotpaths", report_diff_cpu},
+};
+
+size_t report_diff_chars(const char *s)
+{
+	size_t count = 0;
+	for (; *s; s++)
+		count += ((unsigned char)*s & 0xC0) != 0x80;
+	return count;
+}
+
+void report_diff_put_percent(struct buf *out, double percent)
+{
+	buf_printf(out, percent >= 9.95 || percent == 0 ? "%.0f %%" : percent >= 0.095 ? "%.1f %%" : "%.2f %%", percent);
+}
+
+void report_diff_put_cpus(struct buf *out, double cpus)
+{
+	buf_printf(out, "%.2f", fabs(cpus) < 0.005 ? 0.0 : cpus);
+}
+
+/* Where a shortened name may begin: behind a separator of namespaces or types. */
+static const char *next_part(const char *name)
+{
+	size_t len = strcspn(name, ".+/");
+	return name[len] && name[len + 1] ? name + len + 1 : NULL;
+}
+
+void report_diff_put_name(struct buf *out, const char *name, size_t max_chars)
+{
+	AUTO_BUF struct buf shown;
+	buf_init(&shown, NAME_MAX_BYTES * 8);
+	text_append_printable(&shown, name, text_cut_utf8(name, NAME_MAX_BYTES));
+	const char *s = buf_str(&shown);
+	size_t chars = report_diff_chars(s), most = max_chars > 3 ? max_chars : 3;
+	if (chars <= most) {
+		buf_puts(out, s);
+		return;
+	}
+	for (const char *part = next_part(s); part; part = next_part(part)) {
+		if (report_diff_chars(part) + 1 <= most) {
+			buf_printf(out, "…%s", part);
+			return;
+		}
+	}
+	for (; chars + 1 > most; chars--) /* one long word: its end says most */
+		for (s++; ((unsigned char)*s & 0xC0) == 0x80; s++)
+			;
+	buf_printf(out, "…%s", s);
+}
+
+int report_diff_number(const json_t *report, const char *path, double least, double most, double *out, struct err *e)
+{
+	const json_t *v = jsonx_at(report, path);
+	if (!json_is_number(v))
+		return err_set(e, ERR_INVALID, 0, "%s: %s", path, v ? "expected a number" : "required");
+	double number = json_number_value(v);
+	if (!(number >= least && number <= most))
+		return err_set(e, ERR_INVALID, 0, "%s: must be between %g and %g", path, least, most);
+	*out = number;
+	return 0;
+}
+
+static int check(const json_t *report, const char **profiler, struct err *e)
+{
+	const char *schema = NULL;
+	if (!json_is_object(report))
+		return err_set(e, ERR_INVALID, 0, "no report.json of Dr-Dotnet: expected an object");
+	if (jsonx_string(report, "", "schema", true, &schema, e) < 0)
+		return err_prefix(e, "no report.json of Dr-Dotnet");
+	if (strcmp(schema, REPORT_SCHEMA) != 0)
+		return err_set(e, ERR_INVALID, 0, "schema: \"%.60s\" cannot be compared, only " REPORT_SCHEMA ": take drdotnet of the report's version",
+			       schema);
+	return jsonx_string(report, "", "profiler", true, profiler, e);
+}
+
+static int choose(const char *before, const char *after, report_diff_fn **out, struct err *e)
+{
+	if (strcmp(before, after) != 0)
+		return err_set(e, ERR_INVALID, 0, "profiler: %.60s before, %.60s after: compare two sessions of one profiler", before, after);
+	for (size_t i = 0; i < sizeof profilers / sizeof *profilers; i++)
+		if (strcmp(profilers[i].profiler, before) == 0)
+			*out = profilers[i].compare;
+	return *out ? 0 : err_set(e, ERR_INVALID, 0, "profiler: reports of %.60s cannot be compared", before);
+}
+
+static void copy_text(json_t *out, const char *key, const json_t *report, const char *path)
+{
+	const char *text = jsonx_str_at(report, path, NULL);
+	json_object_set_new(out, key, text ? json_stringn(text, text_cut_utf8(text, NAME_MAX_BYTES)) : json_null());
+}
+
+static json_t *describe(const json_t *report)
+{
+	json_t *out = json_object();
+	const json_t *duration = jsonx_at(report, "time.durationSeconds");
+	copy_text(out, "session", report, "session.name");
+	copy_text(out, "namespace", report, "session.namespace");
+	copy_text(out, "pod", report, "target.pod");
+	copy_text(out, "startedAt", report, "time.startedAt");
+	json_object_set_new(out, "durationSeconds", json_real(json_is_number(duration) ? json_number_value(duration) : 0));
+	json_object_set_new(out, "samples", json_integer(jsonx_int_at(report, "sampling.samples", 0)));
+	return out;
+}
+
+static json_t *assemble(const json_t *before, const json_t *after, const char *profiler, const struct report_diff_out *made)
+{
+	const char *lines = buf_str(made->lines);
+	json_t *out = json_object();
+	json_object_set_new(out, "schema", json_string(REPORT_DIFF_SCHEMA));
+	json_object_set_new(out, "profiler", json_string(profiler));
+	json_object_set_new(out, "headline", json_stringn(lines, strcspn(lines, "\n")));
+	json_object_set_new(out, "diagnosis", json_string(lines));
+	json_object_set_new(out, "changed", json_boolean(made->changed));
+	json_object_set_new(out, "before", describe(before));
+	json_object_set_new(out, "after", describe(after));
+	json_object_set(out, "rows", made->rows);
+	return out;
+}
+
+static json_t *make(const json_t *before, const char *before_name, const json_t *after, const char *after_name, struct err *e)
+{
+	const char *profiler = NULL, *other = NULL;
+	report_diff_fn *compare = NULL;
+	if (check(before, &profiler, e) < 0) {
+		err_prefix(e, "%.200s", before_name);
+		return NULL;
+	}
+	if (check(after, &other, e) < 0) {
+		err_prefix(e, "%.200s", after_name);
+		return NULL;
+	}
+	if (choose(profiler, other, &compare, e) < 0)
+		return NULL;
+	AUTO_JSON json_t *rows = json_array();
+	AUTO_BUF struct buf lines;
+	buf_init(&lines, DIAGNOSIS_MAX_BYTES);
+	struct report_diff_out out = {.rows = rows, .lines = &lines, .before_name = before_name, .after_name = after_name};
+	if (compare(before, after, &out, e) < 0)
+		return NULL;
+	return assemble(before, after, profiler, &out);
+}
+
+json_t *report_diff_make(const json_t *before, const json_t *after, struct err *e)
+{
+	return make(before, "the report before", after, "the report after", e);
+}
+
+static json_t *read_report(const char *text, size_t len, const char *name, struct err *e)
+{
+	struct err why = ERR_INIT;
+	json_t *doc = len <= REPORT_DIFF_FILE_MAX_BYTES ? jsonx_parse(text, len, name, &why) : NULL;
+	if (!doc && len > REPORT_DIFF_FILE_MAX_BYTES)
+		err_set(e, ERR_INVALID, 0, "%.200s: larger than %d MiB", name, REPORT_DIFF_FILE_MAX_BYTES >> 20);
+	else if (!doc) /* the user must give another file */
+		err_set(e, ERR_INVALID, 0, "%s", why.message);
+	return doc;
+}
+
+json_t *report_diff_make_text(const char *before, size_t before_len, const char *before_name, const char *after, size_t after_len,
+			      const char *after_name, struct err *e)
+{
+	AUTO_JSON json_t *first = read_report(before, before_len, before_name, e);
+	AUTO_JSON json_t *second = first ? read_report(after, after_len, after_name, e) : NULL;
+	return second ? make(first, before_name, second, after_name, e) : NULL;
+}
+
+static double number_of(const json_t *row, const char *key)
+{
+	return json_number_value(json_object_get(row, key));
+}
+
+static void print_value(struct buf *out, const char *unit, double value)
+{
+	if (strcmp(unit, "%") == 0)
+		buf_printf(out, " %9.1f", value);
+	else
+		buf_printf(out, " %9.2f", value);
+}
+
+static void print_row(const json_t *row, struct buf *out)
+{
+	const char *unit = jsonx_str_at(row, "unit", "");
+	print_value(out, unit, number_of(row, "before"));
+	print_value(out, unit, number_of(row, "after"));
+	double delta = number_of(row, "delta");
+	buf_printf(out, strcmp(unit, "%") == 0 ? " %+9.1f" : " %+9.2f", delta);
+	buf_printf(out, " %-5s %-9s ", unit, jsonx_str_at(row, "change", ""));
+	report_diff_put_name(out, jsonx_str_at(row, "name", ""), TABLE_NAME_CHARS);
+	buf_putc(out, '\n');
+}
+
+static bool worth_showing(const json_t *row)
+{
+	return strcmp(jsonx_str_at(row, "unit", ""), "%") != 0 || number_of(row, "before") >= LEAST_SHOWN || number_of(row, "after") >= LEAST_SHOWN;
+}
+
+int report_diff_print(const json_t *diff, struct buf *out)
+{
+	size_t i, shown = 0;
+	json_t *row;
+	buf_printf(out, "%s\n\n", jsonx_str_at(diff, "diagnosis", ""));
+	buf_printf(out, " %9s %9s %9s %-5s %-9s %s\n", "BEFORE", "AFTER", "DELTA", "UNIT", "CHANGE", "NAME");
+	json_array_foreach(jsonx_at(diff, "rows"), i, row) {
+		if (worth_showing(row) && shown++ < TABLE_ROWS)
+			print_row(row, out);
+	}
+	return out->full ? -1 : 0;
+}

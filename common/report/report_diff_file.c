@@ -1,0 +1,49 @@
+#include "common/report/report_diff_file.h"
+
+#include "common/base/cleanup.h"
+#include "common/base/fsio.h"
+#include "common/base/mem.h"
+#include "common/report/report_diff.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define OUTPUT_MAX_BYTES (4 * 1024 * 1024)
+
+static int read_report(const char *given, char **path, struct buf *text, struct err *e)
+{
+	struct stat st;
+	bool folder = fstatat(AT_FDCWD, given, &st, 0) == 0 && S_ISDIR(st.st_mode);
+	*path = folder ? mem_printf("%s/report.json", given) : mem_strdup(given);
+	return fsio_read(AT_FDCWD, *path, REPORT_DIFF_FILE_MAX_BYTES, text, e);
+}
+
+static int render(const json_t *diff, bool json, struct buf *out, struct err *e)
+{
+	buf_init(out, OUTPUT_MAX_BYTES);
+	if (!json)
+		return report_diff_print(diff, out) == 0 ? 0 : err_set(e, ERR_INTERNAL, 0, "the comparison is too long");
+	AUTO_FREE char *text = json_dumps(diff, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
+	buf_puts(out, text ? text : "");
+	return text && buf_putc(out, '\n') == 0 ? 0 : err_set(e, ERR_INTERNAL, 0, "the comparison is too long");
+}
+
+int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e)
+{
+	AUTO_FREE char *before_path = NULL;
+	AUTO_FREE char *after_path = NULL;
+	AUTO_BUF struct buf before_text = {0}, after_text = {0}, result = {0};
+	if (read_report(before, &before_path, &before_text, e) < 0 || read_report(after, &after_path, &after_text, e) < 0)
+		return -1;
+	AUTO_JSON json_t *diff = report_diff_make_text(buf_str(&before_text), before_text.len, before_path, buf_str(&after_text), after_text.len,
+						       after_path, e);
+	if (!diff || render(diff, json, &result, e) < 0)
+		return -1;
+	if (output)
+		return fsio_write_atomic(output, result.data, result.len, 0644, e);
+	if (fwrite(result.data, 1, result.len, out) != result.len || fflush(out) != 0)
+		return err_set_errno(e, errno, "writing the comparison");
+	return 0;
+}

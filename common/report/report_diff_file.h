@@ -1,0 +1,14 @@
+/* Comparison of two reports on disk, for the local command and kubectl's plugin. One thread. */
+#ifndef DRDOTNET_REPORT_DIFF_FILE_H
+#define DRDOTNET_REPORT_DIFF_FILE_H
+
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* `before` and `after` are report.json files or folders that hold one. Writes what changed as text, or one JSON object, to the file
+ * `output` (atomically) or, when that is NULL, to `out`. */
+int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e);
+
+#endif
