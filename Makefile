@@ -14,7 +14,7 @@ VERSION := $(shell cat VERSION)
 
 CC := gcc
 CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
-PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0
+PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive
 ifeq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes),yes)
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
 PKG_LIBS := $(shell pkg-config --libs $(PKGS))
@@ -63,6 +63,21 @@ $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(B)/obj/agent/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
 $(B)/obj/agent/report_assets.o: $(wildcard agent/report_assets/*)
+
+# the web page: every file of common/rest/page/, compressed, and the list of them
+PAGE_FILES := $(sort $(wildcard common/rest/page/*))
+PAGE_GZ := $(patsubst common/rest/page/%,$(B)/gen/page/%.gz,$(PAGE_FILES))
+$(PAGE_GZ): $(B)/gen/page/%.gz: common/rest/page/%
+	@mkdir -p $(@D)
+	$(call say,GZIP,$<)
+	$(Q)gzip -9nc $< > $@
+$(B)/gen/page/files.h: common/rest/page
+	@mkdir -p $(@D)
+	$(Q)for file in $(sort $(notdir $(PAGE_FILES))); do \
+		echo "PAGE_FILE($$(echo $$file | tr -c 'a-z0-9\n' _), \"$$file\")"; done > $@
+$(B)/obj/common/rest/page_files.o: $(B)/gen/page/files.h $(PAGE_GZ)
+$(B)/obj/common/rest/page_files.o: CPPFLAGS += -DPAGE_FOLDER='"$(B)/gen/page/"'
+$(B)/obj/common/rest/rest_openapi.o: common/rest/openapi.json
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC)) common/sources.mk
 $(B)/libagent.a: $(call obj,$(AGENT_SRC)) $(patsubst %.c,%.o,$(call gen_c,$(AGENT_PROTO))) agent/sources.mk

@@ -15,5 +15,28 @@ COMMON_SRC += common/link/session_cost.c
 COMMON_SRC += common/link/link_observation.c
 COMMON_SRC += common/link/link_process.c
 COMMON_SRC += common/link/link_frame.c
+# the HTTP server, and the REST API on it
+COMMON_SRC += \
+	common/web/web_route.c \
+	common/web/web_limits.c \
+	common/web/web_pool.c \
+	common/web/web_tls.c \
+	common/web/web_request.c \
+	common/web/web_answer.c \
+	common/web/web_events.c \
+	common/web/web_exchange.c \
+	common/web/web_send.c \
+	common/web/web_conn.c \
+	common/web/web_server.c \
+	common/rest/rest_id.c \
+	common/rest/rest_problem.c \
+	common/rest/rest_openapi.c \
+	common/rest/rest_profilers.c \
+	common/rest/rest_sessions.c \
+	common/rest/rest_reports.c \
+	common/rest/rest_zip.c \
+	common/rest/rest_events.c \
+	common/rest/rest_api.c \
+	common/rest/page_files.c
 COMMON_SRC += $(if $(filter faults,$(FLAVOUR)),common/base/step.c)
 COMMON_SRC += common/report/report_diff.c common/report/report_diff_cpu.c common/report/report_diff_file.c

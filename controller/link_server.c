@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/web/web_tls.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 
@@ -74,7 +75,7 @@ static void deliver_certificate(struct link_server *s, struct link_event *ev)
 {
 	struct certificate_event *c = (struct certificate_event *)ev;
 	struct err e = ERR_INIT;
-	if (link_tls_use(s->tls, c->cert_pem, c->key_pem, &e) < 0)
+	if (web_tls_use(s->tls, c->cert_pem, c->key_pem, &e) < 0)
 		LOG_ERROR("link", "the new certificate is not used", LOG_S("error", e.message));
 	else
 		LOG_INFO("link", "new connections get the new certificate");
@@ -87,12 +88,7 @@ static void deliver_certificate(struct link_server *s, struct link_event *ev)
 int link_server_set_certificate(struct link_server *s, const char *cert_pem, const char *key_pem, struct err *e)
 {
 	/* Tried on a context of its own first, so that the caller learns of a bad pair and the link keeps the old one. */
-	SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
-	if (!trial)
-		return err_set(e, ERR_INTERNAL, 0, "cannot make a TLS context");
-	int rc = link_tls_use(trial, cert_pem, key_pem, e);
-	SSL_CTX_free(trial);
-	if (rc < 0)
+	if (web_tls_check(cert_pem, key_pem, e) < 0)
 		return -1;
 	struct certificate_event *c = mem_alloc(sizeof *c);
 	c->ev.deliver = deliver_certificate;
@@ -111,7 +107,7 @@ static void set_up_tls(struct link_server *s, SSL_CTX *tls)
 	SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 	SSL_CTX_set_num_tickets(tls, 0);
 	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
-	link_tls_use(tls, s->config.cert_pem, s->config.key_pem, &s->tls_error);
+	web_tls_use(tls, s->config.cert_pem, s->config.key_pem, &s->tls_error);
 }
 
 /* Before anything is spent on a new connection. Refused ones try again later: agents with a back-off. */

@@ -71,7 +71,4 @@ void link_upload_request(void *ctx, const char *node, const char *job_id, const 
 /* "Authorization: Bearer X" of the request under way into a new string; NULL: none or too long. */
 char *link_server_bearer(struct lws *wsi);
 
-/* Replaces the certificate of new connections. */
-int link_tls_use(SSL_CTX *tls, const char *cert_pem, const char *key_pem, struct err *e);
-
 #endif

@@ -31,7 +31,6 @@ CONTROLLER_SRC += controller/report_store.c
 CONTROLLER_SRC += controller/report_files.c
 CONTROLLER_SRC += controller/link_server.c
 CONTROLLER_SRC += controller/link_conn.c
-CONTROLLER_SRC += controller/link_tls.c
 CONTROLLER_SRC += controller/health_http.c
 CONTROLLER_SRC += controller/http_api.c
 CONTROLLER_SRC += controller/report_path.c

@@ -1,4 +1,4 @@
-/* The REST API under /api and the web page, on a web server: routes, JSON in and out, problems, downloads as zip, events. What they
+/* The REST API under /api, on a web server (the page is page_files.h): routes, JSON in and out, problems, downloads as zip, events. What they
  * mean is the backend's (rest_backend.h); their shape is common/rest/openapi.json. Any thread but where it is said. */
 #ifndef DRDOTNET_REST_API_H
 #define DRDOTNET_REST_API_H
@@ -13,9 +13,6 @@ struct rest_api *rest_api_new(const struct rest_backend *backend);
 
 /* Adds the routes of /api, before the server's start. The API must outlive the server: free the server first. */
 void rest_api_add_routes(struct rest_api *api, struct web_server *s);
-
-/* Adds /, /assets/... and /viewer.html. */
-void rest_page_add_routes(struct web_server *s);
 
 /* Any thread, never blocks: the session is new, another or gone. Whoever follows its events gets it by session_get. Call it whenever what
  * session_get answers may have changed. */

@@ -4,6 +4,8 @@
 
 #include "common/base/err.h"
 
+#include <stdbool.h>
+
 struct web_response;
 
 struct rest_problem {

@@ -116,7 +116,8 @@ struct web_events {
 	void (*close)(void *ctx); /* once; no next afterwards */
 	void *ctx;
 };
-/* Too many subscribers: 503 is answered, close is called. The waker is the caller's own reference: web_waker_unref(). */
+/* Too many subscribers: 503 is answered, close is called, NULL is given. The waker is the caller's own reference: web_waker_unref(). Neither
+ * next nor close is called before the handler has returned. */
 struct web_waker *web_respond_events(struct web_response *r, struct web_events events);
 
 /* "event: NAME", "data: ..." for each line of data, a blank line. */

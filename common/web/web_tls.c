@@ -1,5 +1,4 @@
-#include "common/base/mem.h"
-#include "controller/link_server_private.h"
+#include "common/web/web_tls.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -26,7 +25,7 @@ static int refuse(struct err *e, const char *what)
 	char why[160];
 	ERR_error_string_n(ERR_get_error(), why, sizeof why);
 	ERR_clear_error();
-	return err_set(e, ERR_INVALID, 0, "cannot use the link's certificate: %s: %s", what, why);
+	return err_set(e, ERR_INVALID, 0, "cannot use the certificate: %s: %s", what, why);
 }
 
 /* A pass phrase is never asked for on a terminal: an encrypted key is a refusal. */
@@ -50,7 +49,7 @@ static int use_chain(SSL_CTX *tls, BIO *pem, struct err *e)
 	return 0;
 }
 
-int link_tls_use(SSL_CTX *tls, const char *cert_pem, const char *key_pem, struct err *e)
+int web_tls_use(SSL_CTX *tls, const char *cert_pem, const char *key_pem, struct err *e)
 {
 	__attribute__((cleanup(cleanup_bio))) BIO *chain = BIO_new_mem_buf(cert_pem, -1);
 	__attribute__((cleanup(cleanup_bio))) BIO *key_text = BIO_new_mem_buf(key_pem, -1);
@@ -65,4 +64,14 @@ int link_tls_use(SSL_CTX *tls, const char *cert_pem, const char *key_pem, struct
 	if (SSL_CTX_use_certificate(tls, leaf) != 1 || SSL_CTX_use_PrivateKey(tls, key) != 1)
 		return refuse(e, "certificate and key");
 	return use_chain(tls, chain, e);
+}
+
+int web_tls_check(const char *cert_pem, const char *key_pem, struct err *e)
+{
+	SSL_CTX *trial = SSL_CTX_new(TLS_server_method());
+	if (!trial)
+		return err_set(e, ERR_INTERNAL, 0, "cannot make a TLS context");
+	int rc = web_tls_use(trial, cert_pem, key_pem, e);
+	SSL_CTX_free(trial);
+	return rc;
 }

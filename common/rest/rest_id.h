@@ -1,0 +1,11 @@
+/* Names that come in paths and bodies. Pure. */
+#ifndef DRDOTNET_REST_ID_H
+#define DRDOTNET_REST_ID_H
+
+#include <stdbool.h>
+
+bool rest_id_is_namespace(const char *s); /* a DNS label */
+bool rest_id_is_name(const char *s);      /* a DNS subdomain, of at most 253 characters */
+bool rest_id_is_file(const char *s);      /* letters, digits, '.', '-', '_', at most 63; no dot first */
+
+#endif
