@@ -36,6 +36,7 @@ COMMON_SRC += \
 	common/rest/rest_reports.c \
 	common/rest/rest_zip.c \
 	common/rest/rest_events.c \
+	common/rest/rest_diff.c \
 	common/rest/rest_api.c \
 	common/rest/page_files.c
 COMMON_SRC += $(if $(filter faults,$(FLAVOUR)),common/base/step.c)

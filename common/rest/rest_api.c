@@ -138,6 +138,7 @@ static const struct rest_row rows[] = {
 	{WEB_GET, "/api/sessions/{id}/events", rest_events_get, NAMES()},
 	{WEB_GET, "/api/sessions/{id}/reports/{pod}/{file}", rest_reports_get, NAMES()},
 	{WEB_GET, "/api/sessions/{id}/download", rest_zip_get, NAMES()},
+	{WEB_GET, "/api/diff", rest_diff_get, NAMES("baseline", "session", "baselinePod", "sessionPod")},
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
