@@ -49,7 +49,6 @@ static int load_spec(struct run *r, struct err *e)
 		AUTO_BUF struct buf text = {0};
 		if (read_manifest(a->file, &text, e) < 0)
 			return -1;
-		session_spec_fini(&r->spec);
 		if (session_manifest_parse(buf_str(&text), text.len, a->file, &r->session_name, &r->spec, e) < 0)
 			return -1;
 	} else {
@@ -178,7 +177,6 @@ int cli_run(const struct cli_args *a)
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
 	int status = CLI_OK;
-	session_spec_init(&r.spec, PROFILER_CPU_HOTPATHS);
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == CLI_OK; i++)
 		if (steps[i](&r, &e) < 0)
 			status = e.reason == REASON_InvalidSpec ? CLI_USAGE : CLI_FAILED;
