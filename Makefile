@@ -96,8 +96,10 @@ $(PROGRAMS):
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
-.PHONY: all help clean
-all: $(PROGRAMS) $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
+.PHONY: all programs help clean
+programs: $(PROGRAMS)
+
+all: programs $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20

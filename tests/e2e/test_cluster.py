@@ -26,7 +26,11 @@ class ClusterCase(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.store = cls.enterClassContext(s3.Server(folder.name + "/s3"))
         cluster = cls.enterClassContext(kube.Cluster(folder.name + "/kube", cls.assets))
-        cls.i = cls.enterClassContext(install.Installation(folder.name + "/installation", cluster, cls.store))
+        cls.i = cls.enterClassContext(cls.installation(folder.name + "/installation", cluster))
+
+    @classmethod
+    def installation(cls, folder, cluster):
+        return install.Installation(folder, cluster, cls.store)
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")

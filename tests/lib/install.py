@@ -74,10 +74,11 @@ class Agent(proc.Process):
 
 
 class Installation:
-    def __init__(self, folder, cluster, store=None):
+    def __init__(self, folder, cluster, store=None, programs=BIN):
         self.folder = os.path.realpath(folder)
         self.cluster = cluster
         self.store = store
+        self.programs = programs  # the folder of controller and agent
         self.processes = []
 
     def __enter__(self):
@@ -121,7 +122,7 @@ class Installation:
         token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-controller", made))
         config = self.cluster.write_kubeconfig(self.folder + "/" + name + "/kubeconfig", token)
         self.link_port, self.health_port = proc.free_ports(2)
-        words = [BIN + "/drdotnet-controller", "--kubeconfig", config, "--namespace", SYSTEM, "--bind", "127.0.0.1",
+        words = [self.programs + "/drdotnet-controller", "--kubeconfig", config, "--namespace", SYSTEM, "--bind", "127.0.0.1",
                  "--port", str(self.link_port), "--health-port", str(self.health_port),
                  "--reports", self.folder + "/" + name + "/reports"]
         if self.store:
@@ -148,7 +149,7 @@ class Installation:
         name = "drdotnet-agent-" + node
         made = self._system_pod(name, node, "drdotnet-agent")
         token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-agent", made, AUDIENCE))
-        words = [BIN + "/drdotnet-agent", "--controller", "%s:%d" % (SERVER_NAME, self.link_port),
+        words = [self.programs + "/drdotnet-agent", "--controller", "%s:%d" % (SERVER_NAME, self.link_port),
                  "--ca-file", self.authority_file(), "--token-file", token, "--mode", mode,
                  "--spool", self.folder + "/" + name + "/spool", "--library", BIN + "/libdrdotnet.so", "--node-name", node,
                  "--health-socket", self.folder + "/" + name + "/health.sock"]
