@@ -9,6 +9,7 @@
 #define FOR_PS 1u
 #define FOR_RUN 2u
 #define FOR_DIFF 4u
+#define FOR_SERVE 8u
 
 typedef bool option_fn(struct cli_args *a, const char *value); /* false: the value is wrong */
 
@@ -108,6 +109,40 @@ static bool take_verbose(struct cli_args *a, const char *v)
 	return a->verbose = true;
 }
 
+#define TAKE_TEXT(field)                                              \
+	static bool take_##field(struct cli_args *a, const char *v) \
+	{                                                             \
+		a->field = v;                                         \
+		return *v;                                            \
+	}
+TAKE_TEXT(bind)
+TAKE_TEXT(reports)
+TAKE_TEXT(token_file)
+TAKE_TEXT(tls_cert)
+TAKE_TEXT(tls_key)
+
+static bool take_port(struct cli_args *a, const char *v)
+{
+	return take_number(v, 0, 65535, &a->port);
+}
+
+static bool take_at_once(struct cli_args *a, const char *v)
+{
+	return take_number(v, 1, 16, &a->at_once);
+}
+
+static bool take_no_web_ui(struct cli_args *a, const char *v)
+{
+	(void)v;
+	return a->no_web_ui = true;
+}
+
+static bool take_no_rest_api(struct cli_args *a, const char *v)
+{
+	(void)v;
+	return a->no_rest_api = true;
+}
+
 static bool take_help(struct cli_args *a, const char *v)
 {
 	(void)v;
@@ -126,10 +161,20 @@ static const struct option_row options[] = {
 	 "a number from 1 to 999"},
 	{"--output", "-o", "DIR", FOR_RUN, take_output, "where the reports go (default: ./drdotnet-<name>-<time>)", "a folder"},
 	{"--output", "-o", "FILE", FOR_DIFF, take_output, "write the comparison into this file (default: standard output)", "a file"},
+	{"--port", "-p", "N", FOR_SERVE, take_port, "the TCP port (default: any free one; it is printed)", "a port, 0 to 65535"},
+	{"--bind", NULL, "ADDRESS", FOR_SERVE, take_bind, "the address to listen on (default: 127.0.0.1, this machine only)", "an address"},
+	{"--reports", NULL, "DIR", FOR_SERVE, take_reports, "where sessions are kept (default: ~/.local/state/drdotnet/reports)", "a folder"},
+	{"--token-file", NULL, "FILE", FOR_SERVE, take_token_file, "the file with the token; made if it is not there (default: a new token each time)",
+	 "a file"},
+	{"--sessions", NULL, "N", FOR_SERVE, take_at_once, "sessions that run at the same time, 1 to 16 (default: 2)", "a number from 1 to 16"},
+	{"--tls-cert", NULL, "FILE", FOR_SERVE, take_tls_cert, "speak TLS, with this certificate (PEM, with its chain)", "a file"},
+	{"--tls-key", NULL, "FILE", FOR_SERVE, take_tls_key, "the certificate's key (PEM)", "a file"},
+	{"--no-web-ui", NULL, NULL, FOR_SERVE, take_no_web_ui, "no web page, only the REST API (also: WEB_UI_ENABLED=false)", NULL},
+	{"--no-rest-api", NULL, NULL, FOR_SERVE, take_no_rest_api, "no REST API, so that nothing can be started (also: REST_API_ENABLED=false)", NULL},
 	{"--json", NULL, NULL, FOR_PS | FOR_RUN | FOR_DIFF, take_json, "print one JSON object instead of text", NULL},
 	{"--quiet", "-q", NULL, FOR_RUN, take_quiet, "no progress line", NULL},
-	{"--verbose", "-v", NULL, FOR_PS | FOR_RUN, take_verbose, "log what is done on standard error", NULL},
-	{"--help", "-h", NULL, FOR_PS | FOR_RUN | FOR_DIFF, take_help, "this help", NULL},
+	{"--verbose", "-v", NULL, FOR_PS | FOR_RUN | FOR_SERVE, take_verbose, "log what is done on standard error", NULL},
+	{"--help", "-h", NULL, FOR_PS | FOR_RUN | FOR_DIFF | FOR_SERVE, take_help, "this help", NULL},
 };
 #define OPTION_COUNT (sizeof options / sizeof *options)
 
@@ -144,6 +189,8 @@ static const struct command_row {
 	 "profile a running .NET process and write the reports"},
 	{"diff", CLI_DIFF, FOR_DIFF, "drdotnet diff BEFORE AFTER [--json] [-o FILE]",
 	 "compare two sessions of one profiler: report.json files, or their folders"},
+	{"serve", CLI_SERVE, FOR_SERVE, "drdotnet serve [--port N] [--reports DIR]",
+	 "serve the web page and the REST API for the .NET processes of this machine, until Ctrl-C"},
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
@@ -221,12 +268,21 @@ static int check_diff(const struct cli_args *a, struct err *e)
 	return a->operands[1] ? 0 : usage_error(e, "give two reports to compare", "BEFORE AFTER");
 }
 
+static int check_serve(const struct cli_args *a, struct err *e)
+{
+	if (!a->tls_cert != !a->tls_key)
+		return usage_error(e, "give the certificate and its key, or none of them", "--tls-cert, --tls-key");
+	if (a->no_web_ui && a->no_rest_api)
+		return usage_error(e, "nothing is left to serve", "--no-web-ui, --no-rest-api");
+	return 0;
+}
+
 int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e)
 {
 	*out = (struct cli_args){.command = CLI_HELP};
 	const char *first = argc > 1 ? argv[1] : NULL;
 	if (!first)
-		return usage_error(e, "a command is missing", "ps, run or diff");
+		return usage_error(e, "a command is missing", "ps, run, diff or serve");
 	if (strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
 		return 0;
 	if (strcmp(first, "--version") == 0 || strcmp(first, "--completion-words") == 0) {
@@ -248,7 +304,16 @@ int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e)
 		if (parse_option(c, argc, argv, &i, out, e) < 0)
 			return -1;
 	}
-	return out->command == CLI_RUN ? check_run(out, e) : out->command == CLI_DIFF ? check_diff(out, e) : 0;
+	switch (out->command) {
+	case CLI_RUN:
+		return check_run(out, e);
+	case CLI_DIFF:
+		return check_diff(out, e);
+	case CLI_SERVE:
+		return check_serve(out, e);
+	default:
+		return 0;
+	}
 }
 
 static void print_program_help(FILE *out)

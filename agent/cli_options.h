@@ -23,6 +23,7 @@ enum cli_command {
 	CLI_WORDS,      /* words for the completion of the command `about` */
 	CLI_PS,
 	CLI_RUN,
+	CLI_SERVE,
 	CLI_DIFF,
 };
 
@@ -38,6 +39,11 @@ struct cli_args {
 	int64_t duration_seconds;  /* 0: not given */
 	int64_t frequency_hertz;   /* 0: not given */
 	const char *operands[2];   /* the two reports of `diff`; NULL: not given */
+	/* of `serve` */
+	int64_t port;              /* 0: any free one */
+	int64_t at_once;           /* 0: not given */
+	const char *bind, *reports, *token_file, *tls_cert, *tls_key;
+	bool no_web_ui, no_rest_api;
 	bool json, quiet, verbose;
 };
 

@@ -4,6 +4,7 @@
 #include "agent/cli_output.h"
 #include "agent/cli_run.h"
 #include "agent/ps.h"
+#include "agent/serve.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
@@ -55,6 +56,8 @@ int main(int argc, char **argv)
 		return cli_run(&args);
 	case CLI_DIFF:
 		return cli_diff(&args);
+	case CLI_SERVE:
+		return serve_run(&args);
 	}
 	return CLI_USAGE;
 }

@@ -108,3 +108,13 @@ AGENT_SRC += \
 	agent/report_summary.c \
 	agent/report.c
 AGENT_PROTO := agent/profile.proto
+# the local web page and REST API
+AGENT_SRC += \
+	agent/serve_document.c \
+	agent/serve_processes.c \
+	agent/serve_folder.c \
+	agent/serve_run.c \
+	agent/serve_sessions.c \
+	agent/serve_token.c \
+	agent/serve_backend.c \
+	agent/serve.c
