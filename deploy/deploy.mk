@@ -4,8 +4,11 @@ rootfs: all ## root file systems of the images into build/rootfs/
 	@mkdir -p build/rootfs
 	@for role in controller agent; do rm -rf build/rootfs/$$role && deploy/rootfs.sh $$role build/rootfs/$$role $(B) && du -sh build/rootfs/$$role; done
 
-crds chart: ## bring up to date what is made of crds/: the trigger's template, the copies without CEL, the chart's
+# A chart holds all that it renders, a PrometheusRule its rules: copies, which tests/deploy holds to their sources.
+crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: copies without CEL, the chart's, the dashboard
 	@crds/generate.py
+	@deploy/monitoring/make.py
+	@cp deploy/monitoring/rules.yaml deploy/monitoring/dashboard.json helm/drdotnet/files/
 
 # Static: they run in the containers of the tests, whatever libraries those have.
 STATIC_HELPERS := $(B)/tests/under-seccomp $(B)/tests/try-calls

@@ -62,6 +62,7 @@ setup:
 setup-test:
 	@tests/setup/install.sh build test
 	@tests/setup/apiserver.sh
+	@tests/setup/helm.sh
 
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh $(FRAMEWORKS)

@@ -12,6 +12,8 @@ PROGRAM = os.path.join(proc.ROOT, "build/tools/chart_render")
 SOURCE = os.path.join(proc.ROOT, "tests/deploy/chart_render/main.go")
 LIBRARIES = "/usr/share/gocode"
 NEWEST, OLDEST = "v1.36.0", "v1.20.0"
+HELM = shutil.which("helm") or os.path.join(proc.ROOT, "build/tools/helm")
+NO_HELM = None if os.access(HELM, os.X_OK) else "no helm: tests/setup/helm.sh"
 
 
 class Refused(Exception):
@@ -35,8 +37,8 @@ def _program():
     return PROGRAM
 
 
-def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False):
-    order = {"values": values or {}, "namespace": namespace, "kubeVersion": version}
+def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False, apis=()):
+    order = {"values": values or {}, "namespace": namespace, "kubeVersion": version, "apiVersions": list(apis)}
     done = subprocess.run([_program(), CHART, *(["--notes"] if notes else [])], input=json.dumps(order), capture_output=True, text=True)
     if done.returncode:
         raise Refused(done.stderr)
@@ -48,10 +50,16 @@ def objects(values=None, **how):
     return manifests.by_name(manifests.parse(text(values, **how)))
 
 
-def helm_objects(values, namespace="drdotnet-system", version=NEWEST):
-    """The same, by `helm template`."""
-    done = subprocess.run(["helm", "template", "drdotnet", CHART, "--namespace", namespace, "--kube-version", version, "-f", "-"],
-                          input=json.dumps(values), capture_output=True, text=True)
+def helm(*words, text=None, env=None):
+    """helm's standard output, or Refused."""
+    done = subprocess.run([HELM, *words], input=text, capture_output=True, text=True, env={**os.environ, **(env or {})})
     if done.returncode:
-        raise Refused(done.stderr)
-    return manifests.by_name(manifests.parse(done.stdout))
+        raise Refused(done.stdout + done.stderr)
+    return done.stdout
+
+
+def helm_objects(values, namespace="drdotnet-system", version=NEWEST, apis=()):
+    """The same, by `helm template`."""
+    more = [word for api in apis for word in ("--api-versions", api)]
+    return manifests.by_name(manifests.parse(helm("template", "drdotnet", CHART, "--namespace", namespace, "--kube-version", version,
+                                                  "-f", "-", *more, text=json.dumps(values))))

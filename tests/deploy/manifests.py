@@ -1,14 +1,17 @@
 """The shipped manifests as objects, and applied to the tests' API server, as far as that server knows their kinds."""
+import http.client
 import json
 import os
 import subprocess
 import tempfile
+import urllib.parse
 
 from tests.lib import install as installation, kube, proc
 
 CRD, LEGACY_CRD = installation.CRD, installation.LEGACY_CRD
 PYTHON = "/usr/bin/python3"  # Debian's, which has python3-yaml
-TO_JSON = "import json, sys, yaml; print(json.dumps([d for d in yaml.safe_load_all(sys.stdin) if d]))"
+TO_JSON = "import json, sys, yaml; " + \
+          "print(json.dumps([d for d in yaml.load_all(sys.stdin, getattr(yaml, 'CSafeLoader', yaml.SafeLoader)) if d]))"
 
 
 def unavailable():
@@ -97,6 +100,39 @@ def apply(cluster, documents):
     text = "---\n".join(d for d in documents if head(d) in known)
     items = json.loads(cluster.kubectl("apply", "-f", "-", "-o", "json", text=text))["items"]
     return by_name(items), unknown
+
+
+class DryRun:
+    """Asks one API server over one connection whether it would take objects, with strict validation of their fields."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        place = urllib.parse.urlsplit(cluster.server)
+        self.connection = http.client.HTTPSConnection(place.hostname, place.port, context=cluster.tls, timeout=60)
+        self.resources = {}
+        versions = ["v1"] + [v["groupVersion"] for g in cluster.request("GET", "/apis")["groups"] for v in g["versions"]]
+        for version in versions:
+            root = ("/api/" if version == "v1" else "/apis/") + version
+            for r in cluster.request("GET", root)["resources"]:
+                if "/" not in r["name"]:
+                    self.resources[version, r["kind"]] = (root, r["name"], r["namespaced"])
+
+    def serves(self, o):
+        return (o["apiVersion"], o["kind"]) in self.resources
+
+    def create(self, o):
+        """None, or what the server says against it."""
+        root, plural, namespaced = self.resources[o["apiVersion"], o["kind"]]
+        middle = "/namespaces/" + o["metadata"]["namespace"] if namespaced else ""
+        path = "%s%s/%s?dryRun=All&fieldValidation=Strict" % (root, middle, plural)
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self.cluster.token:
+            headers["Authorization"] = "Bearer " + self.cluster.token
+        self.connection.request("POST", path, json.dumps(o), headers)
+        answer = self.connection.getresponse()
+        text = answer.read().decode(errors="replace")
+        # what is there already is valid as well: that is found out last
+        return None if answer.status in (200, 201, 409) else "%s/%s: %s" % (o["kind"], o["metadata"]["name"], text[:1000])
 
 
 def default_folder(cluster):

@@ -10,7 +10,14 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 
 {{- define "drdotnet.image" -}}
 {{- $image := .root.Values.image }}
-{{- with $image.registry }}{{ . }}/{{ end }}{{ .name }}:{{ $image.tag | default .root.Chart.AppVersion }}
+{{- $digest := ternary $image.agentDigest $image.controllerDigest (eq .name $image.agentName) }}
+{{- with $image.registry }}{{ . }}/{{ end }}{{ .name }}{{ if $digest }}@{{ $digest }}{{ else }}:{{ $image.tag | default .root.Chart.AppVersion }}{{ end }}
+{{- end }}
+
+{{/* The port of REST and the web page, or nothing. */}}
+{{- define "drdotnet.apiPort" -}}
+{{- $api := .Values.controller.api }}
+{{- if and $api.port $api.rest }}{{ int $api.port }}{{ end }}
 {{- end }}
 
 {{/* Whether reports may go to the controller's own folder: no store is named, or one that is builtin. */}}

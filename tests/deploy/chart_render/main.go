@@ -1,7 +1,7 @@
 // Renders a chart with what helm is built of: Go's text/template, sprig and gojsonschema. It is not helm: it knows neither
 // dependencies, hooks nor subcharts, and installs nothing. Stands in for `helm template` in tests where helm is not to be had.
 //
-// usage: chart_render CHART < {"values": {...}, "namespace": "...", "kubeVersion": "v1.36.0"}   prints YAML documents
+// usage: chart_render CHART < {"values": {...}, "namespace": "...", "kubeVersion": "v1.36.0", "apiVersions": []}   prints YAML documents
 // With the argument --notes after CHART it prints NOTES.txt in their place.
 package main
 
@@ -24,9 +24,45 @@ import (
 type object = map[string]interface{}
 
 type order struct {
-	Values      object `json:"values"`
-	Namespace   string `json:"namespace"`
-	KubeVersion string `json:"kubeVersion"`
+	Values      object   `json:"values"`
+	Namespace   string   `json:"namespace"`
+	KubeVersion string   `json:"kubeVersion"`
+	APIVersions []string `json:"apiVersions"`
+}
+
+// files is the chart's .Files: all that is no template.
+type files struct{ root string }
+
+func (f files) Get(name string) string {
+	data, err := os.ReadFile(filepath.Join(f.root, name))
+	if err != nil {
+		return ""
+	}
+	return string(data)
+}
+
+func (f files) Glob(pattern string) map[string]string {
+	out := map[string]string{}
+	paths, err := filepath.Glob(filepath.Join(f.root, pattern))
+	must(err)
+	for _, path := range paths {
+		name, err := filepath.Rel(f.root, path)
+		must(err)
+		out[name] = f.Get(name)
+	}
+	return out
+}
+
+// apiVersions is .Capabilities.APIVersions.
+type apiVersions []string
+
+func (a apiVersions) Has(name string) bool {
+	for _, v := range a {
+		if v == name {
+			return true
+		}
+	}
+	return false
 }
 
 type kubeVersion struct{ Version, Major, Minor, GitVersion string }
@@ -147,7 +183,8 @@ func main() {
 		"Chart":   object{"Name": about["name"], "Version": about["version"], "AppVersion": about["appVersion"]},
 		"Release": object{"Name": "drdotnet", "Namespace": o.Namespace, "Service": "Helm", "IsInstall": true, "Revision": 1},
 		"Capabilities": object{"KubeVersion": kubeVersion{o.KubeVersion, fmt.Sprint(version.Major()), fmt.Sprint(version.Minor()),
-			o.KubeVersion}},
+			o.KubeVersion}, "APIVersions": apiVersions(o.APIVersions)},
+		"Files": files{chart},
 	}
 	t, paths := parse(chart)
 	for _, path := range paths {
