@@ -1,7 +1,7 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
 TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c
 
-.PHONY: bench-cluster-latency bench-controller-memory bench-overhead bench-latency bench-accuracy
+.PHONY: bench-cluster-latency bench-controller-memory bench-overhead bench-latency bench-accuracy bench-page
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh net10.0
@@ -29,3 +29,7 @@ bench-accuracy: ## how far shares are from what the application measured itself
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/bench/accuracy.py $(BENCH_OPTIONS)
+
+bench-page: ## how soon the web page is seen, and how many bytes it is
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@PYTHONPATH=. python3 tests/bench/page.py $(BENCH_OPTIONS)

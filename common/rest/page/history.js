@@ -119,7 +119,8 @@ class History {
 		this.tray.hidden = picked.length === 0;
 		fill(this.tray, picked, () => {
 			if (!picked.length) return [];
-			const [a, b] = [...picked].sort((x, y) => (Date.parse(x.createdAt) || 0) - (Date.parse(y.createdAt) || 0));
+			const place = s => this.items.findIndex(i => i.id === s.id); /* the list is newest first, also within a second */
+			const [a, b] = [...picked].sort((x, y) => (Date.parse(x.createdAt) || 0) - (Date.parse(y.createdAt) || 0) || place(y) - place(x));
 			const differ = b && a.profiler && b.profiler && a.profiler !== b.profiler;
 			const text = !b ? ['Choose a second session to compare with ', name(a.name || a.id), '.']
 				: differ ? 'These are of two profilers: only sessions of the same one can be compared.'

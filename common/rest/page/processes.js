@@ -119,7 +119,7 @@ export async function processes(c) {
 			: h('input', {'aria-label': 'Namespace', placeholder: 'Namespace', value: state.namespace, onchange: e => change({namespace: e.target.value.trim()})}));
 	}
 	c.main.replaceChildren(h('div.head', null, h('h1', null, local ? '.NET processes on this machine' : '.NET processes'), again),
-		h('div.tools', {role: 'search'}, filterBox('Filter processes', state.q, q => change({q})), spaces,
+		h('div.tools', {role: 'search'}, filterBox('Filter processes', state.q, q => change({q})), !local && spaces,
 			h('label.check', null, only, ' Only what can be profiled'), count),
 		warnings, body);
 	c.title('Processes');

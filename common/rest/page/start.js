@@ -141,7 +141,7 @@ class Form {
 				onclick: () => { seconds.value = s; announce(s + ' seconds'); }}, s < 60 ? s + ' s' : s / 60 + ' min')));
 			this.duration = made('spec.durationSeconds', seconds, 'Duration in seconds', '', () => seconds.value === '' ? NaN : Number(seconds.value), false, chips);
 			this.own = Object.entries(p.settings?.properties || {}).map(([key, schema]) => [key,
-				setting('spec.' + p.settingsField + '.' + key, words(key.replace(/^./, x => x.toUpperCase())), schema, (p.settings.required || []).includes(key))]);
+				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema, (p.settings.required || []).includes(key))]);
 			this.controls = [this.duration, this.name, this.budget, ...this.own.map(([, s]) => s)];
 			return [this.duration.element, h('details', {id: 'more'}, h('summary', null, 'More settings'),
 				h('div.settings', null, this.own.map(([, s]) => s.element), this.budget.element, this.name.element))];
@@ -166,7 +166,7 @@ class Form {
 			this.problem.scrollIntoView({block: 'nearest'});
 			return;
 		}
-		at.fail(problem.message);
+		at.fail(problem.message.replace(problem.field + ': ', ''));
 		at.control.closest('details')?.setAttribute('open', '');
 		at.control.focus();
 		announce(problem.message);
