@@ -91,12 +91,20 @@ struct web_conn {
 	bool body_due, headers_sent, close_after, all_sent;
 };
 
+/* Whose a connection is. lws forgets the pointer that it was given for it before it says that the connection is gone. */
+struct web_peer {
+	struct lws *wsi;
+	struct web_client *client;
+	UT_hash_handle hh;
+};
+
 struct web_server {
 	struct web_server_config config;
 	struct web_route *routes;
 	size_t route_count, route_cap;
 	struct web_pool *pool;
 	struct web_limits limits;      /* network thread */
+	struct web_peer *peers;        /* network thread; all connections */
 	struct web_client *arriving;   /* between lws's filter and the connection's making */
 
 	struct lws_context *context;

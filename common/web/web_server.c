@@ -112,15 +112,21 @@ static void connected(struct web_server *s, struct lws *wsi)
 		return; /* the listening socket */
 	lws_set_opaque_user_data(wsi, s->arriving);
 	web_limits_connected(&s->limits, s->arriving);
+	struct web_peer *p = mem_alloc(sizeof *p);
+	*p = (struct web_peer){.wsi = wsi, .client = s->arriving};
+	HASH_ADD_PTR(s->peers, wsi, p);
 	s->arriving = NULL;
 }
 
 static void disconnected(struct web_server *s, struct lws *wsi)
 {
-	struct web_client *client = lws_get_opaque_user_data(wsi);
-	if (client)
-		web_limits_disconnected(&s->limits, client);
-	lws_set_opaque_user_data(wsi, NULL);
+	struct web_peer *p = NULL;
+	HASH_FIND_PTR(s->peers, &wsi, p);
+	if (!p)
+		return;
+	web_limits_disconnected(&s->limits, p->client);
+	HASH_DEL(s->peers, p);
+	free(p);
 }
 
 static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
@@ -304,6 +310,11 @@ void web_server_free(struct web_server *s)
 	web_waker_deliver(s);
 	free(s->new_cert);
 	forget_key(s->new_key);
+	struct web_peer *p, *next;
+	HASH_ITER(hh, s->peers, p, next) {
+		HASH_DEL(s->peers, p);
+		free(p);
+	}
 	web_limits_fini(&s->limits);
 	for (size_t i = 0; i < s->route_count; i++)
 		free((char *)s->routes[i].pattern);
