@@ -4,6 +4,7 @@
 #include "agent/health_socket.h"
 #include "agent/jobs.h"
 #include "agent/link_client.h"
+#include "agent/observe.h"
 #include "agent/process_answer.h"
 #include "agent/shared_tmp.h"
 #include "agent/spool.h"
@@ -40,6 +41,7 @@ struct agent {
 	_Atomic(struct link_client *) links; /* made last: resumed jobs may want to send before */
 	struct usage_queries *usage;
 	struct process_answers *processes;
+	struct observe *observe;
 	struct shared_tmp shared;
 	bool has_shared;
 	int signal_fd, health_fd;
@@ -74,6 +76,9 @@ static void on_message(void *ctx, uint64_t link, const struct link_msg *m)
 		break;
 	case LINK_MSG_PROCESS_QUERY:
 		process_answers_start(a->processes, link, m);
+		break;
+	case LINK_MSG_OBSERVE:
+		observe_set(a->observe, m);
 		break;
 	default:
 		break;
@@ -242,6 +247,7 @@ static int start_jobs(struct agent *a, struct err *e)
 	struct process_answers_config processes = {
 		.mode = o->mode, .proc_root = o->proc_root, .shared_parent = o->shared_parent, .send = send_to_link, .ctx = a};
 	a->processes = process_answers_new(&processes);
+	a->observe = observe_new(&(struct observe_config){.proc_root = o->proc_root, .ctx = a, .send = send_to_leader});
 	return 0;
 }
 
@@ -296,8 +302,11 @@ static void answer_health(struct agent *a)
 {
 	struct link_client_status s;
 	link_client_get_status(a->links, &s);
-	AUTO_FREE char *line = mem_printf("ok linked=%zu of=%zu leader=%d epoch=%lld jobs=%zu\n", s.linked, s.addresses, s.leader,
-					  (long long)s.highest_epoch, jobs_count(a->jobs));
+	struct observe_status observed;
+	observe_get_status(a->observe, &observed);
+	AUTO_FREE char *line = mem_printf("ok linked=%zu of=%zu leader=%d epoch=%lld jobs=%zu observed=%zu looks=%llu\n", s.linked, s.addresses,
+					  s.leader, (long long)s.highest_epoch, jobs_count(a->jobs), observed.count,
+					  (unsigned long long)observed.samples);
 	health_socket_answer(a->health_fd, line);
 }
 
@@ -361,6 +370,7 @@ static void stop(struct agent *a)
 	usage_queries_free(a->usage);
 	if (a->processes)
 		process_answers_stop(a->processes);
+	observe_free(a->observe);
 	link_client_free(a->links);
 	process_answers_free(a->processes);
 	jobs_free(a->jobs);

@@ -18,8 +18,7 @@ static int64_t scaled(int64_t v, int64_t factor)
 	return v < 0 || v > INT64_MAX / factor ? -1 : v * factor;
 }
 
-/* The quota of this one group in thousandths of a CPU; 0: none. */
-static int64_t quota_here(const struct cgroup_dir *d)
+int64_t cgroup_dir_quota_millicores(const struct cgroup_dir *d)
 {
 	if (!d->v2) {
 		int64_t quota = cgroup_dir_number(d, "cpu.cfs_quota_us"); /* -1: none */
@@ -42,7 +41,7 @@ static void read_throttling(const struct cgroup_dir *d, struct cgroup_cpu *out)
 				  : cgroup_dir_keyed(d, "cpu.stat", "throttled_time");
 }
 
-static int64_t read_usage_ns(const struct cgroup_dir *cpuacct)
+int64_t cgroup_dir_usage_ns(const struct cgroup_dir *cpuacct)
 {
 	return cpuacct->v2 ? scaled(cgroup_dir_keyed(cpuacct, "cpu.stat", "usage_usec"), 1000)
 			   : cgroup_dir_number(cpuacct, "cpuacct.usage");
@@ -53,14 +52,14 @@ void cgroup_read_cpu(const char *proc_root, pid_t pid, struct cgroup_cpu *out)
 	*out = (struct cgroup_cpu){-1, -1, -1, -1, -1};
 	struct cgroup_dir d;
 	if (cgroup_dir_of(proc_root, pid, "cpuacct", &d))
-		out->usage_ns = read_usage_ns(&d);
+		out->usage_ns = cgroup_dir_usage_ns(&d);
 	if (!cgroup_dir_of(proc_root, pid, "cpu", &d))
 		return;
 	/* Throttling is counted where the quota is: at the group with the tightest one. */
 	struct cgroup_dir tightest = d;
 	out->limit_millicores = 0;
 	do {
-		int64_t quota = quota_here(&d);
+		int64_t quota = cgroup_dir_quota_millicores(&d);
 		if (quota > 0 && (out->limit_millicores == 0 || quota < out->limit_millicores)) {
 			out->limit_millicores = quota;
 			tightest = d;
@@ -69,11 +68,17 @@ void cgroup_read_cpu(const char *proc_root, pid_t pid, struct cgroup_cpu *out)
 	read_throttling(&tightest, out);
 }
 
-static int64_t working_set(const struct cgroup_dir *d)
+int64_t cgroup_dir_working_set(const struct cgroup_dir *d)
 {
 	int64_t usage = cgroup_dir_number(d, d->v2 ? "memory.current" : "memory.usage_in_bytes");
 	int64_t cold = cgroup_dir_keyed(d, "memory.stat", d->v2 ? "inactive_file" : "total_inactive_file");
 	return usage < 0 || cold < 0 ? usage : usage > cold ? usage - cold : 0;
+}
+
+int64_t cgroup_dir_memory_limit(const struct cgroup_dir *d)
+{
+	int64_t limit = cgroup_dir_number(d, d->v2 ? "memory.max" : "memory.limit_in_bytes");
+	return limit < V1_NO_LIMIT ? limit : 0;
 }
 
 void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *out)
@@ -82,11 +87,11 @@ void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *
 	struct cgroup_dir d;
 	if (!cgroup_dir_of(proc_root, pid, "memory", &d))
 		return;
-	*out = (struct cgroup_memory){.usage_bytes = working_set(&d), .limit_bytes = 0};
+	*out = (struct cgroup_memory){.usage_bytes = cgroup_dir_working_set(&d), .limit_bytes = 0};
 	int64_t least_room = INT64_MAX;
 	do {
-		int64_t limit = cgroup_dir_number(&d, d.v2 ? "memory.max" : "memory.limit_in_bytes");
-		int64_t usage = limit > 0 && limit < V1_NO_LIMIT ? working_set(&d) : -1;
+		int64_t limit = cgroup_dir_memory_limit(&d);
+		int64_t usage = limit > 0 ? cgroup_dir_working_set(&d) : -1;
 		if (usage >= 0 && limit - usage < least_room) {
 			least_room = limit - usage;
 			*out = (struct cgroup_memory){.usage_bytes = usage, .limit_bytes = limit};
@@ -114,13 +119,13 @@ void cgroup_pod_usage(const char *proc_root, struct link_pod_usage *pods, size_t
 	cgroup_dirs_of_pods(proc_root, "memory", pods, count, memory);
 	int64_t began_ns = clock_mono_ns();
 	for (size_t i = 0; i < count; i++) {
-		pods[i].memory_bytes = memory[i].path[0] ? working_set(&memory[i]) : -1;
-		before_ns[i] = cpu[i].path[0] ? read_usage_ns(&cpu[i]) : -1;
+		pods[i].memory_bytes = memory[i].path[0] ? cgroup_dir_working_set(&memory[i]) : -1;
+		before_ns[i] = cpu[i].path[0] ? cgroup_dir_usage_ns(&cpu[i]) : -1;
 	}
 	clock_sleep_until_ms(began_ns / 1000000 + window_ms);
 	int64_t elapsed_ns = clock_mono_ns() - began_ns;
 	for (size_t i = 0; i < count; i++) {
-		int64_t now_ns = before_ns[i] < 0 ? -1 : read_usage_ns(&cpu[i]);
+		int64_t now_ns = before_ns[i] < 0 ? -1 : cgroup_dir_usage_ns(&cpu[i]);
 		pods[i].cpu_millicores = before_ns[i] < 0 || now_ns < before_ns[i] || elapsed_ns <= 0
 						 ? -1
 						 : (now_ns - before_ns[i]) * 1000 / elapsed_ns;

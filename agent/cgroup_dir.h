@@ -34,6 +34,13 @@ int64_t cgroup_dir_number(const struct cgroup_dir *d, const char *file);
 /* The number behind "key " in a file of such lines (cpu.stat, memory.stat); -1: not there. */
 int64_t cgroup_dir_keyed(const struct cgroup_dir *d, const char *file, const char *key);
 
+/* Of this one group (in cgroup.c), -1: unknown. The quota (hierarchy of "cpu") in thousandths of a CPU, 0: none; CPU time used (of
+ * "cpuacct"); memory used without cold file pages (of "memory"); its limit, 0: none. */
+int64_t cgroup_dir_quota_millicores(const struct cgroup_dir *d);
+int64_t cgroup_dir_usage_ns(const struct cgroup_dir *d);
+int64_t cgroup_dir_working_set(const struct cgroup_dir *d);
+int64_t cgroup_dir_memory_limit(const struct cgroup_dir *d);
+
 /* Pure parts, shown for their tests. */
 int64_t cgroup_parse_number(const char *text);
 int64_t cgroup_parse_keyed(const char *text, const char *key);

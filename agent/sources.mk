@@ -78,6 +78,9 @@ AGENT_SRC += \
 	agent/job_worker.c \
 	agent/job_delivery.c \
 	agent/usage_query.c agent/process_answer.c \
+	agent/observe_step.c \
+	agent/observe_group.c \
+	agent/observe.c \
 	agent/agent_options.c \
 	agent/health_socket.c \
 	agent/agent.c
