@@ -198,13 +198,17 @@ class Cluster(Client):
         self.wait_crd()
 
     def wait_crd(self):
-        """Until the resources are served; `kubectl wait` fails when it asks before there is any condition."""
-        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s.drdotnet.dev"
+        """Until those of our resources that were applied are served; `kubectl wait` fails when it asks before there is any condition."""
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-        def established(plural):
-            conditions = self.request("GET", path % plural).get("status", {}).get("conditions") or []
+        def established(definition):
+            conditions = definition.get("status", {}).get("conditions") or []
             return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
-        proc.wait_until(lambda: all(map(established, ("profilingsessions", "profilingtriggers"))), 60, "the resources are established")
+
+        def look():
+            ours = [d for d in self.request("GET", path)["items"] if d["spec"]["group"] == "drdotnet.dev"]
+            return ours and all(map(established, ours))
+        proc.wait_until(look, 60, "the resources are established")
 
     def namespace(self, name):
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
