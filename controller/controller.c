@@ -33,6 +33,7 @@ struct controller {
 	char identity[96];
 	struct session_cache *cache;
 	struct work_queue *queue;
+	struct triggers *triggers;
 	struct events *events;
 	struct leader *leader;
 	struct agent_hub *hub;
@@ -60,11 +61,13 @@ static void enqueue(void *ctx, const char *key)
 static void on_list_begin(void *ctx, const char *namespace)
 {
 	session_cache_list_begin(((struct controller *)ctx)->cache, namespace);
+	triggers_sessions_list_begin(((struct controller *)ctx)->triggers, namespace);
 }
 
 static void on_list_end(void *ctx, const char *namespace)
 {
 	session_cache_list_end(((struct controller *)ctx)->cache, namespace);
+	triggers_sessions_list_end(((struct controller *)ctx)->triggers, namespace);
 }
 
 static void on_object(void *ctx, bool deleted, const json_t *object)
@@ -77,6 +80,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 		LOG_WARN("controller", "object not understood", LOG_S("error", e.message));
 		return;
 	}
+	triggers_session(c->triggers, deleted, object);
 	char key[SESSION_KEY_SIZE];
 	session_object_key(&s, key);
 	if (deleted) {
@@ -105,7 +109,7 @@ static int start_watch(struct controller *c, const char *namespace, struct err *
 	pthread_mutex_lock(&c->watches_lock);
 	c->watches[c->watch_count++] = w;
 	pthread_mutex_unlock(&c->watches_lock);
-	return 0;
+	return triggers_watch(c->triggers, namespace, e);
 }
 
 static int start_watches(struct controller *c, struct err *e)
@@ -281,6 +285,7 @@ static void on_leadership(void *ctx, int64_t epoch)
 	struct controller *c = ctx;
 	agent_hub_set_epoch(c->hub, epoch); /* first: from now on orders are refused, or carry the new epoch */
 	atomic_store(&c->epoch, epoch);
+	triggers_lead(c->triggers, epoch != 0);
 	if (!epoch)
 		return;
 	session_cache_each_active(c->cache, enqueue, c);
@@ -321,6 +326,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	pthread_mutex_init(&c->orphans_lock, NULL);
 	pthread_mutex_init(&c->watches_lock, NULL);
 	c->cache = session_cache_new();
+	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
 	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	return c;
 }
@@ -332,14 +338,21 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	if (!c->events)
 		return -1;
 	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->events, c->options.report_url, c->options.report_url_ctx};
-	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || start_leader(c, e) < 0)
+	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
+	    start_leader(c, e) < 0)
 		return -1;
 	atomic_store(&c->ready, true);
 	return 0;
 }
 
+struct triggers *controller_triggers(struct controller *c)
+{
+	return c->triggers;
+}
+
 void controller_tick(struct controller *c)
 {
+	triggers_tick(c->triggers);
 	size_t active, over;
 	session_cache_counts(c->cache, &active, &over);
 	metric_set(metrics_gauge("drdotnet_sessions", "state=\"active\"", "Sessions known."), (int64_t)active);
@@ -376,6 +389,7 @@ void controller_stop(struct controller *c)
 	for (size_t i = 0; i < count; i++)
 		kube_watch_stop(c->watches[i]);
 	stop_workers(c);
+	triggers_stop(c->triggers);
 	leader_stop(c->leader);
 	c->leader = NULL;
 	events_stop(c->events);
@@ -392,5 +406,6 @@ void controller_free(struct controller *c)
 	pthread_mutex_destroy(&c->watches_lock);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);
+	triggers_free(c->triggers);
 	free(c);
 }

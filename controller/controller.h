@@ -8,6 +8,7 @@
 #include "controller/agent_hub.h"
 #include "controller/kube_config.h"
 #include "controller/session_status.h"
+#include "controller/triggers.h"
 
 #define CONTROLLER_MAX_NAMESPACES 32
 #define CONTROLLER_MAX_WORKERS 16
@@ -34,6 +35,9 @@ void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *
 /* Starts the watches and waits until the sessions are known (or *stop_fd becomes readable: ERR_CANCELED), so that what
  * agents report finds its session; then starts the workers and the election. `hub` is borrowed and outlives controller_stop. */
 int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, struct err *e);
+
+/* For the triggers' sources; lives as long as the controller. */
+struct triggers *controller_triggers(struct controller *c);
 
 /* Once a second from the main thread: what is due by the clock, and gauges. */
 void controller_tick(struct controller *c);

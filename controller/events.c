@@ -45,7 +45,7 @@ struct events {
 	struct seen seen[SEEN_SLOTS];
 };
 
-json_t *events_build(const struct profiling_session *s, bool warning, const char *reason, const char *message, const char *instance,
+static json_t *build(const struct event_subject *s, bool warning, const char *reason, const char *message, const char *instance,
 		     int64_t now_wall_ms, char name[EVENT_NAME_SIZE])
 {
 	AUTO_BUF struct buf text;
@@ -61,9 +61,21 @@ json_t *events_build(const struct profiling_session *s, bool warning, const char
 	clock_rfc3339(now_wall_ms, now);
 	return json_pack("{s:s, s:s, s:{s:s, s:s}, s:{s:s, s:s, s:s, s:s, s:s}, s:s, s:s, s:O, s:i, s:s, s:s, s:{s:s}, s:s, s:s}", "apiVersion", "v1", "kind",
 			 "Event", "metadata", "name", name, "namespace", s->namespace, "involvedObject", "apiVersion", API_GROUP_VERSION, "kind",
-			 SESSION_KIND, "namespace", s->namespace, "name", s->name, "uid", s->uid, "type", warning ? "Warning" : "Normal", "reason",
+			 s->kind, "namespace", s->namespace, "name", s->name, "uid", s->uid, "type", warning ? "Warning" : "Normal", "reason",
 			 reason, "message", json_array_get(what, 2), "count", 1, "firstTimestamp", now, "lastTimestamp", now, "source", "component",
 			 "drdotnet-controller", "reportingComponent", "drdotnet.dev/controller", "reportingInstance", instance);
+}
+
+static struct event_subject subject_of(const struct profiling_session *s)
+{
+	return (struct event_subject){SESSION_KIND, s->namespace, s->name, s->uid};
+}
+
+json_t *events_build(const struct profiling_session *s, bool warning, const char *reason, const char *message, const char *instance,
+		     int64_t now_wall_ms, char name[EVENT_NAME_SIZE])
+{
+	struct event_subject subject = subject_of(s);
+	return build(&subject, warning, reason, message, instance, now_wall_ms, name);
 }
 
 /* How often an Event was written by this process; a slot is taken over by the next one that falls on it. */
@@ -152,9 +164,15 @@ struct events *events_start(const struct kube_config *config, const char *instan
 
 void events_record(struct events *ev, const struct profiling_session *s, bool warning, const char *reason, const char *message)
 {
+	struct event_subject subject = subject_of(s);
+	events_record_about(ev, &subject, warning, reason, message);
+}
+
+void events_record_about(struct events *ev, const struct event_subject *s, bool warning, const char *reason, const char *message)
+{
 	struct item it;
 	snprintf(it.namespace, sizeof it.namespace, "%s", s->namespace);
-	it.event = events_build(s, warning, reason, message, ev->instance, kube_clock_wall_ms(), it.name);
+	it.event = build(s, warning, reason, message, ev->instance, kube_clock_wall_ms(), it.name);
 	pthread_mutex_lock(&ev->lock);
 	bool full = ev->count == EVENTS_MAILBOX_MAX || !it.event;
 	if (!full) {

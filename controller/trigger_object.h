@@ -1,5 +1,5 @@
 /* A ProfilingTrigger as the controller knows it: metadata, typed spec, and the status that it wrote itself. Read from the API
- * server's JSON with the same bounds as the CRD's schema; the status is written back by trigger_status.h. Pure.
+ * server's JSON; the status is written back by trigger_status.h. Pure.
  *
  * An object that others share (triggers.h) is never changed and is counted by trigger_ref and trigger_unref, any thread. */
 #ifndef DRDOTNET_TRIGGER_OBJECT_H
@@ -45,6 +45,11 @@ struct trigger_status {
 	size_t record_count;
 	uint64_t hash; /* of the status as the API server has it */
 };
+
+const char *trigger_condition_name(enum trigger_condition type);
+void trigger_record_fini(struct trigger_record *r);
+void trigger_status_copy(struct trigger_status *out, const struct trigger_status *from); /* has room for TRIGGER_MAX_FIRINGS records */
+void trigger_status_fini(struct trigger_status *s); /* takes zeroed structs */
 
 struct profiling_trigger {
 	char namespace[64], name[254], uid[40], resource_version[64];

@@ -10,54 +10,29 @@
 #define DRDOTNET_TRIGGERS_H
 
 #include "controller/events.h"
-#include "controller/trigger_object.h"
-
-#define TRIGGERS_MAX_QUEUED 1024 /* firings that wait for their decision to be written */
+#include "controller/trigger_table.h"
 
 struct triggers;
 
 struct triggers_options {
 	const struct kube_config *kube;   /* outlives it */
-	struct events *events;            /* the same */
 	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
 };
-
-/* One word of a source that a trigger's condition is met. All is copied. */
-struct trigger_firing {
-	const char *namespace, *trigger;  /* its name */
-	enum trigger_source source;       /* must be the trigger's own */
-	const char *dedup;                /* the same for every repetition of the same occurrence: "<fingerprint>/<startsAt>", "<pod uid>/<container>/<since>" */
-	const char *pod_name, *container; /* NULL: as the template says */
-	const char *message;              /* what was seen, for people: "alert HighCPU: checkout uses 95 % of its CPU limit" */
-};
-
-enum trigger_verdict {
-	TRIGGER_FIRED,      /* the session is there */
-	TRIGGER_SUPPRESSED, /* none was started, and that is right: `reason` */
-	TRIGGER_REFUSED,    /* none could be started: `reason`, `message`. The same again would meet the same */
-	TRIGGER_TRY_AGAIN,  /* the API server is not reachable, or too much waits: the source should repeat it later */
-};
-
-struct trigger_outcome {
-	enum trigger_verdict verdict;
-	const char *reason; /* static storage: Fired, Duplicate, Suspended, CoolingDown, ... (trigger_plan.h) */
-	char session[TRIGGER_SESSION_NAME_SIZE]; /* FIRED and Duplicate */
-	char message[ERR_MESSAGE_SIZE];
-};
-
-/* Called once per firing that was taken: in the caller's thread when nothing has to be written, else in the worker's. */
-typedef void trigger_outcome_fn(void *ctx, const struct trigger_outcome *o);
 
 struct triggers *triggers_new(const struct triggers_options *o);
 void triggers_free(struct triggers *t); /* after triggers_stop; NULL is taken */
 
 /* Watches a namespace (NULL: all). Called for each before triggers_start. */
 int triggers_watch(struct triggers *t, const char *namespace, struct err *e);
-int triggers_start(struct triggers *t, struct err *e);
+int triggers_start(struct triggers *t, struct events *events, struct err *e); /* the events outlive triggers_stop */
 void triggers_stop(struct triggers *t); /* firings that wait get TRIGGER_TRY_AGAIN */
 
-/* Takes a firing: decides what can be decided at once (a repetition, a cool-down), queues the rest; never blocks. Any thread.
- * ERR_NOT_FOUND: no such trigger, or not of this source (`done` is not called). `done` may be NULL. */
+/* Have all watches listed once? Before, a trigger that is not known may be there all the same. Any thread. */
+bool triggers_synced(struct triggers *t);
+
+/* Takes a firing (all of it is copied): decides what can be decided at once (a repetition, a cool-down), queues the rest; never
+ * blocks. Any thread. ERR_NOT_FOUND: no such trigger, or not of this source; ERR_RETRY: not synced yet
+ * (`done` is not called). `done` may be NULL. */
 int triggers_fire(struct triggers *t, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, struct err *e);
 
 /* The same, and waits for the outcome: for threads that may block. After `timeout_ms` it is TRIGGER_TRY_AGAIN (the firing goes on;
