@@ -11,9 +11,9 @@
 
 static void put_text(json_t *obj, const char *key, const char *text, size_t max_bytes)
 {
-	AUTO_BUF struct buf out;
 	if (!text || !text[0])
 		return;
+	AUTO_BUF struct buf out;
 	buf_init(&out, max_bytes * 8 + 8);
 	text_append_printable(&out, text, text_cut_utf8(text, max_bytes));
 	json_object_set_new(obj, key, json_stringn(buf_str(&out), text_cut_utf8(buf_str(&out), max_bytes)));

@@ -3,6 +3,7 @@
  *
  *   in:   link NODE HIGHEST_EPOCH [old] | unlink NODE | job NODE {a job message} | usage POD_UID MILLICORES
  *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
+ *         fire NAMESPACE TRIGGER {"source", "dedup", "pod", "container", "message", "times"}     (prints "fired REASON SESSION MESSAGE" for each)
  *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
  *
  * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]; ends on SIGTERM or end of input. */
@@ -183,7 +184,39 @@ static void ask_upload(const struct agent_hub_callbacks *cb, const char *node, c
 	pthread_mutex_unlock(&hub.lock);
 }
 
-static void play(const struct agent_hub_callbacks *cb, char *line)
+static void on_outcome(void *ctx, const struct trigger_outcome *o)
+{
+	static const char *const verdicts[] = {"FIRED", "SUPPRESSED", "REFUSED", "TRY_AGAIN"};
+	(void)ctx;
+	pthread_mutex_lock(&hub.lock);
+	printf("fired %s/%s %s %s\n", verdicts[o->verdict], o->reason, o->session[0] ? o->session : "-", o->message);
+	fflush(stdout);
+	pthread_mutex_unlock(&hub.lock);
+}
+
+static void fire(struct triggers *t, const char *namespace, const char *trigger, const char *text)
+{
+	struct err e = ERR_INIT;
+	AUTO_JSON json_t *doc = jsonx_parse(text, strlen(text), "firing", &e);
+	struct trigger_firing f = {
+		.namespace = namespace,
+		.trigger = trigger,
+		.source = (enum trigger_source)jsonx_int_at(doc, "source", TRIGGER_ALERTMANAGER),
+		.dedup = jsonx_str_at(doc, "dedup", "?"),
+		.pod_name = jsonx_str_at(doc, "pod", NULL),
+		.container = jsonx_str_at(doc, "container", NULL),
+		.message = jsonx_str_at(doc, "message", "a test fired it"),
+	};
+	for (int64_t n = jsonx_int_at(doc, "times", 1); n > 0; n--) {
+		if (triggers_fire(t, &f, on_outcome, NULL, &e) == 0)
+			continue;
+		struct trigger_outcome o = {.verdict = TRIGGER_REFUSED, .reason = err_kind_name(e.kind)};
+		snprintf(o.message, sizeof o.message, "%s", e.message);
+		on_outcome(NULL, &o);
+	}
+}
+
+static void play(struct controller *c, const struct agent_hub_callbacks *cb, char *line)
 {
 	char verb[16] = "", node[64] = "", third[64] = "";
 	int at = 0;
@@ -194,6 +227,8 @@ static void play(const struct agent_hub_callbacks *cb, char *line)
 		set_usage(node, strtoll(third, NULL, 10));
 	else if (strcmp(verb, "upload") == 0)
 		ask_upload(cb, node, third);
+	else if (strcmp(verb, "fire") == 0)
+		fire(controller_triggers(c), node, third, strchr(line, '{'));
 	else if (strcmp(verb, "job") == 0) {
 		struct link_msg *m = mem_alloc(sizeof *m);
 		struct err e = ERR_INIT;
@@ -228,7 +263,7 @@ static void serve(struct controller *c, const struct agent_hub_callbacks *cb, in
 			return;
 		for (char *end; input.len && (end = memchr(input.data, '\n', input.len));) {
 			*end = '\0';
-			play(cb, input.data);
+			play(c, cb, input.data);
 			buf_consume(&input, (size_t)(end - input.data) + 1);
 		}
 	}
