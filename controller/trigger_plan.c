@@ -194,7 +194,8 @@ static bool check_limits(const struct profiling_trigger *t, const struct trigger
 	if (active >= t->spec.max_active)
 		refuse(d, TRIGGER_REASON_TooManyActive, "%" PRId64 " sessions are under way; limits.maxActive is %" PRId64, active, t->spec.max_active);
 	else if (hour >= t->spec.per_hour)
-		refuse(d, TRIGGER_REASON_HourlyLimit, "%" PRId64 " sessions were started within 60 minutes; limits.perHour is %" PRId64, hour, t->spec.per_hour);
+		refuse(d, TRIGGER_REASON_HourlyLimit, "%" PRId64 " sessions were started within 60 minutes; limits.perHour is %" PRId64, hour,
+		       t->spec.per_hour);
 	else if (st->record_count == TRIGGER_MAX_FIRINGS && oldest_unneeded(t, st, now_wall_ms) == st->record_count)
 		refuse(d, TRIGGER_REASON_HistoryFull, "%d sessions were started within the cool-down", TRIGGER_MAX_FIRINGS);
 	else
