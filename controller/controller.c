@@ -60,14 +60,32 @@ static void enqueue(void *ctx, const char *key)
 
 static void on_list_begin(void *ctx, const char *namespace)
 {
-	session_cache_list_begin(((struct controller *)ctx)->cache, namespace);
-	triggers_sessions_list_begin(((struct controller *)ctx)->triggers, namespace);
+	struct controller *c = ctx;
+	session_cache_list_begin(c->cache, namespace);
+	if (c->options.index)
+		session_index_list_begin(c->options.index, namespace);
+	triggers_sessions_list_begin(c->triggers, namespace);
 }
 
 static void on_list_end(void *ctx, const char *namespace)
 {
-	session_cache_list_end(((struct controller *)ctx)->cache, namespace);
-	triggers_sessions_list_end(((struct controller *)ctx)->triggers, namespace);
+	struct controller *c = ctx;
+	session_cache_list_end(c->cache, namespace);
+	if (c->options.index)
+		session_index_list_end(c->options.index, namespace);
+	triggers_sessions_list_end(c->triggers, namespace);
+}
+
+/* What is listed and shown; objects that the reconciler does not understand, too. */
+static void show(struct controller *c, bool deleted, const json_t *object)
+{
+	const char *namespace = jsonx_str_at(object, "metadata.namespace", ""), *name = jsonx_str_at(object, "metadata.name", "");
+	if (!c->options.index)
+		return;
+	bool changed = deleted ? session_index_remove(c->options.index, namespace, name, jsonx_str_at(object, "metadata.uid", NULL))
+			       : session_index_put(c->options.index, object);
+	if (changed && c->options.on_session)
+		c->options.on_session(c->options.on_session_ctx, namespace, name);
 }
 
 static void on_object(void *ctx, bool deleted, const json_t *object)
@@ -75,6 +93,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	struct controller *c = ctx;
 	struct profiling_session s;
 	struct err e = ERR_INIT;
+	show(c, deleted, object);
 	if (session_object_from_json(object, &s, &e) < 0) {
 		metrics_count("drdotnet_watch_objects_dropped_total", "reason", "malformed", "Objects of the watch that were not understood.");
 		LOG_WARN("controller", "object not understood", LOG_S("error", e.message));
@@ -215,9 +234,16 @@ static int on_upload(void *ctx, const char *node, const char *job_id, const stru
 	return session_report_prefix(u.namespace, u.name, u.uid, u.pod_name, key_prefix, 512, e);
 }
 
+static void on_processes(void *ctx, const char *node, const struct link_processes *answer)
+{
+	struct controller *c = ctx;
+	if (c->options.processes)
+		process_queries_on_answer(c->options.processes, node, answer);
+}
+
 void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
 {
-	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_upload = on_upload};
+	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_upload = on_upload, .on_processes = on_processes};
 }
 
 /* the workers ------------------------------------------------------------------------------------------------------- */
@@ -359,6 +385,9 @@ void controller_tick(struct controller *c)
 	metric_set(metrics_gauge("drdotnet_sessions", "state=\"over\"", "Sessions known."), (int64_t)over);
 	metric_set(metrics_gauge("drdotnet_work_queue_depth", NULL, "Keys that are due, waiting or in work."), (int64_t)work_queue_depth(c->queue));
 	metric_set(metrics_gauge("drdotnet_agents_linked", NULL, "Agents linked to this replica."), (int64_t)agent_hub_count(c->hub));
+	if (c->options.index)
+		metric_set(metrics_gauge("drdotnet_session_index_bytes", NULL, "Memory of the index of sessions."),
+			   (int64_t)session_index_size(c->options.index).bytes);
 	if (atomic_load(&c->epoch))
 		session_cache_each_expired(c->cache, kube_clock_wall_ms(), enqueue, c);
 }

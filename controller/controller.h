@@ -7,6 +7,8 @@
 
 #include "controller/agent_hub.h"
 #include "controller/kube_config.h"
+#include "controller/process_query.h"
+#include "controller/session_index.h"
 #include "controller/session_status.h"
 #include "controller/triggers.h"
 
@@ -26,6 +28,11 @@ struct controller_options {
 	/* May this store name be used? NULL: any. Called in the review thread. */
 	bool (*store_exists)(void *ctx, const char *store);
 	void *store_ctx;
+	struct session_index *index;       /* is fed by the watch; NULL: none */
+	struct process_queries *processes; /* gets the agents' answers; NULL: none */
+	/* Called in the watch's thread after the index knows of it; must not block. NULL: nobody. */
+	void (*on_session)(void *ctx, const char *namespace, const char *name);
+	void *on_session_ctx;
 };
 
 /* Strings in the options are borrowed for the controller's life. */

@@ -12,6 +12,7 @@
 #include "controller/link_server.h"
 #include "controller/object_store.h"
 #include "controller/report_store.h"
+#include "controller/rest_server.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -35,7 +36,10 @@ struct program {
 	struct report_store *reports;
 	struct object_stores *stores;
 	struct controller *controller;
-	struct link_certs *certs;
+	struct link_certs *certs, *api_certs; /* the latter: NULL where the API has the link's, or none */
+	struct session_index *index;
+	struct process_queries *processes;
+	struct rest_server *rest;
 	struct link_server *server;
 	int signal_fd;
 };
@@ -162,6 +166,58 @@ static int open_server(struct program *p, struct err *e)
 	return 0;
 }
 
+/* the API ----------------------------------------------------------------------------------------------------------- */
+
+static int open_api_certs(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	struct link_certs_config c = {.cert_file = s->api_tls_cert, .key_file = s->api_tls_key};
+	if (!s->api_tls_cert)
+		return 0;
+	p->api_certs = link_certs_new(&c, e);
+	return p->api_certs ? 0 : -1;
+}
+
+static int open_rest(struct program *p, struct err *e)
+{
+	const struct controller_settings *s = p->settings;
+	if (!s->api_port || !s->rest_api)
+		return 0;
+	if (open_api_certs(p, e) < 0)
+		return -1;
+	const struct link_pair *pair = link_certs_pair(p->api_certs ? p->api_certs : p->certs);
+	struct rest_server_config c = {
+		.bind_address = s->bind,
+		.port = (int)s->api_port,
+		.cert_pem = s->api_plain_http ? NULL : pair->cert,
+		.key_pem = s->api_plain_http ? NULL : pair->key,
+		.rest_api = true,
+		.web_ui = s->web_ui,
+		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, is_ready, p},
+	};
+	p->rest = rest_server_new(&c);
+	if (rest_server_start(p->rest, e) < 0)
+		return -1;
+	LOG_INFO("controller", "serving the REST API", LOG_I("port", s->api_port), LOG_S("tls", s->api_plain_http ? "no" : "yes"),
+		 LOG_S("webPage", s->web_ui ? "yes" : "no"));
+	return 0;
+}
+
+static void show_session(void *ctx, const char *namespace, const char *name)
+{
+	rest_server_session_changed(((struct program *)ctx)->rest, namespace, name);
+}
+
+static void serve_api_certificate(void *ctx, const char *cert_pem, const char *key_pem)
+{
+	struct program *p = ctx;
+	struct err e = ERR_INIT;
+	if (rest_server_set_certificate(p->rest, cert_pem, key_pem, &e) == 0)
+		LOG_INFO("certs", "a new certificate is served by the REST API");
+	else
+		LOG_WARN("certs", "the REST API's new certificate is not usable; the old one is served", LOG_S("error", e.message));
+}
+
 static void serve_certificate(void *ctx, const char *cert_pem, const char *key_pem)
 {
 	struct program *p = ctx;
@@ -170,6 +226,15 @@ static void serve_certificate(void *ctx, const char *cert_pem, const char *key_p
 		LOG_INFO("certs", "a new certificate is served");
 	else
 		LOG_WARN("certs", "the new certificate is not usable; the old one is served", LOG_S("error", e.message));
+	if (p->rest && !p->api_certs && !p->settings->api_plain_http)
+		serve_api_certificate(p, cert_pem, key_pem);
+}
+
+static int watch_certs(struct program *p, struct err *e)
+{
+	if (link_certs_watch(p->certs, serve_certificate, p, e) < 0)
+		return -1;
+	return p->api_certs ? link_certs_watch(p->api_certs, serve_api_certificate, p, e) : 0;
 }
 
 /* life -------------------------------------------------------------------------------------------------------------- */
@@ -199,7 +264,11 @@ static int open_controller(struct program *p, struct err *e)
 		.report_url_ctx = p,
 		.store_exists = store_exists,
 		.store_ctx = p,
+		.on_session = show_session,
+		.on_session_ctx = p,
 	};
+	p->index = o.index = session_index_new();
+	p->processes = o.processes = process_queries_new();
 	p->controller = controller_new(&o, e);
 	return p->controller ? 0 : -1;
 }
@@ -213,7 +282,7 @@ static int start(struct program *p, struct err *e)
 	LOG_INFO("controller", "starting", LOG_S("version", DRDOTNET_VERSION), LOG_S("server", p->kube.server), LOG_S("namespace", p->namespace));
 	if (open_reports(p, e) < 0 || open_stores(p, e) < 0 || open_controller(p, e) < 0 || wait_for_certs(p, e) < 0 || open_server(p, e) < 0)
 		return -1;
-	if (link_certs_watch(p->certs, serve_certificate, p, e) < 0)
+	if (open_rest(p, e) < 0 || watch_certs(p, e) < 0)
 		return -1;
 	return controller_start(p->controller, link_server_hub(p->server), p->signal_fd, e);
 }
@@ -238,8 +307,12 @@ static void stop(struct program *p)
 	if (p->controller)
 		controller_stop(p->controller);
 	link_certs_free(p->certs);
+	link_certs_free(p->api_certs);
+	rest_server_free(p->rest);
 	link_server_free(p->server);
 	controller_free(p->controller);
+	process_queries_free(p->processes);
+	session_index_free(p->index);
 	object_stores_free(p->stores);
 	report_store_free(p->reports);
 	for (int i = 0; i < NAME_COUNT; i++)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_LEVEL, KIND_FORMAT, KIND_COMMAND };
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_ON, KIND_OFF, KIND_LEVEL, KIND_FORMAT, KIND_COMMAND };
 
 struct row {
 	const char *option, *env, *value, *help;
@@ -26,6 +26,12 @@ static const struct row rows[] = {
 	{"--health-port", "HEALTH_PORT", "N", "plain port for /healthz, /readyz and /metrics (8080; 0: any; -1: none)", KIND_NUMBER, AT(health_port), -1, 65535},
 	{"--tls-cert", "TLS_CERT", "FILE", "certificate chain of the TLS port; default: self-made and published for the agents", KIND_TEXT, AT(tls_cert), 0, 0},
 	{"--tls-key", "TLS_KEY", "FILE", "its key", KIND_TEXT, AT(tls_key), 0, 0},
+	{"--api-port", "API_PORT", "N", "port of the REST API and the web page (8444; 0: none)", KIND_NUMBER, AT(api_port), 0, 65535},
+	{"--api-tls-cert", "API_TLS_CERT", "FILE", "certificate chain of that port; default: the link's", KIND_TEXT, AT(api_tls_cert), 0, 0},
+	{"--api-tls-key", "API_TLS_KEY", "FILE", "its key", KIND_TEXT, AT(api_tls_key), 0, 0},
+	{"--api-plain-http", "API_PLAIN_HTTP", NULL, "no TLS there: what is in front of it must have it", KIND_ON, AT(api_plain_http), 0, 0},
+	{"--no-rest-api", "REST_API_ENABLED", NULL, "no REST API and no web page", KIND_OFF, AT(rest_api), 0, 0},
+	{"--no-web-ui", "WEB_UI_ENABLED", NULL, "no web page", KIND_OFF, AT(web_ui), 0, 0},
 	{"--tls-secret", "TLS_SECRET", "NAME", "Secret of the self-made certificate (drdotnet-link-tls)", KIND_TEXT, AT(tls_secret), 0, 0},
 	{"--tls-config-map", "TLS_CONFIG_MAP", "NAME", "ConfigMap of its authority (drdotnet-link-ca)", KIND_TEXT, AT(tls_config_map), 0, 0},
 	{"--tls-stage", "TLS_STAGE_SECONDS", "SECONDS", "how long agents get to learn of a new authority before it is used (3600)", KIND_NUMBER, AT(tls_stage_seconds), 1, 7 * 86400},
@@ -54,6 +60,20 @@ static int set_number(const struct row *r, const char *name, const char *text, i
 	return 0;
 }
 
+/* A switch: on the command line the word alone, in the environment true or false. */
+static int set_switch(const char *name, const char *text, bool by_word, bool *out, struct err *e)
+{
+	if (!text)
+		*out = by_word;
+	else if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
+		*out = true;
+	else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
+		*out = false;
+	else
+		return err_set(e, ERR_INVALID, 0, "%s: expected true or false", name);
+	return 0;
+}
+
 static int set_format(const char *name, const char *text, enum log_format *out, struct err *e)
 {
 	static const char *const names[] = {"auto", "text", "json"};
@@ -75,6 +95,10 @@ static int set(const struct row *r, const char *name, const char *text, struct c
 		return 0;
 	case KIND_NUMBER:
 		return set_number(r, name, text, at, e);
+	case KIND_ON:
+		return set_switch(name, text, true, at, e);
+	case KIND_OFF:
+		return set_switch(name, text, false, at, e);
 	case KIND_LEVEL:
 		return log_parse_level(text, at) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "%s: expected debug, info, warn or error", name);
 	case KIND_FORMAT:
@@ -121,6 +145,9 @@ int controller_options_parse(int argc, char *const argv[], const char *(*env)(co
 		.workers = 2,
 		.port = 8443,
 		.health_port = 8080,
+		.api_port = 8444,
+		.rest_api = true,
+		.web_ui = true,
 		.tls_secret = "drdotnet-link-tls",
 		.tls_config_map = "drdotnet-link-ca",
 		.tls_stage_seconds = 3600,
@@ -139,6 +166,10 @@ int controller_options_parse(int argc, char *const argv[], const char *(*env)(co
 		return -1;
 	if (!out->tls_cert != !out->tls_key)
 		return err_set(e, ERR_INVALID, 0, "--tls-cert and --tls-key: give both or none");
+	if (!out->api_tls_cert != !out->api_tls_key)
+		return err_set(e, ERR_INVALID, 0, "--api-tls-cert and --api-tls-key: give both or none");
+	if (out->api_plain_http && out->api_tls_cert)
+		return err_set(e, ERR_INVALID, 0, "--api-plain-http and --api-tls-cert: give one of them");
 	return 0;
 }
 

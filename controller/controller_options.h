@@ -5,6 +5,7 @@
 #include "common/base/err.h"
 #include "common/base/log.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -19,6 +20,10 @@ struct controller_settings {
 	int64_t workers;
 	const char *bind;                   /* NULL: all addresses */
 	int64_t port, health_port;
+	int64_t api_port;                   /* 0: none */
+	const char *api_tls_cert, *api_tls_key; /* files; NULL: the link's certificate */
+	bool api_plain_http;
+	bool rest_api, web_ui;
 	const char *tls_cert, *tls_key;     /* files; NULL: self-made and published */
 	const char *tls_secret, *tls_config_map; /* where, when self-made */
 	int64_t tls_stage_seconds;          /* how long a new authority is published before it is used */

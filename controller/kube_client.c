@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <openssl/crypto.h>
 #include <poll.h>
 #include <string.h>
 
@@ -29,6 +30,7 @@ struct kube_client {
 	int64_t token_read_ms; /* monotonic; 0: never */
 	int64_t timeout_ms;
 	int64_t hold_until_ms; /* monotonic: the server asked for no call before; 0: it did not */
+	struct kube_refusal refusal;
 };
 
 struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e)
@@ -44,13 +46,33 @@ struct kube_client *kube_client_new(const struct kube_config *config, int cancel
 	return c;
 }
 
+static void drop_token(struct kube_client *c)
+{
+	if (c->token)
+		OPENSSL_cleanse(c->token, strlen(c->token));
+	free(c->token);
+	c->token = NULL;
+}
+
 void kube_client_free(struct kube_client *c)
 {
 	if (!c)
 		return;
 	http_client_free(c->http);
-	free(c->token);
+	drop_token(c);
 	free(c);
+}
+
+void kube_client_set_token(struct kube_client *c, const char *token)
+{
+	drop_token(c);
+	c->token = mem_strdup(token);
+	c->hold_until_ms = 0; /* it was said to another one */
+}
+
+const struct kube_refusal *kube_client_refusal(const struct kube_client *c)
+{
+	return &c->refusal;
 }
 
 void kube_client_set_timeout(struct kube_client *c, int64_t timeout_ms)
@@ -88,6 +110,15 @@ int kube_status_error(int status, const char *body, size_t len, const char *oper
 	if (message && message[0])
 		return err_set(e, kind, status, "%s: %s", operation, message);
 	return err_set(e, kind, status, "%s: the API server answered %d", operation, status);
+}
+
+static void note_refusal(struct kube_client *c, const struct buf *body)
+{
+	struct err ignored = ERR_INIT;
+	AUTO_JSON json_t *doc = jsonx_parse(buf_str(body), body->len, "Status", &ignored);
+	const json_t *cause = json_array_get(jsonx_at(doc, "details.causes"), 0);
+	snprintf(c->refusal.reason, sizeof c->refusal.reason, "%s", jsonx_str_at(doc, "reason", ""));
+	snprintf(c->refusal.field, sizeof c->refusal.field, "%s", jsonx_str_at(cause, "field", ""));
 }
 
 static void build_url(const struct kube_client *c, const struct kube_ref *ref, struct buf *url)
@@ -142,6 +173,7 @@ static int perform(struct kube_client *c, struct http_request *q, const char *op
 	int64_t deadline_ms = clock_mono_ms() + c->timeout_ms;
 	bool fresh = false;
 	refresh_token(c, false);
+	c->refusal = (struct kube_refusal){.reason = ""};
 	for (;;) {
 		if (wait_until(c, c->hold_until_ms, deadline_ms) < 0)
 			return err_set(e, ERR_RETRY, 429, "%s: the API server asked to wait", operation);
@@ -161,6 +193,7 @@ static int perform(struct kube_client *c, struct http_request *q, const char *op
 		}
 		if (!again) {
 			kube_status_error(r->status, buf_str(&r->body), r->body.len, operation, e);
+			note_refusal(c, &r->body);
 			http_response_fini(r);
 			return -1;
 		}

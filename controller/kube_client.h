@@ -23,6 +23,17 @@ void kube_client_free(struct kube_client *c);
 /* The bound of one call with all its repetitions and waits (KUBE_TIMEOUT_MS when not set). */
 void kube_client_set_timeout(struct kube_client *c, int64_t timeout_ms);
 
+/* Speaks as somebody else from the next call on: for a client whose configuration has no credentials of its own (a client certificate would
+ * count before any token). The token is copied, and cleansed when the next one comes; NULL: nobody. */
+void kube_client_set_token(struct kube_client *c, const char *token);
+
+/* What the API server said of its last refusal to this client, beside the error: Status.reason ("Invalid"), and the field of its
+ * first cause ("spec.durationSeconds"); "" when it did not. */
+struct kube_refusal {
+	char reason[64], field[128];
+};
+const struct kube_refusal *kube_client_refusal(const struct kube_client *c);
+
 /* What a call is about. `api` is "/api/v1" or "/apis/<group>/<version>"; namespace, name and subresource may be NULL. */
 struct kube_ref {
 	const char *api, *plural;

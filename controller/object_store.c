@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define READ_URL_EXPIRES_SECONDS 60
+
 struct object_stores {
 	struct store_config *items;
 	size_t count;
@@ -153,6 +155,41 @@ int object_store_grant(const struct object_stores *s, const char *store, const c
 	if (rc == 0)
 		*expires_wall_ms = expires;
 	return rc;
+}
+
+int object_store_read_url(const struct object_stores *s, const char *store, const char *key_prefix, const char *report_name,
+			  int64_t now_wall_ms, struct buf *url, struct err *e)
+{
+	const struct store_config *c = find_or_fail(s, store, e);
+	struct key_files keys;
+	if (!c)
+		return -1;
+	if (c->builtin)
+		return err_set(e, ERR_INVALID, 0, "store \"%s\" is the controller's own", store);
+	if (read_keys(c, &keys, e) < 0)
+		return err_prefix(e, "store \"%s\"", c->name);
+	AUTO_FREE char *host = NULL;
+	AUTO_FREE char *path = NULL;
+	locate(c, c->host, key_prefix, report_name, &host, &path);
+	struct sigv4_request q = {
+		.method = "GET", .scheme = c->scheme, .host = host, .path = path, .region = c->region, .payload_sha256 = "UNSIGNED-PAYLOAD",
+		.wall_ms = now_wall_ms, .expires_seconds = READ_URL_EXPIRES_SECONDS,
+	};
+	struct sigv4_credentials credentials = {keys.access_key_id, keys.secret_access_key, keys.session_token};
+	int rc = sigv4_presign(&q, &credentials, url, e);
+	explicit_bzero(&keys, sizeof keys);
+	return rc;
+}
+
+const char *object_store_ca_file(const struct object_stores *s, const char *store)
+{
+	const struct store_config *c = find(s, store);
+	return c ? c->ca_file : NULL;
+}
+
+struct report_store *object_stores_own(const struct object_stores *s)
+{
+	return s->own;
 }
 
 enum link_place object_store_place(const struct object_stores *s, const char *store)

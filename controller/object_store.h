@@ -11,6 +11,7 @@
  *       pathStyle: true                                   # https://endpoint/bucket/key instead of https://bucket.endpoint/key
  *       credentialsFolder: /etc/drdotnet/stores/default   # files accessKeyId, secretAccessKey, sessionToken (optional); re-read at each use
  *       publicEndpoint: https://...                       # optional: for the URLs in the status
+ *       caFile: /etc/drdotnet/store-ca.crt                # optional: whose certificate the controller accepts when it reads reports
  *   - name: builtin
  *     builtin: {}                                         # the controller's own (report_store.h)
  *
@@ -39,6 +40,12 @@ bool object_stores_has(const struct object_stores *s, const char *store);
  * content-type, content-length and x-amz-checksum-sha256 (base64). ERR_NOT_FOUND with REASON_StoreNotFound for an unknown store. */
 int object_store_grant(const struct object_stores *s, const char *store, const char *key_prefix, const struct link_report *r,
 		       int64_t now_wall_ms, struct buf *url, int64_t *expires_wall_ms, struct err *e);
+
+/* A URL for GETs of this report. ERR_NOT_FOUND with REASON_StoreNotFound for an unknown store, ERR_INVALID for a builtin one. */
+int object_store_read_url(const struct object_stores *s, const char *store, const char *key_prefix, const char *report_name,
+			  int64_t now_wall_ms, struct buf *url, struct err *e);
+const char *object_store_ca_file(const struct object_stores *s, const char *store); /* NULL: the system's */
+struct report_store *object_stores_own(const struct object_stores *s);              /* NULL: none */
 
 /* Whose certificate the uploader has to expect. */
 enum link_place object_store_place(const struct object_stores *s, const char *store);

@@ -29,6 +29,7 @@ struct process_queries {
 	pthread_cond_t answered;
 	struct wait *waits;
 	int64_t next_request_id;
+	bool stopped;
 };
 
 struct process_queries *process_queries_new(void)
@@ -41,6 +42,14 @@ struct process_queries *process_queries_new(void)
 	pthread_cond_init(&q->answered, &attr);
 	pthread_condattr_destroy(&attr);
 	return q;
+}
+
+void process_queries_stop(struct process_queries *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	pthread_cond_broadcast(&q->answered);
+	pthread_mutex_unlock(&q->lock);
 }
 
 void process_queries_free(struct process_queries *q)
@@ -199,7 +208,7 @@ static void ask(struct process_queries *q, struct agent_hub *hub, struct wait *w
 static void wait_answers(struct process_queries *q, const struct wait *w, int64_t deadline_ms)
 {
 	struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
-	while (w->outstanding > 0) {
+	while (w->outstanding > 0 && !q->stopped) {
 		if (pthread_cond_timedwait(&q->answered, &q->lock, &until) != 0)
 			break;
 	}

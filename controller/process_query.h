@@ -10,6 +10,7 @@
 struct process_queries;
 
 struct process_queries *process_queries_new(void);
+void process_queries_stop(struct process_queries *q); /* from now on nobody waits */
 void process_queries_free(struct process_queries *q);
 
 /* The hub's callback (agent_hub_callbacks.on_processes); ctx is the struct process_queries. Link thread; takes copies. */

@@ -426,6 +426,17 @@ int session_index_get(struct session_index *x, const char *namespace, const char
 	return out->count ? 0 : err_set(e, ERR_NOT_FOUND, 0, "there is no session %s in namespace %s", name, namespace);
 }
 
+int session_summary_of(const json_t *object, struct session_page *out)
+{
+	*out = (struct session_page){.total = 1};
+	struct entry *n = make(object);
+	if (!n)
+		return -1;
+	fill(out, &n, 1);
+	free(n);
+	return 0;
+}
+
 static int compare_texts(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

@@ -63,6 +63,9 @@ void session_page_fini(struct session_page *p);
 /* One session as a page of one; ERR_NOT_FOUND. */
 int session_index_get(struct session_index *x, const char *namespace, const char *name, struct session_page *out, struct err *e);
 
+/* What the index would say of this object, as a page of one. -1: it is no session. Pure. */
+int session_summary_of(const json_t *object, struct session_page *out);
+
 /* The namespaces that have sessions, at most `max`, sorted; each a new string in a new list. */
 size_t session_index_namespaces(struct session_index *x, size_t max, char ***out);
 

@@ -16,7 +16,7 @@
 static void config_fini(struct store_config *c)
 {
 	char *const strings[] = {c->name, c->scheme, c->host, c->public_scheme, c->public_host, c->region, c->bucket, c->prefix,
-				 c->credentials_folder};
+				 c->credentials_folder, c->ca_file};
 	for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++)
 		free(strings[i]);
 }
@@ -101,13 +101,14 @@ static char *with_slash(const char *prefix)
 
 static int parse_s3(const json_t *s3, const char *path, struct store_config *c, struct err *e)
 {
-	static const char *const known[] = {"endpoint", "region", "bucket", "prefix", "pathStyle", "credentialsFolder", "publicEndpoint", NULL};
-	const char *endpoint = NULL, *region = "us-east-1", *bucket = NULL, *prefix = NULL, *folder = NULL, *public_endpoint = NULL;
+	static const char *const known[] = {"endpoint", "region", "bucket", "prefix", "pathStyle", "credentialsFolder", "publicEndpoint", "caFile",
+					     NULL};
+	const char *endpoint = NULL, *region = "us-east-1", *bucket = NULL, *prefix = NULL, *folder = NULL, *public_endpoint = NULL, *ca_file = NULL;
 	if (jsonx_only_keys(s3, path, known, e) < 0 || jsonx_string(s3, path, "endpoint", true, &endpoint, e) < 0 ||
 	    jsonx_string(s3, path, "region", false, &region, e) < 0 || jsonx_string(s3, path, "bucket", true, &bucket, e) < 0 ||
 	    jsonx_string(s3, path, "prefix", false, &prefix, e) < 0 || jsonx_bool(s3, path, "pathStyle", false, &c->path_style, e) < 0 ||
 	    jsonx_string(s3, path, "credentialsFolder", true, &folder, e) < 0 ||
-	    jsonx_string(s3, path, "publicEndpoint", false, &public_endpoint, e) < 0)
+	    jsonx_string(s3, path, "publicEndpoint", false, &public_endpoint, e) < 0 || jsonx_string(s3, path, "caFile", false, &ca_file, e) < 0)
 		return -1;
 	if (split_endpoint(endpoint, path, "endpoint", &c->scheme, &c->host, e) < 0)
 		return -1;
@@ -119,6 +120,7 @@ static int parse_s3(const json_t *s3, const char *path, struct store_config *c, 
 	c->bucket = mem_strdup(bucket);
 	c->prefix = with_slash(prefix);
 	c->credentials_folder = mem_strdup(folder);
+	c->ca_file = mem_strdup(ca_file);
 	return 0;
 }
 

@@ -15,6 +15,7 @@ struct store_config {
 	char *public_scheme, *public_host;
 	char *region, *bucket, *prefix;    /* prefix ends with '/' or is NULL */
 	char *credentials_folder;
+	char *ca_file;                     /* NULL: the system's */
 	bool path_style;
 };
 

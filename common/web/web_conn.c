@@ -288,7 +288,7 @@ static int receive(struct web_conn *c, const void *data, size_t len)
 	struct web_exchange *x = c->exchange;
 	lws_set_timeout(c->wsi, NO_PENDING_TIMEOUT, 0);
 	if (!c->body_due || !x)
-		return c->close_after ? 0 : -1;
+		return len == 0 || c->close_after ? 0 : -1;
 	if (!x->response.status && buf_append(&x->request.body, data, len) < 0)
 		return -1;
 	return 0;

@@ -26,6 +26,8 @@ class Options(unittest.TestCase):
     def test_each_mistake_names_its_option(self):
         for words, text in (
                 (["--port", "70000"], "--port: expected a number between 0 and 65535"),
+                (["--api-plain-http", "--api-tls-cert", "a", "--api-tls-key", "b"], "--api-plain-http and --api-tls-cert: give one of them"),
+                (["--api-tls-key", "b"], "--api-tls-cert and --api-tls-key: give both or none"),
                 (["--workers=0"], "--workers: expected a number between 1 and 16"),
                 (["--prot", "1"], "--prot: no such option"),
                 (["--stores"], "--stores: needs a value"),
@@ -65,7 +67,7 @@ class ProgramTest(unittest.TestCase):
             f.write(self.cluster.service_account_token(install.SYSTEM, "drdotnet-controller"))
         config = (through.kubeconfig if through else self.cluster.write_kubeconfig)(os.path.join(self.folder, name + ".kubeconfig"), token)
         words = [PROGRAM, "--kubeconfig", config, "--namespace", install.SYSTEM, "--bind", "127.0.0.1", "--port", "0",
-                 "--health-port", "0", "--log-format", "json", *more]
+                 "--health-port", "0", "--api-port", "0", "--log-format", "json", *more]
         made = proc.Process(words, log=os.path.join(self.folder, name + ".log"))
         self.addCleanup(made.stop)
         return made

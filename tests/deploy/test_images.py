@@ -87,9 +87,10 @@ class Deployed(unittest.TestCase):
         cls.cluster = cls.enter_class(kube.Cluster(cls.folder + "/kube"))
         cls.workloads = manifests.install(cls.cluster, cls.folder)
         cls.cluster.namespace("shop")
-        cls.port, cls.health_port = proc.free_ports(2)
+        cls.port, cls.health_port, api_port = proc.free_ports(3)
         cls.controller = cls.run_workload("Deployment/drdotnet-system/drdotnet-controller", "controller", "node-system",
-                                          env={"LINK_PORT": str(cls.port), "HEALTH_PORT": str(cls.health_port)})
+                                          env={"LINK_PORT": str(cls.port), "HEALTH_PORT": str(cls.health_port),
+                                               "API_PORT": str(api_port)})
         proc.wait_until(lambda: cls.probe(cls.controller, "readinessProbe"), 20, "the controller is ready")
 
     @classmethod

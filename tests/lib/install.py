@@ -121,9 +121,9 @@ class Installation:
         made = self._system_pod(name, "node-system", "drdotnet-controller")
         token = self._file(name + "/token", self.cluster.service_account_token(SYSTEM, "drdotnet-controller", made))
         config = self.cluster.write_kubeconfig(self.folder + "/" + name + "/kubeconfig", token)
-        self.link_port, self.health_port = proc.free_ports(2)
+        self.link_port, self.health_port, self.api_port = proc.free_ports(3)
         words = [self.programs + "/drdotnet-controller", "--kubeconfig", config, "--namespace", SYSTEM, "--bind", "127.0.0.1",
-                 "--port", str(self.link_port), "--health-port", str(self.health_port),
+                 "--port", str(self.link_port), "--health-port", str(self.health_port), "--api-port", str(self.api_port),
                  "--reports", self.folder + "/" + name + "/reports"]
         if self.store:
             words += ["--stores", self.store_configuration()]

@@ -1,0 +1,14 @@
+/* What a pod belongs to, as people know it: its Deployment, StatefulSet, DaemonSet, Job, ... Pure. */
+#ifndef DRDOTNET_WORKLOAD_H
+#define DRDOTNET_WORKLOAD_H
+
+#include "common/base/jsonx.h"
+
+struct workload {
+	char kind[64], name[254];
+};
+
+/* A ReplicaSet whose name ends in the pod's template hash is its Deployment's; a pod without an owner is its own. */
+void workload_of_pod(const json_t *pod, struct workload *out);
+
+#endif
