@@ -35,14 +35,16 @@ static void arm(struct web_conn *c)
 	if (c->exchange && is_quiet(c))
 		at = least(at, c->quiet_since_ms + config->keep_alive_s * 1000);
 	int64_t in_ms = at - clock_mono_ms();
-	lws_set_timer_usecs(c->wsi, at == 0 ? LWS_SET_TIMER_USEC_CANCEL : (in_ms > 1 ? in_ms : 1) * 1000);
+	if (!c->exchange) /* longer than lws's own limit, which not all of its states keep */
+		in_ms = (config->idle_timeout_s + config->headers_timeout_s) * 1000;
+	lws_set_timer_usecs(c->wsi, at == 0 && c->exchange ? LWS_SET_TIMER_USEC_CANCEL : (in_ms > 1 ? in_ms : 1) * 1000);
 }
 
 static int on_timer(struct web_conn *c)
 {
 	int64_t now = clock_mono_ms();
-	if (!c->exchange)
-		return 0;
+	if (!c || !c->exchange)
+		return -1; /* no request has come */
 	bool stalled = c->waiting_since_ms && now >= c->waiting_since_ms + c->server->config.stall_timeout_s * 1000;
 	if (stalled || (c->deadline_ms && now >= c->deadline_ms)) {
 		web_server_count(c->server, WEB_EVENT_TIMED_OUT, 0);
@@ -315,12 +317,23 @@ static void gone(struct web_conn *c)
 		web_exchange_drop(steal_ptr(&c->exchange));
 }
 
+/* lws 4.1 would go on in HTTP/2. A server may pass over the wish to upgrade; for lws it is then another word than the ones it knows. */
+static int pass_over_upgrade(char *protocol)
+{
+	if (strcasecmp(protocol, "h2c") != 0)
+		return -1; /* no WebSocket here */
+	memset(protocol, '-', strlen(protocol));
+	return 0;
+}
+
 int web_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
 	struct web_conn *c = user;
 	switch (reason) {
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return pass_over_upgrade(in);
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-		return -1; /* no WebSocket here */
+		return -1;
 	case LWS_CALLBACK_HTTP:
 		return begin(wsi, c, in);
 	case LWS_CALLBACK_HTTP_BODY:

@@ -111,6 +111,7 @@ static void connected(struct web_server *s, struct lws *wsi)
 	if (!s->arriving)
 		return; /* the listening socket */
 	lws_set_opaque_user_data(wsi, s->arriving);
+	lws_set_timer_usecs(wsi, (s->config.headers_timeout_s + 1) * LWS_US_PER_SEC); /* CONNECT is a state that lws keeps for ever */
 	web_limits_connected(&s->limits, s->arriving);
 	struct web_peer *p = mem_alloc(sizeof *p);
 	*p = (struct web_peer){.wsi = wsi, .client = s->arriving};
