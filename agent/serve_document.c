@@ -129,7 +129,7 @@ static json_t *make_status(const struct serve_facts *f, const char *target)
 	bool chosen = f->pod_name && *f->pod_name;
 	json_t *s = json_object();
 	json_object_set_new(s, "observedGeneration", json_integer(1));
-	set_text(s, "state", reason_of(f));
+	set_text(s, "state", job_phase_name(f->phase));
 	set_text(s, "targetSummary", target);
 	set_text(s, "headline", f->headline);
 	set_text(s, "diagnosis", f->diagnosis);
@@ -156,7 +156,7 @@ json_t *serve_document_make(const struct serve_facts *f)
 	set_text(s, "uid", f->uid);
 	set_text(s, "profiler", profiler_kind_name(f->effective->profiler));
 	set_text(s, "target", target);
-	set_text(s, "state", reason_of(f));
+	set_text(s, "state", job_phase_name(f->phase));
 	set_text(s, "headline", f->headline);
 	set_time(s, "createdAt", f->created_wall_ms);
 	set_time(s, "completedAt", f->completed_wall_ms);
@@ -205,8 +205,8 @@ void serve_document_interrupt(json_t *session, int64_t now_wall_ms)
 		set_text(target, "reason", REASON_InternalError);
 		set_text(target, "message", message);
 	}
-	set_text(status, "state", REASON_InternalError);
-	set_text(session, "state", REASON_InternalError);
+	set_text(status, "state", job_phase_name(JOB_FAILED));
+	set_text(session, "state", job_phase_name(JOB_FAILED));
 	set_time(status, "completionTime", now_wall_ms);
 	set_time(session, "completedAt", now_wall_ms);
 }
