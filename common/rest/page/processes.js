@@ -25,18 +25,22 @@ function grouped(items) {
 	return [...out].sort(([a], [b]) => a.localeCompare(b)).map(([space, works]) => [space, [...works]]);
 }
 
-function startLink(p) {
-	return link('start', '', {namespace: p.namespace, pod: p.pod, container: p.container, pid: p.pid, entrypoint: p.entrypoint});
+/* On one machine the pid alone names the process; in a cluster it is the one inside the container. */
+function startLink(p, local) {
+	const where = local ? {} : {pod: p.pod, container: p.container};
+	return link('start', '', {namespace: p.namespace, ...where, pid: p.pid, entrypoint: p.entrypoint});
 }
 
-function processRow(p, readOnly) {
+const userName = user => /^\d+$/.test(user) ? 'uid ' + user : user;
+
+function processRow(p, readOnly, local) {
 	const action = p.canProfile
 		? readOnly ? h('span.dim', null, 'read only')
-			: h('a.quiet.tint.small', {href: startLink(p), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
+			: h('a.quiet.tint.small', {href: startLink(p, local), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
 		: badge(words(p.reason || 'NotPossible'), 'warn');
-	const place = [p.pod && name(p.pod), p.container && name(p.container), p.node && ['on ', name(p.node)]].filter(Boolean);
+	const place = [p.pod && name(p.pod), p.container && name(p.container), !local && p.node && ['on ', name(p.node)]].filter(Boolean);
 	return h('tr', {class: p.canProfile ? null : 'not'},
-		h('td.what', null, h('strong', null, name(nameOf(p))), h('span.dim', null, ' pid ' + p.pid, p.user && [' · ', name(p.user)]),
+		h('td.what', null, h('strong', null, name(nameOf(p))), h('span.dim', null, ' pid ' + p.pid, p.user && [' · ', name(userName(p.user))]),
 			place.length > 0 && h('p.place', null, place.map((x, i) => [i > 0 && ' · ', x])),
 			!p.canProfile && p.message && h('p.why', null, p.message)),
 		h('td', {'data-label': 'Runtime'}, p.runtimeVersion ? '.NET ' + p.runtimeVersion : ''),
@@ -45,7 +49,7 @@ function processRow(p, readOnly) {
 		h('td.act', null, action));
 }
 
-function workloadCard(work, list, readOnly) {
+function workloadCard(work, list, readOnly, local) {
 	const [kind, workName] = [work.slice(0, work.indexOf('/')), work.slice(work.indexOf('/') + 1)];
 	const pods = new Set(list.map(p => p.pod).filter(Boolean)).size;
 	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')));
@@ -53,7 +57,7 @@ function workloadCard(work, list, readOnly) {
 		h('colgroup', null, h('col'), h('col.c-runtime'), h('col.c-number'), h('col.c-number'), h('col.c-act')),
 		h('thead', null, h('tr', null, ['Process', 'Runtime', 'CPU', 'Memory'].map((t, i) => h(i > 1 ? 'th.n' : 'th', {scope: 'col'}, t)),
 			h('th', {scope: 'col'}, h('span.sr', null, 'Action')))),
-		h('tbody', null, list.map(p => processRow(p, readOnly)))));
+		h('tbody', null, list.map(p => processRow(p, readOnly, local)))));
 }
 
 function warningList(warnings) {
@@ -92,7 +96,7 @@ export async function processes(c) {
 		fill(body, [found, answer.items.length], () => found.length
 			? grouped(found).map(([space, works]) => h('section.space', {'aria-label': local ? 'Processes' : 'Namespace ' + space},
 				!local && h('h2', null, h('span.kind', null, 'Namespace'), ' ', name(space)),
-				works.map(([work, list]) => workloadCard(work, list, c.info.readOnly))))
+				works.map(([work, list]) => workloadCard(work, list, c.info.readOnly, local))))
 			: [answer.items.length ? empty('Nothing matches', 'No process has these words in its name, pod, node or workload.') : nothing(local)]);
 	}
 	async function load(refresh) {

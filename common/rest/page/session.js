@@ -151,7 +151,7 @@ class Page {
 	head(s, over) {
 		const readOnly = this.c.info.readOnly, target = s.target || '';
 		const meta = [s.profiler, s.namespace !== 'local' && name(s.namespace), name(s.name), when(s.createdAt, now()),
-			s.requestedBy && !s.trigger && ['by ', name(s.requestedBy)], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
+			s.namespace !== 'local' && s.requestedBy && !s.trigger && ['by ', name(s.requestedBy)], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
 		const again = s.spec?.target && link('start', '', {namespace: s.namespace, target: JSON.stringify(s.spec.target), profiler: s.profiler});
 		return [h('p.eyebrow', null, meta.map((m, i) => [i > 0 && ' · ', m])),
 			h('h1', null, breakable(headline(s))),
