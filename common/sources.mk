@@ -20,7 +20,7 @@ COMMON_SRC += \
 	common/web/web_route.c \
 	common/web/web_limits.c \
 	common/web/web_pool.c \
-	common/web/web_tls.c \
+	common/web/web_net.c common/web/web_tls.c \
 	common/web/web_request.c \
 	common/web/web_answer.c \
 	common/web/web_events.c \

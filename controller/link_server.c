@@ -3,11 +3,11 @@
 #include "common/base/cleanup.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/web/web_net.h"
 #include "common/web/web_tls.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@
 #define PING_AFTER_S 25
 #define HANG_UP_AFTER_S 35 /* a half-open link is noticed within this time */
 #define HEADERS_MAX_BYTES 8192
-#define OTHER_DESCRIPTORS 512 /* the health port's connections, API server, files, log */
+#define OTHER_DESCRIPTORS 2048 /* of the whole process: the other ports' connections, API server, files, log */
 
 /* Events from other threads --------------------------------------------------------------------------------------- */
 
@@ -98,15 +98,10 @@ int link_server_set_certificate(struct link_server *s, const char *cert_pem, con
 	return 0;
 }
 
-/* Thousands of idle links: no buffers while idle, no session cache, no tickets. */
 static void set_up_tls(struct link_server *s, SSL_CTX *tls)
 {
 	s->tls = tls;
-	SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-	SSL_CTX_set_num_tickets(tls, 0);
-	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
+	web_net_set_up_tls(tls);
 	web_tls_use(tls, s->config.cert_pem, s->config.key_pem, &s->tls_error);
 }
 
@@ -158,15 +153,6 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void log_from_lws(int level, const char *line)
-{
-	AUTO_FREE char *text = mem_strndup(line, strcspn(line, "\n"));
-	if (level == LLL_ERR)
-		LOG_WARN("link", "libwebsockets", LOG_S("message", text));
-	else
-		LOG_DEBUG("link", "libwebsockets", LOG_S("message", text));
-}
-
 static int make_context(struct link_server *s, struct err *e)
 {
 	struct lws_context_creation_info info = {
@@ -181,17 +167,9 @@ static int make_context(struct link_server *s, struct err *e)
 		.timeout_secs_ah_idle = (unsigned)s->config.headers_timeout_s,
 		.pt_serv_buf_size = 4096,
 	};
-	lws_set_log_level(LLL_ERR | LLL_WARN, log_from_lws);
+	web_net_log();
 	s->context = lws_create_context(&info);
 	return s->context ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the link's network context");
-}
-
-/* Where IPv6 is on, lws 4.1 takes an IPv4 address for "any": it writes it into a sockaddr_in6's flow label. */
-static uint64_t bind_options(const struct link_server *s)
-{
-	struct in_addr v4;
-	bool is_v4 = s->config.bind_address && inet_pton(AF_INET, s->config.bind_address, &v4) == 1;
-	return LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND | (is_v4 ? LWS_SERVER_OPTION_DISABLE_IPV6 : 0);
 }
 
 static int make_tls_vhost(struct link_server *s, struct err *e)
@@ -207,7 +185,7 @@ static int make_tls_vhost(struct link_server *s, struct err *e)
 		.port = s->config.port,
 		.iface = s->config.bind_address,
 		.protocols = protocols,
-		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | bind_options(s),
+		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | web_net_bind_options(s->config.bind_address),
 		.alpn = "http/1.1",
 		.keepalive_timeout = s->config.idle_timeout_s,
 		.retry_and_idle_policy = &s->idle_policy,
@@ -230,7 +208,7 @@ static int make_health_vhost(struct link_server *s, struct err *e)
 		.port = s->config.health_port,
 		.iface = s->config.bind_address,
 		.protocols = protocols,
-		.options = bind_options(s),
+		.options = web_net_bind_options(s->config.bind_address),
 		.keepalive_timeout = s->config.idle_timeout_s,
 	};
 	s->health_vhost = lws_create_vhost(s->context, &info);

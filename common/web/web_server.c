@@ -5,10 +5,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/web/web_net.h"
 #include "common/web/web_private.h"
 #include "common/web/web_tls.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,11 +84,7 @@ int web_server_set_certificate(struct web_server *s, const char *cert_pem, const
 static void set_up_tls(struct web_server *s, SSL_CTX *tls)
 {
 	s->tls = tls;
-	SSL_CTX_set_mode(tls, SSL_MODE_RELEASE_BUFFERS);
-	SSL_CTX_set_session_cache_mode(tls, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_options(tls, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
-	SSL_CTX_set_num_tickets(tls, 0);
-	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
+	web_net_set_up_tls(tls);
 	web_tls_use(tls, s->config.cert_pem, s->config.key_pem, &s->tls_error);
 }
 
@@ -165,15 +161,6 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void log_from_lws(int level, const char *line)
-{
-	AUTO_FREE char *text = mem_strndup(line, strcspn(line, "\n"));
-	if (level == LLL_ERR)
-		LOG_WARN("web", "libwebsockets", LOG_S("message", text));
-	else
-		LOG_DEBUG("web", "libwebsockets", LOG_S("message", text));
-}
-
 static int make_context(struct web_server *s, struct err *e)
 {
 	struct lws_context_creation_info info = {
@@ -188,17 +175,9 @@ static int make_context(struct web_server *s, struct err *e)
 		.timeout_secs_ah_idle = (unsigned)s->config.headers_timeout_s,
 		.pt_serv_buf_size = 4096,
 	};
-	lws_set_log_level(LLL_ERR | LLL_WARN, log_from_lws);
+	web_net_log();
 	s->context = lws_create_context(&info);
 	return s->context ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the web server's network context");
-}
-
-/* Where IPv6 is on, lws 4.1 takes an IPv4 address for "any": it writes it into a sockaddr_in6's flow label. */
-static uint64_t bind_options(const struct web_server *s)
-{
-	struct in_addr v4;
-	bool is_v4 = s->config.bind_address && inet_pton(AF_INET, s->config.bind_address, &v4) == 1;
-	return LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND | (is_v4 ? LWS_SERVER_OPTION_DISABLE_IPV6 : 0);
 }
 
 static int make_vhost(struct web_server *s, struct err *e)
@@ -210,7 +189,7 @@ static int make_vhost(struct web_server *s, struct err *e)
 		.port = s->config.port,
 		.iface = s->config.bind_address,
 		.protocols = s->protocols,
-		.options = tls | bind_options(s),
+		.options = tls | web_net_bind_options(s->config.bind_address),
 		.alpn = "http/1.1",
 		.keepalive_timeout = s->config.idle_timeout_s,
 	};
