@@ -7,17 +7,12 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/agent_hub_link.h"
+#include "controller/hub_mailbox.h"
 #include "controller/metrics.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Messages wait as text: the oldest first, in a ring that grows only while somebody is slow. */
-struct mailbox {
-	char *items[AGENT_HUB_MAILBOX_MAX];
-	size_t head, count;
-};
 
 struct hub_link {
 	struct agent_hub *hub;
@@ -25,7 +20,7 @@ struct hub_link {
 	char *node;
 	bool said_hello, replaced, pending;
 	struct agent_info info;
-	struct mailbox *mailbox; /* NULL while nothing waits: most links are idle most of the time */
+	struct hub_mailbox *mailbox; /* NULL while nothing waits: most links are idle most of the time */
 	struct hub_link *next_pending;
 	UT_hash_handle hh;       /* in `nodes`, once it has said hello and is the newest of its node */
 };
@@ -109,15 +104,11 @@ static void unmark_pending(struct hub_link *l)
 
 static int post_text_take(struct hub_link *l, char *text, struct err *e)
 {
-	if (!l->mailbox)
-		l->mailbox = mem_alloc(sizeof *l->mailbox);
-	struct mailbox *m = l->mailbox;
-	if (m->count == AGENT_HUB_MAILBOX_MAX) {
+	if (!hub_mailbox_put(&l->mailbox, text)) {
 		free(text);
 		metrics_count("drdotnet_link_dropped_messages_total", "reason", "MailboxFull", "Messages to agents that were not sent.");
 		return err_set(e, ERR_RETRY, 0, "the agent of node %s reads too slowly: %d messages wait", l->node, AGENT_HUB_MAILBOX_MAX);
 	}
-	m->items[(m->head + m->count++) % AGENT_HUB_MAILBOX_MAX] = text;
 	mark_pending(l);
 	return 0;
 }
@@ -126,15 +117,6 @@ static int post(struct hub_link *l, const struct link_msg *m, struct err *e)
 {
 	char *text = link_msg_encode(m, e);
 	return text ? post_text_take(l, text, e) : -1;
-}
-
-static void mailbox_free(struct mailbox *m)
-{
-	if (!m)
-		return;
-	for (size_t i = 0; i < m->count; i++)
-		free(m->items[(m->head + i) % AGENT_HUB_MAILBOX_MAX]);
-	free(m);
 }
 
 static struct hub_link *find(struct agent_hub *h, const char *node)
@@ -164,17 +146,7 @@ struct hub_link *agent_hub_attach(struct agent_hub *h, const char *node, void *o
 char *agent_hub_next(struct hub_link *l)
 {
 	pthread_mutex_lock(&l->hub->lock);
-	char *text = NULL;
-	struct mailbox *m = l->mailbox;
-	if (m && m->count) {
-		text = m->items[m->head];
-		m->head = (m->head + 1) % AGENT_HUB_MAILBOX_MAX;
-		m->count--;
-	}
-	if (m && !m->count) {
-		free(m);
-		l->mailbox = NULL;
-	}
+	char *text = hub_mailbox_take(&l->mailbox);
 	pthread_mutex_unlock(&l->hub->lock);
 	return text;
 }
@@ -215,7 +187,7 @@ void agent_hub_detach(struct hub_link *l)
 	pthread_mutex_unlock(&h->lock);
 	if (was_current && h->cb.on_node)
 		h->cb.on_node(h->cb.ctx, l->node, false, l->info.highest_epoch);
-	mailbox_free(l->mailbox);
+	hub_mailbox_free(l->mailbox);
 	free(l->node);
 	free(l);
 }
@@ -289,6 +261,14 @@ static void receive_usage(struct agent_hub *h, const char *node, const struct li
 	pthread_mutex_unlock(&h->lock);
 }
 
+static void receive_told(struct agent_hub *h, const char *node, const struct link_msg *m)
+{
+	if (m->type == LINK_MSG_OBSERVED && h->cb.on_observed)
+		h->cb.on_observed(h->cb.ctx, node, m->u.observed.items, m->u.observed.count);
+	if (m->type == LINK_MSG_PROCESSES && h->cb.on_processes)
+		h->cb.on_processes(h->cb.ctx, node, &m->u.processes);
+}
+
 int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *e)
 {
 	struct agent_hub *h = l->hub;
@@ -310,12 +290,8 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 		receive_usage(h, l->node, m);
 		return 0;
 	case LINK_MSG_OBSERVED:
-		if (h->cb.on_observed)
-			h->cb.on_observed(h->cb.ctx, l->node, m->u.observed.items, m->u.observed.count);
-		return 0;
 	case LINK_MSG_PROCESSES:
-		if (h->cb.on_processes)
-			h->cb.on_processes(h->cb.ctx, l->node, &m->u.processes);
+		receive_told(h, l->node, m);
 		return 0;
 	case LINK_MSG_UPLOAD_REQUEST:
 		if (h->transport.upload)
@@ -393,12 +369,10 @@ int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_o
 	return send_as_leader(h, node, &m, e);
 }
 
-int agent_hub_ask_processes(struct agent_hub *h, const char *node, const struct link_process_query *q, struct err *e)
+int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)
 {
-	struct link_msg m = {.type = LINK_MSG_PROCESS_QUERY};
-	m.u.process_query = *q; /* borrowed for the encoding only: m is not finished */
 	pthread_mutex_lock(&h->lock);
-	int rc = send_locked(h, node, &m, e);
+	int rc = send_locked(h, node, m, e);
 	pthread_mutex_unlock(&h->lock);
 	if (rc == 0)
 		wake(h);
@@ -407,12 +381,7 @@ int agent_hub_ask_processes(struct agent_hub *h, const char *node, const struct 
 
 void agent_hub_answer_upload(struct agent_hub *h, const char *node, const struct link_msg *m)
 {
-	pthread_mutex_lock(&h->lock);
-	int rc = send_locked(h, node, m, NULL);
-	pthread_mutex_unlock(&h->lock);
-	if (rc == 0)
-		wake(h);
-	else
+	if (agent_hub_send(h, node, m, NULL) < 0)
 		metrics_count("drdotnet_link_dropped_messages_total", "reason", "AgentGone", "Messages to agents that were not sent.");
 }
 

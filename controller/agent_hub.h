@@ -40,8 +40,8 @@ int agent_hub_forget(struct agent_hub *h, const char *node, const char *job_id, 
 /* The node's whole set (<= LINK_MAX_OBSERVATIONS), in place of the last one; the agent forgets it when it is not said again for valid_seconds. */
 int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_observation *items, size_t count, int64_t valid_seconds, struct err *e);
 
-/* Asks for the processes of pods (process_query.h). Needs no leadership. */
-int agent_hub_ask_processes(struct agent_hub *h, const char *node, const struct link_process_query *q, struct err *e);
+/* A message that needs no leadership. */
+int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e);
 
 /* Asks the nodes' agents for pods' usage; waits (the reconciler's thread) at most until the monotonic deadline. `pods` has uid and
  * is filled; unknown ones stay -1. nodes[i] is the node of pods[i]. */

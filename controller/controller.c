@@ -72,7 +72,7 @@ static void on_list_end(void *ctx, const char *namespace)
 	struct controller *c = ctx;
 	session_cache_list_end(c->cache, namespace);
 	if (c->options.index)
-		session_index_list_end(c->options.index, namespace);
+		session_index_list_end(c->options.index, namespace, c->options.on_session, c->options.on_session_ctx);
 	triggers_sessions_list_end(c->triggers, namespace);
 }
 

@@ -177,8 +177,9 @@ static bool send(struct process_queries *q, struct agent_hub *hub, struct wait *
 	AUTO_FREE struct link_queried_pod *pods = mem_calloc(b->count, sizeof *pods);
 	for (size_t i = 0; i < b->count; i++)
 		pods[i] = b->first[i].pod;
-	struct link_process_query m = {.request_id = expect_answer(q, w, b), .window_ms = PROCESS_QUERY_WINDOW_MS, .pods = pods, .count = b->count};
-	if (agent_hub_ask_processes(hub, b->first->node, &m, NULL) == 0)
+	struct link_msg m = {.type = LINK_MSG_PROCESS_QUERY}; /* borrows the pods: it is not finished */
+	m.u.process_query = (struct link_process_query){expect_answer(q, w, b), PROCESS_QUERY_WINDOW_MS, pods, b->count};
+	if (agent_hub_send(hub, b->first->node, &m, NULL) == 0)
 		return true;
 	expect_none(q, w, b);
 	return false;

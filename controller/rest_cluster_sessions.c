@@ -104,7 +104,7 @@ int rest_cluster_list(void *ctx, const struct rest_caller *caller, const struct 
 {
 	struct rest_cluster *c = ctx;
 	if (!c->config.ready(c->config.ready_ctx, NULL)) {
-		rest_problem_set(p, 503, NULL, NULL, "The sessions are not known yet: the controller is still reading them from the API server. Try again soon.");
+		rest_problem_set(p, 503, NULL, NULL, "The sessions are not known yet: the controller still reads them from the API server. Try again.");
 		p->retry_after_s = 2;
 		return -1;
 	}

@@ -144,7 +144,6 @@ static void leave(struct session_index *x, struct entry *n)
 {
 	HASH_DELETE(hh, x->entries, n);
 	x->text_bytes -= n->size;
-	free(n);
 }
 
 static void drop(struct session_index *x, struct entry *n)
@@ -152,6 +151,7 @@ static void drop(struct session_index *x, struct entry *n)
 	size_t i = older_than(x, n->created_ms, text_of(n, UID));
 	memmove(x->order + i, x->order + i + 1, (--x->count - i) * sizeof *x->order);
 	leave(x, n);
+	free(n);
 }
 
 /* Objects ---------------------------------------------------------------------------------------------------------- */
@@ -226,6 +226,7 @@ static void replace(struct session_index *x, struct entry *old, struct entry *n)
 	x->order[older_than(x, old->created_ms, text_of(old, UID))] = n;
 	leave(x, old);
 	enter(x, n);
+	free(old);
 }
 
 bool session_index_put(struct session_index *x, const json_t *object)
@@ -273,19 +274,29 @@ void session_index_list_begin(struct session_index *x, const char *namespace)
 	pthread_mutex_unlock(&x->lock);
 }
 
-void session_index_list_end(struct session_index *x, const char *namespace)
+void session_index_list_end(struct session_index *x, const char *namespace, session_gone_fn *gone, void *ctx)
 {
+	struct entry **lost = NULL;
+	size_t kept = 0, lost_count = 0, lost_cap = 0;
 	pthread_mutex_lock(&x->lock);
-	size_t kept = 0;
 	for (size_t i = 0; i < x->count; i++) {
 		struct entry *n = x->order[i];
-		if (n->seen || (namespace && strcmp(n->text, namespace) != 0))
+		if (n->seen || (namespace && strcmp(n->text, namespace) != 0)) {
 			x->order[kept++] = n;
-		else
-			leave(x, n);
+			continue;
+		}
+		leave(x, n);
+		GROW(lost, lost_count, lost_cap);
+		lost[lost_count++] = n;
 	}
 	x->count = kept;
 	pthread_mutex_unlock(&x->lock);
+	for (size_t i = 0; i < lost_count; i++) {
+		if (gone)
+			gone(ctx, text_of(lost[i], NAMESPACE), text_of(lost[i], NAME));
+		free(lost[i]);
+	}
+	free(lost);
 }
 
 /* Queries ---------------------------------------------------------------------------------------------------------- */

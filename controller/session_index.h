@@ -36,7 +36,9 @@ bool session_index_remove(struct session_index *x, const char *namespace, const 
 
 /* A list of a namespace (NULL: all) has begun: what is not put again until its end is removed then. */
 void session_index_list_begin(struct session_index *x, const char *namespace);
-void session_index_list_end(struct session_index *x, const char *namespace);
+/* Each that is removed is told of; `gone` may be NULL. */
+typedef void session_gone_fn(void *ctx, const char *namespace, const char *name);
+void session_index_list_end(struct session_index *x, const char *namespace, session_gone_fn *gone, void *ctx);
 
 /* Reading --------------------------------------------------------------------------------------------------------- */
 

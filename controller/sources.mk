@@ -20,6 +20,7 @@ CONTROLLER_SRC += controller/reconcile_pods.c
 CONTROLLER_SRC += controller/controller.c
 CONTROLLER_MAIN := controller/controller_main.c
 CONTROLLER_SRC += controller/agent_hub.c
+CONTROLLER_SRC += controller/hub_mailbox.c
 CONTROLLER_SRC += controller/process_query.c
 CONTROLLER_SRC += controller/token_review.c
 CONTROLLER_SRC += controller/token_cache.c

@@ -303,10 +303,18 @@ static void step_put(struct session_index *x, struct model *m, uint32_t r, uint6
 	put_model(x, m, i);
 }
 
+static int lost;
+
+static void count_lost(void *ctx, const char *namespace, const char *name)
+{
+	(void)ctx;
+	lost += namespace[0] && name[0];
+}
+
 /* A list that lacks some. */
 static void step_list(struct session_index *x, struct model *m, uint32_t *random, uint64_t version)
 {
-	int ns = (int)(next_random(random) % 4) - 1;
+	int ns = (int)(next_random(random) % 4) - 1, dropped = 0;
 	char name[16];
 	snprintf(name, sizeof name, "ns%d", ns);
 	session_index_list_begin(x, ns < 0 ? NULL : name);
@@ -315,12 +323,15 @@ static void step_list(struct session_index *x, struct model *m, uint32_t *random
 			continue;
 		if (next_random(random) % 8 == 0) {
 			drop_model(m, i);
+			dropped++;
 		} else {
 			m->items[i].version = version;
 			put_model(x, m, i);
 		}
 	}
-	session_index_list_end(x, ns < 0 ? NULL : name);
+	lost = 0;
+	session_index_list_end(x, ns < 0 ? NULL : name, count_lost, NULL);
+	cr_assert_eq(lost, dropped);
 }
 
 Test(session_index, random_operations_against_a_model, .timeout = 120)
