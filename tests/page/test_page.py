@@ -29,6 +29,18 @@ PRETEND = """(() => {
 	};
 })()"""
 
+# The first stream of events ends after its first message, as when a proxy in between closes it.
+CUT = """(() => {
+	const real = window.fetch;
+	window.streams = 0;
+	window.fetch = async (url, how) => {
+		const answer = await real(url, how);
+		if (!String(url).endsWith('/events') || window.streams++ > 0) return answer;
+		const {value} = await answer.body.getReader().read();
+		return new Response(value);
+	};
+})()"""
+
 
 def js(text):
     return json.dumps(text)
@@ -54,14 +66,14 @@ class Case(unittest.TestCase):
     def setUp(self):
         self.expected = []  # of the browser's console: answers that a test asks for
 
-    def open(self, address="/processes", token=None, pretend=None, **how):
-        """The page, signed in, at an address."""
+    def open(self, address="/processes", script=None, **how):
+        """The page, signed in, at an address; `script` runs before its own."""
         page = self.browser.open("about:blank", **how)
         self.addCleanup(page.close)
         self.addCleanup(self.assert_quiet, page)
-        if pretend is not None:
-            page.call("Page.addScriptToEvaluateOnNewDocument", source=PRETEND % json.dumps(pretend))
-        page.call("Page.navigate", url="%s/#token=%s" % (self.server.url, urllib.parse.quote(token or self.server.token)))
+        if script:
+            page.call("Page.addScriptToEvaluateOnNewDocument", source=script)
+        page.call("Page.navigate", url="%s/#token=%s" % (self.server.url, urllib.parse.quote(self.server.token)))
         self.until(page, "document.querySelector('main h1')", "the page")
         if address != "/processes":
             self.go(page, address)
@@ -133,7 +145,7 @@ class Page(Case):
     def test_token_leaves_the_address(self):
         page = self.open()
         self.assertNotIn(self.server.token, page.value("location.href"))
-        self.assertEqual(page.value("JSON.stringify(localStorage)"), "{}", "it is kept for this tab only")
+        self.assertNotIn(self.server.token, page.value("JSON.stringify(localStorage) + document.cookie"), "it is kept for this tab only")
 
     # a session from start to end --------------------------------------------------------------------------------------
 
@@ -170,7 +182,7 @@ class Page(Case):
         self.assertGreater(frame.value("document.querySelectorAll('#flame .f').length"), 3)
         self.assertEqual(page.value("document.querySelector('iframe').sandbox.value"), "allow-scripts")
         self.until(page, "document.querySelector('iframe').offsetHeight > 320", "its own height")
-        self.assertLessEqual(frame.value("document.documentElement.scrollHeight - innerHeight"), 1, "no second scroll bar")
+        self.until(frame, "document.documentElement.scrollHeight - innerHeight <= 1", "no second scroll bar")
         files = page.value(TEXTS % "'.files bdi'")
         self.assertIn("profile.pb.gz", files)
         page.value("window.saved = []; HTMLAnchorElement.prototype.click = function () { saved.push(this.download); }")
@@ -180,8 +192,9 @@ class Page(Case):
 
     def test_end_early_then_delete(self):
         session = self.server.start(self.app.pid, 300, name="long")
-        page = self.open("/sessions/" + session)
+        page = self.open("/sessions/" + session, script=CUT)
         self.until(page, STATE + " === 'Profiling'", "profiling")
+        self.until(page, "window.streams > 1", "another connection after the first was cut")
         page.click("document.getElementById('cancel')")
         self.until(page, STATE + " === 'Canceled'", "the early end")
         self.assertGreater(self.frame_of(page).value("document.querySelectorAll('#flame .f').length"), 0, "the report is kept")
@@ -308,6 +321,8 @@ class Page(Case):
                 self.settled(page)
                 for _ in range(2):
                     self.assertEqual(page.value(PALE), [], "%s: contrast" % address)
+                    self.assertNotEqual(page.value("document.body.style.setProperty('--dim', '#777'); " + PALE), [], "pale text is found")
+                    page.value("document.body.style.removeProperty('--dim')")
                     colours.append(page.value("getComputedStyle(document.body).backgroundColor"))
                     page.click("document.getElementById('theme')")
             self.assertEqual(len(set(colours)), 2)
@@ -350,7 +365,7 @@ class Page(Case):
                    "namespaces": {"items": [HOSTILE]}, "sessions": {"items": [summary], "total": 1},
                    "sessions/local.x": {**summary, "spec": {"profiler": HOSTILE, "target": {HOSTILE: HOSTILE}}, "status": status},
                    "diff": {"headline": HOSTILE, "diagnosis": HOSTILE, "rows": [{"name": HOSTILE, "before": 1, "after": 2, "delta": 1, "unit": HOSTILE}]}}
-        page = self.open(pretend=pretend)
+        page = self.open(script=PRETEND % json.dumps(pretend))
         spoiled = "&".join("%s=%s" % (k, urllib.parse.quote(HOSTILE)) for k in ("namespace", "pod", "container", "entrypoint", "pid"))
         for address in ("/processes", "/sessions", "/sessions/local.x", "/compare?baseline=local.x&session=local.x", "/start?" + spoiled,
                         "/processes?q=%s&namespace=%s" % ((urllib.parse.quote(HOSTILE),) * 2)):
