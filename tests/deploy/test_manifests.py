@@ -15,7 +15,7 @@ from tests.lib import kube, proc
 SYSTEM = "drdotnet-system"
 UNAVAILABLE = manifests.unavailable() or kube.unavailable()
 VERBS = ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-SESSIONS = "drdotnet.dev/profilingsessions"
+SESSIONS, TRIGGERS = "drdotnet.dev/profilingsessions", "drdotnet.dev/profilingtriggers"
 
 # Every call of the controller to the API server: (file, function of kube_client.h, verb, resource). None: it is not allowed, and why.
 CALLS = [
@@ -40,7 +40,13 @@ CALLS = [
     ("token_review.c", "create", "create", "authentication.k8s.io/tokenreviews"),
     ("token_review.c", "get", "get", "/pods"),
     ("token_review.c", "create", "create", "authorization.k8s.io/subjectaccessreviews"),
+    ("trigger_reconcile.c", "create", "create", SESSIONS),
+    ("trigger_reconcile.c", "delete", "delete", SESSIONS),
+    ("trigger_reconcile.c", "get", "get", TRIGGERS),
+    ("trigger_reconcile.c", "patch", "patch", TRIGGERS + "/status"),
 ]
+ALSO = [("kube_watch.c", "list", "list", TRIGGERS), ("kube_watch.c", "watch_once", "watch", TRIGGERS)]  # the same calls for another resource
+OURS = {SESSIONS, SESSIONS + "/status", TRIGGERS, TRIGGERS + "/status"}
 SENSITIVE = {"/secrets", "/configmaps", "/pods", "/pods/exec", "/serviceaccounts/token", "coordination.k8s.io/leases", SESSIONS,
              SESSIONS + "/status", "apps/daemonsets", "rbac.authorization.k8s.io/clusterrolebindings"}
 BY_NAME = {"/secrets": "drdotnet-link-tls", "/configmaps": "drdotnet-link-ca", "coordination.k8s.io/leases": "drdotnet-controller"}
@@ -296,14 +302,14 @@ class Rights(OnServer):
 
     def test_the_controller_may_do_what_it_does(self):
         user = self.reviews.account(SYSTEM, "drdotnet-controller")
-        for file, call, verb, resource in CALLS:
+        for file, call, verb, resource in CALLS + ALSO:
             name = BY_NAME.get(resource)
             namespace = SYSTEM if name else "shop"
             allowed = self.reviews.allowed(*user, verb or call, resource, namespace, name)
             self.assertEqual(allowed, verb is not None, "%s of %s" % (call, file))
 
     def test_the_controller_may_do_nothing_else(self):
-        used = {(verb, resource) for _, _, verb, resource in CALLS if verb and resource not in BY_NAME}
+        used = {(verb, resource) for _, _, verb, resource in CALLS + ALSO if verb and resource not in BY_NAME}
         self.assertEqual(self.rights("drdotnet-controller", "shop", resources=self.resources), used)
         few = {(verb, resource) for verb, resource in used if resource in SENSITIVE}
         for namespace, name in (("shop", "drdotnet-link-tls"), (SYSTEM, None), (SYSTEM, "drdotnet-store-default"), (None, None)):
@@ -324,8 +330,8 @@ class Rights(OnServer):
         self.refused(controller, "GET", "/api/v1/namespaces/%s/secrets" % SYSTEM)
         self.refused(controller, "GET", "/api/v1/namespaces/%s/secrets/drdotnet-store-default" % SYSTEM)
         self.refused(controller, "POST", "/api/v1/namespaces/shop/pods", {"metadata": {"name": "x"}})
-        self.refused(controller, "POST", "/apis/drdotnet.dev/v1alpha1/namespaces/shop/profilingsessions",
-                     {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession", "metadata": {"name": "x"}})
+        self.refused(controller, "POST", "/apis/drdotnet.dev/v1alpha1/namespaces/shop/profilingtriggers",
+                     {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingTrigger", "metadata": {"name": "x"}})
         self.refused(agent, "GET", "/api/v1/namespaces/shop/pods")
         self.refused(agent, "GET", "/apis/drdotnet.dev/v1alpha1/profilingsessions")
         self.refused(agent, "GET", "/api/v1/namespaces/%s/configmaps/drdotnet-link-ca" % SYSTEM)
@@ -336,9 +342,9 @@ class Rights(OnServer):
         """Aggregation is done by a cluster's controllers; here the roles are bound by their names."""
         for user, role in (("alice", "drdotnet-edit"), ("bob", "drdotnet-view")):
             self.cluster.kubectl("create", "rolebinding", user, "-n", "shop", "--clusterrole=" + role, "--user=" + user)
-        rights = {user: self.reviews.rights((user, []), {SESSIONS, SESSIONS + "/status", "/pods", "/secrets"}, "shop") for user in ("alice", "bob")}
-        self.assertEqual(rights["alice"], {(verb, SESSIONS) for verb in VERBS}, "the status is the controller's")
-        self.assertEqual(rights["bob"], {(verb, SESSIONS) for verb in ("get", "list", "watch")})
+        rights = {user: self.reviews.rights((user, []), {*OURS, "/pods", "/secrets"}, "shop") for user in ("alice", "bob")}
+        self.assertEqual(rights["alice"], {(verb, kind) for verb in VERBS for kind in (SESSIONS, TRIGGERS)}, "the status is the controller's")
+        self.assertEqual(rights["bob"], {(verb, kind) for verb in ("get", "list", "watch") for kind in (SESSIONS, TRIGGERS)})
         self.assertEqual(self.reviews.rights(("alice", []), {SESSIONS}, "bank"), set())
         for role, into in (("edit", ("edit", "admin")), ("view", ("view",))):
             labels = self.objects["ClusterRole//drdotnet-" + role]["metadata"]["labels"]

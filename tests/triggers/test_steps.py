@@ -1,0 +1,133 @@
+"""Triggers when something ends or goes wrong at each of their steps: no occurrence is lost, none has two sessions."""
+import calendar
+import time
+import unittest
+
+from tests.controller.faulty_api import FaultyApi
+from tests.lib import proc
+from tests.triggers.ground import AIMED, TriggerTest, condition
+
+STATUS, SESSIONS = r"profilingtriggers/\w+/status", r"profilingsessions(\?|$)"
+
+
+class Steps(TriggerTest):
+    def setUp(self):
+        super().setUp()
+        self.api = FaultyApi(self.cluster)
+        self.addCleanup(self.api.__exit__)
+        self.through = self.api.kubeconfig(self.folder + "/through.kubeconfig", self.token_file)
+
+    def kill(self, hub):
+        return lambda: (hub.popen.kill(), hub.popen.wait())
+
+    def begin(self, **spec):
+        self.trigger(**spec)
+        hub = self.leader(kubeconfig=self.through)
+        self.wait_ready()
+        return hub
+
+    def test_the_leader_ends_before_its_decision_is_written(self):
+        hub = self.begin()
+        self.api.on("PATCH", STATUS, self.api.never_arrives(self.kill(hub)))
+        self.fire(hub, "a", "pod-1")
+        hub.popen.wait(30)
+        self.assertEqual(self.made(), [])
+        second = self.start("second")  # nobody has said that it was taken: the source says it again, here to a replica that does not lead yet
+        self.assertEqual(self.outcome(second, "a", "pod-1")[0], "Fired")
+        second.lead()
+        self.wait_trigger(lambda s: s["firings"][0]["phase"] == "Active" and s["firedCount"] == 1, "it is active")
+        self.assertEqual(len(self.made()), 1)
+
+    def test_the_leader_ends_between_its_decision_and_the_session(self):
+        for step, place, how in (("hot", SESSIONS, self.api.never_arrives), ("hat", STATUS, self.api.lost_answer), ("hit", SESSIONS, self.api.lost_answer)):
+            with self.subTest(step=step):
+                self.trigger(step)
+                hub = self.leader(kubeconfig=self.through, name=step)
+                self.wait_ready(step)
+                self.api.on("POST" if place == SESSIONS else "PATCH", place, how(self.kill(hub)))
+                self.fire(hub, "a", "pod-1", name=step)
+                hub.popen.wait(30)
+                second = self.leader(name=step + "-2")  # it finds the record, and makes the session
+                status = self.wait_trigger(lambda s: s["firings"][0]["phase"] == "Active", "it is active", step)
+                self.assertEqual((status["firedCount"], len(status["firings"])), (1, 1))
+                self.assertEqual([s["metadata"]["name"] for s in self.made() if s["metadata"]["labels"]["drdotnet.dev/trigger"] == step],
+                                 [status["lastSession"]])
+                self.assertEqual(self.outcome(second, "a", "pod-1", name=step)[0], "Duplicate")
+                second.stop()
+
+    def test_somebody_else_writes_meanwhile(self):
+        hub = self.begin(limits={"maxActive": 1})
+        edit = lambda: self.patch_trigger({"metadata": {"annotations": {"at": str(time.monotonic())}}})  # noqa: E731
+        self.api.on("PATCH", STATUS, self.api.before(edit), times=3)
+        self.assertEqual(self.outcome(hub, "a", "pod-1")[0], "Fired")
+        self.assertEqual(self.wait_trigger(lambda s: s["activeSessions"] == 1, "it is active")["firedCount"], 1)
+
+    def test_two_replicas_share_one_limit(self):
+        hub = self.begin(limits={"maxActive": 1})
+        second = self.start("second")
+        taken = []
+        self.api.on("PATCH", STATUS, self.api.before(lambda: taken.append(self.outcome(second, "b", "pod-2"))))
+        self.assertEqual(self.outcome(hub, "a", "pod-1")[0], "TooManyActive", "the other was faster")
+        self.assertEqual(taken[0][0], "Fired")
+        self.assertEqual([s["metadata"]["name"] for s in self.made()], [taken[0][1]])
+
+    def test_the_api_server_is_away(self):
+        hub = self.begin()
+        away = self.api.on("PATCH", STATUS, self.api.answer(503), times=1000)
+        self.fire(hub, "a", "pod-1")
+        self.assertEqual(hub.expect("fired", 40)[1], "TRY_AGAIN/Unreachable")
+        self.assertEqual(self.made(), [])
+        away.times = 0
+        self.assertEqual(self.outcome(hub, "a", "pod-1")[0], "Fired")
+        away = self.api.on("POST", SESSIONS, self.api.answer(503), times=1000)
+        self.fire(hub, "b", "pod-2")
+        self.assertEqual(hub.expect("fired", 40)[1], "TRY_AGAIN/Unreachable")
+        away.times = 0  # it was written down: nobody needs to say it again
+        self.wait_trigger(lambda s: s["activeSessions"] == 2 and all(f["phase"] == "Active" for f in s["firings"]), "both are active", seconds=60)
+        self.assertEqual(len(self.made()), 2)
+
+    def test_a_session_that_is_not_allowed(self):
+        hub = self.begin()
+        quota = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": 403, "reason": "Forbidden",
+                 "message": "exceeded quota: profiling, requested: count/profilingsessions.drdotnet.dev=1"}
+        self.api.on("POST", SESSIONS, self.api.answer(403, body=quota))
+        self.fire(hub, "a", "pod-1")
+        self.assertEqual(hub.expect("fired", 30)[1], "REFUSED/SessionRejected")
+        ready = condition({"status": self.wait_ready(reason="SessionRejected")}, "Ready")
+        self.assertIn("exceeded quota", ready["message"])
+        self.assertEqual(self.outcome(hub, "b", "pod-2")[0], "SessionRejected", "not at once again")
+        self.patch_trigger({"spec": {"sessionTemplate": {"spec": {"durationSeconds": 5}}}})
+        self.wait_ready()
+        self.assertEqual(self.outcome(hub, "a", "pod-1")[0], "Fired", "another template: another try")
+        self.assertEqual([e["type"] for e in self.events_of() if e["reason"] == "SessionRejected"], ["Warning"])
+
+    def ahead(self, to, seconds=30):
+        """The API server's clock is set forward to a time."""
+        self.api.clock_ahead = to - time.time()
+
+    def test_a_schedule_on_two_replicas_over_an_outage(self):
+        minute = 60 * (int(time.time()) // 60)
+        self.trigger(source={"schedule": {"cron": "* * * * *"}}, template=AIMED, limits={"maxActive": 20, "perHour": 60})
+        first = self.leader(kubeconfig=self.through)
+        second = self.start("second", kubeconfig=self.through)
+        self.wait_ready()
+        for n in (1, 2):
+            self.ahead(minute + 600 * n + 30)
+            status = self.wait_trigger(lambda s: s["firedCount"] == n and s["activeSessions"] == n, "it fired", seconds=60)
+            self.assertEqual(calendar.timegm(time.strptime(status["lastScheduleTime"], "%Y-%m-%dT%H:%M:%SZ")), minute + 600 * n, "of ten missed times, one")
+        self.assertEqual(calendar.timegm(time.strptime(status["nextScheduleTime"], "%Y-%m-%dT%H:%M:%SZ")), minute + 1260)
+        first.stop()  # a new leader takes over in the same minute
+        second.lead()
+        self.ahead(minute + 600 * 3 + 30)
+        self.wait_trigger(lambda s: s["firedCount"] == 3, "it fired", seconds=60)
+        second.stop()
+        proc.wait_until(lambda: len(self.made()) == 3, 20, "its session")
+        self.ahead(minute + 36000 + 30)
+        third = self.leader(name="third", kubeconfig=self.through)
+        self.wait_trigger(lambda s: s["firedCount"] == 4 and s["activeSessions"] == 4, "after ten hours' outage it fires once", seconds=60)
+        third.stop()
+        self.assertEqual(len(self.made()), 4)
+
+
+if __name__ == "__main__":
+    unittest.main()
