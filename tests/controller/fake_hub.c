@@ -119,6 +119,19 @@ void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_
 	pthread_mutex_unlock(&h->lock);
 }
 
+/* What agents are asked on behalf of people and triggers: none is played here. */
+int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)
+{
+	(void)h, (void)m;
+	return err_set(e, ERR_NOT_FOUND, 0, "no agent is linked from %s", node);
+}
+
+int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_observation *items, size_t count, int64_t valid_seconds, struct err *e)
+{
+	(void)h, (void)items, (void)count, (void)valid_seconds;
+	return err_set(e, ERR_NOT_FOUND, 0, "no agent is linked from %s", node);
+}
+
 void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
 {
 	pthread_mutex_lock(&h->lock);
