@@ -1,7 +1,7 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
 TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c
 
-.PHONY: bench-cluster-latency bench-controller-memory bench-overhead bench-latency bench-accuracy bench-page
+.PHONY: bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh net10.0
@@ -10,6 +10,10 @@ bench-cluster-latency: ## how long users wait for samples and diagnosis, on a re
 bench-controller-memory: ## the controller's memory with 1000 finished sessions
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PYTHONPATH=. python3 tests/bench/controller_memory.py
+
+bench-rest-list: ## the REST API's list of 10,000 sessions: first byte, and memory of the index
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@PYTHONPATH=. python3 tests/bench/rest_list.py $(BENCH_OPTIONS)
 
 DOTNET_TRACE := build/tools/dotnet-trace/dotnet-trace
 $(DOTNET_TRACE):

@@ -33,6 +33,11 @@ class Benches(unittest.TestCase):
         for when in ("watched", "listed"):
             self.assertLess(result[when]["RssAnon"], 12 * 1024 + 60 * 2, result)
 
+    def test_rest_list(self):
+        result = bench("rest_list.py", "--sessions", "150", "--requests", "5")
+        self.assertEqual({n: r["items"] for n, r in result["lists"].items()}, {"all": 100, "one namespace": 38, "words": 100, "last page": 100})
+        self.assertLess(result["index_bytes_a_session"], 500 + 100)  # few sessions share the table's and the order's first size
+
 
 if __name__ == "__main__":
     unittest.main()
