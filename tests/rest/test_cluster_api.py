@@ -267,6 +267,10 @@ class Faults(RestCase):
         first = self.editor()
         second = Api(self.second_controller(faulty), self.ca, first.token)
         proc.wait_until(lambda: second.get("/api/sessions").status == 200, 60, "the second replica knows the sessions")
+        asked = len(faulty.seen("POST", "tokenreviews|subjectaccessreviews"))
+        for _ in range(20):
+            self.assertEqual(second.get("/api/sessions", namespace=self.namespace).status, 200)
+        self.assertLess(len(faulty.seen("POST", "tokenreviews|subjectaccessreviews")) - asked, 12, "an answer is believed a while")
         self.assertEqual(self.new(second, "made-there").status, 201)
         self.assertEqual([s["name"] for s in self.wait_listed(first, 1)], ["made-there"])
         self.wait_listed(second, 1)
