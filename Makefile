@@ -82,16 +82,19 @@ $(B)/obj/common/rest/rest_openapi.o: common/rest/openapi.json
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC)) common/sources.mk
 $(B)/libagent.a: $(call obj,$(AGENT_SRC)) $(patsubst %.c,%.o,$(call gen_c,$(AGENT_PROTO))) agent/sources.mk
 $(B)/libcontroller.a: $(call obj,$(CONTROLLER_SRC)) controller/sources.mk
+$(B)/libkubectl.a: $(call obj,$(KUBECTL_SRC)) controller/sources.mk
+$(B)/obj/controller/kubectl/doctor_schemas.o: $(wildcard crds/*.yaml crds/legacy/*.yaml)
 %.a:
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
 # programs -------------------------------------------------------------------------------------------------------
-PROGRAMS := $(B)/drdotnet $(B)/drdotnet-agent $(B)/drdotnet-controller
+PROGRAMS := $(B)/drdotnet $(B)/drdotnet-agent $(B)/drdotnet-controller $(B)/kubectl-drdotnet
 $(B)/drdotnet: $(call obj,$(DRDOTNET_MAIN)) $(B)/libagent.a $(B)/libcommon.a
 $(B)/drdotnet-agent: $(call obj,$(AGENT_MAIN)) $(B)/libagent.a $(B)/libcommon.a
 $(B)/drdotnet-controller: $(call obj,$(CONTROLLER_MAIN)) $(B)/libcontroller.a $(B)/libcommon.a
+$(B)/kubectl-drdotnet: $(call obj,$(KUBECTL_MAIN)) $(B)/libkubectl.a $(B)/libcontroller.a $(B)/libcommon.a
 $(PROGRAMS):
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm

@@ -31,6 +31,7 @@ struct kube_client {
 	int64_t timeout_ms;
 	int64_t hold_until_ms; /* monotonic: the server asked for no call before; 0: it did not */
 	struct kube_refusal refusal;
+	const char *manager, *accept;
 };
 
 struct kube_client *kube_client_new(const struct kube_config *config, int cancel_fd, struct err *e)
@@ -42,7 +43,7 @@ struct kube_client *kube_client_new(const struct kube_config *config, int cancel
 		return NULL;
 	struct kube_client *c = mem_alloc(sizeof *c);
 	*c = (struct kube_client){.config = config, .http = http, .cancel_fd = cancel_fd, .token = mem_strdup(config->token),
-				   .timeout_ms = KUBE_TIMEOUT_MS};
+				   .timeout_ms = KUBE_TIMEOUT_MS, .manager = FIELD_MANAGER, .accept = "application/json"};
 	return c;
 }
 
@@ -78,6 +79,11 @@ const struct kube_refusal *kube_client_refusal(const struct kube_client *c)
 void kube_client_set_timeout(struct kube_client *c, int64_t timeout_ms)
 {
 	c->timeout_ms = timeout_ms;
+}
+
+void kube_client_set_manager(struct kube_client *c, const char *manager)
+{
+	c->manager = manager;
 }
 
 /* A projected token is replaced by kubelet well before it expires, so a reading a minute old is always good. */
@@ -135,6 +141,8 @@ static void build_url(const struct kube_client *c, const struct kube_ref *ref, s
 		http_url_segment(url, ref->name);
 	if (ref->subresource)
 		http_url_segment(url, ref->subresource);
+	if (ref->field_selector)
+		http_url_query(url, "fieldSelector", ref->field_selector);
 }
 
 /* Waits until then; -1 when that is past the deadline, or we are asked to stop. */
@@ -225,7 +233,7 @@ static int call(struct kube_client *c, const char *method, const struct kube_ref
 	if (body && !(text = jsonx_dump(body, REQUEST_MAX_BYTES, e)))
 		return err_prefix(e, "%s", operation);
 	const struct http_header headers[] = {
-		{"Accept", "application/json"},
+		{"Accept", c->accept},
 		{content_type ? "Content-Type" : NULL, content_type},
 		{NULL, NULL},
 	};
@@ -254,6 +262,29 @@ int kube_get(struct kube_client *c, const struct kube_ref *ref, json_t **out, st
 	return call(c, "GET", ref, &url, NULL, NULL, out, e);
 }
 
+int kube_get_table(struct kube_client *c, const struct kube_ref *ref, json_t **out, struct err *e)
+{
+	struct kube_ref table = *ref;
+	char selector[300];
+	if (ref->name) { /* a Table has no name of its own, so it is asked for as a collection of one */
+		snprintf(selector, sizeof selector, "metadata.name=%s", ref->name);
+		table.name = NULL;
+		table.field_selector = selector;
+	}
+	AUTO_BUF struct buf url;
+	build_url(c, &table, &url);
+	const char *before = c->accept;
+	c->accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+	int rc = call(c, "GET", &table, &url, NULL, NULL, out, e);
+	c->accept = before;
+	if (rc == 0 && strcmp(jsonx_str_at(*out, "kind", ""), "Table") != 0) {
+		json_decref(*out);
+		*out = NULL;
+		return err_set(e, ERR_PROTOCOL, 0, "GET %s: the answer is no Table", ref->plural);
+	}
+	return rc;
+}
+
 int kube_create(struct kube_client *c, const struct kube_ref *ref, const json_t *body, json_t **out, struct err *e)
 {
 	AUTO_BUF struct buf url;
@@ -277,7 +308,7 @@ int kube_patch(struct kube_client *c, const struct kube_ref *ref, enum kube_patc
 	};
 	AUTO_BUF struct buf url;
 	build_url(c, ref, &url);
-	http_url_query(&url, "fieldManager", FIELD_MANAGER);
+	http_url_query(&url, "fieldManager", c->manager);
 	if (type == KUBE_PATCH_APPLY)
 		http_url_query(&url, "force", "true");
 	return call(c, "PATCH", ref, &url, content_type[type], body, out, e);

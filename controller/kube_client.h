@@ -34,10 +34,14 @@ struct kube_refusal {
 };
 const struct kube_refusal *kube_client_refusal(const struct kube_client *c);
 
+/* Who patches, for managedFields: "drdotnet-controller" when not set. Static storage. */
+void kube_client_set_manager(struct kube_client *c, const char *manager);
+
 /* What a call is about. `api` is "/api/v1" or "/apis/<group>/<version>"; namespace, name and subresource may be NULL. */
 struct kube_ref {
 	const char *api, *plural;
 	const char *namespace, *name, *subresource;
+	const char *field_selector; /* of a list or a watch; NULL: none */
 };
 
 #define KUBE_CORE "/api/v1"
@@ -48,6 +52,8 @@ enum kube_patch { KUBE_PATCH_MERGE, KUBE_PATCH_JSON, KUBE_PATCH_APPLY };
 
 /* *out is a new reference; it may be NULL where the answer does not matter. */
 int kube_get(struct kube_client *c, const struct kube_ref *ref, json_t **out, struct err *e);
+/* The object, or all of the collection, as a meta.k8s.io/v1 Table: what kubectl prints. */
+int kube_get_table(struct kube_client *c, const struct kube_ref *ref, json_t **out, struct err *e);
 int kube_create(struct kube_client *c, const struct kube_ref *ref, const json_t *body, json_t **out, struct err *e);
 int kube_update(struct kube_client *c, const struct kube_ref *ref, const json_t *body, json_t **out, struct err *e);
 

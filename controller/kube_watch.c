@@ -54,7 +54,7 @@ static void count(const char *reason)
 
 static struct kube_ref ref_of(const struct kube_watch *w)
 {
-	return (struct kube_ref){.api = w->options.api, .plural = w->options.plural, .namespace = w->namespace};
+	return (struct kube_ref){.api = w->options.api, .plural = w->options.plural, .namespace = w->namespace, .field_selector = w->options.field_selector};
 }
 
 /* Returns -1 when asked to stop. */

@@ -20,6 +20,7 @@ struct kube_watch_options {
 	const struct kube_config *config; /* outlives the watch */
 	const char *api, *plural;         /* static storage */
 	const char *namespace;            /* NULL: all; copied */
+	const char *field_selector;       /* NULL: none; outlives the watch */
 	int page_limit;                   /* 0: 50 */
 	int64_t stall_timeout_ms;         /* 0: 100 s */
 	struct kube_watch_callbacks callbacks;

@@ -60,3 +60,26 @@ CONTROLLER_SRC += controller/trigger_sessions.c
 CONTROLLER_SRC += controller/trigger_table.c
 CONTROLLER_SRC += controller/trigger_reconcile.c
 CONTROLLER_SRC += controller/triggers.c
+# the plugin `kubectl drdotnet`; an archive of its own: nothing of it is in the controller
+KUBECTL_SRC := \
+	controller/kubectl/child.c \
+	controller/kubectl/exec_credential.c \
+	controller/kubectl/kubeconfig_files.c \
+	controller/kubectl/plugin_options.c \
+	controller/kubectl/plugin_target.c \
+	controller/kubectl/plugin_manifest.c \
+	controller/kubectl/plugin_connect.c \
+	controller/kubectl/plugin_print.c \
+	controller/kubectl/plugin_progress.c \
+	controller/kubectl/plugin_follow.c \
+	controller/kubectl/plugin_profile.c \
+	controller/kubectl/plugin_lists.c \
+	controller/kubectl/plugin_rest.c \
+	controller/kubectl/plugin_reports.c \
+	controller/kubectl/plugin_ps.c \
+	controller/kubectl/doctor_findings.c \
+	controller/kubectl/doctor_schemas.c \
+	controller/kubectl/doctor_checks.c \
+	controller/kubectl/doctor_sessions.c \
+	controller/kubectl/doctor.c
+KUBECTL_MAIN := controller/kubectl/kubectl_main.c

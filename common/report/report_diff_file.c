@@ -30,20 +30,26 @@ static int render(const json_t *diff, bool json, struct buf *out, struct err *e)
 	return text && buf_putc(out, '\n') == 0 ? 0 : err_set(e, ERR_INTERNAL, 0, "the comparison is too long");
 }
 
+int report_diff_write(const json_t *diff, bool json, const char *output, FILE *out, struct err *e)
+{
+	AUTO_BUF struct buf text = {0};
+	if (render(diff, json, &text, e) < 0)
+		return -1;
+	if (output)
+		return fsio_write_atomic(output, text.data, text.len, 0644, e);
+	if (fwrite(text.data, 1, text.len, out) != text.len || fflush(out) != 0)
+		return err_set_errno(e, errno, "writing the comparison");
+	return 0;
+}
+
 int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e)
 {
 	AUTO_FREE char *before_path = NULL;
 	AUTO_FREE char *after_path = NULL;
-	AUTO_BUF struct buf before_text = {0}, after_text = {0}, result = {0};
+	AUTO_BUF struct buf before_text = {0}, after_text = {0};
 	if (read_report(before, &before_path, &before_text, e) < 0 || read_report(after, &after_path, &after_text, e) < 0)
 		return -1;
 	AUTO_JSON json_t *diff = report_diff_make_text(buf_str(&before_text), before_text.len, before_path, buf_str(&after_text), after_text.len,
 						       after_path, e);
-	if (!diff || render(diff, json, &result, e) < 0)
-		return -1;
-	if (output)
-		return fsio_write_atomic(output, result.data, result.len, 0644, e);
-	if (fwrite(result.data, 1, result.len, out) != result.len || fflush(out) != 0)
-		return err_set_errno(e, errno, "writing the comparison");
-	return 0;
+	return diff ? report_diff_write(diff, json, output, out, e) : -1;
 }

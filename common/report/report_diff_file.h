@@ -3,6 +3,7 @@
 #define DRDOTNET_REPORT_DIFF_FILE_H
 
 #include "common/base/err.h"
+#include "common/base/jsonx.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,5 +11,8 @@
 /* `before` and `after` are report.json files or folders that hold one. Writes what changed as text, or one JSON object, to the file
  * `output` (atomically) or, when that is NULL, to `out`. */
 int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e);
+
+/* The same for a comparison that was made already. */
+int report_diff_write(const json_t *diff, bool json, const char *output, FILE *out, struct err *e);
 
 #endif

@@ -4,7 +4,7 @@ FAILING := $(B)/failures
 FAILING_CALLS := $(B)/obj/tests/failures/calls.o
 FAILING_MAIN := $(B)/obj/tests/failures/main.o $(B)/obj/tests/unit/plain_criterion.o $(FAILING_CALLS)
 FAILING_LIBS := $(FAILING)/libcontroller.a $(FAILING)/libagent.a $(FAILING)/libcommon.a
-FAILING_SRC := $(filter-out tests/unit/profiler/% tests/unit/proto/%,$(UNIT_SRC))
+FAILING_SRC := $(filter-out tests/unit/profiler/% tests/unit/proto/% tests/unit/kubectl/%,$(UNIT_SRC))
 FAILING_BIN := $(patsubst tests/unit/%.c,$(FAILING)/unit/%,$(FAILING_SRC))
 
 $(FAILING)/renamed.txt: $(FAILING_CALLS)

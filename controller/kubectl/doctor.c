@@ -1,0 +1,197 @@
+#include "controller/kubectl/doctor.h"
+
+#include "common/base/cleanup.h"
+#include "controller/kube_clock.h"
+#include "controller/kubectl/doctor_checks.h"
+#include "controller/kubectl/plugin_connect.h"
+#include "controller/kubectl/plugin_print.h"
+
+#include <string.h>
+
+#define APPS "/apis/apps/v1"
+#define OURS "app.kubernetes.io/part-of=drdotnet"
+#define AGENTS "app.kubernetes.io/name=drdotnet-agent"
+#define PAGE 200
+#define SESSIONS_MOST 2000
+#define TABLE_MAX_BYTES (256 * 1024)
+#define CALL_MS 10000
+
+enum document { VERSION, DEPLOYMENT, LEASE, DAEMON_SETS, NODES, AGENT_PODS, STORES, POLICIES, NAMESPACE, ADMISSION, SESSIONS, DOCUMENTS };
+
+struct visit {
+	const struct plugin_args *a;
+	struct plugin_connection connection;
+	json_t *documents[DOCUMENTS];
+	struct err why[DOCUMENTS];
+	struct doctor_findings findings;
+};
+
+/* What to ask for. Lists become arrays of their items. */
+static const struct {
+	struct kube_ref ref;  /* namespace filled in where `ours` is set */
+	bool ours, list;
+	const char *labels;
+} wanted[DOCUMENTS] = {
+	[VERSION] = {{.api = "", .plural = "version"}, false, false, NULL},
+	[DEPLOYMENT] = {{.api = APPS, .plural = "deployments", .name = "drdotnet-controller"}, true, false, NULL},
+	[LEASE] = {{.api = KUBE_LEASES, .plural = "leases", .name = "drdotnet-controller"}, true, false, NULL},
+	[DAEMON_SETS] = {{.api = APPS, .plural = "daemonsets"}, true, true, AGENTS},
+	[NODES] = {{.api = KUBE_CORE, .plural = "nodes"}, false, true, NULL},
+	[AGENT_PODS] = {{.api = KUBE_CORE, .plural = "pods"}, true, true, AGENTS},
+	[STORES] = {{.api = KUBE_CORE, .plural = "configmaps", .name = "drdotnet-stores"}, true, false, NULL},
+	[POLICIES] = {{.api = "/apis/networking.k8s.io/v1", .plural = "networkpolicies"}, true, true, OURS},
+	[NAMESPACE] = {{.api = KUBE_CORE, .plural = "namespaces"}, false, false, NULL},
+	[ADMISSION] = {{.api = "/apis/admissionregistration.k8s.io/v1", .plural = "validatingadmissionpolicies"}, false, true, OURS},
+	[SESSIONS] = {{.api = KUBE_SESSIONS, .plural = SESSION_PLURAL}, false, true, NULL},
+};
+
+static int take_item(void *ctx, const json_t *item, struct err *e)
+{
+	(void)e;
+	json_t *items = ctx;
+	if (json_array_size(items) < SESSIONS_MOST)
+		json_array_append(items, (json_t *)item);
+	return 0;
+}
+
+static void ask(struct visit *v, enum document d)
+{
+	struct kube_ref ref = wanted[d].ref;
+	json_t *got = NULL;
+	ref.namespace = wanted[d].ours ? v->a->system_namespace : NULL;
+	if (d == NAMESPACE)
+		ref.name = v->a->system_namespace;
+	int rc;
+	if (wanted[d].list) {
+		got = json_array();
+		rc = kube_list(v->connection.client, &ref, wanted[d].labels, PAGE, take_item, got, NULL, &v->why[d]);
+	} else {
+		rc = kube_get(v->connection.client, &ref, &got, &v->why[d]);
+	}
+	if (rc < 0) {
+		json_decref(got);
+		got = NULL;
+	}
+	v->documents[d] = got;
+}
+
+/* All sessions where one may see them, else those of the namespace. */
+static void ask_sessions(struct visit *v)
+{
+	ask(v, SESSIONS);
+	if (v->documents[SESSIONS] || v->why[SESSIONS].kind != ERR_DENIED)
+		return;
+	struct kube_ref ref = plugin_connect_sessions(&v->connection, NULL);
+	json_t *items = json_array();
+	v->why[SESSIONS] = (struct err)ERR_INIT;
+	if (kube_list(v->connection.client, &ref, NULL, PAGE, take_item, items, NULL, &v->why[SESSIONS]) == 0)
+		v->documents[SESSIONS] = items;
+	else
+		json_decref(items);
+}
+
+static struct doctor_answer answer(const struct visit *v, enum document d)
+{
+	return (struct doctor_answer){.object = v->documents[d], .why = &v->why[d]};
+}
+
+static void check_schemas(struct visit *v)
+{
+	for (size_t i = 0; i < DOCTOR_SCHEMAS; i++) {
+		struct kube_ref ref = {.api = "/apis/apiextensions.k8s.io/v1", .plural = "customresourcedefinitions", .name = doctor_schemas[i].name};
+		AUTO_JSON json_t *definition = NULL;
+		struct err why = ERR_INIT;
+		kube_get(v->connection.client, &ref, &definition, &why);
+		doctor_check_schema(&doctor_schemas[i], (struct doctor_answer){definition, &why}, &v->findings);
+	}
+}
+
+/* -1: could not be asked. */
+static int may(struct visit *v, const char *verb, struct err *e)
+{
+	struct kube_ref ref = {.api = "/apis/authorization.k8s.io/v1", .plural = "selfsubjectaccessreviews"};
+	AUTO_JSON json_t *review = json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1", "kind",
+					     "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace", v->connection.namespace, "verb", verb,
+					     "group", API_GROUP, "resource", SESSION_PLURAL);
+	AUTO_JSON json_t *got = NULL;
+	if (kube_create(v->connection.client, &ref, review, &got, e) < 0)
+		return -1;
+	return json_is_true(jsonx_at(got, "status.allowed"));
+}
+
+static void check_rights(struct visit *v)
+{
+	static const char *const verbs[] = {"create", "get", "list", "watch", "patch", "delete"};
+	AUTO_BUF struct buf denied;
+	buf_init(&denied, 256);
+	bool can_create = true;
+	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+		struct err e = ERR_INIT;
+		int rc = may(v, verbs[i], &e);
+		if (rc < 0) {
+			doctor_findings_add(&v->findings, DOCTOR_WARN, "your rights", NULL, "cannot be asked: %s", e.message);
+			return;
+		}
+		if (rc == 0) {
+			buf_printf(&denied, "%s%s", denied.len ? ", " : "", verbs[i]);
+			can_create = can_create && i > 3; /* without the first four nothing can be done */
+		}
+	}
+	doctor_check_rights(v->connection.namespace, buf_str(&denied), can_create, &v->findings);
+}
+
+static void check_installation(struct visit *v)
+{
+	for (enum document d = DEPLOYMENT; d < SESSIONS; d++)
+		ask(v, d);
+	ask_sessions(v);
+	int64_t now_ms = kube_clock_wall_ms();
+	struct doctor_findings *f = &v->findings;
+	doctor_check_controller(answer(v, DEPLOYMENT), f);
+	doctor_check_leader(answer(v, LEASE), now_ms, f);
+	doctor_check_agents(answer(v, DAEMON_SETS), f);
+	doctor_check_nodes(answer(v, NODES), answer(v, AGENT_PODS), f);
+	doctor_check_versions(answer(v, DEPLOYMENT), answer(v, DAEMON_SETS), f);
+	doctor_check_storage(answer(v, STORES), f);
+	doctor_check_network(answer(v, POLICIES), f);
+	doctor_check_pod_security(answer(v, NAMESPACE), answer(v, DAEMON_SETS), f);
+	doctor_check_admission(answer(v, ADMISSION), f);
+	doctor_check_sessions(answer(v, SESSIONS), now_ms, f);
+}
+
+static int print(const struct visit *v)
+{
+	bool failed = doctor_findings_worst(&v->findings) == DOCTOR_FAIL;
+	if (v->a->json) {
+		AUTO_JSON json_t *doc = doctor_findings_json(&v->findings);
+		return plugin_print_json(doc, stdout) != PLUGIN_OK || failed ? PLUGIN_FAILED : PLUGIN_OK;
+	}
+	AUTO_BUF struct buf text;
+	buf_init(&text, TABLE_MAX_BYTES);
+	doctor_findings_print(&v->findings, &text);
+	fputs(buf_str(&text), stdout);
+	return failed ? PLUGIN_FAILED : PLUGIN_OK;
+}
+
+int doctor(const struct plugin_args *a)
+{
+	struct visit v = {.a = a};
+	struct err e = ERR_INIT;
+	if (plugin_connect(a, -1, &v.connection, &e) < 0) {
+		plugin_print_error(&e);
+		return PLUGIN_FAILED;
+	}
+	kube_client_set_timeout(v.connection.client, CALL_MS);
+	ask(&v, VERSION);
+	if (doctor_check_server(answer(&v, VERSION), v.connection.config.server, &v.findings)) {
+		check_schemas(&v);
+		check_rights(&v);
+		check_installation(&v);
+	}
+	int status = print(&v);
+	for (enum document d = 0; d < DOCUMENTS; d++)
+		json_decref(v.documents[d]);
+	doctor_findings_fini(&v.findings);
+	plugin_connection_fini(&v.connection);
+	return status;
+}

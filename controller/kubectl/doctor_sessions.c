@@ -1,0 +1,77 @@
+/* Which sessions failed lately, and why. */
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+#include "controller/kubectl/doctor_checks.h"
+
+#include <string.h>
+
+#define RECENT_MS (24 * 3600 * 1000LL)
+#define REASONS 64
+
+static const char check[] = "recent sessions";
+
+struct failures {
+	const char *reason; /* static storage */
+	size_t count;
+	const char *name;   /* of one of them; borrowed */
+	const char *message;
+};
+
+static const json_t *condition(const json_t *session, const char *type)
+{
+	size_t i;
+	json_t *c;
+	json_array_foreach(jsonx_at(session, "status.conditions"), i, c) {
+		if (strcmp(jsonx_str_at(c, "type", ""), type) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+static bool is_recent(const json_t *session, int64_t now_wall_ms)
+{
+	int64_t ended_ms;
+	const char *ended = jsonx_str_at(session, "status.completionTime", NULL);
+	return ended && clock_parse_rfc3339(ended, &ended_ms) == 0 && now_wall_ms - ended_ms < RECENT_MS;
+}
+
+static void count_failure(const json_t *session, const json_t *succeeded, struct failures *all, size_t *count)
+{
+	const char *reason = reason_intern(jsonx_str_at(succeeded, "reason", ""));
+	size_t i = 0;
+	if (!reason || reason == REASON_Canceled)
+		return;
+	while (i < *count && all[i].reason != reason)
+		i++;
+	if (i == REASONS)
+		return;
+	if (i == *count)
+		all[(*count)++] = (struct failures){.reason = reason, .name = jsonx_str_at(session, "metadata.name", "?"),
+						    .message = jsonx_str_at(succeeded, "message", "")};
+	all[i].count++;
+}
+
+void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, struct doctor_findings *out)
+{
+	struct failures all[REASONS];
+	size_t i, count = 0, recent = 0;
+	json_t *session;
+	if (!sessions.object) {
+		doctor_findings_add(out, DOCTOR_WARN, check, NULL, "cannot be listed: %s", sessions.why->message);
+		return;
+	}
+	json_array_foreach(sessions.object, i, session) {
+		const json_t *succeeded = condition(session, "Succeeded");
+		if (!is_recent(session, now_wall_ms))
+			continue;
+		recent++;
+		if (strcmp(jsonx_str_at(succeeded, "status", ""), "False") == 0)
+			count_failure(session, succeeded, all, &count);
+	}
+	for (i = 0; i < count; i++)
+		doctor_findings_add(out, DOCTOR_WARN, check, reason_remedy(all[i].reason), "%zu of %zu: %s, such as %s: %.300s", all[i].count, recent,
+				    all[i].reason, all[i].name, all[i].message);
+	if (!count)
+		doctor_findings_add(out, DOCTOR_OK, check, NULL, "%zu ended in the last day, none failed", recent);
+}

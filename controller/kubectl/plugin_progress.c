@@ -1,0 +1,158 @@
+#include "controller/kubectl/plugin_progress.h"
+
+#include "common/api/session_spec.h"
+#include "common/base/clock.h"
+#include "common/base/text.h"
+
+#include <string.h>
+
+#define NAME_MAX_BYTES 300
+#define MESSAGE_MAX_BYTES 2048
+
+static const json_t *condition(const json_t *session, const char *type)
+{
+	size_t i;
+	json_t *c;
+	json_array_foreach(jsonx_at(session, "status.conditions"), i, c) {
+		if (strcmp(jsonx_str_at(c, "type", ""), type) == 0)
+			return c;
+	}
+	return NULL;
+}
+
+static bool is_true(const json_t *c)
+{
+	return strcmp(jsonx_str_at(c, "status", ""), "True") == 0;
+}
+
+void plugin_progress_read(const json_t *session, struct plugin_progress *out)
+{
+	const json_t *succeeded = condition(session, "Succeeded");
+	*out = (struct plugin_progress){
+		.completed = is_true(condition(session, "Completed")),
+		.succeeded = is_true(succeeded),
+		.reason = jsonx_str_at(succeeded, "reason", ""),
+		.message = jsonx_str_at(succeeded, "message", ""),
+		.diagnosis = jsonx_str_at(session, "status.diagnosis", ""),
+	};
+	out->delivering = !out->completed && strcmp(out->reason, "Delivering") == 0 && out->diagnosis[0];
+}
+
+static void put_outside(struct buf *out, const char *s, size_t most)
+{
+	text_append_printable(out, s, text_cut_utf8(s, most));
+}
+
+/* Several lines of outside text, each escaped. */
+static void put_lines(struct buf *out, const char *s)
+{
+	while (*s) {
+		size_t len = strcspn(s, "\n");
+		text_append_printable(out, s, len);
+		buf_putc(out, '\n');
+		s += len + (s[len] == '\n');
+	}
+}
+
+/* When the last of the targets that are being profiled has its first sample behind it: from then on the duration runs. -1: none has. */
+static int64_t seconds_left(const json_t *session, int64_t now_wall_ms)
+{
+	int64_t duration = jsonx_int_at(session, "status.effective.durationSeconds", jsonx_int_at(session, "spec.durationSeconds", 30)), most = -1;
+	size_t i;
+	json_t *target;
+	json_array_foreach(jsonx_at(session, "status.targets"), i, target) {
+		const char *begun = jsonx_str_at(target, "firstSampleTime", NULL);
+		int64_t begun_ms;
+		if (!begun || strcmp(jsonx_str_at(target, "phase", ""), "Profiling") != 0 || clock_parse_rfc3339(begun, &begun_ms) < 0)
+			continue;
+		int64_t left_ms = begun_ms + duration * 1000 - now_wall_ms;
+		int64_t left = left_ms < 0 ? 0 : (left_ms + 999) / 1000;
+		left = left < duration ? left : duration;
+		most = left > most ? left : most;
+	}
+	return most;
+}
+
+int plugin_progress_line(const json_t *session, int64_t now_wall_ms, struct buf *out)
+{
+	struct plugin_progress p;
+	plugin_progress_read(session, &p);
+	int64_t left = p.completed ? -1 : seconds_left(session, now_wall_ms);
+	put_outside(out, jsonx_str_at(session, "metadata.name", ""), NAME_MAX_BYTES);
+	buf_puts(out, ": ");
+	put_outside(out, p.reason[0] ? p.reason : "Created", 60);
+	if (left >= 0) {
+		buf_printf(out, ", %lld s left", (long long)left);
+	} else if (p.completed || strcmp(p.reason, "Profiling") == 0 || strcmp(p.reason, "Preparing") == 0 || strcmp(p.reason, "Analyzing") == 0) {
+		/* these words say all */
+	} else if (p.message[0]) {
+		buf_puts(out, ", ");
+		put_outside(out, p.message, 160);
+	}
+	return out->full ? -1 : 0;
+}
+
+/* The folder of a target's reports, when all have one: the length of what their URLs begin with. */
+static size_t common_folder(const json_t *reports, const char **folder)
+{
+	size_t i, len = 0;
+	json_t *report;
+	json_array_foreach(reports, i, report) {
+		const char *url = jsonx_str_at(report, "url", ""), *slash = strrchr(url, '/');
+		size_t n = slash ? (size_t)(slash - url) + 1 : 0;
+		if (n == 0 || (i > 0 && (n != len || memcmp(url, *folder, n) != 0)))
+			return 0;
+		*folder = url;
+		len = n;
+	}
+	return len;
+}
+
+static void put_reports(const json_t *reports, struct buf *out)
+{
+	const char *folder = NULL;
+	size_t i, len = common_folder(reports, &folder);
+	json_t *report;
+	if (!json_array_size(reports))
+		return;
+	buf_puts(out, len ? "  reports in " : "  reports:");
+	if (len)
+		text_append_printable(out, folder, len < MESSAGE_MAX_BYTES ? len : MESSAGE_MAX_BYTES);
+	buf_puts(out, len ? "\n   " : "");
+	json_array_foreach(reports, i, report) {
+		buf_putc(out, ' ');
+		put_outside(out, jsonx_str_at(report, "name", "?"), NAME_MAX_BYTES);
+	}
+	buf_putc(out, '\n');
+}
+
+static void put_target(const json_t *target, struct buf *out)
+{
+	const char *phase = jsonx_str_at(target, "phase", ""), *reason = jsonx_str_at(target, "reason", "");
+	buf_puts(out, "\npod ");
+	put_outside(out, jsonx_str_at(target, "podName", "?"), NAME_MAX_BYTES);
+	buf_puts(out, " on ");
+	put_outside(out, jsonx_str_at(target, "nodeName", "?"), NAME_MAX_BYTES);
+	buf_puts(out, ": ");
+	put_outside(out, phase, 60);
+	if (strcmp(phase, "Succeeded") != 0 && reason[0]) {
+		buf_puts(out, ", ");
+		put_outside(out, reason, 60);
+		buf_puts(out, ": ");
+		put_outside(out, jsonx_str_at(target, "message", ""), MESSAGE_MAX_BYTES);
+	}
+	buf_putc(out, '\n');
+	put_reports(jsonx_at(target, "reports"), out);
+}
+
+int plugin_progress_result(const json_t *session, struct buf *out)
+{
+	struct plugin_progress p;
+	size_t i;
+	json_t *target;
+	plugin_progress_read(session, &p);
+	put_lines(out, p.diagnosis);
+	json_array_foreach(jsonx_at(session, "status.targets"), i, target)
+		put_target(target, out);
+	return out->full ? -1 : 0;
+}

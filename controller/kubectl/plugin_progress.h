@@ -1,0 +1,25 @@
+/* What a session is doing, from its object, in words for a terminal. Pure. */
+#ifndef DRDOTNET_PLUGIN_PROGRESS_H
+#define DRDOTNET_PLUGIN_PROGRESS_H
+
+#include "common/base/buf.h"
+#include "common/base/jsonx.h"
+
+struct plugin_progress {
+	bool completed;         /* at its end, in whatever way */
+	bool succeeded;
+	bool delivering;        /* the diagnosis is there, reports are under way */
+	const char *reason;     /* of Succeeded; "" before the controller saw it; borrowed from the object, like the others */
+	const char *message;
+	const char *diagnosis;  /* "" when there is none */
+};
+
+void plugin_progress_read(const json_t *session, struct plugin_progress *out);
+
+/* The line of a moment, without newline: phase, queue place, seconds left. */
+int plugin_progress_line(const json_t *session, int64_t now_wall_ms, struct buf *out);
+
+/* The end: the diagnosis, and per pod what became of it and where its reports are. */
+int plugin_progress_result(const json_t *session, struct buf *out);
+
+#endif
