@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #define DISCARD_MAX (8 << 20) /* of a refused body; of a longer one nothing is read, and the connection ends */
+#define NOTHING_DUE_MS 3600000 /* a timer that lws 4.1 is to cancel fires at once, again and again */
 #define GUESS_COST 4          /* a wrong token costs as many requests more */
 
 /* Time ------------------------------------------------------------------------------------------------------------ */
@@ -34,10 +35,10 @@ static void arm(struct web_conn *c)
 		at = least(at, c->waiting_since_ms + config->stall_timeout_s * 1000);
 	if (c->exchange && is_quiet(c))
 		at = least(at, c->quiet_since_ms + config->keep_alive_s * 1000);
-	int64_t in_ms = at - clock_mono_ms();
+	int64_t in_ms = at ? at - clock_mono_ms() : NOTHING_DUE_MS;
 	if (!c->exchange) /* longer than lws's own limit, which not all of its states keep */
 		in_ms = (config->idle_timeout_s + config->headers_timeout_s) * 1000;
-	lws_set_timer_usecs(c->wsi, at == 0 && c->exchange ? LWS_SET_TIMER_USEC_CANCEL : (in_ms > 1 ? in_ms : 1) * 1000);
+	lws_set_timer_usecs(c->wsi, (in_ms > 1 ? in_ms : 1) * 1000);
 }
 
 static int on_timer(struct web_conn *c)
@@ -265,7 +266,7 @@ static void go(struct web_conn *c)
 		start_task(c);
 }
 
-static int begin(struct lws *wsi, struct web_conn *c, const char *path)
+static int begin(struct lws *wsi, struct web_conn *c, const char *path, size_t len)
 {
 	struct web_server *s = web_server_of(wsi);
 	if (c->exchange)
@@ -273,7 +274,8 @@ static int begin(struct lws *wsi, struct web_conn *c, const char *path)
 	*c = (struct web_conn){.wsi = wsi, .server = s};
 	struct web_exchange *x = c->exchange = web_exchange_new(s, c);
 	lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0); /* the timer of ours takes over */
-	int status = web_request_read(&x->request, wsi, path);
+	/* lws has decoded the path, and with it a NUL. */
+	int status = web_request_read(&x->request, wsi, strlen(path) == len ? path : "");
 	if (status)
 		refuse_malformed(x, (unsigned)status);
 	else if (check_host(x) && admit(x) && find_route(x))
@@ -335,7 +337,7 @@ int web_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *u
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 		return -1;
 	case LWS_CALLBACK_HTTP:
-		return begin(wsi, c, in);
+		return begin(wsi, c, in, len);
 	case LWS_CALLBACK_HTTP_BODY:
 		return receive(c, in, len);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:

@@ -102,10 +102,11 @@ static int admit(struct web_server *s, int fd)
 	return -1;
 }
 
+/* Not when the wsi is made: lws forgets then whose it is. */
 static void connected(struct web_server *s, struct lws *wsi)
 {
 	if (!s->arriving)
-		return; /* the listening socket */
+		return;
 	lws_set_opaque_user_data(wsi, s->arriving);
 	lws_set_timer_usecs(wsi, (s->config.headers_timeout_s + 1) * LWS_US_PER_SEC); /* CONNECT is a state that lws keeps for ever */
 	web_limits_connected(&s->limits, s->arriving);
@@ -137,7 +138,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		return s->tls_error.kind == ERR_NONE ? 0 : 1;
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
 		return admit(s, (int)(intptr_t)in);
-	case LWS_CALLBACK_WSI_CREATE:
+	case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
 		connected(s, wsi);
 		return 0;
 	case LWS_CALLBACK_WSI_DESTROY:

@@ -41,7 +41,7 @@ class Serve(proc.Process):
             raise
         self.scheme, self.host, self.port = found.group(1), found.group(2), int(found.group(3))
         self.token = found.group(4)
-        self.clients = 0
+        self.exchanges = []  # for tests/web/openapi.py
 
     def connect(self, source="127.0.0.1"):
         """A connection from one of loopback's many addresses: each has limits of its own."""
@@ -57,9 +57,12 @@ class Serve(proc.Process):
         if method in ("POST", "PUT", "PATCH", "DELETE"):
             words["Content-Type"] = "application/json"
         try:
-            c.request(method, path, body, {**words, **(headers or {})})
+            sent = {**words, **(headers or {})}
+            c.request(method, path, body, sent)
             r = c.getresponse()
-            return Answer(r.status, r.getheaders(), r.read())
+            answer = Answer(r.status, r.getheaders(), r.read())
+            self.exchanges.append((method, path, sent, body.encode() if isinstance(body, str) else body, answer))
+            return answer
         finally:
             c.close()
 
