@@ -276,6 +276,7 @@ static int filter(struct lws *wsi)
 
 static int establish(struct link_conn *c, struct lws *wsi)
 {
+	link_server_asked(wsi);
 	c->wsi = wsi;
 	c->server = link_server_of(wsi);
 	c->id = ++c->server->next_id;

@@ -1,6 +1,7 @@
 #include "controller/link_server.h"
 
 #include "common/base/cleanup.h"
+#include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/web/web_net.h"
@@ -13,6 +14,8 @@
 
 #define REVIEW_THREADS 4
 #define REVIEW_QUEUE_MAX 8192
+/* A hand-shake takes twice the memory of a link: a fleet that comes back at once is let in by so many; the others come again a moment later. */
+#define HANDSHAKES_MAX 512
 #define HANDSHAKE_TIMEOUT_MS 15000
 #define HEADERS_TIMEOUT_S 10
 #define IDLE_TIMEOUT_S 30
@@ -105,13 +108,46 @@ static void set_up_tls(struct link_server *s, SSL_CTX *tls)
 	web_tls_use(tls, s->config.cert_pem, s->config.key_pem, &s->tls_error);
 }
 
+struct handshake {
+	struct lws *wsi;
+	UT_hash_handle hh;
+};
+
 /* Before anything is spent on a new connection. Refused ones try again later: agents with a back-off. */
 static int admit_connection(const struct link_server *s)
 {
-	if (s->connections < s->config.max_connections)
+	bool room = s->connections < s->config.max_connections;
+	if (room && HASH_COUNT(s->handshakes) < s->config.max_handshakes)
 		return 0;
-	metrics_count("drdotnet_link_closed_total", "reason", "TooManyConnections", "Links that the controller has closed, by reason.");
+	metrics_count("drdotnet_link_closed_total", "reason", room ? "TooManyHandshakes" : "TooManyConnections",
+		      "Links that the controller has closed, by reason.");
 	return -1;
+}
+
+static void on_connection(struct link_server *s, struct lws *wsi)
+{
+	s->connections++;
+	struct handshake *h = mem_alloc(sizeof *h);
+	h->wsi = wsi;
+	HASH_ADD_PTR(s->handshakes, wsi, h);
+}
+
+void link_server_asked(struct lws *wsi)
+{
+	struct link_server *s = link_server_of(wsi);
+	struct handshake *h = NULL;
+	HASH_FIND_PTR(s->handshakes, &wsi, h);
+	if (!h)
+		return;
+	HASH_DEL(s->handshakes, h);
+	free(h);
+}
+
+static void on_disconnection(struct link_server *s, struct lws *wsi)
+{
+	link_server_asked(wsi);
+	if (s->connections)
+		s->connections--;
 }
 
 /* lws gives events of the whole context to the first protocol of each vhost. */
@@ -128,12 +164,15 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		return s ? admit_connection(s) : -1;
 	case LWS_CALLBACK_WSI_CREATE:
 		if (s)
-			s->connections++;
+			on_connection(s, wsi);
 		return 0;
 	case LWS_CALLBACK_WSI_DESTROY:
-		if (s && s->connections)
-			s->connections--;
+		if (s)
+			on_disconnection(s, wsi);
 		return 0;
+	case LWS_CALLBACK_HTTP:
+		link_server_asked(wsi);
+		return http_api_callback(wsi, reason, user, in, len);
 	case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
 		if (s && s->hub)
 			on_woken(s);
@@ -179,7 +218,7 @@ static int make_tls_vhost(struct link_server *s, struct err *e)
 	protocols[1] = (struct lws_protocols){.name = LINK_SUBPROTOCOL,
 					      .callback = link_conn_callback,
 					      .per_session_data_size = link_conn_size(),
-					      .rx_buffer_size = 1024};
+					      .rx_buffer_size = 256}; /* each link keeps one */
 	struct lws_context_creation_info info = {
 		.vhost_name = "link",
 		.port = s->config.port,
@@ -241,6 +280,8 @@ static void copy_config(struct link_server *s, const struct link_server_config *
 	s->config.agent_account = mem_strdup(c->agent_account);
 	if (!c->max_connections)
 		s->config.max_connections = LINK_SERVER_MAX_CONNECTIONS;
+	if (!c->max_handshakes)
+		s->config.max_handshakes = HANDSHAKES_MAX;
 	if (!c->review_threads)
 		s->config.review_threads = REVIEW_THREADS;
 	int timeout_s = c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S;

@@ -30,6 +30,7 @@ struct link_server_config {
 	const struct kube_config *kube; /* outlives the server */
 	const char *agent_account;     /* "namespace:name" of the agents' service account */
 	size_t max_connections;        /* 0: the default */
+	size_t max_handshakes;         /* connections that have not yet sent a request; 0: 512 */
 	size_t review_threads;         /* 0: 4 */
 	int link_timeout_s;            /* a link that is silent for so long is given up; 0: 35 s */
 	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */

@@ -43,12 +43,16 @@ struct link_server {
 	struct http_conn *http_conns;  /* hash by id */
 	uint64_t next_id;
 	size_t connections;            /* of the TLS port, whatever they have got to */
+	struct handshake *handshakes;  /* hash by connection: those of them that have not yet asked for anything */
 	size_t health_connections;
 	struct err tls_error;          /* of the first certificate */
 };
 
 /* Any thread. */
 void link_server_post(struct link_server *s, struct link_event *ev);
+
+/* A connection of the TLS port has sent its request: it needs no room among the hand-shakes any longer. */
+void link_server_asked(struct lws *wsi);
 
 static inline struct link_server *link_server_of(struct lws *wsi)
 {
