@@ -160,7 +160,7 @@ void jobs_order(struct jobs *j, const struct link_order *o)
 	}
 	pthread_mutex_unlock(&j->lock);
 	if (refused)
-		refuse(j, o, REASON_SpoolFull, "the agent already has as many jobs as it keeps");
+		refuse(j, o, REASON_SpoolFull, "the agent already has as many jobs as it keeps, with those whose reports wait for the store");
 	else if (forgotten && !job)
 		LOG_INFO("jobs", "a late copy of an order is ignored", LOG_S("job", o->job_id[0] ? o->job_id : ""));
 	jobs_tell(j);

@@ -5,12 +5,14 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/admission.h"
 #include "controller/kube_clock.h"
 #include "controller/kube_watch.h"
 #include "controller/leader.h"
 #include "controller/metrics.h"
 #include "controller/reconcile.h"
 
+#include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -20,6 +22,7 @@
 #define BACKOFF_LEAST_MS 20
 #define BACKOFF_MOST_MS 60000
 #define ORPHANS_MAX 256
+#define TRIM_EVERY_MS 15000
 
 struct worker {
 	struct controller *controller;
@@ -33,6 +36,7 @@ struct controller {
 	char identity[96];
 	struct session_cache *cache;
 	struct work_queue *queue;
+	struct admission *admission;
 	struct triggers *triggers;
 	struct events *events;
 	struct leader *leader;
@@ -44,6 +48,7 @@ struct controller {
 	struct worker workers[CONTROLLER_MAX_WORKERS];
 	atomic_llong epoch; /* 0: not leading */
 	atomic_bool ready;
+	int64_t trimmed_ms;
 	/* What agents said of jobs without a session while another replica led, or none: it is settled when we lead. */
 	pthread_mutex_t orphans_lock;
 	char *orphans[ORPHANS_MAX];
@@ -104,6 +109,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	session_object_key(&s, key);
 	if (deleted) {
 		session_cache_remove(c->cache, key, s.uid);
+		admission_release(c->admission, key);
 		session_object_fini(&s);
 	} else if (session_cache_put_take(c->cache, &s) && atomic_load(&c->epoch)) {
 		work_queue_add(c->queue, key);
@@ -306,14 +312,32 @@ static void stop_workers(struct controller *c)
 
 /* leading ------------------------------------------------------------------------------------------------------------ */
 
+/* What the sessions that go on occupy, whoever began them. */
+static void count_session(void *ctx, const char *key)
+{
+	struct controller *c = ctx;
+	struct profiling_session s;
+	struct plan_pod_view *views;
+	int64_t ignored;
+	if (session_cache_get(c->cache, key, clock_mono_ms(), &s, &views, &ignored) == SESSION_ACTIVE)
+		admission_update(c->admission, key, &s);
+	free(views);
+	session_object_fini(&s);
+}
+
 static void on_leadership(void *ctx, int64_t epoch)
 {
 	struct controller *c = ctx;
+	if (epoch) {
+		admission_reset(c->admission);
+		session_cache_each_active(c->cache, count_session, c);
+	}
 	agent_hub_set_epoch(c->hub, epoch); /* first: from now on orders are refused, or carry the new epoch */
 	atomic_store(&c->epoch, epoch);
 	triggers_lead(c->triggers, epoch != 0);
 	if (!epoch)
 		return;
+	admission_open(c->admission);
 	session_cache_each_active(c->cache, enqueue, c);
 	settle_orphans(c);
 }
@@ -354,6 +378,8 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->cache = session_cache_new();
 	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
 	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
+				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, enqueue, c);
 	return c;
 }
 
@@ -363,7 +389,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->events = events_start(c->options.kube, c->identity, e);
 	if (!c->events)
 		return -1;
-	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->events, c->options.report_url, c->options.report_url_ctx};
+	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->admission, c->events, c->options.report_url, c->options.report_url_ctx};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
 	    start_leader(c, e) < 0)
 		return -1;
@@ -376,9 +402,20 @@ struct triggers *controller_triggers(struct controller *c)
 	return c->triggers;
 }
 
+/* Hand-shakes and bursts of sessions leave holes between what stays: the kernel gets their pages back. */
+static void trim_memory(struct controller *c)
+{
+	int64_t now_ms = clock_mono_ms();
+	if (now_ms - c->trimmed_ms < TRIM_EVERY_MS)
+		return;
+	c->trimmed_ms = now_ms;
+	malloc_trim(0);
+}
+
 void controller_tick(struct controller *c)
 {
 	triggers_tick(c->triggers);
+	trim_memory(c);
 	size_t active, over;
 	session_cache_counts(c->cache, &active, &over);
 	metric_set(metrics_gauge("drdotnet_sessions", "state=\"active\"", "Sessions known."), (int64_t)active);
@@ -388,8 +425,13 @@ void controller_tick(struct controller *c)
 	if (c->options.index)
 		metric_set(metrics_gauge("drdotnet_session_index_bytes", NULL, "Memory of the index of sessions."),
 			   (int64_t)session_index_size(c->options.index).bytes);
-	if (atomic_load(&c->epoch))
-		session_cache_each_expired(c->cache, kube_clock_wall_ms(), enqueue, c);
+	struct admission_counts admitted = admission_count(c->admission);
+	metric_set(metrics_gauge("drdotnet_pods_in_use", NULL, "Pods that are profiled, or are about to be."), admitted.used);
+	metric_set(metrics_gauge("drdotnet_sessions_queued", NULL, "Sessions that wait for a budget."), admitted.waiting);
+	if (!atomic_load(&c->epoch))
+		return;
+	session_cache_each_expired(c->cache, kube_clock_wall_ms(), enqueue, c);
+	admission_tick(c->admission, c->cache, clock_mono_ms(), enqueue, c);
 }
 
 bool controller_ready(struct controller *c, struct buf *why)
@@ -433,6 +475,7 @@ void controller_free(struct controller *c)
 		free(c->orphans[--c->orphan_count]);
 	pthread_mutex_destroy(&c->orphans_lock);
 	pthread_mutex_destroy(&c->watches_lock);
+	admission_free(c->admission);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);
 	triggers_free(c->triggers);

@@ -14,6 +14,8 @@
 
 #define CONTROLLER_MAX_NAMESPACES 32
 #define CONTROLLER_MAX_WORKERS 16
+#define CONTROLLER_MAX_PODS 200
+#define CONTROLLER_MAX_PODS_PER_NODE 4
 
 struct controller;
 
@@ -22,6 +24,7 @@ struct controller_options {
 	const char *namespaces;           /* "a,b"; NULL or "": all */
 	const char *lease_namespace, *lease_name;
 	int worker_count;
+	int64_t max_pods, max_pods_per_node; /* profiled at once; 0: CONTROLLER_MAX_PODS[_PER_NODE] */
 	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;

@@ -260,6 +260,8 @@ static int open_controller(struct program *p, struct err *e)
 		.lease_namespace = p->namespace,
 		.lease_name = s->lease_name,
 		.worker_count = (int)s->workers,
+		.max_pods = s->max_pods,
+		.max_pods_per_node = s->max_pods_per_node,
 		.report_url = report_url,
 		.report_url_ctx = p,
 		.store_exists = store_exists,

@@ -1,5 +1,8 @@
 #include "controller/controller_options.h"
 
+#include "controller/admission.h"
+#include "controller/controller.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +24,8 @@ static const struct row rows[] = {
 	{"--watch-namespaces", "WATCH_NAMESPACES", "A,B", "only sessions of these namespaces; default: all", KIND_TEXT, AT(watch_namespaces), 0, 0},
 	{"--lease", "LEASE_NAME", "NAME", "the Lease of the leader election (drdotnet-controller)", KIND_TEXT, AT(lease_name), 0, 0},
 	{"--workers", "WORKERS", "N", "sessions worked on at the same time (2)", KIND_NUMBER, AT(workers), 1, 16},
+	{"--max-pods", "MAX_PODS", "N", "pods profiled at once; further sessions wait in a queue (200)", KIND_NUMBER, AT(max_pods), 1, 100000},
+	{"--max-pods-per-node", "MAX_PODS_PER_NODE", "N", "the same of each node (4)", KIND_NUMBER, AT(max_pods_per_node), 1, ADMISSION_MAX_JOBS_PER_NODE},
 	{"--bind", "BIND_ADDRESS", "ADDRESS", "where to listen; default: all addresses", KIND_TEXT, AT(bind), 0, 0},
 	{"--port", "LINK_PORT", "N", "TLS port for agents and reports (8443; 0: any)", KIND_NUMBER, AT(port), 0, 65535},
 	{"--health-port", "HEALTH_PORT", "N", "plain port for /healthz, /readyz and /metrics (8080; 0: any; -1: none)", KIND_NUMBER, AT(health_port), -1, 65535},
@@ -143,6 +148,8 @@ int controller_options_parse(int argc, char *const argv[], const char *(*env)(co
 		.command = CONTROLLER_RUN,
 		.lease_name = "drdotnet-controller",
 		.workers = 2,
+		.max_pods = CONTROLLER_MAX_PODS,
+		.max_pods_per_node = CONTROLLER_MAX_PODS_PER_NODE,
 		.port = 8443,
 		.health_port = 8080,
 		.api_port = 8444,

@@ -18,6 +18,7 @@ struct controller_settings {
 	const char *watch_namespaces;       /* "a,b"; NULL: all */
 	const char *lease_name;
 	int64_t workers;
+	int64_t max_pods, max_pods_per_node; /* profiled at once */
 	const char *bind;                   /* NULL: all addresses */
 	int64_t port, health_port;
 	int64_t api_port;                   /* 0: none */

@@ -54,7 +54,7 @@ static int load(struct work *w, struct err *e)
 	enum session_cache_kind kind = session_cache_get(w->r->cache, w->key, w->now_mono_ms, &w->s, &w->views, &expires_wall_ms);
 	if (kind == SESSION_OVER && expires_wall_ms <= w->now_wall_ms && delete_object(w, e) < 0)
 		return -1;
-	w->over = kind != SESSION_ACTIVE;
+	w->over = w->gone = kind != SESSION_ACTIVE;
 	if (w->over)
 		return 0;
 	struct agent_info info;
@@ -327,6 +327,15 @@ static int settle_orphan(struct reconciler *r, struct kube_client *kube, const c
 	return -1;
 }
 
+/* Whatever became of this turn: what the session occupies now is what others cannot have. */
+static void count_in_budgets(struct work *w)
+{
+	if (w->gone)
+		admission_release(w->r->admission, w->key);
+	else if (w->s.uid[0])
+		admission_update(w->r->admission, w->key, &w->s);
+}
+
 int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)
 {
 	if (key[0] == '!')
@@ -335,6 +344,7 @@ int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, s
 	int rc = run_steps(&w, e);
 	if (rc == 0 && w.wake_ms != INT64_MAX)
 		work_queue_add_after(r->queue, key, w.wake_ms > 0 ? w.wake_ms : 0);
+	count_in_budgets(&w);
 	for (size_t i = 0; w.infos && i < w.s.pod_count; i++)
 		pod_info_fini(&w.infos[i]);
 	free(w.infos);

@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_RECONCILE_H
 #define DRDOTNET_RECONCILE_H
 
+#include "controller/admission.h"
 #include "controller/agent_hub.h"
 #include "controller/events.h"
 #include "controller/kube_client.h"
@@ -15,6 +16,7 @@ struct reconciler {
 	struct session_cache *cache;
 	struct agent_hub *hub;
 	struct work_queue *queue;
+	struct admission *admission;
 	struct events *events;
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;

@@ -15,8 +15,18 @@
 #define USAGE_WINDOW_MS 100
 #define USAGE_BOUND_MS 200 /* choosing must not eat the time to the first sample */
 
+/* Its turn comes by the budget, not by time. An empty text leaves the status as it is. */
+static int wait_in_queue(struct work *w, const struct buf *why)
+{
+	if (why->len)
+		session_status_wait(&w->s, REASON_Queued, buf_str(why), w->now_wall_ms);
+	return 0;
+}
+
+/* Who has no pod to profile is in nobody's way meanwhile. */
 static int wait_for(struct work *w, const char *reason, const char *message)
 {
+	admission_release(w->r->admission, w->key);
 	session_status_wait(&w->s, reason, message, w->now_wall_ms);
 	reconcile_wake_in(w, plan_retry_ms(&w->s, w->now_wall_ms));
 	return 0;
@@ -114,10 +124,28 @@ static void assign(struct work *w, struct pod_list *l, size_t count)
 	w->assigned = true;
 }
 
+/* The first of the ranked pods become the session's, if their nodes have room. */
+static int take_pods(struct work *w, struct pod_list *l, size_t count)
+{
+	const char *nodes[SESSION_MAX_TARGETS];
+	AUTO_BUF struct buf why;
+	buf_init(&why, 1024);
+	for (size_t i = 0; i < count; i++)
+		nodes[i] = l->items[i].node;
+	if (!admission_choose(w->r->admission, w->key, nodes, count, w->now_mono_ms, &why))
+		return wait_in_queue(w, &why);
+	assign(w, l, count);
+	return 0;
+}
+
 int reconcile_choose(struct work *w, struct err *e)
 {
 	if (w->plan.stage != PLAN_CHOOSE)
 		return 0;
+	AUTO_BUF struct buf why;
+	buf_init(&why, 1024);
+	if (!admission_ask(w->r->admission, w->key, &w->s, w->now_mono_ms, &why))
+		return wait_in_queue(w, &why);
 	struct pod_list l;
 	const char *reason;
 	if (pods_find(w->kube, w->s.namespace, &w->s.spec.target, &l, &reason, e) < 0) {
@@ -139,7 +167,7 @@ int reconcile_choose(struct work *w, struct err *e)
 		if (l.count > wanted)
 			measure(w, &l);
 		pods_rank(&l);
-		assign(w, &l, l.count < wanted ? l.count : wanted);
+		take_pods(w, &l, l.count < wanted ? l.count : wanted);
 	}
 	pod_list_fini(&l);
 	return 0;

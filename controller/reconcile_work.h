@@ -19,6 +19,7 @@ struct work {
 	int64_t wake_ms;          /* from now; INT64_MAX: none */
 	const char *old_reason;   /* of the Succeeded condition, before */
 	bool over;                /* nothing is left for the later steps */
+	bool gone;                /* it has ended, or is no longer there */
 };
 
 /* One step: 0 or -1 with *e. */

@@ -1,48 +1,17 @@
-#include "controller/session_cache.h"
+#include "controller/session_cache_private.h"
 
-#include "common/base/hash.h"
 #include "common/base/mem.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* What this process knows of one pod's job beside the API server. */
-struct pod_runtime {
-	bool told;           /* `job` is valid */
-	bool told_in_link;
-	bool cancel_sent;    /* in this link */
-	int64_t linked_ms;   /* when the link came up or went down; 0: when this process began to look */
-	int64_t ordered_ms;  /* in this link; 0: not */
-	int64_t canceled_ms; /* 0: no cancel wanted yet */
-	struct link_job job;
-	char *granted[LINK_MAX_REPORTS]; /* names of reports that it may put into the store */
-	size_t granted_count;
-};
-
-struct entry {
-	char *key;
-	char uid[40];
-	uint64_t version;       /* resourceVersion as a number; 0: it is none */
-	int64_t expires_wall_ms; /* when over */
-	bool seen;              /* in the list under way */
-	struct profiling_session *session; /* NULL: over */
-	struct pod_runtime *pods;
-	size_t pod_count;
-	UT_hash_handle by_key, by_uid;
-};
-
-struct session_cache {
-	pthread_mutex_t lock;
-	struct entry *keys, *uids;
-	int64_t epoch_mono_ms; /* of the first look, for ages after a restart */
-};
+#include <utlist.h>
 
 struct session_cache *session_cache_new(void)
 {
 	struct session_cache *c = mem_alloc(sizeof *c);
 	pthread_mutex_init(&c->lock, NULL);
+	c->next_expiry_wall_ms = INT64_MAX;
 	return c;
 }
 
@@ -58,8 +27,12 @@ static void drop_runtime(struct entry *n)
 	n->pod_count = 0;
 }
 
-static void drop_session(struct entry *n)
+static void drop_session(struct session_cache *c, struct entry *n)
 {
+	if (n->session) {
+		DL_DELETE(c->active, n);
+		c->active_count--;
+	}
 	session_object_fini(n->session);
 	free(n->session);
 	n->session = NULL;
@@ -70,7 +43,7 @@ static void drop_entry(struct session_cache *c, struct entry *n)
 	HASH_DELETE(by_key, c->keys, n);
 	HASH_DELETE(by_uid, c->uids, n);
 	drop_runtime(n);
-	drop_session(n);
+	drop_session(c, n);
 	free(n->key);
 	free(n);
 }
@@ -137,14 +110,16 @@ static bool is_over(const struct profiling_session *s)
 	return session_object_completed(s) && !session_object_has_finalizer(s);
 }
 
-static void store(struct entry *n, struct profiling_session *s)
+static void store(struct session_cache *c, struct entry *n, struct profiling_session *s)
 {
-	drop_session(n);
+	drop_session(c, n);
 	n->version = version_number(s->resource_version);
 	n->seen = true;
 	if (is_over(s)) {
 		int64_t ttl = s->spec_valid ? s->spec.ttl_seconds_after_finished : 604800;
 		n->expires_wall_ms = (s->completed_wall_ms ? s->completed_wall_ms : s->created_wall_ms) + ttl * 1000;
+		if (n->expires_wall_ms < c->next_expiry_wall_ms)
+			c->next_expiry_wall_ms = n->expires_wall_ms;
 		drop_runtime(n);
 		session_object_fini(s);
 		return;
@@ -152,6 +127,8 @@ static void store(struct entry *n, struct profiling_session *s)
 	n->session = mem_alloc(sizeof *n->session);
 	*n->session = *s;
 	*s = (struct profiling_session){0};
+	DL_APPEND(c->active, n);
+	c->active_count++;
 	fit_runtime(n);
 }
 
@@ -176,7 +153,7 @@ static bool put(struct session_cache *c, struct profiling_session *s, bool may_a
 	} else {
 		if (!n)
 			n = add_entry(c, key, s->uid);
-		store(n, s);
+		store(c, n, s);
 	}
 	pthread_mutex_unlock(&c->lock);
 	return !old;
@@ -326,8 +303,8 @@ bool session_cache_knows(struct session_cache *c, const char *uid)
 void session_cache_node(struct session_cache *c, const char *node, bool linked, int64_t now_mono_ms)
 {
 	pthread_mutex_lock(&c->lock);
-	struct entry *n, *next;
-	HASH_ITER(by_key, c->keys, n, next) {
+	struct entry *n;
+	DL_FOREACH(c->active, n) {
 		for (size_t i = 0; i < n->pod_count; i++) {
 			if (strcmp(n->session->pods[i].node, node) != 0)
 				continue;
@@ -424,76 +401,19 @@ int session_cache_grant(struct session_cache *c, const char *node, const char *j
 	return find_upload(c, node, job_id, r, out, e);
 }
 
-/* Keys are collected first, so that the callback runs without the lock. */
-struct keys {
-	char **items;
-	size_t count, cap;
-};
-
-static void keys_add(struct keys *k, const char *key)
-{
-	GROW(k->items, k->count, k->cap);
-	k->items[k->count++] = mem_strdup(key);
-}
-
-static void keys_call(struct keys *k, session_key_fn *fn, void *ctx)
-{
-	for (size_t i = 0; i < k->count; i++) {
-		fn(ctx, k->items[i]);
-		free(k->items[i]);
-	}
-	free(k->items);
-}
-
-static bool waits_for(const struct entry *n, const char *node)
-{
-	bool found = n->session->pod_count == 0;
-	for (size_t i = 0; i < n->session->pod_count && !found; i++)
-		found = strcmp(n->session->pods[i].node, node) == 0;
-	return found;
-}
-
-void session_cache_each_waiting_for(struct session_cache *c, const char *node, session_key_fn *fn, void *ctx)
-{
-	struct keys k = {0};
-	pthread_mutex_lock(&c->lock);
-	struct entry *n, *next;
-	HASH_ITER(by_key, c->keys, n, next) {
-		if (n->session && (!node || waits_for(n, node)))
-			keys_add(&k, n->key);
-	}
-	pthread_mutex_unlock(&c->lock);
-	keys_call(&k, fn, ctx);
-}
-
-void session_cache_each_active(struct session_cache *c, session_key_fn *fn, void *ctx)
-{
-	session_cache_each_waiting_for(c, NULL, fn, ctx);
-}
-
-void session_cache_each_expired(struct session_cache *c, int64_t now_wall_ms, session_key_fn *fn, void *ctx)
-{
-	struct keys k = {0};
-	pthread_mutex_lock(&c->lock);
-	struct entry *n, *next;
-	HASH_ITER(by_key, c->keys, n, next) {
-		if (!n->session && n->expires_wall_ms <= now_wall_ms)
-			keys_add(&k, n->key);
-	}
-	pthread_mutex_unlock(&c->lock);
-	keys_call(&k, fn, ctx);
-}
-
 void session_cache_counts(struct session_cache *c, size_t *active, size_t *over)
 {
-	*active = *over = 0;
 	pthread_mutex_lock(&c->lock);
-	struct entry *n, *next;
-	HASH_ITER(by_key, c->keys, n, next) {
-		if (n->session)
-			(*active)++;
-		else
-			(*over)++;
-	}
+	*active = c->active_count;
+	*over = HASH_CNT(by_key, c->keys) - c->active_count;
 	pthread_mutex_unlock(&c->lock);
+}
+
+bool session_cache_is_active(struct session_cache *c, const char *key)
+{
+	pthread_mutex_lock(&c->lock);
+	struct entry *n = find(c, key);
+	bool active = n && n->session;
+	pthread_mutex_unlock(&c->lock);
+	return active;
 }

@@ -69,8 +69,11 @@ int session_cache_grant(struct session_cache *c, const char *node, const char *j
 /* Calls back for each active session, or for each over one whose time has come. */
 typedef void session_key_fn(void *ctx, const char *key);
 void session_cache_each_active(struct session_cache *c, session_key_fn *fn, void *ctx);
-void session_cache_each_waiting_for(struct session_cache *c, const char *node, session_key_fn *fn, void *ctx); /* has a pod there, or none yet */
+/* has a pod there, or none yet and no queue to wait in */
+void session_cache_each_waiting_for(struct session_cache *c, const char *node, session_key_fn *fn, void *ctx);
 void session_cache_each_expired(struct session_cache *c, int64_t now_wall_ms, session_key_fn *fn, void *ctx);
+
+bool session_cache_is_active(struct session_cache *c, const char *key);
 
 void session_cache_counts(struct session_cache *c, size_t *active, size_t *over);
 

@@ -178,6 +178,8 @@ const char *session_status_state(const struct profiling_session *s)
 		return "Failed";
 	}
 	const struct session_pod *p = liveliest(s);
+	if (!p && s->conditions[CONDITION_SUCCEEDED].reason == REASON_Queued)
+		return REASON_Queued;
 	return p ? phase_reason(p) : "Pending";
 }
 

@@ -11,7 +11,7 @@
 	X(RevealNotEnforced, "Install the shipped ValidatingAdmissionPolicy, or ask without revealing values.")               \
 	/* progress */                                                                                                        \
 	X(Pending, "Wait: the controller has not yet chosen pods.")                                                           \
-	X(Queued, "Wait: the budget of the node or the process is in use; the message names the place in the queue.")         \
+	X(Queued, "Wait: the budget of the installation, the node or the process is in use; the message names the place.")    \
 	X(Preparing, "Wait: the agent is about to attach.")                                                                   \
 	X(Profiling, "Wait until the duration has passed, or set spec.cancel to end it early and keep its report.")           \
 	X(Analyzing, "Wait: the report is being written.")                                                                    \

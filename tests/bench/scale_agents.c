@@ -2,7 +2,7 @@
  * the newest leader as an agent does (agent/link_policy.h) and plays its jobs: Profiling at once, Succeeded after a while.
  *
  * usage: scale-agents --controllers ADDRESS:PORT[,ADDRESS:PORT] --server-name NAME --ca FILE --tokens FILE [--work-ms N] [--at-once N]
- * tokens: lines of "NODE TOKEN". Commands on stdin: "count" (answers "links OPEN OF"), "close" (all links, which then come back).
+ * tokens: lines of "NODE TOKEN". Ends when stdin does.
  * Says on stdout, times in microseconds of the wall clock:
  *   up MICROSECONDS OPEN        the links, each time that some more percent of them are open
  *   order MICROSECONDS SESSION NODE JOB EPOCH     obeyed; "again" instead of "order" when it has the job already
@@ -258,7 +258,8 @@ static void take_order(struct node *n, const struct link_msg *m)
 {
 	const struct link_order *o = &m->u.order;
 	struct job *j = find_job(n, o->job_id);
-	printf("%s %" PRId64 " %s/%s %s %s %" PRId64 "\n", j ? "again" : "order", wall_us(), o->session_namespace, o->session_name, n->name, o->job_id, m->epoch);
+	printf("%s %" PRId64 " %s/%s %s %s %" PRId64 "\n", j ? "again" : "order", wall_us(), o->session_namespace, o->session_name, n->name,
+	       o->job_id, m->epoch);
 	if (!j) {
 		j = mem_alloc(sizeof *j);
 		j->node = n;
@@ -462,31 +463,12 @@ static char *argument(int argc, char **argv, const char *name)
 	return NULL;
 }
 
-static void close_all(void)
-{
-	for (size_t i = 0; i < link_count(); i++) {
-		struct link *l = &all.nodes[i / (size_t)all.controller_count].links[i % (size_t)all.controller_count];
-		if (l->open)
-			lws_set_timeout(l->wsi, PENDING_TIMEOUT_CLOSE_SEND, LWS_TO_KILL_ASYNC);
-	}
-}
-
-/* false: the end of the input. */
-static bool obey_input(void)
+/* The end of the input is the end of who started us. */
+static bool has_input_ended(void)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-	if (poll(&p, 1, 0) <= 0)
-		return true;
 	char text[256];
-	ssize_t n = read(STDIN_FILENO, text, sizeof text - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	if (strstr(text, "count"))
-		printf("links %zu %zu\n", all.open, link_count());
-	if (strstr(text, "close"))
-		close_all();
-	return true;
+	return poll(&p, 1, 0) > 0 && read(STDIN_FILENO, text, sizeof text) <= 0;
 }
 
 #define INPUT_EVERY_US 50000
@@ -496,7 +478,7 @@ static lws_sorted_usec_list_t input_timer;
 
 static void on_input(lws_sorted_usec_list_t *sul)
 {
-	stopped = !obey_input();
+	stopped = has_input_ended();
 	lws_sul_schedule(all.context, 0, sul, on_input, INPUT_EVERY_US);
 }
 
