@@ -33,6 +33,9 @@ export function when(text, now = Date.now()) {
 	return h('time', {datetime: text, title: dateTime.format(at)}, words);
 }
 
+/* A number and its unit stay in one line. */
+export const together = text => String(text).replace(/(\d) (?=%|s\b|ms\b|[KMG]iB\b|CPUs?\b)/g, '$1\u00a0');
+
 export const plural = (n, one, many = one + 's') => n + ' ' + (n === 1 ? one : many);
 
 const TONES = {Succeeded: 'good', PartiallySucceeded: 'warn', Canceled: 'dim', Failed: 'bad'};

@@ -2,11 +2,10 @@
 import * as api from './api.js';
 import {link} from './api.js';
 import {h, announce, badge, breakable, button, choice, confirm, copy, failure, fill, icon, name, showText, skeleton, toast} from './dom.js';
-import {RUNNING, bytes, plural, span, tone, when, words, yaml} from './format.js';
+import {RUNNING, bytes, plural, span, together, tone, when, words, yaml} from './format.js';
 import {showReport} from './report.js';
 
 const STEPS = ['Queued', 'Preparing', 'Profiling', 'Analyzing', 'Delivering'];
-const ENDED = ['Succeeded', 'Failed', 'Canceled'];
 const now = () => Date.now() + api.skewMs;
 
 const condition = (s, type) => (s.status?.conditions || []).find(c => c.type === type);
@@ -29,7 +28,7 @@ function steps(s) {
 
 /* The bar of one target; tick() moves it on between the server's messages. */
 function clock(s, target) {
-	const bar = h('progress', {max: 1, 'aria-label': 'Time of profiling passed'}), left = h('span.left');
+	const bar = h('progress', {max: 1, 'aria-label': 'Time of profiling passed'}), left = h('span.time-left');
 	const begin = Date.parse(target.firstSampleTime || target.startTime), all = seconds(s);
 	const tick = () => {
 		const passed = isNaN(begin) ? 0 : (now() - begin) / 1000;
@@ -45,7 +44,7 @@ function targetRow(s, t, ticks) {
 		t.nodeName && h('span.dim', null, 'on ', name(t.nodeName)), t.runtimeVersion && h('span.dim', null, '.NET ' + t.runtimeVersion),
 		badge(words(t.phase || 'Pending'), tone(t.phase || 'Pending'))));
 	if (t.summary && targetsOf(s).length > 1) row.append(h('p', null, t.summary));
-	if (t.message && !ENDED.slice(0, 1).includes(t.phase)) row.append(h('p.why', null, t.message));
+	if (t.message && t.phase !== 'Succeeded') row.append(h(t.phase === 'Failed' ? 'p.why' : 'p.place', null, t.message));
 	if (t.phase === 'Profiling' && !isOver(s)) {
 		const c = clock(s, t);
 		ticks.push(c.tick);
@@ -77,7 +76,7 @@ function conditions(s) {
 function diagnosis(s) {
 	const lines = (s.status?.diagnosis || '').split('\n').filter(Boolean);
 	const rest = lines[0] === headline(s) ? lines.slice(1) : lines;
-	return rest.length > 0 && h('ul.lines', {'aria-label': 'Diagnosis'}, rest.map(l => h('li', null, l)));
+	return rest.length > 0 && h('ul.lines', {'aria-label': 'Diagnosis'}, rest.map(l => h('li', null, together(l))));
 }
 
 const fact = (k, v, note) => h('div', null, h('dt', null, k), h('dd', null, v, note && h('small', null, ' ' + note)));
@@ -154,7 +153,7 @@ class Page {
 			s.namespace !== 'local' && s.requestedBy && !s.trigger && ['by ', name(s.requestedBy)], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
 		const again = s.spec?.target && link('start', '', {namespace: s.namespace, target: JSON.stringify(s.spec.target), profiler: s.profiler});
 		return [h('p.eyebrow', null, meta.map((m, i) => [i > 0 && ' · ', m])),
-			h('h1', null, breakable(headline(s))),
+			h('h1', null, breakable(together(headline(s)))),
 			h('div.bar-line', null, h('p.sub', null, badge(words(s.state || 'Pending'), tone(s.state || 'Pending')), target && name(target),
 				over && s.completedAt && s.createdAt && h('span.dim', null, 'took ' + span((Date.parse(s.completedAt) - Date.parse(s.createdAt)) / 1000))),
 			h('div.actions', null,
@@ -173,7 +172,7 @@ class Page {
 		const list = targets.length > 0 && h('ul.targets.card', {'aria-label': 'Targets'}, targets.map(t => targetRow(s, t, this.ticks)));
 		if (!over) return [steps(s), list];
 		const said = condition(s, 'Succeeded')?.message || '';
-		return targets.length > 1 || targets.some(t => t.message && !said.includes(t.message)) ? [h('h2', null, plural(targets.length, 'pod')), list] : [];
+		return targets.length > 1 || targets.some(t => t.phase === 'Failed' && t.message && !said.includes(t.message)) ? [h('h2', null, plural(targets.length, 'pod')), list] : [];
 	}
 
 	drawReport(s) {
