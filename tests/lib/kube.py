@@ -215,7 +215,7 @@ class Cluster(Client):
 
     def service_account_token(self, namespace, name, pod=None, audience=None):
         """A bound token, as a kubelet gets it for a projected volume; `pod` is the pod object it is bound to."""
-        spec = {"expirationSeconds": 3600}
+        spec = {"expirationSeconds": 43200}  # longer than any run: nobody renews it as a kubelet does
         if audience:
             spec["audiences"] = [audience]
         if pod:
