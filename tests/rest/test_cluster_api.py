@@ -1,10 +1,12 @@
 """The controller's REST API on a real API server, with a real agent, real .NET processes and a real S3 server: what a caller with few
 rights can do, and what not."""
 import hashlib
+import http.client
 import io
+import os
 import tempfile
-import time
 import unittest
+import urllib.parse
 import uuid
 import zipfile
 
@@ -79,8 +81,7 @@ class RestCase(unittest.TestCase):
         return "%s.%s" % (namespace or self.namespace, name)
 
 
-@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
-class Working(RestCase):
+class Working:
     def application(self):
         node = "node-a." + self.namespace
         self.addCleanup(self.i.start_agent(node).stop)
@@ -97,6 +98,7 @@ class Working(RestCase):
         self.check_processes(api, app)
         self.check_a_session(api, "in-s3", {"store": "default"})
         self.check_a_session(api, "in-own-store", {"store": "own"})
+        self.check_a_changed_report(api, "in-own-store")
         self.check_cancel_and_delete(api)
 
     def check_processes(self, api, app):
@@ -150,6 +152,20 @@ class Working(RestCase):
         for path in ("checkout-1/none.md", "other/report.html", "checkout-1/..%2Freport.html", "..%2F..%2Fetc/passwd"):
             self.assertIn(api.get("%s/reports/%s" % (base, path)).status, (400, 404), path)
 
+    def check_a_changed_report(self, api, name):
+        """What is not what was delivered does not look whole; what has expired is said to."""
+        report = self.i.get(self.namespace, name)["status"]["targets"][0]["reports"][0]
+        path = self.i.folder + "/drdotnet-controller-0" + urllib.parse.urlsplit(report["url"]).path
+        place = "/api/sessions/%s/reports/checkout-1/%s" % (self.id(name), report["name"])
+        with open(path, "r+b") as f:
+            first = f.read(1)
+            f.seek(0)
+            f.write(bytes([first[0] ^ 1]))
+        with self.assertRaises((http.client.HTTPException, OSError)):
+            api.get(place)
+        os.remove(path)
+        self.check_problem(api.get(place), 404, "expired")
+
     def check_cancel_and_delete(self, api):
         self.assertEqual(self.new(api, "long", durationSeconds=300).status, 201)
         self.i.wait_first_sample(self.namespace, "long")
@@ -164,8 +180,7 @@ class Working(RestCase):
         self.assertEqual(len(self.wait_listed(api, 2)), 2)
 
 
-@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
-class Rights(RestCase):
+class Rights:
     def test_each_caller_sees_and_does_what_the_api_server_allows(self):
         other = "bank-" + uuid.uuid4().hex[:8]
         self.cluster.namespace(other)
@@ -247,8 +262,7 @@ class Rights(RestCase):
         return again.status == 304 and not again.body
 
 
-@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
-class Faults(RestCase):
+class Faults:
     def second_controller(self, through, *more):
         """Another replica, whose way to the API server a test may disturb."""
         token = self.i._file("second/token", self.cluster.service_account_token(install.SYSTEM, "drdotnet-controller"))
@@ -290,6 +304,11 @@ class Faults(RestCase):
         self.cluster.request("DELETE", install.SESSIONS % self.namespace + "/made-there")
         self.assertEqual(self.new(first, "made-meanwhile").status, 201)
         proc.wait_until(lambda: [s["name"] for s in self.listed(second)["items"]] == ["made-meanwhile"], 90, "the list is right again")
+
+
+@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
+class ClusterApi(Working, Rights, Faults, RestCase):
+    """One installation for all of them; each test has a namespace of its own."""
 
 
 if __name__ == "__main__":

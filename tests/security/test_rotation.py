@@ -60,13 +60,13 @@ class Rotation(unittest.TestCase):
         self.i = self.enterContext(Aged(folder + "/installation", cluster, self.store))
         cluster.namespace("shop")
 
-    def serves(self, authority):
+    def serves(self, authority, port=None):
         """Whether the controller proves itself to somebody who knows this authority only."""
         path = os.path.join(self.folder, "only.crt")
         with open(path, "w") as f:
             f.write(authority)
         try:
-            websocket.tls(path, install.SERVER_NAME, self.i.link_port, 30).close()
+            websocket.tls(path, install.SERVER_NAME, port or self.i.link_port, 30).close()
             return True
         except ssl.SSLCertVerificationError:
             return False
@@ -131,6 +131,7 @@ class Rotation(unittest.TestCase):
         staged, used = (self.logged_at(m) for m in ("staged the next CA", "serve the next CA"))
         self.assertGreaterEqual(used - staged, STAGE_SECONDS - 2, "agents got the time that was promised")
         proc.wait_until(lambda: self.serves(new), 30, "the new authority's certificate is served")
+        proc.wait_until(lambda: self.serves(new, self.i.api_port), 30, "so it is by the REST API's port")
         self.assertFalse(self.serves(old))
         self.assertEqual(self.published(), [new, old], "who has met the old one is not lost")
         # tokens and keys
