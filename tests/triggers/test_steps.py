@@ -4,7 +4,6 @@ import time
 import unittest
 
 from tests.controller.faulty_api import FaultyApi
-from tests.lib import proc
 from tests.triggers.ground import AIMED, TriggerTest, condition
 
 STATUS, SESSIONS = r"profilingtriggers/\w+/status", r"profilingsessions(\?|$)"
@@ -39,7 +38,8 @@ class Steps(TriggerTest):
         self.assertEqual(len(self.made()), 1)
 
     def test_the_leader_ends_between_its_decision_and_the_session(self):
-        for step, place, how in (("hot", SESSIONS, self.api.never_arrives), ("hat", STATUS, self.api.lost_answer), ("hit", SESSIONS, self.api.lost_answer)):
+        for step, place, how in (("hot", SESSIONS, self.api.never_arrives), ("hat", STATUS, self.api.lost_answer),
+                                 ("hit", SESSIONS, self.api.lost_answer)):
             with self.subTest(step=step):
                 self.trigger(step)
                 hub = self.leader(kubeconfig=self.through, name=step)
@@ -101,30 +101,29 @@ class Steps(TriggerTest):
         self.assertEqual(self.outcome(hub, "a", "pod-1")[0], "Fired", "another template: another try")
         self.assertEqual([e["type"] for e in self.events_of() if e["reason"] == "SessionRejected"], ["Warning"])
 
-    def ahead(self, to, seconds=30):
-        """The API server's clock is set forward to a time."""
-        self.api.clock_ahead = to - time.time()
-
     def test_a_schedule_on_two_replicas_over_an_outage(self):
-        minute = 60 * (int(time.time()) // 60)
-        self.trigger(source={"schedule": {"cron": "* * * * *"}}, template=AIMED, limits={"maxActive": 20, "perHour": 60})
+        """Every hour. The API server's clock is what counts; it is set forward by ten hours each time."""
+        hour = 3600 * (int(time.time()) // 3600)
+        source = {"schedule": {"cron": "0 * * * *", "startingDeadlineSeconds": 86400}}
+        self.trigger(source=source, template=AIMED, limits={"maxActive": 20, "perHour": 60}, historyLimits={"failed": 100})
         first = self.leader(kubeconfig=self.through)
         second = self.start("second", kubeconfig=self.through)
         self.wait_ready()
-        for n in (1, 2):
-            self.ahead(minute + 600 * n + 30)
-            status = self.wait_trigger(lambda s: s["firedCount"] == n and s["activeSessions"] == n, "it fired", seconds=60)
-            self.assertEqual(calendar.timegm(time.strptime(status["lastScheduleTime"], "%Y-%m-%dT%H:%M:%SZ")), minute + 600 * n, "of ten missed times, one")
-        self.assertEqual(calendar.timegm(time.strptime(status["nextScheduleTime"], "%Y-%m-%dT%H:%M:%SZ")), minute + 1260)
-        first.stop()  # a new leader takes over in the same minute
+
+        def set_forward(times):
+            due = hour + 36000 * times
+            self.api.clock_ahead = due + 60 - time.time()
+            status = self.wait_trigger(lambda s: s["firedCount"] == times, "it fired", seconds=60)
+            self.assertEqual([calendar.timegm(time.strptime(status[key + "ScheduleTime"], "%Y-%m-%dT%H:%M:%SZ")) for key in ("last", "next")],
+                             [due, due + 3600], "of ten missed times, the last")
+        set_forward(1)
+        set_forward(2)
+        first.stop()  # another leader takes over within the hour
         second.lead()
-        self.ahead(minute + 600 * 3 + 30)
-        self.wait_trigger(lambda s: s["firedCount"] == 3, "it fired", seconds=60)
+        set_forward(3)
         second.stop()
-        proc.wait_until(lambda: len(self.made()) == 3, 20, "its session")
-        self.ahead(minute + 36000 + 30)
         third = self.leader(name="third", kubeconfig=self.through)
-        self.wait_trigger(lambda s: s["firedCount"] == 4 and s["activeSessions"] == 4, "after ten hours' outage it fires once", seconds=60)
+        set_forward(4)
         third.stop()
         self.assertEqual(len(self.made()), 4)
 
