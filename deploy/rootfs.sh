@@ -41,7 +41,7 @@ for library in $(libraries | sort -u); do
 done
 
 # Where the libraries come from, as dpkg says it: scanners of images look faults up by it. And their licenses.
-packages=$({ dpkg-query -S "${files[@]}" 2> /dev/null || true; echo ca-certificates:; } | sed 's/:.*//' | sort -u)
+packages=$({ dpkg-query -S "${files[@]}" 2> /dev/null || true; echo ca-certificates:; [ "$role" != controller ] || echo tzdata:; } | sed 's/:.*//' | sort -u)
 # shellcheck disable=SC2086 # one word a package
 dpkg-query -s $packages | awk -v RS= '{ name = $2
 	print > ("var/lib/dpkg/status.d/" name) }'
@@ -50,6 +50,10 @@ for package in $packages; do
 done
 
 install -m 644 /etc/ssl/certs/ca-certificates.crt etc/ssl/certs/
+if [ "$role" = controller ]; then # time zones of triggers' schedules, without the copies that count leap seconds
+	cp -a /usr/share/zoneinfo usr/share/
+	rm -rf usr/share/zoneinfo/{posix,right,localtime,posixrules}
+fi
 printf 'root:x:0:0:root:/:/nonexistent\nnonroot:x:65532:65532:nonroot:/:/nonexistent\n' > etc/passwd
 printf 'root:x:0:\nnonroot:x:65532:\n' > etc/group
 printf 'hosts: files dns\n' > etc/nsswitch.conf

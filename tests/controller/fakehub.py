@@ -131,13 +131,14 @@ def await_sessions(cluster):
     """An API server answers 429 for a new resource at first, and holds its first object back for 2 s."""
     def made():
         try:
+            cluster.request("GET", "/apis/drdotnet.dev/v1alpha1/profilingtriggers?limit=1")
             return cluster.request("POST", SESSIONS % "default" + "?dryRun=All", session("first"))
         except kube.ApiError as e:
             if e.code not in (404, 429):
                 raise
             return None
     cluster.wait_crd()
-    proc.wait_until(made, 30, "the new resource")
+    proc.wait_until(made, 30, "the new resources")
 
 
 def session(name, selector=None, pod=None, **spec):

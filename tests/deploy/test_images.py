@@ -46,6 +46,7 @@ class RootFileSystems(unittest.TestCase):
             self.assertIn("etc/ssl/certs/ca-certificates.crt", data)
             self.assertEqual("usr/lib/drdotnet/libdrdotnet.so" in data, role == "agent")
             self.assertIn("var/lib/dpkg/status.d/libssl3", data)
+            self.assertEqual("usr/share/zoneinfo/Europe/Berlin" in data, role == "controller")
 
     def test_they_lack_no_library(self):
         for role, root in self.images.items():

@@ -43,6 +43,16 @@ static void check_session(const struct profiling_trigger *t, const struct trigge
 	session_spec_fini(&spec);
 }
 
+static void check_entered(const struct profiling_trigger *t, const struct trigger_status *st, const char *session)
+{
+	size_t i = 0;
+	while (i < st->record_count && strcmp(st->records[i].session, session) != 0)
+		i++;
+	if (i == st->record_count || st->records[i].phase != TRIGGER_PENDING)
+		abort();
+	check_session(t, &st->records[i]);
+}
+
 static void fire(const struct profiling_trigger *t, struct trigger_status *st)
 {
 	int64_t fired = 0, before = st->fired_count;
@@ -56,7 +66,7 @@ static void fire(const struct profiling_trigger *t, struct trigger_status *st)
 		if (!d.fire)
 			continue;
 		trigger_plan_enter(t, st, &f, &d, NOW_MS + i);
-		check_session(t, &st->records[st->record_count - 1]);
+		check_entered(t, st, d.session);
 		fired++;
 	}
 	if (fired && (!t->spec_valid || t->spec.suspend || fired > t->spec.max_active || fired > t->spec.per_hour || st->fired_count != before + fired))

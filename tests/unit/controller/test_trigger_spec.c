@@ -87,7 +87,8 @@ Test(trigger_spec, what_is_refused_names_its_field)
 		{SPEC(ALERTS, "\"sessionTemplate\": {\"spec\": {\"profiler\": \"CPUHotpaths\", \"durationSeconds\": 0}}"), "spec.durationSeconds"},
 		{SPEC(ALERTS, "\"sessionTemplate\": {\"spec\": {\"profiler\": \"CPUHotpaths\", \"cancel\": true}}"), "spec.sessionTemplate.spec.cancel"},
 		{SPEC(ALERTS, "\"sessionTemplate\": {\"spec\": {\"profiler\": \"CPUHotpaths\", \"reveal\": true}}"), "spec.sessionTemplate.spec.reveal"},
-		{SPEC(ALERTS, "\"sessionTemplate\": {\"metadata\": {\"labels\": {\"a\": 3}}, \"spec\": {\"profiler\": \"CPUHotpaths\"}}"), "labels.a: expected a string"},
+		{SPEC(ALERTS, "\"sessionTemplate\": {\"metadata\": {\"labels\": {\"a\": 3}}, \"spec\": {\"profiler\": \"CPUHotpaths\"}}"),
+		 "labels.a: expected a string"},
 		{SPEC(ALERTS, TEMPLATE ", \"cooldownSeconds\": -1"), "spec.cooldownSeconds"},
 		{SPEC(ALERTS, TEMPLATE ", \"limits\": {\"maxActive\": 0}"), "spec.limits.maxActive"},
 		{SPEC(ALERTS, TEMPLATE ", \"limits\": {\"perHour\": 61}"), "spec.limits.perHour"},
@@ -106,8 +107,8 @@ Test(trigger_spec, what_is_refused_names_its_field)
 Test(trigger_spec, a_name_must_be_a_label)
 {
 	char text[1024];
-	snprintf(text, sizeof text, "{\"metadata\": {\"namespace\": \"shop\", \"name\": \"%064d\", \"uid\": \"u\", \"resourceVersion\": \"7\"}, \"spec\": {%s}}",
-		 0, SPEC(ALERTS, TEMPLATE));
+	snprintf(text, sizeof text, "{\"metadata\": {\"namespace\": \"shop\", \"name\": \"%064d\", \"uid\": \"u\", \"resourceVersion\": \"7\"},"
+		 " \"spec\": {%s}}", 0, SPEC(ALERTS, TEMPLATE));
 	AUTO_JSON json_t *doc = jsonx_parse(text, strlen(text), "trigger", NULL);
 	struct profiling_trigger *t = trigger_object_from_json(doc, NULL);
 	cr_assert_not_null(t);
