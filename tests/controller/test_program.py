@@ -38,6 +38,12 @@ class Options(unittest.TestCase):
             self.assertIn(text, done.stderr)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
+    def test_switches_may_come_from_the_environment(self):
+        for name in ("REST_API_ENABLED", "WEB_UI_ENABLED", "API_PLAIN_HTTP"):
+            done = run(**{name: "maybe"})
+            self.assertEqual((done.returncode, done.stderr.strip()), (2, "drdotnet-controller: %s: expected true or false" % name))
+            self.assertEqual(run("--version", **{name: "false"}).returncode, 0)
+
     def test_help_and_version(self):
         self.assertRegex(run("--version").stdout, r"^drdotnet-controller \d+\.\d+\.\d+\n$")
         text = run("--help").stdout
@@ -191,6 +197,30 @@ class Certificates(ProgramTest):
         controller.wait_log("a new certificate is served", 30)
         with open(cert) as f:
             self.assertEqual(shown().strip(), f.read().strip())
+
+    def test_the_rest_api_has_a_certificate_of_its_own_or_none(self):
+        pki = kube.make_pki(os.path.join(self.folder, "api-files"))
+        cert, key, port = os.path.join(self.folder, "api.crt"), os.path.join(self.folder, "api.key"), proc.free_ports(1)[0]
+        shutil.copy(pki + "/server.crt", cert)
+        shutil.copy(pki + "/server.key", key)
+        controller = self.start("api-tls", "--api-port", port, "--api-tls-cert", cert, "--api-tls-key", key)
+        controller.wait_log('"serving the REST API"', 60)
+
+        def shows():
+            with open(cert) as f:
+                return ssl.get_server_certificate(("127.0.0.1", port)).strip() in f.read()
+        self.assertTrue(shows())
+        shutil.copy(pki + "/admin.crt", cert)
+        shutil.copy(pki + "/admin.key", key)
+        proc.wait_until(shows, 60, "the renewed certificate is served")
+        controller.stop()
+        plain = self.start("api-plain", "--api-port", port, "--api-plain-http", "--no-web-ui")
+        plain.wait_log('"serving the REST API"', 60)
+
+        def status(path):
+            return subprocess.run(["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", "http://127.0.0.1:%d%s" % (port, path)],
+                                  capture_output=True, text=True).stdout
+        self.assertEqual([status(p) for p in ("/api/openapi.json", "/api/sessions", "/", "/viewer.html")], ["200", "401", "404", "404"])
 
     def test_metrics_are_what_prometheus_reads(self):
         controller = self.start("m")
