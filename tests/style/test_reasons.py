@@ -49,5 +49,19 @@ class Reasons(unittest.TestCase):
         self.assertEqual(set(self.remedies) - shown - set(NOT_YET), set())
 
 
+class TriggerReasons(unittest.TestCase):
+    parallel = True
+
+    def test_each_is_explained_used_and_shown(self):
+        reasons = re.findall(r'^\tX\((\w+), "[A-Z].*\."\)', read("controller/trigger_reason.h"), re.M)
+        self.assertGreater(len(reasons), 12)
+        table = read("docs/triggers.md").partition("## Why it did not fire")[2]
+        for reason in reasons:
+            self.assertIn("`%s`" % reason, table)
+        for prefix, patterns in (("TRIGGER_REASON_", ["controller/*.c"]), ("", ["tests/triggers/*.py", "tests/unit/controller/test_trigger_*.c"])):
+            text = "\n".join(read(name) for name in tracked(*patterns))
+            self.assertFalse([r for r in reasons if not re.search(r"(\b|_)%s%s\b" % (prefix, r), text)], patterns)
+
+
 if __name__ == "__main__":
     unittest.main()

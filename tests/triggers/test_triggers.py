@@ -44,7 +44,7 @@ class Firing(TriggerTest):
         self.assertIn("spec.limits.maxActive", status["message"])
         for session in self.made():
             self.end_session(session["metadata"]["name"])
-        self.wait_trigger(lambda s: condition({"status": s}, "Limited")["status"] == "False", "it is within its limits")
+        self.wait_trigger(lambda s: condition({"status": s}, "Limited")["reason"] == "WithinLimits", "it is within its limits")
         self.assertEqual(self.outcome(hub, "a/2", "pod-2")[0], "Fired")
         for i in range(500):
             self.fire(hub, "b/%d" % i, "other-%d" % i)
