@@ -34,7 +34,7 @@ struct kube_ref plugin_connect_sessions(const struct plugin_connection *c, const
 int plugin_connect_explain(struct err *e)
 {
 	struct err why = *e;
-	if (why.kind == ERR_NOT_FOUND && strstr(why.message, "could not find the requested resource"))
+	if (why.kind == ERR_NOT_FOUND && (strstr(why.message, "could not find the requested resource") || strstr(why.message, "answered 404")))
 		return err_set(e, ERR_NOT_FOUND, why.code, "%.300s. Install Dr-Dotnet's CustomResourceDefinitions; kubectl drdotnet doctor says more",
 			       why.message);
 	if (why.code == 401)
