@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 #include "controller/kube_clock.h"
 #include "controller/metrics.h"
 
@@ -251,6 +252,7 @@ static int run_steps(struct work *w, struct err *e)
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && !w->over; i++) {
 		struct err why = ERR_INIT;
 		LOG_DEBUG("reconcile", steps[i].name, LOG_S("session", w->key));
+		STEP(steps[i].name);
 		if (steps[i].run(w, &why) == 0)
 			continue;
 		if (why.kind == ERR_CONFLICT || why.kind == ERR_NOT_FOUND)

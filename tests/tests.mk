@@ -91,7 +91,7 @@ fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzi
 # programs whose sessions wait at the steps that a test names (common/base/step.h)
 .PHONY: faults-programs faults
 faults-programs:
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=faults build/faults/drdotnet build/faults/drdotnet-agent
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=faults build/faults/drdotnet build/faults/drdotnet-agent build/faults/drdotnet-controller
 
 faults: setup-test ## every fault at every step of a session: a quarter of an hour
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools faults-programs

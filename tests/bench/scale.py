@@ -184,6 +184,7 @@ class Bench:
                 self.result["rows"].append(self.run_with(nodes[:count], tokens, targets))
                 proc.wait_until(lambda: metrics(self.i).get("drdotnet_agents_linked", 1) == 0, 60, "the controller has no links")
                 print(json.dumps(self.result["rows"][-1]), file=sys.stderr)
+        self.requests.close()
         return self.result
 
 

@@ -4,7 +4,7 @@
  * usage: scale-agents --controllers ADDRESS:PORT[,ADDRESS:PORT] --server-name NAME --ca FILE --tokens FILE [--work-ms N] [--at-once N]
  * tokens: lines of "NODE TOKEN". Ends when stdin does.
  * Says on stdout, times in microseconds of the wall clock:
- *   up MICROSECONDS OPEN        the links, each time that some more percent of them are open
+ *   up MICROSECONDS OPEN        the links, each time that some more percent are open
  *   order MICROSECONDS SESSION NODE JOB EPOCH     obeyed; "again" instead of "order" when it has the job already
  *   stale MICROSECONDS SESSION NODE JOB EPOCH     of an older leader: not obeyed
  *   cancel|forget MICROSECONDS NODE JOB EPOCH */
@@ -355,10 +355,9 @@ static void handle(struct link *l, const struct link_msg *m)
 
 static int receive(struct link *l, const char *data, size_t len, bool last)
 {
-	if (buf_append(&l->incoming, data, len) < 0)
-		return -1;
-	if (!last)
-		return 0;
+	int appended = buf_append(&l->incoming, data, len);
+	if (appended < 0 || !last)
+		return appended < 0 ? -1 : 0;
 	struct link_msg *m = mem_alloc(sizeof *m);
 	int rc = link_msg_decode(buf_str(&l->incoming), l->incoming.len, m, NULL);
 	buf_fini(&l->incoming);
@@ -444,10 +443,9 @@ static int read_tokens(const char *path)
 
 static void read_controllers(char *text)
 {
-	char *rest = NULL;
+	char *rest = NULL, *colon;
 	for (char *word = strtok_r(text, ",", &rest); word && all.controller_count < MAX_CONTROLLERS; word = strtok_r(NULL, ",", &rest)) {
-		char *colon = strrchr(word, ':');
-		if (!colon)
+		if (!(colon = strrchr(word, ':')))
 			continue;
 		snprintf(all.controllers[all.controller_count].address, sizeof all.controllers[0].address, "%.*s", (int)(colon - word), word);
 		all.controllers[all.controller_count++].port = atoi(colon + 1);
@@ -474,7 +472,6 @@ static bool has_input_ended(void)
 #define INPUT_EVERY_US 50000
 
 static bool stopped;
-static lws_sorted_usec_list_t input_timer;
 
 static void on_input(lws_sorted_usec_list_t *sul)
 {
@@ -498,6 +495,7 @@ int main(int argc, char **argv)
 	read_controllers(controllers);
 	if (read_tokens(tokens) < 0 || make_context() < 0)
 		return 1;
+	static lws_sorted_usec_list_t input_timer;
 	lws_sul_schedule(all.context, 0, &input_timer, on_input, INPUT_EVERY_US);
 	start_some();
 	while (!stopped && lws_service(all.context, 0) >= 0)

@@ -305,7 +305,8 @@ int main(int argc, char **argv)
 	const char *pods = argument(argc, argv, "--max-pods"), *per_node = argument(argc, argv, "--max-pods-per-node");
 	const char *workers = argument(argc, argv, "--workers"), *stall = argument(argc, argv, "--watch-stall");
 	struct controller_options o = {.kube = &kube, .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
-				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2, .max_pods = pods ? atoi(pods) : 1000,
+				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2,
+				       .max_pods = pods ? atoi(pods) : 1000,
 				       .max_pods_per_node = per_node ? atoi(per_node) : 1000,
 				       .watch_stall_ms = stall ? atoi(stall) : 0};
 	struct controller *c = NULL;

@@ -1,7 +1,8 @@
 """A fleet of played agents (tests/bench/scale_agents.c) with pods and bound tokens of their own at the tests' API server.
 
-    with fleet.Fleet(folder, installation, nodes=100) as f:
-        f.wait_linked(); installation.session(...); f.orders["shop/checkout-cpu"]
+    tokens = fleet.make_agents(cluster, ["node-1", ...])
+    with fleet.Fleet(folder, tokens, ["127.0.0.1:PORT"], ca_file) as f:
+        f.wait_linked(); installation.session(...); f.order_of("shop/checkout-cpu")
 """
 import collections
 import concurrent.futures
@@ -27,10 +28,17 @@ class Requests:
         self.address = urllib.parse.urlsplit(cluster.server)
         self.local = threading.local()
         self.pool = concurrent.futures.ThreadPoolExecutor(threads)
+        self.opened = []
+
+    def close(self):
+        self.pool.shutdown()
+        for connection in self.opened:
+            connection.close()
 
     def _connection(self):
         if not getattr(self.local, "connection", None):
             self.local.connection = http.client.HTTPSConnection(self.address.hostname, self.address.port, context=self.cluster.tls, timeout=60)
+            self.opened.append(self.local.connection)
         return self.local.connection
 
     def one(self, method, path, body=None, content_type="application/json"):
@@ -60,7 +68,12 @@ class Requests:
 
 def make_agents(cluster, nodes, requests=None):
     """[(node, token)]: a pod of the agents' DaemonSet on each node, and its bound token."""
-    requests = requests or Requests(cluster)
+    if not requests:
+        requests = Requests(cluster)
+        try:
+            return make_agents(cluster, nodes, requests)
+        finally:
+            requests.close()
     pods = "/api/v1/namespaces/%s/pods" % install.SYSTEM
 
     def make(node):
