@@ -19,11 +19,11 @@ static const char *query_or_null(const struct rest_call *c, const char *name)
 static int read_limit(struct rest_call *c, int64_t *out)
 {
 	const char *text = query_or_null(c, "limit");
-	char *end = NULL;
 	if (!text)
 		return 0;
-	*out = strtoll(text, &end, 10);
-	if (*end || *out < 1 || *out > LIMIT_MAX || strlen(text) > 3)
+	size_t digits = strspn(text, "0123456789");
+	*out = digits <= 3 ? strtoll(text, NULL, 10) : 0;
+	if (text[digits] || *out < 1 || *out > LIMIT_MAX)
 		return rest_problem_set(&c->problem, 400, NULL, "limit", "limit must be a number from 1 to %d.", LIMIT_MAX);
 	return 0;
 }

@@ -29,13 +29,13 @@ struct zip {
 	struct archive *archive;
 	struct buf waiting;           /* made, not yet read */
 	struct rest_report report;    /* of files[at] */
-	bool open, ended;
+	bool open, ended, closed;
 };
 
 static la_ssize_t take_bytes(struct archive *a, void *ctx, const void *data, size_t len)
 {
 	struct zip *z = ctx;
-	if (buf_append(&z->waiting, data, len) == 0)
+	if (z->closed || buf_append(&z->waiting, data, len) == 0)
 		return (la_ssize_t)len;
 	archive_set_error(a, EFBIG, "too much at once");
 	return -1;
@@ -132,11 +132,9 @@ static void zip_close(void *ctx)
 	struct zip *z = ctx;
 	if (z->open)
 		z->report.stream.close(z->report.stream.ctx);
-	if (z->archive) {
-		if (!z->ended)
-			archive_write_fail(z->archive); /* else it would write its end */
+	z->closed = true; /* what it writes at its end is for nobody; archive_write_fail() would leave memory behind */
+	if (z->archive)
 		archive_write_free(z->archive);
-	}
 	for (size_t i = 0; i < z->count; i++) {
 		free(z->files[i].pod);
 		free(z->files[i].name);

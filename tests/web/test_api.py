@@ -199,7 +199,8 @@ class Api(unittest.TestCase):
     def test_wrong_specs_name_their_field(self):
         rows = (({"profiler": "CPUHotpaths", "durationSeconds": 0}, "spec.durationSeconds"), ({"profiler": "x"}, "spec.profiler"), ({}, "spec.profiler"),
                 ({"profiler": "CPUHotpaths", "cpuHotpaths": {"frequencyHertz": 1000}}, "spec.cpuHotpaths.frequencyHertz"),
-                ({"profiler": "CPUHotpaths", "extra": 1}, "spec.extra"), ({"profiler": "CPUHotpaths", "target": {"process": {"pid": "x"}}}, "spec.target.process.pid"))
+                ({"profiler": "CPUHotpaths", "extra": 1}, "spec.extra"),
+                ({"profiler": "CPUHotpaths", "target": {"process": {"pid": "x"}}}, "spec.target.process.pid"))
         for spec, field in rows:
             answer = self.server.post("/api/sessions", {"namespace": "local", "spec": spec})
             self.assertEqual((answer.status, answer.json.get("field"), answer.json.get("reason")), (422, field, "InvalidSpec"), answer)

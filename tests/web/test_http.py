@@ -50,9 +50,11 @@ class Http(unittest.TestCase):
 
     def test_every_answer_has_its_headers(self):
         s = self.server
-        for path, status in (("/", 200), ("/viewer.html", 200), ("/api/info", 200), ("/none", 404), ("/api/sessions/local.none", 404), ("/api/openapi.json", 200)):
+        for path, status in (("/", 200), ("/viewer.html", 200), ("/api/info", 200), ("/none", 404),
+                             ("/api/sessions/local.none", 404), ("/api/openapi.json", 200)):
             h = s.get(path).headers
-            self.assertEqual((h["x-content-type-options"], h["referrer-policy"], h["cross-origin-resource-policy"]), ("nosniff", "no-referrer", "same-origin"), path)
+            self.assertEqual((h["x-content-type-options"], h["referrer-policy"], h["cross-origin-resource-policy"]),
+                             ("nosniff", "no-referrer", "same-origin"), path)
             self.assertRegex(h["content-security-policy"], r"default-src 'none'.*frame-ancestors '(none|self)'")
             self.assertEqual(h["cache-control"], "no-cache" if path in ("/", "/viewer.html", "/api/openapi.json") else "no-store")
             self.assertNotIn("access-control-allow-origin", h)
@@ -72,7 +74,8 @@ class Http(unittest.TestCase):
         self.assertEqual(self.statuses(self.raw(b"GET /", head=b"")), [400])
 
     def test_methods(self):
-        for method, path, allow in (("PUT", "/api/sessions", "GET, HEAD, POST"), ("PATCH", "/api/sessions/local.x", "GET, HEAD, DELETE"), ("POST", "/", "GET, HEAD"),
+        for method, path, allow in (("PUT", "/api/sessions", "GET, HEAD, POST"), ("PATCH", "/api/sessions/local.x", "GET, HEAD, DELETE"),
+                                    ("POST", "/", "GET, HEAD"),
                                     ("DELETE", "/api/info", "GET, HEAD"), ("GET", "/api/sessions/local.x/cancel", "POST")):
             answer = self.server.ask(method, path)
             self.assertEqual((answer.status, ", ".join(sorted(answer.headers["allow"].split(", ")))), (405, ", ".join(sorted(allow.split(", ")))), path)
@@ -95,11 +98,13 @@ class Http(unittest.TestCase):
         answer = s.post("/api/sessions", b" " * ((256 << 10) + 1))
         self.assertEqual((answer.status, answer.headers["content-type"]), (413, "application/problem+json"))
         self.assertEqual(self.statuses(self.raw(b"POST /api/sessions", JSON + b"Content-Length: 9999999999\r\n")), [413])
-        for words in (b"Content-Length: -1\r\n", b"Content-Length: 1x\r\n", b"Content-Length: 2\r\nContent-Length: 5\r\n", b"Content-Length: 99999999999999999999\r\n"):
+        for words in (b"Content-Length: -1\r\n", b"Content-Length: 1x\r\n", b"Content-Length: 2\r\nContent-Length: 5\r\n",
+                      b"Content-Length: 99999999999999999999\r\n"):
             self.assertEqual(self.statuses(self.raw(b"POST /api/sessions", JSON + words, b"{}abc")), [400], words)
         # One request is one request: what comes behind is not taken for a second one.
         second = b"GET /api/info HTTP/1.1\r\n" + self.head + b"\r\n"
-        for words, body in ((b"Transfer-Encoding: chunked\r\n", b"2\r\n{}\r\n0\r\n\r\n"), (b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", b"2\r\n{}\r\n0\r\n\r\n")):
+        for words, body in ((b"Transfer-Encoding: chunked\r\n", b"2\r\n{}\r\n0\r\n\r\n"),
+                            (b"Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", b"2\r\n{}\r\n0\r\n\r\n")):
             self.assertEqual(self.statuses(self.raw(b"POST /api/sessions", JSON + words, body + second)), [411], words)
         self.assertEqual(self.statuses(self.raw(b"GET /api/info", b"Content-Length: %d\r\n" % len(second), second)), [400])
         self.assertEqual(self.statuses(self.raw(b"POST /api/sessions", JSON, second)), [400])
@@ -109,7 +114,8 @@ class Http(unittest.TestCase):
 
     def test_paths(self):
         for path in (b"/../../etc/passwd", b"/assets/../../../etc/passwd", b"/assets/%2e%2e/%2e%2e/etc/passwd", b"/assets/..%2f..%2fetc%2fpasswd", b"/assets/",
-                     b"/assets", b"/index.html", b"/api", b"/api/", b"/api/info/", b"/assets/app.js/x", b"/common/rest/page/app.js", b"/api/sessions/..%2f..%2fx",
+                     b"/assets", b"/index.html", b"/api", b"/api/", b"/api/info/", b"/assets/app.js/x", b"/common/rest/page/app.js",
+                     b"/api/sessions/..%2f..%2fx",
                      b"/api/sessions/%2e%2e", b"/api/sessions/local", b"/api/sessions/.x", b"/api/sessions/local.x%20", b"/%5c..%5c"):
             answer = self.raw(b"GET " + path, b"Connection: close\r\n", source="127.0.0.3")
             self.assertIn(self.statuses(answer), ([404], [400]), (path, answer))
@@ -137,7 +143,8 @@ class Http(unittest.TestCase):
         """All at once; the longest limit is the one between two requests, with what it takes to see it."""
         half, whole = b"GET /api/info HTTP/1.1\r\n", b"GET /api/info HTTP/1.1\r\n" + self.head + b"\r\n"
         body = b"POST /api/sessions HTTP/1.1\r\n" + self.head + JSON + b"Content-Length: 5000\r\n\r\n"
-        rows = {"nothing": (b"", b""), "half headers": (half, b""), "drips headers": (half + b"X: ", b"a"), "half body": (body, b""), "drips body": (body, b" "),
+        rows = {"nothing": (b"", b""), "half headers": (half, b""), "drips headers": (half + b"X: ", b"a"), "half body": (body, b""),
+                "drips body": (body, b" "),
                 "connect": (b"CONNECT localhost:22 HTTP/1.1\r\n" + self.head + b"\r\n", b""), "idle": (whole, b""), "half of a second one": (whole + half, b"")}
         ended = {}
 
