@@ -367,11 +367,13 @@ static void stop(struct agent *a)
 	 * then none of the latter, then the memory of both. */
 	if (a->jobs)
 		jobs_stop(a->jobs);
-	usage_queries_free(a->usage);
+	if (a->usage)
+		usage_queries_stop(a->usage);
 	if (a->processes)
 		process_answers_stop(a->processes);
 	observe_free(a->observe);
 	link_client_free(a->links);
+	usage_queries_free(a->usage);
 	process_answers_free(a->processes);
 	jobs_free(a->jobs);
 	spool_free(a->spool);

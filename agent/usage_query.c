@@ -17,6 +17,7 @@ struct usage_queries {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
 	size_t running;
+	bool stopped;
 };
 
 struct query {
@@ -38,14 +39,20 @@ struct usage_queries *usage_queries_new(const char *proc_root, int (*send)(void 
 	return q;
 }
 
+void usage_queries_stop(struct usage_queries *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->stopped = true;
+	while (q->running)
+		pthread_cond_wait(&q->ended, &q->lock);
+	pthread_mutex_unlock(&q->lock);
+}
+
 void usage_queries_free(struct usage_queries *q)
 {
 	if (!q)
 		return;
-	pthread_mutex_lock(&q->lock);
-	while (q->running)
-		pthread_cond_wait(&q->ended, &q->lock);
-	pthread_mutex_unlock(&q->lock);
+	usage_queries_stop(q);
 	pthread_cond_destroy(&q->ended);
 	pthread_mutex_destroy(&q->lock);
 	free(q);
@@ -96,7 +103,7 @@ static struct query *make_query(struct usage_queries *q, uint64_t link, const st
 void usage_queries_start(struct usage_queries *q, uint64_t link, const struct link_msg *m)
 {
 	pthread_mutex_lock(&q->lock);
-	bool full = q->running == USAGE_QUERY_MAX;
+	bool full = q->stopped || q->running == USAGE_QUERY_MAX;
 	q->running += !full;
 	pthread_mutex_unlock(&q->lock);
 	if (full) {

@@ -15,7 +15,9 @@ struct usage_queries;
 /* `send` is called in the query's thread with a LINK_MSG_USAGE for the link that asked. proc_root is borrowed. */
 struct usage_queries *usage_queries_new(const char *proc_root, int (*send)(void *ctx, uint64_t link, const struct link_msg *m, struct err *e),
 					void *ctx);
-void usage_queries_free(struct usage_queries *q); /* waits for those under way */
+/* Waits for those under way; no other begins from now on. */
+void usage_queries_stop(struct usage_queries *q);
+void usage_queries_free(struct usage_queries *q); /* when nobody can call start any more */
 
 /* Never blocks. */
 void usage_queries_start(struct usage_queries *q, uint64_t link, const struct link_msg *query);

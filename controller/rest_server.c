@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#define PROXY_CONNECTIONS 512
+#define PROXY_REQUESTS_PER_SECOND 500
+
 struct rest_server {
 	struct rest_cluster *cluster; /* NULL: no REST API */
 	struct rest_api *api;
@@ -65,6 +68,11 @@ struct rest_server *rest_server_new(const struct rest_server_config *c)
 		.key_pem = c->key_pem,
 		.count = count,
 	};
+	if (!c->cert_pem) { /* behind a proxy all people have its address */
+		web.max_connections_per_client = PROXY_CONNECTIONS;
+		web.requests_per_second = PROXY_REQUESTS_PER_SECOND;
+		web.request_burst = 2 * PROXY_REQUESTS_PER_SECOND;
+	}
 	s->web = web_server_new(&web);
 	if (c->rest_api)
 		open_api(s, c);
