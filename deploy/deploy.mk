@@ -10,6 +10,15 @@ crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: co
 	@deploy/monitoring/make.py
 	@cp deploy/monitoring/rules.yaml deploy/monitoring/dashboard.json helm/drdotnet/files/
 
+.PHONY: sbom
+sbom: all ## bills of materials of the programs (CycloneDX) into build/$(FLAVOUR)/sbom/
+	@deploy/sbom.py $(B)
+
+.PHONY: rbac
+rbac: setup-test ## take each right of the controller away in turn and see what breaks, into docs/rbac.md: some minutes
+	+@$(MAKE) --no-print-directory $(PARALLEL) all
+	@PYTHONPATH=. python3 -m tests.deploy.rights
+
 # Static: they run in the containers of the tests, whatever libraries those have.
 STATIC_HELPERS := $(B)/tests/under-seccomp $(B)/tests/try-calls
 $(B)/tests/under-seccomp: $(B)/obj/tests/helpers/under_seccomp.o
