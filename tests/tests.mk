@@ -63,7 +63,7 @@ setup:
 setup-test:
 	@tests/setup/install.sh build test
 	@tests/setup/apiserver.sh
-	@tests/setup/helm.sh
+	@tests/setup/from_npm.sh
 
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh $(FRAMEWORKS)
