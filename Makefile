@@ -9,15 +9,25 @@
 FLAVOUR ?= release
 Q := $(if $(V),,@)
 say = $(if $(V),,@echo '  $(1)  $(2)')
-B := build/$(FLAVOUR)
 VERSION := $(shell cat VERSION)
 
+# ARCH=arm64 (or amd64): with the cross-compiler and Debian's libraries of that architecture (tests/setup/cross.sh)
+GNU_amd64 := x86_64-linux-gnu
+GNU_arm64 := aarch64-linux-gnu
 CC := gcc
+PKG_CONFIG := pkg-config
+ifneq ($(filter-out $(shell dpkg --print-architecture 2>/dev/null),$(ARCH)),)
+CROSS := $(or $(GNU_$(ARCH)),$(error ARCH=$(ARCH): neither amd64 nor arm64))
+CC := $(CROSS)-gcc
+AR := $(CROSS)-ar
+PKG_CONFIG := PKG_CONFIG_LIBDIR=/usr/lib/$(CROSS)/pkgconfig:/usr/share/pkgconfig pkg-config
+endif
+B := build/$(FLAVOUR)$(CROSS:%=-%)
 CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
 PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive
-ifeq ($(shell pkg-config --exists $(PKGS) 2>/dev/null && echo yes),yes)
-PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS))
-PKG_LIBS := $(shell pkg-config --libs $(PKGS))
+ifeq ($(shell $(PKG_CONFIG) --exists $(PKGS) 2>/dev/null && echo yes),yes)
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS))
+PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS))
 endif
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \
@@ -87,7 +97,7 @@ $(B)/obj/controller/kubectl/doctor_schemas.o: $(wildcard crds/*.yaml crds/legacy
 %.a:
 	@mkdir -p $(@D)
 	$(call say,AR,$@)
-	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # programs -------------------------------------------------------------------------------------------------------
 PROGRAMS := $(B)/drdotnet $(B)/drdotnet-agent $(B)/drdotnet-controller $(B)/kubectl-drdotnet
@@ -103,6 +113,10 @@ $(PROGRAMS):
 programs: $(PROGRAMS)
 
 all: programs $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
+
+.PHONY: build-folder
+build-folder:
+	@echo $(B)
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 20

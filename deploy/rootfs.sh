@@ -1,15 +1,29 @@
 #!/bin/bash
-# Makes the root file system of an image: the program, the libraries that it is linked with, certificates, names of users.
-# No shell, no package manager, nothing setuid. The Dockerfiles copy what this makes into an empty image; with any other tool:
+# Makes the root file system of an image: the programs, the libraries that they are linked with, certificates, names of users.
+# No shell, no package manager, nothing setuid. The Dockerfile copies what this makes into an empty image; with any other tool:
 #   make && deploy/rootfs.sh agent /tmp/agent && tar -C /tmp/agent -c . | podman import -c 'ENTRYPOINT ["/usr/bin/drdotnet-agent"]' - drdotnet-agent
-# usage: rootfs.sh controller|agent FOLDER [BUILD]     FOLDER is made and must not exist; BUILD: default build/release
+# usage: rootfs.sh controller|agent|cli FOLDER [BUILD]     FOLDER is made and must not exist; BUILD: default build/release
+# The programs may be of another architecture whose libraries this Debian has (tests/setup/cross.sh).
 set -euo pipefail
 here=$(cd "$(dirname "$0")/.." && pwd)
-role=${1:?controller or agent} root=${2:?folder} build=${3:-$here/build/release}
-case $role in controller | agent) ;; *) echo "rootfs.sh: $role: neither controller nor agent" >&2; exit 2 ;; esac
-program=$build/drdotnet-$role
-[ -x "$program" ] || { echo "rootfs.sh: $program is not built: run make" >&2; exit 1; }
+role=${1:?controller, agent or cli} root=${2:?folder} build=$(realpath -m "${3:-$here/build/release}")
+case $role in
+controller | agent) programs=("drdotnet-$role") ;;
+cli) programs=(drdotnet kubectl-drdotnet) ;;
+*) echo "rootfs.sh: $role: neither controller, agent nor cli" >&2; exit 2 ;;
+esac
+for program in "${programs[@]}"; do
+	[ -x "$build/$program" ] || { echo "rootfs.sh: $build/$program is not built: run make" >&2; exit 1; }
+done
+case $(readelf -h "$build/${programs[0]}") in
+*X86-64*) gnu=x86_64-linux-gnu arch=amd64 ;;
+*AArch64*) gnu=aarch64-linux-gnu arch=arm64 ;;
+*) echo "rootfs.sh: $build/${programs[0]}: neither of amd64 nor of arm64" >&2; exit 1 ;;
+esac
+strip=strip
+[ "$arch" = "$(dpkg --print-architecture)" ] || strip=$gnu-strip
 umask 022
+mkdir -p "${root%/*}"
 mkdir "$root"
 cd "$root"
 
@@ -20,33 +34,42 @@ ln -s usr/lib64 lib64
 ln -s ../run var/run
 chmod 1777 tmp
 
-strip --strip-debug -o "usr/bin/drdotnet-$role" "$program"
+for program in "${programs[@]}"; do
+	"$strip" --strip-debug -o "usr/bin/$program" "$build/$program"
+done
 install -m 644 "$here/LICENSE" usr/share/doc/drdotnet/
-if [ "$role" = agent ]; then
+if [ "$role" != controller ]; then
 	mkdir usr/lib/drdotnet
 	install -m 644 "$build/libdrdotnet.so" usr/lib/drdotnet/ # one library for glibc's and musl's processes
 fi
 
-# The loader and all libraries. libgcc_s is loaded by glibc itself when a thread ends early.
-libraries() {
-	ldd "$program" | awk '$2 == "=>" {print $3} $1 ~ /^\// {print $1}'
-	gcc -print-file-name=libgcc_s.so.1
-}
+# The loader and all libraries, by what the programs and they themselves say; libgcc_s is loaded by glibc itself when a thread ends early.
+loader=$(readelf -l "$build/${programs[0]}" | sed -n 's/.*interpreter: \(.*\)\]/\1/p')
+declare -A seen=()
 files=()
-for library in $(libraries | sort -u); do
-	real=$(realpath "$library")
-	place=$(realpath "${library%/*}")/${library##*/}
-	install -D -m 755 "$real" ".$place"
-	files+=("$real" "${real#/usr}") # dpkg knows some by their place before /usr was merged
-done
+library() { # NAME
+	local file place name
+	[ -z "${seen[$1]:-}" ] || return 0
+	seen[$1]=1
+	for place in "/usr/lib/$gnu" "/lib/$gnu" "/usr/lib" "/lib" "/lib64"; do
+		[ -e "$place/$1" ] && file=$(realpath "$place/$1") && break
+	done
+	[ -n "${file:-}" ] || { echo "rootfs.sh: $1 is not installed for $arch" >&2; exit 1; }
+	[ "$1" = "${loader##*/}" ] && place=$(dirname "$loader") # that one's path is in the programs
+	install -D -m 755 "$file" ".$(realpath "$place")/$1"
+	files+=("$file" "${file#/usr}") # dpkg knows some by their place before /usr was merged
+	for name in $(needed "$file"); do library "$name"; done
+}
+needed() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
+for name in libgcc_s.so.1 $(for program in "${programs[@]}"; do needed "$build/$program"; done) "${loader##*/}"; do library "$name"; done
 
 # Where the libraries come from, as dpkg says it: scanners of images look faults up by it. And their licenses.
-packages=$({ dpkg-query -S "${files[@]}" 2> /dev/null || true; echo ca-certificates:; [ "$role" != controller ] || echo tzdata:; } | sed 's/:.*//' | sort -u)
-# shellcheck disable=SC2086 # one word a package
-dpkg-query -s $packages | awk -v RS= '{ name = $2
-	print > ("var/lib/dpkg/status.d/" name) }'
-for package in $packages; do
-	install -D -m 644 "/usr/share/doc/$package/copyright" "usr/share/doc/$package/copyright"
+packages=$({ dpkg-query -S "${files[@]}" 2> /dev/null || true; } | sed 's/: .*//' | sort -u)
+[ "$role" != controller ] || packages+=" tzdata"
+for package in $packages ca-certificates; do
+	name=${package%%:*}
+	dpkg-query -s "$package" > "var/lib/dpkg/status.d/$name"
+	install -D -m 644 "/usr/share/doc/$name/copyright" "usr/share/doc/$name/copyright"
 done
 
 install -m 644 /etc/ssl/certs/ca-certificates.crt etc/ssl/certs/

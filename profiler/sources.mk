@@ -25,6 +25,7 @@ PROFILER_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -ffunction-sectio
 PROFILER_LDFLAGS := -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack -Wl,--gc-sections -Wl,--hash-style=both \
 	-Wl,--version-script=profiler/exports.map
 PROFILER_CC := $(if $(filter fuzz,$(FLAVOUR)),gcc,$(CC))
+PROFILER_CFLAGS += $(if $(filter aarch64%,$(CROSS)),-mno-outline-atomics)
 PROFILER_OBJ = $(patsubst %.c,$(B)/obj/profiler-lib/%.o,$(PROFILER_SRC) $(PROTO_SRC))
 
 $(B)/obj/profiler-lib/%.o: %.c

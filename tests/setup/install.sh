@@ -1,6 +1,6 @@
 #!/bin/bash
 # Installs the Debian packages that a purpose needs and that are missing; quick when nothing is.
-# usage: install.sh build|test ...
+# usage: install.sh [--list] build|test ...     --list: prints them
 # Not root: says what to install and fails only when something is missing.
 set -euo pipefail
 build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjansson-dev libwebsockets-dev libssl-dev
@@ -18,6 +18,8 @@ missing() {
 	done
 }
 
+list=
+[ "${1:-}" = --list ] && { list=1; shift; }
 wanted=()
 for purpose in "$@"; do
 	case $purpose in
@@ -26,6 +28,7 @@ for purpose in "$@"; do
 	*) echo "install.sh: unknown purpose: $purpose" >&2; exit 2 ;;
 	esac
 done
+[ -z "$list" ] || { printf '%s\n' "${wanted[@]}"; exit 0; }
 command -v dpkg-query >/dev/null || {
 	echo "This is no Debian; install the like of: ${wanted[*]}" >&2
 	exit 0
