@@ -13,7 +13,7 @@ SOURCE = os.path.join(proc.ROOT, "tests/deploy/chart_render/main.go")
 LIBRARIES = "/usr/share/gocode"
 NEWEST, OLDEST = "v1.36.0", "v1.20.0"
 HELM = shutil.which("helm") or os.path.join(proc.ROOT, "build/tools/helm")
-NO_HELM = None if os.access(HELM, os.X_OK) else "no helm: tests/setup/from_npm.sh"
+NO_HELM = None if os.path.isfile(HELM) and os.access(HELM, os.X_OK) else "no helm: tests/setup/from_npm.sh"
 
 
 class Refused(Exception):

@@ -102,6 +102,8 @@ def main():
         subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root, mirror()], check=True, stdout=subprocess.DEVNULL)
         for name in sources():
             subprocess.run(["cp", "-aLT", name, root + name], check=False, stderr=subprocess.DEVNULL)
+    for left in ("/src", "/rootfs"):
+        shutil.rmtree(root + left, ignore_errors=True)
     found = stages()
     Chroot(root, {"TARGETARCH": arch}).carry_out(found["build"])
     for name, instructions in found.items():

@@ -17,6 +17,7 @@ UNAVAILABLE = kube.unavailable() or pod.unavailable()
 SERVICE = "drdotnet-controller.drdotnet-system.svc"
 ZERO_PREPARATION = {"SYS_PTRACE": 19, "DAC_OVERRIDE": 1, "PERFMON": 38}
 SECONDS = 4
+PROGRAMS = {"controller": ["drdotnet-controller"], "agent": ["drdotnet-agent"], "cli": ["drdotnet", "kubectl-drdotnet"]}
 
 
 def mask(numbers):
@@ -30,9 +31,9 @@ class RootFileSystems(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.images = {role: kubelet.image(role, cls.folder) for role in ("controller", "agent")}
+        cls.images = {role: kubelet.image(role, cls.folder) for role in PROGRAMS}
 
-    def test_they_hold_one_program_and_its_libraries(self):
+    def test_they_hold_their_programs_and_their_libraries(self):
         for role, root in self.images.items():
             programs, data = [], []
             for folder, _, names in os.walk(root):
@@ -42,28 +43,29 @@ class RootFileSystems(unittest.TestCase):
                     self.assertFalse(mode & (stat.S_ISUID | stat.S_ISGID | stat.S_IWGRP | stat.S_IWOTH) and stat.S_ISREG(mode), path)
                     if stat.S_ISREG(mode):
                         (programs if mode & 0o111 and ".so" not in name else data).append(os.path.relpath(path, root))
-            self.assertEqual(programs, ["usr/bin/drdotnet-" + role])
+            self.assertEqual(sorted(programs), ["usr/bin/" + name for name in PROGRAMS[role]])
             self.assertIn("etc/ssl/certs/ca-certificates.crt", data)
-            self.assertEqual("usr/lib/drdotnet/libdrdotnet.so" in data, role == "agent")
+            self.assertEqual("usr/lib/drdotnet/libdrdotnet.so" in data, role != "controller")
             self.assertIn("var/lib/dpkg/status.d/libssl3", data)
             self.assertEqual("usr/share/zoneinfo/Europe/Berlin" in data, role == "controller")
 
     def test_they_lack_no_library(self):
         for role, root in self.images.items():
             loader = "/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1"
-            done = subprocess.run(["unshare", "--mount", "chroot", "--userspec=65532:65532", root, loader, "--list",
-                                   "/usr/bin/drdotnet-" + role], capture_output=True, text=True)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertNotIn("not found", done.stdout)
-            self.assertIn("libcurl", done.stdout)
+            for name in PROGRAMS[role]:
+                done = subprocess.run(["unshare", "--mount", "chroot", "--userspec=65532:65532", root, loader, "--list", "/usr/bin/" + name],
+                                      capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertNotIn("not found", done.stdout)
+                self.assertIn("libc.so.6", done.stdout)
 
     def test_the_programs_tell_their_version(self):
         with open(os.path.join(proc.ROOT, "VERSION")) as f:
             version = f.read().strip()
         for role, root in self.images.items():
-            done = subprocess.run(["chroot", "--userspec=65532:65532", root, "/usr/bin/drdotnet-" + role, "--version"],
-                                  capture_output=True, text=True)
-            self.assertEqual((done.returncode, done.stdout), (0, "drdotnet-%s %s\n" % (role, version)), done.stderr)
+            for name in PROGRAMS[role]:
+                done = subprocess.run(["chroot", "--userspec=65532:65532", root, "/usr/bin/" + name, "--version"], capture_output=True, text=True)
+                self.assertEqual((done.returncode, done.stdout), (0, "%s %s\n" % (name, version)), done.stderr)
 
     def test_the_same_input_makes_the_same_image(self):
         build = tempfile.mkdtemp(dir=self.folder)

@@ -13,7 +13,7 @@ esac
 dpkg --add-architecture "$arch"
 apt-get update
 mapfile -t build < <("$here/install.sh" --list build)
-packages=("gcc-$gnu" make)
+packages=("gcc-$gnu" binutils make)
 for package in "${build[@]}"; do
 	case $package in
 	gcc | make) ;;

@@ -5,7 +5,7 @@
 #   cyclonedx-schema   the schemas of bills of materials: out of @cyclonedx/cyclonedx-library (Apache-2.0)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
-cache=${XDG_CACHE_HOME:-$HOME/.cache}/drdotnet
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/drdotnet/npm
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -22,9 +22,9 @@ helm() {
 }
 schema() {
 	unpack @cyclonedx/cyclonedx-library@10.3.0 res/schema || return 0
-	mkdir -p "$cache" && cp -r "$work/package/res/schema" "$cache/cyclonedx-schema"
+	cp -r "$work/package/res/schema" "$cache/cyclonedx-schema"
 }
-mkdir -p "$root/build/tools"
+mkdir -p "$root/build/tools" "$cache"
 type -P helm > /dev/null || [ -x "$cache/helm" ] || helm
 [ -d "$cache/cyclonedx-schema" ] || schema
 for name in helm cyclonedx-schema; do
