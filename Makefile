@@ -24,7 +24,7 @@ PKG_CONFIG := PKG_CONFIG_LIBDIR=/usr/lib/$(CROSS)/pkgconfig:/usr/share/pkgconfig
 endif
 B := build/$(FLAVOUR)$(CROSS:%=-%)
 CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
-PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive
+PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive libpcre2-8
 ifeq ($(shell $(PKG_CONFIG) --exists $(PKGS) 2>/dev/null && echo yes),yes)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS))
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS))

@@ -11,6 +11,7 @@
 #include "controller/leader.h"
 #include "controller/metrics.h"
 #include "controller/reconcile.h"
+#include "controller/trigger_observe.h"
 
 #include <malloc.h>
 #include <poll.h>
@@ -38,6 +39,7 @@ struct controller {
 	struct work_queue *queue;
 	struct admission *admission;
 	struct triggers *triggers;
+	struct trigger_observe *observe;
 	struct events *events;
 	struct leader *leader;
 	struct agent_hub *hub;
@@ -223,8 +225,15 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t highest_ep
 	(void)highest_epoch; /* the election reads the hub's own maximum */
 	struct controller *c = ctx;
 	session_cache_node(c->cache, node, linked, clock_mono_ms());
+	if (linked)
+		trigger_observe_node(c->observe, node);
 	if (atomic_load(&c->epoch))
 		session_cache_each_waiting_for(c->cache, node, enqueue, c);
+}
+
+static void on_observed(void *ctx, const char *node, const struct link_observed *items, size_t count)
+{
+	trigger_observe_heard(((struct controller *)ctx)->observe, node, items, count);
 }
 
 static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512],
@@ -249,7 +258,12 @@ static void on_processes(void *ctx, const char *node, const struct link_processe
 
 void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
 {
-	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_upload = on_upload, .on_processes = on_processes};
+	*out = (struct agent_hub_callbacks){.ctx = c,
+					    .on_job = on_job,
+					    .on_node = on_node,
+					    .on_observed = on_observed,
+					    .on_upload = on_upload,
+					    .on_processes = on_processes};
 }
 
 /* the workers ------------------------------------------------------------------------------------------------------- */
@@ -335,6 +349,7 @@ static void on_leadership(void *ctx, int64_t epoch)
 	agent_hub_set_epoch(c->hub, epoch); /* first: from now on orders are refused, or carry the new epoch */
 	atomic_store(&c->epoch, epoch);
 	triggers_lead(c->triggers, epoch != 0);
+	trigger_observe_lead(c->observe, epoch != 0);
 	if (!epoch)
 		return;
 	admission_open(c->admission);
@@ -362,6 +377,12 @@ static int start_leader(struct controller *c, struct err *e)
 	return c->leader ? 0 : -1;
 }
 
+static int start_observing(struct controller *c, struct err *e)
+{
+	struct trigger_observe_options o = {c->options.kube, c->triggers, c->hub, c->events};
+	return trigger_observe_start(c->observe, &o, e);
+}
+
 /* life --------------------------------------------------------------------------------------------------------------- */
 
 struct controller *controller_new(const struct controller_options *o, struct err *e)
@@ -377,6 +398,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	pthread_mutex_init(&c->watches_lock, NULL);
 	c->cache = session_cache_new();
 	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
+	c->observe = trigger_observe_new();
 	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
 				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, enqueue, c);
@@ -391,7 +413,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 		return -1;
 	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->admission, c->events, c->options.report_url, c->options.report_url_ctx};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
-	    start_leader(c, e) < 0)
+	    start_observing(c, e) < 0 || start_leader(c, e) < 0)
 		return -1;
 	atomic_store(&c->ready, true);
 	return 0;
@@ -460,6 +482,7 @@ void controller_stop(struct controller *c)
 	for (size_t i = 0; i < count; i++)
 		kube_watch_stop(c->watches[i]);
 	stop_workers(c);
+	trigger_observe_stop(c->observe);
 	triggers_stop(c->triggers);
 	leader_stop(c->leader);
 	c->leader = NULL;
@@ -478,6 +501,7 @@ void controller_free(struct controller *c)
 	admission_free(c->admission);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);
+	trigger_observe_free(c->observe);
 	triggers_free(c->triggers);
 	free(c);
 }

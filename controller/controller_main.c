@@ -6,6 +6,7 @@
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
+#include "controller/alert_webhook.h"
 #include "controller/controller.h"
 #include "controller/controller_options.h"
 #include "controller/link_certs.h"
@@ -40,6 +41,7 @@ struct program {
 	struct session_index *index;
 	struct process_queries *processes;
 	struct rest_server *rest;
+	struct alert_webhook *alerts;
 	struct link_server *server;
 	int signal_fd;
 };
@@ -178,10 +180,15 @@ static int open_api_certs(struct program *p, struct err *e)
 	return p->api_certs ? 0 : -1;
 }
 
+static bool triggers_known(void *ctx)
+{
+	return triggers_synced(controller_triggers(((struct program *)ctx)->controller));
+}
+
 static int open_rest(struct program *p, struct err *e)
 {
 	const struct controller_settings *s = p->settings;
-	if (!s->api_port || !s->rest_api)
+	if (!s->api_port || (!s->rest_api && !s->alertmanager_token_file))
 		return 0;
 	if (open_api_certs(p, e) < 0)
 		return -1;
@@ -191,15 +198,17 @@ static int open_rest(struct program *p, struct err *e)
 		.port = (int)s->api_port,
 		.cert_pem = s->api_plain_http ? NULL : pair->cert,
 		.key_pem = s->api_plain_http ? NULL : pair->key,
-		.rest_api = true,
+		.rest_api = s->rest_api,
 		.web_ui = s->web_ui,
 		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, is_ready, p},
 	};
 	p->rest = rest_server_new(&c);
+	p->alerts = alert_webhook_of(controller_triggers(p->controller), s->alertmanager_token_file, triggers_known, p);
+	alert_webhook_route(p->alerts, rest_server_web(p->rest));
 	if (rest_server_start(p->rest, e) < 0)
 		return -1;
 	LOG_INFO("controller", "serving the REST API", LOG_I("port", s->api_port), LOG_S("tls", s->api_plain_http ? "no" : "yes"),
-		 LOG_S("webPage", s->web_ui ? "yes" : "no"));
+		 LOG_S("webPage", s->web_ui ? "yes" : "no"), LOG_S("alertmanager", s->alertmanager_token_file ? "yes" : "no"));
 	return 0;
 }
 
@@ -311,6 +320,7 @@ static void stop(struct program *p)
 	link_certs_free(p->certs);
 	link_certs_free(p->api_certs);
 	rest_server_free(p->rest);
+	alert_webhook_free(p->alerts);
 	link_server_free(p->server);
 	controller_free(p->controller);
 	process_queries_free(p->processes);

@@ -37,6 +37,7 @@ static const struct row rows[] = {
 	{"--api-plain-http", "API_PLAIN_HTTP", NULL, "no TLS there: what is in front of it must have it", KIND_ON, AT(api_plain_http), 0, 0},
 	{"--no-rest-api", "REST_API_ENABLED", NULL, "no REST API and no web page", KIND_OFF, AT(rest_api), 0, 0},
 	{"--no-web-ui", "WEB_UI_ENABLED", NULL, "no web page", KIND_OFF, AT(web_ui), 0, 0},
+	{"--alertmanager-token-file", "ALERTMANAGER_TOKEN_FILE", "FILE", "bearer token of Alertmanager's webhook on that port; default: it is off", KIND_TEXT, AT(alertmanager_token_file), 0, 0},
 	{"--tls-secret", "TLS_SECRET", "NAME", "Secret of the self-made certificate (drdotnet-link-tls)", KIND_TEXT, AT(tls_secret), 0, 0},
 	{"--tls-config-map", "TLS_CONFIG_MAP", "NAME", "ConfigMap of its authority (drdotnet-link-ca)", KIND_TEXT, AT(tls_config_map), 0, 0},
 	{"--tls-stage", "TLS_STAGE_SECONDS", "SECONDS", "how long agents get to learn of a new authority before it is used (3600)", KIND_NUMBER, AT(tls_stage_seconds), 1, 7 * 86400},

@@ -52,6 +52,12 @@ CONTROLLER_SRC += controller/link_certs_plan.c
 CONTROLLER_SRC += controller/link_pki.c
 CONTROLLER_SRC += controller/link_secret.c
 CONTROLLER_SRC += controller/link_certs.c
+# alerts and thresholds
+CONTROLLER_SRC += controller/alertmanager.c
+CONTROLLER_SRC += controller/alert_match.c
+CONTROLLER_SRC += controller/alert_webhook.c
+CONTROLLER_SRC += controller/observe_set.c
+CONTROLLER_SRC += controller/trigger_observe.c
 CONTROLLER_SRC += controller/trigger_cron.c
 CONTROLLER_SRC += controller/trigger_zone.c
 CONTROLLER_SRC += controller/trigger_spec.c

@@ -3,6 +3,7 @@
 #include "controller/kube_client.h"
 #include "controller/lease.h"
 #include "controller/link_secret.h"
+#include "controller/observe_set.h"
 #include "controller/pods.h"
 #include "controller/token_review.h"
 
@@ -17,11 +18,31 @@ static void check(bool right)
 		abort();
 }
 
+/* What agents are asked about it can be said over the link. */
+static void observe_pod(const json_t *doc)
+{
+	static struct profiling_trigger trigger = {.uid = "0a1b2c3d-aaaa-bbbb-cccc-444455556666", .refs = 1};
+	trigger.spec.threshold = (struct trigger_threshold){.above_percent = 80, .for_seconds = 5};
+	for (int resource = TRIGGER_CPU_OF_LIMIT; resource <= TRIGGER_MEMORY_OF_LIMIT; resource++) {
+		struct observe_set s = {.max_entries = 100};
+		trigger.spec.threshold.resource = (enum trigger_resource)resource;
+		observe_set_add_pod(&s, &trigger, doc);
+		for (const struct observe_node *n = s.nodes; n; n = n->hh.next) {
+			struct link_observation *items = observe_set_items(n);
+			for (size_t i = 0; i < n->count; i++)
+				check(items[i].whole >= 0 && items[i].container[0] && items[i].container_id[0]);
+			free(items);
+		}
+		observe_set_fini(&s);
+	}
+}
+
 static void read_pod(const json_t *doc)
 {
 	struct pod_info p;
 	pod_info_from_json(doc, &p);
 	pod_info_fini(&p);
+	observe_pod(doc);
 }
 
 /* What we would write after having seen it reads as what was meant. */
