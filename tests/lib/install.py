@@ -80,6 +80,7 @@ class Installation:
         self.store = store
         self.programs = programs  # the folder of controller and agent
         self.processes = []
+        self.controller_words = []  # more options of the controller
 
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
@@ -127,6 +128,7 @@ class Installation:
                  "--reports", self.folder + "/" + name + "/reports"]
         if self.store:
             words += ["--stores", self.store_configuration()]
+        words += self.controller_words
         controller = proc.Process(words, log=self.folder + "/" + name + ".log")
         self.processes.append(controller)
         proc.wait_until(lambda: self._ready(controller), 20, "the controller is ready")
