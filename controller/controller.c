@@ -258,12 +258,8 @@ static void on_processes(void *ctx, const char *node, const struct link_processe
 
 void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
 {
-	*out = (struct agent_hub_callbacks){.ctx = c,
-					    .on_job = on_job,
-					    .on_node = on_node,
-					    .on_observed = on_observed,
-					    .on_upload = on_upload,
-					    .on_processes = on_processes};
+	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_observed = on_observed,
+					    .on_upload = on_upload, .on_processes = on_processes};
 }
 
 /* the workers ------------------------------------------------------------------------------------------------------- */
@@ -377,12 +373,6 @@ static int start_leader(struct controller *c, struct err *e)
 	return c->leader ? 0 : -1;
 }
 
-static int start_observing(struct controller *c, struct err *e)
-{
-	struct trigger_observe_options o = {c->options.kube, c->triggers, c->hub, c->events};
-	return trigger_observe_start(c->observe, &o, e);
-}
-
 /* life --------------------------------------------------------------------------------------------------------------- */
 
 struct controller *controller_new(const struct controller_options *o, struct err *e)
@@ -412,8 +402,9 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	if (!c->events)
 		return -1;
 	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->admission, c->events, c->options.report_url, c->options.report_url_ctx};
+	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
-	    start_observing(c, e) < 0 || start_leader(c, e) < 0)
+	    trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
 		return -1;
 	atomic_store(&c->ready, true);
 	return 0;
