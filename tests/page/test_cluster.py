@@ -52,9 +52,9 @@ class Cluster(PageCase):
     def test_from_the_pod_to_the_report(self):
         self.application()
         page = self.open()
-        self.assertIn("system:serviceaccount:%s:dev" % self.namespace, page.value(TEXT % "'#who'"))
+        self.assertEqual(page.value(TEXT % "'#who'"), "dev (%s)" % self.namespace)
         self.until(page, "document.querySelector('tbody a')", "the pod's process\n" + self.i.logs())
-        self.assertIn("checkout-1", page.value(TEXT % "'tbody tr'"))
+        self.assertIn("checkout-1", page.value(TEXT % "'.group'"))
         self.assertIn(self.namespace, page.value(TEXT % "'.space h2'"))
         self.assertIn("node-without-agent", page.value(TEXT % "'.warnings'"))
         page.click("document.querySelector('tbody a')")

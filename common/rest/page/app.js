@@ -2,6 +2,7 @@
 import * as api from './api.js';
 import {link} from './api.js';
 import {$, h, announce, failure, field, name, skeleton} from './dom.js';
+import {person} from './format.js';
 import {processes} from './processes.js';
 import {start} from './start.js';
 import {session} from './session.js';
@@ -83,7 +84,8 @@ function title(text) {
 
 function dressFrame() {
 	$('nav').hidden = $('sign-out').hidden = !app.info;
-	const who = app.info && [app.info.mode === 'local' ? 'this machine' : name(app.info.user), app.info.readOnly && ' (read only)'];
+	const who = app.info && [app.info.mode === 'local' ? 'this machine' : name(person(app.info.user)), app.info.readOnly && ' (read only)'];
+	$('who').title = app.info?.user || '';
 	$('who').replaceChildren(...(who || []).filter(Boolean));
 }
 

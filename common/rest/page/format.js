@@ -33,6 +33,9 @@ export function when(text, now = Date.now()) {
 	return h('time', {datetime: text, title: dateTime.format(at)}, words);
 }
 
+/* "system:serviceaccount:shop:dev" is dev of shop. */
+export const person = user => String(user || '').replace(/^system:serviceaccount:([^:]+):(.+)$/, '$2 ($1)');
+
 /* A number and its unit stay in one line. */
 export const together = text => String(text).replace(/(\d) (?=%|s\b|ms\b|[KMG]iB\b|CPUs?\b)/g, '$1\u00a0');
 

@@ -2,7 +2,7 @@
 import * as api from './api.js';
 import {link} from './api.js';
 import {h, badge, button, choice, empty, failure, fill, filterBox, keyed, name, skeleton} from './dom.js';
-import {RUNNING, plural, tone, when, words} from './format.js';
+import {RUNNING, person, plural, tone, when, words} from './format.js';
 
 const PAGE = 100, LOOK_MS = 5000, TYPING_MS = 250;
 const STATES = ['Succeeded', 'PartiallySucceeded', 'Failed', 'Canceled', ...RUNNING];
@@ -97,7 +97,7 @@ class History {
 		return h('tr', null, h('td.pick', null, box),
 			h('td.what', null, h('a', {href: link('sessions', s.id), 'data-key': 'open'}, name(s.headline || s.name)),
 				h('p.place', null, s.profiler, ' · ', s.namespace !== 'local' && [name(s.namespace), ' · '], name(s.name),
-					s.namespace !== 'local' && s.requestedBy && !s.trigger && [' · ', name(s.requestedBy)], s.trigger && [' · trigger ', name(s.trigger)])),
+					s.namespace !== 'local' && s.requestedBy && !s.trigger && [' · ', name(person(s.requestedBy))], s.trigger && [' · trigger ', name(s.trigger)])),
 			h('td.target', {'data-label': 'Target'}, name(s.target)), h('td', {'data-label': 'State'}, badge(words(s.state), tone(s.state))),
 			h('td.when', {'data-label': 'When'}, when(s.createdAt)));
 	}

@@ -38,7 +38,7 @@ function processRow(p, readOnly, local) {
 		? readOnly ? h('span.dim', null, 'read only')
 			: h('a.quiet.tint.small', {href: startLink(p, local), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
 		: badge(words(p.reason || 'NotPossible'), 'warn');
-	const place = [p.pod && name(p.pod), p.container && (local ? ['container ', name(p.container)] : name(p.container)), !local && p.node && ['on ', name(p.node)]].filter(Boolean);
+	const place = [p.pod && p.workload?.kind !== 'Pod' && name(p.pod), p.container && (local ? ['container ', name(p.container)] : name(p.container)), !local && p.node && ['on ', name(p.node)]].filter(Boolean);
 	return h('tr', {class: p.canProfile ? null : 'not'},
 		h('td.what', null, h('strong', null, name(nameOf(p))), h('span.dim', null, ' pid ' + p.pid, p.user && [' · ', name(userName(p.user))]),
 			place.length > 0 && h('p.place', null, place.map((x, i) => [i > 0 && ' · ', x])),

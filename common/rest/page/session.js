@@ -2,7 +2,7 @@
 import * as api from './api.js';
 import {link} from './api.js';
 import {h, announce, badge, breakable, button, choice, confirm, copy, failure, fill, icon, name, showText, skeleton, toast} from './dom.js';
-import {RUNNING, bytes, plural, span, together, tone, when, words, yaml} from './format.js';
+import {RUNNING, bytes, person, plural, span, together, tone, when, words, yaml} from './format.js';
 import {showReport} from './report.js';
 
 const STEPS = ['Queued', 'Preparing', 'Profiling', 'Analyzing', 'Delivering'];
@@ -150,7 +150,7 @@ class Page {
 	head(s, over) {
 		const readOnly = this.c.info.readOnly, target = s.target || '';
 		const meta = [s.profiler, s.namespace !== 'local' && name(s.namespace), name(s.name), when(s.createdAt, now()),
-			s.namespace !== 'local' && s.requestedBy && !s.trigger && ['by ', name(s.requestedBy)], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
+			s.namespace !== 'local' && s.requestedBy && !s.trigger && ['by ', name(person(s.requestedBy))], s.trigger && ['trigger ', name(s.trigger)]].filter(Boolean);
 		const again = s.spec?.target && link('start', '', {namespace: s.namespace, target: JSON.stringify(s.spec.target), profiler: s.profiler});
 		return [h('p.eyebrow', null, meta.map((m, i) => [i > 0 && ' · ', m])),
 			h('h1', null, breakable(together(headline(s)))),
