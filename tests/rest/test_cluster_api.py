@@ -77,7 +77,7 @@ class RestCase(unittest.TestCase):
             self.assertIn(word, answer.json()["detail"])
         return answer.json()
 
-    def id(self, name, namespace=None):
+    def session_id(self, name, namespace=None):
         return "%s.%s" % (namespace or self.namespace, name)
 
 
@@ -119,16 +119,16 @@ class Working:
     def check_a_session(self, api, name, output):
         made = self.new(api, name, output=output)
         self.assertEqual(made.status, 201, made.body)
-        self.assertEqual(made.headers["Location"], "/api/sessions/" + self.id(name))
+        self.assertEqual(made.headers["Location"], "/api/sessions/" + self.session_id(name))
         self.assertEqual(made.json()["requestedBy"], "system:serviceaccount:%s:dev" % self.namespace)
-        events = api.events(self.id(name))
+        events = api.events(self.session_id(name))
         self.assertEqual((events.status, events.media_type.split(";")[0]), (200, "text/event-stream"))
         events.join(90)
         self.assertFalse(events.is_alive(), "the events end with the session\n" + self.i.logs())
         self.assertEqual(events.seen[-1][0], "end", events.seen[-1])
         states = [data["state"] for kind, data in events.seen if kind == "session"]
         self.assertGreater(len(states), 1)
-        session = api.get("/api/sessions/" + self.id(name)).json()
+        session = api.get("/api/sessions/" + self.session_id(name)).json()
         self.assertEqual((session["state"], states[-1]), ("Succeeded", "Succeeded"), session)
         self.assertIn("Tax.Compute", session["headline"])
         self.check_reports(api, session)
@@ -156,7 +156,7 @@ class Working:
         """What is not what was delivered does not look whole; what has expired is said to."""
         report = self.i.get(self.namespace, name)["status"]["targets"][0]["reports"][0]
         path = self.i.folder + "/drdotnet-controller-0" + urllib.parse.urlsplit(report["url"]).path
-        place = "/api/sessions/%s/reports/checkout-1/%s" % (self.id(name), report["name"])
+        place = "/api/sessions/%s/reports/checkout-1/%s" % (self.session_id(name), report["name"])
         with open(path, "r+b") as f:
             first = f.read(1)
             f.seek(0)
@@ -169,14 +169,14 @@ class Working:
     def check_cancel_and_delete(self, api):
         self.assertEqual(self.new(api, "long", durationSeconds=300).status, 201)
         self.i.wait_first_sample(self.namespace, "long")
-        answer = api.call("POST", "/api/sessions/%s/cancel" % self.id("long"))
+        answer = api.call("POST", "/api/sessions/%s/cancel" % self.session_id("long"))
         self.assertEqual((answer.status, answer.json()["spec"]["cancel"]), (202, True), answer.body)
         session = self.i.wait_finished(self.namespace, "long")
         self.assertTrue(session["status"]["diagnosis"])
-        self.assertEqual(api.call("POST", "/api/sessions/%s/cancel" % self.id("long")).status, 202, "it has ended: nothing happens")
+        self.assertEqual(api.call("POST", "/api/sessions/%s/cancel" % self.session_id("long")).status, 202, "it has ended: nothing happens")
         proc.wait_until(lambda: not self.i.get(self.namespace, "long")["metadata"].get("finalizers"), 20, "nothing holds it")
-        self.assertEqual(api.call("DELETE", "/api/sessions/" + self.id("long")).status, 202)
-        self.check_problem(api.get("/api/sessions/" + self.id("long")), 404, "long")
+        self.assertEqual(api.call("DELETE", "/api/sessions/" + self.session_id("long")).status, 202)
+        self.check_problem(api.get("/api/sessions/" + self.session_id("long")), 404, "long")
         self.assertEqual(len(self.wait_listed(api, 2)), 2)
 
 
@@ -192,18 +192,18 @@ class Rights:
         self.wait_listed(editor, 1)
 
         for api in (editor, viewer):
-            self.assertEqual([s["id"] for s in self.listed(api)["items"]], [self.id("mine")], "other namespaces' sessions are not there")
+            self.assertEqual([s["id"] for s in self.listed(api)["items"]], [self.session_id("mine")], "other namespaces' sessions are not there")
             self.assertEqual(api.get("/api/namespaces").json()["items"], [self.namespace])
             self.check_problem(api.get("/api/sessions", namespace=other), 403, "list", "profilingsessions", other)
-            self.check_problem(api.get("/api/sessions/" + self.id("secret", other)), 403, "get", "profilingsessions", other)
-            self.check_problem(api.get("/api/sessions/%s/events" % self.id("secret", other)), 403, other)
-            self.check_problem(api.get("/api/sessions/%s/reports/vault/report.html" % self.id("secret", other)), 403, other)
-            self.check_problem(api.call("DELETE", "/api/sessions/" + self.id("secret", other)), 403, "delete", other)
-            self.check_problem(api.call("POST", "/api/sessions/%s/cancel" % self.id("secret", other)), 403, other)
+            self.check_problem(api.get("/api/sessions/" + self.session_id("secret", other)), 403, "get", "profilingsessions", other)
+            self.check_problem(api.get("/api/sessions/%s/events" % self.session_id("secret", other)), 403, other)
+            self.check_problem(api.get("/api/sessions/%s/reports/vault/report.html" % self.session_id("secret", other)), 403, other)
+            self.check_problem(api.call("DELETE", "/api/sessions/" + self.session_id("secret", other)), 403, "delete", other)
+            self.check_problem(api.call("POST", "/api/sessions/%s/cancel" % self.session_id("secret", other)), 403, other)
             self.check_problem(self.new(api, "x", other), 403, "create", "profilingsessions", other)
             self.check_problem(api.get("/api/processes", namespace=other), 403, "list", "pods", other)
         self.check_problem(self.new(viewer, "x"), 403, "create", self.namespace)
-        self.check_problem(viewer.call("DELETE", "/api/sessions/" + self.id("mine")), 403, "delete")
+        self.check_problem(viewer.call("DELETE", "/api/sessions/" + self.session_id("mine")), 403, "delete")
         self.check_problem(viewer.get("/api/processes", namespace=self.namespace), 403, "list", "pods", self.namespace)
         self.check_problem(nobody.get("/api/sessions"), 403, "list", "profilingsessions", "all namespaces")
         self.check_problem(nobody.get("/api/sessions", namespace=self.namespace), 403, self.namespace)
@@ -291,7 +291,7 @@ class Faults:
 
         away = [faulty.on(method, ".", faulty.answer(503), 10 ** 6) for method in ("GET", "POST", "PUT", "PATCH", "DELETE")]
         self.check_problem(self.new(second, "never"), 503)
-        self.check_problem(second.get("/api/sessions/" + self.id("made-there")), 503)
+        self.check_problem(second.get("/api/sessions/" + self.session_id("made-there")), 503)
         # the review is believed a while, then nobody can say who calls
         proc.wait_until(lambda: second.get("/api/sessions").status == 503, 40, "honest about it")
         for rule in away:
