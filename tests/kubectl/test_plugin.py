@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import stat
+import subprocess
 import tempfile
 import unittest
 
@@ -158,6 +159,18 @@ class Plugin(unittest.TestCase):
         self.assertEqual(self.plugin("delete", name), "waited deleted\n")
         watch.popen.send_signal(signal.SIGINT)
         self.assertEqual(watch.popen.wait(30), 0, watch.log())
+
+    def test_the_doctor_sees_the_real_leader_and_the_shell_its_words(self):
+        admin = plugin.Person(self.folder + "/doctor", self.cluster)
+        _, answer = admin.json("doctor", "--json")
+        found = {f["check"]: f for f in answer["findings"]}
+        for check in ("sessions' resource", "triggers' resource", "your rights", "leader"):
+            self.assertEqual(found[check]["state"], "OK", found[check])
+        for words, expected in (([""], "profile"), (["profile", "--freq"], "--frequency"), (["ls", "--profiler", ""], "CPUHotpaths")):
+            done = subprocess.run([os.path.join(proc.ROOT, "deploy/completion/kubectl_complete-drdotnet"), *words], env={**os.environ, **admin.env},
+                                  capture_output=True, text=True, timeout=60)
+            self.assertIn(expected, done.stdout.splitlines(), words)
+            self.assertEqual(done.stdout.splitlines()[-1], ":4")
 
     def test_manifest_is_what_kubectl_takes(self):
         text = self.plugin("profile", "deploy/checkout", "20s", "--dry-run=client", "--max-pods", "2", "-c", "app", "--entrypoint", "Checkout.dll")
