@@ -16,7 +16,7 @@ _drdotnet() {
 			mapfile -t COMPREPLY < <(compgen -d -S / -- "$word"; compgen -f -- "$word" | grep -E '\.(yaml|yml|json)$')
 			return
 			;;
-		-o | --output)
+		-o | --output | --reports)
 			mapfile -t COMPREPLY < <(compgen -d -- "$word")
 			return
 			;;
@@ -24,7 +24,13 @@ _drdotnet() {
 		--profiler) words=CPUHotpaths ;;
 		--duration) words="10s 30s 1m 5m" ;;
 		--frequency) words="99 499 999" ;;
-		--name) return ;;
+		--token-file | --tls-cert | --tls-key)
+			mapfile -t COMPREPLY < <(compgen -f -- "$word")
+			return
+			;;
+		--bind) words="127.0.0.1 ::1 0.0.0.0" ;;
+		--sessions) words="1 2 4" ;;
+		--name | -p | --port) return ;;
 		*) words=$("$program" --completion-words "$command" 2> /dev/null) ;;
 		esac
 		if [[ $command == diff && $word != -* ]]; then

@@ -321,7 +321,8 @@ Test(web_server, events_come_when_somebody_wakes)
 Test(web_server, connections_may_end_at_any_time)
 {
 	struct web_server *s = start(&(struct web_server_config){.requests_per_second = -1, .workers = 2});
-	static const char *const words[] = {"GET /echo/a HTTP/1.1\r\n" HOST "\r\n", "GET /stream HTTP/1.1\r\n" HOST "\r\n", "GET /events HTTP/1.1\r\n" HOST "\r\n",
+	static const char *const words[] = {"GET /echo/a HTTP/1.1\r\n" HOST "\r\n", "GET /stream HTTP/1.1\r\n" HOST "\r\n",
+					    "GET /events HTTP/1.1\r\n" HOST "\r\n",
 					    "POST /any HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n12", "GET /ech"};
 	for (int i = 0; i < 200; i++) {
 		int fd = ask(s, words[i % 5]);
@@ -341,7 +342,8 @@ Test(web_server, slow_ones_and_too_many_are_refused)
 								 .max_connections_per_client = 3});
 	struct buf got;
 	buf_init(&got, 65536);
-	int half = ask(s, "GET /echo/a HT"), body = ask(s, "POST /any HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n12"), idle = ask(s, "GET /x HTTP/1.1\r\n" HOST "\r\n");
+	int half = ask(s, "GET /echo/a HT"), body = ask(s, "POST /any HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n12");
+	int idle = ask(s, "GET /x HTTP/1.1\r\n" HOST "\r\n");
 	cr_expect(read_until(idle, &got, "\"status\":404"));
 	int more = connect_to(s);
 	cr_expect(read_until(more, &got, NULL), "a fourth connection stays");
