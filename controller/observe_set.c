@@ -127,7 +127,8 @@ static void add_container(struct observe_set *s, struct profiling_trigger *trigg
 	snprintf(o.pod_uid, sizeof o.pod_uid, "%s", pod->uid);
 	snprintf(o.container, sizeof o.container, "%s", name);
 	snprintf(o.container_id, sizeof o.container_id, "%s", id);
-	add(s, trigger, pod, &o);
+	if (link_observation_is_valid(&o))
+		add(s, trigger, pod, &o);
 }
 
 void observe_set_add_pod(struct observe_set *s, struct profiling_trigger *trigger, const json_t *pod)

@@ -51,6 +51,13 @@ int link_observed_state_parse(const char *name, enum link_observed_state *out)
 	return i < 0 ? -1 : 0;
 }
 
+bool link_observation_is_valid(const struct link_observation *o)
+{
+	return link_msg_is_name(o->id) && link_msg_is_name(o->pod_uid) && link_msg_is_name(o->container) && link_msg_is_name(o->container_id) &&
+	       o->whole >= 0 && o->above_percent >= 1 && o->above_percent <= LINK_OBSERVE_MAX_PERCENT && o->for_seconds >= 1 &&
+	       o->for_seconds <= LINK_OBSERVE_MAX_FOR_SECONDS;
+}
+
 /* Out ------------------------------------------------------------------------------------------------------------- */
 
 static void put_whole(json_t *obj, int64_t whole)

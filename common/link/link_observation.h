@@ -6,6 +6,7 @@
 #include "common/base/err.h"
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -47,6 +48,9 @@ struct link_observed {
 	int64_t value, whole;     /* millicores or bytes; 0 where there is none */
 	int64_t since_wall_ms;    /* when it came into this state, by the node's clock; for Above: when it rose above the threshold */
 };
+
+/* Are its names and numbers such that the other side takes it? What is not would end the link. */
+bool link_observation_is_valid(const struct link_observation *o);
 
 /* The lists, as JSON of their messages. What is read is a new array (also when it is empty). ERR_PROTOCOL names the field. */
 json_t *link_observations_to_json(const struct link_observation *items, size_t count);

@@ -222,7 +222,8 @@ class Alerts(unittest.TestCase):
         session = self.one_session()
         self.assertEqual(self.i.condition(session, "Succeeded")["status"], "True", install.digest(session) + self.i.logs())
         self.assertEqual([t["podName"] for t in session["status"]["targets"]], ["busy"])
-        self.assertRegex(session["metadata"]["annotations"]["drdotnet.dev/fired-by"], r"container app of pod busy uses \d+ % of its CPU limit: above 10 % for 5 s")
+        self.assertRegex(session["metadata"]["annotations"]["drdotnet.dev/fired-by"],
+                         r"container app of pod busy uses \d+ % of its CPU limit: above 10 % for 5 s")
         self.assertTrue(self.observing(agent))
         self.assertEqual(self.i.metric("drdotnet_observed_containers"), 2)
         self.cluster.request("PATCH", TRIGGERS % self.namespace + "/cpu", {"spec": {"suspend": True}}, content_type="application/merge-patch+json")

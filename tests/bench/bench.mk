@@ -1,11 +1,15 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
 TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c
 
-.PHONY: bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
+.PHONY: bench-alert bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/bench/cluster_latency.py
+
+bench-alert: ## from an alert at the webhook to its session, and what 10,000 repetitions cost
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@PYTHONPATH=. python3 tests/bench/alert_latency.py $(BENCH_OPTIONS)
 
 bench-controller-memory: ## the controller's memory with 1000 finished sessions
 	+@$(MAKE) --no-print-directory -j$(JOBS) all

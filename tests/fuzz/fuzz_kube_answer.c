@@ -30,7 +30,7 @@ static void observe_pod(const json_t *doc)
 		for (const struct observe_node *n = s.nodes; n; n = n->hh.next) {
 			struct link_observation *items = observe_set_items(n);
 			for (size_t i = 0; i < n->count; i++)
-				check(items[i].whole >= 0 && items[i].container[0] && items[i].container_id[0]);
+				check(link_observation_is_valid(&items[i]));
 			free(items);
 		}
 		observe_set_fini(&s);

@@ -172,7 +172,8 @@ Test(alert_webhook, nonsense_is_refused_and_odd_names_too)
 	cr_expect_eq(world.fired, 0);
 	json_decref(answer);
 	answer = NULL;
-	cr_expect_eq(take(NOTIFICATION(ALERT("firing", "\"alertname\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxz\",\"namespace\":\"shop\"")), &answer, &e), 200);
+	cr_expect_eq(take(NOTIFICATION(ALERT("firing", "\"namespace\":\"shop\",\"alertname\":\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxz\"")),
+			  &answer, &e), 200);
 	result = json_array_get(json_object_get(json_array_get(json_object_get(answer, "alerts"), 0), "triggers"), 0);
 	cr_expect_str_eq(jsonx_str_at(result, "reason", ""), "InvalidMatcher");
 }

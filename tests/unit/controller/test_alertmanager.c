@@ -166,7 +166,8 @@ Test(alertmanager, patterns_are_those_of_re2)
 {
 	static const char *const good[] = {"", "a", "a|b", "[a-z]+", "(?:x)", "(?i)x", "(?i:x)", "(?P<n>x)", "\\d+\\.\\w", "\\+", "\\++", "a+?", "a{2,3}",
 					   "[[:alpha:]*+]", "[(?=]", "[]a]", "[^]a]", "\\pL", "^a$", "a**"};
-	static const char *const bad[] = {"(", "[", "a{2", "(?=x)", "(?!x)", "(?<=x)", "(?<n>x)", "(?>x)", "(?R)", "(?1)", "(?(1)a)", "(*ACCEPT)", "(a)\\1", "\\g1",
+	static const char *const bad[] = {"(", "[", "a{2", "(?=x)", "(?!x)", "(?<=x)", "(?<n>x)", "(?>x)", "(?R)", "(?1)", "(?(1)a)",
+					  "(*ACCEPT)", "(a)\\1", "\\g1",
 					  "\\k<n>", "\\K", "a++", "a*+", "a\\", "(?", "(?P=n)", "\\C"};
 	struct err e;
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++) {

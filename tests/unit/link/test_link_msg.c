@@ -16,6 +16,7 @@
 	"\"firstSampleTime\":3,\"startTime\":2,\"completionTime\":9,\"cost\":{\"maxPauseMicroseconds\":1,\"addedCPUMilliseconds\":2," \
 	"\"agentCPUMilliseconds\":3,\"droppedSamples\":4,\"samples\":5},\"reports\":[" REPORT "],\"session\":{\"namespace\":\"shop\",\"name\":\"s\"}"
 #define OBSERVE "{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[{"
+#define OBSERVED_POD OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\","
 #define SPEC \
 	"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"pod-0\",\"maxPods\":1},\"durationSeconds\":30,\"cpuHotpaths\":{\"frequencyHertz\":99}," \
 	"\"pauseBudgetMilliseconds\":200,\"output\":{\"store\":\"default\"},\"activeDeadlineSeconds\":600,\"ttlSecondsAfterFinished\":604800," \
@@ -42,10 +43,14 @@ static const char *const texts[] = {
 				  "\"contentType\":\"text/markdown\",\"expirationTime\":99,\"ownStore\":true}",
 	[LINK_MSG_UPLOAD_DENIED] = "{\"type\":\"uploadDenied\",\"jobID\":\"job-1\",\"name\":\"summary.md\",\"reason\":\"StoreNotFound\","
 				   "\"message\":\"no such store\",\"retry\":true}",
-	[LINK_MSG_OBSERVED] = "{\"type\":\"observed\",\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\",\"state\":\"Above\",\"value\":950,"
-			      "\"whole\":1000,\"sinceTime\":5},{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"app\",\"state\":\"NoLimit\",\"value\":0,\"sinceTime\":6}]}",
-	[LINK_MSG_OBSERVE] = "{\"type\":\"observe\",\"epoch\":4,\"validSeconds\":90,\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\",\"containerID\":\"abc\","
-			     "\"resource\":\"cpu\",\"whole\":1000,\"abovePercent\":80,\"forSeconds\":60},{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"side\",\"containerID\":\"def\","
+	[LINK_MSG_OBSERVED] = "{\"type\":\"observed\",\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\",\"state\":\"Above\","
+			      "\"value\":950,"
+			      "\"whole\":1000,\"sinceTime\":5},"
+			      "{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"app\",\"state\":\"NoLimit\",\"value\":0,\"sinceTime\":6}]}",
+	[LINK_MSG_OBSERVE] = "{\"type\":\"observe\",\"epoch\":4,\"validSeconds\":90,\"items\":[{\"id\":\"t-1\",\"podUID\":\"u-2\",\"container\":\"app\","
+			     "\"containerID\":\"abc\","
+			     "\"resource\":\"cpu\",\"whole\":1000,\"abovePercent\":80,\"forSeconds\":60},"
+			     "{\"id\":\"t-2\",\"podUID\":\"u-2\",\"container\":\"side\",\"containerID\":\"def\","
 			     "\"resource\":\"memory\",\"abovePercent\":90,\"forSeconds\":1}]}",
 	[LINK_MSG_PROCESSES] = "{\"type\":\"processes\",\"requestID\":9,\"more\":true,\"items\":[{\"podUID\":\"u-2\",\"containerID\":\"abc\","
 			       "\"container\":\"app\",\"pid\":1,\"user\":10001,\"cpuMillicores\":250,\"memoryBytes\":4096,\"canProfile\":false,"
@@ -226,12 +231,12 @@ Test(link_msg, what_is_wrong_with_observations_is_refused_by_name)
 		{OBSERVE "\"id\":\"\",\"podUID\":\"u\"}]}", "observe.items[].id: expected up to 39"},
 		{OBSERVE "\"id\":\"t\",\"podUID\":\"../u\"}]}", "observe.items[].podUID: expected up to 39"},
 		{OBSERVE "\"id\":\"t\",\"podUID\":\"0123456789012345678901234567890123456789\"}]}", "podUID: expected up to 39"},
-		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"disk\"}]}", "resource: expected cpu or memory"},
-		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":0,\"forSeconds\":1}]}", "abovePercent: must be"},
-		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":10001,\"forSeconds\":1}]}", "abovePercent: must be"},
-		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":0}]}", "forSeconds: must be"},
-		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":86401}]}", "forSeconds: must be"},
-		{OBSERVE "\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1,\"whole\":-1}]}", "whole: must be"},
+		{OBSERVED_POD "\"resource\":\"disk\"}]}", "resource: expected cpu or memory"},
+		{OBSERVED_POD "\"resource\":\"cpu\",\"abovePercent\":0,\"forSeconds\":1}]}", "abovePercent: must be"},
+		{OBSERVED_POD "\"resource\":\"cpu\",\"abovePercent\":10001,\"forSeconds\":1}]}", "abovePercent: must be"},
+		{OBSERVED_POD "\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":0}]}", "forSeconds: must be"},
+		{OBSERVED_POD "\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":86401}]}", "forSeconds: must be"},
+		{OBSERVED_POD "\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1,\"whole\":-1}]}", "whole: must be"},
 		{"{\"type\":\"observed\"}", "observed.items: required"},
 		{"{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Odd\",\"sinceTime\":1}]}", "state: unknown"},
 		{"{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\"}]}", "sinceTime: required"},
@@ -268,8 +273,10 @@ Test(link_msg, lists_have_bounds)
 		{"{\"type\":\"job\",\"jobID\":\"j\",\"phase\":\"Queued\",\"reports\":[", REPORT, "]}", LINK_MAX_REPORTS},
 		{"{\"type\":\"usageQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"podUIDs\":[", "\"u\"", "]}", LINK_MAX_PODS},
 		{"{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[",
-		 "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1}", "]}", LINK_MAX_OBSERVATIONS},
-		{"{\"type\":\"observed\",\"items\":[", "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\",\"sinceTime\":1}", "]}", LINK_MAX_OBSERVATIONS},
+		 "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"containerID\":\"d\",\"resource\":\"cpu\",\"abovePercent\":1,\"forSeconds\":1}", "]}",
+		 LINK_MAX_OBSERVATIONS},
+		{"{\"type\":\"observed\",\"items\":[",
+		 "{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\",\"sinceTime\":1}", "]}", LINK_MAX_OBSERVATIONS},
 		{"{\"type\":\"processQuery\",\"requestID\":1,\"windowMilliseconds\":0,\"pods\":[",
 		 "{\"uid\":\"u\",\"namespace\":\"a\",\"name\":\"b\"}", "]}", LINK_MAX_QUERIED_PODS},
 		{"{\"type\":\"processes\",\"requestID\":1,\"items\":[", "{\"podUID\":\"u\",\"pid\":1,\"canProfile\":true}", "]}",
