@@ -129,7 +129,10 @@ static int adopt(struct work *w, const json_t *object, struct err *e)
 		w->load.object = trigger_ref(fresh);
 	}
 	trigger_table_put_take(w->r->table, fresh);
-	return other ? err_set(e, ERR_GONE, 0, "the trigger was deleted and made anew") : 0;
+	if (!other)
+		return 0;
+	work_queue_add(w->r->queue, w->key); /* the watch tells us nothing new of it */
+	return err_set(e, ERR_GONE, 0, "the trigger was deleted and made anew");
 }
 
 static bool is_worth_writing(const struct work *w, const json_t *status)

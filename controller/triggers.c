@@ -18,6 +18,7 @@
 
 #define MAX_WATCHES 32
 #define CLOCK_SET_MS 2000
+#define CALL_MS 5000 /* sources wait for the outcome */
 #define BACKOFF_LEAST_MS 50
 #define BACKOFF_MOST_MS 30000
 
@@ -305,6 +306,7 @@ int triggers_start(struct triggers *t, struct events *events, struct err *e)
 	t->client = kube_client_new(t->options.kube, t->cancel_fd, e);
 	if (!t->client)
 		return -1;
+	kube_client_set_timeout(t->client, CALL_MS);
 	int rc = pthread_create(&t->thread, NULL, run_worker, t);
 	if (rc)
 		return err_set_errno(e, rc, "starting the triggers' worker");

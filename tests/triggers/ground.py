@@ -1,4 +1,5 @@
 """Triggers against a real API server, with the controller's own program but for its agents (tests/controller/fake_hub.c)."""
+import glob
 import json
 
 from tests.controller import test_sessions
@@ -12,10 +13,18 @@ ALERTMANAGER, THRESHOLD, SCHEDULE = range(3)
 
 
 class TriggerTest(test_sessions.ControllerTest):
+    parallel = True
+
     def clear(self):
         for made in self.cluster.request("GET", "/apis/drdotnet.dev/v1alpha1/profilingtriggers")["items"]:
             self.cluster.request("DELETE", TRIGGERS % made["metadata"]["namespace"] + "/" + made["metadata"]["name"])
         super().clear()
+
+    def start(self, *words, **options):
+        """A replica that knows the triggers: before, it asks every source to come again."""
+        hub = super().start(*words, **options)
+        proc.wait_until(lambda: self.outcome(hub, "?", name="nobody")[0] == "NotFound", 60, "the triggers are known")
+        return hub
 
     def trigger(self, name="hot", source=None, template=None, **spec):
         """Made, and not yet known to anybody."""
@@ -29,7 +38,15 @@ class TriggerTest(test_sessions.ControllerTest):
     def patch_trigger(self, body, name="hot"):
         return self.cluster.request("PATCH", TRIGGERS % self.namespace + "/" + name, body, "application/merge-patch+json")
 
-    def wait_trigger(self, check, what, name="hot", seconds=30):
+    def logs(self):
+        said = []
+        for path in sorted(glob.glob(self.folder + "/*.log")):
+            with open(path, errors="replace") as f:
+                lines = [line for line in f if '"reconcile"' not in line]
+            said.append(path + "\n" + "".join(lines[-25:]))
+        return "\n".join(said)
+
+    def wait_trigger(self, check, what, name="hot", seconds=60):
         last = {}
 
         def holds():
@@ -38,7 +55,7 @@ class TriggerTest(test_sessions.ControllerTest):
         try:
             return proc.wait_until(holds, seconds, what, 0.05)["status"]
         except AssertionError as e:
-            raise AssertionError("%s; it is %s" % (e, json.dumps(last["now"].get("status"), indent=1))) from None
+            raise AssertionError("%s; it is %s\n%s" % (e, json.dumps(last["now"].get("status"), indent=1), self.logs())) from None
 
     def wait_ready(self, name="hot", reason="Ready"):
         return self.wait_trigger(lambda s: (condition({"status": s}, "Ready") or {}).get("reason") == reason, "Ready: " + reason, name)

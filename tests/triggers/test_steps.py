@@ -3,6 +3,7 @@ import calendar
 import time
 import unittest
 
+from tests.controller import test_sessions
 from tests.controller.faulty_api import FaultyApi
 from tests.triggers.ground import AIMED, TriggerTest, condition
 
@@ -19,6 +20,11 @@ class Steps(TriggerTest):
     def kill(self, hub):
         return lambda: (hub.popen.kill(), hub.popen.wait())
 
+    def fall(self, hub):
+        """It is dead; its Lease is taken from it before it runs out."""
+        hub.popen.wait(30)
+        self.cluster.request("PATCH", test_sessions.LEASE, {"spec": None}, "application/merge-patch+json")
+
     def begin(self, **spec):
         self.trigger(**spec)
         hub = self.leader(kubeconfig=self.through)
@@ -29,7 +35,7 @@ class Steps(TriggerTest):
         hub = self.begin()
         self.api.on("PATCH", STATUS, self.api.never_arrives(self.kill(hub)))
         self.fire(hub, "a", "pod-1")
-        hub.popen.wait(30)
+        self.fall(hub)
         self.assertEqual(self.made(), [])
         second = self.start("second")  # nobody has said that it was taken: the source says it again, here to a replica that does not lead yet
         self.assertEqual(self.outcome(second, "a", "pod-1")[0], "Fired")
@@ -46,7 +52,7 @@ class Steps(TriggerTest):
                 self.wait_ready(step)
                 self.api.on("POST" if place == SESSIONS else "PATCH", place, how(self.kill(hub)))
                 self.fire(hub, "a", "pod-1", name=step)
-                hub.popen.wait(30)
+                self.fall(hub)
                 second = self.leader(name=step + "-2")  # it finds the record, and makes the session
                 status = self.wait_trigger(lambda s: s["firings"][0]["phase"] == "Active", "it is active", step)
                 self.assertEqual((status["firedCount"], len(status["firings"])), (1, 1))
@@ -83,7 +89,7 @@ class Steps(TriggerTest):
         self.fire(hub, "b", "pod-2")
         self.assertEqual(hub.expect("fired", 40)[1], "TRY_AGAIN/Unreachable")
         away.times = 0  # it was written down: nobody needs to say it again
-        self.wait_trigger(lambda s: s["activeSessions"] == 2 and all(f["phase"] == "Active" for f in s["firings"]), "both are active", seconds=60)
+        self.wait_trigger(lambda s: s["activeSessions"] == 2 and all(f["phase"] == "Active" for f in s["firings"]), "both are active")
         self.assertEqual(len(self.made()), 2)
 
     def test_a_session_that_is_not_allowed(self):
@@ -113,7 +119,7 @@ class Steps(TriggerTest):
         def set_forward(times):
             due = hour + 36000 * times
             self.api.clock_ahead = due + 60 - time.time()
-            status = self.wait_trigger(lambda s: s["firedCount"] == times, "it fired", seconds=60)
+            status = self.wait_trigger(lambda s: s["firedCount"] == times, "it fired")
             self.assertEqual([calendar.timegm(time.strptime(status[key + "ScheduleTime"], "%Y-%m-%dT%H:%M:%SZ")) for key in ("last", "next")],
                              [due, due + 3600], "of ten missed times, the last")
         set_forward(1)

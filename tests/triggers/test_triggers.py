@@ -49,7 +49,7 @@ class Firing(TriggerTest):
         for i in range(500):
             self.fire(hub, "b/%d" % i, "other-%d" % i)
         self.assertLessEqual({hub.expect("fired", 30)[1] for _ in range(500)}, {"SUPPRESSED/HourlyLimit", "SUPPRESSED/TooManyActive"})
-        status = self.wait_trigger(lambda s: s["suppressedCount"] == 501, "all are counted", seconds=40)
+        status = self.wait_trigger(lambda s: s["suppressedCount"] == 501, "all are counted")
         self.assertEqual(condition({"status": status}, "Limited")["reason"], "HourlyLimit")
         self.assertEqual((status["firedCount"], len(self.made())), (3, 3))
         proc.wait_until(lambda: len(self.events_of()) >= 5, 20, "the events")
