@@ -139,7 +139,7 @@ class Plugin(unittest.TestCase):
                 (("profile", "node/x"), 2, "node/x: unknown type; known are deploy"),
                 (("profile", "-l", "a in"), 2, "-l: expected labels such as"),
                 (("profile", "checkout-1", "2h"), 2, "expected a time of 1s to 1h"),
-                (("profile", "checkout-1", "--store", "nowhere", "-q", "--name", "nowhere"), 1, "nowhere: StoreNotFound: "),
+                (("profile", "checkout-1", "1s", "--store", "nowhere", "-q", "--name", "nowhere"), 1, "nowhere: StoreNotFound: "),
                 (("cancel", "nothing"), 1, '"nothing" not found'), (("walk",), 2, "unknown command: walk"),
                 (("ls", "--context", "other"), 1, "none is named other")):
             with self.subTest(words):
