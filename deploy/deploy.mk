@@ -9,6 +9,7 @@ crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: co
 	@crds/generate.py
 	@deploy/monitoring/make.py
 	@cp deploy/monitoring/rules.yaml deploy/monitoring/dashboard.json helm/drdotnet/files/
+	@[ ! -e deploy/manifests/60-admission.yaml ] || cp deploy/manifests/60-admission.yaml helm/drdotnet/files/admission.yaml
 
 .PHONY: image-check
 ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)

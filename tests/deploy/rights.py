@@ -242,7 +242,7 @@ def documented():
     """{"| resource | verb |": what is said of it}"""
     with open(DOCUMENT, encoding="utf-8") as f:
         text = f.read().partition(BEGIN)[2].partition(END)[0]
-    return dict(re.findall(r"^(\| [^|]+ \| [a-z]+ \|) (.+) \|$", text, re.M))
+    return dict(re.findall(r"^(\| [^|]+ \| [a-z]+ \|) (.+) \|$", text.partition("|---|---|---|")[2], re.M))
 
 
 def write(rows):

@@ -51,7 +51,7 @@ CLOSED = {"crds": {"install": False}, "controller": {"api": {"rest": False}, "po
           "networkPolicy": {"enabled": False}, "seccomp": {"type": "Localhost"}}
 OWN_NAME = {"controller": {"api": {"tlsSecret": "web", "web": False, "port": 9444}}, "networkPolicy": {"metricsFrom": [], "apiFrom": PEER}}
 MONITORING = {"PodMonitor", "ServiceMonitor", "PrometheusRule"}
-NOT_EVERYWHERE = MONITORING | {"NetworkPolicy", "Ingress"}
+NOT_EVERYWHERE = MONITORING | {"NetworkPolicy", "Ingress", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 MATRIX = {"the default": {}, "everything": EVERYTHING, "a gateway": GATEWAY, "closed": CLOSED, "a name of its own": OWN_NAME,
           "least privilege": {"agent": {"mode": "sharedTmp"}}, "object storage": {"stores": [BUCKET]}}
 REFUSED = [
@@ -263,6 +263,30 @@ class Rendered(unittest.TestCase):
         self.assertEqual(service["spec"]["ports"][0]["port"], backend["port"]["number"])
         self.assertNotIn("publishNotReadyAddresses", service["spec"])
 
+    def test_the_controller_reaches_object_storage(self):
+        """It reads reports there for the REST API."""
+        found = chart.objects(EVERYTHING)
+        ports = {p["port"] for rule in found["NetworkPolicy/drdotnet-system/drdotnet-controller"]["spec"]["egress"] for p in rule["ports"]}
+        self.assertEqual(ports, {443, 6443, 9000, 53})
+        pod = found["Deployment/drdotnet-system/drdotnet-controller"]["spec"]["template"]["spec"]
+        self.assertIn({"name": "storage-ca", "configMap": {"name": "minio-ca"}}, pod["volumes"])
+        stores = manifests.parse(found["ConfigMap/drdotnet-system/drdotnet-stores"]["data"]["stores.yaml"])[0]["stores"]
+        self.assertEqual(stores[0]["s3"]["caFile"], "/etc/drdotnet/storage-ca/ca.crt")
+
+    def test_who_asks_is_recorded_where_the_cluster_can(self):
+        path = os.path.join(proc.ROOT, "deploy/manifests/60-admission.yaml")
+        if not os.path.exists(path):
+            self.skipTest("no admission policy is shipped")
+        kinds = {"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
+        with open(path) as a, open(os.path.join(chart.CHART, "files/admission.yaml")) as b:
+            self.assertEqual(a.read(), b.read(), "make chart")
+
+        def policies(*given, **how):
+            return {o["kind"] for o in chart.objects(*given, **how).values()} & kinds
+        self.assertEqual(policies(), kinds)
+        self.assertEqual(policies(version="v1.29.4"), set())
+        self.assertEqual(policies({"admissionPolicy": {"enabled": False}}), set())
+
     def test_placement(self):
         gateway = chart.objects(GATEWAY)
         pod = gateway["Deployment/drdotnet-system/drdotnet-controller"]["spec"]["template"]["spec"]
@@ -333,7 +357,8 @@ class Accepted(unittest.TestCase):
     @unittest.skipIf(chart.NO_HELM, chart.NO_HELM)
     def test_a_life_with_helm(self):
         def helm(*words, **values):
-            values = {"networkPolicy": {"enabled": "NetworkPolicy" in served}, **values}
+            values = {"networkPolicy": {"enabled": "NetworkPolicy" in served}, **values,
+                      "admissionPolicy": {"enabled": "ValidatingAdmissionPolicy" in served}}
             return chart.helm(*words, "--kubeconfig", self.cluster.kubeconfig, "-n", "helm", *(["-f", "-"] if words[0] != "uninstall" else []),
                               text=json.dumps(values), env={"HELM_CACHE_HOME": self.folder, "HELM_CONFIG_HOME": self.folder, "HELM_DATA_HOME": self.folder})
         served = {kind for _, kind in manifests.served_kinds(self.cluster)}

@@ -44,6 +44,11 @@ stores:
   s3:
     {{- toYaml .s3 | nindent 4 }}
     credentialsFolder: /etc/drdotnet/credentials/{{ .name }}
+    {{- with $.Values.agent.storageCA }}
+    {{- if .configMap }}
+    caFile: /etc/drdotnet/storage-ca/{{ .key }}
+    {{- end }}
+    {{- end }}
   {{- else }}
   builtin: {}
   {{- end }}
