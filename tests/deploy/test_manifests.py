@@ -42,6 +42,7 @@ CALLS = [
     ("token_review.c", "create", "create", "authentication.k8s.io/tokenreviews"),
     ("token_review.c", "get", "get", "/pods"),
     ("token_review.c", "create", "create", "authorization.k8s.io/subjectaccessreviews"),
+    ("trigger_observe.c", "list", "list", "/pods"),
     ("trigger_reconcile.c", "create", "create", SESSIONS),
     ("trigger_reconcile.c", "delete", "delete", SESSIONS),
     ("trigger_reconcile.c", "get", "get", TRIGGERS),
