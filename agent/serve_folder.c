@@ -43,7 +43,7 @@ void serve_folder_save(const struct serve_sessions *s, const struct serve_sessio
 /* Files only: nothing of ours makes folders in it. */
 static void remove_files(int fd)
 {
-	AUTO_DIR DIR *dir = fsio_opendir_take(dup(fd));
+	AUTO_DIR DIR *dir = fsio_opendir_take(fcntl(fd, F_DUPFD_CLOEXEC, 0));
 	struct dirent *entry;
 	while (dir && (entry = readdir(dir)))
 		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
@@ -91,7 +91,7 @@ int serve_folder_load(struct serve_sessions *s, void (*found)(struct serve_sessi
 	s->dir_fd = open(s->config.dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (s->dir_fd < 0)
 		return err_set_errno(e, errno, "opening %s", s->config.dir);
-	AUTO_DIR DIR *dir = fsio_opendir_take(dup(s->dir_fd));
+	AUTO_DIR DIR *dir = fsio_opendir_take(fcntl(s->dir_fd, F_DUPFD_CLOEXEC, 0));
 	if (!dir)
 		return err_set_errno(e, errno, "reading %s", s->config.dir);
 	struct dirent *entry;

@@ -243,6 +243,7 @@ CALL(int, bind, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len
 CALL(int, listen, (int fd, int backlog), (fd, backlog), -1, EADDRINUSE)
 CALL(int, accept4, (int fd, struct sockaddr *from, socklen_t *len, int flags), (fd, from, len, flags), -1, EMFILE, ECONNABORTED, EINTR)
 CALL(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, len), -1, ECONNREFUSED, EAGAIN, EINTR)
+CALL(int, getpeername, (int fd, struct sockaddr *of, socklen_t *len), (fd, of, len), -1, ENOBUFS)
 CALL(int, getsockopt, (int fd, int level, int name, void *out, socklen_t *len), (fd, level, name, out, len), -1, ENOBUFS)
 CALL(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), (fd, level, name, value, len), -1, ENOPROTOOPT)
 MOVE(send, (int fd, const void *from, size_t len, int flags), (fd, from, len, flags), EPIPE, EAGAIN, EINTR)
