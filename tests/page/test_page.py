@@ -390,7 +390,7 @@ class Page(LocalCase):
             self.assertNotRegex(page.value("document.body.innerText"), "[\u202a-\u202e\u2066-\u2069]", address)
             self.assertNotEqual(page.value("document.title"), "owned")
 
-    # without much -----------------------------------------------------------------------------------------------------
+    # much, and without much -----------------------------------------------------------------------------------------------------
 
     def test_small(self):
         page = self.open()
@@ -403,6 +403,26 @@ class Page(LocalCase):
         self.assertTrue(all(size > 0 for _, size in sizes), sizes)
         self.assertGreater(len(sizes), 5)
         self.assertLess(sum(size for _, size in sizes), TRANSFER_BYTES)
+        shifts = page.value("(() => { const o = new PerformanceObserver(() => {}); o.observe({type: 'layout-shift', buffered: true});"
+                            " return o.takeRecords().reduce((sum, e) => sum + e.value, 0); })()")
+        self.assertLess(shifts, 0.1, "nothing jumps while it loads")
+
+    def test_thousands_of_processes(self):
+        process = {"namespace": "shop", "workload": {"kind": "Deployment", "name": "web"}, "podUID": "1", "node": "a", "container": "app", "pid": 1,
+                   "entrypoint": "Web", "runtimeVersion": "10.0.1", "user": "app", "canProfile": True}
+        items = [{**process, "pod": "web-%d" % n, "cpuMillicores": 3000 - n} for n in range(3000)]
+        page = self.open(script=PRETEND % json.dumps({"processes": {"items": items, "warnings": []}}))
+        rows = "document.querySelectorAll('tbody tr').length"
+        self.until(page, rows, "the list")
+        first = page.value(rows)
+        self.assertLess(first, 500)
+        self.assertIn("3000", page.value(TEXT % "'.tools output'"))
+        page.click("document.querySelector('.centre button')")
+        self.until(page, "%s > %d" % (rows, first), "more of them")
+        page.type("/")
+        page.type("web-2999")
+        self.until(page, rows + " === 1", "the last of them")
+        self.assertTrue(page.value("document.querySelector('.centre button').hidden"))
 
 
 @unittest.skipUnless(browser.program(), "no Chromium")

@@ -4,6 +4,8 @@ import {link} from './api.js';
 import {h, announce, badge, button, choice, empty, failure, fill, filterBox, icon, name, skeleton} from './dom.js';
 import {bytes, cpus, plural, words} from './format.js';
 
+const SHOWN = 250; /* a large cluster has thousands; the filter finds the others */
+
 const nameOf = p => p.entrypoint || 'pid ' + p.pid;
 
 function matches(p, q) {
@@ -23,6 +25,21 @@ function grouped(items) {
 		works.get(work).push(p);
 	}
 	return [...out].sort(([a], [b]) => a.localeCompare(b)).map(([space, works]) => [space, [...works]]);
+}
+
+/* As much of the groups as holds this many processes. */
+function firstOf(groups, most) {
+	const out = [];
+	for (const [space, works] of groups) {
+		const some = [];
+		for (const [work, list] of works) {
+			if (most <= 0) break;
+			some.push([work, list.slice(0, most)]);
+			most -= list.length;
+		}
+		if (some.length) out.push([space, some]);
+	}
+	return out;
 }
 
 /* On one machine the pid alone names the process; in a cluster it is the one inside the container. */
@@ -74,15 +91,17 @@ function nothing(local) {
 
 export async function processes(c) {
 	const state = {namespace: '', q: '', only: '', ...c.parameters}, local = c.info.mode === 'local';
-	let answer = null;
+	let answer = null, most = SHOWN;
 	const count = h('output', {for: 'filter'}), body = h('div', {'aria-busy': 'true'}, skeleton()), warnings = h('div');
 	const spaces = h('span.slot');
+	const more = button('', () => { most += 4 * SHOWN; draw(); }, {hidden: true});
 	const again = button([icon('refresh'), h('span', null, 'Refresh')], () => load(true), {'aria-label': 'Refresh the list'});
 	const only = h('input', {type: 'checkbox', checked: state.only === 'yes', onchange: e => change({only: e.target.checked ? 'yes' : ''})});
 
 	function change(what) {
 		const other = 'namespace' in what && what.namespace !== state.namespace;
 		Object.assign(state, what);
+		most = SHOWN;
 		c.replaceQuery('processes', state);
 		if (other) load();
 		else draw();
@@ -93,8 +112,10 @@ export async function processes(c) {
 		const found = answer.items.filter(p => matches(p, q) && (!state.only || p.canProfile));
 		count.textContent = plural(found.length, 'process', 'processes') + (found.length < answer.items.length ? ' of ' + answer.items.length : '');
 		fill(warnings, answer.warnings, () => [warningList(answer.warnings || [])]);
-		fill(body, [found, answer.items.length], () => found.length
-			? grouped(found).map(([space, works]) => h('section.space', {'aria-label': local ? 'Processes' : 'Namespace ' + space},
+		more.hidden = found.length <= most;
+		more.textContent = 'Show more (' + (found.length - most) + ' left)';
+		fill(body, [found, answer.items.length, most], () => found.length
+			? firstOf(grouped(found), most).map(([space, works]) => h('section.space', {'aria-label': local ? 'Processes' : 'Namespace ' + space},
 				!local && h('h2', null, h('span.kind', null, 'Namespace'), ' ', name(space)),
 				works.map(([work, list]) => workloadCard(work, list, c.info.readOnly, local))))
 			: [answer.items.length ? empty('Nothing matches', 'No process has these words in its name, pod, node or workload.') : nothing(local)]);
@@ -125,7 +146,7 @@ export async function processes(c) {
 	c.main.replaceChildren(h('div.head', null, h('h1', null, local ? '.NET processes on this machine' : '.NET processes'), again),
 		h('div.tools', {role: 'search'}, filterBox('Filter processes', state.q, q => change({q})), !local && spaces,
 			h('label.check', null, only, ' Only what can be profiled'), count),
-		warnings, body);
+		warnings, body, h('p.centre', null, more));
 	c.title('Processes');
 	c.onRefresh(() => load());
 	await Promise.all([load(), namespaces()]);
