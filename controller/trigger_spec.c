@@ -2,6 +2,7 @@
 
 #include "common/api/label_selector.h"
 #include "common/base/mem.h"
+#include "controller/alertmanager.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -77,7 +78,8 @@ static int read_matcher(const json_t *item, size_t index, struct trigger_matcher
 		return err_set(e, ERR_INVALID, 0, "%s.value: longer than 256 bytes", path);
 	m->value = mem_strdup(value);
 	m->type = (enum trigger_match)type;
-	return 0;
+	bool pattern = m->type == TRIGGER_MATCH_REGEX || m->type == TRIGGER_MATCH_NOT_REGEX;
+	return pattern && alertmanager_check_pattern(value, e) < 0 ? err_prefix(e, "%s.value", path) : 0;
 }
 
 static int read_alertmanager(const json_t *source, struct trigger_alertmanager *a, struct err *e)
