@@ -1,5 +1,6 @@
 #include "controller/session_index.h"
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/mem.h"
@@ -14,10 +15,11 @@
 
 #define NEAR_THE_END 64
 
-enum field { NAMESPACE, NAME, UID, PROFILER, TARGET, STATE, HEADLINE, REQUESTED_BY, TRIGGER, FIELD_COUNT };
+/* In the order of an entry's texts: first the two of its key, then those that a search looks at. */
+enum field { NAMESPACE, NAME, TARGET, STATE, HEADLINE, REQUESTED_BY, UID, PROFILER, TRIGGER, FIELD_COUNT };
 
 /* Bounds of what others wrote; the API server's own are below them. */
-static const size_t field_max[FIELD_COUNT] = {63, 253, 39, 63, 253, 63, 320, 253, 253};
+static const size_t field_max[FIELD_COUNT] = {63, 253, 253, 63, 320, 253, 39, 63, 253};
 
 /* Its key in the table is "<namespace>\0<name>", the beginning of its texts. */
 struct entry {
@@ -136,7 +138,7 @@ static struct entry *find(struct session_index *x, const char *namespace, const 
 
 static void enter(struct session_index *x, struct entry *n)
 {
-	HASH_ADD_KEYPTR(hh, x->entries, n->text, (size_t)n->at[UID] - 1, n);
+	HASH_ADD_KEYPTR(hh, x->entries, n->text, (size_t)n->at[TARGET] - 1, n);
 	x->text_bytes += n->size;
 }
 
@@ -326,16 +328,29 @@ static bool in_namespaces(const struct entry *n, const struct session_query *q)
 	return false;
 }
 
+static char fold(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+/* `text` is folded already. Bytes, not strings: `len` may take in several texts, and `between` stands for the end of each. */
+static bool contains(const char *bytes, size_t len, char between, const char *text, size_t text_len)
+{
+	for (size_t i = 0; i + text_len <= len; i++) {
+		size_t k = 0;
+		while (k < text_len && fold(bytes[i + k] ? bytes[i + k] : between) == text[k])
+			k++;
+		if (k == text_len)
+			return true;
+	}
+	return false;
+}
+
 /* Its id is the first two texts with a dot between. */
 static bool has_text(const struct entry *n, const char *text)
 {
-	static const enum field fields[] = {TARGET, STATE, HEADLINE, REQUESTED_BY};
-	char id[64 + 254];
-	snprintf(id, sizeof id, "%s.%s", text_of(n, NAMESPACE), text_of(n, NAME));
-	bool found = strcasestr(id, text) != NULL;
-	for (size_t i = 0; i < sizeof fields / sizeof *fields && !found; i++)
-		found = strcasestr(text_of(n, fields[i]), text) != NULL;
-	return found;
+	size_t len = strlen(text), key = n->at[TARGET];
+	return contains(n->text, key - 1, '.', text, len) || contains(n->text + key, n->at[UID] - key, '\0', text, len);
 }
 
 static bool passes(const struct entry *n, const struct session_query *q)
@@ -383,15 +398,20 @@ static void name_next(struct session_page *p)
 	snprintf(p->next, sizeof p->next, "%" PRId64 "-%s", last->created_wall_ms, last->uid);
 }
 
-int session_index_query(struct session_index *x, const struct session_query *q, struct session_page *out, struct err *e)
+int session_index_query(struct session_index *x, const struct session_query *wanted, struct session_page *out, struct err *e)
 {
 	*out = (struct session_page){0};
 	int64_t created_ms = 0;
 	char uid[40];
-	if (q->limit < 1 || q->limit > SESSION_PAGE_MAX)
+	if (wanted->limit < 1 || wanted->limit > SESSION_PAGE_MAX)
 		return err_set(e, ERR_INVALID, 0, "limit: must be between 1 and %d", SESSION_PAGE_MAX);
-	if (q->cursor && session_cursor_parse(q->cursor, &created_ms, uid) < 0)
+	if (wanted->cursor && session_cursor_parse(wanted->cursor, &created_ms, uid) < 0)
 		return err_set(e, ERR_INVALID, 0, "continue: not a value that a list has given; begin without it");
+	AUTO_FREE char *folded = mem_strdup(wanted->text);
+	for (char *c = folded; c && *c; c++)
+		*c = fold(*c);
+	struct session_query copy = *wanted, *q = &copy;
+	copy.text = folded;
 	struct entry **chosen = mem_calloc(q->limit, sizeof *chosen);
 	size_t count = 0;
 	bool more = false;

@@ -82,6 +82,11 @@ Test(session_index, filters_and_pages)
 		{{.limit = 2, .text = "tax"}, "cart"},
 		{{.limit = 2, .text = "anna"}, "last cart"},
 		{{.limit = 2, .text = "bank."}, "last cart"},
+		{{.limit = 2, .text = "shop.CART"}, "cart"},
+		{{.limit = 2, .text = "cart.cart"}, ""},
+		{{.limit = 2, .text = "cart-1.Running"}, ""},
+		{{.limit = 2, .text = "u3"}, ""},
+		{{.limit = 2, .text = "CPUHotpaths"}, ""},
 		{{.limit = 2, .text = "nothing"}, ""},
 		{{.limit = 2, .text = "cart", .state = "Running"}, "cart"},
 	};
