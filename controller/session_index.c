@@ -5,6 +5,7 @@
 #include "common/base/hash.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "controller/session_search.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -328,29 +329,12 @@ static bool in_namespaces(const struct entry *n, const struct session_query *q)
 	return false;
 }
 
-static char fold(char c)
-{
-	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-}
-
-/* `text` is folded already. Bytes, not strings: `len` may take in several texts, and `between` stands for the end of each. */
-static bool contains(const char *bytes, size_t len, char between, const char *text, size_t text_len)
-{
-	for (size_t i = 0; i + text_len <= len; i++) {
-		size_t k = 0;
-		while (k < text_len && fold(bytes[i + k] ? bytes[i + k] : between) == text[k])
-			k++;
-		if (k == text_len)
-			return true;
-	}
-	return false;
-}
-
 /* Its id is the first two texts with a dot between. */
 static bool has_text(const struct entry *n, const char *text)
 {
 	size_t len = strlen(text), key = n->at[TARGET];
-	return contains(n->text, key - 1, '.', text, len) || contains(n->text + key, n->at[UID] - key, '\0', text, len);
+	return session_search_contains(n->text, key - 1, '.', text, len) ||
+	       session_search_contains(n->text + key, n->at[UID] - key, '\0', text, len);
 }
 
 static bool passes(const struct entry *n, const struct session_query *q)
@@ -408,8 +392,7 @@ int session_index_query(struct session_index *x, const struct session_query *wan
 	if (wanted->cursor && session_cursor_parse(wanted->cursor, &created_ms, uid) < 0)
 		return err_set(e, ERR_INVALID, 0, "continue: not a value that a list has given; begin without it");
 	AUTO_FREE char *folded = mem_strdup(wanted->text);
-	for (char *c = folded; c && *c; c++)
-		*c = fold(*c);
+	session_search_fold(folded);
 	struct session_query copy = *wanted, *q = &copy;
 	copy.text = folded;
 	struct entry **chosen = mem_calloc(q->limit, sizeof *chosen);

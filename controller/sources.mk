@@ -10,6 +10,7 @@ CONTROLLER_SRC += controller/session_status.c
 CONTROLLER_SRC += controller/session_cache.c
 CONTROLLER_SRC += controller/session_cache_each.c
 CONTROLLER_SRC += controller/session_index.c
+CONTROLLER_SRC += controller/session_search.c
 CONTROLLER_SRC += controller/plan.c
 CONTROLLER_SRC += controller/budget.c
 CONTROLLER_SRC += controller/admission.c
