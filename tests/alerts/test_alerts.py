@@ -200,6 +200,11 @@ class Alerts(unittest.TestCase):
         self.assertLessEqual({s[1] for s in statuses if s[0] == 200}, {("Fired", "Fired"), ("Suppressed", "Duplicate")})
         self.assertEqual(len(self.sessions()), 1)
 
+    def test_the_shipped_trigger_is_accepted(self):
+        with open(os.path.join(proc.ROOT, "deploy/alerting/trigger.yaml"), encoding="utf-8") as f:
+            text = f.read().replace("namespace: shop", "namespace: " + self.namespace)
+        self.cluster.kubectl("apply", "--dry-run=server", "--validate=strict", "-f", "-", text=text)
+
     # thresholds -------------------------------------------------------------------------------------------------------
     def observing(self, agent):
         """Whether the agent has a thread for it."""
