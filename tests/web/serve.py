@@ -7,6 +7,7 @@
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -119,6 +120,13 @@ class Serve(proc.Process):
             s = self.get("/api/sessions/" + session).json
             return s if s.get("completedAt") else None
         return proc.wait_until(look, seconds, "the end of " + session, 0.1)
+
+    def sampling(self, session, seconds=60):
+        """Waits until it has samples, so that its end has a report."""
+        def look():
+            targets = self.get("/api/sessions/" + session).json["status"]["targets"]
+            return targets and re.search(r"[1-9]\d* samples", targets[0].get("message", ""))
+        proc.wait_until(look, seconds, "samples of " + session, 0.1)
 
     def interrupt(self):
         return self.stop(signal.SIGINT, 60)

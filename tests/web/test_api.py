@@ -1,7 +1,6 @@
 """`drdotnet serve`: sessions of a real .NET application by REST, from the list of processes to the zip of the reports."""
 import hashlib
 import io
-import json
 import os
 import re
 import tempfile
@@ -96,7 +95,7 @@ class Api(unittest.TestCase):
         states = [data["state"] for name, data in events if name == "session"]
         self.assertIn("Profiling", states)
         last = events[-2][1]
-        self.assertEqual((last["state"], last["status"]["effective"]["cpuHotpaths"]["frequencyHertz"]), ("Completed", 199), last)
+        self.assertEqual((last["state"], last["status"]["effective"]["cpuHotpaths"]["frequencyHertz"]), ("Succeeded", 199), last)
         self.assertIn("Tax.Compute", last["headline"])
         self.assertEqual(last["headline"], last["status"]["diagnosis"].split("\n")[0])
         self.assertEqual({c["type"]: c["status"] for c in last["status"]["conditions"]},
@@ -146,10 +145,11 @@ class Api(unittest.TestCase):
         for name in ("page-a", "page-b", "page-c"):
             answer = s.post("/api/sessions", {"namespace": "local", "name": name, "spec": self.spec(1, target={"process": {"pid": 1 << 22}})})
             self.assertEqual(answer.status, 201, answer)
-            self.assertEqual(s.completed("local." + name)["state"], "ProcessNotFound")
+            end = s.completed("local." + name)
+            self.assertEqual((end["state"], end["status"]["conditions"][-1]["reason"]), ("Failed", "ProcessNotFound"))
         found, cursor = [], ""
         for _ in range(3):
-            answer = s.get("/api/sessions?state=ProcessNotFound&q=PAGE-&limit=1" + cursor).json
+            answer = s.get("/api/sessions?state=Failed&q=PAGE-&limit=1" + cursor).json
             self.assertEqual(answer["total"], 3)
             found += [x["name"] for x in answer["items"]]
             cursor = "&continue=" + answer.get("continue", "")
@@ -170,7 +170,7 @@ class Api(unittest.TestCase):
     def test_cancel_keeps_the_report(self):
         s = self.server
         session = s.session(self.spec(120), "long")
-        proc.wait_until(lambda: "samples" in json.dumps(s.get("/api/sessions/" + session).json["status"]["targets"]), 30, "samples")
+        s.sampling(session)
         self.assertEqual(s.post("/api/sessions", {"namespace": "local", "name": "long", "spec": self.spec(1)}).status, 409)
         answer = s.post("/api/sessions/%s/cancel" % session, {})
         self.assertEqual((answer.status, answer.json["spec"]["cancel"]), (202, True))
@@ -190,7 +190,7 @@ class Api(unittest.TestCase):
         found = []
         follower = threading.Thread(target=lambda: found.extend(s.events(session)))
         follower.start()
-        proc.wait_until(lambda: "samples" in json.dumps(s.get("/api/sessions/" + session).json["status"]["targets"]), 30, "samples")
+        s.sampling(session)
         self.assertEqual(s.ask("DELETE", "/api/sessions/" + session).status, 202)
         follower.join(30)
         self.assertEqual(found[-1], ("end", {"reason": "Deleted"}))
@@ -213,7 +213,7 @@ class Api(unittest.TestCase):
         s = self.server
         sessions = [s.session(self.spec(1)) for _ in range(4)]
         ends = [s.completed(x) for x in sessions]
-        self.assertEqual([x["state"] for x in ends], ["Completed"] * 4, [x["status"]["conditions"] for x in ends])
+        self.assertEqual([x["state"] for x in ends], ["Succeeded"] * 4, [x["status"]["conditions"] for x in ends])
         times = sorted((x["status"]["startTime"], x["completedAt"]) for x in ends)
         self.assertEqual([a for a, (_, end) in enumerate(times[:-1]) if end > times[a + 1][0]], [])
 
@@ -223,12 +223,17 @@ class Restart(unittest.TestCase):
     time_limit = 200
 
     def test_history_stays_and_signals_end_sessions(self):
-        with tempfile.TemporaryDirectory(prefix="drdotnet-serve-", ignore_cleanup_errors=True) as folder, dotnet.App("hot", "net10.0", folder) as app:
+        made = tempfile.TemporaryDirectory(prefix="drdotnet-serve-", ignore_cleanup_errors=True)
+        os.mkdir(made.name + "/tmp")
+        with made as folder, \
+                dotnet.App("hot", "net10.0", folder, env={"TMPDIR": folder + "/tmp"}) as app:
+            app.tmp = folder + "/tmp"
+            app.warm()
             spec = {"profiler": "CPUHotpaths", "durationSeconds": 120, "target": {"process": {"pid": app.pid}}}
             token, before = os.path.join(folder, "token"), dotnet.Traces(app)
             with serve.Serve(folder, "--token-file", token) as s:
                 s.session(spec, "cut")
-                proc.wait_until(lambda: "samples" in json.dumps(s.get("/api/sessions/local.cut").json), 30, "samples")
+                s.sampling("local.cut")
                 self.assertEqual(s.interrupt(), 0, s.log())
             self.assertEqual(os.stat(token).st_mode & 0o777, 0o600)
             dotnet.assert_nothing_left(self, app, before)
@@ -238,7 +243,7 @@ class Restart(unittest.TestCase):
                 cut = s.get("/api/sessions/local.cut").json
                 self.assertEqual((cut["state"], len(cut["status"]["targets"][0]["reports"])), ("Canceled", len(FILES)))
                 s.session(spec, "killed")
-                proc.wait_until(lambda: "samples" in json.dumps(s.get("/api/sessions/local.killed").json), 30, "samples")
+                s.sampling("local.killed")
                 s.popen.kill()
                 s.popen.wait()
             for name, text in (("junk", "{"), ("other", '{"id":"local.x","name":"x"}'), ("big", " " * 300000)):
@@ -248,11 +253,11 @@ class Restart(unittest.TestCase):
             os.symlink(os.path.join(s.reports, "cut"), os.path.join(s.reports, "link"))
             with serve.Serve(folder, "--token-file", token) as s:
                 killed = s.get("/api/sessions/local.killed").json
-                self.assertEqual(killed["state"], "InternalError")
+                self.assertEqual((killed["state"], killed["status"]["conditions"][-1]["reason"]), ("Failed", "InternalError"))
                 self.assertIn("ended before the session", killed["status"]["conditions"][-1]["message"])
                 self.assertEqual({x["name"] for x in s.get("/api/sessions").json["items"]}, {"cut", "killed"})
                 again = s.completed(s.session({**spec, "durationSeconds": 1}))
-                self.assertEqual(again["state"], "Completed", again["status"]["conditions"])
+                self.assertEqual(again["state"], "Succeeded", again["status"]["conditions"])
 
 
 class Flags(unittest.TestCase):
