@@ -26,6 +26,7 @@ struct trigger_table {
 	struct entry *entries;
 	size_t waiting;
 	uint64_t revision;
+	bool closed;
 };
 
 struct trigger_table *trigger_table_new(void)
@@ -81,16 +82,14 @@ static void wait_free(struct trigger_wait *w)
 	free(w);
 }
 
-static size_t answer(struct trigger_wait *w)
+static void answer(struct trigger_wait *w)
 {
-	size_t n = 0;
-	for (struct trigger_wait *next; w; w = next, n++) {
+	for (struct trigger_wait *next; w; w = next) {
 		next = w->next;
 		if (w->done)
 			w->done(w->ctx, &w->outcome);
 		wait_free(w);
 	}
-	return n;
 }
 
 static void say(struct trigger_wait *w, enum trigger_verdict verdict, const char *reason)
@@ -118,14 +117,32 @@ static void entry_free(struct trigger_table *t, struct entry *e)
 	free(e);
 }
 
+void trigger_table_close(struct trigger_table *t)
+{
+	struct trigger_wait *all = NULL;
+	pthread_mutex_lock(&t->lock);
+	t->closed = true;
+	t->waiting = 0;
+	for (struct entry *e = t->entries; e; e = e->hh.next) {
+		struct trigger_wait **end = &e->waits;
+		while (*end)
+			end = &(*end)->next;
+		*end = all;
+		all = e->waits;
+		e->waits = NULL;
+	}
+	pthread_mutex_unlock(&t->lock);
+	say(all, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Unreachable);
+	answer(all);
+}
+
 void trigger_table_free(struct trigger_table *t)
 {
 	if (!t)
 		return;
+	trigger_table_close(t);
 	for (struct entry *next, *e = t->entries; e; e = next) {
 		next = e->hh.next;
-		say(e->waits, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Unreachable);
-		answer(e->waits);
 		entry_free(t, e);
 	}
 	pthread_mutex_destroy(&t->lock);
@@ -277,8 +294,9 @@ int trigger_table_fire(struct trigger_table *t, const struct trigger_firing *f, 
 	struct entry *e = find(t, key);
 	if (!e || (e->object->spec_valid && e->object->spec.source != f->source)) {
 		rc = err_set(err, ERR_NOT_FOUND, 0, "there is no trigger %s with the source %s", key, trigger_source_name(f->source));
-	} else if (t->waiting >= TRIGGER_MAX_WAITING) {
-		*out = (struct trigger_outcome){.verdict = TRIGGER_TRY_AGAIN, .reason = TRIGGER_REASON_TooManyWaiting};
+	} else if (t->waiting >= TRIGGER_MAX_WAITING || t->closed) {
+		*out = (struct trigger_outcome){.verdict = TRIGGER_TRY_AGAIN,
+						.reason = t->closed ? TRIGGER_REASON_Unreachable : TRIGGER_REASON_TooManyWaiting};
 		snprintf(out->message, sizeof out->message, "%s", trigger_reason_remedy(out->reason));
 	} else {
 		decide(t, e, f, done, ctx, now_wall_ms, out, wake);

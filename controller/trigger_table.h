@@ -45,7 +45,10 @@ struct trigger_suppressed {
 struct trigger_table;
 
 struct trigger_table *trigger_table_new(void);
-void trigger_table_free(struct trigger_table *t); /* NULL is taken; what waits gets TRY_AGAIN */
+void trigger_table_free(struct trigger_table *t); /* NULL is taken; closes it first */
+
+/* Nobody will work any more: what waits, and what comes, gets TRY_AGAIN. */
+void trigger_table_close(struct trigger_table *t);
 
 /* Takes the reference. An older version than the known one is dropped; returns whether it was news. */
 bool trigger_table_put_take(struct trigger_table *t, struct profiling_trigger *object);

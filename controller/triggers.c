@@ -343,6 +343,7 @@ void triggers_stop(struct triggers *t)
 		eventfd_write(t->cancel_fd, 1);
 	if (started)
 		pthread_join(t->thread, NULL);
+	trigger_table_close(t->table);
 	kube_client_free(t->client);
 	t->client = NULL;
 	if (t->cancel_fd >= 0)

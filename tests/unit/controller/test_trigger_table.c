@@ -98,8 +98,10 @@ Test(trigger_table, what_cannot_be_taken)
 	trigger_table_free(t);
 	t = table_with(ALERTS ", " TEMPLATE, "7");
 	cr_assert_null(fire(t, "a", &h, &wake));
-	trigger_table_free(t);
+	trigger_table_close(t);
 	cr_expect_eq(h.last.verdict, TRIGGER_TRY_AGAIN, "nobody is left to do it");
+	cr_expect_str_eq(fire(t, "b", &h, &wake), "Unreachable");
+	trigger_table_free(t);
 }
 
 Test(trigger_table, objects_come_and_go)
