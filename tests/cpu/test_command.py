@@ -32,15 +32,18 @@ class Completion(local.LocalCase):
     parallel = True
 
     def test_commands_and_options(self):
-        self.assertEqual(complete(""), ["ps", "run", "--help", "--version"])
+        self.assertEqual(complete(""), ["ps", "run", "diff", "serve", "--help", "--version"])
         self.assertEqual(complete("r"), ["run"])
         self.assertEqual(complete("ps", "--"), ["--json", "--verbose", "--help"])
         self.assertEqual(complete("run", "--du"), ["--duration"])
         self.assertEqual(complete("run", "--profiler", "CPU"), ["CPUHotpaths"])
+        self.assertEqual(complete("serve", "--no-"), ["--no-web-ui", "--no-rest-api"])
+        self.assertEqual(complete("serve", "--bind", "127"), ["127.0.0.1"])
 
     def test_every_option_of_the_help_is_offered(self):
-        _, text, _ = local.drdotnet("run", "--help")
-        self.assertEqual(sorted(re.findall(r"(?m)^  (?:-\w, )?(--[a-z]+)", text)), sorted(complete("run", "-")))
+        for command in ("run", "diff", "serve"):
+            _, text, _ = local.drdotnet(command, "--help")
+            self.assertEqual(sorted(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", text)), sorted(complete(command, "-")))
 
     def test_files(self):
         self.assertEqual(complete("run", "-f", "deploy/samples/cpu-hotpaths."), ["deploy/samples/cpu-hotpaths.yaml"])
