@@ -12,7 +12,7 @@
 #include <string.h>
 
 static struct {
-	int jobs, ups, downs, uploads;
+	int jobs, ups, downs, uploads, observed;
 	atomic_int wakes;
 	char last_node[64], last_job[64];
 	int64_t last_epoch;
@@ -33,6 +33,14 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t epoch)
 	seen.last_epoch = epoch;
 }
 
+static void on_observed(void *ctx, const char *node, const struct link_observed *items, size_t count)
+{
+	(void)ctx;
+	seen.observed += (int)count;
+	cr_expect_eq(items[0].state, LINK_OBSERVED_ABOVE);
+	snprintf(seen.last_node, sizeof seen.last_node, "%s", node);
+}
+
 static void wake(void *ctx)
 {
 	(void)ctx;
@@ -47,7 +55,7 @@ static void upload(void *ctx, const char *node, const char *job_id, const struct
 
 static struct agent_hub *open_hub(void)
 {
-	struct agent_hub_callbacks cb = {.on_job = on_job, .on_node = on_node};
+	struct agent_hub_callbacks cb = {.on_job = on_job, .on_node = on_node, .on_observed = on_observed};
 	struct agent_hub_transport t = {.wake = wake, .upload = upload};
 	return agent_hub_new(&cb, &t);
 }
@@ -148,6 +156,30 @@ Test(agent_hub, only_a_leader_gives_orders_and_they_carry_its_epoch)
 	cr_expect_eq(agent_hub_cancel(h, "n", "j", NULL), -1);
 	agent_hub_detach(l);
 	agent_hub_detach(late);
+	agent_hub_free(h);
+}
+
+Test(agent_hub, only_a_leader_has_pods_observed)
+{
+	struct agent_hub *h = open_hub();
+	struct hub_link *l = linked(h, "n", 0);
+	struct link_observation o = {.id = "t", .pod_uid = "u", .container = "c", .container_id = "d", .above_percent = 80, .for_seconds = 5};
+	struct err e = ERR_INIT;
+	cr_expect_eq(agent_hub_observe(h, "n", &o, 1, 60, &e), -1);
+	cr_expect_eq(e.kind, ERR_CONFLICT);
+	agent_hub_set_epoch(h, 3);
+	cr_expect_eq(next(l, NULL), LINK_MSG_LEADER);
+	int64_t epoch = 0;
+	cr_expect_eq(agent_hub_observe(h, "n", &o, 1, 60, NULL), 0);
+	cr_expect_eq(next(l, &epoch), LINK_MSG_OBSERVE);
+	cr_expect_eq(epoch, 3);
+	cr_expect_eq(agent_hub_observe(h, "n", NULL, 0, 60, NULL), 0, "nothing any more");
+	cr_expect_eq(next(l, NULL), LINK_MSG_OBSERVE);
+	cr_expect_eq(agent_hub_observe(h, "gone", &o, 1, 60, NULL), -1);
+	receive(l, "{\"type\":\"observed\",\"items\":[{\"id\":\"t\",\"podUID\":\"u\",\"container\":\"c\",\"state\":\"Above\",\"sinceTime\":1}]}");
+	cr_expect_eq(seen.observed, 1);
+	cr_expect_str_eq(seen.last_node, "n");
+	agent_hub_detach(l);
 	agent_hub_free(h);
 }
 
