@@ -252,7 +252,7 @@ int main(int argc, char *argv[])
 		.idle_timeout_s = number("HUB_IDLE_TIMEOUT_S", 0),
 		.request_timeout_s = number("HUB_REQUEST_TIMEOUT_S", 0),
 		.max_connections = (size_t)number("HUB_MAX_CONNECTIONS", 0),
-		.callbacks = {NULL, on_job, on_node, on_upload},
+		.callbacks = {.on_job = on_job, .on_node = on_node, .on_upload = on_upload},
 		.stores = object_stores_builtin(reports),
 		.reports = reports,
 		.ready = is_ready,
