@@ -371,8 +371,10 @@ static void stop(struct agent *a)
 		usage_queries_stop(a->usage);
 	if (a->processes)
 		process_answers_stop(a->processes);
-	observe_free(a->observe);
+	if (a->observe)
+		observe_stop(a->observe);
 	link_client_free(a->links);
+	observe_free(a->observe);
 	usage_queries_free(a->usage);
 	process_answers_free(a->processes);
 	jobs_free(a->jobs);

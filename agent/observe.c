@@ -301,16 +301,23 @@ void observe_get_status(struct observe *o, struct observe_status *out)
 	pthread_mutex_unlock(&o->lock);
 }
 
+void observe_stop(struct observe *o)
+{
+	pthread_mutex_lock(&o->lock);
+	o->stopping = true;
+	bool joinable = o->joinable;
+	o->joinable = false;
+	pthread_cond_signal(&o->changed);
+	pthread_mutex_unlock(&o->lock);
+	if (joinable)
+		pthread_join(o->thread, NULL);
+}
+
 void observe_free(struct observe *o)
 {
 	if (!o)
 		return;
-	pthread_mutex_lock(&o->lock);
-	o->stopping = true;
-	pthread_cond_signal(&o->changed);
-	pthread_mutex_unlock(&o->lock);
-	if (o->joinable)
-		pthread_join(o->thread, NULL);
+	observe_stop(o);
 	free(o->pending);
 	pthread_cond_destroy(&o->changed);
 	pthread_mutex_destroy(&o->lock);

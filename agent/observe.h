@@ -21,7 +21,8 @@ struct observe_config {
 };
 
 struct observe *observe_new(const struct observe_config *c);
-void observe_free(struct observe *o); /* ends the thread; NULL is taken */
+void observe_stop(struct observe *o); /* ends the thread: nothing is sent any more, and sets are ignored */
+void observe_free(struct observe *o); /* stops it before; NULL is taken */
 
 /* A LINK_MSG_OBSERVE. Never blocks. */
 void observe_set(struct observe *o, const struct link_msg *m);
