@@ -108,7 +108,8 @@ class Plugin(unittest.TestCase):
         code, same = self.person.json("diff", "before", "again", "--json", "-n", NAMESPACE)
         self.assertEqual(code, 0)
         self.assertEqual([r for r in same["rows"] if r["kind"] == "method" and r["change"] != "same"], [], same["diagnosis"])
-        self.assertRegex(same["headline"], "^No difference beyond noise$|its spread is the same$")
+        # on a loaded machine the application may still have warmed up in the first session
+        self.assertRegex(same["headline"], "^No difference beyond noise$|its spread is the same$|^JIT compilation shrank")
         self.assertEqual(json.loads(self.plugin("diff", reports + "/", self.folder + "/again/report.json", "--json"))["rows"], same["rows"])
         self.plugin("diff", "before", "./x", code=1)
 
