@@ -33,7 +33,7 @@ class Plugin(unittest.TestCase):
         cls.person = plugin.Person(folder.name + "/person", cls.cluster, (NAMESPACE, "dev"), api_port=cls.i.api_port)
         cls.allow_authority()
         cls.apps = {"checkout": cls.workload("checkout", "hot"), "basket": cls.workload("basket", "shares")}
-        cls.apps["checkout"].warm()
+        cls.apps["checkout"].warm(1000)
         cls.apps["basket"].warm(10)
 
     @classmethod
@@ -107,9 +107,10 @@ class Plugin(unittest.TestCase):
         self.assertRegex(moved, r"(?m)^ +[\d.]+ +0\.0 +-[\d.]+ % +vanished +Checkout\.Pricing\.Tax\.Compute$")
         code, same = self.person.json("diff", "before", "again", "--json", "-n", NAMESPACE)
         self.assertEqual(code, 0)
-        self.assertEqual([r for r in same["rows"] if r["kind"] == "method" and r["change"] != "same"], [], same["diagnosis"])
-        # on a loaded machine the application may still have warmed up in the first session
-        self.assertRegex(same["headline"], "^No difference beyond noise$|its spread is the same$|^JIT compilation shrank")
+        compiling = [r for r in same["rows"] if r["name"] == "JIT compilation" and r["change"] != "same"]
+        if not compiling:  # else the application still warmed up in the first session, as it may on a loaded machine
+            self.assertEqual([r for r in same["rows"] if r["kind"] == "method" and r["change"] != "same"], [], same["diagnosis"])
+            self.assertRegex(same["headline"], "^No difference beyond noise$|its spread is the same$")
         self.assertEqual(json.loads(self.plugin("diff", reports + "/", self.folder + "/again/report.json", "--json"))["rows"], same["rows"])
         self.plugin("diff", "before", "./x", code=1)
 
