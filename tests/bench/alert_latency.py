@@ -23,7 +23,8 @@ TRIGGERS = "/apis/drdotnet.dev/v1alpha1/namespaces/%s/profilingtriggers" % NAMES
 
 def percentiles(values):
     ordered = sorted(values)
-    return {"p50": round(statistics.median(ordered), 1), "p99": round(ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)], 1), "most": round(ordered[-1], 1)}
+    high = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+    return {"p50": round(statistics.median(ordered), 1), "p99": round(high, 1), "most": round(ordered[-1], 1)}
 
 
 def make_triggers(cluster, count):
