@@ -38,6 +38,7 @@ struct controller {
 	struct session_cache *cache;
 	struct work_queue *queue;
 	struct admission *admission;
+	struct reveal_policy *reveal_policy;
 	struct triggers *triggers;
 	struct trigger_observe *observe;
 	struct events *events;
@@ -390,6 +391,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
 	c->observe = trigger_observe_new();
 	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	c->reveal_policy = reveal_policy_new();
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
 				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, enqueue, c);
 	return c;
@@ -401,7 +403,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->events = events_start(c->options.kube, c->identity, e);
 	if (!c->events)
 		return -1;
-	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->admission, c->events, c->options.report_url, c->options.report_url_ctx};
+	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url, c->options.report_url_ctx};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
 	    trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
@@ -490,6 +492,7 @@ void controller_free(struct controller *c)
 	pthread_mutex_destroy(&c->orphans_lock);
 	pthread_mutex_destroy(&c->watches_lock);
 	admission_free(c->admission);
+	reveal_policy_free(c->reveal_policy);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);
 	trigger_observe_free(c->observe);

@@ -67,6 +67,26 @@ static int load(struct work *w, struct err *e)
 	return 0;
 }
 
+/* Without the shipped policy anybody could have written the requester's name, and nobody has checked the right to reveal. */
+static int admit(struct work *w, struct err *e)
+{
+	bool in_force = false, asks = w->s.spec_valid && w->s.spec.reveal;
+	if (!w->s.requested_by && !asks)
+		return 0;
+	if (reveal_policy_look(w->r->reveal_policy, w->kube, w->now_mono_ms, &in_force, e) < 0)
+		return -1;
+	if (in_force)
+		return 0;
+	free(steal_ptr(&w->s.requested_by));
+	if (asks && w->plan.stage == PLAN_CHOOSE) {
+		w->plan.stage = PLAN_END; /* nothing is to be chosen any more */
+		session_status_end(&w->s, false, REASON_RevealNotEnforced,
+				   "spec.reveal is set, and nothing has checked the right to it: the policy " REVEAL_POLICY_NAME " and its binding are not "
+				   "in force on this API server", w->now_wall_ms);
+	}
+	return 0;
+}
+
 static int plan(struct work *w, struct err *e)
 {
 	(void)e;
@@ -223,6 +243,7 @@ static const struct step {
 	{"load", load},
 	{"plan", plan},
 	{"end early", end_early},
+	{"admit", admit},
 	{"choose pods", reconcile_choose},
 	{"hold", hold},
 	{"inspect pods", reconcile_inspect},

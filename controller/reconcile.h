@@ -7,6 +7,7 @@
 #include "controller/agent_hub.h"
 #include "controller/events.h"
 #include "controller/kube_client.h"
+#include "controller/reveal_policy.h"
 #include "controller/session_cache.h"
 #include "controller/session_status.h"
 #include "controller/work_queue.h"
@@ -17,6 +18,7 @@ struct reconciler {
 	struct agent_hub *hub;
 	struct work_queue *queue;
 	struct admission *admission;
+	struct reveal_policy *reveal_policy;
 	struct events *events;
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;

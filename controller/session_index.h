@@ -5,6 +5,7 @@
 #ifndef DRDOTNET_SESSION_INDEX_H
 #define DRDOTNET_SESSION_INDEX_H
 
+#include "common/api/session_spec.h"
 #include "common/base/err.h"
 #include "common/base/jsonx.h"
 
@@ -12,7 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SESSION_REQUESTED_BY "drdotnet.dev/requested-by" /* the annotation that names who asked for the session */
 #define SESSION_CURSOR_SIZE 72
 #define SESSION_PAGE_MAX 500
 

@@ -165,6 +165,7 @@ static int read_metadata(const json_t *object, struct profiling_session *s, stru
 	if (!s->namespace[0] || !s->name[0] || !s->uid[0] || !s->resource_version[0])
 		return err_set(e, ERR_PROTOCOL, 0, "ProfilingSession: metadata lacks namespace, name, uid or resourceVersion");
 	s->generation = jsonx_int_at(object, "metadata.generation", 0);
+	s->requested_by = mem_strdup(json_string_value(json_object_get(jsonx_at(object, "metadata.annotations"), SESSION_REQUESTED_BY)));
 	s->created_wall_ms = read_time(object, "metadata.creationTimestamp");
 	s->deleted_wall_ms = read_time(object, "metadata.deletionTimestamp");
 	const json_t *list = jsonx_at(object, "metadata.finalizers");
@@ -294,6 +295,7 @@ void session_object_fini(struct profiling_session *s)
 	for (size_t i = 0; i < s->finalizer_count; i++)
 		free(s->finalizers[i]);
 	free(s->finalizers);
+	free(s->requested_by);
 	if (s->spec_valid)
 		session_spec_fini(&s->spec);
 	free(s->spec_error);
@@ -308,6 +310,7 @@ void session_object_fini(struct profiling_session *s)
 void session_object_copy(struct profiling_session *out, const struct profiling_session *from)
 {
 	*out = *from;
+	out->requested_by = mem_strdup(from->requested_by);
 	out->finalizers = mem_calloc(from->finalizer_count ? from->finalizer_count : 1, sizeof *out->finalizers);
 	for (size_t i = 0; i < from->finalizer_count; i++)
 		out->finalizers[i] = mem_strdup(from->finalizers[i]);

@@ -363,6 +363,7 @@ json_t *session_status_to_json(const struct profiling_session *s, session_report
 	put_int(status, "podsMatched", s->pods_matched);
 	put_int(status, "podsSucceeded", session_status_count(s, JOB_SUCCEEDED));
 	put_int(status, "podsFailed", session_status_count(s, JOB_FAILED));
+	put_text(status, "requestedBy", s->requested_by, 253);
 	put_text(status, "headline", first_headline(s), HEADLINE_MAX_BYTES);
 	put_new(status, "diagnosis", diagnosis_json(s));
 	if (s->spec_valid) {

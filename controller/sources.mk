@@ -14,6 +14,7 @@ CONTROLLER_SRC += controller/session_search.c
 CONTROLLER_SRC += controller/plan.c
 CONTROLLER_SRC += controller/budget.c
 CONTROLLER_SRC += controller/admission.c
+CONTROLLER_SRC += controller/reveal_policy.c
 CONTROLLER_SRC += controller/pods.c
 CONTROLLER_SRC += controller/watch_stream.c
 CONTROLLER_SRC += controller/kube_watch.c

@@ -16,6 +16,7 @@
 #define SESSION_KIND "ProfilingSession"
 #define SESSION_PLURAL "profilingsessions"
 #define SESSION_FINALIZER "drdotnet.dev/detach"
+#define SESSION_REQUESTED_BY "drdotnet.dev/requested-by" /* the annotation that names who asked for the session */
 
 enum profiler_kind {
 	PROFILER_CPU_HOTPATHS, /* "CPUHotpaths" */

@@ -39,6 +39,7 @@ CALLS = [
     ("reconcile.c", "get", "get", SESSIONS),  # that an agent names
     ("rest_access.c", "create", "create", "authentication.k8s.io/tokenreviews"),
     ("rest_access.c", "create", "create", "authorization.k8s.io/subjectaccessreviews"),
+    ("reveal_policy.c", "get", "get", "admissionregistration.k8s.io/validatingadmissionpolicies"),  # and their bindings
     ("token_review.c", "create", "create", "authentication.k8s.io/tokenreviews"),
     ("token_review.c", "get", "get", "/pods"),
     ("token_review.c", "create", "create", "authorization.k8s.io/subjectaccessreviews"),
@@ -52,7 +53,8 @@ ALSO = [("kube_watch.c", "list", "list", TRIGGERS), ("kube_watch.c", "watch_once
 OURS = {SESSIONS, SESSIONS + "/status", TRIGGERS, TRIGGERS + "/status"}
 SENSITIVE = {"/secrets", "/configmaps", "/pods", "/pods/exec", "/serviceaccounts/token", "coordination.k8s.io/leases", SESSIONS,
              SESSIONS + "/status", "apps/daemonsets", "rbac.authorization.k8s.io/clusterrolebindings"}
-BY_NAME = {"/secrets": "drdotnet-link-tls", "/configmaps": "drdotnet-link-ca", "coordination.k8s.io/leases": "drdotnet-controller"}
+BY_NAME = {"/secrets": "drdotnet-link-tls", "/configmaps": "drdotnet-link-ca", "coordination.k8s.io/leases": "drdotnet-controller",
+           "admissionregistration.k8s.io/validatingadmissionpolicies": "sessions.drdotnet.dev"}
 
 
 def read(name):
@@ -319,7 +321,9 @@ class Rights(OnServer):
         for namespace, name in (("shop", "drdotnet-link-tls"), (SYSTEM, None), (SYSTEM, "drdotnet-store-default"), (None, None)):
             self.assertEqual(self.rights("drdotnet-controller", namespace, name), few, (namespace, name))
         for resource, name in BY_NAME.items():
-            self.assertEqual(self.rights("drdotnet-controller", SYSTEM, name) - few, {("get", resource), ("update", resource)})
+            reads = resource.startswith("admissionregistration")
+            self.assertEqual(self.rights("drdotnet-controller", SYSTEM, name, SENSITIVE | set(BY_NAME)) - few,
+                             {("get", resource)} if reads else {("get", resource), ("update", resource)})
 
     def test_the_agent_may_do_nothing(self):
         self.assertEqual(self.rights("drdotnet-agent", SYSTEM, resources=self.resources), set())

@@ -66,7 +66,8 @@ class Killed(HaTest):
         self.assertTrue(standby.leads())
         self.world.wait_succeeded(self, "shop", names)
         self.assertLess(after, 45, "new orders flow; some ten seconds where the machine is not busy")
-        matrix.row(self, PART, "Profiling", "the leader is killed while sessions come", "the standby leads when the Lease has run out; each session is done once")
+        matrix.row(self, PART, "Profiling", "the leader is killed while sessions come",
+                   "the standby leads when the Lease has run out; each session is done once")
 
     def test_it_comes_back_as_the_standby(self):
         leader, standby = self.world.settle()
