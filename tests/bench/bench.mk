@@ -41,3 +41,8 @@ bench-accuracy: ## how far shares are from what the application measured itself
 bench-page: ## how soon the web page is seen, and how many bytes it is
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PYTHONPATH=. python3 tests/bench/page.py $(BENCH_OPTIONS)
+
+.PHONY: bench-scale
+bench-scale: ## what thousands of agents and sessions cost the controller: a quarter of an hour
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@PYTHONPATH=. python3 tests/bench/scale.py $(BENCH_OPTIONS)

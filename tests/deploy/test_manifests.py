@@ -235,7 +235,8 @@ class OnServer(unittest.TestCase):
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class Applied(OnServer):
     def test_all_that_it_serves_is_accepted(self):
-        self.assertLessEqual(set(self.unknown), {("networking.k8s.io/v1", "NetworkPolicy")})
+        policies = {("admissionregistration.k8s.io/v1", kind) for kind in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")}
+        self.assertLessEqual(set(self.unknown), {("networking.k8s.io/v1", "NetworkPolicy")} | policies)
         self.assertEqual(len(self.objects), sum(1 for d in self.documents if manifests.head(d) not in self.unknown))
         self.cluster.kubectl("apply", "--dry-run=server", "-f", os.path.join(proc.ROOT, "deploy/samples"))
 
