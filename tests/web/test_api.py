@@ -1,8 +1,12 @@
 """`drdotnet serve`: sessions of a real .NET application by REST, from the list of processes to the zip of the reports."""
 import hashlib
+import http.client
 import io
+import json
 import os
 import re
+import ssl
+import subprocess
 import tempfile
 import threading
 import unittest
@@ -273,6 +277,24 @@ class Flags(unittest.TestCase):
             for how in ({"words": ["--no-rest-api"]}, {"env": {"REST_API_ENABLED": "0"}}):
                 with serve.Serve(folder, *how.get("words", ()), env=how.get("env")) as s:
                     self.assertEqual([s.get(p).status for p in ("/", "/api/info", "/api/openapi.json")], [200, 404, 404])
+
+    def test_tls(self):
+        with tempfile.TemporaryDirectory(prefix="drdotnet-serve-") as folder:
+            cert, key = folder + "/cert.pem", folder + "/key.pem"
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out", cert,
+                            "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+            with serve.Serve(folder, "--tls-cert", cert, "--tls-key", key) as s:
+                self.assertEqual(s.scheme, "https")
+                c = http.client.HTTPSConnection("127.0.0.1", s.port, timeout=30, context=ssl.create_default_context(cafile=cert))
+                for _ in range(2):
+                    c.request("GET", "/api/info", headers={"Authorization": "Bearer " + s.token})
+                    self.assertEqual(json.loads(c.getresponse().read())["mode"], "local")
+                c.close()
+                self.assertNotIn(b"200", s.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+            done = subprocess.run([serve.PROGRAM, "serve", "--reports", folder + "/r", "--tls-cert", cert, "--tls-key", cert], capture_output=True, text=True,
+                                  timeout=30)
+            self.assertEqual(done.returncode, 2, done)
+            self.assertIn("certificate", done.stderr)
 
 
 if __name__ == "__main__":

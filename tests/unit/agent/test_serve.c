@@ -27,7 +27,8 @@ Test(serve, keeps_sessions_where_state_belongs)
 
 Test(serve, answers_for_hosts_that_nobody_else_can_point_here)
 {
-	static const char *const good[] = {"127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8080", "localhost", "LocalHost:1", "machine", "machine:1", "10.0.0.7:1"};
+	static const char *const good[] = {"127.0.0.1", "127.0.0.1:80", "[::1]", "[::1]:8080", "localhost", "LocalHost:1", "machine", "machine:1",
+					   "10.0.0.7:1"};
 	static const char *const bad[] = {"", ":80", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::1", "::1", "[::1]x", "[localhost]",
 					  "localhost:x", "localhost:80x", "localhost:80:80", "machine.evil", "127.0.0.1 ", "256.0.0.1", "[127.0.0.1]"};
 	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
