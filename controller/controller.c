@@ -328,11 +328,10 @@ static void count_session(void *ctx, const char *key)
 {
 	struct controller *c = ctx;
 	struct profiling_session s;
-	struct plan_pod_view *views;
+	AUTO_FREE struct plan_pod_view *views = NULL;
 	int64_t ignored;
 	if (session_cache_get(c->cache, key, clock_mono_ms(), &s, &views, &ignored) == SESSION_ACTIVE)
 		admission_update(c->admission, key, &s);
-	free(views);
 	session_object_fini(&s);
 }
 
@@ -403,7 +402,8 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->events = events_start(c->options.kube, c->identity, e);
 	if (!c->events)
 		return -1;
-	c->reconciler = (struct reconciler){c->cache, hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url, c->options.report_url_ctx};
+	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy,
+					    c->events, c->options.report_url, c->options.report_url_ctx};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
 	    trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
@@ -420,11 +420,10 @@ struct triggers *controller_triggers(struct controller *c)
 /* Hand-shakes and bursts of sessions leave holes between what stays: the kernel gets their pages back. */
 static void trim_memory(struct controller *c)
 {
-	int64_t now_ms = clock_mono_ms();
-	if (now_ms - c->trimmed_ms < TRIM_EVERY_MS)
-		return;
-	c->trimmed_ms = now_ms;
-	malloc_trim(0);
+	if (clock_mono_ms() - c->trimmed_ms >= TRIM_EVERY_MS) {
+		malloc_trim(0);
+		c->trimmed_ms = clock_mono_ms();
+	}
 }
 
 void controller_tick(struct controller *c)

@@ -30,6 +30,7 @@
 
 #define MAX_CONTROLLERS 4
 #define LINE_MAX_BYTES 8192
+#define INPUT_EVERY_US 50000
 
 struct job {
 	struct node *node;
@@ -128,7 +129,6 @@ static size_t link_count(void)
 {
 	return all.node_count * (size_t)all.controller_count;
 }
-
 static void say_up(void)
 {
 	size_t percent = all.open * 100 / (link_count() ? link_count() : 1);
@@ -172,10 +172,7 @@ static void post(struct link *l, const struct link_msg *m)
 	size_t len = strlen(text) + 1;
 	struct mail *mail = mem_alloc(sizeof *mail + len);
 	memcpy(mail->text, text, len);
-	if (l->last)
-		l->last->next = mail;
-	else
-		l->first = mail;
+	*(l->last ? &l->last->next : &l->first) = mail;
 	l->last = mail;
 	lws_callback_on_writable(l->wsi);
 }
@@ -186,8 +183,7 @@ static int write_one(struct link *l)
 	if (!mail)
 		return 0;
 	l->first = mail->next;
-	if (!l->first)
-		l->last = NULL;
+	l->last = l->first ? l->last : NULL;
 	return link_frame_send(l->wsi, mail->text);
 }
 
@@ -464,12 +460,10 @@ static char *argument(int argc, char **argv, const char *name)
 /* The end of the input is the end of who started us. */
 static bool has_input_ended(void)
 {
-	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	char text[256];
+	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
 	return poll(&p, 1, 0) > 0 && read(STDIN_FILENO, text, sizeof text) <= 0;
 }
-
-#define INPUT_EVERY_US 50000
 
 static bool stopped;
 
