@@ -10,6 +10,7 @@
 #include "controller/kube_watch.h"
 #include "controller/leader.h"
 #include "controller/metrics.h"
+#include "controller/orphans.h"
 #include "controller/reconcile.h"
 #include "controller/trigger_observe.h"
 
@@ -22,7 +23,6 @@
 
 #define BACKOFF_LEAST_MS 20
 #define BACKOFF_MOST_MS 60000
-#define ORPHANS_MAX 256
 #define TRIM_EVERY_MS 15000
 
 struct worker {
@@ -52,10 +52,7 @@ struct controller {
 	atomic_llong epoch; /* 0: not leading */
 	atomic_bool ready;
 	int64_t trimmed_ms;
-	/* What agents said of jobs without a session while another replica led, or none: it is settled when we lead. */
-	pthread_mutex_t orphans_lock;
-	char *orphans[ORPHANS_MAX];
-	size_t orphan_count;
+	struct orphans orphans;
 };
 
 static void enqueue(void *ctx, const char *key)
@@ -168,38 +165,6 @@ static int wait_synced(struct controller *c, int stop_fd, struct err *e)
 
 /* the agents' links --------------------------------------------------------------------------------------------------- */
 
-static void keep_orphan(struct controller *c, const char *key, const char *help)
-{
-	for (size_t i = 0; i < c->orphan_count; i++) {
-		if (strcmp(c->orphans[i], key) == 0)
-			return;
-	}
-	if (c->orphan_count < ORPHANS_MAX)
-		c->orphans[c->orphan_count++] = mem_strdup(key);
-	else
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "too_many_orphans", help);
-}
-
-static void add_orphan(struct controller *c, const char *key, const char *help)
-{
-	pthread_mutex_lock(&c->orphans_lock);
-	if (atomic_load(&c->epoch))
-		work_queue_add(c->queue, key);
-	else
-		keep_orphan(c, key, help);
-	pthread_mutex_unlock(&c->orphans_lock);
-}
-
-static void settle_orphans(struct controller *c)
-{
-	pthread_mutex_lock(&c->orphans_lock);
-	for (; c->orphan_count; c->orphan_count--) {
-		work_queue_add(c->queue, c->orphans[c->orphan_count - 1]);
-		free(c->orphans[c->orphan_count - 1]);
-	}
-	pthread_mutex_unlock(&c->orphans_lock);
-}
-
 static void on_job(void *ctx, const char *node, const struct link_job *job)
 {
 	static const char help[] = "Job reports of agents that were not taken, by why.";
@@ -213,7 +178,7 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 	case SESSION_JOB_ORPHAN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
 		reconcile_orphan_key(node, job, key);
-		add_orphan(c, key, help);
+		orphans_add(&c->orphans, &c->epoch, c->queue, key);
 		return;
 	case SESSION_JOB_FOREIGN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
@@ -350,7 +315,7 @@ static void on_leadership(void *ctx, int64_t epoch)
 		return;
 	admission_open(c->admission);
 	session_cache_each_active(c->cache, enqueue, c);
-	settle_orphans(c);
+	orphans_settle(&c->orphans, c->queue);
 }
 
 static int64_t highest_epoch(void *ctx, int64_t most)
@@ -384,7 +349,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	struct controller *c = mem_alloc(sizeof *c);
 	c->options = *o;
 	leader_identity(c->identity, sizeof c->identity);
-	pthread_mutex_init(&c->orphans_lock, NULL);
+	orphans_init(&c->orphans);
 	pthread_mutex_init(&c->watches_lock, NULL);
 	c->cache = session_cache_new();
 	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
@@ -486,9 +451,7 @@ void controller_free(struct controller *c)
 {
 	if (!c)
 		return;
-	while (c->orphan_count)
-		free(c->orphans[--c->orphan_count]);
-	pthread_mutex_destroy(&c->orphans_lock);
+	orphans_fini(&c->orphans);
 	pthread_mutex_destroy(&c->watches_lock);
 	admission_free(c->admission);
 	reveal_policy_free(c->reveal_policy);
