@@ -32,7 +32,7 @@ PANELS = [
     ("Agents linked", "To the replica that has the most", "stat", "none", 4, [("max(drdotnet_agents_linked%s)" % sel(), "agents")]),
     ("Sessions at work", "Not yet over", "stat", "none", 4, [('max(drdotnet_sessions%s)' % sel('state="active"'), "sessions")]),
     ("Queue", "Keys that wait or are worked on", "stat", "none", 4, [("max(drdotnet_work_queue_depth%s)" % sel(), "keys")]),
-    ("Clock difference", "To the API server's", "stat", "ms", 4, [("max(abs(drdotnet_clock_difference_milliseconds%s))" % sel(), "difference")]),
+    ("Clock difference", "To the API server's", "stat", "s", 4, [("max(abs(drdotnet_clock_difference_seconds%s))" % sel(), "difference")]),
     ("Epoch", "Changes of the leader", "stat", "none", 4, [("max(drdotnet_leader_epoch%s)" % sel(), "epoch")]),
     ("Sessions that ended, by reason", "docs/troubleshooting.md has the remedy of each", "timeseries", "none", 12,
      [("sum by (reason) (increase(drdotnet_sessions_total%s[$__rate_interval]))" % sel(), "{{reason}}")]),
