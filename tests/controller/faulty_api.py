@@ -246,8 +246,9 @@ class Watch:
             self.handler.send_header("Transfer-Encoding", "chunked")
             self.handler.end_headers()
             self.handler.wfile.flush()
-            with self.api.lock:
-                self.api.watches.append(self)
+            if "profilingsessions" in self.request.path:
+                with self.api.lock:
+                    self.api.watches.append(self)
             self._pass_on(answer)
         except (OSError, http.client.HTTPException, ValueError):
             pass

@@ -42,7 +42,7 @@ class WrongAnswers(SessionTest):
         """The watch ends as one does whose history is compacted."""
         proc.wait_until(self.api.running, 60, "the watch")
         before = self.lists()
-        self.api.on("GET", "watch=true", self.api.answer(410))
+        self.api.on("GET", r"profilingsessions.*watch=true", self.api.answer(410))
         self.api.cut()
         proc.wait_until(lambda: self.lists() > before, 30, "a new list")
 
@@ -239,7 +239,7 @@ class Patience(SessionTest):
         def at_once(request, forward):
             return 200, {}, (line % request.query["resourceVersion"]).encode() + b"\n"
         proc.wait_until(self.api.running, 60, "the watch")
-        rule = self.api.on("GET", "watch=true", at_once, 10 ** 6)
+        rule = self.api.on("GET", r"profilingsessions.*watch=true", at_once, 10 ** 6)
         self.api.cut()
         proc.wait_until(lambda: 10 ** 6 - rule.times >= 4, 60, "four watches")
         times = [r.time for r in self.api.watched()][-4:]

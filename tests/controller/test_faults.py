@@ -184,7 +184,7 @@ class Watching(FaultyTest):
 
     def test_gone_as_an_answer(self):
         hub = self.missed()
-        self.api.on("GET", "watch=true", self.api.answer(410))
+        self.api.on("GET", r"profilingsessions.*watch=true", self.api.answer(410))
         self.api.cut()
         hub.order("missed")
 

@@ -4,7 +4,7 @@ import json
 
 from tests.controller.fakehub import await_sessions
 from tests.crd import test_crd
-from tests.lib import kube
+from tests.lib import kube, proc
 
 TRIGGERS = "/apis/drdotnet.dev/v1alpha1/namespaces/shop/profilingtriggers"
 MATCHER = {"name": "alertname", "value": "HighCPU"}
@@ -96,9 +96,17 @@ class Trigger(test_crd.WithApi):
             self.assertIn("no longer than 63", self.attempt(spec(), "x" * 64)[0])
 
     def apply_again(self, path):
-        """The server is away for this resource for a moment then."""
+        """Until it is in effect: the server goes on with the old definition for a moment, and is away for the resource for another."""
         self.cluster.apply(path)
-        await_sessions(self.cluster)
+        rules = self.modern and path != test_crd.LEGACY.replace("sessions", "triggers")
+        aimless = next(body for body, _, needs_rules in REFUSED if needs_rules)
+
+        def in_effect():
+            try:
+                return (self.attempt(aimless)[0] is not None) == rules and self.attempt(spec())[0] is None
+            except (AssertionError, kube.ApiError):
+                return False
+        proc.wait_until(lambda: all(in_effect() for _ in range(3)), 60, "the definition is in effect")
 
     def test_the_legacy_definition_refuses_what_needs_no_rules(self):
         self.apply_again(test_crd.LEGACY.replace("sessions", "triggers"))

@@ -22,7 +22,7 @@ UNLEFT = "the session ends in time and leaves nothing"
 FAILED = {
     "flood": ("AttachFailed: the library floods its channel|AttachFailed: the profiler library did not", "sends frames without end"),
     "flood-big": ("AttachFailed: the library floods its channel|AttachFailed: the profiler library did not", "sends large frames without end"),
-    "endless-functions": ("AttachFailed: the profiler library did not start sampling", "describes functions without end"),
+    "endless-functions": ("AttachFailed: the library floods its channel|AttachFailed: the profiler library did not", "describes functions without end"),
     "lies-about-size": ("AttachFailed: the profiler library did not start sampling", "announces more than it sends"),
     "huge-size": ("AttachFailed: the library sent what is no frame", "announces a frame of 4 GB"),
     "wrong-order": ("AttachFailed: the library sent a malformed answer", "answers what nobody asked"),

@@ -93,7 +93,8 @@ class Linking(LinkCase):
         proc.wait_until(lambda: "cannot link to a controller" in agent.log(), 10, "the refusal")
         other = self.world.agent(self.world.hub().port, token("node-2"), name="misnamed", server_name="another.name")
         proc.wait_until(lambda: "cannot link to a controller" in other.log(), 10, "the refusal of a name")
-        self.assertEqual((self.health(agent)["linked"], self.health(other)["linked"]), ("0", "0"))
+        for one in (agent, other):
+            self.wait_health(one, linked=0)
         self.assertEqual(self.world.api.reviews, 0, "the token went to nobody")
         with open(self.world.ca, "a") as bundle, open(self.world.folder + "/foreign-ca.crt") as more:
             bundle.write(more.read())
