@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/kubectl/doctor_checks.h"
+#include "controller/kubectl/plugin_progress.h"
 
 #include <string.h>
 
@@ -17,17 +18,6 @@ struct failures {
 	const char *name;   /* of one of them; borrowed */
 	const char *message;
 };
-
-static const json_t *condition(const json_t *session, const char *type)
-{
-	size_t i;
-	json_t *c;
-	json_array_foreach(jsonx_at(session, "status.conditions"), i, c) {
-		if (strcmp(jsonx_str_at(c, "type", ""), type) == 0)
-			return c;
-	}
-	return NULL;
-}
 
 static bool is_recent(const json_t *session, int64_t now_wall_ms)
 {
@@ -62,7 +52,7 @@ void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, s
 		return;
 	}
 	json_array_foreach(sessions.object, i, session) {
-		const json_t *succeeded = condition(session, "Succeeded");
+		const json_t *succeeded = plugin_progress_condition(session, "Succeeded");
 		if (!is_recent(session, now_wall_ms))
 			continue;
 		recent++;

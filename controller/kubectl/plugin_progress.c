@@ -9,7 +9,7 @@
 #define NAME_MAX_BYTES 300
 #define MESSAGE_MAX_BYTES 2048
 
-static const json_t *condition(const json_t *session, const char *type)
+const json_t *plugin_progress_condition(const json_t *session, const char *type)
 {
 	size_t i;
 	json_t *c;
@@ -27,9 +27,9 @@ static bool is_true(const json_t *c)
 
 void plugin_progress_read(const json_t *session, struct plugin_progress *out)
 {
-	const json_t *succeeded = condition(session, "Succeeded");
+	const json_t *succeeded = plugin_progress_condition(session, "Succeeded");
 	*out = (struct plugin_progress){
-		.completed = is_true(condition(session, "Completed")),
+		.completed = is_true(plugin_progress_condition(session, "Completed")),
 		.succeeded = is_true(succeeded),
 		.reason = jsonx_str_at(succeeded, "reason", ""),
 		.message = jsonx_str_at(succeeded, "message", ""),

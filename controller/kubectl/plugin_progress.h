@@ -14,6 +14,9 @@ struct plugin_progress {
 	const char *diagnosis;  /* "" when there is none */
 };
 
+/* The session's condition of this type; borrowed. NULL: none. */
+const json_t *plugin_progress_condition(const json_t *session, const char *type);
+
 void plugin_progress_read(const json_t *session, struct plugin_progress *out);
 
 /* The line of a moment, without newline: phase, queue place, seconds left. */
