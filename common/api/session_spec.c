@@ -6,18 +6,39 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define DEADLINE_MARGIN_SECONDS 10 /* preparing and detaching need some time beside the duration */
 
-struct profiler_info {
-	const char *name, *settings_key;
-	int64_t default_duration_seconds;
+#define MAX_SETTINGS 2
+
+struct setting {
+	const char *key; /* NULL: no more */
+	enum { SETTING_NUMBER, SETTING_ROOTS } type;
+	size_t at; /* in struct session_spec */
+	int64_t min, max;
 };
 
+struct profiler_info {
+	const char *name, *settings_key;
+	int64_t default_duration_seconds; /* 0: one look, no duration */
+	int64_t default_pause_budget_ms;
+	struct setting settings[MAX_SETTINGS + 1];
+};
+
+#define AT(member) offsetof(struct session_spec, member)
+#define ROOTS {"roots", SETTING_ROOTS, AT(roots), 0, 0}
+
 static const struct profiler_info profilers[] = {
-	[PROFILER_CPU_HOTPATHS] = {"CPUHotpaths", "cpuHotpaths", 30},
+	[PROFILER_CPU_HOTPATHS] = {"CPUHotpaths", "cpuHotpaths", 30, 200, {{"frequencyHertz", SETTING_NUMBER, AT(frequency_hertz), 1, 999}}},
+	[PROFILER_GC_SURVIVORS] = {"GCSurvivors", "gcSurvivors", 0, 500, {ROOTS}},
+	[PROFILER_MEMORY_LEAK] = {"MemoryLeak", "memoryLeak", 120, 500, {ROOTS, {"walks", SETTING_NUMBER, AT(walks), 2, 10}}},
+	[PROFILER_DUPLICATED_STRINGS] = {"DuplicatedStrings", "duplicatedStrings", 0, 500, {{0}}},
+	[PROFILER_ALLOCATIONS] = {"Allocations", "allocations", 30, 200, {{0}}},
+	[PROFILER_RUNTIME_PAUSES] = {"RuntimePauses", "runtimePauses", 60, 200, {{0}}},
 };
 #define PROFILER_COUNT (sizeof profilers / sizeof profilers[0])
 
@@ -40,6 +61,29 @@ int profiler_kind_parse(const char *name, enum profiler_kind *out)
 unsigned profiler_kinds(void)
 {
 	return (1u << PROFILER_COUNT) - 1;
+}
+
+bool profiler_takes_one_look(enum profiler_kind kind)
+{
+	return profilers[kind].default_duration_seconds == 0;
+}
+
+static const char *const roots[] = {[HEAP_ROOTS_AUTO] = "Auto", [HEAP_ROOTS_EXACT] = "Exact", [HEAP_ROOTS_NO_COLLECTION] = "NoCollection"};
+
+const char *heap_roots_name(enum heap_roots r)
+{
+	return roots[r];
+}
+
+int heap_roots_parse(const char *name, enum heap_roots *out)
+{
+	for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
+		if (strcmp(roots[i], name) == 0) {
+			*out = (enum heap_roots)i;
+			return 0;
+		}
+	}
+	return -1;
 }
 
 static const char *const priorities[] = {[PRIORITY_LOW] = "Low", [PRIORITY_NORMAL] = "Normal", [PRIORITY_HIGH] = "High"};
@@ -72,7 +116,8 @@ void session_spec_init(struct session_spec *out, enum profiler_kind profiler)
 		.target.max_pods = 1,
 		.duration_seconds = profilers[profiler].default_duration_seconds,
 		.frequency_hertz = 99,
-		.pause_budget_ms = 200,
+		.walks = 2,
+		.pause_budget_ms = profilers[profiler].default_pause_budget_ms,
 		.store = mem_strdup("default"),
 		.active_deadline_seconds = 600,
 		.ttl_seconds_after_finished = 604800,
@@ -94,6 +139,7 @@ void session_spec_fini(struct session_spec *s)
 		return;
 	target_part_fini(&s->target);
 	free(s->store);
+	free(s->baseline_session);
 	*s = (struct session_spec){0};
 }
 
@@ -101,6 +147,7 @@ void session_spec_copy(struct session_spec *out, const struct session_spec *from
 {
 	*out = *from;
 	out->store = mem_strdup(from->store);
+	out->baseline_session = mem_strdup(from->baseline_session);
 	out->target.pod_name = mem_strdup(from->target.pod_name);
 	out->target.container = mem_strdup(from->target.container);
 	out->target.entrypoint = mem_strdup(from->target.entrypoint);
@@ -174,19 +221,45 @@ static int read_target(const json_t *target, bool required, struct session_targe
 	return 0;
 }
 
+static int read_roots(const json_t *settings, const char *path, enum heap_roots *out, struct err *e)
+{
+	const char *name = NULL;
+	if (jsonx_string(settings, path, "roots", false, &name, e) < 0)
+		return -1;
+	if (!name || heap_roots_parse(name, out) == 0)
+		return 0;
+	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s.roots: must be Auto, Exact or NoCollection, found \"%.60s\"", path, name);
+}
+
+static int read_setting(const json_t *settings, const char *path, const struct setting *x, struct session_spec *s, struct err *e)
+{
+	void *at = (char *)s + x->at;
+	if (x->type == SETTING_ROOTS)
+		return read_roots(settings, path, at, e);
+	return jsonx_int(settings, path, x->key, false, x->min, x->max, at, e);
+}
+
 /* Only the chosen profiler's settings may be there. */
 static int read_settings(const json_t *spec, struct session_spec *s, struct err *e)
 {
-	static const char *const known[] = {"frequencyHertz", NULL};
+	const struct profiler_info *p = &profilers[s->profiler];
+	const char *known[MAX_SETTINGS + 1] = {NULL};
 	const json_t *settings = NULL;
-	const char *key = profilers[s->profiler].settings_key;
-	if (jsonx_object(spec, "spec", key, false, &settings, e) < 0 || jsonx_only_keys(settings, "spec.cpuHotpaths", known, e) < 0)
+	char path[64];
+	snprintf(path, sizeof path, "spec.%s", p->settings_key);
+	for (size_t i = 0; p->settings[i].key; i++)
+		known[i] = p->settings[i].key;
+	if (jsonx_object(spec, "spec", p->settings_key, false, &settings, e) < 0 || jsonx_only_keys(settings, path, known, e) < 0)
 		return -1;
 	for (size_t i = 0; i < PROFILER_COUNT; i++) {
 		if (i != s->profiler && json_object_get(spec, profilers[i].settings_key))
 			return invalid(e, "spec.%s: belongs to another profiler", profilers[i].settings_key);
 	}
-	return jsonx_int(settings, "spec.cpuHotpaths", "frequencyHertz", false, 1, 999, &s->frequency_hertz, e);
+	for (size_t i = 0; p->settings[i].key; i++) {
+		if (read_setting(settings, path, &p->settings[i], s, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int read_output(const json_t *spec, struct session_spec *s, struct err *e)
@@ -206,6 +279,8 @@ static int read_output(const json_t *spec, struct session_spec *s, struct err *e
 
 static int read_times(const json_t *spec, struct session_spec *s, struct err *e)
 {
+	if (profiler_takes_one_look(s->profiler) && json_object_get(spec, "durationSeconds"))
+		return invalid(e, "spec.durationSeconds: %s takes one look at the heap: leave it out", profiler_kind_name(s->profiler));
 	if (jsonx_int(spec, "spec", "durationSeconds", false, 1, 3600, &s->duration_seconds, e) < 0 ||
 	    jsonx_int(spec, "spec", "pauseBudgetMilliseconds", false, 1, 60000, &s->pause_budget_ms, e) < 0 ||
 	    jsonx_int(spec, "spec", "activeDeadlineSeconds", false, 1, 86400, &s->active_deadline_seconds, e) < 0 ||
@@ -250,12 +325,15 @@ static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct er
 
 static int read_spec(const json_t *spec, bool target_required, struct session_spec *s, struct err *e)
 {
-	static const char *const known[] = {"profiler", "target", "durationSeconds", "cpuHotpaths", "pauseBudgetMilliseconds", "output",
-					    "activeDeadlineSeconds", "ttlSecondsAfterFinished", "priority", "reveal", "cancel", NULL};
+	static const char *const known[] = {"profiler", "target", "durationSeconds", "cpuHotpaths", "gcSurvivors", "memoryLeak",
+					    "duplicatedStrings", "allocations", "runtimePauses", "pauseBudgetMilliseconds", "output",
+					    "activeDeadlineSeconds", "ttlSecondsAfterFinished", "priority", "reveal", "baselineSession",
+					    "cancel", NULL};
 	const json_t *target = NULL;
 	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_object(spec, "spec", "target", target_required, &target, e) < 0 ||
 	    read_target(target, target_required, &s->target, e) < 0 || read_times(spec, s, e) < 0 || read_settings(spec, s, e) < 0 ||
-	    read_output(spec, s, e) < 0 || read_priority(spec, s, e) < 0 || jsonx_bool(spec, "spec", "reveal", false, &s->reveal, e) < 0)
+	    read_output(spec, s, e) < 0 || read_priority(spec, s, e) < 0 || jsonx_bool(spec, "spec", "reveal", false, &s->reveal, e) < 0 ||
+	    read_name(spec, "spec", "baselineSession", 253, true, &s->baseline_session, e) < 0)
 		return -1;
 	return jsonx_bool(spec, "spec", "cancel", false, &s->cancel, e);
 }
@@ -303,13 +381,29 @@ static json_t *target_to_json(const struct session_target *t)
 	return target;
 }
 
+static json_t *settings_to_json(const struct session_spec *s)
+{
+	json_t *settings = json_object();
+	for (const struct setting *x = profilers[s->profiler].settings; x->key; x++) {
+		const void *at = (const char *)s + x->at;
+		json_object_set_new(settings, x->key,
+				    x->type == SETTING_ROOTS ? json_string(heap_roots_name(*(const enum heap_roots *)at))
+							     : json_integer(*(const int64_t *)at));
+	}
+	return settings;
+}
+
 json_t *session_spec_to_json(const struct session_spec *s)
 {
-	return json_pack("{s:s, s:o, s:I, s:{s:I}, s:I, s:{s:s}, s:I, s:I, s:s, s:b, s:b}", "profiler", profiler_kind_name(s->profiler), "target",
-			 target_to_json(&s->target), "durationSeconds", (json_int_t)s->duration_seconds,
-			 profilers[s->profiler].settings_key, "frequencyHertz", (json_int_t)s->frequency_hertz,
-			 "pauseBudgetMilliseconds", (json_int_t)s->pause_budget_ms, "output", "store", s->store,
-			 "activeDeadlineSeconds", (json_int_t)s->active_deadline_seconds, "ttlSecondsAfterFinished",
-			 (json_int_t)s->ttl_seconds_after_finished, "priority", session_priority_name(s->priority), "reveal", (int)s->reveal,
-			 "cancel", (int)s->cancel);
+	json_t *spec = json_pack("{s:s, s:o, s:I, s:{s:s}, s:I, s:I, s:s, s:b, s:b}", "profiler", profiler_kind_name(s->profiler), "target",
+				 target_to_json(&s->target), "pauseBudgetMilliseconds", (json_int_t)s->pause_budget_ms, "output", "store",
+				 s->store, "activeDeadlineSeconds", (json_int_t)s->active_deadline_seconds, "ttlSecondsAfterFinished",
+				 (json_int_t)s->ttl_seconds_after_finished, "priority", session_priority_name(s->priority), "reveal",
+				 (int)s->reveal, "cancel", (int)s->cancel);
+	json_object_set_new(spec, profilers[s->profiler].settings_key, settings_to_json(s));
+	if (s->duration_seconds)
+		json_object_set_new(spec, "durationSeconds", json_integer(s->duration_seconds));
+	if (s->baseline_session)
+		json_object_set_new(spec, "baselineSession", json_string(s->baseline_session));
+	return spec;
 }

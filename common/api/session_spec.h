@@ -19,13 +19,30 @@
 #define SESSION_REQUESTED_BY "drdotnet.dev/requested-by" /* the annotation that names who asked for the session */
 
 enum profiler_kind {
-	PROFILER_CPU_HOTPATHS, /* "CPUHotpaths" */
+	PROFILER_CPU_HOTPATHS,       /* "CPUHotpaths", and so on */
+	PROFILER_GC_SURVIVORS,
+	PROFILER_MEMORY_LEAK,
+	PROFILER_DUPLICATED_STRINGS,
+	PROFILER_ALLOCATIONS,
+	PROFILER_RUNTIME_PAUSES,
 };
 
 /* "CPUHotpaths" <-> enum. Unknown: -1. */
 const char *profiler_kind_name(enum profiler_kind kind);
 int profiler_kind_parse(const char *name, enum profiler_kind *out);
 unsigned profiler_kinds(void); /* all that this build knows: a bit 1 << kind for each */
+
+/* It looks once at the process, so that its sessions have no duration. */
+bool profiler_takes_one_look(enum profiler_kind kind);
+
+/* How a heap walk knows who holds the objects: "Auto" <-> enum. Unknown: -1. */
+enum heap_roots {
+	HEAP_ROOTS_AUTO,          /* exact where the predicted stop fits the pause budget, else without a collection */
+	HEAP_ROOTS_EXACT,         /* a forced collection tells */
+	HEAP_ROOTS_NO_COLLECTION, /* statics and stacks; what neither holds is said to be held by a handle, or garbage */
+};
+const char *heap_roots_name(enum heap_roots r);
+int heap_roots_parse(const char *name, enum heap_roots *out);
 
 /* Who is served first within a namespace's share: "Low" <-> enum. Unknown: -1. */
 enum session_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH };
@@ -52,14 +69,17 @@ struct session_target {
 struct session_spec {
 	enum profiler_kind profiler;
 	struct session_target target;
-	int64_t duration_seconds;           /* 1..3600, default 30 for CPUHotpaths */
+	int64_t duration_seconds;           /* 1..3600, default by profiler; 0 for those that take one look */
 	int64_t frequency_hertz;            /* 1..999, default 99 (cpuHotpaths.frequencyHertz) */
-	int64_t pause_budget_ms;            /* 1..60000, default 200 */
+	enum heap_roots roots;              /* default Auto (gcSurvivors.roots, memoryLeak.roots) */
+	int64_t walks;                      /* 2..10, default 2 (memoryLeak.walks) */
+	int64_t pause_budget_ms;            /* 1..60000, default by profiler */
 	char *store;                        /* output.store, default "default" */
 	int64_t active_deadline_seconds;    /* 1..86400, default 600; >= duration + 10 */
 	int64_t ttl_seconds_after_finished; /* 0..31536000, default 604800 */
 	enum session_priority priority;     /* default Normal */
 	bool reveal;                        /* contents that are redacted otherwise; needs the verb of the same name */
+	char *baseline_session;             /* of the same namespace and profiler, to compare with; NULL: none */
 	bool cancel;
 };
 

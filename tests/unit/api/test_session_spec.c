@@ -43,7 +43,8 @@ Test(session_spec, every_error_names_the_field)
 		const char *spec, *message;
 	} rows[] = {
 		{"{" TARGET "}", "spec.profiler: required"},
-		{"{\"profiler\":\"Nope\"," TARGET "}", "spec.profiler: unknown profiler \"Nope\"; known are CPUHotpaths"},
+		{"{\"profiler\":\"Nope\"," TARGET "}", "spec.profiler: unknown profiler \"Nope\"; known are CPUHotpaths, GCSurvivors, MemoryLeak, "
+		 "DuplicatedStrings, Allocations, RuntimePauses"},
 		{"{\"profiler\":\"CPUHotpaths\"}", "spec.target: required"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{}}", "spec.target: give selector or podName"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
@@ -57,8 +58,9 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":0}", "spec.durationSeconds: must be between 1 and 3600, found 0"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":\"30s\"}", "spec.durationSeconds: expected an integer, found \"30s\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"duration\":3}",
-		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, pauseBudgetMilliseconds, output, "
-		 "activeDeadlineSeconds, ttlSecondsAfterFinished, priority, reveal, cancel"},
+		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, gcSurvivors, memoryLeak, "
+		 "duplicatedStrings, allocations, runtimePauses, pauseBudgetMilliseconds, output, activeDeadlineSeconds, ttlSecondsAfterFinished, "
+		 "priority, reveal, baselineSession, cancel"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"priority\":\"urgent\"}", "spec.priority: must be Low, Normal or High, found \"urgent\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"reveal\":1}", "spec.reveal: expected true or false, found 1"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"cpuHotpaths\":{\"frequencyHertz\":1000}}",
@@ -70,6 +72,13 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\"}]}}}",
 		 "spec.target.selector.matchExpressions[0]: In and NotIn need 1 to 32 values"},
 		{"[]", "spec: required, expected an object"},
+		{"{\"profiler\":\"GCSurvivors\"," TARGET ",\"durationSeconds\":30}",
+		 "spec.durationSeconds: GCSurvivors takes one look at the heap: leave it out"},
+		{"{\"profiler\":\"GCSurvivors\"," TARGET ",\"gcSurvivors\":{\"roots\":\"All\"}}",
+		 "spec.gcSurvivors.roots: must be Auto, Exact or NoCollection, found \"All\""},
+		{"{\"profiler\":\"MemoryLeak\"," TARGET ",\"memoryLeak\":{\"walks\":1}}", "spec.memoryLeak.walks: must be between 2 and 10, found 1"},
+		{"{\"profiler\":\"Allocations\"," TARGET ",\"cpuHotpaths\":{}}", "spec.cpuHotpaths: belongs to another profiler"},
+		{"{\"profiler\":\"Allocations\"," TARGET ",\"baselineSession\":\"A/b\"}", "spec.baselineSession: not a valid name: \"A/b\""},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct session_spec s;
@@ -127,6 +136,39 @@ Test(session_spec, what_it_writes_it_reads)
 	session_spec_fini(&first);
 	session_spec_fini(&second);
 	session_spec_fini(&copy);
+}
+
+Test(session_spec, each_profiler_has_its_settings_and_defaults)
+{
+	static const struct {
+		const char *spec;
+		int64_t duration, budget, walks;
+		enum heap_roots roots;
+	} rows[] = {
+		{"{\"profiler\":\"GCSurvivors\"}", 0, 500, 2, HEAP_ROOTS_AUTO},
+		{"{\"profiler\":\"GCSurvivors\",\"gcSurvivors\":{\"roots\":\"Exact\"}}", 0, 500, 2, HEAP_ROOTS_EXACT},
+		{"{\"profiler\":\"MemoryLeak\"}", 120, 500, 2, HEAP_ROOTS_AUTO},
+		{"{\"profiler\":\"MemoryLeak\",\"memoryLeak\":{\"roots\":\"NoCollection\",\"walks\":10},\"baselineSession\":\"leak-1\"}", 120, 500, 10,
+		 HEAP_ROOTS_NO_COLLECTION},
+		{"{\"profiler\":\"DuplicatedStrings\",\"duplicatedStrings\":{}}", 0, 500, 2, HEAP_ROOTS_AUTO},
+		{"{\"profiler\":\"Allocations\"}", 30, 200, 2, HEAP_ROOTS_AUTO},
+		{"{\"profiler\":\"RuntimePauses\",\"durationSeconds\":5,\"pauseBudgetMilliseconds\":7}", 5, 7, 2, HEAP_ROOTS_AUTO},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct session_spec s, again;
+		struct err e = ERR_INIT;
+		cr_assert_eq(read_spec(rows[i].spec, false, &s, &e), 0, "%s: %s", rows[i].spec, e.message);
+		cr_expect_eq(s.duration_seconds, rows[i].duration, "%s", rows[i].spec);
+		cr_expect_eq(s.pause_budget_ms, rows[i].budget, "%s", rows[i].spec);
+		cr_expect_eq(s.walks, rows[i].walks, "%s", rows[i].spec);
+		cr_expect_eq(s.roots, rows[i].roots, "%s", rows[i].spec);
+		AUTO_JSON json_t *json = session_spec_to_json(&s);
+		cr_assert_eq(session_spec_from_json(json, false, &again, &e), 0, "%s: %s", rows[i].spec, e.message);
+		AUTO_JSON json_t *twice = session_spec_to_json(&again);
+		cr_expect(json_equal(json, twice), "%s", rows[i].spec);
+		session_spec_fini(&s);
+		session_spec_fini(&again);
+	}
 }
 
 Test(session_spec, reads_a_manifest)
