@@ -6,6 +6,7 @@ PROFILER_SRC := \
 	profiler/function_name.c \
 	profiler/type_name.c \
 	profiler/signature.c \
+	profiler/string_digest.c \
 	profiler/text.c \
 	profiler/dynamic_starts.c \
 	profiler/gc_watch.c \
