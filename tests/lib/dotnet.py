@@ -15,12 +15,12 @@ from tests.lib import proc
 FRAMEWORKS = ("net8.0", "net9.0", "net10.0")
 
 
-def path(framework):
+def path(framework, app="Checkout"):
     """The published application, published now when it is not there yet."""
-    folder = os.path.join(proc.ROOT, "build/apps", framework)
-    if not os.access(folder + "/Checkout", os.X_OK):
-        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), framework], check=True, timeout=300)
-    return folder + "/Checkout"
+    program = os.path.join(proc.ROOT, "build/apps", "" if app == "Checkout" else app, framework, app)
+    if not os.access(program, os.X_OK):
+        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), "--app", app, framework], check=True, timeout=300)
+    return program
 
 
 def native_path():
@@ -33,12 +33,13 @@ def native_path():
 
 class App(proc.Process):
     """`prefix` are words before the program's own (unshare, setpriv ...); pid is then found by the caller."""
+    NAME = "Checkout"
 
-    def __init__(self, load, framework, folder, arguments=(), env=None, prefix=(), cwd=proc.ROOT):
+    def __init__(self, load, framework, folder, arguments=(), env=None, prefix=(), cwd=proc.ROOT, **popen):
         os.makedirs(folder, exist_ok=True)
-        words = [*prefix, path(framework), load, *arguments]
+        words = [*prefix, path(framework, self.NAME), load, *arguments]
         super().__init__(words, log=os.path.join(folder, "app-%s-%s-%d.log" % (load, framework, time.monotonic_ns())),
-                         env=env, cwd=cwd)
+                         env=env, cwd=cwd, **popen)
         try:
             self.wait_log(r'^\{"ready":true', 30)
         except BaseException:
@@ -46,6 +47,7 @@ class App(proc.Process):
             raise
         first = self._lines()[0]
         self.runtime, self.port, self.inner_pid = first["runtime"], first["port"], first["pid"]
+        self.details = first["details"]
 
     def _lines(self):
         lines = []
@@ -79,6 +81,37 @@ class App(proc.Process):
         """Fails when the application does no operation within this time."""
         before = self.progress()["ops"]
         proc.wait_until(lambda: self.progress()["ops"] > before, seconds, "the application goes on working")
+
+
+class MemoryApp(App):
+    """The application whose heap is known (tests/apps/MemoryApp): `details` says what each mode has made.
+
+        with dotnet.MemoryApp("array,event", "net10.0", folder, ["--array", "1000000"]) as app:
+            app.details["array"]["count"]; app.ask("grow event 500")["details"]; app.ask("heap")["total_bytes"]
+    """
+    NAME = "MemoryApp"
+
+    def __init__(self, modes, framework, folder, arguments=(), **more):
+        self.asked = 0
+        super().__init__(modes, framework, folder, arguments, stdin=subprocess.PIPE, **more)
+
+    def ask(self, command, seconds=60):
+        """The application's answer to one command line."""
+        self.popen.stdin.write(command.encode() + b"\n")
+        self.popen.stdin.flush()
+
+        def answers():
+            return [x for x in self._lines() if "answer" in x]
+        answer = proc.wait_until(lambda: answers()[self.asked:], seconds, "answer to %r" % command)[0]
+        self.asked += 1
+        if "error" in answer:
+            raise AssertionError("%r: %s" % (command, answer["error"]))
+        return answer
+
+    def stop(self, how=signal.SIGKILL, seconds=10):
+        code = super().stop(how, seconds)
+        self.popen.stdin.close()
+        return code
 
 
 Seen = collections.namedtuple("Seen", "pid tmp")
@@ -142,7 +175,7 @@ def assert_nothing_left(test, app, before, seconds=30):
 
 
 def _runtime_thread(name):
-    return name.startswith(".NET") or name in ("Checkout", "one-shot")
+    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "one-shot")
 
 
 def _comm(pid, tid):

@@ -40,8 +40,8 @@ class Process:
         self.log_path = log
         self.words = [str(w) for w in words]
         with open(log, "ab") as out:
-            self.popen = subprocess.Popen(self.words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT,
-                                          env={**os.environ, **(env or {})}, cwd=cwd, start_new_session=True, **popen)
+            self.popen = subprocess.Popen(self.words, stdout=out, stderr=subprocess.STDOUT, env={**os.environ, **(env or {})},
+                                          cwd=cwd, start_new_session=True, **{"stdin": subprocess.DEVNULL, **popen})
         self.pid = self.popen.pid
 
     def ended(self):

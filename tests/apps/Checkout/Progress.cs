@@ -39,7 +39,7 @@ public static class Cpu
     }
 }
 
-/// <summary>JSON lines on standard output. First {"ready":true,"pid":..,"runtime":..,"load":..,"port":..}, then each
+/// <summary>JSON lines on standard output. First {"ready":true,"pid":..,"runtime":..,"load":..,"port":..[,"details":..]}, then each
 /// second {"ops":..,"cpu_s":..,"t_s":..,"max_gap_ms":..,"truth":{place: cpu seconds}}; all numbers since the start,
 /// except max_gap_ms: the longest time that a thread waking each millisecond was late in the last second.</summary>
 public static class Progress
@@ -50,13 +50,14 @@ public static class Progress
 
     public static void Count(long n = 1) => Interlocked.Add(ref ops, n);
 
-    public static void Ready(string load) => Print(new
+    public static void Ready(string load, object? details = null) => Print(new
     {
         ready = true,
         pid = Environment.ProcessId,
         runtime = Environment.Version.ToString(),
         load,
         port = Port,
+        details,
     });
 
     public static async Task Report(int seconds)
