@@ -23,7 +23,9 @@ SPEC = {"profiler": "CPUHotpaths", "target": {"selector": {"matchLabels": {"app"
 FULL = {"profiler": "CPUHotpaths",
         "target": {"podName": "checkout-1", "container": "app", "process": {"entrypoint": "Checkout"}, "maxPods": 2},
         "durationSeconds": 60, "cpuHotpaths": {"frequencyHertz": 199}, "pauseBudgetMilliseconds": 50, "output": {"store": "archive"},
-        "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 3600, "priority": "High", "reveal": True}
+        "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 3600, "priority": "High", "reveal": True, "baselineSession": "checkout-1"}
+LEAK = {"profiler": "MemoryLeak", "target": {"podName": "checkout-1"}, "memoryLeak": {"roots": "Exact", "walks": 3}}
+SURVIVORS = {"profiler": "GCSurvivors", "target": {"podName": "checkout-1"}, "gcSurvivors": {"roots": "NoCollection"}}
 LABELS = ("target", "selector", "matchLabels")
 EXPRESSIONS = ("target", "selector", "matchExpressions")
 
@@ -58,7 +60,33 @@ ACCEPTED = [
     (LABELS, {"example.com/part": "x"}, ""), (LABELS, {"app": "A_b.c-9"}, ""),
     (EXPRESSIONS, [{"key": "example.com/tier", "operator": "In", "values": ["a", "b"]}, {"key": "legacy", "operator": "DoesNotExist"}], ""),
     (("priority",), "Low", ""), (("priority",), "High", ""), (("reveal",), True, ""), (("reveal",), False, ""),
-    (("cancel",), True, "canceled before it began"),
+    (("cancel",), True, "canceled before it began"), (("baselineSession",), "checkout-cpu.1", ""),
+]
+# whole settings of the other profilers: what is added to {profiler, target}
+ACCEPTED_OF = [
+    ("GCSurvivors", {}), ("GCSurvivors", {"gcSurvivors": {}}), ("GCSurvivors", {"gcSurvivors": {"roots": "Auto"}, "activeDeadlineSeconds": 10}),
+    ("GCSurvivors", {"gcSurvivors": {"roots": "Exact"}}), ("GCSurvivors", {"gcSurvivors": {"roots": "NoCollection"}}),
+    ("MemoryLeak", {}), ("MemoryLeak", {"memoryLeak": {"roots": "NoCollection", "walks": 2}, "durationSeconds": 600, "activeDeadlineSeconds": 610}),
+    ("MemoryLeak", {"memoryLeak": {"walks": 10}, "activeDeadlineSeconds": 130}),
+    ("DuplicatedStrings", {"reveal": True, "activeDeadlineSeconds": 10}), ("Allocations", {"durationSeconds": 5, "activeDeadlineSeconds": 15}),
+    ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
+]
+REFUSED_OF = [  # profiler, what is added, what the refusal names
+    ("GCSurvivors", {"durationSeconds": 30}, ["spec", "durationSeconds does not apply"]),
+    ("DuplicatedStrings", {"durationSeconds": 1}, ["spec", "durationSeconds does not apply"]),
+    ("GCSurvivors", {"gcSurvivors": {"roots": "exact"}}, ["spec.gcSurvivors.roots", "NoCollection"]),
+    ("GCSurvivors", {"gcSurvivors": {"walks": 2}}, ["spec.gcSurvivors.walks", "unknown field"]),
+    ("GCSurvivors", {"memoryLeak": {}}, ["spec", "memoryLeak belongs to the profiler MemoryLeak"]),
+    ("GCSurvivors", {"cpuHotpaths": {}}, ["spec", "cpuHotpaths belongs to the profiler CPUHotpaths"]),
+    ("GCSurvivors", {"activeDeadlineSeconds": 9}, ["spec", "activeDeadlineSeconds must be at least durationSeconds + 10"]),
+    ("MemoryLeak", {"memoryLeak": {"walks": 1}}, ["spec.memoryLeak.walks", "2"]),
+    ("MemoryLeak", {"memoryLeak": {"walks": 11}}, ["spec.memoryLeak.walks", "10"]),
+    ("MemoryLeak", {"memoryLeak": {"roots": "All"}}, ["spec.memoryLeak.roots", "Auto"]),
+    ("MemoryLeak", {"gcSurvivors": {}}, ["spec", "gcSurvivors belongs to the profiler GCSurvivors"]),
+    ("MemoryLeak", {"activeDeadlineSeconds": 129}, ["spec", "activeDeadlineSeconds must be at least durationSeconds + 10"]),
+    ("Allocations", {"activeDeadlineSeconds": 39}, ["spec", "activeDeadlineSeconds must be at least durationSeconds + 10"]),
+    ("RuntimePauses", {"activeDeadlineSeconds": 69}, ["spec", "activeDeadlineSeconds must be at least durationSeconds + 10"]),
+    ("RuntimePauses", {"memoryLeak": {"walks": 2}}, ["spec", "memoryLeak belongs to the profiler MemoryLeak"]),
 ]
 
 # path, value, what the refusal must name
@@ -105,11 +133,15 @@ REFUSED = [
     (("ttlSecondsAfterFinished",), 31536001, ["spec.ttlSecondsAfterFinished", "31536000"]),
     (("priority",), "Urgent", ["spec.priority", "supported values"]), (("priority",), 5, ["spec.priority", "string"]),
     (("reveal",), "yes", ["spec.reveal", "boolean"]),
+    (("baselineSession",), "other/checkout", ["spec.baselineSession", "should match"]), (("baselineSession",), "", ["spec.baselineSession", "1"]),
+    (("baselineSession",), "a" * 254, ["spec.baselineSession", "253"]), (("gcSurvivors",), {}, ["spec", "gcSurvivors belongs to"]),
     (("cancel",), "yes", ["spec.cancel", "boolean"]),
     (("durration",), 30, ["spec.durration", "unknown field"]),
 ]
 CEL_ONLY = ("either selector or podName", "must not be empty", "need values", "take none",
-            "activeDeadlineSeconds must be at least durationSeconds + 10")
+            "activeDeadlineSeconds must be at least durationSeconds + 10", "durationSeconds does not apply", "gcSurvivors belongs to",
+            "gcSurvivors belongs to the profiler GCSurvivors", "memoryLeak belongs to the profiler MemoryLeak",
+            "cpuHotpaths belongs to the profiler CPUHotpaths")
 
 # what an update may not do: path, the new value, the field that the message names
 MUTATIONS = [
@@ -124,13 +156,19 @@ MUTATIONS = [
     (("activeDeadlineSeconds",), 901, "activeDeadlineSeconds"), (("activeDeadlineSeconds",), DELETE, "activeDeadlineSeconds"),
     (("ttlSecondsAfterFinished",), 1, "ttlSecondsAfterFinished"), (("ttlSecondsAfterFinished",), DELETE, "ttlSecondsAfterFinished"),
     (("priority",), "Low", "priority"), (("priority",), DELETE, "priority"), (("reveal",), False, "reveal"), (("reveal",), DELETE, "reveal"),
+    (("baselineSession",), "checkout-2", "baselineSession"), (("baselineSession",), DELETE, "baselineSession"),
+]
+MUTATIONS_OF = [
+    (LEAK, ("memoryLeak", "walks"), 4, "memoryLeak"), (LEAK, ("memoryLeak", "roots"), DELETE, "memoryLeak"), (LEAK, ("memoryLeak",), DELETE, "memoryLeak"),
+    (SURVIVORS, ("gcSurvivors", "roots"), "Auto", "gcSurvivors"), (SURVIVORS, ("gcSurvivors",), DELETE, "gcSurvivors"),
 ]
 # fields without a default: adding them to a session that was made without them
-ADDITIONS = [("durationSeconds", 31), ("cpuHotpaths", {"frequencyHertz": 99}), ("activeDeadlineSeconds", 600), ("reveal", True)]
+ADDITIONS = [("durationSeconds", 31), ("cpuHotpaths", {"frequencyHertz": 99}), ("activeDeadlineSeconds", 600), ("reveal", True),
+             ("pauseBudgetMilliseconds", 200), ("baselineSession", "checkout-1")]
 
 STATUS = {
     "observedGeneration": 1, "state": "Completed", "targetSummary": "app=checkout", "headline": "84 % of CPU in Tax.Compute",
-    "diagnosis": "84 % of CPU in Tax.Compute\ncalled from Cart.Total", "podsMatched": 1, "podsSucceeded": 1, "podsFailed": 0,
+    "diagnosis": "84 % of CPU in Tax.Compute\ncalled from Cart.Total", "comparison": "Tax.Compute grew: 12 % to 84 % of CPU", "podsMatched": 1, "podsSucceeded": 1, "podsFailed": 0,
     "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:30Z", "effective": FULL,
     "conditions": [{"type": t, "status": "True", "reason": "Completed", "message": "All is well.", "lastTransitionTime": "2026-01-01T00:00:30Z"}
                    for t in ("Accepted", "Succeeded", "Completed")],
@@ -178,9 +216,12 @@ class WithApi(unittest.TestCase):
 
     def refused_rows(self):
         """The rows of REFUSED that this API server and resource can refuse by themselves."""
+        return self.refusable(REFUSED)
+
+    def refusable(self, rows):
         beyond = set() if self.modern else {"unknown field"}
         beyond |= set() if self.modern and self.crd == CRD else set(CEL_ONLY)
-        return [row for row in REFUSED if not set(row[2]) & beyond]
+        return [row for row in rows if not set(row[2]) & beyond]
 
     def create(self, spec, name=None, dry=False):
         WithApi.number += 1
@@ -214,21 +255,31 @@ class Validation(WithApi):
             with self.subTest(path=path, value=value, why=why):
                 self.create(changed(SPEC, path, value) if path else SPEC, dry=True)
         self.create(FULL, dry=True)
+        for profiler, more in ACCEPTED_OF:
+            with self.subTest(profiler=profiler, more=more):
+                self.create({**SPEC, "profiler": profiler, **more}, dry=True)
 
     def test_bad_specs_are_refused_with_the_fields_name(self):
         for path, value, named in self.refused_rows():
             with self.subTest(path=path, value=str(value)[:60]):
-                message = self.refusal(changed(SPEC, path, value), dry=True)
-                self.assertIsNotNone(message, "it was accepted")
-                for text in named:
-                    self.assertIn(plain(text), plain(message))
+                self.check_refusal(changed(SPEC, path, value), named)
+        for profiler, more, named in self.refusable(REFUSED_OF):
+            with self.subTest(profiler=profiler, more=more):
+                self.check_refusal({**SPEC, "profiler": profiler, **more}, named)
+
+    def check_refusal(self, spec, named):
+        message = self.refusal(spec, dry=True)
+        self.assertIsNotNone(message, "it was accepted")
+        for text in named:
+            self.assertIn(plain(text), plain(message))
 
     def test_defaults_are_filled_in(self):
         spec = self.create(SPEC)["spec"]
-        self.assertEqual((spec["target"]["maxPods"], spec["pauseBudgetMilliseconds"], spec["output"], spec["ttlSecondsAfterFinished"],
-                          spec["priority"]),
-                         (1, 200, {"store": "default"}, 604800, "Normal"))
-        self.assertEqual({"durationSeconds", "cpuHotpaths", "activeDeadlineSeconds", "reveal", "cancel"} & set(spec), set(),
+        self.assertEqual((spec["target"]["maxPods"], spec["output"], spec["ttlSecondsAfterFinished"], spec["priority"]),
+                         (1, {"store": "default"}, 604800, "Normal"))
+        self.assertEqual(self.create({**LEAK, "memoryLeak": {}})["spec"]["memoryLeak"], {"roots": "Auto", "walks": 2})
+        self.assertEqual(self.create({**SURVIVORS, "gcSurvivors": {}})["spec"]["gcSurvivors"], {"roots": "Auto"})
+        self.assertEqual({"durationSeconds", "pauseBudgetMilliseconds", "cpuHotpaths", "activeDeadlineSeconds", "reveal", "cancel"} & set(spec), set(),
                          "these depend on the profiler: status.effective has them")
 
 
@@ -242,10 +293,14 @@ class Immutability(WithApi):
                 message = self.replace(full, changed(FULL, path, value))
                 self.assertIsNotNone(message, "it was accepted")
                 self.assertIn(field + " is immutable", message)
+        made = {spec["profiler"]: self.create(spec) for spec in (LEAK, SURVIVORS)}
+        for spec, path, value, field in MUTATIONS_OF:
+            with self.subTest(profiler=spec["profiler"], path=path, value=str(value)):
+                self.assertIn(field + " is immutable", str(self.replace(made[spec["profiler"]], changed(spec, path, value))))
         for field, value in ADDITIONS:
             with self.subTest(added=field):
                 self.assertIn(field + " is immutable", str(self.replace(small, changed(SPEC, (field,), value))))
-        self.assertIsNotNone(self.replace(full, changed(FULL, ("profiler",), "MergedStacks")))
+        self.assertIn("profiler is immutable", str(self.replace(small, changed(SPEC, ("profiler",), "Allocations"))))
 
     def test_a_field_cannot_be_removed_and_come_back_otherwise(self):
         """The trap of rules on the field itself: they do not run when it is absent before or after."""
@@ -308,7 +363,7 @@ class Status(WithApi):
     def test_the_status_is_bounded(self):
         self.create(SPEC, name="cpu")
         target, report = STATUS["targets"][0], STATUS["targets"][0]["reports"][0]
-        rows = [({"diagnosis": "x" * 2049}, "status.diagnosis"),
+        rows = [({"diagnosis": "x" * 2049}, "status.diagnosis"), ({"comparison": "x" * 2049}, "status.comparison"),
                 ({"targets": [dict(target, podName="p-%d" % i) for i in range(21)]}, "status.targets"),
                 ({"targets": [target, target]}, "Duplicate"),
                 ({"targets": [dict(target, reports=[dict(report, name="r%d" % i) for i in range(9)])]}, "status.targets[0].reports"),
