@@ -91,6 +91,28 @@ static bool take_frequency(struct cli_args *a, const char *v)
 	return take_number(v, 1, 999, &a->frequency_hertz);
 }
 
+static bool take_roots(struct cli_args *a, const char *v)
+{
+	a->has_roots = true;
+	return heap_roots_parse(v, &a->roots) == 0;
+}
+
+static bool take_walks(struct cli_args *a, const char *v)
+{
+	return take_number(v, 2, 10, &a->walks);
+}
+
+static bool take_pause_budget(struct cli_args *a, const char *v)
+{
+	return take_number(v, 1, 60000, &a->pause_budget_ms);
+}
+
+static bool take_reveal(struct cli_args *a, const char *v)
+{
+	(void)v;
+	return a->reveal = true;
+}
+
 static bool take_json(struct cli_args *a, const char *v)
 {
 	(void)v;
@@ -152,13 +174,22 @@ static bool take_help(struct cli_args *a, const char *v)
 
 static const struct option_row options[] = {
 	{"--file", "-f", "FILE", FOR_RUN, take_file, "the ProfilingSession manifest (YAML or JSON); \"-\": standard input", "a file"},
-	{"--profiler", NULL, "NAME", FOR_RUN, take_profiler, "the profiler, instead of a manifest: CPUHotpaths", "CPUHotpaths"},
+	{"--profiler", NULL, "NAME", FOR_RUN, take_profiler, "the profiler, instead of a manifest:\n" PROFILER_NAMES, PROFILER_NAMES},
 	{"--pid", NULL, "N", FOR_RUN, take_pid, "the process, by its id", "a process id"},
 	{"--name", NULL, "TEXT", FOR_RUN, take_name, "the process, by its entry assembly or a part of its command line", "a text"},
-	{"--duration", NULL, "TIME", FOR_RUN, take_duration, "how long: 30s, 2m; at most 1h (default: 30s, or the manifest's)",
+	{"--duration", NULL, "TIME", FOR_RUN, take_duration,
+	 "how long: 30s, 2m; at most 1h (default: the manifest's, or the profiler's own)\n"
+	 "not for GCSurvivors and DuplicatedStrings, which look once",
 	 "a time of 1s to 1h, such as 30s"},
-	{"--frequency", NULL, "HERTZ", FOR_RUN, take_frequency, "samples per second of CPU time, 1 to 999 (default: 99, or the manifest's)",
-	 "a number from 1 to 999"},
+	{"--frequency", NULL, "HERTZ", FOR_RUN, take_frequency, "CPUHotpaths: samples per second of CPU time, 1 to 999 (99)", "a number from 1 to 999"},
+	{"--roots", NULL, "WAY", FOR_RUN, take_roots,
+	 "GCSurvivors, MemoryLeak: how the roots are found: Exact (a forced\ncollection), NoCollection, or Auto: what the pause budget allows (Auto)",
+	 "Auto, Exact or NoCollection"},
+	{"--walks", NULL, "N", FOR_RUN, take_walks, "MemoryLeak: how often the heap is walked, 2 to 10 (2)", "a number from 2 to 10"},
+	{"--pause-budget", NULL, "MILLISECONDS", FOR_RUN, take_pause_budget,
+	 "the longest stop of the process, 1 to 60000 (500 for profilers that walk\nthe heap, else 200)",
+	 "a number from 1 to 60000"},
+	{"--reveal", NULL, NULL, FOR_RUN, take_reveal, "show contents of its memory that reports redact otherwise", NULL},
 	{"--output", "-o", "DIR", FOR_RUN, take_output, "where the reports go (default: ./drdotnet-<name>-<time>)", "a folder"},
 	{"--output", "-o", "FILE", FOR_DIFF, take_output, "write the comparison into this file (default: standard output)", "a file"},
 	{"--port", "-p", "N", FOR_SERVE, take_port, "the TCP port (default: any free one; it is printed)", "a port, 0 to 65535"},
@@ -185,7 +216,7 @@ static const struct command_row {
 	const char *usage, *help;
 } commands[] = {
 	{"ps", CLI_PS, FOR_PS, "drdotnet ps [--json]", "list the .NET processes of this machine and whether they can be profiled"},
-	{"run", CLI_RUN, FOR_RUN, "drdotnet run -f session.yaml [--pid N | --name TEXT] [-o DIR] [--json]",
+	{"run", CLI_RUN, FOR_RUN, "drdotnet run -f session.yaml | --profiler NAME [--pid N | --name TEXT] [-o DIR] [--json]",
 	 "profile a running .NET process and write the reports"},
 	{"diff", CLI_DIFF, FOR_DIFF, "drdotnet diff BEFORE AFTER [--json] [-o FILE]",
 	 "compare two sessions of one profiler: report.json files, or their folders"},
@@ -325,6 +356,16 @@ static void print_program_help(FILE *out)
 		     "\nexit status: 0 done (or ended early by Ctrl-C, with a report), 1 the session failed, 2 wrong usage\n");
 }
 
+/* Further lines of the help stand below its first one. */
+static void print_option(FILE *out, const char *left, const char *help)
+{
+	for (const char *line = help; *line; left = "") {
+		size_t len = strcspn(line, "\n");
+		fprintf(out, "  %-27s %.*s\n", left, (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
 void cli_print_help(const char *about, FILE *out)
 {
 	const struct command_row *c = find_command(about);
@@ -340,7 +381,7 @@ void cli_print_help(const char *about, FILE *out)
 		char left[64];
 		snprintf(left, sizeof left, "%s%s%s%s%s", o->brief ? o->brief : "", o->brief ? ", " : "", o->name, o->argument ? " " : "",
 			 o->argument ? o->argument : "");
-		fprintf(out, "  %-22s %s\n", left, o->help);
+		print_option(out, left, o->help);
 	}
 }
 

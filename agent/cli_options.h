@@ -38,6 +38,10 @@ struct cli_args {
 	bool has_profiler;
 	int64_t duration_seconds;  /* 0: not given */
 	int64_t frequency_hertz;   /* 0: not given */
+	int64_t walks;             /* 0: not given */
+	int64_t pause_budget_ms;   /* 0: not given */
+	enum heap_roots roots;
+	bool has_roots, reveal;
 	const char *operands[2];   /* the two reports of `diff`; NULL: not given */
 	/* of `serve` */
 	int64_t port;              /* 0: any free one */

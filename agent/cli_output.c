@@ -19,7 +19,11 @@ void cli_output_progress(FILE *out, const struct session_progress *p)
 	double elapsed = (double)p->elapsed_ms / 1000, duration = (double)p->duration_ms / 1000;
 	fprintf(out, "\r\033[K%s", job_phase_name(p->phase));
 	if (p->phase == JOB_PROFILING)
-		fprintf(out, " %.0f s of %.0f s, %lld samples", elapsed, duration, (long long)p->samples);
+		fprintf(out, " %.0f s", elapsed);
+	if (p->phase == JOB_PROFILING && p->duration_ms) /* 0: it looks once */
+		fprintf(out, " of %.0f s", duration);
+	if (p->phase == JOB_PROFILING && p->samples)
+		fprintf(out, ", %lld samples", (long long)p->samples);
 	fflush(out);
 }
 

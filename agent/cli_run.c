@@ -2,6 +2,7 @@
 
 #include "agent/cli_library.h"
 #include "agent/cli_output.h"
+#include "agent/cli_settings.h"
 #include "agent/cli_target.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -54,11 +55,7 @@ static int load_spec(struct run *r, struct err *e)
 	} else {
 		session_spec_init(&r->spec, a->profiler);
 	}
-	if (a->duration_seconds)
-		r->spec.duration_seconds = a->duration_seconds;
-	if (a->frequency_hertz)
-		r->spec.frequency_hertz = a->frequency_hertz;
-	return 0;
+	return cli_settings_apply(a, &r->spec, e);
 }
 
 static int choose_target(struct run *r, struct err *e)

@@ -1,5 +1,5 @@
 AGENT_SRC :=
-AGENT_SRC += agent/cli_options.c
+AGENT_SRC += agent/cli_options.c agent/cli_settings.c
 AGENT_SRC += agent/cli_library.c
 AGENT_SRC += agent/cli_target.c
 AGENT_SRC += agent/cli_output.c

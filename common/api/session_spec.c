@@ -68,6 +68,20 @@ bool profiler_takes_one_look(enum profiler_kind kind)
 	return profilers[kind].default_duration_seconds == 0;
 }
 
+const char *profiler_settings_key(enum profiler_kind kind)
+{
+	return profilers[kind].settings_key;
+}
+
+bool profiler_has_setting(enum profiler_kind kind, const char *setting)
+{
+	for (const struct setting *x = profilers[kind].settings; x->key; x++) {
+		if (strcmp(x->key, setting) == 0)
+			return true;
+	}
+	return false;
+}
+
 static const char *const roots[] = {[HEAP_ROOTS_AUTO] = "Auto", [HEAP_ROOTS_EXACT] = "Exact", [HEAP_ROOTS_NO_COLLECTION] = "NoCollection"};
 
 const char *heap_roots_name(enum heap_roots r)

@@ -32,8 +32,15 @@ const char *profiler_kind_name(enum profiler_kind kind);
 int profiler_kind_parse(const char *name, enum profiler_kind *out);
 unsigned profiler_kinds(void); /* all that this build knows: a bit 1 << kind for each */
 
+/* "CPUHotpaths, ... or RuntimePauses": all names, for errors and help. Static storage. */
+#define PROFILER_NAMES "CPUHotpaths, GCSurvivors, MemoryLeak, DuplicatedStrings, Allocations or RuntimePauses"
+
 /* It looks once at the process, so that its sessions have no duration. */
 bool profiler_takes_one_look(enum profiler_kind kind);
+
+/* "cpuHotpaths": the field of the spec that holds a profiler's settings; whether it has one of this name there. */
+const char *profiler_settings_key(enum profiler_kind kind);
+bool profiler_has_setting(enum profiler_kind kind, const char *setting);
 
 /* How a heap walk knows who holds the objects: "Auto" <-> enum. Unknown: -1. */
 enum heap_roots {

@@ -21,7 +21,10 @@ _drdotnet() {
 			return
 			;;
 		--pid) words=$(_drdotnet_pids "$program") ;;
-		--profiler) words=CPUHotpaths ;;
+		--profiler) words="CPUHotpaths GCSurvivors MemoryLeak DuplicatedStrings Allocations RuntimePauses" ;;
+		--roots) words="Auto Exact NoCollection" ;;
+		--walks) words="2 3 5" ;;
+		--pause-budget) words="100 200 500 1000" ;;
 		--duration) words="10s 30s 1m 5m" ;;
 		--frequency) words="99 499 999" ;;
 		--token-file | --tls-cert | --tls-key)

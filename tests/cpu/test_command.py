@@ -37,6 +37,7 @@ class Completion(local.LocalCase):
         self.assertEqual(complete("ps", "--"), ["--json", "--verbose", "--help"])
         self.assertEqual(complete("run", "--du"), ["--duration"])
         self.assertEqual(complete("run", "--profiler", "CPU"), ["CPUHotpaths"])
+        self.assertEqual(complete("run", "--roots", ""), ["Auto", "Exact", "NoCollection"])
         self.assertEqual(complete("serve", "--no-"), ["--no-web-ui", "--no-rest-api"])
         self.assertEqual(complete("serve", "--bind", "127"), ["127.0.0.1"])
 

@@ -1,5 +1,6 @@
 #include "agent/cli_library.h"
 #include "agent/cli_options.h"
+#include "agent/cli_settings.h"
 #include "agent/cli_target.h"
 
 #include <criterion/criterion.h>
@@ -66,7 +67,12 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "--frequency", "1000"}, "--frequency: expected a number from 1 to 999"},
 		{{"run", "--frequency", "0"}, "--frequency: expected"},
 		{{"run", "--duration", "2h"}, "--duration: expected a time of 1s to 1h"},
-		{{"run", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths"},
+		{{"run", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths, GCSurvivors, MemoryLeak,"},
+		{{"run", "--roots", "auto"}, "--roots: expected Auto, Exact or NoCollection"},
+		{{"run", "--walks", "1"}, "--walks: expected a number from 2 to 10"},
+		{{"run", "--walks", "11"}, "--walks: expected"},
+		{{"run", "--pause-budget", "60001"}, "--pause-budget: expected a number from 1 to 60000"},
+		{{"run", "--reveal=1"}, "takes no value: --reveal=1"},
 		{{"run", "-f", ""}, "expected a file"},
 		{{"run", "-f", "a", "--profiler", "CPUHotpaths"}, "a manifest or a profiler, not both"},
 		{{"run", "-f", "a", "--pid", "1", "--name", "x"}, "by its id or by its name, not both"},
@@ -105,6 +111,55 @@ Test(cli, takes_values_in_both_spellings)
 	cr_assert_eq(parse(help, &a, NULL), 0, "help needs nothing else");
 	cr_expect_eq(a.command, CLI_HELP);
 	cr_expect_str_eq(a.about, "run");
+}
+
+Test(cli, gives_settings_to_the_profilers_that_have_them)
+{
+	static const struct {
+		const char *words[WORDS];
+		const char *message; /* NULL: good */
+	} rows[] = {
+		{{"run", "--profiler", "CPUHotpaths", "--frequency", "9", "--duration", "5s"}, NULL},
+		{{"run", "--profiler", "CPUHotpaths", "--roots", "Exact"}, "--roots: CPUHotpaths does not take it"},
+		{{"run", "--profiler", "GCSurvivors", "--roots", "Exact", "--pause-budget", "900", "--reveal"}, NULL},
+		{{"run", "--profiler", "GCSurvivors", "--walks", "2"}, "--walks: GCSurvivors does not take it"},
+		{{"run", "--profiler", "GCSurvivors", "--duration", "5s"}, "--duration: GCSurvivors takes one look at the heap"},
+		{{"run", "--profiler", "MemoryLeak", "--walks", "10", "--duration", "1h"}, NULL},
+		{{"run", "--profiler", "MemoryLeak", "--frequency", "9"}, "--frequency: MemoryLeak does not take it"},
+		{{"run", "--profiler", "DuplicatedStrings", "--duration=1"}, "--duration: DuplicatedStrings takes one look"},
+		{{"run", "--profiler", "DuplicatedStrings", "--roots=Auto"}, "--roots: DuplicatedStrings does not take it"},
+		{{"run", "--profiler", "Allocations", "--duration", "5s"}, NULL},
+		{{"run", "--profiler", "RuntimePauses", "--walks", "2"}, "--walks: RuntimePauses does not take it"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct cli_args a;
+		struct session_spec spec;
+		struct err e = ERR_INIT;
+		cr_assert_eq(parse(rows[i].words, &a, &e), 0, "row %zu: %s", i, e.message);
+		session_spec_init(&spec, a.profiler);
+		cr_expect_eq(cli_settings_apply(&a, &spec, &e), rows[i].message ? -1 : 0, "row %zu: %s", i, e.message);
+		if (rows[i].message)
+			cr_expect(e.kind == ERR_INVALID && strstr(e.message, rows[i].message), "row %zu: %s", i, e.message);
+		session_spec_fini(&spec);
+	}
+}
+
+Test(cli, what_is_given_goes_over_what_stands_in_the_spec)
+{
+	static const char *const words[] = {"run", "--profiler=MemoryLeak", "--walks=3", "--roots=NoCollection", "--duration=7s", NULL};
+	struct cli_args a;
+	struct session_spec spec;
+	cr_assert_eq(parse(words, &a, NULL), 0);
+	session_spec_init(&spec, a.profiler);
+	spec.pause_budget_ms = 77;
+	spec.reveal = true;
+	cr_assert_eq(cli_settings_apply(&a, &spec, NULL), 0);
+	cr_expect_eq(spec.walks, 3);
+	cr_expect_eq(spec.roots, HEAP_ROOTS_NO_COLLECTION);
+	cr_expect_eq(spec.duration_seconds, 7);
+	cr_expect_eq(spec.pause_budget_ms, 77, "was not given");
+	cr_expect(spec.reveal);
+	session_spec_fini(&spec);
 }
 
 Test(cli, chooses_by_name_then_by_command_line)
