@@ -49,6 +49,11 @@ static int none_found(struct work *w, const struct pod_list *l, const char *reas
 	return wait_for(w, reason, message);
 }
 
+static bool is_about_memory(enum profiler_kind kind)
+{
+	return kind == PROFILER_GC_SURVIVORS || kind == PROFILER_MEMORY_LEAK || kind == PROFILER_DUPLICATED_STRINGS;
+}
+
 /* The load of the resource that the profiler is about. */
 static void measure(struct work *w, struct pod_list *l)
 {
@@ -66,7 +71,7 @@ static void measure(struct work *w, struct pod_list *l)
 	}
 	agent_hub_usage(w->r->hub, nodes, usage, count, USAGE_WINDOW_MS, clock_mono_ms() + USAGE_BOUND_MS);
 	for (size_t i = 0; i < count; i++)
-		l->items[index[i]].load = usage[i].cpu_millicores;
+		l->items[index[i]].load = is_about_memory(w->s.spec.profiler) ? usage[i].memory_bytes : usage[i].cpu_millicores;
 	free(nodes);
 	free(usage);
 	free(index);

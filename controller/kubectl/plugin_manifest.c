@@ -50,7 +50,13 @@ static json_t *spec_json(const struct plugin_args *a, const struct plugin_target
 	json_object_set_new(spec, "target", target_json(a, target, selector));
 	put_number(spec, "durationSeconds", a->duration_seconds);
 	put_number(settings, "frequencyHertz", a->frequency_hertz);
-	put_object_take(spec, "cpuHotpaths", settings);
+	put_text(settings, "roots", a->has_roots ? heap_roots_name(a->roots) : NULL);
+	put_number(settings, "walks", a->walks);
+	put_object_take(spec, profiler_settings_key(a->profiler), settings);
+	put_number(spec, "pauseBudgetMilliseconds", a->pause_budget_ms);
+	put_text(spec, "baselineSession", a->baseline);
+	if (a->reveal)
+		json_object_set_new(spec, "reveal", json_true());
 	put_text(output, "store", a->store);
 	put_object_take(spec, "output", output);
 	if (a->duration_seconds > 590) /* the default deadline holds the default duration and some waiting */

@@ -12,7 +12,7 @@
 #define PROFILE FOR(PLUGIN_PROFILE)
 #define LISTS (FOR(PLUGIN_LS) | FOR(PLUGIN_TRIGGERS))
 
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_DURATION, KIND_FLAG, KIND_FORMAT, KIND_DRY_RUN, KIND_PROFILER, KIND_PROFILER_FLAG, KIND_HELP };
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_DURATION, KIND_FLAG, KIND_FORMAT, KIND_DRY_RUN, KIND_PROFILER, KIND_PROFILER_FLAG, KIND_ROOTS, KIND_HELP };
 
 struct row {
 	const char *name, *brief, *argument; /* argument NULL: takes none */
@@ -26,9 +26,22 @@ struct row {
 #define AT(field) offsetof(struct plugin_args, field)
 static const struct row rows[] = {
 	{"--cpu", NULL, NULL, PROFILE, KIND_PROFILER_FLAG, AT(profiler), PROFILER_CPU_HOTPATHS, 0, "where does the CPU time go? (CPUHotpaths; the default)"},
-	{"--profiler", NULL, "NAME", PROFILE, KIND_PROFILER, AT(profiler), 0, 0, "the profiler by its name: CPUHotpaths"},
-	{"--duration", NULL, "TIME", PROFILE, KIND_DURATION, AT(duration_seconds), 0, 0, "how long: 30s, 2m; at most 1h; also as the last word"},
-	{"--frequency", NULL, "HERTZ", PROFILE, KIND_NUMBER, AT(frequency_hertz), 1, 999, "samples per second of CPU time, 1 to 999"},
+	{"--memory", NULL, NULL, PROFILE, KIND_PROFILER_FLAG, AT(profiler), PROFILER_GC_SURVIVORS, 0, "what fills the heap, and who holds it? (GCSurvivors)"},
+	{"--leak", NULL, NULL, PROFILE, KIND_PROFILER_FLAG, AT(profiler), PROFILER_MEMORY_LEAK, 0, "what grows? (MemoryLeak)"},
+	{"--strings", NULL, NULL, PROFILE, KIND_PROFILER_FLAG, AT(profiler), PROFILER_DUPLICATED_STRINGS, 0,
+	 "what do equal strings cost? (DuplicatedStrings)"},
+	{"--allocations", NULL, NULL, PROFILE, KIND_PROFILER_FLAG, AT(profiler), PROFILER_ALLOCATIONS, 0, "who allocates? (Allocations)"},
+	{"--pauses", NULL, NULL, PROFILE, KIND_PROFILER_FLAG, AT(profiler), PROFILER_RUNTIME_PAUSES, 0,
+	 "which pauses did the runtime make, and why? (RuntimePauses)"},
+	{"--profiler", NULL, "NAME", PROFILE, KIND_PROFILER, AT(profiler), 0, 0, "the profiler by its name, as above"},
+	{"--duration", NULL, "TIME", PROFILE, KIND_DURATION, AT(duration_seconds), 0, 0,
+	 "how long: 30s, 2m; at most 1h; also as the last word; not for --memory and --strings"},
+	{"--frequency", NULL, "HERTZ", PROFILE, KIND_NUMBER, AT(frequency_hertz), 1, 999, "--cpu: samples per second of CPU time, 1 to 999 (99)"},
+	{"--roots", NULL, "WAY", PROFILE, KIND_ROOTS, AT(roots), 0, 0, "--memory, --leak: Exact (a forced collection), NoCollection or Auto (Auto)"},
+	{"--walks", NULL, "N", PROFILE, KIND_NUMBER, AT(walks), 2, 10, "--leak: how often the heap is walked, 2 to 10 (2)"},
+	{"--pause-budget", NULL, "MS", PROFILE, KIND_NUMBER, AT(pause_budget_ms), 1, 60000, "the longest stop of the application in milliseconds"},
+	{"--reveal", NULL, NULL, PROFILE, KIND_FLAG, AT(reveal), 0, 0, "show contents of its memory; needs the right of this name"},
+	{"--baseline", NULL, "SESSION", PROFILE, KIND_TEXT, AT(baseline), 0, 0, "compare with this finished session of the same profiler"},
 	{"--selector", "-l", "LABELS", PROFILE, KIND_TEXT, AT(selector), 0, 0, "the pods by their labels, as kubectl takes them, instead of TARGET"},
 	{"--container", "-c", "NAME", PROFILE, KIND_TEXT, AT(container), 0, 0, "the container, where several run .NET"},
 	{"--pid", NULL, "N", PROFILE, KIND_NUMBER, AT(pid), 1, 1 << 22, "the process, by its id in the container"},
@@ -68,7 +81,7 @@ static const struct command_row {
 	const char *usage, *help;
 } commands[] = {
 	{"profile", PLUGIN_PROFILE, 0, 2,
-	 "profile TARGET [--cpu] [30s] [options]\n"
+	 "profile TARGET [--cpu | --memory | --leak | --strings | --allocations | --pauses] [30s] [options]\n"
 	 "TARGET: deploy/NAME, sts/NAME, ds/NAME, rs/NAME, job/NAME, svc/NAME, pod/NAME or a pod's name; or -l LABELS",
 	 "profile a running .NET application and print the diagnosis"},
 	{"ls", PLUGIN_LS, 0, 0, "ls [-A] [--watch] [--wide]", "list sessions"},
@@ -84,7 +97,10 @@ static const struct command_row {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
-static const char *const profiler_words[] = {[PROFILER_CPU_HOTPATHS] = "cpu"};
+static const char *const profiler_words[] = {
+	[PROFILER_CPU_HOTPATHS] = "cpu",	   [PROFILER_GC_SURVIVORS] = "memory",	  [PROFILER_MEMORY_LEAK] = "leak",
+	[PROFILER_DUPLICATED_STRINGS] = "strings", [PROFILER_ALLOCATIONS] = "allocations", [PROFILER_RUNTIME_PAUSES] = "pauses",
+};
 
 const char *plugin_options_profiler(enum profiler_kind kind)
 {
@@ -162,7 +178,7 @@ static int take_format(struct plugin_args *a, const char *value, struct err *e)
 
 static int take_profiler(struct plugin_args *a, const char *value, struct err *e)
 {
-	return profiler_kind_parse(value, &a->profiler) >= 0 ? 0 : err_set(e, ERR_INVALID, 0, "--profiler: expected CPUHotpaths, found \"%.80s\"", value);
+	return profiler_kind_parse(value, &a->profiler) >= 0 ? 0 : err_set(e, ERR_INVALID, 0, "--profiler: expected " PROFILER_NAMES ", found \"%.80s\"", value);
 }
 
 static int take(const struct row *r, const char *value, struct plugin_args *a, struct err *e)
@@ -189,6 +205,9 @@ static int take(const struct row *r, const char *value, struct plugin_args *a, s
 	case KIND_PROFILER_FLAG:
 		a->profiler = (enum profiler_kind)r->least;
 		return 0;
+	case KIND_ROOTS:
+		a->has_roots = true;
+		return heap_roots_parse(value, at) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "--roots: expected Auto, Exact or NoCollection, found \"%.80s\"", value);
 	case KIND_HELP:
 		a->command = PLUGIN_HELP;
 		return 0;
@@ -213,8 +232,27 @@ static int parse_option(int argc, char **argv, int *i, struct plugin_args *a, st
 	return take(r, value, a, e);
 }
 
+/* What only some profilers take. */
+static int check_settings(const struct plugin_args *a, struct err *e)
+{
+	const struct {
+		const char *option, *setting;
+		bool there;
+	} given[] = {
+		{"--frequency", "frequencyHertz", a->frequency_hertz != 0},
+		{"--roots", "roots", a->has_roots},
+		{"--walks", "walks", a->walks != 0},
+	};
+	for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+		if (given[i].there && !profiler_has_setting(a->profiler, given[i].setting))
+			return err_set(e, ERR_INVALID, 0, "%s: %s does not take it", given[i].option, profiler_kind_name(a->profiler));
+	if (a->duration_seconds && profiler_takes_one_look(a->profiler))
+		return err_set(e, ERR_INVALID, 0, "%s takes one look at the heap and no duration: leave it out", profiler_kind_name(a->profiler));
+	return 0;
+}
+
 /* Of `profile TARGET 30s` the time; with -l it is the only word. */
-static int check_profile(struct plugin_args *a, struct err *e)
+static int check_words(struct plugin_args *a, struct err *e)
 {
 	size_t targets = a->selector ? 0 : 1;
 	if (a->operand_count < targets)
@@ -228,6 +266,11 @@ static int check_profile(struct plugin_args *a, struct err *e)
 	if (a->duration_seconds)
 		return err_set(e, ERR_INVALID, 0, "the duration is given twice: %.80s", a->operands[targets]);
 	return take_duration("the duration", a->operands[targets], &a->duration_seconds, e);
+}
+
+static int check_profile(struct plugin_args *a, struct err *e)
+{
+	return check_words(a, e) < 0 ? -1 : check_settings(a, e);
 }
 
 static int check(const struct command_row *c, struct plugin_args *a, struct err *e)

@@ -43,10 +43,11 @@ struct plugin_args {
 	/* the controller's REST API */
 	const char *server, *server_ca, *token_file;
 	/* profile */
-	const char *selector, *container, *entrypoint, *store, *name;
+	const char *selector, *container, *entrypoint, *store, *name, *baseline;
 	enum profiler_kind profiler;
-	int64_t pid, max_pods, frequency_hertz, duration_seconds; /* 0: not given */
-	bool dry_run, no_wait;
+	enum heap_roots roots;
+	int64_t pid, max_pods, frequency_hertz, duration_seconds, walks, pause_budget_ms; /* 0: not given */
+	bool has_roots, reveal, dry_run, no_wait;
 	/* what is printed, and where files go */
 	const char *output, *pod;
 	bool json, wide, watch, open, quiet, verbose;

@@ -57,9 +57,11 @@ static void put_lines(struct buf *out, const char *s)
 /* When the last of the targets that are being profiled has its first sample behind it: from then on the duration runs. -1: none has. */
 static int64_t seconds_left(const json_t *session, int64_t now_wall_ms)
 {
-	int64_t duration = jsonx_int_at(session, "status.effective.durationSeconds", jsonx_int_at(session, "spec.durationSeconds", 30)), most = -1;
+	int64_t duration = jsonx_int_at(session, "status.effective.durationSeconds", jsonx_int_at(session, "spec.durationSeconds", 0)), most = -1;
 	size_t i;
 	json_t *target;
+	if (duration == 0) /* one look, or it is not known yet */
+		return -1;
 	json_array_foreach(jsonx_at(session, "status.targets"), i, target) {
 		const char *begun = jsonx_str_at(target, "firstSampleTime", NULL);
 		int64_t begun_ms;
@@ -145,6 +147,17 @@ static void put_target(const json_t *target, struct buf *out)
 	put_reports(jsonx_at(target, "reports"), out);
 }
 
+static void put_comparison(const json_t *session, struct buf *out)
+{
+	const char *comparison = jsonx_str_at(session, "status.comparison", "");
+	if (!comparison[0])
+		return;
+	buf_puts(out, "\ncompared with ");
+	put_outside(out, jsonx_str_at(session, "spec.baselineSession", "?"), NAME_MAX_BYTES);
+	buf_puts(out, ":\n");
+	put_lines(out, comparison);
+}
+
 int plugin_progress_result(const json_t *session, struct buf *out)
 {
 	struct plugin_progress p;
@@ -152,6 +165,7 @@ int plugin_progress_result(const json_t *session, struct buf *out)
 	json_t *target;
 	plugin_progress_read(session, &p);
 	put_lines(out, p.diagnosis);
+	put_comparison(session, out);
 	json_array_foreach(jsonx_at(session, "status.targets"), i, target)
 		put_target(target, out);
 	return out->full ? -1 : 0;

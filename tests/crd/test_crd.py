@@ -413,7 +413,8 @@ class Samples(WithApi):
     def test_every_sample_is_accepted_strictly(self):
         folder = os.path.join(proc.ROOT, "deploy/samples")
         samples = sorted(n for n in os.listdir(folder) if n.endswith(".yaml"))
-        self.assertLessEqual({"cpu-hotpaths.yaml", "trigger-alert.yaml", "trigger-schedule.yaml", "trigger-threshold.yaml"}, set(samples))
+        self.assertLessEqual({"cpu-hotpaths.yaml", "gc-survivors.yaml", "memory-leak.yaml", "duplicated-strings.yaml", "allocations.yaml", "runtime-pauses.yaml",
+                              "trigger-alert.yaml", "trigger-schedule.yaml", "trigger-threshold.yaml"}, set(samples))
         for name in samples:
             with self.subTest(sample=name):
                 done = self.cluster.kubectl("apply", "--server-side", "--validate=strict", "-f", os.path.join(folder, name), check=False)

@@ -179,6 +179,11 @@ class Plugin(unittest.TestCase):
         self.assertIn("created (server dry run)", self.cluster.kubectl("apply", "--dry-run=server", "-f", "-", text=text))
         self.assertRegex(text, r"(?m)^  name: checkout-cpu-\w{5}$")
         self.assertIn("      entrypoint: Checkout.dll\n", text)
+        for words in (("--memory", "--roots", "Exact"), ("--leak", "5m", "--walks", "3", "--baseline", "before"), ("--strings",),
+                      ("--allocations", "10s", "--pause-budget", "50"), ("--pauses",)):
+            text = self.plugin("profile", "deploy/checkout", *words, "--dry-run=client")
+            self.assertIn("created (server dry run)", self.cluster.kubectl("apply", "--dry-run=server", "-f", "-", text=text), words)
+            self.assertRegex(text, r"(?m)^  name: checkout-%s-\w{5}$" % words[0][2:])
 
     def test_credential_plugins_and_several_kubeconfigs(self):
         """As a managed cluster has it: the cluster in one file, the user with a program in another."""

@@ -77,7 +77,16 @@ Test(plugin_options, refuses_with_the_word_that_is_wrong)
 		{{"profile", "x", "--max-pods", "21"}, "--max-pods: expected a number from 1 to 20"},
 		{{"profile", "x", "--frequency", "1k"}, "--frequency: expected a number"},
 		{{"profile", "x", "--pid", "1", "--entrypoint", "y"}, "by --pid or by --entrypoint"},
-		{{"profile", "x", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths, found \"Heap\""},
+		{{"profile", "x", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths, GCSurvivors,"},
+		{{"profile", "x", "--memory", "30s"}, "GCSurvivors takes one look at the heap and no duration"},
+		{{"profile", "x", "--strings", "--duration", "3s"}, "DuplicatedStrings takes one look"},
+		{{"profile", "x", "--walks", "3"}, "--walks: CPUHotpaths does not take it"},
+		{{"profile", "x", "--leak", "--walks", "11"}, "--walks: expected a number from 2 to 10"},
+		{{"profile", "x", "--leak", "--frequency", "9"}, "--frequency: MemoryLeak does not take it"},
+		{{"profile", "x", "--allocations", "--roots", "Exact"}, "--roots: Allocations does not take it"},
+		{{"profile", "x", "--memory", "--roots", "exact"}, "--roots: expected Auto, Exact or NoCollection, found \"exact\""},
+		{{"profile", "x", "--pauses", "--pause-budget", "0"}, "--pause-budget: expected a number from 1 to 60000"},
+		{{"profile", "x", "--baseline", ""}, "--baseline: must not be empty"},
 		{{"profile", "x", "-o", "xml"}, "-o: expected yaml or json"},
 		{{"profile", "x", "--dry-run=server"}, "--dry-run: only client"},
 		{{"profile", "x", "--name", ""}, "--name: must not be empty"},
@@ -218,6 +227,16 @@ Test(plugin_manifest, holds_what_was_asked_for)
 		{{"profile", "a", "1h", "-c", "app", "--entrypoint", "E"}, "a-cpu-abcde",
 		 "{\"activeDeadlineSeconds\":3900,\"durationSeconds\":3600,\"profiler\":\"CPUHotpaths\","
 		 "\"target\":{\"container\":\"app\",\"podName\":\"a\",\"process\":{\"entrypoint\":\"E\"}}}"},
+		{{"profile", "a", "--memory", "--roots", "Exact", "--reveal"}, "a-memory-abcde",
+		 "{\"gcSurvivors\":{\"roots\":\"Exact\"},\"profiler\":\"GCSurvivors\",\"reveal\":true,\"target\":{\"podName\":\"a\"}}"},
+		{{"profile", "a", "--leak", "5m", "--walks", "3", "--pause-budget", "900", "--baseline", "b"}, "a-leak-abcde",
+		 "{\"baselineSession\":\"b\",\"durationSeconds\":300,\"memoryLeak\":{\"walks\":3},\"pauseBudgetMilliseconds\":900,"
+		 "\"profiler\":\"MemoryLeak\",\"target\":{\"podName\":\"a\"}}"},
+		{{"profile", "a", "--strings"}, "a-strings-abcde", "{\"profiler\":\"DuplicatedStrings\",\"target\":{\"podName\":\"a\"}}"},
+		{{"profile", "a", "--allocations", "9s"}, "a-allocations-abcde",
+		 "{\"durationSeconds\":9,\"profiler\":\"Allocations\",\"target\":{\"podName\":\"a\"}}"},
+		{{"profile", "a", "--profiler", "RuntimePauses"}, "a-pauses-abcde",
+		 "{\"profiler\":\"RuntimePauses\",\"target\":{\"podName\":\"a\"}}"},
 		{{"profile", "a234567890123456789012345678901234567890-2-x"}, "a234567890123456789012345678901234567890-cpu-abcde", NULL},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -274,8 +293,10 @@ Test(plugin_progress, says_what_a_session_does)
 		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2025-12-31T23:59:52.500Z\"}]}}", "s: Profiling, 13 s left"},
 		{"{\"metadata\":{\"name\":\"s\"},\"spec\":{\"durationSeconds\":20},\"status\":{" CONDITIONS("Unknown", "Profiling", "x")
 		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2026-01-01T01:00:00Z\"}]}}", "s: Profiling, 20 s left"},
-		{"{\"metadata\":{\"name\":\"s\"},\"status\":{" CONDITIONS("Unknown", "Profiling", "x")
+		{"{\"metadata\":{\"name\":\"s\"},\"status\":{" CONDITIONS("Unknown", "Profiling", "x") ",\"effective\":{\"durationSeconds\":9}"
 		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2020-01-01T01:00:00Z\"}]}}", "s: Profiling, 0 s left"},
+		{"{\"metadata\":{\"name\":\"s\"},\"status\":{" CONDITIONS("Unknown", "Profiling", "x") ",\"effective\":{}"
+		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2020-01-01T01:00:00Z\"}]}}", "s: Profiling"},
 		{"{\"metadata\":{\"name\":\"s\"},\"status\":{" CONDITIONS("Unknown", "Analyzing", "x") "}}", "s: Analyzing"},
 		{"{\"metadata\":{\"name\":\"a\\u001b[31m\"},\"status\":7}", "a\\x1b[31m: Created"},
 	};
@@ -290,7 +311,7 @@ Test(plugin_progress, says_what_a_session_does)
 
 Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 {
-	AUTO_JSON json_t *session = json("{\"status\":{\"diagnosis\":\"80 %\\nof \\u001b CPU\",\"targets\":["
+	AUTO_JSON json_t *session = json("{\"spec\":{\"baselineSession\":\"b\"},\"status\":{\"diagnosis\":\"80 %\\nof \\u001b CPU\",\"comparison\":\"It\\ngrew.\",\"targets\":["
 					 "{\"podName\":\"a\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reports\":["
 					 "{\"name\":\"x.md\",\"url\":\"http://h/p/x.md\"},{\"name\":\"y\",\"url\":\"http://h/p/y\"}]},"
 					 "{\"podName\":\"b\",\"nodeName\":\"n\",\"phase\":\"Failed\",\"reason\":\"NativeAOT\",\"message\":\"no\"},"
@@ -298,7 +319,7 @@ Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 	AUTO_BUF struct buf text;
 	buf_init(&text, 65536);
 	cr_assert_eq(plugin_progress_result(session, &text), 0);
-	cr_expect_str_eq(buf_str(&text), "80 %\nof \\x1b CPU\n\npod a on n: Succeeded\n  reports in http://h/p/\n    x.md y\n\n"
+	cr_expect_str_eq(buf_str(&text), "80 %\nof \\x1b CPU\n\ncompared with b:\nIt\ngrew.\n\npod a on n: Succeeded\n  reports in http://h/p/\n    x.md y\n\n"
 					 "pod b on n: Failed, NativeAOT: no\n\npod c on n: Succeeded\n  reports: z\n");
 }
 
