@@ -121,3 +121,9 @@ AGENT_SRC += \
 	agent/serve_token.c \
 	agent/serve_backend.c \
 	agent/serve.c
+# the heap: the walk's stream, snapshots
+AGENT_SRC += \
+	agent/heap/heap_store.c \
+	agent/heap/heap_type_name.c \
+	agent/heap/heap_snapshot.c \
+	agent/heap/heap_builder.c

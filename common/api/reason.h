@@ -22,6 +22,8 @@
 	X(Canceled, "Nothing to do: the session was ended on request; what was collected is in the report.")                  \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
+	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names, or choose roots: NoCollection, which stops for less.") \
+	X(HeapWalkTorn, "The heap could not be read in one piece; try again at a calmer time.")                               \
 	X(NoSamples, "The process used no CPU in this time: profile it while it is busy.")                                    \
 	/* choosing pods */                                                                                                   \
 	X(NoPodsMatched, "Check spec.target: no running pod of this namespace matches.")                                      \
