@@ -5,6 +5,7 @@ AGENT_SRC += agent/cli_target.c
 AGENT_SRC += agent/cli_output.c
 AGENT_SRC += agent/cli_run.c
 AGENT_SRC += agent/cli_diff.c
+AGENT_SRC += agent/size_text.c
 AGENT_SRC += agent/capture.c
 AGENT_SRC += agent/index_set.c
 AGENT_SRC += agent/ip_table.c
