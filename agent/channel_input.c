@@ -84,6 +84,11 @@ static void keep_complaint(struct profiler_channel *ch, enum err_kind kind, cons
 	buf_fini(&text);
 }
 
+static int on_extension(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+{
+	return ch->on_frame ? ch->on_frame(ch->on_frame_ctx, f, e) : 0;
+}
+
 static int on_error(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	struct channel_error error;
@@ -93,6 +98,8 @@ static int on_error(struct profiler_channel *ch, const struct channel_frame *f, 
 	bool sampling = error.request == CHANNEL_SAMPLE_START || error.request == CHANNEL_SAMPLE_STOP;
 	enum err_kind kind = error.request == CHANNEL_SAMPLE_START && error.code == EBUSY ? ERR_CONFLICT : ERR_INTERNAL;
 	keep_complaint(ch, kind, &error);
+	if (channel_is_extension(error.request))
+		return on_extension(ch, f, e);
 	if (sampling) {
 		ch->sampling_answers++;
 		ch->sampling_error = -1;
@@ -115,6 +122,8 @@ static int on_sampling(struct profiler_channel *ch, const struct channel_frame *
 
 static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
+	if (channel_is_extension(f->type))
+		return on_extension(ch, f, e);
 	switch (f->type) {
 	case CHANNEL_READY:
 		ch->ready = true;

@@ -11,6 +11,7 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
+#define MAX_EXTENSION_REQUEST 1024
 #define OUT_MAX (4 * CHANNEL_MAX_FRAME)
 #define IN_FLIGHT 3            /* RESOLVE requests that were sent and not answered: the library never waits for us */
 
@@ -72,6 +73,11 @@ void profiler_channel_set_pause_budget(struct profiler_channel *ch, uint32_t mic
 	ch->pause_budget_us = microseconds;
 }
 
+void profiler_channel_set_features(struct profiler_channel *ch, uint32_t features)
+{
+	ch->features = features;
+}
+
 ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const char *inner_path, uint8_t *out, size_t cap, struct err *e)
 {
 	struct wire_writer w;
@@ -80,6 +86,7 @@ ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const ch
 		.flags = ch->notification_only ? CHANNEL_NOTIFICATION_ONLY : 0,
 		.path = {inner_path, strlen(inner_path)},
 		.pause_budget_us = ch->pause_budget_us,
+		.features = ch->features,
 	};
 
 	if (d.path.len == 0 || d.path.len > CHANNEL_MAX_PATH)
@@ -171,8 +178,23 @@ static int timed_out(const struct profiler_channel *ch, const char *what, struct
 
 /* Requests -------------------------------------------------------------------------------------------------------------------- */
 
-/* One turn of input for a request that waits for its answer. At the deadline it ends, whatever else keeps coming. */
-static int await(struct profiler_channel *ch, const char *what, int64_t deadline_ms, struct err *e)
+void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx)
+{
+	ch->on_frame = fn;
+	ch->on_frame_ctx = ctx;
+}
+
+int profiler_channel_request(struct profiler_channel *ch, uint16_t type, const void *payload, size_t len, struct err *e)
+{
+	uint8_t frame[CHANNEL_HEADER_SIZE + MAX_EXTENSION_REQUEST];
+	struct wire_writer w;
+
+	channel_begin(&w, frame, sizeof frame, type);
+	wire_put_bytes(&w, payload, len);
+	return queue_frame(ch, frame, channel_end(&w), e);
+}
+
+int profiler_channel_await(struct profiler_channel *ch, const char *what, int64_t deadline_ms, struct err *e)
 {
 	int r = clock_mono_ms() < deadline_ms ? pump(ch, deadline_ms, e) : 0;
 
@@ -200,7 +222,7 @@ static int run_job(struct profiler_channel *ch, struct resolve_job *job, int64_t
 		while (job->sent < job->count && job->sent - job->done < IN_FLIGHT * CHANNEL_MAX_RESOLVE)
 			if (queue_resolve(ch, job, e) < 0)
 				return -1;
-		if (await(ch, "name the functions", deadline_ms, e) < 0)
+		if (profiler_channel_await(ch, "name the functions", deadline_ms, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -227,7 +249,7 @@ static int sampling_request(struct profiler_channel *ch, uint16_t type, uint32_t
 	if (queue_request(ch, type, type == CHANNEL_SAMPLE_START, hertz, e) < 0)
 		return -1;
 	while (ch->sampling_answers == before)
-		if (await(ch, type == CHANNEL_SAMPLE_START ? "start sampling" : "stop sampling", deadline_ms, e) < 0)
+		if (profiler_channel_await(ch, type == CHANNEL_SAMPLE_START ? "start sampling" : "stop sampling", deadline_ms, e) < 0)
 			return -1;
 	if (ch->sampling_error < 0 && e)
 		*e = ch->last_error;
@@ -265,7 +287,7 @@ int profiler_channel_collections(struct profiler_channel *ch, const struct chann
 	if (queue_request(ch, CHANNEL_STATS_REQUEST, false, 0, e) < 0)
 		return -1;
 	while (ch->stats_answers == before)
-		if (await(ch, "tell of collections", deadline_ms, e) < 0)
+		if (profiler_channel_await(ch, "tell of collections", deadline_ms, e) < 0)
 			return -1;
 	*out = ch->collections.items;
 	*count = ch->collections.count;
@@ -299,7 +321,7 @@ int profiler_channel_detach(struct profiler_channel *ch, struct channel_stats *s
 	if (!ch->detaching && queue_request(ch, CHANNEL_DETACH, false, 0, e) < 0)
 		return -1;
 	while (!ch->detached)
-		if (await(ch, ch->detaching ? "leave" : "agree to leave", deadline_ms, e) < 0)
+		if (profiler_channel_await(ch, ch->detaching ? "leave" : "agree to leave", deadline_ms, e) < 0)
 			return -1;
 	if (stats)
 		copy_stats(ch, stats);

@@ -49,6 +49,8 @@ void profiler_channel_set_notification_only(struct profiler_channel *ch, bool no
 /* The longest that the library may hold a thread of the application; it leaves by itself when it took longer. 0 (as it begins): any time.
  * Set before client_data. */
 void profiler_channel_set_pause_budget(struct profiler_channel *ch, uint32_t microseconds);
+/* What the library must ask of the runtime while it attaches: enum channel_want. Set before client_data. */
+void profiler_channel_set_features(struct profiler_channel *ch, uint32_t features);
 const uint8_t *profiler_channel_clsid(const struct profiler_channel *ch); /* 16 bytes, as diag_ipc_attach wants them */
 
 /* The client data to give to AttachProfiler: protocol version, nonce, the socket's path as the target sees it, flags.
@@ -77,6 +79,17 @@ int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
 struct channel_collection;
 int profiler_channel_collections(struct profiler_channel *ch, const struct channel_collection **out, size_t *count, int64_t deadline_ms,
 				 struct err *e);
+
+/* Frames of one profiler (channel_is_extension), and the errors that answer its requests, go to its own handler, from within
+ * whatever reads the channel. -1: the frame is bad, the channel is over. */
+struct channel_frame;
+typedef int channel_frame_fn(void *ctx, const struct channel_frame *f, struct err *e);
+void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx);
+/* Queues a request; it is sent by the next call that waits. */
+int profiler_channel_request(struct profiler_channel *ch, uint16_t type, const void *payload, size_t len, struct err *e);
+/* One turn of input for a request that waits for its answer; call it until the handler has seen that. -1: ERR_TIMEOUT ("did not `what`
+ * in time") at the deadline, whatever else keeps coming, or the channel is over. */
+int profiler_channel_await(struct profiler_channel *ch, const char *what, int64_t deadline_ms, struct err *e);
 
 /* Whether the library has said that it held the application for longer than its budget, and leaves: what it held. */
 struct channel_pause;

@@ -40,7 +40,9 @@ struct profiler_channel {
 	struct channel_collections collections;
 	unsigned stats_answers;
 
-	uint32_t pause_budget_us;
+	uint32_t pause_budget_us, features;
+	channel_frame_fn *on_frame; /* of extensions; NULL: they are passed over */
+	void *on_frame_ctx;
 	struct channel_pause pause; /* kind 0: none */
 
 	bool ready, detaching, detached, eof;

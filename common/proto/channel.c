@@ -85,6 +85,7 @@ void channel_put_client_data(struct wire_writer *w, const struct channel_client_
 	wire_put_bytes(w, v->nonce, CHANNEL_NONCE_BYTES);
 	channel_put_text(w, v->path);
 	wire_put_u32(w, v->pause_budget_us);
+	wire_put_u32(w, v->features);
 }
 
 bool channel_get_client_data(const void *data, size_t len, struct channel_client_data *v)
@@ -97,6 +98,7 @@ bool channel_get_client_data(const void *data, size_t len, struct channel_client
 	get_nonce(&r, v->nonce);
 	v->path = channel_get_text(&r);
 	v->pause_budget_us = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
+	v->features = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
 	return !r.bad && v->version == CHANNEL_VERSION && v->path.len > 0 && v->path.len <= CHANNEL_MAX_PATH;
 }
 

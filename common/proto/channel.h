@@ -25,7 +25,7 @@
 #define CHANNEL_MAX_RESOLVE 4096 /* instruction pointers in a request: its answer fits a frame */
 #define CHANNEL_MAX_DEPTH 127    /* frames of a sample */
 #define CHANNEL_MAX_PATH 107     /* of the socket: sockaddr_un.sun_path with its NUL */
-#define CHANNEL_CLIENT_DATA_MAX (2 + 2 + CHANNEL_NONCE_BYTES + 2 + CHANNEL_MAX_PATH + 4)
+#define CHANNEL_CLIENT_DATA_MAX (2 + 2 + CHANNEL_NONCE_BYTES + 2 + CHANNEL_MAX_PATH + 4 + 4)
 
 /* {6D2F3C5E-8A41-4F0B-9C37-D2D07E70A5E1} as AttachProfiler wants it (and as it lies in memory): the library as main profiler;
  * and {...E2}: as notification-only profiler beside another one. The runtime asks which of the two it is before it hands
@@ -53,10 +53,24 @@ enum channel_type {
 	CHANNEL_ERROR = 0x020a,
 	CHANNEL_COLLECTIONS = 0x020b,
 	CHANNEL_PAUSE = 0x020c,
+	/* of one profiler each: 0x0110/0x0210 and on the walk of the heap, 0x0120/0x0220 allocations, 0x0130/0x0230 pauses */
+	CHANNEL_EXTENSION = 0x0010,
 };
+
+/* Requests, answers and frames of one profiler. */
+static inline bool channel_is_extension(uint16_t type)
+{
+	return (type & 0xff) >= CHANNEL_EXTENSION;
+}
 
 enum channel_flag {
 	CHANNEL_NOTIFICATION_ONLY = 1, /* in the client data: asked for; in the hello: so loaded */
+};
+
+/* What the runtime lets a profiler ask for only while it attaches. */
+enum channel_want {
+	CHANNEL_WANT_GC_ROOTS = 1, /* MONITOR_GC; as main profiler only */
+	CHANNEL_WANT_SUSPENDS = 2, /* MONITOR_SUSPENDS */
 };
 
 struct channel_text {
@@ -65,12 +79,13 @@ struct channel_text {
 };
 
 /* Client data of AttachProfiler: u16 version, u16 flags, 16 bytes nonce, text path, u32 pause budget in
- * microseconds (of an earlier agent: not there, which is 0: none). */
+ * microseconds, u32 features (of an earlier agent: not there, which is 0: none). */
 struct channel_client_data {
 	uint16_t version, flags;
 	uint8_t nonce[CHANNEL_NONCE_BYTES];
 	struct channel_text path; /* of the socket, as the target sees it */
 	uint32_t pause_budget_us;
+	uint32_t features; /* enum channel_want */
 };
 
 /* HELLO, from InitializeForAttach: u16 version, u16 flags, nonce, u32 pid, u16 runtime major, minor, build, text library version. */
@@ -145,6 +160,7 @@ struct channel_account {
 enum channel_pause_kind {
 	CHANNEL_PAUSE_CALLBACK = 1, /* of the runtime, on a thread of the application */
 	CHANNEL_PAUSE_SIGNAL = 2,   /* a sample by a timer */
+	CHANNEL_PAUSE_WALK = 3,     /* all threads, for a walk of the heap */
 };
 
 /* PAUSE: u32 kind, u64 end (CLOCK_MONOTONIC), u64 duration, u64 budget, in nanoseconds. The library held a thread of the application for

@@ -84,7 +84,7 @@ Test(channel, a_frame_over_the_bound_is_not_written)
 Test(channel, client_data_comes_back_and_is_checked)
 {
 	struct channel_client_data in = {.version = CHANNEL_VERSION, .flags = CHANNEL_NOTIFICATION_ONLY, .path = TEXT("/tmp/x/c"),
-					 .pause_budget_us = 200000}, out;
+					 .pause_budget_us = 200000, .features = CHANNEL_WANT_SUSPENDS}, out;
 	uint8_t data[CHANNEL_CLIENT_DATA_MAX];
 	struct wire_writer w;
 
@@ -97,9 +97,11 @@ Test(channel, client_data_comes_back_and_is_checked)
 	cr_expect_arr_eq(out.nonce, in.nonce, sizeof in.nonce);
 	expect_text(out.path, "/tmp/x/c", "path");
 	cr_expect_eq(out.pause_budget_us, 200000);
-	for (size_t len = 0; len < w.pos - 4; len++)
+	cr_expect_eq(out.features, CHANNEL_WANT_SUSPENDS);
+	for (size_t len = 0; len < w.pos - 8; len++)
 		cr_expect(!channel_get_client_data(data, len, &out), "cut at %zu", len);
-	cr_expect(channel_get_client_data(data, w.pos - 4, &out) && out.pause_budget_us == 0, "of an earlier agent");
+	cr_expect(channel_get_client_data(data, w.pos - 4, &out) && out.pause_budget_us == 200000 && out.features == 0, "of an earlier agent");
+	cr_expect(channel_get_client_data(data, w.pos - 8, &out) && out.pause_budget_us == 0, "of one before that");
 	data[0]++;
 	cr_expect(!channel_get_client_data(data, w.pos, &out), "another version");
 }
