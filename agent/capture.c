@@ -31,7 +31,7 @@ void cpu_capture_fini(struct cpu_capture *c)
 	free(c->samples);
 	free(c->collections);
 	free(c->fallback_message);
-	target_fini(&c->target);
+	session_facts_fini(&c->facts);
 	*c = (struct cpu_capture){0};
 }
 

@@ -3,7 +3,7 @@
 #ifndef DRDOTNET_CAPTURE_H
 #define DRDOTNET_CAPTURE_H
 
-#include "agent/target.h"
+#include "agent/session_facts.h"
 #include "common/link/link_msg.h"
 
 #include <stdbool.h>
@@ -66,13 +66,7 @@ struct cpu_capture {
 	bool kernel_frames;         /* kernel stacks were allowed */
 	const char *fallback_reason; /* why not perf events; NULL */
 	char *fallback_message;
-	bool beside_profiler;       /* attached for notifications only: another profiler has the process's main slot */
-	int64_t started_wall_ms, duration_ns;
-	bool canceled;              /* ended early */
-	const char *ended_why;      /* then: "on request", ...; static */
-	bool was_stopped;           /* the process could not run for a time */
-	struct target target;
-	int64_t pid;                /* inner */
+	struct session_facts facts;
 
 	struct frame *frames;
 	size_t frame_count, frame_cap;
@@ -97,7 +91,6 @@ struct cpu_capture {
 	int64_t lost_samples;        /* by the kernel */
 	int64_t dropped;             /* by our bounds */
 	int64_t unresolved_frames, managed_frames; /* of managed candidates, how many stayed unnamed / were named */
-	struct session_cost cost;
 };
 
 void cpu_capture_fini(struct cpu_capture *c);

@@ -15,7 +15,6 @@ void cpu_account_init(struct cpu_account *a, pid_t pid)
 {
 	*a = (struct cpu_account){.pid = pid, .process_begin_ns = -1, .process_last_ns = -1};
 	a->cgroup_begin = a->cgroup_last = (struct cgroup_cpu){-1, -1, -1, -1, -1};
-	a->own_begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	a->has_clock = pid > 0 && clock_getcpuclockid(pid, &a->clock) == 0;
 }
 
@@ -51,9 +50,4 @@ void cpu_account_report(const struct cpu_account *a, struct cpu_capture *c)
 	c->total_periods = cgroup ? last->periods - begin->periods : -1;
 	c->throttled_periods = cgroup ? last->throttled_periods - begin->throttled_periods : -1;
 	c->throttled_ns = cgroup ? last->throttled_ns - begin->throttled_ns : -1;
-}
-
-int64_t cpu_account_own_ms(const struct cpu_account *a)
-{
-	return (clock_ns(CLOCK_THREAD_CPUTIME_ID) - a->own_begin_ns) / 1000000;
 }

@@ -1,5 +1,4 @@
-/* What the kernel says of the CPU that a process, its container and we have used between two moments. One thread: our own
- * part is that of the calling thread. */
+/* What the kernel says of the CPU that a process and its container have used between two moments. */
 #ifndef DRDOTNET_CPU_ACCOUNT_H
 #define DRDOTNET_CPU_ACCOUNT_H
 
@@ -15,11 +14,9 @@ struct cpu_account {
 	clockid_t clock;
 	bool has_clock;
 	int64_t process_begin_ns, process_last_ns;
-	int64_t own_begin_ns;
 	struct cgroup_cpu cgroup_begin, cgroup_last;
 };
 
-/* Our own part begins here, the process's with cpu_account_begin(). */
 void cpu_account_init(struct cpu_account *a, pid_t pid);
 void cpu_account_begin(struct cpu_account *a);
 
@@ -28,7 +25,5 @@ void cpu_account_update(struct cpu_account *a);
 
 /* Writes the differences between begin and the last update; unknown ones as -1. */
 void cpu_account_report(const struct cpu_account *a, struct cpu_capture *c);
-
-int64_t cpu_account_own_ms(const struct cpu_account *a);
 
 #endif

@@ -155,7 +155,7 @@ static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *
 	a->threads[s->thread].by_category[category]++;
 	if (facts[s->stack].cause != CPU_NO_METHOD)
 		a->methods[facts[s->stack].cause].caused[category]++;
-	int64_t bucket = c->duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->duration_ns : 0;
+	int64_t bucket = c->facts.duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->facts.duration_ns : 0;
 	a->timeline[bucket < 0 ? 0 : bucket >= CPU_TIMELINE_BUCKETS ? CPU_TIMELINE_BUCKETS - 1 : bucket]++;
 }
 
@@ -305,8 +305,8 @@ static void sum_threads(struct cpu_analysis *a)
 		struct cpu_thread *t = &a->threads[i];
 		t->cpu_ns = c->threads[i].cpu_ns >= 0 ? c->threads[i].cpu_ns : (int64_t)t->samples * a->period_ns;
 		a->sampled_threads += t->samples > 0;
-		a->busy_threads += t->samples > 0 && c->duration_ns > 0 &&
-				   (double)t->samples * (double)a->period_ns >= BUSY_SHARE_OF_CPU * (double)c->duration_ns;
+		a->busy_threads += t->samples > 0 && c->facts.duration_ns > 0 &&
+				   (double)t->samples * (double)a->period_ns >= BUSY_SHARE_OF_CPU * (double)c->facts.duration_ns;
 	}
 	a->thread_order = sorted(c->thread_count, more_samples, a->threads);
 	find_top_methods(a);
@@ -316,7 +316,7 @@ static void measure_busyness(struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
 	a->cpu_ns = c->process_cpu_ns >= 0 ? c->process_cpu_ns : (int64_t)a->samples * a->period_ns;
-	a->cpus_used = c->duration_ns > 0 ? (double)a->cpu_ns / (double)c->duration_ns : 0;
+	a->cpus_used = c->facts.duration_ns > 0 ? (double)a->cpu_ns / (double)c->facts.duration_ns : 0;
 	double limit = (double)c->cpu_limit_millicores / 1000.0, node = (double)c->node_cpus;
 	a->limited = limit > 0 && (node <= 0 || limit < node);
 	a->cpus_allowed = a->limited ? limit : node > 0 ? node : 0;

@@ -257,7 +257,7 @@ void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text)
 void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)
 {
 	const struct cpu_collections *c = &a->collections;
-	double seconds = (double)a->capture->duration_ns / 1e9, stopped = (double)c->total_ns / 1e9;
+	double seconds = (double)a->capture->facts.duration_ns / 1e9, stopped = (double)c->total_ns / 1e9;
 	if (c->count == 0 || seconds <= 0 || (100 * stopped < seconds && c->longest_ns < NOTABLE_STOP_NS))
 		return;
 	buf_printf(text, "%u garbage collection%s stopped it (generations 0, 1, 2: %u, %u, %u), ", c->count, c->count == 1 ? "" : "s",
@@ -282,9 +282,9 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 {
 	const struct cpu_capture *c = a->capture;
 	int64_t missing = c->lost_samples + c->dropped;
-	if (c->canceled)
-		put_sentence(text, "Ended early, after %.1f s: %s.", (double)c->duration_ns / 1e9, c->ended_why ? c->ended_why : "on request");
-	if (c->was_stopped)
+	if (c->facts.canceled)
+		put_sentence(text, "Ended early, after %.1f s: %s.", (double)c->facts.duration_ns / 1e9, c->facts.ended_why ? c->facts.ended_why : "on request");
+	if (c->facts.was_stopped)
 		put_sentence(text, "The process was stopped or frozen for a time.");
 	if (c->fallback_reason)
 		put_sentence(text, "Sampled by timers in the process (%s): short bursts are under-counted, kernel time is not seen.",

@@ -80,7 +80,7 @@ void cpu_headline_put(const struct cpu_analysis *a, const struct cpu_diagnosis *
 		cpu_phrase_cpus(line, a->cpus_used);
 		if (a->cpus_allowed > 0)
 			buf_printf(line, " of %.1f", a->cpus_allowed);
-		buf_printf(line, " CPUs used in %.0f s", (double)a->capture->duration_ns / 1e9);
+		buf_printf(line, " CPUs used in %.0f s", (double)a->capture->facts.duration_ns / 1e9);
 		break;
 	case FINDING_NO_SAMPLES:
 		cpu_phrase_cpus(line, a->cpus_used);

@@ -1,8 +1,8 @@
-#include "agent/report_json.h"
+#include "agent/cpu_json.h"
 
 #include "agent/cpu_edges.h"
 #include "agent/method_name.h"
-#include "common/base/clock.h"
+#include "agent/report_json.h"
 #include "common/base/text.h"
 
 #include <inttypes.h>
@@ -10,20 +10,6 @@
 
 #define TOP_METHODS 50
 #define EDGES 8
-#define OUTSIDE_TEXT_BYTES 300
-
-static void put_string(struct report_file *f, const char *key, const char *value)
-{
-	AUTO_BUF struct buf shown;
-	buf_init(&shown, OUTSIDE_TEXT_BYTES * 16);
-	buf_printf(&f->text, ",\"%s\":", key);
-	if (!value) {
-		buf_puts(&f->text, "null");
-		return;
-	}
-	method_name_printable(value, OUTSIDE_TEXT_BYTES, &shown);
-	text_append_json(&f->text, buf_str(&shown), shown.len);
-}
 
 /* Names of methods are bounded and shown already. */
 static void put_method(struct report_file *f, const struct cpu_analysis *a, const char *key, uint32_t method)
@@ -35,103 +21,59 @@ static void put_method(struct report_file *f, const struct cpu_analysis *a, cons
 		text_append_json(&f->text, a->methods[method].name, strlen(a->methods[method].name));
 }
 
-static void put_integer(struct report_file *f, const char *key, int64_t value)
-{
-	buf_printf(&f->text, ",\"%s\":%" PRId64, key, value);
-}
-
-/* Unknown numbers (-1) are null. */
-static void put_known(struct report_file *f, const char *key, int64_t value)
-{
-	if (value < 0)
-		buf_printf(&f->text, ",\"%s\":null", key);
-	else
-		put_integer(f, key, value);
-}
-
 static void put_percent(struct report_file *f, const struct cpu_analysis *a, const char *key, uint32_t count)
 {
 	buf_printf(&f->text, ",\"%s\":%.2f", key, cpu_analysis_percent(a, count));
-}
-
-static void put_bool(struct report_file *f, const char *key, bool value)
-{
-	buf_printf(&f->text, ",\"%s\":%s", key, value ? "true" : "false");
-}
-
-static void put_context(const struct report_source *s, struct report_file *f)
-{
-	const struct cpu_capture *c = s->analysis->capture;
-	const struct report_context *x = s->context;
-	char when[CLOCK_RFC3339_SIZE];
-	buf_puts(&f->text, "{\"schema\":\"drdotnet.dev/report/v1\",\"generator\":\"drdotnet " DRDOTNET_VERSION "\"");
-	put_string(f, "profiler", s->spec ? profiler_kind_name(s->spec->profiler) : "CPUHotpaths");
-	buf_puts(&f->text, ",\n\"session\":{\"kind\":\"ProfilingSession\"");
-	put_string(f, "name", x->session_name);
-	put_string(f, "namespace", x->session_namespace);
-	put_string(f, "uid", x->session_uid);
-	buf_puts(&f->text, "},\n\"target\":{\"runtime\":\".NET\"");
-	put_string(f, "pod", x->pod_name);
-	put_string(f, "container", x->container);
-	put_string(f, "node", x->node_name);
-	put_integer(f, "pid", c->pid);
-	put_string(f, "entrypoint", c->target.entrypoint);
-	put_string(f, "runtimeVersion", c->target.runtime_version);
-	put_string(f, "architecture", c->target.arch);
-	buf_printf(&f->text, "},\n\"time\":{\"startedAt\":\"%s\",\"durationSeconds\":%.3f", clock_rfc3339(c->started_wall_ms, when),
-		   (double)c->duration_ns / 1e9);
-	put_bool(f, "endedEarly", c->canceled);
-	buf_puts(&f->text, "}");
 }
 
 static void put_diagnosis(const struct report_source *s, struct report_file *f)
 {
 	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category"};
 	const struct cpu_diagnosis *d = s->diagnosis;
-	buf_printf(&f->text, ",\n\"diagnosis\":{\"finding\":\"%s\",\"headline\":", findings[d->finding]);
-	text_append_json(&f->text, d->headline, strlen(d->headline));
-	buf_puts(&f->text, ",\"text\":");
-	text_append_json(&f->text, d->text, strlen(d->text));
-	put_method(f, s->analysis, "method", d->method);
-	put_string(f, "category", d->finding == FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
-	buf_puts(&f->text, "}");
+	const char *method = d->method == CPU_NO_METHOD ? NULL : s->analysis->methods[d->method].name;
+	AUTO_BUF struct buf more;
+	buf_init(&more, METHOD_NAME_SIZE * 8);
+	buf_puts(&more, ",\"method\":");
+	if (method)
+		text_append_json(&more, method, strlen(method));
+	else
+		buf_puts(&more, "null");
+	if (d->finding == FINDING_CATEGORY)
+		buf_printf(&more, ",\"category\":\"%s\"", cpu_category_name(d->category));
+	else
+		buf_puts(&more, ",\"category\":null");
+	report_head_json_begin(&s->head, findings[d->finding], buf_str(&more), f);
 }
 
 static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 {
 	const struct cpu_capture *c = a->capture;
 	buf_printf(&f->text, ",\n\"sampling\":{\"samples\":%" PRIu32, a->samples);
-	put_string(f, "method", c->method);
-	put_integer(f, "frequencyHertz", c->frequency_hertz);
-	put_integer(f, "periodNanoseconds", a->period_ns);
-	put_bool(f, "kernelFrames", c->kernel_frames);
-	put_string(f, "fallbackReason", c->fallback_reason);
-	put_string(f, "fallbackMessage", c->fallback_message);
-	put_bool(f, "besideAnotherProfiler", c->beside_profiler);
-	put_integer(f, "lost", c->lost_samples);
-	put_integer(f, "dropped", c->dropped);
-	put_integer(f, "cutStacks", a->truncated_samples);
-	put_integer(f, "managedFramesNamed", c->managed_frames);
-	put_integer(f, "managedFramesUnnamed", c->unresolved_frames);
+	report_json_string(f, "method", c->method);
+	report_json_integer(f, "frequencyHertz", c->frequency_hertz);
+	report_json_integer(f, "periodNanoseconds", a->period_ns);
+	report_json_bool(f, "kernelFrames", c->kernel_frames);
+	report_json_string(f, "fallbackReason", c->fallback_reason);
+	report_json_string(f, "fallbackMessage", c->fallback_message);
+	report_json_bool(f, "besideAnotherProfiler", c->facts.beside_profiler);
+	report_json_integer(f, "lost", c->lost_samples);
+	report_json_integer(f, "dropped", c->dropped);
+	report_json_integer(f, "cutStacks", a->truncated_samples);
+	report_json_integer(f, "managedFramesNamed", c->managed_frames);
+	report_json_integer(f, "managedFramesUnnamed", c->unresolved_frames);
 	buf_printf(&f->text, "},\n\"cpu\":{\"usedNanoseconds\":%" PRId64 ",\"usedCPUs\":%.4f,\"allowedCPUs\":%.3f", a->cpu_ns,
 		   a->cpus_used, a->cpus_allowed);
-	put_bool(f, "limited", a->limited);
-	put_known(f, "limitMillicores", c->cpu_limit_millicores);
-	put_integer(f, "nodeCPUs", c->node_cpus);
-	put_known(f, "throttledPeriods", c->throttled_periods);
-	put_known(f, "periods", c->total_periods);
-	put_known(f, "throttledNanoseconds", c->throttled_ns);
+	report_json_bool(f, "limited", a->limited);
+	report_json_known(f, "limitMillicores", c->cpu_limit_millicores);
+	report_json_integer(f, "nodeCPUs", c->node_cpus);
+	report_json_known(f, "throttledPeriods", c->throttled_periods);
+	report_json_known(f, "periods", c->total_periods);
+	report_json_known(f, "throttledNanoseconds", c->throttled_ns);
 	buf_printf(&f->text, "},\n\"collections\":{\"count\":%" PRIu32 ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
 		   a->collections.count, a->collections.by_generation[0], a->collections.by_generation[1],
 		   a->collections.by_generation[2]);
-	put_integer(f, "totalNanoseconds", a->collections.total_ns);
-	put_integer(f, "longestNanoseconds", a->collections.longest_ns);
-	bool unknown = c->cost.max_pause_us == 0 && c->method && strcmp(c->method, "signal-timer") == 0;
-	buf_printf(&f->text, "},\n\"cost\":{\"applicationHeld\":%s", unknown ? "\"notMeasured\"" : "\"measured\"");
-	put_integer(f, "maxPauseMicroseconds", c->cost.max_pause_us);
-	put_integer(f, "addedCPUMilliseconds", c->cost.added_cpu_ms);
-	put_integer(f, "agentCPUMilliseconds", c->cost.agent_cpu_ms);
-	put_integer(f, "droppedSamples", c->cost.dropped_samples);
+	report_json_integer(f, "totalNanoseconds", a->collections.total_ns);
+	report_json_integer(f, "longestNanoseconds", a->collections.longest_ns);
 	buf_puts(&f->text, "}");
 }
 
@@ -185,7 +127,7 @@ static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 		const struct cpu_method *m = &a->methods[id];
 		buf_printf(&f->text, "%s{\"method\":%" PRIu32, i ? ",\n" : "\n", id);
 		put_method(f, a, "name", id);
-		put_string(f, "module", m->module);
+		report_json_string(f, "module", m->module);
 		buf_printf(&f->text, ",\"self\":%" PRIu32 ",\"total\":%" PRIu32, m->self, m->total);
 		put_percent(f, a, "selfPercent", m->self);
 		put_percent(f, a, "totalPercent", m->total);
@@ -221,10 +163,10 @@ static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 	for (size_t i = 0; i < a->capture->thread_count; i++) {
 		const struct cpu_thread *t = &a->threads[a->thread_order[i]];
 		buf_printf(&f->text, "%s{\"tid\":%" PRId64, i ? ",\n" : "\n", t->tid);
-		put_string(f, "name", t->name);
+		report_json_string(f, "name", t->name);
 		buf_printf(&f->text, ",\"samples\":%" PRIu32, t->samples);
 		put_percent(f, a, "percent", t->samples);
-		put_integer(f, "cpuNanoseconds", t->cpu_ns);
+		report_json_integer(f, "cpuNanoseconds", t->cpu_ns);
 		put_method(f, a, "topMethod", t->top_method);
 		buf_puts(&f->text, ",\"categories\":{");
 		const char *comma = "";
@@ -243,7 +185,7 @@ static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 static void put_timeline(const struct cpu_analysis *a, struct report_file *f)
 {
 	buf_printf(&f->text, ",\n\"timeline\":{\"bucketSeconds\":%.6f,\"samples\":[",
-		   (double)a->capture->duration_ns / 1e9 / CPU_TIMELINE_BUCKETS);
+		   (double)a->capture->facts.duration_ns / 1e9 / CPU_TIMELINE_BUCKETS);
 	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
 		buf_printf(&f->text, "%s%" PRIu32, i ? "," : "", a->timeline[i]);
 	buf_puts(&f->text, "]}");
@@ -271,10 +213,10 @@ static void put_column(const struct cpu_analysis *a, const char *key, enum colum
 	buf_puts(&f->text, "]");
 }
 
-void report_json_write(const struct report_source *s, struct report_file *f)
+void cpu_json_write(const void *source, struct report_file *f)
 {
+	const struct report_source *s = source;
 	const struct cpu_analysis *a = s->analysis;
-	put_context(s, f);
 	put_diagnosis(s, f);
 	put_sampling(a, f);
 	put_categories(a, f);
@@ -290,5 +232,6 @@ void report_json_write(const struct report_source *s, struct report_file *f)
 	put_column(a, "self", COLUMN_SELF, f);
 	buf_puts(&f->text, ",\n");
 	put_column(a, "total", COLUMN_TOTAL, f);
-	buf_puts(&f->text, "}}\n");
+	buf_puts(&f->text, "}");
+	report_head_json_end(&s->head, f);
 }

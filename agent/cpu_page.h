@@ -1,11 +1,11 @@
 /* report.html: one file that needs nothing else; opens from a file and under a strict Content-Security-Policy. Small parts of
  * the tree are left out until it fits its size, and it says how much. One thread; failures are kept in the file. */
-#ifndef DRDOTNET_REPORT_HTML_H
-#define DRDOTNET_REPORT_HTML_H
+#ifndef DRDOTNET_CPU_PAGE_H
+#define DRDOTNET_CPU_PAGE_H
 
 #include "agent/report_file.h"
 #include "agent/report_source.h"
 
-void report_html_write(const struct report_source *s, struct report_file *f);
+void cpu_page_write(const void *source, struct report_file *f); /* struct report_source */
 
 #endif

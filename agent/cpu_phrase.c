@@ -31,13 +31,3 @@ void cpu_phrase_method(struct buf *out, const struct cpu_analysis *a, uint32_t m
 {
 	method_name_shorten(a->methods[method].name, max_chars, out);
 }
-
-void cpu_phrase_held(struct buf *out, const struct cpu_capture *c)
-{
-	if (c->cost.max_pause_us >= 1000)
-		buf_printf(out, "%.1f ms", (double)c->cost.max_pause_us / 1000.0);
-	else if (c->cost.max_pause_us > 0)
-		buf_printf(out, "%lld us", (long long)c->cost.max_pause_us);
-	else
-		buf_puts(out, c->method && strcmp(c->method, "signal-timer") == 0 ? "not measured" : "never");
-}

@@ -14,7 +14,4 @@ void cpu_phrase_share(struct buf *out, const struct cpu_analysis *a, uint32_t sa
 void cpu_phrase_cpus(struct buf *out, double cpus);       /* "0.8", "0.04" */
 void cpu_phrase_method(struct buf *out, const struct cpu_analysis *a, uint32_t method, size_t max_chars);
 
-/* How long the application was held by the profiler itself: "never", "1.2 ms"; "not measured" where signals sampled it. */
-void cpu_phrase_held(struct buf *out, const struct cpu_capture *c);
-
 #endif

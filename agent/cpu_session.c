@@ -1,292 +1,263 @@
 #include "agent/cpu_session.h"
 
-#include "agent/cpu_session_private.h"
+#include "agent/cpu_account.h"
+#include "agent/cpu_collect.h"
+#include "agent/cpu_report.h"
 #include "agent/kernel_symbols.h"
-#include "agent/target_fs.h"
+#include "agent/perf_sampler.h"
 #include "common/api/reason.h"
-#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/step.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
-#define ATTACH_DEADLINE_MS 10000
 #define SAMPLING_DEADLINE_MS 5000
+#define LAST_TURNS 8 /* of input: more than a socket holds */
 
-void cpu_session_progress(struct cpu_session *s, enum job_phase phase)
+struct cpu_own {
+	struct cpu_capture capture;
+	struct cpu_account account;
+	struct perf_sampler *perf; /* NULL: the library's timers sample */
+	struct cpu_collect *collect;
+};
+
+static struct cpu_own *own_of(const struct attached_session *s)
 {
-	struct session_progress *p = &s->progress;
-	int64_t first_ns = s->collect ? cpu_collect_first_sample_ns(s->collect) : 0;
-	int64_t now_ns = clock_mono_ns();
-	p->phase = phase;
-	p->duration_ms = s->q->spec->duration_seconds * 1000;
-	p->elapsed_ms = s->started_ns ? ((s->ended_ns ? s->ended_ns : now_ns) - s->started_ns) / 1000000 : 0;
-	p->samples = s->collect ? (int64_t)cpu_collect_sample_count(s->collect) : p->samples;
-	if (first_ns && !p->first_sample_wall_ms)
-		p->first_sample_wall_ms = clock_wall_ms() - (now_ns - first_ns) / 1000000;
-	s->out->first_sample_wall_ms = p->first_sample_wall_ms;
-	if (s->q->on_progress)
-		s->q->on_progress(s->q->progress_ctx, p);
+	return s->own;
 }
 
-/* steps --------------------------------------------------------------------------------------------------------- */
-
-static int step_preflight(struct cpu_session *s, struct err *e)
+static void on_perf_sample(void *ctx, const struct perf_sample *x)
 {
-	cpu_session_progress(s, JOB_PREPARING);
-	return preflight_check(s->q->target, e);
+	cpu_collect_perf_sample(ctx, x);
 }
 
-/* From here on the process is held by descriptors: a reused pid is not taken for it. */
-static int step_open_process(struct cpu_session *s, struct err *e)
+static void on_comm(void *ctx, uint32_t tid, const char *comm)
 {
-	const struct target *t = s->q->target;
-	if (t->mode != AGENT_MODE_HOST_PID)
-		return 0;
-	s->proc_fd = target_open_proc(t, e);
-	if (s->proc_fd < 0)
-		return -1;
-	s->pid_fd = (int)syscall(SYS_pidfd_open, t->pid, 0);
-	if (!target_alive(t))
-		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process has ended");
-	return 0;
+	cpu_collect_thread_name(ctx, tid, comm);
 }
 
-static void fall_back_to_timers(struct cpu_session *s, const struct err *why)
+static void on_timer_sample(void *ctx, const struct channel_sample *x)
 {
-	s->capture.method = "signal-timer";
-	s->capture.fallback_reason = why->reason ? why->reason : REASON_PerfEventsForbidden;
-	s->capture.fallback_message = mem_strdup(why->message);
+	cpu_collect_timer_sample(ctx, x);
+}
+
+/* before the attach ------------------------------------------------------------------------------------------------ */
+
+static void fall_back_to_timers(struct cpu_own *o, const struct err *why)
+{
+	o->capture.method = "signal-timer";
+	o->capture.fallback_reason = why->reason ? why->reason : REASON_PerfEventsForbidden;
+	o->capture.fallback_message = mem_strdup(why->message);
 	LOG_INFO("session", "sampling by timers in the process", LOG_S("why", why->message));
 }
 
-/* Perf events come before the library: samples flow from here on, their names follow when it is attached. */
-static int step_start_perf(struct cpu_session *s, struct err *e)
+static int start_perf(struct attached_session *s, struct err *e)
 {
+	struct cpu_own *o = own_of(s);
 	const struct target *t = s->q->target;
 	struct err why = ERR_INIT;
-	cpu_account_begin(&s->account);
 	if (t->mode != AGENT_MODE_HOST_PID) {
 		err_set_reason(&why, ERR_DENIED, REASON_PerfEventsForbidden,
 			       "without the host's pid namespace the kernel lets the agent see no other process");
-		fall_back_to_timers(s, &why);
+		fall_back_to_timers(o, &why);
 		return 0;
 	}
-	struct perf_sampler_options o = {
+	struct perf_sampler_options options = {
 		.pid = t->pid,
 		.proc_fd = s->proc_fd,
 		.frequency_hertz = s->q->spec->frequency_hertz,
 		.kernel_chains = kernel_symbols_allowed("/proc"),
 	};
-	s->perf = perf_sampler_open(&o, &why);
-	if (s->perf) {
-		s->capture.method = perf_sampler_way(s->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
-		s->capture.kernel_frames = perf_sampler_kernel(s->perf);
+	o->perf = perf_sampler_open(&options, &why);
+	if (o->perf) {
+		o->capture.method = perf_sampler_way(o->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
+		o->capture.kernel_frames = perf_sampler_kernel(o->perf);
 	} else if (why.kind == ERR_GONE) {
 		*e = why;
 		return -1;
 	} else {
-		fall_back_to_timers(s, &why);
+		fall_back_to_timers(o, &why);
 	}
 	return 0;
 }
 
-static int step_start_collecting(struct cpu_session *s, struct err *e)
+static void start_collecting(struct attached_session *s)
 {
-	(void)e;
-	s->started_ns = s->perf ? perf_sampler_started_ns(s->perf) : clock_mono_ns();
-	s->out->started_wall_ms = s->capture.started_wall_ms = clock_wall_ms() - (clock_mono_ns() - s->started_ns) / 1000000;
+	struct cpu_own *o = own_of(s);
 	const struct target *t = s->q->target;
-	struct cpu_collect_options o = {
-		.capture = &s->capture,
+	struct cpu_collect_options options = {
+		.capture = &o->capture,
 		.proc_fd = s->proc_fd,
-		.same_ids = t->pid == t->inner_pid || !s->perf,
+		.same_ids = t->pid == t->inner_pid || !o->perf,
 		.started_ns = s->started_ns,
-		.max_depth = s->perf ? perf_sampler_max_depth(s->perf) : 0,
+		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
 	};
-	s->collect = cpu_collect_new(&o);
-	cpu_collect_begin(s->collect);
+	o->collect = cpu_collect_new(&options);
+	cpu_collect_begin(o->collect);
+}
+
+/* Perf events come before the library: samples flow from here on, their names follow when it is attached. */
+static int prepare(struct attached_session *s, struct err *e)
+{
+	struct cpu_own *o = own_of(s);
+	cpu_account_init(&o->account, s->q->target->pid);
+	cpu_account_begin(&o->account);
+	if (start_perf(s, e) < 0)
+		return -1;
+	s->started_ns = o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
+	s->own_fd = o->perf ? perf_sampler_fd(o->perf) : -1;
+	s->eager = o->perf != NULL; /* until the first sample is there */
+	start_collecting(s);
 	return 0;
 }
 
-static int step_attach(struct cpu_session *s, struct err *e)
-{
-	int64_t until_ms = clock_mono_ms() + ATTACH_DEADLINE_MS;
-	if (s->q->deadline_ms && s->q->deadline_ms < until_ms)
-		until_ms = s->q->deadline_ms;
-	s->attached = session_attach_begin(&s->attach, s->q->target, s->q->library_path, s->q->spec->pause_budget_ms, until_ms, e) == 0;
-	s->capture.beside_profiler = s->attached && profiler_channel_notification_only(s->attach.channel);
-	return s->attached ? 0 : -1;
-}
+/* attached ----------------------------------------------------------------------------------------------------------- */
 
-static int step_start_timers(struct cpu_session *s, struct err *e)
+static int start(struct attached_session *s, struct err *e)
 {
-	if (s->perf)
+	if (own_of(s)->perf)
 		return 0;
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
 }
 
-bool cpu_session_process_exited(const struct cpu_session *s, int64_t grace_ms)
+static void note_samples(struct attached_session *s)
 {
-	struct pollfd p = {.fd = s->pid_fd, .events = POLLIN};
-	return !target_alive(s->q->target) || (s->pid_fd >= 0 && poll(&p, 1, (int)grace_ms) > 0);
+	s->samples = (int64_t)cpu_collect_sample_count(own_of(s)->collect);
+	s->first_sample_ns = cpu_collect_first_sample_ns(own_of(s)->collect);
+	s->eager = s->eager && !s->first_sample_ns;
 }
 
-struct step {
-	const char *name;
-	int (*run)(struct cpu_session *s, struct err *e);
-};
-
-static const struct step steps[] = {
-	{"preflight", step_preflight},
-	{"open-process", step_open_process},
-	{"start-perf", step_start_perf},
-	{"start-collecting", step_start_collecting},
-	{"attach", step_attach},
-	{"start-timers", step_start_timers},
-	{"collect", cpu_sampling_run},
-	{"stop", cpu_sampling_stop},
-};
-
-/* the end ------------------------------------------------------------------------------------------------------- */
-
-/* The one way out, whatever has happened: no sampling, no library, no file of ours. */
-static void leave(struct cpu_session *s)
+static void drain(struct attached_session *s)
 {
+	struct cpu_own *o = own_of(s);
+	if (o->perf)
+		perf_sampler_drain(o->perf, on_perf_sample, on_comm, o->collect);
+	if (cpu_collect_wants_flush(o->collect))
+		cpu_collect_flush(o->collect, attached_session_resolve, s);
+	note_samples(s);
+}
+
+/* The runtime tells when it collects garbage; the library's room for that is bounded, so it is fetched while the session runs. */
+static void fetch_collections(struct attached_session *s)
+{
+	const struct channel_collection *list;
+	struct cpu_capture *c = &own_of(s)->capture;
 	struct err e = ERR_INIT;
-	if (session_attach_end(&s->attach, s->q->target, &s->stats, &e) < 0) {
-		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
-		s->out->left_behind = true;
-	}
-	if (s->perf) {
-		s->capture.lost_samples = (int64_t)perf_sampler_stats(s->perf)->lost;
-		s->capture.dropped += (int64_t)perf_sampler_stats(s->perf)->malformed;
-	}
-	perf_sampler_close(s->perf);
-	cpu_collect_free(s->collect);
-	if (s->proc_fd >= 0)
-		close(s->proc_fd);
-	if (s->pid_fd >= 0)
-		close(s->pid_fd);
-	s->perf = NULL;
-	s->collect = NULL;
-	s->proc_fd = s->pid_fd = -1;
-}
-
-static void fill_costs(struct cpu_session *s)
-{
-	struct cpu_capture *c = &s->capture;
-	cpu_account_report(&s->account, c);
-	c->frequency_hertz = s->q->spec->frequency_hertz;
-	c->duration_ns = s->ended_ns - s->started_ns;
-	c->ended_why = cpu_ending_why(s->ending);
-	c->canceled = c->ended_why != NULL;
-	c->was_stopped = s->was_stopped;
-	c->pid = s->q->target->inner_pid ? s->q->target->inner_pid : s->q->target->pid;
-	target_copy(&c->target, s->q->target);
-	c->cost = (struct session_cost){
-		.max_pause_us = (int64_t)(s->stats.max_pause_ns / 1000),
-		.added_cpu_ms = (int64_t)(s->stats.cpu_ns / 1000000),
-		.agent_cpu_ms = cpu_account_own_ms(&s->account),
-		.dropped_samples = c->lost_samples + c->dropped + (int64_t)s->stats.dropped_samples,
-		.samples = (int64_t)c->sample_count,
-	};
-	s->out->cost = c->cost;
-}
-
-static void set_outcome(struct session_outcome *out, enum job_phase phase, const char *reason, const char *message)
-{
-	out->phase = phase;
-	out->reason = reason;
-	free(out->message);
-	out->message = mem_strdup(message);
-}
-
-/* How the session ended, when its reports are written or there was nothing to write. */
-static void conclude(struct cpu_session *s)
-{
-	struct cpu_ending_words w = cpu_ending_words(s->ending, s->capture.sample_count > 0, s->was_stopped);
-	AUTO_FREE char *held = NULL;
-	if (s->ending == ENDED_PAUSE)
-		held = mem_printf("a thread of the application was held for %.1f ms %s, the session allows %.1f ms: the library left; %s",
-				  (double)s->pause.duration_ns / 1e6, s->pause.kind == CHANNEL_PAUSE_SIGNAL ? "for a sample" : "in a callback",
-				  (double)s->pause.budget_ns / 1e6, w.message);
-	set_outcome(s->out, w.phase, w.reason, held ? held : w.message);
-}
-
-static void analyze(struct cpu_session *s)
-{
-	struct err e = ERR_INIT;
-	STEP("analyze");
-	cpu_session_progress(s, JOB_ANALYZING);
-	fill_costs(s);
-	conclude(s);
-	if (s->capture.sample_count == 0)
+	size_t count;
+	if (!attached_session_may_ask(s))
 		return;
-	if (report_write_cpu(&s->capture, s->q->spec, s->q->context, s->q->out_dirfd, &s->out->report, &e) < 0)
-		set_outcome(s->out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);
-}
-
-/* Ended before the library was there: nothing has to be collected any more. */
-static bool ended_before_attach(struct cpu_session *s)
-{
-	struct pollfd cancel = {.fd = s->q->cancel_fd, .events = POLLIN};
-	if (s->attached)
-		return false;
-	if (poll(&cancel, 1, 0) > 0)
-		s->ending = ENDED_CANCELED;
-	else if (s->q->deadline_ms && clock_mono_ms() >= s->q->deadline_ms)
-		s->ending = ENDED_DEADLINE;
-	return s->ending != ENDED_NOT;
-}
-
-/* What was in the way of a step that failed is often more than what the step saw. */
-static void name_failure(struct cpu_session *s, struct err *e)
-{
-	if (s->pid_fd >= 0 && cpu_session_process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? CPU_EXIT_GRACE_MS : 0))
-		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
-	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
-		err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process was stopped or frozen while its session began");
-	else if (!e->reason && (e->kind == ERR_TIMEOUT || e->kind == ERR_PROTOCOL || e->kind == ERR_GONE))
-		e->reason = REASON_AttachFailed; /* it is the library that does not do its part */
-}
-
-/* NULL: all done, or ended early. */
-static const struct step *run_steps(struct cpu_session *s, struct err *e)
-{
-	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-		STEP(steps[i].name);
-		if (ended_before_attach(s))
-			return NULL;
-		if (steps[i].run(s, e) < 0) {
-			name_failure(s, e);
-			return ended_before_attach(s) ? NULL : &steps[i];
-		}
-		cpu_session_progress(s, s->progress.phase); /* a sign of life: the next step may wait as long as this one */
+	if (profiler_channel_collections(s->attach.channel, &list, &count, attached_session_answer_until_ms(s), &e) < 0) {
+		attached_session_no_answer(s, "collections could not be asked for", &e);
+		return;
 	}
-	return NULL;
+	c->collections = mem_realloc(c->collections, count + 1, sizeof *c->collections);
+	for (size_t i = c->collection_count; i < count; i++)
+		c->collections[i] = (struct capture_collection){
+			.start_ns = (int64_t)list[i].start_ns - s->started_ns,
+			.end_ns = (int64_t)list[i].end_ns - s->started_ns,
+			.tid = list[i].tid,
+			.generation = (int)list[i].generation,
+		};
+	c->collection_count = count;
 }
 
-void cpu_session_run(const struct session_request *q, struct session_outcome *out)
+/* While the process is stopped the samples wait for their names, until the last tick. */
+static void tick(struct attached_session *s, bool last)
 {
-	struct cpu_session s = {.q = q, .out = out, .proc_fd = -1, .pid_fd = -1};
-	s.attach.stage.dir_fd = s.attach.stage.tmp_fd = -1;
+	drain(s);
+	if (last || attached_session_may_ask(s))
+		cpu_collect_flush(own_of(s)->collect, attached_session_resolve, s);
+	fetch_collections(s);
+	cpu_account_update(&own_of(s)->account);
+	note_samples(s);
+	if (last)
+		cpu_collect_finish(own_of(s)->collect);
+}
+
+static int serve(struct attached_session *s, struct err *e)
+{
+	int n = profiler_channel_poll(s->attach.channel, on_timer_sample, own_of(s)->collect, clock_mono_ms(), e);
+	note_samples(s);
+	return n;
+}
+
+/* Takes what the library has said, also one that has ended meanwhile or that cannot run now. */
+static void take_last_samples(struct attached_session *s)
+{
 	struct err e = ERR_INIT;
-	cpu_account_init(&s.account, q->target->pid);
-	const struct step *failed = run_steps(&s, &e);
-	leave(&s);
-	if (failed) {
-		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));
-		set_outcome(out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);
-		out->cost.agent_cpu_ms = cpu_account_own_ms(&s.account);
-	} else {
-		analyze(&s);
+	for (int turn = 0; turn < LAST_TURNS; turn++) {
+		if (serve(s, &e) < 0) {
+			if (!s->broken)
+				attached_session_no_answer(s, "the last samples could not be read", &e);
+			return;
+		}
 	}
-	cpu_capture_fini(&s.capture);
 }
+
+static int stop(struct attached_session *s, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	(void)e;
+	if (own_of(s)->perf) {
+		perf_sampler_stop(own_of(s)->perf);
+		return 0;
+	}
+	if (attached_session_may_ask(s) && profiler_channel_sample_stop(s->attach.channel, attached_session_answer_until_ms(s), &inner) < 0)
+		attached_session_no_answer(s, "the timers could not be stopped in order", &inner);
+	take_last_samples(s);
+	return 0;
+}
+
+/* the end ------------------------------------------------------------------------------------------------------------- */
+
+static void take(struct attached_session *s)
+{
+	struct cpu_own *o = own_of(s);
+	if (o->perf) {
+		o->capture.lost_samples = (int64_t)perf_sampler_stats(o->perf)->lost;
+		o->capture.dropped += (int64_t)perf_sampler_stats(o->perf)->malformed;
+	}
+	perf_sampler_close(o->perf);
+	cpu_collect_free(o->collect);
+	o->perf = NULL;
+	o->collect = NULL;
+	cpu_account_report(&o->account, &o->capture);
+	o->capture.frequency_hertz = s->q->spec->frequency_hertz;
+	s->samples = (int64_t)o->capture.sample_count;
+	s->facts.cost.dropped_samples = o->capture.lost_samples + o->capture.dropped;
+	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;
+}
+
+static bool any(const struct attached_session *s)
+{
+	return own_of(s)->capture.sample_count > 0;
+}
+
+static int report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct cpu_own *o = own_of(s);
+	session_facts_copy(&o->capture.facts, &s->facts);
+	return cpu_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void fini(struct attached_session *s)
+{
+	cpu_capture_fini(&own_of(s)->capture);
+}
+
+const struct session_profiler cpu_session = {
+	.name = "CPUHotpaths",
+	.nothing = {REASON_NoSamples, "the process used no CPU during the session"},
+	.own_size = sizeof(struct cpu_own),
+	.prepare = prepare,
+	.start = start,
+	.serve = serve,
+	.readable = drain,
+	.tick = tick,
+	.stop = stop,
+	.take = take,
+	.any = any,
+	.report = report,
+	.fini = fini,
+};

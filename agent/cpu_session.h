@@ -1,9 +1,9 @@
-/* The CPUHotpaths profiler: one session on one process, in the calling thread (see session_run). */
+/* The CPUHotpaths profiler: perf events on the process, else timers in it, with names from the library. */
 #ifndef DRDOTNET_CPU_SESSION_H
 #define DRDOTNET_CPU_SESSION_H
 
-#include "agent/session.h"
+#include "agent/attached_session.h"
 
-void cpu_session_run(const struct session_request *q, struct session_outcome *out);
+extern const struct session_profiler cpu_session;
 
 #endif

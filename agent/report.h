@@ -1,8 +1,7 @@
-/* From a capture to the diagnosis and the report files. Analysis is pure; writing goes to a folder descriptor. One thread. */
+/* A report: its headline, its diagnosis, its files in a folder. One thread. */
 #ifndef DRDOTNET_REPORT_H
 #define DRDOTNET_REPORT_H
 
-#include "agent/capture.h"
 #include "common/api/session_spec.h"
 #include "common/base/err.h"
 #include "common/link/link_msg.h"
@@ -24,10 +23,16 @@ struct report_result {
 };
 void report_result_fini(struct report_result *r);
 
-/* Writes summary.md, report.html, report.json, profile.pb.gz, stacks.folded and profile.speedscope.json into the folder `dirfd`
- * (files 0644, each complete or absent). -1: one or more could not be written; those that were, the headline and the diagnosis are in *out
- * all the same. */
-int report_write_cpu(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
-		     struct report_result *out, struct err *e);
+struct report_file;
+struct report_head;
+struct report_writer {
+	const char *name, *media_type;
+	void (*write)(const void *source, struct report_file *f);
+};
+
+/* Writes the files into the folder `dirfd` (0644, each complete or absent). -1: one or more could not be written; those that were, the
+ * headline and the diagnosis are in *out all the same. At most LINK_MAX_REPORTS. */
+int report_write(const struct report_writer *w, size_t count, const void *source, const struct report_head *h, int dirfd,
+		 struct report_result *out, struct err *e);
 
 #endif

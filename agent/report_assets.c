@@ -10,21 +10,35 @@
 		".popsection\n");                               \
 	extern const char symbol[], symbol##_end[]
 
-EMBED(report_asset_data_template, "report.html");
-EMBED(report_asset_data_css, "report.css");
-EMBED(report_asset_data_js, "report.js");
+EMBED(report_asset_data_page, "page.html");
+EMBED(report_asset_data_page_css, "page.css");
+EMBED(report_asset_data_page_js, "page.js");
+EMBED(report_asset_data_cpu, "cpu.html");
+EMBED(report_asset_data_cpu_js, "cpu.js");
 
-struct report_asset report_asset_template(void)
+#define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
+
+struct report_asset report_asset_page(void)
 {
-	return (struct report_asset){report_asset_data_template, (size_t)(report_asset_data_template_end - report_asset_data_template)};
+	return ASSET(report_asset_data_page);
 }
 
-struct report_asset report_asset_css(void)
+struct report_asset report_asset_page_css(void)
 {
-	return (struct report_asset){report_asset_data_css, (size_t)(report_asset_data_css_end - report_asset_data_css)};
+	return ASSET(report_asset_data_page_css);
 }
 
-struct report_asset report_asset_js(void)
+struct report_asset report_asset_page_js(void)
 {
-	return (struct report_asset){report_asset_data_js, (size_t)(report_asset_data_js_end - report_asset_data_js)};
+	return ASSET(report_asset_data_page_js);
+}
+
+struct report_asset report_asset_cpu(void)
+{
+	return ASSET(report_asset_data_cpu);
+}
+
+struct report_asset report_asset_cpu_js(void)
+{
+	return ASSET(report_asset_data_cpu_js);
 }

@@ -9,8 +9,13 @@ struct report_asset {
 	size_t len;
 };
 
-struct report_asset report_asset_template(void);
-struct report_asset report_asset_css(void);
-struct report_asset report_asset_js(void);
+/* Of all pages: the frame, its styles and script. */
+struct report_asset report_asset_page(void);
+struct report_asset report_asset_page_css(void);
+struct report_asset report_asset_page_js(void);
+
+/* Of one profiler: what stands below the diagnosis, and its script. */
+struct report_asset report_asset_cpu(void);
+struct report_asset report_asset_cpu_js(void);
 
 #endif

@@ -74,8 +74,9 @@ static void put_line(const struct path *p, const char *thread, uint32_t count, s
 }
 
 /* Threads of one name are one root: a pool's threads would repeat each stack. */
-void report_folded_write(const struct report_source *s, struct report_file *f)
+void report_folded_write(const void *source, struct report_file *f)
 {
+	const struct report_source *s = source;
 	const struct cpu_analysis *a = s->analysis;
 	AUTO_FREE uint32_t *first = name_sakes(a);
 	AUTO_FREE uint32_t *counts = mem_calloc(a->capture->thread_count + 1, sizeof *counts);

@@ -72,8 +72,8 @@ static void put_head(struct writer *w, const struct report_source *s)
 	piece.sample_type = types;
 	piece.period_type = &cpu;
 	piece.period = a->period_ns;
-	piece.time_nanos = a->capture->started_wall_ms * 1000000;
-	piece.duration_nanos = a->capture->duration_ns;
+	piece.time_nanos = a->capture->facts.started_wall_ms * 1000000;
+	piece.duration_nanos = a->capture->facts.duration_ns;
 	piece.default_sample_type = cpu.type;
 	piece.n_comment = 1;
 	piece.comment = &comment;
@@ -187,8 +187,9 @@ static void put_samples(struct writer *w, const struct cpu_analysis *a)
 	}
 }
 
-void report_pprof_write(const struct report_source *s, struct report_file *f)
+void report_pprof_write(const void *source, struct report_file *f)
 {
+	const struct report_source *s = source;
 	struct writer w = {.file = f};
 	if (deflateInit2(&w.z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
 		f->failed_errno = ENOMEM;

@@ -1,16 +1,15 @@
-/* What every writer of a report file gets: all of it finished and read-only. */
+/* What every writer of a report file about CPU time gets: all of it finished and read-only. */
 #ifndef DRDOTNET_REPORT_SOURCE_H
 #define DRDOTNET_REPORT_SOURCE_H
 
 #include "agent/cpu_analysis.h"
 #include "agent/cpu_diagnosis.h"
-#include "agent/report.h"
+#include "agent/report_head.h"
 
 struct report_source {
 	const struct cpu_analysis *analysis;
 	const struct cpu_diagnosis *diagnosis;
-	const struct session_spec *spec;
-	const struct report_context *context;
+	struct report_head head;
 };
 
 /* The methods from below a node's root to the node, root first, into out[node depth]. Returns how many. */
@@ -22,8 +21,5 @@ static inline size_t report_path(const struct stack_tree *t, uint32_t node, uint
 	return depth;
 }
 #define REPORT_PATH_MAX (CAPTURE_MAX_DEPTH + 2)
-
-/* "Checkout", else "process 42": what the report is about. Borrowed or from `scratch`. */
-const char *report_subject(const struct report_source *s, char *scratch, size_t size);
 
 #endif

@@ -117,8 +117,9 @@ static void put_profile(const struct cpu_analysis *a, struct stack_texts *texts,
 	buf_puts(&f->text, "]}");
 }
 
-void report_speedscope_write(const struct report_source *s, struct report_file *f)
+void report_speedscope_write(const void *source, struct report_file *f)
 {
+	const struct report_source *s = source;
 	const struct cpu_analysis *a = s->analysis;
 	size_t thread_count = a->capture->thread_count;
 	char scratch[64];
@@ -129,7 +130,7 @@ void report_speedscope_write(const struct report_source *s, struct report_file *
 	struct stack_texts texts = {.begin = begin, .end = end};
 	buf_init(&texts.text, STACK_TEXTS_MAX_BYTES);
 	buf_puts(&f->text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
-	put_string(f, report_subject(s, scratch, sizeof scratch));
+	put_string(f, report_head_subject(&s->head, scratch, sizeof scratch));
 	buf_puts(&f->text, ",\"exporter\":\"drdotnet " DRDOTNET_VERSION "\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
 	put_frames(a, f);
 	buf_puts(&f->text, "]},\"profiles\":[");

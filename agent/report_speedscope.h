@@ -6,6 +6,6 @@
 #include "agent/report_file.h"
 #include "agent/report_source.h"
 
-void report_speedscope_write(const struct report_source *s, struct report_file *f);
+void report_speedscope_write(const void *source, struct report_file *f); /* struct report_source */
 
 #endif

@@ -16,17 +16,15 @@
 #define PATIENCE_MS 30000
 #define ANALYSIS_PATIENCE_MS (30 * 60 * 1000) /* of our own work: nothing of the pod is touched any more */
 
-typedef void session_fn(const struct session_request *q, struct session_outcome *out);
-
-static session_fn *const profilers[] = {
-	[PROFILER_CPU_HOTPATHS] = cpu_session_run,
+static const struct session_profiler *const profilers[] = {
+	[PROFILER_CPU_HOTPATHS] = &cpu_session,
 };
 
 static void run(const struct session_request *q, struct session_outcome *out)
 {
 	size_t kind = (size_t)q->spec->profiler;
 	if (kind < sizeof profilers / sizeof *profilers && profilers[kind])
-		profilers[kind](q, out);
+		attached_session_run(profilers[kind], q, out);
 	else
 		out->message = mem_strdup("this agent does not know that profiler");
 }

@@ -55,13 +55,12 @@ static int open_tmp(const struct target *t, int64_t deadline_ms, struct err *e)
 	return port < 0 ? -1 : steal_fd(&tmp);
 }
 
-int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t pause_budget_ms,
-			 int64_t deadline_ms, struct err *e)
+int session_attach_begin(struct session_attach *a, const struct target *t, const struct session_attach_options *o, struct err *e)
 {
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
 	struct err inner = ERR_INIT;
-	int tmp = open_tmp(t, deadline_ms, &inner);
-	if (tmp < 0 || stage_prepare_in_take(t, tmp, library_path, &a->stage, &inner) < 0)
+	int tmp = open_tmp(t, o->deadline_ms, &inner);
+	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
 	STEP("staged");
 	a->channel = profiler_channel_listen(a->stage.dir_fd, SOCKET_NAME, &inner);
@@ -69,11 +68,12 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 		inner.reason = REASON_NoStagingPlace;
 		goto failed;
 	}
-	profiler_channel_set_pause_budget(a->channel, (uint32_t)(pause_budget_ms * 1000));
-	if (attach_either_way(a, t, deadline_ms, &inner) < 0)
+	profiler_channel_set_features(a->channel, o->features);
+	profiler_channel_set_pause_budget(a->channel, (uint32_t)(o->pause_budget_ms * 1000));
+	if (attach_either_way(a, t, o->deadline_ms, &inner) < 0)
 		goto failed;
 	STEP("attached");
-	if (profiler_channel_accept(a->channel, t->pid, deadline_ms, &inner) < 0)
+	if (profiler_channel_accept(a->channel, t->pid, o->deadline_ms, &inner) < 0)
 		goto failed;
 	STEP("connected");
 	return 0;

@@ -19,8 +19,13 @@ struct session_attach {
 
 /* Sets *a in every case; session_attach_end() must follow, also after a failure. Where another profiler holds the slot, the
  * library is attached beside it for notifications only. It leaves by itself when it held the application for longer than the budget. */
-int session_attach_begin(struct session_attach *a, const struct target *t, const char *library_path, int64_t pause_budget_ms,
-			 int64_t deadline_ms, struct err *e);
+struct session_attach_options {
+	const char *library_path;
+	int64_t pause_budget_ms;
+	uint32_t features;    /* enum channel_want: of the library in the main slot only */
+	int64_t deadline_ms;
+};
+int session_attach_begin(struct session_attach *a, const struct target *t, const struct session_attach_options *o, struct err *e);
 
 /* Detaches, waits until the library is unmapped (where that can be seen) and removes our files. Idempotent. *stats may be NULL and
  * is filled only when the library gave its account. A process that is stopped or frozen is not waited for.

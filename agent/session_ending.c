@@ -1,8 +1,8 @@
-#include "agent/cpu_ending.h"
+#include "agent/session_ending.h"
 
 #include "common/api/reason.h"
 
-const char *cpu_ending_why(enum cpu_ending how)
+const char *session_ending_why(enum session_ending how)
 {
 	static const char *const why[] = {
 		[ENDED_CANCELED] = "on request",
@@ -14,9 +14,9 @@ const char *cpu_ending_why(enum cpu_ending how)
 	return why[how];
 }
 
-struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool stopped)
+struct session_ending_words session_ending_words(enum session_ending how, bool any, bool stopped, const struct session_nothing *nothing)
 {
-	const struct cpu_ending_words with_report[] = {
+	const struct session_ending_words with_report[] = {
 		[ENDED_NOT] = {JOB_SUCCEEDED, REASON_Completed, "completed"},
 		[ENDED_IN_TIME] = {JOB_SUCCEEDED, REASON_Completed, "completed"},
 		[ENDED_CANCELED] = {JOB_CANCELED, REASON_Canceled, "ended early on request; the report holds what was collected"},
@@ -27,16 +27,16 @@ struct cpu_ending_words cpu_ending_words(enum cpu_ending how, bool any, bool sto
 					"the library left the process early; the report holds what was collected"},
 		[ENDED_PAUSE] = {JOB_FAILED, REASON_PauseBudgetExceeded, "the report holds what was collected until then"},
 	};
-	const struct cpu_ending_words without[] = {
-		[ENDED_NOT] = {JOB_FAILED, REASON_NoSamples, "the process used no CPU during the session"},
-		[ENDED_IN_TIME] = {JOB_FAILED, REASON_NoSamples, "the process used no CPU during the session"},
-		[ENDED_CANCELED] = {JOB_CANCELED, REASON_Canceled, "ended early on request, before the first sample"},
-		[ENDED_DEADLINE] = {JOB_FAILED, REASON_DeadlineExceeded, "the deadline passed before the first sample"},
-		[ENDED_EXITED] = {JOB_FAILED, REASON_ProcessExited, "the process ended before the first sample"},
-		[ENDED_CHANNEL_LOST] = {JOB_FAILED, REASON_AttachFailed, "the library left the process before the first sample"},
+	const struct session_ending_words without[] = {
+		[ENDED_NOT] = {JOB_FAILED, nothing->reason, nothing->message},
+		[ENDED_IN_TIME] = {JOB_FAILED, nothing->reason, nothing->message},
+		[ENDED_CANCELED] = {JOB_CANCELED, REASON_Canceled, "ended early on request, before anything was collected"},
+		[ENDED_DEADLINE] = {JOB_FAILED, REASON_DeadlineExceeded, "the deadline passed before anything was collected"},
+		[ENDED_EXITED] = {JOB_FAILED, REASON_ProcessExited, "the process ended before anything was collected"},
+		[ENDED_CHANNEL_LOST] = {JOB_FAILED, REASON_AttachFailed, "the library left the process before anything was collected"},
 		[ENDED_PAUSE] = {JOB_FAILED, REASON_PauseBudgetExceeded, "nothing was collected until then"},
 	};
 	if (!any && stopped && (how == ENDED_NOT || how == ENDED_IN_TIME || how == ENDED_DEADLINE))
-		return (struct cpu_ending_words){JOB_FAILED, REASON_ProcessStopped, "the process was stopped or frozen during the session"};
+		return (struct session_ending_words){JOB_FAILED, REASON_ProcessStopped, "the process was stopped or frozen during the session"};
 	return any ? with_report[how] : without[how];
 }

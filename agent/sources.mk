@@ -14,8 +14,8 @@ AGENT_SRC += agent/cpu_threads.c
 AGENT_SRC += agent/cpu_collect.c
 AGENT_SRC += agent/frame_namer.c
 AGENT_SRC += agent/cpu_session.c
-AGENT_SRC += agent/cpu_sampling.c
-AGENT_SRC += agent/cpu_ending.c
+AGENT_SRC += agent/attached_session.c agent/attached_collect.c
+AGENT_SRC += agent/session_ending.c agent/session_facts.c
 AGENT_SRC += agent/cpu_account.c
 AGENT_SRC += agent/session_attach.c
 AGENT_SRC += agent/session.c
@@ -104,12 +104,11 @@ AGENT_SRC += \
 	agent/report_file.c \
 	agent/report_assets.c \
 	agent/report_folded.c \
-	agent/report_html.c \
 	agent/report_html_data.c \
-	agent/report_json.c \
+	agent/report_head.c agent/report_json.c agent/report_markdown.c agent/report_page.c \
+	agent/cpu_json.c agent/cpu_page.c agent/cpu_summary.c agent/cpu_report.c \
 	agent/report_pprof.c \
 	agent/report_speedscope.c \
-	agent/report_summary.c \
 	agent/report.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API

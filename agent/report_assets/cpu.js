@@ -547,22 +547,6 @@
 		if (current === 'callers' && callersFlame) { callersFlame.render(); calleesFlame.render(); }
 	}).observe(document.body);
 
-	function themeNow() {
-		return document.documentElement.dataset.theme || (matchMedia('(prefers-color-scheme:dark)').matches ? 'dark' : 'light');
-	}
-	function setTheme(theme) {
-		document.documentElement.dataset.theme = theme;
-		$('theme').textContent = theme === 'dark' ? 'Light' : 'Dark';
-		try { localStorage.setItem('drdotnet-theme', theme); } catch { /* a sandboxed page has no storage */ }
-	}
-	try {
-		const kept = localStorage.getItem('drdotnet-theme');
-		if (kept === 'dark' || kept === 'light') document.documentElement.dataset.theme = kept;
-	} catch { /* as above */ }
-	$('theme').textContent = themeNow() === 'dark' ? 'Light' : 'Dark';
-	$('theme').addEventListener('click', () => setTheme(themeNow() === 'dark' ? 'light' : 'dark'));
-	$('theme').hidden = false;
-
 	const option = (value, text) => {
 		const o = make('option', '', text);
 		o.value = value;

@@ -1,6 +1,6 @@
 /* A report of frames and threads whose names are another's word: lines "<thread>\t<kind>:<type>:<method>;...". Whatever they are, the JSON
  * files are JSON, and no name becomes markup. */
-#include "agent/report.h"
+#include "agent/cpu_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/jsonx.h"
@@ -63,7 +63,7 @@ static size_t write_and_look(const struct made *m)
 	struct report_result result = {0};
 	struct err e = ERR_INIT;
 	session_spec_init(&spec, PROFILER_CPU_HOTPATHS);
-	check(report_write_cpu(&m->capture, &spec, &context, folder, &result, &e) == 0);
+	check(cpu_report_write(&m->capture, &spec, &context, folder, &result, &e) == 0);
 	check(strlen(result.diagnosis) <= DIAGNOSIS_MAX_BYTES && !strpbrk(result.headline, "\n\r\x1b"));
 	check_json("report.json");
 	check_json("profile.speedscope.json");

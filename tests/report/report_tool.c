@@ -1,7 +1,7 @@
 /* report_tool hostile DIR          writes the report of a capture whose names do their worst
  * report_tool big DIR [THREADS]    writes that of a 30 s capture with many different stacks; says what it took
  * DIR must be there. Prints one JSON line. */
-#include "agent/report.h"
+#include "agent/cpu_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -43,7 +43,7 @@ static void add_hostile(struct made *m)
 	uint32_t one = capture_add_frame(m->builder, &f);
 	capture_add_sample(m->builder, 0, 0, capture_add_stack(m->builder, &one, 1, false));
 	capture_add_sample(m->builder, 0, 0, capture_add_stack(m->builder, NULL, 0, false));
-	m->capture.target.entrypoint = mem_strdup(texts[0]);
+	m->capture.facts.target.entrypoint = mem_strdup(texts[0]);
 	m->capture.fallback_reason = "PerfEventsForbidden";
 	m->capture.fallback_message = mem_strdup(texts[1]);
 }
@@ -91,7 +91,7 @@ static void add_big(struct made *m, uint32_t threads)
 		frames[i] = capture_add_frame(m->builder, &f);
 	}
 	make_pool(m, frames, pool);
-	m->capture.duration_ns = SECONDS * MAKE_SECOND;
+	m->capture.facts.duration_ns = SECONDS * MAKE_SECOND;
 	m->capture.frequency_hertz = HERTZ;
 	m->capture.node_cpus = threads;
 	for (int k = 0; k < SECONDS * HERTZ; k++)
@@ -124,7 +124,7 @@ static int write_report(struct made *m, int dirfd)
 	long before_kb = peak_kb();
 	double before_ms = cpu_ms();
 	int64_t start_ns = clock_mono_ns();
-	if (report_write_cpu(&m->capture, &spec, &context, dirfd, &result, &e) < 0) {
+	if (cpu_report_write(&m->capture, &spec, &context, dirfd, &result, &e) < 0) {
 		fprintf(stderr, "report_tool: %s\n", e.message);
 		return 1;
 	}

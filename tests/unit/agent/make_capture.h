@@ -29,13 +29,13 @@ static void make_begin(struct made *m)
 		.frequency_hertz = 100,
 		.method = "perf-cpu",
 		.kernel_frames = true,
-		.duration_ns = 10 * MAKE_SECOND,
+		.facts.duration_ns = 10 * MAKE_SECOND,
 		.process_cpu_ns = -1,
 		.node_cpus = 4,
 		.throttled_periods = -1,
 		.total_periods = -1,
 		.throttled_ns = -1,
-		.pid = 1,
+		.facts.pid = 1,
 	};
 	m->builder = capture_builder_new(&m->capture);
 	m->tid = 10;

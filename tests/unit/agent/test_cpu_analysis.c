@@ -236,7 +236,7 @@ Test(cpu_analysis, nothing_is_no_problem)
 	struct made m;
 	struct cpu_analysis a;
 	make_begin(&m);
-	m.capture.duration_ns = 0;
+	m.capture.facts.duration_ns = 0;
 	m.capture.frequency_hertz = 0;
 	cpu_analysis_run(&m.capture, &a);
 	cr_expect_eq(a.samples, 0);

@@ -1,5 +1,6 @@
 #include "agent/cpu_diagnosis.h"
 #include "agent/cpu_phrase.h"
+#include "agent/report_head.h"
 #include "agent/report.h"
 #include "common/base/cleanup.h"
 #include "tests/unit/agent/make_capture.h"
@@ -161,7 +162,7 @@ static void prepare(struct made *m, const struct part *parts, const struct setti
 		c->process_cpu_ns = s->cpu_ns;
 	c->lost_samples = s->lost;
 	c->fallback_reason = s->fallback;
-	c->canceled = s->canceled;
+	c->facts.canceled = s->canceled;
 	if (s->collection_ns) {
 		*collection = (struct capture_collection){.start_ns = 0, .end_ns = s->collection_ns, .tid = 10};
 		c->collections = collection;
@@ -233,16 +234,15 @@ Test(cpu_diagnosis, phrases)
 		cr_expect_str_eq(buf_str(&b), percents[i].expected, "%s", buf_str(&b));
 	}
 	static const struct {
-		const char *method;
+		bool unmeasured;
 		int64_t held_us;
 		const char *expected;
-	} held[] = {{"perf-cpu", 0, "never"}, {"perf-cpu", 1234, "1.2 ms"}, {"signal-timer", 0, "not measured"},
-		    {"signal-timer", 999, "999 us"}, {NULL, 0, "never"}};
+	} held[] = {{false, 0, "never"}, {false, 1234, "1.2 ms"}, {true, 0, "not measured"}, {true, 999, "999 us"}};
 	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
 		AUTO_BUF struct buf b;
-		struct cpu_capture c = {.method = held[i].method, .cost = {.max_pause_us = held[i].held_us}};
+		struct session_facts f = {.held_unmeasured = held[i].unmeasured, .cost = {.max_pause_us = held[i].held_us}};
 		buf_init(&b, 64);
-		cpu_phrase_held(&b, &c);
+		report_head_held(&f, &b);
 		cr_expect_str_eq(buf_str(&b), held[i].expected);
 	}
 }

@@ -1,4 +1,4 @@
-#include "agent/report.h"
+#include "agent/cpu_report.h"
 #include "agent/report_file.h"
 #include "agent/report_html_data.h"
 #include "common/base/cleanup.h"
@@ -87,7 +87,7 @@ Test(report, files_are_what_their_descriptions_say)
 	make_samples(&m, "worker", 80, "app:Shop.Cart:Total;app:Shop.Tax:Compute");
 	make_samples(&m, "a;b", 20, "app:Shop.Cart:Total");
 	umask(0077);
-	cr_assert_eq(report_write_cpu(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
+	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
 	cr_expect_str_eq(r.headline, "80 % of CPU in Shop.Tax.Compute");
 	cr_expect(strncmp(r.diagnosis, r.headline, strlen(r.headline)) == 0);
 	cr_assert_eq(r.report_count, 6);
@@ -118,7 +118,7 @@ Test(report, folded_stacks_join_threads_of_one_name)
 		for (int i = 0; i < 4; i++)
 			capture_add_sample(m.builder, i, thread, i == 0 ? shallow : i == 1 ? other : deep);
 	}
-	cr_assert_eq(report_write_cpu(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
+	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
 	size_t len;
 	AUTO_FREE char *folded = read_file("stacks.folded", &len);
 	const char *expected = "pool;A.A 2\n(no name);A.A 1\n"
@@ -136,7 +136,7 @@ Test(report, no_samples_give_a_report)
 	struct err e = ERR_INIT;
 	make_begin(&m);
 	m.capture.process_cpu_ns = 5 * MAKE_SECOND;
-	cr_assert_eq(report_write_cpu(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
+	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
 	cr_expect_str_eq(r.headline, "0.5 CPUs were used, but no sample could be taken");
 	cr_expect_eq(files_there(false), 6);
 	report_result_fini(&r);
@@ -159,7 +159,7 @@ Test(report, what_cannot_be_written_is_not_there)
 		struct err e = ERR_INIT;
 		struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY}, some = {limit, RLIM_INFINITY};
 		setrlimit(RLIMIT_FSIZE, &some);
-		int rc = report_write_cpu(&m.capture, &spec, &context, reports_fd, &r, &e);
+		int rc = cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e);
 		setrlimit(RLIMIT_FSIZE, &all);
 		cr_expect_eq(files_there(false), r.report_count, "limit %llu", (unsigned long long)limit);
 		for (size_t i = 0; i < r.report_count; i++)
@@ -179,7 +179,7 @@ Test(report, a_folder_that_is_gone_is_an_error)
 	struct err e = ERR_INIT;
 	make_begin(&m);
 	rmdir(folder);
-	cr_expect_eq(report_write_cpu(&m.capture, &spec, &context, reports_fd, &r, &e), -1);
+	cr_expect_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), -1);
 	cr_expect_neq(e.kind, ERR_NONE);
 	cr_expect_eq(r.report_count, 0);
 	report_result_fini(&r);

@@ -1,12 +1,12 @@
-#include "agent/cpu_ending.h"
+#include "agent/session_ending.h"
 #include "common/api/reason.h"
 
 #include <criterion/criterion.h>
 
-Test(cpu_ending, says_how_it_ended)
+Test(session_ending, says_how_it_ended)
 {
 	const struct {
-		enum cpu_ending how;
+		enum session_ending how;
 		bool any, stopped;
 		enum job_phase phase;
 		const char *reason;
@@ -27,11 +27,12 @@ Test(cpu_ending, says_how_it_ended)
 		{ENDED_CHANNEL_LOST, true, false, JOB_SUCCEEDED, REASON_Completed},
 		{ENDED_CHANNEL_LOST, false, false, JOB_FAILED, REASON_AttachFailed},
 	};
+	static const struct session_nothing nothing = {REASON_NoSamples, "the process used no CPU during the session"};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct cpu_ending_words w = cpu_ending_words(rows[i].how, rows[i].any, rows[i].stopped);
+		struct session_ending_words w = session_ending_words(rows[i].how, rows[i].any, rows[i].stopped, &nothing);
 		cr_expect_eq(w.phase, rows[i].phase, "row %zu", i);
 		cr_expect_str_eq(w.reason, rows[i].reason, "row %zu", i);
 		cr_expect(w.message && w.message[0], "row %zu", i);
-		cr_expect_eq(cpu_ending_why(rows[i].how) == NULL, rows[i].how == ENDED_IN_TIME, "row %zu", i);
+		cr_expect_eq(session_ending_why(rows[i].how) == NULL, rows[i].how == ENDED_IN_TIME, "row %zu", i);
 	}
 }

@@ -1,0 +1,20 @@
+/* Private to attached_session.c (a session's steps, its ways in and out) and attached_collect.c (its time between). */
+#ifndef DRDOTNET_ATTACHED_SESSION_PRIVATE_H
+#define DRDOTNET_ATTACHED_SESSION_PRIVATE_H
+
+#include "agent/attached_session.h"
+
+#define EXIT_GRACE_MS 1000 /* a process that ends closes its descriptors some moments before it is gone */
+
+/* Waits up to `grace_ms` for it. */
+bool attached_session_process_exited(const struct attached_session *s, int64_t grace_ms);
+
+void attached_collect_look_whether_stopped(struct attached_session *s);
+
+/* From the beginning to the session's end, whatever ends it. */
+void attached_collect_run(struct attached_session *s);
+
+/* Stops the profiler and takes what came last. */
+int attached_collect_stop(struct attached_session *s, struct err *e);
+
+#endif

@@ -1,0 +1,35 @@
+#include "agent/cpu_report.h"
+
+#include "agent/cpu_json.h"
+#include "agent/cpu_page.h"
+#include "agent/cpu_summary.h"
+#include "agent/report_folded.h"
+#include "agent/report_pprof.h"
+#include "agent/report_speedscope.h"
+
+static const struct report_writer writers[] = {
+	{"summary.md", "text/markdown; charset=utf-8", cpu_summary_write},
+	{"report.html", "text/html; charset=utf-8", cpu_page_write},
+	{"report.json", "application/json", cpu_json_write},
+	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", report_pprof_write},
+	{"stacks.folded", "text/plain; charset=utf-8", report_folded_write},
+	{"profile.speedscope.json", "application/json", report_speedscope_write},
+};
+
+int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
+		     struct report_result *out, struct err *e)
+{
+	struct cpu_analysis analysis;
+	struct cpu_diagnosis diagnosis;
+	cpu_analysis_run(c, &analysis);
+	cpu_diagnosis_make(&analysis, &diagnosis);
+	const struct report_source source = {
+		.analysis = &analysis,
+		.diagnosis = &diagnosis,
+		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+	};
+	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+	cpu_diagnosis_fini(&diagnosis);
+	cpu_analysis_fini(&analysis);
+	return rc;
+}
