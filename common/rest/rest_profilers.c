@@ -1,18 +1,62 @@
-/* /api/profilers: what each one answers, for which complaint, and its settings as a JSON schema. */
+/* /api/profilers: what each one answers, for which complaint, what that costs the application, and its settings as a JSON schema. */
 #include "common/api/session_spec.h"
 #include "common/rest/rest_private.h"
 
+#define ROOTS                                                                                                                              \
+	"\"roots\":{\"type\":\"string\",\"enum\":[\"Auto\",\"Exact\",\"NoCollection\"],\"default\":\"Auto\",\"title\":\"How the roots are found\"," \
+	"\"description\":\"Exact: by a collection that is forced. NoCollection: without one; a shorter stop, not all roots are known. Auto: Exact " \
+	"where its predicted stop fits into the longest stop that is allowed.\"}"
+#define SETTINGS(properties) "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{" properties "}}"
+#define WALK "Once, while the heap is walked: as long as the heap is large, at most the pause budget."
+
 static const struct profiler_words {
-	const char *question, *settings_field;
-	const char *symptoms[5];
-	const char *settings; /* the schema of the settings object */
+	const char *question, *description, *stops;
+	const char *symptoms[4]; /* what it answers best comes first */
+	const char *settings;    /* the schema of the settings object */
 } words[] = {
 	[PROFILER_CPU_HOTPATHS] = {
 		.question = "Where does the CPU time go?",
-		.settings_field = "cpuHotpaths",
+		.description = "Samples of the threads that run, with their stacks: methods, native code and kernel, as a flame graph.",
+		.stops = "Never: samples are taken from outside.",
 		.symptoms = {"CPU is high", "slow once in a while"},
-		.settings = "{\"type\":\"object\",\"additionalProperties\":false,\"properties\":{\"frequencyHertz\":{\"type\":\"integer\","
-			    "\"minimum\":1,\"maximum\":999,\"default\":99,\"title\":\"Samples per second and busy CPU\"}}}",
+		.settings = SETTINGS("\"frequencyHertz\":{\"type\":\"integer\",\"minimum\":1,\"maximum\":999,\"default\":99,"
+				     "\"title\":\"Samples per second and busy CPU\"}"),
+	},
+	[PROFILER_GC_SURVIVORS] = {
+		.question = "What fills the heap, and who holds it?",
+		.description = "All objects with what they hold alone, by type, namespace and assembly, and the paths from statics, stacks and handles to them.",
+		.stops = WALK,
+		.symptoms = {"memory is high"},
+		.settings = SETTINGS(ROOTS),
+	},
+	[PROFILER_MEMORY_LEAK] = {
+		.question = "What grows?",
+		.description = "Looks at the heap at least twice: what grew and stays, who holds it, and when the memory limit is reached.",
+		.stops = "Twice or more, while the heap is walked: as long as the heap is large, each at most the pause budget.",
+		.symptoms = {"memory grows"},
+		.settings = SETTINGS(ROOTS ",\"walks\":{\"type\":\"integer\",\"minimum\":2,\"maximum\":10,\"default\":2,"
+					   "\"title\":\"How often the heap is walked\"}"),
+	},
+	[PROFILER_DUPLICATED_STRINGS] = {
+		.question = "What do equal strings cost?",
+		.description = "Strings with the same text, the bytes that they waste and the fields that hold them. Texts are redacted unless they may be revealed.",
+		.stops = WALK,
+		.symptoms = {"memory is high"},
+		.settings = SETTINGS(""),
+	},
+	[PROFILER_ALLOCATIONS] = {
+		.question = "Who allocates?",
+		.description = "Samples of allocations by type and stack: bytes and counts a second, as a flame graph.",
+		.stops = "Never.",
+		.symptoms = {"it allocates a lot"},
+		.settings = SETTINGS(""),
+	},
+	[PROFILER_RUNTIME_PAUSES] = {
+		.question = "Which pauses did the runtime make, and why?",
+		.description = "Each stop of the application by the runtime: garbage collections by generation and cause, other suspensions, and how long they took.",
+		.stops = "Never: it watches.",
+		.symptoms = {"slow once in a while"},
+		.settings = SETTINGS(""),
 	},
 };
 
@@ -24,10 +68,10 @@ static json_t *describe(enum profiler_kind kind)
 	json_t *symptoms = json_array();
 	for (size_t i = 0; w->symptoms[i]; i++)
 		json_array_append_new(symptoms, json_string(w->symptoms[i]));
-	json_t *settings = json_loads(w->settings, 0, NULL);
-	json_t *one = json_pack("{s:s, s:s, s:o, s:o, s:s, s:I, s:b}", "name", profiler_kind_name(kind), "question", w->question, "symptoms", symptoms,
-				"settings", settings, "settingsField", w->settings_field, "defaultDurationSeconds",
-				(json_int_t)usual.duration_seconds, "available", 1);
+	json_t *one = json_pack("{s:s, s:s, s:s, s:s, s:o, s:o, s:s, s:I, s:I, s:b}", "name", profiler_kind_name(kind), "question", w->question, "description",
+				w->description, "stops", w->stops, "symptoms", symptoms, "settings", json_loads(w->settings, 0, NULL), "settingsField",
+				profiler_settings_key(kind), "defaultDurationSeconds", (json_int_t)usual.duration_seconds,
+				"defaultPauseBudgetMilliseconds", (json_int_t)usual.pause_budget_ms, "available", 1);
 	session_spec_fini(&usual);
 	return one;
 }

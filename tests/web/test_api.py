@@ -84,6 +84,17 @@ class Api(unittest.TestCase):
         profiler = next(p for p in self.server.get("/api/profilers").json["items"] if p["name"] == "CPUHotpaths")
         self.assertEqual((profiler["settingsField"], profiler["defaultDurationSeconds"], profiler["available"]), ("cpuHotpaths", 30, True))
         self.assertIn("CPU is high", profiler["symptoms"])
+        profilers = {p["name"]: p for p in self.server.get("/api/profilers").json["items"]}
+        self.assertEqual({name: (p["settingsField"], p["defaultDurationSeconds"], p["defaultPauseBudgetMilliseconds"], sorted(p["settings"]["properties"]))
+                          for name, p in profilers.items()},
+                         {"CPUHotpaths": ("cpuHotpaths", 30, 200, ["frequencyHertz"]), "GCSurvivors": ("gcSurvivors", 0, 500, ["roots"]),
+                          "MemoryLeak": ("memoryLeak", 120, 500, ["roots", "walks"]), "DuplicatedStrings": ("duplicatedStrings", 0, 500, []),
+                          "Allocations": ("allocations", 30, 200, []), "RuntimePauses": ("runtimePauses", 60, 200, [])})
+        for name, field, spec in (("GCSurvivors", "spec.durationSeconds", {"durationSeconds": 5}),
+                                  ("MemoryLeak", "spec.memoryLeak.walks", {"memoryLeak": {"walks": 11}}),
+                                  ("DuplicatedStrings", "spec.memoryLeak", {"memoryLeak": {}}), ("Allocations", "spec.allocations", {"allocations": {"x": 1}})):
+            answer = self.server.post("/api/sessions", {"namespace": "local", "spec": {"profiler": name, **spec}})
+            self.assertEqual((answer.status, answer.json["field"][:len(field)]), (422, field), answer.body)
         mine = [p for p in self.server.get("/api/processes?refresh=true").json["items"] if p["pid"] == self.app.pid]
         self.assertEqual([(p["entrypoint"], p["canProfile"], p["namespace"]) for p in mine], [("Checkout", True, "local")])
         self.assertGreater(mine[0]["memoryBytes"], 10 << 20)

@@ -2,12 +2,13 @@
 import * as api from './api.js';
 import {link} from './api.js';
 import {h, badge, breakable, empty, failure, fill, filterBox, icon, name, skeleton} from './dom.js';
-import {plural, together, when, words} from './format.js';
+import {bytes, plural, together, when, words} from './format.js';
 
 const SHOWN = 200;
 
 function number(value, unit) {
 	if (value === null || value === undefined) return '–';
+	if (/^B(\/|$)/.test(unit)) return (value < 0 ? '−' : '') + bytes(Math.round(Math.abs(value))) + unit.slice(1); /* B, B/s, B/min */
 	const size = Math.abs(value), digits = size >= 100 || Number.isInteger(value) && unit !== '%' ? 0 : size >= 10 ? 1 : 2;
 	return value.toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits}) + (unit ? '\u00a0' + unit : '');
 }

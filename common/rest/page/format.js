@@ -79,6 +79,6 @@ export function yaml(session) {
 }
 
 /* "what: it is this way" -> the words of a symptom that people look for first. */
-export const SYMPTOMS = ['CPU is high', 'memory grows', 'it hangs', 'slow once in a while'];
+export const SYMPTOMS = ['CPU is high', 'memory is high', 'memory grows', 'it allocates a lot', 'slow once in a while', 'it hangs'];
 
 export const sentence = text => clean(text).replace(/^[a-z]/, c => c.toUpperCase());

@@ -11,7 +11,7 @@ const now = () => Date.now() + api.skewMs;
 const condition = (s, type) => (s.status?.conditions || []).find(c => c.type === type);
 const isOver = s => Boolean(s.completedAt) || condition(s, 'Completed')?.status === 'True';
 const targetsOf = s => s.status?.targets || [];
-const seconds = s => s.status?.effective?.durationSeconds || s.spec?.durationSeconds || 30;
+const seconds = s => s.status?.effective?.durationSeconds || s.spec?.durationSeconds || 0; /* 0: it looks once */
 
 function headline(s) {
 	if (s.headline || s.status?.headline) return s.headline || s.status.headline;
@@ -45,7 +45,7 @@ function targetRow(s, t, ticks) {
 		badge(words(t.phase || 'Pending'), tone(t.phase || 'Pending'))));
 	if (t.summary && targetsOf(s).length > 1) row.append(h('p', null, t.summary));
 	if (t.message && t.phase !== 'Succeeded') row.append(h(t.phase === 'Failed' ? 'p.why' : 'p.place', null, t.message));
-	if (t.phase === 'Profiling' && !isOver(s)) {
+	if (t.phase === 'Profiling' && !isOver(s) && seconds(s) > 0) {
 		const c = clock(s, t);
 		ticks.push(c.tick);
 		row.append(c.element);
@@ -77,6 +77,14 @@ function diagnosis(s) {
 	const lines = (s.status?.diagnosis || '').split('\n').filter(Boolean);
 	const rest = lines[0] === headline(s) ? lines.slice(1) : lines;
 	return rest.length > 0 && h('ul.lines', {'aria-label': 'Diagnosis'}, rest.map(l => h('li', null, together(l))));
+}
+
+/* What spec.baselineSession was asked for; a link to all of it where there is a comparison. */
+function comparison(s) {
+	const lines = (s.status?.comparison || '').split('\n').filter(Boolean), baseline = s.spec?.baselineSession;
+	return lines.length > 0 && h('section', {'aria-labelledby': 'compared'}, h('h2', {id: 'compared'}, 'Compared with ',
+		baseline ? h('a', {href: link('compare', '', {baseline: s.namespace + '.' + baseline, session: s.id})}, name(baseline)) : 'an earlier session'),
+	h('ul.lines', {'aria-label': 'What has changed'}, lines.map(l => h('li', null, together(l)))));
 }
 
 const fact = (k, v, note) => h('div', null, h('dt', null, k), h('dd', null, v, note && h('small', null, ' ' + note)));
@@ -134,7 +142,7 @@ class Page {
 		const over = isOver(s);
 		fill(this.top, [headline(s), s.state, s.requestedBy, s.trigger, over, s.completedAt, s.spec?.cancel], () => this.head(s, over));
 		fill(this.why, [s.status?.conditions, s.state], () => [verdict(s)]);
-		fill(this.diagnosis, s.status?.diagnosis || '', () => [diagnosis(s)]);
+		fill(this.diagnosis, [s.status?.diagnosis || '', s.status?.comparison || ''], () => [diagnosis(s), comparison(s)]);
 		fill(this.progress, [targetsOf(s).map(t => [t.podName, t.phase, t.message, t.summary, t.firstSampleTime, t.startTime]), s.state, over], () => this.drawProgress(s, over));
 		fill(this.cost, over && targetsOf(s).map(t => t.cost), () => over ? [cost(s)] : []);
 		if (over) fill(this.report, targetsOf(s).map(t => [t.podName, page(t)?.sha256]), () => this.drawReport(s));

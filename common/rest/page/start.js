@@ -12,7 +12,11 @@ function symptomsOf(profilers) {
 	return [...SYMPTOMS, ...new Set(more)];
 }
 
-const answers = (profilers, symptom) => profilers.filter(p => p.available !== false && (p.symptoms || []).some(s => low(s) === low(symptom)));
+/* Who answers a complaint; who names it first of all comes first. */
+function answers(profilers, symptom) {
+	const at = p => (p.symptoms || []).findIndex(s => low(s) === low(symptom));
+	return profilers.filter(p => p.available !== false && at(p) >= 0).sort((a, b) => at(a) - at(b));
+}
 
 function card(group, value, chosen, change, ...content) {
 	const off = content[0] === null;
@@ -89,10 +93,32 @@ class Form {
 		this.problem = h('div.form-error', {role: 'alert'});
 		this.submit = h('button.primary', {type: 'submit'}, 'Start profiling');
 		this.name = this.text('name', 'Name', 'Made up where it is left empty.');
-		this.budget = setting('spec.pauseBudgetMilliseconds', 'Longest stop of the application, in milliseconds',
-			{type: 'integer', minimum: 1, maximum: 60000, default: 200, description: 'The session ends itself when one stop would exceed it.'});
+		this.reveal = setting('spec.reveal', 'Show contents of the memory',
+			{type: 'boolean', default: false, description: 'Texts that a report redacts otherwise. On a cluster this needs a right of its own.'});
+		this.baseline = this.baselineSetting();
+		this.usual = [this.reveal, this.baseline];
+		if (c.info.mode !== 'local') {
+			this.usual.push(setting('spec.priority', 'Priority', {enum: ['Low', 'Normal', 'High'], default: 'Normal', description: 'Who is served first when the installation is busy.'}),
+				setting('spec.output.store', 'Store', {type: 'string', maxLength: 63, description: 'Where the reports go, by the installation\u2019s name for it; “default” where it is left empty.'}));
+		}
 		const wanted = profilers.find(p => p.name === c.parameters.profiler);
 		this.chooseSymptom(wanted ? 'profiler' : SYMPTOMS[0], wanted);
+	}
+
+	/* A finished session of the same profiler; the newest ones are offered. */
+	baselineSetting() {
+		const made = setting('spec.baselineSession', 'Compare with', {type: 'string', maxLength: 253,
+			description: 'A finished session of the same profiler, by its name. What has changed is said with the diagnosis.'});
+		this.offers = h('datalist', {id: 'baselines'});
+		made.control.setAttribute('list', 'baselines');
+		made.control.setAttribute('autocomplete', 'off');
+		made.element.append(this.offers);
+		return made;
+	}
+
+	async offerBaselines(profiler) {
+		const found = await api.get('sessions', {namespace: this.c.parameters.namespace, profiler, state: 'Succeeded', limit: 20}, this.c.signal).catch(() => null);
+		if (this.profiler?.name === profiler) this.offers.replaceChildren(...(found?.items || []).map(s => h('option', {value: s.name}, s.headline || '')));
 	}
 
 	text(path, label, note) {
@@ -136,24 +162,33 @@ class Form {
 		if (!p) return fill(this.third, 'none', () => []);
 		fill(this.third, p.name, () => {
 			const seconds = h('input', {type: 'number', id: 'f-spec.durationSeconds', min: 1, max: 3600, step: 1, inputmode: 'numeric',
-				value: p.defaultDurationSeconds || 30});
+				value: p.defaultDurationSeconds});
 			const chips = h('div.chips', {role: 'group', 'aria-label': 'Common durations'}, QUICK.map(s => h('button.quiet.small', {type: 'button',
 				onclick: () => { seconds.value = s; announce(s + ' seconds'); }}, s < 60 ? s + ' s' : s / 60 + ' min')));
-			this.duration = made('spec.durationSeconds', seconds, 'Duration in seconds', '', () => seconds.value === '' ? NaN : Number(seconds.value), false, chips);
+			this.duration = p.defaultDurationSeconds > 0 && made('spec.durationSeconds', seconds, 'Duration in seconds', '',
+				() => seconds.value === '' ? NaN : Number(seconds.value), false, chips);
+			this.budget = setting('spec.pauseBudgetMilliseconds', 'Longest stop of the application, in milliseconds', {type: 'integer', minimum: 1, maximum: 60000,
+				default: p.defaultPauseBudgetMilliseconds, description: 'The session ends itself when one stop would exceed it.'});
 			this.own = Object.entries(p.settings?.properties || {}).map(([key, schema]) => [key,
 				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema, (p.settings.required || []).includes(key))]);
-			this.controls = [this.duration, this.name, this.budget, ...this.own.map(([, s]) => s)];
-			return [this.duration.element, h('details', {id: 'more'}, h('summary', null, 'More settings'),
-				h('div.settings', null, this.own.map(([, s]) => s.element), this.budget.element, this.name.element))];
+			const more = [...this.own.map(([, s]) => s), this.budget, ...this.usual, this.name];
+			this.controls = [this.duration, ...more].filter(Boolean);
+			this.offerBaselines(p.name);
+			return [h('p.dim', {id: 'about'}, p.description, h('br'), h('b', null, 'Stops the application: '), low(p.stops[0]) + p.stops.slice(1)),
+				this.duration && this.duration.element,
+				h('details', {id: 'more'}, h('summary', null, 'More settings'), h('div.settings', null, more.map(s => s.element)))];
 		});
 	}
 
 	body() {
 		const p = this.profiler, own = Object.fromEntries(this.own.map(([key, s]) => [key, s.value()]).filter(([, v]) => v !== undefined));
-		const spec = {profiler: p.name, target: targetOf(this.c.parameters), durationSeconds: this.duration.value()};
+		const spec = {profiler: p.name, target: targetOf(this.c.parameters)}, named = this.name.value();
+		if (this.duration) spec.durationSeconds = this.duration.value();
 		if (Object.keys(own).length) spec[p.settingsField] = own;
-		const budget = this.budget.value(), named = this.name.value();
-		if (budget !== undefined) spec.pauseBudgetMilliseconds = budget;
+		for (const s of [this.budget, ...this.usual]) {
+			const value = s.value(), path = s.path.split('.').slice(1);
+			if (value !== undefined) path.length > 1 ? spec[path[0]] = {[path[1]]: value} : spec[path[0]] = value;
+		}
 		return {namespace: this.c.parameters.namespace, ...(named && {name: named}), spec};
 	}
 
