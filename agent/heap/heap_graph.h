@@ -3,9 +3,9 @@
  * which it dominates, itself included. Made once, then read-only: any number of readers.
  *
  *	struct heap_graph *g = heap_graph_new(snapshot, NULL, &e);
- *	for (uint32_t i = 0; i < g->placed; i++)           the dominator tree in preorder, the super-root first
- *		g->tree[i], g->retained[i]   ... its subtree is [i, i + below]; its children are i + 1, then the place behind
- *		                                 that one's subtree, and so on
+ *	for (uint32_t place = 0; place < g->placed; place++)    the dominator tree in preorder, the super-root first
+ *		g->node_at[place], g->retained[place]           its subtree is [place, place + below[place]]; its children are
+ *		                                                place + 1, then the place behind that one's subtree, and so on
  *	uint32_t node = heap_graph_node(g, address);
  *	heap_graph_retained(g, node);
  *
@@ -33,12 +33,6 @@ struct heap_graph_options {
 	bool one_thread;
 };
 
-struct heap_place {      /* one node of the dominator tree */
-	uint32_t node;
-	uint32_t below;  /* nodes that it dominates, itself not included */
-	uint32_t parent; /* place of its dominator; of the super-root: 0 */
-};
-
 struct heap_graph {
 	const struct heap_snapshot *snapshot; /* borrowed: it outlives the graph */
 	uint32_t objects, root_count, nodes;  /* nodes: all of them */
@@ -47,9 +41,13 @@ struct heap_graph {
 	uint64_t lost_edges;                  /* references that led to no object of the snapshot: 0 in a sound one */
 	uint64_t dead_bytes;                  /* of the objects that are not reached */
 	uint64_t spilled_bytes;               /* of memory that went to a file */
-	struct heap_place *tree;              /* in preorder */
-	uint64_t *retained;                   /* beside `tree`: bytes; [0]: all that is reached */
-	uint32_t *place_of;                   /* by node; HEAP_NODE_NONE: not reached */
+	/* the dominator tree in preorder, the super-root first; by place: */
+	uint32_t *node_at;
+	uint32_t *below;    /* nodes that it dominates, itself not included */
+	uint32_t *parent;   /* place of its dominator; of the super-root: 0 */
+	uint64_t *retained; /* bytes; [0]: all that is reached */
+	/* by node: */
+	uint32_t *place_of; /* HEAP_NODE_NONE: not reached */
 	struct heap_graph_private *own;
 };
 
