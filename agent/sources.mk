@@ -127,3 +127,15 @@ AGENT_SRC += \
 	agent/heap/heap_type_name.c \
 	agent/heap/heap_snapshot.c \
 	agent/heap/heap_builder.c
+# its graph
+AGENT_SRC += \
+	agent/heap/heap_memory.c \
+	agent/heap/heap_index.c \
+	agent/heap/heap_rows.c \
+	agent/heap/heap_nodes.c \
+	agent/heap/heap_scan.c \
+	agent/heap/heap_fill.c \
+	agent/heap/heap_arcs.c \
+	agent/heap/heap_search.c \
+	agent/heap/heap_dominate.c \
+	agent/heap/heap_graph.c

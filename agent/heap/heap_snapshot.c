@@ -176,7 +176,8 @@ static int by_start(const void *a, const void *b)
 
 static void finish_facts(struct heap_snapshot *s, const struct heap_end_record *end)
 {
-	qsort(s->ranges, s->range_count, sizeof *s->ranges, by_start);
+	if (s->range_count)
+		qsort(s->ranges, s->range_count, sizeof *s->ranges, by_start);
 	s->facts.objects = end->objects;
 	s->facts.edges = end->edges;
 	s->facts.bytes = end->bytes;

@@ -1,0 +1,14 @@
+/* Private to agent/heap: what a graph is made of. */
+#ifndef DRDOTNET_HEAP_GRAPH_PRIVATE_H
+#define DRDOTNET_HEAP_GRAPH_PRIVATE_H
+
+#include "agent/heap/heap_graph.h"
+#include "agent/heap/heap_nodes.h"
+
+struct heap_graph_private {
+	struct heap_memory memory;
+	struct heap_nodes nodes;
+	struct heap_array place_of, node_at, below, parent, retained;
+};
+
+#endif
