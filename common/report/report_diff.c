@@ -19,6 +19,10 @@ static const struct {
 	report_diff_fn *compare;
 } profilers[] = {
 	{"CPUHotpaths", report_diff_cpu},
+	{"GCSurvivors", report_diff_survivors},
+	{"MemoryLeak", report_diff_leak},
+	{"DuplicatedStrings", report_diff_strings},
+	{"Allocations", report_diff_allocations},
 };
 
 size_t report_diff_chars(const char *s)
@@ -37,6 +41,54 @@ void report_diff_put_percent(struct buf *out, double percent)
 void report_diff_put_cpus(struct buf *out, double cpus)
 {
 	buf_printf(out, "%.2f", fabs(cpus) < 0.005 ? 0.0 : cpus);
+}
+
+void report_diff_put_value(struct buf *out, const char *unit, double value)
+{
+	static const char *const sizes[] = {"bytes", "kB", "MB", "GB", "TB"};
+	size_t size = 0;
+	if (strcmp(unit, "%") == 0) {
+		report_diff_put_percent(out, value);
+	} else if (strcmp(unit, "/s") == 0 || strcmp(unit, "/min") == 0) {
+		buf_printf(out, fabs(value) >= 99.5 || value == 0 ? "%.0f%s" : "%.1f%s", value, unit);
+	} else if (unit[0] == 'B' && (unit[1] == '\0' || unit[1] == '/')) {
+		for (; fabs(value) >= 999.5 && size < sizeof sizes / sizeof *sizes - 1; size++)
+			value /= 1000;
+		buf_printf(out, size == 0 || fabs(value) >= 99.5 ? "%.0f %s%s" : "%.1f %s%s", value, sizes[size], unit + 1);
+	} else {
+		buf_printf(out, fabs(value) >= 99.5 ? "%.0f %s" : "%.1f %s", value, unit);
+	}
+}
+
+void report_diff_put_unlike(struct buf *out, const json_t *before, const json_t *after, const char *path, const char *what, const char *remark)
+{
+	const char *first = jsonx_str_at(before, path, ""), *second = jsonx_str_at(after, path, "");
+	if (strcmp(first, second) == 0)
+		return;
+	buf_printf(out, "\n%s: ", what);
+	report_diff_put_name(out, first[0] ? first : "not known", 40);
+	buf_puts(out, " before, ");
+	report_diff_put_name(out, second[0] ? second : "not known", 40);
+	buf_printf(out, " after%s.", remark);
+}
+
+json_t *report_diff_figure(double value)
+{
+	double rounded = round(value * 1000) / 1000;
+	return json_real(rounded == 0 ? 0.0 : rounded);
+}
+
+json_t *report_diff_row(const char *kind, const char *name, const char *unit, double before, double after, const char *change)
+{
+	json_t *r = json_object();
+	json_object_set_new(r, "kind", json_string(kind));
+	json_object_set_new(r, "name", json_string(name));
+	json_object_set_new(r, "unit", json_string(unit));
+	json_object_set_new(r, "before", report_diff_figure(before));
+	json_object_set_new(r, "after", report_diff_figure(after));
+	json_object_set_new(r, "delta", report_diff_figure(after - before));
+	json_object_set_new(r, "change", json_string(change));
+	return r;
 }
 
 /* Where a shortened name may begin: behind a separator of namespaces or types. */
@@ -190,22 +242,32 @@ static double number_of(const json_t *row, const char *key)
 	return json_number_value(json_object_get(row, key));
 }
 
-static void print_value(struct buf *out, const char *unit, double value)
+/* Bytes in the unit that makes the largest of a row's figures short. */
+static double shown_unit(const json_t *row, const char **unit)
 {
-	if (strcmp(unit, "%") == 0)
-		buf_printf(out, " %9.1f", value);
-	else
-		buf_printf(out, " %9.2f", value);
+	static const struct {
+		double bytes;
+		const char *units[3];
+	} sizes[] = {{1e9, {"GB", "GB/s", "GB/min"}}, {1e6, {"MB", "MB/s", "MB/min"}}, {1e3, {"kB", "kB/s", "kB/min"}}};
+	static const char *const plain[] = {"B", "B/s", "B/min"};
+	double most = fmax(fabs(number_of(row, "before")), fabs(number_of(row, "after")));
+	for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+		for (size_t k = 0; k < sizeof sizes / sizeof *sizes && strcmp(*unit, plain[i]) == 0; k++)
+			if (most >= sizes[k].bytes) {
+				*unit = sizes[k].units[i];
+				return sizes[k].bytes;
+			}
+	return 1;
 }
 
 static void print_row(const json_t *row, struct buf *out)
 {
 	const char *unit = jsonx_str_at(row, "unit", "");
-	print_value(out, unit, number_of(row, "before"));
-	print_value(out, unit, number_of(row, "after"));
-	double delta = number_of(row, "delta");
-	buf_printf(out, strcmp(unit, "%") == 0 ? " %+9.1f" : " %+9.2f", delta);
-	buf_printf(out, " %-5s %-9s ", unit, jsonx_str_at(row, "change", ""));
+	int digits = strcmp(unit, "%") == 0 ? 1 : 2;
+	double by = shown_unit(row, &unit);
+	buf_printf(out, " %9.*f %9.*f %+9.*f", digits, number_of(row, "before") / by, digits, number_of(row, "after") / by, digits,
+		   number_of(row, "delta") / by);
+	buf_printf(out, " %-6s %-9s ", unit, jsonx_str_at(row, "change", ""));
 	report_diff_put_name(out, jsonx_str_at(row, "name", ""), TABLE_NAME_CHARS);
 	buf_putc(out, '\n');
 }
@@ -220,7 +282,7 @@ int report_diff_print(const json_t *diff, struct buf *out)
 	size_t i, shown = 0;
 	json_t *row;
 	buf_printf(out, "%s\n\n", jsonx_str_at(diff, "diagnosis", ""));
-	buf_printf(out, " %9s %9s %9s %-5s %-9s %s\n", "BEFORE", "AFTER", "DELTA", "UNIT", "CHANGE", "NAME");
+	buf_printf(out, " %9s %9s %9s %-6s %-9s %s\n", "BEFORE", "AFTER", "DELTA", "UNIT", "CHANGE", "NAME");
 	json_array_foreach(jsonx_at(diff, "rows"), i, row) {
 		if (worth_showing(row) && shown++ < TABLE_ROWS)
 			print_row(row, out);

@@ -372,18 +372,6 @@ static void put_changes(const struct comparison *c, int direction, struct buf *l
 	}
 }
 
-static void put_unlike(const struct comparison *c, const char *path, const char *what, const char *remark, struct buf *lines)
-{
-	const char *before = jsonx_str_at(c->side[0].report, path, ""), *after = jsonx_str_at(c->side[1].report, path, "");
-	if (strcmp(before, after) == 0)
-		return;
-	buf_printf(lines, "\n%s: ", what);
-	report_diff_put_name(lines, before[0] ? before : "not known", 40);
-	buf_puts(lines, " before, ");
-	report_diff_put_name(lines, after[0] ? after : "not known", 40);
-	buf_printf(lines, " after%s.", remark);
-}
-
 /* How small a difference could have been seen: for a share of a half, where it is largest. */
 static void put_bound(const struct comparison *c, struct buf *lines)
 {
@@ -400,42 +388,24 @@ static void put_lines(const struct comparison *c, struct report_diff_out *out)
 	put_total_line(c, out->lines);
 	put_changes(c, 1, out->lines);
 	put_changes(c, -1, out->lines);
-	put_unlike(c, "target.entrypoint", "Not the same program", "", out->lines);
-	put_unlike(c, "target.runtimeVersion", ".NET", "", out->lines);
-	put_unlike(c, "sampling.method", "Sampled in different ways", ": kernel and native time cannot be compared", out->lines);
+	const json_t *before = c->side[0].report, *after = c->side[1].report;
+	report_diff_put_unlike(out->lines, before, after, "target.entrypoint", "Not the same program", "");
+	report_diff_put_unlike(out->lines, before, after, "target.runtimeVersion", ".NET", "");
+	report_diff_put_unlike(out->lines, before, after, "sampling.method", "Sampled in different ways",
+			       ": kernel and native time cannot be compared");
 	put_bound(c, out->lines);
 }
 
 /* rows ------------------------------------------------------------------------------------------------------------- */
 
-/* Figures of a thousandth: more would be noise, and makes files differ that do not. */
-static json_t *figure(double value)
-{
-	double rounded = round(value * 1000) / 1000;
-	return json_real(rounded == 0 ? 0.0 : rounded);
-}
-
-static json_t *row(const char *kind, const char *name, const char *unit, double before, double after, const char *change)
-{
-	json_t *r = json_object();
-	json_object_set_new(r, "kind", json_string(kind));
-	json_object_set_new(r, "name", json_string(name));
-	json_object_set_new(r, "unit", json_string(unit));
-	json_object_set_new(r, "before", figure(before));
-	json_object_set_new(r, "after", figure(after));
-	json_object_set_new(r, "delta", figure(after - before));
-	json_object_set_new(r, "change", json_string(change));
-	return r;
-}
-
 static void add_item_row(const struct comparison *c, const struct item *item, json_t *rows)
 {
-	json_t *r = row(item->kind == ITEM_CATEGORY ? "category" : "method", item->name, "%", 100 * share(c, item, 0), 100 * share(c, item, 1),
+	json_t *r = report_diff_row(item->kind == ITEM_CATEGORY ? "category" : "method", item->name, "%", 100 * share(c, item, 0), 100 * share(c, item, 1),
 			item->change);
-	json_object_set_new(r, "noise", figure(item->noise_points));
-	json_object_set_new(r, "beforeCPUs", figure(cpus(c, item, 0)));
-	json_object_set_new(r, "afterCPUs", figure(cpus(c, item, 1)));
-	json_object_set_new(r, "deltaCPUs", figure(item->cpus));
+	json_object_set_new(r, "noise", report_diff_figure(item->noise_points));
+	json_object_set_new(r, "beforeCPUs", report_diff_figure(cpus(c, item, 0)));
+	json_object_set_new(r, "afterCPUs", report_diff_figure(cpus(c, item, 1)));
+	json_object_set_new(r, "deltaCPUs", report_diff_figure(item->cpus));
 	json_array_append_new(rows, r);
 }
 
@@ -443,7 +413,7 @@ static void add_rows(const struct comparison *c, json_t *rows)
 {
 	double before = c->side[0].cpus, after = c->side[1].cpus;
 	size_t methods = 0;
-	json_array_append_new(rows, row("total", "CPU use", "CPUs", before, after, !total_changed(c) ? same : after > before ? grew : shrank));
+	json_array_append_new(rows, report_diff_row("total", "CPU use", "CPUs", before, after, !total_changed(c) ? same : after > before ? grew : shrank));
 	for (size_t i = 0; i < c->count; i++)
 		if (c->items[i]->kind == ITEM_CATEGORY && c->items[i]->samples[0] + c->items[i]->samples[1] > 0)
 			add_item_row(c, c->items[i], rows);

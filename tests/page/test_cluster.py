@@ -60,10 +60,13 @@ class Cluster(PageCase):
         page.click("document.querySelector('tbody a')")
         self.until(page, "document.querySelector('[type=submit]')", "the form")
         page.value("document.getElementById('f-spec.durationSeconds').value = '2'")
+        page.value("document.getElementById('f-spec.priority').value = 'High'")
+        page.value("document.getElementById('f-spec.output.store').value = 'default'")
         page.click("document.querySelector('[type=submit]')")
         self.until(page, STATE + " === 'Succeeded'", "the end\n" + self.i.logs(), 120)
         name = page.value("decodeURIComponent(location.hash)").split(".")[1]
         session = self.i.get(self.namespace, name)
+        self.assertEqual((session["spec"]["priority"], session["spec"]["output"]), ("High", {"store": "default"}))
         self.assertEqual(self.shown(page, "h1"), [session["status"]["headline"]])
         self.assertGreater(self.frame_of(page).value("document.querySelectorAll('#flame .f').length"), 3)
         page.click("document.getElementById('yaml')")

@@ -2,13 +2,21 @@
 import * as api from './api.js';
 import {link} from './api.js';
 import {h, badge, breakable, empty, failure, fill, filterBox, icon, name, skeleton} from './dom.js';
-import {bytes, plural, together, when, words} from './format.js';
+import {plural, together, when, words} from './format.js';
 
 const SHOWN = 200;
 
+/* Bytes in the units that the reports and the sentences above the table have. */
+function decimal(n) {
+	const units = ['bytes', 'kB', 'MB', 'GB', 'TB'];
+	let i = 0;
+	for (; Math.abs(n) >= 999.5 && i < 4; i++) n /= 1000;
+	return n.toFixed(i === 0 || Math.abs(n) >= 99.5 ? 0 : 1) + '\u00a0' + units[i];
+}
+
 function number(value, unit) {
 	if (value === null || value === undefined) return '–';
-	if (/^B(\/|$)/.test(unit)) return (value < 0 ? '−' : '') + bytes(Math.round(Math.abs(value))) + unit.slice(1); /* B, B/s, B/min */
+	if (/^B(\/|$)/.test(unit)) return decimal(value) + unit.slice(1); /* B, B/s, B/min */
 	const size = Math.abs(value), digits = size >= 100 || Number.isInteger(value) && unit !== '%' ? 0 : size >= 10 ? 1 : 2;
 	return value.toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits}) + (unit ? '\u00a0' + unit : '');
 }
