@@ -138,4 +138,6 @@ AGENT_SRC += \
 	agent/heap/heap_arcs.c \
 	agent/heap/heap_search.c \
 	agent/heap/heap_dominate.c \
-	agent/heap/heap_graph.c
+	agent/heap/heap_graph.c \
+	agent/heap/heap_totals.c \
+	agent/heap/heap_dominators.c

@@ -16,6 +16,7 @@
 struct heap_test {
 	unsigned seed;
 	uint32_t objects, roots, nodes;
+	uint64_t free_bytes;
 	uint64_t address[HEAP_TEST_MAX], size[HEAP_TEST_MAX];
 	uint32_t type[HEAP_TEST_MAX];
 	bool holds[HEAP_TEST_MAX][HEAP_TEST_MAX]; /* numbering of heap_graph.h */
@@ -129,8 +130,8 @@ static inline struct heap_snapshot *heap_test_make(struct heap_test *t, const st
 	t->nodes = t->objects + t->roots + 2;
 	heap_test_layout(t);
 	heap_test_edges(t, shape);
-	heap_builder_type(b, "Leaf", 0, 24, NULL);
-	heap_builder_type(b, "Pair", HEAP_TYPE_REFERENCES, 24, "8 left, 16 right");
+	heap_builder_type(b, "Shop.Leaf", 0, 24, NULL);
+	heap_builder_type(b, "Shop.Pair", HEAP_TYPE_REFERENCES, 24, "8 left, 16 right");
 	heap_builder_type(b, "Array[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
 	heap_builder_type(b, "Other[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
 	heap_builder_type(b, "Big[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
@@ -143,8 +144,10 @@ static inline struct heap_snapshot *heap_test_make(struct heap_test *t, const st
 		uint32_t i = (k + start) % t->objects;
 		uint64_t end = t->address[i] + (t->size[i] + 7) / 8 * 8;
 		heap_test_put_object(b, t, i);
-		if (i + 1 < t->objects && t->address[i + 1] >= end + 24)
+		if (i + 1 < t->objects && t->address[i + 1] >= end + 24) {
 			heap_builder_object(b, free_space, end, 24, NULL, 0);
+			t->free_bytes += 24;
+		}
 	}
 	heap_test_put_roots(b, t, shape);
 	struct heap_snapshot *s = heap_builder_finish_take(b);

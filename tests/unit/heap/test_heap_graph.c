@@ -1,3 +1,5 @@
+#include "agent/heap/heap_dominators.h"
+#include "agent/heap/heap_totals.h"
 #include "tests/unit/heap/make_heap.h"
 
 static const struct heap_shape_of_test shapes[] = {
@@ -53,6 +55,84 @@ static void check_objects(const struct heap_test *t, const struct heap_graph *g)
 	cr_assert_eq(g->dead_bytes, dead);
 }
 
+/* What the objects of a group dominate, each byte once. */
+static uint64_t retained_by_group(const struct heap_test *t, const struct heap_groups *groups, uint32_t group)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t b = 0; b < t->objects; b++)
+		for (uint32_t a = 0; a < t->objects; a++)
+			if (groups->of_type[t->type[a]] == group && t->dominates[a][b]) {
+				bytes += t->size[b];
+				break;
+			}
+	return bytes;
+}
+
+static void check_totals(const struct heap_test *t, const struct heap_graph *g, void (*group_by)(struct heap_groups *, const struct heap_snapshot *))
+{
+	struct heap_groups groups;
+	struct heap_total totals[HEAP_TEST_TYPES + 1];
+
+	group_by(&groups, g->snapshot);
+	cr_assert_leq(groups.count, HEAP_TEST_TYPES + 1);
+	heap_totals(g, &groups, totals);
+	for (uint32_t group = 0; group < groups.count; group++) {
+		const struct heap_total *sum = &totals[group];
+		struct heap_total truth = {.retained = retained_by_group(t, &groups, group)};
+		for (uint32_t i = 0; i < t->objects; i++) {
+			bool in = groups.of_type[t->type[i]] == group;
+			truth.count += in && t->reached[i];
+			truth.bytes += in && t->reached[i] ? t->size[i] : 0;
+			truth.dead_bytes += in && !t->reached[i] ? t->size[i] : 0;
+			truth.generation_bytes[HEAP_GEN2] += in && t->reached[i] && t->address[i] < 0x7f0000400000 ? t->size[i] : 0;
+		}
+		cr_assert_eq(sum->count, truth.count);
+		cr_assert_eq(sum->bytes, truth.bytes);
+		cr_assert_eq(sum->dead_bytes, truth.dead_bytes);
+		cr_assert_eq(sum->unheld_bytes, 0);
+		cr_assert_eq(sum->retained, truth.retained, "%s", groups.names[group]);
+		cr_assert_eq(sum->generation_bytes[HEAP_GEN2], truth.generation_bytes[HEAP_GEN2]);
+		cr_assert_eq(sum->generation_bytes[HEAP_GEN0], truth.bytes - truth.generation_bytes[HEAP_GEN2]);
+	}
+	heap_groups_fini(&groups);
+}
+
+static void check_spaces(const struct heap_test *t, const struct heap_graph *g)
+{
+	struct heap_space spaces[HEAP_GENERATIONS];
+	uint64_t bytes = 0, dead = 0, free_bytes = 0;
+
+	heap_spaces(g, spaces);
+	for (int i = 0; i < HEAP_GENERATIONS; i++) {
+		bytes += spaces[i].bytes;
+		dead += spaces[i].dead_bytes;
+		free_bytes += spaces[i].free_bytes;
+	}
+	cr_assert_eq(bytes, g->retained[0]);
+	cr_assert_eq(dead, g->dead_bytes);
+	cr_assert_eq(spaces[HEAP_GEN2].range_bytes, 0x400000);
+	cr_assert_eq(free_bytes, t->free_bytes);
+}
+
+/* Holders come by falling size, none twice, and whoever is below another one is retained by it. */
+static void check_holders(const struct heap_graph *g)
+{
+	struct heap_holder top[HEAP_TEST_MAX];
+	size_t count = heap_dominators_top(g, 1, top, HEAP_TEST_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		cr_assert_lt(top[i].node, g->objects);
+		cr_assert_eq(top[i].retained, heap_graph_retained(g, top[i].node));
+		cr_assert_leq(top[i].gathered_retained, top[i].retained);
+		cr_assert(i == 0 || top[i - 1].retained >= top[i].retained);
+		cr_assert(top[i].above == HEAP_NODE_NONE || g->place_of[top[i].node] - g->place_of[top[top[i].above].node] <=
+								    g->below[g->place_of[top[top[i].above].node]]);
+		for (size_t k = 0; k < i; k++)
+			cr_assert_neq(top[k].node, top[i].node);
+	}
+}
+
 static void check_graph(unsigned seed, const struct heap_shape_of_test *shape, const struct heap_graph_options *o)
 {
 	static struct heap_test t;
@@ -65,6 +145,11 @@ static void check_graph(unsigned seed, const struct heap_shape_of_test *shape, c
 	check_objects(&t, g);
 	for (uint32_t node = 0; node < t.nodes; node++)
 		check_node(&t, g, node);
+	check_totals(&t, g, heap_groups_by_type);
+	check_totals(&t, g, heap_groups_by_space);
+	check_totals(&t, g, heap_groups_by_module);
+	check_spaces(&t, g);
+	check_holders(g);
 	heap_graph_free(g);
 	heap_snapshot_free(s);
 }
