@@ -283,7 +283,8 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 	const struct cpu_capture *c = a->capture;
 	int64_t missing = c->lost_samples + c->dropped;
 	if (c->facts.canceled)
-		put_sentence(text, "Ended early, after %.1f s: %s.", (double)c->facts.duration_ns / 1e9, c->facts.ended_why ? c->facts.ended_why : "on request");
+		put_sentence(text, "Ended early, after %.1f s: %s.", (double)c->facts.duration_ns / 1e9,
+			     c->facts.ended_why ? c->facts.ended_why : "on request");
 	if (c->facts.was_stopped)
 		put_sentence(text, "The process was stopped or frozen for a time.");
 	if (c->fallback_reason)

@@ -9,7 +9,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct session_spec *s)
 {
-	if (s->duration_seconds < !profiler_takes_one_look(s->profiler) || s->duration_seconds > 3600 || s->walks < 2 || s->walks > 10 || s->frequency_hertz < 1 || s->frequency_hertz > 999 ||
+	if (s->duration_seconds < !profiler_takes_one_look(s->profiler) || s->duration_seconds > 3600 || s->walks < 2 ||
+	    s->walks > 10 || s->frequency_hertz < 1 || s->frequency_hertz > 999 ||
 	    s->active_deadline_seconds < s->duration_seconds + 10 || s->target.max_pods < 1 || s->target.max_pods > 20 || !s->store)
 		abort();
 	struct err e = ERR_INIT;
