@@ -110,6 +110,10 @@ AGENT_SRC += \
 	agent/report_pprof.c \
 	agent/report_speedscope.c \
 	agent/report.c
+# what grows: the MemoryLeak profiler
+AGENT_SRC += \
+	agent/leak/memory_account.c \
+	agent/leak/memory_growth.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API
 AGENT_SRC += \
