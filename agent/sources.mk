@@ -113,7 +113,21 @@ AGENT_SRC += \
 # what grows: the MemoryLeak profiler
 AGENT_SRC += \
 	agent/leak/memory_account.c \
-	agent/leak/memory_growth.c
+	agent/leak/memory_growth.c \
+	agent/leak/leak_curve.c \
+	agent/leak/leak_model.c \
+	agent/leak/leak_verdict.c \
+	agent/leak/leak_pattern.c \
+	agent/leak/leak_group.c \
+	agent/leak/leak_limit.c \
+	agent/leak/leak_path.c \
+	agent/leak/leak_lines.c \
+	agent/leak/leak_finding.c \
+	agent/leak/leak_take.c \
+	agent/leak/leak_json.c \
+	agent/leak/leak_summary.c \
+	agent/leak/leak_page.c \
+	agent/leak/leak_report.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API
 AGENT_SRC += \
