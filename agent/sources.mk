@@ -128,6 +128,17 @@ AGENT_SRC += \
 	agent/leak/leak_summary.c \
 	agent/leak/leak_page.c \
 	agent/leak/leak_report.c
+# DuplicatedStrings
+AGENT_SRC += \
+	agent/strings/address_list.c \
+	agent/strings/string_filter.c \
+	agent/strings/string_groups.c \
+	agent/strings/string_holders.c \
+	agent/strings/string_paths.c \
+	agent/strings/string_remedy.c \
+	agent/strings/strings_analysis.c \
+	agent/strings/strings_list.c \
+	agent/strings/strings_value.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API
 AGENT_SRC += \
