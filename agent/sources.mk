@@ -167,6 +167,9 @@ AGENT_SRC += \
 	agent/heap/heap_arcs.c \
 	agent/heap/heap_search.c \
 	agent/heap/heap_dominate.c \
+	agent/heap/heap_merge.c \
 	agent/heap/heap_graph.c \
+	agent/heap/heap_fields.c \
+	agent/heap/heap_paths.c \
 	agent/heap/heap_totals.c \
 	agent/heap/heap_dominators.c
