@@ -202,14 +202,14 @@ static int by_held(const void *a, const void *b)
 	return x->held != y->held ? (x->held < y->held) - (x->held > y->held) : 0;
 }
 
-void heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max, struct heap_paths *out)
+int heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max, struct heap_paths *out, struct err *e)
 {
 	struct ways w = {.m = &g->own->merge, .least = least_bytes ? least_bytes : 1};
 	uint32_t (*groups)[HEAP_PATH_MAX_STEPS], end;
 
 	*out = (struct heap_paths){.reached_bytes = g->retained[0]};
 	if (!w.m->groups)
-		return;
+		return err_set(e, ERR_INTERNAL, 0, "the heap's graph was made without the ways from its roots");
 	link_children(&w);
 	offer_children(&w, 0, HEAP_GROUP_NONE);
 	out->paths = mem_calloc(max + 1, sizeof *out->paths);
@@ -225,6 +225,7 @@ void heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t ma
 	free(w.first_child);
 	free(w.next);
 	free(w.open);
+	return 0;
 }
 
 void heap_paths_fini(struct heap_paths *p)

@@ -39,8 +39,8 @@ struct heap_paths {
 };
 
 /* The strongest paths, each with at least least_bytes, at most max of them: those that branch off early come first when there are
- * more. No path is a part of another one. A graph that was made without paths has none. */
-void heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max, struct heap_paths *out);
+ * more. No path is a part of another one. -1: the graph was made without paths. */
+int heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max, struct heap_paths *out, struct err *e);
 void heap_paths_fini(struct heap_paths *p);
 
 #endif

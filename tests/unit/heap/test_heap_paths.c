@@ -83,7 +83,7 @@ Test(heap_paths, name_the_static_the_fields_and_the_many)
 	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, list, 0, "static Shop.Log._list");
 	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, cache, 0, "static Shop.Cache._items");
 	struct heap_graph *g = close_shop(&s, HEAP_WAY_EXACT, &snapshot);
-	heap_paths_find(g, 1000, 10, &paths);
+	cr_assert_eq(heap_paths_find(g, 1000, 10, &paths, NULL), 0);
 	cr_assert_eq(paths.count, 3);
 	cr_expect_eq(paths.reached_bytes, g->retained[0]);
 
@@ -152,7 +152,7 @@ Test(heap_paths, what_no_known_root_holds_hangs_below_its_holders)
 	cr_expect_gt(heap_graph_retained(g, heap_graph_node(g, cache)), 88 * ORDERS);
 	cr_expect_eq(heap_graph_dominator(g, heap_graph_dominator(g, heap_graph_node(g, cache))), heap_graph_node(g, ring));
 	cr_expect_eq(heap_graph_dominator(g, heap_graph_node(g, ring)), HEAP_GRAPH_UNHELD(g));
-	heap_paths_find(g, 20000, 10, &paths);
+	cr_assert_eq(heap_paths_find(g, 20000, 10, &paths, NULL), 0);
 	cr_assert_eq(paths.count, 1);
 	cr_expect_eq(paths.paths[0].kind, 0);
 	cr_expect_eq(paths.paths[0].roots, 1);
@@ -177,7 +177,7 @@ Test(heap_paths, all_that_is_reached_is_held_once)
 		struct heap_graph *g = heap_graph_new(s, NULL, &e);
 		struct heap_paths paths;
 		cr_assert_not_null(g, "%s", e.message);
-		heap_paths_find(g, 1, 64, &paths);
+		cr_assert_eq(heap_paths_find(g, 1, 64, &paths, &e), 0);
 		uint64_t held = 0;
 		for (size_t i = 0; i < paths.count; i++) {
 			const struct heap_path *p = &paths.paths[i];
@@ -209,7 +209,7 @@ Test(heap_paths, a_graph_made_without_them_has_none)
 	struct heap_snapshot *snapshot = heap_builder_finish_take(s.b);
 	struct heap_graph *g = heap_graph_new(snapshot, &o, NULL);
 	cr_assert_not_null(g);
-	heap_paths_find(g, 1, 8, &paths);
+	cr_expect_eq(heap_paths_find(g, 1, 8, &paths, NULL), -1);
 	cr_expect_eq(paths.count, 0);
 	heap_paths_fini(&paths);
 	heap_graph_free(g);
