@@ -32,12 +32,21 @@ struct guid {
 
 #define COR_MONITOR_JIT_COMPILATION 0x20u /* DynamicMethodJITCompilationStarted comes with it */
 #define COR_MONITOR_MODULE_LOADS 0x4u
+#define COR_MONITOR_SUSPENDS 0x10000u
+#define COR_GC_INDUCED 1 /* COR_PRF_GC_REASON */
+#define COR_ENABLE_STACK_SNAPSHOT 0x10000000u /* DoStackSnapshot */
 #define COR_HIGH_BASIC_GC 0x10u /* GarbageCollectionStarted and Finished, and no more */
 
 /* Slots ---------------------------------------------------------------------------------------------------------------- */
 enum cor_callback_slot { /* ICorProfilerCallback11, implemented by us */
 	CB_MODULE_LOAD_FINISHED = 14,
 	CB_MODULE_UNLOAD_STARTED = 15,
+	CB_RUNTIME_SUSPEND_STARTED = 42,
+	CB_RUNTIME_SUSPEND_FINISHED = 43,
+	CB_RUNTIME_SUSPEND_ABORTED = 44,
+	CB_RUNTIME_RESUME_STARTED = 45,
+	CB_RUNTIME_RESUME_FINISHED = 46,
+	CB_RUNTIME_THREAD_SUSPENDED = 47,
 	CB_GARBAGE_COLLECTION_STARTED = 73,
 	CB_GARBAGE_COLLECTION_FINISHED = 75,
 	CB_INITIALIZE_FOR_ATTACH = 80,
@@ -53,6 +62,7 @@ enum cor_info_slot { /* ICorProfilerInfo12 */
 	INFO_GET_FUNCTION_INFO = 15,
 	INFO_GET_MODULE_INFO = 20,
 	INFO_GET_MODULE_META_DATA = 21,
+	INFO_DO_STACK_SNAPSHOT = 36,
 	INFO_GET_FUNCTION_INFO2 = 38,
 	INFO_GET_CLASS_ID_INFO2 = 41,
 	INFO_REQUEST_PROFILER_DETACH = 58,
@@ -119,6 +129,16 @@ static inline hresult info_get_module_meta_data(void *o, cor_id module, void **i
 {
 	return ((hresult(*)(void *, cor_id, uint32_t, const struct guid *, void **))cor_slot(o, INFO_GET_MODULE_META_DATA))(
 		o, module, 0 /* ofRead */, &cor_iid_import, import);
+}
+
+/* A COR_S_FALSE ends the walk. `function` 0: native frames. */
+typedef hresult cor_frame_fn(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_len, uint8_t *context, void *data);
+
+/* Managed frames, leaf first, of a thread (0: the calling one). */
+static inline hresult info_do_stack_snapshot(void *o, cor_id thread, cor_frame_fn *fn, void *data)
+{
+	return ((hresult(*)(void *, cor_id, cor_frame_fn *, uint32_t, void *, uint8_t *, uint32_t))cor_slot(o, INFO_DO_STACK_SNAPSHOT))(
+		o, thread, fn, 0 /* COR_PRF_SNAPSHOT_DEFAULT */, data, 0, 0);
 }
 
 static inline hresult info_get_function_info2(void *o, cor_id function, cor_id *cls, cor_id *module, md_token *token, uint32_t cap,

@@ -7,6 +7,7 @@
 #include "profiler/module_guard.h"
 #include "profiler/pause_watch.h"
 #include "profiler/session.h"
+#include "profiler/stop_log.h"
 
 #include <string.h>
 #include <sys/syscall.h>
@@ -136,11 +137,11 @@ static hresult collection_started(struct com_object *self, int32_t count, const 
 	uint32_t generation = 0;
 
 	(void)self;
-	(void)reason;
 	for (int32_t i = 0; i < count && i <= 2; i++)
 		if (collected[i])
 			generation = (uint32_t)i;
 	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, begin_ns);
+	stop_log_collection_started(generation, reason == COR_GC_INDUCED, begin_ns);
 	module_guard_collected(generation);
 	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
@@ -152,8 +153,54 @@ static hresult collection_finished(struct com_object *self)
 
 	(void)self;
 	gc_watch_finished((uint32_t)syscall(SYS_gettid), begin_ns);
+	stop_log_collection_finished(begin_ns);
 	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
+}
+
+static hresult suspend_started(struct com_object *self, int32_t reason)
+{
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
+
+	(void)self;
+	stop_log_suspending((uint32_t)reason, begin_ns);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	return COR_S_OK;
+}
+
+/* The other moments of a stop, which carry nothing. */
+static hresult tell_moment(void (*tell)(uint64_t at_ns))
+{
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
+
+	tell(begin_ns);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	return COR_S_OK;
+}
+
+static hresult suspend_finished(void)
+{
+	return tell_moment(stop_log_suspended);
+}
+
+static hresult suspend_aborted(void)
+{
+	return tell_moment(stop_log_aborted);
+}
+
+static hresult resume_started(void)
+{
+	return tell_moment(stop_log_resuming);
+}
+
+static hresult resume_finished(void)
+{
+	return tell_moment(stop_log_resumed);
+}
+
+static hresult thread_suspended(void)
+{
+	return tell_moment(stop_log_thread_halted);
 }
 
 static hresult load_as_notification_only(struct com_object *self, int32_t *notification_only)
@@ -172,6 +219,12 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[2] = (slot_fn *)release,
 	[CB_MODULE_LOAD_FINISHED] = (slot_fn *)module_load_finished,
 	[CB_MODULE_UNLOAD_STARTED] = (slot_fn *)module_unload_started,
+	[CB_RUNTIME_SUSPEND_STARTED] = (slot_fn *)suspend_started,
+	[CB_RUNTIME_SUSPEND_FINISHED] = (slot_fn *)suspend_finished,
+	[CB_RUNTIME_SUSPEND_ABORTED] = (slot_fn *)suspend_aborted,
+	[CB_RUNTIME_RESUME_STARTED] = (slot_fn *)resume_started,
+	[CB_RUNTIME_RESUME_FINISHED] = (slot_fn *)resume_finished,
+	[CB_RUNTIME_THREAD_SUSPENDED] = (slot_fn *)thread_suspended,
 	[CB_GARBAGE_COLLECTION_STARTED] = (slot_fn *)collection_started,
 	[CB_GARBAGE_COLLECTION_FINISHED] = (slot_fn *)collection_finished,
 	[CB_INITIALIZE_FOR_ATTACH] = (slot_fn *)initialize_for_attach,

@@ -9,6 +9,7 @@
 #include "profiler/pause_watch.h"
 #include "profiler/resolver.h"
 #include "profiler/sampler.h"
+#include "profiler/stop_log.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -26,6 +27,7 @@
 #define DETACH_HINT_MS 300
 #define DETACH_RETRY_MS 500
 #define TICK_MS 50
+#define STOPS_TICK_MS 200
 #define LARGEST_PAGE ((uintptr_t)65536) /* of the kernels of both architectures */
 
 enum session_state { IDLE, ACTIVE, LEAVING };
@@ -143,6 +145,8 @@ static enum served serve(const struct channel_frame *f)
 	case CHANNEL_DETACH:
 		return SERVED_DETACH;
 	default:
+		if (stop_log_answer(f, &io))
+			return SERVED_ON;
 		send_error(f->type, ENOSYS, "unknown request");
 		return SERVED_ON;
 	}
@@ -180,6 +184,11 @@ static void forget_wake(void)
 		;
 }
 
+static int tick_ms(void)
+{
+	return sampler_running() ? TICK_MS : stop_log_running() ? STOPS_TICK_MS : -1;
+}
+
 /* Serves until the agent asks for the end or is gone, or a stop was too long. Requests wait until the runtime has finished the attach. */
 static void serve_channel(void)
 {
@@ -187,7 +196,7 @@ static void serve_channel(void)
 
 	for (;;) {
 		struct pollfd p[] = {{.fd = io.fd, .events = ready ? POLLIN : 0}, {.fd = wake_fd, .events = POLLIN}};
-		if (poll(p, 2, sampler_running() ? TICK_MS : -1) < 0 && errno != EINTR)
+		if (poll(p, 2, tick_ms()) < 0 && errno != EINTR)
 			return;
 		if (p[1].revents)
 			forget_wake();
@@ -205,6 +214,10 @@ static void serve_channel(void)
 		if (sampler_running()) {
 			sampler_tick();
 			sampler_drain(&io);
+		}
+		if (stop_log_running()) {
+			stop_log_tick();
+			stop_log_drain(&io);
 		}
 		if (!channel_io_flush(&io))
 			return;
@@ -284,6 +297,15 @@ static uint16_t runtime_major(void)
 	return major;
 }
 
+static uint32_t event_mask(uint32_t features)
+{
+	uint32_t mask = COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS;
+
+	if (features & CHANNEL_WANT_SUSPENDS)
+		mask |= COR_MONITOR_SUSPENDS | COR_ENABLE_STACK_SNAPSHOT;
+	return mask;
+}
+
 static hresult open_session(const struct channel_client_data *d, bool notification_only)
 {
 	int error = channel_io_connect(&io, d->path);
@@ -295,7 +317,7 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 		return hr_of_errno(errno);
 	io.give_up_fd = wake_fd;
 	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
-	hresult hr = info_set_event_mask2(info, COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS, COR_HIGH_BASIC_GC);
+	hresult hr = info_set_event_mask2(info, event_mask(d->features), COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
 	if (!say_hello(d, notification_only))
@@ -345,6 +367,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	sampler_reset();
 	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;
 	hresult hr = cor_query(unknown, &cor_iid_info12, &info);
+	stop_log_reset(info);
 	module_guard_reset(hr >= 0 && runtime_major() == 8);
 	if (hr >= 0)
 		hr = open_session(&d, notification_only);

@@ -10,6 +10,7 @@ PROFILER_SRC := \
 	profiler/text.c \
 	profiler/dynamic_starts.c \
 	profiler/gc_watch.c \
+	profiler/stop_log.c \
 	profiler/module_guard.c \
 	profiler/pause_watch.c \
 	profiler/sampler.c \

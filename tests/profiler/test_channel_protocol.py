@@ -12,8 +12,8 @@ from tests.lib import proc
 from tests.profiler import tools
 
 PAGE = os.path.join(proc.ROOT, "docs/channel-protocol.md")
-SOURCES = ("common/proto/channel.h", "common/proto/channel.c", "profiler/channel_io.h", "profiler/sampler.h", "agent/function_cache.h",
-           "agent/channel_accept.c")
+SOURCES = ("common/proto/channel.h", "common/proto/channel_stops.h", "common/proto/channel.c", "profiler/channel_io.h", "profiler/sampler.h",
+           "agent/function_cache.h", "agent/channel_accept.c")
 NOTIFICATION_CLASS = uuid.UUID("6d2f3c5e-8a41-4f0b-9c37-d2d07e70a5e2")
 SECRET = bytes(range(1, 17))
 
@@ -34,7 +34,7 @@ class Page(unittest.TestCase):
             self.assertEqual(int(found.group(1), 0), int(value, 0), name)
 
     def test_it_has_every_type_and_flag(self):
-        header, page = read("common/proto/channel.h"), read(PAGE)
+        header, page = read("common/proto/channel.h") + read("common/proto/channel_stops.h"), read(PAGE)
         for name, value in re.findall(r"^\t(CHANNEL_\w+) = (\w+)", header, re.M):
             self.assertRegex(page, r"`%s` \| %s \||\b%s `%s`" % (name, value, value, name))
 

@@ -1,0 +1,229 @@
+#include "common/proto/channel_stops.h"
+#include "profiler/cor_abi.h"
+#include "profiler/stop_log.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static struct channel_io io;
+static int other_end;
+static struct channel_stop stops[512];
+static struct channel_stop_stack stacks[16];
+static size_t stop_count, stack_count;
+static struct channel_stops_state state;
+
+/* The runtime's walk: two managed frames with a native one between. */
+static hresult walk(void *self, cor_id thread, cor_frame_fn *fn, uint32_t flags, void *data, uint8_t *context, uint32_t len)
+{
+	static const struct {
+		cor_id function;
+		uintptr_t ip;
+	} frames[] = {{1, 0x1000}, {0, 0}, {2, 0x2000}};
+
+	(void)self, (void)flags, (void)context, (void)len;
+	cr_expect_eq(thread, 0, "the calling thread");
+	for (size_t i = 0; i < sizeof frames / sizeof *frames; i++)
+		if (fn(frames[i].function, frames[i].ip, 0, 0, NULL, data) != COR_S_OK)
+			break;
+	return COR_S_OK;
+}
+
+static void *slots[INFO_DO_STACK_SNAPSHOT + 1] = {[INFO_DO_STACK_SNAPSHOT] = walk};
+static void **info = slots;
+
+static void read_frame(const struct channel_frame *f)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	while (f->type == CHANNEL_STOPS && wire_left(&r))
+		cr_assert(channel_get_stop(&r, &stops[stop_count++]));
+	while (f->type == CHANNEL_STOP_STACKS && wire_left(&r))
+		cr_assert(channel_get_stop_stack(&r, &stacks[stack_count++]));
+	if (f->type == CHANNEL_STOPS_STATE)
+		cr_assert(channel_get_stops_state(f, &state));
+}
+
+static void ask(uint16_t type)
+{
+	static uint8_t in[4 * CHANNEL_MAX_FRAME];
+	struct channel_frame request = {.type = type}, f;
+	size_t len = 0, used;
+
+	stop_count = stack_count = 0;
+	cr_assert(stop_log_answer(&request, &io));
+	cr_assert(channel_io_flush(&io));
+	for (ssize_t n; (n = recv(other_end, in + len, sizeof in - len, MSG_DONTWAIT)) > 0;)
+		len += (size_t)n;
+	for (size_t at = 0; at < len; at += used) {
+		cr_assert_eq(channel_next(in + at, len - at, &f, &used), CHANNEL_FRAME);
+		read_frame(&f);
+	}
+}
+
+static void begin(void)
+{
+	int pair[2];
+
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	io.fd = pair[0];
+	io.give_up_fd = -1;
+	other_end = pair[1];
+	int big = 1 << 20;
+	setsockopt(io.fd, SOL_SOCKET, SO_SNDBUF, &big, sizeof big);
+	stop_log_reset(&info);
+	ask(CHANNEL_STOPS_BEGIN);
+}
+
+static void stop_at(uint64_t ns)
+{
+	stop_log_suspending(1, ns);
+	stop_log_suspended(ns + 10);
+	stop_log_collection_started(0, false, ns + 12);
+	stop_log_collection_finished(ns + 18);
+	stop_log_resuming(ns + 20);
+	stop_log_resumed(ns + 25);
+}
+
+static uint32_t own_tid(void)
+{
+	return (uint32_t)syscall(SYS_gettid);
+}
+
+Test(stop_log, a_stop_is_told_with_its_moments_and_collections)
+{
+	begin();
+	stop_log_suspending(1, 1000);
+	stop_log_suspended(1100);
+	stop_log_collection_started(1, false, 1110);
+	stop_log_collection_finished(1150);
+	stop_log_collection_started(2, true, 1160);
+	stop_log_resuming(1200);
+	stop_log_resumed(1210);
+	ask(CHANNEL_STOPS_END);
+	cr_assert(stop_count == 1 && state.seen == 1 && state.dropped == 0);
+	const struct channel_stop *s = &stops[0];
+	cr_expect(s->number == 1 && s->start_ns == 1000 && s->stopped_ns == 1100 && s->resume_ns == 1200 && s->end_ns == 1210);
+	cr_expect(s->tid == own_tid() && s->reason == 1 && s->flags == 0 && s->collection_count == 2);
+	cr_expect(s->collections[0].flags == CHANNEL_GC_FINISHED && s->collections[0].end_ns == 1150 && s->collections[0].generation == 1);
+	cr_expect(s->collections[1].flags == CHANNEL_GC_INDUCED && s->collections[1].end_ns == 0 && s->collections[1].generation == 2);
+	cr_assert(stack_count == 1 && stacks[0].number == 1 && stacks[0].kind == CHANNEL_STACK_INDUCER && stacks[0].time_ns == 1160);
+	cr_expect(stacks[0].depth == 2 && stacks[0].ips[0] == 0x1000 && stacks[0].ips[1] == 0x2000, "managed frames only");
+}
+
+Test(stop_log, outside_of_begin_and_end_nothing_is_told)
+{
+	begin();
+	ask(CHANNEL_STOPS_END);
+	stop_at(100);
+	ask(CHANNEL_STOPS_BEGIN);
+	cr_expect(stop_count == 0 && state.seen == 0);
+	/* the rest of a stop that began before */
+	stop_log_suspended(200);
+	stop_log_collection_started(2, true, 210);
+	stop_log_thread_halted(220);
+	stop_log_resuming(230);
+	stop_log_resumed(240);
+	stop_log_aborted(250);
+	ask(CHANNEL_STOPS_END);
+	cr_expect(stop_count == 0 && stack_count == 0 && state.seen == 0);
+	struct channel_frame other = {.type = CHANNEL_STATS_REQUEST};
+	cr_expect(!stop_log_answer(&other, &io));
+}
+
+Test(stop_log, a_suspension_that_is_given_up_says_so)
+{
+	begin();
+	stop_log_suspending(0, 100);
+	stop_log_aborted(150);
+	stop_at(200);
+	ask(CHANNEL_STOPS_END);
+	cr_assert_eq(stop_count, 2);
+	cr_expect(stops[0].flags == CHANNEL_STOP_ABORTED && stops[0].stopped_ns == 0 && stops[0].end_ns == 150);
+	cr_expect(stops[1].flags == 0 && stops[1].number == 2);
+}
+
+static void *end_late(void *unused)
+{
+	(void)unused;
+	stop_log_suspending(1, 1000);
+	stop_log_suspended(1010);
+	stop_log_resuming(1020);
+	return NULL;
+}
+
+/* Between its resume and its end the next stop, on another thread, may begin. */
+Test(stop_log, the_next_stop_may_begin_before_one_has_ended)
+{
+	pthread_t other;
+
+	begin();
+	stop_log_suspending(1, 500);
+	stop_log_suspended(510);
+	stop_log_resuming(520);
+	pthread_create(&other, NULL, end_late, NULL);
+	pthread_join(other, NULL);
+	stop_log_resumed(1100);
+	ask(CHANNEL_STOPS_END);
+	cr_assert_eq(stop_count, 1);
+	cr_expect(stops[0].number == 1 && stops[0].resume_ns == 520 && stops[0].end_ns == 1100);
+	cr_expect_eq(state.seen, 2);
+}
+
+static void *halt(void *at)
+{
+	stop_log_thread_halted(*(uint64_t *)at);
+	return (void *)(uintptr_t)own_tid();
+}
+
+static uint32_t halt_on_another(uint64_t at_ns)
+{
+	pthread_t other;
+	void *tid;
+
+	pthread_create(&other, NULL, halt, &at_ns);
+	pthread_join(other, &tid);
+	return (uint32_t)(uintptr_t)tid;
+}
+
+Test(stop_log, who_came_to_a_halt_last_is_told_with_a_stack_when_it_was_late)
+{
+	begin();
+	stop_log_suspending(1, 1000000);
+	stop_log_thread_halted(1000100); /* who makes the stop is none of them */
+	halt_on_another(1000200);
+	uint32_t last = halt_on_another(5000000);
+	stop_log_suspended(5000010);
+	uint32_t next = halt_on_another(5000020);
+	halt_on_another(9000000); /* came back from native code, long after */
+	stop_log_resuming(9000010);
+	stop_log_resumed(9000020);
+	ask(CHANNEL_STOPS_END);
+	cr_assert_eq(stop_count, 1);
+	const struct channel_stop *s = &stops[0];
+	cr_expect(s->threads == 4 && s->last_tid == last && s->last_ns == 5000000, "%u threads, last %u", s->threads, s->last_tid);
+	cr_expect(s->next_tid == next && s->next_ns == 5000020);
+	cr_assert_eq(stack_count, 2, "of both that were late: %zu", stack_count);
+	cr_expect(stacks[0].kind == CHANNEL_STACK_LATE && stacks[0].tid == last && stacks[0].depth >= 1);
+}
+
+Test(stop_log, what_does_not_fit_is_counted)
+{
+	begin();
+	for (uint64_t i = 0; i < 3000; i++)
+		stop_at(1000 + 100 * i);
+	static uint8_t discard[8 * CHANNEL_MAX_FRAME];
+	struct channel_frame end = {.type = CHANNEL_STOPS_END};
+	cr_assert(stop_log_answer(&end, &io));
+	channel_io_flush(&io);
+	while (recv(other_end, discard, sizeof discard, MSG_DONTWAIT) > 0)
+		;
+	ask(CHANNEL_STOPS_END);
+	cr_expect_eq(state.seen, 3000);
+	cr_expect_gt(state.dropped, 500);
+	cr_expect_lt(state.dropped, 3000);
+}
