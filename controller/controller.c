@@ -43,6 +43,7 @@ struct controller {
 	struct trigger_observe *observe;
 	struct events *events;
 	struct leader *leader;
+	struct comparisons *comparisons;
 	struct agent_hub *hub;
 	struct reconciler reconciler;
 	struct kube_watch *watches[CONTROLLER_MAX_NAMESPACES];
@@ -367,8 +368,11 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->events = events_start(c->options.kube, c->identity, e);
 	if (!c->events)
 		return -1;
-	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy,
-					    c->events, c->options.report_url, c->options.report_url_ctx};
+	c->comparisons = comparisons_start(&(struct comparisons_options){c->options.kube, c->options.stores, enqueue, c}, e);
+	if (!c->comparisons)
+		return -1;
+	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url,
+					    c->options.report_url_ctx, c->comparisons};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
 	    trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
@@ -438,7 +442,10 @@ void controller_stop(struct controller *c)
 	pthread_mutex_unlock(&c->watches_lock);
 	for (size_t i = 0; i < count; i++)
 		kube_watch_stop(c->watches[i]);
+	comparisons_stop(c->comparisons);
 	stop_workers(c);
+	comparisons_free(c->comparisons);
+	c->comparisons = NULL;
 	trigger_observe_stop(c->observe);
 	triggers_stop(c->triggers);
 	leader_stop(c->leader);

@@ -28,6 +28,7 @@ struct controller_options {
 	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
+	const struct object_stores *stores; /* whose reports are compared with a baseline's; NULL: none */
 	/* May this store name be used? NULL: any. Called in the review thread. */
 	bool (*store_exists)(void *ctx, const char *store);
 	void *store_ctx;

@@ -273,6 +273,7 @@ static int open_controller(struct program *p, struct err *e)
 		.max_pods_per_node = s->max_pods_per_node,
 		.report_url = report_url,
 		.report_url_ctx = p,
+		.stores = p->stores,
 		.store_exists = store_exists,
 		.store_ctx = p,
 		.on_session = show_session,

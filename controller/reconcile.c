@@ -141,6 +141,8 @@ static int hold(struct work *w, struct err *e)
 static int conclude(struct work *w, struct err *e)
 {
 	(void)e;
+	if (w->comparing)
+		return 0;
 	if (session_status_conclude(&w->s, w->now_wall_ms) && !session_object_deleting(&w->s))
 		reconcile_wake_in(w, 0); /* the next turn releases the finalizer */
 	return 0;
@@ -244,9 +246,11 @@ static const struct step {
 	{"plan", plan},
 	{"end early", end_early},
 	{"admit", admit},
+	{"check baseline", reconcile_check_baseline},
 	{"choose pods", reconcile_choose},
 	{"hold", hold},
 	{"inspect pods", reconcile_inspect},
+	{"compare", reconcile_compare},
 	{"conclude", conclude},
 	{"write status", write_status},
 	{"order", reconcile_orders},

@@ -5,6 +5,7 @@
 
 #include "controller/admission.h"
 #include "controller/agent_hub.h"
+#include "controller/comparisons.h"
 #include "controller/events.h"
 #include "controller/kube_client.h"
 #include "controller/reveal_policy.h"
@@ -22,6 +23,7 @@ struct reconciler {
 	struct events *events;
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
+	struct comparisons *comparisons;   /* may be NULL: nothing can be compared */
 };
 
 /* `key` is a session's ("namespace/name") or an orphan job's (reconcile_orphan_key). ERR_CONFLICT: the object has changed, the

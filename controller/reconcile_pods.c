@@ -244,6 +244,7 @@ static void fill_order(const struct work *w, size_t i, struct link_order *o)
 	const struct pod_info *info = &w->infos[i];
 	int64_t deadline = plan_deadline_ms(&w->s), left = deadline - w->now_wall_ms;
 	*o = (struct link_order){.spec = w->s.spec, .deadline_wall_ms = deadline, .left_ms = left > 0 ? left : 1};
+	o->spec.baseline_session = NULL; /* is ours to compare with; older agents would not know the field */
 	snprintf(o->job_id, sizeof o->job_id, "%s", p->job.job_id);
 	snprintf(o->session_namespace, sizeof o->session_namespace, "%s", w->s.namespace);
 	snprintf(o->session_name, sizeof o->session_name, "%s", w->s.name);

@@ -18,6 +18,7 @@ struct work {
 	int64_t now_wall_ms, now_mono_ms;
 	int64_t wake_ms;          /* from now; INT64_MAX: none */
 	const char *old_reason;   /* of the Succeeded condition, before */
+	bool comparing;           /* the end waits for the comparison with the baseline */
 	bool over;                /* nothing is left for the later steps */
 	bool gone;                /* it has ended, or is no longer there */
 };
@@ -26,6 +27,8 @@ struct work {
 int reconcile_choose(struct work *w, struct err *e);  /* reconcile_pods.c */
 int reconcile_inspect(struct work *w, struct err *e); /* the pods that the plan wants looked at or ordered */
 int reconcile_orders(struct work *w, struct err *e);
+int reconcile_check_baseline(struct work *w, struct err *e); /* reconcile_baseline.c */
+int reconcile_compare(struct work *w, struct err *e);
 
 /* Does this agent know the session's profiler? */
 bool reconcile_serves(const struct work *w, const struct agent_info *agent);

@@ -255,6 +255,7 @@ static void read_status(const json_t *status, struct profiling_session *s)
 	s->started_wall_ms = read_time(status, "startTime");
 	s->completed_wall_ms = read_time(status, "completionTime");
 	s->pods_matched = jsonx_int_at(status, "podsMatched", 0);
+	s->comparison = dup_text(status, "comparison");
 	const json_t *targets = jsonx_at(status, "targets");
 	size_t count = json_array_size(targets);
 	if (count > SESSION_MAX_TARGETS)
@@ -299,6 +300,7 @@ void session_object_fini(struct profiling_session *s)
 	if (s->spec_valid)
 		session_spec_fini(&s->spec);
 	free(s->spec_error);
+	free(s->comparison);
 	for (int i = 0; i < CONDITION_COUNT; i++)
 		free(s->conditions[i].message);
 	for (size_t i = 0; i < s->pod_count; i++)
@@ -317,6 +319,7 @@ void session_object_copy(struct profiling_session *out, const struct profiling_s
 	if (from->spec_valid)
 		session_spec_copy(&out->spec, &from->spec);
 	out->spec_error = mem_strdup(from->spec_error);
+	out->comparison = mem_strdup(from->comparison);
 	for (int i = 0; i < CONDITION_COUNT; i++)
 		out->conditions[i].message = mem_strdup(from->conditions[i].message);
 	out->pods = from->pod_count ? mem_calloc(from->pod_count, sizeof *out->pods) : NULL;

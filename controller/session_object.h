@@ -46,6 +46,7 @@ struct profiling_session {
 	struct condition conditions[CONDITION_COUNT];
 	int64_t started_wall_ms, completed_wall_ms; /* 0: not yet */
 	int64_t pods_matched;
+	char *comparison; /* with spec.baselineSession, or why there is none; owned, NULL: not (yet) */
 	struct session_pod *pods;
 	size_t pod_count;
 	uint64_t status_hash; /* of the status as the API server has it: tells whether a write would change anything */

@@ -366,6 +366,8 @@ json_t *session_status_to_json(const struct profiling_session *s, session_report
 	put_text(status, "requestedBy", s->requested_by, 253);
 	put_text(status, "headline", first_headline(s), HEADLINE_MAX_BYTES);
 	put_new(status, "diagnosis", diagnosis_json(s));
+	if (s->comparison && s->comparison[0])
+		json_object_set_new(status, "comparison", clean(s->comparison, DIAGNOSIS_MAX_BYTES, true));
 	if (s->spec_valid) {
 		json_t *effective = session_spec_to_json(&s->spec);
 		json_object_del(effective, "target"); /* it stands in the spec and has no defaults worth a copy */

@@ -22,6 +22,7 @@ CONTROLLER_SRC += controller/events.c
 CONTROLLER_SRC += controller/leader.c
 CONTROLLER_SRC += controller/reconcile.c
 CONTROLLER_SRC += controller/reconcile_pods.c
+CONTROLLER_SRC += controller/reconcile_baseline.c controller/baseline.c controller/comparisons.c
 CONTROLLER_SRC += controller/orphans.c
 CONTROLLER_SRC += controller/controller.c
 CONTROLLER_MAIN := controller/controller_main.c

@@ -8,6 +8,7 @@
 	/* specification */                                                                                                   \
 	X(InvalidSpec, "Correct the field that the message names and create the session again.")                              \
 	X(Accepted, "Nothing to do.")                                                                                         \
+	X(BaselineUnusable, "Name a finished session of this namespace and profiler with a report, or leave spec.baselineSession out.") \
 	X(RevealNotEnforced, "Install the shipped ValidatingAdmissionPolicy, or ask without revealing values.")               \
 	/* progress */                                                                                                        \
 	X(Pending, "Wait: the controller has not yet chosen pods.")                                                           \

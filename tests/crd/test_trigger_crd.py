@@ -36,7 +36,6 @@ ACCEPTED = [
     spec({"schedule": {"cron": "*/5 9-17 * * MON-FRI", "timeZone": "America/Argentina/Buenos_Aires"}}, AIMED),
     session(target={"container": "app"}), session(target={"podName": "a"}), session(durationSeconds=10, cpuHotpaths={"frequencyHertz": 10}),
     spec(template={"spec": {"profiler": "MemoryLeak", "memoryLeak": {"walks": 3}}}), spec(template={"spec": {"profiler": "GCSurvivors"}}),
-    session(baselineSession="before"),
     spec(template={"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, **PLAIN}), spec(historyLimits={"successful": 0, "failed": 1000}),
 ]
 REFUSED = [  # spec, words of the message, whether only CEL or strict fields can tell
@@ -59,7 +58,7 @@ REFUSED = [  # spec, words of the message, whether only CEL or strict fields can
     (session(cancel=True), "spec.sessionTemplate.spec.cancel", True), (session(reveal=True), "spec.sessionTemplate.spec.reveal", True),
     (session(durationSeconds=0), "spec.sessionTemplate.spec.durationSeconds", False),
     (spec(template={"spec": {"profiler": "GCSurvivors", "durationSeconds": 30}}), "durationSeconds does not apply", True),
-    (session(memoryLeak={}), "memoryLeak belongs to", True), (session(baselineSession="a/b"), "spec.sessionTemplate.spec.baselineSession", False),
+    (session(memoryLeak={}), "memoryLeak belongs to", True), (session(baselineSession="a"), "spec.sessionTemplate.spec.baselineSession", True),
     (session(target={"podName": "a", "selector": SELECTOR}), "not both", True),
     (session(durationSeconds=60, activeDeadlineSeconds=60), "activeDeadlineSeconds must be", True),
     (spec(template={"spec": {"profiler": "Guess"}}), "spec.sessionTemplate.spec.profiler", False),
