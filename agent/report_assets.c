@@ -15,6 +15,7 @@ EMBED(report_asset_data_page_css, "page.css");
 EMBED(report_asset_data_page_js, "page.js");
 EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_cpu_js, "cpu.js");
+EMBED(report_asset_data_leak, "leak.html");
 
 #define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
 
@@ -41,4 +42,9 @@ struct report_asset report_asset_cpu(void)
 struct report_asset report_asset_cpu_js(void)
 {
 	return ASSET(report_asset_data_cpu_js);
+}
+
+struct report_asset report_asset_leak(void)
+{
+	return ASSET(report_asset_data_leak);
 }

@@ -17,5 +17,6 @@ struct report_asset report_asset_page_js(void);
 /* Of one profiler: what stands below the diagnosis, and its script. */
 struct report_asset report_asset_cpu(void);
 struct report_asset report_asset_cpu_js(void);
+struct report_asset report_asset_leak(void);
 
 #endif

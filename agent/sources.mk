@@ -110,6 +110,35 @@ AGENT_SRC += \
 	agent/report_pprof.c \
 	agent/report_speedscope.c \
 	agent/report.c
+# what grows: the MemoryLeak profiler
+AGENT_SRC += \
+	agent/leak/memory_account.c \
+	agent/leak/memory_growth.c \
+	agent/leak/leak_curve.c \
+	agent/leak/leak_model.c \
+	agent/leak/leak_verdict.c \
+	agent/leak/leak_pattern.c \
+	agent/leak/leak_group.c \
+	agent/leak/leak_limit.c \
+	agent/leak/leak_path.c \
+	agent/leak/leak_lines.c \
+	agent/leak/leak_finding.c \
+	agent/leak/leak_take.c \
+	agent/leak/leak_json.c \
+	agent/leak/leak_summary.c \
+	agent/leak/leak_page.c \
+	agent/leak/leak_report.c
+# DuplicatedStrings
+AGENT_SRC += \
+	agent/strings/address_list.c \
+	agent/strings/string_filter.c \
+	agent/strings/string_groups.c \
+	agent/strings/string_holders.c \
+	agent/strings/string_paths.c \
+	agent/strings/string_remedy.c \
+	agent/strings/strings_analysis.c \
+	agent/strings/strings_list.c \
+	agent/strings/strings_value.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API
 AGENT_SRC += \
@@ -138,7 +167,10 @@ AGENT_SRC += \
 	agent/heap/heap_arcs.c \
 	agent/heap/heap_search.c \
 	agent/heap/heap_dominate.c \
+	agent/heap/heap_merge.c \
 	agent/heap/heap_graph.c \
+	agent/heap/heap_fields.c \
+	agent/heap/heap_paths.c \
 	agent/heap/heap_totals.c \
 	agent/heap/heap_dominators.c
 # pauses of the runtime

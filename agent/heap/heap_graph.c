@@ -4,6 +4,7 @@
 #include "agent/heap/heap_search.h"
 #include "common/base/mem.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,23 +90,67 @@ static int dominate(struct heap_graph *g, struct heap_search *s, struct err *e)
 	return rc;
 }
 
-static int make(struct heap_graph *g, bool one_thread, struct err *e)
+/* The ways from the roots are found beside the dominators: both read the rows only. Where some objects hang below no root the search
+ * finds those first. */
+struct merging {
+	struct heap_graph_private *own;
+	const struct heap_search *search;
+	pthread_t thread;
+	bool apart, wanted;
+	int rc;
+	struct err e;
+};
+
+static void *merge(void *ctx)
+{
+	struct merging *m = ctx;
+
+	m->rc = heap_merge_run(&m->own->merge, &m->own->nodes, m->search ? m->search->unheld : NULL, m->search ? m->search->unheld_count : 0,
+			       &m->e);
+	return NULL;
+}
+
+static void start_merging(struct merging *m, bool one_thread)
+{
+	m->apart = m->wanted && !one_thread && pthread_create(&m->thread, NULL, merge, m) == 0;
+}
+
+/* `rc` is what became of the rest. */
+static int finish_merging(struct merging *m, int rc, struct err *e)
+{
+	if (m->apart)
+		pthread_join(m->thread, NULL);
+	else if (m->wanted && rc == 0)
+		merge(m);
+	if (rc == 0 && m->rc < 0 && e)
+		*e = m->e;
+	return rc < 0 ? rc : m->rc;
+}
+
+static int make(struct heap_graph *g, const struct heap_graph_options *o, struct err *e)
 {
 	struct heap_graph_private *own = g->own;
 	struct heap_search search;
 	bool unheld = g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION;
+	struct merging merging = {.own = own, .search = unheld ? &search : NULL, .wanted = !o->no_paths};
 
-	if (heap_nodes_init(&own->nodes, g->snapshot, &own->memory, one_thread, e) < 0)
+	if (heap_nodes_init(&own->nodes, g->snapshot, &own->memory, o->one_thread, e) < 0)
 		return -1;
 	g->objects = own->nodes.count;
 	g->root_count = (uint32_t)g->snapshot->root_count;
 	g->nodes = HEAP_GRAPH_SUPER(g) + 1;
 	g->edges = own->nodes.edges;
 	g->lost_edges = own->nodes.lost_edges;
+	if (!unheld)
+		start_merging(&merging, o->one_thread);
 	int rc = heap_search_run(&search, &own->nodes, unheld, e);
+	if (unheld && rc == 0)
+		start_merging(&merging, o->one_thread);
 	if (rc == 0)
 		rc = dominate(g, &search, e);
+	rc = finish_merging(&merging, rc, e);
 	heap_search_fini(&search);
+	heap_rows_fini(&own->nodes.rows);
 	if (rc == 0)
 		sum_retained(g);
 	g->spilled_bytes = own->memory.spilled;
@@ -122,7 +167,7 @@ struct heap_graph *heap_graph_new(const struct heap_snapshot *s, const struct he
 	g->snapshot = s;
 	g->own = mem_alloc(sizeof *g->own);
 	heap_memory_init(&g->own->memory, o->memory_bytes ? o->memory_bytes : HEAP_GRAPH_MEMORY, o->dirfd);
-	if (make(g, o->one_thread, e) < 0) {
+	if (make(g, o, e) < 0) {
 		heap_graph_free(g);
 		return NULL;
 	}
@@ -134,6 +179,7 @@ void heap_graph_free(struct heap_graph *g)
 	if (!g)
 		return;
 	struct heap_graph_private *own = g->own;
+	heap_merge_fini(&own->merge);
 	heap_nodes_fini(&own->nodes);
 	heap_memory_give(&own->memory, &own->place_of);
 	heap_memory_give(&own->memory, &own->node_at);

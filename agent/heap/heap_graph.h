@@ -31,6 +31,7 @@ struct heap_graph_options {
 	size_t memory_bytes; /* what does not fit goes to an unlinked file; 0: HEAP_GRAPH_MEMORY */
 	int dirfd;           /* the folder of that file; -1: a temporary one */
 	bool one_thread;
+	bool no_paths;       /* nobody will ask heap_paths.h */
 };
 
 struct heap_graph {

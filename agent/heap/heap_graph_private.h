@@ -3,11 +3,12 @@
 #define DRDOTNET_HEAP_GRAPH_PRIVATE_H
 
 #include "agent/heap/heap_graph.h"
-#include "agent/heap/heap_nodes.h"
+#include "agent/heap/heap_merge.h"
 
 struct heap_graph_private {
 	struct heap_memory memory;
 	struct heap_nodes nodes;
+	struct heap_merge merge; /* zeroed: without paths */
 	struct heap_array place_of, node_at, below, parent, retained;
 };
 

@@ -14,7 +14,7 @@
 
 struct heap_step {
 	uint32_t type;     /* of the objects */
-	const char *field; /* of the step before that holds (most of) them: "_entries", "[].value"; "" not known. Borrowed from the paths. */
+	const char *field; /* of the step before that holds (most of) them: "_entries", "[].value"; "" not known. Borrowed from the snapshot. */
 	bool nested;       /* the type also holds itself here: a list, a tree */
 	uint64_t count, bytes; /* the step's own objects */
 	uint64_t held;     /* bytes: theirs and of all that hangs below */
@@ -35,11 +35,11 @@ struct heap_path {
 struct heap_paths {
 	struct heap_path *paths; /* by falling `held` */
 	size_t count;
-	uint64_t reached_bytes;
-	struct heap_path_fields *own;
+	uint64_t reached_bytes; /* held by all roots together */
 };
 
-/* The strongest paths, each with at least least_bytes, at most max of them. No path is a part of another one. */
+/* The strongest paths, each with at least least_bytes, at most max of them: those that branch off early come first when there are
+ * more. No path is a part of another one. -1: the graph was made without paths. */
 int heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max, struct heap_paths *out, struct err *e);
 void heap_paths_fini(struct heap_paths *p);
 

@@ -1,0 +1,134 @@
+#include "agent/leak/leak_finding.h"
+
+#include "agent/leak/leak_lines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNMANAGED_BYTES (INT64_C(6) << 20)        /* less comes and goes with the JIT, malloc's own ways, and what the profiler adds */
+#define UNMANAGED_YOUNG_BYTES (INT64_C(24) << 20) /* of a process that has just started */
+#define UNMANAGED_PART 100                        /* 1 % of the process */
+#define BOOKKEEPING_PART 8                        /* the collector's tables grow with the heap */
+#define FREE_BYTES (INT64_C(32) << 20)
+#define FREE_PART 10                              /* a tenth of the process */
+
+const char *leak_finding_name(enum leak_finding f)
+{
+	static const char *const names[LEAK_FINDINGS] = {"grows",	"unmanaged", "freeMemory", "warmingUp",
+							 "levelledOff", "churn",     "steady",	   "unknown"};
+	return names[f];
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t process_bytes(const struct leak_model *m)
+{
+	return (int64_t)(m->last.total.rss + m->last.total.swap);
+}
+
+static void measure_memory(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	d->memory_known = m->memory_known;
+	if (!m->memory_known)
+		return;
+	const struct memory_figures *a = &m->first.by_kind[MEMORY_GC], *b = &m->last.by_kind[MEMORY_GC];
+	uint64_t live_first = m->walks[0].bytes, live_last = m->walks[m->walk_count - 1].bytes;
+	d->unmanaged_bytes = (int64_t)(memory_account_unmanaged(&m->last) - memory_account_unmanaged(&m->first));
+	d->free_bytes = (int64_t)(b->rss + b->swap - a->rss - a->swap) - (int64_t)(live_last - live_first);
+}
+
+static bool is_young(const struct leak_model *m)
+{
+	return m->uptime_ms >= 0 && m->uptime_ms < LEAK_JUST_STARTED_MS;
+}
+
+static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	int64_t least = most(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
+	if (is_young(m))
+		least = most(least, UNMANAGED_YOUNG_BYTES);
+	least = most(least, d->heap_bytes / BOOKKEEPING_PART);
+	return d->memory_known && d->unmanaged_bytes >= least &&
+	       leak_curve_course(&m->curve, (uint64_t)d->unmanaged_bytes) != LEAK_COURSE_LEVELS;
+}
+
+static bool free_memory_grows(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	return d->memory_known && d->free_bytes >= most(FREE_BYTES, process_bytes(m) / FREE_PART);
+}
+
+static void choose(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	static const struct {
+		enum leak_verdict verdict;
+		enum leak_finding finding;
+	} calm[] = {{LEAK_WARMING_UP, LEAK_FOUND_WARMING_UP},
+		    {LEAK_LEVELLED_OFF, LEAK_FOUND_LEVELLED_OFF},
+		    {LEAK_IN_USE, LEAK_FOUND_CHURN},
+		    {LEAK_NOT_HELD, LEAK_FOUND_CHURN},
+		    {LEAK_FLUCTUATES, LEAK_FOUND_CHURN}};
+	bool unmanaged = unmanaged_grows(m, d);
+	if ((d->group = leak_groups_first(&d->groups, LEAK_GROWS)) && !(unmanaged && d->unmanaged_bytes > d->held_bytes)) {
+		d->finding = LEAK_FOUND_GROWS;
+		return;
+	}
+	d->group = NULL;
+	if (unmanaged) {
+		d->finding = LEAK_FOUND_UNMANAGED;
+		return;
+	}
+	if (free_memory_grows(m, d)) {
+		d->finding = LEAK_FOUND_FREE_MEMORY;
+		return;
+	}
+	for (size_t i = 0; i < sizeof calm / sizeof calm[0]; i++) {
+		d->group = leak_groups_first(&d->groups, calm[i].verdict);
+		d->finding = calm[i].finding;
+		if (d->group)
+			return;
+	}
+	const struct leak_walk *last = &m->walks[m->walk_count - 1];
+	d->finding = last->loose_bytes >= m->walks[0].loose_bytes + d->groups.material_bytes ? LEAK_FOUND_CHURN : LEAK_FOUND_STEADY;
+}
+
+/* What counts for the time until the limit: only what is said to grow. */
+static double pace(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	double bytes = (double)d->held_bytes;
+	if (unmanaged_grows(m, d))
+		bytes += (double)d->unmanaged_bytes;
+	return bytes * 60 / leak_model_seconds(m);
+}
+
+void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
+{
+	*out = (struct leak_diagnosis){.finding = LEAK_FOUND_UNKNOWN, .confidence = LEAK_LOW};
+	if (m->walk_count >= 2 && leak_model_seconds(m) > 0) {
+		leak_groups_find(m, &out->groups);
+		const uint64_t *by = out->groups.by_verdict;
+		out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
+		out->held_bytes = (int64_t)by[LEAK_GROWS];
+		out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+		measure_memory(m, out);
+		choose(m, out);
+		leak_forecast_make(&m->limit, pace(m, out), &out->forecast);
+		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms);
+		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
+	} else {
+		leak_forecast_make(&m->limit, 0, &out->forecast);
+	}
+	leak_lines_make(m, out);
+}
+
+void leak_diagnosis_fini(struct leak_diagnosis *d)
+{
+	if (!d)
+		return;
+	leak_groups_fini(&d->groups);
+	free(d->headline);
+	free(d->text);
+	*d = (struct leak_diagnosis){0};
+}

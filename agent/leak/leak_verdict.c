@@ -1,0 +1,84 @@
+#include "agent/leak/leak_verdict.h"
+
+#define MATERIAL_BYTES (UINT64_C(256) << 10)
+#define MATERIAL_PART 200    /* 0.5 % */
+#define FALL_PART 5          /* a fifth */
+#define LEVELLED_PART 5      /* the last stretch grew at less than a fifth of the pace before */
+#define SLOWING_PART 0.6     /* of a process that has just started */
+#define MANY_WALKS 5
+
+const char *leak_verdict_name(enum leak_verdict v)
+{
+	static const char *const names[LEAK_VERDICTS] = {"steady", "notHeld", "inUse", "fluctuates", "levelledOff", "warmingUp", "grows"};
+	return names[v];
+}
+
+const char *leak_confidence_name(enum leak_confidence c)
+{
+	return c == LEAK_LOW ? "low" : c == LEAK_MEDIUM ? "medium" : "high";
+}
+
+uint64_t leak_material_bytes(uint64_t heap_bytes)
+{
+	return heap_bytes / MATERIAL_PART > MATERIAL_BYTES ? heap_bytes / MATERIAL_PART : MATERIAL_BYTES;
+}
+
+static bool at_each_walk(const struct leak_series *s)
+{
+	for (size_t i = 0; i < s->walks; i++) {
+		if (s->bytes[i] == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool fell_back(const struct leak_series *s, uint64_t grown)
+{
+	uint64_t most = 0, fall = 0;
+	for (size_t i = 0; i < s->walks; i++) {
+		if (s->bytes[i] > most)
+			most = s->bytes[i];
+		else if (most - s->bytes[i] > fall)
+			fall = most - s->bytes[i];
+	}
+	return fall > grown / FALL_PART;
+}
+
+/* The pace of the last stretch as a part of the pace before it. */
+static double last_pace(const struct leak_series *s)
+{
+	size_t n = s->walks - 1;
+	double before = (double)s->bytes[n - 1] - (double)s->bytes[0], last = (double)s->bytes[n] - (double)s->bytes[n - 1];
+	double before_ns = (double)(s->at_ns[n - 1] - s->at_ns[0]), last_ns = (double)(s->at_ns[n] - s->at_ns[n - 1]);
+	if (before <= 0 || before_ns <= 0 || last_ns <= 0)
+		return 1; /* it has only just begun */
+	return last / last_ns / (before / before_ns);
+}
+
+enum leak_verdict leak_verdict_of(const struct leak_series *s)
+{
+	uint64_t first = s->bytes[0], last = s->bytes[s->walks - 1];
+	bool many = s->walks > 2, young = s->uptime_ms >= 0 && s->uptime_ms < LEAK_JUST_STARTED_MS;
+	if (last < first || last - first < s->material_bytes)
+		return LEAK_STEADY;
+	uint64_t grown = last - first;
+	if (s->root == LEAK_ROOT_UNKNOWN)
+		return LEAK_NOT_HELD;
+	if (s->root == LEAK_ROOT_STACK && (!s->old || !at_each_walk(s)))
+		return LEAK_IN_USE;
+	if (fell_back(s, grown))
+		return LEAK_FLUCTUATES;
+	if (many ? last_pace(s) * LEVELLED_PART < 1 : s->course == LEAK_COURSE_LEVELS)
+		return LEAK_LEVELLED_OFF;
+	if (young && (!many || last_pace(s) < SLOWING_PART))
+		return LEAK_WARMING_UP;
+	return LEAK_GROWS;
+}
+
+enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms)
+{
+	bool young = uptime_ms >= 0 && uptime_ms < LEAK_JUST_STARTED_MS;
+	if (walks <= 2)
+		return LEAK_LOW;
+	return walks >= MANY_WALKS && !young ? LEAK_HIGH : LEAK_MEDIUM;
+}

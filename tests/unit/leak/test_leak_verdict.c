@@ -1,0 +1,172 @@
+#include "agent/leak/leak_limit.h"
+#include "agent/leak/leak_verdict.h"
+
+#include <criterion/criterion.h>
+
+#define SECOND INT64_C(1000000000)
+#define OLD 3600000
+#define MATERIAL 1000
+
+static const struct {
+	const char *what;
+	enum leak_root root;
+	int64_t uptime_ms;
+	size_t walks;
+	uint64_t bytes[LEAK_MAX_WALKS];
+	bool old;
+	enum leak_course course;
+	enum leak_verdict verdict;
+} rows[] = {
+	{"grows between two walks", LEAK_ROOT_STATIC, OLD, 2, {5000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"one byte below the material growth", LEAK_ROOT_STATIC, OLD, 2, {5000, 5999}, false, LEAK_COURSE_UNKNOWN, LEAK_STEADY},
+	{"the material growth", LEAK_ROOT_STATIC, OLD, 2, {5000, 6000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"shrinks", LEAK_ROOT_STATIC, OLD, 2, {9000, 5000}, false, LEAK_COURSE_UNKNOWN, LEAK_STEADY},
+	{"was not there at first", LEAK_ROOT_STATIC, OLD, 2, {0, 5000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"nothing known holds it", LEAK_ROOT_UNKNOWN, OLD, 3, {1000, 5000, 9000}, true, LEAK_COURSE_RISES, LEAK_NOT_HELD},
+	{"young on a stack", LEAK_ROOT_STACK, OLD, 3, {1000, 5000, 9000}, false, LEAK_COURSE_RISES, LEAK_IN_USE},
+	{"old on a stack that is new", LEAK_ROOT_STACK, OLD, 3, {0, 5000, 9000}, true, LEAK_COURSE_RISES, LEAK_IN_USE},
+	{"old on a stack all the time", LEAK_ROOT_STACK, OLD, 3, {1000, 5000, 9000}, true, LEAK_COURSE_RISES, LEAK_GROWS},
+	{"by a handle", LEAK_ROOT_HANDLE, OLD, 2, {1000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"steadily", LEAK_ROOT_STATIC, OLD, 5, {1000, 2000, 3000, 4000, 5000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"a queue that fills and empties", LEAK_ROOT_STATIC, OLD, 4, {1000, 9000, 2000, 6000}, false, LEAK_COURSE_UNKNOWN, LEAK_FLUCTUATES},
+	{"falls back by a fifth", LEAK_ROOT_STATIC, OLD, 4, {0, 10000, 8000, 10000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"falls back by more", LEAK_ROOT_STATIC, OLD, 4, {0, 10000, 7999, 10000}, false, LEAK_COURSE_UNKNOWN, LEAK_FLUCTUATES},
+	{"fills up and stays", LEAK_ROOT_STATIC, OLD, 3, {1000, 9000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
+	{"hardly goes on", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 12990}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
+	{"goes on at more than a fifth of the pace", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 13010}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"begins at the end", LEAK_ROOT_STATIC, OLD, 3, {1000, 1000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"two walks, the memory's course levels", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_LEVELS, LEAK_LEVELLED_OFF},
+	{"two walks, it rises", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_GROWS},
+	{"three walks know better than the course", LEAK_ROOT_STATIC, OLD, 3, {1000, 5000, 9000}, false, LEAK_COURSE_LEVELS, LEAK_GROWS},
+	{"just started, two walks", LEAK_ROOT_STATIC, 59999, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_WARMING_UP},
+	{"started a minute ago", LEAK_ROOT_STATIC, 60000, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_GROWS},
+	{"start not known", LEAK_ROOT_STATIC, -1, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_GROWS},
+	{"just started, slows down", LEAK_ROOT_STATIC, 5000, 3, {1000, 9000, 12000}, false, LEAK_COURSE_UNKNOWN, LEAK_WARMING_UP},
+	{"just started, steadily", LEAK_ROOT_STATIC, 5000, 3, {1000, 9000, 17000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+};
+
+Test(leak_verdict, follows_its_rules)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct leak_series s = {.walks = rows[i].walks, .root = rows[i].root, .old = rows[i].old, .uptime_ms = rows[i].uptime_ms,
+					.course = rows[i].course, .material_bytes = MATERIAL};
+		for (size_t w = 0; w < s.walks; w++) {
+			s.bytes[w] = rows[i].bytes[w];
+			s.at_ns[w] = (int64_t)w * SECOND;
+		}
+		cr_expect_eq(leak_verdict_of(&s), rows[i].verdict, "%s: %s", rows[i].what, leak_verdict_name(leak_verdict_of(&s)));
+	}
+}
+
+Test(leak_verdict, pace_is_by_time_and_not_by_walk)
+{
+	struct leak_series s = {.walks = 3, .root = LEAK_ROOT_STATIC, .uptime_ms = OLD, .material_bytes = MATERIAL,
+				.bytes = {0, 10000, 11000}, .at_ns = {0, 10 * SECOND, 11 * SECOND}};
+	cr_expect_eq(leak_verdict_of(&s), LEAK_GROWS);
+	s.at_ns[2] = 20 * SECOND;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_LEVELLED_OFF);
+}
+
+Test(leak_verdict, material_growth_and_confidence)
+{
+	cr_expect_eq(leak_material_bytes(0), 262144);
+	cr_expect_eq(leak_material_bytes(UINT64_C(1000000000)), 5000000);
+	static const struct {
+		size_t walks;
+		int64_t uptime_ms;
+		enum leak_confidence confidence;
+	} table[] = {{2, OLD, LEAK_LOW}, {3, OLD, LEAK_MEDIUM}, {4, OLD, LEAK_MEDIUM}, {5, OLD, LEAK_HIGH}, {5, -1, LEAK_HIGH}, {10, 1000, LEAK_MEDIUM}};
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+		cr_expect_eq(leak_confidence_of(table[i].walks, table[i].uptime_ms), table[i].confidence, "row %zu", i);
+}
+
+Test(leak_curve, tells_growth_that_goes_on)
+{
+	static const struct {
+		const char *what;
+		size_t count;
+		uint64_t mb[12];
+		uint64_t growth_mb;
+		enum leak_course course;
+	} curves[] = {
+		{"rises", 9, {10, 11, 12, 13, 14, 15, 16, 17, 18}, 8, LEAK_COURSE_RISES},
+		{"levels", 9, {10, 13, 16, 18, 18, 18, 18, 18, 18}, 8, LEAK_COURSE_LEVELS},
+		{"falls at the end", 9, {10, 13, 16, 20, 20, 19, 18, 18, 18}, 8, LEAK_COURSE_LEVELS},
+		{"does not show it", 9, {10, 10, 10, 10, 10, 10, 11, 11, 11}, 8, LEAK_COURSE_UNKNOWN},
+		{"too short", 5, {10, 11, 12, 13, 14}, 4, LEAK_COURSE_UNKNOWN},
+		{"nothing grew", 9, {10, 10, 10, 10, 10, 10, 10, 10, 10}, 0, LEAK_COURSE_UNKNOWN},
+	};
+	for (size_t i = 0; i < sizeof curves / sizeof curves[0]; i++) {
+		struct leak_curve c = {0};
+		for (size_t k = 0; k < curves[i].count; k++)
+			leak_curve_add(&c, (int64_t)k * SECOND, curves[i].mb[k] << 20);
+		cr_expect_eq(leak_curve_course(&c, curves[i].growth_mb << 20), curves[i].course, "%s", curves[i].what);
+	}
+}
+
+Test(leak_curve, any_length_fits)
+{
+	struct leak_curve c = {0};
+	for (int64_t k = 0; k < 100000; k++)
+		leak_curve_add(&c, k * SECOND, (uint64_t)k);
+	cr_expect_leq(c.count, LEAK_CURVE_MAX);
+	cr_expect_gt(c.count, LEAK_CURVE_MAX / 4);
+	cr_expect_eq(c.samples[0].at_ns, 0);
+	for (size_t i = 1; i < c.count; i++)
+		cr_assert_gt(c.samples[i].at_ns, c.samples[i - 1].at_ns);
+	cr_expect_gt(c.samples[c.count - 1].at_ns, 90000 * SECOND);
+	cr_expect_eq(leak_curve_course(&c, 100000), LEAK_COURSE_RISES);
+}
+
+Test(leak_limit, tells_when_it_is_reached)
+{
+	static const struct {
+		const char *what;
+		struct leak_limit limit;
+		double per_minute;
+		enum leak_limit_kind kind;
+		int64_t limit_bytes, seconds;
+	} table[] = {
+		{"container", {1000, 400, -1}, 100, LEAK_LIMIT_CONTAINER, 1000, 360},
+		{"container, however much the node has", {1000, 400, 50}, 100, LEAK_LIMIT_CONTAINER, 1000, 360},
+		{"already there", {1000, 1200, -1}, 100, LEAK_LIMIT_CONTAINER, 1000, 0},
+		{"not growing", {1000, 400, -1}, 0, LEAK_LIMIT_CONTAINER, 1000, -1},
+		{"shrinking", {1000, 400, -1}, -5, LEAK_LIMIT_CONTAINER, 1000, -1},
+		{"farther than a month", {INT64_C(1) << 60, 400, -1}, 1, LEAK_LIMIT_CONTAINER, INT64_C(1) << 60, -1},
+		{"no limit: the node", {0, 400, 5000}, 100, LEAK_LIMIT_NODE, 5000, 3000},
+		{"limit not known", {-1, -1, 5000}, 100, LEAK_LIMIT_NONE, -1, -1},
+		{"no limit, node not known", {0, 400, -1}, 100, LEAK_LIMIT_NONE, -1, -1},
+	};
+	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
+		struct leak_forecast f;
+		leak_forecast_make(&table[i].limit, table[i].per_minute, &f);
+		cr_expect_eq(f.kind, table[i].kind, "%s", table[i].what);
+		cr_expect_eq(f.limit_bytes, table[i].limit_bytes, "%s", table[i].what);
+		cr_expect_eq(f.seconds, table[i].seconds, "%s: %lld", table[i].what, (long long)f.seconds);
+	}
+}
+
+Test(leak_limit, says_it_in_round_figures)
+{
+	static const struct {
+		int64_t seconds;
+		const char *text;
+	} times[] = {{0, "0 s"}, {7, "7 s"}, {43, "45 s"}, {89, "90 s"}, {90, "2 min"}, {600, "10 min"}, {2700, "45 min"}, {3 * 3600, "3 h"},
+		     {5400, "2 h"}, {35 * 3600, "35 h"}, {36 * 3600, "2 days"}, {20 * 86400, "20 days"}};
+	static const struct {
+		int64_t bytes;
+		const char *text;
+	} limits[] = {{INT64_C(512) << 20, "512Mi"}, {INT64_C(4) << 30, "4096Mi"}, {500000000, "500 MB"}, {0, "0 bytes"}, {-1, "0 bytes"}};
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		leak_put_time(&b, times[i].seconds);
+		cr_expect_str_eq(buf_str(&b), times[i].text);
+	}
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		leak_put_limit(&b, limits[i].bytes);
+		cr_expect_str_eq(buf_str(&b), limits[i].text);
+	}
+}
