@@ -315,7 +315,7 @@ static void put_mappings(struct words *w)
 	struct memory_grown *grown = NULL;
 	size_t count = memory_growth_find(&w->m->first, &w->m->last, MAPPINGS_NAMED * 2, &grown), named = 0;
 	for (size_t i = 0; i < count && named < MAPPINGS_NAMED; i++) {
-		if (grown[i].kind == MEMORY_GC)
+		if (grown[i].kind == MEMORY_GC || grown[i].kind >= MEMORY_FILES) /* files are the kernel's to drop */
 			continue;
 		buf_puts(&w->line, named++ ? ", " : "Mappings that grew: ");
 		method_name_printable(grown[i].name, 120, &w->line);
