@@ -20,7 +20,7 @@ struct cpu_method {
 	enum cpu_layer layer;
 	unsigned marks;        /* enum method_mark */
 	uint32_t frame;        /* one of its frames in the capture; UINT32_MAX: made by the analysis */
-	uint32_t self, total;  /* samples; recursion counts once */
+	uint64_t self, total;  /* samples; recursion counts once */
 	uint32_t caused[CATEGORY_COUNT]; /* samples whose nearest application method this is, itself included, by what they went to */
 };
 

@@ -128,7 +128,7 @@ static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 		buf_printf(&f->text, "%s{\"method\":%" PRIu32, i ? ",\n" : "\n", id);
 		put_method(f, a, "name", id);
 		report_json_string(f, "module", m->module);
-		buf_printf(&f->text, ",\"self\":%" PRIu32 ",\"total\":%" PRIu32, m->self, m->total);
+		buf_printf(&f->text, ",\"self\":%" PRIu64 ",\"total\":%" PRIu64, m->self, m->total);
 		put_percent(f, a, "selfPercent", m->self);
 		put_percent(f, a, "totalPercent", m->total);
 		put_edges(a, "callers", edges, cpu_edges_callers(a, id, edges, EDGES), f);
@@ -148,7 +148,7 @@ static void put_methods(const struct cpu_analysis *a, struct report_file *f)
 		text_append_json(&f->text, m->name, strlen(m->name));
 		buf_puts(&f->text, ",\"module\":");
 		text_append_json(&f->text, m->module, strlen(m->module));
-		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu32 ",\"total\":%" PRIu32 ",\"caused\":%" PRIu32,
+		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu64 ",\"total\":%" PRIu64 ",\"caused\":%" PRIu32,
 			   cpu_layer_name(m->layer), m->self, m->total, cpu_analysis_caused(m));
 		put_marks(f, m->marks);
 		buf_puts(&f->text, "}");

@@ -176,3 +176,6 @@ AGENT_SRC += \
 # pauses of the runtime
 AGENT_SRC += \
 	agent/pauses/pause_frames.c
+# allocations
+AGENT_SRC += \
+	agent/allocs/allocs_channel.c

@@ -1,4 +1,4 @@
-/* A prefix tree of stacks with sample counts: the top-down view of a profile. Built root first, node by node; finished once,
+/* A prefix tree of stacks with counts (of samples, of bytes): the top-down view of a profile. Built root first, node by node; finished once,
  * then read-only. Nothing recurses: stacks may be as deep as they like. One thread. */
 #ifndef DRDOTNET_STACK_TREE_H
 #define DRDOTNET_STACK_TREE_H
@@ -8,13 +8,13 @@
 
 #define STACK_TREE_ROOT 0
 #define STACK_TREE_NONE UINT32_MAX
-#define STACK_TREE_MAX_NODES (1u << 19) /* 24 MB; a busy web server's minute has some 50,000 */
+#define STACK_TREE_MAX_NODES (1u << 19) /* 28 MB; a busy web server's minute has some 50,000 */
 
 struct stack_node {
 	uint32_t parent, method; /* of the root: STACK_TREE_NONE */
 	uint32_t first_child, next_sibling; /* after finishing: by falling total */
 	uint32_t depth;          /* of the root: 0 */
-	uint32_t self, total;    /* samples; total after finishing */
+	uint64_t self, total;    /* what the user of the tree counts; total after finishing */
 };
 
 struct stack_tree {

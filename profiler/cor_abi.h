@@ -36,6 +36,7 @@ struct guid {
 #define COR_GC_INDUCED 1 /* COR_PRF_GC_REASON */
 #define COR_ENABLE_STACK_SNAPSHOT 0x10000000u /* DoStackSnapshot */
 #define COR_HIGH_BASIC_GC 0x10u /* GarbageCollectionStarted and Finished, and no more */
+#define COR_HIGH_MONITOR_EVENT_PIPE 0x80u /* EventPipeEventDelivered */
 
 /* Slots ---------------------------------------------------------------------------------------------------------------- */
 enum cor_callback_slot { /* ICorProfilerCallback11, implemented by us */
@@ -53,6 +54,7 @@ enum cor_callback_slot { /* ICorProfilerCallback11, implemented by us */
 	CB_PROFILER_ATTACH_COMPLETE = 81,
 	CB_PROFILER_DETACH_SUCCEEDED = 82,
 	CB_DYNAMIC_METHOD_JIT_COMPILATION_STARTED = 92,
+	CB_EVENT_PIPE_EVENT_DELIVERED = 95,
 	CB_LOAD_AS_NOTIFICATION_ONLY = 97,
 	CB_COUNT = 98,
 };
@@ -71,6 +73,17 @@ enum cor_info_slot { /* ICorProfilerInfo12 */
 	INFO_IS_FUNCTION_DYNAMIC = 87,
 	INFO_GET_FUNCTION_FROM_IP3 = 88,
 	INFO_GET_DYNAMIC_FUNCTION_INFO = 89,
+	INFO_EVENT_PIPE_START_SESSION = 101,
+	INFO_EVENT_PIPE_STOP_SESSION = 103,
+	INFO_EVENT_PIPE_GET_PROVIDER_INFO = 105,
+};
+
+/* COR_PRF_EVENTPIPE_PROVIDER_CONFIG */
+struct cor_event_provider {
+	const wchar16 *name;
+	uint64_t keywords;
+	uint32_t level;
+	const wchar16 *filter; /* NULL: none */
 };
 
 enum cor_import_slot { /* IMetaDataImport */
@@ -194,6 +207,23 @@ static inline hresult info_get_dynamic_function_info(void *o, cor_id function, c
 	uint32_t sig_len;
 	return ((hresult(*)(void *, cor_id, cor_id *, const uint8_t **, uint32_t *, uint32_t, uint32_t *, wchar16 *))cor_slot(
 		o, INFO_GET_DYNAMIC_FUNCTION_INFO))(o, function, module, &sig, &sig_len, cap, len, name);
+}
+
+static inline hresult info_event_pipe_start_session(void *o, uint32_t count, const struct cor_event_provider *providers, uint64_t *session)
+{
+	return ((hresult(*)(void *, uint32_t, const struct cor_event_provider *, int32_t, uint64_t *))cor_slot(
+		o, INFO_EVENT_PIPE_START_SESSION))(o, count, providers, 0 /* no rundown */, session);
+}
+
+static inline hresult info_event_pipe_stop_session(void *o, uint64_t session)
+{
+	return ((hresult(*)(void *, uint64_t))cor_slot(o, INFO_EVENT_PIPE_STOP_SESSION))(o, session);
+}
+
+static inline hresult info_event_pipe_get_provider_info(void *o, cor_id provider, uint32_t cap, uint32_t *len, wchar16 *name)
+{
+	return ((hresult(*)(void *, cor_id, uint32_t, uint32_t *, wchar16 *))cor_slot(o, INFO_EVENT_PIPE_GET_PROVIDER_INFO))(o, provider, cap,
+															     len, name);
 }
 
 /* IMetaDataImport ------------------------------------------------------------------------------------------------------- */

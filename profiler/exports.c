@@ -3,6 +3,7 @@
 #include "common/proto/channel.h"
 #include "profiler/cor_abi.h"
 #include "profiler/dynamic_starts.h"
+#include "profiler/event_pipe.h"
 #include "profiler/gc_watch.h"
 #include "profiler/module_guard.h"
 #include "profiler/pause_watch.h"
@@ -203,6 +204,19 @@ static hresult thread_suspended(void)
 	return tell_moment(stop_log_thread_halted);
 }
 
+static hresult event_pipe_event_delivered(struct com_object *self, cor_id provider, uint32_t id, uint32_t version, uint32_t metadata_len,
+					  const uint8_t *metadata, uint32_t len, const uint8_t *data)
+{
+	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
+
+	(void)self;
+	(void)metadata_len;
+	(void)metadata;
+	event_pipe_delivered(provider, id, version, begin_ns, data, len);
+	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	return COR_S_OK;
+}
+
 static hresult load_as_notification_only(struct com_object *self, int32_t *notification_only)
 {
 	*notification_only = self->notification_only;
@@ -231,6 +245,7 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[CB_PROFILER_ATTACH_COMPLETE] = (slot_fn *)attach_complete,
 	[CB_PROFILER_DETACH_SUCCEEDED] = (slot_fn *)detach_succeeded,
 	[CB_DYNAMIC_METHOD_JIT_COMPILATION_STARTED] = (slot_fn *)dynamic_method_started,
+	[CB_EVENT_PIPE_EVENT_DELIVERED] = (slot_fn *)event_pipe_event_delivered, /* more arguments follow: activity ids, its own stack */
 	[CB_LOAD_AS_NOTIFICATION_ONLY] = (slot_fn *)load_as_notification_only,
 };
 #pragma GCC diagnostic pop

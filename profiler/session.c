@@ -1,11 +1,14 @@
 /* Context: CLR callback (attach, attach_complete, detached) and own thread (session_main and below). */
 #include "profiler/session.h"
 
+#include "profiler/allocs.h"
 #include "profiler/channel_io.h"
 #include "profiler/dynamic_starts.h"
+#include "profiler/event_mask.h"
 #include "profiler/gc_watch.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
+#include "profiler/own_thread.h"
 #include "profiler/pause_watch.h"
 #include "profiler/resolver.h"
 #include "profiler/sampler.h"
@@ -14,12 +17,10 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #define STACK_BYTES (128 * 1024) /* of our thread: musl's default would be 128 KiB, glibc's 8 MiB */
@@ -138,6 +139,9 @@ static enum served serve(const struct channel_frame *f)
 		sampler_drain(&io);
 		send_sampling();
 		return SERVED_ON;
+	case CHANNEL_ALLOCS_START:
+	case CHANNEL_ALLOCS_STOP:
+		return allocs_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 	case CHANNEL_STATS_REQUEST:
 		send_collections();
 		send_account(CHANNEL_STATS);
@@ -186,7 +190,7 @@ static void forget_wake(void)
 
 static int tick_ms(void)
 {
-	return sampler_running() ? TICK_MS : stop_log_running() ? STOPS_TICK_MS : -1;
+	return sampler_running() ? TICK_MS : stop_log_running() ? STOPS_TICK_MS : allocs_running() ? ALLOCS_TICK_MS : -1;
 }
 
 /* Serves until the agent asks for the end or is gone, or a stop was too long. Requests wait until the runtime has finished the attach. */
@@ -219,6 +223,8 @@ static void serve_channel(void)
 			stop_log_tick();
 			stop_log_drain(&io);
 		}
+		if (allocs_running())
+			allocs_tick(&io);
 		if (!channel_io_flush(&io))
 			return;
 	}
@@ -231,6 +237,7 @@ static void leave(void)
 
 	sampler_stop();
 	sampler_settle();
+	allocs_stop(info, &io);
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
 		send_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
 		channel_io_flush(&io);
@@ -245,28 +252,10 @@ static void leave(void)
 static void *session_main(void *unused)
 {
 	(void)unused;
-	prctl(PR_SET_NAME, "drdotnet", 0, 0, 0);
+	own_thread_name();
 	serve_channel();
 	leave();
 	return NULL;
-}
-
-/* With every signal blocked: the application's handlers never run on our thread. */
-static int start_thread(void)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int error;
-
-	if ((error = pthread_attr_init(&attributes)))
-		return error;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attributes, session_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return error;
 }
 
 static bool say_hello(const struct channel_client_data *d, bool notification_only)
@@ -317,12 +306,12 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 		return hr_of_errno(errno);
 	io.give_up_fd = wake_fd;
 	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
-	hresult hr = info_set_event_mask2(info, event_mask(d->features), COR_HIGH_BASIC_GC);
+	hresult hr = event_mask_reset(info, event_mask(d->features), COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
 	if (!say_hello(d, notification_only))
 		return hr_of_errno(EPIPE);
-	error = start_thread();
+	error = own_thread_start(&thread, STACK_BYTES, session_main, NULL);
 	return error ? hr_of_errno(error) : COR_S_OK;
 }
 
@@ -365,6 +354,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	dynamic_starts_reset();
 	gc_watch_reset();
 	sampler_reset();
+	allocs_reset();
 	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;
 	hresult hr = cor_query(unknown, &cor_iid_info12, &info);
 	stop_log_reset(info);

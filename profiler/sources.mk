@@ -1,6 +1,15 @@
 PROFILER_SRC := \
 	profiler/exports.c \
 	profiler/session.c \
+	profiler/own_thread.c \
+	profiler/event_mask.c \
+	profiler/event_pipe.c \
+	profiler/caller_walk.c \
+	profiler/site_table.c \
+	profiler/thread_id.c \
+	profiler/own_stack.c \
+	profiler/allocation_event.c \
+	profiler/allocs.c \
 	profiler/channel_io.c \
 	profiler/resolver.c \
 	profiler/function_name.c \

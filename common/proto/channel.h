@@ -40,6 +40,8 @@ enum channel_type {
 	CHANNEL_SAMPLE_STOP = 0x0103,
 	CHANNEL_STATS_REQUEST = 0x0104,
 	CHANNEL_DETACH = 0x0105,
+	CHANNEL_ALLOCS_START = 0x0120,
+	CHANNEL_ALLOCS_STOP = 0x0121,
 	/* library to agent */
 	CHANNEL_HELLO = 0x0201,
 	CHANNEL_READY = 0x0202,
@@ -55,6 +57,10 @@ enum channel_type {
 	CHANNEL_PAUSE = 0x020c,
 	/* of one profiler each: 0x0110/0x0210 and on the walk of the heap, 0x0120/0x0220 allocations, 0x0130/0x0230 pauses */
 	CHANNEL_EXTENSION = 0x0010,
+	CHANNEL_ALLOCS_STATE = 0x0220, /* common/proto/channel_allocs.h */
+	CHANNEL_ALLOCS_TYPES = 0x0221,
+	CHANNEL_ALLOCS_SITES = 0x0222,
+	CHANNEL_ALLOCS_COUNTS = 0x0223,
 };
 
 /* Requests, answers and frames of one profiler. */
