@@ -23,6 +23,7 @@ static const struct {
 	{"MemoryLeak", report_diff_leak},
 	{"DuplicatedStrings", report_diff_strings},
 	{"Allocations", report_diff_allocations},
+	{"RuntimePauses", report_diff_pauses},
 };
 
 size_t report_diff_chars(const char *s)
@@ -55,8 +56,10 @@ void report_diff_put_value(struct buf *out, const char *unit, double value)
 		for (; fabs(value) >= 999.5 && size < sizeof sizes / sizeof *sizes - 1; size++)
 			value /= 1000;
 		buf_printf(out, size == 0 || fabs(value) >= 99.5 ? "%.0f %s%s" : "%.1f %s%s", value, sizes[size], unit + 1);
+	} else if (fabs(value) < 999.5) {
+		buf_printf(out, "%.0f %s", value, unit);
 	} else {
-		buf_printf(out, fabs(value) >= 99.5 ? "%.0f %s" : "%.1f %s", value, unit);
+		buf_printf(out, fabs(value) < 999.5e3 ? "%.1f ms" : "%.2f s", fabs(value) < 999.5e3 ? value / 1e3 : value / 1e6);
 	}
 }
 

@@ -105,7 +105,7 @@ int report_diff_allocations(const json_t *before, const json_t *after, struct re
 	struct report_diff_items all = {0};
 	int rc = read_both(&all, before, after, out, e);
 	if (rc == 0) {
-		report_diff_items_tell(&all, first, out);
+		report_diff_items_tell(&all, first, false, out);
 		report_diff_put_unlike(out->lines, before, after, "target.entrypoint", "Not the same program", "");
 		report_diff_put_unlike(out->lines, before, after, "target.runtimeVersion", ".NET", "");
 		report_diff_put_unlike(out->lines, before, after, "sampling.event", "Sampled in different ways", ": small differences say nothing");

@@ -110,7 +110,7 @@ static int compare(const json_t *before, const json_t *after, read_side_fn *read
 	struct report_diff_items all = {0};
 	int rc = read_both(&all, before, after, read, out, e);
 	if (rc == 0) {
-		report_diff_items_tell(&all, first, out);
+		report_diff_items_tell(&all, first, false, out);
 		put_programs(before, after, out->lines);
 	}
 	report_diff_items_fini(&all);

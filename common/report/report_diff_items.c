@@ -142,12 +142,13 @@ static const struct report_diff_item *changed_total(const struct report_diff_ite
 	return NULL;
 }
 
-static void put_headline(const struct report_diff_items *all, const struct report_diff_rule *const *first, struct report_diff_out *out)
+static void put_headline(const struct report_diff_items *all, const struct report_diff_rule *const *spoken, bool totals_first,
+			 struct report_diff_out *out)
 {
-	const struct report_diff_item *best = NULL, *total = changed_total(all);
-	for (; *first && !best; first++)
+	const struct report_diff_item *total = changed_total(all), *best = totals_first ? total : NULL;
+	for (; *spoken && !best; spoken++)
 		for (size_t i = 0; i < all->count && !best; i++)
-			best = all->list[i]->rule == *first && all->list[i]->change != same ? all->list[i] : NULL;
+			best = all->list[i]->rule == *spoken && all->list[i]->change != same ? all->list[i] : NULL;
 	for (size_t i = 0; i < all->count; i++)
 		out->changed |= all->list[i]->change != same;
 	if (best || total)
@@ -225,7 +226,7 @@ static void add_rows(const struct report_diff_items *all, json_t *rows)
 	}
 }
 
-void report_diff_items_tell(struct report_diff_items *all, const struct report_diff_rule *const *first, struct report_diff_out *out)
+void report_diff_items_tell(struct report_diff_items *all, const struct report_diff_rule *const *spoken, bool totals_first, struct report_diff_out *out)
 {
 	for (size_t i = 0; i < all->count && !all->total; i++)
 		all->total = is_total(all->list[i]) ? all->list[i] : NULL;
@@ -233,11 +234,11 @@ void report_diff_items_tell(struct report_diff_items *all, const struct report_d
 		judge(all, all->list[i]);
 	if (all->count)
 		qsort(all->list, all->count, sizeof *all->list, by_weight);
-	put_headline(all, first, out);
+	put_headline(all, spoken, totals_first, out);
 	put_totals(all, out->lines);
-	for (; *first; first++) {
-		put_changes(all, *first, 1, out->lines);
-		put_changes(all, *first, -1, out->lines);
+	for (; *spoken; spoken++) {
+		put_changes(all, *spoken, 1, out->lines);
+		put_changes(all, *spoken, -1, out->lines);
 	}
 	add_rows(all, out->rows);
 }

@@ -43,8 +43,8 @@ void report_diff_items_add(struct report_diff_items *all, const struct report_di
 int report_diff_items_total(struct report_diff_items *all, const struct report_diff_rule *rule, const char *name, const json_t *report, int which,
 			    const char *path, struct err *e);
 
-/* Judges, sorts, and writes the headline, the sentences and the rows. `first`: kinds whose changes make the headline, best first, ended by
- * NULL. */
-void report_diff_items_tell(struct report_diff_items *all, const struct report_diff_rule *const *first, struct report_diff_out *out);
+/* Judges, sorts, and writes the headline, the sentences and the rows. `spoken`: kinds whose changes have sentences, ended by NULL; the headline is
+ * of the first of them that changed, or, with `totals_first`, of a total. */
+void report_diff_items_tell(struct report_diff_items *all, const struct report_diff_rule *const *spoken, bool totals_first, struct report_diff_out *out);
 
 #endif

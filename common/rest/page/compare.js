@@ -16,6 +16,7 @@ function decimal(n) {
 
 function number(value, unit) {
 	if (value === null || value === undefined) return '–';
+	if (unit === 'µs' && value >= 1000) return number(value / 1000, 'ms');
 	if (/^B(\/|$)/.test(unit)) return decimal(value) + unit.slice(1); /* B, B/s, B/min */
 	const size = Math.abs(value), digits = size >= 100 || Number.isInteger(value) && unit !== '%' ? 0 : size >= 10 ? 1 : 2;
 	return value.toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits}) + (unit ? '\u00a0' + unit : '');
