@@ -16,6 +16,7 @@ EMBED(report_asset_data_page_js, "page.js");
 EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_cpu_js, "cpu.js");
 EMBED(report_asset_data_leak, "leak.html");
+EMBED(report_asset_data_strings, "strings.html");
 
 #define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
 
@@ -47,4 +48,9 @@ struct report_asset report_asset_cpu_js(void)
 struct report_asset report_asset_leak(void)
 {
 	return ASSET(report_asset_data_leak);
+}
+
+struct report_asset report_asset_strings(void)
+{
+	return ASSET(report_asset_data_strings);
 }

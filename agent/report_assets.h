@@ -18,5 +18,6 @@ struct report_asset report_asset_page_js(void);
 struct report_asset report_asset_cpu(void);
 struct report_asset report_asset_cpu_js(void);
 struct report_asset report_asset_leak(void);
+struct report_asset report_asset_strings(void);
 
 #endif

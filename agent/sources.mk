@@ -138,7 +138,13 @@ AGENT_SRC += \
 	agent/strings/string_remedy.c \
 	agent/strings/strings_analysis.c \
 	agent/strings/strings_list.c \
-	agent/strings/strings_value.c
+	agent/strings/strings_value.c \
+	agent/strings/strings_phrase.c \
+	agent/strings/strings_diagnosis.c \
+	agent/strings/strings_json.c \
+	agent/strings/strings_summary.c \
+	agent/strings/strings_page.c \
+	agent/strings/strings_report.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API
 AGENT_SRC += \

@@ -21,6 +21,7 @@ void string_holders_fini(struct string_holders *h)
 	for (size_t i = 0; i < h->count; i++) {
 		free(h->items[i].values);
 		free(h->items[i].name);
+		free(h->items[i].type_name);
 		free(h->items[i].field);
 		free(h->items[i].held_by);
 	}
@@ -109,6 +110,8 @@ void string_holder_name(struct string_holder *h, const struct heap_snapshot *s)
 	buf_init(&name, NAME_BYTES * 16);
 	string_holder_spell(t, t->name, h->offset, &name);
 	h->name = buf_steal(&name);
+	method_name_printable(t->name, NAME_BYTES, &name);
+	h->type_name = buf_steal(&name);
 	if (strncmp(field, "[]", 2) == 0)
 		field += field[2] == '.' ? 3 : 2;
 	if (*field) {

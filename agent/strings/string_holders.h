@@ -23,7 +23,7 @@ struct string_holder {
 	uint32_t value;     /* the listed value with the most wasted bytes here; STRING_NO_VALUE: none */
 	uint64_t value_wasted_bytes;
 	enum string_remedy remedy;
-	char *name, *field, *held_by; /* outside text as it may be shown; field: NULL when it has none */
+	char *name, *type_name, *field, *held_by; /* outside text as it may be shown; NULL: no field, holder not looked for */
 };
 
 /* What is known of one slot of a type. */
@@ -50,7 +50,7 @@ struct string_holder *string_holders_of(struct string_holders *h, struct string_
 
 /* One more different value, perhaps. */
 void string_holder_value(struct string_holder *h, uint64_t digest);
-/* Fills name and field. */
+/* Fills name, type_name and field. */
 void string_holder_name(struct string_holder *h, const struct heap_snapshot *s);
 /* An offset from an object's start as holders are told apart: an array's elements are all one. */
 uint64_t string_holders_offset(const struct heap_type *t, uint64_t offset);
