@@ -122,11 +122,20 @@ static enum leak_pattern by_root(const struct leak_model *m, uint32_t step)
 	}
 }
 
+/* A delegate that holds delegates (the paths make them one step) is a multicast one: an event's. */
+static bool is_multicast(const struct leak_model *m, uint32_t target)
+{
+	uint32_t delegate = m->steps[target].parent;
+	return strcmp(leak_model_text(m, m->steps[target].field), "_target") == 0 && m->steps[delegate].nested;
+}
+
 enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step)
 {
 	enum leak_pattern found = LEAK_OTHER;
 	for (uint32_t s = step; m->steps[s].parent != LEAK_NONE; s = m->steps[s].parent) {
 		enum leak_pattern p = sign_of(leak_model_text(m, m->steps[s].name), leak_model_text(m, m->steps[s].field));
+		if (is_multicast(m, s))
+			p = LEAK_EVENT_HANDLER;
 		if (p != LEAK_OTHER && (found == LEAK_OTHER || found == LEAK_CLOSURE))
 			found = p; /* a closure below an event or a timer is what those hold */
 	}
