@@ -15,6 +15,9 @@ struct report_asset report_asset_page_css(void);
 struct report_asset report_asset_page_js(void);
 
 /* Of one profiler: what stands below the diagnosis, and its script. */
+struct report_asset report_asset_survivors(void);
+struct report_asset report_asset_survivors_css(void);
+struct report_asset report_asset_survivors_js(void);
 struct report_asset report_asset_cpu(void);
 struct report_asset report_asset_cpu_js(void);
 struct report_asset report_asset_leak(void);

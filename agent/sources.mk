@@ -68,6 +68,18 @@ AGENT_SRC += \
 AGENT_SRC += agent/upload.c
 AGENT_SRC += agent/spool.c
 AGENT_SRC += agent/spool_state.c
+# GCSurvivors
+AGENT_SRC += \
+	agent/survivors/survivors_tree.c \
+	agent/survivors/survivors.c \
+	agent/survivors/survivors_text.c \
+	agent/survivors/survivors_advice.c \
+	agent/survivors/survivors_diagnosis.c \
+	agent/survivors/survivors_summary.c \
+	agent/survivors/survivors_json.c \
+	agent/survivors/survivors_page.c \
+	agent/survivors/survivors_page_data.c \
+	agent/survivors/survivors_report.c
 # the links to the controllers, and their orders
 AGENT_SRC += \
 	agent/link_policy.c \

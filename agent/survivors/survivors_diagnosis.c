@@ -1,0 +1,426 @@
+#include "agent/survivors/survivors_diagnosis.h"
+
+#include "agent/method_name.h"
+#include "agent/report.h"
+#include "agent/size_text.h"
+#include "agent/survivors/survivors_advice.h"
+#include "agent/survivors/survivors_text.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* what decides the finding; percent of the heap */
+#define EMPTY_BYTES 1000000
+#define HOLDER_STANDS_OUT 25.0
+#define TYPE_STANDS_OUT 30.0
+#define SEVERAL_STAND_OUT 40.0
+#define UNREACHABLE_STANDS_OUT 50.0
+#define FREE_STANDS_OUT 50.0
+#define FREE_BYTES 10000000
+
+/* what is worth a line */
+#define FREE_LINE 10.0
+#define LARGE_LINE 15.0
+#define UNREACHABLE_LINE 10.0
+#define NEXT_HOLDERS 3
+#define NEXT_HOLDER_LINE 1.0
+#define TOP_TYPES 4
+#define TYPE_LINE 1.0
+#define PINNED_LINE 100
+#define NAME_CHARS 70
+#define PATH_CHARS 300
+#define LEAST_NAME_CHARS 24 /* a shorter piece of a name tells nothing */
+
+const char *survivors_finding_name(enum survivors_finding f)
+{
+	static const char *const names[] = {"empty", "holder", "type", "several", "spread", "freeMemory", "unreachable"};
+	return names[f];
+}
+
+/* the finding ----------------------------------------------------------------------------------------------------- */
+
+static double free_percent(const struct survivors *s)
+{
+	uint64_t all = s->bytes + s->free_bytes;
+	return all ? 100.0 * (double)s->free_bytes / (double)all : 0;
+}
+
+static uint64_t shallow(const struct survivors_group *t)
+{
+	return t->total.bytes + t->total.dead_bytes;
+}
+
+static const struct survivors_group *largest_type(const struct survivors *s)
+{
+	const struct survivors_group *best = NULL;
+	for (uint32_t i = 0; i < s->types.count; i++)
+		if (!best || shallow(&s->types.items[i]) > shallow(best))
+			best = &s->types.items[i];
+	return best;
+}
+
+/* The first holder of these kinds: several and unknown are `apart`. */
+static const struct survivors_holder *first_holder(const struct survivors *s, enum survivors_kind apart)
+{
+	for (uint32_t i = 0; i < s->holder_count; i++) {
+		enum survivors_kind k = s->holders[i].kind;
+		if (apart == SURVIVORS_KINDS ? k != SURVIVORS_SEVERAL && k != SURVIVORS_UNKNOWN : k == apart)
+			return &s->holders[i];
+	}
+	return NULL;
+}
+
+static uint64_t retained(const struct survivors *s, const struct survivors_holder *h)
+{
+	return h ? s->tree.nodes[h->node].retained : 0;
+}
+
+static enum survivors_finding find(const struct survivors *s)
+{
+	const struct survivors_group *t = largest_type(s);
+	if (free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
+		return SURVIVORS_FINDS_FREE;
+	if (s->bytes < EMPTY_BYTES)
+		return SURVIVORS_FINDS_EMPTY;
+	if (survivors_percent(s, retained(s, first_holder(s, SURVIVORS_KINDS))) >= HOLDER_STANDS_OUT)
+		return SURVIVORS_FINDS_HOLDER;
+	if (survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
+		return SURVIVORS_FINDS_UNREACHABLE;
+	if (survivors_percent(s, s->kinds[SURVIVORS_SEVERAL].retained) >= SEVERAL_STAND_OUT)
+		return SURVIVORS_FINDS_SEVERAL;
+	return t && survivors_percent(s, shallow(t)) >= TYPE_STANDS_OUT ? SURVIVORS_FINDS_TYPE : SURVIVORS_FINDS_SPREAD;
+}
+
+/* Where the way down from a holder ends on which one type has most of what the one above holds. */
+static uint32_t main_type(const struct survivors *s, const struct survivors_holder *h)
+{
+	const struct survivors_node *n = &s->tree.nodes[h->node];
+	while (n->first && s->tree.nodes[n->first].retained * 2 >= n->retained)
+		n = &s->tree.nodes[n->first];
+	return n->type;
+}
+
+static bool is_delegate(const struct heap_type *t)
+{
+	for (size_t i = 0; i < t->field_count; i++)
+		if (strcmp(t->fields[i].name, "_invocationList") == 0)
+			return true;
+	return false;
+}
+
+/* What the objects of a type below a holder mainly hold that is no array; NULL: nothing. */
+static const struct survivors_node *held_by_type(const struct survivors *s, const struct survivors_holder *h, uint32_t type)
+{
+	const struct survivors_node *nodes = s->tree.nodes, *n = &nodes[h->node];
+	while (n->type != type && n->first)
+		n = &nodes[n->first];
+	if (n->type != type)
+		return NULL;
+	uint32_t at = n->first;
+	while (at && s->graph->snapshot->types[nodes[at].type].flags & HEAP_TYPE_ARRAY)
+		at = nodes[at].next;
+	return at ? &nodes[at] : NULL;
+}
+
+/* What the holder has so many of: the end of the path; of delegates rather what they are bound to. */
+static void find_end(const struct survivors *s, struct survivors_diagnosis *d)
+{
+	const struct heap_step *end = d->path && d->path->step_count ? &d->path->steps[d->path->step_count - 1] : NULL;
+	const struct survivors_node *bound;
+	if (!end) {
+		d->type = main_type(s, d->holder);
+		return;
+	}
+	d->type = end->type;
+	if (d->path->held * 2 >= retained(s, d->holder))
+		d->count = end->count;
+	if (is_delegate(&s->graph->snapshot->types[end->type]) && (bound = held_by_type(s, d->holder, end->type)) &&
+	    bound->retained * 2 >= d->path->held) {
+		d->type = bound->type;
+		d->count = bound->objects;
+	}
+}
+
+static void decide(const struct survivors *s, struct survivors_diagnosis *d)
+{
+	const struct survivors_group *t = largest_type(s);
+	d->finding = find(s);
+	d->holder = first_holder(s, d->finding == SURVIVORS_FINDS_SEVERAL ? SURVIVORS_SEVERAL
+				    : d->finding == SURVIVORS_FINDS_UNREACHABLE ? SURVIVORS_UNKNOWN
+										: SURVIVORS_KINDS);
+	d->path = d->holder ? survivors_text_path_of(s, d->holder) : NULL;
+	if (d->finding == SURVIVORS_FINDS_TYPE || !d->holder)
+		d->type = t ? t->type : HEAP_NODE_NONE;
+	else
+		find_end(s, d);
+}
+
+/* the headline ---------------------------------------------------------------------------------------------------- */
+
+static size_t chars(const struct buf *b)
+{
+	size_t count = 0;
+	for (const char *p = buf_str(b); *p; p++)
+		count += ((unsigned char)*p & 0xC0) != 0x80;
+	return count;
+}
+
+static size_t room(const struct buf *line)
+{
+	size_t used = chars(line);
+	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+}
+
+static void put_part(struct buf *line, uint64_t part, uint64_t all, const char *what)
+{
+	size_text_bytes(line, part);
+	buf_puts(line, " of ");
+	size_text_bytes(line, all);
+	buf_puts(line, what);
+}
+
+/* ": Order x 1,000,000": what the holder mainly has; empty: no one type. */
+static void put_end(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *out)
+{
+	if (!d->count)
+		return;
+	buf_puts(out, ": ");
+	survivors_text_objects(out, s->graph->snapshot, d->type, d->count, METHOD_NAME_SIZE);
+}
+
+static void put_end_if_room(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	AUTO_BUF struct buf end;
+	buf_init(&end, METHOD_NAME_SIZE * 4);
+	put_end(s, d, &end);
+	if (chars(&end) <= room(line))
+		buf_puts(line, buf_str(&end));
+}
+
+/* The holder's name is cut for the object's only as far as it still tells something. */
+static void put_holder_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	AUTO_BUF struct buf end;
+	buf_init(&end, METHOD_NAME_SIZE * 4);
+	put_part(line, retained(s, d->holder), s->bytes, " are held by ");
+	put_end(s, d, &end);
+	size_t with_end = room(line) > chars(&end) ? room(line) - chars(&end) : 0;
+	survivors_text_holder(line, d->holder->name, with_end >= LEAST_NAME_CHARS ? with_end : room(line));
+	if (chars(&end) <= room(line))
+		buf_puts(line, buf_str(&end));
+}
+
+static void put_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	const struct heap_snapshot *snapshot = s->graph->snapshot;
+	const struct survivors_group *t = largest_type(s);
+	switch (d->finding) {
+	case SURVIVORS_FINDS_EMPTY:
+		buf_puts(line, "The heap is small: ");
+		size_text_bytes(line, s->bytes);
+		buf_puts(line, " in ");
+		size_text_count(line, s->objects);
+		buf_puts(line, " objects");
+		break;
+	case SURVIVORS_FINDS_FREE:
+		put_part(line, s->free_bytes, s->bytes + s->free_bytes, " of the heap are free space between objects");
+		break;
+	case SURVIVORS_FINDS_HOLDER:
+		put_holder_headline(s, d, line);
+		break;
+	case SURVIVORS_FINDS_SEVERAL:
+		put_part(line, s->kinds[SURVIVORS_SEVERAL].retained, s->bytes, " are held by several roots together");
+		put_end_if_room(s, d, line);
+		break;
+	case SURVIVORS_FINDS_UNREACHABLE:
+		put_part(line, s->unreachable_bytes, s->bytes,
+			 snapshot->facts.way == HEAP_WAY_EXACT ? " are garbage that waits for its collection" : " are held by a handle, or garbage");
+		put_end_if_room(s, d, line);
+		break;
+	case SURVIVORS_FINDS_TYPE:
+		put_part(line, shallow(t), s->bytes, " are ");
+		survivors_text_objects(line, snapshot, t->type, t->total.count + t->total.dead_count, room(line) - 19);
+		if (room(line) >= 19)
+			buf_puts(line, ", from many holders");
+		break;
+	case SURVIVORS_FINDS_SPREAD:
+		size_text_bytes(line, s->bytes);
+		buf_puts(line, ", no holder stands out");
+		if (d->holder) {
+			buf_puts(line, "; most, ");
+			survivors_text_percent(line, survivors_percent(s, retained(s, d->holder)));
+			buf_puts(line, ", ");
+			survivors_text_holder(line, d->holder->name, room(line));
+		}
+		break;
+	}
+}
+
+/* the lines ------------------------------------------------------------------------------------------------------- */
+
+static void put_path(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY)
+		return;
+	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The strongest way there: ");
+	survivors_text_holder(line, survivors_text_root(d->path), NAME_CHARS);
+	buf_puts(line, " -> ");
+	survivors_text_steps(line, s->graph->snapshot, d->path, PATH_CHARS);
+	buf_puts(line, ": ");
+	survivors_text_share(line, s, d->path->held);
+}
+
+static void put_advice(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	const char *advice = NULL;
+	if (d->finding == SURVIVORS_FINDS_FREE)
+		advice = s->spaces[HEAP_GEN_LOH].free_bytes * 2 > s->free_bytes
+				 ? "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"
+				 : "Remedy: memory was needed once and is kept for later: GC.ConserveMemory or a limit (GCHeapHardLimit) gives it back";
+	else if (d->finding != SURVIVORS_FINDS_EMPTY && d->holder)
+		advice = survivors_advice(s->graph->snapshot, d->holder->kind, d->path);
+	if (advice)
+		buf_puts(line, advice);
+}
+
+static void put_next_holders(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	size_t said = 0;
+	for (uint32_t i = 0; i < s->holder_count && said < NEXT_HOLDERS; i++) {
+		const struct survivors_holder *h = &s->holders[i];
+		if (h == d->holder || survivors_percent(s, retained(s, h)) < NEXT_HOLDER_LINE)
+			continue;
+		buf_puts(line, said++ ? "; " : d->holder ? "Next: " : "Holders: ");
+		survivors_text_holder(line, h->name, NAME_CHARS);
+		if (h->kind == SURVIVORS_SEVERAL)
+			buf_puts(line, " (held by several)");
+		else if (h->kind == SURVIVORS_UNKNOWN)
+			buf_puts(line, " (held by a handle, or garbage)");
+		buf_puts(line, ": ");
+		survivors_text_share(line, s, retained(s, h));
+	}
+}
+
+static int by_shallow(const void *a, const void *b)
+{
+	uint64_t x = shallow(*(const struct survivors_group *const *)a), y = shallow(*(const struct survivors_group *const *)b);
+	return x > y ? -1 : x < y;
+}
+
+static void put_types(const struct survivors *s, struct buf *line)
+{
+	const struct survivors_group **order = mem_calloc(s->types.count + 1, sizeof *order);
+	for (uint32_t i = 0; i < s->types.count; i++)
+		order[i] = &s->types.items[i];
+	qsort(order, s->types.count, sizeof *order, by_shallow);
+	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES && survivors_percent(s, shallow(order[i])) >= TYPE_LINE; i++) {
+		buf_puts(line, i ? "; " : "Most bytes by type: ");
+		survivors_text_objects(line, s->graph->snapshot, order[i]->type, order[i]->total.count + order[i]->total.dead_count, NAME_CHARS);
+		buf_puts(line, ": ");
+		survivors_text_share(line, s, shallow(order[i]));
+	}
+	free(order);
+}
+
+static void put_generations(const struct survivors *s, struct buf *line)
+{
+	uint64_t large = s->spaces[HEAP_GEN_LOH].bytes + s->spaces[HEAP_GEN_LOH].dead_bytes;
+	uint64_t old = s->spaces[HEAP_GEN2].bytes + s->spaces[HEAP_GEN2].dead_bytes;
+	buf_puts(line, "In the old generation: ");
+	survivors_text_share(line, s, old);
+	buf_puts(line, "; on the large object heap: ");
+	survivors_text_share(line, s, large);
+	if (survivors_percent(s, large) >= LARGE_LINE)
+		buf_puts(line, ": it is collected with generation 2 only and not compacted, pool large arrays");
+}
+
+static void put_free(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	int most = 0;
+	uint64_t pinned = s->pinned_objects - s->spaces[HEAP_GEN_POH].pinned_count;
+	for (int i = 1; i < HEAP_GENERATIONS; i++)
+		if (s->spaces[i].free_bytes > s->spaces[most].free_bytes)
+			most = i;
+	if (free_percent(s) < FREE_LINE && d->finding != SURVIVORS_FINDS_FREE)
+		return;
+	buf_puts(line, "Free space between objects: ");
+	size_text_bytes(line, s->free_bytes);
+	buf_puts(line, " beside ");
+	size_text_bytes(line, s->bytes);
+	buf_puts(line, " of objects, most of it in ");
+	buf_printf(line, "%s, the largest gap ", heap_generation_name(most));
+	size_text_bytes(line, s->spaces[most].largest_free_bytes);
+	if (pinned >= PINNED_LINE) {
+		buf_puts(line, "; ");
+		size_text_count(line, pinned);
+		buf_puts(line, " pinned objects keep it from being compacted");
+	}
+}
+
+static void put_unreachable(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	if (d->finding == SURVIVORS_FINDS_UNREACHABLE || survivors_percent(s, s->unreachable_bytes) < UNREACHABLE_LINE)
+		return;
+	survivors_text_share(line, s, s->unreachable_bytes);
+	buf_puts(line, s->graph->snapshot->facts.way == HEAP_WAY_EXACT ? " are garbage that waits for its collection"
+								       : " are held by a handle, or garbage that waits for its collection");
+}
+
+static void put_roots(const struct survivors *s, struct buf *line)
+{
+	const struct heap_facts *f = &s->graph->snapshot->facts;
+	buf_puts(line, f->way == HEAP_WAY_EXACT ? "Roots: all, by a forced collection" : "Roots: statics and stacks, without a collection");
+	if (f->why && f->why[0])
+		buf_printf(line, " (%s)", f->why);
+}
+
+/* all of it ------------------------------------------------------------------------------------------------------- */
+
+static void add_line(struct buf *text, struct buf *line)
+{
+	if (line->len && text->len + line->len + 2 <= DIAGNOSIS_MAX_BYTES) {
+		buf_putc(text, '\n');
+		buf_append(text, line->data, line->len);
+		if (line->data[line->len - 1] != '.')
+			buf_putc(text, '.');
+	}
+	buf_reset(line);
+}
+
+void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagnosis *out)
+{
+	AUTO_BUF struct buf text, line;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	buf_init(&line, DIAGNOSIS_MAX_BYTES * 4);
+	*out = (struct survivors_diagnosis){0};
+	decide(s, out);
+	put_headline(s, out, &line);
+	out->headline = mem_strdup(buf_str(&line));
+	buf_puts(&text, out->headline);
+	buf_reset(&line);
+	put_path(s, out, &line);
+	add_line(&text, &line);
+	put_advice(s, out, &line);
+	add_line(&text, &line);
+	put_next_holders(s, out, &line);
+	add_line(&text, &line);
+	put_types(s, &line);
+	add_line(&text, &line);
+	put_generations(s, &line);
+	add_line(&text, &line);
+	put_free(s, out, &line);
+	add_line(&text, &line);
+	put_unreachable(s, out, &line);
+	add_line(&text, &line);
+	put_roots(s, &line);
+	add_line(&text, &line);
+	out->text = buf_steal(&text);
+}
+
+void survivors_diagnosis_fini(struct survivors_diagnosis *d)
+{
+	free(d->headline);
+	free(d->text);
+	*d = (struct survivors_diagnosis){0};
+}

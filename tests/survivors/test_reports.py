@@ -1,0 +1,218 @@
+"""The files of GCSurvivors from made-up heaps: the schema, names of others, and report.html in a real browser."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from tests.lib import browser, proc
+
+TOOL = os.path.join(proc.ROOT, "build/release/tests/survivors-tool")
+FILES = {"summary.md", "report.html", "report.json"}
+SHOWN = "[...document.querySelectorAll('#tree tbody tr[data-i]')].filter(e => e.offsetParent).map(e => e.cells[0].textContent)"
+FOCUSED = "document.activeElement.cells ? document.activeElement.cells[0].textContent : document.activeElement.id"
+
+
+def schema():
+    with open(os.path.join(proc.ROOT, "docs/report-schema-gcsurvivors.json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def load(folder):
+    with open(os.path.join(folder, "report.json"), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def validate(report):
+    import jsonschema
+    jsonschema.Draft202012Validator(schema(), format_checker=jsonschema.FormatChecker()).validate(report)
+
+
+def check_sums(test, report):
+    """What must be true of every report, whatever is on the heap."""
+    heap, tree = report["heap"], report["tree"]
+    test.assertEqual(sum(g["usedBytes"] for g in heap["generations"]), heap["bytes"])
+    test.assertEqual(sum(g["freeBytes"] for g in heap["generations"]), heap["freeBytes"])
+    test.assertEqual(heap["heldBytes"] + heap["unreachableBytes"], heap["bytes"])
+    shallow = sum(t["shallowBytes"] for t in report["types"]) + report["typesLeftOut"]["shallowBytes"]
+    objects = sum(t["objects"] for t in report["types"]) + report["typesLeftOut"]["objects"]
+    test.assertEqual((shallow, objects), (heap["bytes"], report["walk"]["objects"]))
+    for lists in ("namespaces", "assemblies"):
+        if len(report[lists]) < 500:
+            test.assertEqual(sum(g["shallowBytes"] for g in report[lists]), heap["bytes"], lists)
+    for t in report["types"]:
+        test.assertGreaterEqual(t["retainedBytes"] + t["unreachableBytes"], t["shallowBytes"], t)
+    # each byte that is held is of one kind of root
+    of_kinds = sum(k["retainedBytes"] for k in report["rootKinds"])
+    test.assertIn(of_kinds, (heap["heldBytes"], heap["bytes"]))
+    test.assertEqual(tree["retainedBytes"][0], of_kinds)
+    test.assertEqual({len(tree[k]) for k in tree}, {len(tree["parent"])})
+    below = [0] * len(tree["parent"])
+    for i, parent in enumerate(tree["parent"]):
+        test.assertLess(parent, i)
+        if i:
+            below[parent] += tree["retainedBytes"][i]
+        test.assertLess(tree["name"][i], len(report["names"]))
+    for i, bytes_below in enumerate(below):
+        test.assertLessEqual(bytes_below + tree["shallowBytes"][i], tree["retainedBytes"][i], report["names"][tree["name"][i]])
+    for h in report["holders"]:
+        if h["node"] is not None:
+            test.assertEqual(report["names"][tree["name"][h["node"]]], h["name"])
+            test.assertEqual(tree["retainedBytes"][h["node"]], h["retainedBytes"])
+
+
+class MadeUp(unittest.TestCase):
+    one_process = True
+    parallel = True
+    time_limit = 240
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-survivors-", ignore_cleanup_errors=True)
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.folders, cls.took = {}, {}
+        for kind in ("shop", "hostile", "many"):
+            out = cls.folders[kind] = os.path.join(folder.name, kind)
+            os.makedirs(out)
+            cls.took[kind] = json.loads(subprocess.run([TOOL, kind, out], check=True, capture_output=True, text=True, timeout=120).stdout)
+        if browser.program():
+            cls.browser = browser.Browser(folder.name)
+            cls.addClassCleanup(cls.browser.__exit__)
+
+    def report(self, kind):
+        return load(self.folders[kind])
+
+    def test_files(self):
+        for folder in self.folders.values():
+            self.assertEqual(set(os.listdir(folder)), FILES)
+
+    def test_schema_and_sums(self):
+        for kind in self.folders:
+            with self.subTest(kind):
+                validate(self.report(kind))
+                check_sums(self, self.report(kind))
+
+    def test_the_schema_refuses_what_is_none(self):
+        import jsonschema
+        report = self.report("shop")
+        validator = jsonschema.Draft202012Validator(schema())
+        for wrong in ({**report, "more": 1}, {k: v for k, v in report.items() if k != "holders"}, {**report, "profiler": "MemoryLeak"},
+                      {**report, "heap": {**report["heap"], "bytes": -1}}, {**report, "types": [{}]}):
+            self.assertTrue(list(validator.iter_errors(wrong)))
+
+    def test_what_the_shop_s_heap_holds(self):
+        report = self.report("shop")
+        holders = {h["name"]: h for h in report["holders"]}
+        self.assertEqual(report["diagnosis"]["finding"], "holder")
+        self.assertEqual(report["main"]["holder"], "static Shop.Cache._items", "though a stack holds it, too")
+        self.assertEqual(report["main"]["type"], "Shop.Order")
+        cache = 80 + 24 + 24 * 120000 + 120000 * (48 + 56)
+        self.assertEqual(holders["static Shop.Cache._items"]["retainedBytes"], cache)
+        self.assertEqual(holders["static Shop.Cache._items"]["retainedObjects"], 2 + 2 * 120000)
+        self.assertEqual(holders["finalizer queue"]["retainedBytes"], 6000000)
+        self.assertEqual(holders["handle (pinned)"]["roots"], 40)
+        self.assertEqual(holders["handle (pinned)"]["kind"], "pinnedHandle")
+        self.assertNotIn("stack of Shop.Cart.Total (thread 12 worker)", {n for n, h in holders.items() if h["retainedBytes"]})
+        self.assertEqual(report["heap"]["unreachableBytes"], 900000 + 700000)
+        self.assertEqual(report["heap"]["freeBytes"], 4000000)
+        self.assertEqual(report["heap"]["pinnedObjects"], 40)
+        self.assertEqual({g["generation"]: g["largestFreeBytes"] for g in report["heap"]["generations"]}["gen2"], 3000000)
+        self.assertEqual(report["paths"][0]["path"], "static Shop.Cache._items -> Dictionary<int, Order>._entries -> "
+                                                     "Dictionary<int, Order>.Entry[].value -> Order x 120,000")
+        self.assertEqual(report["paths"][0]["steps"][3]["field"], "[].value")
+
+    def test_names_of_others_stay_text(self):
+        report = self.report("hostile")
+        with open(os.path.join(self.folders["hostile"], "summary.md"), encoding="utf-8") as f:
+            summary = f.read()
+        names = {t["name"] for t in report["types"]}
+        self.assertIn("</script><script>document.title='owned'</script>", names)
+        self.assertTrue(all(len(n.encode()) <= 1024 for n in names))
+        for text in [*names, *report["names"], *[h["name"] for h in report["holders"]], summary.replace("\n", "")]:
+            self.assertNotRegex(text, "[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e]")
+        for line in summary.splitlines():
+            if line.startswith("| "):
+                self.assertIn(len(re.findall(r"(?<!\\)\|", line)), (5,), line)
+
+    # report.html ------------------------------------------------------------------------------------------------------
+
+    def open(self, kind, **how):
+        if not browser.program():
+            self.skipTest("no Chromium")
+        page = self.browser.open("file://%s/report.html" % self.folders[kind], **how)
+        self.addCleanup(page.close)
+        self.assertEqual(page.value("document.documentElement.dataset.ready"), "yes", page.problems)
+        return page
+
+    def test_pages_need_nothing_else(self):
+        for kind in self.folders:
+            page = self.open(kind)
+            for tab in ("paths", "types", "namespaces", "assemblies", "generations", "about", "tree"):
+                page.click("document.getElementById('tab-%s')" % tab)
+                self.assertEqual(page.value("[...document.querySelectorAll('.view')].filter(e => e.offsetParent).map(e => e.id)"), ["view-" + tab])
+            self.assertEqual(page.problems, [])
+            self.assertEqual(page.requests, ["file://%s/report.html" % self.folders[kind]])
+            self.assertEqual(page.value("document.querySelectorAll('img, iframe, object, link').length"), 0)
+
+    def test_diagnosis_first(self):
+        page, diagnosis = self.open("shop"), self.report("shop")["diagnosis"]
+        self.assertEqual(page.value("document.querySelector('h1').textContent"), diagnosis["headline"])
+        self.assertEqual(page.value("[...document.querySelectorAll('.lines li')].map(e => e.textContent)"), diagnosis["text"].split("\n")[1:])
+
+    def test_the_tree_is_opened_by_keys_and_mouse(self):
+        page = self.open("shop")
+        shown = page.value(SHOWN)
+        self.assertEqual(shown[0], "\u25bestatic Shop.Cache._items", "the largest holder is open")
+        self.assertIn("Shop.Order", shown[3])
+        page.click("document.getElementById('fold')")
+        folded = page.value(SHOWN)
+        self.assertTrue(all(line[0] in "\u25b8s" for line in folded), folded)
+        page.click("document.querySelector('#tree tbody tr')")
+        self.assertEqual(page.value(SHOWN)[1].lstrip("\u25b8"), "System.Collections.Generic.Dictionary<int, Shop.Order>")
+        page.key("ArrowDown")
+        page.key("ArrowRight")
+        self.assertIn("Entry[]", page.value(SHOWN)[2])
+        page.key("ArrowRight")
+        self.assertIn("Entry[]", page.value(FOCUSED))
+        page.key("ArrowLeft")
+        page.key("ArrowLeft")
+        page.key("ArrowLeft")
+        self.assertIn("static Shop.Cache._items", page.value(FOCUSED))
+        page.key("ArrowLeft")
+        self.assertEqual(page.value(SHOWN), folded)
+        self.assertIn("treegrid", [role for role, _ in page.roles()])
+
+    def test_search(self):
+        page = self.open("shop")
+        page.type("/")
+        self.assertEqual(page.value("document.activeElement.id"), "search")
+        page.type("widget")
+        self.assertRegex(page.value("document.getElementById('matched').textContent"), r"^1 line holds 4\.2 MB \(14 %\)")
+        shown = page.value(SHOWN)
+        self.assertIn("static Shop.PriceFeed.Instance", shown[0])
+        self.assertFalse([line for line in shown if "Cache" in line])
+        page.key("Escape")
+        self.assertTrue([line for line in page.value(SHOWN) if "Cache" in line])
+        page.click("document.getElementById('tab-types')")
+        page.type("/")
+        page.type("shop order")
+        self.assertEqual(page.value("[...document.querySelectorAll('#type-table tbody tr')].filter(e => e.offsetParent).length"), 3)
+
+    def test_tables_are_sorted(self):
+        page = self.open("shop")
+        page.click("document.getElementById('tab-types')")
+        page.click("document.querySelector('#type-table th:nth-child(5) button')")
+        counts = page.value("[...document.querySelectorAll('#type-table tbody tr')].map(r => Number(r.cells[4].dataset.v))")
+        self.assertEqual(counts, sorted(counts, reverse=True))
+
+    def test_useful_without_script(self):
+        with open(os.path.join(self.folders["shop"], "report.html"), encoding="utf-8") as f:
+            static = re.sub(r"<script.*?</script>", "", f.read(), flags=re.S)
+        for text in ("static Shop.Cache._items", "Shop.Order", "generation 2", "finalizer queue", "15 MB of 29 MB", "Test.dll"):
+            self.assertIn(text, static)
+
+
+if __name__ == "__main__":
+    unittest.main()
