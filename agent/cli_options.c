@@ -113,6 +113,12 @@ static bool take_reveal(struct cli_args *a, const char *v)
 	return a->reveal = true;
 }
 
+static bool take_baseline(struct cli_args *a, const char *v)
+{
+	a->baseline = v;
+	return *v;
+}
+
 static bool take_json(struct cli_args *a, const char *v)
 {
 	(void)v;
@@ -190,6 +196,7 @@ static const struct option_row options[] = {
 	 "the longest stop of the process, 1 to 60000 (500 for profilers that walk\nthe heap, else 200)",
 	 "a number from 1 to 60000"},
 	{"--reveal", NULL, NULL, FOR_RUN, take_reveal, "show contents of its memory that reports redact otherwise", NULL},
+	{"--baseline", NULL, "FILE", FOR_RUN, take_baseline, "compare with this report.json, or the folder of one", "a file"},
 	{"--output", "-o", "DIR", FOR_RUN, take_output, "where the reports go (default: ./drdotnet-<name>-<time>)", "a folder"},
 	{"--output", "-o", "FILE", FOR_DIFF, take_output, "write the comparison into this file (default: standard output)", "a file"},
 	{"--port", "-p", "N", FOR_SERVE, take_port, "the TCP port (default: any free one; it is printed)", "a port, 0 to 65535"},

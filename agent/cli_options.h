@@ -33,6 +33,7 @@ struct cli_args {
 	const char *file;          /* -f; borrowed from argv, like the others */
 	const char *name;
 	const char *output;
+	const char *baseline;      /* a report.json, or its folder */
 	int64_t pid;               /* 0: not given */
 	enum profiler_kind profiler;
 	bool has_profiler;

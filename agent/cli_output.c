@@ -55,11 +55,16 @@ static void print_remedy(FILE *errors, const char *reason, const char *message)
 	fprintf(errors, "drdotnet: %s%s%s%s%s\n", reason ? reason : "", reason ? ": " : "", buf_str(&b), remedy ? ". " : "", remedy ? remedy : "");
 }
 
-void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, int dirfd, const char *dir)
+void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, int dirfd, const char *dir,
+		     const char *comparison)
 {
 	AUTO_BUF struct buf summary = {0};
 	if (o->report.report_count && fsio_read(dirfd, "summary.md", SUMMARY_MAX, &summary, NULL) == 0)
 		print_escaped(out, buf_str(&summary));
+	if (comparison) {
+		fprintf(out, "\nCompared with the baseline:\n");
+		print_escaped(out, comparison);
+	}
 	if (o->report.report_count) {
 		fprintf(out, "\nreports in %s:", dir);
 		for (size_t i = 0; i < o->report.report_count; i++)
@@ -103,7 +108,7 @@ static void print_json(FILE *out, json_t *doc)
 	json_decref(doc);
 }
 
-void cli_output_json(FILE *out, const struct session_outcome *o, const struct target *t, const char *dir)
+void cli_output_json(FILE *out, const struct session_outcome *o, const struct target *t, const char *dir, const char *comparison)
 {
 	json_t *doc = json_object();
 	json_object_set_new(doc, "phase", text_or_null(job_phase_name(o->phase)));
@@ -112,6 +117,8 @@ void cli_output_json(FILE *out, const struct session_outcome *o, const struct ta
 	json_object_set_new(doc, "remedy", text_or_null(o->phase == JOB_FAILED && o->reason ? reason_remedy(o->reason) : NULL));
 	json_object_set_new(doc, "headline", text_or_null(o->report.headline));
 	json_object_set_new(doc, "diagnosis", text_or_null(o->report.diagnosis));
+	if (comparison)
+		json_object_set_new(doc, "comparison", text_or_null(comparison));
 	json_object_set_new(doc, "directory", text_or_null(o->report.report_count ? dir : NULL));
 	json_object_set_new(doc, "startTime", time_or_null(o->started_wall_ms));
 	json_object_set_new(doc, "firstSampleTime", time_or_null(o->first_sample_wall_ms));

@@ -10,6 +10,7 @@
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/report/report_diff_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -56,6 +57,16 @@ static int load_spec(struct run *r, struct err *e)
 		session_spec_init(&r->spec, a->profiler);
 	}
 	return cli_settings_apply(a, &r->spec, e);
+}
+
+/* Before the process is touched: a file that is no baseline is said at once. */
+static int check_baseline(struct run *r, struct err *e)
+{
+	if (!r->a->baseline || report_diff_file_check(r->a->baseline, profiler_kind_name(r->spec.profiler), e) == 0)
+		return 0;
+	if (e)
+		e->reason = REASON_BaselineUnusable;
+	return err_prefix(e, "--baseline");
 }
 
 static int choose_target(struct run *r, struct err *e)
@@ -131,6 +142,16 @@ static void on_progress(void *ctx, const struct session_progress *p)
 	r->progress_shown = true;
 }
 
+/* What changed since the baseline, or why that cannot be said; NULL: nothing was asked, or there is no report. */
+static char *compare(const struct run *r, const struct session_outcome *out)
+{
+	struct err e = ERR_INIT;
+	if (!r->a->baseline || out->report.report_count == 0)
+		return NULL;
+	AUTO_JSON json_t *diff = report_diff_file_make(r->a->baseline, r->dir, &e);
+	return diff ? mem_strdup(jsonx_str_at(diff, "diagnosis", "")) : mem_printf("Not compared: %s.", e.message);
+}
+
 static int profile(struct run *r)
 {
 	struct report_context context = {
@@ -155,10 +176,11 @@ static int profile(struct run *r)
 	session_run(&q, &out);
 	if (r->progress_shown)
 		cli_output_progress_end(stderr);
+	AUTO_FREE char *comparison = compare(r, &out);
 	if (r->a->json)
-		cli_output_json(stdout, &out, q.target, r->dir);
+		cli_output_json(stdout, &out, q.target, r->dir, comparison);
 	else
-		cli_output_text(stdout, stderr, &out, r->dir_fd, r->dir);
+		cli_output_text(stdout, stderr, &out, r->dir_fd, r->dir, comparison);
 	if (out.report.report_count == 0)
 		rmdir(r->dir); /* leaves no empty folder; a folder with something in it stays */
 	int status = out.phase == JOB_SUCCEEDED || out.report.report_count > 0 ? CLI_OK : CLI_FAILED;
@@ -170,13 +192,13 @@ typedef int run_step(struct run *r, struct err *e);
 
 int cli_run(const struct cli_args *a)
 {
-	static run_step *const steps[] = {load_spec, find_library, catch_signals, choose_target, open_dir};
+	static run_step *const steps[] = {load_spec, check_baseline, find_library, catch_signals, choose_target, open_dir};
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
 	int status = CLI_OK;
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == CLI_OK; i++)
 		if (steps[i](&r, &e) < 0)
-			status = e.reason == REASON_InvalidSpec ? CLI_USAGE : CLI_FAILED;
+			status = e.reason == REASON_InvalidSpec || e.reason == REASON_BaselineUnusable ? CLI_USAGE : CLI_FAILED;
 	if (status == CLI_OK)
 		status = profile(&r);
 	else

@@ -17,6 +17,9 @@ int cli_settings_apply(const struct cli_args *a, struct session_spec *spec, stru
 	if (a->duration_seconds && profiler_takes_one_look(spec->profiler))
 		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "--duration: %s takes one look at the heap: leave it out",
 				      profiler_kind_name(spec->profiler));
+	if (spec->baseline_session)
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
+				      "spec.baselineSession: names a session of a cluster; here a file is compared with: --baseline FILE");
 	if (a->duration_seconds)
 		spec->duration_seconds = a->duration_seconds;
 	if (a->frequency_hertz)

@@ -42,14 +42,35 @@ int report_diff_write(const json_t *diff, bool json, const char *output, FILE *o
 	return 0;
 }
 
-int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e)
+int report_diff_file_check(const char *given, const char *profiler, struct err *e)
+{
+	AUTO_FREE char *path = NULL;
+	AUTO_BUF struct buf text = {0};
+	if (read_report(given, &path, &text, e) < 0)
+		return -1;
+	AUTO_JSON json_t *report = jsonx_parse(buf_str(&text), text.len, path, e);
+	if (!report)
+		return -1;
+	const char *found = jsonx_str_at(report, "profiler", NULL);
+	if (!found)
+		return err_set(e, ERR_INVALID, 0, "%.200s: no report.json of Dr-Dotnet", path);
+	if (strcmp(found, profiler) != 0)
+		return err_set(e, ERR_INVALID, 0, "%.200s: a report of %.60s, not of %s", path, found, profiler);
+	return 0;
+}
+
+json_t *report_diff_file_make(const char *before, const char *after, struct err *e)
 {
 	AUTO_FREE char *before_path = NULL;
 	AUTO_FREE char *after_path = NULL;
 	AUTO_BUF struct buf before_text = {0}, after_text = {0};
 	if (read_report(before, &before_path, &before_text, e) < 0 || read_report(after, &after_path, &after_text, e) < 0)
-		return -1;
-	AUTO_JSON json_t *diff = report_diff_make_text(buf_str(&before_text), before_text.len, before_path, buf_str(&after_text), after_text.len,
-						       after_path, e);
+		return NULL;
+	return report_diff_make_text(buf_str(&before_text), before_text.len, before_path, buf_str(&after_text), after_text.len, after_path, e);
+}
+
+int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e)
+{
+	AUTO_JSON json_t *diff = report_diff_file_make(before, after, e);
 	return diff ? report_diff_write(diff, json, output, out, e) : -1;
 }

@@ -12,6 +12,12 @@
  * `output` (atomically) or, when that is NULL, to `out`. */
 int report_diff_files(const char *before, const char *after, bool json, const char *output, FILE *out, struct err *e);
 
+/* Is this a report of this profiler? ERR_INVALID says what it is instead. */
+int report_diff_file_check(const char *path, const char *profiler, struct err *e);
+
+/* The comparison itself; NULL: failed. */
+json_t *report_diff_file_make(const char *before, const char *after, struct err *e);
+
 /* The same for a comparison that was made already. */
 int report_diff_write(const json_t *diff, bool json, const char *output, FILE *out, struct err *e);
 

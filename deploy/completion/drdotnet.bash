@@ -16,6 +16,10 @@ _drdotnet() {
 			mapfile -t COMPREPLY < <(compgen -d -S / -- "$word"; compgen -f -- "$word" | grep -E '\.(yaml|yml|json)$')
 			return
 			;;
+		--baseline)
+			mapfile -t COMPREPLY < <(compgen -d -S / -- "$word"; compgen -f -- "$word" | grep -E '\.json$')
+			return
+			;;
 		-o | --output | --reports)
 			mapfile -t COMPREPLY < <(compgen -d -- "$word")
 			return

@@ -116,6 +116,32 @@ class Words(local.LocalCase):
         self.assertEqual(said["diagnosis"].splitlines()[0], said["headline"])
         self.assertEqual(said["cost"]["droppedSamples"], 0)
 
+    def test_a_baseline_is_checked_first_and_compared_with_at_the_end(self):
+        app = self.start("hot")
+        app.warm(100)
+        first, second = self.folder + "/first", self.folder + "/second"
+        words = ("run", "--profiler", "CPUHotpaths", "--duration", "1s", "--pid", app.pid)
+        self.assertEqual(local.drdotnet(*words, "-o", first)[0], 0)
+        code, text, errors = local.drdotnet(*words, "-o", second, "--baseline", first)
+        self.assertEqual((code, errors), (0, ""), text)
+        lines = text.partition("\nCompared with the baseline:\n")[2]
+        self.assertRegex(lines, r"(?m)^Compared \d+ samples with \d+: ")
+        code, text, _ = local.drdotnet(*words, "-o", second, "--baseline", first + "/report.json", "--json")
+        self.assertIn("samples with", json.loads(text)["comparison"])
+        with open(first + "/report.json") as f:
+            other = json.load(f)
+        other["profiler"] = "GCSurvivors"
+        for name, content, words_of_it in (("other", json.dumps(other), "a report of GCSurvivors, not of CPUHotpaths"), ("none", "{}", "no report.json"),
+                                           ("bad", "[", "line 1"), ("missing", None, "No such file")):
+            path = "%s/%s.json" % (self.folder, name)
+            if content is not None:
+                with open(path, "w") as f:
+                    f.write(content)
+            code, text, errors = local.drdotnet(*words, "-o", self.folder + "/none", "--baseline", path)
+            self.assertEqual((code, text, errors.count("\n")), (2, "", 1), errors)
+            self.assertRegex(errors, r"\Adrdotnet: BaselineUnusable: --baseline: .*%s" % words_of_it)
+        self.assertFalse(os.path.exists(self.folder + "/none"), "nothing was begun")
+
     def test_failures_are_one_line_or_one_object(self):
         words = ("run", "--profiler", "CPUHotpaths", "--pid", "4194303", "-o", self.folder + "/o")
         code, text, errors = local.drdotnet(*words)

@@ -72,6 +72,7 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "--walks", "1"}, "--walks: expected a number from 2 to 10"},
 		{{"run", "--walks", "11"}, "--walks: expected"},
 		{{"run", "--pause-budget", "60001"}, "--pause-budget: expected a number from 1 to 60000"},
+		{{"run", "--baseline", ""}, "--baseline: expected a file"},
 		{{"run", "--reveal=1"}, "takes no value: --reveal=1"},
 		{{"run", "-f", ""}, "expected a file"},
 		{{"run", "-f", "a", "--profiler", "CPUHotpaths"}, "a manifest or a profiler, not both"},
@@ -151,6 +152,12 @@ Test(cli, what_is_given_goes_over_what_stands_in_the_spec)
 	struct session_spec spec;
 	cr_assert_eq(parse(words, &a, NULL), 0);
 	session_spec_init(&spec, a.profiler);
+	struct err e = ERR_INIT;
+	spec.baseline_session = strdup("before");
+	cr_expect_eq(cli_settings_apply(&a, &spec, &e), -1);
+	cr_expect(strstr(e.message, "--baseline FILE"), "%s", e.message);
+	free(spec.baseline_session);
+	spec.baseline_session = NULL;
 	spec.pause_budget_ms = 77;
 	spec.reveal = true;
 	cr_assert_eq(cli_settings_apply(&a, &spec, NULL), 0);
