@@ -27,7 +27,7 @@ CLANG ?= $(or $(shell command -v clang || command -v clang-14),clang)
 PKGS := libcurl jansson yaml-0.1 libwebsockets openssl zlib libprotobuf-c glib-2.0 libarchive libpcre2-8
 ifeq ($(shell $(PKG_CONFIG) --exists $(PKGS) 2>/dev/null && echo yes),yes)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS))
-PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS))
+PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PKGS)) -lev
 endif
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef \

@@ -30,6 +30,8 @@ struct link_conn {
 	bool reviewing;               /* the first review: nothing is read meanwhile */
 	struct buf incoming;          /* the message under way */
 	bool held;                    /* a whole message came before the review was done */
+	int64_t heard_ms;             /* when something came last */
+	bool pinged, ping_due;        /* since then; and still to be written */
 	double messages_left;         /* of its budget, at messages_ms */
 	int64_t messages_ms;
 	const char *close_reason;     /* set: to be closed */
@@ -241,12 +243,51 @@ static void receive(struct link_conn *c, const char *data, size_t len)
 		handle_message(c);
 }
 
+/* Half-open links: one that was quiet for long is asked, and hung up on when it stays so. lws would do that with a timer for each link in
+ * one sorted list, which costs each message a walk over all of them. */
+static void heard(struct link_conn *c)
+{
+	c->heard_ms = clock_mono_ms();
+	c->pinged = false;
+}
+
+static void look(struct link_conn *c, int64_t now_ms)
+{
+	const struct link_server *s = c->server;
+	int64_t quiet_ms = now_ms - c->heard_ms;
+	if (quiet_ms >= s->hang_up_after_ms) {
+		metrics_count("drdotnet_link_closed_total", "reason", "NotHeard", "Links that the controller has closed, by reason.");
+		lws_set_timeout(c->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+	} else if (quiet_ms >= s->ping_after_ms && !c->pinged) {
+		c->pinged = c->ping_due = true;
+		lws_callback_on_writable(c->wsi);
+	}
+}
+
+void link_conn_look_at_all(struct link_server *s)
+{
+	int64_t now_ms = clock_mono_ms();
+	struct link_conn *c, *next;
+	HASH_ITER(hh, s->conns, c, next)
+		look(c, now_ms);
+}
+
+static int write_ping(struct link_conn *c)
+{
+	unsigned char frame[LWS_PRE + 1];
+	c->ping_due = false;
+	lws_callback_on_writable(c->wsi); /* for what else there is to write */
+	return lws_write(c->wsi, frame + LWS_PRE, 0, LWS_WRITE_PING) < 0 ? -1 : 0;
+}
+
 static int write_message(struct link_conn *c)
 {
 	if (c->close_reason) {
 		lws_close_reason(c->wsi, c->close_status, (unsigned char *)(uintptr_t)c->close_reason, strlen(c->close_reason));
 		return -1;
 	}
+	if (c->ping_due)
+		return write_ping(c);
 	if (!c->hub)
 		return 0;
 	if (agent_hub_is_replaced(c->hub)) {
@@ -282,6 +323,7 @@ static int establish(struct link_conn *c, struct lws *wsi)
 	c->id = ++c->server->next_id;
 	buf_init(&c->incoming, LINK_MESSAGE_MAX);
 	HASH_ADD(hh, c->server->conns, id, sizeof c->id, c);
+	heard(c);
 	c->reviewing = true;
 	c->messages_left = MESSAGES_AT_ONCE;
 	c->messages_ms = clock_mono_ms();
@@ -317,7 +359,11 @@ int link_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *
 	case LWS_CALLBACK_ESTABLISHED:
 		return establish(c, wsi);
 	case LWS_CALLBACK_RECEIVE:
+		heard(c);
 		receive(c, in, len);
+		return 0;
+	case LWS_CALLBACK_RECEIVE_PONG:
+		heard(c);
 		return 0;
 	case LWS_CALLBACK_SERVER_WRITEABLE:
 		return write_message(c);

@@ -22,6 +22,7 @@
 #define REQUEST_TIMEOUT_S 300
 #define PING_AFTER_S 25
 #define HANG_UP_AFTER_S 35 /* a half-open link is noticed within this time */
+#define LOOKS_PER_PING 20
 #define HEADERS_MAX_BYTES 8192
 #define OTHER_DESCRIPTORS 2048 /* of the whole process: the other ports' connections, API server, files, log */
 
@@ -184,19 +185,44 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
+static void on_look(lws_sorted_usec_list_t *sul)
+{
+	struct link_server *s = lws_container_of(sul, struct link_server, look);
+	link_conn_look_at_all(s);
+	lws_sul_schedule(s->context, 0, sul, on_look, s->ping_after_ms / LOOKS_PER_PING * LWS_US_PER_MS);
+}
+
+static void on_stop(struct ev_loop *loop, struct ev_async *w, int events)
+{
+	(void)w;
+	(void)events;
+	ev_break(loop, EVBREAK_ALL);
+}
+
 static void *serve(void *arg)
 {
 	struct link_server *s = arg;
-	while (!atomic_load(&s->stopping) && lws_service(s->context, 0) >= 0)
-		;
+	on_look(&s->look);
+	ev_run(s->loop, 0);
 	return NULL;
+}
+
+static int make_loop(struct link_server *s, struct err *e)
+{
+	s->loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
+	if (!s->loop)
+		return err_set(e, ERR_INTERNAL, 0, "cannot create the link's event loop");
+	ev_async_init(&s->stop, on_stop);
+	ev_async_start(s->loop, &s->stop);
+	return 0;
 }
 
 static int make_context(struct link_server *s, struct err *e)
 {
 	struct lws_context_creation_info info = {
 		.port = CONTEXT_PORT_NO_LISTEN,
-		.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT,
+		.options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | LWS_SERVER_OPTION_LIBEV,
+		.foreign_loops = (void *[]){s->loop},
 		.user = s,
 		.gid = (gid_t)-1,
 		.uid = (uid_t)-1,
@@ -208,8 +234,10 @@ static int make_context(struct link_server *s, struct err *e)
 	};
 	web_net_log();
 	s->context = lws_create_context(&info);
-	return s->context ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the link's network context");
+	return s->context ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the link's network context (is libwebsockets' libev plug-in installed?)");
 }
+
+static const lws_retry_bo_t no_idle_policy; /* link_conn_look_at_all() does it */
 
 static int make_tls_vhost(struct link_server *s, struct err *e)
 {
@@ -227,7 +255,7 @@ static int make_tls_vhost(struct link_server *s, struct err *e)
 		.options = LWS_SERVER_OPTION_CREATE_VHOST_SSL_CTX | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT | web_net_bind_options(s->config.bind_address),
 		.alpn = "http/1.1",
 		.keepalive_timeout = s->config.idle_timeout_s,
-		.retry_and_idle_policy = &s->idle_policy,
+		.retry_and_idle_policy = &no_idle_policy,
 	};
 	s->tls_vhost = lws_create_vhost(s->context, &info);
 	if (s->tls_vhost)
@@ -256,7 +284,7 @@ static int make_health_vhost(struct link_server *s, struct err *e)
 
 static int start(struct link_server *s, struct err *e)
 {
-	if (make_context(s, e) < 0 || make_tls_vhost(s, e) < 0)
+	if (make_loop(s, e) < 0 || make_context(s, e) < 0 || make_tls_vhost(s, e) < 0)
 		return -1;
 	if (s->config.health_port >= 0 && make_health_vhost(s, e) < 0)
 		return -1;
@@ -284,9 +312,8 @@ static void copy_config(struct link_server *s, const struct link_server_config *
 		s->config.max_handshakes = HANDSHAKES_MAX;
 	if (!c->review_threads)
 		s->config.review_threads = REVIEW_THREADS;
-	int timeout_s = c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S;
-	s->idle_policy.secs_since_valid_ping = (uint16_t)(timeout_s * PING_AFTER_S / HANG_UP_AFTER_S);
-	s->idle_policy.secs_since_valid_hangup = (uint16_t)timeout_s;
+	s->hang_up_after_ms = 1000 * (int64_t)(c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S);
+	s->ping_after_ms = s->hang_up_after_ms * PING_AFTER_S / HANG_UP_AFTER_S;
 	if (!c->headers_timeout_s)
 		s->config.headers_timeout_s = HEADERS_TIMEOUT_S;
 	if (!c->idle_timeout_s)
@@ -321,15 +348,17 @@ void link_server_free(struct link_server *s)
 	if (!s)
 		return;
 	review_pool_free(s->pool);
-	atomic_store(&s->stopping, true);
 	if (s->thread_started) {
-		lws_cancel_service(s->context);
+		ev_async_send(s->loop, &s->stop);
 		pthread_join(s->thread, NULL);
 	}
 	if (s->context) {
 		deliver_events(s);
+		lws_sul_cancel(&s->look);
 		lws_context_destroy(s->context);
 	}
+	if (s->loop)
+		ev_loop_destroy(s->loop);
 	agent_hub_free(s->hub);
 	token_cache_free(s->review.cache);
 	pthread_mutex_destroy(&s->lock);

@@ -8,6 +8,7 @@
 #include "controller/review_pool.h"
 #include "controller/token_review.h"
 
+#include <ev.h>
 #include <libwebsockets.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
@@ -33,8 +34,10 @@ struct link_server {
 	SSL_CTX *tls;                  /* the TLS vhost's; borrowed */
 	pthread_t thread;
 	bool thread_started;
-	atomic_bool stopping;
-	lws_retry_bo_t idle_policy;
+	struct ev_loop *loop;          /* what lws waits with: its own poll() over all descriptors costs each wake as much as there are links */
+	struct ev_async stop;
+	int64_t ping_after_ms, hang_up_after_ms;
+	lws_sorted_usec_list_t look;   /* at all links, now and then */
 
 	pthread_mutex_t lock;
 	struct link_event *first_event, *last_event;
@@ -65,6 +68,9 @@ int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *u
 int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
 size_t link_conn_size(void);
 size_t http_api_conn_size(void);
+
+/* Asks the links that were quiet for long, hangs up on those that stay so. */
+void link_conn_look_at_all(struct link_server *s);
 
 /* The hub has something for this connection. */
 void link_conn_wake(struct link_conn *c);

@@ -61,7 +61,9 @@ library() { # NAME
 	for name in $(needed "$file"); do library "$name"; done
 }
 needed() { readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'; }
-for name in libgcc_s.so.1 $(for program in "${programs[@]}"; do needed "$build/$program"; done) "${loader##*/}"; do library "$name"; done
+plugins=()
+[ "$role" != controller ] || plugins+=(libwebsockets-evlib_ev.so) # loaded by name, for the link's event loop
+for name in libgcc_s.so.1 "${plugins[@]}" $(for program in "${programs[@]}"; do needed "$build/$program"; done) "${loader##*/}"; do library "$name"; done
 
 # Where the libraries come from, as dpkg says it: scanners of images look faults up by it. And their licenses.
 packages=$({ dpkg-query -S "${files[@]}" 2> /dev/null || true; } | sed 's/: .*//' | sort -u)

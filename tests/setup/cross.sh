@@ -17,7 +17,7 @@ packages=("gcc-$gnu" binutils make)
 for package in "${build[@]}"; do
 	case $package in
 	gcc | make) ;;
-	uthash-dev | lib*-dev | zlib1g-dev) packages+=("$package:$arch") ;;
+	uthash-dev | lib*-dev | lib*-evlib-* | zlib1g-dev) packages+=("$package:$arch") ;;
 	*) packages+=("$package") ;;
 	esac
 done
