@@ -74,6 +74,7 @@ AGENT_SRC += \
 	agent/survivors/survivors.c \
 	agent/survivors/survivors_text.c \
 	agent/survivors/survivors_advice.c \
+	agent/survivors/survivors_finding.c \
 	agent/survivors/survivors_diagnosis.c \
 	agent/survivors/survivors_summary.c \
 	agent/survivors/survivors_json.c \

@@ -4,20 +4,12 @@
 #include "agent/report.h"
 #include "agent/size_text.h"
 #include "agent/survivors/survivors_advice.h"
+#include "agent/survivors/survivors_finding.h"
 #include "agent/survivors/survivors_text.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* what decides the finding; percent of the heap */
-#define EMPTY_BYTES 1000000
-#define HOLDER_STANDS_OUT 25.0
-#define TYPE_STANDS_OUT 30.0
-#define SEVERAL_STAND_OUT 40.0
-#define UNREACHABLE_STANDS_OUT 50.0
-#define FREE_STANDS_OUT 50.0
-#define FREE_BYTES 10000000
 
 /* what is worth a line */
 #define FREE_LINE 10.0
@@ -31,130 +23,6 @@
 #define NAME_CHARS 70
 #define PATH_CHARS 300
 #define LEAST_NAME_CHARS 24 /* a shorter piece of a name tells nothing */
-
-const char *survivors_finding_name(enum survivors_finding f)
-{
-	static const char *const names[] = {"empty", "holder", "type", "several", "spread", "freeMemory", "unreachable"};
-	return names[f];
-}
-
-/* the finding ----------------------------------------------------------------------------------------------------- */
-
-static double free_percent(const struct survivors *s)
-{
-	uint64_t all = s->bytes + s->free_bytes;
-	return all ? 100.0 * (double)s->free_bytes / (double)all : 0;
-}
-
-static uint64_t shallow(const struct survivors_group *t)
-{
-	return t->total.bytes + t->total.dead_bytes;
-}
-
-static const struct survivors_group *largest_type(const struct survivors *s)
-{
-	const struct survivors_group *best = NULL;
-	for (uint32_t i = 0; i < s->types.count; i++)
-		if (!best || shallow(&s->types.items[i]) > shallow(best))
-			best = &s->types.items[i];
-	return best;
-}
-
-/* The first holder of these kinds: several and unknown are `apart`. */
-static const struct survivors_holder *first_holder(const struct survivors *s, enum survivors_kind apart)
-{
-	for (uint32_t i = 0; i < s->holder_count; i++) {
-		enum survivors_kind k = s->holders[i].kind;
-		if (apart == SURVIVORS_KINDS ? k != SURVIVORS_SEVERAL && k != SURVIVORS_UNKNOWN : k == apart)
-			return &s->holders[i];
-	}
-	return NULL;
-}
-
-static uint64_t retained(const struct survivors *s, const struct survivors_holder *h)
-{
-	return h ? s->tree.nodes[h->node].retained : 0;
-}
-
-static enum survivors_finding find(const struct survivors *s)
-{
-	const struct survivors_group *t = largest_type(s);
-	if (free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
-		return SURVIVORS_FINDS_FREE;
-	if (s->bytes < EMPTY_BYTES)
-		return SURVIVORS_FINDS_EMPTY;
-	if (survivors_percent(s, retained(s, first_holder(s, SURVIVORS_KINDS))) >= HOLDER_STANDS_OUT)
-		return SURVIVORS_FINDS_HOLDER;
-	if (survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
-		return SURVIVORS_FINDS_UNREACHABLE;
-	if (survivors_percent(s, s->kinds[SURVIVORS_SEVERAL].retained) >= SEVERAL_STAND_OUT)
-		return SURVIVORS_FINDS_SEVERAL;
-	return t && survivors_percent(s, shallow(t)) >= TYPE_STANDS_OUT ? SURVIVORS_FINDS_TYPE : SURVIVORS_FINDS_SPREAD;
-}
-
-/* Where the way down from a holder ends on which one type has most of what the one above holds. */
-static uint32_t main_type(const struct survivors *s, const struct survivors_holder *h)
-{
-	const struct survivors_node *n = &s->tree.nodes[h->node];
-	while (n->first && s->tree.nodes[n->first].retained * 2 >= n->retained)
-		n = &s->tree.nodes[n->first];
-	return n->type;
-}
-
-static bool is_delegate(const struct heap_type *t)
-{
-	for (size_t i = 0; i < t->field_count; i++)
-		if (strcmp(t->fields[i].name, "_invocationList") == 0)
-			return true;
-	return false;
-}
-
-/* What the objects of a type below a holder mainly hold that is no array; NULL: nothing. */
-static const struct survivors_node *held_by_type(const struct survivors *s, const struct survivors_holder *h, uint32_t type)
-{
-	const struct survivors_node *nodes = s->tree.nodes, *n = &nodes[h->node];
-	while (n->type != type && n->first)
-		n = &nodes[n->first];
-	if (n->type != type)
-		return NULL;
-	uint32_t at = n->first;
-	while (at && s->graph->snapshot->types[nodes[at].type].flags & HEAP_TYPE_ARRAY)
-		at = nodes[at].next;
-	return at ? &nodes[at] : NULL;
-}
-
-/* What the holder has so many of: the end of the path; of delegates rather what they are bound to. */
-static void find_end(const struct survivors *s, struct survivors_diagnosis *d)
-{
-	const struct heap_step *end = d->path && d->path->step_count ? &d->path->steps[d->path->step_count - 1] : NULL;
-	const struct survivors_node *bound;
-	if (!end) {
-		d->type = main_type(s, d->holder);
-		return;
-	}
-	d->type = end->type;
-	if (d->path->held * 2 >= retained(s, d->holder))
-		d->count = end->count;
-	if (is_delegate(&s->graph->snapshot->types[end->type]) && (bound = held_by_type(s, d->holder, end->type)) &&
-	    bound->retained * 2 >= d->path->held) {
-		d->type = bound->type;
-		d->count = bound->objects;
-	}
-}
-
-static void decide(const struct survivors *s, struct survivors_diagnosis *d)
-{
-	const struct survivors_group *t = largest_type(s);
-	d->finding = find(s);
-	d->holder = first_holder(s, d->finding == SURVIVORS_FINDS_SEVERAL ? SURVIVORS_SEVERAL
-				    : d->finding == SURVIVORS_FINDS_UNREACHABLE ? SURVIVORS_UNKNOWN
-										: SURVIVORS_KINDS);
-	d->path = d->holder ? survivors_text_path_of(s, d->holder) : NULL;
-	if (d->finding == SURVIVORS_FINDS_TYPE || !d->holder)
-		d->type = t ? t->type : HEAP_NODE_NONE;
-	else
-		find_end(s, d);
-}
 
 /* the headline ---------------------------------------------------------------------------------------------------- */
 
@@ -203,7 +71,7 @@ static void put_holder_headline(const struct survivors *s, const struct survivor
 {
 	AUTO_BUF struct buf end;
 	buf_init(&end, METHOD_NAME_SIZE * 4);
-	put_part(line, retained(s, d->holder), s->bytes, " are held by ");
+	put_part(line, survivors_finding_retained(s, d->holder), s->bytes, " are held by ");
 	put_end(s, d, &end);
 	size_t with_end = room(line) > chars(&end) ? room(line) - chars(&end) : 0;
 	survivors_text_holder(line, d->holder->name, with_end >= LEAST_NAME_CHARS ? with_end : room(line));
@@ -214,7 +82,7 @@ static void put_holder_headline(const struct survivors *s, const struct survivor
 static void put_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
 	const struct heap_snapshot *snapshot = s->graph->snapshot;
-	const struct survivors_group *t = largest_type(s);
+	const struct survivors_group *t = survivors_finding_largest_type(s);
 	switch (d->finding) {
 	case SURVIVORS_FINDS_EMPTY:
 		buf_puts(line, "The heap is small: ");
@@ -239,7 +107,7 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 		put_end_if_room(s, d, line);
 		break;
 	case SURVIVORS_FINDS_TYPE:
-		put_part(line, shallow(t), s->bytes, " are ");
+		put_part(line, survivors_finding_shallow(t), s->bytes, " are ");
 		survivors_text_objects(line, snapshot, t->type, t->total.count + t->total.dead_count, room(line) - 19);
 		if (room(line) >= 19)
 			buf_puts(line, ", from many holders");
@@ -249,7 +117,7 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 		buf_puts(line, ", no holder stands out");
 		if (d->holder) {
 			buf_puts(line, "; most, ");
-			survivors_text_percent(line, survivors_percent(s, retained(s, d->holder)));
+			survivors_text_percent(line, survivors_percent(s, survivors_finding_retained(s, d->holder)));
 			buf_puts(line, ", ");
 			survivors_text_holder(line, d->holder->name, room(line));
 		}
@@ -289,7 +157,7 @@ static void put_next_holders(const struct survivors *s, const struct survivors_d
 	size_t said = 0;
 	for (uint32_t i = 0; i < s->holder_count && said < NEXT_HOLDERS; i++) {
 		const struct survivors_holder *h = &s->holders[i];
-		if (h == d->holder || survivors_percent(s, retained(s, h)) < NEXT_HOLDER_LINE)
+		if (h == d->holder || survivors_percent(s, survivors_finding_retained(s, h)) < NEXT_HOLDER_LINE)
 			continue;
 		buf_puts(line, said++ ? "; " : d->holder ? "Next: " : "Holders: ");
 		survivors_text_holder(line, h->name, NAME_CHARS);
@@ -298,13 +166,14 @@ static void put_next_holders(const struct survivors *s, const struct survivors_d
 		else if (h->kind == SURVIVORS_UNKNOWN)
 			buf_puts(line, " (held by a handle, or garbage)");
 		buf_puts(line, ": ");
-		survivors_text_share(line, s, retained(s, h));
+		survivors_text_share(line, s, survivors_finding_retained(s, h));
 	}
 }
 
 static int by_shallow(const void *a, const void *b)
 {
-	uint64_t x = shallow(*(const struct survivors_group *const *)a), y = shallow(*(const struct survivors_group *const *)b);
+	uint64_t x = survivors_finding_shallow(*(const struct survivors_group *const *)a);
+	uint64_t y = survivors_finding_shallow(*(const struct survivors_group *const *)b);
 	return x > y ? -1 : x < y;
 }
 
@@ -314,11 +183,11 @@ static void put_types(const struct survivors *s, struct buf *line)
 	for (uint32_t i = 0; i < s->types.count; i++)
 		order[i] = &s->types.items[i];
 	qsort(order, s->types.count, sizeof *order, by_shallow);
-	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES && survivors_percent(s, shallow(order[i])) >= TYPE_LINE; i++) {
+	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES && survivors_percent(s, survivors_finding_shallow(order[i])) >= TYPE_LINE; i++) {
 		buf_puts(line, i ? "; " : "Most bytes by type: ");
 		survivors_text_objects(line, s->graph->snapshot, order[i]->type, order[i]->total.count + order[i]->total.dead_count, NAME_CHARS);
 		buf_puts(line, ": ");
-		survivors_text_share(line, s, shallow(order[i]));
+		survivors_text_share(line, s, survivors_finding_shallow(order[i]));
 	}
 	free(order);
 }
@@ -342,7 +211,7 @@ static void put_free(const struct survivors *s, const struct survivors_diagnosis
 	for (int i = 1; i < HEAP_GENERATIONS; i++)
 		if (s->spaces[i].free_bytes > s->spaces[most].free_bytes)
 			most = i;
-	if (free_percent(s) < FREE_LINE && d->finding != SURVIVORS_FINDS_FREE)
+	if (survivors_finding_free_percent(s) < FREE_LINE && d->finding != SURVIVORS_FINDS_FREE)
 		return;
 	buf_puts(line, "Free space between objects: ");
 	size_text_bytes(line, s->free_bytes);
@@ -394,7 +263,7 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	buf_init(&line, DIAGNOSIS_MAX_BYTES * 4);
 	*out = (struct survivors_diagnosis){0};
-	decide(s, out);
+	survivors_finding_decide(s, out);
 	put_headline(s, out, &line);
 	out->headline = mem_strdup(buf_str(&line));
 	buf_puts(&text, out->headline);

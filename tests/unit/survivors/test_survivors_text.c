@@ -49,8 +49,8 @@ Test(survivors_text, steps_name_the_fields_between_them)
 		 "Cache._entries -> Entry[].value -> Order x 7"},
 		{{{.type = 1, .count = 1}, {.type = 2, .field = "[]", .count = 1}}, 2, 100, "Entry[] -> Order"},
 		{{{.type = 0, .count = 1}, {.type = 2, .field = "", .count = 2}}, 2, 100, "Cache -> Order x 2"},
-		{{{.type = 0, .count = 1}, {.type = 1, .field = "a", .count = 1}, {.type = 0, .field = "[]", .count = 1}, {.type = 2, .field = "b", .count = 1}}, 4,
-		 30, "Cache.a -> ... -> Order"},
+		{{{.type = 0, .count = 1}, {.type = 1, .field = "a", .count = 1}, {.type = 0, .field = "[]", .count = 1},
+		  {.type = 2, .field = "b", .count = 1}}, 4, 30, "Cache.a -> ... -> Order"},
 		{{{0}}, 0, 30, ""},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
