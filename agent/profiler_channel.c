@@ -242,6 +242,11 @@ int profiler_channel_resolve(struct profiler_channel *ch, const uint64_t *ips, s
 	return r;
 }
 
+const struct resolved_function *profiler_channel_function(const struct profiler_channel *ch, uint64_t function_id)
+{
+	return function_cache_find(ch->functions, function_id);
+}
+
 static int sampling_request(struct profiler_channel *ch, uint16_t type, uint32_t hertz, int64_t deadline_ms, struct err *e)
 {
 	unsigned before = ch->sampling_answers;

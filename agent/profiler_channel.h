@@ -67,6 +67,9 @@ bool profiler_channel_notification_only(const struct profiler_channel *ch); /* h
 int profiler_channel_resolve(struct profiler_channel *ch, const uint64_t *ips, size_t count, const struct resolved_function **out,
 			     int64_t deadline_ms, struct err *e);
 
+/* A function that the library has described, by its id; NULL: none such. Borrowed. */
+const struct resolved_function *profiler_channel_function(const struct profiler_channel *ch, uint64_t function_id);
+
 /* In-process timer sampling (fallback). Samples are delivered by profiler_channel_poll. */
 int profiler_channel_sample_start(struct profiler_channel *ch, int64_t frequency_hertz, int64_t deadline_ms, struct err *e);
 int profiler_channel_sample_stop(struct profiler_channel *ch, int64_t deadline_ms, struct err *e);

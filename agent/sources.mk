@@ -174,7 +174,11 @@ AGENT_SRC += \
 	agent/heap/heap_store.c \
 	agent/heap/heap_type_name.c \
 	agent/heap/heap_snapshot.c \
-	agent/heap/heap_builder.c
+	agent/heap/heap_builder.c \
+	agent/heap/heap_drain.c \
+	agent/heap/heap_client.c \
+	agent/heap/heap_label.c \
+	agent/heap/heap_walk.c
 # its graph
 AGENT_SRC += \
 	agent/heap/heap_memory.c \

@@ -1,5 +1,6 @@
 # common/proto is linked into the profiler too; it allocates nothing and does no I/O.
-PROTO_SRC := common/proto/wire.c common/proto/channel.c common/proto/channel_allocs.c common/proto/heap_stream.c common/proto/channel_stops.c
+PROTO_SRC := common/proto/wire.c common/proto/channel.c common/proto/channel_allocs.c common/proto/channel_stops.c \
+	common/proto/heap_stream.c common/proto/heap_frames.c
 COMMON_SRC := $(PROTO_SRC) \
 	common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c \
 	common/base/text.c common/base/fsio.c \

@@ -12,7 +12,7 @@ int channel_io_connect(struct channel_io *io, struct channel_text path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-	io->fd = io->give_up_fd = -1;
+	io->fd = io->give_up_fd = io->passed_fd = -1;
 	io->in_len = io->in_used = io->out_len = 0;
 	if (!path.data || path.len == 0 || path.len >= sizeof address.sun_path)
 		return ENAMETOOLONG;
@@ -34,6 +34,9 @@ void channel_io_close(struct channel_io *io)
 	if (io->fd >= 0)
 		close(io->fd);
 	io->fd = -1;
+	if (io->passed_fd >= 0)
+		close(io->passed_fd);
+	io->passed_fd = -1;
 }
 
 struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type)
@@ -73,6 +76,40 @@ bool channel_io_flush(struct channel_io *io)
 	return io->fd >= 0;
 }
 
+int channel_io_take_fd(struct channel_io *io)
+{
+	int fd = io->passed_fd;
+
+	io->passed_fd = -1;
+	return fd;
+}
+
+static void keep_passed(struct channel_io *io, struct msghdr *m)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(m);
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return;
+	if (io->passed_fd >= 0)
+		close(io->passed_fd);
+	memcpy(&io->passed_fd, CMSG_DATA(c), sizeof io->passed_fd);
+}
+
+static ssize_t receive(struct channel_io *io, void *data, size_t len)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec v = {data, len};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+
+	ssize_t n = recvmsg(io->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n > 0)
+		keep_passed(io, &m);
+	return n;
+}
+
 bool channel_io_fill(struct channel_io *io)
 {
 	if (io->in_used) {
@@ -82,7 +119,7 @@ bool channel_io_fill(struct channel_io *io)
 	}
 	if (io->fd < 0)
 		return false;
-	ssize_t n = recv(io->fd, io->in + io->in_len, sizeof io->in - io->in_len, MSG_DONTWAIT);
+	ssize_t n = receive(io, io->in + io->in_len, sizeof io->in - io->in_len);
 	if (n > 0)
 		io->in_len += (size_t)n;
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));

@@ -7,6 +7,7 @@
 
 struct channel_io {
 	int fd;         /* -1: closed */
+	int passed_fd;  /* that came beside the bytes; -1: none */
 	int give_up_fd; /* readable: nothing waits for the agent any more; -1: none */
 	size_t in_len, in_used, out_len;
 	struct wire_writer writer;
@@ -26,6 +27,8 @@ bool channel_io_flush(struct channel_io *io);
 
 /* Reads what is there without waiting. false: closed by the agent, or broken. */
 bool channel_io_fill(struct channel_io *io);
+/* The descriptor that the agent passed last; the caller's. -1: none. */
+int channel_io_take_fd(struct channel_io *io);
 /* The next whole frame of what was read; borrowed until the next fill. */
 enum channel_next channel_io_next(struct channel_io *io, struct channel_frame *f);
 

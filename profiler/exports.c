@@ -5,8 +5,10 @@
 #include "profiler/dynamic_starts.h"
 #include "profiler/event_pipe.h"
 #include "profiler/gc_watch.h"
+#include "profiler/heap_collection.h"
 #include "profiler/module_guard.h"
 #include "profiler/pause_watch.h"
+#include "profiler/runtime_thread.h"
 #include "profiler/session.h"
 #include "profiler/stop_log.h"
 
@@ -28,6 +30,9 @@ struct com_object {
 
 const struct guid cor_iid_info12 = {0x27b24ccd, 0x1cb1, 0x47c5, {0x96, 0xee, 0x98, 0x19, 0x0d, 0xc3, 0x09, 0x59}};
 const struct guid cor_iid_import = {0x7dac8207, 0xd3ae, 0x4c75, {0x9b, 0x67, 0x92, 0x80, 0x1a, 0x49, 0x7d, 0x44}};
+
+const struct guid cor_iid_info14 = {0xf460e352, 0xd76d, 0x4fe9, {0x83, 0x5f, 0xf6, 0xaf, 0x9d, 0x6e, 0x86, 0x2d}};
+const struct guid cor_iid_info15 = {0xb446462d, 0xbd22, 0x41dd, {0x87, 0x2d, 0xdc, 0x71, 0x4c, 0x49, 0xeb, 0x56}};
 
 static const struct guid iid_unknown = {0, 0, 0, {0xc0, 0, 0, 0, 0, 0, 0, 0x46}};
 static const struct guid iid_class_factory = {1, 0, 0, {0xc0, 0, 0, 0, 0, 0, 0, 0x46}};
@@ -144,6 +149,7 @@ static hresult collection_started(struct com_object *self, int32_t count, const 
 	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, begin_ns);
 	stop_log_collection_started(generation, reason == COR_GC_INDUCED, begin_ns);
 	module_guard_collected(generation);
+	heap_collection_started(generation, reason == COR_GC_INDUCED);
 	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
@@ -155,6 +161,7 @@ static hresult collection_finished(struct com_object *self)
 	(void)self;
 	gc_watch_finished((uint32_t)syscall(SYS_gettid), begin_ns);
 	stop_log_collection_finished(begin_ns);
+	heap_collection_finished();
 	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	return COR_S_OK;
 }
@@ -217,6 +224,38 @@ static hresult event_pipe_event_delivered(struct com_object *self, cor_id provid
 	return COR_S_OK;
 }
 
+/* What follows comes within a collection. Its stop is counted by who forced it; in one of the application's own the objects are declined at
+ * once, and roots are few. */
+static hresult object_references(struct com_object *self, cor_id object, cor_id cls, uint32_t count, const cor_id *targets)
+{
+	(void)self;
+	(void)cls;
+	return heap_collection_object(object, count, targets);
+}
+
+static hresult root_references2(struct com_object *self, uint32_t count, const cor_id *objects, const uint32_t *kinds, const uint32_t *flags,
+				const uintptr_t *ids)
+{
+	(void)self;
+	heap_collection_roots(count, objects, kinds, flags, ids);
+	return COR_S_OK;
+}
+
+static hresult conditional_weak_table(struct com_object *self, uint32_t count, const cor_id *keys, const cor_id *values, const uintptr_t *ids)
+{
+	(void)self;
+	heap_collection_dependent(count, keys, values, ids);
+	return COR_S_OK;
+}
+
+static hresult thread_created(struct com_object *self, cor_id thread)
+{
+	(void)self;
+	(void)thread;
+	runtime_thread_created();
+	return COR_S_OK;
+}
+
 static hresult load_as_notification_only(struct com_object *self, int32_t *notification_only)
 {
 	*notification_only = self->notification_only;
@@ -245,6 +284,10 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[CB_PROFILER_ATTACH_COMPLETE] = (slot_fn *)attach_complete,
 	[CB_PROFILER_DETACH_SUCCEEDED] = (slot_fn *)detach_succeeded,
 	[CB_DYNAMIC_METHOD_JIT_COMPILATION_STARTED] = (slot_fn *)dynamic_method_started,
+	[CB_THREAD_CREATED] = (slot_fn *)thread_created,
+	[CB_OBJECT_REFERENCES] = (slot_fn *)object_references,
+	[CB_ROOT_REFERENCES2] = (slot_fn *)root_references2,
+	[CB_CONDITIONAL_WEAK_TABLE] = (slot_fn *)conditional_weak_table,
 	[CB_EVENT_PIPE_EVENT_DELIVERED] = (slot_fn *)event_pipe_event_delivered, /* more arguments follow: activity ids, its own stack */
 	[CB_LOAD_AS_NOTIFICATION_ONLY] = (slot_fn *)load_as_notification_only,
 };

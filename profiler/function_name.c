@@ -25,21 +25,25 @@ static struct channel_text as_text_or_none(const struct text *t)
 	return t->len ? as_text(t) : (struct channel_text){0};
 }
 
-/* The file's base name; the metadata's own name for what has no file (assemblies made or loaded in memory). */
-static struct channel_text module_name(void *info, cor_id module, void *import, struct text *out)
+void function_name_module(void *info, cor_id module, void *import, struct text *out)
 {
 	wchar16 path[NAME_CAP] = {0};
 	uint32_t len = 0, base = 0;
 
 	if (info_get_module_info(info, module, NAME_CAP, &len, path) < 0 || !path[0]) {
 		if (!import || md_get_scope_props(import, path, NAME_CAP, &len) < 0)
-			return (struct channel_text){0};
+			return;
 	}
 	path[NAME_CAP - 1] = 0;
 	for (uint32_t i = 0; path[i]; i++)
 		if (path[i] == '/')
 			base = i + 1;
 	text_put_utf16(out, path + base, NAME_CAP - base);
+}
+
+static struct channel_text module_name(void *info, cor_id module, void *import, struct text *out)
+{
+	function_name_module(info, module, import, out);
 	return as_text_or_none(out);
 }
 

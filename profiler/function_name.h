@@ -4,6 +4,7 @@
 
 #include "common/proto/channel.h"
 #include "profiler/cor_abi.h"
+#include "profiler/text.h"
 
 /* The text of one description; lives with its owner, overwritten by the next one. */
 struct function_text {
@@ -12,5 +13,8 @@ struct function_text {
 
 /* Fills *out, whose texts borrow from *t. Returns the HRESULT. Between module_guard_enter() and _leave(). */
 hresult function_name_describe(void *info, cor_id function, struct function_text *t, struct channel_function *out);
+
+/* A module's file's base name; the metadata's own name for what has no file (assemblies made or loaded in memory). `import`: its metadata. */
+void function_name_module(void *info, cor_id module, void *import, struct text *out);
 
 #endif

@@ -10,6 +10,7 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cor_id gone[MAX_GONE];
 static uint32_t gone_count; /* ever */
+static uint32_t unloads;
 static uint32_t collections_to_wait;
 static bool leaves_code;
 
@@ -18,7 +19,7 @@ void module_guard_reset(bool runtime_leaves_code)
 	pthread_mutex_lock(&lock);
 	for (int i = 0; i < MAX_GONE; i++)
 		gone[i] = 0;
-	gone_count = 0;
+	gone_count = unloads = 0;
 	collections_to_wait = 0;
 	leaves_code = runtime_leaves_code;
 	pthread_mutex_unlock(&lock);
@@ -45,6 +46,11 @@ static bool replace(cor_id from, cor_id to)
 	return false;
 }
 
+uint32_t module_guard_unloads(void)
+{
+	return unloads;
+}
+
 bool module_guard_gone(cor_id module)
 {
 	return replace(module, module);
@@ -54,6 +60,7 @@ void module_guard_unload_started(cor_id module)
 {
 	pthread_mutex_lock(&lock);
 	collections_to_wait = COLLECTIONS;
+	unloads++;
 	if (!replace(module, module))
 		gone[gone_count++ % MAX_GONE] = module;
 	pthread_mutex_unlock(&lock);

@@ -11,6 +11,7 @@
 void module_guard_reset(bool runtime_leaves_code);
 void module_guard_enter(void);             /* own thread: nothing unloads until leave */
 void module_guard_leave(void);
+uint32_t module_guard_unloads(void);       /* own thread: how many there were in this session */
 bool module_guard_gone(cor_id module);     /* own thread, between enter and leave */
 void module_guard_unload_started(cor_id module); /* CLR callback */
 void module_guard_loaded(cor_id module);         /* CLR callback */

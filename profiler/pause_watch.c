@@ -55,6 +55,11 @@ bool pause_watch_busy(void)
 	return atomic_load(&running) != 0;
 }
 
+void pause_watch_cancel(void)
+{
+	atomic_fetch_sub(&running, 1);
+}
+
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 {
 	uint64_t ns = now_by(kind) - begin_ns;

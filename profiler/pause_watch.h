@@ -21,6 +21,7 @@ struct pause_counts {
 void pause_watch_reset(uint64_t budget_ns, int wake_fd);
 /* Any context, signal handlers too. */
 uint64_t pause_watch_begin(enum channel_pause_kind kind); /* for pause_watch_end() */
+void pause_watch_cancel(void); /* nothing was held after all */
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns);
 /* Own thread or CLR callback: whether a callback or handler runs just now. Before the library is unmapped; the runtime itself counts
  * callbacks on managed threads only, not on those of its server collector. */

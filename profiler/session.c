@@ -6,6 +6,7 @@
 #include "profiler/dynamic_starts.h"
 #include "profiler/event_mask.h"
 #include "profiler/gc_watch.h"
+#include "profiler/heap_walk.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/own_thread.h"
@@ -151,6 +152,8 @@ static enum served serve(const struct channel_frame *f)
 	default:
 		if (stop_log_answer(f, &io))
 			return SERVED_ON;
+		if (heap_walk_answers(f->type))
+			return heap_walk_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 		send_error(f->type, ENOSYS, "unknown request");
 		return SERVED_ON;
 	}
@@ -286,10 +289,13 @@ static uint16_t runtime_major(void)
 	return major;
 }
 
-static uint32_t event_mask(uint32_t features)
+static uint32_t event_mask(uint32_t features, bool notification_only)
 {
 	uint32_t mask = COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS;
 
+	/* what collections tell can be had later only when it was asked for now */
+	if (features & CHANNEL_WANT_GC_ROOTS)
+		mask |= COR_ENABLE_STACK_SNAPSHOT | (notification_only ? 0 : COR_MONITOR_GC);
 	if (features & CHANNEL_WANT_SUSPENDS)
 		mask |= COR_MONITOR_SUSPENDS | COR_ENABLE_STACK_SNAPSHOT;
 	return mask;
@@ -306,9 +312,10 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 		return hr_of_errno(errno);
 	io.give_up_fd = wake_fd;
 	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
-	hresult hr = event_mask_reset(info, event_mask(d->features), COR_HIGH_BASIC_GC);
+	hresult hr = event_mask_reset(info, event_mask(d->features, notification_only), COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
+	heap_walk_reset(info, d->features & CHANNEL_WANT_GC_ROOTS && !notification_only);
 	if (!say_hello(d, notification_only))
 		return hr_of_errno(EPIPE);
 	error = own_thread_start(&thread, STACK_BYTES, session_main, NULL);
@@ -330,6 +337,7 @@ static void close_session(void)
 {
 	pause_watch_reset(0, -1);
 	channel_io_close(&io);
+	heap_walk_close();
 	if (wake_fd >= 0)
 		close(wake_fd);
 	wake_fd = -1;
@@ -349,7 +357,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	if (!atomic_compare_exchange_strong(&state, &idle, ACTIVE))
 		return COR_PROF_E_PROFILER_ALREADY_ACTIVE;
 	atomic_store(&complete, false);
-	io.fd = io.give_up_fd = -1;
+	io.fd = io.give_up_fd = io.passed_fd = -1;
 	resolver_reset();
 	dynamic_starts_reset();
 	gc_watch_reset();

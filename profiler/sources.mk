@@ -20,6 +20,19 @@ PROFILER_SRC := \
 	profiler/dynamic_starts.c \
 	profiler/gc_watch.c \
 	profiler/stop_log.c \
+	profiler/runtime_thread.c \
+	profiler/heap_sink.c \
+	profiler/heap_classes.c \
+	profiler/heap_objects.c \
+	profiler/heap_threads.c \
+	profiler/heap_fields.c \
+	profiler/heap_statics.c \
+	profiler/heap_stacks.c \
+	profiler/heap_collection.c \
+	profiler/heap_stop.c \
+	profiler/heap_predict.c \
+	profiler/heap_names.c \
+	profiler/heap_walk.c \
 	profiler/module_guard.c \
 	profiler/pause_watch.c \
 	profiler/sampler.c \

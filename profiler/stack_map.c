@@ -1,4 +1,4 @@
-/* Context: own thread (refresh) and signal handler (end). */
+/* Context: own thread (refresh, find) and signal handler (end). */
 #include "profiler/stack_map.h"
 
 #include <fcntl.h>
@@ -95,7 +95,7 @@ bool stack_map_refresh(void)
 	return true;
 }
 
-static uintptr_t find(const struct stack_range *table, size_t count, uintptr_t sp)
+static const struct stack_range *find(const struct stack_range *table, size_t count, uintptr_t sp)
 {
 	size_t low = 0, high = count;
 
@@ -106,7 +106,17 @@ static uintptr_t find(const struct stack_range *table, size_t count, uintptr_t s
 		else
 			high = mid;
 	}
-	return low < count && table[low].low <= sp ? table[low].high : 0;
+	return low < count && table[low].low <= sp ? &table[low] : NULL;
+}
+
+bool stack_map_find(uintptr_t sp, struct stack_range *out)
+{
+	int i = atomic_load(&current);
+	const struct stack_range *found = find(ranges[i], range_count[i], sp);
+
+	if (found)
+		*out = *found;
+	return found != NULL;
 }
 
 uintptr_t stack_map_end(uintptr_t sp)
@@ -115,7 +125,8 @@ uintptr_t stack_map_end(uintptr_t sp)
 		int i = atomic_load(&current);
 		atomic_fetch_add(&readers[i], 1);
 		bool still = atomic_load(&current) == i; /* else it may be rewritten already */
-		uintptr_t end = still ? find(ranges[i], range_count[i], sp) : 0;
+		const struct stack_range *found = still ? find(ranges[i], range_count[i], sp) : NULL;
+		uintptr_t end = found ? found->high : 0;
 		atomic_fetch_sub(&readers[i], 1);
 		if (still)
 			return end;

@@ -15,6 +15,8 @@ struct stack_range {
 
 /* Own thread. Reads /proc/self/maps anew; true when it could. */
 bool stack_map_refresh(void);
+/* Own thread. The mapping that holds `sp`; false when it is not known. */
+bool stack_map_find(uintptr_t sp, struct stack_range *out);
 /* Signal handler. The end of the mapping that holds `sp`, 0 when it is not known. */
 uintptr_t stack_map_end(uintptr_t sp);
 

@@ -25,6 +25,7 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libkubectl.a $(B)/libagen
 TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c \
 	tests/helpers/as_pid.c tests/helpers/fake_diagnostics.c tests/report/report_tool.c tests/leak/leak_tool.c
 TOOL_SRC += tests/survivors/survivors_tool.c
+TOOL_SRC += tests/walk/walk_tool.c
 include tests/bench/bench.mk
 tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
 define tool_rule

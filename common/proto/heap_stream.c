@@ -81,8 +81,14 @@ bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r)
 {
 	if (!begin(w, HEAP_THREAD))
 		return false;
+	uint8_t len = 0;
+	while (len < HEAP_THREAD_NAME_MAX && r->name[len])
+		len++;
 	heap_varint(w, r->index);
 	heap_varint(w, r->tid);
+	put_u8(w, len);
+	for (int i = 0; i < len; i++)
+		put_u8(w, (uint8_t)r->name[i]);
 	return true;
 }
 
@@ -236,6 +242,9 @@ static void read_thread(struct heap_cursor *c)
 	c->thread = (struct heap_thread_record){0};
 	c->thread.index = (uint32_t)get_up_to(c, HEAP_THREADS_MAX - 1);
 	c->thread.tid = (uint32_t)get_up_to(c, INT32_MAX);
+	size_t len = get_up_to(c, HEAP_THREAD_NAME_MAX);
+	for (size_t i = 0; i < len; i++)
+		c->thread.name[i] = (char)get_le(c, 1);
 }
 
 static void read_end(struct heap_cursor *c)

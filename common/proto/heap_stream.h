@@ -15,7 +15,7 @@
  *     RANGE:  u8 generation, u8 heap, start, length (in eights)
  *     ROOT:   u8 kind, u8 flags, id, thread (1 + index of the THREAD, 0: not known), object [, dependent handles: the second object]
  *     STATIC: index (dense, rising), slot's address (in bytes), ClassID, u32 field token, u8 kind (enum heap_root_kind)
- *     THREAD: index (dense, rising), inner thread id
+ *     THREAD: index (dense, rising), inner thread id, u8 length of its name (<= HEAP_THREAD_NAME_MAX), the name's bytes
  *     END:    objects, edges, bytes, u8 complete, collections between roots and walk
  *
  * Unknown kinds and flags make the stream bad. One without END, not complete, or whose counts differ from what was read, is torn. */
@@ -32,6 +32,7 @@
 #define HEAP_ROOTS_MAX (1u << 24)
 #define HEAP_RANGES_MAX (1u << 16)
 #define HEAP_REVEAL_MAX 32
+#define HEAP_THREAD_NAME_MAX 15
 #define HEAP_PUT_MAX 40 /* bytes: more than any of the heap_put_*() writes at once */
 
 enum heap_record {
@@ -165,6 +166,7 @@ struct heap_static_record {
 
 struct heap_thread_record {
 	uint32_t index, tid;
+	char name[HEAP_THREAD_NAME_MAX + 1]; /* any bytes, ends with NUL */
 };
 
 struct heap_end_record {

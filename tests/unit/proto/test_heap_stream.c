@@ -50,7 +50,7 @@ static size_t write_sample(struct written *x)
 
 	begin(x);
 	cr_assert(heap_put_range(&x->w, &(struct heap_range_record){HEAP_GEN2, 1, 0x10000, 0x20000}));
-	cr_assert(heap_put_thread(&x->w, &(struct heap_thread_record){0, 77}));
+	cr_assert(heap_put_thread(&x->w, &(struct heap_thread_record){0, 77, "worker"}));
 	cr_assert(heap_put_static(&x->w, &(struct heap_static_record){0, 0x7f11, 0x7f22, 0x04000003, HEAP_ROOT_STATIC}));
 	for (int i = 0; i < 2; i++)
 		cr_assert(heap_put_root(&x->w, &roots[i]));
@@ -79,6 +79,7 @@ Test(heap_stream, what_is_written_is_read)
 	cr_expect(c.range.generation == HEAP_GEN2 && c.range.heap == 1 && c.range.start == 0x10000 && c.range.length == 0x20000);
 	cr_assert_eq(heap_cursor_next(&c), HEAP_THREAD);
 	cr_expect(c.thread.index == 0 && c.thread.tid == 77);
+	cr_expect_str_eq(c.thread.name, "worker");
 	cr_assert_eq(heap_cursor_next(&c), HEAP_STATIC);
 	cr_expect(c.field.slot == 0x7f11 && c.field.class_id == 0x7f22 && c.field.token == 0x04000003 && c.field.kind == HEAP_ROOT_STATIC);
 	cr_assert_eq(heap_cursor_next(&c), HEAP_ROOT);

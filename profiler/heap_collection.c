@@ -1,0 +1,171 @@
+/* Context: CLR callback (at its collection's end, on its thread); own thread, which waits for that collection or has stopped the
+ * application. The two never run at once: what they share needs no lock. */
+#include "profiler/heap_collection.h"
+
+#include "profiler/heap_stacks.h"
+
+#include <stdatomic.h>
+
+#define ROOTS_CAP 49152u
+
+struct kept_root {
+	cor_id object, second;
+	uintptr_t id;
+	uint8_t kind, flags;
+};
+
+static struct kept_root roots[ROOTS_CAP];
+static uint32_t root_count;
+static struct heap_objects *walk; /* NULL: not armed */
+static bool with_objects, recording, told, straight, voided;
+static heap_collection_end_fn *end_fn;
+static void *end_ctx;
+static _Atomic uint32_t begun, ended;
+
+void heap_collection_reset(void)
+{
+	heap_collection_disarm();
+	atomic_store(&begun, 0);
+	atomic_store(&ended, 0);
+}
+
+void heap_collection_arm(struct heap_objects *h, bool objects, heap_collection_end_fn *at_end, void *ctx)
+{
+	root_count = 0;
+	recording = told = straight = voided = false;
+	with_objects = objects;
+	end_fn = at_end;
+	end_ctx = ctx;
+	walk = h;
+}
+
+void heap_collection_disarm(void)
+{
+	walk = NULL;
+	recording = false;
+}
+
+bool heap_collection_told(void)
+{
+	return told;
+}
+
+bool heap_collection_void(void)
+{
+	return voided;
+}
+
+bool heap_collection_under_way(void)
+{
+	return atomic_load(&begun) != atomic_load(&ended);
+}
+
+uint32_t heap_collection_count(void)
+{
+	return atomic_load(&begun);
+}
+
+void heap_collection_started(uint32_t generation, bool induced)
+{
+	atomic_fetch_add(&begun, 1);
+	if (!walk)
+		return;
+	if (straight || (with_objects && told)) {
+		voided |= straight && !with_objects;
+		recording = false;
+		return;
+	}
+	recording = with_objects ? induced && generation == 2 : told || (induced && generation == 2);
+	if (recording)
+		root_count = 0;
+}
+
+void heap_collection_finished(void)
+{
+	atomic_fetch_add(&ended, 1);
+	if (!recording)
+		return;
+	recording = false;
+	told = true;
+	if (end_fn)
+		end_fn(end_ctx);
+}
+
+static bool put(struct heap_writer *w, const struct kept_root *k)
+{
+	const struct heap_root_record r = {
+		.kind = k->kind,
+		.flags = k->flags,
+		.id = k->id,
+		.thread = k->kind == HEAP_ROOT_STACK ? heap_stacks_owner(k->id) : 0,
+		.object = k->object,
+		.second = k->second,
+	};
+
+	return heap_put_root(w, &r);
+}
+
+bool heap_collection_put_roots(struct heap_writer *w)
+{
+	for (uint32_t i = 0; i < root_count; i++)
+		if (!put(w, &roots[i]))
+			return false;
+	root_count = 0;
+	return true;
+}
+
+static void keep(const struct kept_root *k)
+{
+	if (root_count == ROOTS_CAP) {
+		heap_collection_put_roots(&walk->sink->w);
+		straight = true;
+	}
+	if (straight)
+		put(&walk->sink->w, k);
+	else
+		roots[root_count++] = *k;
+}
+
+static uint8_t kind_of(uint32_t kind, uintptr_t id)
+{
+	switch (kind) {
+	case COR_ROOT_STACK: /* without a function: the statics of a thread */
+		return id ? HEAP_ROOT_STACK : HEAP_ROOT_THREAD_STATIC;
+	case COR_ROOT_FINALIZER:
+		return HEAP_ROOT_FINALIZER;
+	case COR_ROOT_HANDLE:
+		return HEAP_ROOT_HANDLE;
+	default:
+		return HEAP_ROOT_OTHER;
+	}
+}
+
+void heap_collection_roots(uint32_t count, const cor_id *objects, const uint32_t *kinds, const uint32_t *flags, const uintptr_t *ids)
+{
+	for (uint32_t i = 0; recording && i < count; i++) {
+		const struct kept_root k = {
+			.object = objects[i],
+			.id = ids[i],
+			.kind = kind_of(kinds[i], ids[i]),
+			.flags = (uint8_t)(flags[i] & (COR_ROOT_PINNED | COR_ROOT_WEAK | COR_ROOT_INTERIOR)), /* the stream's own bits */
+		};
+		if (objects[i])
+			keep(&k);
+	}
+}
+
+void heap_collection_dependent(uint32_t count, const cor_id *keys, const cor_id *values, const uintptr_t *ids)
+{
+	for (uint32_t i = 0; recording && i < count; i++) {
+		const struct kept_root k = {.object = keys[i], .second = values[i], .id = ids[i], .kind = HEAP_ROOT_DEPENDENT};
+		if (keys[i] && values[i])
+			keep(&k);
+	}
+}
+
+hresult heap_collection_object(cor_id object, uint32_t count, const cor_id *targets)
+{
+	if (!recording || !with_objects || !heap_objects_put_given(walk, object, count, targets))
+		return COR_E_FAIL; /* no further one in this collection */
+	return COR_S_OK;
+}

@@ -1,0 +1,220 @@
+/* Context: own thread (find); whoever walks (put). */
+#include "profiler/heap_statics.h"
+
+#include "profiler/heap_fields.h"
+#include "profiler/heap_threads.h"
+#include "profiler/module_guard.h"
+#include "profiler/runtime_thread.h"
+
+#define CAP 32768u
+#define BARE_MAX 256u
+#define THREAD_LOOKS 8192u /* thread statics times threads: some milliseconds */
+#define TYPES_AT_ONCE 32u
+#define FIELD_STATIC 0x10u
+#define FIELD_LITERAL 0x40u
+
+struct heap_static {
+	cor_id cls, domain, module;
+	uintptr_t slot; /* 0: of each thread another */
+	md_token field;
+	bool boxed;
+};
+
+static struct heap_static statics[CAP];
+static uint32_t count;
+static struct bare { /* a type with statics and no method */
+	cor_id module, domain;
+	md_token type;
+} bares[BARE_MAX];
+static uint32_t bare_count;
+
+struct finding {
+	void *info, *import;
+	cor_id module, domain;
+};
+
+static void add_field(const struct finding *f, cor_id cls, md_token field)
+{
+	struct heap_static s = {.cls = cls, .domain = f->domain, .module = f->module, .field = field};
+	const uint8_t *sig = NULL;
+	uint32_t attributes = 0, len = 0, sig_len = 0, kind = 0;
+
+	if (md_get_field_props(f->import, field, NULL, 0, &len, &attributes, &sig, &sig_len) < 0 || !sig ||
+	    !(attributes & FIELD_STATIC) || attributes & FIELD_LITERAL)
+		return;
+	enum heap_holds holds = heap_fields_hold(sig, sig_len);
+	if (holds == HEAP_HOLDS_NOTHING || info_get_static_field_info(f->info, cls, field, &kind) < 0)
+		return;
+	s.boxed = holds == HEAP_HOLDS_VALUE;
+	if (kind & COR_STATIC_THREAD && !s.boxed)
+		statics[count++] = s;
+	else if (kind == COR_STATIC_APP_DOMAIN && info_get_app_domain_static_address(f->info, cls, field, f->domain, &s.slot) >= 0 && s.slot)
+		statics[count++] = s;
+}
+
+/* By its first method: a look-up by the type's own token is not possible on own thread. 0: the class is not loaded, or generic; *bare: it has
+ * no method. */
+static cor_id class_of(const struct finding *f, md_token type, bool *bare)
+{
+	void *cursor = NULL;
+	md_token method = 0, token = 0;
+	cor_id function = 0, cls = 0, module = 0;
+	uint32_t n = 0;
+
+	bool has = md_enum_methods(f->import, &cursor, type, &method, 1, &n) >= 0 && n == 1;
+	md_close_enum(f->import, cursor);
+	*bare = !has;
+	if (!has || info_get_function_from_token(f->info, f->module, method, &function) < 0 || !function ||
+	    info_get_function_info(f->info, function, &cls, &module, &token) < 0)
+		return 0;
+	return cls;
+}
+
+static void add_fields(const struct finding *f, md_token type, cor_id cls)
+{
+	void *cursor = NULL;
+	md_token fields[32];
+	uint32_t n;
+
+	/* those of collectible classes lie where the collector moves them */
+	if (!cls || *(const uint32_t *)cls & CLASS_COLLECTIBLE)
+		return;
+	while (n = 0, md_enum_fields(f->import, &cursor, type, fields, 32, &n) >= 0 && n > 0)
+		for (uint32_t i = 0; i < n && count < CAP; i++)
+			add_field(f, cls, fields[i]);
+	md_close_enum(f->import, cursor);
+}
+
+static bool has_static(const struct finding *f, md_token type)
+{
+	void *cursor = NULL;
+	md_token fields[8];
+	uint32_t n = 0, attributes = 0, len = 0, sig_len = 0;
+	const uint8_t *sig = NULL;
+	bool found = false;
+
+	if (md_enum_fields(f->import, &cursor, type, fields, 8, &n) < 0)
+		n = 0;
+	for (uint32_t i = 0; i < n && !found; i++)
+		found = md_get_field_props(f->import, fields[i], NULL, 0, &len, &attributes, &sig, &sig_len) >= 0 && sig &&
+			attributes & FIELD_STATIC && !(attributes & FIELD_LITERAL) && heap_fields_hold(sig, sig_len) != HEAP_HOLDS_NOTHING;
+	md_close_enum(f->import, cursor);
+	return found;
+}
+
+static void add_type(const struct finding *f, md_token type)
+{
+	bool bare;
+	cor_id cls = class_of(f, type, &bare);
+
+	if (bare && bare_count < BARE_MAX && has_static(f, type))
+		bares[bare_count++] = (struct bare){f->module, f->domain, type};
+	add_fields(f, type, cls);
+}
+
+/* Between module_guard_enter() and _leave(), but left for a moment after each batch: an unload that waits is the application's. */
+static void add_types(const struct finding *f)
+{
+	void *cursor = NULL;
+	md_token types[TYPES_AT_ONCE];
+	uint32_t n;
+
+	while (n = 0, md_enum_type_defs(f->import, &cursor, types, TYPES_AT_ONCE, &n) >= 0 && n > 0) {
+		for (uint32_t i = 0; i < n && count < CAP; i++)
+			add_type(f, types[i]);
+		module_guard_leave();
+		module_guard_enter();
+		if (module_guard_gone(f->module))
+			return; /* with its metadata, cursor and all */
+	}
+	md_close_enum(f->import, cursor);
+	cor_release(f->import);
+}
+
+static void add_module(void *info, cor_id module)
+{
+	struct finding f = {.info = info, .module = module};
+
+	module_guard_enter();
+	if (!module_guard_gone(module) && info_get_app_domain_of_module(info, module, &f.domain) >= 0 &&
+	    info_get_module_meta_data(info, module, &f.import) == COR_S_OK && f.import)
+		add_types(&f);
+	module_guard_leave();
+}
+
+/* On a thread on which they can be looked up. */
+static void add_bares(void *info)
+{
+	for (uint32_t i = 0; i < bare_count && count < CAP; i++) {
+		struct finding f = {.info = info, .module = bares[i].module, .domain = bares[i].domain};
+		cor_id cls = 0;
+		module_guard_enter();
+		if (!module_guard_gone(f.module) && info_get_class_from_token(info, f.module, bares[i].type, &cls) >= 0 && cls &&
+		    info_get_module_meta_data(info, f.module, &f.import) == COR_S_OK && f.import) {
+			add_fields(&f, bares[i].type, cls);
+			cor_release(f.import);
+		}
+		module_guard_leave();
+	}
+}
+
+void heap_statics_find(void *info)
+{
+	void *list = NULL;
+	cor_id modules[32];
+	uint32_t n;
+
+	count = bare_count = 0;
+	if (info_enum(info, INFO_ENUM_MODULES, &list) < 0 || !list)
+		return;
+	while (n = 0, enum_next(list, sizeof modules / sizeof *modules, modules, &n) >= 0 && n > 0)
+		for (uint32_t i = 0; i < n; i++)
+			add_module(info, modules[i]);
+	cor_release(list);
+	if (bare_count)
+		runtime_thread_run(info, add_bares, info);
+}
+
+/* A value type's static lies in a box, behind the box's class. */
+static cor_id value_of(const struct heap_static *s, uintptr_t slot)
+{
+	return s->boxed ? slot - 8 : *(const cor_id *)slot;
+}
+
+static bool put(struct heap_writer *w, const struct heap_static *s, uintptr_t slot, uint32_t thread, uint32_t *index)
+{
+	const uint8_t kind = s->slot ? HEAP_ROOT_STATIC : HEAP_ROOT_THREAD_STATIC;
+	cor_id object = value_of(s, slot);
+	const struct heap_static_record field = {*index, slot, s->cls, s->field, kind};
+	const struct heap_root_record root = {.kind = kind, .id = *index + !s->slot, .thread = thread, .object = object};
+
+	if (!object)
+		return true;
+	++*index;
+	return heap_put_static(w, &field) && heap_put_root(w, &root);
+}
+
+static bool put_of_threads(void *info, struct heap_writer *w, const struct heap_static *s, uint32_t *index, uint32_t *looks)
+{
+	for (uint32_t t = 0; t < heap_threads_count() && *looks < THREAD_LOOKS; t++, ++*looks) {
+		uintptr_t slot = 0;
+		if (info_get_thread_static_address2(info, s->cls, s->field, s->domain, heap_threads_get(t)->id, &slot) >= 0 && slot &&
+		    !put(w, s, slot, t + 1, index))
+			return false;
+	}
+	return true;
+}
+
+bool heap_statics_put(void *info, struct heap_writer *w, bool threads)
+{
+	uint32_t index = 0, looks = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct heap_static *s = &statics[i];
+		if (module_guard_gone(s->module))
+			continue;
+		if (s->slot ? !put(w, s, s->slot, 0, &index) : threads && !put_of_threads(info, w, s, &index, &looks))
+			return false;
+	}
+	return true;
+}

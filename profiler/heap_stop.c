@@ -1,0 +1,95 @@
+/* Context: own thread (ranges: whoever walks). */
+#include "profiler/heap_stop.h"
+
+#include "profiler/now.h"
+#include "profiler/pause_watch.h"
+
+#include <poll.h>
+
+#define PATIENCE_NS 5000000000u
+#define RANGES_MAX 4096u
+
+static struct cor_generation_range ranges[RANGES_MAX];
+
+hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
+	hresult hr;
+
+	for (;;) {
+		s->begin_ns = now_ns();
+		s->watch = pause_watch_begin(CHANNEL_PAUSE_WALK);
+		hr = info_suspend_runtime(info);
+		if (hr >= 0)
+			return hr;
+		pause_watch_cancel();
+		struct pollfd p = {.fd = agent_fd, .events = POLLRDHUP};
+		if (now_ns() > until_ns || poll(&p, 1, 1) != 0)
+			return hr;
+	}
+}
+
+uint64_t heap_stop_end(void *info, struct heap_stop *s)
+{
+	info_resume_runtime(info);
+	pause_watch_end(CHANNEL_PAUSE_WALK, s->watch);
+	return now_ns() - s->begin_ns;
+}
+
+hresult heap_stop_collect(void *info, uint64_t *ns)
+{
+	uint64_t watch = pause_watch_begin(CHANNEL_PAUSE_WALK), begin = now_ns();
+	hresult hr = info_force_gc(info);
+
+	*ns = now_ns() - begin;
+	pause_watch_end(CHANNEL_PAUSE_WALK, watch);
+	return hr;
+}
+
+static uint32_t read_ranges(void *info)
+{
+	uint32_t count = 0;
+
+	if (info_get_generation_bounds(info, RANGES_MAX, &count, ranges) < 0)
+		return 0;
+	return count < RANGES_MAX ? count : RANGES_MAX;
+}
+
+static bool put_ranges(struct heap_writer *w, uint32_t count, bool frozen)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct heap_range_record r = {
+			.generation = frozen ? HEAP_GEN_FROZEN : (uint8_t)ranges[i].generation,
+			.start = ranges[i].start,
+			.length = ranges[i].length,
+		};
+		if (ranges[i].length && r.generation < HEAP_GENERATIONS && !heap_put_range(w, &r))
+			return false;
+	}
+	return true;
+}
+
+bool heap_stop_put_ranges(void *info, struct heap_writer *w)
+{
+	void *info14 = NULL;
+	uint32_t count = 0;
+
+	if (!put_ranges(w, read_ranges(info), false))
+		return false;
+	if (cor_query(info, &cor_iid_info14, &info14) < 0 || !info14)
+		return true;
+	hresult hr = info14_get_non_gc_heap_bounds(info14, RANGES_MAX, &count, ranges);
+	cor_release(info14);
+	return hr < 0 || put_ranges(w, count < RANGES_MAX ? count : RANGES_MAX, true);
+}
+
+void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small)
+{
+	uint32_t count = read_ranges(info);
+
+	*all = *small = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		*all += ranges[i].length;
+		*small += ranges[i].generation <= 2 ? ranges[i].length : 0;
+	}
+}

@@ -1,0 +1,25 @@
+/* Stops of the application that a walk makes: they are measured from the request on (the threads stop one by one) and told to pause_watch.
+ * Own thread. */
+#ifndef DRDOTNET_HEAP_STOP_H
+#define DRDOTNET_HEAP_STOP_H
+
+#include "common/proto/heap_stream.h"
+#include "profiler/cor_heap_abi.h"
+
+struct heap_stop {
+	uint64_t begin_ns, watch;
+};
+
+/* Tries again while somebody else has stopped it (a collection), for some seconds or until the agent is gone. A failure: it runs. */
+hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd);
+uint64_t heap_stop_end(void *info, struct heap_stop *s); /* how long it was, in nanoseconds */
+
+/* A full, blocking collection. */
+hresult heap_stop_collect(void *info, uint64_t *ns);
+
+/* The ranges of the generations and of the frozen objects. While it stands. */
+bool heap_stop_put_ranges(void *info, struct heap_writer *w);
+/* All of it / without large and pinned objects, in bytes; 0: not known. Any time. */
+void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small);
+
+#endif

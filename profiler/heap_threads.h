@@ -1,0 +1,20 @@
+/* The managed threads of the process, with the kernel's ids and names; listed before the application is stopped. Own thread. */
+#ifndef DRDOTNET_HEAP_THREADS_H
+#define DRDOTNET_HEAP_THREADS_H
+
+#include "common/proto/heap_stream.h"
+#include "profiler/cor_heap_abi.h"
+
+#define HEAP_THREADS_CAP 1024u /* more are not told apart */
+
+struct heap_thread {
+	cor_id id;
+	struct heap_thread_record record;
+};
+
+void heap_threads_list(void *info);
+uint32_t heap_threads_count(void);
+const struct heap_thread *heap_threads_get(uint32_t index);
+bool heap_threads_put(struct heap_writer *w);
+
+#endif

@@ -1,0 +1,259 @@
+/* Context: own thread; at_collection_end: CLR callback of the collection that it waits for. */
+#include "profiler/heap_walk.h"
+
+#include "profiler/event_mask.h"
+#include "profiler/heap_collection.h"
+#include "profiler/heap_names.h"
+#include "profiler/heap_objects.h"
+#include "profiler/heap_predict.h"
+#include "profiler/heap_stacks.h"
+#include "profiler/heap_statics.h"
+#include "profiler/heap_stop.h"
+#include "profiler/heap_threads.h"
+#include "profiler/module_guard.h"
+#include "profiler/now.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ANY_BUDGET_US 3600000000u
+
+static struct heap_sink sink;
+static struct string_digest_key key;
+static bool may_collect;
+static uint32_t unloads; /* module_guard's, before the last walk */
+
+struct walk {
+	void *info, *info15; /* NULL: objects only within a collection */
+	struct heap_walk_request request;
+	struct heap_objects objects;
+	uint64_t budget_ns;
+	struct heap_walked answer;
+};
+
+void heap_walk_reset(void *info, bool collections)
+{
+	may_collect = collections;
+	heap_collection_reset();
+	if (may_collect) /* for one collection at a time, when it is asked for */
+		event_mask_remove(info, COR_MONITOR_GC, 0);
+}
+
+void heap_walk_close(void)
+{
+	heap_sink_unmap(&sink);
+}
+
+/* The walk ------------------------------------------------------------------------------------------------------------------ */
+
+static int32_t on_object(cor_id object, void *ctx)
+{
+	return heap_objects_put(ctx, object);
+}
+
+static void refuse(struct walk *k, hresult code)
+{
+	if (sink.status == HEAP_WALKED_WHOLE)
+		sink.status = HEAP_WALKED_REFUSED;
+	k->answer.code = (uint32_t)code;
+}
+
+/* The stream's end says how it came to it. */
+static void finish(void)
+{
+	bool whole = sink.status == HEAP_WALKED_WHOLE && !sink.w.bad;
+
+	if (whole && heap_put_end(&sink.w, true, 0))
+		heap_sink_end(&sink);
+	else if (sink.status == HEAP_WALKED_WHOLE)
+		sink.status = HEAP_WALKED_NO_ROOM;
+}
+
+/* On .NET 8, in the collection, after its last object. */
+static void at_collection_end(void *ctx)
+{
+	struct walk *k = ctx;
+	struct heap_writer *w = &sink.w;
+
+	if (heap_collection_put_roots(w) && heap_threads_put(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w))
+		finish();
+}
+
+static void look_at_heap(struct walk *k)
+{
+	struct heap_writer *w = &sink.w;
+	bool exact = k->request.flags & HEAP_WALK_COLLECT;
+
+	if (exact && heap_collection_void()) {
+		sink.status = HEAP_WALKED_MOVED;
+		return;
+	}
+	if (exact)
+		heap_stacks_owners(k->info);
+	hresult hr = info15_enumerate_gc_heap_objects(k->info15, on_object, &k->objects);
+	if (hr < 0)
+		refuse(k, hr);
+	if (hr >= 0 && !w->bad && (!exact || heap_collection_put_roots(w)) && heap_threads_put(w) && heap_statics_put(k->info, w, true) &&
+	    (exact || heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest)) && heap_stop_put_ranges(k->info, w))
+		finish();
+}
+
+static void walk_in_stop(struct walk *k)
+{
+	struct heap_stop stop;
+	hresult hr = heap_stop_begin(k->info, &stop, sink.agent_fd);
+
+	if (hr < 0) {
+		refuse(k, hr);
+		return;
+	}
+	sink.deadline_ns = stop.begin_ns + k->budget_ns;
+	if (heap_collection_under_way())
+		sink.status = HEAP_WALKED_MOVED; /* in the background: objects become free space while one looks */
+	else
+		look_at_heap(k);
+	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
+}
+
+static bool force_collection(struct walk *k)
+{
+	uint64_t ns;
+	hresult hr = heap_stop_collect(k->info, &ns);
+
+	k->answer.collection_us = ns / 1000;
+	if (hr < 0)
+		refuse(k, hr);
+	else if (!heap_collection_told())
+		sink.status = sink.status ? sink.status : HEAP_WALKED_MOVED;
+	return hr >= 0 && sink.status == HEAP_WALKED_WHOLE;
+}
+
+static void walk_exactly(struct walk *k)
+{
+	bool objects_too = !k->info15;
+
+	hresult hr = event_mask_add(k->info, COR_MONITOR_GC, 0);
+	if (hr < 0) {
+		refuse(k, hr);
+		return;
+	}
+	heap_collection_arm(&k->objects, objects_too, objects_too ? at_collection_end : NULL, k);
+	if (force_collection(k) && !objects_too)
+		walk_in_stop(k);
+	heap_collection_disarm();
+	event_mask_remove(k->info, COR_MONITOR_GC, 0);
+}
+
+/* Beside another profiler nothing has waited for a collection in the background to end: a full one does. */
+static void walk_at_once(struct walk *k)
+{
+	uint64_t ns;
+
+	if (!may_collect && heap_stop_collect(k->info, &ns) >= 0)
+		k->answer.collection_us = ns / 1000;
+	walk_in_stop(k);
+}
+
+static void prepare(struct walk *k)
+{
+	heap_classes_reset();
+	heap_threads_list(k->info);
+	heap_statics_find(k->info);
+	heap_stacks_prepare();
+	unloads = module_guard_unloads();
+	if (k->request.flags & HEAP_WALK_STRINGS) {
+		string_digest_key_make(&key, k->request.seed);
+		k->objects.key = &key;
+		k->objects.reveal = k->request.flags & HEAP_WALK_REVEAL;
+	}
+}
+
+static void walk(struct walk *k)
+{
+	prepare(k);
+	if (!heap_sink_begin(&sink, now_ns() + k->budget_ns, NULL))
+		return;
+	if (k->request.flags & HEAP_WALK_COLLECT)
+		walk_exactly(k);
+	else
+		walk_at_once(k);
+	heap_sink_end(&sink);
+	if (k->objects.code < 0)
+		k->answer.code = (uint32_t)k->objects.code;
+}
+
+/* Requests ------------------------------------------------------------------------------------------------------------------ */
+static void send_error(struct channel_io *io, uint16_t request, uint32_t code, const char *message)
+{
+	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
+
+	channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
+	channel_io_end(io);
+}
+
+static void answer_ring(struct channel_io *io)
+{
+	int fd = channel_io_take_fd(io), error = fd < 0 ? EBADF : heap_sink_map_take(&sink, fd);
+
+	if (error) {
+		send_error(io, HEAP_FRAME_RING, (uint32_t)error, "the ring's memory cannot be mapped");
+		return;
+	}
+	channel_io_begin(io, HEAP_FRAME_RING_READY);
+	channel_io_end(io);
+}
+
+static bool answer_walk(void *info, const struct channel_frame *request, struct channel_io *io)
+{
+	struct walk k = {.info = info};
+
+	if (!heap_get_walk_request(request, &k.request))
+		return false;
+	cor_query(info, &cor_iid_info15, &k.info15);
+	k.objects = (struct heap_objects){.info = info, .sink = &sink};
+	k.budget_ns = (k.request.budget_us ? k.request.budget_us : ANY_BUDGET_US) * 1000;
+	sink.agent_fd = io->fd;
+	if (!sink.ring)
+		send_error(io, request->type, EBADF, "a walk needs a ring");
+	else if (k.request.flags & HEAP_WALK_COLLECT ? !may_collect : !k.info15)
+		send_error(io, request->type, EOPNOTSUPP, "this way is not possible here");
+	else {
+		walk(&k);
+		k.answer.status = sink.status;
+		heap_put_walked(channel_io_begin(io, HEAP_FRAME_WALKED), &k.answer);
+		channel_io_end(io);
+	}
+	cor_release(k.info15);
+	return true;
+}
+
+static void answer_prediction(void *info, struct channel_io *io)
+{
+	struct heap_prediction p;
+
+	sink.agent_fd = io->fd;
+	heap_predict(info, &sink, may_collect, &p);
+	heap_put_prediction(channel_io_begin(io, HEAP_FRAME_PREDICTION), &p);
+	channel_io_end(io);
+}
+
+bool heap_walk_answers(uint16_t type)
+{
+	return type >= HEAP_FRAME_RING && type <= HEAP_FRAME_NAME_FUNCTIONS;
+}
+
+bool heap_walk_answer(void *info, const struct channel_frame *request, struct channel_io *io)
+{
+	switch (request->type) {
+	case HEAP_FRAME_RING:
+		answer_ring(io);
+		return true;
+	case HEAP_FRAME_PREDICT:
+		answer_prediction(info, io);
+		return true;
+	case HEAP_FRAME_WALK:
+		return answer_walk(info, request, io);
+	default:
+		return heap_names_answer(info, request, io, unloads);
+	}
+}

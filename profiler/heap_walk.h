@@ -1,0 +1,18 @@
+/* Walks of the heap on the agent's request: how long one would take (a look of some milliseconds), the walk itself, names for what it met.
+ * Own thread. There are two ways: the roots by a forced collection and then the objects in a stop of their own (on .NET 8 both in that
+ * collection), or one stop without a collection, with statics and stacks as the roots. Nothing is kept between walks. */
+#ifndef DRDOTNET_PROFILER_HEAP_WALK_H
+#define DRDOTNET_PROFILER_HEAP_WALK_H
+
+#include "profiler/channel_io.h"
+#include "profiler/cor_heap_abi.h"
+
+/* Before a session's first request. `may_collect`: COR_PRF_MONITOR_GC was set while it attached. */
+void heap_walk_reset(void *info, bool may_collect);
+void heap_walk_close(void);
+
+/* Answers a request of common/proto/heap_frames.h. false: a malformed one. */
+bool heap_walk_answer(void *info, const struct channel_frame *request, struct channel_io *io);
+bool heap_walk_answers(uint16_t type);
+
+#endif

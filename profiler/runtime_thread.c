@@ -1,0 +1,67 @@
+/* Context: own thread; run_main and below: a thread made for one call. */
+#include "profiler/runtime_thread.h"
+
+#include "profiler/cor_heap_abi.h"
+#include "profiler/event_mask.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define STACK_BYTES (1024 * 1024) /* the runtime's own code runs on it */
+#define NO_SESSION 1u             /* sessions are told apart by addresses */
+
+static struct run {
+	void *info;
+	void (*fn)(void *ctx);
+	void *ctx;
+} run;
+static _Atomic long runner; /* its thread id; 0: none waits for its callback */
+
+void runtime_thread_created(void)
+{
+	long tid = syscall(SYS_gettid);
+
+	if (atomic_compare_exchange_strong(&runner, &tid, 0))
+		run.fn(run.ctx);
+}
+
+/* Ending an EventPipe session that there is not does nothing but make the caller known to the runtime. */
+static void *run_main(void *unused)
+{
+	(void)unused;
+	atomic_store(&runner, syscall(SYS_gettid));
+	info_event_pipe_stop_session(run.info, NO_SESSION);
+	atomic_store(&runner, 0);
+	return NULL;
+}
+
+static int start_and_wait(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	sigset_t all, before;
+	int error;
+
+	if ((error = pthread_attr_init(&attributes)))
+		return error;
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attributes, run_main, NULL);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return error ? error : pthread_join(thread, NULL);
+}
+
+int runtime_thread_run(void *info, void (*fn)(void *ctx), void *ctx)
+{
+	run = (struct run){info, fn, ctx};
+	event_mask_add(info, COR_MONITOR_THREADS, 0);
+	int error = start_and_wait();
+	event_mask_remove(info, COR_MONITOR_THREADS, 0);
+	return error;
+}
