@@ -202,3 +202,14 @@ AGENT_SRC += \
 # allocations
 AGENT_SRC += \
 	agent/allocs/allocs_channel.c
+	agent/pauses/pause_frames.c \
+	agent/pauses/pause_capture.c \
+	agent/pauses/pause_collect.c \
+	agent/pauses/pause_analysis.c \
+	agent/pauses/pause_diagnosis.c \
+	agent/pauses/pause_json.c \
+	agent/pauses/pause_summary.c \
+	agent/pauses/pause_page.c \
+	agent/pauses/pause_report.c \
+	agent/pauses/thread_name.c \
+	agent/pauses/pause_session.c
