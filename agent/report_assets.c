@@ -16,6 +16,9 @@ EMBED(report_asset_data_page_js, "page.js");
 EMBED(report_asset_data_survivors, "survivors.html");
 EMBED(report_asset_data_survivors_css, "survivors.css");
 EMBED(report_asset_data_survivors_js, "survivors.js");
+EMBED(report_asset_data_pauses, "pauses.html");
+EMBED(report_asset_data_pauses_css, "pauses.css");
+EMBED(report_asset_data_pauses_js, "pauses.js");
 EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_cpu_js, "cpu.js");
 EMBED(report_asset_data_leak, "leak.html");
@@ -71,4 +74,19 @@ struct report_asset report_asset_leak(void)
 struct report_asset report_asset_strings(void)
 {
 	return ASSET(report_asset_data_strings);
+}
+
+struct report_asset report_asset_pauses(void)
+{
+	return ASSET(report_asset_data_pauses);
+}
+
+struct report_asset report_asset_pauses_css(void)
+{
+	return ASSET(report_asset_data_pauses_css);
+}
+
+struct report_asset report_asset_pauses_js(void)
+{
+	return ASSET(report_asset_data_pauses_js);
 }

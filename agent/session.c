@@ -2,6 +2,7 @@
 
 #include "agent/apart.h"
 #include "agent/cpu_session.h"
+#include "agent/pauses/pause_session.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -18,6 +19,7 @@
 
 static const struct session_profiler *const profilers[] = {
 	[PROFILER_CPU_HOTPATHS] = &cpu_session,
+	[PROFILER_RUNTIME_PAUSES] = &pause_session,
 };
 
 static void run(const struct session_request *q, struct session_outcome *out)

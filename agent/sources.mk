@@ -196,12 +196,11 @@ AGENT_SRC += \
 	agent/heap/heap_paths.c \
 	agent/heap/heap_totals.c \
 	agent/heap/heap_dominators.c
-# pauses of the runtime
-AGENT_SRC += \
-	agent/pauses/pause_frames.c
 # allocations
 AGENT_SRC += \
 	agent/allocs/allocs_channel.c
+# pauses of the runtime
+AGENT_SRC += \
 	agent/pauses/pause_frames.c \
 	agent/pauses/pause_capture.c \
 	agent/pauses/pause_collect.c \

@@ -8,11 +8,13 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define FEW_PERCENT 0.5       /* of the time */
 #define FEW_LONGEST_NS 10000000
 #define LEAST_NAME_CHARS 14   /* a shorter piece of a name tells nothing */
 #define TEXT_NAME_CHARS 110
+#define GROUPS_SAID 3
 #define THROTTLED_PERCENT 5.0 /* of the quota's periods */
 
 const char *pause_finding_name(enum pause_finding f)
@@ -231,42 +233,82 @@ static void put_longest(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, " of it until all threads had stopped.");
 }
 
+/* How often the stacks of this method were met, over all groups; 0 when an earlier group has the method: it is said already. */
+static uint32_t times_of(const struct pause_analysis *a, const struct pause_sum *sums, size_t count, size_t at,
+			 uint32_t (*key)(const struct pause_analysis *a, uint32_t index))
+{
+	uint32_t wanted = key(a, sums[at].index), times = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (key(a, sums[i].index) != wanted)
+			continue;
+		if (i < at)
+			return 0;
+		times += sums[i].count;
+	}
+	return times;
+}
+
+static uint32_t inducer_key(const struct pause_analysis *a, uint32_t index)
+{
+	return pause_stack_method(&a->capture->stacks, a->capture->inducers[index]);
+}
+
+/* The first group with the same thread's name. */
+static uint32_t late_key(const struct pause_analysis *a, uint32_t index)
+{
+	uint32_t i = 0;
+	while (strcmp(a->capture->late[i].thread, a->capture->late[index].thread) != 0)
+		i++;
+	return i;
+}
+
 static void put_inducers(const struct pause_analysis *a, struct buf *out)
 {
+	int said = 0;
 	if (!a->induced.count)
 		return;
 	buf_printf(out, "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
 	cpu_phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
 	buf_puts(out, " of the paused time)");
-	for (size_t i = 0; i < a->inducer_count && i < 2; i++) {
-		char *name = name_of(a, a->capture->inducers[a->by_inducer[i].index]);
-		buf_puts(out, i ? ", " : ": ");
-		if (name)
+	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
+		uint32_t times = times_of(a, a->by_inducer, a->inducer_count, i, inducer_key);
+		char *name = times ? name_of(a, a->capture->inducers[a->by_inducer[i].index]) : NULL;
+		if (name) {
+			buf_puts(out, said++ ? ", " : ": ");
 			put_name(out, name, TEXT_NAME_CHARS);
-		buf_printf(out, " %" PRIu32 " times", a->by_inducer[i].count);
+			buf_printf(out, " %" PRIu32 " %s", times, times == 1 ? "time" : "times");
+		}
 		free(name);
 	}
-	buf_puts(out, a->inducer_count ? "." : ", by whom is not known: native code, or a diagnostic tool.");
+	buf_puts(out, said ? "." : ", by whom is not known: native code, or a diagnostic tool.");
+}
+
+static void put_late_one(const struct pause_analysis *a, const struct pause_late *l, uint32_t times, struct buf *out)
+{
+	char *name = name_of(a, l->stack);
+	put_thread(out, l);
+	if (name) {
+		buf_puts(out, " in ");
+		put_name(out, name, TEXT_NAME_CHARS);
+	}
+	buf_printf(out, " (%" PRIu32 " %s)", times, times == 1 ? "time" : "times");
+	free(name);
 }
 
 static void put_late(const struct pause_analysis *a, struct buf *out)
 {
+	int said = 0;
 	if (!a->late.count)
 		return;
 	buf_printf(out, "\nIn %" PRIu32 " %s it took longer than 1 ms until all threads had stopped, at most ", a->late.count,
 		   a->late.count == 1 ? "pause" : "pauses");
 	pause_phrase_ns(out, a->late.longest_ns);
-	for (size_t i = 0; i < a->late_count && i < 2; i++) {
-		const struct pause_late *l = &a->capture->late[a->by_late[i].index];
-		char *name = name_of(a, l->stack);
-		buf_puts(out, i ? ", " : "; last came ");
-		put_thread(out, l);
-		if (name) {
-			buf_puts(out, " in ");
-			put_name(out, name, TEXT_NAME_CHARS);
-		}
-		buf_printf(out, " (%" PRIu32 " times)", a->by_late[i].count);
-		free(name);
+	for (size_t i = 0; i < a->late_count && said < GROUPS_SAID; i++) {
+		uint32_t times = times_of(a, a->by_late, a->late_count, i, late_key);
+		if (!times)
+			continue;
+		buf_puts(out, said++ ? ", " : "; last came ");
+		put_late_one(a, &a->capture->late[a->by_late[i].index], times, out);
 	}
 	buf_puts(out, ".");
 }
