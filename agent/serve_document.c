@@ -133,6 +133,7 @@ static json_t *make_status(const struct serve_facts *f, const char *target)
 	set_text(s, "targetSummary", target);
 	set_text(s, "headline", f->headline);
 	set_text(s, "diagnosis", f->diagnosis);
+	set_text(s, "comparison", f->comparison);
 	set_time(s, "startTime", f->started_wall_ms);
 	set_time(s, "completionTime", f->completed_wall_ms);
 	json_object_set_new(s, "podsMatched", json_integer(chosen));

@@ -20,7 +20,7 @@ struct serve_run {
 	bool cancelled;
 	pid_t pid;                   /* of the process that is being profiled; 0: not chosen */
 	struct serve_facts facts;    /* its strings are the run's, or static */
-	char *message;
+	char *message, *comparison;
 	char pod_name[64];
 	char *entrypoint, *runtime_version;
 };

@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/report/report_diff_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -118,8 +119,11 @@ static void on_progress(void *ctx, const struct session_progress *p)
 {
 	struct serve_session *x = ctx;
 	char text[96];
-	snprintf(text, sizeof text, "%lld of %lld s, %lld samples", (long long)(p->elapsed_ms / 1000), (long long)(p->duration_ms / 1000),
-		 (long long)p->samples);
+	if (p->duration_ms)
+		snprintf(text, sizeof text, "%lld of %lld s, %lld samples", (long long)(p->elapsed_ms / 1000), (long long)(p->duration_ms / 1000),
+			 (long long)p->samples);
+	else /* it looks once */
+		snprintf(text, sizeof text, "%lld s", (long long)(p->elapsed_ms / 1000));
 	pthread_mutex_lock(&x->all->lock);
 	x->run->facts.phase = p->phase;
 	if (p->first_sample_wall_ms)
@@ -129,11 +133,25 @@ static void on_progress(void *ctx, const struct session_progress *p)
 	tell(x);
 }
 
+/* With spec.baselineSession; NULL: nothing was asked, or there is no report. */
+static char *compare(const struct serve_session *x, const struct session_outcome *out)
+{
+	const char *dir = x->all->config.dir, *baseline = x->run->spec.baseline_session;
+	struct err e = ERR_INIT;
+	if (!baseline || out->report.report_count == 0)
+		return NULL;
+	AUTO_FREE char *before = mem_printf("%s/%s", dir, baseline);
+	AUTO_FREE char *after = mem_printf("%s/%s", dir, x->name);
+	AUTO_JSON json_t *diff = report_diff_file_make(before, after, &e);
+	return diff ? mem_strdup(jsonx_str_at(diff, "diagnosis", "")) : mem_printf("Not compared with %s: %s.", baseline, e.message);
+}
+
 /* The end as the outcome has it; with the lock until the document is drawn and kept. */
 static void finish(struct serve_session *x, struct session_outcome *out)
 {
 	struct serve_sessions *s = x->all;
 	struct serve_facts *f = &x->run->facts;
+	f->comparison = x->run->comparison = compare(x, out);
 	pthread_mutex_lock(&s->lock);
 	f->phase = out->phase;
 	f->reason = out->reason;
@@ -213,6 +231,7 @@ static void run_fini(struct serve_run *r)
 	if (r->cancel_fd >= 0)
 		close(r->cancel_fd);
 	free(r->message);
+	free(r->comparison);
 	free(r->entrypoint);
 	free(r->runtime_version);
 	free(r);

@@ -1,6 +1,7 @@
 #include "agent/serve_sessions.h"
 
 #include "agent/serve_private.h"
+#include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -237,11 +238,39 @@ static int check_room(struct serve_sessions *s, struct err *e)
 	return 0;
 }
 
+static bool has_report(const json_t *session)
+{
+	size_t i, k;
+	json_t *target, *report;
+	json_array_foreach(jsonx_at(session, "status.targets"), i, target)
+		json_array_foreach(json_object_get(target, "reports"), k, report)
+			if (strcmp(jsonx_str_at(report, "name", ""), "report.json") == 0)
+				return true;
+	return false;
+}
+
+/* With the lock: can the session be compared with what it names? */
+static int check_baseline(struct serve_sessions *s, const struct session_spec *spec, struct err *e)
+{
+	const char *name = spec->baseline_session, *profiler = profiler_kind_name(spec->profiler);
+	const struct serve_session *x = name ? find(s, name, NULL) : NULL;
+	const char *found = x ? jsonx_str_at(x->document, "profiler", "") : "";
+	if (!name || (x && strcmp(found, profiler) == 0 && !x->run && has_report(x->document)))
+		return 0;
+	if (!x)
+		return err_set_reason(e, ERR_INVALID, REASON_BaselineUnusable, "spec.baselineSession: there is no session %.200s", name);
+	if (strcmp(found, profiler) != 0)
+		return err_set_reason(e, ERR_INVALID, REASON_BaselineUnusable, "spec.baselineSession: session %.200s is of the profiler %.40s, not of %s", name,
+				      found, profiler);
+	return err_set_reason(e, ERR_INVALID, REASON_BaselineUnusable, "spec.baselineSession: session %.200s %s", name,
+			      x->run ? "has not finished" : "has no report");
+}
+
 /* With the lock; `spec` is taken over. */
 static struct serve_session *begin(struct serve_sessions *s, const char *name, const char *uid, const json_t *asked, struct session_spec *spec,
 				   struct err *e)
 {
-	if (check_room(s, e) < 0 || serve_folder_make(s, name, e) < 0) {
+	if (check_room(s, e) < 0 || check_baseline(s, spec, e) < 0 || serve_folder_make(s, name, e) < 0) {
 		session_spec_fini(spec);
 		return NULL;
 	}

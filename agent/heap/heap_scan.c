@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define PIECE_GAP (UINT64_C(64) << 10) /* what is left out there may hold a region that comes later in the stream */
+
 struct scan {
 	struct heap_nodes *n;
 	struct heap_cursor c;
@@ -37,7 +39,7 @@ static struct heap_piece *piece_for(struct scan *s, const struct heap_object_rec
 	struct heap_nodes *n = s->n;
 	struct heap_piece *p = n->piece_count ? &n->pieces[n->piece_count - 1] : NULL;
 
-	if (p && p->records < HEAP_PIECE_RECORDS && o->address >= p->end)
+	if (p && p->records < HEAP_PIECE_RECORDS && o->address >= p->end && o->address - p->end < PIECE_GAP)
 		return p;
 	if (n->piece_count == HEAP_PIECES_MAX + s->count / HEAP_PIECE_RECORDS) {
 		err_set(e, ERR_PROTOCOL, 0, "the heap walk cannot be used: its objects come in no order");

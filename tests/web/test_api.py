@@ -119,6 +119,21 @@ class Api(unittest.TestCase):
         self.assertEqual(s.events(answer.json["id"]), [("session", last), ("end", {"reason": "Completed"})])
         self.conforms(since)
 
+    def test_a_baseline(self):
+        s, since = self.server, len(self.server.exchanges)
+        done = s.completed(s.session(self.spec(1, baselineSession="first"), "second"))
+        self.assertRegex(done["status"]["comparison"], r"(?m)^Compared \d+ samples with \d+: ")
+        running = s.session(self.spec(60), "running")
+        leak = {"profiler": "MemoryLeak", "target": {"process": {"pid": self.app.pid}}, "baselineSession": "first"}
+        for spec, words in ((self.spec(1, baselineSession="nowhere"), "there is no session nowhere"), (leak, "session first is of the profiler CPUHotpaths"),
+                            (self.spec(1, baselineSession="running"), "session running has not finished"),
+                            (self.spec(1, baselineSession="../first"), "not a valid name")):
+            answer = s.post("/api/sessions", {"namespace": "local", "spec": spec})
+            self.assertEqual((answer.status, answer.json["field"]), (422, "spec.baselineSession"), answer.body)
+            self.assertIn(words, answer.json["detail"])
+        s.post("/api/sessions/%s/cancel" % running, {})
+        self.conforms(since)
+
     def test_reports(self):
         s, target = self.server, self.first["status"]["targets"][0]
         self.assertEqual(sorted(r["name"] for r in target["reports"]), FILES)

@@ -169,3 +169,24 @@ Test(heap_graph, is_the_same_from_files, .timeout = 120)
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			check_graph(seed * 64 + (unsigned)i, &shapes[i], &o);
 }
+
+/* A generation's regions lie between those of another one, and come before or after them in the stream. */
+Test(heap_graph, regions_in_any_order)
+{
+	static const uint64_t regions[] = {0x7f0000800000, 0x7f0002c00000, 0x7f0001000000, 0x7f0000000000, 0x7f0001400000};
+	struct err e = ERR_INIT;
+	struct heap_builder *b = heap_builder_new(false);
+	uint32_t type = heap_builder_type(b, "Shop.Order", 0, 32, NULL);
+	for (size_t i = 0; i < sizeof regions / sizeof regions[0]; i++)
+		for (uint64_t k = 0; k < 100; k++)
+			heap_builder_object(b, type, regions[i] + k * 32, 32, NULL, 0);
+	struct heap_snapshot *s = heap_builder_finish_take(b);
+	struct heap_graph *g = heap_graph_new(s, NULL, &e);
+	cr_assert(g, "%s", e.message);
+	cr_expect_eq(g->objects, 500);
+	for (uint32_t node = 1; node < g->objects; node++)
+		cr_expect_gt(heap_graph_address(g, node), heap_graph_address(g, node - 1));
+	cr_expect_neq(heap_graph_node(g, 0x7f0001000000), HEAP_NODE_NONE);
+	heap_graph_free(g);
+	heap_snapshot_free(s);
+}
