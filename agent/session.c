@@ -2,6 +2,7 @@
 
 #include "agent/apart.h"
 #include "agent/cpu_session.h"
+#include "agent/leak/leak_session.h"
 #include "agent/pauses/pause_session.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -19,6 +20,7 @@
 
 static const struct session_profiler *const profilers[] = {
 	[PROFILER_CPU_HOTPATHS] = &cpu_session,
+	[PROFILER_MEMORY_LEAK] = &leak_session,
 	[PROFILER_RUNTIME_PAUSES] = &pause_session,
 };
 

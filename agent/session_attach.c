@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/step.h"
+#include "common/proto/channel.h"
 
 #define SOCKET_NAME "c"
 #define ATTACH_TIMEOUT_MS 5000
@@ -31,7 +32,7 @@ static int ask_attach(struct session_attach *a, const struct target *t, const ch
 			       deadline_ms, e);
 }
 
-/* As the main profiler; where an APM is that, beside it. */
+/* As it was chosen; where an APM is the main profiler, beside it. */
 static int attach_either_way(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
 {
 	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
@@ -69,6 +70,8 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 		goto failed;
 	}
 	profiler_channel_set_features(a->channel, o->features);
+	if (o->features & CHANNEL_WANT_GC_ROOTS) /* only the main profiler may ask for them; all else is done beside whoever that is */
+		profiler_channel_set_notification_only(a->channel, false);
 	profiler_channel_set_pause_budget(a->channel, (uint32_t)(o->pause_budget_ms * 1000));
 	if (attach_either_way(a, t, o->deadline_ms, &inner) < 0)
 		goto failed;

@@ -140,7 +140,8 @@ AGENT_SRC += \
 	agent/leak/leak_json.c \
 	agent/leak/leak_summary.c \
 	agent/leak/leak_page.c \
-	agent/leak/leak_report.c
+	agent/leak/leak_report.c \
+	agent/leak/leak_session.c
 # DuplicatedStrings
 AGENT_SRC += \
 	agent/strings/address_list.c \

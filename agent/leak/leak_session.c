@@ -1,0 +1,231 @@
+#include "agent/leak/leak_session.h"
+
+#include "agent/cgroup.h"
+#include "agent/heap/heap_graph.h"
+#include "agent/heap/heap_walk.h"
+#include "agent/leak/leak_report.h"
+#include "agent/leak/leak_take.h"
+#include "agent/proc.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/step.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct leak_own {
+	struct leak_model model;
+	struct heap_snapshot *last; /* of the last walk: looked into when the library has left */
+	struct leak_walk last_walk; /* what is known of it already */
+	bool begun, first_known, last_known;
+};
+
+static struct leak_own *own_of(const struct attached_session *s)
+{
+	return s->own;
+}
+
+static size_t walks_made(const struct leak_own *o)
+{
+	return o->model.walk_count + (o->last ? 1 : 0);
+}
+
+/* the process's memory ------------------------------------------------------------------------------------------------ */
+
+static struct memory_range *heap_ranges(const struct heap_snapshot *h)
+{
+	struct memory_range *ranges = mem_calloc(h->range_count + 1, sizeof *ranges);
+	for (size_t i = 0; i < h->range_count; i++)
+		ranges[i] = (struct memory_range){h->ranges[i].start, h->ranges[i].length};
+	return ranges;
+}
+
+/* Where it may not be read, the report says so. */
+static bool read_account(const struct attached_session *s, const struct heap_snapshot *h, struct memory_account *a)
+{
+	struct err e = ERR_INIT;
+	AUTO_FREE struct memory_range *ranges = heap_ranges(h);
+	memory_account_fini(a);
+	memory_account_init(a);
+	if (s->proc_fd < 0)
+		return false;
+	if (memory_account_load(a, s->proc_fd, &e) < 0) {
+		LOG_DEBUG("session", "the process's memory map cannot be read", LOG_S("why", e.message));
+		return false;
+	}
+	memory_account_classify(a, ranges, h->range_count);
+	return true;
+}
+
+static int64_t node_free_bytes(void)
+{
+	char text[4096];
+	const char *at;
+	long long kb;
+	if (fsio_read_small(AT_FDCWD, PROC_ROOT "/meminfo", text, sizeof text) < 0 || !(at = strstr(text, "MemAvailable:")) ||
+	    sscanf(at, "MemAvailable: %lld", &kb) != 1 || kb < 0)
+		return -1;
+	return kb * 1024;
+}
+
+static void read_container(const struct attached_session *s, struct leak_model *m, struct leak_walk *w)
+{
+	struct cgroup_memory c = {-1, -1};
+	uint64_t resident, anonymous;
+	w->resident_bytes = w->container_bytes = -1;
+	if (s->proc_fd < 0)
+		return;
+	cgroup_read_memory(PROC_ROOT, s->q->target->pid, &c);
+	m->limit = (struct leak_limit){c.limit_bytes, c.usage_bytes, node_free_bytes()};
+	w->container_bytes = c.usage_bytes;
+	if (memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
+		w->resident_bytes = (int64_t)resident;
+}
+
+static int64_t uptime_ms(const struct attached_session *s)
+{
+	struct timespec now;
+	struct proc_stat is;
+	long ticks = sysconf(_SC_CLK_TCK);
+	if (s->proc_fd < 0 || ticks <= 0 || proc_read_stat(s->proc_fd, &is) < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+		return -1;
+	int64_t up = (int64_t)now.tv_sec * 1000 - (int64_t)(is.start_time / (uint64_t)ticks * 1000);
+	return up > 0 ? up : 0;
+}
+
+static void note_memory(struct attached_session *s)
+{
+	struct leak_own *o = own_of(s);
+	uint64_t resident, anonymous;
+	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
+		leak_curve_add(&o->model.curve, clock_mono_ns(), anonymous);
+}
+
+/* walks ---------------------------------------------------------------------------------------------------------------- */
+
+/* From the snapshot to the model's row; the objects are forgotten. */
+static int look_into(struct leak_own *o, const struct heap_snapshot *h, const struct leak_walk *w, struct err *e)
+{
+	struct leak_model *m = &o->model;
+	struct heap_graph *g = heap_graph_new(h, NULL, e);
+	int rc = g ? leak_take(m, g, w->at_ns, e) : -1;
+	heap_graph_free(g);
+	if (rc == 0) {
+		m->walks[m->walk_count - 1].resident_bytes = w->resident_bytes;
+		m->walks[m->walk_count - 1].container_bytes = w->container_bytes;
+	}
+	return rc;
+}
+
+static int walk(struct attached_session *s, bool last, struct err *e)
+{
+	struct leak_own *o = own_of(s);
+	struct heap_snapshot *h = NULL;
+	struct leak_walk w = {0};
+	STEP("walk");
+	if (heap_walk_run(s, false, &h, e) < 0)
+		return -1;
+	w.at_ns = clock_mono_ns();
+	if (!o->begun) {
+		o->begun = true;
+		o->model.uptime_ms = uptime_ms(s);
+		o->first_known = read_account(s, h, &o->model.first);
+	} else if (last) {
+		o->last_known = read_account(s, h, &o->model.last);
+	}
+	read_container(s, &o->model, &w);
+	note_memory(s);
+	s->samples++;
+	if (!s->first_sample_ns)
+		s->first_sample_ns = w.at_ns;
+	if (last) {
+		o->last = h;
+		o->last_walk = w;
+		return 0;
+	}
+	attached_session_progress(s, JOB_PROFILING);
+	int rc = look_into(o, h, &w, e);
+	heap_snapshot_free(h);
+	return rc;
+}
+
+/* steps ---------------------------------------------------------------------------------------------------------------- */
+
+static int start(struct attached_session *s, struct err *e)
+{
+	leak_model_init(&own_of(s)->model);
+	return walk(s, false, e);
+}
+
+/* The next walk between the ends is due. One that cannot be made is left out. */
+static bool is_due(const struct attached_session *s)
+{
+	int64_t gaps = s->q->spec->walks - 1, made = (int64_t)walks_made(own_of(s));
+	int64_t due_ns = s->started_ns + s->q->spec->duration_seconds * 1000000000 / gaps * made;
+	return made < gaps && made < LEAK_MAX_WALKS - 1 && clock_mono_ns() >= due_ns && attached_session_may_ask(s);
+}
+
+static void tick(struct attached_session *s, bool last)
+{
+	struct err e = ERR_INIT;
+	note_memory(s);
+	if (!last && is_due(s) && walk(s, false, &e) < 0)
+		attached_session_no_answer(s, "a heap walk between the first and the last could not be made", &e);
+}
+
+/* The last walk. Without it one between must do; with one walk alone nothing can be said. */
+static int stop(struct attached_session *s, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return 0;
+	if (walk(s, true, &inner) == 0)
+		return 0;
+	if (walks_made(own_of(s)) < 2) {
+		*e = inner;
+		return -1;
+	}
+	attached_session_no_answer(s, "the last heap walk could not be made", &inner);
+	return 0;
+}
+
+static bool any(const struct attached_session *s)
+{
+	return walks_made(own_of(s)) >= 2;
+}
+
+static int report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct leak_own *o = own_of(s);
+	if (o->last && look_into(o, o->last, &o->last_walk, e) < 0)
+		return -1;
+	heap_snapshot_free(o->last);
+	o->last = NULL;
+	o->model.memory_known = o->first_known && o->last_known;
+	return leak_report_write(&o->model, &s->facts, s->started_ns, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void fini(struct attached_session *s)
+{
+	heap_snapshot_free(own_of(s)->last);
+	leak_model_fini(&own_of(s)->model);
+}
+
+const struct session_profiler leak_session = {
+	.name = "MemoryLeak",
+	.features = CHANNEL_WANT_GC_ROOTS,
+	.nothing = {REASON_AttachFailed, "the heap was walked once only: there is nothing to compare"},
+	.own_size = sizeof(struct leak_own),
+	.start = start,
+	.tick = tick,
+	.stop = stop,
+	.any = any,
+	.report = report,
+	.fini = fini,
+};
