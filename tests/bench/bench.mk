@@ -42,6 +42,12 @@ bench-page: ## how soon the web page is seen, and how many bytes it is
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PYTHONPATH=. python3 tests/bench/page.py $(BENCH_OPTIONS)
 
+.PHONY: bench-gc-survivors
+bench-gc-survivors: ## GCSurvivors on heaps of 1 and 10 million objects: stops, time until the report, memory
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh --app MemoryApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/gc_survivors.py $(BENCH_OPTIONS)
+
 .PHONY: bench-scale
 bench-scale: ## what thousands of agents and sessions cost the controller: a quarter of an hour
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
