@@ -80,7 +80,8 @@ AGENT_SRC += \
 	agent/survivors/survivors_json.c \
 	agent/survivors/survivors_page.c \
 	agent/survivors/survivors_page_data.c \
-	agent/survivors/survivors_report.c
+	agent/survivors/survivors_report.c \
+	agent/survivors/survivors_session.c
 # the links to the controllers, and their orders
 AGENT_SRC += \
 	agent/link_policy.c \
