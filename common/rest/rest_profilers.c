@@ -24,7 +24,7 @@ static const struct profiler_words {
 	},
 	[PROFILER_GC_SURVIVORS] = {
 		.question = "What fills the heap, and who holds it?",
-		.description = "All objects with what they hold alone, by type, namespace and assembly, and the paths from statics, stacks and handles to them.",
+		.description = "All objects with what they hold alone, by type, namespace and assembly, and the paths from roots to them.",
 		.stops = WALK,
 		.symptoms = {"memory is high"},
 		.settings = SETTINGS(ROOTS),
@@ -39,7 +39,7 @@ static const struct profiler_words {
 	},
 	[PROFILER_DUPLICATED_STRINGS] = {
 		.question = "What do equal strings cost?",
-		.description = "Strings with the same text, the bytes that they waste and the fields that hold them. Texts are redacted unless they may be revealed.",
+		.description = "Strings with the same text, the bytes that they waste and the fields that hold them. Texts are redacted.",
 		.stops = WALK,
 		.symptoms = {"memory is high"},
 		.settings = SETTINGS(""),
@@ -53,7 +53,7 @@ static const struct profiler_words {
 	},
 	[PROFILER_RUNTIME_PAUSES] = {
 		.question = "Which pauses did the runtime make, and why?",
-		.description = "Each stop of the application by the runtime: garbage collections by generation and cause, other suspensions, and how long they took.",
+		.description = "Each stop of the application by the runtime: collections by generation and cause, other suspensions, how long they took.",
 		.stops = "Never: it watches.",
 		.symptoms = {"slow once in a while"},
 		.settings = SETTINGS(""),

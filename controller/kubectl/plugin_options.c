@@ -178,7 +178,17 @@ static int take_format(struct plugin_args *a, const char *value, struct err *e)
 
 static int take_profiler(struct plugin_args *a, const char *value, struct err *e)
 {
-	return profiler_kind_parse(value, &a->profiler) >= 0 ? 0 : err_set(e, ERR_INVALID, 0, "--profiler: expected " PROFILER_NAMES ", found \"%.80s\"", value);
+	if (profiler_kind_parse(value, &a->profiler) == 0)
+		return 0;
+	return err_set(e, ERR_INVALID, 0, "--profiler: expected " PROFILER_NAMES ", found \"%.80s\"", value);
+}
+
+static int take_roots(struct plugin_args *a, const char *value, struct err *e)
+{
+	a->has_roots = true;
+	if (heap_roots_parse(value, &a->roots) == 0)
+		return 0;
+	return err_set(e, ERR_INVALID, 0, "--roots: expected Auto, Exact or NoCollection, found \"%.80s\"", value);
 }
 
 static int take(const struct row *r, const char *value, struct plugin_args *a, struct err *e)
@@ -206,8 +216,7 @@ static int take(const struct row *r, const char *value, struct plugin_args *a, s
 		a->profiler = (enum profiler_kind)r->least;
 		return 0;
 	case KIND_ROOTS:
-		a->has_roots = true;
-		return heap_roots_parse(value, at) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "--roots: expected Auto, Exact or NoCollection, found \"%.80s\"", value);
+		return take_roots(a, value, e);
 	case KIND_HELP:
 		a->command = PLUGIN_HELP;
 		return 0;

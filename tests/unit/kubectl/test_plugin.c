@@ -311,7 +311,8 @@ Test(plugin_progress, says_what_a_session_does)
 
 Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 {
-	AUTO_JSON json_t *session = json("{\"spec\":{\"baselineSession\":\"b\"},\"status\":{\"diagnosis\":\"80 %\\nof \\u001b CPU\",\"comparison\":\"It\\ngrew.\",\"targets\":["
+	AUTO_JSON json_t *session = json("{\"spec\":{\"baselineSession\":\"b\"},"
+					 "\"status\":{\"diagnosis\":\"80 %\\nof \\u001b CPU\",\"comparison\":\"It\\ngrew.\",\"targets\":["
 					 "{\"podName\":\"a\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reports\":["
 					 "{\"name\":\"x.md\",\"url\":\"http://h/p/x.md\"},{\"name\":\"y\",\"url\":\"http://h/p/y\"}]},"
 					 "{\"podName\":\"b\",\"nodeName\":\"n\",\"phase\":\"Failed\",\"reason\":\"NativeAOT\",\"message\":\"no\"},"

@@ -237,15 +237,18 @@ Test(report_diff_memory, refuses_what_cannot_be_compared)
 	static const struct {
 		const char *before, *after, *message;
 	} bad[] = {
-		{SURVIVORS("1", "1", "", ""), STRINGS("1", "1", ""), "profiler: GCSurvivors before, DuplicatedStrings after: compare two sessions of one profiler"},
+		{SURVIVORS("1", "1", "", ""), STRINGS("1", "1", ""),
+		 "profiler: GCSurvivors before, DuplicatedStrings after: compare two sessions of one profiler"},
 		{SURVIVORS("1", "1", "", ""), SURVIVORS("\"x\"", "1", "", ""), "the report after: heap.heldBytes: expected a number"},
 		{SURVIVORS("1", "1", "{}", ""), SURVIVORS("1", "1", "", ""), "the report before: holders[0]: name: required"},
 		{SURVIVORS("1", "1", "", "7"), SURVIVORS("1", "1", "", ""), "the report before: types[0]: name: required"},
 		{SURVIVORS("1", "1", HOLDER("x", "1e16"), ""), SURVIVORS("1", "1", "", ""), "the report before: holders[0]: retainedBytes: must be between"},
 		{LEAK("1", "1", "1", "", ""), LEAK("1", "1", "-1", "", ""), "the report after: growth.detectableBytesPerMinute: must be between"},
-		{LEAK("1", "1", "1", "", ""), LEAK("1", "1", "1", GROWS("x", "y", "null"), ""), "the report after: holders[0]: bytesPerMinute: expected a number"},
+		{LEAK("1", "1", "1", "", ""), LEAK("1", "1", "1", GROWS("x", "y", "null"), ""),
+		 "the report after: holders[0]: bytesPerMinute: expected a number"},
 		{STRINGS("1", "1", ""), STRINGS("1", "null", ""), "the report after: strings.wastedBytes: expected a number"},
-		{ALLOCATIONS(BYTES("1", "0", "2"), "", ""), ALLOCATIONS(BYTES("1", "2", "2"), "", ""), "the report after: allocated: bytesLow: must be between 0 and 1"},
+		{ALLOCATIONS(BYTES("1", "0", "2"), "", ""), ALLOCATIONS(BYTES("1", "2", "2"), "", ""),
+		 "the report after: allocated: bytesLow: must be between 0 and 1"},
 		{ALLOCATIONS(BYTES("1", "0", "2"), ALLOCATED("x", BYTES("1", "1", "0")), ""), ALLOCATIONS(BYTES("1", "0", "2"), "", ""),
 		 "the report before: types[0]: bytesHigh: must be between 1 and"},
 		{PAUSES("60", "1", "1", "1", "1", "", ""), PAUSES("60", "-1", "1", "1", "1", "", ""), "the report after: pauses.count: must be between"},
