@@ -156,7 +156,7 @@ static void fill_facts(struct attached_session *s)
 	f->pid = s->q->target->inner_pid ? s->q->target->inner_pid : s->q->target->pid;
 	target_copy(&f->target, s->q->target);
 	f->cost.max_pause_us = (int64_t)(s->stats.max_pause_ns / 1000);
-	f->cost.added_cpu_ms = (int64_t)(s->stats.cpu_ns / 1000000);
+	f->cost.added_cpu_ms += (int64_t)(s->stats.cpu_ns / 1000000);
 	f->cost.agent_cpu_ms = own_ms(s);
 	f->cost.dropped_samples += (int64_t)s->stats.dropped_samples;
 	f->cost.samples = s->samples;

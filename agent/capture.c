@@ -3,6 +3,7 @@
 #include "agent/index_set.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/proto/channel.h"
 
 #include <string.h>
 
@@ -200,4 +201,17 @@ int capture_add_sample(struct capture_builder *b, int64_t time_ns, uint32_t thre
 	GROW(c->samples, c->sample_count, c->sample_cap);
 	c->samples[c->sample_count++] = (struct capture_sample){.time_ns = time_ns, .thread = thread, .stack = stack};
 	return 0;
+}
+
+void capture_set_collections(struct cpu_capture *c, const struct channel_collection *list, size_t count, int64_t started_ns)
+{
+	c->collections = mem_realloc(c->collections, count + 1, sizeof *c->collections);
+	for (size_t i = c->collection_count; i < count; i++)
+		c->collections[i] = (struct capture_collection){
+			.start_ns = (int64_t)list[i].start_ns - started_ns,
+			.end_ns = (int64_t)list[i].end_ns - started_ns,
+			.tid = list[i].tid,
+			.generation = (int)list[i].generation,
+		};
+	c->collection_count = count;
 }

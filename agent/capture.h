@@ -105,4 +105,9 @@ uint32_t capture_add_stack(struct capture_builder *b, const uint32_t *frames_lea
 uint32_t capture_add_thread(struct capture_builder *b, int64_t tid, const char *name);
 int capture_add_sample(struct capture_builder *b, int64_t time_ns, uint32_t thread, uint32_t stack);
 
+
+/* Takes the garbage collections that the library has told of, all that it has told of so far; those that are there already stay. */
+struct channel_collection;
+void capture_set_collections(struct cpu_capture *c, const struct channel_collection *list, size_t count, int64_t started_ns);
+
 #endif

@@ -192,8 +192,9 @@ static void make_leaves(struct cpu_analysis *a)
 	for (size_t i = 0; i < c->sample_count; i++) {
 		if (i == 0 || keys[i] != keys[i - 1])
 			a->leaves[a->leaf_count++] =
-				(struct cpu_leaf){a->tree.order[keys[i] >> 32], (uint32_t)keys[i], 0};
+				(struct stack_leaf){a->tree.order[keys[i] >> 32], (uint32_t)keys[i], 0, 0};
 		a->leaves[a->leaf_count - 1].count++;
+		a->leaves[a->leaf_count - 1].weight++;
 	}
 }
 
@@ -201,7 +202,7 @@ static void make_leaves(struct cpu_analysis *a)
 
 /* Walks the tree in preorder and keeps for each method how often it is on the current path: only the outermost frame of
  * a recursion adds to the total. */
-static void sum_methods(struct cpu_analysis *a)
+void cpu_analysis_sum_methods(struct cpu_analysis *a)
 {
 	const struct stack_tree *t = &a->tree;
 	AUTO_FREE uint32_t *on_path = mem_calloc(a->method_count + 1, sizeof *on_path);
@@ -243,6 +244,12 @@ static uint32_t *sorted(size_t count, int compare(const void *, const void *, vo
 	return order;
 }
 
+void cpu_analysis_order_methods(struct cpu_analysis *a)
+{
+	a->by_self = sorted(a->method_count, more_self, a->methods);
+	a->by_total = sorted(a->method_count, more_total, a->methods);
+}
+
 /* threads ------------------------------------------------------------------------------------------------------- */
 
 static int more_samples(const void *x, const void *y, void *ctx)
@@ -269,7 +276,7 @@ static void name_threads(struct cpu_analysis *a)
 
 static int by_thread(const void *x, const void *y, void *ctx)
 {
-	const struct cpu_leaf *l = ctx, *a = &l[*(const uint32_t *)x], *b = &l[*(const uint32_t *)y];
+	const struct stack_leaf *l = ctx, *a = &l[*(const uint32_t *)x], *b = &l[*(const uint32_t *)y];
 	return a->thread < b->thread ? -1 : a->thread > b->thread;
 }
 
@@ -282,11 +289,11 @@ static void find_top_methods(struct cpu_analysis *a)
 		struct cpu_thread *t = &a->threads[a->leaves[order[i]].thread];
 		uint32_t most = 0;
 		for (end = i; end < a->leaf_count && a->leaves[order[end]].thread == a->leaves[order[i]].thread; end++) {
-			const struct cpu_leaf *l = &a->leaves[order[end]];
+			const struct stack_leaf *l = &a->leaves[order[end]];
 			if (l->node == STACK_TREE_ROOT)
 				continue;
 			uint32_t method = a->tree.nodes[l->node].method;
-			counts[method] += l->count;
+			counts[method] += (uint32_t)l->count;
 			if (counts[method] > most) {
 				most = counts[method];
 				t->top_method = method;
@@ -348,9 +355,8 @@ void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 	sum_collections(c, &out->collections);
 	stack_tree_finish(&out->tree);
 	make_leaves(out);
-	sum_methods(out);
-	out->by_self = sorted(out->method_count, more_self, out->methods);
-	out->by_total = sorted(out->method_count, more_total, out->methods);
+	cpu_analysis_sum_methods(out);
+	cpu_analysis_order_methods(out);
 	sum_threads(out);
 	measure_busyness(out);
 }

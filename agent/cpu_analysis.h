@@ -41,10 +41,6 @@ struct cpu_collections {       /* those that ran on threads of the application *
 	int64_t total_ns, longest_ns;
 };
 
-struct cpu_leaf {              /* samples of one thread that end in one node */
-	uint32_t node, thread, count;
-};
-
 struct cpu_analysis {
 	const struct cpu_capture *capture;
 	struct cpu_method *methods;
@@ -53,7 +49,7 @@ struct cpu_analysis {
 	struct stack_tree tree;
 	uint32_t *stack_nodes; /* by capture stack and enum cpu_work: where it ends in the tree; STACK_TREE_NONE: no sample does */
 	uint8_t *sample_work;  /* by sample: enum cpu_work */
-	struct cpu_leaf *leaves; /* by preorder of the node, then by thread */
+	struct stack_leaf *leaves; /* samples, by preorder of the node, then by thread */
 	size_t leaf_count;
 	struct cpu_thread *threads; /* as in the capture */
 	uint32_t *thread_order; /* most samples first */
@@ -70,6 +66,10 @@ struct cpu_analysis {
 
 void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out);
 void cpu_analysis_fini(struct cpu_analysis *a);
+
+/* For analyses of other samples, with methods (agent/cpu_method_table.h) and a finished tree: fills self and total; then, by_self and by_total. */
+void cpu_analysis_sum_methods(struct cpu_analysis *a);
+void cpu_analysis_order_methods(struct cpu_analysis *a);
 
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);

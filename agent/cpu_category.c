@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const char *const layer_names[] = {"application", "library", "runtime", "native", "kernel", "unknown"};
+static const char *const layer_names[] = {"application", "library", "runtime", "native", "kernel", "unknown", "allocation"};
 
 const char *cpu_layer_name(enum cpu_layer layer)
 {

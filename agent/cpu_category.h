@@ -13,6 +13,7 @@ enum cpu_layer {
 	LAYER_NATIVE,      /* other native libraries */
 	LAYER_KERNEL,
 	LAYER_UNKNOWN,     /* stubs, code without a mapping, the place where a stack was cut */
+	LAYER_ALLOCATION,  /* no code, but a type that is allocated (agent/allocs) */
 	LAYER_COUNT
 };
 const char *cpu_layer_name(enum cpu_layer layer); /* "application", ... for report.json */

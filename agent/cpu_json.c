@@ -89,24 +89,6 @@ static void put_categories(const struct cpu_analysis *a, struct report_file *f)
 	buf_puts(&f->text, "]");
 }
 
-static void put_marks(struct report_file *f, unsigned marks)
-{
-	static const struct {
-		unsigned mark;
-		const char *name;
-	} names[] = {{METHOD_ASYNC, "async"}, {METHOD_ITERATOR, "iterator"}, {METHOD_LAMBDA, "lambda"}, {METHOD_LOCAL, "local"},
-		     {METHOD_DYNAMIC, "dynamic"}, {METHOD_NO_SYMBOL, "noSymbol"}};
-	const char *comma = "";
-	buf_puts(&f->text, ",\"marks\":[");
-	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-		if (!(marks & names[i].mark))
-			continue;
-		buf_printf(&f->text, "%s\"%s\"", comma, names[i].name);
-		comma = ",";
-	}
-	buf_puts(&f->text, "]");
-}
-
 static void put_edges(const struct cpu_analysis *a, const char *key, const struct cpu_edge *edges, size_t count, struct report_file *f)
 {
 	buf_printf(&f->text, ",\"%s\":[", key);
@@ -150,7 +132,7 @@ static void put_methods(const struct cpu_analysis *a, struct report_file *f)
 		text_append_json(&f->text, m->module, strlen(m->module));
 		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu64 ",\"total\":%" PRIu64 ",\"caused\":%" PRIu32,
 			   cpu_layer_name(m->layer), m->self, m->total, cpu_analysis_caused(m));
-		put_marks(f, m->marks);
+		report_json_marks(f, "marks", m->marks);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}

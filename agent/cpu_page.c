@@ -147,17 +147,17 @@ static void put_about(const void *source, struct report_file *f)
 		report_page_row(out, "Another profiler", "holds the process's main slot (an APM?); attached beside it for notifications only, which is all "
 						 "that this report needs");
 	report_page_cost_rows(&p->s->head, out);
-	if (p->plan.hidden_samples)
+	if (p->plan.hidden)
 		report_page_row(out, "Left out of this page",
-			"subtrees below %" PRIu32 " samples; %.2f %% of the samples end in them. report.json has all.",
-			p->plan.least_total, cpu_analysis_percent(a, p->plan.hidden_samples));
+			"subtrees below %" PRIu64 " samples; %.2f %% of the samples end in them. report.json has all.",
+			p->plan.least_total, cpu_analysis_percent(a, (uint32_t)p->plan.hidden));
 	buf_puts(out, "</dl>");
 }
 
 static void put_data(const void *source, struct report_file *f)
 {
 	const struct cpu_page *p = source;
-	html_data_write(p->s->analysis, &p->plan, f);
+	html_data_write(&p->s->profile, &p->plan, NULL, f);
 }
 
 static const struct report_hole holes[] = {
@@ -177,7 +177,7 @@ void cpu_page_write(const void *source, struct report_file *f)
 		.hole_count = sizeof holes / sizeof holes[0],
 		.footer = "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.",
 	};
-	html_plan_make(s->analysis, &cpu.plan);
+	html_plan_make(&s->profile, 1, &cpu.plan);
 	report_page_write(&page, &cpu, f);
 	html_plan_fini(&cpu.plan);
 }

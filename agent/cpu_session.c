@@ -151,15 +151,7 @@ static void fetch_collections(struct attached_session *s)
 		attached_session_no_answer(s, "collections could not be asked for", &e);
 		return;
 	}
-	c->collections = mem_realloc(c->collections, count + 1, sizeof *c->collections);
-	for (size_t i = c->collection_count; i < count; i++)
-		c->collections[i] = (struct capture_collection){
-			.start_ns = (int64_t)list[i].start_ns - s->started_ns,
-			.end_ns = (int64_t)list[i].end_ns - s->started_ns,
-			.tid = list[i].tid,
-			.generation = (int)list[i].generation,
-		};
-	c->collection_count = count;
+	capture_set_collections(c, list, count, s->started_ns);
 }
 
 /* While the process is stopped the samples wait for their names, until the last tick. */

@@ -23,6 +23,7 @@ EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_cpu_js, "cpu.js");
 EMBED(report_asset_data_leak, "leak.html");
 EMBED(report_asset_data_strings, "strings.html");
+EMBED(report_asset_data_allocs, "allocs.html");
 
 #define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
 
@@ -89,4 +90,9 @@ struct report_asset report_asset_pauses_css(void)
 struct report_asset report_asset_pauses_js(void)
 {
 	return ASSET(report_asset_data_pauses_js);
+}
+
+struct report_asset report_asset_allocs(void)
+{
+	return ASSET(report_asset_data_allocs);
 }

@@ -25,5 +25,6 @@ struct report_asset report_asset_cpu(void);
 struct report_asset report_asset_cpu_js(void);
 struct report_asset report_asset_leak(void);
 struct report_asset report_asset_strings(void);
+struct report_asset report_asset_allocs(void); /* with the script of CPU hot paths */
 
 #endif

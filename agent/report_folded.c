@@ -9,21 +9,21 @@
 
 static int by_name(const void *x, const void *y, void *ctx)
 {
-	const struct cpu_thread *t = ctx;
+	const struct stack_thread *t = ctx;
 	return strcmp(t[*(const uint32_t *)x].name, t[*(const uint32_t *)y].name);
 }
 
 /* For each thread the first (in order) of those that have its name. */
-static uint32_t *name_sakes(const struct cpu_analysis *a)
+static uint32_t *name_sakes(const struct stack_profile *a)
 {
-	size_t count = a->capture->thread_count;
+	size_t count = a->thread_count;
 	uint32_t *first = mem_calloc(count + 1, sizeof *first);
 	AUTO_FREE uint32_t *order = mem_calloc(count + 1, sizeof *order);
 	for (size_t i = 0; i < count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, count, sizeof *order, by_name, a->threads);
+	qsort_r(order, count, sizeof *order, by_name, (void *)a->threads);
 	for (size_t i = 0; i < count; i++) {
-		bool same = i > 0 && by_name(&order[i], &order[i - 1], a->threads) == 0;
+		bool same = i > 0 && by_name(&order[i], &order[i - 1], (void *)a->threads) == 0;
 		first[order[i]] = same ? first[order[i - 1]] : order[i];
 	}
 	return first;
@@ -32,8 +32,8 @@ static uint32_t *name_sakes(const struct cpu_analysis *a)
 /* The text of a path, ";root;...;leaf": neighbours in preorder share their beginnings. */
 struct path {
 	struct buf text;
-	uint32_t nodes[REPORT_PATH_MAX]; /* by depth */
-	size_t ends[REPORT_PATH_MAX];    /* of the text, by depth; 0: nothing */
+	uint32_t nodes[STACK_PATH_MAX]; /* by depth */
+	size_t ends[STACK_PATH_MAX];    /* of the text, by depth; 0: nothing */
 	uint32_t depth;
 };
 
@@ -45,10 +45,10 @@ static void put_name(struct buf *out, const char *name)
 		*p = ':';
 }
 
-static void path_move(struct path *p, const struct cpu_analysis *a, uint32_t node)
+static void path_move(struct path *p, const struct stack_profile *a, uint32_t node)
 {
-	uint32_t below[REPORT_PATH_MAX], count = 0;
-	const struct stack_node *nodes = a->tree.nodes;
+	uint32_t below[STACK_PATH_MAX], count = 0;
+	const struct stack_node *nodes = a->tree->nodes;
 	while (nodes[node].depth > p->depth || p->nodes[nodes[node].depth] != node) {
 		below[count++] = node;
 		node = nodes[node].parent;
@@ -63,34 +63,32 @@ static void path_move(struct path *p, const struct cpu_analysis *a, uint32_t nod
 	}
 }
 
-static void put_line(const struct path *p, const char *thread, uint32_t count, struct report_file *f)
+static void put_line(const struct path *p, const char *thread, uint64_t weight, struct report_file *f)
 {
 	put_name(&f->text, thread[0] ? thread : "(no name)");
 	buf_append(&f->text, p->text.data, p->text.len);
 	buf_putc(&f->text, ' ');
-	report_file_number(f, count);
+	report_file_number(f, weight);
 	buf_putc(&f->text, '\n');
 	report_file_flow(f);
 }
 
 /* Threads of one name are one root: a pool's threads would repeat each stack. */
-void report_folded_write(const void *source, struct report_file *f)
+void report_folded_write(const struct stack_profile *a, struct report_file *f)
 {
-	const struct report_source *s = source;
-	const struct cpu_analysis *a = s->analysis;
 	AUTO_FREE uint32_t *first = name_sakes(a);
-	AUTO_FREE uint32_t *counts = mem_calloc(a->capture->thread_count + 1, sizeof *counts);
+	AUTO_FREE uint64_t *weights = mem_calloc(a->thread_count + 1, sizeof *weights);
 	AUTO_FREE struct path *path = mem_alloc(sizeof *path);
-	buf_init(&path->text, REPORT_PATH_MAX * (METHOD_NAME_SIZE + 1));
+	buf_init(&path->text, STACK_PATH_MAX * (METHOD_NAME_SIZE + 1));
 	for (size_t i = 0, end; i < a->leaf_count; i = end) {
 		path_move(path, a, a->leaves[i].node);
 		for (end = i; end < a->leaf_count && a->leaves[end].node == a->leaves[i].node; end++)
-			counts[first[a->leaves[end].thread]] += a->leaves[end].count;
+			weights[first[a->leaves[end].thread]] += a->leaves[end].weight;
 		for (size_t k = i; k < end; k++) {
 			uint32_t thread = first[a->leaves[k].thread];
-			if (counts[thread])
-				put_line(path, a->threads[thread].name, counts[thread], f);
-			counts[thread] = 0;
+			if (weights[thread])
+				put_line(path, a->threads[thread].name, weights[thread], f);
+			weights[thread] = 0;
 		}
 	}
 	buf_fini(&path->text);

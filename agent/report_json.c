@@ -48,3 +48,21 @@ void report_json_bool(struct report_file *f, const char *key, bool value)
 {
 	buf_printf(&f->text, ",\"%s\":%s", key, value ? "true" : "false");
 }
+
+void report_json_marks(struct report_file *f, const char *key, unsigned marks)
+{
+	static const struct {
+		unsigned mark;
+		const char *name;
+	} names[] = {{METHOD_ASYNC, "async"}, {METHOD_ITERATOR, "iterator"}, {METHOD_LAMBDA, "lambda"}, {METHOD_LOCAL, "local"},
+		     {METHOD_DYNAMIC, "dynamic"}, {METHOD_NO_SYMBOL, "noSymbol"}};
+	const char *comma = "";
+	buf_printf(&f->text, ",\"%s\":[", key);
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+		if (!(marks & names[i].mark))
+			continue;
+		buf_printf(&f->text, "%s\"%s\"", comma, names[i].name);
+		comma = ",";
+	}
+	buf_puts(&f->text, "]");
+}

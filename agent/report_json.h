@@ -11,5 +11,6 @@ void report_json_integer(struct report_file *f, const char *key, int64_t value);
 void report_json_known(struct report_file *f, const char *key, int64_t value); /* negative (unknown): null */
 void report_json_number(struct report_file *f, const char *key, double value, int decimals);
 void report_json_bool(struct report_file *f, const char *key, bool value);
+void report_json_marks(struct report_file *f, const char *key, unsigned marks); /* enum method_mark: ["async", ...] */
 
 #endif

@@ -56,25 +56,24 @@ static int64_t put_string(struct writer *w, const char *s)
 	return w->next_string++;
 }
 
-static void put_head(struct writer *w, const struct report_source *s)
+static void put_head(struct writer *w, const struct stack_profile *p)
 {
-	const struct cpu_analysis *a = s->analysis;
 	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
-	Drdotnet__Pprof__ValueType samples = DRDOTNET__PPROF__VALUE_TYPE__INIT, cpu = DRDOTNET__PPROF__VALUE_TYPE__INIT;
+	Drdotnet__Pprof__ValueType count = DRDOTNET__PPROF__VALUE_TYPE__INIT, weight = DRDOTNET__PPROF__VALUE_TYPE__INIT;
 	put_string(w, "");
-	samples.type = put_string(w, "samples");
-	samples.unit = put_string(w, "count");
-	cpu.type = put_string(w, "cpu");
-	cpu.unit = put_string(w, "nanoseconds");
-	int64_t comment = put_string(w, s->diagnosis->headline);
-	Drdotnet__Pprof__ValueType *types[] = {&samples, &cpu};
+	count.type = put_string(w, p->count_value.type);
+	count.unit = put_string(w, p->count_value.unit);
+	weight.type = put_string(w, p->weight_value.type);
+	weight.unit = put_string(w, p->weight_value.unit);
+	int64_t comment = put_string(w, p->headline);
+	Drdotnet__Pprof__ValueType *types[] = {&count, &weight};
 	piece.n_sample_type = 2;
 	piece.sample_type = types;
-	piece.period_type = &cpu;
-	piece.period = a->period_ns;
-	piece.time_nanos = a->capture->facts.started_wall_ms * 1000000;
-	piece.duration_nanos = a->capture->facts.duration_ns;
-	piece.default_sample_type = cpu.type;
+	piece.period_type = &weight;
+	piece.period = (int64_t)p->period;
+	piece.time_nanos = p->started_wall_ms * 1000000;
+	piece.duration_nanos = p->duration_ns;
+	piece.default_sample_type = weight.type;
 	piece.n_comment = 1;
 	piece.comment = &comment;
 	put(w, &piece);
@@ -94,12 +93,12 @@ static void put_mapping(struct writer *w, uint64_t id, int64_t filename)
 }
 
 /* The name in the metadata: what other tools know the function by. */
-static int64_t put_system_name(struct writer *w, const struct cpu_analysis *a, const struct cpu_method *m, int64_t name)
+static int64_t put_system_name(struct writer *w, const struct stack_profile *p, const struct cpu_method *m, int64_t name)
 {
 	if (m->frame == UINT32_MAX || m->layer > LAYER_LIBRARY)
 		return name;
 	AUTO_BUF struct buf b;
-	const struct frame *f = &a->capture->frames[m->frame];
+	const struct frame *f = &p->frames[m->frame];
 	AUTO_FREE char *raw = mem_printf("%.*s%s%.*s", SYSTEM_NAME_BYTES, f->type ? f->type : "", f->type ? "." : "",
 					 SYSTEM_NAME_BYTES, f->method ? f->method : "");
 	buf_init(&b, SYSTEM_NAME_BYTES * 32);
@@ -107,7 +106,7 @@ static int64_t put_system_name(struct writer *w, const struct cpu_analysis *a, c
 	return put_string(w, buf_str(&b));
 }
 
-static void put_method(struct writer *w, const struct cpu_analysis *a, uint32_t method, uint64_t mapping, int64_t filename)
+static void put_method(struct writer *w, const struct stack_profile *p, uint32_t method, uint64_t mapping, int64_t filename)
 {
 	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
 	Drdotnet__Pprof__Function function = DRDOTNET__PPROF__FUNCTION__INIT;
@@ -116,10 +115,10 @@ static void put_method(struct writer *w, const struct cpu_analysis *a, uint32_t 
 	Drdotnet__Pprof__Function *functions = &function;
 	Drdotnet__Pprof__Location *locations = &location;
 	Drdotnet__Pprof__Line *lines = &line;
-	const struct cpu_method *m = &a->methods[method];
+	const struct cpu_method *m = &p->methods[method];
 	function.id = line.function_id = location.id = method + 1;
 	function.name = put_string(w, m->name);
-	function.system_name = put_system_name(w, a, m, function.name);
+	function.system_name = put_system_name(w, p, m, function.name);
 	function.filename = filename;
 	location.mapping_id = mapping;
 	location.n_line = 1;
@@ -136,49 +135,49 @@ static int by_module(const void *x, const void *y, void *ctx)
 	return strcmp(m[*(const uint32_t *)x].module, m[*(const uint32_t *)y].module);
 }
 
-static void put_methods(struct writer *w, const struct cpu_analysis *a)
+static void put_methods(struct writer *w, const struct stack_profile *p)
 {
-	AUTO_FREE uint32_t *order = mem_calloc(a->method_count + 1, sizeof *order);
+	AUTO_FREE uint32_t *order = mem_calloc(p->method_count + 1, sizeof *order);
 	uint64_t mapping = 0;
 	int64_t filename = 0;
-	for (size_t i = 0; i < a->method_count; i++)
+	for (size_t i = 0; i < p->method_count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, a->method_count, sizeof *order, by_module, a->methods);
-	for (size_t i = 0; i < a->method_count; i++) {
-		const char *module = a->methods[order[i]].module;
-		if (i == 0 || strcmp(module, a->methods[order[i - 1]].module) != 0) {
+	qsort_r(order, p->method_count, sizeof *order, by_module, (void *)p->methods);
+	for (size_t i = 0; i < p->method_count; i++) {
+		const char *module = p->methods[order[i]].module;
+		if (i == 0 || strcmp(module, p->methods[order[i - 1]].module) != 0) {
 			filename = module[0] ? put_string(w, module) : put_string(w, "[unknown]");
 			put_mapping(w, ++mapping, filename);
 		}
-		put_method(w, a, order[i], mapping, filename);
+		put_method(w, p, order[i], mapping, filename);
 	}
 }
 
-static void put_samples(struct writer *w, const struct cpu_analysis *a)
+static void put_samples(struct writer *w, const struct stack_profile *p)
 {
-	size_t threads = a->capture->thread_count;
+	size_t threads = p->thread_count;
 	AUTO_FREE int64_t *names = mem_calloc(threads + 1, sizeof *names);
 	int64_t thread_key = put_string(w, "thread"), id_key = put_string(w, "thread_id");
 	for (size_t i = 0; i < threads; i++)
-		names[i] = a->threads[i].samples ? put_string(w, a->threads[i].name) : 0;
-	for (size_t i = 0; i < a->leaf_count; i++) {
-		const struct cpu_leaf *l = &a->leaves[i];
+		names[i] = p->threads[i].weight ? put_string(w, p->threads[i].name) : 0;
+	for (size_t i = 0; i < p->leaf_count; i++) {
+		const struct stack_leaf *l = &p->leaves[i];
 		Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
 		Drdotnet__Pprof__Sample sample = DRDOTNET__PPROF__SAMPLE__INIT, *one = &sample;
 		Drdotnet__Pprof__Label name = DRDOTNET__PPROF__LABEL__INIT, id = DRDOTNET__PPROF__LABEL__INIT;
 		Drdotnet__Pprof__Label *labels[] = {&name, &id};
-		uint64_t ids[REPORT_PATH_MAX];
-		int64_t values[] = {l->count, (int64_t)l->count * a->period_ns};
+		uint64_t ids[STACK_PATH_MAX];
+		int64_t values[] = {(int64_t)l->count, (int64_t)(l->weight * p->scale)};
 		uint32_t node = l->node;
-		for (; node != STACK_TREE_ROOT; node = a->tree.nodes[node].parent)
-			ids[sample.n_location_id++] = a->tree.nodes[node].method + 1;
+		for (; node != STACK_TREE_ROOT; node = p->tree->nodes[node].parent)
+			ids[sample.n_location_id++] = p->tree->nodes[node].method + 1;
 		sample.location_id = ids;
 		sample.n_value = 2;
 		sample.value = values;
 		name.key = thread_key;
 		name.str = names[l->thread];
 		id.key = id_key;
-		id.num = a->threads[l->thread].tid;
+		id.num = p->threads[l->thread].tid;
 		sample.n_label = 2;
 		sample.label = labels;
 		piece.n_sample = 1;
@@ -187,18 +186,17 @@ static void put_samples(struct writer *w, const struct cpu_analysis *a)
 	}
 }
 
-void report_pprof_write(const void *source, struct report_file *f)
+void report_pprof_write(const struct stack_profile *p, struct report_file *f)
 {
-	const struct report_source *s = source;
 	struct writer w = {.file = f};
 	if (deflateInit2(&w.z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
 		f->failed_errno = ENOMEM;
 		return;
 	}
 	w.squeezed = mem_alloc(SQUEEZED_BYTES);
-	put_head(&w, s);
-	put_methods(&w, s->analysis);
-	put_samples(&w, s->analysis);
+	put_head(&w, p);
+	put_methods(&w, p);
+	put_samples(&w, p);
 	squeeze(&w, NULL, 0, Z_FINISH);
 	deflateEnd(&w.z);
 	free(w.packed);

@@ -13,7 +13,7 @@ static void put_string(struct report_file *f, const char *s)
 	text_append_json(&f->text, s, strlen(s));
 }
 
-static void put_frames(const struct cpu_analysis *a, struct report_file *f)
+static void put_frames(const struct stack_profile *a, struct report_file *f)
 {
 	for (size_t i = 0; i < a->method_count; i++) {
 		buf_puts(&f->text, i ? ",\n{\"name\":" : "\n{\"name\":");
@@ -27,18 +27,17 @@ static void put_frames(const struct cpu_analysis *a, struct report_file *f)
 	}
 }
 
-/* Samples of each thread together, by time: first[t]..first[t + 1] in the result. */
-static uint32_t *by_thread(const struct cpu_analysis *a, size_t *first)
+/* The thread's leaves, in the tree's order. */
+static size_t by_leaf(const void *profile, uint32_t thread, uint32_t *nodes, uint64_t *weights)
 {
-	const struct cpu_capture *c = a->capture;
-	uint32_t *order = mem_calloc(c->sample_count + 1, sizeof *order);
-	AUTO_FREE size_t *next = mem_calloc(c->thread_count + 1, sizeof *next);
-	for (size_t t = 0; t < c->thread_count; t++)
-		first[t + 1] = first[t] + a->threads[t].samples;
-	memcpy(next, first, c->thread_count * sizeof *next);
-	for (size_t i = 0; i < c->sample_count; i++)
-		order[next[c->samples[i].thread]++] = (uint32_t)i;
-	return order;
+	const struct stack_profile *p = profile;
+	size_t count = 0;
+	for (size_t i = 0; i < p->leaf_count; i++)
+		if (p->leaves[i].thread == thread) {
+			nodes[count] = p->leaves[i].node;
+			weights[count++] = p->leaves[i].weight;
+		}
+	return count;
 }
 
 /* The text of the stacks that were written: a profile repeats few stacks many times. */
@@ -47,10 +46,10 @@ struct stack_texts {
 	uint32_t *begin, *end; /* by node; end 0: not there */
 };
 
-static void put_new_stack(const struct cpu_analysis *a, uint32_t node, struct report_file *f)
+static void put_new_stack(const struct stack_profile *a, uint32_t node, struct report_file *f)
 {
-	uint32_t path[REPORT_PATH_MAX];
-	size_t depth = report_path(&a->tree, node, path);
+	uint32_t path[STACK_PATH_MAX];
+	size_t depth = stack_profile_path(a->tree, node, path);
 	buf_putc(&f->text, '[');
 	for (size_t k = 0; k < depth; k++) {
 		if (k)
@@ -60,7 +59,7 @@ static void put_new_stack(const struct cpu_analysis *a, uint32_t node, struct re
 	buf_putc(&f->text, ']');
 }
 
-static void put_stack(const struct cpu_analysis *a, struct stack_texts *t, uint32_t node, struct report_file *f)
+static void put_stack(const struct stack_profile *a, struct stack_texts *t, uint32_t node, struct report_file *f)
 {
 	if (t->end[node]) {
 		buf_append(&f->text, t->text.data + t->begin[node], t->end[node] - t->begin[node]);
@@ -77,68 +76,56 @@ static void put_stack(const struct cpu_analysis *a, struct stack_texts *t, uint3
 	report_file_flow(f);
 }
 
-/* Runs of one stack become one sample; weights[i] is the length of the i-th run. Returns how many runs. */
-static size_t put_runs(const struct cpu_analysis *a, struct stack_texts *texts, const uint32_t *samples, size_t count, uint32_t *weights,
-		       struct report_file *f)
-{
-	size_t runs = 0;
-	uint32_t last = STACK_TREE_NONE;
-	for (size_t i = 0; i < count; i++) {
-		uint32_t node = cpu_analysis_node(a, samples[i]);
-		if (node == last) {
-			weights[runs - 1]++;
-			continue;
-		}
-		if (runs)
-			buf_putc(&f->text, ',');
-		put_stack(a, texts, node, f);
-		weights[runs++] = 1;
-		last = node;
-	}
-	return runs;
-}
+struct runs { /* of one thread */
+	uint32_t *nodes;
+	uint64_t *weights;
+	size_t count;
+};
 
-static void put_profile(const struct cpu_analysis *a, struct stack_texts *texts, const struct cpu_thread *t, const uint32_t *samples,
-			uint32_t *weights, struct report_file *f)
+static void put_profile(const struct stack_profile *p, struct stack_texts *texts, const struct stack_thread *t, const struct runs *runs,
+			struct report_file *f)
 {
 	AUTO_FREE char *name = mem_printf("%s (%lld)", t->name, (long long)t->tid);
 	buf_puts(&f->text, "\n{\"type\":\"sampled\",\"name\":");
 	put_string(f, name);
-	buf_printf(&f->text, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%lld,\"samples\":[",
-		   (long long)(t->samples * a->period_ns));
-	size_t runs = put_runs(a, texts, samples, t->samples, weights, f);
-	buf_puts(&f->text, "],\"weights\":[");
-	for (size_t i = 0; i < runs; i++) {
+	buf_printf(&f->text, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%llu,\"samples\":[", p->weight_value.unit,
+		   (unsigned long long)(t->weight * p->scale));
+	for (size_t i = 0; i < runs->count; i++) {
 		if (i)
 			buf_putc(&f->text, ',');
-		report_file_number(f, (uint64_t)weights[i] * (uint64_t)a->period_ns);
+		put_stack(p, texts, runs->nodes[i], f);
+	}
+	buf_puts(&f->text, "],\"weights\":[");
+	for (size_t i = 0; i < runs->count; i++) {
+		if (i)
+			buf_putc(&f->text, ',');
+		report_file_number(f, runs->weights[i] * p->scale);
 		report_file_flow(f);
 	}
 	buf_puts(&f->text, "]}");
 }
 
-void report_speedscope_write(const void *source, struct report_file *f)
+void report_speedscope_write(const struct stack_profile *p, const struct speedscope_order *order, struct report_file *f)
 {
-	const struct report_source *s = source;
-	const struct cpu_analysis *a = s->analysis;
-	size_t thread_count = a->capture->thread_count;
-	char scratch[64];
-	AUTO_FREE size_t *first = mem_calloc(thread_count + 2, sizeof *first);
-	AUTO_FREE uint32_t *order = by_thread(a, first);
-	AUTO_FREE uint32_t *weights = mem_calloc(a->capture->sample_count + 1, sizeof *weights);
-	AUTO_FREE uint32_t *begin = mem_calloc(a->tree.count, sizeof *begin), *end = mem_calloc(a->tree.count, sizeof *end);
+	const struct speedscope_order leaves = {by_leaf, p, p->leaf_count};
+	const struct speedscope_order *o = order ? order : &leaves;
+	AUTO_FREE uint32_t *nodes = mem_calloc(o->most + 1, sizeof *nodes);
+	AUTO_FREE uint64_t *weights = mem_calloc(o->most + 1, sizeof *weights);
+	AUTO_FREE uint32_t *begin = mem_calloc(p->tree->count, sizeof *begin), *end = mem_calloc(p->tree->count, sizeof *end);
 	struct stack_texts texts = {.begin = begin, .end = end};
+	struct runs runs = {.nodes = nodes, .weights = weights};
 	buf_init(&texts.text, STACK_TEXTS_MAX_BYTES);
 	buf_puts(&f->text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
-	put_string(f, report_head_subject(&s->head, scratch, sizeof scratch));
+	put_string(f, p->subject);
 	buf_puts(&f->text, ",\"exporter\":\"drdotnet " DRDOTNET_VERSION "\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
-	put_frames(a, f);
+	put_frames(p, f);
 	buf_puts(&f->text, "]},\"profiles\":[");
-	for (size_t i = 0; i < thread_count && a->threads[a->thread_order[i]].samples; i++) {
-		uint32_t t = a->thread_order[i];
+	for (size_t i = 0; i < p->thread_count && p->threads[p->thread_order[i]].weight; i++) {
+		uint32_t t = p->thread_order[i];
 		if (i)
 			buf_putc(&f->text, ',');
-		put_profile(a, &texts, &a->threads[t], order + first[t], weights, f);
+		runs.count = o->of_thread(o->ctx, t, nodes, weights);
+		put_profile(p, &texts, &p->threads[t], &runs, f);
 	}
 	buf_puts(&f->text, "]}\n");
 	buf_fini(&texts.text);

@@ -1,5 +1,6 @@
 #include "agent/session.h"
 
+#include "agent/allocs/alloc_session.h"
 #include "agent/apart.h"
 #include "agent/cpu_session.h"
 #include "agent/leak/leak_session.h"
@@ -24,6 +25,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_MEMORY_LEAK] = &leak_session,
 	[PROFILER_GC_SURVIVORS] = &survivors_session,
 	[PROFILER_RUNTIME_PAUSES] = &pause_session,
+	[PROFILER_ALLOCATIONS] = &alloc_session,
 };
 
 static void run(const struct session_request *q, struct session_outcome *out)

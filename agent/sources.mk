@@ -114,6 +114,7 @@ AGENT_SRC += \
 	agent/cpu_headline.c \
 	agent/cpu_explain.c \
 	agent/cpu_diagnosis.c \
+	agent/cpu_profile.c \
 	agent/stack_tree.c \
 	agent/report_file.c \
 	agent/report_assets.c \
@@ -200,7 +201,16 @@ AGENT_SRC += \
 	agent/heap/heap_dominators.c
 # allocations
 AGENT_SRC += \
-	agent/allocs/allocs_channel.c
+	agent/allocs/allocs_channel.c \
+	agent/allocs/alloc_estimate.c \
+	agent/allocs/alloc_collect.c \
+	agent/allocs/alloc_analysis.c \
+	agent/allocs/alloc_diagnosis.c \
+	agent/allocs/alloc_json.c \
+	agent/allocs/alloc_summary.c \
+	agent/allocs/alloc_page.c \
+	agent/allocs/alloc_report.c \
+	agent/allocs/alloc_session.c
 # pauses of the runtime
 AGENT_SRC += \
 	agent/pauses/pause_frames.c \

@@ -17,6 +17,11 @@ struct stack_node {
 	uint64_t self, total;    /* what the user of the tree counts; total after finishing */
 };
 
+struct stack_leaf { /* what of one thread ends in one node: how many, and what they weigh */
+	uint32_t node, thread;
+	uint64_t count, weight;
+};
+
 struct stack_tree {
 	struct stack_node *nodes; /* a parent stands before its children */
 	size_t count, cap;

@@ -2,7 +2,8 @@
 (() => {
 	const $ = id => document.getElementById(id);
 	const data = JSON.parse($('data').textContent);
-	const LAYERS = ['Application', '.NET libraries', 'Runtime', 'Native libraries', 'Kernel', 'No name'];
+	const LAYERS = ['Application', '.NET libraries', 'Runtime', 'Native libraries', 'Kernel', 'No name', 'Allocation'];
+	const ALLOCATION = 6; /* what is allocated in a method are its children of this layer */
 	const MARKS = [[2, 'async'], [4, 'iterator'], [8, 'lambda'], [16, 'local'], [32, 'dynamic'], [64, 'no symbols']];
 	const names = data.names, methodCount = names.length;
 	const lower = names.map((n, i) => (n + ' ' + data.mods[data.mod[i]]).toLowerCase());
@@ -10,7 +11,17 @@
 		const p = all ? 100 * part / all : 0;
 		return p.toFixed(p >= 9.95 || p === 0 ? 1 : p >= 0.095 ? 1 : 2) + ' %';
 	};
-	const seconds = samples => {
+	/* Of CPU time unless the data say otherwise: weights are then bytes. */
+	const bytes = data.unit === 'bytes';
+	const WORDS = bytes ? {widest: 'Flame graph: the widest frames allocate the most', all: ' of all bytes', share: 'Share', amount: 'Bytes'}
+		: {widest: 'Flame graph: the widest frames use the most CPU', all: ' of all CPU time', share: 'CPU', amount: 'Time'};
+	const size = n => {
+		let unit = 0;
+		for (; n >= 999.5 && unit < 4; unit++) n /= 1000;
+		return n.toFixed(unit && n < 9.95 ? 1 : 0) + ' ' + ['bytes', 'kB', 'MB', 'GB', 'TB'][unit];
+	};
+	const amount = samples => {
+		if (bytes) return size(samples * data.period);
 		const s = samples * data.period / 1e9;
 		return s >= 10 ? s.toFixed(1) + ' s' : s >= 1 ? s.toFixed(2) + ' s' : Math.round(s * 1000) + ' ms';
 	};
@@ -79,6 +90,7 @@
 			const m = t.method[i];
 			path.push(m);
 			self[m] += t.self[i];
+			if (data.layer[m] === ALLOCATION && path.length > 1) self[path[path.length - 2]] += t.self[i];
 			if (on[m]++ === 0) total[m] += t.total[i];
 		}
 		return {self, total};
@@ -317,9 +329,9 @@
 			s.append(make('b', '', value), ' ' + text);
 			parts.push(s);
 		};
-		add(percent(t.total[n], base.total[0]), 'total, ' + seconds(t.total[n]));
+		add(percent(t.total[n], base.total[0]), 'total, ' + amount(t.total[n]));
 		if (m >= 0) {
-			add(percent(t.self[n], base.total[0]), extra || 'in itself here');
+			if (!bytes || t.self[n]) add(percent(t.self[n], base.total[0]), extra || 'in itself here');
 			if (data.mods[data.mod[m]]) parts.push(make('span', '', data.mods[data.mod[m]]));
 			parts.push(make('span', '', LAYERS[data.layer[m]]));
 		}
@@ -331,7 +343,7 @@
 	let chosen = -1, hits = null, focusMethod = -1, sortKey = 'self', sortUp = false, shown = 100;
 	const base = countTree(decodeTree(), -1);
 	let methods = countMethods(base, -1);
-	const flame = new Flame($('flame'), 'Flame graph: the widest frames use the most CPU', false, (t, n) => showDetail($('detail'), t, n));
+	const flame = new Flame($('flame'), WORDS.widest, false, (t, n) => showDetail($('detail'), t, n));
 	let callersFlame = null, calleesFlame = null;
 
 	function updateReset() {
@@ -342,7 +354,7 @@
 	function updateMatched() {
 		const out = $('matched');
 		if (!hits) {
-			out.textContent = chosen < 0 ? '' : percent(base.total[0], data.samples) + ' of all CPU time';
+			out.textContent = chosen < 0 ? '' : percent(base.total[0], data.samples) + WORDS.all;
 			return;
 		}
 		let sum = 0, count = 0;
@@ -452,7 +464,7 @@
 
 	function drawThreads() {
 		const tr = make('tr');
-		for (const [title, cls] of [['CPU', 'n'], ['', 'bar'], ['Time', 'n'], ['Thread', ''], ['Mostly', ''], ['Id', 'n mod']]) {
+		for (const [title, cls] of [[WORDS.share, 'n'], ['', 'bar'], [WORDS.amount, 'n'], ['Thread', ''], ['Mostly', ''], ['Id', 'n mod']]) {
 			const th = make('th', cls, title);
 			th.scope = 'col';
 			tr.append(th);
@@ -461,7 +473,7 @@
 		$('threads').tBodies[0].replaceChildren(...data.threads.map(([tid, name, samples, cpuMs, top], i) => {
 			const row = make('tr');
 			row.append(cell('n', percent(samples, data.samples)), cell('bar', svgBar(samples / (data.samples || 1))),
-				cell('n', (cpuMs / 1000).toFixed(2) + ' s'),
+				cell('n', bytes ? amount(samples) : (cpuMs / 1000).toFixed(2) + ' s'),
 				cell('name', samples ? button(name || '(no name)', () => { chooseThread(i); openTab('flame', true); }, 'Flame graph of ' + name) : name),
 				cell('name', top < 0 ? '' : names[top]), cell('n mod', tid < 0 ? '' : String(tid)));
 			return row;
@@ -559,7 +571,7 @@
 		s.append(make('span', 'dot l' + i), word);
 		return s;
 	}));
-	$('static').hidden = true;
+	if ($('static')) $('static').hidden = true;
 	$('app').hidden = false;
 	drawThreads();
 	refresh();

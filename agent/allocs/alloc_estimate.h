@@ -1,0 +1,31 @@
+/* From samples of allocations to bytes and objects, with an interval of confidence. Pure.
+ *
+ * AllocationSampled: each byte is drawn with p = 1/102,400, an object of s bytes with 1 - (1 - p)^s. A sample then stands for
+ * 1 / (1 - (1 - p)^s) objects: an unbiased estimate (Horvitz and Thompson), as the runtime's own page on randomized allocation sampling
+ * has it. AllocationTick: a sample stands for the bytes since the one before.
+ *
+ * The interval: the estimate has the relative error of n = bytes^2 / variance independent samples, so its ends are quantiles of Gamma
+ * distributions with n and n + 1 (Garwood's interval; for small objects n is the number of samples). */
+#ifndef DRDOTNET_ALLOC_ESTIMATE_H
+#define DRDOTNET_ALLOC_ESTIMATE_H
+
+#include <stdint.h>
+
+#define ALLOC_MEAN_BYTES 102400
+#define ALLOC_CONFIDENCE_PERCENT 95
+#define ALLOC_EVENT_SAMPLED 303
+#define ALLOC_EVENT_TICK 10
+
+struct alloc_estimate { /* zeroed: nothing */
+	uint64_t samples;
+	double bytes, objects, variance; /* variance: of bytes */
+	double seen;                     /* bytes of the sampled objects: at least that was allocated */
+};
+
+/* `samples` > 0 of objects of about one size, `size` bytes together; `amount`: of ticks, the bytes that they stand for. */
+void alloc_estimate_add(struct alloc_estimate *e, uint32_t event, uint64_t samples, uint64_t size, uint64_t amount);
+void alloc_estimate_merge(struct alloc_estimate *e, const struct alloc_estimate *from);
+double alloc_estimate_low(const struct alloc_estimate *e);
+double alloc_estimate_high(const struct alloc_estimate *e); /* of nothing: what could have gone unseen */
+
+#endif
