@@ -27,6 +27,7 @@ enum cor_heap_info_slot {
 	INFO_GET_APP_DOMAIN_STATIC_ADDRESS = 50,
 	INFO_GET_STATIC_FIELD_INFO = 53,
 	INFO_GET_GENERATION_BOUNDS = 54,
+	INFO_GET_OBJECT_GENERATION = 55,
 	INFO_ENUM_MODULES = 66,
 	INFO_GET_THREAD_STATIC_ADDRESS2 = 68,
 	INFO_GET_APP_DOMAINS_CONTAINING_MODULE = 69,
@@ -139,6 +140,12 @@ static inline hresult info_get_generation_bounds(void *o, uint32_t cap, uint32_t
 {
 	return ((hresult(*)(void *, uint32_t, uint32_t *, struct cor_generation_range *))cor_slot(o, INFO_GET_GENERATION_BOUNDS))(
 		o, cap, count, ranges);
+}
+
+/* The range of the object's generation that holds it. */
+static inline hresult info_get_object_generation(void *o, cor_id object, struct cor_generation_range *range)
+{
+	return ((hresult(*)(void *, cor_id, struct cor_generation_range *))cor_slot(o, INFO_GET_OBJECT_GENERATION))(o, object, range);
 }
 
 static inline hresult info_get_app_domain_of_module(void *o, cor_id module, cor_id *domain)

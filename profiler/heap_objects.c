@@ -1,6 +1,8 @@
 /* Context: own thread; CLR callback of the collection that it waits for. */
 #include "profiler/heap_objects.h"
 
+#include "profiler/heap_stop.h"
+
 #define LOOK_AT_CLOCK 4096u /* objects */
 #define COMPARED_MAX 256u  /* references of the first object of a class */
 
@@ -220,11 +222,30 @@ static bool put_references(struct heap_objects *h, const struct heap_class *c, c
 	return visit_all(h, &v, c, size);
 }
 
+/* The bounds that the runtime keeps are those of the last collection; asked by object they are those of now. */
+static bool tell_range(struct heap_objects *h, cor_id object)
+{
+	struct cor_generation_range *r = &h->range;
+
+	if (info_get_object_generation(h->info, object, r) < 0 || object - r->start >= r->length) {
+		*r = (struct cor_generation_range){.start = object, .length = 8};
+		return true;
+	}
+	const struct heap_range_record record = {
+		.generation = (uint8_t)heap_stop_generation(r),
+		.start = r->start,
+		.length = r->length,
+	};
+	return heap_put_range(&h->sink->w, &record);
+}
+
 static bool begin_object(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
 {
 	struct heap_writer *w = &h->sink->w;
 
 	if (!heap_room(w) || (w->objects % LOOK_AT_CLOCK == 0 && !heap_sink_in_time(h->sink)))
+		return false;
+	if (h->ranges && object - h->range.start >= h->range.length && !(tell_range(h, object) && heap_room(w)))
 		return false;
 	if (object < h->lowest || !h->lowest)
 		h->lowest = object;

@@ -16,6 +16,8 @@ struct heap_objects {
 	hresult code;          /* of the runtime's refusal */
 	cor_id lowest, highest; /* of what was met */
 	struct heap_class *last;
+	bool ranges;           /* tell those that the objects lie in */
+	struct cor_generation_range range; /* of the last object */
 };
 
 /* false: the walk is over, see sink->status. */

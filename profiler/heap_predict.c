@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/heap_predict.h"
 
+#include "profiler/heap_collection.h"
 #include "profiler/heap_objects.h"
 #include "profiler/heap_stop.h"
 #include "profiler/now.h"
@@ -8,28 +9,30 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define PROBE_NS 2000000u
+#define READ_NS 2000000u
+#define PROBE_NS 8000000u
+#define LOOK_AT_CLOCK 4096u /* objects */
 /* Measured (docs/profilers/heap-walk.md), on the side of too long: writing and the agent's copying beside a walk into nothing; a forced
  * collection with its roots beside a walk; either where no look is possible, by a heap of small objects. */
-#define WALK_PERCENT 160u
-#define COLLECTION_PERCENT 450u
+#define WALK_PERCENT 150u
+#define COLLECTION_PERCENT 350u
 #define NS_PER_KB_COLLECTION 2500u /* with the objects, on .NET 8 */
-#define NS_PER_KB_WALK 500u
 
 void heap_predict_from(const struct heap_probe *p, struct heap_prediction *out)
 {
-	uint64_t walk_ns = p->small_bytes / 1024 * NS_PER_KB_WALK, collection_ns = p->small_bytes / 1024 * NS_PER_KB_COLLECTION;
+	double walk_ns = 0, collection_ns = (double)p->small_bytes / 1024 * NS_PER_KB_COLLECTION;
 
-	if (p->bytes) {
-		uint64_t look_ns = p->whole ? p->ns : (uint64_t)((double)p->small_bytes / (double)p->bytes * (double)p->ns);
-		if (look_ns < p->ns)
-			look_ns = p->ns;
-		walk_ns = look_ns * WALK_PERCENT / 100;
-		collection_ns = look_ns * COLLECTION_PERCENT / 100;
+	if (p->read_objects) {
+		double objects = (double)p->objects, seen = (double)p->bytes;
+		if (!p->whole && (double)p->small_bytes > seen)
+			objects *= (double)p->small_bytes / seen;
+		double read_ns = (double)p->read_ns / (double)p->read_objects * objects;
+		walk_ns = read_ns * WALK_PERCENT / 100;
+		collection_ns = read_ns * COLLECTION_PERCENT / 100;
 	}
-	out->walk_us = walk_ns / 1000;
-	out->collection_us = collection_ns / 1000;
-	out->heap_bytes = p->heap_bytes;
+	out->walk_us = (uint64_t)(walk_ns / 1000);
+	out->collection_us = (uint64_t)(collection_ns / 1000);
+	out->heap_bytes = p->whole ? p->bytes : p->heap_bytes;
 }
 
 /* Resident memory of its own: what the heap is at most. */
@@ -51,29 +54,65 @@ static uint64_t resident_bytes(void)
 	return fields[1] > fields[2] ? (fields[1] - fields[2]) * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+struct look {
+	struct heap_objects objects;
+	struct heap_probe *probe;
+	uint64_t begin_ns;
+	bool counting;
+};
+
+static bool count(struct look *k, cor_id object)
+{
+	struct heap_probe *p = k->probe;
+	const struct heap_class *c = heap_classes_find(object_class(object));
+
+	p->objects++;
+	if (c)
+		p->bytes += heap_class_size(c, object);
+	return p->objects % LOOK_AT_CLOCK || now_ns() - k->begin_ns < PROBE_NS;
+}
+
 static int32_t on_object(cor_id object, void *ctx)
 {
-	return heap_objects_put(ctx, object);
+	struct look *k = ctx;
+	struct heap_probe *p = k->probe;
+
+	if (k->counting)
+		return count(k, object);
+	if (heap_objects_put(&k->objects, object))
+		return true;
+	if (k->objects.sink->status != HEAP_WALKED_LATE)
+		return false;
+	p->read_ns = now_ns() - k->begin_ns;
+	p->read_objects = p->objects = k->objects.sink->w.objects;
+	p->bytes = k->objects.sink->w.bytes;
+	k->counting = true;
+	return count(k, object);
 }
 
 static void look(void *info, void *info15, struct heap_sink *sink, struct heap_probe *p)
 {
 	static uint8_t scratch[HEAP_RING_BLOCK_BYTES];
-	struct heap_objects objects = {.info = info, .sink = sink};
+	struct look k = {.objects = {.info = info, .sink = sink}, .probe = p};
 	struct heap_stop stop;
 
 	heap_classes_reset();
 	if (heap_stop_begin(info, &stop, sink->agent_fd) < 0)
 		return;
-	uint64_t begin_ns = now_ns();
-	heap_sink_begin(sink, begin_ns + PROBE_NS, scratch);
-	hresult hr = info15_enumerate_gc_heap_objects(info15, on_object, &objects);
-	p->ns = now_ns() - begin_ns;
-	if (hr >= 0) {
-		p->bytes = sink->w.bytes;
-		p->whole = !sink->w.bad;
-	}
+	k.begin_ns = now_ns();
+	heap_sink_begin(sink, k.begin_ns + READ_NS, scratch);
+	hresult hr = info15_enumerate_gc_heap_objects(info15, on_object, &k);
+	uint64_t ns = now_ns() - k.begin_ns;
 	heap_stop_end(info, &stop);
+	if (hr < 0)
+		*p = (struct heap_probe){.heap_bytes = p->heap_bytes, .small_bytes = p->small_bytes};
+	else
+		p->whole = ns < PROBE_NS;
+	if (hr >= 0 && !k.counting) {
+		p->read_ns = ns;
+		p->read_objects = p->objects = sink->w.objects;
+		p->bytes = sink->w.bytes;
+	}
 }
 
 void heap_predict(void *info, struct heap_sink *sink, bool may_collect, struct heap_prediction *out)
@@ -81,14 +120,17 @@ void heap_predict(void *info, struct heap_sink *sink, bool may_collect, struct h
 	struct heap_probe p = {0};
 	void *info15 = NULL;
 
-	heap_stop_heap_bytes(info, &p.heap_bytes, &p.small_bytes);
+	/* the runtime's bounds are those of the last collection that it told us of */
+	if (heap_collection_count())
+		heap_stop_heap_bytes(info, &p.heap_bytes, &p.small_bytes);
 	if (!p.heap_bytes)
 		p.heap_bytes = p.small_bytes = resident_bytes();
+	uint64_t begin_ns = now_ns();
 	cor_query(info, &cor_iid_info15, &info15);
 	if (info15)
 		look(info, info15, sink, &p);
 	heap_predict_from(&p, out);
-	out->probe_us = p.ns / 1000;
+	out->probe_us = info15 ? (now_ns() - begin_ns) / 1000 : 0;
 	out->flags = (may_collect ? HEAP_CAN_COLLECT : 0u) | (info15 ? HEAP_CAN_WALK : 0u);
 	cor_release(info15);
 }

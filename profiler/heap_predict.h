@@ -1,4 +1,5 @@
-/* How long a walk would stop the application: a look at some of the heap for PROBE_NS, and the heap's size. Own thread. */
+/* How long a walk would stop the application: some of the heap is read as a walk reads it, of as much as possible the objects are counted,
+ * all within PROBE_NS, and the rest is taken to be alike. Own thread. */
 #ifndef DRDOTNET_HEAP_PREDICT_H
 #define DRDOTNET_HEAP_PREDICT_H
 
@@ -9,9 +10,10 @@ void heap_predict(void *info, struct heap_sink *sink, bool may_collect, struct h
 
 /* Pure: from what a probe saw. */
 struct heap_probe {
-	uint64_t ns, bytes;          /* of the look; 0: none was possible */
-	bool whole;                  /* it came to the heap's end */
-	uint64_t heap_bytes, small_bytes; /* small: what has many objects */
+	uint64_t read_ns, read_objects;   /* as a walk reads them; 0: none */
+	uint64_t objects, bytes;          /* counted, with those; large objects and pinned ones are few and count for little */
+	bool whole;                       /* all were counted */
+	uint64_t heap_bytes, small_bytes; /* of the heap; small: without large and pinned objects */
 };
 void heap_predict_from(const struct heap_probe *p, struct heap_prediction *out);
 

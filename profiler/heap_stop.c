@@ -8,8 +8,10 @@
 
 #define PATIENCE_NS 5000000000u
 #define RANGES_MAX 4096u
+#define FROZEN_MAX 256u
 
-static struct cor_generation_range ranges[RANGES_MAX];
+static struct cor_generation_range ranges[RANGES_MAX], frozen[FROZEN_MAX];
+static uint32_t frozen_count;
 
 hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd)
 {
@@ -55,15 +57,15 @@ static uint32_t read_ranges(void *info)
 	return count < RANGES_MAX ? count : RANGES_MAX;
 }
 
-static bool put_ranges(struct heap_writer *w, uint32_t count, bool frozen)
+static bool put_ranges(struct heap_writer *w, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		const struct heap_range_record r = {
-			.generation = frozen ? HEAP_GEN_FROZEN : (uint8_t)ranges[i].generation,
+			.generation = (uint8_t)heap_stop_generation(&ranges[i]),
 			.start = ranges[i].start,
 			.length = ranges[i].length,
 		};
-		if (ranges[i].length && r.generation < HEAP_GENERATIONS && !heap_put_range(w, &r))
+		if (ranges[i].length && !heap_put_range(w, &r))
 			return false;
 	}
 	return true;
@@ -71,16 +73,28 @@ static bool put_ranges(struct heap_writer *w, uint32_t count, bool frozen)
 
 bool heap_stop_put_ranges(void *info, struct heap_writer *w)
 {
+	return put_ranges(w, read_ranges(info));
+}
+
+void heap_stop_read_frozen(void *info)
+{
 	void *info14 = NULL;
 	uint32_t count = 0;
 
-	if (!put_ranges(w, read_ranges(info), false))
-		return false;
+	frozen_count = 0;
 	if (cor_query(info, &cor_iid_info14, &info14) < 0 || !info14)
-		return true;
-	hresult hr = info14_get_non_gc_heap_bounds(info14, RANGES_MAX, &count, ranges);
+		return;
+	if (info14_get_non_gc_heap_bounds(info14, FROZEN_MAX, &count, frozen) >= 0)
+		frozen_count = count < FROZEN_MAX ? count : FROZEN_MAX;
 	cor_release(info14);
-	return hr < 0 || put_ranges(w, count < RANGES_MAX ? count : RANGES_MAX, true);
+}
+
+enum heap_generation heap_stop_generation(const struct cor_generation_range *r)
+{
+	for (uint32_t i = 0; i < frozen_count; i++)
+		if (r->start - frozen[i].start < frozen[i].length || frozen[i].start - r->start < r->length)
+			return HEAP_GEN_FROZEN;
+	return r->generation < 0 || r->generation > HEAP_GEN_POH ? HEAP_GEN_FROZEN : (enum heap_generation)r->generation;
 }
 
 void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small)

@@ -90,11 +90,12 @@ static void look_at_heap(struct walk *k)
 	}
 	if (exact)
 		heap_stacks_owners(k->info);
+	k->objects.ranges = true;
 	hresult hr = info15_enumerate_gc_heap_objects(k->info15, on_object, &k->objects);
 	if (hr < 0)
 		refuse(k, hr);
 	if (hr >= 0 && !w->bad && (!exact || heap_collection_put_roots(w)) && heap_threads_put(w) && heap_statics_put(k->info, w, true) &&
-	    (exact || heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest)) && heap_stop_put_ranges(k->info, w))
+	    (exact || heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest)))
 		finish();
 }
 
@@ -160,6 +161,7 @@ static void prepare(struct walk *k)
 	heap_threads_list(k->info);
 	heap_statics_find(k->info);
 	heap_stacks_prepare();
+	heap_stop_read_frozen(k->info);
 	unloads = module_guard_unloads();
 	if (k->request.flags & HEAP_WALK_STRINGS) {
 		string_digest_key_make(&key, k->request.seed);
