@@ -104,6 +104,24 @@ static void put_short_name(struct buf *out, struct span name, struct csharp_args
 	csharp_type_put_args(out, args, args->count - args->used, depth);
 }
 
+/* "[], [,], *" after a type. Metadata names an array of arrays from its innermost element outwards ("String[,][]"), C# from the outside
+ * inwards ("string[][,]"). */
+static void put_suffix(struct buf *out, struct span suffix)
+{
+	size_t from = 0;
+	while (from < suffix.n && suffix.s[from] != '[')
+		from++;
+	span_put(out, span_sub(suffix, 0, from));
+	for (size_t end = suffix.n; end > from;) {
+		size_t open = end;
+		while (open > from && suffix.s[open - 1] != '[')
+			open--;
+		open -= open > from;
+		span_put(out, span_sub(suffix, open, end));
+		end = open;
+	}
+}
+
 /* Metadata text of a type ("System.Collections.Generic.List`1<System.Int32>[]") in C#'s words. */
 void csharp_type_put(struct buf *out, struct span type, int depth)
 {
@@ -129,7 +147,7 @@ void csharp_type_put(struct buf *out, struct span type, int depth)
 		type.n--;
 	}
 	put_short_name(out, name, &args, depth - 1);
-	span_put(out, span_sub(type, end, type.n)); /* [], [,], * */
+	put_suffix(out, span_sub(type, end, type.n));
 }
 
 void csharp_type_put_list(struct buf *out, const char *open, struct span list, const char *close)

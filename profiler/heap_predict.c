@@ -9,8 +9,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#define READ_NS 2000000u
 #define PROBE_NS 8000000u
+#define READ_PART 4u /* of it */
 #define LOOK_AT_CLOCK 4096u /* objects */
 /* Measured (docs/profilers/heap-walk.md), on the side of too long: writing and the agent's copying beside a walk into nothing; a forced
  * collection with its roots beside a walk; either where no look is possible, by a heap of small objects. */
@@ -57,7 +57,7 @@ static uint64_t resident_bytes(void)
 struct look {
 	struct heap_objects objects;
 	struct heap_probe *probe;
-	uint64_t begin_ns;
+	uint64_t begin_ns, probe_ns;
 	bool counting;
 };
 
@@ -69,7 +69,7 @@ static bool count(struct look *k, cor_id object)
 	p->objects++;
 	if (c)
 		p->bytes += heap_class_size(c, object);
-	return p->objects % LOOK_AT_CLOCK || now_ns() - k->begin_ns < PROBE_NS;
+	return p->objects % LOOK_AT_CLOCK || now_ns() - k->begin_ns < k->probe_ns;
 }
 
 static int32_t on_object(cor_id object, void *ctx)
@@ -90,24 +90,24 @@ static int32_t on_object(cor_id object, void *ctx)
 	return count(k, object);
 }
 
-static void look(void *info, void *info15, struct heap_sink *sink, struct heap_probe *p)
+static void look(void *info, void *info15, struct heap_sink *sink, uint64_t probe_ns, struct heap_probe *p)
 {
 	static uint8_t scratch[HEAP_RING_BLOCK_BYTES];
-	struct look k = {.objects = {.info = info, .sink = sink}, .probe = p};
+	struct look k = {.objects = {.info = info, .sink = sink}, .probe = p, .probe_ns = probe_ns};
 	struct heap_stop stop;
 
 	heap_classes_reset();
 	if (heap_stop_begin(info, &stop, sink->agent_fd) < 0)
 		return;
 	k.begin_ns = now_ns();
-	heap_sink_begin(sink, k.begin_ns + READ_NS, scratch);
+	heap_sink_begin(sink, k.begin_ns + probe_ns / READ_PART, scratch);
 	hresult hr = info15_enumerate_gc_heap_objects(info15, on_object, &k);
 	uint64_t ns = now_ns() - k.begin_ns;
 	heap_stop_end(info, &stop);
 	if (hr < 0)
 		*p = (struct heap_probe){.heap_bytes = p->heap_bytes, .small_bytes = p->small_bytes};
 	else
-		p->whole = ns < PROBE_NS;
+		p->whole = ns < probe_ns;
 	if (hr >= 0 && !k.counting) {
 		p->read_ns = ns;
 		p->read_objects = p->objects = sink->w.objects;
@@ -115,7 +115,7 @@ static void look(void *info, void *info15, struct heap_sink *sink, struct heap_p
 	}
 }
 
-void heap_predict(void *info, struct heap_sink *sink, bool may_collect, struct heap_prediction *out)
+void heap_predict(void *info, struct heap_sink *sink, bool may_collect, uint64_t budget_us, struct heap_prediction *out)
 {
 	struct heap_probe p = {0};
 	void *info15 = NULL;
@@ -125,10 +125,10 @@ void heap_predict(void *info, struct heap_sink *sink, bool may_collect, struct h
 		heap_stop_heap_bytes(info, &p.heap_bytes, &p.small_bytes);
 	if (!p.heap_bytes)
 		p.heap_bytes = p.small_bytes = resident_bytes();
-	uint64_t begin_ns = now_ns();
+	uint64_t begin_ns = now_ns(), half_ns = budget_us * 500;
 	cor_query(info, &cor_iid_info15, &info15);
 	if (info15)
-		look(info, info15, sink, &p);
+		look(info, info15, sink, half_ns && half_ns < PROBE_NS ? half_ns : PROBE_NS, &p);
 	heap_predict_from(&p, out);
 	out->probe_us = info15 ? (now_ns() - begin_ns) / 1000 : 0;
 	out->flags = (may_collect ? HEAP_CAN_COLLECT : 0u) | (info15 ? HEAP_CAN_WALK : 0u);

@@ -1,12 +1,12 @@
 /* How long a walk would stop the application: some of the heap is read as a walk reads it, of as much as possible the objects are counted,
- * all within PROBE_NS, and the rest is taken to be alike. Own thread. */
+ * all within some milliseconds and half of the budget, and the rest is taken to be alike. Own thread. */
 #ifndef DRDOTNET_HEAP_PREDICT_H
 #define DRDOTNET_HEAP_PREDICT_H
 
 #include "profiler/cor_heap_abi.h"
 #include "profiler/heap_sink.h"
 
-void heap_predict(void *info, struct heap_sink *sink, bool may_collect, struct heap_prediction *out);
+void heap_predict(void *info, struct heap_sink *sink, bool may_collect, uint64_t budget_us, struct heap_prediction *out);
 
 /* Pure: from what a probe saw. */
 struct heap_probe {

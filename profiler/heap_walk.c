@@ -229,14 +229,21 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 	return true;
 }
 
-static void answer_prediction(void *info, struct channel_io *io)
+static bool answer_prediction(void *info, const struct channel_frame *request, struct channel_io *io)
 {
 	struct heap_prediction p;
+	struct wire_reader r;
+
+	wire_reader_init(&r, request->payload, request->len);
+	uint64_t budget_us = wire_u64(&r);
+	if (r.bad)
+		return false;
 
 	sink.agent_fd = io->fd;
-	heap_predict(info, &sink, may_collect, &p);
+	heap_predict(info, &sink, may_collect, budget_us, &p);
 	heap_put_prediction(channel_io_begin(io, HEAP_FRAME_PREDICTION), &p);
 	channel_io_end(io);
+	return true;
 }
 
 bool heap_walk_answers(uint16_t type)
@@ -251,8 +258,7 @@ bool heap_walk_answer(void *info, const struct channel_frame *request, struct ch
 		answer_ring(io);
 		return true;
 	case HEAP_FRAME_PREDICT:
-		answer_prediction(info, io);
-		return true;
+		return answer_prediction(info, request, io);
 	case HEAP_FRAME_WALK:
 		return answer_walk(info, request, io);
 	default:

@@ -8,6 +8,9 @@
 #define MAX_DEPTH 6 /* of arguments within arguments */
 #define NAME_CAP 512
 
+#define ELEMENT_POINTER 0x0f /* ECMA-335 II.23.1.16 */
+#define ELEMENT_FUNCTION_POINTER 0x1b
+
 #define TOKEN_TABLE(t) ((t) >> 24)
 #define TABLE_TYPE_REF 0x01
 #define TABLE_TYPE_DEF 0x02
@@ -115,7 +118,9 @@ static void name_of_array(void *info, cor_id base, uint32_t element, uint32_t ra
 {
 	const char *primitive = signature_primitive(element);
 
-	if (base)
+	if (element == ELEMENT_POINTER || element == ELEMENT_FUNCTION_POINTER)
+		text_puts(out, "System.Void*"); /* to what, the runtime does not say */
+	else if (base)
 		name_of_class(info, base, out, depth);
 	else
 		text_puts(out, primitive ? primitive : "?");

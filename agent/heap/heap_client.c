@@ -137,9 +137,14 @@ int heap_client_pass_ring(struct heap_client *c, int fd, int64_t deadline_ms, st
 	return await(c, HEAP_FRAME_RING_READY, "map the heap walk's memory", deadline_ms, e);
 }
 
-int heap_client_predict(struct heap_client *c, struct heap_prediction *out, int64_t deadline_ms, struct err *e)
+int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_prediction *out, int64_t deadline_ms, struct err *e)
 {
-	if (profiler_channel_request(c->channel, HEAP_FRAME_PREDICT, NULL, 0, e) < 0 ||
+	uint8_t payload[8];
+	struct wire_writer w;
+
+	wire_writer_init(&w, payload, sizeof payload);
+	wire_put_u64(&w, budget_us);
+	if (profiler_channel_request(c->channel, HEAP_FRAME_PREDICT, payload, w.pos, e) < 0 ||
 	    await(c, HEAP_FRAME_PREDICTION, "look at the heap", deadline_ms, e) < 0)
 		return -1;
 	*out = c->prediction;

@@ -186,7 +186,7 @@ int heap_walk_on(struct profiler_channel *ch, const struct heap_walk_options *o,
 	heap_client_init(&k.client, ch);
 	int r = heap_client_pass_ring(&k.client, heap_drain_fd(k.drain), until_ms(&k, ANSWER_MS), e);
 	if (r == 0)
-		r = heap_client_predict(&k.client, &p, until_ms(&k, ANSWER_MS), e);
+		r = heap_client_predict(&k.client, (uint64_t)o->budget_ms * 1000, &p, until_ms(&k, ANSWER_MS), e);
 	if (r == 0)
 		r = heap_walk_choose(&p, o->roots, o->budget_ms, &k.choice, e);
 	if (r == 0)

@@ -8,7 +8,7 @@
 enum heap_frame {
 	/* agent to library; each is answered by its frame below, or by ERROR */
 	HEAP_FRAME_RING = 0x0110,       /* empty, with the ring's descriptor beside it (SCM_RIGHTS) */
-	HEAP_FRAME_PREDICT = 0x0111,    /* empty */
+	HEAP_FRAME_PREDICT = 0x0111,    /* u64 the longest stop in microseconds (0: any) */
 	HEAP_FRAME_WALK = 0x0112,       /* struct heap_walk_request */
 	HEAP_FRAME_NAME_TYPES = 0x0113, /* u32 count, count x u64 ClassID */
 	HEAP_FRAME_NAME_STATICS = 0x0114, /* u32 count, count x { u64 ClassID, u32 field token } */

@@ -8,7 +8,6 @@ from tests.lib import proc
 
 # Why a reason is not used, or no test shows it.
 NOT_YET = {
-    "HeapTooLarge": "no profiler walks the heap yet",
     "RevealNotEnforced": "no profiler reveals values yet",
 }
 

@@ -1,0 +1,179 @@
+"""Walks of real heaps on each runtime: counts, bytes, references, roots and names against what the application says of itself."""
+import signal
+import time
+import unittest
+
+from tests.lib import proc
+from tests.walk.walk import Walked
+
+MODES = "array,list,generics,roots,cwt,loh,poh,collectible"
+ORDERS, NODES = 50_000, 1_000_000
+SIZES = ["--array", str(ORDERS), "--list", str(NODES)]
+
+
+def count(walk, name):
+    return walk["types"].get(name, [0])[0]
+
+
+def held(walk, name):
+    """How many of them the known roots reach."""
+    return walk["types"].get(name, [0, 0, 0])[2]
+
+
+class Heap:
+    """One process, a walk of it each way."""
+    parallel = True
+    env = {}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.app = Walked(cls.framework, MODES, SIZES, env=cls.env)
+        cls.addClassCleanup(cls.app.stop)
+        cls.details = cls.app.details
+        cls.walk = cls.app.walk("Exact", 60000)
+        cls.heap = cls.app.ask("heap")
+
+    def test_every_object_is_counted(self):
+        shapes = self.details["generics"]["types"]
+        pairs = 5 * shapes["Pair<Order, string>[]"]
+        self.assertEqual(count(self.walk, "Shop.Order"), ORDERS + pairs)
+        self.assertEqual(count(self.walk, "Shop.Node"), NODES)
+        self.assertEqual(self.walk["types"]["Shop.Node"][1], NODES * self.details["list"]["each_bytes"])
+        self.assertEqual(count(self.walk, "Shop.Metadata"), self.details["cwt"]["count"])
+        self.assertEqual(count(self.walk, "Plugin.Gadget"), self.details["collectible"]["count"])
+
+    def test_bytes_are_those_of_the_runtime(self):
+        total = self.heap["total_bytes"]
+        self.assertAlmostEqual(self.walk["facts"]["bytes"], total, delta=total * 0.01)
+
+    def test_references_lead_to_objects_by_named_fields(self):
+        edges = self.walk["edges"]
+        self.assertEqual(self.walk["dangling"], 0)
+        self.assertEqual(edges["Shop.Node.Next -> Shop.Node"], NODES - 1)
+        self.assertEqual(edges["Shop.Order[].[] -> Shop.Order"], ORDERS)
+        self.assertEqual(edges["Shop.Pair<Order, string>[].[].First -> Shop.Order"], 50)
+        self.assertEqual(edges["Shop.Pair<Order, string>[].[].Second -> string"], 50)
+        self.assertEqual(edges["Shop.Metadata.bytes -> byte[]"], self.details["cwt"]["count"])
+
+    def test_generic_and_array_types_have_their_names(self):
+        shown = {}
+        for name, (number, *_) in self.walk["types"].items():
+            short = name.replace("Shop.", "").replace("System.Collections.Generic.", "").replace("System.Collections.Concurrent.", "")
+            short = short.replace("System.", "")
+            shown[short] = shown.get(short, 0) + number
+        for name, number in self.details["generics"]["types"].items():
+            name = name.replace("int*", "void*")  # to what it points, the runtime does not say
+            self.assertGreaterEqual(shown.get(name, 0), number, name)
+        self.assertEqual(shown["Pair<Pair<Order, int>, Colour>[]"], self.details["generics"]["types"]["Pair<Pair<Order, int>, Colour>[]"])
+
+    def test_roots_hold_what_they_hold_and_have_names(self):
+        roots, of = self.walk["roots"], self.details["roots"]["count"]
+        self.assertEqual(roots["static Shop.Orders.All: Shop.Order[]"], 1)
+        self.assertEqual(roots["static Shop.Chain.Head: Shop.Node"], 1)
+        self.assertGreaterEqual(roots["handle: Shop.ByHandle"], of)
+        self.assertGreaterEqual(roots["finalizer queue: Shop.Finalizable"], of - 1)  # one is being finalized
+        self.assertEqual(roots["dependent handle: object"], self.details["cwt"]["count"])
+        stacks = [r for r in roots if r.startswith("stack of MemoryApp.Modes.RootsMode.Hold") and r.endswith(": Shop.OnStack[]")]
+        self.assertEqual(len(stacks), 1, roots)
+        for name in ("Shop.Order", "Shop.Node", "Shop.OnStack", "Shop.OnThread", "Shop.ByHandle", "Shop.Finalizable", "Shop.Metadata",
+                     "Plugin.Gadget"):
+            self.assertEqual(held(self.walk, name), count(self.walk, name), name)
+
+    def test_generations_are_told_apart(self):
+        generations = self.walk["generations"]
+        self.assertGreaterEqual(generations["POH"], self.details["poh"]["bytes"])
+        self.assertGreaterEqual(generations["LOH"], self.details["loh"]["bytes"])
+        self.assertGreater(generations["gen2"], NODES * 24)
+
+    def test_nothing_is_left_and_the_application_goes_on(self):
+        self.app.assert_progress()
+        proc.wait_until(lambda: not self.app.mapped(), 15, "the library leaves the process")
+
+
+class OneStop:
+    """Without a collection, on the runtimes that can."""
+
+    def test_statics_and_stacks_without_a_collection(self):
+        before = self.app.ask("now")["collections"]
+        walk = self.app.walk("NoCollection", 60000)
+        self.assertEqual(self.app.ask("now")["collections"][2], before[2])
+        self.assertEqual((walk["facts"]["way"], walk["facts"]["collection_us"], walk["dangling"]), ("no-collection", 0, 0))
+        self.assertEqual(count(walk, "Shop.Node"), NODES)
+        self.assertEqual(walk["roots"]["static Shop.Chain.Head: Shop.Node"], 1)
+        self.assertEqual(held(walk, "Shop.Node"), NODES)
+        threads = [r for r in walk["roots"] if r.startswith("thread static MemoryApp.Modes.RootsMode.onThread (thread ")]
+        self.assertEqual(len(threads), 1, walk["roots"])
+        self.assertIn(" holder): Shop.OnThread[]", threads[0])
+        stacks = [r for r in walk["roots"] if r.startswith("stack of MemoryApp.Modes.RootsMode.Hold (thread ") and "OnStack[]" in r]
+        self.assertEqual(len(stacks), 1, walk["roots"])
+        self.assertEqual(held(walk, "Shop.OnStack"), count(walk, "Shop.OnStack"))
+        self.assertEqual(walk["generations"].get("gen2", 0) > NODES * 24, True, walk["generations"])
+
+
+class OnNet8(Heap, unittest.TestCase):
+    framework = "net8.0"
+
+
+class OnNet9(Heap, OneStop, unittest.TestCase):
+    framework = "net9.0"
+
+
+class OnNet10(Heap, OneStop, unittest.TestCase):
+    framework = "net10.0"
+
+    def test_memory_of_the_process_grows_by_little(self):
+        before = self.app.rss_kb()
+        self.app.walk("NoCollection", 60000, "brief", 3)
+        self.assertLess(self.app.rss_kb() - before, 8 * 1024)
+
+
+class ServerCollector(Heap, OneStop, unittest.TestCase):
+    framework = "net10.0"
+    env = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}
+
+
+class Refusals(unittest.TestCase):
+    parallel = True
+
+    @classmethod
+    def setUpClass(cls):
+        # hardly more memory than it needs: nothing of a walk is the heap's
+        cls.app = Walked("net10.0", "list,allocating", ["--list", "400000"], env={"DOTNET_GCHeapHardLimit": "%x" % (48 << 20)})
+        cls.addClassCleanup(cls.app.stop)
+
+    def test_a_heap_that_does_not_fit_the_budget_is_refused(self):
+        answer = self.app.try_to_walk("Exact", 12)[-1]
+        self.assertEqual((answer["ok"], answer["reason"]), (False, "HeapTooLarge"), answer)
+        self.assertRegex(answer["message"], r"pauseBudgetMilliseconds of \d+ (would|may) do")
+        self.app.assert_progress()
+
+    def test_a_walk_while_threads_allocate_is_whole_or_refused(self):
+        for roots in ("Exact", "NoCollection") * 2:
+            for answer in self.app.try_to_walk(roots, 60000):
+                if answer["ok"]:
+                    self.assertEqual(answer["dangling"], 0)
+                    self.assertEqual(count(answer, "Shop.Node"), 400_000)
+                else:
+                    self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
+        self.app.assert_progress()
+
+    def test_the_application_goes_on_when_the_agent_dies_in_the_middle(self):
+        for after in (0.05, 0.2, 0.35, 0.5, 0.8):
+            tool = self.app.start("Exact", 60000, "brief", 50)
+            time.sleep(after)
+            tool.send_signal(signal.SIGKILL)
+            tool.communicate()
+            self.app.assert_progress()
+            proc.wait_until(lambda: not self.app.mapped(), 30, "the library leaves the process")
+
+    def test_the_agent_says_so_when_the_process_dies_in_the_middle(self):
+        with Walked("net10.0", "list", ["--list", "100000"]) as app:
+            tool = app.start("Exact", 60000, "brief", 500)
+            tool.stdout.readline()
+            app.popen.kill()
+            out, _ = tool.communicate(timeout=60)
+            self.assertIn('"ok":false', out.splitlines()[0 if '"ok":false' in out.splitlines()[0] else -2])
+
+
+if __name__ == "__main__":
+    unittest.main()
