@@ -59,7 +59,7 @@ sealed class StringsMode() : Mode("strings", 666)
     static string Copy(string value) => value.Length > 0 ? new string(value.AsSpan()) : Empty();
 
     static string Empty() =>
-        (string)Allocate.Invoke(null, [Allocate.GetParameters()[0].ParameterType == typeof(int) ? 0 : (nint)0])!;
+        (string)Allocate.Invoke(null, [Allocate.GetParameters()[0].ParameterType == typeof(int) ? (object)0 : (nint)0])!;
 
     // lone surrogates have no JSON: the values go as lists of code units
     public override object Details() => new
