@@ -6,6 +6,7 @@
 #include "agent/leak/leak_session.h"
 #include "agent/pauses/pause_session.h"
 #include "agent/survivors/survivors_session.h"
+#include "agent/strings/strings_session.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -24,6 +25,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_CPU_HOTPATHS] = &cpu_session,
 	[PROFILER_MEMORY_LEAK] = &leak_session,
 	[PROFILER_GC_SURVIVORS] = &survivors_session,
+	[PROFILER_DUPLICATED_STRINGS] = &strings_session,
 	[PROFILER_RUNTIME_PAUSES] = &pause_session,
 	[PROFILER_ALLOCATIONS] = &alloc_session,
 };

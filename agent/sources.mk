@@ -160,7 +160,8 @@ AGENT_SRC += \
 	agent/strings/strings_json.c \
 	agent/strings/strings_summary.c \
 	agent/strings/strings_page.c \
-	agent/strings/strings_report.c
+	agent/strings/strings_report.c \
+	agent/strings/strings_session.c
 AGENT_PROTO := agent/profile.proto
 # the local web page and REST API
 AGENT_SRC += \

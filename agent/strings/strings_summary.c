@@ -31,7 +31,7 @@ static void put_holders(const struct strings_analysis *a, struct buf *out)
 
 static void put_values(const struct strings_analysis *a, struct buf *out)
 {
-	buf_printf(out, "\n| wasted | strings | value | %s| holder |\n|---:|---:|---|%s---|\n", a->revealed ? "starts with | " : "",
+	buf_printf(out, "\n| wasted | strings | value |%s holder |\n|---:|---:|---|%s---|\n", a->revealed ? " starts with |" : "",
 		   a->revealed ? "---|" : "");
 	for (size_t i = 0; i < a->list_count && i < VALUES; i++) {
 		const struct strings_value *v = &a->list[i];
