@@ -1,3 +1,4 @@
+#include "agent/cpu_profile.h"
 #include "agent/cpu_report.h"
 #include "agent/report_file.h"
 #include "agent/report_html_data.h"
@@ -191,6 +192,7 @@ Test(report, small_subtrees_are_left_out_of_the_page)
 {
 	struct made m;
 	struct cpu_analysis a;
+	struct stack_profile profile;
 	struct html_plan p;
 	char stack[200];
 	make_begin(&m);
@@ -200,15 +202,17 @@ Test(report, small_subtrees_are_left_out_of_the_page)
 		make_samples(&m, "worker", 1, stack);
 	}
 	cpu_analysis_run(&m.capture, &a);
-	html_plan_make(&a, &p);
+	cpu_profile_make(&a, "app", "headline", &profile);
+	html_plan_make(&profile, 1, &p);
 	cr_expect_gt(p.least_total, 1);
-	cr_expect_eq(p.hidden_samples, 6000);
+	cr_expect_eq(p.hidden, 6000);
 	cr_expect_eq(p.node_count, 3);
 	for (size_t i = 0; i < a.tree.count; i++)
 		cr_assert_lt(p.node_id[i], p.node_count);
 	cr_expect_leq(p.method_count, 500, "%u", p.method_count);
 	cr_expect_gt(p.method_count, 100, "the table has more methods than the flame graph");
 	html_plan_fini(&p);
+	cpu_profile_fini(&profile);
 	cpu_analysis_fini(&a);
 	make_end(&m);
 }
