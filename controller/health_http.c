@@ -1,6 +1,7 @@
 /* The plain port: /healthz (the thread answers, so it is alive), /readyz and /metrics. Nothing secret is here. */
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/web/web_net.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 
@@ -69,6 +70,8 @@ int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		if (s && s->health_connections)
 			s->health_connections--;
 		return 0;
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		return web_net_pass_over_h2c(in) ? 0 : -1;
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 		return -1; /* no WebSocket here */
 	case LWS_CALLBACK_HTTP:

@@ -171,6 +171,9 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		if (s)
 			on_disconnection(s, wsi);
 		return 0;
+	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
+		web_net_pass_over_h2c(in);
+		return 0;
 	case LWS_CALLBACK_HTTP:
 		link_server_asked(wsi);
 		return http_api_callback(wsi, reason, user, in, len);

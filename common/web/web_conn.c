@@ -2,6 +2,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/web/web_net.h"
 #include "common/web/web_private.h"
 #include "common/web/web_route.h"
 
@@ -319,21 +320,12 @@ static void gone(struct web_conn *c)
 		web_exchange_drop(steal_ptr(&c->exchange));
 }
 
-/* lws 4.1 would go on in HTTP/2. A server may pass over the wish to upgrade; for lws it is then another word than the ones it knows. */
-static int pass_over_upgrade(char *protocol)
-{
-	if (strcasecmp(protocol, "h2c") != 0)
-		return -1; /* no WebSocket here */
-	memset(protocol, '-', strlen(protocol));
-	return 0;
-}
-
 int web_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
 {
 	struct web_conn *c = user;
 	switch (reason) {
 	case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE:
-		return pass_over_upgrade(in);
+		return web_net_pass_over_h2c(in) ? 0 : -1; /* no WebSocket here */
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 		return -1;
 	case LWS_CALLBACK_HTTP:

@@ -38,3 +38,11 @@ void web_net_set_up_tls(SSL_CTX *tls)
 	SSL_CTX_set_num_tickets(tls, 0);
 	SSL_CTX_set_min_proto_version(tls, TLS1_2_VERSION);
 }
+
+bool web_net_pass_over_h2c(char *protocol)
+{
+	if (strcasecmp(protocol, "h2c") != 0)
+		return false;
+	memset(protocol, '-', strlen(protocol));
+	return true;
+}

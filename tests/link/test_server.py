@@ -331,6 +331,15 @@ class Health(ServerCase):
             urllib.request.urlopen(urllib.request.Request("http://127.0.0.1:%d/healthz" % self.hub.health_port, b"x"), timeout=10)
         self.assertEqual(refused.exception.code, 405)
 
+    def test_no_port_goes_on_in_http_2(self):
+        wish = b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"
+        with socket.create_connection(("127.0.0.1", self.hub.health_port), 10) as plain:
+            plain.sendall(wish)
+            self.assertTrue(plain.recv(65536).startswith(b"HTTP/1.1 200"))
+        with websocket.tls(self.world.ca, port=self.hub.port) as tls:
+            tls.sendall(wish)
+            self.assertTrue(tls.recv(65536).startswith(b"HTTP/1.1 404"))
+
     def test_a_new_certificate_is_for_new_connections(self):
         other = self.world.hub(name="rotating")
         old = WebSocket(other.port, self.world.ca, token("node-1"))
