@@ -59,6 +59,11 @@ struct cor_generation_range {
 	uintptr_t length, reserved;
 };
 
+struct cor_frozen_range { /* COR_PRF_NONGC_HEAP_RANGE */
+	cor_id start;
+	uintptr_t length, reserved;
+};
+
 struct cor_field_offset {
 	md_token field;
 	uint32_t offset;
@@ -176,9 +181,9 @@ static inline hresult info_resume_runtime(void *o)
 	return ((hresult(*)(void *))cor_slot(o, INFO_RESUME_RUNTIME))(o);
 }
 
-static inline hresult info14_get_non_gc_heap_bounds(void *o, uint32_t cap, uint32_t *count, struct cor_generation_range *ranges)
+static inline hresult info14_get_non_gc_heap_bounds(void *o, uint32_t cap, uint32_t *count, struct cor_frozen_range *ranges)
 {
-	return ((hresult(*)(void *, uint32_t, uint32_t *, struct cor_generation_range *))cor_slot(o, INFO_GET_NON_GC_HEAP_BOUNDS))(
+	return ((hresult(*)(void *, uint32_t, uint32_t *, struct cor_frozen_range *))cor_slot(o, INFO_GET_NON_GC_HEAP_BOUNDS))(
 		o, cap, count, ranges);
 }
 

@@ -10,7 +10,8 @@
 #define RANGES_MAX 4096u
 #define FROZEN_MAX 256u
 
-static struct cor_generation_range ranges[RANGES_MAX], frozen[FROZEN_MAX];
+static struct cor_generation_range ranges[RANGES_MAX];
+static struct cor_frozen_range frozen[FROZEN_MAX];
 static uint32_t frozen_count;
 
 hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd)

@@ -51,10 +51,13 @@ static struct leak_group *group_at(struct search *s, uint32_t holder)
 	return &s->out->items[s->group_of[holder]];
 }
 
-static void add_bytes(const struct leak_model *m, struct leak_group *g, uint32_t step, bool held)
+static void add_bytes(const struct leak_model *m, struct leak_group *g, uint32_t step, bool held, bool element)
 {
-	for (size_t w = 0; w < m->walk_count; w++)
-		g->bytes[w] += held ? leak_model_at(m, step, w)->held : self_bytes(m, step, w);
+	for (size_t w = 0; w < m->walk_count; w++) {
+		uint64_t bytes = held ? leak_model_at(m, step, w)->held : self_bytes(m, step, w);
+		g->bytes[w] += bytes;
+		g->added[w] += element ? bytes : 0;
+	}
 }
 
 static void add_element(struct search *s, uint32_t step)
@@ -63,8 +66,8 @@ static void add_element(struct search *s, uint32_t step)
 	uint32_t parent = m->steps[step].parent;
 	struct leak_group *g = group_at(s, parent);
 	if (g->element == LEAK_NONE && m->steps[parent].parent != LEAK_NONE)
-		add_bytes(m, g, parent, false);
-	add_bytes(m, g, step, true);
+		add_bytes(m, g, parent, false, false);
+	add_bytes(m, g, step, true, true);
 	if (g->element == LEAK_NONE || g->element == g->holder || leak_model_grown(m, step) > leak_model_grown(m, g->element))
 		g->element = step;
 }
@@ -91,7 +94,7 @@ static void find_groups(struct search *s)
 			continue;
 		struct leak_group *g = group_at(s, i);
 		g->element = i;
-		add_bytes(m, g, i, false);
+		add_bytes(m, g, i, false, true);
 	}
 }
 
@@ -116,7 +119,7 @@ static void find_mixtures(struct search *s)
 			continue;
 		struct leak_group *g = group_at(s, i);
 		g->element = i;
-		add_bytes(m, g, i, true);
+		add_bytes(m, g, i, true, true);
 		explained[parent] = true;
 	}
 }
@@ -169,11 +172,11 @@ static void judge(const struct leak_model *m, struct leak_group *g, uint64_t mat
 		.walks = m->walk_count,
 		.root = m->steps[g->holder].root,
 		.uptime_ms = m->uptime_ms,
-		.material_bytes = material,
+		.material_bytes = 1,
 	};
 	for (size_t w = 0; w < m->walk_count; w++) {
 		s.at_ns[w] = m->walks[w].at_ns;
-		s.bytes[w] = g->bytes[w];
+		s.bytes[w] = g->added[w];
 		g->counts[w] = leak_model_at(m, g->payload, w)->count;
 	}
 	g->grown_bytes = (int64_t)(g->bytes[last] - g->bytes[0]);
@@ -181,7 +184,7 @@ static void judge(const struct leak_model *m, struct leak_group *g, uint64_t mat
 	g->bytes_per_minute = (double)g->grown_bytes * 60 / leak_model_seconds(m);
 	s.old = s.root == LEAK_ROOT_STACK && grew_old(m, g->element);
 	s.course = leak_curve_course(&m->curve, (uint64_t)g->grown_bytes);
-	g->verdict = leak_verdict_of(&s);
+	g->verdict = g->grown_bytes < (int64_t)material ? LEAK_STEADY : leak_verdict_of(&s);
 	g->pattern = leak_pattern_of(m, g->payload);
 }
 

@@ -12,7 +12,8 @@ struct leak_group {
 	uint32_t element;  /* the step of which there is more: a child of the holder, or the holder itself */
 	uint32_t payload;  /* what a person thinks of as growing: the element, or what the framework's wrappers in it hold */
 	uint64_t counts[LEAK_MAX_WALKS]; /* of the payload */
-	uint64_t bytes[LEAK_MAX_WALKS];  /* of all elements with what hangs below, and of the holder itself */
+	uint64_t added[LEAK_MAX_WALKS];  /* bytes of all elements with what hangs below: tells the course, as arrays grow by leaps */
+	uint64_t bytes[LEAK_MAX_WALKS];  /* the same and the holder itself */
 	int64_t grown_count, grown_bytes;
 	double bytes_per_minute;
 	enum leak_verdict verdict;

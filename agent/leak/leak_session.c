@@ -42,7 +42,7 @@ static struct memory_range *heap_ranges(const struct heap_snapshot *h)
 {
 	struct memory_range *ranges = mem_calloc(h->range_count + 1, sizeof *ranges);
 	for (size_t i = 0; i < h->range_count; i++)
-		ranges[i] = (struct memory_range){h->ranges[i].start, h->ranges[i].length};
+		ranges[i] = (struct memory_range){h->ranges[i].start, h->ranges[i].length, h->ranges[i].generation == HEAP_GEN_FROZEN};
 	return ranges;
 }
 

@@ -231,7 +231,7 @@ static bool overlaps(const struct memory_mapping *m, const struct memory_range *
 }
 
 /* The collector reserves one extent of addresses and opens parts of it: what lies between its lowest and highest generation is
- * its own, in use or kept for later. Frozen segments lie elsewhere: an extent far away is for itself. */
+ * its own, in use or kept for later. Frozen segments lie elsewhere. */
 static void mark_heap(struct memory_account *a, const struct memory_range *gc, size_t count)
 {
 	for (size_t i = 0; i < a->count; i++) {
@@ -241,8 +241,8 @@ static void mark_heap(struct memory_account *a, const struct memory_range *gc, s
 			continue;
 		for (size_t k = 0; k < count && !inside; k++) {
 			inside = overlaps(m, &gc[k]);
-			below |= gc[k].start + gc[k].length <= m->start;
-			above |= gc[k].start >= m->end;
+			below |= !gc[k].apart && gc[k].start + gc[k].length <= m->start;
+			above |= !gc[k].apart && gc[k].start >= m->end;
 		}
 		if (inside || (below && above && m->kind != MEMORY_MALLOC && m->kind != MEMORY_STACKS))
 			m->kind = MEMORY_GC;

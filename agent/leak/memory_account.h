@@ -34,8 +34,9 @@ struct memory_figures {
 	uint64_t size, rss, swap; /* bytes */
 };
 
-struct memory_range {
+struct memory_range { /* a part of the managed heap */
 	uint64_t start, length;
+	bool apart;       /* not in the collector's own extent of addresses: a frozen segment */
 };
 
 struct memory_mapping {

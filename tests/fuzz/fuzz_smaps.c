@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void read_account(struct memory_account *a, const char *text, size_t len)
 {
-	static const struct memory_range heap[] = {{0x7e0000000000, 0x100000}, {UINT64_MAX - 4096, 8192}, {0, UINT64_MAX}};
+	static const struct memory_range heap[] = {{0x7e0000000000, 0x100000, false}, {UINT64_MAX - 4096, 8192, true}, {0, UINT64_MAX, false}};
 	memory_account_init(a);
 	for (size_t at = 0; at < len;) {
 		const char *end = memchr(text + at, '\n', len - at);

@@ -25,7 +25,7 @@ static void make_account(struct memory_account *a, unsigned kb)
 	static const char *const lines[] = {"55d539900000-56d53aa00000 rw-p 00000000 00:00 0 [heap]",
 					    "7e0000000000-7e1000000000 rw-p 00000000 00:00 0",
 					    "7f5000000000-7f5000010000 r--s 00000000 fe:00 7 /data/<b>index</b>.bin"};
-	static const struct memory_range heap = {0x7e0000000000, 0x1000};
+	static const struct memory_range heap = {0x7e0000000000, 0x1000, false};
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
 		int n = snprintf(figures, sizeof figures, "Rss: %u kB", kb * (unsigned)(i + 1));
 		memory_account_add_line(a, lines[i], strlen(lines[i]));

@@ -10,7 +10,7 @@ static void make_memory(struct leak_model *m, const uint64_t first[3], const uin
 	static const char *const lines[] = {"7e0000000000-7e1000000000 rw-p 00000000 00:00 0", "55d539900000-56d53aa00000 rw-p 00000000 00:00 0 [heap]",
 					    "7ffc00000000-7ffd00021000 rw-p 00000000 00:00 0 [stack]"};
 	static const size_t order[] = {1, 0, 2};
-	static const struct memory_range heap = {0x7e0000000000, 0x1000};
+	static const struct memory_range heap = {0x7e0000000000, 0x1000, false};
 	for (size_t side = 0; side < 2; side++) {
 		struct memory_account *a = side ? &m->last : &m->first;
 		for (size_t i = 0; i < 3; i++) {

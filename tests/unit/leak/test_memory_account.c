@@ -56,11 +56,12 @@ static const struct {
 	{"7f3000008000-7f3000009000 rw-p 00000000 00:00 0 [anon: glibc: pthread stack: 7]", MEMORY_STACKS},
 	{"7f3000009000-7f300000a000 rw-p 00000000 00:00 0 [anon:mine]", MEMORY_ANONYMOUS},
 	{"7f300000a000-7f300000b000 rw-p 00000000 00:00 0", MEMORY_ANONYMOUS},
+	{"7ffb00000000-7ffb00001000 rw-p 00000000 00:00 0", MEMORY_GC},        /* a frozen segment, away from the rest */
 	{"7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]", MEMORY_STACKS},
 	{"7ffc00022000-7ffc00024000 r-xp 00000000 00:00 0 [vdso]", MEMORY_LIBRARIES},
 };
 #define ROWS (sizeof rows / sizeof rows[0])
-static const struct memory_range heap[] = {{0x7e0000000000, 0x80000}, {0x7e0010000000, 0x100000}};
+static const struct memory_range heap[] = {{0x7e0000000000, 0x80000, false}, {0x7e0010000000, 0x100000, false}, {0x7ffb00000000, 0x1000, true}};
 
 Test(memory_account, names_the_kind_of_each_mapping)
 {
@@ -68,7 +69,7 @@ Test(memory_account, names_the_kind_of_each_mapping)
 	memory_account_init(&a);
 	for (size_t i = 0; i < ROWS; i++)
 		add_with(&a, rows[i].line, 4, 8);
-	memory_account_classify(&a, heap, 2);
+	memory_account_classify(&a, heap, 3);
 	cr_assert_eq(a.count, ROWS);
 	uint64_t by_kind[MEMORY_KIND_COUNT] = {0};
 	for (size_t i = 0; i < ROWS; i++) {
@@ -130,7 +131,7 @@ Test(memory_account, passes_over_what_is_not_the_kernels_word)
 	add_with(&a, "7f3000000000-7f3000001000 rw-p 00000000 00:00 0", 4, 0);
 	add(&a, "7f2000000000-7f2000001000 rw-p 00000000 00:00 0"); /* not in order */
 	add(&a, "Rss:      400 kB");                                /* of that one, not of the one before */
-	memory_account_classify(&a, heap, 2);
+	memory_account_classify(&a, heap, 3);
 	cr_expect_eq(a.count, 1);
 	cr_expect_eq(a.total.rss, 4096);
 	memory_account_fini(&a);
