@@ -87,7 +87,6 @@ static int64_t wall_us(void)
 
 static const lws_retry_bo_t no_idle_policy;
 static void start_some(void);
-
 static void on_retry(lws_sorted_usec_list_t *sul)
 {
 	struct link *l = lws_container_of(sul, struct link, retry);
@@ -396,10 +395,8 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 
 static int make_context(void)
 {
-	static const struct lws_protocols protocols[] = {{.name = LINK_SUBPROTOCOL, .callback = on_lws, .rx_buffer_size = 4096}, {.name = NULL}};
 	all.loop = ev_default_loop(EVBACKEND_EPOLL);
-	if (!all.loop)
-		return -1;
+	static const struct lws_protocols protocols[] = {{.name = LINK_SUBPROTOCOL, .callback = on_lws, .rx_buffer_size = 4096}, {.name = NULL}};
 	struct lws_context_creation_info info = {
 		.port = CONTEXT_PORT_NO_LISTEN,
 		.protocols = protocols,
@@ -415,7 +412,7 @@ static int make_context(void)
 		.client_ssl_ca_filepath = all.ca,
 	};
 	lws_set_log_level(LLL_ERR, NULL);
-	all.context = lws_create_context(&info);
+	all.context = all.loop ? lws_create_context(&info) : NULL;
 	return all.context ? 0 : -1;
 }
 
