@@ -7,8 +7,8 @@
 
 #define TABLE_BITS 16
 #define TABLE_SIZE (1u << TABLE_BITS)
-#define CLASSES_MAX (TABLE_SIZE / 4 * 3)
-#define SERIES_MAX (1u << 17)
+#define CLASSES_MAX (TABLE_SIZE / 8 * 5)
+#define SERIES_MAX (1u << 16)
 #define SERIES_OF_CLASS 512u
 
 static uint32_t table[TABLE_SIZE]; /* 1 + index; 0: free */

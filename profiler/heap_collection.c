@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#define ROOTS_CAP 49152u
+#define ROOTS_CAP 32768u
 
 struct kept_root {
 	cor_id object, second;

@@ -6,7 +6,7 @@
 #include "profiler/module_guard.h"
 #include "profiler/runtime_thread.h"
 
-#define CAP 32768u
+#define CAP 16384u
 #define BARE_MAX 256u
 #define THREAD_LOOKS 8192u /* thread statics times threads: some milliseconds */
 #define TYPES_AT_ONCE 32u

@@ -50,7 +50,7 @@ static int on_refusal(struct heap_client *c, const struct channel_frame *f, stru
 	return 0;
 }
 
-static int on_frame(void *ctx, const struct channel_frame *f, struct err *e)
+int heap_client_frame(void *ctx, const struct channel_frame *f, struct err *e)
 {
 	struct heap_client *c = ctx;
 
@@ -79,7 +79,7 @@ static int on_frame(void *ctx, const struct channel_frame *f, struct err *e)
 void heap_client_init(struct heap_client *c, struct profiler_channel *ch)
 {
 	*c = (struct heap_client){.channel = ch};
-	profiler_channel_on_frames(ch, on_frame, c);
+	profiler_channel_on_frames(ch, heap_client_frame, c);
 }
 
 void heap_client_fini(struct heap_client *c)

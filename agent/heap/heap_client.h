@@ -22,6 +22,8 @@ struct heap_client {
 
 void heap_client_init(struct heap_client *c, struct profiler_channel *ch); /* takes the channel's extension frames */
 void heap_client_fini(struct heap_client *c);
+/* A frame of the library; channel_frame_fn, `ctx` is the client. */
+int heap_client_frame(void *ctx, const struct channel_frame *f, struct err *e);
 
 /* -1: refused by the library, not answered in time, or the channel is over. */
 int heap_client_pass_ring(struct heap_client *c, int fd, int64_t deadline_ms, struct err *e);

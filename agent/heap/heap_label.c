@@ -34,12 +34,7 @@ char *heap_label_field(const char *name, size_t len)
 	return printable(name, len, FIELD_MAX_BYTES);
 }
 
-struct naming {
-	struct heap_snapshot *s;
-	uint32_t first, count; /* of the types that were asked for */
-};
-
-static struct heap_type *type_of(const struct naming *n, uint64_t class_id)
+static struct heap_type *type_of(const struct heap_naming *n, uint64_t class_id)
 {
 	for (uint32_t i = n->first; i < n->first + n->count; i++)
 		if (n->s->types[i].class_id == class_id)
@@ -60,7 +55,7 @@ static void read_fields(struct heap_type *t, uint16_t count, struct wire_reader 
 	}
 }
 
-static void on_type(void *ctx, const struct heap_type_frame *f, struct wire_reader *fields)
+void heap_label_type(void *ctx, const struct heap_type_frame *f, struct wire_reader *fields)
 {
 	struct heap_type *t = type_of(ctx, f->class_id);
 
@@ -89,11 +84,11 @@ static void name_unnamed(struct heap_snapshot *s)
 
 static int name_types(struct heap_client *c, struct heap_snapshot *s, int64_t deadline_ms, struct err *e)
 {
-	struct naming n = {.s = s};
+	struct heap_naming n = {.s = s};
 	uint64_t ids[HEAP_FRAME_MAX_IDS];
 	int r = 0;
 
-	c->on_type = on_type;
+	c->on_type = heap_label_type;
 	c->ctx = &n;
 	for (n.first = 0; n.first < s->type_count && r == 0; n.first += n.count) {
 		uint32_t left = s->type_count - n.first;

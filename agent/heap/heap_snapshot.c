@@ -194,7 +194,7 @@ struct heap_snapshot *heap_snapshot_scan_take(struct heap_store *store, bool str
 	s->labels = mem_alloc(sizeof *s->labels);
 	s->labels->store = *store;
 	heap_store_init(store, -1, 0, 0);
-	s->stream = s->labels->store.data;
+	s->stream = s->labels->store.len ? s->labels->store.data : (const uint8_t *)"";
 	s->stream_bytes = s->labels->store.len;
 	s->strings = strings;
 	heap_cursor_init(&r.c, s->stream, s->stream_bytes, NULL, 0, strings);

@@ -89,6 +89,8 @@ int heap_store_append(struct heap_store *s, const void *data, size_t len, struct
 {
 	if (len > s->max || s->len > s->max - len)
 		return err_set(e, ERR_INVALID, 0, "the heap walk has more than %zu bytes", s->max);
+	if (len == 0)
+		return 0;
 	if (s->fd < 0 && s->len + len > s->memory_max && spill(s, e) < 0)
 		return -1;
 	if (s->fd >= 0) {

@@ -1,0 +1,91 @@
+/* Answers about a heap walk from a library that says anything: names become printable, fields rise by offset. */
+#include "agent/heap/heap_label.h"
+#include "agent/profiler_channel_private.h"
+#include "common/base/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define TYPES 4u
+
+static void check(bool right)
+{
+	if (!right)
+		abort();
+}
+
+static void check_name(const char *s)
+{
+	for (size_t left = s ? strlen(s) : 0; left;) {
+		uint32_t c = 0;
+		size_t n = text_decode_utf8(s, left, &c);
+		check(c >= 0x20 && c != 0x7f && !(c == 0xfffd && n == 1));
+		s += n;
+		left -= n;
+	}
+}
+
+static void check_type(const struct heap_type *t)
+{
+	check_name(t->name);
+	check_name(t->short_name);
+	check_name(t->space);
+	check_name(t->module);
+	for (size_t i = 0; i < t->field_count; i++) {
+		check_name(t->fields[i].name);
+		check(i == 0 || t->fields[i - 1].offset <= t->fields[i].offset);
+	}
+	for (uint64_t offset = 0; offset < 64; offset += 8)
+		check_name(heap_type_field(t, offset));
+}
+
+static void on_static(void *ctx, const struct heap_static_frame *s)
+{
+	(void)ctx;
+	if (s->field.data) {
+		char *name = heap_label_field(s->field.data, s->field.len);
+		check_name(name);
+		free(name);
+	}
+}
+
+static struct heap_snapshot *make_snapshot(void)
+{
+	struct heap_builder *b = heap_builder_new(false);
+
+	for (unsigned i = 0; i < TYPES; i++)
+		heap_builder_type(b, "T", i == 1 ? HEAP_TYPE_ARRAY | HEAP_TYPE_VARIABLE : 0, 24, NULL);
+	struct heap_snapshot *s = heap_builder_finish_take(b);
+	for (unsigned i = 0; i < TYPES; i++) {
+		struct heap_type *t = &s->types[i];
+		free(t->name);
+		free(t->short_name);
+		free(t->space);
+		free(t->module);
+		*t = (struct heap_type){.class_id = i, .flags = t->flags, .base_size = t->base_size};
+	}
+	return s;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct profiler_channel channel = {.fd = -1};
+	struct heap_snapshot *s = make_snapshot();
+	struct heap_naming naming = {s, 0, TYPES};
+	struct heap_client c = {.channel = &channel, .on_type = heap_label_type, .on_static = on_static, .ctx = &naming};
+	struct channel_frame f;
+	size_t used = 0;
+
+	for (size_t at = 0; channel_next(data + at, size - at, &f, &used) == CHANNEL_FRAME; at += used) {
+		struct err e = ERR_INIT;
+		c.waiting_for = HEAP_FRAME_NAMED;
+		int r = heap_client_frame(&c, &f, &e);
+		check((r < 0) == (e.kind == ERR_PROTOCOL));
+	}
+	for (unsigned i = 0; i < TYPES; i++)
+		check_type(&s->types[i]);
+	heap_snapshot_free(s);
+	return 0;
+}

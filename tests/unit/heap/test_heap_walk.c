@@ -1,0 +1,69 @@
+#include "agent/heap/heap_label.h"
+#include "agent/heap/heap_walk.h"
+#include "common/api/reason.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS(x) ((uint64_t)(x)*1000)
+
+Test(heap_walk, the_way_that_fits_the_budget)
+{
+	static const struct {
+		const char *what;
+		uint32_t flags;
+		uint64_t walk_ms, collection_ms;
+		enum heap_roots roots;
+		int64_t budget_ms;
+		int way; /* -1: refused */
+		const char *reason, *said;
+	} rows[] = {
+		{"both fit", 3, 100, 300, HEAP_ROOTS_AUTO, 500, HEAP_WAY_EXACT, NULL, "its predicted stop fits the pause budget"},
+		{"the exact one does not", 3, 100, 600, HEAP_ROOTS_AUTO, 500, HEAP_WAY_NO_COLLECTION, NULL,
+		 "a forced collection would stop for longer than the pause budget"},
+		{"neither does", 3, 501, 600, HEAP_ROOTS_AUTO, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 627 would do"},
+		{"asked for, and does not", 3, 100, 600, HEAP_ROOTS_EXACT, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 751 would do"},
+		{"asked for", 3, 100, 300, HEAP_ROOTS_NO_COLLECTION, 500, HEAP_WAY_NO_COLLECTION, NULL, "asked for"},
+		{"asked for", 3, 100, 300, HEAP_ROOTS_EXACT, 500, HEAP_WAY_EXACT, NULL, "asked for"},
+		{"at the bound", 3, 500, 500, HEAP_ROOTS_EXACT, 500, HEAP_WAY_EXACT, NULL, "asked for"},
+		{"no budget", 3, 50000, 50000, HEAP_ROOTS_AUTO, 0, HEAP_WAY_EXACT, NULL, "its predicted stop fits the pause budget"},
+		{"8 has one way", HEAP_CAN_COLLECT, 0, 300, HEAP_ROOTS_NO_COLLECTION, 500, HEAP_WAY_EXACT, NULL,
+		 "the heap of .NET 8 can only be walked in a collection"},
+		{"8, too large", HEAP_CAN_COLLECT, 0, 600, HEAP_ROOTS_AUTO, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 751 would do"},
+		{"beside another profiler", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_AUTO, 500, HEAP_WAY_NO_COLLECTION, NULL,
+		 "another profiler has the process's main slot"},
+		{"beside another profiler, exactly", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_EXACT, 500, -1, "ProfilerAlreadyActive",
+		 "roots can only be known without a collection"},
+		{"beside another profiler, on 8", 0, 100, 300, HEAP_ROOTS_AUTO, 500, -1, "ProfilerAlreadyActive", "cannot be walked"},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms), .collection_us = MS(rows[i].collection_ms)};
+		struct heap_choice c = {0};
+		struct err e = ERR_INIT;
+		int r = heap_walk_choose(&p, rows[i].roots, rows[i].budget_ms, &c, &e);
+		cr_expect_eq(r, rows[i].way < 0 ? -1 : 0, "%s", rows[i].what);
+		if (r == 0) {
+			cr_expect_eq((int)c.way, rows[i].way, "%s", rows[i].what);
+			cr_expect_str_eq(c.why, rows[i].said, "%s", rows[i].what);
+		} else {
+			cr_expect_str_eq(e.reason, rows[i].reason, "%s", rows[i].what);
+			cr_expect_not_null(strstr(e.message, rows[i].said), "%s: %s", rows[i].what, e.message);
+		}
+	}
+}
+
+Test(heap_label, fields_are_called_as_the_user_calls_them)
+{
+	static const char *const rows[][2] = {
+		{"_items", "_items"}, {"<Items>k__BackingField", "Items"}, {"[].<Key>k__BackingField", "[].Key"}, {"[].Value", "[].Value"},
+		{"<>k__BackingField", "<>k__BackingField"}, {"<", "<"}, {"", ""},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char *name = heap_label_field(rows[i][0], strlen(rows[i][0]));
+		cr_expect_str_eq(name, rows[i][1], "%s", rows[i][0]);
+		free(name);
+	}
+}
