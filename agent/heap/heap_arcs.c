@@ -71,7 +71,7 @@ static bool read_arc(struct reader *r, uint32_t *target)
 	return true;
 }
 
-int heap_arcs_load(struct heap_arcs *a, uint32_t bucket, struct err *e)
+int heap_arcs_sort(struct heap_arcs *a, uint32_t bucket, struct err *e)
 {
 	const struct heap_arcs_bucket *b = &a->buckets[bucket];
 	struct reader counting = {.a = a, .next = b->first}, placing = counting;

@@ -54,6 +54,6 @@ static inline int heap_arcs_add(struct heap_arcs *a, uint32_t source, uint32_t t
 }
 
 /* Sorts the arcs of one bucket by target into `sources` and `ends`. */
-int heap_arcs_load(struct heap_arcs *a, uint32_t bucket, struct err *e);
+int heap_arcs_sort(struct heap_arcs *a, uint32_t bucket, struct err *e);
 
 #endif

@@ -62,7 +62,7 @@ static int semidominators(struct heap_dominate *d, struct err *e)
 {
 	for (uint32_t end = d->count; end > 0;) {
 		uint32_t bucket = (end - 1) >> HEAP_ARCS_BUCKET_BITS, first = bucket << HEAP_ARCS_BUCKET_BITS;
-		if (heap_arcs_load(d->arcs, bucket, e) < 0)
+		if (heap_arcs_sort(d->arcs, bucket, e) < 0)
 			return -1;
 		semidominators_of_bucket(d, first, end);
 		end = first;

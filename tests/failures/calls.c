@@ -149,7 +149,17 @@ MEMORY(int, vasprintf, (char **out, const char *format, va_list list), (out, for
 CALL(void *, mmap, (void *at, size_t len, int access, int flags, int fd, off_t offset), (at, len, access, flags, fd, offset), MAP_FAILED, ENOMEM,
 	EPERM)
 
+CALL(int, madvise, (void *at, size_t len, int advice), (at, len, advice), -1, EINVAL)
+
+void *failing_mremap(void *at, size_t old_len, size_t len, int flags, ...);
+void *failing_mremap(void *at, size_t old_len, size_t len, int flags, ...)
+{
+	return FAILED("mremap", false, ENOMEM) ? MAP_FAILED : mremap(at, old_len, len, flags);
+}
+
 /* Files ------------------------------------------------------------------------------------------------------------------------ */
+CODE(posix_fallocate, (int fd, off_t offset, off_t len), (fd, offset, len), ENOSPC, EINTR)
+
 static mode_t mode_of(int flags, va_list list)
 {
 	return flags & (O_CREAT | __O_TMPFILE) ? va_arg(list, mode_t) : 0;
