@@ -90,11 +90,9 @@ static int dominate(struct heap_graph *g, struct heap_search *s, struct err *e)
 	return rc;
 }
 
-/* The ways from the roots are found beside the dominators: both read the rows only. Where some objects hang below no root the search
- * finds those first. */
+/* The ways from the roots are found beside the search: both only read the rows. */
 struct merging {
 	struct heap_graph_private *own;
-	const struct heap_search *search;
 	pthread_t thread;
 	bool apart, wanted;
 	int rc;
@@ -105,34 +103,44 @@ static void *merge(void *ctx)
 {
 	struct merging *m = ctx;
 
-	m->rc = heap_merge_run(&m->own->merge, &m->own->nodes, m->search ? m->search->unheld : NULL, m->search ? m->search->unheld_count : 0,
-			       &m->e);
+	m->rc = heap_merge_run(&m->own->merge, &m->own->nodes, &m->e);
 	return NULL;
 }
 
-static void start_merging(struct merging *m, bool one_thread)
-{
-	m->apart = m->wanted && !one_thread && pthread_create(&m->thread, NULL, merge, m) == 0;
-}
-
-/* `rc` is what became of the rest. */
-static int finish_merging(struct merging *m, int rc, struct err *e)
+/* `rc` is what became of the search. */
+static int finish_merging(struct merging *m, const struct heap_search *s, int rc, struct err *e)
 {
 	if (m->apart)
 		pthread_join(m->thread, NULL);
 	else if (m->wanted && rc == 0)
 		merge(m);
-	if (rc == 0 && m->rc < 0 && e)
+	if (!m->wanted || rc < 0)
+		return rc;
+	if (m->rc < 0 && e)
 		*e = m->e;
-	return rc < 0 ? rc : m->rc;
+	if (m->rc == 0)
+		heap_merge_finish(&m->own->merge, s->unheld, s->unheld_count);
+	return m->rc;
+}
+
+/* Two threads want twice the memory: not where there is too little for one. */
+static int search_and_merge(struct heap_graph *g, struct heap_search *s, const struct heap_graph_options *o, struct err *e)
+{
+	struct heap_graph_private *own = g->own;
+	struct merging m = {.own = own, .wanted = !o->no_paths};
+
+	if (m.wanted && !o->one_thread && own->memory.spilled == 0)
+		m.apart = pthread_create(&m.thread, NULL, merge, &m) == 0;
+	int rc = heap_search_run(s, &own->nodes, g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION, e);
+	rc = finish_merging(&m, s, rc, e);
+	heap_rows_fini(&own->nodes.rows);
+	return rc;
 }
 
 static int make(struct heap_graph *g, const struct heap_graph_options *o, struct err *e)
 {
 	struct heap_graph_private *own = g->own;
 	struct heap_search search;
-	bool unheld = g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION;
-	struct merging merging = {.own = own, .search = unheld ? &search : NULL, .wanted = !o->no_paths};
 
 	if (heap_nodes_init(&own->nodes, g->snapshot, &own->memory, o->one_thread, e) < 0)
 		return -1;
@@ -141,16 +149,10 @@ static int make(struct heap_graph *g, const struct heap_graph_options *o, struct
 	g->nodes = HEAP_GRAPH_SUPER(g) + 1;
 	g->edges = own->nodes.edges;
 	g->lost_edges = own->nodes.lost_edges;
-	if (!unheld)
-		start_merging(&merging, o->one_thread);
-	int rc = heap_search_run(&search, &own->nodes, unheld, e);
-	if (unheld && rc == 0)
-		start_merging(&merging, o->one_thread);
+	int rc = search_and_merge(g, &search, o, e);
 	if (rc == 0)
 		rc = dominate(g, &search, e);
-	rc = finish_merging(&merging, rc, e);
 	heap_search_fini(&search);
-	heap_rows_fini(&own->nodes.rows);
 	if (rc == 0)
 		sum_retained(g);
 	g->spilled_bytes = own->memory.spilled;

@@ -141,7 +141,7 @@ int heap_index_finish(struct heap_index *x, struct err *e)
 		b->first = (uint32_t)first;
 		for (int word = 0; word < 8; word++) {
 			b->before[word] = (uint8_t)before;
-			before += (unsigned)__builtin_popcountll(b->bits[word]);
+			before += heap_index_bits(b->bits[word]);
 		}
 		first += before;
 	}
@@ -191,7 +191,7 @@ static uint32_t objects_below(const struct heap_index *x, uint64_t key)
 	if (low < x->block_count)
 		return x->blocks[low].first;
 	const struct heap_index_block *last = &x->blocks[x->block_count - 1];
-	return x->block_count == 1 ? 0 : last->first + last->before[7] + (uint32_t)__builtin_popcountll(last->bits[7]);
+	return x->block_count == 1 ? 0 : last->first + last->before[7] + heap_index_bits(last->bits[7]);
 }
 
 uint32_t heap_index_at_or_before(const struct heap_index *x, uint64_t address)
@@ -201,7 +201,7 @@ uint32_t heap_index_at_or_before(const struct heap_index *x, uint64_t address)
 	uint64_t upto = UINT64_MAX >> (63 - (address >> 3 & 63));
 
 	if (b != x->blocks)
-		below = b->first + b->before[address >> 9 & 7] + (uint32_t)__builtin_popcountll(b->bits[address >> 9 & 7] & upto);
+		below = b->first + b->before[address >> 9 & 7] + heap_index_bits(b->bits[address >> 9 & 7] & upto);
 	return below ? below - 1 : HEAP_INDEX_NONE;
 }
 

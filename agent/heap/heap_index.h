@@ -58,6 +58,15 @@ static inline int heap_index_add(struct heap_index *x, uint64_t address, struct 
 	return 0;
 }
 
+/* Bits that are set. The compiler's own calls a function where the processor's instruction may be missing. */
+static inline uint32_t heap_index_bits(uint64_t v)
+{
+	v -= v >> 1 & UINT64_C(0x5555555555555555);
+	v = (v & UINT64_C(0x3333333333333333)) + (v >> 2 & UINT64_C(0x3333333333333333));
+	v = (v + (v >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+	return (uint32_t)(v * UINT64_C(0x0101010101010101) >> 56);
+}
+
 static inline uint64_t heap_index_hash(const struct heap_index *x, uint64_t key)
 {
 	return key * UINT64_C(0x9E3779B97F4A7C15) >> (64 - x->slot_bits);
@@ -87,7 +96,7 @@ static inline uint32_t heap_index_find(const struct heap_index *x, uint64_t addr
 
 	if (!(word & bit) || (address & 7))
 		return HEAP_INDEX_NONE;
-	return b->first + b->before[address >> 9 & 7] + (uint32_t)__builtin_popcountll(word & (bit - 1));
+	return b->first + b->before[address >> 9 & 7] + heap_index_bits(word & (bit - 1));
 }
 
 /* The last object that begins at or before this address; HEAP_INDEX_NONE: none does. */

@@ -8,6 +8,8 @@
 
 #define ROOT_TYPE 0x80000000u /* in the table's keys: the type is a root */
 #define FIRST_SLOT_BITS 10
+#define AT_ONCE 16       /* objects of a row */
+#define AHEAD 8          /* rows of the queue */
 
 static uint32_t slot_of(const struct heap_merge *m, uint32_t parent, uint32_t type)
 {
@@ -90,19 +92,40 @@ static void reach(struct heap_merge *m, uint32_t object, uint32_t parent)
 		m->queue[m->queue_count++] = object;
 }
 
+/* Some objects of a row at a time: first all are asked for, then looked at, so that the waits for memory overlap. */
+static void reach_row(struct heap_merge *m, struct heap_row *row, uint32_t parent)
+{
+	uint32_t targets[AT_ONCE], count = 0, fresh = 0;
+
+	for (; count < AT_ONCE && row->at != row->end; count++) {
+		targets[count] = heap_row_next(row);
+		__builtin_prefetch(&m->group[targets[count]]);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		if (m->group[targets[i]] == HEAP_GROUP_NONE) {
+			__builtin_prefetch(&m->nodes->words[targets[i]]);
+			targets[fresh++] = targets[i];
+		}
+	for (uint32_t i = 0; i < fresh; i++)
+		if (m->group[targets[i]] == HEAP_GROUP_NONE) /* one may come twice */
+			reach(m, targets[i], parent);
+}
+
 /* Breadth first. */
 static void reach_all(struct heap_merge *m)
 {
+	const struct heap_rows *rows = &m->nodes->rows;
 	struct heap_row row = {0};
 
 	for (uint32_t head = 0; head < m->queue_count; head++) {
 		uint32_t object = m->queue[head], parent = m->group[object];
-		heap_rows_of(&m->nodes->rows, object, &row);
-		while (row.at != row.end) {
-			uint32_t target = heap_row_next(&row);
-			if (m->group[target] == HEAP_GROUP_NONE)
-				reach(m, target, parent);
-		}
+		if (head + 2 * AHEAD < m->queue_count)
+			heap_rows_want_start(rows, m->queue[head + 2 * AHEAD]);
+		if (head + AHEAD < m->queue_count)
+			heap_rows_want(rows, m->queue[head + AHEAD]);
+		heap_rows_of(rows, object, &row);
+		while (row.at != row.end)
+			reach_row(m, &row, parent);
 	}
 	m->queue_count = 0;
 }
@@ -187,7 +210,7 @@ static void sum_held(struct heap_merge *m)
 		m->groups[m->groups[i].parent].held += m->groups[i].held;
 }
 
-int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, const uint32_t *unheld, uint32_t unheld_count, struct err *e)
+int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, struct err *e)
 {
 	*m = (struct heap_merge){.nodes = n, .memory = n->memory, .last_parent = HEAP_GROUP_NONE};
 	if (heap_memory_take(m->memory, &m->group_array, n->count, sizeof *m->group, HEAP_AT_RANDOM, e) < 0 ||
@@ -201,8 +224,13 @@ int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, const uint3
 	add_group(m, HEAP_GROUP_NONE, 0, 0);
 	grow_slots(m);
 	reach_from_roots(m);
+	return 0;
+}
+
+void heap_merge_finish(struct heap_merge *m, const uint32_t *unheld, uint32_t unheld_count)
+{
 	if (unheld_count) {
-		uint32_t group = add_group(m, 0, (uint32_t)n->snapshot->root_count | ROOT_TYPE, 1);
+		uint32_t group = add_group(m, 0, (uint32_t)m->nodes->snapshot->root_count | ROOT_TYPE, 1);
 		m->groups[group].count = unheld_count;
 		for (uint32_t i = 0; i < unheld_count; i++)
 			reach(m, unheld[i], group);
@@ -212,7 +240,6 @@ int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, const uint3
 	heap_memory_give(m->memory, &m->queue_array);
 	free(m->slots);
 	m->slots = NULL;
-	return 0;
 }
 
 void heap_merge_fini(struct heap_merge *m)

@@ -34,8 +34,10 @@ struct heap_merge {
 	uint32_t last_parent, last_type, last_group; /* what was looked up last */
 };
 
-/* `unheld`: objects below the node behind the roots. */
-int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, const uint32_t *unheld, uint32_t unheld_count, struct err *e);
+/* What the roots reach. */
+int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, struct err *e);
+/* Once after it: what the objects below the node behind the roots reach, and the sums. The nodes' rows are not needed any more. */
+void heap_merge_finish(struct heap_merge *m, const uint32_t *unheld, uint32_t unheld_count);
 void heap_merge_fini(struct heap_merge *m);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define WANTED 6
+
 static int init(struct heap_search *s, const struct heap_nodes *n, struct err *e)
 {
 	size_t all = (size_t)n->count + n->snapshot->root_count + 2;
@@ -68,6 +70,16 @@ static inline int add_arc(struct heap_search *s, uint32_t from, uint32_t to, str
 	return 0;
 }
 
+/* The first objects of a row will be looked at one by one, with much between: they are asked for together. */
+static void want(const struct heap_search *s, struct heap_row row)
+{
+	for (int i = 0; i < WANTED && row.at != row.end; i++) {
+		uint32_t target = heap_row_next(&row);
+		__builtin_prefetch(&s->number[target]);
+		heap_rows_want_start(&s->nodes->rows, target);
+	}
+}
+
 /* From an object that was just entered. A row that is read to its end is not kept: a list that is linked by its last field needs no
  * stack at all. */
 static int descend(struct heap_search *s, uint32_t node, uint32_t number, struct err *e)
@@ -96,6 +108,7 @@ static int descend(struct heap_search *s, uint32_t node, uint32_t number, struct
 			return -1;
 		row.owner = known;
 		heap_rows_of(rows, target, &row);
+		want(s, row);
 	}
 }
 

@@ -215,3 +215,39 @@ Test(heap_paths, a_graph_made_without_them_has_none)
 	heap_graph_free(g);
 	heap_snapshot_free(snapshot);
 }
+
+/* Big enough for two threads from the start. Runs under tsan, too. */
+Test(heap_paths, two_threads_make_the_same_graph_as_one, .timeout = 120)
+{
+	const struct heap_graph_options one = {.dirfd = -1, .one_thread = true}, little = {.dirfd = -1, .memory_bytes = 1 << 20};
+	const struct heap_graph_options *const ways[] = {NULL, &one, &little};
+	struct heap_graph *graphs[3];
+	struct heap_paths paths[3];
+	struct shop s;
+
+	open_shop(&s);
+	uint64_t cache = put_cache(&s), list = put_list(&s, 100000);
+	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, list, 0, "static Shop.Log._list");
+	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, cache, 0, "static Shop.Cache._items");
+	struct heap_snapshot *snapshot = heap_builder_finish_take(s.b);
+	for (int i = 0; i < 3; i++) {
+		struct err e = ERR_INIT;
+		graphs[i] = heap_graph_new(snapshot, ways[i], &e);
+		cr_assert_not_null(graphs[i], "%s", e.message);
+		cr_assert_eq(heap_paths_find(graphs[i], 1000, 4, &paths[i], NULL), 0);
+	}
+	cr_expect_eq(graphs[0]->spilled_bytes, 0);
+	cr_expect_gt(graphs[2]->spilled_bytes, 1 << 20);
+	for (int i = 1; i < 3; i++) {
+		cr_assert_eq(graphs[i]->placed, graphs[0]->placed);
+		cr_expect_eq(memcmp(graphs[i]->retained, graphs[0]->retained, graphs[0]->placed * sizeof(uint64_t)), 0);
+		cr_expect_eq(memcmp(graphs[i]->place_of, graphs[0]->place_of, graphs[0]->nodes * sizeof(uint32_t)), 0);
+		cr_assert_eq(paths[i].count, 2);
+		cr_expect_eq(memcmp(paths[i].paths, paths[0].paths, 2 * sizeof *paths[0].paths), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		heap_paths_fini(&paths[i]);
+		heap_graph_free(graphs[i]);
+	}
+	heap_snapshot_free(snapshot);
+}
