@@ -243,7 +243,11 @@ Test(heap_paths, two_threads_make_the_same_graph_as_one, .timeout = 120)
 		cr_expect_eq(memcmp(graphs[i]->retained, graphs[0]->retained, graphs[0]->placed * sizeof(uint64_t)), 0);
 		cr_expect_eq(memcmp(graphs[i]->place_of, graphs[0]->place_of, graphs[0]->nodes * sizeof(uint32_t)), 0);
 		cr_assert_eq(paths[i].count, 2);
-		cr_expect_eq(memcmp(paths[i].paths, paths[0].paths, 2 * sizeof *paths[0].paths), 0);
+		for (int k = 0; k < 2; k++) {
+			cr_expect_eq(paths[i].paths[k].held, paths[0].paths[k].held);
+			cr_expect_eq(paths[i].paths[k].label, paths[0].paths[k].label);
+			cr_expect_eq(paths[i].paths[k].step_count, paths[0].paths[k].step_count);
+		}
 	}
 	for (int i = 0; i < 3; i++) {
 		heap_paths_fini(&paths[i]);
