@@ -70,6 +70,7 @@ setup-test:
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
 	@tests/apps/publish.sh $(FRAMEWORKS)
 	@tests/apps/publish.sh --app MemoryApp $(FRAMEWORKS)
+	@tests/apps/publish.sh --app PauseApp $(FRAMEWORKS)
 	@tests/apps/publish-native.sh
 	@tests/profiler/app/publish.sh $(FRAMEWORKS)
 

@@ -268,14 +268,15 @@ static int by_number(const void *a, const void *b)
 
 void pause_collect_take(struct pause_collect *c, struct pause_frames *frames)
 {
-	take_stacks(c, frames);
-	if (frames->stop_count)
-		qsort(frames->stops, frames->stop_count, sizeof *frames->stops, by_number);
-	for (size_t i = 0; i < frames->stop_count; i++) {
-		take_stop(c, &frames->stops[i]);
-		forget_until(c, frames->stops[i].number);
+	struct pause_frames now = pause_frames_steal(frames); /* while names are asked for, more may come */
+	take_stacks(c, &now);
+	if (now.stop_count)
+		qsort(now.stops, now.stop_count, sizeof *now.stops, by_number);
+	for (size_t i = 0; i < now.stop_count; i++) {
+		take_stop(c, &now.stops[i]);
+		forget_until(c, now.stops[i].number);
 	}
-	pause_frames_clear(frames);
+	pause_frames_fini(&now);
 }
 
 static int by_start(const void *a, const void *b)

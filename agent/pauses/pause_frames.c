@@ -75,9 +75,20 @@ int pause_frames_ask(struct pause_frames *p, struct profiler_channel *ch, uint16
 	return p->refused ? err_set(e, ERR_INTERNAL, 0, "the library cannot tell of the runtime's stops") : 0;
 }
 
-void pause_frames_clear(struct pause_frames *p)
+struct pause_frames pause_frames_steal(struct pause_frames *p)
 {
-	p->stop_count = p->stack_count = 0;
+	struct pause_frames taken = {
+		.stops = p->stops,
+		.stop_count = p->stop_count,
+		.stop_cap = p->stop_cap,
+		.stacks = p->stacks,
+		.stack_count = p->stack_count,
+		.stack_cap = p->stack_cap,
+	};
+	p->stops = NULL;
+	p->stacks = NULL;
+	p->stop_count = p->stop_cap = p->stack_count = p->stack_cap = 0;
+	return taken;
 }
 
 void pause_frames_fini(struct pause_frames *p)

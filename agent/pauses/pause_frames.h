@@ -24,8 +24,8 @@ struct pause_frames { /* zeroed: empty */
 int pause_frames_add(void *ctx, const struct channel_frame *f, struct err *e);
 /* CHANNEL_STOPS_BEGIN or _END, and the answer to it; ch gives its frames to *p. */
 int pause_frames_ask(struct pause_frames *p, struct profiler_channel *ch, uint16_t type, int64_t deadline_ms, struct err *e);
-/* What was kept is taken. */
-void pause_frames_clear(struct pause_frames *p);
+/* What was kept goes to the caller, who ends it with pause_frames_fini(). */
+struct pause_frames pause_frames_steal(struct pause_frames *p);
 void pause_frames_fini(struct pause_frames *p);
 
 #endif

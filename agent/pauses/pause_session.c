@@ -6,6 +6,7 @@
 #include "agent/pauses/thread_name.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
+#include "common/base/log.h"
 
 #define LAST_TURNS 8 /* of input: more than a socket holds */
 
@@ -42,7 +43,10 @@ static int start(struct attached_session *s, struct err *e)
 	cpu_account_init(&o->account, s->q->target->pid);
 	cpu_account_begin(&o->account);
 	profiler_channel_on_frames(s->attach.channel, pause_frames_add, &o->frames);
-	return pause_frames_ask(&o->frames, s->attach.channel, CHANNEL_STOPS_BEGIN, attached_session_answer_until_ms(s), e);
+	if (pause_frames_ask(&o->frames, s->attach.channel, CHANNEL_STOPS_BEGIN, attached_session_answer_until_ms(s), e) < 0)
+		return -1;
+	LOG_DEBUG("session", "the runtime tells of its pauses", LOG_I("events", o->frames.state.flags & CHANNEL_STOPS_EVENTS));
+	return 0;
 }
 
 static int serve(struct attached_session *s, struct err *e)
