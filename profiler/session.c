@@ -10,6 +10,7 @@
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/own_thread.h"
+#include "profiler/own_stack.h"
 #include "profiler/pause_watch.h"
 #include "profiler/resolver.h"
 #include "profiler/sampler.h"
@@ -223,7 +224,7 @@ static void serve_channel(void)
 			sampler_drain(&io);
 		}
 		if (stop_log_running()) {
-			stop_log_tick();
+			own_stack_tick();
 			stop_log_drain(&io);
 		}
 		if (allocs_running())
@@ -241,6 +242,7 @@ static void leave(void)
 	sampler_stop();
 	sampler_settle();
 	allocs_stop(info, &io);
+	stop_log_end();
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
 		send_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
 		channel_io_flush(&io);

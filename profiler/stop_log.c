@@ -3,10 +3,10 @@
 
 #include "common/proto/channel_stops.h"
 #include "profiler/cor_abi.h"
-#include "profiler/frame_walk.h"
+#include "profiler/event_pipe.h"
 #include "profiler/now.h"
+#include "profiler/own_stack.h"
 #include "profiler/sample_ring.h"
-#include "profiler/stack_map.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -18,7 +18,14 @@
 #define MAX_LATE_STACKS 2      /* of one stop */
 #define TID_BITS 22            /* the kernel's limit of thread ids */
 #define MAX_RESUMING 4
-#define MAP_PERIOD_NS 1000000000u /* reading the maps costs up to a millisecond of our thread */
+
+/* Microsoft-Windows-DotNETRuntime, keyword GC, level Informational */
+#define EVENT_GC_START 1
+#define EVENT_GC_TRIGGERED 35
+#define GC_TYPE_BACKGROUND 1
+/* gc_reason: induced, induced_noforce, lowmemory_blocking... as the runtime's own is_induced() has them */
+#define GC_REASONS_INDUCED (1u << 1 | 1u << 7 | 1u << 9 | 1u << 10 | 1u << 17)
+#define TOLD_BY_CALLBACK 0x80 /* beside channel_gc_flag */
 
 #define STOP_WORDS ((sizeof(struct channel_stop) + 7) / 8)
 #define STACK_HEAD_WORDS 4 /* kind of record; number; time; tid, kind */
@@ -43,8 +50,7 @@ static struct { /* ends when all threads run: another stop may begin before */
 
 static struct sample_ring ring;
 static _Atomic bool on;
-static _Atomic bool stack_missing; /* a late thread's stack was not among those that are known */
-static uint64_t map_read_ns;
+static bool events; /* the runtime tells of collections by events, too */
 static _Atomic uint64_t seen, lost;
 static void *info;
 
@@ -54,54 +60,18 @@ static uint32_t own_tid(void)
 }
 
 /* CLR callbacks -------------------------------------------------------------------------------------------------------------- */
-struct walked {
+/* Of the calling thread. One that the runtime has just stopped knows its frames by their pointers only: there the runtime's own walk
+ * is refused (0x80131360). */
+static void take_stack(enum channel_stop_stack_kind kind, uint64_t number, uint32_t tid, uint64_t at_ns)
+{
 	uint64_t ips[CHANNEL_MAX_DEPTH];
-	size_t depth;
-};
-
-static hresult on_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_len, uint8_t *context, void *data)
-{
-	struct walked *w = data;
-
-	(void)frame;
-	(void)context_len;
-	(void)context;
-	if (w->depth == CHANNEL_MAX_DEPTH)
-		return COR_S_FALSE;
-	if (function)
-		w->ips[w->depth++] = ip;
-	return COR_S_OK;
-}
-
-static void put_stack(enum channel_stop_stack_kind kind, uint32_t tid, uint64_t at_ns, const struct walked *w)
-{
-	uint64_t head[STACK_HEAD_WORDS] = {RECORD_STACK, atomic_load(&current.number), at_ns, (uint64_t)tid << 32 | kind};
-	sample_ring_put(&ring, head, STACK_HEAD_WORDS, w->ips, w->depth);
-}
-
-/* Of the calling thread, by the runtime's own walk. */
-static void take_inducer(uint32_t tid, uint64_t at_ns)
-{
-	struct walked w = {.depth = 0};
-
-	info_do_stack_snapshot(info, 0, on_frame, &w);
-	if (w.depth)
-		put_stack(CHANNEL_STACK_INDUCER, tid, at_ns, &w);
-}
-
-/* Of the calling thread, which the runtime has just stopped: there its own walk is refused (0x80131360). The chain of frame pointers may
- * lack the innermost managed frame, whose place the runtime's own code has taken. */
-static void take_late(uint32_t tid, uint64_t at_ns)
-{
-	struct walked w;
-	uintptr_t fp = (uintptr_t)__builtin_frame_address(0), end = stack_map_end(fp), tp = frame_walk_thread_pointer();
-	struct frame_registers r = {.ip = (uintptr_t)__builtin_return_address(0), .sp = fp, .fp = fp};
 	bool more;
+	size_t depth = own_stack_take(ips, CHANNEL_MAX_DEPTH, &more);
 
-	if (!end)
-		atomic_store(&stack_missing, true);
-	w.depth = frame_walk(&r, tp > fp && tp < end ? tp : end, w.ips, CHANNEL_MAX_DEPTH, &more);
-	put_stack(CHANNEL_STACK_LATE, tid, at_ns, &w);
+	if (!depth)
+		return;
+	uint64_t head[STACK_HEAD_WORDS] = {RECORD_STACK, number, at_ns, (uint64_t)tid << 32 | kind};
+	sample_ring_put(&ring, head, STACK_HEAD_WORDS, ips, depth);
 }
 
 static bool under_way(void)
@@ -221,28 +191,99 @@ void stop_log_thread_halted(uint64_t at_ns)
 		atomic_compare_exchange_strong(&current.next.packed, &none, packed);
 	if (at_ns - start_ns >= LATE_NS && (!stopped_ns || at_ns - stopped_ns < LATE_AFTER_NS) &&
 	    atomic_fetch_add(&current.late_stacks, 1) < MAX_LATE_STACKS)
-		take_late(tid, at_ns);
+		take_stack(CHANNEL_STACK_LATE, atomic_load(&current.number), tid, at_ns);
+}
+
+/* A collection is told of by a callback, by an event with the runtime's reasons, or by both, in either order. */
+static struct channel_stop_collection *collection_of(uint32_t generation, uint8_t told, uint64_t at_ns)
+{
+	struct channel_stop *s = &current.stop;
+	struct channel_stop_collection *last = s->collections + s->collection_count - 1;
+
+	if (s->collection_count && s->collection_count <= CHANNEL_STOP_COLLECTIONS && !(last->flags & told) && last->generation == generation) {
+		last->flags |= told;
+		return last;
+	}
+	if (s->collection_count == UINT16_MAX || s->collection_count++ >= CHANNEL_STOP_COLLECTIONS)
+		return NULL;
+	last = s->collections + s->collection_count - 1;
+	*last = (struct channel_stop_collection){.start_ns = at_ns, .generation = (uint8_t)generation, .flags = told};
+	return last;
 }
 
 void stop_log_collection_started(uint32_t generation, bool induced, uint64_t at_ns)
 {
 	if (!under_way())
 		return;
-	if (current.stop.collection_count < CHANNEL_STOP_COLLECTIONS)
-		current.stop.collections[current.stop.collection_count] = (struct channel_stop_collection){
-			.start_ns = at_ns, .generation = (uint8_t)generation, .flags = induced ? CHANNEL_GC_INDUCED : 0};
-	current.stop.collection_count++;
-	if (induced)
-		take_inducer(own_tid(), at_ns);
+	struct channel_stop_collection *c = collection_of(generation, TOLD_BY_CALLBACK, at_ns);
+	if (c && induced)
+		c->flags |= CHANNEL_GC_INDUCED;
+	if (induced && !events)
+		take_stack(CHANNEL_STACK_INDUCER, atomic_load(&current.number), own_tid(), at_ns);
 }
 
+/* The last that can have ended: a background collection tells nothing of its end. */
 void stop_log_collection_finished(uint64_t at_ns)
 {
-	if (!under_way() || !current.stop.collection_count || current.stop.collection_count > CHANNEL_STOP_COLLECTIONS)
+	struct channel_stop *s = &current.stop;
+
+	if (!under_way() || s->collection_count > CHANNEL_STOP_COLLECTIONS)
 		return;
-	struct channel_stop_collection *c = &current.stop.collections[current.stop.collection_count - 1];
-	c->end_ns = at_ns;
-	c->flags |= CHANNEL_GC_FINISHED;
+	for (size_t i = s->collection_count; i--;) {
+		struct channel_stop_collection *c = &s->collections[i];
+		if (c->flags & CHANNEL_GC_FINISHED || (c->flags & CHANNEL_GC_DETAILED && c->type == GC_TYPE_BACKGROUND))
+			continue;
+		c->end_ns = at_ns;
+		c->flags |= CHANNEL_GC_FINISHED;
+		return;
+	}
+}
+
+static bool is_induced(uint32_t reason)
+{
+	return reason < 32 && GC_REASONS_INDUCED >> reason & 1;
+}
+
+/* On the thread that asks: it has made the stop itself, or with Server GC a thread of the collector will make the next. */
+static void on_triggered(const struct event_pipe_event *e)
+{
+	uint32_t tid = own_tid();
+	struct wire_reader r;
+
+	wire_reader_init(&r, e->data, e->len);
+	uint32_t reason = wire_u32(&r);
+	bool made = under_way() && current.stop.tid == tid;
+	if (!r.bad && is_induced(reason))
+		take_stack(CHANNEL_STACK_INDUCER, made ? atomic_load(&current.number) : atomic_load(&seen) + 1, tid, e->time_ns);
+}
+
+/* Version 1 and later: u32 count, generation, reason, type. */
+static void on_started(const struct event_pipe_event *e)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, e->data, e->len);
+	(void)wire_u32(&r);
+	uint32_t generation = wire_u32(&r), reason = wire_u32(&r), type = wire_u32(&r);
+	if (r.bad || generation > 2 || !under_way())
+		return;
+	struct channel_stop_collection *c = collection_of(generation, CHANNEL_GC_DETAILED, e->time_ns);
+	if (!c)
+		return;
+	c->reason = (uint8_t)(reason < UINT8_MAX ? reason : UINT8_MAX);
+	c->type = (uint8_t)(type < UINT8_MAX ? type : UINT8_MAX);
+	if (is_induced(reason))
+		c->flags |= CHANNEL_GC_INDUCED;
+}
+
+static void on_event(const struct event_pipe_event *e)
+{
+	if (!atomic_load(&on))
+		return;
+	if (e->id == EVENT_GC_TRIGGERED)
+		on_triggered(e);
+	else if (e->id == EVENT_GC_START)
+		on_started(e);
 }
 
 /* Own thread ------------------------------------------------------------------------------------------------------------------ */
@@ -260,19 +301,6 @@ bool stop_log_running(void)
 	return atomic_load(&on);
 }
 
-static void read_map(void)
-{
-	atomic_store(&stack_missing, false);
-	stack_map_refresh();
-	map_read_ns = now_ns();
-}
-
-void stop_log_tick(void)
-{
-	if (atomic_load(&stack_missing) && now_ns() - map_read_ns > MAP_PERIOD_NS)
-		read_map();
-}
-
 static void put_record(struct wire_writer *w, const uint64_t *words, size_t len)
 {
 	struct channel_stop stop;
@@ -280,6 +308,8 @@ static void put_record(struct wire_writer *w, const uint64_t *words, size_t len)
 
 	if (words[0] == RECORD_STOP) {
 		memcpy(&stop, words + 1, sizeof stop);
+		for (size_t i = 0; i < CHANNEL_STOP_COLLECTIONS; i++)
+			stop.collections[i].flags &= (uint8_t)~TOLD_BY_CALLBACK;
 		channel_put_stop(w, &stop);
 		return;
 	}
@@ -324,20 +354,47 @@ static void forget_all(void)
 	atomic_store(&lost, 0);
 }
 
+/* Without events only what made the runtime collect is not known, and with Server GC who asked for it. */
+static void begin(void)
+{
+	static const wchar16 name[] = {'M', 'i', 'c', 'r', 'o', 's', 'o', 'f', 't', '-', 'W', 'i', 'n', 'd', 'o', 'w',
+				       's', '-', 'D', 'o', 't', 'N', 'E', 'T', 'R', 'u', 'n', 't', 'i', 'm', 'e', 0};
+	static const struct cor_event_provider collections = {.name = name, .keywords = 1, .level = 4};
+	const char *message;
+
+	forget_all();
+	own_stack_prepare(info);
+	events = event_pipe_start(info, &collections, 1, on_event, &message) >= 0;
+	atomic_store(&on, true);
+}
+
+void stop_log_end(void)
+{
+	if (!stop_log_running())
+		return;
+	atomic_store(&on, false);
+	if (events)
+		event_pipe_stop(info);
+	events = false;
+}
+
 bool stop_log_answer(const struct channel_frame *f, struct channel_io *io)
 {
+	bool told;
+
 	if (f->type != CHANNEL_STOPS_BEGIN && f->type != CHANNEL_STOPS_END)
 		return false;
-	if (f->type == CHANNEL_STOPS_BEGIN && !stop_log_running()) {
-		forget_all();
-		read_map();
-	}
-	atomic_store(&on, f->type == CHANNEL_STOPS_BEGIN);
+	if (f->type == CHANNEL_STOPS_BEGIN && !stop_log_running())
+		begin();
+	told = events;
+	if (f->type == CHANNEL_STOPS_END)
+		stop_log_end();
 	stop_log_drain(io);
 	struct channel_stops_state s = {
 		.seen = atomic_load(&seen),
 		.dropped = atomic_load(&ring.dropped) + atomic_load(&lost),
 		.time_ns = now_ns(),
+		.flags = told ? CHANNEL_STOPS_EVENTS : 0,
 	};
 	channel_put_stops_state(channel_io_begin(io, CHANNEL_STOPS_STATE), &s);
 	channel_io_end(io);

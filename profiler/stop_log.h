@@ -12,8 +12,8 @@ void stop_log_reset(void *info);
 /* Own thread. */
 bool stop_log_answer(const struct channel_frame *f, struct channel_io *io); /* false: not a request of ours */
 bool stop_log_running(void);
-void stop_log_tick(void); /* now and then while it runs */
 void stop_log_drain(struct channel_io *io);
+void stop_log_end(void); /* before the detach; idempotent */
 
 /* CLR callbacks. The runtime makes one stop after the other: but for thread_halted, which comes from all threads at once, and for the end
  * of a stop, which may come when the next one has begun, they come one at a time. */

@@ -130,14 +130,23 @@ static bool in_background(const struct channel_stop_collection *x)
 	return x->flags & CHANNEL_GC_DETAILED ? x->type == GC_TYPE_BACKGROUND : !(x->flags & CHANNEL_GC_FINISHED);
 }
 
-/* By its oldest collection. One that goes on when the threads are let go is a background collection's beginning. */
+/* A blocking one takes the time, also where one in the background begins in the same stop; of equals the older generation. */
+static bool counts_more(const struct channel_stop_collection *x, const struct pause_kind *than)
+{
+	bool blocking = !in_background(x);
+	if (than->generation < 0 || blocking != (than->reason == PAUSE_COLLECTION))
+		return than->generation < 0 || blocking;
+	return x->generation >= than->generation;
+}
+
+/* By the collection that takes the most of it. */
 static struct pause_kind kind_of(const struct channel_stop *s)
 {
 	struct pause_kind k = {.reason = reason_of(s), .generation = -1, .cause = CAUSE_COUNT};
 	for (size_t i = 0; i < collection_count(s); i++) {
 		const struct channel_stop_collection *x = &s->collections[i];
 		k.induced |= x->flags & CHANNEL_GC_INDUCED;
-		if (x->generation < k.generation)
+		if (!counts_more(x, &k))
 			continue;
 		k.generation = x->generation;
 		k.cause = x->flags & CHANNEL_GC_DETAILED ? pause_cause_of(x->reason)
@@ -229,7 +238,6 @@ static void count_collections(struct pause_capture *c, const struct channel_stop
 		struct pause_collections *sum = &c->collections[x->generation][in_background(x)];
 		sum->count++;
 		sum->induced += x->flags & CHANNEL_GC_INDUCED ? 1 : 0;
-		c->causes_known |= x->flags & CHANNEL_GC_DETAILED;
 	}
 }
 
@@ -288,6 +296,7 @@ static int by_start(const void *a, const void *b)
 void pause_collect_finish(struct pause_collect *c, const struct pause_frames *frames)
 {
 	struct pause_capture *into = c->o.capture;
+	into->causes_known = frames->state.flags & CHANNEL_STOPS_EVENTS;
 	into->dropped += frames->dropped + frames->state.dropped;
 	if (into->pause_count)
 		qsort(into->pauses, into->pause_count, sizeof *into->pauses, by_start);

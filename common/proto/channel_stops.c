@@ -5,6 +5,7 @@ void channel_put_stops_state(struct wire_writer *w, const struct channel_stops_s
 	wire_put_u64(w, v->seen);
 	wire_put_u64(w, v->dropped);
 	wire_put_u64(w, v->time_ns);
+	wire_put_u32(w, v->flags);
 }
 
 bool channel_get_stops_state(const struct channel_frame *f, struct channel_stops_state *v)
@@ -15,6 +16,7 @@ bool channel_get_stops_state(const struct channel_frame *f, struct channel_stops
 	v->seen = wire_u64(&r);
 	v->dropped = wire_u64(&r);
 	v->time_ns = wire_u64(&r);
+	v->flags = wire_u32(&r);
 	return !r.bad && f->type == CHANNEL_STOPS_STATE;
 }
 

@@ -16,9 +16,14 @@ enum channel_stops_type {
 };
 
 /* STOPS_BEGIN, STOPS_END: empty. Both are answered by STOPS_STATE (after the last STOPS, when ending): u64 stops seen since the start, u64
- * stops and stacks dropped, u64 time (CLOCK_MONOTONIC) of the answer. */
+ * stops and stacks dropped, u64 time (CLOCK_MONOTONIC) of the answer, u32 flags. */
 struct channel_stops_state {
 	uint64_t seen, dropped, time_ns;
+	uint32_t flags;
+};
+
+enum channel_stops_flag {
+	CHANNEL_STOPS_EVENTS = 1, /* the runtime tells its reasons for collections */
 };
 
 #define CHANNEL_STOP_COLLECTIONS 4 /* of one stop; more are counted only */

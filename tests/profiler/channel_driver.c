@@ -498,7 +498,7 @@ static void do_stops(struct driver *d, const char *args)
 			json_array_append_new(stops, stop_json(&p.stops[i]));
 		for (size_t i = 0; i < p.stack_count; i++)
 			json_array_append_new(stacks, stop_stack_json(d, &p.stacks[i]));
-		answer(json_pack("{sb sI sI so so}", "ok", 1, "seen", (json_int_t)p.state.seen, "dropped", (json_int_t)(p.state.dropped + p.dropped),
+		answer(json_pack("{sb sb sI sI so so}", "ok", 1, "events", p.state.flags & CHANNEL_STOPS_EVENTS, "seen", (json_int_t)p.state.seen, "dropped", (json_int_t)(p.state.dropped + p.dropped),
 				 "stops", stops, "stacks", stacks));
 	}
 	profiler_channel_on_frames(d->ch, NULL, NULL);

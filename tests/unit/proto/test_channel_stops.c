@@ -93,7 +93,7 @@ Test(channel_stops, impossible_ones_are_refused)
 Test(channel_stops, a_stack_and_the_account)
 {
 	static struct channel_stop_stack in = {.number = 3, .time_ns = 99, .tid = 5, .kind = CHANNEL_STACK_LATE, .depth = CHANNEL_MAX_DEPTH}, out;
-	struct channel_stops_state state = {10, 2, 77}, back;
+	struct channel_stops_state state = {10, 2, 77, CHANNEL_STOPS_EVENTS}, back = {0};
 	struct wire_writer w;
 	struct wire_reader r;
 
@@ -118,7 +118,7 @@ Test(channel_stops, a_stack_and_the_account)
 	struct channel_frame f;
 	cr_assert_eq(channel_next(bytes, len, &f, &used), CHANNEL_FRAME);
 	cr_assert(channel_get_stops_state(&f, &back));
-	cr_expect_eq(memcmp(&state, &back, sizeof state), 0);
+	cr_expect(back.seen == 10 && back.dropped == 2 && back.time_ns == 77 && back.flags == CHANNEL_STOPS_EVENTS);
 	f.len--;
 	cr_expect(!channel_get_stops_state(&f, &back), "cut");
 }
