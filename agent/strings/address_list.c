@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NEAR 8
+
 void address_list_fini(struct address_list *l)
 {
 	free(l->items);
+	free(l->index);
 	*l = (struct address_list){0};
 }
 
@@ -53,10 +56,8 @@ static size_t merge_pairs(const struct address_entry *from, size_t count, struct
 	return runs;
 }
 
-void address_list_sort(struct address_list *l)
+static void merge_all(struct address_list *l)
 {
-	if (l->count == 0 || run_end(l->items, 0, l->count) == l->count)
-		return;
 	struct address_entry *other = mem_calloc(l->count, sizeof *other);
 	size_t runs;
 	do {
@@ -67,6 +68,16 @@ void address_list_sort(struct address_list *l)
 	} while (runs > 1);
 	l->cap = l->count;
 	free(other);
+}
+
+void address_list_sort(struct address_list *l)
+{
+	if (l->count && run_end(l->items, 0, l->count) < l->count)
+		merge_all(l);
+	l->index_count = (l->count + ADDRESS_INDEX_STEP - 1) / ADDRESS_INDEX_STEP;
+	l->index = mem_realloc(l->index, l->index_count + 1, sizeof *l->index);
+	for (size_t i = 0; i < l->index_count; i++)
+		l->index[i] = address_entry_address(&l->items[i * ADDRESS_INDEX_STEP]);
 }
 
 /* The first place in [low, high) whose address is not below; `high` when there is none. */
@@ -82,21 +93,40 @@ static size_t lower_bound(const struct address_list *l, uint64_t address, size_t
 	return low;
 }
 
+static size_t far_bound(const struct address_list *l, uint64_t address)
+{
+	size_t low = 0, high = l->index_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (l->index[middle] < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	high = low * ADDRESS_INDEX_STEP;
+	return lower_bound(l, address, low ? high - ADDRESS_INDEX_STEP : 0, high < l->count ? high : l->count);
+}
+
+/* What lies within NEAR places of the last one is looked for there. */
+static size_t near_or_far_bound(const struct address_list *l, uint64_t address, size_t at)
+{
+	size_t low = at > NEAR ? at - NEAR : 0, high = at + NEAR < l->count ? at + NEAR : l->count;
+	bool above = low == 0 || address_entry_address(&l->items[low - 1]) < address;
+	bool below = high == l->count || address_entry_address(&l->items[high - 1]) >= address;
+	if (!above || !below)
+		return far_bound(l, address);
+	if (address_entry_address(&l->items[at]) < address)
+		low = at + 1;
+	else
+		high = at;
+	return lower_bound(l, address, low, high);
+}
+
 size_t address_list_find(const struct address_list *l, uint64_t address, size_t *finger)
 {
 	if (l->count == 0)
 		return ADDRESS_NONE;
-	size_t at = *finger < l->count ? *finger : l->count - 1, step = 1, low = 0, high = l->count;
-	if (address_entry_address(&l->items[at]) < address) { /* gallop upwards */
-		for (low = at + 1; low + step < l->count && address_entry_address(&l->items[low + step]) < address; step *= 2)
-			low += step;
-		high = low + step < l->count ? low + step + 1 : l->count;
-	} else {
-		for (high = at + 1; high > step && address_entry_address(&l->items[high - step - 1]) >= address; step *= 2)
-			high -= step;
-		low = high > step ? high - step - 1 : 0;
-	}
-	at = lower_bound(l, address, low, high);
+	size_t at = near_or_far_bound(l, address, *finger < l->count ? *finger : l->count - 1);
 	*finger = at;
 	return at < l->count && address_entry_address(&l->items[at]) == address ? at : ADDRESS_NONE;
 }

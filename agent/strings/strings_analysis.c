@@ -198,7 +198,7 @@ static void find_holders(struct work *w)
 			hold_by(w, &c);
 			continue;
 		}
-		size_t at = in_part(w, r.digest) ? address_list_find(&w->strings, c.object.address, &finger) : ADDRESS_NONE;
+		size_t at = address_list_find(&w->strings, c.object.address, &finger); /* the next one, mostly: cheaper than the filter */
 		if (at == ADDRESS_NONE || !(w->strings.items[at].key & ADDRESS_MARK_FIRST))
 			continue;
 		uint32_t listed = w->groups.items[w->strings.items[at].number].listed;
