@@ -7,9 +7,7 @@ import unittest
 from tests.lib import proc
 
 # Why a reason is not used, or no test shows it.
-NOT_YET = {
-    "RevealNotEnforced": "no profiler reveals values yet",
-}
+NOT_YET = {}
 
 
 def read(name):
