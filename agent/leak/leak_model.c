@@ -116,6 +116,13 @@ uint32_t leak_model_step(struct leak_model *m, uint32_t parent, const char *type
 	return add_step(m, &s);
 }
 
+void leak_model_name_field(struct leak_model *m, uint32_t step, const char *field)
+{
+	uint32_t text = intern(m, field);
+	if (text != LEAK_NONE)
+		m->steps[step].field = text;
+}
+
 uint32_t leak_model_type(struct leak_model *m, const char *name, const char *module)
 {
 	struct leak_type t = {.name = intern(m, name), .module = intern(m, module)};

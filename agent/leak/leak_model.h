@@ -14,6 +14,7 @@
 #define LEAK_MAX_STEPS 65536
 #define LEAK_MAX_TYPES 65536
 #define LEAK_NONE UINT32_MAX
+#define LEAK_DEPENDENT_FIELD "(ConditionalWeakTable)" /* of an object that a dependent handle ties to the step before */
 
 enum leak_root { /* the most lasting first; LEAK_ROOT_UNKNOWN: no known root reaches it */
 	LEAK_ROOT_STATIC,
@@ -107,6 +108,7 @@ const char *leak_model_text(const struct leak_model *m, uint32_t text);
 /* The step, made when it is new; LEAK_NONE: no place. A field that was not known before is noted. */
 uint32_t leak_model_root(struct leak_model *m, enum leak_root kind, const char *label);
 uint32_t leak_model_step(struct leak_model *m, uint32_t parent, const char *type, const char *shown, const char *module, const char *field);
+void leak_model_name_field(struct leak_model *m, uint32_t step, const char *field); /* "" changes nothing */
 uint32_t leak_model_type(struct leak_model *m, const char *name, const char *module);
 
 static inline struct leak_figures *leak_model_at(const struct leak_model *m, uint32_t step, size_t walk)

@@ -76,8 +76,9 @@ static enum leak_pattern sign_of(const char *type, const char *field)
 		{"System.Timers.Timer", NULL, LEAK_TIMER},
 		{"System.Threading.CancellationTokenSource", NULL, LEAK_CANCELLATION},
 		{"System.Runtime.CompilerServices.ConditionalWeakTable", NULL, LEAK_WEAK_TABLE},
-		{"DisplayClass", NULL, LEAK_CLOSURE},
-		{"<closure>", NULL, LEAK_CLOSURE},
+		{NULL, LEAK_DEPENDENT_FIELD, LEAK_WEAK_TABLE},
+		{"<>c__DisplayClass", NULL, LEAK_CLOSURE}, /* as the compiler has it, and as it is shown */
+		{"(closure)", NULL, LEAK_CLOSURE},
 	};
 	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
 		if (signs[i].in_type ? strstr(type, signs[i].in_type) != NULL : strcmp(field, signs[i].field) == 0)

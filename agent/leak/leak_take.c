@@ -1,6 +1,7 @@
 #include "agent/leak/leak_take.h"
 
-#include "agent/heap/heap_paths.h"
+#include "agent/heap/heap_fields.h"
+#include "agent/heap/heap_graph_private.h"
 #include "agent/heap/heap_totals.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -9,60 +10,102 @@
 
 #define LEAST_BYTES (UINT64_C(16) << 10) /* of a path to be kept */
 #define LEAST_PART 16384                 /* of the heap: far below what counts as growth (leak_verdict.h) */
-#define MAX_PATHS 8192
 
-static enum leak_root root_of(const struct heap_path *p)
+static enum leak_root root_of(const struct heap_root *r)
 {
-	switch (p->kind) {
+	switch (r->kind) {
 	case HEAP_ROOT_STATIC:
 		return LEAK_ROOT_STATIC;
 	case HEAP_ROOT_THREAD_STATIC:
 		return LEAK_ROOT_THREAD_STATIC;
 	case HEAP_ROOT_HANDLE:
-		return strstr(p->label, "pinned") ? LEAK_ROOT_PINNED_HANDLE : LEAK_ROOT_HANDLE;
+		return r->flags & HEAP_ROOT_PINNED ? LEAK_ROOT_PINNED_HANDLE : LEAK_ROOT_HANDLE;
 	case HEAP_ROOT_DEPENDENT:
 		return LEAK_ROOT_DEPENDENT_HANDLE;
 	case HEAP_ROOT_FINALIZER:
 		return LEAK_ROOT_FINALIZER;
 	case HEAP_ROOT_STACK:
 		return LEAK_ROOT_STACK;
-	case HEAP_ROOT_OTHER:
-		return LEAK_ROOT_OTHER;
 	default:
-		return LEAK_ROOT_UNKNOWN;
+		return LEAK_ROOT_OTHER;
 	}
 }
 
-/* Paths that begin alike say the same of what they share. */
-static void take_path(struct leak_model *m, const struct heap_graph *g, const struct heap_path *p, size_t walk)
+/* The group's step in the model. */
+static uint32_t step_of(struct leak_model *m, const struct heap_graph *g, const struct heap_group *group, const uint32_t *steps)
 {
-	enum leak_root kind = root_of(p);
-	uint32_t step = leak_model_root(m, kind, kind == LEAK_ROOT_UNKNOWN ? "no known root" : p->label);
-	if (step != LEAK_NONE)
-		*leak_model_at(m, step, walk) = (struct leak_figures){.count = p->roots, .held = p->root_held};
-	for (size_t i = 0; i < p->step_count; i++) {
-		const struct heap_step *s = &p->steps[i];
-		const struct heap_type *t = &g->snapshot->types[s->type];
-		step = leak_model_step(m, step, t->name, t->short_name, t->module, s->field);
-		if (step == LEAK_NONE)
-			return;
-		m->steps[step].nested |= s->nested;
-		*leak_model_at(m, step, walk) = (struct leak_figures){.count = s->count, .bytes = s->bytes, .held = s->held};
+	const struct heap_snapshot *s = g->snapshot;
+	if (group->depth == 1) {
+		const struct heap_root *r = group->type < g->root_count ? &s->roots[group->type] : NULL;
+		return r ? leak_model_root(m, root_of(r), r->label) : leak_model_root(m, LEAK_ROOT_UNKNOWN, "no known root");
+	}
+	const struct heap_type *t = &s->types[group->type];
+	return leak_model_step(m, steps[group->parent], t->name, t->short_name, t->module, NULL);
+}
+
+/* Fields are looked for once: a step keeps its name. */
+static void take_fields(struct leak_model *m, const struct heap_merge *from, const uint32_t *steps)
+{
+	AUTO_FREE struct heap_field_pair *pairs = mem_calloc((size_t)from->count + 1, sizeof *pairs);
+	size_t count = 0, next = 0;
+	for (uint32_t i = 1; i < from->count; i++) {
+		if (steps[i] != LEAK_NONE && from->groups[i].depth > 2 && m->steps[steps[i]].field == LEAK_NONE)
+			pairs[count++] = (struct heap_field_pair){.holder = from->groups[i].parent, .held = i};
+	}
+	if (count)
+		heap_fields_find(from, pairs, count);
+	for (uint32_t i = 1; i < from->count && next < count; i++) {
+		if (pairs[next].held == i)
+			leak_model_name_field(m, steps[i], pairs[next++].name);
 	}
 }
 
-static int take_paths(struct leak_model *m, const struct heap_graph *g, size_t walk, struct err *e)
+/* What a dependent handle holds has no field that does: the table that the handle belongs to stands for it. */
+static void take_dependents(struct leak_model *m, const struct heap_graph *g, const uint32_t *steps)
 {
-	struct heap_paths found;
+	const struct heap_snapshot *s = g->snapshot;
+	const struct heap_merge *from = &g->own->merge;
+	AUTO_FREE uint64_t *counts = mem_calloc((size_t)from->count + 1, sizeof *counts);
+	for (size_t i = 0; i < s->root_count; i++) {
+		if (s->roots[i].kind != HEAP_ROOT_DEPENDENT)
+			continue;
+		uint32_t key = heap_graph_node(g, s->roots[i].object), value = heap_graph_node(g, s->roots[i].second);
+		if (key == HEAP_NODE_NONE || value == HEAP_NODE_NONE)
+			continue;
+		uint32_t group = from->group[value];
+		if (group != HEAP_GROUP_NONE && from->groups[group].parent == from->group[key])
+			counts[group]++;
+	}
+	for (uint32_t i = 1; i < from->count; i++) {
+		if (steps[i] != LEAK_NONE && counts[i] && counts[i] * 2 >= from->groups[i].count)
+			leak_model_name_field(m, steps[i], LEAK_DEPENDENT_FIELD);
+	}
+}
+
+/* Of the tree of paths, what is large enough; groups above a large one are large. */
+static void take_paths(struct leak_model *m, const struct heap_graph *g, size_t walk)
+{
+	const struct heap_merge *from = &g->own->merge;
 	uint64_t least = g->retained[0] / LEAST_PART;
+	AUTO_FREE uint32_t *steps = mem_calloc((size_t)from->count + 1, sizeof *steps);
 	if (least < LEAST_BYTES)
 		least = LEAST_BYTES;
-	if (heap_paths_find(g, least, MAX_PATHS, &found, e) < 0)
-		return -1;
-	for (size_t i = 0; i < found.count; i++)
-		take_path(m, g, &found.paths[i], walk);
-	heap_paths_fini(&found);
-	return 0;
+	memset(steps, 0xff, (size_t)from->count * sizeof *steps);
+	for (uint32_t i = 1; i < from->count; i++) {
+		const struct heap_group *group = &from->groups[i];
+		if (group->held < least)
+			continue;
+		uint32_t step = steps[i] = step_of(m, g, group, steps);
+		if (step == LEAK_NONE)
+			continue;
+		struct leak_figures *f = leak_model_at(m, step, walk); /* labels of roots may be equal but for their kinds */
+		f->count += group->count;
+		f->bytes += group->depth == 1 ? 0 : group->bytes;
+		f->held += group->held;
+		m->steps[step].nested |= group->nested;
+	}
+	take_fields(m, from, steps);
+	take_dependents(m, g, steps);
 }
 
 static uint64_t old_bytes(const struct heap_total *t)
@@ -133,8 +176,9 @@ int leak_take(struct leak_model *m, const struct heap_graph *g, int64_t at_ns, s
 	size_t walk = m->walk_count;
 	if (walk >= LEAK_MAX_WALKS)
 		return err_set(e, ERR_INTERNAL, 0, "more than %d heap walks in one session", LEAK_MAX_WALKS);
-	if (take_paths(m, g, walk, e) < 0)
-		return -1;
+	if (!g->own->merge.groups)
+		return err_set(e, ERR_INTERNAL, 0, "the heap's graph was made without the ways from its roots");
+	take_paths(m, g, walk);
 	m->walks[walk] = (struct leak_walk){
 		.at_ns = at_ns,
 		.exact = f->way == HEAP_WAY_EXACT,

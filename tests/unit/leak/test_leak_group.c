@@ -186,6 +186,8 @@ static const struct {
 	{"timer", LEAK_ROOT_STATIC, {"System.Threading.TimerQueue", "System.Threading.TimerQueueTimer", "Shop.Poller"}, {NULL}, LEAK_TIMER},
 	{"a timer's lambda", LEAK_ROOT_STATIC, {"System.Threading.TimerQueueTimer", "Shop.Jobs+<>c__DisplayClass1_0"}, {NULL}, LEAK_TIMER},
 	{"closure", LEAK_ROOT_STATIC, {"System.Collections.Generic.List<Func<int>>", "System.Func<int>", "Shop.Jobs+<>c__DisplayClass1_0"}, {NULL}, LEAK_CLOSURE},
+	{"closure as it is shown", LEAK_ROOT_STATIC, {"System.Func<int>[]", "System.Func<int>", "Shop.Jobs.(closure)"}, {NULL, "[]", "_target"}, LEAK_CLOSURE},
+	{"value beside a key", LEAK_ROOT_STATIC, {"System.Collections.Generic.List<object>", "object", "Shop.Metadata"}, {NULL, "_items", LEAK_DEPENDENT_FIELD}, LEAK_WEAK_TABLE},
 	{"weak table", LEAK_ROOT_STATIC, {"System.Runtime.CompilerServices.ConditionalWeakTable<object, Shop.Metadata>", "Shop.Metadata"}, {NULL}, LEAK_WEAK_TABLE},
 	{"dependent handle", LEAK_ROOT_DEPENDENT_HANDLE, {"Shop.Metadata"}, {NULL}, LEAK_WEAK_TABLE},
 	{"registrations", LEAK_ROOT_STATIC, {"System.Threading.CancellationTokenSource", "Shop.Job"}, {NULL}, LEAK_CANCELLATION},
@@ -210,6 +212,15 @@ Test(leak_pattern, is_told_by_the_path)
 		cr_expect_eq(leak_pattern_of(&m, step), rows[i].pattern, "%s: %s", rows[i].what, leak_pattern_name(leak_pattern_of(&m, step)));
 		leak_model_fini(&m);
 	}
+	struct leak_model m;
+	make_walks(&m, 2, 60);
+	uint32_t root = leak_model_root(&m, LEAK_ROOT_STATIC, "static Shop.PriceFeed.Instance");
+	uint32_t delegate = leak_model_step(&m, root, "System.EventHandler", "EventHandler", "", "Changed");
+	uint32_t widget = leak_model_step(&m, delegate, "Shop.Widget", "Widget", "", "_target");
+	cr_expect_eq(leak_pattern_of(&m, widget), LEAK_STATIC, "one delegate is no event's list");
+	m.steps[delegate].nested = true;
+	cr_expect_eq(leak_pattern_of(&m, widget), LEAK_EVENT_HANDLER);
+	leak_model_fini(&m);
 	static const struct {
 		const char *type;
 		bool is;

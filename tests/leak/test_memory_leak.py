@@ -1,0 +1,263 @@
+"""MemoryLeak by the local command on real applications whose growth is known."""
+import collections
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from tests.leak.test_leak_report import FILES, load, wrong
+from tests.lib import dotnet, local, pod, proc
+
+MODES = {"event": ("eventHandler", "Shop.Widget", "Shop.PriceFeed.Instance"), "static": ("staticCollection", "Shop.Order", "Shop.Cache._items"),
+         "timer": ("timer", "Shop.Poller", "TimerQueue"), "closure": ("closure", "Shop.Callbacks.(closure)", "Shop.Callbacks.Pending"),
+         "cwt": ("conditionalWeakTable", "Shop.Metadata", "Shop.Attached.Keys")}
+A_SECOND = {"unmanaged": 40_000_000}
+OBJECTS_A_SECOND = 4000
+
+
+class LeakCase(unittest.TestCase):
+    one_process = parallel = True
+    time_limit = 300
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-leak-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def start(self, modes, framework="net10.0", arguments=(), **how):
+        tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
+        words = [word for mode in modes.split(",") for word in ("--" + mode, "1000")]
+        app = dotnet.MemoryApp(modes, framework, self.folder, [*words, *arguments], env={"TMPDIR": tmp}, **how)
+        app.tmp = tmp
+        self.addCleanup(app.stop)
+        return app
+
+    @contextlib.contextmanager
+    def growing(self, app, modes):
+        """The application makes more of each mode, as much as time has passed."""
+        over, failed, began, made = threading.Event(), [], time.monotonic(), collections.Counter()
+
+        def grow():
+            try:
+                while not over.wait(0.05):
+                    for mode in modes:
+                        more = int((time.monotonic() - began) * A_SECOND.get(mode, OBJECTS_A_SECOND)) - made[mode]
+                        app.ask("grow %s %d" % (mode, more))
+                        made[mode] += more
+            except (AssertionError, OSError) as e:
+                failed.append(e)
+        thread = threading.Thread(target=grow)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+        self.assertEqual(failed, [])
+
+    def leak(self, app, *words, seconds=2, walks=3):
+        """The report of a session."""
+        out = os.path.join(self.folder, "reports-%d" % time.monotonic_ns())
+        code, text, errors = local.drdotnet("run", "--profiler", "MemoryLeak", "--duration", "%ds" % seconds, "--walks", walks,
+                                            "--pid", app.pid, "-o", out, *words, seconds=120)
+        self.assertEqual(code, 0, text + errors)
+        self.assertEqual(set(os.listdir(out)), FILES)
+        report = load(out)
+        self.assertEqual(wrong(report), [])
+        self.assertEqual(len(report["walks"]), walks)
+        return report
+
+    def holder(self, report, pattern):
+        found = [h for h in report["holders"] if h["pattern"] == pattern and h["verdict"] == "grows"]
+        self.assertTrue(found, "no %s in %s" % (pattern, json.dumps(report["holders"], indent=1)))
+        return found[0]
+
+
+class Kinds(LeakCase):
+    def each_kind(self, framework):
+        app = self.start(",".join(MODES), framework)
+        before = dotnet.Traces(app)
+        with self.growing(app, MODES):
+            report = self.leak(app)
+        self.assertEqual(report["diagnosis"]["finding"], "grows", report["diagnosis"]["text"])
+        for mode, (pattern, type_name, root) in MODES.items():
+            found = self.holder(report, pattern)
+            self.assertGreaterEqual(found["growthCount"], OBJECTS_A_SECOND, mode)
+            self.assertEqual(found["type"], type_name)
+            self.assertIn(root, found["root"])
+        app.assert_progress()
+        dotnet.assert_nothing_left(self, app, before)
+
+    def test_each_kind_on_8(self):
+        self.each_kind("net8.0")
+
+    def test_each_kind_on_9(self):
+        self.each_kind("net9.0")
+
+    def test_each_kind_on_10(self):
+        self.each_kind("net10.0")
+
+
+class Verdicts(LeakCase):
+    def test_one_leak_and_its_figures(self):
+        app = self.start("static")
+        with self.growing(app, ["static"]):
+            report = self.leak(app, walks=5, seconds=4)
+        details = app.ask("grow static 0")["details"]
+        found = self.holder(report, "staticCollection")
+        self.assertEqual(report["growth"]["holder"], found["path"])
+        self.assertTrue(found["path"].startswith("static Shop.Cache._items -> "), found["path"])
+        self.assertEqual(sorted(found["counts"]), found["counts"])
+        self.assertLessEqual(found["counts"][-1], details["count"])
+        self.assertGreaterEqual(found["growthBytes"], found["growthCount"] * details["each_bytes"])
+        self.assertTrue(report["diagnosis"]["headline"].startswith("static Shop.Cache._items grows by "), report["diagnosis"]["headline"])
+        orders = next(t for t in report["types"] if t["type"] == "Shop.Order")
+        self.assertGreaterEqual(orders["growthCount"], found["growthCount"])
+        self.assertLessEqual(orders["survivorsAtMostBytes"], orders["bytes"][0])
+
+    def test_without_a_collection(self):
+        app = self.start("static")
+        with self.growing(app, ["static"]):
+            report = self.leak(app, "--roots", "NoCollection")
+        self.assertEqual({w["roots"] for w in report["walks"]}, {"noCollection"})
+        self.assertIn("Shop.Cache._items", self.holder(report, "staticCollection")["root"])
+
+    def test_two_walks_of_a_process_that_has_just_started(self):
+        app = self.start("static")
+        with self.growing(app, ["static"]):
+            report = self.leak(app, walks=2)
+        self.assertEqual(report["diagnosis"]["finding"], "warmingUp", report["diagnosis"]["text"])
+        self.assertEqual(report["growth"]["heldBytes"], 0)
+
+    def test_churn_is_no_leak(self):
+        app = self.start("churn")
+        report = self.leak(app)
+        self.assertIn(report["diagnosis"]["finding"], ("churn", "steady", "freeMemory"), report["diagnosis"]["text"])
+        self.assertTrue(report["diagnosis"]["headline"].startswith("No leak"), report["diagnosis"]["headline"])
+        self.assertEqual(report["growth"]["heldBytes"], 0)
+        self.assertEqual([h for h in report["holders"] if h["verdict"] == "grows"], [])
+
+    def test_a_cache_that_fills_and_stays_is_no_leak(self):
+        app = self.start("static")
+        grown = threading.Timer(0.1, lambda: app.ask("grow static 100000"))
+        out = threading.Thread(target=grown.run)
+        first = proc.wait_until(lambda: app.progress(), 10, "progress")
+        self.assertTrue(first)
+        out.start()
+        report = self.leak(app, walks=5, seconds=4)
+        out.join()
+        self.assertIn(report["diagnosis"]["finding"], ("levelledOff", "steady"), report["diagnosis"]["text"])
+        self.assertTrue(report["diagnosis"]["headline"].startswith("No leak"), report["diagnosis"]["headline"])
+
+    def test_unmanaged(self):
+        app = self.start("unmanaged")
+        with self.growing(app, ["unmanaged"]):
+            report = self.leak(app)
+        diagnosis = report["diagnosis"]
+        self.assertEqual(diagnosis["finding"], "unmanaged", diagnosis["text"])
+        self.assertTrue(diagnosis["headline"].startswith("Unmanaged memory grows by "), diagnosis["headline"])
+        self.assertIn("Mappings that grew: ", diagnosis["text"])
+        kinds = {k["kind"]: k["last"]["residentBytes"] - k["first"]["residentBytes"] for k in report["memory"]["kinds"]}
+        native = kinds["malloc"] + kinds["anonymous"]
+        self.assertGreater(native, 10_000_000)
+        self.assertGreater(native, 0.8 * report["growth"]["unmanagedBytes"])
+        self.assertEqual(report["growth"]["heldBytes"], 0)
+
+
+@unittest.skipIf(pod.unavailable(), pod.unavailable())
+class Limits(LeakCase):
+    def test_the_container_s_limit(self):
+        folder = next((h for h in pod.hierarchies() if any(has_limit(h + "/" + name) for name in os.listdir(h))), None)
+        if not folder:
+            self.skipTest("no memory controller is given to this machine's tests")
+        group = folder + "/drdotnet-leak-%d-%d" % (os.getpid(), time.monotonic_ns())
+        os.mkdir(group)
+        self.addCleanup(lambda: proc.wait_until(lambda: remove(group), 10, "the control group is empty"))
+        for name in ("memory.limit_in_bytes", "memory.max"):
+            if os.path.exists(group + "/" + name):
+                with open(group + "/" + name, "w") as f:
+                    f.write(str(1 << 30))
+        app = self.start("static")
+        with open(group + "/cgroup.procs", "w") as f:
+            f.write(str(app.pid))
+        with self.growing(app, ["static"]):
+            report = self.leak(app)
+        app.stop()
+        growth = report["growth"]
+        self.assertEqual((growth["limitKind"], growth["limitBytes"]), ("container", 1 << 30))
+        self.assertIn("Reaches the container's memory limit of 1024Mi in ", report["diagnosis"]["text"])
+        expected = (growth["limitBytes"] - growth["usedBytes"]) / growth["bytesPerMinute"] * 60
+        self.assertAlmostEqual(growth["secondsToLimit"], expected, delta=1 + expected / 100)
+
+
+def has_limit(group):
+    return any(os.path.exists(group + "/" + name) for name in ("memory.limit_in_bytes", "memory.max"))
+
+
+def remove(group):
+    try:
+        os.rmdir(group)
+    except OSError:
+        return False
+    return True
+
+
+class Faults(LeakCase):
+    def session(self, app, seconds, walks):
+        """A session that goes on, after its first walk."""
+        out = os.path.join(self.folder, "reports-%d" % time.monotonic_ns())
+        command = proc.Process([local.DRDOTNET, "run", "--profiler", "MemoryLeak", "--duration", "%ds" % seconds, "--walks", str(walks),
+                                "--pid", str(app.pid), "-o", out], log=os.path.join(self.folder, "session-%d.log" % time.monotonic_ns()))
+        self.addCleanup(command.stop)
+        return command, out
+
+    def attached(self, app):
+        with open("/proc/%d/maps" % app.pid) as f:
+            return "drdotnet" in f.read()
+
+    def test_the_process_ends_between_walks(self):
+        app = self.start("static")
+        command, out = self.session(app, 60, 2)
+        proc.wait_until(lambda: self.attached(app), 60, "the library is attached")
+        time.sleep(0.3)
+        app.stop()
+        code = command.popen.wait(60)
+        self.assertNotEqual(code, 0)
+        self.assertIn("ProcessExited", command.log())
+        self.assertFalse(os.path.exists(out) and os.listdir(out))
+
+    def test_the_agent_ends_between_walks(self):
+        app = self.start("static")
+        before = dotnet.Traces(app)
+        command, _ = self.session(app, 60, 2)
+        proc.wait_until(lambda: self.attached(app), 60, "the library is attached")
+        time.sleep(0.3)
+        command.stop(signal.SIGKILL)
+        app.assert_progress()
+        proc.wait_until(lambda: not self.attached(app), 60, "the library has left")
+        after = dotnet.Traces(app)
+        self.assertEqual([k for k in after.left_since(before) if k != "files"], [])  # its file is the next sweep's
+
+    def test_a_session_that_is_ended_early_compares_what_there_is(self):
+        app = self.start("static")
+        before = dotnet.Traces(app)
+        with self.growing(app, ["static"]):
+            command, out = self.session(app, 60, 2)
+            proc.wait_until(lambda: self.attached(app), 60, "the library is attached")
+            time.sleep(1.5)
+            command.popen.send_signal(signal.SIGINT)
+            command.popen.wait(60)
+        report = load(out)
+        self.assertEqual(len(report["walks"]), 2, command.log())
+        self.assertTrue(report["time"]["endedEarly"])
+        self.assertEqual(wrong(report), [])
+        dotnet.assert_nothing_left(self, app, before)
+
+
+if __name__ == "__main__":
+    unittest.main()
