@@ -9,19 +9,19 @@
 
 struct search {
 	const struct heap_merge *m;
-	struct heap_held_by *fields;
-	uint32_t *field_of; /* by group: its place in `fields`; NOBODY: nobody asks */
+	struct heap_field_pair *pairs;
+	uint32_t *pair_of; /* by group: its pair; NOBODY: nobody asks */
 	uint32_t *wanted;   /* by group: how many groups below it were not seen often enough */
 	size_t left;        /* all of those */
 };
 
-static void count_name(struct heap_held_by *f, const char *name)
+static void count_name(struct heap_field_pair *p, const char *name)
 {
 	for (int i = 0; i < HEAP_FIELDS_NAMES; i++) {
-		if (!f->names[i])
-			f->names[i] = name;
-		if (f->names[i] == name) {
-			f->counts[i]++;
+		if (!p->names[i])
+			p->names[i] = name;
+		if (p->names[i] == name) {
+			p->counts[i]++;
 			return;
 		}
 	}
@@ -33,13 +33,13 @@ static void look_at_edge(struct search *s, uint32_t holder, const struct heap_ty
 	uint32_t target = heap_index_find(&s->m->nodes->index, address);
 	uint32_t group = target == HEAP_INDEX_NONE ? HEAP_GROUP_NONE : s->m->group[target];
 
-	if (group == HEAP_GROUP_NONE || s->field_of[group] == NOBODY || s->m->groups[group].parent != holder)
+	if (group == HEAP_GROUP_NONE || s->pair_of[group] == NOBODY || s->m->groups[group].parent != holder)
 		return;
-	struct heap_held_by *f = &s->fields[s->field_of[group]];
-	if (f->seen >= HEAP_FIELDS_ENOUGH)
+	struct heap_field_pair *p = &s->pairs[s->pair_of[group]];
+	if (p->seen >= HEAP_FIELDS_ENOUGH)
 		return;
-	count_name(f, heap_type_field(type, offset));
-	if (++f->seen == HEAP_FIELDS_ENOUGH) {
+	count_name(p, heap_type_field(type, offset));
+	if (++p->seen == HEAP_FIELDS_ENOUGH) {
 		s->wanted[holder]--;
 		s->left--;
 	}
@@ -63,34 +63,52 @@ static void look_at_piece(struct search *s, const struct heap_piece *p)
 	}
 }
 
-static const char *most_frequent(const struct heap_held_by *f)
+static void look_at_dependents(struct search *s)
+{
+	const struct heap_nodes *n = s->m->nodes;
+
+	for (size_t i = 0; i < n->snapshot->root_count; i++) {
+		const struct heap_root *r = &n->snapshot->roots[i];
+		if (r->kind != HEAP_ROOT_DEPENDENT)
+			continue;
+		uint32_t first = heap_index_find(&n->index, r->object), second = heap_index_find(&n->index, r->second);
+		if (first == HEAP_INDEX_NONE || second == HEAP_INDEX_NONE || s->m->group[second] == HEAP_GROUP_NONE)
+			continue;
+		uint32_t group = s->m->group[second];
+		if (s->pair_of[group] != NOBODY && s->m->groups[group].parent == s->m->group[first])
+			count_name(&s->pairs[s->pair_of[group]], HEAP_FIELDS_DEPENDENT);
+	}
+}
+
+static const char *most_frequent(const struct heap_field_pair *p)
 {
 	uint32_t best = 0;
 
 	for (uint32_t i = 1; i < HEAP_FIELDS_NAMES; i++)
-		if (f->counts[i] > f->counts[best])
+		if (p->counts[i] > p->counts[best])
 			best = i;
-	return f->counts[best] ? f->names[best] : "";
+	return p->counts[best] ? p->names[best] : "";
 }
 
-void heap_fields_find(const struct heap_merge *m, struct heap_held_by *fields, size_t count)
+void heap_fields_find(const struct heap_merge *m, struct heap_field_pair *pairs, size_t count)
 {
-	struct search s = {.m = m, .fields = fields};
+	struct search s = {.m = m, .pairs = pairs};
 
-	s.field_of = mem_calloc((size_t)m->count + 1, sizeof *s.field_of);
+	s.pair_of = mem_calloc((size_t)m->count + 1, sizeof *s.pair_of);
 	s.wanted = mem_calloc((size_t)m->count + 1, sizeof *s.wanted);
-	memset(s.field_of, 0xff, ((size_t)m->count + 1) * sizeof *s.field_of);
+	memset(s.pair_of, 0xff, ((size_t)m->count + 1) * sizeof *s.pair_of);
 	for (uint32_t i = 0; i < count; i++) {
-		if (s.field_of[fields[i].group] != NOBODY)
+		if (s.pair_of[pairs[i].held] != NOBODY)
 			continue;
-		s.field_of[fields[i].group] = i;
-		s.wanted[m->groups[fields[i].group].parent]++;
+		s.pair_of[pairs[i].held] = i;
+		s.wanted[pairs[i].holder]++;
 		s.left++;
 	}
 	for (size_t i = 0; i < m->nodes->piece_count && s.left; i++)
 		look_at_piece(&s, &m->nodes->pieces[i]);
+	look_at_dependents(&s);
 	for (size_t i = 0; i < count; i++)
-		fields[i].name = most_frequent(&fields[s.field_of[fields[i].group]]);
-	free(s.field_of);
+		pairs[i].name = most_frequent(&pairs[s.pair_of[pairs[i].held]]);
+	free(s.pair_of);
 	free(s.wanted);
 }

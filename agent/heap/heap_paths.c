@@ -180,18 +180,19 @@ static void describe(const struct heap_graph *g, uint32_t end, struct heap_path 
 /* The first step is held by the root itself, and a step after a cut by one that is not there. */
 static void find_fields(const struct heap_graph *g, struct heap_paths *out, uint32_t (*groups)[HEAP_PATH_MAX_STEPS])
 {
-	struct heap_held_by *fields = mem_calloc(out->count * HEAP_PATH_MAX_STEPS + 1, sizeof *fields);
+	const struct heap_merge *m = &g->own->merge;
+	struct heap_field_pair *pairs = mem_calloc(out->count * HEAP_PATH_MAX_STEPS + 1, sizeof *pairs);
 	size_t count = 0;
 
 	for (size_t i = 0; i < out->count; i++)
 		for (size_t k = 1; k < out->paths[i].step_count; k++)
-			fields[count++].group = groups[i][k];
-	heap_fields_find(&g->own->merge, fields, count);
+			pairs[count++] = (struct heap_field_pair){.holder = m->groups[groups[i][k]].parent, .held = groups[i][k]};
+	heap_fields_find(m, pairs, count);
 	count = 0;
 	for (size_t i = 0; i < out->count; i++)
 		for (size_t k = 1; k < out->paths[i].step_count; k++)
-			out->paths[i].steps[k].field = fields[count++].name;
-	free(fields);
+			out->paths[i].steps[k].field = pairs[count++].name;
+	free(pairs);
 }
 
 static int by_held(const void *a, const void *b)
