@@ -26,8 +26,10 @@
 #define TYPES_BITS 12
 #define TYPES_SIZE (1u << TYPES_BITS)
 #define TYPES_MAX (TYPES_SIZE / 4 * 3) /* past it a name is sent with each new site: costs time, not truth */
-#define COUNTS_NS 250000000u           /* between two rounds of counts */
-#define COUNTS_OF_FRAME ((CHANNEL_MAX_PAYLOAD - 8) / CHANNEL_ALLOC_COUNT_SIZE / 2)
+#define ROUND_NS 100000000u /* between two rounds of counts */
+#define MOST_PER_SECOND 10000u /* samples: each costs the runtime and us some 1.4 us, so this is 1.4 % of a CPU */
+#define LONGEST_REST_NS 2000000000u
+#define COUNTS_OF_FRAME ((CHANNEL_MAX_PAYLOAD - 24) / CHANNEL_ALLOC_COUNT_SIZE / 2)
 
 /* Records of the ring. A site: 1, site, type, tid << 32 | flags, addresses. A type: 0, type, length, UTF-8. */
 enum { RECORD_TYPE, RECORD_SITE };
@@ -39,7 +41,11 @@ static struct site_table sites;
 static void *the_info;
 static _Atomic bool on;
 static uint32_t event;
-static uint64_t counted_ns; /* when counts were sent last */
+static bool resting;          /* no EventPipe session: enough was sampled for the moment */
+static uint64_t counted_ns;   /* when counts were sent last */
+static uint64_t sampling_ns;  /* since when it samples */
+static uint64_t rest_until_ns;
+static uint64_t covered_sum_ns, sampled_sum_ns;
 static _Atomic uint64_t dropped, dropped_size, dropped_amount, malformed;
 static uint64_t taken;
 static _Atomic uint64_t types[TYPES_SIZE]; /* whose names are on their way; 0: free */
@@ -184,7 +190,8 @@ void allocs_reset(void)
 		;
 	site_table_reset(&sites);
 	thread_id_reset();
-	taken = counted_ns = 0;
+	taken = counted_ns = covered_sum_ns = sampled_sum_ns = 0;
+	resting = false;
 	atomic_store(&dropped, 0);
 	atomic_store(&dropped_size, 0);
 	atomic_store(&dropped_amount, 0);
@@ -199,6 +206,15 @@ void allocs_reset(void)
 bool allocs_running(void)
 {
 	return atomic_load(&on);
+}
+
+static hresult begin_sampling(void *info, const char **message)
+{
+	hresult hr = event_pipe_start(info, event == ALLOCATION_SAMPLED ? &sampled_provider : &tick_provider, 1, on_event, message);
+
+	sampling_ns = now_ns();
+	resting = hr < 0;
+	return hr;
 }
 
 static hresult start(void *info, uint32_t wanted, const char **message)
@@ -221,7 +237,8 @@ static hresult start(void *info, uint32_t wanted, const char **message)
 	the_info = info;
 	own_stack_prepare(info);
 	atomic_store(&on, true);
-	hr = event_pipe_start(info, event == ALLOCATION_SAMPLED ? &sampled_provider : &tick_provider, 1, on_event, message);
+	hr = begin_sampling(info, message);
+	counted_ns = sampling_ns;
 	if (hr < 0) {
 		atomic_store(&on, false);
 		event_mask_remove(info, COR_ENABLE_STACK_SNAPSHOT, 0);
@@ -277,16 +294,17 @@ static void drain(struct channel_io *io)
 		channel_io_end(io);
 }
 
-static void send_counts(struct channel_io *io)
+/* What was sampled in this round stands for all of the time since the last one. Returns the samples. */
+static uint64_t send_counts(struct channel_io *io, const struct channel_alloc_round *round)
 {
 	static struct site_sums sums[COUNTS_OF_FRAME];
+	uint64_t before = taken;
 	uint32_t at = 0;
 	size_t count;
 
-	counted_ns = now_ns();
 	while ((count = site_table_take(&sites, &at, sums, COUNTS_OF_FRAME))) {
 		struct wire_writer *w = channel_io_begin(io, CHANNEL_ALLOCS_COUNTS);
-		wire_put_u64(w, counted_ns);
+		channel_put_alloc_round(w, round);
 		for (size_t i = 0; i < count; i++) {
 			struct channel_alloc_count c = {sums[i].site, sums[i].samples, sums[i].size, sums[i].amount};
 			channel_put_alloc_count(w, &c);
@@ -294,25 +312,66 @@ static void send_counts(struct channel_io *io)
 		}
 		channel_io_end(io);
 	}
+	return taken - before;
+}
+
+/* Ends a round of sampling; returns the samples a second of it. */
+static uint64_t end_round(struct channel_io *io)
+{
+	uint64_t now = now_ns();
+	uint64_t since = sampling_ns > counted_ns ? sampling_ns : counted_ns;
+	struct channel_alloc_round r = {.time_ns = (int64_t)now, .covered_ns = now - counted_ns, .sampled_ns = now - since};
+
+	if (!r.sampled_ns)
+		return 0;
+	drain(io);
+	uint64_t samples = send_counts(io, &r);
+	covered_sum_ns += r.covered_ns;
+	sampled_sum_ns += r.sampled_ns;
+	counted_ns = now;
+	return samples * 1000000000u / r.sampled_ns;
+}
+
+/* As long as it takes for no more than MOST_PER_SECOND of all the time; not the same each time, so that nothing keeps step with it. */
+static void rest(uint64_t per_second)
+{
+	uint64_t wanted = ROUND_NS * per_second / MOST_PER_SECOND - ROUND_NS, now = now_ns();
+	uint64_t ns = wanted / 4 * 3 + (now * 0x9e3779b97f4a7c15u >> 32) % (wanted / 2 + 1);
+
+	event_pipe_stop(the_info);
+	resting = true;
+	rest_until_ns = now + (ns < LONGEST_REST_NS ? ns : LONGEST_REST_NS);
 }
 
 void allocs_tick(struct channel_io *io)
 {
+	const char *message;
+	uint64_t now = now_ns();
+
 	own_stack_tick();
+	if (resting) {
+		if (now >= rest_until_ns && begin_sampling(the_info, &message) < 0)
+			rest_until_ns = now + LONGEST_REST_NS;
+		return;
+	}
 	drain(io);
-	if (now_ns() - counted_ns >= COUNTS_NS)
-		send_counts(io);
+	if (now - counted_ns < ROUND_NS || now - sampling_ns < ROUND_NS)
+		return;
+	uint64_t per_second = end_round(io);
+	if (per_second > MOST_PER_SECOND)
+		rest(per_second);
 }
 
 void allocs_stop(void *info, struct channel_io *io)
 {
 	if (!allocs_running())
 		return;
-	event_pipe_stop(info);
+	if (!resting) {
+		event_pipe_stop(info);
+		end_round(io);
+	}
 	atomic_store(&on, false);
 	event_mask_remove(info, COR_ENABLE_STACK_SNAPSHOT, 0);
-	drain(io);
-	send_counts(io);
 }
 
 static void send_state(struct channel_io *io)
@@ -325,6 +384,8 @@ static void send_state(struct channel_io *io)
 		.dropped_size = atomic_load(&dropped_size),
 		.dropped_amount = atomic_load(&dropped_amount),
 		.malformed = atomic_load(&malformed),
+		.covered_ns = covered_sum_ns,
+		.sampled_ns = sampled_sum_ns,
 	};
 
 	channel_put_allocs_state(channel_io_begin(io, CHANNEL_ALLOCS_STATE), &s);

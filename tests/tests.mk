@@ -71,6 +71,7 @@ apps: ## publish the sample .NET applications into build/apps/ and build/apps-na
 	@tests/apps/publish.sh $(FRAMEWORKS)
 	@tests/apps/publish.sh --app MemoryApp $(FRAMEWORKS)
 	@tests/apps/publish.sh --app PauseApp $(FRAMEWORKS)
+	@tests/apps/publish.sh --app AllocApp $(FRAMEWORKS)
 	@tests/apps/publish-native.sh
 	@tests/profiler/app/publish.sh $(FRAMEWORKS)
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define THREAD_NAME_BYTES 64
+#define MOST_SCALE 3.0 /* a process that was stopped for most of the time allocated nothing then */
 
 double alloc_analysis_percent(const struct alloc_analysis *a, double bytes)
 {
@@ -95,7 +96,8 @@ static void count_site(struct alloc_analysis *a, struct placing *p, const struct
 {
 	const struct placed *at = place(a, p, s->stack);
 	*out = (struct counted){.site = s, .cause = at->cause};
-	alloc_estimate_add(&out->estimate, a->capture->event, s->samples, s->size, s->amount);
+	out->estimate = s->estimate;
+	alloc_estimate_scale(&out->estimate, a->scale);
 	out->node = stack_tree_child(&a->base.tree, at->node, allocation_of(a, p, s->type));
 	a->base.tree.nodes[out->node].self += (uint64_t)out->estimate.bytes;
 	alloc_estimate_merge(&a->all, &out->estimate);
@@ -191,6 +193,21 @@ static int more_bytes(const void *x, const void *y)
 	if (a->estimate.bytes > b->estimate.bytes || a->estimate.bytes < b->estimate.bytes)
 		return a->estimate.bytes > b->estimate.bytes ? -1 : 1;
 	return a->type < b->type ? -1 : a->type > b->type;
+}
+
+/* Part of the time was not sampled: what was there then may have been more or less than else. */
+static void add_time_error(const struct alloc_analysis *a, struct alloc_estimate *e)
+{
+	e->variance += e->bytes * e->bytes * a->capture->time_error;
+}
+
+static void add_time_errors(struct alloc_analysis *a)
+{
+	add_time_error(a, &a->all);
+	for (size_t i = 0; i < a->type_count; i++)
+		add_time_error(a, &a->types[i].estimate);
+	for (size_t i = 0; i < a->site_count; i++)
+		add_time_error(a, &a->sites[i].estimate);
 }
 
 /* methods, leaves, threads ---------------------------------------------------------------------------------------- */
@@ -314,12 +331,20 @@ static void sum_collections(struct alloc_analysis *a)
 	}
 }
 
+/* A session may end while the library rests: that bit stands for as much as the rest. */
+static double not_covered(const struct alloc_capture *c)
+{
+	double part = c->covered_ns > 0 ? (double)c->stacks.facts.duration_ns / (double)c->covered_ns : 1;
+	return part > 1 && part < MOST_SCALE && c->sampled_ns < c->covered_ns ? part : 1;
+}
+
 void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *out)
 {
 	struct placing p = {.cut = CPU_NO_METHOD, .none = CPU_NO_METHOD};
 	AUTO_FREE struct counted *counted = mem_calloc(c->site_count + 1, sizeof *counted);
 	*out = (struct alloc_analysis){.capture = c, .base = {.capture = &c->stacks}};
 	out->seconds = (double)c->stacks.facts.duration_ns / 1e9;
+	out->scale = not_covered(c);
 	p.stacks = mem_calloc(c->stacks.stack_count + 1, sizeof *p.stacks);
 	p.type_method = mem_calloc(c->type_count + 1, sizeof *p.type_method);
 	memset(p.type_method, 0xff, (c->type_count + 1) * sizeof *p.type_method);
@@ -347,6 +372,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 			out->caused[out->sites[i].method] += out->sites[i].estimate.bytes;
 	qsort(out->sites, out->site_count, sizeof *out->sites, more_bytes);
 	qsort(out->types, out->type_count, sizeof *out->types, more_bytes);
+	add_time_errors(out);
 	make_leaves(out, counted, c->site_count);
 	sum_objects(out);
 	order_threads(out);

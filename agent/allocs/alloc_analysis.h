@@ -43,7 +43,7 @@ struct alloc_analysis {
 	uint32_t *thread_order;
 	uint64_t timeline[CPU_TIMELINE_BUCKETS];
 	struct alloc_collections collections;
-	double seconds;
+	double seconds, scale; /* scale: of the estimates, for time that they do not cover */
 };
 
 void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *out);

@@ -3,10 +3,11 @@
 #ifndef DRDOTNET_ALLOC_CAPTURE_H
 #define DRDOTNET_ALLOC_CAPTURE_H
 
+#include "agent/allocs/alloc_estimate.h"
 #include "agent/capture.h"
 
 #define ALLOC_MAX_SITES 131072
-#define ALLOC_TIMELINE_NS 250000000 /* of one part: the library counts so often */
+#define ALLOC_TIMELINE_NS 250000000 /* of one part */
 #define ALLOC_MAX_PARTS 16384       /* more than an hour */
 
 enum alloc_heap { ALLOC_SMALL, ALLOC_LARGE, ALLOC_PINNED };
@@ -14,7 +15,8 @@ enum alloc_heap { ALLOC_SMALL, ALLOC_LARGE, ALLOC_PINNED };
 struct alloc_site { /* a stack, a thread, a type, and a class of sizes */
 	uint32_t stack, thread, type; /* in the capture */
 	enum alloc_heap heap;
-	uint64_t samples, size, amount;
+	uint64_t samples, size;       /* of what was sampled; size: bytes of all the objects */
+	struct alloc_estimate estimate;
 };
 
 struct alloc_capture {
@@ -28,6 +30,8 @@ struct alloc_capture {
 	size_t part_count;
 	uint64_t dropped, dropped_size, dropped_amount; /* samples without a site */
 	uint64_t malformed;
+	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
+	double time_error;         /* relative variance, of having sampled a part of the time only */
 };
 
 void alloc_capture_fini(struct alloc_capture *c);

@@ -38,6 +38,12 @@ struct name {
 	char text[];
 };
 
+struct rounds { /* bytes per sampled nanosecond of each */
+	int64_t time_ns; /* the one under way */
+	uint64_t sampled_ns;
+	double bytes, count, sum, squares;
+};
+
 struct alloc_collect {
 	struct alloc_collect_options o;
 	struct capture_builder *builder;
@@ -53,6 +59,7 @@ struct alloc_collect {
 	struct type *types;
 	struct name *names;
 	uint64_t samples;
+	struct rounds rounds;
 };
 
 struct alloc_collect *alloc_collect_new(const struct alloc_collect_options *o)
@@ -135,23 +142,50 @@ static void on_site(void *ctx, const struct channel_alloc_site *x)
 	c->pending[c->raw.sample_count - 1] = s;
 }
 
-static void add_part(struct alloc_collect *c, int64_t time_ns, double bytes)
+/* The bytes of a round, spread over its time. */
+static void add_parts(struct alloc_collect *c, const struct channel_alloc_round *r, double bytes)
 {
 	struct alloc_capture *into = c->o.capture;
-	int64_t at = (time_ns - c->o.started_ns) / ALLOC_TIMELINE_NS; /* the process's word: within the session */
-	size_t part = at < 0 ? 0 : at >= ALLOC_MAX_PARTS ? ALLOC_MAX_PARTS - 1 : (size_t)at;
-	if (part >= into->part_count) {
-		into->parts = mem_realloc(into->parts, part + 1, sizeof *into->parts);
-		memset(into->parts + into->part_count, 0, (part + 1 - into->part_count) * sizeof *into->parts);
-		into->part_count = part + 1;
+	int64_t end = (r->time_ns - c->o.started_ns) / ALLOC_TIMELINE_NS; /* the process's word: within the session */
+	int64_t begin = end - (int64_t)(r->covered_ns / ALLOC_TIMELINE_NS);
+	end = end < 0 ? 0 : end >= ALLOC_MAX_PARTS ? ALLOC_MAX_PARTS - 1 : end;
+	begin = begin < 0 ? 0 : begin > end ? end : begin;
+	if ((size_t)end >= into->part_count) {
+		into->parts = mem_realloc(into->parts, (size_t)end + 1, sizeof *into->parts);
+		memset(into->parts + into->part_count, 0, ((size_t)end + 1 - into->part_count) * sizeof *into->parts);
+		into->part_count = (size_t)end + 1;
 	}
-	into->parts[part] += (uint64_t)bytes;
+	for (int64_t i = begin; i <= end; i++)
+		into->parts[i] += (uint64_t)(bytes / (double)(end - begin + 1));
 }
 
-static void on_count(void *ctx, int64_t time_ns, const struct channel_alloc_count *x)
+/* How much one part of the time differs from the next, where some of it was not sampled. Counts of a round may come in several frames. */
+static void end_round(struct alloc_collect *c)
+{
+	struct rounds *r = &c->rounds;
+	double rate = r->sampled_ns ? r->bytes / (double)r->sampled_ns : 0;
+	r->count += r->sampled_ns > 0;
+	r->sum += rate;
+	r->squares += rate * rate;
+	r->bytes = 0;
+	r->sampled_ns = 0;
+}
+
+static void note_round(struct alloc_collect *c, const struct channel_alloc_round *x, double bytes)
+{
+	struct rounds *r = &c->rounds;
+	if (r->time_ns != x->time_ns)
+		end_round(c);
+	r->time_ns = x->time_ns;
+	r->sampled_ns = x->sampled_ns;
+	r->bytes += bytes;
+}
+
+static void on_count(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *x)
 {
 	struct alloc_collect *c = ctx;
 	struct alloc_estimate e = {0};
+	struct channel_alloc_round round = *r;
 	struct site *s = find_site(c, x->site);
 	int64_t now_ns = clock_mono_ns();
 	if (!s) {
@@ -160,12 +194,15 @@ static void on_count(void *ctx, int64_t time_ns, const struct channel_alloc_coun
 		c->o.capture->dropped_amount += x->amount;
 		return;
 	}
+	alloc_estimate_add(&e, c->o.capture->event, x->samples, x->size, x->amount);
+	note_round(c, r, e.bytes);
+	alloc_estimate_scale(&e, (double)r->covered_ns / (double)r->sampled_ns);
+	alloc_estimate_merge(&s->a.estimate, &e);
 	s->a.samples += x->samples;
 	s->a.size += x->size;
-	s->a.amount += x->amount;
 	c->samples += x->samples;
-	alloc_estimate_add(&e, c->o.capture->event, x->samples, x->size, x->amount);
-	add_part(c, time_ns < now_ns ? time_ns : now_ns, e.bytes);
+	round.time_ns = r->time_ns < now_ns ? r->time_ns : now_ns;
+	add_parts(c, &round, e.bytes);
 }
 
 bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from)
@@ -243,6 +280,18 @@ static uint32_t index_of_type(struct alloc_collect *c, const struct allocs_chann
 	return t->index;
 }
 
+/* Of the mean of the rounds, as far as the time was not sampled. */
+static double time_error(const struct alloc_collect *c)
+{
+	const struct rounds *r = &c->rounds;
+	const struct alloc_capture *into = c->o.capture;
+	double mean = r->count > 0 ? r->sum / r->count : 0;
+	if (r->count < 2 || mean <= 0 || into->sampled_ns <= 0 || into->sampled_ns >= into->covered_ns)
+		return 0;
+	double variance = (r->squares - r->sum * mean) / (r->count - 1);
+	return (1 - (double)into->sampled_ns / (double)into->covered_ns) * variance / (r->count * mean * mean);
+}
+
 void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *from)
 {
 	struct alloc_capture *into = c->o.capture;
@@ -268,6 +317,10 @@ void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *
 	into->dropped_size += state.dropped_size;
 	into->dropped_amount += state.dropped_amount;
 	into->malformed = state.malformed;
+	into->covered_ns = (int64_t)state.covered_ns;
+	into->sampled_ns = (int64_t)state.sampled_ns;
+	end_round(c);
+	into->time_error = time_error(c);
 	into->stacks.dropped += (int64_t)into->dropped;
 }
 

@@ -34,6 +34,13 @@ void alloc_estimate_merge(struct alloc_estimate *e, const struct alloc_estimate 
 	e->seen += from->seen;
 }
 
+void alloc_estimate_scale(struct alloc_estimate *e, double factor)
+{
+	e->bytes *= factor;
+	e->objects *= factor;
+	e->variance *= factor * factor;
+}
+
 /* A quantile of the Gamma distribution of shape n (Wilson and Hilferty), by its mean. */
 static double quantile(double n, double z)
 {

@@ -25,6 +25,8 @@ struct alloc_estimate { /* zeroed: nothing */
 /* `samples` > 0 of objects of about one size, `size` bytes together; `amount`: of ticks, the bytes that they stand for. */
 void alloc_estimate_add(struct alloc_estimate *e, uint32_t event, uint64_t samples, uint64_t size, uint64_t amount);
 void alloc_estimate_merge(struct alloc_estimate *e, const struct alloc_estimate *from);
+/* What was sampled during a part of the time stands for `factor` >= 1 times as much. */
+void alloc_estimate_scale(struct alloc_estimate *e, double factor);
 double alloc_estimate_low(const struct alloc_estimate *e);
 double alloc_estimate_high(const struct alloc_estimate *e); /* of nothing: what could have gone unseen */
 

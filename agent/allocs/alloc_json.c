@@ -36,6 +36,7 @@ static void put_sampling(const struct alloc_analysis *a, struct report_file *f)
 	bool tick = c->event == ALLOC_EVENT_TICK;
 	buf_printf(&f->text, ",\n\"sampling\":{\"event\":\"%s\",\"biased\":%s,\"meanBytes\":%d,\"confidencePercent\":%d",
 		   tick ? "AllocationTick" : "AllocationSampled", tick ? "true" : "false", ALLOC_MEAN_BYTES, ALLOC_CONFIDENCE_PERCENT);
+	report_json_number(f, "sampledPercent", c->covered_ns > 0 ? 100.0 * (double)c->sampled_ns / (double)c->covered_ns : 100, 1);
 	put_count(f, "samples", (double)a->all.samples);
 	put_count(f, "dropped", (double)c->dropped);
 	put_count(f, "droppedBytes", a->dropped.bytes);

@@ -143,6 +143,9 @@ static void put_about(const void *source, struct report_file *f)
 			     "underestimated by more than the interval says. .NET 10 has random samples.</p><dl>\n"
 			   : "<dl>\n");
 	report_page_row(out, "Samples", "%" PRIu64 " (%s)", a->all.samples, tick ? "AllocationTick" : "AllocationSampled");
+	if (c->sampled_ns < c->covered_ns)
+		report_page_row(out, "Sampled", "%.0f %% of the time, so that it costs no more than 10,000 samples a second; what was sampled stands for all",
+				100.0 * (double)c->sampled_ns / (double)c->covered_ns);
 	report_page_row(out, "Dropped", "%" PRIu64, c->dropped);
 	report_page_row(out, "Cut stacks", "%" PRIu64 " samples", a->cut_samples);
 	report_page_row(out, "Without a stack", "%" PRIu64 " samples", a->stackless_samples);

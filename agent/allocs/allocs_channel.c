@@ -101,18 +101,18 @@ static int each_site(const uint8_t *payload, size_t len, const struct channel_al
 
 static int each_count(const uint8_t *payload, size_t len, const struct channel_alloc_sink *sink)
 {
+	struct channel_alloc_round round;
 	struct channel_alloc_count c;
 	struct wire_reader r;
 
 	wire_reader_init(&r, payload, len);
-	int64_t time_ns = (int64_t)wire_u64(&r);
-	if (r.bad || time_ns < 0)
+	if (!channel_get_alloc_round(&r, &round))
 		return -1;
 	while (wire_left(&r)) {
 		if (!channel_get_alloc_count(&r, &c))
 			return -1;
 		if (sink)
-			sink->on_count(sink->ctx, time_ns, &c);
+			sink->on_count(sink->ctx, &round, &c);
 	}
 	return 0;
 }
@@ -128,11 +128,11 @@ static void drop_site(void *ctx, const struct channel_alloc_site *s)
 	(void)s;
 }
 
-static void drop_count(void *ctx, int64_t time_ns, const struct channel_alloc_count *c)
+static void drop_count(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *c)
 {
 	struct channel_alloc_count *sum = ctx;
 
-	(void)time_ns;
+	(void)r;
 	sum->samples += c->samples;
 	sum->size += c->size;
 	sum->amount += c->amount;

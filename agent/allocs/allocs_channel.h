@@ -27,7 +27,7 @@ struct allocs_channel {
 /* Who is told what has arrived, in order. Both are valid in the call only. */
 struct channel_alloc_sink {
 	void (*on_site)(void *ctx, const struct channel_alloc_site *s);
-	void (*on_count)(void *ctx, int64_t time_ns, const struct channel_alloc_count *c);
+	void (*on_count)(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *c);
 	void *ctx;
 };
 

@@ -9,6 +9,8 @@ void channel_put_allocs_state(struct wire_writer *w, const struct channel_allocs
 	wire_put_u64(w, v->dropped_size);
 	wire_put_u64(w, v->dropped_amount);
 	wire_put_u64(w, v->malformed);
+	wire_put_u64(w, v->covered_ns);
+	wire_put_u64(w, v->sampled_ns);
 }
 
 bool channel_get_allocs_state(const struct channel_frame *f, struct channel_allocs_state *v)
@@ -23,6 +25,8 @@ bool channel_get_allocs_state(const struct channel_frame *f, struct channel_allo
 	v->dropped_size = wire_u64(&r);
 	v->dropped_amount = wire_u64(&r);
 	v->malformed = wire_u64(&r);
+	v->covered_ns = wire_u64(&r);
+	v->sampled_ns = wire_u64(&r);
 	return !r.bad && f->type == CHANNEL_ALLOCS_STATE;
 }
 
@@ -62,6 +66,21 @@ bool channel_get_alloc_site(struct wire_reader *r, struct channel_alloc_site *v)
 	for (uint16_t i = 0; !r->bad && i < v->depth; i++)
 		v->ips[i] = wire_u64(r);
 	return !r->bad;
+}
+
+void channel_put_alloc_round(struct wire_writer *w, const struct channel_alloc_round *v)
+{
+	wire_put_u64(w, (uint64_t)v->time_ns);
+	wire_put_u64(w, v->covered_ns);
+	wire_put_u64(w, v->sampled_ns);
+}
+
+bool channel_get_alloc_round(struct wire_reader *r, struct channel_alloc_round *v)
+{
+	v->time_ns = (int64_t)wire_u64(r);
+	v->covered_ns = wire_u64(r);
+	v->sampled_ns = wire_u64(r);
+	return !r->bad && v->time_ns >= 0 && v->sampled_ns && v->sampled_ns <= v->covered_ns && v->covered_ns <= INT64_MAX;
 }
 
 void channel_put_alloc_count(struct wire_writer *w, const struct channel_alloc_count *v)

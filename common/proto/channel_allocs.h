@@ -6,12 +6,13 @@
 
 /* ALLOCS_START: u32 event: 303 AllocationSampled, 10 AllocationTick; 0: the better one of this runtime. ALLOCS_STOP: empty. Both are answered
  * by ALLOCS_STATE (after the last ALLOCS_COUNTS, when stopping) or ERROR:
- * u32 event, u32 running, u64 taken, u64 dropped, u64 their objects' bytes, u64 their amounts, u64 malformed. */
+ * u32 event, u32 running, u64 taken, u64 dropped, u64 their objects' bytes, u64 their amounts, u64 malformed, u64 covered, u64 sampled (ns). */
 struct channel_allocs_state {
 	uint32_t event, running;
 	uint64_t taken;                                 /* samples */
 	uint64_t dropped, dropped_size, dropped_amount; /* there was no room for a new site */
 	uint64_t malformed;                             /* events that could not be read */
+	uint64_t covered_ns, sampled_ns;                /* of all rounds */
 };
 
 /* ALLOCS_TYPES: records up to the payload's end: u64 type, text name in the metadata's words. A type may come again. */
@@ -36,8 +37,14 @@ struct channel_alloc_site {
 };
 #define CHANNEL_ALLOC_SITE_MAX (24 + CHANNEL_MAX_DEPTH * 8) /* bytes of a record */
 
-/* ALLOCS_COUNTS: i64 time (CLOCK_MONOTONIC), then records up to the payload's end, what came since the last counts of the site: u64 site,
+/* ALLOCS_COUNTS: i64 time (CLOCK_MONOTONIC), u64 covered, u64 sampled (nanoseconds: what was counted during `sampled` of the time stands for all of
+ * `covered`, the time since the counts before), then records up to the payload's end, what came since the last counts of the site: u64 site,
  * u64 samples, u64 bytes of the objects, u64 amounts (of ticks: bytes since the tick before; else 0). */
+struct channel_alloc_round {
+	int64_t time_ns;
+	uint64_t covered_ns, sampled_ns; /* 0 < sampled <= covered */
+};
+
 struct channel_alloc_count {
 	uint64_t site, samples, size, amount;
 };
@@ -49,7 +56,9 @@ void channel_put_alloc_type(struct wire_writer *w, const struct channel_alloc_ty
 bool channel_get_alloc_type(struct wire_reader *r, struct channel_alloc_type *v); /* the next; false at a bad one */
 void channel_put_alloc_site(struct wire_writer *w, const struct channel_alloc_site *v);
 bool channel_get_alloc_site(struct wire_reader *r, struct channel_alloc_site *v); /* the next; false at a bad one */
+void channel_put_alloc_round(struct wire_writer *w, const struct channel_alloc_round *v);
+bool channel_get_alloc_round(struct wire_reader *r, struct channel_alloc_round *v); /* of the beginning of ALLOCS_COUNTS */
 void channel_put_alloc_count(struct wire_writer *w, const struct channel_alloc_count *v);
-bool channel_get_alloc_count(struct wire_reader *r, struct channel_alloc_count *v); /* the next, after the time; false at a bad one */
+bool channel_get_alloc_count(struct wire_reader *r, struct channel_alloc_count *v); /* the next, after the round; false at a bad one */
 
 #endif

@@ -53,3 +53,9 @@ bench-gc-survivors: ## GCSurvivors on heaps of 1 and 10 million objects: stops, 
 bench-scale: ## what thousands of agents and sessions cost the controller: a quarter of an hour
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@PYTHONPATH=. python3 tests/bench/scale.py $(BENCH_OPTIONS)
+
+.PHONY: bench-allocations
+bench-allocations: ## what sampling allocations costs an application that only allocates
+	+@$(MAKE) --no-print-directory -j$(JOBS) all profiler-tools
+	@tests/apps/publish.sh --app AllocApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/allocations.py $(BENCH_OPTIONS)

@@ -83,6 +83,11 @@ class App(proc.Process):
         proc.wait_until(lambda: self.progress()["ops"] > before, seconds, "the application goes on working")
 
 
+class AllocApp(App):
+    """The application whose allocations are known (tests/apps/AllocApp): `details` says what an operation allocates at each site."""
+    NAME = "AllocApp"
+
+
 class MemoryApp(App):
     """The application whose heap is known (tests/apps/MemoryApp): `details` says what each mode has made.
 
@@ -175,7 +180,7 @@ def assert_nothing_left(test, app, before, seconds=30):
 
 
 def _runtime_thread(name):
-    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "one-shot")
+    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "AllocApp", "one-shot")
 
 
 def _comm(pid, tid):

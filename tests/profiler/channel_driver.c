@@ -182,11 +182,11 @@ static void on_site(void *ctx, const struct channel_alloc_site *s)
 	sums->sites[sums->site_count++].type = i;
 }
 
-static void on_count(void *ctx, int64_t time_ns, const struct channel_alloc_count *c)
+static void on_count(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *c)
 {
 	struct alloc_sums *sums = ctx;
 
-	(void)time_ns;
+	(void)r;
 	sums->samples += c->samples;
 	for (size_t i = sums->site_count; i-- > 0;)
 		if (sums->sites[i].site == c->site) {
@@ -243,9 +243,10 @@ static void do_allocs(struct driver *d, char *args)
 	json_t *types = json_array();
 	for (size_t i = 0; i < sums->type_count; i++)
 		json_array_append_new(types, type_json(d, &a, &sums->types[i]));
-	answer(json_pack("{sb sI sI sI sI sI sI sI so}", "ok", 1, "event", (json_int_t)state.event, "taken", (json_int_t)state.taken, "dropped",
+	answer(json_pack("{sb sI sI sI sI sI sI sI sf so}", "ok", 1, "event", (json_int_t)state.event, "taken", (json_int_t)state.taken, "dropped",
 			 (json_int_t)state.dropped, "malformed", (json_int_t)state.malformed, "samples", (json_int_t)sums->samples, "sites",
-			 (json_int_t)sums->site_count, "unknown", (json_int_t)sums->unknown, "types", types));
+			 (json_int_t)sums->site_count, "unknown", (json_int_t)sums->unknown, "sampled",
+			 state.covered_ns ? (double)state.sampled_ns / (double)state.covered_ns : 1.0, "types", types));
 	profiler_channel_on_frames(d->ch, NULL, NULL);
 	allocs_channel_fini(&a);
 }
