@@ -71,7 +71,6 @@ struct maker {
 	const struct heap_graph *g;
 	struct survivors_tree *t;
 	uint32_t cap;
-	uint32_t *open_count;     /* by node: how many of its objects are open: what is below them is retained already */
 	struct way *last;         /* by node: where its last child went */
 	struct way *ways;
 	size_t way_count, way_cap;
@@ -90,12 +89,10 @@ static uint32_t add_node(struct maker *m, uint32_t parent, uint32_t type, enum s
 	if (t->count == m->cap) {
 		m->cap = m->cap ? m->cap * 2 : 256;
 		t->nodes = mem_realloc(t->nodes, m->cap, sizeof *t->nodes);
-		m->open_count = mem_realloc(m->open_count, m->cap, sizeof *m->open_count);
 		m->last = mem_realloc(m->last, m->cap, sizeof *m->last);
 	}
 	uint32_t depth = t->count ? t->nodes[parent].depth + 1 : 0;
 	t->nodes[t->count] = (struct survivors_node){.parent = parent, .type = type, .depth = depth, .kind = kind, .label = label};
-	m->open_count[t->count] = 0;
 	m->last[t->count] = (struct way){.type = HEAP_NODE_NONE};
 	return t->count++;
 }
@@ -230,43 +227,35 @@ static void open_place(struct maker *m, uint32_t end, uint32_t node)
 		m->open = mem_realloc(m->open, m->open_cap, sizeof *m->open);
 	}
 	m->open[m->depth++] = (struct open_place){end, node};
-	m->open_count[node]++;
 }
 
 static void close_places(struct maker *m, uint32_t place)
 {
 	while (m->depth && m->open[m->depth - 1].end <= place)
-		m->open_count[m->open[--m->depth].node]--;
-}
-
-static void add_retained(struct maker *m, uint32_t node, uint32_t place)
-{
-	struct survivors_node *n = &m->t->nodes[node];
-	n->retained += m->g->retained[place];
-	n->retained_objects += m->g->below[place] + (m->g->node_at[place] < m->g->objects);
+		m->depth--;
 }
 
 static void read_object(struct maker *m, uint32_t place)
 {
 	uint32_t object = m->g->node_at[place];
 	uint32_t type = heap_graph_type(m->g, object), holder;
+	uint64_t size = heap_graph_size(m->g, object);
 	if (m->depth) {
 		holder = m->open[m->depth - 1].node;
 	} else { /* right below the super-root: no root dominates it */
 		const struct heap_root *r = direct_root(m, object);
 		holder = r ? holder_of(m, r) : group(m, &m->t->several, SURVIVORS_SEVERAL);
-		add_retained(m, holder, place);
 	}
 	uint32_t at = child_of_type(m, holder, type);
 	struct survivors_node *n = &m->t->nodes[at];
+	n->retained += size;
+	n->retained_objects++;
 	if (n->type == type) {
 		n->objects++;
-		n->bytes += heap_graph_size(m->g, object);
+		n->bytes += size;
 	} else {
 		m->t->folded++;
 	}
-	if (!m->open_count[at])
-		add_retained(m, at, place);
 	if (m->g->below[place])
 		open_place(m, place + 1 + m->g->below[place], at);
 }
@@ -277,9 +266,17 @@ static void read_root(struct maker *m, uint32_t place)
 	bool unheld = root == HEAP_GRAPH_UNHELD(m->g);
 	uint32_t at = unheld ? group(m, &m->t->unknown, SURVIVORS_UNKNOWN) : holder_of(m, &m->g->snapshot->roots[root - m->g->objects]);
 	m->t->nodes[at].objects += !unheld;
-	add_retained(m, at, place);
 	if (m->g->below[place])
 		open_place(m, place + 1 + m->g->below[place], at);
+}
+
+/* Each object is in one node: what a node retains are its objects and those of all nodes below. Children come after their parents. */
+static void sum_up(struct survivors_tree *t)
+{
+	for (uint32_t i = t->count; i-- > 1;) {
+		t->nodes[t->nodes[i].parent].retained += t->nodes[i].retained;
+		t->nodes[t->nodes[i].parent].retained_objects += t->nodes[i].retained_objects;
+	}
 }
 
 /* order ----------------------------------------------------------------------------------------------------------- */
@@ -321,13 +318,8 @@ void survivors_tree_make(const struct heap_graph *g, struct survivors_tree *out)
 		else
 			read_root(&m, i);
 	}
-	if (g->placed) {
-		out->nodes[0].retained = g->retained[0];
-		for (uint32_t i = 1; i < out->count; i++)
-			out->nodes[0].retained_objects += out->nodes[i].parent == 0 ? out->nodes[i].retained_objects : 0;
-	}
+	sum_up(out);
 	link_children(out);
-	free(m.open_count);
 	free(m.last);
 	free(m.ways);
 	free(m.open);

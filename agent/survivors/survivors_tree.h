@@ -11,8 +11,9 @@
  * An object that several roots hold directly belongs to the most lasting of them, statics first and stacks last: a cache stays its
  * static's while threads work on it.
  *
- * A type that holds itself (a list, a tree) is one node, however deep: nothing recurses, and the tree is as deep as there are types
- * on a way, at most SURVIVORS_MAX_DEPTH. Node 0 is the heap; children come after their parents. Pure; one thread. */
+ * A type that holds itself (a list, a tree) is one node, however deep, and what is below its objects hangs there: each object is in
+ * one node. Nothing recurses, and the tree is as deep as there are types on a way, at most SURVIVORS_MAX_DEPTH. Node 0 is the heap;
+ * children come after their parents. Pure; one thread. */
 #ifndef DRDOTNET_SURVIVORS_TREE_H
 #define DRDOTNET_SURVIVORS_TREE_H
 
@@ -46,7 +47,7 @@ struct survivors_node {
 	enum survivors_kind kind;
 	const char *label;             /* of a holder; NULL: objects */
 	uint64_t objects, bytes;       /* the node's own; of a holder: its roots, 0 bytes */
-	uint64_t retained, retained_objects;
+	uint64_t retained, retained_objects; /* of the node and all below */
 };
 
 struct survivors_tree {

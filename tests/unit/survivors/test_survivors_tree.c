@@ -65,7 +65,7 @@ Test(survivors_tree, a_type_below_itself_is_one_node)
 	       ".static Head 1 0 160/5\n"
 	       "..Node 3 96 160/5\n"
 	       "...Payload 2 64 64/2\n");
-	/* also with another one between, whose retained bytes count once */
+	/* also with another one between */
 	expect("1 Node 24 > 2\n"
 	       "2 Item 24 > 3\n"
 	       "3 Node 24 > 4\n"
@@ -75,7 +75,7 @@ Test(survivors_tree, a_type_below_itself_is_one_node)
 	       "the heap 0 0 96/4\n"
 	       ".static Head 1 0 96/4\n"
 	       "..Node 2 48 96/4\n"
-	       "...Item 2 48 72/3\n");
+	       "...Item 2 48 48/2\n");
 }
 
 Test(survivors_tree, roots_of_one_name_are_one_holder)
