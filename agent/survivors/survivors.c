@@ -28,9 +28,6 @@ static void sum_spaces(struct survivors *s)
 		s->pinned_objects += p->pinned_count;
 		s->pinned_bytes += p->pinned_bytes;
 	}
-	for (size_t i = 0; i < s->graph->snapshot->range_count; i++)
-		if (s->graph->snapshot->ranges[i].heap >= s->heaps)
-			s->heaps = s->graph->snapshot->ranges[i].heap + 1u;
 }
 
 /* What hangs below no known root counts as unreachable, whichever way the roots were found. */

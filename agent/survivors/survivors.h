@@ -40,7 +40,6 @@ struct survivors {
 	uint64_t held_objects, held_bytes;
 	uint64_t unreachable_objects, unreachable_bytes; /* by no known root */
 	uint64_t free_bytes, pinned_objects, pinned_bytes;
-	uint32_t heaps;
 	struct heap_space spaces[HEAP_GENERATIONS];
 	struct survivors_kind_total kinds[SURVIVORS_KINDS];
 	struct survivors_groups types, namespaces, assemblies;

@@ -89,7 +89,7 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 		size_text_bytes(line, s->bytes);
 		buf_puts(line, " in ");
 		size_text_count(line, s->objects);
-		buf_puts(line, " objects");
+		buf_puts(line, s->objects == 1 ? " object" : " objects");
 		break;
 	case SURVIVORS_FINDS_FREE:
 		put_part(line, s->free_bytes, s->bytes + s->free_bytes, " of the heap are free space between objects");

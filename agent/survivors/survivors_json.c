@@ -79,7 +79,6 @@ static void put_walk(const struct survivors_source *x, struct report_file *f)
 	report_json_known(f, "predictedStopMicroseconds", w->predicted_stop_us ? w->predicted_stop_us : -1);
 	put_size(f, "objects", s->objects);
 	put_size(f, "references", w->edges);
-	put_size(f, "heaps", s->heaps);
 	report_json_integer(f, "analysisMilliseconds", x->analysis_ms);
 	buf_puts(&f->text, "}");
 }

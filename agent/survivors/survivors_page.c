@@ -277,7 +277,6 @@ static void put_about(const void *source, struct report_file *f)
 		report_page_row(out, "Why so", "%s", w->why);
 	report_page_row(out, "Objects", "%" PRIu64, s->objects);
 	report_page_row(out, "References", "%" PRIu64, w->edges);
-	report_page_row(out, "Heaps of the collector", "%" PRIu32, s->heaps);
 	if (w->collection_stop_us)
 		report_page_row(out, "Stop for the roots", "%.1f ms", (double)w->collection_stop_us / 1000);
 	if (w->walk_stop_us)

@@ -88,7 +88,6 @@ Test(heap_snapshot, types_have_names_that_people_use)
 		{"System.String[,][]", "string[][,]", "string[][,]", "System"},
 		{"System.Int32*[]", "int*[]", "int*[]", "System"},
 		{"Shop.Order[,]", "Shop.Order[,]", "Order[,]", "Shop"},
-		{"System.String[,][]", "string[][,]", "string[][,]", "System"},
 		{"System.Int32*[][,][,,]", "int*[,,][,][]", "int*[,,][,][]", "System"},
 		{"System.Collections.Generic.Dictionary`2<System.Int32,Shop.Order>", "System.Collections.Generic.Dictionary<int, Order>",
 		 "Dictionary<int, Order>", "System.Collections.Generic"},

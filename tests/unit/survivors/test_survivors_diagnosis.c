@@ -49,7 +49,7 @@ static const struct row rows[] = {
 	 "1 A 1000000\n2 B 1000000\n3 C 1000000\n4 D 1000000\n5 E 1100000\n"
 	 "static A > 1\nstatic B > 2\nstatic C > 3\nstatic D > 4\nstatic E > 5\n",
 	 "spread", "5.1 MB, no holder stands out; most, 22 %, static E", {"Next: static A: 1.0 MB (20 %); static B"}, {NULL}, HEAP_WAY_EXACT},
-	{"small", "1 A 1000\nstatic A > 1\n", "empty", "The heap is small: 1.0 kB in 1 objects", {NULL}, {"Remedy", "Held through"}, HEAP_WAY_EXACT},
+	{"small", "1 A 1000\nstatic A > 1\n", "empty", "The heap is small: 1.0 kB in 1 object", {NULL}, {"Remedy", "Held through"}, HEAP_WAY_EXACT},
 	{"nothing", "", "empty", "The heap is small: 0 bytes in 0 objects", {NULL}, {"Remedy"}, HEAP_WAY_EXACT},
 	{"free space",
 	 "1 A 1000000\n2 Free 30000000\n3 A 1000000\n4 Free 1000000\n5 A 1000000\npinned > 1\npinned > 3\npinned > 5\n",
