@@ -7,7 +7,7 @@
 
 #define HEAP_FIELDS_ENOUGH 20000 /* references seen of a pair */
 #define HEAP_FIELDS_NAMES 8      /* different ones counted of a pair */
-#define HEAP_FIELDS_DEPENDENT "(dependent handle)" /* no field: a dependent handle holds it, as of a ConditionalWeakTable */
+#define HEAP_FIELDS_DEPENDENT "(ConditionalWeakTable)" /* no field: a dependent handle ties it to its holder */
 
 struct heap_field_pair {       /* zeroed but for the groups */
 	uint32_t holder, held; /* groups; the holder is the parent of the other one */

@@ -70,9 +70,28 @@ static void sum_retained(struct heap_graph *g)
 		retained[i] = heap_graph_size(g, g->node_at[i]);
 	for (uint32_t i = g->placed; i-- > 1;)
 		retained[g->parent[i]] += retained[i];
-	for (uint32_t node = 0; node < g->objects; node++)
-		if (g->place_of[node] == HEAP_NODE_NONE)
-			g->dead_bytes += heap_graph_size(g, node);
+}
+
+static void *prepare_totals(void *ctx)
+{
+	heap_totals_prepare(ctx);
+	return NULL;
+}
+
+/* By places and by objects: two passes that have nothing to do with each other. */
+static void sum(struct heap_graph *g, bool one_thread)
+{
+	pthread_t thread;
+	bool apart = !one_thread && pthread_create(&thread, NULL, prepare_totals, g) == 0;
+
+	sum_retained(g);
+	if (apart)
+		pthread_join(thread, NULL);
+	else
+		heap_totals_prepare(g);
+	for (uint32_t i = 0; i < g->snapshot->type_count; i++)
+		for (int k = 0; k < HEAP_GENERATIONS; k++)
+			g->dead_bytes += g->own->sums[i][k].dead_bytes;
 }
 
 static int dominate(struct heap_graph *g, struct heap_search *s, struct err *e)
@@ -154,7 +173,7 @@ static int make(struct heap_graph *g, const struct heap_graph_options *o, struct
 		rc = dominate(g, &search, e);
 	heap_search_fini(&search);
 	if (rc == 0)
-		sum_retained(g);
+		sum(g, o->one_thread);
 	g->spilled_bytes = own->memory.spilled;
 	return rc;
 }
@@ -181,6 +200,7 @@ void heap_graph_free(struct heap_graph *g)
 	if (!g)
 		return;
 	struct heap_graph_private *own = g->own;
+	free(own->sums);
 	heap_merge_fini(&own->merge);
 	heap_nodes_fini(&own->nodes);
 	heap_memory_give(&own->memory, &own->place_of);

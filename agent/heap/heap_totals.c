@@ -95,21 +95,31 @@ static struct generations generations_of(const struct heap_snapshot *s)
 	return (struct generations){s->ranges, s->range_count ? s->ranges + s->range_count : s->ranges};
 }
 
-static void add_object(const struct heap_graph *g, uint32_t node, enum heap_generation generation, struct heap_total *t)
+static void add_object(const struct heap_graph *g, uint32_t node, struct heap_sum *sum)
 {
 	uint64_t size = heap_graph_size(g, node);
 	enum heap_reach reach = heap_graph_reach(g, node);
 
 	if (reach == HEAP_REACH_NONE) {
-		t->dead_count++;
-		t->dead_bytes += size;
+		sum->dead_count++;
+		sum->dead_bytes += size;
 		return;
 	}
-	t->count++;
-	t->bytes += size;
-	t->generation_bytes[generation] += size;
+	sum->count++;
+	sum->bytes += size;
 	if (reach == HEAP_REACH_UNHELD)
-		t->unheld_bytes += size;
+		sum->unheld_bytes += size;
+}
+
+void heap_totals_prepare(struct heap_graph *g)
+{
+	struct generations generations = generations_of(g->snapshot);
+	struct heap_index_walk walk;
+
+	g->own->sums = mem_calloc((size_t)g->snapshot->type_count + 1, sizeof *g->own->sums);
+	heap_index_walk(&g->own->nodes.index, &walk);
+	for (uint32_t node = 0; node < g->objects; node++)
+		add_object(g, node, &g->own->sums[heap_graph_type(g, node)][generation_of(&generations, heap_index_walk_next(&walk))]);
 }
 
 /* In preorder, an object below another one of its group comes before the end of that one's subtree. */
@@ -130,33 +140,35 @@ static void add_retained(const struct heap_graph *g, const struct heap_groups *g
 	free(end);
 }
 
+static void add_type(const struct heap_sum *sums, struct heap_total *t)
+{
+	for (int i = 0; i < HEAP_GENERATIONS; i++) {
+		t->count += sums[i].count;
+		t->bytes += sums[i].bytes;
+		t->dead_count += sums[i].dead_count;
+		t->dead_bytes += sums[i].dead_bytes;
+		t->unheld_bytes += sums[i].unheld_bytes;
+		t->generation_bytes[i] += sums[i].bytes;
+	}
+}
+
 void heap_totals(const struct heap_graph *g, const struct heap_groups *groups, struct heap_total *out)
 {
-	struct generations generations = generations_of(g->snapshot);
-	struct heap_index_walk walk;
-
 	memset(out, 0, groups->count * sizeof *out);
-	heap_index_walk(&g->own->nodes.index, &walk);
-	for (uint32_t node = 0; node < g->objects; node++)
-		add_object(g, node, generation_of(&generations, heap_index_walk_next(&walk)),
-			   &out[groups->of_type[heap_graph_type(g, node)]]);
+	for (uint32_t i = 0; i < g->snapshot->type_count; i++)
+		add_type(g->own->sums[i], &out[groups->of_type[i]]);
 	add_retained(g, groups, out);
 }
 
-static void add_to_space(const struct heap_graph *g, uint32_t node, struct heap_space *s)
+static void add_to_space(const struct heap_sum *sum, bool strings, struct heap_space *s)
 {
-	uint64_t size = heap_graph_size(g, node);
-
-	if (g->place_of[node] == HEAP_NODE_NONE) {
-		s->dead_count++;
-		s->dead_bytes += size;
-		return;
-	}
-	s->count++;
-	s->bytes += size;
-	if (g->snapshot->types[heap_graph_type(g, node)].flags & HEAP_TYPE_STRING) {
-		s->strings_count++;
-		s->strings_bytes += size;
+	s->count += sum->count;
+	s->bytes += sum->bytes;
+	s->dead_count += sum->dead_count;
+	s->dead_bytes += sum->dead_bytes;
+	if (strings) {
+		s->strings_count += sum->count;
+		s->strings_bytes += sum->bytes;
 	}
 }
 
@@ -188,13 +200,10 @@ static void add_pinned(const struct heap_graph *g, struct heap_space *out)
 
 void heap_spaces(const struct heap_graph *g, struct heap_space *out)
 {
-	struct generations generations = generations_of(g->snapshot);
-	struct heap_index_walk walk;
-
 	memset(out, 0, HEAP_GENERATIONS * sizeof *out);
-	heap_index_walk(&g->own->nodes.index, &walk);
-	for (uint32_t node = 0; node < g->objects; node++)
-		add_to_space(g, node, &out[generation_of(&generations, heap_index_walk_next(&walk))]);
+	for (uint32_t type = 0; type < g->snapshot->type_count; type++)
+		for (int i = 0; i < HEAP_GENERATIONS; i++)
+			add_to_space(&g->own->sums[type][i], g->snapshot->types[type].flags & HEAP_TYPE_STRING, &out[i]);
 	for (int i = 0; i < HEAP_GENERATIONS; i++) {
 		out[i].free_count = g->own->nodes.free[i].count;
 		out[i].free_bytes = g->own->nodes.free[i].bytes;

@@ -162,6 +162,29 @@ Test(heap_paths, what_no_known_root_holds_hangs_below_its_holders)
 	heap_snapshot_free(snapshot);
 }
 
+Test(heap_paths, a_table_of_weak_keys_holds_by_no_field)
+{
+	struct heap_snapshot *snapshot;
+	struct heap_paths paths;
+	struct shop s;
+
+	open_shop(&s);
+	uint64_t key = put_list(&s, 1), blob = put(&s, s.blob, 90000, NULL, 0), other = put(&s, s.blob, 5000, NULL, 0);
+	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, key, 0, "static Shop.Key");
+	heap_builder_root(s.b, HEAP_ROOT_DEPENDENT, 0, key, blob, "dependent handle");
+	heap_builder_root(s.b, HEAP_ROOT_DEPENDENT, 0, other, blob, "dependent handle");
+	struct heap_graph *g = close_shop(&s, HEAP_WAY_EXACT, &snapshot);
+	cr_expect_eq(heap_graph_dominator(g, heap_graph_node(g, blob)), heap_graph_node(g, key));
+	cr_expect_eq(heap_graph_reach(g, heap_graph_node(g, other)), HEAP_REACH_NONE, "keys are not kept");
+	cr_assert_eq(heap_paths_find(g, 50000, 4, &paths, NULL), 0);
+	cr_assert_eq(paths.count, 1);
+	cr_assert_eq(paths.paths[0].step_count, 2);
+	cr_expect_str_eq(paths.paths[0].steps[1].field, "(ConditionalWeakTable)");
+	heap_paths_fini(&paths);
+	heap_graph_free(g);
+	heap_snapshot_free(snapshot);
+}
+
 Test(heap_paths, all_that_is_reached_is_held_once)
 {
 	static const struct heap_shape_of_test shapes[] = {
