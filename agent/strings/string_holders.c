@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLOTS_MAX 4096 /* of a type; slots beyond are one */
+#define SLOTS_MAX 4096            /* of a type; slots beyond are one */
+#define ALL_SLOTS_MAX (1u << 22)  /* of all types: beyond, each type has one; the stream comes from the process */
 #define NAME_BYTES 500 /* shown */
 
 void string_holders_init(struct string_holders *h, const struct heap_snapshot *s)
@@ -45,6 +46,9 @@ static uint32_t make_slots(struct string_holders *h, uint32_t type)
 	const struct heap_type *t = &h->snapshot->types[type];
 	uint64_t bytes = t->flags & HEAP_TYPE_ARRAY && t->element_size > t->base_size ? t->element_size : t->base_size;
 	uint32_t count = (uint32_t)(bytes / 8 < SLOTS_MAX ? bytes / 8 : SLOTS_MAX) + 1;
+	if (h->slot_total + count > ALL_SLOTS_MAX)
+		count = 1;
+	h->slot_total += count;
 	h->slots[type] = mem_calloc(count, sizeof *h->slots[type]);
 	return h->slot_counts[type] = count;
 }

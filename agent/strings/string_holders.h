@@ -38,6 +38,7 @@ struct string_holders {
 	size_t count, cap;
 	struct string_slot **slots; /* by type: one for each offset, the last for all others */
 	uint32_t *slot_counts;
+	size_t slot_total;
 };
 
 void string_holders_init(struct string_holders *h, const struct heap_snapshot *s);
