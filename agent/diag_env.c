@@ -66,6 +66,12 @@ const char *diag_env_suspends(const char *block, size_t len)
 	return NULL;
 }
 
+bool diag_env_profiled(const char *block, size_t len)
+{
+	const char *value = proc_env_find(block, len, "CORECLR_ENABLE_PROFILING");
+	return value && setting_number(value) == 1;
+}
+
 int diag_env_tmpdir(const char *block, size_t len, char *out, size_t size)
 {
 	const char *value = proc_env_find(block, len, "TMPDIR");

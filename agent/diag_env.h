@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_DIAG_ENV_H
 #define DRDOTNET_DIAG_ENV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The name of the setting that switches attaching off ("DOTNET_EnableDiagnostics_Profiler"), static; NULL: none does.
@@ -11,6 +12,9 @@ const char *diag_env_disabled(const char *block, size_t len);
 
 /* The setting for which the runtime may be waiting at its start for a tool to resume it, static; NULL: it does not wait. */
 const char *diag_env_suspends(const char *block, size_t len);
+
+/* Does a profiler (an APM) start with the process, as its main one? */
+bool diag_env_profiled(const char *block, size_t len);
 
 /* The folder of the runtime's socket: TMPDIR when it is an absolute path, else "/tmp"; no slash at its end. -1 when
  * it does not fit. */

@@ -1,6 +1,8 @@
 #include "agent/session_attach.h"
 
+#include "agent/diag_env.h"
 #include "agent/diag_ipc.h"
+#include "agent/proc.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -30,6 +32,17 @@ static int ask_attach(struct session_attach *a, const struct target *t, const ch
 	a->asked = true;
 	return diag_ipc_attach(fd, profiler_channel_clsid(a->channel), a->stage.library_inner, data, (size_t)len, ATTACH_TIMEOUT_MS,
 			       deadline_ms, e);
+}
+
+/* Has the process a main profiler from its start on (an APM)? Then we attach beside it at once: an attach as the main one would be refused, and a
+ * refused library stays mapped. Everywhere else each session attaches as the main one: when a main profiler detaches, runtimes count one
+ * for-notifications-only profiler less than there are, do not find the next one of those, and end the process when it asks to be detached
+ * (docs/decisions/profiler-library.md). Without /proc (shared /tmp) nobody can tell: the fallback decides. */
+static bool has_main_profiler(const struct target *t)
+{
+	AUTO_BUF struct buf variables = {0};
+	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
+	return proc_fd >= 0 && proc_read_environ(proc_fd, &variables) == 0 && diag_env_profiled(variables.data, variables.len);
 }
 
 /* As it was chosen; where an APM is the main profiler, beside it. */
@@ -70,8 +83,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 		goto failed;
 	}
 	profiler_channel_set_features(a->channel, o->features);
-	if (o->features & CHANNEL_WANT_GC_ROOTS) /* only the main profiler may ask for them; all else is done beside whoever that is */
-		profiler_channel_set_notification_only(a->channel, false);
+	profiler_channel_set_notification_only(a->channel, has_main_profiler(t));
 	profiler_channel_set_pause_budget(a->channel, (uint32_t)(o->pause_budget_ms * 1000));
 	if (attach_either_way(a, t, o->deadline_ms, &inner) < 0)
 		goto failed;

@@ -196,6 +196,21 @@ static const struct {
 	{BLOCK("DOTNET_DiagnosticPorts=/s"), NULL, true, "/tmp"},
 };
 
+Test(proc, knows_a_profiler_that_starts_with_the_process)
+{
+	static const struct {
+		const char *block;
+		size_t len;
+		bool profiled;
+	} rows[] = {
+		{BLOCK("A=1"), false}, {BLOCK("CORECLR_ENABLE_PROFILING=1"), true}, {BLOCK("A=\0CORECLR_ENABLE_PROFILING=0x1"), true},
+		{BLOCK("CORECLR_ENABLE_PROFILING=0"), false}, {BLOCK("CORECLR_ENABLE_PROFILING="), false}, {BLOCK("CORECLR_ENABLE_PROFILING=x"), false},
+		{BLOCK("XCORECLR_ENABLE_PROFILING=1"), false}, {"", 0, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+		cr_expect_eq(diag_env_profiled(rows[i].block, rows[i].len), rows[i].profiled, "row %zu", i);
+}
+
 Test(proc, reads_environments)
 {
 	for (size_t i = 0; i < sizeof environments / sizeof environments[0]; i++) {

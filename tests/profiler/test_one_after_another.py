@@ -1,0 +1,40 @@
+"""Sessions of every kind in one process, one after the other: the place that one leaves is the next one's (docs/decisions/profiler-library.md)."""
+import json
+import unittest
+
+from tests.lib import dotnet, local
+
+ORDER = (("GCSurvivors",), ("CPUHotpaths", "--duration", "1s"), ("MemoryLeak", "--duration", "1s"), ("RuntimePauses", "--duration", "1s"),
+         ("DuplicatedStrings",), ("Allocations", "--duration", "1s"), ("GCSurvivors", "--roots", "NoCollection"), ("CPUHotpaths", "--duration", "1s"))
+
+
+class OneAfterAnother(local.LocalCase):
+    parallel = True
+    time_limit = 300
+
+    def follow(self, framework):
+        app = self.start("hot", framework)
+        app.warm(50)
+        before = dotnet.Traces(app)
+        for i, (profiler, *words) in enumerate(ORDER):
+            with self.subTest(profiler=profiler, number=i):
+                out = "%s/%d" % (self.folder, i)
+                code, text, errors = local.drdotnet("run", "--profiler", profiler, *words, "--pid", app.pid, "-o", out)
+                self.assertEqual((code, errors), (0, ""), text)
+                with open(out + "/report.json") as f:
+                    self.assertEqual(json.load(f)["profiler"], profiler)
+        dotnet.assert_nothing_left(self, app, before)
+        app.warm(50)
+
+    def test_net8(self):
+        self.follow("net8.0")
+
+    def test_net9(self):
+        self.follow("net9.0")
+
+    def test_net10(self):
+        self.follow("net10.0")
+
+
+if __name__ == "__main__":
+    unittest.main()
