@@ -19,10 +19,16 @@
 #include <string.h>
 #include <time.h>
 
+#define LATER_OBJECTS 20000000 /* so many take some ten seconds: they are looked into when the session's time is over */
+#define LATER_MAX 3            /* snapshots of that size lie in files */
+
 struct leak_own {
 	struct leak_model model;
-	struct heap_snapshot *last; /* of the last walk: looked into when the library has left */
-	struct leak_walk last_walk; /* what is known of it already */
+	struct {
+		struct heap_snapshot *snapshot;
+		struct leak_walk is; /* what is known of it already */
+	} later[LATER_MAX];          /* to be looked into when the library has left: the last walk, and those of large heaps */
+	size_t later_count;
 	bool begun, first_known, last_known;
 };
 
@@ -33,7 +39,7 @@ static struct leak_own *own_of(const struct attached_session *s)
 
 static size_t walks_made(const struct leak_own *o)
 {
-	return o->model.walk_count + (o->last ? 1 : 0);
+	return o->model.walk_count + o->later_count;
 }
 
 /* the process's memory ------------------------------------------------------------------------------------------------ */
@@ -144,9 +150,9 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 	s->samples++;
 	if (!s->first_sample_ns)
 		s->first_sample_ns = w.at_ns;
-	if (last) {
-		o->last = h;
-		o->last_walk = w;
+	if (last || o->later_count || h->facts.objects > LATER_OBJECTS) {
+		o->later[o->later_count].snapshot = h;
+		o->later[o->later_count++].is = w;
 		return 0;
 	}
 	attached_session_progress(s, JOB_PROFILING);
@@ -168,7 +174,8 @@ static bool is_due(const struct attached_session *s)
 {
 	int64_t gaps = s->q->spec->walks - 1, made = (int64_t)walks_made(own_of(s));
 	int64_t due_ns = s->started_ns + s->q->spec->duration_seconds * 1000000000 / gaps * made;
-	return made < gaps && made < LEAK_MAX_WALKS - 1 && clock_mono_ns() >= due_ns && attached_session_may_ask(s);
+	return made < gaps && made < LEAK_MAX_WALKS - 1 && own_of(s)->later_count < LATER_MAX - 1 && clock_mono_ns() >= due_ns &&
+	       attached_session_may_ask(s);
 }
 
 static void tick(struct attached_session *s, bool last)
@@ -203,17 +210,21 @@ static bool any(const struct attached_session *s)
 static int report(struct attached_session *s, struct report_result *out, struct err *e)
 {
 	struct leak_own *o = own_of(s);
-	if (o->last && look_into(o, o->last, &o->last_walk, e) < 0)
-		return -1;
-	heap_snapshot_free(o->last);
-	o->last = NULL;
+	for (size_t i = 0; i < o->later_count; i++) {
+		int rc = look_into(o, o->later[i].snapshot, &o->later[i].is, e);
+		heap_snapshot_free(o->later[i].snapshot);
+		o->later[i].snapshot = NULL;
+		if (rc < 0)
+			return -1;
+	}
 	o->model.memory_known = o->first_known && o->last_known;
 	return leak_report_write(&o->model, &s->facts, s->started_ns, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
 static void fini(struct attached_session *s)
 {
-	heap_snapshot_free(own_of(s)->last);
+	for (size_t i = 0; i < own_of(s)->later_count; i++)
+		heap_snapshot_free(own_of(s)->later[i].snapshot);
 	leak_model_fini(&own_of(s)->model);
 }
 
