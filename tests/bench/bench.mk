@@ -59,3 +59,8 @@ bench-allocations: ## what sampling allocations costs an application that only a
 	+@$(MAKE) --no-print-directory -j$(JOBS) all profiler-tools
 	@tests/apps/publish.sh --app AllocApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/allocations.py $(BENCH_OPTIONS)
+
+.PHONY: bench-heap-graph
+bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@PYTHONPATH=. python3 tests/bench/heap_graph.py $(BENCH_OPTIONS)

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define UNIT 16                        /* objects of one order */
@@ -214,6 +215,14 @@ static double seconds_since(int64_t *then_ns)
 	return s;
 }
 
+static double cpu_seconds(void)
+{
+	struct rusage r;
+
+	getrusage(RUSAGE_SELF, &r);
+	return (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) + (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec) / 1e6;
+}
+
 int main(int argc, char **argv)
 {
 	static struct heap_holder holders[50];
@@ -231,6 +240,7 @@ int main(int argc, char **argv)
 	struct heap_snapshot *s = make(strtoull(argv[1], NULL, 10));
 	double make_s = seconds_since(&t);
 	uint64_t before_kb = status_kb("VmRSS:");
+	double cpu_s = cpu_seconds();
 	forget_peak();
 	const struct heap_graph_options o = {.memory_bytes = strtoull(argv[2], NULL, 10) << 20, .dirfd = -1, .one_thread = argc > 3};
 	struct heap_graph *g = heap_graph_new(s, &o, &e);
@@ -249,10 +259,11 @@ int main(int argc, char **argv)
 	double holders_s = seconds_since(&t);
 	heap_paths_find(g, g->retained[0] / 200, 20, &paths, &e);
 	double paths_s = seconds_since(&t);
+	cpu_s = cpu_seconds() - cpu_s;
 	printf("{\"objects\": %u, \"edges\": %" PRIu64 ", \"streamMB\": %zu, \"madeSeconds\": %.2f, \"graphSeconds\": %.3f, \"totalsSeconds\": %.3f, "
-	       "\"holdersSeconds\": %.3f, \"pathsSeconds\": %.3f, \"beforeMB\": %" PRIu64 ", \"peakMB\": %" PRIu64 ", \"spilledMB\": %" PRIu64
+	       "\"holdersSeconds\": %.3f, \"pathsSeconds\": %.3f, \"cpuSeconds\": %.3f, \"beforeMB\": %" PRIu64 ", \"peakMB\": %" PRIu64 ", \"spilledMB\": %" PRIu64
 	       ", \"orderRetainedMB\": %" PRIu64 ", \"holders\": %zu, \"paths\": %zu}\n",
-	       g->objects, g->edges, s->stream_bytes >> 20, make_s, graph_s, totals_s, holders_s, paths_s, before_kb >> 10, graph_peak_kb >> 10,
+	       g->objects, g->edges, s->stream_bytes >> 20, make_s, graph_s, totals_s, holders_s, paths_s, cpu_s, before_kb >> 10, graph_peak_kb >> 10,
 	       g->spilled_bytes >> 20, totals[ORDER].retained >> 20, holder_count, paths.count);
 	for (size_t i = 0; i < paths.count && getenv("VERBOSE"); i++) {
 		const struct heap_path *p = &paths.paths[i];
