@@ -11,6 +11,7 @@
 #define MAX_KINDS 256
 #define MAX_LATE 1024
 #define MAX_INDUCERS 4096
+#define LONGEST_NS (1LL << 42) /* 73 minutes, longer than a session: sums of what the library says must fit */
 #define REQUEST_STOPS 3 /* so many stops for something else may come between a request for a collection and its stop */
 
 struct pending_stack { /* waits for its stop, which is told of when it is over */
@@ -241,6 +242,11 @@ static void count_collections(struct pause_capture *c, const struct channel_stop
 	}
 }
 
+static int64_t bounded(int64_t ns)
+{
+	return ns < 0 ? 0 : ns > LONGEST_NS ? LONGEST_NS : ns;
+}
+
 static void take_stop(struct pause_collect *c, const struct channel_stop *s)
 {
 	struct pause_capture *into = c->o.capture;
@@ -255,12 +261,11 @@ static void take_stop(struct pause_collect *c, const struct channel_stop *s)
 	}
 	struct pause_kind kind = kind_of(s);
 	uint64_t let_go_ns = s->resume_ns ? s->resume_ns : s->end_ns, stopped_ns = s->stopped_ns ? s->stopped_ns : let_go_ns;
-	int64_t since_ns = (int64_t)s->start_ns - c->o.started_ns;
 	GROW(into->pauses, into->pause_count, into->pause_cap);
 	into->pauses[into->pause_count++] = (struct pause){
-		.start_ns = since_ns > 0 ? since_ns : 0,
-		.suspend_ns = (int64_t)(stopped_ns - s->start_ns),
-		.stopped_ns = (int64_t)(let_go_ns - stopped_ns),
+		.start_ns = bounded((int64_t)s->start_ns - c->o.started_ns),
+		.suspend_ns = bounded((int64_t)(stopped_ns - s->start_ns)),
+		.stopped_ns = bounded((int64_t)(let_go_ns - stopped_ns)),
 		.kind = intern_kind(into, &kind),
 		.inducer = kind.induced ? find_inducer(c, s) : PAUSE_NONE,
 		.late = find_late(c, s),

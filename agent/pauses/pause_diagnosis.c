@@ -142,8 +142,10 @@ static void put_what(const struct pause_analysis *a, const struct pause_diagnosi
 	const struct pause_sum *other = a->reason_count ? &a->by_reason[0] : NULL;
 	switch (d->finding) {
 	case PAUSES_INDUCED:
-		buf_puts(line, ": induced collections");
-		put_by(line, " by ", d->method);
+		if (d->method)
+			put_by(line, ": GCs induced by ", d->method);
+		else
+			buf_puts(line, ": induced collections");
 		break;
 	case PAUSES_SUSPENSION:
 		put_if_room(line, ": threads that do not stop");
