@@ -41,7 +41,7 @@ static void add(struct pause_sum *sum, const struct pause_kind *k, int64_t ns)
 		sum->longest_ns = ns;
 	if (k->generation >= 0)
 		sum->by_generation[k->generation]++;
-	
+
 }
 
 static int most_time_first(const void *a, const void *b)

@@ -64,3 +64,10 @@ bench-allocations: ## what sampling allocations costs an application that only a
 bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@PYTHONPATH=. python3 tests/bench/heap_graph.py $(BENCH_OPTIONS)
+
+.PHONY: bench-runtime-pauses
+bench-runtime-pauses: ## what a session of RuntimePauses costs an application that only allocates
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh --app PauseApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/runtime_pauses.py $(BENCH_OPTIONS)
+

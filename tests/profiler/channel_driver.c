@@ -10,7 +10,6 @@
  *   allocs EVENT SECONDS            samples of allocations (EVENT 0: the runtime's best); by type, with the first stack
  *   names                           the functions of the kept samples with their counts (self, total), by thread depth
  *   features BITS                   to ask for in the attaches to come (enum channel_want)
- *   stops SECONDS                   the runtime's stops, with named stacks
  *   bench COUNT                     time to resolve COUNT pointers (those of the samples, repeated)
  *   detach                          asks the library to leave; its statistics
  *   drop                            closes the channel without a word
@@ -19,7 +18,6 @@
 #include "agent/allocs/allocs_channel.h"
 #include "agent/diag_ipc.h"
 #include "agent/diag_socket.h"
-#include "agent/pauses/pause_frames.h"
 #include "agent/profiler_channel.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -439,73 +437,6 @@ static void do_pause(struct driver *d)
 	close_channel(d);
 }
 
-static json_t *stop_json(const struct channel_stop *s)
-{
-	json_t *gcs = json_array();
-
-	for (size_t i = 0; i < s->collection_count && i < CHANNEL_STOP_COLLECTIONS; i++) {
-		const struct channel_stop_collection *c = &s->collections[i];
-		json_array_append_new(gcs, json_pack("{sI sI si si si si}", "start", (json_int_t)c->start_ns, "end", (json_int_t)c->end_ns,
-						     "generation", c->generation, "flags", c->flags, "reason", c->reason, "type", c->type));
-	}
-	json_t *o = json_pack("{sI sI sI sI sI si si si si}", "number", (json_int_t)s->number, "start", (json_int_t)s->start_ns, "stopped",
-			 (json_int_t)s->stopped_ns, "resume", (json_int_t)s->resume_ns, "end", (json_int_t)s->end_ns, "tid", (int)s->tid,
-			 "reason", s->reason, "flags", s->flags, "threads", (int)s->threads);
-	json_t *late = json_pack("{si sI si sI so}", "last_tid", (int)s->last_tid, "last", (json_int_t)s->last_ns, "next_tid", (int)s->next_tid,
-				 "next", (json_int_t)s->next_ns, "collections", gcs);
-	json_object_update(o, late);
-	json_decref(late);
-	return o;
-}
-
-static json_t *stop_stack_json(struct driver *d, const struct channel_stop_stack *s)
-{
-	const struct resolved_function *out[CHANNEL_MAX_DEPTH];
-	struct err e = ERR_INIT;
-	json_t *names = json_array();
-
-	if (profiler_channel_resolve(d->ch, s->ips, s->depth, out, soon(), &e) == 0)
-		for (size_t i = 0; i < s->depth; i++)
-			json_array_append_new(names, out[i] ? json_sprintf("%s.%s", out[i]->type, out[i]->method) : json_null());
-	return json_pack("{sI sI si si so}", "number", (json_int_t)s->number, "time", (json_int_t)s->time_ns, "tid", (int)s->tid, "kind", s->kind,
-			 "frames", names);
-}
-
-static int collect_stops(struct driver *d, struct pause_frames *p, double seconds, struct err *e)
-{
-	int64_t end = clock_mono_ms() + (int64_t)(seconds * 1000);
-
-	profiler_channel_on_frames(d->ch, pause_frames_add, p);
-	if (pause_frames_ask(p, d->ch, CHANNEL_STOPS_BEGIN, soon(), e) < 0)
-		return -1;
-	answer(json_pack("{sb sb}", "ok", 1, "began", 1));
-	while (clock_mono_ms() < end)
-		if (profiler_channel_poll(d->ch, keep_sample, d, end, e) < 0)
-			return -1;
-	return pause_frames_ask(p, d->ch, CHANNEL_STOPS_END, soon(), e);
-}
-
-/* Two answers: when it has begun, and what there was. */
-static void do_stops(struct driver *d, const char *args)
-{
-	struct err e = ERR_INIT;
-	struct pause_frames p = {0};
-
-	if (collect_stops(d, &p, strtod(args, NULL), &e) < 0) {
-		fail(&e);
-	} else {
-		json_t *stops = json_array(), *stacks = json_array();
-		for (size_t i = 0; i < p.stop_count; i++)
-			json_array_append_new(stops, stop_json(&p.stops[i]));
-		for (size_t i = 0; i < p.stack_count; i++)
-			json_array_append_new(stacks, stop_stack_json(d, &p.stacks[i]));
-		answer(json_pack("{sb sb sI sI so so}", "ok", 1, "events", p.state.flags & CHANNEL_STOPS_EVENTS, "seen", (json_int_t)p.state.seen, "dropped", (json_int_t)(p.state.dropped + p.dropped),
-				 "stops", stops, "stacks", stacks));
-	}
-	profiler_channel_on_frames(d->ch, NULL, NULL);
-	pause_frames_fini(&p);
-}
-
 static void do_load(struct driver *d, const char *library)
 {
 	static const uint8_t clsid[16] = {0x11, 0x11, 0x11, 0x11, 0x22, 0x22, 0x33, 0x33, 0x44, 0x44, 0x55, 0x55, 0x55, 0x55, 0x55, 0x55};
@@ -546,8 +477,6 @@ static void command(struct driver *d, char *line)
 		do_sample(d, args);
 	else if (strcmp(line, "names") == 0)
 		do_names(d);
-	else if (strcmp(line, "stops") == 0)
-		do_stops(d, args);
 	else if (strcmp(line, "bench") == 0)
 		do_bench(d, strtoul(args, NULL, 10));
 	else if (strcmp(line, "detach") == 0)

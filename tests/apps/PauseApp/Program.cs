@@ -136,15 +136,21 @@ public static class Program
 		}
 	}
 
+	static TimeSpan Cpu() => Process.GetCurrentProcess().TotalProcessorTime;
+
 	static void Allocate(int threads, int seconds)
 	{
+		var cpu = Cpu();
+		long before = allocated;
 		long end = Stopwatch.GetTimestamp() + seconds * Stopwatch.Frequency;
 		var all = Enumerable.Range(0, threads).Select(n => new Thread(() => AllocateUntil(end)) { Name = "alloc" + n }).ToList();
 		all.ForEach(t => t.Start());
 		all.ForEach(t => t.Join());
+		rate = (allocated - before) / (Cpu() - cpu).TotalSeconds;
 	}
 
 	static long allocated;
+	static double rate; // objects for each second of the process's CPU time, the last time
 
 	[MethodImpl(MethodImplOptions.NoInlining)]
 	static void AllocateUntil(long end)
@@ -190,7 +196,7 @@ public static class Program
 			var before = Look();
 			Obey(line.Split(' '));
 			var after = Look();
-			Print(new { did = line, before, after, allocated });
+			Print(new { did = line, before, after, allocated, rate });
 		}
 	}
 }
