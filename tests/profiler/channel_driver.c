@@ -9,7 +9,6 @@
  *   sample HERTZ SECONDS            in-process sampling; keeps the samples
  *   allocs EVENT SECONDS            samples of allocations (EVENT 0: the runtime's best); by type, with the first stack
  *   names                           the functions of the kept samples with their counts (self, total), by thread depth
- *   features BITS                   to ask for in the attaches to come (enum channel_want)
  *   bench COUNT                     time to resolve COUNT pointers (those of the samples, repeated)
  *   detach                          asks the library to leave; its statistics
  *   drop                            closes the channel without a word
@@ -40,7 +39,7 @@ struct driver {
 	const char *folder;
 	int dir_fd;
 	unsigned sessions;
-	uint32_t budget_us, features;
+	uint32_t budget_us;
 	struct profiler_channel *ch;
 	/* samples */
 	uint64_t *ips;
@@ -85,7 +84,6 @@ static int attach(struct driver *d, const char *library, bool notification, stru
 		return -1;
 	profiler_channel_set_notification_only(d->ch, notification);
 	profiler_channel_set_pause_budget(d->ch, d->budget_us);
-	profiler_channel_set_features(d->ch, d->features);
 	ssize_t n = profiler_channel_client_data(d->ch, path, data, sizeof data, e);
 	AUTO_FD int fd = n < 0 ? -1 : diag_ipc_connect(&d->target, soon(), e);
 	int r = fd < 0 ? -1 : diag_ipc_attach(fd, profiler_channel_clsid(d->ch), library, data, (size_t)n, 5000, soon(), e);
@@ -459,9 +457,6 @@ static void command(struct driver *d, char *line)
 		do_attach(d, args);
 	else if (strcmp(line, "budget") == 0) {
 		d->budget_us = (uint32_t)strtoul(args, NULL, 10);
-		answer(json_pack("{sb}", "ok", 1));
-	} else if (strcmp(line, "features") == 0) {
-		d->features = (uint32_t)strtoul(args, NULL, 10);
 		answer(json_pack("{sb}", "ok", 1));
 	} else if (strcmp(line, "load") == 0)
 		do_load(d, args);

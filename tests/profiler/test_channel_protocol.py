@@ -12,8 +12,8 @@ from tests.lib import proc
 from tests.profiler import tools
 
 PAGE = os.path.join(proc.ROOT, "docs/channel-protocol.md")
-SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_stops.h", "common/proto/channel.c", "profiler/channel_io.h", "profiler/sampler.h",
-           "agent/function_cache.h", "agent/channel_accept.c")
+SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_stops.h", "common/proto/channel.c",
+           "profiler/channel_io.h", "profiler/sampler.h", "agent/function_cache.h", "agent/channel_accept.c")
 NOTIFICATION_CLASS = uuid.UUID("6d2f3c5e-8a41-4f0b-9c37-d2d07e70a5e2")
 SECRET = bytes(range(1, 17))
 
@@ -70,7 +70,7 @@ class Agent:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen()
-        self.buffer, self.connection = b"", None
+        self.buffer, self.connection, self.features = b"", None, 0
 
     def __enter__(self):
         return self
@@ -82,7 +82,7 @@ class Agent:
 
     def client_data(self, version=1, path=None):
         path = (path or self.path).encode()
-        return struct.pack("<HH16sH", version, 1, SECRET, len(path)) + path
+        return struct.pack("<HH16sH", version, 1, SECRET, len(path)) + path + struct.pack("<II", 0, self.features)
 
     def attach(self, version=1, path=None):
         """The HRESULT of AttachProfiler."""
@@ -241,6 +241,45 @@ class ByThePage(unittest.TestCase):
             self.assertEqual(agent.next()[0], 0x0209)
             self.assertEqual(agent.next()[0], None)
             self.app.wait_unmapped(5)
+
+    def stops_of(self, frames):
+        """[(number, times, reason, collections)], and the stacks' (number, kind, depth)."""
+        stops, stacks = [], []
+        for kind, r in frames:
+            while kind == 0x0231 and r.data:
+                number, *times = r.take("5Q")
+                _, reason, flags, *_, count = r.take("IHHIIQIQH")
+                self.assertEqual(flags & ~1, 0)
+                stops.append((number, times, reason, [r.take("QQBBBB") for _ in range(min(count, 4))]))
+            while kind == 0x0232 and r.data:
+                number, _, _, what, depth = r.take("QQIHH")
+                stacks.append((number, what, len([r.take("Q") for _ in range(depth)])))
+        return stops, stacks
+
+    def test_the_runtime_s_stops(self):
+        with Agent(self.app, "s") as agent:
+            agent.features = 2
+            agent.begin()
+            agent.send(0x0130)
+            seen, dropped, begun, flags = agent.until(0x0230)[-1][1].take("QQQI")
+            self.assertEqual((seen, dropped, flags), (0, 0, 1))
+            frames, asked = [], False
+            while not asked:  # the application calls GC.Collect
+                frames.append(agent.next())
+                stops = self.stops_of([(k, Reader(r.data)) for k, r in frames])[0]
+                asked = len(stops) >= 5 and any(c[3] & 1 for s in stops for c in s[3])
+            agent.send(0x0131)
+            frames += agent.until(0x0230)
+            seen, dropped, ended, _ = frames.pop()[1].take("QQQI")
+            stops, stacks = self.stops_of(frames)
+            self.assertEqual(([s[0] for s in stops], dropped), (list(range(1, len(stops) + 1)), 0))
+            self.assertLessEqual(len(stops), seen)
+            for _, (start, stopped, resume, end), reason, collections in stops:
+                self.assertTrue(begun <= start <= stopped <= resume <= end <= ended and reason in (0, 1, 7, 8), (start, end, reason))
+                self.assertTrue(all(stopped <= c[0] <= c[1] <= resume and c[2] <= 2 and c[3] & 4 for c in collections if c[1]))
+            self.assertTrue(any(what == 1 and depth > 1 for _, what, depth in stacks), stacks)
+            agent.send(0x0105)
+            agent.until(0x0209)
 
     def test_what_is_not_the_protocol_ends_the_session(self):
         for name, bad in (("long", struct.pack("<IHH", 65537, 0x0101, 0)), ("reserved", struct.pack("<IHH", 0, 0x0104, 1)),
