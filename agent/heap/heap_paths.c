@@ -8,10 +8,13 @@
 #include <string.h>
 
 #define FANS_OUT 2       /* so many times as many objects as in the step before: here the many begin */
+#define MANY 100         /* objects: a step of so many says something however its bytes fan out */
+#define BEYOND 4         /* steps that belong to the runtime */
 #define HEAD_STEPS 8     /* of a way that is too long: so many of its first steps, then its last ones */
 
 struct ways {
 	const struct heap_merge *m;
+	const struct heap_type *types;
 	uint64_t least;
 	uint32_t *first_child, *next; /* by group */
 	uint32_t *open;               /* groups that may be ways or lie above some: a heap, the one with most bytes on top */
@@ -92,6 +95,30 @@ static double fan_out(const struct ways *w, uint32_t group)
 	return (double)g->count / (double)(before ? before : 1);
 }
 
+static bool is_of_the_runtime(const struct ways *w, uint32_t group)
+{
+	const char *space = w->types[w->m->groups[group].type].space;
+
+	return space && strncmp(space, "System", 6) == 0 && (space[6] == '\0' || space[6] == '.');
+}
+
+/* Many delegates, nodes of a dictionary, tasks ... are not what the user has many of: that is what they lead to, one each, with half of
+ * their bytes at least. */
+static uint32_t beyond_the_runtime(const struct ways *w, uint32_t end)
+{
+	const struct heap_group *many = &w->m->groups[end];
+
+	if (many->depth < 2 || !is_of_the_runtime(w, end))
+		return end;
+	for (uint32_t c = heaviest_child(w, end), i = 0; c != HEAP_GROUP_NONE && i < BEYOND; c = heaviest_child(w, c), i++) {
+		if (w->m->groups[c].held < many->held / 2 || w->m->groups[c].count < many->count / 2)
+			break;
+		if (!is_of_the_runtime(w, c))
+			return c;
+	}
+	return end;
+}
+
 /* From a group down, as long as one child has half of what the group holds: the way ends where one becomes many (where it does so most),
  * else at its end. */
 static uint32_t end_of_way(const struct ways *w, uint32_t start)
@@ -108,7 +135,7 @@ static uint32_t end_of_way(const struct ways *w, uint32_t start)
 			best = c;
 		}
 	}
-	return most >= FANS_OUT ? best : last;
+	return most >= FANS_OUT ? beyond_the_runtime(w, best) : last;
 }
 
 /* Offers what hangs beside the way from `end` up to `start`. */
@@ -126,7 +153,7 @@ static uint32_t next_way(struct ways *w)
 		uint32_t start = take(w), end = end_of_way(w, start);
 		const struct heap_group *g = &w->m->groups[end];
 		offer_beside(w, start, end);
-		if (g->depth > 1 && (fan_out(w, end) >= FANS_OUT || held_by_heavy_children(w, end) < g->held / 2))
+		if (g->depth > 1 && (fan_out(w, end) >= FANS_OUT || g->count >= MANY || held_by_heavy_children(w, end) < g->held / 2))
 			return end;
 		offer_children(w, end, HEAP_GROUP_NONE);
 	}
@@ -204,7 +231,7 @@ static int by_held(const void *a, const void *b)
 
 int heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max, struct heap_paths *out, struct err *e)
 {
-	struct ways w = {.m = &g->own->merge, .least = least_bytes ? least_bytes : 1};
+	struct ways w = {.m = &g->own->merge, .types = g->snapshot->types, .least = least_bytes ? least_bytes : 1};
 	uint32_t (*groups)[HEAP_PATH_MAX_STEPS], end;
 
 	*out = (struct heap_paths){.reached_bytes = g->retained[0]};

@@ -162,6 +162,39 @@ Test(heap_paths, what_no_known_root_holds_hangs_below_its_holders)
 	heap_snapshot_free(snapshot);
 }
 
+/* What an event holds are widgets, not delegates. */
+Test(heap_paths, lead_beyond_what_belongs_to_the_runtime)
+{
+	enum { WIDGETS = 500 };
+	static struct heap_edge slots[WIDGETS];
+	struct heap_snapshot *snapshot;
+	struct heap_paths paths;
+	struct shop s;
+
+	open_shop(&s);
+	uint32_t handler = heap_builder_type(s.b, "System.EventHandler", HEAP_TYPE_REFERENCES, 64, "8 _target, 16 _methodBase, 24 _invocationList");
+	uint32_t widget = heap_builder_type(s.b, "Shop.Widget", HEAP_TYPE_REFERENCES, 96, "8 _title");
+	uint32_t list = heap_builder_type(s.b, "System.Object[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
+	for (uint32_t i = 0; i < WIDGETS; i++) {
+		const struct heap_edge title = {8, put(&s, s.text, 40, NULL, 0)}, target = {8, put(&s, widget, 96, &title, 1)};
+		slots[i] = (struct heap_edge){16 + 8 * i, put(&s, handler, 64, &target, 1)};
+	}
+	const struct heap_edge all = {24, put(&s, list, 16 + 8 * WIDGETS, slots, WIDGETS)};
+	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, put(&s, handler, 64, &all, 1), 0, "static Shop.Feed.Changed");
+	struct heap_graph *g = close_shop(&s, HEAP_WAY_EXACT, &snapshot);
+	cr_assert_eq(heap_paths_find(g, 20000, 4, &paths, NULL), 0);
+	cr_assert_eq(paths.count, 1);
+	const struct heap_path *p = &paths.paths[0];
+	const struct heap_step *last = &p->steps[p->step_count - 1];
+	cr_expect_eq(last->type, widget);
+	cr_expect_eq(last->count, WIDGETS);
+	cr_expect_str_eq(last->field, "_target");
+	cr_expect_eq(last->held, (96 + 40) * WIDGETS);
+	heap_paths_fini(&paths);
+	heap_graph_free(g);
+	heap_snapshot_free(snapshot);
+}
+
 Test(heap_paths, a_table_of_weak_keys_holds_by_no_field)
 {
 	struct heap_snapshot *snapshot;
