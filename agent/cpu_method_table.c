@@ -136,6 +136,8 @@ void cpu_method_table_decide_machines(struct cpu_analysis *a)
 size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s,
 				uint32_t *out)
 {
+	if (s->depth == 0)
+		return 0; /* there may be no frames at all */
 	const uint32_t *frames = a->capture->stack_frames + s->first;
 	size_t count = 0;
 	for (size_t i = s->depth; i-- > 0;) {

@@ -99,7 +99,7 @@ static void count_site(struct alloc_analysis *a, struct placing *p, const struct
 	out->estimate = s->estimate;
 	alloc_estimate_scale(&out->estimate, a->scale);
 	out->node = stack_tree_child(&a->base.tree, at->node, allocation_of(a, p, s->type));
-	a->base.tree.nodes[out->node].self += (uint64_t)out->estimate.bytes;
+	a->base.tree.nodes[out->node].self += alloc_whole(out->estimate.bytes);
 	alloc_estimate_merge(&a->all, &out->estimate);
 	if (s->heap == ALLOC_LARGE) {
 		a->large_bytes += out->estimate.bytes;
@@ -110,7 +110,7 @@ static void count_site(struct alloc_analysis *a, struct placing *p, const struct
 	const struct capture_stack *stack = &a->capture->stacks.stacks[s->stack];
 	a->cut_samples += stack->truncated ? s->samples : 0;
 	a->stackless_samples += stack->depth == 0 ? s->samples : 0;
-	a->threads[s->thread].weight += (uint64_t)out->estimate.bytes;
+	a->threads[s->thread].weight += alloc_whole(out->estimate.bytes);
 }
 
 static int by_site(const void *x, const void *y)
@@ -233,9 +233,9 @@ static void make_leaves(struct alloc_analysis *a, struct counted *counted, size_
 			l = &a->leaves[a->leaf_count++];
 			*l = (struct stack_leaf){.node = c->node, .thread = c->site->thread};
 		}
-		l->count += (uint64_t)(c->estimate.objects + 0.5);
-		l->weight += (uint64_t)c->estimate.bytes;
-		a->node_objects[c->node] += (uint64_t)(c->estimate.objects + 0.5);
+		l->count += alloc_whole(c->estimate.objects + 0.5);
+		l->weight += alloc_whole(c->estimate.bytes);
+		a->node_objects[c->node] += alloc_whole(c->estimate.objects + 0.5);
 	}
 }
 
@@ -313,7 +313,7 @@ static void make_timeline(struct alloc_analysis *a)
 			double begin = (double)p > from ? (double)p : from, end = (double)p + 1 < to ? (double)p + 1 : to;
 			sum += (double)c->parts[p] * (end > begin ? end - begin : 0);
 		}
-		a->timeline[i] = (uint64_t)sum;
+		a->timeline[i] = alloc_whole(sum);
 	}
 }
 

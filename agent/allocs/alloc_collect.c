@@ -16,6 +16,7 @@
 #define HASH_FUNCTION(key, len, hash) ((hash) = index_hash(INDEX_HASH_START, (key), (len))) /* the pod chooses the keys */
 #include "common/base/hash.h"
 
+#define MOST_PARTS 40 /* of the timeline that a round is spread over: the library rests for 2 s at most */
 #define UNKNOWN_TYPE "(unknown type)"
 
 struct site {
@@ -40,7 +41,7 @@ struct name {
 
 struct rounds { /* bytes per sampled nanosecond of each */
 	int64_t time_ns; /* the one under way */
-	uint64_t sampled_ns;
+	uint64_t sampled_ns, covered_ns;
 	double bytes, count, sum, squares;
 };
 
@@ -143,28 +144,32 @@ static void on_site(void *ctx, const struct channel_alloc_site *x)
 }
 
 /* The bytes of a round, spread over its time. */
-static void add_parts(struct alloc_collect *c, const struct channel_alloc_round *r, double bytes)
+static void add_parts(struct alloc_collect *c, const struct rounds *r, double bytes)
 {
 	struct alloc_capture *into = c->o.capture;
 	int64_t end = (r->time_ns - c->o.started_ns) / ALLOC_TIMELINE_NS; /* the process's word: within the session */
 	int64_t begin = end - (int64_t)(r->covered_ns / ALLOC_TIMELINE_NS);
 	end = end < 0 ? 0 : end >= ALLOC_MAX_PARTS ? ALLOC_MAX_PARTS - 1 : end;
 	begin = begin < 0 ? 0 : begin > end ? end : begin;
+	begin = end - begin > MOST_PARTS ? end - MOST_PARTS : begin;
 	if ((size_t)end >= into->part_count) {
 		into->parts = mem_realloc(into->parts, (size_t)end + 1, sizeof *into->parts);
 		memset(into->parts + into->part_count, 0, ((size_t)end + 1 - into->part_count) * sizeof *into->parts);
 		into->part_count = (size_t)end + 1;
 	}
 	for (int64_t i = begin; i <= end; i++)
-		into->parts[i] += (uint64_t)(bytes / (double)(end - begin + 1));
+		into->parts[i] += alloc_whole(bytes / (double)(end - begin + 1));
 }
 
 /* How much one part of the time differs from the next, where some of it was not sampled. Counts of a round may come in several frames. */
 static void end_round(struct alloc_collect *c)
 {
 	struct rounds *r = &c->rounds;
-	double rate = r->sampled_ns ? r->bytes / (double)r->sampled_ns : 0;
-	r->count += r->sampled_ns > 0;
+	if (!r->sampled_ns)
+		return;
+	double rate = r->bytes / (double)r->sampled_ns;
+	add_parts(c, r, rate * (double)r->covered_ns);
+	r->count++;
 	r->sum += rate;
 	r->squares += rate * rate;
 	r->bytes = 0;
@@ -178,6 +183,7 @@ static void note_round(struct alloc_collect *c, const struct channel_alloc_round
 		end_round(c);
 	r->time_ns = x->time_ns;
 	r->sampled_ns = x->sampled_ns;
+	r->covered_ns = x->covered_ns;
 	r->bytes += bytes;
 }
 
@@ -185,9 +191,7 @@ static void on_count(void *ctx, const struct channel_alloc_round *r, const struc
 {
 	struct alloc_collect *c = ctx;
 	struct alloc_estimate e = {0};
-	struct channel_alloc_round round = *r;
 	struct site *s = find_site(c, x->site);
-	int64_t now_ns = clock_mono_ns();
 	if (!s) {
 		c->o.capture->dropped += x->samples;
 		c->o.capture->dropped_size += x->size;
@@ -201,8 +205,6 @@ static void on_count(void *ctx, const struct channel_alloc_round *r, const struc
 	s->a.samples += x->samples;
 	s->a.size += x->size;
 	c->samples += x->samples;
-	round.time_ns = r->time_ns < now_ns ? r->time_ns : now_ns;
-	add_parts(c, &round, e.bytes);
 }
 
 bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from)

@@ -26,7 +26,7 @@ const char *alloc_finding_name(enum alloc_finding f)
 
 void alloc_phrase_rate(struct buf *out, const struct alloc_analysis *a, double bytes)
 {
-	size_text_bytes(out, (uint64_t)(a->seconds > 0 ? bytes / a->seconds : bytes));
+	size_text_bytes(out, alloc_whole(a->seconds > 0 ? bytes / a->seconds : bytes));
 	buf_puts(out, "/s");
 }
 
@@ -191,7 +191,7 @@ static void put_types_of_method(const struct alloc_analysis *a, uint32_t method,
 		buf_putc(out, ' ');
 		cpu_phrase_percent(out, part);
 		buf_puts(out, " (");
-		size_text_bytes(out, (uint64_t)(s->estimate.bytes / s->estimate.objects));
+		size_text_bytes(out, alloc_whole(s->estimate.bytes / s->estimate.objects));
 		buf_puts(out, " each)");
 	}
 	buf_puts(out, listed ? ".\n" : "");
@@ -265,7 +265,7 @@ static void put_quality(const struct alloc_analysis *a, struct buf *out)
 	double high = alloc_estimate_high(&a->all), low = alloc_estimate_low(&a->all);
 	if (!a->all.samples) {
 		buf_puts(out, "No sample came: less than ");
-		size_text_bytes(out, (uint64_t)high);
+		size_text_bytes(out, alloc_whole(high));
 		buf_puts(out, " was allocated.\n");
 		return;
 	}

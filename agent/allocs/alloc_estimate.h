@@ -27,6 +27,12 @@ void alloc_estimate_add(struct alloc_estimate *e, uint32_t event, uint64_t sampl
 void alloc_estimate_merge(struct alloc_estimate *e, const struct alloc_estimate *from);
 /* What was sampled during a part of the time stands for `factor` >= 1 times as much. */
 void alloc_estimate_scale(struct alloc_estimate *e, double factor);
+/* An estimate as a whole number; what a process lies about may be larger than any. */
+static inline uint64_t alloc_whole(double x)
+{
+	return x > 0 ? x < 9e18 ? (uint64_t)x : (uint64_t)9e18 : 0;
+}
+
 double alloc_estimate_low(const struct alloc_estimate *e);
 double alloc_estimate_high(const struct alloc_estimate *e); /* of nothing: what could have gone unseen */
 

@@ -48,10 +48,10 @@ static void put_facts(const void *source, struct report_file *f)
 	buf_init(&value, 256);
 	buf_init(&more, 256);
 	alloc_phrase_rate(&value, a, a->all.bytes);
-	size_text_bytes(&more, (uint64_t)a->all.bytes);
+	size_text_bytes(&more, alloc_whole(a->all.bytes));
 	put_fact(out, "Allocated", buf_str(&value), buf_str(&more), a);
 	buf_reset(&value);
-	size_text_count(&value, (uint64_t)(a->seconds > 0 ? a->all.objects / a->seconds : a->all.objects));
+	size_text_count(&value, alloc_whole(a->seconds > 0 ? a->all.objects / a->seconds : a->all.objects));
 	put_fact(out, "Objects", buf_str(&value), "a second", NULL);
 	buf_reset(&value);
 	buf_reset(&more);
@@ -77,11 +77,11 @@ static void put_estimate(struct buf *out, const struct alloc_analysis *a, const 
 	buf_printf(out, "<tr><td class=\"n\" data-v=\"%.4f\">", part);
 	cpu_phrase_percent(out, part);
 	buf_printf(out, "</td><td class=\"n\" data-v=\"%.0f\">", e->bytes / seconds);
-	size_text_bytes(out, (uint64_t)(e->bytes / seconds));
+	size_text_bytes(out, alloc_whole(e->bytes / seconds));
 	buf_printf(out, "</td><td class=\"n\" data-v=\"%.4f\">&plusmn; ", half);
 	cpu_phrase_percent(out, half);
 	buf_printf(out, "</td><td class=\"n\" data-v=\"%.0f\">", e->objects / seconds);
-	size_text_count(out, (uint64_t)(e->objects / seconds));
+	size_text_count(out, alloc_whole(e->objects / seconds));
 	buf_puts(out, "</td>");
 }
 
@@ -119,7 +119,7 @@ static void put_types(const void *source, struct report_file *f)
 		double large = 100 * t->large_bytes / t->estimate.bytes, each = t->estimate.bytes / t->estimate.objects;
 		put_estimate(&f->text, a, &t->estimate);
 		buf_printf(&f->text, "<td class=\"n\" data-v=\"%.0f\">", each);
-		size_text_bytes(&f->text, (uint64_t)each);
+		size_text_bytes(&f->text, alloc_whole(each));
 		buf_printf(&f->text, "</td><td class=\"n\" data-v=\"%.2f\">", large);
 		if (large > 0)
 			cpu_phrase_percent(&f->text, large);
