@@ -71,3 +71,12 @@ bench-runtime-pauses: ## what a session of RuntimePauses costs an application th
 	@tests/apps/publish.sh --app PauseApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/runtime_pauses.py $(BENCH_OPTIONS)
 
+.PHONY: bench-failover bench-strings
+bench-failover: ## how long nobody leads when the controller's leader is killed
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@PYTHONPATH=. python3 tests/bench/failover.py $(BENCH_OPTIONS)
+
+bench-strings: ## what a DuplicatedStrings session costs the application and the agent
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh --app MemoryApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/duplicated_strings.py $(BENCH_OPTIONS)
