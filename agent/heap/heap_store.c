@@ -40,6 +40,16 @@ static int grow(struct heap_store *s, size_t need, struct err *e)
 	return 0;
 }
 
+void heap_store_prefault(struct heap_store *s, size_t bytes)
+{
+	if (bytes > s->memory_max)
+		bytes = s->memory_max;
+	if (s->fd >= 0 || bytes <= s->cap || grow(s, bytes, NULL) < 0)
+		return;
+	madvise(s->data, s->cap, MADV_HUGEPAGE);
+	memset(s->data + s->len, 0, bytes - s->len);
+}
+
 static int write_all(int fd, const uint8_t *data, size_t len, struct err *e)
 {
 	while (len) {
@@ -113,6 +123,12 @@ int heap_store_seal(struct heap_store *s, struct err *e)
 			return err_set_errno(e, errno, "cannot read the heap walk back");
 		s->data = p;
 		s->cap = s->len;
+	} else if (s->data && s->len) {
+		void *p = mremap(s->data, s->cap, s->len, MREMAP_MAYMOVE); /* what was prefaulted for nothing goes back */
+		if (p != MAP_FAILED) {
+			s->data = p;
+			s->cap = s->len;
+		}
 	}
 	s->sealed = true;
 	return 0;

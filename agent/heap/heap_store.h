@@ -19,6 +19,9 @@ struct heap_store {
 /* `dirfd`: where the file goes, borrowed; -1: /tmp. `max`: more bytes are refused. */
 void heap_store_init(struct heap_store *s, int dirfd, size_t memory_max, size_t max);
 void heap_store_fini(struct heap_store *s);
+/* Room for so many bytes (at most memory_max) with its pages in place: what is appended while an application stands then waits for no page
+ * fault. Best effort. */
+void heap_store_prefault(struct heap_store *s, size_t bytes);
 /* -1: more than `max` (ERR_INVALID), or no room (ERR_RETRY ...). */
 int heap_store_append(struct heap_store *s, const void *data, size_t len, struct err *e);
 /* No more bytes come: data[0, len) is all of them, to be read until fini. */

@@ -16,6 +16,7 @@
 
 #define TRIES 6
 #define STREAM_MAX ((size_t)64 << 30) /* of a walk; the disk is the smaller bound */
+#define BYTES_PER_STREAM_BYTE 4       /* of the heap; small objects are told in some 8 bytes each */
 #define ANSWER_MS 20000               /* beyond the budget: a loaded machine, a suspension that waits */
 
 /* The way ------------------------------------------------------------------------------------------------------------------------ */
@@ -63,6 +64,7 @@ struct walk {
 	struct heap_client client;
 	struct heap_drain *drain;
 	struct heap_choice choice;
+	uint64_t heap_bytes; /* about */
 	struct heap_walk_request request;
 	struct heap_walked walked;
 	unsigned tries;
@@ -120,6 +122,7 @@ static int try_all(struct walk *k, struct heap_store *store, struct err *e)
 	do {
 		heap_store_fini(store);
 		heap_store_init(store, k->o->dirfd, HEAP_SNAPSHOT_MEMORY, STREAM_MAX);
+		heap_store_prefault(store, k->heap_bytes / BYTES_PER_STREAM_BYTE);
 		if (one_try(k, store, e) < 0)
 			return -1;
 	} while (k->walked.status == HEAP_WALKED_MOVED && k->tries < TRIES);
@@ -189,6 +192,7 @@ int heap_walk_on(struct profiler_channel *ch, const struct heap_walk_options *o,
 		r = heap_client_predict(&k.client, (uint64_t)o->budget_ms * 1000, &p, until_ms(&k, ANSWER_MS), e);
 	if (r == 0)
 		r = heap_walk_choose(&p, o->roots, o->budget_ms, &k.choice, e);
+	k.heap_bytes = r == 0 ? p.heap_bytes : 0;
 	if (r == 0)
 		r = make_request(&k, e);
 	if (r == 0)

@@ -1,5 +1,5 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
-TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c \
+TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c tests/bench/heap_transport.c \
 	tests/bench/strings_analysis.c
 
 .PHONY: bench-alert bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
@@ -80,3 +80,9 @@ bench-strings: ## what a DuplicatedStrings session costs the application and the
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh --app MemoryApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/duplicated_strings.py $(BENCH_OPTIONS)
+
+.PHONY: bench-heap-walk
+bench-heap-walk: ## what a walk of the heap costs the application, beside dotnet-gcdump's way and a bare walk by callbacks
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh --app MemoryApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/heap_walk.py $(BENCH_OPTIONS)
