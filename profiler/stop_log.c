@@ -8,6 +8,7 @@
 #include "profiler/own_stack.h"
 #include "profiler/sample_ring.h"
 
+#include <poll.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -18,6 +19,8 @@
 #define MAX_LATE_STACKS 2      /* of one stop */
 #define TID_BITS 22            /* the kernel's limit of thread ids */
 #define MAX_RESUMING 4
+#define LAST_TURNS 500
+#define LAST_TURN_MS 2
 
 /* Microsoft-Windows-DotNETRuntime, keyword GC, level Informational */
 #define EVENT_GC_START 1
@@ -278,9 +281,7 @@ static void on_started(const struct event_pipe_event *e)
 
 static void on_event(const struct event_pipe_event *e)
 {
-	if (!atomic_load(&on))
-		return;
-	if (e->id == EVENT_GC_TRIGGERED)
+	if (e->id == EVENT_GC_TRIGGERED && atomic_load(&on))
 		on_triggered(e);
 	else if (e->id == EVENT_GC_START)
 		on_started(e);
@@ -368,11 +369,22 @@ static void begin(void)
 	atomic_store(&on, true);
 }
 
+static bool ending(void)
+{
+	for (int i = 0; i < MAX_RESUMING; i++)
+		if (atomic_load(&resuming[i].tid))
+			return true;
+	return false;
+}
+
+/* Begins no further stop. */
 void stop_log_end(void)
 {
 	if (!stop_log_running())
 		return;
 	atomic_store(&on, false);
+	for (int i = 0; i < LAST_TURNS && (under_way() || ending()); i++)
+		poll(NULL, 0, LAST_TURN_MS); /* it is told of to its end */
 	if (events)
 		event_pipe_stop(info);
 	events = false;

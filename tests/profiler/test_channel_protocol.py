@@ -274,9 +274,10 @@ class ByThePage(unittest.TestCase):
             stops, stacks = self.stops_of(frames)
             self.assertEqual(([s[0] for s in stops], dropped), (list(range(1, len(stops) + 1)), 0))
             self.assertLessEqual(len(stops), seen)
-            for _, (start, stopped, resume, end), reason, collections in stops:
+            for number, (start, stopped, resume, end), reason, collections in stops:
                 self.assertTrue(begun <= start <= stopped <= resume <= end <= ended and reason in (0, 1, 7, 8), (start, end, reason))
-                self.assertTrue(all(stopped <= c[0] <= c[1] <= resume and c[2] <= 2 and c[3] & 4 for c in collections if c[1]))
+                self.assertTrue(all(stopped <= c[0] <= c[1] <= resume and c[2] <= 2 and c[3] & 4 for c in collections if c[1]),
+                                (number, start, stopped, resume, end, reason, collections))
             self.assertTrue(any(what == 1 and depth > 1 for _, what, depth in stacks), stacks)
             agent.send(0x0105)
             agent.until(0x0209)
