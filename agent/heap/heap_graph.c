@@ -150,7 +150,7 @@ static int search_and_merge(struct heap_graph *g, struct heap_search *s, const s
 
 	if (m.wanted && !o->one_thread && own->memory.spilled == 0)
 		m.apart = pthread_create(&m.thread, NULL, merge, &m) == 0;
-	int rc = heap_search_run(s, &own->nodes, g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION, e);
+	int rc = heap_search_run(s, &own->nodes, g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION, o->lasting_first, e);
 	rc = finish_merging(&m, s, rc, e);
 	heap_rows_fini(&own->nodes.rows);
 	return rc;

@@ -32,6 +32,9 @@ struct heap_graph_options {
 	int dirfd;           /* the folder of that file; -1: a temporary one */
 	bool one_thread;
 	bool no_paths;       /* nobody will ask heap_paths.h */
+	/* What statics, thread statics or handles reach is held by those alone: what stacks, the finalizer queue and unknown roots refer to
+	 * for the moment takes nothing from them. False: all roots count alike. */
+	bool lasting_first;
 };
 
 struct heap_graph {

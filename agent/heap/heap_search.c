@@ -63,6 +63,8 @@ static int push(struct heap_search *s, const struct heap_row *row, struct err *e
 /* An arc to a node that has its number: down to a descendant, or back or across to a lower number. */
 static inline int add_arc(struct heap_search *s, uint32_t from, uint32_t to, struct err *e)
 {
+	if (to < s->floor)
+		return 0;
 	if (to < from)
 		return heap_arcs_add(&s->arcs, from, to, e);
 	if (from < s->semi[to])
@@ -192,16 +194,38 @@ static int follow_unheld(struct heap_search *s, struct err *e)
 	return rc;
 }
 
-int heap_search_run(struct heap_search *s, const struct heap_nodes *n, bool unheld, struct err *e)
+static bool lasts(const struct heap_root *r)
 {
-	uint32_t root_count = (uint32_t)n->snapshot->root_count;
+	return r->kind != HEAP_ROOT_STACK && r->kind != HEAP_ROOT_FINALIZER;
+}
 
+enum which { ALL, LASTING, PASSING };
+
+static int follow_roots(struct heap_search *s, enum which which, struct err *e)
+{
+	const struct heap_nodes *n = s->nodes;
+
+	for (uint32_t i = 0; i < (uint32_t)n->snapshot->root_count; i++) {
+		bool wanted = which == ALL || lasts(&n->snapshot->roots[i]) == (which == LASTING);
+		if (wanted && n->held[i] != HEAP_INDEX_NONE && follow(s, enter(s, n->count + i, 0), n->held[i], e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int heap_search_run(struct heap_search *s, const struct heap_nodes *n, bool unheld, bool lasting_first, struct err *e)
+{
 	if (init(s, n, e) < 0)
 		return -1;
-	enter(s, n->count + root_count + 1, 0);
-	for (uint32_t i = 0; i < root_count; i++)
-		if (n->held[i] != HEAP_INDEX_NONE && follow(s, enter(s, n->count + i, 0), n->held[i], e) < 0)
+	enter(s, n->count + (uint32_t)n->snapshot->root_count + 1, 0);
+	if (follow_roots(s, lasting_first ? LASTING : ALL, e) < 0)
+		return -1;
+	if (lasting_first) {
+		s->floor = s->count;
+		if (follow_roots(s, PASSING, e) < 0)
 			return -1;
+		s->floor = s->count;
+	}
 	if (unheld && follow_unheld(s, e) < 0)
 		return -1;
 	heap_memory_give(s->memory, &s->stack_array);

@@ -18,14 +18,15 @@ struct heap_search {
 	uint32_t *semi;   /* the least of the parent and of the sources of arcs to descendants */
 	struct heap_arcs arcs;
 	uint32_t count;   /* reached */
+	uint32_t floor;   /* numbers below it were reached by more lasting roots: arcs to them do not count */
 	struct heap_array stack_array;
 	size_t stack_depth;
 	struct heap_array unheld_array;
 	uint32_t *unheld, unheld_count; /* the objects directly below the node behind the roots */
 };
 
-/* `unheld`: what no root reaches hangs below the node behind the roots. */
-int heap_search_run(struct heap_search *s, const struct heap_nodes *n, bool unheld, struct err *e);
+/* `unheld`: what no root reaches hangs below the node behind the roots. `lasting_first`: as in struct heap_graph_options. */
+int heap_search_run(struct heap_search *s, const struct heap_nodes *n, bool unheld, bool lasting_first, struct err *e);
 void heap_search_fini(struct heap_search *s);
 
 #endif

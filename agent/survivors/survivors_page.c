@@ -270,8 +270,8 @@ static void put_about(const void *source, struct report_file *f)
 	const struct heap_facts *w = &s->graph->snapshot->facts;
 	struct buf *out = &f->text;
 	buf_puts(out, "<p>All objects of the heap were read at one moment, with their references. To retain a byte is to be the only one that "
-		      "holds it: what would be freed if the holder let go. An object that several roots hold directly counts at the most "
-		      "lasting of them: statics first, stacks last. Paths are the shortest ways from a root.</p><dl>\n");
+		      "holds it: what would be freed if the holder let go. What static fields, thread statics or handles reach is held "
+		      "by those alone: stacks and the finalizer queue, which refer to it for the moment, take nothing from them. Paths are the shortest ways from a root.</p><dl>\n");
 	report_page_row(out, "Roots", "%s", w->way == HEAP_WAY_EXACT ? "all, by a forced collection" : "statics and stacks, without a collection");
 	if (w->why && w->why[0])
 		report_page_row(out, "Why so", "%s", w->why);

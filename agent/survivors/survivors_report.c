@@ -17,7 +17,8 @@ int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_m
 {
 	struct survivors survivors;
 	struct survivors_diagnosis diagnosis;
-	struct heap_graph *graph = heap_graph_new(snapshot, NULL, e);
+	static const struct heap_graph_options lasting = {.dirfd = -1, .lasting_first = true};
+	struct heap_graph *graph = heap_graph_new(snapshot, &lasting, e);
 	if (!graph)
 		return -1;
 	int rc = survivors_make(graph, &survivors, e);

@@ -8,8 +8,8 @@
  *	  held by several roots                    objects that no holder holds alone
  *	    Shop.Customer
  *
- * An object that several roots hold directly belongs to the most lasting of them, statics first and stacks last: a cache stays its
- * static's while threads work on it.
+ * An object that several roots hold directly belongs to the most lasting of them, statics first and stacks last. (Stacks take nothing from
+ * lasting roots at all where the graph was made with lasting_first.)
  *
  * A type that holds itself (a list, a tree) is one node, however deep, and what is below its objects hangs there: each object is in
  * one node. Nothing recurses, and the tree is as deep as there are types on a way, at most SURVIVORS_MAX_DEPTH. Node 0 is the heap;

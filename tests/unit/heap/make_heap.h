@@ -172,6 +172,24 @@ static inline void heap_test_reach(const struct heap_test *t, uint32_t without, 
 			}
 }
 
+/* What lasting roots reach is held by nobody else: as heap_graph_options.lasting_first has it. */
+static inline void heap_test_lasting_first(struct heap_test *t, const struct heap_snapshot *s)
+{
+	bool lasting[HEAP_TEST_MAX], all[HEAP_TEST_MAX];
+	uint32_t super = t->nodes - 1;
+
+	memcpy(all, t->holds[super], sizeof all);
+	for (uint32_t i = 0; i < t->roots; i++)
+		if (s->roots[i].kind == HEAP_ROOT_STACK)
+			t->holds[super][t->objects + i] = false;
+	heap_test_reach(t, HEAP_NODE_NONE, lasting);
+	memcpy(t->holds[super], all, sizeof all);
+	for (uint32_t a = 0; a < t->nodes; a++)
+		for (uint32_t b = 0; b < t->objects; b++)
+			if (!lasting[a] && lasting[b])
+				t->holds[a][b] = false;
+}
+
 /* Fills `reached` and `dominates`. */
 static inline void heap_test_solve(struct heap_test *t)
 {

@@ -120,7 +120,7 @@ static bool compare(const struct heap_snapshot *s, uint64_t steps)
 
 	heap_memory_init(&memory, (size_t)1 << 30, -1);
 	cr_assert_eq(heap_nodes_init(&nodes, s, &memory, true, &e), 0, "%s", e.message);
-	cr_assert_eq(heap_search_run(&search, &nodes, true, &e), 0, "%s", e.message);
+	cr_assert_eq(heap_search_run(&search, &nodes, true, false, &e), 0, "%s", e.message);
 	size_t bytes = (search.count + 1) * sizeof(uint32_t);
 	uint32_t *parent = mem_alloc(bytes), *semi = mem_alloc(bytes);
 	struct heap_forest *forest = mem_calloc(search.count + 1, sizeof *forest);

@@ -141,6 +141,8 @@ static void check_graph(unsigned seed, const struct heap_shape_of_test *shape, c
 	struct heap_graph *g = heap_graph_new(s, o, &e);
 
 	cr_assert_not_null(g, "%s: %s", shape->name, e.message);
+	if (o && o->lasting_first)
+		heap_test_lasting_first(&t, s);
 	heap_test_solve(&t);
 	check_objects(&t, g);
 	for (uint32_t node = 0; node < t.nodes; node++)
@@ -159,6 +161,15 @@ Test(heap_graph, is_as_the_slow_truth_has_it, .timeout = 120)
 	for (unsigned seed = 1; seed <= 400; seed++)
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			check_graph(seed * 64 + (unsigned)i, &shapes[i], NULL);
+}
+
+Test(heap_graph, lasting_roots_go_first, .timeout = 120)
+{
+	const struct heap_graph_options o = {.dirfd = -1, .lasting_first = true};
+
+	for (unsigned seed = 1; seed <= 400; seed++)
+		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+			check_graph(seed * 64 + (unsigned)i, &shapes[i], &o);
 }
 
 Test(heap_graph, is_the_same_from_files, .timeout = 120)

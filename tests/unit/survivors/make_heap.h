@@ -77,6 +77,16 @@ static void make_heap_root(struct make_heap *m, const char *line)
 	heap_builder_root(m->b, kind, (pinned ? HEAP_ROOT_PINNED : 0) | (weak ? HEAP_ROOT_WEAK : 0), m->at[to], 0, label);
 }
 
+/* As the report has it. */
+static inline struct heap_graph *make_graph(const struct heap_snapshot *s)
+{
+	const struct heap_graph_options o = {.dirfd = -1, .lasting_first = true};
+	struct err e = ERR_INIT;
+	struct heap_graph *g = heap_graph_new(s, &o, &e);
+	cr_assert(g, "%s", e.message);
+	return g;
+}
+
 static struct heap_snapshot *make_heap(const char *text)
 {
 	struct make_heap m = {.b = heap_builder_new(false)};
