@@ -148,7 +148,7 @@ static uint64_t get_le(struct heap_cursor *c, int bytes)
 	return v;
 }
 
-static uint64_t get_varint(struct heap_cursor *c)
+static uint64_t get_long_varint(struct heap_cursor *c)
 {
 	uint64_t v = 0;
 
@@ -161,6 +161,11 @@ static uint64_t get_varint(struct heap_cursor *c)
 			return v;
 	}
 	return fail(c);
+}
+
+static inline uint64_t get_varint(struct heap_cursor *c)
+{
+	return c->at < c->end && *c->at < 0x80 ? *c->at++ : get_long_varint(c);
 }
 
 /* A varint that must be at most `max`. */
