@@ -201,3 +201,65 @@ Test(heap_graph, regions_in_any_order)
 	heap_graph_free(g);
 	heap_snapshot_free(s);
 }
+
+/* Streams whose form is right, and which are no heap. */
+static void check_refused(struct heap_builder *b, enum err_kind kind, const char *words)
+{
+	struct err e = ERR_INIT;
+	struct heap_snapshot *s = heap_builder_finish_take(b);
+	struct heap_graph *g = heap_graph_new(s, NULL, &e);
+
+	cr_expect_null(g, "%s", words);
+	cr_expect_eq(e.kind, kind);
+	cr_expect(strstr(e.message, words), "%s", e.message);
+	heap_graph_free(g);
+	heap_snapshot_free(s);
+}
+
+Test(heap_graph, refuses_what_is_no_heap)
+{
+	enum { SCATTERED = 1200000 };
+	struct heap_builder *b = heap_builder_new(false);
+	uint32_t type = heap_builder_type(b, "Shop.Order", 0, 64, NULL);
+
+	for (int i = 0; i < 100; i++)
+		heap_builder_object(b, type, 0x7f0000000000 + 64 * (uint64_t)i, 0, NULL, 0);
+	heap_builder_object(b, type, 0x7f0000000000 + 32, 0, NULL, 0);
+	check_refused(b, ERR_PROTOCOL, "objects overlap at 7f0000000020");
+
+	b = heap_builder_new(false);
+	type = heap_builder_type(b, "Shop.Order", 0, 8, NULL);
+	heap_builder_object(b, type, 0x7f0000000000, 0, NULL, 0);
+	check_refused(b, ERR_PROTOCOL, "an object of 8 bytes");
+
+	b = heap_builder_new(false);
+	type = heap_builder_type(b, "Shop.Order", 0, 64, NULL);
+	for (uint64_t i = SCATTERED; i > 0; i--)
+		heap_builder_object(b, type, 0x100000 * i, 0, NULL, 0);
+	check_refused(b, ERR_PROTOCOL, "come in no order");
+}
+
+/* Objects gigabytes apart cost what they are, not what lies between. */
+Test(heap_graph, bears_objects_far_apart)
+{
+	enum { FAR = 50000 };
+	struct heap_builder *b = heap_builder_new(false);
+	uint32_t type = heap_builder_type(b, "Shop.Order[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
+	struct err e = ERR_INIT;
+
+	for (uint64_t i = 1; i <= FAR; i++) {
+		const struct heap_edge next = {16, i < FAR ? (i + 1) << 32 : UINT64_C(1) << 32};
+		heap_builder_object(b, type, i << 32, UINT64_C(1) << 31, &next, 1);
+	}
+	heap_builder_root(b, HEAP_ROOT_STACK, HEAP_ROOT_INTERIOR, (UINT64_C(7) << 32) + 0x40000000, 0, "stack");
+	heap_builder_root(b, HEAP_ROOT_STACK, HEAP_ROOT_CONSERVATIVE, (UINT64_C(7) << 32) + 0x90000000, 0, "stack");
+	struct heap_snapshot *s = heap_builder_finish_take(b);
+	struct heap_graph *g = heap_graph_new(s, NULL, &e);
+	cr_assert_not_null(g, "%s", e.message);
+	cr_expect_eq(g->retained[0], (uint64_t)FAR << 31);
+	cr_expect_eq(heap_graph_dominator(g, 6), HEAP_GRAPH_ROOT(g, 0));
+	cr_expect_eq(heap_graph_retained(g, 7), (uint64_t)(FAR - 1) << 31);
+	cr_expect_eq(g->place_of[HEAP_GRAPH_ROOT(g, 1)], HEAP_NODE_NONE, "a word that leads behind the object");
+	heap_graph_free(g);
+	heap_snapshot_free(s);
+}
