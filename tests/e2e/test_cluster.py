@@ -172,6 +172,24 @@ class MainWay:
         for number in range(3):
             shares.check_hot(self, self.samples(session, number))
 
+    def test_the_pauses_of_the_runtime(self):
+        self.agent("node-a")
+        made = self.pod("checkout-1", "alloc", user=10001, readonly=True)
+        made.warm(100)
+        before = {made: dotnet.Traces(made)}
+        self.i.session(self.namespace, "pauses", {"profiler": "RuntimePauses", "durationSeconds": 3,
+                                                  "target": {"selector": {"matchLabels": {"app": "checkout"}}}})
+        session = self.succeeded("pauses")
+        self.assert_nothing_left(before)
+        target = session["status"]["targets"][0]
+        report = json.loads(self.stored(session, [r for r in target["reports"] if r["name"] == "report.json"][0]))
+        self.assertEqual({r["name"] for r in target["reports"]}, {"summary.md", "report.html", "report.json"})
+        self.assertEqual(session["status"]["diagnosis"].splitlines()[0], report["diagnosis"]["headline"])
+        self.assertGreater(report["pauses"]["count"], 3)
+        self.assertEqual({r["reason"] for r in report["reasons"]} & {"collection"}, {"collection"})
+        self.assertEqual((report["session"]["name"], report["target"]["pod"], report["limits"]), ("pauses", "checkout-1", []))
+        made.assert_progress()
+
     def test_cancel_keeps_the_report_and_delete_ends_it(self):
         self.agent("node-a")
         made = self.pod("checkout-1", "hot")
