@@ -82,7 +82,8 @@ void heap_collection_started(uint32_t generation, bool induced)
 
 void heap_collection_finished(void)
 {
-	atomic_fetch_add(&ended, 1);
+	if (heap_collection_under_way()) /* else it began before the attach */
+		atomic_fetch_add(&ended, 1);
 	if (!recording)
 		return;
 	recording = false;

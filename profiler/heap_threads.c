@@ -35,8 +35,12 @@ static void add(void *info, cor_id id)
 	*t = (struct heap_thread){.id = id, .record = {.index = count}};
 	if (info_get_thread_info(info, id, &t->record.tid) < 0)
 		return;
-	read_name(&t->record);
 	count++;
+}
+
+void heap_threads_forget(void)
+{
+	count = 0;
 }
 
 void heap_threads_list(void *info)
@@ -66,8 +70,10 @@ const struct heap_thread *heap_threads_get(uint32_t index)
 
 bool heap_threads_put(struct heap_writer *w)
 {
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		read_name(&threads[i].record);
 		if (!heap_put_thread(w, &threads[i].record))
 			return false;
+	}
 	return true;
 }

@@ -1,4 +1,5 @@
-/* The managed threads of the process, with the kernel's ids and names; listed before the application is stopped. Own thread. */
+/* The managed threads of the process, with the kernel's ids and names. They are listed while the application stands (a thread that ends takes
+ * what its id points to with it), and told with their names when it runs again. Own thread. */
 #ifndef DRDOTNET_HEAP_THREADS_H
 #define DRDOTNET_HEAP_THREADS_H
 
@@ -12,9 +13,10 @@ struct heap_thread {
 	struct heap_thread_record record;
 };
 
+void heap_threads_forget(void);
 void heap_threads_list(void *info);
 uint32_t heap_threads_count(void);
 const struct heap_thread *heap_threads_get(uint32_t index);
-bool heap_threads_put(struct heap_writer *w);
+bool heap_threads_put(struct heap_writer *w); /* reads their names */
 
 #endif

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define ANY_BUDGET_US 3600000000u
+#define AFTERWARDS_NS 5000000000u /* for what is told when the application runs again */
 
 static struct heap_sink sink;
 static struct string_digest_key key;
@@ -58,12 +59,12 @@ static void refuse(struct walk *k, hresult code)
 	k->answer.code = (uint32_t)code;
 }
 
-/* The stream's end says how it came to it. */
+/* The stream's end says that it is whole. */
 static void finish(void)
 {
-	bool whole = sink.status == HEAP_WALKED_WHOLE && !sink.w.bad;
-
-	if (whole && heap_put_end(&sink.w, true, 0))
+	if (sink.status != HEAP_WALKED_WHOLE || sink.w.bad)
+		return;
+	if (heap_put_end(&sink.w, true, 0))
 		heap_sink_end(&sink);
 	else if (sink.status == HEAP_WALKED_WHOLE)
 		sink.status = HEAP_WALKED_NO_ROOM;
@@ -75,28 +76,38 @@ static void at_collection_end(void *ctx)
 	struct walk *k = ctx;
 	struct heap_writer *w = &sink.w;
 
-	if (heap_collection_put_roots(w) && heap_threads_put(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w))
+	if (heap_collection_put_roots(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w))
 		finish();
 }
 
-static void look_at_heap(struct walk *k)
+static bool put_roots(struct walk *k)
 {
 	struct heap_writer *w = &sink.w;
 	bool exact = k->request.flags & HEAP_WALK_COLLECT;
 
-	if (exact && heap_collection_void()) {
+	if (!heap_statics_put(k->info, w, true))
+		return false;
+	return exact ? heap_collection_put_roots(w) : heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest);
+}
+
+/* true: all of it was read. */
+static bool look_at_heap(struct walk *k)
+{
+	bool exact = k->request.flags & HEAP_WALK_COLLECT;
+
+	/* one in the background makes free space of objects while one looks */
+	if (heap_collection_under_way() || (exact && heap_collection_void())) {
 		sink.status = HEAP_WALKED_MOVED;
-		return;
+		return false;
 	}
+	heap_threads_list(k->info);
 	if (exact)
 		heap_stacks_owners(k->info);
 	k->objects.ranges = true;
 	hresult hr = info15_enumerate_gc_heap_objects(k->info15, on_object, &k->objects);
 	if (hr < 0)
 		refuse(k, hr);
-	if (hr >= 0 && !w->bad && (!exact || heap_collection_put_roots(w)) && heap_threads_put(w) && heap_statics_put(k->info, w, true) &&
-	    (exact || heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest)))
-		finish();
+	return hr >= 0 && !sink.w.bad && put_roots(k);
 }
 
 static void walk_in_stop(struct walk *k)
@@ -109,11 +120,11 @@ static void walk_in_stop(struct walk *k)
 		return;
 	}
 	sink.deadline_ns = stop.begin_ns + k->budget_ns;
-	if (heap_collection_under_way())
-		sink.status = HEAP_WALKED_MOVED; /* in the background: objects become free space while one looks */
-	else
-		look_at_heap(k);
+	bool whole = look_at_heap(k);
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
+	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
+	if (whole && heap_threads_put(&sink.w))
+		finish();
 }
 
 static bool force_collection(struct walk *k)
@@ -158,7 +169,7 @@ static void walk_at_once(struct walk *k)
 static void prepare(struct walk *k)
 {
 	heap_classes_reset();
-	heap_threads_list(k->info);
+	heap_threads_forget();
 	heap_statics_find(k->info);
 	heap_stacks_prepare();
 	heap_stop_read_frozen(k->info);
