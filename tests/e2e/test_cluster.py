@@ -137,6 +137,24 @@ class MainWay:
         for made in (ill, well):
             made.assert_progress()
 
+    def test_allocations(self):
+        self.agent("node-a")
+        app = self.pod("checkout-1", "alloc")
+        app.warm(10)
+        before = {app: dotnet.Traces(app)}
+        self.i.session(self.namespace, "alloc", {"profiler": "Allocations", "durationSeconds": 3,
+                                                 "target": {"selector": {"matchLabels": {"app": "checkout"}}}})
+        session = self.succeeded("alloc")
+        self.assert_nothing_left(before)
+        self.assertIn("B/s", session["status"]["diagnosis"].splitlines()[0])
+        folder = self.fetch(session)
+        with open(folder + "/report.json", encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(report["profiler"], "Allocations")
+        self.assertGreater(report["sampling"]["samples"], 10)
+        self.assertEqual(readers.folded(folder).total, report["tree"]["total"][0])
+        app.assert_progress()
+
     def check_status(self, status, ill):
         self.assertIn("Tax.Compute", status["diagnosis"].splitlines()[0])
         self.assertLessEqual(len(status["diagnosis"].splitlines()[0]), 80)

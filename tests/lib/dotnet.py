@@ -41,7 +41,7 @@ class App(proc.Process):
         super().__init__(words, log=os.path.join(folder, "app-%s-%s-%d.log" % (load, framework, time.monotonic_ns())),
                          env=env, cwd=cwd, **popen)
         try:
-            self.wait_log(r'^\{"ready":true', 30)
+            self.wait_log(r'^\{"ready":true.*\n', 30)  # the whole line: details may be long
         except BaseException:
             self.stop()
             raise
