@@ -20,6 +20,7 @@
 #include <time.h>
 
 #define LATER_OBJECTS 20000000 /* so many take some ten seconds: they are looked into when the session's time is over */
+#define SOON_NS 1200000000     /* more than from tick to tick */
 #define LATER_MAX 3            /* snapshots of that size lie in files */
 
 struct leak_own {
@@ -163,27 +164,51 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 
 /* steps ---------------------------------------------------------------------------------------------------------------- */
 
+/* When the next walk between the ends is due (CLOCK_MONOTONIC); INT64_MAX: none is. */
+static int64_t due_ns(const struct attached_session *s)
+{
+	int64_t gaps = s->q->spec->walks - 1, made = (int64_t)walks_made(own_of(s));
+	if (made >= gaps || made >= LEAK_MAX_WALKS - 1 || own_of(s)->later_count >= LATER_MAX - 1)
+		return INT64_MAX;
+	return s->started_ns + s->q->spec->duration_seconds * 1000000000 / gaps * made;
+}
+
+/* To be on time for the next walk. */
+static void look_out(struct attached_session *s)
+{
+	s->eager = due_ns(s) < clock_mono_ns() + SOON_NS;
+}
+
+/* One that cannot be made is left out: the next attempt is at the next tick. */
+static void walk_between(struct attached_session *s)
+{
+	struct err e = ERR_INIT;
+	if (due_ns(s) > clock_mono_ns() || !attached_session_may_ask(s))
+		return;
+	if (walk(s, false, &e) < 0) {
+		attached_session_no_answer(s, "a heap walk between the first and the last could not be made", &e);
+		s->eager = false;
+	} else {
+		look_out(s);
+	}
+}
+
 static int start(struct attached_session *s, struct err *e)
 {
 	leak_model_init(&own_of(s)->model);
-	return walk(s, false, e);
-}
-
-/* The next walk between the ends is due. One that cannot be made is left out. */
-static bool is_due(const struct attached_session *s)
-{
-	int64_t gaps = s->q->spec->walks - 1, made = (int64_t)walks_made(own_of(s));
-	int64_t due_ns = s->started_ns + s->q->spec->duration_seconds * 1000000000 / gaps * made;
-	return made < gaps && made < LEAK_MAX_WALKS - 1 && own_of(s)->later_count < LATER_MAX - 1 && clock_mono_ns() >= due_ns &&
-	       attached_session_may_ask(s);
+	if (walk(s, false, e) < 0)
+		return -1;
+	look_out(s);
+	return 0;
 }
 
 static void tick(struct attached_session *s, bool last)
 {
-	struct err e = ERR_INIT;
 	note_memory(s);
-	if (!last && is_due(s) && walk(s, false, &e) < 0)
-		attached_session_no_answer(s, "a heap walk between the first and the last could not be made", &e);
+	if (last)
+		return;
+	look_out(s);
+	walk_between(s);
 }
 
 /* The last walk. Without it one between must do; with one walk alone nothing can be said. */
@@ -234,6 +259,7 @@ const struct session_profiler leak_session = {
 	.nothing = {REASON_AttachFailed, "the heap was walked once only: there is nothing to compare"},
 	.own_size = sizeof(struct leak_own),
 	.start = start,
+	.readable = walk_between,
 	.tick = tick,
 	.stop = stop,
 	.any = any,
