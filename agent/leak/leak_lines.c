@@ -229,7 +229,7 @@ static void put_course(struct words *w)
 		buf_printf(&w->line, "It grew steadily over %zu walks (confidence: %s).", walks, leak_confidence_name(d->confidence));
 	if (w->m->uptime_ms >= 0 && w->m->uptime_ms < LEAK_JUST_STARTED_MS) {
 		buf_puts(&w->line, " The process had started ");
-		leak_put_time(&w->line, w->m->uptime_ms / 1000);
+		leak_put_time(&w->line, w->m->uptime_ms / 1000 + 1);
 		buf_puts(&w->line, " before: it may still be warming up.");
 	}
 	end_line(w);

@@ -108,10 +108,9 @@ static void put_facts(const void *source, struct report_file *f)
 	open_fact(out, "What keeps growing", d->held_bytes > 0);
 	size_text_bytes(out, (uint64_t)d->held_bytes);
 	buf_puts(out, "</div><div class=\"k\">confidence: ");
-	buf_printf(out, "%s</div></div>\n", leak_confidence_name(d->confidence));
-	open_fact(out, "Churn", false);
+	buf_printf(out, "%s; churn: ", leak_confidence_name(d->confidence));
 	size_text_bytes(out, (uint64_t)d->churn_bytes);
-	buf_puts(out, "</div><div class=\"k\">in use for the moment</div></div>\n");
+	buf_puts(out, "</div></div>\n");
 	put_memory_facts(s, out);
 	put_limit_fact(s, out);
 	open_fact(out, "Application held", false);
