@@ -20,6 +20,7 @@ class Leaks(test_cluster.ClusterCase):
         if limit:
             with open(limit, "w", encoding="ascii") as f:
                 f.write(str(LIMIT))
+        dotnet.seen(made.pid, made.tmp)  # all its threads are there
         before = {made: dotnet.Traces(made)}
         self.i.session(self.namespace, "leak", {"profiler": "MemoryLeak", "target": {"selector": {"matchLabels": {"app": "checkout"}}},
                                                 "durationSeconds": 3, "pauseBudgetMilliseconds": 5000, "memoryLeak": {"walks": 3}})
@@ -32,7 +33,7 @@ class Leaks(test_cluster.ClusterCase):
         report = json.loads(texts["report.json"])
         self.assertEqual(wrong(report), [])
         self.assertEqual(len(report["walks"]), 3)
-        self.assertGreaterEqual(cost["maxPauseMicroseconds"], max(w["stopMicroseconds"] for w in report["walks"]))
+        self.assertGreaterEqual(cost["maxPauseMicroseconds"] + 1, max(w["stopMicroseconds"] for w in report["walks"]))
         self.assertEqual(report["growth"]["heldBytes"], 0)
         self.assertIsNotNone(report["memory"])
         if limit:

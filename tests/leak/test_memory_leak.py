@@ -35,6 +35,7 @@ class LeakCase(unittest.TestCase):
         app = dotnet.MemoryApp(modes, framework, self.folder, [*words, *arguments], env={"TMPDIR": tmp}, **how)
         app.tmp = tmp
         self.addCleanup(app.stop)
+        dotnet.seen(app.pid, tmp)  # all its threads are there
         return app
 
     @contextlib.contextmanager
