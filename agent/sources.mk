@@ -185,6 +185,7 @@ AGENT_SRC += \
 	agent/heap/heap_walk.c
 # its graph
 AGENT_SRC += \
+	agent/heap/heap_budget.c \
 	agent/heap/heap_memory.c \
 	agent/heap/heap_index.c \
 	agent/heap/heap_rows.c \

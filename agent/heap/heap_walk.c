@@ -1,6 +1,7 @@
 #include "agent/heap/heap_walk.h"
 
 #include "agent/attached_session.h"
+#include "agent/heap/heap_budget.h"
 #include "agent/heap/heap_client.h"
 #include "agent/heap/heap_drain.h"
 #include "agent/heap/heap_label.h"
@@ -121,7 +122,7 @@ static int try_all(struct walk *k, struct heap_store *store, struct err *e)
 {
 	do {
 		heap_store_fini(store);
-		heap_store_init(store, k->o->dirfd, HEAP_SNAPSHOT_MEMORY, STREAM_MAX);
+		heap_store_init(store, k->o->dirfd, heap_budget(HEAP_SNAPSHOT_MEMORY, HEAP_BUDGET_STREAM), STREAM_MAX);
 		heap_store_prefault(store, k->heap_bytes / BYTES_PER_STREAM_BYTE);
 		if (one_try(k, store, e) < 0)
 			return -1;

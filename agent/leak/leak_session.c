@@ -117,10 +117,11 @@ static void note_memory(struct attached_session *s)
 /* walks ---------------------------------------------------------------------------------------------------------------- */
 
 /* From the snapshot to the model's row; the objects are forgotten. */
-static int look_into(struct leak_own *o, const struct heap_snapshot *h, const struct leak_walk *w, struct err *e)
+static int look_into(const struct attached_session *s, const struct heap_snapshot *h, const struct leak_walk *w, struct err *e)
 {
-	struct leak_model *m = &o->model;
-	struct heap_graph *g = heap_graph_new(h, NULL, e);
+	struct leak_model *m = &own_of(s)->model;
+	const struct heap_graph_options options = {.dirfd = s->q->out_dirfd};
+	struct heap_graph *g = heap_graph_new(h, &options, e);
 	int rc = g ? leak_take(m, g, w->at_ns, e) : -1;
 	heap_graph_free(g);
 	if (rc == 0) {
@@ -157,7 +158,7 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 		return 0;
 	}
 	attached_session_progress(s, JOB_PROFILING);
-	int rc = look_into(o, h, &w, e);
+	int rc = look_into(s, h, &w, e);
 	heap_snapshot_free(h);
 	return rc;
 }
@@ -236,7 +237,7 @@ static int report(struct attached_session *s, struct report_result *out, struct 
 {
 	struct leak_own *o = own_of(s);
 	for (size_t i = 0; i < o->later_count; i++) {
-		int rc = look_into(o, o->later[i].snapshot, &o->later[i].is, e);
+		int rc = look_into(s, o->later[i].snapshot, &o->later[i].is, e);
 		heap_snapshot_free(o->later[i].snapshot);
 		o->later[i].snapshot = NULL;
 		if (rc < 0)

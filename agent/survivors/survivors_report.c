@@ -17,7 +17,7 @@ int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_m
 {
 	struct survivors survivors;
 	struct survivors_diagnosis diagnosis;
-	static const struct heap_graph_options lasting = {.dirfd = -1, .lasting_first = true};
+	const struct heap_graph_options lasting = {.dirfd = dirfd, .lasting_first = true};
 	struct heap_graph *graph = heap_graph_new(snapshot, &lasting, e);
 	if (!graph)
 		return -1;

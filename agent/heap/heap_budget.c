@@ -1,0 +1,22 @@
+#include "agent/heap/heap_budget.h"
+
+#include <unistd.h>
+
+size_t heap_budget_of(size_t most, int percent, const struct cgroup_memory *group)
+{
+	if (group->limit_bytes <= 0 || group->usage_bytes < 0)
+		return most;
+	int64_t left = group->limit_bytes - group->usage_bytes - HEAP_BUDGET_RESERVE;
+	size_t part = left > 0 ? (size_t)(left / 100 * percent) : 0;
+	if (part < HEAP_BUDGET_LEAST)
+		part = HEAP_BUDGET_LEAST;
+	return part < most ? part : most;
+}
+
+size_t heap_budget(size_t most, int percent)
+{
+	struct cgroup_memory group;
+
+	cgroup_read_memory("/proc", getpid(), &group);
+	return heap_budget_of(most, percent, &group);
+}
