@@ -42,6 +42,8 @@ int heap_walk_choose(const struct heap_prediction *p, enum heap_roots roots, int
 	int64_t walk_us = (int64_t)p->walk_us, collection_us = (int64_t)(p->collection_us > p->walk_us ? p->collection_us : p->walk_us);
 	int64_t budget_us = budget_ms ? budget_ms * 1000 : INT64_MAX;
 
+	if (!can_collect) /* a collection comes first all the same, see profiler/heap_walk.c */
+		walk_us = collection_us;
 	if (!can_collect && (roots == HEAP_ROOTS_EXACT || !can_walk))
 		return err_set_reason(e, ERR_INVALID, REASON_ProfilerAlreadyActive,
 				      can_walk ? "another profiler has the process's main slot: beside it roots can only be known without a collection"

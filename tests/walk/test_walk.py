@@ -6,7 +6,7 @@ import unittest
 from tests.lib import proc
 from tests.walk.walk import Walked
 
-MODES = "array,list,generics,roots,cwt,loh,poh,collectible"
+MODES = "array,list,generics,roots,cwt,pinned,loh,poh,collectible"
 ORDERS, NODES = 50_000, 1_000_000
 SIZES = ["--array", str(ORDERS), "--list", str(NODES)]
 
@@ -72,6 +72,7 @@ class Heap:
         self.assertEqual(roots["static Shop.Chain.Head: Shop.Node"], 1)
         self.assertGreaterEqual(roots["handle: Shop.ByHandle"], of)
         self.assertGreaterEqual(roots["finalizer queue: Shop.Finalizable"], of - 1)  # one is being finalized
+        self.assertGreaterEqual(roots["handle (pinned): byte[]"], self.details["pinned"]["count"])
         self.assertEqual(roots["dependent handle: object"], self.details["cwt"]["count"])
         stacks = [r for r in roots if r.startswith("stack of MemoryApp.Modes.RootsMode.Hold") and r.endswith(": Shop.OnStack[]")]
         self.assertEqual(len(stacks), 1, roots)
@@ -165,6 +166,14 @@ class Refusals(unittest.TestCase):
             tool.communicate()
             self.app.assert_progress()
             proc.wait_until(lambda: not self.app.mapped(), 30, "the library leaves the process")
+
+    def test_beside_another_profiler_the_roots_are_statics_and_stacks(self):
+        with Walked("net10.0", "list", ["--list", "100000"]) as app:
+            walk = app.walk("Auto", 60000, "beside")
+            self.assertEqual((walk["facts"]["way"], walk["dangling"], count(walk, "Shop.Node")), ("no-collection", 0, 100_000))
+            self.assertEqual(held(walk, "Shop.Node"), 100_000)
+            answer = app.try_to_walk("Exact", 60000, "beside")[-1]
+            self.assertEqual((answer["ok"], answer["reason"]), (False, "ProfilerAlreadyActive"))
 
     def test_the_agent_says_so_when_the_process_dies_in_the_middle(self):
         with Walked("net10.0", "list", ["--list", "100000"]) as app:

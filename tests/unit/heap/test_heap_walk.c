@@ -33,6 +33,8 @@ Test(heap_walk, the_way_that_fits_the_budget)
 		{"8, too large", HEAP_CAN_COLLECT, 0, 600, HEAP_ROOTS_AUTO, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 751 would do"},
 		{"beside another profiler", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_AUTO, 500, HEAP_WAY_NO_COLLECTION, NULL,
 		 "another profiler has the process's main slot"},
+		{"beside another profiler, too large", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_NO_COLLECTION, 200, -1, "HeapTooLarge",
+		 "a pauseBudgetMilliseconds of 376 would do"},
 		{"beside another profiler, exactly", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_EXACT, 500, -1, "ProfilerAlreadyActive",
 		 "roots can only be known without a collection"},
 		{"beside another profiler, on 8", 0, 100, 300, HEAP_ROOTS_AUTO, 500, -1, "ProfilerAlreadyActive", "cannot be walked"},
