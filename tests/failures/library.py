@@ -18,7 +18,7 @@ SHIM = os.path.join(proc.ROOT, "build/release/profiler-tools/library_calls.so")
 HEAD, PLACE, PLACES = struct.Struct("<QQQQ"), struct.Struct("<QQ24s"), 128
 WAYS = {
     "socket": ("EMFILE",), "connect": ("ECONNREFUSED", "EAGAIN", "EINTR"), "eventfd": ("EMFILE",), "open": ("EMFILE", "ENOMEM"),
-    "read": ("EIO", "EINTR"), "write": ("EIO", "EINTR"), "send": ("EPIPE", "EAGAIN", "EINTR"), "recv": ("ECONNRESET", "EAGAIN", "EINTR"),
+    "read": ("EIO", "EINTR"), "write": ("EIO", "EINTR"), "send": ("EPIPE", "EAGAIN", "EINTR"), "recvmsg": ("ECONNRESET", "EAGAIN", "EINTR"),
     "poll": ("EINTR", "ENOMEM"), "prctl": ("EPERM",), "madvise": ("ENOMEM",), "syscall": ("EAGAIN", "ENOSYS"),
     "pthread_create": ("EAGAIN",), "pthread_attr_init": ("ENOMEM",),
 }
