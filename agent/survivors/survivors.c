@@ -15,11 +15,20 @@ double survivors_percent(const struct survivors *s, uint64_t bytes)
 
 /* sums ------------------------------------------------------------------------------------------------------------ */
 
+/* Where a walk does not tell of free space it is what the runtime's own ranges have beside their objects. */
+static void find_free_space(struct heap_space *p)
+{
+	uint64_t used = p->bytes + p->dead_bytes;
+	if (p->range_bytes > used + p->free_bytes)
+		p->free_bytes = p->range_bytes - used;
+}
+
 static void sum_spaces(struct survivors *s)
 {
 	heap_spaces(s->graph, s->spaces);
 	for (int i = 0; i < HEAP_GENERATIONS; i++) {
-		const struct heap_space *p = &s->spaces[i];
+		struct heap_space *p = &s->spaces[i];
+		find_free_space(p);
 		s->objects += p->count + p->dead_count;
 		s->bytes += p->bytes + p->dead_bytes;
 		s->unreachable_objects += p->dead_count;

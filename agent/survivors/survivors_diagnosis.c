@@ -218,8 +218,11 @@ static void put_free(const struct survivors *s, const struct survivors_diagnosis
 	buf_puts(line, " beside ");
 	size_text_bytes(line, s->bytes);
 	buf_puts(line, " of objects, most of it in ");
-	buf_printf(line, "%s, the largest gap ", heap_generation_name(most));
-	size_text_bytes(line, s->spaces[most].largest_free_bytes);
+	buf_puts(line, heap_generation_name(most));
+	if (s->spaces[most].largest_free_bytes) {
+		buf_puts(line, ", the largest gap ");
+		size_text_bytes(line, s->spaces[most].largest_free_bytes);
+	}
 	if (pinned >= PINNED_LINE) {
 		buf_puts(line, "; ");
 		size_text_count(line, pinned);

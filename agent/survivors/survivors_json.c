@@ -96,7 +96,7 @@ static void put_generations(const struct survivors *s, struct report_file *f)
 		put_size(f, "usedBytes", used);
 		put_size(f, "unreachableBytes", p->dead_bytes);
 		put_size(f, "freeBytes", p->free_bytes);
-		put_size(f, "largestFreeBytes", p->largest_free_bytes);
+		report_json_known(f, "largestFreeBytes", p->largest_free_bytes || !p->free_bytes ? (int64_t)p->largest_free_bytes : -1);
 		put_size(f, "pinnedObjects", p->pinned_count);
 		buf_puts(&f->text, "}");
 	}

@@ -242,7 +242,10 @@ static void put_generations(const void *source, struct report_file *f)
 		put_share(&f->text, s, p->bytes + p->dead_bytes);
 		put_count(&f->text, p->count + p->dead_count);
 		put_bytes(&f->text, p->free_bytes);
-		put_bytes(&f->text, p->largest_free_bytes);
+		if (p->largest_free_bytes || !p->free_bytes)
+			put_bytes(&f->text, p->largest_free_bytes);
+		else
+			buf_puts(&f->text, "<td class=\"n\">not known</td>");
 		put_count(&f->text, p->pinned_count);
 		put_bytes(&f->text, p->dead_bytes);
 		buf_puts(&f->text, "</tr>\n");
@@ -270,8 +273,9 @@ static void put_about(const void *source, struct report_file *f)
 	const struct heap_facts *w = &s->graph->snapshot->facts;
 	struct buf *out = &f->text;
 	buf_puts(out, "<p>All objects of the heap were read at one moment, with their references. To retain a byte is to be the only one that "
-		      "holds it: what would be freed if the holder let go. What static fields, thread statics or handles reach is held "
-		      "by those alone: stacks and the finalizer queue, which refer to it for the moment, take nothing from them. Paths are the shortest ways from a root.</p><dl>\n");
+		      "holds it: what would be freed if the holder let go. What static fields, thread statics or handles reach is held by "
+		      "those alone: stacks and the finalizer queue, which refer to it for the moment, take nothing from them. Paths are the "
+		      "shortest ways from a root.</p><dl>\n");
 	report_page_row(out, "Roots", "%s", w->way == HEAP_WAY_EXACT ? "all, by a forced collection" : "statics and stacks, without a collection");
 	if (w->why && w->why[0])
 		report_page_row(out, "Why so", "%s", w->why);

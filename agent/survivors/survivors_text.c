@@ -112,13 +112,21 @@ enum survivors_kind survivors_text_path_kind(const struct heap_path *p)
 	return p->kind ? survivors_kind_of(&r) : SURVIVORS_UNKNOWN;
 }
 
+static bool leads_through(const struct heap_path *p, const struct heap_snapshot *s, const char *type)
+{
+	for (size_t i = 0; i < p->step_count; i++)
+		if (strcmp(s->types[p->steps[i].type].name, type) == 0)
+			return true;
+	return false;
+}
+
 const struct heap_path *survivors_text_path_of(const struct survivors *s, const struct survivors_holder *h)
 {
 	for (size_t i = 0; i < s->paths.count; i++) {
 		const struct heap_path *p = &s->paths.paths[i];
 		bool unknown = h->kind == SURVIVORS_UNKNOWN && !p->kind;
 		if (h->kind == SURVIVORS_SEVERAL || unknown) {
-			if (p->step_count && strcmp(s->graph->snapshot->types[p->steps[p->step_count - 1].type].name, h->name) == 0)
+			if (leads_through(p, s->graph->snapshot, h->name))
 				return p;
 		} else if (p->label && strcmp(p->label, h->name) == 0) {
 			return p;

@@ -69,9 +69,6 @@ static void make_shop(struct made *m)
 		 bytes = add_type(m, "byte[]", 0, NULL), list = add_type(m, "System.Collections.Generic.List<Shop.Session>", 32, "8 _items"),
 		 sessions = add_type(m, "Shop.Session[]", 0, ""), session = add_type(m, "Shop.Session", 56, "8 User"),
 		 gap = add_type(m, "Free", 0, NULL), state = add_type(m, "Shop.Import.RunAsync", 96, "8 batch");
-	heap_builder_range(m->b, HEAP_GEN2, START, LARGE - START - 0x1000000);
-	heap_builder_range(m->b, HEAP_GEN_LOH, LARGE, 0x10000000);
-	heap_builder_range(m->b, HEAP_GEN_POH, PINNED, 0x10000000);
 
 	uint64_t cache = m->at;
 	const struct heap_edge entries = {16, m->at + 80};
@@ -94,13 +91,16 @@ static void make_shop(struct made *m)
 	put(m, state, 96, &rest, 1);
 	put(m, bytes, 1200000, NULL, 0);
 	put(m, text, 700000, NULL, 0);
+	heap_builder_range(m->b, HEAP_GEN2, START, m->at - START);
 	m->at = LARGE;
 	uint64_t large = put(m, bytes, 6000000, NULL, 0);
 	put(m, gap, 1000000, NULL, 0);
 	put(m, bytes, 900000, NULL, 0);
+	heap_builder_range(m->b, HEAP_GEN_LOH, LARGE, m->at - LARGE);
 	m->at = PINNED;
 	for (int i = 0; i < 40; i++)
 		heap_builder_root(m->b, HEAP_ROOT_HANDLE, HEAP_ROOT_PINNED, put(m, bytes, 4120, NULL, 0), 0, "handle (pinned)");
+	heap_builder_range(m->b, HEAP_GEN_POH, PINNED, m->at - PINNED);
 	heap_builder_root(m->b, HEAP_ROOT_STATIC, 0, cache, 0, "static Shop.Cache._items");
 	heap_builder_root(m->b, HEAP_ROOT_STACK, 0, cache, 0, "stack of Shop.Cart.Total (thread 12 worker)");
 	heap_builder_root(m->b, HEAP_ROOT_STATIC, 0, source, 0, "static Shop.PriceFeed.Instance");
@@ -128,7 +128,6 @@ static void make_hostile(struct made *m)
 		snprintf(fields, sizeof fields, "8 %s", i < COUNT && !strchr(texts[i], ',') ? texts[i] : "f");
 		types[i] = add_type(m, i < COUNT ? texts[i] : longest, 24, fields);
 	}
-	heap_builder_range(m->b, HEAP_GEN2, START, 0x100000000);
 	for (uint32_t i = 0; i < COUNT; i++) {
 		uint64_t at = m->at;
 		for (uint32_t k = i; k <= COUNT; k++) {
@@ -139,6 +138,7 @@ static void make_hostile(struct made *m)
 	}
 	for (uint32_t i = 0; i < 100000; i++) /* to be more than a small heap */
 		put(m, types[0], 24, NULL, 0);
+	heap_builder_range(m->b, HEAP_GEN2, START, m->at - START);
 	heap_builder_root(m->b, HEAP_ROOT_HANDLE, 0, START, 0, longest);
 }
 
@@ -147,8 +147,8 @@ static void make_hostile(struct made *m)
 static void make_many(struct made *m, uint32_t millions)
 {
 	uint32_t array = add_type(m, "Shop.Order[]", 0, ""), order = add_type(m, "Shop.Order", 40, "8 Customer"), text = add_type(m, "string", 0, NULL);
-	heap_builder_range(m->b, HEAP_GEN2, START, 0x1000000000);
 	uint64_t at = put_records(m, array, 8, order, 40, text, 48, millions * 500000);
+	heap_builder_range(m->b, HEAP_GEN2, START, m->at - START);
 	heap_builder_root(m->b, HEAP_ROOT_STATIC, 0, at, 0, "static Shop.Orders.All");
 }
 

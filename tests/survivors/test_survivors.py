@@ -91,7 +91,7 @@ class Truth:
         self.check_collections(report)
         self.check_leaks(report)
         self.check_names(report)
-        self.check_places(report)
+        self.check_places(report, runtime)
         self.check_roots(report)
         self.check_cost(report)
 
@@ -130,9 +130,10 @@ class Truth:
             self.assertGreaterEqual(names.get(name, 0), count, "%s in %s" % (name, sorted(n for n in names if n[:3] == name[:3])))
         self.assertEqual(names["Pair<Pair<Order, int>, Colour>[]"], self.made["generics"]["types"]["Pair<Pair<Order, int>, Colour>[]"])
 
-    def check_places(self, report):
+    def check_places(self, report, runtime):
         generations = {g["generation"]: g for g in report["heap"]["generations"]}
         self.assertGreaterEqual(generations["loh"]["usedBytes"], self.made["loh"]["bytes"])
+        self.assertAlmostEqual(generations["loh"]["freeBytes"] / runtime["generations"][3]["free"], 1, delta=0.02)
         self.assertGreaterEqual(generations["poh"]["usedBytes"], self.made["poh"]["bytes"])
         self.assertGreaterEqual(report["heap"]["pinnedObjects"], self.made["pinned"]["count"])
         kinds = {k["kind"]: k for k in report["rootKinds"]}
