@@ -29,10 +29,10 @@ class LeakCase(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def start(self, modes, framework="net10.0", arguments=(), **how):
+    def start(self, modes, framework="net10.0", objects=1000, **how):
         tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
-        words = [word for mode in modes.split(",") for word in ("--" + mode, "1000")]
-        app = dotnet.MemoryApp(modes, framework, self.folder, [*words, *arguments], env={"TMPDIR": tmp}, **how)
+        words = [word for mode in modes.split(",") for word in ("--" + mode, str(objects))]
+        app = dotnet.MemoryApp(modes, framework, self.folder, words, env={"TMPDIR": tmp}, **how)
         app.tmp = tmp
         self.addCleanup(app.stop)
         dotnet.seen(app.pid, tmp)  # all its threads are there
@@ -243,6 +243,24 @@ class Faults(LeakCase):
         proc.wait_until(lambda: not self.attached(app), 60, "the library has left")
         after = dotnet.Traces(app)
         self.assertEqual([k for k in after.left_since(before) if k != "files"], [])  # its file is the next sweep's
+
+    def test_the_agent_ends_in_the_middle_of_walks(self):
+        app = self.start("array", objects=400_000)
+        command, _ = self.session(app, 2, 10)
+        proc.wait_until(lambda: self.attached(app), 60, "the library is attached")
+        time.sleep(0.5)
+        command.stop(signal.SIGKILL)
+        app.assert_progress()
+        proc.wait_until(lambda: not self.attached(app), 60, "the library has left")
+
+    def test_the_process_ends_in_the_middle_of_walks(self):
+        app = self.start("array", objects=400_000)
+        command, _ = self.session(app, 2, 10)
+        proc.wait_until(lambda: self.attached(app), 60, "the library is attached")
+        time.sleep(0.5)
+        app.stop()
+        command.popen.wait(60)
+        self.assertRegex(command.log(), "ProcessExited|the process ended")
 
     def test_a_session_that_is_ended_early_compares_what_there_is(self):
         app = self.start("static")
