@@ -152,7 +152,8 @@ static void put_about(const void *source, struct report_file *f)
 	report_page_row(out, "Compiled frames without a name", "%" PRId64 " of %" PRId64, c->stacks.unresolved_frames,
 			c->stacks.managed_frames + c->stacks.unresolved_frames);
 	if (c->stacks.facts.beside_profiler)
-		report_page_row(out, "Another profiler", "may hold the process's main slot; attached for notifications only, which is all that this report needs");
+		report_page_row(out, "Another profiler", "may hold the process's main slot; attached for notifications only, which is all that "
+								 "this report needs");
 	report_page_cost_rows(&p->s->head, out);
 	if (p->plan.hidden)
 		report_page_row(out, "Left out of this page", "subtrees below %" PRIu64 " bytes; %.2f %% end in them. report.json has all.",

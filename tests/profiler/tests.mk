@@ -4,7 +4,7 @@ PROFILER_TOOLS := $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_p
 	$(B)/profiler-tools/slow_lock.so \
 	$(B)/profiler-tools/load_check $(if $(shell command -v musl-gcc),$(B)/profiler-tools/load_check_musl)
 
-$(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B)/libagent.a $(B)/libcommon.a
+$(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B)/obj/tests/profiler/driver_allocs.o $(B)/libagent.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
