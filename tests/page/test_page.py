@@ -100,8 +100,8 @@ class PageCase(unittest.TestCase):
         outside = [r for r in page.requests if not r.startswith((self.url + "/", "blob:" + self.url, "about:"))]
         self.assertEqual(outside, [])
 
-    def frame_of(self, page):
-        """The report's frame: it is sandboxed, so the browser runs it apart."""
+    def frame_of(self, page, ready="ready === 'yes'"):
+        """The report's frame: it is sandboxed, so the browser runs it apart. `ready`: what the report's own script has said by then."""
         page.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
 
         def look():
@@ -109,7 +109,7 @@ class PageCase(unittest.TestCase):
             found = [e for e in self.browser.events if e["method"] == "Target.attachedToTarget" and e.get("sessionId") == page.session]
             return found and browser.Page(self.browser, found[-1]["params"]["sessionId"], found[-1]["params"]["targetInfo"]["targetId"])
         frame = proc.wait_until(look, 60, "the report's frame")
-        self.until(frame, "document.documentElement?.dataset.ready === 'yes'", "the report")
+        self.until(frame, "document.documentElement?.dataset." + ready, "the report")
         return frame
 
 
@@ -269,6 +269,21 @@ class Page(LocalCase):
         page.click("document.querySelector('#compared a')")
         self.until(page, "document.querySelector('table.diff tbody tr')", "all of it")
         self.assertIn("baseline=local.old-first", page.value("location.hash"))
+
+    def test_the_report_of_each_profiler_is_shown_in_place(self):
+        sessions = [self.server.ask("POST", "sessions", {"namespace": "local", "spec": {
+            "profiler": profiler, "target": {"process": {"pid": self.app.pid}}, "pauseBudgetMilliseconds": 5000, **({"durationSeconds": 1} if lasts else {})}})["id"]
+            for profiler, lasts in (("GCSurvivors", False), ("MemoryLeak", True), ("DuplicatedStrings", False), ("Allocations", True), ("RuntimePauses", True))]
+        for session in sessions:
+            with self.subTest(session=session):
+                made = self.server.wait(session, ("Succeeded",))
+                page = self.open("/sessions/" + session)
+                self.until(page, STATE + " === 'Succeeded'", "the end")
+                self.assertEqual(self.shown(page, "h1"), [made["headline"]])
+                frame = self.frame_of(page, "page === 'ready'")
+                self.assertEqual(frame.value("origin"), "null", "the report is in a sandbox")
+                self.assertGreater(len(frame.value("document.body.innerText")), 100)
+                self.until(page, "document.querySelector('iframe').offsetHeight > 320", "its own height")
 
     def test_errors_stand_at_their_field(self):
         self.expected = ["status of 422"]

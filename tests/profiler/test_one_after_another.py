@@ -23,8 +23,22 @@ class OneAfterAnother(local.LocalCase):
                 self.assertEqual((code, errors), (0, ""), text)
                 with open(out + "/report.json") as f:
                     self.assertEqual(json.load(f)["profiler"], profiler)
+                self.diff(out, out, r"\ANo difference", changed=False)
+        if framework != "net8.0":  # there a walk is a collection
+            self.diff(self.folder + "/0", self.folder + "/6", r"(?m)^Roots were found in different ways: exact before, noCollection after: ")
+        code, _, errors = local.drdotnet("diff", self.folder + "/0", self.folder + "/1")
+        self.assertEqual((code, "GCSurvivors before, CPUHotpaths after" in errors), (2, True), errors)
         dotnet.assert_nothing_left(self, app, before)
         app.warm(50)
+
+    def diff(self, before, after, words, changed=None):
+        code, text, errors = local.drdotnet("diff", before, after, "--json")
+        self.assertEqual((code, errors), (0, ""))
+        made = json.loads(text)
+        self.assertRegex(made["diagnosis"] + "\n", words)
+        if changed is not None:
+            self.assertEqual((made["changed"], {r["change"] for r in made["rows"]}), (changed, {"same"}), made["diagnosis"])
+        self.assertEqual(local.drdotnet("diff", before, after)[0], 0)
 
     def test_net8(self):
         self.follow("net8.0")

@@ -40,7 +40,17 @@ class Baseline(test_cluster.ClusterCase):
             self.assertLessEqual(len(status["comparison"].encode()), 2048)
             self.assertNotIn("baselineSession", str(status["targets"]))
             self.assertEqual(status["effective"]["baselineSession"], "before")
+        self.check_a_heap()
         self.check_gone(before)
+
+    def check_a_heap(self):
+        """Another profiler, with settings of its own, on the same way."""
+        spec = {"profiler": "GCSurvivors", "target": {"podName": "checkout-1"}, "pauseBudgetMilliseconds": 5000}
+        self.i.session(self.namespace, "heap-before", spec)
+        status = self.succeeded("heap-before")["status"]
+        self.assertEqual((status["effective"]["gcSurvivors"], "durationSeconds" in status["effective"]), ({"roots": "Auto"}, False))
+        self.i.session(self.namespace, "heap-again", {**spec, "gcSurvivors": {"roots": "Exact"}, "baselineSession": "heap-before"})
+        self.assertRegex(self.succeeded("heap-again")["status"]["comparison"], r"(?m)^Held memory")
 
     def check_refusals(self):
         canceled = {"selector": {"matchLabels": {"app": "nobody"}}}
