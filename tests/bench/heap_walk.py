@@ -15,6 +15,7 @@ import statistics
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -67,14 +68,13 @@ def gcdump(app):
         size += len(block)
         if len(block) > 16384:
             last = time.monotonic()
-    rss = app.rss_kb()
     stop = send(app.socket, 2, 1, struct.pack("<Q", session))  # its answer comes when all events have been read
     stream.settimeout(30)
     while block := stream.recv(1 << 20):
         size += len(block)
     stream.close()
     stop.close()
-    return {"bytes": size, "ms": (last - begin) * 1e3, "rss_kb": rss}
+    return {"bytes": size, "ms": (last - begin) * 1e3}
 
 
 def bare(app):
@@ -85,6 +85,25 @@ def bare(app):
     proc.wait_until(lambda: os.path.exists(library + ".result"), 60, "the bare walk")
     with open(library + ".result") as f:
         return {"ms": float(f.read().split()[0])}
+
+
+class Peak(threading.Thread):
+    """The most memory that the process had while this ran."""
+
+    def __init__(self, app):
+        super().__init__(daemon=True)
+        self.app, self.kb, self.over = app, 0, False
+        self.start()
+
+    def run(self):
+        while not self.over:
+            self.kb = max(self.kb, self.app.rss_kb())
+            time.sleep(0.002)
+
+    def end(self):
+        self.over = True
+        self.join()
+        return self.kb
 
 
 def gap(app, since):
@@ -99,26 +118,23 @@ def measure(framework, objects, way):
         time.sleep(1.5)
         app.progress()
         before_kb, since = app.rss_kb(), len(app.all_progress())
-        out = {"stop_ms": 0, "rss_kb": before_kb}
+        out = {"stop_ms": 0}
+        peak = Peak(app)
         if way == "gcdump":
             done = gcdump(app)
-            out.update(ms=done["ms"], rss_kb=done["rss_kb"])
+            out.update(ms=done["ms"])
         elif way == "bare":
             out["stop_ms"] = bare(app)["ms"]
         elif way != "none":
             tool = app.start({"exact": "Exact", "no-collection": "NoCollection"}[way], 60000, "brief")
-            peak = before_kb
-            while tool.poll() is None:
-                peak = max(peak, app.rss_kb())
-                time.sleep(0.002)
             answer = json.loads(tool.communicate()[0].splitlines()[-1])
             if not answer["ok"]:
                 raise RuntimeError(answer)
             facts = answer["facts"]
-            out.update(stop_ms=max(facts["collection_us"], facts["walk_us"]) / 1e3, ms=answer["ms"], rss_kb=peak,
+            out.update(stop_ms=max(facts["collection_us"], facts["walk_us"]) / 1e3, ms=answer["ms"],
                        predicted_ms=facts["predicted_us"] / 1e3)
         out["gap_ms"] = gap(app, since)
-        out["rss_kb"] = max(out["rss_kb"], app.rss_kb()) - before_kb
+        out["rss_kb"] = peak.end() - before_kb
         return out
 
 
