@@ -14,6 +14,7 @@ class Strings(test_cluster.ClusterCase):
         self.agent("node-a")
         made = self.pod("checkout-1", "strings", user=10001, readonly=True,
                         program=(os.path.dirname(dotnet.path("net10.0", "MemoryApp")), ["/app/MemoryApp", "strings", "--strings", "66000"]))
+        made.warm(10)  # all its threads are there
         before = {made: dotnet.Traces(made)}
         spec = {"profiler": "DuplicatedStrings", "target": {"selector": {"matchLabels": {"app": "checkout"}}},
                 "pauseBudgetMilliseconds": 5000}
