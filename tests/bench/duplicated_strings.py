@@ -47,6 +47,7 @@ def measure(framework, objects, rounds, folder):
         time.sleep(1)
         figures = [one_round(app, folder, n) for n in range(rounds)]
     found = {key: statistics.median(f[key] for f in figures) for key in figures[0]}
+    found["best_stop_ms"] = min(f["stop_ms"] for f in figures)
     found["worst_stop_ms"] = max(f["stop_ms"] for f in figures)
     found["worst_added_mb"] = max(f["added_mb"] for f in figures)
     return found
@@ -65,8 +66,8 @@ def main():
         print(json.dumps(found))
         return
     for framework, f in found.items():
-        print("%-8s %9d objects, %9d strings: stopped %6.1f ms (worst %6.1f), bound %d ms; held %6.1f ms; added %5.1f MB (worst %5.1f), bound %d MB; "
-              "agent %5.0f ms of CPU, all %5.0f ms" % (framework, f["objects"], f["strings"], f["stop_ms"], f["worst_stop_ms"], BOUNDS["stop_ms"],
+        print("%-8s %9d objects, %9d strings: stopped %6.1f ms (%.1f to %.1f), bound %d ms; held %6.1f ms; added %5.1f MB (worst %5.1f), bound %d MB; "
+              "agent %5.0f ms of CPU, all %5.0f ms" % (framework, f["objects"], f["strings"], f["stop_ms"], f["best_stop_ms"], f["worst_stop_ms"], BOUNDS["stop_ms"],
                                                      f["held_ms"], f["added_mb"], f["worst_added_mb"], BOUNDS["added_mb"], f["agent_cpu_ms"], f["total_ms"]))
 
 
