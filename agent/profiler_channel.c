@@ -178,6 +178,14 @@ static int timed_out(const struct profiler_channel *ch, const char *what, struct
 
 /* Requests -------------------------------------------------------------------------------------------------------------------- */
 
+int profiler_channel_await_ready(struct profiler_channel *ch, int64_t deadline_ms, struct err *e)
+{
+	while (!ch->ready)
+		if (profiler_channel_await(ch, "become ready", deadline_ms, e) < 0)
+			return -1;
+	return 0;
+}
+
 void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx)
 {
 	ch->on_frame = fn;

@@ -61,6 +61,9 @@ ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const ch
  * the socket's file. expected_pid: the peer's pid as the agent sees it, 0 = do not check. */
 int profiler_channel_accept(struct profiler_channel *ch, pid_t expected_pid, int64_t deadline_ms, struct err *e);
 
+/* Waits until the runtime has told the library that its attach is complete: nothing is answered before. */
+int profiler_channel_await_ready(struct profiler_channel *ch, int64_t deadline_ms, struct err *e);
+
 bool profiler_channel_notification_only(const struct profiler_channel *ch); /* how it was loaded */
 
 /* Names for `count` instruction pointers (any count; sent in pieces). out[i] is NULL where the runtime knows none. Borrowed. */

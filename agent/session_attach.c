@@ -14,6 +14,7 @@
 
 #define SOCKET_NAME "c"
 #define ATTACH_TIMEOUT_MS 5000
+#define READY_TIMEOUT_MS 3000   /* at once as a rule */
 #define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
 #define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
 #define UNMAP_POLL_MS 3
@@ -60,6 +61,22 @@ static int attach_either_way(struct session_attach *a, const struct target *t, i
 	return ask_attach(a, t, socket_inner, deadline_ms, e);
 }
 
+/* Where main profilers have come and gone before the present one, the runtime does not know of this one (see above): it answers nothing,
+ * and could not be detached. */
+static int await_ready_beside(struct session_attach *a, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	if (profiler_channel_await_ready(a->channel, clock_mono_ms() + READY_TIMEOUT_MS, &inner) == 0)
+		return 0;
+	if (inner.kind != ERR_TIMEOUT) {
+		*e = inner;
+		return -1;
+	}
+	return err_set_reason(e, ERR_DENIED, REASON_AttachFailed,
+			      "the runtime does not finish an attach beside its other profiler (one attached and left before): the library stays in "
+			      "the process without a thread; restart the process to profile it");
+}
+
 /* The folder that the process listens in: who could put a socket there may have a folder of ours there too. With it the agent's
  * rights are used for nothing that the process, by its word for the folder, could not do itself. */
 static int open_tmp(const struct target *t, int64_t deadline_ms, struct err *e)
@@ -91,6 +108,8 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	if (profiler_channel_accept(a->channel, t->pid, o->deadline_ms, &inner) < 0)
 		goto failed;
 	STEP("connected");
+	if (profiler_channel_notification_only(a->channel) && await_ready_beside(a, &inner) < 0)
+		goto failed;
 	return 0;
 failed:
 	if (!inner.reason)

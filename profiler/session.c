@@ -29,6 +29,7 @@
 /* The runtime waits this long before it looks whether our code is still in use: shorter hints risk its 5 s back-off. */
 #define DETACH_HINT_MS 300
 #define DETACH_RETRY_MS 500
+#define COMPLETE_TRIES 8 /* of that length, for an attach that is under way */
 #define TICK_MS 50
 #define STOPS_TICK_MS 200
 #define LARGEST_PAGE ((uintptr_t)65536) /* of the kernels of both architectures */
@@ -37,6 +38,7 @@ enum session_state { IDLE, ACTIVE, LEAVING };
 
 static _Atomic int state __attribute__((section(".data"))); /* not among what give_back() takes away */
 static _Atomic bool complete;
+static bool beside; /* another profiler: for notifications only */
 static void *info;
 static pthread_t thread;
 static int wake_fd = -1;
@@ -234,6 +236,28 @@ static void serve_channel(void)
 	}
 }
 
+/* Where a main profiler has come and gone, the runtime counts one profiler for notifications less than it has: it does not find this one,
+ * tells it of nothing, not even that its attach is complete, and would end the process when it is asked to detach it. */
+static bool runtime_knows_us(void)
+{
+	for (int i = 0; beside && !atomic_load(&complete) && i < COMPLETE_TRIES; i++)
+		poll(NULL, 0, DETACH_RETRY_MS);
+	return !beside || atomic_load(&complete);
+}
+
+/* Still mapped, and nothing else: no thread, no descriptor. */
+static void stay_behind(void)
+{
+	int fd = wake_fd;
+
+	send_error(0, (uint32_t)COR_E_FAIL, "the runtime does not finish the attach, nor could it detach this library: it stays, without a thread");
+	channel_io_flush(&io);
+	channel_io_close(&io);
+	pause_watch_reset(0, -1);
+	wake_fd = -1;
+	close(fd);
+}
+
 /* Nothing else can end a session, so this tries until the runtime agrees (it refuses while the attach is not complete). */
 static void leave(void)
 {
@@ -243,6 +267,10 @@ static void leave(void)
 	sampler_settle();
 	allocs_stop(info, &io);
 	stop_log_end();
+	if (!runtime_knows_us()) {
+		stay_behind();
+		return;
+	}
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
 		send_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
 		channel_io_flush(&io);
@@ -359,6 +387,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	if (!atomic_compare_exchange_strong(&state, &idle, ACTIVE))
 		return COR_PROF_E_PROFILER_ALREADY_ACTIVE;
 	atomic_store(&complete, false);
+	beside = notification_only;
 	io.fd = io.give_up_fd = io.passed_fd = -1;
 	resolver_reset();
 	dynamic_starts_reset();

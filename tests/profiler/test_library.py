@@ -1,10 +1,11 @@
 """libdrdotnet.so in real runtimes: each slot of the profiling API that it uses gives what it should on .NET 8, 9 and 10, names are
 right, and a session leaves nothing behind however it ends."""
+import shutil
 import time
 import unittest
 
 from tests.lib import proc
-from tests.profiler import tools
+from tests.profiler import ordeal, tools
 
 CART, LIST = "Shop.Cart", "System.Collections.Generic.List`1"
 SIGPROF_BIT = 1 << 26
@@ -76,6 +77,24 @@ class Library:
 
     def test_names_as_main_profiler(self):
         self.check_names("main")
+
+    def test_runtimes_that_have_lost_count_of_their_profilers(self):
+        """A main profiler has come and gone: one for notifications only is not found by the runtime any more, which would end the process when
+        asked to detach it. It stays, without a thread or a descriptor; main ones come and go as before."""
+        with tools.Names(self.framework, "shapes", "2") as app:
+            with tools.Driver(app) as driver:
+                driver.attach("main")
+                driver("detach")
+                app.wait_unmapped(1)
+                before = ordeal.Remains(app)
+                driver.attach("notification")
+            proc.wait_until(lambda: set(ordeal.Remains(app).beyond(before)) == {"maps"}, 30, "only its mapping is left")
+            with tools.Driver(app) as second:
+                second("attach %s main" % shutil.copy(app.library, app.library.replace("-test.so", "-again.so")))  # as staged for another session
+                self.assertGreater(second("sample 500 1")["samples"], 0)
+                second("detach")
+            proc.wait_until(lambda: set(ordeal.Remains(app).beyond(before)) == {"maps"}, 30, "nothing more is left")
+            self.assertIsNone(app.popen.poll())
 
     def test_resolving_is_fast(self):
         with tools.Names(self.framework, "shapes", "1") as app, tools.Driver(app) as driver:
