@@ -27,7 +27,8 @@
 #define TYPES_SIZE (1u << TYPES_BITS)
 #define TYPES_MAX (TYPES_SIZE / 4 * 3) /* past it a name is sent with each new site: costs time, not truth */
 #define ROUND_NS 100000000u /* between two rounds of counts */
-#define MOST_PER_SECOND 10000u /* samples: each costs the runtime and us some 1.4 us, so this is 1.4 % of a CPU */
+#define MOST_PER_CPU_SECOND 10000u /* samples: each costs the runtime and us some 1.4 us, so this is 1.4 % of the process's CPU time */
+#define ALWAYS_PER_SECOND 2000u    /* so many are taken whatever they are of its CPU time */
 #define LONGEST_REST_NS 2000000000u
 #define COUNTS_OF_FRAME ((CHANNEL_MAX_PAYLOAD - 24) / CHANNEL_ALLOC_COUNT_SIZE / 2)
 
@@ -44,6 +45,7 @@ static uint32_t event;
 static bool resting;          /* no EventPipe session: enough was sampled for the moment */
 static uint64_t counted_ns;   /* when counts were sent last */
 static uint64_t sampling_ns;  /* since when it samples */
+static uint64_t round_cpu_ns; /* CPU time of the process when this round of sampling began */
 static uint64_t rest_until_ns;
 static uint64_t covered_sum_ns, sampled_sum_ns;
 static _Atomic uint64_t dropped, dropped_size, dropped_amount, malformed;
@@ -213,6 +215,7 @@ static hresult begin_sampling(void *info, const char **message)
 	hresult hr = event_pipe_start(info, event == ALLOCATION_SAMPLED ? &sampled_provider : &tick_provider, 1, on_event, message);
 
 	sampling_ns = now_ns();
+	round_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	resting = hr < 0;
 	return hr;
 }
@@ -315,10 +318,10 @@ static uint64_t send_counts(struct channel_io *io, const struct channel_alloc_ro
 	return taken - before;
 }
 
-/* Ends a round of sampling; returns the samples a second of it. */
+/* Ends a round of sampling; returns how many times more samples it had than it should, in 1/16. */
 static uint64_t end_round(struct channel_io *io)
 {
-	uint64_t now = now_ns();
+	uint64_t now = now_ns(), cpu = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	uint64_t since = sampling_ns > counted_ns ? sampling_ns : counted_ns;
 	struct channel_alloc_round r = {.time_ns = (int64_t)now, .covered_ns = now - counted_ns, .sampled_ns = now - since};
 
@@ -326,16 +329,18 @@ static uint64_t end_round(struct channel_io *io)
 		return 0;
 	drain(io);
 	uint64_t samples = send_counts(io, &r);
+	uint64_t of_cpu = MOST_PER_CPU_SECOND * (cpu - round_cpu_ns) / 1000000000u, always = ALWAYS_PER_SECOND * r.sampled_ns / 1000000000u;
 	covered_sum_ns += r.covered_ns;
 	sampled_sum_ns += r.sampled_ns;
 	counted_ns = now;
-	return samples * 1000000000u / r.sampled_ns;
+	round_cpu_ns = cpu;
+	return samples * 16 / ((of_cpu > always ? of_cpu : always) + 1);
 }
 
-/* As long as it takes for no more than MOST_PER_SECOND of all the time; not the same each time, so that nothing keeps step with it. */
-static void rest(uint64_t per_second)
+/* As long as it takes for no more samples than there should be; not the same each time, so that nothing keeps step with it. */
+static void rest(uint64_t sixteenths)
 {
-	uint64_t wanted = ROUND_NS * per_second / MOST_PER_SECOND - ROUND_NS, now = now_ns();
+	uint64_t wanted = ROUND_NS / 16 * (sixteenths - 16), now = now_ns();
 	uint64_t ns = wanted / 4 * 3 + (now * 0x9e3779b97f4a7c15u >> 32) % (wanted / 2 + 1);
 
 	event_pipe_stop(the_info);
@@ -357,9 +362,9 @@ void allocs_tick(struct channel_io *io)
 	drain(io);
 	if (now - counted_ns < ROUND_NS || now - sampling_ns < ROUND_NS)
 		return;
-	uint64_t per_second = end_round(io);
-	if (per_second > MOST_PER_SECOND)
-		rest(per_second);
+	uint64_t sixteenths = end_round(io);
+	if (sixteenths > 16 + 4)
+		rest(sixteenths);
 }
 
 void allocs_stop(void *info, struct channel_io *io)
