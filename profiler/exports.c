@@ -172,7 +172,7 @@ static hresult suspend_started(struct com_object *self, int32_t reason)
 
 	(void)self;
 	stop_log_suspending((uint32_t)reason, begin_ns);
-	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	pause_watch_end_brief(begin_ns);
 	return COR_S_OK;
 }
 
@@ -182,7 +182,7 @@ static hresult tell_moment(void (*tell)(uint64_t at_ns))
 	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 
 	tell(begin_ns);
-	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	pause_watch_end_brief(begin_ns);
 	return COR_S_OK;
 }
 
@@ -220,7 +220,7 @@ static hresult event_pipe_event_delivered(struct com_object *self, cor_id provid
 	(void)metadata_len;
 	(void)metadata;
 	event_pipe_delivered(provider, id, version, begin_ns, data, len);
-	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	pause_watch_end_brief(begin_ns);
 	return COR_S_OK;
 }
 

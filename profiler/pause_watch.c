@@ -60,17 +60,30 @@ void pause_watch_cancel(void)
 	atomic_fetch_sub(&running, 1);
 }
 
-void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
+/* Returns how long it was. */
+static uint64_t add(uint64_t ns)
 {
-	uint64_t ns = now_by(kind) - begin_ns;
 	uint64_t max = atomic_load(&max_ns);
 
 	atomic_fetch_add(&count, 1);
 	atomic_fetch_add(&total_ns, ns);
 	while (ns > max && !atomic_compare_exchange_weak(&max_ns, &max, ns))
 		;
+	return ns;
+}
+
+void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
+{
+	uint64_t ns = add(now_by(kind) - begin_ns);
+
 	if (budget_ns && ns > budget_ns)
 		exceed(kind, ns);
+	atomic_fetch_sub(&running, 1);
+}
+
+void pause_watch_end_brief(uint64_t begin_ns)
+{
+	add(now_ns() - begin_ns);
 	atomic_fetch_sub(&running, 1);
 }
 

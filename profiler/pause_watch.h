@@ -23,6 +23,9 @@ void pause_watch_reset(uint64_t budget_ns, int wake_fd);
 uint64_t pause_watch_begin(enum channel_pause_kind kind); /* for pause_watch_end() */
 void pause_watch_cancel(void); /* nothing was held after all */
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns);
+/* Of a callback that waits for nothing and comes often: what takes it longer than the budget is the kernel, which does not let its thread
+ * run (a used-up quota, a stopped process). Its time counts, but ends no session. */
+void pause_watch_end_brief(uint64_t begin_ns);
 /* Own thread or CLR callback: whether a callback or handler runs just now. Before the library is unmapped; the runtime itself counts
  * callbacks on managed threads only, not on those of its server collector. */
 bool pause_watch_busy(void);
