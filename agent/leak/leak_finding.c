@@ -45,14 +45,32 @@ static bool is_young(const struct leak_model *m)
 	return m->uptime_ms >= 0 && m->uptime_ms < LEAK_JUST_STARTED_MS;
 }
 
+/* From each walk's figure, where all are known: what only warms up, fills up or comes and goes is no leak here either. */
+static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	struct leak_series s = {
+		.walks = m->walk_count,
+		.root = LEAK_ROOT_STATIC,
+		.uptime_ms = m->walk_count > 2 ? m->uptime_ms : -1, /* of two walks, the larger bound tells */
+		.course = leak_curve_course(&m->curve, (uint64_t)d->unmanaged_bytes),
+		.material_bytes = 1,
+	};
+	for (size_t w = 0; w < m->walk_count; w++) {
+		if (m->walks[w].unmanaged_bytes < 0)
+			return s.course != LEAK_COURSE_LEVELS;
+		s.at_ns[w] = m->walks[w].at_ns;
+		s.bytes[w] = (uint64_t)m->walks[w].unmanaged_bytes;
+	}
+	return leak_verdict_of(&s) == LEAK_GROWS;
+}
+
 static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagnosis *d)
 {
 	int64_t least = most(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
 	if (is_young(m))
 		least = most(least, UNMANAGED_YOUNG_BYTES);
 	least = most(least, d->heap_bytes / BOOKKEEPING_PART);
-	return d->memory_known && d->unmanaged_bytes >= least &&
-	       leak_curve_course(&m->curve, (uint64_t)d->unmanaged_bytes) != LEAK_COURSE_LEVELS;
+	return d->memory_known && d->unmanaged_bytes >= least && unmanaged_goes_on(m, d);
 }
 
 static bool free_memory_grows(const struct leak_model *m, const struct leak_diagnosis *d)

@@ -73,6 +73,7 @@ static void put_walks(const struct leak_source *s, struct report_file *f)
 		buf_puts(&f->text, "]");
 		report_json_known(f, "residentBytes", w->resident_bytes);
 		report_json_known(f, "containerBytes", w->container_bytes);
+		report_json_known(f, "unmanagedBytes", w->unmanaged_bytes);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");

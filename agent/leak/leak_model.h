@@ -70,6 +70,7 @@ struct leak_walk {
 	struct leak_space spaces[HEAP_GENERATIONS];
 	int64_t resident_bytes;  /* -1: not known (so are the others) */
 	int64_t container_bytes; /* working set */
+	int64_t unmanaged_bytes; /* memory_account_unmanaged() */
 };
 
 struct leak_limit {

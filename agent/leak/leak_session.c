@@ -58,8 +58,6 @@ static bool read_account(const struct attached_session *s, const struct heap_sna
 {
 	struct err e = ERR_INIT;
 	AUTO_FREE struct memory_range *ranges = heap_ranges(h);
-	memory_account_fini(a);
-	memory_account_init(a);
 	if (s->proc_fd < 0)
 		return false;
 	if (memory_account_load(a, s->proc_fd, &e) < 0) {
@@ -68,6 +66,18 @@ static bool read_account(const struct attached_session *s, const struct heap_sna
 	}
 	memory_account_classify(a, ranges, h->range_count);
 	return true;
+}
+
+/* The first and the newest account are kept. */
+static void note_account(struct attached_session *s, const struct heap_snapshot *h, struct leak_walk *w)
+{
+	struct leak_own *o = own_of(s);
+	struct memory_account *a = o->begun ? &o->model.last : &o->model.first;
+	memory_account_fini(a);
+	memory_account_init(a);
+	bool known = read_account(s, h, a);
+	*(o->begun ? &o->last_known : &o->first_known) = known;
+	w->unmanaged_bytes = known ? (int64_t)memory_account_unmanaged(a) : -1;
 }
 
 static int64_t node_free_bytes(void)
@@ -127,6 +137,7 @@ static int look_into(const struct attached_session *s, const struct heap_snapsho
 	if (rc == 0) {
 		m->walks[m->walk_count - 1].resident_bytes = w->resident_bytes;
 		m->walks[m->walk_count - 1].container_bytes = w->container_bytes;
+		m->walks[m->walk_count - 1].unmanaged_bytes = w->unmanaged_bytes;
 	}
 	return rc;
 }
@@ -140,13 +151,10 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 	if (heap_walk_run(s, false, &h, e) < 0)
 		return -1;
 	w.at_ns = clock_mono_ns();
-	if (!o->begun) {
-		o->begun = true;
+	note_account(s, h, &w);
+	if (!o->begun)
 		o->model.uptime_ms = uptime_ms(s);
-		o->first_known = read_account(s, h, &o->model.first);
-	} else if (last) {
-		o->last_known = read_account(s, h, &o->model.last);
-	}
+	o->begun = true;
 	read_container(s, &o->model, &w);
 	note_memory(s);
 	s->samples++;

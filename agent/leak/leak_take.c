@@ -186,6 +186,7 @@ int leak_take(struct leak_model *m, const struct heap_graph *g, int64_t at_ns, s
 		.stop_us = f->collection_stop_us > f->walk_stop_us ? f->collection_stop_us : f->walk_stop_us,
 		.resident_bytes = -1,
 		.container_bytes = -1,
+		.unmanaged_bytes = -1,
 	};
 	take_types(m, g, walk);
 	take_spaces(&m->walks[walk], g);

@@ -19,7 +19,7 @@ static inline void make_walks(struct leak_model *m, size_t walks, int64_t second
 	m->walk_count = walks;
 	for (size_t i = 0; i < walks; i++)
 		m->walks[i] = (struct leak_walk){.at_ns = (int64_t)i * seconds * SECOND, .exact = true, .objects = 1000, .bytes = MB(10),
-						 .resident_bytes = -1, .container_bytes = -1};
+						 .resident_bytes = -1, .container_bytes = -1, .unmanaged_bytes = -1};
 }
 
 /* A step with `figures` for each walk: objects, and bytes of each object; what hangs below is added by the children. */

@@ -205,6 +205,35 @@ Test(leak_finding, unmanaged_thresholds)
 	}
 }
 
+/* The walks between tell what the ends cannot. */
+Test(leak_finding, unmanaged_memory_over_the_walks)
+{
+	static const struct {
+		const char *what;
+		int64_t uptime_ms;
+		uint64_t mb[4];
+		enum leak_finding finding;
+	} rows[] = {
+		{"steadily", 3600000, {18, 28, 38, 48}, LEAK_FOUND_UNMANAGED},
+		{"fills up and stays", 3600000, {18, 48, 48, 48}, LEAK_FOUND_STEADY},
+		{"comes and goes", 3600000, {18, 60, 20, 48}, LEAK_FOUND_STEADY},
+		{"warms up", 5000, {18, 40, 45, 48}, LEAK_FOUND_STEADY},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct leak_model m;
+		struct leak_diagnosis d;
+		make_walks(&m, 4, 60);
+		m.uptime_ms = rows[i].uptime_ms;
+		make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(20, 40, 8));
+		for (size_t w = 0; w < 4; w++)
+			m.walks[w].unmanaged_bytes = (int64_t)MB(rows[i].mb[w]);
+		leak_diagnosis_make(&m, &d);
+		cr_expect_eq(d.finding, rows[i].finding, "%s: %s", rows[i].what, d.text);
+		leak_diagnosis_fini(&d);
+		leak_model_fini(&m);
+	}
+}
+
 /* Names are the process's own words. */
 Test(leak_finding, hostile_names)
 {
