@@ -14,7 +14,8 @@
 
 struct heap_step {
 	uint32_t type;     /* of the objects */
-	const char *field; /* of the step before that holds (most of) them: "_entries", "[].value"; "(ConditionalWeakTable)"; "" not known. Borrowed from the snapshot. */
+	const char *field; /* of the step before that holds (most of) them: "_entries", "[].value"; "(ConditionalWeakTable)"; "" not known. Borrowed
+			    * from the snapshot. */
 	bool nested;       /* the type also holds itself here: a list, a tree */
 	uint64_t count, bytes; /* the step's own objects */
 	uint64_t held;     /* bytes: theirs and of all that hangs below */

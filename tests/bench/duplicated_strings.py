@@ -67,7 +67,8 @@ def main():
         return
     for framework, f in found.items():
         print("%-8s %9d objects, %9d strings: stopped %6.1f ms (%.1f to %.1f), bound %d ms; held %6.1f ms; added %5.1f MB (worst %5.1f), bound %d MB; "
-              "agent %5.0f ms of CPU, all %5.0f ms" % (framework, f["objects"], f["strings"], f["stop_ms"], f["best_stop_ms"], f["worst_stop_ms"], BOUNDS["stop_ms"],
+              "agent %5.0f ms of CPU, all %5.0f ms" % (framework, f["objects"], f["strings"], f["stop_ms"], f["best_stop_ms"], f["worst_stop_ms"],
+                                                     BOUNDS["stop_ms"],
                                                      f["held_ms"], f["added_mb"], f["worst_added_mb"], BOUNDS["added_mb"], f["agent_cpu_ms"], f["total_ms"]))
 
 

@@ -261,8 +261,8 @@ int main(int argc, char **argv)
 	double paths_s = seconds_since(&t);
 	cpu_s = cpu_seconds() - cpu_s;
 	printf("{\"objects\": %u, \"edges\": %" PRIu64 ", \"streamMB\": %zu, \"madeSeconds\": %.2f, \"graphSeconds\": %.3f, \"totalsSeconds\": %.3f, "
-	       "\"holdersSeconds\": %.3f, \"pathsSeconds\": %.3f, \"cpuSeconds\": %.3f, \"beforeMB\": %" PRIu64 ", \"peakMB\": %" PRIu64 ", \"spilledMB\": %" PRIu64
-	       ", \"orderRetainedMB\": %" PRIu64 ", \"holders\": %zu, \"paths\": %zu}\n",
+	       "\"holdersSeconds\": %.3f, \"pathsSeconds\": %.3f, \"cpuSeconds\": %.3f, \"beforeMB\": %" PRIu64
+	       ", \"peakMB\": %" PRIu64 ", \"spilledMB\": %" PRIu64 ", \"orderRetainedMB\": %" PRIu64 ", \"holders\": %zu, \"paths\": %zu}\n",
 	       g->objects, g->edges, s->stream_bytes >> 20, make_s, graph_s, totals_s, holders_s, paths_s, cpu_s, before_kb >> 10, graph_peak_kb >> 10,
 	       g->spilled_bytes >> 20, totals[ORDER].retained >> 20, holder_count, paths.count);
 	for (size_t i = 0; i < paths.count && getenv("VERBOSE"); i++) {

@@ -481,8 +481,7 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	char *controllers = argument(argc, argv, "--controllers"), *tokens = argument(argc, argv, "--tokens");
 	const char *work = argument(argc, argv, "--work-ms"), *at_once = argument(argc, argv, "--at-once");
-	all.server_name = argument(argc, argv, "--server-name");
-	all.ca = argument(argc, argv, "--ca");
+	all.server_name = argument(argc, argv, "--server-name"), all.ca = argument(argc, argv, "--ca");
 	all.work_ms = work ? atoll(work) : 1000;
 	all.at_once = at_once ? (size_t)atoll(at_once) : 200;
 	struct rlimit files = {65536, 65536};

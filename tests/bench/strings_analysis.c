@@ -80,8 +80,8 @@ int main(int argc, char **argv)
 	clock_t began_cpu = clock();
 	strings_analysis_make(s, &o, &a);
 	double ms = (double)(clock_mono_ns() - began_ns) / 1e6, cpu_ms = (double)(clock() - began_cpu) * 1000 / CLOCKS_PER_SEC;
-	printf("{\"strings\":%" PRIu64 ",\"values\":%" PRIu64 ",\"copies\":%" PRIu64 ",\"ms\":%.0f,\"cpu_ms\":%.0f,\"added_mb\":%ld,\"stream_mb\":%zu}\n", a.strings,
-	       a.values, a.copies, ms, cpu_ms,
+	printf("{\"strings\":%" PRIu64 ",\"values\":%" PRIu64 ",\"copies\":%" PRIu64 ",\"ms\":%.0f,\"cpu_ms\":%.0f,\"added_mb\":%ld,"
+	       "\"stream_mb\":%zu}\n", a.strings, a.values, a.copies, ms, cpu_ms,
 	       (memory_kb(true) - before_kb) / 1024, s->stream_bytes >> 20);
 	strings_analysis_fini(&a);
 	heap_snapshot_free(s);

@@ -272,7 +272,8 @@ class Page(LocalCase):
 
     def test_the_report_of_each_profiler_is_shown_in_place(self):
         sessions = [self.server.ask("POST", "sessions", {"namespace": "local", "spec": {
-            "profiler": profiler, "target": {"process": {"pid": self.app.pid}}, "pauseBudgetMilliseconds": 5000, **({"durationSeconds": 1} if lasts else {})}})["id"]
+            "profiler": profiler, "target": {"process": {"pid": self.app.pid}}, "pauseBudgetMilliseconds": 5000,
+            **({"durationSeconds": 1} if lasts else {})}})["id"]
             for profiler, lasts in (("GCSurvivors", False), ("MemoryLeak", True), ("DuplicatedStrings", False), ("Allocations", True), ("RuntimePauses", True))]
         for session in sessions:
             with self.subTest(session=session):
