@@ -29,7 +29,7 @@
 struct agent_hub {
 	pthread_mutex_t lock;
 	char nodes[MAX_NODES][64];
-	bool old[MAX_NODES]; /* knows no profiler */
+	unsigned profilers[MAX_NODES]; /* that the node's agent knows */
 	int64_t highest;
 	int64_t epoch;
 	struct link_pod_usage usage[MAX_USAGE];
@@ -53,9 +53,9 @@ bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *
 {
 	pthread_mutex_lock(&h->lock);
 	char *slot = node_slot(node, false);
-	bool old = slot && h->old[(slot - h->nodes[0]) / (ptrdiff_t)sizeof h->nodes[0]];
+	unsigned profilers = slot ? h->profilers[(slot - h->nodes[0]) / (ptrdiff_t)sizeof h->nodes[0]] : 0;
 	pthread_mutex_unlock(&h->lock);
-	*out = (struct agent_info){.perf_events = true, .profilers = old ? 0 : profiler_kinds(), .version = "0.0.7"};
+	*out = (struct agent_info){.perf_events = true, .profilers = profilers, .version = "0.0.7"};
 	return slot != NULL;
 }
 
@@ -159,12 +159,12 @@ size_t agent_hub_count(struct agent_hub *h)
 	return n;
 }
 
-static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest, bool old)
+static void set_link(const struct agent_hub_callbacks *cb, const char *node, bool up, int64_t highest, unsigned profilers)
 {
 	pthread_mutex_lock(&hub.lock);
 	char *slot = node_slot(node, up);
 	if (slot) {
-		hub.old[(slot - hub.nodes[0]) / (ptrdiff_t)sizeof hub.nodes[0]] = old;
+		hub.profilers[(slot - hub.nodes[0]) / (ptrdiff_t)sizeof hub.nodes[0]] = profilers;
 		snprintf(slot, 64, "%s", up ? node : "");
 	}
 	if (highest > hub.highest)
@@ -235,7 +235,8 @@ static void play(struct controller *c, const struct agent_hub_callbacks *cb, cha
 	int at = 0;
 	sscanf(line, "%15s %63s %n%63s", verb, node, &at, third);
 	if (strcmp(verb, "link") == 0 || strcmp(verb, "unlink") == 0)
-		set_link(cb, node, verb[0] == 'l', strtoll(third, NULL, 10), strstr(line, " old") != NULL);
+		set_link(cb, node, verb[0] == 'l', strtoll(third, NULL, 10),
+			 strstr(line, " oldest") ? 0 : strstr(line, " old") ? 1u << PROFILER_CPU_HOTPATHS : profiler_kinds());
 	else if (strcmp(verb, "usage") == 0)
 		set_usage(node, strtoll(third, NULL, 10));
 	else if (strcmp(verb, "upload") == 0)

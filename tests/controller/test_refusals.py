@@ -25,7 +25,7 @@ class Refused(ControllerTest):
     def test_an_agent_too_old(self):
         self.pod("checkout-1")
         hub = self.leader()
-        hub.say("link", "n1", 0, "old")
+        hub.say("link", "n1", 0, "oldest")
         self.sessions.create("cpu")
         self.waits("cpu", "AgentTooOld", "agent 0.0.7 of node n1 does not know the profiler CPUHotpaths", "Upgrade the agent's DaemonSet")
         self.assertIsNone(hub.poll("order"))
@@ -37,8 +37,11 @@ class Refused(ControllerTest):
         self.assertEqual(hub.order("both")[0], "n2")
         self.sessions.wait("both", lambda s: [t.get("reason") for t in s["status"]["targets"]][1:] == ["AgentTooOld"], "the other one waits")
         hub.say("unlink", "n1")
-        hub.say("link", "n1", 0)
+        hub.say("link", "n1", 0, "old")
         self.assertEqual(hub.order("both")[0], "n1", "upgraded")
+        for kind in ("GCSurvivors", "MemoryLeak", "DuplicatedStrings", "Allocations", "RuntimePauses"):
+            self.sessions.create(kind.lower(), profiler=kind, target={"podName": "checkout-1", "maxPods": 1})
+            self.waits(kind.lower(), "AgentTooOld", "agent 0.0.7 of node n1 does not know the profiler " + kind, "Upgrade the agent's DaemonSet")
         matrix.row(self, PART, "choosing", "the agent of the pod's node does not know the session's profiler",
                    "waits as AgentTooOld; another pod is taken, or this one when its agent is upgraded; nothing was touched")
 
