@@ -77,7 +77,7 @@ bool heap_stop_put_ranges(void *info, struct heap_writer *w)
 	return put_ranges(w, read_ranges(info));
 }
 
-void heap_stop_read_frozen(void *info)
+void heap_stop_find_frozen(void *info)
 {
 	void *info14 = NULL;
 	uint32_t count = 0;

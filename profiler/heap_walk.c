@@ -172,7 +172,7 @@ static void prepare(struct walk *k)
 	heap_threads_forget();
 	heap_statics_find(k->info);
 	heap_stacks_prepare();
-	heap_stop_read_frozen(k->info);
+	heap_stop_find_frozen(k->info);
 	unloads = module_guard_unloads();
 	if (k->request.flags & HEAP_WALK_STRINGS) {
 		string_digest_key_make(&key, k->request.seed);
