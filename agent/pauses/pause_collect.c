@@ -261,6 +261,7 @@ static void take_stop(struct pause_collect *c, const struct channel_stop *s)
 	}
 	struct pause_kind kind = kind_of(s);
 	uint64_t let_go_ns = s->resume_ns ? s->resume_ns : s->end_ns, stopped_ns = s->stopped_ns ? s->stopped_ns : let_go_ns;
+	into->resuming_ns += bounded((int64_t)(s->end_ns - let_go_ns));
 	GROW(into->pauses, into->pause_count, into->pause_cap);
 	into->pauses[into->pause_count++] = (struct pause){
 		.start_ns = bounded((int64_t)s->start_ns - c->o.started_ns),

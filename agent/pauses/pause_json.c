@@ -33,6 +33,7 @@ static void put_totals(const struct pause_analysis *a, struct report_file *f)
 	put_spread(f, "length", &a->length);
 	put_spread(f, "suspending", &a->suspending);
 	put_spread(f, "stopped", &a->stopped);
+	put_us(f, "resumingMicroseconds", c->resuming_ns);
 	report_json_integer(f, "dropped", (int64_t)c->dropped);
 	report_json_integer(f, "abandoned", (int64_t)c->abandoned);
 	buf_puts(&f->text, "},\n\"cpu\":{");
