@@ -158,8 +158,6 @@ void *failing_mremap(void *at, size_t old_len, size_t len, int flags, ...)
 }
 
 /* Files ------------------------------------------------------------------------------------------------------------------------ */
-CALL(int, ftruncate, (int fd, off_t len), (fd, len), -1, EINTR, EIO, ENOSPC)
-CALL(int, memfd_create, (const char *name, unsigned flags), (name, flags), -1, EMFILE, ENOMEM)
 CODE(posix_fallocate, (int fd, off_t offset, off_t len), (fd, offset, len), ENOSPC, EINTR)
 
 static mode_t mode_of(int flags, va_list list)
@@ -260,7 +258,6 @@ CALL(int, connect, (int fd, const struct sockaddr *to, socklen_t len), (fd, to, 
 CALL(int, getpeername, (int fd, struct sockaddr *of, socklen_t *len), (fd, of, len), -1, ENOBUFS)
 CALL(int, getsockopt, (int fd, int level, int name, void *out, socklen_t *len), (fd, level, name, out, len), -1, ENOBUFS)
 CALL(int, setsockopt, (int fd, int level, int name, const void *value, socklen_t len), (fd, level, name, value, len), -1, ENOPROTOOPT)
-CALL(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1, EAGAIN, EINTR, EPIPE)
 MOVE(send, (int fd, const void *from, size_t len, int flags), (fd, from, len, flags), EPIPE, EAGAIN, EINTR)
 MOVE(recv, (int fd, void *to, size_t len, int flags), (fd, to, len, flags), ECONNRESET, EAGAIN, EINTR)
 CALL(ssize_t, sendmsg, (int fd, const struct msghdr *m, int flags), (fd, m, flags), -1, EPIPE, EAGAIN)
