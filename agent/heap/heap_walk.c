@@ -16,6 +16,7 @@
 #include <sys/random.h>
 
 #define TRIES 6
+#define EXACT_TRIES 2                 /* each is a full collection: where another way is open it is taken then */
 #define STREAM_MAX ((size_t)64 << 30) /* of a walk; the disk is the smaller bound */
 #define BYTES_PER_STREAM_BYTE 4       /* of the heap; small objects are told in some 8 bytes each */
 #define ANSWER_MS 20000               /* beyond the budget: a loaded machine, a suspension that waits */
@@ -61,13 +62,27 @@ int heap_walk_choose(const struct heap_prediction *p, enum heap_roots roots, int
 	return too_large(can_walk && roots != HEAP_ROOTS_EXACT ? walk_us : collection_us, budget_ms, p->heap_bytes, e);
 }
 
+bool heap_walk_give_way(const struct heap_prediction *p, enum heap_roots roots, int64_t budget_ms, unsigned tries, bool late,
+			struct heap_choice *choice)
+{
+	bool fits = !budget_ms || (int64_t)p->walk_us <= budget_ms * 1000;
+
+	if (roots != HEAP_ROOTS_AUTO || choice->way != HEAP_WAY_EXACT || !(p->flags & HEAP_CAN_WALK) || !fits)
+		return false;
+	if (!late && tries < EXACT_TRIES)
+		return false;
+	choose(choice, HEAP_WAY_NO_COLLECTION, (int64_t)p->walk_us,
+	       late ? "the forced collection took longer than predicted" : "the application's own collections came between each time");
+	return true;
+}
+
 /* The walk ----------------------------------------------------------------------------------------------------------------------- */
 struct walk {
 	const struct heap_walk_options *o;
 	struct heap_client client;
 	struct heap_drain *drain;
+	struct heap_prediction prediction;
 	struct heap_choice choice;
-	uint64_t heap_bytes; /* about */
 	struct heap_walk_request request;
 	struct heap_walked walked;
 	unsigned tries;
@@ -119,16 +134,36 @@ static int one_try(struct walk *k, struct heap_store *store, struct err *e)
 	return r;
 }
 
+/* As the chosen way wants it. */
+static void set_flags(struct walk *k)
+{
+	const struct heap_walk_options *o = k->o;
+
+	k->request.flags = (k->choice.way == HEAP_WAY_EXACT ? HEAP_WALK_COLLECT : 0u) | (o->strings ? HEAP_WALK_STRINGS : 0u) |
+			   (o->strings && o->reveal ? HEAP_WALK_REVEAL : 0u);
+}
+
+static bool try_again(struct walk *k)
+{
+	bool late = k->walked.status == HEAP_WALKED_LATE;
+
+	if ((!late && k->walked.status != HEAP_WALKED_MOVED) || k->tries >= TRIES)
+		return false;
+	bool other_way = heap_walk_give_way(&k->prediction, k->o->roots, k->o->budget_ms, k->tries, late, &k->choice);
+	set_flags(k);
+	return other_way || !late;
+}
+
 /* As often as a collection of somebody else comes between. */
 static int try_all(struct walk *k, struct heap_store *store, struct err *e)
 {
 	do {
 		heap_store_fini(store);
 		heap_store_init(store, k->o->dirfd, heap_budget(HEAP_SNAPSHOT_MEMORY, HEAP_BUDGET_STREAM), STREAM_MAX);
-		heap_store_prefault(store, k->heap_bytes / BYTES_PER_STREAM_BYTE);
+		heap_store_prefault(store, k->prediction.heap_bytes / BYTES_PER_STREAM_BYTE);
 		if (one_try(k, store, e) < 0)
 			return -1;
-	} while (k->walked.status == HEAP_WALKED_MOVED && k->tries < TRIES);
+	} while (try_again(k));
 	return k->walked.status == HEAP_WALKED_WHOLE ? heap_store_seal(store, e) : not_whole(k, e);
 }
 
@@ -172,8 +207,7 @@ static int make_request(struct walk *k, struct err *e)
 	const struct heap_walk_options *o = k->o;
 	struct heap_walk_request *q = &k->request;
 
-	q->flags = (k->choice.way == HEAP_WAY_EXACT ? HEAP_WALK_COLLECT : 0u) | (o->strings ? HEAP_WALK_STRINGS : 0u) |
-		   (o->strings && o->reveal ? HEAP_WALK_REVEAL : 0u);
+	set_flags(k);
 	q->budget_us = (uint64_t)o->budget_ms * 1000 / 16 * 15; /* it ends its stop before the budget does */
 	if (getrandom(q->seed, sizeof q->seed, 0) != (ssize_t)sizeof q->seed)
 		return err_set_errno(e, errno, "cannot get random bytes");
@@ -183,7 +217,6 @@ static int make_request(struct walk *k, struct err *e)
 int heap_walk_on(struct profiler_channel *ch, const struct heap_walk_options *o, struct heap_snapshot **out, struct err *e)
 {
 	struct walk k = {.o = o};
-	struct heap_prediction p;
 
 	*out = NULL;
 	k.drain = heap_drain_new(e);
@@ -192,10 +225,9 @@ int heap_walk_on(struct profiler_channel *ch, const struct heap_walk_options *o,
 	heap_client_init(&k.client, ch);
 	int r = heap_client_pass_ring(&k.client, heap_drain_fd(k.drain), until_ms(&k, ANSWER_MS), e);
 	if (r == 0)
-		r = heap_client_predict(&k.client, (uint64_t)o->budget_ms * 1000, &p, until_ms(&k, ANSWER_MS), e);
+		r = heap_client_predict(&k.client, (uint64_t)o->budget_ms * 1000, &k.prediction, until_ms(&k, ANSWER_MS), e);
 	if (r == 0)
-		r = heap_walk_choose(&p, o->roots, o->budget_ms, &k.choice, e);
-	k.heap_bytes = r == 0 ? p.heap_bytes : 0;
+		r = heap_walk_choose(&k.prediction, o->roots, o->budget_ms, &k.choice, e);
 	if (r == 0)
 		r = make_request(&k, e);
 	if (r == 0)

@@ -31,4 +31,9 @@ struct heap_choice {
 };
 int heap_walk_choose(const struct heap_prediction *p, enum heap_roots roots, int64_t budget_ms, struct heap_choice *out, struct err *e);
 
+/* Pure: whether an exact walk that came to nothing `tries` times (a collection came between, or it had to be given up as late) is to go on
+ * without a collection, as HEAP_ROOTS_AUTO allows; then *choice is that way. */
+bool heap_walk_give_way(const struct heap_prediction *p, enum heap_roots roots, int64_t budget_ms, unsigned tries, bool late,
+			struct heap_choice *choice);
+
 #endif

@@ -56,6 +56,33 @@ Test(heap_walk, the_way_that_fits_the_budget)
 	}
 }
 
+Test(heap_walk, an_exact_walk_that_comes_to_nothing_gives_way)
+{
+	static const struct {
+		const char *what;
+		uint32_t flags;
+		int walk_ms;
+		enum heap_roots roots;
+		unsigned tries;
+		bool late, gives_way;
+	} rows[] = {
+		{"once more", 3, 100, HEAP_ROOTS_AUTO, 1, false, false},
+		{"often enough", 3, 100, HEAP_ROOTS_AUTO, 2, false, true},
+		{"late", 3, 100, HEAP_ROOTS_AUTO, 1, true, true},
+		{"late, and the other way does not fit either", 3, 501, HEAP_ROOTS_AUTO, 1, true, false},
+		{"exactness was asked for", 3, 100, HEAP_ROOTS_EXACT, 5, false, false},
+		{"8 has one way", HEAP_CAN_COLLECT, 100, HEAP_ROOTS_AUTO, 5, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms)};
+		struct heap_choice c = {.way = HEAP_WAY_EXACT, .why = "fits"};
+		cr_expect_eq(heap_walk_give_way(&p, rows[i].roots, 500, rows[i].tries, rows[i].late, &c), rows[i].gives_way, "%s", rows[i].what);
+		cr_expect_eq(c.way, rows[i].gives_way ? HEAP_WAY_NO_COLLECTION : HEAP_WAY_EXACT, "%s", rows[i].what);
+		cr_expect(!heap_walk_give_way(&p, rows[i].roots, 500, 6, rows[i].late, &c) || !rows[i].gives_way, "%s: only once", rows[i].what);
+	}
+}
+
 Test(heap_label, fields_are_called_as_the_user_calls_them)
 {
 	static const char *const rows[][2] = {
