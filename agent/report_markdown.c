@@ -29,8 +29,8 @@ static bool is_word(char c)
 void report_markdown_prose(struct buf *out, const char *text)
 {
 	for (const char *p = text; *p; p++) {
-		bool inside_word = p > text && is_word(p[-1]) && is_word(p[1]);
-		if (strchr("\\`*<~&", *p) || (*p == '[' && strstr(p, "](")) || (*p == '_' && !inside_word) || (p == text && strchr("#>|+-", *p)))
+		bool begins_word = is_word(p[1]); /* such a bar can open emphasis, but no other that is left here closes it */
+		if (strchr("\\`*<~&", *p) || (*p == '[' && strstr(p, "](")) || (*p == '_' && !begins_word) || (p == text && strchr("#>|+-", *p)))
 			buf_putc(out, '\\');
 		buf_putc(out, *p);
 	}
