@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 
 #include <string.h>
 
@@ -103,11 +104,13 @@ static int prepare(struct attached_session *s, struct err *e)
 	struct cpu_own *o = own_of(s);
 	cpu_account_init(&o->account, s->q->target->pid);
 	cpu_account_begin(&o->account);
+	STEP("start-perf");
 	if (start_perf(s, e) < 0)
 		return -1;
 	s->started_ns = o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
 	s->own_fd = o->perf ? perf_sampler_fd(o->perf) : -1;
 	s->eager = o->perf != NULL; /* until the first sample is there */
+	STEP("start-collecting");
 	start_collecting(s);
 	return 0;
 }
@@ -116,6 +119,7 @@ static int prepare(struct attached_session *s, struct err *e)
 
 static int start(struct attached_session *s, struct err *e)
 {
+	STEP("start-timers");
 	if (own_of(s)->perf)
 		return 0;
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);

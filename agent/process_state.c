@@ -39,7 +39,8 @@ int process_state_check(const char *proc_root, pid_t pid, const struct proc_stat
 	return 0;
 }
 
-bool process_state_runtime_runs(int proc_fd)
+/* 1: a thread's name begins so; 0: none does; -1: they cannot be seen, or are too many to look at all. */
+static int find_thread(int proc_fd, const char *name)
 {
 	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(task_fd);
@@ -51,8 +52,18 @@ bool process_state_runtime_runs(int proc_fd)
 			continue;
 		seen++;
 		snprintf(path, sizeof path, "%s/comm", entry->d_name);
-		if (fsio_read_small(dirfd(dir), path, comm, sizeof comm) > 0 && strncmp(comm, ".NET Finalizer", 14) == 0)
-			return true;
+		if (fsio_read_small(dirfd(dir), path, comm, sizeof comm) > 0 && strncmp(comm, name, strlen(name)) == 0)
+			return 1;
 	}
-	return seen == 0 || seen == MAX_THREADS;
+	return seen == 0 || seen == MAX_THREADS ? -1 : 0;
+}
+
+bool process_state_runtime_runs(int proc_fd)
+{
+	return find_thread(proc_fd, ".NET Finalizer") != 0;
+}
+
+bool process_state_has_session(int proc_fd)
+{
+	return find_thread(proc_fd, "drdotnet") == 1;
 }

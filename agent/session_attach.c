@@ -3,6 +3,7 @@
 #include "agent/diag_env.h"
 #include "agent/diag_ipc.h"
 #include "agent/proc.h"
+#include "agent/process_state.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -14,6 +15,8 @@
 
 #define SOCKET_NAME "c"
 #define ATTACH_TIMEOUT_MS 5000
+#define OTHER_SESSION_MS 6000   /* the runtime's slowest way out takes 5 s */
+#define OTHER_SESSION_POLL_MS 20
 #define READY_TIMEOUT_MS 3000   /* at once as a rule */
 #define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
 #define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
@@ -46,14 +49,30 @@ static bool has_main_profiler(const struct target *t)
 	return proc_fd >= 0 && proc_read_environ(proc_fd, &variables) == 0 && diag_env_profiled(variables.data, variables.len);
 }
 
-/* As it was chosen; where an APM is the main profiler, beside it. */
+/* One that another agent has left behind ends within moments; another's session under way may not be joined, for the same reason. */
+static int await_other_session(const struct target *t, int64_t deadline_ms, struct err *e)
+{
+	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
+	int64_t until_ms = clock_mono_ms() + OTHER_SESSION_MS;
+	while (proc_fd >= 0 && process_state_has_session(proc_fd)) {
+		if (clock_mono_ms() >= (until_ms < deadline_ms ? until_ms : deadline_ms))
+			return err_set_reason(e, ERR_TIMEOUT, REASON_ProfilerAlreadyActive,
+					      "another session (of another agent, or of the local command) is under way in the process: start this one "
+					      "again when that has ended");
+		clock_sleep_until_ms(clock_mono_ms() + OTHER_SESSION_POLL_MS);
+	}
+	return 0;
+}
+
+/* As it was chosen. Where the environment could not be seen, the profiler in the main place may be an APM from the process's start: beside it.
+ * One that was attached later may have had others before it: not beside that. */
 static int attach_either_way(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
 {
 	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
 	struct err first = ERR_INIT;
 	if (ask_attach(a, t, socket_inner, deadline_ms, &first) == 0)
 		return 0;
-	if (first.reason != REASON_ProfilerAlreadyActive) {
+	if (first.reason != REASON_ProfilerAlreadyActive || t->mode == AGENT_MODE_HOST_PID) {
 		*e = first;
 		return -1;
 	}
@@ -90,7 +109,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 {
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
 	struct err inner = ERR_INIT;
-	int tmp = open_tmp(t, o->deadline_ms, &inner);
+	int tmp = await_other_session(t, o->deadline_ms, &inner) < 0 ? -1 : open_tmp(t, o->deadline_ms, &inner);
 	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
 	STEP("staged");

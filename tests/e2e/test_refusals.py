@@ -9,12 +9,12 @@ import signal
 import unittest
 
 from tests.lib import dotnet, local, pod, proc
+from tests.profiler import tools
 
 PTRACE_DETACH, PTRACE_SEIZE = 17, 0x4206
 TOO_LONG_TMPDIR = "/tmp/" + "long/" * 20 + "folders"
 ROOM = 2 << 20  # bytes under the memory limit: less than a session wants to have
-APM = {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{11111111-2222-3333-4444-555555555555}",
-       "CORECLR_PROFILER_PATH": os.path.join(proc.ROOT, "build/release/profiler-tools/other_profiler.so")}
+APM = tools.apm()
 
 
 class Footprint:

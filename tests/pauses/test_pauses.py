@@ -190,10 +190,7 @@ class Ends(Case):
 
     def test_beside_another_profiler(self):
         tools.build()
-        app = self.start("net10.0")
-        app.folder, app.socket = app.tmp, tools.glob.glob("%s/dotnet-diagnostic-%d-*-socket" % (app.tmp, app.pid))[0]
-        with tools.Driver(app) as driver:
-            driver("load " + tools.tool("other_profiler.so"))
+        app = self.start("net10.0", env=tools.apm())
         session = self.session(app)
         first = app.ask("induce 5 1 1")
         report = session.end()

@@ -33,6 +33,12 @@ def tool(name):
     return os.path.join(TOOLS, name)
 
 
+def apm():
+    """The environment of a process with which another profiler starts, as an APM does."""
+    return {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{11111111-2222-3333-4444-555555555555}",
+            "CORECLR_PROFILER_PATH": tool("other_profiler.so")}
+
+
 def _end_with_parent():
     """A test that is ended at its time limit leaves no process behind."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
