@@ -19,6 +19,7 @@ SESSIONS, TRIGGERS = "drdotnet.dev/profilingsessions", "drdotnet.dev/profilingtr
 
 # Every call of the controller to the API server: (file, function of kube_client.h, verb, resource). None: it is not allowed, and why.
 CALLS = [
+    ("comparisons.c", "get", "get", SESSIONS),
     ("events.c", "create", "create", "/events"),
     ("events.c", "patch", "patch", "/events"),
     ("kube_watch.c", "list", "list", SESSIONS),
@@ -33,6 +34,7 @@ CALLS = [
     ("pods.c", "get", "get", "/pods"),
     ("pods.c", "get", "get", "/pods"),
     ("reconcile.c", "delete", "delete", SESSIONS),
+    ("reconcile_baseline.c", "get", "get", SESSIONS),
     ("reconcile.c", "patch", "patch", SESSIONS),
     ("reconcile.c", "patch", "patch", SESSIONS + "/status"),
     ("reconcile.c", "get", "get", SESSIONS),  # again after a conflict

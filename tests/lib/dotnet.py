@@ -47,7 +47,7 @@ class App(proc.Process):
             raise
         first = self._lines()[0]
         self.runtime, self.port, self.inner_pid = first["runtime"], first["port"], first["pid"]
-        self.details = first["details"]
+        self.details = first.get("details")
 
     def _lines(self):
         lines = []
@@ -159,7 +159,8 @@ class Traces:
             "maps": sorted(m for m in self.maps - before.maps if "drdotnet" in m or m.endswith("(deleted)")),
             "threads": sorted(n for t, n in self.threads.items() if t not in before.threads and not _runtime_thread(n)),
             "descriptors": sorted(v for k, v in self.descriptors.items()
-                                  if k not in before.descriptors and ("drdotnet" in v or v.startswith(("socket:", "/dev/shm", "/tmp")))),
+                                  if k not in before.descriptors and not v.startswith(proc.ROOT + "/build/apps/") and
+                                  ("drdotnet" in v or v.startswith(("socket:", "/dev/shm", "/tmp")))),
             "files": sorted(self.files - before.files),
         }
         return {kind: left for kind, left in kinds.items() if left}
