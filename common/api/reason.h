@@ -49,7 +49,7 @@
 	X(NativeAOT, "NativeAOT applications have no profiling API; use a tool for native code.")                             \
 	X(RuntimeTooOld, "Profiling needs .NET 8 or newer; upgrade the application.")                                         \
 	X(ArchitectureMismatch, "Run the application's image for the node's own CPU architecture: emulated processes cannot be profiled.") \
-	X(ProfilerAlreadyActive, "try again when the other profiler or session has left the process.") \
+	X(ProfilerAlreadyActive, "Try again when the other profiler or session has left the process.") \
 	X(NoStagingPlace, "Mount an emptyDir at the container's /tmp, writable, executable and with 1 MiB free.")             \
 	X(NotEnoughMemory, "The container is too close to its memory limit; raise it a little.")                              \
 	X(PathTooLong, "Shorten the target's temporary folder (TMPDIR): socket paths end at 108 bytes.")                      \
