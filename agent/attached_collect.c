@@ -61,6 +61,17 @@ int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const
 	return -1;
 }
 
+int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count)
+{
+	struct err e = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return -1;
+	if (profiler_channel_collections(s->attach.channel, out, count, attached_session_answer_until_ms(s), &e) == 0)
+		return 0;
+	attached_session_no_answer(s, "collections could not be asked for", &e);
+	return -1;
+}
+
 void attached_session_done(struct attached_session *s)
 {
 	s->done = true;

@@ -75,6 +75,10 @@ void attached_session_no_answer(struct attached_session *s, const char *what, co
 struct resolved_function;
 int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
 
+/* Asks for the garbage collections so far, as profiler_channel_collections() gives them; -1: not to be had now. */
+struct channel_collection;
+int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count);
+
 /* Tells the caller how far it is; a sign of life. Call it in long steps at least each 10 s. */
 void attached_session_progress(struct attached_session *s, enum job_phase phase);
 

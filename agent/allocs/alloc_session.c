@@ -57,16 +57,9 @@ static int serve(struct attached_session *s, struct err *e)
 static void fetch_collections(struct attached_session *s)
 {
 	const struct channel_collection *list;
-	struct cpu_capture *c = &own_of(s)->capture.stacks;
-	struct err e = ERR_INIT;
 	size_t count;
-	if (!attached_session_may_ask(s))
-		return;
-	if (profiler_channel_collections(s->attach.channel, &list, &count, attached_session_answer_until_ms(s), &e) < 0) {
-		attached_session_no_answer(s, "collections could not be asked for", &e);
-		return;
-	}
-	capture_set_collections(c, list, count, s->started_ns);
+	if (attached_session_collections(s, &list, &count) == 0)
+		capture_set_collections(&own_of(s)->capture.stacks, list, count, s->started_ns);
 }
 
 /* While the process is stopped the sites wait for their names, until the last tick. */
