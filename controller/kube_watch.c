@@ -17,7 +17,7 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 
-#define PAGE_LIMIT 50
+#define PAGE_LIMIT 100
 #define STALL_TIMEOUT_MS 100000
 #define WATCH_SECONDS 290
 #define SHORT_WATCH_MS 1000
