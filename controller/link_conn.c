@@ -10,6 +10,7 @@
 #include "controller/metrics.h"
 #include "controller/object_store.h"
 
+#include <openssl/rand.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +32,7 @@ struct link_conn {
 	struct buf incoming;          /* the message under way */
 	bool held;                    /* a whole message came before the review was done */
 	int64_t heard_ms;             /* when something came last */
+	int64_t ping_after_ms;        /* of quiet */
 	bool pinged, ping_due;        /* since then; and still to be written */
 	double messages_left;         /* of its budget, at messages_ms */
 	int64_t messages_ms;
@@ -249,6 +251,11 @@ static void heard(struct link_conn *c)
 {
 	c->heard_ms = clock_mono_ms();
 	c->pinged = false;
+	/* A fleet that came at once would for ever be asked at once, and orders would wait meanwhile. */
+	uint32_t random = 0;
+	RAND_bytes((unsigned char *)&random, sizeof random);
+	int64_t half_ms = c->server->ping_after_ms / 2;
+	c->ping_after_ms = half_ms + (int64_t)(random % (uint32_t)(half_ms + 1));
 }
 
 static void look(struct link_conn *c, int64_t now_ms)
@@ -258,7 +265,7 @@ static void look(struct link_conn *c, int64_t now_ms)
 	if (quiet_ms >= s->hang_up_after_ms) {
 		metrics_count("drdotnet_link_closed_total", "reason", "NotHeard", "Links that the controller has closed, by reason.");
 		lws_set_timeout(c->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
-	} else if (quiet_ms >= s->ping_after_ms && !c->pinged) {
+	} else if (quiet_ms >= c->ping_after_ms && !c->pinged) {
 		c->pinged = c->ping_due = true;
 		lws_callback_on_writable(c->wsi);
 	}

@@ -20,9 +20,9 @@
 #define HEADERS_TIMEOUT_S 10
 #define IDLE_TIMEOUT_S 30
 #define REQUEST_TIMEOUT_S 300
-#define PING_AFTER_S 25
+#define PING_AFTER_S 25 /* at the latest */
 #define HANG_UP_AFTER_S 35 /* a half-open link is noticed within this time */
-#define LOOKS_PER_PING 20
+#define LOOKS_PER_PING 100
 #define HEADERS_MAX_BYTES 8192
 #define OTHER_DESCRIPTORS 2048 /* of the whole process: the other ports' connections, API server, files, log */
 
