@@ -155,6 +155,7 @@ static int open_server(struct program *p, struct err *e)
 		.key_pem = pair->key,
 		.kube = &p->kube,
 		.agent_account = p->agent_account,
+		.starts_closed = true,
 		.stores = p->stores,
 		.reports = p->reports,
 		.ready = is_ready,
@@ -296,7 +297,11 @@ static int start(struct program *p, struct err *e)
 		return -1;
 	if (open_rest(p, e) < 0 || watch_certs(p, e) < 0)
 		return -1;
-	return controller_start(p->controller, link_server_hub(p->server), p->signal_fd, e);
+	if (controller_start(p->controller, link_server_hub(p->server), p->signal_fd, e) < 0)
+		return -1;
+	/* A fleet that comes back at once would slow down the lists without which nothing can be done for it. */
+	link_server_open(p->server);
+	return 0;
 }
 
 static void serve(struct program *p)

@@ -114,15 +114,22 @@ struct handshake {
 	UT_hash_handle hh;
 };
 
+static const char *why_no_connection(const struct link_server *s)
+{
+	if (!atomic_load(&s->open))
+		return "NotReady";
+	if (s->connections >= s->config.max_connections)
+		return "TooManyConnections";
+	return HASH_COUNT(s->handshakes) >= s->config.max_handshakes ? "TooManyHandshakes" : NULL;
+}
+
 /* Before anything is spent on a new connection. Refused ones try again later: agents with a back-off. */
 static int admit_connection(const struct link_server *s)
 {
-	bool room = s->connections < s->config.max_connections;
-	if (room && HASH_COUNT(s->handshakes) < s->config.max_handshakes)
-		return 0;
-	metrics_count("drdotnet_link_closed_total", "reason", room ? "TooManyHandshakes" : "TooManyConnections",
-		      "Links that the controller has closed, by reason.");
-	return -1;
+	const char *why = why_no_connection(s);
+	if (why)
+		metrics_count("drdotnet_link_closed_total", "reason", why, "Links that the controller has closed, by reason.");
+	return why ? -1 : 0;
 }
 
 static void on_connection(struct link_server *s, struct lws *wsi)
@@ -331,6 +338,7 @@ struct link_server *link_server_new(const struct link_server_config *c, struct e
 {
 	struct link_server *s = mem_alloc(sizeof *s);
 	copy_config(s, c);
+	s->open = !c->starts_closed;
 	pthread_mutex_init(&s->lock, NULL);
 	s->review = (struct token_review){
 		.audience = LINK_TOKEN_AUDIENCE,
@@ -370,6 +378,11 @@ void link_server_free(struct link_server *s)
 	free((char *)s->config.key_pem);
 	free((char *)s->config.agent_account);
 	free(s);
+}
+
+void link_server_open(struct link_server *s)
+{
+	atomic_store(&s->open, true);
 }
 
 struct agent_hub *link_server_hub(struct link_server *s)

@@ -32,6 +32,7 @@ struct link_server_config {
 	size_t max_connections;        /* 0: the default */
 	size_t max_handshakes;         /* connections that have not yet sent a request; 0: 512 */
 	size_t review_threads;         /* 0: 4 */
+	bool starts_closed;            /* agents are refused until link_server_open() */
 	int link_timeout_s;            /* a link that is silent for so long is given up; 0: 35 s */
 	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */
 	int headers_timeout_s;         /* for TLS and a request's headers; 0: 10 s */
@@ -47,6 +48,9 @@ struct link_server_config {
 
 /* Starts the thread; connections are accepted when this returns. Strings are copied. */
 struct link_server *link_server_new(const struct link_server_config *c, struct err *e);
+
+/* Any thread: lets agents in, where the server started closed. */
+void link_server_open(struct link_server *s);
 
 /* Closes all connections and joins. */
 void link_server_free(struct link_server *s);

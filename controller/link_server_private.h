@@ -34,6 +34,7 @@ struct link_server {
 	SSL_CTX *tls;                  /* the TLS vhost's; borrowed */
 	pthread_t thread;
 	bool thread_started;
+	atomic_bool open;              /* agents are let in */
 	struct ev_loop *loop;          /* what lws waits with: its own poll() over all descriptors costs each wake as much as there are links */
 	struct ev_async stop;
 	int64_t ping_after_ms, hang_up_after_ms;
