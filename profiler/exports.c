@@ -161,8 +161,8 @@ static hresult collection_finished(struct com_object *self)
 	(void)self;
 	gc_watch_finished((uint32_t)syscall(SYS_gettid), begin_ns);
 	stop_log_collection_finished(begin_ns);
-	heap_collection_finished();
 	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
+	heap_collection_finished(); /* what it takes is counted by who forced the collection */
 	return COR_S_OK;
 }
 
@@ -224,15 +224,13 @@ static hresult event_pipe_event_delivered(struct com_object *self, cor_id provid
 	return COR_S_OK;
 }
 
-/* What follows comes within a collection. Its stop is counted by who forced it; in one of the application's own the objects are declined at
- * once, and roots are few. */
-static hresult object_references(struct com_object *self, cor_id object, cor_id cls, uint32_t count, const cor_id *targets)
+/* Declined at the first one, and the runtime does not go through the objects; the roots are told all the same. */
+static hresult object_references(void)
 {
-	(void)self;
-	(void)cls;
-	return heap_collection_object(object, count, targets);
+	return COR_E_FAIL;
 }
 
+/* What follows comes within a collection. */
 static hresult root_references2(struct com_object *self, uint32_t count, const cor_id *objects, const uint32_t *kinds, const uint32_t *flags,
 				const uintptr_t *ids)
 {

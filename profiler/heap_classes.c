@@ -15,12 +15,14 @@ static uint32_t table[TABLE_SIZE]; /* 1 + index; 0: free */
 static struct heap_class classes[CLASSES_MAX]; /* dense: only what is used becomes memory */
 static struct heap_series series[SERIES_MAX];
 static uint32_t count, series_count;
+static struct heap_class free_space;
 
 void heap_classes_reset(void)
 {
 	if (count)
 		memset(table, 0, sizeof table);
 	count = series_count = 0;
+	free_space.id = 0;
 }
 
 uint32_t heap_classes_count(void)
@@ -46,7 +48,9 @@ struct heap_class *heap_classes_find(cor_id id)
 {
 	uint32_t index = *place_of(id);
 
-	return index ? &classes[index - 1] : NULL;
+	if (index)
+		return &classes[index - 1];
+	return id && id == free_space.id ? &free_space : NULL;
 }
 
 /* By rising offset: the stream's slots rise. */
@@ -128,6 +132,18 @@ static void read_class(struct heap_class *c)
 		read_references(c);
 }
 
+/* An array of bytes that is none: so free space looks. A failure: it is not known. */
+static hresult is_free_space(void *info, const struct heap_class *c)
+{
+	uint32_t element = 0, rank = 0;
+	cor_id base = 0;
+
+	if (c->element_size != 1 || c->flags & HEAP_TYPE_REFERENCES)
+		return COR_S_FALSE;
+	hresult hr = info_is_array_class(info, c->id, &element, &base, &rank);
+	return hr < 0 ? hr : hr == COR_S_OK ? COR_S_FALSE : COR_S_OK;
+}
+
 struct heap_class *heap_classes_add(void *info, cor_id object, hresult *code)
 {
 	struct heap_class *c = &classes[count];
@@ -143,6 +159,15 @@ struct heap_class *heap_classes_add(void *info, cor_id object, hresult *code)
 		*code = *code < 0 ? *code : COR_E_FAIL;
 		return NULL;
 	}
+	*code = is_free_space(info, c);
+	if (*code < 0)
+		return NULL;
+	if (*code == COR_S_OK) {
+		free_space = *c;
+		free_space.flags = HEAP_TYPE_FREE;
+		return &free_space;
+	}
+	*code = COR_S_OK;
 	*place_of(c->id) = ++count;
 	return c;
 }

@@ -33,7 +33,8 @@ struct heap_class {
 void heap_classes_reset(void);
 /* NULL when it is not known yet. */
 struct heap_class *heap_classes_find(cor_id id);
-/* Of an object that is there; NULL: the table is full, or the runtime says another size (*code: an HRESULT). `new` is the next index. */
+/* Of an object that is there; NULL: the table is full, or the runtime says another size (*code: an HRESULT). A new one has the next index;
+ * free space, which the collector gives the shape of an object, is none of the classes: HEAP_TYPE_FREE, without index. */
 struct heap_class *heap_classes_add(void *info, cor_id object, hresult *code);
 uint32_t heap_classes_count(void);
 const struct heap_series *heap_classes_series(const struct heap_class *c);

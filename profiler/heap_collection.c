@@ -16,8 +16,8 @@ struct kept_root {
 
 static struct kept_root roots[ROOTS_CAP];
 static uint32_t root_count;
-static struct heap_objects *walk; /* NULL: not armed */
-static bool with_objects, recording, told, straight, voided;
+static struct heap_sink *sink; /* NULL: not armed */
+static bool recording, told, straight, voided;
 static heap_collection_end_fn *end_fn;
 static void *end_ctx;
 static _Atomic uint32_t begun, ended;
@@ -29,19 +29,18 @@ void heap_collection_reset(void)
 	atomic_store(&ended, 0);
 }
 
-void heap_collection_arm(struct heap_objects *h, bool objects, heap_collection_end_fn *at_end, void *ctx)
+void heap_collection_arm(struct heap_sink *s, heap_collection_end_fn *at_end, void *ctx)
 {
 	root_count = 0;
 	recording = told = straight = voided = false;
-	with_objects = objects;
 	end_fn = at_end;
 	end_ctx = ctx;
-	walk = h;
+	sink = s;
 }
 
 void heap_collection_disarm(void)
 {
-	walk = NULL;
+	sink = NULL;
 	recording = false;
 }
 
@@ -68,14 +67,14 @@ uint32_t heap_collection_count(void)
 void heap_collection_started(uint32_t generation, bool induced)
 {
 	atomic_fetch_add(&begun, 1);
-	if (!walk)
+	if (!sink)
 		return;
-	if (straight || (with_objects && told)) {
-		voided |= straight && !with_objects;
+	if (straight || (end_fn && told)) {
+		voided |= straight && !end_fn;
 		recording = false;
 		return;
 	}
-	recording = with_objects ? induced && generation == 2 : told || (induced && generation == 2);
+	recording = (told && !end_fn) || (induced && generation == 2);
 	if (recording)
 		root_count = 0;
 }
@@ -118,11 +117,11 @@ bool heap_collection_put_roots(struct heap_writer *w)
 static void keep(const struct kept_root *k)
 {
 	if (root_count == ROOTS_CAP) {
-		heap_collection_put_roots(&walk->sink->w);
+		heap_collection_put_roots(&sink->w);
 		straight = true;
 	}
 	if (straight)
-		put(&walk->sink->w, k);
+		put(&sink->w, k);
 	else
 		roots[root_count++] = *k;
 }
@@ -162,11 +161,4 @@ void heap_collection_dependent(uint32_t count, const cor_id *keys, const cor_id 
 		if (keys[i] && values[i])
 			keep(&k);
 	}
-}
-
-hresult heap_collection_object(cor_id object, uint32_t count, const cor_id *targets)
-{
-	if (!recording || !with_objects || !heap_objects_put_given(walk, object, count, targets))
-		return COR_E_FAIL; /* no further one in this collection */
-	return COR_S_OK;
 }

@@ -1,16 +1,17 @@
-/* What one garbage collection tells of the heap when COR_PRF_MONITOR_GC is set: the roots, on .NET 8 the objects too. The walk arms it,
+/* What one garbage collection tells of the heap when COR_PRF_MONITOR_GC is set: the roots. The walk arms it,
  * forces a collection and takes what was told; a collection of somebody else that comes later tells the same anew (the roots kept are
- * those of the last one), as long as they fit the table; past it they go to the stream at once, and another collection makes them void.
- * Where nothing is armed the runtime's walk through the objects is cancelled at its first one. */
+ * those of the last one), as long as they fit the table; past it they go to the stream at once, and another collection makes them void. */
 #ifndef DRDOTNET_HEAP_COLLECTION_H
 #define DRDOTNET_HEAP_COLLECTION_H
 
-#include "profiler/heap_objects.h"
+#include "profiler/heap_sink.h"
 
-/* Own thread. `objects`: write them too, at the end of the first induced full collection (.NET 8); at_end is called with the application
- * still stopped. Else only roots are kept, of each collection until heap_collection_disarm(). */
+#include "profiler/cor_heap_abi.h"
+
+/* Own thread. With `at_end`: roots are those of the first induced full collection, at whose end it is called, on the thread that collects and
+ * with the application still stopped (.NET 8). Else they are kept of each collection until heap_collection_disarm(). */
 typedef void heap_collection_end_fn(void *ctx);
-void heap_collection_arm(struct heap_objects *h, bool objects, heap_collection_end_fn *at_end, void *ctx);
+void heap_collection_arm(struct heap_sink *sink, heap_collection_end_fn *at_end, void *ctx);
 void heap_collection_disarm(void);
 /* Own thread, while the application stands: the roots of the last collection, with heap_stacks_owner(). false: no room. */
 bool heap_collection_put_roots(struct heap_writer *w);
@@ -27,6 +28,5 @@ void heap_collection_started(uint32_t generation, bool induced);
 void heap_collection_finished(void);
 void heap_collection_roots(uint32_t count, const cor_id *objects, const uint32_t *kinds, const uint32_t *flags, const uintptr_t *ids);
 void heap_collection_dependent(uint32_t count, const cor_id *keys, const cor_id *values, const uintptr_t *ids);
-hresult heap_collection_object(cor_id object, uint32_t count, const cor_id *targets);
 
 #endif

@@ -5,6 +5,8 @@
 
 #define LOOK_AT_CLOCK 4096u /* objects */
 #define COMPARED_MAX 256u  /* references of the first object of a class */
+#define FEW_BYTES 256u     /* an object of so many has at most 32 references, whose number is one byte */
+#define FEW_ROOM (HEAP_PUT_MAX + FEW_BYTES / 8 * HEAP_EDGE_MAX)
 
 static bool fail(struct heap_objects *h, enum heap_walk_status status)
 {
@@ -21,8 +23,7 @@ struct visit {
 	struct heap_writer *w; /* NULL: only counted */
 	cor_id object, last;   /* the slot before */
 	uint64_t count;
-	cor_id *kept;          /* the first COMPARED_MAX slots, or targets; NULL: not kept */
-	bool targets;
+	cor_id *kept;          /* the first COMPARED_MAX slots; NULL: not kept */
 	cor_id end;            /* of the object, when the runtime is asked */
 };
 
@@ -34,7 +35,7 @@ static inline bool visit_slot(struct visit *v, cor_id slot, cor_id target)
 		heap_put_edge(v->w, slot - v->last, v->object, target);
 		v->last = slot;
 	} else if (v->kept && v->count < COMPARED_MAX) {
-		v->kept[v->count] = v->targets ? target : slot;
+		v->kept[v->count] = slot;
 	}
 	v->count++;
 	return true;
@@ -135,10 +136,10 @@ static void sort(cor_id *items, uint32_t n)
 }
 
 /* What was read of the class against what the runtime says of its first object. */
-static void compare(struct heap_objects *h, struct heap_class *c, cor_id object, struct slots *said, bool targets)
+static void compare(struct heap_objects *h, struct heap_class *c, cor_id object, struct slots *said)
 {
 	static struct slots own;
-	struct visit v = {.object = object, .last = object, .kept = own.items, .targets = targets};
+	struct visit v = {.object = object, .last = object, .kept = own.items};
 
 	visit_all(h, &v, c, heap_class_size(c, object));
 	bool all = said->count <= COMPARED_MAX;
@@ -161,25 +162,26 @@ static bool tell_class(struct heap_objects *h, const struct heap_class *c)
 	return heap_put_type(&h->sink->w, &r);
 }
 
-static struct heap_class *new_class(struct heap_objects *h, cor_id object, struct slots *given)
+static struct heap_class *new_class(struct heap_objects *h, cor_id object)
 {
 	static struct slots asked; /* one walks at a time, and its stack may be the application's */
-	struct heap_class *c = heap_classes_add(h->info, object, &h->code);
+	struct heap_class *c = object_class(object) ? heap_classes_add(h->info, object, &h->code) : NULL;
 
 	if (!c) {
 		fail(h, HEAP_WALKED_REFUSED);
 		return NULL;
 	}
+	if (c->flags & HEAP_TYPE_FREE)
+		return c;
 	if (c->way == HEAP_CLASS_SERIES || c->way == HEAP_CLASS_STRUCTS) {
 		asked.count = 0;
-		if (!given)
-			info_enumerate_object_references(h->info, object, collect_slot, &asked);
-		compare(h, c, object, given ? given : &asked, given != NULL);
+		info_enumerate_object_references(h->info, object, collect_slot, &asked);
+		compare(h, c, object, &asked);
 	}
 	return tell_class(h, c) ? c : NULL;
 }
 
-static inline struct heap_class *class_of(struct heap_objects *h, cor_id object, struct slots *given)
+static inline struct heap_class *class_of(struct heap_objects *h, cor_id object)
 {
 	cor_id id = object_class(object);
 	struct heap_class *c = h->last;
@@ -188,7 +190,7 @@ static inline struct heap_class *class_of(struct heap_objects *h, cor_id object,
 		return c;
 	c = heap_classes_find(id);
 	if (!c)
-		c = new_class(h, object, given);
+		c = new_class(h, object);
 	return h->last = c;
 }
 
@@ -222,6 +224,31 @@ static bool put_references(struct heap_objects *h, const struct heap_class *c, c
 	return visit_all(h, &v, c, size);
 }
 
+/* The same for a small object, for all of which there is room: its references are looked at once, their number is set afterwards. */
+static inline void put_few_references(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
+{
+	const struct heap_series *s = heap_classes_series(c), *end = s + c->series_count;
+	struct heap_writer *w = &h->sink->w;
+	uint8_t *number = w->at, *at = number + 1;
+	cor_id last = object;
+	uint32_t count = 0;
+
+	for (; s < end; s++) {
+		cor_id slot = object + s->start, to = slot + size + (cor_id)(intptr_t)s->more;
+		for (; slot < to; slot += 8) {
+			cor_id target = *(const cor_id *)slot;
+			if (!target)
+				continue;
+			at = heap_edge_at(at, slot - last, object, target);
+			last = slot;
+			count++;
+		}
+	}
+	*number = (uint8_t)count;
+	w->edges += count;
+	w->at = at;
+}
+
 /* The bounds that the runtime keeps are those of the last collection; asked by object they are those of now. */
 static bool tell_range(struct heap_objects *h, cor_id object)
 {
@@ -239,13 +266,13 @@ static bool tell_range(struct heap_objects *h, cor_id object)
 	return heap_put_range(&h->sink->w, &record);
 }
 
-static bool begin_object(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
+static inline bool begin_object(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size, uint32_t room)
 {
 	struct heap_writer *w = &h->sink->w;
 
-	if (!heap_room(w) || (w->objects % LOOK_AT_CLOCK == 0 && !heap_sink_in_time(h->sink)))
+	if (!heap_room_for(w, room) || (w->objects % LOOK_AT_CLOCK == 0 && !heap_sink_in_time(h->sink)))
 		return false;
-	if (h->ranges && object - h->range.start >= h->range.length && !(tell_range(h, object) && heap_room(w)))
+	if (h->ranges && object - h->range.start >= h->range.length && !(tell_range(h, object) && heap_room_for(w, room)))
 		return false;
 	if (object < h->lowest || !h->lowest)
 		h->lowest = object;
@@ -255,42 +282,39 @@ static bool begin_object(struct heap_objects *h, const struct heap_class *c, cor
 	return true;
 }
 
-bool heap_objects_put(struct heap_objects *h, cor_id object)
+static inline bool put(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
 {
-	const struct heap_class *c = class_of(h, object, NULL);
-	uint64_t size = c ? heap_class_size(c, object) : 0;
-
-	if (!c || !begin_object(h, c, object, size))
+	if (c->way == HEAP_CLASS_SERIES && size <= FEW_BYTES) {
+		if (!begin_object(h, c, object, size, FEW_ROOM))
+			return false;
+		put_few_references(h, c, object, size);
+		return true;
+	}
+	if (c->flags & HEAP_TYPE_FREE)
+		return true;
+	if (!begin_object(h, c, object, size, HEAP_PUT_MAX))
 		return false;
 	if (c->flags & HEAP_TYPE_REFERENCES)
 		return put_references(h, c, object, size);
 	return !h->key || !(c->flags & HEAP_TYPE_STRING) || put_string(h, object);
 }
 
-static bool put_given(struct heap_objects *h, cor_id object, uint32_t count, const cor_id *targets)
+bool heap_objects_put(struct heap_objects *h, cor_id object)
 {
-	struct heap_writer *w = &h->sink->w;
+	const struct heap_class *c = class_of(h, object);
 
-	heap_put_count(w, count);
-	for (uint32_t i = 0; i < count; i++) {
-		if (!heap_room(w))
-			return false;
-		heap_put_edge(w, 0, object, targets[i]);
-	}
-	return true;
+	return c && put(h, c, object, heap_class_size(c, object));
 }
 
-bool heap_objects_put_given(struct heap_objects *h, cor_id object, uint32_t count, const cor_id *targets)
+cor_id heap_objects_put_run(struct heap_objects *h, cor_id at, cor_id end)
 {
-	static struct slots given;
+	while (at < end) {
+		const struct heap_class *c = class_of(h, at);
+		uint64_t size = c ? heap_class_size(c, at) : 0;
 
-	if (!heap_classes_find(object_class(object))) {
-		given.count = count;
-		for (uint32_t i = 0; i < count && i < COMPARED_MAX; i++)
-			given.items[i] = targets[i];
+		if (!c || !put(h, c, at, size))
+			return 0;
+		at += size;
 	}
-	const struct heap_class *c = class_of(h, object, &given);
-	if (!c || c->way != HEAP_CLASS_ASK)
-		return c && heap_objects_put(h, object);
-	return begin_object(h, c, object, heap_class_size(c, object)) && put_given(h, object, count, targets);
+	return at;
 }

@@ -22,7 +22,8 @@ struct heap_objects {
 
 /* false: the walk is over, see sink->status. */
 bool heap_objects_put(struct heap_objects *h, cor_id object);
-/* The same where the runtime gives the targets with the object (on .NET 8). */
-bool heap_objects_put_given(struct heap_objects *h, cor_id object, uint32_t count, const cor_id *targets);
+/* All from `at` on, which lie one behind the other, free space among them in the shape of objects, until `end` is reached or passed. Returns
+ * where the last one ends; 0: the walk is over. */
+cor_id heap_objects_put_run(struct heap_objects *h, cor_id at, cor_id end);
 
 #endif

@@ -77,6 +77,14 @@ bool heap_stop_put_ranges(void *info, struct heap_writer *w)
 	return put_ranges(w, read_ranges(info));
 }
 
+uint32_t heap_stop_ranges(void *info, const struct cor_generation_range **out)
+{
+	uint32_t count = 0;
+
+	*out = ranges;
+	return info_get_generation_bounds(info, RANGES_MAX, &count, ranges) < 0 || count > RANGES_MAX ? 0 : count;
+}
+
 void heap_stop_find_frozen(void *info)
 {
 	void *info14 = NULL;
@@ -88,6 +96,12 @@ void heap_stop_find_frozen(void *info)
 	if (info14_get_non_gc_heap_bounds(info14, FROZEN_MAX, &count, frozen) >= 0)
 		frozen_count = count < FROZEN_MAX ? count : FROZEN_MAX;
 	cor_release(info14);
+}
+
+uint32_t heap_stop_frozen(const struct cor_frozen_range **out)
+{
+	*out = frozen;
+	return frozen_count;
 }
 
 enum heap_generation heap_stop_generation(const struct cor_generation_range *r)

@@ -19,8 +19,11 @@ hresult heap_stop_collect(void *info, uint64_t *ns);
 
 /* The ranges of the generations as the last collection left them. While it stands. */
 bool heap_stop_put_ranges(void *info, struct heap_writer *w);
+/* The same to look at, until the next call of these. 0: they are not known, or too many. */
+uint32_t heap_stop_ranges(void *info, const struct cor_generation_range **out);
 /* Where the objects are that no collection touches; before the stop. Whose range it is, with that in mind. */
 void heap_stop_find_frozen(void *info);
+uint32_t heap_stop_frozen(const struct cor_frozen_range **out);
 enum heap_generation heap_stop_generation(const struct cor_generation_range *r);
 /* All of it / without large and pinned objects, in bytes; 0: not known. Any time. */
 void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small);

@@ -9,6 +9,7 @@
 #include "profiler/heap_stacks.h"
 #include "profiler/heap_statics.h"
 #include "profiler/heap_stop.h"
+#include "profiler/heap_sweep.h"
 #include "profiler/heap_threads.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
@@ -25,7 +26,7 @@ static bool may_collect;
 static uint32_t unloads; /* module_guard's, before the last walk */
 
 struct walk {
-	void *info, *info15; /* NULL: objects only within a collection */
+	void *info, *info15; /* NULL: objects only at the end of a collection */
 	struct heap_walk_request request;
 	struct heap_objects objects;
 	uint64_t budget_ns;
@@ -70,13 +71,13 @@ static void finish(void)
 		sink.status = HEAP_WALKED_NO_ROOM;
 }
 
-/* On .NET 8, in the collection, after its last object. */
+/* On .NET 8. */
 static void at_collection_end(void *ctx)
 {
 	struct walk *k = ctx;
 	struct heap_writer *w = &sink.w;
 
-	if (heap_collection_put_roots(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w))
+	if (heap_sweep(&k->objects) && heap_collection_put_roots(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w))
 		finish();
 }
 
@@ -142,15 +143,15 @@ static bool force_collection(struct walk *k)
 
 static void walk_exactly(struct walk *k)
 {
-	bool objects_too = !k->info15;
+	bool sweeps = !k->info15;
 
 	hresult hr = event_mask_add(k->info, COR_MONITOR_GC, 0);
 	if (hr < 0) {
 		refuse(k, hr);
 		return;
 	}
-	heap_collection_arm(&k->objects, objects_too, objects_too ? at_collection_end : NULL, k);
-	if (force_collection(k) && !objects_too)
+	heap_collection_arm(&sink, sweeps ? at_collection_end : NULL, k);
+	if (force_collection(k) && !sweeps)
 		walk_in_stop(k);
 	heap_collection_disarm();
 	event_mask_remove(k->info, COR_MONITOR_GC, 0);

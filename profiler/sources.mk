@@ -24,6 +24,7 @@ PROFILER_SRC := \
 	profiler/heap_sink.c \
 	profiler/heap_classes.c \
 	profiler/heap_objects.c \
+	profiler/heap_sweep.c \
 	profiler/heap_threads.c \
 	profiler/heap_fields.c \
 	profiler/heap_statics.c \

@@ -34,6 +34,7 @@
 #define HEAP_REVEAL_MAX 32
 #define HEAP_THREAD_NAME_MAX 15
 #define HEAP_PUT_MAX 40 /* bytes: more than any of the heap_put_*() writes at once */
+#define HEAP_EDGE_MAX 20
 
 enum heap_record {
 	HEAP_OBJECT = 0, /* never on the wire */
@@ -87,39 +88,48 @@ struct heap_writer {
 	bool bad;
 };
 
-static inline bool heap_room(struct heap_writer *w)
+/* For at least HEAP_PUT_MAX bytes, and for far less than a block. */
+static inline bool heap_room_for(struct heap_writer *w, uint32_t bytes)
 {
-	if (w->at <= w->limit)
+	if (w->at + (bytes - HEAP_PUT_MAX) <= w->limit)
 		return true;
 	if (w->bad || !w->more(w))
 		w->bad = true;
 	return !w->bad;
 }
 
-static inline void heap_varint(struct heap_writer *w, uint64_t v)
+static inline bool heap_room(struct heap_writer *w)
 {
-	uint8_t *p = w->at;
+	return heap_room_for(w, HEAP_PUT_MAX);
+}
 
+static inline uint8_t *heap_varint_at(uint8_t *p, uint64_t v)
+{
 	while (v >= 0x80) {
 		*p++ = (uint8_t)(v | 0x80);
 		v >>= 7;
 	}
 	*p++ = (uint8_t)v;
-	w->at = p;
+	return p;
 }
 
-static inline void heap_zigzag(struct heap_writer *w, uint64_t difference)
+static inline void heap_varint(struct heap_writer *w, uint64_t v)
 {
-	heap_varint(w, difference << 1 ^ (uint64_t)((int64_t)difference >> 63));
+	w->at = heap_varint_at(w->at, v);
+}
+
+static inline uint64_t heap_zigzag_of(uint64_t difference)
+{
+	return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
 }
 
 /* The caller has made room. `size` in bytes; then, for types that may hold references, heap_put_count() and as many heap_put_edge(). */
 static inline void heap_put_object(struct heap_writer *w, uint32_t type, uint64_t address, uint64_t size, bool variable)
 {
-	heap_varint(w, (uint64_t)type + 1);
-	heap_zigzag(w, address / 8 - w->last_end);
-	if (variable)
-		heap_varint(w, size);
+	uint8_t *at = heap_varint_at(w->at, (uint64_t)type + 1);
+
+	at = heap_varint_at(at, heap_zigzag_of(address / 8 - w->last_end));
+	w->at = variable ? heap_varint_at(at, size) : at;
 	w->last_end = address / 8 + (size + 7) / 8;
 	w->objects++;
 	w->bytes += size;
@@ -132,10 +142,15 @@ static inline void heap_put_count(struct heap_writer *w, uint64_t references)
 }
 
 /* `offset_delta` in bytes. */
+static inline uint8_t *heap_edge_at(uint8_t *at, uint64_t offset_delta, uint64_t object, uint64_t target)
+{
+	at = heap_varint_at(at, offset_delta / 8);
+	return heap_varint_at(at, heap_zigzag_of(target / 8 - object / 8));
+}
+
 static inline void heap_put_edge(struct heap_writer *w, uint64_t offset_delta, uint64_t object, uint64_t target)
 {
-	heap_varint(w, offset_delta / 8);
-	heap_zigzag(w, target / 8 - object / 8);
+	w->at = heap_edge_at(w->at, offset_delta, object, target);
 }
 
 struct heap_type_record {

@@ -133,6 +133,11 @@ class ServerCollector(Heap, OneStop, unittest.TestCase):
     env = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}
 
 
+class ServerCollectorOnNet8(Heap, unittest.TestCase):
+    framework = "net8.0"
+    env = ServerCollector.env
+
+
 class Refusals(unittest.TestCase):
     parallel = True
 
