@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """What sampling allocations costs an application that does nothing but allocate: operations per second of its CPU time with sampling against
-without, in one process, by turns; stacks included.
+without, in one process, by turns; stacks included. Each turn with sampling is held against the turns before and after it.
 
 usage: allocations.py [--framework NAME]... [--threads N] [--turns N] [--seconds N] [--json]"""
 import argparse
@@ -10,6 +10,7 @@ import sys
 import time
 
 from tests.allocs.target import Target
+from tests.bench.paired import median_interval
 from tests.lib import dotnet
 from tests.profiler import tools
 
@@ -53,18 +54,25 @@ def measure(framework, threads, turns, seconds):
                 assert answer["ok"], answer
                 rates.append(answer["taken"] / (seconds + 2))
         cost = driver("detach")
-    return {"framework": framework, "threads": threads, "of_cpu_time": round(statistics.median(per_cpu), 3),
-            "of_throughput": round(statistics.median(per_second), 3), "samples_per_second": round(statistics.median(rates)),
+    return {"framework": framework, "threads": threads, "of_cpu_time": [x and round(x, 3) for x in median_interval(per_cpu)],
+            "of_throughput": [x and round(x, 3) for x in median_interval(per_second)], "samples_per_second": round(statistics.median(rates)),
             "callback_ns": round(cost["paused_ns"] / max(1, cost["pauses"])), "own_thread_ms": round(cost["cpu_ns"] / 1e6, 1),
             "turns": [round(x, 3) for x in per_cpu]}
+
+
+def show(row):
+    low, middle, high = row["of_cpu_time"]
+    print("%-8s %d threads: %.3f of its operations per CPU-second (95 %%: %s), %.3f per second; %d samples/s, %d ns each" % (
+        row["framework"], row["threads"], middle, "too few turns" if low is None else "%.3f to %.3f" % (low, high), row["of_throughput"][1],
+        row["samples_per_second"], row["callback_ns"]), flush=True)
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--framework", action="append", choices=dotnet.FRAMEWORKS)
     options.add_argument("--threads", type=int, default=2)
-    options.add_argument("--turns", type=int, default=5)
-    options.add_argument("--seconds", type=int, default=3)
+    options.add_argument("--turns", type=int, default=15)
+    options.add_argument("--seconds", type=int, default=2)
     options.add_argument("--json", action="store_true")
     o = options.parse_args()
     tools.build()
@@ -72,8 +80,7 @@ def main():
     for framework in o.framework or dotnet.FRAMEWORKS:
         rows.append(measure(framework, o.threads, o.turns, o.seconds))
         if not o.json:
-            print("%(framework)-8s %(threads)d threads: %(of_cpu_time).3f of its operations per CPU-second, %(of_throughput).3f per second; "
-                  "%(samples_per_second)d samples/s, %(callback_ns)d ns each" % rows[-1], flush=True)
+            show(rows[-1])
     if o.json:
         print(json.dumps(rows))
 
