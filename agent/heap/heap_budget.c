@@ -1,5 +1,6 @@
 #include "agent/heap/heap_budget.h"
 
+#include <stdint.h>
 #include <unistd.h>
 
 size_t heap_budget_of(size_t most, int percent, const struct cgroup_memory *group)
@@ -11,6 +12,21 @@ size_t heap_budget_of(size_t most, int percent, const struct cgroup_memory *grou
 	if (part < HEAP_BUDGET_LEAST)
 		part = HEAP_BUDGET_LEAST;
 	return part < most ? part : most;
+}
+
+size_t heap_budget_wide_of(size_t unlimited, int percent, const struct cgroup_memory *group)
+{
+	bool limited = group->limit_bytes > 0 && group->usage_bytes >= 0;
+
+	return heap_budget_of(limited ? SIZE_MAX : unlimited, percent, group);
+}
+
+size_t heap_budget_wide(size_t unlimited, int percent)
+{
+	struct cgroup_memory group;
+
+	cgroup_read_memory("/proc", getpid(), &group);
+	return heap_budget_wide_of(unlimited, percent, &group);
 }
 
 size_t heap_budget(size_t most, int percent)

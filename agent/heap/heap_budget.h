@@ -15,5 +15,9 @@
 /* At most `most` bytes, and that part of what is left behind the reserve. A group without a limit, or an unknown one, does not count. */
 size_t heap_budget_of(size_t most, int percent, const struct cgroup_memory *group);
 size_t heap_budget(size_t most, int percent); /* of this process's group */
+/* The same for what gets faster by all the memory that it has: where the group has a limit nobody else is short of what is below it, so that
+ * part of it is taken, all of it; `unlimited` bytes where it has none. */
+size_t heap_budget_wide_of(size_t unlimited, int percent, const struct cgroup_memory *group);
+size_t heap_budget_wide(size_t unlimited, int percent);
 
 #endif

@@ -188,7 +188,7 @@ struct heap_graph *heap_graph_new(const struct heap_snapshot *s, const struct he
 		o = &usual;
 	g->snapshot = s;
 	g->own = mem_alloc(sizeof *g->own);
-	heap_memory_init(&g->own->memory, o->memory_bytes ? o->memory_bytes : heap_budget(HEAP_GRAPH_MEMORY, HEAP_BUDGET_GRAPH), o->dirfd);
+	heap_memory_init(&g->own->memory, o->memory_bytes ? o->memory_bytes : heap_budget_wide(HEAP_GRAPH_MEMORY, HEAP_BUDGET_GRAPH), o->dirfd);
 	if (make(g, o, e) < 0) {
 		heap_graph_free(g);
 		return NULL;

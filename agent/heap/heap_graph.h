@@ -28,7 +28,7 @@
 #define HEAP_GRAPH_MEMORY ((size_t)360 << 20)
 
 struct heap_graph_options {
-	size_t memory_bytes; /* what does not fit goes to an unlinked file; 0: HEAP_GRAPH_MEMORY, or what the agent's group has left */
+	size_t memory_bytes; /* what does not fit goes to an unlinked file; 0: what the agent's group has left, HEAP_GRAPH_MEMORY without a limit */
 	int dirfd;           /* the folder of that file; -1: a temporary one */
 	bool one_thread;
 	bool no_paths;       /* nobody will ask heap_paths.h */

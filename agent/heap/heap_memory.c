@@ -69,7 +69,8 @@ static int extend_file(int fd, size_t from, size_t to, struct err *e)
 	return rc == 0 ? 0 : err_set(e, ERR_RETRY, rc, "room for the heap's graph on disk (%zu MB): %s", (to - from) >> 20, strerror(rc));
 }
 
-static int take_file(struct heap_memory *m, struct heap_array *a, size_t bytes, struct err *e)
+/* Of what is met at random, a page that is missed is read alone: its neighbours would only drive others out. */
+static int take_file(struct heap_memory *m, struct heap_array *a, size_t bytes, enum heap_access how, struct err *e)
 {
 	AUTO_FD int fd = make_file(m);
 
@@ -80,7 +81,9 @@ static int take_file(struct heap_memory *m, struct heap_array *a, size_t bytes, 
 	void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return err_set(e, ERR_RETRY, errno, "memory for the heap's graph: %s", strerror(errno));
-	*a = (struct heap_array){.data = data, .bytes = bytes, .file = steal_fd(&fd) + 1};
+	if (how == HEAP_AT_RANDOM)
+		madvise(data, bytes, MADV_RANDOM);
+	*a = (struct heap_array){.data = data, .bytes = bytes, .file = steal_fd(&fd) + 1, .how = how};
 	return 0;
 }
 
@@ -92,7 +95,7 @@ int heap_memory_take(struct heap_memory *m, struct heap_array *a, size_t count, 
 		return err_set(e, ERR_INVALID, 0, "the heap is too big for this machine");
 	bytes = (bytes + PAGE) & ~(PAGE - 1); /* never none */
 	if (!reserve(m, bytes, how))
-		return take_file(m, a, bytes, e);
+		return take_file(m, a, bytes, how, e);
 	void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data == MAP_FAILED) {
 		release(m, bytes);
@@ -100,7 +103,7 @@ int heap_memory_take(struct heap_memory *m, struct heap_array *a, size_t count, 
 	}
 	if (bytes >= 4 * HUGE_PAGE && how == HEAP_AT_RANDOM)
 		madvise(data, bytes, MADV_HUGEPAGE); /* fewer misses where access is random; without them it is only slower */
-	*a = (struct heap_array){.data = data, .bytes = bytes};
+	*a = (struct heap_array){.data = data, .bytes = bytes, .how = how};
 	return 0;
 }
 
@@ -108,7 +111,7 @@ static int move_to_file(struct heap_memory *m, struct heap_array *a, size_t byte
 {
 	struct heap_array file;
 
-	if (take_file(m, &file, bytes, e) < 0)
+	if (take_file(m, &file, bytes, a->how, e) < 0)
 		return -1;
 	memcpy(file.data, a->data, a->bytes);
 	heap_memory_give(m, a);

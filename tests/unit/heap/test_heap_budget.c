@@ -30,3 +30,22 @@ Test(heap_budget, is_a_part_of_what_the_group_has_left)
 	cr_expect_leq(heap_budget((size_t)(360 * MB), 70), (size_t)(360 * MB));
 	cr_expect_geq(heap_budget((size_t)(360 * MB), 70), HEAP_BUDGET_LEAST);
 }
+
+Test(heap_budget, of_a_group_with_a_limit_a_wide_one_is_bounded_by_that_alone)
+{
+	static const struct {
+		int64_t usage, limit, budget;
+	} rows[] = {
+		{-1, -1, 360 * MB},
+		{20 * MB, 0, 360 * MB},
+		{44 * MB, 192 * MB, 70 * MB},
+		{148 * MB, 2196 * MB, 1400 * MB},
+		{200 * MB, 192 * MB, 16 * MB},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		const struct cgroup_memory group = {.usage_bytes = rows[i].usage, .limit_bytes = rows[i].limit};
+		int64_t budget = (int64_t)heap_budget_wide_of((size_t)(360 * MB), 70, &group);
+		cr_expect(budget - rows[i].budget < 100 && budget - rows[i].budget > -100, "row %zu: %lld", i, (long long)budget);
+	}
+}
