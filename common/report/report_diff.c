@@ -136,6 +136,20 @@ int report_diff_number(const json_t *report, const char *path, double least, dou
 	return 0;
 }
 
+int report_diff_list(const json_t *report, const char *list, report_diff_entry_fn *read, const void *side, struct err *e)
+{
+	const json_t *entries = NULL;
+	size_t i;
+	json_t *entry;
+	if (jsonx_array(report, "", list, true, &entries, e) < 0)
+		return -1;
+	json_array_foreach(entries, i, entry) {
+		if (read(side, entry, e) < 0)
+			return err_prefix(e, "%s[%zu]", list, i);
+	}
+	return 0;
+}
+
 static int check(const json_t *report, const char **profiler, struct err *e)
 {
 	const char *schema = NULL;

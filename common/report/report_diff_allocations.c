@@ -43,34 +43,22 @@ static int add(const struct side *s, const struct report_diff_rule *rule, const 
 	return 0;
 }
 
-static int read_type(const struct side *s, const json_t *entry, struct err *e)
+static int read_type(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *name = NULL;
 	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add(s, &type_rule, name, entry, e);
 }
 
-static int read_site(const struct side *s, const json_t *entry, struct err *e)
+static int read_site(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *type = NULL;
 	if (jsonx_string(entry, "", "type", true, &type, e) < 0)
 		return -1;
 	const char *method = jsonx_str_at(entry, "method", "no method of the application");
 	AUTO_FREE char *name = mem_printf("%s by %s", type, method);
 	return add(s, &site_rule, name, entry, e);
-}
-
-static int read_list(const struct side *s, const char *list, int (*read)(const struct side *, const json_t *, struct err *), struct err *e)
-{
-	const json_t *entries = NULL;
-	size_t i;
-	json_t *entry;
-	if (jsonx_array(s->report, "", list, true, &entries, e) < 0)
-		return -1;
-	json_array_foreach(entries, i, entry) {
-		if (read(s, entry, e) < 0)
-			return err_prefix(e, "%s[%zu]", list, i);
-	}
-	return 0;
 }
 
 static int read_side(struct side *s, struct err *e)
@@ -86,7 +74,7 @@ static int read_side(struct side *s, struct err *e)
 	if (add(s, &total_rule, "Allocation", allocated, e) < 0)
 		return err_prefix(e, "allocated");
 	report_diff_items_add(s->all, &objects_rule, "Objects", s->which, objects / s->seconds, 0);
-	return read_list(s, "sites", read_site, e) < 0 ? -1 : read_list(s, "types", read_type, e);
+	return report_diff_list(s->report, "sites", read_site, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_type, s, e);
 }
 
 static int read_both(struct report_diff_items *all, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)

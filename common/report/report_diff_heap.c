@@ -20,22 +20,6 @@ struct side {
 	double minutes, detectable; /* MemoryLeak */
 };
 
-typedef int read_entry_fn(const struct side *s, const json_t *entry, struct err *e);
-
-static int read_list(const struct side *s, const char *list, read_entry_fn *read, struct err *e)
-{
-	const json_t *entries = NULL;
-	size_t i;
-	json_t *entry;
-	if (jsonx_array(s->report, "", list, true, &entries, e) < 0)
-		return -1;
-	json_array_foreach(entries, i, entry) {
-		if (read(s, entry, e) < 0)
-			return err_prefix(e, "%s[%zu]", list, i);
-	}
-	return 0;
-}
-
 static int read_bytes(const json_t *entry, const char *key, double *out, struct err *e)
 {
 	return report_diff_number(entry, key, -REPORT_DIFF_QUANTITY_MOST, REPORT_DIFF_QUANTITY_MOST, out, e);
@@ -79,8 +63,9 @@ static const struct report_diff_rule heap_beside = {
 	.kind = "total", .unit = "B", .suffix = "", .least = LEAST_BYTES, .least_part = 0.5, .least_share = 0.1, .silent = true};
 static const struct report_diff_rule holder_rule = BYTES_RULE("holder", " retained"), type_rule = BYTES_RULE("type", " retained");
 
-static int read_survivors_holder(const struct side *s, const json_t *entry, struct err *e)
+static int read_survivors_holder(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *name = NULL, *kind = NULL;
 	if (jsonx_string(entry, "", "name", true, &name, e) < 0 || jsonx_string(entry, "", "kind", true, &kind, e) < 0)
 		return -1;
@@ -89,8 +74,9 @@ static int read_survivors_holder(const struct side *s, const json_t *entry, stru
 	return add_named(s, &holder_rule, shown, entry, "retainedBytes", e);
 }
 
-static int read_survivors_type(const struct side *s, const json_t *entry, struct err *e)
+static int read_survivors_type(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *name = NULL;
 	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &type_rule, name, entry, "retainedBytes", e);
 }
@@ -101,7 +87,7 @@ static int read_survivors(struct side *s, struct err *e)
 	    report_diff_items_total(s->all, &heap_beside, "Held by nothing that is known", s->report, s->which, "heap.unreachableBytes", e) < 0 ||
 	    report_diff_items_total(s->all, &heap_beside, "Free space between objects", s->report, s->which, "heap.freeBytes", e) < 0)
 		return -1;
-	return read_list(s, "holders", read_survivors_holder, e) < 0 ? -1 : read_list(s, "types", read_survivors_type, e);
+	return report_diff_list(s->report, "holders", read_survivors_holder, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_survivors_type, s, e);
 }
 
 static int compare(const json_t *before, const json_t *after, read_side_fn *read, const struct report_diff_rule *const *first,
@@ -139,8 +125,9 @@ static void add_growth(const struct side *s, const struct report_diff_rule *rule
 	report_diff_items_add(s->all, rule, name, s->which, bytes_per_minute, s->detectable);
 }
 
-static int read_leak_holder(const struct side *s, const json_t *entry, struct err *e)
+static int read_leak_holder(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *root = NULL, *type = NULL;
 	double per_minute;
 	if (jsonx_string(entry, "", "root", true, &root, e) < 0 || jsonx_string(entry, "", "type", true, &type, e) < 0 ||
@@ -151,8 +138,9 @@ static int read_leak_holder(const struct side *s, const json_t *entry, struct er
 	return 0;
 }
 
-static int read_leak_type(const struct side *s, const json_t *entry, struct err *e)
+static int read_leak_type(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *type = NULL;
 	double bytes;
 	if (jsonx_string(entry, "", "type", true, &type, e) < 0 || read_bytes(entry, "growthBytes", &bytes, e) < 0)
@@ -180,7 +168,7 @@ static int read_leak(struct side *s, struct err *e)
 	add_growth(s, &growth_total, "Growth", per_minute);
 	add_part(s, "growth.heldBytes", "Growth of held objects");
 	add_part(s, "growth.unmanagedBytes", "Growth of unmanaged memory");
-	return read_list(s, "holders", read_leak_holder, e) < 0 ? -1 : read_list(s, "types", read_leak_type, e);
+	return report_diff_list(s->report, "holders", read_leak_holder, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_leak_type, s, e);
 }
 
 static void put_detectable(const json_t *before, const json_t *after, struct buf *lines)
@@ -207,8 +195,9 @@ int report_diff_leak(const json_t *before, const json_t *after, struct report_di
 static const struct report_diff_rule waste_total = {.kind = "total", .unit = "B", .suffix = "", .least = LEAST_BYTES, .least_part = LEAST_PART};
 static const struct report_diff_rule waste_rule = BYTES_RULE("holder", " of copies");
 
-static int read_strings_holder(const struct side *s, const json_t *entry, struct err *e)
+static int read_strings_holder(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *name = NULL;
 	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &waste_rule, name, entry, "wastedBytes", e);
 }
@@ -218,7 +207,7 @@ static int read_strings(struct side *s, struct err *e)
 	if (report_diff_items_total(s->all, &waste_total, "Waste by copies of strings", s->report, s->which, "strings.wastedBytes", e) < 0 ||
 	    report_diff_items_total(s->all, &waste_total, "Memory of all strings", s->report, s->which, "strings.bytes", e) < 0)
 		return -1;
-	return read_list(s, "holders", read_strings_holder, e);
+	return report_diff_list(s->report, "holders", read_strings_holder, s, e);
 }
 
 int report_diff_strings(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)

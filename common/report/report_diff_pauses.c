@@ -84,8 +84,9 @@ static void add_count(const struct side *s, const struct report_diff_rule *rule,
 	report_diff_items_add(s->all, rule, name, s->which, count / minutes, Z * sqrt(count) / minutes);
 }
 
-static int read_cause(const struct side *s, const json_t *entry, struct err *e)
+static int read_cause(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	const char *title = NULL;
 	double total, longest;
 	if (jsonx_string(entry, "", "title", true, &title, e) < 0 ||
@@ -98,13 +99,14 @@ static int read_cause(const struct side *s, const json_t *entry, struct err *e)
 }
 
 /* Collections are told by their causes. */
-static int read_reason(const struct side *s, const json_t *entry, struct err *e)
+static int read_reason(const void *side, const json_t *entry, struct err *e)
 {
-	return strcmp(jsonx_str_at(entry, "reason", ""), "collection") == 0 ? 0 : read_cause(s, entry, e);
+	return strcmp(jsonx_str_at(entry, "reason", ""), "collection") == 0 ? 0 : read_cause(side, entry, e);
 }
 
-static int read_generation(const struct side *s, const json_t *entry, struct err *e)
+static int read_generation(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	double generation, collections;
 	bool background = false;
 	if (report_diff_number(entry, "generation", 0, 9, &generation, e) < 0 || jsonx_bool(entry, "", "background", true, &background, e) < 0 ||
@@ -115,27 +117,14 @@ static int read_generation(const struct side *s, const json_t *entry, struct err
 	return 0;
 }
 
-static int read_inducer(const struct side *s, const json_t *entry, struct err *e)
+static int read_inducer(const void *side, const json_t *entry, struct err *e)
 {
+	const struct side *s = side;
 	double count;
 	if (report_diff_number(entry, "count", 0, TIME_MOST, &count, e) < 0)
 		return -1;
 	AUTO_FREE char *name = mem_printf("GC.Collect by %s", jsonx_str_at(entry, "method", "code that is not known"));
 	add_count(s, &inducer_rule, name, count);
-	return 0;
-}
-
-static int read_list(const struct side *s, const char *list, int (*read)(const struct side *, const json_t *, struct err *), struct err *e)
-{
-	const json_t *entries = NULL;
-	size_t i;
-	json_t *entry;
-	if (jsonx_array(s->report, "", list, true, &entries, e) < 0)
-		return -1;
-	json_array_foreach(entries, i, entry) {
-		if (read(s, entry, e) < 0)
-			return err_prefix(e, "%s[%zu]", list, i);
-	}
 	return 0;
 }
 
@@ -160,10 +149,11 @@ static int read_totals(struct side *s, struct err *e)
 
 static int read_side(struct side *s, struct err *e)
 {
-	if (read_totals(s, e) < 0 || read_list(s, "causes", read_cause, e) < 0 || read_list(s, "reasons", read_reason, e) < 0 ||
-	    read_list(s, "generations", read_generation, e) < 0)
+	if (read_totals(s, e) < 0 || report_diff_list(s->report, "causes", read_cause, s, e) < 0 ||
+	    report_diff_list(s->report, "reasons", read_reason, s, e) < 0 ||
+	    report_diff_list(s->report, "generations", read_generation, s, e) < 0)
 		return -1;
-	return read_list(s, "inducers", read_inducer, e);
+	return report_diff_list(s->report, "inducers", read_inducer, s, e);
 }
 
 static int read_both(struct report_diff_items *all, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)

@@ -21,6 +21,10 @@ report_diff_fn report_diff_cpu, report_diff_survivors, report_diff_leak, report_
 /* Reads a number (whole or not) between least and most at a dotted path; ERR_INVALID names it. */
 int report_diff_number(const json_t *report, const char *path, double least, double most, double *out, struct err *e);
 
+/* Reads each entry of a list for one side of the comparison; an error names the entry. */
+typedef int report_diff_entry_fn(const void *side, const json_t *entry, struct err *e);
+int report_diff_list(const json_t *report, const char *list, report_diff_entry_fn *read, const void *side, struct err *e);
+
 /* A method's or type's name cut from its left, where its namespace stands, to at most so many characters. Escaped for terminals. */
 void report_diff_put_name(struct buf *out, const char *name, size_t max_chars);
 void report_diff_put_percent(struct buf *out, double percent);
