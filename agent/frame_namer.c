@@ -128,9 +128,9 @@ static void name_unresolved(struct frame_namer *n, struct ip_entry *x)
 		give(n, x, IP_UNNAMED, &(struct frame){.kind = FRAME_UNKNOWN, .module = f ? (char *)f->name : NULL});
 }
 
-static void name_managed(struct frame_namer *n, struct ip_entry *x, const struct resolved_function *r)
+struct frame frame_namer_managed(const struct resolved_function *r)
 {
-	struct frame f = {
+	return (struct frame){
 		.kind = FRAME_MANAGED,
 		.module = (char *)r->module,
 		.type = (char *)r->type,
@@ -141,6 +141,11 @@ static void name_managed(struct frame_namer *n, struct ip_entry *x, const struct
 		.overloaded = r->overloaded,
 		.dynamic = r->dynamic,
 	};
+}
+
+static void name_managed(struct frame_namer *n, struct ip_entry *x, const struct resolved_function *r)
+{
+	struct frame f = frame_namer_managed(r);
 	give(n, x, IP_NAMED, &f);
 	x->dynamic = r->dynamic;
 	x->dynamic_start_ns = (int64_t)r->dynamic_start_ns;

@@ -18,6 +18,9 @@ void frame_namer_free(struct frame_namer *n);
 /* Sets frame and state of the batch's entries that have no final answer. */
 void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, cpu_collect_resolve_fn *resolve, void *ctx);
 
+/* The frame of a function that the runtime has named; its texts are borrowed. */
+struct frame frame_namer_managed(const struct resolved_function *r);
+
 /* The frame for code without a name. */
 uint32_t frame_namer_unknown(struct frame_namer *n);
 

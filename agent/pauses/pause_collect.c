@@ -1,5 +1,6 @@
 #include "agent/pauses/pause_collect.h"
 
+#include "agent/frame_namer.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -50,17 +51,7 @@ void pause_collect_free(struct pause_collect *c)
 
 static uint32_t add_frame(struct pause_collect *c, const struct resolved_function *r)
 {
-	struct frame f = {
-		.kind = FRAME_MANAGED,
-		.module = (char *)r->module,
-		.type = (char *)r->type,
-		.type_args = (char *)r->type_args,
-		.method = (char *)r->method,
-		.method_args = (char *)r->method_args,
-		.params = (char *)r->params,
-		.overloaded = r->overloaded,
-		.dynamic = r->dynamic,
-	};
+	struct frame f = frame_namer_managed(r);
 	return capture_add_frame(c->builder, &f);
 }
 
