@@ -9,6 +9,7 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/report/report_policy.h"
 #include "controller/http_api.h"
 #include "controller/kube_clock.h"
 #include "controller/link_server_private.h"
@@ -283,7 +284,7 @@ static int send_headers(struct lws *wsi, struct http_conn *c)
 {
 	unsigned char frame[LWS_PRE + HEADERS_ROOM], *start = frame + LWS_PRE, *p = start, *end = frame + sizeof frame - 1;
 	if (lws_add_http_common_headers(wsi, HTTP_STATUS_OK, c->file_type, (lws_filepos_t)c->left, &p, end) ||
-	    add(wsi, "content-security-policy:", HTTP_API_REPORT_POLICY, &p, end) || add(wsi, "x-content-type-options:", "nosniff", &p, end) ||
+	    add(wsi, "content-security-policy:", REPORT_POLICY, &p, end) || add(wsi, "x-content-type-options:", "nosniff", &p, end) ||
 	    add(wsi, "cache-control:", "no-store", &p, end) || add(wsi, "referrer-policy:", "no-referrer", &p, end) ||
 	    add(wsi, "cross-origin-resource-policy:", "same-origin", &p, end) ||
 	    add(wsi, "content-disposition:", c->as_attachment ? "attachment" : "inline", &p, end) || lws_finalize_http_header(wsi, &p, end))

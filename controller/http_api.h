@@ -2,11 +2,6 @@
 #ifndef DRDOTNET_HTTP_API_H
 #define DRDOTNET_HTTP_API_H
 
-/* The report's own scripts and styles run, in an origin of their own, and can reach nothing. */
-#define HTTP_API_REPORT_POLICY                                                                                            \
-	"sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; " \
-	"font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
 /* Whose report is it? From a store key "<namespace>/<session>-<uid8>/<pod>/<file>". */
 struct report_path {
 	char namespace[64], session[254], pod[254], file[64];

@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/report/report_policy.h"
 
 #include <openssl/sha.h>
 #include <string.h>
@@ -34,11 +35,6 @@ static const struct page_file files[] = {
 #define PAGE_POLICY                                                                                                              \
 	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; frame-src 'self'; "  \
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-/* A report's own scripts and styles run, in an origin of their own, and can reach nothing. */
-#define VIEWER_POLICY                                                                                                            \
-	"sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; "      \
-	"font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 
 static const char *media_type(const char *name)
 {
@@ -87,7 +83,7 @@ static void get_file(void *ctx, const struct web_request *q, struct web_response
 		snprintf(tag + 2 * i, 3, "%02x", hash[i]);
 	web_respond_header(r, "cache-control", "no-cache"); /* kept, but asked for again each time: an update shows at once */
 	web_respond_header(r, "vary", "accept-encoding");
-	web_respond_header(r, "content-security-policy", strcmp(f->name, "viewer.html") == 0 ? VIEWER_POLICY : PAGE_POLICY);
+	web_respond_header(r, "content-security-policy", strcmp(f->name, "viewer.html") == 0 ? REPORT_POLICY_WITHIN("'self'") : PAGE_POLICY);
 	if (web_respond_not_modified(r, q, tag))
 		return;
 	if (!takes_gzip(q)) {

@@ -1,15 +1,13 @@
 /* One file of a report. A report is the work of processes that nobody trusts: it is served with a policy that lets its own scripts run in an
  * origin of its own, without network. */
 #include "common/base/mem.h"
+#include "common/report/report_policy.h"
 #include "common/rest/rest_id.h"
 #include "common/rest/rest_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define REPORT_POLICY                                                                                                     \
-	"sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:; " \
-	"font-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 #define PIECE_BYTES 65536
 
 static int open_report(struct rest_call *c, const struct rest_session_id *id, const char *pod, const char *file, struct rest_report *out)

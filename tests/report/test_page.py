@@ -37,10 +37,10 @@ PALE = """(() => {
 
 
 def policy():
-    """HTTP_API_REPORT_POLICY of the controller."""
-    with open(os.path.join(proc.ROOT, "controller/http_api.h"), encoding="utf-8") as f:
-        macro = re.search(r"#define HTTP_API_REPORT_POLICY((?:.*\\\n)+.*)", f.read()).group(1)
-    return "".join(re.findall(r'"([^"]*)"', macro))
+    """REPORT_POLICY of common/report/report_policy.h."""
+    with open(os.path.join(proc.ROOT, "common/report/report_policy.h"), encoding="utf-8") as f:
+        macro = re.search(r"#define REPORT_POLICY_WITHIN\(ancestors\)((?:.*\\\n)+.*)", f.read()).group(1)
+    return "".join(re.findall(r'"([^"]*)"', macro)) + "'none'"
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
