@@ -3,17 +3,12 @@
 #include "controller/alertmanager.h"
 
 #include "common/base/jsonx.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static struct profiling_trigger *trigger_of(const char *pattern, enum trigger_match type)
 {

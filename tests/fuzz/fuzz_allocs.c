@@ -3,17 +3,12 @@
 #include "agent/allocs/alloc_diagnosis.h"
 #include "agent/cpu_phrase.h"
 #include "agent/report.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 /* Every other address has a name. */
 static int resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out)

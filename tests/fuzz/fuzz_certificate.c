@@ -1,5 +1,6 @@
 /* PEM texts of the link's Secret and ConfigMap, which others may have edited. A bundle that was made of anything is made of certificates. */
 #include "controller/link_pki.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,9 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const char *const names[] = {"drdotnet-controller.drdotnet-system.svc"};
 	struct err e = ERR_INIT;
 	struct link_cert_info info;
-	char *text = malloc(size + 1);
-	memcpy(text, data, size);
-	text[size] = '\0';
+	char *text = text_of(data, size);
 	if (link_pki_inspect(text, text, names, 1, &info, &e) < 0 && e.kind != ERR_INVALID)
 		abort();
 	char *bundle = link_pki_bundle(text, NULL, text, NOW_MS);

@@ -1,6 +1,7 @@
 /* The text of /proc/PID/cgroup and of the groups' files. */
 #include "agent/cgroup.h"
 #include "agent/cgroup_dir.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,9 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *text = malloc(size + 1), path[64], below[64];
-	memcpy(text, data, size);
-	text[size] = '\0';
+	char *text = text_of(data, size), path[64], below[64];
 	struct cgroup_identity id;
 	cgroup_parse_identity(text, &id);
 	size_t pod = strlen(id.pod_uid), container = strlen(id.container_id);

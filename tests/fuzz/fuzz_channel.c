@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/proto/channel.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,12 +22,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static int folder = -1;
 static char folder_path[] = "/tmp/drdotnet-fuzz-XXXXXX";
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void remove_folder(void)
 {
@@ -66,18 +61,6 @@ static void send_hello(const struct profiler_channel *ch, int fd)
 	channel_put_hello(&w, &h);
 	size_t len = channel_end(&w);
 	check(send(fd, frame, len, MSG_NOSIGNAL) == (ssize_t)len);
-}
-
-/* Reports are made of these. */
-static void check_name(const char *s)
-{
-	for (size_t left = s ? strlen(s) : 0; left;) {
-		uint32_t c = 0;
-		size_t n = text_decode_utf8(s, left, &c);
-		check(c >= 0x20 && c != 0x7f && !(c == 0xfffd && n == 1));
-		s += n;
-		left -= n;
-	}
 }
 
 static void check_function(const struct resolved_function *f)

@@ -2,6 +2,7 @@
 #include "agent/agent_options.h"
 #include "agent/cli_options.h"
 #include "controller/controller_options.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,9 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int argc = 1;
 	if (size < 1)
 		return 0;
-	char *text = malloc(size), *rest = text, *word;
-	memcpy(text, data + 1, size - 1);
-	text[size - 1] = '\0';
+	char *text = text_of(data + 1, size - 1), *rest = text, *word;
 	while (argc <= WORDS && (word = strsep(&rest, "\n")))
 		argv[argc++] = word;
 	some_value = argv[argc - 1];

@@ -5,6 +5,7 @@
 #include "common/base/http.h"
 #include "controller/sigv4.h"
 #include "controller/token_review.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -14,12 +15,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define FIRST_MS INT64_C(-62000000000000) /* in the years 5 and 9998 */
 #define LAST_MS INT64_C(253300000000000)
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void decode_base64(const char *text, size_t len)
 {
@@ -80,9 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
-	char *text = malloc(size);
-	memcpy(text, data + 1, size - 1);
-	text[size - 1] = '\0';
+	char *text = text_of(data + 1, size - 1);
 	switch (data[0] % 4) {
 	case 0:
 		decode_base64(text, size - 1);

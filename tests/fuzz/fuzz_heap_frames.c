@@ -2,6 +2,7 @@
 #include "agent/heap/heap_label.h"
 #include "agent/profiler_channel_private.h"
 #include "common/base/text.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,23 +10,6 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define TYPES 4u
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
-
-static void check_name(const char *s)
-{
-	for (size_t left = s ? strlen(s) : 0; left;) {
-		uint32_t c = 0;
-		size_t n = text_decode_utf8(s, left, &c);
-		check(c >= 0x20 && c != 0x7f && !(c == 0xfffd && n == 1));
-		s += n;
-		left -= n;
-	}
-}
 
 static void check_type(const struct heap_type *t)
 {

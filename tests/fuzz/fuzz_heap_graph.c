@@ -3,9 +3,8 @@
 #include "agent/heap/heap_dominators.h"
 #include "agent/heap/heap_graph.h"
 #include "agent/heap/heap_paths.h"
-#include "agent/heap/heap_snapshot_private.h"
 #include "agent/heap/heap_totals.h"
-#include "common/base/mem.h"
+#include "tests/fuzz/fuzz_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,33 +14,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define STRINGS 1
 #define ONE_THREAD 2
 #define SOME_ROOTS 4
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
-
-static struct heap_snapshot *read_snapshot(const uint8_t *data, size_t size, bool strings)
-{
-	struct heap_store store;
-	struct heap_scan scan;
-	struct err e = ERR_INIT;
-
-	heap_store_init(&store, -1, 1 << 24, 1 << 24);
-	check(heap_store_append(&store, data, size, &e) == 0 && heap_store_seal(&store, &e) == 0);
-	struct heap_snapshot *s = heap_snapshot_scan_take(&store, strings, &scan, &e);
-	if (!s) {
-		check(e.kind == ERR_PROTOCOL);
-		return NULL;
-	}
-	s->roots = mem_calloc(scan.root_count + 1, sizeof *s->roots);
-	for (size_t i = 0; i < scan.root_count; i++)
-		s->roots[s->root_count++] = (struct heap_root){scan.roots[i].kind, scan.roots[i].flags, scan.roots[i].object,
-							       scan.roots[i].second, i % 3 ? "one" : "other"};
-	heap_scan_fini(&scan);
-	return s;
-}
 
 static void check_tree(const struct heap_graph *g)
 {
@@ -97,7 +69,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 2 || size > 1 << 16)
 		return 0;
-	struct heap_snapshot *s = read_snapshot(data + 1, size - 1, data[0] & STRINGS);
+	struct heap_snapshot *s = read_snapshot(data + 1, size - 1, data[0] & STRINGS, "other", "one");
 	if (!s)
 		return 0;
 	s->facts.way = data[0] & SOME_ROOTS ? HEAP_WAY_NO_COLLECTION : HEAP_WAY_EXACT;

@@ -1,16 +1,11 @@
 /* The stream of a heap walk from a library that writes anything: whatever is read stays in its bounds, and only a whole stream becomes a
  * snapshot, which then reads the same again. First byte: whether strings carry digests. */
 #include "agent/heap/heap_snapshot_private.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void check_objects(const struct heap_snapshot *s)
 {

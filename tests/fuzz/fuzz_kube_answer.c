@@ -6,17 +6,12 @@
 #include "controller/observe_set.h"
 #include "controller/pods.h"
 #include "controller/token_review.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 /* What agents are asked about it can be said over the link. */
 static void observe_pod(const json_t *doc)

@@ -10,18 +10,13 @@
 #include "controller/kubectl/plugin_ps.h"
 #include "controller/kubectl/plugin_reports.h"
 #include "controller/kubectl/plugin_rest.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define WORDS 24
 #define TEXT_MAX (8 << 20)
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void check_printable(const struct buf *text)
 {
@@ -175,9 +170,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
-	char *text = malloc(size);
-	memcpy(text, data + 1, size - 1);
-	text[size - 1] = '\0';
+	char *text = text_of(data + 1, size - 1);
 	AUTO_JSON json_t *doc = data[0] % 8 > 3 ? jsonx_parse(text, size - 1, "input", NULL) : NULL;
 	switch (data[0] % 8) {
 	case 0:

@@ -1,6 +1,7 @@
 /* The parsers of /proc files. The first byte chooses the parser. */
 #include "agent/diag_env.h"
 #include "agent/proc.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,9 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (size < 1)
 		return 0;
-	char *text = malloc(size);
-	memcpy(text, data + 1, size - 1);
-	text[size - 1] = '\0';
+	char *text = text_of(data + 1, size - 1);
 	struct proc_stat stat;
 	struct proc_status status;
 	switch (data[0] % 4) {

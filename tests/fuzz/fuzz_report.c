@@ -6,6 +6,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/text.h"
 #include "tests/unit/agent/make_capture.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -19,12 +20,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static char folder_path[] = "/tmp/drdotnet-fuzz-XXXXXX";
 static int folder = -1;
 static size_t plain_tags; /* of a report with harmless names */
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void remove_folder(void)
 {

@@ -1,6 +1,7 @@
 /* A path that somebody asks for: what is accepted stays inside the store and names its owner. */
 #include "controller/http_api.h"
 #include "controller/report_store.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -10,9 +11,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	char *key = malloc(size + 1);
-	memcpy(key, data, size);
-	key[size] = '\0';
+	char *key = text_of(data, size);
 	struct report_path p;
 	if (http_api_parse_key(key, &p) == 0) {
 		size_t len = strlen(p.namespace) + 1 + strlen(p.session) + 1 + 8 + 1 + strlen(p.pod) + 1 + strlen(p.file);

@@ -4,6 +4,7 @@
 #include "common/base/mem.h"
 #include "common/rest/rest_api.h"
 #include "common/web/web_route.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -193,9 +194,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		s = web_server_new(&(struct web_server_config){0});
 		rest_api_add_routes(rest_api_new(&backend), s);
 	}
-	char *text = malloc(size + 1);
-	memcpy(text, data, size);
-	text[size] = '\0';
+	char *text = text_of(data, size);
 	call(s, text);
 	free(text);
 	return 0;

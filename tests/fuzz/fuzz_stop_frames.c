@@ -2,17 +2,12 @@
 #include "agent/pauses/pause_collect.h"
 #include "agent/pauses/pause_report.h"
 #include "agent/report_file.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void check_kept(const struct pause_frames *p)
 {

@@ -1,9 +1,7 @@
 /* A heap walk's stream with digests of strings, any bytes, to what is counted and said of them. The first byte: revealed or not, in one part
  * or many. */
-#include "agent/heap/heap_snapshot_private.h"
 #include "agent/strings/strings_diagnosis.h"
-#include "common/base/mem.h"
-#include "common/base/text.h"
+#include "tests/fuzz/fuzz_heap.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define PARTS 2
 
 static const uint8_t secret[STRINGS_SECRET_BYTES] = {1};
-
-static void check(bool right)
-{
-	if (!right)
-		abort();
-}
 
 static void check_shown(const char *s)
 {
@@ -43,27 +35,6 @@ static void name_types(struct heap_snapshot *s)
 		t->elements_at = i % 5 * 8;
 		t->element_size = i % 4 * 8;
 	}
-}
-
-static struct heap_snapshot *read_snapshot(const uint8_t *data, size_t size)
-{
-	struct heap_store store;
-	struct heap_scan scan;
-	struct err e = ERR_INIT;
-	heap_store_init(&store, -1, 1 << 24, 1 << 24);
-	check(heap_store_append(&store, data, size, &e) == 0 && heap_store_seal(&store, &e) == 0);
-	struct heap_snapshot *s = heap_snapshot_scan_take(&store, true, &scan, &e);
-	if (!s) {
-		check(e.kind == ERR_PROTOCOL);
-		return NULL;
-	}
-	s->roots = mem_calloc(scan.root_count + 1, sizeof *s->roots);
-	for (size_t i = 0; i < scan.root_count; i++)
-		s->roots[s->root_count++] = (struct heap_root){scan.roots[i].kind, scan.roots[i].flags, scan.roots[i].object,
-							       scan.roots[i].second, "static Shop.Library.Tags"};
-	heap_scan_fini(&scan);
-	name_types(s);
-	return s;
 }
 
 static void check_sums(const struct strings_analysis *a)
@@ -98,9 +69,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct strings_diagnosis d;
 	if (size < 2 || size > 1 << 16)
 		return 0;
-	struct heap_snapshot *s = read_snapshot(data + 1, size - 1);
+	struct heap_snapshot *s = read_snapshot(data + 1, size - 1, true, "static Shop.Library.Tags", "static Shop.Library.Tags");
 	if (!s)
 		return 0;
+	name_types(s);
 	const struct strings_options o = {.secret = secret, .reveal = data[0] & REVEAL, .part_strings = data[0] & PARTS ? 2 : 0};
 	strings_analysis_make(s, &o, &a);
 	check_sums(&a);

@@ -3,6 +3,7 @@
 #include "common/rest/rest_backend.h"
 #include "common/rest/rest_id.h"
 #include "common/web/web_route.h"
+#include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +51,7 @@ static void check_path(const char *path, struct web_request *q)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const known[] = {"namespace", "q", NULL};
-	char *text = malloc(size + 1), *next = text;
-	memcpy(text, data, size);
-	text[size] = '\0';
+	char *text = text_of(data, size), *next = text;
 	struct web_request q = {0};
 	char *line = strsep(&next, "\n");
 	check_path(line, &q);
