@@ -2,6 +2,7 @@
  * collector's callbacks costs at least. Writes "milliseconds objects references" to <library's path>.result and detaches.
  * gcc -shared -fPIC -I. bare_walk.c; class {11111111-2222-3333-4444-555555555555}. */
 #include "profiler/cor_heap_abi.h"
+#include "tests/profiler/little_profiler.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -16,10 +17,6 @@
 const struct guid cor_iid_info12 = {0x27b24ccd, 0x1cb1, 0x47c5, {0x96, 0xee, 0x98, 0x19, 0x0d, 0xc3, 0x09, 0x59}};
 const struct guid cor_iid_import, cor_iid_info14, cor_iid_info15;
 
-struct object {
-	void *const *vtable;
-};
-
 static void *info;
 static unsigned long objects, references, roots;
 
@@ -28,23 +25,6 @@ static double now_ms(void)
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
-static hresult ignore(void)
-{
-	return COR_S_OK;
-}
-
-static uint32_t count(void)
-{
-	return 1;
-}
-
-static hresult query(struct object *self, const struct guid *iid, void **out)
-{
-	(void)iid;
-	*out = self;
-	return COR_S_OK;
 }
 
 static hresult on_object(struct object *self, cor_id object, cor_id cls, uint32_t n, const cor_id *targets)
@@ -116,11 +96,11 @@ static hresult detached(struct object *self)
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
-static void *const vtable[SLOTS] = {
+static void *const table[SLOTS] = {
 	[0 ... SLOTS - 1] = (void *)ignore,
-	[0] = (void *)query,
-	[1] = (void *)count,
-	[2] = (void *)count,
+	[0] = (void *)query_itself,
+	[1] = (void *)count_one,
+	[2] = (void *)count_one,
 	[CB_OBJECT_REFERENCES] = (void *)on_object,
 	[CB_ROOT_REFERENCES2] = (void *)on_roots,
 	[CB_INITIALIZE_FOR_ATTACH] = (void *)initialize,
@@ -128,21 +108,5 @@ static void *const vtable[SLOTS] = {
 	[CB_PROFILER_DETACH_SUCCEEDED] = (void *)detached,
 };
 #pragma GCC diagnostic pop
-static struct object callback = {vtable};
 
-static hresult create(struct object *self, void *outer, const struct guid *iid, void **out)
-{
-	(void)self;
-	(void)outer;
-	return query(&callback, iid, out);
-}
-
-static void *const factory_vtable[] = {(void *)query, (void *)count, (void *)count, (void *)create, (void *)ignore};
-static struct object factory = {factory_vtable};
-
-hresult DllGetClassObject(const struct guid *clsid, const struct guid *iid, void **out);
-hresult DllGetClassObject(const struct guid *clsid, const struct guid *iid, void **out)
-{
-	(void)clsid;
-	return query(&factory, iid, out);
-}
+LITTLE_PROFILER(table)

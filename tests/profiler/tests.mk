@@ -8,7 +8,7 @@ $(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
-$(B)/profiler-tools/%.so: tests/profiler/%.c profiler/cor_abi.h
+$(B)/profiler-tools/%.so: tests/profiler/%.c tests/profiler/little_profiler.h profiler/cor_abi.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ $< -ldl
 
