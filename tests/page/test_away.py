@@ -15,7 +15,7 @@ class Away(test_page.LocalCase):
         page.click("document.querySelector('[aria-label=\"Refresh the list\"]')")
         self.until(page, "!document.getElementById('banner').hidden", "it says that the server is away")
         self.assertTrue(page.value("Boolean(document.querySelector('tbody tr'))"), "what was there stays")
-        again = serve.Serve(self.folder, port=self.server.port)
+        again = serve.Serve(self.folder, "--port", str(self.server.port))
         self.addCleanup(again.stop)
         self.until(page, "document.getElementById('banner').hidden", "it is back")
         if again.token != self.server.token:  # another server's token is asked for, then it goes on where it was

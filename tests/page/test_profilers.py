@@ -3,19 +3,11 @@ import json
 import unittest
 
 from tests.lib import browser
-from tests.page.test_page import PRETEND, STATE, TEXT, LocalCase, js
+from tests.page.test_page import PRETEND, STATE, TEXT, PastCase, js
 
 
 @unittest.skipUnless(browser.program(), "no Chromium")
-class Profilers(LocalCase):
-    @classmethod
-    def prepare(cls):
-        super().prepare()
-        cls.app.warm(20)
-        cls.old = [cls.server.start(cls.app.pid, 1, name=name) for name in ("old-first", "old-second")]
-        for session in cls.old:
-            cls.server.wait(session, ("Succeeded",))
-
+class Profilers(PastCase):
     COMPLAINTS = (("memory is high", ["GCSurvivors", "DuplicatedStrings"], ["gcSurvivors.roots"], "500"),
                   ("memory grows", ["MemoryLeak"], ["memoryLeak.roots", "memoryLeak.walks"], "500"), ("it allocates a lot", ["Allocations"], [], "200"),
                   ("slow once in a while", ["RuntimePauses", "CPUHotpaths"], [], "200"),
@@ -47,7 +39,7 @@ class Profilers(LocalCase):
     def test_baselines_are_offered_and_what_changed_is_shown(self):
         page = self.open("/start?namespace=local&pid=%d" % self.app.pid)
         self.until(page, "[...document.querySelectorAll('#baselines option')].some(o => o.value === 'old-first')", "the offers")
-        session = self.server.get("sessions/" + self.old[1])
+        session = self.server.get("/api/sessions/" + self.old[1]).json
         session["spec"]["baselineSession"] = "old-first"
         session["status"]["comparison"] = "It grew.\nBy 12 %."
         page = self.open("/sessions/" + self.old[1], script=PRETEND % json.dumps({"sessions/" + self.old[1]: session}))
@@ -58,9 +50,9 @@ class Profilers(LocalCase):
         self.assertIn("baseline=local.old-first", page.value("location.hash"))
 
     def test_the_report_of_each_profiler_is_shown_in_place(self):
-        sessions = [self.server.ask("POST", "sessions", {"namespace": "local", "spec": {
+        sessions = [self.server.session({
             "profiler": profiler, "target": {"process": {"pid": self.app.pid}}, "pauseBudgetMilliseconds": 5000,
-            **({"durationSeconds": 1} if lasts else {})}})["id"]
+            **({"durationSeconds": 1} if lasts else {})})
             for profiler, lasts in (("GCSurvivors", False), ("MemoryLeak", True), ("DuplicatedStrings", False), ("Allocations", True), ("RuntimePauses", True))]
         for session in sessions:
             with self.subTest(session=session):

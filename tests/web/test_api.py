@@ -12,8 +12,8 @@ import threading
 import unittest
 import zipfile
 
-from tests.lib import dotnet, proc
-from tests.web import openapi, serve
+from tests.lib import dotnet, local, proc, serve
+from tests.web import openapi
 
 FILES = ["profile.pb.gz", "profile.speedscope.json", "report.html", "report.json", "stacks.folded", "summary.md"]
 
@@ -317,7 +317,7 @@ class Flags(unittest.TestCase):
                     self.assertEqual(json.loads(c.getresponse().read())["mode"], "local")
                 c.close()
                 self.assertNotIn(b"200", s.raw(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"))
-            done = subprocess.run([serve.PROGRAM, "serve", "--reports", folder + "/r", "--tls-cert", cert, "--tls-key", cert], capture_output=True, text=True,
+            done = subprocess.run([local.DRDOTNET, "serve", "--reports", folder + "/r", "--tls-cert", cert, "--tls-key", cert], capture_output=True, text=True,
                                   timeout=30)
             self.assertEqual(done.returncode, 2, done)
             self.assertIn("certificate", done.stderr)

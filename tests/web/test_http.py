@@ -6,8 +6,7 @@ import threading
 import time
 import unittest
 
-from tests.lib import proc
-from tests.web import serve
+from tests.lib import proc, serve
 
 JSON = b"Content-Type: application/json\r\n"
 
