@@ -5,6 +5,8 @@
  * usage: <program> (list|run) (each|every) [--part I/N] [--no-memory] [--test TEXT]
  * "each": the first call of each site fails, in each of its ways; "every": every call. A site is known by its call chain. "list" counts.
  * A line for each find, and one with the counts at the end; exits with 1 when there is a find. */
+#include "common/base/cleanup.h"
+#include "common/base/fsio.h"
 #include "tests/failures/calls.h"
 #include "tests/unit/plain_criterion.h"
 
@@ -54,14 +56,29 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* A checkout below /tmp stays where it is, in the new /tmp too. */
+static bool keep_in_tmp(const char *cwd, int cwd_fd)
+{
+	char outside[32];
+	snprintf(outside, sizeof outside, "/proc/self/fd/%d", cwd_fd);
+	return strncmp(cwd, "/tmp/", 5) != 0 ||
+	       (fsio_mkdir_p(cwd, 0755, NULL) == 0 && mount(outside, cwd, NULL, MS_BIND | MS_REC, NULL) == 0 && chdir(cwd) == 0);
+}
+
 /* A /tmp of its own, so that tests that end early leave nothing. Without the right to that, they do. */
 static void make_private_tmp(void)
 {
 	char cwd[4096];
-	if (!getcwd(cwd, sizeof cwd) || strncmp(cwd, "/tmp/", 5) == 0)
+	AUTO_FD int cwd_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (cwd_fd < 0 || !getcwd(cwd, sizeof cwd) || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") < 0)
 		return;
-	private_tmp = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-		      mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") == 0;
+	if (!keep_in_tmp(cwd, cwd_fd)) {
+		perror("the checkout cannot be bound into a /tmp of its own");
+		exit(1);
+	}
+	setenv("TMPDIR", "/tmp", 1);
+	private_tmp = true;
 }
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
@@ -152,7 +169,7 @@ static void run(const struct criterion_test *t, bool note, const struct calls_pl
 	out->seconds = now() - start;
 	take_output(out->output);
 	if (private_tmp)
-		nftw("/tmp", remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		nftw("/tmp", remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 
 static bool aborted_for_memory(const struct outcome *o, const struct call *c)
