@@ -46,7 +46,9 @@ CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PKG
 CFLAGS := -std=gnu11 -fPIC -fno-omit-frame-pointer -ffunction-sections $(WARN) $(CFLAGS_$(FLAVOUR))
 LDFLAGS := -Wl,-z,defs -Wl,-z,relro,-z,now -Wl,--gc-sections -Wl,--as-needed -pthread $(CFLAGS_$(FLAVOUR))
 
-obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
+# The flavour faults has its own objects of what has steps (common/base/step.h) only; all others are those of the release build.
+STEPPED := $(if $(filter faults,$(FLAVOUR)),$(shell grep -rl --include='*.c' 'common/base/step\.h"' common agent controller))
+obj = $(foreach source,$(1),$(if $(filter faults,$(FLAVOUR)),$(if $(filter $(source),$(STEPPED)),$(B),build/release),$(B))/obj/$(source:.c=.o))
 
 .DEFAULT_GOAL := all
 include common/sources.mk
@@ -61,6 +63,11 @@ $(B)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+ifeq ($(FLAVOUR),faults)
+build/release/obj/%.o: %.c
+	+$(Q)$(MAKE) --no-print-directory FLAVOUR=release $@
+endif
 
 # protocol buffers: generated, then compiled with the compiler's own style
 gen_c = $(patsubst %.proto,$(B)/gen/%.pb-c.c,$(1))
