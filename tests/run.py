@@ -3,26 +3,28 @@
 its own with its own time limit. Prints one line a test and ends with the counts; fails when a test failed or none ran.
 A Python test that fails runs once more when all others are done, with the machine for itself; if it passes then, it counts as passed
 and is listed as FLAKY with what went wrong: such a test is to be mended. Where many fail, nothing is tried again.
+All that tests write lies in one folder, which goes at the end; LEFT names the tests that had not ended or removed what they made.
 
-usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N]
-  --only TEXT   only tests whose name contains it (may be given several times: any of them)
+usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N] [--ship-times]
+  --only TEXT    only tests whose name contains it (may be given several times: any of them)
+  --ship-times   writes tests/times.json, the times that a new tree begins with (tests/lib/schedule.py)
 """
 import argparse
-import concurrent.futures
+import functools
 import glob
-import itertools
 import json
 import os
 import re
 import signal
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
+sys.path.insert(0, ROOT)
+from tests.lib import runs, schedule  # noqa: E402
 UNIT_SECONDS = 120
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
@@ -42,7 +44,7 @@ class Tally:
     def __init__(self):
         self.lock = threading.Lock()
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
-        self.failed, self.skipped, self.slow, self.flaky = [], [], [], []
+        self.failed, self.skipped, self.slow, self.flaky, self.left = [], [], [], [], []
         self.doubtful = {}  # name: (test, first result)
         self.start = time.monotonic()
 
@@ -89,6 +91,8 @@ class Tally:
             print("SKIPPED " + name)
         if self.skipped:
             print("%d skipped, for the reasons above" % len(self.skipped))
+        for name, left in self.left:
+            print("LEFT    %s: %s" % (name, ", ".join(left)[:200]))
         for result in self.flaky:
             print("FLAKY   %s (%s)" % (result.name, reason(result.text)))
         for result in self.failed:
@@ -103,52 +107,26 @@ def reason(text):
     return (found or text.strip().splitlines() or ["no word"])[0][:200]
 
 
-MARK = "DRDOTNET_TEST_RUN"  # in the environment of all that a test starts, so that what it leaves is found
-marks = itertools.count()
+class Suite:
+    """What the tests of one run share."""
 
+    def __init__(self, place, fuzz_seconds):
+        self.place, self.fuzz_seconds = place, fuzz_seconds
+        self.tally, self.times = Tally(), schedule.Times()
 
-def marked(mark):
-    """The pids of processes whose mark begins so."""
-    wanted = ("%s=%s" % (MARK, mark)).encode()
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open("/proc/%s/environ" % pid, "rb") as f:
-                if any(value.startswith(wanted) for value in f.read().split(b"\0")):
-                    yield int(pid)
-        except OSError:
-            continue
+    def run(self, key, words, seconds, env=None):
+        """Runs a program and keeps in mind what it took and left; Done."""
+        done = self.place.run(words, seconds, env)
+        if key not in self.times.new:  # else it is a second try, maybe of a part
+            self.times.note(key, done.seconds, done.cpu)
+        if done.left:
+            self.tally.left.append((key, done.left))
+        return done
 
-
-def sweep(mark):
-    """Ends what a test has left running, whatever session or namespace it is in."""
-    for _ in range(20):
-        left = [pid for pid in marked(mark) if pid != os.getpid()]
-        if not left:
-            return
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except OSError:
-                continue
-        time.sleep(0.05)
-
-
-def run(words, seconds, env=None):
-    """(exit code or None at the time limit, output, seconds taken); what it started is ended with it."""
-    start = time.monotonic()
-    mark = "%d-%d." % (os.getpid(), next(marks))
-    with tempfile.TemporaryFile() as out:
-        child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
-                                 env={**os.environ, MARK: mark, **(env or {})}, start_new_session=True)
-        try:
-            code = child.wait(seconds)
-        except subprocess.TimeoutExpired:
-            code = None
-            child.kill()
-            child.wait()
-        sweep(mark)
-        out.seek(0)
-        return code, out.read().decode(errors="replace"), time.monotonic() - start
+    def job(self, key, function, *arguments):
+        job = schedule.Job(key, functools.partial(function, self, *arguments))
+        self.times.estimate(job)
+        return job
 
 
 # unit programs (criterion) --------------------------------------------------------------------------------------------
@@ -172,20 +150,21 @@ def is_threaded(source):
         return re.search(r"\bpthread_|tsan", f.read()) is not None
 
 
-def run_unit(name, program, report):
+def run_unit(suite, name, program):
+    report = suite.tally.add
     if not os.access(program, os.X_OK):
         return report(Result(name, "failed", text="it is not built: " + program))
     words = [program, "--tap=-", "-j1", "--timeout", str(UNIT_SECONDS // 2)]
     if program.startswith(os.path.join(ROOT, "build/tsan")):
         words = ["setarch", "-R"] + words  # ThreadSanitizer needs addresses where it expects them
-    code, text, seconds = run(words, UNIT_SECONDS, SANITIZER_ENV)
-    cases = parse_tap(text)
+    done = suite.run(name, words, UNIT_SECONDS, SANITIZER_ENV)
+    cases = parse_tap(done.text)
     for case, outcome, note in cases:
-        report(Result("%s %s" % (name, case), outcome, seconds / max(1, len(cases)), note or text))
-    if code is None:
-        report(Result(name, "failed", seconds, "time limit\n" + text))
-    elif not cases or (code != 0 and all(c[1] != "failed" for c in cases)):
-        report(Result(name, "failed", seconds, "exit code %s\n%s" % (code, text)))
+        report(Result("%s %s" % (name, case), outcome, done.seconds / max(1, len(cases)), note or done.text))
+    if done.code is None:
+        report(Result(name, "failed", done.seconds, "time limit\n" + done.text))
+    elif not cases or (done.code != 0 and all(c[1] != "failed" for c in cases)):
+        report(Result(name, "failed", done.seconds, "exit code %s\n%s" % (done.code, done.text)))
 
 
 def parse_tap(text):
@@ -201,34 +180,35 @@ def parse_tap(text):
 
 
 # fuzzers --------------------------------------------------------------------------------------------------------------
-def run_fuzzer(name, program, corpus, seconds, report):
+def run_fuzzer(suite, name, program, corpus):
+    report = suite.tally.add
     if not os.access(program, os.X_OK):
         if not shutil.which("clang") and not shutil.which("clang-14"):
             return report(Result(name, "skipped", text="no clang"))
         return report(Result(name, "failed", text="it is not built: " + program))
-    with tempfile.TemporaryDirectory() as work:
-        places = [work] + ([corpus] if os.path.isdir(corpus) else [])
-        code, text, taken = run([program, "-max_total_time=%d" % seconds, "-timeout=10", "-rss_limit_mb=1024",
-                                 "-artifact_prefix=%s/build/fuzz-" % ROOT, *places], seconds + 60)
-    report(Result(name, "passed" if code == 0 else "failed", taken, text))
+    words = [program, "-max_total_time=%d" % suite.fuzz_seconds, "-timeout=10", "-rss_limit_mb=1024", "-artifact_prefix=%s/build/fuzz-" % ROOT]
+    with tempfile.TemporaryDirectory(dir=suite.place.folder) as work:
+        done = suite.run(name, [*words, work, *([corpus] if os.path.isdir(corpus) else [])], suite.fuzz_seconds + 60)
+    report(Result(name, "passed" if done.code == 0 else "failed", done.seconds, done.text))
 
 
 # Python suites --------------------------------------------------------------------------------------------------------
-# A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes, `parallel` when it
-# is quick work for the processor, `alone` when it must have the machine for itself. All others run beside each other, the longest first.
+# A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes, `alone` when it must
+# have the machine for itself. All others run beside each other (tests/lib/schedule.py).
 LIST = """
 import json, sys, unittest
 def walk(suite):
     for t in suite:
         if isinstance(t, unittest.TestSuite): yield from walk(t)
         else: yield t
-loader = unittest.TestLoader()
-tests = list(walk(loader.loadTestsFromName(sys.argv[1])))
 def about(t):
     limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
     return {"name": t.id(), "limit": limit, "group": t.id().rpartition(".")[0] if getattr(t, "one_process", False) else t.id(),
-            "parallel": getattr(t, "parallel", False), "alone": getattr(t, "alone", False)}
-print(json.dumps({"errors": loader.errors, "tests": [about(t) for t in tests]}))
+            "alone": getattr(t, "alone", False)}
+for module in sys.argv[1:]:
+    loader = unittest.TestLoader()
+    tests = list(walk(loader.loadTestsFromName(module)))
+    print("\\n" + json.dumps({"module": module, "errors": loader.errors, "tests": [about(t) for t in tests]}))
 """
 # Runs what is named; one JSON line a finished test goes into the file.
 ONE = """
@@ -262,28 +242,31 @@ unittest.TextTestRunner(stream=sys.stdout, verbosity=0, resultclass=Result).run(
 """
 
 
-def python_groups(report):
+def python_groups(suite):
     """Lists of tests that share a process; a file that cannot be loaded is a failure."""
+    paths = sorted(glob.glob(os.path.join(ROOT, "tests/**/test_*.py"), recursive=True))
+    modules = [os.path.relpath(path, ROOT)[:-3].replace("/", ".") for path in paths]
+    done = suite.place.run([sys.executable, "-c", LIST, *modules], 120)
+    listed = {}
+    for line in done.text.splitlines():
+        if line.startswith('{"module": '):
+            told = json.loads(line)
+            listed[told["module"]] = told
     groups = {}
-    for path in sorted(glob.glob(os.path.join(ROOT, "tests/**/test_*.py"), recursive=True)):
-        module = os.path.relpath(path, ROOT)[:-3].replace("/", ".")
-        code, text, _ = run([sys.executable, "-c", LIST, module], 60)
-        try:
-            listed = json.loads(text.strip().splitlines()[-1])
-            if code or listed["errors"]:
-                raise ValueError("\n".join(listed["errors"]))
-        except (ValueError, IndexError) as e:
-            report(Result(module, "failed", text="%s\n%s" % (text, e)))
+    for module in modules:
+        told = listed.get(module)
+        if not told or told["errors"]:
+            suite.tally.add(Result(module, "failed", text="\n".join(told["errors"]) if told else done.text))
             continue
-        for test in listed["tests"]:
+        for test in told["tests"]:
             groups.setdefault(test["group"], []).append(test)
     return list(groups.values())
 
 
-def run_python(tests, report):
+def run_python(suite, tests, report):
     limit = max(t["limit"] or (PYTHON_SECONDS if len(tests) == 1 else GROUP_SECONDS) for t in tests)
-    with tempfile.NamedTemporaryFile("r") as said:
-        code, text, taken = run([sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit)
+    with tempfile.NamedTemporaryFile("r", dir=suite.place.folder) as said:
+        done = suite.run(tests[0]["group"], [sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit)
         results = [json.loads(line) for line in said if line.endswith("\n")]
     told = {}
     for r in results:  # a subtest's failure comes before its test's end
@@ -293,62 +276,69 @@ def run_python(tests, report):
     for test in tests:
         r = told.get(test["name"]) or of_class
         if r:
-            report(Result(test["name"], r["outcome"], r["seconds"], r["text"] + ("\n" + text if r["outcome"] == "failed" else "")))
+            report(Result(test["name"], r["outcome"], r["seconds"], r["text"] + ("\n" + done.text if r["outcome"] == "failed" else "")))
         else:
-            report(Result(test["name"], "failed", taken, ("time limit of %d s\n" % limit if code is None else "it did not run\n") + text))
+            why = "time limit of %d s\n" % limit if done.code is None else "it did not run\n"
+            report(Result(test["name"], "failed", done.seconds, why + done.text))
 
 
 # everything -----------------------------------------------------------------------------------------------------------
-def main():
+def parse_options():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--list", action="store_true")
-    options.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1)  # most tests wait a lot
+    options.add_argument("--jobs", type=int, default=schedule.AT_ONCE * (os.cpu_count() or 1))
     options.add_argument("--fuzz-seconds", type=int, default=3)
-    options = options.parse_args()
-    tally = Tally()
+    options.add_argument("--ship-times", action="store_true")
+    return options.parse_args()
 
-    long, short, alone = [], [], []
+
+def program_jobs(suite):
     for flavour in ("asan", "tsan"):
-        short += [(n, run_unit, (n, p, tally.add)) for n, p in unit_programs(flavour)]
+        for name, program in unit_programs(flavour):
+            yield suite.job(name, run_unit, name, program)
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
-        short.append(("fuzz/" + base, run_fuzzer, ("fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base),
-                      os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):]), options.fuzz_seconds, tally.add)))
+        corpus = os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):])
+        yield suite.job("fuzz/" + base, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base), corpus)
 
-    def wanted(name):
-        return not options.only or any(text in name for text in options.only)
-    short = [t for t in short if wanted(t[0])]
-    programs_only = options.only and all("/" in text for text in options.only)  # no Python test has such a name
-    for group in [] if programs_only else python_groups(tally.add):
-        group = [t for t in group if wanted(t["name"])]
-        if group:
-            place = alone if group[0]["alone"] else short if group[0]["parallel"] else long
-            place.append((", ".join(t["name"] for t in group), run_python, (group, tally.first_try(group))))
-    long.sort(key=lambda t: -len(t[2][0]))
-    if options.list:
-        print("\n".join(t[0].replace(", ", "\n") for t in long + short + alone))
-        return 0
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        try:
-            for done in [pool.submit(function, *arguments) for _, function, arguments in long + short]:
-                done.result()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            sweep("%d-" % os.getpid())  # ends what runs, so that its threads end
-            raise
-    for _, function, arguments in alone:
-        function(*arguments)
+
+def second_tries(suite):
     again = {}  # tests that share a process do so again
-    for test, result in tally.doubtful.values():
+    for test, result in suite.tally.doubtful.values():
         again.setdefault(test["group"], []).append((test, result))
     for group in again.values():
         if len(again) <= SECOND_TRIES:
-            run_python([test for test, _ in group], tally.second_try)
+            run_python(suite, [test for test, _ in group], suite.tally.second_try)
         else:
             for _, result in group:
-                tally.add(result)
-    return tally.finish()
+                suite.tally.add(result)
+
+
+def run_all(options, suite):
+    def wanted(name):
+        return not options.only or any(text in name for text in options.only)
+    beside, alone = [job for job in program_jobs(suite) if wanted(job.key)], []
+    names = [job.key for job in beside]
+    programs_only = options.only and all("/" in text for text in options.only)  # no Python test has such a name
+    for group in [] if programs_only else python_groups(suite):
+        group = [t for t in group if wanted(t["name"])]
+        if group:
+            job = suite.job(group[0]["group"], run_python, group, suite.tally.first_try(group))
+            (alone if group[0]["alone"] else beside).append(job)
+            names += [t["name"] for t in group]
+    if options.list:
+        print("\n".join(names))
+        return 0
+    processors = (os.cpu_count() or 1) + 0.5  # what a test takes is not spread evenly over its time
+    schedule.run(beside, processors, options.jobs, suite.place.end)
+    for job in alone:
+        job.work()
+    second_tries(suite)
+    suite.times.write()
+    if options.ship_times:
+        suite.times.write(schedule.SHIPPED, schedule.WORTH)
+    return suite.tally.finish()
 
 
 def stopped(*_):
@@ -358,10 +348,10 @@ def stopped(*_):
 if __name__ == "__main__":
     os.environ["PYTHONPATH"] = ROOT
     signal.signal(signal.SIGTERM, stopped)
+    given = parse_options()
     try:
-        code = main()
+        with runs.Place() as everything:
+            code = run_all(given, Suite(everything, given.fuzz_seconds))
     except KeyboardInterrupt:
         code = 130
-    finally:
-        sweep("%d-" % os.getpid())
     sys.exit(code)
