@@ -68,12 +68,7 @@ setup-test:
 	@tests/setup/from_npm.sh
 
 apps: ## publish the sample .NET applications into build/apps/ and build/apps-names/
-	@tests/apps/publish.sh $(FRAMEWORKS)
-	@tests/apps/publish.sh --app MemoryApp $(FRAMEWORKS)
-	@tests/apps/publish.sh --app PauseApp $(FRAMEWORKS)
-	@tests/apps/publish.sh --app AllocApp $(FRAMEWORKS)
-	@tests/apps/publish-native.sh
-	@tests/profiler/app/publish.sh $(FRAMEWORKS)
+	@tests/apps/publish.sh --app all $(FRAMEWORKS)
 
 test-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
@@ -95,7 +90,7 @@ fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzi
 
 # programs whose sessions wait at the steps that a test names (common/base/step.h)
 .PHONY: faults-programs faults
-faults-programs:
+faults-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=faults build/faults/drdotnet build/faults/drdotnet-agent build/faults/drdotnet-controller
 
 faults: setup-test ## every fault at every step of a session: a quarter of an hour

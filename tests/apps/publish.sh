@@ -1,33 +1,82 @@
 #!/bin/sh
-# Publishes a sample application, self-contained, unless the same sources are there already: Checkout into
-# build/apps/<framework>/, another one into build/apps/<application>/<framework>/.
-# usage: publish.sh [--app Checkout] [net8.0 net9.0 net10.0]
+# Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
+# into build/apps/<application>/<framework>/, names (of tests/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
+# ahead of time for one framework, into build/apps/native/. All in one run of MSBuild: most of what a run takes is its beginning.
+# usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0]     --app all: every one
 set -eu
 cd "$(dirname "$0")/../.."
-. tests/setup/dotnet.sh
-app=Checkout
-if [ "${1:-}" = --app ]; then
-	app=$2
+apps=
+while [ "${1:-}" = --app ]; do
+	apps="$apps $2"
 	shift 2
-fi
-apps=build/apps
-[ "$app" = Checkout ] || apps=build/apps/$app
-sum=$(find "tests/apps/$app" tests/apps/Checkout/Progress.cs tests/apps/publish.sh -type f \( -name '*.cs' -o -name '*.csproj' -o -name '*.sh' \) |
-	LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16)
-mkdir -p "$apps"
-exec 9> "$apps/.lock"
+done
+case $apps in
+'') apps=Checkout ;;
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp" ;;
+esac
+
+folder_of() { [ "$1" = names ] && echo tests/profiler/app || echo "tests/apps/$1"; }
+# place_of APP FRAMEWORK
+place_of() {
+	case $1 in
+	Checkout) echo "build/apps/$2" ;;
+	Native) echo build/apps/native ;;
+	names) echo "build/apps-names/$2" ;;
+	*) echo "build/apps/$1/$2" ;;
+	esac
+}
+sum_of() {
+	find "$(folder_of "$1")" tests/apps/Checkout/Progress.cs tests/apps/publish.sh -type f \( -name '*.cs' -o -name '*.csproj' -o -name '*.sh' \) |
+		LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16
+}
+# project APP FRAMEWORK: a line of the list for MSBuild
+project() {
+	place=$(place_of "$1" "$2")
+	properties="PublishDir=$PWD/$place/;ArtifactsPath=$PWD/build/apps/artifacts/$1-$2"
+	[ "$1" = Native ] || properties="$properties;TF=$2;SelfContained=true"
+	echo "<Sample Include=\"$PWD/$(folder_of "$1")/$1.csproj\" AdditionalProperties=\"$properties\" />"
+}
+
+mkdir -p build/apps
+exec 9> build/apps/.lock
 flock 9
-for tf in "${@:-net10.0}"; do
-	out=$apps/$tf
-	[ "$(cat "$out/.sources" 2>/dev/null)" = "$sum" ] && [ -x "$out/$app" ] && continue
-	echo "publishing $app for $tf"
-	rm -rf "$out"
-	log=$apps/publish-$tf.log
-	if ! nice dotnet publish "tests/apps/$app/$app.csproj" -c Release -r linux-x64 --self-contained "-p:TF=$tf" \
-		--artifacts-path "$apps/artifacts/$tf" -o "$out" -nodeReuse:false -v quiet -clp:NoSummary > "$log" 2>&1 9>&-; then
-		cat "$log" >&2
-		echo "$app could not be published for $tf" >&2
-		exit 1
-	fi
-	echo "$sum" > "$out/.sources"
+list=$(mktemp build/apps/publish-XXXXXX.proj)
+log=build/apps/publish.log
+trap 'rm -f "$list"' EXIT
+wanted=
+for app in $apps; do
+	sum=$(sum_of "$app")
+	frameworks=${*:-net10.0}
+	[ "$app" = Native ] && frameworks=net8.0
+	for tf in $frameworks; do
+		out=$(place_of "$app" "$tf")
+		[ "$(cat "$out/.sources" 2>/dev/null)" = "$sum" ] && [ -x "$out/$app" ] && continue
+		rm -rf "$out"
+		wanted="$wanted $app:$tf:$sum"
+	done
+done
+[ -n "$wanted" ] || exit 0
+. tests/setup/dotnet.sh
+echo "publishing$(echo "$wanted" | sed -E 's/ ([^:]*):([^:]*):[0-9a-f]*/, \1 for \2/g; s/^,//')"
+{
+	echo '<Project DefaultTargets="Publish"><ItemGroup>'
+	for one in $wanted; do
+		tf=${one#*:}
+		project "${one%%:*}" "${tf%:*}"
+	done
+	echo '</ItemGroup><Target Name="Publish">'
+	for target in Restore Publish; do # each evaluates the projects anew: the second one with what the first one has written
+		echo "<MSBuild Projects=\"@(Sample)\" Targets=\"$target\" BuildInParallel=\"true\"" \
+			"Properties=\"Configuration=Release;RuntimeIdentifier=linux-x64;_IsPublishing=true;MSBuildRestoreSessionId=$target\" />"
+	done
+	echo '</Target></Project>'
+} > "$list"
+if ! nice dotnet msbuild "$list" -maxCpuCount -nodeReuse:false -v:quiet -clp:NoSummary > "$log" 2>&1 9>&-; then
+	cat "$log" >&2
+	echo "these could not be published:$wanted" >&2
+	exit 1
+fi
+for one in $wanted; do
+	tf=${one#*:}
+	echo "${one##*:}" > "$(place_of "${one%%:*}" "${tf%:*}")/.sources"
 done

@@ -17,17 +17,18 @@ FRAMEWORKS = ("net8.0", "net9.0", "net10.0")
 
 def path(framework, app="Checkout"):
     """The published application, published now when it is not there yet."""
-    program = os.path.join(proc.ROOT, "build/apps", "" if app == "Checkout" else app, framework, app)
-    if not os.access(program, os.X_OK):
-        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), "--app", app, framework], check=True, timeout=300)
-    return program
+    place = {"Checkout": "build/apps", "names": "build/apps-names"}.get(app, "build/apps/" + app)
+    return _published(os.path.join(proc.ROOT, place, framework, app), app, framework)
 
 
 def native_path():
     """A program that was compiled ahead of time (NativeAOT), published now when it is not there yet."""
-    program = os.path.join(proc.ROOT, "build/apps/native/Native")
+    return _published(os.path.join(proc.ROOT, "build/apps/native/Native"), "Native")
+
+
+def _published(program, app, *framework):
     if not os.access(program, os.X_OK):
-        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish-native.sh")], check=True, timeout=300)
+        subprocess.run([os.path.join(proc.ROOT, "tests/apps/publish.sh"), "--app", app, *framework], check=True, timeout=300)
     return program
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import tempfile
 
-from tests.lib import proc
+from tests.lib import dotnet, proc
 
 TOOLS = os.environ.get("PROFILER_TOOLS", os.path.join(proc.ROOT, "build/release/profiler-tools"))
 LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/release/libdrdotnet.so"))
@@ -48,10 +48,9 @@ class Names(proc.Process):
     """The application of the names: shapes THREADS, idle, churn, collect and so on."""
 
     def __init__(self, framework, *words, env=None):
-        subprocess.run([os.path.join(proc.ROOT, "tests/profiler/app/publish.sh"), framework], check=True, timeout=300)
         self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         os.chmod(self.folder, 0o755)
-        super().__init__([os.path.join(proc.ROOT, "build/apps-names", framework, "names"), *words],
+        super().__init__([dotnet.path(framework, "names"), *words],
                          log=os.path.join(self.folder, "log"), env={"TMPDIR": self.folder, **(env or {})}, preexec_fn=_end_with_parent)
         try:
             self.wait_log("^ready", 30)
