@@ -24,6 +24,7 @@ struct session_request {
 	const struct report_context *context;
 	const char *library_path;        /* libdrdotnet.so of the agent's own file system */
 	int out_dirfd;                   /* the reports' folder; only report_write()'s files appear there */
+	int64_t files_max;               /* bytes of files without a name that it may have there meanwhile; 0: what the disk has */
 	int cancel_fd;                   /* becomes readable: end early, keep what there is; -1: none */
 	int64_t deadline_ms;             /* monotonic: profiling must have ended by then; 0: none */
 	session_progress_fn *on_progress; /* at each phase change and about each second; while the caller waits */

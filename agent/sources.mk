@@ -71,6 +71,7 @@ AGENT_SRC += agent/spool_state.c
 # GCSurvivors
 AGENT_SRC += \
 	agent/survivors/survivors_tree.c \
+	agent/survivors/survivors_types.c \
 	agent/survivors/survivors.c \
 	agent/survivors/survivors_text.c \
 	agent/survivors/survivors_advice.c \
@@ -139,6 +140,7 @@ AGENT_SRC += \
 	agent/leak/leak_lines.c \
 	agent/leak/leak_finding.c \
 	agent/leak/leak_take.c \
+	agent/leak/leak_types.c \
 	agent/leak/leak_json.c \
 	agent/leak/leak_summary.c \
 	agent/leak/leak_page.c \
@@ -186,6 +188,8 @@ AGENT_SRC += \
 # its graph
 AGENT_SRC += \
 	agent/heap/heap_budget.c \
+	agent/heap/heap_counts.c \
+	agent/heap/heap_room.c \
 	agent/heap/heap_memory.c \
 	agent/heap/heap_index.c \
 	agent/heap/heap_rows.c \

@@ -241,6 +241,12 @@ int64_t spool_used_bytes(struct spool *s)
 	return bytes;
 }
 
+int64_t spool_left_bytes(struct spool *s)
+{
+	int64_t left = s->quota_bytes - spool_used_bytes(s);
+	return left > 0 ? left : 1;
+}
+
 int64_t spool_get_number(struct spool *s, const char *name)
 {
 	AUTO_FREE char *path = mem_printf("%s/%s", s->root, name);

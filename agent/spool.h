@@ -37,5 +37,6 @@ int64_t spool_get_number(struct spool *s, const char *name);
 int spool_set_number(struct spool *s, const char *name, int64_t value, struct err *e);
 
 int64_t spool_used_bytes(struct spool *s);
+int64_t spool_left_bytes(struct spool *s); /* of the quota; at least 1 */
 
 #endif

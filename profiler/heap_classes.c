@@ -7,12 +7,12 @@
 
 #define TABLE_BITS 16
 #define TABLE_SIZE (1u << TABLE_BITS)
-#define CLASSES_MAX (TABLE_SIZE / 8 * 5)
+_Static_assert(HEAP_CLASSES_MAX <= TABLE_SIZE / 8 * 5, "a fuller table is slow");
 #define SERIES_MAX (1u << 16)
 #define SERIES_OF_CLASS 512u
 
 static uint32_t table[TABLE_SIZE]; /* 1 + index; 0: free */
-static struct heap_class classes[CLASSES_MAX]; /* dense: only what is used becomes memory */
+static struct heap_class classes[HEAP_CLASSES_MAX]; /* dense: only what is used becomes memory */
 static struct heap_series series[SERIES_MAX];
 static uint32_t count, series_count;
 static struct heap_class free_space;
@@ -28,6 +28,11 @@ void heap_classes_reset(void)
 uint32_t heap_classes_count(void)
 {
 	return count;
+}
+
+const struct heap_class *heap_classes_at(uint32_t index)
+{
+	return &classes[index];
 }
 
 const struct heap_series *heap_classes_series(const struct heap_class *c)
@@ -150,7 +155,7 @@ struct heap_class *heap_classes_add(void *info, cor_id object, hresult *code)
 	uintptr_t size = 0;
 
 	*code = COR_E_FAIL;
-	if (count == CLASSES_MAX)
+	if (count == HEAP_CLASSES_MAX)
 		return NULL;
 	*c = (struct heap_class){.id = object_class(object), .index = count};
 	read_class(c);

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#define HEAP_CLASSES_MAX 40960u
+
 enum heap_class_way {
 	HEAP_CLASS_PLAIN,   /* no references */
 	HEAP_CLASS_SERIES,  /* runs of references at fixed places, or to the end of an array */
@@ -37,6 +39,7 @@ struct heap_class *heap_classes_find(cor_id id);
  * free space, which the collector gives the shape of an object, is none of the classes: HEAP_TYPE_FREE, without index. */
 struct heap_class *heap_classes_add(void *info, cor_id object, hresult *code);
 uint32_t heap_classes_count(void);
+const struct heap_class *heap_classes_at(uint32_t index);
 const struct heap_series *heap_classes_series(const struct heap_class *c);
 
 /* What the object takes: objects begin at multiples of eight. */

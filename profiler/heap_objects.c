@@ -249,21 +249,12 @@ static inline void put_few_references(struct heap_objects *h, const struct heap_
 	w->at = at;
 }
 
-/* The bounds that the runtime keeps are those of the last collection; asked by object they are those of now. */
 static bool tell_range(struct heap_objects *h, cor_id object)
 {
-	struct cor_generation_range *r = &h->range;
+	struct heap_range_record r;
 
-	if (info_get_object_generation(h->info, object, r) < 0 || object - r->start >= r->length) {
-		*r = (struct cor_generation_range){.start = object, .length = 8};
-		return true;
-	}
-	const struct heap_range_record record = {
-		.generation = (uint8_t)heap_stop_generation(r),
-		.start = r->start,
-		.length = r->length,
-	};
-	return heap_put_range(&h->sink->w, &record);
+	heap_stop_range_of(h->info, object, &h->range, &r);
+	return r.length <= 8 || heap_put_range(&h->sink->w, &r);
 }
 
 static inline bool begin_object(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size, uint32_t room)

@@ -17,22 +17,27 @@
  * collection with its roots beside a walk; either where no look is possible, by a heap of small objects. */
 #define WALK_PERCENT 150u
 #define COLLECTION_PERCENT 350u
+#define TYPES_PERCENT 130u
 #define NS_PER_KB_COLLECTION 2500u /* with the objects, on .NET 8 */
 
 void heap_predict_from(const struct heap_probe *p, struct heap_prediction *out)
 {
-	double walk_ns = 0, collection_ns = (double)p->small_bytes / 1024 * NS_PER_KB_COLLECTION;
+	double walk_ns = 0, types_ns = 0, all = 0, collection_ns = (double)p->small_bytes / 1024 * NS_PER_KB_COLLECTION;
 
 	if (p->read_objects) {
 		double objects = (double)p->objects, seen = (double)p->bytes;
 		if (!p->whole && (double)p->small_bytes > seen)
 			objects *= (double)p->small_bytes / seen;
 		double read_ns = (double)p->read_ns / (double)p->read_objects * objects;
+		all = objects;
 		walk_ns = read_ns * WALK_PERCENT / 100;
+		types_ns = p->count_objects ? (double)p->count_ns / (double)p->count_objects * objects * TYPES_PERCENT / 100 : walk_ns;
 		collection_ns = read_ns * COLLECTION_PERCENT / 100;
 	}
 	out->walk_us = (uint64_t)(walk_ns / 1000);
 	out->collection_us = (uint64_t)(collection_ns / 1000);
+	out->types_us = (uint64_t)(types_ns / 1000);
+	out->objects = (uint64_t)all;
 	out->heap_bytes = p->whole ? p->bytes : p->heap_bytes;
 }
 
@@ -59,8 +64,15 @@ struct look {
 	struct heap_objects objects;
 	struct heap_probe *probe;
 	uint64_t begin_ns, begin_cpu_ns, probe_ns;
-	bool counting;
+	bool counting, over;
 };
+
+static uint32_t heaps = 1;
+
+uint32_t heap_predict_heaps(void)
+{
+	return heaps;
+}
 
 /* So far, but for what others had of the processor: a look is short, and to be kept waiting once in it says nothing of the walk. */
 static uint64_t took_ns(const struct look *k)
@@ -78,7 +90,8 @@ static bool count(struct look *k, cor_id object)
 	p->objects++;
 	if (c)
 		p->bytes += heap_class_size(c, object);
-	return p->objects % LOOK_AT_CLOCK || now_ns() - k->begin_ns < k->probe_ns;
+	k->over = p->objects % LOOK_AT_CLOCK == 0 && now_ns() - k->begin_ns >= k->probe_ns;
+	return !k->over;
 }
 
 static int32_t on_object(cor_id object, void *ctx)
@@ -86,6 +99,10 @@ static int32_t on_object(cor_id object, void *ctx)
 	struct look *k = ctx;
 	struct heap_probe *p = k->probe;
 
+	if (k->over) { /* the runtime goes on with the next heap */
+		heaps++;
+		return false;
+	}
 	if (k->counting)
 		return count(k, object);
 	if (heap_objects_put(&k->objects, object))
@@ -106,6 +123,7 @@ static void look(void *info, void *info15, struct heap_sink *sink, uint64_t prob
 	struct heap_stop stop;
 
 	heap_classes_reset();
+	heaps = 1;
 	if (heap_stop_begin(info, &stop, sink->agent_fd) < 0)
 		return;
 	k.begin_cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
@@ -113,6 +131,10 @@ static void look(void *info, void *info15, struct heap_sink *sink, uint64_t prob
 	heap_sink_begin(sink, k.begin_ns + probe_ns / READ_PART, scratch);
 	hresult hr = info15_enumerate_gc_heap_objects(info15, on_object, &k);
 	uint64_t ns = now_ns() - k.begin_ns, read_ns = took_ns(&k);
+	if (k.counting) {
+		p->count_ns = read_ns - p->read_ns;
+		p->count_objects = p->objects - p->read_objects;
+	}
 	heap_stop_end(info, &stop);
 	if (hr < 0)
 		*p = (struct heap_probe){.heap_bytes = p->heap_bytes, .small_bytes = p->small_bytes};

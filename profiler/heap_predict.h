@@ -8,9 +8,13 @@
 
 void heap_predict(void *info, struct heap_sink *sink, bool may_collect, uint64_t budget_us, struct heap_prediction *out);
 
+/* How many heaps of the collector (Server GC) the last look met with objects: at least one. */
+uint32_t heap_predict_heaps(void);
+
 /* Pure: from what a probe saw. */
 struct heap_probe {
 	uint64_t read_ns, read_objects;   /* as a walk reads them; 0: none */
+	uint64_t count_ns, count_objects; /* as the types-only walk does; 0: none */
 	uint64_t objects, bytes;          /* counted, with those; large objects and pinned ones are few and count for little */
 	bool whole;                       /* all were counted */
 	uint64_t heap_bytes, small_bytes; /* of the heap; small: without large and pinned objects */

@@ -112,6 +112,18 @@ enum heap_generation heap_stop_generation(const struct cor_generation_range *r)
 	return r->generation < 0 || r->generation > HEAP_GEN_POH ? HEAP_GEN_FROZEN : (enum heap_generation)r->generation;
 }
 
+enum heap_generation heap_stop_range_of(void *info, cor_id object, struct cor_generation_range *range, struct heap_range_record *record)
+{
+	if (info_get_object_generation(info, object, range) < 0 || object - range->start >= range->length)
+		*range = (struct cor_generation_range){.start = object, .length = 8};
+	*record = (struct heap_range_record){
+		.generation = (uint8_t)heap_stop_generation(range),
+		.start = range->start,
+		.length = range->length,
+	};
+	return (enum heap_generation)record->generation;
+}
+
 void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small)
 {
 	uint32_t count = read_ranges(info);

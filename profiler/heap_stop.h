@@ -25,6 +25,9 @@ uint32_t heap_stop_ranges(void *info, const struct cor_generation_range **out);
 void heap_stop_find_frozen(void *info);
 uint32_t heap_stop_frozen(const struct cor_frozen_range **out);
 enum heap_generation heap_stop_generation(const struct cor_generation_range *r);
+/* Where an object lies now, asked by the object: the runtime's own bounds are those of the last collection. Not known: a range of the object's
+ * first eight bytes. While it stands. */
+enum heap_generation heap_stop_range_of(void *info, cor_id object, struct cor_generation_range *range, struct heap_range_record *record);
 /* All of it / without large and pinned objects, in bytes; 0: not known. Any time. */
 void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small);
 

@@ -2,6 +2,7 @@
 #include "profiler/heap_walk.h"
 
 #include "profiler/event_mask.h"
+#include "profiler/heap_census.h"
 #include "profiler/heap_collection.h"
 #include "profiler/heap_names.h"
 #include "profiler/heap_objects.h"
@@ -29,6 +30,7 @@ struct walk {
 	void *info, *info15; /* NULL: objects only at the end of a collection */
 	struct heap_walk_request request;
 	struct heap_objects objects;
+	struct heap_census census;
 	uint64_t budget_ns;
 	struct heap_walked answer;
 };
@@ -91,16 +93,23 @@ static bool put_roots(struct walk *k)
 	return exact ? heap_collection_put_roots(w) : heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest);
 }
 
+/* One in the background makes free space of objects while one looks. */
+static bool can_look(const struct walk *k)
+{
+	bool can = !heap_collection_under_way() && !(k->request.flags & HEAP_WALK_COLLECT && heap_collection_void());
+
+	if (!can)
+		sink.status = HEAP_WALKED_MOVED;
+	return can;
+}
+
 /* true: all of it was read. */
 static bool look_at_heap(struct walk *k)
 {
 	bool exact = k->request.flags & HEAP_WALK_COLLECT;
 
-	/* one in the background makes free space of objects while one looks */
-	if (heap_collection_under_way() || (exact && heap_collection_void())) {
-		sink.status = HEAP_WALKED_MOVED;
+	if (!can_look(k))
 		return false;
-	}
 	heap_threads_list(k->info);
 	if (exact)
 		heap_stacks_owners(k->info);
@@ -126,6 +135,31 @@ static void walk_in_stop(struct walk *k)
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	if (whole && heap_threads_put(&sink.w))
 		finish();
+}
+
+static void count_types(struct walk *k)
+{
+	struct heap_census *c = &k->census;
+	struct heap_stop stop;
+
+	*c = (struct heap_census){.info = k->info, .sink = &sink, .heaps = heap_predict_heaps()};
+	heap_census_prepare();
+	hresult hr = heap_stop_begin(k->info, &stop, sink.agent_fd);
+	if (hr < 0) {
+		refuse(k, hr);
+		return;
+	}
+	c->begin_ns = now_ns();
+	c->end_ns = stop.begin_ns + k->budget_ns;
+	sink.deadline_ns = c->end_ns + AFTERWARDS_NS;
+	bool counted = can_look(k) && heap_census_walk(c, k->info15);
+	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
+	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
+	k->answer.code = (uint32_t)c->code;
+	if (counted && heap_census_put(c))
+		finish();
+	if (c->part && sink.status == HEAP_WALKED_WHOLE)
+		sink.status = HEAP_WALKED_PART;
 }
 
 static bool force_collection(struct walk *k)
@@ -170,11 +204,13 @@ static void walk_at_once(struct walk *k)
 static void prepare(struct walk *k)
 {
 	heap_classes_reset();
+	heap_stop_find_frozen(k->info);
+	unloads = module_guard_unloads();
+	if (k->request.flags & HEAP_WALK_TYPES)
+		return;
 	heap_threads_forget();
 	heap_statics_find(k->info);
 	heap_stacks_prepare();
-	heap_stop_find_frozen(k->info);
-	unloads = module_guard_unloads();
 	if (k->request.flags & HEAP_WALK_STRINGS) {
 		string_digest_key_make(&key, k->request.seed);
 		k->objects.key = &key;
@@ -187,7 +223,9 @@ static void walk(struct walk *k)
 	prepare(k);
 	if (!heap_sink_begin(&sink, now_ns() + k->budget_ns, NULL))
 		return;
-	if (k->request.flags & HEAP_WALK_COLLECT)
+	if (k->request.flags & HEAP_WALK_TYPES)
+		count_types(k);
+	else if (k->request.flags & HEAP_WALK_COLLECT)
 		walk_exactly(k);
 	else
 		walk_at_once(k);
@@ -217,6 +255,14 @@ static void answer_ring(struct channel_io *io)
 	channel_io_end(io);
 }
 
+/* Objects are counted only where no collection in the background can be under way: see heap_walk_reset(). */
+static bool possible(const struct walk *k)
+{
+	if (k->request.flags & HEAP_WALK_TYPES)
+		return may_collect && k->info15 && k->request.flags == HEAP_WALK_TYPES;
+	return k->request.flags & HEAP_WALK_COLLECT ? may_collect : k->info15 != NULL;
+}
+
 static bool answer_walk(void *info, const struct channel_frame *request, struct channel_io *io)
 {
 	struct walk k = {.info = info};
@@ -229,7 +275,7 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 	sink.agent_fd = io->fd;
 	if (!sink.ring)
 		send_error(io, request->type, EBADF, "a walk needs a ring");
-	else if (k.request.flags & HEAP_WALK_COLLECT ? !may_collect : !k.info15)
+	else if (!possible(&k))
 		send_error(io, request->type, EOPNOTSUPP, "this way is not possible here");
 	else {
 		walk(&k);

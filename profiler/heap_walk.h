@@ -1,6 +1,7 @@
 /* Walks of the heap on the agent's request: how long one would take (a look of some milliseconds), the walk itself, names for what it met.
- * Own thread. There are two ways: the roots by a forced collection and then the objects in a stop of their own (on .NET 8 both in that
- * collection), or one stop without a collection, with statics and stacks as the roots. Nothing is kept between walks. */
+ * Own thread. There are two ways to the graph: the roots by a forced collection and then the objects in a stop of their own (on .NET 8 both in that
+ * collection), or one stop without a collection, with statics and stacks as the roots. Where neither fits the time, objects are counted by type
+ * alone (profiler/heap_census.h). Nothing is kept between walks. */
 #ifndef DRDOTNET_PROFILER_HEAP_WALK_H
 #define DRDOTNET_PROFILER_HEAP_WALK_H
 

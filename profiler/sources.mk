@@ -25,6 +25,7 @@ PROFILER_SRC := \
 	profiler/heap_classes.c \
 	profiler/heap_objects.c \
 	profiler/heap_sweep.c \
+	profiler/heap_census.c \
 	profiler/heap_threads.c \
 	profiler/heap_fields.c \
 	profiler/heap_statics.c \

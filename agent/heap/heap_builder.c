@@ -113,6 +113,13 @@ void heap_builder_range(struct heap_builder *b, enum heap_generation g, uint64_t
 	heap_put_range(&b->w, &r);
 }
 
+void heap_builder_counted(struct heap_builder *b, uint32_t type, enum heap_generation g, uint64_t objects, uint64_t bytes)
+{
+	const struct heap_count_record r = {.type = type, .generation = (uint8_t)g, .objects = objects, .bytes = bytes};
+
+	heap_put_counted(&b->w, &r);
+}
+
 void heap_builder_root(struct heap_builder *b, enum heap_root_kind kind, unsigned flags, uint64_t object, uint64_t second, const char *label)
 {
 	const struct heap_root_record r = {.kind = (uint8_t)kind, .flags = (uint8_t)flags, .object = object, .second = second};

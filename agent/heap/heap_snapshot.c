@@ -1,5 +1,6 @@
 #include "agent/heap/heap_snapshot_private.h"
 
+#include "agent/heap/heap_counts.h"
 #include "common/api/reason.h"
 #include "common/base/mem.h"
 
@@ -37,6 +38,7 @@ void heap_snapshot_free(struct heap_snapshot *s)
 	free(s->labels->items);
 	heap_store_fini(&s->labels->store);
 	free(s->labels);
+	heap_counts_free(s->counts);
 	free(s->types);
 	free(s->shapes);
 	free(s->ranges);
@@ -50,6 +52,7 @@ struct reading {
 	struct heap_scan *scan;
 	struct heap_cursor c;
 	size_t type_cap, range_cap;
+	uint64_t objects; /* that are there themselves */
 	const char *bad; /* what is wrong with it */
 };
 
@@ -72,6 +75,20 @@ static void add_type(struct reading *r)
 	r->s->type_count++;
 	r->c.shapes = r->s->shapes;
 	r->c.shape_count = r->s->type_count;
+}
+
+/* The types of a stream with counts come one by one, each before its own. */
+static void add_counted(struct reading *r)
+{
+	const struct heap_count_record *k = &r->c.counted;
+	struct heap_counts *counts = r->s->counts;
+
+	if (!counts)
+		counts = r->s->counts = mem_alloc(sizeof *counts);
+	while (counts->type_count <= k->type)
+		heap_counts_add_type(counts);
+	counts->of[k->type][k->generation].objects += k->objects;
+	counts->of[k->type][k->generation].bytes += k->bytes;
 }
 
 static void add_range(struct reading *r)
@@ -137,6 +154,10 @@ static enum heap_record read_record(struct reading *r)
 	switch (kind) {
 	case HEAP_OBJECT:
 		read_one_object(r);
+		r->objects++;
+		break;
+	case HEAP_COUNT:
+		add_counted(r);
 		break;
 	case HEAP_TYPE:
 		add_type(r);
@@ -159,6 +180,8 @@ static enum heap_record read_record(struct reading *r)
 			r->bad = "the library did not come to its end";
 		else if (r->c.last.collections)
 			r->bad = "a garbage collection moved the objects in the middle";
+		else if (r->s->counts && (r->objects || r->scan->root_count))
+			r->bad = "it has both objects and counts";
 		break;
 	case HEAP_BAD:
 	case HEAP_MORE:
@@ -176,6 +199,10 @@ static int by_start(const void *a, const void *b)
 
 static void finish_facts(struct heap_snapshot *s, const struct heap_end_record *end)
 {
+	while (s->counts && s->counts->type_count < s->type_count)
+		heap_counts_add_type(s->counts);
+	if (s->counts)
+		s->facts.way = HEAP_WAY_TYPES;
 	if (s->range_count)
 		qsort(s->ranges, s->range_count, sizeof *s->ranges, by_start);
 	s->facts.objects = end->objects;

@@ -9,7 +9,9 @@
  *			heap_type_field(&s->types[c.object.type], offset)
  *
  * Objects come with rising addresses within a range, ranges in any order; a target may be an object that is not in the snapshot
- * (references into the middle of nothing do not happen in a whole walk, but a reader must bear them: the bytes come from the process). */
+ * (references into the middle of nothing do not happen in a whole walk, but a reader must bear them: the bytes come from the process).
+ *
+ * A snapshot of types only has `counts` instead of objects, references and roots (heap_counts.h). */
 #ifndef DRDOTNET_HEAP_SNAPSHOT_H
 #define DRDOTNET_HEAP_SNAPSHOT_H
 
@@ -48,6 +50,14 @@ struct heap_root {
 enum heap_way {
 	HEAP_WAY_EXACT,         /* roots by a forced collection */
 	HEAP_WAY_NO_COLLECTION, /* statics and stacks only: what nobody holds is held by a handle, or garbage */
+	HEAP_WAY_TYPES,         /* no roots and no references: see heap_snapshot.counts */
+};
+
+/* What the walk that shows holders would need where types alone were counted; 0: enough of it is there. */
+struct heap_needs {
+	int64_t budget_ms;   /* pauseBudgetMilliseconds */
+	int64_t limit_bytes; /* the agent's memory limit */
+	int64_t file_bytes;  /* for files beside the reports */
 };
 
 struct heap_facts {
@@ -58,10 +68,15 @@ struct heap_facts {
 	int64_t walk_stop_us;       /* on .NET 8 the walk is part of the collection: 0 */
 	unsigned tries;             /* walks made until no collection came between */
 	uint64_t objects, edges, bytes;
+	bool part;                  /* types only: the pause budget was near before the heap's end */
+	uint64_t heap_most_bytes;   /* what the heap takes at most (the process's own memory), where only a part was seen */
+	int64_t whole_budget_ms;    /* of a part: the pauseBudgetMilliseconds that would do for all of it */
+	struct heap_needs needs;    /* types only */
 	uint64_t heap_bytes;        /* by the runtime's own ranges of its generations, 0: not known */
 	int64_t taken_wall_ms;
 };
 
+struct heap_counts;
 struct heap_snapshot {
 	const uint8_t *stream;
 	size_t stream_bytes;
@@ -74,6 +89,7 @@ struct heap_snapshot {
 	struct heap_root *roots;
 	size_t root_count;
 	struct heap_facts facts;
+	struct heap_counts *counts; /* NULL: objects */
 	/* private */
 	struct heap_labels *labels;
 	bool mapped;
@@ -107,6 +123,7 @@ void heap_builder_object(struct heap_builder *b, uint32_t type, uint64_t address
 			 size_t edge_count);
 void heap_builder_string(struct heap_builder *b, const struct heap_string_record *r); /* right after its object, when digests were asked for */
 void heap_builder_range(struct heap_builder *b, enum heap_generation g, uint64_t start, uint64_t length);
+void heap_builder_counted(struct heap_builder *b, uint32_t type, enum heap_generation g, uint64_t objects, uint64_t bytes); /* types only */
 void heap_builder_root(struct heap_builder *b, enum heap_root_kind kind, unsigned flags, uint64_t object, uint64_t second, const char *label);
 /* Ends the building; the builder is gone. */
 struct heap_snapshot *heap_builder_finish_take(struct heap_builder *b);

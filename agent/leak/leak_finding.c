@@ -1,6 +1,7 @@
 #include "agent/leak/leak_finding.h"
 
 #include "agent/leak/leak_lines.h"
+#include "agent/leak/leak_types.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 const char *leak_finding_name(enum leak_finding f)
 {
 	static const char *const names[LEAK_FINDINGS] = {"grows",	"unmanaged", "freeMemory", "warmingUp",
-							 "levelledOff", "churn",     "steady",	   "unknown"};
+							 "levelledOff", "churn",     "steady",	   "unknown", "typesGrow"};
 	return names[f];
 }
 
@@ -112,6 +113,24 @@ static void choose(const struct leak_model *m, struct leak_diagnosis *d)
 	d->finding = last->loose_bytes >= m->walks[0].loose_bytes + d->groups.material_bytes ? LEAK_FOUND_CHURN : LEAK_FOUND_STEADY;
 }
 
+/* The same with types only. */
+static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	enum leak_verdict v = leak_types_find(m, d);
+	measure_memory(m, d);
+	bool unmanaged = unmanaged_grows(m, d);
+	if (v == LEAK_GROWS && !(unmanaged && d->unmanaged_bytes > d->held_bytes))
+		d->finding = LEAK_FOUND_TYPES;
+	else if (unmanaged)
+		d->finding = LEAK_FOUND_UNMANAGED;
+	else if (free_memory_grows(m, d))
+		d->finding = LEAK_FOUND_FREE_MEMORY;
+	else if (v == LEAK_WARMING_UP || v == LEAK_LEVELLED_OFF)
+		d->finding = v == LEAK_WARMING_UP ? LEAK_FOUND_WARMING_UP : LEAK_FOUND_LEVELLED_OFF;
+	else
+		d->finding = d->churn_bytes >= (int64_t)d->groups.material_bytes ? LEAK_FOUND_CHURN : LEAK_FOUND_STEADY;
+}
+
 /* What counts for the time until the limit: only what is said to grow. */
 static double pace(const struct leak_model *m, const struct leak_diagnosis *d)
 {
@@ -121,17 +140,26 @@ static double pace(const struct leak_model *m, const struct leak_diagnosis *d)
 	return bytes * 60 / leak_model_seconds(m);
 }
 
+static void choose_holders(const struct leak_model *m, struct leak_diagnosis *out)
+{
+	leak_groups_find(m, &out->groups);
+	const uint64_t *by = out->groups.by_verdict;
+	out->held_bytes = (int64_t)by[LEAK_GROWS];
+	out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+	measure_memory(m, out);
+	choose(m, out);
+}
+
 void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
 {
-	*out = (struct leak_diagnosis){.finding = LEAK_FOUND_UNKNOWN, .confidence = LEAK_LOW};
+	bool types_only = leak_model_types_only(m);
+	*out = (struct leak_diagnosis){.finding = LEAK_FOUND_UNKNOWN, .confidence = LEAK_LOW, .type = LEAK_NONE};
 	if (m->walk_count >= 2 && leak_model_seconds(m) > 0) {
-		leak_groups_find(m, &out->groups);
-		const uint64_t *by = out->groups.by_verdict;
 		out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
-		out->held_bytes = (int64_t)by[LEAK_GROWS];
-		out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
-		measure_memory(m, out);
-		choose(m, out);
+		if (types_only)
+			choose_types(m, out);
+		else
+			choose_holders(m, out);
 		leak_forecast_make(&m->limit, pace(m, out), &out->forecast);
 		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms);
 		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);

@@ -14,6 +14,7 @@ enum leak_finding {
 	LEAK_FOUND_CHURN,       /* what grew is only in use for the moment */
 	LEAK_FOUND_STEADY,      /* nothing grew */
 	LEAK_FOUND_UNKNOWN,     /* one walk only */
+	LEAK_FOUND_TYPES,       /* a type grows; who holds it is not known: see leak_types.h */
 	LEAK_FINDINGS,
 };
 const char *leak_finding_name(enum leak_finding f); /* "levelledOff" */
@@ -21,7 +22,9 @@ const char *leak_finding_name(enum leak_finding f); /* "levelledOff" */
 struct leak_diagnosis {
 	enum leak_finding finding;
 	const struct leak_group *group;   /* that the finding is about; NULL: none. Borrowed from `groups`. */
-	struct leak_groups groups;        /* empty with one walk */
+	struct leak_groups groups;        /* empty with one walk, and with types only */
+	uint32_t type;                    /* types only: that grows most; LEAK_NONE: none, or there are holders */
+	int64_t type_bytes;               /* its growth */
 	struct leak_forecast forecast;
 	enum leak_confidence confidence;
 	bool memory_known;

@@ -58,8 +58,11 @@ static void put_walks(const struct leak_source *s, struct report_file *f)
 		const struct leak_walk *w = &m->walks[i];
 		open_item(f, i);
 		buf_printf(&f->text, "\"atSeconds\":%.3f", (double)(w->at_ns - s->started_ns) / 1e9);
-		report_json_shown(f, "roots", w->exact ? "exact" : "noCollection");
+		report_json_shown(f, "roots", w->types_only ? "none" : w->exact ? "exact" : "noCollection");
 		report_json_string(f, "rootsWhy", w->why);
+		report_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
+		report_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
+		report_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
 		report_json_integer(f, "stopMicroseconds", w->stop_us);
 		report_json_integer(f, "objects", (int64_t)w->objects);
 		report_json_integer(f, "bytes", (int64_t)w->bytes);
@@ -107,6 +110,10 @@ static void put_growth(const struct leak_source *s, struct report_file *f)
 		put_path(f, "holder", s->model, top->payload);
 	else
 		report_json_string(f, "holder", NULL);
+	if (d->type != LEAK_NONE)
+		put_type(f, "type", leak_model_text(s->model, s->model->types[d->type].name));
+	else
+		report_json_string(f, "type", NULL);
 	report_json_string(f, "pattern", top ? leak_pattern_name(top->pattern) : NULL);
 	report_json_shown(f, "confidence", leak_confidence_name(d->confidence));
 	report_json_number(f, "detectableBytesPerMinute", d->detectable_per_minute, 0);

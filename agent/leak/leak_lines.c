@@ -1,6 +1,7 @@
 #include "agent/leak/leak_lines.h"
 
 #include "agent/cpu_phrase.h"
+#include "agent/leak/leak_types.h"
 #include "agent/leak/memory_growth.h"
 #include "agent/method_name.h"
 #include "agent/report.h"
@@ -142,13 +143,25 @@ static void headline_calm(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
 	switch (d->finding) {
+	case LEAK_FOUND_TYPES:
+		leak_types_put_headline(w->m, d, &w->line);
+		put_forecast_if_room(w);
+		break;
 	case LEAK_FOUND_WARMING_UP:
+		if (!d->group) {
+			buf_puts(&w->line, "Types only: too early to tell, the process has just started");
+			break;
+		}
 		buf_puts(&w->line, "Too early to tell: it just started, ");
 		put_name(w, root_of(w->m, d->group->holder), room(w) - 12);
 		buf_puts(&w->line, " + ");
 		size_text_bytes(&w->line, (uint64_t)d->group->grown_bytes);
 		break;
 	case LEAK_FOUND_LEVELLED_OFF:
+		if (!d->group) {
+			buf_puts(&w->line, "Types only: what grew has levelled off");
+			break;
+		}
 		buf_puts(&w->line, "No leak: ");
 		put_name(w, root_of(w->m, d->group->holder), room(w) - 36);
 		buf_puts(&w->line, " filled up to ");
@@ -156,7 +169,8 @@ static void headline_calm(struct words *w)
 		buf_puts(&w->line, " and stays");
 		break;
 	case LEAK_FOUND_CHURN:
-		buf_puts(&w->line, "No leak: what grew is churn, only in use for the moment");
+		buf_puts(&w->line, leak_model_types_only(w->m) ? "Types only: what grew is young or comes and goes, nothing old grows"
+							       : "No leak: what grew is churn, only in use for the moment");
 		break;
 	case LEAK_FOUND_STEADY:
 		buf_puts(&w->line, "No leak: nothing grew");
@@ -395,9 +409,17 @@ static void put_floor(struct words *w)
 	end_line(w);
 }
 
+static void put_types_growth(struct words *w)
+{
+	leak_types_put_growth(w->m, w->d, &w->line);
+	end_line(w);
+}
+
 static void put_lines(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
+	leak_types_put_needs(w->m, &w->line);
+	end_line(w);
 	switch (d->finding) {
 	case LEAK_FOUND_GROWS:
 		put_group(w, d->group);
@@ -406,6 +428,11 @@ static void put_lines(struct words *w)
 		put_forecast(w);
 		put_course(w);
 		put_next(w);
+		break;
+	case LEAK_FOUND_TYPES:
+		put_types_growth(w);
+		put_forecast(w);
+		put_course(w);
 		break;
 	case LEAK_FOUND_UNMANAGED:
 		put_mappings(w);
@@ -419,7 +446,10 @@ static void put_lines(struct words *w)
 		break;
 	case LEAK_FOUND_WARMING_UP:
 	case LEAK_FOUND_LEVELLED_OFF:
-		put_group(w, d->group);
+		if (d->group)
+			put_group(w, d->group);
+		else
+			put_types_growth(w);
 		if (d->finding == LEAK_FOUND_WARMING_UP) {
 			buf_puts(&w->line, "Ask again when it has run for some minutes, or with memoryLeak.walks: 5.");
 			end_line(w);

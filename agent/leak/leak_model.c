@@ -145,6 +145,30 @@ uint32_t leak_model_type(struct leak_model *m, const char *name, const char *mod
 	return (uint32_t)m->type_count++;
 }
 
+bool leak_model_types_only(const struct leak_model *m)
+{
+	for (size_t i = 0; i < m->walk_count; i++) {
+		if (m->walks[i].types_only)
+			return true;
+	}
+	return false;
+}
+
+void leak_model_count_all(struct leak_model *m)
+{
+	for (size_t w = 0; w < m->walk_count; w++) {
+		m->walks[w].objects += m->walks[w].loose_objects;
+		m->walks[w].bytes += m->walks[w].loose_bytes;
+		m->walks[w].loose_objects = m->walks[w].loose_bytes = 0;
+		for (uint32_t i = 0; i < m->type_count; i++) {
+			struct leak_type_figures *f = leak_model_type_at(m, i, w);
+			f->count += f->loose_count;
+			f->bytes += f->loose_bytes;
+			f->loose_count = f->loose_bytes = 0;
+		}
+	}
+}
+
 int64_t leak_model_grown(const struct leak_model *m, uint32_t step)
 {
 	return (int64_t)(leak_model_at(m, step, m->walk_count - 1)->held - leak_model_at(m, step, 0)->held);

@@ -5,6 +5,7 @@
 #ifndef DRDOTNET_LEAK_MODEL_H
 #define DRDOTNET_LEAK_MODEL_H
 
+#include "agent/heap/heap_snapshot.h"
 #include "agent/index_set.h"
 #include "agent/leak/leak_curve.h"
 #include "agent/leak/memory_account.h"
@@ -63,6 +64,8 @@ struct leak_walk {
 	int64_t at_ns;         /* CLOCK_MONOTONIC */
 	bool exact;            /* roots by a forced collection */
 	const char *why;       /* static storage */
+	bool types_only;       /* no roots, no steps: all objects count as held */
+	struct heap_needs needs; /* of the walk that shows holders, where it is */
 	int64_t stop_us;       /* the longest one */
 	uint64_t objects, bytes;             /* that a root holds */
 	uint64_t loose_objects, loose_bytes; /* that no known root holds */
@@ -121,6 +124,11 @@ static inline struct leak_type_figures *leak_model_type_at(const struct leak_mod
 {
 	return &m->type_figures[type * LEAK_MAX_WALKS + walk];
 }
+
+/* Whether any walk has no holders: then none can be compared, see leak_types.h. */
+bool leak_model_types_only(const struct leak_model *m);
+/* Makes the other walks' figures comparable with those: what no root held counts, too. Once, after the last walk. */
+void leak_model_count_all(struct leak_model *m);
 
 /* What hung there at the last walk more than at the first; negative: less. */
 int64_t leak_model_grown(const struct leak_model *m, uint32_t step);

@@ -126,7 +126,9 @@ static void put_holders(const void *source, struct report_file *f)
 	const struct leak_groups *all = &s->diagnosis->groups;
 	struct buf *out = &f->text;
 	if (all->count == 0)
-		buf_puts(out, "<tr><td class=\"n\" colspan=\"6\">Nothing that is worth a word.</td></tr>\n");
+		buf_printf(out, "<tr><td class=\"n\" colspan=\"6\">%s</td></tr>\n",
+			   leak_model_types_only(s->model) ? "Not known: objects were only counted by type, see the diagnosis."
+							   : "Nothing that is worth a word.");
 	for (size_t i = 0; i < all->count && i < HOLDERS_MAX; i++) {
 		const struct leak_group *g = &all->items[i];
 		AUTO_BUF struct buf path;
@@ -243,9 +245,12 @@ static void put_about(const void *source, struct report_file *f)
 	buf_puts(out, "<p>The heap was walked at the session&#39;s ends (and between). What hangs on the same path from the same root was compared: "
 		      "objects move and die, paths stay. Each object counts on one path, the shortest from the most lasting root that "
 		      "reaches it: statics first, stacks last.</p><dl>\n");
-	for (size_t i = 0; m->walk_count && i < 1; i++)
-		report_page_row(out, "Roots", "%s: %s", m->walks[i].exact ? "exact, by a forced collection before each walk" : "without a collection",
-				m->walks[i].why ? m->walks[i].why : "");
+	if (m->walk_count)
+		report_page_row(out, "Roots", "%s: %s",
+				m->walks[0].types_only ? "none, objects were counted by type"
+				: m->walks[0].exact    ? "exact, by a forced collection before each walk"
+						       : "without a collection",
+				m->walks[0].why ? m->walks[0].why : "");
 	report_page_row(out, "Slowest growth that would be seen", "%.0f kB a minute", s->diagnosis->detectable_per_minute / 1000);
 	if (m->no_place)
 		report_page_row(out, "Small paths and types left out", "%" PRIu64, m->no_place);

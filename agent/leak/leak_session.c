@@ -131,8 +131,8 @@ static int look_into(const struct attached_session *s, const struct heap_snapsho
 {
 	struct leak_model *m = &own_of(s)->model;
 	const struct heap_graph_options options = {.dirfd = s->q->out_dirfd};
-	struct heap_graph *g = heap_graph_new(h, &options, e);
-	int rc = g ? leak_take(m, g, w->at_ns, e) : -1;
+	struct heap_graph *g = h->counts ? NULL : heap_graph_new(h, &options, e);
+	int rc = h->counts ? leak_take_counts(m, h, w->at_ns, e) : g ? leak_take(m, g, w->at_ns, e) : -1;
 	heap_graph_free(g);
 	if (rc == 0) {
 		m->walks[m->walk_count - 1].resident_bytes = w->resident_bytes;
@@ -148,7 +148,7 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 	struct heap_snapshot *h = NULL;
 	struct leak_walk w = {0};
 	STEP("walk");
-	if (heap_walk_run(s, false, &h, e) < 0)
+	if (heap_walk_run(s, true, &h, e) < 0)
 		return -1;
 	w.at_ns = clock_mono_ns();
 	note_account(s, h, &w);
@@ -252,6 +252,8 @@ static int report(struct attached_session *s, struct report_result *out, struct 
 			return -1;
 	}
 	o->model.memory_known = o->first_known && o->last_known;
+	if (leak_model_types_only(&o->model))
+		leak_model_count_all(&o->model);
 	return leak_report_write(&o->model, &s->facts, s->started_ns, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 

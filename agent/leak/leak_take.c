@@ -1,5 +1,6 @@
 #include "agent/leak/leak_take.h"
 
+#include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_fields.h"
 #include "agent/heap/heap_graph_private.h"
 #include "agent/heap/heap_totals.h"
@@ -128,39 +129,53 @@ static uint64_t *unheld_counts(const struct heap_graph *g)
 	return counts;
 }
 
-static void take_types(struct leak_model *m, const struct heap_graph *g, size_t walk)
+/* `unheld`: objects by type that no known root holds; NULL: not known. */
+static void take_types(struct leak_model *m, const struct heap_snapshot *s, const struct heap_total *totals, const uint64_t *unheld, size_t walk)
 {
-	const struct heap_snapshot *s = g->snapshot;
 	struct leak_walk *w = &m->walks[walk];
-	struct heap_groups groups;
-	heap_groups_by_type(&groups, s);
-	AUTO_FREE struct heap_total *totals = mem_calloc((size_t)groups.count + 1, sizeof *totals);
-	AUTO_FREE uint64_t *unheld = unheld_counts(g);
-	heap_totals(g, &groups, totals);
 	for (uint32_t i = 0; i < s->type_count; i++) {
 		const struct heap_total *t = &totals[i];
-		w->objects += t->count - unheld[i];
+		uint64_t loose = unheld ? unheld[i] : 0;
+		w->objects += t->count - loose;
 		w->bytes += t->bytes - t->unheld_bytes;
-		w->loose_objects += t->dead_count + unheld[i];
+		w->loose_objects += t->dead_count + loose;
 		w->loose_bytes += t->dead_bytes + t->unheld_bytes;
 		uint32_t type = t->count + t->dead_count ? leak_model_type(m, s->types[i].name, s->types[i].module) : LEAK_NONE;
 		if (type == LEAK_NONE)
 			continue;
 		struct leak_type_figures *f = leak_model_type_at(m, type, walk);
 		uint64_t old = old_bytes(t), held = t->bytes - t->unheld_bytes;
-		f->count += t->count - unheld[i];
+		f->count += t->count - loose;
 		f->bytes += held;
 		f->old_bytes += old < held ? old : held;
-		f->loose_count += t->dead_count + unheld[i];
+		f->loose_count += t->dead_count + loose;
 		f->loose_bytes += t->dead_bytes + t->unheld_bytes;
 	}
+}
+
+static void take_graph_types(struct leak_model *m, const struct heap_graph *g, size_t walk)
+{
+	struct heap_groups groups;
+	heap_groups_by_type(&groups, g->snapshot);
+	AUTO_FREE struct heap_total *totals = mem_calloc((size_t)groups.count + 1, sizeof *totals);
+	AUTO_FREE uint64_t *unheld = unheld_counts(g);
+	heap_totals(g, &groups, totals);
+	take_types(m, g->snapshot, totals, unheld, walk);
 	heap_groups_fini(&groups);
 }
 
-static void take_spaces(struct leak_walk *w, const struct heap_graph *g)
+static void take_counted_types(struct leak_model *m, const struct heap_snapshot *s, size_t walk)
 {
-	struct heap_space spaces[HEAP_GENERATIONS];
-	heap_spaces(g, spaces);
+	struct heap_groups groups;
+	heap_groups_by_type(&groups, s);
+	AUTO_FREE struct heap_total *totals = mem_calloc((size_t)groups.count + 1, sizeof *totals);
+	heap_counts_totals(s, &groups, totals);
+	take_types(m, s, totals, NULL, walk);
+	heap_groups_fini(&groups);
+}
+
+static void take_spaces(struct leak_walk *w, const struct heap_space *spaces)
+{
 	for (size_t i = 0; i < HEAP_GENERATIONS; i++) {
 		const struct heap_space *s = &spaces[i];
 		uint64_t used = s->bytes + s->dead_bytes;
@@ -170,26 +185,48 @@ static void take_spaces(struct leak_walk *w, const struct heap_graph *g)
 	}
 }
 
-int leak_take(struct leak_model *m, const struct heap_graph *g, int64_t at_ns, struct err *e)
+static int begin_walk(struct leak_model *m, const struct heap_facts *f, int64_t at_ns, struct err *e)
 {
-	const struct heap_facts *f = &g->snapshot->facts;
-	size_t walk = m->walk_count;
-	if (walk >= LEAK_MAX_WALKS)
+	if (m->walk_count >= LEAK_MAX_WALKS)
 		return err_set(e, ERR_INTERNAL, 0, "more than %d heap walks in one session", LEAK_MAX_WALKS);
-	if (!g->own->merge.groups)
-		return err_set(e, ERR_INTERNAL, 0, "the heap's graph was made without the ways from its roots");
-	take_paths(m, g, walk);
-	m->walks[walk] = (struct leak_walk){
+	m->walks[m->walk_count] = (struct leak_walk){
 		.at_ns = at_ns,
 		.exact = f->way == HEAP_WAY_EXACT,
+		.types_only = f->way == HEAP_WAY_TYPES,
+		.needs = f->needs,
 		.why = f->why,
 		.stop_us = f->collection_stop_us > f->walk_stop_us ? f->collection_stop_us : f->walk_stop_us,
 		.resident_bytes = -1,
 		.container_bytes = -1,
 		.unmanaged_bytes = -1,
 	};
-	take_types(m, g, walk);
-	take_spaces(&m->walks[walk], g);
+	return 0;
+}
+
+int leak_take_counts(struct leak_model *m, const struct heap_snapshot *s, int64_t at_ns, struct err *e)
+{
+	struct heap_space spaces[HEAP_GENERATIONS];
+	if (begin_walk(m, &s->facts, at_ns, e) < 0)
+		return -1;
+	take_counted_types(m, s, m->walk_count);
+	heap_counts_spaces(s, spaces);
+	take_spaces(&m->walks[m->walk_count], spaces);
+	m->walk_count++;
+	return 0;
+}
+
+int leak_take(struct leak_model *m, const struct heap_graph *g, int64_t at_ns, struct err *e)
+{
+	struct heap_space spaces[HEAP_GENERATIONS];
+	size_t walk = m->walk_count;
+	if (!g->own->merge.groups)
+		return err_set(e, ERR_INTERNAL, 0, "the heap's graph was made without the ways from its roots");
+	if (begin_walk(m, &g->snapshot->facts, at_ns, e) < 0)
+		return -1;
+	take_paths(m, g, walk);
+	take_graph_types(m, g, walk);
+	heap_spaces(g, spaces);
+	take_spaces(&m->walks[walk], spaces);
 	m->walk_count++;
 	return 0;
 }

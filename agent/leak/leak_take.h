@@ -8,5 +8,7 @@
 
 /* Adds the walk at m->walks[m->walk_count]. -1: the paths could not be found; the model is as it was, but for steps without figures. */
 int leak_take(struct leak_model *m, const struct heap_graph *g, int64_t at_ns, struct err *e);
+/* The same of a snapshot of types only: no paths. */
+int leak_take_counts(struct leak_model *m, const struct heap_snapshot *s, int64_t at_ns, struct err *e);
 
 #endif

@@ -217,10 +217,12 @@
 		e.preventDefault();
 	});
 
-	$('tree').setAttribute('role', 'treegrid');
-	$('tree').setAttribute('aria-label', 'Who holds it');
-	$('tree-tools').hidden = $('tree-keys').hidden = false;
-	if (children.length && children[0].length) openChain(children[0][0]);
-	draw();
+	if (count > 1) { /* else what the page says of it stays */
+		$('tree').setAttribute('role', 'treegrid');
+		$('tree').setAttribute('aria-label', 'Who holds it');
+		$('tree-tools').hidden = $('tree-keys').hidden = false;
+		if (children[0].length) openChain(children[0][0]);
+		draw();
+	}
 	document.documentElement.dataset.ready = 'yes';
 })();

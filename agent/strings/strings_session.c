@@ -35,6 +35,7 @@ static int start(struct attached_session *s, struct err *e)
 		.reveal = s->q->spec->reveal,
 		.budget_ms = s->q->spec->pause_budget_ms,
 		.dirfd = s->q->out_dirfd,
+		.files_max = s->q->files_max,
 		.deadline_ms = s->q->deadline_ms,
 	};
 	if (heap_walk_on(s->attach.channel, &o, &own_of(s)->snapshot, e) < 0)

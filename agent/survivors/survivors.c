@@ -1,5 +1,6 @@
 #include "agent/survivors/survivors.h"
 
+#include "agent/heap/heap_counts.h"
 #include "common/base/mem.h"
 
 #include <pthread.h>
@@ -25,10 +26,14 @@ static void find_free_space(struct heap_space *p)
 
 static void sum_spaces(struct survivors *s)
 {
-	heap_spaces(s->graph, s->spaces);
+	if (s->graph)
+		heap_spaces(s->graph, s->spaces);
+	else
+		heap_counts_spaces(s->snapshot, s->spaces);
 	for (int i = 0; i < HEAP_GENERATIONS; i++) {
 		struct heap_space *p = &s->spaces[i];
-		find_free_space(p);
+		if (!s->snapshot->facts.part) /* else a range may not have been read to its end */
+			find_free_space(p);
 		s->objects += p->count + p->dead_count;
 		s->bytes += p->bytes + p->dead_bytes;
 		s->unreachable_objects += p->dead_count;
@@ -72,14 +77,17 @@ static int by_weight(const void *a, const void *b)
 	return x->type < y->type ? -1 : x->type > y->type;
 }
 
-static void sum_groups(const struct heap_graph *g, struct heap_groups *of, uint32_t most, struct survivors_groups *out)
+static void sum_groups(const struct survivors *s, struct heap_groups *of, uint32_t most, struct survivors_groups *out)
 {
 	struct heap_total *totals = mem_calloc(of->count + 1, sizeof *totals);
 	out->items = mem_calloc(of->count + 1, sizeof *out->items);
-	heap_totals(g, of, totals);
+	if (s->graph)
+		heap_totals(s->graph, of, totals);
+	else
+		heap_counts_totals(s->snapshot, of, totals);
 	for (uint32_t i = 0; i < of->count; i++)
 		out->items[i] = (struct survivors_group){.name = of->names[i], .type = HEAP_NODE_NONE, .total = totals[i]};
-	for (uint32_t t = g->snapshot->type_count; t-- > 0;)
+	for (uint32_t t = s->snapshot->type_count; t-- > 0;)
 		out->items[of->of_type[t]].type = t;
 	qsort(out->items, of->count, sizeof *out->items, by_weight);
 	for (uint32_t i = 0; i < of->count; i++) {
@@ -113,7 +121,7 @@ static void add_holder(struct survivors *s, uint32_t node, enum survivors_kind k
 {
 	if (s->tree.nodes[node].retained)
 		s->holders[s->holder_count++] =
-			(struct survivors_holder){node, survivors_tree_name(&s->tree, s->graph->snapshot, node), kind};
+			(struct survivors_holder){node, survivors_tree_name(&s->tree, s->snapshot, node), kind};
 }
 
 static void list_holders(struct survivors *s)
@@ -150,11 +158,31 @@ static void *find_paths(void *ctx)
 	return NULL;
 }
 
+static void sum_all_groups(struct survivors *s)
+{
+	struct heap_groups types, namespaces, assemblies;
+	heap_groups_by_type(&types, s->snapshot);
+	sum_groups(s, &types, SURVIVORS_MAX_TYPES, &s->types);
+	heap_groups_by_space(&namespaces, s->snapshot);
+	sum_groups(s, &namespaces, SURVIVORS_MAX_GROUPS, &s->namespaces);
+	heap_groups_by_module(&assemblies, s->snapshot);
+	sum_groups(s, &assemblies, SURVIVORS_MAX_GROUPS, &s->assemblies);
+}
+
+void survivors_make_types(const struct heap_snapshot *s, struct survivors *out)
+{
+	*out = (struct survivors){.snapshot = s};
+	survivors_tree_none(&out->tree);
+	sum_spaces(out);
+	out->tree.nodes[0].retained = out->bytes;
+	out->tree.nodes[0].retained_objects = out->objects;
+	sum_all_groups(out);
+}
+
 int survivors_make(const struct heap_graph *g, struct survivors *out, struct err *e)
 {
-	*out = (struct survivors){.graph = g};
+	*out = (struct survivors){.snapshot = g->snapshot, .graph = g};
 	struct path_search search = {.s = out, .e = ERR_INIT};
-	struct heap_groups types, namespaces, assemblies;
 	pthread_t helper;
 	bool apart = pthread_create(&helper, NULL, find_paths, &search) == 0;
 	survivors_tree_make(g, &out->tree);
@@ -162,12 +190,7 @@ int survivors_make(const struct heap_graph *g, struct survivors *out, struct err
 	sum_unheld(out);
 	sum_kinds(out);
 	list_holders(out);
-	heap_groups_by_type(&types, g->snapshot);
-	sum_groups(g, &types, SURVIVORS_MAX_TYPES, &out->types);
-	heap_groups_by_space(&namespaces, g->snapshot);
-	sum_groups(g, &namespaces, SURVIVORS_MAX_GROUPS, &out->namespaces);
-	heap_groups_by_module(&assemblies, g->snapshot);
-	sum_groups(g, &assemblies, SURVIVORS_MAX_GROUPS, &out->assemblies);
+	sum_all_groups(out);
 	if (apart)
 		pthread_join(helper, NULL);
 	else

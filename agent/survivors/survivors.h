@@ -1,4 +1,5 @@
-/* What fills a heap and who holds it: all the figures of a GCSurvivors report, from the graph of a heap. Pure; one thread (and a
+/* What fills a heap and who holds it: all the figures of a GCSurvivors report, from the graph of a heap; what fills it alone, from counts by
+ * type. Pure; one thread (and a
  * helper of its own while it is made). */
 #ifndef DRDOTNET_SURVIVORS_H
 #define DRDOTNET_SURVIVORS_H
@@ -35,7 +36,8 @@ struct survivors_kind_total {
 };
 
 struct survivors {
-	const struct heap_graph *graph; /* borrowed, with its snapshot */
+	const struct heap_snapshot *snapshot; /* borrowed */
+	const struct heap_graph *graph;       /* of it, borrowed; NULL: types only, nothing is known of holders and retained sizes */
 	uint64_t objects, bytes;        /* all; free space not counted */
 	uint64_t held_objects, held_bytes;
 	uint64_t unreachable_objects, unreachable_bytes; /* by no known root */
@@ -48,6 +50,9 @@ struct survivors {
 	uint32_t holder_count;
 	struct heap_paths paths;
 };
+
+/* From the counts of a snapshot of types only. */
+void survivors_make_types(const struct heap_snapshot *s, struct survivors *out);
 
 /* -1: the paths could not be found (the file of a large heap failed). *out is to be freed in any case. */
 int survivors_make(const struct heap_graph *g, struct survivors *out, struct err *e);

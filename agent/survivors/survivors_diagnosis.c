@@ -6,6 +6,7 @@
 #include "agent/survivors/survivors_advice.h"
 #include "agent/survivors/survivors_finding.h"
 #include "agent/survivors/survivors_text.h"
+#include "agent/survivors/survivors_types.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -54,7 +55,7 @@ static void put_end(const struct survivors *s, const struct survivors_diagnosis 
 	if (!d->count)
 		return;
 	buf_puts(out, ": ");
-	survivors_text_objects(out, s->graph->snapshot, d->type, d->count, METHOD_NAME_SIZE);
+	survivors_text_objects(out, s->snapshot, d->type, d->count, METHOD_NAME_SIZE);
 }
 
 static void put_end_if_room(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
@@ -81,7 +82,7 @@ static void put_holder_headline(const struct survivors *s, const struct survivor
 
 static void put_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
-	const struct heap_snapshot *snapshot = s->graph->snapshot;
+	const struct heap_snapshot *snapshot = s->snapshot;
 	const struct survivors_group *t = survivors_finding_largest_type(s);
 	switch (d->finding) {
 	case SURVIVORS_FINDS_EMPTY:
@@ -107,12 +108,20 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 		put_end_if_room(s, d, line);
 		break;
 	case SURVIVORS_FINDS_TYPE:
+		if (!s->graph) {
+			survivors_types_headline(s, d, HEADLINE_MAX_CHARS, line);
+			break;
+		}
 		put_part(line, survivors_finding_shallow(t), s->bytes, " are ");
 		survivors_text_objects(line, snapshot, t->type, t->total.count + t->total.dead_count, room(line) - 19);
 		if (room(line) >= 19)
 			buf_puts(line, ", from many holders");
 		break;
 	case SURVIVORS_FINDS_SPREAD:
+		if (!s->graph) {
+			survivors_types_headline(s, d, HEADLINE_MAX_CHARS, line);
+			break;
+		}
 		size_text_bytes(line, s->bytes);
 		buf_puts(line, ", no holder stands out");
 		if (d->holder) {
@@ -134,7 +143,7 @@ static void put_path(const struct survivors *s, const struct survivors_diagnosis
 	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The strongest way there: ");
 	survivors_text_holder(line, survivors_text_root(d->path), NAME_CHARS);
 	buf_puts(line, " -> ");
-	survivors_text_steps(line, s->graph->snapshot, d->path, PATH_CHARS);
+	survivors_text_steps(line, s->snapshot, d->path, PATH_CHARS);
 	buf_puts(line, ": ");
 	survivors_text_share(line, s, d->path->held);
 }
@@ -147,7 +156,7 @@ static void put_advice(const struct survivors *s, const struct survivors_diagnos
 				 ? "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"
 				 : "Remedy: memory was needed once and is kept for later: GC.ConserveMemory or a limit (GCHeapHardLimit) gives it back";
 	else if (d->finding != SURVIVORS_FINDS_EMPTY && d->holder)
-		advice = survivors_advice(s->graph->snapshot, d->holder->kind, d->path);
+		advice = survivors_advice(s->snapshot, d->holder->kind, d->path);
 	if (advice)
 		buf_puts(line, advice);
 }
@@ -185,7 +194,7 @@ static void put_types(const struct survivors *s, struct buf *line)
 	qsort(order, s->types.count, sizeof *order, by_shallow);
 	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES && survivors_percent(s, survivors_finding_shallow(order[i])) >= TYPE_LINE; i++) {
 		buf_puts(line, i ? "; " : "Most bytes by type: ");
-		survivors_text_objects(line, s->graph->snapshot, order[i]->type, order[i]->total.count + order[i]->total.dead_count, NAME_CHARS);
+		survivors_text_objects(line, s->snapshot, order[i]->type, order[i]->total.count + order[i]->total.dead_count, NAME_CHARS);
 		buf_puts(line, ": ");
 		survivors_text_share(line, s, survivors_finding_shallow(order[i]));
 	}
@@ -235,13 +244,17 @@ static void put_unreachable(const struct survivors *s, const struct survivors_di
 	if (d->finding == SURVIVORS_FINDS_UNREACHABLE || survivors_percent(s, s->unreachable_bytes) < UNREACHABLE_LINE)
 		return;
 	survivors_text_share(line, s, s->unreachable_bytes);
-	buf_puts(line, s->graph->snapshot->facts.way == HEAP_WAY_EXACT ? " are garbage that waits for its collection"
+	buf_puts(line, s->snapshot->facts.way == HEAP_WAY_EXACT ? " are garbage that waits for its collection"
 								       : " are held by a handle, or garbage that waits for its collection");
 }
 
 static void put_roots(const struct survivors *s, struct buf *line)
 {
-	const struct heap_facts *f = &s->graph->snapshot->facts;
+	const struct heap_facts *f = &s->snapshot->facts;
+	if (!s->graph) {
+		survivors_types_put_meaning(line);
+		return;
+	}
 	buf_puts(line, f->way == HEAP_WAY_EXACT ? "Roots: all, by a forced collection" : "Roots: statics and stacks, without a collection");
 	if (f->why && f->why[0])
 		buf_printf(line, " (%s)", f->why);
@@ -271,6 +284,12 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 	out->headline = mem_strdup(buf_str(&line));
 	buf_puts(&text, out->headline);
 	buf_reset(&line);
+	if (!s->graph) {
+		survivors_types_put_needs(s, &line);
+		add_line(&text, &line);
+		survivors_types_put_part(s, &line);
+		add_line(&text, &line);
+	}
 	put_path(s, out, &line);
 	add_line(&text, &line);
 	put_advice(s, out, &line);

@@ -60,7 +60,7 @@ static enum survivors_finding find(const struct survivors *s)
 	const struct survivors_group *t = survivors_finding_largest_type(s);
 	if (survivors_finding_free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
 		return SURVIVORS_FINDS_FREE;
-	if (s->bytes < EMPTY_BYTES)
+	if (s->bytes < EMPTY_BYTES && !s->snapshot->facts.part)
 		return SURVIVORS_FINDS_EMPTY;
 	if (survivors_percent(s, survivors_finding_retained(s, first_holder(s, SURVIVORS_KINDS))) >= HOLDER_STANDS_OUT)
 		return SURVIVORS_FINDS_HOLDER;
@@ -97,7 +97,7 @@ static const struct survivors_node *held_by_type(const struct survivors *s, cons
 	if (n->type != type)
 		return NULL;
 	uint32_t at = n->first;
-	while (at && s->graph->snapshot->types[nodes[at].type].flags & HEAP_TYPE_ARRAY)
+	while (at && s->snapshot->types[nodes[at].type].flags & HEAP_TYPE_ARRAY)
 		at = nodes[at].next;
 	return at ? &nodes[at] : NULL;
 }
@@ -114,7 +114,7 @@ static void find_end(const struct survivors *s, struct survivors_diagnosis *d)
 	d->type = end->type;
 	if (d->path->held * 2 >= survivors_finding_retained(s, d->holder))
 		d->count = end->count;
-	if (is_delegate(&s->graph->snapshot->types[end->type]) && (bound = held_by_type(s, d->holder, end->type)) &&
+	if (is_delegate(&s->snapshot->types[end->type]) && (bound = held_by_type(s, d->holder, end->type)) &&
 	    bound->retained * 2 >= d->path->held) {
 		d->type = bound->type;
 		d->count = bound->objects;

@@ -4,6 +4,7 @@
 #include "agent/report_json.h"
 #include "agent/survivors/survivors_source.h"
 #include "agent/survivors/survivors_text.h"
+#include "agent/survivors/survivors_types.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
@@ -18,6 +19,12 @@
 static void put_percent(const struct survivors *s, uint64_t bytes, struct report_file *f)
 {
 	report_json_number(f, "percent", survivors_percent(s, bytes), 2);
+}
+
+/* What only a graph tells: null without one. */
+static void put_held(const struct survivors *s, struct report_file *f, const char *key, uint64_t value)
+{
+	report_json_known(f, key, s->graph ? (int64_t)value : -1);
 }
 
 static void put_size(struct report_file *f, const char *key, uint64_t value)
@@ -48,7 +55,7 @@ static void put_path_text(const struct survivors *s, const struct heap_path *p, 
 {
 	buf_puts(out, survivors_text_root(p));
 	buf_puts(out, " -> ");
-	survivors_text_steps(out, s->graph->snapshot, p, PATH_CHARS);
+	survivors_text_steps(out, s->snapshot, p, PATH_CHARS);
 }
 
 static void put_main(const struct survivors_source *x, struct report_file *f)
@@ -62,18 +69,35 @@ static void put_main(const struct survivors_source *x, struct report_file *f)
 	buf_puts(&f->text, ",\n\"main\":");
 	begin_item(f, true, "holder", d->holder ? d->holder->name : NULL);
 	report_json_string(f, "path", d->path ? buf_str(&path) : NULL);
-	report_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->graph->snapshot->types[d->type].name);
+	report_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->snapshot->types[d->type].name);
+	buf_puts(&f->text, "}");
+}
+
+static void put_types_only(const struct survivors *s, struct report_file *f)
+{
+	const struct heap_facts *w = &s->snapshot->facts;
+	if (s->graph) {
+		buf_puts(&f->text, ",\"typesOnly\":null");
+		return;
+	}
+	buf_puts(&f->text, ",\"typesOnly\":{\"seenPercent\":");
+	buf_printf(&f->text, "%.1f", survivors_types_seen_percent(s));
+	report_json_known(f, "wholePauseBudgetMilliseconds", w->part ? w->whole_budget_ms : -1);
+	report_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
+	report_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
+	report_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
 	buf_puts(&f->text, "}");
 }
 
 static void put_walk(const struct survivors_source *x, struct report_file *f)
 {
 	const struct survivors *s = x->survivors;
-	const struct heap_facts *w = &s->graph->snapshot->facts;
+	const struct heap_facts *w = &s->snapshot->facts;
 	int64_t longest = w->collection_stop_us > w->walk_stop_us ? w->collection_stop_us : w->walk_stop_us;
 	buf_puts(&f->text, ",\n\"walk\":");
-	begin_item(f, true, "roots", w->way == HEAP_WAY_EXACT ? "exact" : "noCollection");
+	begin_item(f, true, "roots", s->graph ? w->way == HEAP_WAY_EXACT ? "exact" : "noCollection" : "none");
 	report_json_string(f, "rootsWhy", w->why);
+	put_types_only(s, f);
 	report_json_integer(f, "stopMicroseconds", longest);
 	report_json_integer(f, "totalStopMicroseconds", w->collection_stop_us + w->walk_stop_us);
 	report_json_known(f, "predictedStopMicroseconds", w->predicted_stop_us ? w->predicted_stop_us : -1);
@@ -94,10 +118,10 @@ static void put_generations(const struct survivors *s, struct report_file *f)
 		put_size(f, "sizeBytes", p->range_bytes > used + p->free_bytes ? p->range_bytes : used + p->free_bytes);
 		put_size(f, "objects", p->count + p->dead_count);
 		put_size(f, "usedBytes", used);
-		put_size(f, "unreachableBytes", p->dead_bytes);
+		put_held(s, f, "unreachableBytes", p->dead_bytes);
 		put_size(f, "freeBytes", p->free_bytes);
 		report_json_known(f, "largestFreeBytes", p->largest_free_bytes || !p->free_bytes ? (int64_t)p->largest_free_bytes : -1);
-		put_size(f, "pinnedObjects", p->pinned_count);
+		put_held(s, f, "pinnedObjects", p->pinned_count);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -106,13 +130,13 @@ static void put_generations(const struct survivors *s, struct report_file *f)
 static void put_heap(const struct survivors *s, struct report_file *f)
 {
 	buf_printf(&f->text, ",\n\"heap\":{\"bytes\":%" PRIu64, s->bytes);
-	put_size(f, "heldObjects", s->held_objects);
-	put_size(f, "heldBytes", s->held_bytes);
-	put_size(f, "unreachableObjects", s->unreachable_objects);
-	put_size(f, "unreachableBytes", s->unreachable_bytes);
+	put_held(s, f, "heldObjects", s->held_objects);
+	put_held(s, f, "heldBytes", s->held_bytes);
+	put_held(s, f, "unreachableObjects", s->unreachable_objects);
+	put_held(s, f, "unreachableBytes", s->unreachable_bytes);
 	put_size(f, "freeBytes", s->free_bytes);
-	put_size(f, "pinnedObjects", s->pinned_objects);
-	put_size(f, "pinnedBytes", s->pinned_bytes);
+	put_held(s, f, "pinnedObjects", s->pinned_objects);
+	put_held(s, f, "pinnedBytes", s->pinned_bytes);
 	put_generations(s, f);
 	buf_puts(&f->text, "}");
 }
@@ -120,7 +144,7 @@ static void put_heap(const struct survivors *s, struct report_file *f)
 static void put_kinds(const struct survivors *s, struct report_file *f)
 {
 	buf_puts(&f->text, ",\n\"rootKinds\":[");
-	for (int i = 0; i < SURVIVORS_KINDS; i++) {
+	for (int i = 0; s->graph && i < SURVIVORS_KINDS; i++) {
 		begin_item(f, i == 0, "kind", survivors_kind_name(i));
 		put_size(f, "roots", s->kinds[i].roots);
 		put_size(f, "retainedBytes", s->kinds[i].retained);
@@ -157,7 +181,7 @@ static void put_steps(const struct survivors *s, const struct heap_path *p, stru
 	buf_printf(&f->text, ",\"field\":null,\"objects\":0,\"bytes\":%" PRIu64 "}", p->root_held);
 	for (size_t i = 0; i < p->step_count; i++) {
 		const struct heap_step *step = &p->steps[i];
-		begin_item(f, false, "name", s->graph->snapshot->types[step->type].name);
+		begin_item(f, false, "name", s->snapshot->types[step->type].name);
 		report_json_string(f, "field", step->field && step->field[0] ? step->field : NULL);
 		put_size(f, "objects", step->count);
 		put_size(f, "bytes", step->held);
@@ -186,14 +210,14 @@ static void put_paths(const struct survivors *s, struct report_file *f)
 	buf_puts(&f->text, "]");
 }
 
-static void put_type(const struct heap_snapshot *s, const struct survivors_group *g, struct report_file *f)
+static void put_type(const struct survivors *s, const struct survivors_group *g, struct report_file *f)
 {
-	report_json_string(f, "namespace", s->types[g->type].space);
-	report_json_string(f, "assembly", s->types[g->type].module);
+	report_json_string(f, "namespace", s->snapshot->types[g->type].space);
+	report_json_string(f, "assembly", s->snapshot->types[g->type].module);
 	put_size(f, "objects", g->total.count + g->total.dead_count);
 	put_size(f, "shallowBytes", g->total.bytes + g->total.dead_bytes);
-	put_size(f, "retainedBytes", g->total.retained);
-	put_size(f, "unreachableBytes", g->total.dead_bytes + g->total.unheld_bytes);
+	put_held(s, f, "retainedBytes", g->total.retained);
+	put_held(s, f, "unreachableBytes", g->total.dead_bytes + g->total.unheld_bytes);
 	buf_puts(&f->text, ",\"generationBytes\":[");
 	for (int i = 0; i < HEAP_GENERATIONS; i++)
 		buf_printf(&f->text, "%s%" PRIu64, i ? "," : "", g->total.generation_bytes[i]);
@@ -205,7 +229,7 @@ static void put_types(const struct survivors *s, struct report_file *f)
 	buf_puts(&f->text, ",\n\"types\":[");
 	for (uint32_t i = 0; i < s->types.count; i++) {
 		begin_item(f, i == 0, "name", s->types.items[i].name);
-		put_type(s->graph->snapshot, &s->types.items[i], f);
+		put_type(s, &s->types.items[i], f);
 		report_file_flow(f);
 	}
 	buf_printf(&f->text, "],\n\"typesLeftOut\":{\"types\":%" PRIu64, s->types.left_out);
@@ -214,7 +238,7 @@ static void put_types(const struct survivors *s, struct report_file *f)
 	buf_puts(&f->text, "}");
 }
 
-static void put_groups(const char *key, const struct survivors_groups *g, struct report_file *f)
+static void put_groups(const struct survivors *s, const char *key, const struct survivors_groups *g, struct report_file *f)
 {
 	buf_printf(&f->text, ",\n\"%s\":[", key);
 	for (uint32_t i = 0; i < g->count; i++) {
@@ -222,7 +246,7 @@ static void put_groups(const char *key, const struct survivors_groups *g, struct
 		begin_item(f, i == 0, "name", g->items[i].name);
 		put_size(f, "objects", t->count + t->dead_count);
 		put_size(f, "shallowBytes", t->bytes + t->dead_bytes);
-		put_size(f, "retainedBytes", t->retained);
+		put_held(s, f, "retainedBytes", t->retained);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}
@@ -276,7 +300,7 @@ static void put_tree(const struct survivors *s, const struct tree_plan *p, struc
 	buf_puts(&f->text, "},\n\"names\":[");
 	for (uint32_t i = 0; i < p->name_count; i++) {
 		buf_puts(&f->text, i ? ",\n" : "\n");
-		put_shown(f, survivors_tree_name(&s->tree, s->graph->snapshot, p->named[i]));
+		put_shown(f, survivors_tree_name(&s->tree, s->snapshot, p->named[i]));
 		report_file_flow(f);
 	}
 	buf_puts(&f->text, "]");
@@ -284,7 +308,7 @@ static void put_tree(const struct survivors *s, const struct tree_plan *p, struc
 
 static void plan_tree(const struct survivors *s, struct tree_plan *p)
 {
-	uint32_t *of_type = mem_calloc(s->graph->snapshot->type_count + 1, sizeof *of_type);
+	uint32_t *of_type = mem_calloc(s->snapshot->type_count + 1, sizeof *of_type);
 	*p = (struct tree_plan){
 		.order = mem_calloc(MAX_NODES, sizeof *p->order),
 		.place = mem_calloc(s->tree.count, sizeof *p->place),
@@ -327,8 +351,8 @@ void survivors_json_write(const void *source, struct report_file *f)
 	put_holders(s, plan.place, f);
 	put_paths(s, f);
 	put_types(s, f);
-	put_groups("namespaces", &s->namespaces, f);
-	put_groups("assemblies", &s->assemblies, f);
+	put_groups(s, "namespaces", &s->namespaces, f);
+	put_groups(s, "assemblies", &s->assemblies, f);
 	put_tree(s, &plan, f);
 	report_head_json_end(&x->head, f);
 	plan_fini(&plan);

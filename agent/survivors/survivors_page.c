@@ -5,6 +5,7 @@
 #include "agent/survivors/survivors_page_data.h"
 #include "agent/survivors/survivors_source.h"
 #include "agent/survivors/survivors_text.h"
+#include "agent/survivors/survivors_types.h"
 
 #include <inttypes.h>
 
@@ -40,6 +41,12 @@ static void put_count(struct buf *out, uint64_t count)
 	buf_puts(out, "</td>");
 }
 
+/* What only a graph tells, with its share of the heap; without one the share is that of the objects' own bytes. */
+static void put_not_known(struct buf *out)
+{
+	buf_puts(out, "<td class=\"n\" data-v=\"-1\">not known</td>");
+}
+
 static void put_share(struct buf *out, const struct survivors *s, uint64_t bytes)
 {
 	double percent = survivors_percent(s, bytes);
@@ -48,6 +55,15 @@ static void put_share(struct buf *out, const struct survivors *s, uint64_t bytes
 	buf_printf(out, "</td><td class=\"bar\"><svg aria-hidden=\"true\"><rect class=\"track\" width=\"100%%\" height=\"8\" rx=\"2\"/><rect class=\"level\" "
 			"width=\"%.2f%%\" height=\"8\" rx=\"2\"/></svg></td>",
 		   percent);
+}
+
+static void put_retained(struct buf *out, const struct survivors *s, const struct survivors_group *g)
+{
+	if (s->graph)
+		put_bytes(out, g->total.retained);
+	else
+		put_not_known(out);
+	put_share(out, s, s->graph ? g->total.retained : g->total.bytes);
 }
 
 static void put_name(struct buf *out, const char *class, const char *name)
@@ -128,12 +144,14 @@ static void put_split(const void *source, struct report_file *f)
 static void put_tree(const void *source, struct report_file *f)
 {
 	const struct survivors *s = ((const struct survivors_source *)source)->survivors;
+	if (!s->graph)
+		buf_puts(&f->text, "<tr><td class=\"name\" colspan=\"6\">Not known: objects were only counted by type, see the diagnosis.</td></tr>\n");
 	uint32_t order[STATIC_NODES], count = survivors_tree_preorder(&s->tree, s->bytes / STATIC_PART + 1, order, STATIC_NODES);
 	for (uint32_t i = 1; i < count; i++) {
 		const struct survivors_node *n = &s->tree.nodes[order[i]];
 		uint32_t level = n->depth < DEEPEST ? n->depth : DEEPEST;
 		buf_printf(&f->text, "<tr><td class=\"name d%" PRIu32 "%s\">", level, n->label ? " root" : "");
-		report_page_outside(&f->text, survivors_tree_name(&s->tree, s->graph->snapshot, order[i]));
+		report_page_outside(&f->text, survivors_tree_name(&s->tree, s->snapshot, order[i]));
 		buf_puts(&f->text, "</td>");
 		put_bytes(&f->text, n->retained);
 		put_share(&f->text, s, n->retained);
@@ -155,7 +173,7 @@ static void put_step(struct buf *out, const struct survivors *s, const struct he
 		report_page_outside(out, step->field);
 		buf_puts(out, "</span> ");
 	}
-	report_page_outside(out, s->graph->snapshot->types[step->type].name);
+	report_page_outside(out, s->snapshot->types[step->type].name);
 	if (step->count != 1) {
 		buf_puts(out, " <b>x ");
 		size_text_count(out, step->count);
@@ -170,6 +188,8 @@ static void put_paths(const void *source, struct report_file *f)
 {
 	const struct survivors *s = ((const struct survivors_source *)source)->survivors;
 	struct buf *out = &f->text;
+	if (!s->graph)
+		buf_puts(out, "<tr><td class=\"name\" colspan=\"4\">Not known: objects were only counted by type, see the diagnosis.</td></tr>\n");
 	for (size_t i = 0; i < s->paths.count; i++) {
 		const struct heap_path *p = &s->paths.paths[i];
 		buf_puts(out, "<tr>");
@@ -192,13 +212,12 @@ static void put_types(const void *source, struct report_file *f)
 		const struct survivors_group *g = &s->types.items[i];
 		uint64_t own = g->total.bytes + g->total.dead_bytes;
 		buf_puts(&f->text, "<tr>");
-		put_bytes(&f->text, g->total.retained);
-		put_share(&f->text, s, g->total.retained);
+		put_retained(&f->text, s, g);
 		put_bytes(&f->text, own);
 		put_count(&f->text, g->total.count + g->total.dead_count);
 		put_bytes(&f->text, g->total.generation_bytes[HEAP_GEN2] + g->total.generation_bytes[HEAP_GEN_LOH]);
 		put_name(&f->text, "name", g->name);
-		put_name(&f->text, "mod", s->graph->snapshot->types[g->type].module);
+		put_name(&f->text, "mod", s->snapshot->types[g->type].module);
 		buf_puts(&f->text, "</tr>\n");
 		report_file_flow(f);
 	}
@@ -209,8 +228,7 @@ static void put_groups(const struct survivors *s, const struct survivors_groups 
 	for (uint32_t i = 0; i < groups->count; i++) {
 		const struct survivors_group *g = &groups->items[i];
 		buf_puts(&f->text, "<tr>");
-		put_bytes(&f->text, g->total.retained);
-		put_share(&f->text, s, g->total.retained);
+		put_retained(&f->text, s, g);
 		put_bytes(&f->text, g->total.bytes + g->total.dead_bytes);
 		put_count(&f->text, g->total.count + g->total.dead_count);
 		put_name(&f->text, "name", g->name[0] ? g->name : "(none)");
@@ -266,21 +284,32 @@ static void put_kinds(const void *source, struct report_file *f)
 	}
 }
 
+static const char graph_about[] =
+	"<p>All objects of the heap were read at one moment, with their references. To retain a byte is to be the only one that "
+	"holds it: what would be freed if the holder let go. What static fields, thread statics or handles reach is held by "
+	"those alone: stacks and the finalizer queue, which refer to it for the moment, take nothing from them. Paths are the "
+	"shortest ways from a root.</p>";
+static const char types_about[] =
+	"<p>Objects were counted by type at one moment, without their references: how many there are and what they take, not who holds them. "
+	"Shares are those of their own bytes. What nothing holds any more is counted too, until its collection.</p>";
+
 static void put_about(const void *source, struct report_file *f)
 {
 	const struct survivors_source *x = source;
 	const struct survivors *s = x->survivors;
-	const struct heap_facts *w = &s->graph->snapshot->facts;
+	const struct heap_facts *w = &s->snapshot->facts;
 	struct buf *out = &f->text;
-	buf_puts(out, "<p>All objects of the heap were read at one moment, with their references. To retain a byte is to be the only one that "
-		      "holds it: what would be freed if the holder let go. What static fields, thread statics or handles reach is held by "
-		      "those alone: stacks and the finalizer queue, which refer to it for the moment, take nothing from them. Paths are the "
-		      "shortest ways from a root.</p><dl>\n");
-	report_page_row(out, "Roots", "%s", w->way == HEAP_WAY_EXACT ? "all, by a forced collection" : "statics and stacks, without a collection");
+	buf_puts(out, s->graph ? graph_about : types_about);
+	buf_puts(out, "<dl>\n");
+	report_page_row(out, "Roots", "%s",
+			!s->graph ? "none" : w->way == HEAP_WAY_EXACT ? "all, by a forced collection" : "statics and stacks, without a collection");
 	if (w->why && w->why[0])
 		report_page_row(out, "Why so", "%s", w->why);
 	report_page_row(out, "Objects", "%" PRIu64, s->objects);
-	report_page_row(out, "References", "%" PRIu64, w->edges);
+	if (s->graph)
+		report_page_row(out, "References", "%" PRIu64, w->edges);
+	else
+		report_page_row(out, "Seen of the heap, at least", "%.0f %%", survivors_types_seen_percent(s));
 	if (w->collection_stop_us)
 		report_page_row(out, "Stop for the roots", "%.1f ms", (double)w->collection_stop_us / 1000);
 	if (w->walk_stop_us)

@@ -23,7 +23,7 @@ static void put_name(struct report_file *f, const char *name)
 static uint32_t *put_names(const struct survivors *s, const uint32_t *order, uint32_t count, struct report_file *f)
 {
 	uint32_t *numbers = mem_calloc(count, sizeof *numbers), next = 0;
-	uint32_t *of_type = mem_calloc(s->graph->snapshot->type_count + 1, sizeof *of_type);
+	uint32_t *of_type = mem_calloc(s->snapshot->type_count + 1, sizeof *of_type);
 	for (uint32_t i = 0; i < count; i++) {
 		const struct survivors_node *n = &s->tree.nodes[order[i]];
 		bool typed = n->type != HEAP_NODE_NONE;
@@ -35,7 +35,7 @@ static uint32_t *put_names(const struct survivors *s, const uint32_t *order, uin
 		if (typed)
 			of_type[n->type] = numbers[i];
 		buf_puts(&f->text, i ? ",\n" : "");
-		put_name(f, survivors_tree_name(&s->tree, s->graph->snapshot, order[i]));
+		put_name(f, survivors_tree_name(&s->tree, s->snapshot, order[i]));
 		report_file_flow(f);
 	}
 	free(of_type);

@@ -18,10 +18,14 @@ int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_m
 	struct survivors survivors;
 	struct survivors_diagnosis diagnosis;
 	const struct heap_graph_options lasting = {.dirfd = dirfd, .lasting_first = true};
-	struct heap_graph *graph = heap_graph_new(snapshot, &lasting, e);
-	if (!graph)
+	struct heap_graph *graph = snapshot->counts ? NULL : heap_graph_new(snapshot, &lasting, e);
+	if (!graph && !snapshot->counts)
 		return -1;
-	int rc = survivors_make(graph, &survivors, e);
+	int rc = 0;
+	if (graph)
+		rc = survivors_make(graph, &survivors, e);
+	else
+		survivors_make_types(snapshot, &survivors);
 	if (rc == 0) {
 		survivors_diagnosis_make(&survivors, &diagnosis);
 		const struct survivors_source source = {

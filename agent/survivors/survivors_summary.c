@@ -37,7 +37,7 @@ static void put_below(const struct survivors *s, const struct survivors_holder *
 	buf_init(&shown, 65536);
 	if (!p)
 		return;
-	survivors_text_steps(&steps, s->graph->snapshot, p, STEPS_CHARS);
+	survivors_text_steps(&steps, s->snapshot, p, STEPS_CHARS);
 	method_name_printable(buf_str(&steps), STEPS_CHARS * 4, &shown);
 	report_markdown_code(out, buf_str(&shown));
 }
@@ -66,14 +66,16 @@ static void put_holders(const struct survivors *s, struct buf *out)
 
 static void put_types(const struct survivors *s, struct buf *out)
 {
-	buf_puts(out, "\n| retained | own | objects | type |\n|---:|---:|---:|---|\n");
+	buf_puts(out, s->graph ? "\n| retained | own | objects | type |\n|---:|---:|---:|---|\n" : "\n| own | objects | type |\n|---:|---:|---|\n");
 	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES; i++) {
 		const struct heap_total *t = &s->types.items[i].total;
-		if (too_small(s, i, t->retained))
+		if (too_small(s, i, s->graph ? t->retained : t->bytes))
 			break;
 		buf_puts(out, "| ");
-		size_text_bytes(out, t->retained);
-		buf_puts(out, " | ");
+		if (s->graph) {
+			size_text_bytes(out, t->retained);
+			buf_puts(out, " | ");
+		}
 		size_text_bytes(out, t->bytes + t->dead_bytes);
 		buf_puts(out, " | ");
 		size_text_count(out, t->count + t->dead_count);
@@ -91,8 +93,10 @@ void survivors_summary_write(const void *source, struct report_file *f)
 	buf_puts(&more, "; ");
 	size_text_count(&more, x->survivors->objects);
 	buf_puts(&more, " objects read");
+	const char *where = x->survivors->graph ? "the dominator tree and all tables are in report.html" : "all tables are in report.html";
 	report_head_summary_begin(&x->head, f);
-	put_holders(x->survivors, &f->text);
+	if (x->survivors->graph)
+		put_holders(x->survivors, &f->text);
 	put_types(x->survivors, &f->text);
-	report_head_summary_end(&x->head, buf_str(&more), "the dominator tree and all tables are in report.html", f);
+	report_head_summary_end(&x->head, buf_str(&more), where, f);
 }

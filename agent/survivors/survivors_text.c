@@ -126,7 +126,7 @@ const struct heap_path *survivors_text_path_of(const struct survivors *s, const 
 		const struct heap_path *p = &s->paths.paths[i];
 		bool unknown = h->kind == SURVIVORS_UNKNOWN && !p->kind;
 		if (h->kind == SURVIVORS_SEVERAL || unknown) {
-			if (leads_through(p, s->graph->snapshot, h->name))
+			if (leads_through(p, s->snapshot, h->name))
 				return p;
 		} else if (p->label && strcmp(p->label, h->name) == 0) {
 			return p;

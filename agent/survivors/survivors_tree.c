@@ -328,6 +328,12 @@ void survivors_tree_make(const struct heap_graph *g, struct survivors_tree *out)
 	index_set_fini(&m.label_set);
 }
 
+void survivors_tree_none(struct survivors_tree *out)
+{
+	*out = (struct survivors_tree){.nodes = mem_alloc(sizeof *out->nodes), .count = 1};
+	out->nodes[0] = (struct survivors_node){.type = HEAP_NODE_NONE, .kind = SURVIVORS_OBJECTS, .label = "the heap"};
+}
+
 void survivors_tree_fini(struct survivors_tree *t)
 {
 	free(t->nodes);

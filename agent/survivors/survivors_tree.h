@@ -58,6 +58,7 @@ struct survivors_tree {
 };
 
 void survivors_tree_make(const struct heap_graph *g, struct survivors_tree *out);
+void survivors_tree_none(struct survivors_tree *out); /* the heap alone */
 void survivors_tree_fini(struct survivors_tree *t);
 
 /* What a node is called: its holder's label, else its type's name. */

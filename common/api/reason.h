@@ -24,6 +24,7 @@
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
 	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names, or choose roots: NoCollection, which stops for less.") \
+	X(HeapTooLargeForAgent, "Raise the agent's memory limit, or its spool's quota and disk, to what the message names.") \
 	X(HeapWalkTorn, "The heap could not be read in one piece; try again at a calmer time.")                               \
 	X(NoSamples, "The process used no CPU in this time: profile it while it is busy.")                                    \
 	/* choosing pods */                                                                                                   \

@@ -28,6 +28,8 @@ void heap_put_prediction(struct wire_writer *w, const struct heap_prediction *v)
 	wire_put_u64(w, v->walk_us);
 	wire_put_u64(w, v->collection_us);
 	wire_put_u64(w, v->heap_bytes);
+	wire_put_u64(w, v->types_us);
+	wire_put_u64(w, v->objects);
 }
 
 bool heap_get_prediction(const struct channel_frame *f, struct heap_prediction *v)
@@ -40,6 +42,8 @@ bool heap_get_prediction(const struct channel_frame *f, struct heap_prediction *
 	v->walk_us = wire_u64(&r);
 	v->collection_us = wire_u64(&r);
 	v->heap_bytes = wire_u64(&r);
+	v->types_us = wire_u64(&r);
+	v->objects = wire_u64(&r);
 	return !r.bad;
 }
 

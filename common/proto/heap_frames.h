@@ -29,6 +29,7 @@ enum heap_walk_flag {
 	HEAP_WALK_COLLECT = 1, /* the exact way: a forced collection tells the roots */
 	HEAP_WALK_STRINGS = 2, /* digests of strings */
 	HEAP_WALK_REVEAL = 4,  /* and their first characters */
+	HEAP_WALK_TYPES = 8,   /* alone: objects and bytes by type are counted, no references, no roots */
 };
 
 /* WALK: u32 flags, u64 the longest stop in microseconds (0: any), 16 bytes for the digests' key. */
@@ -39,7 +40,8 @@ struct heap_walk_request {
 };
 
 /* PREDICTION: u32 flags, then u64: the probe's own stop, the longest stop of a walk, of a forced collection with the roots (with the
- * objects too, where a walk of its own is not possible), the heap's size in bytes; stops in microseconds. */
+ * objects too, where a walk of its own is not possible), the heap's size in bytes, the stop of a types-only walk to its end, the heap's
+ * objects (0: not known); stops in microseconds. */
 enum heap_prediction_flag {
 	HEAP_CAN_COLLECT = 1, /* the exact way is possible: not beside another profiler */
 	HEAP_CAN_WALK = 2,    /* objects can be read without a collection: .NET 9 and later */
@@ -47,7 +49,7 @@ enum heap_prediction_flag {
 
 struct heap_prediction {
 	uint32_t flags;
-	uint64_t probe_us, walk_us, collection_us, heap_bytes;
+	uint64_t probe_us, walk_us, collection_us, heap_bytes, types_us, objects;
 };
 
 enum heap_walk_status {
@@ -56,6 +58,7 @@ enum heap_walk_status {
 	HEAP_WALKED_LATE = 2,     /* the budget was near */
 	HEAP_WALKED_REFUSED = 3,  /* the runtime refused: `code` */
 	HEAP_WALKED_NO_ROOM = 4,  /* the ring's reader went away, or a table is full */
+	HEAP_WALKED_PART = 5,     /* types only: the budget was near before the heap's end; the stream is whole and counts what was seen */
 };
 
 /* WALKED: u32 status, u32 HRESULT, u64 stops of collection and walk in microseconds. The stream is in the ring by then. */

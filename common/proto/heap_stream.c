@@ -3,6 +3,7 @@
 #define ALL_TYPE_FLAGS                                                                                                                  \
 	(HEAP_TYPE_VARIABLE | HEAP_TYPE_REFERENCES | HEAP_TYPE_STRING | HEAP_TYPE_ARRAY | HEAP_TYPE_FREE | HEAP_TYPE_COLLECTIBLE)
 #define ALL_ROOT_FLAGS (HEAP_ROOT_PINNED | HEAP_ROOT_WEAK | HEAP_ROOT_INTERIOR | HEAP_ROOT_CONSERVATIVE)
+#define COUNTED_MAX (UINT64_MAX >> 24) /* of one COUNT: the sums of all types in all generations do not overflow */
 #define ADDRESS_MAX (UINT64_MAX >> 8) /* of user space on every machine, by far: sums of addresses and sizes do not overflow */
 
 /* Writing --------------------------------------------------------------------------------------------------------------------- */
@@ -89,6 +90,19 @@ bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r)
 	put_u8(w, len);
 	for (int i = 0; i < len; i++)
 		put_u8(w, (uint8_t)r->name[i]);
+	return true;
+}
+
+bool heap_put_counted(struct heap_writer *w, const struct heap_count_record *r)
+{
+	if (!begin(w, HEAP_COUNT))
+		return false;
+	heap_varint(w, r->type);
+	put_u8(w, r->generation);
+	heap_varint(w, r->objects);
+	heap_varint(w, r->bytes);
+	w->objects += r->objects;
+	w->bytes += r->bytes;
 	return true;
 }
 
@@ -252,6 +266,19 @@ static void read_thread(struct heap_cursor *c)
 		c->thread.name[i] = (char)get_le(c, 1);
 }
 
+static void read_count(struct heap_cursor *c)
+{
+	c->counted = (struct heap_count_record){0};
+	c->counted.type = (uint32_t)get_up_to(c, HEAP_TYPES_MAX - 1);
+	c->counted.generation = (uint8_t)get_le(c, 1);
+	c->counted.objects = get_up_to(c, COUNTED_MAX);
+	c->counted.bytes = get_up_to(c, COUNTED_MAX);
+	if (c->counted.type >= c->shape_count || c->counted.generation >= HEAP_GENERATIONS || c->counted.bytes / 8 < c->counted.objects)
+		fail(c);
+	c->objects += c->counted.objects;
+	c->bytes += c->counted.bytes;
+}
+
 static void read_end(struct heap_cursor *c)
 {
 	struct heap_end_record r = {.objects = get_varint(c), .edges = get_varint(c), .bytes = get_varint(c)};
@@ -342,6 +369,9 @@ static void read_control(struct heap_cursor *c, enum heap_record kind)
 		break;
 	case HEAP_THREAD:
 		read_thread(c);
+		break;
+	case HEAP_COUNT:
+		read_count(c);
 		break;
 	default:
 		fail(c);

@@ -16,6 +16,7 @@
  *     ROOT:   u8 kind, u8 flags, id, thread (1 + index of the THREAD, 0: not known), object [, dependent handles: the second object]
  *     STATIC: index (dense, rising), slot's address (in bytes), ClassID, u32 field token, u8 kind (enum heap_root_kind)
  *     THREAD: index (dense, rising), inner thread id, u8 length of its name (<= HEAP_THREAD_NAME_MAX), the name's bytes
+ *     COUNT:  index of a type, u8 generation, objects of it there, their bytes (a types-only walk: it has no OBJECT)
  *     END:    objects, edges, bytes, u8 complete, collections between roots and walk
  *
  * Unknown kinds and flags make the stream bad. One without END, not complete, or whose counts differ from what was read, is torn. */
@@ -44,6 +45,7 @@ enum heap_record {
 	HEAP_STATIC = 4,
 	HEAP_END = 5,
 	HEAP_THREAD = 6,
+	HEAP_COUNT = 7,
 	HEAP_BAD = -1,   /* of the reader: not this format */
 	HEAP_MORE = -2,  /* of the reader: no END, and nothing more to read */
 };
@@ -184,6 +186,12 @@ struct heap_thread_record {
 	char name[HEAP_THREAD_NAME_MAX + 1]; /* any bytes, ends with NUL */
 };
 
+struct heap_count_record {
+	uint32_t type;
+	uint8_t generation;
+	uint64_t objects, bytes;
+};
+
 struct heap_end_record {
 	uint64_t objects, edges, bytes;
 	bool complete;
@@ -203,6 +211,7 @@ bool heap_put_range(struct heap_writer *w, const struct heap_range_record *r);
 bool heap_put_root(struct heap_writer *w, const struct heap_root_record *r);
 bool heap_put_static(struct heap_writer *w, const struct heap_static_record *r);
 bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r);
+bool heap_put_counted(struct heap_writer *w, const struct heap_count_record *r);
 bool heap_put_end(struct heap_writer *w, bool complete, uint64_t collections); /* with the writer's own counts */
 bool heap_put_string(struct heap_writer *w, const struct heap_string_record *r); /* right after its object */
 
@@ -237,6 +246,7 @@ struct heap_cursor {
 		struct heap_root_record root;
 		struct heap_static_record field;
 		struct heap_thread_record thread;
+		struct heap_count_record counted;
 		struct heap_end_record last;
 	};
 };

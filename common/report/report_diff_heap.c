@@ -81,15 +81,6 @@ static int read_survivors_type(const void *side, const json_t *entry, struct err
 	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &type_rule, name, entry, "retainedBytes", e);
 }
 
-static int read_survivors(struct side *s, struct err *e)
-{
-	if (report_diff_items_total(s->all, &heap_total, "Held memory", s->report, s->which, "heap.heldBytes", e) < 0 ||
-	    report_diff_items_total(s->all, &heap_beside, "Held by nothing that is known", s->report, s->which, "heap.unreachableBytes", e) < 0 ||
-	    report_diff_items_total(s->all, &heap_beside, "Free space between objects", s->report, s->which, "heap.freeBytes", e) < 0)
-		return -1;
-	return report_diff_list(s->report, "holders", read_survivors_holder, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_survivors_type, s, e);
-}
-
 static int compare(const json_t *before, const json_t *after, read_side_fn *read, const struct report_diff_rule *const *first,
 		   struct report_diff_out *out, struct err *e)
 {
@@ -103,9 +94,63 @@ static int compare(const json_t *before, const json_t *after, read_side_fn *read
 	return rc;
 }
 
+/* Where one of the two has only counted by type, what both know is compared. */
+static const struct report_diff_rule own_rule = BYTES_RULE("type", "");
+
+static int read_counted_type(const void *side, const json_t *entry, struct err *e)
+{
+	const struct side *s = side;
+	const char *name = NULL;
+	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &own_rule, name, entry, "shallowBytes", e);
+}
+
+static int read_counted(struct side *s, struct err *e)
+{
+	if (report_diff_items_total(s->all, &heap_total, "Objects", s->report, s->which, "heap.bytes", e) < 0)
+		return -1;
+	return report_diff_list(s->report, "types", read_counted_type, s, e);
+}
+
+static bool is_counted(const json_t *report)
+{
+	const char *roots = NULL;
+	const json_t *walk = json_object_get(report, "walk");
+	return json_is_object(walk) && jsonx_string(walk, "walk", "roots", false, &roots, NULL) == 0 && roots && strcmp(roots, "none") == 0;
+}
+
+/* Of a part of a heap: what is not there may only not have been seen. */
+static void put_part(const json_t *report, const char *name, struct buf *lines)
+{
+	double seen = 100;
+	if (report_diff_number(report, "walk.typesOnly.seenPercent", 0, 100, &seen, NULL) == 0 && seen < 100)
+		buf_printf(lines, "\n%.100s saw a part of the heap only (at least %.0f %%): less in it may not have been seen.", name, seen);
+}
+
+static int compare_counted(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
+{
+	static const struct report_diff_rule *const first[] = {&own_rule, NULL};
+	if (compare(before, after, read_counted, first, out, e) < 0)
+		return -1;
+	buf_puts(out->lines, "\nTypes only: holders and retained sizes are not known of both.");
+	put_part(before, out->before_name, out->lines);
+	put_part(after, out->after_name, out->lines);
+	return 0;
+}
+
+static int read_survivors(struct side *s, struct err *e)
+{
+	if (report_diff_items_total(s->all, &heap_total, "Held memory", s->report, s->which, "heap.heldBytes", e) < 0 ||
+	    report_diff_items_total(s->all, &heap_beside, "Held by nothing that is known", s->report, s->which, "heap.unreachableBytes", e) < 0 ||
+	    report_diff_items_total(s->all, &heap_beside, "Free space between objects", s->report, s->which, "heap.freeBytes", e) < 0)
+		return -1;
+	return report_diff_list(s->report, "holders", read_survivors_holder, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_survivors_type, s, e);
+}
+
 int report_diff_survivors(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
 	static const struct report_diff_rule *const first[] = {&holder_rule, &type_rule, NULL};
+	if (is_counted(before) || is_counted(after))
+		return compare_counted(before, after, out, e);
 	if (compare(before, after, read_survivors, first, out, e) < 0)
 		return -1;
 	report_diff_put_unlike(out->lines, before, after, "walk.roots", "Roots were found in different ways",

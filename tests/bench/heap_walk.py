@@ -4,7 +4,7 @@ EventPipe session with GCHeapDump over the diagnostics port, read and thrown awa
 (tests/bench/bare_walk.c). A process for each way, heap and round; the ways in turn. Printed are medians and minima.
 
 usage: heap_walk.py [--rounds N] [--frameworks a,b] [--objects N,N] [--ways a,b]
-  ways: none, no-collection, exact, gcdump, bare
+  ways: none, no-collection, exact, types, gcdump, bare
 """
 import argparse
 import json
@@ -126,7 +126,8 @@ def measure(framework, objects, way):
         elif way == "bare":
             out["stop_ms"] = bare(app)["ms"]
         elif way != "none":
-            tool = app.start({"exact": "Exact", "no-collection": "NoCollection"}[way], 60000, "brief")
+            words = {"exact": ["Exact", 60000], "no-collection": ["NoCollection", 60000], "types": ["Auto", 60000, "types-only"]}[way]
+            tool = app.start(*words, "brief")
             answer = json.loads(tool.communicate()[0].splitlines()[-1])
             if not answer["ok"]:
                 raise RuntimeError(answer)
@@ -143,7 +144,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--frameworks", default="net8.0,net9.0,net10.0")
     parser.add_argument("--objects", default="1000000,10000000")
-    parser.add_argument("--ways", default="none,no-collection,exact,gcdump,bare")
+    parser.add_argument("--ways", default="none,no-collection,exact,types,gcdump,bare")
     options = parser.parse_args()
     subprocess.run(["gcc", "-shared", "-fPIC", "-O2", "-D_GNU_SOURCE", "-I", ROOT, "-o", BARE, os.path.join(ROOT, "tests/bench/bare_walk.c")],
                    check=True)

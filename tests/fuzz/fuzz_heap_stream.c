@@ -1,5 +1,6 @@
 /* The stream of a heap walk from a library that writes anything: whatever is read stays in its bounds, and only a whole stream becomes a
  * snapshot, which then reads the same again. First byte: whether strings carry digests. */
+#include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_snapshot_private.h"
 #include "tests/fuzz/fuzz_tools.h"
 
@@ -26,6 +27,19 @@ static void check_objects(const struct heap_snapshot *s)
 	check(objects == s->facts.objects && edges == s->facts.edges && bytes == s->facts.bytes);
 }
 
+static void check_counts(const struct heap_snapshot *s)
+{
+	uint64_t objects = 0, bytes = 0;
+
+	check(s->counts->type_count == s->type_count && s->root_count == 0 && s->facts.edges == 0);
+	for (uint32_t i = 0; i < s->type_count; i++)
+		for (int g = 0; g < HEAP_GENERATIONS; g++) {
+			objects += s->counts->of[i][g].objects;
+			bytes += s->counts->of[i][g].bytes;
+		}
+	check(objects == s->facts.objects && bytes == s->facts.bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct heap_store store;
@@ -43,7 +57,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct heap_snapshot *s = heap_snapshot_scan_take(&store, data[0] & 1, &scan, &e);
 	check((s != NULL) == (e.kind == ERR_NONE));
 	if (s) {
-		check_objects(s);
+		if (s->counts) {
+			check_counts(s);
+		} else {
+			check_objects(s);
+			heap_counts_take(s);
+			check(s->counts->type_count == s->type_count);
+		}
 		heap_scan_fini(&scan);
 		heap_snapshot_free(s);
 	}

@@ -128,6 +128,26 @@ class Verdicts(LeakCase):
         self.assertEqual({w["roots"] for w in report["walks"]}, {"noCollection"})
         self.assertIn("Shop.Cache._items", self.holder(report, "staticCollection")["root"])
 
+    def test_types_alone_where_the_heap_is_too_large_for_the_budget(self):
+        app = self.start("static", objects=3_000_000)
+        with self.growing(app, ["static"]):
+            for budget in (60, 90, 120, 180, 240, 360):  # a loaded machine: the first that all objects can be counted in
+                out = os.path.join(self.folder, "types-%d" % budget)
+                code, text, errors = local.drdotnet("run", "--profiler", "MemoryLeak", "--duration", "2s", "--walks", 3, "--pid", app.pid, "-o", out,
+                                                    "--pause-budget", budget, seconds=120)
+                if code == 0:
+                    break
+                self.assertRegex(text + errors, "HeapTooLarge|PauseBudgetExceeded")
+        report = load(out)
+        self.assertEqual(wrong(report), [])
+        self.assertIn("none", [w["roots"] for w in report["walks"]])
+        self.assertEqual(report["holders"], [])
+        self.assertIn("holders need pauseBudgetMilliseconds: ", report["diagnosis"]["text"])
+        orders = next(t for t in report["types"] if t["type"] == "Shop.Order")
+        self.assertGreater(orders["growthCount"], 0)
+        self.assertGreaterEqual(orders["counts"][0], 3_000_000)
+        app.assert_progress()
+
     def test_two_walks_of_a_process_that_has_just_started(self):
         app = self.start("static")
         with self.growing(app, ["static"]):

@@ -206,12 +206,24 @@ class Elsewhere(Case):
         self.assertEqual(holder(report, "static Shop.Orders.All")["retainedObjects"], 200001)
         app.assert_progress()
 
-    def test_a_stop_that_does_not_fit_is_refused(self):
+    def test_a_stop_that_does_not_fit_counts_types_or_is_refused(self):
         app = self.start("list", "net10.0", ["--list", "3000000"])
         out = os.path.join(app.folder, "refused")
-        code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, "--pause-budget", "1", seconds=120)
+        code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, "--pause-budget", "20", "--roots", "Exact",
+                                            seconds=120)
         self.assertNotEqual(code, 0)
         self.assertIn("HeapTooLarge", text + errors)
+        report = self.session(app, "--pause-budget", "30")
+        self.assertEqual((report["walk"]["roots"], report["holders"], report["main"]["type"]), ("none", [], "Shop.Node"))
+        only = report["walk"]["typesOnly"]
+        self.assertGreater(only["holdersPauseBudgetMilliseconds"], 30)
+        self.assertTrue(report["diagnosis"]["headline"].startswith("Types only"), report["diagnosis"])
+        self.assertIn("holders need pauseBudgetMilliseconds: %d" % only["holdersPauseBudgetMilliseconds"], report["diagnosis"]["text"])
+        if only["seenPercent"] == 100:
+            self.assertAlmostEqual(type_of(report, "Shop.Node")["objects"], 3000000, delta=10)  # some are garbage
+        else:
+            self.assertLess(type_of(report, "Shop.Node")["objects"], 3000000)
+            self.assertIn("% of the heap seen", report["diagnosis"]["headline"])
         app.assert_progress()
 
 

@@ -111,15 +111,48 @@ class OneStop:
         self.assertEqual(walk["generations"].get("gen2", 0) > NODES * 24, True, walk["generations"])
 
 
+class TypesOnly:
+    """Where the graph does not fit the budget."""
+
+    def test_objects_are_counted_by_type(self):
+        # as many objects as the exact walk has met, but for what came and went since
+        counted = self.app.walk("Auto", 60000, "types-only")
+        self.assertEqual((counted["facts"]["way"], counted["facts"]["part"]), ("types", False))
+        self.assertEqual((counted["facts"]["edges"], counted["facts"]["collection_us"]), (0, 0))
+        for name in ("Shop.Order", "Shop.Node", "Shop.Metadata", "Plugin.Gadget", "Shop.Order[]"):
+            self.assertEqual(counted["types"][name][:2], self.walk["types"][name][:2], name)
+            self.assertEqual(counted["types"][name][3], self.walk["types"][name][3], name)
+        self.assertAlmostEqual(counted["facts"]["bytes"], self.heap["total_bytes"], delta=self.heap["total_bytes"] * 0.02)
+        for generation in ("gen2", "LOH", "POH"):
+            self.assertAlmostEqual(counted["generations"][generation], self.walk["generations"][generation],
+                                   delta=self.walk["generations"][generation] * 0.02)
+
+    def test_a_count_that_does_not_fit_either_says_that_it_is_a_part(self):
+        for _ in range(5):
+            counted = self.app.try_to_walk("Auto", 4, "types")[-1]
+            if counted["ok"]:
+                break
+        self.assertTrue(counted["ok"], counted)
+        self.assertEqual((counted["facts"]["way"], counted["facts"]["part"]), ("types", True), counted["facts"])
+        self.assertLess(counted["facts"]["objects"], NODES + ORDERS)
+        self.assertGreater(counted["facts"]["holders_budget_ms"], 4)
+        self.assertGreater(counted["facts"]["objects"], 0)
+        self.app.assert_progress()
+
+
 class OnNet8(Heap, unittest.TestCase):
     framework = "net8.0"
 
+    def test_types_cannot_be_counted_alone(self):
+        answer = self.app.try_to_walk("Auto", 5, "types")[-1]
+        self.assertEqual((answer["ok"], answer["reason"]), (False, "HeapTooLarge"), answer)
 
-class OnNet9(Heap, OneStop, unittest.TestCase):
+
+class OnNet9(Heap, OneStop, TypesOnly, unittest.TestCase):
     framework = "net9.0"
 
 
-class OnNet10(Heap, OneStop, unittest.TestCase):
+class OnNet10(Heap, OneStop, TypesOnly, unittest.TestCase):
     framework = "net10.0"
 
     def test_memory_of_the_process_grows_by_little(self):
@@ -128,7 +161,7 @@ class OnNet10(Heap, OneStop, unittest.TestCase):
         self.assertLess(self.app.rss_kb() - before, 8 * 1024)
 
 
-class ServerCollector(Heap, OneStop, unittest.TestCase):
+class ServerCollector(Heap, OneStop, TypesOnly, unittest.TestCase):
     framework = "net10.0"
     env = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2"}
 

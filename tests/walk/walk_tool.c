@@ -1,9 +1,10 @@
-/* walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [main|beside] [TIMES]: walks the heap of a real process through the
- * agent's own end of the channel, and prints what came of it as one line of JSON for each walk:
+/* walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [main|beside] [types|types-only] [TIMES]: walks the heap of
+ * a real process through the agent's own end of the channel, and prints what came of it as one line of JSON for each walk:
  *   facts, types {name: [count, bytes, module]}, roots {label: count}, edges {"Type.field -> Type": count} of the application's own types,
  *   dangling (references to no object), reachable objects, how long the library's stops and the agent's part were. */
 #include "agent/diag_ipc.h"
 #include "agent/diag_socket.h"
+#include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_walk.h"
 #include "agent/profiler_channel.h"
 #include "common/base/cleanup.h"
@@ -230,10 +231,44 @@ static json_t *facts_json(const struct heap_snapshot *s)
 {
 	const struct heap_facts *f = &s->facts;
 
-	return json_pack("{ss ss sI sI sI si sI sI sI sI}", "way", f->way == HEAP_WAY_EXACT ? "exact" : "no-collection", "why", f->why,
+	return json_pack("{ss ss sI sI sI si sI sI sI sI sb sI}", "way",
+			 f->way == HEAP_WAY_EXACT   ? "exact"
+			 : f->way == HEAP_WAY_TYPES ? "types"
+						    : "no-collection",
+			 "why", f->why,
 			 "predicted_us", (json_int_t)f->predicted_stop_us, "collection_us", (json_int_t)f->collection_stop_us, "walk_us",
 			 (json_int_t)f->walk_stop_us, "tries", (int)f->tries, "objects", (json_int_t)f->objects, "edges", (json_int_t)f->edges,
-			 "bytes", (json_int_t)f->bytes, "heap_bytes", (json_int_t)f->heap_bytes);
+			 "bytes", (json_int_t)f->bytes, "heap_bytes", (json_int_t)f->heap_bytes, "part", f->part,
+			 "holders_budget_ms", (json_int_t)f->needs.budget_ms);
+}
+
+static json_t *counts_json(const struct heap_snapshot *s)
+{
+	json_t *types = json_object();
+
+	for (uint32_t i = 0; i < s->type_count; i++) {
+		const struct heap_count *c = s->counts->of[i];
+		json_t *before = json_object_get(types, s->types[i].name);
+		json_int_t objects = json_integer_value(json_array_get(before, 0)), bytes = json_integer_value(json_array_get(before, 1));
+		for (int g = 0; g < HEAP_GENERATIONS; g++) {
+			objects += (json_int_t)c[g].objects;
+			bytes += (json_int_t)c[g].bytes;
+		}
+		json_object_set_new(types, s->types[i].name, json_pack("[I,I,i,s]", objects, bytes, 0, s->types[i].module));
+	}
+	return types;
+}
+
+static json_t *counted_generations_json(const struct heap_snapshot *s)
+{
+	struct heap_space spaces[HEAP_GENERATIONS];
+	json_t *generations = json_object();
+
+	heap_counts_spaces(s, spaces);
+	for (int g = 0; g < HEAP_GENERATIONS; g++)
+		if (spaces[g].count)
+			json_object_set_new(generations, heap_generation_name(g), json_integer((json_int_t)spaces[g].bytes));
+	return generations;
 }
 
 static void print(json_t *o)
@@ -253,6 +288,11 @@ static void describe(const struct heap_snapshot *s, double ms, bool brief)
 
 	if (brief) {
 		print(json_pack("{sb sf sI so}", "ok", 1, "ms", ms, "stream_bytes", (json_int_t)s->stream_bytes, "facts", facts_json(s)));
+		return;
+	}
+	if (s->counts) {
+		print(json_pack("{sb sf so so so}", "ok", 1, "ms", ms, "facts", facts_json(s), "types", counts_json(s), "generations",
+				counted_generations_json(s)));
 		return;
 	}
 	read_objects(s, &o);
@@ -339,7 +379,8 @@ int main(int argc, char **argv)
 	struct tool t = {.times = 1, .options = {.dirfd = -1}};
 
 	if (argc < 7) {
-		fprintf(stderr, "usage: walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [reveal] [beside] [brief] [TIMES]\n");
+		fprintf(stderr, "usage: walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [reveal] [beside] [brief] "
+				"[types] [types-only] [TIMES]\n");
 		return 2;
 	}
 	t.target = (struct target){.pid = atoi(argv[1]), .uid = (uid_t)-1, .socket_path = argv[3], .tmp_inner = argv[2], .tmp_outer = argv[2]};
@@ -355,6 +396,8 @@ int main(int argc, char **argv)
 		t.options.reveal |= strcmp(argv[i], "reveal") == 0;
 		t.beside |= strcmp(argv[i], "beside") == 0;
 		t.brief |= strcmp(argv[i], "brief") == 0;
+		t.options.types_only |= strcmp(argv[i], "types-only") == 0;
+		t.options.types |= strncmp(argv[i], "types", 5) == 0;
 		t.times = atoi(argv[i]) ? atoi(argv[i]) : t.times;
 	}
 	return run(&t);

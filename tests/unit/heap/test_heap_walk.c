@@ -1,3 +1,4 @@
+#include "agent/heap/heap_client.h"
 #include "agent/heap/heap_label.h"
 #include "agent/heap/heap_walk.h"
 #include "common/api/reason.h"
@@ -7,6 +8,9 @@
 #include <string.h>
 
 #define MS(x) ((uint64_t)(x)*1000)
+#define MB (INT64_C(1) << 20)
+
+static const struct heap_room room = {INT64_MAX, 0, 552 * MB, INT64_MAX};
 
 Test(heap_walk, the_way_that_fits_the_budget)
 {
@@ -44,7 +48,8 @@ Test(heap_walk, the_way_that_fits_the_budget)
 		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms), .collection_us = MS(rows[i].collection_ms)};
 		struct heap_choice c = {0};
 		struct err e = ERR_INIT;
-		int r = heap_walk_choose(&p, rows[i].roots, rows[i].budget_ms, &c, &e);
+		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = rows[i].budget_ms, .graph = true};
+		int r = heap_walk_choose(&p, &o, &room, &c, &e);
 		cr_expect_eq(r, rows[i].way < 0 ? -1 : 0, "%s", rows[i].what);
 		if (r == 0) {
 			cr_expect_eq((int)c.way, rows[i].way, "%s", rows[i].what);
@@ -54,6 +59,80 @@ Test(heap_walk, the_way_that_fits_the_budget)
 			cr_expect_not_null(strstr(e.message, rows[i].said), "%s: %s", rows[i].what, e.message);
 		}
 	}
+}
+
+Test(heap_walk, types_alone_where_the_graph_does_not_fit)
+{
+	static const struct heap_room small = {134 * MB, 192 * MB, 134 * MB, INT64_MAX}, full = {INT64_MAX, 0, 552 * MB, 1};
+	static const struct {
+		const char *what;
+		uint32_t flags;
+		uint64_t walk_ms, types_ms, objects;
+		enum heap_roots roots;
+		bool types;
+		const struct heap_room *room;
+		int way; /* -1: refused */
+		const char *said;
+		int64_t predicted_ms, budget_ms;
+		bool memory, files;
+	} rows[] = {
+		{"all fits", 3, 100, 30, 1000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_EXACT, "fits the pause budget", 300, 0, false, false},
+		{"the stop", 3, 900, 300, 20000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_TYPES,
+		 "longer than the pause budget", 300, 1126, false, false},
+		{"not even the types fit", 3, 9000, 3000, 20000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_TYPES,
+		 "longer than the pause budget", 500, 11251,
+		 false, false},
+		{"memory", 3, 100, 30, 10000000, HEAP_ROOTS_AUTO, true, &small, HEAP_WAY_TYPES, "no room at the agent", 30, 0, true, false},
+		{"disk", 3, 100, 30, 10000000, HEAP_ROOTS_AUTO, true, &full, HEAP_WAY_TYPES, "no room at the agent", 30, 0, false, true},
+		{"stop and memory", 3, 900, 300, 10000000, HEAP_ROOTS_AUTO, true, &small, HEAP_WAY_TYPES,
+		 "longer than the pause budget", 300, 1126, true, false},
+		{"holders were asked for", 3, 900, 300, 1000000, HEAP_ROOTS_EXACT, true, &room, -1,
+		 "a pauseBudgetMilliseconds of", 0, 0, false, false},
+		{"holders were asked for, memory", 3, 100, 30, 10000000, HEAP_ROOTS_NO_COLLECTION, true, &small, -1,
+		 "a limit of 2", 0, 0, false, false},
+		{"types will not do", 3, 900, 300, 1000000, HEAP_ROOTS_AUTO, false, &room, -1,
+		 "a pauseBudgetMilliseconds of 1126", 0, 0, false, false},
+		{"types will not do, disk", 3, 100, 30, 10000000, HEAP_ROOTS_AUTO, false, &full, -1, "MB for files", 0, 0, false, false},
+		{"8 cannot", HEAP_CAN_COLLECT, 900, 0, 0, HEAP_ROOTS_AUTO, true, &room, -1, "a pauseBudgetMilliseconds of", 0, 0, false, false},
+		{"nor can it beside another profiler", HEAP_CAN_WALK, 900, 300, 1000000, HEAP_ROOTS_AUTO, true, &room, -1,
+		 "pauseBudgetMilliseconds", 0, 0, false,
+		 false},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms), .collection_us = MS(rows[i].walk_ms * 3),
+						  .types_us = MS(rows[i].types_ms), .objects = rows[i].objects};
+		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = 500, .graph = true, .types = rows[i].types};
+		struct heap_choice c = {0};
+		struct err e = ERR_INIT;
+		int r = heap_walk_choose(&p, &o, rows[i].room, &c, &e);
+		cr_expect_eq(r, rows[i].way < 0 ? -1 : 0, "%s", rows[i].what);
+		cr_expect_not_null(strstr(r < 0 ? e.message : c.why, rows[i].said), "%s: %s", rows[i].what, r < 0 ? e.message : c.why);
+		if (r < 0) {
+			cr_expect_str_eq(e.reason, rows[i].room == &room ? "HeapTooLarge" : "HeapTooLargeForAgent", "%s", rows[i].what);
+			continue;
+		}
+		cr_expect_eq((int)c.way, rows[i].way, "%s", rows[i].what);
+		cr_expect_eq(c.predicted_us, rows[i].predicted_ms * 1000, "%s: %lld", rows[i].what, (long long)c.predicted_us);
+		cr_expect_eq(c.needs.budget_ms, rows[i].budget_ms, "%s: %lld", rows[i].what, (long long)c.needs.budget_ms);
+		cr_expect_eq(c.needs.limit_bytes != 0, rows[i].memory, "%s", rows[i].what);
+		cr_expect_eq(c.needs.file_bytes != 0, rows[i].files, "%s", rows[i].what);
+	}
+}
+
+Test(heap_walk, a_prediction_is_revised_when_all_objects_are_counted)
+{
+	struct heap_prediction p = {.flags = 3, .walk_us = MS(4000), .collection_us = MS(9000), .types_us = MS(1000), .objects = 40000000};
+	const struct heap_walk_options o = {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500, .graph = true, .types = true};
+	struct heap_choice c;
+
+	heap_walk_revise(&p, 4000000);
+	cr_expect(p.walk_us == MS(400) && p.collection_us == MS(900) && p.objects == 4000000);
+	cr_expect_eq(heap_walk_choose(&p, &o, &room, &c, NULL), 0);
+	cr_expect_eq(c.way, HEAP_WAY_NO_COLLECTION);
+	p.objects = 0;
+	heap_walk_revise(&p, 1);
+	cr_expect_eq(p.walk_us, MS(400), "nothing was predicted");
 }
 
 Test(heap_walk, an_exact_walk_that_comes_to_nothing_gives_way)

@@ -257,3 +257,50 @@ Test(leak_finding, hostile_names)
 	leak_diagnosis_fini(&d);
 	leak_model_fini(&m);
 }
+
+/* Old and young bytes of a type at each walk, counted without holders. */
+static void count_type(struct leak_model *m, const char *name, const uint64_t *old, const uint64_t *young)
+{
+	uint32_t type = leak_model_type(m, name, "Shop.dll");
+	for (size_t w = 0; w < m->walk_count; w++) {
+		struct leak_type_figures *f = leak_model_type_at(m, type, w);
+		*f = (struct leak_type_figures){.count = (old[w] + young[w]) / 100, .bytes = old[w] + young[w], .old_bytes = old[w]};
+		m->walks[w].bytes += f->bytes;
+		m->walks[w].types_only = true;
+		m->walks[w].exact = false;
+		m->walks[w].why = "the walk that shows holders would stop for longer than the pause budget";
+		m->walks[w].needs.budget_ms = 1126;
+	}
+}
+
+Test(leak_finding, types_only_tell_what_grows_but_not_who_holds_it)
+{
+	struct leak_model m;
+	make_walks(&m, 3, 60);
+	count_type(&m, "Shop.Order", COUNTS(MB(10), MB(20), MB(30)), COUNTS(0, 0, 0));
+	count_type(&m, "string", COUNTS(MB(1), MB(2), MB(3)), COUNTS(MB(50), MB(10), MB(70)));
+	m.limit = (struct leak_limit){INT64_C(512) << 20, INT64_C(512) << 20 >> 1, -1};
+	expect(&m, LEAK_FOUND_TYPES, "Types only: Shop.Order grows by 10 MB/min; limit in 25 min",
+	       SAYS("Who holds it is not known, objects were only counted by type", "holders need pauseBudgetMilliseconds: 1126.",
+		    "Shop.Order: + 20 MB of old objects in 2 min, + 200,000 objects of any age.", "confidence: medium"));
+	leak_model_fini(&m);
+}
+
+Test(leak_finding, types_only_that_are_young_or_fall_back_are_no_growth)
+{
+	struct leak_model m;
+	make_walks(&m, 3, 60);
+	count_type(&m, "string", COUNTS(MB(1), MB(1), MB(1)), COUNTS(MB(5), MB(10), MB(70)));
+	count_type(&m, "Shop.Row", COUNTS(MB(10), MB(60), MB(30)), COUNTS(0, 0, 0));
+	expect(&m, LEAK_FOUND_CHURN, "Types only: what grew is young or comes and goes, nothing old grows", SAYS("holders need"));
+	leak_model_fini(&m);
+	make_walks(&m, 2, 60);
+	count_type(&m, "string", COUNTS(MB(1), MB(1)), COUNTS(MB(5), MB(5)));
+	expect(&m, LEAK_FOUND_STEADY, "No leak: nothing grew in 60 s, the heap holds 16 MB", SAYS("only counted by type"));
+	leak_model_fini(&m);
+	make_walks(&m, 2, 60);
+	m.uptime_ms = 5000;
+	count_type(&m, "Shop.Order", COUNTS(MB(1), MB(9)), COUNTS(0, 0));
+	expect(&m, LEAK_FOUND_WARMING_UP, "Types only: too early to tell, the process has just started", SAYS("Shop.Order: + 8.0 MB of old objects"));
+	leak_model_fini(&m);
+}

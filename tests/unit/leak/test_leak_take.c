@@ -131,3 +131,26 @@ Test(leak_take, ten_walks_and_no_more)
 	heap_snapshot_free(h);
 	leak_model_fini(&m);
 }
+
+Test(leak_take, counts_of_types_and_walks_with_holders_in_one_session)
+{
+	struct leak_model m;
+	struct err e = ERR_INIT;
+	leak_model_init(&m);
+	take(&m, &(struct shop){BASE, 1000, 10, 5, true}, 0);
+	struct heap_builder *b = heap_builder_new(false);
+	uint32_t order = heap_builder_type(b, "Shop.Order", 0, 32, NULL), row = heap_builder_type(b, "Shop.Row", 0, 32, NULL);
+	heap_builder_counted(b, order, HEAP_GEN2, 3000, 96000);
+	heap_builder_counted(b, row, HEAP_GEN0, 40, 1280);
+	struct heap_snapshot *s = heap_builder_finish_take(b);
+	cr_assert_eq(leak_take_counts(&m, s, 60 * SECOND, &e), 0);
+	heap_snapshot_free(s);
+	cr_expect(m.walks[1].types_only && !m.walks[0].types_only && leak_model_types_only(&m));
+	cr_expect(m.walks[1].objects == 3040 && m.walks[1].bytes == 97280 && m.walks[1].loose_objects == 0);
+	leak_model_count_all(&m);
+	const struct leak_type_figures *f = leak_model_type_at(&m, leak_model_type(&m, "Shop.Row", "Test.dll"), 0);
+	cr_expect(f[0].count == 15 && f[0].loose_count == 0 && f[1].count == 40 && f[1].old_bytes == 0, "garbage counts in both");
+	f = leak_model_type_at(&m, leak_model_type(&m, "Shop.Order", "Test.dll"), 0);
+	cr_expect(f[0].count == 1000 && f[1].count == 3000 && f[1].old_bytes == 96000);
+	leak_model_fini(&m);
+}

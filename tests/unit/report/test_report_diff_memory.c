@@ -16,6 +16,10 @@
 #define SURVIVORS(held, free, holders, types)                                                                                      \
 	"{" HEAD("GCSurvivors") "\"walk\":{\"roots\":\"exact\"},\"heap\":{\"heldBytes\":" held ",\"unreachableBytes\":0,\"freeBytes\":" free \
 				"},\"holders\":[" holders "],\"types\":[" types "]}"
+#define COUNTED(bytes, seen, types)                                                                                                 \
+	"{" HEAD("GCSurvivors") "\"walk\":{\"roots\":\"none\",\"typesOnly\":{\"seenPercent\":" seen "}},\"heap\":{\"bytes\":" bytes            \
+				",\"heldBytes\":null,\"unreachableBytes\":null,\"freeBytes\":0},\"holders\":[],\"types\":[" types "]}"
+#define COUNTED_TYPE(name, bytes) "{\"name\":\"" name "\",\"retainedBytes\":null,\"shallowBytes\":" bytes "}"
 #define HOLDER(name, bytes) "{\"name\":\"" name "\",\"kind\":\"static\",\"retainedBytes\":" bytes "}"
 #define SEVERAL(name, bytes) "{\"name\":\"" name "\",\"kind\":\"several\",\"retainedBytes\":" bytes "}"
 #define TYPE(name, bytes) "{\"name\":\"" name "\",\"retainedBytes\":" bytes "}"
@@ -56,6 +60,8 @@ static const struct row {
 	{SURVIVORS("20000000", "0", HOLDER("static Shop.Cache._items", "12000000"), TYPE("Shop.Order", "11000000")),
 	 SURVIVORS("420000000", "0", HOLDER("static Shop.Cache._items", "412000000"), TYPE("Shop.Order", "411000000")),
 	 "static Shop.Cache._items grew: 12.0 MB to 412 MB retained", "Shop.Order grew: 11.0 MB to 411 MB retained (+400 MB)."},
+	{COUNTED("20000000", "100", COUNTED_TYPE("Shop.Order", "10000000")), COUNTED("420000000", "43.0", COUNTED_TYPE("Shop.Order", "400000000")),
+	 "Shop.Order grew: 10.0 MB to 400 MB", "saw a part of the heap only (at least 43 %)"},
 	{SURVIVORS("20000000", "0", "", ""), SURVIVORS("420000000", "0", HOLDER("static Shop.Cache._items", "400000000"), ""),
 	 "static Shop.Cache._items is new: 400 MB retained", "Held memory grew: 20.0 MB to 420 MB."},
 	{SURVIVORS("420000000", "0", SEVERAL("Shop.Order", "400000000"), ""), SURVIVORS("20000000", "0", "", ""),
