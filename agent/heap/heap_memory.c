@@ -69,8 +69,7 @@ static int extend_file(int fd, size_t from, size_t to, struct err *e)
 	return rc == 0 ? 0 : err_set(e, ERR_RETRY, rc, "room for the heap's graph on disk (%zu MB): %s", (to - from) >> 20, strerror(rc));
 }
 
-/* Of what is met at random, a page that is missed is read alone: its neighbours would only drive others out. */
-static int take_file(struct heap_memory *m, struct heap_array *a, size_t bytes, enum heap_access how, struct err *e)
+static int take_file(struct heap_memory *m, struct heap_array *a, size_t bytes, struct err *e)
 {
 	AUTO_FD int fd = make_file(m);
 
@@ -81,9 +80,7 @@ static int take_file(struct heap_memory *m, struct heap_array *a, size_t bytes, 
 	void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (data == MAP_FAILED)
 		return err_set(e, ERR_RETRY, errno, "memory for the heap's graph: %s", strerror(errno));
-	if (how == HEAP_AT_RANDOM)
-		madvise(data, bytes, MADV_RANDOM);
-	*a = (struct heap_array){.data = data, .bytes = bytes, .file = steal_fd(&fd) + 1, .how = how};
+	*a = (struct heap_array){.data = data, .bytes = bytes, .file = steal_fd(&fd) + 1};
 	return 0;
 }
 
@@ -95,7 +92,7 @@ int heap_memory_take(struct heap_memory *m, struct heap_array *a, size_t count, 
 		return err_set(e, ERR_INVALID, 0, "the heap is too big for this machine");
 	bytes = (bytes + PAGE) & ~(PAGE - 1); /* never none */
 	if (!reserve(m, bytes, how))
-		return take_file(m, a, bytes, how, e);
+		return take_file(m, a, bytes, e);
 	void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data == MAP_FAILED) {
 		release(m, bytes);
@@ -103,7 +100,7 @@ int heap_memory_take(struct heap_memory *m, struct heap_array *a, size_t count, 
 	}
 	if (bytes >= 4 * HUGE_PAGE && how == HEAP_AT_RANDOM)
 		madvise(data, bytes, MADV_HUGEPAGE); /* fewer misses where access is random; without them it is only slower */
-	*a = (struct heap_array){.data = data, .bytes = bytes, .how = how};
+	*a = (struct heap_array){.data = data, .bytes = bytes};
 	return 0;
 }
 
@@ -111,7 +108,7 @@ static int move_to_file(struct heap_memory *m, struct heap_array *a, size_t byte
 {
 	struct heap_array file;
 
-	if (take_file(m, &file, bytes, a->how, e) < 0)
+	if (take_file(m, &file, bytes, e) < 0)
 		return -1;
 	memcpy(file.data, a->data, a->bytes);
 	heap_memory_give(m, a);

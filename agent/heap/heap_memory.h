@@ -23,7 +23,6 @@ struct heap_array { /* zeroed: none */
 	void *data;
 	size_t bytes;
 	int file; /* descriptor + 1; 0: in memory */
-	enum heap_access how;
 };
 
 void heap_memory_init(struct heap_memory *m, size_t budget, int dirfd);
