@@ -69,9 +69,10 @@ static bool keep_in_tmp(const char *cwd, int cwd_fd)
 static void make_private_tmp(void)
 {
 	char cwd[4096];
-	AUTO_FD int cwd_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (cwd_fd < 0 || !getcwd(cwd, sizeof cwd) || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-	    mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") < 0)
+	if (!getcwd(cwd, sizeof cwd) || unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+		return;
+	AUTO_FD int cwd_fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC); /* of the new namespace: the old one's cannot be bound here */
+	if (cwd_fd < 0 || mount("tmpfs", "/tmp", "tmpfs", 0, "mode=1777") < 0)
 		return;
 	if (!keep_in_tmp(cwd, cwd_fd)) {
 		perror("the checkout cannot be bound into a /tmp of its own");
