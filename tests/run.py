@@ -123,9 +123,9 @@ class Suite:
             self.tally.left.append((key, done.left))
         return done
 
-    def job(self, key, function, *arguments):
+    def job(self, key, tests, function, *arguments):
         job = schedule.Job(key, functools.partial(function, self, *arguments))
-        self.times.estimate(job)
+        self.times.estimate(job, tests)
         return job
 
 
@@ -296,11 +296,11 @@ def parse_options():
 def program_jobs(suite):
     for flavour in ("asan", "tsan"):
         for name, program in unit_programs(flavour):
-            yield suite.job(name, run_unit, name, program)
+            yield suite.job(name, 1, run_unit, name, program)
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
         corpus = os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):])
-        yield suite.job("fuzz/" + base, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base), corpus)
+        yield suite.job("fuzz/" + base, 1, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base), corpus)
 
 
 def second_tries(suite):
@@ -324,20 +324,22 @@ def run_all(options, suite):
     for group in [] if programs_only else python_groups(suite):
         group = [t for t in group if wanted(t["name"])]
         if group:
-            job = suite.job(group[0]["group"], run_python, group, suite.tally.first_try(group))
+            job = suite.job(group[0]["group"], len(group), run_python, group, suite.tally.first_try(group))
             (alone if group[0]["alone"] else beside).append(job)
             names += [t["name"] for t in group]
     if options.list:
         print("\n".join(names))
         return 0
     processors = (os.cpu_count() or 1) + 0.5  # what a test takes is not spread evenly over its time
-    schedule.run(beside, processors, options.jobs, suite.place.end)
-    for job in alone:
-        job.work()
-    second_tries(suite)
-    suite.times.write()
+    try:
+        schedule.run(beside, processors, options.jobs, suite.place.end)
+        for job in alone:
+            job.work()
+        second_tries(suite)
+    finally:
+        suite.times.write()
     if options.ship_times:
-        suite.times.write(schedule.SHIPPED, schedule.WORTH)
+        suite.times.ship()
     return suite.tally.finish()
 
 

@@ -1,7 +1,7 @@
 """Which test runs when. Most tests wait more than they work: many of those run beside each other, few of the others, the longest first.
 
 How long each took and what it used of the processors is remembered in build/test-times.json by every run; a tree that has none yet
-begins with tests/times.json. A test that is in neither is taken for a short one that works all the time.
+begins with tests/times.json. A test that is in neither is taken for one that is short and works half of the time.
 """
 import concurrent.futures
 import dataclasses
@@ -13,7 +13,7 @@ import typing
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 SHIPPED = os.path.join(ROOT, "tests/times.json")
 REMEMBERED = os.path.join(ROOT, "build/test-times.json")
-UNKNOWN = (2.0, 2.0)
+UNKNOWN = (4.0, 2.0)
 LEAST = 0.1   # of a processor: that which seems to do nothing does something at its start
 MOST = 1.5    # what uses more than that still has to find its turn beside others
 WORTH = 2.0   # seconds: times below are not shipped
@@ -36,21 +36,20 @@ class Times:
         self.known = {**_read(SHIPPED), **_read(REMEMBERED)}
         self.new = {}
 
-    def estimate(self, job):
-        """Sets a job's seconds and load."""
-        job.seconds, cpu = self.known.get(job.key, UNKNOWN)
+    def estimate(self, job, tests=1):
+        """Sets the seconds and the load of a job of so many tests."""
+        job.seconds, cpu = self.known.get(job.key) or (UNKNOWN[0] * tests, UNKNOWN[1] * tests)
         job.load = min(max(LEAST, cpu / max(job.seconds, 0.01)), MOST)
 
     def note(self, key, seconds, cpu):
         self.new[key] = (round(seconds, 1), round(cpu, 1))
 
-    def write(self, path=REMEMBERED, least=0.0):
-        kept = {key: value for key, value in sorted({**_read(path), **self.new}.items()) if value[0] >= least}
-        text = ",\n".join("%s: %s" % (json.dumps(key), json.dumps(value)) for key, value in kept.items())
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".new", "w", encoding="utf-8") as f:
-            f.write("{\n%s\n}\n" % text)
-        os.replace(path + ".new", path)
+    def write(self):
+        _write(REMEMBERED, {**_read(REMEMBERED), **self.new})
+
+    def ship(self):
+        """After a run of all tests: what is no more is forgotten."""
+        _write(SHIPPED, {key: value for key, value in self.new.items() if value[0] >= WORTH})
 
 
 def _read(path):
@@ -59,6 +58,14 @@ def _read(path):
             return {key: tuple(value) for key, value in json.load(f).items()}
     except (OSError, ValueError):
         return {}
+
+
+def _write(path, times):
+    text = ",\n".join("%s: %s" % (json.dumps(key), json.dumps(value)) for key, value in sorted(times.items()))
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".new", "w", encoding="utf-8") as f:
+        f.write("{\n%s\n}\n" % text)
+    os.replace(path + ".new", path)
 
 
 def choose(waiting, running, processors, at_once):
