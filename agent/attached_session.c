@@ -218,7 +218,9 @@ static bool ended_before_attach(struct attached_session *s)
 /* What was in the way of a step that failed is often more than what the step saw. */
 static void name_failure(struct attached_session *s, struct err *e)
 {
-	if (s->pid_fd >= 0 && attached_session_process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0))
+	if (s->attach.channel && profiler_channel_pause(s->attach.channel, &s->pause))
+		s->ending = ENDED_PAUSE;
+	else if (s->pid_fd >= 0 && attached_session_process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0))
 		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
 	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
 		err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process was stopped or frozen while its session began");
@@ -229,7 +231,7 @@ static void name_failure(struct attached_session *s, struct err *e)
 /* A step of an attached session that failed because the session was to end. */
 static bool ended_meanwhile(struct attached_session *s)
 {
-	return ended_before_attach(s) || s->ending == ENDED_CANCELED || s->ending == ENDED_DEADLINE;
+	return ended_before_attach(s) || s->ending == ENDED_CANCELED || s->ending == ENDED_DEADLINE || s->ending == ENDED_PAUSE;
 }
 
 /* NULL: all done, or ended early. */

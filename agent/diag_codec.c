@@ -187,6 +187,18 @@ int diag_decode_process_info(enum diag_command command, const uint8_t *payload, 
 	return 0;
 }
 
+int diag_decode_environment_size(const uint8_t *payload, size_t len, uint32_t *out, struct err *e)
+{
+	struct wire_reader r;
+	wire_reader_init(&r, payload, len);
+	uint32_t size = wire_u32(&r);
+	wire_u16(&r);
+	if (r.bad)
+		return err_set(e, ERR_PROTOCOL, 0, "the runtime's word of its environment ends early (%zu bytes)", len);
+	*out = size;
+	return 0;
+}
+
 uint32_t diag_decode_hresult(const uint8_t *payload, size_t len)
 {
 	struct wire_reader r;

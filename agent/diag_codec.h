@@ -23,6 +23,7 @@ enum diag_command_set {
 };
 enum diag_command {
 	DIAG_PROFILER_ATTACH = 0x01,
+	DIAG_PROCESS_ENVIRONMENT = 0x02, /* .NET 5 and newer; a block follows the reply: diag_environment.h */
 	DIAG_PROCESS_INFO2 = 0x04, /* .NET 6 and newer */
 	DIAG_PROCESS_INFO3 = 0x08, /* .NET 8 and newer */
 	DIAG_SERVER_OK = 0x00,
@@ -50,6 +51,9 @@ int diag_encode_attach(struct buf *out, uint32_t timeout_ms, const uint8_t clsid
 /* Reads the payload of an OK reply to ProcessInfo2 or ProcessInfo3. *out is set only on success. */
 int diag_decode_process_info(enum diag_command command, const uint8_t *payload, size_t len, struct diag_process_info *out,
 			     struct err *e);
+
+/* The size of the block that follows an OK reply to ProcessEnvironment: u32, and a u16 for later. */
+int diag_decode_environment_size(const uint8_t *payload, size_t len, uint32_t *out, struct err *e);
 
 /* The HRESULT of an error reply (of an OK reply to AttachProfiler, too); 0x80004005 when it is too short. */
 uint32_t diag_decode_hresult(const uint8_t *payload, size_t len);

@@ -68,8 +68,13 @@ const char *diag_env_suspends(const char *block, size_t len)
 
 bool diag_env_profiled(const char *block, size_t len)
 {
-	const char *value = proc_env_find(block, len, "CORECLR_ENABLE_PROFILING");
-	return value && setting_number(value) == 1;
+	static const char *const switches[] = {"CORECLR_ENABLE_PROFILING", "CORECLR_ENABLE_NOTIFICATION_PROFILERS"};
+	for (size_t i = 0; i < sizeof switches / sizeof switches[0]; i++) {
+		const char *value = proc_env_find(block, len, switches[i]);
+		if (value && setting_number(value) == 1)
+			return true;
+	}
+	return false;
 }
 
 int diag_env_tmpdir(const char *block, size_t len, char *out, size_t size)

@@ -13,7 +13,7 @@ const char *diag_env_disabled(const char *block, size_t len);
 /* The setting for which the runtime may be waiting at its start for a tool to resume it, static; NULL: it does not wait. */
 const char *diag_env_suspends(const char *block, size_t len);
 
-/* Does a profiler (an APM) start with the process, as its main one? */
+/* Does a profiler (an APM) start with the process, as its main one or for notifications only? */
 bool diag_env_profiled(const char *block, size_t len);
 
 /* The folder of the runtime's socket: TMPDIR when it is an absolute path, else "/tmp"; no slash at its end. -1 when

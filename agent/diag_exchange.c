@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#define CLOSED_WITHIN_REPLY "the diagnostics port closed the connection within its reply"
+
 void diag_exchange_init(struct diag_exchange *x, int fd, const void *message, size_t len)
 {
 	*x = (struct diag_exchange){.fd = fd};
@@ -55,7 +57,7 @@ static int receive_some(struct diag_exchange *x, struct err *e)
 	if (n < 0 && must_wait(errno))
 		return 0;
 	if (n <= 0)
-		return err_set(e, ERR_GONE, n < 0 ? errno : 0, "the diagnostics port closed the connection within its reply");
+		return err_set(e, ERR_GONE, n < 0 ? errno : 0, CLOSED_WITHIN_REPLY);
 	bool had_header = x->in.len >= DIAG_HEADER_SIZE;
 	buf_append(&x->in, chunk, (size_t)n);
 	if (!had_header && x->in.len >= DIAG_HEADER_SIZE)
@@ -78,17 +80,37 @@ int diag_exchange_step(struct diag_exchange *x, struct err *e)
 	return 1;
 }
 
+static int wait_for(const struct diag_exchange *x, int64_t deadline_ms, struct err *e)
+{
+	int64_t left = deadline_ms - clock_mono_ms();
+	if (left <= 0)
+		return err_set(e, ERR_TIMEOUT, 0, "the diagnostics port did not answer in time");
+	struct pollfd p = {.fd = x->fd, .events = diag_exchange_events(x)};
+	poll(&p, 1, left > 60000 ? 60000 : (int)left);
+	return 0;
+}
+
 int diag_exchange_run(struct diag_exchange *x, int64_t deadline_ms, struct err *e)
 {
 	for (;;) {
 		int r = diag_exchange_step(x, e);
 		if (r != 0)
 			return r < 0 ? -1 : 0;
-		int64_t left = deadline_ms - clock_mono_ms();
-		if (left <= 0)
-			return err_set(e, ERR_TIMEOUT, 0, "the diagnostics port did not answer in time");
-		struct pollfd p = {.fd = x->fd, .events = diag_exchange_events(x)};
-		poll(&p, 1, left > 60000 ? 60000 : (int)left);
+		if (wait_for(x, deadline_ms, e) < 0)
+			return -1;
+	}
+}
+
+ssize_t diag_exchange_more(struct diag_exchange *x, void *out, size_t size, int64_t deadline_ms, struct err *e)
+{
+	for (;;) {
+		if (wait_for(x, deadline_ms, e) < 0) /* before each look: who drips without end is not followed for ever */
+			return -1;
+		ssize_t n = recv(x->fd, out, size, 0);
+		if (n > 0)
+			return n;
+		if (n == 0 || !must_wait(errno))
+			return err_set(e, ERR_GONE, n < 0 ? errno : 0, CLOSED_WITHIN_REPLY);
 	}
 }
 
@@ -98,8 +120,7 @@ const uint8_t *diag_exchange_payload(const struct diag_exchange *x, size_t *len)
 	return (const uint8_t *)x->in.data + DIAG_HEADER_SIZE;
 }
 
-int diag_exchange_process_info(const struct diag_exchange *x, enum diag_command asked, struct diag_process_info *out,
-			       struct err *e)
+int diag_exchange_ok(const struct diag_exchange *x, const char *refused, struct err *e)
 {
 	size_t len;
 	const uint8_t *payload = diag_exchange_payload(x, &len);
@@ -107,7 +128,15 @@ int diag_exchange_process_info(const struct diag_exchange *x, enum diag_command 
 	    (x->header.command != DIAG_SERVER_OK && x->header.command != DIAG_SERVER_ERROR))
 		return err_set(e, ERR_PROTOCOL, 0, "the diagnostics port replied with command 0x%02x 0x%02x", x->header.set,
 			       x->header.command);
-	if (x->header.command == DIAG_SERVER_ERROR)
-		return diag_refusal(e, "the process information was refused", diag_decode_hresult(payload, len));
+	return x->header.command == DIAG_SERVER_OK ? 0 : diag_refusal(e, refused, diag_decode_hresult(payload, len));
+}
+
+int diag_exchange_process_info(const struct diag_exchange *x, enum diag_command asked, struct diag_process_info *out,
+			       struct err *e)
+{
+	size_t len;
+	const uint8_t *payload = diag_exchange_payload(x, &len);
+	if (diag_exchange_ok(x, "the process information was refused", e) < 0)
+		return -1;
 	return diag_decode_process_info(asked, payload, len, out, e);
 }

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct diag_exchange {
 	int fd;               /* non-blocking; borrowed */
@@ -31,8 +32,14 @@ int diag_exchange_step(struct diag_exchange *x, struct err *e);
 /* Steps until the reply is there or the deadline has passed (ERR_TIMEOUT). 0 or -1. */
 int diag_exchange_run(struct diag_exchange *x, int64_t deadline_ms, struct err *e);
 
+/* Receives some of what follows the whole reply, at least one byte: how many. -1: ERR_GONE, ERR_TIMEOUT. */
+ssize_t diag_exchange_more(struct diag_exchange *x, void *out, size_t size, int64_t deadline_ms, struct err *e);
+
 /* The reply's payload, borrowed. Valid after a step gave 1. */
 const uint8_t *diag_exchange_payload(const struct diag_exchange *x, size_t *len);
+
+/* 0 when a finished exchange's reply is an OK; `refused` begins the error when it says no. */
+int diag_exchange_ok(const struct diag_exchange *x, const char *refused, struct err *e);
 
 /* Reads a finished exchange as the answer to ProcessInfo. */
 int diag_exchange_process_info(const struct diag_exchange *x, enum diag_command asked, struct diag_process_info *out,

@@ -1,6 +1,7 @@
 #include "agent/diag_ipc.h"
 
 #include "agent/diag_codec.h"
+#include "agent/diag_environment.h"
 #include "agent/diag_exchange.h"
 #include "agent/diag_socket.h"
 #include "agent/target_fs.h"
@@ -33,6 +34,51 @@ int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadlin
 	int r = diag_exchange_run(&x, deadline_ms, e);
 	if (r == 0)
 		r = diag_exchange_process_info(&x, DIAG_PROCESS_INFO3, out, e);
+	diag_exchange_fini(&x);
+	return r;
+}
+
+static int receive_environment(struct diag_exchange *x, struct diag_environment *environment, int64_t deadline_ms, struct err *e)
+{
+	uint8_t chunk[8192];
+	while (environment->missing > 0) {
+		size_t want = environment->missing < sizeof chunk ? environment->missing : sizeof chunk;
+		ssize_t n = diag_exchange_more(x, chunk, want, deadline_ms, e);
+		if (n < 0 || diag_environment_feed(environment, chunk, (size_t)n, e) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int environment_of(struct diag_exchange *x, struct buf *out, int64_t deadline_ms, struct err *e)
+{
+	struct diag_environment environment;
+	size_t len;
+	uint32_t size;
+	const uint8_t *payload = diag_exchange_payload(x, &len);
+	if (diag_exchange_ok(x, "the environment was refused", e) < 0 || diag_decode_environment_size(payload, len, &size, e) < 0)
+		return -1;
+	int r = diag_environment_init(&environment, size, e);
+	if (r == 0)
+		r = receive_environment(x, &environment, deadline_ms, e);
+	if (r == 0)
+		*out = environment.kept;
+	if (r == 0)
+		environment.kept = (struct buf){0};
+	diag_environment_fini(&environment);
+	return r;
+}
+
+int diag_ipc_environment(int fd, struct buf *out, int64_t deadline_ms, struct err *e)
+{
+	uint8_t message[DIAG_HEADER_SIZE];
+	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, DIAG_PROCESS_ENVIRONMENT);
+	struct diag_exchange x;
+	*out = (struct buf){0};
+	diag_exchange_init(&x, fd, message, sizeof message);
+	int r = diag_exchange_run(&x, deadline_ms, e);
+	if (r == 0)
+		r = environment_of(&x, out, deadline_ms, e);
 	diag_exchange_fini(&x);
 	return r;
 }

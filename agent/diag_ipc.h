@@ -5,6 +5,7 @@
 #define DRDOTNET_DIAG_IPC_H
 
 #include "agent/target.h"
+#include "common/base/buf.h"
 #include "common/base/err.h"
 
 #include <stdint.h>
@@ -23,6 +24,10 @@ int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
 int diag_ipc_connect_in(int tmp_fd, const struct target *t, int64_t deadline_ms, struct err *e);
 
 int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e);
+
+/* The variables of the process's environment that say something of its runtime, as an environ block (agent/diag_env.h) into *out, which
+ * is initialised here in every case. The fd is used up. */
+int diag_ipc_environment(int fd, struct buf *out, int64_t deadline_ms, struct err *e);
 
 /* AttachProfiler. The HRESULT of a refusal is in e->code with its reason: 0x8013136A ProfilerAlreadyActive, ... The fd is used up. */
 int diag_ipc_attach(int fd, const uint8_t clsid[16], const char *library_inner_path, const uint8_t *client_data, size_t client_len,

@@ -23,9 +23,10 @@
 #define UNMAP_POLL_MS 3
 #define STOPPED_PATIENCE_MS 500 /* for a process that cannot run now: it may go on at once */
 
-static int ask_attach(struct session_attach *a, const struct target *t, const char *socket_inner, int64_t deadline_ms, struct err *e)
+static int ask_attach(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
 {
 	uint8_t data[512];
+	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
 	ssize_t len = profiler_channel_client_data(a->channel, socket_inner, data, sizeof data, e);
 	if (len < 0)
 		return -1;
@@ -38,15 +39,14 @@ static int ask_attach(struct session_attach *a, const struct target *t, const ch
 			       deadline_ms, e);
 }
 
-/* Has the process a main profiler from its start on (an APM)? Then we attach beside it at once: an attach as the main one would be refused, and a
- * refused library stays mapped. Everywhere else each session attaches as the main one: when a main profiler detaches, runtimes count one
- * for-notifications-only profiler less than there are, do not find the next one of those, and end the process when it asks to be detached
- * (docs/decisions/profiler-library.md). Without /proc (shared /tmp) nobody can tell: the fallback decides. */
-static bool has_main_profiler(const struct target *t)
+/* Where a profiler started with the process (an APM), the session stands beside it: an attach as the main one would be refused, and a refused
+ * library stays mapped; one that is for notifications only would hear nothing more after the session. Everywhere else each session attaches
+ * as the main one. For when a main profiler detaches, runtimes count one for-notifications-only profiler less than there are, do not find the
+ * next one of those, and end the process when it asks to be detached (docs/decisions/profiler-library.md). So it is always the one or always
+ * the other, for the whole life of a process. */
+static void choose_place(struct session_attach *a, const struct buf *variables)
 {
-	AUTO_BUF struct buf variables = {0};
-	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
-	return proc_fd >= 0 && proc_read_environ(proc_fd, &variables) == 0 && diag_env_profiled(variables.data, variables.len);
+	profiler_channel_set_notification_only(a->channel, diag_env_profiled(buf_str(variables), variables->len));
 }
 
 /* One that another agent has left behind ends within moments; another's session under way may not be joined, for the same reason. */
@@ -62,22 +62,6 @@ static int await_other_session(const struct target *t, int64_t deadline_ms, stru
 		clock_sleep_until_ms(clock_mono_ms() + OTHER_SESSION_POLL_MS);
 	}
 	return 0;
-}
-
-/* As it was chosen. Where the environment could not be seen, the profiler in the main place may be an APM from the process's start: beside it.
- * One that was attached later may have had others before it: not beside that. */
-static int attach_either_way(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
-{
-	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
-	struct err first = ERR_INIT;
-	if (ask_attach(a, t, socket_inner, deadline_ms, &first) == 0)
-		return 0;
-	if (first.reason != REASON_ProfilerAlreadyActive || t->mode == AGENT_MODE_HOST_PID) {
-		*e = first;
-		return -1;
-	}
-	profiler_channel_set_notification_only(a->channel, true);
-	return ask_attach(a, t, socket_inner, deadline_ms, e);
 }
 
 /* Where main profilers have come and gone before the present one, the runtime does not know of this one (see above): it answers nothing,
@@ -97,19 +81,26 @@ static int await_ready_beside(struct session_attach *a, struct err *e)
 }
 
 /* The folder that the process listens in: who could put a socket there may have a folder of ours there too. With it the agent's
- * rights are used for nothing that the process, by its word for the folder, could not do itself. */
-static int open_tmp(const struct target *t, int64_t deadline_ms, struct err *e)
+ * rights are used for nothing that the process, by its word for the folder, could not do itself. What the runtime answers there of its
+ * environment goes into *variables. */
+static int open_tmp(const struct target *t, struct buf *variables, int64_t deadline_ms, struct err *e)
 {
 	AUTO_FD int tmp = target_open_tmp(t, e);
 	AUTO_FD int port = tmp < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
-	return port < 0 ? -1 : steal_fd(&tmp);
+	if (port < 0 || diag_ipc_environment(port, variables, deadline_ms, e) < 0)
+		return -1;
+	const char *setting = diag_env_disabled(buf_str(variables), variables->len);
+	if (setting)
+		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "%s=0 switches attaching a profiler off", setting);
+	return steal_fd(&tmp);
 }
 
 int session_attach_begin(struct session_attach *a, const struct target *t, const struct session_attach_options *o, struct err *e)
 {
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
 	struct err inner = ERR_INIT;
-	int tmp = await_other_session(t, o->deadline_ms, &inner) < 0 ? -1 : open_tmp(t, o->deadline_ms, &inner);
+	AUTO_BUF struct buf variables = {0};
+	int tmp = await_other_session(t, o->deadline_ms, &inner) < 0 ? -1 : open_tmp(t, &variables, o->deadline_ms, &inner);
 	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
 	STEP("staged");
@@ -119,9 +110,9 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 		goto failed;
 	}
 	profiler_channel_set_features(a->channel, o->features);
-	profiler_channel_set_notification_only(a->channel, has_main_profiler(t));
+	choose_place(a, &variables);
 	profiler_channel_set_pause_budget(a->channel, (uint32_t)(o->pause_budget_ms * 1000));
-	if (attach_either_way(a, t, o->deadline_ms, &inner) < 0)
+	if (ask_attach(a, t, o->deadline_ms, &inner) < 0)
 		goto failed;
 	STEP("attached");
 	if (profiler_channel_accept(a->channel, t->pid, o->deadline_ms, &inner) < 0)

@@ -17,8 +17,9 @@ struct session_attach {
 	bool asked;                       /* AttachProfiler was sent: the library may be in the process */
 };
 
-/* Sets *a in every case; session_attach_end() must follow, also after a failure. Where another profiler holds the slot, the
- * library is attached beside it for notifications only. It leaves by itself when it held the application for longer than the budget. */
+/* Sets *a in every case; session_attach_end() must follow, also after a failure. Where a profiler starts with the process, as
+ * its environment says, the library is attached beside it for notifications only. It leaves by itself when it held the application for
+ * longer than the budget. */
 struct session_attach_options {
 	const char *library_path;
 	int64_t pause_budget_ms;

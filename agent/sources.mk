@@ -48,6 +48,7 @@ AGENT_SRC += \
 	agent/discover_query.c \
 	agent/diag_codec.c \
 	agent/diag_env.c \
+	agent/diag_environment.c \
 	agent/diag_exchange.c \
 	agent/diag_ipc.c \
 	agent/diag_socket.c \

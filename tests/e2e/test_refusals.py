@@ -140,6 +140,24 @@ class Settings(RefusalCase):
             self.assertIn("other_profiler.so", f.read())
         self.assert_all_progress([app])
 
+    def test_another_profiler_hears_of_everything_afterwards(self):
+        """One for notifications only, which a session in the main place would make deaf by leaving. The environment that tells of it is large
+        and not all of it is UTF-8."""
+        odd = {"ODD": "\udcff\udcc3 \u20ac", "LARGE": "x" * 100000, **tools.notification_apm()}
+        apps = at_once([lambda f=framework: self.start("alloc", f, env=odd) for framework in dotnet.FRAMEWORKS])
+
+        def collections(app):
+            return app.log().count("other profiler: collection")
+
+        def profile(app):
+            for _ in range(2):
+                with open(self.run_session(app, 1) + "/report.json") as f:
+                    self.assertTrue(json.load(f)["sampling"]["besideAnotherProfiler"])
+                before = collections(app)
+                proc.wait_until(lambda: collections(app) > before, 60, "the other profiler hears of a collection")
+        at_once([lambda a=app: profile(a) for app in apps])
+        self.assert_all_progress(apps)
+
 
 class Others(RefusalCase):
     """Programs that no profiler of a .NET runtime can serve."""

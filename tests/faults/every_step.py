@@ -99,6 +99,72 @@ class EveryStepNet9(OlderRuntime, AtEveryStep):
     framework = "net9.0"
 
 
+class OtherProfiler(AtEveryStep):
+    writes = True
+
+    def at_its_steps(self, fault, since="staged"):
+        self.at_every_step(fault, [step for step in ground.steps_of(self.profiler) if ground.at_or_after(step, since)])
+
+    def test_the_process_is_killed(self):
+        self.at_its_steps("killed")
+
+    def test_the_process_is_frozen(self):
+        self.at_its_steps("frozen")
+
+    def test_the_agent_is_killed(self):
+        self.at_its_steps("agent-killed")
+
+
+class EveryFault:
+    """One profiler of each kind meets the others, too."""
+
+    def test_the_process_ends(self):
+        self.at_its_steps("exits")
+
+    def test_the_process_is_stopped_for_a_while(self):
+        self.at_its_steps("stopped")
+
+    def test_the_agent_is_stopped(self):
+        self.at_its_steps("agent-stopped")
+
+    def test_the_staged_files_are_removed(self):
+        self.at_its_steps("unstaged")
+
+    def test_the_session_is_canceled(self):
+        self.at_its_steps("canceled")
+
+    def test_the_temporary_folder_is_full(self):
+        self.at_its_steps("tmp-full", "connected")
+
+
+class EveryStepGCSurvivors(EveryFault, OtherProfiler):
+    profiler = "GCSurvivors"
+
+
+class EveryStepGCSurvivorsNet8(OtherProfiler):
+    """A walk is a collection there."""
+    profiler, framework, writes = "GCSurvivors", "net8.0", False
+
+
+class EveryStepAllocations(EveryFault, OtherProfiler):
+    profiler, load = "Allocations", "alloc"
+
+
+class EveryStepMemoryLeak(OtherProfiler):
+    profiler = "MemoryLeak"
+
+
+class EveryStepDuplicatedStrings(OtherProfiler):
+    profiler = "DuplicatedStrings"
+
+
+class EveryStepRuntimePauses(OtherProfiler):
+    profiler, load = "RuntimePauses", "alloc"
+
+
+del OtherProfiler  # no test of its own
+
+
 def names():
     for suite in unittest.defaultTestLoader.loadTestsFromName("tests.faults.every_step"):
         for test in suite:

@@ -179,6 +179,8 @@ class Faults(ground.Ground):
             self.assertTrue([row for row in rows if row.startswith(seen)], "seen %s\nwritten %s" % (seen, rows))
 
     def part(self):
+        if self.profiler != "CPUHotpaths":
+            return PART + "; " + self.profiler
         return PART + ("; sampled by timers in the process" if self.timers else "")
 
     def prepare(self, fault):
@@ -203,7 +205,8 @@ class Faults(ground.Ground):
         undo = contextlib.ExitStack()
         with undo:
             with self.steps.reached(step):
-                if ground.at_or_after(step, "collect" if self.timers else "start-collecting") and not late:
+                perf = self.profiler == "CPUHotpaths" and not self.timers
+                if ground.at_or_after(step, "start-collecting" if perf else "collect") and not late:
                     self.burn()
                 if step == "attach-asked":
                     proc.wait_until(self.loaded, ground.PATIENCE, "the library is loaded", 0.01)

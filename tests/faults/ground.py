@@ -11,7 +11,7 @@ import tempfile
 import unittest
 import uuid
 
-from tests.lib import dotnet, pod, proc, readers
+from tests.lib import dotnet, pod, proc
 from tests.link import harness
 from tests.link.harness import token
 
@@ -25,11 +25,18 @@ DEADLINE = 120          # seconds; of a session
 WHILE_STOPPED = 40      # seconds; a session must end in this time though its process cannot run
 FINAL = ("Succeeded", "Failed", "Canceled")
 
-# In the order in which a session comes by. From TICK on samples have names, from REPORT on there are reports, from KEPT on they are in the spool.
+# In the order in which a session of CPUHotpaths comes by. From TICK on samples have names, from REPORT on there are reports, from KEPT on they
+# are in the spool.
 STEPS = ("chosen", "preflight", "open-process", "start-perf", "start-collecting", "attach", "staged", "attach-connected", "attach-asked",
          "attached", "connected", "start-timers", "collect", "tick", "name", "stop", "detach", "detached", "unmapped", "unstaged", "analyze",
          "report", "upload-asked", "upload", "uploaded", "delivered", "forget")
+# What the sessions of other profilers do while the library is in the process.
+IN_AND_OUT = ("staged", "attach-connected", "attach-asked", "attached", "connected", "start", "{}", "stop", "detach", "detached", "unmapped", "unstaged")
+OWN_STEPS = {"GCSurvivors": ("walk", "walked", "collect"), "DuplicatedStrings": ("walk", "walked", "collect"),
+             "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick")}
+ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "walk", "walked", *STEPS[STEPS.index("collect"):])
 MEANING = {
+    "start": "before the library is told what to do", "walk": "before a heap walk", "walked": "a heap walk is over",
     "chosen": "the process is chosen", "preflight": "before the preflight", "open-process": "before the process is opened",
     "start-perf": "before perf events are opened", "start-collecting": "perf events are open", "attach": "before staging",
     "staged": "the library is staged", "attach-connected": "connected to the runtime", "attach-asked": "the attach is asked for",
@@ -43,7 +50,13 @@ MEANING = {
 
 
 def at_or_after(step, other):
-    return STEPS.index(step) >= STEPS.index(other)
+    return ORDER.index(step) >= ORDER.index(other)
+
+
+def steps_of(profiler):
+    """The steps of another profiler's session, while the library is in the process."""
+    at = IN_AND_OUT.index("{}")
+    return (*IN_AND_OUT[:at], *OWN_STEPS[profiler], *IN_AND_OUT[at + 1:])
 
 
 class Steps:
@@ -139,6 +152,7 @@ UNAVAILABLE = pod.unavailable() or (None if os.access(AGENT, os.X_OK) else "make
 class Ground(unittest.TestCase):
     """One pod (another when a test has ended it), one link server, one agent for all tests of a class."""
     framework = "net10.0"
+    profiler, load = "CPUHotpaths", "hot"
     timers = False      # without perf events: the library samples
     jobs = 0
 
@@ -156,7 +170,9 @@ class Ground(unittest.TestCase):
         cls.start_app()
         cls.start_agent()
         job = cls.order_and_sample()
-        cls.end_of(job)
+        final, _ = cls.end_of(job)
+        cls.media = cls.stored()
+        assert final["phase"] == "Succeeded" and len(cls.media) == final["reports"] > 0, final
         cls.forget(job)
         cls.agent_holds = proc.wait_until(lambda: cls._idle_holdings(), PATIENCE, "an idle agent")
         cls.look_before()
@@ -164,7 +180,7 @@ class Ground(unittest.TestCase):
     # what there is -----------------------------------------------------------------------------------------------------
     @classmethod
     def start_app(cls):
-        cls.app = pod.Pod(cls.folder, "hot", framework=cls.framework, uid=cls.pod_uid)
+        cls.app = pod.Pod(cls.folder, cls.load, framework=cls.framework, uid=cls.pod_uid)
         cls.app.warm(20)
         cls.fresh = True
 
@@ -205,7 +221,7 @@ class Ground(unittest.TestCase):
     @classmethod
     def order(cls, job=None, seconds=SECONDS, app=None):
         job = job or cls.new_job()
-        answer = cls.hub.ask("order", NODE, job, (app or cls.app).container_id, seconds, DEADLINE)
+        answer = cls.hub.ask("order", NODE, job, (app or cls.app).container_id, seconds, DEADLINE, cls.pod_uid, cls.profiler)
         assert answer["ok"], answer
         return job
 
@@ -265,8 +281,8 @@ class Ground(unittest.TestCase):
         """However it ended: the application works, nothing of ours is in it, the agent holds what it held before, and a report that was
         promised is there. Then the job is forgotten."""
         if final["reports"]:
-            self.assertEqual(final["reports"], len(readers.MEDIA), final)
-            self.assertEqual(self.stored(), set(readers.MEDIA), final)
+            self.assertEqual(final["reports"], len(self.media), final)
+            self.assertEqual(self.stored(), self.media, final)
         else:
             self.assertEqual(self.stored(), set(), final)
         if alive:

@@ -52,6 +52,12 @@ def process_info(entrypoint="Checkout", pid=None, version="10.0.0+evil"):
                    + text(entrypoint) + text(version) + text("linux-x64"))
 
 
+def environment(*variables, size=None, count=None):
+    """The answer to what the process's environment is; `size` and `count` lie."""
+    block = struct.pack("<I", len(variables) if count is None else count) + b"".join(map(text, variables))
+    return message(OK, struct.pack("<IH", len(block) if size is None else size, 0)) + block
+
+
 def exactly(s, count):
     data = b""
     while len(data) < count:
@@ -224,6 +230,9 @@ class Library:
         self.port = Port(self.answer)
 
     def answer(self, s, which, command, payload):
+        if (which, command) == (4, 2):
+            self.tell_environment(s)
+            return
         if which != 3:
             s.sendall(process_info())
             return
@@ -235,6 +244,20 @@ class Library:
         nonce, path = data[4:20], data[22:22 + length].decode()
         s.sendall(message(OK, struct.pack("<I", 0)))
         self.channel(nonce, path)
+
+    def tell_environment(self, s):
+        if self.how == "huge-environment":
+            s.sendall(environment("A=1", size=0xfffffff0))
+        elif self.how == "endless-environment":
+            s.sendall(environment("CORECLR_A=1", size=16 << 20, count=4000000))
+            lasting(s, lambda x: x.sendall(bytes(4000)))
+        elif self.how == "lying-environment":
+            s.sendall(environment("A=1", "B=2", count=3))
+        elif self.how == "dripping-environment":
+            s.sendall(environment(size=1 << 20))
+            lasting(s, lambda x: (x.sendall(b"\0"), time.sleep(0.1)))
+        else:
+            s.sendall(environment("CORECLR_x=" + EVIL, *("V%d=%s" % (n, "v" * 1000) for n in range(1000))))
 
     def hello(self, nonce, version=1, pid=None):
         return frame(HELLO, struct.pack("<HH", version, 1) + nonce + struct.pack("<IHHH", pid or os.getpid(), 10, 0, 0) + word(EVIL))

@@ -29,6 +29,10 @@ FAILED = {
     "says-nothing": ("AttachFailed: the profiler library did not start sampling", "says hello and nothing more"),
     "strangers": ("AttachFailed: .* did not connect|AttachFailed: only strangers", "comes without the session's word, many times"),
     "from-another": ("AttachFailed: .* did not connect|AttachFailed: only strangers", "is another process of the pod that has the word"),
+    "huge-environment": ("AttachFailed: .*the runtime announces an environment of 4294967280 bytes", "has an environment of 4 GB"),
+    "endless-environment": ("AttachFailed: .*description of its environment is malformed", "has an environment without end"),
+    "lying-environment": ("AttachFailed: .*description of its environment is malformed", "announces more variables than it has"),
+    "dripping-environment": ("AttachFailed: .*did not answer in time", "tells its environment a byte at a time"),
     "half-hello": ("AttachFailed: the profiler library did not connect", "stops within its hello"),
 }
 TOLD = {

@@ -2,8 +2,8 @@
  * it would learn, one JSON object a line.
  *
  * usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]
- * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID]]]] | cancel NODE JOB | forget NODE JOB | flood NODE COUNT |
- *        usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | quit
+ * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID [PROFILER]]]]] | cancel NODE JOB | forget NODE JOB |
+ *        flood NODE COUNT | usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | quit
  * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_LINK_TIMEOUT_S, HUB_POD_UID,
  * HUB_DEBUG. */
 #include "common/base/cleanup.h"
@@ -104,7 +104,7 @@ static void answer(int rc, const struct err *e)
 	say("{\"event\":\"answer\",\"ok\":%s,\"kind\":\"%s\"}", rc == 0 ? "true" : "false", rc == 0 ? "" : err_kind_name(e->kind));
 }
 
-/* Words after the command: NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID]]]]. */
+/* Words after the command: NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID [PROFILER]]]]]. */
 static int order(struct agent_hub *h, char **w, size_t n, struct err *e)
 {
 	struct link_order o = {.deadline_wall_ms = clock_wall_ms() + (n > 4 ? atoi(w[4]) : 60) * 1000LL};
@@ -122,9 +122,13 @@ static int order(struct agent_hub *h, char **w, size_t n, struct err *e)
 		snprintf(o.containers[0].id, sizeof o.containers[0].id, "%s", w[2]);
 		o.container_count = 1;
 	}
-	session_spec_init(&o.spec, PROFILER_CPU_HOTPATHS);
+	enum profiler_kind kind = PROFILER_CPU_HOTPATHS;
+	if (n > 6 && profiler_kind_parse(w[6], &kind) < 0)
+		return err_set(e, ERR_INVALID, 0, "no such profiler: %s", w[6]);
+	session_spec_init(&o.spec, kind);
 	o.spec.target.pod_name = mem_strdup("pod-0");
-	o.spec.duration_seconds = n > 3 ? atoi(w[3]) : 1;
+	if (!profiler_takes_one_look(kind))
+		o.spec.duration_seconds = n > 3 ? atoi(w[3]) : 1;
 	int rc = agent_hub_order(h, w[0], &o, e);
 	session_spec_fini(&o.spec);
 	return rc;

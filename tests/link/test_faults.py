@@ -297,6 +297,12 @@ class Disks(FaultCase):
     def remount(self, agent, how):
         subprocess.run(["nsenter", "-t", str(agent.popen.pid), "-m", "mount", "-o", "remount," + how, self.spool], check=True)
 
+    def remove(self, agent, path):
+        """Though the agent writes there: what it makes meanwhile is at another place, or goes too."""
+        aside = self.inside(agent, "removed")
+        os.rename(self.inside(agent, path), aside)
+        proc.wait_until(lambda: shutil.rmtree(aside, ignore_errors=True) or not os.path.exists(aside), 30, "the folder is removed")
+
     def failed(self, job, reason, message):
         done = self.until(job, "Failed")
         self.assertEqual(done["reason"], reason, done)
@@ -363,7 +369,7 @@ class Disks(FaultCase):
         job = self.job()
         self.order(job, 2)
         self.until(job, "Profiling")
-        shutil.rmtree(self.inside(agent, "jobs"))
+        self.remove(agent, "jobs")
         done = self.failed(job, "SpoolUnusable", "No such file or directory")
         self.assertTrue(done["diagnosis"], done)
         self.fine_again()
@@ -371,7 +377,7 @@ class Disks(FaultCase):
         job = self.job()
         self.order(job, 2)
         self.until(job, "Delivering")
-        shutil.rmtree(self.inside(agent, "jobs"))
+        self.remove(agent, "jobs")
         self.hub.say("uploads", 1)
         done = self.failed(job, "SpoolUnusable", "no longer in the spool")
         self.assertTrue(done["diagnosis"], done)

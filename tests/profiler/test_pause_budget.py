@@ -15,7 +15,7 @@ LONG_MS = 600
 SESSION = """apiVersion: drdotnet.dev/v1alpha1
 kind: ProfilingSession
 metadata: {name: budget}
-spec: {profiler: CPUHotpaths, target: {podName: local}, durationSeconds: 60, pauseBudgetMilliseconds: 200}
+spec: {profiler: %s, target: {podName: local}, durationSeconds: 60, pauseBudgetMilliseconds: 200}
 """
 
 
@@ -60,7 +60,7 @@ class PauseBudget:
         cls.app = Slow(cls.framework)
         cls.addClassCleanup(cls.app.stop)
         with tools.Driver(cls.app) as driver:
-            driver.attach("notification")
+            driver.attach("main")
             driver("detach")
         cls.app.wait_unmapped(ordeal.WAIT)
         cls.before = ordeal.Remains(cls.app)
@@ -73,7 +73,7 @@ class PauseBudget:
 
     def attach(self, driver, budget_us):
         driver("budget %d" % budget_us)
-        proc.wait_until(lambda: driver.try_to("attach %s notification" % self.app.library)["ok"], ordeal.WAIT, "an attach", 0.02)
+        proc.wait_until(lambda: driver.try_to("attach %s main" % self.app.library)["ok"], ordeal.WAIT, "an attach", 0.02)
 
     def test_a_session_within_its_budget(self):
         """Every callback and signal is counted; the default budget holds on a machine as loaded as this one."""
@@ -122,10 +122,11 @@ class PauseBudget:
         self.assertGreater(pause["duration_ns"], 1000)
         self.nothing_left()
 
-    def test_a_whole_session(self):
+    def whole_session(self, profiler):
+        """What the command says of a session in whose middle the application is held, and whether there is a report."""
         with open(os.path.join(self.app.folder, "session.yaml"), "w") as f:
-            f.write(SESSION)
-        out = os.path.join(self.app.folder, "out")
+            f.write(SESSION % profiler)
+        out = os.path.join(self.app.folder, "out-" + profiler)
         words = [os.path.join(proc.ROOT, "build/release/drdotnet"), "run", "-f", f.name, "--pid", str(self.app.pid), "-o", out, "--json"]
         with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as command:
             proc.wait_until(self.app.mapped, 30, "the session")
@@ -137,11 +138,34 @@ class PauseBudget:
         self.assertEqual((answer["phase"], answer["reason"]), ("Failed", "PauseBudgetExceeded"), (answer, stderr))
         self.assertRegex(answer["message"], r"held for \d+\.\d ms in a callback, the session allows 200\.0 ms")
         self.assertGreaterEqual(answer["cost"]["maxPauseMicroseconds"], LONG_MS * 1000)
-        self.assertGreater(answer["cost"]["samples"], 0)
-        self.assertTrue(os.path.exists(os.path.join(out, "report.html")), answer["reports"])
         self.nothing_left()
+        return answer, os.path.exists(os.path.join(out, "report.html"))
+
+    def test_a_whole_session(self):
+        answer, reported = self.whole_session("CPUHotpaths")
+        self.assertGreater(answer["cost"]["samples"], 0)
+        self.assertTrue(reported, answer["reports"])
         matrix.row(self, PART, "profiling", "a stop longer than the budget",
                    "fails with PauseBudgetExceeded, measured and allowed time; the report of what was collected is there; nothing is left")
+
+
+class OtherProfilers:
+    """But those that take one look: its stop is predicted and ended in time, or refused as HeapTooLarge (tests/walk, tests/survivors)."""
+
+    def test_sessions_that_listen_keep_what_they_have_heard(self):
+        for profiler in ("Allocations", "RuntimePauses"):
+            with self.subTest(profiler=profiler):
+                answer, reported = self.whole_session(profiler)
+                self.assertTrue(reported, answer["reports"])
+                matrix.row(self, PART, "profiling", "a stop longer than the budget; " + profiler,
+                           "fails with PauseBudgetExceeded, measured and allowed time; the report of what was collected is there; nothing is left")
+
+    def test_between_two_walks_there_is_no_report(self):
+        answer, reported = self.whole_session("MemoryLeak")
+        self.assertIn("nothing was collected until then", answer["message"])
+        self.assertFalse(reported)
+        matrix.row(self, PART, "profiling", "a stop longer than the budget; MemoryLeak, between its walks",
+                   "fails with PauseBudgetExceeded, measured and allowed time; nothing is left")
 
 
 class Suspensions:
@@ -193,7 +217,7 @@ class PauseBudgetNet8(PauseBudget, unittest.TestCase):
     framework = "net8.0"
 
 
-class PauseBudgetNet10(PauseBudget, unittest.TestCase):
+class PauseBudgetNet10(PauseBudget, OtherProfilers, unittest.TestCase):
     framework = "net10.0"
 
 

@@ -33,10 +33,16 @@ def tool(name):
     return os.path.join(TOOLS, name)
 
 
-def apm():
-    """The environment of a process with which another profiler starts, as an APM does."""
+def apm(folder=None):
+    """The environment of a process with which another profiler starts, as an APM does. `folder`: where the process sees the tools."""
     return {"CORECLR_ENABLE_PROFILING": "1", "CORECLR_PROFILER": "{11111111-2222-3333-4444-555555555555}",
-            "CORECLR_PROFILER_PATH": tool("other_profiler.so")}
+            "CORECLR_PROFILER_PATH": os.path.join(folder, "other_profiler.so") if folder else tool("other_profiler.so")}
+
+
+def notification_apm():
+    """The same of one that is for notifications only, and says each collection in the process's log."""
+    return {"CORECLR_ENABLE_NOTIFICATION_PROFILERS": "1",
+            "CORECLR_NOTIFICATION_PROFILERS": tool("listening_profiler.so") + "={11111111-2222-3333-4444-555555555555};"}
 
 
 def _end_with_parent():

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Many sessions, and nothing that grows with them: the library in one process of each runtime, the agent with a link server, the
-controller with a real API server. Prints the medians of five windows of each measure; fails when one has grown.
+"""Many sessions, and nothing that grows with them: the library in one process of each runtime, the sessions of each other profiler in one
+process, the agent with a link server, the controller with a real API server. Prints the medians of five windows of each measure; fails when
+one has grown.
 
-usage: leaks.py [--sessions N] [--jobs N] [--objects N] [library|agent|controller]..."""
+usage: leaks.py [--sessions N] [--jobs N] [--objects N] [--profiler NAME]... [library|profilers|agent|controller]..."""
 import argparse
 import os
 import shutil
@@ -24,9 +25,14 @@ LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 PATIENCE = 120
 LOOKS = 50             # over a run
 REAL_EVERY = 20        # jobs; the others find no process
+WALKERS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak")
 ABREAST = 20           # sessions of the controller at a time
 LIBRARY_KB, AGENT_KB, CONTROLLER_KB = 512, 1024, 1024
+PROFILED_KB = 1024     # of a process with a heap of its own, whose collector breathes
+PROFILERS = ("Allocations", "RuntimePauses", "GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+WALKS_OF = 5           # one session that walks the heap for so many others
 MAPPINGS = 8           # an allocator's
+SPARE = 3              # threads and descriptors of a pool, or of an agent's link
 
 
 def every(count):
@@ -48,13 +54,16 @@ def library(framework, sessions):
 class AgentJobs:
     """The agent's program, a link server, and a process in a pod."""
 
+    def __init__(self, profiler="CPUHotpaths", load="hot", framework="net10.0"):
+        self.profiler, self.load, self.framework = profiler, load, framework
+
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="drdotnet-soak-")
         self.world, self.app = harness.World(), None
         try:
             uid = str(uuid.uuid4())
-            self.app = pod.Pod(self.folder, "hot", uid=uid)
-            self.hub = self.world.hub(pod_uid=uid)
+            self.app = pod.Pod(self.folder, self.load, framework=self.framework, uid=uid)
+            self.hub, self.uid = self.world.hub(pod_uid=uid), uid
             self.hub.say("epoch", 1)
             self.agent = self.world.agent(self.hub.port, harness.token("node-1"), library=LIBRARY, log_level="error")
             self.hub.expect(PATIENCE, event="node", node="node-1", linked=True)
@@ -73,14 +82,15 @@ class AgentJobs:
     def job(self, number, real):
         """One job from order to oblivion; a real one is ended as soon as it profiles. Its phase and reason."""
         job = "job-%d" % number
-        answer = self.hub.ask("order", "node-1", job, self.app.container_id if real else "%064x" % number, 1, PATIENCE)
+        answer = self.hub.ask("order", "node-1", job, self.app.container_id if real else "%064x" % number, 1, PATIENCE, self.uid,
+                              self.profiler)
         assert answer["ok"], answer
         canceled = False
         while True:
             event = self.hub.expect(PATIENCE, event="job", job=job)
             if event["phase"] in FINAL:
                 break
-            if event["phase"] == "Profiling" and not canceled:
+            if event["phase"] == "Profiling" and not canceled and self.profiler not in WALKERS:
                 self.hub.say("cancel", "node-1", job)
                 canceled = True
         self.hub.say("forget", "node-1", job)
@@ -91,6 +101,22 @@ class AgentJobs:
         proc.wait_until(lambda: not os.path.isdir(spool) or not os.listdir(spool), PATIENCE, "all jobs are forgotten")
         proc.wait_until(lambda: "job" not in [ordeal.comm(self.agent.popen.pid, t) for t in os.listdir("/proc/%d/task" % self.agent.popen.pid)],
                         PATIENCE, "an idle agent")
+
+
+def profiler(name, framework, sessions):
+    """One idle process, session after session of one profiler; those that listen are ended as soon as they do."""
+    with AgentJobs(name, "idle", framework) as a:
+        process, daemon = (flat.Record("%s, %s, %s" % (who, name, framework), pid) for who, pid in
+                           (("process", a.app.pid), ("agent", a.agent.popen.pid)))
+        for i in range(sessions):
+            end = a.job(i, True)
+            assert end[0] != "Failed", "session %d: %s" % (i, end)
+            if i % every(sessions) == 0:
+                a.idle()
+                process.look()
+                daemon.look()
+        a.app.assert_progress(PATIENCE)
+    return process, daemon
 
 
 def agent(jobs, real_every=REAL_EVERY):
@@ -178,22 +204,27 @@ def main():
     options.add_argument("--sessions", type=int, default=1000, help="of the library, in a process of each runtime")
     options.add_argument("--jobs", type=int, default=10000, help="of the agent")
     options.add_argument("--objects", type=int, default=10000, help="of the controller")
-    options.add_argument("--framework", action="append", help="of the library's processes")
-    options.add_argument("parts", nargs="*", choices=("library", "agent", "controller", []), default=[])
+    options.add_argument("--framework", action="append", help="of the profiled processes")
+    options.add_argument("--profiler", action="append", help="of the part `profilers`")
+    options.add_argument("parts", nargs="*", choices=("library", "profilers", "agent", "controller", []), default=[])
     options = options.parse_args()
     tools.build()
     runs = []
     if not options.parts or "library" in options.parts:
         runs += [(lambda f=f: library(f, options.sessions), LIBRARY_KB) for f in options.framework or dotnet.FRAMEWORKS]
+    if not options.parts or "profilers" in options.parts:
+        runs += [(lambda p=p, f=f: profiler(p, f, options.sessions // (WALKS_OF if p in WALKERS else 1)), PROFILED_KB)
+                 for p in options.profiler or PROFILERS for f in options.framework or ("net10.0",)]
     if not options.parts or "agent" in options.parts:
         runs.append((lambda: agent(options.jobs), AGENT_KB))
     if not options.parts or "controller" in options.parts:
         runs.append((lambda: controller(options.objects), CONTROLLER_KB))
     for run, limit_kb in runs:
         began = time.monotonic()
-        record = run()
-        print("%s (%d s)" % (record, time.monotonic() - began), flush=True)
-        record.check(limit_kb, {"mappings": MAPPINGS})
+        made = run()
+        for record in made if isinstance(made, tuple) else (made,):
+            print("%s (%d s)" % (record, time.monotonic() - began), flush=True)
+            record.check(limit_kb, {"mappings": MAPPINGS, **({"threads": SPARE, "descriptors": SPARE} if isinstance(made, tuple) else {})})
     return 0
 
 

@@ -28,6 +28,11 @@ FRAMEWORKS = ("net8.0", "net9.0", "net10.0")
 GROWTH_KB = 1536       # of one life of the agent or the controller, from its second fifth to its last
 MAPPINGS = 16
 SPARE = 4              # threads and descriptors in use just then
+LOADS = ("hot", "alloc")
+# What each profiler's session has beside its target; half of the sessions are of the first.
+PROFILERS = {"CPUHotpaths": {"cpuHotpaths": {"frequencyHertz": 199}}, "Allocations": {}, "RuntimePauses": {}, "MemoryLeak": {"memoryLeak": {"walks": 2}},
+             "GCSurvivors": {}, "DuplicatedStrings": {}}
+ONE_LOOK = ("GCSurvivors", "DuplicatedStrings")
 UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
 
 
@@ -44,14 +49,14 @@ def spooled(folder):
 class Application:
     """A pod object and the process that it stands for; another one under the same name when it was killed."""
 
-    def __init__(self, soak, name, framework):
-        self.soak, self.name, self.framework, self.held, self.process = soak, name, framework, False, None
+    def __init__(self, soak, name, framework, load):
+        self.soak, self.name, self.framework, self.load, self.held, self.process = soak, name, framework, load, False, None
         self.start()
 
     def start(self):
         cluster = self.soak.i.cluster
         made = cluster.create_pod(NAMESPACE, self.name, NODE, labels={"app": self.name}, running=False)
-        process = pod.Pod(self.soak.folder, "hot", framework=self.framework, uid=made["metadata"]["uid"])
+        process = pod.Pod(self.soak.folder, self.load, framework=self.framework, uid=made["metadata"]["uid"])
         cluster.set_pod_running(made, {"app": process.container_id})
         process.warm(10)
         self.ops, self.moved = 0, time.monotonic()
@@ -95,7 +100,7 @@ class Application:
 
 class Soak:
     def __init__(self, seed, applications=2):
-        self.seed, self.count, self.counts = seed, applications, collections.Counter()
+        self.seed, self.count, self.counts, self.profiled = seed, applications, collections.Counter(), collections.Counter()
         self.wrong, self.over, self.number = None, threading.Event(), 0
         self.stack, self.records = [], []
 
@@ -109,7 +114,7 @@ class Soak:
             self.agent = self.i.start_agent(NODE)
             self.applications = []
             for k in range(self.count):
-                self.applications.append(Application(self, "checkout-%d" % k, FRAMEWORKS[(self.seed + k) % len(FRAMEWORKS)]))
+                self.applications.append(Application(self, "checkout-%d" % k, FRAMEWORKS[(self.seed + k) % len(FRAMEWORKS)], LOADS[k % len(LOADS)]))
             self._begin_life("controller", self.i.controller.pid)
             self._begin_life("agent", self.agent.agent_pid())
             threading.Thread(target=self._watch, daemon=True).start()
@@ -210,10 +215,11 @@ class Soak:
         }
 
     # rounds -------------------------------------------------------------------------------------------------------------
-    def begin(self, name, application, seconds):
+    def begin(self, name, application, profiler, seconds):
+        duration = {} if profiler in ONE_LOOK else {"durationSeconds": seconds}
         try:
-            self.i.session(NAMESPACE, name, {"profiler": "CPUHotpaths", "durationSeconds": seconds, "cpuHotpaths": {"frequencyHertz": 199},
-                                             "activeDeadlineSeconds": 120, "target": {"podName": application.name}})
+            self.i.session(NAMESPACE, name, {"profiler": profiler, **duration, **PROFILERS[profiler], "activeDeadlineSeconds": 120,
+                                             "target": {"podName": application.name}})
         except kube.ApiError as e:
             raise AssertionError("the session %s was refused: %s" % (name, e)) from None
 
@@ -255,7 +261,7 @@ class Soak:
         except AssertionError as e:
             raise AssertionError("%s\n%s" % (e, "\n".join(spooled(jobs)))) from None
 
-    def round(self, number, fault=None):
+    def round(self, number, fault=None, profiler=None):
         """One session for each application, or for one of them, and a fault in the middle of it."""
         chance = random.Random("%d/%d" % (self.seed, number))
         self.number = number
@@ -264,8 +270,9 @@ class Soak:
         victim, delay, seconds = chance.randrange(len(chosen)), chance.uniform(0, 3), chance.uniform(0.2, 5)
         faults = self.faults(chosen[victim], names[victim], seconds)
         fault = fault or chance.choice(sorted(faults))
-        for name, application in zip(names, chosen):
-            self.begin(name, application, chance.randint(1, 3))
+        profilers = [profiler or chance.choice(list(PROFILERS)[:1] * (len(PROFILERS) - 1) + list(PROFILERS)[1:]) for _ in chosen]
+        for name, application, kind in zip(names, chosen, profilers):
+            self.begin(name, application, kind, chance.randint(1, 3))
         time.sleep(delay)
         faults[fault]()
         ends = [self.end(name, fault == "session deleted" and k == victim) for k, name in enumerate(names)]
@@ -277,25 +284,27 @@ class Soak:
             record.look()
         for k, end in enumerate(ends):
             self.counts["%s: %s" % (fault if k == victim else "beside " + fault, end)] += 1
-        print("round %d: %s after %.1f s at %s: %s" % (number, fault, delay, ", ".join(a.name for a in chosen), ", ".join(ends)), flush=True)
+            self.profiled[profilers[k]] += 1
+        print("round %d: %s after %.1f s at %s: %s" % (number, fault, delay, ", ".join("%s of %s" % (p, a.name) for p, a in zip(profilers, chosen)),
+                                                       ", ".join(ends)), flush=True)
 
     def finish(self):
         for name in ("agent", "controller"):
             self.end_life(name)
-        print("%d sessions" % sum(self.counts.values()))
+        print("%d sessions: %s" % (sum(self.counts.values()), ", ".join("%d of %s" % (n, p) for p, n in sorted(self.profiled.items()))))
         for what, count in sorted(self.counts.items()):
             print("%5d  %s" % (count, what), flush=True)
 
 
 def run(seconds, seed, first=0, rounds=None):
-    """`rounds`: the faults of so many rounds instead of chosen ones and instead of a time."""
+    """`rounds`: the fault and the profiler of so many rounds instead of chosen ones and instead of a time."""
     print("seed %d" % seed, flush=True)
     with Soak(seed) as soak:
-        soak.round(-1, "nothing")  # each application has had a session: what the runtime makes then is there
+        soak.round(-1, "nothing", "CPUHotpaths")  # each application has had a session: what the runtime makes then is there
         end, number = time.monotonic() + seconds, first
         while number - first < len(rounds) if rounds else time.monotonic() < end:
             try:
-                soak.round(number, rounds[number - first] if rounds else None)
+                soak.round(number, *(rounds[number - first] if rounds else ()))
             except BaseException as e:
                 if isinstance(e, Exception):
                     print("round %d of seed %d failed; again: --seed %d --first %d" % (number, seed, seed, number), file=sys.stderr)

@@ -1,3 +1,4 @@
+#include "agent/diag_environment.h"
 #include "agent/diag_ipc.h"
 #include "agent/diag_socket.h"
 #include "common/api/reason.h"
@@ -122,6 +123,81 @@ Test(diag_ipc, does_not_wait_on_a_full_queue_for_ever)
 	cr_expect_lt(clock_mono_ms() - began, 1000);
 	while (count > 0)
 		close(held[--count]);
+}
+
+static void put_environment(struct buf *out, const char *const *variables, size_t count)
+{
+	uint32_t n = (uint32_t)count;
+	buf_append(out, &n, sizeof n);
+	for (size_t i = 0; i < count; i++)
+		fake_put_string(out, variables[i]);
+}
+
+/* The reply of a runtime that announces `announced` bytes, and the block. */
+static void send_environment(int fd, uint8_t command, uint32_t announced, const struct buf *block)
+{
+	uint8_t reply[DIAG_HEADER_SIZE + 6] = {0};
+	diag_encode_header(reply, sizeof reply, DIAG_SET_SERVER, command);
+	memcpy(reply + DIAG_HEADER_SIZE, &announced, sizeof announced);
+	cr_assert_eq(fsio_write_all(fd, reply, sizeof reply), 0);
+	cr_assert_eq(fsio_write_all(fd, block->data, block->len), 0);
+}
+
+Test(diag_ipc, asks_for_the_environment)
+{
+	static const char *const variables[] = {"PATH=/bin", "CORECLR_ENABLE_PROFILING=1", "SECRET=x", "DOTNET_gcServer=1", "", "COMPlus_a=b"};
+	static const char kept[] = "CORECLR_ENABLE_PROFILING=1\0DOTNET_gcServer=1\0COMPlus_a=b";
+	int pair[2];
+	uint8_t request[64];
+	struct err e = ERR_INIT;
+	AUTO_BUF struct buf out = {0};
+	AUTO_BUF struct buf block;
+	buf_init(&block, 4096);
+	put_environment(&block, variables, sizeof variables / sizeof variables[0]);
+	cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+	send_environment(pair[1], DIAG_SERVER_OK, (uint32_t)block.len, &block);
+	cr_assert_eq(diag_ipc_environment(pair[0], &out, clock_mono_ms() + 5000, &e), 0, "%s", e.message);
+	cr_expect_eq(out.len, sizeof kept);
+	cr_expect_arr_eq(out.data, kept, sizeof kept);
+	cr_expect_eq(recv(pair[1], request, sizeof request, 0), DIAG_HEADER_SIZE);
+	cr_expect_arr_eq(request, "DOTNET_IPC_V1\0\x14\0\x04\x02\0\0", DIAG_HEADER_SIZE);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+Test(diag_ipc, is_not_led_astray_by_a_word_of_the_environment)
+{
+	static const char *const one[] = {"A=1"};
+	AUTO_BUF struct buf block;
+	buf_init(&block, 4096);
+	put_environment(&block, one, 1);
+	const uint32_t right = (uint32_t)block.len;
+	const struct {
+		uint8_t command;
+		uint32_t announced;
+		bool closes;
+		enum err_kind kind;
+	} rows[] = {
+		{DIAG_SERVER_OK, 0, true, ERR_PROTOCOL},		{DIAG_SERVER_OK, 3, true, ERR_PROTOCOL},
+		{DIAG_SERVER_OK, right - 1, true, ERR_PROTOCOL},	{DIAG_SERVER_OK, right + 1, true, ERR_GONE},
+		{DIAG_SERVER_OK, right + 1, false, ERR_TIMEOUT},	{DIAG_SERVER_OK, DIAG_ENVIRONMENT_MAX, true, ERR_GONE},
+		{DIAG_SERVER_OK, DIAG_ENVIRONMENT_MAX + 1, true, ERR_PROTOCOL}, {DIAG_SERVER_OK, UINT32_MAX, true, ERR_PROTOCOL},
+		{DIAG_SERVER_ERROR, DIAG_E_UNKNOWN_COMMAND, true, ERR_INVALID}, {0x17, right, true, ERR_PROTOCOL},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		int pair[2];
+		struct err e = ERR_INIT;
+		struct buf out;
+		cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair), 0);
+		send_environment(pair[1], rows[i].command, rows[i].announced, &block);
+		if (rows[i].closes)
+			shutdown(pair[1], SHUT_WR);
+		cr_expect_eq(diag_ipc_environment(pair[0], &out, clock_mono_ms() + (rows[i].closes ? 5000 : 50), &e), -1, "row %zu", i);
+		cr_expect_eq(e.kind, rows[i].kind, "row %zu: %s: %s", i, err_kind_name(e.kind), e.message);
+		buf_fini(&out);
+		close(pair[0]);
+		close(pair[1]);
+	}
 }
 
 Test(diag_ipc, reads_the_answer_to_an_attach)

@@ -205,7 +205,9 @@ Test(proc, knows_a_profiler_that_starts_with_the_process)
 	} rows[] = {
 		{BLOCK("A=1"), false}, {BLOCK("CORECLR_ENABLE_PROFILING=1"), true}, {BLOCK("A=\0CORECLR_ENABLE_PROFILING=0x1"), true},
 		{BLOCK("CORECLR_ENABLE_PROFILING=0"), false}, {BLOCK("CORECLR_ENABLE_PROFILING="), false}, {BLOCK("CORECLR_ENABLE_PROFILING=x"), false},
-		{BLOCK("XCORECLR_ENABLE_PROFILING=1"), false}, {"", 0, false},
+		{BLOCK("XCORECLR_ENABLE_PROFILING=1"), false}, {"", 0, false}, {BLOCK("CORECLR_ENABLE_NOTIFICATION_PROFILERS=1"), true},
+		{BLOCK("CORECLR_ENABLE_NOTIFICATION_PROFILERS=0\0CORECLR_NOTIFICATION_PROFILERS=/a={b};"), false},
+		{BLOCK("CORECLR_ENABLE_PROFILING=0\0CORECLR_ENABLE_NOTIFICATION_PROFILERS=1"), true},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
 		cr_expect_eq(diag_env_profiled(rows[i].block, rows[i].len), rows[i].profiled, "row %zu", i);
