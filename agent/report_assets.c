@@ -1,14 +1,8 @@
 #include "agent/report_assets.h"
 
-/* The assembler takes the files in; paths are relative to where make runs. */
-#define EMBED(symbol, path)                                     \
-	__asm__(".pushsection .rodata.report_assets,\"a\"\n"    \
-		".global " #symbol "\n" #symbol ":\n"           \
-		".incbin \"agent/report_assets/" path "\"\n"    \
-		".global " #symbol "_end\n" #symbol "_end:\n"   \
-		".byte 0\n"                                     \
-		".popsection\n");                               \
-	extern const char symbol[], symbol##_end[]
+#include "common/base/embed.h"
+
+#define EMBED(symbol, path) EMBED_FILE(".rodata.report_assets", symbol, "agent/report_assets/" path)
 
 EMBED(report_asset_data_page, "page.html");
 EMBED(report_asset_data_page_css, "page.css");

@@ -1,6 +1,7 @@
 #include "common/rest/page_files.h"
 
 #include "common/base/cleanup.h"
+#include "common/base/embed.h"
 #include "common/base/mem.h"
 #include "common/report/report_policy.h"
 
@@ -10,15 +11,7 @@
 
 #define FILE_MAX_BYTES (4u << 20)
 
-/* The assembler takes the files in; paths are relative to where make runs. */
-#define PAGE_FILE(symbol, name)                                     \
-	__asm__(".pushsection .rodata.page_files,\"a\"\n"           \
-		".global page_" #symbol "\npage_" #symbol ":\n"     \
-		".incbin \"" PAGE_FOLDER name ".gz\"\n"             \
-		".global page_" #symbol "_end\npage_" #symbol "_end:\n" \
-		".byte 0\n"                                         \
-		".popsection\n");                                   \
-	extern const char page_##symbol[], page_##symbol##_end[];
+#define PAGE_FILE(symbol, name) EMBED_FILE(".rodata.page_files", page_##symbol, PAGE_FOLDER name ".gz");
 #include "page/files.h"
 #undef PAGE_FILE
 

@@ -1,13 +1,8 @@
 #include "common/rest/rest_openapi.h"
 
-/* The assembler takes the file in; the path is relative to where make runs. */
-__asm__(".pushsection .rodata.rest_openapi,\"a\"\n"
-	".global rest_openapi_data\nrest_openapi_data:\n"
-	".incbin \"common/rest/openapi.json\"\n"
-	".global rest_openapi_data_end\nrest_openapi_data_end:\n"
-	".byte 0\n"
-	".popsection\n");
-extern const char rest_openapi_data[], rest_openapi_data_end[];
+#include "common/base/embed.h"
+
+EMBED_FILE(".rodata.rest_openapi", rest_openapi_data, "common/rest/openapi.json");
 
 const char *rest_openapi_text(size_t *len)
 {

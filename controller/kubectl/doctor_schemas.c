@@ -1,18 +1,11 @@
 #include "controller/kubectl/doctor_schemas.h"
 
+#include "common/base/embed.h"
 #include "controller/session_object.h"
 
 #include <string.h>
 
-/* The assembler takes the files in; paths are relative to where make runs. */
-#define EMBED(symbol, path)                                        \
-	__asm__(".pushsection .rodata.doctor_schemas,\"a\"\n"      \
-		".global " #symbol "\n" #symbol ":\n"              \
-		".incbin \"crds/" path "\"\n"                      \
-		".global " #symbol "_end\n" #symbol "_end:\n"      \
-		".byte 0\n"                                        \
-		".popsection\n");                                  \
-	extern const char symbol[], symbol##_end[]
+#define EMBED(symbol, path) EMBED_FILE(".rodata.doctor_schemas", symbol, "crds/" path)
 
 EMBED(doctor_schema_sessions, "drdotnet.dev_profilingsessions.yaml");
 EMBED(doctor_schema_triggers, "drdotnet.dev_profilingtriggers.yaml");

