@@ -34,7 +34,8 @@ class Schedule(unittest.TestCase):
     def test_times_become_loads(self):
         times = schedule.Times()
         times.known = {"waits": (10.0, 0.0), "works": (10.0, 10.0), "bursts": (1.0, 9.0)}
-        for key, seconds, load in (("waits", 10.0, schedule.LEAST), ("works", 10.0, 1.0), ("bursts", 1.0, schedule.MOST), ("new", 3 * schedule.UNKNOWN[0], 0.5)):
+        for key, seconds, load in (("waits", 10.0, schedule.LEAST), ("works", 10.0, 1.0), ("bursts", 1.0, schedule.MOST),
+                                   ("new", 3 * schedule.UNKNOWN[0], 0.5)):
             found = schedule.Job(key, print)
             times.estimate(found, 3)
             self.assertEqual((found.seconds, found.load), (seconds, load), key)
