@@ -191,6 +191,7 @@ AGENT_SRC += \
 	agent/heap/heap_budget.c \
 	agent/heap/heap_counts.c \
 	agent/heap/heap_room.c \
+	agent/heap/heap_share.c \
 	agent/heap/heap_memory.c \
 	agent/heap/heap_index.c \
 	agent/heap/heap_rows.c \

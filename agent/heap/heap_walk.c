@@ -1,11 +1,13 @@
 #include "agent/heap/heap_walk.h"
 
 #include "agent/attached_session.h"
+#include "agent/cgroup.h"
 #include "agent/heap/heap_budget.h"
 #include "agent/heap/heap_client.h"
 #include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_drain.h"
 #include "agent/heap/heap_label.h"
+#include "agent/heap/heap_share.h"
 #include "agent/heap/heap_snapshot_private.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
@@ -391,6 +393,15 @@ static void walk_after_all(struct walk *k, struct heap_snapshot **out)
 	*out = graph;
 }
 
+static int64_t cpu_limit_of(pid_t pid)
+{
+	struct cgroup_cpu cpu = {.limit_millicores = -1};
+
+	if (pid > 0)
+		cgroup_read_cpu("/proc", pid, &cpu);
+	return cpu.limit_millicores;
+}
+
 int heap_walk_on(struct profiler_channel *ch, const struct heap_walk_options *o, struct heap_snapshot **out, struct err *e)
 {
 	struct walk k = {.o = o};
@@ -404,6 +415,7 @@ int heap_walk_on(struct profiler_channel *ch, const struct heap_walk_options *o,
 	int r = heap_client_pass_ring(&k.client, heap_drain_fd(k.drain), until_ms(&k, ANSWER_MS), e);
 	if (r == 0)
 		r = heap_client_predict(&k.client, (uint64_t)o->budget_ms * 1000, &k.prediction, until_ms(&k, ANSWER_MS), e);
+	heap_share_predict(&k.prediction, cpu_limit_of(o->pid));
 	k.may_count = r == 0 && may_count(&k.prediction, o);
 	if (r == 0)
 		r = heap_walk_choose(&k.prediction, o, &k.room, &k.choice, e);
@@ -430,6 +442,7 @@ int heap_walk_run(struct attached_session *s, bool types_whole, struct heap_snap
 		.dirfd = s->q->out_dirfd,
 		.files_max = s->q->files_max,
 		.deadline_ms = s->q->deadline_ms,
+		.pid = s->q->target->pid,
 	};
 
 	return heap_walk_on(s->attach.channel, &o, out, e);

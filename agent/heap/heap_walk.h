@@ -20,6 +20,7 @@ struct heap_walk_options {
 	int dirfd;          /* for the file of a large stream: borrowed; -1: /tmp */
 	int64_t files_max;  /* bytes of files there; 0: what the disk has */
 	int64_t deadline_ms; /* monotonic: for all of it */
+	pid_t pid;          /* the process, for its CPU limit; 0: it is not seen from here */
 };
 
 /* -1: REASON_HeapTooLarge (the predicted stop does not fit; nothing but a look was done), REASON_HeapTooLargeForAgent (its graph does not),

@@ -35,6 +35,7 @@ static int start(struct attached_session *s, struct err *e)
 		.reveal = s->q->spec->reveal,
 		.budget_ms = s->q->spec->pause_budget_ms,
 		.dirfd = s->q->out_dirfd,
+		.pid = s->q->target->pid,
 		.files_max = s->q->files_max,
 		.deadline_ms = s->q->deadline_ms,
 	};
