@@ -5,48 +5,21 @@ dominators, retained sizes, sums, the largest holders and the strongest paths.
 usage: heap_graph.py [--rounds N] [--big] [--json]
   --big   also 100 M objects, in a control group of 2 GB (needs root): minutes, and 5 GB of disk"""
 import argparse
-import contextlib
 import json
 import os
 import subprocess
 import sys
 
 from tests.lib import proc
+from tests.lib.memory_group import memory_group, within
 
 TOOL = os.path.join(proc.ROOT, "build/release/tests/heap-graph")
 BOUNDS = {1_000_000: {"seconds": 0.8}, 10_000_000: {"seconds": 4, "peakMB": 600}}  # what the product promises
 LIMIT = 2 << 30
-GROUPS = ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")
-
-
-@contextlib.contextmanager
-def control_group(limit_bytes):
-    """The file of processes of a new control group with this much memory."""
-    for folder, limit in GROUPS:
-        path = os.path.join(folder, "drdotnet-bench-%d" % os.getpid())
-        try:
-            os.mkdir(path)
-        except OSError:
-            continue
-        try:
-            with open(os.path.join(path, limit), "w", encoding="ascii") as f:
-                f.write(str(limit_bytes))
-            yield os.path.join(path, "cgroup.procs")
-            return
-        except OSError:
-            pass
-        finally:
-            os.rmdir(path)
-    raise SystemExit("--big: no control group of memory can be made here")
 
 
 def run(objects, group=None):
-    def enter():
-        if group:
-            with open(group, "w", encoding="ascii") as f:
-                f.write(str(os.getpid()))
-
-    done = subprocess.run([TOOL, str(objects), "0"], check=True, capture_output=True, text=True, timeout=3600, preexec_fn=enter)
+    done = subprocess.run(within(group, [TOOL, objects, 0]), check=True, capture_output=True, text=True, timeout=3600)
     figures = json.loads(done.stdout)
     figures["seconds"] = sum(figures[k] for k in ("graphSeconds", "totalsSeconds", "holdersSeconds", "pathsSeconds"))
     return figures
@@ -70,7 +43,9 @@ def main():
         missed += ["%d objects: %s is %s" % (objects, k, figures[k]) for k, v in bounds.items() if figures[k] > v]
         best.append(figures)
     if options.big:
-        with control_group(LIMIT) as group:
+        with memory_group(LIMIT) as group:
+            if not group:
+                raise SystemExit("--big: no control group of memory can be made here")
             best.append(run(100_000_000, group))
     for figures in best:
         print(json.dumps(figures)) if options.json else show(figures)

@@ -6,13 +6,14 @@ import time
 import unittest
 
 from tests.lib import dotnet, proc
+from tests.lib.memory_group import within
 
 DRDOTNET = os.path.join(proc.ROOT, "build/release/drdotnet")
 
 
-def drdotnet(*words, seconds=60, env=None):
-    """(exit code, standard output, standard error) of build/release/drdotnet."""
-    done = subprocess.run([DRDOTNET, *map(str, words)], capture_output=True, text=True, timeout=seconds, cwd=proc.ROOT,
+def drdotnet(*words, seconds=60, env=None, group=None):
+    """(exit code, standard output, standard error) of build/release/drdotnet. `group`: a memory_group()."""
+    done = subprocess.run(within(group, [DRDOTNET, *words]), capture_output=True, text=True, timeout=seconds, cwd=proc.ROOT,
                           env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 

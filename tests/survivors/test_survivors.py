@@ -8,6 +8,7 @@ import time
 import unittest
 
 from tests.lib import dotnet, local, proc
+from tests.lib.memory_group import memory_group
 from tests.survivors.test_reports import check_sums, validate
 
 MODES = "array,list,static,event,timer,closure,cwt,generics,pinned,loh,poh,collectible,shared,roots"
@@ -34,10 +35,10 @@ class Case(unittest.TestCase):
         dotnet.seen(app.pid, tmp)  # all its threads are there
         return app
 
-    def session(self, app, *words):
+    def session(self, app, *words, group=None):
         """The report of a session on the application, which must hold the schema and its sums."""
         out = os.path.join(app.folder, "report-%d" % time.monotonic_ns())
-        code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, *words, seconds=120)
+        code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, *words, seconds=120, group=group)
         self.assertEqual(code, 0, text + errors)
         with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
             report = json.load(f)
@@ -225,6 +226,36 @@ class Elsewhere(Case):
             self.assertLess(type_of(report, "Shop.Node")["objects"], 3000000)
             self.assertIn("% of the heap seen", report["diagnosis"]["headline"])
         app.assert_progress()
+
+
+class SmallAgent(Case):
+    """The graph of the heap finds no room where the command runs: it says so, and what there is, and is not killed."""
+    parallel, time_limit = True, 300
+
+    def types_only(self, framework):
+        app = self.start("list", framework, ["--list", "3000000"])
+        with memory_group(96 << 20) as group:
+            if not group:
+                self.skipTest("no control group of memory can be made here")
+            report = self.session(app, "--pause-budget", "60000", group=group)
+            self.assertEqual((report["walk"]["roots"], report["main"]["type"]), ("none", "Shop.Node"))
+            only = report["walk"]["typesOnly"]
+            self.assertEqual((only["seenPercent"], only["holdersPauseBudgetMilliseconds"]), (100, None))
+            self.assertGreater(only["holdersAgentMemoryBytes"], 96 << 20)
+            self.assertAlmostEqual(type_of(report, "Shop.Node")["objects"], 3000000, delta=10)
+            self.assertRegex(report["diagnosis"]["text"], r"holders need a memory limit of \d+ Mi for the agent")
+            out = os.path.join(app.folder, "refused")
+            code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, "--roots", "Exact", "--pause-budget", "60000",
+                                                seconds=120, group=group)
+            self.assertNotEqual(code, 0)
+            self.assertIn("HeapTooLargeForAgent", text + errors)
+        app.assert_progress()
+
+    def test_known_before_the_stop(self):
+        self.types_only("net10.0")
+
+    def test_known_after_it_on_8(self):
+        self.types_only("net8.0")
 
 
 class Broken(Case):
