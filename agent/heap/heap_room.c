@@ -11,7 +11,7 @@
 #define GRAPH_OF_OBJECT 41
 #define TENTHS_OF_REFERENCE 36
 #define USUAL_REFERENCES 2     /* of an object */
-#define LEAST_IN_MEMORY 35     /* percent: with less it is the disk's reading and writing that takes the time */
+#define LEAST_IN_MEMORY 40     /* percent: with less it is the disk's reading and writing that takes the time */
 #define IN_ORDER 21            /* percent, of arrays that are read in order: past half of the budget they leave memory first */
 #define DISK_RESERVE ((int64_t)64 << 20)
 

@@ -131,8 +131,8 @@ class Verdicts(LeakCase):
     def test_types_alone_where_the_heap_is_too_large_for_the_budget(self):
         app = self.start("static", objects=3_000_000)
         with self.growing(app, ["static"]):
-            for budget in (60, 90, 120, 180, 240, 360):  # a loaded machine: the first that all objects can be counted in
-                out = os.path.join(self.folder, "types-%d" % budget)
+            for budget in (60, 60, 75, 90, 120, 150, 180, 240, 300, 360):  # a loaded machine: the first that all objects can be counted in
+                out = os.path.join(self.folder, "types-%d" % time.monotonic_ns())
                 code, text, errors = local.drdotnet("run", "--profiler", "MemoryLeak", "--duration", "2s", "--walks", 3, "--pid", app.pid, "-o", out,
                                                     "--pause-budget", budget, seconds=120)
                 if code == 0:

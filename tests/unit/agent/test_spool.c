@@ -217,10 +217,12 @@ Test(spool, the_quota_refuses_new_jobs_until_there_is_room)
 	put_file(s, "b", "f", 1);
 	struct err e = ERR_INIT;
 	cr_expect_eq(spool_used_bytes(s), 1000);
+	cr_expect_eq(spool_left_bytes(s), 1, "none: but not as many as one likes");
 	cr_expect_eq(spool_job_create(s, "c", &e), -1);
 	cr_expect_eq(e.kind, ERR_RETRY);
 	cr_expect_str_eq(e.reason, REASON_SpoolFull);
 	spool_job_remove(s, "b");
+	cr_expect_eq(spool_left_bytes(s), 1);
 	struct err gone = ERR_INIT;
 	cr_expect_eq(spool_job_open(s, "b", &gone), -1);
 	cr_expect_eq(gone.kind, ERR_NOT_FOUND);
