@@ -56,6 +56,13 @@ struct controller {
 	struct orphans orphans;
 };
 
+/* Somebody waits for it: its turn in the budget has come. */
+static void enqueue_urgent(void *ctx, const char *key)
+{
+	struct controller *c = ctx;
+	work_queue_add_urgent(c->queue, key);
+}
+
 static void enqueue(void *ctx, const char *key)
 {
 	struct controller *c = ctx;
@@ -94,6 +101,13 @@ static void show(struct controller *c, bool deleted, const json_t *object)
 		c->options.on_session(c->options.on_session_ctx, namespace, name);
 }
 
+/* A new session, or one that is to end: what others tell of their progress can wait for a moment. */
+static bool is_waited_for(const struct profiling_session *s)
+{
+	bool completed = session_object_completed(s);
+	return !completed && (!s->pod_count || session_object_deleting(s) || (s->spec_valid && s->spec.cancel));
+}
+
 static void on_object(void *ctx, bool deleted, const json_t *object)
 {
 	struct controller *c = ctx;
@@ -108,12 +122,13 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	triggers_session(c->triggers, deleted, object);
 	char key[SESSION_KEY_SIZE];
 	session_object_key(&s, key);
+	bool urgent = is_waited_for(&s);
 	if (deleted) {
 		session_cache_remove(c->cache, key, s.uid);
 		admission_release(c->admission, key);
 		session_object_fini(&s);
 	} else if (session_cache_put_take(c->cache, &s) && atomic_load(&c->epoch)) {
-		work_queue_add(c->queue, key);
+		(urgent ? enqueue_urgent : enqueue)(c, key);
 	}
 }
 
@@ -127,6 +142,8 @@ static int start_watch(struct controller *c, const char *namespace, struct err *
 		.plural = SESSION_PLURAL,
 		.namespace = namespace,
 		.stall_timeout_ms = c->options.watch_stall_ms,
+		.page_limit = c->options.watch_page_limit,
+		.stream_above = c->options.watch_stream_above,
 		.callbacks = {c, on_list_begin, on_list_end, on_object},
 	};
 	struct kube_watch *w = kube_watch_start(&o, e);
@@ -355,10 +372,10 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->cache = session_cache_new();
 	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
 	c->observe = trigger_observe_new();
-	c->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	c->queue = work_queue_new((size_t)o->worker_count, BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	c->reveal_policy = reveal_policy_new();
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
-				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, enqueue, c);
+				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, enqueue_urgent, c);
 	return c;
 }
 

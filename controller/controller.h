@@ -13,7 +13,7 @@
 #include "controller/triggers.h"
 
 #define CONTROLLER_MAX_NAMESPACES 32
-#define CONTROLLER_MAX_WORKERS 16
+#define CONTROLLER_MAX_WORKERS 64
 #define CONTROLLER_MAX_PODS 200
 #define CONTROLLER_MAX_PODS_PER_NODE 4
 
@@ -26,6 +26,8 @@ struct controller_options {
 	int worker_count;
 	int64_t max_pods, max_pods_per_node; /* profiled at once; 0: CONTROLLER_MAX_PODS[_PER_NODE] */
 	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
+	int watch_page_limit;             /* the same */
+	int64_t watch_stream_above;       /* the same */
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
 	const struct object_stores *stores; /* whose reports are compared with a baseline's; NULL: none */

@@ -23,7 +23,7 @@ static const struct row rows[] = {
 	{"--namespace", "POD_NAMESPACE", "NAME", "namespace of the installation", KIND_TEXT, AT(namespace), 0, 0},
 	{"--watch-namespaces", "WATCH_NAMESPACES", "A,B", "only sessions of these namespaces; default: all", KIND_TEXT, AT(watch_namespaces), 0, 0},
 	{"--lease", "LEASE_NAME", "NAME", "the Lease of the leader election (drdotnet-controller)", KIND_TEXT, AT(lease_name), 0, 0},
-	{"--workers", "WORKERS", "N", "sessions worked on at the same time (8)", KIND_NUMBER, AT(workers), 1, 16},
+	{"--workers", "WORKERS", "N", "sessions worked on at the same time (16)", KIND_NUMBER, AT(workers), 1, 64},
 	{"--max-pods", "MAX_PODS", "N", "pods profiled at once; further sessions wait in a queue (200)", KIND_NUMBER, AT(max_pods), 1, 100000},
 	{"--max-pods-per-node", "MAX_PODS_PER_NODE", "N", "the same of each node (4)", KIND_NUMBER, AT(max_pods_per_node), 1, ADMISSION_MAX_JOBS_PER_NODE},
 	{"--bind", "BIND_ADDRESS", "ADDRESS", "where to listen; default: all addresses", KIND_TEXT, AT(bind), 0, 0},
@@ -148,7 +148,7 @@ int controller_options_parse(int argc, char *const argv[], const char *(*env)(co
 	*out = (struct controller_settings){
 		.command = CONTROLLER_RUN,
 		.lease_name = "drdotnet-controller",
-		.workers = 8,
+		.workers = 16,
 		.max_pods = CONTROLLER_MAX_PODS,
 		.max_pods_per_node = CONTROLLER_MAX_PODS_PER_NODE,
 		.port = 8443,

@@ -369,13 +369,17 @@ static int get_page(struct kube_client *c, const struct kube_ref *ref, const cha
 	}
 }
 
-int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
-	      char rv[64], struct err *e)
+static int list_pages(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, int64_t most, kube_item_fn *on_item,
+		      void *ctx, char rv[64], struct err *e)
 {
 	AUTO_FREE char *next = NULL;
 	do {
 		AUTO_JSON json_t *page = NULL;
-		if (get_page(c, ref, label_selector, &limit, next, &page, e) < 0 || each_item(page, on_item, ctx, e) < 0)
+		if (get_page(c, ref, label_selector, &limit, next, &page, e) < 0)
+			return -1;
+		if (jsonx_int_at(page, "metadata.remainingItemCount", 0) > most)
+			return 1;
+		if (each_item(page, on_item, ctx, e) < 0)
 			return -1;
 		if (rv)
 			snprintf(rv, 64, "%s", jsonx_str_at(page, "metadata.resourceVersion", ""));
@@ -384,6 +388,18 @@ int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *lab
 		next = more[0] ? mem_strdup(more) : NULL;
 	} while (next);
 	return 0;
+}
+
+int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
+	      char rv[64], struct err *e)
+{
+	return list_pages(c, ref, label_selector, limit, INT64_MAX, on_item, ctx, rv, e);
+}
+
+int kube_list_few(struct kube_client *c, const struct kube_ref *ref, int limit, int64_t most, kube_item_fn *on_item, void *ctx, char rv[64],
+		  struct err *e)
+{
+	return list_pages(c, ref, NULL, limit, most, on_item, ctx, rv, e);
 }
 
 int kube_watch_once(struct kube_client *c, const struct kube_ref *ref, const struct kube_watch_request *w, struct err *e)
@@ -396,6 +412,10 @@ int kube_watch_once(struct kube_client *c, const struct kube_ref *ref, const str
 	http_url_query(&url, "allowWatchBookmarks", "true");
 	http_url_query(&url, "resourceVersion", w->rv);
 	http_url_query(&url, "timeoutSeconds", timeout);
+	if (w->initial_events) {
+		http_url_query(&url, "sendInitialEvents", "true");
+		http_url_query(&url, "resourceVersionMatch", "NotOlderThan");
+	}
 	AUTO_FREE char *operation = describe("WATCH", ref);
 	const struct http_header headers[] = {{"Accept", "application/json"}, {NULL, NULL}};
 	struct http_request q = {.method = "GET", .url = buf_str(&url), .headers = headers, .stall_timeout_ms = w->stall_timeout_ms,

@@ -70,9 +70,14 @@ typedef int kube_item_fn(void *ctx, const json_t *item, struct err *e);
 int kube_list(struct kube_client *c, const struct kube_ref *ref, const char *label_selector, int limit, kube_item_fn *on_item, void *ctx,
 	      char rv[64], struct err *e);
 
+/* The same; 1 and nothing was told when the server says that more than `most` are left after the first page. */
+int kube_list_few(struct kube_client *c, const struct kube_ref *ref, int limit, int64_t most, kube_item_fn *on_item, void *ctx, char rv[64],
+		  struct err *e);
+
 /* A watch from `rv` until the server ends it, `timeout_seconds` and a bit pass, no byte came for stall_timeout_ms, or on_body fails. */
 struct kube_watch_request {
 	const char *rv;
+	bool initial_events; /* all objects first, then a bookmark that says so; rv is "". ERR_INVALID from servers that cannot (before 1.32) */
 	int timeout_seconds;
 	int64_t stall_timeout_ms;
 	http_body_fn *on_body;

@@ -18,6 +18,8 @@
 #include <sys/random.h>
 
 #define PAGE_LIMIT 100
+#define STREAM_ABOVE 500 /* objects: fewer are there sooner by pages */
+#define INITIAL_EVENTS_END "k8s.io/initial-events-end"
 #define STALL_TIMEOUT_MS 100000
 #define WATCH_SECONDS 290
 #define SHORT_WATCH_MS 1000
@@ -33,6 +35,8 @@ struct kube_watch {
 	unsigned failures;
 	int64_t event_ms;          /* monotonic: the last event of the watch under way, at first its begin */
 	bool had_event;
+	bool initial;              /* the watch under way still tells of what was there before it */
+	bool cannot_stream;        /* the server has said so */
 	pthread_mutex_t lock;
 	char why[ERR_MESSAGE_SIZE]; /* of the last failure; under the lock */
 };
@@ -106,19 +110,32 @@ static int on_listed(void *ctx, const json_t *item, struct err *e)
 	return 0;
 }
 
+static void end_list(struct kube_watch *w)
+{
+	w->options.callbacks.on_list_end(w->options.callbacks.ctx, w->namespace);
+	atomic_store(&w->synced, true);
+	malloc_trim(0); /* much JSON was here */
+}
+
+/* 1: there are so many that a watch which begins with them is better. */
 static int list(struct kube_watch *w, struct err *e)
 {
+	const struct kube_watch_options *o = &w->options;
 	struct kube_ref ref = ref_of(w);
 	char rv[64] = "";
-	struct kube_watch_callbacks *cb = &w->options.callbacks;
-	cb->on_list_begin(cb->ctx, w->namespace);
-	if (kube_list(w->client, &ref, NULL, w->options.page_limit ? w->options.page_limit : PAGE_LIMIT, on_listed, w, rv, e) < 0)
-		return -1;
-	cb->on_list_end(cb->ctx, w->namespace);
+	int64_t most = w->cannot_stream ? INT64_MAX : o->stream_above ? o->stream_above : STREAM_ABOVE;
+	o->callbacks.on_list_begin(o->callbacks.ctx, w->namespace);
+	int rc = kube_list_few(w->client, &ref, o->page_limit ? o->page_limit : PAGE_LIMIT, most, on_listed, w, rv, e);
+	if (rc != 0)
+		return rc;
+	end_list(w);
 	memcpy(w->resource_version, rv, sizeof rv);
-	atomic_store(&w->synced, true);
-	malloc_trim(0); /* pages of JSON were here */
 	return 0;
+}
+
+static bool ends_initial_events(const json_t *bookmark)
+{
+	return json_object_get(jsonx_at(bookmark, "metadata.annotations"), INITIAL_EVENTS_END) != NULL;
 }
 
 static int on_event(void *ctx, enum watch_type type, const json_t *object, struct err *e)
@@ -127,8 +144,12 @@ static int on_event(void *ctx, enum watch_type type, const json_t *object, struc
 	struct kube_watch *w = ctx;
 	w->event_ms = clock_mono_ms();
 	w->had_event = true;
-	if (type != WATCH_BOOKMARK)
+	if (type != WATCH_BOOKMARK) {
 		w->options.callbacks.on_object(w->options.callbacks.ctx, type == WATCH_DELETED, object);
+	} else if (w->initial && ends_initial_events(object)) {
+		w->initial = false;
+		end_list(w);
+	}
 	return 0;
 }
 
@@ -151,16 +172,31 @@ static int on_bytes(void *ctx, const char *data, size_t len, struct err *e)
 	return silent_ms < stall_ms(r->watch) ? 0 : err_set(e, ERR_TIMEOUT, 0, "bytes, but no event for %lld ms", (long long)silent_ms);
 }
 
+/* The watch has ended before it had told of all objects: the next turn lists by pages. */
+static int without_stream(struct kube_watch *w, int rc, struct err *e)
+{
+	w->cannot_stream = true;
+	if (rc == 0)
+		return err_set(e, ERR_RETRY, 0, "WATCH %s: ended before all objects were there", w->options.plural);
+	if (e->kind != ERR_INVALID)
+		return -1;
+	*e = (struct err)ERR_INIT;
+	return 0;
+}
+
+/* From where we were; without a resourceVersion from the beginning: then the objects come first. */
 static int watch(struct kube_watch *w, struct err *e)
 {
 	struct reading reading = {.watch = w};
 	watch_stream_init(&reading.stream, w->resource_version, on_event, w);
 	w->event_ms = clock_mono_ms();
 	w->had_event = false;
+	w->initial = !w->resource_version[0];
 	char rv[64];
 	memcpy(rv, w->resource_version, sizeof rv);
 	struct kube_watch_request q = {
 		.rv = rv,
+		.initial_events = w->initial,
 		.timeout_seconds = WATCH_SECONDS,
 		.stall_timeout_ms = stall_ms(w),
 		.on_body = on_bytes,
@@ -168,9 +204,10 @@ static int watch(struct kube_watch *w, struct err *e)
 	};
 	struct kube_ref ref = ref_of(w);
 	int rc = kube_watch_once(w->client, &ref, &q, e);
-	memcpy(w->resource_version, reading.stream.resource_version, sizeof w->resource_version);
+	if (!w->initial) /* half of the objects are no place to go on from */
+		memcpy(w->resource_version, reading.stream.resource_version, sizeof w->resource_version);
 	watch_stream_fini(&reading.stream);
-	return rc;
+	return w->initial ? without_stream(w, rc, e) : rc;
 }
 
 /* What follows a failure; -1: stop. */
@@ -202,6 +239,8 @@ static int turn(struct kube_watch *w)
 	int64_t begun_ms = clock_mono_ms();
 	bool listing = !w->resource_version[0];
 	int rc = listing ? list(w, &e) : watch(w, &e);
+	if (rc == 1)
+		rc = watch(w, &e);
 	bool too_short = clock_mono_ms() - begun_ms < SHORT_WATCH_MS;
 	if (!listing && !too_short && (rc == 0 || w->had_event))
 		w->failures = 0;

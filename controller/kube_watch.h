@@ -1,6 +1,7 @@
 /* List-watch: tells of all objects of one kind in one namespace (or all), and from then on of each change, for ever: lists in
  * pages, watches with bookmarks from there, resumes after a cut, lists again after 410, backs off with jitter, and takes a
- * watch without an event (bookmarks come each minute) as dead, whatever bytes drip from it. Its own thread and connection. */
+ * watch without an event (bookmarks come each minute) as dead, whatever bytes drip from it. Where there are many objects they come as the
+ * beginning of the watch, if the server can do that: it takes them from its cache and writes them while we read. Its own thread and connection. */
 #ifndef DRDOTNET_KUBE_WATCH_H
 #define DRDOTNET_KUBE_WATCH_H
 
@@ -21,7 +22,8 @@ struct kube_watch_options {
 	const char *api, *plural;         /* static storage */
 	const char *namespace;            /* NULL: all; copied */
 	const char *field_selector;       /* NULL: none; outlives the watch */
-	int page_limit;                   /* 0: 50 */
+	int page_limit;                   /* 0: 100 */
+	int64_t stream_above;             /* objects; 0: 500 */
 	int64_t stall_timeout_ms;         /* 0: 100 s */
 	struct kube_watch_callbacks callbacks;
 };

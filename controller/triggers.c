@@ -293,7 +293,7 @@ struct triggers *triggers_new(const struct triggers_options *o)
 	pthread_mutex_init(&t->watches_lock, NULL);
 	t->table = trigger_table_new();
 	t->sessions = trigger_sessions_new();
-	t->queue = work_queue_new(BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	t->queue = work_queue_new(1, BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	return t;
 }
 

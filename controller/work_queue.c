@@ -14,6 +14,8 @@ struct wq_entry {
 	struct wq_entry *chain, *next_ready;
 	enum place place;
 	bool in_work;
+	bool urgent;              /* wanted so */
+	bool taken_urgent;        /* the last time */
 	bool add_when_done;       /* added, due now, while in work */
 	int64_t due_when_done_ms; /* added for later while in work; INT64_MAX: not */
 	int64_t due_ms;
@@ -149,13 +151,23 @@ static void heap_remove(struct wq_core *q, struct wq_entry *w)
 
 static void make_ready(struct wq_core *q, struct wq_entry *w)
 {
+	struct wq_list *l = w->urgent ? &q->urgent : &q->ready;
 	w->place = PLACE_READY;
 	w->next_ready = NULL;
-	if (q->ready_tail)
-		q->ready_tail->next_ready = w;
+	if (l->tail)
+		l->tail->next_ready = w;
 	else
-		q->ready_head = w;
-	q->ready_tail = w;
+		l->head = w;
+	l->tail = w;
+}
+
+static struct wq_entry *take_first(struct wq_list *l)
+{
+	struct wq_entry *w = l->head;
+	l->head = w->next_ready;
+	if (!l->head)
+		l->tail = NULL;
+	return w;
 }
 
 void wq_core_add(struct wq_core *q, const char *key)
@@ -170,6 +182,12 @@ void wq_core_add(struct wq_core *q, const char *key)
 	if (w->place == PLACE_WAITING)
 		heap_remove(q, w);
 	make_ready(q, w);
+}
+
+void wq_core_add_urgent(struct wq_core *q, const char *key)
+{
+	find_or_add(q, key)->urgent = true;
+	wq_core_add(q, key);
 }
 
 void wq_core_add_at(struct wq_core *q, const char *key, int64_t due_ms)
@@ -195,6 +213,7 @@ void wq_core_add_failed(struct wq_core *q, const char *key, int64_t now_ms)
 	if (delay > q->backoff_most_ms)
 		delay = q->backoff_most_ms;
 	w->failures++;
+	w->urgent = w->urgent || w->taken_urgent;
 	wq_core_add_at(q, key, now_ms + delay);
 }
 
@@ -214,14 +233,17 @@ const char *wq_core_take(struct wq_core *q, int64_t now_ms, int64_t *next_ms)
 		heap_remove(q, w);
 		make_ready(q, w);
 	}
-	struct wq_entry *w = q->ready_head;
-	if (!w) {
+	bool other = q->ready.head && (!q->others_most || q->others_in_work < q->others_most);
+	bool urgent = q->urgent.head && !(other && q->urgent_run >= WQ_URGENT_RUN);
+	if (!urgent && !other) {
 		*next_ms = q->heap_count ? q->heap[0]->due_ms : INT64_MAX;
 		return NULL;
 	}
-	q->ready_head = w->next_ready;
-	if (!q->ready_head)
-		q->ready_tail = NULL;
+	struct wq_entry *w = take_first(urgent ? &q->urgent : &q->ready);
+	q->urgent_run = urgent ? q->urgent_run + 1 : 0;
+	q->others_in_work += !urgent;
+	w->urgent = false;
+	w->taken_urgent = urgent;
 	w->place = PLACE_NONE;
 	w->in_work = true;
 	return w->key;
@@ -233,6 +255,7 @@ void wq_core_done(struct wq_core *q, const char *key)
 	if (!w || !w->in_work)
 		return;
 	w->in_work = false;
+	q->others_in_work -= !w->taken_urgent;
 	int64_t due_ms = w->due_when_done_ms;
 	bool now = w->add_when_done;
 	w->due_when_done_ms = INT64_MAX;
@@ -252,7 +275,7 @@ struct work_queue {
 	bool stopped;
 };
 
-struct work_queue *work_queue_new(int64_t backoff_least_ms, int64_t backoff_most_ms)
+struct work_queue *work_queue_new(size_t workers, int64_t backoff_least_ms, int64_t backoff_most_ms)
 {
 	struct work_queue *q = mem_alloc(sizeof *q);
 	pthread_mutex_init(&q->lock, NULL);
@@ -262,6 +285,7 @@ struct work_queue *work_queue_new(int64_t backoff_least_ms, int64_t backoff_most
 	pthread_cond_init(&q->changed, &attr);
 	pthread_condattr_destroy(&attr);
 	wq_core_init(&q->core, backoff_least_ms, backoff_most_ms);
+	q->core.others_most = workers - workers / 4;
 	return q;
 }
 
@@ -279,6 +303,14 @@ void work_queue_add(struct work_queue *q, const char *key)
 {
 	pthread_mutex_lock(&q->lock);
 	wq_core_add(&q->core, key);
+	pthread_cond_signal(&q->changed);
+	pthread_mutex_unlock(&q->lock);
+}
+
+void work_queue_add_urgent(struct work_queue *q, const char *key)
+{
+	pthread_mutex_lock(&q->lock);
+	wq_core_add_urgent(&q->core, key);
 	pthread_cond_signal(&q->changed);
 	pthread_mutex_unlock(&q->lock);
 }

@@ -6,7 +6,7 @@
  *         fire NAMESPACE TRIGGER {"source", "dedup", "pod", "container", "message", "times"}     (prints "fired REASON SESSION MESSAGE" for each)
  *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
  *
- * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]; ends on SIGTERM or end of input. */
+ * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS] [--stream-above N]; ends on SIGTERM or end of input. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/http.h"
@@ -305,11 +305,14 @@ int main(int argc, char **argv)
 	struct kube_config kube = {0};
 	const char *pods = argument(argc, argv, "--max-pods"), *per_node = argument(argc, argv, "--max-pods-per-node");
 	const char *workers = argument(argc, argv, "--workers"), *stall = argument(argc, argv, "--watch-stall");
+	const char *above = argument(argc, argv, "--stream-above");
 	struct controller_options o = {.kube = &kube, .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
 				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2,
 				       .max_pods = pods ? atoi(pods) : 1000,
 				       .max_pods_per_node = per_node ? atoi(per_node) : 1000,
-				       .watch_stall_ms = stall ? atoi(stall) : 0};
+				       .watch_stall_ms = stall ? atoi(stall) : 0,
+				       .watch_page_limit = above ? 1 : 0,
+				       .watch_stream_above = above ? atoi(above) : 0};
 	struct controller *c = NULL;
 	struct agent_hub_callbacks cb;
 	int rc = -1;

@@ -92,7 +92,7 @@ class WrongAnswers(SessionTest):
         hub = self.leader("n1")
         for number in range(3):
             hub.order("s%d" % number, 30)
-        self.assertEqual([r.query["limit"] for r in self.api.seen("GET", r"profilingsessions\?limit")][:5], ["50", "25", "12", "6", "3"])
+        self.assertEqual([r.query["limit"] for r in self.api.seen("GET", r"profilingsessions\?limit")][:5], ["100", "50", "25", "12", "6"])
         with open("/proc/%d/status" % hub.popen.pid) as f:
             peak = int(f.read().partition("VmHWM:")[2].split()[0])
         self.assertLess(peak, 64 * 1024, "KiB")

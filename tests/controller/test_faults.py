@@ -193,12 +193,12 @@ class Watching(FaultyTest):
             self.sessions.create("s%d" % number, selector={"app": "late"})
 
         def small_pages(request, forward):
-            request.path = request.path.replace("limit=50", "limit=1")
+            request.path = request.path.replace("limit=100", "limit=1")
             return forward()
-        self.api.on("GET", r"profilingsessions.*limit=50$", small_pages, 10)
+        self.api.on("GET", r"profilingsessions.*limit=100$", small_pages, 10)
         gone = self.api.on("GET", r"profilingsessions.*continue=",
                            self.api.answer(410, body={"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}))
-        self.api.on("GET", r"profilingsessions.*limit=50&continue=", small_pages, 10)
+        self.api.on("GET", r"profilingsessions.*limit=100&continue=", small_pages, 10)
         self.cluster.create_pod(self.namespace, "late-1", "n1", labels={"app": "late"})
         hub = self.leader("n1")
         for number in range(3):
@@ -241,6 +241,57 @@ class Watching(FaultyTest):
         self.assertGreater(self.lists(), before)
         self.api.muted = False
         return hub
+
+    def many(self, count=4):
+        """So many sessions that the watch begins with them."""
+        self.pod("checkout-1")
+        names = ["many-%d" % n for n in range(count)]
+        for name in names:
+            self.sessions.create(name)
+        return names
+
+    def streams(self):
+        return [r for r in self.api.watched() if "sendInitialEvents" in r.query]
+
+    def ordered(self, hub, names):
+        self.assertEqual(sorted(hub.order()[1]["session"]["name"] for _ in names), names)
+        hub.silent("order", 0.3)
+
+    def test_many_sessions_come_as_the_beginning_of_the_watch(self):
+        names = self.many()
+        hub = self.leader("n1", stream=True)
+        self.ordered(hub, names)
+        self.sessions.create("later")
+        hub.order("later")
+        self.assertEqual([(len(self.streams()), len(self.api.watched()))], [(1, 1)], "the same watch goes on")
+        self.assertEqual([r.query["limit"] for r in self.api.seen("GET", r"profilingsessions\?limit")], ["1"])
+        proc.wait_until(self.api.running, 10, "the watch")
+        self.api.muted = True
+        self.sessions.delete(names[0])
+        self.api.cut()
+        self.api.muted = False
+        proc.wait_until(lambda: len(self.api.watched()) > 1, 20, "the next watch")
+        self.assertNotIn("sendInitialEvents", self.api.watched()[1].query)
+        self.assertRegex(self.api.watched()[1].query["resourceVersion"], r"^\d+$", "from where it was")
+        hub.expect("cancel")
+
+    def test_a_server_that_cannot_begin_a_watch_so(self):
+        """It refuses; or its watch ends before the word that all objects were told of, even with all of them."""
+        names = self.many()
+
+        def ends_early(request, forward):
+            items = self.cluster.request("GET", self.sessions.path)["items"]
+            return 200, {}, b"".join(self.line("ADDED", i) for i in items[:2])
+        for how, act in (("refused", self.api.answer(422)), ("ends early", ends_early)):
+            with self.subTest(how):
+                rule = self.api.on("GET", "sendInitialEvents", act)
+                hub = self.leader("n1", name=how.replace(" ", "-"), stream=True)
+                self.ordered(hub, names)
+                self.assertEqual(rule.times, 0)
+                self.assertEqual(len(self.streams()), 1, "it is not asked again")
+                hub.stop()
+                self.cluster.request("PATCH", LEASE, {"spec": None}, "application/merge-patch+json")
+                self.api.requests.clear()
 
     def test_the_server_goes_away_and_comes_back(self):
         self.pod("checkout-1")

@@ -94,6 +94,51 @@ Test(work_queue, failures_wait_ever_longer_until_forgotten)
 	wq_core_fini(&q);
 }
 
+Test(work_queue, urgent_ones_come_first_and_others_get_a_turn)
+{
+	struct wq_core q;
+	wq_core_init(&q, 10, 100);
+	static const char *const others[] = {"a", "b", "c"}, *const urgent[] = {"u1", "u2", "u3", "u4", "u5"};
+	static const char *const order[] = {"u1", "u2", "u3", "a", "u4", "u5", "b", "c"};
+	for (size_t i = 0; i < 3; i++)
+		wq_core_add(&q, others[i]);
+	for (size_t i = 0; i < 5; i++)
+		wq_core_add_urgent(&q, urgent[i]);
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		expect_take(&q, 0, order[i], 0);
+	wq_core_add_failed(&q, "u1", 0); /* urgent, also when it comes again */
+	wq_core_add_failed(&q, "a", 0);
+	wq_core_add(&q, "u2"); /* its next turn is one like others */
+	for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+		wq_core_done(&q, order[i]);
+	expect_take(&q, 10, "u1", 0);
+	expect_take(&q, 10, "u2", 0);
+	expect_take(&q, 10, "a", 0);
+	expect_take(&q, 10, NULL, INT64_MAX);
+	wq_core_fini(&q);
+}
+
+Test(work_queue, a_worker_is_kept_for_urgent_ones)
+{
+	struct wq_core q;
+	wq_core_init(&q, 10, 100);
+	q.others_most = 2;
+	wq_core_add(&q, "a");
+	wq_core_add(&q, "b");
+	wq_core_add(&q, "c");
+	wq_core_add_at(&q, "later", 50);
+	expect_take(&q, 0, "a", 0);
+	expect_take(&q, 0, "b", 0);
+	expect_take(&q, 0, NULL, 50);
+	wq_core_add_urgent(&q, "u");
+	expect_take(&q, 0, "u", 0);
+	wq_core_done(&q, "u");
+	expect_take(&q, 0, NULL, 50);
+	wq_core_done(&q, "a");
+	expect_take(&q, 0, "c", 0);
+	wq_core_fini(&q);
+}
+
 /* Random operations against a model that looks at every key. */
 #define KEYS 40
 
@@ -197,7 +242,7 @@ static void *work(void *arg)
 
 Test(work_queue, many_workers_never_share_a_key)
 {
-	struct shop s = {.queue = work_queue_new(1, 10)};
+	struct shop s = {.queue = work_queue_new(4, 1, 10)};
 	pthread_t threads[WORKERS];
 	char key[16];
 	for (int i = 0; i < WORKERS; i++)
