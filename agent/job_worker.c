@@ -133,6 +133,30 @@ static void name_containers(const struct link_order *o, struct target_list *list
 	}
 }
 
+/* The container's name by its id; else by its folder; else the only one that it can be. NULL: nobody knows. */
+static const char *container_name(const struct link_order *o, const struct target *t)
+{
+	for (size_t i = 0; t->container_id && i < o->container_count; i++) {
+		if (strcmp(o->containers[i].id, t->container_id) == 0)
+			return o->containers[i].name;
+	}
+	if (t->container_id)
+		return t->container_id;
+	return t->container_name ? t->container_name : o->container_count == 1 ? o->containers[0].name : NULL;
+}
+
+/* Without a common pid namespace the order tells which container it is: the one of its name, else the only one. */
+static void learn_container(const struct link_order *o, struct target *t)
+{
+	const char *name = container_name(o, t);
+	for (size_t i = 0; !t->container_id && name && i < o->container_count; i++) {
+		if (strcmp(o->containers[i].name, name) == 0 && o->containers[i].id[0])
+			t->container_id = mem_strdup(o->containers[i].id);
+	}
+	if (!t->pod_uid && o->pod_uid[0])
+		t->pod_uid = mem_strdup(o->pod_uid);
+}
+
 static int find_process(struct jobs *j, struct job *job, struct target *out, struct err *e)
 {
 	const struct link_order *o = &job->order;
@@ -170,20 +194,10 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 	ssize_t chosen = target_choose(&list, wanted, o->spec.target.entrypoint, o->spec.target.pid, e);
 	if (chosen >= 0)
 		target_copy(out, &list.items[chosen]);
+	if (chosen >= 0 && !host)
+		learn_container(o, out);
 	target_list_fini(&list);
 	return chosen < 0 ? -1 : 0;
-}
-
-/* The container's name by its id; else by its folder; else the only one that it can be. NULL: nobody knows. */
-static const char *container_name(const struct link_order *o, const struct target *t)
-{
-	for (size_t i = 0; t->container_id && i < o->container_count; i++) {
-		if (strcmp(o->containers[i].id, t->container_id) == 0)
-			return o->containers[i].name;
-	}
-	if (t->container_id)
-		return t->container_id;
-	return t->container_name ? t->container_name : o->container_count == 1 ? o->containers[0].name : NULL;
 }
 
 /* Notes what was found, and takes the process. false: another job has it; this one waits for it. */
@@ -299,6 +313,7 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.session_name = o->session_name,
 		.session_namespace = o->session_namespace,
 		.session_uid = o->session_uid,
+		.requested_by = o->requested_by,
 		.pod_name = o->pod_name,
 		.container = container ? container : "",
 		.node_name = j->config.node_name,

@@ -13,6 +13,7 @@ struct report_context {
 	const char *session_name, *session_namespace, *session_uid; /* "" for the local command */
 	const char *pod_name, *container;                           /* "" for the local command */
 	const char *node_name;
+	const char *requested_by; /* who asked for the session; NULL or "": not known */
 };
 
 struct report_result {

@@ -39,6 +39,8 @@ static void put_context(const struct report_head *h, struct report_file *f)
 	report_json_string(f, "name", h->context->session_name);
 	report_json_string(f, "namespace", h->context->session_namespace);
 	report_json_string(f, "uid", h->context->session_uid);
+	if (h->context->requested_by && h->context->requested_by[0])
+		report_json_string(f, "requestedBy", h->context->requested_by);
 	buf_puts(&f->text, "},\n\"target\":{\"runtime\":\".NET\"");
 	report_json_string(f, "pod", h->context->pod_name);
 	report_json_string(f, "container", h->context->container);
@@ -110,5 +112,13 @@ void report_head_summary_end(const struct report_head *h, const char *more, cons
 		buf_puts(out, ", pod ");
 		report_markdown_prose(out, h->context->pod_name);
 	}
-	buf_printf(out, ", pid %lld; %s.\n", (long long)h->facts->pid, where);
+	buf_printf(out, ", pid %lld", (long long)h->facts->pid);
+	if (h->context->requested_by && h->context->requested_by[0]) {
+		AUTO_BUF struct buf who;
+		buf_init(&who, 4096);
+		method_name_printable(h->context->requested_by, SUBJECT_BYTES, &who);
+		buf_puts(out, ", requested by ");
+		report_markdown_prose(out, buf_str(&who));
+	}
+	buf_printf(out, "; %s.\n", where);
 }

@@ -53,6 +53,8 @@ void report_page_cost_rows(const struct report_head *h, struct buf *out)
 	report_page_row(out, "Cost in the agent", "%" PRId64 " ms of CPU", h->facts->cost.agent_cpu_ms);
 	if (h->context->session_name && h->context->session_name[0])
 		report_page_row(out, "Session", "%s/%s", h->context->session_namespace, h->context->session_name);
+	if (h->context->requested_by && h->context->requested_by[0])
+		report_page_row(out, "Requested by", "%s", h->context->requested_by);
 }
 
 /* styles and scripts ------------------------------------------------------------------------------------------------ */

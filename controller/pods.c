@@ -52,6 +52,24 @@ static bool is_ready(const json_t *pod)
 	return false;
 }
 
+/* These name each of their pods anew; others (StatefulSets, operators, the kubelet's own) make one of the same name again. */
+static bool is_made_again(const json_t *pod)
+{
+	static const char *const name_anew[] = {"ReplicaSet", "ReplicationController", "DaemonSet", "Job"};
+	size_t i;
+	json_t *owner;
+	json_array_foreach(jsonx_at(pod, "metadata.ownerReferences"), i, owner) {
+		if (!json_is_true(json_object_get(owner, "controller")))
+			continue;
+		for (size_t k = 0; k < sizeof name_anew / sizeof name_anew[0]; k++) {
+			if (strcmp(jsonx_str_at(owner, "kind", ""), name_anew[k]) == 0)
+				return false;
+		}
+		return true;
+	}
+	return false;
+}
+
 void pod_info_from_json(const json_t *pod, struct pod_info *out)
 {
 	*out = (struct pod_info){.load = -1};
@@ -59,9 +77,12 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	snprintf(out->uid, sizeof out->uid, "%s", jsonx_str_at(pod, "metadata.uid", ""));
 	snprintf(out->node, sizeof out->node, "%s", jsonx_str_at(pod, "spec.nodeName", ""));
 	clock_parse_rfc3339(jsonx_str_at(pod, "metadata.creationTimestamp", ""), &out->created_wall_ms);
-	out->running = strcmp(jsonx_str_at(pod, "status.phase", ""), "Running") == 0 && out->node[0];
+	const char *phase = jsonx_str_at(pod, "status.phase", "");
+	out->running = strcmp(phase, "Running") == 0 && out->node[0];
 	out->ready = is_ready(pod);
 	out->deleting = jsonx_at(pod, "metadata.deletionTimestamp") != NULL;
+	bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+	out->over = (ended || out->deleting) && !is_made_again(pod);
 	read_containers(pod, out);
 }
 
@@ -133,8 +154,8 @@ static int find_by_name(struct kube_client *c, const struct kube_ref *ref, struc
 	}
 	struct pod_info pod;
 	pod_info_from_json(doc, &pod);
+	*reason = pod.over ? REASON_PodGone : REASON_PodNotRunning;
 	consider_take(out, &pod, false);
-	*reason = REASON_PodNotRunning;
 	return 0;
 }
 

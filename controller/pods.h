@@ -13,6 +13,7 @@ struct pod_info {
 	char name[254], uid[40], node[254];
 	int64_t created_wall_ms;
 	bool running, ready, deleting;
+	bool over;                 /* has ended or is being deleted, and nobody makes another one of its name */
 	struct link_container *containers; /* the running ones; owned */
 	size_t container_count;
 	/* for the choice */
@@ -37,7 +38,7 @@ struct pod_list {
 void pod_list_fini(struct pod_list *l);
 
 /* The pods of the namespace that the target describes and that may be profiled: running, not being deleted, and, when chosen by
- * a selector, ready. Empty: *reason says why (NoPodsMatched, PodNotFound, PodNotRunning, PodNotReady). */
+ * a selector, ready. Empty: *reason says why (NoPodsMatched, PodNotFound, PodNotRunning, PodNotReady; PodGone: waiting is of no use). */
 int pods_find(struct kube_client *c, const char *namespace, const struct session_target *t, struct pod_list *out, const char **reason, struct err *e);
 
 /* ERR_NOT_FOUND (PodGone) when there is none of this name, or it is another one (another uid). */

@@ -97,6 +97,14 @@ static int plan(struct work *w, struct err *e)
 	return 0;
 }
 
+/* What it waited for, without until when. A new string. */
+static char *waited_for(const struct condition *c)
+{
+	const char *until = strstr(c->message, RECONCILE_UNTIL);
+	size_t said = until ? (size_t)(until - c->message) : strlen(c->message);
+	return mem_printf("%s: %.*s%s", c->reason, (int)said, c->message, until ? until + strcspn(until, ".") : "");
+}
+
 static int end_early(struct work *w, struct err *e)
 {
 	(void)e;
@@ -105,7 +113,8 @@ static int end_early(struct work *w, struct err *e)
 	} else if (w->plan.stage == PLAN_END) {
 		const struct condition *last = &w->s.conditions[CONDITION_SUCCEEDED];
 		bool waited = w->plan.reason == REASON_DeadlineExceeded && last->message && last->message[0];
-		AUTO_FREE char *message = waited ? mem_printf("%s %s: %s", w->plan.message, last->reason, last->message) : mem_strdup(w->plan.message);
+		AUTO_FREE char *what = waited ? waited_for(last) : NULL;
+		AUTO_FREE char *message = waited ? mem_printf("%s %s", w->plan.message, what) : mem_strdup(w->plan.message);
 		session_status_end(&w->s, true, w->plan.reason, message, w->now_wall_ms);
 	}
 	return 0;
@@ -178,7 +187,8 @@ static int tell(struct work *w, struct err *e)
 	if (!w->r->events)
 		return 0;
 	for (size_t i = 0; w->assigned && i < w->s.pod_count; i++) {
-		AUTO_FREE char *text = mem_printf("Pod %s on node %s was chosen.", w->s.pods[i].pod_name, w->s.pods[i].node);
+		AUTO_FREE char *text = mem_printf("Pod %s on node %s was chosen%s%.253s.", w->s.pods[i].pod_name, w->s.pods[i].node,
+						  w->s.requested_by ? "; requested by " : "", w->s.requested_by ? w->s.requested_by : "");
 		events_record(w->r->events, &w->s, false, "PodChosen", text);
 	}
 	if (!c->reason || c->reason == w->old_reason || tells_nothing(c->reason))

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/metrics.h"
 
 #include <stdio.h>
@@ -26,10 +27,18 @@ static int wait_in_queue(struct work *w, const struct buf *why)
 /* Who has no pod to profile is in nobody's way meanwhile. */
 static int wait_for(struct work *w, const char *reason, const char *message)
 {
+	char until[CLOCK_RFC3339_SIZE];
+	AUTO_FREE char *text = mem_printf("%s" RECONCILE_UNTIL "%s", message, clock_rfc3339(plan_deadline_ms(&w->s), until));
 	admission_release(w->r->admission, w->key);
-	session_status_wait(&w->s, reason, message, w->now_wall_ms);
+	session_status_wait(&w->s, reason, text, w->now_wall_ms);
 	reconcile_wake_in(w, plan_retry_ms(&w->s, w->now_wall_ms));
 	return 0;
+}
+
+/* Nothing will come of waiting: the pod has ended, or it is the one that a trigger's source has seen and that is not there any more. */
+static bool is_hopeless(const struct work *w, const char *reason)
+{
+	return reason == REASON_PodGone || (reason == REASON_PodNotFound && w->s.of_trigger);
 }
 
 static int none_found(struct work *w, const struct pod_list *l, const char *reason)
@@ -40,13 +49,16 @@ static int none_found(struct work *w, const struct pod_list *l, const char *reas
 	if (t->pod_name && reason == REASON_PodNotFound)
 		message = mem_printf("there is no pod %s in namespace %s", t->pod_name, w->s.namespace);
 	else if (t->pod_name)
-		message = mem_printf("pod %s is not running", t->pod_name);
+		message = mem_printf("pod %s %s", t->pod_name, reason == REASON_PodGone ? "has ended or is being deleted" : "is not running");
 	else if (l->matched == 0)
 		message = mem_printf("no pod of namespace %s matches %.200s", w->s.namespace, selector);
 	else
 		message = mem_printf("%zu pods match %.200s, but %zu are not running and %zu not ready", l->matched, selector,
 				     l->excluded_not_running, l->excluded_not_ready);
-	return wait_for(w, reason, message);
+	if (!is_hopeless(w, reason))
+		return wait_for(w, reason, message);
+	session_status_end(&w->s, true, reason, message, w->now_wall_ms);
+	return 0;
 }
 
 static bool is_about_memory(enum profiler_kind kind)
@@ -208,9 +220,9 @@ static int look_after(struct work *w, size_t i, struct err *e)
 	struct session_pod *p = &w->s.pods[i];
 	struct err why = ERR_INIT;
 	pod_info_fini(&w->infos[i]);
-	if (pods_get(w->kube, w->s.namespace, p->pod_name, p->pod_uid, &w->infos[i], &why) == 0)
+	if (pods_get(w->kube, w->s.namespace, p->pod_name, p->pod_uid, &w->infos[i], &why) == 0 && !w->infos[i].over)
 		return 0;
-	if (why.kind != ERR_NOT_FOUND) {
+	if (why.kind != ERR_NONE && why.kind != ERR_NOT_FOUND) {
 		*e = why;
 		return -1;
 	}
@@ -249,6 +261,8 @@ static void fill_order(const struct work *w, size_t i, struct link_order *o)
 	snprintf(o->session_namespace, sizeof o->session_namespace, "%s", w->s.namespace);
 	snprintf(o->session_name, sizeof o->session_name, "%s", w->s.name);
 	snprintf(o->session_uid, sizeof o->session_uid, "%s", w->s.uid);
+	const char *who = w->s.requested_by ? w->s.requested_by : "";
+	snprintf(o->requested_by, sizeof o->requested_by, "%.*s", (int)text_cut_utf8(who, sizeof o->requested_by - 1), who);
 	snprintf(o->pod_namespace, sizeof o->pod_namespace, "%s", w->s.namespace);
 	snprintf(o->pod_name, sizeof o->pod_name, "%s", p->pod_name);
 	snprintf(o->pod_uid, sizeof o->pod_uid, "%s", p->pod_uid);

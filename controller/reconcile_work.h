@@ -6,6 +6,9 @@
 #include "controller/pods.h"
 #include "controller/reconcile.h"
 
+/* In a message: what follows is the time until when is waited, and then the remedy. */
+#define RECONCILE_UNTIL "; waiting until "
+
 struct work {
 	struct reconciler *r;
 	struct kube_client *kube;

@@ -156,6 +156,17 @@ static char *dup_text(const json_t *obj, const char *dotted)
 	return mem_strdup(jsonx_str_at(obj, dotted, NULL));
 }
 
+static bool is_of_trigger(const json_t *object)
+{
+	size_t i;
+	json_t *owner;
+	json_array_foreach(jsonx_at(object, "metadata.ownerReferences"), i, owner) {
+		if (strcmp(jsonx_str_at(owner, "kind", ""), "ProfilingTrigger") == 0)
+			return true;
+	}
+	return false;
+}
+
 static int read_metadata(const json_t *object, struct profiling_session *s, struct err *e)
 {
 	copy_text(s->namespace, sizeof s->namespace, object, "metadata.namespace");
@@ -165,6 +176,7 @@ static int read_metadata(const json_t *object, struct profiling_session *s, stru
 	if (!s->namespace[0] || !s->name[0] || !s->uid[0] || !s->resource_version[0])
 		return err_set(e, ERR_PROTOCOL, 0, "ProfilingSession: metadata lacks namespace, name, uid or resourceVersion");
 	s->generation = jsonx_int_at(object, "metadata.generation", 0);
+	s->of_trigger = is_of_trigger(object);
 	s->requested_by = mem_strdup(json_string_value(json_object_get(jsonx_at(object, "metadata.annotations"), SESSION_REQUESTED_BY)));
 	s->created_wall_ms = read_time(object, "metadata.creationTimestamp");
 	s->deleted_wall_ms = read_time(object, "metadata.deletionTimestamp");

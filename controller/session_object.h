@@ -34,6 +34,7 @@ struct profiling_session {
 	char namespace[64], name[254], uid[40], resource_version[64];
 	int64_t generation;
 	int64_t created_wall_ms;
+	bool of_trigger;         /* a ProfilingTrigger made it */
 	char *requested_by;      /* as the annotation says; owned, may be NULL */
 	int64_t deleted_wall_ms; /* deletionTimestamp; 0: not being deleted */
 	char **finalizers;       /* all of them, ours included */

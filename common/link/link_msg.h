@@ -108,6 +108,7 @@ struct link_container {
 struct link_order {
 	char job_id[LINK_ID_SIZE];
 	char session_namespace[64], session_name[254], session_uid[40];
+	char requested_by[254];      /* who asked for the session, where the admission policy vouches for it; else "" */
 	char pod_namespace[64], pod_name[254], pod_uid[40];
 	struct link_container containers[32];
 	size_t container_count;

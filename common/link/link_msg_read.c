@@ -237,6 +237,7 @@ static int read_order(const json_t *doc, struct link_order *o, struct err *e)
 	    read_name(session, "session", "namespace", true, o->session_namespace, sizeof o->session_namespace, e) < 0 ||
 	    read_name(session, "session", "name", true, o->session_name, sizeof o->session_name, e) < 0 ||
 	    read_name(session, "session", "uid", true, o->session_uid, sizeof o->session_uid, e) < 0 ||
+	    read_array(session, "session", "requestedBy", false, o->requested_by, sizeof o->requested_by, e) < 0 ||
 	    jsonx_object(doc, "order", "pod", true, &pod, e) < 0 ||
 	    read_name(pod, "pod", "namespace", true, o->pod_namespace, sizeof o->pod_namespace, e) < 0 ||
 	    read_name(pod, "pod", "name", true, o->pod_name, sizeof o->pod_name, e) < 0 ||

@@ -109,6 +109,7 @@ static void write_order(json_t *doc, const struct link_order *o)
 	put_name(session, "namespace", o->session_namespace);
 	put_name(session, "name", o->session_name);
 	put_name(session, "uid", o->session_uid);
+	put_name(session, "requestedBy", o->requested_by);
 	json_object_set_new(doc, "session", session);
 	json_t *pod = json_object();
 	put_name(pod, "namespace", o->pod_namespace);

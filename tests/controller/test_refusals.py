@@ -3,7 +3,7 @@ import json
 import unittest
 
 from tests.controller.fakehub import condition
-from tests.controller.test_sessions import COST, REPORT, ControllerTest
+from tests.controller.test_sessions import COST, REPORT, ControllerTest, session
 from tests.lib import matrix, proc
 
 PART = "Controller: refusals"
@@ -62,11 +62,11 @@ class Refused(ControllerTest):
         self.pod("completed", phase="Succeeded")
         self.pod("failed", phase="Failed")
         self.sessions.create("a", pod="theirs")
-        self.waits("a", "PodNotFound", "there is no pod theirs in namespace " + self.namespace, "no such pod in this namespace")
-        self.sessions.create("b", pod="completed")
-        self.waits("b", "PodNotRunning", "pod completed is not running", "completed pods cannot be profiled")
+        now = self.waits("a", "PodNotFound", "there is no pod theirs in namespace %s; waiting until " % self.namespace, "no such pod in this namespace")
+        self.assertEqual(condition(now, "Running")["message"], condition(now, "Succeeded")["message"])
+        proc.wait_until(lambda: [e["message"] for e in self.sessions.events("a")] == [condition(now, "Succeeded")["message"]], 20, "an event says it at once")
         self.sessions.create("c")
-        self.waits("c", "PodNotRunning", "2 are not running")
+        self.waits("c", "PodNotRunning", "2 are not running", "completed pods cannot be profiled")
         self.pod("unready", conditions=[{"type": "Ready", "status": "False"}])
         self.waits("c", "PodNotReady", "1 not ready", "name it by spec.target.podName")
         self.sessions.create("d", selector={"app": "basket"})
@@ -75,6 +75,35 @@ class Refused(ControllerTest):
         for what, reason in (("a pod of another namespace", "PodNotFound"), ("only completed pods", "PodNotRunning"), ("no ready pod", "PodNotReady"),
                              ("no such pod", "NoPodsMatched")):
             matrix.row(self, PART, "choosing", what, "waits as %s until the deadline; nothing was touched" % reason)
+
+    def test_a_named_pod_that_has_ended(self):
+        def owned_pod(name, kind, **status):
+            owner = {"apiVersion": "apps/v1", "kind": kind, "name": "checkout", "uid": "0", "controller": True}
+            self.pod(name, **status)
+            self.cluster.request("PATCH", "/api/v1/namespaces/%s/pods/%s" % (self.namespace, name), {"metadata": {"ownerReferences": [owner]}},
+                                 "application/merge-patch+json")
+        hub = self.leader("n1")
+        self.pod("bare", phase="Failed")
+        owned_pod("of-a-deployment", "ReplicaSet", phase="Succeeded")
+        owned_pod("checkout-0", "StatefulSet", phase="Failed")
+        for name in ("bare", "of-a-deployment"):
+            self.sessions.create(name, pod=name)
+            now = self.sessions.wait_condition(name, "Completed", "True", "PodGone")
+            self.assertIn("pod %s has ended" % name, condition(now, "Succeeded")["message"])
+            self.assertNotIn("waiting", condition(now, "Succeeded")["message"])
+            self.assertNotIn("finalizers", now["metadata"])
+        self.sessions.create("again", pod="checkout-0")
+        self.waits("again", "PodNotRunning", "pod checkout-0 is not running; waiting until ")
+        self.cluster.kubectl("delete", "pod", "-n", self.namespace, "checkout-0", "--grace-period=0", "--force")
+        owned_pod("checkout-0", "StatefulSet")
+        self.assertEqual(hub.order("again")[1]["pod"]["name"], "checkout-0")
+        made = session("triggered", target={"podName": "gone", "maxPods": 1})
+        made["metadata"]["ownerReferences"] = [{"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingTrigger", "name": "t",
+                                                "uid": "0"}]
+        self.cluster.request("POST", self.sessions.path, made)
+        self.sessions.wait_condition("triggered", "Completed", "True", "PodNotFound")
+        matrix.row(self, PART, "choosing", "the named pod has completed or is being deleted", "ends at once as PodGone; the next one of a StatefulSet is waited for")
+        matrix.row(self, PART, "choosing", "the pod that a trigger's source named is not there any more", "ends at once as PodNotFound; nothing was touched")
 
     def test_a_pod_that_goes_in_the_session(self):
         self.pod("checkout-1")

@@ -216,7 +216,7 @@ class Refusals(ControllerTest):
         self.sessions.create("cpu", pod="nobody", durationSeconds=1, activeDeadlineSeconds=11)
         self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "PodNotFound")
         now = self.sessions.wait_condition("cpu", "Completed", "True", "DeadlineExceeded", seconds=20)
-        self.assertIn("PodNotFound", condition(now, "Succeeded")["message"])
+        self.assertIn("PodNotFound: there is no pod nobody in namespace %s. Check spec.target.podName" % self.namespace, condition(now, "Succeeded")["message"])
 
     def test_node_without_agent(self):
         self.pod("checkout-1", "n1")
@@ -402,7 +402,7 @@ class Choice(ControllerTest):
         self.assertIn("2 pods match", condition(now, "Succeeded")["message"])
         self.assertIn("1 are not running and 1 not ready", condition(now, "Succeeded")["message"])
         self.sessions.create("named", pod="checkout-2")
-        self.sessions.wait_condition("named", "Succeeded", "Unknown", "PodNotRunning")
+        self.sessions.wait_condition("named", "Completed", "True", "PodGone")
 
     def test_expressions_are_asked_of_the_api_server(self):
         for name, tier in (("checkout-1", "web"), ("checkout-2", "batch"), ("checkout-3", "test")):

@@ -53,7 +53,7 @@ static void check_json(const char *name)
 /* The count of tags in the page. */
 static size_t write_and_look(const struct made *m)
 {
-	static const struct report_context context = {"s", "n", "u", "p", "c", "node"};
+	static const struct report_context context = {"s", "n", "u", "p", "c", "node", NULL};
 	struct session_spec spec;
 	struct report_result result = {0};
 	struct err e = ERR_INIT;

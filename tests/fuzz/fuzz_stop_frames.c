@@ -44,7 +44,7 @@ static void check_report(const struct pause_capture *c)
 	struct pause_analysis a;
 	struct pause_diagnosis d;
 	struct session_spec spec = {.profiler = PROFILER_RUNTIME_PAUSES};
-	struct report_context context = {"", "", "", "", "", ""};
+	struct report_context context = {"", "", "", "", "", "", NULL};
 	pause_analysis_run(c, &a);
 	pause_diagnosis_make(&a, &d);
 	check(strlen(d.text) <= DIAGNOSIS_MAX_BYTES && strncmp(d.text, d.headline, strlen(d.headline)) == 0);

@@ -71,6 +71,7 @@ class Plugin(unittest.TestCase):
         self.assertRegex(text, r"pod checkout-1 on node-a: Succeeded\n  reports in http\S+/\n.*report\.html")
         self.assertRegex(self.errors, r"(?m)^before: Profiling$")
         self.assertEqual(self.i.get(NAMESPACE, "before")["spec"]["target"]["selector"], {"matchLabels": {"app": "checkout"}})
+        self.assertEqual(self.i.get(NAMESPACE, "before")["metadata"]["annotations"]["drdotnet.dev/requested-by"], "system:serviceaccount:%s:dev" % NAMESPACE)
         self.check_lists()
         reports = self.check_reports()
         code, same = self.person.json("profile", "-l", "app in (checkout)", "3s", "--name", "again", "--frequency", "499", "--json", "-q",

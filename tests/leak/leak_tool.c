@@ -94,7 +94,7 @@ static int write_report(const struct leak_model *m, const char *folder)
 	static char entrypoint[] = "Shop", version[] = "10.0.1", arch[] = "x64";
 	struct session_facts facts = {.target = {.entrypoint = entrypoint, .runtime_version = version, .arch = arch}, .pid = 42,
 				      .duration_ns = 120 * SECOND};
-	struct report_context context = {"", "", "", "", "", "node-1"};
+	struct report_context context = {"", "", "", "", "", "node-1", NULL};
 	struct report_result out = {0};
 	struct session_spec spec;
 	struct err e = ERR_INIT;

@@ -118,7 +118,7 @@ static long peak_kb(void)
 static int write_report(struct made *m, int dirfd)
 {
 	const struct session_spec spec = {.profiler = PROFILER_CPU_HOTPATHS};
-	const struct report_context context = {"cpu", "shop", "uid", "checkout-1", "app", "node-1"};
+	const struct report_context context = {"cpu", "shop", "uid", "checkout-1", "app", "node-1", "oidc:jane@example.com<b>"};
 	struct report_result result;
 	struct err e = ERR_INIT;
 	long before_kb = peak_kb();

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 static const struct session_spec spec = {.profiler = PROFILER_CPU_HOTPATHS};
-static const struct report_context context = {"cpu", "shop", "uid", "checkout-1", "app", "node-1"};
+static const struct report_context context = {"cpu", "shop", "uid", "checkout-1", "app", "node-1", NULL};
 
 static char folder[64];
 static int reports_fd;

@@ -34,26 +34,37 @@ Test(pods, reads_a_running_pod)
 	pod_info_fini(&p);
 }
 
+#define OWNER(kind, controller) "{\"kind\":\"" kind "\",\"controller\":" controller "}"
+
 Test(pods, states)
 {
 	static const struct {
 		const char *text;
-		bool running, ready, deleting;
+		bool running, ready, deleting, over;
 	} rows[] = {
-		{"{}", false, false, false},
-		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}", false, false, false},
-		{"{\"status\":{\"phase\":\"Running\"}}", false, false, false},
+		{"{}", .over = false},
+		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Pending\"}}", .over = false},
+		{"{\"status\":{\"phase\":\"Running\"}}", .over = false},
 		{"{\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"}]}}",
-		 true, false, false},
+		 .running = true},
 		{"{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},"
-		 "\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\"}}", true, false, true},
-		{"{\"spec\":7,\"status\":{\"phase\":[],\"conditions\":{},\"containerStatuses\":7}}", false, false, false},
+		 "\"spec\":{\"nodeName\":\"n\"},\"status\":{\"phase\":\"Running\"}}", .running = true, .deleting = true, .over = true},
+		{"{\"status\":{\"phase\":\"Succeeded\"}}", .over = true},
+		{"{\"status\":{\"phase\":\"Failed\"}}", .over = true},
+		{"{\"metadata\":{\"ownerReferences\":[" OWNER("ReplicaSet", "true") "]},\"status\":{\"phase\":\"Failed\"}}", .over = true},
+		{"{\"metadata\":{\"ownerReferences\":[" OWNER("Job", "true") "]},\"status\":{\"phase\":\"Failed\"}}", .over = true},
+		{"{\"metadata\":{\"ownerReferences\":[" OWNER("StatefulSet", "true") "]},\"status\":{\"phase\":\"Failed\"}}", .over = false},
+		{"{\"metadata\":{\"ownerReferences\":[" OWNER("StatefulSet", "false") "]},\"status\":{\"phase\":\"Failed\"}}", .over = true},
+		{"{\"metadata\":{\"ownerReferences\":[7," OWNER("ReplicaSet", "false") "," OWNER("StrimziPodSet", "true") "],"
+		 "\"deletionTimestamp\":\"2026-01-01T00:00:00Z\"},\"status\":{\"phase\":\"Failed\"}}", .deleting = true},
+		{"{\"spec\":7,\"status\":{\"phase\":[],\"conditions\":{},\"containerStatuses\":7}}", .over = false},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct pod_info p = read_pod(rows[i].text);
 		cr_expect_eq(p.running, rows[i].running, "row %zu", i);
 		cr_expect_eq(p.ready, rows[i].ready, "row %zu", i);
 		cr_expect_eq(p.deleting, rows[i].deleting, "row %zu", i);
+		cr_expect_eq(p.over, rows[i].over, "row %zu", i);
 		cr_expect_eq(p.container_count, 0);
 		pod_info_fini(&p);
 	}

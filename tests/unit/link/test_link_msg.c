@@ -22,7 +22,8 @@
 	"\"pauseBudgetMilliseconds\":200,\"output\":{\"store\":\"default\"},\"activeDeadlineSeconds\":600,\"ttlSecondsAfterFinished\":604800," \
 	"\"cancel\":false}"
 #define ORDER_HEAD \
-	"{\"type\":\"order\",\"epoch\":4,\"jobID\":\"job-1\",\"session\":{\"namespace\":\"shop\",\"name\":\"s\",\"uid\":\"u-1\"}," \
+	"{\"type\":\"order\",\"epoch\":4,\"jobID\":\"job-1\",\"session\":{\"namespace\":\"shop\",\"name\":\"s\",\"uid\":\"u-1\"," \
+	"\"requestedBy\":\"oidc:jane@example.com\"}," \
 	"\"pod\":{\"namespace\":\"shop\",\"name\":\"p\",\"uid\":\"u-2\",\"containers\":[{\"name\":\"app\",\"id\":\"abc\"},{\"name\":\"side\"}]}," \
 	"\"deadlineTime\":77,\"millisecondsLeft\":5,\"spec\":"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 static const uint8_t secret[STRINGS_SECRET_BYTES] = {7};
-static const struct report_context context = {"strings", "shop", "uid", "checkout-1", "app", "node-1"};
+static const struct report_context context = {"strings", "shop", "uid", "checkout-1", "app", "node-1", NULL};
 #define HOSTILE "Evil<script>alert(1)</script>|`\x1b[31m"
 
 /* `orders` with one of five codes of digits each and one note for all; `ballast` bytes of something else. */
