@@ -47,13 +47,24 @@ int64_t cgroup_dir_usage_ns(const struct cgroup_dir *cpuacct)
 			   : cgroup_dir_number(cpuacct, "cpuacct.usage");
 }
 
-void cgroup_read_cpu(const char *proc_root, pid_t pid, struct cgroup_cpu *out)
+static bool find_dir(const char *proc_root, const struct cgroup_owner *o, const char *controller, struct cgroup_dir *out)
+{
+	if (o->pid > 0)
+		return cgroup_dir_of(proc_root, o->pid, controller, out);
+	struct link_pod_usage pod;
+	if (!o->pod_uid || !o->container_id || snprintf(pod.pod_uid, sizeof pod.pod_uid, "%s", o->pod_uid) >= (int)sizeof pod.pod_uid)
+		return false;
+	cgroup_dirs_of_pods(proc_root, controller, &pod, 1, out);
+	return cgroup_dir_enter_container(out, o->container_id);
+}
+
+void cgroup_read_cpu(const char *proc_root, const struct cgroup_owner *o, struct cgroup_cpu *out)
 {
 	*out = (struct cgroup_cpu){-1, -1, -1, -1, -1};
 	struct cgroup_dir d;
-	if (cgroup_dir_of(proc_root, pid, "cpuacct", &d))
+	if (find_dir(proc_root, o, "cpuacct", &d))
 		out->usage_ns = cgroup_dir_usage_ns(&d);
-	if (!cgroup_dir_of(proc_root, pid, "cpu", &d))
+	if (!find_dir(proc_root, o, "cpu", &d))
 		return;
 	/* Throttling is counted where the quota is: at the group with the tightest one. */
 	struct cgroup_dir tightest = d;
@@ -81,11 +92,11 @@ int64_t cgroup_dir_memory_limit(const struct cgroup_dir *d)
 	return limit < V1_NO_LIMIT ? limit : 0;
 }
 
-void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *out)
+void cgroup_read_memory(const char *proc_root, const struct cgroup_owner *o, struct cgroup_memory *out)
 {
 	*out = (struct cgroup_memory){.usage_bytes = -1, .limit_bytes = -1};
 	struct cgroup_dir d;
-	if (!cgroup_dir_of(proc_root, pid, "memory", &d))
+	if (!find_dir(proc_root, o, "memory", &d))
 		return;
 	*out = (struct cgroup_memory){.usage_bytes = cgroup_dir_working_set(&d), .limit_bytes = 0};
 	int64_t least_room = INT64_MAX;
@@ -99,10 +110,10 @@ void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *
 	} while (cgroup_dir_up(&d));
 }
 
-bool cgroup_is_frozen(const char *proc_root, pid_t pid)
+bool cgroup_is_frozen(const char *proc_root, const struct cgroup_owner *o)
 {
 	struct cgroup_dir d;
-	if (!cgroup_dir_of(proc_root, pid, "freezer", &d))
+	if (!find_dir(proc_root, o, "freezer", &d))
 		return false;
 	if (d.v2)
 		return cgroup_dir_keyed(&d, "cgroup.events", "frozen") == 1;

@@ -27,12 +27,19 @@ struct cgroup_memory {
 	int64_t usage_bytes, limit_bytes; /* limit 0: none; usage -1: unknown. Usage is the working set (usage - inactive file) */
 };
 
-/* For the group of this process, found through /proc/PID/cgroup and the node's cgroup mounts. Unknown values are -1; no error. */
-void cgroup_read_cpu(const char *proc_root, pid_t pid, struct cgroup_cpu *out);
-void cgroup_read_memory(const char *proc_root, pid_t pid, struct cgroup_memory *out);
+/* Whose group: a process's, found through /proc/PID/cgroup; or, where processes cannot be seen (pid 0: shared tmp mode), its container's, by
+ * the names that the node gives to groups. Texts are borrowed; NULL: not known. */
+struct cgroup_owner {
+	pid_t pid;
+	const char *pod_uid, *container_id;
+};
 
-/* True when the process's group is frozen (`docker pause`, the freezer controller, cgroup.freeze). */
-bool cgroup_is_frozen(const char *proc_root, pid_t pid);
+/* Through the node's cgroup mounts. Unknown values are -1; no error. */
+void cgroup_read_cpu(const char *proc_root, const struct cgroup_owner *o, struct cgroup_cpu *out);
+void cgroup_read_memory(const char *proc_root, const struct cgroup_owner *o, struct cgroup_memory *out);
+
+/* True when the group is frozen (`docker pause`, the freezer controller, cgroup.freeze). */
+bool cgroup_is_frozen(const char *proc_root, const struct cgroup_owner *o);
 
 /* CPU use (over window_ms, sleeping in between) and working set of pods by uid; entries of unknown pods stay -1. */
 struct link_pod_usage;

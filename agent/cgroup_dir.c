@@ -204,12 +204,34 @@ void cgroup_dirs_of_pods(const char *proc_root, const char *controller, const st
 	struct cgroup_dir top;
 	struct proc_mount mount;
 	bool any = open_hierarchy(proc_root, controller, &top, &mount);
-	for (size_t i = 0; i < count; i++)
-		out[i] = (struct cgroup_dir){.v2 = any && top.v2};
+	for (size_t i = 0; i < count; i++) {
+		out[i].v2 = any && top.v2;
+		out[i].path[0] = '\0';
+		snprintf(out[i].mount, sizeof out[i].mount, "%s", any ? top.mount : "");
+	}
 	struct pod_search search = {pods, count, out};
 	struct walker w = {note_pod, &search, any ? strlen(top.mount) : 0, SEARCH_FOLDERS};
 	if (any)
 		walk_below(&w, top.path, sizeof top.path, SEARCH_DEPTH);
+}
+
+/* "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope"; not "crio-conmon-<id>.scope", its supervisor. */
+static bool is_of_container(const char *name, const char *id)
+{
+	const char *at = strstr(name, id);
+	return at && !strstr(name, "conmon") && (at == name || at[-1] == '-') && (!at[strlen(id)] || strcmp(at + strlen(id), ".scope") == 0);
+}
+
+bool cgroup_dir_enter_container(struct cgroup_dir *d, const char *container_id)
+{
+	size_t len = strlen(d->path);
+	AUTO_DIR DIR *dir = len ? opendir(d->path) : NULL;
+	struct dirent *entry;
+	while (dir && (entry = readdir(dir))) {
+		if (entry->d_type == DT_DIR && is_of_container(entry->d_name, container_id))
+			return snprintf(d->path + len, sizeof d->path - len, "/%s", entry->d_name) < (int)(sizeof d->path - len);
+	}
+	return false;
 }
 
 bool cgroup_dir_up(struct cgroup_dir *d)

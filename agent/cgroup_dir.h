@@ -19,11 +19,13 @@ struct cgroup_dir {
 /* The group of `pid` in the hierarchy of this v1 controller ("cpu", "memory", "freezer"), else in v2's. */
 bool cgroup_dir_of(const char *proc_root, pid_t pid, const char *controller, struct cgroup_dir *out);
 
-/* The groups of pods in that hierarchy, by their uids, in one walk below the mount; `path` is "" where none was found.
- * Made for reading; cgroup_dir_up() is not for these. */
+/* The groups of pods in that hierarchy, by their uids, in one walk below the mount; `path` is "" where none was found. */
 struct link_pod_usage;
 void cgroup_dirs_of_pods(const char *proc_root, const char *controller, const struct link_pod_usage *pods, size_t count,
 			 struct cgroup_dir *out);
+
+/* Goes from a pod's group to that of its container (64 hex digits); false: there is none. */
+bool cgroup_dir_enter_container(struct cgroup_dir *d, const char *container_id);
 
 /* Goes to the parent; false at the mount's root. */
 bool cgroup_dir_up(struct cgroup_dir *d);

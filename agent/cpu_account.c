@@ -11,19 +11,24 @@ static int64_t clock_ns(clockid_t clock)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-void cpu_account_init(struct cpu_account *a, pid_t pid)
+static void read_group(const struct cpu_account *a, struct cgroup_cpu *out)
 {
-	*a = (struct cpu_account){.pid = pid, .process_begin_ns = -1, .process_last_ns = -1};
+	struct cgroup_owner group = target_cgroup(a->target);
+	cgroup_read_cpu("/proc", &group, out);
+}
+
+void cpu_account_init(struct cpu_account *a, const struct target *t)
+{
+	*a = (struct cpu_account){.target = t, .process_begin_ns = -1, .process_last_ns = -1};
 	a->cgroup_begin = a->cgroup_last = (struct cgroup_cpu){-1, -1, -1, -1, -1};
-	a->has_clock = pid > 0 && clock_getcpuclockid(pid, &a->clock) == 0;
+	a->has_clock = t->pid > 0 && clock_getcpuclockid(t->pid, &a->clock) == 0;
 }
 
 void cpu_account_begin(struct cpu_account *a)
 {
 	if (a->has_clock)
 		a->process_begin_ns = a->process_last_ns = clock_ns(a->clock);
-	if (a->pid > 0)
-		cgroup_read_cpu("/proc", a->pid, &a->cgroup_begin);
+	read_group(a, &a->cgroup_begin);
 	a->cgroup_last = a->cgroup_begin;
 }
 
@@ -33,9 +38,7 @@ void cpu_account_update(struct cpu_account *a)
 	if (now_ns > a->process_last_ns)
 		a->process_last_ns = now_ns;
 	struct cgroup_cpu now;
-	if (a->pid <= 0)
-		return;
-	cgroup_read_cpu("/proc", a->pid, &now);
+	read_group(a, &now);
 	if (now.usage_ns >= 0)
 		a->cgroup_last = now;
 }

@@ -4,20 +4,22 @@
 
 #include "agent/capture.h"
 #include "agent/cgroup.h"
+#include "agent/target.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
 struct cpu_account {
-	pid_t pid;           /* 0: not to be seen (shared tmp mode) */
+	const struct target *target; /* borrowed */
 	clockid_t clock;
 	bool has_clock;
 	int64_t process_begin_ns, process_last_ns;
 	struct cgroup_cpu cgroup_begin, cgroup_last;
 };
 
-void cpu_account_init(struct cpu_account *a, pid_t pid);
+/* The target stays until the last update. Where its process cannot be seen (shared tmp mode), the container's own figures remain. */
+void cpu_account_init(struct cpu_account *a, const struct target *t);
 void cpu_account_begin(struct cpu_account *a);
 
 /* Reads again; what cannot be read any more (the process ended) keeps its last value. */

@@ -102,7 +102,7 @@ static void start_collecting(struct attached_session *s)
 static int prepare(struct attached_session *s, struct err *e)
 {
 	struct cpu_own *o = own_of(s);
-	cpu_account_init(&o->account, s->q->target->pid);
+	cpu_account_init(&o->account, s->q->target);
 	cpu_account_begin(&o->account);
 	STEP("start-perf");
 	if (start_perf(s, e) < 0)

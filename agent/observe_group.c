@@ -5,7 +5,6 @@
 #include "common/base/mem.h"
 #include "common/link/link_msg.h"
 
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,26 +15,6 @@ void observe_group_fini(struct observe_group *g)
 		return;
 	free(g->folder);
 	*g = (struct observe_group){0};
-}
-
-/* "<id>", "cri-containerd-<id>.scope", "crio-<id>.scope"; not "crio-conmon-<id>.scope", its supervisor. */
-static bool is_of_container(const char *name, const char *id)
-{
-	const char *at = strstr(name, id);
-	return at && !strstr(name, "conmon") && (at == name || at[-1] == '-') && (!at[strlen(id)] || strcmp(at + strlen(id), ".scope") == 0);
-}
-
-/* Goes from the pod's folder to the container's. */
-static bool enter_container(struct cgroup_dir *d, const char *id)
-{
-	size_t len = strlen(d->path);
-	AUTO_DIR DIR *dir = len ? opendir(d->path) : NULL;
-	struct dirent *entry;
-	while (dir && (entry = readdir(dir))) {
-		if (entry->d_type == DT_DIR && is_of_container(entry->d_name, id))
-			return snprintf(d->path + len, sizeof d->path - len, "/%s", entry->d_name) < (int)(sizeof d->path - len);
-	}
-	return false;
 }
 
 /* Of the container's own group, else of its pod's (a limit of the whole pod); what is above those is the node's. */
@@ -67,7 +46,7 @@ static void walk(const char *proc_root, const char *controller, enum link_resour
 	cgroup_dirs_of_pods(proc_root, controller, pods, count, dirs);
 	for (size_t i = 0; i < count; i++) {
 		struct cgroup_dir container = dirs[i];
-		if (items[i]->resource == resource && enter_container(&container, items[i]->container_id))
+		if (items[i]->resource == resource && cgroup_dir_enter_container(&container, items[i]->container_id))
 			use(&out[i], items[i], &dirs[i], &container);
 	}
 }

@@ -47,6 +47,12 @@ static int check_state(const struct target *t, int proc_fd, struct err *e)
 	return process_state_check(proc_root, t->pid, &status, e);
 }
 
+/* What is left of a process's state where only its control group can be seen. */
+static int check_frozen(const struct target *t, struct err *e)
+{
+	return target_stopped(t) ? err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "its control group is frozen (a paused container)") : 0;
+}
+
 static int check_runtime(const struct target *t, struct err *e)
 {
 	if (!t->socket_path)
@@ -118,7 +124,8 @@ static int check_memory(const struct target *t, struct err *e)
 {
 	struct cgroup_memory memory;
 	AUTO_FREE char *proc_root = proc_root_of(t);
-	cgroup_read_memory(proc_root, t->pid, &memory);
+	struct cgroup_owner group = target_cgroup(t);
+	cgroup_read_memory(proc_root, &group, &memory);
 	if (memory.usage_bytes < 0 || memory.limit_bytes <= 0 || memory.limit_bytes - memory.usage_bytes >= HEAD_ROOM_BYTES)
 		return 0;
 	int64_t left = memory.limit_bytes - memory.usage_bytes;
@@ -129,7 +136,7 @@ static int check_memory(const struct target *t, struct err *e)
 int preflight_check(const struct target *t, struct err *e)
 {
 	if (t->mode == AGENT_MODE_SHARED_TMP)
-		return check_runtime(t, e) < 0 || check_staging_place(t, e) < 0 ? -1 : 0;
+		return check_frozen(t, e) < 0 || check_runtime(t, e) < 0 || check_staging_place(t, e) < 0 ? -1 : check_memory(t, e);
 	AUTO_FD int proc_fd = target_open_proc(t, e);
 	if (proc_fd < 0 || check_state(t, proc_fd, e) < 0 || check_kind(t, proc_fd, e) < 0 ||
 	    check_environment(proc_fd, e) < 0 || check_runtime(t, e) < 0 || check_staging_place(t, e) < 0)

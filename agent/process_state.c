@@ -34,7 +34,7 @@ int process_state_check(const char *proc_root, pid_t pid, const struct proc_stat
 		return err_set_reason(e, ERR_RETRY, REASON_BeingDebugged, "the kernel is writing its core dump: it has crashed");
 	if (status->state == 'T' || status->state == 't')
 		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "it is stopped (state %c, as after SIGSTOP)", status->state);
-	if (cgroup_is_frozen(proc_root, pid))
+	if (cgroup_is_frozen(proc_root, &(struct cgroup_owner){.pid = pid}))
 		return err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "its control group is frozen (a paused container)");
 	return 0;
 }

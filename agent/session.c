@@ -55,8 +55,8 @@ struct own_session {
 
 static const char **text_of(struct own_session *s, size_t i)
 {
-	const char **const all[] = {&s->context.session_name, &s->context.session_namespace, &s->context.session_uid, &s->context.requested_by, &s->context.pod_name,
-				    &s->context.container,    &s->context.node_name,	     &s->q.library_path};
+	const char **const all[] = {&s->context.session_name, &s->context.session_namespace, &s->context.session_uid, &s->context.pod_name,
+				    &s->context.container,    &s->context.node_name,	     &s->context.requested_by, &s->q.library_path};
 	return i < sizeof all / sizeof *all ? all[i] : NULL;
 }
 

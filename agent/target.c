@@ -177,6 +177,11 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 	return (ssize_t)hits[0];
 }
 
+struct cgroup_owner target_cgroup(const struct target *t)
+{
+	return (struct cgroup_owner){t->pid, t->pod_uid, t->container_id};
+}
+
 bool target_alive(const struct target *t)
 {
 	if (t->mode == AGENT_MODE_SHARED_TMP) {
@@ -189,13 +194,14 @@ bool target_alive(const struct target *t)
 
 bool target_stopped(const struct target *t)
 {
+	struct cgroup_owner group = target_cgroup(t);
 	if (t->mode == AGENT_MODE_SHARED_TMP)
-		return false;
+		return cgroup_is_frozen(PROC_ROOT, &group);
 	struct proc_stat stat;
 	AUTO_FD int fd = target_open_proc(t, NULL);
 	if (fd < 0 || proc_read_stat(fd, &stat) < 0)
 		return false;
 	const char *slash = t->proc_dir ? strrchr(t->proc_dir, '/') : NULL;
 	AUTO_FREE char *proc_root = slash ? mem_strndup(t->proc_dir, (size_t)(slash - t->proc_dir)) : mem_strdup(PROC_ROOT);
-	return stat.state == 'T' || stat.state == 't' || cgroup_is_frozen(proc_root, t->pid);
+	return stat.state == 'T' || stat.state == 't' || cgroup_is_frozen(proc_root, &group);
 }

@@ -5,6 +5,7 @@
 #ifndef DRDOTNET_TARGET_H
 #define DRDOTNET_TARGET_H
 
+#include "agent/cgroup.h"
 #include "common/base/err.h"
 
 #include <stdbool.h>
@@ -24,7 +25,7 @@ struct target {
 	uid_t uid;                   /* effective uid, as the agent's user namespace sees it; (uid_t)-1: unknown */
 	gid_t gid;
 	char *pod_uid;               /* from the cgroup, with dashes; NULL: not in a pod */
-	char *container_id;          /* hex; NULL: not in a container */
+	char *container_id;          /* hex; NULL: not in a container, or not known (shared tmp mode: the order tells) */
 	char *proc_dir;              /* host PID mode: "/proc/PID"; NULL stands for the same */
 	char *container_name;        /* its name in the pod, where known: in shared tmp mode by a folder per container; else NULL */
 	char *shared_folder;         /* shared tmp mode: the pod's folder's name under the parent; else NULL */
@@ -83,10 +84,13 @@ void target_list_add_take(struct target_list *l, struct target *t);
  * match that is not profilable gives its own reason. Pure. Returns the index or -1. */
 ssize_t target_choose(const struct target_list *l, const char *container_id, const char *entrypoint, int64_t inner_pid, struct err *e);
 
+/* Whose control group has its figures; borrows from *t. */
+struct cgroup_owner target_cgroup(const struct target *t);
+
 /* Still the same process? false when it ended or the pid was reused. */
 bool target_alive(const struct target *t);
 
-/* Can it not run now: stopped by a signal or a tracer, or its control group frozen? false in shared tmp mode: nobody can tell. */
+/* Can it not run now: stopped by a signal or a tracer, or its control group frozen? in shared tmp mode only the latter can be seen. */
 bool target_stopped(const struct target *t);
 
 #endif

@@ -158,6 +158,7 @@ void observe_set_carry(struct observe_set *s, const struct observe_set *old)
 		struct observe_entry *was = NULL;
 		HASH_FIND_STR(old->entries, e->key, was);
 		e->no_limit_said = was && was->no_limit_said;
+		e->unseen = was ? was->unseen : 0;
 	}
 }
 

@@ -20,6 +20,7 @@ struct observe_entry {
 	struct observe_node *node;
 	struct observe_entry *next; /* of the node */
 	bool no_limit_said;
+	unsigned unseen;         /* how often its agent has said that it finds no control group of it */
 	UT_hash_handle hh;
 };
 

@@ -21,6 +21,7 @@
 #define SOON_MS 5000        /* after a failed list, or when an agent misses a container */
 #define PAGE_LIMIT 100
 #define MAIL_MAX 2048       /* words of agents that wait; those that are not Normal are said again with each confirmation */
+#define UNSEEN_SAID_AT 3    /* a container that an agent still misses when it is asked again and again */
 #define RELINKED_MAX 1024   /* nodes; when there are more, all are told */
 
 struct mail {
@@ -167,12 +168,27 @@ static void say_no_limit(struct trigger_observe *t, struct observe_entry *en)
 	events_record_about(t->options.events, &about, true, TRIGGER_REASON_NoLimit, message);
 }
 
+/* For a moment that is nothing: a container is started anew. */
+static void say_not_seen(struct trigger_observe *t, struct observe_entry *en, const char *node)
+{
+	if (++en->unseen < UNSEEN_SAID_AT) /* it is asked again soon */
+		en->node->told_mono_ms = clock_mono_ms() - TRIGGER_OBSERVE_CONFIRM_MS + SOON_MS;
+	if (en->unseen != UNSEEN_SAID_AT)
+		return;
+	const struct event_subject about = {TRIGGER_KIND, en->trigger->namespace, en->trigger->name, en->trigger->uid};
+	AUTO_FREE char *message = mem_printf("the agent of node %s finds no control group of container %s of pod %s. %s", node, en->what.container,
+					     en->pod_name, trigger_reason_remedy(TRIGGER_REASON_NotSeen));
+	events_record_about(t->options.events, &about, true, TRIGGER_REASON_NotSeen, message);
+}
+
 static void handle(struct trigger_observe *t, const struct mail *m)
 {
 	struct observe_entry *en = observe_set_find(&t->set, m->node, &m->what);
 	count_word(en ? link_observed_state_name(m->what.state) : "NotAsked");
 	if (!en)
 		return;
+	if (m->what.state != LINK_OBSERVED_NOT_FOUND)
+		en->unseen = 0;
 	switch (m->what.state) {
 	case LINK_OBSERVED_ABOVE:
 		fire(t, en, &m->what);
@@ -181,6 +197,7 @@ static void handle(struct trigger_observe *t, const struct mail *m)
 		say_no_limit(t, en);
 		break;
 	case LINK_OBSERVED_NOT_FOUND: /* its container has been started anew, or it is gone */
+		say_not_seen(t, en, m->node);
 		if (t->next_list_ms > clock_mono_ms() + SOON_MS)
 			t->next_list_ms = clock_mono_ms() + SOON_MS;
 		break;

@@ -21,6 +21,7 @@
 	X(HistoryFull, "Lower spec.cooldownSeconds: more firings are within it than the status can hold.")                    \
 	X(NoTarget, "Let the source name a pod, or give the template's target a selector.")                                   \
 	X(NoLimit, "Give the container a limit, or let the threshold take per cent of its request.")                          \
+	X(NotSeen, "Give the node's agent its mount of /sys/fs/cgroup: without it nobody sees the pod's CPU and memory.")         \
 	X(TriggerDeleted, "Nothing to do.")                                                                                   \
 	X(TooManyWaiting, "Send it again later: more firings wait than can be held.")                                         \
 	X(Unreachable, "Send it again later: the API server cannot be reached.")

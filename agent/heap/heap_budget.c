@@ -25,7 +25,7 @@ size_t heap_budget_wide(size_t unlimited, int percent)
 {
 	struct cgroup_memory group;
 
-	cgroup_read_memory("/proc", getpid(), &group);
+	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &group);
 	return heap_budget_wide_of(unlimited, percent, &group);
 }
 
@@ -33,6 +33,6 @@ size_t heap_budget(size_t most, int percent)
 {
 	struct cgroup_memory group;
 
-	cgroup_read_memory("/proc", getpid(), &group);
+	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &group);
 	return heap_budget_of(most, percent, &group);
 }

@@ -42,7 +42,7 @@ void heap_room_look(struct heap_room *r, int dirfd, int64_t files_max)
 {
 	struct cgroup_memory group;
 
-	cgroup_read_memory("/proc", getpid(), &group);
+	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &group);
 	*r = (struct heap_room){
 		.memory_bytes = INT64_MAX,
 		.held_bytes = (int64_t)(heap_budget_of(HEAP_SNAPSHOT_MEMORY, HEAP_BUDGET_STREAM, &group) +

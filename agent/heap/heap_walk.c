@@ -398,7 +398,7 @@ static int64_t cpu_limit_of(pid_t pid)
 	struct cgroup_cpu cpu = {.limit_millicores = -1};
 
 	if (pid > 0)
-		cgroup_read_cpu("/proc", pid, &cpu);
+		cgroup_read_cpu("/proc", &(struct cgroup_owner){.pid = pid}, &cpu);
 	return cpu.limit_millicores;
 }
 

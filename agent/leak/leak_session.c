@@ -96,12 +96,11 @@ static void read_container(const struct attached_session *s, struct leak_model *
 	struct cgroup_memory c = {-1, -1};
 	uint64_t resident, anonymous;
 	w->resident_bytes = w->container_bytes = -1;
-	if (s->proc_fd < 0)
-		return;
-	cgroup_read_memory(PROC_ROOT, s->q->target->pid, &c);
+	struct cgroup_owner group = target_cgroup(s->q->target);
+	cgroup_read_memory(PROC_ROOT, &group, &c);
 	m->limit = (struct leak_limit){c.limit_bytes, c.usage_bytes, node_free_bytes()};
 	w->container_bytes = c.usage_bytes;
-	if (memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
+	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
 		w->resident_bytes = (int64_t)resident;
 }
 

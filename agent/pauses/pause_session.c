@@ -40,7 +40,7 @@ static int start(struct attached_session *s, struct err *e)
 		.ctx = s,
 	};
 	o->collect = pause_collect_new(&options);
-	cpu_account_init(&o->account, s->q->target->pid);
+	cpu_account_init(&o->account, s->q->target);
 	cpu_account_begin(&o->account);
 	profiler_channel_on_frames(s->attach.channel, pause_frames_add, &o->frames);
 	if (pause_frames_ask(&o->frames, s->attach.channel, CHANNEL_STOPS_BEGIN, attached_session_answer_until_ms(s), e) < 0)

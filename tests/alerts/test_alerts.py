@@ -99,8 +99,8 @@ class Alerts(unittest.TestCase):
         self.cluster.set_pod_running(made, {"app": process.container_id})
         return process
 
-    def start_agent(self):
-        agent = self.i.start_agent(self.node)
+    def start_agent(self, **how):
+        agent = self.i.start_agent(self.node, **how)
         self.addCleanup(agent.stop)
         return agent
 
@@ -236,16 +236,25 @@ class Alerts(unittest.TestCase):
         self.assertEqual(len(self.sessions()), 1)
 
     def test_memory_near_its_limit_fires_and_no_limit_is_said(self):
-        self.start_agent()
-        self.start_pod("full", "idle", {"limits": {"memory": "24Mi"}})
+        """With an agent that sees no processes, only the control groups and the folders that pods share with it."""
+        parent = os.path.join(self.folder, "pods-tmp")
+        os.makedirs(parent + "/%s_full" % self.namespace)
+        os.chmod(parent + "/%s_full" % self.namespace, 0o1777)
+        self.start_agent(mode="sharedTmp", parent=parent)
+        self.start_pod("full", "idle", {"limits": {"memory": "24Mi"}}, shared_tmp=parent + "/%s_full" % self.namespace)
         self.start_pod("free", "idle", {"limits": {"memory": "8Gi"}})
         self.start_pod("boundless", "idle")
+        ghost = self.cluster.create_pod(self.namespace, "ghost", self.node, labels={"app": "checkout"}, running=False)
+        self.cluster.set_pod_running(ghost, {"app": "f" * 64})
         self.trigger("memory", {"threshold": {"target": {"selector": {"matchLabels": {"app": "checkout"}}}, "memory": {"above": 80, "forSeconds": 5}}})
         session = self.one_session()
         self.assertEqual(session["spec"]["target"]["podName"], "full")
+        self.assertNotIn(self.i.condition(session, "Succeeded")["reason"], ("NoDotnetProcess", "PodNotFound"), install.digest(session))
         self.assertIn("of its memory limit: above 80 % for 5 s", session["metadata"]["annotations"]["drdotnet.dev/fired-by"])
         events = proc.wait_until(lambda: [e for e in self.i.events(self.namespace, "memory") if e[1] == "NoLimit"], 60, "the event NoLimit")
-        self.assertIn("container app of pod boundless has no limit", events[0][2])
+        self.assertEqual([e[2] for e in events], ["container app of pod boundless has no limit to take per cent of"])
+        events = proc.wait_until(lambda: [e for e in self.i.events(self.namespace, "memory") if e[1] == "NotSeen"], 60, "the event NotSeen")
+        self.assertIn("finds no control group of container app of pod ghost", events[0][2])
 
 
 if __name__ == "__main__":

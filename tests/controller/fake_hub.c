@@ -6,7 +6,8 @@
  *         fire NAMESPACE TRIGGER {"source", "dedup", "pod", "container", "message", "times"}     (prints "fired REASON SESSION MESSAGE" for each)
  *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
  *
- * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS] [--stream-above N]; ends on SIGTERM or end of input. */
+ * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]
+ * [--stream-above N]; ends on SIGTERM or end of input. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/http.h"

@@ -102,7 +102,8 @@ class Refused(ControllerTest):
                                                 "uid": "0"}]
         self.cluster.request("POST", self.sessions.path, made)
         self.sessions.wait_condition("triggered", "Completed", "True", "PodNotFound")
-        matrix.row(self, PART, "choosing", "the named pod has completed or is being deleted", "ends at once as PodGone; the next one of a StatefulSet is waited for")
+        matrix.row(self, PART, "choosing", "the named pod has completed or is being deleted",
+                   "ends at once as PodGone; the next one of a StatefulSet is waited for")
         matrix.row(self, PART, "choosing", "the pod that a trigger's source named is not there any more", "ends at once as PodNotFound; nothing was touched")
 
     def test_a_pod_that_goes_in_the_session(self):

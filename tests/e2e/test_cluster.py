@@ -397,11 +397,13 @@ class LeastPrivilege:
             session = self.succeeded(name)
             target = session["status"]["targets"][0]
             self.assertEqual((target["pid"], target["runtimeVersion"]), (1, process.runtime))
-            self.assertEqual(target["container"], container)
+            self.assertEqual((target["container"], target["containerID"]), (container, process.container_id))
             reports = self.fetch(session)
             shares.check_hot(self, readers.folded(reports))
             with open(reports + "/report.json") as f:
-                sampling = json.load(f)["sampling"]
+                report = json.load(f)
+            sampling = report["sampling"]
+            self.assertEqual(report["cpu"]["limitMillicores"], 0, "known, and there is none")
             self.assertEqual((sampling["method"], sampling["fallbackReason"]), ("signal-timer", "PerfEventsForbidden"))
             process.assert_progress()
         self.assert_nothing_left(before)

@@ -146,18 +146,18 @@ Test(cgroup_tree, reads_v2_with_the_tightest_limits)
 	pid_t pid = member("0::/kubepods/pod" UID "/" ID "\n");
 	struct cgroup_cpu cpu;
 	struct cgroup_memory memory;
-	cgroup_read_cpu(proc.root, pid, &cpu);
+	cgroup_read_cpu(proc.root, &(struct cgroup_owner){.pid = pid}, &cpu);
 	cr_expect_eq(cpu.usage_ns, 1500000);
 	cr_expect_eq(cpu.limit_millicores, 500);
 	cr_expect_eq(cpu.periods, 40);
 	cr_expect_eq(cpu.throttled_periods, 7);
 	cr_expect_eq(cpu.throttled_ns, 123000);
-	cgroup_read_memory(proc.root, pid, &memory);
+	cgroup_read_memory(proc.root, &(struct cgroup_owner){.pid = pid}, &memory);
 	cr_expect_eq(memory.usage_bytes, 79000000, "the pod's limit is nearer than the container's");
 	cr_expect_eq(memory.limit_bytes, 80000000);
-	cr_expect(cgroup_is_frozen(proc.root, pid));
+	cr_expect(cgroup_is_frozen(proc.root, &(struct cgroup_owner){.pid = pid}));
 	fake_text(&proc, "cg/kubepods/pod" UID "/memory.max", "max\n");
-	cgroup_read_memory(proc.root, pid, &memory);
+	cgroup_read_memory(proc.root, &(struct cgroup_owner){.pid = pid}, &memory);
 	cr_expect_eq(memory.usage_bytes, 20000000, "the working set");
 	cr_expect_eq(memory.limit_bytes, 50000000);
 }
@@ -186,17 +186,17 @@ Test(cgroup_tree, reads_v1_and_hybrid)
 	pid_t pid = member("4:cpu,cpuacct:/docker/node/pod/c\n5:memory:/docker/node/pod/c\n6:freezer:/docker/node/pod/c\n0::/pod/c\n");
 	struct cgroup_cpu cpu;
 	struct cgroup_memory memory;
-	cgroup_read_cpu(proc.root, pid, &cpu);
+	cgroup_read_cpu(proc.root, &(struct cgroup_owner){.pid = pid}, &cpu);
 	cr_expect_eq(cpu.usage_ns, 123456);
 	cr_expect_eq(cpu.limit_millicores, 250);
 	cr_expect_eq(cpu.throttled_periods, 2);
 	cr_expect_eq(cpu.throttled_ns, 5000);
-	cgroup_read_memory(proc.root, pid, &memory);
+	cgroup_read_memory(proc.root, &(struct cgroup_owner){.pid = pid}, &memory);
 	cr_expect_eq(memory.usage_bytes, 3000);
 	cr_expect_eq(memory.limit_bytes, 0, "no limit");
-	cr_expect_not(cgroup_is_frozen(proc.root, pid));
+	cr_expect_not(cgroup_is_frozen(proc.root, &(struct cgroup_owner){.pid = pid}));
 	fake_text(&proc, "cg/freezer/pod/c/freezer.parent_freezing", "1\n");
-	cr_expect(cgroup_is_frozen(proc.root, pid));
+	cr_expect(cgroup_is_frozen(proc.root, &(struct cgroup_owner){.pid = pid}));
 }
 
 Test(cgroup_tree, looks_for_relative_groups)
@@ -207,9 +207,9 @@ Test(cgroup_tree, looks_for_relative_groups)
 	pid_t pid = member("0::/../../podX/c1\n");
 	struct cgroup_cpu cpu;
 	struct cgroup_memory memory;
-	cgroup_read_cpu(proc.root, pid, &cpu);
+	cgroup_read_cpu(proc.root, &(struct cgroup_owner){.pid = pid}, &cpu);
 	cr_expect_eq(cpu.usage_ns, 4000);
-	cgroup_read_memory(proc.root, pid, &memory);
+	cgroup_read_memory(proc.root, &(struct cgroup_owner){.pid = pid}, &memory);
 	cr_expect_eq(memory.usage_bytes, 100);
 }
 
@@ -219,12 +219,12 @@ Test(cgroup_tree, knows_nothing_without_mounts)
 	pid_t pid = member("0::/a\n");
 	struct cgroup_cpu cpu;
 	struct cgroup_memory memory;
-	cgroup_read_cpu(proc.root, pid, &cpu);
-	cgroup_read_memory(proc.root, pid, &memory);
+	cgroup_read_cpu(proc.root, &(struct cgroup_owner){.pid = pid}, &cpu);
+	cgroup_read_memory(proc.root, &(struct cgroup_owner){.pid = pid}, &memory);
 	cr_expect_eq(cpu.usage_ns, -1);
 	cr_expect_eq(cpu.limit_millicores, -1);
 	cr_expect_eq(memory.usage_bytes, -1);
-	cr_expect_not(cgroup_is_frozen(proc.root, pid));
+	cr_expect_not(cgroup_is_frozen(proc.root, &(struct cgroup_owner){.pid = pid}));
 }
 
 Test(cgroup_tree, measures_pods)
@@ -243,9 +243,42 @@ Test(cgroup_tree, measures_pods)
 	cr_expect_eq(pods[1].memory_bytes, -1);
 }
 
+/* A process that cannot be seen: its container by name, then as with others up to the pod's limits. */
+Test(cgroup_tree, reads_a_container)
+{
+	mounts(V2);
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/cpu.max", "50000 100000\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/cpu.stat", "usage_usec 9\nnr_periods 40\nnr_throttled 7\nthrottled_usec 123\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/crio-conmon-" ID ".scope/cpu.stat", "usage_usec 77\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/cpu.stat", "usage_usec 1500\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/memory.max", "50000000\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/memory.current", "30000000\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/memory.stat", "inactive_file 0\n");
+	fake_text(&proc, "cg/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/cgroup.events", "frozen 1\n");
+	struct cgroup_owner known = {.pod_uid = UID, .container_id = ID};
+	struct cgroup_cpu cpu;
+	struct cgroup_memory memory;
+	cgroup_read_cpu(proc.root, &known, &cpu);
+	cr_expect_eq(cpu.usage_ns, 1500000);
+	cr_expect_eq(cpu.limit_millicores, 500, "the pod's");
+	cr_expect_eq(cpu.throttled_periods, 7);
+	cgroup_read_memory(proc.root, &known, &memory);
+	cr_expect_eq(memory.usage_bytes, 30000000);
+	cr_expect_eq(memory.limit_bytes, 50000000);
+	cr_expect(cgroup_is_frozen(proc.root, &known));
+	const struct cgroup_owner unknown[] = {{.pod_uid = UID}, {.container_id = ID}, {.pod_uid = UID, .container_id = ID2},
+					       {.pod_uid = UID_B, .container_id = ID}, {.pod_uid = ID, .container_id = ID}};
+	for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
+		cgroup_read_cpu(proc.root, &unknown[i], &cpu);
+		cgroup_read_memory(proc.root, &unknown[i], &memory);
+		cr_expect(cpu.usage_ns == -1 && memory.usage_bytes == -1, "row %zu", i);
+		cr_expect_not(cgroup_is_frozen(proc.root, &unknown[i]));
+	}
+}
+
 Test(cgroup_tree, reads_this_machine)
 {
 	struct cgroup_memory memory;
-	cgroup_read_memory("/proc", getpid(), &memory);
+	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &memory);
 	cr_expect(memory.usage_bytes == -1 || memory.usage_bytes > 0);
 }
