@@ -98,7 +98,7 @@ static void put_value(const struct strings_analysis *a, const struct strings_val
 	put_bytes_cell(out, v->size_bytes);
 	put_count_cell(out, v->chars);
 	buf_puts(out, "<td>");
-	strings_phrase_kinds(out, v->classes);
+	strings_phrase_kinds(out, v);
 	buf_printf(out, "</td><td>%s</td>", v->id);
 	if (a->revealed)
 		put_text_cell(out, "name", v->start);

@@ -26,17 +26,19 @@ const char *strings_phrase_kind(unsigned bit)
 	return bit < KINDS ? kinds[bit].name : NULL;
 }
 
-void strings_phrase_kinds(struct buf *out, uint8_t classes)
+void strings_phrase_kinds(struct buf *out, const struct strings_value *v)
 {
 	const char *between = "";
-	if (!classes)
+	if (!v->classes)
 		buf_puts(out, "none");
 	for (unsigned bit = 0; bit < KINDS; bit++) {
-		if (!(classes >> bit & 1))
+		if (!(v->classes >> bit & 1))
 			continue;
 		buf_printf(out, "%s%s", between, kinds[bit].words);
 		between = ", ";
 	}
+	if (v->chars > STRING_DIGEST_CLASS_CHARS)
+		buf_printf(out, " (in the first %u)", STRING_DIGEST_CLASS_CHARS);
 }
 
 /* Only where all characters were looked at. */
