@@ -42,6 +42,7 @@ enum cor_heap_info_slot {
 
 enum cor_heap_import_slot {
 	MD_ENUM_TYPE_DEFS = 6,
+	MD_FIND_TYPE_DEF_BY_NAME = 9,
 	MD_ENUM_METHODS = 18,
 	MD_ENUM_FIELDS = 20,
 	MD_GET_FIELD_PROPS = 57,
@@ -207,6 +208,12 @@ static inline hresult md_enum_type_defs(void *o, void **cursor, md_token *types,
 													       count);
 }
 
+/* "Namespace.Name"; `enclosing` 0: none. */
+static inline hresult md_find_type_def_by_name(void *o, const wchar16 *name, md_token enclosing, md_token *type)
+{
+	return ((hresult(*)(void *, const wchar16 *, md_token, md_token *))cor_slot(o, MD_FIND_TYPE_DEF_BY_NAME))(o, name, enclosing, type);
+}
+
 static inline hresult md_enum_fields(void *o, void **cursor, md_token type, md_token *fields, uint32_t cap, uint32_t *count)
 {
 	return ((hresult(*)(void *, void **, md_token, md_token *, uint32_t, uint32_t *))cor_slot(o, MD_ENUM_FIELDS))(
@@ -254,6 +261,7 @@ static inline uint32_t object_length(cor_id object)
 #define CLASS_HAS_ELEMENTS 0x80000000u
 #define CLASS_HAS_REFERENCES 0x01000000u
 #define CLASS_COLLECTIBLE 0x00200000u
+#define CLASS_COLLECTIBLE_8 0x10000000u /* on .NET 8 */
 #define STRING_BASE_SIZE 22u
 #define STRING_CHARS_AT 12
 

@@ -16,6 +16,20 @@ static struct heap_class classes[HEAP_CLASSES_MAX]; /* dense: only what is used 
 static struct heap_series series[SERIES_MAX];
 static uint32_t count, series_count;
 static struct heap_class free_space;
+static uint32_t collectible = CLASS_COLLECTIBLE; /* flag of this runtime's classes */
+
+void heap_classes_begin(void *info)
+{
+	uint16_t major = 0, minor, build;
+
+	info_get_runtime_information(info, &major, &minor, &build);
+	collectible = major == 8 ? CLASS_COLLECTIBLE_8 : CLASS_COLLECTIBLE;
+}
+
+bool heap_class_collectible(cor_id id)
+{
+	return *(const uint32_t *)id & collectible;
+}
 
 void heap_classes_reset(void)
 {
@@ -129,9 +143,9 @@ static void read_class(struct heap_class *c)
 		c->flags |= HEAP_TYPE_VARIABLE;
 		c->flags |= c->element_size == 2 && c->base_size == STRING_BASE_SIZE ? HEAP_TYPE_STRING : HEAP_TYPE_ARRAY;
 	}
-	if (flags & CLASS_COLLECTIBLE)
+	if (flags & collectible)
 		c->flags |= HEAP_TYPE_COLLECTIBLE;
-	if (flags & (CLASS_HAS_REFERENCES | CLASS_COLLECTIBLE))
+	if (flags & (CLASS_HAS_REFERENCES | collectible))
 		c->flags |= HEAP_TYPE_REFERENCES;
 	if (c->flags & HEAP_TYPE_REFERENCES)
 		read_references(c);

@@ -32,6 +32,10 @@ struct heap_class {
 	uint16_t series_count, structs_at;
 };
 
+/* Before the first walk of a session. */
+void heap_classes_begin(void *info);
+/* Of any class that is there: its assembly may be unloaded. */
+bool heap_class_collectible(cor_id id);
 void heap_classes_reset(void);
 /* NULL when it is not known yet. */
 struct heap_class *heap_classes_find(cor_id id);

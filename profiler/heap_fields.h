@@ -17,7 +17,8 @@ struct heap_fields {
 	uint32_t elements_at, element_size; /* of an array */
 };
 
-/* Of the class and its bases, by offset from the object's start; of an array of structs: from the element's start. */
+/* Of the class and its bases, by offset from the object's start; of an array of structs: from the element's start. A struct that the last walk has met
+ * as part of this class is told by the references that it holds: "_entry.Value". */
 void heap_fields_of(void *info, cor_id cls, struct heap_fields *out);
 void heap_fields_static_name(void *info, cor_id cls, md_token field, struct text *out);
 

@@ -2,6 +2,7 @@
 #include "profiler/heap_names.h"
 
 #include "profiler/function_name.h"
+#include "profiler/heap_classes.h"
 #include "profiler/heap_fields.h"
 #include "profiler/module_guard.h"
 #include "profiler/type_name.h"
@@ -19,7 +20,7 @@ static struct channel_text as_text(const struct text *t)
 
 static bool may_look_at(const struct names *n, cor_id cls)
 {
-	return !n->unloaded || !(*(const uint32_t *)cls & CLASS_COLLECTIBLE);
+	return !n->unloaded || !heap_class_collectible(cls);
 }
 
 /* The class that says of which module it is: an array's element's, as far down as it takes. */

@@ -1,7 +1,9 @@
 /* Context: own thread (find); whoever walks (put). */
 #include "profiler/heap_statics.h"
 
+#include "profiler/heap_classes.h"
 #include "profiler/heap_fields.h"
+#include "profiler/heap_generics.h"
 #include "profiler/heap_threads.h"
 #include "profiler/module_guard.h"
 #include "profiler/runtime_thread.h"
@@ -18,6 +20,7 @@ struct heap_static {
 	uintptr_t slot; /* 0: of each thread another */
 	md_token field;
 	bool boxed;
+	bool asked; /* of a collectible type: where it lies is asked for when it is read */
 };
 
 static struct heap_static statics[CAP];
@@ -35,7 +38,7 @@ struct finding {
 
 static void add_field(const struct finding *f, cor_id cls, md_token field)
 {
-	struct heap_static s = {.cls = cls, .domain = f->domain, .module = f->module, .field = field};
+	struct heap_static s = {.cls = cls, .domain = f->domain, .module = f->module, .field = field, .asked = heap_class_collectible(cls)};
 	const uint8_t *sig = NULL;
 	uint32_t attributes = 0, len = 0, sig_len = 0, kind = 0;
 
@@ -46,7 +49,7 @@ static void add_field(const struct finding *f, cor_id cls, md_token field)
 	if (holds == HEAP_HOLDS_NOTHING || info_get_static_field_info(f->info, cls, field, &kind) < 0)
 		return;
 	s.boxed = holds == HEAP_HOLDS_VALUE;
-	if (kind & COR_STATIC_THREAD && !s.boxed)
+	if (kind & COR_STATIC_THREAD && !s.boxed && !s.asked)
 		statics[count++] = s;
 	else if (kind == COR_STATIC_APP_DOMAIN && info_get_app_domain_static_address(f->info, cls, field, f->domain, &s.slot) >= 0 && s.slot)
 		statics[count++] = s;
@@ -76,8 +79,7 @@ static void add_fields(const struct finding *f, md_token type, cor_id cls)
 	md_token fields[32];
 	uint32_t n;
 
-	/* those of collectible classes lie where the collector moves them */
-	if (!cls || *(const uint32_t *)cls & CLASS_COLLECTIBLE)
+	if (!cls)
 		return;
 	while (n = 0, md_enum_fields(f->import, &cursor, type, fields, 32, &n) >= 0 && n > 0)
 		for (uint32_t i = 0; i < n && count < CAP; i++)
@@ -131,6 +133,14 @@ static void add_types(const struct finding *f)
 	cor_release(f->import);
 }
 
+static void add_generic(void *ctx, cor_id cls, md_token field, uintptr_t slot)
+{
+	const struct finding *f = ctx;
+
+	if (count < CAP)
+		statics[count++] = (struct heap_static){.cls = cls, .domain = f->domain, .module = f->module, .field = field, .slot = slot};
+}
+
 static void add_module(void *info, cor_id module)
 {
 	struct finding f = {.info = info, .module = module};
@@ -139,6 +149,8 @@ static void add_module(void *info, cor_id module)
 	if (!module_guard_gone(module) && info_get_app_domain_of_module(info, module, &f.domain) >= 0 &&
 	    info_get_module_meta_data(info, module, &f.import) == COR_S_OK && f.import)
 		add_types(&f);
+	if (!module_guard_gone(module))
+		heap_generics_find(module, add_generic, &f);
 	module_guard_leave();
 }
 
@@ -165,6 +177,7 @@ void heap_statics_find(void *info)
 	uint32_t n;
 
 	count = bare_count = 0;
+	heap_generics_begin(info);
 	if (info_enum(info, INFO_ENUM_MODULES, &list) < 0 || !list)
 		return;
 	while (n = 0, enum_next(list, sizeof modules / sizeof *modules, modules, &n) >= 0 && n > 0)
@@ -205,13 +218,21 @@ static bool put_of_threads(void *info, struct heap_writer *w, const struct heap_
 	return true;
 }
 
+/* A collection may have taken the type that an unload has not been announced of yet. */
+static bool is_there(void *info, struct heap_static *s)
+{
+	if (module_guard_gone(s->module))
+		return false;
+	return !s->asked || (info_get_app_domain_static_address(info, s->cls, s->field, s->domain, &s->slot) >= 0 && s->slot);
+}
+
 bool heap_statics_put(void *info, struct heap_writer *w, bool threads)
 {
 	uint32_t index = 0, looks = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
-		const struct heap_static *s = &statics[i];
-		if (module_guard_gone(s->module))
+		struct heap_static *s = &statics[i];
+		if (!is_there(info, s))
 			continue;
 		if (s->slot ? !put(w, s, s->slot, 0, &index) : threads && !put_of_threads(info, w, s, &index, &looks))
 			return false;

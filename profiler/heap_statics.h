@@ -1,5 +1,5 @@
-/* Static fields that may hold references, by the metadata of all modules (statics of generic types have no name of their own there and
- * are left out). Found before the application is stopped, on own thread; their values are read while it stands. */
+/* Static fields that may hold references: by the metadata of all modules, and those of the instantiations of generic types
+ * (heap_generics.h). Found before the application is stopped, on own thread; their values are read while it stands. */
 #ifndef DRDOTNET_HEAP_STATICS_H
 #define DRDOTNET_HEAP_STATICS_H
 

@@ -1,6 +1,7 @@
 /* Context: own thread (ranges: whoever walks). */
 #include "profiler/heap_stop.h"
 
+#include "profiler/heap_classes.h"
 #include "profiler/now.h"
 #include "profiler/pause_watch.h"
 
@@ -72,9 +73,30 @@ static bool put_ranges(struct heap_writer *w, uint32_t count)
 	return true;
 }
 
+static bool overlaps(const struct cor_frozen_range *f, const struct cor_generation_range *r)
+{
+	return r->start - f->start < f->length || f->start - r->start < r->length;
+}
+
+/* The collector's own ranges may have them, or not. */
+static bool put_frozen(struct heap_writer *w, uint32_t count)
+{
+	for (uint32_t i = 0; i < frozen_count; i++) {
+		const struct heap_range_record r = {.generation = HEAP_GEN_FROZEN, .start = frozen[i].start, .length = frozen[i].length};
+		uint32_t known = 0;
+		while (known < count && !overlaps(&frozen[i], &ranges[known]))
+			known++;
+		if (known == count && r.length && !heap_put_range(w, &r))
+			return false;
+	}
+	return true;
+}
+
 bool heap_stop_put_ranges(void *info, struct heap_writer *w)
 {
-	return put_ranges(w, read_ranges(info));
+	uint32_t count = read_ranges(info);
+
+	return put_ranges(w, count) && put_frozen(w, count);
 }
 
 uint32_t heap_stop_ranges(void *info, const struct cor_generation_range **out)
@@ -107,14 +129,38 @@ uint32_t heap_stop_frozen(const struct cor_frozen_range **out)
 enum heap_generation heap_stop_generation(const struct cor_generation_range *r)
 {
 	for (uint32_t i = 0; i < frozen_count; i++)
-		if (r->start - frozen[i].start < frozen[i].length || frozen[i].start - r->start < r->length)
+		if (overlaps(&frozen[i], r))
 			return HEAP_GEN_FROZEN;
 	return r->generation < 0 || r->generation > HEAP_GEN_POH ? HEAP_GEN_FROZEN : (enum heap_generation)r->generation;
 }
 
+bool heap_stop_put_frozen_roots(struct heap_writer *w)
+{
+	for (uint32_t i = 0; i < frozen_count; i++) {
+		cor_id object = frozen[i].start, end = object + frozen[i].length;
+		const struct heap_class *c;
+		for (; object < end && (c = heap_classes_find(object_class(object))); object += heap_class_size(c, object)) {
+			const struct heap_root_record r = {.kind = HEAP_ROOT_OTHER, .object = object};
+			if (!heap_put_root(w, &r))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool find_range(void *info, cor_id object, struct cor_generation_range *r)
+{
+	for (uint32_t i = 0; i < frozen_count; i++)
+		if (object - frozen[i].start < frozen[i].length) {
+			*r = (struct cor_generation_range){.generation = -1, .start = frozen[i].start, .length = frozen[i].length};
+			return true;
+		}
+	return info_get_object_generation(info, object, r) >= 0 && object - r->start < r->length;
+}
+
 enum heap_generation heap_stop_range_of(void *info, cor_id object, struct cor_generation_range *range, struct heap_range_record *record)
 {
-	if (info_get_object_generation(info, object, range) < 0 || object - range->start >= range->length)
+	if (!find_range(info, object, range))
 		*range = (struct cor_generation_range){.start = object, .length = 8};
 	*record = (struct heap_range_record){
 		.generation = (uint8_t)heap_stop_generation(range),

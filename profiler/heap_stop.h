@@ -21,12 +21,14 @@ hresult heap_stop_collect(void *info, uint64_t *ns);
 bool heap_stop_put_ranges(void *info, struct heap_writer *w);
 /* The same to look at, until the next call of these. 0: they are not known, or too many. */
 uint32_t heap_stop_ranges(void *info, const struct cor_generation_range **out);
-/* Where the objects are that no collection touches; before the stop. Whose range it is, with that in mind. */
+/* Where the objects are that no collection touches (literals; they grow in number). Whose range it is, with that in mind. */
 void heap_stop_find_frozen(void *info);
 uint32_t heap_stop_frozen(const struct cor_frozen_range **out);
 enum heap_generation heap_stop_generation(const struct cor_generation_range *r);
+/* Each frozen object as a root: whoever else refers to it, it stays. After the objects, whose classes are known then. */
+bool heap_stop_put_frozen_roots(struct heap_writer *w);
 /* Where an object lies now, asked by the object: the runtime's own bounds are those of the last collection. Not known: a range of the object's
- * first eight bytes. While it stands. */
+ * first eight bytes. Frozen ones, which the runtime itself counts to no generation, too. While it stands. */
 enum heap_generation heap_stop_range_of(void *info, cor_id object, struct cor_generation_range *range, struct heap_range_record *record);
 /* All of it / without large and pinned objects, in bytes; 0: not known. Any time. */
 void heap_stop_heap_bytes(void *info, uint64_t *all, uint64_t *small);

@@ -5,6 +5,7 @@
 #include "profiler/heap_census.h"
 #include "profiler/heap_collection.h"
 #include "profiler/heap_names.h"
+#include "profiler/heap_nested.h"
 #include "profiler/heap_objects.h"
 #include "profiler/heap_predict.h"
 #include "profiler/heap_stacks.h"
@@ -39,6 +40,7 @@ void heap_walk_reset(void *info, bool collections)
 {
 	may_collect = collections;
 	heap_collection_reset();
+	heap_classes_begin(info);
 	if (may_collect) /* for one collection at a time, when it is asked for */
 		event_mask_remove(info, COR_MONITOR_GC, 0);
 }
@@ -79,7 +81,9 @@ static void at_collection_end(void *ctx)
 	struct walk *k = ctx;
 	struct heap_writer *w = &sink.w;
 
-	if (heap_sweep(&k->objects) && heap_collection_put_roots(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w))
+	heap_stop_find_frozen(k->info);
+	if (heap_sweep(&k->objects) && heap_collection_put_roots(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w) &&
+	    heap_stop_put_frozen_roots(w))
 		finish();
 }
 
@@ -88,7 +92,7 @@ static bool put_roots(struct walk *k)
 	struct heap_writer *w = &sink.w;
 	bool exact = k->request.flags & HEAP_WALK_COLLECT;
 
-	if (!heap_statics_put(k->info, w, true))
+	if (!heap_statics_put(k->info, w, true) || !heap_stop_put_frozen_roots(w))
 		return false;
 	return exact ? heap_collection_put_roots(w) : heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest);
 }
@@ -111,6 +115,7 @@ static bool look_at_heap(struct walk *k)
 	if (!can_look(k))
 		return false;
 	heap_threads_list(k->info);
+	heap_stop_find_frozen(k->info);
 	if (exact)
 		heap_stacks_owners(k->info);
 	k->objects.ranges = true;
@@ -205,6 +210,7 @@ static void prepare(struct walk *k)
 {
 	heap_classes_reset();
 	heap_stop_find_frozen(k->info);
+	heap_nested_begin(k->info);
 	unloads = module_guard_unloads();
 	if (k->request.flags & HEAP_WALK_TYPES)
 		return;

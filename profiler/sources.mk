@@ -27,7 +27,10 @@ PROFILER_SRC := \
 	profiler/heap_sweep.c \
 	profiler/heap_census.c \
 	profiler/heap_threads.c \
+	profiler/field_type.c \
 	profiler/heap_fields.c \
+	profiler/heap_generics.c \
+	profiler/heap_nested.c \
 	profiler/heap_statics.c \
 	profiler/heap_stacks.c \
 	profiler/heap_collection.c \

@@ -22,16 +22,39 @@ static char *printable(const char *s, size_t len, size_t max)
 	return buf_steal(&out);
 }
 
-char *heap_label_field(const char *name, size_t len)
+/* "<Name>k__BackingField" is what the compiler makes of the property Name. */
+static void put_part(struct buf *out, const char *part, size_t len)
 {
 	static const char suffix[] = ">k__BackingField";
-	size_t prefix = len >= 3 && memcmp(name, "[].", 3) == 0 ? 3 : 0, tail = sizeof suffix - 1;
+	const size_t tail = sizeof suffix - 1;
 
-	if (len > prefix + 1 + tail && name[prefix] == '<' && memcmp(name + len - tail, suffix, tail) == 0) {
-		AUTO_FREE char *inner = printable(name + prefix + 1, len - prefix - 1 - tail, FIELD_MAX_BYTES);
-		return mem_printf("%s%s", prefix ? "[]." : "", inner);
+	if (len > 1 + tail && part[0] == '<' && memcmp(part + len - tail, suffix, tail) == 0)
+		buf_append(out, part + 1, len - 1 - tail);
+	else
+		buf_append(out, part, len);
+}
+
+/* A field of a struct within: "_entry.Value". Points stand in such names only between two fields, or in <>. */
+char *heap_label_field(const char *name, size_t len)
+{
+	AUTO_BUF struct buf plain = {0};
+	size_t from = 0;
+	int depth = 0;
+
+	buf_init(&plain, len + 1);
+	for (size_t i = 0; i <= len; i++) {
+		if (i < len && name[i] != '.') {
+			depth += (name[i] == '<') - (name[i] == '>');
+			continue;
+		}
+		if (i < len && depth > 0)
+			continue;
+		put_part(&plain, name + from, i - from);
+		if (i < len)
+			buf_putc(&plain, '.');
+		from = i + 1;
 	}
-	return printable(name, len, FIELD_MAX_BYTES);
+	return printable(buf_str(&plain), plain.len, FIELD_MAX_BYTES);
 }
 
 static struct heap_type *type_of(const struct heap_naming *n, uint64_t class_id)
@@ -229,6 +252,12 @@ static void put_stack(const struct labeling *l, const struct heap_root_record *r
 	put_thread(l, r->thread, out);
 }
 
+/* Literals and their like: the runtime keeps them, whoever refers to them. */
+static bool is_frozen(const struct labeling *l, const struct heap_root_record *r)
+{
+	return r->kind == HEAP_ROOT_OTHER && heap_snapshot_generation(l->s, r->object) == HEAP_GEN_FROZEN;
+}
+
 static void put_label(const struct labeling *l, const struct heap_root_record *r, struct buf *out)
 {
 	switch (r->kind) {
@@ -249,7 +278,10 @@ static void put_label(const struct labeling *l, const struct heap_root_record *r
 		buf_puts(out, r->flags & HEAP_ROOT_PINNED ? "handle (pinned)" : r->flags & HEAP_ROOT_WEAK ? "handle (weak)" : "handle");
 		break;
 	default:
-		buf_puts(out, r->kind == HEAP_ROOT_FINALIZER ? "finalizer queue" : r->kind == HEAP_ROOT_DEPENDENT ? "dependent handle" : "runtime");
+		buf_puts(out, r->kind == HEAP_ROOT_FINALIZER	? "finalizer queue"
+			      : r->kind == HEAP_ROOT_DEPENDENT	? "dependent handle"
+			      : is_frozen(l, r)			? "frozen objects"
+								: "runtime");
 	}
 }
 

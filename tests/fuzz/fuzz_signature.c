@@ -1,5 +1,6 @@
-/* What the library reads of the application's and the kernel's bytes: metadata signatures, UTF-16 names, lines of /proc/self/maps. */
+/* What the library reads of the application's and the kernel's bytes: metadata signatures of methods and of fields, UTF-16 names, lines of /proc/self/maps. */
 #include "common/base/text.h"
+#include "profiler/field_type.h"
 #include "profiler/signature.h"
 #include "profiler/stack_map.h"
 
@@ -72,6 +73,19 @@ static void spell_utf16(const uint8_t *data, size_t size, size_t cap)
 	free(buf);
 }
 
+static void read_field(const uint8_t *data, size_t size)
+{
+	uint8_t *own = malloc(size + !size);
+	struct field_type t;
+
+	memcpy(own, data, size);
+	if (field_type_read(own, (uint32_t)size, &t))
+		for (uint32_t i = 0; i < t.arg_count && i < FIELD_TYPE_ARGS; i++)
+			if (t.args[i].len == 0 || t.args[i].sig < own || t.args[i].sig + t.args[i].len > own + size)
+				abort();
+	free(own);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct stack_range range;
@@ -82,6 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	spell(data + 1, size - 1, cap, true);
 	spell(data + 1, size - 1, cap, false);
 	spell_utf16(data + 1, size - 1, cap);
+	read_field(data + 1, size - 1);
 	if (stack_map_parse_line((const char *)data + 1, size - 1, &range) && range.low >= range.high)
 		abort();
 	return 0;

@@ -3,10 +3,10 @@ import signal
 import time
 import unittest
 
-from tests.lib import proc
+from tests.lib import dotnet, proc
 from tests.walk.walk import Walked
 
-MODES = "array,list,generics,roots,cwt,pinned,loh,poh,collectible"
+MODES = "array,list,generics,roots,cwt,pinned,loh,poh,collectible,vaults,ledgers,frozen"
 ORDERS, NODES = 50_000, 1_000_000
 SIZES = ["--array", str(ORDERS), "--list", str(NODES)]
 
@@ -31,7 +31,7 @@ class Heap:
         cls.addClassCleanup(cls.app.stop)
         cls.details = cls.app.details
         cls.walk = cls.app.walk("Exact", 60000)
-        cls.heap = cls.app.ask("heap")
+        cls.heap = cls.app.ask("now")
 
     def test_every_object_is_counted(self):
         shapes = self.details["generics"]["types"]
@@ -80,6 +80,31 @@ class Heap:
                      "Plugin.Gadget"):
             self.assertEqual(held(self.walk, name), count(self.walk, name), name)
 
+    def test_statics_of_generic_and_collectible_types_have_names(self):
+        self.check_statics(self.walk["roots"])
+
+    def check_statics(self, roots):
+        vaults = self.details["vaults"]
+        lists = "System.Collections.Generic.List<byte[]>"
+        for name in vaults["holders"]:
+            self.assertEqual(roots.get("static %s: %s" % (name, lists)), 1, sorted(r for r in roots if "Vault" in r or "Plug" in r))
+        self.assertEqual(len([r for r in roots if r.startswith("static Shop.Vault<string>.Drawer<long>.Lock: object")]), 1)
+        plugged = roots.get("static %s: %s" % (vaults["collectible"]["holder"], lists))
+        self.assertEqual(plugged, 1)
+        self.assertEqual(roots.get("static Plugin.Gadget.Kept: System.Collections.Generic.List<object>"), 1)
+
+    def test_references_within_structs_have_the_names_of_their_fields(self):
+        self.assertEqual({e: self.walk["edges"].get(e) for e in self.details["ledgers"]["edges"]}, self.details["ledgers"]["edges"],
+                         sorted(e for e in self.walk["edges"] if "Ledger" in e or "Entry" in e))
+        blobs = [n for e, n in self.walk["edges"].items() if e.endswith("StateMachine.blob -> Shop.Blob")]
+        self.assertEqual(sum(blobs), self.details["ledgers"]["blobs"], sorted(e for e in self.walk["edges"] if "Blob" in e))
+
+    def test_frozen_objects_are_told_apart_and_stay(self):
+        frozen = self.details["frozen"]
+        self.assertEqual(frozen["count"], 4)
+        self.assertGreaterEqual(self.walk["generations"].get("frozen", 0), frozen["bytes"], self.walk["generations"])
+        self.assertGreaterEqual(self.walk["roots"]["frozen objects: string"], frozen["count"])
+
     def test_generations_are_told_apart(self):
         generations = self.walk["generations"]
         self.assertGreaterEqual(generations["POH"], self.details["poh"]["bytes"])
@@ -109,6 +134,8 @@ class OneStop:
         self.assertEqual(len(stacks), 1, walk["roots"])
         self.assertEqual(held(walk, "Shop.OnStack"), count(walk, "Shop.OnStack"))
         self.assertEqual(walk["generations"].get("gen2", 0) > NODES * 24, True, walk["generations"])
+        self.assertGreaterEqual(walk["generations"]["frozen"], self.walk["generations"]["frozen"])
+        self.check_statics(walk["roots"])
 
 
 class TypesOnly:
@@ -202,6 +229,26 @@ class Refusals(unittest.TestCase):
                 else:
                     self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
         self.app.assert_progress()
+
+    def test_a_walk_while_a_thread_collects_all_the_time_is_whole_or_refused(self):
+        """Between the roots and the walk, and in the middle of the look before it."""
+        for framework in dotnet.FRAMEWORKS:
+            with self.subTest(framework), Walked(framework, "array,list,collecting", ["--array", "20000", "--list", "30000"]) as app:
+                collections = app.ask("now")["collections"][2]
+                whole = []
+                for roots in ("Exact", "NoCollection") * 2:
+                    for answer in app.try_to_walk(roots, 60000, 2):
+                        if not answer["ok"]:
+                            self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
+                            self.assertRegex(answer["message"], "collection came between|refused")
+                            continue
+                        whole.append(roots)
+                        self.assertEqual((answer["dangling"], count(answer, "Shop.Node"), count(answer, "Shop.Order")), (0, 30_000, 20_000))
+                        self.assertEqual((held(answer, "Shop.Node"), held(answer, "Shop.Order")), (30_000, 20_000))
+                        self.assertEqual(answer["edges"]["Shop.Node.Next -> Shop.Node"], 29_999)
+                self.assertTrue(whole, "no walk came to its end")
+                self.assertGreater(app.ask("now")["collections"][2], collections + 10)
+                app.assert_progress()
 
     def test_the_application_goes_on_when_the_agent_dies_in_the_middle(self):
         for after in (0.05, 0.2, 0.35, 0.5, 0.8):

@@ -141,6 +141,75 @@ public enum Colour : byte
     Blue,
 }
 
+/// <summary>Statics of a generic type: one list for each instantiation.</summary>
+public static class Vault<T>
+{
+    internal static long opened;
+    internal static Pair<T, int> Last;
+    internal static readonly List<byte[]> Items = new();
+
+    public static class Drawer<U>
+    {
+        internal static readonly object Lock = new();
+        internal static readonly List<byte[]> Items = new();
+    }
+}
+
+/// <summary>Its static is also that of a copy in a collectible context.</summary>
+public static class Plugged
+{
+    internal static readonly List<byte[]> Kept = new();
+
+    public static int Fill(int count)
+    {
+        for (int i = 0; i < count; i++)
+            Kept.Add(new byte[100]);
+        return Kept.Count;
+    }
+}
+
+/// <summary>Structs within objects and within each other.</summary>
+public struct Stamp
+{
+    public byte Kind;
+    public Document? Author;
+    public long At;
+    public Ticket? Proof;
+}
+
+public struct Entry<T>
+{
+    public int Number;
+    public Stamp Made;
+    public T? Value;
+    public string? Note { get; set; }
+}
+
+public sealed class Coin(int worth)
+{
+    public int Worth = worth;
+}
+
+public class Page
+{
+    public string? Title;
+    public (int, Ticket?) Pair;
+}
+
+public sealed class Ledger : Page
+{
+    public long Total;
+    public Entry<Coin> First;
+    public Coin? Tail;
+    public Stamp? Closed;
+    public DateTime When;
+}
+
+public static class Books
+{
+    internal static readonly List<object> All = new();
+}
+
 public static class Shapes
 {
     internal static readonly List<object> All = new();

@@ -166,7 +166,9 @@ Test(heap_label, fields_are_called_as_the_user_calls_them)
 {
 	static const char *const rows[][2] = {
 		{"_items", "_items"}, {"<Items>k__BackingField", "Items"}, {"[].<Key>k__BackingField", "[].Key"}, {"[].Value", "[].Value"},
-		{"<>k__BackingField", "<>k__BackingField"}, {"<", "<"}, {"", ""},
+		{"<>k__BackingField", "<>k__BackingField"}, {"<", "<"}, {"", ""}, {"_entry.Value", "_entry.Value"},
+		{"<First>k__BackingField.<Note>k__BackingField", "First.Note"}, {"[].<A>k__BackingField._b.<C>k__BackingField", "[].A._b.C"},
+		{"<Shop.IOrder.Id>k__BackingField", "Shop.IOrder.Id"}, {".", "."}, {"a.", "a."},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
