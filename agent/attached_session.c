@@ -88,6 +88,16 @@ static int step_prepare(struct attached_session *s, struct err *e)
 	return 0;
 }
 
+/* Where no collection is to be forced, none need be prepared for. */
+static uint32_t features_of(const struct attached_session *s)
+{
+	uint32_t features = s->profiler->features;
+
+	if (features & CHANNEL_WANT_GC_ROOTS && s->q->spec->roots == HEAP_ROOTS_NO_COLLECTION)
+		return (features & ~(uint32_t)CHANNEL_WANT_GC_ROOTS) | CHANNEL_WANT_HEAP;
+	return features;
+}
+
 static int step_attach(struct attached_session *s, struct err *e)
 {
 	int64_t until_ms = clock_mono_ms() + ATTACH_DEADLINE_MS;
@@ -96,7 +106,7 @@ static int step_attach(struct attached_session *s, struct err *e)
 	struct session_attach_options o = {
 		.library_path = s->q->library_path,
 		.pause_budget_ms = s->q->spec->pause_budget_ms,
-		.features = s->profiler->features,
+		.features = features_of(s),
 		.deadline_ms = until_ms,
 	};
 	s->attached = session_attach_begin(&s->attach, s->q->target, &o, e) == 0;

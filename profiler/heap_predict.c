@@ -124,12 +124,13 @@ static void look(void *info, void *info15, struct heap_sink *sink, uint64_t prob
 
 	heap_classes_reset();
 	heaps = 1;
+	heap_stop_settle(sink->agent_fd);
 	if (heap_stop_begin(info, &stop, sink->agent_fd) < 0)
 		return;
 	k.begin_cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 	k.begin_ns = now_ns();
 	heap_sink_begin(sink, k.begin_ns + probe_ns / READ_PART, scratch);
-	hresult hr = info15_enumerate_gc_heap_objects(info15, on_object, &k);
+	hresult hr = heap_collection_under_way() ? COR_E_FAIL : info15_enumerate_gc_heap_objects(info15, on_object, &k);
 	uint64_t ns = now_ns() - k.begin_ns, read_ns = took_ns(&k);
 	if (k.counting) {
 		p->count_ns = read_ns - p->read_ns;
@@ -147,7 +148,7 @@ static void look(void *info, void *info15, struct heap_sink *sink, uint64_t prob
 	}
 }
 
-void heap_predict(void *info, struct heap_sink *sink, bool may_collect, uint64_t budget_us, struct heap_prediction *out)
+void heap_predict(void *info, struct heap_sink *sink, uint32_t flags, uint64_t budget_us, struct heap_prediction *out)
 {
 	struct heap_probe p = {0};
 	void *info15 = NULL;
@@ -163,6 +164,6 @@ void heap_predict(void *info, struct heap_sink *sink, bool may_collect, uint64_t
 		look(info, info15, sink, half_ns && half_ns < PROBE_NS ? half_ns : PROBE_NS, &p);
 	heap_predict_from(&p, out);
 	out->probe_us = info15 ? (now_ns() - begin_ns) / 1000 : 0;
-	out->flags = (may_collect ? HEAP_CAN_COLLECT : 0u) | (info15 ? HEAP_CAN_WALK : 0u);
+	out->flags = flags | (info15 ? HEAP_CAN_WALK : 0u);
 	cor_release(info15);
 }

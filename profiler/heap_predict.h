@@ -6,7 +6,8 @@
 #include "profiler/cor_heap_abi.h"
 #include "profiler/heap_sink.h"
 
-void heap_predict(void *info, struct heap_sink *sink, bool may_collect, uint64_t budget_us, struct heap_prediction *out);
+/* `flags`: what is known of the process (enum heap_prediction_flag) but for HEAP_CAN_WALK. */
+void heap_predict(void *info, struct heap_sink *sink, uint32_t flags, uint64_t budget_us, struct heap_prediction *out);
 
 /* How many heaps of the collector (Server GC) the last look met with objects: at least one. */
 uint32_t heap_predict_heaps(void);

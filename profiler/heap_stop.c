@@ -2,6 +2,7 @@
 #include "profiler/heap_stop.h"
 
 #include "profiler/heap_classes.h"
+#include "profiler/heap_collection.h"
 #include "profiler/now.h"
 #include "profiler/pause_watch.h"
 
@@ -14,6 +15,15 @@
 static struct cor_generation_range ranges[RANGES_MAX];
 static struct cor_frozen_range frozen[FROZEN_MAX];
 static uint32_t frozen_count;
+
+void heap_stop_settle(int agent_fd)
+{
+	uint64_t until_ns = now_ns() + PATIENCE_NS;
+	struct pollfd p = {.fd = agent_fd, .events = POLLRDHUP};
+
+	while (heap_collection_under_way() && now_ns() < until_ns && poll(&p, 1, 1) == 0)
+		;
+}
 
 hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd)
 {

@@ -12,6 +12,8 @@ struct heap_stop {
 
 /* Tries again while somebody else has stopped it (a collection), for some seconds or until the agent is gone. A failure: it runs. */
 hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd);
+/* Before it: waits, for some seconds or until the agent is gone, for the end of a collection that is under way in the background. */
+void heap_stop_settle(int agent_fd);
 uint64_t heap_stop_end(void *info, struct heap_stop *s); /* how long it was, in nanoseconds */
 
 /* A full, blocking collection. */

@@ -1,6 +1,7 @@
 /* Context: own thread; at_collection_end: CLR callback of the collection that it waits for. */
 #include "profiler/heap_walk.h"
 
+#include "profiler/background_gc.h"
 #include "profiler/event_mask.h"
 #include "profiler/heap_census.h"
 #include "profiler/heap_collection.h"
@@ -25,6 +26,7 @@
 static struct heap_sink sink;
 static struct string_digest_key key;
 static bool may_collect;
+static bool quiet; /* when the library came no collection was under way in the background; of those since the runtime tells */
 static uint32_t unloads; /* module_guard's, before the last walk */
 
 struct walk {
@@ -33,12 +35,23 @@ struct walk {
 	struct heap_objects objects;
 	struct heap_census census;
 	uint64_t budget_ns;
+	bool unseen; /* a collection in the background may be under way */
 	struct heap_walked answer;
 };
+
+bool heap_walk_wants_gc(void *info)
+{
+	void *info15 = NULL;
+
+	cor_query(info, &cor_iid_info15, &info15);
+	cor_release(info15);
+	return !info15 || background_gc_possible();
+}
 
 void heap_walk_reset(void *info, bool collections)
 {
 	may_collect = collections;
+	quiet = may_collect || !background_gc_possible();
 	heap_collection_reset();
 	heap_classes_begin(info);
 	if (may_collect) /* for one collection at a time, when it is asked for */
@@ -100,7 +113,7 @@ static bool put_roots(struct walk *k)
 /* One in the background makes free space of objects while one looks. */
 static bool can_look(const struct walk *k)
 {
-	bool can = !heap_collection_under_way() && !(k->request.flags & HEAP_WALK_COLLECT && heap_collection_void());
+	bool can = !heap_collection_under_way() && !k->unseen && !(k->request.flags & HEAP_WALK_COLLECT && heap_collection_void());
 
 	if (!can)
 		sink.status = HEAP_WALKED_MOVED;
@@ -128,6 +141,10 @@ static bool look_at_heap(struct walk *k)
 static void walk_in_stop(struct walk *k)
 {
 	struct heap_stop stop;
+
+	heap_stop_settle(sink.agent_fd);
+	/* one that began when the library was not told yet */
+	k->unseen = !may_collect && quiet && heap_collection_count() == 0 && background_gc_possible();
 	hresult hr = heap_stop_begin(k->info, &stop, sink.agent_fd);
 
 	if (hr < 0) {
@@ -196,12 +213,12 @@ static void walk_exactly(struct walk *k)
 	event_mask_remove(k->info, COR_MONITOR_GC, 0);
 }
 
-/* Beside another profiler nothing has waited for a collection in the background to end: a full one does. */
+/* Beside another profiler nothing has waited for a collection in the background to end: where one may be under way, a full one does. */
 static void walk_at_once(struct walk *k)
 {
 	uint64_t ns;
 
-	if (!may_collect && heap_stop_collect(k->info, &ns) >= 0)
+	if (!may_collect && !quiet && heap_stop_collect(k->info, &ns) >= 0)
 		k->answer.collection_us = ns / 1000;
 	walk_in_stop(k);
 }
@@ -304,7 +321,7 @@ static bool answer_prediction(void *info, const struct channel_frame *request, s
 		return false;
 
 	sink.agent_fd = io->fd;
-	heap_predict(info, &sink, may_collect, budget_us, &p);
+	heap_predict(info, &sink, (may_collect ? HEAP_CAN_COLLECT : 0u) | (quiet ? HEAP_QUIET : 0u), budget_us, &p);
 	heap_put_prediction(channel_io_begin(io, HEAP_FRAME_PREDICTION), &p);
 	channel_io_end(io);
 	return true;

@@ -324,8 +324,10 @@ static uint32_t event_mask(uint32_t features, bool notification_only)
 	uint32_t mask = COR_MONITOR_JIT_COMPILATION | COR_MONITOR_MODULE_LOADS;
 
 	/* what collections tell can be had later only when it was asked for now */
-	if (features & CHANNEL_WANT_GC_ROOTS)
-		mask |= COR_ENABLE_STACK_SNAPSHOT | (notification_only ? 0 : COR_MONITOR_GC);
+	if (features & (CHANNEL_WANT_GC_ROOTS | CHANNEL_WANT_HEAP))
+		mask |= COR_ENABLE_STACK_SNAPSHOT;
+	if (!notification_only && (features & CHANNEL_WANT_GC_ROOTS || (features & CHANNEL_WANT_HEAP && heap_walk_wants_gc(info))))
+		mask |= COR_MONITOR_GC;
 	if (features & CHANNEL_WANT_SUSPENDS)
 		mask |= COR_MONITOR_SUSPENDS | COR_ENABLE_STACK_SNAPSHOT;
 	return mask;
@@ -342,10 +344,11 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 		return hr_of_errno(errno);
 	io.give_up_fd = wake_fd;
 	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
-	hresult hr = event_mask_reset(info, event_mask(d->features, notification_only), COR_HIGH_BASIC_GC);
+	uint32_t mask = event_mask(d->features, notification_only);
+	hresult hr = event_mask_reset(info, mask, COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
-	heap_walk_reset(info, d->features & CHANNEL_WANT_GC_ROOTS && !notification_only);
+	heap_walk_reset(info, mask & COR_MONITOR_GC);
 	if (!say_hello(d, notification_only))
 		return hr_of_errno(EPIPE);
 	error = own_thread_start(&thread, STACK_BYTES, session_main, NULL);

@@ -75,7 +75,7 @@ static void fini(struct attached_session *s)
 
 const struct session_profiler strings_session = {
 	.name = "DuplicatedStrings",
-	.features = CHANNEL_WANT_GC_ROOTS, /* for .NET 8, whose heap can only be walked in a collection */
+	.features = CHANNEL_WANT_HEAP,
 	.nothing = {REASON_HeapWalkTorn, "the heap was not walked"},
 	.own_size = sizeof(struct strings_own),
 	.prepare = prepare,

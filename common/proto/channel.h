@@ -77,6 +77,7 @@ enum channel_flag {
 enum channel_want {
 	CHANNEL_WANT_GC_ROOTS = 1, /* MONITOR_GC; as main profiler only */
 	CHANNEL_WANT_SUSPENDS = 2, /* MONITOR_SUSPENDS */
+	CHANNEL_WANT_HEAP = 4,     /* walks without a collection: MONITOR_GC only where the runtime cannot, or one may be under way in the background */
 };
 
 struct channel_text {

@@ -45,6 +45,7 @@ struct heap_walk_request {
 enum heap_prediction_flag {
 	HEAP_CAN_COLLECT = 1, /* the exact way is possible: not beside another profiler */
 	HEAP_CAN_WALK = 2,    /* objects can be read without a collection: .NET 9 and later */
+	HEAP_QUIET = 4,       /* no collection must be forced first, to have waited for one in the background */
 };
 
 struct heap_prediction {

@@ -1,4 +1,5 @@
 """Walks of real heaps on each runtime: counts, bytes, references, roots and names against what the application says of itself."""
+import json
 import signal
 import time
 import unittest
@@ -230,6 +231,23 @@ class Refusals(unittest.TestCase):
                     self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
         self.app.assert_progress()
 
+    def test_collections_in_the_background_that_begin_later_are_waited_for(self):
+        """The library came when there was none: the runtime was not asked to do without them."""
+        with Walked("net10.0", "array,list,collecting", ["--array", "20000", "--list", "100000", "--collecting", "0"]) as app:
+            tool = app.start("NoCollection", 60000, 15)
+            self.addCleanup(tool.kill)
+            lines = [tool.stdout.readline()]
+            app.ask("grow collecting 1")
+            lines += tool.communicate(timeout=120)[0].splitlines()
+            answers = [json.loads(line) for line in lines]
+            self.assertGreater(len([a for a in answers if a["ok"]]), 1, answers[-1])
+            for answer in answers:
+                if answer["ok"]:
+                    self.assertEqual((answer["dangling"], held(answer, "Shop.Node"), held(answer, "Shop.Order")), (0, 100_000, 20_000))
+                else:
+                    self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
+            app.assert_progress()
+
     def test_a_walk_while_a_thread_collects_all_the_time_is_whole_or_refused(self):
         """Between the roots and the walk, and in the middle of the look before it."""
         for framework in dotnet.FRAMEWORKS:
@@ -261,8 +279,10 @@ class Refusals(unittest.TestCase):
 
     def test_beside_another_profiler_the_roots_are_statics_and_stacks(self):
         with Walked("net10.0", "list", ["--list", "100000"]) as app:
+            before = app.ask("now")["collections"]
             walk = app.walk("Auto", 60000, "beside")
-            self.assertEqual((walk["facts"]["way"], walk["dangling"], count(walk, "Shop.Node")), ("no-collection", 0, 100_000))
+            self.assertEqual((walk["facts"]["way"], walk["dangling"], app.ask("now")["collections"]), ("no-collection", 0, before))
+            self.assertIn(count(walk, "Shop.Node") - 100_000, range(3), "with those by which their size was measured")
             self.assertEqual(held(walk, "Shop.Node"), 100_000)
             answer = app.try_to_walk("Exact", 60000, "beside")[-1]
             self.assertEqual((answer["ok"], answer["reason"]), (False, "ProfilerAlreadyActive"))

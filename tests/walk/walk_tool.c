@@ -332,7 +332,7 @@ static struct profiler_channel *attach(const struct tool *t, struct err *e)
 	if (!ch)
 		return NULL;
 	profiler_channel_set_notification_only(ch, t->beside);
-	profiler_channel_set_features(ch, CHANNEL_WANT_GC_ROOTS);
+	profiler_channel_set_features(ch, t->options.roots == HEAP_ROOTS_NO_COLLECTION ? CHANNEL_WANT_HEAP : CHANNEL_WANT_GC_ROOTS);
 	profiler_channel_set_pause_budget(ch, (uint32_t)t->options.budget_ms * 1000);
 	ssize_t n = profiler_channel_client_data(ch, path, data, sizeof data, e);
 	int fd = n < 0 ? -1 : diag_ipc_connect(&t->target, soon(), e);

@@ -41,6 +41,8 @@ Test(heap_walk, the_way_that_fits_the_budget)
 		 "a pauseBudgetMilliseconds of 376 would do"},
 		{"beside another profiler, exactly", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_EXACT, 500, -1, "ProfilerAlreadyActive",
 		 "roots can only be known without a collection"},
+		{"beside another profiler that has seen no collection in the background", HEAP_CAN_WALK | HEAP_QUIET, 100, 300, HEAP_ROOTS_NO_COLLECTION, 200,
+		 HEAP_WAY_NO_COLLECTION, NULL, "asked for"},
 		{"beside another profiler, on 8", 0, 100, 300, HEAP_ROOTS_AUTO, 500, -1, "ProfilerAlreadyActive", "cannot be walked"},
 	};
 
