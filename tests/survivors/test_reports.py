@@ -79,7 +79,7 @@ class MadeUp(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
         cls.folders, cls.took = {}, {}
-        for kind in ("shop", "hostile", "many"):
+        for kind in ("shop", "counted", "hostile", "many"):
             out = cls.folders[kind] = os.path.join(folder.name, kind)
             os.makedirs(out)
             cls.took[kind] = json.loads(subprocess.run([TOOL, kind, out], check=True, capture_output=True, text=True, timeout=120).stdout)
@@ -128,6 +128,22 @@ class MadeUp(unittest.TestCase):
         self.assertEqual(report["paths"][0]["path"], "static Shop.Cache._items -> Dictionary<int, Order>._entries -> "
                                                      "Dictionary<int, Order>.Entry[].value -> Order x 120,000")
         self.assertEqual(report["paths"][0]["steps"][3]["field"], "[].value")
+
+    def test_types_only_is_no_whole_report(self):
+        report = self.report("counted")
+        self.assertEqual(report["walk"]["typesOnly"], {"seenPercent": 33.0, "wholePauseBudgetMilliseconds": 800, "holdersPauseBudgetMilliseconds": 1126,
+                                                       "holdersAgentMemoryBytes": None, "holdersAgentFileBytes": None})
+        self.assertRegex(report["diagnosis"]["headline"], r"^Types only, 33 % of the heap seen: ")
+        whole = {t["name"]: (t["objects"], t["shallowBytes"]) for t in self.report("shop")["types"]}
+        self.assertEqual({t["name"]: (t["objects"], t["shallowBytes"]) for t in report["types"]}, whole)
+        with open(os.path.join(self.folders["counted"], "summary.md"), encoding="utf-8") as f:
+            self.assertIn("| own | objects | type |", f.read())
+        page = self.open("counted")
+        self.assertEqual(page.value("[...document.querySelectorAll('#tree tbody tr')].map(e => e.textContent)"),
+                         ["Not known: objects were only counted by type, see the diagnosis."])
+        self.assertIn("pauseBudgetMilliseconds: 1126", page.value("document.querySelector('.lines').textContent"))
+        page.click("document.getElementById('tab-types')")
+        self.assertEqual(page.value("document.querySelector('#type-table tbody tr').cells[0].textContent"), "not known")
 
     def test_names_of_others_stay_text(self):
         report = self.report("hostile")
