@@ -59,7 +59,7 @@ class App(proc.Process):
 
     def progress(self):
         """The newest progress line: ops, cpu_s, t_s, max_gap_ms, truth."""
-        return proc.wait_until(lambda: [x for x in self._lines() if "ops" in x], 10, "progress of the application")[-1]
+        return proc.wait_until(lambda: [x for x in self._lines() if "ops" in x], 60, "progress of the application")[-1]
 
     def warm(self, ops=300):
         """Waits until the application has done so many operations: its hot methods are then optimized."""
