@@ -75,9 +75,9 @@ static const struct placed *place(struct alloc_analysis *a, struct placing *p, u
 
 static uint32_t allocation_of(struct alloc_analysis *a, struct placing *p, uint32_t type)
 {
-	AUTO_BUF struct buf name;
 	if (p->type_method[type] != CPU_NO_METHOD)
 		return p->type_method[type];
+	AUTO_BUF struct buf name;
 	AUTO_FREE char *text = mem_printf("new %s", a->capture->types[type]);
 	buf_init(&name, METHOD_NAME_SIZE * 16);
 	method_name_printable(text, METHOD_NAME_SIZE - 4, &name);

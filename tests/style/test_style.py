@@ -1,4 +1,5 @@
 """Rules of the source that a program can check."""
+import itertools
 import os
 import re
 import subprocess
@@ -61,6 +62,20 @@ class Style(unittest.TestCase):
                     complaints.append("%s:%d: %d columns" % (name, number, len(line.expandtabs(8))))
                 if line != line.rstrip():
                     complaints.append("%s:%d: white space at the end" % (name, number))
+        self.complain(complaints)
+
+    def test_no_buffer_ends_before_it_has_begun(self):
+        """AUTO_BUF frees what is in the variable at any way out: nothing may return before something has been put into it."""
+        complaints = []
+        for name in tracked(".c", ".h"):
+            lines = lines_of(name)
+            for at, line in enumerate(lines):
+                found = re.match(r"\s+AUTO_BUF struct buf ([^;=]+);", line)
+                for buffer in found.group(1).split(", ") if found else ():
+                    rest = itertools.takewhile(lambda text: text != "}", lines[at + 1:])
+                    first = next((text for text in rest if re.search(r"&%s\b|\breturn\b" % buffer, text)), "")
+                    if "&" + buffer not in first:
+                        complaints.append("%s:%d: %s: %s" % (name, at + 1, buffer, first.strip()))
         self.complain(complaints)
 
     def test_c_is_indented_with_tabs(self):
