@@ -38,8 +38,9 @@ CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
 CFLAGS_tsan := -O1 -g -fsanitize=thread
 CFLAGS_faults := -O1 -g -DDRDOTNET_FAULTS
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+CFLAGS_smoke := -O0 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 CFLAGS_cover := -O1 -g -fprofile-instr-generate -fcoverage-mapping -fsanitize=fuzzer-no-link
-ifneq ($(filter fuzz cover,$(FLAVOUR)),)
+ifneq ($(filter fuzz smoke cover,$(FLAVOUR)),)
 CC := $(CLANG)
 endif
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PKG_CFLAGS)

@@ -288,7 +288,7 @@ def parse_options():
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--list", action="store_true")
     options.add_argument("--jobs", type=int, default=schedule.AT_ONCE * (os.cpu_count() or 1))
-    options.add_argument("--fuzz-seconds", type=int, default=3)
+    options.add_argument("--fuzz-seconds", type=int, default=2)
     options.add_argument("--ship-times", action="store_true")
     return options.parse_args()
 
@@ -300,7 +300,7 @@ def program_jobs(suite):
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
         corpus = os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):])
-        yield suite.job("fuzz/" + base, 1, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/fuzz/fuzz", base), corpus)
+        yield suite.job("fuzz/" + base, 1, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/smoke/fuzz", base), corpus)
 
 
 def second_tries(suite):

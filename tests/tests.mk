@@ -74,7 +74,7 @@ test-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan programs unit-bin failures-suite-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=fuzz fuzz-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=smoke fuzz-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs
 
 FUZZ_SECONDS ?= 3600
