@@ -105,7 +105,7 @@ static int get_baseline(const struct comparisons *c, const struct profiling_sess
 	struct kube_ref ref = {.api = KUBE_SESSIONS, .plural = SESSION_PLURAL, .namespace = s->namespace, .name = s->spec.baseline_session};
 	AUTO_JSON json_t *object = NULL;
 	if (kube_get(c->kube, &ref, &object, e) < 0)
-		return e->kind == ERR_NOT_FOUND ? err_set(e, ERR_NOT_FOUND, 0, "it has been deleted meanwhile") : -1;
+		return e->kind == ERR_NOT_FOUND ? err_set(e, ERR_NOT_FOUND, 0, "there is no session of that name any more") : -1;
 	if (session_object_from_json(object, out, e) < 0)
 		return -1;
 	AUTO_FREE char *why = baseline_unusable(s, out); /* another one of its name, meanwhile */

@@ -12,8 +12,8 @@
 int reconcile_check_baseline(struct work *w, struct err *e)
 {
 	struct profiling_session baseline;
-	if (w->plan.stage != PLAN_CHOOSE || !w->s.spec.baseline_session)
-		return 0;
+	if (w->plan.stage != PLAN_CHOOSE || !w->s.spec.baseline_session || w->s.of_trigger)
+		return 0; /* that of a trigger is wanted without a comparison, too: status.comparison says why there is none */
 	struct kube_ref ref = {.api = KUBE_SESSIONS, .plural = SESSION_PLURAL, .namespace = w->s.namespace, .name = w->s.spec.baseline_session};
 	AUTO_JSON json_t *object = NULL;
 	struct err why = ERR_INIT;

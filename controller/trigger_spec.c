@@ -232,8 +232,6 @@ static int read_template(const json_t *spec, struct trigger_spec *s, struct err 
 		return -1;
 	if (json_object_get(of_session, "cancel"))
 		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.cancel: a template has none");
-	if (json_object_get(of_session, "baselineSession")) /* one that has expired would refuse each session, when nobody is there */
-		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.baselineSession: only for a session; compare with kubectl drdotnet diff");
 	if (json_object_get(of_session, "reveal")) /* the session is the controller's: nobody would ask whether the author may */
 		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.reveal: only a person can ask for it, in a session");
 	if (session_spec_from_json(of_session, false, &parsed, e) < 0)

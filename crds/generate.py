@@ -54,10 +54,9 @@ def rules_kept(lines):
 
 def template_spec(lines):
     """As a session's spec, but: not immutable, without `cancel`, and the target may leave the pod to the source. Without `reveal` too:
-    the session is the controller's, so nobody would ask whether the trigger's author has that right. And without `baselineSession`: a session whose
-    baseline has expired is refused, and when a trigger fires nobody is there to correct it."""
+    the session is the controller's, so nobody would ask whether the trigger's author has that right."""
     spec = rules_kept(block(block(lines, "properties"), "spec"))
-    for field in ("cancel", "reveal", "baselineSession"):
+    for field in ("cancel", "reveal"):
         spec = without(spec, field)
     text = "".join(spec)
     text = re.sub(r"description: What to ask of whom\..*",

@@ -25,6 +25,7 @@ FULL = {"profiler": "CPUHotpaths",
         "durationSeconds": 60, "cpuHotpaths": {"frequencyHertz": 199}, "pauseBudgetMilliseconds": 50, "output": {"store": "archive"},
         "activeDeadlineSeconds": 900, "ttlSecondsAfterFinished": 3600, "priority": "High", "reveal": True, "baselineSession": "checkout-1"}
 LEAK = {"profiler": "MemoryLeak", "target": {"podName": "checkout-1"}, "memoryLeak": {"roots": "Exact", "walks": 3}}
+ALLOCATIONS = {"profiler": "Allocations", "target": {"podName": "checkout-1"}, "allocations": {}}
 SURVIVORS = {"profiler": "GCSurvivors", "target": {"podName": "checkout-1"}, "gcSurvivors": {"roots": "NoCollection"}}
 LABELS = ("target", "selector", "matchLabels")
 EXPRESSIONS = ("target", "selector", "matchExpressions")
@@ -69,6 +70,7 @@ ACCEPTED_OF = [
     ("MemoryLeak", {}), ("MemoryLeak", {"memoryLeak": {"roots": "NoCollection", "walks": 2}, "durationSeconds": 600, "activeDeadlineSeconds": 610}),
     ("MemoryLeak", {"memoryLeak": {"walks": 10}, "activeDeadlineSeconds": 130}),
     ("DuplicatedStrings", {"reveal": True, "activeDeadlineSeconds": 10}), ("Allocations", {"durationSeconds": 5, "activeDeadlineSeconds": 15}),
+    ("DuplicatedStrings", {"duplicatedStrings": {}}), ("Allocations", {"allocations": {}}), ("RuntimePauses", {"runtimePauses": {}}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names
@@ -87,6 +89,13 @@ REFUSED_OF = [  # profiler, what is added, what the refusal names
     ("Allocations", {"activeDeadlineSeconds": 39}, ["spec", "activeDeadlineSeconds must be at least durationSeconds + 10"]),
     ("RuntimePauses", {"activeDeadlineSeconds": 69}, ["spec", "activeDeadlineSeconds must be at least durationSeconds + 10"]),
     ("RuntimePauses", {"memoryLeak": {"walks": 2}}, ["spec", "memoryLeak belongs to the profiler MemoryLeak"]),
+    ("Allocations", {"allocations": {"rate": 1}}, ["spec.allocations.rate", "unknown field"]),
+    ("RuntimePauses", {"runtimePauses": {"walks": 2}}, ["spec.runtimePauses.walks", "unknown field"]),
+    ("DuplicatedStrings", {"duplicatedStrings": {"roots": "Exact"}}, ["spec.duplicatedStrings.roots", "unknown field"]),
+    ("DuplicatedStrings", {"duplicatedStrings": []}, ["spec.duplicatedStrings", "object"]),
+    ("Allocations", {"runtimePauses": {}}, ["spec", "runtimePauses belongs to the profiler RuntimePauses"]),
+    ("RuntimePauses", {"duplicatedStrings": {}}, ["spec", "duplicatedStrings belongs to the profiler DuplicatedStrings"]),
+    ("MemoryLeak", {"allocations": {}}, ["spec", "allocations belongs to the profiler Allocations"]),
 ]
 
 # path, value, what the refusal must name
@@ -141,7 +150,8 @@ REFUSED = [
 CEL_ONLY = ("either selector or podName", "must not be empty", "need values", "take none",
             "activeDeadlineSeconds must be at least durationSeconds + 10", "durationSeconds does not apply", "gcSurvivors belongs to",
             "gcSurvivors belongs to the profiler GCSurvivors", "memoryLeak belongs to the profiler MemoryLeak",
-            "cpuHotpaths belongs to the profiler CPUHotpaths")
+            "cpuHotpaths belongs to the profiler CPUHotpaths", "duplicatedStrings belongs to the profiler DuplicatedStrings",
+            "allocations belongs to the profiler Allocations", "runtimePauses belongs to the profiler RuntimePauses")
 
 # what an update may not do: path, the new value, the field that the message names
 MUTATIONS = [
@@ -160,6 +170,7 @@ MUTATIONS = [
 ]
 MUTATIONS_OF = [
     (LEAK, ("memoryLeak", "walks"), 4, "memoryLeak"), (LEAK, ("memoryLeak", "roots"), DELETE, "memoryLeak"), (LEAK, ("memoryLeak",), DELETE, "memoryLeak"),
+    (ALLOCATIONS, ("allocations",), DELETE, "allocations"),
     (SURVIVORS, ("gcSurvivors", "roots"), "Auto", "gcSurvivors"), (SURVIVORS, ("gcSurvivors",), DELETE, "gcSurvivors"),
 ]
 # fields without a default: adding them to a session that was made without them
@@ -294,7 +305,7 @@ class Immutability(WithApi):
                 message = self.replace(full, changed(FULL, path, value))
                 self.assertIsNotNone(message, "it was accepted")
                 self.assertIn(field + " is immutable", message)
-        made = {spec["profiler"]: self.create(spec) for spec in (LEAK, SURVIVORS)}
+        made = {spec["profiler"]: self.create(spec) for spec in (LEAK, SURVIVORS, ALLOCATIONS)}
         for spec, path, value, field in MUTATIONS_OF:
             with self.subTest(profiler=spec["profiler"], path=path, value=str(value)):
                 self.assertIn(field + " is immutable", str(self.replace(made[spec["profiler"]], changed(spec, path, value))))

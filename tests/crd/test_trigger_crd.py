@@ -34,6 +34,7 @@ ACCEPTED = [
     spec({"alertmanager": {"matchers": [dict(MATCHER, value="")], "targetLabels": {"pod": "pod_name"}}}),
     threshold(cpu={"above": 10000, "percentOf": "Request", "forSeconds": 3600}), threshold(memory={"above": 100, "forSeconds": 5}),
     spec({"schedule": {"cron": "*/5 9-17 * * MON-FRI", "timeZone": "America/Argentina/Buenos_Aires"}}, AIMED),
+    session(baselineSession="release-1.4"),
     session(target={"container": "app"}), session(target={"podName": "a"}), session(durationSeconds=10, cpuHotpaths={"frequencyHertz": 10}),
     spec(template={"spec": {"profiler": "MemoryLeak", "memoryLeak": {"walks": 3}}}), spec(template={"spec": {"profiler": "GCSurvivors"}}),
     spec(template={"metadata": {"labels": {"a": "b"}, "annotations": {"c": "d"}}, **PLAIN}), spec(historyLimits={"successful": 0, "failed": 1000}),
@@ -58,7 +59,7 @@ REFUSED = [  # spec, words of the message, whether only CEL or strict fields can
     (session(cancel=True), "spec.sessionTemplate.spec.cancel", True), (session(reveal=True), "spec.sessionTemplate.spec.reveal", True),
     (session(durationSeconds=0), "spec.sessionTemplate.spec.durationSeconds", False),
     (spec(template={"spec": {"profiler": "GCSurvivors", "durationSeconds": 30}}), "durationSeconds does not apply", True),
-    (session(memoryLeak={}), "memoryLeak belongs to", True), (session(baselineSession="a"), "spec.sessionTemplate.spec.baselineSession", True),
+    (session(memoryLeak={}), "memoryLeak belongs to", True), (session(baselineSession="A/b"), "spec.sessionTemplate.spec.baselineSession", False),
     (session(target={"podName": "a", "selector": SELECTOR}), "not both", True),
     (session(durationSeconds=60, activeDeadlineSeconds=60), "activeDeadlineSeconds must be", True),
     (spec(template={"spec": {"profiler": "Guess"}}), "spec.sessionTemplate.spec.profiler", False),
@@ -167,7 +168,7 @@ class Trigger(test_crd.WithApi):
             return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
         own = copy.deepcopy(properties("profilingsessions"))
         template = properties("profilingtriggers")["sessionTemplate"]["properties"]["spec"]["properties"]
-        del own["cancel"], own["reveal"], own["baselineSession"]
+        del own["cancel"], own["reveal"]
         for spec_of in (own, template):
             spec_of["target"].pop("x-kubernetes-validations", None)
         self.assertEqual(template, own)

@@ -181,9 +181,9 @@ class Installation:
                    if line.split("{")[0].split(" ")[0] == name)
 
     # sessions ---------------------------------------------------------------------------------------------------------
-    def session(self, namespace, name, spec):
+    def session(self, namespace, name, spec, **metadata):
         return self.cluster.request("POST", SESSIONS % namespace, {
-            "apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession", "metadata": {"name": name}, "spec": spec})
+            "apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingSession", "metadata": {"name": name, **metadata}, "spec": spec})
 
     def get(self, namespace, name):
         return self.cluster.request("GET", SESSIONS % namespace + "/" + name)

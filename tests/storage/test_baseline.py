@@ -77,5 +77,10 @@ class Baseline(test_cluster.ClusterCase):
         self.apply("without-session", 5, baselineSession="before")
         proc.wait_until(lambda: self.i.get(self.namespace, "without-session").get("status", {}).get("targets"), 60, "a pod is chosen")
         self.kubectl("delete", "psess", "before")
-        self.assertEqual(self.succeeded("without-session")["status"]["comparison"],
-                         "Not compared with before: it has been deleted meanwhile.")
+        gone = "Not compared with before: there is no session of that name any more."
+        self.i.session(self.namespace, "by-trigger", {
+            "profiler": "CPUHotpaths", "durationSeconds": 1, "baselineSession": "before",
+            "target": {"selector": {"matchLabels": {"app": "checkout"}}}}, ownerReferences=[
+                {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingTrigger", "name": "nightly", "uid": "1", "controller": True}])
+        self.assertEqual(self.succeeded("by-trigger")["status"]["comparison"], gone, "a trigger's session is done all the same")
+        self.assertEqual(self.succeeded("without-session")["status"]["comparison"], gone)
