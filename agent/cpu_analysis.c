@@ -260,18 +260,24 @@ static int more_samples(const void *x, const void *y, void *ctx)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
+char *cpu_analysis_thread_name(const struct capture_thread *t)
+{
+	AUTO_BUF struct buf name;
+	buf_init(&name, THREAD_NAME_BYTES * 16);
+	method_name_printable(t->name, THREAD_NAME_BYTES, &name);
+	return buf_steal(&name);
+}
+
 static void name_threads(struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
 	a->threads = mem_calloc(c->thread_count + 1, sizeof *a->threads);
-	for (size_t i = 0; i < c->thread_count; i++) {
-		AUTO_BUF struct buf name;
-		buf_init(&name, THREAD_NAME_BYTES * 16);
-		method_name_printable(c->threads[i].name, THREAD_NAME_BYTES, &name);
-		a->threads[i].name = mem_strdup(buf_str(&name));
-		a->threads[i].tid = c->threads[i].tid;
-		a->threads[i].top_method = CPU_NO_METHOD;
-	}
+	for (size_t i = 0; i < c->thread_count; i++)
+		a->threads[i] = (struct cpu_thread){
+			.tid = c->threads[i].tid,
+			.name = cpu_analysis_thread_name(&c->threads[i]),
+			.top_method = CPU_NO_METHOD,
+		};
 }
 
 static int by_thread(const void *x, const void *y, void *ctx)
@@ -329,8 +335,10 @@ static void measure_busyness(struct cpu_analysis *a)
 	a->cpus_allowed = a->limited ? limit : node > 0 ? node : 0;
 }
 
-static void sum_collections(const struct cpu_capture *c, struct cpu_collections *out)
+void cpu_analysis_sum_collections(struct cpu_analysis *a)
 {
+	const struct cpu_capture *c = a->capture;
+	struct cpu_collections *out = &a->collections;
 	for (size_t i = 0; i < c->collection_count; i++) {
 		const struct capture_collection *x = &c->collections[i];
 		out->count++;
@@ -352,7 +360,7 @@ void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 	count_samples(out, &table);
 	cpu_method_table_decide_machines(out);
 	cpu_method_table_fini(&table);
-	sum_collections(c, &out->collections);
+	cpu_analysis_sum_collections(out);
 	stack_tree_finish(&out->tree);
 	make_leaves(out);
 	cpu_analysis_sum_methods(out);

@@ -70,6 +70,9 @@ void cpu_analysis_fini(struct cpu_analysis *a);
 /* For analyses of other samples, with methods (agent/cpu_method_table.h) and a finished tree: fills self and total; then, by_self and by_total. */
 void cpu_analysis_sum_methods(struct cpu_analysis *a);
 void cpu_analysis_order_methods(struct cpu_analysis *a);
+/* And for those of other threads and the capture's collections. */
+void cpu_analysis_sum_collections(struct cpu_analysis *a);
+char *cpu_analysis_thread_name(const struct capture_thread *t); /* as it is shown; a new string */
 
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);

@@ -3,6 +3,7 @@
 #include "agent/cpu_edges.h"
 #include "agent/method_name.h"
 #include "agent/report_json.h"
+#include "agent/report_tree.h"
 #include "common/base/text.h"
 
 #include <inttypes.h>
@@ -173,28 +174,6 @@ static void put_timeline(const struct cpu_analysis *a, struct report_file *f)
 	buf_puts(&f->text, "]}");
 }
 
-enum column { COLUMN_PARENT, COLUMN_METHOD, COLUMN_SELF, COLUMN_TOTAL };
-
-static void put_column(const struct cpu_analysis *a, const char *key, enum column column, struct report_file *f)
-{
-	const struct stack_tree *t = &a->tree;
-	buf_printf(&f->text, "\"%s\":[", key);
-	for (size_t i = 0; i < t->count; i++) {
-		const struct stack_node *n = &t->nodes[t->order[i]];
-		if (i)
-			buf_putc(&f->text, ',');
-		if (i == 0 && column <= COLUMN_METHOD)
-			buf_puts(&f->text, "-1");
-		else
-			report_file_number(f, column == COLUMN_PARENT	? t->rank[n->parent]
-					      : column == COLUMN_METHOD ? n->method
-					      : column == COLUMN_SELF	? n->self
-									: n->total);
-		report_file_flow(f);
-	}
-	buf_puts(&f->text, "]");
-}
-
 void cpu_json_write(const void *source, struct report_file *f)
 {
 	const struct report_source *s = source;
@@ -206,14 +185,6 @@ void cpu_json_write(const void *source, struct report_file *f)
 	put_threads(a, f);
 	put_timeline(a, f);
 	put_methods(a, f);
-	buf_puts(&f->text, ",\n\"tree\":{");
-	put_column(a, "parent", COLUMN_PARENT, f);
-	buf_puts(&f->text, ",\n");
-	put_column(a, "method", COLUMN_METHOD, f);
-	buf_puts(&f->text, ",\n");
-	put_column(a, "self", COLUMN_SELF, f);
-	buf_puts(&f->text, ",\n");
-	put_column(a, "total", COLUMN_TOTAL, f);
-	buf_puts(&f->text, "}");
+	report_tree_json(f, &a->tree, NULL);
 	report_head_json_end(&s->head, f);
 }

@@ -172,7 +172,7 @@ void cpu_page_write(const void *source, struct report_file *f)
 		.head = &s->head,
 		.eyebrow = "CPU hot paths",
 		.content = report_asset_cpu(),
-		.js = report_asset_cpu_js(),
+		.js = report_asset_flame_js(),
 		.holes = holes,
 		.hole_count = sizeof holes / sizeof holes[0],
 		.footer = "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.",

@@ -14,7 +14,8 @@ EMBED(report_asset_data_pauses, "pauses.html");
 EMBED(report_asset_data_pauses_css, "pauses.css");
 EMBED(report_asset_data_pauses_js, "pauses.js");
 EMBED(report_asset_data_cpu, "cpu.html");
-EMBED(report_asset_data_cpu_js, "cpu.js");
+EMBED(report_asset_data_flame, "flame.html");
+EMBED(report_asset_data_flame_js, "flame.js");
 EMBED(report_asset_data_leak, "leak.html");
 EMBED(report_asset_data_strings, "strings.html");
 EMBED(report_asset_data_allocs, "allocs.html");
@@ -56,9 +57,14 @@ struct report_asset report_asset_cpu(void)
 	return ASSET(report_asset_data_cpu);
 }
 
-struct report_asset report_asset_cpu_js(void)
+struct report_asset report_asset_flame(void)
 {
-	return ASSET(report_asset_data_cpu_js);
+	return ASSET(report_asset_data_flame);
+}
+
+struct report_asset report_asset_flame_js(void)
+{
+	return ASSET(report_asset_data_flame_js);
 }
 
 struct report_asset report_asset_leak(void)

@@ -123,7 +123,7 @@ AGENT_SRC += \
 	agent/report_folded.c \
 	agent/report_html_data.c \
 	agent/report_head.c agent/report_json.c agent/report_markdown.c agent/report_page.c \
-	agent/cpu_json.c agent/cpu_page.c agent/cpu_summary.c agent/cpu_report.c \
+	agent/report_tree.c agent/cpu_json.c agent/cpu_page.c agent/cpu_summary.c agent/cpu_report.c \
 	agent/report_pprof.c \
 	agent/report_speedscope.c \
 	agent/report.c

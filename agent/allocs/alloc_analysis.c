@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREAD_NAME_BYTES 64
 #define MOST_SCALE 3.0 /* a process that was stopped for most of the time allocated nothing then */
 
 double alloc_analysis_percent(const struct alloc_analysis *a, double bytes)
@@ -271,14 +270,12 @@ static void name_threads(struct alloc_analysis *a)
 {
 	const struct cpu_capture *c = &a->capture->stacks;
 	a->threads = mem_calloc(c->thread_count + 1, sizeof *a->threads);
-	for (size_t i = 0; i < c->thread_count; i++) {
-		AUTO_BUF struct buf name;
-		buf_init(&name, THREAD_NAME_BYTES * 16);
-		method_name_printable(c->threads[i].name, THREAD_NAME_BYTES, &name);
-		a->threads[i].name = mem_strdup(buf_str(&name));
-		a->threads[i].tid = c->threads[i].tid;
-		a->threads[i].top_method = CPU_NO_METHOD;
-	}
+	for (size_t i = 0; i < c->thread_count; i++)
+		a->threads[i] = (struct stack_thread){
+			.tid = c->threads[i].tid,
+			.name = cpu_analysis_thread_name(&c->threads[i]),
+			.top_method = CPU_NO_METHOD,
+		};
 }
 
 static int more_weight(const void *x, const void *y, void *ctx)
@@ -314,20 +311,6 @@ static void make_timeline(struct alloc_analysis *a)
 			sum += (double)c->parts[p] * (end > begin ? end - begin : 0);
 		}
 		a->timeline[i] = alloc_whole(sum);
-	}
-}
-
-static void sum_collections(struct alloc_analysis *a)
-{
-	const struct cpu_capture *c = &a->capture->stacks;
-	struct alloc_collections *out = &a->collections;
-	for (size_t i = 0; i < c->collection_count; i++) {
-		const struct capture_collection *x = &c->collections[i];
-		int64_t ns = x->end_ns - x->start_ns;
-		out->count++;
-		out->by_generation[x->generation < 0 || x->generation > 2 ? 2 : x->generation]++;
-		out->total_ns += ns;
-		out->longest_ns = ns > out->longest_ns ? ns : out->longest_ns;
 	}
 }
 
@@ -377,7 +360,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	sum_objects(out);
 	order_threads(out);
 	make_timeline(out);
-	sum_collections(out);
+	cpu_analysis_sum_collections(&out->base);
 	if (c->dropped)
 		alloc_estimate_add(&out->dropped, c->event, c->dropped, c->dropped_size, c->dropped_amount);
 }

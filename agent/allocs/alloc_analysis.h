@@ -20,11 +20,6 @@ struct alloc_sum { /* of a type, or of a type and a method */
 	double stack_bytes;
 };
 
-struct alloc_collections { /* that stopped the application */
-	uint32_t count, by_generation[3];
-	int64_t total_ns, longest_ns;
-};
-
 struct alloc_analysis {
 	const struct alloc_capture *capture;
 	struct cpu_analysis base; /* methods and tree; counts are bytes. By_self of a method: what is allocated in it, not below */
@@ -42,7 +37,6 @@ struct alloc_analysis {
 	struct stack_thread *threads; /* as in the capture */
 	uint32_t *thread_order;
 	uint64_t timeline[CPU_TIMELINE_BUCKETS];
-	struct alloc_collections collections;
 	double seconds, scale; /* scale: of the estimates, for time that they do not cover */
 };
 

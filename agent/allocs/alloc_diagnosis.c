@@ -244,13 +244,13 @@ static void put_large(const struct alloc_analysis *a, const struct alloc_diagnos
 
 static void put_collections(const struct alloc_analysis *a, struct buf *out)
 {
-	double part = a->seconds > 0 ? (double)a->collections.total_ns / 1e9 / a->seconds * 100 : 0;
+	double part = a->seconds > 0 ? (double)a->base.collections.total_ns / 1e9 / a->seconds * 100 : 0;
 	if (part < GC_WORTH_A_LINE)
 		return;
 	buf_printf(out, "Collections stopped the application for ");
 	cpu_phrase_percent(out, part);
-	buf_printf(out, " of the time: %.1f a second, the longest %.1f ms.\n", a->collections.count / a->seconds,
-		   (double)a->collections.longest_ns / 1e6);
+	buf_printf(out, " of the time: %.1f a second, the longest %.1f ms.\n", a->base.collections.count / a->seconds,
+		   (double)a->base.collections.longest_ns / 1e6);
 }
 
 static void put_remedy(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)

@@ -2,6 +2,7 @@
 
 #include "agent/method_name.h"
 #include "agent/report_json.h"
+#include "agent/report_tree.h"
 #include "common/base/text.h"
 
 #include <inttypes.h>
@@ -58,10 +59,10 @@ static void put_allocated(const struct alloc_analysis *a, struct report_file *f)
 	put_count(f, "largeObjects", a->large_objects);
 	put_count(f, "pinnedBytes", a->pinned_bytes);
 	buf_printf(&f->text, "},\n\"collections\":{\"count\":%" PRIu32 ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
-		   a->collections.count, a->collections.by_generation[0], a->collections.by_generation[1],
-		   a->collections.by_generation[2]);
-	report_json_integer(f, "totalNanoseconds", a->collections.total_ns);
-	report_json_integer(f, "longestNanoseconds", a->collections.longest_ns);
+		   a->base.collections.count, a->base.collections.by_generation[0], a->base.collections.by_generation[1],
+		   a->base.collections.by_generation[2]);
+	report_json_integer(f, "totalNanoseconds", a->base.collections.total_ns);
+	report_json_integer(f, "longestNanoseconds", a->base.collections.longest_ns);
 	buf_puts(&f->text, "}");
 }
 
@@ -165,29 +166,6 @@ static void put_methods(const struct alloc_analysis *a, struct report_file *f)
 	buf_puts(&f->text, "]");
 }
 
-enum column { COLUMN_PARENT, COLUMN_METHOD, COLUMN_SELF, COLUMN_TOTAL, COLUMN_OBJECTS };
-
-static void put_column(const struct alloc_analysis *a, const char *key, enum column column, struct report_file *f)
-{
-	const struct stack_tree *t = &a->base.tree;
-	buf_printf(&f->text, "%s\"%s\":[", column ? ",\n" : "", key);
-	for (size_t i = 0; i < t->count; i++) {
-		const struct stack_node *n = &t->nodes[t->order[i]];
-		if (i)
-			buf_putc(&f->text, ',');
-		if (i == 0 && column <= COLUMN_METHOD)
-			buf_puts(&f->text, "-1");
-		else
-			report_file_number(f, column == COLUMN_PARENT	? t->rank[n->parent]
-					      : column == COLUMN_METHOD ? n->method
-					      : column == COLUMN_SELF	? n->self
-					      : column == COLUMN_TOTAL	? n->total
-									: a->node_objects[t->order[i]]);
-		report_file_flow(f);
-	}
-	buf_puts(&f->text, "]");
-}
-
 void alloc_json_write(const void *source, struct report_file *f)
 {
 	const struct alloc_source *s = source;
@@ -204,12 +182,6 @@ void alloc_json_write(const void *source, struct report_file *f)
 	put_sites(a, f);
 	put_threads(a, f);
 	put_methods(a, f);
-	buf_puts(&f->text, ",\n\"tree\":{");
-	put_column(a, "parent", COLUMN_PARENT, f);
-	put_column(a, "method", COLUMN_METHOD, f);
-	put_column(a, "self", COLUMN_SELF, f);
-	put_column(a, "total", COLUMN_TOTAL, f);
-	put_column(a, "objects", COLUMN_OBJECTS, f);
-	buf_puts(&f->text, "}");
+	report_tree_json(f, &a->base.tree, a->node_objects);
 	report_head_json_end(&s->head, f);
 }

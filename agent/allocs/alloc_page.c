@@ -60,8 +60,8 @@ static void put_facts(const void *source, struct report_file *f)
 	put_fact(out, "Large objects", buf_str(&value), buf_str(&more), NULL);
 	buf_reset(&value);
 	buf_reset(&more);
-	cpu_phrase_percent(&value, a->seconds > 0 ? (double)a->collections.total_ns / 1e7 / a->seconds : 0);
-	buf_printf(&more, "of the time, %" PRIu32 " collections", a->collections.count);
+	cpu_phrase_percent(&value, a->seconds > 0 ? (double)a->base.collections.total_ns / 1e7 / a->seconds : 0);
+	buf_printf(&more, "of the time, %" PRIu32 " collections", a->base.collections.count);
 	put_fact(out, "Stopped to collect", buf_str(&value), buf_str(&more), NULL);
 	buf_reset(&value);
 	report_head_held(&a->capture->stacks.facts, &value);
@@ -179,7 +179,7 @@ void alloc_page_write(const void *source, struct report_file *f)
 		.head = &s->head,
 		.eyebrow = "Allocations",
 		.content = report_asset_allocs(),
-		.js = report_asset_cpu_js(),
+		.js = report_asset_flame_js(),
 		.holes = holes,
 		.hole_count = sizeof holes / sizeof holes[0],
 		.footer = "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "

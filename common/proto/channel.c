@@ -268,14 +268,29 @@ bool channel_get_collection(struct wire_reader *r, struct channel_collection *v)
 	return !r->bad && v->start_ns <= v->end_ns && v->end_ns <= INT64_MAX;
 }
 
+void channel_put_ips(struct wire_writer *w, const uint64_t *ips, uint16_t depth)
+{
+	wire_put_u16(w, depth);
+	for (uint16_t i = 0; i < depth; i++)
+		wire_put_u64(w, ips[i]);
+}
+
+uint16_t channel_get_ips(struct wire_reader *r, uint64_t *ips)
+{
+	uint16_t depth = wire_u16(r);
+	if (depth > CHANNEL_MAX_DEPTH)
+		r->bad = true;
+	for (uint16_t i = 0; !r->bad && i < depth; i++)
+		ips[i] = wire_u64(r);
+	return depth;
+}
+
 void channel_put_sample(struct wire_writer *w, const struct channel_sample_record *v)
 {
 	wire_put_u64(w, (uint64_t)v->time_ns);
 	wire_put_u32(w, v->tid);
 	wire_put_u16(w, v->flags);
-	wire_put_u16(w, v->depth);
-	for (uint16_t i = 0; i < v->depth; i++)
-		wire_put_u64(w, v->ips[i]);
+	channel_put_ips(w, v->ips, v->depth);
 }
 
 bool channel_get_sample(struct wire_reader *r, struct channel_sample_record *v)
@@ -283,11 +298,7 @@ bool channel_get_sample(struct wire_reader *r, struct channel_sample_record *v)
 	v->time_ns = (int64_t)wire_u64(r);
 	v->tid = wire_u32(r);
 	v->flags = wire_u16(r);
-	v->depth = wire_u16(r);
-	if (v->depth > CHANNEL_MAX_DEPTH)
-		r->bad = true;
-	for (uint16_t i = 0; !r->bad && i < v->depth; i++)
-		v->ips[i] = wire_u64(r);
+	v->depth = channel_get_ips(r, v->ips);
 	return !r->bad;
 }
 

@@ -222,6 +222,11 @@ void channel_put_pause(struct wire_writer *w, const struct channel_pause *v);
 bool channel_get_pause(const struct channel_frame *f, struct channel_pause *v);
 void channel_put_error(struct wire_writer *w, const struct channel_error *v);
 bool channel_get_error(const struct channel_frame *f, struct channel_error *v);
+
+/* u16 depth, depth x u64: instruction pointers, leaf first. Reading more than CHANNEL_MAX_DEPTH makes the reader bad. */
+void channel_put_ips(struct wire_writer *w, const uint64_t *ips, uint16_t depth);
+uint16_t channel_get_ips(struct wire_reader *r, uint64_t *ips);
+
 void channel_put_sample(struct wire_writer *w, const struct channel_sample_record *v);
 bool channel_get_sample(struct wire_reader *r, struct channel_sample_record *v); /* the next; false at a bad one */
 

@@ -49,9 +49,7 @@ void channel_put_alloc_site(struct wire_writer *w, const struct channel_alloc_si
 	wire_put_u64(w, v->type);
 	wire_put_u32(w, v->tid);
 	wire_put_u16(w, v->flags);
-	wire_put_u16(w, v->depth);
-	for (uint16_t i = 0; i < v->depth; i++)
-		wire_put_u64(w, v->ips[i]);
+	channel_put_ips(w, v->ips, v->depth);
 }
 
 bool channel_get_alloc_site(struct wire_reader *r, struct channel_alloc_site *v)
@@ -60,11 +58,7 @@ bool channel_get_alloc_site(struct wire_reader *r, struct channel_alloc_site *v)
 	v->type = wire_u64(r);
 	v->tid = wire_u32(r);
 	v->flags = wire_u16(r);
-	v->depth = wire_u16(r);
-	if (v->depth > CHANNEL_MAX_DEPTH)
-		r->bad = true;
-	for (uint16_t i = 0; !r->bad && i < v->depth; i++)
-		v->ips[i] = wire_u64(r);
+	v->depth = channel_get_ips(r, v->ips);
 	return !r->bad;
 }
 

@@ -109,9 +109,7 @@ void channel_put_stop_stack(struct wire_writer *w, const struct channel_stop_sta
 	wire_put_u64(w, v->time_ns);
 	wire_put_u32(w, v->tid);
 	wire_put_u16(w, v->kind);
-	wire_put_u16(w, v->depth);
-	for (uint16_t i = 0; i < v->depth; i++)
-		wire_put_u64(w, v->ips[i]);
+	channel_put_ips(w, v->ips, v->depth);
 }
 
 bool channel_get_stop_stack(struct wire_reader *r, struct channel_stop_stack *v)
@@ -120,10 +118,6 @@ bool channel_get_stop_stack(struct wire_reader *r, struct channel_stop_stack *v)
 	v->time_ns = wire_u64(r);
 	v->tid = wire_u32(r);
 	v->kind = wire_u16(r);
-	v->depth = wire_u16(r);
-	if (v->depth > CHANNEL_MAX_DEPTH || v->time_ns > INT64_MAX)
-		r->bad = true;
-	for (uint16_t i = 0; !r->bad && i < v->depth; i++)
-		v->ips[i] = wire_u64(r);
-	return !r->bad;
+	v->depth = channel_get_ips(r, v->ips);
+	return !r->bad && v->time_ns <= INT64_MAX;
 }
