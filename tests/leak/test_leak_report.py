@@ -5,7 +5,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.lib import browser, proc
+from tests.lib import browser, contrast, proc
 
 TOOL = os.path.join(proc.ROOT, "build/release/tests/leak-tool")
 KINDS = ("grows", "unknown", "hostile", "big")
@@ -114,6 +114,32 @@ class Page(MadeUp):
                 shown = page.value("[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetParent).map(e => e.id)")
                 self.assertEqual(shown, ["view-" + tab], kind)
             page.click("document.getElementById('theme')")
+
+    def test_keys_alone(self):
+        page = self.open("grows")
+        page.value("document.getElementById('tab-holders').focus()")
+        for key, tab in (("ArrowRight", "types"), ("ArrowRight", "memory"), ("ArrowLeft", "types")):
+            page.key(key)
+            self.assertEqual(page.value("document.activeElement.id"), "tab-" + tab)
+        for _ in range(6):
+            page.key("Tab")
+            if page.value("document.activeElement.tagName") == "INPUT":
+                break
+        page.type("no such type")
+        self.assertRegex(page.value("document.getElementById('types-count').textContent"), "^0 of ")
+        page.key("Tab")
+        page.key("Enter")  # the first column's button sorts
+        self.assertEqual(page.value("document.querySelector('#types th').getAttribute('aria-sort')"), "descending")
+        self.assertGreater(page.value("getComputedStyle(document.activeElement).outlineStyle === 'none' ? 0 : 1"), 0, "focus is seen")
+
+    def test_light_dark_and_narrow(self):
+        for width in (1200, 400):
+            for dark in (False, True):
+                page = self.open("grows", width=width, dark=dark)
+                for tab in ("holders", "types", "memory", "walks", "about"):
+                    page.click("document.getElementById('tab-%s')" % tab)
+                    self.assertEqual(page.value(contrast.PALE), [], "%d, %s, %s" % (width, dark, tab))
+                    self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width, tab)
 
     def test_diagnosis_and_holders(self):
         page, report = self.open("grows"), load(self.folders["grows"])

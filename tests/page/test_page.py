@@ -6,7 +6,7 @@ import unittest
 import urllib.parse
 
 from tests.lib import browser, dotnet, proc, serve
-from tests.report.test_page import LUMINANCE
+from tests.lib.contrast import LUMINANCE
 
 TRANSFER_BYTES = 150 << 10
 TEXT = "(document.querySelector(%s)?.textContent || '')"

@@ -2,7 +2,7 @@
 import signal
 import unittest
 
-from tests.lib import browser
+from tests.lib import browser, contrast
 from tests.pauses.pauses import Session
 from tests.pauses.test_pauses import Case
 
@@ -64,5 +64,10 @@ class Page(Case):
         page.click("document.getElementById('theme')")
         self.assertEqual(page.problems, [])
         self.assertEqual(page.requests, ["file://%s/r/report.html" % session.out])
-        narrow = self.open(session, width=400, height=800, dark=True)
-        self.assertLessEqual(narrow.value("document.documentElement.scrollWidth"), 400)
+        for width in (1200, 400):
+            for dark in (False, True):
+                page = self.open(session, width=width, height=800, dark=dark)
+                for tab in ("why", "who", "slowest", "length", "about"):
+                    page.click("document.getElementById('tab-%s')" % tab)
+                    self.assertEqual(page.value(contrast.PALE), [], "%d, %s, %s" % (width, dark, tab))
+                    self.assertLessEqual(page.value("document.documentElement.scrollWidth"), width, tab)

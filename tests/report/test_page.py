@@ -6,35 +6,13 @@ import tempfile
 import threading
 import unittest
 
-from tests.lib import browser, proc
+from tests.lib import browser, contrast, proc
 from tests.report.test_report import load, made_up, real
 
 TEXTS = "[...document.querySelectorAll('%s')].filter(e => e.offsetParent).map(e => e.textContent)"
 HITS = "document.querySelectorAll('#flame .f.hit').length"
 FRAMES = "document.querySelectorAll('#flame .f').length"
 FOCUSED = "document.activeElement.getAttribute('aria-label')"
-LUMINANCE = """
-const luminance = text => {
-	const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map(x => { x /= 255; return x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4; });
-	return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const behind = e => {
-	for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!/, 0\\)$/.test(c)) return c; }
-	return 'rgb(255,255,255)';
-};
-const contrast = e => {
-	const a = luminance(getComputedStyle(e).color), b = luminance(behind(e));
-	return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-};
-"""
-PALE = """(() => {
-""" + LUMINANCE + """
-	const texts = 'h1, .eyebrow, .subject, .lines li, .fact .k, .fact .v, .split li, .tabs button, .detail span, .hint span, ' +
-		'.flame .f:not(.thin), footer p';
-	return [...document.querySelectorAll(texts)].filter(e => e.offsetParent && e.textContent.trim() && contrast(e) < 4.5)
-		.map(e => e.textContent.slice(0, 40) + ' ' + contrast(e).toFixed(2));
-})()"""
-
 
 def policy():
     """REPORT_POLICY of common/report/report_policy.h."""
@@ -249,7 +227,7 @@ class ReportPage(unittest.TestCase):
             background = "getComputedStyle(document.body).backgroundColor"
             first = page.value(background)
             for _ in range(2):
-                pale = page.value(PALE)
+                pale = page.value(contrast.PALE)
                 self.assertEqual(pale, [], "contrast")
                 self.assertEqual(page.value("document.getElementById('theme').textContent"), "Light" if dark else "Dark")
                 page.click("document.getElementById('theme')")
