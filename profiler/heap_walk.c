@@ -3,6 +3,7 @@
 
 #include "profiler/background_gc.h"
 #include "profiler/event_mask.h"
+#include "profiler/handle_tables.h"
 #include "profiler/heap_census.h"
 #include "profiler/heap_collection.h"
 #include "profiler/heap_names.h"
@@ -107,7 +108,9 @@ static bool put_roots(struct walk *k)
 
 	if (!heap_statics_put(k->info, w, true) || !heap_stop_put_frozen_roots(w))
 		return false;
-	return exact ? heap_collection_put_roots(w) : heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest);
+	if (exact)
+		return heap_collection_put_roots(w);
+	return handle_tables_put(w) && heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest);
 }
 
 /* One in the background makes free space of objects while one looks. */
@@ -234,6 +237,8 @@ static void prepare(struct walk *k)
 	heap_threads_forget();
 	heap_statics_find(k->info);
 	heap_stacks_prepare();
+	if (!(k->request.flags & HEAP_WALK_COLLECT))
+		handle_tables_find(k->info);
 	if (k->request.flags & HEAP_WALK_STRINGS) {
 		string_digest_key_make(&key, k->request.seed);
 		k->objects.key = &key;

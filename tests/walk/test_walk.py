@@ -134,6 +134,10 @@ class OneStop:
         stacks = [r for r in walk["roots"] if r.startswith("stack of MemoryApp.Modes.RootsMode.Hold (thread ") and "OnStack[]" in r]
         self.assertEqual(len(stacks), 1, walk["roots"])
         self.assertEqual(held(walk, "Shop.OnStack"), count(walk, "Shop.OnStack"))
+        for name in ("handle: Shop.ByHandle", "handle (pinned): byte[]", "dependent handle: object"):
+            self.assertEqual(walk["roots"].get(name), self.walk["roots"].get(name), "as a collection tells it: " + name)
+        for name in ("Shop.ByHandle", "Shop.Metadata"):
+            self.assertEqual(held(walk, name), count(walk, name), name)
         self.assertEqual(walk["generations"].get("gen2", 0) > NODES * 24, True, walk["generations"])
         self.assertGreaterEqual(walk["generations"]["frozen"], self.walk["generations"]["frozen"])
         self.check_statics(walk["roots"])

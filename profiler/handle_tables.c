@@ -1,0 +1,238 @@
+/* Context: own thread. */
+#include "profiler/handle_tables.h"
+
+#include "profiler/cor_heap_abi.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* A segment is 64 KiB: a header of 4 KiB, then 120 blocks of 64 handles, each a word: the object's address. In the header:
+ *
+ *   0     generations (480), chains (120), free masks (960)
+ *   1560  the type of each block
+ *   1680  for each block, the block that has one more word for each of its handles (dependent ones: the second object)
+ *   1800  locks (120), tails and hints (a byte for each type), free counts (4 bytes for each type)
+ *   then  the next segment, the table
+ *
+ * A table begins with 4 bytes for each type, then its first segment. How many types there are differs: 12, from some version of .NET 10 on 13;
+ * the last one marks the blocks of second words. */
+#define SEGMENT_BYTES 0x10000u
+#define HEADER_BYTES 0x1000u
+#define BLOCKS 120u
+#define BLOCK_HANDLES 64u
+#define TYPES_AT 1560u
+#define SECOND_AT 1680u
+#define COUNTS_AT 1920u /* tails */
+#define NO_TYPE 0xffu
+#define LEAST_TYPES 12u
+#define MOST_TYPES 13u
+
+enum handle_type { HANDLE_STRONG = 2, HANDLE_PINNED = 3, HANDLE_COUNTED = 5, HANDLE_DEPENDENT = 6 };
+
+#define PAGE_BYTES 4096u
+#define TABLES_MAX 256u
+#define THREADS_MAX 256u
+#define THREAD_BYTES 2048u /* of the runtime's own thread object: its handles stand far in front */
+#define LOOKED_MAX 512u
+#define SEGMENTS_MAX 16384u /* 126 million handles */
+
+static struct {
+	uintptr_t at;
+	uint32_t types;
+} tables[TABLES_MAX];
+static uint32_t table_count;
+static uintptr_t looked[LOOKED_MAX]; /* segments and what were none */
+static uint32_t looked_count;
+static _Alignas(8) uint8_t segment[SEGMENT_BYTES];
+static size_t segment_len; /* of it there */
+
+/* Page by page, so that what is there before a page that is not comes whole. */
+static size_t read_own(uintptr_t at, void *out, size_t len)
+{
+	struct iovec local = {out, len}, remote[SEGMENT_BYTES / PAGE_BYTES + 1];
+	unsigned count = 0;
+
+	for (size_t done = 0; done < len && count < sizeof remote / sizeof *remote; count++) {
+		size_t piece = PAGE_BYTES - (at + done) % PAGE_BYTES;
+		if (piece > len - done)
+			piece = len - done;
+		remote[count] = (struct iovec){(void *)(at + done), piece};
+		done += piece;
+	}
+	long n = syscall(SYS_process_vm_readv, getpid(), &local, 1, remote, count, 0);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static uintptr_t word_at(const uint8_t *p)
+{
+	uintptr_t word;
+
+	memcpy(&word, p, sizeof word);
+	return word;
+}
+
+static uintptr_t next_of(uint32_t types)
+{
+	return word_at(segment + COUNTS_AT + 6 * types);
+}
+
+static uintptr_t table_of(uint32_t types)
+{
+	return word_at(segment + COUNTS_AT + 6 * types + 8);
+}
+
+static bool is_place(uintptr_t at, uintptr_t multiple)
+{
+	return at && at % multiple == 0 && at < (uintptr_t)1 << 47;
+}
+
+static uintptr_t first_of(uintptr_t table, uint32_t types)
+{
+	uintptr_t first = 0;
+	uint32_t at = (4 * types + 7) & ~7u;
+
+	return read_own(table + at, &first, sizeof first) == sizeof first && is_place(first, SEGMENT_BYTES) ? first : 0;
+}
+
+static bool has_types(uint32_t types)
+{
+	for (uint32_t b = 0; b < BLOCKS; b++)
+		if (segment[TYPES_AT + b] >= types && segment[TYPES_AT + b] != NO_TYPE)
+			return false;
+	return true;
+}
+
+/* Into `segment`; false: it is none of this table. */
+static bool read_segment(uintptr_t at, size_t len, uintptr_t table, uint32_t types)
+{
+	segment_len = read_own(at, segment, len);
+	return segment_len >= HEADER_BYTES && has_types(types) && table_of(types) == table;
+}
+
+static bool table_has(uintptr_t table, uint32_t types, uintptr_t wanted)
+{
+	uintptr_t at = first_of(table, types);
+
+	for (uint32_t n = 0; n < SEGMENTS_MAX && is_place(at, SEGMENT_BYTES); n++, at = next_of(types)) {
+		if (!read_segment(at, HEADER_BYTES, table, types))
+			return false;
+		if (at == wanted)
+			return true;
+	}
+	return false;
+}
+
+static void add_table(uintptr_t table, uint32_t types)
+{
+	for (uint32_t i = 0; i < table_count; i++)
+		if (tables[i].at == table)
+			return;
+	if (table_count == TABLES_MAX)
+		return;
+	tables[table_count].at = table;
+	tables[table_count++].types = types;
+}
+
+static bool looked_at(uintptr_t at)
+{
+	for (uint32_t i = 0; i < looked_count; i++)
+		if (looked[i] == at)
+			return true;
+	if (looked_count < LOOKED_MAX)
+		looked[looked_count++] = at;
+	return false;
+}
+
+/* A word that may be a handle: does it lie in a segment of a table? */
+static void look_at(uintptr_t word)
+{
+	uintptr_t at = word & ~(uintptr_t)(SEGMENT_BYTES - 1);
+
+	if (!is_place(word, 8) || !is_place(at, SEGMENT_BYTES) || word - at < HEADER_BYTES || looked_at(at))
+		return;
+	if (read_own(at, segment, HEADER_BYTES) < HEADER_BYTES || !has_types(MOST_TYPES))
+		return;
+	const uintptr_t names[] = {table_of(LEAST_TYPES), table_of(MOST_TYPES)}; /* before `segment` is another one's */
+	for (uint32_t types = LEAST_TYPES; types <= MOST_TYPES; types++) {
+		uintptr_t table = names[types - LEAST_TYPES];
+		if (is_place(table, 8) && table_has(table, types, at)) {
+			add_table(table, types);
+			return;
+		}
+	}
+}
+
+static void look_at_thread(cor_id thread)
+{
+	uintptr_t words[THREAD_BYTES / sizeof(uintptr_t)];
+	size_t count = read_own(thread, words, sizeof words) / sizeof *words;
+
+	for (size_t i = 0; i < count && table_count < TABLES_MAX; i++)
+		look_at(words[i]);
+}
+
+void handle_tables_find(void *info)
+{
+	void *list = NULL;
+	cor_id threads[64];
+	uint32_t n, seen = 0;
+
+	table_count = looked_count = 0;
+	if (info_enum(info, INFO_ENUM_THREADS, &list) < 0 || !list)
+		return;
+	while (n = 0, seen < THREADS_MAX && enum_next(list, sizeof threads / sizeof *threads, threads, &n) >= 0 && n > 0)
+		for (uint32_t i = 0; i < n; i++, seen++)
+			look_at_thread(threads[i]);
+	cor_release(list);
+}
+
+/* Roots ----------------------------------------------------------------------------------------------------------------------- */
+
+/* 0: it does not lie within what is there. */
+static uintptr_t handle_at(uint32_t block, uint32_t i)
+{
+	size_t at = HEADER_BYTES + ((size_t)block * BLOCK_HANDLES + i) * sizeof(uintptr_t);
+
+	return at + sizeof(uintptr_t) <= segment_len ? word_at(segment + at) : 0;
+}
+
+static bool put_block(struct heap_writer *w, uintptr_t at, uint32_t block, uint32_t types)
+{
+	uint8_t type = segment[TYPES_AT + block], second = segment[SECOND_AT + block];
+	bool dependent = type == HANDLE_DEPENDENT;
+
+	if (type != HANDLE_STRONG && type != HANDLE_PINNED && type != HANDLE_COUNTED && !dependent)
+		return true;
+	if (dependent && (second >= BLOCKS || segment[TYPES_AT + second] != types - 1))
+		return true;
+	for (uint32_t i = 0; i < BLOCK_HANDLES; i++) {
+		const struct heap_root_record r = {
+			.kind = dependent ? HEAP_ROOT_DEPENDENT : HEAP_ROOT_HANDLE,
+			.flags = type == HANDLE_PINNED ? HEAP_ROOT_PINNED : 0,
+			.id = at + HEADER_BYTES + ((uint64_t)block * BLOCK_HANDLES + i) * sizeof(uintptr_t),
+			.object = handle_at(block, i),
+			.second = dependent ? handle_at(second, i) : 0,
+		};
+		if (is_place(r.object, 8) && (!dependent || is_place(r.second, 8)) && !heap_put_root(w, &r))
+			return false;
+	}
+	return true;
+}
+
+bool handle_tables_put(struct heap_writer *w)
+{
+	for (uint32_t t = 0; t < table_count; t++) {
+		uint32_t types = tables[t].types;
+		uintptr_t at = first_of(tables[t].at, types);
+		for (uint32_t n = 0; n < SEGMENTS_MAX && is_place(at, SEGMENT_BYTES); n++, at = next_of(types)) {
+			if (!read_segment(at, SEGMENT_BYTES, tables[t].at, types))
+				break;
+			for (uint32_t b = 0; b < BLOCKS; b++)
+				if (!put_block(w, at, b, types))
+					return false;
+		}
+	}
+	return true;
+}
