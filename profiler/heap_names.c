@@ -7,6 +7,8 @@
 #include "profiler/module_guard.h"
 #include "profiler/type_name.h"
 
+#include <string.h>
+
 struct names {
 	void *info;
 	struct channel_io *io;
@@ -47,11 +49,47 @@ static void put_module(void *info, cor_id cls, struct text *out)
 	cor_release(import);
 }
 
+/* The compiler's class of captured variables has the lambdas that use them: their name has the method's in which they were written. */
+static void put_lambda(void *info, cor_id cls, struct text *out)
+{
+	cor_id module = 0, parent = 0;
+	md_token type = 0, methods[8];
+	uint32_t n = 0;
+	void *import = NULL, *cursor = NULL;
+
+	if (info_get_parent_class(info, cls, &module, &type, &parent) < 0 || !module ||
+	    info_get_module_meta_data(info, module, &import) != COR_S_OK || !import)
+		return;
+	if (md_enum_methods(import, &cursor, type, methods, 8, &n) < 0)
+		n = 0;
+	for (uint32_t i = 0; i < n && !out->len; i++) {
+		wchar16 name[128] = {0};
+		md_token of;
+		const uint8_t *sig;
+		uint32_t len = 0, sig_len = 0;
+		if (md_get_method_props(import, methods[i], &of, name, 128, &len, &sig, &sig_len) >= 0 && name[0] == '<')
+			text_put_utf16(out, name, 128);
+	}
+	md_close_enum(import, cursor);
+	cor_release(import);
+}
+
+static bool is_closure(const struct text *name)
+{
+	static const char sign[] = "+<>c__DisplayClass";
+	const size_t n = sizeof sign - 1;
+
+	for (size_t i = 0; i + n <= name->len; i++)
+		if (memcmp(name->data + i, sign, n) == 0)
+			return name->data[name->len - 1] != ']';
+	return false;
+}
+
 static void name_type(const struct names *n, cor_id cls)
 {
-	static char module[256], name[2048];
+	static char module[256], name[2048], lambda[512];
 	static struct heap_fields fields;
-	struct text module_text = TEXT_ON(module), name_text = TEXT_ON(name);
+	struct text module_text = TEXT_ON(module), name_text = TEXT_ON(name), lambda_text = TEXT_ON(lambda);
 	struct heap_type_frame t = {.class_id = cls};
 
 	if (!may_look_at(n, cls))
@@ -63,9 +101,13 @@ static void name_type(const struct names *n, cor_id cls)
 	t.module = as_text(&module_text);
 	t.elements_at = fields.elements_at;
 	t.element_size = fields.element_size;
-	t.field_count = (uint16_t)fields.count;
+	if (fields.count < HEAP_FRAME_MAX_FIELDS && is_closure(&name_text))
+		put_lambda(n->info, cls, &lambda_text);
+	t.field_count = (uint16_t)(fields.count + (lambda_text.len > 0));
 	struct wire_writer *w = channel_io_begin(n->io, HEAP_FRAME_TYPE);
 	heap_put_type_frame(w, &t);
+	if (lambda_text.len)
+		heap_put_field(w, 0, as_text(&lambda_text));
 	for (uint32_t i = 0; i < fields.count; i++)
 		heap_put_field(w, fields.items[i].offset, (struct channel_text){fields.names + fields.items[i].name, fields.items[i].len});
 	channel_io_end(n->io);

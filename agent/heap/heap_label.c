@@ -72,6 +72,10 @@ static void read_fields(struct heap_type *t, uint16_t count, struct wire_reader 
 
 	t->fields = count ? mem_calloc(count, sizeof *t->fields) : NULL;
 	while (t->field_count < count && heap_get_field(r, &offset, &name)) {
+		if (offset == 0 && !(t->flags & HEAP_TYPE_ARRAY)) { /* no field */
+			heap_type_set_lambda(t, name.data ? name.data : "", name.data ? name.len : 0);
+			continue;
+		}
 		if (t->field_count && offset < t->fields[t->field_count - 1].offset)
 			return;
 		t->fields[t->field_count++] = (struct heap_field){offset, heap_label_field(name.data ? name.data : "", name.data ? name.len : 0)};

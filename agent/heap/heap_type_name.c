@@ -4,6 +4,7 @@
 #include "agent/method_name.h"
 #include "common/base/buf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define NAME_MAX_BYTES 1024
@@ -69,4 +70,40 @@ void heap_type_set_name(struct heap_type *t, const char *metadata_name)
 	t->name = printable(buf_str(&shown));
 	t->short_name = printable(buf_str(&shorter));
 	t->space = printable(buf_str(&spaces));
+}
+
+/* "<Add>b__0", "<<Main>$>b__1", "<Add>g__Local|0": where it was written. */
+static struct span method_of(struct span lambda)
+{
+	struct span method, rest, inner;
+
+	if (!span_generated(lambda, &method, &rest) || !rest.n || (rest.s[0] != 'b' && rest.s[0] != 'g'))
+		return span_sub(lambda, 0, 0);
+	return span_generated(method, &inner, &rest) ? inner : method;
+}
+
+static void insert_method(char **name, struct span method)
+{
+	static const char closure[] = "(closure)";
+	size_t len = strlen(*name), tail = sizeof closure - 1;
+	AUTO_BUF struct buf out = {0};
+
+	if (len < tail || strcmp(*name + len - tail, closure) != 0)
+		return;
+	buf_init(&out, RAW_MAX_BYTES);
+	buf_append(&out, *name, len - tail);
+	span_put(&out, method);
+	buf_printf(&out, ".%s", closure);
+	free(*name);
+	*name = printable(buf_str(&out));
+}
+
+void heap_type_set_lambda(struct heap_type *t, const char *lambda, size_t len)
+{
+	struct span method = method_of((struct span){lambda, len});
+
+	if (!method.n)
+		return;
+	insert_method(&t->name, method);
+	insert_method(&t->short_name, method);
 }

@@ -69,7 +69,8 @@ struct heap_walked {
 };
 
 /* TYPE: u64 ClassID, text module, text metadata name ("Shop.Outer`1+Inner<System.Int32>[]"), u32 where an array's elements begin, u32 their
- * size, u16 count, count x { u32 offset, text name }: fields of the type and of its bases; of an array: of its elements. */
+ * size, u16 count, count x { u32 offset, text name }: fields of the type and of its bases; of an array: of its elements. Of a
+ * class of captured variables, first, at offset 0 where no field is: the name of one of its lambdas. */
 #define HEAP_FRAME_MAX_FIELDS 512
 struct heap_type_frame {
 	uint64_t class_id;

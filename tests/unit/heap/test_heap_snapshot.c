@@ -109,6 +109,32 @@ Test(heap_snapshot, types_have_names_that_people_use)
 	}
 }
 
+Test(heap_snapshot, closures_are_named_by_their_method)
+{
+	static const struct {
+		const char *metadata, *lambda, *name, *short_name;
+	} rows[] = {
+		{"Shop.Cart+<>c__DisplayClass3_0", "<Add>b__0", "Shop.Cart.Add.(closure)", "Cart.Add.(closure)"},
+		{"Program+<>c__DisplayClass0_0", "<<Main>$>b__1", "Program.Main.(closure)", "Program.Main.(closure)"},
+		{"Shop.Cart+<>c__DisplayClass3_0", "<Add>g__Local|0", "Shop.Cart.Add.(closure)", "Cart.Add.(closure)"},
+		{"Shop.Cart+<>c__DisplayClass3_0", "<Add>d__0", "Shop.Cart.(closure)", "Cart.(closure)"},
+		{"Shop.Cart+<>c__DisplayClass3_0", "<", "Shop.Cart.(closure)", "Cart.(closure)"},
+		{"Shop.Cart+<>c__DisplayClass3_0", ".ctor", "Shop.Cart.(closure)", "Cart.(closure)"},
+		{"Shop.Cart", "<Add>b__0", "Shop.Cart", "Cart"},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct heap_type t = {0};
+		heap_type_set_name(&t, rows[i].metadata);
+		heap_type_set_lambda(&t, rows[i].lambda, strlen(rows[i].lambda));
+		cr_expect_str_eq(t.name, rows[i].name, "%s: %s", rows[i].metadata, t.name);
+		cr_expect_str_eq(t.short_name, rows[i].short_name, "%s: %s", rows[i].metadata, t.short_name);
+		free(t.name);
+		free(t.short_name);
+		free(t.space);
+	}
+}
+
 Test(heap_snapshot, a_torn_stream_gives_none)
 {
 	struct heap_store store;
