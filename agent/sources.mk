@@ -138,6 +138,8 @@ AGENT_SRC += \
 	agent/leak/leak_group.c \
 	agent/leak/leak_limit.c \
 	agent/leak/leak_path.c \
+	agent/leak/leak_words.c \
+	agent/leak/leak_headline.c \
 	agent/leak/leak_lines.c \
 	agent/leak/leak_finding.c \
 	agent/leak/leak_take.c \

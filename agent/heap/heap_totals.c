@@ -198,6 +198,14 @@ static void add_pinned(const struct heap_graph *g, struct heap_space *out)
 	free(pinned);
 }
 
+void heap_space_find_free(struct heap_space *s)
+{
+	uint64_t used = s->bytes + s->dead_bytes;
+
+	if (s->range_bytes > used + s->free_bytes)
+		s->free_bytes = s->range_bytes - used;
+}
+
 void heap_spaces(const struct heap_graph *g, struct heap_space *out)
 {
 	memset(out, 0, HEAP_GENERATIONS * sizeof *out);
@@ -211,5 +219,7 @@ void heap_spaces(const struct heap_graph *g, struct heap_space *out)
 	}
 	for (size_t i = 0; i < g->snapshot->range_count; i++)
 		out[g->snapshot->ranges[i].generation].range_bytes += g->snapshot->ranges[i].length;
+	for (int i = 0; i < HEAP_GENERATIONS; i++)
+		heap_space_find_free(&out[i]);
 	add_pinned(g, out);
 }

@@ -35,7 +35,9 @@ struct heap_space {                    /* of one generation */
 	uint64_t range_bytes;          /* by the runtime's own ranges, 0: not known */
 	uint64_t strings_count, strings_bytes;
 };
-/* Sets out[0 .. HEAP_GENERATIONS). */
+/* Free space that a walk was not told of: what no object takes of the generation's size. */
+void heap_space_find_free(struct heap_space *s);
+/* Sets out[0 .. HEAP_GENERATIONS), with that free space too. */
 void heap_spaces(const struct heap_graph *g, struct heap_space *out);
 
 #endif

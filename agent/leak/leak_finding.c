@@ -11,12 +11,13 @@
 #define UNMANAGED_PART 100                        /* 1 % of the process */
 #define BOOKKEEPING_PART 8                        /* the collector's tables grow with the heap */
 #define FREE_BYTES (INT64_C(32) << 20)
+#define LEAST_PINNED 100                          /* more pinned objects, to be blamed for gaps */
 #define FREE_PART 10                              /* a tenth of the process */
 
 const char *leak_finding_name(enum leak_finding f)
 {
-	static const char *const names[LEAK_FINDINGS] = {"grows",	"unmanaged", "freeMemory", "warmingUp",
-							 "levelledOff", "churn",     "steady",	   "unknown", "typesGrow"};
+	static const char *const names[LEAK_FINDINGS] = {"grows",	    "unmanaged", "freeMemory", "uncertain", "warmingUp",
+							 "levelledOff", "churn",     "steady",	   "unknown",	"typesGrow"};
 	return names[f];
 }
 
@@ -79,28 +80,57 @@ static bool free_memory_grows(const struct leak_model *m, const struct leak_diag
 	return d->memory_known && d->free_bytes >= most(FREE_BYTES, process_bytes(m) / FREE_PART);
 }
 
+/* Pinned objects became more, and so did the gaps between objects, which may lie in memory that the heap had before. */
+static bool is_torn(const struct leak_model *m)
+{
+	const struct leak_walk *first = &m->walks[0], *last = &m->walks[m->walk_count - 1];
+	int64_t gaps = (int64_t)(last->free_bytes - first->free_bytes), least = (int64_t)last->bytes / FREE_PART;
+	return last->pinned_objects >= first->pinned_objects + LEAST_PINNED && gaps >= most(FREE_BYTES, least);
+}
+
+/* What pins, whether it is said to grow or not. */
+static const struct leak_group *pinned_group(const struct leak_model *m, const struct leak_groups *g)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		if (m->steps[g->items[i].holder].root == LEAK_ROOT_PINNED_HANDLE)
+			return &g->items[i];
+	}
+	return NULL;
+}
+
 static void choose(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	static const struct {
 		enum leak_verdict verdict;
 		enum leak_finding finding;
-	} calm[] = {{LEAK_WARMING_UP, LEAK_FOUND_WARMING_UP},
-		    {LEAK_LEVELLED_OFF, LEAK_FOUND_LEVELLED_OFF},
+	} calm[] = {{LEAK_LEVELLED_OFF, LEAK_FOUND_LEVELLED_OFF},
 		    {LEAK_IN_USE, LEAK_FOUND_CHURN},
 		    {LEAK_NOT_HELD, LEAK_FOUND_CHURN},
 		    {LEAK_FLUCTUATES, LEAK_FOUND_CHURN}};
 	bool unmanaged = unmanaged_grows(m, d);
-	if ((d->group = leak_groups_first(&d->groups, LEAK_GROWS)) && !(unmanaged && d->unmanaged_bytes > d->held_bytes)) {
+	int64_t gaps = (int64_t)(m->walks[m->walk_count - 1].free_bytes - m->walks[0].free_bytes);
+	d->torn = is_torn(m);
+	d->group = leak_groups_first(&d->groups, LEAK_GROWS);
+	if (d->group && !(unmanaged && d->unmanaged_bytes > d->held_bytes) && !(d->torn && gaps > d->held_bytes)) {
 		d->finding = LEAK_FOUND_GROWS;
 		return;
 	}
-	d->group = NULL;
-	if (unmanaged) {
+	if (unmanaged && !(d->torn && gaps > d->unmanaged_bytes)) {
+		d->group = NULL;
 		d->finding = LEAK_FOUND_UNMANAGED;
 		return;
 	}
-	if (free_memory_grows(m, d)) {
+	if (d->torn || free_memory_grows(m, d)) {
+		d->group = d->torn ? pinned_group(m, &d->groups) : NULL;
 		d->finding = LEAK_FOUND_FREE_MEMORY;
+		return;
+	}
+	for (size_t i = 0; i < d->groups.count; i++) { /* most growth first */
+		enum leak_verdict v = d->groups.items[i].verdict;
+		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP)
+			continue;
+		d->group = &d->groups.items[i];
+		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_WARMING_UP;
 		return;
 	}
 	for (size_t i = 0; i < sizeof calm / sizeof calm[0]; i++) {
@@ -160,11 +190,11 @@ void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
 			choose_types(m, out);
 		else
 			choose_holders(m, out);
-		leak_forecast_make(&m->limit, pace(m, out), &out->forecast);
+		leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
 		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms);
 		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
 	} else {
-		leak_forecast_make(&m->limit, 0, &out->forecast);
+		leak_forecast_make(&m->limit, 0, 0, &out->forecast);
 	}
 	leak_lines_make(m, out);
 }

@@ -9,6 +9,7 @@ enum leak_finding {
 	LEAK_FOUND_GROWS,       /* a holder in the heap */
 	LEAK_FOUND_UNMANAGED,   /* memory outside of the managed heap */
 	LEAK_FOUND_FREE_MEMORY, /* the runtime keeps memory that no object uses */
+	LEAK_FOUND_UNCERTAIN,   /* an array grew by a leap: whether more comes cannot be told yet */
 	LEAK_FOUND_WARMING_UP,
 	LEAK_FOUND_LEVELLED_OFF,
 	LEAK_FOUND_CHURN,       /* what grew is only in use for the moment */
@@ -30,6 +31,7 @@ struct leak_diagnosis {
 	bool memory_known;
 	int64_t heap_bytes;               /* growth of what is held; so below */
 	int64_t unmanaged_bytes, free_bytes;
+	bool torn;                        /* gaps between objects grew, and so did the number of pinned ones */
 	int64_t held_bytes, churn_bytes;  /* of the groups: those that grow; those in use or not held */
 	double detectable_per_minute;
 	char *headline;                   /* <= 80 characters */

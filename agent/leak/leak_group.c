@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LARGE_OBJECT_BYTES 85000
 #define LEAST_ADDED 8 /* fewer new objects say little: what grew lies further down */
 
 struct search {
@@ -72,6 +73,27 @@ static void add_element(struct search *s, uint32_t step)
 		g->element = step;
 }
 
+/* Arrays of one object (the entries and the buckets of a dictionary) grow at once: they are one group. */
+static void add_array(struct search *s, uint32_t step)
+{
+	const struct leak_model *m = s->m;
+	uint32_t parent = m->steps[step].parent;
+	for (size_t i = 0; i < s->out->count; i++) {
+		struct leak_group *g = &s->out->items[i];
+		if (!g->grew_itself || m->steps[g->holder].parent != parent || m->steps[parent].parent == LEAK_NONE)
+			continue;
+		add_bytes(m, g, step, false, true);
+		if (leak_model_grown(m, step) > leak_model_grown(m, g->element))
+			g->element = g->holder = step;
+		s->group_of[step] = (uint32_t)i;
+		return;
+	}
+	struct leak_group *g = group_at(s, step);
+	g->element = step;
+	g->grew_itself = true;
+	add_bytes(m, g, step, false, true);
+}
+
 /* Parents stand before their children. */
 static void find_groups(struct search *s)
 {
@@ -90,11 +112,8 @@ static void find_groups(struct search *s)
 	for (uint32_t i = 0; i < m->step_count; i++) {
 		if (m->steps[i].parent == LEAK_NONE || s->is[i] != FREE || s->group_of[i] != LEAK_NONE)
 			continue;
-		if (leak_model_grown(m, i) < (int64_t)s->least || !grew_itself(m, i))
-			continue;
-		struct leak_group *g = group_at(s, i);
-		g->element = i;
-		add_bytes(m, g, i, false, true);
+		if (leak_model_grown(m, i) >= (int64_t)s->least && grew_itself(m, i))
+			add_array(s, i);
 	}
 }
 
@@ -165,6 +184,13 @@ static bool grew_old(const struct leak_model *m, uint32_t step)
 	return false;
 }
 
+/* Whether its objects, by their average size, lie on the large object heap. */
+static bool is_large(const struct leak_model *m, uint32_t step)
+{
+	const struct leak_figures *f = leak_model_at(m, step, m->walk_count - 1);
+	return f->count && f->bytes / f->count >= LARGE_OBJECT_BYTES;
+}
+
 static void judge(const struct leak_model *m, struct leak_group *g, uint64_t material)
 {
 	size_t last = m->walk_count - 1;
@@ -179,6 +205,8 @@ static void judge(const struct leak_model *m, struct leak_group *g, uint64_t mat
 		s.bytes[w] = g->added[w];
 		g->counts[w] = leak_model_at(m, g->payload, w)->count;
 	}
+	s.leaps = g->grew_itself;
+	g->large = is_large(m, g->element);
 	g->grown_bytes = (int64_t)(g->bytes[last] - g->bytes[0]);
 	g->grown_count = (int64_t)(g->counts[last] - g->counts[0]);
 	g->bytes_per_minute = (double)g->grown_bytes * 60 / leak_model_seconds(m);

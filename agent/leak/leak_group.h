@@ -16,6 +16,8 @@ struct leak_group {
 	uint64_t bytes[LEAK_MAX_WALKS];  /* the same and the holder itself */
 	int64_t grown_count, grown_bytes;
 	double bytes_per_minute;
+	bool grew_itself;        /* arrays that were made larger, not more objects */
+	bool large;              /* most of what was added lies on the large object heap */
 	enum leak_verdict verdict;
 	enum leak_pattern pattern;
 };

@@ -13,8 +13,9 @@ const char *leak_limit_kind_name(enum leak_limit_kind k)
 	return k == LEAK_LIMIT_CONTAINER ? "container" : k == LEAK_LIMIT_NODE ? "node" : NULL;
 }
 
-void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, struct leak_forecast *out)
+void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, double measured_seconds, struct leak_forecast *out)
 {
+	double farthest = measured_seconds * LEAK_FORESEEN < MONTH_SECONDS ? measured_seconds * LEAK_FORESEEN : MONTH_SECONDS;
 	int64_t room = -1;
 	*out = (struct leak_forecast){
 		.kind = LEAK_LIMIT_NONE,
@@ -22,6 +23,7 @@ void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute,
 		.used_bytes = limit->used_bytes,
 		.bytes_per_minute = bytes_per_minute,
 		.seconds = -1,
+		.farthest = (int64_t)farthest,
 	};
 	if (limit->bytes > 0 && limit->used_bytes >= 0) {
 		out->kind = LEAK_LIMIT_CONTAINER;
@@ -35,7 +37,7 @@ void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute,
 	if (room < 0 || !(bytes_per_minute > 0))
 		return;
 	double seconds = (double)room / bytes_per_minute * 60;
-	if (seconds < MONTH_SECONDS)
+	if (seconds < farthest)
 		out->seconds = (int64_t)seconds;
 }
 

@@ -16,11 +16,14 @@ struct leak_forecast {
 	enum leak_limit_kind kind;
 	int64_t limit_bytes, used_bytes; /* -1: not known */
 	double bytes_per_minute;
-	int64_t seconds;                 /* until it is reached; -1: never, or not to be said */
+	int64_t seconds;                 /* until it is reached; -1: never, or too far to be said */
+	int64_t farthest;                /* seconds that can be foreseen */
 };
 
-/* At that pace from the last walk on. A pace of 0 or less gives the limit, but no time. */
-void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, struct leak_forecast *out);
+/* At that pace from the last walk on. A pace of 0 or less gives the limit, but no time. What was measured for so many seconds tells at most
+ * LEAK_FORESEEN times as far, and no farther than a month. */
+#define LEAK_FORESEEN 2000
+void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, double measured_seconds, struct leak_forecast *out);
 
 /* "3 h", "40 min", "5 days": rounded, as the pace is no exact figure. */
 void leak_put_time(struct buf *out, int64_t seconds);

@@ -1,7 +1,9 @@
 #include "agent/leak/leak_lines.h"
 
 #include "agent/cpu_phrase.h"
+#include "agent/leak/leak_headline.h"
 #include "agent/leak/leak_types.h"
+#include "agent/leak/leak_words.h"
 #include "agent/leak/memory_growth.h"
 #include "agent/method_name.h"
 #include "agent/report.h"
@@ -22,12 +24,6 @@ struct words {
 	struct buf text;
 };
 
-static size_t room(const struct words *w)
-{
-	size_t used = cpu_phrase_chars(buf_str(&w->line));
-	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
-}
-
 /* Lines that no longer fit are left out: the most telling ones come first. */
 static void end_line(struct words *w)
 {
@@ -42,17 +38,7 @@ static void end_line(struct words *w)
 
 static void put_name(struct words *w, uint32_t step, size_t max_chars)
 {
-	AUTO_BUF struct buf shown;
-	buf_init(&shown, 4096);
-	method_name_printable(leak_model_text(w->m, w->m->steps[step].shown), 1000, &shown);
-	method_name_shorten(buf_str(&shown), max_chars, &w->line);
-}
-
-static uint32_t root_of(const struct leak_model *m, uint32_t step)
-{
-	while (m->steps[step].parent != LEAK_NONE)
-		step = m->steps[step].parent;
-	return step;
+	leak_words_name(&w->line, w->m, step, max_chars);
 }
 
 static void put_rate(struct words *w, double bytes_per_minute)
@@ -63,150 +49,7 @@ static void put_rate(struct words *w, double bytes_per_minute)
 
 static void put_period(struct words *w)
 {
-	buf_puts(&w->line, " in ");
-	leak_put_time(&w->line, (int64_t)(leak_model_seconds(w->m) + 0.5));
-}
-
-/* "+ 100,000 Order" */
-static void put_more(struct words *w, const struct leak_group *g, size_t max_chars)
-{
-	buf_puts(&w->line, "+ ");
-	size_text_count(&w->line, g->grown_count > 0 ? (uint64_t)g->grown_count : 0);
-	buf_putc(&w->line, ' ');
-	put_name(w, g->payload, max_chars);
-}
-
-/* headline -------------------------------------------------------------------------------------------------------- */
-
-static void put_if_room(struct words *w, const char *phrase)
-{
-	if (cpu_phrase_chars(phrase) <= room(w))
-		buf_puts(&w->line, phrase);
-}
-
-static void put_forecast_if_room(struct words *w)
-{
-	AUTO_BUF struct buf b;
-	const struct leak_forecast *f = &w->d->forecast;
-	buf_init(&b, 128);
-	if (f->kind != LEAK_LIMIT_CONTAINER || f->seconds < 0)
-		return;
-	buf_puts(&b, "; limit in ");
-	leak_put_time(&b, f->seconds);
-	put_if_room(w, buf_str(&b));
-}
-
-static void headline_grows(struct words *w)
-{
-	static const char *const pile[LEAK_PATTERNS] = {
-		[LEAK_EVENT_HANDLER] = "Event handlers pile up: ",
-		[LEAK_TIMER] = "Timers pile up: ",
-		[LEAK_WEAK_TABLE] = "ConditionalWeakTable values pile up: ",
-		[LEAK_CANCELLATION] = "CancellationToken registrations pile up: ",
-		[LEAK_FINALIZERS] = "The finalizer queue grows: ",
-		[LEAK_HANDLE] = "GC handles pile up: ",
-	};
-	const struct leak_group *g = w->d->group;
-	AUTO_BUF struct buf rate;
-	buf_init(&rate, 64);
-	size_text_bytes(&rate, (uint64_t)g->bytes_per_minute);
-	buf_puts(&rate, "/min");
-	if (pile[g->pattern]) {
-		buf_puts(&w->line, pile[g->pattern]);
-		put_more(w, g, room(w) - 30);
-		buf_printf(&w->line, ", %s", buf_str(&rate));
-	} else {
-		put_name(w, root_of(w->m, g->holder), 45);
-		buf_printf(&w->line, " grows by %s", buf_str(&rate));
-	}
-	put_forecast_if_room(w);
-}
-
-/* The kind of memory outside of the heap that grew most. */
-static enum memory_kind grown_kind(const struct leak_model *m)
-{
-	static const enum memory_kind kinds[] = {MEMORY_MALLOC, MEMORY_ANONYMOUS, MEMORY_STACKS, MEMORY_CODE, MEMORY_SHARED};
-	enum memory_kind found = MEMORY_MALLOC;
-	int64_t most = INT64_MIN;
-	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
-		const struct memory_figures *a = &m->first.by_kind[kinds[i]], *b = &m->last.by_kind[kinds[i]];
-		int64_t grown = (int64_t)(b->rss + b->swap - a->rss - a->swap);
-		if (grown > most) {
-			most = grown;
-			found = kinds[i];
-		}
-	}
-	return found;
-}
-
-static void headline_calm(struct words *w)
-{
-	const struct leak_diagnosis *d = w->d;
-	switch (d->finding) {
-	case LEAK_FOUND_TYPES:
-		leak_types_put_headline(w->m, d, &w->line);
-		put_forecast_if_room(w);
-		break;
-	case LEAK_FOUND_WARMING_UP:
-		if (!d->group) {
-			buf_puts(&w->line, "Types only: too early to tell, the process has just started");
-			break;
-		}
-		buf_puts(&w->line, "Too early to tell: it just started, ");
-		put_name(w, root_of(w->m, d->group->holder), room(w) - 12);
-		buf_puts(&w->line, " + ");
-		size_text_bytes(&w->line, (uint64_t)d->group->grown_bytes);
-		break;
-	case LEAK_FOUND_LEVELLED_OFF:
-		if (!d->group) {
-			buf_puts(&w->line, "Types only: what grew has levelled off");
-			break;
-		}
-		buf_puts(&w->line, "No leak: ");
-		put_name(w, root_of(w->m, d->group->holder), room(w) - 36);
-		buf_puts(&w->line, " filled up to ");
-		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
-		buf_puts(&w->line, " and stays");
-		break;
-	case LEAK_FOUND_CHURN:
-		buf_puts(&w->line, leak_model_types_only(w->m) ? "Types only: what grew is young or comes and goes, nothing old grows"
-							       : "No leak: what grew is churn, only in use for the moment");
-		break;
-	case LEAK_FOUND_STEADY:
-		buf_puts(&w->line, "No leak: nothing grew");
-		put_period(w);
-		buf_puts(&w->line, ", the heap holds ");
-		size_text_bytes(&w->line, (uint64_t)(w->m->walks[w->m->walk_count - 1].bytes));
-		break;
-	default:
-		buf_puts(&w->line, "Nothing to compare: it ended before the second heap walk");
-	}
-}
-
-static void put_headline(struct words *w)
-{
-	const struct leak_diagnosis *d = w->d;
-	double minutes = leak_model_seconds(w->m) / 60;
-	switch (d->finding) {
-	case LEAK_FOUND_GROWS:
-		headline_grows(w);
-		break;
-	case LEAK_FOUND_UNMANAGED:
-		buf_puts(&w->line, "Unmanaged memory grows by ");
-		size_text_bytes(&w->line, (uint64_t)(d->unmanaged_bytes / minutes));
-		buf_printf(&w->line, "/min (%s)", memory_kind_name(grown_kind(w->m)));
-		if (d->held_bytes == 0)
-			put_if_room(w, ", not the heap");
-		put_forecast_if_room(w);
-		break;
-	case LEAK_FOUND_FREE_MEMORY:
-		buf_puts(&w->line, "No leak of objects: the heap keeps ");
-		size_text_bytes(&w->line, (uint64_t)d->free_bytes);
-		buf_puts(&w->line, " more that none uses");
-		break;
-	default:
-		headline_calm(w);
-	}
+	leak_words_period(&w->line, w->m);
 }
 
 /* lines of the findings --------------------------------------------------------------------------------------------- */
@@ -214,17 +57,18 @@ static void put_headline(struct words *w)
 static void put_group(struct words *w, const struct leak_group *g)
 {
 	const char *how = leak_pattern_phrase(g->pattern);
-	if (g->grown_count > 0)
-		put_more(w, g, TYPE_CHARS);
-	else
-		put_name(w, g->payload, TYPE_CHARS);
+	AUTO_BUF struct buf event;
+	buf_init(&event, 4096);
+	leak_words_more(&w->line, w->m, g, TYPE_CHARS);
 	buf_puts(&w->line, " (");
 	if (g->grown_count <= 0)
 		buf_puts(&w->line, "+ ");
 	size_text_bytes(&w->line, (uint64_t)g->grown_bytes);
 	buf_putc(&w->line, ')');
 	put_period(w);
-	if (how[0])
+	if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, PATH_CHARS))
+		buf_printf(&w->line, ", held by handlers of the event %s", buf_str(&event));
+	else if (how[0])
 		buf_printf(&w->line, ", held %s", how);
 	buf_putc(&w->line, '.');
 	end_line(w);
@@ -256,7 +100,9 @@ static void put_forecast(struct words *w)
 		return;
 	if (f->kind == LEAK_LIMIT_CONTAINER) {
 		if (f->seconds < 0) {
-			buf_puts(&w->line, "The container's memory limit is more than a month away.");
+			buf_puts(&w->line, "The container's memory limit is more than ");
+			leak_put_time(&w->line, f->farthest);
+			buf_puts(&w->line, " away at this pace.");
 		} else {
 			buf_puts(&w->line, "Reaches the container's memory limit of ");
 			leak_put_limit(&w->line, f->limit_bytes);
@@ -287,9 +133,9 @@ static void put_next(struct words *w)
 		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS)
 			continue;
 		buf_puts(&w->line, named++ ? ", " : "Also: ");
-		put_name(w, root_of(w->m, g->items[i].holder), TYPE_CHARS);
+		put_name(w, leak_words_root(w->m, g->items[i].holder), TYPE_CHARS);
 		buf_puts(&w->line, " ");
-		put_more(w, &g->items[i], TYPE_CHARS);
+		leak_words_more(&w->line, w->m, &g->items[i], TYPE_CHARS);
 		buf_puts(&w->line, " (");
 		size_text_bytes(&w->line, (uint64_t)g->items[i].grown_bytes);
 		buf_putc(&w->line, ')');
@@ -370,8 +216,26 @@ static void put_free_memory(struct words *w)
 	size_text_bytes(&w->line, (uint64_t)last->spaces[HEAP_GEN_LOH].used);
 	buf_putc(&w->line, '.');
 	end_line(w);
-	buf_puts(&w->line, "The runtime gives it back when memory gets short; DOTNET_GCConserveMemory or a smaller memory limit make it do so "
-			   "earlier. Pinned and large objects that come and go tear the heap: pool them.");
+	buf_puts(&w->line, w->d->torn ? "A collection cannot move what is pinned, and closes no gap beside it: free handles (GCHandle.Free) soon, and pin "
+					"lasting buffers together (GC.AllocateArray(pinned: true), a pool)."
+				      : "The runtime gives it back when memory gets short; DOTNET_GCConserveMemory or a smaller memory limit make it do so "
+					"earlier. Pinned and large objects that come and go tear the heap: pool them.");
+	end_line(w);
+}
+
+static void put_large(struct words *w)
+{
+	if (!w->d->group->large)
+		return;
+	buf_puts(&w->line, "They lie on the large object heap, which only full collections look at and none makes dense: pool them, or keep them in "
+			   "pieces of less than 85,000 bytes.");
+	end_line(w);
+}
+
+static void put_uncertain(struct words *w)
+{
+	buf_puts(&w->line, "A full collection takes an array twice as large, then stands still until that is full, for twice as long as before: watch for "
+			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
 	end_line(w);
 }
 
@@ -425,6 +289,7 @@ static void put_lines(struct words *w)
 		put_group(w, d->group);
 		buf_puts(&w->line, leak_pattern_remedy(d->group->pattern));
 		end_line(w);
+		put_large(w);
 		put_forecast(w);
 		put_course(w);
 		put_next(w);
@@ -436,13 +301,19 @@ static void put_lines(struct words *w)
 		break;
 	case LEAK_FOUND_UNMANAGED:
 		put_mappings(w);
-		buf_puts(&w->line, unmanaged_remedy(grown_kind(w->m)));
+		buf_puts(&w->line, unmanaged_remedy(leak_words_memory(w->m)));
 		end_line(w);
 		put_forecast(w);
 		put_next(w);
 		break;
 	case LEAK_FOUND_FREE_MEMORY:
+		if (d->group)
+			put_group(w, d->group);
 		put_free_memory(w);
+		break;
+	case LEAK_FOUND_UNCERTAIN:
+		put_group(w, d->group);
+		put_uncertain(w);
 		break;
 	case LEAK_FOUND_WARMING_UP:
 	case LEAK_FOUND_LEVELLED_OFF:
@@ -473,11 +344,8 @@ void leak_lines_make(const struct leak_model *m, struct leak_diagnosis *d)
 	struct words w = {.m = m, .d = d};
 	buf_init(&w.line, DIAGNOSIS_MAX_BYTES);
 	buf_init(&w.text, DIAGNOSIS_MAX_BYTES);
-	put_headline(&w);
-	AUTO_BUF struct buf headline;
-	buf_init(&headline, DIAGNOSIS_MAX_BYTES);
-	method_name_shorten(buf_str(&w.line), HEADLINE_MAX_CHARS, &headline); /* as it is, when it fits */
-	d->headline = buf_steal(&headline);
+	d->headline = leak_headline_make(m, d);
+	buf_puts(&w.line, d->headline);
 	end_line(&w);
 	put_lines(&w);
 	d->text = buf_steal(&w.text);

@@ -11,7 +11,7 @@ static const struct {
 		"Dispose timers that are no longer needed: a running timer keeps its callback's object alive."},
 	[LEAK_WEAK_TABLE] = {"conditionalWeakTable", "by a ConditionalWeakTable or dependent handles",
 		"The values live as long as their keys: let go of the keys."},
-	[LEAK_CLOSURE] = {"closure", "by lambdas that capture them",
+	[LEAK_CLOSURE] = {"closure", "by delegates",
 		"Remove the delegates when they are done, or do not capture what is large."},
 	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
 		"Dispose the CancellationTokenRegistration, or linked sources, when the work is done."},
@@ -128,6 +128,18 @@ static bool is_multicast(const struct leak_model *m, uint32_t target)
 {
 	uint32_t delegate = m->steps[target].parent;
 	return strcmp(leak_model_text(m, m->steps[target].field), "_target") == 0 && m->steps[delegate].nested;
+}
+
+uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step)
+{
+	uint32_t found = LEAK_NONE;
+	for (uint32_t s = step; m->steps[s].parent != LEAK_NONE; s = m->steps[s].parent) {
+		uint32_t delegate = m->steps[s].parent;
+		bool of_event = strcmp(leak_model_text(m, m->steps[s].field), "_invocationList") == 0 || is_multicast(m, s);
+		if (of_event && m->steps[delegate].parent != LEAK_NONE)
+			found = delegate;
+	}
+	return found;
 }
 
 enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step)

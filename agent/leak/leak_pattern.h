@@ -23,6 +23,9 @@ enum leak_pattern {
 /* Of the path that ends at `step`, the objects that count (leak_group.h). */
 enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step);
 
+/* Of a path through an event: the step of its delegate, the outermost one. LEAK_NONE: there is no event on it. */
+uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step);
+
 const char *leak_pattern_name(enum leak_pattern p);   /* "eventHandler" */
 const char *leak_pattern_phrase(enum leak_pattern p); /* "by event handlers"; "" nothing worth saying */
 const char *leak_pattern_remedy(enum leak_pattern p); /* a sentence */

@@ -210,6 +210,8 @@ int leak_take_counts(struct leak_model *m, const struct heap_snapshot *s, int64_
 		return -1;
 	take_counted_types(m, s, m->walk_count);
 	heap_counts_spaces(s, spaces);
+	for (size_t i = 0; i < HEAP_GENERATIONS && !s->facts.part; i++)
+		heap_space_find_free(&spaces[i]);
 	take_spaces(&m->walks[m->walk_count], spaces);
 	m->walk_count++;
 	return 0;

@@ -6,10 +6,14 @@
 #define LEVELLED_PART 5      /* the last stretch grew at less than a fifth of the pace before */
 #define SLOWING_PART 0.6     /* of a process that has just started */
 #define MANY_WALKS 5
+#define LEAP 1.5             /* from walk to walk: collections make their arrays twice as large */
+#define TWO_LEAPS 3          /* so many times as large: it leapt more than once */
+#define PATIENCE 2           /* the next leap takes twice as long as the one before */
 
 const char *leak_verdict_name(enum leak_verdict v)
 {
-	static const char *const names[LEAK_VERDICTS] = {"steady", "notHeld", "inUse", "fluctuates", "levelledOff", "warmingUp", "grows"};
+	static const char *const names[LEAK_VERDICTS] = {"steady",      "notHeld",   "inUse",     "fluctuates",
+							 "levelledOff", "uncertain", "warmingUp", "grows"};
 	return names[v];
 }
 
@@ -55,6 +59,27 @@ static double last_pace(const struct leak_series *s)
 	return last / last_ns / (before / before_ns);
 }
 
+/* A full array is replaced by one of twice its size, and nothing is to be seen until that is full: with as much coming in as ever, twice as
+ * long as it took before. So standing still tells nothing until that time is over, and one leap tells nothing of the pace. LEAK_VERDICTS: there
+ * is no leap. */
+static enum leak_verdict by_leaps(const struct leak_series *s)
+{
+	size_t last = 0, before = 0, end = s->walks - 1; /* walks after which a leap was seen */
+	for (size_t i = 1; i < s->walks; i++) {
+		if ((double)s->bytes[i] < (double)s->bytes[i - 1] * LEAP)
+			continue;
+		before = last;
+		last = i;
+	}
+	if (!s->leaps || last == 0)
+		return LEAK_VERDICTS;
+	bool twice = s->bytes[last] / TWO_LEAPS >= s->bytes[last - 1]; /* within one stretch */
+	if (!twice && before == 0)
+		return LEAK_UNCERTAIN;
+	int64_t took = s->at_ns[last] - s->at_ns[twice ? last - 1 : before - 1], stood = s->at_ns[end] - s->at_ns[last];
+	return stood > PATIENCE * took ? LEAK_LEVELLED_OFF : last == end ? LEAK_GROWS : LEAK_UNCERTAIN;
+}
+
 enum leak_verdict leak_verdict_of(const struct leak_series *s)
 {
 	uint64_t first = s->bytes[0], last = s->bytes[s->walks - 1];
@@ -68,11 +93,14 @@ enum leak_verdict leak_verdict_of(const struct leak_series *s)
 		return LEAK_IN_USE;
 	if (fell_back(s, grown))
 		return LEAK_FLUCTUATES;
-	if (many ? last_pace(s) * LEVELLED_PART < 1 : s->course == LEAK_COURSE_LEVELS)
+	enum leak_verdict leaps = by_leaps(s);
+	if (leaps == LEAK_LEVELLED_OFF)
+		return leaps;
+	if (leaps == LEAK_VERDICTS && (many ? last_pace(s) * LEVELLED_PART < 1 : s->course == LEAK_COURSE_LEVELS))
 		return LEAK_LEVELLED_OFF;
-	if (young && (!many || last_pace(s) < SLOWING_PART))
+	if (young && (!many || (leaps == LEAK_VERDICTS && last_pace(s) < SLOWING_PART)))
 		return LEAK_WARMING_UP;
-	return LEAK_GROWS;
+	return leaps == LEAK_UNCERTAIN ? leaps : LEAK_GROWS;
 }
 
 enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms)

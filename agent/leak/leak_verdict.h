@@ -4,6 +4,8 @@
  *   no known root holds it: garbage that waits for its collection, or a handle's      notHeld
  *   only stacks hold it, and it is young or was not there at each walk                inUse
  *   it fell back between two walks by more than a fifth of what it grew in all        fluctuates
+ *   one array that makes itself larger by leaps has leapt once, or stands still since   uncertain
+ *   it has stood still for longer than such an array does between two leaps           levelledOff
  *   it hardly grew in the last stretch: between the last two walks, of two walks
  *   only by the course of the process's memory                                        levelledOff
  *   the process had just started, and there were two walks only or it slows down      warmingUp
@@ -21,6 +23,7 @@ enum leak_verdict {
 	LEAK_IN_USE,
 	LEAK_FLUCTUATES,
 	LEAK_LEVELLED_OFF,
+	LEAK_UNCERTAIN,
 	LEAK_WARMING_UP,
 	LEAK_GROWS,
 	LEAK_VERDICTS,
@@ -34,6 +37,7 @@ struct leak_series {
 	int64_t at_ns[LEAK_MAX_WALKS];
 	uint64_t bytes[LEAK_MAX_WALKS];
 	enum leak_root root;
+	bool leaps;              /* arrays that grow themselves: a list of numbers, a stream in memory */
 	bool old;                /* most of the growth is in the oldest generation or the large objects' */
 	int64_t uptime_ms;       /* of the process at the first walk; -1: not known */
 	enum leak_course course; /* of the process's memory */

@@ -230,15 +230,49 @@ static bool overlaps(const struct memory_mapping *m, const struct memory_range *
 	return m->start < r->start + r->length && r->start < m->end;
 }
 
-/* The collector reserves one extent of addresses and opens parts of it: what lies between its lowest and highest generation is
- * its own, in use or kept for later. Frozen segments lie elsewhere. */
+static bool may_be_heap(const struct memory_mapping *m)
+{
+	return is_nameless(m) && m->perms[2] != 'x';
+}
+
+/* The first mapping behind those that follow each other without a hole from i on. */
+static size_t end_of_run(const struct memory_account *a, size_t i)
+{
+	size_t end = i + 1;
+	while (end < a->count && may_be_heap(&a->mappings[end]) && a->mappings[end].start == a->mappings[end - 1].end)
+		end++;
+	return end;
+}
+
+/* The collector reserves one extent of addresses and opens parts of it, and nobody else finds a place there: what lies between its lowest and highest
+ * generation, without a hole between, is its own, in use, kept for later, or opened since the walk. Where there are holes, what looks like
+ * malloc's or a stack is. Frozen segments lie elsewhere. */
+static void mark_run(struct memory_account *a, size_t from, size_t to, const struct memory_range *gc, size_t count)
+{
+	uint64_t low = UINT64_MAX, high = 0, start = a->mappings[from].start, end = a->mappings[to - 1].end;
+	for (size_t k = 0; k < count; k++) {
+		if (gc[k].apart || gc[k].start < start || gc[k].start >= end)
+			continue;
+		low = gc[k].start < low ? gc[k].start : low;
+		high = gc[k].start + gc[k].length > high ? gc[k].start + gc[k].length : high;
+	}
+	for (size_t i = from; i < to; i++) {
+		if (a->mappings[i].start >= low && a->mappings[i].end <= high)
+			a->mappings[i].kind = MEMORY_GC;
+	}
+}
+
 static void mark_heap(struct memory_account *a, const struct memory_range *gc, size_t count)
 {
-	for (size_t i = 0; i < a->count; i++) {
+	for (size_t i = 0, run = 0; i < a->count; i++) {
 		struct memory_mapping *m = &a->mappings[i];
 		bool inside = false, below = false, above = false;
-		if (!is_nameless(m) || m->perms[2] == 'x')
+		if (!may_be_heap(m))
 			continue;
+		if (i >= run) {
+			run = end_of_run(a, i);
+			mark_run(a, i, run, gc, count);
+		}
 		for (size_t k = 0; k < count && !inside; k++) {
 			inside = overlaps(m, &gc[k]);
 			below |= !gc[k].apart && gc[k].start + gc[k].length <= m->start;

@@ -16,14 +16,6 @@ double survivors_percent(const struct survivors *s, uint64_t bytes)
 
 /* sums ------------------------------------------------------------------------------------------------------------ */
 
-/* Where a walk does not tell of free space it is what the runtime's own ranges have beside their objects. */
-static void find_free_space(struct heap_space *p)
-{
-	uint64_t used = p->bytes + p->dead_bytes;
-	if (p->range_bytes > used + p->free_bytes)
-		p->free_bytes = p->range_bytes - used;
-}
-
 static void sum_spaces(struct survivors *s)
 {
 	if (s->graph)
@@ -33,7 +25,7 @@ static void sum_spaces(struct survivors *s)
 	for (int i = 0; i < HEAP_GENERATIONS; i++) {
 		struct heap_space *p = &s->spaces[i];
 		if (!s->snapshot->facts.part) /* else a range may not have been read to its end */
-			find_free_space(p);
+			heap_space_find_free(p);
 		s->objects += p->count + p->dead_count;
 		s->bytes += p->bytes + p->dead_bytes;
 		s->unreachable_objects += p->dead_count;

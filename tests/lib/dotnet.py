@@ -130,6 +130,12 @@ def seen(pid, tmp):
     return Seen(pid, tmp)
 
 
+def has_library(pid):
+    """Is a profiler of ours in the process?"""
+    with open("/proc/%d/maps" % pid) as f:
+        return "drdotnet" in f.read()
+
+
 class Traces:
     """What a session could leave behind in a process: compare two of them."""
 

@@ -21,7 +21,8 @@ public static class Program
         new Modes.ClosureMode(), new Modes.CwtMode(), new Modes.ChurnMode(), new Modes.UnmanagedMode(), new Modes.StringsMode(),
         new Modes.GenericsMode(), new Modes.PinnedMode(), new Modes.LohMode(), new Modes.PohMode(), new Modes.CollectibleMode(),
         new Modes.RootsMode(), new Modes.AllocatingMode(), new Modes.SharedMode(), new Modes.VaultsMode(), new Modes.LedgersMode(),
-        new Modes.FrozenMode(), new Modes.CollectingMode(),
+        new Modes.FrozenMode(), new Modes.CollectingMode(), new Modes.NumbersMode(), new Modes.StreamMode(), new Modes.TableMode(),
+        new Modes.TornMode(),
     }.ToDictionary(m => m.Name);
 
     public static int Main(string[] args)

@@ -86,6 +86,14 @@ public static class Attached
     internal static readonly List<object> Keys = new();
 }
 
+/// <summary>Collections of numbers: no objects in them, only arrays that are made larger by leaps.</summary>
+public static class Series
+{
+    internal static readonly List<int> Numbers = new();
+    internal static readonly MemoryStream Log = new();
+    internal static readonly Dictionary<int, int> Table = new();
+}
+
 public sealed class Ticket
 {
     readonly byte[] body = new byte[100];

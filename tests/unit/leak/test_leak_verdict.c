@@ -67,6 +67,57 @@ Test(leak_verdict, pace_is_by_time_and_not_by_walk)
 	cr_expect_eq(leak_verdict_of(&s), LEAK_LEVELLED_OFF);
 }
 
+/* Arrays that double. */
+Test(leak_verdict, leaps)
+{
+	static const struct {
+		const char *what;
+		int64_t uptime_ms;
+		size_t walks;
+		uint64_t kb[LEAK_MAX_WALKS];
+		enum leak_verdict verdict;
+	} leaps[] = {
+		{"one leap, long ago", OLD, 5, {256, 512, 512, 512, 512}, LEAK_UNCERTAIN},
+		{"one leap, just now", OLD, 5, {256, 256, 256, 256, 512}, LEAK_UNCERTAIN},
+		{"one leap, two walks", OLD, 2, {256, 512}, LEAK_UNCERTAIN},
+		{"one leap of a process that has just started", 5000, 2, {256, 512}, LEAK_WARMING_UP},
+		{"a leap at each walk", OLD, 5, {256, 512, 1024, 2048, 4096}, LEAK_GROWS},
+		{"a leap at each walk from nothing", OLD, 4, {0, 512, 1024, 2048}, LEAK_GROWS},
+		{"two leaps, the second just now", OLD, 5, {256, 512, 512, 512, 1024}, LEAK_GROWS},
+		{"two leaps, stands for as long as it may", OLD, 5, {256, 1024, 2048, 2048, 2048}, LEAK_UNCERTAIN},
+		{"two leaps, stands for longer", OLD, 8, {256, 512, 1024, 1024, 1024, 1024, 1024, 1024}, LEAK_LEVELLED_OFF},
+		{"several at once, two walks", OLD, 2, {256, 2048}, LEAK_GROWS},
+		{"several at once, then stands", OLD, 5, {256, 2048, 2048, 2048, 2048}, LEAK_LEVELLED_OFF},
+		{"several at once, stands for as long as it may", OLD, 4, {256, 2048, 2048, 2048}, LEAK_UNCERTAIN},
+		{"by little", OLD, 4, {1024, 1324, 1624, 1924}, LEAK_GROWS},
+		{"by little, and stays", OLD, 4, {1024, 1424, 1424, 1424}, LEAK_LEVELLED_OFF},
+		{"falls back", OLD, 4, {256, 1024, 256, 1024}, LEAK_FLUCTUATES},
+	};
+	for (size_t i = 0; i < sizeof leaps / sizeof leaps[0]; i++) {
+		struct leak_series s = {.walks = leaps[i].walks, .root = LEAK_ROOT_STATIC, .uptime_ms = leaps[i].uptime_ms, .leaps = true,
+					.material_bytes = MATERIAL};
+		for (size_t w = 0; w < s.walks; w++) {
+			s.bytes[w] = leaps[i].kb[w] << 10;
+			s.at_ns[w] = (int64_t)w * SECOND;
+		}
+		cr_expect_eq(leak_verdict_of(&s), leaps[i].verdict, "%s: %s", leaps[i].what, leak_verdict_name(leak_verdict_of(&s)));
+	}
+}
+
+Test(leak_forecast, no_farther_than_what_was_measured_tells)
+{
+	const struct leak_limit limit = {INT64_C(1) << 30, 0, -1};
+	struct leak_forecast f;
+	leak_forecast_make(&limit, 1 << 20, 120, &f); /* 1,024 minutes */
+	cr_expect_eq(f.seconds, 61440);
+	leak_forecast_make(&limit, 1 << 20, 10, &f);
+	cr_expect_eq(f.seconds, -1);
+	cr_expect_eq(f.farthest, 20000);
+	leak_forecast_make(&limit, 1, 1e9, &f);
+	cr_expect_eq(f.seconds, -1);
+	cr_expect_eq(f.farthest, 30 * 86400);
+}
+
 Test(leak_verdict, material_growth_and_confidence)
 {
 	cr_expect_eq(leak_material_bytes(0), 262144);
@@ -139,7 +190,7 @@ Test(leak_limit, tells_when_it_is_reached)
 	};
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
 		struct leak_forecast f;
-		leak_forecast_make(&table[i].limit, table[i].per_minute, &f);
+		leak_forecast_make(&table[i].limit, table[i].per_minute, 86400, &f);
 		cr_expect_eq(f.kind, table[i].kind, "%s", table[i].what);
 		cr_expect_eq(f.limit_bytes, table[i].limit_bytes, "%s", table[i].what);
 		cr_expect_eq(f.seconds, table[i].seconds, "%s: %lld", table[i].what, (long long)f.seconds);

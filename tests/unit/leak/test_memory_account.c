@@ -98,6 +98,26 @@ Test(memory_account, without_generations_the_heap_is_anonymous)
 	memory_account_fini(&a);
 }
 
+/* What the collector has opened since the walk told where its generations lie looks like an arena of malloc's, or a stack. */
+Test(memory_account, between_generations_without_a_hole_all_is_the_heap)
+{
+	static const struct memory_range ends[] = {{0x7e0000000000, 0x1000, false}, {0x7e3ffffff000, 0x1000, false}};
+	struct memory_account a;
+	memory_account_init(&a);
+	add_with(&a, "7e0000000000-7e0000100000 rw-p 00000000 00:00 0", 400, 0);
+	add_with(&a, "7e0000100000-7e0004000000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e0004000000-7e0006000000 rw-p 00000000 00:00 0", 4000, 0); /* from a multiple of 64 MiB on */
+	add_with(&a, "7e0006000000-7e3ffffff000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e3ffffff000-7e4000000000 rw-p 00000000 00:00 0", 4, 0);
+	add_with(&a, "7e4000000000-7e4002000000 rw-p 00000000 00:00 0", 40, 0);   /* above it: an arena */
+	add_with(&a, "7e4002000000-7e4004000000 ---p 00000000 00:00 0", 0, 0);
+	memory_account_classify(&a, ends, 2);
+	cr_expect_eq(a.mappings[2].kind, MEMORY_GC, "%s", memory_kind_name(a.mappings[2].kind));
+	cr_expect_eq(a.mappings[5].kind, MEMORY_MALLOC);
+	cr_expect_eq(a.by_kind[MEMORY_GC].rss, 4404 * 1024);
+	memory_account_fini(&a);
+}
+
 Test(memory_account, does_not_count_the_profiler_itself)
 {
 	struct memory_account a;

@@ -79,6 +79,65 @@ sealed class StaticMode() : Mode("static", 100_000)
     };
 }
 
+/// <summary>static Shop.Series.Numbers: a list whose array doubles.</summary>
+sealed class NumbersMode() : Mode("numbers", 10_000)
+{
+    public override void Grow(long count)
+    {
+        for (long i = 0; i < count; i++)
+            Series.Numbers.Add((int)i);
+    }
+
+    public override void Drop() => Series.Numbers.Capacity = 0;
+
+    public override object Details() => new
+    {
+        holder = "static Shop.Series.Numbers",
+        type = "int[]",
+        count = Series.Numbers.Count,
+        capacity_bytes = 24 + 4L * Series.Numbers.Capacity,
+    };
+}
+
+/// <summary>static Shop.Series.Log: a stream in memory; the count is bytes.</summary>
+sealed class StreamMode() : Mode("stream", 10_000)
+{
+    static readonly byte[] Piece = new byte[1000];
+
+    public override void Grow(long count)
+    {
+        for (long done = 0; done < count; done += Piece.Length)
+            Series.Log.Write(Piece, 0, (int)Math.Min(Piece.Length, count - done));
+    }
+
+    public override object Details() => new
+    {
+        holder = "static Shop.Series.Log",
+        type = "byte[]",
+        count = Series.Log.Length,
+        capacity_bytes = 24L + Series.Log.Capacity,
+    };
+}
+
+/// <summary>static Shop.Series.Table: two arrays that are made larger at once.</summary>
+sealed class TableMode() : Mode("table", 10_000)
+{
+    public override void Grow(long count)
+    {
+        int first = Series.Table.Count;
+        for (int i = 0; i < count; i++)
+            Series.Table.Add(first + i, i);
+    }
+
+    public override object Details() => new
+    {
+        holder = "static Shop.Series.Table",
+        type = "Dictionary<int, int>.Entry[]",
+        count = Series.Table.Count,
+        capacity_bytes = 48 + 20L * Series.Table.EnsureCapacity(0),
+    };
+}
+
 /// <summary>Objects that two holders share.</summary>
 sealed class SharedMode() : Mode("shared", 10_000)
 {

@@ -29,6 +29,42 @@ sealed class PinnedMode() : Mode("pinned", 1_000)
     public override object Details() => new { type = "byte[]", count = handles.Count, each_bytes = Size.Of(() => new byte[Bytes]) };
 }
 
+/// <summary>Small arrays that pinned handles hold in the oldest generation, each behind a gap that nothing fills.</summary>
+sealed class TornMode() : Mode("torn", 1_000)
+{
+    const int Bytes = 100, Gap = 4_000;
+    readonly List<GCHandle> handles = new();
+
+    public override void Grow(long count)
+    {
+        if (count > 0)
+            Pin(count);
+        GC.Collect();
+    }
+
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    void Pin(long count)
+    {
+        var between = new byte[count][];
+        for (long i = 0; i < count; i++)
+        {
+            between[i] = new byte[Gap];
+            handles.Add(GCHandle.Alloc(new byte[Bytes], GCHandleType.Pinned));
+        }
+        GC.Collect();
+        GC.Collect();
+        GC.KeepAlive(between);
+    }
+
+    public override void Drop()
+    {
+        handles.ForEach(h => h.Free());
+        handles.Clear();
+    }
+
+    public override object Details() => new { type = "byte[]", count = handles.Count, gap_bytes = (Gap + 24L) * handles.Count };
+}
+
 /// <summary>static Kept: byte[] and object[] past the large object heap's bound; every second one is let go.</summary>
 sealed class LohMode() : Mode("loh", 50)
 {
