@@ -70,16 +70,16 @@ class LeakCase(unittest.TestCase):
             thread.join()
         self.assertEqual(failed, [])
 
-    def leak(self, app, *words, seconds=2, walks=3):
-        """The report of a session."""
+    def leak(self, app, *words, seconds=2, walks=3, all_walks=True):
+        """The report of a session. A machine with much else to do may leave out walks between the first and the last."""
         out = os.path.join(self.folder, "reports-%d" % time.monotonic_ns())
         code, text, errors = local.drdotnet("run", "--profiler", "MemoryLeak", "--duration", "%ds" % seconds, "--walks", walks,
-                                            "--pid", app.pid, "-o", out, *words, seconds=120)
+                                            "--pid", app.pid, "-o", out, "--pause-budget", 60000, *words, seconds=120)
         self.assertEqual(code, 0, text + errors)
         self.assertEqual(set(os.listdir(out)), FILES)
         report = load(out)
         self.assertEqual(wrong(report), [])
-        self.assertEqual(len(report["walks"]), walks)
+        self.assertIn(len(report["walks"]), [walks] if all_walks else range(2, walks + 1))
         return report
 
     def verdicts(self, report):
@@ -103,7 +103,7 @@ class Kinds(LeakCase):
         self.check_holders(report, "exact", ("grows",))
         if again:
             with self.growing(app, MODES):
-                report = self.leak(app, "--roots", "NoCollection")
+                report = self.leak(app, "--roots", "NoCollection", all_walks=False)
             self.check_holders(report, "noCollection", ("grows", "warmingUp"))  # by who holds it, it is not "held by no known root"
         app.assert_progress()
         dotnet.assert_nothing_left(self, app, before)
@@ -183,13 +183,14 @@ class Verdicts(LeakCase):
                 failed.append(e)
         thread = threading.Thread(target=leap)
         thread.start()
-        report = self.leak(app, walks=10, seconds=6)
+        report = self.leak(app, walks=10, seconds=6, all_walks=False)
         thread.join()
         self.assertEqual(failed, [])
         said = self.verdicts(report)
-        self.assertEqual((said[SERIES["numbers"][0]][1], said[SERIES["stream"][0]][1]), ("uncertain", "levelledOff"), report["holders"])
+        self.assertEqual(said[SERIES["numbers"][0]][1], "uncertain", report["holders"])
+        self.assertIn(said[SERIES["stream"][0]][1], ("levelledOff",) if len(report["walks"]) == 10 else ("levelledOff", "uncertain"), report["holders"])
         self.assertEqual(report["diagnosis"]["finding"], "uncertain", report["diagnosis"]["text"])
-        self.assertRegex(report["diagnosis"]["headline"], r"^May grow: static Shop\.Series\.Numbers leapt to .* in ")
+        self.assertRegex(report["diagnosis"]["headline"], r"^May grow: static Shop\.Series\..* leapt to .* in ")
         self.assertEqual(report["growth"]["heldBytes"], 0)
 
     def test_types_alone_where_the_heap_is_too_large_for_the_budget(self):
