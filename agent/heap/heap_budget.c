@@ -21,11 +21,25 @@ size_t heap_budget_wide_of(size_t unlimited, int percent, const struct cgroup_me
 	return heap_budget_of(limited ? SIZE_MAX : unlimited, percent, group);
 }
 
+static _Atomic int64_t promised;
+
+void heap_budget_promise(int64_t bytes)
+{
+	promised += bytes;
+}
+
+void heap_budget_group(struct cgroup_memory *group)
+{
+	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, group);
+	if (group->usage_bytes >= 0)
+		group->usage_bytes += promised;
+}
+
 size_t heap_budget_wide(size_t unlimited, int percent)
 {
 	struct cgroup_memory group;
 
-	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &group);
+	heap_budget_group(&group);
 	return heap_budget_wide_of(unlimited, percent, &group);
 }
 
@@ -33,6 +47,6 @@ size_t heap_budget(size_t most, int percent)
 {
 	struct cgroup_memory group;
 
-	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &group);
+	heap_budget_group(&group);
 	return heap_budget_of(most, percent, &group);
 }

@@ -15,6 +15,9 @@
 /* At most `most` bytes, and that part of what is left behind the reserve. A group without a limit, or an unknown one, does not count. */
 size_t heap_budget_of(size_t most, int percent, const struct cgroup_memory *group);
 size_t heap_budget(size_t most, int percent); /* of this process's group */
+/* That group, with what graphs in the making may still take as if it were in use: several sessions share the limit. */
+void heap_budget_group(struct cgroup_memory *group);
+void heap_budget_promise(int64_t bytes); /* so much more (or less) of that */
 /* The same for what gets faster by all the memory that it has: where the group has a limit nobody else is short of what is below it, so that
  * part of it is taken, all of it; `unlimited` bytes where it has none. */
 size_t heap_budget_wide_of(size_t unlimited, int percent, const struct cgroup_memory *group);

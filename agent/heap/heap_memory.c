@@ -1,5 +1,6 @@
 #include "agent/heap/heap_memory.h"
 
+#include "agent/heap/heap_budget.h"
 #include "common/base/cleanup.h"
 
 #include <errno.h>
@@ -17,10 +18,12 @@ void heap_memory_init(struct heap_memory *m, size_t budget, int dirfd)
 {
 	*m = (struct heap_memory){.budget = budget, .dirfd = dirfd};
 	pthread_mutex_init(&m->lock, NULL);
+	heap_budget_promise((int64_t)budget);
 }
 
 void heap_memory_fini(struct heap_memory *m)
 {
+	heap_budget_promise((int64_t)m->used - (int64_t)m->budget);
 	pthread_mutex_destroy(&m->lock);
 }
 
@@ -36,6 +39,8 @@ static bool reserve(struct heap_memory *m, size_t bytes, enum heap_access how)
 	else
 		m->spilled += bytes;
 	pthread_mutex_unlock(&m->lock);
+	if (fits)
+		heap_budget_promise(-(int64_t)bytes);
 	return fits;
 }
 
@@ -44,6 +49,7 @@ static void release(struct heap_memory *m, size_t bytes)
 	pthread_mutex_lock(&m->lock);
 	m->used -= bytes;
 	pthread_mutex_unlock(&m->lock);
+	heap_budget_promise((int64_t)bytes);
 }
 
 static int make_file(const struct heap_memory *m)

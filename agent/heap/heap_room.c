@@ -4,7 +4,6 @@
 #include "agent/heap/heap_graph.h"
 
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 /* Measured, see docs/decisions/heap-graph.md; bytes. */
 #define STREAM_OF_OBJECT 9 /* with its references */
@@ -42,7 +41,7 @@ void heap_room_look(struct heap_room *r, int dirfd, int64_t files_max)
 {
 	struct cgroup_memory group;
 
-	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &group);
+	heap_budget_group(&group);
 	*r = (struct heap_room){
 		.memory_bytes = INT64_MAX,
 		.held_bytes = (int64_t)(heap_budget_of(HEAP_SNAPSHOT_MEMORY, HEAP_BUDGET_STREAM, &group) +

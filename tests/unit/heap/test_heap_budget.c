@@ -1,4 +1,5 @@
 #include "agent/heap/heap_budget.h"
+#include "agent/heap/heap_memory.h"
 
 #include <criterion/criterion.h>
 
@@ -48,4 +49,33 @@ Test(heap_budget, of_a_group_with_a_limit_a_wide_one_is_bounded_by_that_alone)
 		int64_t budget = (int64_t)heap_budget_wide_of((size_t)(360 * MB), 70, &group);
 		cr_expect(budget - rows[i].budget < 100 && budget - rows[i].budget > -100, "row %zu: %lld", i, (long long)budget);
 	}
+}
+
+/* So much more seems to be in use than at first; the group's own use changes meanwhile, by far less. */
+static bool more_in_use(const struct cgroup_memory *first, int64_t bytes)
+{
+	struct cgroup_memory now;
+	heap_budget_group(&now);
+	int64_t off = now.usage_bytes - first->usage_bytes - bytes;
+	return first->usage_bytes < 0 || (off > -(INT64_C(1) << 40) && off < INT64_C(1) << 40);
+}
+
+Test(heap_budget, what_graphs_may_still_take_counts_as_in_use)
+{
+	struct heap_memory one, other;
+	struct heap_array a = {0};
+	struct cgroup_memory first;
+	const size_t large = (size_t)1 << 50;
+	heap_budget_group(&first);
+	heap_memory_init(&one, large, -1);
+	cr_expect(more_in_use(&first, (int64_t)large));
+	heap_memory_init(&other, large, -1);
+	cr_expect(more_in_use(&first, 2 * (int64_t)large));
+	cr_expect_eq(heap_memory_take(&one, &a, 1, 1 << 20, HEAP_AT_RANDOM, NULL), 0);
+	cr_expect(more_in_use(&first, 2 * (int64_t)large));
+	heap_memory_fini(&other);
+	cr_expect(more_in_use(&first, (int64_t)large));
+	heap_memory_give(&one, &a);
+	heap_memory_fini(&one);
+	cr_expect(more_in_use(&first, 0));
 }
