@@ -29,6 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAUSE_BUDGET_MS 5000 /* for walks of heaps on a machine that does other things too */
 #define PEM_MAX 65536
 
 static pthread_mutex_t out_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -126,6 +127,8 @@ static int order(struct agent_hub *h, char **w, size_t n, struct err *e)
 	if (n > 6 && profiler_kind_parse(w[6], &kind) < 0)
 		return err_set(e, ERR_INVALID, 0, "no such profiler: %s", w[6]);
 	session_spec_init(&o.spec, kind);
+	if (kind != PROFILER_CPU_HOTPATHS)
+		o.spec.pause_budget_ms = PAUSE_BUDGET_MS;
 	o.spec.target.pod_name = mem_strdup("pod-0");
 	if (!profiler_takes_one_look(kind))
 		o.spec.duration_seconds = n > 3 ? atoi(w[3]) : 1;
