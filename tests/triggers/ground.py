@@ -60,7 +60,14 @@ class TriggerTest(test_sessions.ControllerTest):
     def wait_ready(self, name="hot", reason="Ready"):
         return self.wait_trigger(lambda s: (condition({"status": s}, "Ready") or {}).get("reason") == reason, "Ready: " + reason, name)
 
+    def setUp(self):
+        super().setUp()
+        self.pods = set()
+
     def fire(self, hub, dedup, pod=None, name="hot", **fields):
+        if pod and pod not in self.pods:  # else its session would be over at once; so it waits for an agent
+            self.pods.add(pod)
+            self.pod(pod, "node-without-agent")
         hub.say("fire", self.namespace, name, json.dumps({"dedup": dedup, **({"pod": pod} if pod else {}), **fields}))
 
     def outcome(self, hub, *words, **fields):
@@ -75,7 +82,7 @@ class TriggerTest(test_sessions.ControllerTest):
         return sorted(items, key=lambda s: (s["metadata"]["creationTimestamp"], int(s["metadata"]["resourceVersion"])))
 
     def end_session(self, name):
-        """It waits for a pod that is not there: cancelled, it is over at once."""
+        """It waits for an agent that is not there: cancelled, it is over at once."""
         self.sessions.patch(name, {"spec": {"cancel": True}})
         self.sessions.wait_condition(name, "Completed", "True")
 
