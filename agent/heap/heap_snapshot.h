@@ -49,7 +49,7 @@ struct heap_root {
 
 enum heap_way {
 	HEAP_WAY_EXACT,         /* roots by a forced collection */
-	HEAP_WAY_NO_COLLECTION, /* statics and stacks only: what nobody holds is held by a handle, or garbage */
+	HEAP_WAY_NO_COLLECTION, /* statics, handles and stacks only: what nobody holds is held by a handle, or garbage */
 	HEAP_WAY_TYPES,         /* no roots and no references: see heap_snapshot.counts */
 };
 

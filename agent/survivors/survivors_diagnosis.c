@@ -255,7 +255,7 @@ static void put_roots(const struct survivors *s, struct buf *line)
 		survivors_types_put_meaning(line);
 		return;
 	}
-	buf_puts(line, f->way == HEAP_WAY_EXACT ? "Roots: all, by a forced collection" : "Roots: statics and stacks, without a collection");
+	buf_puts(line, f->way == HEAP_WAY_EXACT ? "Roots: all, by a forced collection" : "Roots: statics, handles and stacks, without a collection");
 	if (f->why && f->why[0])
 		buf_printf(line, " (%s)", f->why);
 }

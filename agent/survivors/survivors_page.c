@@ -302,7 +302,7 @@ static void put_about(const void *source, struct report_file *f)
 	buf_puts(out, s->graph ? graph_about : types_about);
 	buf_puts(out, "<dl>\n");
 	report_page_row(out, "Roots", "%s",
-			!s->graph ? "none" : w->way == HEAP_WAY_EXACT ? "all, by a forced collection" : "statics and stacks, without a collection");
+			!s->graph ? "none" : w->way == HEAP_WAY_EXACT ? "all, by a forced collection" : "statics, handles and stacks, without a collection");
 	if (w->why && w->why[0])
 		report_page_row(out, "Why so", "%s", w->why);
 	report_page_row(out, "Objects", "%" PRIu64, s->objects);

@@ -46,7 +46,7 @@ bool profiler_has_setting(enum profiler_kind kind, const char *setting);
 enum heap_roots {
 	HEAP_ROOTS_AUTO,          /* exact where the predicted stop fits the pause budget, else without a collection */
 	HEAP_ROOTS_EXACT,         /* a forced collection tells */
-	HEAP_ROOTS_NO_COLLECTION, /* statics and stacks; what neither holds is said to be held by a handle, or garbage */
+	HEAP_ROOTS_NO_COLLECTION, /* statics, handles and stacks; what none of them holds is said to be held by a handle, or garbage */
 };
 const char *heap_roots_name(enum heap_roots r);
 int heap_roots_parse(const char *name, enum heap_roots *out);

@@ -194,7 +194,7 @@ class Net10(Truth, Case):
             self.assertGreaterEqual(holder(report, self.made[mode]["holder"])["retainedBytes"], self.made[mode]["count"] * self.made[mode]["each_bytes"])
         self.assertEqual(report["main"]["holder"], self.made["array"]["holder"])
         self.check_names(report)
-        self.assertIn("statics and stacks", report["diagnosis"]["text"])
+        self.assertIn("statics, handles and stacks", report["diagnosis"]["text"])
 
 
 class Elsewhere(Case):

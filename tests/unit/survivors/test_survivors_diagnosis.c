@@ -59,7 +59,7 @@ static const struct row rows[] = {
 	{"garbage", "1 A 1000000\n2 B 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are garbage that waits for its collection", {NULL}, {NULL}, HEAP_WAY_EXACT},
 	{"held by no root that is known",
 	 "1 A 1000000\n2 Shop.Native 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are held by a handle, or garbage: Native",
-	 {"Remedy: run it again with roots: Exact", "Roots: statics and stacks, without a collection"}, {NULL}, HEAP_WAY_NO_COLLECTION},
+	 {"Remedy: run it again with roots: Exact", "Roots: statics, handles and stacks, without a collection"}, {NULL}, HEAP_WAY_NO_COLLECTION},
 	{"a thread's stack", "1 Shop.Batch 9000000\nstack of Shop.Import.Run (thread 12 worker) > 1\n", "holder",
 	 "9.0 MB of 9.0 MB are held by stack of Shop.Import.Run (thread 12 worker): Batch", {"in use by running code"}, {NULL}, HEAP_WAY_EXACT},
 	{"the finalizer queue", "1 Shop.File 9000000\nfinalizer queue > 1\n", "holder", "9.0 MB of 9.0 MB are held by finalizer queue: File",
