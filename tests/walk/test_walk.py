@@ -210,6 +210,44 @@ class ServerCollectorOnNet8(Heap, unittest.TestCase):
     env = ServerCollector.env
 
 
+class OtherCollectors(unittest.TestCase):
+    """The same truth, smaller, where the heap has another shape: segments instead of regions, many heaps."""
+    parallel = True
+    SEGMENTS = {"DOTNET_GCName": "libclrgc.so"}
+    HEAPS = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "4", "DOTNET_GCNoAffinitize": "1"}
+
+    def check(self, framework, env):
+        with Walked(framework, MODES, ["--array", "3000", "--list", "30000"], env=env) as app:
+            self.assertEqual(app.ask("now")["server"], "DOTNET_gcServer" in env)
+            made = app.details
+            for roots in ("Exact",) if framework == "net8.0" else ("Exact", "NoCollection"):
+                walk = app.walk(roots, 60000)
+                self.assertEqual((walk["dangling"], count(walk, "Shop.Node"), held(walk, "Shop.Node")), (0, 30_000, 30_000))
+                for edge, number in {"Shop.Order[].[] -> Shop.Order": 3000, "Shop.Pair<Order, string>[].[].Second -> string": 50,
+                                     **made["ledgers"]["edges"]}.items():
+                    self.assertEqual(walk["edges"].get(edge), number, (roots, edge))
+                for name, number in (("Plugin.Gadget", made["collectible"]["count"]), ("Shop.OnStack", made["roots"]["count"])):
+                    self.assertEqual((count(walk, name), held(walk, name)), (number, number), (roots, name))
+                for generation, least in (("LOH", made["loh"]["bytes"]), ("POH", made["poh"]["bytes"]), ("frozen", made["frozen"]["bytes"])):
+                    self.assertGreaterEqual(walk["generations"].get(generation, 0), least, (roots, generation))
+                for name in [*made["vaults"]["holders"], made["vaults"]["collectible"]["holder"]]:
+                    self.assertEqual(walk["roots"].get("static %s: System.Collections.Generic.List<byte[]>" % name), 1, (roots, name))
+            app.assert_progress()
+
+    def test_segments(self):
+        for framework in dotnet.FRAMEWORKS:
+            with self.subTest(framework):
+                self.check(framework, self.SEGMENTS)
+
+    def test_many_heaps(self):
+        for framework in ("net8.0", "net9.0"):  # on 10: ServerCollector
+            with self.subTest(framework):
+                self.check(framework, self.HEAPS)
+
+    def test_many_heaps_of_segments(self):
+        self.check("net10.0", {**self.SEGMENTS, **self.HEAPS})
+
+
 class Refusals(unittest.TestCase):
     parallel = True
 
