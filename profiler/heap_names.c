@@ -4,6 +4,7 @@
 #include "profiler/function_name.h"
 #include "profiler/heap_classes.h"
 #include "profiler/heap_fields.h"
+#include "profiler/heap_statics.h"
 #include "profiler/module_guard.h"
 #include "profiler/type_name.h"
 
@@ -20,9 +21,12 @@ static struct channel_text as_text(const struct text *t)
 	return t->len ? (struct channel_text){t->data, t->len} : (struct channel_text){0};
 }
 
+/* By what the walk has kept: the class itself may be gone. */
 static bool may_look_at(const struct names *n, cor_id cls)
 {
-	return !n->unloaded || !heap_class_collectible(cls);
+	const struct heap_class *c = n->unloaded ? heap_classes_find(cls) : NULL;
+
+	return !n->unloaded || (c && !(c->flags & HEAP_TYPE_COLLECTIBLE));
 }
 
 /* The class that says of which module it is: an array's element's, as far down as it takes. */
@@ -119,7 +123,7 @@ static void name_static(const struct names *n, cor_id cls, md_token field)
 	struct text type_text = TEXT_ON(type), name_text = TEXT_ON(name);
 	struct heap_static_frame s = {.class_id = cls, .token = field};
 
-	if (!may_look_at(n, cls))
+	if (n->unloaded && !heap_statics_stay(cls))
 		return;
 	type_name_of_class(n->info, cls, &type_text);
 	heap_fields_static_name(n->info, cls, field, &name_text);

@@ -239,3 +239,11 @@ bool heap_statics_put(void *info, struct heap_writer *w, bool threads)
 	}
 	return true;
 }
+
+bool heap_statics_stay(cor_id cls)
+{
+	for (uint32_t i = 0; i < count; i++)
+		if (statics[i].cls == cls)
+			return !statics[i].asked;
+	return false;
+}

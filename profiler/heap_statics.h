@@ -9,5 +9,7 @@
 void heap_statics_find(void *info);
 /* What refers to an object now: a STATIC and a ROOT each. While the application stands. `threads`: those of threads too. */
 bool heap_statics_put(void *info, struct heap_writer *w, bool threads);
+/* Whether a class with such fields is there for good. After the walk; the class itself is not looked at. */
+bool heap_statics_stay(cor_id cls);
 
 #endif

@@ -273,6 +273,19 @@ class Refusals(unittest.TestCase):
                     self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
         self.app.assert_progress()
 
+    def test_the_application_goes_on_when_assemblies_unload_meanwhile(self):
+        for framework in dotnet.FRAMEWORKS:
+            with self.subTest(framework), Walked(framework, "list,reloading", ["--list", "10000"]) as app:
+                whole = 0
+                for roots in ("Exact", "NoCollection", "Auto") * 2:
+                    for answer in app.try_to_walk(roots, 60000, 4):
+                        self.assertTrue(answer["ok"] or answer["reason"] == "HeapWalkTorn", answer)
+                        if answer["ok"]:
+                            whole += 1
+                            self.assertEqual((answer["dangling"], held(answer, "Shop.Node")), (0, 10_000))
+                self.assertGreater(whole, 0)
+                app.assert_progress()
+
     def test_collections_in_the_background_that_begin_later_are_waited_for(self):
         """The library came when there was none: the runtime was not asked to do without them."""
         with Walked("net10.0", "array,list,collecting", ["--array", "20000", "--list", "100000", "--collecting", "0"]) as app:

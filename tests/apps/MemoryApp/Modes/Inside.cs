@@ -146,3 +146,33 @@ sealed class CollectingMode() : Mode("collecting", 1)
 
     public override object Details() => new { threads = count };
 }
+
+/// <summary>A thread that loads a collectible context with statics of its own, and unloads it, over and over.</summary>
+sealed class ReloadingMode() : Mode("reloading", 1)
+{
+    public override void Grow(long more) => new Thread(Reload) { IsBackground = true, Name = "reloading" }.Start();
+
+    static void Reload()
+    {
+        for (int i = 0; ; i++)
+        {
+            Load();
+            GC.Collect(2, GCCollectionMode.Forced, blocking: i % 3 > 0);
+            GC.WaitForPendingFinalizers();
+            Checkout.Progress.Count();
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Load()
+    {
+        var context = new AssemblyLoadContext("plugin", isCollectible: true);
+        var plugged = context.LoadFromAssemblyPath(typeof(Plugged).Assembly.Location).GetType("Shop.Plugged")!;
+        plugged.GetMethod("Fill")!.Invoke(null, [100]);
+        var vault = plugged.Assembly.GetType("Shop.Vault`1")!.MakeGenericType(plugged);
+        System.Runtime.CompilerServices.RuntimeHelpers.RunClassConstructor(vault.TypeHandle);
+        context.Unload();
+    }
+
+    public override object Details() => new { };
+}
