@@ -12,6 +12,7 @@
 #include <string.h>
 
 #define STACK_BYTES (1024 * 1024)
+#define SLICE_MS 500 /* of waiting */
 
 struct apart {
 	pthread_t thread; /* joined when it is done, detached when it is given up */
@@ -146,10 +147,13 @@ static int start(struct apart *a, struct err *e)
 static bool wait_done(struct apart *a)
 {
 	pthread_mutex_lock(&a->lock);
-	while (!a->done && clock_mono_ms() < a->patient_until_ms) {
-		int64_t until_ms = a->patient_until_ms;
+	for (int64_t now_ms = clock_mono_ms(); !a->done && now_ms < a->patient_until_ms;) {
+		int64_t until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
 		struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 		pthread_cond_timedwait(&a->changed, &a->lock, &ts);
+		now_ms = clock_mono_ms();
+		if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
+			a->patient_until_ms += now_ms - until_ms;
 	}
 	bool done = a->done;
 	a->given_up = !done;
