@@ -34,8 +34,8 @@ WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes 
 	-Wformat=2 -Wwrite-strings -Wno-format-nonliteral
 CFLAGS_release := -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong
 CFLAGS_debug := -O0 -g3
-CFLAGS_asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all
-CFLAGS_tsan := -O1 -g -fsanitize=thread
+CFLAGS_asan := -O1 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
+CFLAGS_tsan := -O1 -g1 -fsanitize=thread
 CFLAGS_faults := -O1 -g -DDRDOTNET_FAULTS
 CFLAGS_fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
 CFLAGS_smoke := -O0 -g1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
@@ -43,9 +43,12 @@ CFLAGS_cover := -O1 -g -fprofile-instr-generate -fcoverage-mapping -fsanitize=fu
 ifneq ($(filter fuzz smoke cover,$(FLAVOUR)),)
 CC := $(CLANG)
 endif
+ifeq ($(FLAVOUR),asan)
+LINKER := $(if $(shell command -v $(CROSS:%=%-)ld.gold),-fuse-ld=gold)
+endif
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PKG_CFLAGS)
 CFLAGS := -std=gnu11 -fPIC -fno-omit-frame-pointer -ffunction-sections $(WARN) $(CFLAGS_$(FLAVOUR))
-LDFLAGS := -Wl,-z,defs -Wl,-z,relro,-z,now -Wl,--gc-sections -Wl,--as-needed -pthread $(CFLAGS_$(FLAVOUR))
+LDFLAGS := -Wl,-z,defs -Wl,-z,relro,-z,now -Wl,--gc-sections -Wl,--as-needed -pthread $(LINKER) $(CFLAGS_$(FLAVOUR))
 
 # The flavour faults has its own objects of what has steps (common/base/step.h) only; all others are those of the release build.
 STEPPED := $(if $(filter faults,$(FLAVOUR)),$(shell grep -rl --include='*.c' 'common/base/step\.h"' common agent controller))
