@@ -2,11 +2,9 @@
 #include "profiler/handle_tables.h"
 
 #include "profiler/cor_heap_abi.h"
+#include "profiler/own_memory.h"
 
 #include <string.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 /* A segment is 64 KiB: a header of 4 KiB, then 120 blocks of 64 handles, each a word: the object's address. In the header:
  *
@@ -31,7 +29,6 @@
 
 enum handle_type { HANDLE_STRONG = 2, HANDLE_PINNED = 3, HANDLE_COUNTED = 5, HANDLE_DEPENDENT = 6 };
 
-#define PAGE_BYTES 4096u
 #define TABLES_MAX 256u
 #define THREADS_MAX 256u
 #define THREAD_BYTES 2048u /* of the runtime's own thread object: its handles stand far in front */
@@ -47,23 +44,6 @@ static uintptr_t looked[LOOKED_MAX]; /* segments and what were none */
 static uint32_t looked_count;
 static _Alignas(8) uint8_t segment[SEGMENT_BYTES];
 static size_t segment_len; /* of it there */
-
-/* Page by page, so that what is there before a page that is not comes whole. */
-static size_t read_own(uintptr_t at, void *out, size_t len)
-{
-	struct iovec local = {out, len}, remote[SEGMENT_BYTES / PAGE_BYTES + 1];
-	unsigned count = 0;
-
-	for (size_t done = 0; done < len && count < sizeof remote / sizeof *remote; count++) {
-		size_t piece = PAGE_BYTES - (at + done) % PAGE_BYTES;
-		if (piece > len - done)
-			piece = len - done;
-		remote[count] = (struct iovec){(void *)(at + done), piece};
-		done += piece;
-	}
-	long n = syscall(SYS_process_vm_readv, getpid(), &local, 1, remote, count, 0);
-	return n > 0 ? (size_t)n : 0;
-}
 
 static uintptr_t word_at(const uint8_t *p)
 {
@@ -93,7 +73,7 @@ static uintptr_t first_of(uintptr_t table, uint32_t types)
 	uintptr_t first = 0;
 	uint32_t at = (4 * types + 7) & ~7u;
 
-	return read_own(table + at, &first, sizeof first) == sizeof first && is_place(first, SEGMENT_BYTES) ? first : 0;
+	return own_memory_read(table + at, &first, sizeof first) == sizeof first && is_place(first, SEGMENT_BYTES) ? first : 0;
 }
 
 static bool has_types(uint32_t types)
@@ -107,7 +87,7 @@ static bool has_types(uint32_t types)
 /* Into `segment`; false: it is none of this table. */
 static bool read_segment(uintptr_t at, size_t len, uintptr_t table, uint32_t types)
 {
-	segment_len = read_own(at, segment, len);
+	segment_len = own_memory_read(at, segment, len);
 	return segment_len >= HEADER_BYTES && has_types(types) && table_of(types) == table;
 }
 
@@ -152,7 +132,7 @@ static void look_at(uintptr_t word)
 
 	if (!is_place(word, 8) || !is_place(at, SEGMENT_BYTES) || word - at < HEADER_BYTES || looked_at(at))
 		return;
-	if (read_own(at, segment, HEADER_BYTES) < HEADER_BYTES || !has_types(MOST_TYPES))
+	if (own_memory_read(at, segment, HEADER_BYTES) < HEADER_BYTES || !has_types(MOST_TYPES))
 		return;
 	const uintptr_t names[] = {table_of(LEAST_TYPES), table_of(MOST_TYPES)}; /* before `segment` is another one's */
 	for (uint32_t types = LEAST_TYPES; types <= MOST_TYPES; types++) {
@@ -167,7 +147,7 @@ static void look_at(uintptr_t word)
 static void look_at_thread(cor_id thread)
 {
 	uintptr_t words[THREAD_BYTES / sizeof(uintptr_t)];
-	size_t count = read_own(thread, words, sizeof words) / sizeof *words;
+	size_t count = own_memory_read(thread, words, sizeof words) / sizeof *words;
 
 	for (size_t i = 0; i < count && table_count < TABLES_MAX; i++)
 		look_at(words[i]);

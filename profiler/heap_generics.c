@@ -3,11 +3,9 @@
 
 #include "profiler/heap_classes.h"
 #include "profiler/module_guard.h"
+#include "profiler/own_memory.h"
 
 #include <stddef.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #define WORD sizeof(uintptr_t)
 #define MODULE_WORDS 256u          /* of a module's structure, among which the pointers are looked for */
@@ -57,18 +55,9 @@ struct search {
 	bool over;
 };
 
-/* How much of it there is to be read. */
-static size_t peek_some(uintptr_t from, void *to, size_t bytes)
-{
-	const struct iovec local = {to, bytes}, remote = {(void *)from, bytes};
-	ssize_t n = syscall(SYS_process_vm_readv, getpid(), &local, 1, &remote, 1, 0);
-
-	return n < 0 ? 0 : (size_t)n;
-}
-
 static bool peek(uintptr_t from, void *to, size_t bytes)
 {
-	return from % WORD == 0 && from > UINT16_MAX && peek_some(from, to, bytes) == bytes;
+	return from % WORD == 0 && from > UINT16_MAX && own_memory_read(from, to, bytes) == bytes;
 }
 
 /* The statics of one type ---------------------------------------------------------------------------------------------------- */
@@ -84,7 +73,7 @@ static bool is_slot(uintptr_t slot)
 static void tell_statics(const struct search *s, uintptr_t type, uintptr_t fields, uintptr_t base)
 {
 	static struct field_desc list[FIELDS_MAX];
-	size_t count = fields % WORD || fields <= UINT16_MAX ? 0 : peek_some(fields, list, sizeof list) / sizeof *list;
+	size_t count = fields % WORD || fields <= UINT16_MAX ? 0 : own_memory_read(fields, list, sizeof list) / sizeof *list;
 
 	for (size_t i = 0; i < count && list[i].type == type; i++) {
 		uint32_t kind = list[i].at >> 27;
@@ -118,7 +107,7 @@ static void read_numbered(const struct search *s, uintptr_t type, uintptr_t numb
 static void read_tail(const struct search *s, uintptr_t type)
 {
 	uintptr_t tail[TYPE_TAIL_WORDS], owner;
-	size_t count = s->numbered ? peek_some(type + TYPE_WORDS * WORD, tail, sizeof tail) / WORD : 0;
+	size_t count = s->numbered ? own_memory_read(type + TYPE_WORDS * WORD, tail, sizeof tail) / WORD : 0;
 
 	for (size_t i = 0; i + 1 < count; i++)
 		if (tail[i + 1] < s->number_count && peek(tail[i], &owner, sizeof owner) && owner == type) {
@@ -208,7 +197,7 @@ static bool read_table(struct search *s, uintptr_t table)
 static bool points_to(uintptr_t at, uintptr_t wanted)
 {
 	uintptr_t words[16];
-	size_t count = at % WORD || at <= UINT16_MAX ? 0 : peek_some(at, words, sizeof words) / WORD;
+	size_t count = at % WORD || at <= UINT16_MAX ? 0 : own_memory_read(at, words, sizeof words) / WORD;
 
 	for (size_t i = 0; i < count; i++)
 		if (words[i] == wanted)
@@ -242,7 +231,7 @@ void heap_generics_find(cor_id module, heap_generics_fn *fn, void *ctx)
 {
 	static uintptr_t words[MODULE_WORDS];
 	struct search s = {.module = module, .fn = fn, .ctx = ctx};
-	size_t count = peek_some(module, words, sizeof words) / WORD;
+	size_t count = own_memory_read(module, words, sizeof words) / WORD;
 
 	if (!since_9)
 		find_numbered(&s, words, count);

@@ -17,6 +17,7 @@
 #include "profiler/heap_threads.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
+#include "profiler/own_memory.h"
 
 #include <errno.h>
 #include <string.h>
@@ -246,9 +247,8 @@ static void prepare(struct walk *k)
 	}
 }
 
-static void walk(struct walk *k)
+static void walk_prepared(struct walk *k)
 {
-	prepare(k);
 	if (!heap_sink_begin(&sink, now_ns() + k->budget_ns, NULL))
 		return;
 	if (k->request.flags & HEAP_WALK_TYPES)
@@ -260,6 +260,14 @@ static void walk(struct walk *k)
 	heap_sink_end(&sink);
 	if (k->objects.code < 0)
 		k->answer.code = (uint32_t)k->objects.code;
+}
+
+static void walk(struct walk *k)
+{
+	own_memory_open();
+	prepare(k);
+	walk_prepared(k);
+	own_memory_close();
 }
 
 /* Requests ------------------------------------------------------------------------------------------------------------------ */

@@ -27,6 +27,7 @@ PROFILER_SRC := \
 	profiler/heap_sweep.c \
 	profiler/heap_census.c \
 	profiler/heap_threads.c \
+	profiler/own_memory.c \
 	profiler/handle_tables.c \
 	profiler/background_gc.c \
 	profiler/field_type.c \

@@ -1,6 +1,7 @@
 /* Tables of handles laid out in this process's own memory, as the runtime has them. */
 #include "profiler/cor_heap_abi.h"
 #include "profiler/handle_tables.h"
+#include "profiler/own_memory.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -111,6 +112,7 @@ static uintptr_t thread_words[THREADS][256];
 
 static void setup(void)
 {
+	own_memory_open();
 	info_slots[INFO_ENUM_THREADS] = (void *)enum_threads;
 	list_slots[2] = (void *)release;
 	list_slots[7] = (void *)next_threads;
