@@ -254,7 +254,7 @@ class Library:
         elif self.how == "lying-environment":
             s.sendall(environment("A=1", "B=2", count=3))
         elif self.how == "dripping-environment":
-            s.sendall(environment(size=1 << 20))
+            s.sendall(environment(size=1 << 20, count=1000))
             lasting(s, lambda x: (x.sendall(b"\0"), time.sleep(0.1)))
         else:
             s.sendall(environment("CORECLR_x=" + EVIL, *("V%d=%s" % (n, "v" * 1000) for n in range(1000))))

@@ -14,6 +14,7 @@ import os
 import re
 import signal
 import ssl
+import time
 import subprocess
 import urllib.error
 import urllib.request
@@ -22,6 +23,7 @@ from tests.lib import proc
 
 CRD = "crds"  # all definitions of the folder
 LEGACY_CRD = "crds/legacy"  # for servers that do not know CEL
+INITIALIZING_SECONDS = 30
 BUILT = os.path.join(proc.ROOT, "build/tools/apiserver")
 
 
@@ -80,8 +82,18 @@ class Client:
                 f.write(_file_or_data(user, name, kubeconfig))
         self.tls.load_cert_chain(*paths)
 
-    def request(self, method, path, body=None, content_type="application/json", timeout=30):
-        """The decoded JSON answer; ApiError for what the server refuses."""
+    def request(self, *words, **options):
+        """The decoded JSON answer; ApiError for what the server refuses. One that is not ready for a resource yet is asked again."""
+        for _ in range(INITIALIZING_SECONDS):
+            try:
+                return self._request(*words, **options)
+            except ApiError as e:
+                if e.code != 429 or "initializing" not in str(e):
+                    raise
+                time.sleep(1)
+        return self._request(*words, **options)
+
+    def _request(self, method, path, body=None, content_type="application/json", timeout=30):
         request = urllib.request.Request(self.server + path, method=method,
                                          data=None if body is None else json.dumps(body).encode())
         request.add_header("Accept", "application/json")

@@ -1,5 +1,6 @@
 """Processes of tests: started with a log of their own, ended by their pid, never by a name."""
 import os
+import random
 import re
 import signal
 import socket
@@ -9,16 +10,29 @@ import time
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 
+FIRST_PORT = 16384
+
+
+def _is_free(port):
+    with socket.socket() as s:
+        try:
+            s.bind(("127.0.0.1", port))
+            return True
+        except OSError:
+            return False
+
+
 def free_ports(count):
-    """Ports that were free a moment ago, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for s in sockets:
-            s.bind(("127.0.0.1", 0))
-        return [s.getsockname()[1] for s in sockets]
-    finally:
-        for s in sockets:
-            s.close()
+    """Ports that were free a moment ago, all different, and below those that the kernel gives to connections and to whoever asks for any:
+    of tests that run beside each other, none takes another one's before it is used."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range") as f:
+        end = int(f.read().split()[0])
+    ports = set()
+    while len(ports) < count:
+        port = random.randrange(FIRST_PORT, max(end, FIRST_PORT + 1024))
+        if port not in ports and _is_free(port):
+            ports.add(port)
+    return list(ports)
 
 
 def wait_until(check, seconds, what, interval=0.05):

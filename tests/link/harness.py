@@ -6,12 +6,13 @@ import os
 import queue
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
 import tempfile
 import threading
 import time
+
+from tests.lib import proc
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 HUB_TOOL = os.environ.get("DRDOTNET_HUB_TOOL") or os.path.join(ROOT, "build/release/tests/hub-tool")
@@ -138,9 +139,7 @@ def make_certificates(folder, name="server", ca="ca"):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    return proc.free_ports(1)[0]
 
 
 class Program:
