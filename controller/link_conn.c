@@ -284,7 +284,8 @@ static int write_ping(struct link_conn *c)
 	unsigned char frame[LWS_PRE + 1];
 	c->ping_due = false;
 	lws_callback_on_writable(c->wsi); /* for what else there is to write */
-	return lws_write(c->wsi, frame + LWS_PRE, 0, LWS_WRITE_PING) < 0 ? -1 : 0;
+	frame[LWS_PRE] = 'p'; /* lws says nothing of a pong without payload */
+	return lws_write(c->wsi, frame + LWS_PRE, 1, LWS_WRITE_PING) < 0 ? -1 : 0;
 }
 
 static int write_message(struct link_conn *c)

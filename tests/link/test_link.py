@@ -125,6 +125,15 @@ class Linking(LinkCase):
 
 
 class Loss(LinkCase):
+    def test_links_without_a_word_stay(self):
+        """Whoever asks first whether the other end is there: the controller, or both."""
+        hub = self.world.hub(bind="127.0.0.1", link_timeout_s=3)
+        for node, seconds in (("node-1", 35), ("node-2", 3)):
+            self.world.agent(hub.port, token(node), link_timeout_seconds=seconds)
+            hub.expect(event="node", node=node, linked=True)
+        with self.assertRaises(AssertionError, msg="a link ended"):
+            hub.expect(8, event="node", linked=False)
+
     def test_a_restarted_controller_learns_of_all_jobs(self):
         hub, agent = self.linked()
         for n in range(3):
