@@ -17,7 +17,7 @@ Test(link_policy, only_the_newest_leader_is_obeyed)
 
 Test(link_policy, waits_double_up_to_a_bound_and_are_spread_over_a_half)
 {
-	static const int64_t whole[] = {500, 1000, 2000, 4000, 8000, 10000, 10000};
+	static const int64_t whole[] = {500, 1000, 2000, 4000, 8000, 8000, 8000};
 	for (int i = 0; i < 7; i++) {
 		cr_expect_eq(link_backoff_ms(i + 1, 0), whole[i] / 2);
 		int64_t least = INT64_MAX, most = 0;
