@@ -1,6 +1,7 @@
 /* Context: CLR callback (the attach) and own thread: never both at once. System calls are made directly: opendir(3) allocates. */
 #include "profiler/background_gc.h"
 
+#include "profiler/linux_dirent.h"
 #include "profiler/text.h"
 
 #include <fcntl.h>
@@ -11,14 +12,6 @@
 
 #define TASKS "/proc/self/task"
 #define NAME ".NET BGC\n"
-
-struct linux_dirent64 {
-	uint64_t inode;
-	int64_t offset;
-	uint16_t size;
-	uint8_t type;
-	char name[];
-};
 
 static bool is_it(const char *tid)
 {

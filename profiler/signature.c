@@ -1,67 +1,13 @@
 /* Context: own thread. */
 #include "profiler/signature.h"
 
-#define MAX_DEPTH 24
-#define MAX_LIST 1024
-#define MAX_ROW 0xffffffu /* a token's low 24 bits */
-
-enum element_type {
-	ELEMENT_PTR = 0x0f,
-	ELEMENT_BYREF = 0x10,
-	ELEMENT_VALUETYPE = 0x11,
-	ELEMENT_CLASS = 0x12,
-	ELEMENT_VAR = 0x13,
-	ELEMENT_ARRAY = 0x14,
-	ELEMENT_GENERICINST = 0x15,
-	ELEMENT_FNPTR = 0x1b,
-	ELEMENT_SZARRAY = 0x1d,
-	ELEMENT_MVAR = 0x1e,
-	ELEMENT_CMOD_REQD = 0x1f,
-	ELEMENT_CMOD_OPT = 0x20,
-	ELEMENT_SENTINEL = 0x41,
-	ELEMENT_PINNED = 0x45,
-};
+#include "profiler/sig_cursor.h"
 
 struct cursor {
-	const uint8_t *p, *end;
-	bool bad;
+	struct sig_cursor in;
 	const struct signature_names *names;
 	struct text *out;
 };
-
-static uint32_t next_byte(struct cursor *c)
-{
-	if (c->p == c->end) {
-		c->bad = true;
-		return 0;
-	}
-	return *c->p++;
-}
-
-/* Compressed unsigned integer, II.23.2: 7, 14 or 29 bits, big-endian. */
-static uint32_t next_number(struct cursor *c)
-{
-	uint32_t b = next_byte(c);
-
-	if (!(b & 0x80))
-		return b;
-	if (!(b & 0x40))
-		return (b & 0x3f) << 8 | next_byte(c);
-	uint32_t v = b & 0x1f;
-	for (int i = 0; i < 3; i++)
-		v = v << 8 | next_byte(c);
-	return v;
-}
-
-static uint32_t next_token(struct cursor *c)
-{
-	static const uint32_t tables[] = {0x02000000, 0x01000000, 0x1b000000, 0};
-	uint32_t v = next_number(c);
-
-	if (v >> 2 > MAX_ROW)
-		c->bad = true;
-	return tables[v & 3] | (v >> 2 & MAX_ROW);
-}
 
 const char *signature_primitive(uint32_t element_type)
 {
@@ -79,9 +25,9 @@ static void spell_type(struct cursor *c, int depth);
 
 static void spell_list(struct cursor *c, uint32_t count, int depth)
 {
-	if (count > MAX_LIST)
-		c->bad = true;
-	for (uint32_t i = 0; i < count && !c->bad; i++) {
+	if (count > SIG_LIST_MAX)
+		c->in.bad = true;
+	for (uint32_t i = 0; i < count && !c->in.bad; i++) {
 		if (i)
 			text_puts(c->out, ",");
 		spell_type(c, depth);
@@ -91,31 +37,31 @@ static void spell_list(struct cursor *c, uint32_t count, int depth)
 static void spell_array(struct cursor *c, int depth)
 {
 	spell_type(c, depth);
-	uint32_t rank = next_number(c);
+	uint32_t rank = sig_number(&c->in);
 	if (rank == 0 || rank > 32)
-		c->bad = true;
+		c->in.bad = true;
 	for (int list = 0; list < 2; list++) { /* sizes, then lower bounds: not shown */
-		uint32_t count = next_number(c);
-		for (uint32_t i = 0; i < count && !c->bad; i++)
-			next_number(c);
+		uint32_t count = sig_number(&c->in);
+		for (uint32_t i = 0; i < count && !c->in.bad; i++)
+			sig_number(&c->in);
 	}
 	text_puts(c->out, "[");
-	for (uint32_t i = 1; i < rank && !c->bad; i++)
+	for (uint32_t i = 1; i < rank && !c->in.bad; i++)
 		text_puts(c->out, ",");
 	text_puts(c->out, rank == 1 ? "*]" : "]");
 }
 
 static void spell_instance(struct cursor *c, int depth)
 {
-	uint32_t kind = next_byte(c);
-	if (kind != ELEMENT_CLASS && kind != ELEMENT_VALUETYPE)
-		c->bad = true;
-	if (c->bad)
+	uint32_t kind = sig_byte(&c->in);
+	if (kind != SIG_CLASS && kind != SIG_VALUE_TYPE)
+		c->in.bad = true;
+	if (c->in.bad)
 		return;
-	uint32_t token = next_token(c);
-	if (!c->bad)
+	uint32_t token = sig_token(&c->in);
+	if (!c->in.bad)
 		c->names->type(c->names->ctx, token, c->out);
-	uint32_t count = next_number(c);
+	uint32_t count = sig_number(&c->in);
 	text_puts(c->out, "<");
 	spell_list(c, count, depth);
 	text_puts(c->out, ">");
@@ -126,11 +72,11 @@ static void spell_method(struct cursor *c, bool with_return, int depth)
 {
 	struct text ignored = {.cut = true};
 	struct text *out = c->out;
-	uint32_t convention = next_byte(c);
+	uint32_t convention = sig_byte(&c->in);
 
 	if (convention & 0x10)
-		next_number(c);
-	uint32_t count = next_number(c);
+		sig_number(&c->in);
+	uint32_t count = sig_number(&c->in);
 	if (!with_return)
 		c->out = &ignored;
 	spell_type(c, depth);
@@ -150,71 +96,66 @@ static void spell_suffixed(struct cursor *c, const char *suffix, int depth)
 
 static void spell_type(struct cursor *c, int depth)
 {
-	if (depth == 0 || c->bad) {
-		c->bad = true;
+	if (depth == 0 || c->in.bad) {
+		c->in.bad = true;
 		return;
 	}
-	uint32_t e = next_byte(c);
-	while (!c->bad && (e == ELEMENT_CMOD_REQD || e == ELEMENT_CMOD_OPT || e == ELEMENT_PINNED || e == ELEMENT_SENTINEL)) {
-		if (e == ELEMENT_CMOD_REQD || e == ELEMENT_CMOD_OPT)
-			next_token(c);
-		e = next_byte(c);
-	}
-	if (c->bad)
+	uint32_t e = sig_element(&c->in);
+	if (c->in.bad)
 		return;
 	if (signature_primitive(e)) {
 		text_puts(c->out, signature_primitive(e));
 		return;
 	}
 	switch (e) {
-	case ELEMENT_CLASS:
-	case ELEMENT_VALUETYPE: {
-		uint32_t token = next_token(c);
-		if (!c->bad)
+	case SIG_CLASS:
+	case SIG_VALUE_TYPE: {
+		uint32_t token = sig_token(&c->in);
+		if (!c->in.bad)
 			c->names->type(c->names->ctx, token, c->out);
 		break;
 	}
-	case ELEMENT_VAR:
-	case ELEMENT_MVAR: {
-		uint32_t index = next_number(c);
-		if (!c->bad)
-			c->names->variable(c->names->ctx, e == ELEMENT_MVAR, index, c->out);
+	case SIG_VARIABLE:
+	case SIG_METHOD_VARIABLE: {
+		uint32_t index = sig_number(&c->in);
+		if (!c->in.bad)
+			c->names->variable(c->names->ctx, e == SIG_METHOD_VARIABLE, index, c->out);
 		break;
 	}
-	case ELEMENT_PTR:
+	case SIG_POINTER:
 		spell_suffixed(c, "*", depth - 1);
 		break;
-	case ELEMENT_BYREF:
+	case SIG_BY_REFERENCE:
 		spell_suffixed(c, "&", depth - 1);
 		break;
-	case ELEMENT_SZARRAY:
+	case SIG_VECTOR:
 		spell_suffixed(c, "[]", depth - 1);
 		break;
-	case ELEMENT_ARRAY:
+	case SIG_ARRAY:
 		spell_array(c, depth - 1);
 		break;
-	case ELEMENT_GENERICINST:
+	case SIG_GENERIC:
 		spell_instance(c, depth - 1);
 		break;
-	case ELEMENT_FNPTR:
+	case SIG_FUNCTION:
 		text_puts(c->out, "fnptr ");
 		spell_method(c, true, depth - 1);
 		break;
 	default:
-		c->bad = true;
+		c->in.bad = true;
 	}
 }
 
 bool signature_params(const uint8_t *sig, size_t len, const struct signature_names *n, struct text *out)
 {
-	struct cursor c = {.p = sig, .end = sig + len, .names = n, .out = out};
-	spell_method(&c, false, MAX_DEPTH);
-	return !c.bad;
+	struct cursor c = {.in = {.p = sig, .end = sig + len}, .names = n, .out = out};
+	spell_method(&c, false, SIG_DEPTH_MAX);
+	return !c.in.bad;
 }
 
 bool signature_type(const uint8_t *sig, size_t len, const struct signature_names *n, struct text *out)
 {
-	struct cursor c = {.p = sig, .end = sig + len, .names = n, .out = out};
-	spell_type(&c, MAX_DEPTH);
-	return !c.bad;
+	struct cursor c = {.in = {.p = sig, .end = sig + len}, .names = n, .out = out};
+	spell_type(&c, SIG_DEPTH_MAX);
+	return !c.in.bad;
 }

@@ -30,6 +30,7 @@ PROFILER_SRC := \
 	profiler/own_memory.c \
 	profiler/handle_tables.c \
 	profiler/background_gc.c \
+	profiler/sig_cursor.c \
 	profiler/field_type.c \
 	profiler/heap_fields.c \
 	profiler/heap_generics.c \

@@ -4,6 +4,7 @@
  * opendir(3) nor timer_create(3) promises not to allocate. */
 #include "profiler/thread_timers.h"
 
+#include "profiler/linux_dirent.h"
 #include "profiler/now.h"
 
 #include <errno.h>
@@ -43,14 +44,6 @@ struct table {
 
 static struct table tables[2];
 static int now_in_use;
-
-struct linux_dirent64 {
-	uint64_t inode;
-	int64_t offset;
-	uint16_t size;
-	uint8_t type;
-	char name[];
-};
 
 static struct timer *find(struct table *t, int32_t tid)
 {
