@@ -14,7 +14,7 @@ static char *decode(const char *text, size_t len, size_t pad, size_t *out_len)
 {
 	AUTO_FREE char *out = mem_alloc(len / 4 * 3 + 1);
 	int n = EVP_DecodeBlock((unsigned char *)out, (const unsigned char *)text, (int)len);
-	if (n < (int)pad)
+	if (n != (int)(len / 4 * 3)) /* malformed, or with white space at an end, which OpenSSL leaves out */
 		return NULL;
 	out[(size_t)n - pad] = '\0';
 	if (out_len)
