@@ -251,11 +251,15 @@ static void heard(struct link_conn *c)
 {
 	c->heard_ms = clock_mono_ms();
 	c->pinged = false;
-	/* A fleet that came at once would for ever be asked at once, and orders would wait meanwhile. */
+}
+
+/* A fleet that came at once would for ever be asked at once, and orders would wait meanwhile. */
+static int64_t some_ping_after_ms(const struct link_server *s)
+{
 	uint32_t random = 0;
 	RAND_bytes((unsigned char *)&random, sizeof random);
-	int64_t half_ms = c->server->ping_after_ms / 2;
-	c->ping_after_ms = half_ms + (int64_t)(random % (uint32_t)(half_ms + 1));
+	int64_t half_ms = s->ping_after_ms / 2;
+	return half_ms + (int64_t)(random % (uint32_t)(half_ms + 1));
 }
 
 static void look(struct link_conn *c, int64_t now_ms)
@@ -331,6 +335,7 @@ static int establish(struct link_conn *c, struct lws *wsi)
 	c->id = ++c->server->next_id;
 	buf_init(&c->incoming, LINK_MESSAGE_MAX);
 	HASH_ADD(hh, c->server->conns, id, sizeof c->id, c);
+	c->ping_after_ms = some_ping_after_ms(c->server);
 	heard(c);
 	c->reviewing = true;
 	c->messages_left = MESSAGES_AT_ONCE;
