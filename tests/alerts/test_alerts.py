@@ -16,8 +16,6 @@ TOKEN = "a-token-of-the-webhook-alone"
 
 
 class Files(unittest.TestCase):
-    parallel = True
-
     @unittest.skipIf(senders.unavailable(), senders.unavailable())
     def test_shipped_files_are_valid(self):
         for words in (["promtool", "check", "rules", "deploy/alerting/prometheus-rules.yaml"],

@@ -51,7 +51,6 @@ class Sites:
     framework = None
     event = None
     time_limit = 300
-    parallel = True
 
     def test_sessions(self):
         """Two, one after the other, in one process: each right, neither leaves anything."""
@@ -161,7 +160,6 @@ class SitesNet10(Sites, AllocationsCase):
 class Endings(AllocationsCase):
     """However a session ends."""
     time_limit = 300
-    parallel = True
 
     def begin(self, app, seconds):
         out = tempfile.mkdtemp(prefix="reports-", dir=self.folder)

@@ -11,7 +11,6 @@ SHOWN = "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetP
 
 @unittest.skipUnless(browser.program(), "no Chromium")
 class Page(AllocationsCase):
-    parallel = True
     time_limit = 300
 
     def open(self, **how):

@@ -29,8 +29,6 @@ def complete(*words):
 
 
 class Completion(local.LocalCase):
-    parallel = True
-
     def test_commands_and_options(self):
         self.assertEqual(complete(""), ["ps", "run", "diff", "serve", "--help", "--version"])
         self.assertEqual(complete("r"), ["run"])

@@ -10,8 +10,6 @@ import generate  # noqa: E402
 
 
 class Generated(unittest.TestCase):
-    parallel = True
-
     def test_every_file_is_up_to_date(self):
         made = generate.outputs()
         self.assertIn("legacy/drdotnet.dev_profilingtriggers.yaml", made)

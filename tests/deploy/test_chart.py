@@ -107,7 +107,7 @@ def environment(o):
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class Rendered(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
     maxDiff = None
 
     def assert_same(self, folder, values, version):

@@ -18,7 +18,7 @@ def read(name):
 
 
 class Dockerfile(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def setUp(self):
         self.stages = dockerfile.stages()

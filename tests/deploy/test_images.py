@@ -25,7 +25,7 @@ def mask(numbers):
 
 
 class RootFileSystems(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     @classmethod
     def setUpClass(cls):

@@ -16,7 +16,7 @@ CONTROLLER = "Deployment/drdotnet-system/drdotnet-controller"
 
 
 class Kustomize(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
     maxDiff = None
 
     def setUp(self):

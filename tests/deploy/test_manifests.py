@@ -108,7 +108,7 @@ def served_resources(cluster):
 
 class Written(unittest.TestCase):
     """What can be said of the manifests without an API server."""
-    one_process = parallel = True
+    one_process = True
 
     @classmethod
     def setUpClass(cls):

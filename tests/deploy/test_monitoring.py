@@ -41,7 +41,7 @@ def asked(expressions):
 
 
 class Written(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def setUp(self):
         if manifests.unavailable():
@@ -89,7 +89,7 @@ class Written(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("promtool"), "no promtool: tests/setup/install.sh test")
 class Promtool(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def promtool(self, *words):
         done = subprocess.run(["promtool", *words], capture_output=True, text=True, cwd=proc.ROOT)

@@ -11,8 +11,6 @@ UNAVAILABLE = manifests.unavailable() or kube.unavailable() or pod.unavailable()
 
 
 class Attributes(unittest.TestCase):
-    parallel = True
-
     def test_requests_are_seen_as_an_authorizer_sees_them(self):
         self.assertEqual(api_proxy.attributes("GET", "/api/v1/namespaces/a/pods?limit=5"), ("list", "/pods", "a", ""))
         self.assertEqual(api_proxy.attributes("GET", "/apis/g/v1/things?watch=1"), ("watch", "g/things", "", ""))

@@ -36,7 +36,7 @@ def libraries(path):
 
 
 class Bills(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     @classmethod
     def setUpClass(cls):

@@ -13,8 +13,6 @@ UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
 
 
 class Demos(unittest.TestCase):
-    parallel = True
-
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         self.addCleanup(folder.cleanup)

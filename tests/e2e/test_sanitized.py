@@ -14,8 +14,6 @@ ENV = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=77:strict_string_checks=1", "UBS
 
 
 class Local(local.LocalCase):
-    parallel = True
-
     def command(self, *words, code=0):
         done = subprocess.run([PROGRAMS + "/drdotnet", *map(str, words)], capture_output=True, text=True, env={**os.environ, **ENV}, timeout=120)
         self.assertNotRegex(done.stderr, FINDS)

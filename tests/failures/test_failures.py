@@ -50,8 +50,6 @@ class Daemons(unittest.TestCase):
 
 
 class Calls(unittest.TestCase):
-    parallel = True
-
     def test_each_call_of_the_c_library_can_fail(self):
         """Or is known as one that does not."""
         shim = set(re.findall(r" T failing_(\w+)", symbols(os.path.join(proc.ROOT, "build/asan/obj/tests/failures/calls.o"))))

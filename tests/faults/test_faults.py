@@ -168,8 +168,6 @@ class Builds(faults.Faults):
 
 
 class Binaries(unittest.TestCase):
-    parallel = True
-
     def test_what_is_shipped_knows_no_steps(self):
         for name in ("drdotnet", "drdotnet-agent", "drdotnet-controller", "libdrdotnet.so"):
             text = subprocess.run(["strings", "-a", os.path.join(proc.ROOT, "build/release", name)], capture_output=True, text=True, check=True)

@@ -18,7 +18,6 @@ PART = "Controller: two replicas"
 @unittest.skipIf(replicas.unavailable(), replicas.unavailable() or "")
 class HaTest(unittest.TestCase):
     one_process = True
-    parallel = True  # mostly it waits
     time_limit = 600
     world_options = {}
 

@@ -44,8 +44,6 @@ TOLD = {
 
 @unittest.skipIf(pod.unavailable(), pod.unavailable())
 class Library(unittest.TestCase):
-    parallel = True
-
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         self.addCleanup(folder.cleanup)

@@ -31,8 +31,6 @@ VERDICTS = {
 
 @unittest.skipIf(pod.unavailable(), pod.unavailable())
 class Ports(unittest.TestCase):
-    parallel = True
-
     def test_each_is_named_in_time(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         self.addCleanup(folder.cleanup)

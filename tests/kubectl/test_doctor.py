@@ -23,7 +23,6 @@ MERGE = "application/merge-patch+json"
 @unittest.skipIf(kube.unavailable(), kube.unavailable())
 class Doctor(unittest.TestCase):
     one_process = True
-    parallel = True
 
     @classmethod
     def setUpClass(cls):

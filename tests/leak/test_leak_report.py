@@ -32,7 +32,7 @@ def load(folder):
 
 
 class MadeUp(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
     time_limit = 120
 
     @classmethod

@@ -30,7 +30,7 @@ def made_by_then(mode, seconds):
 
 
 class LeakCase(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
     time_limit = 300
 
     def setUp(self):

@@ -13,7 +13,6 @@ def read(path):
 
 class Document(unittest.TestCase):
     one_process = True
-    parallel = True
 
     @classmethod
     def setUpClass(cls):

@@ -20,7 +20,6 @@ LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class JobsCase(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 300
 
     @classmethod

@@ -17,8 +17,6 @@ from tests.link.harness import token
 
 
 class LinkCase(unittest.TestCase):
-    parallel = True
-
     def setUp(self):
         self.world = harness.World()
         self.addCleanup(self.world.close)

@@ -18,7 +18,6 @@ CONTENT = b"# 84 % of CPU in Tax.Compute\n"
 
 class ReportsCase(unittest.TestCase):
     one_process = True
-    parallel = True
 
     def request(self, method, path, body=None, headers=None):
         """(status, headers, body); the path goes out as it is."""

@@ -17,7 +17,6 @@ POLICY, TRY_AGAIN, UNSUPPORTED, BAD_DATA, TOO_LARGE, NORMAL = 1008, 1013, 1003, 
 
 class ServerCase(unittest.TestCase):
     one_process = True
-    parallel = True
     settings = {}
 
     @classmethod

@@ -17,7 +17,6 @@ APM_FOLDER = "/apm"
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class SharedTmp(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 300
     jobs = 0
 

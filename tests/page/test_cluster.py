@@ -13,7 +13,6 @@ RULES = {"dev": [{"apiGroups": ["drdotnet.dev"], "resources": ["profilingsession
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class Cluster(PageCase):
-    parallel = False
     time_limit = 400
 
     @classmethod

@@ -48,7 +48,6 @@ def js(text):
 class PageCase(unittest.TestCase):
     """A class says in prepare() whose page it is: cls.url, cls.token."""
     one_process = True
-    parallel = True
     time_limit = 300
 
     @classmethod

@@ -59,7 +59,6 @@ class Case(unittest.TestCase):
 
 
 class OnEachRuntime:
-    parallel = True
     framework, server = None, False
 
     def check_induced(self, report):
@@ -144,8 +143,6 @@ def sample_stacks(app):
 
 
 class Ends(Case):
-    parallel = True
-
     def test_an_idle_application(self):
         """That there is no pause is a good report; then pauses of another kind: somebody looks at all stacks."""
         app = self.start("net10.0")

@@ -12,8 +12,6 @@ SHOWN = "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetP
 
 @unittest.skipUnless(browser.program(), "no Chromium")
 class Page(Case):
-    parallel = True
-
     def open(self, session, **how):
         page = self.browser.open("file://%s/r/report.html" % session.out, **how)
         self.addCleanup(page.close)

@@ -9,7 +9,6 @@ ORDER = (("GCSurvivors",), ("CPUHotpaths", "--duration", "1s"), ("MemoryLeak", "
 
 
 class OneAfterAnother(local.LocalCase):
-    parallel = True
     time_limit = 300
 
     def follow(self, framework):

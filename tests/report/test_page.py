@@ -34,7 +34,6 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 @unittest.skipUnless(browser.program(), "no Chromium")
 class ReportPage(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 300
 
     @classmethod

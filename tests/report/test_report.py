@@ -43,7 +43,6 @@ def document(name):
 
 class Reports(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 240
 
     @classmethod

@@ -54,7 +54,7 @@ def spoiled(spec, where, how):
 
 @unittest.skipIf(manifests.unavailable(), manifests.unavailable())
 class WrittenDown(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     @classmethod
     def setUpClass(cls):

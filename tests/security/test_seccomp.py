@@ -33,7 +33,7 @@ def tried(*prefix):
 
 
 class Profiles(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def read(self, role):
         with open(PROFILES[role], encoding="utf-8") as f:

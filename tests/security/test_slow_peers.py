@@ -44,7 +44,7 @@ class Peer(threading.Thread):
 
 
 class SlowPeers(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
     time_limit = 240
 
     @classmethod

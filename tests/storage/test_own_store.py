@@ -8,7 +8,6 @@ from tests.storage import tool
 
 class OwnStore(unittest.TestCase):
     one_process = True
-    parallel = True
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")

@@ -16,7 +16,6 @@ from tests.storage import faults, tool
 @unittest.skipIf(s3.unavailable(), s3.unavailable() or "")
 class S3Case(unittest.TestCase):
     one_process = True  # the server takes seconds to start and serves all of them
-    parallel = True
 
     @classmethod
     def setUpClass(cls):

@@ -40,7 +40,6 @@ def wrong(report):
 
 class Case(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 300
     framework = None
 

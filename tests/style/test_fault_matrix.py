@@ -7,8 +7,6 @@ from tests.lib import matrix
 
 
 class FaultMatrix(unittest.TestCase):
-    parallel = True
-
     def test_each_row_has_a_test(self):
         for name in matrix.tests():
             module, cls, method = name.rsplit(".", 2)

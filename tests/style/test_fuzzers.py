@@ -27,7 +27,7 @@ def definitions():
 
 
 class Fuzzers(unittest.TestCase):
-    parallel = one_process = True
+    one_process = True
 
     def test_each_parser_has_one(self):
         where, listed, missing = definitions(), fuzz.parsers(), []

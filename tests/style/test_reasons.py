@@ -20,7 +20,7 @@ def tracked(*patterns):
 
 
 class Reasons(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def setUp(self):
         self.remedies = dict(re.findall(r'^\tX\((\w+), "(.*)"\)', read("common/api/reason.h"), re.M))
@@ -48,8 +48,6 @@ class Reasons(unittest.TestCase):
 
 
 class TriggerReasons(unittest.TestCase):
-    parallel = True
-
     def test_each_is_explained_used_and_shown(self):
         reasons = re.findall(r'^\tX\((\w+), "[A-Z].*\."\)', read("controller/trigger_reason.h"), re.M)
         self.assertGreater(len(reasons), 12)

@@ -27,8 +27,6 @@ def exists(file, test):
 
 
 class ThreatModel(unittest.TestCase):
-    parallel = True
-
     def rows(self):
         text = read(os.path.join(proc.ROOT, "docs/security.md")).partition("## The threat model")[2].partition("\n## ")[0]
         return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| ")][1:]

@@ -41,7 +41,7 @@ def functions(lines):
 
 
 class Style(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def complain(self, complaints):
         self.assertFalse(complaints, "\n" + "\n".join(complaints))

@@ -70,7 +70,6 @@ def check_sums(test, report):
 
 class MadeUp(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 240
 
     @classmethod

@@ -174,15 +174,15 @@ class Truth:
 
 
 class Net8(Truth, Case):
-    parallel, time_limit, FRAMEWORK = True, 300, "net8.0"
+    time_limit, FRAMEWORK = 300, "net8.0"
 
 
 class Net9(Truth, Case):
-    parallel, time_limit, FRAMEWORK = True, 300, "net9.0"
+    time_limit, FRAMEWORK = 300, "net9.0"
 
 
 class Net10(Truth, Case):
-    parallel, time_limit, FRAMEWORK = True, 300, "net10.0"
+    time_limit, FRAMEWORK = 300, "net10.0"
 
     def test_without_a_collection(self):
         before = self.app.ask("now")["collections"]
@@ -198,7 +198,7 @@ class Net10(Truth, Case):
 
 
 class Elsewhere(Case):
-    parallel, time_limit = True, 300
+    time_limit = 300
 
     def test_server_gc_with_many_heaps(self):
         app = self.start("array,roots", "net10.0", ["--array", "200000"], {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "2", "DOTNET_GCNoAffinitize": "1"})
@@ -245,7 +245,7 @@ class Elsewhere(Case):
 
 class SmallAgent(Case):
     """The graph of the heap finds no room where the command runs: it says so, and what there is, and is not killed."""
-    parallel, time_limit = True, 300
+    time_limit = 300
 
     def types_only(self, framework):
         app = self.start("list", framework, ["--list", "3000000"])
@@ -275,7 +275,7 @@ class SmallAgent(Case):
 
 class Broken(Case):
     """The target or the agent ends at any moment of the walk: nothing is left, the application goes on."""
-    parallel, time_limit = True, 300
+    time_limit = 300
 
     def begin(self, app, number):
         words = [local.DRDOTNET, "run", "--profiler", "GCSurvivors", "--pid", app.pid, "--pause-budget", "60000", "-o",

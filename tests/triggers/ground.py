@@ -13,8 +13,6 @@ ALERTMANAGER, THRESHOLD, SCHEDULE = range(3)
 
 
 class TriggerTest(test_sessions.ControllerTest):
-    parallel = True
-
     def clear(self):
         for made in self.cluster.request("GET", "/apis/drdotnet.dev/v1alpha1/profilingtriggers")["items"]:
             self.cluster.request("DELETE", TRIGGERS % made["metadata"]["namespace"] + "/" + made["metadata"]["name"])

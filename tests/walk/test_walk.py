@@ -23,7 +23,6 @@ def held(walk, name):
 
 class Heap:
     """One process, a walk of it each way."""
-    parallel = True
     env = {}
 
     @classmethod
@@ -212,7 +211,6 @@ class ServerCollectorOnNet8(Heap, unittest.TestCase):
 
 class OtherCollectors(unittest.TestCase):
     """The same truth, smaller, where the heap has another shape: segments instead of regions, many heaps."""
-    parallel = True
     SEGMENTS = {"DOTNET_GCName": "libclrgc.so"}
     HEAPS = {"DOTNET_gcServer": "1", "DOTNET_GCHeapCount": "4", "DOTNET_GCNoAffinitize": "1"}
 
@@ -249,8 +247,6 @@ class OtherCollectors(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
-    parallel = True
-
     @classmethod
     def setUpClass(cls):
         # hardly more memory than it needs: nothing of a walk is the heap's

@@ -20,7 +20,6 @@ FILES = ["profile.pb.gz", "profile.speedscope.json", "report.html", "report.json
 
 class Api(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 300
 
     @classmethod
@@ -249,7 +248,6 @@ class Api(unittest.TestCase):
 
 
 class Restart(unittest.TestCase):
-    parallel = True
     time_limit = 200
 
     def test_history_stays_and_signals_end_sessions(self):
@@ -291,7 +289,6 @@ class Restart(unittest.TestCase):
 
 
 class Flags(unittest.TestCase):
-    parallel = True
     time_limit = 60
 
     def test_parts_can_be_left_out(self):

@@ -13,7 +13,6 @@ JSON = b"Content-Type: application/json\r\n"
 
 class Http(unittest.TestCase):
     one_process = True
-    parallel = True
     time_limit = 200
 
     @classmethod
@@ -218,7 +217,6 @@ class Http(unittest.TestCase):
 
 
 class Subscribers(unittest.TestCase):
-    parallel = True
     time_limit = 120
 
     def test_many_follow_one_session(self):
