@@ -1,4 +1,7 @@
 """A short piece of what `make soak` and `make soak-leaks` do for hours."""
+import os
+import re
+import threading
 import unittest
 
 from tests.soak import flat, leaks, soak
@@ -42,6 +45,21 @@ class FlatTest(unittest.TestCase):
             look["descriptors"] += 1
         with self.assertRaisesRegex(AssertionError, "descriptors grows"):
             record.check(0)
+
+    def test_what_grows_is_named(self):
+        record, begun = flat.Record("this process", os.getpid()), threading.Event()
+        thread = threading.Thread(target=begun.wait, daemon=True)
+        for i in range(2 * flat.WINDOWS):
+            if i == flat.WINDOWS:
+                self.addCleanup(os.close, os.open("/dev/zero", os.O_RDONLY))
+                thread.start()
+            record.look()
+        begun.set()
+        thread.join()
+        name = next(iter(flat.thread_names(os.getpid())))
+        for kind, what in (("threads", name), ("descriptors", "/dev/zero")):
+            with self.assertRaisesRegex(AssertionError, "%s grows: .*; more of .*%s \\(1\\)" % (kind, re.escape(what))):
+                record.check(1 << 30, {"mappings": 1 << 30, "threads": 1, "descriptors": 1, kind: 0})
 
 
 if __name__ == "__main__":
