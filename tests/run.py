@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the tests: unit programs under sanitizers, fuzzers for some seconds each, Python suites. Each test is a process of
 its own with its own time limit. Prints one line a test and ends with the counts; fails when a test failed or none ran.
-A Python test that fails runs once more when all others are done, with the machine for itself; if it passes then, it counts as passed
-and is listed as FLAKY with what went wrong: such a test is to be mended. Where many fail, nothing is tried again.
+A test that fails (a fuzzer aside) runs once more when all others are done, with the machine for itself; if it passes then, it counts as
+passed and is listed as FLAKY with what went wrong: such a test is to be mended. Where many fail, nothing is tried again.
 All that tests write lies in one folder, which goes at the end; LEFT names the tests that had not ended or removed what they made.
 
 usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N] [--ship-times]
@@ -45,7 +45,7 @@ class Tally:
         self.lock = threading.Lock()
         self.counts = {"passed": 0, "failed": 0, "skipped": 0}
         self.failed, self.skipped, self.slow, self.flaky, self.left = [], [], [], [], []
-        self.doubtful = {}  # name: (test, first result)
+        self.doubtful = {}  # name: (how it is tried again, first result)
         self.start = time.monotonic()
 
     def add(self, result):
@@ -65,23 +65,30 @@ class Tally:
         for line in result.text.splitlines()[-OUTPUT_LINES:]:
             print("        | " + line, flush=True)
 
-    def first_try(self, tests):
-        """A function that takes results of these Python tests: a failure is kept for the second try."""
-        by_name = {t["name"]: t for t in tests}
-
+    def first_try(self, again):
+        """A function that takes results: a failure is kept for the second try, again(names, function that takes results)."""
         def report(result):
             if result.outcome != "failed":
                 return self.add(result)
             with self.lock:
                 print("%-7s %s %.1fs" % ("again?", result.name, result.seconds), flush=True)
                 self.show(result)
-                self.doubtful[result.name] = (by_name[result.name], result)
+                self.doubtful[result.name] = (again, result)
         return report
 
-    def second_try(self, result):
-        if result.outcome == "passed":
-            self.flaky.append(self.doubtful[result.name][1])
-        self.add(result)
+    def second_try(self, again, names):
+        told = {}
+        again(names, lambda result: told.update({result.name: result}))
+        failed = [result for result in told.values() if result.outcome == "failed"]
+        for name in names:
+            first = self.doubtful[name][1]
+            result = told.get(name) or (first if failed else Result(name, "passed"))  # a program's end has no name when it is good
+            if result.outcome == "passed":
+                self.flaky.append(first)
+            self.add(result)
+        for result in failed:
+            if result.name not in names:
+                self.add(result)
 
     def finish(self):
         for seconds, name in sorted(self.slow, reverse=True)[:SLOWEST]:
@@ -101,10 +108,14 @@ class Tally:
         return 0 if self.counts["passed"] and not self.counts["failed"] else 1
 
 
+FOUND = r"^SUMMARY: .*|^\S+: runtime error: .*"  # by a sanitizer
+WRONG = r"^\S+:\d+: Assertion failed.*|^not ok .*|^time limit.*|^(?:\w+\.)*\w*(?:Error|Exception|Expired|Exit)\b.*|" + FOUND
+
+
 def reason(text):
-    """The line of a traceback that says what was wrong."""
-    found = re.findall(r"^(?:\w+\.)*\w*(?:Error|Exception|Expired|Exit)\b.*", text, re.M)
-    return (found or text.strip().splitlines() or ["no word"])[0][:200]
+    """The line that says what was wrong: criterion's, a sanitizer's, or a traceback's."""
+    found = re.search(WRONG, text, re.M)
+    return ((found.group() if found else text).strip().splitlines() or ["no word"])[0][:200]
 
 
 class Suite:
@@ -150,32 +161,40 @@ def is_threaded(source):
         return re.search(r"\bpthread_|tsan", f.read()) is not None
 
 
-def run_unit(suite, name, program):
-    report = suite.tally.add
+def run_unit(suite, name, program, report=None):
+    report = report or suite.tally.first_try(lambda names, again: run_unit(suite, name, program, again))
     if not os.access(program, os.X_OK):
-        return report(Result(name, "failed", text="it is not built: " + program))
-    words = [program, "--tap=-", "-j1", "--timeout", str(UNIT_SECONDS // 2)]
-    if program.startswith(os.path.join(ROOT, "build/tsan")):
-        words = ["setarch", "-R"] + words  # ThreadSanitizer needs addresses where it expects them
-    done = suite.run(name, words, UNIT_SECONDS, SANITIZER_ENV)
-    cases = parse_tap(done.text)
+        return suite.tally.add(Result(name, "failed", text="it is not built: " + program))
+    with tempfile.NamedTemporaryFile("r", dir=suite.place.folder) as tap:
+        words = [program, "--tap=" + tap.name, "-j1", "--timeout", str(UNIT_SECONDS // 2)]
+        if program.startswith(os.path.join(ROOT, "build/tsan")):
+            words = ["setarch", "-R"] + words  # ThreadSanitizer needs addresses where it expects them
+        done = suite.run(name, words, UNIT_SECONDS, SANITIZER_ENV)
+        with open(tap.name, errors="replace") as again:
+            cases = parse_tap(again.read(), done.text)
     for case, outcome, note in cases:
-        report(Result("%s %s" % (name, case), outcome, done.seconds / max(1, len(cases)), note or done.text))
+        text = note if outcome == "skipped" else note + "\n" + done.text
+        report(Result("%s %s" % (name, case), outcome, done.seconds / max(1, len(cases)), text))
     if done.code is None:
         report(Result(name, "failed", done.seconds, "time limit\n" + done.text))
     elif not cases or (done.code != 0 and all(c[1] != "failed" for c in cases)):
         report(Result(name, "failed", done.seconds, "exit code %s\n%s" % (done.code, done.text)))
 
 
-def parse_tap(text):
-    """[(case, outcome, note)] of the Test Anything Protocol's lines, as criterion writes them."""
+def parse_tap(tap, text):
+    """[(case, outcome, note)] of what criterion writes in the Test Anything Protocol, and of what the program has said besides. The note on
+    a failed one is what failed: its assertions; where it has none (it crashed), what a sanitizer has found; else how it ended."""
     cases = []
-    for line in text.splitlines():
-        found = re.match(r"(not )?ok\s+(?:\d+\s+)?-\s+(\S+)(.*)", line)
-        if found:
-            skip = re.search(r"#\s*SKIP\s*(.*)", found.group(3), re.I)
-            cases.append((found.group(2), "failed" if found.group(1) else "skipped" if skip else "passed",
-                          skip.group(1) or "said by the test" if skip else ""))
+    for no, case, more, block in re.findall(r"^(not )?ok\s+(?:\d+\s+)?-\s+(\S+)(.*)((?:\n  .*)*)", tap, re.M):
+        skip = re.search(r"#\s*SKIP\s*(.*)", more, re.I)
+        if skip:
+            cases.append((case, "skipped", skip.group(1) or "said by the test"))
+        elif no:
+            said = ["%s: %s" % one for one in reversed(re.findall(r"^  - (\S+:\d+): \|\+\n\s+(.*)", block, re.M))]  # the last stands first
+            found = [] if "timed out" in more else re.findall(FOUND, text, re.M)[:1]
+            cases.append((case, "failed", "\n".join(said or found or ["not ok - " + case + more])))
+        else:
+            cases.append((case, "passed", ""))
     return cases
 
 
@@ -263,7 +282,8 @@ def python_groups(suite):
     return list(groups.values())
 
 
-def run_python(suite, tests, report):
+def run_python(suite, tests, report=None):
+    report = report or suite.tally.first_try(lambda names, again: run_python(suite, [t for t in tests if t["name"] in names], again))
     limit = max(t["limit"] or (PYTHON_SECONDS if len(tests) == 1 else GROUP_SECONDS) for t in tests)
     with tempfile.NamedTemporaryFile("r", dir=suite.place.folder) as said:
         done = suite.run(tests[0]["group"], [sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit)
@@ -304,15 +324,15 @@ def program_jobs(suite):
 
 
 def second_tries(suite):
-    again = {}  # tests that share a process do so again
-    for test, result in suite.tally.doubtful.values():
-        again.setdefault(test["group"], []).append((test, result))
-    for group in again.values():
-        if len(again) <= SECOND_TRIES:
-            run_python(suite, [test for test, _ in group], suite.tally.second_try)
+    tries = {}  # what shares a process does so again
+    for name, (again, _) in suite.tally.doubtful.items():
+        tries.setdefault(again, []).append(name)
+    for again, names in tries.items():
+        if len(tries) <= SECOND_TRIES:
+            suite.tally.second_try(again, names)
         else:
-            for _, result in group:
-                suite.tally.add(result)
+            for name in names:
+                suite.tally.add(suite.tally.doubtful[name][1])
 
 
 def run_all(options, suite):
@@ -324,7 +344,7 @@ def run_all(options, suite):
     for group in [] if programs_only else python_groups(suite):
         group = [t for t in group if wanted(t["name"])]
         if group:
-            job = suite.job(group[0]["group"], len(group), run_python, group, suite.tally.first_try(group))
+            job = suite.job(group[0]["group"], len(group), run_python, group)
             (alone if group[0]["alone"] else beside).append(job)
             names += [t["name"] for t in group]
     if options.list:

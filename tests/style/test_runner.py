@@ -1,10 +1,39 @@
-"""What runs the tests: which is next, and that nothing of a test stays."""
+"""What runs the tests: which is next, what is said of one that fails, and that nothing of a test stays."""
+import contextlib
+import io
 import os
 import signal
 import sys
 import unittest
 
+from tests import run
 from tests.lib import runs, schedule
+
+TAP = """TAP version 13
+1..4
+# Criterion v2.4.1
+#
+# Running 4 tests from jobs
+ok - jobs::good  (0.10s)
+not ok - jobs::bad  (0.02s)
+  ---
+  assertions: 3
+  failures:
+  - tests/unit/agent/test_jobs.c:314: |+
+      Assertion failed: The expression again is false.
+  - tests/unit/agent/test_jobs.c:312: |+
+      Assertion failed: it has two
+        and not three
+  ...
+ok - jobs::told # SKIP no perf events
+not ok - jobs::worse  (0.00s)
+  ---
+  assertions: 0
+  failures:
+  ...
+not ok - jobs::slow timed out (1.05s)
+"""
+RACE = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\nSUMMARY: AddressSanitizer: heap-use-after-free agent/jobs.c:191 in answer\n"
 
 
 def job(key, seconds, load):
@@ -39,6 +68,63 @@ class Schedule(unittest.TestCase):
             found = schedule.Job(key, print)
             times.estimate(found, 3)
             self.assertEqual((found.seconds, found.load), (seconds, load), key)
+
+
+class Reasons(unittest.TestCase):
+    one_process = True
+
+    def test_a_program_tells_of_each_case_what_was_wrong(self):
+        for found, end in (("", "not ok - jobs::worse  (0.00s)"), (RACE, RACE.splitlines()[1])):
+            cases = run.parse_tap(TAP, found)
+            self.assertEqual([case[:2] for case in cases], [("jobs::good", "passed"), ("jobs::bad", "failed"), ("jobs::told", "skipped"),
+                                                            ("jobs::worse", "failed"), ("jobs::slow", "failed")])
+            self.assertEqual([run.reason(note + "\n" + found) for _, outcome, note in cases if outcome == "failed"],
+                             ["tests/unit/agent/test_jobs.c:312: Assertion failed: it has two", end, "not ok - jobs::slow timed out (1.05s)"])
+            self.assertEqual(cases[2][2], "no perf events")
+
+    def test_one_line_is_the_reason(self):
+        rows = (("Traceback (most recent call last):\n  File \"x\", line 3\nAssertionError: 1 != 2 : why\n\nmore", "AssertionError: 1 != 2 : why"),
+                ("INFO: Seed: 1\n#2\tINITED\n" + RACE, RACE.splitlines()[1]),
+                ("agent/a.c:7:3: runtime error: shift exponent 64", "agent/a.c:7:3: runtime error: shift exponent 64"),
+                ("time limit of 180 s\nKeyError: another test's", "time limit of 180 s"), ("exit code 3\nno more", "exit code 3"), ("", "no word"))
+        for text, expected in rows:
+            self.assertEqual(run.reason(text), expected)
+
+
+class SecondTry(unittest.TestCase):
+    one_process = True
+
+    def tally(self, outcomes, again, names=("a", "b")):
+        """What a tally says when `names` failed first and the others of a program did not, and the second try has these outcomes."""
+        tally = run.Tally()
+
+        def repeat(wanted, report):
+            again.append(wanted)
+            for name, outcome in outcomes.items():
+                report(run.Result(name, outcome, text="second"))
+        suite = type("Suite", (), {"tally": tally})
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            take = tally.first_try(repeat)
+            for name in ("a", "b", "c"):
+                take(run.Result(name, "failed" if name in names else "passed", text="AssertionError: first of " + name))
+            run.second_tries(suite)
+            code = tally.finish()
+        return code, tally.counts, said.getvalue().splitlines()[-4:]
+
+    def test_what_passes_then_is_flaky(self):
+        again = []
+        code, counts, said = self.tally({"a": "passed", "b": "passed", "c": "passed"}, again)
+        self.assertEqual((code, again, counts), (0, [["a", "b"]], {"passed": 3, "failed": 0, "skipped": 0}))
+        self.assertEqual(said[-3:-1], ["FLAKY   a (AssertionError: first of a)", "FLAKY   b (AssertionError: first of b)"])
+
+    def test_what_fails_again_has_failed(self):
+        code, counts, said = self.tally({"a": "failed", "b": "passed", "c": "passed"}, [])
+        self.assertEqual((code, counts), (1, {"passed": 2, "failed": 1, "skipped": 0}))
+        self.assertEqual(said[-3:-1], ["FLAKY   b (AssertionError: first of b)", "FAILED  a (second)"])
+
+    def test_the_end_of_a_program_is_good_when_nothing_is_said(self):
+        self.assertEqual(self.tally({"b": "passed", "c": "passed"}, [], ("a",))[:2], (0, {"passed": 3, "failed": 0, "skipped": 0}))
+        self.assertEqual(self.tally({"b": "passed", "c": "failed"}, [], ("a",))[0], 1)
 
 
 class Place(unittest.TestCase):
