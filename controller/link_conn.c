@@ -33,6 +33,7 @@ struct link_conn {
 	bool held;                    /* a whole message came before the review was done */
 	int64_t heard_ms;             /* when something came last */
 	int64_t ping_after_ms;        /* of quiet */
+	struct time_wheel_entry look; /* when that may be over */
 	bool pinged, ping_due;        /* since then; and still to be written */
 	double messages_left;         /* of its budget, at messages_ms */
 	int64_t messages_ms;
@@ -258,36 +259,42 @@ static int64_t some_ping_after_ms(const struct link_server *s)
 {
 	uint32_t random = 0;
 	RAND_bytes((unsigned char *)&random, sizeof random);
-	int64_t half_ms = s->ping_after_ms / 2;
-	return half_ms + (int64_t)(random % (uint32_t)(half_ms + 1));
+	int64_t spread_ms = s->ping_after_ms / 4;
+	return s->ping_after_ms - (int64_t)(random % (uint32_t)(spread_ms + 1));
+}
+
+static void look_again(struct link_conn *c)
+{
+	time_wheel_add(&c->server->looks, &c->look, c->heard_ms + (c->pinged ? c->server->hang_up_after_ms : c->ping_after_ms));
 }
 
 static void look(struct link_conn *c, int64_t now_ms)
 {
-	const struct link_server *s = c->server;
 	int64_t quiet_ms = now_ms - c->heard_ms;
-	if (quiet_ms >= s->hang_up_after_ms) {
+	if (quiet_ms >= c->server->hang_up_after_ms) {
 		metrics_count("drdotnet_link_closed_total", "reason", "NotHeard", "Links that the controller has closed, by reason.");
 		lws_set_timeout(c->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
-	} else if (quiet_ms >= c->ping_after_ms && !c->pinged) {
+		return;
+	}
+	if (quiet_ms >= c->ping_after_ms && !c->pinged) {
 		c->pinged = c->ping_due = true;
 		lws_callback_on_writable(c->wsi);
 	}
+	look_again(c);
 }
 
-void link_conn_look_at_all(struct link_server *s)
+void link_conn_look_at_quiet(struct link_server *s)
 {
 	int64_t now_ms = clock_mono_ms();
-	struct link_conn *c, *next;
-	HASH_ITER(hh, s->conns, c, next)
-		look(c, now_ms);
+	struct time_wheel_entry *due;
+	while ((due = time_wheel_take(&s->looks, now_ms)))
+		look(lws_container_of(due, struct link_conn, look), now_ms);
 }
 
 static int write_ping(struct link_conn *c)
 {
 	unsigned char frame[LWS_PRE + 1];
 	c->ping_due = false;
-	lws_callback_on_writable(c->wsi); /* for what else there is to write */
 	frame[LWS_PRE] = 'p'; /* lws says nothing of a pong without payload */
 	return lws_write(c->wsi, frame + LWS_PRE, 1, LWS_WRITE_PING) < 0 ? -1 : 0;
 }
@@ -298,16 +305,14 @@ static int write_message(struct link_conn *c)
 		lws_close_reason(c->wsi, c->close_status, (unsigned char *)(uintptr_t)c->close_reason, strlen(c->close_reason));
 		return -1;
 	}
-	if (c->ping_due)
-		return write_ping(c);
-	if (!c->hub)
-		return 0;
-	if (agent_hub_is_replaced(c->hub)) {
+	if (c->hub && agent_hub_is_replaced(c->hub)) {
 		close_soon(c, LWS_CLOSE_STATUS_NORMAL, "Replaced");
 		return 0;
 	}
-	AUTO_FREE char *text = agent_hub_next(c->hub);
-	return text ? link_frame_send(c->wsi, text) : 0;
+	AUTO_FREE char *text = c->hub ? agent_hub_next(c->hub) : NULL;
+	if (text)
+		return link_frame_send(c->wsi, text); /* which asks for the next turn */
+	return c->ping_due ? write_ping(c) : 0;
 }
 
 void link_conn_wake(struct link_conn *c)
@@ -337,6 +342,7 @@ static int establish(struct link_conn *c, struct lws *wsi)
 	HASH_ADD(hh, c->server->conns, id, sizeof c->id, c);
 	c->ping_after_ms = some_ping_after_ms(c->server);
 	heard(c);
+	look_again(c);
 	c->reviewing = true;
 	c->messages_left = MESSAGES_AT_ONCE;
 	c->messages_ms = clock_mono_ms();
@@ -355,6 +361,7 @@ static void closed(struct link_conn *c)
 	if (!c->server)
 		return;
 	lws_sul_cancel(&c->timer);
+	time_wheel_remove(&c->look);
 	HASH_DEL(c->server->conns, c);
 	agent_hub_detach(c->hub);
 	buf_fini(&c->incoming);

@@ -1,6 +1,7 @@
 #include "controller/link_server.h"
 
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
@@ -22,7 +23,7 @@
 #define REQUEST_TIMEOUT_S 300
 #define PING_AFTER_S 25 /* at the latest */
 #define HANG_UP_AFTER_S 35 /* a half-open link is noticed within this time */
-#define LOOKS_PER_PING 100
+#define LOOKS_PER_HANG_UP 100 /* fewer than the wheel's slots */
 #define HEADERS_MAX_BYTES 8192
 #define OTHER_DESCRIPTORS 2048 /* of the whole process: the other ports' connections, API server, files, log */
 
@@ -198,8 +199,8 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 static void on_look(lws_sorted_usec_list_t *sul)
 {
 	struct link_server *s = lws_container_of(sul, struct link_server, look);
-	link_conn_look_at_all(s);
-	lws_sul_schedule(s->context, 0, sul, on_look, s->ping_after_ms / LOOKS_PER_PING * LWS_US_PER_MS);
+	link_conn_look_at_quiet(s);
+	lws_sul_schedule(s->context, 0, sul, on_look, s->looks.tick_ms * LWS_US_PER_MS);
 }
 
 static void on_stop(struct ev_loop *loop, struct ev_async *w, int events)
@@ -247,7 +248,7 @@ static int make_context(struct link_server *s, struct err *e)
 	return s->context ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the link's network context (is libwebsockets' libev plug-in installed?)");
 }
 
-static const lws_retry_bo_t no_idle_policy; /* link_conn_look_at_all() does it */
+static const lws_retry_bo_t no_idle_policy; /* link_conn_look_at_quiet() does it */
 
 static int make_tls_vhost(struct link_server *s, struct err *e)
 {
@@ -324,6 +325,7 @@ static void copy_config(struct link_server *s, const struct link_server_config *
 		s->config.review_threads = REVIEW_THREADS;
 	s->hang_up_after_ms = 1000 * (int64_t)(c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S);
 	s->ping_after_ms = s->hang_up_after_ms * PING_AFTER_S / HANG_UP_AFTER_S;
+	time_wheel_init(&s->looks, s->hang_up_after_ms / LOOKS_PER_HANG_UP, clock_mono_ms());
 	if (!c->headers_timeout_s)
 		s->config.headers_timeout_s = HEADERS_TIMEOUT_S;
 	if (!c->idle_timeout_s)

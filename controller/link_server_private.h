@@ -6,6 +6,7 @@
 #include "controller/agent_hub_link.h"
 #include "controller/link_server.h"
 #include "controller/review_pool.h"
+#include "controller/time_wheel.h"
 #include "controller/token_review.h"
 
 #include <ev.h>
@@ -38,7 +39,8 @@ struct link_server {
 	struct ev_loop *loop;          /* what lws waits with: its own poll() over all descriptors costs each wake as much as there are links */
 	struct ev_async stop;
 	int64_t ping_after_ms, hang_up_after_ms;
-	lws_sorted_usec_list_t look;   /* at all links, now and then */
+	struct time_wheel looks;       /* at each link, when it may have been quiet for too long */
+	lws_sorted_usec_list_t look;   /* at those */
 
 	pthread_mutex_t lock;
 	struct link_event *first_event, *last_event;
@@ -71,7 +73,7 @@ size_t link_conn_size(void);
 size_t http_api_conn_size(void);
 
 /* Asks the links that were quiet for long, hangs up on those that stay so. */
-void link_conn_look_at_all(struct link_server *s);
+void link_conn_look_at_quiet(struct link_server *s);
 
 /* The hub has something for this connection. */
 void link_conn_wake(struct link_conn *c);

@@ -48,6 +48,7 @@ CONTROLLER_SRC += controller/report_store.c
 CONTROLLER_SRC += controller/report_files.c
 CONTROLLER_SRC += controller/link_server.c
 CONTROLLER_SRC += controller/link_conn.c
+CONTROLLER_SRC += controller/time_wheel.c
 CONTROLLER_SRC += controller/health_http.c
 CONTROLLER_SRC += controller/http_api.c
 CONTROLLER_SRC += controller/report_path.c

@@ -17,6 +17,7 @@ import urllib.parse
 from tests.lib import install, kube, proc
 
 PROGRAM = os.path.join(proc.ROOT, "build/release/tests/scale-agents")
+IDLE_SECONDS = 10
 Said = collections.namedtuple("Said", "seconds session node job epoch")
 
 
@@ -36,7 +37,10 @@ class Requests:
             connection.close()
 
     def _connection(self):
-        if not getattr(self.local, "connection", None):
+        """This thread's; a new one after a while without a request: the server hangs up on such."""
+        now, last = time.monotonic(), getattr(self.local, "used", 0)
+        self.local.used = now
+        if not getattr(self.local, "connection", None) or now - last > IDLE_SECONDS:
             self.local.connection = http.client.HTTPSConnection(self.address.hostname, self.address.port, context=self.cluster.tls, timeout=60)
             self.opened.append(self.local.connection)
         return self.local.connection
