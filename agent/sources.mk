@@ -226,6 +226,7 @@ AGENT_SRC += \
 	agent/pauses/pause_frames.c \
 	agent/pauses/pause_capture.c \
 	agent/pauses/pause_collect.c \
+	agent/pauses/pause_sample.c \
 	agent/pauses/pause_analysis.c \
 	agent/pauses/pause_diagnosis.c \
 	agent/pauses/pause_json.c \

@@ -10,7 +10,6 @@
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/own_thread.h"
-#include "profiler/own_stack.h"
 #include "profiler/pause_watch.h"
 #include "profiler/resolver.h"
 #include "profiler/sampler.h"
@@ -225,10 +224,8 @@ static void serve_channel(void)
 			sampler_tick();
 			sampler_drain(&io);
 		}
-		if (stop_log_running()) {
-			own_stack_tick();
-			stop_log_drain(&io);
-		}
+		if (stop_log_running())
+			stop_log_tick(&io);
 		if (allocs_running())
 			allocs_tick(&io);
 		if (!channel_io_flush(&io))

@@ -19,6 +19,7 @@ PROFILER_SRC := \
 	profiler/text.c \
 	profiler/dynamic_starts.c \
 	profiler/gc_watch.c \
+	profiler/detail_budget.c \
 	profiler/stop_log.c \
 	profiler/runtime_thread.c \
 	profiler/heap_sink.c \

@@ -3,6 +3,7 @@
 
 #include "common/proto/channel_stops.h"
 #include "profiler/cor_abi.h"
+#include "profiler/detail_budget.h"
 #include "profiler/event_pipe.h"
 #include "profiler/now.h"
 #include "profiler/own_stack.h"
@@ -53,8 +54,10 @@ static struct { /* ends when all threads run: another stop may begin before */
 
 static struct sample_ring ring;
 static _Atomic bool on;
-static bool events; /* the runtime tells of collections by events, too */
-static _Atomic uint64_t seen, lost;
+static bool events; /* the runtime tells of collections by events, too, while details are taken */
+static _Atomic bool detailing;
+static struct detail_budget budget;
+static _Atomic uint64_t seen, lost, detailed; /* stops; of them; collections */
 static void *info;
 
 static uint32_t own_tid(void)
@@ -82,12 +85,20 @@ static bool under_way(void)
 	return atomic_load(&current.start_ns) != 0;
 }
 
+/* A stop has its details only when they are taken from its beginning to its end. */
+static void note_detail(void)
+{
+	if (!atomic_load(&detailing))
+		current.stop.flags |= CHANNEL_STOP_BRIEF;
+}
+
 void stop_log_suspending(uint32_t reason, uint64_t at_ns)
 {
 	if (!atomic_load(&on))
 		return;
 	uint64_t number = atomic_fetch_add(&seen, 1) + 1;
 	current.stop = (struct channel_stop){.number = number, .start_ns = at_ns, .tid = own_tid(), .reason = (uint16_t)reason};
+	note_detail();
 	atomic_store(&current.number, number);
 	atomic_store(&current.stopped_ns, 0);
 	atomic_store(&current.threads, 0);
@@ -118,6 +129,7 @@ static void gather(void)
 	unpack(&current.last, &current.stop.last_tid, &current.stop.last_ns);
 	unpack(&current.next, &current.stop.next_tid, &current.stop.next_ns);
 	current.stop.threads = atomic_load(&current.threads);
+	note_detail();
 	atomic_store(&current.start_ns, 0);
 }
 
@@ -221,8 +233,10 @@ void stop_log_collection_started(uint32_t generation, bool induced, uint64_t at_
 	struct channel_stop_collection *c = collection_of(generation, TOLD_BY_CALLBACK, at_ns);
 	if (c && induced)
 		c->flags |= CHANNEL_GC_INDUCED;
-	if (induced && !events)
-		take_stack(CHANNEL_STACK_INDUCER, atomic_load(&current.number), own_tid(), at_ns);
+	if (!induced || events || !atomic_load(&detailing))
+		return;
+	atomic_fetch_add(&detailed, 1);
+	take_stack(CHANNEL_STACK_INDUCER, atomic_load(&current.number), own_tid(), at_ns);
 }
 
 /* The last that can have ended: a background collection tells nothing of its end. */
@@ -268,6 +282,7 @@ static void on_started(const struct event_pipe_event *e)
 	wire_reader_init(&r, e->data, e->len);
 	(void)wire_u32(&r);
 	uint32_t generation = wire_u32(&r), reason = wire_u32(&r), type = wire_u32(&r);
+	atomic_fetch_add(&detailed, 1);
 	if (r.bad || generation > 2 || !under_way())
 		return;
 	struct channel_stop_collection *c = collection_of(generation, CHANNEL_GC_DETAILED, e->time_ns);
@@ -281,7 +296,7 @@ static void on_started(const struct event_pipe_event *e)
 
 static void on_event(const struct event_pipe_event *e)
 {
-	if (e->id == EVENT_GC_TRIGGERED && atomic_load(&on))
+	if (e->id == EVENT_GC_TRIGGERED && atomic_load(&on) && atomic_load(&detailing))
 		on_triggered(e);
 	else if (e->id == EVENT_GC_START)
 		on_started(e);
@@ -324,7 +339,7 @@ static void put_record(struct wire_writer *w, const uint64_t *words, size_t len)
 }
 
 /* Frames of one kind of record each, as full as they get. */
-void stop_log_drain(struct channel_io *io)
+static void drain(struct channel_io *io)
 {
 	uint64_t words[STACK_HEAD_WORDS + CHANNEL_MAX_DEPTH], open = 0;
 	struct wire_writer *w = NULL;
@@ -353,20 +368,47 @@ static void forget_all(void)
 	atomic_store(&ring.dropped, 0);
 	atomic_store(&seen, 0);
 	atomic_store(&lost, 0);
+	atomic_store(&detailed, 0);
 }
 
-/* Without events only what made the runtime collect is not known, and with Server GC who asked for it. */
-static void begin(void)
+/* Each event costs the runtime several times what a callback does, for some of them it walks the stack, and it makes a dozen of them for each
+ * collection: two are wanted, but all have the same keyword and level. */
+static bool start_events(void)
 {
 	static const wchar16 name[] = {'M', 'i', 'c', 'r', 'o', 's', 'o', 'f', 't', '-', 'W', 'i', 'n', 'd', 'o', 'w',
 				       's', '-', 'D', 'o', 't', 'N', 'E', 'T', 'R', 'u', 'n', 't', 'i', 'm', 'e', 0};
 	static const struct cor_event_provider collections = {.name = name, .keywords = 1, .level = 4};
 	const char *message;
 
+	return event_pipe_start(info, &collections, 1, on_event, &message) >= 0;
+}
+
+/* Without events only what made the runtime collect is not known, and with Server GC who asked for it. */
+static void begin(void)
+{
 	forget_all();
 	own_stack_prepare(info);
-	events = event_pipe_start(info, &collections, 1, on_event, &message) >= 0;
+	events = start_events();
+	detail_budget_init(&budget, now_ns(), now_ns());
+	atomic_store(&detailing, true);
 	atomic_store(&on, true);
+}
+
+/* Takes details, or takes none any more. What cannot be started is tried again at the next turn. */
+static void detail(bool wanted)
+{
+	if (wanted == atomic_load(&detailing) || (wanted && events && !start_events()))
+		return;
+	atomic_store(&detailing, wanted);
+	if (!wanted && events)
+		event_pipe_stop(info);
+}
+
+void stop_log_tick(struct channel_io *io)
+{
+	own_stack_tick();
+	detail(detail_budget_step(&budget, now_ns(), atomic_load(&detailed)));
+	drain(io);
 }
 
 static bool ending(void)
@@ -401,7 +443,7 @@ bool stop_log_answer(const struct channel_frame *f, struct channel_io *io)
 	told = events;
 	if (f->type == CHANNEL_STOPS_END)
 		stop_log_end();
-	stop_log_drain(io);
+	drain(io);
 	struct channel_stops_state s = {
 		.seen = atomic_load(&seen),
 		.dropped = atomic_load(&ring.dropped) + atomic_load(&lost),

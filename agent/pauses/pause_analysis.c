@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 int64_t pause_histogram_from_us(size_t step)
@@ -78,14 +79,10 @@ static void add_pause(struct pause_analysis *a, const struct pause *p)
 	int64_t ns = pause_length_ns(p);
 	bool background = k->reason == PAUSE_BACKGROUND;
 	add(&a->by_reason[k->reason], k, ns);
-	if (k->cause < CAUSE_COUNT)
-		add(&a->by_cause[k->cause], k, ns);
 	if (k->generation >= 0 || background)
 		add(&a->by_generation[background && k->generation < 0 ? 2 : k->generation][background], k, ns);
 	if (k->induced)
 		add(&a->induced, k, ns);
-	if (p->inducer != PAUSE_NONE)
-		add(&a->by_inducer[p->inducer], k, ns);
 	if (p->suspend_ns >= PAUSE_LATE_NS)
 		add(&a->late, k, p->suspend_ns);
 	if (p->late != PAUSE_NONE)
@@ -94,20 +91,51 @@ static void add_pause(struct pause_analysis *a, const struct pause *p)
 	a->histogram_suspending[step_of(p->suspend_ns)]++;
 }
 
+static void round_off(const struct pause_tally *t, size_t count, struct pause_sum *sums)
+{
+	for (size_t i = 0; i < count; i++)
+		sums[i] = (struct pause_sum){
+			.index = (uint32_t)i,
+			.count = (uint32_t)llround(t[i].count),
+			.total_ns = llround(t[i].time_ns),
+			.longest_ns = t[i].longest_ns,
+			.by_generation = {(uint32_t)llround(t[i].by_generation[0]), (uint32_t)llround(t[i].by_generation[1]),
+					  (uint32_t)llround(t[i].by_generation[2])},
+			.looked = (uint32_t)t[i].looked,
+		};
+}
+
+/* Sums over what may be a sample. */
+static void estimate(struct pause_analysis *a)
+{
+	const struct pause_capture *c = a->capture;
+	struct pause_tally causes[CAUSE_COUNT] = {0};
+	AUTO_FREE struct pause_tally *inducers = mem_calloc(c->inducer_count + 1, sizeof *inducers);
+	pause_sample_make(c, &a->sample);
+	for (size_t i = 0; i < c->pause_count; i++) {
+		const struct pause *p = &c->pauses[i];
+		const struct pause_kind *k = &c->kinds[p->kind];
+		if (k->cause < CAUSE_COUNT)
+			pause_sample_add(&a->sample, p, k, &causes[k->cause]);
+		if (p->inducer != PAUSE_NONE)
+			pause_sample_add(&a->sample, p, k, &inducers[p->inducer]);
+	}
+	round_off(causes, CAUSE_COUNT, a->by_cause);
+	a->by_inducer = sums_new(c->inducer_count);
+	round_off(inducers, c->inducer_count, a->by_inducer);
+	a->cause_count = order(a->by_cause, CAUSE_COUNT);
+	a->inducer_count = order(a->by_inducer, c->inducer_count);
+}
+
 static void sum_up(struct pause_analysis *a)
 {
 	const struct pause_capture *c = a->capture;
 	for (size_t i = 0; i < PAUSE_REASON_COUNT; i++)
 		a->by_reason[i].index = (uint32_t)i;
-	for (size_t i = 0; i < CAUSE_COUNT; i++)
-		a->by_cause[i].index = (uint32_t)i;
-	a->by_inducer = sums_new(c->inducer_count);
 	a->by_late = sums_new(c->late_count);
 	for (size_t i = 0; i < c->pause_count; i++)
 		add_pause(a, &c->pauses[i]);
 	a->reason_count = order(a->by_reason, PAUSE_REASON_COUNT);
-	a->cause_count = order(a->by_cause, CAUSE_COUNT);
-	a->inducer_count = order(a->by_inducer, c->inducer_count);
 	a->late_count = order(a->by_late, c->late_count);
 }
 
@@ -174,6 +202,7 @@ void pause_analysis_run(const struct pause_capture *c, struct pause_analysis *ou
 {
 	*out = (struct pause_analysis){.capture = c};
 	sum_up(out);
+	estimate(out);
 	spread_all(out);
 	find_slowest(out);
 	double seconds = (double)c->facts.duration_ns / 1e9;

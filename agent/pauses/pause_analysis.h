@@ -2,7 +2,7 @@
 #ifndef DRDOTNET_PAUSE_ANALYSIS_H
 #define DRDOTNET_PAUSE_ANALYSIS_H
 
-#include "agent/pauses/pause_capture.h"
+#include "agent/pauses/pause_sample.h"
 
 #define PAUSE_HISTOGRAM_STEPS 25 /* 0, 1, 2, 5, 10, ... microseconds, the last: 50 s and longer */
 #define PAUSE_SLOWEST_MAX 50
@@ -16,6 +16,7 @@ struct pause_sum {
 	uint32_t count;
 	int64_t total_ns, longest_ns;
 	uint32_t by_generation[3];
+	uint32_t looked; /* of causes and inducers: pauses that the sum is made of; fewer than count where they stand for others */
 };
 
 struct pause_analysis {
@@ -23,6 +24,7 @@ struct pause_analysis {
 	struct pause_spread length, suspending, stopped;
 	double share_percent; /* of the session's time */
 	double per_minute;
+	struct pause_sample sample;
 	/* The next: those that took the most time first, empty ones left out. */
 	struct pause_sum by_reason[PAUSE_REASON_COUNT], by_cause[CAUSE_COUNT];
 	size_t reason_count, cause_count;
@@ -38,6 +40,12 @@ struct pause_analysis {
 
 void pause_analysis_run(const struct pause_capture *c, struct pause_analysis *out);
 void pause_analysis_fini(struct pause_analysis *a);
+
+/* Not all collections were asked why and for whom: by_cause and by_inducer are estimates. */
+static inline bool pause_analysis_sampled(const struct pause_analysis *a)
+{
+	return a->sample.looked < a->sample.collections;
+}
 
 /* Lower bound of a step of the histogram. */
 int64_t pause_histogram_from_us(size_t step);

@@ -33,6 +33,7 @@ static const struct {
 	[CAUSE_STRESS] = {"stress", "stress mode of the collector"},
 	[CAUSE_TUNING] = {"tuning", "tuning of background collections"},
 	[CAUSE_OTHER] = {"other", "something else"},
+	[CAUSE_NOT_LOOKED] = {"notLooked", "not looked at: there were too many"},
 };
 
 const char *pause_reason_name(enum pause_reason r)
@@ -77,7 +78,7 @@ void pause_kind_title(const struct pause_kind *k, struct buf *out)
 		buf_puts(out, " in the background, first phase");
 	if (k->induced)
 		buf_puts(out, ", induced");
-	else if (k->cause != CAUSE_UNKNOWN && k->cause != CAUSE_ALLOCATION && k->cause < CAUSE_COUNT)
+	else if (k->cause != CAUSE_UNKNOWN && k->cause != CAUSE_ALLOCATION && k->cause < CAUSE_NOT_LOOKED)
 		buf_printf(out, ": %s", causes[k->cause].title);
 }
 

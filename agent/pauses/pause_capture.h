@@ -41,6 +41,7 @@ enum pause_cause {
 	CAUSE_STRESS,
 	CAUSE_TUNING,
 	CAUSE_OTHER,
+	CAUSE_NOT_LOOKED, /* of a brief pause */
 	CAUSE_COUNT
 };
 const char *pause_cause_name(enum pause_cause c);
@@ -65,6 +66,7 @@ struct pause {
 	uint32_t inducer;   /* into inducers; PAUSE_NONE: not known, or it was not induced */
 	uint32_t late;      /* into late; PAUSE_NONE: not known, or nobody was */
 	uint16_t collections;
+	bool brief;         /* too many collections came to look what made the runtime collect in this one, and who asked */
 };
 
 struct pause_late {

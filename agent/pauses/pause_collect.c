@@ -131,6 +131,15 @@ static bool counts_more(const struct channel_stop_collection *x, const struct pa
 	return x->generation >= than->generation;
 }
 
+/* What a brief stop has of the runtime's reasons all the same came by chance, and would count twice. */
+static enum pause_cause cause_of(const struct channel_stop *s, const struct channel_stop_collection *x)
+{
+	bool brief = s->flags & CHANNEL_STOP_BRIEF;
+	if (x->flags & CHANNEL_GC_DETAILED && !brief)
+		return pause_cause_of(x->reason);
+	return x->flags & CHANNEL_GC_INDUCED ? CAUSE_INDUCED : brief ? CAUSE_NOT_LOOKED : CAUSE_UNKNOWN;
+}
+
 /* By the collection that takes the most of it. */
 static struct pause_kind kind_of(const struct channel_stop *s)
 {
@@ -141,8 +150,7 @@ static struct pause_kind kind_of(const struct channel_stop *s)
 		if (!counts_more(x, &k))
 			continue;
 		k.generation = x->generation;
-		k.cause = x->flags & CHANNEL_GC_DETAILED ? pause_cause_of(x->reason)
-							 : x->flags & CHANNEL_GC_INDUCED ? CAUSE_INDUCED : CAUSE_UNKNOWN;
+		k.cause = cause_of(s, x);
 		k.reason = in_background(x) ? PAUSE_BACKGROUND : PAUSE_COLLECTION;
 	}
 	return k;
@@ -251,6 +259,7 @@ static void take_stop(struct pause_collect *c, const struct channel_stop *s)
 		return;
 	}
 	struct pause_kind kind = kind_of(s);
+	bool brief = s->flags & CHANNEL_STOP_BRIEF;
 	uint64_t let_go_ns = s->resume_ns ? s->resume_ns : s->end_ns, stopped_ns = s->stopped_ns ? s->stopped_ns : let_go_ns;
 	into->resuming_ns += bounded((int64_t)(s->end_ns - let_go_ns));
 	GROW(into->pauses, into->pause_count, into->pause_cap);
@@ -259,9 +268,10 @@ static void take_stop(struct pause_collect *c, const struct channel_stop *s)
 		.suspend_ns = bounded((int64_t)(stopped_ns - s->start_ns)),
 		.stopped_ns = bounded((int64_t)(let_go_ns - stopped_ns)),
 		.kind = intern_kind(into, &kind),
-		.inducer = kind.induced ? find_inducer(c, s) : PAUSE_NONE,
+		.inducer = kind.induced && !brief ? find_inducer(c, s) : PAUSE_NONE,
 		.late = find_late(c, s),
 		.collections = s->collection_count,
+		.brief = brief,
 	};
 }
 

@@ -278,11 +278,22 @@ static void put_inducers(const struct pause_analysis *a, struct buf *out)
 		if (name) {
 			buf_puts(out, said++ ? ", " : ": ");
 			put_name(out, name, TEXT_NAME_CHARS);
-			buf_printf(out, " %" PRIu32 " %s", times, times == 1 ? "time" : "times");
+			buf_printf(out, " %s%" PRIu32 " %s", pause_analysis_sampled(a) ? "about " : "", times, times == 1 ? "time" : "times");
 		}
 		free(name);
 	}
-	buf_puts(out, said ? "." : ", by whom is not known: native code, or a diagnostic tool.");
+	buf_puts(out, said ? "." : pause_analysis_sampled(a) ? ", by whom is not known." : ", by whom is not known: native code, or a diagnostic tool.");
+}
+
+static void put_sample(const struct pause_analysis *a, struct buf *out)
+{
+	if (!pause_analysis_sampled(a))
+		return;
+	buf_puts(out, "\nThere were too many collections to look at each: what made the runtime collect, and who asked, is estimated from ");
+	size_text_count(out, a->sample.looked);
+	buf_puts(out, " of ");
+	size_text_count(out, a->sample.collections);
+	buf_puts(out, ".");
 }
 
 static void put_late_one(const struct pause_analysis *a, const struct pause_late *l, uint32_t times, struct buf *out)
@@ -380,6 +391,7 @@ static void put_text(const struct pause_analysis *a, const struct pause_diagnosi
 	if (d->finding != PAUSES_FEW) {
 		put_longest(a, out);
 		put_inducers(a, out);
+		put_sample(a, out);
 		put_late(a, out);
 		put_throttled(a, out);
 	}

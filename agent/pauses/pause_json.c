@@ -3,6 +3,7 @@
 #include "agent/report_file.h"
 #include "agent/report_json.h"
 #include "common/base/text.h"
+#include "common/proto/channel_stops.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -63,6 +64,8 @@ static void put_named_sums(const struct pause_analysis *a, const char *key, cons
 		report_json_shown(f, "title", causes ? pause_cause_title(x) : pause_reason_title(x));
 		put_sum(&sums[i], f);
 		report_json_number(f, "sharePercent", pause_analysis_percent(a, sums[i].total_ns), 2);
+		if (causes)
+			report_json_integer(f, "lookedAt", sums[i].looked);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -137,6 +140,7 @@ static void put_inducers(const struct pause_analysis *a, struct report_file *f)
 		put_stack(a, a->capture->inducers[s->index], f);
 		f->text.data[at] = ' ';
 		put_sum(s, f);
+		report_json_integer(f, "lookedAt", s->looked);
 		buf_printf(&f->text, ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]}", s->by_generation[0], s->by_generation[1],
 			   s->by_generation[2]);
 		report_file_flow(f);
@@ -244,11 +248,18 @@ static void put_events(const struct pause_analysis *a, struct report_file *f)
 	buf_puts(&f->text, "}");
 }
 
-static void put_limits(const struct pause_capture *c, struct report_file *f)
+/* Pauses for collections, and those that the causes and inducers were looked at for. */
+static void put_sample(const struct pause_analysis *a, struct report_file *f)
+{
+	buf_printf(&f->text, ",\n\"details\":{\"collections\":%zu,\"lookedAt\":%zu,\"perSecond\":%d}", a->sample.collections, a->sample.looked,
+		   CHANNEL_STOPS_DETAILS);
+}
+
+static void put_limits(const struct pause_analysis *a, struct report_file *f)
 {
 	const char *said;
 	buf_puts(&f->text, ",\n\"limits\":[");
-	for (size_t i = 0; (said = pause_limit(c, i)); i++) {
+	for (size_t i = 0; (said = pause_limit(a, i)); i++) {
 		buf_puts(&f->text, i ? "," : "");
 		text_append_json(&f->text, said, strlen(said));
 	}
@@ -282,6 +293,7 @@ void pause_json_write(const void *source, struct report_file *f)
 	put_kinds(a, f);
 	put_slowest(a, f);
 	put_events(a, f);
-	put_limits(a->capture, f);
+	put_sample(a, f);
+	put_limits(a, f);
 	report_head_json_end(&s->head, f);
 }

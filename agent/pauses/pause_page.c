@@ -155,6 +155,9 @@ static void put_why(const void *source, struct report_file *f)
 	put_sums("Reasons", "The runtime stopped its threads for", a->by_reason, a->reason_count, reason_title, &f->text);
 	if (a->cause_count)
 		put_generations(a, &f->text);
+	if (pause_analysis_sampled(a))
+		buf_printf(&f->text, "<p>Of %zu pauses for collections %zu were looked at for what made the runtime collect, and for who asked: "
+				"the figures of those below are estimates for all.</p>", a->sample.collections, a->sample.looked);
 	if (a->capture->causes_known)
 		put_sums("What made the runtime collect", "Cause", a->by_cause, a->cause_count, cause_title, &f->text);
 }
@@ -286,9 +289,9 @@ static void put_about(const void *source, struct report_file *f)
 	struct buf *out = &f->text;
 	const char *said;
 	buf_puts(out, "<p>A pause is the time from the runtime&#39;s beginning to suspend its managed threads until it lets them go on. It has "
-		      "two parts: until every thread has come to a halt, and what the runtime does then. The runtime itself tells of each one: "
-		      "nothing is sampled.</p>");
-	for (size_t i = 0; (said = pause_limit(c, i)); i++)
+		      "two parts: until every thread has come to a halt, and what the runtime does then. The runtime itself tells of each "
+		      "one.</p>");
+	for (size_t i = 0; (said = pause_limit(s->analysis, i)); i++)
 		buf_printf(out, "<p>%s</p>", said);
 	buf_puts(out, "<dl>\n");
 	report_page_row(out, "Pauses", "%zu", c->pause_count);

@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/proto/channel_stops.h"
 
 #include <stdlib.h>
 
@@ -50,15 +51,23 @@ int64_t pause_listed_from_ns(const struct pause_capture *c, size_t max, size_t *
 	return from_ns;
 }
 
-const char *pause_limit(const struct pause_capture *c, size_t i)
+#define TEXT_OF(number) TEXT_OF_THIS(number)
+#define TEXT_OF_THIS(number) #number
+
+const char *pause_limit(const struct pause_analysis *a, size_t i)
 {
-	const char *said[2];
+	const struct pause_capture *c = a->capture;
+	const char *said[3];
 	size_t count = 0;
 	bool any = false;
 	for (size_t k = 0; k < c->kind_count; k++)
 		any |= c->kinds[k].generation >= 0;
 	if (any && !c->causes_known)
 		said[count++] = "The runtime's events were not to be had: what made it collect is not known, and with Server GC not who asked for it.";
+	if (pause_analysis_sampled(a))
+		said[count++] = "Collections came more often than " TEXT_OF(CHANNEL_STOPS_DETAILS) " times a second: what made the runtime collect, "
+				"and who asked for it, was looked at for a part of them, and is an estimate for the others. Counts and times of "
+				"pauses and generations are of all.";
 	if (c->dropped)
 		said[count++] = "More pauses came than could be kept: counts and times are too low.";
 	return i < count ? said[i] : NULL;

@@ -25,6 +25,6 @@ void pause_page_write(const void *source, struct report_file *f);
 /* The pauses that are listed one by one: those that are at least so long. 0: all. */
 int64_t pause_listed_from_ns(const struct pause_capture *c, size_t max, size_t *omitted);
 /* What could not be had in this session, in words; NULL after the last. */
-const char *pause_limit(const struct pause_capture *c, size_t i);
+const char *pause_limit(const struct pause_analysis *a, size_t i);
 
 #endif

@@ -15,6 +15,7 @@ struct pause_own {
 	struct pause_capture capture;
 	struct pause_collect *collect;
 	struct cpu_account account;
+	bool brief; /* the last pause was */
 };
 
 static struct pause_own *own_of(const struct attached_session *s)
@@ -59,10 +60,20 @@ static void note(struct attached_session *s)
 	s->samples = (int64_t)own_of(s)->capture.pause_count;
 }
 
+static void say_brief(struct pause_own *o)
+{
+	const struct pause_capture *c = &o->capture;
+	bool brief = c->pause_count ? c->pauses[c->pause_count - 1].brief : false;
+	if (brief != o->brief)
+		LOG_DEBUG("session", brief ? "collections come too often to look at each" : "collections are looked at again");
+	o->brief = brief;
+}
+
 static void tick(struct attached_session *s, bool last)
 {
 	struct pause_own *o = own_of(s);
 	pause_collect_take(o->collect, &o->frames);
+	say_brief(o);
 	if (last)
 		pause_collect_finish(o->collect, &o->frames);
 	cpu_account_update(&o->account);

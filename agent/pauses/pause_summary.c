@@ -111,7 +111,7 @@ void pause_summary_write(const void *source, struct report_file *f)
 		put_late(a, &f->text);
 	}
 	const char *said;
-	for (size_t i = 0; (said = pause_limit(a->capture, i)); i++)
+	for (size_t i = 0; (said = pause_limit(a, i)); i++)
 		buf_printf(&f->text, "\n%s\n", said);
 	report_head_summary_end(&s->head, NULL, "the timeline is in report.html", f);
 }

@@ -26,10 +26,12 @@ enum channel_stops_flag {
 	CHANNEL_STOPS_EVENTS = 1, /* the runtime tells its reasons for collections */
 };
 
+#define CHANNEL_STOPS_DETAILS 50 /* collections a second, in the long run, of which the reason and who asked are told; of more: a sample */
 #define CHANNEL_STOP_COLLECTIONS 4 /* of one stop; more are counted only */
 
 enum channel_stop_flag {
 	CHANNEL_STOP_ABORTED = 1, /* the runtime gave the suspension up: nothing was stopped for long */
+	CHANNEL_STOP_BRIEF = 2,   /* beyond CHANNEL_STOPS_DETAILS: neither the reasons of its collections were asked for, nor who wanted them */
 };
 
 enum channel_gc_flag {

@@ -72,16 +72,24 @@ static int add_percentile(const struct side *s, const char *name, const char *pa
 	return 0;
 }
 
-static void add_time(const struct side *s, const struct report_diff_rule *rule, const char *name, double total_us, double longest_us)
+/* For how many each of a sum stands that is an estimate from a sample: the error is that much larger, squared. Otherwise, and of an earlier
+ * version's: 1. */
+static double stands_for(const json_t *entry)
 {
-	double percent = 1e-4 / s->seconds; /* of a microsecond */
-	report_diff_items_add(s->all, rule, name, s->which, total_us * percent, Z * sqrt(total_us * fmin(longest_us, total_us)) * percent);
+	double count = json_number_value(json_object_get(entry, "count")), looked = json_number_value(json_object_get(entry, "lookedAt"));
+	return looked >= 1 && count > looked && count <= TIME_MOST ? count / looked : 1;
 }
 
-static void add_count(const struct side *s, const struct report_diff_rule *rule, const char *name, double count)
+static void add_time(const struct side *s, const struct report_diff_rule *rule, const char *name, double total_us, double longest_us, double each)
+{
+	double percent = 1e-4 / s->seconds; /* of a microsecond */
+	report_diff_items_add(s->all, rule, name, s->which, total_us * percent, Z * sqrt(total_us * fmin(longest_us * each, total_us)) * percent);
+}
+
+static void add_count(const struct side *s, const struct report_diff_rule *rule, const char *name, double count, double each)
 {
 	double minutes = s->seconds / 60;
-	report_diff_items_add(s->all, rule, name, s->which, count / minutes, Z * sqrt(count) / minutes);
+	report_diff_items_add(s->all, rule, name, s->which, count / minutes, Z * sqrt(count * each) / minutes);
 }
 
 static int read_cause(const void *side, const json_t *entry, struct err *e)
@@ -94,7 +102,7 @@ static int read_cause(const void *side, const json_t *entry, struct err *e)
 	    report_diff_number(entry, "longestMicroseconds", 0, TIME_MOST, &longest, e) < 0)
 		return -1;
 	AUTO_FREE char *name = mem_printf("Pauses: %s", title);
-	add_time(s, &cause_rule, name, total, longest);
+	add_time(s, &cause_rule, name, total, longest, stands_for(entry));
 	return 0;
 }
 
@@ -113,7 +121,7 @@ static int read_generation(const void *side, const json_t *entry, struct err *e)
 	    report_diff_number(entry, "collections", 0, TIME_MOST, &collections, e) < 0)
 		return -1;
 	AUTO_FREE char *name = mem_printf("Rate of %scollections of generation %.0f", background ? "background " : "", generation);
-	add_count(s, &generation_rule, name, collections);
+	add_count(s, &generation_rule, name, collections, 1);
 	return 0;
 }
 
@@ -124,7 +132,7 @@ static int read_inducer(const void *side, const json_t *entry, struct err *e)
 	if (report_diff_number(entry, "count", 0, TIME_MOST, &count, e) < 0)
 		return -1;
 	AUTO_FREE char *name = mem_printf("GC.Collect by %s", jsonx_str_at(entry, "method", "code that is not known"));
-	add_count(s, &inducer_rule, name, count);
+	add_count(s, &inducer_rule, name, count, stands_for(entry));
 	return 0;
 }
 
@@ -137,8 +145,8 @@ static int read_totals(struct side *s, struct err *e)
 	    report_diff_number(s->report, "pauses.length.maxMicroseconds", 0, TIME_MOST, &longest, e) < 0)
 		return -1;
 	read_lengths(s, count);
-	add_time(s, &share_total, "Time in pauses", total, longest);
-	add_count(s, &count_total, "Number of pauses", count);
+	add_time(s, &share_total, "Time in pauses", total, longest, 1);
+	add_count(s, &count_total, "Number of pauses", count, 1);
 	if (add_percentile(s, "Median pause", "pauses.length.p50Microseconds", 0.5, e) < 0 ||
 	    add_percentile(s, "95th percentile of the pauses", "pauses.length.p95Microseconds", 0.95, e) < 0 ||
 	    add_percentile(s, "99th percentile of the pauses", "pauses.length.p99Microseconds", 0.99, e) < 0 ||

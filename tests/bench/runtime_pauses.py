@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What a session of RuntimePauses costs, as CPU time of the process for each collection: all of it is done when the runtime collects. An
 application collects thousands of times one after the other, with next to nothing to collect: there what a collection costs more with a session
-than without is far above what a busy machine adds by chance. It asks for them, so that a session takes the stack of who asks as well, which
-it does not for the runtime's own. With and without in turns in one process (without, with, with, without, ...), and pairs that are both without
-as the null control. Another one that does nothing but allocate says how often such an application collects: that often the cost is its
-share of the CPU time.
+than without is far above what a busy machine adds by chance. First so many that all are looked at (the runtime's reasons, and the stack of who
+asks: it asks for them), then more than are looked at, then those of which none is. With and without in turns in one process (without, with,
+with, without, ...), and pairs that are both without as the null control. Another one that does nothing but allocate says how often such an
+application collects: that often the cost is its share of the CPU time, with 50 a second looked at.
 
 usage: runtime_pauses.py [--pairs N] [--collections N] [--framework NAME]... [--server] [--json]"""
 import argparse
@@ -17,6 +17,14 @@ from tests.bench.paired import median_interval
 from tests.lib import dotnet
 from tests.pauses.pauses import PauseApp, Session
 
+WARM_UP = 50    # names are asked for, code is compiled
+AT_ONCE = 400   # with these all are looked at
+BEYOND = 1000   # after these none is, for some seconds
+BUDGET = 50     # a second, in the long run
+ROUND = 400     # what the library keeps until it is fetched
+ROUND_SECONDS = 0.25
+
+
 def cpu_seconds(pid):
     """Of all its threads (clock_getcpuclockid)."""
     return time.clock_gettime(~pid << 3 | 2)
@@ -26,21 +34,34 @@ class Bench:
     def __init__(self, app, folder, collections):
         self.app, self.folder, self.collections = app, folder, collections
 
-    def one(self, session=False):
+    def collect(self, count):
         """Microseconds of CPU time for each collection."""
-        running = Session(self.app, self.folder) if session else None
         begin = cpu_seconds(self.app.pid)
-        self.app.ask("induce %d 0 0" % self.collections, 120)
-        took = cpu_seconds(self.app.pid) - begin
+        for _ in range(count // ROUND):
+            self.app.ask("induce %d 0 0" % ROUND, 120)
+            time.sleep(ROUND_SECONDS)
+        return (cpu_seconds(self.app.pid) - begin) / count * 1e6
+
+    def one(self, session=False):
+        """For one that is looked at, and for one that is not."""
+        running = Session(self.app, self.folder) if session else None
+        self.app.ask("induce %d 0 0" % WARM_UP, 120)
+        time.sleep(2 * ROUND_SECONDS)
+        looked_at = self.collect(AT_ONCE)
+        self.app.ask("induce %d 0 0" % BEYOND, 120)
         if running:
-            running.end()
-        return took / self.collections * 1e6
+            running.wait_log("collections come too often to look at each", 60)
+        counted = self.collect(self.collections)
+        if running:
+            details = running.end()["details"]
+            assert WARM_UP + AT_ONCE <= details["lookedAt"] <= details["collections"] - self.collections, details
+        return looked_at, counted
 
     def pair(self, second, turn):
         """The second way's less the first's; every other pair the other way around."""
         order = (False, second) if turn % 2 == 0 else (second, False)
         windows = [self.one(s) for s in order]
-        return windows[1] - windows[0] if turn % 2 == 0 else windows[0] - windows[1]
+        return [b - a if turn % 2 == 0 else a - b for a, b in zip(*windows)]
 
 
 def usual_rate(app):
@@ -53,33 +74,46 @@ def usual_rate(app):
     return median_interval(rates)[1]
 
 
+def share_percent(usual, looked_at, counted):
+    """Of the CPU time of an application that collects so often."""
+    return (min(usual, BUDGET) * looked_at + max(usual - BUDGET, 0) * counted) / 1e4
+
+
+def intervals(pairs, usual):
+    """Of what one costs that is looked at, one that is not, and of both as a share."""
+    share = [share_percent(usual, *pair) for pair in pairs]
+    return [median_interval(values) for values in ([p[0] for p in pairs], [p[1] for p in pairs], share)]
+
+
 def measure(framework, server, pairs, collections):
     with tempfile.TemporaryDirectory(prefix="drdotnet-bench-") as folder, PauseApp(framework, folder, server=server) as app:
         bench = Bench(app, folder, collections)
         bench.one()
-        without, added = bench.one(), {"session": [], "null": []}
+        without, added = bench.one()[1], {"session": [], "null": []}
         for turn in range(pairs):
             added["session"].append(bench.pair(True, turn))
             added["null"].append(bench.pair(False, turn))
         usual = usual_rate(app)
     row = {"framework": framework, "server": server, "pairs": pairs, "collection_us": without, "usual_collections_per_cpu_s": round(usual, 1)}
     for name, values in added.items():
-        row[name + "_us"] = median_interval(values)
-        row[name + "_percent"] = [x if x is None else x * usual / 1e4 for x in row[name + "_us"]]
+        row[name + "_looked_at_us"], row[name + "_us"], row[name + "_percent"] = intervals(values, usual)
     return row
 
 
+def text_of(row, key, form):
+    low, middle, high = row[key]
+    return (form + " (95 %%: %s)") % (middle, "too few pairs" if low is None else (form + " to " + form) % (low, high))
+
+
 def show(what, row, name):
-    low, middle, high = row[name + "_us"]
-    print("  %-13s %6.1f us for a collection (95 %%: %s), %.3f %% of the CPU time of an application that only allocates (at most %s)" % (
-        what, middle, "too few pairs" if low is None else "%.1f to %.1f" % (low, high), row[name + "_percent"][1],
-        "?" if high is None else "%.3f %%" % row[name + "_percent"][2]))
+    print("  %-13s %s us for a collection that is looked at, %s us for another, %s %% of the CPU time of an application that only allocates" % (
+        what, text_of(row, name + "_looked_at_us", "%.1f"), text_of(row, name + "_us", "%.1f"), text_of(row, name + "_percent", "%.3f")))
 
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("--pairs", type=int, default=20)
-    options.add_argument("--collections", type=int, default=3000)
+    options.add_argument("--collections", type=int, default=4000)
     options.add_argument("--framework", action="append", choices=dotnet.FRAMEWORKS)
     options.add_argument("--server", action="store_true")
     options.add_argument("--json", action="store_true")

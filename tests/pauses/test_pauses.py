@@ -142,6 +142,63 @@ def sample_stacks(app):
     return s
 
 
+class TooMany(Case):
+    """More collections than are looked at: all are counted, and the report says what is an estimate."""
+    parallel = True
+
+    def repeat(self, app, request, session, until):
+        """Asks for that until the session says so."""
+        answers = []
+
+        def once():
+            answers.append(app.ask(request))
+            return until in session.log()
+        proc.wait_until(once, 60, until, 0.01)
+        return answers
+
+    def check_sampled(self, report, session, first, last):
+        self.check_truth(report, first, last)
+        self.assertEqual(valid(report), [])
+        self.assertEqual((report["pauses"]["dropped"], len(report["limits"])), (0, 1))
+        self.assertIn("more often than 50 times a second", report["limits"][0])
+        details = report["details"]
+        self.assertLess(details["lookedAt"], details["collections"])
+        self.assertGreaterEqual(details["lookedAt"], 500)
+        self.assertIn("There were too many collections to look at each", session.summary())
+
+    def check_estimates(self, report):
+        """All are induced, of generation 0, by one method: what was looked at stands for all."""
+        details, collections = report["details"], sum(g["collections"] for g in report["generations"])
+        self.assertEqual(sum(g["induced"] for g in report["generations"]), collections)
+        self.assertEqual([(c["cause"], c["count"], c["lookedAt"]) for c in report["causes"]], [("induced", details["collections"], details["lookedAt"])])
+        self.assertEqual({i["method"] for i in report["inducers"]}, {"Shop.Cache.Trim"})
+        one = 1  # may have been asked for before, and have begun after the library looked again
+        self.assertAlmostEqual(sum(i["lookedAt"] for i in report["inducers"]), details["lookedAt"], delta=one)
+        each = details["collections"] / details["lookedAt"]
+        self.assertAlmostEqual(sum(i["count"] for i in report["inducers"]), details["collections"], delta=one * each + len(report["inducers"]))
+        self.assertAlmostEqual(sum(c["totalMicroseconds"] for c in report["causes"]), report["pauses"]["length"]["totalMicroseconds"], delta=100)
+
+    def check_on(self, framework, **how):
+        app = self.start(framework, **how)
+        before = dotnet.Traces(app)
+        session = self.session(app)
+        first = self.repeat(app, "induce 10 0 0", session, "collections come too often to look at each")[0]
+        last = self.repeat(app, "induce 1 20 0", session, "collections are looked at again")[-1]
+        report = session.end()
+        self.check_sampled(report, session, first, last)
+        self.check_estimates(report)
+        dotnet.assert_nothing_left(self, app, before)
+
+    def test_on_net8(self):
+        self.check_on("net8.0")
+
+    def test_on_net9(self):
+        self.check_on("net9.0")
+
+    def test_on_net10(self):
+        self.check_on("net10.0", server=True)
+
+
 class Ends(Case):
     def test_an_idle_application(self):
         """That there is no pause is a good report; then pauses of another kind: somebody looks at all stacks."""

@@ -254,6 +254,64 @@ Test(pauses, percentiles_shares_and_steps)
 	pause_capture_fini(&m.capture);
 }
 
+/* what was not looked at ---------------------------------------------------------------------------------------------------------- */
+
+static void put_collection(struct made *m, uint64_t number, uint8_t generation, int64_t ns, uint8_t flags, uint8_t reason, bool brief)
+{
+	struct channel_stop s = stop(number, (int64_t)number, 0, ns);
+	collect_in(&s, generation, (uint8_t)(flags | CHANNEL_GC_FINISHED), reason, 0);
+	s.flags = brief ? CHANNEL_STOP_BRIEF : 0;
+	put_stop(&m->frames, s);
+}
+
+/* 40 collections of generation 0, one in four looked at, half of those for large objects; 3 of generation 1, none looked at; 10 asked for, 5 of
+ * them looked at, one of these without a stack. */
+static void make_sample(struct made *m)
+{
+	const uint8_t detailed = CHANNEL_GC_DETAILED, induced = CHANNEL_GC_INDUCED;
+	uint64_t number = 0;
+
+	begin(m);
+	m->frames.state.flags = CHANNEL_STOPS_EVENTS;
+	for (unsigned i = 0; i < 40; i++)
+		put_collection(m, ++number, 0, i % 4 ? 2 * MS : MS, i % 4 ? 0 : detailed, i % 8 ? 0 : 4, i % 4);
+	for (unsigned i = 0; i < 3; i++)
+		put_collection(m, ++number, 1, MS, i ? 0 : detailed, 0, true); /* one was told by chance */
+	for (unsigned i = 0; i < 10; i++) {
+		if (i % 2 == 0 && i)
+			put_stack(&m->frames, number + 1, CHANNEL_STACK_INDUCER, 1, 1, 2);
+		put_collection(m, ++number, 2, MS, (uint8_t)(i % 2 ? induced : detailed | induced), 1, i % 2);
+	}
+	finish(m);
+}
+
+static void check_sum(const struct pause_sum *s, uint32_t index, uint32_t count, int64_t total_ns, int64_t longest_ns, uint32_t looked)
+{
+	cr_expect(s->index == index && s->count == count && s->total_ns == total_ns && s->longest_ns == longest_ns && s->looked == looked,
+		  "%u: %u, %ld ns, longest %ld, looked at %u", s->index, s->count, (long)s->total_ns, (long)s->longest_ns, s->looked);
+}
+
+Test(pauses, those_that_were_looked_at_stand_for_others_of_their_like)
+{
+	struct made m;
+	struct pause_analysis a;
+
+	make_sample(&m);
+	pause_analysis_run(&m.capture, &a);
+	cr_expect(pause_analysis_sampled(&a) && a.sample.collections == 53 && a.sample.looked == 15);
+	cr_assert_eq(a.cause_count, 4);
+	check_sum(&a.by_cause[0], CAUSE_ALLOCATION, 20, 35 * MS, MS, 5); /* 70 ms of 40 in all */
+	check_sum(&a.by_cause[1], CAUSE_ALLOCATION_LARGE, 20, 35 * MS, MS, 5);
+	check_sum(&a.by_cause[2], CAUSE_INDUCED, 10, 10 * MS, MS, 5);
+	check_sum(&a.by_cause[3], CAUSE_NOT_LOOKED, 3, 3 * MS, MS, 0);
+	cr_assert_eq(a.inducer_count, 1);
+	check_sum(&a.by_inducer[0], 0, 8, 8 * MS, MS, 4);
+	cr_expect(a.by_inducer[0].by_generation[2] == 8 && a.by_generation[2][0].count == 10 && a.induced.count == 10);
+	cr_expect(a.by_generation[0][0].count == 40 && a.by_generation[0][0].total_ns == 70 * MS);
+	pause_analysis_fini(&a);
+	pause_capture_fini(&m.capture);
+}
+
 /* the diagnosis ------------------------------------------------------------------------------------------------------------------- */
 
 struct scene {
@@ -328,6 +386,32 @@ Test(pauses, the_diagnosis_names_what_takes_the_time)
 		pause_analysis_fini(&a);
 		pause_capture_fini(&m.capture);
 	}
+}
+
+Test(pauses, an_estimate_is_called_one)
+{
+	struct made m;
+	struct pause_analysis a;
+	struct pause_diagnosis d;
+
+	make_sample(&m);
+	m.capture.facts.duration_ns = 1000LL * MS;
+	pause_analysis_run(&m.capture, &a);
+	pause_diagnosis_make(&a, &d);
+	cr_expect(strstr(d.text, "Shop.Cache.Trim about 8 times") != NULL, "%s", d.text);
+	cr_expect(strstr(d.text, "is estimated from 15 of 53.") != NULL, "%s", d.text);
+	cr_assert_not_null(pause_limit(&a, 0));
+	cr_expect(strstr(pause_limit(&a, 0), "more often than 50 times a second") != NULL, "%s", pause_limit(&a, 0));
+	cr_expect_null(pause_limit(&a, 1));
+	pause_diagnosis_fini(&d);
+	pause_analysis_fini(&a);
+	pause_capture_fini(&m.capture);
+	make_scene(&scenes[2], &m);
+	m.capture.causes_known = true;
+	pause_analysis_run(&m.capture, &a);
+	cr_expect(!pause_analysis_sampled(&a) && a.by_cause[0].looked == 20 && a.by_cause[0].count == 20 && !pause_limit(&a, 0));
+	pause_analysis_fini(&a);
+	pause_capture_fini(&m.capture);
 }
 
 Test(pauses, a_container_without_cpu_is_said)

@@ -1,5 +1,6 @@
 #include "common/proto/channel_stops.h"
 #include "profiler/cor_abi.h"
+#include "profiler/detail_budget.h"
 #include "profiler/event_pipe.h"
 #include "profiler/stop_log.h"
 
@@ -13,7 +14,7 @@
 static struct channel_io io;
 static int other_end;
 static struct channel_stop stops[512];
-static struct channel_stop_stack stacks[16];
+static struct channel_stop_stack stacks[64];
 static size_t stop_count, stack_count;
 static struct channel_stops_state state;
 
@@ -300,6 +301,76 @@ Test(stop_log, events_tell_reasons_and_who_asked)
 	cr_assert_eq(stack_count, 2);
 	cr_expect_eq(stacks[1].number, 2);
 	cr_expect(stacks[0].number == 1 && stacks[0].kind == CHANNEL_STACK_INDUCER && stacks[0].tid == own_tid());
+}
+
+/* A collection that somebody asked for, as the runtime tells of it while events are on, and while they are off. */
+static void collect(uint64_t ns)
+{
+	if (sessions)
+		event(1, 35, 1, 0, 0, 0);
+	stop_log_suspending(1, ns);
+	stop_log_suspended(ns + 10);
+	stop_log_collection_started(0, true, ns + 11);
+	if (sessions)
+		event(1, 1, 7, 0, 1, 0);
+	stop_log_collection_finished(ns + 15);
+	stop_log_resuming(ns + 20);
+	stop_log_resumed(ns + 25);
+}
+
+static void collect_and_ask(size_t count, uint16_t type, uint16_t flags)
+{
+	bool brief = flags & CHANNEL_STOP_BRIEF;
+
+	for (size_t i = 0; i < count; i++)
+		collect(1000 + 100 * i);
+	ask(type);
+	cr_assert(stop_count == count && stack_count == (brief ? 0 : count), "%zu stops, %zu stacks", stop_count, stack_count);
+	for (size_t i = 0; i < count; i++) {
+		const struct channel_stop_collection *c = stops[i].collections;
+		cr_assert_eq(stops[i].collection_count, 1);
+		cr_expect_eq(stops[i].flags, flags, "stop %zu", i);
+		cr_expect_eq(c->flags, CHANNEL_GC_INDUCED | CHANNEL_GC_FINISHED | (brief ? 0 : CHANNEL_GC_DETAILED), "stop %zu", i);
+	}
+}
+
+Test(stop_log, what_costs_more_is_left_out_when_there_is_too_much)
+{
+	begin_as(COR_S_OK);
+	for (size_t i = 0; i < DETAIL_BUDGET_MOST / 50 + 2; i++)
+		collect_and_ask(50, CHANNEL_STOPS_BEGIN, 0);
+	cr_expect_eq(sessions, 1, "not before the next turn");
+	stop_log_suspending(1, 1); /* it ends without what it might have had */
+	stop_log_tick(&io);
+	cr_expect_eq(sessions, 0);
+	stop_log_resuming(2);
+	stop_log_resumed(3);
+	ask(CHANNEL_STOPS_BEGIN);
+	cr_expect(stop_count == 1 && stops[0].flags == CHANNEL_STOP_BRIEF);
+	collect_and_ask(7, CHANNEL_STOPS_END, CHANNEL_STOP_BRIEF);
+	cr_expect(state.seen == DETAIL_BUDGET_MOST + 100 + 8 && state.dropped == 0 && state.flags == CHANNEL_STOPS_EVENTS);
+	ask(CHANNEL_STOPS_BEGIN);
+	cr_expect_eq(sessions, 1, "the next session begins with all of it");
+	ask(CHANNEL_STOPS_END);
+	cr_expect_eq(sessions, 0);
+}
+
+/* Without events only the stacks of who asks are left out. */
+Test(stop_log, without_events_stacks_are_left_out)
+{
+	begin();
+	for (size_t i = 0; i < DETAIL_BUDGET_MOST / 50; i++) {
+		for (size_t k = 0; k < 50; k++)
+			collect(1000 + 100 * k);
+		ask(CHANNEL_STOPS_BEGIN);
+		cr_expect(stop_count == 50 && stack_count == 50 && stops[49].flags == 0);
+	}
+	collect(1);
+	stop_log_tick(&io);
+	collect(2);
+	ask(CHANNEL_STOPS_END);
+	cr_assert_eq(stop_count, 2);
+	cr_expect(stack_count == 1 && stops[0].flags == 0 && stops[1].flags == CHANNEL_STOP_BRIEF);
 }
 
 Test(stop_log, what_does_not_fit_is_counted)

@@ -114,6 +114,11 @@ static const struct row {
 	{PAUSES("60", "120", "60000", "700", "900", "", ""), PAUSES("120", "240", "120000", "700", "900", "", ""), "No difference beyond noise",
 	 "Time in pauses: the same within noise, 0.1 % before, 0.1 % after."},
 	{PAUSES("60", "120", "60000", "700", "900", "", ""), PAUSES("60", "140", "66000", "700", "2000", "", ""), "No difference beyond noise", NULL},
+	/* what an estimate stands on, from a few of many, tells no more than these few */
+	{PAUSES("60", "1000", "60000", "700", "900", "", INDUCER("Trim", "1000,\"lookedAt\":20")),
+	 PAUSES("60", "1000", "60000", "700", "900", "", INDUCER("Trim", "1600,\"lookedAt\":20")), "No difference beyond noise", NULL},
+	{PAUSES("60", "1000", "60000", "700", "900", CAUSE("large", "6000", "9") , ""),
+	 PAUSES("60", "1000", "60000", "700", "900", CAUSE("large", "60000,\"count\":3000,\"lookedAt\":3", "9000"), ""), "No difference beyond noise", NULL},
 	{PAUSES("60", "120", "60000", "700", "900", "", ""), PAUSES("60", "121", "860000", "700", "800000", "", ""),
 	 "Longest pause grew: 900 µs to 800.0 ms", NULL},
 };
