@@ -9,7 +9,7 @@
 #define UNMANAGED_BYTES (INT64_C(6) << 20)        /* less comes and goes with the JIT, malloc's own ways, and what the profiler adds */
 #define UNMANAGED_YOUNG_BYTES (INT64_C(24) << 20) /* of a process that has just started */
 #define UNMANAGED_PART 100                        /* 1 % of the process */
-#define BOOKKEEPING_PART 8                        /* the collector's tables grow with the heap */
+#define BOOKKEEPING_PART 8                        /* the collector's tables grow with the heap, and with what it keeps for later */
 #define FREE_BYTES (INT64_C(32) << 20)
 #define LEAST_PINNED 100                          /* more pinned objects, to be blamed for gaps */
 #define FREE_PART 10                              /* a tenth of the process */
@@ -71,7 +71,7 @@ static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagno
 	int64_t least = most(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
 	if (is_young(m))
 		least = most(least, UNMANAGED_YOUNG_BYTES);
-	least = most(least, d->heap_bytes / BOOKKEEPING_PART);
+	least = most(least, (d->heap_bytes + most(d->free_bytes, 0)) / BOOKKEEPING_PART);
 	return d->memory_known && d->unmanaged_bytes >= least && unmanaged_goes_on(m, d);
 }
 

@@ -244,9 +244,27 @@ static size_t end_of_run(const struct memory_account *a, size_t i)
 	return end;
 }
 
-/* The collector reserves one extent of addresses and opens parts of it, and nobody else finds a place there: what lies between its lowest and highest
- * generation, without a hole between, is its own, in use, kept for later, or opened since the walk. Where there are holes, what looks like
- * malloc's or a stack is. Frozen segments lie elsewhere. */
+/* More of it than an arena of malloc's could have. */
+static bool is_great_reserve(const struct memory_mapping *m)
+{
+	return is_reserve(m) && m->is.size > ARENA_BYTES;
+}
+
+/* Where the collector's extent ends, of which the generations that are known reach up to `high`: it has a great reserve, of what it is going to open.
+ * Where there is none between the generations, they end below it, and so does what the collector has opened since the walk, or keeps for later. */
+static uint64_t end_of_extent(const struct memory_account *a, size_t from, size_t to, uint64_t low, uint64_t high)
+{
+	for (size_t i = from; i < to; i++) {
+		const struct memory_mapping *m = &a->mappings[i];
+		if (m->end > low && is_great_reserve(m))
+			return m->start < high ? high : m->start;
+	}
+	return high;
+}
+
+/* The collector reserves one extent of addresses and opens parts of it, and nobody else finds a place there: what lies between its lowest
+ * generation and its end, without a hole between, is its own, in use, kept for later, or opened since the walk. Where there are holes, what looks
+ * like malloc's or a stack is. Frozen segments lie elsewhere. */
 static void mark_run(struct memory_account *a, size_t from, size_t to, const struct memory_range *gc, size_t count)
 {
 	uint64_t low = UINT64_MAX, high = 0, start = a->mappings[from].start, end = a->mappings[to - 1].end;
@@ -256,6 +274,8 @@ static void mark_run(struct memory_account *a, size_t from, size_t to, const str
 		low = gc[k].start < low ? gc[k].start : low;
 		high = gc[k].start + gc[k].length > high ? gc[k].start + gc[k].length : high;
 	}
+	if (high)
+		high = end_of_extent(a, from, to, low, high);
 	for (size_t i = from; i < to; i++) {
 		if (a->mappings[i].start >= low && a->mappings[i].end <= high)
 			a->mappings[i].kind = MEMORY_GC;

@@ -260,14 +260,16 @@ Test(leak_finding, unmanaged_thresholds)
 	static const struct {
 		const char *what;
 		int64_t uptime_ms;
-		uint64_t heap_growth_mb, malloc_growth_mb;
+		uint64_t heap_growth_mb, kept_mb, malloc_growth_mb;
 		enum leak_finding finding;
 	} rows[] = {
-		{"less than comes and goes", 3600000, 0, 6, LEAK_FOUND_STEADY},
-		{"more", 3600000, 0, 7, LEAK_FOUND_UNMANAGED},
-		{"of a process that starts", 5000, 0, 20, LEAK_FOUND_STEADY},
-		{"more of a process that starts", 5000, 0, 26, LEAK_FOUND_UNMANAGED},
-		{"tables of a heap that grows", 3600000, 100, 12, LEAK_FOUND_STEADY},
+		{"less than comes and goes", 3600000, 0, 0, 6, LEAK_FOUND_STEADY},
+		{"more", 3600000, 0, 0, 7, LEAK_FOUND_UNMANAGED},
+		{"of a process that starts", 5000, 0, 0, 20, LEAK_FOUND_STEADY},
+		{"more of a process that starts", 5000, 0, 0, 26, LEAK_FOUND_UNMANAGED},
+		{"tables of a heap that grows", 3600000, 100, 0, 12, LEAK_FOUND_STEADY},
+		{"tables of a heap that keeps memory", 3600000, 0, 100, 12, LEAK_FOUND_FREE_MEMORY},
+		{"more than those", 3600000, 0, 100, 13, LEAK_FOUND_UNMANAGED},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct leak_model m;
@@ -275,7 +277,7 @@ Test(leak_finding, unmanaged_thresholds)
 		make_walks(&m, 2, 60);
 		m.uptime_ms = rows[i].uptime_ms;
 		grow_heap(&m, MB(rows[i].heap_growth_mb));
-		make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(20 + rows[i].heap_growth_mb, 10 + rows[i].malloc_growth_mb, 8));
+		make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(20 + rows[i].heap_growth_mb + rows[i].kept_mb, 10 + rows[i].malloc_growth_mb, 8));
 		leak_diagnosis_make(&m, &d);
 		cr_expect_eq(d.finding, rows[i].finding, "%s: %s", rows[i].what, d.text);
 		leak_diagnosis_fini(&d);

@@ -118,6 +118,29 @@ Test(memory_account, between_generations_without_a_hole_all_is_the_heap)
 	memory_account_fini(&a);
 }
 
+/* Regions that the collector has opened above those that it used at its last collection, or keeps for later: whoever comes behind its great reserve is
+ * somebody else. */
+Test(memory_account, the_heap_goes_up_to_its_reserve)
+{
+	static const struct memory_range used[] = {{0x7e0000000028, 0xfd8, false}, {0x7e0000400028, 0x1000, false}};
+	struct memory_account a;
+	memory_account_init(&a);
+	add_with(&a, "7dfffff00000-7dffffff0000 rw-p 00000000 00:00 0", 7, 0);   /* below it: somebody else's */
+	add_with(&a, "7dffffff0000-7e0000000000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e0000000000-7e0000001000 rw-p 00000000 00:00 0", 4, 0);
+	add_with(&a, "7e0000001000-7e0000400000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e0000400000-7e0000500000 rw-p 00000000 00:00 0", 400, 0);
+	add_with(&a, "7e0000500000-7e0000800000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e0000800000-7e0006000000 rw-p 00000000 00:00 0", 4000, 0); /* opened since */
+	add_with(&a, "7e0006000000-7e4000000000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e4000000000-7e4000200000 rw-p 00000000 00:00 0", 70, 0);
+	memory_account_classify(&a, used, 2);
+	cr_expect_eq(a.mappings[6].kind, MEMORY_GC, "%s", memory_kind_name(a.mappings[6].kind));
+	cr_expect_eq(a.by_kind[MEMORY_GC].rss, 4404 * 1024);
+	cr_expect_eq(memory_account_unmanaged(&a), 77 * 1024);
+	memory_account_fini(&a);
+}
+
 Test(memory_account, does_not_count_the_profiler_itself)
 {
 	struct memory_account a;
