@@ -73,17 +73,18 @@ static void add_element(struct search *s, uint32_t step)
 		g->element = step;
 }
 
-/* Arrays of one object (the entries and the buckets of a dictionary) grow at once: they are one group. */
+/* Arrays of one object (the entries and the buckets of a dictionary) grow at once: they are one group, and where objects were added to one of them
+ * (the entries' orders) these tell its course. */
 static void add_array(struct search *s, uint32_t step)
 {
 	const struct leak_model *m = s->m;
 	uint32_t parent = m->steps[step].parent;
 	for (size_t i = 0; i < s->out->count; i++) {
 		struct leak_group *g = &s->out->items[i];
-		if (!g->grew_itself || m->steps[g->holder].parent != parent || m->steps[parent].parent == LEAK_NONE)
+		if (m->steps[g->holder].parent != parent || m->steps[parent].parent == LEAK_NONE)
 			continue;
-		add_bytes(m, g, step, false, true);
-		if (leak_model_grown(m, step) > leak_model_grown(m, g->element))
+		add_bytes(m, g, step, false, g->grew_itself);
+		if (g->grew_itself && leak_model_grown(m, step) > leak_model_grown(m, g->element))
 			g->element = g->holder = step;
 		s->group_of[step] = (uint32_t)i;
 		return;

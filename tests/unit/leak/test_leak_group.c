@@ -67,6 +67,26 @@ Test(leak_group, a_few_more_that_grew_each_are_not_the_elements)
 	leak_model_fini(&m);
 }
 
+/* A dictionary's buckets leap when its entries do: by themselves they would be an array that may grow, whatever is said of what was added. */
+Test(leak_group, arrays_beside_the_one_that_objects_were_added_to_are_its_own)
+{
+	struct leak_model m;
+	struct leak_groups g;
+	make_walks(&m, 3, 60);
+	uint32_t order = make_cache(&m, COUNTS(1000, 101000, 101000)), entries = m.steps[order].parent;
+	uint32_t buckets = make_step(&m, m.steps[entries].parent, "int[]", "_buckets", 4000, COUNTS(1, 101, 101));
+	for (size_t w = 0; w < 3; w++)
+		leak_model_at(&m, buckets, w)->count = 1;
+	leak_groups_find(&m, &g);
+	const struct leak_group *is = only(&g);
+	cr_expect_eq(is->element, order);
+	cr_expect_eq(is->verdict, LEAK_LEVELLED_OFF);
+	cr_expect_eq(is->grown_bytes, 10000000 + 400000);
+	cr_expect_eq(is->added[2], 10100000);
+	leak_groups_fini(&g);
+	leak_model_fini(&m);
+}
+
 Test(leak_group, an_array_grows_itself)
 {
 	struct leak_model m;
