@@ -151,7 +151,7 @@ static void turn(struct attached_session *s, int64_t end_ms, int64_t *next_tick_
 
 void attached_collect_run(struct attached_session *s)
 {
-	int64_t end_ms = s->started_ns / 1000000 + s->q->spec->duration_seconds * 1000;
+	int64_t end_ms = attached_session_end_ns(s) / 1000000;
 	bool cut = s->q->deadline_ms && s->q->deadline_ms < end_ms;
 	if (cut)
 		end_ms = s->q->deadline_ms;

@@ -27,13 +27,23 @@ static int64_t own_ms(const struct attached_session *s)
 	return (own_cpu_ns() - s->own_begin_ns) / 1000000;
 }
 
+static int64_t counts_from_ns(const struct attached_session *s)
+{
+	return s->counts_from_ns ? s->counts_from_ns : s->started_ns;
+}
+
+int64_t attached_session_end_ns(const struct attached_session *s)
+{
+	return counts_from_ns(s) + s->q->spec->duration_seconds * 1000000000;
+}
+
 void attached_session_progress(struct attached_session *s, enum job_phase phase)
 {
 	struct session_progress *p = &s->progress;
 	int64_t now_ns = clock_mono_ns();
 	p->phase = phase;
 	p->duration_ms = s->q->spec->duration_seconds * 1000;
-	p->elapsed_ms = s->started_ns ? ((s->ended_ns ? s->ended_ns : now_ns) - s->started_ns) / 1000000 : 0;
+	p->elapsed_ms = s->started_ns ? ((s->ended_ns ? s->ended_ns : now_ns) - counts_from_ns(s)) / 1000000 : 0;
 	p->samples = s->samples;
 	if (s->first_sample_ns && !p->first_sample_wall_ms)
 		p->first_sample_wall_ms = clock_wall_ms() - (now_ns - s->first_sample_ns) / 1000000;

@@ -42,6 +42,7 @@ struct attached_session {
 	struct channel_stats stats; /* the library's account, after the detach */
 	int proc_fd, pid_fd;        /* -1 in shared tmp mode */
 	int64_t started_ns, ended_ns; /* CLOCK_MONOTONIC; started: set by prepare(), else when the library is ready */
+	int64_t counts_from_ns;     /* its duration does; may be set by start(), 0: from started_ns */
 	int64_t own_begin_ns;       /* CPU time of this thread */
 	enum session_ending ending;
 	struct channel_pause pause; /* that ended it */
@@ -63,6 +64,9 @@ void attached_session_run(const struct session_profiler *p, const struct session
 
 /* All is collected before its time. */
 void attached_session_done(struct attached_session *s);
+
+/* When its time is over, if nothing ends it before (CLOCK_MONOTONIC). */
+int64_t attached_session_end_ns(const struct attached_session *s);
 
 /* Whether the library can be asked something: one that cannot run is asked nothing, it would cost the answer's time limit. */
 bool attached_session_may_ask(const struct attached_session *s);

@@ -132,6 +132,7 @@ AGENT_SRC += \
 	agent/leak/memory_account.c \
 	agent/leak/memory_growth.c \
 	agent/leak/leak_curve.c \
+	agent/leak/leak_plan.c \
 	agent/leak/leak_model.c \
 	agent/leak/leak_verdict.c \
 	agent/leak/leak_pattern.c \

@@ -3,6 +3,7 @@
 #include "agent/cgroup.h"
 #include "agent/heap/heap_graph.h"
 #include "agent/heap/heap_walk.h"
+#include "agent/leak/leak_plan.h"
 #include "agent/leak/leak_report.h"
 #include "agent/leak/leak_take.h"
 #include "agent/proc.h"
@@ -31,6 +32,7 @@ struct leak_own {
 	} later[LATER_MAX];          /* to be looked into when the library has left: the last walk, and those of large heaps */
 	size_t later_count;
 	bool begun, first_known, last_known;
+	int64_t walked_ns; /* the newest walk was over */
 };
 
 static struct leak_own *own_of(const struct attached_session *s)
@@ -146,10 +148,10 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 	struct leak_own *o = own_of(s);
 	struct heap_snapshot *h = NULL;
 	struct leak_walk w = {0};
-	STEP("walk");
+	STEP("next-walk");
 	if (heap_walk_run(s, true, &h, e) < 0)
 		return -1;
-	w.at_ns = clock_mono_ns();
+	w.at_ns = o->walked_ns = clock_mono_ns();
 	note_account(s, h, &w);
 	if (!o->begun)
 		o->model.uptime_ms = uptime_ms(s);
@@ -175,10 +177,11 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 /* When the next walk between the ends is due (CLOCK_MONOTONIC); INT64_MAX: none is. */
 static int64_t due_ns(const struct attached_session *s)
 {
-	int64_t gaps = s->q->spec->walks - 1, made = (int64_t)walks_made(own_of(s));
-	if (made >= gaps || made >= LEAK_MAX_WALKS - 1 || own_of(s)->later_count >= LATER_MAX - 1)
+	const struct leak_own *o = own_of(s);
+	int64_t left = s->q->spec->walks - (int64_t)walks_made(o);
+	if (left <= 1 || walks_made(o) >= LEAK_MAX_WALKS - 1 || o->later_count >= LATER_MAX - 1)
 		return INT64_MAX;
-	return s->started_ns + s->q->spec->duration_seconds * 1000000000 / gaps * made;
+	return leak_plan_next_ns(o->walked_ns, attached_session_end_ns(s), (size_t)left);
 }
 
 /* To be on time for the next walk. */
@@ -206,6 +209,7 @@ static int start(struct attached_session *s, struct err *e)
 	leak_model_init(&own_of(s)->model);
 	if (walk(s, false, e) < 0)
 		return -1;
+	s->counts_from_ns = own_of(s)->walked_ns;
 	look_out(s);
 	return 0;
 }

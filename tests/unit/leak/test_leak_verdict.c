@@ -1,4 +1,5 @@
 #include "agent/leak/leak_limit.h"
+#include "agent/leak/leak_plan.h"
 #include "agent/leak/leak_verdict.h"
 
 #include <criterion/criterion.h>
@@ -153,6 +154,27 @@ Test(leak_curve, tells_growth_that_goes_on)
 			leak_curve_add(&c, (int64_t)k * SECOND, curves[i].mb[k] << 20);
 		cr_expect_eq(leak_curve_course(&c, curves[i].growth_mb << 20), curves[i].course, "%s", curves[i].what);
 	}
+}
+
+Test(leak_plan, time_that_is_left_is_shared_evenly)
+{
+	static const struct {
+		const char *what;
+		int64_t walked, end;
+		size_t left;
+		int64_t next;
+	} plans[] = {
+		{"the first of two between", 100, 400, 3, 200},
+		{"the second", 200, 400, 2, 300},
+		{"the first took long", 250, 400, 3, 300},
+		{"the second was late", 380, 400, 2, 390},
+		{"no time is left", 400, 400, 2, 400},
+		{"it is over", 500, 400, 2, 400},
+		{"the last one", 300, 400, 1, 400},
+		{"none", 300, 400, 0, 400},
+	};
+	for (size_t i = 0; i < sizeof plans / sizeof plans[0]; i++)
+		cr_expect_eq(leak_plan_next_ns(plans[i].walked, plans[i].end, plans[i].left), plans[i].next, "%s", plans[i].what);
 }
 
 Test(leak_curve, any_length_fits)
