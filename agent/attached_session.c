@@ -158,6 +158,10 @@ static void leave(struct attached_session *s)
 		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
 		s->out->left_behind = true;
 	}
+	if (s->attach.pause.kind && (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME)) { /* in the last moments */
+		s->pause = s->attach.pause;
+		s->ending = ENDED_PAUSE;
+	}
 	if (s->profiler->take)
 		s->profiler->take(s);
 	if (s->proc_fd >= 0)

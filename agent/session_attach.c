@@ -162,6 +162,8 @@ int session_attach_end(struct session_attach *a, const struct target *t, struct 
 	STEP("detach");
 	detach(a, t, stats);
 	STEP("detached");
+	if (a->channel)
+		profiler_channel_pause(a->channel, &a->pause);
 	profiler_channel_free(a->channel);
 	a->channel = NULL;
 	int rc = a->asked ? wait_unmapped(a, t, e) : 0;

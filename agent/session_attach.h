@@ -7,6 +7,7 @@
 #include "agent/stage.h"
 #include "agent/target.h"
 #include "common/base/err.h"
+#include "common/proto/channel.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,6 +16,7 @@ struct session_attach {
 	struct stage stage;
 	struct profiler_channel *channel; /* NULL: not attached */
 	bool asked;                       /* AttachProfiler was sent: the library may be in the process */
+	struct channel_pause pause;       /* after the end: what it held for longer than the budget; kind 0: nothing */
 };
 
 /* Sets *a in every case; session_attach_end() must follow, also after a failure. Where a profiler starts with the process, as

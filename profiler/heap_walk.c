@@ -18,6 +18,7 @@
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/own_memory.h"
+#include "profiler/pause_watch.h"
 
 #include <errno.h>
 #include <string.h>
@@ -188,6 +189,17 @@ static void count_types(struct walk *k)
 		sink.status = HEAP_WALKED_PART;
 }
 
+/* After one stop that was too long there is no other. */
+static bool over_budget(void)
+{
+	struct channel_pause p;
+	bool over = pause_watch_exceeded(&p);
+
+	if (over && sink.status == HEAP_WALKED_WHOLE)
+		sink.status = HEAP_WALKED_LATE;
+	return over;
+}
+
 static bool force_collection(struct walk *k)
 {
 	uint64_t ns;
@@ -196,7 +208,7 @@ static bool force_collection(struct walk *k)
 	k->answer.collection_us = ns / 1000;
 	if (hr < 0)
 		refuse(k, hr);
-	else if (!heap_collection_told())
+	else if (!over_budget() && !heap_collection_told())
 		sink.status = sink.status ? sink.status : HEAP_WALKED_MOVED;
 	return hr >= 0 && sink.status == HEAP_WALKED_WHOLE;
 }
@@ -224,7 +236,8 @@ static void walk_at_once(struct walk *k)
 
 	if (!may_collect && !quiet && heap_stop_collect(k->info, &ns) >= 0)
 		k->answer.collection_us = ns / 1000;
-	walk_in_stop(k);
+	if (!over_budget())
+		walk_in_stop(k);
 }
 
 static void prepare(struct walk *k)
@@ -279,6 +292,17 @@ static void send_error(struct channel_io *io, uint16_t request, uint32_t code, c
 	channel_io_end(io);
 }
 
+/* Before the answer: who reads that knows then that the library leaves. */
+static void say_pause(struct channel_io *io)
+{
+	struct channel_pause p;
+
+	if (!pause_watch_exceeded(&p))
+		return;
+	channel_put_pause(channel_io_begin(io, CHANNEL_PAUSE), &p);
+	channel_io_end(io);
+}
+
 static void answer_ring(struct channel_io *io)
 {
 	int fd = channel_io_take_fd(io), error = fd < 0 ? EBADF : heap_sink_map_take(&sink, fd);
@@ -315,6 +339,7 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 		send_error(io, request->type, EOPNOTSUPP, "this way is not possible here");
 	else {
 		walk(&k);
+		say_pause(io);
 		k.answer.status = sink.status;
 		heap_put_walked(channel_io_begin(io, HEAP_FRAME_WALKED), &k.answer);
 		channel_io_end(io);

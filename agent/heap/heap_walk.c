@@ -232,6 +232,16 @@ static int one_try(struct walk *k, struct heap_store *store, struct err *e)
 	return r;
 }
 
+/* Whatever was walked until then: the library leaves, and nobody will name it. */
+static int whether_in_budget(const struct walk *k, struct err *e)
+{
+	struct channel_pause p;
+
+	if (!profiler_channel_pause(k->client.channel, &p))
+		return 0;
+	return err_set_reason(e, ERR_GONE, REASON_PauseBudgetExceeded, "a stop took longer than the session allows: the library left");
+}
+
 /* As the chosen way wants it. */
 static void set_flags(struct walk *k)
 {
@@ -295,7 +305,7 @@ static int try_all(struct walk *k, struct heap_store *store, struct err *e)
 	k->tries = 0;
 	do {
 		begin_stream(k, store);
-		if (one_try(k, store, e) < 0)
+		if (one_try(k, store, e) < 0 || whether_in_budget(k, e) < 0)
 			return -1;
 	} while (try_again(k));
 	return walked(k) ? heap_store_seal(store, e) : not_whole(k, e);
