@@ -17,6 +17,7 @@
 #define ATTACH_TIMEOUT_MS 5000
 #define OTHER_SESSION_MS 6000   /* the runtime's slowest way out takes 5 s */
 #define OTHER_SESSION_POLL_MS 20
+#define UNLOADING_MS 100        /* from a library's last word to the runtime's forgetting it: less than a millisecond as a rule */
 #define READY_TIMEOUT_MS 3000   /* at once as a rule */
 #define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
 #define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
@@ -49,19 +50,33 @@ static void choose_place(struct session_attach *a, const struct buf *variables)
 	profiler_channel_set_notification_only(a->channel, diag_env_profiled(buf_str(variables), variables->len));
 }
 
-/* One that another agent has left behind ends within moments; another's session under way may not be joined, for the same reason. */
-static int await_other_session(const struct target *t, int64_t deadline_ms, struct err *e)
+/* Waits until a library of another session has left. While it serves it has a thread, where the process can be seen; until the runtime has
+ * said goodbye to it, it holds its file locked, where that is still there. */
+static bool await_leaving(const struct target *t, int tmp_fd, int64_t until_ms)
 {
 	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
-	int64_t until_ms = clock_mono_ms() + OTHER_SESSION_MS;
-	while (proc_fd >= 0 && process_state_has_session(proc_fd)) {
-		if (clock_mono_ms() >= (until_ms < deadline_ms ? until_ms : deadline_ms))
-			return err_set_reason(e, ERR_TIMEOUT, REASON_ProfilerAlreadyActive,
-					      "another session (of another agent, or of the local command) is under way in the process: start this one "
-					      "again when that has ended");
+	AUTO_FD int library_fd = stage_find_library(tmp_fd);
+	bool was_there = false;
+	while ((proc_fd >= 0 && process_state_has_session(proc_fd)) || (library_fd >= 0 && !stage_library_gone(library_fd))) {
+		was_there = true;
+		if (clock_mono_ms() >= until_ms)
+			return false;
 		clock_sleep_until_ms(clock_mono_ms() + OTHER_SESSION_POLL_MS);
 	}
-	return 0;
+	if (was_there)
+		clock_sleep_until_ms(clock_mono_ms() + UNLOADING_MS);
+	return true;
+}
+
+/* One that another agent has left behind ends within moments; another's session under way may not be joined, for the same reason. */
+static int await_other_session(const struct target *t, int tmp_fd, int64_t deadline_ms, struct err *e)
+{
+	int64_t until_ms = clock_mono_ms() + OTHER_SESSION_MS;
+	if (await_leaving(t, tmp_fd, until_ms < deadline_ms ? until_ms : deadline_ms))
+		return 0;
+	return err_set_reason(e, ERR_TIMEOUT, REASON_ProfilerAlreadyActive,
+			      "another session (of another agent, or of the local command) is under way in the process: start this one again when that "
+			      "has ended");
 }
 
 /* Where main profilers have come and gone before the present one, the runtime does not know of this one (see above): it answers nothing,
@@ -86,7 +101,7 @@ static int await_ready_beside(struct session_attach *a, struct err *e)
 static int open_tmp(const struct target *t, struct buf *variables, int64_t deadline_ms, struct err *e)
 {
 	AUTO_FD int tmp = target_open_tmp(t, e);
-	AUTO_FD int port = tmp < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
+	AUTO_FD int port = tmp < 0 || await_other_session(t, tmp, deadline_ms, e) < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
 	if (port < 0 || diag_ipc_environment(port, variables, deadline_ms, e) < 0)
 		return -1;
 	const char *setting = diag_env_disabled(buf_str(variables), variables->len);
@@ -100,7 +115,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
 	struct err inner = ERR_INIT;
 	AUTO_BUF struct buf variables = {0};
-	int tmp = await_other_session(t, o->deadline_ms, &inner) < 0 ? -1 : open_tmp(t, &variables, o->deadline_ms, &inner);
+	int tmp = open_tmp(t, &variables, o->deadline_ms, &inner);
 	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
 	STEP("staged");

@@ -35,8 +35,13 @@ int stage_remove(struct stage *s, struct err *e);
 /* True while a file whose base name is `library_name` is mapped in the process (host PID mode only). */
 bool stage_library_mapped(const struct target *t, const char *library_name);
 
+/* The file of a library of another session that is still in the process and holds it locked (profiler/own_file.c), in the target's
+ * temporary folder; -1: none is known. stage_library_gone() says of it whether the library has left meanwhile. */
+int stage_find_library(int tmp_fd);
+bool stage_library_gone(int library_fd);
+
 /* Removes session folders that a killed agent left behind in this target's temporary folder: older than `older_than_s`,
- * not mapped. Returns how many; *kept (may be NULL) counts on for each that no session uses and that cannot be removed yet. */
+ * without a library that is still there. Returns how many; *kept (may be NULL) counts on for each that no session uses and that cannot be removed yet. */
 int stage_sweep(const struct target *t, int64_t older_than_s, int *kept);
 
 #endif

@@ -5,6 +5,7 @@
 #include "common/base/fsio.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
@@ -53,14 +54,39 @@ static bool is_library_name(const char *name)
 	       strcmp(name + n + 16, ".so") == 0;
 }
 
-/* Removes the files that a session makes; false when one must stay (its library is still mapped). */
+bool stage_library_gone(int library_fd)
+{
+	if (flock(library_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+		return false;
+	flock(library_fd, LOCK_UN);
+	return true;
+}
+
+/* The library's file, when the library holds it; -1: it does not. */
+static int open_held(int dir_fd, const char *name)
+{
+	AUTO_FD int fd = is_library_name(name) ? target_fs_open_regular(dir_fd, name) : -1;
+	return fd < 0 || stage_library_gone(fd) ? -1 : steal_fd(&fd);
+}
+
+static bool is_in_process(const struct target *t, int dir_fd, const char *library_name)
+{
+	AUTO_FD int held = open_held(dir_fd, library_name);
+	return held >= 0 || (t->mode == AGENT_MODE_HOST_PID && stage_library_mapped(t, library_name));
+}
+
+static DIR *read_folder(int dir_fd)
+{
+	return fsio_opendir_take(openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/* Removes the files that a session makes; false when one must stay (its library is still in the process). */
 static bool empty_folder(const struct target *t, int dir_fd)
 {
-	int copy = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
+	AUTO_DIR DIR *dir = read_folder(dir_fd);
 	struct dirent *entry;
 	for (int seen = 0; dir && seen < MAX_FILES && (entry = readdir(dir)); seen++) {
-		if (is_library_name(entry->d_name) && t->mode == AGENT_MODE_HOST_PID && stage_library_mapped(t, entry->d_name))
+		if (is_library_name(entry->d_name) && is_in_process(t, dir_fd, entry->d_name))
 			return false;
 		if (is_library_name(entry->d_name) || strcmp(entry->d_name, "c") == 0)
 			unlinkat(dir_fd, entry->d_name, 0);
@@ -68,13 +94,53 @@ static bool empty_folder(const struct target *t, int dir_fd)
 	return dir != NULL;
 }
 
+/* -1: it is not the agent's. */
+static int open_folder(int tmp_fd, const char *name, struct stat *st)
+{
+	AUTO_FD int fd = target_fs_open_beneath(tmp_fd, name, O_RDONLY | O_DIRECTORY, 0);
+	return fd < 0 || fstat(fd, st) < 0 || st->st_uid != geteuid() ? -1 : steal_fd(&fd);
+}
+
+/* The names of sessions' folders in the temporary folder, one after the other, for as long as the function wants more. */
+static void each_folder(int tmp_fd, bool (*wants_more)(void *ctx, int tmp_fd, const char *name), void *ctx)
+{
+	AUTO_DIR DIR *dir = tmp_fd < 0 ? NULL : read_folder(tmp_fd);
+	struct dirent *entry;
+	for (int seen = 0, looked = 0; dir && seen < MAX_FOLDER_ENTRIES && looked < MAX_FOLDERS && (entry = readdir(dir)); seen++) {
+		if (!is_folder_name(entry->d_name))
+			continue;
+		looked++;
+		if (!wants_more(ctx, tmp_fd, entry->d_name))
+			return;
+	}
+}
+
+static bool find_held(void *ctx, int tmp_fd, const char *name)
+{
+	int *held = ctx;
+	struct stat st;
+	AUTO_FD int fd = open_folder(tmp_fd, name, &st);
+	AUTO_DIR DIR *dir = fd < 0 ? NULL : read_folder(fd);
+	struct dirent *entry;
+	for (int seen = 0; dir && *held < 0 && seen < MAX_FILES && (entry = readdir(dir)); seen++)
+		*held = open_held(fd, entry->d_name);
+	return *held < 0;
+}
+
+int stage_find_library(int tmp_fd)
+{
+	int held = -1;
+	each_folder(tmp_fd, find_held, &held);
+	return held;
+}
+
 enum swept { SWEPT_REMOVED, SWEPT_KEPT, SWEPT_NOT_OURS };
 
 static enum swept sweep_folder(const struct target *t, int tmp_fd, const char *name, int64_t older_than_s)
 {
-	AUTO_FD int fd = target_fs_open_beneath(tmp_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	struct stat st;
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid())
+	AUTO_FD int fd = open_folder(tmp_fd, name, &st);
+	if (fd < 0)
 		return SWEPT_NOT_OURS;
 	/* Without an age there is no question: a file's time may be a moment ahead of time(). */
 	if (older_than_s > 0 && time(NULL) - st.st_mtime < older_than_s)
@@ -84,21 +150,27 @@ static enum swept sweep_folder(const struct target *t, int tmp_fd, const char *n
 	return empty_folder(t, fd) && unlinkat(tmp_fd, name, AT_REMOVEDIR) == 0 ? SWEPT_REMOVED : SWEPT_KEPT;
 }
 
+struct sweep {
+	const struct target *t;
+	int64_t older_than_s;
+	int removed, kept;
+};
+
+static bool sweep_one(void *ctx, int tmp_fd, const char *name)
+{
+	struct sweep *s = ctx;
+	enum swept swept = sweep_folder(s->t, tmp_fd, name, s->older_than_s);
+	s->removed += swept == SWEPT_REMOVED;
+	s->kept += swept == SWEPT_KEPT;
+	return true;
+}
+
 int stage_sweep(const struct target *t, int64_t older_than_s, int *kept)
 {
+	struct sweep s = {.t = t, .older_than_s = older_than_s};
 	AUTO_FD int tmp = target_open_tmp(t, NULL);
-	int copy = tmp < 0 ? -1 : openat(tmp, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
-	struct dirent *entry;
-	int removed = 0, looked = 0;
-	for (int seen = 0; dir && seen < MAX_FOLDER_ENTRIES && looked < MAX_FOLDERS && (entry = readdir(dir)); seen++) {
-		if (!is_folder_name(entry->d_name))
-			continue;
-		looked++;
-		enum swept swept = sweep_folder(t, tmp, entry->d_name, older_than_s);
-		removed += swept == SWEPT_REMOVED;
-		if (kept)
-			*kept += swept == SWEPT_KEPT;
-	}
-	return removed;
+	each_folder(tmp, sweep_one, &s);
+	if (kept)
+		*kept += s.kept;
+	return s.removed;
 }

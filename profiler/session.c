@@ -9,6 +9,7 @@
 #include "profiler/heap_walk.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
+#include "profiler/own_file.h"
 #include "profiler/own_thread.h"
 #include "profiler/pause_watch.h"
 #include "profiler/resolver.h"
@@ -251,6 +252,7 @@ static void stay_behind(void)
 	channel_io_flush(&io);
 	channel_io_close(&io);
 	pause_watch_reset(0, -1);
+	own_file_unlock();
 	wake_fd = -1;
 	close(fd);
 }
@@ -375,6 +377,7 @@ static void close_session(void)
 	info = NULL;
 	give_back();
 	atomic_store(&state, IDLE);
+	own_file_unlock();
 }
 
 hresult session_attach(void *unknown, const void *client_data, uint32_t len, bool notification_only)
@@ -387,6 +390,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	if (!atomic_compare_exchange_strong(&state, &idle, ACTIVE))
 		return COR_PROF_E_PROFILER_ALREADY_ACTIVE;
 	atomic_store(&complete, false);
+	own_file_lock();
 	beside = notification_only;
 	io.fd = io.give_up_fd = io.passed_fd = -1;
 	resolver_reset();

@@ -2,6 +2,7 @@ PROFILER_SRC := \
 	profiler/exports.c \
 	profiler/session.c \
 	profiler/own_thread.c \
+	profiler/own_file.c \
 	profiler/event_mask.c \
 	profiler/event_pipe.c \
 	profiler/caller_walk.c \

@@ -1,0 +1,11 @@
+/* The library's own file, locked (flock, shared) for as long as it is in a process. When its agent was killed, the next one learns from the lock
+ * that a library still has to leave, and when it has: also where it sees nothing of the process but its folder for temporary files.
+ * Context: CLR callback of the attach (lock), of the detach or own thread (unlock). */
+#ifndef DRDOTNET_OWN_FILE_H
+#define DRDOTNET_OWN_FILE_H
+
+/* Where the file is gone or cannot be locked, nobody learns anything. */
+void own_file_lock(void);
+void own_file_unlock(void);
+
+#endif
