@@ -35,17 +35,21 @@ class Case(unittest.TestCase):
         dotnet.seen(app.pid, tmp)  # all its threads are there
         return app
 
-    def within_budget(self, app, *words):
-        """The report of the first session whose stop was not longer than its small budget: on a loaded machine the library may be kept from running."""
+    def in_budget(self, app, *words):
+        """(exit code, what it says, its folder) of the first session whose stop was not longer than its small budget: on a loaded machine the library may be
+        kept from running."""
         def run():
             out = os.path.join(app.folder, "report-%d" % time.monotonic_ns())
             code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, *words, seconds=120)
-            if code:
-                self.assertIn("PauseBudgetExceeded", text + errors)
-                return None
-            with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
-                return json.load(f)
-        report = proc.wait_until(run, 120, "a session within its budget")
+            return None if code and "PauseBudgetExceeded" in text + errors else (code, text + errors, out)
+        return proc.wait_until(run, 120, "a session within its budget")
+
+    def within_budget(self, app, *words):
+        """Its report."""
+        code, said, out = self.in_budget(app, *words)
+        self.assertEqual(code, 0, said)
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+            report = json.load(f)
         validate(report)
         check_sums(self, report)
         return report
@@ -224,11 +228,9 @@ class Elsewhere(Case):
 
     def test_a_stop_that_does_not_fit_counts_types_or_is_refused(self):
         app = self.start("list", "net10.0", ["--list", "3000000"])
-        out = os.path.join(app.folder, "refused")
-        code, text, errors = local.drdotnet("run", "--profiler", "GCSurvivors", "--pid", app.pid, "-o", out, "--pause-budget", "20", "--roots", "Exact",
-                                            seconds=120)
+        code, said, _ = self.in_budget(app, "--pause-budget", "20", "--roots", "Exact")
         self.assertNotEqual(code, 0)
-        self.assertIn("HeapTooLarge", text + errors)
+        self.assertIn("HeapTooLarge", said)
         report = self.within_budget(app, "--pause-budget", "30")
         self.assertEqual((report["walk"]["roots"], report["holders"], report["main"]["type"]), ("none", [], "Shop.Node"))
         only = report["walk"]["typesOnly"]

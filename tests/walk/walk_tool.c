@@ -7,6 +7,7 @@
 #include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_walk.h"
 #include "agent/profiler_channel.h"
+#include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -348,6 +349,14 @@ static struct profiler_channel *attach(const struct tool *t, struct err *e)
 	return NULL;
 }
 
+/* The library was kept from running in the middle of a stop, for longer than the budget, and has left: no answer to what it was asked. */
+static bool has_left(const struct profiler_channel *ch)
+{
+	struct channel_pause pause;
+
+	return ch && profiler_channel_pause(ch, &pause);
+}
+
 static int run(struct tool *t)
 {
 	struct err e = ERR_INIT;
@@ -364,10 +373,13 @@ static int run(struct tool *t)
 		if (ok)
 			heap_snapshot_free(s);
 	}
+	bool left = !ok && has_left(ch);
+	if (left)
+		e.reason = REASON_PauseBudgetExceeded;
 	if (!ok)
 		fail(&e);
 	e = (struct err)ERR_INIT;
-	if (ch && profiler_channel_detach(ch, &stats, soon(), &e) < 0)
+	if (ch && !left && profiler_channel_detach(ch, &stats, soon(), &e) < 0)
 		fail(&e);
 	profiler_channel_free(ch);
 	return !ok;
