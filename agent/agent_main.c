@@ -1,5 +1,6 @@
 #include "agent/agent.h"
 #include "agent/health_socket.h"
+#include "common/base/crypto.h"
 #include "common/base/daemon.h"
 #include "common/base/http.h"
 
@@ -32,6 +33,7 @@ static int probe(const struct agent_options *o)
 int main(int argc, char *argv[])
 {
 	daemon_keep_memory_small();
+	crypto_stay();
 	struct agent_options o;
 	struct err e = ERR_INIT;
 	if (agent_options_parse(argc, argv, environment, &o, &e) < 0) {

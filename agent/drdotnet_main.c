@@ -6,6 +6,7 @@
 #include "agent/ps.h"
 #include "agent/serve.h"
 #include "common/base/clock.h"
+#include "common/base/crypto.h"
 #include "common/base/log.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ static int list_processes(const struct cli_args *a)
 
 int main(int argc, char **argv)
 {
+	crypto_stay();
 	struct cli_args args;
 	struct err e = ERR_INIT;
 	if (cli_parse(argc, argv, &args, &e) < 0) {

@@ -2,6 +2,7 @@
  * the links' (link_server.h), reviews, the watch, the workers, the election, events, and the certificates'. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
+#include "common/base/crypto.h"
 #include "common/base/daemon.h"
 #include "common/base/fsio.h"
 #include "common/base/http.h"
@@ -367,6 +368,7 @@ static const char *environment(const char *name)
 int main(int argc, char *argv[])
 {
 	daemon_keep_memory_small();
+	crypto_stay();
 	struct controller_settings s;
 	struct err e = ERR_INIT;
 	if (controller_options_parse(argc, argv, environment, &s, &e) < 0) {

@@ -26,6 +26,7 @@ TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/stor
 	tests/helpers/as_pid.c tests/helpers/fake_diagnostics.c tests/report/report_tool.c tests/leak/leak_tool.c
 TOOL_SRC += tests/survivors/survivors_tool.c
 TOOL_SRC += tests/walk/walk_tool.c
+TOOL_SRC += tests/helpers/crypto_end.c
 include tests/bench/bench.mk
 tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
 define tool_rule

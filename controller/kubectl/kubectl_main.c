@@ -1,4 +1,5 @@
 /* The plugin `kubectl drdotnet`: Dr-Dotnet for people at a terminal, with their own rights, through the API server. */
+#include "common/base/crypto.h"
 #include "common/base/http.h"
 #include "common/base/log.h"
 #include "controller/kubectl/doctor.h"
@@ -27,6 +28,7 @@ static command_fn *const commands[] = {
 
 int main(int argc, char **argv)
 {
+	crypto_stay();
 	struct plugin_args args;
 	struct err e = ERR_INIT;
 	if (plugin_options_parse(argc, argv, &args, &e) < 0) {

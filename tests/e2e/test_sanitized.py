@@ -36,6 +36,21 @@ class Local(local.LocalCase):
         self.command("run", "-f", os.path.join(proc.ROOT, "README.md"), code=1)
 
 
+class Ends(unittest.TestCase):
+    """A thread may end while its program ends: what OpenSSL then frees for it would be freed twice."""
+
+    def test_openssl_is_not_taken_down(self):
+        def said(*words):
+            return subprocess.run([proc.ROOT + "/build/release/tests/crypto-end", *words], capture_output=True, text=True, check=True, timeout=60).stdout
+        self.assertEqual(said(), "taken down\n")
+        self.assertEqual(said("stay"), "")
+
+    def test_no_program_forgets(self):
+        for name in ("agent/agent_main.c", "agent/drdotnet_main.c", "controller/controller_main.c", "controller/kubectl/kubectl_main.c"):
+            with open(os.path.join(proc.ROOT, name), encoding="utf-8") as f:
+                self.assertRegex(f.read(), r"\tcrypto_stay\(\);\n", name)
+
+
 @unittest.skipIf(test_cluster.UNAVAILABLE, test_cluster.UNAVAILABLE)
 class Daemons(test_cluster.ClusterCase):
     """Without the search for leaks: it would need rights that an agent has not. tests/soak/leaks.py has them."""
