@@ -7,9 +7,12 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-void *mem_alloc(size_t size);                 /* zeroed; free() it */
-void *mem_calloc(size_t count, size_t size);  /* zeroed, overflow-checked */
-void *mem_realloc(void *p, size_t count, size_t size); /* overflow-checked; new bytes are not zeroed */
+/* What they give is as large as is said here: the compiler warns, and a fortified build ends the process, where more is written. */
+#define MEM_SIZED(...) __attribute__((alloc_size(__VA_ARGS__), returns_nonnull, warn_unused_result))
+
+void *mem_alloc(size_t size) MEM_SIZED(1) __attribute__((malloc));                /* zeroed; free() it */
+void *mem_calloc(size_t count, size_t size) MEM_SIZED(1, 2) __attribute__((malloc)); /* zeroed, overflow-checked */
+void *mem_realloc(void *p, size_t count, size_t size) MEM_SIZED(2, 3);            /* overflow-checked; new bytes are not zeroed */
 char *mem_strdup(const char *s);              /* NULL gives NULL */
 char *mem_strndup(const char *s, size_t n);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
