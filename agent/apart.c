@@ -10,9 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define STACK_BYTES (1024 * 1024)
 #define SLICE_MS 500 /* of waiting */
+#define COMPUTES_PERCENT 1 /* of a slice: who reads what a file system lets go of byte by byte does not compute as much */
+#define COMPUTING_MS (10 * 60 * 1000) /* at most, after the last word */
 
 struct apart {
 	pthread_t thread; /* joined when it is done, detached when it is given up */
@@ -21,7 +24,7 @@ struct apart {
 	apart_fn *fn;
 	void *ctx;
 	void (*release)(void *ctx);
-	int64_t patient_until_ms;
+	int64_t patience_ms, patient_until_ms, computing_until_ms;
 	bool done, given_up;
 	char place[APART_PLACE_SIZE];
 };
@@ -90,10 +93,19 @@ static int refuse_hanging(const char *place, struct err *e)
 	return 0;
 }
 
+static void be_patient(struct apart *a, int64_t patience_ms)
+{
+	int64_t now_ms = clock_mono_ms();
+	a->patience_ms = patience_ms;
+	a->patient_until_ms = now_ms + patience_ms;
+	a->computing_until_ms = now_ms + COMPUTING_MS;
+}
+
 static struct apart *apart_new(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms)
 {
 	struct apart *a = mem_alloc(sizeof *a);
-	*a = (struct apart){.fn = fn, .ctx = ctx, .release = release, .patient_until_ms = clock_mono_ms() + patience_ms};
+	*a = (struct apart){.fn = fn, .ctx = ctx, .release = release};
+	be_patient(a, patience_ms);
 	snprintf(a->place, sizeof a->place, "%s", place);
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_t cond;
@@ -143,17 +155,40 @@ static int start(struct apart *a, struct err *e)
 	return 0;
 }
 
+/* 0: not known, or it has ended. */
+static int64_t cpu_ns_of(const struct apart *a)
+{
+	clockid_t clock;
+	struct timespec t;
+	if (pthread_getcpuclockid(a->thread, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void look_whether_it_computes(struct apart *a, int64_t *cpu_ns, int64_t since_ms, int64_t now_ms)
+{
+	int64_t before_ns = *cpu_ns, until_ms = now_ms + a->patience_ms;
+	*cpu_ns = cpu_ns_of(a);
+	if (*cpu_ns - before_ns < (now_ms - since_ms) * 1000000 / 100 * COMPUTES_PERCENT)
+		return;
+	until_ms = until_ms < a->computing_until_ms ? until_ms : a->computing_until_ms;
+	a->patient_until_ms = a->patient_until_ms > until_ms ? a->patient_until_ms : until_ms;
+}
+
 /* True when it is done; else it is given up from now on. */
 static bool wait_done(struct apart *a)
 {
+	int64_t cpu_ns = cpu_ns_of(a);
 	pthread_mutex_lock(&a->lock);
 	for (int64_t now_ms = clock_mono_ms(); !a->done && now_ms < a->patient_until_ms;) {
-		int64_t until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
+		int64_t since_ms = now_ms, until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
 		struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
 		pthread_cond_timedwait(&a->changed, &a->lock, &ts);
 		now_ms = clock_mono_ms();
 		if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
 			a->patient_until_ms += now_ms - until_ms;
+		if (!a->done)
+			look_whether_it_computes(a, &cpu_ns, since_ms, now_ms);
 	}
 	bool done = a->done;
 	a->given_up = !done;
@@ -190,7 +225,7 @@ int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *
 void apart_alive(struct apart *a, int64_t patience_ms)
 {
 	pthread_mutex_lock(&a->lock);
-	a->patient_until_ms = clock_mono_ms() + patience_ms;
+	be_patient(a, patience_ms);
 	pthread_mutex_unlock(&a->lock);
 }
 

@@ -52,6 +52,12 @@ void attached_session_progress(struct attached_session *s, enum job_phase phase)
 		s->q->on_progress(s->q->progress_ctx, p);
 }
 
+void attached_session_wait(const struct attached_session *s, int64_t most_ms)
+{
+	if (s->q->on_wait)
+		s->q->on_wait(s->q->progress_ctx, most_ms);
+}
+
 bool attached_session_process_exited(const struct attached_session *s, int64_t grace_ms)
 {
 	struct pollfd p = {.fd = s->pid_fd, .events = POLLIN};
@@ -121,6 +127,8 @@ static int step_attach(struct attached_session *s, struct err *e)
 	};
 	s->attached = session_attach_begin(&s->attach, s->q->target, &o, e) == 0;
 	s->facts.beside_profiler = s->attached && profiler_channel_notification_only(s->attach.channel);
+	if (s->attached)
+		profiler_channel_on_wait(s->attach.channel, s->q->on_wait, s->q->progress_ctx);
 	if (s->attached && !s->started_ns)
 		begin(s);
 	return s->attached ? 0 : -1;

@@ -83,6 +83,9 @@ int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const
 struct channel_collection;
 int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count);
 
+/* Before work of our own that may take so long: nothing is said until it is done. */
+void attached_session_wait(const struct attached_session *s, int64_t most_ms);
+
 /* Tells the caller how far it is; a sign of life. Call it in long steps at least each 10 s. */
 void attached_session_progress(struct attached_session *s, enum job_phase phase);
 

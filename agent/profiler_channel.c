@@ -146,6 +146,8 @@ static int pump(struct profiler_channel *ch, int64_t deadline_ms, struct err *e)
 		int64_t left = deadline_ms - clock_mono_ms();
 		if (r != 0 || left <= 0)
 			return r;
+		if (ch->on_wait)
+			ch->on_wait(ch->on_wait_ctx, left);
 		struct pollfd p = {.fd = ch->fd, .events = (short)(POLLIN | (ch->out.len ? POLLOUT : 0))};
 		if (poll(&p, 1, left < INT32_MAX ? (int)left : INT32_MAX) < 0 && errno != EINTR)
 			return err_set_errno(e, errno, "wait for the profiler library");
@@ -184,6 +186,12 @@ int profiler_channel_await_ready(struct profiler_channel *ch, int64_t deadline_m
 		if (profiler_channel_await(ch, "become ready", deadline_ms, e) < 0)
 			return -1;
 	return 0;
+}
+
+void profiler_channel_on_wait(struct profiler_channel *ch, channel_wait_fn *fn, void *ctx)
+{
+	ch->on_wait = fn;
+	ch->on_wait_ctx = ctx;
 }
 
 void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx)

@@ -57,6 +57,10 @@ const uint8_t *profiler_channel_clsid(const struct profiler_channel *ch); /* 16 
  * Returns the bytes used or -1 when `cap` is too small or the path longer than a socket address takes. */
 ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const char *inner_path, uint8_t *out, size_t cap, struct err *e);
 
+/* Before each wait on the channel once it is accepted: how long it may last. */
+typedef void channel_wait_fn(void *ctx, int64_t most_ms);
+void profiler_channel_on_wait(struct profiler_channel *ch, channel_wait_fn *fn, void *ctx);
+
 /* Waits for the library's hello with the right nonce (others are turned away), then unlinks nothing: the caller removes
  * the socket's file. expected_pid: the peer's pid as the agent sees it, 0 = do not check. */
 int profiler_channel_accept(struct profiler_channel *ch, pid_t expected_pid, int64_t deadline_ms, struct err *e);

@@ -43,6 +43,8 @@ struct profiler_channel {
 	uint32_t pause_budget_us, features;
 	channel_frame_fn *on_frame; /* of extensions; NULL: they are passed over */
 	void *on_frame_ctx;
+	channel_wait_fn *on_wait; /* NULL: nobody is told */
+	void *on_wait_ctx;
 	struct channel_pause pause; /* kind 0: none */
 
 	bool ready, detaching, detached, eof;

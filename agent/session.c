@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-/* A session says something each second, and after each of its steps: none waits for longer than 10 s by itself. */
+/* A session says something each second, after each of its steps, and before it waits for the library. */
 #define PATIENCE_MS 30000
 #define ANALYSIS_PATIENCE_MS (30 * 60 * 1000) /* of our own work: nothing of the pod is touched any more */
 
@@ -92,6 +92,13 @@ static void pass_on(void *ctx, const struct session_progress *p)
 	}
 }
 
+/* A wait for the library, or work of our own: it ends by itself, however long the machine makes it. */
+static void expect_wait(void *ctx, int64_t most_ms)
+{
+	struct own_session *s = ctx;
+	apart_alive(s->apart, most_ms + PATIENCE_MS);
+}
+
 static struct own_session *own_session_new(const struct session_request *q, const struct session_outcome *out)
 {
 	struct own_session *s = mem_alloc(sizeof *s);
@@ -106,6 +113,7 @@ static struct own_session *own_session_new(const struct session_request *q, cons
 	s->q.out_dirfd = copy_fd(q->out_dirfd);
 	s->q.cancel_fd = copy_fd(q->cancel_fd);
 	s->q.on_progress = pass_on;
+	s->q.on_wait = expect_wait;
 	s->q.progress_ctx = s;
 	return s;
 }

@@ -28,7 +28,8 @@ struct session_request {
 	int cancel_fd;                   /* becomes readable: end early, keep what there is; -1: none */
 	int64_t deadline_ms;             /* monotonic: profiling must have ended by then; 0: none */
 	session_progress_fn *on_progress; /* at each phase change and about each second; while the caller waits */
-	void *progress_ctx;
+	void (*on_wait)(void *ctx, int64_t most_ms); /* before what may take longer than the next progress should */
+	void *progress_ctx;              /* of both */
 };
 
 struct session_outcome {

@@ -22,6 +22,7 @@
 
 #define LATER_OBJECTS 20000000 /* so many take some ten seconds: they are looked into when the session's time is over */
 #define SOON_NS 1200000000     /* more than from tick to tick */
+#define LOOK_MS (10 * 60 * 1000) /* a look into one, with threads that help; some ten seconds on a quiet machine */
 #define LATER_MAX 3            /* snapshots of that size lie in files */
 
 struct leak_own {
@@ -167,6 +168,7 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 		return 0;
 	}
 	attached_session_progress(s, JOB_PROFILING);
+	attached_session_wait(s, LOOK_MS);
 	int rc = look_into(s, h, &w, e);
 	heap_snapshot_free(h);
 	return rc;

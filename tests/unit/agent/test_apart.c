@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LONG_MS 60000
@@ -19,6 +20,7 @@ struct work {
 	int wait_fd; /* -1: does not wait */
 	int value;
 	bool beat, held;
+	int64_t computes_ms;
 };
 
 static struct work *work_new(int wait_fd)
@@ -34,12 +36,21 @@ static void work_release(void *ctx)
 	released++;
 }
 
+static int64_t cpu_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static void work_run(struct apart *a, void *ctx)
 {
 	struct work *w = ctx;
 	char byte;
 	if (w->beat)
 		apart_alive(a, LONG_MS);
+	while (cpu_ms() < w->computes_ms)
+		;
 	if (w->wait_fd >= 0 && read(w->wait_fd, &byte, 1) != 1)
 		return;
 	w->held = apart_hold(a);
@@ -102,6 +113,28 @@ Test(apart, a_sign_of_life_is_believed)
 	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
 	cr_expect_eq(w->value, 42);
 	free(w);
+}
+
+Test(apart, what_computes_does_not_hang)
+{
+	struct work *w = work_new(-1);
+	w->computes_ms = 10 * SHORT_MS;
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, SHORT_MS, NULL), 0);
+	cr_expect(w->value == 42 && w->held);
+	free(w);
+}
+
+Test(apart, what_has_computed_may_hang_all_the_same)
+{
+	int gate[2];
+	struct err e = ERR_INIT;
+	cr_assert_eq(pipe(gate), 0);
+	struct work *w = work_new(gate[0]);
+	w->computes_ms = 3 * SHORT_MS;
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, SHORT_MS, &e), -1);
+	cr_expect_eq(e.kind, ERR_TIMEOUT);
+	cr_assert_eq(write(gate[1], "x", 1), 1);
+	wait_until_none_hangs();
 }
 
 Test(apart, places_are_told_apart)
