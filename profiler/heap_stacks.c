@@ -2,11 +2,13 @@
 #include "profiler/heap_stacks.h"
 
 #include "profiler/heap_threads.h"
+#include "profiler/own_memory.h"
 #include "profiler/stack_map.h"
 
 #define FRAMES_MAX 256u
 #define BELOW_BYTES 8192u   /* the frames of the runtime's own code that saved the registers of the last managed one */
 #define ABOVE_BYTES 4096u   /* and of what called the first managed one */
+#define PAGE_BYTES 4096u
 #define STACK_BYTES (1u << 20) /* of one thread; what lies deeper is left out */
 
 /* CONTEXT of the runtime's own definition (the documented one of Windows): where the stack pointer is. */
@@ -47,36 +49,66 @@ void heap_stacks_prepare(void)
 	stack_map_refresh();
 }
 
-static bool put_words(struct heap_writer *w, uintptr_t from, uintptr_t to, struct heap_root_record *root, cor_id lowest, cor_id highest)
+struct search {
+	struct heap_writer *w;
+	struct heap_root_record root;
+	cor_id lowest, highest;
+};
+
+static inline bool put_word(struct search *s, cor_id word)
 {
-	for (from &= ~(uintptr_t)7; from < to; from += 8) {
-		cor_id word = *(const cor_id *)from;
-		if (word < lowest || word > highest || word == root->object)
-			continue;
-		root->object = word;
-		if (!heap_put_root(w, root))
+	if (word < s->lowest || word > s->highest || word == s->root.object)
+		return true;
+	s->root.object = word;
+	return heap_put_root(s->w, &s->root);
+}
+
+/* Of frames that the runtime has told of just now. */
+static bool put_words(struct search *s, uintptr_t from, uintptr_t to)
+{
+	for (from &= ~(uintptr_t)7; from < to; from += 8)
+		if (!put_word(s, *(const cor_id *)from))
 			return false;
+	return true;
+}
+
+/* Below and above them, where the map says that the stack is: it was read before the stop, and another thread may have had that place then.
+ * What is not there is passed over. */
+static bool put_margin(struct search *s, uintptr_t from, uintptr_t to)
+{
+	static cor_id words[PAGE_BYTES / 8];
+	uintptr_t next;
+
+	for (from &= ~(uintptr_t)7; from < to; from = next) {
+		next = (from | (PAGE_BYTES - 1)) + 1;
+		next = next < to ? next : to;
+		size_t count = own_memory_read(from, words, next - from) / 8;
+		for (size_t i = 0; i < count; i++)
+			if (!put_word(s, words[i]))
+				return false;
 	}
 	return true;
 }
 
 /* Leaf first: frame i has the words from its stack pointer up to that of its caller. */
-static bool put_stack(struct heap_writer *w, const struct frames *f, uint32_t thread, cor_id lowest, cor_id highest)
+static bool put_stack(struct search *s, const struct frames *f, uint32_t thread)
 {
-	struct heap_root_record root = {.kind = HEAP_ROOT_STACK, .flags = HEAP_ROOT_CONSERVATIVE | HEAP_ROOT_INTERIOR, .thread = thread + 1};
 	struct stack_range range;
 
 	if (f->count == 0 || !stack_map_find(f->items[0].sp, &range))
 		return true;
 	uintptr_t first = f->items[0].sp, end = first + STACK_BYTES < range.high ? first + STACK_BYTES : range.high;
 	uintptr_t below = first - range.low > BELOW_BYTES ? first - BELOW_BYTES : range.low;
-	root.id = f->items[0].function;
-	if (!put_words(w, below, first, &root, lowest, highest))
+	s->root = (struct heap_root_record){.kind = HEAP_ROOT_STACK, .flags = HEAP_ROOT_CONSERVATIVE | HEAP_ROOT_INTERIOR, .thread = thread + 1};
+	s->root.id = f->items[0].function;
+	if (!put_margin(s, below, first))
 		return false;
 	for (uint32_t i = 0; i < f->count && f->items[i].sp < end; i++) {
-		uintptr_t to = i + 1 < f->count ? f->items[i + 1].sp : f->items[i].sp + ABOVE_BYTES;
-		root.id = f->items[i].function;
-		if (!put_words(w, f->items[i].sp, to < end ? to : end, &root, lowest, highest))
+		bool last = i + 1 == f->count;
+		uintptr_t from = f->items[i].sp, to = last ? from + ABOVE_BYTES : f->items[i + 1].sp;
+		to = to < end ? to : end;
+		s->root.id = f->items[i].function;
+		if (!(last ? put_margin(s, from, to) : put_words(s, from, to)))
 			return false;
 	}
 	return true;
@@ -85,10 +117,11 @@ static bool put_stack(struct heap_writer *w, const struct frames *f, uint32_t th
 bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id highest)
 {
 	static struct frames f;
+	struct search s = {.w = w, .lowest = lowest, .highest = highest};
 
 	for (uint32_t t = 0; t < heap_threads_count(); t++) {
 		f.count = 0;
-		if (info_do_stack_snapshot_registers(info, heap_threads_get(t)->id, on_frame, &f) >= 0 && !put_stack(w, &f, t, lowest, highest))
+		if (info_do_stack_snapshot_registers(info, heap_threads_get(t)->id, on_frame, &f) >= 0 && !put_stack(&s, &f, t))
 			return false;
 	}
 	return true;
