@@ -209,19 +209,26 @@ void stop_log_thread_halted(uint64_t at_ns)
 		take_stack(CHANNEL_STACK_LATE, atomic_load(&current.number), tid, at_ns);
 }
 
-/* A collection is told of by a callback, by an event with the runtime's reasons, or by both, in either order. */
+/* A collection is told of by a callback, by an event with the runtime's reasons, or by both, in either order. The count is read once: should
+ * another thread tell of one at the same time, an entry may be wrong, but nothing beside them. */
 static struct channel_stop_collection *collection_of(uint32_t generation, uint8_t told, uint64_t at_ns)
 {
 	struct channel_stop *s = &current.stop;
-	struct channel_stop_collection *last = s->collections + s->collection_count - 1;
+	struct channel_stop_collection *last;
+	uint16_t at = s->collection_count;
 
-	if (s->collection_count && s->collection_count <= CHANNEL_STOP_COLLECTIONS && !(last->flags & told) && last->generation == generation) {
-		last->flags |= told;
-		return last;
+	if (at && at <= CHANNEL_STOP_COLLECTIONS) {
+		last = &s->collections[at - 1];
+		if (!(last->flags & told) && last->generation == generation) {
+			last->flags |= told;
+			return last;
+		}
 	}
-	if (s->collection_count == UINT16_MAX || s->collection_count++ >= CHANNEL_STOP_COLLECTIONS)
+	if (at < UINT16_MAX)
+		s->collection_count = (uint16_t)(at + 1);
+	if (at >= CHANNEL_STOP_COLLECTIONS)
 		return NULL;
-	last = s->collections + s->collection_count - 1;
+	last = &s->collections[at];
 	*last = (struct channel_stop_collection){.start_ns = at_ns, .generation = (uint8_t)generation, .flags = told};
 	return last;
 }
@@ -243,10 +250,11 @@ void stop_log_collection_started(uint32_t generation, bool induced, uint64_t at_
 void stop_log_collection_finished(uint64_t at_ns)
 {
 	struct channel_stop *s = &current.stop;
+	size_t count = s->collection_count;
 
-	if (!under_way() || s->collection_count > CHANNEL_STOP_COLLECTIONS)
+	if (!under_way() || count > CHANNEL_STOP_COLLECTIONS)
 		return;
-	for (size_t i = s->collection_count; i--;) {
+	for (size_t i = count; i--;) {
 		struct channel_stop_collection *c = &s->collections[i];
 		if (c->flags & CHANNEL_GC_FINISHED || (c->flags & CHANNEL_GC_DETAILED && c->type == GC_TYPE_BACKGROUND))
 			continue;
