@@ -61,6 +61,11 @@ PROFILER_LDFLAGS := -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack -Wl,--g
 	-Wl,--version-script=profiler/exports.map
 PROFILER_CC := $(if $(filter fuzz,$(FLAVOUR)),gcc,$(CC))
 PROFILER_CFLAGS += $(if $(filter aarch64%,$(CROSS)),-mno-outline-atomics)
+# For tests: a process that is to load it preloads the runtimes of both sanitizers.
+ifeq ($(FLAVOUR),asan)
+PROFILER_CFLAGS += -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
+PROFILER_SANITIZED := sanitized
+endif
 PROFILER_OBJ = $(patsubst %.c,$(B)/obj/profiler-lib/%.o,$(PROFILER_SRC) $(PROTO_SRC))
 
 $(B)/obj/profiler-lib/%.o: %.c
@@ -71,7 +76,7 @@ $(B)/obj/profiler-lib/%.o: %.c
 $(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 	$(call say,LD,$@)
 	$(Q)$(PROFILER_CC) $(PROFILER_CFLAGS) $(PROFILER_LDFLAGS) -o $@.part $(PROFILER_OBJ)
-	$(Q)OBJDUMP=$$($(PROFILER_CC) -print-prog-name=objdump) profiler/check-library $@.part
+	$(Q)OBJDUMP=$$($(PROFILER_CC) -print-prog-name=objdump) profiler/check-library $@.part $(PROFILER_SANITIZED)
 	$(Q)mv -f $@.part $@
 
 # arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).

@@ -73,7 +73,7 @@ apps: ## publish the sample .NET applications into build/apps/ and build/apps-na
 
 test-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) all test-tools
-	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan programs unit-bin failures-suite-bin
+	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan all unit-bin failures-suite-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=smoke fuzz-bin
 	+$(MAKE) --no-print-directory $(PARALLEL) faults-programs

@@ -49,6 +49,12 @@ SOAK_SECONDS ?= 600
 soak-profiler: profiler-tools ## sessions in real processes for SOAK_SECONDS (600): nothing may stay, however they end
 	@PYTHONPATH=. python3 tests/profiler/soak.py --seconds $(SOAK_SECONDS)
 
+CHECKED_SECONDS ?= 600
+.PHONY: soak-checked
+soak-checked: all profiler-tools ## sessions for CHECKED_SECONDS (600) in real processes whose memory is checked: sanitizers, malloc's own checks
+	+@$(MAKE) --no-print-directory FLAVOUR=asan build/asan/libdrdotnet.so
+	@PYTHONPATH=. python3 tests/profiler/checked.py --seconds $(CHECKED_SECONDS)
+
 # A stand-in for a runtime, where none can be had: with glibc, with musl, and for arm64 (see test_portable.py).
 FAKE_RUNTIME := tests/profiler/fake_runtime.c $(PROTO_SRC)
 FAKE_CFLAGS := -I. -D_GNU_SOURCE -std=gnu11 -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls $(WARN) -rdynamic -pthread

@@ -13,6 +13,7 @@ from tests.lib import dotnet, proc
 
 TOOLS = os.environ.get("PROFILER_TOOLS", os.path.join(proc.ROOT, "build/release/profiler-tools"))
 LIBRARY = os.environ.get("PROFILER_LIBRARY", os.path.join(proc.ROOT, "build/release/libdrdotnet.so"))
+ENV = {}  # of each application that is started here
 LOCKED = ["flock", os.path.join(proc.ROOT, "tests/profiler/tests.mk")]  # before `make`: tests run beside each other
 
 
@@ -20,6 +21,11 @@ def build():
     """What the suite has built already, unless only this test runs."""
     if not all(os.path.exists(path) for path in (LIBRARY, tool("channel_driver"), tool("fake_runtime"))):
         subprocess.run([*LOCKED, "make", "-s", "profiler-tools"], cwd=proc.ROOT, check=True, timeout=300)
+
+
+def build_sanitized():
+    if not os.path.exists(os.path.join(proc.ROOT, "build/asan/libdrdotnet.so")):
+        subprocess.run([*LOCKED, "make", "-s", "FLAVOUR=asan", "build/asan/libdrdotnet.so"], cwd=proc.ROOT, check=True, timeout=300)
 
 
 def make(goal):
@@ -57,7 +63,7 @@ class Names(proc.Process):
         self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         os.chmod(self.folder, 0o755)
         super().__init__([dotnet.path(framework, "names"), *words],
-                         log=os.path.join(self.folder, "log"), env={"TMPDIR": self.folder, **(env or {})}, preexec_fn=_end_with_parent)
+                         log=os.path.join(self.folder, "log"), env={"TMPDIR": self.folder, **ENV, **(env or {})}, preexec_fn=_end_with_parent)
         try:
             self.wait_log("^ready", 30)
             pattern = "%s/dotnet-diagnostic-%d-*-socket" % (self.folder, self.pid)
