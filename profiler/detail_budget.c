@@ -30,17 +30,27 @@ static void take(struct detail_budget *b, uint64_t details)
 	b->store_ns = details < (uint64_t)(b->store_ns - LEAST_NS) / DETAIL_NS ? b->store_ns - (int64_t)details * DETAIL_NS : LEAST_NS;
 }
 
-bool detail_budget_step(struct detail_budget *b, uint64_t now_ns, uint64_t taken)
+static void close_for_a_while(struct detail_budget *b)
+{
+	b->open = false;
+	b->closed_ns = b->at_ns;
+	b->reopen_ns = WINDOW_NS / 2 + WINDOW_NS * chance(b) / 1024;
+}
+
+static bool may_open(const struct detail_budget *b, bool missed)
+{
+	return b->store_ns >= b->reopen_ns || (missed && b->store_ns > -MOST_NS && b->at_ns - b->closed_ns >= DETAIL_BUDGET_SOON_NS);
+}
+
+bool detail_budget_step(struct detail_budget *b, uint64_t now_ns, uint64_t taken, bool missed)
 {
 	fill(b, now_ns - b->at_ns);
 	take(b, taken - b->taken);
 	b->at_ns = now_ns;
 	b->taken = taken;
-	if (b->open && b->store_ns <= 0) {
-		b->open = false;
-		b->reopen_ns = WINDOW_NS / 2 + WINDOW_NS * chance(b) / 1024;
-	} else if (!b->open && b->store_ns >= b->reopen_ns) {
-		b->open = true;
-	}
+	if (b->open && b->store_ns <= 0)
+		close_for_a_while(b);
+	else if (!b->open)
+		b->open = may_open(b, missed);
 	return b->open;
 }

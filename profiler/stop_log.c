@@ -56,6 +56,7 @@ static struct sample_ring ring;
 static _Atomic bool on;
 static bool events; /* the runtime tells of collections by events, too, while details are taken */
 static _Atomic bool detailing;
+static _Atomic bool missed; /* a collection that people ask about, while none are */
 static struct detail_budget budget;
 static _Atomic uint64_t seen, lost, detailed; /* stops; of them; collections */
 static void *info;
@@ -240,6 +241,8 @@ void stop_log_collection_started(uint32_t generation, bool induced, uint64_t at_
 	struct channel_stop_collection *c = collection_of(generation, TOLD_BY_CALLBACK, at_ns);
 	if (c && induced)
 		c->flags |= CHANNEL_GC_INDUCED;
+	if ((induced || generation == 2) && !atomic_load(&detailing))
+		atomic_store(&missed, true);
 	if (!induced || events || !atomic_load(&detailing))
 		return;
 	atomic_fetch_add(&detailed, 1);
@@ -408,6 +411,7 @@ static void detail(bool wanted)
 	if (wanted == atomic_load(&detailing) || (wanted && events && !start_events()))
 		return;
 	atomic_store(&detailing, wanted);
+	atomic_store(&missed, false);
 	if (!wanted && events)
 		event_pipe_stop(info);
 }
@@ -415,7 +419,7 @@ static void detail(bool wanted)
 void stop_log_tick(struct channel_io *io)
 {
 	own_stack_tick();
-	detail(detail_budget_step(&budget, now_ns(), atomic_load(&detailed)));
+	detail(detail_budget_step(&budget, now_ns(), atomic_load(&detailed), atomic_load(&missed)));
 	drain(io);
 }
 

@@ -26,7 +26,7 @@ enum channel_stops_flag {
 	CHANNEL_STOPS_EVENTS = 1, /* the runtime tells its reasons for collections */
 };
 
-#define CHANNEL_STOPS_DETAILS 50 /* collections a second, in the long run, of which the reason and who asked are told; of more: a sample */
+#define CHANNEL_STOPS_DETAILS 100 /* collections a second, in the long run, of which the reason and who asked are told; of more: a sample */
 #define CHANNEL_STOP_COLLECTIONS 4 /* of one stop; more are counted only */
 
 enum channel_stop_flag {

@@ -160,7 +160,7 @@ class TooMany(Case):
         self.check_truth(report, first, last)
         self.assertEqual(valid(report), [])
         self.assertEqual((report["pauses"]["dropped"], len(report["limits"])), (0, 1))
-        self.assertIn("more often than 50 times a second", report["limits"][0])
+        self.assertIn("more often than 100 times a second", report["limits"][0])
         details = report["details"]
         self.assertLess(details["lookedAt"], details["collections"])
         self.assertGreaterEqual(details["lookedAt"], 500)

@@ -401,7 +401,7 @@ Test(pauses, an_estimate_is_called_one)
 	cr_expect(strstr(d.text, "Shop.Cache.Trim about 8 times") != NULL, "%s", d.text);
 	cr_expect(strstr(d.text, "is estimated from 15 of 53.") != NULL, "%s", d.text);
 	cr_assert_not_null(pause_limit(&a, 0));
-	cr_expect(strstr(pause_limit(&a, 0), "more often than 50 times a second") != NULL, "%s", pause_limit(&a, 0));
+	cr_expect(strstr(pause_limit(&a, 0), "more often than 100 times a second") != NULL, "%s", pause_limit(&a, 0));
 	cr_expect_null(pause_limit(&a, 1));
 	pause_diagnosis_fini(&d);
 	pause_analysis_fini(&a);
