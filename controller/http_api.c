@@ -102,13 +102,19 @@ static unsigned status_of(const struct err *e)
 	}
 }
 
-/* From outside of an lws callback of this connection. */
+/* From outside of an lws callback of this connection, as the next. */
+static void write_again(struct http_conn *c)
+{
+	lws_rx_flow_control(c->wsi, 1);
+	lws_callback_on_writable(c->wsi);
+}
+
 static void answer_later(struct http_conn *c, unsigned status, const char *text)
 {
 	c->status = status;
 	free(c->text);
 	c->text = mem_strdup(text);
-	lws_callback_on_writable(c->wsi);
+	write_again(c);
 }
 
 /* Up -------------------------------------------------------------------------------------------------------------- */
@@ -153,22 +159,6 @@ static int answer_refusal(struct lws *wsi, struct http_conn *c)
 	return answer(wsi, c, c->refusal_status, text);
 }
 
-static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
-{
-	struct err e = ERR_INIT;
-	AUTO_BUF struct buf query;
-	buf_init(&query, 2048);
-	read_query(wsi, &query);
-	int64_t length = content_length(wsi);
-	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
-	if (c->upload && length == report_upload_size(c->upload))
-		return 0;
-	if (c->upload)
-		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
-	refuse_upload(c, &e);
-	return length > 0 && length <= REFUSED_BODY_MAX ? 0 : answer_refusal(wsi, c);
-}
-
 static int receive_body(struct http_conn *c, const void *data, size_t len)
 {
 	struct err e = ERR_INIT;
@@ -194,6 +184,22 @@ static int end_upload(struct lws *wsi, struct http_conn *c)
 	return answer(wsi, c, HTTP_STATUS_OK, "stored");
 }
 
+static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
+{
+	struct err e = ERR_INIT;
+	AUTO_BUF struct buf query;
+	buf_init(&query, 2048);
+	read_query(wsi, &query);
+	int64_t length = content_length(wsi);
+	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
+	if (c->upload && length == report_upload_size(c->upload))
+		return length > 0 ? 0 : end_upload(wsi, c); /* of an empty body nothing would be told */
+	if (c->upload)
+		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
+	refuse_upload(c, &e);
+	return length > 0 && length <= REFUSED_BODY_MAX ? 0 : answer_refusal(wsi, c);
+}
+
 /* Down ------------------------------------------------------------------------------------------------------------ */
 
 struct access_event {
@@ -217,7 +223,7 @@ static void open_report(struct http_conn *c, const char *key, const struct repor
 	c->fd = fd + 1;
 	c->file_type = mem_strdup(http_api_media_type(path->file));
 	c->as_attachment = strncmp(c->file_type, "text/html", 9) != 0;
-	lws_callback_on_writable(c->wsi);
+	write_again(c);
 }
 
 static void deliver_access(struct link_server *s, struct link_event *ev)
@@ -267,8 +273,10 @@ static int begin_download(struct lws *wsi, struct http_conn *c, const char *key)
 	a->path = path;
 	HASH_ADD(hh, c->server->http_conns, id, sizeof c->id, c);
 	struct err e = ERR_INIT;
-	if (review_pool_submit(c->server->pool, run_access, a, &e) == 0)
+	if (review_pool_submit(c->server->pool, run_access, a, &e) == 0) {
+		lws_rx_flow_control(wsi, 0); /* lws would look again and again at what lies there unread */
 		return 0;
+	}
 	free(a->token);
 	free(a->key);
 	free(a);

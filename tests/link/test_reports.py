@@ -68,10 +68,11 @@ class Reports(ReportsCase):
         return self.request("PUT", path, body, headers)[0]
 
     def test_put_and_get(self):
-        for name, kind, served, inline in (("report.html", "text/html", "text/html; charset=utf-8", "inline"),
-                                           ("profile.pb.gz", "application/gzip", "application/gzip", "attachment")):
+        for name, kind, served, inline, size in (("report.html", "text/html", "text/html; charset=utf-8", "inline", 300000),
+                                                 ("profile.pb.gz", "application/gzip", "application/gzip", "attachment", 300000),
+                                                 ("stacks.folded", "text/plain", "text/plain; charset=utf-8", "attachment", 0)):
             with self.subTest(name):
-                content = os.urandom(300000)
+                content = os.urandom(size)
                 self.assertEqual(self.put(self.grant(self.agent, content, name, kind), content), 200)
                 status, headers, body = self.get("/reports/" + KEY + name, self.person)
                 self.assertEqual((status, body == content), (200, True))
