@@ -27,6 +27,13 @@ static bool is_quiet(const struct web_conn *c)
 	return x->response.kind == WEB_BODY_EVENTS && c->headers_sent && !x->busy && !x->chunk.len && !x->finished;
 }
 
+/* While an answer is being made nothing is read, and lws would look again and again at what lies there: another request, or the end. While it
+ * is to be written that must be borne: what may not be read lws 4.1 does not write to either. */
+static void heed_input(struct web_conn *c)
+{
+	lws_rx_flow_control(c->wsi, !c->exchange || c->body_due || c->waiting_since_ms);
+}
+
 /* lws has one timer for a connection: for what is due first. */
 static void arm(struct web_conn *c)
 {
@@ -40,6 +47,7 @@ static void arm(struct web_conn *c)
 	if (!c->exchange) /* longer than lws's own limit, which not all of its states keep */
 		in_ms = (config->idle_timeout_s + config->headers_timeout_s) * 1000;
 	lws_set_timer_usecs(c->wsi, (in_ms > 1 ? in_ms : 1) * 1000);
+	heed_input(c);
 }
 
 static int on_timer(struct web_conn *c)

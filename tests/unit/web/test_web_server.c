@@ -318,6 +318,46 @@ Test(web_server, events_come_when_somebody_wakes)
 	buf_fini(&got);
 }
 
+static int64_t cpu_ms(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+Test(web_server, what_lies_unread_beside_an_answer_costs_nothing)
+{
+	struct web_server *s = start(&(struct web_server_config){.requests_per_second = -1});
+	static const char *const words[] = {"GET /events HTTP/1.1\r\n" HOST "\r\n", "GET /block HTTP/1.1\r\n" HOST "\r\n"};
+	struct buf got;
+	buf_init(&got, 65536);
+	atomic_store(&hold, true);
+	for (int i = 0; i < 4; i++) {
+		int fd = ask(s, words[i / 2]);
+		if (i / 2 == 0)
+			cr_expect(read_until(fd, &got, "line 0"));
+		if (i % 2)
+			shutdown(fd, SHUT_WR);
+		else
+			cr_assert_gt(send(fd, words[0], strlen(words[0]), 0), 0);
+		usleep(50000);
+		int64_t before_ms = cpu_ms();
+		usleep(200000);
+		cr_expect_lt(cpu_ms() - before_ms, 100, "%d: %lld ms", i, (long long)(cpu_ms() - before_ms));
+		atomic_store(&hold, i < 2);
+		if (i == 2) {
+			buf_reset(&got);
+			cr_expect(read_until(fd, &got, "line 0"), "the next request is answered, too: %s", buf_str(&got));
+			atomic_store(&hold, true);
+		}
+		close(fd);
+		buf_reset(&got);
+	}
+	stop(s);
+	web_waker_unref(atomic_exchange(&waker, NULL));
+	buf_fini(&got);
+}
+
 Test(web_server, connections_may_end_at_any_time)
 {
 	struct web_server *s = start(&(struct web_server_config){.requests_per_second = -1, .workers = 2});
