@@ -2,7 +2,7 @@
 # that makes locks slow, one that makes walks slow, and a loader linked with musl.
 PROFILER_TOOLS := $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_profiler.so \
 	$(B)/profiler-tools/listening_profiler.so $(B)/profiler-tools/own_handler.so \
-	$(B)/profiler-tools/slow_lock.so $(B)/profiler-tools/slow_walk.so \
+	$(B)/profiler-tools/slow_lock.so $(B)/profiler-tools/slow_walk.so $(B)/profiler-tools/passing_profiler.so \
 	$(B)/profiler-tools/load_check $(if $(shell command -v musl-gcc),$(B)/profiler-tools/load_check_musl)
 
 $(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B)/obj/tests/profiler/driver_allocs.o $(B)/libagent.a $(B)/libcommon.a

@@ -70,9 +70,10 @@ class Record:
     def __str__(self):
         return "%s: %s" % (self.name, "; ".join("%s %s" % (kind, " ".join("%g" % w for w in self.windows(kind))) for kind in KINDS))
 
-    def check(self, anonymous_kb, others=None):
-        """Fails when it has grown by more than so much ({kind: more} for the others) from the second window to the last."""
+    def check(self, anonymous_kb, others=None, control=None):
+        """Fails when it has grown by more than so much ({kind: more} for the others) from the second window to the last; of memory, by so much
+        more than a process to which somebody else did the like."""
         assert len(self.looks) >= 2 * WINDOWS, "too few looks: %d" % len(self.looks)
-        limits = {"anonymous_kb": anonymous_kb, **(others or {})}
+        limits = {"anonymous_kb": anonymous_kb + max(0, control.growth("anonymous_kb") if control else 0), **(others or {})}
         for kind in KINDS:
             assert self.growth(kind) <= limits.get(kind, 0), "%s grows: %s%s" % (kind, self, self.more(kind))

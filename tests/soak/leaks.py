@@ -1,14 +1,20 @@
 #!/usr/bin/env python3
 """Many sessions, and nothing that grows with them: the library in one process of each runtime, the sessions of each other profiler in one
 process, the agent with a link server, the controller with a real API server. Prints the medians of five windows of each measure; fails when
-one has grown.
+one has grown: of the profilers' processes, by more than a process to which somebody else does the like (control.py). Ctrl-C ends the part
+that runs and tells what there is by then.
 
-usage: leaks.py [--sessions N] [--jobs N] [--objects N] [--profiler NAME]... [library|profilers|agent|controller]..."""
+usage: leaks.py [--sessions N] [--jobs N] [--objects N] [--framework NAME]... [--profiler NAME]... [--control KIND]...
+                [library|profilers|controls|agent|controller]..."""
 import argparse
+import concurrent.futures
+import functools
 import os
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import time
 import uuid
 
@@ -17,7 +23,7 @@ from tests.controller.fakehub import FakeHub, Sessions
 from tests.lib import dotnet, install, kube, pod, proc
 from tests.link import harness
 from tests.profiler import ordeal, tools
-from tests.soak import flat
+from tests.soak import control, flat
 
 UNAVAILABLE = pod.unavailable()
 FINAL = ("Succeeded", "Failed", "Canceled")
@@ -25,14 +31,27 @@ LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 PATIENCE = 120
 LOOKS = 50             # over a run
 REAL_EVERY = 20        # jobs; the others find no process
+# What the like of each profiler's session is.
+PROFILERS = {"Allocations": "an attach with events", "RuntimePauses": "an attach with events", "GCSurvivors": "an attach with a collection",
+             "DuplicatedStrings": "an attach with a collection", "MemoryLeak": "an attach with a collection"}
 WALKERS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+MIX = ("CPUHotpaths", *PROFILERS)
 ABREAST = 20           # sessions of the controller at a time
-LIBRARY_KB, AGENT_KB, CONTROLLER_KB = 512, 1024, 1024
-PROFILED_KB = 1024     # of a process with a heap of its own, whose collector breathes
-PROFILERS = ("Allocations", "RuntimePauses", "GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+LIBRARY_KB, AGENT_KB, CONTROLLER_KB, PROFILED_KB = 512, 1024, 1024, 512
 WALKS_OF = 5           # one session that walks the heap for so many others
 MAPPINGS = 8           # an allocator's
 SPARE = 3              # threads and descriptors of a pool, or of an agent's link
+
+
+interrupted = threading.Event()
+
+
+def numbers(count):
+    """0, 1, 2 and so on; fewer when the run is interrupted."""
+    for i in range(count):
+        if interrupted.is_set():
+            return
+        yield i
 
 
 def every(count):
@@ -43,7 +62,7 @@ def library(framework, sessions):
     """An idle process that is profiled again and again, by names for the agent and by timers in turn."""
     with ordeal.Ordeal(framework, how=("idle",)) as o:
         record = flat.Record("library, " + framework, o.app.pid)
-        for i in range(sessions):
+        for i in numbers(sessions):
             o.normal(ordeal.MODES[i % 2])
             if i % every(sessions) == 0:
                 o.check()
@@ -54,8 +73,8 @@ def library(framework, sessions):
 class AgentJobs:
     """The agent's program, a link server, and a process in a pod."""
 
-    def __init__(self, profiler="CPUHotpaths", load="hot", framework="net10.0"):
-        self.profiler, self.load, self.framework = profiler, load, framework
+    def __init__(self, load="hot", framework="net10.0"):
+        self.load, self.framework = load, framework
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix="drdotnet-soak-")
@@ -79,18 +98,18 @@ class AgentJobs:
             self.app.stop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def job(self, number, real):
-        """One job from order to oblivion; a real one is ended as soon as it profiles. Its phase and reason."""
+    def job(self, number, real, profiler="CPUHotpaths"):
+        """One job from order to oblivion; a real one is ended as soon as it profiles, but for those that walk the heap. Its phase and reason."""
         job = "job-%d" % number
         answer = self.hub.ask("order", "node-1", job, self.app.container_id if real else "%064x" % number, 1, PATIENCE, self.uid,
-                              self.profiler)
+                              profiler)
         assert answer["ok"], answer
         canceled = False
         while True:
             event = self.hub.expect(PATIENCE, event="job", job=job)
             if event["phase"] in FINAL:
                 break
-            if event["phase"] == "Profiling" and not canceled and self.profiler not in WALKERS:
+            if event["phase"] == "Profiling" and not canceled and profiler not in WALKERS:
                 self.hub.say("cancel", "node-1", job)
                 canceled = True
         self.hub.say("forget", "node-1", job)
@@ -105,27 +124,52 @@ class AgentJobs:
 
 
 def profiler(name, framework, sessions):
-    """One idle process, session after session of one profiler; those that listen are ended as soon as they do."""
-    with AgentJobs(name, "idle", framework) as a:
+    """One process, session after session of one profiler; those that listen are ended as soon as they do."""
+    with AgentJobs("doze", framework) as a:
         process, daemon = (flat.Record("%s, %s, %s" % (who, name, framework), pid) for who, pid in
                            (("process", a.app.pid), ("agent", a.agent.popen.pid)))
-        for i in range(sessions):
-            end = a.job(i, True)
+        control.settle(a.app)
+        for i in numbers(sessions):
+            end = a.job(i, True, name)
             assert end[0] != "Failed", "session %d: %s" % (i, end)
             if i % every(sessions) == 0:
                 a.idle()
+                control.collect(a.app)
                 process.look()
                 daemon.look()
         assert not a.app.ended(), a.app.log()[-2000:]
     return process, daemon
 
 
-def agent(jobs, real_every=REAL_EVERY):
+@functools.cache
+def somebody_else(kind, framework, sessions):
+    """The same process, and somebody else's doings in place of sessions."""
+    folder = tempfile.mkdtemp(prefix="drdotnet-soak-")
+    app = None
+    try:
+        app = pod.Pod(folder, "doze", framework=framework)
+        record = flat.Record("control, %s, %s" % (kind, framework), app.pid)
+        control.settle(app)
+        for i in numbers(sessions):
+            control.KINDS[kind](app)
+            if i % every(sessions) == 0:
+                control.collect(app)
+                record.look()
+        assert not app.ended(), app.log()[-2000:]
+        return record
+    finally:
+        if app:
+            app.stop()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def agent(jobs, real_every=REAL_EVERY, profilers=("CPUHotpaths",)):
+    """`profilers` take turns in the real jobs."""
     with AgentJobs() as a:
         record, ends = flat.Record("agent", a.agent.popen.pid), {}
-        for i in range(jobs):
+        for i in numbers(jobs):
             real = i % real_every == 0
-            end = a.job(i, real)
+            end = a.job(i, real, profilers[i // real_every % len(profilers)])
             ends[end] = ends.get(end, 0) + 1
             assert real == (end[0] != "Failed"), "job %d: %s" % (i, end)
             if i % every(jobs) == 0:
@@ -192,12 +236,52 @@ def controller(objects, cluster=None):
     with Controller(cluster) as c:
         record = flat.Record("controller", c.hub.popen.pid)
         batch = min(ABREAST, max(1, objects // LOOKS))
-        for done in range(0, objects, batch):
-            c.batch(done, batch)
-            if done // batch % max(1, objects // batch // LOOKS) == 0:
+        for i in numbers(objects // batch):
+            c.batch(i * batch, batch)
+            if i % max(1, objects // batch // LOOKS) == 0:
                 record.look()
                 del c.hub.seen[:]
     return record
+
+
+def say(record, began):
+    print("%s (%d looks, %d s)" % (record, len(record.looks), time.monotonic() - began), flush=True)
+    return record
+
+
+def run(limit_kb, part, *words):
+    """`limit_kb` None: whatever it grows by."""
+    began = time.monotonic()
+    record = say(part(*words), began)
+    if limit_kb:
+        record.check(limit_kb, {"mappings": MAPPINGS})
+
+
+def run_profiler(name, framework, sessions):
+    """With its control beside it."""
+    sessions //= WALKS_OF if name in WALKERS else 1
+    began = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        like = pool.submit(somebody_else, PROFILERS[name], framework, sessions)
+        made = [say(record, began) for record in profiler(name, framework, sessions)]
+        like = say(like.result(), began)
+    for record in made:
+        record.check(PROFILED_KB, {"mappings": MAPPINGS, "threads": SPARE, "descriptors": SPARE}, like if record is made[0] else None)
+
+
+def parts(options):
+    if "library" in options.parts:
+        for framework in options.framework or dotnet.FRAMEWORKS:
+            yield functools.partial(run, LIBRARY_KB, library, framework, options.sessions)
+    for framework in options.framework or ("net10.0",):
+        for kind in options.control or control.KINDS if "controls" in options.parts else ():
+            yield functools.partial(run, None, somebody_else, kind, framework, options.sessions)
+        for name in options.profiler or PROFILERS if "profilers" in options.parts else ():
+            yield functools.partial(run_profiler, name, framework, options.sessions)
+    if "agent" in options.parts:
+        yield functools.partial(run, AGENT_KB, agent, options.jobs, REAL_EVERY, MIX)
+    if "controller" in options.parts:
+        yield functools.partial(run, CONTROLLER_KB, controller, options.objects)
 
 
 def main():
@@ -206,26 +290,15 @@ def main():
     options.add_argument("--jobs", type=int, default=10000, help="of the agent")
     options.add_argument("--objects", type=int, default=10000, help="of the controller")
     options.add_argument("--framework", action="append", help="of the profiled processes")
-    options.add_argument("--profiler", action="append", help="of the part `profilers`")
-    options.add_argument("parts", nargs="*", choices=("library", "profilers", "agent", "controller", []), default=[])
+    options.add_argument("--profiler", action="append", choices=PROFILERS, help="of the part `profilers`")
+    options.add_argument("--control", action="append", choices=control.KINDS, help="of the part `controls`, which fails at nothing")
+    options.add_argument("parts", nargs="*", default=["library", "profilers", "agent", "controller"])
     options = options.parse_args()
     tools.build()
-    runs = []
-    if not options.parts or "library" in options.parts:
-        runs += [(lambda f=f: library(f, options.sessions), LIBRARY_KB) for f in options.framework or dotnet.FRAMEWORKS]
-    if not options.parts or "profilers" in options.parts:
-        runs += [(lambda p=p, f=f: profiler(p, f, options.sessions // (WALKS_OF if p in WALKERS else 1)), PROFILED_KB)
-                 for p in options.profiler or PROFILERS for f in options.framework or ("net10.0",)]
-    if not options.parts or "agent" in options.parts:
-        runs.append((lambda: agent(options.jobs), AGENT_KB))
-    if not options.parts or "controller" in options.parts:
-        runs.append((lambda: controller(options.objects), CONTROLLER_KB))
-    for run, limit_kb in runs:
-        began = time.monotonic()
-        made = run()
-        for record in made if isinstance(made, tuple) else (made,):
-            print("%s (%d s)" % (record, time.monotonic() - began), flush=True)
-            record.check(limit_kb, {"mappings": MAPPINGS, **({"threads": SPARE, "descriptors": SPARE} if isinstance(made, tuple) else {})})
+    signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    for part in parts(options):
+        if not interrupted.is_set():
+            part()
     return 0
 
 

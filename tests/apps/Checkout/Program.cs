@@ -12,6 +12,7 @@ public static class Program
         ["shares"] = Threaded.Shares,
         ["bursts"] = Threaded.Bursts,
         ["idle"] = Threaded.Idle,
+        ["doze"] = Threaded.Doze,
         ["threads"] = Threaded.ShortLived,
         ["alloc"] = Threaded.Allocate,
         ["async"] = Awaiting.Run,

@@ -42,6 +42,41 @@ static class Threaded
         return Task.CompletedTask;
     }
 
+    const string CollectFile = "/tmp/collect";
+
+    /// <summary>For tests of what grows in a process: a little of what every application does (short-lived objects, threads that end), all of it
+    /// garbage. Where /tmp/collect appears, all that can be collected is, and given back to the system; then the file goes. Prints no progress.</summary>
+    public static Task Doze(Options options)
+    {
+        Progress.Ready("doze");
+        for (long turn = 0; ; turn++)
+        {
+            if (turn % 8 == 0)
+            {
+                var brief = new Thread(Litter) { Name = "one-shot" };
+                brief.Start();
+                brief.Join();
+            }
+            Litter();
+            Thread.Sleep(50);
+            if (!File.Exists(CollectFile))
+                continue;
+            for (int i = 0; i < 2; i++)
+            {
+                GC.Collect(2, GCCollectionMode.Aggressive, true, true);
+                GC.WaitForPendingFinalizers();
+            }
+            File.Delete(CollectFile);
+        }
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Litter()
+    {
+        for (int i = 0; i < 256; i++)
+            GC.KeepAlive(new byte[1000]);
+    }
+
     /// <summary>Threads that live for some 20 ms of work each, one after the other.</summary>
     public static Task ShortLived(Options options)
     {
