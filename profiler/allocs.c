@@ -2,6 +2,7 @@
 #include "profiler/allocs.h"
 
 #include "common/proto/channel_allocs.h"
+#include "profiler/alloc_round.h"
 #include "profiler/allocation_event.h"
 #include "profiler/event_mask.h"
 #include "profiler/event_pipe.h"
@@ -26,7 +27,6 @@
 #define TYPES_BITS 12
 #define TYPES_SIZE (1u << TYPES_BITS)
 #define TYPES_MAX (TYPES_SIZE / 4 * 3) /* past it a name is sent with each new site: costs time, not truth */
-#define ROUND_NS 100000000u /* between two rounds of counts */
 #define MOST_PER_CPU_SECOND 10000u /* samples: each costs the runtime and us some 1.4 us, so this is 1.4 % of the process's CPU time */
 #define ALWAYS_PER_SECOND 2000u    /* so many are taken whatever they are of its CPU time */
 #define LONGEST_REST_NS 2000000000u
@@ -41,6 +41,7 @@ static struct sample_ring ring;
 static struct site_table sites;
 static void *the_info;
 static _Atomic bool on;
+static _Atomic bool counting; /* what comes while an EventPipe session starts and stops is of no known time */
 static uint32_t event;
 static bool resting;          /* no EventPipe session: enough was sampled for the moment */
 static uint64_t counted_ns;   /* when counts were sent last */
@@ -175,7 +176,7 @@ static void on_event(const struct event_pipe_event *e)
 {
 	struct allocation_event a;
 
-	if (e->id != event || !atomic_load_explicit(&on, memory_order_relaxed))
+	if (e->id != event || !atomic_load_explicit(&counting, memory_order_relaxed))
 		return; /* AllocationTick's keyword brings others */
 	if (allocation_event_read(e->id, e->version, e->data, e->len, &a))
 		take(&a, e->time_ns);
@@ -217,6 +218,7 @@ static hresult begin_sampling(void *info, const char **message)
 	sampling_ns = now_ns();
 	round_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	resting = hr < 0;
+	atomic_store(&counting, hr >= 0);
 	return hr;
 }
 
@@ -319,11 +321,10 @@ static uint64_t send_counts(struct channel_io *io, const struct channel_alloc_ro
 }
 
 /* Ends a round of sampling; returns how many times more samples it had than it should, in 1/16. */
-static uint64_t end_round(struct channel_io *io)
+static uint64_t end_round(struct channel_io *io, uint64_t now)
 {
-	uint64_t now = now_ns(), cpu = now_of(CLOCK_PROCESS_CPUTIME_ID);
-	uint64_t since = sampling_ns > counted_ns ? sampling_ns : counted_ns;
-	struct channel_alloc_round r = {.time_ns = (int64_t)now, .covered_ns = now - counted_ns, .sampled_ns = now - since};
+	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID);
+	struct channel_alloc_round r = alloc_round_of(counted_ns, sampling_ns, now);
 
 	if (!r.sampled_ns)
 		return 0;
@@ -337,13 +338,22 @@ static uint64_t end_round(struct channel_io *io)
 	return samples * 16 / ((of_cpu > always ? of_cpu : always) + 1);
 }
 
-/* As long as it takes for no more samples than there should be; not the same each time, so that nothing keeps step with it. */
-static void rest(uint64_t sixteenths)
+/* Nothing is counted any more, and what was is told. */
+static void end_sampling(void *info, struct channel_io *io)
 {
-	uint64_t wanted = ROUND_NS / 16 * (sixteenths - 16), now = now_ns();
+	atomic_store(&counting, false);
+	uint64_t now = now_ns();
+	event_pipe_stop(info);
+	end_round(io, now);
+}
+
+/* As long as it takes for no more samples than there should be; not the same each time, so that nothing keeps step with it. */
+static void rest(struct channel_io *io, uint64_t sixteenths)
+{
+	end_sampling(the_info, io);
+	uint64_t wanted = ALLOC_ROUND_NS / 16 * (sixteenths - 16), now = now_ns();
 	uint64_t ns = wanted / 4 * 3 + (now * 0x9e3779b97f4a7c15u >> 32) % (wanted / 2 + 1);
 
-	event_pipe_stop(the_info);
 	resting = true;
 	rest_until_ns = now + (ns < LONGEST_REST_NS ? ns : LONGEST_REST_NS);
 }
@@ -360,21 +370,19 @@ void allocs_tick(struct channel_io *io)
 		return;
 	}
 	drain(io);
-	if (now - counted_ns < ROUND_NS || now - sampling_ns < ROUND_NS)
+	if (now - counted_ns < ALLOC_ROUND_NS || now - sampling_ns < ALLOC_ROUND_NS)
 		return;
-	uint64_t sixteenths = end_round(io);
+	uint64_t sixteenths = end_round(io, now);
 	if (sixteenths > 16 + 4)
-		rest(sixteenths);
+		rest(io, sixteenths);
 }
 
 void allocs_stop(void *info, struct channel_io *io)
 {
 	if (!allocs_running())
 		return;
-	if (!resting) {
-		event_pipe_stop(info);
-		end_round(io);
-	}
+	if (!resting)
+		end_sampling(info, io);
 	atomic_store(&on, false);
 	event_mask_remove(info, COR_ENABLE_STACK_SNAPSHOT, 0);
 }

@@ -10,6 +10,7 @@ PROFILER_SRC := \
 	profiler/thread_id.c \
 	profiler/own_stack.c \
 	profiler/allocation_event.c \
+	profiler/alloc_round.c \
 	profiler/allocs.c \
 	profiler/channel_io.c \
 	profiler/resolver.c \

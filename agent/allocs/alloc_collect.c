@@ -39,10 +39,13 @@ struct name {
 	char text[];
 };
 
-struct rounds { /* bytes per sampled nanosecond of each */
+struct rounds {
 	int64_t time_ns; /* the one under way */
 	uint64_t sampled_ns, covered_ns;
-	double bytes, count, sum, squares;
+	double bytes;
+	double all_bytes, all_ns; /* of all of them, with the time that was not sampled */
+	/* Of those with such time: how many, and sums of the weight of their error, with their bytes per nanosecond and its square. */
+	double count, weights, rates, squares;
 };
 
 struct alloc_collect {
@@ -167,11 +170,14 @@ static void end_round(struct alloc_collect *c)
 	struct rounds *r = &c->rounds;
 	if (!r->sampled_ns)
 		return;
-	double rate = r->bytes / (double)r->sampled_ns;
-	add_parts(c, r, rate * (double)r->covered_ns);
-	r->count++;
-	r->sum += rate;
-	r->squares += rate * rate;
+	double sampled = (double)r->sampled_ns, covered = (double)r->covered_ns, rate = r->bytes / sampled, weight = covered * (covered - sampled);
+	add_parts(c, r, rate * covered);
+	r->all_bytes += rate * covered;
+	r->all_ns += covered;
+	r->count += weight > 0;
+	r->weights += weight;
+	r->rates += weight * rate;
+	r->squares += weight * rate * rate;
 	r->bytes = 0;
 	r->sampled_ns = 0;
 }
@@ -200,7 +206,7 @@ static void on_count(void *ctx, const struct channel_alloc_round *r, const struc
 	}
 	alloc_estimate_add(&e, c->o.capture->event, x->samples, x->size, x->amount);
 	note_round(c, r, e.bytes);
-	alloc_estimate_scale(&e, (double)r->covered_ns / (double)r->sampled_ns);
+	alloc_estimate_spread(&e, (double)r->covered_ns / (double)r->sampled_ns);
 	alloc_estimate_merge(&s->a.estimate, &e);
 	s->a.samples += x->samples;
 	s->a.size += x->size;
@@ -282,16 +288,14 @@ static uint32_t index_of_type(struct alloc_collect *c, const struct allocs_chann
 	return t->index;
 }
 
-/* Of the mean of the rounds, as far as the time was not sampled. */
+/* Of all that the rounds stand for, as far as their time was not sampled: there a round may be as far from the truth as it is from the mean. */
 static double time_error(const struct alloc_collect *c)
 {
 	const struct rounds *r = &c->rounds;
-	const struct alloc_capture *into = c->o.capture;
-	double mean = r->count > 0 ? r->sum / r->count : 0;
-	if (r->count < 2 || mean <= 0 || into->sampled_ns <= 0 || into->sampled_ns >= into->covered_ns)
+	if (r->count < 2 || r->all_bytes <= 0)
 		return 0;
-	double variance = (r->squares - r->sum * mean) / (r->count - 1);
-	return (1 - (double)into->sampled_ns / (double)into->covered_ns) * variance / (r->count * mean * mean);
+	double mean = r->all_bytes / r->all_ns, error = r->squares - 2 * mean * r->rates + mean * mean * r->weights;
+	return error <= 0 ? 0 : error * r->count / (r->count - 1) / (r->all_bytes * r->all_bytes);
 }
 
 void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *from)

@@ -41,6 +41,16 @@ void alloc_estimate_scale(struct alloc_estimate *e, double factor)
 	e->variance *= factor * factor;
 }
 
+/* Each sample is there with a chance of 1 / factor, whatever was known for sure about those that are there (Horvitz and Thompson again). */
+void alloc_estimate_spread(struct alloc_estimate *e, double factor)
+{
+	double sure = e->samples ? e->bytes * e->bytes / (double)e->samples - e->variance : 0;
+
+	if (sure > 0)
+		e->variance += sure * (1 - 1 / factor);
+	alloc_estimate_scale(e, factor);
+}
+
 /* A quantile of the Gamma distribution of shape n (Wilson and Hilferty), by its mean. */
 static double quantile(double n, double z)
 {

@@ -25,7 +25,9 @@ struct alloc_estimate { /* zeroed: nothing */
 /* `samples` > 0 of objects of about one size, `size` bytes together; `amount`: of ticks, the bytes that they stand for. */
 void alloc_estimate_add(struct alloc_estimate *e, uint32_t event, uint64_t samples, uint64_t size, uint64_t amount);
 void alloc_estimate_merge(struct alloc_estimate *e, const struct alloc_estimate *from);
-/* What was sampled during a part of the time stands for `factor` >= 1 times as much. */
+/* What was added by one call stands for `factor` >= 1 times as much: it is what a part of the time happened to see. */
+void alloc_estimate_spread(struct alloc_estimate *e, double factor);
+/* All of it, and what is not known of it, is `factor` times as much. */
 void alloc_estimate_scale(struct alloc_estimate *e, double factor);
 /* An estimate as a whole number; what a process lies about may be larger than any. */
 static inline uint64_t alloc_whole(double x)

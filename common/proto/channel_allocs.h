@@ -38,8 +38,8 @@ struct channel_alloc_site {
 #define CHANNEL_ALLOC_SITE_MAX (24 + CHANNEL_MAX_DEPTH * 8) /* bytes of a record */
 
 /* ALLOCS_COUNTS: i64 time (CLOCK_MONOTONIC), u64 covered, u64 sampled (nanoseconds: what was counted during `sampled` of the time stands for all of
- * `covered`, the time since the counts before), then records up to the payload's end, what came since the last counts of the site: u64 site,
- * u64 samples, u64 bytes of the objects, u64 amounts (of ticks: bytes since the tick before; else 0). */
+ * `covered`, the time since the counts before; where sampling was cut short, only for itself), then records up to the payload's end, what came since
+ * the last counts of the site: u64 site, u64 samples, u64 bytes of the objects, u64 amounts (of ticks: bytes since the tick before; else 0). */
 struct channel_alloc_round {
 	int64_t time_ns;
 	uint64_t covered_ns, sampled_ns; /* 0 < sampled <= covered */

@@ -15,9 +15,8 @@ from tests.lib.local import DRDOTNET, drdotnet
 from tests.profiler import tools
 
 SESSION_SECONDS = 3
-APART = 5   # standard deviations that two sites must be apart for their order to be sure
-# A site's bytes are those of its samples: intervals of 95 % are left by one in twenty. All ten of three runtimes must lie in a wider one, of
-# five standard deviations, which is left once in a million.
+# Intervals of 95 %, two standard deviations to each side, are left by one in twenty. All ten sites of three runtimes must lie in wider ones,
+# of five, which are left once in a million.
 WIDER = 5 / 1.96
 BIAS = {True: 0.10, False: 0.01}  # of a share: AllocationTick's samples come at a fixed distance
 
@@ -25,6 +24,11 @@ BIAS = {True: 0.10, False: 0.01}  # of a share: AllocationTick's samples come at
 def load(folder, name="report.json"):
     with open(os.path.join(folder, name), encoding="utf-8") as f:
         return json.load(f)
+
+
+def half_width(of):
+    """Of an interval, by its middle."""
+    return (of["bytesHigh"] - of["bytesLow"]) / 2 / of["bytes"]
 
 
 def run(case, app, seconds=SESSION_SECONDS, *words):
@@ -89,12 +93,14 @@ class Sites:
         self.assertEqual(set(found), set(truth), report["sites"][:12])
         all_bytes, known = sum(t["bytes"] for t in truth.values()), sum(s["bytes"] for s in found.values())
         self.assertGreater(known / report["allocated"]["bytes"], 0.97, "hardly anything else allocates")
-        shares = {}
+        shares, common = {}, half_width(report["allocated"])  # that of the time which was not sampled is in the intervals of all
+
+        def error(site):
+            return site["bytes"] / known * math.sqrt(max(0, half_width(site) ** 2 - common ** 2))
         for name, site in found.items():
             expected = truth[name]["bytes"] / all_bytes
             shares[name] = site["bytes"] / known
-            half = math.sqrt(1 / max(1, site["samples"]))  # of the share, relative: the time sampled is common to all
-            tolerance = expected * (WIDER * 1.96 * half + BIAS[report["sampling"]["biased"]])
+            tolerance = WIDER * error(site) + expected * BIAS[report["sampling"]["biased"]]
             self.assertAlmostEqual(shares[name], expected, delta=tolerance, msg="%s: %s" % (name, site))
             self.assertLessEqual(site["bytesLow"], site["bytes"])
             self.assertLessEqual(site["bytes"], site["bytesHigh"])
@@ -105,8 +111,7 @@ class Sites:
         order = sorted(truth, key=lambda n: -truth[n]["bytes"])
         for more, less in zip(order, order[1:]):
             a, b = found[more], found[less]
-            expected = (truth[more]["bytes"] - truth[less]["bytes"]) / all_bytes * report["sampling"]["samples"]
-            if expected > APART * math.sqrt(a["samples"] + b["samples"]):
+            if (truth[more]["bytes"] - truth[less]["bytes"]) / all_bytes > WIDER * math.hypot(error(a), error(b)):
                 self.assertGreater(a["bytes"], b["bytes"], "%s before %s" % (more, less))
 
     def check_types(self, report):

@@ -93,3 +93,37 @@ Test(alloc_estimate, the_truth_lies_in_the_interval)
 	near(sum / SESSIONS, OBJECTS * SIZE, 0.02, "the mean of the estimates");
 	cr_expect_geq(inside, SESSIONS * 94 / 100, "%u of %d", inside, SESSIONS);
 }
+
+/* Large objects, each of which is a tick: in rounds that stand for more time than they sampled, each is seen with some chance. */
+Test(alloc_estimate, the_truth_lies_in_the_interval_of_what_a_part_of_the_time_saw)
+{
+	enum { SESSIONS = 4000, OBJECTS = 200, SIZE = 150024 };
+	unsigned inside = 0;
+	double sum = 0;
+	uint64_t seed = 4711;
+
+	for (int s = 0; s < SESSIONS; s++) {
+		struct alloc_estimate all = {0};
+		for (int round = 0; round < 4; round++) {
+			uint64_t samples = 0, factor = 1 + (uint64_t)round;
+			for (int i = 0; i < OBJECTS / 4; i++) {
+				seed = seed * 6364136223846793005u + 1442695040888963407u;
+				samples += (seed >> 33) % factor == 0;
+			}
+			if (!samples)
+				continue;
+			struct alloc_estimate e = of(ALLOC_EVENT_TICK, samples, SIZE, SIZE);
+			cr_expect_eq(e.variance, 0);
+			alloc_estimate_spread(&e, (double)factor);
+			cr_expect(factor > 1 || e.variance == 0);
+			alloc_estimate_merge(&all, &e);
+		}
+		sum += all.bytes;
+		inside += alloc_estimate_low(&all) <= OBJECTS * SIZE && OBJECTS * SIZE <= alloc_estimate_high(&all);
+	}
+	near(sum / SESSIONS, OBJECTS * SIZE, 0.01, "the mean of the estimates");
+	cr_expect_geq(inside, SESSIONS * 94 / 100, "%u of %d", inside, SESSIONS);
+	struct alloc_estimate small = of(ALLOC_EVENT_SAMPLED, 100, 1, 0), spread = small;
+	alloc_estimate_spread(&spread, 3);
+	near(alloc_estimate_high(&spread), 3 * alloc_estimate_high(&small), 1e-4, "nothing is sure of small objects");
+}
