@@ -532,12 +532,6 @@
 		});
 	}
 	$('search').addEventListener('input', e => search(e.target.value));
-	$('search').addEventListener('keydown', e => {
-		if (e.key !== 'Escape') return;
-		e.target.value = '';
-		search('');
-		e.preventDefault();
-	});
 	$('thread').addEventListener('change', e => chooseThread(+e.target.value));
 	$('reset').addEventListener('click', () => {
 		for (const f of [flame, callersFlame, calleesFlame]) if (f && f.zoomed) f.zoom(0, true);

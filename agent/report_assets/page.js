@@ -3,7 +3,8 @@
  *
  *   <div class="tabs" role="tablist" data-tabs> with buttons role="tab" aria-controls="view"   shows one view at a time
  *   <table data-sort> with <th data-by="n"> (numbers: td's data-v, else its text) or data-by="t" (texts)
- *   <input type="search" data-filter="table"> and <output id="table-count">                     hides rows without the words */
+ *   <input type="search" data-filter="table"> and <output id="table-count">                     hides rows without the words
+ * Escape empties the search in which it is pressed. */
 (() => {
 	const $ = id => document.getElementById(id);
 
@@ -81,5 +82,11 @@
 		input.addEventListener('input', filter);
 		(input.closest('[hidden]') || input).hidden = false;
 	}
+	document.addEventListener('keydown', e => {
+		if (e.key !== 'Escape' || !e.target.matches('input[type=search]')) return;
+		e.target.value = '';
+		e.target.dispatchEvent(new Event('input'));
+		e.preventDefault();
+	});
 	document.documentElement.dataset.page = 'ready';
 })();

@@ -198,12 +198,6 @@
 		draw();
 	}
 	$('search').addEventListener('input', e => search(e.target.value));
-	$('search').addEventListener('keydown', e => {
-		if (e.key !== 'Escape') return;
-		e.target.value = '';
-		search('');
-		e.preventDefault();
-	});
 	$('fold').addEventListener('click', () => {
 		open.clear();
 		open.add(0);

@@ -2,9 +2,8 @@
 import unittest
 
 from tests.allocs.test_allocations import AllocationsCase, load, run
-from tests.lib import browser, contrast
+from tests.lib import browser, contrast, flame
 
-FOCUSED = "document.activeElement.getAttribute('aria-label')"
 ROWS = "[...document.querySelectorAll('#%s tbody tr')].filter(r => !r.hidden).map(r => r.cells[%d].textContent)"
 SHOWN = "[...document.querySelectorAll('[role=tabpanel]')].filter(e => e.offsetParent).map(e => e.id)"
 
@@ -44,18 +43,7 @@ class Page(AllocationsCase):
         self.assertTrue(hits and all("buffer" in h.lower() for h in hits) and any("Shop.Sites.Buffer" in h for h in hits), hits)
         self.assertRegex(page.value("document.getElementById('matched').textContent"), r"^[0-9.]+ % matches, \d+ methods?$")
         page.key("Escape")
-        page.value("document.getElementById('tab-flame').focus()")
-        for _ in range(6):
-            page.key("Tab")
-            if page.value("document.activeElement.getAttribute('role')") == "treeitem":
-                break
-        self.assertEqual(page.value(FOCUSED), "all, 100.0 %")
-        for _ in range(3):
-            page.key("ArrowDown")
-        name = page.value(FOCUSED)
-        page.key("Enter")
-        self.assertEqual(page.value(FOCUSED), name)
-        self.assertFalse(page.value("document.getElementById('reset').disabled"))
+        flame.zoom_by_keys(self, page)
         page.key("Escape")  # one step out
         page.click("document.getElementById('reset')")
         self.assertTrue(page.value("document.getElementById('reset').disabled"))

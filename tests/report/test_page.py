@@ -6,13 +6,13 @@ import tempfile
 import threading
 import unittest
 
-from tests.lib import browser, contrast, proc
+from tests.lib import browser, contrast, flame, proc
 from tests.report.test_report import load, made_up, real
 
 TEXTS = "[...document.querySelectorAll('%s')].filter(e => e.offsetParent).map(e => e.textContent)"
 HITS = "document.querySelectorAll('#flame .f.hit').length"
 FRAMES = "document.querySelectorAll('#flame .f').length"
-FOCUSED = "document.activeElement.getAttribute('aria-label')"
+
 
 def policy():
     """REPORT_POLICY of common/report/report_policy.h."""
@@ -149,7 +149,7 @@ class ReportPage(unittest.TestCase):
         page.click(narrow)
         zoomed = "[...document.querySelectorAll('#flame .f')].find(f => f.getAttribute('aria-label') === %r)" % name
         self.assertGreater(page.value(zoomed + ".offsetWidth"), 2 * small)
-        self.assertEqual(page.value(FOCUSED), name)
+        self.assertEqual(page.value(flame.FOCUSED), name)
         page.click("document.getElementById('reset')")
         self.assertEqual(page.value(wide + ".getBoundingClientRect().width"), before)
         self.assertEqual(page.value(wide + ".getAttribute('aria-label')"), label)
@@ -162,20 +162,9 @@ class ReportPage(unittest.TestCase):
         self.assertEqual(page.value("document.activeElement.id"), "tab-methods")
         page.key("ArrowLeft")
         self.assertEqual(page.value("document.activeElement.id"), "tab-flame")
-        for _ in range(6):
-            page.key("Tab")
-            if page.value("document.activeElement.getAttribute('role')") == "treeitem":
-                break
-        self.assertEqual(page.value(FOCUSED), "all, 100.0 %")
-        for _ in range(3):
-            page.key("ArrowDown")
-        self.assertEqual(page.value("document.activeElement.getAttribute('aria-level')"), "4")
-        name = page.value(FOCUSED)
-        page.key("Enter")
-        self.assertEqual(page.value(FOCUSED), name)
-        self.assertFalse(page.value("document.getElementById('reset').disabled"))
+        flame.zoom_by_keys(self, page)
         page.key("ArrowUp")
-        self.assertEqual(page.value("document.activeElement.getAttribute('aria-level')"), "3")
+        self.assertEqual(page.value(flame.LEVEL), "3")
         page.key("Escape")
         page.key("ArrowDown")
         page.key("c", "c")
