@@ -16,6 +16,13 @@ void diag_exchange_init(struct diag_exchange *x, int fd, const void *message, si
 	buf_append(&x->out, message, len);
 }
 
+void diag_exchange_init_question(struct diag_exchange *x, int fd, enum diag_command question)
+{
+	uint8_t message[DIAG_HEADER_SIZE];
+	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, (uint8_t)question);
+	diag_exchange_init(x, fd, message, sizeof message);
+}
+
 void diag_exchange_fini(struct diag_exchange *x)
 {
 	buf_fini(&x->out);

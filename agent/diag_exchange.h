@@ -20,6 +20,8 @@ struct diag_exchange {
 
 /* `message` is a whole encoded message; it is copied. */
 void diag_exchange_init(struct diag_exchange *x, int fd, const void *message, size_t len);
+/* To ask a question of the Process command set: a header is all of it. */
+void diag_exchange_init_question(struct diag_exchange *x, int fd, enum diag_command question);
 void diag_exchange_fini(struct diag_exchange *x);
 
 /* What to poll the descriptor for. */

@@ -27,10 +27,8 @@ int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
 
 int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e)
 {
-	uint8_t message[DIAG_HEADER_SIZE];
-	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, DIAG_PROCESS_INFO3);
 	struct diag_exchange x;
-	diag_exchange_init(&x, fd, message, sizeof message);
+	diag_exchange_init_question(&x, fd, DIAG_PROCESS_INFO3);
 	int r = diag_exchange_run(&x, deadline_ms, e);
 	if (r == 0)
 		r = diag_exchange_process_info(&x, DIAG_PROCESS_INFO3, out, e);
@@ -71,11 +69,9 @@ static int environment_of(struct diag_exchange *x, struct buf *out, int64_t dead
 
 int diag_ipc_environment(int fd, struct buf *out, int64_t deadline_ms, struct err *e)
 {
-	uint8_t message[DIAG_HEADER_SIZE];
-	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, DIAG_PROCESS_ENVIRONMENT);
 	struct diag_exchange x;
 	*out = (struct buf){0};
-	diag_exchange_init(&x, fd, message, sizeof message);
+	diag_exchange_init_question(&x, fd, DIAG_PROCESS_ENVIRONMENT);
 	int r = diag_exchange_run(&x, deadline_ms, e);
 	if (r == 0)
 		r = environment_of(&x, out, deadline_ms, e);

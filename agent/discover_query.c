@@ -23,10 +23,8 @@ struct question {
 
 static void ask(struct question *q, enum diag_command command)
 {
-	uint8_t message[DIAG_HEADER_SIZE];
-	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, (uint8_t)command);
 	q->command = command;
-	diag_exchange_init(&q->exchange, q->candidate->fd, message, sizeof message);
+	diag_exchange_init_question(&q->exchange, q->candidate->fd, command);
 }
 
 /* "10.0.12+<commit>" is cut at '+'; anything that is no version is not taken over. */
