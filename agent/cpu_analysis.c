@@ -2,7 +2,6 @@
 
 #include "agent/cpu_method_table.h"
 #include "agent/method_name.h"
-#include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -11,7 +10,6 @@
 #include <string.h>
 
 #define BUSY_SHARE_OF_CPU 0.05
-#define THREAD_NAME_BYTES 64
 
 double cpu_analysis_percent(const struct cpu_analysis *a, uint32_t count)
 {
@@ -151,8 +149,8 @@ static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *
 	a->samples++;
 	a->by_category[category]++;
 	a->truncated_samples += c->stacks[s->stack].truncated;
-	a->threads[s->thread].samples++;
-	a->threads[s->thread].by_category[category]++;
+	a->threads[s->thread].weight++;
+	a->thread_categories[s->thread][category]++;
 	if (facts[s->stack].cause != CPU_NO_METHOD)
 		a->methods[facts[s->stack].cause].caused[category]++;
 	int64_t bucket = c->facts.duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->facts.duration_ns : 0;
@@ -252,34 +250,6 @@ void cpu_analysis_order_methods(struct cpu_analysis *a)
 
 /* threads ------------------------------------------------------------------------------------------------------- */
 
-static int more_samples(const void *x, const void *y, void *ctx)
-{
-	const struct cpu_thread *t = ctx, *a = &t[*(const uint32_t *)x], *b = &t[*(const uint32_t *)y];
-	if (a->samples != b->samples)
-		return a->samples > b->samples ? -1 : 1;
-	return a->tid < b->tid ? -1 : a->tid > b->tid;
-}
-
-char *cpu_analysis_thread_name(const struct capture_thread *t)
-{
-	AUTO_BUF struct buf name;
-	buf_init(&name, THREAD_NAME_BYTES * 16);
-	method_name_printable(t->name, THREAD_NAME_BYTES, &name);
-	return buf_steal(&name);
-}
-
-static void name_threads(struct cpu_analysis *a)
-{
-	const struct cpu_capture *c = a->capture;
-	a->threads = mem_calloc(c->thread_count + 1, sizeof *a->threads);
-	for (size_t i = 0; i < c->thread_count; i++)
-		a->threads[i] = (struct cpu_thread){
-			.tid = c->threads[i].tid,
-			.name = cpu_analysis_thread_name(&c->threads[i]),
-			.top_method = CPU_NO_METHOD,
-		};
-}
-
 static int by_thread(const void *x, const void *y, void *ctx)
 {
 	const struct stack_leaf *l = ctx, *a = &l[*(const uint32_t *)x], *b = &l[*(const uint32_t *)y];
@@ -292,7 +262,7 @@ static void find_top_methods(struct cpu_analysis *a)
 	AUTO_FREE uint32_t *counts = mem_calloc(a->method_count + 1, sizeof *counts);
 	AUTO_FREE uint32_t *order = sorted(a->leaf_count, by_thread, a->leaves);
 	for (size_t i = 0, end; i < a->leaf_count; i = end) {
-		struct cpu_thread *t = &a->threads[a->leaves[order[i]].thread];
+		struct stack_thread *t = &a->threads[a->leaves[order[i]].thread];
 		uint32_t most = 0;
 		for (end = i; end < a->leaf_count && a->leaves[order[end]].thread == a->leaves[order[i]].thread; end++) {
 			const struct stack_leaf *l = &a->leaves[order[end]];
@@ -315,13 +285,13 @@ static void sum_threads(struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
 	for (size_t i = 0; i < c->thread_count; i++) {
-		struct cpu_thread *t = &a->threads[i];
-		t->cpu_ns = c->threads[i].cpu_ns >= 0 ? c->threads[i].cpu_ns : (int64_t)t->samples * a->period_ns;
-		a->sampled_threads += t->samples > 0;
-		a->busy_threads += t->samples > 0 && c->facts.duration_ns > 0 &&
-				   (double)t->samples * (double)a->period_ns >= BUSY_SHARE_OF_CPU * (double)c->facts.duration_ns;
+		struct stack_thread *t = &a->threads[i];
+		t->cpu_ns = c->threads[i].cpu_ns >= 0 ? c->threads[i].cpu_ns : (int64_t)t->weight * a->period_ns;
+		a->sampled_threads += t->weight > 0;
+		a->busy_threads += t->weight > 0 && c->facts.duration_ns > 0 &&
+				   (double)t->weight * (double)a->period_ns >= BUSY_SHARE_OF_CPU * (double)c->facts.duration_ns;
 	}
-	a->thread_order = sorted(c->thread_count, more_samples, a->threads);
+	a->thread_order = stack_threads_order(a->threads, c->thread_count);
 	find_top_methods(a);
 }
 
@@ -356,7 +326,8 @@ void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 	out->period_ns = 1000000000 / (c->frequency_hertz > 0 ? c->frequency_hertz : 99);
 	stack_tree_init(&out->tree);
 	cpu_method_table_build(&table, out);
-	name_threads(out);
+	out->threads = stack_threads_new(c);
+	out->thread_categories = mem_calloc(c->thread_count + 1, sizeof *out->thread_categories);
 	count_samples(out, &table);
 	cpu_method_table_decide_machines(out);
 	cpu_method_table_fini(&table);
@@ -375,15 +346,14 @@ void cpu_analysis_fini(struct cpu_analysis *a)
 		free(a->methods[i].name);
 		free(a->methods[i].module);
 	}
-	for (size_t i = 0; a->threads && i < a->capture->thread_count; i++)
-		free(a->threads[i].name);
+	stack_threads_free(a->threads, a->capture ? a->capture->thread_count : 0);
 	free(a->methods);
 	free(a->by_self);
 	free(a->by_total);
 	free(a->stack_nodes);
 	free(a->sample_work);
 	free(a->leaves);
-	free(a->threads);
+	free(a->thread_categories);
 	free(a->thread_order);
 	stack_tree_fini(&a->tree);
 	*a = (struct cpu_analysis){0};

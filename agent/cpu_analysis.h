@@ -9,10 +9,10 @@
 
 #include "agent/capture.h"
 #include "agent/cpu_category.h"
+#include "agent/stack_threads.h"
 #include "agent/stack_tree.h"
 
 #define CPU_TIMELINE_BUCKETS 60
-#define CPU_NO_METHOD UINT32_MAX
 
 struct cpu_method {
 	char *name;            /* shown form: agent/method_name.h */
@@ -22,15 +22,6 @@ struct cpu_method {
 	uint32_t frame;        /* one of its frames in the capture; UINT32_MAX: made by the analysis */
 	uint64_t self, total;  /* samples; recursion counts once */
 	uint32_t caused[CATEGORY_COUNT]; /* samples whose nearest application method this is, itself included, by what they went to */
-};
-
-struct cpu_thread {
-	int64_t tid;
-	char *name;            /* shown form */
-	uint32_t samples;
-	int64_t cpu_ns;        /* by the kernel; else from samples */
-	uint32_t by_category[CATEGORY_COUNT];
-	uint32_t top_method;   /* by self; CPU_NO_METHOD */
 };
 
 /* Work that one stack may or may not be part of: told by the thread and the time of a sample. */
@@ -51,7 +42,8 @@ struct cpu_analysis {
 	uint8_t *sample_work;  /* by sample: enum cpu_work */
 	struct stack_leaf *leaves; /* samples, by preorder of the node, then by thread */
 	size_t leaf_count;
-	struct cpu_thread *threads; /* as in the capture */
+	struct stack_thread *threads; /* as in the capture; weights are samples, CPU times the kernel's or else from samples */
+	uint32_t (*thread_categories)[CATEGORY_COUNT]; /* samples of each thread */
 	uint32_t *thread_order; /* most samples first */
 	uint32_t samples, truncated_samples;
 	uint32_t by_category[CATEGORY_COUNT];
@@ -72,7 +64,6 @@ void cpu_analysis_sum_methods(struct cpu_analysis *a);
 void cpu_analysis_order_methods(struct cpu_analysis *a);
 /* And for those of other threads and the capture's collections. */
 void cpu_analysis_sum_collections(struct cpu_analysis *a);
-char *cpu_analysis_thread_name(const struct capture_thread *t); /* as it is shown; a new string */
 
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);

@@ -220,15 +220,15 @@ void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text)
 	size_t all = a->capture->thread_count, shown = 0;
 	buf_printf(text, "%u of %zu threads %s busy", a->busy_threads, all, a->busy_threads == 1 ? "is" : "are");
 	for (size_t i = 0; i < all && i < 256 && shown < 3; i++) {
-		const struct cpu_thread *t = &a->threads[a->thread_order[i]];
+		const struct stack_thread *t = &a->threads[a->thread_order[i]];
 		uint32_t samples = 0, members = 0;
 		bool earlier = false;
 		for (size_t k = 0; k < i && !earlier; k++)
 			earlier = same_group(a->threads[a->thread_order[k]].name, t->name);
 		for (size_t k = i; k < all && !earlier; k++) {
-			const struct cpu_thread *other = &a->threads[a->thread_order[k]];
-			if (other->samples && same_group(other->name, t->name)) {
-				samples += other->samples;
+			const struct stack_thread *other = &a->threads[a->thread_order[k]];
+			if (other->weight && same_group(other->name, t->name)) {
+				samples += (uint32_t)other->weight;
 				members++;
 			}
 		}

@@ -144,19 +144,20 @@ static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 {
 	buf_puts(&f->text, ",\n\"threads\":[");
 	for (size_t i = 0; i < a->capture->thread_count; i++) {
-		const struct cpu_thread *t = &a->threads[a->thread_order[i]];
+		const struct stack_thread *t = &a->threads[a->thread_order[i]];
+		const uint32_t *categories = a->thread_categories[a->thread_order[i]];
 		buf_printf(&f->text, "%s{\"tid\":%" PRId64, i ? ",\n" : "\n", t->tid);
 		report_json_string(f, "name", t->name);
-		buf_printf(&f->text, ",\"samples\":%" PRIu32, t->samples);
-		put_percent(f, a, "percent", t->samples);
+		buf_printf(&f->text, ",\"samples\":%" PRIu64, t->weight);
+		put_percent(f, a, "percent", (uint32_t)t->weight);
 		report_json_integer(f, "cpuNanoseconds", t->cpu_ns);
 		put_method(f, a, "topMethod", t->top_method);
 		buf_puts(&f->text, ",\"categories\":{");
 		const char *comma = "";
 		for (int k = 0; k < CATEGORY_COUNT; k++) {
-			if (!t->by_category[k])
+			if (!categories[k])
 				continue;
-			buf_printf(&f->text, "%s\"%s\":%" PRIu32, comma, cpu_category_name(k), t->by_category[k]);
+			buf_printf(&f->text, "%s\"%s\":%" PRIu32, comma, cpu_category_name(k), categories[k]);
 			comma = ",";
 		}
 		buf_puts(&f->text, "}}");

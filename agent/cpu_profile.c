@@ -11,11 +11,6 @@
 
 void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	size_t count = a->capture->thread_count;
-	struct stack_thread *threads = mem_calloc(count + 1, sizeof *threads);
-	for (size_t i = 0; i < count; i++)
-		threads[i] = (struct stack_thread){a->threads[i].tid, a->threads[i].name, a->threads[i].samples, a->threads[i].cpu_ns,
-						  a->threads[i].top_method};
 	*out = (struct stack_profile){
 		.tree = &a->tree,
 		.methods = a->methods,
@@ -23,8 +18,8 @@ void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const c
 		.by_self = a->by_self,
 		.by_total = a->by_total,
 		.frames = a->capture->frames,
-		.threads = threads,
-		.thread_count = count,
+		.threads = a->threads,
+		.thread_count = a->capture->thread_count,
 		.thread_order = a->thread_order,
 		.leaves = a->leaves,
 		.leaf_count = a->leaf_count,
@@ -38,12 +33,6 @@ void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const c
 		.subject = subject,
 		.headline = headline,
 	};
-}
-
-void cpu_profile_fini(struct stack_profile *p)
-{
-	free((void *)p->threads);
-	*p = (struct stack_profile){0};
 }
 
 void cpu_profile_pprof(const void *source, struct report_file *f)
@@ -67,7 +56,7 @@ static void sort_by_thread(struct timed *t)
 	const struct cpu_capture *c = t->a->capture;
 	AUTO_FREE size_t *next = mem_calloc(c->thread_count + 1, sizeof *next);
 	for (size_t i = 0; i < c->thread_count; i++)
-		t->first[i + 1] = t->first[i] + t->a->threads[i].samples;
+		t->first[i + 1] = t->first[i] + t->a->threads[i].weight;
 	memcpy(next, t->first, c->thread_count * sizeof *next);
 	for (size_t i = 0; i < c->sample_count; i++)
 		t->order[next[c->samples[i].thread]++] = (uint32_t)i;

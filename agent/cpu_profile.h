@@ -7,7 +7,6 @@
 
 /* The analysis as the writers want it; borrows from it and the texts. */
 void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const char *headline, struct stack_profile *out);
-void cpu_profile_fini(struct stack_profile *p);
 
 /* `source` is a struct report_source. */
 void cpu_profile_pprof(const void *source, struct report_file *f);

@@ -29,7 +29,6 @@ int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spe
 	};
 	cpu_profile_make(&analysis, report_head_subject(&source.head, scratch, sizeof scratch), diagnosis.headline, &source.profile);
 	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
-	cpu_profile_fini(&source.profile);
 	cpu_diagnosis_fini(&diagnosis);
 	cpu_analysis_fini(&analysis);
 	return rc;

@@ -108,6 +108,7 @@ AGENT_SRC += \
 	agent/csharp_member.c \
 	agent/method_name.c \
 	agent/native_name.c \
+	agent/stack_threads.c \
 	agent/cpu_analysis.c \
 	agent/cpu_edges.c \
 	agent/cpu_category.c \

@@ -7,14 +7,6 @@
 
 #define STACK_PATH_MAX (CAPTURE_MAX_DEPTH + 3)
 
-struct stack_thread {
-	int64_t tid;
-	const char *name; /* shown form */
-	uint64_t weight;
-	int64_t cpu_ns;      /* its CPU time; 0: not known */
-	uint32_t top_method; /* where most of it is; CPU_NO_METHOD: not known */
-};
-
 struct stack_value { /* in the words of pprof */
 	const char *type, *unit;
 };

@@ -266,35 +266,6 @@ static void sum_objects(struct alloc_analysis *a)
 		}
 }
 
-static void name_threads(struct alloc_analysis *a)
-{
-	const struct cpu_capture *c = &a->capture->stacks;
-	a->threads = mem_calloc(c->thread_count + 1, sizeof *a->threads);
-	for (size_t i = 0; i < c->thread_count; i++)
-		a->threads[i] = (struct stack_thread){
-			.tid = c->threads[i].tid,
-			.name = cpu_analysis_thread_name(&c->threads[i]),
-			.top_method = CPU_NO_METHOD,
-		};
-}
-
-static int more_weight(const void *x, const void *y, void *ctx)
-{
-	const struct stack_thread *t = ctx, *a = &t[*(const uint32_t *)x], *b = &t[*(const uint32_t *)y];
-	if (a->weight != b->weight)
-		return a->weight > b->weight ? -1 : 1;
-	return a->tid < b->tid ? -1 : a->tid > b->tid;
-}
-
-static void order_threads(struct alloc_analysis *a)
-{
-	size_t count = a->capture->stacks.thread_count;
-	a->thread_order = mem_calloc(count + 1, sizeof *a->thread_order);
-	for (size_t i = 0; i < count; i++)
-		a->thread_order[i] = (uint32_t)i;
-	qsort_r(a->thread_order, count, sizeof *a->thread_order, more_weight, a->threads);
-}
-
 /* time ------------------------------------------------------------------------------------------------------------ */
 
 /* Counts come for a quarter of a second each: where that is longer than a part of the timeline its bytes are spread. */
@@ -331,7 +302,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	p.stacks = mem_calloc(c->stacks.stack_count + 1, sizeof *p.stacks);
 	p.type_method = mem_calloc(c->type_count + 1, sizeof *p.type_method);
 	memset(p.type_method, 0xff, (c->type_count + 1) * sizeof *p.type_method);
-	name_threads(out);
+	out->threads = stack_threads_new(&c->stacks);
 	stack_tree_init(&out->base.tree);
 	cpu_method_table_build(&p.table, &out->base);
 	for (size_t i = 0; i < c->site_count; i++)
@@ -358,7 +329,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	add_time_errors(out);
 	make_leaves(out, counted, c->site_count);
 	sum_objects(out);
-	order_threads(out);
+	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
 	make_timeline(out);
 	cpu_analysis_sum_collections(&out->base);
 	if (c->dropped)
@@ -367,9 +338,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 
 void alloc_analysis_fini(struct alloc_analysis *a)
 {
-	for (size_t i = 0; a->threads && i < a->capture->stacks.thread_count; i++)
-		free((char *)a->threads[i].name);
-	free(a->threads);
+	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
 	free(a->thread_order);
 	free(a->types);
 	free(a->sites);

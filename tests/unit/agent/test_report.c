@@ -212,7 +212,6 @@ Test(report, small_subtrees_are_left_out_of_the_page)
 	cr_expect_leq(p.method_count, 500, "%u", p.method_count);
 	cr_expect_gt(p.method_count, 100, "the table has more methods than the flame graph");
 	html_plan_fini(&p);
-	cpu_profile_fini(&profile);
 	cpu_analysis_fini(&a);
 	make_end(&m);
 }
