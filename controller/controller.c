@@ -227,8 +227,6 @@ static int on_upload(void *ctx, const char *node, const char *job_id, const stru
 	struct session_upload u;
 	if (session_cache_grant(c->cache, node, job_id, r, &u, e) < 0)
 		return -1;
-	if (c->options.store_exists && !c->options.store_exists(c->options.store_ctx, u.store))
-		return err_set_reason(e, ERR_INVALID, REASON_StoreNotFound, "the installation has no store %s", u.store);
 	memcpy(store, u.store, sizeof u.store);
 	return session_report_prefix(u.namespace, u.name, u.uid, u.pod_name, key_prefix, 512, e);
 }
@@ -389,7 +387,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	if (!c->comparisons)
 		return -1;
 	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url,
-					    c->options.report_url_ctx, c->comparisons};
+					    c->options.report_url_ctx, c->comparisons, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
 	    trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)

@@ -30,10 +30,7 @@ struct controller_options {
 	int64_t watch_stream_above;       /* the same */
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
-	const struct object_stores *stores; /* whose reports are compared with a baseline's; NULL: none */
-	/* May this store name be used? NULL: any. Called in the review thread. */
-	bool (*store_exists)(void *ctx, const char *store);
-	void *store_ctx;
+	const struct object_stores *stores; /* that sessions may name, and whose reports are compared with a baseline's; NULL: none */
 	struct session_index *index;       /* is fed by the watch; NULL: none */
 	struct process_queries *processes; /* gets the agents' answers; NULL: none */
 	/* Called in the watch's thread after the index knows of it; must not block. NULL: nobody. */

@@ -82,12 +82,6 @@ static int open_stores(struct program *p, struct err *e)
 	return err_set(e, why.kind, 0, "%s: %s", path, why.message);
 }
 
-static bool store_exists(void *ctx, const char *store)
-{
-	struct program *p = ctx;
-	return p->stores && object_stores_has(p->stores, store);
-}
-
 static char *report_url(void *ctx, const struct profiling_session *s, const struct session_pod *pod, const struct link_report *r)
 {
 	struct program *p = ctx;
@@ -276,8 +270,6 @@ static int open_controller(struct program *p, struct err *e)
 		.report_url = report_url,
 		.report_url_ctx = p,
 		.stores = p->stores,
-		.store_exists = store_exists,
-		.store_ctx = p,
 		.on_session = show_session,
 		.on_session_ctx = p,
 	};

@@ -60,21 +60,32 @@ static const struct store_config *find(const struct object_stores *s, const char
 	return NULL;
 }
 
-bool object_stores_has(const struct object_stores *s, const char *store)
+static void refuse_unknown(const struct object_stores *s, const char *name, struct err *e)
 {
-	return find(s, store) != NULL;
+	AUTO_BUF struct buf names;
+	buf_init(&names, 200); /* of many stores the first */
+	for (size_t i = 0; i < s->count; i++)
+		buf_printf(&names, "%s%s", i ? ", " : "", s->items[i].name);
+	err_set_reason(e, ERR_NOT_FOUND, REASON_StoreNotFound, "spec.output.store: this installation has no store \"%s\"; known are %s", name,
+		       buf_str(&names));
 }
 
 static const struct store_config *find_or_fail(const struct object_stores *s, const char *name, struct err *e)
 {
 	const struct store_config *c = find(s, name);
 	if (!c)
-		err_set_reason(e, ERR_NOT_FOUND, REASON_StoreNotFound, "spec.output.store: this installation has no store \"%s\"", name);
+		refuse_unknown(s, name, e);
 	else if (c->builtin && !s->own) {
-		err_set_reason(e, ERR_NOT_FOUND, REASON_StoreNotFound, "store \"%s\": the controller was started without a report store", name);
+		err_set_reason(e, ERR_NOT_FOUND, REASON_StoreNotFound,
+			       "spec.output.store: \"%s\" is the controller's own store, and it was started without one (REPORTS_FOLDER)", name);
 		c = NULL;
 	}
 	return c;
+}
+
+int object_stores_check(const struct object_stores *s, const char *store, struct err *e)
+{
+	return find_or_fail(s, store, e) ? 0 : -1;
 }
 
 /* The mounted Secret's files; read at each use because the kubelet replaces them when the Secret changes. */

@@ -34,7 +34,8 @@ struct object_stores *object_stores_parse(const char *text, size_t len, struct r
 struct object_stores *object_stores_builtin(struct report_store *own);
 void object_stores_free(struct object_stores *s);
 
-bool object_stores_has(const struct object_stores *s, const char *store);
+/* Can reports be put into this store? Else ERR_NOT_FOUND with REASON_StoreNotFound, which names those that there are. */
+int object_stores_check(const struct object_stores *s, const char *store, struct err *e);
 
 /* A URL for one PUT of this report under key_prefix (which ends with '/'), bound to its size, sha256 and media type. The sender must send
  * content-type, content-length and x-amz-checksum-sha256 (base64). ERR_NOT_FOUND with REASON_StoreNotFound for an unknown store. */

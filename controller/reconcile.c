@@ -87,6 +87,18 @@ static int admit(struct work *w, struct err *e)
 	return 0;
 }
 
+/* Nobody is profiled for a report that no store would take. */
+static int check_store(struct work *w, struct err *e)
+{
+	struct err why = ERR_INIT;
+	(void)e;
+	if (w->plan.stage != PLAN_CHOOSE || !w->r->stores || object_stores_check(w->r->stores, w->s.spec.store, &why) == 0)
+		return 0;
+	w->plan.stage = PLAN_END; /* nothing is to be chosen any more */
+	session_status_end(&w->s, false, REASON_StoreNotFound, why.message, w->now_wall_ms);
+	return 0;
+}
+
 static int plan(struct work *w, struct err *e)
 {
 	(void)e;
@@ -256,6 +268,7 @@ static const struct step {
 	{"plan", plan},
 	{"end early", end_early},
 	{"admit", admit},
+	{"check store", check_store},
 	{"check baseline", reconcile_check_baseline},
 	{"choose pods", reconcile_choose},
 	{"hold", hold},

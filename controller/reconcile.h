@@ -8,6 +8,7 @@
 #include "controller/comparisons.h"
 #include "controller/events.h"
 #include "controller/kube_client.h"
+#include "controller/object_store.h"
 #include "controller/reveal_policy.h"
 #include "controller/session_cache.h"
 #include "controller/session_status.h"
@@ -24,6 +25,7 @@ struct reconciler {
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
 	struct comparisons *comparisons;   /* may be NULL: nothing can be compared */
+	const struct object_stores *stores; /* may be NULL: whether there is a store is seen when a report is to be put there */
 };
 
 /* `key` is a session's ("namespace/name") or an orphan job's (reconcile_orphan_key). ERR_CONFLICT: the object has changed, the

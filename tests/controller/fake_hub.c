@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/controller.h"
+#include "controller/object_store.h"
 
 #include <inttypes.h>
 #include <poll.h>
@@ -306,12 +307,14 @@ int main(int argc, char **argv)
 	struct kube_config kube = {0};
 	const char *pods = argument(argc, argv, "--max-pods"), *per_node = argument(argc, argv, "--max-pods-per-node");
 	const char *workers = argument(argc, argv, "--workers"), *stall = argument(argc, argv, "--watch-stall");
-	const char *above = argument(argc, argv, "--stream-above");
+	const char *above = argument(argc, argv, "--stream-above"), *stores_text = argument(argc, argv, "--stores");
+	struct object_stores *stores = stores_text ? object_stores_parse(stores_text, strlen(stores_text), NULL, &e) : NULL;
 	struct controller_options o = {.kube = &kube, .namespaces = argument(argc, argv, "--namespaces"), .lease_name = "drdotnet-controller",
 				       .lease_namespace = argument(argc, argv, "--lease-namespace"), .worker_count = workers ? atoi(workers) : 2,
 				       .max_pods = pods ? atoi(pods) : 1000,
 				       .max_pods_per_node = per_node ? atoi(per_node) : 1000,
 				       .watch_stall_ms = stall ? atoi(stall) : 0,
+				       .stores = stores,
 				       .watch_page_limit = above ? 1 : 0,
 				       .watch_stream_above = above ? atoi(above) : 0};
 	struct controller *c = NULL;
@@ -331,6 +334,7 @@ int main(int argc, char **argv)
 	if (c)
 		controller_stop(c);
 	controller_free(c);
+	object_stores_free(stores);
 	kube_config_fini(&kube);
 	return rc == 0 ? 0 : 1;
 }

@@ -45,6 +45,18 @@ class Refused(ControllerTest):
         matrix.row(self, PART, "choosing", "the agent of the pod's node does not know the session's profiler",
                    "waits as AgentTooOld; another pod is taken, or this one when its agent is upgraded; nothing was touched")
 
+    def test_a_store_that_is_not_there(self):
+        self.pod("checkout-1")
+        bucket = "endpoint: 'https://s3.example.com', bucket: box, credentialsFolder: /nowhere"
+        hub = self.leader("n1", stores="stores: [{name: default, s3: {%s}}, {name: archive, s3: {%s}}]" % (bucket, bucket))
+        self.sessions.create("elsewhere", output={"store": "archives"})
+        ended = self.sessions.wait_condition("elsewhere", "Succeeded", "False", "StoreNotFound")
+        self.assertIn('spec.output.store: this installation has no store "archives"; known are default, archive', condition(ended, "Succeeded")["message"])
+        self.assertEqual(condition(ended, "Accepted")["status"], "False")
+        self.assertNotIn("targets", ended["status"])
+        self.sessions.create("archived", output={"store": "archive"})
+        self.assertEqual(hub.order("archived")[1]["pod"]["name"], "checkout-1", "the first order is this one")
+
     def test_no_agent_until_one_comes(self):
         self.pod("checkout-1")
         hub = self.leader()

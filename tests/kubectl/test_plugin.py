@@ -142,13 +142,15 @@ class Plugin(unittest.TestCase):
                 (("profile", "node/x"), 2, "node/x: unknown type; known are deploy"),
                 (("profile", "-l", "a in"), 2, "-l: expected labels such as"),
                 (("profile", "checkout-1", "2h"), 2, "expected a time of 1s to 1h"),
-                (("profile", "checkout-1", "1s", "--store", "nowhere", "-q", "--name", "nowhere"), 1, "nowhere: StoreNotFound: "),
+                (("profile", "checkout-1", "1s", "--store", "nowhere", "-q", "--name", "nowhere"), 1,
+                 'nowhere: StoreNotFound: spec.output.store: this installation has no store "nowhere"; known are default'),
                 (("cancel", "nothing"), 1, '"nothing" not found'), (("walk",), 2, "unknown command: walk"),
                 (("ls", "--context", "other"), 1, "none is named other")):
             with self.subTest(words):
                 self.plugin(*words, code=code)
                 self.assertIn(message, self.errors)
                 self.assertEqual(len(self.errors.splitlines()), 1, self.errors)
+        self.assertFalse(self.i.get(NAMESPACE, "nowhere")["status"].get("targets"), "nobody is profiled for a report that no store takes")
 
     def test_watch_cancel_and_delete(self):
         watch = self.person.start("ls", "--watch", "-n", NAMESPACE)

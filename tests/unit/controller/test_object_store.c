@@ -149,9 +149,10 @@ Test(object_store, unknown_stores_and_the_controllers_own)
 	cr_assert_not_null(own, "%s", e.message);
 	struct object_stores *with = parse("", own), *without = parse("", NULL), *builtin = object_stores_builtin(own);
 	AUTO_BUF struct buf url, url2, public_url;
-	cr_expect(object_stores_has(with, "own"));
-	cr_expect(!object_stores_has(with, "other"));
-	cr_expect(object_stores_has(builtin, "default"));
+	cr_expect_eq(object_stores_check(with, "own", &e), 0);
+	cr_expect_eq(object_stores_check(builtin, "default", &e), 0);
+	cr_expect_eq(object_stores_check(with, "other", &e), -1);
+	cr_expect_str_eq(e.message, "spec.output.store: this installation has no store \"other\"; known are default, own");
 	cr_assert_eq(grant(builtin, "default", &(struct link_report){.name = "a.md", .size_bytes = 5, .sha256 = HELLO_SHA256}, &url, &e), 0, "%s", e.message);
 	cr_expect(strncmp(buf_str(&url), "https://in:1/store/shop/s-1/pod/a.md?size=5&sha256=" HELLO_SHA256, 100) == 0, "%s", buf_str(&url));
 	buf_init(&public_url, 500);
