@@ -35,8 +35,27 @@ helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name .root.Chart.Version }}
 {{- .Values.controller.replicas | default (ternary 1 2 (not (empty $own))) }}
 {{- end }}
 
+{{/* What the schema could only refuse without saying what is missing. */}}
+{{- define "drdotnet.checkStores" -}}
+{{- $names := dict }}
+{{- range $i, $store := .Values.stores }}
+{{- $at := printf "stores[%d] (%s)" $i $store.name }}
+{{- if eq (hasKey $store "s3") (hasKey $store "builtin") }}
+{{- fail (printf "%s: give either s3 with credentialsSecret, or builtin" $at) }}
+{{- end }}
+{{- if and $store.s3 (not $store.credentialsSecret) }}
+{{- fail (printf "%s: s3 needs credentialsSecret, the Secret with accessKeyId and secretAccessKey" $at) }}
+{{- end }}
+{{- if hasKey $names $store.name }}
+{{- fail (printf "%s: the name stands twice; give each store a name of its own" $at) }}
+{{- end }}
+{{- $_ := set $names $store.name true }}
+{{- end }}
+{{- end }}
+
 {{/* The file of stores, as the controller reads it. */}}
 {{- define "drdotnet.stores" -}}
+{{- include "drdotnet.checkStores" . -}}
 stores:
 {{- range .Values.stores }}
 - name: {{ .name }}
@@ -72,7 +91,7 @@ stores:
 {{- define "drdotnet.caConfigMap" -}}
 {{- $tls := .Values.controller.tls }}
 {{- if ne (empty $tls.secret) (empty $tls.caConfigMap) }}
-{{- fail "controller.tls: secret and caConfigMap belong together" }}
+{{- fail "controller.tls: secret and caConfigMap belong together; give both, or neither" }}
 {{- end }}
 {{- $tls.caConfigMap | default "drdotnet-link-ca" }}
 {{- end }}
