@@ -41,7 +41,8 @@ static int set_number(const struct option_row *row, const char *value, int64_t *
 	errno = 0;
 	long long n = strtoll(value, &end, 10);
 	if (errno || end == value || *end || n < row->least || n > row->most)
-		return err_set(e, ERR_INVALID, 0, "--%s: expected a number from %lld to %lld", row->name, (long long)row->least, (long long)row->most);
+		return err_set(e, ERR_INVALID, 0, "--%s: expected a number from %lld to %lld, found \"%.80s\"", row->name, (long long)row->least,
+			       (long long)row->most, value);
 	*out = n;
 	return 0;
 }
@@ -49,7 +50,7 @@ static int set_number(const struct option_row *row, const char *value, int64_t *
 static int set_mode(const char *value, enum agent_mode *out, struct err *e)
 {
 	if (strcmp(value, "hostPID") != 0 && strcmp(value, "sharedTmp") != 0)
-		return err_set(e, ERR_INVALID, 0, "--mode: expected hostPID or sharedTmp");
+		return err_set(e, ERR_INVALID, 0, "--mode: expected hostPID or sharedTmp, found \"%.80s\"", value);
 	*out = value[0] == 'h' ? AGENT_MODE_HOST_PID : AGENT_MODE_SHARED_TMP;
 	return 0;
 }
@@ -67,7 +68,7 @@ static int set(const struct option_row *row, const char *value, struct agent_opt
 		return set_mode(value, field, e);
 	case LEVEL:
 		if (log_parse_level(value, field) < 0)
-			return err_set(e, ERR_INVALID, 0, "--log-level: expected debug, info, warn or error");
+			return err_set(e, ERR_INVALID, 0, "--log-level: expected debug, info, warn or error, found \"%.80s\"", value);
 		return 0;
 	}
 	return -1;
@@ -94,7 +95,7 @@ static int split_controller(struct agent_options *o, struct err *e)
 	char *end = NULL;
 	long port = colon ? strtol(colon + 1, &end, 10) : 0;
 	if (len == 0 || len >= sizeof o->host || port < 1 || port > 65535 || *end)
-		return err_set(e, ERR_INVALID, 0, "--controller: expected HOST:PORT");
+		return err_set(e, ERR_INVALID, 0, "--controller: expected HOST:PORT, found \"%.80s\"", o->controller);
 	memcpy(o->host, text, len);
 	o->host[len] = '\0';
 	o->port = (int)port;
@@ -120,10 +121,10 @@ static int parse_words(int argc, char *const argv[], struct agent_options *o, st
 		size_t len = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
 		const struct option_row *row = find(word + 2, len);
 		if (len == 0 || !row)
-			return err_set(e, ERR_INVALID, 0, "unknown word '%.100s'; see --help", word);
+			return err_set(e, ERR_INVALID, 0, "unknown option: %.100s; see --help", word);
 		const char *value = word[2 + len] == '=' ? word + 3 + len : i + 1 < argc ? argv[++i] : NULL;
 		if (!value)
-			return err_set(e, ERR_INVALID, 0, "--%s needs a value", row->name);
+			return err_set(e, ERR_INVALID, 0, "--%s: needs a value", row->name);
 		if (set(row, value, o, e) < 0)
 			return -1;
 	}

@@ -6,7 +6,7 @@ static int check_takes(const struct session_spec *spec, bool given, const char *
 {
 	if (!given || profiler_has_setting(spec->profiler, setting))
 		return 0;
-	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s: %s does not take it", option, profiler_kind_name(spec->profiler));
+	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s: %s does not take it; leave it out", option, profiler_kind_name(spec->profiler));
 }
 
 int cli_settings_apply(const struct cli_args *a, struct session_spec *spec, struct err *e)

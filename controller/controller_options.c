@@ -61,7 +61,8 @@ static int set_number(const struct row *r, const char *name, const char *text, i
 	char *end;
 	long long n = strtoll(text, &end, 10);
 	if (!text[0] || *end || n < r->least || n > r->most)
-		return err_set(e, ERR_INVALID, 0, "%s: expected a number between %lld and %lld", name, (long long)r->least, (long long)r->most);
+		return err_set(e, ERR_INVALID, 0, "%s: expected a number from %lld to %lld, found \"%.80s\"", name, (long long)r->least,
+			       (long long)r->most, text);
 	*out = n;
 	return 0;
 }
@@ -76,7 +77,7 @@ static int set_switch(const char *name, const char *text, bool by_word, bool *ou
 	else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
 		*out = false;
 	else
-		return err_set(e, ERR_INVALID, 0, "%s: expected true or false", name);
+		return err_set(e, ERR_INVALID, 0, "%s: expected true or false, found \"%.80s\"", name, text);
 	return 0;
 }
 
@@ -89,7 +90,7 @@ static int set_format(const char *name, const char *text, enum log_format *out, 
 			return 0;
 		}
 	}
-	return err_set(e, ERR_INVALID, 0, "%s: expected auto, text or json", name);
+	return err_set(e, ERR_INVALID, 0, "%s: expected auto, text or json, found \"%.80s\"", name, text);
 }
 
 static int set(const struct row *r, const char *name, const char *text, struct controller_settings *out, struct err *e)
@@ -106,7 +107,9 @@ static int set(const struct row *r, const char *name, const char *text, struct c
 	case KIND_OFF:
 		return set_switch(name, text, false, at, e);
 	case KIND_LEVEL:
-		return log_parse_level(text, at) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "%s: expected debug, info, warn or error", name);
+		if (log_parse_level(text, at) == 0)
+			return 0;
+		return err_set(e, ERR_INVALID, 0, "%s: expected debug, info, warn or error, found \"%.80s\"", name, text);
 	case KIND_FORMAT:
 		return set_format(name, text, at, e);
 	case KIND_COMMAND:
@@ -131,7 +134,7 @@ static int parse_words(int argc, char *const argv[], struct controller_settings 
 		size_t len = strcspn(argv[i], "=");
 		const struct row *r = find(argv[i], len);
 		if (!r)
-			return err_set(e, ERR_INVALID, 0, "%s: no such option; see --help", argv[i]);
+			return err_set(e, ERR_INVALID, 0, "unknown option: %.100s; see --help", argv[i]);
 		const char *value = argv[i][len] ? argv[i] + len + 1 : NULL;
 		if (r->value && !value && !(value = argv[++i]))
 			return err_set(e, ERR_INVALID, 0, "%s: needs a value", r->option);

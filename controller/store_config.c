@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define MAX_STORES 32
+#define NAME_MAX_BYTES 63
 #define HOST_MAX 255
 #define BUCKET_MAX 255 /* old buckets are longer than today's 63, and have '_' and capitals */
 #define REGION_MAX 64
@@ -26,6 +27,13 @@ void store_config_free(struct store_config *items, size_t count)
 	for (size_t i = 0; items && i < count; i++)
 		config_fini(&items[i]);
 	free(items);
+}
+
+/* What spec.output.store can name: a DNS label. */
+static bool is_store_name(const char *s)
+{
+	size_t len = strlen(s);
+	return len > 0 && len <= NAME_MAX_BYTES && s[strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-")] == '\0' && s[0] != '-' && s[len - 1] != '-';
 }
 
 /* Letters, digits and the bytes in `also`, at most max_bytes. */
@@ -82,9 +90,10 @@ static bool prefix_usable(const char *prefix)
 static int check_s3(const char *path, const char *region, const char *bucket, const char *prefix, struct err *e)
 {
 	if (!consists_of(bucket, strlen(bucket), "-._", BUCKET_MAX) || strstr(bucket, ".."))
-		return err_set(e, ERR_INVALID, 0, "%s.bucket: \"%.80s\" is not a bucket's name", path, bucket);
+		return err_set(e, ERR_INVALID, 0, "%s.bucket: \"%.80s\" is not a bucket's name; expected at most %d letters, digits, '-', '.' and '_'",
+			       path, bucket, BUCKET_MAX);
 	if (!consists_of(region, strlen(region), "-_", REGION_MAX))
-		return err_set(e, ERR_INVALID, 0, "%s.region: \"%.80s\" is not a region's name", path, region);
+		return err_set(e, ERR_INVALID, 0, "%s.region: \"%.80s\" is not a region's name; expected one such as eu-central-1", path, region);
 	if (prefix && !prefix_usable(prefix))
 		return err_set(e, ERR_INVALID, 0, "%s.prefix: must not begin with '/', have an empty part, \".\" or \"..\", or be longer than %d bytes", path,
 			       PREFIX_MAX);
@@ -134,6 +143,9 @@ static int parse_store(const json_t *item, const char *path, struct store_config
 	if (jsonx_only_keys(item, path, known, e) < 0 || jsonx_string(item, path, "name", true, &name, e) < 0 ||
 	    jsonx_object(item, path, "s3", false, &s3, e) < 0 || jsonx_object(item, path, "builtin", false, &builtin, e) < 0)
 		return -1;
+	if (!is_store_name(name))
+		return err_set(e, ERR_INVALID, 0, "%s.name: not a valid name: \"%.80s\"; expected at most %d lower-case letters, digits and '-'",
+			       path, name, NAME_MAX_BYTES);
 	if (!s3 == !builtin)
 		return err_set(e, ERR_INVALID, 0, "%s: give either s3 or builtin", path);
 	c->name = mem_strdup(name);
@@ -148,7 +160,8 @@ static int refuse_twins(const struct store_config *items, size_t count, struct e
 	for (size_t i = 0; i < count; i++) {
 		for (size_t j = 0; j < i; j++) {
 			if (strcmp(items[i].name, items[j].name) == 0)
-				return err_set(e, ERR_INVALID, 0, "stores[%zu].name: \"%.80s\" stands twice", i, items[i].name);
+				return err_set(e, ERR_INVALID, 0, "stores[%zu].name: \"%.80s\" stands twice; give each store a name of its own", i,
+					       items[i].name);
 		}
 	}
 	return 0;

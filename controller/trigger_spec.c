@@ -43,7 +43,8 @@ static int read_label_name(const json_t *obj, const char *path, const char *key,
 	if (jsonx_string(obj, path, key, required, &s, e) < 0)
 		return -1;
 	if (!is_alert_label(s))
-		return err_set(e, ERR_INVALID, 0, "%s.%s: not a label of an alert: \"%.80s\"", path, key, s);
+		return err_set(e, ERR_INVALID, 0, "%s.%s: not a label of an alert: \"%.80s\"; expected letters, digits and '_', the first no digit",
+			       path, key, s);
 	*out = mem_strdup(s);
 	return 0;
 }
@@ -58,7 +59,11 @@ static int read_choice(const json_t *obj, const char *path, const char *key, con
 		if (strcmp(words[*out], s) == 0)
 			return 0;
 	}
-	return err_set(e, ERR_INVALID, 0, "%s.%s: \"%.40s\" is none of the choices (%s, ...)", path, key, s, words[0]);
+	AUTO_BUF struct buf choices;
+	buf_init(&choices, 200);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&choices, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", words[i]);
+	return err_set(e, ERR_INVALID, 0, "%s.%s: must be %s, found \"%.40s\"", path, key, buf_str(&choices), s);
 }
 
 static int read_matcher(const json_t *item, size_t index, struct trigger_matcher *m, struct err *e)
@@ -143,7 +148,8 @@ static int read_threshold(const json_t *source, struct trigger_threshold *t, str
 	    label_selector_from_json(selector, "spec.source.threshold.target.selector", &t->selector, &t->selector_count, e) < 0)
 		return -1;
 	if (container && !is_container(container))
-		return err_set(e, ERR_INVALID, 0, "%s.container: not a valid name: \"%.80s\"", path, container);
+		return err_set(e, ERR_INVALID, 0, "%s.container: not a valid name: \"%.80s\"; expected at most 63 lower-case letters, digits and '-'", path,
+			       container);
 	t->container = mem_strdup(container);
 	return read_resource(source, t, e);
 }
@@ -227,15 +233,16 @@ static int read_template(const json_t *spec, struct trigger_spec *s, struct err 
 	static const char *const known[] = {"metadata", "spec", NULL};
 	const json_t *template = NULL, *of_session = NULL;
 	struct session_spec parsed;
+	struct err why = ERR_INIT;
 	if (jsonx_object(spec, "spec", "sessionTemplate", true, &template, e) < 0 || jsonx_only_keys(template, "spec.sessionTemplate", known, e) < 0 ||
 	    jsonx_object(template, "spec.sessionTemplate", "spec", true, &of_session, e) < 0 || read_template_metadata(template, s, e) < 0)
 		return -1;
 	if (json_object_get(of_session, "cancel"))
-		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.cancel: a template has none");
+		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.cancel: a template has none; leave it out");
 	if (json_object_get(of_session, "reveal")) /* the session is the controller's: nobody would ask whether the author may */
-		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.reveal: only a person can ask for it, in a session");
-	if (session_spec_from_json(of_session, false, &parsed, e) < 0)
-		return err_prefix(e, "spec.sessionTemplate");
+		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.reveal: only a person can ask for it, in a session; leave it out");
+	if (session_spec_from_json(of_session, false, &parsed, &why) < 0)
+		return err_set(e, why.kind, why.code, "spec.sessionTemplate.%s", why.message);
 	s->template_target = parsed.target.pod_name || parsed.target.selector;
 	session_spec_fini(&parsed);
 	if (s->source == TRIGGER_SCHEDULE && !s->template_target)
@@ -267,7 +274,7 @@ static int read_spec(const json_t *spec, struct trigger_spec *s, struct err *e)
 {
 	static const char *const known[] = {"suspend", "source", "sessionTemplate", "cooldownSeconds", "limits", "historyLimits", NULL};
 	if (!spec || !json_is_object(spec))
-		return err_set(e, ERR_INVALID, 0, "spec: required");
+		return err_set(e, ERR_INVALID, 0, "spec: required, expected an object");
 	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_bool(spec, "spec", "suspend", false, &s->suspend, e) < 0 ||
 	    read_source(spec, s, e) < 0 || read_template(spec, s, e) < 0)
 		return -1;

@@ -15,6 +15,8 @@
 static const char *const operator_names[] = {
 	[LABEL_IN] = "In", [LABEL_NOT_IN] = "NotIn", [LABEL_EXISTS] = "Exists", [LABEL_DOES_NOT_EXIST] = "DoesNotExist"};
 
+#define KEY_WORDS "expected a label's key, such as app or example.com/tier"
+
 static int invalid(struct err *e, const char *path, const char *what)
 {
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s: %s", path, what);
@@ -63,7 +65,7 @@ static int add_match_labels(const json_t *labels, const char *path, struct label
 		if (*count == MAX_REQUIREMENTS)
 			return invalid(e, path, "at most 32 requirements are allowed");
 		if (!is_label_key(key))
-			return invalid(e, at, "not a label key");
+			return invalid(e, at, KEY_WORDS);
 		if (!json_is_string(value) || !is_label_value(json_string_value(value)))
 			return invalid(e, at, "expected a label value (a string of at most 63 letters, digits, '-', '_', '.')");
 		struct label_requirement *r = &reqs[(*count)++];
@@ -97,7 +99,7 @@ static int read_values(const json_t *values, const char *at, struct label_requir
 	for (size_t i = 0; i < n; i++) {
 		const json_t *v = json_array_get(values, i);
 		if (!json_is_string(v) || !is_label_value(json_string_value(v)))
-			return invalid(e, at, "values: expected label values");
+			return invalid(e, at, "values: expected label values (strings of at most 63 letters, digits, '-', '_', '.')");
 		r->values[r->value_count++] = mem_strdup(json_string_value(v));
 	}
 	return 0;
@@ -114,7 +116,7 @@ static int add_expression(const json_t *item, const char *at, struct label_requi
 	    jsonx_string(item, at, "operator", true, &op, e) < 0 || jsonx_array(item, at, "values", false, &values, e) < 0)
 		return -1;
 	if (!is_label_key(key))
-		return invalid(e, at, "key: not a label key");
+		return invalid(e, at, "key: " KEY_WORDS);
 	if (parse_operator(op, r) < 0)
 		return invalid(e, at, "operator: must be In, NotIn, Exists or DoesNotExist");
 	r->key = mem_strdup(key);

@@ -190,11 +190,10 @@ static int read_name(const json_t *obj, const char *path, const char *key, size_
 		return -1;
 	if (!s)
 		return 0;
-	if (!is_dns_name(s, max, dots)) {
-		char at[200];
-		snprintf(at, sizeof at, "%s.%s: not a valid name: \"%.80s\"", path, key, s);
-		return invalid(e, "%s", at);
-	}
+	if (!is_dns_name(s, max, dots))
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
+				      "%s.%s: not a valid name: \"%.80s\"; expected at most %zu lower-case letters, digits and '-'%s", path, key, s,
+				      max, dots ? " or '.'" : "");
 	*out = mem_strdup(s);
 	return 0;
 }
@@ -267,7 +266,8 @@ static int read_settings(const json_t *spec, struct session_spec *s, struct err 
 		return -1;
 	for (size_t i = 0; i < PROFILER_COUNT; i++) {
 		if (i != s->profiler && json_object_get(spec, profilers[i].settings_key))
-			return invalid(e, "spec.%s: belongs to another profiler", profilers[i].settings_key);
+			return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "spec.%s: belongs to the profiler %s; leave it out for %s",
+					      profilers[i].settings_key, profilers[i].name, p->name);
 	}
 	for (size_t i = 0; p->settings[i].key; i++) {
 		if (read_setting(settings, path, &p->settings[i], s, e) < 0)

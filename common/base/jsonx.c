@@ -214,10 +214,11 @@ int jsonx_only_keys(const json_t *obj, const char *path, const char *const *know
 		if (contains(known, key))
 			continue;
 		AUTO_BUF struct buf names;
-		buf_init(&names, 256);
+		buf_init(&names, ERR_MESSAGE_SIZE);
 		for (const char *const *k = known; *k; k++)
 			buf_printf(&names, "%s%s", k == known ? "" : ", ", *k);
-		return err_set(e, ERR_INVALID, 0, "%s%s%.60s: unknown field; known are %s", path, dot(path), key, buf_str(&names));
+		return err_set(e, ERR_INVALID, 0, "%s%s%.60s: unknown field; %s%s", path, dot(path), key, *known ? "known are " : "none is known here",
+			       buf_str(&names));
 	}
 	return 0;
 }

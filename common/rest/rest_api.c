@@ -142,16 +142,26 @@ static const struct rest_row rows[] = {
 };
 #define ROWS (sizeof rows / sizeof *rows)
 
+static int refuse_query(struct rest_call *c, const char *unknown, const char *const *known)
+{
+	AUTO_BUF struct buf names;
+	buf_init(&names, 200);
+	for (const char *const *k = known; *k; k++)
+		buf_printf(&names, "%s%s", k == known ? "" : ", ", *k);
+	return rest_problem_set(&c->problem, 400, NULL, unknown, "This query parameter is not known here; %s%s.", *known ? "known are " : "none is",
+				buf_str(&names));
+}
+
 static int check_and_call(struct rest_call *c, const struct rest_row *row)
 {
 	if (rest_authenticate(c->backend, web_request_bearer(c->q), &c->caller, &c->problem) < 0)
 		return -1;
 	const char *unknown = web_request_unknown_query(c->q, row->queries);
 	if (unknown)
-		return rest_problem_set(&c->problem, 400, NULL, unknown, "This query parameter is not known here.");
+		return refuse_query(c, unknown, row->queries);
 	const char *namespace = web_request_query(c->q, "namespace");
 	if (namespace && *namespace && !rest_id_is_namespace(namespace))
-		return rest_problem_set(&c->problem, 400, NULL, "namespace", "This is no name of a namespace.");
+		return rest_problem_set(&c->problem, 400, NULL, "namespace", REST_NO_NAMESPACE);
 	return row->fn(c);
 }
 

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #define REST_ANSWER_MAX_BYTES (64u << 20)
+#define REST_NO_NAMESPACE "This is no name of a namespace; expected at most 63 lower-case letters, digits and '-'."
 
 /* One request on its way through the API. */
 struct rest_call {

@@ -42,7 +42,7 @@ int rest_sessions_list(struct rest_call *c)
 	if (read_limit(c, &q.limit) < 0)
 		return -1;
 	if (q.q && strlen(q.q) > QUERY_MAX)
-		return rest_problem_set(&c->problem, 400, NULL, "q", "q may have %d characters.", QUERY_MAX);
+		return rest_problem_set(&c->problem, 400, NULL, "q", "q may have at most %d characters.", QUERY_MAX);
 	if (q.continue_token && strlen(q.continue_token) > CONTINUE_MAX)
 		return rest_problem_set(&c->problem, 400, NULL, "continue", "continue must be what an earlier answer gave.");
 	if (c->backend->session_list(c->backend->ctx, &c->caller, &q, &doc, &c->problem) < 0)
@@ -57,7 +57,7 @@ static int read_new(struct rest_call *c, const json_t *body, const char **namesp
 	    jsonx_object(body, "", "spec", true, spec, &e) < 0)
 		return rest_problem_from_err(&c->problem, &e);
 	if (!rest_id_is_namespace(*namespace))
-		return rest_problem_set(&c->problem, 422, "InvalidSpec", "namespace", "This is no name of a namespace.");
+		return rest_problem_set(&c->problem, 422, "InvalidSpec", "namespace", REST_NO_NAMESPACE);
 	if (*name && !rest_id_is_name(*name))
 		return rest_problem_set(&c->problem, 422, "InvalidSpec", "name",
 					"A name has lower-case letters, digits, '-' and '.', begins and ends with a letter or digit.");

@@ -254,7 +254,7 @@ static int check_settings(const struct plugin_args *a, struct err *e)
 	};
 	for (size_t i = 0; i < sizeof given / sizeof *given; i++)
 		if (given[i].there && !profiler_has_setting(a->profiler, given[i].setting))
-			return err_set(e, ERR_INVALID, 0, "%s: %s does not take it", given[i].option, profiler_kind_name(a->profiler));
+			return err_set(e, ERR_INVALID, 0, "%s: %s does not take it; leave it out", given[i].option, profiler_kind_name(a->profiler));
 	if (a->duration_seconds && profiler_takes_one_look(a->profiler))
 		return err_set(e, ERR_INVALID, 0, "%s takes one look at the heap and no duration: leave it out", profiler_kind_name(a->profiler));
 	return 0;

@@ -25,14 +25,14 @@ def run(*words, **env):
 class Options(unittest.TestCase):
     def test_each_mistake_names_its_option(self):
         for words, text in (
-                (["--port", "70000"], "--port: expected a number between 0 and 65535"),
+                (["--port", "70000"], '--port: expected a number from 0 to 65535, found "70000"'),
                 (["--api-plain-http", "--api-tls-cert", "a", "--api-tls-key", "b"], "--api-plain-http and --api-tls-cert: give one of them"),
                 (["--api-tls-key", "b"], "--api-tls-cert and --api-tls-key: give both or none"),
-                (["--workers=0"], "--workers: expected a number between 1 and 64"),
-                (["--prot", "1"], "--prot: no such option"),
+                (["--workers=0"], '--workers: expected a number from 1 to 64, found "0"'),
+                (["--prot", "1"], "unknown option: --prot; see --help"),
                 (["--stores"], "--stores: needs a value"),
                 (["--tls-cert", "x.crt"], "--tls-cert and --tls-key: give both or none"),
-                (["--log-level", "loud"], "--log-level: expected debug, info, warn or error")):
+                (["--log-level", "loud"], '--log-level: expected debug, info, warn or error, found "loud"')):
             done = run(*words)
             self.assertEqual(done.returncode, 2, words)
             self.assertIn(text, done.stderr)
@@ -41,7 +41,7 @@ class Options(unittest.TestCase):
     def test_switches_may_come_from_the_environment(self):
         for name in ("REST_API_ENABLED", "WEB_UI_ENABLED", "API_PLAIN_HTTP"):
             done = run(**{name: "maybe"})
-            self.assertEqual((done.returncode, done.stderr.strip()), (2, "drdotnet-controller: %s: expected true or false" % name))
+            self.assertEqual((done.returncode, done.stderr.strip()), (2, 'drdotnet-controller: %s: expected true or false, found "maybe"' % name))
             self.assertEqual(run("--version", **{name: "false"}).returncode, 0)
 
     def test_help_and_version(self):

@@ -50,7 +50,8 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
 		 "spec.target: give either selector or podName, not both"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{}}}", "spec.target.selector: must not be empty; name at least one label"},
-		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"Bad_Name\"}}", "spec.target.podName: not a valid name: \"Bad_Name\""},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"Bad_Name\"}}",
+		 "spec.target.podName: not a valid name: \"Bad_Name\"; expected at most 253 lower-case letters, digits and '-' or '.'"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"maxPods\":21}}",
 		 "spec.target.maxPods: must be between 1 and 20, found 21"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"process\":{}}}",
@@ -67,7 +68,8 @@ Test(session_spec, every_error_names_the_field)
 		 "spec.cpuHotpaths.frequencyHertz: must be between 1 and 999, found 1000"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"activeDeadlineSeconds\":39}",
 		 "spec.activeDeadlineSeconds: must be at least durationSeconds + 10 = 40, found 39"},
-		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"output\":{\"store\":\"A\"}}", "spec.output.store: not a valid name: \"A\""},
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"output\":{\"store\":\"A\"}}",
+		 "spec.output.store: not a valid name: \"A\"; expected at most 63 lower-case letters, digits and '-'"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"cancel\":\"no\"}", "spec.cancel: expected true or false, found \"no\""},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"selector\":{\"matchExpressions\":[{\"key\":\"a\",\"operator\":\"In\"}]}}}",
 		 "spec.target.selector.matchExpressions[0]: In and NotIn need 1 to 32 values"},
@@ -77,8 +79,11 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"GCSurvivors\"," TARGET ",\"gcSurvivors\":{\"roots\":\"All\"}}",
 		 "spec.gcSurvivors.roots: must be Auto, Exact or NoCollection, found \"All\""},
 		{"{\"profiler\":\"MemoryLeak\"," TARGET ",\"memoryLeak\":{\"walks\":1}}", "spec.memoryLeak.walks: must be between 2 and 10, found 1"},
-		{"{\"profiler\":\"Allocations\"," TARGET ",\"cpuHotpaths\":{}}", "spec.cpuHotpaths: belongs to another profiler"},
-		{"{\"profiler\":\"Allocations\"," TARGET ",\"baselineSession\":\"A/b\"}", "spec.baselineSession: not a valid name: \"A/b\""},
+		{"{\"profiler\":\"Allocations\"," TARGET ",\"cpuHotpaths\":{}}",
+		 "spec.cpuHotpaths: belongs to the profiler CPUHotpaths; leave it out for Allocations"},
+		{"{\"profiler\":\"Allocations\"," TARGET ",\"allocations\":{\"rate\":1}}", "spec.allocations.rate: unknown field; none is known here"},
+		{"{\"profiler\":\"Allocations\"," TARGET ",\"baselineSession\":\"A/b\"}",
+		 "spec.baselineSession: not a valid name: \"A/b\"; expected at most 253 lower-case letters, digits and '-' or '.'"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct session_spec s;

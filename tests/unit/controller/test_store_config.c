@@ -71,6 +71,8 @@ Test(store_config, errors_name_the_field)
 		{"stores: [{name: a}]", "stores[0]: give either s3 or builtin"},
 		{"stores: [{name: a, builtin: {}, s3: {}}]", "stores[0]: give either s3 or builtin"},
 		{"stores: [{builtin: {}}]", "stores[0].name: required"},
+		{"stores: [{name: My_Store, builtin: {}}]", "stores[0].name: not a valid name: \"My_Store\"; expected at most 63"},
+		{"stores: [{name: -a, builtin: {}}]", "stores[0].name: not a valid name"},
 		{"stores: [7]", "stores[0]: expected an object"},
 		{"stores: [{name: a, builtin: {}}, {name: a, builtin: {}}]", "stores[1].name: \"a\" stands twice"},
 		{S3("bucket: abc"), "stores[0].s3.endpoint: required"},
