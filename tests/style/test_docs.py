@@ -1,4 +1,4 @@
-"""The documents name files and functions that exist."""
+"""The documents name files, headings, functions, targets and settings that exist."""
 import os
 import re
 import subprocess
@@ -6,7 +6,9 @@ import unittest
 
 from tests.lib import proc
 
-LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]+))?[^)]*\)")
+TARGET = re.compile(r"(?:`|^)make ([a-z]+(?:-[a-z]+)*)(?=`| +#| [A-Z]+=|$)", re.M)
+SETTING = re.compile(r'\{"(?:--)?([a-z-]+)", "([A-Z_]+)", (.*)\},$', re.M)
 NAME = re.compile(r"`([\w./-]+\.(?:c|h|yaml|py|sh))`")
 CALL = re.compile(r"`([\w./-]+\.c)`: `(\w+)\(\)`")
 
@@ -20,15 +22,47 @@ def tracked():
     return subprocess.run(["git", "ls-files"], cwd=proc.ROOT, check=True, capture_output=True, text=True).stdout.split("\n")
 
 
+def documents():
+    return [n for n in tracked() if n.endswith(".md")]
+
+
+def headings(name):
+    """What a link into the document can name, as GitHub makes it of the headings."""
+    text = re.sub(r"^```.*?^```", "", read(name), flags=re.M | re.S)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ +(.*?) *$", text, re.M)}
+
+
 class Docs(unittest.TestCase):
     def test_links_lead_somewhere(self):
         broken = []
-        for name in [n for n in tracked() if n.endswith(".md")]:
-            for target in LINK.findall(read(name)):
-                path = os.path.join(proc.ROOT, os.path.dirname(name), target)
-                if "://" not in target and not os.path.exists(path):
-                    broken.append("%s: %s" % (name, target))
+        for name in documents():
+            for target, heading in LINK.findall(read(name)):
+                there = os.path.normpath(os.path.join(os.path.dirname(name), target)) if target else name
+                if "://" in target:
+                    continue
+                if not os.path.exists(os.path.join(proc.ROOT, there)) or (heading and heading not in headings(there)):
+                    broken.append("%s: %s#%s" % (name, target, heading))
         self.assertFalse(broken, "\n".join(broken))
+
+    def test_what_is_to_be_made_can_be_made(self):
+        rules = "\n".join(read(n) for n in tracked() if n == "Makefile" or n.endswith(".mk"))
+        known = set(re.findall(r"^([a-z][\w-]*):", rules, re.M))
+        unknown = ["%s: make %s" % (name, t) for name in documents() for t in TARGET.findall(read(name)) if t not in known]
+        self.assertGreater(len(known), 30)
+        self.assertFalse(unknown, "\n".join(unknown))
+
+    def test_settings_are_there_and_have_their_defaults(self):
+        """The table of docs/install.md, against the programs' tables of options."""
+        known = {env: words for source in ("agent/agent_options.c", "controller/controller_options.c")
+                 for _, env, words in SETTING.findall(read(source))}
+        rows = re.findall(r"^\| (`[A-Z_`, ]+`) \| [\w, ]+ \| (.*?) \|", read("docs/install.md"), re.M)
+        self.assertGreater(len(rows), 10)
+        for names, defaults in rows:
+            names, defaults = re.findall(r"[A-Z_]+", names), defaults.split(", ")
+            for name, default in zip(names, defaults if len(defaults) == len(names) else defaults * len(names)):
+                self.assertIn(name, known)
+                if default.isdigit():
+                    self.assertRegex(known[name], r"\b%s\b" % default, name)
 
     def test_the_walk_of_the_readme_is_true(self):
         walk = [line for line in read("README.md").split("\n") if line.startswith("| ")]
