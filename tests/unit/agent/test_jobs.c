@@ -163,13 +163,6 @@ static struct spool *open_spool(void)
 	return s;
 }
 
-static void remove_folder(void)
-{
-	char command[64];
-	snprintf(command, sizeof command, "rm -rf %s", folder);
-	cr_expect_eq(system(command), 0);
-}
-
 static void order(struct jobs *j, const char *id, const char *pod, int64_t deadline_in_ms)
 {
 	struct link_order o = {.deadline_wall_ms = deadline_in_ms ? clock_wall_ms() + deadline_in_ms : 0};
@@ -230,9 +223,11 @@ static void expect_count(struct jobs *j, size_t count)
 
 static void close_all(struct jobs *j, struct spool *s)
 {
+	char command[64];
 	close_jobs(j);
 	spool_free(s);
-	remove_folder();
+	snprintf(command, sizeof command, "rm -rf %s", folder);
+	cr_expect_eq(system(command), 0);
 }
 
 Test(jobs, from_order_to_delivered)
