@@ -114,8 +114,8 @@ static uint8_t classes_of(const uint16_t *units, uint32_t count)
 {
 	uint8_t classes = 0;
 	uint32_t i = 0;
-	if (count > STRING_DIGEST_CLASS_CHARS)
-		count = STRING_DIGEST_CLASS_CHARS;
+	if (count > STRING_CLASS_CHARS)
+		count = STRING_CLASS_CHARS;
 	for (; count - i >= 4; i += 4) {
 		uint64_t w = word_at((const unsigned char *)(units + i));
 		if (w & UINT64_C(0xff80ff80ff80ff80))

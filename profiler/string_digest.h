@@ -11,21 +11,10 @@
 #ifndef DRDOTNET_PROFILER_STRING_DIGEST_H
 #define DRDOTNET_PROFILER_STRING_DIGEST_H
 
+#include "common/proto/string_class.h"
+
 #include <stdbool.h>
 #include <stdint.h>
-
-/* Kinds of characters, looked for in the first STRING_DIGEST_CLASS_CHARS ones. */
-enum string_class {
-	STRING_CLASS_DIGIT = 1,        /* 0-9 */
-	STRING_CLASS_UPPER = 2,        /* A-Z */
-	STRING_CLASS_LOWER = 4,        /* a-z */
-	STRING_CLASS_SPACE = 8,        /* space, tab, line ends */
-	STRING_CLASS_PUNCTUATION = 16, /* the rest of what can be seen in ASCII */
-	STRING_CLASS_CONTROL = 32,     /* the rest of ASCII, NUL among them */
-	STRING_CLASS_OTHER = 64,       /* beyond ASCII */
-	STRING_CLASS_SURROGATE = 128,  /* halves of characters beyond the first 65,536, paired or not */
-};
-#define STRING_DIGEST_CLASS_CHARS 64u
 
 #define STRING_DIGEST_SEED_BYTES 16
 struct string_digest_key {

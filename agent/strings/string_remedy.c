@@ -1,6 +1,6 @@
 #include "agent/strings/string_remedy.h"
 
-#include "profiler/string_digest.h"
+#include "common/proto/string_class.h"
 
 #define ENUM_VALUES 32      /* more different values are data, not kinds of things */
 #define ENUM_CHARS 40

@@ -2,7 +2,7 @@
 
 #include "agent/size_text.h"
 #include "common/base/text.h"
-#include "profiler/string_digest.h"
+#include "common/proto/string_class.h"
 
 #include <string.h>
 
@@ -37,15 +37,15 @@ void strings_phrase_kinds(struct buf *out, const struct strings_value *v)
 		buf_printf(out, "%s%s", between, kinds[bit].words);
 		between = ", ";
 	}
-	if (v->chars > STRING_DIGEST_CLASS_CHARS)
-		buf_printf(out, " (in the first %u)", STRING_DIGEST_CLASS_CHARS);
+	if (v->chars > STRING_CLASS_CHARS)
+		buf_printf(out, " (in the first %u)", STRING_CLASS_CHARS);
 }
 
 /* Only where all characters were looked at. */
 static const char *noun(const struct strings_value *v)
 {
 	const unsigned letters = STRING_CLASS_UPPER | STRING_CLASS_LOWER;
-	if (v->chars > STRING_DIGEST_CLASS_CHARS || !v->classes)
+	if (v->chars > STRING_CLASS_CHARS || !v->classes)
 		return "character";
 	if (v->classes == STRING_CLASS_DIGIT)
 		return "digit";

@@ -190,13 +190,13 @@ Test(string_digest, kinds_of_characters)
 	struct string_digest_key k = key_of(6);
 	for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
 		cr_expect_eq(digest_of(&k, rows[r].units, rows[r].count).classes, rows[r].classes, "row %zu", r);
-	uint16_t late[STRING_DIGEST_CLASS_CHARS + 1];
-	for (size_t i = 0; i < STRING_DIGEST_CLASS_CHARS; i++)
+	uint16_t late[STRING_CLASS_CHARS + 1];
+	for (size_t i = 0; i < STRING_CLASS_CHARS; i++)
 		late[i] = 'a';
-	late[STRING_DIGEST_CLASS_CHARS] = '1';
-	cr_expect_eq(digest_of(&k, late, STRING_DIGEST_CLASS_CHARS + 1).classes, STRING_CLASS_LOWER);
-	late[STRING_DIGEST_CLASS_CHARS - 1] = '1';
-	cr_expect_eq(digest_of(&k, late, STRING_DIGEST_CLASS_CHARS).classes, STRING_CLASS_LOWER | STRING_CLASS_DIGIT);
+	late[STRING_CLASS_CHARS] = '1';
+	cr_expect_eq(digest_of(&k, late, STRING_CLASS_CHARS + 1).classes, STRING_CLASS_LOWER);
+	late[STRING_CLASS_CHARS - 1] = '1';
+	cr_expect_eq(digest_of(&k, late, STRING_CLASS_CHARS).classes, STRING_CLASS_LOWER | STRING_CLASS_DIGIT);
 }
 
 Test(string_digest, a_passed_deadline_ends_only_very_long_strings)

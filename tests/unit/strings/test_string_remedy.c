@@ -1,5 +1,5 @@
 #include "agent/strings/string_remedy.h"
-#include "profiler/string_digest.h"
+#include "common/proto/string_class.h"
 
 #include <criterion/criterion.h>
 

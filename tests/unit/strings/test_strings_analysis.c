@@ -1,6 +1,6 @@
 #include "agent/strings/strings_analysis.h"
 #include "common/base/mem.h"
-#include "profiler/string_digest.h"
+#include "common/proto/string_class.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

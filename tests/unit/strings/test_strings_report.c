@@ -3,7 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
-#include "profiler/string_digest.h"
+#include "common/proto/string_class.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>
