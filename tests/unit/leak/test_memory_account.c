@@ -130,9 +130,9 @@ Test(memory_account, the_heap_goes_up_to_its_reserve)
 	add_with(&a, "7e0000000000-7e0000001000 rw-p 00000000 00:00 0", 4, 0);
 	add_with(&a, "7e0000001000-7e0000400000 ---p 00000000 00:00 0", 0, 0);
 	add_with(&a, "7e0000400000-7e0000500000 rw-p 00000000 00:00 0", 400, 0);
-	add_with(&a, "7e0000500000-7e0000800000 ---p 00000000 00:00 0", 0, 0);
-	add_with(&a, "7e0000800000-7e0006000000 rw-p 00000000 00:00 0", 4000, 0); /* opened since */
-	add_with(&a, "7e0006000000-7e4000000000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e0000500000-7e0004000000 ---p 00000000 00:00 0", 0, 0);
+	add_with(&a, "7e0004000000-7e0009801000 rw-p 00000000 00:00 0", 4000, 0); /* opened since; from a multiple of 64 MiB on */
+	add_with(&a, "7e0009801000-7e4000000000 ---p 00000000 00:00 0", 0, 0);
 	add_with(&a, "7e4000000000-7e4000200000 rw-p 00000000 00:00 0", 70, 0);
 	memory_account_classify(&a, used, 2);
 	cr_expect_eq(a.mappings[6].kind, MEMORY_GC, "%s", memory_kind_name(a.mappings[6].kind));
