@@ -18,7 +18,7 @@ class OneAfterAnother(local.LocalCase):
         for i, (profiler, *words) in enumerate(ORDER):
             with self.subTest(profiler=profiler, number=i):
                 out = "%s/%d" % (self.folder, i)
-                code, text, errors = local.drdotnet("run", "--profiler", profiler, *words, "--pid", app.pid, "-o", out)
+                code, text, errors = local.drdotnet("run", "--profiler", profiler, *words, "--pid", app.pid, "-o", out, "--pause-budget", 60000)
                 self.assertEqual((code, errors), (0, ""), text)
                 with open(out + "/report.json") as f:
                     self.assertEqual(json.load(f)["profiler"], profiler)
