@@ -34,6 +34,8 @@ enum handle_type { HANDLE_STRONG = 2, HANDLE_PINNED = 3, HANDLE_COUNTED = 5, HAN
 #define THREAD_BYTES 2048u /* of the runtime's own thread object: its handles stand far in front */
 #define LOOKED_MAX 512u
 #define SEGMENTS_MAX 16384u /* 126 million handles */
+#define PAGE_BYTES 4096u
+#define NEAR_MAX (UINT32_C(8) << 20) /* from a table to the list of all: a table takes some 200 KB */
 
 static struct {
 	uintptr_t at;
@@ -153,6 +155,47 @@ static void look_at_thread(cor_id thread)
 		look_at(words[i]);
 }
 
+/* Others in the runtime's list of tables, before and behind the place where one of them stands. */
+static bool look_along(uintptr_t place, uint32_t types)
+{
+	uint32_t before = table_count;
+
+	for (int step = -1; step <= 1; step += 2) {
+		for (uintptr_t at = place + (uintptr_t)step * sizeof at;; at += (uintptr_t)step * sizeof at) {
+			uintptr_t table;
+			if (table_count == TABLES_MAX || own_memory_read(at, &table, sizeof table) < sizeof table || !is_place(table, 8) ||
+			    !table_has(table, types, first_of(table, types)))
+				break;
+			add_table(table, types);
+		}
+	}
+	return table_count > before;
+}
+
+/* Whether the list stands in this page; false, too: the page is not there. */
+static bool look_in(uintptr_t page, uintptr_t table, uint32_t types, bool *there)
+{
+	uintptr_t words[PAGE_BYTES / sizeof(uintptr_t)];
+
+	*there = *there && own_memory_read(page, words, sizeof words) == sizeof words;
+	for (size_t i = 0; *there && i < sizeof words / sizeof *words; i++)
+		if (words[i] == table && look_along(page + i * sizeof *words, types))
+			return true;
+	return false;
+}
+
+/* With a heap for each processor there is a table for each heap, and one that no thread has a handle in. The runtime has a list of them, which it
+ * allocates with the tables: it stands near them, in the same piece of memory. */
+static void look_near(uintptr_t table, uint32_t types)
+{
+	uintptr_t page = table & ~(uintptr_t)(PAGE_BYTES - 1);
+	bool below = true, above = true;
+
+	for (uint32_t off = 0; off < NEAR_MAX && (below || above); off += PAGE_BYTES)
+		if (look_in(page - off, table, types, &below) || look_in(page + off, table, types, &above))
+			return;
+}
+
 void handle_tables_find(void *info)
 {
 	void *list = NULL;
@@ -166,6 +209,8 @@ void handle_tables_find(void *info)
 		for (uint32_t i = 0; i < n; i++, seen++)
 			look_at_thread(threads[i]);
 	cor_release(list);
+	if (table_count)
+		look_near(tables[0].at, tables[0].types);
 }
 
 /* Roots ----------------------------------------------------------------------------------------------------------------------- */

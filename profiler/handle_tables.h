@@ -8,7 +8,8 @@
 
 #include "common/proto/heap_stream.h"
 
-/* Own thread, before the application stands: tables last as long as the process. By the handles of the threads that there are. */
+/* Own thread, before the application stands: tables last as long as the process. By the handles of the threads that there are, and the runtime's list of
+ * tables. */
 void handle_tables_find(void *info);
 /* While it stands: roots of strong, pinned and dependent handles. false: no more room. */
 bool handle_tables_put(struct heap_writer *w);

@@ -152,6 +152,34 @@ Test(handle_tables, roots_of_every_segment_whatever_the_number_of_types)
 	}
 }
 
+/* With a heap for each processor: the runtime's list of tables stands between them, before or behind them. */
+Test(handle_tables, one_leads_to_those_that_no_thread_has_a_handle_in)
+{
+	static const struct {
+		size_t list, tables[3];
+	} places[] = {{0, {2000, 60000, 70000}}, {30000, {2000, 60000, 70000}}, {99000, {2000, 60000, 70000}}};
+	static uint64_t memory[100000];
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		memset(memory, 0, sizeof memory);
+		memset(thread_words, 0, sizeof thread_words);
+		for (uint32_t t = 0; t < 3; t++) {
+			uint64_t *table = &memory[places[i].tables[t]];
+			uint8_t *s = make_segment(13, table);
+			uintptr_t *strong = block(s, 0, 2);
+			make_table(table, 13, s);
+			memory[places[i].list + t] = (uint64_t)(uintptr_t)table;
+			for (uint32_t k = 0; k <= t; k++)
+				strong[k] = OBJECT(k);
+			if (t == 1)
+				thread_words[2][0] = (uintptr_t)strong;
+		}
+		memory[places[i].tables[1] + 40] = (uint64_t)(uintptr_t)&memory[places[i].tables[1]]; /* its own: no list */
+		cr_expect_eq(put_all().strong, 6, "list at %zu", places[i].list);
+		memory[places[i].list + 2] = 0x123456789a0; /* no table */
+		cr_expect_eq(put_all().strong, 3);
+	}
+}
+
 /* Whatever does not prove itself is left alone, and no address is touched. */
 Test(handle_tables, what_is_laid_out_otherwise_is_none)
 {
