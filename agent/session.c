@@ -11,6 +11,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/step.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -18,7 +19,7 @@
 #include <sys/eventfd.h>
 
 /* A session says something each second, after each of its steps, and before it waits for the library. */
-#define PATIENCE_MS 30000
+#define PATIENCE_MS (30000 + STEP_HOLD_MS)
 #define ANALYSIS_PATIENCE_MS (30 * 60 * 1000) /* of our own work: nothing of the pod is touched any more */
 
 static const struct session_profiler *const profilers[] = {
