@@ -21,6 +21,8 @@ static void *write_blocks(void *arg)
 		uint8_t *block;
 		while (!(block = heap_ring_free_block(r, own))) {
 			const struct timespec patience = {.tv_nsec = 1000000};
+			if (atomic_load(&r->refused))
+				return NULL;
 			atomic_store(&r->writing, 1);
 			if (!heap_ring_free_block(r, own))
 				syscall(SYS_futex, &r->taken, FUTEX_WAIT, own - HEAP_RING_BLOCKS, &patience, NULL, 0);
@@ -35,6 +37,7 @@ static void *write_blocks(void *arg)
 
 static struct heap_ring *map_of(const struct heap_drain *d)
 {
+	cr_assert_not_null(d);
 	void *p = mmap(NULL, HEAP_RING_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, heap_drain_fd(d), 0);
 
 	cr_assert_neq(p, MAP_FAILED);
@@ -96,6 +99,7 @@ Test(heap_drain, the_other_side_cannot_shrink_the_memory)
 	struct err e = ERR_INIT;
 	struct heap_drain *d = heap_drain_new(&e);
 
+	cr_assert_not_null(d);
 	cr_expect_eq(ftruncate(heap_drain_fd(d), 0), -1);
 	heap_drain_free(d);
 }
