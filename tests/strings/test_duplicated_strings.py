@@ -63,7 +63,8 @@ class Case(unittest.TestCase):
     def session(cls, name, *words):
         """(The reports' folder, all that the command said.)"""
         out = os.path.join(cls.folder, name)
-        code, text, errors = drdotnet("run", "--profiler", "DuplicatedStrings", "--pid", cls.app.pid, "-o", out, "-v", "--pause-budget", "60000", *words, seconds=120)
+        code, text, errors = drdotnet("run", "--profiler", "DuplicatedStrings", "--pid", cls.app.pid, "-o", out, "-v",
+                                      "--pause-budget", "60000", *words, seconds=120)
         assert code == 0, text + errors
         return out, text + errors
 
