@@ -1,23 +1,13 @@
-#include "controller/controller.h"
+#include "controller/controller_private.h"
 
-#include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "controller/admission.h"
 #include "controller/kube_clock.h"
-#include "controller/kube_watch.h"
-#include "controller/leader.h"
 #include "controller/metrics.h"
-#include "controller/orphans.h"
-#include "controller/reconcile.h"
-#include "controller/trigger_observe.h"
 
 #include <malloc.h>
-#include <poll.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,223 +15,16 @@
 #define BACKOFF_MOST_MS 60000
 #define TRIM_EVERY_MS 15000
 
-struct worker {
-	struct controller *controller;
-	struct kube_client *client;
-	pthread_t thread;
-	bool started;
-};
-
-struct controller {
-	struct controller_options options;
-	char identity[96];
-	struct session_cache *cache;
-	struct work_queue *queue;
-	struct admission *admission;
-	struct reveal_policy *reveal_policy;
-	struct triggers *triggers;
-	struct trigger_observe *observe;
-	struct events *events;
-	struct leader *leader;
-	struct comparisons *comparisons;
-	struct agent_hub *hub;
-	struct reconciler reconciler;
-	struct kube_watch *watches[CONTROLLER_MAX_NAMESPACES];
-	size_t watch_count;
-	pthread_mutex_t watches_lock; /* the thread that says whether we are ready looks at them */
-	struct worker workers[CONTROLLER_MAX_WORKERS];
-	atomic_llong epoch; /* 0: not leading */
-	atomic_bool ready;
-	int64_t trimmed_ms;
-	struct orphans orphans;
-};
-
-/* Somebody waits for it: its turn in the budget has come. */
-static void enqueue_urgent(void *ctx, const char *key)
+void controller_enqueue_urgent(void *ctx, const char *key)
 {
 	struct controller *c = ctx;
 	work_queue_add_urgent(c->queue, key);
 }
 
-static void enqueue(void *ctx, const char *key)
+void controller_enqueue(void *ctx, const char *key)
 {
 	struct controller *c = ctx;
 	work_queue_add(c->queue, key);
-}
-
-/* the watch -------------------------------------------------------------------------------------------------------- */
-
-static void on_list_begin(void *ctx, const char *namespace)
-{
-	struct controller *c = ctx;
-	session_cache_list_begin(c->cache, namespace);
-	if (c->options.index)
-		session_index_list_begin(c->options.index, namespace);
-	triggers_sessions_list_begin(c->triggers, namespace);
-}
-
-static void on_list_end(void *ctx, const char *namespace)
-{
-	struct controller *c = ctx;
-	session_cache_list_end(c->cache, namespace);
-	if (c->options.index)
-		session_index_list_end(c->options.index, namespace, c->options.on_session, c->options.on_session_ctx);
-	triggers_sessions_list_end(c->triggers, namespace);
-}
-
-/* What is listed and shown; objects that the reconciler does not understand, too. */
-static void show(struct controller *c, bool deleted, const json_t *object)
-{
-	const char *namespace = jsonx_str_at(object, "metadata.namespace", ""), *name = jsonx_str_at(object, "metadata.name", "");
-	if (!c->options.index)
-		return;
-	bool changed = deleted ? session_index_remove(c->options.index, namespace, name, jsonx_str_at(object, "metadata.uid", NULL))
-			       : session_index_put(c->options.index, object);
-	if (changed && c->options.on_session)
-		c->options.on_session(c->options.on_session_ctx, namespace, name);
-}
-
-/* A new session, or one that is to end: what others tell of their progress can wait for a moment. */
-static bool is_waited_for(const struct profiling_session *s)
-{
-	bool completed = session_object_completed(s);
-	return !completed && (!s->pod_count || session_object_deleting(s) || (s->spec_valid && s->spec.cancel));
-}
-
-static void on_object(void *ctx, bool deleted, const json_t *object)
-{
-	struct controller *c = ctx;
-	struct profiling_session s;
-	struct err e = ERR_INIT;
-	show(c, deleted, object);
-	if (session_object_from_json(object, &s, &e) < 0) {
-		metrics_count("drdotnet_watch_objects_dropped_total", "reason", "malformed", "Objects of the watch that were not understood.");
-		LOG_WARN("controller", "object not understood", LOG_S("error", e.message));
-		return;
-	}
-	triggers_session(c->triggers, deleted, object);
-	char key[SESSION_KEY_SIZE];
-	session_object_key(&s, key);
-	bool urgent = is_waited_for(&s);
-	if (deleted) {
-		session_cache_remove(c->cache, key, s.uid);
-		admission_release(c->admission, key);
-		session_object_fini(&s);
-	} else if (session_cache_put_take(c->cache, &s) && atomic_load(&c->epoch)) {
-		(urgent ? enqueue_urgent : enqueue)(c, key);
-	}
-}
-
-static int start_watch(struct controller *c, const char *namespace, struct err *e)
-{
-	if (c->watch_count == CONTROLLER_MAX_NAMESPACES)
-		return err_set(e, ERR_INVALID, 0, "--namespaces: more than %d", CONTROLLER_MAX_NAMESPACES);
-	struct kube_watch_options o = {
-		.config = c->options.kube,
-		.api = KUBE_SESSIONS,
-		.plural = SESSION_PLURAL,
-		.namespace = namespace,
-		.stall_timeout_ms = c->options.watch_stall_ms,
-		.page_limit = c->options.watch_page_limit,
-		.stream_above = c->options.watch_stream_above,
-		.callbacks = {c, on_list_begin, on_list_end, on_object},
-	};
-	struct kube_watch *w = kube_watch_start(&o, e);
-	if (!w)
-		return -1;
-	pthread_mutex_lock(&c->watches_lock);
-	c->watches[c->watch_count++] = w;
-	pthread_mutex_unlock(&c->watches_lock);
-	return triggers_watch(c->triggers, namespace, e);
-}
-
-static int start_watches(struct controller *c, struct err *e)
-{
-	if (!c->options.namespaces || !c->options.namespaces[0])
-		return start_watch(c, NULL, e);
-	AUTO_FREE char *list = mem_strdup(c->options.namespaces);
-	char *rest = NULL;
-	for (char *ns = strtok_r(list, ", ", &rest); ns; ns = strtok_r(NULL, ", ", &rest)) {
-		if (start_watch(c, ns, e) < 0)
-			return -1;
-	}
-	return c->watch_count ? 0 : err_set(e, ERR_INVALID, 0, "--namespaces: empty");
-}
-
-static int wait_synced(struct controller *c, int stop_fd, struct err *e)
-{
-	struct pollfd p = {.fd = stop_fd, .events = POLLIN};
-	size_t synced = 0;
-	while (synced < c->watch_count) {
-		if (kube_watch_synced(c->watches[synced]))
-			synced++;
-		else if (poll(&p, 1, 5) > 0)
-			return err_set(e, ERR_CANCELED, 0, "asked to stop while sessions were listed");
-	}
-	return 0;
-}
-
-/* the agents' links --------------------------------------------------------------------------------------------------- */
-
-static void on_job(void *ctx, const char *node, const struct link_job *job)
-{
-	static const char help[] = "Job reports of agents that were not taken, by why.";
-	struct controller *c = ctx;
-	char key[RECONCILE_ORPHAN_KEY_SIZE];
-	switch (session_cache_job(c->cache, node, job, key)) {
-	case SESSION_JOB_TAKEN:
-		if (atomic_load(&c->epoch))
-			work_queue_add(c->queue, key);
-		return;
-	case SESSION_JOB_ORPHAN:
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
-		reconcile_orphan_key(node, job, key);
-		orphans_add(&c->orphans, &c->epoch, c->queue, key);
-		return;
-	case SESSION_JOB_FOREIGN:
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
-		LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
-	}
-}
-
-static void on_node(void *ctx, const char *node, bool linked, int64_t highest_epoch)
-{
-	(void)highest_epoch; /* the election reads the hub's own maximum */
-	struct controller *c = ctx;
-	session_cache_node(c->cache, node, linked, clock_mono_ms());
-	if (linked)
-		trigger_observe_node(c->observe, node);
-	if (atomic_load(&c->epoch))
-		session_cache_each_waiting_for(c->cache, node, enqueue, c);
-}
-
-static void on_observed(void *ctx, const char *node, const struct link_observed *items, size_t count)
-{
-	trigger_observe_heard(((struct controller *)ctx)->observe, node, items, count);
-}
-
-static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512],
-		     struct err *e)
-{
-	struct controller *c = ctx;
-	struct session_upload u;
-	if (session_cache_grant(c->cache, node, job_id, r, &u, e) < 0)
-		return -1;
-	memcpy(store, u.store, sizeof u.store);
-	return session_report_prefix(u.namespace, u.name, u.uid, u.pod_name, key_prefix, 512, e);
-}
-
-static void on_processes(void *ctx, const char *node, const struct link_processes *answer)
-{
-	struct controller *c = ctx;
-	if (c->options.processes)
-		process_queries_on_answer(c->options.processes, node, answer);
-}
-
-void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
-{
-	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_observed = on_observed,
-					    .on_upload = on_upload, .on_processes = on_processes};
 }
 
 /* the workers ------------------------------------------------------------------------------------------------------- */
@@ -330,7 +113,7 @@ static void on_leadership(void *ctx, int64_t epoch)
 	if (!epoch)
 		return;
 	admission_open(c->admission);
-	session_cache_each_active(c->cache, enqueue, c);
+	session_cache_each_active(c->cache, controller_enqueue, c);
 	orphans_settle(&c->orphans, c->queue);
 }
 
@@ -373,7 +156,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->queue = work_queue_new((size_t)o->worker_count, BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	c->reveal_policy = reveal_policy_new();
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
-				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, enqueue_urgent, c);
+				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, controller_enqueue_urgent, c);
 	return c;
 }
 
@@ -383,14 +166,14 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->events = events_start(c->options.kube, c->identity, e);
 	if (!c->events)
 		return -1;
-	c->comparisons = comparisons_start(&(struct comparisons_options){c->options.kube, c->options.stores, enqueue, c}, e);
+	c->comparisons = comparisons_start(&(struct comparisons_options){c->options.kube, c->options.stores, controller_enqueue, c}, e);
 	if (!c->comparisons)
 		return -1;
 	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url,
 					    c->options.report_url_ctx, c->comparisons, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
-	if (start_watches(c, e) < 0 || wait_synced(c, stop_fd, e) < 0 || start_workers(c, e) < 0 || triggers_start(c->triggers, c->events, e) < 0 ||
-	    trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
+	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_workers(c, e) < 0 ||
+	    triggers_start(c->triggers, c->events, e) < 0 || trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
 		return -1;
 	atomic_store(&c->ready, true);
 	return 0;
@@ -428,8 +211,8 @@ void controller_tick(struct controller *c)
 	metric_set(metrics_gauge("drdotnet_sessions_queued", NULL, "Sessions that wait for a budget."), admitted.waiting);
 	if (!atomic_load(&c->epoch))
 		return;
-	session_cache_each_expired(c->cache, kube_clock_wall_ms(), enqueue, c);
-	admission_tick(c->admission, c->cache, clock_mono_ms(), enqueue, c);
+	session_cache_each_expired(c->cache, kube_clock_wall_ms(), controller_enqueue, c);
+	admission_tick(c->admission, c->cache, clock_mono_ms(), controller_enqueue, c);
 }
 
 bool controller_ready(struct controller *c, struct buf *why)
