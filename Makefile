@@ -125,7 +125,7 @@ $(PROGRAMS):
 .PHONY: all programs help clean
 programs: $(PROGRAMS)
 
-all: programs $(B)/libdrdotnet.so ## build everything into build/$(FLAVOUR)/
+all: programs $(PROFILER_LIB) ## build everything into build/$(FLAVOUR)/
 
 .PHONY: build-folder
 build-folder:

@@ -62,10 +62,12 @@ PROFILER_LDFLAGS := -shared -nostdlib -Wl,-z,now,-z,relro,-z,noexecstack -Wl,--g
 	-Wl,--version-script=profiler/exports.map
 PROFILER_CC := $(if $(filter fuzz,$(FLAVOUR)),gcc,$(CC))
 PROFILER_CFLAGS += $(if $(filter aarch64%,$(CROSS)),-mno-outline-atomics)
-# For tests: a process that is to load it preloads the runtimes of both sanitizers.
+# For tests: a process that is to load it preloads the runtimes of both sanitizers. It is not where a program finds its library by itself.
+PROFILER_LIB := $(B)/libdrdotnet.so
 ifeq ($(FLAVOUR),asan)
 PROFILER_CFLAGS += -g1 -fsanitize=address,undefined -fno-sanitize-recover=all
 PROFILER_SANITIZED := sanitized
+PROFILER_LIB := $(B)/checked/libdrdotnet.so
 endif
 PROFILER_OBJ = $(patsubst %.c,$(B)/obj/profiler-lib/%.o,$(PROFILER_SRC) $(PROTO_SRC))
 
@@ -74,7 +76,9 @@ $(B)/obj/profiler-lib/%.o: %.c
 	$(call say,CC,$<)
 	$(Q)$(PROFILER_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PROFILER_CFLAGS) -MMD -MP -c -o $@ $<
 
-$(B)/libdrdotnet.so: $(PROFILER_OBJ) profiler/exports.map profiler/check-library
+$(PROFILER_LIB): $(PROFILER_OBJ) profiler/exports.map profiler/check-library
+	@mkdir -p $(@D)
+	$(if $(PROFILER_SANITIZED),@rm -f $(B)/libdrdotnet.so)
 	$(call say,LD,$@)
 	$(Q)$(PROFILER_CC) $(PROFILER_CFLAGS) $(PROFILER_LDFLAGS) -o $@.part $(PROFILER_OBJ)
 	$(Q)OBJDUMP=$$($(PROFILER_CC) -print-prog-name=objdump) profiler/check-library $@.part $(PROFILER_SANITIZED)

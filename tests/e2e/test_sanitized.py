@@ -31,6 +31,15 @@ class Local(local.LocalCase):
             self.assertIn("Checkout", self.command("ps"))
             app.stop()
 
+    def test_each_profiler(self):
+        app = self.start("names", "net10.0")
+        for profiler, *words in (("Allocations", "--duration", "2s"), ("RuntimePauses", "--duration", "1s"), ("MemoryLeak", "--duration", "1s"),
+                                 ("GCSurvivors",), ("DuplicatedStrings",)):
+            with self.subTest(profiler=profiler):
+                out = "%s/%s" % (self.folder, profiler)
+                self.command("run", "--profiler", profiler, *words, "--pause-budget", "60000", "--pid", app.pid, "-o", out)
+                self.assertIn("report.html", os.listdir(out))
+
     def test_refusals(self):
         self.command("run", "--profiler", "CPUHotpaths", "--pid", os.getpid(), code=1)
         self.command("run", "-f", os.path.join(proc.ROOT, "README.md"), code=1)

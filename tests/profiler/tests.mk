@@ -52,7 +52,7 @@ soak-profiler: profiler-tools ## sessions in real processes for SOAK_SECONDS (60
 CHECKED_SECONDS ?= 600
 .PHONY: soak-checked
 soak-checked: all profiler-tools ## sessions for CHECKED_SECONDS (600) in real processes whose memory is checked: sanitizers, malloc's own checks
-	+@$(MAKE) --no-print-directory FLAVOUR=asan build/asan/libdrdotnet.so
+	+@$(MAKE) --no-print-directory FLAVOUR=asan build/asan/checked/libdrdotnet.so
 	@PYTHONPATH=. python3 tests/profiler/checked.py --seconds $(CHECKED_SECONDS)
 
 # A stand-in for a runtime, where none can be had: with glibc, with musl, and for arm64 (see test_portable.py).
@@ -75,7 +75,7 @@ $(B)/arm64/fake_diagnostics: $(call arm64_objects,tests/helpers/fake_diagnostics
 	$(ARM64_CC) -pthread -o $@ $^
 
 .PHONY: profiler-tools
-profiler-tools: $(B)/libdrdotnet.so $(PROFILER_TOOLS)
+profiler-tools: $(PROFILER_LIB) $(PROFILER_TOOLS)
 
 .PHONY: arm64-tools
 arm64-tools: arm64 $(ARM64_TOOLS)

@@ -24,8 +24,8 @@ def build():
 
 
 def build_sanitized():
-    if not os.path.exists(os.path.join(proc.ROOT, "build/asan/libdrdotnet.so")):
-        subprocess.run([*LOCKED, "make", "-s", "FLAVOUR=asan", "build/asan/libdrdotnet.so"], cwd=proc.ROOT, check=True, timeout=300)
+    if not os.path.exists(os.path.join(proc.ROOT, "build/asan/checked/libdrdotnet.so")):
+        subprocess.run([*LOCKED, "make", "-s", "FLAVOUR=asan", "build/asan/checked/libdrdotnet.so"], cwd=proc.ROOT, check=True, timeout=300)
 
 
 def make(goal):
