@@ -138,7 +138,8 @@ class Link(FaultCase):
         job = self.job()
         self.order(job, 60)
         self.until(job, "Profiling")
-        time.sleep(1)
+        ops = self.app.progress()["ops"]
+        proc.wait_until(lambda: self.app.progress()["ops"] > ops + 20, 100, "work that is sampled")
         self.hub.say("cancel", "node-1", job)
         waiting = self.until(job, "Delivering")
         while "not delivered yet" not in waiting["message"]:

@@ -103,7 +103,8 @@ class Working:
 
     def check_processes(self, api, app):
         self.cluster.create_pod(self.namespace, "elsewhere", "node-without-agent")
-        found = proc.wait_until(lambda: self.with_the_process(api, namespace=self.namespace), 60, "an answer with the process")
+        # Of a small part of a second: on a busy machine it may have had no turn in it.
+        found = proc.wait_until(lambda: self.with_the_process(api, least=11, namespace=self.namespace), 60, "an answer with the process at work")
         self.assertEqual(len(found["items"]), 1, found)
         process = found["items"][0]
         self.assertEqual({k: process[k] for k in ("namespace", "pod", "container", "pid", "runtimeVersion", "canProfile")},
@@ -111,16 +112,16 @@ class Working:
                           "canProfile": True})
         self.assertEqual(process["workload"], {"kind": "Pod", "name": "checkout-1"})
         self.assertGreater(process["memoryBytes"], 1 << 20)
-        self.assertGreater(process["cpuMillicores"], 10)
         self.assertEqual([(w["node"], w["reason"]) for w in found["warnings"]], [("node-without-agent", "NodeWithoutAgent")])
         everywhere = proc.wait_until(lambda: self.with_the_process(api), 60, "an answer with the process")
         self.assertEqual([p["pod"] for p in everywhere["items"]], ["checkout-1"], "of the namespaces that the caller sees")
 
-    def with_the_process(self, api, **query):
-        """An agent that had no time to look or to answer, on a busy machine, leaves a warning in the place of its processes: None."""
+    def with_the_process(self, api, least=0, **query):
+        """An agent that had no time to look or to answer, on a busy machine, leaves a warning in the place of its processes: None. `least`:
+        millicores that the processes use."""
         found = api.get("/api/processes", **query).json()
         if found["items"]:
-            return found
+            return found if all(process["cpuMillicores"] >= least for process in found["items"]) else None
         self.assertIn("node-a." + self.namespace, [w.get("node") for w in found["warnings"]], "%s\n%s" % (found, self.i.logs()))
         return None
 
