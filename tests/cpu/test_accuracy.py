@@ -1,6 +1,7 @@
 """How true a CPU profile is, on .NET 8, 9 and 10 and in each way of sampling: shares against what the application measured itself, stacks
 down to the thread's start, names, threads, and code that the runtime makes in different ways."""
 import json
+import math
 import os
 import unittest
 
@@ -53,10 +54,12 @@ class Accuracy(local.LocalCase):
         self.assertLessEqual(sampling["managedFramesUnnamed"], MOST_UNNAMED * managed + CHANCE, sampling)
 
     def check_count(self, report, way):
-        """As many samples as the kernel's own account of the CPU time lets expect."""
+        """As many samples as the kernel's own account of the CPU time lets expect: but for a part, and for three standard deviations of chance,
+        which is much of a few (on a busy machine, of threads that live for a moment)."""
         hertz = min(HERTZ, TICKS_HERTZ) if way == "signal-timer" else HERTZ
         expected = report["cpu"]["usedNanoseconds"] / 1e9 * hertz
-        self.assertGreater(report["sampling"]["samples"], (0.3 if way == "signal-timer" else 0.85) * expected, report["sampling"])
+        least = 0.3 if way == "signal-timer" else 0.85
+        self.assertGreater(report["sampling"]["samples"], least * expected - 3 * math.sqrt(expected), report["sampling"])
 
     def check_threads(self, framework):
         """Threads with known parts of the CPU; the idle ones have no sample."""
