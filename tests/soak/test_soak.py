@@ -39,6 +39,15 @@ class FlatTest(unittest.TestCase):
         with self.assertRaisesRegex(AssertionError, "too few"):
             self.record([1] * 9).check(0)
 
+    def test_a_step_is_no_steady_growth(self):
+        flat_one, step = self.record([1000] * 50), self.record([1000] * 30 + [2500] * 20)
+        step.check_against(flat_one, 100, 2000)
+        self.record([1000 + 3 * i for i in range(50)]).check_against(self.record([500 + 3 * i for i in range(50)]), 0, 0)
+        with self.assertRaisesRegex(AssertionError, "grows steadily"):
+            self.record([1000 + 10 * i for i in range(50)]).check_against(flat_one, 100, 2000)
+        with self.assertRaisesRegex(AssertionError, "anonymous_kb grows:"):
+            step.check_against(flat_one, 100, 1000)
+
     def test_one_descriptor_is_growth(self):
         record = self.record([0] * 50)
         for look in record.looks[35:]:
