@@ -4,7 +4,7 @@
 
 #include "agent/attached_session.h"
 
-#define EXIT_GRACE_MS 1000 /* a process that ends closes its descriptors some moments before it is gone */
+#define EXIT_GRACE_MS 3000 /* a process that ends closes its descriptors some moments before it is gone: on a loaded node, seconds */
 
 /* Waits up to `grace_ms` for it. */
 bool attached_session_process_exited(const struct attached_session *s, int64_t grace_ms);
