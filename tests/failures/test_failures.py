@@ -22,7 +22,7 @@ clock_gettime clock_nanosleep closedir dirfd dlsym eventfd_read fcntl fprintf fp
 pthread_attr_destroy pthread_attr_init pthread_attr_setdetachstate pthread_attr_setstacksize pthread_cond_broadcast pthread_cond_destroy
 pthread_cond_init pthread_cond_signal pthread_cond_timedwait pthread_cond_wait pthread_condattr_destroy pthread_condattr_init
 pthread_condattr_setclock pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once
-pthread_self pthread_setname_np pthread_sigmask
+pthread_getcpuclockid pthread_self pthread_setname_np pthread_sigmask
 """.split())
 
 
