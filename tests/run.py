@@ -175,10 +175,19 @@ def run_unit(suite, name, program, report=None):
     for case, outcome, note in cases:
         text = note if outcome == "skipped" else note + "\n" + done.text
         report(Result("%s %s" % (name, case), outcome, done.seconds / max(1, len(cases)), text))
+    wrong = program_failure(done, cases)
+    if wrong:
+        report(Result(name, "failed", done.seconds, wrong + "\n" + done.text))
+
+
+def program_failure(done, cases):
+    """What is wrong with a program, beside its cases that failed; None: nothing. criterion says nothing of a leak in a case that ended well."""
     if done.code is None:
-        report(Result(name, "failed", done.seconds, "time limit\n" + done.text))
-    elif not cases or (done.code != 0 and all(c[1] != "failed" for c in cases)):
-        report(Result(name, "failed", done.seconds, "exit code %s\n%s" % (done.code, done.text)))
+        return "time limit"
+    if any(outcome == "failed" for _, outcome, _ in cases):
+        return None
+    found = re.search(FOUND, done.text, re.M)
+    return found.group() if found else "exit code %s" % done.code if done.code or not cases else None
 
 
 def parse_tap(tap, text):

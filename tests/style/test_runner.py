@@ -4,6 +4,7 @@ import io
 import os
 import signal
 import sys
+import types
 import unittest
 
 from tests import run
@@ -81,6 +82,15 @@ class Reasons(unittest.TestCase):
             self.assertEqual([run.reason(note + "\n" + found) for _, outcome, note in cases if outcome == "failed"],
                              ["tests/unit/agent/test_jobs.c:312: Assertion failed: it has two", end, "not ok - jobs::slow timed out (1.05s)"])
             self.assertEqual(cases[2][2], "no perf events")
+
+    def test_a_leak_fails_a_program_whose_cases_passed(self):
+        leak = "==7==ERROR: LeakSanitizer: detected memory leaks\nSUMMARY: AddressSanitizer: 7 byte(s) leaked in 1 allocation(s).\n"
+        good, bad = [("jobs::good", "passed", "")], [("jobs::bad", "failed", "it is bad")]
+        rows = ((0, "", good, None), (0, leak, good, leak.splitlines()[1]), (1, RACE, bad, None), (1, "", good, "exit code 1"),
+                (0, "", [], "exit code 0"), (None, leak, bad, "time limit"))
+        for code, text, cases, expected in rows:
+            with self.subTest(code=code, text=text, cases=cases):
+                self.assertEqual(run.program_failure(types.SimpleNamespace(code=code, text=text), cases), expected)
 
     def test_one_line_is_the_reason(self):
         rows = (("Traceback (most recent call last):\n  File \"x\", line 3\nAssertionError: 1 != 2 : why\n\nmore", "AssertionError: 1 != 2 : why"),
