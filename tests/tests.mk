@@ -94,7 +94,7 @@ fuzz-coverage: ## what the fuzzers' inputs reach of the parsers, into docs/fuzzi
 faults-programs: all
 	+$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=faults build/faults/drdotnet build/faults/drdotnet-agent build/faults/drdotnet-controller
 
-faults: setup-test ## every fault at every step of a session: a quarter of an hour
+faults: setup-test ## every fault at every step of a session: three quarters of an hour
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools faults-programs
 	@PYTHONPATH=. python3 tests/faults/every_step.py
 

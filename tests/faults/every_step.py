@@ -116,7 +116,7 @@ class OtherProfiler(AtEveryStep):
 
 
 class EveryFault:
-    """One profiler of each kind meets the others, too."""
+    """Those that are of one profiler alone meet the others, too."""
 
     def test_the_process_ends(self):
         self.at_its_steps("exits")
@@ -150,11 +150,16 @@ class EveryStepAllocations(EveryFault, OtherProfiler):
     profiler, load = "Allocations", "alloc"
 
 
-class EveryStepMemoryLeak(OtherProfiler):
+class EveryStepAllocationsNet8(OtherProfiler):
+    """It hears of other events there."""
+    profiler, load, framework, writes = "Allocations", "alloc", "net8.0", False
+
+
+class EveryStepMemoryLeak(EveryFault, OtherProfiler):
     profiler = "MemoryLeak"
 
 
-class EveryStepDuplicatedStrings(OtherProfiler):
+class EveryStepDuplicatedStrings(EveryFault, OtherProfiler):
     profiler = "DuplicatedStrings"
 
 
@@ -172,7 +177,7 @@ def names():
 
 
 def run(name):
-    """Each test is a process with a pod, a link server and agents of its own."""
+    """Each test is a process with a pod, a link server and agents of its own. It waits most of the time."""
     began = time.monotonic()
     done = subprocess.run([sys.executable, "-m", "unittest", name], cwd=proc.ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     print("%-7s %s %.0fs" % ("failed" if done.returncode else "passed", name, time.monotonic() - began), flush=True)
@@ -181,7 +186,7 @@ def run(name):
 
 if __name__ == "__main__":
     wanted = [name for name in names() if not sys.argv[1:] or any(word in name for word in sys.argv[1:])]
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:
         failed = sum(pool.map(run, wanted), [])
     print("\n".join(failed))
     print("%d passed, %d failed" % (len(wanted) - len(failed), len(failed)))
