@@ -126,6 +126,7 @@ Test(leak_take, ten_walks_and_no_more)
 		take(&m, &(struct shop){BASE, 100, 10, 10, true}, i);
 	struct heap_snapshot *h = make_heap(&(struct shop){BASE, 100, 10, 10, true});
 	struct heap_graph *g = heap_graph_new(h, NULL, &e);
+	cr_assert(g, "%s", e.message);
 	cr_expect_eq(leak_take(&m, g, 0, &e), -1);
 	heap_graph_free(g);
 	heap_snapshot_free(h);

@@ -14,6 +14,7 @@ static void make(struct made *m, const char *text, enum heap_way way)
 	m->snapshot = make_heap(text);
 	m->snapshot->facts.way = way;
 	m->graph = heap_graph_new(m->snapshot, NULL, &e);
+	cr_assert(m->graph, "%s", e.message);
 	cr_assert_eq(survivors_make(m->graph, &m->s, &e), 0, "%s", e.message);
 }
 
