@@ -55,7 +55,7 @@ static void choose_place(struct session_attach *a, const struct buf *variables)
 static bool await_leaving(const struct target *t, int tmp_fd, int64_t until_ms)
 {
 	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
-	AUTO_FD int library_fd = stage_find_library(tmp_fd);
+	AUTO_FD int library_fd = stage_find_library(t, tmp_fd);
 	bool was_there = false;
 	while ((proc_fd >= 0 && process_state_has_session(proc_fd)) || (library_fd >= 0 && !stage_library_gone(library_fd))) {
 		was_there = true;

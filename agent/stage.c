@@ -30,14 +30,22 @@ static void hex_of(const uint8_t *bytes, size_t count, char *out)
 		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
 }
 
-static int library_hash(const void *data, size_t len, char out[HASH_HEX + 1], struct err *e)
+/* The first digits of a SHA-256. */
+static int hash_of(const void *data, size_t len, char *out, size_t digits, struct err *e)
 {
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	unsigned size = 0;
-	if (EVP_Digest(data, len, digest, &size, EVP_sha256(), NULL) != 1 || size < HASH_HEX / 2)
+	if (EVP_Digest(data, len, digest, &size, EVP_sha256(), NULL) != 1 || size < digits / 2)
 		return err_set(e, ERR_INTERNAL, 0, "cannot compute a SHA-256");
-	hex_of(digest, HASH_HEX / 2, out);
+	hex_of(digest, digits / 2, out);
 	return 0;
+}
+
+int stage_mark(const struct target *t, char out[STAGE_MARK_DIGITS + 1], struct err *e)
+{
+	const char *slash = t->socket_path ? strrchr(t->socket_path, '/') : NULL;
+	const char *name = slash ? slash + 1 : "";
+	return hash_of(name, strlen(name), out, STAGE_MARK_DIGITS, e);
 }
 
 /* "no space" and "read-only" are the container's matter; whatever refuses here, there is no staging place. */
@@ -64,12 +72,14 @@ static bool is_empty(int dir_fd)
  * later sweep that this session lives; the kernel drops it with the agent. */
 static int make_folder(const struct target *t, struct stage *s, struct err *e)
 {
-	uint8_t random[8];
-	char hex[sizeof random * 2 + 1];
+	uint8_t random[(HASH_HEX - STAGE_MARK_DIGITS) / 2];
+	char mark[STAGE_MARK_DIGITS + 1], hex[sizeof random * 2 + 1];
+	if (stage_mark(t, mark, e) < 0)
+		return -1;
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
 		return err_set_errno(e, errno, "cannot get random bytes");
 	hex_of(random, sizeof random, hex);
-	snprintf(s->dir_name, sizeof s->dir_name, ".drdotnet-%s", hex);
+	snprintf(s->dir_name, sizeof s->dir_name, STAGE_FOLDER_PREFIX "%s%s", mark, hex);
 	if (mkdirat(s->tmp_fd, s->dir_name, 0711) < 0) {
 		int saved = errno;
 		s->dir_name[0] = '\0';
@@ -113,7 +123,7 @@ static int write_library(const struct target *t, struct stage *s, const struct b
 static int stage_into(const struct target *t, const struct buf *library, struct stage *s, struct err *e)
 {
 	char hash[HASH_HEX + 1];
-	if (library_hash(library->data, library->len, hash, e) < 0)
+	if (hash_of(library->data, library->len, hash, HASH_HEX, e) < 0)
 		return -1;
 	if (stage_sweep(t, SWEEP_OLDER_THAN_S, NULL) > 0)
 		LOG_INFO("stage", "removed what a killed session left behind", LOG_S("folder", t->tmp_inner));

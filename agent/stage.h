@@ -35,9 +35,15 @@ int stage_remove(struct stage *s, struct err *e);
 /* True while a file whose base name is `library_name` is mapped in the process (host PID mode only). */
 bool stage_library_mapped(const struct target *t, const char *library_name);
 
+/* What the names of this process's session folders begin with, for several processes may share a temporary folder: 8 hexadecimal digits of
+ * the name of its diagnostics socket, which is no other process's. */
+#define STAGE_FOLDER_PREFIX ".drdotnet-"
+#define STAGE_MARK_DIGITS 8
+int stage_mark(const struct target *t, char out[STAGE_MARK_DIGITS + 1], struct err *e);
+
 /* The file of a library of another session that is still in the process and holds it locked (profiler/own_file.c), in the target's
  * temporary folder; -1: none is known. stage_library_gone() says of it whether the library has left meanwhile. */
-int stage_find_library(int tmp_fd);
+int stage_find_library(const struct target *t, int tmp_fd);
 bool stage_library_gone(int library_fd);
 
 /* Removes session folders that a killed agent left behind in this target's temporary folder: older than `older_than_s`,

@@ -41,9 +41,8 @@ static bool is_hex(const char *s, size_t count)
 
 static bool is_folder_name(const char *name)
 {
-	static const char prefix[] = ".drdotnet-";
-	size_t n = sizeof prefix - 1;
-	return strncmp(name, prefix, n) == 0 && strlen(name) == n + 16 && is_hex(name + n, 16);
+	size_t n = sizeof STAGE_FOLDER_PREFIX - 1;
+	return strncmp(name, STAGE_FOLDER_PREFIX, n) == 0 && strlen(name) == n + 16 && is_hex(name + n, 16);
 }
 
 static bool is_library_name(const char *name)
@@ -115,23 +114,31 @@ static void each_folder(int tmp_fd, bool (*wants_more)(void *ctx, int tmp_fd, co
 	}
 }
 
+struct find_held {
+	char mark[STAGE_MARK_DIGITS + 1];
+	int fd;
+};
+
 static bool find_held(void *ctx, int tmp_fd, const char *name)
 {
-	int *held = ctx;
+	struct find_held *f = ctx;
 	struct stat st;
+	if (strncmp(name + sizeof STAGE_FOLDER_PREFIX - 1, f->mark, STAGE_MARK_DIGITS) != 0)
+		return true;
 	AUTO_FD int fd = open_folder(tmp_fd, name, &st);
 	AUTO_DIR DIR *dir = fd < 0 ? NULL : read_folder(fd);
 	struct dirent *entry;
-	for (int seen = 0; dir && *held < 0 && seen < MAX_FILES && (entry = readdir(dir)); seen++)
-		*held = open_held(fd, entry->d_name);
-	return *held < 0;
+	for (int seen = 0; dir && f->fd < 0 && seen < MAX_FILES && (entry = readdir(dir)); seen++)
+		f->fd = open_held(fd, entry->d_name);
+	return f->fd < 0;
 }
 
-int stage_find_library(int tmp_fd)
+int stage_find_library(const struct target *t, int tmp_fd)
 {
-	int held = -1;
-	each_folder(tmp_fd, find_held, &held);
-	return held;
+	struct find_held f = {.fd = -1};
+	if (stage_mark(t, f.mark, NULL) == 0)
+		each_folder(tmp_fd, find_held, &f);
+	return f.fd;
 }
 
 enum swept { SWEPT_REMOVED, SWEPT_KEPT, SWEPT_NOT_OURS };

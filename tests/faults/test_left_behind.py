@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 from tests.faults import ground
-from tests.lib import dotnet, matrix, pod, proc
+from tests.lib import dotnet, local, matrix, pod, proc
 from tests.link import harness
 from tests.link.harness import token
 
@@ -117,6 +117,21 @@ class SharedFolder(unittest.TestCase):
         proc.wait_until(lambda: not self.mapped(), ground.PATIENCE, "the library leaves")
         self.app.assert_progress(ground.PATIENCE)
         matrix.row(self, PART, "before staging", "another agent's session is under way", ground.outcome(final) + "; the other session goes on")
+
+
+class SharedByProcesses(local.LocalCase):
+    """Several processes, as in one container, with one folder."""
+
+    def test_a_session_in_one_process_does_not_hold_up_another_ones(self):
+        first = self.start("idle")
+        second = self.start("hot", env={"TMPDIR": first.tmp})
+        run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "60s", "--pid", str(first.pid),
+                            "-o", self.folder + "/first"], log=self.folder + "/first.log")
+        self.addCleanup(run.stop)
+        proc.wait_until(lambda: dotnet.has_library(first.pid), ground.PATIENCE, "the first session is attached")
+        self.run_session(second, 1)
+        self.assertFalse(run.ended(), run.log())
+        self.assertEqual(run.stop(signal.SIGINT, ground.PATIENCE), 0, run.log())
 
 
 if __name__ == "__main__":

@@ -191,19 +191,22 @@ Test(stage, sees_a_library_that_is_still_there)
 	struct stage dead;
 	char path[1200];
 	cr_assert_eq(stage_prepare(&target, library, &dead, NULL), 0);
-	cr_expect_eq(stage_find_library(dead.tmp_fd), -1, "it is not in the process yet");
+	cr_expect_eq(stage_find_library(&target, dead.tmp_fd), -1, "it is not in the process yet");
 	flock(dead.dir_fd, LOCK_UN); /* what the kernel does when the agent dies */
 	snprintf(path, sizeof path, "%s/%s/%s", tmp, dead.dir_name, dead.library_name);
 	int held = open(path, O_RDONLY | O_CLOEXEC); /* what the library does */
 	cr_assert_eq(flock(held, LOCK_SH), 0);
-	int found = stage_find_library(dead.tmp_fd), kept = 0;
+	int found = stage_find_library(&target, dead.tmp_fd), kept = 0;
 	cr_assert_geq(found, 0);
+	struct target neighbour = target; /* another process with the same temporary folder */
+	neighbour.socket_path = (char[]){"/tmp/dotnet-diagnostic-9-78-socket"};
+	cr_expect_eq(stage_find_library(&neighbour, dead.tmp_fd), -1);
 	cr_expect_not(stage_library_gone(found));
 	cr_expect_eq(stage_sweep(&target, 0, &kept), 0, "it stays as long as the library");
 	cr_expect_eq(kept, 1);
 	close(held);
 	cr_expect(stage_library_gone(found));
-	cr_expect_eq(stage_find_library(dead.tmp_fd), -1);
+	cr_expect_eq(stage_find_library(&target, dead.tmp_fd), -1);
 	cr_expect_eq(stage_sweep(&target, 0, &kept), 1);
 	cr_expect_eq(entries(tmp), 0);
 	close(found);
@@ -212,21 +215,22 @@ Test(stage, sees_a_library_that_is_still_there)
 
 Test(stage, takes_nobody_elses_file_for_a_library)
 {
-	char folder[1024], path[1100];
+	char folder[1024], path[1100], mark[STAGE_MARK_DIGITS + 1];
 	int tmp_fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	snprintf(folder, sizeof folder, "%s/.drdotnet-0123456789abcdef", tmp);
+	cr_assert_eq(stage_mark(&target, mark, NULL), 0);
+	snprintf(folder, sizeof folder, "%s/.drdotnet-%s89abcdef", tmp, mark);
 	cr_assert_eq(mkdir(folder, 0755), 0);
 	snprintf(path, sizeof path, "%s/libdrdotnet-0123456789abcdef.so", folder);
 	cr_assert_eq(mkfifo(path, 0644), 0);
-	cr_expect_eq(stage_find_library(tmp_fd), -1, "a FIFO");
+	cr_expect_eq(stage_find_library(&target, tmp_fd), -1, "a FIFO");
 	unlink(path);
 	cr_assert_eq(symlink(library, path), 0);
-	cr_expect_eq(stage_find_library(tmp_fd), -1, "a link to elsewhere");
+	cr_expect_eq(stage_find_library(&target, tmp_fd), -1, "a link to elsewhere");
 	unlink(path);
 	int held = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
 	cr_assert_eq(flock(held, LOCK_SH), 0);
 	if (chown(folder, 1234, 1234) == 0)
-		cr_expect_eq(stage_find_library(tmp_fd), -1, "a folder of somebody else");
+		cr_expect_eq(stage_find_library(&target, tmp_fd), -1, "a folder of somebody else");
 	close(held);
 	close(tmp_fd);
 }
