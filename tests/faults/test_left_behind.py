@@ -3,6 +3,7 @@ import contextlib
 import os
 import signal
 import tempfile
+import time
 import unittest
 
 from tests.faults import ground
@@ -91,9 +92,12 @@ class SharedFolder(unittest.TestCase):
             self.steps["node-2"].arm("attach")
             self.order("node-2", "job-2", 1)
             with self.steps["node-2"].reached("attach"):
+                os.kill(self.app.pid, signal.SIGSTOP)
                 self.agents["node-1"].stop(signal.SIGKILL)
-                self.assertTrue(self.mapped(), "it takes its time to leave")
+                self.assertTrue(self.mapped(), "it cannot leave while the process is stopped")
                 self.steps["node-2"].arm("collect")
+            time.sleep(0.3)  # so long it is there for sure
+            os.kill(self.app.pid, signal.SIGCONT)
         self.sample("node-2")
         final = self.end_of("job-2")
         self.assertEqual((final["phase"], final["reason"], final["reports"] > 0), ("Succeeded", "Completed", True), final)
