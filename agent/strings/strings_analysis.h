@@ -41,7 +41,7 @@ struct strings_value {
 	uint32_t chars, count, old_count, unheld;
 	uint8_t classes;
 	char id[10];              /* "#4f2a91c0" */
-	char *start;              /* UTF-8 as it may be shown; NULL: not revealed */
+	char *start;              /* UTF-8 as it may be shown; NULL: not revealed, or of a stream with two strings at one address */
 	struct strings_of_value *holders; /* most strings first */
 	size_t holder_count, holder_cap;
 	enum string_remedy remedy;
