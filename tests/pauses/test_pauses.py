@@ -144,7 +144,6 @@ def sample_stacks(app):
 
 class TooMany(Case):
     """More collections than are looked at: all are counted, and the report says what is an estimate."""
-    parallel = True
 
     def repeat(self, app, request, session, until):
         """Asks for that until the session says so."""

@@ -12,7 +12,6 @@ CHECKER = checked.asan()
 @unittest.skipIf(CHECKER.missing(), CHECKER.missing())
 class Checked(unittest.TestCase):
     """One process for each runtime."""
-    parallel = True
     time_limit = 300
 
     @classmethod

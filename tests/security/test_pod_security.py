@@ -122,7 +122,7 @@ RULE_OF = {"Host Namespaces": "hostNamespaces", "Volume Types": "volumeTypes", "
 @unittest.skipUnless(os.path.isdir(RULES) and shutil.which("node"), "no rules of others: tests/setup/from_npm.sh")
 @unittest.skipIf(manifests.unavailable(), manifests.unavailable())
 class WrittenByOthers(unittest.TestCase):
-    one_process = parallel = True
+    one_process = True
 
     def ask(self, specs):
         """What each violates. A container has runAsNonRoot of its pod where it says nothing; these rules look at containers only."""
