@@ -97,10 +97,7 @@ static hresult detached(struct object *self)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 static void *const table[SLOTS] = {
-	[0 ... SLOTS - 1] = (void *)ignore,
-	[0] = (void *)query_itself,
-	[1] = (void *)count_one,
-	[2] = (void *)count_one,
+	LITTLE_CALLBACKS(SLOTS),
 	[CB_OBJECT_REFERENCES] = (void *)on_object,
 	[CB_ROOT_REFERENCES2] = (void *)on_roots,
 	[CB_INITIALIZE_FOR_ATTACH] = (void *)initialize,

@@ -38,10 +38,7 @@ static hresult load_as_notification_only(struct object *self, int32_t *notificat
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 static void *const table[CB_COUNT] = {
-	[0 ... CB_COUNT - 1] = (void *)ignore,
-	[0] = (void *)query_itself,
-	[1] = (void *)count_one,
-	[2] = (void *)count_one,
+	LITTLE_CALLBACKS(CB_COUNT),
 	[CB_INITIALIZE] = (void *)initialize,
 	[CB_GARBAGE_COLLECTION_FINISHED] = (void *)collected,
 	[CB_LOAD_AS_NOTIFICATION_ONLY] = (void *)load_as_notification_only,

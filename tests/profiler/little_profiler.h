@@ -1,5 +1,5 @@
 /* What any profiler of the tests needs of COM: its class {11111111-2222-3333-4444-555555555555} is exported by LITTLE_PROFILER(table of its
- * callbacks), with query_itself, count_one and ignore for what it has no use for. */
+ * callbacks), which begins with LITTLE_CALLBACKS(their number): those of COM, and nothing done in the others. */
 #ifndef TESTS_LITTLE_PROFILER_H
 #define TESTS_LITTLE_PROFILER_H
 
@@ -25,6 +25,9 @@ static hresult query_itself(struct object *self, const struct guid *iid, void **
 	*out = self;
 	return COR_S_OK;
 }
+
+#define LITTLE_CALLBACKS(count) \
+	[0 ... (count) - 1] = (void *)ignore, [0] = (void *)query_itself, [1] = (void *)count_one, [2] = (void *)count_one
 
 #define LITTLE_PROFILER(table)                                                                                                      \
 	static struct object callback = {table};                                                                                    \

@@ -68,10 +68,7 @@ static hresult detach_succeeded(struct object *self)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Woverride-init"
 static void *const table[CB_COUNT] = {
-	[0 ... CB_COUNT - 1] = (void *)ignore,
-	[0] = (void *)query_itself,
-	[1] = (void *)count_one,
-	[2] = (void *)count_one,
+	LITTLE_CALLBACKS(CB_COUNT),
 	[CB_OBJECT_REFERENCES] = (void *)decline,
 	[CB_INITIALIZE_FOR_ATTACH] = (void *)initialize_for_attach,
 	[CB_PROFILER_ATTACH_COMPLETE] = (void *)attach_complete,
