@@ -1,87 +1,71 @@
 #include "agent/agent_options.h"
 
-#include <errno.h>
+#include "common/base/options.h"
+
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum kind { TEXT, NUMBER, MODE, LEVEL };
-
-static const struct option_row {
-	const char *name, *env, *otherwise, *value, *help;
-	enum kind kind;
-	size_t offset;
-	int64_t least, most;
-} rows[] = {
-#define AT(field) offsetof(struct agent_options, field)
-	{"controller", "DRDOTNET_CONTROLLER", "drdotnet-controller.drdotnet-system.svc:8443", "HOST:PORT", "the controllers' headless name", TEXT, AT(controller), 0, 0},
-	{"server-name", "DRDOTNET_SERVER_NAME", NULL, "NAME", "name in the controllers' certificate (default: the host)", TEXT, AT(server_name), 0, 0},
-	{"ca-file", "DRDOTNET_CA_FILE", "/etc/drdotnet/link-ca/ca.crt", "FILE", "CA bundle that the controllers are verified with", TEXT, AT(ca_file), 0, 0},
-	{"token-file", "DRDOTNET_TOKEN_FILE", "/var/run/secrets/drdotnet/token", "FILE", "ServiceAccount token for the controllers", TEXT, AT(token_file), 0, 0},
-	{"upload-ca-file", "DRDOTNET_UPLOAD_CA_FILE", NULL, "FILE", "CA bundle of the object storage (default: the system's)", TEXT, AT(upload_ca_file), 0, 0},
-	{"mode", "DRDOTNET_MODE", "hostPID", "MODE", "hostPID or sharedTmp: how processes are found", MODE, AT(mode), 0, 0},
-	{"proc-root", "DRDOTNET_PROC_ROOT", "/proc", "DIR", "the node's /proc", TEXT, AT(proc_root), 0, 0},
-	{"shared-parent", "DRDOTNET_SHARED_PARENT", "/var/lib/drdotnet-tmp/pods", "DIR", "sharedTmp: the folder of the pods' folders", TEXT, AT(shared_parent), 0, 0},
-	{"library", "DRDOTNET_LIBRARY", "/usr/lib/drdotnet/libdrdotnet.so", "FILE", "the profiler library", TEXT, AT(library), 0, 0},
-	{"spool", "DRDOTNET_SPOOL", "/var/lib/drdotnet/spool", "DIR", "reports until they are delivered", TEXT, AT(spool), 0, 0},
-	{"spool-quota-mib", "DRDOTNET_SPOOL_QUOTA_MIB", "256", "N", "bound of the spool", NUMBER, AT(spool_quota_mib), 1, 1024 * 1024},
-	{"max-sessions", "DRDOTNET_MAX_SESSIONS", "2", "N", "sessions at once on this node; others wait", NUMBER, AT(max_sessions), 1, 16},
-	{"refresh-seconds", "DRDOTNET_REFRESH_SECONDS", "30", "N", "how often the controllers' name and the token are looked at again", NUMBER, AT(refresh_seconds), 1, 3600},
-	{"link-timeout-seconds", "DRDOTNET_LINK_TIMEOUT_SECONDS", "35", "N", "a controller that is silent for so long is given up", NUMBER, AT(link_timeout_seconds), 2, 600},
-	{"node-name", "NODE_NAME", "", "NAME", "this node, as the reports name it", TEXT, AT(node_name), 0, 0},
-	{"health-socket", "DRDOTNET_HEALTH_SOCKET", "/var/lib/drdotnet/health.sock", "FILE", "unix socket for `drdotnet-agent health`", TEXT, AT(health_socket), 0, 0},
-	{"log-level", "DRDOTNET_LOG_LEVEL", "info", "LEVEL", "debug, info, warn or error", LEVEL, AT(log_level), 0, 0},
-#undef AT
-};
-#define ROW_COUNT (sizeof rows / sizeof *rows)
-
-static int set_number(const struct option_row *row, const char *value, int64_t *out, struct err *e)
+static int set_mode(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
-	char *end;
-	errno = 0;
-	long long n = strtoll(value, &end, 10);
-	if (errno || end == value || *end || n < row->least || n > row->most)
-		return err_set(e, ERR_INVALID, 0, "--%s: expected a number from %lld to %lld, found \"%.80s\"", row->name, (long long)row->least,
-			       (long long)row->most, value);
-	*out = n;
-	return 0;
-}
-
-static int set_mode(const char *value, enum agent_mode *out, struct err *e)
-{
+	(void)row;
 	if (strcmp(value, "hostPID") != 0 && strcmp(value, "sharedTmp") != 0)
-		return err_set(e, ERR_INVALID, 0, "--mode: expected hostPID or sharedTmp, found \"%.80s\"", value);
-	*out = value[0] == 'h' ? AGENT_MODE_HOST_PID : AGENT_MODE_SHARED_TMP;
+		return err_set(e, ERR_INVALID, 0, "%s: expected hostPID or sharedTmp, found \"%.80s\"", name, value);
+	((struct agent_options *)args)->mode = value[0] == 'h' ? AGENT_MODE_HOST_PID : AGENT_MODE_SHARED_TMP;
 	return 0;
 }
 
-static int set(const struct option_row *row, const char *value, struct agent_options *o, struct err *e)
+static int set_command(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
-	void *field = (char *)o + row->offset;
-	switch (row->kind) {
-	case TEXT:
-		*(const char **)field = value;
-		return 0;
-	case NUMBER:
-		return set_number(row, value, field, e);
-	case MODE:
-		return set_mode(value, field, e);
-	case LEVEL:
-		if (log_parse_level(value, field) < 0)
-			return err_set(e, ERR_INVALID, 0, "--log-level: expected debug, info, warn or error, found \"%.80s\"", value);
-		return 0;
-	}
-	return -1;
+	option_set_value(row, name, value, args, e);
+	return OPTIONS_END;
 }
 
-static const struct option_row *find(const char *name, size_t len)
+#define TEXT(option, variable, word, field, value, text)                                                                                \
+	{.name = option, .env = variable, .argument = word, .set = option_set_text, .at = offsetof(struct agent_options, field),        \
+	 .initial = value, .help = text}
+#define NUMBER(option, variable, field, from, to, value, text)                                                                          \
+	{.name = option, .env = variable, .argument = "N", .set = option_set_number, .at = offsetof(struct agent_options, field),       \
+	 .least = from, .most = to, .initial = value, .help = text}
+
+static const struct option_row rows[] = {
+	TEXT("--controller", "DRDOTNET_CONTROLLER", "HOST:PORT", controller, "drdotnet-controller.drdotnet-system.svc:8443",
+	     "the controllers' headless Service"),
+	TEXT("--server-name", "DRDOTNET_SERVER_NAME", "NAME", server_name, NULL, "name in the controllers' certificate (default: the host)"),
+	TEXT("--ca-file", "DRDOTNET_CA_FILE", "FILE", ca_file, "/etc/drdotnet/link-ca/ca.crt", "CA bundle that verifies the controllers"),
+	TEXT("--token-file", "DRDOTNET_TOKEN_FILE", "FILE", token_file, "/var/run/secrets/drdotnet/token", "ServiceAccount token for the controllers"),
+	TEXT("--upload-ca-file", "DRDOTNET_UPLOAD_CA_FILE", "FILE", upload_ca_file, NULL, "CA bundle of the object storage (default: the system's)"),
+	{.name = "--mode", .env = "DRDOTNET_MODE", .argument = "MODE", .set = set_mode, .initial = "hostPID",
+	 .help = "hostPID or sharedTmp: how processes are found"},
+	TEXT("--proc-root", "DRDOTNET_PROC_ROOT", "DIR", proc_root, "/proc", "the node's /proc"),
+	TEXT("--shared-parent", "DRDOTNET_SHARED_PARENT", "DIR", shared_parent, "/var/lib/drdotnet-tmp/pods", "sharedTmp: the folder of the pods' folders"),
+	TEXT("--library", "DRDOTNET_LIBRARY", "FILE", library, "/usr/lib/drdotnet/libdrdotnet.so", "the profiler library"),
+	TEXT("--spool", "DRDOTNET_SPOOL", "DIR", spool, "/var/lib/drdotnet/spool", "reports until they are delivered"),
+	NUMBER("--spool-quota-mib", "DRDOTNET_SPOOL_QUOTA_MIB", spool_quota_mib, 1, 1024 * 1024, "256", "size of the spool at most"),
+	NUMBER("--max-sessions", "DRDOTNET_MAX_SESSIONS", max_sessions, 1, 16, "2", "concurrent sessions on this node; others wait"),
+	NUMBER("--refresh-seconds", "DRDOTNET_REFRESH_SECONDS", refresh_seconds, 1, 3600, "30",
+	       "how often the controllers' name is resolved and the token read again"),
+	NUMBER("--link-timeout-seconds", "DRDOTNET_LINK_TIMEOUT_SECONDS", link_timeout_seconds, 2, 600, "35",
+	       "after so long without a word from a controller its link is closed"),
+	TEXT("--node-name", "NODE_NAME", "NAME", node_name, NULL, "this node's name in the reports"),
+	TEXT("--health-socket", "DRDOTNET_HEALTH_SOCKET", "FILE", health_socket, "/var/lib/drdotnet/health.sock",
+	     "unix socket of `drdotnet-agent health` and `ready`"),
+	{.name = "--log-level", .env = "DRDOTNET_LOG_LEVEL", .argument = "LEVEL", .set = option_set_log_level,
+	 .at = offsetof(struct agent_options, log_level), .initial = "info", .help = "debug, info, warn or error"},
+	{.name = "--help", .brief = "-h", .set = set_command, .at = offsetof(struct agent_options, command), .least = AGENT_HELP, .help = "this help"},
+	{.name = "--version", .set = set_command, .at = offsetof(struct agent_options, command), .least = AGENT_VERSION, .help = "the version"},
+};
+
+static int take_word(void *args, const char *word, struct err *e)
 {
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (strlen(rows[i].name) == len && strncmp(rows[i].name, name, len) == 0)
-			return &rows[i];
-	}
-	return NULL;
+	bool health = strcmp(word, "health") == 0;
+	if (!health && strcmp(word, "ready") != 0)
+		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s", word);
+	((struct agent_options *)args)->command = health ? AGENT_HEALTH : AGENT_READY;
+	return 0;
 }
+
+static const struct option_table table = {.rows = rows, .count = sizeof rows / sizeof *rows, .command = ~0u, .on_word = take_word};
 
 /* "host:port", "[v6]:port". */
 static int split_controller(struct agent_options *o, struct err *e)
@@ -102,59 +86,19 @@ static int split_controller(struct agent_options *o, struct err *e)
 	return 0;
 }
 
-static int parse_words(int argc, char *const argv[], struct agent_options *o, struct err *e)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
-		if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-			o->command = AGENT_HELP;
-			return 0;
-		}
-		if (strcmp(word, "--version") == 0) {
-			o->command = AGENT_VERSION;
-			return 0;
-		}
-		if (strcmp(word, "health") == 0) {
-			o->command = AGENT_HEALTH;
-			continue;
-		}
-		size_t len = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
-		const struct option_row *row = find(word + 2, len);
-		if (len == 0 || !row)
-			return err_set(e, ERR_INVALID, 0, "unknown option: %.100s; see --help", word);
-		const char *value = word[2 + len] == '=' ? word + 3 + len : i + 1 < argc ? argv[++i] : NULL;
-		if (!value)
-			return err_set(e, ERR_INVALID, 0, "--%s: needs a value", row->name);
-		if (set(row, value, o, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int agent_options_parse(int argc, char *const argv[], const char *(*env)(const char *name), struct agent_options *out, struct err *e)
 {
-	*out = (struct agent_options){.command = AGENT_RUN};
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const char *value = env(rows[i].env);
-		if (!value || !value[0])
-			value = rows[i].otherwise;
-		if (value && set(&rows[i], value, out, e) < 0)
-			return err_prefix(e, "%s", rows[i].env);
-	}
-	if (parse_words(argc, argv, out, e) < 0)
+	*out = (struct agent_options){.command = AGENT_RUN, .node_name = ""};
+	if (options_read_environment(&table, env, out, e) < 0 || options_read_words(&table, argc, argv, 1, out, e) < 0)
 		return -1;
 	return split_controller(out, e);
 }
 
 void agent_options_usage(FILE *out)
 {
-	fputs("usage: drdotnet-agent [options]           profile this node's .NET processes on the controllers' orders\n"
-	      "       drdotnet-agent health [options]    exit 0 when the agent that runs here is well\n\n",
+	fputs("usage: drdotnet-agent [options]           profile this node's .NET processes as the controllers order\n"
+	      "       drdotnet-agent health [options]    exit 0 when the running agent is healthy\n"
+	      "       drdotnet-agent ready [options]     exit 0 when it is linked to a controller, else print why it is not\n\n",
 	      out);
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		fprintf(out, "  --%s %s\n      %s (%s", rows[i].name, rows[i].value, rows[i].help, rows[i].env);
-		if (rows[i].otherwise && rows[i].otherwise[0])
-			fprintf(out, "; default %s", rows[i].otherwise);
-		fputs(")\n", out);
-	}
+	options_print_help(&table, out);
 }

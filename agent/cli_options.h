@@ -3,8 +3,7 @@
 #ifndef DRDOTNET_CLI_OPTIONS_H
 #define DRDOTNET_CLI_OPTIONS_H
 
-#include "common/api/session_spec.h"
-#include "common/base/err.h"
+#include "common/api/session_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,9 +17,10 @@ enum cli_exit {
 };
 
 enum cli_command {
+	CLI_WELCOME,    /* no word at all */
 	CLI_HELP,       /* also of a command: see `about` */
 	CLI_VERSION,
-	CLI_WORDS,      /* words for the completion of the command `about` */
+	CLI_COMPLETE,   /* the shell asks for words: cli_complete() */
 	CLI_PS,
 	CLI_RUN,
 	CLI_SERVE,
@@ -35,14 +35,7 @@ struct cli_args {
 	const char *output;
 	const char *baseline;      /* a report.json, or its folder */
 	int64_t pid;               /* 0: not given */
-	enum profiler_kind profiler;
-	bool has_profiler;
-	int64_t duration_seconds;  /* 0: not given */
-	int64_t frequency_hertz;   /* 0: not given */
-	int64_t walks;             /* 0: not given */
-	int64_t pause_budget_ms;   /* 0: not given */
-	enum heap_roots roots;
-	bool has_roots, reveal;
+	struct session_options session;
 	const char *operands[2];   /* the two reports of `diff`; NULL: not given */
 	/* of `serve` */
 	int64_t port;              /* 0: any free one */
@@ -56,9 +49,8 @@ struct cli_args {
 int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e);
 
 void cli_print_help(const char *about, FILE *out);
-void cli_print_words(const char *about, FILE *out);
 
-/* "90", "90s", "2m", "1h" to seconds, 1..3600; -1 otherwise. */
-int64_t cli_parse_duration(const char *text);
+/* option_program_complete() of `drdotnet`; what it may return: ":files [EXTENSION...]", ":folders" or ":processes". */
+const char *cli_complete(int argc, char *const argv[], FILE *out);
 
 #endif

@@ -1,5 +1,6 @@
 #include "agent/cli_output.h"
 
+#include "agent/cli_typeset.h"
 #include "common/api/reason.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -9,10 +10,15 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #define SUMMARY_MAX (256 * 1024)
 #define JSON_MAX (1024 * 1024)
+#define USUAL_WIDTH 100 /* of what is no terminal */
 
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
@@ -46,6 +52,48 @@ static void print_escaped(FILE *out, const char *text)
 	fputs(buf_str(&b), out);
 }
 
+/* Colours as people ask for them (https://no-color.org). */
+static struct cli_page page_of(FILE *out)
+{
+	struct winsize size = {0};
+	struct cli_page page = {.width = USUAL_WIDTH};
+	const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
+		page.width = size.ws_col;
+	page.colour = isatty(fileno(out)) && (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color);
+	return page;
+}
+
+static void print_summary(FILE *out, const char *markdown)
+{
+	struct cli_page page = page_of(out);
+	AUTO_BUF struct buf text;
+	buf_init(&text, SUMMARY_MAX * 8);
+	cli_typeset(&page, markdown, &text);
+	fputs(buf_str(&text), out);
+}
+
+static bool has_report(const struct report_result *r, const char *name)
+{
+	for (size_t i = 0; i < r->report_count; i++)
+		if (strcmp(r->reports[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Where the report is, as one may click or paste it. */
+static void print_place(FILE *out, const struct report_result *r, const char *dir)
+{
+	AUTO_FREE char *whole = realpath(dir, NULL);
+	const char *page = has_report(r, "report.html") ? "report.html" : "report.json";
+	fprintf(out, "\nReport: %s/%s\n", whole ? whole : dir, page);
+	fprintf(out, "Other files in that folder:");
+	for (size_t i = 0; i < r->report_count; i++)
+		if (strcmp(r->reports[i].name, page) != 0)
+			fprintf(out, " %s", r->reports[i].name);
+	fputc('\n', out);
+}
+
 static void print_remedy(FILE *errors, const char *reason, const char *message)
 {
 	const char *remedy = reason ? reason_remedy(reason) : NULL;
@@ -60,17 +108,13 @@ void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, i
 {
 	AUTO_BUF struct buf summary = {0};
 	if (o->report.report_count && fsio_read(dirfd, "summary.md", SUMMARY_MAX, &summary, NULL) == 0)
-		print_escaped(out, buf_str(&summary));
+		print_summary(out, buf_str(&summary));
 	if (comparison) {
 		fprintf(out, "\nCompared with the baseline:\n");
 		print_escaped(out, comparison);
 	}
-	if (o->report.report_count) {
-		fprintf(out, "\nreports in %s:", dir);
-		for (size_t i = 0; i < o->report.report_count; i++)
-			fprintf(out, " %s", o->report.reports[i].name);
-		fputc('\n', out);
-	}
+	if (o->report.report_count)
+		print_place(out, &o->report, dir);
 	if (o->phase == JOB_FAILED)
 		print_remedy(errors, o->reason, o->message);
 	else if (o->message && strcmp(o->message, "completed") != 0)

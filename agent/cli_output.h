@@ -11,7 +11,7 @@
 void cli_output_progress(FILE *out, const struct session_progress *p);
 void cli_output_progress_end(FILE *out);
 
-/* The report's summary and where the files are; for a failure one line with the remedy, on `errors`. `dirfd`: the reports'
+/* The report's summary, set for a terminal, and where the files are; for a failure one line with the remedy, on `errors`. `dirfd`: the reports'
  * folder, `dir`: its path; `comparison`: with the baseline, NULL: none. */
 void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, int dirfd, const char *dir,
 		     const char *comparison);

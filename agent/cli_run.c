@@ -2,7 +2,6 @@
 
 #include "agent/cli_library.h"
 #include "agent/cli_output.h"
-#include "agent/cli_settings.h"
 #include "agent/cli_target.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -54,9 +53,15 @@ static int load_spec(struct run *r, struct err *e)
 		if (session_manifest_parse(buf_str(&text), text.len, a->file, &r->session_name, &r->spec, e) < 0)
 			return -1;
 	} else {
-		session_spec_init(&r->spec, a->profiler);
+		session_spec_init(&r->spec, a->session.profiler);
 	}
-	return cli_settings_apply(a, &r->spec, e);
+	if (r->spec.baseline_session)
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
+				      "spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE");
+	if (session_options_check(&a->session, r->spec.profiler, e) < 0)
+		return -1;
+	session_options_apply(&a->session, &r->spec);
+	return 0;
 }
 
 /* Before the process is touched: a file that is no baseline is said at once. */
@@ -82,7 +87,7 @@ static int choose_target(struct run *r, struct err *e)
 	if (discover_targets(&o, &r->targets, e) < 0)
 		return -1;
 	if (r->a->pid && r->targets.count == 0)
-		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is no .NET process that can be seen from here",
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user",
 				      (long long)r->a->pid);
 	ssize_t at = cli_target_choose(&r->targets, r->a->name, e);
 	if (at < 0)

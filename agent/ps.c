@@ -139,6 +139,13 @@ static void append_table(struct buf *out, const struct target_list *l)
 	}
 }
 
+static void append_hidden(struct buf *out, const struct target_list *l)
+{
+	if (l->hidden)
+		buf_printf(out, "%zu .NET process%s belong%s to other users: use sudo to profile %s\n", l->hidden, l->hidden == 1 ? "" : "es",
+			   l->hidden == 1 ? "s" : "", l->hidden == 1 ? "it" : "them");
+}
+
 int ps_print(const struct target_list *l, bool json, FILE *out)
 {
 	AUTO_BUF struct buf text;
@@ -147,5 +154,22 @@ int ps_print(const struct target_list *l, bool json, FILE *out)
 		append_json(&text, l);
 	else
 		append_table(&text, l);
+	if (!json)
+		append_hidden(&text, l);
 	return fwrite(buf_str(&text), 1, text.len, out) == text.len && fflush(out) == 0 ? 0 : -1;
+}
+
+void ps_print_words(const struct target_list *l, const char *beginning, FILE *out)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+	size_t len = strlen(beginning);
+	for (size_t i = 0; i < l->count; i++) {
+		char id[16];
+		const char *name = l->items[i].entrypoint;
+		snprintf(id, sizeof id, "%d", (int)l->items[i].pid);
+		if (strncmp(id, beginning, len) == 0)
+			fprintf(out, "%s\n", id);
+		if (name && *name && *name != '-' && !name[strspn(name, plain)] && strncmp(name, beginning, len) == 0)
+			fprintf(out, "%s\n", name);
+	}
 }

@@ -1,150 +1,76 @@
 #include "controller/controller_options.h"
 
+#include "common/base/options.h"
 #include "controller/admission.h"
 #include "controller/controller.h"
 
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_ON, KIND_OFF, KIND_LEVEL, KIND_FORMAT, KIND_COMMAND };
-
-struct row {
-	const char *option, *env, *value, *help;
-	enum kind kind;
-	size_t at;
-	int64_t least, most; /* of a number; the command of a KIND_COMMAND stands in `least` */
-};
-
-#define AT(field) offsetof(struct controller_settings, field)
-static const struct row rows[] = {
-	{"--kubeconfig", "KUBECONFIG", "FILE", "the API server; default: the pod's service account", KIND_TEXT, AT(kubeconfig), 0, 0},
-	{"--context", NULL, "NAME", "context of the kubeconfig; default: its current one", KIND_TEXT, AT(context), 0, 0},
-	{"--namespace", "POD_NAMESPACE", "NAME", "namespace of the installation", KIND_TEXT, AT(namespace), 0, 0},
-	{"--watch-namespaces", "WATCH_NAMESPACES", "A,B", "only sessions of these namespaces; default: all", KIND_TEXT, AT(watch_namespaces), 0, 0},
-	{"--lease", "LEASE_NAME", "NAME", "the Lease of the leader election (drdotnet-controller)", KIND_TEXT, AT(lease_name), 0, 0},
-	{"--workers", "WORKERS", "N", "sessions worked on at the same time (16)", KIND_NUMBER, AT(workers), 1, 64},
-	{"--max-pods", "MAX_PODS", "N", "pods profiled at once; further sessions wait in a queue (200)", KIND_NUMBER, AT(max_pods), 1, 100000},
-	{"--max-pods-per-node", "MAX_PODS_PER_NODE", "N", "the same of each node (4)", KIND_NUMBER, AT(max_pods_per_node), 1, ADMISSION_MAX_JOBS_PER_NODE},
-	{"--bind", "BIND_ADDRESS", "ADDRESS", "where to listen; default: all addresses", KIND_TEXT, AT(bind), 0, 0},
-	{"--port", "LINK_PORT", "N", "TLS port for agents and reports (8443; 0: any)", KIND_NUMBER, AT(port), 0, 65535},
-	{"--health-port", "HEALTH_PORT", "N", "plain port for /healthz, /readyz and /metrics (8080; 0: any; -1: none)", KIND_NUMBER, AT(health_port), -1, 65535},
-	{"--tls-cert", "TLS_CERT", "FILE", "certificate chain of the TLS port; default: self-made and published for the agents", KIND_TEXT, AT(tls_cert), 0, 0},
-	{"--tls-key", "TLS_KEY", "FILE", "its key", KIND_TEXT, AT(tls_key), 0, 0},
-	{"--api-port", "API_PORT", "N", "port of the REST API and the web page (8444; 0: none)", KIND_NUMBER, AT(api_port), 0, 65535},
-	{"--api-tls-cert", "API_TLS_CERT", "FILE", "certificate chain of that port; default: the link's", KIND_TEXT, AT(api_tls_cert), 0, 0},
-	{"--api-tls-key", "API_TLS_KEY", "FILE", "its key", KIND_TEXT, AT(api_tls_key), 0, 0},
-	{"--api-plain-http", "API_PLAIN_HTTP", NULL, "no TLS there: what is in front of it must have it", KIND_ON, AT(api_plain_http), 0, 0},
-	{"--no-rest-api", "REST_API_ENABLED", NULL, "no REST API and no web page", KIND_OFF, AT(rest_api), 0, 0},
-	{"--no-web-ui", "WEB_UI_ENABLED", NULL, "no web page", KIND_OFF, AT(web_ui), 0, 0},
-	{"--alertmanager-token-file", "ALERTMANAGER_TOKEN_FILE", "FILE", "bearer token of Alertmanager's webhook on that port; default: it is off", KIND_TEXT, AT(alertmanager_token_file), 0, 0},
-	{"--tls-secret", "TLS_SECRET", "NAME", "Secret of the self-made certificate (drdotnet-link-tls)", KIND_TEXT, AT(tls_secret), 0, 0},
-	{"--tls-config-map", "TLS_CONFIG_MAP", "NAME", "ConfigMap of its authority (drdotnet-link-ca)", KIND_TEXT, AT(tls_config_map), 0, 0},
-	{"--tls-stage", "TLS_STAGE_SECONDS", "SECONDS", "how long agents get to learn of a new authority before it is used (3600)", KIND_NUMBER, AT(tls_stage_seconds), 1, 7 * 86400},
-	{"--service", "SERVICE_NAME", "NAME", "the Service whose name agents verify (drdotnet-controller)", KIND_TEXT, AT(service), 0, 0},
-	{"--agent-account", "AGENT_ACCOUNT", "NAME", "service account of the agents (drdotnet-agent)", KIND_TEXT, AT(agent_account), 0, 0},
-	{"--stores", "STORES_FILE", "FILE", "object stores; default: only the controller's own", KIND_TEXT, AT(stores), 0, 0},
-	{"--reports", "REPORTS_FOLDER", "FOLDER", "folder of the controller's own store", KIND_TEXT, AT(reports), 0, 0},
-	{"--reports-quota", "REPORTS_QUOTA_MIB", "MIB", "its size at most (1024)", KIND_NUMBER, AT(reports_quota_mib), 1, 1 << 24},
-	{"--reports-expiry", "REPORTS_EXPIRY_DAYS", "DAYS", "age at which reports there are removed (30; 0: never)", KIND_NUMBER, AT(reports_expiry_days), 0, 36500},
-	{"--upload-url", "UPLOAD_URL", "URL", "what agents reach the own store by; default: the Service's name", KIND_TEXT, AT(upload_url), 0, 0},
-	{"--public-url", "PUBLIC_URL", "URL", "what people reach it by, for the status; default: --upload-url", KIND_TEXT, AT(public_url), 0, 0},
-	{"--log-level", "LOG_LEVEL", "LEVEL", "debug, info, warn or error (info)", KIND_LEVEL, AT(log_level), 0, 0},
-	{"--log-format", "LOG_FORMAT", "FORMAT", "auto, text or json (auto: JSON when not a terminal)", KIND_FORMAT, AT(log_format), 0, 0},
-	{"--help", NULL, NULL, "this text", KIND_COMMAND, AT(command), CONTROLLER_HELP, 0},
-	{"--version", NULL, NULL, "the version", KIND_COMMAND, AT(command), CONTROLLER_VERSION, 0},
-};
-#define ROW_COUNT (sizeof rows / sizeof rows[0])
-
-static int set_number(const struct row *r, const char *name, const char *text, int64_t *out, struct err *e)
-{
-	char *end;
-	long long n = strtoll(text, &end, 10);
-	if (!text[0] || *end || n < r->least || n > r->most)
-		return err_set(e, ERR_INVALID, 0, "%s: expected a number from %lld to %lld, found \"%.80s\"", name, (long long)r->least,
-			       (long long)r->most, text);
-	*out = n;
-	return 0;
-}
-
-/* A switch: on the command line the word alone, in the environment true or false. */
-static int set_switch(const char *name, const char *text, bool by_word, bool *out, struct err *e)
-{
-	if (!text)
-		*out = by_word;
-	else if (strcmp(text, "true") == 0 || strcmp(text, "1") == 0)
-		*out = true;
-	else if (strcmp(text, "false") == 0 || strcmp(text, "0") == 0)
-		*out = false;
-	else
-		return err_set(e, ERR_INVALID, 0, "%s: expected true or false, found \"%.80s\"", name, text);
-	return 0;
-}
-
-static int set_format(const char *name, const char *text, enum log_format *out, struct err *e)
+static int set_format(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
 	static const char *const names[] = {"auto", "text", "json"};
+	(void)row;
 	for (int i = 0; i < 3; i++) {
-		if (strcmp(text, names[i]) == 0) {
-			*out = (enum log_format)i;
+		if (strcmp(value, names[i]) == 0) {
+			((struct controller_settings *)args)->log_format = (enum log_format)i;
 			return 0;
 		}
 	}
-	return err_set(e, ERR_INVALID, 0, "%s: expected auto, text or json, found \"%.80s\"", name, text);
+	return err_set(e, ERR_INVALID, 0, "%s: expected auto, text or json, found \"%.80s\"", name, value);
 }
 
-static int set(const struct row *r, const char *name, const char *text, struct controller_settings *out, struct err *e)
-{
-	void *at = (char *)out + r->at;
-	switch (r->kind) {
-	case KIND_TEXT:
-		*(const char **)at = text;
-		return 0;
-	case KIND_NUMBER:
-		return set_number(r, name, text, at, e);
-	case KIND_ON:
-		return set_switch(name, text, true, at, e);
-	case KIND_OFF:
-		return set_switch(name, text, false, at, e);
-	case KIND_LEVEL:
-		if (log_parse_level(text, at) == 0)
-			return 0;
-		return err_set(e, ERR_INVALID, 0, "%s: expected debug, info, warn or error, found \"%.80s\"", name, text);
-	case KIND_FORMAT:
-		return set_format(name, text, at, e);
-	case KIND_COMMAND:
-		*(enum controller_command *)at = (enum controller_command)r->least;
-		return 0;
-	}
-	return 0;
-}
+#define TEXT(option, variable, word, field, text)                                                                                       \
+	{.name = option, .env = variable, .argument = word, .set = option_set_text, .at = offsetof(struct controller_settings, field),  \
+	 .help = text}
+#define NUMBER(option, variable, word, field, from, to, text)                                                                           \
+	{.name = option, .env = variable, .argument = word, .set = option_set_number, .at = offsetof(struct controller_settings, field),\
+	 .least = from, .most = to, .help = text}
+#define SWITCH(option, variable, setter, field, text)                                                                                   \
+	{.name = option, .env = variable, .set = setter, .at = offsetof(struct controller_settings, field), .help = text}
 
-static const struct row *find(const char *word, size_t len)
-{
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		if (strlen(rows[i].option) == len && memcmp(rows[i].option, word, len) == 0)
-			return &rows[i];
-	}
-	return NULL;
-}
+static const struct option_row rows[] = {
+	TEXT("--kubeconfig", "KUBECONFIG", "FILE", kubeconfig, "the API server; default: the pod's service account"),
+	TEXT("--context", NULL, "NAME", context, "context of the kubeconfig; default: its current one"),
+	TEXT("--namespace", "POD_NAMESPACE", "NAME", namespace, "namespace of the installation"),
+	TEXT("--watch-namespaces", "WATCH_NAMESPACES", "A,B", watch_namespaces, "only sessions of these namespaces; default: all"),
+	TEXT("--lease", "LEASE_NAME", "NAME", lease_name, "the Lease of the leader election (drdotnet-controller)"),
+	NUMBER("--workers", "WORKERS", "N", workers, 1, 64, "sessions worked on at the same time (16)"),
+	NUMBER("--max-pods", "MAX_PODS", "N", max_pods, 1, 100000, "pods profiled at once; further sessions wait in a queue (200)"),
+	NUMBER("--max-pods-per-node", "MAX_PODS_PER_NODE", "N", max_pods_per_node, 1, ADMISSION_MAX_JOBS_PER_NODE, "the same of each node (4)"),
+	TEXT("--bind", "BIND_ADDRESS", "ADDRESS", bind, "where to listen; default: all addresses"),
+	NUMBER("--port", "LINK_PORT", "N", port, 0, 65535, "TLS port for agents and reports (8443; 0: any)"),
+	NUMBER("--health-port", "HEALTH_PORT", "N", health_port, -1, 65535, "plain port for /healthz, /readyz and /metrics (8080; 0: any; -1: none)"),
+	TEXT("--tls-cert", "TLS_CERT", "FILE", tls_cert, "certificate chain of the TLS port; default: self-made and published for the agents"),
+	TEXT("--tls-key", "TLS_KEY", "FILE", tls_key, "its key"),
+	NUMBER("--api-port", "API_PORT", "N", api_port, 0, 65535, "port of the REST API and the web page (8444; 0: none)"),
+	TEXT("--api-tls-cert", "API_TLS_CERT", "FILE", api_tls_cert, "certificate chain of that port; default: the link's"),
+	TEXT("--api-tls-key", "API_TLS_KEY", "FILE", api_tls_key, "its key"),
+	SWITCH("--api-plain-http", "API_PLAIN_HTTP", option_set_on, api_plain_http, "no TLS there: what is in front of it must have it"),
+	SWITCH("--no-rest-api", "REST_API_ENABLED", option_set_off, rest_api, "no REST API and no web page"),
+	SWITCH("--no-web-ui", "WEB_UI_ENABLED", option_set_off, web_ui, "no web page"),
+	TEXT("--alertmanager-token-file", "ALERTMANAGER_TOKEN_FILE", "FILE", alertmanager_token_file,
+	     "bearer token of Alertmanager's webhook on that port; default: it is off"),
+	TEXT("--tls-secret", "TLS_SECRET", "NAME", tls_secret, "Secret of the self-made certificate (drdotnet-link-tls)"),
+	TEXT("--tls-config-map", "TLS_CONFIG_MAP", "NAME", tls_config_map, "ConfigMap of its authority (drdotnet-link-ca)"),
+	NUMBER("--tls-stage", "TLS_STAGE_SECONDS", "SECONDS", tls_stage_seconds, 1, 7 * 86400,
+	       "how long agents get to learn of a new authority before it is used (3600)"),
+	TEXT("--service", "SERVICE_NAME", "NAME", service, "the Service whose name agents verify (drdotnet-controller)"),
+	TEXT("--agent-account", "AGENT_ACCOUNT", "NAME", agent_account, "service account of the agents (drdotnet-agent)"),
+	TEXT("--stores", "STORES_FILE", "FILE", stores, "object stores; default: only the controller's own"),
+	TEXT("--reports", "REPORTS_FOLDER", "FOLDER", reports, "folder of the controller's own store"),
+	NUMBER("--reports-quota", "REPORTS_QUOTA_MIB", "MIB", reports_quota_mib, 1, 1 << 24, "its size at most (1024)"),
+	NUMBER("--reports-expiry", "REPORTS_EXPIRY_DAYS", "DAYS", reports_expiry_days, 0, 36500, "age at which reports there are removed (30; 0: never)"),
+	TEXT("--upload-url", "UPLOAD_URL", "URL", upload_url, "what agents reach the own store by; default: the Service's name"),
+	TEXT("--public-url", "PUBLIC_URL", "URL", public_url, "what people reach it by, for the status; default: --upload-url"),
+	{.name = "--log-level", .env = "LOG_LEVEL", .argument = "LEVEL", .set = option_set_log_level, .at = offsetof(struct controller_settings, log_level),
+	 .help = "debug, info, warn or error (info)"},
+	{.name = "--log-format", .env = "LOG_FORMAT", .argument = "FORMAT", .set = set_format, .help = "auto, text or json (auto: JSON when not a terminal)"},
+	{.name = "--help", .set = option_set_value, .at = offsetof(struct controller_settings, command), .least = CONTROLLER_HELP, .help = "this text"},
+	{.name = "--version", .set = option_set_value, .at = offsetof(struct controller_settings, command), .least = CONTROLLER_VERSION, .help = "the version"},
+};
 
-static int parse_words(int argc, char *const argv[], struct controller_settings *out, struct err *e)
-{
-	for (int i = 1; i < argc; i++) {
-		size_t len = strcspn(argv[i], "=");
-		const struct row *r = find(argv[i], len);
-		if (!r)
-			return err_set(e, ERR_INVALID, 0, "unknown option: %.100s; see --help", argv[i]);
-		const char *value = argv[i][len] ? argv[i] + len + 1 : NULL;
-		if (r->value && !value && !(value = argv[++i]))
-			return err_set(e, ERR_INVALID, 0, "%s: needs a value", r->option);
-		if (!r->value && value)
-			return err_set(e, ERR_INVALID, 0, "%s: takes no value", r->option);
-		if (set(r, r->option, value, out, e) < 0)
-			return -1;
-	}
-	return 0;
-}
+static const struct option_table table = {.rows = rows, .count = sizeof rows / sizeof *rows, .command = ~0u};
 
 int controller_options_parse(int argc, char *const argv[], const char *(*env)(const char *name), struct controller_settings *out, struct err *e)
 {
@@ -168,12 +94,7 @@ int controller_options_parse(int argc, char *const argv[], const char *(*env)(co
 		.reports_expiry_days = 30,
 		.log_level = LOG_LEVEL_INFO,
 	};
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		const char *value = rows[i].env ? env(rows[i].env) : NULL;
-		if (value && value[0] && set(&rows[i], rows[i].env, value, out, e) < 0)
-			return -1;
-	}
-	if (parse_words(argc, argv, out, e) < 0)
+	if (options_read_environment(&table, env, out, e) < 0 || options_read_words(&table, argc, argv, 1, out, e) < 0)
 		return -1;
 	if (!out->tls_cert != !out->tls_key)
 		return err_set(e, ERR_INVALID, 0, "--tls-cert and --tls-key: give both or none");
@@ -186,10 +107,6 @@ int controller_options_parse(int argc, char *const argv[], const char *(*env)(co
 
 void controller_options_usage(FILE *out)
 {
-	fprintf(out, "usage: drdotnet-controller [options]\nEach option may come from the environment variable beside it; the command line wins.\n\n");
-	for (size_t i = 0; i < ROW_COUNT; i++) {
-		char left[64];
-		snprintf(left, sizeof left, "%s %s", rows[i].option, rows[i].value ? rows[i].value : "");
-		fprintf(out, "  %-28s %-20s %s\n", left, rows[i].env ? rows[i].env : "", rows[i].help);
-	}
+	fprintf(out, "usage: drdotnet-controller [options]\nEach option may also be given as an environment variable; the command line wins.\n\n");
+	options_print_help(&table, out);
 }

@@ -42,9 +42,12 @@ int main(int argc, char **argv)
 	case PLUGIN_VERSION:
 		printf("kubectl-drdotnet %s\n", DRDOTNET_VERSION);
 		return PLUGIN_OK;
-	case PLUGIN_WORDS:
-		plugin_options_print_words(args.about, stdout);
+	case PLUGIN_COMPLETE: {
+		const char *others = plugin_options_complete(argc, argv, stdout);
+		if (others)
+			puts(others);
 		return PLUGIN_OK;
+	}
 	default:
 		break;
 	}

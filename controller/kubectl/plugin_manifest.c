@@ -46,21 +46,21 @@ static json_t *target_json(const struct plugin_args *a, const struct plugin_targ
 static json_t *spec_json(const struct plugin_args *a, const struct plugin_target *target, const json_t *selector)
 {
 	json_t *spec = json_object(), *settings = json_object(), *output = json_object();
-	put_text(spec, "profiler", profiler_kind_name(a->profiler));
+	put_text(spec, "profiler", profiler_kind_name(a->session.profiler));
 	json_object_set_new(spec, "target", target_json(a, target, selector));
-	put_number(spec, "durationSeconds", a->duration_seconds);
-	put_number(settings, "frequencyHertz", a->frequency_hertz);
-	put_text(settings, "roots", a->has_roots ? heap_roots_name(a->roots) : NULL);
-	put_number(settings, "walks", a->walks);
-	put_object_take(spec, profiler_settings_key(a->profiler), settings);
-	put_number(spec, "pauseBudgetMilliseconds", a->pause_budget_ms);
+	put_number(spec, "durationSeconds", a->session.duration_seconds);
+	put_number(settings, "frequencyHertz", a->session.frequency_hertz);
+	put_text(settings, "roots", a->session.has_roots ? heap_roots_name(a->session.roots) : NULL);
+	put_number(settings, "walks", a->session.walks);
+	put_object_take(spec, profiler_settings_key(a->session.profiler), settings);
+	put_number(spec, "pauseBudgetMilliseconds", a->session.pause_budget_ms);
 	put_text(spec, "baselineSession", a->baseline);
-	if (a->reveal)
+	if (a->session.reveal)
 		json_object_set_new(spec, "reveal", json_true());
 	put_text(output, "store", a->store);
 	put_object_take(spec, "output", output);
-	if (a->duration_seconds > 590) /* the default deadline holds the default duration and some waiting */
-		put_number(spec, "activeDeadlineSeconds", a->duration_seconds + 300);
+	if (a->session.duration_seconds > 590) /* the default deadline holds the default duration and some waiting */
+		put_number(spec, "activeDeadlineSeconds", a->session.duration_seconds + 300);
 	return spec;
 }
 
@@ -72,7 +72,7 @@ static char *name_of(const struct plugin_args *a, const struct plugin_target *ta
 	len = len < NAME_BASE_CHARS ? len : NAME_BASE_CHARS;
 	while (len && (target->name[len - 1] == '-' || target->name[len - 1] == '.'))
 		len--;
-	return mem_printf("%.*s%s%s-%s", (int)len, target->name, len ? "-" : "", plugin_options_profiler(a->profiler), suffix);
+	return mem_printf("%.*s%s%s-%s", (int)len, target->name, len ? "-" : "", session_options_symptom(a->session.profiler) + strlen("--"), suffix);
 }
 
 json_t *plugin_manifest_make(const struct plugin_args *a, const struct plugin_target *target, const json_t *selector, const char *namespace,

@@ -3,8 +3,7 @@
 #ifndef DRDOTNET_PLUGIN_OPTIONS_H
 #define DRDOTNET_PLUGIN_OPTIONS_H
 
-#include "common/api/session_spec.h"
-#include "common/base/err.h"
+#include "common/api/session_options.h"
 
 #include <stdio.h>
 
@@ -18,7 +17,7 @@ enum plugin_exit {
 enum plugin_command {
 	PLUGIN_HELP,       /* also of a command: see `about` */
 	PLUGIN_VERSION,
-	PLUGIN_WORDS,      /* words for the completion of the command `about` */
+	PLUGIN_COMPLETE,   /* the shell asks for words: plugin_options_complete() */
 	PLUGIN_PROFILE,
 	PLUGIN_LS,
 	PLUGIN_REPORT,
@@ -44,10 +43,9 @@ struct plugin_args {
 	const char *server, *server_ca, *token_file;
 	/* profile */
 	const char *selector, *container, *entrypoint, *store, *name, *baseline;
-	enum profiler_kind profiler;
-	enum heap_roots roots;
-	int64_t pid, max_pods, frequency_hertz, duration_seconds, walks, pause_budget_ms; /* 0: not given */
-	bool has_roots, reveal, dry_run, no_wait;
+	struct session_options session; /* CPUHotpaths where no profiler is given */
+	int64_t pid, max_pods; /* 0: not given */
+	bool dry_run, no_wait;
 	/* what is printed, and where files go */
 	const char *output, *pod;
 	bool json, wide, watch, open, quiet, verbose;
@@ -56,13 +54,9 @@ struct plugin_args {
 /* ERR_INVALID when it cannot be understood; the message names the word. */
 int plugin_options_parse(int argc, char **argv, struct plugin_args *out, struct err *e);
 
-/* "30", "30s", "2m", "1h" to seconds, 1..3600; -1 otherwise. */
-int64_t plugin_options_duration(const char *text);
-
-/* "cpu": what a profiler is called on the command line and in the names of sessions. */
-const char *plugin_options_profiler(enum profiler_kind kind);
-
 void plugin_options_print_help(const char *about, FILE *out);
-void plugin_options_print_words(const char *about, FILE *out);
+
+/* option_program_complete() of the plugin; what it may return: ":files", ":sessions", ":targets", ":namespaces" or ":contexts". */
+const char *plugin_options_complete(int argc, char *const argv[], FILE *out);
 
 #endif

@@ -20,6 +20,7 @@
 #define STALL_MS 60000
 #define TOKEN_MAX_BYTES 16384
 #define JSON_MAX_BYTES (8 * 1024 * 1024)
+#define PLUGIN_ROLE "have the Role drdotnet-plugin of namespace %s bound to you, or give --server URL (an Ingress)"
 #define HOW_ELSE "; give --server URL (an Ingress), or --help for more"
 
 int plugin_rest_forwarded_port(const char *line)
@@ -116,6 +117,8 @@ static int open_forwarded(const struct plugin_args *a, struct plugin_connection 
 	AUTO_JSON json_t *map = NULL;
 	if (kube_get(c->client, &ref, &map, e) < 0) {
 		struct err why = *e;
+		if (why.kind == ERR_DENIED)
+			return err_set(e, why.kind, why.code, "%.250s; " PLUGIN_ROLE, why.message, a->system_namespace);
 		return err_set(e, why.kind, why.code, "%.300s" HOW_ELSE, why.message);
 	}
 	const char *pem = json_string_value(json_object_get(jsonx_at(map, "data"), "ca.crt"));

@@ -4,6 +4,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import subprocess
 import time
@@ -34,6 +35,7 @@ class Completion(local.LocalCase):
         self.assertEqual(complete("r"), ["run"])
         self.assertEqual(complete("ps", "--"), ["--json", "--verbose", "--help"])
         self.assertEqual(complete("run", "--du"), ["--duration"])
+        self.assertEqual(complete("nonsense", "x"), [])
         self.assertEqual(complete("run", "--profiler", "CPU"), ["CPUHotpaths"])
         self.assertEqual(complete("run", "--roots", ""), ["Auto", "Exact", "NoCollection"])
         self.assertEqual(complete("serve", "--no-"), ["--no-web-ui", "--no-rest-api"])
@@ -52,6 +54,54 @@ class Completion(local.LocalCase):
     def test_processes(self):
         app = self.start("idle", arguments=["--threads", "3"])
         self.assertIn(str(app.pid), complete("run", "--pid", str(app.pid)[:2]))
+        self.assertIn(str(app.pid), complete("run", "--cpu", ""))
+        self.assertIn("Checkout", complete("run", "--name", "Check"))
+
+    def test_in_fish_and_zsh(self):
+        """The same words, as these shells ask for them."""
+        env = {**os.environ, "PATH": os.path.dirname(local.DRDOTNET) + ":" + os.environ["PATH"], "HOME": self.folder, "TERM": "dumb"}
+
+        def shell(*words):
+            done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=proc.ROOT, env=env, stdin=subprocess.DEVNULL)
+            self.assertEqual(done.stderr, "")
+            return done.stdout
+        for words, fish, zsh in (("run --ro", ["--roots"], ["--roots"]),
+                                 ("run -f deploy/samples/cpu-hotpaths.", ["deploy/samples/cpu-hotpaths.yaml"], ["files -g *.(yaml|yml|json)"]),
+                                 ("run -f LICEN", [], ["files -g *.(yaml|yml|json)"]), ("serve --tls-cert LICEN", ["LICENSE"], ["files "])):
+            if shutil.which("fish"):
+                text = shell("fish", "-N", "-c", 'source deploy/completion/drdotnet.fish; complete -C "drdotnet %s"' % words)
+                self.assertEqual([line.partition("\t")[0] for line in text.split("\n") if line], fish, words)
+            if shutil.which("zsh"):
+                self.assertEqual(shell("zsh", "-f", "tests/cpu/complete.zsh", words).splitlines(), zsh, words)
+        if not shutil.which("fish") or not shutil.which("zsh"):
+            self.skipTest("fish or zsh is not installed")
+
+
+class FirstContact(local.LocalCase):
+    """What somebody sees who knows nothing yet."""
+
+    def test_alone_it_lists_processes_and_says_what_to_do_next(self):
+        app = self.start("idle", arguments=["--threads", "3"])
+        code, text, errors = local.drdotnet()
+        self.assertEqual((code, errors), (0, ""))
+        self.assertRegex(text, r"(?m)^%d +\d+ +\d+ +%s +Checkout +.* yes$" % (app.pid, re.escape(app.runtime)))
+        self.assertEqual(len(re.findall(r"(?m)^  drdotnet run ", text)), 3, text)
+
+    def test_processes_of_other_users_are_counted(self):
+        self.start("idle", arguments=["--threads", "3"])
+        words = ["setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", local.DRDOTNET, "ps"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd="/")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^\d+ \.NET process(es)? belongs? to other users: use sudo to profile (it|them)$")
+
+    def test_by_symptom_and_place_of_the_report(self):
+        app = self.start("hot")
+        app.warm(100)
+        code, text, errors = local.drdotnet("run", "--cpu", str(app.pid), "1s", "-o", self.folder + "/out")
+        self.assertEqual((code, errors), (0, ""), text)
+        self.assertRegex(text.splitlines()[0], r"^\d+ ?% of CPU in ")
+        self.assertIn("\nReport: %s/out/report.html\n" % os.path.realpath(self.folder), text)
+        self.assertNotRegex(text, r"[|`]|\x1b")
 
 
 class Words(local.LocalCase):
@@ -150,7 +200,8 @@ class Words(local.LocalCase):
         said = json.loads(text)
         self.assertEqual((said["phase"], said["reason"], said["reports"]), ("Failed", "ProcessNotFound", []))
         self.assertFalse(os.path.exists(self.folder + "/o"), "no empty folder is left")
-        for wrong in (("run",), ("walk",), ("run", "--pid", "x"), ("run", "--profiler", "CPUHotpaths", "--duration", "2h"), ()):
+        self.assertIn("did you mean --cpu?", local.drdotnet("run", "--cpuu")[2])
+        for wrong in (("run",), ("walk",), ("run", "--pid", "x"), ("run", "--profiler", "CPUHotpaths", "--duration", "2h")):
             code, text, errors = local.drdotnet(*wrong)
             self.assertEqual((code, text, errors.count("\n")), (2, "", 1), errors)
 

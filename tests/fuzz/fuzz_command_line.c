@@ -1,6 +1,10 @@
-/* Command lines and environments of the three programs: words that end with newlines. The first byte chooses the program. */
+/* Command lines and environments of the three programs, and what the shell completes: words that end with newlines. The first byte chooses the
+ * program, or that the text is a summary that is set for a terminal. */
 #include "agent/agent_options.h"
 #include "agent/cli_options.h"
+#include "agent/cli_typeset.h"
+#include "common/base/buf.h"
+#include "common/base/options.h"
 #include "controller/controller_options.h"
 #include "tests/fuzz/fuzz_tools.h"
 
@@ -40,6 +44,25 @@ static void parse(int which, int argc, char **argv)
 		abort();
 }
 
+/* Whatever stands in the summary, the terminal gets no other escape sequence than ours. */
+static void typeset(const char *text, size_t width)
+{
+	AUTO_BUF struct buf out;
+	buf_init(&out, 1 << 20);
+	cli_typeset(&(struct cli_page){.width = width}, text, &out);
+	if (strchr(buf_str(&out), 0x1b))
+		abort();
+}
+
+static void complete(int argc, char **argv)
+{
+	FILE *nowhere = fopen("/dev/null", "w");
+	const char *others = cli_complete(argc, argv, nowhere);
+	fclose(nowhere);
+	if (others && others[0] != ':')
+		abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *argv[WORDS + 2] = {(char *)"program"};
@@ -47,11 +70,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size < 1)
 		return 0;
 	char *text = text_of(data + 1, size - 1), *rest = text, *word;
+	if (data[0] % 5 == 4) {
+		typeset(text, data[0]);
+		free(text);
+		return 0;
+	}
 	while (argc <= WORDS && (word = strsep(&rest, "\n")))
 		argv[argc++] = word;
 	some_value = argv[argc - 1];
-	cli_parse_duration(some_value);
-	parse(data[0] % 3, argc, argv);
+	option_parse_duration(some_value);
+	if (data[0] % 5 == 3)
+		complete(argc, argv);
+	else
+		parse(data[0] % 3, argc, argv);
 	free(text);
 	return 0;
 }

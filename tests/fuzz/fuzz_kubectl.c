@@ -135,7 +135,8 @@ static void try_doctor(const json_t *doc)
 	doctor_check_storage(object, &f);
 	doctor_check_network(list, &f);
 	doctor_check_pod_security(object, list, &f);
-	doctor_check_admission(list, &f);
+	doctor_check_admission(object, object, &f);
+	doctor_check_links(list, list, &f);
 	doctor_check_sessions(list, 1767225600000, &f);
 	doctor_findings_print(&f, &text);
 	check_printable(&text);

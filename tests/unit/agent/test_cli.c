@@ -1,26 +1,13 @@
 #include "agent/cli_library.h"
 #include "agent/cli_options.h"
-#include "agent/cli_settings.h"
 #include "agent/cli_target.h"
+#include "agent/cli_typeset.h"
+#include "agent/ps.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-Test(cli, reads_durations)
-{
-	static const struct {
-		const char *text;
-		int64_t seconds;
-	} rows[] = {
-		{"1", 1}, {"90s", 90}, {"2m", 120}, {"1h", 3600}, {"60m", 3600}, {"3600", 3600},
-		{"3601", -1}, {"61m", -1}, {"2h", -1}, {"0", -1}, {"-1", -1}, {"+1", -1}, {" 1", -1}, {"1 s", -1}, {"1ms", -1}, {"s", -1},
-		{"", -1}, {"99999999999999999999", -1}, {"1S", -1},
-	};
-	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		cr_expect_eq(cli_parse_duration(rows[i].text), rows[i].seconds, "\"%s\"", rows[i].text);
-}
 
 #define WORDS 10
 
@@ -41,12 +28,18 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		const char *words[WORDS];
 		const char *message;
 	} rows[] = {
-		{{NULL}, "a command is missing"},
 		{{"walk"}, "unknown command: walk"},
-		{{"run"}, "say what to run"},
-		{{"run", "x"}, "unexpected word: x"},
+		{{"sevre"}, "unknown command: sevre; did you mean serve?"},
+		{{"run"}, "name the symptom: --cpu, --memory, --leak,"},
+		{{"run", "x"}, "name the symptom"},
+		{{"run", "--cpu", "x", "y"}, "unexpected word: y"},
+		{{"run", "--cpu", "1", "2s", "3s", "4s"}, "unexpected word: 3s"},
+		{{"run", "--cpu", "0"}, "the process id: expected a number from 1 to"},
+		{{"run", "--cpu", ""}, "unexpected word"},
+		{{"run", "--cpu", "--leak"}, "--cpu and --leak: a session runs one profiler"},
+		{{"run", "--profiler", "gcsurvivor"}, "did you mean GCSurvivors?"},
 		{{"serve", "x"}, "unexpected word: x"},
-		{{"serve", "--port", "65536"}, "--port: expected a port"},
+		{{"serve", "--port", "65536"}, "--port: expected a number from 0 to 65535"},
 		{{"serve", "--sessions", "0"}, "--sessions: expected a number from 1 to 16"},
 		{{"serve", "--tls-cert", "c"}, "give the certificate and its key"},
 		{{"serve", "--no-web-ui", "--no-rest-api"}, "nothing is left to serve"},
@@ -58,10 +51,10 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"diff", "a", "b", "c"}, "unexpected word: c"},
 		{{"diff", "", "b"}, "expected a report"},
 		{{"diff", "a", "b", "--pid", "1"}, "unknown option: --pid"},
-		{{"run", "--pidd", "1"}, "unknown option: --pidd"},
+		{{"run", "--pidd", "1"}, "unknown option: --pidd; did you mean --pid?"},
 		{{"run", "--json=1"}, "takes no value: --json=1"},
 		{{"run", "--pid"}, "needs a value: --pid"},
-		{{"run", "--pid", "0"}, "--pid: expected a process id, found \"0\""},
+		{{"run", "--pid", "0"}, "--pid: expected a number from 1 to 4194304, found \"0\""},
 		{{"run", "--pid", "4194305"}, "--pid: expected"},
 		{{"run", "--pid=1x"}, "--pid: expected"},
 		{{"run", "--frequency", "1000"}, "--frequency: expected a number from 1 to 999"},
@@ -72,11 +65,12 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "--walks", "1"}, "--walks: expected a number from 2 to 10"},
 		{{"run", "--walks", "11"}, "--walks: expected"},
 		{{"run", "--pause-budget", "60001"}, "--pause-budget: expected a number from 1 to 60000"},
-		{{"run", "--baseline", ""}, "--baseline: expected a file"},
+		{{"run", "--baseline", ""}, "--baseline: must not be empty"},
 		{{"run", "--reveal=1"}, "takes no value: --reveal=1"},
-		{{"run", "-f", ""}, "expected a file"},
+		{{"run", "-f", ""}, "must not be empty"},
 		{{"run", "-f", "a", "--profiler", "CPUHotpaths"}, "a manifest or a profiler, not both"},
 		{{"run", "-f", "a", "--pid", "1", "--name", "x"}, "by its id or by its name, not both"},
+		{{"run", "--cpu", "4711", "--name", "x"}, "by its id or by its name, not both"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct cli_args a;
@@ -96,18 +90,28 @@ Test(cli, takes_values_in_both_spellings)
 	cr_expect_str_eq(a.file, "s.yaml");
 	cr_expect_str_eq(a.output, "d");
 	cr_expect_eq(a.pid, 4194304);
-	cr_expect_eq(a.duration_seconds, 120);
+	cr_expect_eq(a.session.duration_seconds, 120);
 	const char *joined[] = {"run", "--profiler=CPUHotpaths", "--name=Shop=1", "--frequency=999", "--json", "-q", NULL};
 	cr_assert_eq(parse(joined, &a, NULL), 0);
-	cr_expect(a.has_profiler && a.profiler == PROFILER_CPU_HOTPATHS && a.json && a.quiet && !a.verbose);
+	cr_expect(a.session.has_profiler && a.session.profiler == PROFILER_CPU_HOTPATHS && a.json && a.quiet && !a.verbose);
 	cr_expect_str_eq(a.name, "Shop=1");
-	cr_expect_eq(a.frequency_hertz, 999);
+	cr_expect_eq(a.session.frequency_hertz, 999);
 	const char *diff[] = {"diff", "a", "--json", "b", "-o", "c", NULL};
 	cr_assert_eq(parse(diff, &a, NULL), 0);
 	cr_expect(a.command == CLI_DIFF && a.json);
 	cr_expect_str_eq(a.operands[0], "a");
 	cr_expect_str_eq(a.operands[1], "b");
 	cr_expect_str_eq(a.output, "c");
+	const char *symptom[] = {"run", "--leak", "Checkout", "5m", NULL};
+	cr_assert_eq(parse(symptom, &a, NULL), 0);
+	cr_expect(a.session.profiler == PROFILER_MEMORY_LEAK && a.session.duration_seconds == 300 && a.pid == 0);
+	cr_expect_str_eq(a.name, "Checkout");
+	const char *process[] = {"run", "30", "--profiler", "gcSURVIVORS", NULL};
+	cr_assert_eq(parse(process, &a, NULL), 0, "a number alone is a process");
+	cr_expect(a.session.profiler == PROFILER_GC_SURVIVORS && a.session.duration_seconds == 0 && a.pid == 30);
+	const char *none[] = {NULL};
+	cr_assert_eq(parse(none, &a, NULL), 0);
+	cr_expect_eq(a.command, CLI_WELCOME);
 	const char *help[] = {"run", "--help", NULL};
 	cr_assert_eq(parse(help, &a, NULL), 0, "help needs nothing else");
 	cr_expect_eq(a.command, CLI_HELP);
@@ -121,24 +125,24 @@ Test(cli, gives_settings_to_the_profilers_that_have_them)
 		const char *message; /* NULL: good */
 	} rows[] = {
 		{{"run", "--profiler", "CPUHotpaths", "--frequency", "9", "--duration", "5s"}, NULL},
-		{{"run", "--profiler", "CPUHotpaths", "--roots", "Exact"}, "--roots: CPUHotpaths does not take it"},
+		{{"run", "--profiler", "CPUHotpaths", "--roots", "Exact"}, "--roots: CPUHotpaths does not have this setting"},
 		{{"run", "--profiler", "GCSurvivors", "--roots", "Exact", "--pause-budget", "900", "--reveal"}, NULL},
-		{{"run", "--profiler", "GCSurvivors", "--walks", "2"}, "--walks: GCSurvivors does not take it"},
-		{{"run", "--profiler", "GCSurvivors", "--duration", "5s"}, "--duration: GCSurvivors takes one look at the heap"},
+		{{"run", "--profiler", "GCSurvivors", "--walks", "2"}, "--walks: GCSurvivors does not have this setting"},
+		{{"run", "--profiler", "GCSurvivors", "--duration", "5s"}, "--duration: GCSurvivors inspects the heap once"},
 		{{"run", "--profiler", "MemoryLeak", "--walks", "10", "--duration", "1h"}, NULL},
-		{{"run", "--profiler", "MemoryLeak", "--frequency", "9"}, "--frequency: MemoryLeak does not take it"},
-		{{"run", "--profiler", "DuplicatedStrings", "--duration=1"}, "--duration: DuplicatedStrings takes one look"},
-		{{"run", "--profiler", "DuplicatedStrings", "--roots=Auto"}, "--roots: DuplicatedStrings does not take it"},
+		{{"run", "--profiler", "MemoryLeak", "--frequency", "9"}, "--frequency: MemoryLeak does not have this setting"},
+		{{"run", "--profiler", "DuplicatedStrings", "--duration=1"}, "--duration: DuplicatedStrings inspects the heap once"},
+		{{"run", "--profiler", "DuplicatedStrings", "--roots=Auto"}, "--roots: DuplicatedStrings does not have this setting"},
 		{{"run", "--profiler", "Allocations", "--duration", "5s"}, NULL},
-		{{"run", "--profiler", "RuntimePauses", "--walks", "2"}, "--walks: RuntimePauses does not take it"},
+		{{"run", "--profiler", "RuntimePauses", "--walks", "2"}, "--walks: RuntimePauses does not have this setting"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct cli_args a;
 		struct session_spec spec;
 		struct err e = ERR_INIT;
 		cr_assert_eq(parse(rows[i].words, &a, &e), 0, "row %zu: %s", i, e.message);
-		session_spec_init(&spec, a.profiler);
-		cr_expect_eq(cli_settings_apply(&a, &spec, &e), rows[i].message ? -1 : 0, "row %zu: %s", i, e.message);
+		session_spec_init(&spec, a.session.profiler);
+		cr_expect_eq(session_options_check(&a.session, spec.profiler, &e), rows[i].message ? -1 : 0, "row %zu: %s", i, e.message);
 		if (rows[i].message)
 			cr_expect(e.kind == ERR_INVALID && strstr(e.message, rows[i].message), "row %zu: %s", i, e.message);
 		session_spec_fini(&spec);
@@ -151,22 +155,68 @@ Test(cli, what_is_given_goes_over_what_stands_in_the_spec)
 	struct cli_args a;
 	struct session_spec spec;
 	cr_assert_eq(parse(words, &a, NULL), 0);
-	session_spec_init(&spec, a.profiler);
-	struct err e = ERR_INIT;
-	spec.baseline_session = strdup("before");
-	cr_expect_eq(cli_settings_apply(&a, &spec, &e), -1);
-	cr_expect(strstr(e.message, "--baseline FILE"), "%s", e.message);
-	free(spec.baseline_session);
-	spec.baseline_session = NULL;
+	session_spec_init(&spec, a.session.profiler);
 	spec.pause_budget_ms = 77;
 	spec.reveal = true;
-	cr_assert_eq(cli_settings_apply(&a, &spec, NULL), 0);
+	session_options_apply(&a.session, &spec);
 	cr_expect_eq(spec.walks, 3);
 	cr_expect_eq(spec.roots, HEAP_ROOTS_NO_COLLECTION);
 	cr_expect_eq(spec.duration_seconds, 7);
 	cr_expect_eq(spec.pause_budget_ms, 77, "was not given");
 	cr_expect(spec.reveal);
 	session_spec_fini(&spec);
+}
+
+static const char *set_for(size_t width, bool colour, const char *markdown)
+{
+	static struct buf out;
+	buf_fini(&out);
+	buf_init(&out, 4096);
+	cli_typeset(&(struct cli_page){.width = width, .colour = colour}, markdown, &out);
+	return buf_str(&out);
+}
+
+Test(cli, sets_a_summary_for_a_terminal)
+{
+	static const char summary[] = "# 80% of CPU in \\<Main>\n\nCalled from A.B.  \nUsed `x_y`\x1b.  \n\n"
+				      "| self | total | method |\n|---:|---:|---|\n| 5% | 10% | `Shop.Cart.Total` |\n| 100% | 1% | `A` |\n\nend\n";
+	cr_expect_str_eq(set_for(80, false, summary), "80% of CPU in <Main>\n\nCalled from A.B.\nUsed x_y\\x1b.\n\n"
+						      "self  total  method\n  5%    10%  Shop.Cart.Total\n100%     1%  A\n\nend\n");
+	const char *coloured = set_for(80, true, summary);
+	cr_expect(strstr(coloured, "\x1b[1m80% of CPU in <Main>\x1b[0m\n"), "%s", coloured);
+	cr_expect(strstr(coloured, "\x1b[2mself  total  method\x1b[0m\n"), "%s", coloured);
+	cr_expect_not(strstr(coloured, "x_y\x1b."), "of the summary's own none come through");
+}
+
+Test(cli, a_summary_fits_the_width)
+{
+	char line[400] = "| share | what |\n|---:|---|\n| 1% | `";
+	for (int i = 0; i < 10; i++)
+		strcat(line, "Höhe.Ungeheuer.");
+	strcat(line, "Last` |\nSix words and more words that do not fit into forty columns\n");
+	const char *text = set_for(0, false, line);
+	for (const char *at = text; *at;) {
+		size_t bytes = strcspn(at, "\n"), columns = 0;
+		for (size_t i = 0; i < bytes; i++)
+			columns += ((unsigned char)at[i] & 0xC0) != 0x80;
+		cr_expect_leq(columns, CLI_TYPESET_MIN_WIDTH, "%.*s", (int)bytes, at);
+		at += bytes + (at[bytes] == '\n');
+	}
+	cr_expect(strstr(text, "Ungeheuer.Last\n"), "the end of a name stays: %s", text);
+	cr_expect(strstr(text, "   1%  …"), "%s", text);
+}
+
+Test(cli, words_for_the_completion_are_of_processes)
+{
+	char shop[] = "Shop", odd[] = "a b;c", dash[] = "-x", text[64] = "";
+	struct target items[] = {{.pid = 10, .entrypoint = shop}, {.pid = 110, .entrypoint = odd}, {.pid = 12, .entrypoint = dash}, {.pid = 20}};
+	struct target_list l = {.items = items, .count = 4};
+	FILE *out = fmemopen(text, sizeof text, "w");
+	ps_print_words(&l, "", out);
+	ps_print_words(&l, "1", out);
+	ps_print_words(&l, "Sh", out);
+	fclose(out);
+	cr_expect_str_eq(text, "10\nShop\n110\n12\n20\n10\n110\n12\nShop\n");
 }
 
 Test(cli, chooses_by_name_then_by_command_line)

@@ -44,12 +44,12 @@ Test(plugin_options, takes_what_people_write)
 	cr_assert_eq(parse(words, &a, NULL), 0);
 	cr_expect_eq(a.command, PLUGIN_PROFILE);
 	cr_expect_str_eq(a.operands[0], "deploy/checkout");
-	cr_expect(a.duration_seconds == 30 && a.max_pods == 3 && a.pid == 7 && a.json && a.profiler == PROFILER_CPU_HOTPATHS);
+	cr_expect(a.session.duration_seconds == 30 && a.max_pods == 3 && a.pid == 7 && a.json && a.session.profiler == PROFILER_CPU_HOTPATHS);
 	cr_expect_str_eq(a.namespace, "shop");
 	cr_expect_str_eq(a.container, "app");
 	const char *labels[] = {"profile", "-l", "app=x", "2m", "--dry-run=client", "-o", "yaml", NULL};
 	cr_assert_eq(parse(labels, &a, NULL), 0);
-	cr_expect(a.duration_seconds == 120 && a.dry_run && !a.json);
+	cr_expect(a.session.duration_seconds == 120 && a.dry_run && !a.json);
 	const char *report[] = {"report", "s", "-o", "d", "--open", NULL};
 	cr_assert_eq(parse(report, &a, NULL), 0);
 	cr_expect(a.open);
@@ -67,6 +67,7 @@ Test(plugin_options, refuses_with_the_word_that_is_wrong)
 	} rows[] = {
 		{{NULL}, "a command is missing"},
 		{{"walk"}, "unknown command: walk"},
+		{{"profil"}, "unknown command: profil; did you mean profile?"},
 		{{"profile"}, "say what to profile"},
 		{{"profile", "-l", "a=b", "pod/x", "30s"}, "give TARGET or -l LABELS, not both: pod/x"},
 		{{"profile", "x", "30x"}, "the duration: expected a time of 1s to 1h, such as 30s, found \"30x\""},
@@ -78,12 +79,12 @@ Test(plugin_options, refuses_with_the_word_that_is_wrong)
 		{{"profile", "x", "--frequency", "1k"}, "--frequency: expected a number"},
 		{{"profile", "x", "--pid", "1", "--entrypoint", "y"}, "by --pid or by --entrypoint"},
 		{{"profile", "x", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths, GCSurvivors,"},
-		{{"profile", "x", "--memory", "30s"}, "GCSurvivors takes one look at the heap and no duration"},
-		{{"profile", "x", "--strings", "--duration", "3s"}, "DuplicatedStrings takes one look"},
-		{{"profile", "x", "--walks", "3"}, "--walks: CPUHotpaths does not take it"},
+		{{"profile", "x", "--memory", "30s"}, "GCSurvivors inspects the heap once and has no duration"},
+		{{"profile", "x", "--strings", "--duration", "3s"}, "DuplicatedStrings inspects the heap once"},
+		{{"profile", "x", "--walks", "3"}, "--walks: CPUHotpaths does not have this setting"},
 		{{"profile", "x", "--leak", "--walks", "11"}, "--walks: expected a number from 2 to 10"},
-		{{"profile", "x", "--leak", "--frequency", "9"}, "--frequency: MemoryLeak does not take it"},
-		{{"profile", "x", "--allocations", "--roots", "Exact"}, "--roots: Allocations does not take it"},
+		{{"profile", "x", "--leak", "--frequency", "9"}, "--frequency: MemoryLeak does not have this setting"},
+		{{"profile", "x", "--allocations", "--roots", "Exact"}, "--roots: Allocations does not have this setting"},
 		{{"profile", "x", "--memory", "--roots", "exact"}, "--roots: expected Auto, Exact or NoCollection, found \"exact\""},
 		{{"profile", "x", "--pauses", "--pause-budget", "0"}, "--pause-budget: expected a number from 1 to 60000"},
 		{{"profile", "x", "--baseline", ""}, "--baseline: must not be empty"},

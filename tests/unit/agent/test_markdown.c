@@ -1,0 +1,33 @@
+#include "agent/report_markdown.h"
+
+#include "common/base/cleanup.h"
+
+#include <criterion/criterion.h>
+
+Test(markdown, prose_can_be_read_as_it_stands)
+{
+	static const struct {
+		const char *text, *shown;
+	} rows[] = {
+		{"", ""},
+		{"80 % of CPU in Shop.Tax.Compute", "80 % of CPU in Shop.Tax.Compute"},
+		{"in Shop.Cache<__Canon>.Get.", "in `Shop.Cache<__Canon>.Get`."},
+		{"in Dictionary<String, List<Int32>>.Insert, called", "in `Dictionary<String, List<Int32>>.Insert`, called"},
+		{"field _items of A_B", "field _items of A_B"},
+		{"List`1.Add", "`` List`1.Add ``"},
+		{"a ``b`` c", "a ``` ``b`` ``` c"},
+		{"[link](x) and [7]", "`[link](x)` and [7]"},
+		{"# no heading", "`#` no heading"},
+		{"A * B  C", "A `*` B  C"},
+		{"end <", "end `<`"},
+		{"<", "`<`"},
+		{"\\", "`\\`"},
+		{"  <a> ", "  `<a>` "},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		AUTO_BUF struct buf out;
+		buf_init(&out, 4096);
+		report_markdown_prose(&out, rows[i].text);
+		cr_expect_str_eq(buf_str(&out), rows[i].shown, "row %zu: %s", i, buf_str(&out));
+	}
+}
