@@ -14,6 +14,8 @@
 #define BACKOFF_LEAST_MS 20
 #define BACKOFF_MOST_MS 60000
 #define TRIM_EVERY_MS 15000
+#define TICK_MS 1000
+#define IDLE_TICK_MS 5000
 
 void controller_enqueue_urgent(void *ctx, const char *key)
 {
@@ -139,6 +141,11 @@ static int start_leader(struct controller *c, struct err *e)
 
 /* life --------------------------------------------------------------------------------------------------------------- */
 
+static void triggers_changed(void *ctx)
+{
+	trigger_observe_changed(ctx);
+}
+
 struct controller *controller_new(const struct controller_options *o, struct err *e)
 {
 	if (o->worker_count < 1 || o->worker_count > CONTROLLER_MAX_WORKERS) {
@@ -151,8 +158,8 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	orphans_init(&c->orphans);
 	pthread_mutex_init(&c->watches_lock, NULL);
 	c->cache = session_cache_new();
-	c->triggers = triggers_new(&(struct triggers_options){.kube = o->kube, .watch_stall_ms = o->watch_stall_ms});
 	c->observe = trigger_observe_new();
+	c->triggers = triggers_new(&(struct triggers_options){o->kube, o->watch_stall_ms, triggers_changed, c->observe});
 	c->queue = work_queue_new((size_t)o->worker_count, BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
 	c->reveal_policy = reveal_policy_new();
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
@@ -193,11 +200,12 @@ static void trim_memory(struct controller *c)
 	}
 }
 
-void controller_tick(struct controller *c)
+void controller_measure(struct controller *c)
 {
-	triggers_tick(c->triggers);
-	trim_memory(c);
 	size_t active, over;
+	if (!atomic_load(&c->ready))
+		return;
+	triggers_measure(c->triggers);
 	session_cache_counts(c->cache, &active, &over);
 	metric_set(metrics_gauge("drdotnet_sessions", "state=\"active\"", "Sessions known."), (int64_t)active);
 	metric_set(metrics_gauge("drdotnet_sessions", "state=\"over\"", "Sessions known."), (int64_t)over);
@@ -209,10 +217,19 @@ void controller_tick(struct controller *c)
 	struct admission_counts admitted = admission_count(c->admission);
 	metric_set(metrics_gauge("drdotnet_pods_in_use", NULL, "Pods that are profiled, or are about to be."), admitted.used);
 	metric_set(metrics_gauge("drdotnet_sessions_queued", NULL, "Sessions that wait for a budget."), admitted.waiting);
-	if (!atomic_load(&c->epoch))
-		return;
-	session_cache_each_expired(c->cache, kube_clock_wall_ms(), controller_enqueue, c);
-	admission_tick(c->admission, c->cache, clock_mono_ms(), controller_enqueue, c);
+}
+
+int64_t controller_tick(struct controller *c)
+{
+	size_t active, over;
+	triggers_tick(c->triggers);
+	trim_memory(c);
+	if (atomic_load(&c->epoch)) {
+		session_cache_each_expired(c->cache, kube_clock_wall_ms(), controller_enqueue, c);
+		admission_tick(c->admission, c->cache, clock_mono_ms(), controller_enqueue, c);
+	}
+	session_cache_counts(c->cache, &active, &over);
+	return active ? TICK_MS : IDLE_TICK_MS;
 }
 
 bool controller_ready(struct controller *c, struct buf *why)

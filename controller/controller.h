@@ -49,8 +49,11 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 /* For the triggers' sources; lives as long as the controller. */
 struct triggers *controller_triggers(struct controller *c);
 
-/* Once a second from the main thread: what is due by the clock, and gauges. */
-void controller_tick(struct controller *c);
+/* From the main thread, again after as many ms as it returns: what is due by the clock. Seldom while nothing goes on. */
+int64_t controller_tick(struct controller *c);
+
+/* Sets the gauges of what there is now. Any thread. */
+void controller_measure(struct controller *c);
 
 /* Ready: sessions are known. If not, `why` (initialised by the caller, may be NULL) gets a line that says so. Any thread. */
 bool controller_ready(struct controller *c, struct buf *why);

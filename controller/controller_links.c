@@ -23,7 +23,8 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 		return;
 	case SESSION_JOB_FOREIGN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
-		LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
+		if (atomic_load(&c->epoch)) /* a standby's watch may tell of a session's pods later than their agents of its jobs */
+			LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
 	}
 }
 

@@ -23,7 +23,6 @@
 #include <string.h>
 
 #define STORES_MAX_BYTES (256 * 1024)
-#define TICK_MS 1000
 #define EXPIRE_EVERY_MS 60000
 #define NAME_COUNT 4
 #define CERTS_RETRY_MS 500
@@ -138,6 +137,12 @@ static bool is_ready(void *ctx, struct buf *why)
 	return controller_ready(p->controller, why);
 }
 
+static void measure(void *ctx)
+{
+	const struct program *p = ctx;
+	controller_measure(p->controller);
+}
+
 static int open_server(struct program *p, struct err *e)
 {
 	const struct controller_settings *s = p->settings;
@@ -154,6 +159,7 @@ static int open_server(struct program *p, struct err *e)
 		.stores = p->stores,
 		.reports = p->reports,
 		.ready = is_ready,
+		.measure = measure,
 		.ready_ctx = p,
 	};
 	controller_hub_callbacks(p->controller, &c.callbacks);
@@ -301,8 +307,8 @@ static void serve(struct program *p)
 {
 	struct pollfd fd = {.fd = p->signal_fd, .events = POLLIN};
 	int64_t expired_ms = clock_mono_ms();
-	while (poll(&fd, 1, TICK_MS) <= 0) {
-		controller_tick(p->controller);
+	for (int64_t pause_ms = 0; poll(&fd, 1, (int)pause_ms) <= 0;) {
+		pause_ms = controller_tick(p->controller);
 		if (p->reports && clock_mono_ms() - expired_ms >= EXPIRE_EVERY_MS) {
 			report_store_expire(p->reports, clock_wall_ms());
 			expired_ms = clock_mono_ms();

@@ -36,8 +36,10 @@ static int answer_ready(struct lws *wsi, struct link_server *s)
 	return answer(wsi, HTTP_STATUS_SERVICE_UNAVAILABLE, "text/plain", buf_str(&why), why.len);
 }
 
-static int answer_metrics(struct lws *wsi)
+static int answer_metrics(struct lws *wsi, const struct link_server *s)
 {
+	if (s->config.measure)
+		s->config.measure(s->config.ready_ctx);
 	AUTO_BUF struct buf text;
 	buf_init(&text, METRICS_MAX_BYTES);
 	if (metrics_render(&text) < 0)
@@ -82,7 +84,7 @@ int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		if (strcmp(path, "/readyz") == 0)
 			return answer_ready(wsi, s);
 		if (strcmp(path, "/metrics") == 0)
-			return answer_metrics(wsi);
+			return answer_metrics(wsi, s);
 		return answer(wsi, HTTP_STATUS_NOT_FOUND, "text/plain", "not found\n", 10);
 	default:
 		return lws_callback_http_dummy(wsi, reason, user, in, len);

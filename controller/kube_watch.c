@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/metrics.h"
+#include "controller/watch_retry.h"
 #include "controller/watch_stream.h"
 
 #include <errno.h>
@@ -32,7 +33,7 @@ struct kube_watch {
 	pthread_t thread;
 	atomic_bool synced;
 	char resource_version[64]; /* "": list first */
-	unsigned failures;
+	struct watch_retry retry;
 	int64_t event_ms;          /* monotonic: the last event of the watch under way, at first its begin */
 	bool had_event;
 	bool initial;              /* the watch under way still tells of what was there before it */
@@ -40,16 +41,6 @@ struct kube_watch {
 	pthread_mutex_t lock;
 	char why[ERR_MESSAGE_SIZE]; /* of the last failure; under the lock */
 };
-
-int64_t kube_watch_backoff_ms(unsigned failures, uint32_t random)
-{
-	int64_t ms = 200;
-	for (unsigned i = 1; i < failures && ms < 30000; i++)
-		ms *= 2;
-	if (ms > 30000)
-		ms = 30000;
-	return ms - (int64_t)(random % (uint32_t)(ms / 2 + 1));
-}
 
 static void count(const char *reason)
 {
@@ -91,14 +82,15 @@ static void explain(const struct kube_watch *w, struct err *e)
 			why.message);
 }
 
+/* Waits as long as the failure asks for. */
 static int back_off(struct kube_watch *w, const struct err *e)
 {
 	uint32_t random = 0;
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
 		random = (uint32_t)clock_mono_ns();
-	int64_t ms = kube_watch_backoff_ms(++w->failures, random);
-	LOG_WARN("watch", "will try again", LOG_S("error", e->message), LOG_S("kind", err_kind_name(e->kind)), LOG_I("pause_ms", ms));
-	count("error");
+	int64_t ms = watch_retry_failed(&w->retry, e, random);
+	if (ms)
+		LOG_WARN("watch", "will try again", LOG_S("error", e->message), LOG_S("kind", err_kind_name(e->kind)), LOG_I("pause_ms", ms));
 	return pause_ms(w, ms);
 }
 
@@ -219,20 +211,21 @@ static int recover(struct kube_watch *w, const struct err *e)
 	case ERR_GONE: /* history is compacted: what we missed can only be learnt by a new list */
 		count("gone");
 		w->resource_version[0] = '\0';
-		return ++w->failures > 1 ? back_off(w, e) : pause_ms(w, 0);
+		break;
 	case ERR_PROTOCOL: /* the line that was not understood would come again from where we were */
 		count("malformed");
 		w->resource_version[0] = '\0';
-		return back_off(w, e);
+		break;
 	case ERR_TIMEOUT: /* half-open or idle: resume from where we were */
 		count("stalled");
-		return pause_ms(w, 0);
+		break;
 	default:
-		return back_off(w, e);
+		count("error");
 	}
+	return back_off(w, e);
 }
 
-/* One list or watch; -1: stop. A watch that is ended at once must not be asked for in a tight loop, whatever event it begins with. */
+/* One list or watch; -1: stop. */
 static int turn(struct kube_watch *w)
 {
 	struct err e = ERR_INIT;
@@ -243,16 +236,16 @@ static int turn(struct kube_watch *w)
 		rc = watch(w, &e);
 	bool too_short = clock_mono_ms() - begun_ms < SHORT_WATCH_MS;
 	if (!listing && !too_short && (rc == 0 || w->had_event))
-		w->failures = 0;
+		watch_retry_went_on(&w->retry);
 	if (rc < 0) {
 		explain(w, &e);
 		note_why(w, e.message);
 		return recover(w, &e);
 	}
-	if (listing)
-		return 0;
-	w->failures += too_short;
-	return pause_ms(w, too_short ? kube_watch_backoff_ms(w->failures, 0) : 0);
+	if (!listing)
+		return pause_ms(w, watch_retry_ended(&w->retry, too_short));
+	watch_retry_listed(&w->retry);
+	return 0;
 }
 
 static void *run(void *arg)
@@ -274,8 +267,10 @@ struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct e
 	else
 		w->client = kube_client_new(o->config, w->cancel_fd, e);
 	int rc = w->client ? pthread_create(&w->thread, NULL, run, w) : 0;
-	if (w->client && rc == 0)
+	if (w->client && rc == 0) {
+		pthread_setname_np(w->thread, "watch");
 		return w;
+	}
 	if (rc)
 		err_set_errno(e, rc, "starting the watch's thread");
 	kube_client_free(w->client);

@@ -39,7 +39,4 @@ void kube_watch_why(struct kube_watch *w, char *out, size_t size);
 /* Ends the thread and frees it; NULL is taken. */
 void kube_watch_stop(struct kube_watch *w);
 
-/* The pause after so many failures in a row: 200 ms doubling to 30 s, of which `random` (any number) takes up to a half. Pure. */
-int64_t kube_watch_backoff_ms(unsigned failures, uint32_t random);
-
 #endif

@@ -20,6 +20,7 @@
 #define CALL_MS 1500  /* two of them and a pause fit into LEASE_RENEW_BOUND_MS */
 #define CALL_LEAST_MS 100
 #define RETRY_MS 300
+#define SAY_AGAIN_MS 10000
 
 struct leader {
 	struct leader_options options;
@@ -29,6 +30,8 @@ struct leader {
 	pthread_t thread;
 	struct lease_state state;
 	struct lease_record seen;
+	struct err said;  /* the failure that the log has; ERR_NONE: it goes well */
+	int64_t said_ms;
 };
 
 void leader_identity(char *out, size_t size)
@@ -84,6 +87,24 @@ static void bound_call(struct leader *l)
 	kube_client_set_timeout(l->client, left > CALL_MS ? CALL_MS : left < CALL_LEAST_MS ? CALL_LEAST_MS : left);
 }
 
+/* A failure is tried again three times a second: the log has it when it begins, when it becomes another one, and now and then. */
+static void say_failed(struct leader *l, const struct err *e)
+{
+	int64_t now = clock_mono_ms();
+	if (l->said.kind == e->kind && l->said.code == e->code && now - l->said_ms < SAY_AGAIN_MS)
+		return;
+	l->said = *e;
+	l->said_ms = now;
+	LOG_WARN("leader", l->state.leading ? "lease not renewed" : "lease not read or not taken", LOG_S("error", e->message));
+}
+
+static void say_well(struct leader *l)
+{
+	if (l->said.kind != ERR_NONE)
+		LOG_INFO("leader", l->state.leading ? "lease renewed again" : "lease read again");
+	l->said.kind = ERR_NONE;
+}
+
 /* One look and, where due, one write. Returns when to look again. */
 static int64_t turn(struct leader *l)
 {
@@ -97,18 +118,21 @@ static int64_t turn(struct leader *l)
 	lease_step(&l->state, &l->seen, now, l->options.highest_epoch(l->options.ctx, lease_epoch_most(&l->seen)), &d);
 	if (d.action == LEASE_RESIGN)
 		changed(l, 0);
-	if (d.action != LEASE_WRITE)
+	if (d.action != LEASE_WRITE) {
+		say_well(l);
 		return d.wake_mono_ms;
+	}
 	bound_call(l);
 	if (write_lease(l, &d.write, &e) < 0)
 		goto failed;
 	lease_written(&l->state, &d.write, now.mono_ms);
+	say_well(l);
 	if (l->state.epoch != before)
 		changed(l, l->state.epoch);
 	return now.mono_ms + LEASE_RENEW_MS;
 failed:
 	if (e.kind != ERR_CANCELED)
-		LOG_WARN("leader", "lease not renewed", LOG_S("error", e.message));
+		say_failed(l, &e);
 	if (lease_failed(&l->state, clock_mono_ms()))
 		changed(l, 0);
 	return clock_mono_ms() + RETRY_MS;
@@ -143,8 +167,10 @@ struct leader *leader_start(const struct leader_options *o, struct err *e)
 		if (rc)
 			err_set_errno(e, rc, "starting the leader's thread");
 	}
-	if (rc == 0)
+	if (rc == 0) {
+		pthread_setname_np(l->thread, "leader");
 		return l;
+	}
 	kube_client_free(l->client);
 	if (l->cancel_fd >= 0)
 		close(l->cancel_fd);

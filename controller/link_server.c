@@ -23,6 +23,8 @@
 #define REQUEST_TIMEOUT_S 300
 #define PING_AFTER_S 25 /* at the latest */
 #define HANG_UP_AFTER_S 35 /* a half-open link is noticed within this time */
+#define LOOKS_AT_LEAST 10    /* in the time after which a quiet link is given up */
+#define LOOK_MOST_MS 2000
 #define LOOKS_PER_HANG_UP 100 /* fewer than the wheel's slots */
 #define HEADERS_MAX_BYTES 8192
 #define OTHER_DESCRIPTORS 2048 /* of the whole process: the other ports' connections, API server, files, log */
@@ -196,11 +198,16 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
+/* When somebody in the wheel is due, and at least now and then: lws does not set its libev timer anew for what is due before the time that it is set
+ * to, so a timeout of lws, or of a link, that is shorter than this pause may come so much too late. */
 static void on_look(lws_sorted_usec_list_t *sul)
 {
 	struct link_server *s = lws_container_of(sul, struct link_server, look);
 	link_conn_look_at_quiet(s);
-	lws_sul_schedule(s->context, 0, sul, on_look, s->looks.tick_ms * LWS_US_PER_MS);
+	int64_t most_ms = s->hang_up_after_ms / LOOKS_AT_LEAST, wait_ms = time_wheel_next_ms(&s->looks) - clock_mono_ms();
+	if (most_ms > LOOK_MOST_MS)
+		most_ms = LOOK_MOST_MS;
+	lws_sul_schedule(s->context, 0, sul, on_look, (wait_ms < 1 ? 1 : wait_ms < most_ms ? wait_ms : most_ms) * LWS_US_PER_MS);
 }
 
 static void on_stop(struct ev_loop *loop, struct ev_async *w, int events)

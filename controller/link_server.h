@@ -43,7 +43,8 @@ struct link_server_config {
 	struct report_store *reports;  /* the controller's own; NULL: /store and /reports are not served */
 	/* Link thread, must not block: ready? When not, adds why. NULL: always ready. */
 	bool (*ready)(void *ctx, struct buf *why);
-	void *ready_ctx;
+	void (*measure)(void *ctx); /* before metrics are told, in the links' thread; NULL: nothing to do */
+	void *ready_ctx;            /* of both */
 };
 
 /* Starts the thread; connections are accepted when this returns. Strings are copied. */

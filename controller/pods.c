@@ -187,6 +187,9 @@ static int compare(const void *a, const void *b)
 	const struct pod_info *x = a, *y = b;
 	if (x->linked != y->linked)
 		return x->linked ? -1 : 1;
+	bool x_free = !x->occupied_by[0], y_free = !y->occupied_by[0];
+	if (x_free != y_free)
+		return x_free ? -1 : 1;
 	if (x->load != y->load)
 		return x->load > y->load ? -1 : 1;
 	if (x->created_wall_ms != y->created_wall_ms)
@@ -198,4 +201,13 @@ void pods_rank(struct pod_list *l)
 {
 	if (l->count)
 		qsort(l->items, l->count, sizeof *l->items, compare);
+}
+
+size_t pods_take(const struct pod_list *l, size_t wanted)
+{
+	size_t free_ones = 0, most = l->count < wanted ? l->count : wanted;
+	while (free_ones < most && l->items[free_ones].linked && !l->items[free_ones].occupied_by[0])
+		free_ones++;
+	bool next_is_occupied = free_ones < most && l->items[free_ones].linked;
+	return free_ones && next_is_occupied ? free_ones : most;
 }

@@ -19,6 +19,8 @@ struct pod_info {
 	/* for the choice */
 	bool linked;               /* an agent is linked from the node */
 	int64_t load;              /* of the resource that the profiler is about; -1: unknown */
+	char occupied_by[254];     /* the session that profiles its process, or is about to; "": none */
+	int64_t occupied_until_wall_ms; /* 0: not known yet */
 };
 
 void pod_info_fini(struct pod_info *p);
@@ -44,7 +46,10 @@ int pods_find(struct kube_client *c, const char *namespace, const struct session
 /* ERR_NOT_FOUND (PodGone) when there is none of this name, or it is another one (another uid). */
 int pods_get(struct kube_client *c, const char *namespace, const char *name, const char *uid, struct pod_info *out, struct err *e);
 
-/* Best first: with an agent, then the busiest, then the newest, then by name. Pure. */
+/* How many of the first `wanted` are taken: those that no session occupies, if there are any with an agent. Of ranked pods. Pure. */
+size_t pods_take(const struct pod_list *l, size_t wanted);
+
+/* Best first: with an agent, then those that no session occupies, then the busiest, then the newest, then by name. Pure. */
 void pods_rank(struct pod_list *l);
 
 #endif

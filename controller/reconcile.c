@@ -203,6 +203,8 @@ static int tell(struct work *w, struct err *e)
 						  w->s.requested_by ? "; requested by " : "", w->s.requested_by ? w->s.requested_by : "");
 		events_record(w->r->events, &w->s, false, "PodChosen", text);
 	}
+	if (w->assigned && w->left_out)
+		events_record(w->r->events, &w->s, false, "PodsLeftOut", w->left_out);
 	if (!c->reason || c->reason == w->old_reason || tells_nothing(c->reason))
 		return 0;
 	bool good = c->status == CONDITION_TRUE || c->reason == REASON_Profiling || c->reason == REASON_Queued || c->reason == REASON_Canceled;
@@ -398,6 +400,7 @@ int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, s
 	for (size_t i = 0; w.infos && i < w.s.pod_count; i++)
 		pod_info_fini(&w.infos[i]);
 	free(w.infos);
+	free(w.left_out);
 	free(w.views);
 	session_object_fini(&w.s);
 	return rc;

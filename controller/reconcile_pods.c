@@ -155,6 +155,18 @@ static int take_pods(struct work *w, struct pod_list *l, size_t count)
 	return 0;
 }
 
+/* Whoever has asked for so many is told why it is fewer. */
+static void note_left_out(struct work *w, const struct pod_list *l, size_t count, size_t wanted)
+{
+	char until[CLOCK_RFC3339_SIZE];
+	if (count == wanted || count == l->count)
+		return;
+	const struct pod_info *p = &l->items[count];
+	const char *end = p->occupied_until_wall_ms ? clock_rfc3339(p->occupied_until_wall_ms, until) : "";
+	w->left_out = mem_printf("%zu of %zu pods were left out, because other sessions profile them: pod %s by session %s%s%s.",
+				 (l->count < wanted ? l->count : wanted) - count, l->count, p->name, p->occupied_by, end[0] ? " until about " : "", end);
+}
+
 int reconcile_choose(struct work *w, struct err *e)
 {
 	if (w->plan.stage != PLAN_CHOOSE)
@@ -181,10 +193,13 @@ int reconcile_choose(struct work *w, struct err *e)
 	} else if (look_for_agents(w, &l, &too_old, &old) == 0) {
 		wait_for_agent(w, &l.items[0], too_old, &old);
 	} else {
+		session_cache_occupy(w->r->cache, w->key, w->s.spec.target.container, l.items, l.count);
 		if (l.count > wanted)
 			measure(w, &l);
 		pods_rank(&l);
-		take_pods(w, &l, l.count < wanted ? l.count : wanted);
+		size_t count = pods_take(&l, wanted);
+		note_left_out(w, &l, count, wanted);
+		take_pods(w, &l, count);
 	}
 	pod_list_fini(&l);
 	return 0;

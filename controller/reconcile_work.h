@@ -18,6 +18,7 @@ struct work {
 	struct plan plan;
 	struct pod_info *infos;   /* of s.pods, as far as they were read; pod_count entries */
 	bool assigned;            /* pods were chosen in this turn: those whose agents can serve them get their order */
+	char *left_out;           /* what is said of pods that were not taken; NULL: nothing */
 	int64_t now_wall_ms, now_mono_ms;
 	int64_t wake_ms;          /* from now; INT64_MAX: none */
 	const char *old_reason;   /* of the Succeeded condition, before */

@@ -6,6 +6,7 @@
 #define DRDOTNET_SESSION_CACHE_H
 
 #include "controller/plan.h"
+#include "controller/pods.h"
 #include "controller/session_object.h"
 
 /* Far above any report; so a taken-over agent cannot fill an object storage with one session. */
@@ -72,6 +73,10 @@ void session_cache_each_active(struct session_cache *c, session_key_fn *fn, void
 /* has a pod there, or none yet and no queue to wait in */
 void session_cache_each_waiting_for(struct session_cache *c, const char *node, session_key_fn *fn, void *ctx);
 void session_cache_each_expired(struct session_cache *c, int64_t now_wall_ms, session_key_fn *fn, void *ctx);
+
+/* Notes in each of the pods which session other than `key` occupies its process, or will: jobs of sessions wait for each other there. The one that
+ * ends last. `container`: the one that is wanted; NULL: any. */
+void session_cache_occupy(struct session_cache *c, const char *key, const char *container, struct pod_info *pods, size_t count);
 
 bool session_cache_is_active(struct session_cache *c, const char *key);
 

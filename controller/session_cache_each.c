@@ -3,6 +3,7 @@
 #include "common/base/mem.h"
 #include "controller/session_cache_private.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -71,4 +72,37 @@ void session_cache_each_expired(struct session_cache *c, int64_t now_wall_ms, se
 	}
 	pthread_mutex_unlock(&c->lock);
 	keys_call(&k, fn, ctx);
+}
+
+static bool other_container(const struct entry *n, const struct link_job *j, const char *container)
+{
+	const char *theirs = j->container ? j->container : n->session->spec_valid ? n->session->spec.target.container : NULL;
+	return container && theirs && strcmp(container, theirs) != 0;
+}
+
+static void occupy(const struct entry *n, size_t pod, const char *container, struct pod_info *pods, size_t count)
+{
+	const struct session_pod *p = &n->session->pods[pod];
+	const struct link_job *j = n->pods[pod].told && !job_phase_is_final(p->job.phase) ? &n->pods[pod].job : &p->job;
+	if (j->phase >= JOB_ANALYZING || other_container(n, j, container))
+		return;
+	int64_t until = j->started_wall_ms && n->session->spec_valid ? j->started_wall_ms + n->session->spec.duration_seconds * 1000 : 0;
+	for (size_t i = 0; i < count; i++) {
+		bool first = !pods[i].occupied_by[0];
+		if (strcmp(pods[i].uid, p->pod_uid) != 0 || (!first && until <= pods[i].occupied_until_wall_ms))
+			continue;
+		snprintf(pods[i].occupied_by, sizeof pods[i].occupied_by, "%s", n->session->name);
+		pods[i].occupied_until_wall_ms = until;
+	}
+}
+
+void session_cache_occupy(struct session_cache *c, const char *key, const char *container, struct pod_info *pods, size_t count)
+{
+	pthread_mutex_lock(&c->lock);
+	struct entry *n;
+	DL_FOREACH(c->active, n) {
+		for (size_t i = 0; strcmp(n->key, key) != 0 && i < n->session->pod_count; i++)
+			occupy(n, i, container, pods, count);
+	}
+	pthread_mutex_unlock(&c->lock);
 }

@@ -124,9 +124,16 @@ static const struct session_pod *liveliest(const struct profiling_session *s)
 	return NULL;
 }
 
+/* An agent has taken the order, and nothing keeps the job from beginning: nobody needs to be told that it waits. */
+static bool begins_at_once(const struct session_pod *p)
+{
+	bool said = p->job.message && p->job.message[0];
+	return p->job.phase == JOB_QUEUED && (!p->reported || (!p->job.queue_position && !said && known_reason(p, REASON_Queued) == REASON_Queued));
+}
+
 static const char *phase_reason(const struct session_pod *p)
 {
-	const char *reason = p->job.phase == JOB_QUEUED && !p->reported ? REASON_Pending : reason_intern(job_phase_name(p->job.phase));
+	const char *reason = begins_at_once(p) ? REASON_Pending : reason_intern(job_phase_name(p->job.phase));
 	return reason ? reason : REASON_Pending;
 }
 
@@ -141,7 +148,7 @@ static char *describe_progress(const struct session_pod *p)
 
 static void conclude_progress(struct profiling_session *s, const struct session_pod *p, int64_t now_wall_ms)
 {
-	const char *reason = known_reason(p, phase_reason(p));
+	const char *reason = p->reported && begins_at_once(p) ? REASON_Pending : known_reason(p, phase_reason(p));
 	bool goes_well = reason == phase_reason(p) || reason == REASON_Queued;
 	AUTO_FREE char *progress = describe_progress(p);
 	AUTO_FREE char *text = goes_well ? mem_strdup(progress) : with_remedy(reason, progress);

@@ -16,6 +16,7 @@ CONTROLLER_SRC += controller/budget.c
 CONTROLLER_SRC += controller/admission.c
 CONTROLLER_SRC += controller/reveal_policy.c
 CONTROLLER_SRC += controller/pods.c
+CONTROLLER_SRC += controller/watch_retry.c
 CONTROLLER_SRC += controller/watch_stream.c
 CONTROLLER_SRC += controller/kube_watch.c
 CONTROLLER_SRC += controller/events.c

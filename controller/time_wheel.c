@@ -24,6 +24,17 @@ void time_wheel_add(struct time_wheel *w, struct time_wheel_entry *e, int64_t at
 	put(&w->slots[(w->tick + ticks) % TIME_WHEEL_SLOTS], e);
 }
 
+int64_t time_wheel_next_ms(const struct time_wheel *w)
+{
+	if (w->due)
+		return w->tick * w->tick_ms;
+	for (int64_t tick = w->tick + 1; tick <= w->tick + TIME_WHEEL_SLOTS; tick++) {
+		if (w->slots[tick % TIME_WHEEL_SLOTS])
+			return tick * w->tick_ms;
+	}
+	return INT64_MAX;
+}
+
 void time_wheel_remove(struct time_wheel_entry *e)
 {
 	if (!e->slot)

@@ -25,6 +25,9 @@ void time_wheel_init(struct time_wheel *w, int64_t tick_ms, int64_t now_ms);
  * The wheel borrows the entry, which must be in none. */
 void time_wheel_add(struct time_wheel *w, struct time_wheel_entry *e, int64_t at_ms);
 
+/* When the first of its entries is due, as far as they were added; INT64_MAX: it has none. */
+int64_t time_wheel_next_ms(const struct time_wheel *w);
+
 /* Does nothing with an entry that is in no wheel. */
 void time_wheel_remove(struct time_wheel_entry *e);
 

@@ -38,7 +38,7 @@ struct trigger_observe {
 	pthread_mutex_t lock;
 	pthread_cond_t news;
 	/* guarded: */
-	bool stopping, leading;
+	bool stopping, leading, changed;
 	struct mail *mail;
 	size_t mail_count, mail_cap;
 	char *relinked[RELINKED_MAX];
@@ -249,10 +249,12 @@ static void step(struct trigger_observe *t, bool leading, const struct mail *mai
 
 static void wait_for_news(struct trigger_observe *t)
 {
-	int64_t until_ms = clock_mono_ms() + TICK_MS;
+	int64_t tick_ms = t->set.nodes ? clock_mono_ms() + TICK_MS : INT64_MAX;
+	int64_t until_ms = tick_ms < t->next_list_ms ? tick_ms : t->next_list_ms;
 	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-	while (!t->stopping && !t->mail_count && !t->relinked_count && !t->all_relinked) {
-		if (pthread_cond_timedwait(&t->news, &t->lock, &until) != 0)
+	while (!t->stopping && !t->changed && !t->mail_count && !t->relinked_count && !t->all_relinked) {
+		int rc = t->leading ? pthread_cond_timedwait(&t->news, &t->lock, &until) : pthread_cond_wait(&t->news, &t->lock);
+		if (rc != 0)
 			return;
 	}
 }
@@ -276,7 +278,7 @@ static void *run(void *arg)
 		memcpy(relinked, t->relinked, relinked_count * sizeof *relinked);
 		t->mail = NULL;
 		t->mail_count = t->mail_cap = t->relinked_count = 0;
-		t->all_relinked = false;
+		t->all_relinked = t->changed = false;
 		pthread_mutex_unlock(&t->lock);
 		take_relinked(t, relinked, relinked_count, all);
 		step(t, leading, mail, count);
@@ -294,6 +296,16 @@ void trigger_observe_lead(struct trigger_observe *t, bool leading)
 {
 	pthread_mutex_lock(&t->lock);
 	t->leading = leading;
+	t->changed = true;
+	pthread_cond_signal(&t->news);
+	pthread_mutex_unlock(&t->lock);
+}
+
+void trigger_observe_changed(struct trigger_observe *t)
+{
+	pthread_mutex_lock(&t->lock);
+	t->changed = true;
+	pthread_cond_signal(&t->news);
 	pthread_mutex_unlock(&t->lock);
 }
 

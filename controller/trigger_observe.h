@@ -31,6 +31,7 @@ void trigger_observe_free(struct trigger_observe *t); /* NULL is taken */
 
 /* Any thread, never block; also before the start and after the stop. */
 void trigger_observe_lead(struct trigger_observe *t, bool leading);
+void trigger_observe_changed(struct trigger_observe *t); /* the triggers, perhaps */
 void trigger_observe_node(struct trigger_observe *t, const char *node); /* its agent has linked */
 void trigger_observe_heard(struct trigger_observe *t, const char *node, const struct link_observed *items, size_t count);
 

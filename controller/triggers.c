@@ -51,9 +51,17 @@ static void on_list_begin(void *ctx, const char *namespace)
 	trigger_table_list_begin(((struct triggers *)ctx)->table, namespace);
 }
 
+static void tell_changed(struct triggers *t)
+{
+	if (t->options.on_change)
+		t->options.on_change(t->options.ctx);
+}
+
 static void on_list_end(void *ctx, const char *namespace)
 {
-	trigger_table_list_end(((struct triggers *)ctx)->table, namespace);
+	struct triggers *t = ctx;
+	trigger_table_list_end(t->table, namespace);
+	tell_changed(t);
 }
 
 static void on_object(void *ctx, bool deleted, const json_t *object)
@@ -74,6 +82,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	} else if (trigger_table_put_take(t->table, o) && atomic_load(&t->leading)) {
 		work_queue_add(t->queue, key);
 	}
+	tell_changed(t);
 }
 
 int triggers_watch(struct triggers *t, const char *namespace, struct err *e)
@@ -280,6 +289,10 @@ static void follow_clock(struct triggers *t)
 void triggers_tick(struct triggers *t)
 {
 	follow_clock(t);
+}
+
+void triggers_measure(struct triggers *t)
+{
 	metric_set(metrics_gauge("drdotnet_triggers", NULL, "Triggers known."), (int64_t)trigger_table_count(t->table));
 }
 

@@ -17,6 +17,8 @@ struct triggers;
 struct triggers_options {
 	const struct kube_config *kube;   /* outlives it */
 	int64_t watch_stall_ms;           /* see kube_watch.h; 0: its default */
+	void (*on_change)(void *ctx);     /* triggers_revision may be another one; NULL: nobody cares. Any thread; must not block */
+	void *ctx;
 };
 
 struct triggers *triggers_new(const struct triggers_options *o);
@@ -52,6 +54,7 @@ void triggers_sessions_list_end(struct triggers *t, const char *namespace);
 void triggers_session(struct triggers *t, bool deleted, const json_t *object);
 
 void triggers_lead(struct triggers *t, bool leading); /* any thread */
-void triggers_tick(struct triggers *t);               /* once a second: gauges */
+void triggers_tick(struct triggers *t);               /* each few seconds: has the clock been set? */
+void triggers_measure(struct triggers *t);            /* sets its gauges; any thread */
 
 #endif

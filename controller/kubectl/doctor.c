@@ -5,10 +5,12 @@
 #include "controller/kubectl/doctor_checks.h"
 #include "controller/kubectl/plugin_connect.h"
 #include "controller/kubectl/plugin_print.h"
+#include "controller/reveal_policy.h"
 
 #include <string.h>
 
 #define APPS "/apis/apps/v1"
+#define REGISTRATION "/apis/admissionregistration.k8s.io/v1"
 #define OURS "app.kubernetes.io/part-of=drdotnet"
 #define AGENTS "app.kubernetes.io/name=drdotnet-agent"
 #define PAGE 200
@@ -16,7 +18,10 @@
 #define TABLE_MAX_BYTES (256 * 1024)
 #define CALL_MS 10000
 
-enum document { VERSION, DEPLOYMENT, LEASE, DAEMON_SETS, NODES, AGENT_PODS, STORES, POLICIES, NAMESPACE, ADMISSION, SESSIONS, DOCUMENTS };
+enum document {
+	VERSION, DEPLOYMENT, LEASE, DAEMON_SETS, NODES, AGENT_PODS, AGENT_EVENTS, STORES, POLICIES, NAMESPACE, ADMISSION, ADMISSION_BINDING, SESSIONS,
+	DOCUMENTS
+};
 
 struct visit {
 	const struct plugin_args *a;
@@ -38,10 +43,12 @@ static const struct {
 	[DAEMON_SETS] = {{.api = APPS, .plural = "daemonsets"}, true, true, AGENTS},
 	[NODES] = {{.api = KUBE_CORE, .plural = "nodes"}, false, true, NULL},
 	[AGENT_PODS] = {{.api = KUBE_CORE, .plural = "pods"}, true, true, AGENTS},
+	[AGENT_EVENTS] = {{.api = KUBE_CORE, .plural = "events", .field_selector = "reason=Unhealthy,involvedObject.kind=Pod"}, true, true, NULL},
 	[STORES] = {{.api = KUBE_CORE, .plural = "configmaps", .name = "drdotnet-stores"}, true, false, NULL},
 	[POLICIES] = {{.api = "/apis/networking.k8s.io/v1", .plural = "networkpolicies"}, true, true, OURS},
 	[NAMESPACE] = {{.api = KUBE_CORE, .plural = "namespaces"}, false, false, NULL},
-	[ADMISSION] = {{.api = "/apis/admissionregistration.k8s.io/v1", .plural = "validatingadmissionpolicies"}, false, true, OURS},
+	[ADMISSION] = {{.api = REGISTRATION, .plural = "validatingadmissionpolicies", .name = REVEAL_POLICY_NAME}, false, false, NULL},
+	[ADMISSION_BINDING] = {{.api = REGISTRATION, .plural = "validatingadmissionpolicybindings", .name = REVEAL_POLICY_NAME}, false, false, NULL},
 	[SESSIONS] = {{.api = KUBE_SESSIONS, .plural = SESSION_PLURAL}, false, true, NULL},
 };
 
@@ -150,12 +157,13 @@ static void check_installation(struct visit *v)
 	doctor_check_controller(answer(v, DEPLOYMENT), f);
 	doctor_check_leader(answer(v, LEASE), now_ms, f);
 	doctor_check_agents(answer(v, DAEMON_SETS), f);
+	doctor_check_links(answer(v, AGENT_PODS), answer(v, AGENT_EVENTS), f);
 	doctor_check_nodes(answer(v, NODES), answer(v, AGENT_PODS), f);
 	doctor_check_versions(answer(v, DEPLOYMENT), answer(v, DAEMON_SETS), f);
 	doctor_check_storage(answer(v, STORES), f);
 	doctor_check_network(answer(v, POLICIES), f);
 	doctor_check_pod_security(answer(v, NAMESPACE), answer(v, DAEMON_SETS), f);
-	doctor_check_admission(answer(v, ADMISSION), f);
+	doctor_check_admission(answer(v, ADMISSION), answer(v, ADMISSION_BINDING), f);
 	doctor_check_sessions(answer(v, SESSIONS), now_ms, f);
 }
 

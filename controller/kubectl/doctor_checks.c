@@ -4,7 +4,9 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/link/health_line.h"
 #include "controller/lease.h"
+#include "controller/reveal_policy.h"
 #include "controller/store_config.h"
 
 #include <stdlib.h>
@@ -144,6 +146,47 @@ void doctor_check_agents(struct doctor_answer daemon_sets, struct doctor_finding
 		check_daemon_set(set, out);
 }
 
+/* What the readiness probe has said last of a pod, from "not linked: " on; NULL: nothing of the kind. */
+static const char *why_bare(const json_t *events, const char *pod)
+{
+	const char *why = NULL, *newest = "";
+	size_t i;
+	json_t *event;
+	json_array_foreach(events, i, event) {
+		const char *at = jsonx_str_at(event, "lastTimestamp", ""), *said = strstr(jsonx_str_at(event, "message", ""), HEALTH_LINE_BARE);
+		if (!said || strcmp(jsonx_str_at(event, "involvedObject.name", ""), pod) != 0 || strcmp(at, newest) < 0)
+			continue;
+		why = said;
+		newest = at;
+	}
+	return why;
+}
+
+void doctor_check_links(struct doctor_answer agent_pods, struct doctor_answer events, struct doctor_findings *out)
+{
+	static const char check[] = "agents' links";
+	static const char remedy[] = "Correct what the message names: DRDOTNET_CONTROLLER and the Service, the network policies, ConfigMap drdotnet-link-ca, "
+				     "the agents' token.";
+	size_t i, bare = 0;
+	json_t *pod;
+	const char *name = NULL, *node = NULL, *why = NULL;
+	if (!agent_pods.object || !events.object)
+		return; /* said by the check of the DaemonSet, as far as it goes */
+	json_array_foreach(agent_pods.object, i, pod) {
+		const char *said = has_condition(pod, "Ready", "True") ? NULL : why_bare(events.object, jsonx_str_at(pod, "metadata.name", ""));
+		if (!said)
+			continue;
+		bare++;
+		name = jsonx_str_at(pod, "metadata.name", "?");
+		node = jsonx_str_at(pod, "spec.nodeName", "?");
+		why = said;
+	}
+	if (bare)
+		doctor_findings_add(out, bare == json_array_size(agent_pods.object) ? DOCTOR_FAIL : DOCTOR_WARN, check, remedy,
+				    "%zu of %zu agents have no link to a controller, such as %s on node %s: %.*s", bare,
+				    json_array_size(agent_pods.object), name, node, (int)strcspn(why, "\n"), why);
+}
+
 static bool node_has_agent(const json_t *pods, const char *node)
 {
 	size_t i;
@@ -267,23 +310,15 @@ void doctor_check_pod_security(struct doctor_answer namespace, struct doctor_ans
 				    enforced ? enforced : "pod-security.kubernetes.io/enforce");
 }
 
-static bool has_name_with(const json_t *items, const char *part)
-{
-	size_t i;
-	json_t *item;
-	json_array_foreach(items, i, item) {
-		if (strstr(jsonx_str_at(item, "metadata.name", ""), part))
-			return true;
-	}
-	return false;
-}
-
-void doctor_check_admission(struct doctor_answer policies, struct doctor_findings *out)
+void doctor_check_admission(struct doctor_answer policy, struct doctor_answer binding, struct doctor_findings *out)
 {
 	static const char check[] = "admission policy";
-	static const char remedy[] = "Apply the shipped ValidatingAdmissionPolicy: without it no session may reveal contents, and who asked is not recorded.";
-	if (absent(policies, check, DOCTOR_WARN, "The API server knows none (1.30 and newer do): sessions cannot reveal contents.", out))
+	static const char remedy[] = "kubectl apply -f deploy/manifests/60-admission.yaml (Kubernetes 1.30 and newer): without it no session may reveal "
+				     "contents, and who asked is not recorded.";
+	if (absent(policy, check, DOCTOR_WARN, remedy, out) || absent(binding, check, DOCTOR_WARN, remedy, out))
 		return;
-	bool reveal = has_name_with(policies.object, "drdotnet") && has_name_with(policies.object, "reveal");
-	doctor_findings_add(out, reveal ? DOCTOR_OK : DOCTOR_WARN, check, reveal ? NULL : remedy, reveal ? "there (reveal)" : "none for reveal");
+	bool holds = reveal_policy_holds(policy.object, binding.object);
+	doctor_findings_add(out, holds ? DOCTOR_OK : DOCTOR_WARN, check, holds ? NULL : remedy,
+			    holds ? REVEAL_POLICY_NAME " is in force (requester, reveal)"
+				  : REVEAL_POLICY_NAME " and its binding are there, but do not refuse what the shipped ones refuse");
 }

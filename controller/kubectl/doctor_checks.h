@@ -25,13 +25,16 @@ void doctor_check_controller(struct doctor_answer deployment, struct doctor_find
 void doctor_check_leader(struct doctor_answer lease, int64_t now_wall_ms, struct doctor_findings *out);
 void doctor_check_agents(struct doctor_answer daemon_sets, struct doctor_findings *out);
 
+/* Agents that run without a link to a controller, and why: as their probes' events say. Says nothing of agents that are ready. */
+void doctor_check_links(struct doctor_answer agent_pods, struct doctor_answer events, struct doctor_findings *out);
+
 /* Nodes (Linux, ready) on which no agent's pod is ready. */
 void doctor_check_nodes(struct doctor_answer nodes, struct doctor_answer agent_pods, struct doctor_findings *out);
 void doctor_check_versions(struct doctor_answer deployment, struct doctor_answer daemon_sets, struct doctor_findings *out);
 void doctor_check_storage(struct doctor_answer config_map, struct doctor_findings *out);
 void doctor_check_network(struct doctor_answer policies, struct doctor_findings *out);
 void doctor_check_pod_security(struct doctor_answer namespace, struct doctor_answer daemon_sets, struct doctor_findings *out);
-void doctor_check_admission(struct doctor_answer policies, struct doctor_findings *out);
+void doctor_check_admission(struct doctor_answer policy, struct doctor_answer binding, struct doctor_findings *out);
 
 /* Sessions that ended in the last day. */
 void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, struct doctor_findings *out);

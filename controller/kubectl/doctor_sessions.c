@@ -1,5 +1,7 @@
 /* Which sessions failed lately, and why. */
 #include "common/api/reason.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/kubectl/doctor_checks.h"
@@ -9,8 +11,25 @@
 
 #define RECENT_MS (24 * 3600 * 1000LL)
 #define REASONS 64
+#define OTHERS_MAX_BYTES 2048
 
 static const char check[] = "recent sessions";
+
+/* What the installation may be at fault for. All others say something of what was asked for, of its target, or of the moment. */
+static const char *const ills[] = {
+	REASON_RevealNotEnforced, REASON_NodeWithoutAgent,     REASON_AgentLost,         REASON_AgentTooOld,      REASON_DeadlineExceeded,
+	REASON_HeapTooLargeForAgent, REASON_AttachFailed,      REASON_PermissionDenied,  REASON_PerfEventsForbidden, REASON_StoreNotFound,
+	REASON_UploadFailed,      REASON_DeliveryExpired,      REASON_SpoolFull,         REASON_SpoolUnusable,    REASON_InternalError,
+};
+
+static bool is_ill(const char *reason)
+{
+	for (size_t i = 0; i < sizeof ills / sizeof *ills; i++) {
+		if (ills[i] == reason)
+			return true;
+	}
+	return false;
+}
 
 struct failures {
 	const char *reason; /* static storage */
@@ -59,9 +78,19 @@ void doctor_check_sessions(struct doctor_answer sessions, int64_t now_wall_ms, s
 		if (strcmp(jsonx_str_at(succeeded, "status", ""), "False") == 0)
 			count_failure(session, succeeded, all, &count);
 	}
-	for (i = 0; i < count; i++)
-		doctor_findings_add(out, DOCTOR_WARN, check, reason_remedy(all[i].reason), "%zu of %zu: %s, such as %s: %.300s", all[i].count, recent,
-				    all[i].reason, all[i].name, all[i].message);
-	if (!count)
-		doctor_findings_add(out, DOCTOR_OK, check, NULL, "%zu ended in the last day, none failed", recent);
+	AUTO_BUF struct buf others;
+	buf_init(&others, OTHERS_MAX_BYTES);
+	size_t ill = 0;
+	for (i = 0; i < count; i++) {
+		if (is_ill(all[i].reason)) {
+			ill++;
+			doctor_findings_add(out, DOCTOR_WARN, check, reason_remedy(all[i].reason), "%zu of %zu: %s, such as %s: %.300s", all[i].count, recent,
+					    all[i].reason, all[i].name, all[i].message);
+		} else {
+			buf_printf(&others, "%s%s (%zu)", others.len ? ", " : "", all[i].reason, all[i].count);
+		}
+	}
+	if (!ill)
+		doctor_findings_add(out, DOCTOR_OK, check, NULL, "%zu ended in the last day, none failed%s%s", recent,
+				    others.len ? " by the installation's fault; for other reasons: " : "", buf_str(&others));
 }

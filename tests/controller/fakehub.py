@@ -68,6 +68,9 @@ class FakeHub:
 
     def expect(self, verb, seconds=15, match=lambda words: True):
         """The next line of this verb that matches, as its words (at most 4); others before it are kept for later."""
+        return self._next(verb, proc.patience(seconds), match)
+
+    def _next(self, verb, seconds, match):
         for i, line in enumerate(self.seen):
             words = line.split(" ", 3)
             if words[0] == verb and match(words):
@@ -102,10 +105,10 @@ class FakeHub:
                 return line.split(" ", 3)
         return None
 
-    def silent(self, verb, seconds):
-        """Nothing of this verb comes within this time."""
+    def silent(self, verb, seconds, known=()):
+        """Nothing of this verb comes within this time, but what is said again of known jobs."""
         try:
-            words = self.expect(verb, seconds)
+            words = self._next(verb, seconds, lambda w: not any('"jobID":"%s"' % job in w[3] for job in known))
         except AssertionError:
             return
         raise AssertionError("unexpected: %s" % words)

@@ -29,8 +29,8 @@ class Options(unittest.TestCase):
                 (["--api-plain-http", "--api-tls-cert", "a", "--api-tls-key", "b"], "--api-plain-http and --api-tls-cert: give one of them"),
                 (["--api-tls-key", "b"], "--api-tls-cert and --api-tls-key: give both or none"),
                 (["--workers=0"], '--workers: expected a number from 1 to 64, found "0"'),
-                (["--prot", "1"], "unknown option: --prot; see --help"),
-                (["--stores"], "--stores: needs a value"),
+                (["--prot", "1"], "unknown option: --prot; did you mean --port?"),
+                (["--stores"], "this option needs a value: --stores"),
                 (["--tls-cert", "x.crt"], "--tls-cert and --tls-key: give both or none"),
                 (["--log-level", "loud"], '--log-level: expected debug, info, warn or error, found "loud"')):
             done = run(*words)

@@ -3,7 +3,9 @@ import signal
 import unittest
 
 from tests.controller.fakehub import Sessions, condition
+from tests.controller.faulty_api import FaultyApi
 from tests.controller.test_sessions import LEASE, ControllerTest
+from tests.lib import proc
 
 
 class Queue(ControllerTest):
@@ -41,6 +43,54 @@ class Queue(ControllerTest):
         self.succeed(hub, node, job)
         self.sessions.wait_condition("low", "Completed", "True", "Completed")
         self.assertEqual(len([e for e in self.sessions.events("low") if e["reason"] == "Queued"]), 1)
+
+    def test_pods_that_another_session_profiles_come_last(self):
+        """The busiest pod is taken for ten minutes: others take the free ones, and are told what was left out."""
+        for i in range(3):
+            self.pod("checkout-%d" % i, "n%d" % i)
+        hub = self.leader("n0", "n1", "n2")
+        self.sessions.create("leak", selector={"app": "checkout"}, durationSeconds=600, profiler="MemoryLeak")
+        node, order = hub.order("leak")
+        uid = self.cluster.request("GET", "/api/v1/namespaces/%s/pods/%s" % (self.namespace, order["pod"]["name"]))["metadata"]["uid"]
+        hub.say("usage", uid, 900)
+        hub.job(node, order["jobID"], "Profiling", startTime=1900000000000)
+        self.sessions.wait_condition("leak", "Running", "True")
+        self.sessions.create("cpu", maxPods=3)
+        others = [hub.order("cpu")[1]["pod"]["name"] for _ in range(2)]
+        self.assertEqual(sorted([order["pod"]["name"], *others]), ["checkout-0", "checkout-1", "checkout-2"])
+        hub.silent("order", 0.3)
+        said = proc.wait_until(lambda: [e["message"] for e in self.sessions.events("cpu") if e["reason"] == "PodsLeftOut"], 10, "the event")
+        self.assertEqual(said, ["1 of 3 pods were left out, because other sessions profile them: pod %s by session leak until about "
+                                "2030-03-17T17:56:40Z." % order["pod"]["name"]])
+        self.sessions.create("third", maxPods=1)
+        taken = hub.order("third")[1]["pod"]["name"]  # all are occupied: the busiest; its agent lets it wait
+        self.assertEqual(taken, order["pod"]["name"])
+
+    def test_a_standby_warns_of_nothing_while_all_is_well(self):
+        """Its watch tells of a session's pods later than their agents of its jobs."""
+        self.pod("checkout-1")
+        hub = self.leader("n1")
+        standby = self.start("standby", kubeconfig=self.late_watch())
+        standby.say("link", "n1", hub.epoch)
+        self.sessions.create("cpu")
+        _, order = hub.order("cpu")
+        for each in (hub, standby):
+            each.job("n1", order["jobID"], "Profiling", startTime=1700000000000)
+        self.sessions.wait_condition("cpu", "Running", "True")
+        self.late.muted = False
+        self.late.cut()
+        self.succeed(hub, "n1", order["jobID"])
+        self.succeed(standby, "n1", order["jobID"])
+        self.sessions.wait_condition("cpu", "Completed", "True")
+        standby.stop()
+        self.assertNotIn('"level":"warn"', standby.log())
+
+    def late_watch(self):
+        """A kubeconfig: what goes that way has watches that say nothing for a while."""
+        self.late = FaultyApi(self.cluster)
+        self.addCleanup(self.late.__exit__)
+        self.late.muted = True
+        return self.late.kubeconfig(self.folder + "/late.kubeconfig", self.token_file)
 
     def test_namespaces_take_turns(self):
         other = self.namespace + "-b"
@@ -85,15 +135,16 @@ class Queue(ControllerTest):
         for number in range(58):
             self.sessions.create("s-%02d" % number)
         jobs = {}
-        for _ in range(56):
-            name, _, job = self.ordered(hub, 60)
+        while len(jobs) < 56:
+            name, node, job = self.ordered(hub, 60)
             jobs[name] = job
-        hub.silent("order", 0.5)
-        self.assertEqual(len(jobs), 56)
+            hub.job(node, job, "Queued")  # an agent that says nothing of it for ten seconds is given it again
         waiting = sorted({"s-%02d" % n for n in range(58)} - set(jobs))
-        self.queued(waiting[0])
+        for name in waiting:
+            self.queued(name)
+        hub.silent("order", 0.5, jobs.values())
         self.succeed(hub, "n1", next(iter(jobs.values())))
-        self.assertIn(self.ordered(hub)[0], waiting)
+        proc.wait_until(lambda: self.ordered(hub)[0] in waiting, 60, "one of those that waited")
 
     def test_a_new_leader_goes_on_with_the_same_budget_and_the_same_queue(self):
         self.pod("checkout-1")

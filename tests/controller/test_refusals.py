@@ -61,7 +61,7 @@ class Refused(ControllerTest):
         self.pod("checkout-1")
         hub = self.leader()
         self.sessions.create("cpu")
-        self.waits("cpu", "NodeWithoutAgent", "no agent is linked from node n1 of pod checkout-1", "Check that the agent's DaemonSet runs")
+        self.waits("cpu", "NodeWithoutAgent", "no agent is linked from node n1 of pod checkout-1", "Check that the agent's pod on this node runs and is ready")
         hub.say("link", "n1", 0)
         hub.order("cpu")
         matrix.row(self, PART, "choosing", "no agent is linked from the pod's node", "waits as NodeWithoutAgent; taken up when the agent comes")

@@ -99,3 +99,26 @@ Test(pods, the_best_stand_first)
 	for (size_t i = 0; i < 6; i++)
 		cr_expect_str_eq(items[i].name, order[i], "place %zu: %s", i, items[i].name);
 }
+
+Test(pods, those_that_no_session_occupies_come_first)
+{
+	struct pod_info items[] = {
+		{.name = "busy", .linked = true, .load = 900, .occupied_by = "leak"},
+		{.name = "idle", .linked = true, .load = 1},
+		{.name = "no-agent", .load = 999},
+		{.name = "free", .linked = true, .load = 5},
+	};
+	static const char *const order[] = {"free", "idle", "busy", "no-agent"};
+	struct pod_list l = {.items = items, .count = 4};
+	pods_rank(&l);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_str_eq(items[i].name, order[i], "place %zu: %s", i, items[i].name);
+	cr_expect_eq(pods_take(&l, 1), 1);
+	cr_expect_eq(pods_take(&l, 2), 2);
+	cr_expect_eq(pods_take(&l, 3), 2, "two at once rather than three in ten minutes");
+	cr_expect_eq(pods_take(&l, 20), 2);
+	struct pod_list occupied = {.items = &items[2], .count = 1};
+	cr_expect_eq(pods_take(&occupied, 3), 1, "where all are occupied it waits for one");
+	struct pod_list bare = {.items = (struct pod_info[]){{.linked = true}, {.name = "no-agent"}}, .count = 2};
+	cr_expect_eq(pods_take(&bare, 3), 2, "an agent may come");
+}

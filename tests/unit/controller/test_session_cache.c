@@ -232,3 +232,33 @@ Test(session_cache, threads)
 		pthread_join(threads[i], NULL);
 	session_cache_free(c);
 }
+
+Test(session_cache, which_session_occupies_a_pod_and_until_when)
+{
+	static const struct {
+		const char *phase, *started, *key, *container;
+		int64_t until;
+		bool occupied;
+	} rows[] = {
+		{"Profiling", ",\"startTime\":\"2026-01-01T00:00:10Z\"", "shop/other", NULL, CREATED_MS + 10000 + 30000, true},
+		{"Profiling", ",\"startTime\":\"2026-01-01T00:00:10Z\"", "shop/other", "app", CREATED_MS + 10000 + 30000, true},
+		{"Profiling", ",\"startTime\":\"2026-01-01T00:00:10Z\"", "shop/other", "sidecar", 0, false},
+		{"Pending", "", "shop/other", NULL, 0, true},
+		{"Analyzing", "", "shop/other", NULL, 0, false},
+		{"Succeeded", "", "shop/other", NULL, 0, false},
+		{"Profiling", "", KEY, NULL, 0, false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct session_cache *c = session_cache_new();
+		struct pod_info pods[] = {{.uid = "another"}, {.uid = "u"}};
+		AUTO_FREE char *status = mem_printf("\"targets\":[{\"podName\":\"a\",\"podUID\":\"u\",\"nodeName\":\"n\",\"container\":\"app\","
+						    "\"jobID\":\"" UID "-0\",\"phase\":\"%s\"%s}]",
+						    rows[i].phase, rows[i].started);
+		put(c, HELD, status, "9");
+		session_cache_occupy(c, rows[i].key, rows[i].container, pods, 2);
+		cr_expect_str_eq(pods[0].occupied_by, "");
+		cr_expect_str_eq(pods[1].occupied_by, rows[i].occupied ? "cpu" : "", "row %zu", i);
+		cr_expect_eq(pods[1].occupied_until_wall_ms, rows[i].until, "row %zu: %lld", i, (long long)pods[1].occupied_until_wall_ms);
+		session_cache_free(c);
+	}
+}

@@ -13,7 +13,9 @@ Test(session_status, concludes_from_its_pods)
 		const char *running, *succeeded, *completed, *reason, *state, *message;
 	} rows[] = {
 		{SPEC, POD("a", "Pending", ""), "False", "Unknown", "False", "Pending", "Pending", "pod a on node n"},
-		{SPEC, POD("a", "Queued", ""), "False", "Unknown", "False", "Queued", "Queued", "pod a on node n"},
+		/* its agent has it, and nothing keeps it from beginning: that is no queue */
+		{SPEC, POD("a", "Queued", ",\"reason\":\"Queued\""), "False", "Unknown", "False", "Pending", "Pending", "pod a on node n"},
+		{SPEC, POD("a", "Queued", ",\"reason\":\"Queued\",\"message\":\"b\""), "False", "Unknown", "False", "Queued", "Queued", "pod a: b"},
 		{SPEC, POD("a", "Preparing", ""), "True", "Unknown", "False", "Preparing", "Preparing", "pod a on node n"},
 		{SPEC, POD("a", "Succeeded", "") "," POD("b", "Profiling", ""), "True", "Unknown", "False", "Profiling", "Profiling", "pod b on node n"},
 		{SPEC, POD("a", "Delivering", ""), "False", "Unknown", "False", "Delivering", "Delivering", "pod a on node n"},

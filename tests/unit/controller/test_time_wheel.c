@@ -42,6 +42,24 @@ Test(time_wheel, an_entry_is_due_at_the_tick_after_its_time)
 	}
 }
 
+Test(time_wheel, nobody_has_to_look_before_the_first_is_due)
+{
+	struct time_wheel w;
+	struct time_wheel_entry e[2] = {0};
+	time_wheel_init(&w, TICK_MS, 1000);
+	cr_expect_eq(time_wheel_next_ms(&w), INT64_MAX);
+	time_wheel_add(&w, &e[0], 5050);
+	cr_expect_eq(time_wheel_next_ms(&w), 5100);
+	time_wheel_add(&w, &e[1], 3000);
+	cr_expect_eq(time_wheel_next_ms(&w), 3000);
+	cr_expect_eq(time_wheel_take(&w, 5100), &e[1], "both are due");
+	cr_expect_leq(time_wheel_next_ms(&w), 5100);
+	cr_expect_eq(time_wheel_take(&w, 5100), &e[0]);
+	cr_expect_eq(time_wheel_next_ms(&w), INT64_MAX);
+	time_wheel_add(&w, &e[0], 5100 + TICK_MS * 5000);
+	cr_expect_eq(time_wheel_next_ms(&w), 5100 + TICK_MS * 127, "the farthest");
+}
+
 Test(time_wheel, removed_entries_never_come)
 {
 	struct time_wheel w;

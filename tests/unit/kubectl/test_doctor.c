@@ -1,0 +1,113 @@
+#include "controller/kubectl/doctor_checks.h"
+
+#include "common/base/cleanup.h"
+#include "common/base/jsonx.h"
+
+#include <criterion/criterion.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOW_MS 1767225600000 /* 2026-01-01T00:00:00Z */
+
+static json_t *json(const char *fmt, ...)
+{
+	char text[4096];
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	for (char *at = text; *at; at++)
+		*at = *at == '\'' ? '"' : *at; /* as tests write it */
+	json_error_t why;
+	json_t *doc = json_loads(text, 0, &why);
+	cr_assert_not_null(doc, "%s: %s", why.text, text);
+	return doc;
+}
+
+static void expect(struct doctor_findings *f, size_t i, enum doctor_level level, const char *part)
+{
+	cr_assert(i < f->count, "%zu findings", f->count);
+	cr_expect_eq(f->items[i].level, level, "%s", f->items[i].what);
+	cr_expect(strstr(f->items[i].what, part), "%s", f->items[i].what);
+	cr_expect_eq(f->items[i].remedy == NULL, level == DOCTOR_OK);
+}
+
+Test(doctor, the_shipped_admission_policy_is_found_by_what_it_does)
+{
+	AUTO_JSON json_t *policy = json_pack("{s:{s:s, s:[{s:s}]}}", "spec", "failurePolicy", "Fail", "validations", "expression",
+					     "authorizer.x.check('reveal').allowed()");
+	AUTO_JSON json_t *binding = json("{'spec':{'policyName':'sessions.drdotnet.dev','validationActions':['Deny']}}");
+	AUTO_JSON json_t *warns = json("{'spec':{'policyName':'sessions.drdotnet.dev','validationActions':['Warn']}}");
+	struct err missing = {.kind = ERR_NOT_FOUND, .message = "not found"};
+	struct doctor_findings f = {0};
+	doctor_check_admission((struct doctor_answer){policy, NULL}, (struct doctor_answer){binding, NULL}, &f);
+	expect(&f, 0, DOCTOR_OK, "in force");
+	doctor_check_admission((struct doctor_answer){policy, NULL}, (struct doctor_answer){warns, NULL}, &f);
+	expect(&f, 1, DOCTOR_WARN, "do not refuse");
+	doctor_check_admission((struct doctor_answer){NULL, &missing}, (struct doctor_answer){NULL, &missing}, &f);
+	expect(&f, 2, DOCTOR_WARN, "missing: not found");
+	doctor_check_admission((struct doctor_answer){policy, NULL}, (struct doctor_answer){NULL, &missing}, &f);
+	expect(&f, 3, DOCTOR_WARN, "missing: not found");
+	cr_expect_eq(f.count, 4);
+	doctor_findings_fini(&f);
+}
+
+static json_t *ended(const char *reason)
+{
+	return json("{'metadata':{'name':'s'},'status':{'completionTime':'2025-12-31T20:00:00Z','conditions':["
+		    "{'type':'Succeeded','status':'False','reason':'%s','message':'because'}]}}",
+		    reason);
+}
+
+Test(doctor, what_targets_refuse_is_no_illness_of_the_installation)
+{
+	static const char *const ordinary[] = {"NoSamples", "PodGone", "PodNotFound", "NoSamples", "ProcessExited", "InvalidSpec", "PauseBudgetExceeded"};
+	AUTO_JSON json_t *sessions = json_array();
+	struct doctor_findings f = {0};
+	for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++)
+		json_array_append_new(sessions, ended(ordinary[i]));
+	doctor_check_sessions((struct doctor_answer){sessions, NULL}, NOW_MS, &f);
+	cr_assert_eq(f.count, 1);
+	expect(&f, 0, DOCTOR_OK, "7 ended in the last day, none failed by the installation's fault; for other reasons: NoSamples (2), PodGone (1)");
+	json_array_append_new(sessions, ended("UploadFailed"));
+	doctor_check_sessions((struct doctor_answer){sessions, NULL}, NOW_MS, &f);
+	cr_assert_eq(f.count, 2);
+	expect(&f, 1, DOCTOR_WARN, "1 of 8: UploadFailed, such as s: because");
+	doctor_findings_fini(&f);
+}
+
+static json_t *agent(const char *name, const char *node, const char *ready)
+{
+	return json("{'metadata':{'name':'%s'},'spec':{'nodeName':'%s'},'status':{'conditions':[{'type':'Ready','status':'%s'}]}}", name, node, ready);
+}
+
+static json_t *probed(const char *pod, const char *at, const char *said)
+{
+	return json("{'involvedObject':{'kind':'Pod','name':'%s'},'lastTimestamp':'%s','message':'Readiness probe failed: %s'}", pod, at, said);
+}
+
+Test(doctor, agents_without_a_link_and_why)
+{
+	AUTO_JSON json_t *pods = json_array();
+	AUTO_JSON json_t *events = json_array();
+	struct doctor_findings f = {0};
+	struct doctor_answer p = {pods, NULL}, e = {events, NULL};
+	json_array_append_new(pods, agent("a", "node-a", "True"));
+	json_array_append_new(events, probed("a", "2026-01-01T00:00:00Z", "not linked: long ago"));
+	json_array_append_new(pods, agent("b", "node-b", "False"));
+	doctor_check_links(p, e, &f);
+	cr_expect_eq(f.count, 0, "one is ready, of the other nothing was said");
+	json_array_append_new(events, probed("b", "2026-01-01T00:01:00Z", "not linked: the name x cannot be resolved\\nmore"));
+	json_array_append_new(events, probed("b", "2026-01-01T00:00:00Z", "not linked: an older one"));
+	json_array_append_new(events, probed("b", "2026-01-01T00:02:00Z", "no agent answers"));
+	doctor_check_links(p, e, &f);
+	expect(&f, 0, DOCTOR_WARN, "1 of 2 agents have no link to a controller, such as b on node node-b: not linked: the name x cannot be resolved");
+	cr_expect_null(strstr(f.items[0].what, "more"));
+	json_array_remove(pods, 0);
+	doctor_check_links(p, e, &f);
+	expect(&f, 1, DOCTOR_FAIL, "1 of 1 agents");
+	doctor_check_links((struct doctor_answer){NULL, NULL}, e, &f);
+	cr_expect_eq(f.count, 2);
+	doctor_findings_fini(&f);
+}
