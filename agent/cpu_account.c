@@ -32,6 +32,12 @@ void cpu_account_begin(struct cpu_account *a)
 	a->cgroup_last = a->cgroup_begin;
 }
 
+bool cpu_account_same_group(const struct cgroup_cpu *begin, const struct cgroup_cpu *now)
+{
+	bool unlimited = begin->limit_millicores > 0 && now->limit_millicores <= 0;
+	return now->usage_ns >= 0 && !unlimited;
+}
+
 void cpu_account_update(struct cpu_account *a)
 {
 	int64_t now_ns = a->has_clock ? clock_ns(a->clock) : -1;
@@ -39,7 +45,7 @@ void cpu_account_update(struct cpu_account *a)
 		a->process_last_ns = now_ns;
 	struct cgroup_cpu now;
 	read_group(a, &now);
-	if (now.usage_ns >= 0)
+	if (cpu_account_same_group(&a->cgroup_begin, &now))
 		a->cgroup_last = now;
 }
 

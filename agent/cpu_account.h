@@ -28,4 +28,8 @@ void cpu_account_update(struct cpu_account *a);
 /* Writes the differences between begin and the last update; unknown ones as -1. */
 void cpu_account_report(const struct cpu_account *a, struct cpu_capture *c);
 
+/* Is this still the group that it was? A deleted pod's is gone, and its last process is in one without limits: a container's own limit can be
+ * changed, but not be taken away. Pure. */
+bool cpu_account_same_group(const struct cgroup_cpu *begin, const struct cgroup_cpu *now);
+
 #endif

@@ -1,9 +1,12 @@
 #include "agent/cpu_collect.h"
 
+#include "agent/code_bodies.h"
 #include "agent/cpu_threads.h"
 #include "agent/frame_namer.h"
 #include "agent/ip_table.h"
+#include "agent/pending_samples.h"
 #include "agent/raw_stacks.h"
+#include "agent/stack_unwind.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
@@ -17,6 +20,8 @@ struct cpu_collect {
 	struct frame_namer *namer;
 	struct ip_table ips;
 	struct raw_stacks raw;
+	struct code_bodies *bodies;
+	struct pending_samples pending;
 	uint32_t batch;
 	uint64_t taken;
 	int64_t first_sample_ns;
@@ -29,6 +34,8 @@ struct cpu_collect *cpu_collect_new(const struct cpu_collect_options *o)
 	c->builder = capture_builder_new(o->capture);
 	c->threads = cpu_threads_new(c->builder, o->proc_fd, o->same_ids);
 	c->namer = frame_namer_new(c->builder, o->proc_fd);
+	c->bodies = code_bodies_new(o->proc_fd);
+	o->capture->exact_stacks = o->code != NULL;
 	c->batch = 1;
 	return c;
 }
@@ -38,6 +45,8 @@ void cpu_collect_free(struct cpu_collect *c)
 	if (!c)
 		return;
 	frame_namer_free(c->namer);
+	code_bodies_free(c->bodies);
+	pending_samples_fini(&c->pending);
 	cpu_threads_free(c->threads);
 	capture_builder_free(c->builder);
 	ip_table_fini(&c->ips);
@@ -52,59 +61,73 @@ void cpu_collect_begin(struct cpu_collect *c)
 
 /* taking samples ------------------------------------------------------------------------------------------------ */
 
-/* A chain under construction: numbers in the address table. */
-struct chain {
-	uint32_t ips[CAPTURE_MAX_DEPTH];
-	size_t depth;
-	bool full;
-};
-
-static void chain_add(struct cpu_collect *c, struct chain *ch, uint64_t ip)
-{
-	uint32_t i = ch->depth < CAPTURE_MAX_DEPTH ? ip_table_intern(&c->ips, ip, c->batch) : INDEX_NONE;
-	if (i == INDEX_NONE)
-		ch->full = true;
-	else
-		ch->ips[ch->depth++] = i;
-}
-
-/* Leaf first. All but the leaf are return addresses: one back stands in the call itself, which may be its function's last
- * instruction. */
-static void chain_add_all(struct cpu_collect *c, struct chain *ch, const uint64_t *ips, size_t depth)
-{
-	for (size_t i = 0; i < depth; i++)
-		chain_add(c, ch, i == 0 ? ips[i] : ips[i] - 1);
-}
-
-static void take(struct cpu_collect *c, int64_t time_ns, uint32_t tid, const struct chain *ch, bool truncated)
+static void count(struct cpu_collect *c, int64_t time_ns)
 {
 	c->taken++;
 	if (!c->first_sample_ns || time_ns < c->first_sample_ns)
 		c->first_sample_ns = time_ns;
+}
+
+static void take(struct cpu_collect *c, int64_t time_ns, uint32_t tid, const struct unwound *u, bool truncated)
+{
 	uint32_t thread = cpu_threads_index(c->threads, tid);
-	if (thread == UINT32_MAX || raw_stacks_add(&c->raw, time_ns, thread, ch->ips, ch->depth, truncated || ch->full) < 0)
+	if (thread == UINT32_MAX || raw_stacks_add(&c->raw, time_ns, thread, u->ips, u->depth, truncated || u->full) < 0)
 		c->o.capture->dropped++;
+}
+
+static void begin_stack(struct cpu_collect *c, const struct perf_sample *s, struct unwound *u)
+{
+	u->depth = 0;
+	u->full = false;
+	if (s->kernel_depth)
+		stack_unwind_chain(&c->ips, c->batch, s->kernel, s->kernel_depth, u);
+	else if (s->in_kernel)
+		stack_unwind_add(&c->ips, c->batch, IP_KERNEL, u);
+}
+
+/* By frame pointers alone: `gap` says why, where that is not how it is meant to be. */
+static void take_chain(struct cpu_collect *c, const struct perf_sample *s, enum stack_gap gap)
+{
+	struct unwound u;
+	begin_stack(c, s, &u);
+	stack_unwind_chain(&c->ips, c->batch, s->user, s->user_depth, &u);
+	c->o.capture->stack_gaps[gap] += c->o.capture->exact_stacks && s->user_depth;
+	take(c, s->time_ns, s->tid, &u, c->o.max_depth && s->kernel_depth + s->user_depth >= c->o.max_depth);
+}
+
+/* INDEX_NONE: taken. Else the number of an address that the table would have to know first. */
+static uint32_t take_exact(struct cpu_collect *c, const struct perf_sample *s)
+{
+	const struct unwind_source source = {s->registers, s->stack, s->stack_bytes, s->user, s->user_depth};
+	struct unwound u;
+	begin_stack(c, s, &u);
+	stack_unwind(&c->ips, c->batch, &source, &u);
+	if (u.wanted != INDEX_NONE)
+		return u.wanted;
+	c->o.capture->stack_gaps[u.gap] += !u.whole;
+	bool cut = !u.whole && c->o.max_depth && s->kernel_depth + s->user_depth >= c->o.max_depth;
+	take(c, s->time_ns, s->tid, &u, cut);
+	return INDEX_NONE;
 }
 
 void cpu_collect_perf_sample(struct cpu_collect *c, const struct perf_sample *s)
 {
-	struct chain ch = {.depth = 0};
-	if (s->kernel_depth)
-		chain_add_all(c, &ch, s->kernel, s->kernel_depth);
-	else if (s->in_kernel)
-		chain_add(c, &ch, IP_KERNEL);
-	chain_add_all(c, &ch, s->user, s->user_depth);
-	bool cut = c->o.max_depth && s->kernel_depth + s->user_depth >= c->o.max_depth;
-	take(c, s->time_ns, s->tid, &ch, cut);
+	count(c, s->time_ns);
+	if (!c->o.code || !s->stack_bytes)
+		take_chain(c, s, STACK_GAP_REGISTERS);
+	else if (take_exact(c, s) != INDEX_NONE && !pending_samples_add(&c->pending, s))
+		take_chain(c, s, STACK_GAP_ROOM);
 }
 
 void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample *s)
 {
-	struct chain ch = {.depth = 0};
-	chain_add_all(c, &ch, s->ips, s->depth);
+	struct unwound u = {.depth = 0};
+	stack_unwind_chain(&c->ips, c->batch, s->ips, s->depth, &u);
 	/* The time is the process's word: it lies within the session. */
 	int64_t now_ns = clock_mono_ns(), time_ns = s->time_ns < c->o.started_ns ? c->o.started_ns : s->time_ns;
-	take(c, time_ns < now_ns ? time_ns : now_ns, s->tid, &ch, s->truncated);
+	time_ns = time_ns < now_ns ? time_ns : now_ns;
+	count(c, time_ns);
+	take(c, time_ns, s->tid, &u, s->truncated);
 }
 
 void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *name)
@@ -114,7 +137,76 @@ void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *na
 
 bool cpu_collect_wants_flush(const struct cpu_collect *c)
 {
-	return raw_stacks_half_full(&c->raw) || c->ips.count > IP_TABLE_MAX / 2;
+	return raw_stacks_half_full(&c->raw) || pending_samples_half_full(&c->pending) || c->ips.count > IP_TABLE_MAX / 2;
+}
+
+/* the ones that wait ----------------------------------------------------------------------------------------------- */
+
+struct index_list {
+	uint32_t *items;
+	size_t count, cap;
+};
+
+/* Once each. */
+static void want(struct cpu_collect *c, struct index_list *wanted, uint32_t entry)
+{
+	struct ip_entry *x = entry == INDEX_NONE ? NULL : &c->ips.items[entry];
+	if (!x || x->code != IP_CODE_NEW || x->wanted)
+		return;
+	x->wanted = true;
+	GROW(wanted->items, wanted->count, wanted->cap);
+	wanted->items[wanted->count++] = entry;
+}
+
+/* What frame pointers lead to is nearly all of what the stacks pass through: asked for at once, few questions are left. */
+static void want_chains(struct cpu_collect *c, struct index_list *wanted)
+{
+	for (size_t i = 0; i < c->pending.count; i++) {
+		const struct perf_sample *s = &c->pending.samples[i];
+		for (size_t k = 0; k < s->user_depth; k++)
+			want(c, wanted, ip_table_intern(&c->ips, k == 0 ? s->user[k] : s->user[k] - 1, c->batch));
+	}
+}
+
+/* Takes those that can be taken now. */
+static void try_pending(struct cpu_collect *c, struct index_list *wanted)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < c->pending.count; i++) {
+		uint32_t missing = take_exact(c, &c->pending.samples[i]);
+		if (missing == INDEX_NONE)
+			continue;
+		want(c, wanted, missing);
+		c->pending.samples[kept++] = c->pending.samples[i];
+	}
+	c->pending.count = kept;
+}
+
+/* Each question brings every stack at least one frame further. */
+static void take_pending(struct cpu_collect *c)
+{
+	struct index_list wanted = {0};
+	want_chains(c, &wanted);
+	for (int round = 0; c->pending.count && round < CAPTURE_MAX_DEPTH; round++) {
+		for (size_t i = 0; i < wanted.count; i++)
+			c->ips.items[wanted.items[i]].wanted = false;
+		if (code_bodies_learn(c->bodies, &c->ips, wanted.items, wanted.count, c->namer, c->o.code, c->o.code_ctx) < 0)
+			break;
+		wanted.count = 0;
+		try_pending(c, &wanted);
+	}
+	for (size_t i = 0; i < c->pending.count; i++)
+		take_chain(c, &c->pending.samples[i], STACK_GAP_CODE);
+	pending_samples_clear(&c->pending);
+	free(wanted.items);
+}
+
+/* The memory of a dynamic method may hold another one soon. */
+static void forget_dynamic(struct cpu_collect *c)
+{
+	for (size_t i = 0; i < c->ips.count; i++)
+		if (c->ips.items[i].dynamic)
+			c->ips.items[i].code = IP_CODE_NEW;
 }
 
 /* moving them into the capture ---------------------------------------------------------------------------------- */
@@ -165,9 +257,11 @@ static void move_samples(struct cpu_collect *c)
 
 void cpu_collect_flush(struct cpu_collect *c, cpu_collect_resolve_fn *resolve, void *ctx)
 {
+	take_pending(c);
 	if (c->raw.sample_count) {
 		frame_namer_name(c->namer, &c->ips, c->batch, resolve, ctx);
 		move_samples(c);
+		forget_dynamic(c);
 	}
 	raw_stacks_clear(&c->raw);
 	if (c->ips.count > IP_TABLE_MAX / 2)

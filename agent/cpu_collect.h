@@ -12,12 +12,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Where code begins: code_bodies_ask_fn. */
+struct channel_code_body;
+typedef int cpu_collect_code_fn(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out);
+
 struct cpu_collect_options {
 	struct cpu_capture *capture; /* filled; outlives the collector */
 	int proc_fd;                 /* /proc/PID, borrowed; -1 in shared tmp mode: no mappings, no native names */
 	bool same_ids;               /* the process sees its threads by the ids that the samples have */
 	int64_t started_ns;          /* CLOCK_MONOTONIC; samples before are clamped to it */
 	unsigned max_depth;          /* so many addresses in a chain: the kernel has cut it; 0: no limit known */
+	cpu_collect_code_fn *code;   /* NULL: stacks are what frame pointers tell */
+	void *code_ctx;
 };
 
 /* The names of managed code: the channel, or another in tests. out[i] NULL: none. -1: no names to be had now. */

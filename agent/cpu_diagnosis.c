@@ -97,6 +97,9 @@ static void decide(const struct cpu_analysis *a, struct cpu_diagnosis *d)
 		d->finding = FINDING_IDLE;
 	} else if (a->samples == 0) {
 		d->finding = FINDING_NO_SAMPLES;
+	} else if (cpu_capture_too_few(c)) {
+		d->finding = FINDING_FEW_SAMPLES;
+		d->method = d->funnel = CPU_NO_METHOD;
 	} else if (category_leads(a, d, category)) {
 		d->finding = FINDING_CATEGORY;
 		d->category = category;

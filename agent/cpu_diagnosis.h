@@ -10,6 +10,7 @@ enum cpu_finding {
 	FINDING_METHOD,      /* one method stands out */
 	FINDING_SPREAD,      /* none does */
 	FINDING_CATEGORY,    /* the runtime or the kernel does the most */
+	FINDING_FEW_SAMPLES, /* far fewer samples came than were due: no verdict */
 };
 
 struct cpu_diagnosis {

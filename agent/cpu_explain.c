@@ -277,6 +277,28 @@ static void put_sentence(struct buf *text, const char *format, ...)
 	va_end(args);
 }
 
+static void explain_stacks(const struct cpu_analysis *a, struct buf *text)
+{
+	static const char *const reasons[STACK_GAP_COUNT] = {
+		[STACK_GAP_DEEP] = "are deeper than what is copied of a stack",
+		[STACK_GAP_CODE] = "pass through code that could not be read",
+		[STACK_GAP_BROKEN] = "lead nowhere",
+		[STACK_GAP_ROOM] = "came faster than they could be followed",
+		[STACK_GAP_REGISTERS] = "came without registers",
+	};
+	const struct cpu_capture *c = a->capture;
+	int64_t incomplete = cpu_capture_incomplete(c);
+	if (!c->exact_stacks && a->samples)
+		put_sentence(text, "Stacks follow frame pointers: the callers of small methods may be missing.");
+	if (incomplete == 0)
+		return;
+	put_sentence(text, "Callers may be missing from %lld of %u stacks:", (long long)incomplete, a->samples);
+	for (int i = 0, n = 0; i < STACK_GAP_COUNT; i++)
+		if (c->stack_gaps[i])
+			buf_printf(text, "%s %lld %s", n++ ? "," : "", (long long)c->stack_gaps[i], reasons[i]);
+	buf_putc(text, '.');
+}
+
 /* What limits the trust in the numbers, only when it does. */
 void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 {
@@ -294,9 +316,10 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 		put_sentence(text, "Samples lost: %lld.", (long long)missing);
 	if (a->truncated_samples * 100ull >= a->samples && a->truncated_samples)
 		put_sentence(text, "%.0f %% of the stacks were cut before their thread's start.", cpu_analysis_percent(a, a->truncated_samples));
+	explain_stacks(a, text);
 	if (c->unresolved_frames * 100 >= c->managed_frames && c->unresolved_frames > 0)
 		put_sentence(text, "Of %lld frames of compiled code %lld have no name.",
 			     (long long)(c->managed_frames + c->unresolved_frames), (long long)c->unresolved_frames);
 	if (a->samples > 0 && a->samples < FEW_SAMPLES)
-		put_sentence(text, "Only %u samples: shares are rough.", a->samples);
+		put_sentence(text, "Only %u sample%s: shares are rough.", a->samples, a->samples == 1 ? "" : "s");
 }

@@ -86,6 +86,10 @@ void cpu_headline_put(const struct cpu_analysis *a, const struct cpu_diagnosis *
 		cpu_phrase_cpus(line, a->cpus_used);
 		buf_puts(line, " CPUs were used, but no sample could be taken");
 		break;
+	case FINDING_FEW_SAMPLES:
+		buf_printf(line, "No verdict: %u sample%s came where %lld were due", a->samples, a->samples == 1 ? "" : "s",
+			   (long long)cpu_capture_due(a->capture));
+		break;
 	case FINDING_METHOD:
 		cpu_phrase_share(line, a, d->method_samples);
 		buf_puts(line, " of CPU in ");

@@ -29,7 +29,7 @@ static void put_percent(struct report_file *f, const struct cpu_analysis *a, con
 
 static void put_diagnosis(const struct report_source *s, struct report_file *f)
 {
-	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category"};
+	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category", "fewSamples"};
 	const struct cpu_diagnosis *d = s->diagnosis;
 	const char *method = d->method == CPU_NO_METHOD ? NULL : s->analysis->methods[d->method].name;
 	AUTO_BUF struct buf more;
@@ -46,6 +46,20 @@ static void put_diagnosis(const struct report_source *s, struct report_file *f)
 	report_head_json_begin(&s->head, findings[d->finding], buf_str(&more), f);
 }
 
+static void put_stack_gaps(const struct cpu_capture *c, struct report_file *f)
+{
+	static const char *const names[STACK_GAP_COUNT] = {
+		[STACK_GAP_DEEP] = "deep", [STACK_GAP_CODE] = "code", [STACK_GAP_BROKEN] = "broken",
+		[STACK_GAP_ROOM] = "room", [STACK_GAP_REGISTERS] = "registers",
+	};
+	report_json_string(f, "stacks", c->exact_stacks ? "code" : "framePointers");
+	report_json_integer(f, "incompleteStacks", cpu_capture_incomplete(c));
+	buf_puts(&f->text, ",\"incompleteByReason\":{");
+	for (int i = 0; i < STACK_GAP_COUNT; i++)
+		buf_printf(&f->text, "%s\"%s\":%" PRId64, i ? "," : "", names[i], c->stack_gaps[i]);
+	buf_puts(&f->text, "}");
+}
+
 static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 {
 	const struct cpu_capture *c = a->capture;
@@ -60,6 +74,7 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 	report_json_integer(f, "lost", c->lost_samples);
 	report_json_integer(f, "dropped", c->dropped);
 	report_json_integer(f, "cutStacks", a->truncated_samples);
+	put_stack_gaps(c, f);
 	report_json_integer(f, "managedFramesNamed", c->managed_frames);
 	report_json_integer(f, "managedFramesUnnamed", c->unresolved_frames);
 	buf_printf(&f->text, "},\n\"cpu\":{\"usedNanoseconds\":%" PRId64 ",\"usedCPUs\":%.4f,\"allowedCPUs\":%.3f", a->cpu_ns,

@@ -1,10 +1,11 @@
 #include "agent/cpu_session.h"
 
+#include "agent/code_client.h"
 #include "agent/cpu_account.h"
 #include "agent/cpu_collect.h"
 #include "agent/cpu_report.h"
 #include "agent/kernel_symbols.h"
-#include "agent/perf_sampler.h"
+#include "agent/perf_pump.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -14,13 +15,17 @@
 #include <string.h>
 
 #define SAMPLING_DEADLINE_MS 5000
+#define NOTABLE_PART 50 /* of the CPU time */
 #define LAST_TURNS 8 /* of input: more than a socket holds */
 
 struct cpu_own {
 	struct cpu_capture capture;
 	struct cpu_account account;
 	struct perf_sampler *perf; /* NULL: the library's timers sample */
+	struct perf_pump *pump;    /* reads them */
 	struct cpu_collect *collect;
+	struct channel_sampling sampling; /* by timers: the library's word */
+	struct code_client code;
 };
 
 static struct cpu_own *own_of(const struct attached_session *s)
@@ -69,8 +74,14 @@ static int start_perf(struct attached_session *s, struct err *e)
 		.proc_fd = s->proc_fd,
 		.frequency_hertz = s->q->spec->frequency_hertz,
 		.kernel_chains = kernel_symbols_allowed("/proc"),
+		.stacks = true,
 	};
 	o->perf = perf_sampler_open(&options, &why);
+	o->pump = o->perf ? perf_pump_start(o->perf, &why) : NULL;
+	if (o->perf && !o->pump) {
+		perf_sampler_close(o->perf);
+		o->perf = NULL;
+	}
 	if (o->perf) {
 		o->capture.method = perf_sampler_way(o->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
 		o->capture.kernel_frames = perf_sampler_kernel(o->perf);
@@ -83,6 +94,21 @@ static int start_perf(struct attached_session *s, struct err *e)
 	return 0;
 }
 
+static int ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out)
+{
+	struct attached_session *s = ctx;
+	struct err e = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return -1;
+	STEP("ask-code");
+	if (!own_of(s)->code.channel)
+		code_client_init(&own_of(s)->code, s->attach.channel);
+	if (code_client_ask(&own_of(s)->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
+		return 0;
+	attached_session_no_answer(s, "the places of code could not be asked for", &e);
+	return -1;
+}
+
 static void start_collecting(struct attached_session *s)
 {
 	struct cpu_own *o = own_of(s);
@@ -93,6 +119,8 @@ static void start_collecting(struct attached_session *s)
 		.same_ids = t->pid == t->inner_pid || !o->perf,
 		.started_ns = s->started_ns,
 		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
+		.code = o->perf ? ask_code : NULL,
+		.code_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);
 	cpu_collect_begin(o->collect);
@@ -108,7 +136,7 @@ static int prepare(struct attached_session *s, struct err *e)
 	if (start_perf(s, e) < 0)
 		return -1;
 	s->started_ns = o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
-	s->own_fd = o->perf ? perf_sampler_fd(o->perf) : -1;
+	s->own_fd = o->pump ? perf_pump_fd(o->pump) : -1;
 	s->eager = o->perf != NULL; /* until the first sample is there */
 	STEP("start-collecting");
 	start_collecting(s);
@@ -135,8 +163,8 @@ static void note_samples(struct attached_session *s)
 static void drain(struct attached_session *s)
 {
 	struct cpu_own *o = own_of(s);
-	if (o->perf)
-		perf_sampler_drain(o->perf, on_perf_sample, on_comm, o->collect);
+	if (o->pump)
+		perf_pump_take(o->pump, on_perf_sample, on_comm, o->collect);
 	if (cpu_collect_wants_flush(o->collect))
 		cpu_collect_flush(o->collect, attached_session_resolve, s);
 	note_samples(s);
@@ -190,29 +218,56 @@ static int stop(struct attached_session *s, struct err *e)
 	(void)e;
 	if (own_of(s)->perf) {
 		perf_sampler_stop(own_of(s)->perf);
+		perf_pump_stop(own_of(s)->pump);
 		return 0;
 	}
 	if (attached_session_may_ask(s) && profiler_channel_sample_stop(s->attach.channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the timers could not be stopped in order", &inner);
+	own_of(s)->sampling = profiler_channel_sampling(s->attach.channel);
 	take_last_samples(s);
 	return 0;
 }
 
 /* the end ------------------------------------------------------------------------------------------------------------- */
 
+/* What the report therefore lacks. */
+static void note_limits(struct attached_session *s)
+{
+	const struct cpu_capture *c = &own_of(s)->capture;
+	const struct channel_sampling *x = &own_of(s)->sampling;
+	struct limits *l = &s->facts.limits;
+	if (cpu_capture_too_few(c))
+		limits_note(l, "samples", cpu_capture_due(c), (int64_t)c->sample_count,
+			    "%zu samples came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
+			    (long long)cpu_capture_due(c));
+	if (x->flags & CHANNEL_SAMPLING_THREADS_UNKNOWN)
+		limits_note(l, "threads", -1, -1, "The process has more threads than the library can look at: what some of them do is not in this report.");
+	if (x->untimed || x->untimed_cpu_ns > x->cpu_ns / NOTABLE_PART)
+		limits_note(l, "timers", -1, x->untimed,
+			    "%u threads at once ran without a timer: %.1f of %.1f seconds of CPU time were not sampled and are not in this report.",
+			    x->untimed, (double)x->untimed_cpu_ns / 1e9, (double)x->cpu_ns / 1e9);
+}
+
 static void take(struct attached_session *s)
 {
 	struct cpu_own *o = own_of(s);
 	if (o->perf) {
+		perf_pump_stop(o->pump);
+		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
 		o->capture.lost_samples = (int64_t)perf_sampler_stats(o->perf)->lost;
-		o->capture.dropped += (int64_t)perf_sampler_stats(o->perf)->malformed;
+		o->capture.dropped += (int64_t)(perf_sampler_stats(o->perf)->malformed + perf_pump_dropped(o->pump));
 	}
+	perf_pump_free(o->pump);
 	perf_sampler_close(o->perf);
+	o->pump = NULL;
 	cpu_collect_free(o->collect);
 	o->perf = NULL;
 	o->collect = NULL;
 	cpu_account_report(&o->account, &o->capture);
+	if (o->capture.process_cpu_ns < 0 && o->sampling.cpu_ns)
+		o->capture.process_cpu_ns = (int64_t)o->sampling.cpu_ns;
 	o->capture.frequency_hertz = s->q->spec->frequency_hertz;
+	note_limits(s);
 	s->samples = (int64_t)o->capture.sample_count;
 	s->facts.cost.dropped_samples = o->capture.lost_samples + o->capture.dropped;
 	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;

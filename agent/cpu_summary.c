@@ -53,6 +53,8 @@ void cpu_summary_write(const void *source, struct report_file *f)
 		   c->method ? c->method : "unknown");
 	if (c->lost_samples + c->dropped)
 		buf_printf(&more, ", %lld lost", (long long)(c->lost_samples + c->dropped));
+	if (cpu_capture_incomplete(c))
+		buf_printf(&more, ", %lld with an incomplete stack", (long long)cpu_capture_incomplete(c));
 	report_head_summary_begin(&s->head, f);
 	if (s->analysis->samples)
 		put_methods(s->analysis, &f->text);

@@ -18,6 +18,7 @@ struct frame_namer {
 	struct native_symbols *native;
 	struct kernel_symbols *kernel;
 	bool kernel_tried;
+	bool maps_fresh; /* read for this batch: no second time for an address that lies nowhere */
 	uint32_t unknown;
 	/* the runtime's questions of a batch */
 	uint64_t *ask;
@@ -189,6 +190,7 @@ static void name_by_place(struct frame_namer *n, struct ip_table *ips, uint32_t 
 void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, cpu_collect_resolve_fn *resolve, void *ctx)
 {
 	refresh_maps(n, ips, batch);
+	n->maps_fresh = false;
 	n->ask_count = 0;
 	for (uint32_t i = 0; i < ips->count; i++)
 		if (wants_name(&ips->items[i], batch))
@@ -201,6 +203,20 @@ void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batc
 		else
 			name_unresolved(n, x);
 	}
+}
+
+enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip)
+{
+	if (ip_is_kernel(ip))
+		return CODE_PLACE_NATIVE;
+	const struct map_entry *m = maps_find(&n->maps, ip);
+	if (!m && n->proc_fd >= 0 && !n->maps_fresh) {
+		maps_load(&n->maps, n->proc_fd, NULL);
+		n->maps_fresh = true;
+		m = maps_find(&n->maps, ip);
+	}
+	enum map_kind kind = m ? n->maps.files[m->file].kind : MAP_KERNEL;
+	return !map_may_be_managed(kind) ? CODE_PLACE_NATIVE : kind == MAP_JIT ? CODE_PLACE_JIT : CODE_PLACE_EITHER;
 }
 
 bool frame_namer_is_thread_start(const struct frame_namer *n, uint64_t ip)

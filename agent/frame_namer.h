@@ -18,6 +18,14 @@ void frame_namer_free(struct frame_namer *n);
 /* Sets frame and state of the batch's entries that have no final answer. */
 void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, cpu_collect_resolve_fn *resolve, void *ctx);
 
+/* Whose code lies at an address. Reads the mappings again where it lies in none. */
+enum code_place {
+	CODE_PLACE_NATIVE, /* a library's; or nobody's */
+	CODE_PLACE_JIT,    /* the runtime made it: a method, or a stub */
+	CODE_PLACE_EITHER, /* an assembly, the executable: a method, or native */
+};
+enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip);
+
 /* The frame of a function that the runtime has named; its texts are borrowed. */
 struct frame frame_namer_managed(const struct resolved_function *r);
 

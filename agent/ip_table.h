@@ -4,6 +4,7 @@
 #define DRDOTNET_IP_TABLE_H
 
 #include "agent/index_set.h"
+#include "common/proto/code_frame.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,12 @@ enum ip_state {
 	IP_FOREIGN, /* kernel or native: final */
 };
 
+enum ip_code {
+	IP_CODE_NEW,   /* not looked at yet */
+	IP_CODE_KNOWN, /* leaf and call say how its caller is found */
+	IP_CODE_STUB,  /* code that the runtime made and has no name for: it keeps no frame of its own */
+};
+
 struct ip_entry {
 	uint64_t ip;
 	uint32_t frame;           /* in the capture */
@@ -27,6 +34,10 @@ struct ip_entry {
 	enum ip_state state;
 	bool dynamic;             /* asked for again in each batch: its memory may serve another method by then */
 	int64_t dynamic_start_ns; /* samples before this are not of this method */
+	enum ip_code code;
+	bool wanted;              /* is in a question that is being put together */
+	struct code_frame leaf;   /* of a thread that is about to run the instruction at `ip` */
+	struct code_frame call;   /* of one that returns to the byte behind `ip` */
 };
 
 struct ip_table { /* zeroed: empty */

@@ -38,7 +38,40 @@ static int split_chain(const uint64_t *chain, uint64_t nr, struct perf_sample *s
 	return 0;
 }
 
-/* header | u32 pid, u32 tid | u64 time | u64 nr | u64 ips[nr] */
+#if defined(__aarch64__)
+#define REGISTERS 4
+static struct code_registers take_registers(const uint64_t *w) /* by their numbers */
+{
+	return (struct code_registers){.fp = w[0], .lr = w[1], .sp = w[2], .ip = w[3]};
+}
+#else
+#define REGISTERS 3
+static struct code_registers take_registers(const uint64_t *w)
+{
+	return (struct code_registers){.fp = w[0], .sp = w[1], .ip = w[2]};
+}
+#endif
+
+/* u64 abi | abi is not 0: u64 registers[] | u64 size | size is not 0: bytes[size] | u64 how many of them are the stack's */
+static int parse_stack(const uint64_t *w, size_t words, struct perf_sample *s)
+{
+	size_t at = 1 + (words && w[0] == PERF_SAMPLE_REGS_ABI_64 ? REGISTERS : 0);
+	if (words <= at || w[0] == PERF_SAMPLE_REGS_ABI_32)
+		return words && w[0] == PERF_SAMPLE_REGS_ABI_32 ? 0 : -1;
+	s->has_registers = at > 1;
+	if (s->has_registers)
+		s->registers = take_registers(w + 1);
+	uint64_t size = w[at++];
+	if (size == 0)
+		return 0;
+	if (size % 8 || size / 8 >= words - at || w[at + size / 8] > size)
+		return -1;
+	s->stack = (const uint8_t *)(w + at);
+	s->stack_bytes = (size_t)w[at + size / 8];
+	return 0;
+}
+
+/* header | u32 pid, u32 tid | u64 time | u64 nr | u64 ips[nr] | registers and stack */
 static int parse_sample(const uint64_t *w, size_t words, uint16_t misc, struct perf_sample *s)
 {
 	if (words < 4 || w[3] > words - 4)
@@ -49,7 +82,9 @@ static int parse_sample(const uint64_t *w, size_t words, uint16_t misc, struct p
 		.time_ns = (int64_t)w[2],
 		.in_kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL,
 	};
-	return split_chain(w + 4, w[3], s);
+	if (split_chain(w + 4, w[3], s) < 0)
+		return -1;
+	return words == 4 + w[3] ? 0 : parse_stack(w + 4 + w[3], words - 4 - w[3], s);
 }
 
 /* header | u32 pid, u32 tid | char comm[], NUL, padded to 8 */

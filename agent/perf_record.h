@@ -1,11 +1,20 @@
-/* The bytes of the records that a perf event writes with PERF_SAMPLE_TID | TIME | CALLCHAIN and without sample_id_all
+/* The bytes of the records that a perf event writes with PERF_SAMPLE_TID | TIME | CALLCHAIN | REGS_USER | STACK_USER and without sample_id_all
  * (perf_event_open(2), "MMAP layout"). Pure; any thread. Words are in host order, 8-byte aligned. */
 #ifndef DRDOTNET_PERF_RECORD_H
 #define DRDOTNET_PERF_RECORD_H
 
+#include "common/proto/code_frame.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* perf_event_attr.sample_regs_user for the registers of struct code_registers. */
+#if defined(__aarch64__)
+#define PERF_USER_REGS (1ull << 29 | 1ull << 30 | 1ull << 31 | 1ull << 32) /* x29, lr, sp, pc */
+#else
+#define PERF_USER_REGS (1ull << 6 | 1ull << 7 | 1ull << 8) /* bp, sp, ip */
+#endif
 
 enum perf_kind {
 	PERF_KIND_OTHER,    /* well-formed and of no interest */
@@ -22,6 +31,10 @@ struct perf_sample {
 	bool in_kernel;     /* the thread was in a system call, a fault or an interrupt */
 	const uint64_t *kernel, *user; /* leaf first; borrowed from the record */
 	size_t kernel_depth, user_depth;
+	bool has_registers; /* those of user mode; none of a kernel thread */
+	struct code_registers registers;
+	const uint8_t *stack; /* from registers.sp on; borrowed. It holds whatever the process computes with: secret */
+	size_t stack_bytes;
 };
 
 struct perf_record {

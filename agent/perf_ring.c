@@ -34,6 +34,7 @@ static const uint64_t *whole_record(const struct perf_ring *r, struct perf_bounc
 	size_t first = r->data_bytes - at;
 	if (bytes <= first)
 		return (const uint64_t *)(const void *)(r->data + at);
+	bounce->used = bytes;
 	memcpy(bounce->words, r->data + at, first);
 	memcpy((uint8_t *)bounce->words + first, r->data, bytes - first);
 	return bounce->words;
@@ -60,6 +61,8 @@ size_t perf_ring_read(struct perf_ring *r, struct perf_bounce *bounce, perf_ring
 			malformed++;
 		else
 			fn(ctx, &record);
+		explicit_bzero(bounce->words, bounce->used);
+		bounce->used = 0;
 		tail += h.size;
 	}
 	__atomic_store_n(&r->page->data_tail, head, __ATOMIC_RELEASE);

@@ -22,6 +22,7 @@ struct perf_ring {
 /* Where a record that crosses the ring's end is put together; one serves all rings of a thread. */
 struct perf_bounce {
 	uint64_t words[PERF_RECORD_MAX_BYTES / 8];
+	size_t used; /* bytes of the record that is in it */
 };
 
 typedef void perf_ring_fn(void *ctx, const struct perf_record *r);
@@ -30,8 +31,9 @@ typedef void perf_ring_fn(void *ctx, const struct perf_record *r);
 int perf_ring_map(struct perf_ring *r, int fd, size_t data_bytes, struct err *e);
 void perf_ring_unmap(struct perf_ring *r); /* takes zeroed structs */
 
-/* Hands over each record that is there and frees its room. Returns how many were malformed (the rest of the ring is then
- * given up, since there is no way to find the next record). */
+/* Hands over each record that is there and frees its room. The ring's own bytes cannot be overwritten here (the kernel maps them for
+ * reading): it does that itself as it goes round. They are in no core dump, and cleared before another process gets them. Returns how many
+ * records were malformed (the rest of the ring is then given up, since there is no way to find the next record). */
 size_t perf_ring_read(struct perf_ring *r, struct perf_bounce *bounce, perf_ring_fn *fn, void *ctx);
 
 #endif

@@ -19,8 +19,9 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#define RING_MAX_BYTES (256 * 1024)
+#define RING_MAX_BYTES (512 * 1024) /* with its first page 516 KiB, what the kernel lets a user lock for each CPU (perf_event_mlock_kb) */
 #define RING_MIN_BYTES (16 * 1024)
+#define WAKE_PART 8 /* of a ring: the rest is for the time until this process gets a CPU */
 #define MAX_EVENTS 65536
 #define DEFAULT_MAX_STACK 127
 #define MAX_STACK_CAP 512 /* CAPTURE_MAX_DEPTH: more would be cut anyway */
@@ -48,6 +49,7 @@ struct perf_sampler {
 	struct abilities able;
 	unsigned max_stack;
 	uint64_t period_ns;
+	uint32_t stack_bytes; /* of each sample; 0: no registers either */
 	size_t ring_bytes;
 	int64_t started_ns;
 	int epoll_fd;
@@ -83,13 +85,18 @@ static void fill_attr(const struct perf_sampler *s, struct perf_event_attr *a)
 		.clockid = CLOCK_MONOTONIC,
 		.comm = 1,
 		.watermark = 1,
-		.wakeup_watermark = (uint32_t)(s->ring_bytes / 2),
+		.wakeup_watermark = (uint32_t)(s->ring_bytes / WAKE_PART),
 		.exclude_idle = 1,
 		.exclude_hv = 1,
 		.exclude_kernel = !s->able.kernel,
 		.exclude_callchain_kernel = !s->able.kernel_chains,
 		.disabled = 0,
 	};
+	if (s->stack_bytes) {
+		a->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
+		a->sample_regs_user = PERF_USER_REGS;
+		a->sample_stack_user = s->stack_bytes;
+	}
 	if (s->way == PERF_WAY_THREAD) {
 		a->inherit = 1;
 		a->task = 1; /* a record for each thread that inherits */
@@ -199,11 +206,17 @@ static struct cpu_ring *find_ring(struct perf_sampler *s, int cpu)
 	return NULL;
 }
 
+static void drop_last(struct perf_sampler *s)
+{
+	perf_ring_unmap(&s->rings[--s->ring_count].ring);
+	close(s->events[--s->event_count]);
+}
+
 /* the two ways -------------------------------------------------------------------------------------------------- */
 
 /* One event of `tid` (-1: every process) on `cpu`, writing into that CPU's ring. 1: open; 0: the CPU is off line or the thread
  * has ended; -1: refused, with errno in *errnum or the error set. */
-static int add_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, struct err *e)
+static int try_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, struct err *e)
 {
 	AUTO_FD int fd = open_event(s, tid, cpu);
 	if (fd < 0) {
@@ -219,6 +232,20 @@ static int add_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, st
 		return -1;
 	keep_event(s, steal_fd(&fd));
 	return 1;
+}
+
+/* Where the first ring had to be made smaller, its event was opened to wake us too late. */
+static int add_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, struct err *e)
+{
+	size_t wanted;
+	int r;
+	do {
+		wanted = s->ring_bytes;
+		r = try_event(s, tid, cpu, errnum, e);
+		if (s->ring_bytes < wanted && r == 1)
+			drop_last(s);
+	} while (s->ring_bytes < wanted && r == 1);
+	return r;
 }
 
 static int open_cpus(struct perf_sampler *s, pid_t tid, int *errnum, struct err *e)
@@ -313,10 +340,16 @@ static unsigned kernel_max_stack(void)
 	return v < 1 ? DEFAULT_MAX_STACK : v > MAX_STACK_CAP ? MAX_STACK_CAP : (unsigned)v;
 }
 
-static size_t ring_bytes_for(int64_t frequency_hertz)
+/* As much as nearly all stacks need, and less where so many samples come that a ring would not hold them until they are read. */
+static uint32_t stack_bytes_for(int64_t frequency_hertz)
 {
-	/* Half of it holds what a busy CPU writes in half a second, at some 600 bytes a sample. */
-	size_t need = (size_t)frequency_hertz * 600, bytes = 64 * 1024;
+	return frequency_hertz <= 125 ? 8192 : frequency_hertz <= 250 ? 4096 : 2048;
+}
+
+static size_t ring_bytes_for(int64_t frequency_hertz, uint32_t stack_bytes)
+{
+	/* A second of a busy CPU, at some 600 bytes a sample beside the stack. */
+	size_t need = (size_t)frequency_hertz * (600 + stack_bytes), bytes = 64 * 1024;
 	while (bytes < need && bytes < RING_MAX_BYTES)
 		bytes *= 2;
 	return bytes;
@@ -330,7 +363,8 @@ static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, en
 	s->able = (struct abilities){.kernel = true, .kernel_chains = o->kernel_chains, .inherit_thread = true};
 	s->max_stack = kernel_max_stack();
 	s->period_ns = UINT64_C(1000000000) / (uint64_t)o->frequency_hertz;
-	s->ring_bytes = ring_bytes_for(o->frequency_hertz);
+	s->stack_bytes = o->stacks ? stack_bytes_for(o->frequency_hertz) : 0;
+	s->ring_bytes = ring_bytes_for(o->frequency_hertz, s->stack_bytes);
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return s;
 }

@@ -6,7 +6,8 @@
  *                    threads from their first instruction. Needs CAP_PERFMON.
  *   PERF_WAY_THREAD  events on each thread and CPU, inherited by threads that are born later. Needs the right to trace the process.
  *
- * One thread owns a sampler. Memory: a ring of 64-256 KiB a CPU, counted as locked memory of the agent's user. */
+ * One thread owns a sampler. Memory: a ring of at most 512 KiB a CPU, counted as locked memory of the agent's user. With `stacks` the rings hold what
+ * the sampled processes compute with. */
 #ifndef DRDOTNET_PERF_SAMPLER_H
 #define DRDOTNET_PERF_SAMPLER_H
 
@@ -24,6 +25,7 @@ struct perf_sampler_options {
 	int proc_fd;            /* /proc/PID, for its threads; borrowed during the call */
 	int64_t frequency_hertz;
 	bool kernel_chains;     /* kernel frames wanted; given only where the kernel allows it */
+	bool stacks;            /* each sample with its registers and the top of its stack */
 	bool only_thread_way;   /* for tests and measurements */
 };
 
@@ -48,7 +50,7 @@ unsigned perf_sampler_max_depth(const struct perf_sampler *s); /* a chain of so 
 int64_t perf_sampler_started_ns(const struct perf_sampler *s); /* CLOCK_MONOTONIC */
 size_t perf_sampler_event_count(const struct perf_sampler *s);
 
-/* Readable when a ring is half full. */
+/* Readable when a part of a ring is full. */
 int perf_sampler_fd(const struct perf_sampler *s);
 
 /* Hands over what the rings hold. `on_comm` may be NULL. */

@@ -18,8 +18,7 @@
 struct resolver {
 	char *host;
 	int64_t interval_ms;
-	void (*on_result)(void *ctx, const struct resolver_result *r);
-	void *ctx;
+	struct resolver_callbacks callbacks;
 	pthread_t thread;
 	bool started;
 	pthread_mutex_t lock;
@@ -85,8 +84,10 @@ static void *run(void *arg)
 		struct resolver_result found;
 		int rc = look_up(r->host, &found);
 		if (rc == 0)
-			r->on_result(r->ctx, &found);
-		else if (rc != last)
+			r->callbacks.on_result(r->callbacks.ctx, &found);
+		else
+			r->callbacks.on_failure(r->callbacks.ctx, gai_strerror(rc));
+		if (rc != 0 && rc != last)
 			LOG_WARN("link", "cannot resolve the controller's name", LOG_S("host", r->host), LOG_S("error", gai_strerror(rc)));
 		/* A failing name is asked for again soon, then less and less often. */
 		interval = rc == 0 ? r->interval_ms : last == 0 ? LEAST_INTERVAL_MS : interval * 2;
@@ -97,14 +98,12 @@ static void *run(void *arg)
 	return NULL;
 }
 
-struct resolver *resolver_new(const char *host, int64_t interval_ms, void (*on_result)(void *ctx, const struct resolver_result *r), void *ctx,
-			      struct err *e)
+struct resolver *resolver_new(const char *host, int64_t interval_ms, const struct resolver_callbacks *callbacks, struct err *e)
 {
 	struct resolver *r = mem_alloc(sizeof *r);
 	r->host = mem_strdup(host);
 	r->interval_ms = interval_ms;
-	r->on_result = on_result;
-	r->ctx = ctx;
+	r->callbacks = *callbacks;
 	pthread_mutex_init(&r->lock, NULL);
 	pthread_condattr_t cond;
 	pthread_condattr_init(&cond);

@@ -17,10 +17,15 @@ struct resolver_result {
 
 struct resolver;
 
-/* `on_result` is called in the resolver's thread after each successful look-up; failures are logged (once per change) and tried
- * again after a second, later after the interval. */
-struct resolver *resolver_new(const char *host, int64_t interval_ms, void (*on_result)(void *ctx, const struct resolver_result *r), void *ctx,
-			      struct err *e);
+/* Called in the resolver's thread after each look-up. */
+struct resolver_callbacks {
+	void *ctx;
+	void (*on_result)(void *ctx, const struct resolver_result *r);
+	void (*on_failure)(void *ctx, const char *why);
+};
+
+/* Failures are logged (once per change) and tried again after a second, later after the interval. */
+struct resolver *resolver_new(const char *host, int64_t interval_ms, const struct resolver_callbacks *callbacks, struct err *e);
 void resolver_free(struct resolver *r); /* may wait for a look-up under way */
 
 /* Any thread: look again now (a link broke; but at most once a second). */

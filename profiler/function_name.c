@@ -92,6 +92,17 @@ static hresult method_find(void *info, cor_id function, struct method *m)
 	return info_get_module_meta_data(info, m->module, &m->import);
 }
 
+bool function_name_gone(void *info, cor_id function)
+{
+	int32_t dynamic = 0;
+	cor_id cls, module = 0;
+	md_token token;
+
+	if (info_is_function_dynamic(info, function, &dynamic) == COR_S_OK && dynamic)
+		return false;
+	return info_get_function_info(info, function, &cls, &module, &token) < 0 || module_guard_gone(module);
+}
+
 static hresult describe_method(struct method *m, struct function_text *t, struct channel_function *out)
 {
 	const struct signature_names names = {m, param_type, param_variable};

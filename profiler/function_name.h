@@ -14,6 +14,9 @@ struct function_text {
 /* Fills *out, whose texts borrow from *t. Returns the HRESULT. Between module_guard_enter() and _leave(). */
 hresult function_name_describe(void *info, cor_id function, struct function_text *t, struct channel_function *out);
 
+/* Its module has been unloaded, or is about to be: nothing more may be asked about it. Between module_guard_enter() and _leave(). */
+bool function_name_gone(void *info, cor_id function);
+
 /* A module's file's base name; the metadata's own name for what has no file (assemblies made or loaded in memory). `import`: its metadata. */
 void function_name_module(void *info, cor_id module, void *import, struct text *out);
 

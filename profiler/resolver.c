@@ -1,6 +1,7 @@
 /* Context: own thread. */
 #include "profiler/resolver.h"
 
+#include "common/proto/channel_code.h"
 #include "profiler/dynamic_starts.h"
 #include "profiler/function_name.h"
 #include "profiler/module_guard.h"
@@ -9,6 +10,9 @@
 #include <string.h>
 
 #define PATIENCE_MS 200 /* until the runtime has cleared up after an unload; an application that goes on unloading is not waited for again */
+
+#define BODIES_MAX 16 /* of a method: some tiers, one replacement on the stack for each of its loops */
+#define PIECES_MAX 4  /* of a body */
 
 #define KNOWN_BITS 13
 #define KNOWN_SIZE (1u << KNOWN_BITS)
@@ -62,8 +66,8 @@ static uint64_t key_of(cor_id function, uint64_t start_ns)
 /* Finds the function and, the first time, describes it. true: *f is to be sent. */
 static bool find(void *info, uint64_t ip, struct channel_resolved *answer, struct channel_function *f)
 {
-	cor_id function = 0;
-	hresult hr = info_get_function_from_ip3(info, ip, &function);
+	cor_id function = 0, rejit = 0;
+	hresult hr = info_get_function_from_ip3(info, ip, &function, &rejit);
 
 	if (hr < 0 || !function) {
 		answer->status = (uint32_t)(hr < 0 ? hr : COR_E_FAIL);
@@ -120,6 +124,50 @@ static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_i
 	else
 		counts.unresolved++;
 	return answer;
+}
+
+/* The body of the function's code that the pointer lies in. */
+static struct channel_code_body find_body(void *info, uint64_t ip)
+{
+	uintptr_t starts[BODIES_MAX];
+	struct cor_code_info pieces[PIECES_MAX];
+	cor_id function = 0, rejit = 0;
+	uint32_t count = 0, piece_count;
+
+	if (info_get_function_from_ip3(info, ip, &function, &rejit) < 0 || !function || function_name_gone(info, function) ||
+	    info_get_native_code_start_addresses(info, function, rejit, BODIES_MAX, &count, starts) < 0)
+		return (struct channel_code_body){0};
+	for (uint32_t i = 0; i < count && i < BODIES_MAX; i++) {
+		if (info_get_code_info4(info, starts[i], PIECES_MAX, &piece_count, pieces) < 0)
+			continue;
+		for (uint32_t k = 0; k < piece_count && k < PIECES_MAX; k++)
+			if (ip - pieces[k].start < pieces[k].bytes)
+				return (struct channel_code_body){pieces[0].start, (uint32_t)pieces[0].bytes};
+	}
+	return (struct channel_code_body){0};
+}
+
+bool resolver_answer_code(void *info, const struct channel_frame *request, struct channel_io *io)
+{
+	static struct channel_code_body bodies[CHANNEL_MAX_CODE];
+	struct wire_reader r;
+	uint32_t count;
+
+	if (!channel_get_code_ask(request, &r, &count))
+		return false;
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t ip = wire_u64(&r);
+		bodies[i] = (struct channel_code_body){0};
+		if (!enter_quietly())
+			continue;
+		bodies[i] = find_body(info, ip);
+		module_guard_leave();
+	}
+	struct wire_writer *w = channel_io_begin(io, CHANNEL_CODE_BODIES);
+	wire_put_u32(w, count);
+	for (uint32_t i = 0; i < count; i++)
+		channel_put_code_body(w, &bodies[i]);
+	return channel_io_end(io);
 }
 
 bool resolver_answer(void *info, const struct channel_frame *request, struct channel_io *io)

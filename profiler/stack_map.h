@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STACK_MAP_MAX 2048
+#define STACK_MAP_MAX 8192
 
 struct stack_range {
 	uintptr_t low, high;

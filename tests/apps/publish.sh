@@ -12,7 +12,7 @@ while [ "${1:-}" = --app ]; do
 done
 case $apps in
 '') apps=Checkout ;;
-' all') apps="Native names Checkout MemoryApp PauseApp AllocApp" ;;
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp StackApp" ;;
 esac
 
 folder_of() { [ "$1" = names ] && echo tests/profiler/app || echo "tests/apps/$1"; }

@@ -26,6 +26,10 @@ static void see(void *ctx, const struct perf_record *r)
 			sum += r->u.sample.kernel[i];
 		for (size_t i = 0; i < r->u.sample.user_depth; i++)
 			sum += r->u.sample.user[i];
+		for (size_t i = 0; i < r->u.sample.stack_bytes; i++)
+			sum += r->u.sample.stack[i];
+		if (r->u.sample.stack_bytes && !r->u.sample.stack)
+			abort();
 		break;
 	case PERF_KIND_COMM:
 		if (strnlen(r->u.comm.comm, sizeof r->u.comm.comm) == sizeof r->u.comm.comm)

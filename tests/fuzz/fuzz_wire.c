@@ -1,5 +1,6 @@
 /* The cursor over wire bytes against a naive model, and each payload of the profiler channel: what can be read is written and
  * read again, to the same bytes. First byte: which payload, or 0 for the cursor alone. */
+#include "agent/code_client.h"
 #include "common/proto/channel.h"
 
 #include <stdlib.h>
@@ -116,6 +117,8 @@ static void check_numbers(const struct channel_frame *f)
 	struct channel_sampling s, t;
 	struct channel_account a, b;
 
+	memset(&s, 0, sizeof s), memset(&t, 0, sizeof t); /* what is between the fields is compared, too */
+	memset(&a, 0, sizeof a), memset(&b, 0, sizeof b);
 	if (channel_get_sampling(f, &s)) {
 		BEGIN(f->type);
 		channel_put_sampling(&w, &s);
@@ -140,6 +143,18 @@ static void check_pause(const struct channel_frame *f)
 	channel_put_pause(&w, &a);
 	END();
 	CHECK(channel_get_pause(&g, &b) && a.kind == b.kind && a.end_ns == b.end_ns && a.duration_ns == b.duration_ns && a.budget_ns == b.budget_ns);
+}
+
+static void check_lapsed(const struct channel_frame *f)
+{
+	uint32_t a, b;
+
+	if (!channel_get_lapsed(f, &a))
+		return;
+	BEGIN(f->type);
+	channel_put_lapsed(&w, a);
+	END();
+	CHECK(channel_get_lapsed(&g, &b) && a == b);
 }
 
 static void check_error(const struct channel_frame *f)
@@ -196,6 +211,31 @@ static void check_counted(const struct channel_frame *f)
 		CHECK(count <= CHANNEL_MAX_RESOLVE && f->len == 4 + 12 * (size_t)count && r.pos == 4);
 }
 
+static void check_code(const struct channel_frame *f)
+{
+	struct channel_code_body bodies[3] = {{0}};
+	struct code_client c = {.out = bodies, .expected = 3};
+	struct wire_reader r;
+	uint32_t count;
+
+	if (channel_get_code_ask(f, &r, &count))
+		CHECK(count <= CHANNEL_MAX_CODE && f->len == 4 + 8 * (size_t)count && r.pos == 4);
+	bool well = channel_get_code_bodies(f, &r, &count);
+	for (uint32_t i = 0; well && i < count; i++) {
+		uint8_t written[16];
+		struct wire_writer w;
+		size_t before = r.pos;
+		struct channel_code_body body = channel_get_code_body(&r);
+		wire_writer_init(&w, written, sizeof written);
+		channel_put_code_body(&w, &body);
+		CHECK(w.pos == r.pos - before && memcmp(written, f->payload + before, w.pos) == 0);
+	}
+	struct err e = ERR_INIT;
+	int taken = code_client_frame(&c, f, &e);
+	CHECK(f->type != CHANNEL_CODE_BODIES || (taken == 0) == (well && count == 3));
+	CHECK((e.kind == ERR_NONE) == (taken == 0));
+}
+
 static void check_client_data(const uint8_t *data, size_t size)
 {
 	uint8_t out[CHANNEL_CLIENT_DATA_MAX];
@@ -207,7 +247,7 @@ static void check_client_data(const uint8_t *data, size_t size)
 	CHECK(d.version == CHANNEL_VERSION && d.path.len > 0 && d.path.len <= CHANNEL_MAX_PATH);
 	wire_writer_init(&w, out, sizeof out);
 	channel_put_client_data(&w, &d);
-	CHECK(!w.bad && channel_get_client_data(out, w.pos, &again) && same_text(d.path, again.path));
+	CHECK(!w.bad && channel_get_client_data(out, w.pos, &again) && same_text(d.path, again.path) && d.lease_ms == again.lease_ms);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -219,18 +259,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_reader(data, size);
 	if (size < 4096)
 		check_writer(data, size);
-	uint16_t type = (uint16_t)((data[0] & 0x10 ? 0x0200 : 0x0100) | (data[0] & 0xf));
+	uint16_t type = (uint16_t)((data[0] & 0x10 ? 0x0200 : 0x0100) | (data[0] & 0x20 ? 0x40 : 0) | (data[0] & 0xf));
 	f = (struct channel_frame){.type = type, .payload = data + 1, .len = (uint32_t)size - 1};
 	check_hello(&f);
 	check_function(&f);
 	check_numbers(&f);
 	check_pause(&f);
+	check_lapsed(&f);
 	check_error(&f);
 	if (f.type == CHANNEL_SAMPLES)
 		check_samples(&f);
 	if (f.type == CHANNEL_COLLECTIONS)
 		check_collections(&f);
 	check_counted(&f);
+	check_code(&f);
 	check_client_data(data + 1, size - 1);
 	return 0;
 }

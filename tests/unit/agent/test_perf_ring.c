@@ -187,3 +187,45 @@ Test(perf_ring, gives_up_where_no_next_record_can_be_found)
 	f.page.data_head = DATA + 8;
 	cr_expect_eq(perf_ring_read(&f.ring, &f.bounce, see, &s), 1, "more than the ring can hold");
 }
+
+#if defined(__x86_64__)
+Test(perf_ring, reads_registers_and_the_stack)
+{
+	enum { ABI64 = PERF_SAMPLE_REGS_ABI_64, ABI32 = PERF_SAMPLE_REGS_ABI_32 };
+	static const struct {
+		const char *what;
+		uint64_t tail[8]; /* behind a chain of none */
+		size_t count;
+		int parsed;
+		bool registers;
+		size_t stack_bytes;
+	} tails[] = {
+		{"nothing", {0}, 0, 0, false, 0},
+		{"a kernel thread", {0, 0}, 2, 0, false, 0},
+		{"registers, no stack", {ABI64, 1, 2, 3, 0}, 5, 0, true, 0},
+		{"registers and a stack", {ABI64, 1, 2, 3, 16, 11, 12, 16}, 8, 0, true, 16},
+		{"a part of it is the stack's", {ABI64, 1, 2, 3, 16, 11, 12, 8}, 8, 0, true, 8},
+		{"more is the stack's than is there", {ABI64, 1, 2, 3, 16, 11, 12, 17}, 8, -1, false, 0},
+		{"no word says how much is", {ABI64, 1, 2, 3, 16, 11, 12}, 7, -1, false, 0},
+		{"a size that is no multiple of 8", {ABI64, 1, 2, 3, 15, 11, 12, 8}, 8, -1, false, 0},
+		{"a size that overflows", {ABI64, 1, 2, 3, UINT64_MAX - 7, 11, 12, 8}, 8, -1, false, 0},
+		{"cut in the registers", {ABI64, 1, 2}, 3, -1, false, 0},
+		{"a process of 32 bits", {ABI32, 1, 2, 3, 0}, 5, 0, false, 0},
+	};
+	for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+		uint64_t words[4 + 8] = {header(PERF_RECORD_SAMPLE, 0, (uint16_t)(32 + 8 * tails[i].count)), 1, 2, 0};
+		struct perf_record r;
+		memcpy(words + 4, tails[i].tail, tails[i].count * 8);
+		int parsed = perf_record_parse(words, 32 + 8 * tails[i].count, &r);
+		cr_expect_eq(parsed, tails[i].parsed, "%s", tails[i].what);
+		if (parsed < 0)
+			continue;
+		cr_expect_eq(r.u.sample.has_registers, tails[i].registers, "%s", tails[i].what);
+		cr_expect_eq(r.u.sample.stack_bytes, tails[i].stack_bytes, "%s", tails[i].what);
+		if (r.u.sample.has_registers)
+			cr_expect(r.u.sample.registers.fp == 1 && r.u.sample.registers.sp == 2 && r.u.sample.registers.ip == 3);
+		if (r.u.sample.stack_bytes)
+			cr_expect_eq(r.u.sample.stack, (const uint8_t *)(words + 9));
+	}
+}
+#endif

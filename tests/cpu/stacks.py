@@ -1,0 +1,54 @@
+"""The application whose threads' stacks are known (tests/apps/StackApp), and a profile held against them."""
+import collections
+import re
+
+from tests.lib import dotnet
+
+PREFIX = "Stacks."
+
+
+class StackApp(dotnet.App):
+    """`paths`: {thread: [[outermost method, ..., leaf], ...]}; `may_be_missing`: methods that the JIT may inline."""
+    NAME = "StackApp"
+
+    def __init__(self, framework, folder, **how):
+        super().__init__("all", framework, folder, **how)
+        first = self._lines()[0]
+        self.paths, self.may_be_missing = first["paths"], set(first["may_be_missing"])
+
+
+def own(stack):
+    """Methods of the program in a stack, outermost first, without their type arguments and without what runs the shapes."""
+    names = [re.sub("<[^>]*>", "", f[len(PREFIX):]) for f in stack if f.startswith(PREFIX)]
+    return [n for n in names if not n.startswith("Program.") and n != "Work.Keep"]
+
+
+def is_beginning(names, path, may_be_missing):
+    """Whether the names are the first ones of the path, but for what may be missing."""
+    at = 0
+    for name in names:
+        while at < len(path) and path[at] != name and path[at] in may_be_missing:
+            at += 1
+        if at == len(path) or path[at] != name:
+            return False
+        at += 1
+    return True
+
+
+Judged = collections.namedtuple("Judged", "right wrong")  # of one thread: samples, and {names: samples}
+
+
+def judge(app, samples):
+    """{thread: Judged} of a profile's folded stacks; samples without a method of the program do not count."""
+    found = {}
+    for stack, weight in samples.stacks:
+        paths = app.paths.get(stack[0])
+        names = own(stack)
+        if paths is None or not names:
+            continue
+        one = found.setdefault(stack[0], [0, collections.Counter()])
+        if any(is_beginning(names, path, app.may_be_missing) for path in paths):
+            one[0] += weight
+        else:
+            one[1]["; ".join(names)] += weight
+    return {thread: Judged(right, wrong) for thread, (right, wrong) in found.items()}

@@ -1,0 +1,204 @@
+#include "agent/pending_samples.h"
+#include "agent/stack_unwind.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+/* Code and a stack made up: H1 or H2 (framed) call F (frameless), F calls G (framed), G calls a stub. */
+#define MAIN 0x10000u
+#define H 0x20000u
+#define F 0x30000u
+#define G 0x40000u
+#define STUB 0x50000u
+#define SP UINT64_C(0x7ffe00000000)
+enum { WORDS = 32 };
+
+struct world {
+	struct ip_table t;
+	uint64_t stack[WORDS];
+	uint64_t chain[8];
+	struct unwind_source s;
+	struct unwound u;
+};
+
+static void know(struct world *w, uint64_t ip, enum ip_code code, struct code_frame f)
+{
+	uint32_t i = ip_table_intern(&w->t, ip, 1);
+	struct ip_entry *x = &w->t.items[i];
+	x->code = code;
+	x->leaf = x->call = f;
+}
+
+static const struct code_frame framed = {.kind = CODE_FRAME_FRAMED, .fp_at = CODE_FRAME_NO_FP};
+static const struct code_frame frameless = {.kind = CODE_FRAME_FRAMELESS, .size = 16, .fp_at = CODE_FRAME_NO_FP};
+
+static uint64_t at(size_t word)
+{
+	return SP + 8 * word;
+}
+
+/* Words from the stack pointer: [0, 1] locals of G, [2] saved frame pointer, [3] into F, [4, 5] F's own, [6] into H, [7] H's own, [8] saved frame
+ * pointer, [9] into Main, [10] saved frame pointer 0, [11] 0. The chain of frame pointers has no H: F kept none. */
+static void world_init(struct world *w)
+{
+	*w = (struct world){.stack = {[2] = at(8), [3] = F + 5, [6] = H + 5, [8] = at(10), [9] = MAIN + 5}};
+	w->chain[0] = G + 9;
+	w->chain[1] = F + 5;
+	w->chain[2] = MAIN + 5;
+	w->s = (struct unwind_source){
+		.registers = {.ip = G + 9, .sp = SP, .fp = at(2)},
+		.stack = (const uint8_t *)w->stack,
+		.stack_bytes = sizeof w->stack,
+		.chain = w->chain,
+		.chain_depth = 3,
+	};
+	know(w, G + 9, IP_CODE_KNOWN, framed);
+	know(w, F + 4, IP_CODE_KNOWN, frameless);
+	know(w, H + 4, IP_CODE_KNOWN, framed);
+	know(w, MAIN + 4, IP_CODE_KNOWN, framed);
+}
+
+static void unwind(struct world *w)
+{
+	w->u.depth = 0;
+	w->u.full = false;
+	stack_unwind(&w->t, 1, &w->s, &w->u);
+}
+
+static void expect(const struct world *w, const uint64_t *ips, size_t count)
+{
+	cr_assert_eq(w->u.depth, count, "%zu", w->u.depth);
+	for (size_t i = 0; i < count; i++)
+		cr_expect_eq(w->t.items[w->u.ips[i]].ip, ips[i], "%zu: %#lx", i, w->t.items[w->u.ips[i]].ip);
+}
+
+Test(stack_unwind, the_caller_of_a_method_without_a_frame_is_there)
+{
+	struct world w;
+	world_init(&w);
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+	cr_expect(w.u.whole);
+	cr_expect_eq(w.u.wanted, INDEX_NONE);
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, code_that_is_not_known_is_named_first)
+{
+	struct world w;
+	world_init(&w);
+	uint32_t i = ip_table_intern(&w.t, H + 4, 1);
+	w.t.items[i].code = IP_CODE_NEW;
+	unwind(&w);
+	cr_assert_neq(w.u.wanted, INDEX_NONE);
+	cr_expect_eq(w.t.items[w.u.wanted].ip, H + 4);
+	cr_expect_eq(w.u.depth, 0);
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, beyond_the_copy_frame_pointers_go_on)
+{
+	struct world w;
+	world_init(&w);
+	static const struct {
+		size_t words, depth;
+		uint64_t ips[4];
+	} rows[] = {
+		{0, 3, {G + 9, F + 4, MAIN + 4}}, {3, 3, {G + 9, F + 4, MAIN + 4}}, {4, 3, {G + 9, F + 4, MAIN + 4}},
+		{6, 3, {G + 9, F + 4, MAIN + 4}}, {7, 4, {G + 9, F + 4, H + 4, MAIN + 4}}, {9, 4, {G + 9, F + 4, H + 4, MAIN + 4}},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		w.s.stack_bytes = rows[i].words * 8;
+		unwind(&w);
+		expect(&w, rows[i].ips, rows[i].depth);
+		cr_expect(!w.u.whole, "%zu", i);
+		cr_expect_eq(w.u.gap, STACK_GAP_DEEP, "%zu", i);
+	}
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, code_that_is_not_understood_is_told_and_frame_pointers_go_on)
+{
+	struct world w;
+	world_init(&w);
+	know(&w, F + 4, IP_CODE_KNOWN, (struct code_frame){0});
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, MAIN + 4}, 3);
+	cr_expect(!w.u.whole);
+	cr_expect_eq(w.u.gap, STACK_GAP_CODE);
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, replaced_code_is_not_shown)
+{
+	struct world w;
+	world_init(&w);
+	struct code_frame replaces = framed;
+	replaces.replaces = true;
+	know(&w, G + 9, IP_CODE_KNOWN, replaces); /* what it returns to is F's code of before, 16 bytes deep */
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, H + 4, MAIN + 4}, 3);
+	cr_expect(w.u.whole);
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, a_stub_was_called_by_what_lies_on_top)
+{
+	struct world w;
+	world_init(&w);
+	know(&w, STUB, IP_CODE_STUB, framed);
+	know(&w, G + 8, IP_CODE_KNOWN, framed);
+	w.s.registers.ip = w.chain[0] = STUB;
+	w.s.registers.sp = at(0);
+	w.stack[0] = G + 9;
+	unwind(&w);
+	expect(&w, (const uint64_t[]){STUB, G + 8, F + 4, H + 4, MAIN + 4}, 5);
+	w.stack[0] = 7; /* nothing that could be code: by frame pointers */
+	unwind(&w);
+	expect(&w, (const uint64_t[]){STUB, F + 4, H + 4, MAIN + 4}, 4);
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, a_deep_stack_ends_at_the_bound)
+{
+	struct world w;
+	world_init(&w);
+	static uint64_t deep[2 * CAPTURE_MAX_DEPTH + 8];
+	for (size_t i = 0; i + 1 < sizeof deep / sizeof *deep; i += 2) {
+		deep[i] = SP + 8 * (i + 2);
+		deep[i + 1] = F + 5;
+	}
+	know(&w, F + 4, IP_CODE_KNOWN, framed);
+	w.s.registers.fp = SP;
+	w.s.stack = (const uint8_t *)deep;
+	w.s.stack_bytes = sizeof deep;
+	unwind(&w);
+	cr_expect_eq(w.u.depth, CAPTURE_MAX_DEPTH);
+	cr_expect(w.u.full);
+	ip_table_fini(&w.t);
+}
+
+Test(pending_samples, copies_are_overwritten_and_bounded)
+{
+	struct pending_samples p = {0};
+	uint8_t secret[4096];
+	uint64_t chain[3] = {1, 2, 3};
+	memset(secret, 0x5a, sizeof secret);
+	struct perf_sample s = {.tid = 7, .user = chain, .user_depth = 3, .stack = secret, .stack_bytes = sizeof secret};
+	cr_assert(pending_samples_add(&p, &s));
+	cr_expect_eq(p.samples[0].tid, 7);
+	cr_expect_arr_eq(p.samples[0].user, chain, sizeof chain);
+	cr_expect_arr_eq(p.samples[0].stack, secret, sizeof secret);
+	cr_expect_neq((const void *)p.samples[0].stack, (const void *)secret);
+	size_t count = 1;
+	while (pending_samples_add(&p, &s))
+		count++;
+	cr_expect_eq(count, PENDING_MAX_BYTES / (sizeof secret + sizeof chain));
+	cr_expect(pending_samples_half_full(&p));
+	const uint8_t *bytes = p.bytes;
+	pending_samples_clear(&p);
+	for (size_t i = 0; i < PENDING_MAX_BYTES; i += 64)
+		cr_assert_eq(bytes[i], 0, "at %zu", i);
+	cr_expect(!pending_samples_half_full(&p));
+	pending_samples_fini(&p);
+}
