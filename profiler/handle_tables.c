@@ -2,6 +2,8 @@
 #include "profiler/handle_tables.h"
 
 #include "profiler/cor_heap_abi.h"
+#include "profiler/heap_gaps.h"
+#include "profiler/now.h"
 #include "profiler/own_memory.h"
 
 #include <string.h>
@@ -246,18 +248,33 @@ static bool put_block(struct heap_writer *w, uintptr_t at, uint32_t block, uint3
 	return true;
 }
 
-bool handle_tables_put(struct heap_writer *w)
+/* false: no more room. *whole: read to its end. */
+static bool put_table(struct heap_writer *w, uintptr_t table, uint32_t types, uint64_t end_ns, bool *whole)
 {
-	for (uint32_t t = 0; t < table_count; t++) {
-		uint32_t types = tables[t].types;
-		uintptr_t at = first_of(tables[t].at, types);
-		for (uint32_t n = 0; n < SEGMENTS_MAX && is_place(at, SEGMENT_BYTES); n++, at = next_of(types)) {
-			if (!read_segment(at, SEGMENT_BYTES, tables[t].at, types))
-				break;
-			for (uint32_t b = 0; b < BLOCKS; b++)
-				if (!put_block(w, at, b, types))
-					return false;
-		}
+	uintptr_t at = first_of(table, types);
+
+	for (uint32_t n = 0; is_place(at, SEGMENT_BYTES); n++, at = next_of(types)) {
+		*whole = n < SEGMENTS_MAX && now_ns() < end_ns && read_segment(at, SEGMENT_BYTES, table, types);
+		if (!*whole)
+			return true;
+		for (uint32_t b = 0; b < BLOCKS; b++)
+			if (!put_block(w, at, b, types))
+				return false;
 	}
+	return true;
+}
+
+bool handle_tables_put(struct heap_writer *w, uint64_t end_ns)
+{
+	bool all = table_count > 0;
+
+	for (uint32_t t = 0; t < table_count; t++) {
+		bool whole = true;
+		if (!put_table(w, tables[t].at, tables[t].types, end_ns, &whole))
+			return false;
+		all &= whole;
+	}
+	if (!all)
+		heap_gaps_note(HEAP_GAP_HANDLES, 0, 0);
 	return true;
 }

@@ -11,7 +11,7 @@
 /* Own thread, before the application stands: tables last as long as the process. By the handles of the threads that there are, and the runtime's list of
  * tables. */
 void handle_tables_find(void *info);
-/* While it stands: roots of strong, pinned and dependent handles. false: no more room. */
-bool handle_tables_put(struct heap_writer *w);
+/* While it stands, until that time (CLOCK_MONOTONIC): roots of strong, pinned and dependent handles. false: no more room. */
+bool handle_tables_put(struct heap_writer *w, uint64_t end_ns);
 
 #endif

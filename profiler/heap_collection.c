@@ -20,13 +20,13 @@ static struct heap_sink *sink; /* NULL: not armed */
 static bool recording, told, straight, voided;
 static heap_collection_end_fn *end_fn;
 static void *end_ctx;
-static _Atomic uint32_t begun, ended;
+static _Atomic uint32_t begun, full_begun;
 
 void heap_collection_reset(void)
 {
 	heap_collection_disarm();
 	atomic_store(&begun, 0);
-	atomic_store(&ended, 0);
+	atomic_store(&full_begun, 0);
 }
 
 void heap_collection_arm(struct heap_sink *s, heap_collection_end_fn *at_end, void *ctx)
@@ -54,19 +54,21 @@ bool heap_collection_void(void)
 	return voided;
 }
 
-bool heap_collection_under_way(void)
-{
-	return atomic_load(&begun) != atomic_load(&ended);
-}
-
 uint32_t heap_collection_count(void)
 {
 	return atomic_load(&begun);
 }
 
+uint32_t heap_collection_full_count(void)
+{
+	return atomic_load(&full_begun);
+}
+
 void heap_collection_started(uint32_t generation, bool induced)
 {
 	atomic_fetch_add(&begun, 1);
+	if (generation == 2)
+		atomic_fetch_add(&full_begun, 1);
 	if (!sink)
 		return;
 	if (straight || (end_fn && told)) {
@@ -81,8 +83,6 @@ void heap_collection_started(uint32_t generation, bool induced)
 
 void heap_collection_finished(void)
 {
-	if (heap_collection_under_way()) /* else it began before the attach */
-		atomic_fetch_add(&ended, 1);
 	if (!recording)
 		return;
 	recording = false;

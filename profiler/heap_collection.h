@@ -18,9 +18,9 @@ bool heap_collection_put_roots(struct heap_writer *w);
 /* Own thread: whether a collection told anything, and whether what it told still stands. */
 bool heap_collection_told(void);
 bool heap_collection_void(void);
-/* Any thread. A collection that began and has not ended (in the background, when the application runs on). */
-bool heap_collection_under_way(void);
-uint32_t heap_collection_count(void); /* that began */
+/* Any thread. */
+uint32_t heap_collection_count(void);      /* that began */
+uint32_t heap_collection_full_count(void); /* of the oldest generation, in the background or not */
 void heap_collection_reset(void);
 
 /* CLR callbacks, on the thread that collects. */

@@ -14,7 +14,7 @@
 #define CHAIN_MAX 4096u
 #define ARRAYS_MAX 8u              /* of buckets, while the table grows */
 #define SLOTS_AT_ONCE 256u
-#define FIELDS_MAX 64u             /* statics of one type */
+#define FIELDS_MAX 512u            /* statics of one type */
 #define TYPES_PER_TURN 256u        /* then an unload may go on */
 
 /* A type (its ClassID is the address): words of it that say whose it is. */

@@ -2,6 +2,7 @@
 #include "profiler/heap_objects.h"
 
 #include "profiler/heap_stop.h"
+#include "profiler/now.h"
 
 #define LOOK_AT_CLOCK 4096u /* objects */
 #define COMPARED_MAX 256u  /* references of the first object of a class */
@@ -181,6 +182,15 @@ static struct heap_class *new_class(struct heap_objects *h, cor_id object)
 	return tell_class(h, c) ? c : NULL;
 }
 
+static struct heap_class *new_class_timed(struct heap_objects *h, cor_id object)
+{
+	uint64_t begin_ns = h->timed ? now_of(CLOCK_THREAD_CPUTIME_ID) : 0;
+	struct heap_class *c = new_class(h, object);
+
+	h->classes_ns += h->timed ? now_of(CLOCK_THREAD_CPUTIME_ID) - begin_ns : 0;
+	return c;
+}
+
 static inline struct heap_class *class_of(struct heap_objects *h, cor_id object)
 {
 	cor_id id = object_class(object);
@@ -190,7 +200,7 @@ static inline struct heap_class *class_of(struct heap_objects *h, cor_id object)
 		return c;
 	c = heap_classes_find(id);
 	if (!c)
-		c = new_class(h, object);
+		c = new_class_timed(h, object);
 	return h->last = c;
 }
 

@@ -13,6 +13,8 @@ struct heap_objects {
 	struct heap_sink *sink;
 	const struct string_digest_key *key; /* NULL: no digests */
 	bool reveal;
+	bool timed;            /* a look: what it takes to get to know classes is added up, a walk has that once */
+	uint64_t classes_ns;   /* of processor time */
 	hresult code;          /* of the runtime's refusal */
 	cor_id lowest, highest; /* of what was met */
 	struct heap_class *last;

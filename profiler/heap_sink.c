@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define WAIT_NS 2000000 /* then it looks whether the agent is still there */
+#define STALL_NS 2000000000u /* an agent that takes nothing for so long is stopped: the application shall not stand for it until the budget's end */
 
 int heap_sink_map_take(struct heap_sink *s, int fd)
 {
@@ -23,6 +24,8 @@ int heap_sink_map_take(struct heap_sink *s, int fd)
 		error = errno;
 	else
 		s->ring = p;
+	if (s->ring)
+		madvise(s->ring, HEAP_RING_BYTES, MADV_DONTFORK); /* a child of the application shall not keep the agent's memory */
 	s->own = 0;
 	close(fd);
 	return error;
@@ -73,10 +76,11 @@ static void wait_for_reader(struct heap_sink *s)
 
 static bool next_block(struct heap_sink *s)
 {
+	uint64_t begin_ns = now_ns();
 	uint8_t *block;
 
 	while (!(block = heap_ring_free_block(s->ring, s->own))) {
-		if (atomic_load(&s->ring->refused) || agent_is_gone(s))
+		if (atomic_load(&s->ring->refused) || agent_is_gone(s) || now_ns() - begin_ns >= STALL_NS)
 			return fail(s, HEAP_WALKED_NO_ROOM);
 		if (!heap_sink_in_time(s))
 			return false;

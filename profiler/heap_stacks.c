@@ -1,15 +1,17 @@
 /* Context: own thread. */
 #include "profiler/heap_stacks.h"
 
+#include "profiler/heap_gaps.h"
 #include "profiler/heap_threads.h"
+#include "profiler/now.h"
 #include "profiler/own_memory.h"
 #include "profiler/stack_map.h"
 
-#define FRAMES_MAX 256u
 #define BELOW_BYTES 8192u   /* the frames of the runtime's own code that saved the registers of the last managed one */
 #define ABOVE_BYTES 4096u   /* and of what called the first managed one */
 #define PAGE_BYTES 4096u
-#define STACK_BYTES (1u << 20) /* of one thread; what lies deeper is left out */
+#define FRAME_BYTES (1u << 20) /* of one frame, where nobody knows where its stack ends */
+#define LOOK_AT_CLOCK 32u   /* frames, pages: some 50 us */
 
 /* CONTEXT of the runtime's own definition (the documented one of Windows): where the stack pointer is. */
 #if defined(__x86_64__)
@@ -20,39 +22,34 @@
 #error "no such architecture"
 #endif
 
-struct frames {
-	struct {
-		cor_id function;
-		uintptr_t sp;
-	} items[FRAMES_MAX];
-	uint32_t count;
-};
-
-static hresult on_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_bytes, uint8_t *context, void *ctx)
-{
-	struct frames *f = ctx;
-
-	(void)ip;
-	(void)frame;
-	if (!function || !context || context_bytes < CONTEXT_SP + sizeof(uintptr_t))
-		return COR_S_OK; /* a run of native frames */
-	uintptr_t sp = *(const uintptr_t *)(context + CONTEXT_SP);
-	if (f->count < FRAMES_MAX && (f->count == 0 || sp > f->items[f->count - 1].sp)) {
-		f->items[f->count].function = function;
-		f->items[f->count++].sp = sp;
-	}
-	return COR_S_OK;
-}
-
 void heap_stacks_prepare(void)
 {
 	stack_map_refresh();
 }
 
+/* One clock for all stacks. */
+struct patience {
+	uint64_t end_ns;
+	uint32_t looks;
+	bool over;
+};
+
+static bool in_time(struct patience *p)
+{
+	p->over = p->over || (p->looks++ % LOOK_AT_CLOCK == 0 && now_ns() >= p->end_ns);
+	return !p->over;
+}
+
+/* The stack of one thread, frame by frame, leaf first: a frame has the words from its stack pointer up to that of its caller, which comes
+ * next. */
 struct search {
 	struct heap_writer *w;
-	struct heap_root_record root;
+	struct heap_root_record root; /* its id: the frame whose words come next */
 	cor_id lowest, highest;
+	uintptr_t at;  /* up to there it is read; 0: no frame yet */
+	uintptr_t end; /* of the mapping that the stack lies in; 0: not known */
+	struct patience *patience;
+	bool cut;
 };
 
 static inline bool put_word(struct search *s, cor_id word)
@@ -63,18 +60,17 @@ static inline bool put_word(struct search *s, cor_id word)
 	return heap_put_root(s->w, &s->root);
 }
 
-/* Of frames that the runtime has told of just now. */
-static bool put_words(struct search *s, uintptr_t from, uintptr_t to)
+static bool put_some(struct search *s, const cor_id *words, size_t count)
 {
-	for (from &= ~(uintptr_t)7; from < to; from += 8)
-		if (!put_word(s, *(const cor_id *)from))
+	for (size_t i = 0; i < count; i++)
+		if (!put_word(s, words[i]))
 			return false;
 	return true;
 }
 
-/* Below and above them, where the map says that the stack is: it was read before the stop, and another thread may have had that place then.
- * What is not there is passed over. */
-static bool put_margin(struct search *s, uintptr_t from, uintptr_t to)
+/* false: no more time, or room. `there`: it is certain to be there, between frames that the runtime has told of just now. Else what is not
+ * there is passed over: the map was read before the stop, and another thread may have had that place then. */
+static bool put_words(struct search *s, uintptr_t from, uintptr_t to, bool there)
 {
 	static cor_id words[PAGE_BYTES / 8];
 	uintptr_t next;
@@ -82,49 +78,109 @@ static bool put_margin(struct search *s, uintptr_t from, uintptr_t to)
 	for (from &= ~(uintptr_t)7; from < to; from = next) {
 		next = (from | (PAGE_BYTES - 1)) + 1;
 		next = next < to ? next : to;
-		size_t count = own_memory_read(from, words, next - from) / 8;
-		for (size_t i = 0; i < count; i++)
-			if (!put_word(s, words[i]))
-				return false;
+		if (!in_time(s->patience))
+			return false;
+		if (!(there ? put_some(s, (const cor_id *)from, (next - from) / 8)
+			    : put_some(s, words, own_memory_read(from, words, next - from) / 8)))
+			return false;
 	}
 	return true;
 }
 
-/* Leaf first: frame i has the words from its stack pointer up to that of its caller. */
-static bool put_stack(struct search *s, const struct frames *f, uint32_t thread)
+static bool begin_stack(struct search *s, uintptr_t sp)
 {
-	struct stack_range range;
+	struct stack_range range = {0};
+	uintptr_t low = stack_map_find(sp, &range) && sp - range.low < BELOW_BYTES ? range.low : sp - BELOW_BYTES;
 
-	if (f->count == 0 || !stack_map_find(f->items[0].sp, &range))
-		return true;
-	uintptr_t first = f->items[0].sp, end = first + STACK_BYTES < range.high ? first + STACK_BYTES : range.high;
-	uintptr_t below = first - range.low > BELOW_BYTES ? first - BELOW_BYTES : range.low;
-	s->root = (struct heap_root_record){.kind = HEAP_ROOT_STACK, .flags = HEAP_ROOT_CONSERVATIVE | HEAP_ROOT_INTERIOR, .thread = thread + 1};
-	s->root.id = f->items[0].function;
-	if (!put_margin(s, below, first))
+	s->end = range.high;
+	return put_words(s, low, sp, false);
+}
+
+/* Up to the next frame's stack pointer. */
+static bool put_frame(struct search *s, uintptr_t sp)
+{
+	bool there = s->end && sp <= s->end;
+
+	if (!there && sp - s->at > FRAME_BYTES) {
+		s->cut = true;
 		return false;
-	for (uint32_t i = 0; i < f->count && f->items[i].sp < end; i++) {
-		bool last = i + 1 == f->count;
-		uintptr_t from = f->items[i].sp, to = last ? from + ABOVE_BYTES : f->items[i + 1].sp;
-		to = to < end ? to : end;
-		s->root.id = f->items[i].function;
-		if (!(last ? put_margin(s, from, to) : put_words(s, from, to)))
-			return false;
 	}
-	return true;
+	return put_words(s, s->at, sp, there);
 }
 
-bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id highest)
+static hresult on_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_bytes, uint8_t *context, void *ctx)
 {
-	static struct frames f;
-	struct search s = {.w = w, .lowest = lowest, .highest = highest};
+	struct search *s = ctx;
 
-	for (uint32_t t = 0; t < heap_threads_count(); t++) {
-		f.count = 0;
-		if (info_do_stack_snapshot_registers(info, heap_threads_get(t)->id, on_frame, &f) >= 0 && !put_stack(&s, &f, t))
-			return false;
+	(void)ip;
+	(void)frame;
+	if (!function || !context || context_bytes < CONTEXT_SP + sizeof(uintptr_t))
+		return in_time(s->patience) ? COR_S_OK : COR_S_FALSE; /* a run of native frames */
+	uintptr_t sp = *(const uintptr_t *)(context + CONTEXT_SP);
+	if (s->at && sp <= s->at)
+		return COR_S_OK;
+	if (!s->at)
+		s->root.id = function;
+	if (!in_time(s->patience) || !(s->at ? put_frame(s, sp) : begin_stack(s, sp)))
+		return COR_S_FALSE;
+	s->root.id = function;
+	s->at = sp;
+	return COR_S_OK;
+}
+
+/* What called the first managed frame. */
+static void end_stack(struct search *s)
+{
+	uintptr_t to = s->at + ABOVE_BYTES;
+
+	if (s->at && !s->patience->over && !s->cut)
+		put_words(s, s->at, s->end && s->end < to ? s->end : to, false);
+}
+
+bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id highest, uint64_t end_ns)
+{
+	struct patience patience = {.end_ns = end_ns};
+	uint32_t count = heap_threads_count(), whole = 0;
+
+	for (uint32_t t = 0; t < count && !w->bad && !patience.over; t++) {
+		struct search s = {.w = w, .lowest = lowest, .highest = highest, .patience = &patience};
+		s.root = (struct heap_root_record){.kind = HEAP_ROOT_STACK, .flags = HEAP_ROOT_CONSERVATIVE | HEAP_ROOT_INTERIOR, .thread = t + 1};
+		patience.looks = 0;
+		if (in_time(&patience))
+			info_do_stack_snapshot_registers(info, heap_threads_get(t)->id, on_frame, &s);
+		end_stack(&s);
+		whole += !patience.over && !s.cut;
 	}
-	return true;
+	if (whole < count)
+		heap_gaps_note(HEAP_GAP_STACKS, count, whole);
+	return !w->bad;
+}
+
+/* Prediction -------------------------------------------------------------------------------------------------------------------- */
+#define APART 61u /* threads made one after the other are alike; a prime: all come by in the end */
+
+static hresult on_passed_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_bytes, uint8_t *context, void *ctx)
+{
+	(void)function;
+	(void)ip;
+	(void)frame;
+	(void)context_bytes;
+	(void)context;
+	return in_time(ctx) ? COR_S_OK : COR_S_FALSE;
+}
+
+uint64_t heap_stacks_look(void *info, uint64_t end_ns)
+{
+	struct patience patience = {.end_ns = end_ns};
+	uint32_t looked = 0, count;
+
+	heap_threads_list(info);
+	count = heap_threads_count();
+	uint64_t begin_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
+	for (uint32_t at = 0; looked < count && !patience.over; at = (at + APART) % count, looked++)
+		info_do_stack_snapshot_registers(info, heap_threads_get(count % APART ? at : looked)->id, on_passed_frame, &patience);
+	uint64_t ns = now_of(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
+	return looked ? ns * heap_threads_all() / looked : 0;
 }
 
 /* Owners ------------------------------------------------------------------------------------------------------------------------ */
@@ -147,35 +203,51 @@ static struct owner *owner_place(cor_id function)
 	return &owners[slot];
 }
 
+struct owned {
+	struct patience patience;
+	uint32_t thread;
+};
+
 static hresult on_owned_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_bytes, uint8_t *context, void *ctx)
 {
-	uint32_t thread = *(const uint32_t *)ctx;
+	struct owned *of = ctx;
 
 	(void)ip;
 	(void)frame;
 	(void)context_bytes;
 	(void)context;
+	if (!in_time(&of->patience))
+		return COR_S_FALSE;
 	if (!function)
 		return COR_S_OK;
 	struct owner *o = owner_place(function);
 	if (!o->function && owner_count < OWNERS_MAX) {
-		*o = (struct owner){function, thread};
+		*o = (struct owner){function, of->thread};
 		owner_count++;
-	} else if (o->function && o->thread != thread) {
+	} else if (o->function && o->thread != of->thread) {
 		o->thread = 0;
 	}
 	return COR_S_OK;
 }
 
-void heap_stacks_owners(void *info)
+static void forget_owners(void)
 {
 	for (uint32_t i = 0; owner_count && i < OWNERS_SIZE; i++)
 		owners[i].function = 0;
 	owner_count = 0;
-	for (uint32_t t = 0; t < heap_threads_count(); t++) {
-		uint32_t thread = t + 1;
-		info_do_stack_snapshot(info, heap_threads_get(t)->id, on_owned_frame, &thread);
+}
+
+void heap_stacks_owners(void *info, uint64_t end_ns)
+{
+	struct owned of = {.patience.end_ns = end_ns};
+
+	forget_owners();
+	for (uint32_t t = 0; t < heap_threads_count() && !of.patience.over; t++) {
+		of.thread = t + 1;
+		info_do_stack_snapshot(info, heap_threads_get(t)->id, on_owned_frame, &of);
 	}
+	if (of.patience.over || heap_threads_all() > heap_threads_count()) /* a thread that was not looked at may run the same */
+		forget_owners();
 }
 
 uint32_t heap_stacks_owner(cor_id function)

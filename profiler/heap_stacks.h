@@ -8,11 +8,15 @@
 
 /* Before the application is stopped: where stacks lie. */
 void heap_stacks_prepare(void);
-/* `lowest`, `highest`: between which addresses there are objects. */
-bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id highest);
+/* How long all stacks take to be read, of those that were looked at until `end_ns`, in processor time. While the application stands. */
+uint64_t heap_stacks_look(void *info, uint64_t end_ns);
+/* `lowest`, `highest`: between which addresses there are objects. Until `end_ns` (CLOCK_MONOTONIC): the stacks that were not read to their end
+ * by then are counted (heap_gaps.h). false: no more room. */
+bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id highest, uint64_t end_ns);
 
-/* Whose stack a function is on, where a collection told the roots by function only: 1 + the thread's index, 0: on none or several. */
-void heap_stacks_owners(void *info);
+/* Whose stack a function is on, where a collection told the roots by function only: 1 + the thread's index, 0: on none or several, or
+ * not all stacks could be looked at until `end_ns`. */
+void heap_stacks_owners(void *info, uint64_t end_ns);
 uint32_t heap_stacks_owner(cor_id function);
 
 #endif

@@ -3,14 +3,18 @@
 
 #include "profiler/heap_classes.h"
 #include "profiler/heap_fields.h"
+#include "profiler/heap_gaps.h"
 #include "profiler/heap_generics.h"
 #include "profiler/heap_threads.h"
 #include "profiler/module_guard.h"
+#include "profiler/now.h"
 #include "profiler/runtime_thread.h"
 
-#define CAP 16384u
-#define BARE_MAX 256u
-#define THREAD_LOOKS 8192u /* thread statics times threads: some milliseconds */
+#ifndef HEAP_STATICS_CAP /* a test's library has fewer */
+#define HEAP_STATICS_CAP 32768u
+#endif
+#define BARE_MAX 1024u
+#define LOOK_AT_CLOCK 256u
 #define TYPES_AT_ONCE 32u
 #define FIELD_STATIC 0x10u
 #define FIELD_LITERAL 0x40u
@@ -23,18 +27,31 @@ struct heap_static {
 	bool asked; /* of a collectible type: where it lies is asked for when it is read */
 };
 
-static struct heap_static statics[CAP];
-static uint32_t count;
+static struct heap_static statics[HEAP_STATICS_CAP];
+static uint32_t count, unfit; /* unfit: there is no place for them */
 static struct bare { /* a type with statics and no method */
 	cor_id module, domain;
 	md_token type;
 } bares[BARE_MAX];
 static uint32_t bare_count;
 
+struct looks { /* at thread statics, thread by thread */
+	uint64_t end_ns, due, made;
+	bool over;
+};
+
 struct finding {
 	void *info, *import;
 	cor_id module, domain;
 };
+
+static void add(const struct heap_static *s)
+{
+	if (count < HEAP_STATICS_CAP)
+		statics[count++] = *s;
+	else
+		unfit++;
+}
 
 static void add_field(const struct finding *f, cor_id cls, md_token field)
 {
@@ -50,9 +67,9 @@ static void add_field(const struct finding *f, cor_id cls, md_token field)
 		return;
 	s.boxed = holds == HEAP_HOLDS_VALUE;
 	if (kind & COR_STATIC_THREAD && !s.boxed && !s.asked)
-		statics[count++] = s;
+		add(&s);
 	else if (kind == COR_STATIC_APP_DOMAIN && info_get_app_domain_static_address(f->info, cls, field, f->domain, &s.slot) >= 0 && s.slot)
-		statics[count++] = s;
+		add(&s);
 }
 
 /* By its first method: a look-up by the type's own token is not possible on own thread. 0: the class is not loaded, or generic; *bare: it has
@@ -82,7 +99,7 @@ static void add_fields(const struct finding *f, md_token type, cor_id cls)
 	if (!cls)
 		return;
 	while (n = 0, md_enum_fields(f->import, &cursor, type, fields, 32, &n) >= 0 && n > 0)
-		for (uint32_t i = 0; i < n && count < CAP; i++)
+		for (uint32_t i = 0; i < n; i++)
 			add_field(f, cls, fields[i]);
 	md_close_enum(f->import, cursor);
 }
@@ -109,8 +126,12 @@ static void add_type(const struct finding *f, md_token type)
 	bool bare;
 	cor_id cls = class_of(f, type, &bare);
 
-	if (bare && bare_count < BARE_MAX && has_static(f, type))
-		bares[bare_count++] = (struct bare){f->module, f->domain, type};
+	if (bare && has_static(f, type)) {
+		if (bare_count < BARE_MAX)
+			bares[bare_count++] = (struct bare){f->module, f->domain, type};
+		else
+			unfit++;
+	}
 	add_fields(f, type, cls);
 }
 
@@ -122,7 +143,7 @@ static void add_types(const struct finding *f)
 	uint32_t n;
 
 	while (n = 0, md_enum_type_defs(f->import, &cursor, types, TYPES_AT_ONCE, &n) >= 0 && n > 0) {
-		for (uint32_t i = 0; i < n && count < CAP; i++)
+		for (uint32_t i = 0; i < n; i++)
 			add_type(f, types[i]);
 		module_guard_leave();
 		module_guard_enter();
@@ -137,11 +158,10 @@ static void add_generic(void *ctx, cor_id cls, md_token field, uintptr_t slot)
 {
 	const struct finding *f = ctx;
 
-	if (count < CAP)
-		statics[count++] = (struct heap_static){.cls = cls, .domain = f->domain, .module = f->module, .field = field, .slot = slot};
+	add(&(struct heap_static){.cls = cls, .domain = f->domain, .module = f->module, .field = field, .slot = slot});
 }
 
-static void add_module(void *info, cor_id module)
+static void add_module(void *info, cor_id module, bool generics)
 {
 	struct finding f = {.info = info, .module = module};
 
@@ -149,7 +169,7 @@ static void add_module(void *info, cor_id module)
 	if (!module_guard_gone(module) && info_get_app_domain_of_module(info, module, &f.domain) >= 0 &&
 	    info_get_module_meta_data(info, module, &f.import) == COR_S_OK && f.import)
 		add_types(&f);
-	if (!module_guard_gone(module))
+	if (generics && !module_guard_gone(module))
 		heap_generics_find(module, add_generic, &f);
 	module_guard_leave();
 }
@@ -157,7 +177,7 @@ static void add_module(void *info, cor_id module)
 /* On a thread on which they can be looked up. */
 static void add_bares(void *info)
 {
-	for (uint32_t i = 0; i < bare_count && count < CAP; i++) {
+	for (uint32_t i = 0; i < bare_count; i++) {
 		struct finding f = {.info = info, .module = bares[i].module, .domain = bares[i].domain};
 		cor_id cls = 0;
 		module_guard_enter();
@@ -170,22 +190,24 @@ static void add_bares(void *info)
 	}
 }
 
-void heap_statics_find(void *info)
+void heap_statics_find(void *info, bool generics)
 {
 	void *list = NULL;
 	cor_id modules[32];
 	uint32_t n;
 
-	count = bare_count = 0;
+	count = bare_count = unfit = 0;
 	heap_generics_begin(info);
 	if (info_enum(info, INFO_ENUM_MODULES, &list) < 0 || !list)
 		return;
 	while (n = 0, enum_next(list, sizeof modules / sizeof *modules, modules, &n) >= 0 && n > 0)
 		for (uint32_t i = 0; i < n; i++)
-			add_module(info, modules[i]);
+			add_module(info, modules[i], generics);
 	cor_release(list);
 	if (bare_count)
 		runtime_thread_run(info, add_bares, info);
+	if (unfit)
+		heap_gaps_note(HEAP_GAP_STATICS, (uint64_t)count + unfit, count);
 }
 
 /* A value type's static lies in a box, behind the box's class. */
@@ -207,10 +229,19 @@ static bool put(struct heap_writer *w, const struct heap_static *s, uintptr_t sl
 	return heap_put_static(w, &field) && heap_put_root(w, &root);
 }
 
-static bool put_of_threads(void *info, struct heap_writer *w, const struct heap_static *s, uint32_t *index, uint32_t *looks)
+static bool in_time(struct looks *l)
 {
-	for (uint32_t t = 0; t < heap_threads_count() && *looks < THREAD_LOOKS; t++, ++*looks) {
+	l->over = l->over || (l->due % LOOK_AT_CLOCK == 0 && now_ns() >= l->end_ns);
+	return !l->over;
+}
+
+static bool put_of_threads(void *info, struct heap_writer *w, const struct heap_static *s, uint32_t *index, struct looks *l)
+{
+	for (uint32_t t = 0; t < heap_threads_count(); t++, l->due++) {
 		uintptr_t slot = 0;
+		if (!in_time(l))
+			continue;
+		l->made++;
 		if (info_get_thread_static_address2(info, s->cls, s->field, s->domain, heap_threads_get(t)->id, &slot) >= 0 && slot &&
 		    !put(w, s, slot, t + 1, index))
 			return false;
@@ -226,17 +257,22 @@ static bool is_there(void *info, struct heap_static *s)
 	return !s->asked || (info_get_app_domain_static_address(info, s->cls, s->field, s->domain, &s->slot) >= 0 && s->slot);
 }
 
-bool heap_statics_put(void *info, struct heap_writer *w, bool threads)
+bool heap_statics_put(void *info, struct heap_sink *sink, uint64_t threads_end_ns)
 {
-	uint32_t index = 0, looks = 0;
+	struct looks l = {.end_ns = threads_end_ns};
+	uint32_t index = 0;
 
 	for (uint32_t i = 0; i < count; i++) {
 		struct heap_static *s = &statics[i];
+		if (i % LOOK_AT_CLOCK == 0 && !heap_sink_in_time(sink))
+			return false;
 		if (!is_there(info, s))
 			continue;
-		if (s->slot ? !put(w, s, s->slot, 0, &index) : threads && !put_of_threads(info, w, s, &index, &looks))
+		if (s->slot ? !put(&sink->w, s, s->slot, 0, &index) : threads_end_ns && !put_of_threads(info, &sink->w, s, &index, &l))
 			return false;
 	}
+	if (l.over)
+		heap_gaps_note(HEAP_GAP_THREAD_STATICS, l.due, l.made);
 	return true;
 }
 

@@ -3,12 +3,14 @@
 #ifndef DRDOTNET_HEAP_STATICS_H
 #define DRDOTNET_HEAP_STATICS_H
 
-#include "common/proto/heap_stream.h"
 #include "profiler/cor_heap_abi.h"
+#include "profiler/heap_sink.h"
 
-void heap_statics_find(void *info);
-/* What refers to an object now: a STATIC and a ROOT each. While the application stands. `threads`: those of threads too. */
-bool heap_statics_put(void *info, struct heap_writer *w, bool threads);
+/* `generics`: those of instantiations too. */
+void heap_statics_find(void *info, bool generics);
+/* What refers to an object now: a STATIC and a ROOT each. While the application stands. Those of threads are read until that time
+ * (CLOCK_MONOTONIC; 0: not at all). false: the walk is over. */
+bool heap_statics_put(void *info, struct heap_sink *sink, uint64_t threads_end_ns);
 /* Whether a class with such fields is there for good. After the walk; the class itself is not looked at. */
 bool heap_statics_stay(cor_id cls);
 

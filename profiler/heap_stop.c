@@ -1,6 +1,7 @@
 /* Context: own thread (ranges: whoever walks). */
 #include "profiler/heap_stop.h"
 
+#include "profiler/background_gc.h"
 #include "profiler/heap_classes.h"
 #include "profiler/heap_collection.h"
 #include "profiler/now.h"
@@ -9,20 +10,43 @@
 #include <poll.h>
 
 #define PATIENCE_NS 5000000000u
+#define SETTLE_NS 2000000000u
 #define RANGES_MAX 4096u
 #define FROZEN_MAX 256u
 
 static struct cor_generation_range ranges[RANGES_MAX];
 static struct cor_frozen_range frozen[FROZEN_MAX];
 static uint32_t frozen_count;
+static bool no_background, settled;
+static uint32_t settled_at; /* heap_collection_full_count() */
 
-void heap_stop_settle(int agent_fd)
+void heap_stop_reset(bool none)
 {
-	uint64_t until_ns = now_ns() + PATIENCE_NS;
+	no_background = none;
+	settled = false;
+}
+
+bool heap_stop_settle(int agent_fd)
+{
+	uint64_t until_ns = now_ns() + SETTLE_NS;
 	struct pollfd p = {.fd = agent_fd, .events = POLLRDHUP};
 
-	while (heap_collection_under_way() && now_ns() < until_ns && poll(&p, 1, 1) == 0)
-		;
+	settled = no_background;
+	while (!settled && now_ns() < until_ns) {
+		settled_at = heap_collection_full_count();
+		settled = background_gc_note();
+		if (settled && !background_gc_any())
+			break;
+		if (poll(&p, 1, BACKGROUND_GC_NAP_MS) != 0)
+			return false;
+		settled = settled && heap_stop_settled();
+	}
+	return settled;
+}
+
+bool heap_stop_settled(void)
+{
+	return no_background || (settled && heap_collection_full_count() == settled_at && background_gc_slept());
 }
 
 hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd)

@@ -12,8 +12,12 @@ struct heap_stop {
 
 /* Tries again while somebody else has stopped it (a collection), for some seconds or until the agent is gone. A failure: it runs. */
 hresult heap_stop_begin(void *info, struct heap_stop *s, int agent_fd);
-/* Before it: waits, for some seconds or until the agent is gone, for the end of a collection that is under way in the background. */
-void heap_stop_settle(int agent_fd);
+/* Collections in the background make free space of objects while one looks. `none`: the runtime does without them until the library has left
+ * (COR_PRF_MONITOR_GC was set at the attach). */
+void heap_stop_reset(bool none);
+/* Before a stop: waits, for some moments or until the agent is gone, until no such collection is under way. false: one is, or nobody can tell. */
+bool heap_stop_settle(int agent_fd);
+bool heap_stop_settled(void); /* in the stop: whether that still holds */
 uint64_t heap_stop_end(void *info, struct heap_stop *s); /* how long it was, in nanoseconds */
 
 /* A full, blocking collection. */

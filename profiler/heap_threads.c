@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 static struct heap_thread threads[HEAP_THREADS_CAP];
-static uint32_t count;
+static uint32_t count, all;
 
 static void read_name(struct heap_thread_record *r)
 {
@@ -30,17 +30,20 @@ static void read_name(struct heap_thread_record *r)
 
 static void add(void *info, cor_id id)
 {
-	struct heap_thread *t = &threads[count];
+	uint32_t tid;
 
-	*t = (struct heap_thread){.id = id, .record = {.index = count}};
-	if (info_get_thread_info(info, id, &t->record.tid) < 0)
+	if (info_get_thread_info(info, id, &tid) < 0)
 		return;
-	count++;
+	all++;
+	if (count < HEAP_THREADS_CAP) {
+		threads[count] = (struct heap_thread){.id = id, .record = {.index = count, .tid = tid}};
+		count++;
+	}
 }
 
 void heap_threads_forget(void)
 {
-	count = 0;
+	count = all = 0;
 }
 
 void heap_threads_list(void *info)
@@ -49,11 +52,11 @@ void heap_threads_list(void *info)
 	cor_id ids[64];
 	uint32_t n;
 
-	count = 0;
+	count = all = 0;
 	if (info_enum(info, INFO_ENUM_THREADS, &list) < 0 || !list)
 		return;
 	while (n = 0, enum_next(list, sizeof ids / sizeof *ids, ids, &n) >= 0 && n > 0)
-		for (uint32_t i = 0; i < n && count < HEAP_THREADS_CAP; i++)
+		for (uint32_t i = 0; i < n; i++)
 			add(info, ids[i]);
 	cor_release(list);
 }
@@ -61,6 +64,11 @@ void heap_threads_list(void *info)
 uint32_t heap_threads_count(void)
 {
 	return count;
+}
+
+uint32_t heap_threads_all(void)
+{
+	return all;
 }
 
 const struct heap_thread *heap_threads_get(uint32_t index)

@@ -6,7 +6,9 @@
 #include "common/proto/heap_stream.h"
 #include "profiler/cor_heap_abi.h"
 
-#define HEAP_THREADS_CAP 1024u /* more are not told apart */
+#ifndef HEAP_THREADS_CAP /* a test's library has fewer */
+#define HEAP_THREADS_CAP 8192u /* more are counted, and not looked at */
+#endif
 
 struct heap_thread {
 	cor_id id;
@@ -16,6 +18,7 @@ struct heap_thread {
 void heap_threads_forget(void);
 void heap_threads_list(void *info);
 uint32_t heap_threads_count(void);
+uint32_t heap_threads_all(void); /* with those that found no place */
 const struct heap_thread *heap_threads_get(uint32_t index);
 bool heap_threads_put(struct heap_writer *w); /* reads their names */
 

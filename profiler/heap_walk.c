@@ -1,11 +1,11 @@
 /* Context: own thread; at_collection_end: CLR callback of the collection that it waits for. */
 #include "profiler/heap_walk.h"
 
-#include "profiler/background_gc.h"
 #include "profiler/event_mask.h"
 #include "profiler/handle_tables.h"
 #include "profiler/heap_census.h"
 #include "profiler/heap_collection.h"
+#include "profiler/heap_gaps.h"
 #include "profiler/heap_names.h"
 #include "profiler/heap_nested.h"
 #include "profiler/heap_objects.h"
@@ -19,26 +19,30 @@
 #include "profiler/now.h"
 #include "profiler/own_memory.h"
 #include "profiler/pause_watch.h"
+#include "profiler/runtime_known.h"
 
 #include <errno.h>
 #include <string.h>
 
 #define ANY_BUDGET_US 3600000000u
+#define OWNERS_PART 8u          /* of the longest stop: for the threads' names */
+#define ROOTS_PARTS(ns) ((ns) / 16 * 15) /* until then roots are read whose lack can be said */
 #define AFTERWARDS_NS 5000000000u /* for what is told when the application runs again */
 
 static struct heap_sink sink;
 static struct string_digest_key key;
-static bool may_collect;
-static bool quiet; /* when the library came no collection was under way in the background; of those since the runtime tells */
+static bool may_collect, is_main;
 static uint32_t unloads; /* module_guard's, before the last walk */
 
 struct walk {
 	void *info, *info15; /* NULL: objects only at the end of a collection */
+	uint16_t major; /* of the runtime */
 	struct heap_walk_request request;
 	struct heap_objects objects;
 	struct heap_census census;
 	uint64_t budget_ns;
-	bool unseen; /* a collection in the background may be under way */
+	uint64_t roots_end_ns, owners_end_ns; /* CLOCK_MONOTONIC */
+	bool may_peek; /* into the runtime's own tables */
 	struct heap_walked answer;
 };
 
@@ -48,13 +52,14 @@ bool heap_walk_wants_gc(void *info)
 
 	cor_query(info, &cor_iid_info15, &info15);
 	cor_release(info15);
-	return !info15 || background_gc_possible();
+	return !info15;
 }
 
-void heap_walk_reset(void *info, bool collections)
+void heap_walk_reset(void *info, bool collections, bool alone)
 {
 	may_collect = collections;
-	quiet = may_collect || !background_gc_possible();
+	is_main = alone;
+	heap_stop_reset(may_collect);
 	heap_collection_reset();
 	heap_classes_begin(info);
 	if (may_collect) /* for one collection at a time, when it is asked for */
@@ -98,7 +103,7 @@ static void at_collection_end(void *ctx)
 	struct heap_writer *w = &sink.w;
 
 	heap_stop_find_frozen(k->info);
-	if (heap_sweep(&k->objects) && heap_collection_put_roots(w) && heap_statics_put(k->info, w, false) && heap_stop_put_ranges(k->info, w) &&
+	if (heap_sweep(&k->objects) && heap_collection_put_roots(w) && heap_statics_put(k->info, &sink, 0) && heap_stop_put_ranges(k->info, w) &&
 	    heap_stop_put_frozen_roots(w))
 		finish();
 }
@@ -108,17 +113,22 @@ static bool put_roots(struct walk *k)
 	struct heap_writer *w = &sink.w;
 	bool exact = k->request.flags & HEAP_WALK_COLLECT;
 
-	if (!heap_statics_put(k->info, w, true) || !heap_stop_put_frozen_roots(w))
+	if (!heap_statics_put(k->info, &sink, k->roots_end_ns) || !heap_stop_put_frozen_roots(w))
 		return false;
 	if (exact)
 		return heap_collection_put_roots(w);
-	return handle_tables_put(w) && heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest);
+	if (k->may_peek && !handle_tables_put(w, k->roots_end_ns))
+		return false;
+	uint64_t begin_ns = now_ns();
+	bool put = heap_stacks_put(k->info, w, k->objects.lowest, k->objects.highest, k->roots_end_ns);
+	k->answer.stacks_us = (now_ns() - begin_ns) / 1000;
+	return put;
 }
 
 /* One in the background makes free space of objects while one looks. */
 static bool can_look(const struct walk *k)
 {
-	bool can = !heap_collection_under_way() && !k->unseen && !(k->request.flags & HEAP_WALK_COLLECT && heap_collection_void());
+	bool can = heap_stop_settled() && !(k->request.flags & HEAP_WALK_COLLECT && heap_collection_void());
 
 	if (!can)
 		sink.status = HEAP_WALKED_MOVED;
@@ -133,9 +143,11 @@ static bool look_at_heap(struct walk *k)
 	if (!can_look(k))
 		return false;
 	heap_threads_list(k->info);
+	if (!exact && heap_threads_all() > heap_threads_count())
+		heap_gaps_note(HEAP_GAP_THREADS, heap_threads_all(), heap_threads_count());
 	heap_stop_find_frozen(k->info);
 	if (exact)
-		heap_stacks_owners(k->info);
+		heap_stacks_owners(k->info, k->owners_end_ns);
 	k->objects.ranges = true;
 	hresult hr = info15_enumerate_gc_heap_objects(k->info15, on_object, &k->objects);
 	if (hr < 0)
@@ -143,21 +155,39 @@ static bool look_at_heap(struct walk *k)
 	return hr >= 0 && !sink.w.bad && put_roots(k);
 }
 
+/* Of the budget, for a stop that begins now. */
+static uint64_t left_ns(const struct walk *k)
+{
+	uint64_t felt_ns = pause_watch_felt();
+
+	return felt_ns < k->budget_ns ? k->budget_ns - felt_ns : 0;
+}
+
+static bool begin_stop(struct walk *k, struct heap_stop *stop)
+{
+	bool settled = heap_stop_settle(sink.agent_fd);
+	hresult hr = settled ? heap_stop_begin(k->info, stop, sink.agent_fd) : COR_E_FAIL;
+
+	if (!settled)
+		sink.status = HEAP_WALKED_MOVED;
+	else if (hr < 0)
+		refuse(k, hr);
+	return hr >= 0;
+}
+
 static void walk_in_stop(struct walk *k)
 {
 	struct heap_stop stop;
 
-	heap_stop_settle(sink.agent_fd);
-	/* one that began when the library was not told yet */
-	k->unseen = !may_collect && quiet && heap_collection_count() == 0 && background_gc_possible();
-	hresult hr = heap_stop_begin(k->info, &stop, sink.agent_fd);
-
-	if (hr < 0) {
-		refuse(k, hr);
+	if (!begin_stop(k, &stop))
 		return;
-	}
-	sink.deadline_ns = stop.begin_ns + k->budget_ns;
+	uint64_t longest_ns = left_ns(k);
+	sink.deadline_ns = stop.begin_ns + longest_ns;
+	k->roots_end_ns = stop.begin_ns + ROOTS_PARTS(longest_ns);
+	k->owners_end_ns = stop.begin_ns + longest_ns / OWNERS_PART;
+	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 	bool whole = look_at_heap(k);
+	k->answer.walk_cpu_us = (now_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) / 1000;
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	if (whole && heap_threads_put(&sink.w))
@@ -171,15 +201,14 @@ static void count_types(struct walk *k)
 
 	*c = (struct heap_census){.info = k->info, .sink = &sink, .heaps = heap_predict_heaps()};
 	heap_census_prepare();
-	hresult hr = heap_stop_begin(k->info, &stop, sink.agent_fd);
-	if (hr < 0) {
-		refuse(k, hr);
+	if (!begin_stop(k, &stop))
 		return;
-	}
 	c->begin_ns = now_ns();
-	c->end_ns = stop.begin_ns + k->budget_ns;
+	c->end_ns = stop.begin_ns + left_ns(k);
 	sink.deadline_ns = c->end_ns + AFTERWARDS_NS;
+	uint64_t cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID);
 	bool counted = can_look(k) && heap_census_walk(c, k->info15);
+	k->answer.walk_cpu_us = (now_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns) / 1000;
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	k->answer.code = (uint32_t)c->code;
@@ -229,12 +258,13 @@ static void walk_exactly(struct walk *k)
 	event_mask_remove(k->info, COR_MONITOR_GC, 0);
 }
 
-/* Beside another profiler nothing has waited for a collection in the background to end: where one may be under way, a full one does. */
+/* Beside another profiler the runtime cannot be asked to do without collections in the background: where they do not come to an end, a full one
+ * waits for that. */
 static void walk_at_once(struct walk *k)
 {
 	uint64_t ns;
 
-	if (!may_collect && !quiet && heap_stop_collect(k->info, &ns) >= 0)
+	if (!is_main && !heap_stop_settle(sink.agent_fd) && heap_stop_collect(k->info, &ns) >= 0)
 		k->answer.collection_us = ns / 1000;
 	if (!over_budget())
 		walk_in_stop(k);
@@ -249,9 +279,9 @@ static void prepare(struct walk *k)
 	if (k->request.flags & HEAP_WALK_TYPES)
 		return;
 	heap_threads_forget();
-	heap_statics_find(k->info);
+	heap_statics_find(k->info, k->may_peek);
 	heap_stacks_prepare();
-	if (!(k->request.flags & HEAP_WALK_COLLECT))
+	if (!(k->request.flags & HEAP_WALK_COLLECT) && k->may_peek)
 		handle_tables_find(k->info);
 	if (k->request.flags & HEAP_WALK_STRINGS) {
 		string_digest_key_make(&key, k->request.seed);
@@ -262,7 +292,7 @@ static void prepare(struct walk *k)
 
 static void walk_prepared(struct walk *k)
 {
-	if (!heap_sink_begin(&sink, now_ns() + k->budget_ns, NULL))
+	if (!heap_sink_begin(&sink, now_ns() + left_ns(k), NULL))
 		return;
 	if (k->request.flags & HEAP_WALK_TYPES)
 		count_types(k);
@@ -271,16 +301,24 @@ static void walk_prepared(struct walk *k)
 	else
 		walk_at_once(k);
 	heap_sink_end(&sink);
+	k->answer.felt_us = pause_watch_felt() / 1000;
 	if (k->objects.code < 0)
 		k->answer.code = (uint32_t)k->objects.code;
 }
 
 static void walk(struct walk *k)
 {
-	own_memory_open();
+	heap_gaps_reset();
+	k->may_peek = own_memory_open();
+	if (!k->may_peek)
+		heap_gaps_note(HEAP_GAP_MEMORY, 0, 0);
+	if (!runtime_known(k->major))
+		heap_gaps_note(HEAP_GAP_RUNTIME, RUNTIME_NEWEST, k->major);
+	k->may_peek &= runtime_known(k->major);
 	prepare(k);
 	walk_prepared(k);
 	own_memory_close();
+	heap_gaps_tell(&k->answer);
 }
 
 /* Requests ------------------------------------------------------------------------------------------------------------------ */
@@ -315,12 +353,11 @@ static void answer_ring(struct channel_io *io)
 	channel_io_end(io);
 }
 
-/* Objects are counted only where no collection in the background can be under way: see heap_walk_reset(). */
 static bool possible(const struct walk *k)
 {
 	if (k->request.flags & HEAP_WALK_TYPES)
-		return may_collect && k->info15 && k->request.flags == HEAP_WALK_TYPES;
-	return k->request.flags & HEAP_WALK_COLLECT ? may_collect : k->info15 != NULL;
+		return is_main && k->info15 && k->request.flags == HEAP_WALK_TYPES;
+	return k->request.flags & HEAP_WALK_COLLECT ? may_collect && (k->info15 || runtime_sweepable(k->major)) : k->info15 != NULL;
 }
 
 static bool answer_walk(void *info, const struct channel_frame *request, struct channel_io *io)
@@ -329,7 +366,9 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 
 	if (!heap_get_walk_request(request, &k.request))
 		return false;
+	uint16_t minor, build;
 	cor_query(info, &cor_iid_info15, &k.info15);
+	info_get_runtime_information(info, &k.major, &minor, &build);
 	k.objects = (struct heap_objects){.info = info, .sink = &sink};
 	k.budget_ns = (k.request.budget_us ? k.request.budget_us : ANY_BUDGET_US) * 1000;
 	sink.agent_fd = io->fd;
@@ -359,7 +398,7 @@ static bool answer_prediction(void *info, const struct channel_frame *request, s
 		return false;
 
 	sink.agent_fd = io->fd;
-	heap_predict(info, &sink, (may_collect ? HEAP_CAN_COLLECT : 0u) | (quiet ? HEAP_QUIET : 0u), budget_us, &p);
+	heap_predict(info, &sink, (is_main ? HEAP_CAN_COLLECT : 0u) | (may_collect ? HEAP_COLLECTS : 0u), budget_us, &p);
 	heap_put_prediction(channel_io_begin(io, HEAP_FRAME_PREDICTION), &p);
 	channel_io_end(io);
 	return true;

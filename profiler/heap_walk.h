@@ -8,11 +8,11 @@
 #include "profiler/channel_io.h"
 #include "profiler/cor_heap_abi.h"
 
-/* Whether it takes COR_PRF_MONITOR_GC to walk the heap without a collection: on .NET 8, whose heap is walked in one; and where one may be under
- * way in the background, which turns objects into free space while one looks: that mask waits for it, and lets none begin. */
+/* Whether it takes COR_PRF_MONITOR_GC to walk the heap at all: on .NET 8, whose heap is walked in a collection. */
 bool heap_walk_wants_gc(void *info);
-/* Before a session's first request. `may_collect`: COR_PRF_MONITOR_GC was set while it attached. */
-void heap_walk_reset(void *info, bool may_collect);
+/* Before a session's first request. `may_collect`: COR_PRF_MONITOR_GC was set while it attached: until the library has left the runtime does
+ * without collections in the background. `is_main`: it could have been, another profiler is not in the way. */
+void heap_walk_reset(void *info, bool may_collect, bool is_main);
 void heap_walk_close(void);
 
 /* Answers a request of common/proto/heap_frames.h. false: a malformed one. */

@@ -14,6 +14,7 @@ static _Atomic int running, exceeded;
 static struct channel_pause first;
 static uint64_t budget_ns;
 static int wake_fd = -1;
+static uint64_t walk_end_ns, walk_felt_ns; /* own thread */
 
 void pause_watch_reset(uint64_t budget, int wake)
 {
@@ -22,6 +23,7 @@ void pause_watch_reset(uint64_t budget, int wake)
 	atomic_store(&max_ns, 0);
 	budget_ns = budget;
 	wake_fd = wake;
+	walk_end_ns = walk_felt_ns = 0;
 	atomic_store(&exceeded, NONE);
 }
 
@@ -60,30 +62,50 @@ void pause_watch_cancel(void)
 	atomic_fetch_sub(&running, 1);
 }
 
-/* Returns how long it was. */
-static uint64_t add(uint64_t ns)
+/* `felt_ns`: with those before it that it counts as one with. */
+static void add(uint64_t ns, uint64_t felt_ns)
 {
 	uint64_t max = atomic_load(&max_ns);
 
 	atomic_fetch_add(&count, 1);
 	atomic_fetch_add(&total_ns, ns);
-	while (ns > max && !atomic_compare_exchange_weak(&max_ns, &max, ns))
+	while (felt_ns > max && !atomic_compare_exchange_weak(&max_ns, &max, felt_ns))
 		;
-	return ns;
+}
+
+static uint64_t felt_at(uint64_t begin_ns)
+{
+	return walk_end_ns && begin_ns - walk_end_ns < PAUSE_WATCH_APART_NS ? walk_felt_ns : 0;
+}
+
+uint64_t pause_watch_felt(void)
+{
+	return felt_at(now_ns());
+}
+
+static uint64_t feel(uint64_t begin_ns, uint64_t ns)
+{
+	walk_felt_ns = felt_at(begin_ns) + ns;
+	walk_end_ns = begin_ns + ns;
+	return walk_felt_ns;
 }
 
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 {
-	uint64_t ns = add(now_by(kind) - begin_ns);
+	uint64_t ns = now_by(kind) - begin_ns;
+	uint64_t felt_ns = kind == CHANNEL_PAUSE_WALK ? feel(begin_ns, ns) : ns;
 
-	if (budget_ns && ns > budget_ns)
-		exceed(kind, ns);
+	add(ns, felt_ns);
+	if (budget_ns && felt_ns > budget_ns)
+		exceed(kind, felt_ns);
 	atomic_fetch_sub(&running, 1);
 }
 
 void pause_watch_end_brief(uint64_t begin_ns)
 {
-	add(now_ns() - begin_ns);
+	uint64_t ns = now_ns() - begin_ns;
+
+	add(ns, ns);
 	atomic_fetch_sub(&running, 1);
 }
 

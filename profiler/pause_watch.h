@@ -7,10 +7,13 @@
 #ifndef DRDOTNET_PAUSE_WATCH_H
 #define DRDOTNET_PAUSE_WATCH_H
 
-#include "common/proto/channel.h"
+#include "common/proto/heap_frames.h"
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* Stops for a walk that follow each other sooner are felt as one, and count as one. */
+#define PAUSE_WATCH_APART_NS ((uint64_t)HEAP_STOPS_APART_MS * 1000000)
 
 struct pause_counts {
 	uint64_t count, total_ns, max_ns;
@@ -23,6 +26,8 @@ void pause_watch_reset(uint64_t budget_ns, int wake_fd);
 uint64_t pause_watch_begin(enum channel_pause_kind kind); /* for pause_watch_end() */
 void pause_watch_cancel(void); /* nothing was held after all */
 void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns);
+/* Own thread: how long the application has been stopped already in what it would feel as one with a stop for a walk that began now. */
+uint64_t pause_watch_felt(void);
 /* Of a callback that waits for nothing and comes often: what takes it longer than the budget is the kernel, which does not let its thread
  * run (a used-up quota, a stopped process). Its time counts, but ends no session. */
 void pause_watch_end_brief(uint64_t begin_ns);

@@ -21,6 +21,8 @@
 #define TID_BITS 22            /* the kernel's limit of thread ids */
 #define MAX_RESUMING 4
 #define LAST_TURNS 500
+#define FIRST_RETRY_NS 1000000000u
+#define LONGEST_RETRY_NS (60 * (uint64_t)FIRST_RETRY_NS)
 #define LAST_TURN_MS 2
 
 /* Microsoft-Windows-DotNETRuntime, keyword GC, level Informational */
@@ -58,6 +60,7 @@ static bool events; /* the runtime tells of collections by events, too, while de
 static _Atomic bool detailing;
 static _Atomic bool missed; /* a collection that people ask about, while none are */
 static struct detail_budget budget;
+static uint64_t retry_ns, retry_at_ns; /* of events that the runtime did not start */
 static _Atomic uint64_t seen, lost, detailed; /* stops; of them; collections */
 static void *info;
 
@@ -400,15 +403,28 @@ static void begin(void)
 	forget_all();
 	own_stack_prepare(info);
 	events = start_events();
+	retry_ns = FIRST_RETRY_NS;
+	retry_at_ns = 0;
 	detail_budget_init(&budget, now_ns(), now_ns());
 	atomic_store(&detailing, true);
 	atomic_store(&on, true);
 }
 
-/* Takes details, or takes none any more. What cannot be started is tried again at the next turn. */
-static void detail(bool wanted)
+/* What the runtime refuses is asked for again after a while, each time after a longer one. */
+static bool start_events_again(uint64_t at_ns)
 {
-	if (wanted == atomic_load(&detailing) || (wanted && events && !start_events()))
+	if (at_ns < retry_at_ns)
+		return false;
+	bool started = start_events();
+	retry_at_ns = started ? 0 : at_ns + retry_ns;
+	retry_ns = started ? FIRST_RETRY_NS : retry_ns * 2 < LONGEST_RETRY_NS ? retry_ns * 2 : LONGEST_RETRY_NS;
+	return started;
+}
+
+/* Takes details, or takes none any more. */
+static void detail(bool wanted, uint64_t at_ns)
+{
+	if (wanted == atomic_load(&detailing) || (wanted && events && !start_events_again(at_ns)))
 		return;
 	atomic_store(&detailing, wanted);
 	atomic_store(&missed, false);
@@ -418,8 +434,10 @@ static void detail(bool wanted)
 
 void stop_log_tick(struct channel_io *io)
 {
+	uint64_t now = now_ns();
+
 	own_stack_tick();
-	detail(detail_budget_step(&budget, now_ns(), atomic_load(&detailed), atomic_load(&missed)));
+	detail(detail_budget_step(&budget, now, atomic_load(&detailed), atomic_load(&missed)), now);
 	drain(io);
 }
 

@@ -269,8 +269,8 @@ static void put_quality(const struct alloc_analysis *a, struct buf *out)
 		buf_puts(out, " was allocated.\n");
 		return;
 	}
-	buf_printf(out, "Estimated from %llu samples of the runtime (one about each 100 KB), the total to ",
-		   (unsigned long long)a->all.samples);
+	buf_printf(out, "Estimated from %llu sample%s of the runtime (one about each 100 KB), the total to ",
+		   (unsigned long long)a->all.samples, a->all.samples == 1 ? "" : "s");
 	cpu_phrase_percent(out, 50 * (high - low) / a->all.bytes);
 	buf_puts(out, a->capture->event == ALLOC_EVENT_TICK ? "; they come at a fixed distance, so patterns that repeat may be misjudged.\n" : ".\n");
 }

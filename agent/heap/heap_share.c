@@ -1,15 +1,62 @@
 #include "agent/heap/heap_share.h"
 
-static uint64_t stretch(uint64_t us, int64_t limit_millicores)
+#define WAITED_MAX 4 /* times as long as without others; more is chance */
+
+struct heap_share heap_share_of(const struct cgroup_cpu *before, const struct cgroup_cpu *after)
 {
-	return (uint64_t)((double)us * 1000 / (double)limit_millicores);
+	return (struct heap_share){
+		.limit_millicores = after->limit_millicores,
+		.used_up = before->throttled_periods >= 0 && after->throttled_periods > before->throttled_periods,
+	};
 }
 
-void heap_share_predict(struct heap_prediction *p, int64_t limit_millicores)
+/* Its thread runs for the limit's part of each period, and stands for the rest. */
+static uint64_t stretch(uint64_t us, const struct heap_share *s)
 {
-	if (limit_millicores <= 0 || limit_millicores >= 1000)
+	if (s->limit_millicores <= 0 || us == 0)
+		return us;
+	uint64_t first_us = s->used_up ? HEAP_SHARE_PERIOD_US : 0, runs_us = (uint64_t)s->limit_millicores * HEAP_SHARE_PERIOD_US / 1000;
+	uint64_t stands_us = runs_us < HEAP_SHARE_PERIOD_US ? HEAP_SHARE_PERIOD_US - runs_us : 0;
+
+	return first_us + us + (us - 1) / (runs_us ? runs_us : 1) * stands_us;
+}
+
+static uint64_t as_crowded_as_the_look(uint64_t us, const struct heap_prediction *p)
+{
+	if (p->look_us <= p->look_cpu_us)
+		return us;
+	if (p->look_us >= WAITED_MAX * p->look_cpu_us)
+		return WAITED_MAX * us;
+	return (uint64_t)((double)us * (double)p->look_us / (double)p->look_cpu_us);
+}
+
+void heap_share_predict(struct heap_prediction *p, const struct heap_share *s)
+{
+	uint64_t crowded_us = as_crowded_as_the_look(p->collection_us, p);
+
+	p->walk_us = stretch(p->walk_us, s);
+	p->types_us = stretch(p->types_us, s);
+	p->stacks_us = stretch(p->stacks_us, s);
+	p->collection_us = stretch(p->collection_us, s);
+	if (p->collection_us < crowded_us)
+		p->collection_us = crowded_us;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+void heap_share_least(struct heap_prediction *p, const struct heap_prediction *other)
+{
+	if (!other->objects)
 		return;
-	p->walk_us = stretch(p->walk_us, limit_millicores);
-	p->collection_us = stretch(p->collection_us, limit_millicores);
-	p->types_us = stretch(p->types_us, limit_millicores);
+	if (!p->objects) {
+		*p = *other;
+		return;
+	}
+	p->walk_us = least(p->walk_us, other->walk_us);
+	p->collection_us = least(p->collection_us, other->collection_us);
+	p->types_us = least(p->types_us, other->types_us);
+	p->stacks_us = least(p->stacks_us, other->stacks_us);
 }

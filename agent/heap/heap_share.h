@@ -1,11 +1,26 @@
-/* What a CPU limit makes of a predicted stop: a walk has one thread, and while its container has used up its share for the moment that thread
- * stands as well, with the application behind it. Pure. */
+/* What a processor that others want too makes of a predicted stop. The library predicts in processor time; a walk has one thread, and while its
+ * container has used up its CPU limit for the moment that thread stands as well, with the application behind it. What other processes take
+ * cannot be known in advance: a walk gives up by its own clock when they take too much. A forced collection cannot be given up, so it is
+ * taken to wait for as long as the look did. Pure. */
 #ifndef DRDOTNET_HEAP_SHARE_H
 #define DRDOTNET_HEAP_SHARE_H
 
+#include "agent/cgroup.h"
 #include "common/proto/heap_frames.h"
 
-/* limit_millicores: of the process's group, as cgroup_read_cpu() tells it; one processor or more, 0 and -1 (unknown) change nothing. */
-void heap_share_predict(struct heap_prediction *p, int64_t limit_millicores);
+#define HEAP_SHARE_PERIOD_US 100000 /* of a CPU limit: the kubelet's default */
+
+struct heap_share {
+	int64_t limit_millicores; /* of the process's group, as cgroup_read_cpu() tells it; 0 and -1 (unknown): none */
+	bool used_up;             /* the group had to stand for it just now */
+};
+
+/* From two readings, more than a period apart. */
+struct heap_share heap_share_of(const struct cgroup_cpu *before, const struct cgroup_cpu *after);
+void heap_share_predict(struct heap_prediction *p, const struct heap_share *s);
+
+/* The shorter stops of two looks: what kept one of them waiting, or its processor's memory cold, says nothing of the walk. A look that saw
+ * nothing (a collection was under way) does not count. */
+void heap_share_least(struct heap_prediction *p, const struct heap_prediction *other);
 
 #endif

@@ -272,6 +272,13 @@ enum heap_generation heap_snapshot_generation(const struct heap_snapshot *s, uin
 	return (enum heap_generation)s->ranges[low - 1].generation;
 }
 
+const char *heap_facts_unheld(const struct heap_facts *f)
+{
+	return f->roots_unread ? "held by a root that was not read, or garbage"
+	       : f->way == HEAP_WAY_EXACT ? "garbage that waits for its collection"
+					  : "held by a handle, or garbage";
+}
+
 const char *heap_generation_name(enum heap_generation g)
 {
 	static const char *const names[HEAP_GENERATIONS] = {"gen0", "gen1", "gen2", "LOH", "POH", "frozen"};

@@ -49,7 +49,7 @@ struct heap_root {
 
 enum heap_way {
 	HEAP_WAY_EXACT,         /* roots by a forced collection */
-	HEAP_WAY_NO_COLLECTION, /* statics, handles and stacks only: what nobody holds is held by a handle, or garbage */
+	HEAP_WAY_NO_COLLECTION, /* statics, handles and stacks only: see heap_facts_unheld() */
 	HEAP_WAY_TYPES,         /* no roots and no references: see heap_snapshot.counts */
 };
 
@@ -66,8 +66,11 @@ struct heap_facts {
 	int64_t predicted_stop_us;  /* the longest one of the way taken */
 	int64_t collection_stop_us; /* the forced collection with the roots, 0: none */
 	int64_t walk_stop_us;       /* on .NET 8 the walk is part of the collection: 0 */
+	int64_t walk_cpu_us;        /* the library's processor time in it */
+	int64_t paused_us;          /* what of these, and of the look, followed at once: the longest pause that the application felt */
 	unsigned tries;             /* walks made until no collection came between */
 	uint64_t objects, edges, bytes;
+	bool roots_unread;          /* there are roots that were not read: what none of the others holds may be held by them */
 	bool part;                  /* types only: the pause budget was near before the heap's end */
 	uint64_t heap_most_bytes;   /* what the heap takes at most (the process's own memory), where only a part was seen */
 	int64_t whole_budget_ms;    /* of a part: the pauseBudgetMilliseconds that would do for all of it */
@@ -75,6 +78,9 @@ struct heap_facts {
 	uint64_t heap_bytes;        /* by the runtime's own ranges of its generations, 0: not known */
 	int64_t taken_wall_ms;
 };
+
+/* What it is that no known root holds: "held by a handle, or garbage". */
+const char *heap_facts_unheld(const struct heap_facts *f);
 
 struct heap_counts;
 struct heap_snapshot {

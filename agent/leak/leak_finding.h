@@ -9,7 +9,7 @@ enum leak_finding {
 	LEAK_FOUND_GROWS,       /* a holder in the heap */
 	LEAK_FOUND_UNMANAGED,   /* memory outside of the managed heap */
 	LEAK_FOUND_FREE_MEMORY, /* the runtime keeps memory that no object uses */
-	LEAK_FOUND_UNCERTAIN,   /* an array grew by a leap: whether more comes cannot be told yet */
+	LEAK_FOUND_UNCERTAIN,   /* it grew between two walks, or an array by a leap: whether more comes cannot be told yet */
 	LEAK_FOUND_WARMING_UP,
 	LEAK_FOUND_LEVELLED_OFF,
 	LEAK_FOUND_CHURN,       /* what grew is only in use for the moment */

@@ -198,6 +198,7 @@ static void judge(const struct leak_model *m, struct leak_group *g, uint64_t mat
 	struct leak_series s = {
 		.walks = m->walk_count,
 		.root = m->steps[g->holder].root,
+		.roots_unread = leak_model_roots_unread(m),
 		.uptime_ms = m->uptime_ms,
 		.material_bytes = 1,
 	};

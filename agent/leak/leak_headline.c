@@ -117,7 +117,7 @@ static void headline_calm(struct words *w)
 	case LEAK_FOUND_UNCERTAIN:
 		buf_puts(&w->line, "May grow: ");
 		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 28);
-		buf_puts(&w->line, " leapt to ");
+		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " leapt to ");
 		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
 		put_period(w);
 		break;

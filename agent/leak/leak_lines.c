@@ -234,6 +234,16 @@ static void put_large(struct words *w)
 
 static void put_uncertain(struct words *w)
 {
+	if (w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
+		buf_puts(&w->line, "It is held by a root that was not read, or garbage that waits for its collection: run it with roots: Exact.");
+		end_line(w);
+		return;
+	}
+	if (w->m->walk_count == 2) {
+		buf_puts(&w->line, "Two heap snapshots cannot tell a leak from a cache that fills up: run it again with memoryLeak.walks: 3 or more.");
+		end_line(w);
+		return;
+	}
 	buf_puts(&w->line, "A full collection takes an array twice as large, then stands still until that is full, for twice as long as before: watch for "
 			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
 	end_line(w);

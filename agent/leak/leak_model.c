@@ -31,6 +31,14 @@ void leak_model_fini(struct leak_model *m)
 	*m = (struct leak_model){0};
 }
 
+bool leak_model_roots_unread(const struct leak_model *m)
+{
+	for (size_t i = 0; i < m->walk_count; i++)
+		if (m->walks[i].roots_unread)
+			return true;
+	return false;
+}
+
 const char *leak_model_text(const struct leak_model *m, uint32_t text)
 {
 	return text == LEAK_NONE ? "" : m->texts[text];

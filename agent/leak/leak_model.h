@@ -63,6 +63,7 @@ struct leak_space { /* a generation */
 struct leak_walk {
 	int64_t at_ns;         /* CLOCK_MONOTONIC */
 	bool exact;            /* roots by a forced collection */
+	bool roots_unread;     /* some roots were not read: what none of the others holds may be held by them */
 	const char *why;       /* static storage */
 	bool types_only;       /* no roots, no steps: all objects count as held */
 	struct heap_needs needs; /* of the walk that shows holders, where it is */
@@ -105,6 +106,8 @@ struct leak_model {
 
 void leak_model_init(struct leak_model *m);
 void leak_model_fini(struct leak_model *m);
+
+bool leak_model_roots_unread(const struct leak_model *m); /* in any walk */
 
 /* Borrowed; "" for LEAK_NONE. */
 const char *leak_model_text(const struct leak_model *m, uint32_t text);

@@ -271,7 +271,7 @@ static void fini(struct attached_session *s)
 
 const struct session_profiler leak_session = {
 	.name = "MemoryLeak",
-	.features = CHANNEL_WANT_GC_ROOTS,
+	.visits = true,
 	.nothing = {REASON_AttachFailed, "the heap was walked once only: there is nothing to compare"},
 	.own_size = sizeof(struct leak_own),
 	.start = start,

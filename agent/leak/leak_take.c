@@ -192,10 +192,11 @@ static int begin_walk(struct leak_model *m, const struct heap_facts *f, int64_t 
 	m->walks[m->walk_count] = (struct leak_walk){
 		.at_ns = at_ns,
 		.exact = f->way == HEAP_WAY_EXACT,
+		.roots_unread = f->roots_unread,
 		.types_only = f->way == HEAP_WAY_TYPES,
 		.needs = f->needs,
 		.why = f->why,
-		.stop_us = f->collection_stop_us > f->walk_stop_us ? f->collection_stop_us : f->walk_stop_us,
+		.stop_us = f->paused_us,
 		.resident_bytes = -1,
 		.container_bytes = -1,
 		.unmanaged_bytes = -1,

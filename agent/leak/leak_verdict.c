@@ -88,7 +88,7 @@ enum leak_verdict leak_verdict_of(const struct leak_series *s)
 		return LEAK_STEADY;
 	uint64_t grown = last - first;
 	if (s->root == LEAK_ROOT_UNKNOWN)
-		return LEAK_NOT_HELD;
+		return s->roots_unread ? LEAK_UNCERTAIN : LEAK_NOT_HELD;
 	if (s->root == LEAK_ROOT_STACK && (!s->old || !at_each_walk(s)))
 		return LEAK_IN_USE;
 	if (fell_back(s, grown))
@@ -96,11 +96,15 @@ enum leak_verdict leak_verdict_of(const struct leak_series *s)
 	enum leak_verdict leaps = by_leaps(s);
 	if (leaps == LEAK_LEVELLED_OFF)
 		return leaps;
-	if (leaps == LEAK_VERDICTS && (many ? last_pace(s) * LEVELLED_PART < 1 : s->course == LEAK_COURSE_LEVELS))
+	if (leaps == LEAK_VERDICTS && many && last_pace(s) * LEVELLED_PART < 1)
 		return LEAK_LEVELLED_OFF;
 	if (young && (!many || (leaps == LEAK_VERDICTS && last_pace(s) < SLOWING_PART)))
 		return LEAK_WARMING_UP;
-	return leaps == LEAK_UNCERTAIN ? leaps : LEAK_GROWS;
+	/* Between two walks the process's memory is all that is known of the pace, and that curve begins right after a collection: it shows how
+	 * the young generation fills again. So it may take certainty away, and never says that growth has ended. */
+	if (leaps == LEAK_UNCERTAIN || (leaps == LEAK_VERDICTS && !many && s->course == LEAK_COURSE_LEVELS))
+		return LEAK_UNCERTAIN;
+	return LEAK_GROWS;
 }
 
 enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms)

@@ -37,6 +37,7 @@ struct leak_series {
 	int64_t at_ns[LEAK_MAX_WALKS];
 	uint64_t bytes[LEAK_MAX_WALKS];
 	enum leak_root root;
+	bool roots_unread;       /* no known root is not: no root */
 	bool leaps;              /* arrays that grow themselves: a list of numbers, a stream in memory */
 	bool old;                /* most of the growth is in the oldest generation or the large objects' */
 	int64_t uptime_ms;       /* of the process at the first walk; -1: not known */

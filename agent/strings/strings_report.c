@@ -16,7 +16,7 @@ const char *strings_report_shown(const struct strings_analysis *a)
 int64_t strings_report_stop_us(const struct strings_analysis *a)
 {
 	const struct heap_facts *f = &a->snapshot->facts;
-	return f->walk_stop_us > f->collection_stop_us ? f->walk_stop_us : f->collection_stop_us;
+	return f->paused_us;
 }
 
 int strings_report_write(const struct strings_analysis *a, const struct session_facts *facts, const struct session_spec *spec,

@@ -36,10 +36,11 @@ static int start(struct attached_session *s, struct err *e)
 		.budget_ms = s->q->spec->pause_budget_ms,
 		.dirfd = s->q->out_dirfd,
 		.pid = s->q->target->pid,
+		.limits = &s->facts.limits,
 		.files_max = s->q->files_max,
 		.deadline_ms = s->q->deadline_ms,
 	};
-	if (heap_walk_on(s->attach.channel, &o, &own_of(s)->snapshot, e) < 0)
+	if (heap_walk_visit(s, &o, &own_of(s)->snapshot, e) < 0)
 		return -1;
 	attached_session_done(s);
 	return 0;
@@ -75,7 +76,7 @@ static void fini(struct attached_session *s)
 
 const struct session_profiler strings_session = {
 	.name = "DuplicatedStrings",
-	.features = CHANNEL_WANT_HEAP,
+	.visits = true,
 	.nothing = {REASON_HeapWalkTorn, "the heap was not walked"},
 	.own_size = sizeof(struct strings_own),
 	.prepare = prepare,

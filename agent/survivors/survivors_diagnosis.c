@@ -103,8 +103,8 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 		put_end_if_room(s, d, line);
 		break;
 	case SURVIVORS_FINDS_UNREACHABLE:
-		put_part(line, s->unreachable_bytes, s->bytes,
-			 snapshot->facts.way == HEAP_WAY_EXACT ? " are garbage that waits for its collection" : " are held by a handle, or garbage");
+		put_part(line, s->unreachable_bytes, s->bytes, " are ");
+		buf_puts(line, heap_facts_unheld(&snapshot->facts));
 		put_end_if_room(s, d, line);
 		break;
 	case SURVIVORS_FINDS_TYPE:
@@ -141,7 +141,7 @@ static void put_path(const struct survivors *s, const struct survivors_diagnosis
 	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY)
 		return;
 	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The strongest way there: ");
-	survivors_text_holder(line, survivors_text_root(d->path), NAME_CHARS);
+	survivors_text_holder(line, survivors_text_root(s->snapshot, d->path), NAME_CHARS);
 	buf_puts(line, " -> ");
 	survivors_text_steps(line, s->snapshot, d->path, PATH_CHARS);
 	buf_puts(line, ": ");
@@ -173,7 +173,7 @@ static void put_next_holders(const struct survivors *s, const struct survivors_d
 		if (h->kind == SURVIVORS_SEVERAL)
 			buf_puts(line, " (held by several)");
 		else if (h->kind == SURVIVORS_UNKNOWN)
-			buf_puts(line, " (held by a handle, or garbage)");
+			buf_printf(line, " (%s)", heap_facts_unheld(&s->snapshot->facts));
 		buf_puts(line, ": ");
 		survivors_text_share(line, s, survivors_finding_retained(s, h));
 	}
@@ -244,8 +244,8 @@ static void put_unreachable(const struct survivors *s, const struct survivors_di
 	if (d->finding == SURVIVORS_FINDS_UNREACHABLE || survivors_percent(s, s->unreachable_bytes) < UNREACHABLE_LINE)
 		return;
 	survivors_text_share(line, s, s->unreachable_bytes);
-	buf_puts(line, s->snapshot->facts.way == HEAP_WAY_EXACT ? " are garbage that waits for its collection"
-								       : " are held by a handle, or garbage that waits for its collection");
+	buf_puts(line, " are ");
+	buf_puts(line, heap_facts_unheld(&s->snapshot->facts));
 }
 
 static void put_roots(const struct survivors *s, struct buf *line)

@@ -64,7 +64,8 @@ static enum survivors_finding find(const struct survivors *s)
 		return SURVIVORS_FINDS_EMPTY;
 	if (survivors_percent(s, survivors_finding_retained(s, first_holder(s, SURVIVORS_KINDS))) >= HOLDER_STANDS_OUT)
 		return SURVIVORS_FINDS_HOLDER;
-	if (survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
+	/* what roots hold that were not read is no finding */
+	if (!s->snapshot->facts.roots_unread && survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
 		return SURVIVORS_FINDS_UNREACHABLE;
 	if (survivors_percent(s, s->kinds[SURVIVORS_SEVERAL].retained) >= SEVERAL_STAND_OUT)
 		return SURVIVORS_FINDS_SEVERAL;

@@ -53,7 +53,7 @@ static void begin_item(struct report_file *f, bool first, const char *key, const
 
 static void put_path_text(const struct survivors *s, const struct heap_path *p, struct buf *out)
 {
-	buf_puts(out, survivors_text_root(p));
+	buf_puts(out, survivors_text_root(s->snapshot, p));
 	buf_puts(out, " -> ");
 	survivors_text_steps(out, s->snapshot, p, PATH_CHARS);
 }
@@ -93,13 +93,13 @@ static void put_walk(const struct survivors_source *x, struct report_file *f)
 {
 	const struct survivors *s = x->survivors;
 	const struct heap_facts *w = &s->snapshot->facts;
-	int64_t longest = w->collection_stop_us > w->walk_stop_us ? w->collection_stop_us : w->walk_stop_us;
+	int64_t stops_us = w->collection_stop_us + w->walk_stop_us;
 	buf_puts(&f->text, ",\n\"walk\":");
 	begin_item(f, true, "roots", s->graph ? w->way == HEAP_WAY_EXACT ? "exact" : "noCollection" : "none");
 	report_json_string(f, "rootsWhy", w->why);
 	put_types_only(s, f);
-	report_json_integer(f, "stopMicroseconds", longest);
-	report_json_integer(f, "totalStopMicroseconds", w->collection_stop_us + w->walk_stop_us);
+	report_json_integer(f, "stopMicroseconds", w->paused_us);
+	report_json_integer(f, "totalStopMicroseconds", stops_us > w->paused_us ? stops_us : w->paused_us);
 	report_json_known(f, "predictedStopMicroseconds", w->predicted_stop_us ? w->predicted_stop_us : -1);
 	put_size(f, "objects", s->objects);
 	put_size(f, "references", w->edges);
@@ -177,7 +177,7 @@ static void put_holders(const struct survivors *s, const uint32_t *place, struct
 static void put_steps(const struct survivors *s, const struct heap_path *p, struct report_file *f)
 {
 	buf_puts(&f->text, ",\"steps\":[");
-	begin_item(f, true, "name", survivors_text_root(p));
+	begin_item(f, true, "name", survivors_text_root(s->snapshot, p));
 	buf_printf(&f->text, ",\"field\":null,\"objects\":0,\"bytes\":%" PRIu64 "}", p->root_held);
 	for (size_t i = 0; i < p->step_count; i++) {
 		const struct heap_step *step = &p->steps[i];

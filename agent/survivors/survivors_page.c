@@ -196,7 +196,7 @@ static void put_paths(const void *source, struct report_file *f)
 		put_bytes(out, p->held);
 		put_share(out, s, p->held);
 		buf_puts(out, "<td class=\"name\"><ol class=\"path\"><li class=\"root\">");
-		report_page_outside(out, survivors_text_root(p));
+		report_page_outside(out, survivors_text_root(s->snapshot, p));
 		buf_puts(out, "</li>");
 		for (size_t k = 0; k < p->step_count; k++)
 			put_step(out, s, p, k);
@@ -276,7 +276,7 @@ static void put_kinds(const void *source, struct report_file *f)
 	for (int i = 0; i < SURVIVORS_KINDS; i++) {
 		if (!s->kinds[i].roots && !s->kinds[i].retained)
 			continue;
-		buf_printf(&f->text, "<tr><td class=\"name\">%s</td>", survivors_kind_title(i));
+		buf_printf(&f->text, "<tr><td class=\"name\">%s</td>", survivors_kind_title(s->snapshot, i));
 		put_bytes(&f->text, s->kinds[i].retained);
 		put_share(&f->text, s, s->kinds[i].retained);
 		put_count(&f->text, s->kinds[i].roots);

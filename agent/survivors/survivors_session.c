@@ -40,7 +40,7 @@ static void fini(struct attached_session *s)
 
 const struct session_profiler survivors_session = {
 	.name = "GCSurvivors",
-	.features = CHANNEL_WANT_GC_ROOTS,
+	.visits = true,
 	.nothing = {REASON_HeapWalkTorn, "the session ended before the heap was read"},
 	.own_size = sizeof(struct survivors_own),
 	.start = start,

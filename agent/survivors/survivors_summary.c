@@ -57,7 +57,7 @@ static void put_holders(const struct survivors *s, struct buf *out)
 		buf_puts(out, " | ");
 		put_name(out, h->name, NAME_CHARS);
 		if (h->kind == SURVIVORS_SEVERAL || h->kind == SURVIVORS_UNKNOWN)
-			buf_printf(out, " (%s)", survivors_kind_title(h->kind));
+			buf_printf(out, " (%s)", survivors_kind_title(s->snapshot, h->kind));
 		buf_puts(out, " | ");
 		put_below(s, h, out);
 		buf_puts(out, " |\n");

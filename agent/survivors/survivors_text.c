@@ -99,11 +99,11 @@ void survivors_text_steps(struct buf *out, const struct heap_snapshot *s, const 
 	buf_append(out, buf_str(&line), line.len);
 }
 
-const char *survivors_text_root(const struct heap_path *p)
+const char *survivors_text_root(const struct heap_snapshot *s, const struct heap_path *p)
 {
 	if (p->label && p->label[0])
 		return p->label;
-	return survivors_kind_title(p->kind ? SURVIVORS_OTHER : SURVIVORS_UNKNOWN);
+	return survivors_kind_title(s, p->kind ? SURVIVORS_OTHER : SURVIVORS_UNKNOWN);
 }
 
 enum survivors_kind survivors_text_path_kind(const struct heap_path *p)

@@ -20,8 +20,8 @@ void survivors_text_objects(struct buf *out, const struct heap_snapshot *s, uint
  * where it is longer than max_chars. */
 void survivors_text_steps(struct buf *out, const struct heap_snapshot *s, const struct heap_path *p, size_t max_chars);
 
-/* The root's name, or "held by a handle, or garbage". */
-const char *survivors_text_root(const struct heap_path *p);
+/* The root's name, or what it is without one: heap_facts_unheld(). */
+const char *survivors_text_root(const struct heap_snapshot *s, const struct heap_path *p);
 enum survivors_kind survivors_text_path_kind(const struct heap_path *p);
 
 /* The strongest path that begins at a holder; NULL: none was found. */

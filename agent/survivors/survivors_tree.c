@@ -20,7 +20,7 @@ static const struct {
 	[SURVIVORS_STACK] = {"stack", "stacks"},
 	[SURVIVORS_OTHER] = {"other", "other roots"},
 	[SURVIVORS_SEVERAL] = {"several", "held by several roots"},
-	[SURVIVORS_UNKNOWN] = {"unknown", "held by a handle, or garbage"},
+	[SURVIVORS_UNKNOWN] = {"unknown", NULL},
 };
 
 const char *survivors_kind_name(enum survivors_kind k)
@@ -28,9 +28,9 @@ const char *survivors_kind_name(enum survivors_kind k)
 	return kinds[k].name;
 }
 
-const char *survivors_kind_title(enum survivors_kind k)
+const char *survivors_kind_title(const struct heap_snapshot *s, enum survivors_kind k)
 {
-	return kinds[k].title;
+	return kinds[k].title ? kinds[k].title : heap_facts_unheld(&s->facts);
 }
 
 enum survivors_kind survivors_kind_of(const struct heap_root *r)
@@ -170,7 +170,7 @@ static uint32_t holder_of(struct maker *m, const struct heap_root *r)
 static uint32_t group(struct maker *m, uint32_t *node, enum survivors_kind kind)
 {
 	if (!*node)
-		*node = add_node(m, 0, HEAP_NODE_NONE, kind, survivors_kind_title(kind));
+		*node = add_node(m, 0, HEAP_NODE_NONE, kind, survivors_kind_title(m->g->snapshot, kind));
 	return *node;
 }
 

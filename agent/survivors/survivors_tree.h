@@ -37,7 +37,7 @@ enum survivors_kind { /* the most lasting first */
 	SURVIVORS_OBJECTS, /* of a node: no root, but objects */
 };
 const char *survivors_kind_name(enum survivors_kind k);  /* "threadStatic" */
-const char *survivors_kind_title(enum survivors_kind k); /* "thread statics" */
+const char *survivors_kind_title(const struct heap_snapshot *s, enum survivors_kind k); /* "thread statics" */
 enum survivors_kind survivors_kind_of(const struct heap_root *r);
 
 struct survivors_node {

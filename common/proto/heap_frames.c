@@ -30,6 +30,9 @@ void heap_put_prediction(struct wire_writer *w, const struct heap_prediction *v)
 	wire_put_u64(w, v->heap_bytes);
 	wire_put_u64(w, v->types_us);
 	wire_put_u64(w, v->objects);
+	wire_put_u64(w, v->look_us);
+	wire_put_u64(w, v->look_cpu_us);
+	wire_put_u64(w, v->stacks_us);
 }
 
 bool heap_get_prediction(const struct channel_frame *f, struct heap_prediction *v)
@@ -44,6 +47,9 @@ bool heap_get_prediction(const struct channel_frame *f, struct heap_prediction *
 	v->heap_bytes = wire_u64(&r);
 	v->types_us = wire_u64(&r);
 	v->objects = wire_u64(&r);
+	v->look_us = wire_u64(&r);
+	v->look_cpu_us = wire_u64(&r);
+	v->stacks_us = wire_u64(&r);
 	return !r.bad;
 }
 
@@ -53,6 +59,15 @@ void heap_put_walked(struct wire_writer *w, const struct heap_walked *v)
 	wire_put_u32(w, v->code);
 	wire_put_u64(w, v->collection_us);
 	wire_put_u64(w, v->walk_us);
+	wire_put_u64(w, v->walk_cpu_us);
+	wire_put_u64(w, v->stacks_us);
+	wire_put_u64(w, v->felt_us);
+	wire_put_u8(w, (uint8_t)v->gap_count);
+	for (uint32_t i = 0; i < v->gap_count; i++) {
+		wire_put_u8(w, v->gaps[i].kind);
+		wire_put_u64(w, v->gaps[i].due);
+		wire_put_u64(w, v->gaps[i].seen);
+	}
 }
 
 bool heap_get_walked(const struct channel_frame *f, struct heap_walked *v)
@@ -64,6 +79,20 @@ bool heap_get_walked(const struct channel_frame *f, struct heap_walked *v)
 	v->code = wire_u32(&r);
 	v->collection_us = wire_u64(&r);
 	v->walk_us = wire_u64(&r);
+	v->walk_cpu_us = wire_u64(&r);
+	v->stacks_us = wire_u64(&r);
+	v->felt_us = wire_u64(&r);
+	v->gap_count = wire_u8(&r);
+	if (r.bad || v->gap_count > HEAP_GAPS_MAX)
+		return false;
+	for (uint32_t i = 0; i < v->gap_count; i++) {
+		struct heap_gap *g = &v->gaps[i];
+		g->kind = wire_u8(&r);
+		g->due = wire_u64(&r);
+		g->seen = wire_u64(&r);
+		if (g->kind < HEAP_GAP_THREADS || g->kind > HEAP_GAP_RUNTIME || g->due > UINT32_MAX || g->seen > UINT32_MAX)
+			return false;
+	}
 	return !r.bad;
 }
 

@@ -24,6 +24,7 @@ enum heap_frame {
 
 #define HEAP_FRAME_MAX_IDS 84 /* in a request */
 #define HEAP_SEED_BYTES 16
+#define HEAP_STOPS_APART_MS 250 /* stops that follow each other sooner are felt as one, and count as one against the longest stop */
 
 enum heap_walk_flag {
 	HEAP_WALK_COLLECT = 1, /* the exact way: a forced collection tells the roots */
@@ -41,16 +42,18 @@ struct heap_walk_request {
 
 /* PREDICTION: u32 flags, then u64: the probe's own stop, the longest stop of a walk, of a forced collection with the roots (with the
  * objects too, where a walk of its own is not possible), the heap's size in bytes, the stop of a types-only walk to its end, the heap's
- * objects (0: not known); stops in microseconds. */
+ * objects (0: not known), how long the probe looked and its processor time meanwhile, how long all stacks take beside the objects. In
+ * microseconds; stops and stacks are processor time: what they last for where nobody else wants the processor. */
 enum heap_prediction_flag {
-	HEAP_CAN_COLLECT = 1, /* the exact way is possible: not beside another profiler */
+	HEAP_CAN_COLLECT = 1, /* the exact way is possible: not beside another profiler; now, or when it attaches for it */
 	HEAP_CAN_WALK = 2,    /* objects can be read without a collection: .NET 9 and later */
-	HEAP_QUIET = 4,       /* no collection must be forced first, to have waited for one in the background */
+	HEAP_QUIET = 4,       /* no collection was under way in the background: it could look */
+	HEAP_COLLECTS = 8,    /* it has attached for the exact way: the runtime does without collections in the background until it leaves */
 };
 
 struct heap_prediction {
 	uint32_t flags;
-	uint64_t probe_us, walk_us, collection_us, heap_bytes, types_us, objects;
+	uint64_t probe_us, walk_us, collection_us, heap_bytes, types_us, objects, look_us, look_cpu_us, stacks_us;
 };
 
 enum heap_walk_status {
@@ -62,10 +65,31 @@ enum heap_walk_status {
 	HEAP_WALKED_PART = 5,     /* types only: the budget was near before the heap's end; the stream is whole and counts what was seen */
 };
 
-/* WALKED: u32 status, u32 HRESULT, u64 stops of collection and walk in microseconds. The stream is in the ring by then. */
+/* What a walk that is whole has not read all the same. */
+enum heap_gap_kind {
+	HEAP_GAP_THREADS = 1,        /* managed threads: the table is full */
+	HEAP_GAP_STACKS = 2,         /* threads whose stacks were read to their end: the budget was near */
+	HEAP_GAP_STATICS = 3,        /* static fields: the table is full */
+	HEAP_GAP_THREAD_STATICS = 4, /* fields times threads: the budget was near */
+	HEAP_GAP_HANDLES = 5,        /* the runtime's tables of handles, not found or not read to their end */
+	HEAP_GAP_MEMORY = 6,         /* memory can only be read where it is certain to be: no handles, no statics of generic types, no end of a stack */
+	HEAP_GAP_RUNTIME = 7,        /* due: the newest runtime whose tables are known, seen: this one; no handles, no statics of generic types */
+};
+#define HEAP_GAPS_MAX 7
+
+struct heap_gap {
+	uint8_t kind;
+	uint64_t due, seen; /* 0 and 0: not known */
+};
+
+/* WALKED: u32 status, u32 HRESULT, u64 stops of collection and walk in microseconds, the walk's processor time, of its stop the time for
+ * stacks, how long the application has felt to be stopped (with the look, where that was just before), u8 count, count x { u8 kind, u64 due,
+ * u64 seen }. The stream is in the ring by then. */
 struct heap_walked {
 	uint32_t status, code;
-	uint64_t collection_us, walk_us;
+	uint64_t collection_us, walk_us, walk_cpu_us, stacks_us, felt_us;
+	uint32_t gap_count;
+	struct heap_gap gaps[HEAP_GAPS_MAX];
 };
 
 /* TYPE: u64 ClassID, text module, text metadata name ("Shop.Outer`1+Inner<System.Int32>[]"), u32 where an array's elements begin, u32 their

@@ -1,4 +1,5 @@
 /* Answers about a heap walk from a library that says anything: names become printable, fields rise by offset. */
+#include "agent/heap/heap_gaps.h"
 #include "agent/heap/heap_label.h"
 #include "agent/profiler_channel_private.h"
 #include "common/base/text.h"
@@ -35,6 +36,20 @@ static void on_static(void *ctx, const struct heap_static_frame *s)
 	}
 }
 
+static void check_gaps(const struct heap_walked *w)
+{
+	static const enum heap_way ways[] = {HEAP_WAY_EXACT, HEAP_WAY_NO_COLLECTION, HEAP_WAY_TYPES};
+
+	check(w->gap_count <= HEAP_GAPS_MAX);
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct limits l = {0};
+		heap_gaps_note(w, ways[i], &l);
+		check(l.count <= w->gap_count);
+		for (size_t k = 0; k < l.count; k++)
+			check(l.list[k].meaning[0] && l.list[k].limit >= -1 && l.list[k].seen >= -1);
+	}
+}
+
 static struct heap_snapshot *make_snapshot(void)
 {
 	struct heap_builder *b = heap_builder_new(false);
@@ -67,6 +82,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		c.waiting_for = HEAP_FRAME_NAMED;
 		int r = heap_client_frame(&c, &f, &e);
 		check((r < 0) == (e.kind == ERR_PROTOCOL));
+		if (r == 0 && f.type == HEAP_FRAME_WALKED)
+			check_gaps(&c.walked);
 	}
 	for (unsigned i = 0; i < TYPES; i++)
 		check_type(&s->types[i]);

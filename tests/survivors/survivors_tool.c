@@ -197,6 +197,7 @@ static void forget_holders(struct heap_snapshot *s)
 	s->facts.whole_budget_ms = 800;
 	s->facts.needs.budget_ms = 1126;
 	s->facts.collection_stop_us = 0;
+	s->facts.paused_us = s->facts.walk_stop_us;
 }
 
 int main(int argc, char **argv)
@@ -220,6 +221,7 @@ int main(int argc, char **argv)
 	s->facts.why = "its predicted stop fits the pause budget";
 	s->facts.collection_stop_us = 12345;
 	s->facts.walk_stop_us = 6789;
+	s->facts.paused_us = 19134;
 	if (counted)
 		forget_holders(s);
 	int code = write_report(s, dirfd);

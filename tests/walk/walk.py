@@ -15,11 +15,11 @@ LIBRARY = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 class Walked(dotnet.MemoryApp):
     """The application whose heap is known, with the library beside its socket."""
 
-    def __init__(self, framework, modes, arguments=(), env=None, **more):
+    def __init__(self, framework, modes, arguments=(), env=None, library=LIBRARY, **more):
         self.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         os.chmod(self.folder, 0o755)
         self.library = os.path.join(self.folder, "libdrdotnet-test.so")
-        shutil.copy(LIBRARY, self.library)
+        shutil.copy(library, self.library)
         try:
             super().__init__(modes, framework, self.folder, arguments, env={"TMPDIR": self.folder, **(env or {})}, **more)
             pattern = "%s/dotnet-diagnostic-%d-*-socket" % (self.folder, self.pid)

@@ -1,12 +1,14 @@
 /* walk_tool PID SOCKET_FOLDER DIAGNOSTICS_SOCKET LIBRARY ROOTS BUDGET_MS [strings] [main|beside] [types|types-only] [TIMES]: walks the heap of
  * a real process through the agent's own end of the channel, and prints what came of it as one line of JSON for each walk:
  *   facts, types {name: [count, bytes, module]}, roots {label: count}, edges {"Type.field -> Type": count} of the application's own types,
- *   dangling (references to no object), reachable objects, how long the library's stops and the agent's part were. */
+ *   dangling (references to no object), reachable objects, limits {name: [limit, seen, meaning]}, how long the library's stops and the agent's part were. */
 #include "agent/diag_ipc.h"
 #include "agent/diag_socket.h"
 #include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_walk.h"
+#include "agent/limits.h"
 #include "agent/profiler_channel.h"
+#include "agent/stage.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -232,13 +234,14 @@ static json_t *facts_json(const struct heap_snapshot *s)
 {
 	const struct heap_facts *f = &s->facts;
 
-	return json_pack("{ss ss sI sI sI si sI sI sI sI sb sI}", "way",
+	return json_pack("{ss ss sI sI sI sI si sI sI sI sI sb sI}", "way",
 			 f->way == HEAP_WAY_EXACT   ? "exact"
 			 : f->way == HEAP_WAY_TYPES ? "types"
 						    : "no-collection",
 			 "why", f->why,
 			 "predicted_us", (json_int_t)f->predicted_stop_us, "collection_us", (json_int_t)f->collection_stop_us, "walk_us",
-			 (json_int_t)f->walk_stop_us, "tries", (int)f->tries, "objects", (json_int_t)f->objects, "edges", (json_int_t)f->edges,
+			 (json_int_t)f->walk_stop_us,
+			 "walk_cpu_us", (json_int_t)f->walk_cpu_us, "tries", (int)f->tries, "objects", (json_int_t)f->objects, "edges", (json_int_t)f->edges,
 			 "bytes", (json_int_t)f->bytes, "heap_bytes", (json_int_t)f->heap_bytes, "part", f->part,
 			 "holders_budget_ms", (json_int_t)f->needs.budget_ms);
 }
@@ -281,14 +284,25 @@ static void print(json_t *o)
 	json_decref(o);
 }
 
-static void describe(const struct heap_snapshot *s, double ms, bool brief)
+static json_t *limits_json(const struct limits *l)
+{
+	json_t *limits = json_object();
+
+	for (size_t i = 0; i < l->count; i++)
+		json_object_set_new(limits, l->list[i].name,
+				    json_pack("[I,I,s]", (json_int_t)l->list[i].limit, (json_int_t)l->list[i].seen, l->list[i].meaning));
+	return limits;
+}
+
+static void describe(const struct heap_snapshot *s, const struct limits *l, double ms, bool brief)
 {
 	struct objects o = {0};
 	struct edges all = {0};
 	size_t dangling = 0;
 
 	if (brief) {
-		print(json_pack("{sb sf sI so}", "ok", 1, "ms", ms, "stream_bytes", (json_int_t)s->stream_bytes, "facts", facts_json(s)));
+		print(json_pack("{sb sf sI so so}", "ok", 1, "ms", ms, "stream_bytes", (json_int_t)s->stream_bytes, "facts", facts_json(s), "limits",
+				limits_json(l)));
 		return;
 	}
 	if (s->counts) {
@@ -299,9 +313,10 @@ static void describe(const struct heap_snapshot *s, double ms, bool brief)
 	read_objects(s, &o);
 	json_t *edges = read_edges(s, &o, &all, &dangling);
 	size_t reached = reachable(s, &o, &all);
-	print(json_pack("{sb sf sI so so so so so sI sI}", "ok", 1, "ms", ms, "stream_bytes", (json_int_t)s->stream_bytes, "facts",
+	print(json_pack("{sb sf sI so so so so so sI sI so ss}", "ok", 1, "ms", ms, "stream_bytes", (json_int_t)s->stream_bytes, "facts",
 			facts_json(s), "types", types_json(s, &o), "roots", roots_json(s, &o), "generations", generations_json(s, &o), "edges",
-			edges, "dangling", (json_int_t)dangling, "reachable", (json_int_t)reached));
+			edges, "dangling", (json_int_t)dangling, "reachable", (json_int_t)reached, "limits", limits_json(l), "unheld",
+			heap_facts_unheld(&s->facts)));
 	free(o.address);
 	free(o.end);
 	free(o.type);
@@ -319,11 +334,12 @@ struct tool {
 	struct target target;
 	const char *folder, *library;
 	struct heap_walk_options options;
-	bool beside, brief;
+	bool beside, brief, left; /* left: by itself, after a stop that was too long */
 	int times;
+	struct profiler_channel *channel;
 };
 
-static struct profiler_channel *attach(const struct tool *t, struct err *e)
+static struct profiler_channel *attach(const struct tool *t, uint32_t features, struct err *e)
 {
 	uint8_t data[256];
 	AUTO_FD int dir = open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -333,7 +349,7 @@ static struct profiler_channel *attach(const struct tool *t, struct err *e)
 	if (!ch)
 		return NULL;
 	profiler_channel_set_notification_only(ch, t->beside);
-	profiler_channel_set_features(ch, t->options.roots == HEAP_ROOTS_NO_COLLECTION ? CHANNEL_WANT_HEAP : CHANNEL_WANT_GC_ROOTS);
+	profiler_channel_set_features(ch, features);
 	profiler_channel_set_pause_budget(ch, (uint32_t)t->options.budget_ms * 1000);
 	ssize_t n = profiler_channel_client_data(ch, path, data, sizeof data, e);
 	int fd = n < 0 ? -1 : diag_ipc_connect(&t->target, soon(), e);
@@ -349,39 +365,61 @@ static struct profiler_channel *attach(const struct tool *t, struct err *e)
 	return NULL;
 }
 
-/* The library was kept from running in the middle of a stop, for longer than the budget, and has left: no answer to what it was asked. */
-static bool has_left(const struct profiler_channel *ch)
+/* The runtime takes no other profiler until then. */
+static void await_unmapped(const struct tool *t)
 {
-	struct channel_pause pause;
+	const char *base = strrchr(t->library, '/') + 1;
 
-	return ch && profiler_channel_pause(ch, &pause);
+	for (int64_t until = soon(); clock_mono_ms() < until && stage_library_mapped(&t->target, base);)
+		clock_sleep_until_ms(clock_mono_ms() + 3);
+}
+
+static int enter(void *ctx, uint32_t features, struct profiler_channel **ch, struct err *e)
+{
+	struct tool *t = ctx;
+
+	*ch = t->channel = attach(t, features, e);
+	return t->channel ? 0 : -1;
+}
+
+/* Where the library was kept from running in the middle of a stop, for longer than the budget, it has left: no answer to what it was asked. */
+static void leave(void *ctx)
+{
+	struct tool *t = ctx;
+	struct channel_pause pause;
+	struct channel_stats stats;
+	struct err e = ERR_INIT;
+
+	t->left = profiler_channel_pause(t->channel, &pause);
+	if (!t->left && profiler_channel_detach(t->channel, &stats, soon(), &e) < 0)
+		fail(&e);
+	profiler_channel_free(t->channel);
+	t->channel = NULL;
+	await_unmapped(t);
 }
 
 static int run(struct tool *t)
 {
 	struct err e = ERR_INIT;
-	struct channel_stats stats;
-	struct profiler_channel *ch = attach(t, &e);
-	bool ok = ch != NULL;
+	const struct heap_walk_host host = {enter, leave, t};
+	struct limits limits = {0};
+	bool ok = true;
+
+	t->options.limits = &limits;
 
 	for (int i = 0; ok && i < t->times; i++) {
 		struct heap_snapshot *s;
 		int64_t begin = clock_mono_ns();
-		ok = heap_walk_on(ch, &t->options, &s, &e) == 0;
+		ok = heap_walk_on(&host, &t->options, &s, &e) == 0;
 		if (ok)
-			describe(s, (double)(clock_mono_ns() - begin) / 1e6, t->brief);
+			describe(s, &limits, (double)(clock_mono_ns() - begin) / 1e6, t->brief);
 		if (ok)
 			heap_snapshot_free(s);
 	}
-	bool left = !ok && has_left(ch);
-	if (left)
+	if (!ok && t->left)
 		e.reason = REASON_PauseBudgetExceeded;
 	if (!ok)
 		fail(&e);
-	e = (struct err)ERR_INIT;
-	if (ch && !left && profiler_channel_detach(ch, &stats, soon(), &e) < 0)
-		fail(&e);
-	profiler_channel_free(ch);
 	return !ok;
 }
 
@@ -396,6 +434,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	t.target = (struct target){.pid = atoi(argv[1]), .uid = (uid_t)-1, .socket_path = argv[3], .tmp_inner = argv[2], .tmp_outer = argv[2]};
+	t.options.pid = t.target.pid;
 	t.folder = argv[2];
 	t.library = argv[4];
 	const char *base = strrchr(argv[3], '/');

@@ -203,3 +203,13 @@ Test(alloc_analysis, remedies)
 		cr_expect(rows[i].part ? remedy && strstr(remedy, rows[i].part) : !remedy, "%s: %s", rows[i].type, remedy ? remedy : "none");
 	}
 }
+
+Test(alloc_analysis, one_sample_is_no_samples)
+{
+	struct made_allocs x;
+	begin(&x);
+	add(&x, "worker", "app:Shop.Cart:Total", "byte[]", ALLOC_SMALL, 1, 1000);
+	analyze(&x);
+	cr_expect(strstr(x.d.text, "Estimated from 1 sample of the runtime"), "%s", x.d.text);
+	end(&x);
+}

@@ -2,21 +2,74 @@
 
 #include <criterion/criterion.h>
 
-Test(heap_share, less_than_a_processor_makes_each_stop_longer)
+#define MS 1000u
+
+Test(heap_share, a_limit_below_a_processor_makes_a_stop_stand_for_the_rest_of_each_period)
 {
 	static const struct {
 		int64_t limit_millicores;
-		uint64_t walk_us, collection_us, types_us;
+		bool used_up;
+		uint64_t walk_ms, predicted_ms;
 	} rows[] = {
-		{-1, 100000, 300000, 20000}, {0, 100000, 300000, 20000},    {1000, 100000, 300000, 20000},    {4000, 100000, 300000, 20000},
-		{999, 100100, 300300, 20020}, {500, 200000, 600000, 40000}, {10, 10000000, 30000000, 2000000},
+		{-1, false, 100, 100},  {0, false, 100, 100},   {1000, false, 300, 300}, {4000, false, 300, 300}, {500, false, 0, 0},
+		{500, false, 50, 50},   {500, false, 51, 101},  {500, false, 100, 150},  {500, false, 231, 431},  {500, true, 40, 140},
+		{500, true, 100, 250},  {4000, true, 100, 200}, {250, false, 100, 325},  {1, false, 2, 1900}, {-1, true, 100, 100},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-		struct heap_prediction p = {.walk_us = 100000, .collection_us = 300000, .types_us = 20000};
-		heap_share_predict(&p, rows[i].limit_millicores);
-		cr_expect(p.walk_us == rows[i].walk_us && p.collection_us == rows[i].collection_us && p.types_us == rows[i].types_us,
-			  "%lld: %llu, %llu, %llu", (long long)rows[i].limit_millicores, (unsigned long long)p.walk_us,
-			  (unsigned long long)p.collection_us, (unsigned long long)p.types_us);
+		const struct heap_share s = {rows[i].limit_millicores, rows[i].used_up};
+		struct heap_prediction p = {.walk_us = rows[i].walk_ms * MS, .types_us = rows[i].walk_ms * MS, .collection_us = rows[i].walk_ms * MS};
+		heap_share_predict(&p, &s);
+		cr_expect(p.walk_us / MS == rows[i].predicted_ms && p.types_us == p.walk_us && p.collection_us == p.walk_us, "%lld, %llu ms: %llu us",
+			  (long long)rows[i].limit_millicores, (unsigned long long)rows[i].walk_ms, (unsigned long long)p.walk_us);
 	}
+}
+
+Test(heap_share, only_what_cannot_be_given_up_waits_as_the_look_did)
+{
+	static const struct {
+		uint64_t look_us, look_cpu_us, collection_ms;
+	} rows[] = {{0, 0, 100}, {8000, 8000, 100}, {7999, 8000, 100}, {8000, 4000, 200}, {16000, 4000, 400}, {90000, 4000, 400}, {8000, 0, 400}};
+	const struct heap_share none = {.limit_millicores = 0}, half = {.limit_millicores = 500};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct heap_prediction p = {.look_us = rows[i].look_us, .look_cpu_us = rows[i].look_cpu_us, .walk_us = 30 * MS, .types_us = 10 * MS,
+					    .collection_us = 100 * MS};
+		heap_share_predict(&p, &none);
+		cr_expect(p.walk_us == 30 * MS && p.types_us == 10 * MS && p.collection_us == rows[i].collection_ms * MS, "row %zu: %llu", i,
+			  (unsigned long long)p.collection_us);
+	}
+	struct heap_prediction p = {.look_us = 20000, .look_cpu_us = 4000, .collection_us = 100 * MS};
+	heap_share_predict(&p, &half);
+	cr_expect_eq(p.collection_us, 400 * MS, "the limit may be what the look waited for: the longer one counts, not both");
+}
+
+Test(heap_share, whether_the_limit_is_used_up_by_what_was_counted_between)
+{
+	static const struct {
+		int64_t before, after;
+		bool used_up;
+	} rows[] = {{-1, -1, false}, {-1, 5, false}, {5, 5, false}, {5, 6, true}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct cgroup_cpu before = {.limit_millicores = 500, .throttled_periods = rows[i].before},
+					after = {.limit_millicores = 500, .throttled_periods = rows[i].after};
+		const struct heap_share s = heap_share_of(&before, &after);
+		cr_expect(s.used_up == rows[i].used_up && s.limit_millicores == 500, "row %zu", i);
+	}
+}
+
+Test(heap_share, the_least_of_two_looks_that_saw_something)
+{
+	const struct heap_prediction nothing = {.collection_us = 7}, slow = {.walk_us = 900, .collection_us = 2700, .types_us = 80, .objects = 5},
+				     fast = {.walk_us = 300, .collection_us = 2800, .types_us = 90, .objects = 6};
+	struct heap_prediction p = slow;
+
+	heap_share_least(&p, &fast);
+	cr_expect(p.walk_us == 300 && p.collection_us == 2700 && p.types_us == 80 && p.objects == 5);
+	heap_share_least(&p, &nothing);
+	cr_expect(p.walk_us == 300 && p.collection_us == 2700);
+	p = nothing;
+	heap_share_least(&p, &slow);
+	cr_expect(p.walk_us == 900 && p.objects == 5);
 }

@@ -1,4 +1,6 @@
+#include "agent/heap/heap_choice.h"
 #include "agent/heap/heap_client.h"
+#include "agent/heap/heap_forecast.h"
 #include "agent/heap/heap_label.h"
 #include "agent/heap/heap_walk.h"
 #include "common/api/reason.h"
@@ -27,10 +29,12 @@ Test(heap_walk, the_way_that_fits_the_budget)
 		{"the exact one does not", 3, 100, 600, HEAP_ROOTS_AUTO, 500, HEAP_WAY_NO_COLLECTION, NULL,
 		 "a forced collection would stop for longer than the pause budget"},
 		{"neither does", 3, 501, 600, HEAP_ROOTS_AUTO, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 627 would do"},
-		{"asked for, and does not", 3, 100, 600, HEAP_ROOTS_EXACT, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 751 would do"},
+		{"each alone fits, but they follow each other", 3, 200, 301, HEAP_ROOTS_EXACT, 500, -1, "HeapTooLarge",
+		 "a pauseBudgetMilliseconds of 627 would do"},
+		{"asked for, and does not", 3, 100, 600, HEAP_ROOTS_EXACT, 500, -1, "HeapTooLarge", "a pauseBudgetMilliseconds of 876 would do"},
 		{"asked for", 3, 100, 300, HEAP_ROOTS_NO_COLLECTION, 500, HEAP_WAY_NO_COLLECTION, NULL, "asked for"},
 		{"asked for", 3, 100, 300, HEAP_ROOTS_EXACT, 500, HEAP_WAY_EXACT, NULL, "asked for"},
-		{"at the bound", 3, 500, 500, HEAP_ROOTS_EXACT, 500, HEAP_WAY_EXACT, NULL, "asked for"},
+		{"at the bound", 3, 200, 300, HEAP_ROOTS_EXACT, 500, HEAP_WAY_EXACT, NULL, "asked for"},
 		{"no budget", 3, 50000, 50000, HEAP_ROOTS_AUTO, 0, HEAP_WAY_EXACT, NULL, "its predicted stop fits the pause budget"},
 		{"8 has one way", HEAP_CAN_COLLECT, 0, 300, HEAP_ROOTS_NO_COLLECTION, 500, HEAP_WAY_EXACT, NULL,
 		 "the heap of .NET 8 can only be walked in a collection"},
@@ -38,7 +42,7 @@ Test(heap_walk, the_way_that_fits_the_budget)
 		{"beside another profiler", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_AUTO, 500, HEAP_WAY_NO_COLLECTION, NULL,
 		 "another profiler has the process's main slot"},
 		{"beside another profiler, too large", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_NO_COLLECTION, 200, -1, "HeapTooLarge",
-		 "a pauseBudgetMilliseconds of 376 would do"},
+		 "a pauseBudgetMilliseconds of 501 would do"},
 		{"beside another profiler, exactly", HEAP_CAN_WALK, 100, 300, HEAP_ROOTS_EXACT, 500, -1, "ProfilerAlreadyActive",
 		 "roots can only be known without a collection"},
 		{"beside another profiler that has seen no collection in the background", HEAP_CAN_WALK | HEAP_QUIET, 100, 300, HEAP_ROOTS_NO_COLLECTION, 200,
@@ -51,7 +55,7 @@ Test(heap_walk, the_way_that_fits_the_budget)
 		struct heap_choice c = {0};
 		struct err e = ERR_INIT;
 		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = rows[i].budget_ms, .graph = true};
-		int r = heap_walk_choose(&p, &o, &room, &c, &e);
+		int r = heap_choice_make(&p, &o, &room, &c, &e);
 		cr_expect_eq(r, rows[i].way < 0 ? -1 : 0, "%s", rows[i].what);
 		if (r == 0) {
 			cr_expect_eq((int)c.way, rows[i].way, "%s", rows[i].what);
@@ -61,6 +65,18 @@ Test(heap_walk, the_way_that_fits_the_budget)
 			cr_expect_not_null(strstr(e.message, rows[i].said), "%s: %s", rows[i].what, e.message);
 		}
 	}
+}
+
+Test(heap_walk, the_look_counts_with_what_follows_it)
+{
+	struct heap_prediction p = {.flags = 3, .probe_us = MS(8), .walk_us = MS(100), .collection_us = MS(300)};
+	const struct heap_walk_options o = {.roots = HEAP_ROOTS_NO_COLLECTION, .budget_ms = 108, .graph = true};
+	struct heap_choice c = {0};
+
+	cr_expect_eq(heap_choice_make(&p, &o, &room, &c, NULL), 0);
+	cr_expect_eq(c.predicted_us, 108000);
+	p.probe_us++;
+	cr_expect_eq(heap_choice_make(&p, &o, &room, &c, NULL), -1);
 }
 
 Test(heap_walk, types_alone_where_the_graph_does_not_fit)
@@ -78,7 +94,7 @@ Test(heap_walk, types_alone_where_the_graph_does_not_fit)
 		int64_t predicted_ms, budget_ms;
 		bool memory, files;
 	} rows[] = {
-		{"all fits", 3, 100, 30, 1000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_EXACT, "fits the pause budget", 300, 0, false, false},
+		{"all fits", 3, 100, 30, 1000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_EXACT, "fits the pause budget", 400, 0, false, false},
 		{"the stop", 3, 900, 300, 20000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_TYPES,
 		 "longer than the pause budget", 300, 1126, false, false},
 		{"not even the types fit", 3, 9000, 3000, 20000000, HEAP_ROOTS_AUTO, true, &room, HEAP_WAY_TYPES,
@@ -107,7 +123,7 @@ Test(heap_walk, types_alone_where_the_graph_does_not_fit)
 		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = 500, .graph = true, .types = rows[i].types};
 		struct heap_choice c = {0};
 		struct err e = ERR_INIT;
-		int r = heap_walk_choose(&p, &o, rows[i].room, &c, &e);
+		int r = heap_choice_make(&p, &o, rows[i].room, &c, &e);
 		cr_expect_eq(r, rows[i].way < 0 ? -1 : 0, "%s", rows[i].what);
 		cr_expect_not_null(strstr(r < 0 ? e.message : c.why, rows[i].said), "%s: %s", rows[i].what, r < 0 ? e.message : c.why);
 		if (r < 0) {
@@ -122,18 +138,53 @@ Test(heap_walk, types_alone_where_the_graph_does_not_fit)
 	}
 }
 
+Test(heap_walk, a_predicted_stop_has_the_stacks_in_it_as_far_as_the_budget_allows)
+{
+	const struct heap_walk_options o = {.roots = HEAP_ROOTS_NO_COLLECTION, .budget_ms = 500};
+	struct heap_prediction p = {.flags = 3, .walk_us = MS(100), .stacks_us = MS(300)};
+	struct heap_choice c;
+
+	cr_assert_eq(heap_choice_make(&p, &o, &room, &c, NULL), 0);
+	cr_expect_eq(c.predicted_us, (int64_t)MS(400));
+	p.stacks_us = MS(3000);
+	cr_assert_eq(heap_choice_make(&p, &o, &room, &c, NULL), 0);
+	cr_expect_eq(c.predicted_us, (int64_t)MS(500));
+}
+
+Test(heap_walk, a_stop_that_is_a_little_too_long_is_worth_another_look)
+{
+	static const struct {
+		uint32_t flags;
+		uint64_t walk_ms, objects;
+		enum heap_roots roots;
+		int64_t budget_ms;
+		bool again;
+	} rows[] = {
+		{3, 500, 1, HEAP_ROOTS_AUTO, 500, false},   {3, 501, 1, HEAP_ROOTS_AUTO, 500, true},   {3, 2000, 1, HEAP_ROOTS_AUTO, 500, true},
+		{3, 2001, 1, HEAP_ROOTS_AUTO, 500, false},  {3, 501, 1, HEAP_ROOTS_AUTO, 0, false},    {3, 0, 0, HEAP_ROOTS_AUTO, 0, true},
+		{3, 200, 1, HEAP_ROOTS_EXACT, 500, true},   {3, 100, 1, HEAP_ROOTS_EXACT, 500, false}, {HEAP_CAN_COLLECT, 0, 0, HEAP_ROOTS_AUTO, 500, false},
+	};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms), .collection_us = MS(rows[i].walk_ms * 3),
+						  .objects = rows[i].objects};
+		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = rows[i].budget_ms};
+		cr_expect_eq(heap_forecast_again(&p, &o), rows[i].again, "row %zu", i);
+	}
+}
+
 Test(heap_walk, a_prediction_is_revised_when_all_objects_are_counted)
 {
 	struct heap_prediction p = {.flags = 3, .walk_us = MS(4000), .collection_us = MS(9000), .types_us = MS(1000), .objects = 40000000};
 	const struct heap_walk_options o = {.roots = HEAP_ROOTS_AUTO, .budget_ms = 500, .graph = true, .types = true};
 	struct heap_choice c;
 
-	heap_walk_revise(&p, 4000000);
+	heap_choice_revise(&p, 4000000);
 	cr_expect(p.walk_us == MS(400) && p.collection_us == MS(900) && p.objects == 4000000);
-	cr_expect_eq(heap_walk_choose(&p, &o, &room, &c, NULL), 0);
+	cr_expect_eq(heap_choice_make(&p, &o, &room, &c, NULL), 0);
 	cr_expect_eq(c.way, HEAP_WAY_NO_COLLECTION);
 	p.objects = 0;
-	heap_walk_revise(&p, 1);
+	heap_choice_revise(&p, 1);
 	cr_expect_eq(p.walk_us, MS(400), "nothing was predicted");
 }
 
@@ -158,9 +209,9 @@ Test(heap_walk, an_exact_walk_that_comes_to_nothing_gives_way)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		const struct heap_prediction p = {.flags = rows[i].flags, .walk_us = MS(rows[i].walk_ms)};
 		struct heap_choice c = {.way = HEAP_WAY_EXACT, .why = "fits"};
-		cr_expect_eq(heap_walk_give_way(&p, rows[i].roots, 500, rows[i].tries, rows[i].late, &c), rows[i].gives_way, "%s", rows[i].what);
+		cr_expect_eq(heap_choice_give_way(&p, rows[i].roots, 500, rows[i].tries, rows[i].late, &c), rows[i].gives_way, "%s", rows[i].what);
 		cr_expect_eq(c.way, rows[i].gives_way ? HEAP_WAY_NO_COLLECTION : HEAP_WAY_EXACT, "%s", rows[i].what);
-		cr_expect(!heap_walk_give_way(&p, rows[i].roots, 500, 6, rows[i].late, &c) || !rows[i].gives_way, "%s: only once", rows[i].what);
+		cr_expect(!heap_choice_give_way(&p, rows[i].roots, 500, 6, rows[i].late, &c) || !rows[i].gives_way, "%s: only once", rows[i].what);
 	}
 }
 

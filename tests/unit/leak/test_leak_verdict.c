@@ -36,7 +36,7 @@ static const struct {
 	{"hardly goes on", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 12990}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
 	{"goes on at more than a fifth of the pace", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 13010}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
 	{"begins at the end", LEAK_ROOT_STATIC, OLD, 3, {1000, 1000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
-	{"two walks, the memory's course levels", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_LEVELS, LEAK_LEVELLED_OFF},
+	{"two walks, the memory's course levels", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_LEVELS, LEAK_UNCERTAIN},
 	{"two walks, it rises", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_GROWS},
 	{"three walks know better than the course", LEAK_ROOT_STATIC, OLD, 3, {1000, 5000, 9000}, false, LEAK_COURSE_LEVELS, LEAK_GROWS},
 	{"just started, two walks", LEAK_ROOT_STATIC, 59999, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_WARMING_UP},
@@ -242,4 +242,16 @@ Test(leak_limit, says_it_in_round_figures)
 		leak_put_limit(&b, limits[i].bytes);
 		cr_expect_str_eq(buf_str(&b), limits[i].text);
 	}
+}
+
+Test(leak_verdict, what_a_root_may_hold_that_was_not_read_is_uncertain)
+{
+	struct leak_series s = {.walks = 2, .root = LEAK_ROOT_UNKNOWN, .uptime_ms = OLD, .bytes = {1000, 9000}, .at_ns = {0, SECOND},
+				.material_bytes = MATERIAL};
+
+	cr_expect_eq(leak_verdict_of(&s), LEAK_NOT_HELD);
+	s.roots_unread = true;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_UNCERTAIN);
+	s.root = LEAK_ROOT_STATIC;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_GROWS, "what a known root holds is as certain as ever");
 }

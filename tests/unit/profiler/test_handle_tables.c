@@ -85,7 +85,7 @@ static struct found put_all(void)
 	struct found f = {0};
 
 	handle_tables_find(&info);
-	cr_assert(handle_tables_put(&w));
+	cr_assert(handle_tables_put(&w, UINT64_MAX));
 	heap_put_end(&w, true, 0);
 	heap_cursor_init(&c, bytes, (size_t)(w.at - bytes), NULL, 0, false);
 	while (heap_cursor_next(&c) == HEAP_ROOT) {

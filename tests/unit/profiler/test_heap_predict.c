@@ -31,6 +31,19 @@ Test(heap_predict, the_rest_is_taken_to_be_like_what_was_counted)
 	cr_expect_eq(part.walk_us, whole.walk_us);
 }
 
+Test(heap_predict, a_collection_goes_along_all_stacks)
+{
+	struct heap_probe p = {.read_ns = 1000000, .read_objects = 50000, .objects = 50000, .bytes = 4 << 20, .whole = true};
+	struct heap_prediction none, deep;
+
+	heap_predict_from(&p, &none);
+	p.stacks_ns = 400000000;
+	heap_predict_from(&p, &deep);
+	cr_expect_eq(deep.collection_us, none.collection_us + 1600000);
+	cr_expect(deep.stacks_us == 400000 && none.stacks_us == 0);
+	cr_expect_eq(deep.walk_us, none.walk_us, "they are read as far as there is time");
+}
+
 Test(heap_predict, where_nothing_can_be_read_the_size_tells)
 {
 	const struct heap_probe p = {.heap_bytes = 100 << 20, .small_bytes = 100 << 20};

@@ -19,7 +19,8 @@ static size_t stop_count, stack_count;
 static struct channel_stops_state state;
 
 static hresult mask_answer; /* of SetEventMask2: without it there are no events */
-static unsigned sessions;
+static unsigned sessions, asked;
+static bool refuse; /* to start events */
 
 static hresult set_mask(void *self, uint32_t low, uint32_t high)
 {
@@ -31,6 +32,9 @@ static hresult start_session(void *self, uint32_t count, const struct cor_event_
 {
 	(void)self;
 	cr_expect(count == 1 && providers->keywords == 1 && providers->level == 4 && !rundown);
+	asked++;
+	if (refuse)
+		return COR_E_FAIL;
 	*session = 9;
 	sessions++;
 	return COR_S_OK;
@@ -353,6 +357,27 @@ Test(stop_log, what_costs_more_is_left_out_when_there_is_too_much)
 	cr_expect_eq(sessions, 1, "the next session begins with all of it");
 	ask(CHANNEL_STOPS_END);
 	cr_expect_eq(sessions, 0);
+}
+
+/* Two hundred turns take no second, but where the machine is busy: the first tries are a second and more apart. */
+Test(stop_log, events_that_are_refused_are_asked_for_less_and_less)
+{
+	begin_as(COR_S_OK);
+	for (size_t i = 0; i < DETAIL_BUDGET_MOST / 50 + 2; i++)
+		collect_and_ask(50, CHANNEL_STOPS_BEGIN, 0);
+	stop_log_tick(&io);
+	cr_expect_eq(sessions, 0);
+	refuse = true;
+	for (asked = 0; !asked; stop_log_tick(&io)) {
+		collect(1); /* missed */
+		ask(CHANNEL_STOPS_BEGIN);
+		usleep(10000);
+	}
+	for (int i = 0; i < 200; i++)
+		stop_log_tick(&io);
+	cr_expect_lt(asked, 10, "%u times", asked);
+	ask(CHANNEL_STOPS_END);
+	refuse = false;
 }
 
 /* Without events only the stacks of who asks are left out. */
