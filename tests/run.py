@@ -24,7 +24,7 @@ import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, ROOT)
-from tests.lib import runs, schedule  # noqa: E402
+from tests.lib import old_server, runs, schedule  # noqa: E402
 UNIT_SECONDS = 120
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
@@ -59,6 +59,11 @@ class Tally:
                 self.show(result)
             elif result.outcome == "skipped":
                 self.skipped.append("%s (%s)" % (result.name, result.text))
+
+    def say(self, text):
+        """A word on the run itself."""
+        with self.lock:
+            print("...     " + text, flush=True)
 
     @staticmethod
     def show(result):
@@ -97,7 +102,7 @@ class Tally:
         for name in self.skipped:
             print("SKIPPED " + name)
         if self.skipped:
-            print("%d skipped, for the reasons above" % len(self.skipped))
+            print("%d skipped of %d, %.1f %%, for the reasons above" % (len(self.skipped), len(self.slow), 100 * len(self.skipped) / len(self.slow)))
         for name, left in self.left:
             print("LEFT    %s: %s" % (name, ", ".join(left)[:200]))
         for result in self.flaky:
@@ -214,7 +219,8 @@ def run_fuzzer(suite, name, program, corpus):
         if not shutil.which("clang") and not shutil.which("clang-14"):
             return report(Result(name, "skipped", text="no clang"))
         return report(Result(name, "failed", text="it is not built: " + program))
-    words = [program, "-max_total_time=%d" % suite.fuzz_seconds, "-timeout=10", "-rss_limit_mb=1024", "-artifact_prefix=%s/build/fuzz-" % ROOT]
+    words = [program, "-max_total_time=%d" % suite.fuzz_seconds, "-timeout=10", "-rss_limit_mb=1024", "-print_funcs=0",
+             "-artifact_prefix=%s/build/fuzz-" % ROOT]
     with tempfile.TemporaryDirectory(dir=suite.place.folder) as work:
         done = suite.run(name, [*words, work, *([corpus] if os.path.isdir(corpus) else [])], suite.fuzz_seconds + 60)
     report(Result(name, "passed" if done.code == 0 else "failed", done.seconds, done.text))
@@ -231,7 +237,7 @@ def walk(suite):
         else: yield t
 def about(t):
     limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
-    return {"name": t.id(), "limit": limit, "group": t.id().rpartition(".")[0] if getattr(t, "one_process", False) else t.id(),
+    return {"name": t.id(), "label": t.id(), "env": None, "limit": limit, "group": t.id().rpartition(".")[0] if getattr(t, "one_process", False) else t.id(),
             "alone": getattr(t, "alone", False)}
 for module in sys.argv[1:]:
     loader = unittest.TestLoader()
@@ -286,16 +292,16 @@ def python_groups(suite):
         if not told or told["errors"]:
             suite.tally.add(Result(module, "failed", text="\n".join(told["errors"]) if told else done.text))
             continue
-        for test in told["tests"]:
+        for test in told["tests"] + old_server.again(told["tests"]):
             groups.setdefault(test["group"], []).append(test)
     return list(groups.values())
 
 
 def run_python(suite, tests, report=None):
-    report = report or suite.tally.first_try(lambda names, again: run_python(suite, [t for t in tests if t["name"] in names], again))
+    report = report or suite.tally.first_try(lambda names, again: run_python(suite, [t for t in tests if t["label"] in names], again))
     limit = max(t["limit"] or (PYTHON_SECONDS if len(tests) == 1 else GROUP_SECONDS) for t in tests)
     with tempfile.NamedTemporaryFile("r", dir=suite.place.folder) as said:
-        done = suite.run(tests[0]["group"], [sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit)
+        done = suite.run(tests[0]["group"], [sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit, tests[0]["env"])
         results = [json.loads(line) for line in said if line.endswith("\n")]
     told = {}
     for r in results:  # a subtest's failure comes before its test's end
@@ -305,10 +311,10 @@ def run_python(suite, tests, report=None):
     for test in tests:
         r = told.get(test["name"]) or of_class
         if r:
-            report(Result(test["name"], r["outcome"], r["seconds"], r["text"] + ("\n" + done.text if r["outcome"] == "failed" else "")))
+            report(Result(test["label"], r["outcome"], r["seconds"], r["text"] + ("\n" + done.text if r["outcome"] == "failed" else "")))
         else:
             why = "time limit of %d s\n" % limit if done.code is None else "it did not run\n"
-            report(Result(test["name"], "failed", done.seconds, why + done.text))
+            report(Result(test["label"], "failed", done.seconds, why + done.text))
 
 
 # everything -----------------------------------------------------------------------------------------------------------
@@ -351,19 +357,19 @@ def run_all(options, suite):
     names = [job.key for job in beside]
     programs_only = options.only and all("/" in text for text in options.only)  # no Python test has such a name
     for group in [] if programs_only else python_groups(suite):
-        group = [t for t in group if wanted(t["name"])]
+        group = [t for t in group if wanted(t["label"])]
         if group:
             job = suite.job(group[0]["group"], len(group), run_python, group)
             (alone if group[0]["alone"] else beside).append(job)
-            names += [t["name"] for t in group]
+            names += [t["label"] for t in group]
     if options.list:
         print("\n".join(names))
         return 0
     processors = (os.cpu_count() or 1) + 0.5  # what a test takes is not spread evenly over its time
+    progress = schedule.Progress(beside, alone, processors, options.jobs, suite.tally.say)
     try:
-        schedule.run(beside, processors, options.jobs, suite.place.end)
-        for job in alone:
-            job.work()
+        schedule.run(beside, processors, options.jobs, suite.place.end, progress.tell)
+        progress.work_alone()
         second_tries(suite)
     finally:
         suite.times.write()

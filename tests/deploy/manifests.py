@@ -2,13 +2,13 @@
 import http.client
 import json
 import os
+import re
 import subprocess
 import tempfile
 import urllib.parse
 
 from tests.lib import install as installation, kube, proc
 
-CRD, LEGACY_CRD = installation.CRD, installation.LEGACY_CRD
 PYTHON = "/usr/bin/python3"  # Debian's, which has python3-yaml
 TO_JSON = "import json, sys, yaml; " + \
           "print(json.dumps([d for d in yaml.load_all(sys.stdin, getattr(yaml, 'CSafeLoader', yaml.SafeLoader)) if d]))"
@@ -79,8 +79,7 @@ def head(document):
 
 
 def install_definition(cluster):
-    cluster.apply(CRD if cluster.minor_version() >= 25 else LEGACY_CRD)
-    cluster.wait_crd()
+    cluster.apply_crd()
     proc.wait_until(lambda: _served(cluster), 30, "the definition is served")  # a little later than it is established
 
 
@@ -135,12 +134,15 @@ class DryRun:
         return None if answer.status in (200, 201, 409) else "%s/%s: %s" % (o["kind"], o["metadata"]["name"], text[:1000])
 
 
-def default_folder(cluster):
-    return "deploy/manifests" if cluster.minor_version() >= 30 else "deploy/manifests-legacy"
+def for_server(cluster, documents):
+    """The manifests of the shared /tmp with what docs/install.md says to leave out for an older server."""
+    if cluster.knows("recursiveReadOnly"):
+        return documents
+    return [re.sub(r"\n *(- )?recursiveReadOnly: IfPossible", "", d) for d in documents]
 
 
 def install(cluster, scratch):
     """Definition and manifests with the agents of both modes and the shipped seccomp profiles; the objects."""
     install_definition(cluster)
-    objects = apply(cluster, built_with_seccomp("deploy/manifests-shared-tmp", scratch))[0]
-    return {**objects, **apply(cluster, built_with_seccomp(default_folder(cluster), scratch))[0]}
+    objects = apply(cluster, for_server(cluster, built_with_seccomp("deploy/manifests-shared-tmp", scratch)))[0]
+    return {**objects, **apply(cluster, built_with_seccomp(cluster.manifests(), scratch))[0]}

@@ -209,7 +209,7 @@ class Quick(install.Installation):
 
 def set_up(cluster, scratch):
     manifests.install_definition(cluster)
-    manifests.apply(cluster, manifests.built_with_seccomp(manifests.default_folder(cluster), scratch))
+    manifests.apply(cluster, manifests.built_with_seccomp(cluster.manifests(), scratch))
 
 
 def judge(seen):

@@ -25,7 +25,7 @@ EVERYTHING = {
     "agent": {"maxSessions": 4, "storageCA": {"configMap": "minio-ca"}, "seLinuxOptions": {"type": "spc_t"},
               "priorityClass": {"create": False, "name": "system-node-critical"}, "logLevel": "debug"},
     "networkPolicy": {"storagePorts": [443, 9000], "reportsFrom": [{"podSelector": {}}]},
-    "rbac": {"aggregate": False},
+    "rbac": {"aggregate": False, "pluginUsers": [{"kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "developers"}]},
 }
 PEER = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "gateway"}}}]
 GATEWAY = {
@@ -316,13 +316,12 @@ class Rendered(unittest.TestCase):
 class Accepted(unittest.TestCase):
     one_process = True
     time_limit = 300
-    assets = None
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.cluster = kube.Cluster(cls.folder + "/kube", cls.assets)
+        cls.cluster = kube.Cluster(cls.folder + "/kube")
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
         cls.version = cls.cluster.request("GET", "/version")["gitVersion"].partition("+")[0].partition("-")[0]
@@ -333,7 +332,7 @@ class Accepted(unittest.TestCase):
         """With strict validation of fields. Kinds that this server does not serve are named here; NetworkPolicy and Ingress are served by the
         older one, those of the Prometheus operator when DRDOTNET_TEST_CRDS is a folder with its definitions."""
         folder = os.environ.get("DRDOTNET_TEST_CRDS")
-        if folder and self.cluster.minor_version() >= 25:
+        if folder and self.cluster.knows("CEL rules"):
             self.cluster.kubectl("apply", "--server-side", "-f", folder)
             proc.wait_until(lambda: {k for _, k in manifests.served_kinds(self.cluster)} >= MONITORING, 30, "they are served")
         server = manifests.DryRun(self.cluster)
@@ -343,10 +342,11 @@ class Accepted(unittest.TestCase):
             self.assertEqual([why for why in map(server.create, known) if why], [], name)
             unknown = {o["kind"] for o in objects if not server.serves(o)}
             self.assertLessEqual(unknown, NOT_EVERYWHERE, name)
-            self.assertFalse(folder and self.cluster.minor_version() >= 25 and MONITORING & unknown)
+            self.assertFalse(folder and self.cluster.knows("CEL rules") and MONITORING & unknown)
 
     def test_what_is_wrong_is_refused(self):
         """That the test above can fail."""
+        self.cluster.require(self, "validation of fields at the server")
         server = manifests.DryRun(self.cluster)
         deployment = chart.objects(namespace="tools", version=self.version)["Deployment/tools/drdotnet-controller"]
         deployment["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
@@ -384,12 +384,6 @@ class Accepted(unittest.TestCase):
         helm("install", "drdotnet", chart.CHART)  # takes up the definitions that stayed
         self.assertEqual(self.ours(), made)
         helm("uninstall", "drdotnet")
-
-
-@unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
-class AcceptedByOldServer(Accepted):
-    assets = kube.BUILT
-    test_what_is_wrong_is_refused = None  # it knows no strict validation at the server
 
 
 if __name__ == "__main__":

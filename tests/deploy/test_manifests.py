@@ -177,7 +177,7 @@ class Written(unittest.TestCase):
     def test_the_environment_is_known_to_the_programs(self):
         for workload, source in [(self.controller, "controller/controller_options.c")] + [
                 (agent, "agent/agent_options.c") for agent in self.agents.values()]:
-            known = set(re.findall(r'\{"[a-z-]+", "([A-Z_]+)"', read(source))) | set(re.findall(r'"--[a-z-]+", "([A-Z_]+)"', read(source)))
+            known = set(re.findall(r'"--[a-z-]+", (?:\.env = )?"([A-Z_]+)"', read(source)))
             names = {e["name"] for e in workload["spec"]["template"]["spec"]["containers"][0]["env"]}
             self.assertGreater(len(known), 10)
             self.assertLessEqual(names, known, source)
@@ -216,17 +216,16 @@ class OnServer(unittest.TestCase):
     """Each class of tests has an API server to itself, with the manifests applied."""
     one_process = True
     time_limit = 120
-    assets = None
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
         cls.addClassCleanup(shutil.rmtree, cls.folder)
-        cls.cluster = kube.Cluster(cls.folder + "/kube", cls.assets)
+        cls.cluster = kube.Cluster(cls.folder + "/kube")
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
         manifests.install_definition(cls.cluster)
-        cls.documents = manifests.built(manifests.default_folder(cls.cluster))
+        cls.documents = manifests.built(cls.cluster.manifests())
         cls.objects, cls.unknown = manifests.apply(cls.cluster, cls.documents)
         cls.cluster.namespace("shop")
 
@@ -253,15 +252,13 @@ class Applied(OnServer):
 
     def test_the_other_agent_is_accepted(self):
         documents = [d for d in manifests.built("deploy/manifests-shared-tmp") if manifests.head(d)[1] == "DaemonSet"]
-        text = "---\n".join(documents)
-        if self.cluster.minor_version() < 30:  # as docs/install.md says
-            text = re.sub(r"\n *(- )?recursiveReadOnly: IfPossible", "", text)
+        text = "---\n".join(manifests.for_server(self.cluster, documents))
         self.cluster.kubectl("apply", "--dry-run=server", "-f", "-", text=text)
         self.assertEqual(len(documents), 1)
 
     def test_what_it_does_not_know_is_not_dropped(self):
         """A field that the server prunes would be a privilege that is lost, or a protection."""
-        for name, written in manifests.objects(manifests.default_folder(self.cluster)).items():
+        for name, written in manifests.objects(self.cluster.manifests()).items():
             if name in self.objects:
                 self.assert_kept(written, self.objects[name], name)
 
@@ -360,15 +357,16 @@ class Rights(OnServer):
         self.assertEqual(rights["alice"], {(verb, kind) for verb in VERBS for kind in (SESSIONS, TRIGGERS)}, "the status is the controller's")
         self.assertEqual(rights["bob"], {(verb, kind) for verb in ("get", "list", "watch") for kind in (SESSIONS, TRIGGERS)})
         self.assertEqual(self.reviews.rights(("alice", []), {SESSIONS}, "bank"), set())
+        self.cluster.kubectl("create", "rolebinding", "carol", "-n", SYSTEM, "--role=drdotnet-plugin", "--user=carol")
+        carol = self.reviews.rights(("carol", []), {*OURS, *SENSITIVE, "/pods/portforward", "/pods/log", "apps/deployments"}, SYSTEM)
+        self.assertEqual(carol, {("get", "/pods"), ("list", "/pods"), ("get", "/pods/portforward"), ("create", "/pods/portforward")})
+        self.assertTrue(self.reviews.allowed("carol", [], "get", "/configmaps", SYSTEM, "drdotnet-link-ca"))
+        self.assertTrue(self.reviews.allowed("carol", [], "get", "apps/deployments", SYSTEM, "drdotnet-controller"))
+        self.assertEqual(self.reviews.rights(("carol", []), {*OURS, "/pods", "/pods/portforward"}, "shop"), set())
         for role, into in (("edit", ("edit", "admin")), ("view", ("view",))):
             labels = self.objects["ClusterRole//drdotnet-" + role]["metadata"]["labels"]
             aggregated = {k.rpartition("-")[2] for k, v in labels.items() if "aggregate-to-" in k and v == "true"}
             self.assertEqual(aggregated, set(into))
-
-
-@unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
-class AppliedToOldServer(Applied):
-    assets = kube.BUILT
 
 
 if __name__ == "__main__":

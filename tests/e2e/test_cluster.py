@@ -18,14 +18,13 @@ class ClusterCase(unittest.TestCase):
     """One installation for all tests of a class; each has a namespace and agents of its own."""
     one_process = True
     time_limit = 600
-    assets = None   # None: the API server that the tests use normally
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         cls.addClassCleanup(folder.cleanup)
         cls.store = cls.enterClassContext(s3.Server(folder.name + "/s3"))
-        cluster = cls.enterClassContext(kube.Cluster(folder.name + "/kube", cls.assets))
+        cluster = cls.enterClassContext(kube.Cluster(folder.name + "/kube"))
         cls.i = cls.enterClassContext(cls.installation(folder.name + "/installation", cluster))
 
     @classmethod
@@ -419,29 +418,6 @@ class LeastPrivilege:
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
 class Cluster(MainWay, TheProcessMeant, Refused, Rights, LeastPrivilege, ClusterCase):
     """On the API server that the tests use normally."""
-
-
-@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
-@unittest.skipUnless(kube.built(), "tests/setup/build-apiserver.sh has not been run")
-@unittest.skipIf(kube.is_built_one(), "the other tests run on it already")
-class OldServer(ClusterCase):
-    """Kubernetes 1.20: no CEL, no node's name in tokens."""
-    assets = kube.BUILT
-
-    def test_apply_to_diagnosis(self):
-        self.agent("node-a")
-        made = self.pod("checkout-1", "hot")
-        made.warm()
-        self.apply("old", 3)
-        session = self.succeeded("old")
-        self.assertIn("Tax.Compute", session["status"]["diagnosis"])
-        shares.check_hot(self, self.samples(session))
-        # what the schema cannot refuse there, the controller does
-        self.apply("wrong", 3, {"podName": "a", "selector": {"matchLabels": {"app": "checkout"}}})
-        session = self.i.wait_condition(self.namespace, "wrong", "Accepted", ("False",), 30)
-        condition = self.i.condition(session, "Accepted")
-        self.assertEqual(condition["reason"], "InvalidSpec")
-        self.assertIn("target", condition["message"])
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ import signal
 import subprocess
 import time
 
+from tests.lib import proc
+
 KEYS = {"Enter": 13, "Escape": 27, "Tab": 9, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, " ": 32}
 SECONDS = 60  # for an answer: a loaded machine is slow, a hanging browser is hanging
 
@@ -22,9 +24,17 @@ def program():
     return shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def _words(pid):
+    try:
+        with open("/proc/%d/cmdline" % pid, errors="replace") as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
 class Browser:
     def __init__(self, folder):
-        profile = os.path.join(folder, "browser")
+        self.profile = profile = os.path.join(folder, "browser")
         os.makedirs(profile, exist_ok=True)
         words = [program(), "--headless=new", "--no-sandbox", "--remote-debugging-pipe", "--user-data-dir=" + profile, "--no-first-run",
                  "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
@@ -50,8 +60,19 @@ class Browser:
         except ProcessLookupError:
             pass
         self.process.wait()
+        proc.wait_until(self._ended, 30, "the browser's crash handlers are gone")
         self.log.close()
         os.close(self.inp), os.close(self.out)
+
+    def _ended(self):
+        """Ends what is in sessions of its own, its crash handlers, which would see only later that the browser is gone."""
+        left = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if self.profile in _words(pid)]
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+        return not left
 
     def _message(self, deadline):
         while b"\0" not in self.pending:

@@ -62,8 +62,18 @@ class App(proc.Process):
         return proc.wait_until(lambda: [x for x in self._lines() if "ops" in x], 60, "progress of the application")[-1]
 
     def warm(self, ops=300):
-        """Waits until the application has done so many operations: its hot methods are then optimized."""
+        """Waits until the application has done so many operations, and the runtime has optimized what these called often: its compiling thread
+        had nothing to do between two lines of progress."""
         proc.wait_until(lambda: self.progress()["ops"] >= ops, 120, "%d operations of the application" % ops, 0.2)
+        seen = []
+
+        def compiled():
+            now = (len(self.all_progress()), _compiler_ticks(self.pid))
+            if seen and seen[-1][0] == now[0]:
+                return False
+            seen.append(now)
+            return len(seen) > 1 and seen[-1][1] == seen[-2][1]
+        proc.wait_until(compiled, 60, "the application's code is optimized", 0.1)
 
     def all_progress(self):
         return [x for x in self._lines() if "ops" in x]
@@ -189,6 +199,19 @@ def assert_nothing_left(test, app, before, seconds=30):
 
 def _runtime_thread(name):
     return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "AllocApp", "one-shot")
+
+
+def _compiler_ticks(pid):
+    """What the thread that optimizes has used of the processors, in 1/100 s; 0: there is none, it goes after four seconds without work."""
+    ticks = 0
+    for tid in os.listdir("/proc/%d/task" % pid):
+        if _comm(pid, tid).startswith(".NET Tiered"):
+            try:
+                with open("/proc/%d/task/%s/stat" % (pid, tid)) as f:
+                    ticks += sum(map(int, f.read().rpartition(")")[2].split()[11:13]))
+            except OSError:
+                continue
+    return ticks
 
 
 def _comm(pid, tid):

@@ -17,7 +17,6 @@ from tests.lib import kube, pod, proc
 SYSTEM = "drdotnet-system"
 AUDIENCE = "drdotnet-controller"
 SERVER_NAME = "drdotnet-controller.%s.svc" % SYSTEM
-CRD, LEGACY_CRD = kube.CRD, kube.LEGACY_CRD
 MANIFESTS = ("deploy/manifests/00-namespace.yaml", "deploy/manifests/10-rbac.yaml", "deploy/manifests/20-link.yaml")
 BIN = os.path.join(proc.ROOT, "build/release")
 HOST_PID_CAPABILITIES = "+sys_ptrace,+dac_override,+perfmon"
@@ -195,12 +194,12 @@ class Installation:
         return {"status": "Unknown", "reason": "", "message": ""}
 
     def wait_condition(self, namespace, name, kind, statuses=("True",), seconds=60):
-        end = time.monotonic() + seconds
+        began = time.monotonic()
         while True:
             session = self.get(namespace, name)
             if self.condition(session, kind)["status"] in statuses:
                 return session
-            if time.monotonic() > end or self.controller.ended():
+            if time.monotonic() > began + proc.patience(seconds) or self.controller.ended():
                 raise AssertionError("%s\n%s is not %s:\n%s" % (self.logs(), kind, statuses, digest(session)))
             time.sleep(0.1)
 

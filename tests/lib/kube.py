@@ -12,6 +12,7 @@ import base64
 import json
 import os
 import re
+import shutil
 import signal
 import ssl
 import time
@@ -21,8 +22,9 @@ import urllib.request
 
 from tests.lib import proc
 
-CRD = "crds"  # all definitions of the folder
-LEGACY_CRD = "crds/legacy"  # for servers that do not know CEL
+# The minor version of Kubernetes that brought what tests use beyond 1.20. What is installed for which is chosen here (docs/install.md says the same),
+# and a test of something newer than its API server is skipped with its name.
+SINCE = {"CEL rules": 25, "validation of fields at the server": 25, "SelfSubjectReview": 28, "recursiveReadOnly": 30, "streaming lists": 32}
 INITIALIZING_SECONDS = 30
 BUILT = os.path.join(proc.ROOT, "build/tools/apiserver")
 
@@ -110,6 +112,21 @@ class Client:
     def minor_version(self):
         return int(re.match(r"\d+", self.request("GET", "/version")["minor"]).group())
 
+    def knows(self, feature):
+        return self.minor_version() >= SINCE[feature]
+
+    def require(self, test, feature):
+        """Skips a test of what came later than this API server."""
+        if not self.knows(feature):
+            test.skipTest("Kubernetes 1.%d has no %s: 1.%d and newer have" % (self.minor_version(), feature, SINCE[feature]))
+
+    def definitions(self):
+        """The folder of the CustomResourceDefinitions that this server understands."""
+        return "crds" if self.knows("CEL rules") else "crds/legacy"
+
+    def manifests(self):
+        return "deploy/manifests" if self.knows("recursiveReadOnly") else "deploy/manifests-legacy"
+
 
 def _file_or_data(section, name, kubeconfig):
     if name + "-data" in section:
@@ -119,6 +136,8 @@ def _file_or_data(section, name, kubeconfig):
 
 
 class Cluster(Client):
+    kubectl_cache = ()
+
     def __init__(self, folder, assets=None, flags=()):
         """`flags`: more of kube-apiserver's, with `assets` only."""
         self.folder = os.path.realpath(folder)
@@ -126,13 +145,14 @@ class Cluster(Client):
         self.assets = assets or _assets()
         self.processes = []
         self.outside_pid = 0
+        self.kubectl_cache = ("--cache-dir", self.folder + "/kubectl-cache")  # of this server alone
 
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
         try:
             self.kubeconfig = self._start(self.assets) if self.assets else self._start_outside()
             Client.__init__(self, self.kubeconfig)
-            proc.wait_until(self._ready, 60, "the API server answers")
+            proc.wait_until(self._ready, 120, "the API server answers")
         except BaseException:
             self.__exit__()
             raise
@@ -156,7 +176,7 @@ class Cluster(Client):
         pid_file = os.path.join(self.folder, "apiserver.pid")
         try:
             out = subprocess.run([os.environ["DRDOTNET_TEST_APISERVER"], self.folder], check=True, capture_output=True,
-                                 text=True, timeout=120).stdout
+                                 text=True, timeout=proc.patience(120)).stdout
         finally:  # interrupted, too, it may run already
             if os.path.exists(pid_file):
                 with open(pid_file) as f:
@@ -194,8 +214,8 @@ class Cluster(Client):
 
     def kubectl(self, *words, text=None, check=True):
         """kubectl's standard output. A failure says what kubectl said."""
-        done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, *words], input=text, capture_output=True,
-                              text=True, timeout=120)
+        done = subprocess.run(["kubectl", "--kubeconfig", self.kubeconfig, *self.kubectl_cache, *words], input=text, capture_output=True,
+                              text=True, timeout=proc.patience(120))
         if check and done.returncode:
             raise AssertionError("kubectl %s: %s%s" % (" ".join(words), done.stdout, done.stderr))
         return done.stdout if check else done
@@ -206,7 +226,7 @@ class Cluster(Client):
 
     def apply_crd(self):
         """The CustomResourceDefinitions that this server understands, established."""
-        self.apply(CRD if self.minor_version() >= 25 else LEGACY_CRD)
+        self.apply(self.definitions())
         self.wait_crd()
 
     def wait_crd(self):
@@ -221,6 +241,8 @@ class Cluster(Client):
             ours = [d for d in self.request("GET", path)["items"] if d["spec"]["group"] == "drdotnet.dev"]
             return ours and all(map(established, ours))
         proc.wait_until(look, 60, "the resources are established")
+        for cache in self.kubectl_cache[1:]:
+            shutil.rmtree(cache, ignore_errors=True)  # an old kubectl does not look again when it meets a short name that is new
 
     def namespace(self, name):
         self.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})

@@ -15,6 +15,8 @@ import tempfile
 import threading
 import time
 
+from tests.lib import proc
+
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 MARK = "DRDOTNET_TEST_RUN"  # in the environment of all that a test starts, so that what it leaves is found
 
@@ -101,10 +103,15 @@ class Place:
 
 
 def _wait(child, seconds):
-    """(exit code or None at the time limit, seconds of CPU that it and what it waited for used)."""
-    late = threading.Event()
+    """(exit code or None at the time limit, seconds of CPU that it and what it waited for used). The limit is later on a loaded machine."""
+    late, began = threading.Event(), time.monotonic()
 
     def end():
+        nonlocal timer
+        left = began + proc.patience(seconds) - time.monotonic()
+        if left > 0:
+            timer = threading.Timer(left, end)
+            return timer.start()
         late.set()
         try:
             os.kill(child.pid, signal.SIGKILL)  # what send_signal() would do but for a look that takes the exit code away

@@ -5,9 +5,12 @@ begins with tests/times.json. A test that is in neither is taken for one that is
 """
 import concurrent.futures
 import dataclasses
+import heapq
+import itertools
 import json
 import os
 import threading
+import time
 import typing
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
@@ -18,6 +21,9 @@ LEAST = 0.1   # of a processor: that which seems to do nothing does something at
 MOST = 1.5    # what uses more than that still has to find its turn beside others
 WORTH = 2.0   # seconds: times below are not shipped
 AT_ONCE = 4   # for each processor: memory has its limit too
+TELL = 30     # seconds between two words on how far it is
+LATE = 0.2    # of the time that a test has taken, when that is more than it ever took
+BELIEVED = 60.0  # seconds of this run that count as much as what earlier ones took
 
 
 @dataclasses.dataclass
@@ -27,6 +33,7 @@ class Job:
     work: typing.Callable
     seconds: float = UNKNOWN[0]
     load: float = 1.0
+    began: float = 0.0
 
 
 class Times:
@@ -77,8 +84,60 @@ def choose(waiting, running, processors, at_once):
     return max(fitting, key=lambda job: job.seconds, default=None)
 
 
-def run(jobs, processors, at_once, end):
-    """Does all of them. When an exception stops that, end() has to end what is under way."""
+def forecast(waiting, running, processors, at_once):
+    """Seconds until all is done if each job takes what it is expected to; `running`: [(job, seconds that it still takes)]."""
+    waiting, number, now = list(waiting), itertools.count(), 0.0
+    ends = [(left, next(number), job) for job, left in running]
+    heapq.heapify(ends)
+    while waiting or ends:
+        job = choose(waiting, [e[2] for e in ends], processors, at_once)
+        if job:
+            waiting.remove(job)
+            heapq.heappush(ends, (now + job.seconds, next(number), job))
+        else:
+            now = heapq.heappop(ends)[0]
+    return now
+
+
+class Progress:
+    """Says now and then how far a run is, and how long it will take: what earlier runs took, as much longer as this one is slower."""
+
+    def __init__(self, jobs, alone, processors, at_once, say, clock=time.monotonic):
+        self.alone, self.processors, self.at_once, self.say, self.clock = list(alone), processors, at_once, say, clock
+        self.count, self.began = len(jobs) + len(alone), clock()
+        self.next = self.began + TELL
+        self.expected = self._left(jobs, [])
+        say("%d test programs and suites, about %s when the machine is quiet" % (self.count, minutes(self.expected)))
+
+    def _left(self, waiting, running):
+        """What is late takes a while longer, for all one knows."""
+        taken = [(job, self.clock() - job.began) for job in running]
+        still = [(job, max(job.seconds - seconds, seconds * LATE)) for job, seconds in taken]
+        return forecast(waiting, still, self.processors, self.at_once) + sum(job.seconds for job in self.alone)
+
+    def tell(self, waiting, running):
+        now = self.clock()
+        if now < self.next or not (waiting or running or self.alone):
+            return
+        self.next, left = now + TELL, self._left(waiting, running)
+        pace = (now - self.began + BELIEVED) / (max(0.0, self.expected - left) + BELIEVED)
+        done = self.count - len(waiting) - len(running) - len(self.alone)
+        self.say("%d of %d done in %s, about %s to go" % (done, self.count, minutes(now - self.began), minutes(left * pace)))
+
+    def work_alone(self):
+        """Does those that must have the machine for themselves, one after the other."""
+        while self.alone:
+            self.tell([], [])
+            self.alone[0].work()
+            self.alone.pop(0)
+
+
+def minutes(seconds):
+    return "%d s" % seconds if seconds < 60 else "%d min" % round(seconds / 60)
+
+
+def run(jobs, processors, at_once, end, tell=lambda waiting, running: None):
+    """Does all of them. When an exception stops that, end() has to end what is under way. tell() is called with those that wait and those that run."""
     waiting, running, began, change = list(jobs), [], [], threading.Condition()
 
     def do(job):
@@ -95,11 +154,14 @@ def run(jobs, processors, at_once, end):
                 if job:
                     waiting.remove(job)
                     running.append(job)
+                    job.began = time.monotonic()
                     began.append(pool.submit(do, job))
                 else:
-                    change.wait()
+                    change.wait(TELL)
+                tell(waiting, running)
             while running:
-                change.wait()
+                change.wait(TELL)
+                tell([], running)
         except BaseException:
             end()
             raise

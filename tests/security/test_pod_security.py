@@ -161,7 +161,7 @@ class Enforced:
         self.cluster.request("POST", "/api/v1/namespaces/guarded/pods?dryRun=All", self.pod(spec))
 
     def check(self):
-        objects = manifests.objects(manifests.default_folder(self.cluster))
+        objects = manifests.objects(self.cluster.manifests())
         spec = spec_of(objects, "Deployment/%s/drdotnet-controller" % SYSTEM)
         self.create(spec)
         for name, _, where, how, always in SPOILED:

@@ -3,13 +3,13 @@
 # usage: install.sh [--list] build|test ...     --list: prints them
 # Not root: says what to install and fails only when something is missing.
 set -euo pipefail
+. "$(dirname "$0")/progress.sh"
 build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjansson-dev libwebsockets-dev libssl-dev
 	zlib1g-dev libprotobuf-c-dev protobuf-c-compiler uthash-dev libglib2.0-dev tzdata libarchive-dev libpcre2-dev libev-dev libwebsockets-evlib-ev)
 test=(git libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3 openssl curl util-linux iproute2
 	procps libcap2-bin ca-certificates python3-swift python3-yaml golang-go golang-github-masterminds-sprig-dev
 	golang-github-xeipuuv-gojsonschema-dev golang-github-ghodss-yaml-dev
-	golang-github-getkin-kin-openapi-dev chromium python3-jsonschema qemu-user libseccomp-dev prometheus prometheus-alertmanager)
-command -v kubectl > /dev/null || test+=(kubernetes-client)
+	golang-github-getkin-kin-openapi-dev chromium python3-jsonschema qemu-user libseccomp-dev prometheus prometheus-alertmanager zsh fish)
 
 missing() {
 	local p
@@ -40,11 +40,12 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 echo "installing ${packages[*]}"
+progress "installing ${#packages[@]} packages and what they need" "1 to 5 min"
 export DEBIAN_FRONTEND=noninteractive
 # Some bring services (prometheus, prometheus-alertmanager), which tests start themselves: none may begin to run here, now or at the next boot.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
-	trap 'rm -f "$policy"' EXIT
+	trap 'progress_end; rm -f "$policy"' EXIT
 	printf '#!/bin/sh\nexit 101\n' > "$policy"
 	chmod 755 "$policy"
 fi

@@ -6,9 +6,10 @@ import signal
 import sys
 import types
 import unittest
+import unittest.mock
 
 from tests import run
-from tests.lib import runs, schedule
+from tests.lib import kube, old_server, proc, runs, schedule
 
 TAP = """TAP version 13
 1..4
@@ -61,6 +62,28 @@ class Schedule(unittest.TestCase):
         with self.assertRaises(ZeroDivisionError):
             schedule.run([schedule.Job("bad", lambda: 1 // 0)], 2, 4, lambda: None)
 
+    def test_how_long_it_will_take_is_told(self):
+        """Three on two processors and one alone, twice as slow as they were."""
+        now, said = [1000.0], []
+        jobs, alone = [job(key, 300, 1.0) for key in "abc"], [job("alone", 60, 1.0)]
+        progress = schedule.Progress(jobs, alone, 2.0, 4, said.append, lambda: now[0])
+        self.assertEqual(said.pop(), "4 test programs and suites, about 11 min when the machine is quiet")
+        progress.tell(jobs[2:], jobs[:2])
+        self.assertEqual(said, [], "not before half a minute")
+        now[0] += 600
+        jobs[2].began = now[0]
+        progress.tell([], jobs[2:])
+        self.assertEqual(said.pop(), "2 of 4 done in 10 min, about 11 min to go")
+        progress.tell([], jobs[2:])
+        self.assertEqual(said, [])
+        now[0] += 1000
+        progress.tell([], jobs[2:])
+        self.assertEqual(said.pop(), "2 of 4 done in 27 min, about 16 min to go", "the third one is late")
+        progress.alone.clear()
+        now[0] += 60
+        progress.tell([], [])
+        self.assertEqual(said, [], "there is nothing to go")
+
     def test_times_become_loads(self):
         times = schedule.Times()
         times.known = {"waits": (10.0, 0.0), "works": (10.0, 10.0), "bursts": (1.0, 9.0)}
@@ -69,6 +92,27 @@ class Schedule(unittest.TestCase):
             found = schedule.Job(key, print)
             times.estimate(found, 3)
             self.assertEqual((found.seconds, found.load), (seconds, load), key)
+
+
+class OldServer(unittest.TestCase):
+    one_process = True
+
+    def test_a_short_set_runs_there_too(self):
+        tests = [{"name": name, "label": name, "group": name, "env": None} for name in ("tests.crd.test_crd.Status.test_a", "tests.page.test_page.Page.test_b")]
+        for built, used, count in ((True, False, 1), (True, True, 0), (False, False, 0)):
+            with self.subTest(built=built, used=used), unittest.mock.patch.multiple(kube, built=lambda: built, is_built_one=lambda: used):
+                again = old_server.again(tests)
+                self.assertEqual([t["label"] for t in again], [tests[0]["name"] + " (Kubernetes 1.20)"] * count)
+                self.assertTrue(all(t["name"] == tests[0]["name"] and t["env"] == {"KUBEBUILDER_ASSETS": kube.BUILT} for t in again))
+
+
+class Patience(unittest.TestCase):
+    one_process = True
+
+    def test_waits_are_longer_on_a_loaded_machine(self):
+        for load, factor in ((0.0, 1.0), (2.0, 1.0), (6.0, 3.0), (400.0, proc.MOST_PATIENCE)):
+            with unittest.mock.patch.multiple(os, getloadavg=lambda: (load, 0.0, 0.0), cpu_count=lambda: 2):
+                self.assertEqual(proc.patience(10), 10 * factor)
 
 
 class Reasons(unittest.TestCase):
