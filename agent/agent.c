@@ -15,6 +15,7 @@
 #include "common/base/daemon.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
+#include "common/link/health_line.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -304,9 +305,9 @@ static void answer_health(struct agent *a)
 	link_client_get_status(a->links, &s);
 	struct observe_status observed;
 	observe_get_status(a->observe, &observed);
-	AUTO_FREE char *line = mem_printf("ok linked=%zu of=%zu leader=%d epoch=%lld jobs=%zu observed=%zu looks=%llu\n", s.linked, s.addresses,
+	AUTO_FREE char *line = mem_printf("ok linked=%zu of=%zu leader=%d epoch=%lld jobs=%zu observed=%zu looks=%llu\n%s%s%s", s.linked, s.addresses,
 					  s.leader, (long long)s.highest_epoch, jobs_count(a->jobs), observed.count,
-					  (unsigned long long)observed.samples);
+					  (unsigned long long)observed.samples, s.settled ? "" : HEALTH_LINE_BARE, s.why, s.settled ? "" : "\n");
 	health_socket_answer(a->health_fd, line);
 }
 

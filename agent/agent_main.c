@@ -3,9 +3,11 @@
 #include "common/base/crypto.h"
 #include "common/base/daemon.h"
 #include "common/base/http.h"
+#include "common/link/health_line.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *environment(const char *name)
 {
@@ -18,16 +20,18 @@ static int report(const struct err *e)
 	return e->kind == ERR_INVALID ? 2 : 1;
 }
 
+/* Well is who answers; ready is who can be given orders. */
 static int probe(const struct agent_options *o)
 {
-	char line[256];
+	char line[HEALTH_LINE_SIZE];
 	struct err e = ERR_INIT;
 	if (health_socket_probe(o->health_socket, line, sizeof line, &e) < 0) {
 		fprintf(stderr, "%s\n", e.message);
 		return 1;
 	}
-	fputs(line, stdout);
-	return 0;
+	const char *bare = o->command == AGENT_READY ? strstr(line, HEALTH_LINE_BARE) : NULL;
+	fputs(bare ? bare : line, bare ? stderr : stdout);
+	return bare != NULL;
 }
 
 int main(int argc, char *argv[])
@@ -48,6 +52,7 @@ int main(int argc, char *argv[])
 		puts("drdotnet-agent " DRDOTNET_VERSION);
 		return 0;
 	case AGENT_HEALTH:
+	case AGENT_READY:
 		return probe(&o);
 	case AGENT_RUN:
 		break;

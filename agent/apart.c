@@ -24,6 +24,7 @@ struct apart {
 	apart_fn *fn;
 	void *ctx;
 	void (*release)(void *ctx);
+	void (*turn)(void *ctx);
 	int64_t patience_ms, patient_until_ms, computing_until_ms;
 	bool done, given_up;
 	char place[APART_PLACE_SIZE];
@@ -189,6 +190,8 @@ static bool wait_done(struct apart *a)
 			a->patient_until_ms += now_ms - until_ms;
 		if (!a->done)
 			look_whether_it_computes(a, &cpu_ns, since_ms, now_ms);
+		if (!a->done && a->turn)
+			a->turn(a->ctx);
 	}
 	bool done = a->done;
 	a->given_up = !done;
@@ -226,6 +229,13 @@ void apart_alive(struct apart *a, int64_t patience_ms)
 {
 	pthread_mutex_lock(&a->lock);
 	be_patient(a, patience_ms);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void apart_meanwhile(struct apart *a, void (*turn)(void *ctx))
+{
+	pthread_mutex_lock(&a->lock);
+	a->turn = turn;
 	pthread_mutex_unlock(&a->lock);
 }
 

@@ -29,6 +29,9 @@ int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *
 /* For fn: a sign of life, good for so long. */
 void apart_alive(struct apart *a, int64_t patience_ms);
 
+/* For fn: what the caller does twice a second while it waits, as it were between the next two. It may not wait. */
+void apart_meanwhile(struct apart *a, void (*turn)(void *ctx));
+
 /* For fn: between these two the caller waits and what it owns may be used; false: it has given up. */
 bool apart_hold(struct apart *a);
 void apart_let_go(struct apart *a);

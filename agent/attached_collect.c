@@ -13,8 +13,10 @@
 /* The channel has closed, or what came on it is not its protocol. */
 static void channel_over(struct attached_session *s, const struct err *why)
 {
-	if (profiler_channel_pause(s->attach.channel, &s->pause))
+	if (attached_session_paused(s))
 		s->ending = ENDED_PAUSE;
+	else if (attached_session_lapsed(s))
+		s->ending = ENDED_LAPSED;
 	else if (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME || s->ending == ENDED_DEADLINE)
 		s->ending = attached_session_process_exited(s, EXIT_GRACE_MS) ? ENDED_EXITED : ENDED_CHANNEL_LOST;
 	s->broken = true;
@@ -29,7 +31,7 @@ void attached_collect_look_whether_stopped(struct attached_session *s)
 
 bool attached_session_may_ask(const struct attached_session *s)
 {
-	return s->attached && !s->broken && !s->stopped && s->ending != ENDED_EXITED;
+	return (s->attached || s->profiler->visits) && !s->broken && !s->stopped && s->ending != ENDED_EXITED;
 }
 
 int64_t attached_session_answer_until_ms(const struct attached_session *s)
@@ -42,7 +44,7 @@ int64_t attached_session_answer_until_ms(const struct attached_session *s)
 void attached_session_no_answer(struct attached_session *s, const char *what, const struct err *e)
 {
 	LOG_WARN("session", what, LOG_S("why", e->message), LOG_I("pid", s->q->target->pid));
-	if (e->kind == ERR_GONE || e->kind == ERR_PROTOCOL)
+	if (e->kind == ERR_GONE || e->kind == ERR_PROTOCOL || attached_session_lapsed(s))
 		channel_over(s, e);
 	else
 		attached_collect_look_whether_stopped(s);
@@ -81,6 +83,8 @@ static void tick(struct attached_session *s, bool last)
 {
 	STEP("tick");
 	attached_collect_look_whether_stopped(s);
+	if (!s->attach.channel && s->ending == ENDED_NOT && attached_session_process_exited(s, 0)) /* no channel that would close */
+		s->ending = ENDED_EXITED;
 	if (s->profiler->tick)
 		s->profiler->tick(s, last);
 	attached_session_progress(s, JOB_PROFILING);
@@ -100,7 +104,7 @@ static void serve_channel(struct attached_session *s)
 	if (s->broken)
 		return;
 	bool over = serve(s, &e) < 0;
-	if (over || profiler_channel_pause(s->attach.channel, &s->pause))
+	if (over || attached_session_paused(s))
 		channel_over(s, &e);
 }
 
@@ -115,7 +119,7 @@ static void wait_and_serve(struct attached_session *s, int64_t until_ms)
 {
 	enum { CHANNEL, CANCEL, PROCESS, OWN, COUNT };
 	struct pollfd p[COUNT] = {
-		[CHANNEL] = {.fd = profiler_channel_fd(s->attach.channel), .events = POLLIN},
+		[CHANNEL] = {.fd = s->attach.channel ? profiler_channel_fd(s->attach.channel) : -1, .events = POLLIN},
 		[CANCEL] = {.fd = s->q->cancel_fd, .events = POLLIN},
 		[PROCESS] = {.fd = s->pid_fd, .events = POLLIN},
 		[OWN] = {.fd = s->own_fd, .events = POLLIN},
@@ -128,7 +132,7 @@ static void wait_and_serve(struct attached_session *s, int64_t until_ms)
 	if (p[PROCESS].revents)
 		s->ending = ENDED_EXITED;
 	else if (p[CANCEL].revents)
-		s->ending = ENDED_CANCELED;
+		s->ending = session_ending_early();
 	if (p[CHANNEL].revents)
 		serve_channel(s);
 }

@@ -24,7 +24,7 @@ static int64_t own_cpu_ns(void)
 
 static int64_t own_ms(const struct attached_session *s)
 {
-	return (own_cpu_ns() - s->own_begin_ns) / 1000000;
+	return (own_cpu_ns() - s->own_begin_ns + s->helper_cpu_ns) / 1000000;
 }
 
 static int64_t counts_from_ns(const struct attached_session *s)
@@ -104,17 +104,7 @@ static int step_prepare(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-/* Where no collection is to be forced, none need be prepared for. */
-static uint32_t features_of(const struct attached_session *s)
-{
-	uint32_t features = s->profiler->features;
-
-	if (features & CHANNEL_WANT_GC_ROOTS && s->q->spec->roots == HEAP_ROOTS_NO_COLLECTION)
-		return (features & ~(uint32_t)CHANNEL_WANT_GC_ROOTS) | CHANNEL_WANT_HEAP;
-	return features;
-}
-
-static int step_attach(struct attached_session *s, struct err *e)
+static int attach(struct attached_session *s, uint32_t features, struct err *e)
 {
 	int64_t until_ms = clock_mono_ms() + ATTACH_DEADLINE_MS;
 	if (s->q->deadline_ms && s->q->deadline_ms < until_ms)
@@ -122,16 +112,77 @@ static int step_attach(struct attached_session *s, struct err *e)
 	struct session_attach_options o = {
 		.library_path = s->q->library_path,
 		.pause_budget_ms = s->q->spec->pause_budget_ms,
-		.features = features_of(s),
+		.features = features,
 		.deadline_ms = until_ms,
+		.on_channel = s->q->on_channel,
+		.ctx = s->q->progress_ctx,
 	};
-	s->attached = session_attach_begin(&s->attach, s->q->target, &o, e) == 0;
-	s->facts.beside_profiler = s->attached && profiler_channel_notification_only(s->attach.channel);
-	if (s->attached)
-		profiler_channel_on_wait(s->attach.channel, s->q->on_wait, s->q->progress_ctx);
-	if (s->attached && !s->started_ns)
+	if (session_attach_begin(&s->attach, s->q->target, &o, e) < 0)
+		return -1;
+	s->attached = true;
+	s->facts.beside_profiler = profiler_channel_notification_only(s->attach.channel);
+	profiler_channel_on_wait(s->attach.channel, s->q->on_wait, s->q->progress_ctx);
+	if (!s->started_ns)
 		begin(s);
-	return s->attached ? 0 : -1;
+	return 0;
+}
+
+static int step_attach(struct attached_session *s, struct err *e)
+{
+	return attach(s, s->profiler->features, e);
+}
+
+int attached_session_attach(struct attached_session *s, uint32_t features, struct err *e)
+{
+	STEP("attach");
+	if (attach(s, features, e) == 0)
+		return 0;
+	attached_session_detach(s);
+	return -1;
+}
+
+static void add_stats(struct channel_stats *sum, const struct channel_stats *more)
+{
+	sum->cpu_ns += more->cpu_ns;
+	sum->dropped_samples += more->dropped_samples;
+	sum->resolved += more->resolved;
+	sum->unresolved += more->unresolved;
+	sum->pauses += more->pauses;
+	sum->paused_ns += more->paused_ns;
+	sum->left |= more->left;
+	if (more->memory_bytes > sum->memory_bytes)
+		sum->memory_bytes = more->memory_bytes;
+	if (more->max_pause_ns > sum->max_pause_ns)
+		sum->max_pause_ns = more->max_pause_ns;
+}
+
+void attached_session_detach(struct attached_session *s)
+{
+	struct channel_stats stats = {0};
+	struct err e = ERR_INIT;
+
+	if (session_attach_end(&s->attach, s->q->target, &stats, &e) < 0) {
+		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
+		s->out->left_behind = true;
+	}
+	if (stats.left)
+		LOG_WARN("session", "the library could not undo all of what it did", LOG_S("left", session_ending_left(stats.left) + 2),
+			 LOG_I("pid", s->q->target->pid));
+	add_stats(&s->stats, &stats);
+}
+
+bool attached_session_paused(struct attached_session *s)
+{
+	if (s->attach.channel)
+		return profiler_channel_pause(s->attach.channel, &s->pause);
+	if (s->attach.pause.kind)
+		s->pause = s->attach.pause;
+	return s->attach.pause.kind;
+}
+
+bool attached_session_lapsed(const struct attached_session *s)
+{
+	return s->attach.channel ? profiler_channel_lapsed(s->attach.channel) : s->attach.lapsed;
 }
 
 static int step_start(struct attached_session *s, struct err *e)
@@ -161,15 +212,10 @@ static const struct step steps[] = {
 /* The one way out, whatever has happened: no collecting, no library, no file of ours. */
 static void leave(struct attached_session *s)
 {
-	struct err e = ERR_INIT;
-	if (session_attach_end(&s->attach, s->q->target, &s->stats, &e) < 0) {
-		LOG_WARN("session", e.message, LOG_I("pid", s->q->target->pid));
-		s->out->left_behind = true;
-	}
-	if (s->attach.pause.kind && (s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME)) { /* in the last moments */
-		s->pause = s->attach.pause;
+	if (!s->profiler->visits)
+		attached_session_detach(s);
+	if ((s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME) && attached_session_paused(s)) /* in the last moments */
 		s->ending = ENDED_PAUSE;
-	}
 	if (s->profiler->take)
 		s->profiler->take(s);
 	if (s->proc_fd >= 0)
@@ -212,11 +258,12 @@ static const char *held_where(enum channel_pause_kind kind)
 static void conclude(struct attached_session *s, bool any)
 {
 	struct session_ending_words w = session_ending_words(s->ending, any, s->facts.was_stopped, &s->profiler->nothing);
-	AUTO_FREE char *held = NULL;
+	AUTO_FREE char *held = NULL, *message = NULL;
 	if (s->ending == ENDED_PAUSE)
-		held = mem_printf("a thread of the application was held for %.1f ms %s, the session allows %.1f ms: the library left; %s",
-				  (double)s->pause.duration_ns / 1e6, held_where(s->pause.kind), (double)s->pause.budget_ns / 1e6, w.message);
-	set_outcome(s->out, w.phase, w.reason, held ? held : w.message);
+		held = mem_printf("a thread of the application was held for %.1f ms %s, the session allows %.1f ms: the library left; ",
+				  (double)s->pause.duration_ns / 1e6, held_where(s->pause.kind), (double)s->pause.budget_ns / 1e6);
+	message = mem_printf("%s%s%s", held ? held : "", w.message, session_ending_left(s->stats.left));
+	set_outcome(s->out, w.phase, w.reason, message);
 }
 
 static void analyze(struct attached_session *s)
@@ -235,7 +282,7 @@ bool attached_session_ended(struct attached_session *s)
 {
 	struct pollfd cancel = {.fd = s->q->cancel_fd, .events = POLLIN};
 	if (poll(&cancel, 1, 0) > 0)
-		s->ending = ENDED_CANCELED;
+		s->ending = session_ending_early();
 	else if (s->q->deadline_ms && clock_mono_ms() >= s->q->deadline_ms)
 		s->ending = ENDED_DEADLINE;
 	return s->ending != ENDED_NOT;
@@ -250,8 +297,10 @@ static bool ended_before_attach(struct attached_session *s)
 /* What was in the way of a step that failed is often more than what the step saw. */
 static void name_failure(struct attached_session *s, struct err *e)
 {
-	if (s->attach.channel && profiler_channel_pause(s->attach.channel, &s->pause))
+	if (attached_session_paused(s))
 		s->ending = ENDED_PAUSE;
+	else if (attached_session_lapsed(s))
+		s->ending = ENDED_LAPSED;
 	else if (s->pid_fd >= 0 && attached_session_process_exited(s, e->kind == ERR_GONE || e->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0))
 		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
 	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
@@ -263,13 +312,16 @@ static void name_failure(struct attached_session *s, struct err *e)
 /* A step of an attached session that failed because the session was to end. */
 static bool ended_meanwhile(struct attached_session *s)
 {
-	return ended_before_attach(s) || s->ending == ENDED_CANCELED || s->ending == ENDED_DEADLINE || s->ending == ENDED_PAUSE;
+	return ended_before_attach(s) || s->ending == ENDED_CANCELED || s->ending == ENDED_STOPPED || s->ending == ENDED_DEADLINE || s->ending == ENDED_PAUSE ||
+	       s->ending == ENDED_LAPSED;
 }
 
 /* NULL: all done, or ended early. */
 static const struct step *run_steps(struct attached_session *s, struct err *e)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+		if (s->profiler->visits && steps[i].run == step_attach)
+			continue;
 		STEP(steps[i].name);
 		if (ended_before_attach(s))
 			return NULL;

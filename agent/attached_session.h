@@ -17,6 +17,7 @@ struct attached_session;
 struct session_profiler {
 	const char *name;
 	uint32_t features;     /* CHANNEL_WANT_*: what the library must ask of the runtime at the attach */
+	bool visits;           /* the library is attached for moments only: attached_session_attach() */
 	struct session_nothing nothing; /* said when time is over and any() says no */
 	size_t own_size;       /* of s->own, zeroed */
 	int (*prepare)(struct attached_session *s, struct err *e);  /* before the attach */
@@ -44,9 +45,10 @@ struct attached_session {
 	int64_t started_ns, ended_ns; /* CLOCK_MONOTONIC; started: set by prepare(), else when the library is ready */
 	int64_t counts_from_ns;     /* its duration does; may be set by start(), 0: from started_ns */
 	int64_t own_begin_ns;       /* CPU time of this thread */
+	int64_t helper_cpu_ns;      /* of threads of ours beside it */
 	enum session_ending ending;
 	struct channel_pause pause; /* that ended it */
-	bool attached;
+	bool attached;              /* the library is in the process, or has been there */
 	bool broken;                /* the channel: nothing can be asked any more */
 	bool stopped;               /* the process could not run at the last look */
 	bool done;                  /* all is collected: the session need not wait for its time */
@@ -61,6 +63,10 @@ struct attached_session {
 void attached_session_run(const struct session_profiler *p, const struct session_request *q, struct session_outcome *out);
 
 /* For the profilers ------------------------------------------------------------------------------------------------------ */
+
+/* One that visits the process: the library goes in, with what it must ask of the runtime, and out again. -1: nothing of it is left to do. */
+int attached_session_attach(struct attached_session *s, uint32_t features, struct err *e);
+void attached_session_detach(struct attached_session *s);
 
 /* All is collected before its time. */
 void attached_session_done(struct attached_session *s);

@@ -9,6 +9,11 @@
 /* Waits up to `grace_ms` for it. */
 bool attached_session_process_exited(const struct attached_session *s, int64_t grace_ms);
 
+/* Whether the library left because a stop was too long: s->pause says which. */
+bool attached_session_paused(struct attached_session *s);
+/* Whether it left because it heard nothing of the agent for the length of its lease. */
+bool attached_session_lapsed(const struct attached_session *s);
+
 void attached_collect_look_whether_stopped(struct attached_session *s);
 
 /* From the beginning to the session's end, whatever ends it. */

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+#define LEAST_DUE 50   /* samples; below, chance makes the difference */
+#define TOO_FEW_PART 4
+
 struct capture_builder {
 	struct cpu_capture *c;
 	struct index_set frames, stacks, threads;
@@ -34,6 +37,28 @@ void cpu_capture_fini(struct cpu_capture *c)
 	free(c->fallback_message);
 	session_facts_fini(&c->facts);
 	*c = (struct cpu_capture){0};
+}
+
+int64_t cpu_capture_due(const struct cpu_capture *c)
+{
+	bool timers = c->method && strcmp(c->method, "signal-timer") == 0;
+	if (c->process_cpu_ns < 0 || (!c->kernel_frames && !timers))
+		return -1;
+	return c->process_cpu_ns / 1000 * c->frequency_hertz / 1000000;
+}
+
+bool cpu_capture_too_few(const struct cpu_capture *c)
+{
+	int64_t due = cpu_capture_due(c);
+	return due >= LEAST_DUE && (int64_t)c->sample_count < due / TOO_FEW_PART;
+}
+
+int64_t cpu_capture_incomplete(const struct cpu_capture *c)
+{
+	int64_t sum = 0;
+	for (int i = 0; i < STACK_GAP_COUNT; i++)
+		sum += c->stack_gaps[i];
+	return sum;
 }
 
 struct capture_builder *capture_builder_new(struct cpu_capture *into)

@@ -35,6 +35,16 @@ struct frame {
 	uint64_t address;    /* for unknown and native without symbol: the offset in module; else 0 */
 };
 
+/* Why callers may be missing from a sample's stack. */
+enum stack_gap {
+	STACK_GAP_DEEP,      /* the stack is deeper than the copy of its top: the rest is what frame pointers tell */
+	STACK_GAP_CODE,      /* the code could not be read, or not be understood */
+	STACK_GAP_BROKEN,    /* what lay on the stack led nowhere */
+	STACK_GAP_ROOM,      /* there was no room to wait for the code's beginning */
+	STACK_GAP_REGISTERS, /* the kernel gave no registers */
+	STACK_GAP_COUNT,
+};
+
 struct capture_stack {   /* leaf first; indexes into frames */
 	uint32_t first;      /* into stack_frames */
 	uint32_t depth;
@@ -90,10 +100,19 @@ struct cpu_capture {
 	/* honesty */
 	int64_t lost_samples;        /* by the kernel */
 	int64_t dropped;             /* by our bounds */
+	bool exact_stacks;           /* stacks by each function's code; else by frame pointers alone */
+	int64_t stack_gaps[STACK_GAP_COUNT]; /* samples; exact_stacks only */
 	int64_t unresolved_frames, managed_frames; /* of managed candidates, how many stayed unnamed / were named */
 };
 
 void cpu_capture_fini(struct cpu_capture *c);
+
+/* The samples that were due by the CPU time that the process used; -1: not known (also where the kernel's part of it is not sampled). */
+int64_t cpu_capture_due(const struct cpu_capture *c);
+/* What came is so far below what was due that it may not be what the process did: no verdict on it. */
+bool cpu_capture_too_few(const struct cpu_capture *c);
+/* Samples from whose stacks callers may be missing. */
+int64_t cpu_capture_incomplete(const struct cpu_capture *c);
 
 /* Building. All return indexes; frame and stack are interned (equal ones give the same index). UINT32_MAX when full
  * (and `dropped` is counted). */

@@ -59,6 +59,16 @@ static int on_pause(struct profiler_channel *ch, const struct channel_frame *f, 
 	return 0;
 }
 
+static int on_lapsed(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+{
+	uint32_t lease_ms;
+
+	if (!channel_get_lapsed(f, &lease_ms))
+		return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed end of its lease");
+	ch->lapsed = true;
+	return 0;
+}
+
 static int on_account(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	if (!channel_get_account(f, &ch->account))
@@ -67,6 +77,18 @@ static int on_account(struct profiler_channel *ch, const struct channel_frame *f
 		ch->detaching = true;
 	else
 		ch->stats_answers++;
+	return 0;
+}
+
+static int on_detached(struct profiler_channel *ch, const struct channel_frame *f)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	uint32_t left = wire_u32(&r);
+	if (!r.bad)
+		ch->account.left = left;
+	ch->detached = true;
 	return 0;
 }
 
@@ -115,6 +137,7 @@ static int on_sampling(struct profiler_channel *ch, const struct channel_frame *
 		return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed answer about sampling");
 	ch->account.taken = s.taken;
 	ch->account.dropped = s.dropped;
+	ch->sampling = s;
 	ch->sampling_answers++;
 	ch->sampling_error = 0;
 	return 0;
@@ -143,9 +166,10 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 		return channel_collections_add(&ch->collections, f, e);
 	case CHANNEL_PAUSE:
 		return on_pause(ch, f, e);
+	case CHANNEL_LAPSED:
+		return on_lapsed(ch, f, e);
 	case CHANNEL_DETACHED:
-		ch->detached = true;
-		return 0;
+		return on_detached(ch, f);
 	case CHANNEL_ERROR:
 		return on_error(ch, f, e);
 	default:

@@ -150,6 +150,7 @@ int discover_targets(const struct discover_options *o, struct target_list *out, 
 			target_list_add_take(out, t);
 	}
 	out->next_pid = found.next_pid;
+	out->hidden = found.hidden;
 	candidate_list_fini(&found);
 	return r;
 }

@@ -24,6 +24,7 @@ struct candidate_list {
 	struct candidate *items;
 	size_t count, cap;
 	pid_t next_pid; /* as in struct target_list */
+	size_t hidden;  /* as there */
 };
 
 /* Appends a zeroed candidate with fd -1; NULL when the list is full. */

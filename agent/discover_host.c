@@ -48,6 +48,7 @@ struct look {
 	int tmp_errno;    /* why not */
 	bool denied;      /* the agent may not look into the process */
 	bool is_dotnet;
+	bool hidden;      /* it is .NET, and denied */
 	struct candidate found;
 };
 
@@ -230,14 +231,31 @@ static void explain_no_socket(const struct look *k, struct target *t)
 		discover_refuse(t, REASON_DiagnosticsDisabled, "it has no diagnostics socket in %s", k->tmp_inner);
 }
 
+/* Whether the process has threads of the runtime's, which all users may know. */
+static bool has_runtime_thread(int proc_fd)
+{
+	AUTO_FD int fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_DIR DIR *tasks = fd < 0 ? NULL : fsio_opendir_take(steal_fd(&fd));
+	struct dirent *entry;
+	while (tasks && (entry = readdir(tasks))) {
+		char path[sizeof entry->d_name + 8], name[16];
+		snprintf(path, sizeof path, "%s/comm", entry->d_name);
+		if (entry->d_name[0] != '.' && fsio_read_small(dirfd(tasks), path, name, sizeof name) >= 0 && strncmp(name, ".NET ", 5) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Decides whether the process is .NET at all; fills the candidate when it is. */
 static bool examine(struct look *k, struct candidate *c)
 {
 	if (!k->denied && proc_read_environ(k->proc_fd, &k->environ) < 0)
 		k->denied = errno == EACCES || errno == EPERM;
 	if (k->denied) {
-		if (!k->filtered)
+		if (!k->filtered) {
+			k->hidden = has_runtime_thread(k->proc_fd);
 			return false;
+		}
 		fill_target(k, &c->target);
 		char why[RIGHTS_TEXT_SIZE];
 		discover_refuse(&c->target, REASON_PermissionDenied, "the agent may not look into process %d: %s", (int)k->pid,
@@ -336,6 +354,7 @@ static void examine_take(struct look *k, struct candidate_list *out)
 		k->found.target = (struct target){0};
 	}
 	target_fini(&who);
+	out->hidden += over && k->hidden;
 	if (over)
 		look_free(k);
 }

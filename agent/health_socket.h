@@ -1,4 +1,4 @@
-/* The liveness probe without a port: a unix socket that answers each connection with one line and closes. One thread. */
+/* The liveness probe without a port: a unix socket that answers each connection with a line or two and closes. One thread. */
 #ifndef DRDOTNET_HEALTH_SOCKET_H
 #define DRDOTNET_HEALTH_SOCKET_H
 

@@ -69,13 +69,18 @@ void job_table_remove(struct job_table *t, struct job *j, bool remember)
 	free(j);
 }
 
-static bool process_in_use(const struct job_table *t, const char *process)
+const struct job *job_table_holder(const struct job_table *t, const char *process)
 {
 	for (size_t i = 0; process[0] && i < t->count; i++) {
 		if (strcmp(t->jobs[i]->process, process) == 0)
-			return true;
+			return t->jobs[i];
 	}
-	return false;
+	return NULL;
+}
+
+static bool process_in_use(const struct job_table *t, const char *process)
+{
+	return job_table_holder(t, process) != NULL;
 }
 
 bool job_table_may_start(const struct job_table *t, const struct job *j)

@@ -61,6 +61,9 @@ void job_table_changed(struct job_table *t, struct job *j);
 /* May this waiting job start now? The oldest waiting one whose process is not in use may, while slots are free. */
 bool job_table_may_start(const struct job_table *t, const struct job *j);
 
+/* The job that holds the process; NULL: none. */
+const struct job *job_table_holder(const struct job_table *t, const char *process);
+
 /* False: another job holds the process. */
 bool job_table_claim_process(struct job_table *t, struct job *j, const char *process);
 

@@ -200,6 +200,18 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 	return chosen < 0 ? -1 : 0;
 }
 
+/* Whose session has the process, and for how long: a new string. It is one of the same pod, thus of the same namespace. */
+static char *say_holder(const struct job_table *t, const char *process)
+{
+	char until[CLOCK_RFC3339_SIZE];
+	const struct job *holder = job_table_holder(t, process);
+	int64_t started = holder ? holder->state.started_wall_ms : 0;
+	if (!started)
+		return mem_printf("session %s is about to profile this process", holder ? holder->order.session_name : "(another one)");
+	return mem_printf("session %s profiles this process until about %s", holder->order.session_name,
+			  clock_rfc3339(started + holder->order.spec.duration_seconds * 1000, until));
+}
+
 /* Notes what was found, and takes the process. false: another job has it; this one waits for it. */
 static bool claim(struct jobs *j, struct job *job, const struct target *t)
 {
@@ -218,7 +230,8 @@ static bool claim(struct jobs *j, struct job *job, const struct target *t)
 	if (!mine) {
 		snprintf(job->blocked_by, sizeof job->blocked_by, "%s", key);
 		s->phase = JOB_QUEUED;
-		jobs_say(job, REASON_Queued, "another session profiles this process");
+		AUTO_FREE char *why = say_holder(&j->table, key);
+		jobs_say(job, REASON_Queued, why);
 	}
 	jobs_touch(j, job);
 	pthread_mutex_unlock(&j->lock);
@@ -276,7 +289,6 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 {
 	struct link_job *s = &job->state;
 	bool delivers = o->report.report_count > 0; /* of a session that failed, too */
-	const char *message = o->message;
 	pthread_mutex_lock(&j->lock);
 	bool cut_off = o->phase == JOB_CANCELED && job->stopped && !job->canceled;
 	if (cut_off && !delivers) {
@@ -284,8 +296,6 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 		pthread_mutex_unlock(&j->lock);
 		return;
 	}
-	if (cut_off)
-		message = "ended early because the agent was stopped; the report holds what was collected until then";
 	s->phase = delivers ? JOB_DELIVERING : o->phase;
 	free(s->headline);
 	free(s->diagnosis);
@@ -300,7 +310,7 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 		s->completed_wall_ms = jobs_wall_ms(job);
 	memcpy(s->reports, o->report.reports, sizeof s->reports);
 	s->report_count = o->report.report_count;
-	jobs_say(job, delivers && o->phase == JOB_SUCCEEDED ? REASON_Delivering : o->reason, message);
+	jobs_say(job, delivers && o->phase == JOB_SUCCEEDED ? REASON_Delivering : o->reason, o->message);
 	jobs_touch(j, job);
 	pthread_mutex_unlock(&j->lock);
 }

@@ -1,6 +1,7 @@
 #include "agent/jobs.h"
 
 #include "agent/jobs_private.h"
+#include "agent/session_ending.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -333,6 +334,7 @@ struct jobs *jobs_new(const struct jobs_config *c)
 
 void jobs_stop(struct jobs *j)
 {
+	session_ending_agent_stops();
 	pthread_mutex_lock(&j->lock);
 	j->stopping = true;
 	for (size_t i = 0; i < j->table.count; i++) {

@@ -7,8 +7,10 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
+#include <ctype.h>
 #include <openssl/rand.h>
 #include <openssl/x509.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +23,17 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 
 /* Connecting ------------------------------------------------------------------------------------------------------ */
 
+/* What stands against a link, for those who ask for it. */
+static void note_failure(struct link_client *c, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	pthread_mutex_lock(&c->lock);
+	vsnprintf(c->why, sizeof c->why, fmt, args);
+	pthread_mutex_unlock(&c->lock);
+	va_end(args);
+}
+
 /* The CA bundle counts when a link is made, so it is read then: a rotated bundle needs no watching. */
 static int load_ca(struct link_client *c)
 {
@@ -28,6 +41,7 @@ static int load_ca(struct link_client *c)
 	if (!store || X509_STORE_load_locations(store, c->config.ca_file, NULL) != 1) {
 		X509_STORE_free(store);
 		LOG_WARN("link", "the CA file cannot be used", LOG_S("file", c->config.ca_file));
+		note_failure(c, "the CA file %.200s is missing or has no certificate", c->config.ca_file);
 		return -1;
 	}
 	SSL_CTX_set_cert_store(c->tls, store);
@@ -57,13 +71,16 @@ static void connect_link(struct link *l)
 	struct link_client *c = l->client;
 	free(l->token);
 	l->token = link_read_token(c);
-	if (!l->token)
+	if (!l->token) {
 		LOG_WARN("link", "the token file cannot be used", LOG_S("file", c->config.token_file));
+		note_failure(c, "the token file %.200s is missing or empty", c->config.token_file);
+	}
 	if (!l->token || load_ca(c) < 0) {
 		retry_later(l);
 		return;
 	}
 	l->id = ++c->next_id;
+	l->certificate[0] = l->closed[0] = '\0';
 	struct lws_client_connect_info info = {
 		.context = c->context,
 		.address = l->address,
@@ -93,10 +110,14 @@ static void on_retry(lws_sorted_usec_list_t *sul)
 		connect_link(l);
 }
 
-static void on_gone(struct link *l, const char *why)
+static void on_gone(struct link *l, const char *raw)
 {
+	char why[LINK_CLIENT_WHY_SIZE];
+	struct link_failure f = {raw, l->certificate, l->closed, l->address, l->client->config.server_name, l->client->config.port};
 	if (!l->wsi && !l->open)
 		return;
+	link_failure_text(&f, why, sizeof why);
+	note_failure(l->client, "%s", why);
 	if (l->open && clock_mono_ms() - l->opened_mono_ms >= GOOD_AFTER_MS)
 		l->failures = 0;
 	LOG_WARN("link", l->open ? "a link to a controller ended" : "cannot link to a controller", LOG_S("address", l->address[0] ? l->address : ""),
@@ -172,9 +193,27 @@ static void on_resolved(void *ctx, const struct resolver_result *r)
 		lws_cancel_service(c->context);
 }
 
+/* In the resolver's thread. */
+static void on_unresolved(void *ctx, const char *why)
+{
+	struct link_client *c = ctx;
+	note_failure(c, "the name %.200s cannot be resolved: %s", c->config.host, why);
+}
+
+/* Said again and again: whoever asks why nothing can be profiled here reads the end of the log. */
+static void say_bare(struct link_client *c)
+{
+	struct link_client_status s;
+	link_client_get_status(c, &s);
+	c->bare_refreshes = s.settled ? 0 : c->bare_refreshes + 1;
+	if (c->bare_refreshes > 1)
+		LOG_WARN("link", "no controller is linked: nothing can be profiled on this node", LOG_S("error", s.why));
+}
+
 static void on_refresh(lws_sorted_usec_list_t *sul)
 {
 	struct link_client *c = lws_container_of(sul, struct link_client, refresh);
+	say_bare(c);
 	apply_addresses(c);
 	link_session_keep_epoch(c);
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++) {
@@ -195,6 +234,24 @@ static void on_woken(struct link_client *c)
 	}
 }
 
+/* lws keeps to its own verdict: this only remembers it. */
+static int note_certificate(struct link *l, X509_STORE_CTX *store)
+{
+	int rc = X509_STORE_CTX_get_error(store);
+	if (l && rc != X509_V_OK)
+		snprintf(l->certificate, sizeof l->certificate, "%s", X509_verify_cert_error_string(rc));
+	return 0;
+}
+
+/* The frame's two bytes of status, then the reason. */
+static void note_close(struct link *l, const unsigned char *frame, size_t len)
+{
+	size_t n = 0;
+	for (size_t i = 2; i < len && n + 1 < sizeof l->closed && isalnum(frame[i]); i++)
+		l->closed[n++] = (char)frame[i];
+	l->closed[n] = '\0';
+}
+
 static int append_token(struct link *l, struct lws *wsi, unsigned char **p, size_t room)
 {
 	AUTO_FREE char *value = mem_printf("Bearer %s", l->token);
@@ -212,6 +269,11 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		c->tls = user;
 		SSL_CTX_set_mode(c->tls, SSL_MODE_RELEASE_BUFFERS);
 		SSL_CTX_set_min_proto_version(c->tls, TLS1_2_VERSION);
+		return 0;
+	case LWS_CALLBACK_OPENSSL_PERFORM_SERVER_CERT_VERIFICATION: /* `user` is the store's context here */
+		return note_certificate(lws_wsi_user(wsi), user);
+	case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE:
+		note_close(l, in, len);
 		return 0;
 	case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
 		if (c)
@@ -320,7 +382,8 @@ struct link_client *link_client_new(const struct link_client_config *config, str
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++)
 		c->links[i].client = c;
 	if (start(c, e) == 0) {
-		c->resolver = resolver_new(c->config.host, c->config.refresh_ms, on_resolved, c, e);
+		struct resolver_callbacks callbacks = {c, on_resolved, on_unresolved};
+		c->resolver = resolver_new(c->config.host, c->config.refresh_ms, &callbacks, e);
 		if (c->resolver)
 			return c;
 	}
@@ -401,12 +464,16 @@ int link_client_send(struct link_client *c, uint64_t link, const struct link_msg
 void link_client_get_status(struct link_client *c, struct link_client_status *out)
 {
 	*out = (struct link_client_status){0};
+	int64_t now = clock_mono_ms();
 	pthread_mutex_lock(&c->lock);
 	out->addresses = c->resolved.count;
 	out->highest_epoch = c->highest_epoch;
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++) {
 		out->linked += c->links[i].open;
 		out->leader |= c->links[i].leader;
+		out->settled |= c->links[i].leader || (c->links[i].open && now - c->links[i].opened_mono_ms >= LINK_CLIENT_SETTLED_MS);
 	}
+	if (!out->settled)
+		snprintf(out->why, sizeof out->why, "%s", c->why[0] ? c->why : "not tried yet");
 	pthread_mutex_unlock(&c->lock);
 }

@@ -16,6 +16,8 @@
 
 #define LINK_CLIENT_REFRESH_MS 30000
 #define LINK_CLIENT_MAX_LINKS 8
+#define LINK_CLIENT_WHY_SIZE 320
+#define LINK_CLIENT_SETTLED_MS 3000 /* a controller that refuses the token hangs up sooner */
 #define LINK_CLIENT_MAILBOX_MAX 32 /* requests and answers that wait for one link */
 
 struct link_client;
@@ -58,6 +60,8 @@ int link_client_send(struct link_client *c, uint64_t link, const struct link_msg
 struct link_client_status {
 	size_t addresses, linked;
 	bool leader;
+	bool settled; /* a link has lasted, or is the leader's */
+	char why[LINK_CLIENT_WHY_SIZE]; /* unless settled: what stands against a link */
 	int64_t highest_epoch;
 };
 void link_client_get_status(struct link_client *c, struct link_client_status *out);

@@ -23,7 +23,9 @@ struct link {
 	bool leader;                  /* guarded by lock */
 	bool hello_due, token_due;
 	int failures;
-	int64_t opened_mono_ms;
+	char certificate[96];         /* why the controller's was not accepted in the try under way */
+	char closed[48];              /* the controller's reason to close */
+	int64_t opened_mono_ms;       /* written under lock */
 	uint64_t sent_version;        /* of jobs */
 	char *token;                  /* the last one that this link has sent */
 	struct buf incoming;
@@ -49,6 +51,8 @@ struct link_client {
 	struct resolver_result resolved; /* guarded */
 	bool resolved_new;               /* guarded */
 	int64_t highest_epoch;           /* guarded; written by the link thread */
+	char why[LINK_CLIENT_WHY_SIZE];  /* guarded: what the last failure was */
+	unsigned bare_refreshes;         /* in a row, without a link; link thread only */
 	bool epoch_unkept;               /* a restart would not know it; link thread only */
 	struct link links[LINK_CLIENT_MAX_LINKS];
 };

@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_LINK_POLICY_H
 #define DRDOTNET_LINK_POLICY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* Fencing: an order of an older leader than the newest seen is not obeyed. */
@@ -23,5 +24,17 @@ static inline enum link_fence link_fence_check(int64_t highest_seen, int64_t epo
 /* The wait before try number `failures` (1..): doubling, bounded, then spread over [half, whole] by `random` so that a fleet
  * does not come back at once. A link that had been good starts at 1 again. */
 int64_t link_backoff_ms(int failures, uint32_t random);
+
+/* What an attempt at a link met. */
+struct link_failure {
+	const char *raw;         /* the network library's word; NULL: none */
+	const char *certificate; /* why the controller's was not accepted; "": it was, or was not seen */
+	const char *closed;      /* what the controller has said when it closed the link; "": nothing */
+	const char *address, *server_name;
+	int port;
+};
+
+/* In words that name what to look at. */
+void link_failure_text(const struct link_failure *f, char *out, size_t size);
 
 #endif

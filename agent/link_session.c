@@ -230,8 +230,8 @@ void link_session_begin(struct link *l)
 	l->hello_due = true;
 	l->token_due = false;
 	l->sent_version = 0;
-	l->opened_mono_ms = clock_mono_ms();
 	pthread_mutex_lock(&l->client->lock);
+	l->opened_mono_ms = clock_mono_ms();
 	l->open = true;
 	pthread_mutex_unlock(&l->client->lock);
 	LOG_INFO("link", "linked to a controller", LOG_S("address", l->address[0] ? l->address : ""));

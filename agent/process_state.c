@@ -62,8 +62,3 @@ bool process_state_runtime_runs(int proc_fd)
 {
 	return find_thread(proc_fd, ".NET Finalizer") != 0;
 }
-
-bool process_state_has_session(int proc_fd)
-{
-	return find_thread(proc_fd, "drdotnet") == 1;
-}

@@ -13,7 +13,4 @@ int process_state_check(const char *proc_root, pid_t pid, const struct proc_stat
  * there (seen with .NET 8, 9 and 10). True when that cannot be told. Bounded. */
 bool process_state_runtime_runs(int proc_fd);
 
-/* Whether a session of ours, of another agent or of the local command, is under way in it: its library has a thread there. */
-bool process_state_has_session(int proc_fd);
-
 #endif

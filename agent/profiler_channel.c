@@ -11,8 +11,10 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 
-#define MAX_EXTENSION_REQUEST 1024
+#define MAX_EXTENSION_REQUEST 4352 /* CODE_ASK of CHANNEL_MAX_CODE is the longest */
 #define OUT_MAX (4 * CHANNEL_MAX_FRAME)
+#define KEEP_PARTS 5           /* of a lease: so often it is renewed */
+#define LAST_READS 64          /* for what a library has said before it left */
 #define IN_FLIGHT 3            /* RESOLVE requests that were sent and not answered: the library never waits for us */
 
 _Static_assert(CHANNEL_NONCE_SIZE == CHANNEL_NONCE_BYTES, "one nonce");
@@ -23,6 +25,7 @@ struct profiler_channel *profiler_channel_listen(int dirfd, const char *name, st
 
 	ch->fd = -1;
 	ch->notification_only = true;
+	pthread_mutex_init(&ch->lock, NULL);
 	ch->listen_fd = channel_accept_listen(dirfd, name, e);
 	ch->functions = function_cache_new();
 	ch->in = mem_alloc(CHANNEL_IN_CAP);
@@ -49,6 +52,7 @@ void profiler_channel_free(struct profiler_channel *ch)
 	buf_fini(&ch->out);
 	channel_samples_fini(&ch->samples);
 	channel_collections_fini(&ch->collections);
+	pthread_mutex_destroy(&ch->lock);
 	free(ch->in);
 	free(ch);
 }
@@ -78,6 +82,11 @@ void profiler_channel_set_features(struct profiler_channel *ch, uint32_t feature
 	ch->features = features;
 }
 
+void profiler_channel_set_lease(struct profiler_channel *ch, uint32_t milliseconds)
+{
+	ch->lease_ms = milliseconds;
+}
+
 ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const char *inner_path, uint8_t *out, size_t cap, struct err *e)
 {
 	struct wire_writer w;
@@ -87,6 +96,7 @@ ssize_t profiler_channel_client_data(const struct profiler_channel *ch, const ch
 		.path = {inner_path, strlen(inner_path)},
 		.pause_budget_us = ch->pause_budget_us,
 		.features = ch->features,
+		.lease_ms = ch->lease_ms,
 	};
 
 	if (d.path.len == 0 || d.path.len > CHANNEL_MAX_PATH)
@@ -117,7 +127,7 @@ int profiler_channel_fd(const struct profiler_channel *ch)
 }
 
 /* The socket ------------------------------------------------------------------------------------------------------------------ */
-static int transmit(struct profiler_channel *ch, struct err *e)
+static int transmit_locked(struct profiler_channel *ch, struct err *e)
 {
 	while (ch->out.len) {
 		ssize_t n = send(ch->fd, ch->out.data, ch->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -130,8 +140,39 @@ static int transmit(struct profiler_channel *ch, struct err *e)
 		if (n < 0)
 			return err_set_errno(e, errno, "write to the profiler library");
 		buf_consume(&ch->out, (size_t)n);
+		ch->sent_ms = clock_mono_ms();
 	}
 	return 0;
+}
+
+static int transmit(struct profiler_channel *ch, struct err *e)
+{
+	pthread_mutex_lock(&ch->lock);
+	int r = transmit_locked(ch, e);
+	pthread_mutex_unlock(&ch->lock);
+	return r;
+}
+
+/* Where something waits to go out, the library has more to read than it does: nothing need be added. */
+void profiler_channel_keep(struct profiler_channel *ch)
+{
+	uint8_t frame[CHANNEL_HEADER_SIZE];
+	struct wire_writer w;
+
+	channel_begin(&w, frame, sizeof frame, CHANNEL_RENEW);
+	size_t len = channel_end(&w);
+	pthread_mutex_lock(&ch->lock);
+	if (ch->lease_ms && ch->fd >= 0 && !ch->out.len && clock_mono_ms() - ch->sent_ms >= ch->lease_ms / KEEP_PARTS &&
+	    send(ch->fd, frame, len, MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		ch->sent_ms = clock_mono_ms();
+	pthread_mutex_unlock(&ch->lock);
+}
+
+bool profiler_channel_lapsed(struct profiler_channel *ch)
+{
+	for (int i = 0; i < LAST_READS && ch->fd >= 0 && !ch->eof && channel_input_receive(ch, NULL) > 0; i++)
+		;
+	return ch->lapsed;
 }
 
 /* Waits at most until the deadline for one turn of input. Returns 1 when something came, 0 at the deadline. */
@@ -156,7 +197,10 @@ static int pump(struct profiler_channel *ch, int64_t deadline_ms, struct err *e)
 
 static int queue_frame(struct profiler_channel *ch, const uint8_t *frame, size_t len, struct err *e)
 {
-	if (len == 0 || buf_append(&ch->out, frame, len) < 0)
+	pthread_mutex_lock(&ch->lock);
+	bool fits = len > 0 && buf_append(&ch->out, frame, len) == 0;
+	pthread_mutex_unlock(&ch->lock);
+	if (!fits)
 		return err_set(e, ERR_INTERNAL, 0, "the request does not fit the channel");
 	return 0;
 }
@@ -328,7 +372,13 @@ static void copy_stats(const struct profiler_channel *ch, struct channel_stats *
 		.paused_ns = a->paused_ns,
 		.max_pause_ns = a->max_pause_ns,
 		.memory_bytes = a->memory_bytes,
+		.left = a->left,
 	};
+}
+
+struct channel_sampling profiler_channel_sampling(const struct profiler_channel *ch)
+{
+	return ch->sampling;
 }
 
 bool profiler_channel_pause(const struct profiler_channel *ch, struct channel_pause *out)

@@ -35,6 +35,7 @@ typedef void channel_sample_fn(void *ctx, const struct channel_sample *s);
 struct channel_stats { /* the library's own account */
 	uint64_t cpu_ns, dropped_samples, resolved, unresolved, memory_bytes;
 	uint64_t pauses, paused_ns, max_pause_ns; /* how often it held a thread of the application, how long in sum and at most */
+	uint32_t left; /* enum channel_left: what it could not undo */
 };
 
 /* Creates the listening socket as file `name` in the folder `dirfd` (reached through /proc/self/fd, so that long outer paths
@@ -51,6 +52,8 @@ void profiler_channel_set_notification_only(struct profiler_channel *ch, bool no
 void profiler_channel_set_pause_budget(struct profiler_channel *ch, uint32_t microseconds);
 /* What the library must ask of the runtime while it attaches: enum channel_want. Set before client_data. */
 void profiler_channel_set_features(struct profiler_channel *ch, uint32_t features);
+/* The library leaves by itself when it has heard nothing for so long: see profiler_channel_keep(). 0 (as it begins): it stays. Set before client_data. */
+void profiler_channel_set_lease(struct profiler_channel *ch, uint32_t milliseconds);
 const uint8_t *profiler_channel_clsid(const struct profiler_channel *ch); /* 16 bytes, as diag_ipc_attach wants them */
 
 /* The client data to give to AttachProfiler: protocol version, nonce, the socket's path as the target sees it, flags.
@@ -80,6 +83,8 @@ const struct resolved_function *profiler_channel_function(const struct profiler_
 /* In-process timer sampling (fallback). Samples are delivered by profiler_channel_poll. */
 int profiler_channel_sample_start(struct profiler_channel *ch, int64_t frequency_hertz, int64_t deadline_ms, struct err *e);
 int profiler_channel_sample_stop(struct profiler_channel *ch, int64_t deadline_ms, struct err *e);
+/* What the library said of it last, at its start or stop. */
+struct channel_sampling profiler_channel_sampling(const struct profiler_channel *ch);
 /* Returns the number of samples delivered. Handles what has arrived, waiting at most until the deadline for something. -1: ERR_GONE when the library closed. */
 int profiler_channel_poll(struct profiler_channel *ch, channel_sample_fn *on_sample, void *ctx, int64_t deadline_ms, struct err *e);
 int profiler_channel_fd(const struct profiler_channel *ch); /* for poll(2) */
@@ -100,6 +105,12 @@ int profiler_channel_request(struct profiler_channel *ch, uint16_t type, const v
 /* One turn of input for a request that waits for its answer; call it until the handler has seen that. -1: ERR_TIMEOUT ("did not `what`
  * in time") at the deadline, whatever else keeps coming, or the channel is over. */
 int profiler_channel_await(struct profiler_channel *ch, const char *what, int64_t deadline_ms, struct err *e);
+
+/* Any thread, once the channel is accepted, as often as it likes: tells the library that the agent is there, where nothing else has gone out
+ * for a fifth of the lease. Never waits. */
+void profiler_channel_keep(struct profiler_channel *ch);
+/* Whether the library has said that it leaves because it heard nothing for as long as its lease: what has come so far is read first. */
+bool profiler_channel_lapsed(struct profiler_channel *ch);
 
 /* Whether the library has said that it held the application for longer than its budget, and leaves: what it held. */
 struct channel_pause;

@@ -10,6 +10,8 @@
 #include "common/base/buf.h"
 #include "common/proto/channel.h"
 
+#include <pthread.h>
+
 #define CHANNEL_IN_CAP (2 * CHANNEL_MAX_FRAME)
 
 struct resolve_job {
@@ -35,21 +37,24 @@ struct profiler_channel {
 	uint8_t *in;
 	size_t in_len;
 	struct flow flow;
+	pthread_mutex_t lock; /* of what goes out: out, and sending */
 	struct buf out;
+	int64_t sent_ms;      /* CLOCK_MONOTONIC: when something went out last */
 	struct channel_samples samples;
 	struct channel_collections collections;
 	unsigned stats_answers;
 
-	uint32_t pause_budget_us, features;
+	uint32_t pause_budget_us, features, lease_ms;
 	channel_frame_fn *on_frame; /* of extensions; NULL: they are passed over */
 	void *on_frame_ctx;
 	channel_wait_fn *on_wait; /* NULL: nobody is told */
 	void *on_wait_ctx;
 	struct channel_pause pause; /* kind 0: none */
 
-	bool ready, detaching, detached, eof;
+	bool ready, detaching, detached, eof, lapsed;
 	unsigned sampling_answers; /* SAMPLING or ERROR that have come for a start or stop */
 	int sampling_error;
+	struct channel_sampling sampling; /* the last that was told */
 	struct err last_error;     /* what the library complained about last */
 	struct channel_account account;
 };

@@ -18,7 +18,10 @@ int report_write(const struct report_writer *w, size_t count, const void *source
 		 struct report_result *out, struct err *e)
 {
 	int result = 0;
-	*out = (struct report_result){.headline = mem_strdup(h->headline), .diagnosis = mem_strdup(h->text)};
+	struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(h, &text);
+	*out = (struct report_result){.headline = mem_strdup(h->headline), .diagnosis = buf_steal(&text)};
 	for (size_t i = 0; i < count; i++) {
 		struct report_file f;
 		struct err *first = result == 0 ? e : NULL;

@@ -31,6 +31,29 @@ void report_head_held(const struct session_facts *f, struct buf *out)
 		buf_puts(out, f->held_unmeasured ? "not measured" : "never");
 }
 
+static void put_whole_line(struct buf *out, const char *before, const char *line, size_t n)
+{
+	if (n && out->len + strlen(before) + n <= DIAGNOSIS_MAX_BYTES) {
+		buf_puts(out, before);
+		buf_append(out, line, n);
+	}
+}
+
+void report_head_text(const struct report_head *h, struct buf *out)
+{
+	const struct limits *l = &h->facts->limits;
+	const char *line = h->text;
+	size_t n = strcspn(line, "\n");
+	buf_append(out, line, n);
+	for (size_t i = 0; i < l->count; i++)
+		put_whole_line(out, "\nLimit reached: ", l->list[i].meaning, strlen(l->list[i].meaning));
+	while (line[n] == '\n') {
+		line += n + 1;
+		n = strcspn(line, "\n");
+		put_whole_line(out, "\n", line, n);
+	}
+}
+
 static void put_context(const struct report_head *h, struct report_file *f)
 {
 	const struct session_facts *x = h->facts;
@@ -57,20 +80,37 @@ static void put_context(const struct report_head *h, struct report_file *f)
 
 void report_head_json_begin(const struct report_head *h, const char *finding, const char *more, struct report_file *f)
 {
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(h, &text);
 	enum profiler_kind kind = h->spec ? h->spec->profiler : PROFILER_CPU_HOTPATHS;
 	buf_puts(&f->text, "{\"schema\":\"drdotnet.dev/report/v1\",\"generator\":\"drdotnet " DRDOTNET_VERSION "\"");
 	report_json_string(f, "profiler", profiler_kind_name(kind));
 	put_context(h, f);
 	buf_printf(&f->text, ",\n\"diagnosis\":{\"finding\":\"%s\"", finding);
 	report_json_shown(f, "headline", h->headline);
-	report_json_shown(f, "text", h->text);
+	report_json_shown(f, "text", buf_str(&text));
 	buf_puts(&f->text, more ? more : "");
 	buf_puts(&f->text, "}");
+}
+
+static void put_limits(const struct limits *l, struct report_file *f)
+{
+	buf_puts(&f->text, ",\n\"limitsReached\":[");
+	for (size_t i = 0; i < l->count; i++) {
+		buf_printf(&f->text, "%s{\"name\":\"%s\"", i ? ",\n" : "\n", l->list[i].name);
+		report_json_known(f, "limit", l->list[i].limit);
+		report_json_known(f, "seen", l->list[i].seen);
+		report_json_shown(f, "meaning", l->list[i].meaning);
+		buf_puts(&f->text, "}");
+	}
+	buf_puts(&f->text, "]");
 }
 
 void report_head_json_end(const struct report_head *h, struct report_file *f)
 {
 	const struct session_facts *x = h->facts;
+	put_limits(&x->limits, f);
 	bool unknown = x->cost.max_pause_us == 0 && x->held_unmeasured;
 	buf_printf(&f->text, ",\n\"cost\":{\"applicationHeld\":%s", unknown ? "\"notMeasured\"" : "\"measured\"");
 	report_json_integer(f, "maxPauseMicroseconds", x->cost.max_pause_us);
@@ -83,7 +123,10 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 void report_head_summary_begin(const struct report_head *h, struct report_file *f)
 {
 	struct buf *out = &f->text;
-	const char *line = h->text;
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(h, &text);
+	const char *line = buf_str(&text);
 	buf_puts(out, "# ");
 	for (bool first = true; *line; first = false) {
 		size_t n = strcspn(line, "\n");

@@ -14,6 +14,10 @@ struct report_head { /* all borrowed */
 	const char *text;     /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
 };
 
+/* What a reader sees first, into an empty buffer: the text, with a line for each limit that was reached below the headline. Whole lines, at most
+ * DIAGNOSIS_MAX_BYTES: where they are too many, the last ones are left out. */
+void report_head_text(const struct report_head *h, struct buf *out);
+
 /* "Checkout", else "process 42": what the report is about; outside text. Borrowed or from `scratch`. */
 const char *report_head_subject(const struct report_head *h, char *scratch, size_t size);
 
@@ -22,7 +26,7 @@ void report_head_held(const struct session_facts *f, struct buf *out);
 
 /* report.json: the opening brace, schema, session, target, time and diagnosis (with `finding`, a word of the profiler's own, and what
  * `more` adds: members that begin with a comma; may be NULL). What follows is a list of members, each with a comma before it. end: the
- * cost and the closing brace. */
+ * limits that were reached, the cost and the closing brace. */
 void report_head_json_begin(const struct report_head *h, const char *finding, const char *more, struct report_file *f);
 void report_head_json_end(const struct report_head *h, struct report_file *f);
 

@@ -158,7 +158,10 @@ static void put_headline(const struct filling *x)
 
 static void put_lines(const struct filling *x)
 {
-	const char *line = strchr(x->page->head->text, '\n');
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(x->page->head, &text);
+	const char *line = strchr(buf_str(&text), '\n');
 	if (!line)
 		return;
 	buf_puts(&x->f->text, "<ul class=\"lines\">\n");

@@ -5,6 +5,7 @@
 #include "agent/cpu_session.h"
 #include "agent/leak/leak_session.h"
 #include "agent/pauses/pause_session.h"
+#include "agent/profiler_channel.h"
 #include "agent/survivors/survivors_session.h"
 #include "agent/strings/strings_session.h"
 #include "common/api/reason.h"
@@ -52,6 +53,7 @@ struct own_session {
 	struct apart *apart;
 	session_progress_fn *tell;
 	void *tell_ctx;
+	struct profiler_channel *kept; /* by the caller; NULL: none */
 };
 
 static const char **text_of(struct own_session *s, size_t i)
@@ -100,6 +102,23 @@ static void expect_wait(void *ctx, int64_t most_ms)
 	apart_alive(s->apart, most_ms + PATIENCE_MS);
 }
 
+static void expect_channel(void *ctx, struct profiler_channel *ch)
+{
+	struct own_session *s = ctx;
+	bool held = apart_hold(s->apart);
+	s->kept = held ? ch : NULL;
+	if (held)
+		apart_let_go(s->apart);
+}
+
+/* The caller's: what the session's thread computes may take longer than the library waits for a word. */
+static void keep_channel(void *ctx)
+{
+	struct own_session *s = ctx;
+	if (s->kept)
+		profiler_channel_keep(s->kept);
+}
+
 static struct own_session *own_session_new(const struct session_request *q, const struct session_outcome *out)
 {
 	struct own_session *s = mem_alloc(sizeof *s);
@@ -115,6 +134,7 @@ static struct own_session *own_session_new(const struct session_request *q, cons
 	s->q.cancel_fd = copy_fd(q->cancel_fd);
 	s->q.on_progress = pass_on;
 	s->q.on_wait = expect_wait;
+	s->q.on_channel = expect_channel;
 	s->q.progress_ctx = s;
 	return s;
 }
@@ -123,6 +143,7 @@ static void run_own(struct apart *a, void *ctx)
 {
 	struct own_session *s = ctx;
 	s->apart = a;
+	apart_meanwhile(a, keep_channel);
 	run(&s->q, &s->out);
 }
 

@@ -10,6 +10,8 @@
 #include "agent/target.h"
 #include "common/api/session_spec.h"
 
+struct profiler_channel;
+
 struct session_progress {
 	enum job_phase phase;
 	int64_t elapsed_ms, duration_ms;
@@ -29,7 +31,8 @@ struct session_request {
 	int64_t deadline_ms;             /* monotonic: profiling must have ended by then; 0: none */
 	session_progress_fn *on_progress; /* at each phase change and about each second; while the caller waits */
 	void (*on_wait)(void *ctx, int64_t most_ms); /* before what may take longer than the next progress should */
-	void *progress_ctx;              /* of both */
+	void (*on_channel)(void *ctx, struct profiler_channel *ch); /* to be kept (profiler_channel_keep()); NULL: no more */
+	void *progress_ctx;              /* of these */
 };
 
 struct session_outcome {

@@ -2,8 +2,6 @@
 
 #include "agent/diag_env.h"
 #include "agent/diag_ipc.h"
-#include "agent/proc.h"
-#include "agent/process_state.h"
 #include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -22,6 +20,7 @@
 #define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
 #define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
 #define UNMAP_POLL_MS 3
+#define STALLED_MS 3000         /* no wait of an agent that runs ends so late after its deadline */
 #define STOPPED_PATIENCE_MS 500 /* for a process that cannot run now: it may go on at once */
 
 static int ask_attach(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
@@ -50,14 +49,13 @@ static void choose_place(struct session_attach *a, const struct buf *variables)
 	profiler_channel_set_notification_only(a->channel, diag_env_profiled(buf_str(variables), variables->len));
 }
 
-/* Waits until a library of another session has left. While it serves it has a thread, where the process can be seen; until the runtime has
- * said goodbye to it, it holds its file locked, where that is still there. */
+/* Waits until a library of another session has left. Until the runtime has said goodbye to it, it holds its own file, which is seen where the
+ * process is, and locked, which is seen where the file is still there. */
 static bool await_leaving(const struct target *t, int tmp_fd, int64_t until_ms)
 {
-	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
 	AUTO_FD int library_fd = stage_find_library(t, tmp_fd);
 	bool was_there = false;
-	while ((proc_fd >= 0 && process_state_has_session(proc_fd)) || (library_fd >= 0 && !stage_library_gone(library_fd))) {
+	while (stage_library_serves(t) || (library_fd >= 0 && !stage_library_gone(library_fd))) {
 		was_there = true;
 		if (clock_mono_ms() >= until_ms)
 			return false;
@@ -110,9 +108,15 @@ static int open_tmp(const struct target *t, struct buf *variables, int64_t deadl
 	return steal_fd(&tmp);
 }
 
+static void tell_channel(const struct session_attach *a, struct profiler_channel *ch)
+{
+	if (a->on_channel)
+		a->on_channel(a->ctx, ch);
+}
+
 int session_attach_begin(struct session_attach *a, const struct target *t, const struct session_attach_options *o, struct err *e)
 {
-	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}};
+	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}, .on_channel = o->on_channel, .ctx = o->ctx};
 	struct err inner = ERR_INIT;
 	AUTO_BUF struct buf variables = {0};
 	int tmp = open_tmp(t, &variables, o->deadline_ms, &inner);
@@ -125,6 +129,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 		goto failed;
 	}
 	profiler_channel_set_features(a->channel, o->features);
+	profiler_channel_set_lease(a->channel, SESSION_LEASE_MS);
 	choose_place(a, &variables);
 	profiler_channel_set_pause_budget(a->channel, (uint32_t)(o->pause_budget_ms * 1000));
 	if (ask_attach(a, t, o->deadline_ms, &inner) < 0)
@@ -132,11 +137,14 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	STEP("attached");
 	if (profiler_channel_accept(a->channel, t->pid, o->deadline_ms, &inner) < 0)
 		goto failed;
+	tell_channel(a, a->channel);
 	STEP("connected");
 	if (profiler_channel_notification_only(a->channel) && await_ready_beside(a, &inner) < 0)
 		goto failed;
 	return 0;
 failed:
+	if (clock_mono_ms() >= o->deadline_ms + STALLED_MS)
+		err_set_reason(&inner, ERR_RETRY, REASON_AgentStalled, "the agent could not run for some time while its session began");
 	if (!inner.reason)
 		inner.reason = target_alive(t) ? REASON_AttachFailed : REASON_ProcessExited;
 	if (e)
@@ -175,13 +183,16 @@ static void detach(struct session_attach *a, const struct target *t, struct chan
 int session_attach_end(struct session_attach *a, const struct target *t, struct channel_stats *stats, struct err *e)
 {
 	STEP("detach");
+	tell_channel(a, NULL);
 	detach(a, t, stats);
 	STEP("detached");
-	if (a->channel)
+	if (a->channel) {
 		profiler_channel_pause(a->channel, &a->pause);
+		a->lapsed = profiler_channel_lapsed(a->channel);
+	}
 	profiler_channel_free(a->channel);
 	a->channel = NULL;
-	int rc = a->asked ? wait_unmapped(a, t, e) : 0;
+	int rc = a->asked && !(stats->left & CHANNEL_LEFT_MAPPED) ? wait_unmapped(a, t, e) : 0;
 	a->asked = false;
 	STEP("unmapped");
 	if (stage_remove(&a->stage, rc == 0 ? e : NULL) < 0)

@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_SESSION_FACTS_H
 #define DRDOTNET_SESSION_FACTS_H
 
+#include "agent/limits.h"
 #include "agent/target.h"
 #include "common/link/session_cost.h"
 
@@ -17,6 +18,7 @@ struct session_facts {
 	bool was_stopped;        /* the process could not run for a time */
 	bool beside_profiler;    /* attached for notifications only: another profiler has the process's main slot */
 	bool held_unmeasured;    /* how long the application was held could not be measured: 0 in the cost says nothing */
+	struct limits limits;    /* that it reached */
 	struct session_cost cost;
 };
 

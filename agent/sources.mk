@@ -1,8 +1,8 @@
 AGENT_SRC :=
-AGENT_SRC += agent/cli_options.c agent/cli_settings.c
+AGENT_SRC += agent/cli_options.c
 AGENT_SRC += agent/cli_library.c
 AGENT_SRC += agent/cli_target.c
-AGENT_SRC += agent/cli_output.c
+AGENT_SRC += agent/cli_output.c agent/cli_typeset.c
 AGENT_SRC += agent/cli_run.c
 AGENT_SRC += agent/cli_diff.c
 AGENT_SRC += agent/size_text.c
@@ -13,9 +13,11 @@ AGENT_SRC += agent/raw_stacks.c
 AGENT_SRC += agent/cpu_threads.c
 AGENT_SRC += agent/cpu_collect.c
 AGENT_SRC += agent/frame_namer.c
+AGENT_SRC += agent/secret_memory.c agent/pending_samples.c agent/stack_unwind.c
+AGENT_SRC += agent/code_bodies.c agent/code_client.c
 AGENT_SRC += agent/cpu_session.c
 AGENT_SRC += agent/attached_session.c agent/attached_collect.c
-AGENT_SRC += agent/session_ending.c agent/session_facts.c
+AGENT_SRC += agent/session_ending.c agent/session_facts.c agent/limits.c
 AGENT_SRC += agent/cpu_account.c
 AGENT_SRC += agent/session_attach.c
 AGENT_SRC += agent/session.c
@@ -23,7 +25,7 @@ AGENT_SRC += agent/apart.c
 AGENT_SRC += agent/perf_record.c
 AGENT_SRC += agent/perf_ring.c
 AGENT_SRC += agent/perf_permission.c
-AGENT_SRC += agent/perf_sampler.c
+AGENT_SRC += agent/perf_sampler.c agent/perf_pump.c
 AGENT_SRC += agent/maps.c
 AGENT_SRC += agent/elf_symbols.c
 AGENT_SRC += agent/kernel_symbols.c
@@ -187,6 +189,7 @@ AGENT_SRC += \
 	agent/heap/heap_snapshot.c \
 	agent/heap/heap_builder.c \
 	agent/heap/heap_drain.c \
+	agent/heap/heap_choice.c \
 	agent/heap/heap_client.c \
 	agent/heap/heap_label.c \
 	agent/heap/heap_walk.c
@@ -196,6 +199,7 @@ AGENT_SRC += \
 	agent/heap/heap_counts.c \
 	agent/heap/heap_room.c \
 	agent/heap/heap_share.c \
+	agent/heap/heap_gaps.c agent/heap/heap_forecast.c \
 	agent/heap/heap_memory.c \
 	agent/heap/heap_index.c \
 	agent/heap/heap_rows.c \

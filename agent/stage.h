@@ -35,6 +35,10 @@ int stage_remove(struct stage *s, struct err *e);
 /* True while a file whose base name is `library_name` is mapped in the process (host PID mode only). */
 bool stage_library_mapped(const struct target *t, const char *library_name);
 
+/* True while a session of ours, of another agent or of the local command, is under way in the process: a library is mapped and holds its own
+ * file (host PID mode only; profiler/own_file.c). One that is mapped and holds nothing has come and gone: musl unmaps none. */
+bool stage_library_serves(const struct target *t);
+
 /* What the names of this process's session folders begin with, for several processes may share a temporary folder: 8 hexadecimal digits of
  * the name of its diagnostics socket, which is no other process's. */
 #define STAGE_FOLDER_PREFIX ".drdotnet-"

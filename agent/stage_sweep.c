@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,25 +15,9 @@
 #include <unistd.h>
 
 #define MAX_FOLDER_ENTRIES 65536
+#define MAX_DESCRIPTORS 1048576 /* of a process: what the kernel allows, unless it was told otherwise */
 #define MAX_FILES 16 /* of a session's folder; we make two */
 #define MAX_FOLDERS 64 /* at a time: more than killed agents leave; looking whether a library is mapped costs time */
-
-bool stage_library_mapped(const struct target *t, const char *library_name)
-{
-	AUTO_FD int proc_fd = target_open_proc(t, NULL);
-	struct proc_lines lines;
-	if (proc_fd < 0 || proc_lines_open(&lines, proc_fd, "maps") < 0)
-		return false;
-	bool mapped = false;
-	const char *line;
-	size_t len;
-	while (!mapped && proc_lines_next(&lines, &line, &len)) {
-		struct proc_map map;
-		mapped = proc_parse_map_line(line, len, &map) == 0 && proc_map_is(&map, library_name);
-	}
-	proc_lines_close(&lines);
-	return mapped;
-}
 
 static bool is_hex(const char *s, size_t count)
 {
@@ -51,6 +36,65 @@ static bool is_library_name(const char *name)
 	size_t n = sizeof prefix - 1;
 	return strncmp(name, prefix, n) == 0 && strlen(name) == n + 16 + 3 && is_hex(name + n, 16) &&
 	       strcmp(name + n + 16, ".so") == 0;
+}
+
+/* The last part of a path, of `len` bytes, of which the kernel says whether its file is deleted. */
+static bool is_library_path(const char *path, size_t len)
+{
+	static const char deleted[] = " (deleted)";
+	char text[PATH_MAX];
+	if (len >= sizeof text)
+		return false;
+	memcpy(text, path, len);
+	text[len] = '\0';
+	size_t tail = sizeof deleted - 1;
+	if (len > tail && strcmp(text + len - tail, deleted) == 0)
+		text[len - tail] = '\0';
+	const char *slash = strrchr(text, '/');
+	return slash && is_library_name(slash + 1);
+}
+
+/* `library_name` NULL: any. */
+static bool is_mapped(int proc_fd, const char *library_name)
+{
+	struct proc_lines lines;
+	if (proc_fd < 0 || proc_lines_open(&lines, proc_fd, "maps") < 0)
+		return false;
+	bool mapped = false;
+	const char *line;
+	size_t len;
+	while (!mapped && proc_lines_next(&lines, &line, &len)) {
+		struct proc_map map;
+		if (proc_parse_map_line(line, len, &map) == 0)
+			mapped = library_name ? proc_map_is(&map, library_name) : is_library_path(map.path, map.path_len);
+	}
+	proc_lines_close(&lines);
+	return mapped;
+}
+
+bool stage_library_mapped(const struct target *t, const char *library_name)
+{
+	AUTO_FD int proc_fd = target_open_proc(t, NULL);
+	return is_mapped(proc_fd, library_name);
+}
+
+static bool holds_library(int proc_fd)
+{
+	AUTO_DIR DIR *dir = fsio_opendir_take(openat(proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	struct dirent *entry;
+	bool holds = false;
+	for (int seen = 0; dir && !holds && seen < MAX_DESCRIPTORS && (entry = readdir(dir)); seen++) {
+		char path[PATH_MAX];
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, path, sizeof path);
+		holds = len > 0 && is_library_path(path, (size_t)len);
+	}
+	return holds;
+}
+
+bool stage_library_serves(const struct target *t)
+{
+	AUTO_FD int proc_fd = t->mode == AGENT_MODE_HOST_PID ? target_open_proc(t, NULL) : -1;
+	return is_mapped(proc_fd, NULL) && holds_library(proc_fd);
 }
 
 bool stage_library_gone(int library_fd)

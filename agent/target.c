@@ -9,6 +9,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,14 +183,12 @@ struct cgroup_owner target_cgroup(const struct target *t)
 	return (struct cgroup_owner){t->pid, t->pod_uid, t->container_id};
 }
 
+/* What the agent itself lacks says nothing of the process. */
 bool target_alive(const struct target *t)
 {
-	if (t->mode == AGENT_MODE_SHARED_TMP) {
-		AUTO_FD int tmp = target_open_tmp(t, NULL);
-		return tmp >= 0;
-	}
-	AUTO_FD int fd = target_open_proc(t, NULL);
-	return fd >= 0;
+	struct err e = ERR_INIT;
+	AUTO_FD int fd = t->mode == AGENT_MODE_SHARED_TMP ? target_open_tmp(t, &e) : target_open_proc(t, &e);
+	return fd >= 0 || e.code == EMFILE || e.code == ENFILE || e.code == ENOMEM;
 }
 
 bool target_stopped(const struct target *t)

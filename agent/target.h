@@ -50,6 +50,7 @@ struct target_list {
 	struct target *items;
 	size_t count, cap;
 	pid_t next_pid; /* of an unfiltered discovery that could not look at all: where the next one may go on; 0: it was whole */
+	size_t hidden;  /* .NET processes of other users, that this one may not inspect; of an unfiltered discovery */
 };
 void target_list_fini(struct target_list *l);
 

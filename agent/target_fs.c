@@ -74,7 +74,7 @@ int target_open_proc(const struct target *t, struct err *e)
 	struct proc_stat stat;
 	AUTO_FD int fd = open_proc_dir(t);
 	if (fd < 0 || proc_read_stat(fd, &stat) < 0) {
-		if (fd < 0 && errno != ENOENT && errno != ESRCH)
+		if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || (fd < 0 && errno != ENOENT && errno != ESRCH))
 			return err_set_errno(e, errno, "cannot open /proc/%d", (int)t->pid);
 		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "process %d has ended", (int)t->pid);
 	}

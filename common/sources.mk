@@ -1,15 +1,16 @@
 # common/proto is linked into the profiler too; it allocates nothing and does no I/O.
 PROTO_SRC := common/proto/wire.c common/proto/channel.c common/proto/channel_allocs.c common/proto/channel_stops.c \
-	common/proto/heap_stream.c common/proto/heap_frames.c
+	common/proto/heap_stream.c common/proto/heap_frames.c \
+	common/proto/code_frame.c common/proto/code_frame_x64.c common/proto/code_frame_arm64.c common/proto/channel_code.c
 COMMON_SRC := $(PROTO_SRC) \
 	common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c \
-	common/base/text.c common/base/fsio.c \
+	common/base/text.c common/base/fsio.c common/base/options.c \
 	common/api/reason.c
 COMMON_SRC += common/link/link_msg.c
 COMMON_SRC += common/link/link_msg_read.c
 COMMON_SRC += common/link/link_msg_write.c
 COMMON_SRC += common/base/jsonx.c common/base/yaml_json.c common/base/http.c common/base/http_url.c
-COMMON_SRC += common/api/session_spec.c common/api/label_selector.c common/api/session_manifest.c
+COMMON_SRC += common/api/session_spec.c common/api/session_options.c common/api/label_selector.c common/api/session_manifest.c
 COMMON_SRC += common/base/base64.c common/base/crypto.c
 COMMON_SRC += common/base/daemon.c
 COMMON_SRC += common/link/session_cost.c

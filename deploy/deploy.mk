@@ -42,18 +42,23 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 TO = $(DESTDIR)$(PREFIX)
 COMPLETIONS = $(TO)/share/bash-completion/completions
+ZSH_COMPLETIONS = $(TO)/share/zsh/site-functions
+FISH_COMPLETIONS = $(TO)/share/fish/vendor_completions.d
 MAN = $(TO)/share/man/man1
 install: all ## programs, the profiler's library, completion and man pages into DESTDIR and PREFIX (/usr/local)
-	install -d $(TO)/bin $(TO)/lib/drdotnet $(COMPLETIONS) $(MAN) $(TO)/share/doc/drdotnet
+	install -d $(TO)/bin $(TO)/lib/drdotnet $(COMPLETIONS) $(ZSH_COMPLETIONS) $(FISH_COMPLETIONS) $(MAN) $(TO)/share/doc/drdotnet
 	install -m 755 $(PROGRAMS) $(TO)/bin/
 	install -m 755 deploy/completion/kubectl_complete-drdotnet $(TO)/bin/
 	install -m 644 $(B)/libdrdotnet.so $(TO)/lib/drdotnet/
 	install -m 644 deploy/completion/drdotnet.bash $(COMPLETIONS)/drdotnet
+	install -m 644 deploy/completion/_drdotnet $(ZSH_COMPLETIONS)/
+	install -m 644 deploy/completion/drdotnet.fish $(FISH_COMPLETIONS)/
 	install -m 644 LICENSE README.md $(TO)/share/doc/drdotnet/
 	@for program in $(notdir $(PROGRAMS)); do deploy/man.sh $(B)/$$program > $(MAN)/$$program.1 && chmod 644 $(MAN)/$$program.1 || exit 1; done
 
 uninstall: ## what `make install` has put there
 	rm -f $(addprefix $(TO)/bin/,$(notdir $(PROGRAMS)) kubectl_complete-drdotnet) $(COMPLETIONS)/drdotnet
+	rm -f $(ZSH_COMPLETIONS)/_drdotnet $(FISH_COMPLETIONS)/drdotnet.fish
 	rm -f $(addprefix $(MAN)/,$(addsuffix .1,$(notdir $(PROGRAMS))))
 	rm -rf $(TO)/lib/drdotnet $(TO)/share/doc/drdotnet
 

@@ -29,10 +29,13 @@ int channel_io_connect(struct channel_io *io, struct channel_text path)
 	return 0;
 }
 
+/* Closed for a child of the application, too, that was forked meanwhile and has the descriptor: the agent shall not wait for its end. */
 void channel_io_close(struct channel_io *io)
 {
-	if (io->fd >= 0)
+	if (io->fd >= 0) {
+		shutdown(io->fd, SHUT_RDWR);
 		close(io->fd);
+	}
 	io->fd = -1;
 	if (io->passed_fd >= 0)
 		close(io->passed_fd);

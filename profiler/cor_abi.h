@@ -6,6 +6,7 @@
 #define DRDOTNET_COR_ABI_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef int32_t hresult;
@@ -73,6 +74,8 @@ enum cor_info_slot { /* ICorProfilerInfo12 */
 	INFO_IS_FUNCTION_DYNAMIC = 87,
 	INFO_GET_FUNCTION_FROM_IP3 = 88,
 	INFO_GET_DYNAMIC_FUNCTION_INFO = 89,
+	INFO_GET_NATIVE_CODE_START_ADDRESSES = 90,
+	INFO_GET_CODE_INFO4 = 92,
 	INFO_EVENT_PIPE_START_SESSION = 101,
 	INFO_EVENT_PIPE_STOP_SESSION = 103,
 	INFO_EVENT_PIPE_GET_PROVIDER_INFO = 105,
@@ -193,11 +196,10 @@ static inline hresult info_is_function_dynamic(void *o, cor_id function, int32_t
 	return ((hresult(*)(void *, cor_id, int32_t *))cor_slot(o, INFO_IS_FUNCTION_DYNAMIC))(o, function, dynamic);
 }
 
-static inline hresult info_get_function_from_ip3(void *o, uint64_t ip, cor_id *function)
+static inline hresult info_get_function_from_ip3(void *o, uint64_t ip, cor_id *function, cor_id *rejit)
 {
-	cor_id rejit;
 	return ((hresult(*)(void *, uintptr_t, cor_id *, cor_id *))cor_slot(o, INFO_GET_FUNCTION_FROM_IP3))(o, (uintptr_t)ip, function,
-													   &rejit);
+													   rejit);
 }
 
 static inline hresult info_get_dynamic_function_info(void *o, cor_id function, cor_id *module, uint32_t cap, uint32_t *len,
@@ -207,6 +209,27 @@ static inline hresult info_get_dynamic_function_info(void *o, cor_id function, c
 	uint32_t sig_len;
 	return ((hresult(*)(void *, cor_id, cor_id *, const uint8_t **, uint32_t *, uint32_t, uint32_t *, wchar16 *))cor_slot(
 		o, INFO_GET_DYNAMIC_FUNCTION_INFO))(o, function, module, &sig, &sig_len, cap, len, name);
+}
+
+/* Where the bodies of a method's code begin: tiers, on-stack replacement. */
+static inline hresult info_get_native_code_start_addresses(void *o, cor_id function, cor_id rejit, uint32_t cap, uint32_t *count,
+							   uintptr_t *starts)
+{
+	return ((hresult(*)(void *, cor_id, cor_id, uint32_t, uint32_t *, uintptr_t *))cor_slot(o, INFO_GET_NATIVE_CODE_START_ADDRESSES))(
+		o, function, rejit, cap, count, starts);
+}
+
+/* COR_PRF_CODE_INFO */
+struct cor_code_info {
+	uintptr_t start;
+	size_t bytes;
+};
+
+/* The pieces of one body, the one with its first instruction first. */
+static inline hresult info_get_code_info4(void *o, uintptr_t start, uint32_t cap, uint32_t *count, struct cor_code_info *pieces)
+{
+	return ((hresult(*)(void *, uintptr_t, uint32_t, uint32_t *, struct cor_code_info *))cor_slot(o, INFO_GET_CODE_INFO4))(
+		o, start, cap, count, pieces);
 }
 
 static inline hresult info_event_pipe_start_session(void *o, uint32_t count, const struct cor_event_provider *providers, uint64_t *session)

@@ -1,66 +1,102 @@
-/* Context: own thread (start, stop), a thread of its own (run_start, run_stop) and CLR callback (delivered). */
+/* Context: own thread (start, stop, end), a thread of its own (thread_main and what it calls) and CLR callback (delivered). */
 #include "profiler/event_pipe.h"
 
 #include "profiler/event_mask.h"
 #include "profiler/own_thread.h"
 
+#include <linux/futex.h>
+#include <poll.h>
 #include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define STACK_BYTES (1536 * 1024) /* the runtime's event sources are told in managed code */
 #define NAME_CAP 64               /* of a provider: longer ones are none of ours */
+#define STOP_TRIES 10
+#define STOP_RETRY_MS 50
 
-struct call {
+enum order { AT_REST, START, STOP, END };
+
+static struct call {
 	void *info;
 	const struct cor_event_provider *providers;
 	uint32_t count;
 	uint64_t session;
 	hresult hr;
-};
+} call;
+static _Atomic uint32_t order; /* a futex: what the thread is to do; AT_REST again when it has */
+static bool has_thread;
+static pthread_t thread;
 
 static void *the_info;
 static const struct cor_event_provider *wanted;
 static uint32_t wanted_count;
 static uint64_t session; /* 0: none */
+static bool left_on;     /* a session that the runtime would not stop */
 static _Atomic(event_pipe_fn *) receiver;
 static _Atomic cor_id handles[EVENT_PIPE_PROVIDERS]; /* of the wanted providers, as they are met */
 
-static void *run_start(void *argument)
-{
-	struct call *c = argument;
+/* The thread ------------------------------------------------------------------------------------------------------------------ */
 
+static void wait_while(uint32_t is)
+{
+	while (atomic_load(&order) == is)
+		syscall(SYS_futex, &order, FUTEX_WAIT_PRIVATE, is, NULL, NULL, 0);
+}
+
+static void set_order(uint32_t now)
+{
+	atomic_store(&order, now);
+	syscall(SYS_futex, &order, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void *thread_main(void *unused)
+{
+	enum order o;
+
+	(void)unused;
 	own_thread_name();
-	c->hr = info_event_pipe_start_session(c->info, c->count, c->providers, &c->session);
+	do {
+		wait_while(AT_REST);
+		o = atomic_load(&order);
+		if (o == START)
+			call.hr = info_event_pipe_start_session(call.info, call.count, call.providers, &call.session);
+		else if (o == STOP)
+			call.hr = info_event_pipe_stop_session(call.info, call.session);
+		set_order(AT_REST);
+	} while (o != END);
 	return NULL;
 }
 
-static void *run_stop(void *argument)
-{
-	struct call *c = argument;
+/* Own thread ------------------------------------------------------------------------------------------------------------------ */
 
-	own_thread_name();
-	c->hr = info_event_pipe_stop_session(c->info, c->session);
-	return NULL;
+static hresult on_the_thread(enum order what)
+{
+	set_order(what);
+	wait_while(what);
+	return call.hr;
 }
 
-static hresult on_a_thread(void *run(void *), struct call *c)
+/* Made before there is anything to end: a process at its limit of threads or memory gives none when it is time to. */
+static hresult make_thread(void)
 {
-	pthread_t thread;
+	int error = has_thread ? 0 : own_thread_start(&thread, STACK_BYTES, thread_main, NULL);
 
-	if (own_thread_start(&thread, STACK_BYTES, run, c))
-		return COR_E_FAIL;
-	pthread_join(thread, NULL);
-	return c->hr;
+	has_thread = error == 0;
+	return error ? COR_HR(0x80070000u | (uint32_t)error) : COR_S_OK;
 }
 
 hresult event_pipe_start(void *info, const struct cor_event_provider *providers, uint32_t count, event_pipe_fn *on_event, const char **message)
 {
-	struct call c = {.info = info, .providers = providers, .count = count};
-
 	*message = "another EventPipe session of the library runs";
 	if (session || count > EVENT_PIPE_PROVIDERS)
 		return COR_E_FAIL;
+	*message = "the process may make no thread to end EventPipe's events with: it is at its limit of threads or memory";
+	hresult hr = make_thread();
+	if (hr < 0)
+		return hr;
 	*message = "SetEventMask2 refused to tell of EventPipe's events";
-	hresult hr = event_mask_add(info, 0, COR_HIGH_MONITOR_EVENT_PIPE);
+	hr = event_mask_add(info, 0, COR_HIGH_MONITOR_EVENT_PIPE);
 	if (hr < 0)
 		return hr;
 	the_info = info;
@@ -70,9 +106,10 @@ hresult event_pipe_start(void *info, const struct cor_event_provider *providers,
 		atomic_store(&handles[i], 0);
 	atomic_store(&receiver, on_event);
 	*message = "EventPipeStartSession failed";
-	hr = on_a_thread(run_start, &c);
+	call = (struct call){.info = info, .providers = providers, .count = count};
+	hr = on_the_thread(START);
 	if (hr >= 0) {
-		session = c.session;
+		session = call.session;
 		return COR_S_OK;
 	}
 	atomic_store(&receiver, NULL);
@@ -80,18 +117,40 @@ hresult event_pipe_start(void *info, const struct cor_event_provider *providers,
 	return hr;
 }
 
-hresult event_pipe_stop(void *info)
+bool event_pipe_stop(void *info)
 {
-	struct call c = {.info = info, .session = session};
+	hresult hr = COR_E_FAIL;
 
 	if (!session)
-		return COR_S_OK;
-	hresult hr = on_a_thread(run_stop, &c);
+		return true;
+	call = (struct call){.info = info, .session = session};
+	for (int i = 0; i < STOP_TRIES && hr < 0; i++) {
+		if (i)
+			poll(NULL, 0, STOP_RETRY_MS);
+		hr = on_the_thread(STOP);
+	}
 	atomic_store(&receiver, NULL);
 	session = 0;
 	event_mask_remove(info, 0, COR_HIGH_MONITOR_EVENT_PIPE);
-	return hr;
+	if (hr < 0)
+		left_on = true;
+	return hr >= 0;
 }
+
+bool event_pipe_end(void *info)
+{
+	event_pipe_stop(info);
+	if (has_thread) {
+		on_the_thread(END);
+		pthread_join(thread, NULL);
+	}
+	has_thread = false;
+	bool ended = !left_on;
+	left_on = false;
+	return ended;
+}
+
+/* CLR callback ---------------------------------------------------------------------------------------------------------------- */
 
 static bool has_name(cor_id provider, const wchar16 *wanted_name)
 {

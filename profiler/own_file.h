@@ -4,8 +4,13 @@
 #ifndef DRDOTNET_OWN_FILE_H
 #define DRDOTNET_OWN_FILE_H
 
+#include <stdbool.h>
+
 /* Where the file is gone or cannot be locked, nobody learns anything. */
 void own_file_lock(void);
 void own_file_unlock(void);
+/* Own thread, or CLR callback of the detach: the runtime's unloading leaves the library mapped from here on, for good. false: that cannot be
+ * had. */
+bool own_file_keep(void);
 
 #endif

@@ -6,6 +6,7 @@
 
 int own_thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *argument)
 {
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 	pthread_attr_t attributes;
 	sigset_t all, before;
 	int error;
@@ -14,6 +15,8 @@ int own_thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), v
 		return error;
 	pthread_attr_setstacksize(&attributes, stack_bytes);
 	sigfillset(&all);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	error = pthread_create(out, &attributes, run, argument);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -1,4 +1,6 @@
-/* Threads of the library: named, with every signal blocked, so that the application's handlers never run on them. */
+/* Threads of the library: named, with every signal blocked, so that the application's handlers never run on them, but those of a thread's own
+ * faults: the kernel ends a process whose fault is blocked, and the runtime would write no crash dump. Its handlers need nothing of a thread that
+ * it does not know but room on its stack. */
 #ifndef DRDOTNET_OWN_THREAD_H
 #define DRDOTNET_OWN_THREAD_H
 

@@ -3,9 +3,8 @@
 
 #include "profiler/cor_heap_abi.h"
 #include "profiler/event_mask.h"
+#include "profiler/own_thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/syscall.h>
@@ -39,29 +38,14 @@ static void *run_main(void *unused)
 	return NULL;
 }
 
-static int start_and_wait(void)
-{
-	pthread_attr_t attributes;
-	pthread_t thread;
-	sigset_t all, before;
-	int error;
-
-	if ((error = pthread_attr_init(&attributes)))
-		return error;
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread, &attributes, run_main, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return error ? error : pthread_join(thread, NULL);
-}
-
 int runtime_thread_run(void *info, void (*fn)(void *ctx), void *ctx)
 {
 	run = (struct run){info, fn, ctx};
 	event_mask_add(info, COR_MONITOR_THREADS, 0);
-	int error = start_and_wait();
+	pthread_t thread;
+	int error = own_thread_start(&thread, STACK_BYTES, run_main, NULL);
+	if (!error)
+		pthread_join(thread, NULL);
 	event_mask_remove(info, COR_MONITOR_THREADS, 0);
 	return error;
 }

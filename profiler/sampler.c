@@ -21,11 +21,14 @@ static struct sample_ring ring;
 static _Atomic bool on;
 static _Atomic bool stack_missing; /* a handler met a stack that the map does not have */
 static _Atomic uint64_t taken;
-static struct sigaction before; /* the runtime's */
+/* The runtime's. Not among what a session gives back: a handler of others, put before ours, may go on to call ours. */
+static struct sigaction before __attribute__((section(".data")));
+static bool chained __attribute__((section(".data"))); /* there is such a one */
 static int signo;
 static uint32_t hertz;
 static uint64_t map_read_ns;
-static bool settled = true;
+static uint64_t begin_cpu_ns, end_cpu_ns; /* CPU time of the process */
+static bool settled = true; /* no thread can be in our handler */
 
 /* Signal handler ------------------------------------------------------------------------------------------------------- */
 static uintptr_t stack_end(uintptr_t sp)
@@ -85,6 +88,8 @@ void sampler_reset(void)
 		;
 	atomic_store(&ring.dropped, 0);
 	atomic_store(&taken, 0);
+	thread_timers_reset();
+	begin_cpu_ns = end_cpu_ns = 0;
 	hertz = 0;
 }
 
@@ -103,12 +108,14 @@ static void read_map(void)
 /* With the runtime's own flags and mask: for its signals nothing changes. */
 static bool install(const char **message)
 {
-	signo = runtime_signal_find(&before);
+	struct sigaction runtimes;
+
+	signo = chained ? 0 : runtime_signal_find(&runtimes);
 	if (!signo) {
 		*message = "no signal is safe to sample this process with: something else than the runtime handles its memory faults";
 		return false;
 	}
-	struct sigaction ours = before;
+	struct sigaction ours = before = runtimes;
 	ours.sa_sigaction = on_signal;
 	return sigaction(signo, &ours, NULL) == 0;
 }
@@ -127,6 +134,7 @@ int sampler_start(uint32_t wanted_hertz, const char **message)
 	if (!install(message))
 		return EBUSY;
 	settled = false;
+	begin_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	hertz = wanted_hertz;
 	atomic_store(&on, true);
 	if (thread_timers_update(signo, 1000000000u / hertz) > 0)
@@ -144,19 +152,20 @@ void sampler_stop(void)
 	if (!sampler_running())
 		return;
 	thread_timers_delete_all();
+	end_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	atomic_store(&on, false);
 	hertz = 0;
-	if (sigaction(signo, NULL, &current) == 0 && current.sa_sigaction == on_signal) /* else somebody's own: it stays */
+	chained = sigaction(signo, NULL, &current) != 0 || current.sa_sigaction != on_signal; /* somebody's own: it stays, and so do we */
+	if (!chained)
 		sigaction(signo, &before, NULL);
 	thread_timers_mark();
 }
 
-void sampler_settle(void)
+bool sampler_settle(void)
 {
-	if (settled)
-		return;
-	thread_timers_settle();
-	settled = true;
+	if (!settled)
+		settled = thread_timers_settle();
+	return settled && !chained;
 }
 
 void sampler_tick(void)
@@ -198,10 +207,16 @@ void sampler_drain(struct channel_io *io)
 
 struct channel_sampling sampler_counts(void)
 {
+	struct thread_timers_missed missed = thread_timers_missed();
+
 	return (struct channel_sampling){
 		.hertz = hertz,
 		.threads = sampler_running() ? thread_timers_count() : 0,
 		.taken = atomic_load(&taken),
 		.dropped = atomic_load(&ring.dropped),
+		.cpu_ns = (sampler_running() ? now_of(CLOCK_PROCESS_CPUTIME_ID) : end_cpu_ns) - begin_cpu_ns,
+		.untimed = missed.threads,
+		.untimed_cpu_ns = missed.cpu_ns,
+		.flags = missed.unknown ? CHANNEL_SAMPLING_THREADS_UNKNOWN : 0,
 	};
 }

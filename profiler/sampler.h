@@ -13,8 +13,9 @@ void sampler_reset(void);
 int sampler_start(uint32_t hertz, const char **message);
 /* Afterwards no timer of ours exists and the signal is the runtime's again; a handler may still be running. Idempotent. */
 void sampler_stop(void);
-/* After stop: waits until no thread can still be in our handler. Before the library may be unmapped. */
-void sampler_settle(void);
+/* After stop: waits until no thread can still be in our handler, but not without end. false: the library must not be unmapped: there are threads
+ * of which that is not known, or somebody has put a handler before ours, which may call ours. */
+bool sampler_settle(void);
 bool sampler_running(void);
 void sampler_tick(void);                   /* every TICK_MS: finds new threads, frees those of ended ones */
 void sampler_drain(struct channel_io *io); /* moves what was collected into SAMPLES frames */

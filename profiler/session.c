@@ -1,12 +1,15 @@
 /* Context: CLR callback (attach, attach_complete, detached) and own thread (session_main and below). */
 #include "profiler/session.h"
 
+#include "common/proto/channel_code.h"
 #include "profiler/allocs.h"
 #include "profiler/channel_io.h"
 #include "profiler/dynamic_starts.h"
 #include "profiler/event_mask.h"
+#include "profiler/event_pipe.h"
 #include "profiler/gc_watch.h"
 #include "profiler/heap_walk.h"
+#include "profiler/lease.h"
 #include "profiler/module_guard.h"
 #include "profiler/now.h"
 #include "profiler/own_file.h"
@@ -30,6 +33,7 @@
 #define DETACH_HINT_MS 300
 #define DETACH_RETRY_MS 500
 #define COMPLETE_TRIES 8 /* of that length, for an attach that is under way */
+#define BUSY_MS 2000
 #define TICK_MS 50
 #define STOPS_TICK_MS 200
 #define LARGEST_PAGE ((uintptr_t)65536) /* of the kernels of both architectures */
@@ -44,6 +48,8 @@ static pthread_t thread;
 static int wake_fd = -1;
 static struct channel_io io;
 static uint64_t memory_bytes;
+static uint32_t left; /* enum channel_left */
+static struct lease lease;
 /* The linker's: */
 extern char __ehdr_start[] __attribute__((visibility("hidden"))), _end[] __attribute__((visibility("hidden")));
 extern char __bss_start[] __attribute__((visibility("hidden")));
@@ -65,6 +71,7 @@ static struct channel_account account(void)
 		.memory_bytes = memory_bytes,
 		.pauses = p.count,
 		.paused_ns = p.total_ns,
+		.left = left,
 	};
 }
 
@@ -135,6 +142,8 @@ static enum served serve(const struct channel_frame *f)
 	switch (f->type) {
 	case CHANNEL_RESOLVE:
 		return resolver_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
+	case CHANNEL_CODE_ASK:
+		return resolver_answer_code(info, f, &io) ? SERVED_ON : SERVED_BAD;
 	case CHANNEL_SAMPLE_START:
 		answer_sample_start(f);
 		return SERVED_ON;
@@ -149,6 +158,8 @@ static enum served serve(const struct channel_frame *f)
 	case CHANNEL_STATS_REQUEST:
 		send_collections();
 		send_account(CHANNEL_STATS);
+		return SERVED_ON;
+	case CHANNEL_RENEW:
 		return SERVED_ON;
 	case CHANNEL_DETACH:
 		return SERVED_DETACH;
@@ -194,23 +205,55 @@ static void forget_wake(void)
 		;
 }
 
+static void wake(void)
+{
+	uint64_t one = 1;
+
+	while (write(wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
+/* true: the agent lives or not, but it does not run: the session is over. What it has said while the process was stopped was not read yet. */
+static bool agent_is_silent(void)
+{
+	struct pollfd said = {.fd = io.fd, .events = POLLIN};
+
+	if (lease_left_ms(&lease, now_ns()) != 0)
+		return false;
+	lease_renew(&lease, now_ns());
+	if (poll(&said, 1, 0) != 0)
+		return false;
+	channel_put_lapsed(channel_io_begin(&io, CHANNEL_LAPSED), lease.length_ms);
+	channel_io_end(&io);
+	wake(); /* what is still to be said waits for nobody */
+	return true;
+}
+
 static int tick_ms(void)
 {
 	return sampler_running() ? TICK_MS : stop_log_running() ? STOPS_TICK_MS : allocs_running() ? ALLOCS_TICK_MS : -1;
 }
 
-/* Serves until the agent asks for the end or is gone, or a stop was too long. Requests wait until the runtime has finished the attach. */
+/* Until the next tick, or the lease's end. */
+static int wait_ms(void)
+{
+	int tick = tick_ms(), lease_ms = lease_left_ms(&lease, now_ns());
+
+	return lease_ms >= 0 && (tick < 0 || lease_ms < tick) ? lease_ms : tick;
+}
+
+/* Serves until the agent asks for the end, or is gone or silent, or a stop was too long. Requests wait until the runtime has finished the attach. */
 static void serve_channel(void)
 {
 	bool ready = false;
 
 	for (;;) {
 		struct pollfd p[] = {{.fd = io.fd, .events = ready ? POLLIN : 0}, {.fd = wake_fd, .events = POLLIN}};
-		if (poll(p, 2, tick_ms()) < 0 && errno != EINTR)
+		if (poll(p, 2, wait_ms()) < 0 && errno != EINTR)
 			return;
 		if (p[1].revents)
 			forget_wake();
-		if (over_budget())
+		if (over_budget() || agent_is_silent())
 			return;
 		if (!ready && atomic_load(&complete)) {
 			ready = true;
@@ -218,6 +261,7 @@ static void serve_channel(void)
 		} else if (p[0].revents & POLLIN) {
 			if (!channel_io_fill(&io) || serve_all() != SERVED_ON)
 				return;
+			lease_renew(&lease, now_ns()); /* it may have waited for an answer that took long */
 		} else if (p[0].revents) {
 			return;
 		}
@@ -243,12 +287,20 @@ static bool runtime_knows_us(void)
 	return !beside || atomic_load(&complete);
 }
 
+/* When the runtime has forgotten it. */
+static bool stay_mapped(void)
+{
+	if (!(left & CHANNEL_LEFT_MAPPED) && own_file_keep())
+		left |= CHANNEL_LEFT_MAPPED;
+	return left & CHANNEL_LEFT_MAPPED;
+}
+
 /* Still mapped, and nothing else: no thread, no descriptor. */
-static void stay_behind(void)
+static void stay_behind(const char *why)
 {
 	int fd = wake_fd;
 
-	send_error(0, (uint32_t)COR_E_FAIL, "the runtime does not finish the attach, nor could it detach this library: it stays, without a thread");
+	send_error(0, (uint32_t)COR_E_FAIL, why);
 	channel_io_flush(&io);
 	channel_io_close(&io);
 	pause_watch_reset(0, -1);
@@ -263,11 +315,14 @@ static void leave(void)
 	hresult hr;
 
 	sampler_stop();
-	sampler_settle();
+	bool may_go = sampler_settle() || stay_mapped();
 	allocs_stop(info, &io);
 	stop_log_end();
-	if (!runtime_knows_us()) {
-		stay_behind();
+	if (!event_pipe_end(info))
+		left |= CHANNEL_LEFT_EVENTS;
+	if (!may_go || !runtime_knows_us()) {
+		stay_behind(may_go ? "the runtime does not finish the attach, nor could it detach this library: it stays, without a thread"
+				   : "a signal handler of others may call this library, which cannot be kept mapped otherwise: it stays, without a thread");
 		return;
 	}
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
@@ -343,11 +398,12 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 		return hr_of_errno(errno);
 	io.give_up_fd = wake_fd;
 	pause_watch_reset((uint64_t)d->pause_budget_us * 1000, wake_fd);
+	lease_begin(&lease, d->lease_ms, now_ns());
 	uint32_t mask = event_mask(d->features, notification_only);
 	hresult hr = event_mask_reset(info, mask, COR_HIGH_BASIC_GC);
 	if (hr < 0)
 		return hr;
-	heap_walk_reset(info, mask & COR_MONITOR_GC);
+	heap_walk_reset(info, mask & COR_MONITOR_GC, !notification_only);
 	if (!say_hello(d, notification_only))
 		return hr_of_errno(EPIPE);
 	error = own_thread_start(&thread, STACK_BYTES, session_main, NULL);
@@ -398,6 +454,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	gc_watch_reset();
 	sampler_reset();
 	allocs_reset();
+	left = 0;
 	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;
 	hresult hr = cor_query(unknown, &cor_iid_info12, &info);
 	stop_log_reset(info);
@@ -411,11 +468,8 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 
 void session_attach_complete(void)
 {
-	uint64_t one = 1;
-
 	atomic_store(&complete, true);
-	while (write(wake_fd, &one, sizeof one) < 0 && errno == EINTR)
-		;
+	wake();
 }
 
 void session_detached(void)
@@ -423,9 +477,11 @@ void session_detached(void)
 	if (atomic_load(&state) == IDLE)
 		return;
 	pthread_join(thread, NULL);
-	while (pause_watch_busy())
+	/* A thread may be held in our code by the kernel: one whose stack has to be read from a disk that does not answer. */
+	for (int ms = 0; pause_watch_busy() && (ms < BUSY_MS || !stay_mapped()); ms++)
 		poll(NULL, 0, 1);
-	send_empty(CHANNEL_DETACHED);
+	wire_put_u32(channel_io_begin(&io, CHANNEL_DETACHED), left);
+	channel_io_end(&io);
 	channel_io_flush(&io);
 	close_session();
 }

@@ -15,9 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define TABLE_SIZE (2 * THREAD_TIMERS_MAX)
-#define UNSEEN_MS 500 /* for threads that did not fit the table or cannot be looked at */
-#define SETTLE_CPU_NS 1000000u /* a thread that has used this much since is past any handler */
+#define THREADS_MAX 8192       /* that are known */
+#define LOOK_NS 250000000u     /* between two looks at who uses CPU, where not all threads have a timer */
+#define NO_TIMER (-1)
+#define SETTLE_MS 2000
+#define SETTLE_CPU 1000u       /* a thread that has used so many units since is past any handler */
+#define CPU_UNIT_SHIFT 10      /* of struct thread: 1,024 ns */
 
 struct kernel_sigevent { /* struct sigevent of the kernel's ABI, with the field that the libcs name differently */
 	uint64_t value;
@@ -26,77 +29,44 @@ struct kernel_sigevent { /* struct sigevent of the kernel's ABI, with the field 
 };
 _Static_assert(sizeof(struct kernel_sigevent) == 64, "the kernel's size");
 
-struct timer {
-	int32_t tid, id;
-	uint64_t cpu_ns; /* of the thread when its timer was deleted */
+struct thread {
+	int32_t tid, timer;
+	uint32_t cpu; /* that it had used at the last look; differences count, so it may pass its end */
+	bool ran;     /* between the last two looks */
 };
 
-struct wish { /* for threads that have no timer yet */
-	int signo;
-	uint64_t period_ns; /* 0: none */
-};
-
-struct table {
+struct list { /* in the kernel's order, which stays: new threads come at the end */
 	uint32_t count;
 	bool full; /* there are threads that are not in it */
-	struct timer timers[TABLE_SIZE]; /* open addressing by tid; tid 0: free */
+	struct thread threads[THREADS_MAX];
 };
 
-static struct table tables[2];
+static struct list lists[2];
 static int now_in_use;
+static uint32_t timers; /* that there are */
+static uint64_t look_ns;
+static struct thread_timers_missed missed;
 
-static struct timer *find(struct table *t, int32_t tid)
-{
-	uint32_t i = (uint32_t)tid * 2654435761u % TABLE_SIZE;
+struct wish {
+	int signo;
+	uint64_t period_ns;
+};
 
-	while (t->timers[i].tid && t->timers[i].tid != tid)
-		i = (i + 1) % TABLE_SIZE;
-	return &t->timers[i];
-}
+/* Threads ----------------------------------------------------------------------------------------------------------------------- */
 
 static clockid_t clock_of(int32_t tid)
 {
 	return (clockid_t)(~(uint32_t)tid << 3 | 4 | 2); /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED */
 }
 
-static bool timer_make(int32_t tid, const struct wish *w, int32_t *id)
+static bool read_cpu(int32_t tid, uint32_t *out)
 {
-	uint64_t period_ns = w->period_ns;
-	struct kernel_sigevent event = {.value = (uint64_t)tid, .signo = w->signo, .notify = 4 /* SIGEV_THREAD_ID */, .tid = tid};
-	/* Threads start at different points of the period, so that equal loops are not sampled in step. */
-	uint64_t first_ns = 1 + (uint32_t)tid * 2654435761u % period_ns;
-	struct itimerspec spec = {
-		.it_interval = {(time_t)(period_ns / 1000000000u), (long)(period_ns % 1000000000u)},
-		.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
-	};
+	struct timespec t;
 
-	if (syscall(SYS_timer_create, clock_of(tid), &event, id) < 0)
+	if (clock_gettime(clock_of(tid), &t))
 		return false;
-	if (syscall(SYS_timer_settime, *id, 0, &spec, 0) == 0)
-		return true;
-	syscall(SYS_timer_delete, *id);
-	return false;
-}
-
-/* Enters a thread into the new table with its timer of the old one, or as is wished. */
-static bool take_thread(struct table *from, struct table *to, int32_t tid, const struct wish *w)
-{
-	struct timer *old = find(from, tid), *new = find(to, tid);
-
-	if (new->tid)
-		return false;
-	if (to->count >= THREAD_TIMERS_MAX) {
-		to->full = true;
-		return false;
-	}
-	if (old->tid)
-		*new = *old;
-	else if (w->period_ns == 0 || timer_make(tid, w, &new->id))
-		new->tid = tid;
-	else
-		return false;
-	to->count++;
-	return !old->tid;
+	*out = (uint32_t)(((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec) >> CPU_UNIT_SHIFT);
+	return true;
 }
 
 static int32_t parse_tid(const char *name)
@@ -108,139 +78,264 @@ static int32_t parse_tid(const char *name)
 	return *name ? 0 : tid;
 }
 
-static int take_threads(struct table *from, struct table *to, const struct wish *w)
+/* In the list before: as a rule next to the one that was found last. */
+static struct thread *find_thread(struct list *from, uint32_t *at, int32_t tid)
+{
+	for (uint32_t i = 0; i < from->count; i++) {
+		uint32_t k = (*at + i) % from->count;
+		if (from->threads[k].tid != tid)
+			continue;
+		*at = k + 1;
+		return &from->threads[k];
+	}
+	return NULL;
+}
+
+/* Timers ------------------------------------------------------------------------------------------------------------------------ */
+
+static bool timer_make(struct thread *t, const struct wish *w)
+{
+	uint64_t period_ns = w->period_ns;
+	struct kernel_sigevent event = {.value = (uint64_t)t->tid, .signo = w->signo, .notify = 4 /* SIGEV_THREAD_ID */, .tid = t->tid};
+	/* Threads start at different points of the period, so that equal loops are not sampled in step. */
+	uint64_t first_ns = 1 + (uint32_t)t->tid * 2654435761u % period_ns;
+	struct itimerspec spec = {
+		.it_interval = {(time_t)(period_ns / 1000000000u), (long)(period_ns % 1000000000u)},
+		.it_value = {(time_t)(first_ns / 1000000000u), (long)(first_ns % 1000000000u)},
+	};
+	int32_t id;
+
+	if (timers >= THREAD_TIMERS_MAX || syscall(SYS_timer_create, clock_of(t->tid), &event, &id) < 0)
+		return false;
+	if (syscall(SYS_timer_settime, id, 0, &spec, 0) < 0) {
+		syscall(SYS_timer_delete, id);
+		return false;
+	}
+	t->timer = id;
+	timers++;
+	return true;
+}
+
+static void timer_delete_of(struct thread *t)
+{
+	if (t->timer == NO_TIMER)
+		return;
+	syscall(SYS_timer_delete, t->timer);
+	t->timer = NO_TIMER;
+	timers--;
+}
+
+/* The list of threads ---------------------------------------------------------------------------------------------------------- */
+
+/* With what was known of it: a timer moves. Returns whether it is a new thread. */
+static bool take_thread(struct list *from, uint32_t *at, struct list *to, int32_t tid, const struct wish *w)
+{
+	if (to->count == THREADS_MAX) {
+		to->full = true;
+		return false;
+	}
+	struct thread *old = find_thread(from, at, tid), *t = &to->threads[to->count++];
+	*t = old ? *old : (struct thread){.tid = tid, .timer = NO_TIMER};
+	if (old)
+		old->timer = NO_TIMER;
+	else if (read_cpu(tid, &t->cpu) && w)
+		timer_make(t, w);
+	return !old;
+}
+
+/* All threads but this one; new ones with a timer, where it is wished for and to be had. Returns how many are new, -1: they cannot be read. */
+static int list_threads(struct list *from, struct list *to, const struct wish *w)
 {
 	_Alignas(8) static char buf[8192];
 	int32_t own = (int32_t)syscall(SYS_gettid);
+	uint32_t at = 0;
 	int added = 0;
 	long n;
 
 	int fd = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -1;
-	memset(to, 0, sizeof *to);
+	to->count = 0;
+	to->full = false;
 	while ((n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0)
-		for (long at = 0; at < n;) {
-			const struct linux_dirent64 *d = (const struct linux_dirent64 *)(buf + at);
+		for (long i = 0; i < n;) {
+			const struct linux_dirent64 *d = (const struct linux_dirent64 *)(buf + i);
 			int32_t tid = parse_tid(d->name);
 			if (tid && tid != own)
-				added += take_thread(from, to, tid, w);
-			at += d->size;
+				added += take_thread(from, &at, to, tid, w);
+			i += d->size;
 		}
 	close(fd);
 	to->full = to->full || n < 0;
 	return added;
 }
 
+static void look_who_runs(struct list *l)
+{
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct thread *t = &l->threads[i];
+		uint32_t cpu = t->cpu;
+		read_cpu(t->tid, &cpu);
+		t->ran = cpu != t->cpu;
+		if (t->timer == NO_TIMER)
+			missed.cpu_ns += (uint64_t)(cpu - t->cpu) << CPU_UNIT_SHIFT;
+		t->cpu = cpu;
+	}
+}
+
+/* Who has no timer and runs gets one; when there are no more, that of a thread which does not run. */
+static void give_timers(struct list *l, const struct wish *w)
+{
+	uint32_t running = 0, at = 0;
+
+	for (uint32_t i = 0; i < l->count; i++) {
+		struct thread *t = &l->threads[i];
+		if (!t->ran || t->timer != NO_TIMER || timer_make(t, w))
+			continue;
+		while (at < l->count && (l->threads[at].ran || l->threads[at].timer == NO_TIMER))
+			at++;
+		if (at < l->count)
+			timer_delete_of(&l->threads[at]);
+		running += at == l->count || !timer_make(t, w);
+	}
+	if (running > missed.threads)
+		missed.threads = running;
+}
+
+static bool all_have_timers(const struct list *l)
+{
+	for (uint32_t i = 0; i < l->count; i++)
+		if (l->threads[i].timer == NO_TIMER)
+			return false;
+	return true;
+}
+
 int thread_timers_update(int signo, uint64_t period_ns)
 {
-	struct table *from = &tables[now_in_use], *to = &tables[!now_in_use];
+	struct list *from = &lists[now_in_use], *to = &lists[!now_in_use];
+	const struct wish w = {signo, period_ns};
+	uint64_t now = now_ns();
 
-	int added = take_threads(from, to, &(struct wish){signo, period_ns});
+	int added = list_threads(from, to, &w);
 	if (added < 0)
 		return -1;
-	for (uint32_t i = 0; i < TABLE_SIZE; i++) {
-		const struct timer *t = &from->timers[i];
-		if (t->tid && !find(to, t->tid)->tid)
-			syscall(SYS_timer_delete, t->id);
-	}
-	memset(from, 0, sizeof *from);
+	for (uint32_t i = 0; i < from->count; i++)
+		timer_delete_of(&from->threads[i]); /* of threads that have ended */
 	now_in_use = !now_in_use;
+	missed.unknown |= to->full;
+	if (now - look_ns >= LOOK_NS && !all_have_timers(to)) {
+		look_who_runs(to);
+		give_timers(to, &w);
+		look_ns = now;
+	}
 	return added;
 }
 
 uint32_t thread_timers_count(void)
 {
-	return tables[now_in_use].count;
+	return timers;
 }
 
-static bool thread_cpu(int32_t tid, uint64_t *ns)
+struct thread_timers_missed thread_timers_missed(void)
 {
-	struct timespec t;
-
-	if (clock_gettime(clock_of(tid), &t))
-		return false;
-	*ns = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-	return true;
+	return missed;
 }
 
 void thread_timers_delete_all(void)
 {
-	for (uint32_t i = 0; i < TABLE_SIZE; i++)
-		if (tables[now_in_use].timers[i].tid)
-			syscall(SYS_timer_delete, tables[now_in_use].timers[i].id);
+	struct list *l = &lists[now_in_use];
+
+	for (uint32_t i = 0; i < l->count; i++)
+		timer_delete_of(&l->threads[i]);
 }
 
-/* 'S' of /proc/self/task/TID/stat: in a system call of its own, so in no handler of ours, which makes none that sleeps. */
-static bool sleeps(int32_t tid, bool *unseen)
+void thread_timers_reset(void)
 {
-	char path[40] = "/proc/self/task/", digits[12], stat[64];
+	lists[0].count = lists[1].count = 0;
+	look_ns = 0;
+	missed = (struct thread_timers_missed){0};
+}
+
+/* Whether threads have left the handler ------------------------------------------------------------------------------------------ */
+
+/* The beginning of /proc/self/task/TID/NAME. Returns its length; 0: the thread has ended; -1: it cannot be seen. */
+static ssize_t read_file(int32_t tid, const char *name, char *out, size_t cap)
+{
+	char path[48] = "/proc/self/task/", digits[12];
 	size_t n = 0, len = 16;
 
 	for (int32_t v = tid; v; v /= 10)
 		digits[n++] = (char)('0' + v % 10);
 	while (n)
 		path[len++] = digits[--n];
-	memcpy(path + len, "/stat", 6);
+	memcpy(path + len, name, strlen(name) + 1);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 && (errno == ENOENT || errno == ESRCH))
-		return true; /* ended */
-	ssize_t got = fd < 0 ? -1 : read(fd, stat, sizeof stat - 1);
-	if (fd >= 0)
-		close(fd);
-	*unseen = got <= 0; /* such as in a process that is out of descriptors */
-	stat[got > 0 ? got : 0] = '\0';
+	if (fd < 0)
+		return errno == ENOENT || errno == ESRCH ? 0 : -1;
+	ssize_t got = read(fd, out, cap - 1);
+	if (got < 0 && errno == ESRCH)
+		got = 0;
+	close(fd);
+	out[got > 0 ? got : 0] = '\0';
+	return got;
+}
+
+/* Asleep in a system call of its own, so in no handler of ours, which makes none that sleeps. What sleeps otherwise ('D', when it waits for
+ * memory that has to be read from a disk) may be in one; the kernel knows by which call it came, if by any. */
+static bool sleeps(int32_t tid)
+{
+	char text[64];
+	ssize_t got = read_file(tid, "/stat", text, sizeof text), i = got - 3;
+
+	if (got <= 0)
+		return got == 0;
 	/* "TID (name) S ...": the name has at most 15 bytes, of any kind: the last bracket counts. */
-	for (ssize_t i = got - 3; i >= 0; i--)
-		if (stat[i] == ')')
-			return stat[i + 2] == 'S';
-	return false;
+	while (i >= 0 && text[i] != ')')
+		i--;
+	if (i < 0 || text[i + 2] != 'D')
+		return i >= 0 && text[i + 2] == 'S';
+	return read_file(tid, "/syscall", text, sizeof text) > 0 && text[0] >= '0' && text[0] <= '9'; /* "running", "-1 ..." */
 }
 
 /* All threads, not only those that had a timer: the runtime sends the signal too. */
 void thread_timers_mark(void)
 {
-	struct table *t = &tables[!now_in_use];
+	struct list *l = &lists[!now_in_use];
 
-	bool all = take_threads(&tables[now_in_use], t, &(struct wish){0}) >= 0 && !t->full;
+	bool seen = list_threads(&lists[now_in_use], l, NULL) >= 0;
 	now_in_use = !now_in_use;
-	for (uint32_t i = 0; i < TABLE_SIZE; i++)
-		if (t->timers[i].tid && !thread_cpu(t->timers[i].tid, &t->timers[i].cpu_ns))
-			t->timers[i].cpu_ns = 0;
-	t->full = !all;
+	for (uint32_t i = 0; i < l->count; i++)
+		if (!read_cpu(l->threads[i].tid, &l->threads[i].cpu))
+			l->threads[i].tid = 0;
+	l->full = l->full || !seen;
 }
 
 /* A signal that was taken before its disposition changed may not have reached the handler's first instruction; the code must
  * stay until the thread has left it. Such a thread is runnable: it has passed when it is seen asleep or has used some CPU. */
-static bool is_settled(const struct timer *t, bool *unseen)
+static bool is_settled(const struct thread *t)
 {
-	uint64_t now;
+	uint32_t now;
 
-	return !thread_cpu(t->tid, &now) || now - t->cpu_ns >= SETTLE_CPU_NS || sleeps(t->tid, unseen);
+	return t->tid == 0 || !read_cpu(t->tid, &now) || now - t->cpu >= SETTLE_CPU || sleeps(t->tid);
 }
 
-void thread_timers_settle(void)
+bool thread_timers_settle(void)
 {
-	struct table *t = &tables[now_in_use];
-	int patience = UNSEEN_MS;
+	struct list *l = &lists[now_in_use];
+	uint64_t until_ns = now_ns() + SETTLE_MS * (uint64_t)1000000;
 	bool all = false;
 
-	if (t->full)
-		poll(NULL, 0, UNSEEN_MS);
 	while (!all) {
 		all = true;
-		for (uint32_t i = 0; i < TABLE_SIZE; i++) {
-			if (t->timers[i].tid == 0 || t->timers[i].id < 0)
-				continue;
-			bool unseen = false;
-			if (is_settled(&t->timers[i], &unseen) || (unseen && patience == 0))
-				t->timers[i].id = -1;
-			else
-				all = false;
+		for (uint32_t i = 0; i < l->count; i++) {
+			if (is_settled(&l->threads[i]))
+				l->threads[i].tid = 0;
+			all = all && !l->threads[i].tid;
 		}
+		if (!all && now_ns() >= until_ns)
+			return false;
 		if (!all)
 			poll(NULL, 0, 1);
-		patience -= patience > 0;
 	}
-	memset(tables, 0, sizeof tables);
+	return !l->full;
 }

@@ -20,7 +20,7 @@
 	/* ends */                                                                                                            \
 	X(Completed, "Read the diagnosis; the reports' places are in status.targets.")                                        \
 	X(PartiallySucceeded, "See status.targets for the pods that failed and why.")                                         \
-	X(Canceled, "Nothing to do: the session was ended on request; what was collected is in the report.")                  \
+	X(Canceled, "Nothing to do: the session was ended before its time; what was collected is in the report.")             \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
 	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names, or choose roots: NoCollection, which stops for less.") \
@@ -33,8 +33,9 @@
 	X(PodNotRunning, "Wait until the pod runs; completed pods cannot be profiled.")                                       \
 	X(PodNotReady, "Wait until the pod is ready, or name it by spec.target.podName to profile it all the same.")          \
 	X(PodGone, "The pod ended meanwhile; create the session again for its successor.")                                    \
-	X(NodeWithoutAgent, "Check that the agent's DaemonSet runs on this node (tolerations, node selector).")               \
+	X(NodeWithoutAgent, "Check that the agent's pod on this node runs and is ready: its events and log say why it has no link (kubectl drdotnet doctor).") \
 	X(AgentLost, "Check the agent on this node; the session is taken up when it is back.")                                \
+	X(AgentStalled, "The agent was stopped, frozen or without CPU time; see to the node and the agent's CPU limit, then try again.") \
 	X(AgentTooOld, "Upgrade the agent's DaemonSet to the controller's version.")                                          \
 	/* finding the process */                                                                                             \
 	X(NoDotnetProcess, "No .NET process answers in this pod: check that it is .NET, and DOTNET_EnableDiagnostics.")       \

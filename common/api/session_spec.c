@@ -130,7 +130,7 @@ void session_spec_init(struct session_spec *out, enum profiler_kind profiler)
 		.target.max_pods = 1,
 		.duration_seconds = profilers[profiler].default_duration_seconds,
 		.frequency_hertz = 99,
-		.walks = 2,
+		.walks = 3,
 		.pause_budget_ms = profilers[profiler].default_pause_budget_ms,
 		.store = mem_strdup("default"),
 		.active_deadline_seconds = 600,

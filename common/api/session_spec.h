@@ -79,7 +79,7 @@ struct session_spec {
 	int64_t duration_seconds;           /* 1..3600, default by profiler; 0 for those that take one look */
 	int64_t frequency_hertz;            /* 1..999, default 99 (cpuHotpaths.frequencyHertz) */
 	enum heap_roots roots;              /* default Auto (gcSurvivors.roots, memoryLeak.roots) */
-	int64_t walks;                      /* 2..10, default 2 (memoryLeak.walks) */
+	int64_t walks;                      /* 2..10, default 3 (memoryLeak.walks) */
 	int64_t pause_budget_ms;            /* 1..60000, default by profiler */
 	char *store;                        /* output.store, default "default" */
 	int64_t active_deadline_seconds;    /* 1..86400, default 600; >= duration + 10 */

@@ -14,6 +14,7 @@
 #define DEFAULT_RESPONSE_MAX (8u << 20)
 #define ERROR_BODY_MAX (64u << 10)
 #define CONNECT_TIMEOUT_MS 10000
+#define WAIT_MOST_MS 60000
 
 /* The handle runs inside a multi handle of its own, so that a wait can also watch the cancel descriptor. */
 struct http_client {
@@ -331,7 +332,7 @@ static int curl_failed(struct transfer *t, CURLcode rc)
 /* How long the next wait may be before the stall limit must be looked at. */
 static int wait_ms(const struct transfer *t, int64_t now_ms)
 {
-	int64_t left = 1000;
+	int64_t left = WAIT_MOST_MS; /* libcurl's own times end the wait earlier */
 	if (t->request->stall_timeout_ms > 0 && t->last_byte_ms + t->request->stall_timeout_ms - now_ms < left)
 		left = t->last_byte_ms + t->request->stall_timeout_ms - now_ms;
 	return left < 0 ? 0 : (int)left;

@@ -86,6 +86,7 @@ void channel_put_client_data(struct wire_writer *w, const struct channel_client_
 	channel_put_text(w, v->path);
 	wire_put_u32(w, v->pause_budget_us);
 	wire_put_u32(w, v->features);
+	wire_put_u32(w, v->lease_ms);
 }
 
 bool channel_get_client_data(const void *data, size_t len, struct channel_client_data *v)
@@ -99,6 +100,7 @@ bool channel_get_client_data(const void *data, size_t len, struct channel_client
 	v->path = channel_get_text(&r);
 	v->pause_budget_us = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
 	v->features = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
+	v->lease_ms = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
 	return !r.bad && v->version == CHANNEL_VERSION && v->path.len > 0 && v->path.len <= CHANNEL_MAX_PATH;
 }
 
@@ -166,6 +168,10 @@ void channel_put_sampling(struct wire_writer *w, const struct channel_sampling *
 	wire_put_u32(w, v->threads);
 	wire_put_u64(w, v->taken);
 	wire_put_u64(w, v->dropped);
+	wire_put_u32(w, v->untimed);
+	wire_put_u64(w, v->untimed_cpu_ns);
+	wire_put_u32(w, v->flags);
+	wire_put_u64(w, v->cpu_ns);
 }
 
 bool channel_get_sampling(const struct channel_frame *f, struct channel_sampling *v)
@@ -177,6 +183,11 @@ bool channel_get_sampling(const struct channel_frame *f, struct channel_sampling
 	v->threads = wire_u32(&r);
 	v->taken = wire_u64(&r);
 	v->dropped = wire_u64(&r);
+	bool more = wire_left(&r) >= 24;
+	v->untimed = more ? wire_u32(&r) : 0;
+	v->untimed_cpu_ns = more ? wire_u64(&r) : 0;
+	v->flags = more ? wire_u32(&r) : 0;
+	v->cpu_ns = more ? wire_u64(&r) : 0;
 	return !r.bad && f->type == CHANNEL_SAMPLING;
 }
 
@@ -192,6 +203,7 @@ void channel_put_account(struct wire_writer *w, const struct channel_account *v)
 	wire_put_u64(w, v->memory_bytes);
 	wire_put_u64(w, v->pauses);
 	wire_put_u64(w, v->paused_ns);
+	wire_put_u32(w, v->left);
 }
 
 bool channel_get_account(const struct channel_frame *f, struct channel_account *v)
@@ -210,6 +222,7 @@ bool channel_get_account(const struct channel_frame *f, struct channel_account *
 	bool more = wire_left(&r) >= 16;
 	v->pauses = more ? wire_u64(&r) : 0;
 	v->paused_ns = more ? wire_u64(&r) : 0;
+	v->left = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
 	return !r.bad && (f->type == CHANNEL_STATS || f->type == CHANNEL_DETACHING);
 }
 
@@ -231,6 +244,20 @@ bool channel_get_pause(const struct channel_frame *f, struct channel_pause *v)
 	v->duration_ns = wire_u64(&r);
 	v->budget_ns = wire_u64(&r);
 	return !r.bad && f->type == CHANNEL_PAUSE;
+}
+
+void channel_put_lapsed(struct wire_writer *w, uint32_t lease_ms)
+{
+	wire_put_u32(w, lease_ms);
+}
+
+bool channel_get_lapsed(const struct channel_frame *f, uint32_t *lease_ms)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	*lease_ms = wire_u32(&r);
+	return !r.bad;
 }
 
 void channel_put_error(struct wire_writer *w, const struct channel_error *v)

@@ -25,7 +25,7 @@
 #define CHANNEL_MAX_RESOLVE 4096 /* instruction pointers in a request: its answer fits a frame */
 #define CHANNEL_MAX_DEPTH 127    /* frames of a sample */
 #define CHANNEL_MAX_PATH 107     /* of the socket: sockaddr_un.sun_path with its NUL */
-#define CHANNEL_CLIENT_DATA_MAX (2 + 2 + CHANNEL_NONCE_BYTES + 2 + CHANNEL_MAX_PATH + 4 + 4)
+#define CHANNEL_CLIENT_DATA_MAX (2 + 2 + CHANNEL_NONCE_BYTES + 2 + CHANNEL_MAX_PATH + 4 + 4 + 4)
 
 /* {6D2F3C5E-8A41-4F0B-9C37-D2D07E70A5E1} as AttachProfiler wants it (and as it lies in memory): the library as main profiler;
  * and {...E2}: as notification-only profiler beside another one. The runtime asks which of the two it is before it hands
@@ -40,6 +40,7 @@ enum channel_type {
 	CHANNEL_SAMPLE_STOP = 0x0103,
 	CHANNEL_STATS_REQUEST = 0x0104,
 	CHANNEL_DETACH = 0x0105,
+	CHANNEL_RENEW = 0x0106,
 	CHANNEL_ALLOCS_START = 0x0120,
 	CHANNEL_ALLOCS_STOP = 0x0121,
 	/* library to agent */
@@ -55,6 +56,7 @@ enum channel_type {
 	CHANNEL_ERROR = 0x020a,
 	CHANNEL_COLLECTIONS = 0x020b,
 	CHANNEL_PAUSE = 0x020c,
+	CHANNEL_LAPSED = 0x020d,
 	/* of one profiler each: 0x0110/0x0210 and on the walk of the heap, 0x0120/0x0220 allocations, 0x0130/0x0230 pauses */
 	CHANNEL_EXTENSION = 0x0010,
 	CHANNEL_ALLOCS_STATE = 0x0220, /* common/proto/channel_allocs.h */
@@ -86,13 +88,14 @@ struct channel_text {
 };
 
 /* Client data of AttachProfiler: u16 version, u16 flags, 16 bytes nonce, text path, u32 pause budget in
- * microseconds, u32 features (of an earlier agent: not there, which is 0: none). */
+ * microseconds, u32 features, u32 lease in milliseconds (of an earlier agent: not there, which is 0: none). */
 struct channel_client_data {
 	uint16_t version, flags;
 	uint8_t nonce[CHANNEL_NONCE_BYTES];
 	struct channel_text path; /* of the socket, as the target sees it */
 	uint32_t pause_budget_us;
 	uint32_t features; /* enum channel_want */
+	uint32_t lease_ms; /* the library leaves when it has heard nothing of the agent for so long */
 };
 
 /* HELLO, from InitializeForAttach: u16 version, u16 flags, nonce, u32 pid, u16 runtime major, minor, build, text library version. */
@@ -128,10 +131,18 @@ struct channel_function {
 };
 
 /* SAMPLE_START: u32 hertz. SAMPLE_STOP: empty. Both are answered by SAMPLING (after the last SAMPLES, when stopping) or ERROR:
- * u32 hertz (0: stopped), u32 threads, u64 taken, u64 dropped. */
+ * u32 hertz (0: stopped), u32 threads, u64 taken, u64 dropped, u32 untimed, u64 untimed CPU, u32 flags, u64 CPU. */
 struct channel_sampling {
 	uint32_t hertz, threads;
 	uint64_t taken, dropped;
+	uint32_t untimed;        /* threads that ran without a timer, at most at once; of an earlier library: 0, as what follows */
+	uint64_t untimed_cpu_ns; /* that threads used without one, as far as is known */
+	uint32_t flags;          /* enum channel_sampling_flag */
+	uint64_t cpu_ns;         /* of the whole process since the start */
+};
+
+enum channel_sampling_flag {
+	CHANNEL_SAMPLING_THREADS_UNKNOWN = 1, /* there were more threads than the library can look at */
 };
 
 enum channel_sample_flag {
@@ -153,6 +164,12 @@ struct channel_collection {
 	uint32_t tid, generation;
 };
 
+/* What a session could not undo. */
+enum channel_left {
+	CHANNEL_LEFT_EVENTS = 1, /* the runtime would not end an EventPipe session: it goes on to make its events */
+	CHANNEL_LEFT_MAPPED = 2, /* the library's code, which a thread or a signal handler of others may still enter */
+};
+
 /* STATS (answer to STATS_REQUEST) and DETACHING (the runtime has agreed): the library's own account. */
 struct channel_account {
 	uint64_t cpu_ns;   /* of its own thread */
@@ -162,6 +179,7 @@ struct channel_account {
 	uint64_t max_pause_ns; /* the longest it held an application thread */
 	uint64_t memory_bytes; /* reserved by the library: code, tables, its thread's stack */
 	uint64_t pauses, paused_ns; /* how often it held one, and for how long in sum; of an earlier library: 0 */
+	uint32_t left; /* enum channel_left; of an earlier library: 0 */
 };
 
 enum channel_pause_kind {
@@ -177,7 +195,11 @@ struct channel_pause {
 	uint64_t end_ns, duration_ns, budget_ns;
 };
 
-/* DETACHED, from ProfilerDetachSucceeded, after the library's thread has ended: empty; the socket closes.
+/* RENEW: empty, not answered. The agent is there, and has nothing else to say: each of its frames renews the lease.
+ *
+ * LAPSED: u32 milliseconds. Nothing was heard of the agent for so long: the library leaves of its own accord, as if it had been asked to. */
+
+/* DETACHED, from ProfilerDetachSucceeded, after the library's thread has ended: u32 enum channel_left; the socket closes.
  *
  * ERROR: u16 type of the request that failed (0: none), u32 HRESULT or errno, text message. */
 struct channel_error {
@@ -220,6 +242,8 @@ void channel_put_account(struct wire_writer *w, const struct channel_account *v)
 bool channel_get_account(const struct channel_frame *f, struct channel_account *v);
 void channel_put_pause(struct wire_writer *w, const struct channel_pause *v);
 bool channel_get_pause(const struct channel_frame *f, struct channel_pause *v);
+void channel_put_lapsed(struct wire_writer *w, uint32_t lease_ms);
+bool channel_get_lapsed(const struct channel_frame *f, uint32_t *lease_ms);
 void channel_put_error(struct wire_writer *w, const struct channel_error *v);
 bool channel_get_error(const struct channel_frame *f, struct channel_error *v);
 

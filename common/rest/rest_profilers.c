@@ -34,7 +34,7 @@ static const struct profiler_words {
 		.description = "Looks at the heap at least twice: what grew and stays, who holds it, and when the memory limit is reached.",
 		.stops = "Twice or more, while the heap is walked: as long as the heap is large, each at most the pause budget.",
 		.symptoms = {"memory grows"},
-		.settings = SETTINGS(ROOTS ",\"walks\":{\"type\":\"integer\",\"minimum\":2,\"maximum\":10,\"default\":2,"
+		.settings = SETTINGS(ROOTS ",\"walks\":{\"type\":\"integer\",\"minimum\":2,\"maximum\":10,\"default\":3,"
 					   "\"title\":\"How often the heap is walked\"}"),
 	},
 	[PROFILER_DUPLICATED_STRINGS] = {

@@ -13,6 +13,8 @@ from tests.faults import faults, ground
 from tests.lib import proc
 
 WITH_LIBRARY = ground.STEPS[ground.STEPS.index("staged"):ground.STEPS.index("analyze")]
+# An agent that is stopped before it has asked for the attach keeps a connection to the runtime, and nothing of ours is in the process.
+ATTACHED = [step for step in WITH_LIBRARY if ground.at_or_after(step, "attach-asked") and not ground.at_or_after(step, "unmapped")]
 
 
 class AtEveryStep(faults.Faults):
@@ -43,6 +45,21 @@ class EveryStep(AtEveryStep):
     def test_the_agent_is_stopped(self):
         self.at_every_step("agent-stopped")
 
+    def test_the_agent_is_frozen(self):
+        self.at_every_step("agent-frozen", ATTACHED)
+
+    def test_the_agents_control_group_is_frozen(self):
+        self.at_every_step("agent-cgroup-frozen", ATTACHED)
+
+    def test_the_process_may_make_no_more_threads(self):
+        self.at_every_step("no-more-threads", WITH_LIBRARY)
+
+    def test_the_process_may_open_no_more_descriptors(self):
+        self.at_every_step("process-emfile", WITH_LIBRARY)
+
+    def test_the_agent_may_open_no_more_descriptors(self):
+        self.at_every_step("agent-emfile", WITH_LIBRARY)
+
     def test_the_temporary_folder_is_full(self):
         self.at_every_step("tmp-full")
 
@@ -68,6 +85,9 @@ class EveryStepWithTimers(AtEveryStep):
     def test_the_agent_is_killed(self):
         self.at_every_step("agent-killed", WITH_LIBRARY)
 
+    def test_the_agent_is_frozen(self):
+        self.at_every_step("agent-frozen", ATTACHED)
+
     def test_the_session_is_canceled(self):
         self.at_every_step("canceled", WITH_LIBRARY)
 
@@ -87,6 +107,9 @@ class OlderRuntime:
     def test_the_agent_is_killed(self):
         self.at_every_step("agent-killed", WITH_LIBRARY)
 
+    def test_the_agent_is_frozen(self):
+        self.at_every_step("agent-frozen", ATTACHED)
+
     def test_the_staged_files_are_removed(self):
         self.at_every_step("unstaged", WITH_LIBRARY)
 
@@ -102,8 +125,9 @@ class EveryStepNet9(OlderRuntime, AtEveryStep):
 class OtherProfiler(AtEveryStep):
     writes = True
 
-    def at_its_steps(self, fault, since="staged"):
-        self.at_every_step(fault, [step for step in ground.steps_of(self.profiler) if ground.at_or_after(step, since)])
+    def at_its_steps(self, fault, since="staged", until="analyze"):
+        self.at_every_step(fault, [step for step in ground.steps_of(self.profiler)
+                                   if ground.at_or_after(step, since) and not ground.at_or_after(step, until)])
 
     def test_the_process_is_killed(self):
         self.at_its_steps("killed")
@@ -113,6 +137,7 @@ class OtherProfiler(AtEveryStep):
 
     def test_the_agent_is_killed(self):
         self.at_its_steps("agent-killed")
+
 
 
 class EveryFault:
@@ -126,6 +151,9 @@ class EveryFault:
 
     def test_the_agent_is_stopped(self):
         self.at_its_steps("agent-stopped")
+
+    def test_the_agent_is_frozen(self):
+        self.at_its_steps("agent-frozen", "attach-asked", "unmapped")
 
     def test_the_staged_files_are_removed(self):
         self.at_its_steps("unstaged")

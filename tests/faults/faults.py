@@ -6,6 +6,7 @@
 """
 import contextlib
 import os
+import resource
 import signal
 import time
 
@@ -19,6 +20,11 @@ FAULTS = {
     "frozen": "the process's control group is frozen, and thawed when the session has ended",
     "agent-killed": "the agent is killed, and started again",
     "agent-stopped": "the agent is stopped in order (SIGTERM), and started again",
+    "agent-frozen": "the agent is stopped (SIGSTOP) until the library has left by itself",
+    "agent-cgroup-frozen": "the agent's control group is frozen until the library has left by itself",
+    "no-more-threads": "the process may make no more threads (pids.max) until the session has ended",
+    "process-emfile": "the process may open no more descriptors until the session has ended",
+    "agent-emfile": "the agent may open no more descriptors until the session has ended",
     "tmp-full": "the process's /tmp is full",
     "tmp-read-only": "the process's /tmp is read-only until the session has ended",
     "unstaged": "the process removes the staged files",
@@ -55,7 +61,7 @@ class Faults(ground.Ground):
 
     @contextlib.contextmanager
     def frozen(self, _job):
-        where = self.frozen_group()
+        where = self.frozen_group(self.app.pid)
         self.write(where + "/freezer.state", "FROZEN")
         proc.wait_until(lambda: self.read(where + "/freezer.state") == "FROZEN", ground.PATIENCE, "the frozen group")
         try:
@@ -63,18 +69,18 @@ class Faults(ground.Ground):
         finally:
             self.write(where + "/freezer.state", "THAWED")
 
-    def frozen_group(self):
-        """The process's own control group of the freezer hierarchy."""
-        where = "%s/drdotnet-test-%d" % (ground.freezer(), self.app.pid)
+    def frozen_group(self, pid):
+        """A process's own control group of the freezer hierarchy."""
+        where = "%s/drdotnet-test-%d" % (ground.freezer(), pid)
         if not os.path.isdir(where):
             os.makedirs(where)
-            self.addCleanup(self.remove_group, where)
-            self.write(where + "/cgroup.procs", str(self.app.pid))
+            self.addCleanup(self.remove_group, where, pid)
+            self.write(where + "/cgroup.procs", str(pid))
         return where
 
-    def remove_group(self, where):
-        if not self.app.ended():
-            self.write(os.path.dirname(where) + "/cgroup.procs", str(self.app.pid))
+    def remove_group(self, where, pid):
+        with contextlib.suppress(ProcessLookupError):
+            self.write(os.path.dirname(where) + "/cgroup.procs", str(pid))
 
         def remove():
             try:
@@ -85,6 +91,73 @@ class Faults(ground.Ground):
                 return False
             return True
         proc.wait_until(remove, ground.PATIENCE, "an empty control group")
+
+    @contextlib.contextmanager
+    def agent_frozen(self, _job):
+        """It goes on before the step does."""
+        os.kill(self.agent.popen.pid, signal.SIGSTOP)
+        try:
+            self.library_leaves_by_itself()
+        finally:
+            os.kill(self.agent.popen.pid, signal.SIGCONT)
+        yield
+
+    @contextlib.contextmanager
+    def agent_cgroup_frozen(self, _job):
+        where = self.frozen_group(self.agent.popen.pid)
+        self.write(where + "/freezer.state", "FROZEN")
+        try:
+            self.library_leaves_by_itself()
+        finally:
+            self.write(where + "/freezer.state", "THAWED")
+        yield
+
+    def library_leaves_by_itself(self):
+        """Nothing of the session stays in the process but the staged files: they are the agent's to remove."""
+        left = {}
+
+        def look():
+            left.clear()
+            left.update(ground.Remains(self.app).left_since(self.before))
+            left.pop("files", None)
+            return not left
+        proc.wait_until(look, ground.PATIENCE, "nothing of the session is in the process")
+        self.app.assert_progress(ground.PATIENCE)
+
+    @contextlib.contextmanager
+    def no_more_threads(self, _job):
+        where = "%s/drdotnet-test-%d" % (ground.PIDS, self.app.pid)
+        os.makedirs(where, exist_ok=True)
+        self.write(where + "/cgroup.procs", str(self.app.pid))
+        self.write(where + "/pids.max", "0")
+        try:
+            yield
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                self.write(ground.PIDS + "/cgroup.procs", str(self.app.pid))
+            os.rmdir(where)
+
+    @contextlib.contextmanager
+    def process_emfile(self, _job):
+        with self.no_more_descriptors(self.app.pid):
+            yield
+
+    @contextlib.contextmanager
+    def agent_emfile(self, _job):
+        with self.no_more_descriptors(self.agent.popen.pid):
+            yield
+
+    @staticmethod
+    @contextlib.contextmanager
+    def no_more_descriptors(pid):
+        """Below the limit none is free."""
+        used, before = {int(fd) for fd in os.listdir("/proc/%d/fd" % pid)}, resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        free = next(fd for fd in range(len(used) + 1) if fd not in used)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
+        try:
+            yield
+        finally:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
     @contextlib.contextmanager
     def tmp_full(self, _job):
@@ -165,6 +238,8 @@ class Faults(ground.Ground):
         """One session that meets the fault at the step; what came of it goes into the matrix."""
         if fault == "frozen" and not ground.freezer():
             self.skipTest("no control groups of the freezer's first version here")
+        if fault == "no-more-threads" and not os.access(ground.PIDS + "/cgroup.procs", os.W_OK):
+            self.skipTest("no control groups of the first version's pids here")
         self.prepare(fault)
         self.step = step
         if step == "forget":
@@ -195,8 +270,9 @@ class Faults(ground.Ground):
 
     def profile_with(self, step, fault):
         self.steps.arm(step)
-        late = ground.at_or_after(step, "stop")
-        goes_on = fault == "stopped" and ground.at_or_after(step, "open-process") and not ground.at_or_after(step, "collect")
+        late, leaving = ground.is_late(self.profiler, step), step in ground.LEAVING
+        early = not late and (leaving or not ground.at_or_after(step, "collect"))
+        goes_on = fault == "stopped" and ground.at_or_after(step, "open-process") and early
         if late or goes_on:
             self.steps.arm("collect")
         job = self.order(seconds=self.seconds(step, fault))
@@ -226,12 +302,11 @@ class Faults(ground.Ground):
         folder = "/proc/%d/task" % self.app.pid
         return "drdotnet" in [self.read("%s/%s/comm" % (folder, t)) for t in os.listdir(folder)]
 
-    @staticmethod
-    def seconds(step, fault):
+    def seconds(self, step, fault):
         """How long the session would be. One that is told to end must not have come to its end meanwhile."""
-        if fault in ("canceled", "agent-stopped") and ground.at_or_after(step, "staged") and not ground.at_or_after(step, "stop"):
+        if fault in ("canceled", "agent-stopped") and ground.at_or_after(step, "staged") and not ground.is_late(self.profiler, step):
             return 60
-        if fault == "stopped" and not ground.at_or_after(step, "stop"):
+        if fault == "stopped" and not ground.is_late(self.profiler, step):
             return 4  # it goes on before the end
         return 3 if step in ("tick", "name") else 1
 

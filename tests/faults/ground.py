@@ -35,6 +35,8 @@ IN_AND_OUT = ("staged", "attach-connected", "attach-asked", "attached", "connect
 OWN_STEPS = {"GCSurvivors": ("walk", "walked", "collect"), "DuplicatedStrings": ("walk", "walked", "collect"),
              "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick")}
 ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "walk", "walked", *STEPS[STEPS.index("collect"):])
+WALKS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+LEAVING = ("detach", "detached", "unmapped", "unstaged")
 MEANING = {
     "start": "before the library is told what to do", "walk": "before a heap walk", "walked": "a heap walk is over",
     "chosen": "the process is chosen", "preflight": "before the preflight", "open-process": "before the process is opened",
@@ -51,6 +53,11 @@ MEANING = {
 
 def at_or_after(step, other):
     return ORDER.index(step) >= ORDER.index(other)
+
+
+def is_late(profiler, step):
+    """Whether the session has collected by then. Walks of the heap come with an attach of their own, and leave when they are over."""
+    return at_or_after(step, "stop") and not (profiler in WALKS and step in LEAVING)
 
 
 def steps_of(profiler):
@@ -123,6 +130,9 @@ def holdings(pid):
     held = collections.Counter("fd " + k for k in map(kind, os.listdir("/proc/%d/fd" % pid)) if k)
     held.update("thread " + dotnet._comm(pid, t) for t in os.listdir("/proc/%d/task" % pid))
     return held
+
+
+PIDS = "/sys/fs/cgroup/pids"  # where threads are counted
 
 
 def freezer():

@@ -28,6 +28,17 @@ class Selection(faults.Faults):
             with self.subTest(step=step):
                 self.suffer(step, "agent-stopped")
 
+    def test_the_agent_is_frozen(self):
+        self.suffer("tick", "agent-frozen")
+
+    def test_the_agents_control_group_is_frozen(self):
+        self.suffer("connected", "agent-cgroup-frozen")
+
+    def test_limits_that_are_reached(self):
+        for step, fault in (("attach-connected", "no-more-threads"), ("attach-connected", "process-emfile"), ("staged", "agent-emfile")):
+            with self.subTest(step=step, fault=fault):
+                self.suffer(step, fault)
+
     def test_the_session_is_canceled(self):
         self.suffer("attach-connected", "canceled")
 

@@ -10,6 +10,7 @@ from tests.faults import ground
 from tests.lib import dotnet, local, matrix, pod, proc
 from tests.link import harness
 from tests.link.harness import token
+from tests.profiler import tools
 
 PART = "Faults of the process and of the agent; shared folder"
 FOLDER = "shop_pod-0"  # as the hub names the pod
@@ -136,6 +137,12 @@ class SharedByProcesses(local.LocalCase):
         self.run_session(second, 1)
         self.assertFalse(run.ended(), run.log())
         self.assertEqual(run.stop(signal.SIGINT, ground.PATIENCE), 0, run.log())
+
+    def test_a_thread_of_the_applications_has_the_librarys_name(self):
+        app = self.start("hot", env={"LD_PRELOAD": tools.tool("forking.so"), "FORK_FLAG": self.folder + "/never", "FORK_THREAD": "drdotnet"})
+        self.assertIn("drdotnet", dotnet.Traces(app).threads.values())
+        self.run_session(app, 1)
+        self.run_session(app, 1)
 
 
 if __name__ == "__main__":

@@ -127,7 +127,8 @@ class Limits(JobsCase):
         self.order("job-1", 60)
         self.expect("job-1", "Profiling")
         self.order("job-2", 1)
-        self.expect("job-2", "Queued", place=1)
+        waiting = self.expect("job-2", "Queued", place=1)
+        self.assertRegex(waiting["message"], r"^session .+ profiles this process until about 20\d\d-.*Z$")
         self.order("job-3", 1, deadline=1)
         self.assertEqual(self.expect("job-3", "Failed")["reason"], "DeadlineExceeded")
         self.hub.say("cancel", "node-1", "job-1")
@@ -215,7 +216,12 @@ class Agents(JobsCase):
         while done["phase"] == "Delivering":
             done = self.hub.expect(40, event="job", job="job-6")
         self.assertEqual(done["phase"], "Canceled")
+        self.assertIn("because the agent was stopped", done["message"])
         self.assertEqual(self.stored(), set(readers.MEDIA))
+        with open(self.hub.store + "/shop/session-01234567/pod-0/summary.md", encoding="utf-8") as f:
+            summary = f.read()
+        self.assertRegex(summary, r"Ended early, after [\d.]+ s: the agent was stopped\.")
+        self.assertNotIn("on request", summary)
 
     def test_killed_again_and_again(self):
         agent = self.agent()

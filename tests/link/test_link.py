@@ -122,6 +122,52 @@ class Linking(LinkCase):
         self.assertEqual(agent.stop(signal.SIGTERM), 0, agent.log())
 
 
+class Bare(LinkCase):
+    """An agent without a link is well, but not ready, and says why: to its probe, and in its log again and again."""
+
+    def ready(self, agent):
+        done = subprocess.run([harness.AGENT, "ready", "--health-socket", agent.health], capture_output=True, text=True, timeout=20)
+        return done.returncode, done.stdout + done.stderr
+
+    def bare(self, agent, why):
+        proc.wait_until(lambda: self.health(agent) and re.search(why, self.ready(agent)[1]), 30, why)
+        code, said = self.ready(agent)
+        self.assertEqual(code, 1, said)
+        self.assertTrue(said.startswith("not linked: "), said)
+        self.assertIsNotNone(self.health(agent), "it is alive: nothing is gained by starting it anew")
+
+        def said_again():
+            lines = [line for line in agent.log().splitlines() if "no controller is linked" in line]
+            return len(lines) > 1 and re.search(why, lines[-1])
+        proc.wait_until(said_again, 60, "the log says so again and again:\n" + agent.log()[-2000:])
+
+    def test_a_name_that_nobody_knows(self):
+        self.bare(self.world.agent(1, token("node-1"), controller="no-such-name.invalid:8443", refresh_seconds=1),
+                  "the name no-such-name.invalid cannot be resolved")
+
+    def test_nobody_listens(self):
+        port = harness.free_port()
+        self.bare(self.world.agent(port, token("node-1"), refresh_seconds=1), "no connection to 127.0.0.1 port %d: refused" % port)
+
+    def test_another_certificate(self):
+        hub = self.world.hub()
+        self.bare(self.world.agent(hub.port, token("node-1"), server_name="another.name", refresh_seconds=1),
+                  "certificate of 127.0.0.1 is not accepted: hostname mismatch .expected for another.name")
+
+    def test_a_token_that_is_refused_and_then_a_good_one(self):
+        hub = self.world.hub()
+        hub.say("epoch", 5)
+        agent = self.world.agent(hub.port, token("node-1", expires_in=-5), refresh_seconds=1)
+        self.bare(agent, "refuses this agent's token")
+        self.world.write_token(token("node-1"))
+        proc.wait_until(lambda: self.ready(agent)[0] == 0, 60, "it is ready")
+        self.assertRegex(self.ready(agent)[1], "^ok linked=1")
+
+    def test_no_token(self):
+        agent = self.world.agent(self.world.hub().port, token("node-1"), token_file=self.world.folder + "/none", refresh_seconds=1)
+        self.bare(agent, "the token file .*/none is missing or empty")
+
+
 class Loss(LinkCase):
     def test_links_without_a_word_stay(self):
         """Whoever asks first whether the other end is there: the controller, or both."""

@@ -3,6 +3,7 @@
  *
  *   attach LIBRARY [notification]   loads it (LIBRARY as the target sees it) and waits for its hello
  *   budget MICROSECONDS             of the sessions to come
+ *   lease MILLISECONDS              of the sessions to come: the library leaves when nothing was said for so long
  *   pause                           waits until the library has left because a stop was longer than that
  *   resolve HEX...                  names for instruction pointers
  *   stack TID                       names for all words on a sleeping thread's stack that lie in code
@@ -39,7 +40,7 @@ struct driver {
 	const char *folder;
 	int dir_fd;
 	unsigned sessions;
-	uint32_t budget_us;
+	uint32_t budget_us, lease_ms;
 	struct profiler_channel *ch;
 	/* samples */
 	uint64_t *ips;
@@ -84,6 +85,7 @@ static int attach(struct driver *d, const char *library, bool notification, stru
 		return -1;
 	profiler_channel_set_notification_only(d->ch, notification);
 	profiler_channel_set_pause_budget(d->ch, d->budget_us);
+	profiler_channel_set_lease(d->ch, d->lease_ms);
 	ssize_t n = profiler_channel_client_data(d->ch, path, data, sizeof data, e);
 	AUTO_FD int fd = n < 0 ? -1 : diag_ipc_connect(&d->target, soon(), e);
 	int r = fd < 0 ? -1 : diag_ipc_attach(fd, profiler_channel_clsid(d->ch), library, data, (size_t)n, 5000, soon(), e);
@@ -315,10 +317,11 @@ static void do_detach(struct driver *d)
 	if (profiler_channel_detach(d->ch, &s, soon(), &e) < 0)
 		fail(&e);
 	else
-		answer(json_pack("{sb sf sI sI sI sI sI sI sI sI}", "ok", 1, "ms", (double)(clock_mono_ns() - begin) / 1e6, "cpu_ns",
+		answer(json_pack("{sb sf sI sI sI sI sI sI sI sI sI}", "ok", 1, "ms", (double)(clock_mono_ns() - begin) / 1e6, "cpu_ns",
 				 (json_int_t)s.cpu_ns, "dropped", (json_int_t)s.dropped_samples, "resolved", (json_int_t)s.resolved,
 				 "unresolved", (json_int_t)s.unresolved, "max_pause_ns", (json_int_t)s.max_pause_ns, "memory_bytes",
-				 (json_int_t)s.memory_bytes, "pauses", (json_int_t)s.pauses, "paused_ns", (json_int_t)s.paused_ns));
+				 (json_int_t)s.memory_bytes, "pauses", (json_int_t)s.pauses, "paused_ns", (json_int_t)s.paused_ns,
+				 "left", (json_int_t)s.left));
 	close_channel(d);
 }
 
@@ -363,6 +366,9 @@ static void command(struct driver *d, char *line)
 		do_attach(d, args);
 	else if (strcmp(line, "budget") == 0) {
 		d->budget_us = (uint32_t)strtoul(args, NULL, 10);
+		answer(json_pack("{sb}", "ok", 1));
+	} else if (strcmp(line, "lease") == 0) {
+		d->lease_ms = (uint32_t)strtoul(args, NULL, 10);
 		answer(json_pack("{sb}", "ok", 1));
 	} else if (strcmp(line, "load") == 0)
 		do_load(d, args);

@@ -161,7 +161,20 @@ class Ordeal:
         self.app.popen.send_signal(signal.SIGCONT)
         self.app.wait_unmapped(WAIT)
 
-    WAYS = ("normal", "killed", "dropped", "early", "cancelled", "refused", "stopped")
+    def silent(self, mode):
+        """The agent is stopped while it samples, or while the library names a lot for it, and stays so."""
+        driver = tools.Driver(self.app)
+        driver("lease 700")
+        self.attach(driver)
+        driver.send("sample 500 30" if mode == "timers" else "bench 2000000")
+        time.sleep(self.random.uniform(0, 0.05))
+        driver.popen.send_signal(signal.SIGSTOP)
+        try:
+            self.app.wait_unmapped(WAIT)
+        finally:
+            driver.kill()
+
+    WAYS = ("normal", "killed", "dropped", "early", "cancelled", "refused", "stopped", "silent")
 
     def suffer(self, way, mode):
         getattr(self, way)(mode)

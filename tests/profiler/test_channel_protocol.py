@@ -13,8 +13,8 @@ from tests.profiler import tools
 
 PAGE = os.path.join(proc.ROOT, "docs/channel-protocol.md")
 SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_stops.h", "common/proto/heap_frames.h",
-           "common/proto/channel.c",
-           "profiler/channel_io.h", "profiler/sampler.h", "agent/function_cache.h", "agent/channel_accept.c")
+           "common/proto/channel_code.h", "common/proto/channel.c",
+           "profiler/channel_io.h", "profiler/sampler.h", "profiler/thread_timers.h", "agent/function_cache.h", "agent/channel_accept.c")
 NOTIFICATION_CLASS = uuid.UUID("6d2f3c5e-8a41-4f0b-9c37-d2d07e70a5e2")
 SECRET = bytes(range(1, 17))
 
@@ -35,7 +35,7 @@ class Page(unittest.TestCase):
             self.assertEqual(int(found.group(1), 0), int(value, 0), name)
 
     def test_it_has_every_type_and_flag(self):
-        header, page = read("common/proto/channel.h") + read("common/proto/channel_stops.h"), read(PAGE)
+        header, page = read("common/proto/channel.h") + read("common/proto/channel_stops.h") + read("common/proto/channel_code.h"), read(PAGE)
         for name, value in re.findall(r"^\t(CHANNEL_\w+) = (\w+)", header, re.M):
             self.assertRegex(page, r"`%s` \| %s \||\b%s `%s`" % (name, value, value, name))
 
@@ -71,7 +71,7 @@ class Agent:
         self.listener = socket.socket(socket.AF_UNIX)
         self.listener.bind(self.path)
         self.listener.listen()
-        self.buffer, self.connection, self.features = b"", None, 0
+        self.buffer, self.connection, self.features, self.lease_ms = b"", None, 0, 0
 
     def __enter__(self):
         return self
@@ -83,7 +83,7 @@ class Agent:
 
     def client_data(self, version=1, path=None):
         path = (path or self.path).encode()
-        return struct.pack("<HH16sH", version, 1, SECRET, len(path)) + path + struct.pack("<II", 0, self.features)
+        return struct.pack("<HH16sH", version, 1, SECRET, len(path)) + path + struct.pack("<III", 0, self.features, self.lease_ms)
 
     def attach(self, version=1, path=None):
         """The HRESULT of AttachProfiler."""
@@ -92,16 +92,16 @@ class Agent:
         payload = (struct.pack("<I", 5000) + NOTIFICATION_CLASS.bytes_le + struct.pack("<I", len(library)) + library.encode("utf-16-le")
                    + struct.pack("<I", len(client)) + client)
         with socket.socket(socket.AF_UNIX) as s:
-            s.settimeout(10)
+            s.settimeout(proc.patience(10))
             s.connect(self.app.socket)
             s.sendall(b"DOTNET_IPC_V1\0" + struct.pack("<HBBH", 20 + len(payload), 3, 1, 0) + payload)
             reply = s.recv(4096)
         return struct.unpack("<I", reply[20:24])[0]
 
     def accept(self):
-        self.listener.settimeout(10)
+        self.listener.settimeout(proc.patience(10))
         self.connection = self.listener.accept()[0]
-        self.connection.settimeout(10)
+        self.connection.settimeout(proc.patience(10))
 
     def send(self, kind, payload=b""):
         self.connection.sendall(struct.pack("<IHH", len(payload), kind, 0) + payload)
@@ -282,6 +282,21 @@ class ByThePage(unittest.TestCase):
             self.assertTrue(any(what == 1 and depth > 1 for _, what, depth in stacks), stacks)
             agent.send(0x0105)
             agent.until(0x0209)
+
+    def test_a_lease(self):
+        """Each word renews it; after the last one the library leaves, and says why."""
+        with Agent(self.app, "l") as agent:
+            agent.lease_ms = 5000
+            agent.begin()
+            end = time.monotonic() + 1.5 * agent.lease_ms / 1000
+            while time.monotonic() < end:
+                agent.send(0x0106)
+                time.sleep(0.1)
+            self.assertTrue(self.app.mapped())
+            kind, lapsed = agent.next()
+            self.assertEqual((kind, lapsed.take("I")), (0x020d, 5000))
+            self.assertEqual([agent.next()[0] for _ in range(3)], [0x0208, 0x0209, None])
+            self.app.wait_unmapped(5)
 
     def test_what_is_not_the_protocol_ends_the_session(self):
         for name, bad in (("long", struct.pack("<IHH", 65537, 0x0101, 0)), ("reserved", struct.pack("<IHH", 0, 0x0104, 1)),

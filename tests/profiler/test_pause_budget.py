@@ -15,7 +15,7 @@ LONG_MS = 600
 SESSION = """apiVersion: drdotnet.dev/v1alpha1
 kind: ProfilingSession
 metadata: {name: budget}
-spec: {profiler: %s, target: {podName: local}, durationSeconds: 60, pauseBudgetMilliseconds: 200}
+spec: {profiler: %s, target: {podName: local}, durationSeconds: 600, pauseBudgetMilliseconds: 200}
 """
 
 
@@ -133,7 +133,7 @@ class PauseBudget:
             first = self.app.cpu_ticks()
             proc.wait_until(lambda: command.poll() is not None or self.app.cpu_ticks() > first + 30, 30, "some samples")
             self.app.hold()
-            stdout, stderr = command.communicate(timeout=60)
+            stdout, stderr = command.communicate(timeout=proc.patience(60))
         answer = json.loads(stdout)
         self.assertEqual((answer["phase"], answer["reason"]), ("Failed", "PauseBudgetExceeded"), (answer, stderr))
         self.assertRegex(answer["message"], r"held for \d+\.\d ms in a callback, the session allows 200\.0 ms")
@@ -159,13 +159,6 @@ class OtherProfilers:
                 self.assertTrue(reported, answer["reports"])
                 matrix.row(self, PART, "profiling", "a stop longer than the budget; " + profiler,
                            "fails with PauseBudgetExceeded, measured and allowed time; the report of what was collected is there; nothing is left")
-
-    def test_between_two_walks_there_is_no_report(self):
-        answer, reported = self.whole_session("MemoryLeak")
-        self.assertIn("nothing was collected until then", answer["message"])
-        self.assertFalse(reported)
-        matrix.row(self, PART, "profiling", "a stop longer than the budget; MemoryLeak, between its walks",
-                   "fails with PauseBudgetExceeded, measured and allowed time; nothing is left")
 
 
 class Suspensions:

@@ -22,7 +22,7 @@ def readelf(path, *options):
 
 
 def run(*words):
-    return subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=proc.ROOT)
+    return subprocess.run(words, capture_output=True, text=True, timeout=proc.patience(60), cwd=proc.ROOT)
 
 
 class FakeRuntime:
@@ -33,7 +33,7 @@ class FakeRuntime:
                 [*words, library, agent.client_data().hex()], stdout=subprocess.PIPE, text=True) as runtime:
             try:
                 self.serve(agent)
-                self.assertEqual(runtime.wait(30), 0)
+                self.assertEqual(runtime.wait(proc.patience(30)), 0)
                 return runtime.stdout.read().split("\n")[:-1]
             finally:
                 runtime.kill()
@@ -137,7 +137,7 @@ class Arm64(Asks, FakeRuntime, unittest.TestCase):
     one_process = True
 
     def setUp(self):
-        subprocess.run([*tools.LOCKED, "make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=300, stdout=subprocess.DEVNULL)
+        subprocess.run([*tools.LOCKED, "make", "-s", "arm64-tools"], cwd=proc.ROOT, check=True, timeout=proc.patience(300), stdout=subprocess.DEVNULL)
 
     def test_what_it_asks_of_a_process(self):
         tools.build()

@@ -1,8 +1,24 @@
+# The library as it is in a runtime that is newer than those it knows, and with tables that a small process fills.
+PROFILER_TOOLS := $(B)/profiler-tools/newer/libdrdotnet.so $(B)/profiler-tools/little/libdrdotnet.so
+NEWER_CFLAGS := -DRUNTIME_NEWEST=9
+LITTLE_CFLAGS := -DHEAP_STATICS_CAP=8u -DHEAP_THREADS_CAP=4u
+define library_for_tests # NAME FLAGS
+$(B)/obj/profiler-$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$$(Q)$$(PROFILER_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$$(VERSION)"' $$(PROFILER_CFLAGS) $(2) -MMD -MP -c -o $$@ $$<
+$(B)/profiler-tools/$(1)/libdrdotnet.so: $(patsubst %.c,$(B)/obj/profiler-$(1)/%.o,$(PROFILER_SRC) $(PROTO_SRC))
+	@mkdir -p $$(@D)
+	$$(Q)$$(PROFILER_CC) $$(PROFILER_CFLAGS) $$(PROFILER_LDFLAGS) -o $$@ $$^
+endef
+$(eval $(call library_for_tests,newer,$(NEWER_CFLAGS)))
+$(eval $(call library_for_tests,little,$(LITTLE_CFLAGS)))
+
 # What tests/profiler uses: a driver of the agent's end of the channel, another profiler, a library with signal handlers, one
-# that makes locks slow, one that makes walks slow, and a loader linked with musl.
-PROFILER_TOOLS := $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_profiler.so \
-	$(B)/profiler-tools/listening_profiler.so $(B)/profiler-tools/own_handler.so \
-	$(B)/profiler-tools/slow_lock.so $(B)/profiler-tools/slow_walk.so $(B)/profiler-tools/passing_profiler.so \
+# that forks, one that makes locks slow, one that makes walks slow, one that keeps a process from reading its own memory, and a loader linked
+# with musl.
+PROFILER_TOOLS += $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_profiler.so \
+	$(B)/profiler-tools/listening_profiler.so $(B)/profiler-tools/own_handler.so $(B)/profiler-tools/no_memory.so \
+	$(B)/profiler-tools/forking.so $(B)/profiler-tools/slow_lock.so $(B)/profiler-tools/slow_walk.so $(B)/profiler-tools/passing_profiler.so \
 	$(B)/profiler-tools/load_check $(if $(shell command -v musl-gcc),$(B)/profiler-tools/load_check_musl)
 
 $(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B)/obj/tests/profiler/driver_allocs.o $(B)/libagent.a $(B)/libcommon.a
@@ -25,7 +41,8 @@ $(PROFILER_UNIT_BIN): $(B)/libprofiler.a
 $(PROFILER_UNIT_BIN): private PKG_LIBS += $(B)/libprofiler.a $(B)/libcommon.a
 
 # arm64: the same unit tests (with the plain runner), the loader and the fuzzers' seeds, for an emulator.
-ARM64_UNIT := $(filter tests/unit/profiler/% tests/unit/proto/%,$(UNIT_SRC))
+# The emulator has neither ptrace(2) nor timers on the CPU clocks of threads.
+ARM64_UNIT := $(filter-out tests/unit/profiler/test_thread_timers.c,$(filter tests/unit/profiler/% tests/unit/proto/%,$(UNIT_SRC)))
 ARM64_TOOLS := $(patsubst tests/unit/%.c,$(B)/arm64/unit/%,$(ARM64_UNIT)) $(B)/arm64/load_check \
 	$(B)/arm64/replay_channel $(B)/arm64/replay_wire $(B)/arm64/replay_signature
 arm64_objects = $(patsubst %.c,$(B)/obj/arm64/%.o,$(1))

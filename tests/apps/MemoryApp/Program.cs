@@ -22,7 +22,7 @@ public static class Program
         new Modes.GenericsMode(), new Modes.PinnedMode(), new Modes.LohMode(), new Modes.PohMode(), new Modes.CollectibleMode(),
         new Modes.RootsMode(), new Modes.AllocatingMode(), new Modes.SharedMode(), new Modes.VaultsMode(), new Modes.LedgersMode(),
         new Modes.FrozenMode(), new Modes.CollectingMode(), new Modes.NumbersMode(), new Modes.StreamMode(), new Modes.TableMode(),
-        new Modes.TornMode(), new Modes.ReloadingMode(),
+        new Modes.TornMode(), new Modes.ReloadingMode(), new Modes.DepthsMode(), new Modes.BackgroundMode(),
     }.ToDictionary(m => m.Name);
 
     public static int Main(string[] args)

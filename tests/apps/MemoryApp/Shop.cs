@@ -229,6 +229,12 @@ public sealed class OnStack
     public readonly byte[] Data = new byte[1000];
 }
 
+/// <summary>Held by one stack alone, at the end of many calls.</summary>
+public sealed class Deep
+{
+    public readonly byte[] Data = new byte[1000];
+}
+
 public sealed class OnThread
 {
     public readonly byte[] Data = new byte[1000];

@@ -22,6 +22,9 @@ struct work {
 	int value;
 	bool beat, held;
 	int64_t computes_ms;
+	void (*turn)(void *ctx); /* NULL: none */
+	int turn_fd;
+	_Atomic int turns;
 };
 
 static struct work *work_new(int wait_fd)
@@ -48,6 +51,8 @@ static void work_run(struct apart *a, void *ctx)
 {
 	struct work *w = ctx;
 	char byte;
+	if (w->turn)
+		apart_meanwhile(a, w->turn);
 	if (w->beat)
 		apart_alive(a, LONG_MS);
 	while (cpu_ms() < w->computes_ms)
@@ -113,6 +118,26 @@ Test(apart, a_sign_of_life_is_believed)
 	cr_assert_eq(write(gate[1], "x", 1), 1);
 	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
 	cr_expect_eq(w->value, 42);
+	free(w);
+}
+
+/* Which lets it go here. */
+static void turn(void *ctx)
+{
+	struct work *w = ctx;
+	if (w->turns++ == 0)
+		cr_expect_eq(write(w->turn_fd, "x", 1), 1);
+}
+
+Test(apart, the_caller_does_its_turns_while_it_waits)
+{
+	int gate[2];
+	cr_assert_eq(pipe(gate), 0);
+	struct work *w = work_new(gate[0]);
+	w->turn_fd = gate[1];
+	w->turn = turn;
+	cr_expect_eq(apart_run("pod a", work_run, w, work_release, LONG_MS, NULL), 0);
+	cr_expect(w->value == 42 && w->turns > 0);
 	free(w);
 }
 

@@ -160,20 +160,24 @@ Test(diag_codec, gives_refusals_their_reason)
 	static const struct {
 		uint32_t hresult;
 		enum err_kind kind;
-		const char *reason;
+		const char *reason, *words;
 	} rows[] = {
-		{0x8013136Au, ERR_CONFLICT, "ProfilerAlreadyActive"},
-		{0x80131515u, ERR_INVALID, "DiagnosticsDisabled"},
-		{0x80131385u, ERR_INVALID, "RuntimeTooOld"},
-		{0x8013135Bu, ERR_INVALID, "ProcessSuspended"}, /* measured on 10.0.12 */
-		{0x80004005u, ERR_INTERNAL, "AttachFailed"},
-		{0xFFFFFFFFu, ERR_INTERNAL, "AttachFailed"},
+		{0x8013136Au, ERR_CONFLICT, "ProfilerAlreadyActive", "another profiler"},
+		{0x80131515u, ERR_INVALID, "DiagnosticsDisabled", "switched off"},
+		{0x80131385u, ERR_INVALID, "RuntimeTooOld", "does not know"},
+		{0x8013135Bu, ERR_INVALID, "ProcessSuspended", "waits at its start"}, /* measured on 10.0.12 */
+		{0x80131379u, ERR_RETRY, "AttachFailed", "in the background"},
+		{0x8007000Bu, ERR_RETRY, "AttachFailed", "no more threads"}, /* EAGAIN: of the library's thread */
+		{0x80070018u, ERR_RETRY, "AttachFailed", "no more descriptors"}, /* EMFILE: of its socket or its event */
+		{0x80004005u, ERR_INTERNAL, "AttachFailed", "refused (0x80004005)"},
+		{0xFFFFFFFFu, ERR_INTERNAL, "AttachFailed", "refused (0xFFFFFFFF)"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
 		struct err e = ERR_INIT;
 		cr_expect_eq(diag_refusal(&e, "attach", rows[i].hresult), -1);
 		cr_expect_eq(e.kind, rows[i].kind);
 		cr_expect_str_eq(e.reason, rows[i].reason);
+		cr_expect(strstr(e.message, rows[i].words), "row %zu: %s", i, e.message);
 		cr_expect_eq((uint32_t)e.code, rows[i].hresult);
 		cr_expect_eq(diag_refusal(NULL, "attach", rows[i].hresult), -1);
 	}

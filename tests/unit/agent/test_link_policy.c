@@ -32,3 +32,25 @@ Test(link_policy, waits_double_up_to_a_bound_and_are_spread_over_a_half)
 	cr_expect_eq(link_backoff_ms(1000000, UINT32_MAX) <= LINK_BACKOFF_MOST_MS, 1);
 	cr_expect_eq(link_backoff_ms(0, 0), LINK_BACKOFF_FIRST_MS / 2);
 }
+
+Test(link_policy, a_failure_names_what_to_look_at)
+{
+	static const struct {
+		struct link_failure f;
+		const char *said;
+	} rows[] = {
+		{{"Unable to connect", "", "", "10.0.0.1", "c.svc", 8443}, "no connection to 10.0.0.1 port 8443: refused, or no way there"},
+		{{"Timed out waiting SSL", "", "", "10.0.0.1", "c.svc", 8443}, "no answer from 10.0.0.1 port 8443 (Timed out waiting SSL)"},
+		{{"connect SSL err 1", "hostname mismatch", "", "10.0.0.1", "c.svc", 8443},
+		 "the certificate of 10.0.0.1 is not accepted: hostname mismatch (expected for c.svc, signed by the CA file's authority)"},
+		{{"closed", "", "TokenRefused", "10.0.0.1", "c.svc", 8443}, "the controller at 10.0.0.1 refuses this agent's token"},
+		{{"closed", "", "Superseded", "10.0.0.1", "c.svc", 8443}, "the controller at 10.0.0.1 closed the link: Superseded"},
+		{{"something new", "", "", "::1", "c.svc", 8443}, "::1 port 8443: something new"},
+		{{NULL, "", "", "::1", "c.svc", 8443}, "::1 port 8443: "},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char said[320];
+		link_failure_text(&rows[i].f, said, sizeof said);
+		cr_expect_str_eq(said, rows[i].said, "row %zu: %s", i, said);
+	}
+}

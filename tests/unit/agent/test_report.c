@@ -1,6 +1,7 @@
 #include "agent/cpu_profile.h"
 #include "agent/cpu_report.h"
 #include "agent/report_file.h"
+#include "agent/report_head.h"
 #include "agent/report_html_data.h"
 #include "common/base/cleanup.h"
 #include "tests/unit/agent/make_capture.h"
@@ -128,6 +129,53 @@ Test(report, folded_stacks_join_threads_of_one_name)
 	cr_expect_str_eq(folded, expected, "%s", folded);
 	report_result_fini(&r);
 	make_end(&m);
+}
+
+/* What a session could not see is said where a reader begins, whatever the profiler. */
+Test(report, limits_that_were_reached_stand_on_the_first_screen)
+{
+	static const char line[] = "Limit reached: 3,000 threads, timers for 2,048.";
+	struct made m;
+	struct report_result r;
+	struct err e = ERR_INIT;
+	size_t len;
+	make_begin(&m);
+	make_samples(&m, "worker", 100, "app:Shop.Cart:Total");
+	limits_note(&m.capture.facts.limits, "timers", 2048, 3000, "%s threads, timers for %s.", "3,000", "2,048");
+	limits_note(&m.capture.facts.limits, "roots", -1, 7, "Second.");
+	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
+	cr_expect(strstr(r.diagnosis, "\nLimit reached: 3,000 threads, timers for 2,048.\nLimit reached: Second.\n"), "%s", r.diagnosis);
+	cr_expect_str_eq(r.headline, "100 % of CPU in Shop.Cart.Total");
+	AUTO_FREE char *summary = read_file("summary.md", &len), *page = read_file("report.html", &len), *json = read_file("report.json", &len);
+	cr_expect(strstr(summary, line) && strstr(summary, line) < strstr(summary, "Used "), "%s", summary);
+	cr_expect(strstr(page, line));
+	cr_expect(strstr(json, "\"limitsReached\":[\n{\"name\":\"timers\",\"limit\":2048,\"seen\":3000,\"meaning\":\"3,000 threads, timers for 2,048.\"},\n"
+			       "{\"name\":\"roots\",\"limit\":null,\"seen\":7,\"meaning\":\"Second.\"}]"), "%s", json);
+	cr_expect(strstr(json, line), "in the diagnosis, too");
+	report_result_fini(&r);
+	make_end(&m);
+}
+
+Test(report, limits_are_bounded)
+{
+	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"};
+	struct limits l = {.count = 0};
+	char longest[1000];
+	memset(longest, 'x', sizeof longest - 1);
+	longest[sizeof longest - 1] = '\0';
+	limits_note(&l, "a", 1, 2, "first");
+	for (size_t i = 0; i < LIMITS_MAX + 1; i++)
+		limits_note(&l, names[i], 10, (int64_t)i, i ? "%.200s" : "%s", longest);
+	cr_expect_eq(l.count, LIMITS_MAX);
+	cr_expect_eq(l.list[0].limit, 10, "the last note of a name holds");
+	cr_expect_eq(strlen(l.list[0].meaning), LIMIT_MEANING_BYTES - 1, "cut");
+	struct session_facts facts = {.limits = l};
+	const struct report_head head = {.facts = &facts, .headline = "headline", .text = "headline\nmore"};
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(&head, &text);
+	cr_expect_leq(text.len, DIAGNOSIS_MAX_BYTES);
+	cr_expect(!text.full && strstr(buf_str(&text), "\nmore"), "a short line fits where a long one does not");
 }
 
 Test(report, no_samples_give_a_report)

@@ -17,6 +17,8 @@ Test(session_ending, says_how_it_ended)
 		{ENDED_IN_TIME, false, true, JOB_FAILED, REASON_ProcessStopped},
 		{ENDED_CANCELED, true, false, JOB_CANCELED, REASON_Canceled},
 		{ENDED_CANCELED, false, true, JOB_CANCELED, REASON_Canceled},
+		{ENDED_STOPPED, true, false, JOB_CANCELED, REASON_Canceled},
+		{ENDED_STOPPED, false, false, JOB_CANCELED, REASON_Canceled},
 		{ENDED_DEADLINE, true, false, JOB_SUCCEEDED, REASON_Completed},
 		{ENDED_DEADLINE, false, false, JOB_FAILED, REASON_DeadlineExceeded},
 		{ENDED_DEADLINE, false, true, JOB_FAILED, REASON_ProcessStopped},
@@ -24,6 +26,8 @@ Test(session_ending, says_how_it_ended)
 		{ENDED_EXITED, false, true, JOB_FAILED, REASON_ProcessExited},
 		{ENDED_PAUSE, true, false, JOB_FAILED, REASON_PauseBudgetExceeded},
 		{ENDED_PAUSE, false, true, JOB_FAILED, REASON_PauseBudgetExceeded},
+		{ENDED_LAPSED, true, false, JOB_SUCCEEDED, REASON_Completed},
+		{ENDED_LAPSED, false, true, JOB_FAILED, REASON_AgentStalled},
 		{ENDED_CHANNEL_LOST, true, false, JOB_SUCCEEDED, REASON_Completed},
 		{ENDED_CHANNEL_LOST, false, false, JOB_FAILED, REASON_AttachFailed},
 	};
@@ -35,4 +39,12 @@ Test(session_ending, says_how_it_ended)
 		cr_expect(w.message && w.message[0], "row %zu", i);
 		cr_expect_eq(session_ending_why(rows[i].how) == NULL, rows[i].how == ENDED_IN_TIME, "row %zu", i);
 	}
+}
+
+Test(session_ending, who_has_stopped_the_agent_has_not_asked_for_the_sessions_end)
+{
+	cr_expect_eq(session_ending_early(), ENDED_CANCELED);
+	session_ending_agent_stops();
+	cr_expect_eq(session_ending_early(), ENDED_STOPPED);
+	cr_expect_str_eq(session_ending_why(session_ending_early()), "the agent was stopped");
 }

@@ -1,4 +1,5 @@
 #include "agent/stage.h"
+#include "agent/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/mem.h"
 #include "tests/unit/agent/fake_proc.h"
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 
 static struct fake_proc proc;
 static struct target target;
@@ -213,6 +215,31 @@ Test(stage, sees_a_library_that_is_still_there)
 	stage_remove(&dead, NULL);
 }
 
+/* What is mapped tells nothing alone: musl keeps what has come and gone. */
+Test(stage, sees_a_session_under_way)
+{
+	static const char *const rows[][3] = {
+		{"", "/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so", NULL},
+		{"/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so", "/tmp/libc.so", NULL},
+		{"/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so", "socket:[77]", NULL},
+		{"/tmp/libdrdotnet-test.so", "/tmp/libdrdotnet-test.so", NULL},
+		{"/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so", "/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so", "serves"},
+		{"/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so (deleted)", "/tmp/.drdotnet-1/libdrdotnet-0123456789abcdef.so (deleted)", "serves"},
+	};
+	char maps[64], folder[1024], path[1100], line[512];
+	snprintf(maps, sizeof maps, "%d/maps", target.pid);
+	fake_path(&proc, folder, "%d/fd", target.pid);
+	cr_assert(mkdir(folder, 0755) == 0 || errno == EEXIST);
+	snprintf(path, sizeof path, "%s/7", folder);
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		snprintf(line, sizeof line, "7f0000000000-7f0000001000 r-xp 00000000 08:01 42    %s\n", rows[i][0]);
+		fake_text(&proc, maps, line);
+		cr_assert_eq(symlink(rows[i][1], path), 0);
+		cr_expect_eq(stage_library_serves(&target), rows[i][2] != NULL, "row %zu", i);
+		unlink(path);
+	}
+}
+
 Test(stage, takes_nobody_elses_file_for_a_library)
 {
 	char folder[1024], path[1100], mark[STAGE_MARK_DIGITS + 1];
@@ -324,6 +351,26 @@ static const struct {
 	{{ENVIRON("COMPlus_EnableDiagnostics=0")}, "DiagnosticsDisabled", "COMPlus_EnableDiagnostics"},
 	{{.maps = "7f00-7f01 r-xp 0 fe:00 1 /usr/lib/libmonosgen-2.0.so\n"}, "UnsupportedRuntime", "Mono"},
 };
+
+/* Nothing is said of the process then. */
+Test(preflight, knows_its_own_lack_of_descriptors)
+{
+	struct rlimit before, none;
+	struct err e = ERR_INIT;
+	int free = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close(free);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (int more = 0; more < 2; more++) { /* for the process's folder, but for none of its files */
+		none = (struct rlimit){(rlim_t)(free + more), before.rlim_max};
+		cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+		int fd = target_open_proc(&target, &e);
+		bool alive = target_alive(&target);
+		setrlimit(RLIMIT_NOFILE, &before);
+		cr_expect(fd == -1 && e.code == EMFILE && !e.reason, "%s", e.message);
+		cr_expect(alive);
+		e = (struct err)ERR_INIT;
+	}
+}
 
 Test(preflight, names_what_is_wrong_with_the_process)
 {

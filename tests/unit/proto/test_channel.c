@@ -84,7 +84,7 @@ Test(channel, a_frame_over_the_bound_is_not_written)
 Test(channel, client_data_comes_back_and_is_checked)
 {
 	struct channel_client_data in = {.version = CHANNEL_VERSION, .flags = CHANNEL_NOTIFICATION_ONLY, .path = TEXT("/tmp/x/c"),
-					 .pause_budget_us = 200000, .features = CHANNEL_WANT_SUSPENDS}, out;
+					 .pause_budget_us = 200000, .features = CHANNEL_WANT_SUSPENDS, .lease_ms = 15000}, out;
 	uint8_t data[CHANNEL_CLIENT_DATA_MAX];
 	struct wire_writer w;
 
@@ -98,12 +98,30 @@ Test(channel, client_data_comes_back_and_is_checked)
 	expect_text(out.path, "/tmp/x/c", "path");
 	cr_expect_eq(out.pause_budget_us, 200000);
 	cr_expect_eq(out.features, CHANNEL_WANT_SUSPENDS);
-	for (size_t len = 0; len < w.pos - 8; len++)
+	cr_expect_eq(out.lease_ms, 15000);
+	for (size_t len = 0; len < w.pos - 12; len++)
 		cr_expect(!channel_get_client_data(data, len, &out), "cut at %zu", len);
-	cr_expect(channel_get_client_data(data, w.pos - 4, &out) && out.pause_budget_us == 200000 && out.features == 0, "of an earlier agent");
-	cr_expect(channel_get_client_data(data, w.pos - 8, &out) && out.pause_budget_us == 0, "of one before that");
+	cr_expect(channel_get_client_data(data, w.pos - 4, &out) && out.features == CHANNEL_WANT_SUSPENDS && out.lease_ms == 0,
+		  "of an earlier agent");
+	cr_expect(channel_get_client_data(data, w.pos - 8, &out) && out.pause_budget_us == 200000 && out.features == 0, "of one before that");
+	cr_expect(channel_get_client_data(data, w.pos - 12, &out) && out.pause_budget_us == 0, "of the first");
 	data[0]++;
 	cr_expect(!channel_get_client_data(data, w.pos, &out), "another version");
+}
+
+Test(channel, the_end_of_a_lease_comes_back)
+{
+	struct wire_writer w;
+	struct channel_frame f;
+	uint32_t lease_ms;
+	size_t used;
+
+	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_LAPSED);
+	channel_put_lapsed(&w, 15000);
+	cr_assert_eq(channel_next(frame_bytes, channel_end(&w), &f, &used), CHANNEL_FRAME);
+	cr_expect(channel_get_lapsed(&f, &lease_ms) && lease_ms == 15000);
+	f.len--;
+	cr_expect(!channel_get_lapsed(&f, &lease_ms), "cut");
 }
 
 Test(channel, a_socket_path_has_a_bound)
@@ -239,8 +257,8 @@ Test(channel, counts_must_match_what_follows)
 
 Test(channel, the_rest_comes_back)
 {
-	struct channel_sampling sampling = {99, 4, 1000, 5}, sampling_out;
-	struct channel_account account = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, account_out;
+	struct channel_sampling sampling = {99, 4, 1000, 5, 6, 7, 1, 8}, sampling_out;
+	struct channel_account account = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, CHANNEL_LEFT_MAPPED}, account_out;
 	struct channel_pause pause = {CHANNEL_PAUSE_SIGNAL, 1, 2, UINT64_MAX}, pause_out;
 	struct channel_error error = {CHANNEL_DETACH, 0x80131370, TEXT("no")}, error_out;
 	struct wire_writer w;
@@ -250,15 +268,19 @@ Test(channel, the_rest_comes_back)
 	struct channel_frame f = finish(&w);
 	cr_assert(channel_get_sampling(&f, &sampling_out));
 	cr_expect(sampling_out.hertz == 99 && sampling_out.threads == 4 && sampling_out.taken == 1000 && sampling_out.dropped == 5);
+	cr_expect(sampling_out.untimed == 6 && sampling_out.untimed_cpu_ns == 7 && sampling_out.flags == 1 && sampling_out.cpu_ns == 8);
+	f.len -= 24; /* of an earlier library */
+	cr_assert(channel_get_sampling(&f, &sampling_out));
+	cr_expect(sampling_out.dropped == 5 && sampling_out.untimed == 0 && sampling_out.cpu_ns == 0);
 	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_DETACHING);
 	channel_put_account(&w, &account);
 	f = finish(&w);
 	cr_assert(channel_get_account(&f, &account_out));
 	cr_expect(account_out.max_pause_ns == 7 && account_out.memory_bytes == 8 && account_out.pauses == 9 && account_out.paused_ns == 10);
-	f.len -= 16; /* of an earlier library */
+	f.len -= 20; /* of an earlier library */
 	cr_assert(channel_get_account(&f, &account_out));
-	cr_expect(account_out.memory_bytes == 8 && account_out.pauses == 0 && account_out.paused_ns == 0);
-	f.len += 16;
+	cr_expect(account_out.memory_bytes == 8 && account_out.pauses == 0 && account_out.paused_ns == 0 && account_out.left == 0);
+	f.len += 20;
 	cr_assert(channel_get_account(&f, &account_out));
 	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_PAUSE);
 	channel_put_pause(&w, &pause);
@@ -268,7 +290,8 @@ Test(channel, the_rest_comes_back)
 		  pause_out.budget_ns == UINT64_MAX);
 	f.len--;
 	cr_expect(!channel_get_pause(&f, &pause_out), "cut");
-	cr_expect_eq(memcmp(&account, &account_out, sizeof account), 0);
+	cr_expect_eq(memcmp(&account, &account_out, offsetof(struct channel_account, left)), 0);
+	cr_expect_eq(account_out.left, account.left);
 	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_ERROR);
 	channel_put_error(&w, &error);
 	f = finish(&w);

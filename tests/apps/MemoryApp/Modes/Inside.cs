@@ -147,6 +147,43 @@ sealed class CollectingMode() : Mode("collecting", 1)
     public override object Details() => new { threads = count };
 }
 
+/// <summary>A thread that asks for a collection in the background, over and over, and counts which of them were one, and which were not:
+/// where the runtime has been told to do without, they stop the application.</summary>
+sealed class BackgroundMode() : Mode("background", 1)
+{
+    const int RestMs = 100, PatienceMs = 1000; /* one that comes beside another collection may come to nothing */
+    Thread? thread;
+    long background, blocking;
+
+    public override void Grow(long more)
+    {
+        if (thread != null || more == 0)
+            return;
+        thread = new Thread(Collect) { IsBackground = true, Name = "background" };
+        thread.Start();
+    }
+
+    void Collect()
+    {
+        while (true)
+        {
+            long before = GC.GetGCMemoryInfo(GCKind.Any).Index;
+            GC.Collect(2, GCCollectionMode.Forced, blocking: false);
+            for (int ms = 0; ms < PatienceMs && Newest(GCKind.Background) <= before && Newest(GCKind.FullBlocking) <= before; ms++)
+                Thread.Sleep(1);
+            if (Newest(GCKind.Background) > before)
+                background++;
+            else if (Newest(GCKind.FullBlocking) > before)
+                blocking++;
+            Thread.Sleep(RestMs);
+        }
+    }
+
+    static long Newest(GCKind kind) => GC.GetGCMemoryInfo(kind).Index;
+
+    public override object Details() => new { background, blocking };
+}
+
 /// <summary>A thread that loads a collectible context with statics of its own, and unloads it, over and over.</summary>
 sealed class ReloadingMode() : Mode("reloading", 1)
 {

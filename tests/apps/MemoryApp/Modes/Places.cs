@@ -29,6 +29,40 @@ sealed class PinnedMode() : Mode("pinned", 1_000)
     public override object Details() => new { type = "byte[]", count = handles.Count, each_bytes = Size.Of(() => new byte[Bytes]) };
 }
 
+/// <summary>Threads that wait at the end of many calls, each with an object that nothing else holds.</summary>
+sealed class DepthsMode() : Mode("depths", 1_000)
+{
+    const int Calls = 2_000, StackBytes = 1 << 20;
+    readonly CountdownEvent there = new(1);
+    int count;
+
+    public override void Grow(long more)
+    {
+        if (more == 0)
+            return;
+        there.AddCount((int)more);
+        for (long i = 0; i < more; i++)
+            new Thread(() => Down(Calls, new Deep()), StackBytes) { IsBackground = true, Name = "depth" }.Start();
+        count += (int)more;
+        there.Signal();
+        there.Wait();
+        there.Reset(1);
+    }
+
+    [System.Runtime.CompilerServices.MethodImpl(System.Runtime.CompilerServices.MethodImplOptions.NoInlining)]
+    int Down(int calls, Deep held)
+    {
+        if (calls > 0)
+            return Down(calls - 1, held) + 1;
+        there.Signal();
+        Thread.Sleep(Timeout.Infinite);
+        GC.KeepAlive(held);
+        return 0;
+    }
+
+    public override object Details() => new { type = "Shop.Deep", count, calls = Calls };
+}
+
 /// <summary>Small arrays that pinned handles hold in the oldest generation, each behind a gap that nothing fills.</summary>
 sealed class TornMode() : Mode("torn", 1_000)
 {
