@@ -101,10 +101,12 @@ static int open_tmp_host(const struct target *t, struct err *e)
 	if (proc_fd < 0)
 		return -1;
 	AUTO_FD int root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return refuse_tmp(t, errno, e);
-	int fd = target_fs_open_in_root(root, t->tmp_inner, O_RDONLY | O_DIRECTORY);
-	return fd >= 0 ? fd : refuse_tmp(t, errno, e);
+	int fd = root < 0 ? -1 : target_fs_open_in_root(root, t->tmp_inner, O_RDONLY | O_DIRECTORY);
+	if (fd >= 0)
+		return fd;
+	int errnum = errno;
+	AUTO_FD int again = target_open_proc(t, e); /* a process that has ended takes its folders along */
+	return again < 0 ? -1 : refuse_tmp(t, errnum, e);
 }
 
 /* PARENT is the agent's own path, FOLDER and the container's folder in it are named by others. */
