@@ -37,7 +37,8 @@ struct thread {
 
 struct list { /* in the kernel's order, which stays: new threads come at the end */
 	uint32_t count;
-	bool full; /* there are threads that are not in it */
+	bool full;   /* there are threads that are not in it: more than it has room for */
+	bool unread; /* the kernel's list was not to be had, as in a process that is out of descriptors */
 	struct thread threads[THREADS_MAX];
 };
 
@@ -156,7 +157,7 @@ static int list_threads(struct list *from, struct list *to, const struct wish *w
 	if (fd < 0)
 		return -1;
 	to->count = 0;
-	to->full = false;
+	to->full = to->unread = false;
 	while ((n = syscall(SYS_getdents64, fd, buf, sizeof buf)) > 0)
 		for (long i = 0; i < n;) {
 			const struct linux_dirent64 *d = (const struct linux_dirent64 *)(buf + i);
@@ -166,7 +167,7 @@ static int list_threads(struct list *from, struct list *to, const struct wish *w
 			i += d->size;
 		}
 	close(fd);
-	to->full = to->full || n < 0;
+	to->unread = n < 0;
 	return added;
 }
 
@@ -222,7 +223,7 @@ int thread_timers_update(int signo, uint64_t period_ns)
 	for (uint32_t i = 0; i < from->count; i++)
 		timer_delete_of(&from->threads[i]); /* of threads that have ended */
 	now_in_use = !now_in_use;
-	missed.unknown |= to->full;
+	missed.unknown |= to->full || to->unread;
 	if (now - look_ns >= LOOK_NS && !all_have_timers(to)) {
 		look_who_runs(to);
 		give_timers(to, &w);
@@ -280,62 +281,68 @@ static ssize_t read_file(int32_t tid, const char *name, char *out, size_t cap)
 	return got;
 }
 
-/* Asleep in a system call of its own, so in no handler of ours, which makes none that sleeps. What sleeps otherwise ('D', when it waits for
+enum seen { SEEN_PAST, SEEN_ELSEWHERE, SEEN_NOT };
+
+/* Past: asleep in a system call of its own, so in no handler of ours, which makes none that sleeps. What sleeps otherwise ('D', when it waits for
  * memory that has to be read from a disk) may be in one; the kernel knows by which call it came, if by any. */
-static bool sleeps(int32_t tid)
+static enum seen look_at(int32_t tid)
 {
 	char text[64];
 	ssize_t got = read_file(tid, "/stat", text, sizeof text), i = got - 3;
 
 	if (got <= 0)
-		return got == 0;
+		return got == 0 ? SEEN_PAST : SEEN_NOT;
 	/* "TID (name) S ...": the name has at most 15 bytes, of any kind: the last bracket counts. */
 	while (i >= 0 && text[i] != ')')
 		i--;
 	if (i < 0 || text[i + 2] != 'D')
-		return i >= 0 && text[i + 2] == 'S';
-	return read_file(tid, "/syscall", text, sizeof text) > 0 && text[0] >= '0' && text[0] <= '9'; /* "running", "-1 ..." */
+		return i >= 0 && text[i + 2] == 'S' ? SEEN_PAST : SEEN_ELSEWHERE;
+	got = read_file(tid, "/syscall", text, sizeof text); /* "running", "-1 ..." */
+	return got > 0 && text[0] >= '0' && text[0] <= '9' ? SEEN_PAST : SEEN_ELSEWHERE;
 }
 
 /* All threads, not only those that had a timer: the runtime sends the signal too. */
 void thread_timers_mark(void)
 {
-	struct list *l = &lists[!now_in_use];
+	bool seen = list_threads(&lists[now_in_use], &lists[!now_in_use], NULL) >= 0;
 
-	bool seen = list_threads(&lists[now_in_use], l, NULL) >= 0;
-	now_in_use = !now_in_use;
+	now_in_use ^= seen;
+	struct list *l = &lists[now_in_use];
 	for (uint32_t i = 0; i < l->count; i++)
 		if (!read_cpu(l->threads[i].tid, &l->threads[i].cpu))
 			l->threads[i].tid = 0;
-	l->full = l->full || !seen;
+	l->unread = l->unread || !seen;
 }
 
 /* A signal that was taken before its disposition changed may not have reached the handler's first instruction; the code must
  * stay until the thread has left it. Such a thread is runnable: it has passed when it is seen asleep or has used some CPU. */
-static bool is_settled(const struct thread *t)
+static enum seen look_again(const struct thread *t)
 {
 	uint32_t now;
 
-	return t->tid == 0 || !read_cpu(t->tid, &now) || now - t->cpu >= SETTLE_CPU || sleeps(t->tid);
+	return t->tid == 0 || !read_cpu(t->tid, &now) || now - t->cpu >= SETTLE_CPU ? SEEN_PAST : look_at(t->tid);
 }
 
+/* Threads that cannot be seen have had the whole time: this one has run again and again meanwhile, so the scheduler has had its turn for
+ * a thread that is runnable, too. */
 bool thread_timers_settle(void)
 {
 	struct list *l = &lists[now_in_use];
 	uint64_t until_ns = now_ns() + SETTLE_MS * (uint64_t)1000000;
-	bool all = false;
+	uint32_t elsewhere, unseen;
 
-	while (!all) {
-		all = true;
+	do {
+		elsewhere = 0;
+		unseen = l->unread;
 		for (uint32_t i = 0; i < l->count; i++) {
-			if (is_settled(&l->threads[i]))
+			enum seen seen = look_again(&l->threads[i]);
+			if (seen == SEEN_PAST)
 				l->threads[i].tid = 0;
-			all = all && !l->threads[i].tid;
+			elsewhere += seen == SEEN_ELSEWHERE;
+			unseen += seen == SEEN_NOT;
 		}
-		if (!all && now_ns() >= until_ns)
-			return false;
-		if (!all)
+		if (elsewhere || unseen)
 			poll(NULL, 0, 1);
-	}
-	return !l->full;
+	} while ((elsewhere || unseen) && now_ns() < until_ns);
+	return !elsewhere && !l->full;
 }

@@ -22,7 +22,8 @@ uint32_t thread_timers_count(void);
 struct thread_timers_missed thread_timers_missed(void); /* since the reset */
 void thread_timers_delete_all(void);
 /* After delete_all, once the signal's disposition has changed: mark, and then (any time later) settle waits until no thread of the
- * process can still be on its way into or out of a handler. false: after 2 s there are threads of which that is not known. */
+ * process can still be on its way into or out of a handler, 2 s at most. false: there are threads that may be, such as one that a debugger
+ * holds. */
 void thread_timers_mark(void);
 bool thread_timers_settle(void);
 
