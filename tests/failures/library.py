@@ -68,7 +68,7 @@ class Failing(ordeal.Ordeal):
         super().__exit__(*unused)
         os.unlink(self.path)
 
-    def failing(self, mode):
+    def failing(self, mode, what="nothing fails"):
         """A session in which something fails: each step may."""
         driver = tools.Driver(self.app)
         try:
@@ -79,17 +79,20 @@ class Failing(ordeal.Ordeal):
         finally:
             driver.kill()
         self.sessions += 1
-        self.app.wait_unmapped(ordeal.WAIT)
+        try:
+            self.app.wait_unmapped(ordeal.WAIT)
+        except AssertionError as e:
+            raise AssertionError("%s: %s" % (what, e)) from None
 
     def learn(self, mode):
         self.calls.plan()
         self.failing(mode)
         return self.calls.places()
 
-    def fail(self, mode, place, nth, error):
+    def fail(self, mode, name, place, nth, error):
         """Whether the call has come."""
         self.calls.plan(place, nth, getattr(errno, error))
-        self.failing(mode)
+        self.failing(mode, "%s of %s at %#x: %s" % ("all calls" if nth == EVERY else "call %d" % (nth + 1), name, place, error))
         assert self.app.popen.poll() is None, self.app.state()
         self.check()
         return self.calls.hits() > 0
@@ -102,7 +105,7 @@ def each(ordeal_, chosen=lambda name, error, nth: True, most=3, modes=ordeal.MOD
             for nth in sorted({*range(min(calls, most)), calls - 1, *([EVERY] if name in LASTING else [])}):
                 for error in WAYS[name]:
                     if chosen(name, error, nth):
-                        yield mode, name, place, nth, error, ordeal_.fail(mode, place, nth, error)
+                        yield mode, name, place, nth, error, ordeal_.fail(mode, name, place, nth, error)
 
 
 def main():
