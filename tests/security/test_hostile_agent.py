@@ -157,12 +157,12 @@ class TakenOver(unittest.TestCase):
 
     def test_it_speaks_for_no_other_node(self):
         """Jobs of another node, of another pod of the same session, of no session, made-up ids: counted, named, and without effect."""
-        job_id = self.profiling(self.good, "good")
         self.session("both", selector={"matchLabels": {"app": "shop"}}, maxPods=2)
         both = {node: node.receive("order")["jobID"] for node in (self.good, self.evil)}
         for node, own in both.items():
             node.job(own, "Profiling")
         self.wait_phase("both", "Profiling")
+        job_id = self.profiling(self.good, "good")
         before = {name: self.status(name) for name in ("of-good", "both")}
         counted = self.metrics()
         lies = self.lie(job_id) + self.lie(both[self.good])
