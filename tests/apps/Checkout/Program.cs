@@ -15,6 +15,7 @@ public static class Program
         ["doze"] = Threaded.Doze,
         ["threads"] = Threaded.ShortLived,
         ["alloc"] = Threaded.Allocate,
+        ["trickle"] = Threaded.Trickle,
         ["async"] = Awaiting.Run,
         ["names"] = Naming.Run,
         ["web"] = Web.Run,

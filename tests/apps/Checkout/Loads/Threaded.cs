@@ -104,6 +104,18 @@ static class Threaded
         return Task.CompletedTask;
     }
 
+    /// <summary>As Allocate, but most of the time it waits.</summary>
+    public static Task Trickle(Options options)
+    {
+        var recent = new Queue<LineItem>();
+        Start("allocator", () =>
+        {
+            AllocateItems(recent);
+            Thread.Sleep(10);
+        });
+        return Task.CompletedTask;
+    }
+
     sealed record LineItem(string Name, byte[] Payload);
 
     [MethodImpl(MethodImplOptions.NoInlining)]
