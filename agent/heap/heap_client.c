@@ -145,7 +145,7 @@ int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_p
 	wire_writer_init(&w, payload, sizeof payload);
 	wire_put_u64(&w, budget_us);
 	if (profiler_channel_request(c->channel, HEAP_FRAME_PREDICT, payload, w.pos, e) < 0 ||
-	    await(c, HEAP_FRAME_PREDICTION, "look at the heap", deadline_ms, e) < 0)
+	    await(c, HEAP_FRAME_PREDICTION, "look at the heap (a garbage collection may be under way)", deadline_ms, e) < 0)
 		return -1;
 	*out = c->prediction;
 	return 0;
