@@ -1,4 +1,5 @@
 """The controller with agents played by a test: see fake_hub.c."""
+import contextlib
 import json
 import os
 import queue
@@ -57,7 +58,8 @@ class FakeHub:
             self.popen.kill()
             code = self.popen.wait()
         self.reader.join(5)
-        self.popen.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # of what was said when it had just been killed
+            self.popen.stdin.close()
         self.popen.stdout.close()
         self.log_file.close()
         return code

@@ -1,4 +1,5 @@
 """The controller when the API server, the network or the controller itself goes wrong: through a proxy that does so on purpose."""
+import contextlib
 import json
 import signal
 import time
@@ -34,7 +35,9 @@ class Agent:
 
     def tell(self, hub, job):
         phase = self.jobs[job]
-        if hub.popen.poll() is None:
+        if hub.popen.poll() is not None:
+            return
+        with contextlib.suppress(BrokenPipeError):  # it has just been killed
             hub.job(self.node, job, phase, **(ENDED if phase == "Succeeded" else {"startTime": 1700000000000}))
 
     def take(self, hub, verb, words):
@@ -59,10 +62,7 @@ class Agent:
     def finish(self, hub):
         for job in self.jobs:
             self.jobs[job] = "Succeeded"
-            try:
-                self.tell(hub, job)
-            except BrokenPipeError:
-                pass  # it has just been killed
+            self.tell(hub, job)
 
 
 class Killed(FaultyTest):
