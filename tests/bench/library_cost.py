@@ -28,7 +28,8 @@ def smaps(pid):
 
 
 def private_kb(rows):
-    return sum(row["Private_Clean"] + row["Private_Dirty"] for _, row in rows)
+    """Clean pages of a file count with our library's alone: those of others become private when another process that has them ends."""
+    return sum(fields["Private_Dirty"] + ("libdrdotnet" in line and fields["Private_Clean"]) for line, fields in rows)
 
 
 def library_kb(pid):
