@@ -110,7 +110,8 @@ static class Threaded
         var recent = new Queue<LineItem>();
         Start("allocator", () =>
         {
-            AllocateItems(recent);
+            for (int i = 0; i < 20; i++)
+                AllocateItems(recent);
             Thread.Sleep(10);
         });
         return Task.CompletedTask;
