@@ -99,10 +99,25 @@ faults: setup-test ## every fault at every step of a session: three quarters of 
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools faults-programs
 	@PYTHONPATH=. python3 tests/faults/every_step.py
 
-unit: setup-test ## the unit tests only
+ifdef T
+T_PROGRAM := build/asan/unit/$(patsubst ./%,%,$(dir $(T)))test_$(patsubst test_%,%,$(notdir $(T)))
+unit:
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan $(T_PROGRAM)
+	@$(T_PROGRAM)
+else
+unit: setup-test ## the unit tests only; T=agent/jobs builds and runs that one alone
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	@python3 tests/run.py --only unit/
+endif
+
+.PHONY: check
+check: ## the style tests, and the unit tests of what has changed since the commit SINCE (HEAD)
+	@python3 tests/check.py
+
+.PHONY: compile_commands.json
+compile_commands.json: ## for editors and clang-tidy
+	@$(MAKE) -Bnk V=1 FLAVOUR=asan all unit-bin | python3 tests/helpers/compile_commands.py > $@
 
 test: setup-test ## all tests; ONLY=text chooses
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps test-programs
