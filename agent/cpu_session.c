@@ -292,7 +292,7 @@ static void fini(struct attached_session *s)
 
 const struct session_profiler cpu_session = {
 	.name = "CPUHotpaths",
-	.nothing = {REASON_NoSamples, "the process used no CPU during the session"},
+	.nothing = {REASON_NoSamples, "no sample was taken: the process used too little CPU during the session"},
 	.own_size = sizeof(struct cpu_own),
 	.prepare = prepare,
 	.start = start,

@@ -26,7 +26,7 @@
 	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names, or choose roots: NoCollection, which stops for less.") \
 	X(HeapTooLargeForAgent, "Raise the agent's memory limit, or its spool's quota and disk, to what the message names.") \
 	X(HeapWalkTorn, "The heap could not be read in one piece; try again at a calmer time.")                               \
-	X(NoSamples, "The process used no CPU in this time: profile it while it is busy.")                                    \
+	X(NoSamples, "The process used little CPU in this time or none: profile it while it is busy, or for longer.")                                    \
 	/* choosing pods */                                                                                                   \
 	X(NoPodsMatched, "Check spec.target: no running pod of this namespace matches.")                                      \
 	X(PodNotFound, "Check spec.target.podName: there is no such pod in this namespace.")                                  \

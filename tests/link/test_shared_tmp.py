@@ -50,7 +50,7 @@ class SharedTmp(unittest.TestCase):
         """(phase, reason, message, the report's `sampling` or None)"""
         SharedTmp.jobs += 1
         job = "job-%d" % self.jobs
-        self.assertTrue(self.hub.ask("order", "node-1", job, app.container_id, 1, 60)["ok"])
+        self.assertTrue(self.hub.ask("order", "node-1", job, app.container_id, 3, 60)["ok"])
         while True:
             event = self.hub.expect(90, event="job", job=job)
             if event["phase"] in ("Succeeded", "Failed", "Canceled"):
