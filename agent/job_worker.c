@@ -408,15 +408,21 @@ static void *work(void *arg)
 	struct jobs *j = t.jobs;
 	pthread_mutex_lock(&j->lock);
 	enum job_phase phase = t.job->state.phase;
+	bool forget = t.job->forget;
 	pthread_mutex_unlock(&j->lock);
-	if (phase == JOB_QUEUED)
+	if (phase == JOB_QUEUED && !forget)
 		profile(j, t.job);
-	job_delivery_run(j, t.job);
+	if (!forget)
+		job_delivery_run(j, t.job);
 	pthread_mutex_lock(&j->lock);
-	t.job->active = false;
 	if (t.job->forget) {
+		pthread_mutex_unlock(&j->lock); /* a disk that hangs keeps nobody waiting but this thread */
+		STEP("forget");
 		spool_job_remove(j->config.spool, t.job->order.job_id);
+		pthread_mutex_lock(&j->lock);
 		job_table_remove(&j->table, t.job, true);
+	} else {
+		t.job->active = false;
 	}
 	j->threads--;
 	pthread_cond_broadcast(&j->changed);

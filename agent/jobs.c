@@ -7,7 +7,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/step.h"
 #include "common/base/text.h"
 
 #include <stdlib.h>
@@ -88,13 +87,6 @@ void job_save(struct jobs *j, struct job *job)
 }
 
 /* Orders ---------------------------------------------------------------------------------------------------------- */
-
-static void drop(struct jobs *j, struct job *job)
-{
-	STEP("forget");
-	spool_job_remove(j->config.spool, job->order.job_id);
-	job_table_remove(&j->table, job, true);
-}
 
 /* Starts the job's thread; a job that cannot even get a thread fails. The lock is held. */
 static void launch(struct jobs *j, struct job *job)
@@ -191,7 +183,8 @@ void jobs_cancel(struct jobs *j, const char *job_id)
 	pthread_mutex_unlock(&j->lock);
 }
 
-/* A job that still runs (its session was deleted) is ended first; its thread then drops it. */
+/* The job's thread removes its files and then the job. One that still runs (its session was deleted) is ended first; one that is over gets a thread
+ * for it. Where there is none to be had the controller asks again. */
 void jobs_forget(struct jobs *j, const char *job_id)
 {
 	pthread_mutex_lock(&j->lock);
@@ -201,8 +194,9 @@ void jobs_forget(struct jobs *j, const char *job_id)
 		end_early(job);
 		make_readable(job->abort_fd);
 		pthread_cond_broadcast(&j->changed);
-	} else if (job) {
-		drop(j, job);
+	} else if (job && job_worker_start(j, job) == 0) {
+		job->forget = job->active = true;
+		j->threads++;
 	}
 	pthread_mutex_unlock(&j->lock);
 }
