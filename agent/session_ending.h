@@ -33,7 +33,8 @@ enum session_ending session_ending_early(void);
 /* Why it ended early, for the report; NULL: it did not. Static. */
 const char *session_ending_why(enum session_ending how);
 
-/* What a session says that ran its time and has nothing to report: REASON_NoSamples, "no sample was taken: the process used too little CPU during the session". */
+/* What a session says that ran its time and has nothing to report: REASON_NoSamples,
+ * "no sample was taken: the process used too little CPU during the session". */
 struct session_nothing {
 	const char *reason, *message; /* static */
 };
