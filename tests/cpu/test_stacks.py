@@ -20,7 +20,7 @@ class Stacks(local.LocalCase):
         app = stacks.StackApp(framework, self.folder, env=env)
         self.addCleanup(app.stop)
         app.warm(100)
-        right = wrong = 0
+        right = wrong = said = 0
         text = []
         while right + wrong < ENOUGH:
             out = self.run_session(app, 3, "--frequency", str(HERTZ))
@@ -28,11 +28,13 @@ class Stacks(local.LocalCase):
                 sampling = json.load(f)["sampling"]
             self.assertEqual(sampling["stacks"], "code", sampling)
             self.assertEqual(sum(sampling["incompleteByReason"].values()), sampling["incompleteStacks"])
+            said += sampling["incompleteStacks"]  # such as those that a library without a processor was asked about in vain
+            text += [str(sampling["incompleteByReason"])]
             for thread, found in stacks.judge(app, readers.folded(out)).items():
                 right += found.right
                 wrong += sum(found.wrong.values())
                 text += ["%s: %d x %s" % (thread, n, names) for names, n in found.wrong.items()]
-        self.assertGreaterEqual(right + CHANCE, LEAST * (right + wrong), "\n".join(text))
+        self.assertGreaterEqual(right + CHANCE + said, LEAST * (right + wrong), "\n".join(text))
 
     def test_on_net8(self):
         self.judge("net8.0")
