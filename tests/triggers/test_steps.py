@@ -5,6 +5,7 @@ import unittest
 
 from tests.controller import test_sessions
 from tests.controller.faulty_api import FaultyApi
+from tests.lib import proc
 from tests.triggers.ground import AIMED, TriggerTest, condition
 
 STATUS, SESSIONS = r"profilingtriggers/\w+/status", r"profilingsessions(\?|$)"
@@ -130,8 +131,9 @@ class Steps(TriggerTest):
         second.stop()
         third = self.leader(name="third", kubeconfig=self.through)
         set_forward(4)
+        # What is due is written down before its session is made.
+        proc.wait_until(lambda: len(self.made()) == 4, 30, "four sessions")
         third.stop()
-        self.assertEqual(len(self.made()), 4)
 
 
 if __name__ == "__main__":
