@@ -1,5 +1,6 @@
 #include "agent/perf_sampler.h"
 
+#include "agent/perf_opener.h"
 #include "agent/perf_permission.h"
 #include "agent/perf_ring.h"
 #include "common/api/reason.h"
@@ -15,27 +16,9 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
-#include <time.h>
 
-#define RING_MAX_BYTES (512 * 1024) /* with its first page 516 KiB, what the kernel lets a user lock for each CPU (perf_event_mlock_kb) */
 #define RING_MIN_BYTES (16 * 1024)
-#define WAKE_PART 8 /* of a ring: the rest is for the time until this process gets a CPU */
 #define MAX_EVENTS 65536
-#define DEFAULT_MAX_STACK 127
-#define MAX_STACK_CAP 512 /* CAPTURE_MAX_DEPTH: more would be cut anyway */
-
-#ifndef PERF_FLAG_FD_CLOEXEC
-#define PERF_FLAG_FD_CLOEXEC (1UL << 3)
-#endif
-
-/* What the kernel's answers have taught us to ask for. */
-struct abilities {
-	bool kernel;         /* exclude_kernel = 0 */
-	bool kernel_chains;
-	bool inherit_thread; /* Linux 5.13: only threads inherit, no child processes */
-};
 
 struct cpu_ring {
 	int cpu;
@@ -46,11 +29,7 @@ struct cpu_ring {
 struct perf_sampler {
 	enum perf_way way;
 	pid_t pid;
-	struct abilities able;
-	unsigned max_stack;
-	uint64_t period_ns;
-	uint32_t stack_bytes; /* of each sample; 0: no registers either */
-	size_t ring_bytes;
+	struct perf_opener opener;
 	int64_t started_ns;
 	int epoll_fd;
 	int *events;
@@ -70,95 +49,6 @@ struct drain {
 	void *ctx;
 };
 
-/* events -------------------------------------------------------------------------------------------------------- */
-
-static void fill_attr(const struct perf_sampler *s, struct perf_event_attr *a)
-{
-	*a = (struct perf_event_attr){
-		.size = sizeof *a,
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = s->period_ns, /* fixed: a frequency would make the kernel guess again and again */
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CALLCHAIN,
-		.sample_max_stack = (uint16_t)s->max_stack,
-		.use_clockid = 1,
-		.clockid = CLOCK_MONOTONIC,
-		.comm = 1,
-		.watermark = 1,
-		.wakeup_watermark = (uint32_t)(s->ring_bytes / WAKE_PART),
-		.exclude_idle = 1,
-		.exclude_hv = 1,
-		.exclude_kernel = !s->able.kernel,
-		.exclude_callchain_kernel = !s->able.kernel_chains,
-		.disabled = 0,
-	};
-	if (s->stack_bytes) {
-		a->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
-		a->sample_regs_user = PERF_USER_REGS;
-		a->sample_stack_user = s->stack_bytes;
-	}
-	if (s->way == PERF_WAY_THREAD) {
-		a->inherit = 1;
-		a->task = 1; /* a record for each thread that inherits */
-#ifdef PERF_ATTR_SIZE_VER7
-		a->inherit_thread = s->able.inherit_thread;
-#endif
-	}
-}
-
-static int open_once(const struct perf_sampler *s, pid_t tid, int cpu)
-{
-	struct perf_event_attr a;
-	fill_attr(s, &a);
-	return (int)syscall(SYS_perf_event_open, &a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-static bool raise_descriptor_limit(void)
-{
-	struct rlimit r;
-	if (getrlimit(RLIMIT_NOFILE, &r) < 0 || r.rlim_cur >= r.rlim_max)
-		return false;
-	r.rlim_cur = r.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &r) == 0;
-}
-
-/* Takes one wish back after a refusal, so that the next try may succeed. False: nothing left to give up. */
-static bool concede(struct perf_sampler *s, int errnum)
-{
-	switch (errnum) {
-	case EACCES:
-	case EPERM:
-		if (s->way != PERF_WAY_THREAD || !s->able.kernel)
-			return false;
-		s->able.kernel = s->able.kernel_chains = false;
-		return true;
-	case EINVAL:
-	case E2BIG:
-		if (!s->able.inherit_thread)
-			return false;
-		s->able.inherit_thread = false;
-		return true;
-	case EOVERFLOW:
-		if (s->max_stack <= DEFAULT_MAX_STACK)
-			return false;
-		s->max_stack = DEFAULT_MAX_STACK;
-		return true;
-	case EMFILE:
-		return raise_descriptor_limit();
-	default:
-		return false;
-	}
-}
-
-static int open_event(struct perf_sampler *s, pid_t tid, int cpu)
-{
-	for (;;) {
-		int fd = open_once(s, tid, cpu);
-		if (fd >= 0 || !concede(s, errno))
-			return fd;
-	}
-}
-
 static void keep_event(struct perf_sampler *s, int fd)
 {
 	GROW(s->events, s->event_count, s->event_cap);
@@ -171,12 +61,12 @@ static void keep_event(struct perf_sampler *s, int fd)
 static int map_ring(struct perf_sampler *s, struct cpu_ring *r, struct err *e)
 {
 	struct err inner = ERR_INIT;
-	while (perf_ring_map(&r->ring, r->fd, s->ring_bytes, &inner) < 0) {
-		if (inner.kind != ERR_DENIED || s->ring_bytes <= RING_MIN_BYTES)
+	while (perf_ring_map(&r->ring, r->fd, s->opener.ring_bytes, &inner) < 0) {
+		if (inner.kind != ERR_DENIED || s->opener.ring_bytes <= RING_MIN_BYTES)
 			return err_set_reason(e, ERR_DENIED, REASON_PerfEventsForbidden,
 					      "the locked memory for perf rings is used up (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK): %s",
 					      inner.message);
-		s->ring_bytes /= 2;
+		s->opener.ring_bytes /= 2;
 		inner = (struct err)ERR_INIT;
 	}
 	return 0;
@@ -218,7 +108,7 @@ static void drop_last(struct perf_sampler *s)
  * has ended; -1: refused, with errno in *errnum or the error set. */
 static int try_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, struct err *e)
 {
-	AUTO_FD int fd = open_event(s, tid, cpu);
+	AUTO_FD int fd = perf_opener_open(&s->opener, tid, cpu);
 	if (fd < 0) {
 		*errnum = errno;
 		return errno == ENODEV || errno == ESRCH ? 0 : -1;
@@ -240,11 +130,11 @@ static int add_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, st
 	size_t wanted;
 	int r;
 	do {
-		wanted = s->ring_bytes;
+		wanted = s->opener.ring_bytes;
 		r = try_event(s, tid, cpu, errnum, e);
-		if (s->ring_bytes < wanted && r == 1)
+		if (s->opener.ring_bytes < wanted && r == 1)
 			drop_last(s);
-	} while (s->ring_bytes < wanted && r == 1);
+	} while (s->opener.ring_bytes < wanted && r == 1);
 	return r;
 }
 
@@ -331,40 +221,13 @@ static int open_way(struct perf_sampler *s, const struct perf_sampler_options *o
 
 /* life ---------------------------------------------------------------------------------------------------------- */
 
-static unsigned kernel_max_stack(void)
-{
-	char text[32];
-	if (fsio_read_small(AT_FDCWD, "/proc/sys/kernel/perf_event_max_stack", text, sizeof text) <= 0)
-		return DEFAULT_MAX_STACK;
-	long v = strtol(text, NULL, 10);
-	return v < 1 ? DEFAULT_MAX_STACK : v > MAX_STACK_CAP ? MAX_STACK_CAP : (unsigned)v;
-}
-
-/* As much as nearly all stacks need, and less where so many samples come that a ring would not hold them until they are read. */
-static uint32_t stack_bytes_for(int64_t frequency_hertz)
-{
-	return frequency_hertz <= 125 ? 8192 : frequency_hertz <= 250 ? 4096 : 2048;
-}
-
-static size_t ring_bytes_for(int64_t frequency_hertz, uint32_t stack_bytes)
-{
-	/* A second of a busy CPU, at some 600 bytes a sample beside the stack. */
-	size_t need = (size_t)frequency_hertz * (600 + stack_bytes), bytes = 64 * 1024;
-	while (bytes < need && bytes < RING_MAX_BYTES)
-		bytes *= 2;
-	return bytes;
-}
-
 static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, enum perf_way way)
 {
 	struct perf_sampler *s = mem_alloc(sizeof *s);
 	s->way = way;
 	s->pid = o->pid;
-	s->able = (struct abilities){.kernel = true, .kernel_chains = o->kernel_chains, .inherit_thread = true};
-	s->max_stack = kernel_max_stack();
-	s->period_ns = UINT64_C(1000000000) / (uint64_t)o->frequency_hertz;
-	s->stack_bytes = o->stacks ? stack_bytes_for(o->frequency_hertz) : 0;
-	s->ring_bytes = ring_bytes_for(o->frequency_hertz, s->stack_bytes);
+	perf_opener_init(&s->opener, o->frequency_hertz, o->kernel_chains, o->stacks);
+	s->opener.follow_threads = way == PERF_WAY_THREAD;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return s;
 }
@@ -423,12 +286,12 @@ enum perf_way perf_sampler_way(const struct perf_sampler *s)
 
 bool perf_sampler_kernel(const struct perf_sampler *s)
 {
-	return s->able.kernel;
+	return s->opener.kernel;
 }
 
 unsigned perf_sampler_max_depth(const struct perf_sampler *s)
 {
-	return s->max_stack;
+	return s->opener.max_stack;
 }
 
 int64_t perf_sampler_started_ns(const struct perf_sampler *s)
