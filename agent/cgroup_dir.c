@@ -234,6 +234,39 @@ bool cgroup_dir_enter_container(struct cgroup_dir *d, const char *container_id)
 	return false;
 }
 
+void cgroup_dir_leave_for_container(struct cgroup_dir *d)
+{
+	char line[CGROUP_PATH_MAX + 8];
+	struct cgroup_identity id;
+	snprintf(line, sizeof line, "0::%s", d->path + strlen(d->mount));
+	cgroup_parse_identity(line, &id);
+	struct cgroup_dir up = *d;
+	for (const char *name; id.container_id[0] && (name = strrchr(up.path + strlen(up.mount), '/')); cgroup_dir_up(&up)) {
+		if (is_of_container(name + 1, id.container_id)) {
+			*d = up;
+			return;
+		}
+	}
+}
+
+bool cgroup_dir_lists(const struct cgroup_dir *d, pid_t pid)
+{
+	char path[CGROUP_PATH_MAX + 16];
+	struct proc_lines lines;
+	snprintf(path, sizeof path, "%s/cgroup.procs", d->path);
+	if (proc_lines_open(&lines, AT_FDCWD, path) < 0)
+		return false;
+	const char *line;
+	size_t len;
+	bool found = false;
+	while (!found && proc_lines_next(&lines, &line, &len)) {
+		char number[24];
+		found = snprintf(number, sizeof number, "%.*s", (int)len, line) < (int)sizeof number && cgroup_parse_number(number) == pid;
+	}
+	proc_lines_close(&lines);
+	return found;
+}
+
 bool cgroup_dir_up(struct cgroup_dir *d)
 {
 	size_t mount_len = strlen(d->mount);

@@ -16,7 +16,7 @@ struct cgroup_dir {
 	char path[CGROUP_PATH_MAX];  /* of the process's group; begins with `mount` */
 };
 
-/* The group of `pid` in the hierarchy of this v1 controller ("cpu", "memory", "freezer"), else in v2's. */
+/* The group of `pid` in the hierarchy of this v1 controller ("cpu", "memory", "freezer", "perf_event"), else in v2's. */
 bool cgroup_dir_of(const char *proc_root, pid_t pid, const char *controller, struct cgroup_dir *out);
 
 /* The groups of pods in that hierarchy, by their uids, in one walk below the mount; `path` is "" where none was found. */
@@ -26,6 +26,12 @@ void cgroup_dirs_of_pods(const char *proc_root, const char *controller, const st
 
 /* Goes from a pod's group to that of its container (64 hex digits); false: there is none. */
 bool cgroup_dir_enter_container(struct cgroup_dir *d, const char *container_id);
+
+/* Goes up to the group of the container that this group is of; stays where no name on the way is a container's. */
+void cgroup_dir_leave_for_container(struct cgroup_dir *d);
+
+/* Whether the kernel lists the process as one of this very group. */
+bool cgroup_dir_lists(const struct cgroup_dir *d, pid_t pid);
 
 /* Goes to the parent; false at the mount's root. */
 bool cgroup_dir_up(struct cgroup_dir *d);

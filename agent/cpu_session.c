@@ -23,6 +23,7 @@ struct cpu_own {
 	struct cpu_account account;
 	struct perf_sampler *perf; /* NULL: the library's timers sample */
 	struct perf_pump *pump;    /* reads them */
+	bool left_group;           /* and was not sampled afterwards */
 	struct cpu_collect *collect;
 	struct channel_sampling sampling; /* by timers: the library's word */
 	struct code_client code;
@@ -85,6 +86,8 @@ static int start_perf(struct attached_session *s, struct err *e)
 	if (o->perf) {
 		o->capture.method = perf_sampler_way(o->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
 		o->capture.kernel_frames = perf_sampler_kernel(o->perf);
+		LOG_DEBUG("session", "sampling by perf events", LOG_S("method", o->capture.method),
+			  LOG_S("filter", perf_sampler_filtered(o->perf) ? "container" : "none"));
 	} else if (why.kind == ERR_GONE) {
 		*e = why;
 		return -1;
@@ -217,6 +220,7 @@ static int stop(struct attached_session *s, struct err *e)
 	struct err inner = ERR_INIT;
 	(void)e;
 	if (own_of(s)->perf) {
+		own_of(s)->left_group = perf_sampler_left_group(own_of(s)->perf);
 		perf_sampler_stop(own_of(s)->perf);
 		perf_pump_stop(own_of(s)->pump);
 		return 0;
@@ -240,6 +244,9 @@ static void note_limits(struct attached_session *s)
 		limits_note(l, "samples", cpu_capture_due(c), (int64_t)c->sample_count,
 			    "%zu samples came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
 			    (long long)cpu_capture_due(c));
+	if (own_of(s)->left_group)
+		limits_note(l, "group", -1, -1,
+			    "The process was moved to another control group during the session: what it did afterwards is not in this report.");
 	if (x->flags & CHANNEL_SAMPLING_THREADS_UNKNOWN)
 		limits_note(l, "threads", -1, -1, "The process has more threads than the library can look at: what some of them do is not in this report.");
 	if (x->untimed || x->untimed_cpu_ns > x->cpu_ns / NOTABLE_PART)

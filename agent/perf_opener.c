@@ -47,7 +47,7 @@ static size_t ring_bytes_for(int64_t frequency_hertz, uint32_t stack_bytes)
 
 void perf_opener_init(struct perf_opener *o, int64_t frequency_hertz, bool kernel_chains, bool stacks)
 {
-	*o = (struct perf_opener){.kernel = true, .kernel_chains = kernel_chains, .inherit_thread = true};
+	*o = (struct perf_opener){.group_fd = -1, .kernel = true, .kernel_chains = kernel_chains, .inherit_thread = true};
 	o->max_stack = kernel_max_stack();
 	o->period_ns = UINT64_C(1000000000) / (uint64_t)frequency_hertz;
 	o->stack_bytes = stacks ? stack_bytes_for(frequency_hertz) : 0;
@@ -92,6 +92,8 @@ static int open_once(const struct perf_opener *o, pid_t tid, int cpu)
 {
 	struct perf_event_attr a;
 	fill_attr(o, &a);
+	if (tid == -1 && o->group_fd >= 0)
+		return (int)syscall(SYS_perf_event_open, &a, o->group_fd, cpu, -1, PERF_FLAG_FD_CLOEXEC | PERF_FLAG_PID_CGROUP);
 	return (int)syscall(SYS_perf_event_open, &a, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 

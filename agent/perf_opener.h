@@ -1,5 +1,6 @@
 /* Opens the perf events of a sampler: what is asked of the kernel, and what is given up, one wish after the other, where it refuses.
- * The owner of the sampler owns this; its fields are read freely, and `follow_threads` and `ring_bytes` set, between the calls. */
+ * The owner of the sampler owns this; its fields are read freely, and `follow_threads`, `group_fd` and `ring_bytes` set,
+ * between the calls. */
 #ifndef DRDOTNET_PERF_OPENER_H
 #define DRDOTNET_PERF_OPENER_H
 
@@ -10,6 +11,7 @@
 
 struct perf_opener {
 	bool follow_threads; /* events of a thread, which those that it starts inherit */
+	int group_fd;        /* a control group's folder, borrowed: its processes alone; -1: no matter which */
 	bool kernel;         /* exclude_kernel = 0 */
 	bool kernel_chains;
 	bool inherit_thread; /* Linux 5.13: only threads inherit, no child processes */
@@ -22,7 +24,7 @@ struct perf_opener {
 /* Wishes for this many samples a second of CPU time; `stacks`: each with its registers and the top of its stack. */
 void perf_opener_init(struct perf_opener *o, int64_t frequency_hertz, bool kernel_chains, bool stacks);
 
-/* An event of `tid` (-1: all that runs there) on `cpu`; it runs at once. Returns its descriptor, or -1 with errno. */
+/* An event of `tid` (-1: all that runs there, of the group if there is one) on `cpu`; it runs at once. Returns its descriptor, or -1 with errno. */
 int perf_opener_open(struct perf_opener *o, pid_t tid, int cpu);
 
 #endif

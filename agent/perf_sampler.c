@@ -1,5 +1,6 @@
 #include "agent/perf_sampler.h"
 
+#include "agent/perf_group.h"
 #include "agent/perf_opener.h"
 #include "agent/perf_permission.h"
 #include "agent/perf_ring.h"
@@ -30,6 +31,7 @@ struct perf_sampler {
 	enum perf_way way;
 	pid_t pid;
 	struct perf_opener opener;
+	struct perf_group group; /* PERF_WAY_CPU: what the kernel samples */
 	int64_t started_ns;
 	int epoll_fd;
 	int *events;
@@ -221,25 +223,29 @@ static int open_way(struct perf_sampler *s, const struct perf_sampler_options *o
 
 /* life ---------------------------------------------------------------------------------------------------------- */
 
-static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, enum perf_way way)
+static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, enum perf_way way, struct perf_group *group)
 {
 	struct perf_sampler *s = mem_alloc(sizeof *s);
 	s->way = way;
 	s->pid = o->pid;
+	s->group = perf_group_take(group);
 	perf_opener_init(&s->opener, o->frequency_hertz, o->kernel_chains, o->stacks);
 	s->opener.follow_threads = way == PERF_WAY_THREAD;
+	s->opener.group_fd = s->group.fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return s;
 }
 
-static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum perf_way way, struct err *e)
+/* Takes the group, which may be none. */
+static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum perf_way way, struct perf_group *group, struct err *e)
 {
-	struct perf_sampler *s = new_sampler(o, way);
+	struct perf_sampler *s = new_sampler(o, way, group);
 	struct err inner = ERR_INIT;
 	int errnum = 0;
 	int64_t started_ns = clock_mono_ns();
 	if (open_way(s, o, &errnum, &inner) == 0 && s->ring_count > 0) {
-		s->started_ns = way == PERF_WAY_CPU ? started_ns : clock_mono_ns();
+		/* The first event of a group, or of a thread, makes the kernel wait for all CPUs before it is there. */
+		s->started_ns = way == PERF_WAY_CPU && !perf_sampler_filtered(s) ? started_ns : clock_mono_ns();
 		return s;
 	}
 	perf_sampler_close(s);
@@ -258,9 +264,12 @@ static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum
 struct perf_sampler *perf_sampler_open(const struct perf_sampler_options *o, struct err *e)
 {
 	struct perf_sampler *s = NULL;
-	if (!o->only_thread_way)
-		s = open_with(o, PERF_WAY_CPU, NULL);
-	return s ? s : open_with(o, PERF_WAY_THREAD, e);
+	struct perf_group group = PERF_GROUP_NONE;
+	if (!o->only_thread_way && !o->every_process && perf_group_open(&group, "/proc", o->pid))
+		s = open_with(o, PERF_WAY_CPU, &group, NULL);
+	if (!s && !o->only_thread_way)
+		s = open_with(o, PERF_WAY_CPU, &group, NULL);
+	return s ? s : open_with(o, PERF_WAY_THREAD, &group, e);
 }
 
 void perf_sampler_close(struct perf_sampler *s)
@@ -273,6 +282,7 @@ void perf_sampler_close(struct perf_sampler *s)
 		close(s->events[i]);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
+	perf_group_close(&s->group);
 	free(s->rings);
 	free(s->events);
 	free(s->tids);
@@ -287,6 +297,16 @@ enum perf_way perf_sampler_way(const struct perf_sampler *s)
 bool perf_sampler_kernel(const struct perf_sampler *s)
 {
 	return s->opener.kernel;
+}
+
+bool perf_sampler_filtered(const struct perf_sampler *s)
+{
+	return s->group.fd >= 0;
+}
+
+bool perf_sampler_left_group(const struct perf_sampler *s)
+{
+	return perf_group_left(&s->group, "/proc", s->pid);
 }
 
 unsigned perf_sampler_max_depth(const struct perf_sampler *s)

@@ -2,8 +2,8 @@
  * call chains. The process is never stopped and nothing is loaded into it.
  *
  * Two ways, chosen by what the kernel allows (docs/decisions/cpu-sampling.md has the measurements):
- *   PERF_WAY_CPU     one event for each CPU, filtered by process here. Costs the process nothing but the timer's interrupt, sees
- *                    threads from their first instruction. Needs CAP_PERFMON.
+ *   PERF_WAY_CPU     one event for each CPU. Sees threads from their first instruction. Needs CAP_PERFMON. The kernel samples the process's container
+ *                    alone (agent/perf_group.h), or else every process; those of others are dropped here.
  *   PERF_WAY_THREAD  events on each thread and CPU, inherited by threads that are born later. Needs the right to trace the process.
  *
  * One thread owns a sampler. Memory: a ring of at most 512 KiB a CPU, counted as locked memory of the agent's user. With `stacks` the rings hold what
@@ -26,12 +26,13 @@ struct perf_sampler_options {
 	int64_t frequency_hertz;
 	bool kernel_chains;     /* kernel frames wanted; given only where the kernel allows it */
 	bool stacks;            /* each sample with its registers and the top of its stack */
-	bool only_thread_way;   /* for tests and measurements */
+	bool only_thread_way;   /* these two for tests and measurements */
+	bool every_process;     /* also where the kernel could filter */
 };
 
 struct perf_sampler_stats {
 	uint64_t samples;       /* of the process */
-	uint64_t other_samples; /* of other processes on the same CPUs, dropped unread */
+	uint64_t other_samples; /* of other processes (in the same container, where the kernel filters), dropped unread */
 	uint64_t lost, throttled, malformed;
 };
 
@@ -46,6 +47,9 @@ void perf_sampler_close(struct perf_sampler *s);
 
 enum perf_way perf_sampler_way(const struct perf_sampler *s);
 bool perf_sampler_kernel(const struct perf_sampler *s);      /* time in the kernel is sampled */
+bool perf_sampler_filtered(const struct perf_sampler *s);    /* processes of other containers are not sampled */
+/* The process was moved out of what is sampled: since then there are no samples of it. Asked before the end. */
+bool perf_sampler_left_group(const struct perf_sampler *s);
 unsigned perf_sampler_max_depth(const struct perf_sampler *s); /* a chain of so many addresses was cut by the kernel */
 int64_t perf_sampler_started_ns(const struct perf_sampler *s); /* CLOCK_MONOTONIC */
 size_t perf_sampler_event_count(const struct perf_sampler *s);

@@ -1,5 +1,5 @@
-/* perf_ways cpu|thread PID HERTZ SECONDS: samples one process in one of the two ways and prints one JSON line with what that
- * gave and cost. `make test-tools` builds it as build/release/tests/perf-ways. */
+/* perf_ways cpu|every|thread PID HERTZ SECONDS: samples one process in one of the two ways (`every`: per CPU without the kernel's filter) as
+ * sessions do, and prints one JSON line with what that gave and cost. `make test-tools` builds it as build/release/tests/perf-ways. */
 #include "agent/perf_sampler.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -44,7 +44,7 @@ static double own_cpu_s(void)
 int main(int argc, char **argv)
 {
 	if (argc != 5) {
-		fprintf(stderr, "usage: perf_ways cpu|thread PID HERTZ SECONDS\n");
+		fprintf(stderr, "usage: perf_ways cpu|every|thread PID HERTZ SECONDS\n");
 		return 2;
 	}
 	pid_t pid = atoi(argv[2]);
@@ -59,7 +59,9 @@ int main(int argc, char **argv)
 		.pid = pid,
 		.proc_fd = proc_fd,
 		.frequency_hertz = atoi(argv[3]),
+		.stacks = true,
 		.only_thread_way = strcmp(argv[1], "thread") == 0,
+		.every_process = strcmp(argv[1], "every") == 0,
 	};
 	int64_t began_ns = clock_mono_ns();
 	struct perf_sampler *s = perf_sampler_open(&o, &e);
@@ -82,10 +84,10 @@ int main(int argc, char **argv)
 	perf_sampler_drain(s, on_sample, NULL, NULL);
 	const struct perf_sampler_stats *st = perf_sampler_stats(s);
 	uint64_t n = st->samples - before;
-	printf("{\"way\":\"%s\",\"events\":%zu,\"setup_ms\":%.2f,\"first_sample_ms\":%.1f,\"cpu_s\":%.3f,\"samples\":%" PRIu64
+	printf("{\"way\":\"%s\",\"filtered\":%s,\"events\":%zu,\"setup_ms\":%.2f,\"first_sample_ms\":%.1f,\"cpu_s\":%.3f,\"samples\":%" PRIu64
 	       ",\"per_cpu_second\":%.2f,\"lost\":%" PRIu64 ",\"throttled\":%" PRIu64 ",\"malformed\":%" PRIu64
 	       ",\"other\":%" PRIu64 ",\"kernel_share\":%.3f,\"depth\":%.1f,\"wakeups\":%d,\"own_cpu_s\":%.4f}\n",
-	       perf_sampler_way(s) == PERF_WAY_CPU ? "cpu" : "thread", perf_sampler_event_count(s),
+	       perf_sampler_way(s) == PERF_WAY_CPU ? "cpu" : "thread", perf_sampler_filtered(s) ? "true" : "false", perf_sampler_event_count(s),
 	       (double)(opened_ns - began_ns) / 1e6, first_ns ? (double)(first_ns - began_ns) / 1e6 : -1.0, cpu, n, (double)n / cpu,
 	       st->lost, st->throttled, st->malformed, st->other_samples, n ? (double)in_kernel / (double)n : 0,
 	       n ? (double)depth / (double)n : 0, wakeups, own_cpu_s());

@@ -1,5 +1,6 @@
 #include "agent/cgroup.h"
 #include "agent/cgroup_dir.h"
+#include "agent/perf_group.h"
 #include "common/link/link_msg.h"
 #include "tests/unit/agent/fake_proc.h"
 
@@ -281,4 +282,68 @@ Test(cgroup_tree, reads_this_machine)
 	struct cgroup_memory memory;
 	cgroup_read_memory("/proc", &(struct cgroup_owner){.pid = getpid()}, &memory);
 	cr_expect(memory.usage_bytes == -1 || memory.usage_bytes > 0);
+}
+
+static const struct {
+	const char *what, *group, *is; /* below the mount */
+} containers[] = {
+	{"its own", "/kubepods/pod" UID "/" ID, "/kubepods/pod" UID "/" ID},
+	{"a group below it", "/kubepods/pod" UID "/" ID "/init.scope/x", "/kubepods/pod" UID "/" ID},
+	{"CRI-O", "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope/container", "/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" ID ".scope"},
+	{"a container in it", "/kubepods/pod" UID "/" ID "/docker/" ID2, "/kubepods/pod" UID "/" ID},
+	{"a pod on a node that is a container", "/docker/" ID2 "/kubelet/kubepods/pod" UID "/" ID "/a", "/docker/" ID2 "/kubelet/kubepods/pod" UID "/" ID},
+	{"none", "/system.slice/checkout.service", "/system.slice/checkout.service"},
+	{"the root's", "", ""},
+};
+
+Test(cgroup_tree, leaves_for_the_container)
+{
+	for (size_t i = 0; i < sizeof containers / sizeof containers[0]; i++) {
+		struct cgroup_dir d = {.v2 = true, .mount = "/cg"};
+		snprintf(d.path, sizeof d.path, "/cg%s", containers[i].group);
+		cgroup_dir_leave_for_container(&d);
+		cr_expect_str_eq(d.path + 3, containers[i].is, "%s: %s", containers[i].what, d.path);
+	}
+}
+
+#define PERF_V1 "37 31 0:33 / %s/perf rw - cgroup cgroup rw,perf_event\n41 31 0:38 / %s/unified rw - cgroup2 cgroup2 rw\n"
+
+/* What the kernel samples is certain, or it is every process. */
+Test(cgroup_tree, finds_what_the_kernel_is_to_sample)
+{
+	static const struct {
+		const char *what, *mounts, *cgroup, *procs_of, *type_of, *is; /* `is` below cg; NULL: none */
+	} rows[] = {
+		{"v1", PERF_V1, "3:perf_event:/pod/c\n0::/other\n", "perf/pod/c", NULL, "/perf/pod/c"},
+		{"v2", V2, "0::/pod/a\n", "pod/a", NULL, "/pod/a"},
+		{"a container's group below", V2, "0::/pod/" ID "/x\n", "pod/" ID "/x", NULL, "/pod/" ID},
+		{"a relative path", V2, "0::/../../pod/b\n", "deep/pod/b", NULL, "/deep/pod/b"},
+		{"threads in several groups", V2, "0::/pod/t/one\n", "pod/t", "pod/t/one", "/pod/t"},
+		{"the root's", V2, "0::/\n", ".", NULL, NULL},
+		{"not listed there", V2, "0::/pod/d\n", NULL, NULL, NULL},
+		{"not to be seen", V2, "0::/../../gone/e\n", NULL, NULL, NULL},
+		{"no mount", "22 1 0:21 / %s rw - proc proc rw\n", "0::/pod/f\n", "pod/f", NULL, NULL},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		char path[512], number[32];
+		mounts(rows[i].mounts);
+		pid_t pid = member(rows[i].cgroup);
+		snprintf(number, sizeof number, "1\n%d\n", (int)pid);
+		if (rows[i].procs_of) {
+			snprintf(path, sizeof path, "cg/%s/cgroup.procs", rows[i].procs_of);
+			fake_text(&proc, path, number);
+		}
+		if (rows[i].type_of) {
+			snprintf(path, sizeof path, "cg/%s/cgroup.type", rows[i].type_of);
+			fake_text(&proc, path, "threaded\n");
+		}
+		struct perf_group g;
+		bool found = perf_group_open(&g, proc.root, pid);
+		cr_expect_eq(found, rows[i].is != NULL, "%s", rows[i].what);
+		fake_path(&proc, path, "cg");
+		if (found && rows[i].is)
+			cr_expect_str_eq(g.dir.path + strlen(path), rows[i].is, "%s: %s", rows[i].what, g.dir.path);
+		cr_expect_not(perf_group_left(&g, proc.root, pid), "%s", rows[i].what);
+		perf_group_close(&g);
+	}
 }

@@ -1,0 +1,225 @@
+/* What the kernel samples beside a busy neighbour: real perf events on real processes, in control groups that the test makes and removes. */
+#include "agent/perf_group.h"
+#include "agent/perf_permission.h"
+#include "agent/perf_sampler.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/err.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define HERTZ 499
+#define ENOUGH 50 /* samples, and periods that the neighbour has run */
+#define CONTAINER "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static struct {
+	struct cgroup_dir root;
+	char top[CGROUP_PATH_MAX + 32]; /* of the test; "" none */
+	char groups[4][CGROUP_PATH_MAX + 160];
+	size_t group_count;
+	pid_t children[4];
+	size_t child_count;
+} ground;
+
+static bool move(const char *folder, pid_t pid)
+{
+	char path[CGROUP_PATH_MAX + 192];
+	snprintf(path, sizeof path, "%s/cgroup.procs", folder);
+	AUTO_FD int fd = open(path, O_WRONLY | O_CLOEXEC);
+	return fd >= 0 && dprintf(fd, "%d\n", (int)pid) > 0;
+}
+
+/* A folder of groups below the test's own; returns its path. */
+static const char *make_group(const char *name)
+{
+	char *path = ground.groups[ground.group_count];
+	snprintf(path, sizeof ground.groups[0], "%s/%s", ground.top, name);
+	if (mkdir(path, 0755) < 0)
+		cr_skip_test("no control group for perf events may be made here");
+	ground.group_count++;
+	return path;
+}
+
+/* A process that spins in that group, and in no other before. */
+static pid_t spin_in(const char *folder)
+{
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent || !move(folder, getpid()))
+			_exit(1);
+		for (volatile unsigned n = 0;; n++)
+			;
+	}
+	cr_assert_gt(pid, 0);
+	ground.children[ground.child_count++] = pid;
+	return pid;
+}
+
+static int64_t cpu_ns(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec t = {0};
+	if (clock_getcpuclockid(pid, &clock) == 0)
+		clock_gettime(clock, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void setup(void)
+{
+	struct perf_permission may;
+	perf_permission_read("/proc", &may);
+	if (!perf_permission_system_wide(&may))
+		cr_skip_test("needs CAP_PERFMON");
+	if (!cgroup_dir_of("/proc", getpid(), "perf_event", &ground.root))
+		cr_skip_test("no hierarchy of control groups for perf events here");
+	snprintf(ground.root.path, sizeof ground.root.path, "%s", ground.root.mount);
+	snprintf(ground.top, sizeof ground.top, "%s/drdotnet-test-XXXXXX", ground.root.mount);
+	if (!mkdtemp(ground.top)) {
+		ground.top[0] = '\0';
+		cr_skip_test("no control group for perf events may be made here");
+	}
+}
+
+static void teardown(void)
+{
+	for (size_t i = 0; i < ground.child_count; i++) {
+		kill(ground.children[i], SIGKILL);
+		waitpid(ground.children[i], NULL, 0);
+	}
+	while (ground.group_count > 0)
+		rmdir(ground.groups[--ground.group_count]);
+	if (ground.top[0])
+		cr_expect_eq(rmdir(ground.top), 0, "the test's group stays: %s", ground.top);
+}
+
+TestSuite(perf_sampler, .init = setup, .fini = teardown, .timeout = 120);
+
+struct seen {
+	pid_t tid;
+	uint64_t strange; /* not of the process */
+};
+
+static void on_sample(void *ctx, const struct perf_sample *s)
+{
+	struct seen *seen = ctx;
+	seen->strange += s->pid != (uint32_t)seen->tid;
+}
+
+static struct perf_sampler *open_on(pid_t pid, bool every_process)
+{
+	char path[32];
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	AUTO_FD int proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct perf_sampler_options o = {.pid = pid, .proc_fd = proc_fd, .frequency_hertz = HERTZ, .stacks = true, .every_process = every_process};
+	struct err e = ERR_INIT;
+	struct perf_sampler *s = perf_sampler_open(&o, &e);
+	cr_assert(s, "%s", e.message);
+	cr_expect_eq(perf_sampler_way(s), PERF_WAY_CPU);
+	return s;
+}
+
+/* Until there are enough new samples of the process, and its neighbour has run as long as gives as many. */
+static void sample_until_enough(struct perf_sampler *s, pid_t pid, pid_t neighbour)
+{
+	struct seen seen = {.tid = pid};
+	uint64_t before = perf_sampler_stats(s)->samples;
+	int64_t began_ns = cpu_ns(neighbour);
+	while (perf_sampler_stats(s)->samples < before + ENOUGH || cpu_ns(neighbour) - began_ns < INT64_C(1000000000) / HERTZ * ENOUGH) {
+		struct pollfd f = {.fd = perf_sampler_fd(s), .events = POLLIN};
+		poll(&f, 1, 20);
+		perf_sampler_drain(s, on_sample, NULL, &seen);
+	}
+	cr_expect_eq(seen.strange, 0);
+}
+
+/* As in a process of its own: the child writes itself into the group before it spins. */
+static void wait_until_in(const char *folder, pid_t pid)
+{
+	struct cgroup_dir d = ground.root;
+	snprintf(d.path, sizeof d.path, "%s", folder);
+	for (int i = 0; i < 20000 && !cgroup_dir_lists(&d, pid); i++)
+		clock_sleep_until_ms(clock_mono_ms() + 2);
+	cr_assert(cgroup_dir_lists(&d, pid), "%d in %s", (int)pid, folder);
+}
+
+static pid_t run_in(const char *folder)
+{
+	pid_t pid = spin_in(folder);
+	wait_until_in(folder, pid);
+	return pid;
+}
+
+Test(perf_sampler, takes_no_sample_of_a_neighbour)
+{
+	pid_t target = run_in(ground.top), neighbour = run_in(ground.root.mount);
+	struct perf_sampler *s = open_on(target, false);
+	cr_expect(perf_sampler_filtered(s));
+	sample_until_enough(s, target, neighbour);
+	perf_sampler_stop(s);
+	cr_expect_eq(perf_sampler_stats(s)->other_samples, 0, "%zu of others came into the rings", (size_t)perf_sampler_stats(s)->other_samples);
+	cr_expect_not(perf_sampler_left_group(s));
+	perf_sampler_close(s);
+}
+
+/* The same two processes: it is the filter that keeps the neighbour's samples away. */
+Test(perf_sampler, drops_a_neighbour_s_samples_without_the_filter)
+{
+	pid_t target = run_in(ground.top), neighbour = run_in(ground.root.mount);
+	struct perf_sampler *s = open_on(target, true);
+	cr_expect_not(perf_sampler_filtered(s));
+	sample_until_enough(s, target, neighbour);
+	cr_expect_gt(perf_sampler_stats(s)->other_samples, 0);
+	perf_sampler_close(s);
+}
+
+Test(perf_sampler, samples_a_process_of_the_root_s_group)
+{
+	pid_t target = run_in(ground.root.mount), neighbour = run_in(ground.top);
+	struct perf_sampler *s = open_on(target, false);
+	cr_expect_not(perf_sampler_filtered(s));
+	sample_until_enough(s, target, neighbour);
+	cr_expect_not(perf_sampler_left_group(s));
+	perf_sampler_close(s);
+}
+
+/* A container's process may make groups of its own and change between them; its samples are all there, and its siblings' are dropped. */
+Test(perf_sampler, follows_a_process_within_its_container)
+{
+	make_group(CONTAINER);
+	const char *inner = make_group(CONTAINER "/inner"), *other = make_group(CONTAINER "/other");
+	pid_t target = run_in(inner), sibling = run_in(other), neighbour = run_in(ground.top);
+	struct perf_sampler *s = open_on(target, false);
+	cr_expect(perf_sampler_filtered(s));
+	sample_until_enough(s, target, sibling);
+	cr_expect_gt(perf_sampler_stats(s)->other_samples, 0, "the sibling's");
+	cr_expect(move(other, target));
+	sample_until_enough(s, target, neighbour);
+	cr_expect_not(perf_sampler_left_group(s));
+	cr_expect(move(ground.top, target));
+	cr_expect(perf_sampler_left_group(s));
+	perf_sampler_close(s);
+}
+
+/* Of a zombie the first hierarchies say that it is in the root's group. */
+Test(perf_sampler, a_process_that_ends_has_not_left)
+{
+	pid_t target = run_in(ground.top);
+	struct perf_sampler *s = open_on(target, false);
+	kill(target, SIGKILL);
+	siginfo_t info;
+	waitid(P_PID, (id_t)target, &info, WEXITED | WNOWAIT);
+	cr_expect_not(perf_sampler_left_group(s));
+	perf_sampler_close(s);
+}
