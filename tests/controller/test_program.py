@@ -192,17 +192,18 @@ class Certificates(ProgramTest):
         def shown():
             text = subprocess.run(["openssl", "s_client", "-connect", "127.0.0.1:%d" % port], stdin=subprocess.DEVNULL,
                                   capture_output=True, text=True).stdout
-            return re.search(r"-----BEGIN.*?-----END CERTIFICATE-----", text, re.S).group()
+            found = re.search(r"-----BEGIN.*?-----END CERTIFICATE-----", text, re.S)
+            return found and found.group()
 
-        with open(cert) as f:
-            self.assertEqual(shown().strip(), f.read().strip())
+        with open(cert) as f:  # a handshake that takes too long is given up
+            self.assertEqual(proc.wait_until(shown, 30, "a certificate").strip(), f.read().strip())
         self.assertNotIn("data", self.cluster.request("GET", SECRET), "the Secret is not touched")
         shutil.copy(pki + "/admin.crt", cert)
         controller.wait_log("the new certificate is not usable; the old one is served", 30)
         shutil.copy(pki + "/admin.key", key)
         controller.wait_log("a new certificate is served", 30)
         with open(cert) as f:
-            self.assertEqual(shown().strip(), f.read().strip())
+            self.assertEqual(proc.wait_until(shown, 30, "a certificate").strip(), f.read().strip())
 
     def test_the_rest_api_has_a_certificate_of_its_own_or_none(self):
         pki = kube.make_pki(os.path.join(self.folder, "api-files"))
