@@ -126,25 +126,49 @@ static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_i
 	return answer;
 }
 
-/* The body of the function's code that the pointer lies in. */
-static struct channel_code_body find_body(void *info, uint64_t ip)
+/* Of one of the function's bodies: the piece that the pointer lies in. */
+static bool find_piece(void *info, uint64_t ip, uintptr_t start, struct resolver_body *out)
+{
+	struct cor_code_info pieces[PIECES_MAX];
+	uint32_t count;
+
+	if (info_get_code_info4(info, start, PIECES_MAX, &count, pieces) < 0)
+		return false;
+	for (uint32_t i = 0; i < count && i < PIECES_MAX; i++)
+		if (ip - pieces[i].start < pieces[i].bytes) {
+			out->start = pieces[0].start;
+			out->bytes = (uint32_t)pieces[0].bytes;
+			out->piece = pieces[i].start;
+			out->piece_end = pieces[i].start + pieces[i].bytes;
+			return true;
+		}
+	return false;
+}
+
+static bool find_body(void *info, uint64_t ip, struct resolver_body *out)
 {
 	uintptr_t starts[BODIES_MAX];
-	struct cor_code_info pieces[PIECES_MAX];
 	cor_id function = 0, rejit = 0;
-	uint32_t count = 0, piece_count;
+	uint32_t count = 0;
+	int32_t dynamic = 0;
 
 	if (info_get_function_from_ip3(info, ip, &function, &rejit) < 0 || !function || function_name_gone(info, function) ||
 	    info_get_native_code_start_addresses(info, function, rejit, BODIES_MAX, &count, starts) < 0)
-		return (struct channel_code_body){0};
-	for (uint32_t i = 0; i < count && i < BODIES_MAX; i++) {
-		if (info_get_code_info4(info, starts[i], PIECES_MAX, &piece_count, pieces) < 0)
-			continue;
-		for (uint32_t k = 0; k < piece_count && k < PIECES_MAX; k++)
-			if (ip - pieces[k].start < pieces[k].bytes)
-				return (struct channel_code_body){pieces[0].start, (uint32_t)pieces[0].bytes};
-	}
-	return (struct channel_code_body){0};
+		return false;
+	out->dynamic = info_is_function_dynamic(info, function, &dynamic) == COR_S_OK && dynamic;
+	for (uint32_t i = 0; i < count && i < BODIES_MAX; i++)
+		if (find_piece(info, ip, starts[i], out))
+			return true;
+	return false;
+}
+
+enum resolver_place resolver_find_body(void *info, uint64_t ip, struct resolver_body *out)
+{
+	if (!enter_quietly())
+		return RESOLVER_NOT_NOW;
+	bool found = find_body(info, ip, out);
+	module_guard_leave();
+	return found ? RESOLVER_BODY : RESOLVER_NO_BODY;
 }
 
 bool resolver_answer_code(void *info, const struct channel_frame *request, struct channel_io *io)
@@ -156,12 +180,10 @@ bool resolver_answer_code(void *info, const struct channel_frame *request, struc
 	if (!channel_get_code_ask(request, &r, &count))
 		return false;
 	for (uint32_t i = 0; i < count; i++) {
-		uint64_t ip = wire_u64(&r);
+		struct resolver_body body;
 		bodies[i] = (struct channel_code_body){0};
-		if (!enter_quietly())
-			continue;
-		bodies[i] = find_body(info, ip);
-		module_guard_leave();
+		if (resolver_find_body(info, wire_u64(&r), &body) == RESOLVER_BODY)
+			bodies[i] = (struct channel_code_body){body.start, body.bytes};
 	}
 	struct wire_writer *w = channel_io_begin(io, CHANNEL_CODE_BODIES);
 	wire_put_u32(w, count);
