@@ -27,7 +27,7 @@ static int each(const uint8_t *payload, size_t len, channel_sample_fn *on_sample
 		struct channel_sample s = {
 			.time_ns = record.time_ns,
 			.tid = record.tid,
-			.truncated = record.flags & CHANNEL_TRUNCATED,
+			.flags = record.flags,
 			.depth = record.depth,
 			.ips = record.ips,
 		};

@@ -9,6 +9,7 @@
 #include "agent/stack_unwind.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/proto/channel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ struct cpu_collect *cpu_collect_new(const struct cpu_collect_options *o)
 	c->threads = cpu_threads_new(c->builder, o->proc_fd, o->same_ids);
 	c->namer = frame_namer_new(c->builder, o->proc_fd);
 	c->bodies = code_bodies_new(o->proc_fd);
-	o->capture->exact_stacks = o->code != NULL;
+	o->capture->exact_stacks = o->code || o->by_timers;
 	c->batch = 1;
 	return c;
 }
@@ -119,6 +120,25 @@ void cpu_collect_perf_sample(struct cpu_collect *c, const struct perf_sample *s)
 		take_chain(c, s, STACK_GAP_ROOM);
 }
 
+/* The library's word on why callers may be missing. */
+static void count_gap(struct cpu_collect *c, unsigned flags)
+{
+	static const struct {
+		unsigned flag;
+		enum stack_gap gap;
+	} gaps[] = {
+		{CHANNEL_GAP_CODE, STACK_GAP_CODE},
+		{CHANNEL_GAP_BROKEN, STACK_GAP_BROKEN},
+		{CHANNEL_GAP_DEEP, STACK_GAP_DEEP},
+		{CHANNEL_GAP_ROOM, STACK_GAP_ROOM},
+	};
+	for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++)
+		if (flags & gaps[i].flag) {
+			c->o.capture->stack_gaps[gaps[i].gap]++;
+			return;
+		}
+}
+
 void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample *s)
 {
 	struct unwound u = {.depth = 0};
@@ -127,7 +147,8 @@ void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample
 	int64_t now_ns = clock_mono_ns(), time_ns = s->time_ns < c->o.started_ns ? c->o.started_ns : s->time_ns;
 	time_ns = time_ns < now_ns ? time_ns : now_ns;
 	count(c, time_ns);
-	take(c, time_ns, s->tid, &u, s->truncated);
+	count_gap(c, s->flags);
+	take(c, time_ns, s->tid, &u, s->flags & CHANNEL_TRUNCATED);
 }
 
 void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *name)

@@ -22,7 +22,8 @@ struct cpu_collect_options {
 	bool same_ids;               /* the process sees its threads by the ids that the samples have */
 	int64_t started_ns;          /* CLOCK_MONOTONIC; samples before are clamped to it */
 	unsigned max_depth;          /* so many addresses in a chain: the kernel has cut it; 0: no limit known */
-	cpu_collect_code_fn *code;   /* NULL: stacks are what frame pointers tell */
+	bool by_timers;              /* the library walks the stacks, by the code of each function */
+	cpu_collect_code_fn *code;   /* NULL: stacks of perf samples are what frame pointers tell */
 	void *code_ctx;
 };
 

@@ -122,6 +122,7 @@ static void start_collecting(struct attached_session *s)
 		.same_ids = t->pid == t->inner_pid || !o->perf,
 		.started_ns = s->started_ns,
 		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
+		.by_timers = !o->perf,
 		.code = o->perf ? ask_code : NULL,
 		.code_ctx = s,
 	};

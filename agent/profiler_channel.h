@@ -26,7 +26,7 @@ struct resolved_function {
 struct channel_sample { /* in-process timer sampling */
 	int64_t time_ns;     /* CLOCK_MONOTONIC */
 	uint32_t tid;        /* inner */
-	bool truncated;
+	uint16_t flags;      /* enum channel_sample_flag */
 	uint16_t depth;
 	const uint64_t *ips; /* leaf first; borrowed, valid in the callback */
 };

@@ -38,7 +38,8 @@ static bool read_epilogue(const uint8_t *code, const uint8_t *end, uintptr_t *of
 	return false;
 }
 
-/* What a stub, to which the frame `inner` returns, saved below its caller's frame `outer`: the address in that caller. 0: it is no stub. */
+/* Where a stub, to which the frame `inner` returns, has saved `outer`, its caller's frame pointer, below the address in that caller. 0: it is no
+ * stub. */
 static uintptr_t called_stub(const struct caller_walk *w, uintptr_t inner, uintptr_t outer)
 {
 	uintptr_t at = ((const uintptr_t *)inner)[1], offset = 0;
@@ -50,7 +51,7 @@ static uintptr_t called_stub(const struct caller_walk *w, uintptr_t inner, uintp
 	if (at + 8 > end || saved + 2 * sizeof saved > outer || saved % sizeof saved)
 		return 0;
 	const uintptr_t *frame = (const uintptr_t *)saved;
-	return frame[0] == outer && !within(&w->runtime, frame[1]) ? frame[1] : 0;
+	return frame[0] == outer && !within(&w->runtime, frame[1]) ? saved : 0;
 }
 #else
 /* Its stubs have frames. */
@@ -63,14 +64,15 @@ static uintptr_t called_stub(const struct caller_walk *w, uintptr_t inner, uintp
 }
 #endif
 
-size_t caller_walk(const struct caller_walk *w, const struct frame_registers *r, uintptr_t end, uint64_t *ips, size_t cap, bool *more)
+void caller_walk(const struct caller_walk *w, const struct frame_registers *r, uintptr_t end, const struct code_index *index, uint64_t *ips,
+		 size_t cap, struct code_walked *out)
 {
-	uintptr_t ip = r->ip, fp = r->fp, low = r->sp, lost = 0;
+	uintptr_t ip = r->ip, fp = r->fp, low = r->sp, stub = 0;
 
-	*more = false;
+	*out = (struct code_walked){.end = CODE_STEP_BROKEN};
 	while (within(&w->runtime, ip) || within(&w->own, ip)) {
 		if (!is_frame(fp, low, end))
-			return 0;
+			return;
 		const uintptr_t *frame = (const uintptr_t *)fp;
 		uintptr_t caller = frame[0];
 		bool from_runtime = within(&w->runtime, frame[1]);
@@ -78,12 +80,13 @@ size_t caller_walk(const struct caller_walk *w, const struct frame_registers *r,
 		low = fp + 2 * sizeof fp;
 		/* The frame that is the last to return into the runtime: into a stub? */
 		if (from_runtime && is_frame(caller, low, end) && !within(&w->runtime, ((const uintptr_t *)caller)[1]))
-			lost = called_stub(w, fp, caller);
+			stub = called_stub(w, fp, caller);
 		fp = caller;
 	}
 	struct frame_registers outside = {.ip = ip, .sp = low, .fp = fp};
-	if (!lost || cap < 2)
-		return frame_walk(&outside, end, ips, cap, more);
-	ips[0] = lost;
-	return 1 + frame_walk(&outside, end, ips + 1, cap - 1, more);
+	if (stub) {
+		const uintptr_t *frame = (const uintptr_t *)stub;
+		outside = (struct frame_registers){.ip = frame[1], .sp = stub + 2 * sizeof *frame, .fp = frame[0]};
+	}
+	frame_walk(&outside, false, end, index, ips, NULL, cap, out);
 }

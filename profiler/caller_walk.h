@@ -16,7 +16,8 @@ struct caller_walk {
 	struct code_range runtime, own; /* the runtime's code, and ours */
 };
 
-/* Return addresses, the innermost one outside of the two ranges first. 0: there is none. */
-size_t caller_walk(const struct caller_walk *w, const struct frame_registers *r, uintptr_t end, uint64_t *ips, size_t cap, bool *more);
+/* As frame_walk(): return addresses, the innermost one outside of the two ranges first. Depth 0: there is none. */
+void caller_walk(const struct caller_walk *w, const struct frame_registers *r, uintptr_t end, const struct code_index *index, uint64_t *ips,
+		 size_t cap, struct code_walked *out);
 
 #endif

@@ -1,9 +1,7 @@
-/* Context: signal handler. */
+/* Context: signal handler, CLR callback. */
 #include "profiler/frame_walk.h"
 
 #include <ucontext.h>
-
-#define LOWEST_CODE 4096
 
 struct frame_registers frame_walk_registers(const void *ucontext)
 {
@@ -19,6 +17,7 @@ struct frame_registers frame_walk_registers(const void *ucontext)
 		.ip = (uintptr_t)u->uc_mcontext.pc,
 		.sp = (uintptr_t)u->uc_mcontext.sp,
 		.fp = (uintptr_t)u->uc_mcontext.regs[29],
+		.lr = (uintptr_t)u->uc_mcontext.regs[30],
 	};
 #else
 #error "the profiler library knows x64 and arm64"
@@ -36,26 +35,21 @@ uintptr_t frame_walk_thread_pointer(void)
 	return tp;
 }
 
-size_t frame_walk(const struct frame_registers *r, uintptr_t end, uint64_t *ips, size_t cap, bool *more)
+void frame_walk(const struct frame_registers *r, bool leaf, uintptr_t end, const struct code_index *index, uint64_t *ips, uint32_t *heights,
+		size_t cap, struct code_walked *out)
 {
-	uintptr_t fp = r->fp, low = r->sp;
-	size_t n = 0;
+	/* Frames only go up: the walk ends, and it reads only [sp, end). */
+	struct stack_span span = {r->sp, end};
+	const struct code_walk w = {
+		.r = {.ip = r->ip, .sp = r->sp, .fp = r->fp, .lr = r->lr},
+		.leaf = leaf,
+		.live = leaf,
+		.read = code_walk_stack_word,
+		.read_ctx = &span,
+		.find = code_walk_find_rule,
+		.find_ctx = (void *)index,
+		.heights = heights,
+	};
 
-	*more = false;
-	ips[n++] = r->ip;
-	/* A frame is {caller's fp, return address}, and frames only go up: the walk ends, and it reads only [sp, end). */
-	while (fp >= low && end >= 2 * sizeof fp && fp <= end - 2 * sizeof fp && fp % sizeof fp == 0) {
-		const uintptr_t *frame = (const uintptr_t *)fp;
-		uintptr_t caller = frame[0], address = frame[1];
-		if (address < LOWEST_CODE)
-			break;
-		if (n == cap) {
-			*more = true;
-			break;
-		}
-		ips[n++] = address;
-		low = fp + 2 * sizeof fp;
-		fp = caller;
-	}
-	return n;
+	code_walk(&w, ips, cap, out);
 }

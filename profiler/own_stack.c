@@ -1,13 +1,16 @@
 /* Context: CLR callback (take) and own thread (prepare, tick). */
 #include "profiler/own_stack.h"
 
+#include "common/proto/channel.h"
 #include "profiler/caller_walk.h"
+#include "profiler/code_learn.h"
 #include "profiler/cor_abi.h"
 #include "profiler/now.h"
 #include "profiler/stack_map.h"
 
 #include <link.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define MAP_PERIOD_NS 200000000u /* reading the maps costs up to a millisecond of our thread */
 
@@ -48,6 +51,23 @@ static size_t ask_runtime(uint64_t *ips, size_t cap, bool *more)
 	return s.count;
 }
 
+/* The runtime knows all callers, but is not always to be asked; then it is what was found. */
+static size_t walk_again(uint64_t *ips, size_t cap, size_t found, bool *more)
+{
+	uint64_t asked[CHANNEL_MAX_DEPTH];
+	bool asked_more;
+	size_t depth = ask_runtime(asked, cap < CHANNEL_MAX_DEPTH ? cap : CHANNEL_MAX_DEPTH, &asked_more);
+
+	if (depth) {
+		*more = asked_more;
+		memcpy(ips, asked, depth * sizeof *ips);
+		found = depth;
+	}
+	for (size_t i = 0; i < found; i++)
+		code_learn_want(ips[i] - 1);
+	return found;
+}
+
 __attribute__((noinline)) size_t own_stack_take(uint64_t *ips, size_t cap, bool *more)
 {
 	const uintptr_t *frame = __builtin_frame_address(0);
@@ -59,8 +79,15 @@ __attribute__((noinline)) size_t own_stack_take(uint64_t *ips, size_t cap, bool 
 		return ask_runtime(ips, cap, more);
 	}
 	/* A mapping may go on behind the stack with something that another thread unmaps meanwhile. */
-	size_t depth = caller_walk(&code, &caller, tp > caller.sp && tp < end ? tp : end, ips, cap, more);
-	return depth ? depth : ask_runtime(ips, cap, more);
+	struct code_walked walked;
+	const struct code_index *index = code_rules_enter();
+	caller_walk(&code, &caller, tp > caller.sp && tp < end ? tp : end, index, ips, cap, &walked);
+	code_rules_leave(index);
+	*more = walked.more;
+	if (walked.depth && !walked.unknown && walked.gap == CODE_GAP_NONE)
+		return walked.depth;
+	/* Code that is met for the first time, or a thread that the runtime is about to stop. */
+	return walk_again(ips, cap, walked.depth, more);
 }
 
 struct wanted_code {
@@ -101,11 +128,13 @@ void own_stack_prepare(void *info)
 	dl_iterate_phdr(find_code, &runtime);
 	dl_iterate_phdr(find_code, &own);
 	the_info = info;
+	code_learn_begin(info);
 	read_map();
 }
 
 void own_stack_tick(void)
 {
+	code_learn_tick();
 	if (atomic_load(&stack_missing) && now_ns() - map_read_ns > MAP_PERIOD_NS)
 		read_map();
 }

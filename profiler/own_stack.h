@@ -1,6 +1,6 @@
-/* The stack of the calling thread, a managed one inside a callback of the runtime: by its frame pointers (caller_walk.h) where the map of
- * stacks knows the thread's; else, for a new thread, by the runtime's own way, which has managed frames only and takes several times as
- * long. CLR callback: no lock, no allocation. */
+/* The stack of the calling thread, a managed one inside a callback of the runtime: by what is known of its code (caller_walk.h) where the
+ * map of stacks knows the thread's; else, for a new thread and for code that is met for the first time, by the runtime's own way, which has managed
+ * frames only and takes several times as long. CLR callback: no lock, no allocation. */
 #ifndef DRDOTNET_OWN_STACK_H
 #define DRDOTNET_OWN_STACK_H
 

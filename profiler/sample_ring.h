@@ -20,6 +20,7 @@ struct sample_ring {
 
 /* Signal handler. Two parts, so that a record needs not be put together first. false: full, counted. */
 bool sample_ring_put(struct sample_ring *r, const uint64_t *a, size_t a_len, const uint64_t *b, size_t b_len);
+size_t sample_ring_used(struct sample_ring *r); /* any context: words, more or less */
 /* Own thread. The record's length, 0 when there is none; a record longer than `cap` is skipped and counted. */
 size_t sample_ring_take(struct sample_ring *r, uint64_t *out, size_t cap);
 

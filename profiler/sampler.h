@@ -1,5 +1,5 @@
 /* CPU sampling from within, for targets that perf events cannot reach: a timer on every thread's CPU clock sends a signal to that
- * thread (the runtime's own, see runtime_signal.h), whose handler walks its own frame pointers. Coarser than perf events: capped at
+ * thread (the runtime's own, see runtime_signal.h), whose handler walks its own stack. Coarser than perf events: capped at
  * the kernel's HZ, and short bursts on many threads get less than their share. Own thread, but for the handler in sampler.c. */
 #ifndef DRDOTNET_SAMPLER_H
 #define DRDOTNET_SAMPLER_H
@@ -10,7 +10,7 @@
 
 void sampler_reset(void);
 /* 0, or an errno and a message: EBUSY when no signal is safe for it. */
-int sampler_start(uint32_t hertz, const char **message);
+int sampler_start(void *info, uint32_t hertz, const char **message);
 /* Afterwards no timer of ours exists and the signal is the runtime's again; a handler may still be running. Idempotent. */
 void sampler_stop(void);
 /* After stop: waits until no thread can still be in our handler, but not without end. false: the library must not be unmapped: there are threads

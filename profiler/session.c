@@ -4,6 +4,7 @@
 #include "common/proto/channel_code.h"
 #include "profiler/allocs.h"
 #include "profiler/channel_io.h"
+#include "profiler/code_learn.h"
 #include "profiler/dynamic_starts.h"
 #include "profiler/event_mask.h"
 #include "profiler/event_pipe.h"
@@ -128,7 +129,7 @@ static void answer_sample_start(const struct channel_frame *f)
 
 	wire_reader_init(&r, f->payload, f->len);
 	uint32_t hertz = wire_u32(&r);
-	int error = r.bad ? EINVAL : sampler_start(hertz, &message);
+	int error = r.bad ? EINVAL : sampler_start(info, hertz, &message);
 	if (error)
 		send_error(f->type, (uint32_t)error, message);
 	else
@@ -315,6 +316,7 @@ static void leave(void)
 	hresult hr;
 
 	sampler_stop();
+	code_learn_end();
 	bool may_go = sampler_settle() || stay_mapped();
 	allocs_stop(info, &io);
 	stop_log_end();
@@ -450,6 +452,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	beside = notification_only;
 	io.fd = io.give_up_fd = io.passed_fd = -1;
 	resolver_reset();
+	code_learn_reset();
 	dynamic_starts_reset();
 	gc_watch_reset();
 	sampler_reset();

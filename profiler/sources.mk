@@ -7,6 +7,11 @@ PROFILER_SRC := \
 	profiler/event_mask.c \
 	profiler/event_pipe.c \
 	profiler/caller_walk.c \
+	profiler/code_rules.c \
+	profiler/code_walk.c \
+	profiler/code_learn.c \
+	profiler/stack_copy.c \
+	profiler/hijacks.c \
 	profiler/site_table.c \
 	profiler/thread_id.c \
 	profiler/own_stack.c \

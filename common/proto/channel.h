@@ -147,6 +147,11 @@ enum channel_sampling_flag {
 
 enum channel_sample_flag {
 	CHANNEL_TRUNCATED = 1, /* deeper than CHANNEL_MAX_DEPTH, or the thread's stack was not known yet */
+	/* Callers may be missing; one of: */
+	CHANNEL_GAP_CODE = 2,   /* code on the way was not known or not understood */
+	CHANNEL_GAP_BROKEN = 4, /* what lay on the stack led nowhere */
+	CHANNEL_GAP_DEEP = 8,   /* the code became known when the stack was gone: beyond what was copied of it frame pointers were followed */
+	CHANNEL_GAP_ROOM = 16,  /* the code was not known, and there was no room to copy the stack */
 };
 
 /* SAMPLES: records up to the payload's end: i64 time (CLOCK_MONOTONIC), u32 inner tid, u16 flags, u16 depth, depth x u64 ip, leaf first. */

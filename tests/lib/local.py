@@ -9,11 +9,12 @@ from tests.lib import dotnet, proc
 from tests.lib.memory_group import within
 
 DRDOTNET = os.path.join(proc.ROOT, "build/release/drdotnet")
+WITHOUT_PERF = [os.path.join(proc.ROOT, "build/release/tests/deny-perf")]
 
 
-def drdotnet(*words, seconds=60, env=None, group=None):
-    """(exit code, standard output, standard error) of build/release/drdotnet. `group`: a memory_group()."""
-    done = subprocess.run(within(group, [DRDOTNET, *words]), capture_output=True, text=True, timeout=seconds, cwd=proc.ROOT,
+def drdotnet(*words, seconds=60, env=None, group=None, under=()):
+    """(exit code, standard output, standard error) of build/release/drdotnet. `group`: a memory_group(); `under`: a command that runs it."""
+    done = subprocess.run(within(group, [*under, DRDOTNET, *words]), capture_output=True, text=True, timeout=seconds, cwd=proc.ROOT,
                           env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL)
     return done.returncode, done.stdout, done.stderr
 
@@ -32,13 +33,13 @@ class LocalCase(unittest.TestCase):
         self.addCleanup(app.stop)
         return app
 
-    def run_session(self, app, seconds, *words):
+    def run_session(self, app, seconds, *words, under=()):
         """A CPU session of some seconds on `app`; asserts that it ended well. Returns the reports' folder; what the
         application did meanwhile is in app.during (its progress lines before and after)."""
         out = os.path.join(self.folder, "reports-%d" % time.monotonic_ns())
         before = app.progress()
         code, text, errors = drdotnet("run", "--profiler", "CPUHotpaths", "--duration", "%ds" % seconds, "--pid", app.pid,
-                                      "-o", out, *words, seconds=seconds + 30)
+                                      "-o", out, *words, seconds=seconds + 30, under=under)
         self.assertEqual(code, 0, "drdotnet run: %s%s" % (text, errors))
         app.during = before
         self.output = text

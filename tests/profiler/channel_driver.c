@@ -200,7 +200,7 @@ static void keep_sample(void *ctx, const struct channel_sample *s)
 	d->samples[d->sample_count].tid = s->tid;
 	d->samples[d->sample_count++].time_ns = s->time_ns;
 	d->ip_count += s->depth;
-	d->truncated += s->truncated;
+	d->truncated += s->flags & CHANNEL_TRUNCATED;
 }
 
 static int sample(struct driver *d, long hertz, double seconds, struct err *e)

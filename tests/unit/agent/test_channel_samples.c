@@ -20,7 +20,7 @@ static void see(void *ctx, const struct channel_sample *s)
 	seen->count++;
 	cr_expect_gt(s->time_ns, seen->last_time_ns, "in order");
 	seen->last_time_ns = s->time_ns;
-	seen->truncated = s->truncated;
+	seen->truncated = s->flags & CHANNEL_TRUNCATED;
 	for (uint16_t i = 0; i < s->depth; i++)
 		seen->sum += s->ips[i];
 }

@@ -26,7 +26,13 @@ static void frame(int at, int caller, uintptr_t address)
 static size_t take(uintptr_t ip, int fp, uint64_t *ips, size_t cap, bool *more)
 {
 	struct frame_registers r = {.ip = ip, .sp = (uintptr_t)&stack[0], .fp = (uintptr_t)&stack[fp]};
-	return caller_walk(walk(), &r, (uintptr_t)&stack[WORDS], ips, cap, more);
+	struct code_walked out;
+	const struct code_index *index = code_rules_enter();
+
+	caller_walk(walk(), &r, (uintptr_t)&stack[WORDS], index, ips, cap, &out);
+	code_rules_leave(index);
+	*more = out.more;
+	return out.depth;
 }
 
 static void expect(const uint64_t *ips, size_t n, const uint64_t *expected, size_t count)
