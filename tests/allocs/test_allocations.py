@@ -230,6 +230,28 @@ class Endings(AllocationsCase):
         self.assertEqual(load(out)["diagnosis"]["finding"], "idle")
         self.assertIn("Hardly anything is allocated", text)
 
+    def check_callers(self, framework):
+        """Methods that keep no frame pointer: each caller stands above what it calls, and the blame goes to the one who asks."""
+        app = self.target("callers", framework)
+        app.warm(50)
+        found = readers.folded(run(self, app, 3)[0])
+        paths = {"Cart": 0, "Invoice": 0, None: 0}
+        for stack, weight in found.stacks:
+            names = [f[len("Shop.Callers."):] for f in stack if f.startswith("Shop.Callers.")]
+            if names:
+                asks = names[1] if len(names) == 4 and names[1] in paths and names == ["Work", names[1], "Shared", "Make"] else None
+                paths[asks] += weight
+        total = sum(paths.values())
+        self.assertGreater(total, 0.9 * found.total)
+        self.assertGreaterEqual(paths["Cart"] + paths["Invoice"], 0.99 * total, found.leaves())
+        self.assertAlmostEqual(paths["Cart"] / total, 0.75, delta=0.05)
+
+    def test_callers_of_small_methods_on_net8(self):
+        self.check_callers("net8.0")
+
+    def test_callers_of_small_methods_on_net10(self):
+        self.check_callers("net10.0")
+
     def test_threads_that_come_and_go(self):
         """A new thread's stack is not known yet: its first allocations are found all the same."""
         app = self.target("fresh", "net10.0")

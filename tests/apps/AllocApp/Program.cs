@@ -8,6 +8,7 @@ using Checkout;
 ///
 ///   sites   ten sites of falling weight, mixed at random: each operation is one round over them
 ///   loop    does nothing but allocate; an operation is 1,000 arrays of 100 bytes and an object
+///   callers small methods without a frame: who asks for what the same method allocates
 ///   fresh   a thread a hundredth of a second, which allocates and ends
 ///   idle    allocates next to nothing</summary>
 public static class Program
@@ -28,13 +29,16 @@ public static class Program
                 for (int i = 0; i < threads; i++)
                     Start("alloc" + i, Loops.Allocate);
                 break;
+            case "callers":
+                Start("callers", Shop.Callers.Work);
+                break;
             case "fresh":
                 Start("starter", Loops.StartThreads);
                 break;
             case "idle":
                 break;
             default:
-                Console.Error.WriteLine("usage: AllocApp sites|loop|fresh|idle [--threads N] [--pause MS] [--seconds N]");
+                Console.Error.WriteLine("usage: AllocApp sites|loop|callers|fresh|idle [--threads N] [--pause MS] [--seconds N]");
                 return 2;
         }
         Progress.Ready(mode, details);
