@@ -133,11 +133,11 @@ class Patient:
         self.app.stop(signal.SIGKILL)
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def start(self, profiler, seconds, *words):
+    def start(self, profiler, seconds, *words, under=()):
         self.out += 1
         words = [*words, *(() if profiler in AT_ONCE else ("--duration", "%ds" % seconds))]
         out = "%s/out-%d" % (self.folder, self.out)
-        return subprocess.Popen([self.checker.program, "run", "-q", "--profiler", profiler, "--pid", str(self.app.pid), "-o", out,
+        return subprocess.Popen([*under, self.checker.program, "run", "-q", "--profiler", profiler, "--pid", str(self.app.pid), "-o", out,
                                  "--pause-budget", "60000", *words],
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=proc.ROOT, start_new_session=True,
                                 env={**os.environ, "DRDOTNET_LIBRARY": self.checker.library})
@@ -161,9 +161,9 @@ class Patient:
         assert not self.app.ended(), "%s, %s, %s: it ended with %s:\n%s" % (
             self.framework, self.load, what, self.app.popen.returncode, self.app.log()[-3000:])
 
-    def session(self, profiler, seconds=1, *words):
-        """One that goes to its end. The reason why there is no report; "" when there is one."""
-        p = self.start(profiler, seconds, *words)
+    def session(self, profiler, seconds=1, *words, under=()):
+        """One that goes to its end. The reason why there is no report; "" when there is one. `under`: a command that runs it."""
+        p = self.start(profiler, seconds, *words, under=under)
         text = p.communicate(timeout=WAIT)[0]
         self.check(profiler)
         proc.wait_until(lambda: not self.mapped(), WAIT, "the library leaves the process")

@@ -3,7 +3,7 @@
 import signal
 import unittest
 
-from tests.lib import proc
+from tests.lib import local, proc
 from tests.profiler import checked, tools
 
 CHECKER = checked.asan()
@@ -26,6 +26,8 @@ class Checked(unittest.TestCase):
             for profiler in checked.PROFILERS:
                 with self.subTest(profiler=profiler):
                     self.assertIn(p.session(profiler), ("", "HeapWalkTorn"))  # the application collects garbage all the time
+            with self.subTest(profiler="CPUHotpaths by timers"):
+                self.assertEqual(p.session("CPUHotpaths", 2, "--frequency", "999", under=local.WITHOUT_PERF), "")
             self.check_which(p)
             for way in ("canceled", "killed"):
                 with self.subTest(way=way):
