@@ -131,7 +131,7 @@ static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *
 	bool application = a->methods[d->method].layer == LAYER_APPLICATION;
 	if (d->finding != FINDING_METHOD && application) {
 		buf_puts(line, "Most application time is in ");
-		cpu_phrase_method(line, a, d->method, CPU_PHRASE_NAME_CHARS);
+		cpu_phrase_method(line, a, d->method, PHRASE_NAME_CHARS);
 		buf_putc(line, ' ');
 		cpu_phrase_share(line, a, d->method_samples);
 		add_line(text, line);

@@ -89,10 +89,10 @@ static void keep_only(const struct cpu_analysis *a, struct caller_walk *w, uint3
 
 static void put_caller(const struct cpu_analysis *a, uint32_t caller, double part, struct buf *text)
 {
-	cpu_phrase_method(text, a, caller, CPU_PHRASE_NAME_CHARS);
+	cpu_phrase_method(text, a, caller, PHRASE_NAME_CHARS);
 	if (part < 95) {
 		buf_puts(text, " (");
-		cpu_phrase_percent(text, part);
+		phrase_percent(text, part);
 		buf_puts(text, " of it)");
 	}
 }
@@ -146,7 +146,7 @@ void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct bu
 			cpu_phrase_share(text, a, m->self);
 			buf_puts(text, ", what it calls: ");
 		}
-		cpu_phrase_method(text, a, callees[i].method, CPU_PHRASE_NAME_CHARS);
+		cpu_phrase_method(text, a, callees[i].method, PHRASE_NAME_CHARS);
 		buf_puts(text, callee->layer == LAYER_RUNTIME ? " (the runtime) " : " ");
 		cpu_phrase_share(text, a, callees[i].count);
 	}
@@ -170,7 +170,7 @@ void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *
 	}
 	for (size_t i = 0; i < count; i++) {
 		buf_puts(text, i ? ", " : "Next: ");
-		cpu_phrase_method(text, a, best[i], CPU_PHRASE_NAME_CHARS);
+		cpu_phrase_method(text, a, best[i], PHRASE_NAME_CHARS);
 		buf_putc(text, ' ');
 		cpu_phrase_share(text, a, most[i]);
 	}
@@ -190,7 +190,7 @@ void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnos
 		buf_puts(text, " CPUs");
 	if (d->throttled_percent >= THROTTLED_NOTABLE) {
 		buf_puts(text, "; throttled in ");
-		cpu_phrase_percent(text, d->throttled_percent);
+		phrase_percent(text, d->throttled_percent);
 		buf_puts(text, " of the periods");
 		if (a->capture->throttled_ns > 0)
 			buf_printf(text, ", %.1f s in all", (double)a->capture->throttled_ns / 1e9);
@@ -262,7 +262,7 @@ void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)
 		return;
 	buf_printf(text, "%u garbage collection%s stopped it (generations 0, 1, 2: %u, %u, %u), ", c->count, c->count == 1 ? "" : "s",
 		   c->by_generation[0], c->by_generation[1], c->by_generation[2]);
-	cpu_phrase_percent(text, 100 * stopped / seconds);
+	phrase_percent(text, 100 * stopped / seconds);
 	buf_printf(text, " of the time, at most %.1f ms", (double)c->longest_ns / 1e6);
 }
 

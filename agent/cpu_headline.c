@@ -10,14 +10,14 @@
 
 static size_t room(const struct buf *line)
 {
-	size_t used = cpu_phrase_chars(buf_str(line));
+	size_t used = phrase_chars(buf_str(line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
 /* Adds the phrase only when the line stays short enough. */
 static void put_if_room(struct buf *line, const char *phrase)
 {
-	if (cpu_phrase_chars(phrase) <= room(line))
+	if (phrase_chars(phrase) <= room(line))
 		buf_puts(line, phrase);
 }
 

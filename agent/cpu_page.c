@@ -1,6 +1,6 @@
 #include "agent/cpu_page.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/report_html_data.h"
 #include "agent/report_page.h"
@@ -66,7 +66,7 @@ static void put_facts(const void *source, struct report_file *f)
 	double throttled = p->s->diagnosis->throttled_percent;
 	if (throttled >= 0) {
 		buf_printf(out, "<div class=\"fact%s\"><div class=\"k\">Throttled</div><div class=\"v\">", throttled >= 5 ? " warn" : "");
-		cpu_phrase_percent(out, throttled);
+		phrase_percent(out, throttled);
 		buf_puts(out, " <small>of periods</small></div>");
 		put_level(out, throttled / 100, throttled >= 5);
 		buf_puts(out, "</div>\n");
@@ -96,7 +96,7 @@ static void put_categories(const void *source, struct report_file *f)
 		if (!a->by_category[i])
 			continue;
 		buf_printf(out, "<li><span class=\"dot c%d\"></span>%s <b>", i, cpu_category_title(i));
-		cpu_phrase_percent(out, cpu_analysis_percent(a, a->by_category[i]));
+		phrase_percent(out, cpu_analysis_percent(a, a->by_category[i]));
 		buf_puts(out, "</b></li>\n");
 	}
 	buf_puts(out, "</ul>");
@@ -113,9 +113,9 @@ static void put_table(const void *source, struct report_file *f)
 	for (size_t i = 0; i < a->method_count && i < STATIC_METHODS; i++) {
 		const struct cpu_method *m = &a->methods[a->by_self[i]];
 		buf_puts(out, "<tr><td class=\"n\">");
-		cpu_phrase_percent(out, cpu_analysis_percent(a, m->self));
+		phrase_percent(out, cpu_analysis_percent(a, m->self));
 		buf_puts(out, "</td><td class=\"n\">");
-		cpu_phrase_percent(out, cpu_analysis_percent(a, m->total));
+		phrase_percent(out, cpu_analysis_percent(a, m->total));
 		buf_printf(out, "</td><td class=\"name\"><span class=\"dot l%d\"></span> ", (int)m->layer);
 		report_page_text(out, m->name);
 		if (m->marks & (METHOD_ASYNC | METHOD_ITERATOR))

@@ -32,7 +32,7 @@ static void put_methods(const struct cpu_analysis *a, struct buf *out)
 		if (m->self == 0 || (i >= LEAST_METHODS && self < LEAST_PERCENT))
 			break;
 		buf_puts(out, "| ");
-		cpu_phrase_percent(out, self);
+		phrase_percent(out, self);
 		buf_puts(out, " | ");
 		cpu_phrase_share(out, a, m->total);
 		buf_puts(out, " | ");

@@ -19,6 +19,7 @@ AGENT_SRC += agent/cpu_session.c
 AGENT_SRC += agent/attached_session.c agent/attached_collect.c
 AGENT_SRC += agent/session_ending.c agent/session_facts.c agent/limits.c
 AGENT_SRC += agent/cpu_account.c
+AGENT_SRC += agent/phrase.c
 AGENT_SRC += agent/session_attach.c
 AGENT_SRC += agent/session.c
 AGENT_SRC += agent/apart.c

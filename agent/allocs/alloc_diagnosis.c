@@ -1,6 +1,6 @@
 #include "agent/allocs/alloc_diagnosis.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/report.h"
 #include "agent/size_text.h"
@@ -107,13 +107,13 @@ static void choose(const struct alloc_analysis *a, struct alloc_diagnosis *d)
 
 static size_t room(const struct buf *line)
 {
-	size_t used = cpu_phrase_chars(buf_str(line));
+	size_t used = phrase_chars(buf_str(line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
 static void put_percent(struct buf *out, const struct alloc_analysis *a, double bytes)
 {
-	cpu_phrase_percent(out, alloc_analysis_percent(a, bytes));
+	phrase_percent(out, alloc_analysis_percent(a, bytes));
 }
 
 static void put_if_room(struct buf *line, const char *before, const char *name)
@@ -189,7 +189,7 @@ static void put_types_of_method(const struct alloc_analysis *a, uint32_t method,
 		buf_puts(out, listed++ ? ", " : "It allocates ");
 		put_name(out, a->capture->types[s->type]);
 		buf_putc(out, ' ');
-		cpu_phrase_percent(out, part);
+		phrase_percent(out, part);
 		buf_puts(out, " (");
 		size_text_bytes(out, alloc_whole(s->estimate.bytes / s->estimate.objects));
 		buf_puts(out, " each)");
@@ -248,7 +248,7 @@ static void put_collections(const struct alloc_analysis *a, struct buf *out)
 	if (part < GC_WORTH_A_LINE)
 		return;
 	buf_printf(out, "Collections stopped the application for ");
-	cpu_phrase_percent(out, part);
+	phrase_percent(out, part);
 	buf_printf(out, " of the time: %.1f a second, the longest %.1f ms.\n", a->base.collections.count / a->seconds,
 		   (double)a->base.collections.longest_ns / 1e6);
 }
@@ -271,7 +271,7 @@ static void put_quality(const struct alloc_analysis *a, struct buf *out)
 	}
 	buf_printf(out, "Estimated from %llu sample%s of the runtime (one about each 100 KB), the total to ",
 		   (unsigned long long)a->all.samples, a->all.samples == 1 ? "" : "s");
-	cpu_phrase_percent(out, 50 * (high - low) / a->all.bytes);
+	phrase_percent(out, 50 * (high - low) / a->all.bytes);
 	buf_puts(out, a->capture->event == ALLOC_EVENT_TICK ? "; they come at a fixed distance, so patterns that repeat may be misjudged.\n" : ".\n");
 }
 

@@ -1,6 +1,6 @@
 #include "agent/allocs/alloc_report.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/report_html_data.h"
 #include "agent/report_page.h"
 #include "agent/size_text.h"
@@ -55,12 +55,12 @@ static void put_facts(const void *source, struct report_file *f)
 	put_fact(out, "Objects", buf_str(&value), "a second", NULL);
 	buf_reset(&value);
 	buf_reset(&more);
-	cpu_phrase_percent(&value, alloc_analysis_percent(a, a->large_bytes));
+	phrase_percent(&value, alloc_analysis_percent(a, a->large_bytes));
 	alloc_phrase_rate(&more, a, a->large_bytes);
 	put_fact(out, "Large objects", buf_str(&value), buf_str(&more), NULL);
 	buf_reset(&value);
 	buf_reset(&more);
-	cpu_phrase_percent(&value, a->seconds > 0 ? (double)a->base.collections.total_ns / 1e7 / a->seconds : 0);
+	phrase_percent(&value, a->seconds > 0 ? (double)a->base.collections.total_ns / 1e7 / a->seconds : 0);
 	buf_printf(&more, "of the time, %" PRIu32 " collections", a->base.collections.count);
 	put_fact(out, "Stopped to collect", buf_str(&value), buf_str(&more), NULL);
 	buf_reset(&value);
@@ -75,11 +75,11 @@ static void put_estimate(struct buf *out, const struct alloc_analysis *a, const 
 	double seconds = a->seconds > 0 ? a->seconds : 1, half = 50 * (alloc_estimate_high(e) - alloc_estimate_low(e)) / e->bytes;
 	double part = alloc_analysis_percent(a, e->bytes);
 	buf_printf(out, "<tr><td class=\"n\" data-v=\"%.4f\">", part);
-	cpu_phrase_percent(out, part);
+	phrase_percent(out, part);
 	buf_printf(out, "</td><td class=\"n\" data-v=\"%.0f\">", e->bytes / seconds);
 	size_text_bytes(out, alloc_whole(e->bytes / seconds));
 	buf_printf(out, "</td><td class=\"n\" data-v=\"%.4f\">&plusmn; ", half);
-	cpu_phrase_percent(out, half);
+	phrase_percent(out, half);
 	buf_printf(out, "</td><td class=\"n\" data-v=\"%.0f\">", e->objects / seconds);
 	size_text_count(out, alloc_whole(e->objects / seconds));
 	buf_puts(out, "</td>");
@@ -122,7 +122,7 @@ static void put_types(const void *source, struct report_file *f)
 		size_text_bytes(&f->text, alloc_whole(each));
 		buf_printf(&f->text, "</td><td class=\"n\" data-v=\"%.2f\">", large);
 		if (large > 0)
-			cpu_phrase_percent(&f->text, large);
+			phrase_percent(&f->text, large);
 		buf_puts(&f->text, "</td>");
 		put_name(&f->text, a->capture->types[t->type]);
 		buf_puts(&f->text, "</tr>\n");

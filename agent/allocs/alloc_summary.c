@@ -1,6 +1,6 @@
 #include "agent/allocs/alloc_report.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/report_markdown.h"
 #include "agent/size_text.h"
 
@@ -18,7 +18,7 @@ static void put_sites(const struct alloc_analysis *a, struct buf *out)
 		if (i >= LEAST_ROWS && part < LEAST_PERCENT)
 			break;
 		buf_puts(out, "| ");
-		cpu_phrase_percent(out, part);
+		phrase_percent(out, part);
 		buf_puts(out, " | ");
 		alloc_phrase_rate(out, a, s->estimate.bytes);
 		buf_puts(out, " | ");

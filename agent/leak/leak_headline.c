@@ -1,6 +1,6 @@
 #include "agent/leak/leak_headline.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/leak/leak_types.h"
 #include "agent/leak/leak_words.h"
 #include "agent/method_name.h"
@@ -17,7 +17,7 @@ struct words {
 
 static size_t room(const struct words *w)
 {
-	size_t used = cpu_phrase_chars(buf_str(&w->line));
+	size_t used = phrase_chars(buf_str(&w->line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
@@ -33,7 +33,7 @@ static void put_period(struct words *w)
 
 static void put_if_room(struct words *w, const char *phrase)
 {
-	if (cpu_phrase_chars(phrase) <= room(w))
+	if (phrase_chars(phrase) <= room(w))
 		buf_puts(&w->line, phrase);
 }
 

@@ -1,6 +1,6 @@
 #include "agent/leak/leak_lines.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/leak/leak_headline.h"
 #include "agent/leak/leak_types.h"
 #include "agent/leak/leak_words.h"

@@ -1,6 +1,6 @@
 #include "agent/pauses/pause_diagnosis.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/report.h"
 #include "agent/size_text.h"
@@ -119,19 +119,19 @@ static void put_thread(struct buf *out, const struct pause_late *l)
 
 static size_t room(const struct buf *line)
 {
-	size_t used = cpu_phrase_chars(buf_str(line));
+	size_t used = phrase_chars(buf_str(line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
 static void put_if_room(struct buf *line, const char *phrase)
 {
-	if (cpu_phrase_chars(phrase) <= room(line))
+	if (phrase_chars(phrase) <= room(line))
 		buf_puts(line, phrase);
 }
 
 static void put_by(struct buf *line, const char *before, const char *method)
 {
-	if (!method || room(line) < cpu_phrase_chars(before) + LEAST_NAME_CHARS)
+	if (!method || room(line) < phrase_chars(before) + LEAST_NAME_CHARS)
 		return;
 	buf_puts(line, before);
 	put_name(line, method, room(line));
@@ -173,7 +173,7 @@ static void put_headline(const struct pause_analysis *a, const struct pause_diag
 		buf_printf(line, "No pause in %.0f s: the runtime never stopped the application", seconds);
 		return;
 	}
-	cpu_phrase_percent(line, a->share_percent);
+	phrase_percent(line, a->share_percent);
 	buf_puts(line, " of the time paused, longest ");
 	pause_phrase_ns(line, a->length.max_ns);
 	if (d->finding == PAUSES_FEW)
@@ -270,7 +270,7 @@ static void put_inducers(const struct pause_analysis *a, struct buf *out)
 	if (!a->induced.count)
 		return;
 	buf_printf(out, "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
-	cpu_phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
+	phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
 	buf_puts(out, " of the paused time)");
 	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
 		uint32_t times = times_of(a, a->by_inducer, a->inducer_count, i, inducer_key);
@@ -336,7 +336,7 @@ static void put_throttled(const struct pause_analysis *a, struct buf *out)
 	if (throttled_percent(a->capture) < THROTTLED_PERCENT)
 		return;
 	buf_puts(out, "\nThe container had used up its CPU quota in ");
-	cpu_phrase_percent(out, throttled_percent(a->capture));
+	phrase_percent(out, throttled_percent(a->capture));
 	buf_puts(out, " of the periods: a thread without CPU cannot stop, and a collection without CPU takes longer. Raise the CPU limit.");
 }
 

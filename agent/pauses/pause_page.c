@@ -1,4 +1,4 @@
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/pauses/pause_report.h"
 #include "agent/report_page.h"
@@ -41,7 +41,7 @@ static void put_facts(const void *source, struct report_file *f)
 	const struct pause_analysis *a = analysis_of(source);
 	struct buf *out = &f->text;
 	buf_printf(out, "<div class=\"fact%s\"><div class=\"k\">Time paused</div><div class=\"v\">", a->share_percent >= 5 ? " warn" : "");
-	cpu_phrase_percent(out, a->share_percent);
+	phrase_percent(out, a->share_percent);
 	buf_puts(out, " <small>of the session</small></div></div>\n<div class=\"fact\"><div class=\"k\">Pauses</div><div class=\"v\">");
 	size_text_count(out, a->capture->pause_count);
 	buf_printf(out, " <small>%.1f a minute</small></div></div>\n", a->per_minute);

@@ -1,4 +1,4 @@
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/pauses/pause_report.h"
 #include "agent/report_file.h"
@@ -41,7 +41,7 @@ static void put_reasons(const struct pause_analysis *a, struct buf *out)
 	for (size_t i = 0; i < a->reason_count; i++) {
 		const struct pause_sum *s = &a->by_reason[i];
 		buf_printf(out, "| %" PRIu32 " | ", s->count);
-		cpu_phrase_percent(out, pause_analysis_percent(a, s->total_ns));
+		phrase_percent(out, pause_analysis_percent(a, s->total_ns));
 		buf_puts(out, " | ");
 		put_ns(out, s->longest_ns);
 		buf_printf(out, "%s", pause_reason_title(s->index));

@@ -1,6 +1,6 @@
 #include "agent/strings/strings_diagnosis.h"
 
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/size_text.h"
 #include "agent/strings/strings_phrase.h"
@@ -48,7 +48,7 @@ static enum strings_finding choose(const struct strings_analysis *a, struct stri
 /* Adds the phrase only when the line stays short enough. */
 static void put_if_room(struct buf *line, const struct buf *phrase)
 {
-	if (cpu_phrase_chars(buf_str(line)) + cpu_phrase_chars(buf_str(phrase)) <= HEADLINE_MAX_CHARS)
+	if (phrase_chars(buf_str(line)) + phrase_chars(buf_str(phrase)) <= HEADLINE_MAX_CHARS)
 		buf_append(line, buf_str(phrase), phrase->len);
 }
 
@@ -56,7 +56,7 @@ static void put_main_holder(const struct strings_diagnosis *d, struct buf *line)
 {
 	static const char most_in[] = ", most in ";
 	char scratch[512];
-	size_t used = cpu_phrase_chars(buf_str(line)) + strlen(most_in);
+	size_t used = phrase_chars(buf_str(line)) + strlen(most_in);
 	if (used + LEAST_NAME_CHARS > HEADLINE_MAX_CHARS)
 		return;
 	buf_puts(line, most_in);
@@ -84,7 +84,7 @@ static void put_headline(const struct strings_analysis *a, const struct strings_
 	buf_puts(line, d->finding == STRINGS_NONE ? "Copies of strings cost little: " : "Copies of strings waste ");
 	size_text_bytes(line, a->wasted_bytes);
 	buf_puts(line, " (");
-	cpu_phrase_percent(line, percent_of_heap(a));
+	phrase_percent(line, percent_of_heap(a));
 	buf_puts(line, " of the heap)");
 	if (d->finding == STRINGS_HOLDER)
 		put_main_holder(d, line);
@@ -100,7 +100,7 @@ static void put_totals(const struct strings_analysis *a, struct buf *line)
 	buf_puts(line, " strings (");
 	size_text_bytes(line, a->bytes);
 	buf_puts(line, ", ");
-	cpu_phrase_percent(line, strings_phrase_percent_of(a->bytes, a->heap_bytes));
+	phrase_percent(line, strings_phrase_percent_of(a->bytes, a->heap_bytes));
 	buf_puts(line, " of the heap) have ");
 	size_text_count(line, a->values);
 	buf_puts(line, " different values; ");
@@ -132,7 +132,7 @@ static void put_holder(const struct strings_analysis *a, const struct string_hol
 	buf_puts(line, " waste ");
 	size_text_bytes(line, h->wasted_bytes);
 	buf_puts(line, " (");
-	cpu_phrase_percent(line, strings_phrase_percent_of(h->wasted_bytes, a->wasted_bytes));
+	phrase_percent(line, strings_phrase_percent_of(h->wasted_bytes, a->wasted_bytes));
 	buf_printf(line, " of the waste). Remedy: %s; it saves up to ", string_remedy_words(h->remedy));
 	size_text_bytes(line, h->wasted_bytes);
 	buf_puts(line, ".");
@@ -158,7 +158,7 @@ static void put_age(const struct strings_analysis *a, struct buf *line)
 {
 	uint64_t young = a->generation[HEAP_GEN0].wasted_bytes + a->generation[HEAP_GEN1].wasted_bytes;
 	double percent = strings_phrase_percent_of(a->wasted_bytes - young, a->wasted_bytes);
-	cpu_phrase_percent(line, percent);
+	phrase_percent(line, percent);
 	buf_puts(line, percent >= 50 ? " of it is in the oldest generation: it stays until somebody lets go of it."
 				     : " of it is in the oldest generation; the rest is young: it costs by being made rather than by being kept.");
 }

@@ -1,4 +1,4 @@
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/report_file.h"
 #include "agent/report_page.h"
 #include "agent/size_text.h"
@@ -39,7 +39,7 @@ static void open_fact(struct buf *out, const char *key, bool warn)
 static void put_percent_of(struct buf *out, double percent, const char *of)
 {
 	buf_puts(out, "</div><div class=\"k\">");
-	cpu_phrase_percent(out, percent);
+	phrase_percent(out, percent);
 	buf_printf(out, " of %s</div></div>\n", of);
 }
 

@@ -1,7 +1,7 @@
 /* Frames about allocations, from a library that says anything, up to the analysis and the diagnosis. */
 #include "agent/allocs/alloc_collect.h"
 #include "agent/allocs/alloc_diagnosis.h"
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/report.h"
 #include "tests/fuzz/fuzz_tools.h"
 
@@ -29,7 +29,7 @@ static void analyze(const struct alloc_capture *c)
 
 	alloc_analysis_run(c, &a);
 	alloc_diagnosis_make(&a, &d);
-	check(cpu_phrase_chars(d.headline) <= HEADLINE_MAX_CHARS);
+	check(phrase_chars(d.headline) <= HEADLINE_MAX_CHARS);
 	check(strncmp(d.text, d.headline, strlen(d.headline)) == 0);
 	for (size_t i = 0; i < a.site_count; i++) {
 		samples += a.sites[i].estimate.samples;

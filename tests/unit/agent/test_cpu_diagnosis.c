@@ -1,5 +1,5 @@
 #include "agent/cpu_diagnosis.h"
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/report_head.h"
 #include "agent/report.h"
 #include "common/base/cleanup.h"
@@ -226,7 +226,7 @@ Test(cpu_diagnosis, stays_short)
 			}
 			cpu_analysis_run(&m.capture, &a);
 			cpu_diagnosis_make(&a, &d);
-			cr_expect_leq(cpu_phrase_chars(d.headline), HEADLINE_MAX_CHARS, "%s", d.headline);
+			cr_expect_leq(phrase_chars(d.headline), HEADLINE_MAX_CHARS, "%s", d.headline);
 			cr_expect(!strchr(d.headline, '\n'));
 			cr_expect_leq(strlen(d.text), DIAGNOSIS_MAX_BYTES);
 			cpu_diagnosis_fini(&d);
@@ -244,7 +244,7 @@ Test(cpu_diagnosis, phrases)
 	for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
 		AUTO_BUF struct buf b;
 		buf_init(&b, 64);
-		cpu_phrase_percent(&b, percents[i].percent);
+		phrase_percent(&b, percents[i].percent);
 		cr_expect_str_eq(buf_str(&b), percents[i].expected, "%s", buf_str(&b));
 	}
 	static const struct {

@@ -1,5 +1,5 @@
 #include "agent/allocs/alloc_diagnosis.h"
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/method_name.h"
 #include "agent/report.h"
 #include "tests/unit/agent/make_capture.h"
@@ -48,7 +48,7 @@ static void analyze(struct made_allocs *x)
 	x->c.stacks = x->m.capture;
 	alloc_analysis_run(&x->c, &x->a);
 	alloc_diagnosis_make(&x->a, &x->d);
-	cr_expect_leq(cpu_phrase_chars(x->d.headline), HEADLINE_MAX_CHARS, "%s", x->d.headline);
+	cr_expect_leq(phrase_chars(x->d.headline), HEADLINE_MAX_CHARS, "%s", x->d.headline);
 	cr_expect_eq(strncmp(x->d.text, x->d.headline, strlen(x->d.headline)), 0);
 }
 

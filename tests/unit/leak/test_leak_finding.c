@@ -1,4 +1,4 @@
-#include "agent/cpu_phrase.h"
+#include "agent/phrase.h"
 #include "agent/leak/leak_finding.h"
 #include "agent/report.h"
 
@@ -37,7 +37,7 @@ static void expect(const struct leak_model *m, enum leak_finding finding, const 
 	leak_diagnosis_make(m, &d);
 	cr_expect_eq(d.finding, finding, "%s: %s", leak_finding_name(d.finding), d.text);
 	cr_expect_str_eq(d.headline, headline);
-	cr_expect_leq(cpu_phrase_chars(d.headline), HEADLINE_MAX_CHARS);
+	cr_expect_leq(phrase_chars(d.headline), HEADLINE_MAX_CHARS);
 	cr_expect_leq(strlen(d.text), DIAGNOSIS_MAX_BYTES);
 	cr_expect_eq(strncmp(d.text, d.headline, strlen(d.headline)), 0);
 	for (; says && *says; says++)
@@ -97,7 +97,7 @@ Test(leak_finding, event_handlers)
 	leak_diagnosis_make(&m, &d);
 	cr_expect_eq(strncmp(d.headline, "Handlers of ", 12), 0, "%s", d.headline);
 	cr_expect(strstr(d.headline, "OrderHasBeenPublished pile up: + 10,000 "), "%s", d.headline);
-	cr_expect_leq(cpu_phrase_chars(d.headline), HEADLINE_MAX_CHARS);
+	cr_expect_leq(phrase_chars(d.headline), HEADLINE_MAX_CHARS);
 	cr_expect(strstr(d.text, "the event Shop.Messaging.TheBusOfThisApplication.OrderHasBeenPublished."), "%s", d.text);
 	leak_diagnosis_fini(&d);
 	leak_model_fini(&m);
@@ -337,7 +337,7 @@ Test(leak_finding, hostile_names)
 	struct leak_diagnosis d;
 	leak_diagnosis_make(&m, &d);
 	cr_expect_eq(d.finding, LEAK_FOUND_GROWS);
-	cr_expect_leq(cpu_phrase_chars(d.headline), HEADLINE_MAX_CHARS);
+	cr_expect_leq(phrase_chars(d.headline), HEADLINE_MAX_CHARS);
 	cr_expect_leq(strlen(d.text), DIAGNOSIS_MAX_BYTES);
 	cr_expect_null(strchr(d.text, '\x1b'));
 	cr_expect_null(strchr(d.headline, '\n'));
