@@ -81,7 +81,7 @@ int64_t attached_session_answer_until_ms(const struct attached_session *s); /* m
 /* A request failed: said in the log, and the session ends where the channel is broken. */
 void attached_session_no_answer(struct attached_session *s, const char *what, const struct err *e);
 
-/* resolve_fn of cpu_collect and others: names for instruction pointers; -1: none to be had now. `ctx` is the session. */
+/* A frame_resolve_fn: names for instruction pointers; -1: none to be had now. `ctx` is the session. */
 struct resolved_function;
 int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
 

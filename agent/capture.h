@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_CAPTURE_H
 #define DRDOTNET_CAPTURE_H
 
+#include "agent/frame.h"
 #include "agent/session_facts.h"
 #include "common/link/link_msg.h"
 
@@ -13,27 +14,6 @@
 #define CAPTURE_MAX_STACKS (1u << 18)
 #define CAPTURE_MAX_STACK_FRAMES (1u << 22) /* of all stacks together */
 #define CAPTURE_MAX_SAMPLES (1u << 21)
-
-enum frame_kind {
-	FRAME_MANAGED,  /* named by the runtime */
-	FRAME_NATIVE,   /* library symbol, or module + offset when there is none */
-	FRAME_KERNEL,
-	FRAME_UNKNOWN,  /* JIT memory without a name (stubs), or no mapping */
-};
-
-/* The raw parts, as the runtime's metadata has them; analysis makes the display name (agent/method_name.h). */
-struct frame {
-	enum frame_kind kind;
-	char *module;        /* "Checkout.dll", "libcoreclr.so", "[kernel]"; "" unknown */
-	char *type;          /* metadata name with namespace and nesting: "Shop.Cart+<Compute>d__5`1"; NULL for native */
-	char *type_args;     /* "System.Int32,System.String" (metadata names, nested <>), NULL: none */
-	char *method;        /* metadata name "MoveNext", or the native symbol (demangled where C++) */
-	char *method_args;   /* generic arguments of the method; NULL: none */
-	char *params;        /* "System.Int32,System.String"; NULL: unknown; "" none */
-	bool overloaded;     /* another method of the type has the same name: show the parameters */
-	bool dynamic;        /* DynamicMethod / LCG */
-	uint64_t address;    /* for unknown and native without symbol: the offset in module; else 0 */
-};
 
 /* Why callers may be missing from a sample's stack. */
 enum stack_gap {

@@ -276,7 +276,7 @@ static void move_samples(struct cpu_collect *c)
 	free(done);
 }
 
-void cpu_collect_flush(struct cpu_collect *c, cpu_collect_resolve_fn *resolve, void *ctx)
+void cpu_collect_flush(struct cpu_collect *c, frame_resolve_fn *resolve, void *ctx)
 {
 	take_pending(c);
 	if (c->raw.sample_count) {

@@ -6,6 +6,7 @@
 #define DRDOTNET_CPU_COLLECT_H
 
 #include "agent/capture.h"
+#include "agent/frame_namer.h"
 #include "agent/perf_record.h"
 #include "agent/profiler_channel.h"
 
@@ -27,9 +28,6 @@ struct cpu_collect_options {
 	void *code_ctx;
 };
 
-/* The names of managed code: the channel, or another in tests. out[i] NULL: none. -1: no names to be had now. */
-typedef int cpu_collect_resolve_fn(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
-
 struct cpu_collect;
 
 struct cpu_collect *cpu_collect_new(const struct cpu_collect_options *o);
@@ -44,7 +42,7 @@ void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *na
 
 /* More than half of the room for raw samples is used: flush now. What does not fit is dropped and counted. */
 bool cpu_collect_wants_flush(const struct cpu_collect *c);
-void cpu_collect_flush(struct cpu_collect *c, cpu_collect_resolve_fn *resolve, void *ctx);
+void cpu_collect_flush(struct cpu_collect *c, frame_resolve_fn *resolve, void *ctx);
 
 /* After the last flush: samples by time, threads with their CPU time. */
 void cpu_collect_finish(struct cpu_collect *c);

@@ -3,6 +3,7 @@
 #include "agent/kernel_symbols.h"
 #include "agent/maps.h"
 #include "agent/native_symbols.h"
+#include "agent/profiler_channel.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -187,7 +188,7 @@ static void name_by_place(struct frame_namer *n, struct ip_table *ips, uint32_t 
 		name_native(n, x, m);
 }
 
-void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, cpu_collect_resolve_fn *resolve, void *ctx)
+void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, frame_resolve_fn *resolve, void *ctx)
 {
 	refresh_maps(n, ips, batch);
 	n->maps_fresh = false;

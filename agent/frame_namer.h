@@ -3,20 +3,24 @@
 #ifndef DRDOTNET_FRAME_NAMER_H
 #define DRDOTNET_FRAME_NAMER_H
 
-#include "agent/cpu_collect.h"
+#include "agent/capture.h"
 #include "agent/ip_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct frame_namer;
+struct resolved_function;
+
+/* The names of managed code: the channel, or another in tests. out[i] NULL: none. -1: no names available now. */
+typedef int frame_resolve_fn(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
 
 /* `proc_fd`: /proc/PID, borrowed; -1: none, then every address is taken to the runtime. */
 struct frame_namer *frame_namer_new(struct capture_builder *b, int proc_fd);
 void frame_namer_free(struct frame_namer *n);
 
 /* Sets frame and state of the batch's entries that have no final answer. */
-void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, cpu_collect_resolve_fn *resolve, void *ctx);
+void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, frame_resolve_fn *resolve, void *ctx);
 
 /* Whose code lies at an address. Reads the mappings again where it lies in none. */
 enum code_place {

@@ -1,4 +1,4 @@
-/* Names as the user wrote them, from the raw parts of a frame (agent/capture.h): the compiler's inventions are undone
+/* Names as the user wrote them, from the raw parts of a frame (agent/frame.h): the compiler's inventions are undone
  * (state machines, closures, local functions, top-level statements), generic arguments are spelled in C#'s way, parameters
  * are shown where a method is overloaded, native symbols lose their parameters and template arguments.
  *
@@ -11,7 +11,7 @@
 #ifndef DRDOTNET_METHOD_NAME_H
 #define DRDOTNET_METHOD_NAME_H
 
-#include "agent/capture.h"
+#include "agent/frame.h"
 
 #include <stddef.h>
 

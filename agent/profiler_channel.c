@@ -307,6 +307,16 @@ const struct resolved_function *profiler_channel_function(const struct profiler_
 	return function_cache_find(ch->functions, function_id);
 }
 
+bool profiler_channel_idle(const struct profiler_channel *ch)
+{
+	return ch->out.len == 0;
+}
+
+const struct err *profiler_channel_last_error(const struct profiler_channel *ch)
+{
+	return &ch->last_error;
+}
+
 static int sampling_request(struct profiler_channel *ch, uint16_t type, uint32_t hertz, int64_t deadline_ms, struct err *e)
 {
 	unsigned before = ch->sampling_answers;

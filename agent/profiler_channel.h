@@ -18,7 +18,7 @@ struct profiler_channel;
  * by id; a function that is reported again keeps its strings). */
 struct resolved_function {
 	uint64_t function_id;
-	const char *module, *type, *type_args, *method, *method_args, *params; /* see struct frame in agent/capture.h */
+	const char *module, *type, *type_args, *method, *method_args, *params; /* see struct frame in agent/frame.h */
 	bool overloaded, dynamic;
 	uint64_t dynamic_start_ns; /* CLOCK_MONOTONIC of its compilation, for dynamic methods: younger than the sample means a wrong name */
 };
@@ -102,6 +102,10 @@ typedef int channel_frame_fn(void *ctx, const struct channel_frame *f, struct er
 void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx);
 /* Queues a request; it is sent by the next call that waits. */
 int profiler_channel_request(struct profiler_channel *ch, uint16_t type, const void *payload, size_t len, struct err *e);
+/* Whether all requests have been sent. */
+bool profiler_channel_idle(const struct profiler_channel *ch);
+/* What the library complained about last; its kind is 0 where it never did. Borrowed. */
+const struct err *profiler_channel_last_error(const struct profiler_channel *ch);
 /* One turn of input for a request that waits for its answer; call it until the handler has seen that. -1: ERR_TIMEOUT ("did not `what`
  * in time") at the deadline, whatever else keeps coming, or the channel is over. */
 int profiler_channel_await(struct profiler_channel *ch, const char *what, int64_t deadline_ms, struct err *e);

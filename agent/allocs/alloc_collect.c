@@ -3,7 +3,7 @@
 #include "agent/allocs/alloc_estimate.h"
 #include "agent/cpu_threads.h"
 #include "agent/frame_namer.h"
-#include "agent/heap/heap_snapshot_private.h"
+#include "agent/heap/heap_type_name.h"
 #include "agent/ip_table.h"
 #include "agent/raw_stacks.h"
 #include "common/base/cleanup.h"
@@ -236,7 +236,7 @@ static uint32_t convert(struct alloc_collect *c, const struct raw_stack *r, int6
 	return capture_add_stack(c->builder, frames, r->depth, r->truncated);
 }
 
-void alloc_collect_flush(struct alloc_collect *c, cpu_collect_resolve_fn *resolve, void *ctx)
+void alloc_collect_flush(struct alloc_collect *c, frame_resolve_fn *resolve, void *ctx)
 {
 	if (c->raw.sample_count)
 		frame_namer_name(c->namer, &c->ips, c->batch, resolve, ctx);

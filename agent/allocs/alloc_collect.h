@@ -20,7 +20,7 @@ void alloc_collect_free(struct alloc_collect *c);
 
 /* What has come on the channel; to be flushed when it says so (the room for stacks without names is half used). */
 bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from);
-void alloc_collect_flush(struct alloc_collect *c, cpu_collect_resolve_fn *resolve, void *ctx);
+void alloc_collect_flush(struct alloc_collect *c, frame_resolve_fn *resolve, void *ctx);
 /* After the last flush. */
 void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *from);
 

@@ -67,7 +67,7 @@ static bool read_arc(struct reader *r, uint32_t *target)
 	}
 	*target = (uint32_t)r->at[0] | (uint32_t)r->at[1] << 8;
 	r->at += 2;
-	r->source = heap_number_get_distance(&r->at, r->source);
+	r->source = leb128_get_distance(&r->at, r->source);
 	return true;
 }
 

@@ -4,7 +4,7 @@
 #define DRDOTNET_HEAP_ARCS_H
 
 #include "agent/heap/heap_memory.h"
-#include "agent/heap/heap_number.h"
+#include "common/base/leb128.h"
 
 #define HEAP_ARCS_BUCKET_BITS 16
 #define HEAP_ARCS_BUCKET (1u << HEAP_ARCS_BUCKET_BITS)
@@ -47,7 +47,7 @@ static inline int heap_arcs_add(struct heap_arcs *a, uint32_t source, uint32_t t
 	uint8_t *at = c->data + c->used;
 	at[0] = (uint8_t)target;
 	at[1] = (uint8_t)(target >> 8);
-	c->used = (uint32_t)(heap_number_put_distance(at + 2, b->last, source) - c->data);
+	c->used = (uint32_t)(leb128_put_distance(at + 2, b->last, source) - c->data);
 	b->last = source;
 	b->count++;
 	return 0;

@@ -1,5 +1,6 @@
 /* A snapshot by hand: the stream is written as the library writes it, and read back as the agent reads it. */
 #include "agent/heap/heap_snapshot_private.h"
+#include "agent/heap/heap_type_name.h"
 
 #include "common/base/mem.h"
 

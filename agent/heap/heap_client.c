@@ -1,6 +1,5 @@
 #include "agent/heap/heap_client.h"
 
-#include "agent/profiler_channel_private.h"
 #include "common/base/clock.h"
 #include "common/proto/heap_stream.h"
 
@@ -43,7 +42,7 @@ static int on_refusal(struct heap_client *c, const struct channel_frame *f, stru
 	if (!channel_get_error(f, &error))
 		return malformed("error", e);
 	if (c->waiting_for && !c->answered) {
-		c->refusal = c->channel->last_error;
+		c->refusal = *profiler_channel_last_error(c->channel);
 		c->refusal.kind = c->refusal.kind ? c->refusal.kind : ERR_INTERNAL;
 		c->answered = true;
 	}
@@ -130,7 +129,7 @@ static int send_with_fd(int channel_fd, int fd, struct err *e)
 
 int heap_client_pass_ring(struct heap_client *c, int fd, int64_t deadline_ms, struct err *e)
 {
-	if (c->channel->out.len)
+	if (!profiler_channel_idle(c->channel))
 		return err_set(e, ERR_INTERNAL, 0, "the channel is in use");
 	if (send_with_fd(profiler_channel_fd(c->channel), fd, e) < 0)
 		return -1;

@@ -264,3 +264,8 @@ uint64_t heap_graph_retained(const struct heap_graph *g, uint32_t node)
 {
 	return g->place_of[node] == HEAP_NODE_NONE ? heap_graph_size(g, node) : g->retained[g->place_of[node]];
 }
+
+const struct heap_merge *heap_graph_merge(const struct heap_graph *g)
+{
+	return &g->own->merge;
+}

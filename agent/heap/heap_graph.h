@@ -23,6 +23,8 @@
 
 #include "agent/heap/heap_snapshot.h"
 
+struct heap_merge;
+
 #define HEAP_NODE_NONE UINT32_MAX
 #define HEAP_GRAPH_MAX_NODES (UINT32_C(1) << 31)
 #define HEAP_GRAPH_MEMORY ((size_t)360 << 20)
@@ -84,5 +86,8 @@ enum heap_reach heap_graph_reach(const struct heap_graph *g, uint32_t node);
  * dominator (HEAP_NODE_NONE); nor has the super-root. */
 uint32_t heap_graph_dominator(const struct heap_graph *g, uint32_t node);
 uint64_t heap_graph_retained(const struct heap_graph *g, uint32_t node);
+
+/* The tree of the paths from the roots, merged by type; borrowed. Its `groups` is NULL where the graph was made without paths. */
+const struct heap_merge *heap_graph_merge(const struct heap_graph *g);
 
 #endif

@@ -1,4 +1,4 @@
-/* Private to agent/heap, and to who takes the whole tree of the ways from the roots (agent/leak): what a graph is made of. */
+/* Private to agent/heap: what a graph is made of. */
 #ifndef DRDOTNET_HEAP_GRAPH_PRIVATE_H
 #define DRDOTNET_HEAP_GRAPH_PRIVATE_H
 

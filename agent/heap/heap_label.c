@@ -1,5 +1,6 @@
 #include "agent/heap/heap_label.h"
 
+#include "agent/heap/heap_type_name.h"
 #include "agent/method_name.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"

@@ -55,8 +55,8 @@ int heap_rows_begin(struct heap_rows *r, unsigned half, uint32_t object, struct 
 void heap_rows_end(struct heap_rows *r, unsigned half, uint32_t object)
 {
 	struct heap_rows_half *h = &r->half[half];
-	uint8_t *row = (uint8_t *)h->array.data + h->row, length[HEAP_NUMBER_MAX];
-	size_t bytes = h->used - h->row - 1, length_bytes = (size_t)(heap_number_put(length, bytes) - length);
+	uint8_t *row = (uint8_t *)h->array.data + h->row, length[LEB128_MAX];
+	size_t bytes = h->used - h->row - 1, length_bytes = (size_t)(leb128_put(length, bytes) - length);
 
 	if (length_bytes > 1)
 		memmove(row + length_bytes, row + 1, bytes);

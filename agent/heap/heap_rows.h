@@ -6,7 +6,7 @@
 #define DRDOTNET_HEAP_ROWS_H
 
 #include "agent/heap/heap_memory.h"
-#include "agent/heap/heap_number.h"
+#include "common/base/leb128.h"
 
 #define HEAP_ROWS_STEP 8
 
@@ -40,7 +40,7 @@ static inline int heap_rows_put(struct heap_rows *r, unsigned half, uint32_t tar
 	if (h->array.bytes - h->used < 32 && heap_rows_make_room(r, half, e) < 0)
 		return -1;
 	uint8_t *at = (uint8_t *)h->array.data + h->used;
-	h->used += (size_t)(heap_number_put_distance(at, h->last, target) - at);
+	h->used += (size_t)(leb128_put_distance(at, h->last, target) - at);
 	h->last = target;
 	return 0;
 }
@@ -60,11 +60,11 @@ static inline bool heap_rows_holds(const struct heap_rows *r, uint32_t object)
 static inline void heap_rows_of(const struct heap_rows *r, uint32_t object, struct heap_row *row)
 {
 	const uint8_t *at = (const uint8_t *)r->half[object >= r->split].array.data + r->starts[object / HEAP_ROWS_STEP];
-	uint64_t length = heap_number_get(&at);
+	uint64_t length = leb128_get(&at);
 
 	for (uint32_t skip = object % HEAP_ROWS_STEP; skip > 0; skip--) {
 		at += length;
-		length = heap_number_get(&at);
+		length = leb128_get(&at);
 	}
 	row->at = at;
 	row->end = at + length;
@@ -85,7 +85,7 @@ static inline void heap_rows_want(const struct heap_rows *r, uint32_t object)
 /* Only while at != end. */
 static inline uint32_t heap_row_next(struct heap_row *row)
 {
-	return row->last = heap_number_get_distance(&row->at, row->last);
+	return row->last = leb128_get_distance(&row->at, row->last);
 }
 
 #endif

@@ -29,11 +29,4 @@ struct heap_snapshot *heap_snapshot_scan_take(struct heap_store *store, bool str
 /* The snapshot keeps the text; it is the label of each root that says the same. */
 const char *heap_snapshot_label_take(struct heap_snapshot *s, char *label);
 
-/* Name and namespace of a type from the parts of its metadata name (see agent/capture.h): "Shop.Outer`1+Inner", "System.Int32", and what
- * comes after ("[]", "[,]"). */
-void heap_type_set_name(struct heap_type *t, const char *metadata_name);
-/* To the name of a class of captured variables, the method whose lambdas use them: "Cart.(closure)" becomes "Cart.Add.(closure)". `lambda` is the
- * metadata's name of one ("<Add>b__0"); what is none changes nothing. */
-void heap_type_set_lambda(struct heap_type *t, const char *lambda, size_t len);
-
 #endif

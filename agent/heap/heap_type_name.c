@@ -1,4 +1,4 @@
-#include "agent/heap/heap_snapshot_private.h"
+#include "agent/heap/heap_type_name.h"
 
 #include "agent/csharp_type.h"
 #include "agent/method_name.h"

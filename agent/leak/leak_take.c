@@ -2,7 +2,8 @@
 
 #include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_fields.h"
-#include "agent/heap/heap_graph_private.h"
+#include "agent/heap/heap_graph.h"
+#include "agent/heap/heap_merge.h"
 #include "agent/heap/heap_totals.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -65,7 +66,7 @@ static void take_fields(struct leak_model *m, const struct heap_merge *from, con
 static void take_dependents(struct leak_model *m, const struct heap_graph *g, const uint32_t *steps)
 {
 	const struct heap_snapshot *s = g->snapshot;
-	const struct heap_merge *from = &g->own->merge;
+	const struct heap_merge *from = heap_graph_merge(g);
 	AUTO_FREE uint64_t *counts = mem_calloc((size_t)from->count + 1, sizeof *counts);
 	for (size_t i = 0; i < s->root_count; i++) {
 		if (s->roots[i].kind != HEAP_ROOT_DEPENDENT)
@@ -86,7 +87,7 @@ static void take_dependents(struct leak_model *m, const struct heap_graph *g, co
 /* Of the tree of paths, what is large enough; groups above a large one are large. */
 static void take_paths(struct leak_model *m, const struct heap_graph *g, size_t walk)
 {
-	const struct heap_merge *from = &g->own->merge;
+	const struct heap_merge *from = heap_graph_merge(g);
 	uint64_t least = g->retained[0] / LEAST_PART;
 	AUTO_FREE uint32_t *steps = mem_calloc((size_t)from->count + 1, sizeof *steps);
 	if (least < LEAST_BYTES)
@@ -222,7 +223,7 @@ int leak_take(struct leak_model *m, const struct heap_graph *g, int64_t at_ns, s
 {
 	struct heap_space spaces[HEAP_GENERATIONS];
 	size_t walk = m->walk_count;
-	if (!g->own->merge.groups)
+	if (!heap_graph_merge(g)->groups)
 		return err_set(e, ERR_INTERNAL, 0, "the heap's graph was made without the ways from its roots");
 	if (begin_walk(m, &g->snapshot->facts, at_ns, e) < 0)
 		return -1;
