@@ -1,6 +1,6 @@
 #include "agent/report_file.h"
 
-#include "agent/spool.h"
+#include "common/api/reason.h"
 #include "common/base/fsio.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static int failed(const struct report_file *f, int errnum, struct err *e)
 {
 	err_set_errno(e, errnum, "cannot write the report %s", f->name);
 	if (e)
-		e->reason = spool_reason(errnum);
+		e->reason = reason_of_write_error(errnum);
 	return -1;
 }
 

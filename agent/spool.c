@@ -76,29 +76,10 @@ int spool_job_open(struct spool *s, const char *job_id, struct err *e)
 	return fd < 0 ? err_set_errno(e, errno, "cannot open the job's folder %s", path) : fd;
 }
 
-const char *spool_reason(int errnum)
-{
-	switch (errnum) {
-	case ENOSPC:
-	case EDQUOT:
-		return REASON_SpoolFull;
-	case EROFS:
-	case EIO:
-	case ENOENT: /* its folder was removed */
-	case ENOTDIR:
-	case ESTALE:
-	case EACCES:
-	case EPERM:
-		return REASON_SpoolUnusable;
-	default:
-		return NULL;
-	}
-}
-
 static int blame(struct err *e)
 {
 	if (e && !e->reason)
-		e->reason = spool_reason(e->code);
+		e->reason = reason_of_write_error(e->code);
 	return -1;
 }
 

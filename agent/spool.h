@@ -15,9 +15,6 @@ void spool_free(struct spool *s);
 /* Less free space than this is none: a job would end without room for its reports. */
 #define SPOOL_LEAST_FREE_BYTES (4 << 20)
 
-/* The condition's reason for an errno of a write to the spool: REASON_SpoolFull or REASON_SpoolUnusable; NULL: the spool is not to blame. */
-const char *spool_reason(int errnum);
-
 /* Makes the job's folder, and anew what was removed above it. ERR_RETRY with REASON_SpoolFull when the quota is reached or the disk is (almost)
  * full, REASON_SpoolUnusable when it cannot be written. Returns a descriptor of it (the caller closes). */
 int spool_job_create(struct spool *s, const char *job_id, struct err *e);

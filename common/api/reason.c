@@ -1,5 +1,6 @@
 #include "common/api/reason.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -32,4 +33,23 @@ const char *reason_intern(const char *text)
 {
 	const struct reason_entry *entry = text ? find(text) : NULL;
 	return entry ? entry->reason : NULL;
+}
+
+const char *reason_of_write_error(int errnum)
+{
+	switch (errnum) {
+	case ENOSPC:
+	case EDQUOT:
+		return REASON_SpoolFull;
+	case EROFS:
+	case EIO:
+	case ENOENT: /* its folder was removed */
+	case ENOTDIR:
+	case ESTALE:
+	case EACCES:
+	case EPERM:
+		return REASON_SpoolUnusable;
+	default:
+		return NULL;
+	}
 }

@@ -78,4 +78,7 @@ const char *reason_remedy(const char *reason);
 /* The constant equal to `text`, or NULL: for reasons that come over the link. */
 const char *reason_intern(const char *text);
 
+/* For the errno of a write to the agent's spool: SpoolFull, SpoolUnusable; NULL: the spool is not to blame. */
+const char *reason_of_write_error(int errnum);
+
 #endif

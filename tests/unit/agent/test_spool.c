@@ -107,12 +107,12 @@ Test(spool, a_job_comes_back_as_it_was_after_a_restart)
 
 Test(spool, reasons_of_disks)
 {
-	cr_expect_str_eq(spool_reason(ENOSPC), REASON_SpoolFull);
-	cr_expect_str_eq(spool_reason(EDQUOT), REASON_SpoolFull);
-	cr_expect_str_eq(spool_reason(EROFS), REASON_SpoolUnusable);
-	cr_expect_str_eq(spool_reason(EIO), REASON_SpoolUnusable);
-	cr_expect_null(spool_reason(EOVERFLOW));
-	cr_expect_null(spool_reason(0));
+	cr_expect_str_eq(reason_of_write_error(ENOSPC), REASON_SpoolFull);
+	cr_expect_str_eq(reason_of_write_error(EDQUOT), REASON_SpoolFull);
+	cr_expect_str_eq(reason_of_write_error(EROFS), REASON_SpoolUnusable);
+	cr_expect_str_eq(reason_of_write_error(EIO), REASON_SpoolUnusable);
+	cr_expect_null(reason_of_write_error(EOVERFLOW));
+	cr_expect_null(reason_of_write_error(0));
 }
 
 Test(spool, a_folder_that_was_removed_is_made_again)
