@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/report/report_policy.h"
 #include "controller/http_api.h"
+#include "controller/report_path.h"
 #include "controller/kube_clock.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
@@ -221,7 +222,7 @@ static void open_report(struct http_conn *c, const char *key, const struct repor
 		return;
 	}
 	c->fd = fd + 1;
-	c->file_type = mem_strdup(http_api_media_type(path->file));
+	c->file_type = mem_strdup(report_path_media_type(path->file));
 	c->as_attachment = strncmp(c->file_type, "text/html", 9) != 0;
 	write_again(c);
 }
@@ -259,7 +260,7 @@ static void run_access(void *arg, struct kube_client *kube)
 static int begin_download(struct lws *wsi, struct http_conn *c, const char *key)
 {
 	struct report_path path;
-	if (http_api_parse_key(key, &path) < 0)
+	if (report_path_parse(key, &path) < 0)
 		return answer(wsi, c, HTTP_STATUS_NOT_FOUND, "no such report");
 	AUTO_FREE char *token = link_server_bearer(wsi);
 	if (!token)

@@ -1,16 +1,10 @@
-/* The pure parts of the report store's HTTP side (http_api.c). Any thread. */
+/* The report store's HTTP side on the link's ports: PUT /store/..., GET /reports/... The link server's thread. */
 #ifndef DRDOTNET_HTTP_API_H
 #define DRDOTNET_HTTP_API_H
 
-/* Whose report is it? From a store key "<namespace>/<session>-<uid8>/<pod>/<file>". */
-struct report_path {
-	char namespace[64], session[254], pod[254], file[64];
-};
+#include <libwebsockets.h>
 
-/* -1: no such form. */
-int http_api_parse_key(const char *key, struct report_path *out);
-
-/* By the file's name; application/octet-stream when it is not known. */
-const char *http_api_media_type(const char *file);
+int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
+size_t http_api_conn_size(void);
 
 #endif

@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 #include "common/web/web_net.h"
 #include "common/web/web_tls.h"
+#include "controller/http_api.h"
 #include "controller/link_server_private.h"
 #include "controller/metrics.h"
 

@@ -67,10 +67,8 @@ static inline struct link_server *link_server_of(struct lws *wsi)
 
 /* lws protocol callbacks. */
 int link_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
-int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
 int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len);
 size_t link_conn_size(void);
-size_t http_api_conn_size(void);
 
 /* Asks the links that were quiet for long, hangs up on those that stay so. */
 void link_conn_look_at_quiet(struct link_server *s);

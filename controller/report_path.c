@@ -1,4 +1,4 @@
-#include "controller/http_api.h"
+#include "controller/report_path.h"
 #include "controller/report_store.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ static const char *take(const char *key, char *out, size_t size)
 	return key + len + 1;
 }
 
-int http_api_parse_key(const char *key, struct report_path *out)
+int report_path_parse(const char *key, struct report_path *out)
 {
 	char folder[sizeof out->session + UID_PART + 1];
 	*out = (struct report_path){0};
@@ -34,7 +34,7 @@ int http_api_parse_key(const char *key, struct report_path *out)
 	return 0;
 }
 
-const char *http_api_media_type(const char *file)
+const char *report_path_media_type(const char *file)
 {
 	static const char *const types[][2] = {
 		{".html", "text/html; charset=utf-8"}, {".json", "application/json"},	      {".md", "text/markdown; charset=utf-8"},

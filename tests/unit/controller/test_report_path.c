@@ -1,4 +1,4 @@
-#include "controller/http_api.h"
+#include "controller/report_path.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ Test(report_path, whose_report_it_is)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct report_path p;
-		cr_assert_eq(http_api_parse_key(rows[i].key, &p), 0, "%s", rows[i].key);
+		cr_assert_eq(report_path_parse(rows[i].key, &p), 0, "%s", rows[i].key);
 		cr_expect_str_eq(p.namespace, rows[i].namespace);
 		cr_expect_str_eq(p.session, rows[i].session);
 		cr_expect_str_eq(p.pod, rows[i].pod);
@@ -32,7 +32,7 @@ Test(report_path, other_forms_are_nobodys)
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct report_path p;
-		cr_expect_eq(http_api_parse_key(rows[i], &p), -1, "'%s'", rows[i]);
+		cr_expect_eq(report_path_parse(rows[i], &p), -1, "'%s'", rows[i]);
 	}
 }
 
@@ -49,17 +49,17 @@ Test(report_path, each_part_has_its_bound)
 			part[len] = '\0';
 			snprintf(key, sizeof key, rows[i].format, part);
 			struct report_path p;
-			cr_expect_eq(http_api_parse_key(key, &p), len <= rows[i].most ? 0 : -1, "row %zu, %d", i, len);
+			cr_expect_eq(report_path_parse(key, &p), len <= rows[i].most ? 0 : -1, "row %zu, %d", i, len);
 		}
 	}
 }
 
 Test(report_path, media_types_by_name)
 {
-	cr_expect_str_eq(http_api_media_type("report.html"), "text/html; charset=utf-8");
-	cr_expect_str_eq(http_api_media_type("summary.md"), "text/markdown; charset=utf-8");
-	cr_expect_str_eq(http_api_media_type("profile.pb.gz"), "application/gzip");
-	cr_expect_str_eq(http_api_media_type("profile.speedscope.json"), "application/json");
-	cr_expect_str_eq(http_api_media_type(".html"), "application/octet-stream");
-	cr_expect_str_eq(http_api_media_type("report.htm"), "application/octet-stream");
+	cr_expect_str_eq(report_path_media_type("report.html"), "text/html; charset=utf-8");
+	cr_expect_str_eq(report_path_media_type("summary.md"), "text/markdown; charset=utf-8");
+	cr_expect_str_eq(report_path_media_type("profile.pb.gz"), "application/gzip");
+	cr_expect_str_eq(report_path_media_type("profile.speedscope.json"), "application/json");
+	cr_expect_str_eq(report_path_media_type(".html"), "application/octet-stream");
+	cr_expect_str_eq(report_path_media_type("report.htm"), "application/octet-stream");
 }
