@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/rest/rest_id.h"
-#include "common/rest/rest_private.h"
+#include "common/rest/rest_sessions.h"
 
 #include <errno.h>
 #include <fcntl.h>

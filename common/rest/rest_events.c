@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/rest/rest_private.h"
+#include "common/rest/rest_sessions.h"
 
 #include <openssl/crypto.h>
 #include <openssl/sha.h>

@@ -60,7 +60,6 @@ int rest_sessions_create(struct rest_call *c);
 int rest_sessions_get(struct rest_call *c);
 int rest_sessions_cancel(struct rest_call *c);
 int rest_sessions_delete(struct rest_call *c);
-bool rest_session_completed(const json_t *session);
 
 /* rest_reports.c */
 int rest_reports_get(struct rest_call *c);

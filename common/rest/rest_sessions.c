@@ -1,4 +1,6 @@
 /* /api/sessions: list, create, read, cancel, delete. */
+#include "common/rest/rest_sessions.h"
+
 #include "common/base/mem.h"
 #include "common/rest/rest_id.h"
 #include "common/rest/rest_private.h"
