@@ -3,6 +3,7 @@
 #include "agent/cli_library.h"
 #include "agent/cli_output.h"
 #include "agent/cli_target.h"
+#include "agent/profilers.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -178,7 +179,7 @@ static int profile(struct run *r)
 		.progress_ctx = r,
 	};
 	struct session_outcome out;
-	session_run(&q, &out);
+	profilers_run(&q, &out);
 	if (r->progress_shown)
 		cli_output_progress_end(stderr);
 	AUTO_FREE char *comparison = compare(r, &out);

@@ -1,6 +1,7 @@
 #include "agent/jobs.h"
 
 #include "agent/jobs_private.h"
+#include "agent/profilers.h"
 #include "agent/session_ending.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -20,7 +21,7 @@
 
 const struct jobs_operations jobs_real_operations = {
 	.discover = discover_targets,
-	.run = session_run,
+	.run = profilers_run,
 	.upload = upload_put,
 };
 

@@ -1,5 +1,6 @@
 /* One local session's thread: waits for its turn, chooses the process, profiles it. */
 #include "agent/cli_target.h"
+#include "agent/profilers.h"
 #include "agent/serve_private.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -192,7 +193,7 @@ static void profile(struct serve_session *x, const struct target *t, struct sess
 		.progress_ctx = x,
 	};
 	if (dir_fd >= 0) {
-		session_run(&q, out);
+		profilers_run(&q, out);
 		return;
 	}
 	*out = (struct session_outcome){.phase = JOB_FAILED, .reason = REASON_InternalError};

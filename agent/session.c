@@ -1,13 +1,8 @@
 #include "agent/session.h"
 
-#include "agent/allocs/alloc_session.h"
 #include "agent/apart.h"
-#include "agent/cpu_session.h"
-#include "agent/leak/leak_session.h"
-#include "agent/pauses/pause_session.h"
+#include "agent/attached_session.h"
 #include "agent/profiler_channel.h"
-#include "agent/survivors/survivors_session.h"
-#include "agent/strings/strings_session.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -23,28 +18,11 @@
 #define PATIENCE_MS (30000 + STEP_HOLD_MS)
 #define ANALYSIS_PATIENCE_MS (30 * 60 * 1000) /* of our own work: nothing of the pod is touched any more */
 
-static const struct session_profiler *const profilers[] = {
-	[PROFILER_CPU_HOTPATHS] = &cpu_session,
-	[PROFILER_MEMORY_LEAK] = &leak_session,
-	[PROFILER_GC_SURVIVORS] = &survivors_session,
-	[PROFILER_DUPLICATED_STRINGS] = &strings_session,
-	[PROFILER_RUNTIME_PAUSES] = &pause_session,
-	[PROFILER_ALLOCATIONS] = &alloc_session,
-};
-
-static void run(const struct session_request *q, struct session_outcome *out)
-{
-	size_t kind = (size_t)q->spec->profiler;
-	if (kind < sizeof profilers / sizeof *profilers && profilers[kind])
-		attached_session_run(profilers[kind], q, out);
-	else
-		out->message = mem_strdup("this agent does not know that profiler");
-}
-
 /* The session's own thread ------------------------------------------------------------------------------------------ */
 
 /* Copies of all that a session uses: where a call into the pod hangs, its thread outlives the caller. */
 struct own_session {
+	const struct session_profiler *profiler;
 	struct session_request q;
 	struct session_spec spec;
 	struct target target;
@@ -119,10 +97,11 @@ static void keep_channel(void *ctx)
 		profiler_channel_keep(s->kept);
 }
 
-static struct own_session *own_session_new(const struct session_request *q, const struct session_outcome *out)
+static struct own_session *own_session_new(const struct session_profiler *p, const struct session_request *q, const struct session_outcome *out)
 {
 	struct own_session *s = mem_alloc(sizeof *s);
-	*s = (struct own_session){.q = *q, .context = *q->context, .out = *out, .tell = q->on_progress, .tell_ctx = q->progress_ctx};
+	*s = (struct own_session){
+		.profiler = p, .q = *q, .context = *q->context, .out = *out, .tell = q->on_progress, .tell_ctx = q->progress_ctx};
 	session_spec_copy(&s->spec, q->spec);
 	target_copy(&s->target, q->target);
 	for (size_t i = 0; text_of(s, i); i++)
@@ -144,13 +123,13 @@ static void run_own(struct apart *a, void *ctx)
 	struct own_session *s = ctx;
 	s->apart = a;
 	apart_meanwhile(a, keep_channel);
-	run(&s->q, &s->out);
+	attached_session_run(s->profiler, &s->q, &s->out);
 }
 
-void session_run(const struct session_request *q, struct session_outcome *out)
+void session_run(const struct session_profiler *p, const struct session_request *q, struct session_outcome *out)
 {
 	*out = (struct session_outcome){.phase = JOB_FAILED, .reason = REASON_InternalError, .started_wall_ms = clock_wall_ms()};
-	struct own_session *s = own_session_new(q, out);
+	struct own_session *s = own_session_new(p, q, out);
 	char place[APART_PLACE_SIZE];
 	struct err e = ERR_INIT;
 	apart_place(q->target, place);

@@ -47,6 +47,7 @@ struct session_outcome {
 void session_outcome_fini(struct session_outcome *o);
 
 /* Never fails as a call: failures are outcomes. Several may run at once for different processes. */
-void session_run(const struct session_request *q, struct session_outcome *out);
+struct session_profiler;
+void session_run(const struct session_profiler *p, const struct session_request *q, struct session_outcome *out);
 
 #endif

@@ -1,7 +1,7 @@
 /* latency PID LIBRARY TIMES: runs so many short CPU sessions on one process, as the agent does, and prints one JSON line each: how long
  * after the order the first sample was taken and known, and how long after the end the library was out of the process. */
 #include "agent/discover.h"
-#include "agent/session.h"
+#include "agent/profilers.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -76,7 +76,7 @@ static int run_once(const struct target *target, const char *library, int dir_fd
 		.on_progress = on_progress,
 		.progress_ctx = &t,
 	};
-	session_run(&q, &out);
+	profilers_run(&q, &out);
 	bool done = t.known_ns && t.left_ns && t.mapped;
 	if (done)
 		printf("{\"first_sample_ms\":%" PRId64 ",\"known_ms\":%.1f,\"left_ms\":%.1f}\n", t.sample_wall_ms - t.ordered_wall_ms,
