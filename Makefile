@@ -84,8 +84,8 @@ $(B)/gen/%.pb-c.c $(B)/gen/%.pb-c.h: %.proto
 $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
-$(B)/obj/agent/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
-$(B)/obj/agent/report_assets.o: $(wildcard agent/report_assets/*)
+$(B)/obj/agent/stacks/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
+$(B)/obj/agent/report/report_assets.o: $(wildcard agent/report/assets/*)
 
 # the web page: every file of common/rest/page/, compressed, and the list of them
 PAGE_FILES := $(sort $(wildcard common/rest/page/*))

@@ -1,5 +1,5 @@
-#include "agent/agent.h"
-#include "agent/health_socket.h"
+#include "agent/daemon/agent.h"
+#include "agent/daemon/health_socket.h"
 #include "common/base/crypto.h"
 #include "common/base/daemon.h"
 #include "common/base/http.h"

@@ -3,7 +3,7 @@
 #ifndef DRDOTNET_HEAP_BUDGET_H
 #define DRDOTNET_HEAP_BUDGET_H
 
-#include "agent/cgroup.h"
+#include "agent/host/cgroup.h"
 
 #include <stddef.h>
 

@@ -3,7 +3,7 @@
 #ifndef DRDOTNET_HEAP_CLIENT_H
 #define DRDOTNET_HEAP_CLIENT_H
 
-#include "agent/profiler_channel.h"
+#include "agent/attach/profiler_channel.h"
 #include "common/proto/heap_frames.h"
 
 struct heap_client {

@@ -1,7 +1,7 @@
 #include "agent/heap/heap_counts.h"
 
 #include "agent/heap/heap_snapshot_private.h"
-#include "agent/size_text.h"
+#include "common/base/size_text.h"
 #include "common/base/mem.h"
 
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 #include "agent/heap/heap_forecast.h"
 
-#include "agent/cgroup.h"
+#include "agent/host/cgroup.h"
 #include "common/base/clock.h"
 
 #include <poll.h>

@@ -1,7 +1,7 @@
 #include "agent/heap/heap_label.h"
 
 #include "agent/heap/heap_type_name.h"
-#include "agent/method_name.h"
+#include "agent/symbols/method_name.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"

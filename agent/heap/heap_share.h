@@ -5,7 +5,7 @@
 #ifndef DRDOTNET_HEAP_SHARE_H
 #define DRDOTNET_HEAP_SHARE_H
 
-#include "agent/cgroup.h"
+#include "agent/host/cgroup.h"
 #include "common/proto/heap_frames.h"
 
 #define HEAP_SHARE_PERIOD_US 100000 /* of a CPU limit: the kubelet's default */

@@ -1,7 +1,7 @@
 #include "agent/heap/heap_type_name.h"
 
-#include "agent/csharp_type.h"
-#include "agent/method_name.h"
+#include "agent/symbols/csharp_type.h"
+#include "agent/symbols/method_name.h"
 #include "common/base/buf.h"
 
 #include <stdlib.h>

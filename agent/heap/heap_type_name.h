@@ -4,7 +4,7 @@
 
 #include "agent/heap/heap_snapshot.h"
 
-/* Name and namespace of a type from the parts of its metadata name (see agent/frame.h): "Shop.Outer`1+Inner", "System.Int32", and what
+/* Name and namespace of a type from the parts of its metadata name (see agent/symbols/frame.h): "Shop.Outer`1+Inner", "System.Int32", and what
  * comes after ("[]", "[,]"). */
 void heap_type_set_name(struct heap_type *t, const char *metadata_name);
 /* To the name of a class of captured variables, the method whose lambdas use them: "Cart.(closure)" becomes "Cart.Add.(closure)". `lambda` is the

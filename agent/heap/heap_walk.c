@@ -1,6 +1,6 @@
 #include "agent/heap/heap_walk.h"
 
-#include "agent/attached_session.h"
+#include "agent/session/attached_session.h"
 #include "agent/heap/heap_budget.h"
 #include "agent/heap/heap_choice.h"
 #include "agent/heap/heap_client.h"

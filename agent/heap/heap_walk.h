@@ -6,8 +6,8 @@
 #define DRDOTNET_HEAP_WALK_H
 
 #include "agent/heap/heap_snapshot.h"
-#include "agent/limits.h"
-#include "agent/profiler_channel.h"
+#include "agent/report/limits.h"
+#include "agent/attach/profiler_channel.h"
 
 struct heap_walk_options {
 	enum heap_roots roots;

@@ -1,7 +1,7 @@
 /* latency PID LIBRARY TIMES: runs so many short CPU sessions on one process, as the agent does, and prints one JSON line each: how long
  * after the order the first sample was taken and known, and how long after the end the library was out of the process. */
-#include "agent/discover.h"
-#include "agent/profilers.h"
+#include "agent/discover/discover.h"
+#include "agent/profilers/profilers.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

@@ -1,6 +1,6 @@
 /* perf_ways cpu|every|thread PID HERTZ SECONDS: samples one process in one of the two ways (`every`: per CPU without the kernel's filter) as
  * sessions do, and prints one JSON line with what that gave and cost. `make test-tools` builds it as build/release/tests/perf-ways. */
-#include "agent/perf_sampler.h"
+#include "agent/perf/perf_sampler.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 

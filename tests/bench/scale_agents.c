@@ -1,5 +1,5 @@
 /* Thousands of agents in one process and thread: each has a link (real WebSocket, TLS, its own token) to every controller that is named, obeys
- * the newest leader as an agent does (agent/link_policy.h) and plays its jobs: Profiling at once, Succeeded after a while.
+ * the newest leader as an agent does (agent/link/link_policy.h) and plays its jobs: Profiling at once, Succeeded after a while.
  *
  * usage: scale-agents --controllers ADDRESS:PORT[,ADDRESS:PORT] --server-name NAME --ca FILE --tokens FILE [--work-ms N] [--at-once N]
  * tokens: lines of "NODE TOKEN". Ends when stdin does.
@@ -8,7 +8,7 @@
  *   order MICROSECONDS SESSION NODE JOB EPOCH     obeyed; "again" instead of "order" when it has the job already
  *   stale MICROSECONDS SESSION NODE JOB EPOCH     of an older leader: not obeyed
  *   cancel|forget MICROSECONDS NODE JOB EPOCH */
-#include "agent/link_policy.h"
+#include "agent/link/link_policy.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"

@@ -1,7 +1,7 @@
 /* strings_analysis STRINGS VALUES: makes a heap of so many strings (each held by an object of its own, that lies near or anywhere) of so many
  * different values, analyses it, and prints one JSON line with what that took. `make test-tools` builds it as
  * build/release/tests/strings-analysis. */
-#include "agent/strings/strings_analysis.h"
+#include "agent/profilers/strings/strings_analysis.h"
 #include "common/base/clock.h"
 
 #include <fcntl.h>

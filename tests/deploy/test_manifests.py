@@ -176,7 +176,7 @@ class Written(unittest.TestCase):
 
     def test_the_environment_is_known_to_the_programs(self):
         for workload, source in [(self.controller, "controller/controller_options.c")] + [
-                (agent, "agent/agent_options.c") for agent in self.agents.values()]:
+                (agent, "agent/daemon/agent_options.c") for agent in self.agents.values()]:
             known = set(re.findall(r'"--[a-z-]+", (?:\.env = )?"([A-Z_]+)"', read(source)))
             names = {e["name"] for e in workload["spec"]["template"]["spec"]["containers"][0]["env"]}
             self.assertGreater(len(known), 10)

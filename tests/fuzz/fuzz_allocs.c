@@ -1,8 +1,8 @@
 /* Frames about allocations, from a library that says anything, up to the analysis and the diagnosis. */
-#include "agent/allocs/alloc_collect.h"
-#include "agent/allocs/alloc_diagnosis.h"
-#include "agent/phrase.h"
-#include "agent/report.h"
+#include "agent/profilers/allocs/alloc_collect.h"
+#include "agent/profilers/allocs/alloc_diagnosis.h"
+#include "agent/report/phrase.h"
+#include "agent/report/report.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The text of /proc/PID/cgroup and of the groups' files. */
-#include "agent/cgroup.h"
-#include "agent/cgroup_dir.h"
+#include "agent/host/cgroup.h"
+#include "agent/host/cgroup_dir.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* The agent's end of the profiler channel against a library (or whoever got at its socket) that says anything. First byte: which
  * request waits for an answer when the bytes arrive, and whether they begin with the hello or come after a right one. */
-#include "agent/profiler_channel.h"
+#include "agent/attach/profiler_channel.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/proto/channel.h"

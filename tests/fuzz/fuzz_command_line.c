@@ -1,8 +1,8 @@
 /* Command lines and environments of the three programs, and what the shell completes: words that end with newlines. The first byte chooses the
  * program, or that the text is a summary that is set for a terminal. */
-#include "agent/agent_options.h"
-#include "agent/cli_options.h"
-#include "agent/cli_typeset.h"
+#include "agent/daemon/agent_options.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_typeset.h"
 #include "common/base/buf.h"
 #include "common/base/options.h"
 #include "controller/controller_options.h"

@@ -1,7 +1,7 @@
 /* Replies of a diagnostics port, and the names of its socket: all of it is the pod's word. */
-#include "agent/diag_codec.h"
-#include "agent/diag_environment.h"
-#include "agent/diag_socket.h"
+#include "agent/diag/diag_codec.h"
+#include "agent/diag/diag_environment.h"
+#include "agent/diag/diag_socket.h"
 #include "common/base/text.h"
 
 #include <stdlib.h>

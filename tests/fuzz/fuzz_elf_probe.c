@@ -1,5 +1,5 @@
 /* An executable of a pod. */
-#include "agent/elf_probe.h"
+#include "agent/host/elf_probe.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>

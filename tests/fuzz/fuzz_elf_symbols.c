@@ -1,6 +1,6 @@
 /* A library of a pod, read for the names of its functions. The first 8 bytes are the address that is looked for. */
-#include "agent/elf_symbols.h"
-#include "agent/native_symbols.h"
+#include "agent/symbols/elf_symbols.h"
+#include "agent/symbols/native_symbols.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

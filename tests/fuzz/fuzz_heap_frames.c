@@ -1,7 +1,7 @@
 /* Answers about a heap walk from a library that says anything: names become printable, fields rise by offset. */
 #include "agent/heap/heap_gaps.h"
 #include "agent/heap/heap_label.h"
-#include "agent/profiler_channel_private.h"
+#include "agent/attach/profiler_channel_private.h"
 #include "common/base/text.h"
 #include "tests/fuzz/fuzz_tools.h"
 

@@ -1,5 +1,5 @@
 /* Lines of /proc/kallsyms: each line alone, then all of them. */
-#include "agent/kernel_symbols.h"
+#include "agent/symbols/kernel_symbols.h"
 
 #include <stdlib.h>
 #include <string.h>

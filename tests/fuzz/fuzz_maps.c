@@ -1,5 +1,5 @@
 /* /proc/PID/maps of a pod's process: paths are its own words. */
-#include "agent/maps.h"
+#include "agent/host/maps.h"
 
 #include <stdlib.h>
 #include <string.h>

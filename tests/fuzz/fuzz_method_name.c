@@ -1,6 +1,6 @@
 /* Names of methods from metadata and symbols: first byte = kind and flags, then module, type, type args, method, method args,
  * params, each ended by a NUL. What is shown is bounded, valid UTF-8 and free of control characters. */
-#include "agent/method_name.h"
+#include "agent/symbols/method_name.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"

@@ -1,5 +1,5 @@
 /* What stands in a perf event's ring: the records, and the ring's own head and tail. First byte: where in the ring the bytes begin. */
-#include "agent/perf_ring.h"
+#include "agent/perf/perf_ring.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>

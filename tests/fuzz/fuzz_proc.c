@@ -1,6 +1,6 @@
 /* The parsers of /proc files. The first byte chooses the parser. */
-#include "agent/diag_env.h"
-#include "agent/proc.h"
+#include "agent/diag/diag_env.h"
+#include "agent/host/proc.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A report of frames and threads whose names are another's word: lines "<thread>\t<kind>:<type>:<method>;...". Whatever they are, the JSON
  * files are JSON, and no name becomes markup. */
-#include "agent/cpu_report.h"
+#include "agent/profilers/cpu/cpu_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/jsonx.h"

@@ -1,6 +1,6 @@
 /* Whole calls of the REST API on a backend whose sessions and reports are hostile. "<method> <path>\n<query>\n<body>\n<session>": every one is
  * answered, problems are well-formed, and names in a zip stay in its folder. */
-#include "agent/serve_document.h"
+#include "agent/serve/serve_document.h"
 #include "common/base/mem.h"
 #include "common/rest/rest_api.h"
 #include "common/web/web_route.h"

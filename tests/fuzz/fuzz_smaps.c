@@ -1,5 +1,5 @@
 /* /proc/PID/smaps of a process, line by line: two accounts of it (what stands before and behind the first NUL) are compared. */
-#include "agent/leak/memory_growth.h"
+#include "agent/profilers/leak/memory_growth.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* The state file of a job, which an agent reads after a restart: a torn disk or another version may have written anything. What is read can
  * be written, and is then read as the same. */
-#include "agent/spool_state.h"
+#include "agent/jobs/spool_state.h"
 
 #include "common/base/cleanup.h"
 

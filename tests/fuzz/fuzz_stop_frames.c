@@ -1,7 +1,7 @@
 /* Frames about the runtime's stops, from a library that says anything: read, collected, analysed, written. */
-#include "agent/pauses/pause_collect.h"
-#include "agent/pauses/pause_report.h"
-#include "agent/report_file.h"
+#include "agent/profilers/pauses/pause_collect.h"
+#include "agent/profilers/pauses/pause_report.h"
+#include "agent/report/report_file.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A heap walk's stream with digests of strings, any bytes, to what is counted and said of them. The first byte: revealed or not, in one part
  * or many. */
-#include "agent/strings/strings_diagnosis.h"
+#include "agent/profilers/strings/strings_diagnosis.h"
 #include "tests/fuzz/fuzz_heap.h"
 
 #include <stdlib.h>

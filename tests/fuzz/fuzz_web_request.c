@@ -1,5 +1,5 @@
 /* A request's words as they come to a handler: path, query and Host, one a line. What is taken has the form that the handlers rely on. */
-#include "agent/serve.h"
+#include "agent/serve/serve.h"
 #include "common/rest/rest_backend.h"
 #include "common/rest/rest_id.h"
 #include "common/web/web_route.h"

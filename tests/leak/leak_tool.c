@@ -3,7 +3,7 @@
  *   unknown    two walks of a process whose memory map may not be read
  *   hostile    names that do their worst
  *   big        as many paths and types as are kept */
-#include "agent/leak/leak_report.h"
+#include "agent/profilers/leak/leak_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "tests/unit/leak/make_model.h"

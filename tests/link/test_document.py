@@ -48,20 +48,20 @@ class Document(unittest.TestCase):
             for factor in value.split("*"):
                 product *= int(factor)
             return product
-        header, codec, client = "common/link/link_msg.h", "common/link/link_msg_codec.h", "agent/link_client.h"
+        header, codec, client = "common/link/link_msg.h", "common/link/link_msg_codec.h", "agent/link/link_client.h"
         for path, name, said in ((header, "LINK_MESSAGE_MAX", "more than 256 KiB"), (header, "LINK_MAX_JOBS", "list of jobs, <= 64"),
                                  (header, "LINK_MAX_REPORTS", "list, <= 8"), (header, "LINK_MAX_PODS", "`pods` (required, <= 256)"),
                                  (codec, "LINK_TEXT_TOKEN", "<= 16 KiB"), (codec, "LINK_TEXT_URL", "`url` (<= 16 KiB"),
                                  (codec, "LINK_TEXT_DIAGNOSIS", "<= 2 KiB"), (codec, "LINK_TEXT_HEADLINE", "<= 320 bytes"),
                                  (client, "LINK_CLIENT_MAX_LINKS", "up to 8 addresses"), (client, "LINK_CLIENT_REFRESH_MS", "every 30 s"),
-                                 ("agent/link_client.c", "PING_AFTER_S", "after 25 s"), ("agent/link_client.c", "HANG_UP_AFTER_S", "after 35 s"),
+                                 ("agent/link/link_client.c", "PING_AFTER_S", "after 25 s"), ("agent/link/link_client.c", "HANG_UP_AFTER_S", "after 35 s"),
                                  ("controller/link_server.c", "PING_AFTER_S", "after 25 s"),
                                  ("controller/link_server.c", "HANDSHAKE_TIMEOUT_MS", "within 15 s"),
                                  ("controller/link_server.h", "LINK_SERVER_MAX_CONNECTIONS", "8192 connections"),
                                  ("controller/agent_hub_link.h", "AGENT_HUB_MAILBOX_MAX", "64 waiting messages"),
-                                 ("agent/job_table.h", "JOB_TABLE_FORGOTTEN", "last 64 forgotten"),
+                                 ("agent/jobs/job_table.h", "JOB_TABLE_FORGOTTEN", "last 64 forgotten"),
                                  ("controller/token_review.h", "TOKEN_REVIEW_CACHE_MS", "believed for 60 s"),
-                                 ("agent/jobs.h", "JOBS_DELIVERY_BOUND_MS", "after 24 h")):
+                                 ("agent/jobs/jobs.h", "JOBS_DELIVERY_BOUND_MS", "after 24 h")):
             value = number(path, name)
             digits = int(re.search(r"\d+", said).group())
             unit = {"KiB": 1024}.get(said.split()[-1], 1)

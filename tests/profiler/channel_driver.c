@@ -15,9 +15,9 @@
  *   drop                            closes the channel without a word
  *   load LIBRARY                    attaches another profiler (tests/profiler/other_profiler.c)
  */
-#include "agent/diag_ipc.h"
-#include "agent/diag_socket.h"
-#include "agent/profiler_channel.h"
+#include "agent/diag/diag_ipc.h"
+#include "agent/diag/diag_socket.h"
+#include "agent/attach/profiler_channel.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

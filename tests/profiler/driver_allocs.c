@@ -1,6 +1,6 @@
 #include "tests/profiler/driver_allocs.h"
 
-#include "agent/allocs/allocs_channel.h"
+#include "agent/profilers/allocs/allocs_channel.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

@@ -2,7 +2,7 @@
 #ifndef DRDOTNET_DRIVER_ALLOCS_H
 #define DRDOTNET_DRIVER_ALLOCS_H
 
-#include "agent/profiler_channel.h"
+#include "agent/attach/profiler_channel.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* report_tool hostile DIR          writes the report of a capture whose names do their worst
  * report_tool big DIR [THREADS]    writes that of a 30 s capture with many different stacks; says what it took
  * DIR must be there. Prints one JSON line. */
-#include "agent/cpu_report.h"
+#include "agent/profilers/cpu/cpu_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

@@ -7,9 +7,9 @@
  *   deliver SPOOL STORES STORE PREFIX [BOUND_MS]         an agent's jobs on that spool, until each has ended; the controller's part reads
  *                                                        STORES for each grant, and STORES.skew: how many ms its clock is ahead
  *   own FOLDER QUOTA EXPIRY_SECONDS                      the controller's own store; then commands on stdin, see own_command() */
-#include "agent/jobs.h"
-#include "agent/spool.h"
-#include "agent/upload.h"
+#include "agent/jobs/jobs.h"
+#include "agent/jobs/spool.h"
+#include "agent/jobs/upload.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"

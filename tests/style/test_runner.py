@@ -35,7 +35,7 @@ not ok - jobs::worse  (0.00s)
   ...
 not ok - jobs::slow timed out (1.05s)
 """
-RACE = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\nSUMMARY: AddressSanitizer: heap-use-after-free agent/jobs.c:191 in answer\n"
+RACE = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\nSUMMARY: AddressSanitizer: heap-use-after-free agent/jobs/jobs.c:191 in answer\n"
 
 
 def job(key, seconds, load):

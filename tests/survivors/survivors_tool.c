@@ -2,7 +2,7 @@
  * by events and buffers; counted: the same, of types only and in part; hostile: names that try to break out of the files; many: as many
  * objects as said (1), in an array of records, for its time and memory. Prints what it took as JSON. */
 #include "agent/heap/heap_counts.h"
-#include "agent/survivors/survivors_report.h"
+#include "agent/profilers/survivors/survivors_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

@@ -2,13 +2,13 @@
  * a real process through the agent's own end of the channel, and prints what came of it as one line of JSON for each walk:
  *   facts, types {name: [count, bytes, module]}, roots {label: count}, edges {"Type.field -> Type": count} of the application's own types,
  *   dangling (references to no object), reachable objects, limits {name: [limit, seen, meaning]}, how long the library's stops and the agent's part were. */
-#include "agent/diag_ipc.h"
-#include "agent/diag_socket.h"
+#include "agent/diag/diag_ipc.h"
+#include "agent/diag/diag_socket.h"
 #include "agent/heap/heap_counts.h"
 #include "agent/heap/heap_walk.h"
-#include "agent/limits.h"
-#include "agent/profiler_channel.h"
-#include "agent/stage.h"
+#include "agent/report/limits.h"
+#include "agent/attach/profiler_channel.h"
+#include "agent/attach/stage.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"

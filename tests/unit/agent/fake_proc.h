@@ -3,7 +3,7 @@
 #ifndef TESTS_FAKE_PROC_H
 #define TESTS_FAKE_PROC_H
 
-#include "agent/diag_codec.h"
+#include "agent/diag/diag_codec.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"

@@ -7,7 +7,7 @@
 #ifndef DRDOTNET_MAKE_CAPTURE_H
 #define DRDOTNET_MAKE_CAPTURE_H
 
-#include "agent/capture.h"
+#include "agent/stacks/capture.h"
 #include "common/base/mem.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Calls that hang cost their thread and nothing else (agent/apart.h). Under TSan, too: pthread_ is used below. */
-#include "agent/apart.h"
+/* Calls that hang cost their thread and nothing else (agent/target/apart.h). Under TSan, too: pthread_ is used below. */
+#include "agent/target/apart.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

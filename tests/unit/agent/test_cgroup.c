@@ -1,6 +1,6 @@
-#include "agent/cgroup.h"
-#include "agent/cgroup_dir.h"
-#include "agent/perf_group.h"
+#include "agent/host/cgroup.h"
+#include "agent/host/cgroup_dir.h"
+#include "agent/perf/perf_group.h"
 #include "common/link/link_msg.h"
 #include "tests/unit/agent/fake_proc.h"
 

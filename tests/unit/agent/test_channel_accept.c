@@ -1,5 +1,5 @@
 /* Who gets in at the channel's socket: only the one that knows the secret, whatever others do. */
-#include "agent/channel_accept.h"
+#include "agent/attach/channel_accept.h"
 #include "common/base/clock.h"
 
 #include <criterion/criterion.h>

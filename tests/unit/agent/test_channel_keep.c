@@ -1,5 +1,5 @@
-/* Whether the library hears that the agent is there, and the agent that the library has left (agent/profiler_channel.h). */
-#include "agent/profiler_channel_private.h"
+/* Whether the library hears that the agent is there, and the agent that the library has left (agent/attach/profiler_channel.h). */
+#include "agent/attach/profiler_channel_private.h"
 #include "common/base/clock.h"
 
 #include <criterion/criterion.h>

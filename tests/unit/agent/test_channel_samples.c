@@ -1,4 +1,4 @@
-#include "agent/channel_samples.h"
+#include "agent/attach/channel_samples.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

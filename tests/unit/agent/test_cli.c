@@ -1,8 +1,8 @@
-#include "agent/cli_library.h"
-#include "agent/cli_options.h"
-#include "agent/cli_target.h"
-#include "agent/cli_typeset.h"
-#include "agent/ps.h"
+#include "agent/cli/cli_library.h"
+#include "agent/cli/cli_options.h"
+#include "agent/cli/cli_target.h"
+#include "agent/cli/cli_typeset.h"
+#include "agent/cli/ps.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "agent/cpu_account.h"
+#include "agent/stacks/cpu_account.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
-#include "agent/cpu_analysis.h"
-#include "agent/cpu_edges.h"
-#include "agent/method_name.h"
+#include "agent/stacks/cpu_analysis.h"
+#include "agent/stacks/cpu_edges.h"
+#include "agent/symbols/method_name.h"
 #include "tests/unit/agent/make_capture.h"
 
 #include <criterion/criterion.h>

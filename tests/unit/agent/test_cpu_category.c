@@ -1,4 +1,4 @@
-#include "agent/cpu_category.h"
+#include "agent/stacks/cpu_category.h"
 #include "tests/unit/agent/make_capture.h"
 
 #include <criterion/criterion.h>

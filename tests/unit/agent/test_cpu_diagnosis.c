@@ -1,7 +1,7 @@
-#include "agent/cpu_diagnosis.h"
-#include "agent/phrase.h"
-#include "agent/report_head.h"
-#include "agent/report.h"
+#include "agent/profilers/cpu/cpu_diagnosis.h"
+#include "agent/report/phrase.h"
+#include "agent/report/report_head.h"
+#include "agent/report/report.h"
 #include "common/base/cleanup.h"
 #include "tests/unit/agent/make_capture.h"
 

@@ -1,5 +1,5 @@
-#include "agent/diag_codec.h"
-#include "agent/diag_socket.h"
+#include "agent/diag/diag_codec.h"
+#include "agent/diag/diag_socket.h"
 #include "common/api/reason.h"
 #include "tests/unit/agent/fake_proc.h"
 

@@ -1,4 +1,4 @@
-#include "agent/diag_environment.h"
+#include "agent/diag/diag_environment.h"
 #include "common/base/mem.h"
 
 #include <criterion/criterion.h>

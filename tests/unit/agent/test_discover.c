@@ -1,4 +1,4 @@
-#include "agent/target.h"
+#include "agent/target/target.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "tests/unit/agent/fake_proc.h"

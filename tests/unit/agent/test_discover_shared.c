@@ -1,5 +1,5 @@
-#include "agent/diag_ipc.h"
-#include "agent/target.h"
+#include "agent/diag/diag_ipc.h"
+#include "agent/target/target.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "tests/unit/agent/fake_proc.h"

@@ -1,4 +1,4 @@
-#include "agent/function_cache.h"
+#include "agent/attach/function_cache.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* The tables that keep each address, chain and stack once, against naive models. */
-#include "agent/capture.h"
-#include "agent/index_set.h"
-#include "agent/ip_table.h"
-#include "agent/raw_stacks.h"
+#include "agent/stacks/capture.h"
+#include "common/base/index_set.h"
+#include "agent/stacks/ip_table.h"
+#include "agent/stacks/raw_stacks.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "agent/job_table.h"
+#include "agent/jobs/job_table.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

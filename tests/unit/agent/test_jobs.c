@@ -1,5 +1,5 @@
 /* Jobs with made-up processes, sessions and stores; the threads, the spool and the rules are real. */
-#include "agent/jobs.h"
+#include "agent/jobs/jobs.h"
 
 #include "common/api/reason.h"
 #include "common/base/clock.h"

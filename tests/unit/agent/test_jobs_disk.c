@@ -1,5 +1,5 @@
 /* A disk that hangs while a job's files are removed keeps the link's thread from nothing. */
-#include "agent/jobs.h"
+#include "agent/jobs/jobs.h"
 
 #include "common/api/reason.h"
 #include "common/base/mem.h"

@@ -1,4 +1,4 @@
-#include "agent/link_policy.h"
+#include "agent/link/link_policy.h"
 
 #include <criterion/criterion.h>
 

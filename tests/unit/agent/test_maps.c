@@ -1,4 +1,4 @@
-#include "agent/maps.h"
+#include "agent/host/maps.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

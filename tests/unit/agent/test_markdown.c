@@ -1,4 +1,4 @@
-#include "agent/report_markdown.h"
+#include "agent/report/report_markdown.h"
 
 #include "common/base/cleanup.h"
 

@@ -1,4 +1,4 @@
-#include "agent/method_name.h"
+#include "agent/symbols/method_name.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"

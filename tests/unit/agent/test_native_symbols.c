@@ -1,6 +1,6 @@
-#include "agent/elf_symbols.h"
-#include "agent/kernel_symbols.h"
-#include "agent/native_symbols.h"
+#include "agent/symbols/elf_symbols.h"
+#include "agent/symbols/kernel_symbols.h"
+#include "agent/symbols/native_symbols.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>

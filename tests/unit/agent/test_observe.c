@@ -1,4 +1,4 @@
-#include "agent/observe.h"
+#include "agent/observe/observe.h"
 
 #include "common/base/clock.h"
 #include "tests/unit/agent/fake_proc.h"

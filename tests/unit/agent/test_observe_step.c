@@ -1,4 +1,4 @@
-#include "agent/observe_step.h"
+#include "agent/observe/observe_step.h"
 
 #include <criterion/criterion.h>
 

@@ -1,8 +1,8 @@
-#include "agent/pauses/pause_analysis.h"
-#include "agent/pauses/pause_collect.h"
-#include "agent/pauses/pause_diagnosis.h"
-#include "agent/pauses/pause_report.h"
-#include "agent/report.h"
+#include "agent/profilers/pauses/pause_analysis.h"
+#include "agent/profilers/pauses/pause_collect.h"
+#include "agent/profilers/pauses/pause_diagnosis.h"
+#include "agent/profilers/pauses/pause_report.h"
+#include "agent/report/report.h"
 #include "common/base/buf.h"
 #include "common/base/mem.h"
 

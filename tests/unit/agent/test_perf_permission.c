@@ -1,4 +1,4 @@
-#include "agent/perf_permission.h"
+#include "agent/perf/perf_permission.h"
 #include "common/api/reason.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "agent/perf_ring.h"
+#include "agent/perf/perf_ring.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

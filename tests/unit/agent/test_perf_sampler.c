@@ -1,7 +1,7 @@
 /* What the kernel samples beside a busy neighbour: real perf events on real processes, in control groups that the test makes and removes. */
-#include "agent/perf_group.h"
-#include "agent/perf_permission.h"
-#include "agent/perf_sampler.h"
+#include "agent/perf/perf_group.h"
+#include "agent/perf/perf_permission.h"
+#include "agent/perf/perf_sampler.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/err.h"

@@ -1,6 +1,6 @@
-#include "agent/diag_env.h"
-#include "agent/proc.h"
-#include "agent/runtime_kind.h"
+#include "agent/diag/diag_env.h"
+#include "agent/host/proc.h"
+#include "agent/host/runtime_kind.h"
 #include "tests/unit/agent/fake_proc.h"
 
 #define STAT_TAIL " 1 1 0 -1 4194304 1 0 2 0 11 22 0 0 20 0 9 0 12345 537 63 18446744073709551615 1"

@@ -1,6 +1,6 @@
-#include "agent/process_answer.h"
+#include "agent/observe/process_answer.h"
 
-#include "agent/diag_ipc.h"
+#include "agent/diag/diag_ipc.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"

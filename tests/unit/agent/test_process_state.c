@@ -1,6 +1,6 @@
 /* What can be known of a process before it is asked anything: that it stands still, or lives in a sandbox. */
-#include "agent/process_state.h"
-#include "agent/sandbox_kind.h"
+#include "agent/host/process_state.h"
+#include "agent/host/sandbox_kind.h"
 #include "common/api/reason.h"
 #include "tests/unit/agent/fake_proc.h"
 

@@ -1,4 +1,4 @@
-#include "agent/ps.h"
+#include "agent/cli/ps.h"
 #include "common/api/reason.h"
 #include "common/base/jsonx.h"
 

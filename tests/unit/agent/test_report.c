@@ -1,8 +1,8 @@
-#include "agent/cpu_profile.h"
-#include "agent/cpu_report.h"
-#include "agent/report_file.h"
-#include "agent/report_head.h"
-#include "agent/report_html_data.h"
+#include "agent/profilers/cpu/cpu_profile.h"
+#include "agent/profilers/cpu/cpu_report.h"
+#include "agent/report/report_file.h"
+#include "agent/report/report_head.h"
+#include "agent/stacks/report_html_data.h"
 #include "common/base/cleanup.h"
 #include "tests/unit/agent/make_capture.h"
 

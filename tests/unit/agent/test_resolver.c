@@ -1,4 +1,4 @@
-#include "agent/resolver.h"
+#include "agent/link/resolver.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

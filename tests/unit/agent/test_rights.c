@@ -1,4 +1,4 @@
-#include "agent/rights.h"
+#include "agent/host/rights.h"
 
 #include <criterion/criterion.h>
 #include <linux/capability.h>

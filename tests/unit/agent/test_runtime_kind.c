@@ -1,6 +1,6 @@
-#include "agent/elf_probe.h"
-#include "agent/proc.h"
-#include "agent/runtime_kind.h"
+#include "agent/host/elf_probe.h"
+#include "agent/host/proc.h"
+#include "agent/host/runtime_kind.h"
 #include "tests/unit/agent/fake_proc.h"
 
 #include <elf.h>

@@ -1,6 +1,6 @@
-#include "agent/serve.h"
-#include "agent/serve_document.h"
-#include "agent/serve_token.h"
+#include "agent/serve/serve.h"
+#include "agent/serve/serve_document.h"
+#include "agent/serve/serve_token.h"
 #include "common/api/reason.h"
 #include "common/rest/rest_private.h"
 

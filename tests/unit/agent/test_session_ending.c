@@ -1,4 +1,4 @@
-#include "agent/session_ending.h"
+#include "agent/session/session_ending.h"
 #include "common/api/reason.h"
 
 #include <criterion/criterion.h>

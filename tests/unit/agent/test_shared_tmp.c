@@ -1,4 +1,4 @@
-#include "agent/shared_tmp.h"
+#include "agent/discover/shared_tmp.h"
 #include "tests/unit/agent/fake_proc.h"
 
 #include <poll.h>

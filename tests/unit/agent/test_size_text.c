@@ -1,4 +1,4 @@
-#include "agent/size_text.h"
+#include "common/base/size_text.h"
 
 #include <criterion/criterion.h>
 

@@ -1,6 +1,6 @@
-#include "agent/spool.h"
+#include "agent/jobs/spool.h"
 
-#include "agent/spool_state.h"
+#include "agent/jobs/spool_state.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"

@@ -1,4 +1,4 @@
-#include "agent/stack_tree.h"
+#include "agent/stacks/stack_tree.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-#include "agent/pending_samples.h"
-#include "agent/stack_unwind.h"
+#include "agent/perf/pending_samples.h"
+#include "agent/stacks/stack_unwind.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

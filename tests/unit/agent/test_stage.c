@@ -1,5 +1,5 @@
-#include "agent/stage.h"
-#include "agent/target_fs.h"
+#include "agent/attach/stage.h"
+#include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/mem.h"
 #include "tests/unit/agent/fake_proc.h"

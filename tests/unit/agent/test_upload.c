@@ -1,4 +1,4 @@
-#include "agent/upload.h"
+#include "agent/jobs/upload.h"
 
 #include "common/base/cleanup.h"
 #include "common/base/http.h"

@@ -1,7 +1,7 @@
-#include "agent/allocs/alloc_diagnosis.h"
-#include "agent/phrase.h"
-#include "agent/method_name.h"
-#include "agent/report.h"
+#include "agent/profilers/allocs/alloc_diagnosis.h"
+#include "agent/report/phrase.h"
+#include "agent/symbols/method_name.h"
+#include "agent/report/report.h"
 #include "tests/unit/agent/make_capture.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "agent/allocs/alloc_estimate.h"
+#include "agent/profilers/allocs/alloc_estimate.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 #ifndef TESTS_MAKE_MODEL_H
 #define TESTS_MAKE_MODEL_H
 
-#include "agent/leak/leak_model.h"
+#include "agent/profilers/leak/leak_model.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

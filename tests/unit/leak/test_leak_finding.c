@@ -1,6 +1,6 @@
-#include "agent/phrase.h"
-#include "agent/leak/leak_finding.h"
-#include "agent/report.h"
+#include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_finding.h"
+#include "agent/report/report.h"
 
 #include "make_model.h"
 

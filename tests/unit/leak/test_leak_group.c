@@ -1,5 +1,5 @@
-#include "agent/leak/leak_finding.h"
-#include "agent/leak/leak_group.h"
+#include "agent/profilers/leak/leak_finding.h"
+#include "agent/profilers/leak/leak_group.h"
 
 #include "make_model.h"
 

@@ -1,5 +1,5 @@
-#include "agent/leak/leak_finding.h"
-#include "agent/leak/leak_take.h"
+#include "agent/profilers/leak/leak_finding.h"
+#include "agent/profilers/leak/leak_take.h"
 #include "common/base/mem.h"
 
 #include <criterion/criterion.h>

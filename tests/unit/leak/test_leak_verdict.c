@@ -1,6 +1,6 @@
-#include "agent/leak/leak_limit.h"
-#include "agent/leak/leak_plan.h"
-#include "agent/leak/leak_verdict.h"
+#include "agent/profilers/leak/leak_limit.h"
+#include "agent/profilers/leak/leak_plan.h"
+#include "agent/profilers/leak/leak_verdict.h"
 
 #include <criterion/criterion.h>
 

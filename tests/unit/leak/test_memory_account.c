@@ -1,5 +1,5 @@
-#include "agent/leak/memory_account.h"
-#include "agent/leak/memory_growth.h"
+#include "agent/profilers/leak/memory_account.h"
+#include "agent/profilers/leak/memory_growth.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

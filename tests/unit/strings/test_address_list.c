@@ -1,4 +1,4 @@
-#include "agent/strings/address_list.h"
+#include "agent/profilers/strings/address_list.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

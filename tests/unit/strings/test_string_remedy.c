@@ -1,4 +1,4 @@
-#include "agent/strings/string_remedy.h"
+#include "agent/profilers/strings/string_remedy.h"
 #include "common/proto/string_class.h"
 
 #include <criterion/criterion.h>

@@ -1,4 +1,4 @@
-#include "agent/strings/strings_analysis.h"
+#include "agent/profilers/strings/strings_analysis.h"
 #include "common/base/mem.h"
 #include "common/proto/string_class.h"
 

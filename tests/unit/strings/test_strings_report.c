@@ -1,5 +1,5 @@
-#include "agent/report_file.h"
-#include "agent/strings/strings_report.h"
+#include "agent/report/report_file.h"
+#include "agent/profilers/strings/strings_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"

@@ -1,5 +1,5 @@
-#include "agent/strings/strings_analysis.h"
-#include "agent/strings/strings_value.h"
+#include "agent/profilers/strings/strings_analysis.h"
+#include "agent/profilers/strings/strings_value.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

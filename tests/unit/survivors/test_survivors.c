@@ -1,5 +1,5 @@
 /* The figures of a report; also under tsan: a helper finds the paths meanwhile. */
-#include "agent/survivors/survivors.h"
+#include "agent/profilers/survivors/survivors.h"
 #include "tests/unit/survivors/make_heap.h"
 
 struct made {

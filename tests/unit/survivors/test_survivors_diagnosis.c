@@ -1,5 +1,5 @@
-#include "agent/report.h"
-#include "agent/survivors/survivors_diagnosis.h"
+#include "agent/report/report.h"
+#include "agent/profilers/survivors/survivors_diagnosis.h"
 #include "tests/unit/survivors/make_heap.h"
 
 struct row {

@@ -1,4 +1,4 @@
-#include "agent/survivors/survivors_text.h"
+#include "agent/profilers/survivors/survivors_text.h"
 #include "tests/unit/survivors/make_heap.h"
 
 Test(survivors_text, holders_keep_the_word_before_their_name)

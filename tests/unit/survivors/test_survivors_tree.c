@@ -1,4 +1,4 @@
-#include "agent/survivors/survivors_tree.h"
+#include "agent/profilers/survivors/survivors_tree.h"
 
 #include "common/base/buf.h"
 #include "tests/unit/survivors/make_heap.h"

@@ -1,8 +1,8 @@
 /* What a report says where objects were only counted by type. */
 #include "agent/heap/heap_counts.h"
-#include "agent/report.h"
-#include "agent/survivors/survivors_diagnosis.h"
-#include "agent/survivors/survivors_types.h"
+#include "agent/report/report.h"
+#include "agent/profilers/survivors/survivors_diagnosis.h"
+#include "agent/profilers/survivors/survivors_types.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

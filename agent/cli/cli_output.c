@@ -1,0 +1,189 @@
+#include "agent/cli/cli_output.h"
+
+#include "agent/cli/cli_typeset.h"
+#include "common/api/reason.h"
+#include "common/base/buf.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/jsonx.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define SUMMARY_MAX (256 * 1024)
+#define JSON_MAX (1024 * 1024)
+#define USUAL_WIDTH 100 /* of what is no terminal */
+
+void cli_output_progress(FILE *out, const struct session_progress *p)
+{
+	double elapsed = (double)p->elapsed_ms / 1000, duration = (double)p->duration_ms / 1000;
+	fprintf(out, "\r\033[K%s", job_phase_name(p->phase));
+	if (p->phase == JOB_PROFILING)
+		fprintf(out, " %.0f s", elapsed);
+	if (p->phase == JOB_PROFILING && p->duration_ms) /* 0: it looks once */
+		fprintf(out, " of %.0f s", duration);
+	if (p->phase == JOB_PROFILING && p->samples)
+		fprintf(out, ", %lld samples", (long long)p->samples);
+	fflush(out);
+}
+
+void cli_output_progress_end(FILE *out)
+{
+	fprintf(out, "\r\033[K");
+	fflush(out);
+}
+
+static void print_escaped(FILE *out, const char *text)
+{
+	AUTO_BUF struct buf b;
+	buf_init(&b, SUMMARY_MAX * 8);
+	for (const char *line = text; *line;) {
+		size_t len = strcspn(line, "\n");
+		text_append_printable(&b, line, len);
+		buf_putc(&b, '\n');
+		line += len + (line[len] == '\n');
+	}
+	fputs(buf_str(&b), out);
+}
+
+/* Colours as people ask for them (https://no-color.org). */
+static struct cli_page page_of(FILE *out)
+{
+	struct winsize size = {0};
+	struct cli_page page = {.width = USUAL_WIDTH};
+	const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
+		page.width = size.ws_col;
+	page.colour = isatty(fileno(out)) && (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color);
+	return page;
+}
+
+static void print_summary(FILE *out, const char *markdown)
+{
+	struct cli_page page = page_of(out);
+	AUTO_BUF struct buf text;
+	buf_init(&text, SUMMARY_MAX * 8);
+	cli_typeset(&page, markdown, &text);
+	fputs(buf_str(&text), out);
+}
+
+static bool has_report(const struct report_result *r, const char *name)
+{
+	for (size_t i = 0; i < r->report_count; i++)
+		if (strcmp(r->reports[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Where the report is, as one may click or paste it. */
+static void print_place(FILE *out, const struct report_result *r, const char *dir)
+{
+	AUTO_FREE char *whole = realpath(dir, NULL);
+	const char *page = has_report(r, "report.html") ? "report.html" : "report.json";
+	fprintf(out, "\nReport: %s/%s\n", whole ? whole : dir, page);
+	fprintf(out, "Other files in that folder:");
+	for (size_t i = 0; i < r->report_count; i++)
+		if (strcmp(r->reports[i].name, page) != 0)
+			fprintf(out, " %s", r->reports[i].name);
+	fputc('\n', out);
+}
+
+static void print_remedy(FILE *errors, const char *reason, const char *message)
+{
+	const char *remedy = reason ? reason_remedy(reason) : NULL;
+	AUTO_BUF struct buf b;
+	buf_init(&b, 8192);
+	text_append_printable(&b, message ? message : "", message ? strlen(message) : 0);
+	fprintf(errors, "drdotnet: %s%s%s%s%s\n", reason ? reason : "", reason ? ": " : "", buf_str(&b), remedy ? ". " : "", remedy ? remedy : "");
+}
+
+void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, int dirfd, const char *dir,
+		     const char *comparison)
+{
+	AUTO_BUF struct buf summary = {0};
+	if (o->report.report_count && fsio_read(dirfd, "summary.md", SUMMARY_MAX, &summary, NULL) == 0)
+		print_summary(out, buf_str(&summary));
+	if (comparison) {
+		fprintf(out, "\nCompared with the baseline:\n");
+		print_escaped(out, comparison);
+	}
+	if (o->report.report_count)
+		print_place(out, &o->report, dir);
+	if (o->phase == JOB_FAILED)
+		print_remedy(errors, o->reason, o->message);
+	else if (o->message && strcmp(o->message, "completed") != 0)
+		fprintf(errors, "drdotnet: %s\n", o->message);
+}
+
+static json_t *text_or_null(const char *s)
+{
+	json_t *v = s ? json_string(s) : NULL;
+	return v ? v : json_null(); /* also for bytes that are not UTF-8 */
+}
+
+static json_t *time_or_null(int64_t wall_ms)
+{
+	char text[CLOCK_RFC3339_SIZE];
+	return wall_ms ? json_string(clock_rfc3339_micro(wall_ms * 1000, text)) : json_null();
+}
+
+static json_t *reports_json(const struct report_result *r, const char *dir)
+{
+	json_t *list = json_array();
+	for (size_t i = 0; i < r->report_count; i++) {
+		const struct link_report *x = &r->reports[i];
+		AUTO_FREE char *path = mem_printf("%s/%s", dir, x->name);
+		json_array_append_new(list, json_pack("{s:s, s:o, s:s, s:I, s:s}", "name", x->name, "path", text_or_null(path), "mediaType",
+						      x->media_type, "sizeBytes", (json_int_t)x->size_bytes, "sha256", x->sha256));
+	}
+	return list;
+}
+
+static void print_json(FILE *out, json_t *doc)
+{
+	AUTO_FREE char *text = jsonx_dump(doc, JSON_MAX, NULL);
+	fprintf(out, "%s\n", text ? text : "{}");
+	json_decref(doc);
+}
+
+void cli_output_json(FILE *out, const struct session_outcome *o, const struct target *t, const char *dir, const char *comparison)
+{
+	json_t *doc = json_object();
+	json_object_set_new(doc, "phase", text_or_null(job_phase_name(o->phase)));
+	json_object_set_new(doc, "reason", text_or_null(o->reason));
+	json_object_set_new(doc, "message", text_or_null(o->message));
+	json_object_set_new(doc, "remedy", text_or_null(o->phase == JOB_FAILED && o->reason ? reason_remedy(o->reason) : NULL));
+	json_object_set_new(doc, "headline", text_or_null(o->report.headline));
+	json_object_set_new(doc, "diagnosis", text_or_null(o->report.diagnosis));
+	if (comparison)
+		json_object_set_new(doc, "comparison", text_or_null(comparison));
+	json_object_set_new(doc, "directory", text_or_null(o->report.report_count ? dir : NULL));
+	json_object_set_new(doc, "startTime", time_or_null(o->started_wall_ms));
+	json_object_set_new(doc, "firstSampleTime", time_or_null(o->first_sample_wall_ms));
+	json_object_set_new(doc, "reports", reports_json(&o->report, dir));
+	json_object_set_new(doc, "cost", session_cost_to_json(&o->cost));
+	json_object_set_new(doc, "target", json_pack("{s:I, s:o, s:o}", "pid", (json_int_t)t->pid, "entrypoint", text_or_null(t->entrypoint),
+						     "runtimeVersion", text_or_null(t->runtime_version)));
+	print_json(out, doc);
+}
+
+void cli_output_error(FILE *out, FILE *errors, bool json, const struct err *e)
+{
+	if (!json) {
+		print_remedy(errors, e->reason, e->message);
+		return;
+	}
+	json_t *doc = json_object();
+	json_object_set_new(doc, "phase", text_or_null(job_phase_name(JOB_FAILED)));
+	json_object_set_new(doc, "reason", text_or_null(e->reason));
+	json_object_set_new(doc, "message", text_or_null(e->message));
+	json_object_set_new(doc, "remedy", text_or_null(e->reason ? reason_remedy(e->reason) : NULL));
+	json_object_set_new(doc, "reports", json_array());
+	print_json(out, doc);
+}

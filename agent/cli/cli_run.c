@@ -1,0 +1,222 @@
+#include "agent/cli/cli_run.h"
+
+#include "agent/cli/cli_library.h"
+#include "agent/cli/cli_output.h"
+#include "agent/cli/cli_target.h"
+#include "agent/profilers/profilers.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+#include "common/report/report_diff_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <time.h>
+
+#define DISCOVER_MS 20000
+#define ANSWER_MS 15000 /* of the one process that is named; among all of them a silent one is not waited for */
+#define MANIFEST_MAX (1024 * 1024)
+
+struct run {
+	const struct cli_args *a;
+	struct session_spec spec;
+	char *session_name;
+	struct target_list targets;
+	size_t target;
+	char *library, *dir;
+	int dir_fd, signal_fd;
+	bool progress_shown;
+};
+
+/* "-" is standard input. */
+static int read_manifest(const char *path, struct buf *out, struct err *e)
+{
+	if (fsio_read(AT_FDCWD, strcmp(path, "-") == 0 ? "/dev/stdin" : path, MANIFEST_MAX, out, e) == 0)
+		return 0;
+	if (e && !e->reason)
+		e->reason = REASON_InvalidSpec;
+	return -1;
+}
+
+static int load_spec(struct run *r, struct err *e)
+{
+	const struct cli_args *a = r->a;
+	if (a->file) {
+		AUTO_BUF struct buf text = {0};
+		if (read_manifest(a->file, &text, e) < 0)
+			return -1;
+		if (session_manifest_parse(buf_str(&text), text.len, a->file, &r->session_name, &r->spec, e) < 0)
+			return -1;
+	} else {
+		session_spec_init(&r->spec, a->session.profiler);
+	}
+	if (r->spec.baseline_session)
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
+				      "spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE");
+	if (session_options_check(&a->session, r->spec.profiler, e) < 0)
+		return -1;
+	session_options_apply(&a->session, &r->spec);
+	return 0;
+}
+
+/* Before the process is touched: a file that is no baseline is said at once. */
+static int check_baseline(struct run *r, struct err *e)
+{
+	if (!r->a->baseline || report_diff_file_check(r->a->baseline, profiler_kind_name(r->spec.profiler), e) == 0)
+		return 0;
+	if (e)
+		e->reason = REASON_BaselineUnusable;
+	return err_prefix(e, "--baseline");
+}
+
+static int choose_target(struct run *r, struct err *e)
+{
+	struct discover_options o = {
+		.mode = AGENT_MODE_HOST_PID,
+		.proc_root = "/proc",
+		.pid = (pid_t)r->a->pid,
+		.query_runtime = true,
+		.answer_ms = r->a->pid ? ANSWER_MS : 0,
+		.deadline_ms = clock_mono_ms() + DISCOVER_MS,
+	};
+	if (discover_targets(&o, &r->targets, e) < 0)
+		return -1;
+	if (r->a->pid && r->targets.count == 0)
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user",
+				      (long long)r->a->pid);
+	ssize_t at = cli_target_choose(&r->targets, r->a->name, e);
+	if (at < 0)
+		return -1;
+	r->target = (size_t)at;
+	return 0;
+}
+
+/* "./drdotnet-Checkout-20261121-085032"; the process's own word is reduced to letters that are harmless in a path. */
+static char *default_dir(const struct target *t)
+{
+	char name[48] = "process", when[32];
+	time_t now = time(NULL);
+	struct tm tm;
+	strftime(when, sizeof when, "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
+	if (t->entrypoint && t->entrypoint[0])
+		snprintf(name, sizeof name, "%s", t->entrypoint);
+	for (char *c = name; *c; c++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", *c))
+			*c = '_';
+	return mem_printf("./drdotnet-%s-%s", name, when);
+}
+
+static int open_dir(struct run *r, struct err *e)
+{
+	r->dir = r->a->output ? mem_strdup(r->a->output) : default_dir(&r->targets.items[r->target]);
+	if (fsio_mkdir_p(r->dir, 0755, e) < 0)
+		return -1;
+	r->dir_fd = open(r->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return r->dir_fd >= 0 ? 0 : err_set_errno(e, errno, "opening %s", r->dir);
+}
+
+/* From here on a signal does not end us but the session; the library is out of the process before we go. */
+static int catch_signals(struct run *r, struct err *e)
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return r->signal_fd >= 0 ? 0 : err_set_errno(e, errno, "signalfd");
+}
+
+static int find_library(struct run *r, struct err *e)
+{
+	r->library = cli_library_find(e);
+	return r->library ? 0 : -1;
+}
+
+static void on_progress(void *ctx, const struct session_progress *p)
+{
+	struct run *r = ctx;
+	cli_output_progress(stderr, p);
+	r->progress_shown = true;
+}
+
+/* What changed since the baseline, or why that cannot be said; NULL: nothing was asked, or there is no report. */
+static char *compare(const struct run *r, const struct session_outcome *out)
+{
+	struct err e = ERR_INIT;
+	if (!r->a->baseline || out->report.report_count == 0)
+		return NULL;
+	AUTO_JSON json_t *diff = report_diff_file_make(r->a->baseline, r->dir, &e);
+	return diff ? mem_strdup(jsonx_str_at(diff, "diagnosis", "")) : mem_printf("Not compared: %s.", e.message);
+}
+
+static int profile(struct run *r)
+{
+	struct report_context context = {
+		.session_name = r->session_name ? r->session_name : "",
+		.session_namespace = "",
+		.session_uid = "",
+		.pod_name = "",
+		.container = "",
+		.node_name = "",
+	};
+	struct session_request q = {
+		.spec = &r->spec,
+		.target = &r->targets.items[r->target],
+		.context = &context,
+		.library_path = r->library,
+		.out_dirfd = r->dir_fd,
+		.cancel_fd = r->signal_fd,
+		.on_progress = !r->a->quiet && isatty(STDERR_FILENO) ? on_progress : NULL,
+		.progress_ctx = r,
+	};
+	struct session_outcome out;
+	profilers_run(&q, &out);
+	if (r->progress_shown)
+		cli_output_progress_end(stderr);
+	AUTO_FREE char *comparison = compare(r, &out);
+	if (r->a->json)
+		cli_output_json(stdout, &out, q.target, r->dir, comparison);
+	else
+		cli_output_text(stdout, stderr, &out, r->dir_fd, r->dir, comparison);
+	if (out.report.report_count == 0)
+		rmdir(r->dir); /* leaves no empty folder; a folder with something in it stays */
+	int status = out.phase == JOB_SUCCEEDED || out.report.report_count > 0 ? CLI_OK : CLI_FAILED;
+	session_outcome_fini(&out);
+	return status;
+}
+
+typedef int run_step(struct run *r, struct err *e);
+
+int cli_run(const struct cli_args *a)
+{
+	static run_step *const steps[] = {load_spec, check_baseline, find_library, catch_signals, choose_target, open_dir};
+	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
+	struct err e = ERR_INIT;
+	int status = CLI_OK;
+	for (size_t i = 0; i < sizeof steps / sizeof *steps && status == CLI_OK; i++)
+		if (steps[i](&r, &e) < 0)
+			status = e.reason == REASON_InvalidSpec || e.reason == REASON_BaselineUnusable ? CLI_USAGE : CLI_FAILED;
+	if (status == CLI_OK)
+		status = profile(&r);
+	else
+		cli_output_error(stdout, stderr, a->json, &e);
+	session_spec_fini(&r.spec);
+	target_list_fini(&r.targets);
+	free(r.session_name);
+	free(r.library);
+	free(r.dir);
+	if (r.dir_fd >= 0)
+		close(r.dir_fd);
+	if (r.signal_fd >= 0)
+		close(r.signal_fd);
+	return status;
+}

@@ -1,0 +1,11 @@
+/* Which process does the command line mean? Pure. */
+#ifndef DRDOTNET_CLI_TARGET_H
+#define DRDOTNET_CLI_TARGET_H
+
+#include "agent/target/target.h"
+
+/* `name` NULL: the only one. Else the processes with this entry assembly; when there are none, those whose command line holds
+ * the text. Returns the index or -1 with the errors of target_choose(). */
+ssize_t cli_target_choose(const struct target_list *l, const char *name, struct err *e);
+
+#endif

@@ -1,0 +1,150 @@
+#include "agent/link/resolver.h"
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#define LEAST_INTERVAL_MS 1000
+#define STACK_BYTES (256 * 1024)
+
+struct resolver {
+	char *host;
+	int64_t interval_ms;
+	struct resolver_callbacks callbacks;
+	pthread_t thread;
+	bool started;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool hurry, stopping;
+};
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(a, b);
+}
+
+static void add(struct resolver_result *r, const struct sockaddr *sa, socklen_t len)
+{
+	char *out = r->addresses[r->count];
+	if (r->count == RESOLVER_MAX_ADDRESSES || getnameinfo(sa, len, out, RESOLVER_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) != 0)
+		return;
+	for (size_t i = 0; i < r->count; i++) {
+		if (strcmp(r->addresses[i], out) == 0)
+			return;
+	}
+	r->count++;
+}
+
+static int look_up(const char *host, struct resolver_result *r)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
+	int rc = getaddrinfo(host, NULL, &hints, &list);
+	if (rc != 0)
+		return rc;
+	*r = (struct resolver_result){0};
+	for (struct addrinfo *ai = list; ai && r->count < RESOLVER_MAX_ADDRESSES; ai = ai->ai_next)
+		add(r, ai->ai_addr, ai->ai_addrlen);
+	freeaddrinfo(list);
+	qsort(r->addresses, r->count, sizeof r->addresses[0], compare);
+	return 0;
+}
+
+/* Waits for the interval, the end, or (after the least interval) somebody's hurry. false: the end. */
+static bool wait_next(struct resolver *r, int64_t interval_ms)
+{
+	int64_t now = clock_mono_ms(), until = now + interval_ms, least = now + LEAST_INTERVAL_MS;
+	pthread_mutex_lock(&r->lock);
+	while (!r->stopping && (now = clock_mono_ms()) < until) {
+		if (r->hurry && now >= least)
+			break;
+		int64_t wake = r->hurry && least < until ? least : until;
+		struct timespec ts = {.tv_sec = wake / 1000, .tv_nsec = wake % 1000 * 1000000};
+		pthread_cond_timedwait(&r->changed, &r->lock, &ts);
+	}
+	r->hurry = false;
+	bool go_on = !r->stopping;
+	pthread_mutex_unlock(&r->lock);
+	return go_on;
+}
+
+static void *run(void *arg)
+{
+	struct resolver *r = arg;
+	int last = 0;
+	int64_t interval = LEAST_INTERVAL_MS;
+	do {
+		struct resolver_result found;
+		int rc = look_up(r->host, &found);
+		if (rc == 0)
+			r->callbacks.on_result(r->callbacks.ctx, &found);
+		else
+			r->callbacks.on_failure(r->callbacks.ctx, gai_strerror(rc));
+		if (rc != 0 && rc != last)
+			LOG_WARN("link", "cannot resolve the controller's name", LOG_S("host", r->host), LOG_S("error", gai_strerror(rc)));
+		/* A failing name is asked for again soon, then less and less often. */
+		interval = rc == 0 ? r->interval_ms : last == 0 ? LEAST_INTERVAL_MS : interval * 2;
+		if (interval > r->interval_ms)
+			interval = r->interval_ms;
+		last = rc;
+	} while (wait_next(r, interval));
+	return NULL;
+}
+
+struct resolver *resolver_new(const char *host, int64_t interval_ms, const struct resolver_callbacks *callbacks, struct err *e)
+{
+	struct resolver *r = mem_alloc(sizeof *r);
+	r->host = mem_strdup(host);
+	r->interval_ms = interval_ms;
+	r->callbacks = *callbacks;
+	pthread_mutex_init(&r->lock, NULL);
+	pthread_condattr_t cond;
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&r->changed, &cond);
+	pthread_condattr_destroy(&cond);
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	int rc = pthread_create(&r->thread, &attr, run, r);
+	pthread_attr_destroy(&attr);
+	if (rc == 0) {
+		pthread_setname_np(r->thread, "resolver");
+		r->started = true;
+		return r;
+	}
+	err_set_errno(e, rc, "cannot start the resolver's thread");
+	resolver_free(r);
+	return NULL;
+}
+
+void resolver_hurry(struct resolver *r)
+{
+	pthread_mutex_lock(&r->lock);
+	r->hurry = true;
+	pthread_cond_signal(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+}
+
+void resolver_free(struct resolver *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->lock);
+	r->stopping = true;
+	pthread_cond_signal(&r->changed);
+	pthread_mutex_unlock(&r->lock);
+	if (r->started)
+		pthread_join(r->thread, NULL);
+	pthread_cond_destroy(&r->changed);
+	pthread_mutex_destroy(&r->lock);
+	free(r->host);
+	free(r);
+}

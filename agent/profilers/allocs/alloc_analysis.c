@@ -1,0 +1,379 @@
+#include "agent/profilers/allocs/alloc_analysis.h"
+
+#include "agent/stacks/cpu_method_table.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_SCALE 3.0 /* a process that was stopped for most of the time allocated nothing then */
+
+double alloc_analysis_percent(const struct alloc_analysis *a, double bytes)
+{
+	return a->all.bytes > 0 ? 100 * bytes / a->all.bytes : 0;
+}
+
+const char *alloc_analysis_method(const struct alloc_analysis *a, uint32_t method)
+{
+	return method == CPU_NO_METHOD ? NULL : a->base.methods[method].name;
+}
+
+/* stacks ---------------------------------------------------------------------------------------------------------- */
+
+struct placed { /* a stack of the capture */
+	uint32_t node;  /* of its innermost method */
+	uint32_t cause; /* nearest application method */
+	bool done;
+};
+
+struct placing {
+	struct cpu_method_table table;
+	struct placed *stacks;
+	uint32_t cut, none;
+	uint32_t *type_method; /* "new X", by type */
+};
+
+static uint32_t special(struct alloc_analysis *a, uint32_t *method, const char *name)
+{
+	if (*method == CPU_NO_METHOD)
+		*method = cpu_method_table_special(&a->base, name, LAYER_UNKNOWN);
+	return *method;
+}
+
+/* The runtime's own frames where the allocation is made tell nothing, unless there are no others. */
+static size_t without_runtime(const struct alloc_analysis *a, const uint32_t *methods, size_t count)
+{
+	size_t managed = count;
+	while (managed && a->base.methods[methods[managed - 1]].layer > LAYER_LIBRARY)
+		managed--;
+	return managed ? managed : count;
+}
+
+static const struct placed *place(struct alloc_analysis *a, struct placing *p, uint32_t stack)
+{
+	uint32_t methods[CAPTURE_MAX_DEPTH + 1];
+	struct placed *out = &p->stacks[stack];
+	const struct capture_stack *from = &a->capture->stacks.stacks[stack];
+	if (out->done)
+		return out;
+	*out = (struct placed){.node = STACK_TREE_ROOT, .cause = CPU_NO_METHOD, .done = true};
+	if (from->truncated)
+		out->node = stack_tree_child(&a->base.tree, out->node, special(a, &p->cut, "[stack cut]"));
+	size_t count = without_runtime(a, methods, cpu_method_table_logical(&p->table, &a->base, from, methods));
+	if (count == 0 && !from->truncated)
+		out->node = stack_tree_child(&a->base.tree, out->node, special(a, &p->none, "[no stack]"));
+	for (size_t i = 0; i < count; i++) {
+		out->node = stack_tree_child(&a->base.tree, out->node, methods[i]);
+		if (a->base.methods[methods[i]].layer == LAYER_APPLICATION)
+			out->cause = methods[i];
+	}
+	return out;
+}
+
+static uint32_t allocation_of(struct alloc_analysis *a, struct placing *p, uint32_t type)
+{
+	if (p->type_method[type] != CPU_NO_METHOD)
+		return p->type_method[type];
+	AUTO_BUF struct buf name;
+	AUTO_FREE char *text = mem_printf("new %s", a->capture->types[type]);
+	buf_init(&name, METHOD_NAME_SIZE * 16);
+	method_name_printable(text, METHOD_NAME_SIZE - 4, &name);
+	return p->type_method[type] = cpu_method_table_special(&a->base, buf_str(&name), LAYER_ALLOCATION);
+}
+
+/* sites ----------------------------------------------------------------------------------------------------------- */
+
+struct counted { /* a site of the capture, placed */
+	struct alloc_estimate estimate;
+	const struct alloc_site *site;
+	uint32_t node, cause; /* node: that of the type */
+};
+
+static void count_site(struct alloc_analysis *a, struct placing *p, const struct alloc_site *s, struct counted *out)
+{
+	const struct placed *at = place(a, p, s->stack);
+	*out = (struct counted){.site = s, .cause = at->cause};
+	out->estimate = s->estimate;
+	alloc_estimate_scale(&out->estimate, a->scale);
+	out->node = stack_tree_child(&a->base.tree, at->node, allocation_of(a, p, s->type));
+	a->base.tree.nodes[out->node].self += alloc_whole(out->estimate.bytes);
+	alloc_estimate_merge(&a->all, &out->estimate);
+	if (s->heap == ALLOC_LARGE) {
+		a->large_bytes += out->estimate.bytes;
+		a->large_objects += out->estimate.objects;
+	}
+	if (s->heap == ALLOC_PINNED)
+		a->pinned_bytes += out->estimate.bytes;
+	const struct capture_stack *stack = &a->capture->stacks.stacks[s->stack];
+	a->cut_samples += stack->truncated ? s->samples : 0;
+	a->stackless_samples += stack->depth == 0 ? s->samples : 0;
+	a->threads[s->thread].weight += alloc_whole(out->estimate.bytes);
+}
+
+static int by_site(const void *x, const void *y)
+{
+	const struct counted *a = x, *b = y;
+	if (a->site->type != b->site->type)
+		return a->site->type < b->site->type ? -1 : 1;
+	if (a->cause != b->cause)
+		return a->cause < b->cause ? -1 : 1;
+	if (a->site->heap != b->site->heap)
+		return a->site->heap < b->site->heap ? -1 : 1;
+	return a->site->stack < b->site->stack ? -1 : a->site->stack > b->site->stack;
+}
+
+static bool same_sum(const struct alloc_sum *s, const struct counted *c)
+{
+	return s->type == c->site->type && s->method == c->cause && s->heap == c->site->heap;
+}
+
+static void add_type(struct alloc_sum *t, const struct counted *c)
+{
+	uint64_t size = c->site->size / c->site->samples;
+	alloc_estimate_merge(&t->estimate, &c->estimate);
+	t->type = c->site->type;
+	t->large_bytes += c->site->heap == ALLOC_LARGE ? c->estimate.bytes : 0;
+	t->smallest = t->smallest && t->smallest < size ? t->smallest : size;
+	t->largest = t->largest > size ? t->largest : size;
+}
+
+/* Sums of equal types, methods and heaps, which stand together; of equal stacks too. */
+static void sum_sites(struct alloc_analysis *a, struct counted *counted, size_t count)
+{
+	double stack_bytes = 0;
+	a->sites = mem_calloc(count + 1, sizeof *a->sites);
+	qsort(counted, count, sizeof *counted, by_site);
+	for (size_t i = 0; i < count; i++) {
+		const struct counted *c = &counted[i];
+		struct alloc_sum *s = a->site_count ? &a->sites[a->site_count - 1] : NULL;
+		if (!s || !same_sum(s, c)) {
+			s = &a->sites[a->site_count++];
+			*s = (struct alloc_sum){.type = c->site->type, .method = c->cause, .heap = c->site->heap, .stack = c->site->stack};
+		}
+		bool same_stack = s->estimate.samples && counted[i - 1].site->stack == c->site->stack;
+		stack_bytes = (same_stack ? stack_bytes : 0) + c->estimate.bytes;
+		alloc_estimate_merge(&s->estimate, &c->estimate);
+		if (stack_bytes > s->stack_bytes) {
+			s->stack = c->site->stack;
+			s->stack_bytes = stack_bytes;
+		}
+	}
+}
+
+static void sum_types(struct alloc_analysis *a, const struct counted *counted, size_t count)
+{
+	AUTO_FREE double *by_method = mem_calloc(a->base.method_count + 1, sizeof *by_method);
+	a->types = mem_calloc(a->capture->type_count + 1, sizeof *a->types);
+	for (size_t i = 0, end; i < count; i = end) {
+		struct alloc_sum *t = &a->types[a->type_count++];
+		t->method = CPU_NO_METHOD;
+		for (end = i; end < count && counted[end].site->type == counted[i].site->type; end++) {
+			add_type(t, &counted[end]);
+			if (counted[end].cause == CPU_NO_METHOD)
+				continue;
+			double *bytes = &by_method[counted[end].cause];
+			*bytes += counted[end].estimate.bytes;
+			if (*bytes > t->method_bytes) {
+				t->method_bytes = *bytes;
+				t->method = counted[end].cause;
+			}
+		}
+		for (size_t k = i; k < end; k++)
+			if (counted[k].cause != CPU_NO_METHOD)
+				by_method[counted[k].cause] = 0;
+	}
+}
+
+static int more_bytes(const void *x, const void *y)
+{
+	const struct alloc_sum *a = x, *b = y;
+	if (a->estimate.bytes > b->estimate.bytes || a->estimate.bytes < b->estimate.bytes)
+		return a->estimate.bytes > b->estimate.bytes ? -1 : 1;
+	return a->type < b->type ? -1 : a->type > b->type;
+}
+
+/* Part of the time was not sampled: what was there then may have been more or less than else. */
+static void add_time_error(const struct alloc_analysis *a, struct alloc_estimate *e)
+{
+	e->variance += e->bytes * e->bytes * a->capture->time_error;
+}
+
+static void add_time_errors(struct alloc_analysis *a)
+{
+	add_time_error(a, &a->all);
+	for (size_t i = 0; i < a->type_count; i++)
+		add_time_error(a, &a->types[i].estimate);
+	for (size_t i = 0; i < a->site_count; i++)
+		add_time_error(a, &a->sites[i].estimate);
+}
+
+/* methods, leaves, threads ---------------------------------------------------------------------------------------- */
+
+static int by_leaf(const void *x, const void *y, void *ctx)
+{
+	const struct counted *a = x, *b = y;
+	const uint32_t *rank = ctx;
+	if (a->node != b->node)
+		return rank[a->node] < rank[b->node] ? -1 : 1;
+	return a->site->thread < b->site->thread ? -1 : a->site->thread > b->site->thread;
+}
+
+static void make_leaves(struct alloc_analysis *a, struct counted *counted, size_t count)
+{
+	a->leaves = mem_calloc(count + 1, sizeof *a->leaves);
+	a->node_objects = mem_calloc(a->base.tree.count + 1, sizeof *a->node_objects);
+	qsort_r(counted, count, sizeof *counted, by_leaf, a->base.tree.rank);
+	for (size_t i = 0; i < count; i++) {
+		const struct counted *c = &counted[i];
+		struct stack_leaf *l = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
+		if (!l || l->node != c->node || l->thread != c->site->thread) {
+			l = &a->leaves[a->leaf_count++];
+			*l = (struct stack_leaf){.node = c->node, .thread = c->site->thread};
+		}
+		l->count += alloc_whole(c->estimate.objects + 0.5);
+		l->weight += alloc_whole(c->estimate.bytes);
+		a->node_objects[c->node] += alloc_whole(c->estimate.objects + 0.5);
+	}
+}
+
+/* What is allocated in a method itself is what its allocations, its children in the tree, have. */
+static void give_allocations_to_methods(struct alloc_analysis *a)
+{
+	const struct stack_tree *t = &a->base.tree;
+	for (size_t i = 1; i < t->count; i++) {
+		const struct stack_node *n = &t->nodes[i];
+		uint32_t parent = n->self ? t->nodes[n->parent].method : STACK_TREE_NONE;
+		if (parent != STACK_TREE_NONE && a->base.methods[n->method].layer == LAYER_ALLOCATION)
+			a->base.methods[parent].self += n->self;
+	}
+}
+
+/* Objects of a method and below it: as totals, in a walk over the leaves' paths; a recursion counts once. */
+static void sum_objects(struct alloc_analysis *a)
+{
+	const struct stack_tree *t = &a->base.tree;
+	AUTO_FREE uint32_t *seen = mem_calloc(a->base.method_count + 1, sizeof *seen);
+	a->objects = mem_calloc(a->base.method_count + 1, sizeof *a->objects);
+	for (size_t i = 0; i < a->leaf_count; i++)
+		for (uint32_t node = a->leaves[i].node; node != STACK_TREE_ROOT; node = t->nodes[node].parent) {
+			uint32_t method = t->nodes[node].method;
+			if (seen[method] == i + 1)
+				continue;
+			seen[method] = (uint32_t)i + 1;
+			a->objects[method] += (double)a->leaves[i].count;
+		}
+}
+
+/* time ------------------------------------------------------------------------------------------------------------ */
+
+/* Counts come for a quarter of a second each: where that is longer than a part of the timeline its bytes are spread. */
+static void make_timeline(struct alloc_analysis *a)
+{
+	const struct alloc_capture *c = a->capture;
+	double bucket = (double)c->stacks.facts.duration_ns / CPU_TIMELINE_BUCKETS;
+	if (bucket <= 0)
+		return;
+	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++) {
+		double from = (double)i * bucket / ALLOC_TIMELINE_NS, to = ((double)i + 1) * bucket / ALLOC_TIMELINE_NS, sum = 0;
+		for (size_t p = (size_t)from; p < c->part_count && (double)p < to; p++) {
+			double begin = (double)p > from ? (double)p : from, end = (double)p + 1 < to ? (double)p + 1 : to;
+			sum += (double)c->parts[p] * (end > begin ? end - begin : 0);
+		}
+		a->timeline[i] = alloc_whole(sum);
+	}
+}
+
+/* A session may end while the library rests: that bit stands for as much as the rest. */
+static double not_covered(const struct alloc_capture *c)
+{
+	double part = c->covered_ns > 0 ? (double)c->stacks.facts.duration_ns / (double)c->covered_ns : 1;
+	return part > 1 && part < MOST_SCALE && c->sampled_ns < c->covered_ns ? part : 1;
+}
+
+void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *out)
+{
+	struct placing p = {.cut = CPU_NO_METHOD, .none = CPU_NO_METHOD};
+	AUTO_FREE struct counted *counted = mem_calloc(c->site_count + 1, sizeof *counted);
+	*out = (struct alloc_analysis){.capture = c, .base = {.capture = &c->stacks}};
+	out->seconds = (double)c->stacks.facts.duration_ns / 1e9;
+	out->scale = not_covered(c);
+	p.stacks = mem_calloc(c->stacks.stack_count + 1, sizeof *p.stacks);
+	p.type_method = mem_calloc(c->type_count + 1, sizeof *p.type_method);
+	memset(p.type_method, 0xff, (c->type_count + 1) * sizeof *p.type_method);
+	out->threads = stack_threads_new(&c->stacks);
+	stack_tree_init(&out->base.tree);
+	cpu_method_table_build(&p.table, &out->base);
+	for (size_t i = 0; i < c->site_count; i++)
+		count_site(out, &p, &c->sites[i], &counted[i]);
+	cpu_method_table_decide_machines(&out->base);
+	cpu_method_table_fini(&p.table);
+	out->stack_node = mem_calloc(c->stacks.stack_count + 1, sizeof *out->stack_node);
+	for (size_t i = 0; i < c->stacks.stack_count; i++)
+		out->stack_node[i] = p.stacks[i].node;
+	free(p.stacks);
+	free(p.type_method);
+	stack_tree_finish(&out->base.tree);
+	cpu_analysis_sum_methods(&out->base);
+	give_allocations_to_methods(out);
+	cpu_analysis_order_methods(&out->base);
+	sum_sites(out, counted, c->site_count);
+	sum_types(out, counted, c->site_count);
+	out->caused = mem_calloc(out->base.method_count + 1, sizeof *out->caused);
+	for (size_t i = 0; i < out->site_count; i++)
+		if (out->sites[i].method != CPU_NO_METHOD)
+			out->caused[out->sites[i].method] += out->sites[i].estimate.bytes;
+	qsort(out->sites, out->site_count, sizeof *out->sites, more_bytes);
+	qsort(out->types, out->type_count, sizeof *out->types, more_bytes);
+	add_time_errors(out);
+	make_leaves(out, counted, c->site_count);
+	sum_objects(out);
+	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
+	make_timeline(out);
+	cpu_analysis_sum_collections(&out->base);
+	if (c->dropped)
+		alloc_estimate_add(&out->dropped, c->event, c->dropped, c->dropped_size, c->dropped_amount);
+}
+
+void alloc_analysis_fini(struct alloc_analysis *a)
+{
+	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
+	free(a->thread_order);
+	free(a->types);
+	free(a->sites);
+	free(a->objects);
+	free(a->caused);
+	free(a->stack_node);
+	free(a->node_objects);
+	free(a->leaves);
+	cpu_analysis_fini(&a->base);
+	*a = (struct alloc_analysis){0};
+}
+
+void alloc_analysis_profile(const struct alloc_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
+{
+	const struct cpu_analysis *b = &a->base;
+	*out = (struct stack_profile){
+		.tree = &b->tree,
+		.methods = b->methods,
+		.method_count = b->method_count,
+		.by_self = b->by_self,
+		.by_total = b->by_total,
+		.frames = a->capture->stacks.frames,
+		.threads = a->threads,
+		.thread_count = a->capture->stacks.thread_count,
+		.thread_order = a->thread_order,
+		.leaves = a->leaves,
+		.leaf_count = a->leaf_count,
+		.total = b->tree.nodes[STACK_TREE_ROOT].total,
+		.count_value = {"alloc_objects", "count"},
+		.weight_value = {"alloc_space", "bytes"},
+		.scale = 1,
+		.period = ALLOC_MEAN_BYTES,
+		.started_wall_ms = a->capture->stacks.facts.started_wall_ms,
+		.duration_ns = a->capture->stacks.facts.duration_ns,
+		.subject = subject,
+		.headline = headline,
+	};
+}

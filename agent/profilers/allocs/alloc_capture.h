@@ -1,0 +1,39 @@
+/* What a session of the Allocations profiler collected: the seam between collecting and analysis. Built by one thread, then
+ * read-only. Bounded: ALLOC_MAX_*; what does not fit is counted. */
+#ifndef DRDOTNET_ALLOC_CAPTURE_H
+#define DRDOTNET_ALLOC_CAPTURE_H
+
+#include "agent/profilers/allocs/alloc_estimate.h"
+#include "agent/stacks/capture.h"
+
+#define ALLOC_MAX_SITES 131072
+#define ALLOC_TIMELINE_NS 250000000 /* of one part */
+#define ALLOC_MAX_PARTS 16384       /* more than an hour */
+
+enum alloc_heap { ALLOC_SMALL, ALLOC_LARGE, ALLOC_PINNED };
+
+struct alloc_site { /* a stack, a thread, a type, and a class of sizes */
+	uint32_t stack, thread, type; /* in the capture */
+	enum alloc_heap heap;
+	uint64_t samples, size;       /* of what was sampled; size: bytes of all the objects */
+	struct alloc_estimate estimate;
+};
+
+struct alloc_capture {
+	struct cpu_capture stacks; /* frames, stacks, threads, facts, collections; no samples */
+	uint32_t event;            /* of the runtime: ALLOC_EVENT_* */
+	char **types;              /* shown names */
+	size_t type_count, type_cap;
+	struct alloc_site *sites;
+	size_t site_count, site_cap;
+	uint64_t *parts;           /* bytes by ALLOC_TIMELINE_NS since the session's first moment */
+	size_t part_count;
+	uint64_t dropped, dropped_size, dropped_amount; /* samples without a site */
+	uint64_t malformed;
+	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
+	double time_error;         /* relative variance, of having sampled a part of the time only */
+};
+
+void alloc_capture_fini(struct alloc_capture *c);
+
+#endif

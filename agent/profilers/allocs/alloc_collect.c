@@ -1,0 +1,347 @@
+#include "agent/profilers/allocs/alloc_collect.h"
+
+#include "agent/profilers/allocs/alloc_estimate.h"
+#include "agent/stacks/cpu_threads.h"
+#include "agent/stacks/frame_namer.h"
+#include "agent/heap/heap_type_name.h"
+#include "agent/stacks/ip_table.h"
+#include "agent/stacks/raw_stacks.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define HASH_FUNCTION(key, len, hash) ((hash) = index_hash(INDEX_HASH_START, (key), (len))) /* the pod chooses the keys */
+#include "common/base/hash.h"
+
+#define MOST_PARTS 40 /* of the timeline that a round is spread over: the library rests for 2 s at most */
+#define UNKNOWN_TYPE "(unknown type)"
+
+struct site {
+	UT_hash_handle hh;
+	uint64_t id;
+	bool described;
+	struct alloc_site a; /* stack UINT32_MAX: no name yet, or none at all */
+	uint64_t type;
+};
+
+struct type {
+	UT_hash_handle hh;
+	uint64_t type;
+	uint32_t index; /* in the capture */
+};
+
+struct name {
+	UT_hash_handle hh;
+	uint32_t index;
+	char text[];
+};
+
+struct rounds {
+	int64_t time_ns; /* the one under way */
+	uint64_t sampled_ns, covered_ns;
+	double bytes;
+	double all_bytes, all_ns; /* of all of them, with the time that was not sampled */
+	/* Of those with such time: how many, and sums of the weight of their error, with their bytes per nanosecond and its square. */
+	double count, weights, rates, squares;
+};
+
+struct alloc_collect {
+	struct alloc_collect_options o;
+	struct capture_builder *builder;
+	struct cpu_threads *threads;
+	struct frame_namer *namer;
+	struct ip_table ips;
+	struct raw_stacks raw;
+	struct site **pending; /* by raw sample */
+	size_t pending_cap;
+	uint32_t batch;
+	struct site *sites;
+	size_t site_count;
+	struct type *types;
+	struct name *names;
+	uint64_t samples;
+	struct rounds rounds;
+};
+
+struct alloc_collect *alloc_collect_new(const struct alloc_collect_options *o)
+{
+	struct alloc_collect *c = mem_alloc(sizeof *c);
+	c->o = *o;
+	c->builder = capture_builder_new(&o->capture->stacks);
+	c->threads = cpu_threads_new(c->builder, o->proc_fd, true);
+	c->namer = frame_namer_new(c->builder, o->proc_fd);
+	c->batch = 1;
+	return c;
+}
+
+void alloc_collect_free(struct alloc_collect *c)
+{
+	struct site *s, *next_site;
+	struct type *t, *next_type;
+	struct name *n, *next_name;
+	if (!c)
+		return;
+	HASH_ITER(hh, c->sites, s, next_site) {
+		HASH_DEL(c->sites, s);
+		free(s);
+	}
+	HASH_ITER(hh, c->types, t, next_type) {
+		HASH_DEL(c->types, t);
+		free(t);
+	}
+	HASH_ITER(hh, c->names, n, next_name) {
+		HASH_DEL(c->names, n);
+		free(n);
+	}
+	frame_namer_free(c->namer);
+	cpu_threads_free(c->threads);
+	capture_builder_free(c->builder);
+	ip_table_fini(&c->ips);
+	raw_stacks_fini(&c->raw);
+	free(c->pending);
+	free(c);
+}
+
+/* taking ---------------------------------------------------------------------------------------------------------- */
+
+static struct site *find_site(struct alloc_collect *c, uint64_t id)
+{
+	struct site *s;
+	HASH_FIND(hh, c->sites, &id, sizeof id, s);
+	if (s || c->site_count >= ALLOC_MAX_SITES)
+		return s;
+	s = mem_alloc(sizeof *s);
+	s->id = id;
+	s->a.stack = s->a.thread = UINT32_MAX;
+	HASH_ADD(hh, c->sites, id, sizeof s->id, s);
+	c->site_count++;
+	return s;
+}
+
+static void on_site(void *ctx, const struct channel_alloc_site *x)
+{
+	struct alloc_collect *c = ctx;
+	uint32_t chain[CHANNEL_MAX_DEPTH];
+	size_t depth = 0;
+	struct site *s = find_site(c, x->site);
+	if (!s || s->described)
+		return;
+	s->described = true;
+	s->type = x->type;
+	s->a.heap = x->flags & CHANNEL_ALLOC_LARGE ? ALLOC_LARGE : x->flags & CHANNEL_ALLOC_PINNED ? ALLOC_PINNED : ALLOC_SMALL;
+	s->a.thread = cpu_threads_index(c->threads, x->tid);
+	/* One back stands in the call itself, which may be its function's last instruction. */
+	for (uint32_t i; depth < x->depth && (i = ip_table_intern(&c->ips, x->ips[depth] - 1, c->batch)) != INDEX_NONE;)
+		chain[depth++] = i;
+	bool cut = x->flags & CHANNEL_ALLOC_TRUNCATED || depth < x->depth;
+	if (raw_stacks_add(&c->raw, clock_mono_ns(), 0, chain, depth, cut) < 0)
+		return;
+	while (c->pending_cap < c->raw.sample_count) {
+		c->pending_cap = c->pending_cap ? c->pending_cap * 2 : 256;
+		c->pending = mem_realloc(c->pending, c->pending_cap, sizeof *c->pending);
+	}
+	c->pending[c->raw.sample_count - 1] = s;
+}
+
+/* The bytes of a round, spread over its time. */
+static void add_parts(struct alloc_collect *c, const struct rounds *r, double bytes)
+{
+	struct alloc_capture *into = c->o.capture;
+	int64_t end = (r->time_ns - c->o.started_ns) / ALLOC_TIMELINE_NS; /* the process's word: within the session */
+	int64_t begin = end - (int64_t)(r->covered_ns / ALLOC_TIMELINE_NS);
+	end = end < 0 ? 0 : end >= ALLOC_MAX_PARTS ? ALLOC_MAX_PARTS - 1 : end;
+	begin = begin < 0 ? 0 : begin > end ? end : begin;
+	begin = end - begin > MOST_PARTS ? end - MOST_PARTS : begin;
+	if ((size_t)end >= into->part_count) {
+		into->parts = mem_realloc(into->parts, (size_t)end + 1, sizeof *into->parts);
+		memset(into->parts + into->part_count, 0, ((size_t)end + 1 - into->part_count) * sizeof *into->parts);
+		into->part_count = (size_t)end + 1;
+	}
+	for (int64_t i = begin; i <= end; i++)
+		into->parts[i] += alloc_whole(bytes / (double)(end - begin + 1));
+}
+
+/* How much one part of the time differs from the next, where some of it was not sampled. Counts of a round may come in several frames. */
+static void end_round(struct alloc_collect *c)
+{
+	struct rounds *r = &c->rounds;
+	if (!r->sampled_ns)
+		return;
+	double sampled = (double)r->sampled_ns, covered = (double)r->covered_ns, rate = r->bytes / sampled, weight = covered * (covered - sampled);
+	add_parts(c, r, rate * covered);
+	r->all_bytes += rate * covered;
+	r->all_ns += covered;
+	r->count += weight > 0;
+	r->weights += weight;
+	r->rates += weight * rate;
+	r->squares += weight * rate * rate;
+	r->bytes = 0;
+	r->sampled_ns = 0;
+}
+
+static void note_round(struct alloc_collect *c, const struct channel_alloc_round *x, double bytes)
+{
+	struct rounds *r = &c->rounds;
+	if (r->time_ns != x->time_ns)
+		end_round(c);
+	r->time_ns = x->time_ns;
+	r->sampled_ns = x->sampled_ns;
+	r->covered_ns = x->covered_ns;
+	r->bytes += bytes;
+}
+
+static void on_count(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *x)
+{
+	struct alloc_collect *c = ctx;
+	struct alloc_estimate e = {0};
+	struct site *s = find_site(c, x->site);
+	if (!s) {
+		c->o.capture->dropped += x->samples;
+		c->o.capture->dropped_size += x->size;
+		c->o.capture->dropped_amount += x->amount;
+		return;
+	}
+	alloc_estimate_add(&e, c->o.capture->event, x->samples, x->size, x->amount);
+	note_round(c, r, e.bytes);
+	alloc_estimate_spread(&e, (double)r->covered_ns / (double)r->sampled_ns);
+	alloc_estimate_merge(&s->a.estimate, &e);
+	s->a.samples += x->samples;
+	s->a.size += x->size;
+	c->samples += x->samples;
+}
+
+bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from)
+{
+	c->o.capture->event = allocs_channel_state(from).event;
+	allocs_channel_deliver(from, &(struct channel_alloc_sink){on_site, on_count, c});
+	return raw_stacks_half_full(&c->raw) || c->ips.count > IP_TABLE_MAX / 2;
+}
+
+/* naming ---------------------------------------------------------------------------------------------------------- */
+
+static uint32_t convert(struct alloc_collect *c, const struct raw_stack *r, int64_t time_ns)
+{
+	uint32_t frames[CHANNEL_MAX_DEPTH];
+	struct cpu_capture *into = &c->o.capture->stacks;
+	for (uint32_t i = 0; i < r->depth; i++) {
+		const struct ip_entry *x = &c->ips.items[c->raw.pool[r->first + i]];
+		bool young = x->dynamic && x->dynamic_start_ns > time_ns;
+		frames[i] = young ? frame_namer_unknown(c->namer) : x->frame;
+		into->managed_frames += x->state == IP_NAMED && !young;
+		into->unresolved_frames += x->state == IP_UNNAMED || young;
+	}
+	return capture_add_stack(c->builder, frames, r->depth, r->truncated);
+}
+
+void alloc_collect_flush(struct alloc_collect *c, frame_resolve_fn *resolve, void *ctx)
+{
+	if (c->raw.sample_count)
+		frame_namer_name(c->namer, &c->ips, c->batch, resolve, ctx);
+	for (size_t i = 0; i < c->raw.sample_count; i++)
+		c->pending[i]->a.stack = convert(c, &c->raw.stacks[c->raw.samples[i].stack], c->raw.samples[i].time_ns);
+	raw_stacks_clear(&c->raw);
+	if (c->ips.count > IP_TABLE_MAX / 2)
+		ip_table_clear(&c->ips);
+	c->batch++;
+}
+
+/* the end --------------------------------------------------------------------------------------------------------- */
+
+/* Types of one name are one: those of an assembly that is loaded again and again. */
+static uint32_t index_of_name(struct alloc_collect *c, const char *text)
+{
+	struct alloc_capture *into = c->o.capture;
+	size_t len = strlen(text);
+	struct name *n;
+	HASH_FIND(hh, c->names, text, len, n);
+	if (n)
+		return n->index;
+	n = mem_alloc(sizeof *n + len + 1);
+	memcpy(n->text, text, len + 1);
+	n->index = (uint32_t)into->type_count;
+	HASH_ADD(hh, c->names, text, len, n);
+	GROW(into->types, into->type_count, into->type_cap);
+	into->types[into->type_count++] = mem_strdup(text);
+	return n->index;
+}
+
+static uint32_t index_of_type(struct alloc_collect *c, const struct allocs_channel *from, uint64_t type)
+{
+	struct heap_type named = {0};
+	struct type *t;
+	HASH_FIND(hh, c->types, &type, sizeof type, t);
+	if (t)
+		return t->index;
+	const char *raw = allocs_channel_type(from, type);
+	if (raw)
+		heap_type_set_name(&named, raw);
+	t = mem_alloc(sizeof *t);
+	t->type = type;
+	t->index = index_of_name(c, named.name && named.name[0] ? named.name : UNKNOWN_TYPE);
+	HASH_ADD(hh, c->types, type, sizeof t->type, t);
+	free(named.name);
+	free(named.short_name);
+	free(named.space);
+	return t->index;
+}
+
+/* Of all that the rounds stand for, as far as their time was not sampled: there a round may be as far from the truth as it is from the mean. */
+static double time_error(const struct alloc_collect *c)
+{
+	const struct rounds *r = &c->rounds;
+	if (r->count < 2 || r->all_bytes <= 0)
+		return 0;
+	double mean = r->all_bytes / r->all_ns, error = r->squares - 2 * mean * r->rates + mean * mean * r->weights;
+	return error <= 0 ? 0 : error * r->count / (r->count - 1) / (r->all_bytes * r->all_bytes);
+}
+
+void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *from)
+{
+	struct alloc_capture *into = c->o.capture;
+	struct channel_allocs_state state = allocs_channel_state(from);
+	uint32_t none = UINT32_MAX, nobody = UINT32_MAX;
+	for (struct site *s = c->sites; s; s = s->hh.next) {
+		if (!s->a.samples)
+			continue;
+		if (s->a.stack == UINT32_MAX && none == UINT32_MAX)
+			none = capture_add_stack(c->builder, NULL, 0, false);
+		if (s->a.thread == UINT32_MAX && nobody == UINT32_MAX)
+			nobody = capture_add_thread(c->builder, 0, "");
+		GROW(into->sites, into->site_count, into->site_cap);
+		struct alloc_site *a = &into->sites[into->site_count++];
+		*a = s->a;
+		a->type = index_of_type(c, from, s->type);
+		a->stack = a->stack == UINT32_MAX ? none : a->stack;
+		a->thread = a->thread == UINT32_MAX ? nobody : a->thread;
+		if (a->stack == UINT32_MAX || a->thread == UINT32_MAX)
+			into->site_count--; /* a capture without room for either */
+	}
+	into->dropped += state.dropped;
+	into->dropped_size += state.dropped_size;
+	into->dropped_amount += state.dropped_amount;
+	into->malformed = state.malformed;
+	into->covered_ns = (int64_t)state.covered_ns;
+	into->sampled_ns = (int64_t)state.sampled_ns;
+	end_round(c);
+	into->time_error = time_error(c);
+	into->stacks.dropped += (int64_t)into->dropped;
+}
+
+uint64_t alloc_collect_samples(const struct alloc_collect *c)
+{
+	return c->samples;
+}
+
+void alloc_capture_fini(struct alloc_capture *c)
+{
+	for (size_t i = 0; i < c->type_count; i++)
+		free(c->types[i]);
+	free(c->types);
+	free(c->sites);
+	free(c->parts);
+	cpu_capture_fini(&c->stacks);
+	*c = (struct alloc_capture){0};
+}

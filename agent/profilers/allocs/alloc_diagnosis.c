@@ -1,0 +1,309 @@
+#include "agent/profilers/allocs/alloc_diagnosis.h"
+
+#include "agent/report/phrase.h"
+#include "agent/symbols/method_name.h"
+#include "agent/report/report.h"
+#include "common/base/size_text.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define IDLE_BYTES_PER_SECOND 1e6
+#define ONE_PERCENT_OF 35.0     /* a method or type with so much is what the headline is about */
+#define LARGE_PERCENT 40.0
+#define LARGE_WORTH_A_LINE 5.0
+#define NEXT_PERCENT 5.0
+#define GC_WORTH_A_LINE 2.0     /* percent of the time */
+#define LEAST_NAME_CHARS 16
+#define NAME_CHARS 110
+
+const char *alloc_finding_name(enum alloc_finding f)
+{
+	static const char *const names[] = {"idle", "site", "type", "large", "spread"};
+	return names[f];
+}
+
+void alloc_phrase_rate(struct buf *out, const struct alloc_analysis *a, double bytes)
+{
+	size_text_bytes(out, alloc_whole(a->seconds > 0 ? bytes / a->seconds : bytes));
+	buf_puts(out, "/s");
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+	size_t n = strlen(s), m = strlen(end);
+	return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+const char *alloc_remedy(const char *type)
+{
+	static const struct {
+		const char *part;
+		bool whole;
+		const char *remedy;
+	} known[] = {
+		{"byte[]", true, "rent buffers (ArrayPool<byte>.Shared) or keep one"},
+		{"char[]", true, "rent buffers (ArrayPool<char>.Shared), or work on spans"},
+		{"string", true, "slice with spans instead of Substring and Split, build with StringBuilder or string.Create, keep what repeats"},
+		{"System.Text.StringBuilder", true, "keep one, or use interpolated string handlers"},
+		{"AsyncStateMachineBox", false, "ValueTask for what mostly ends at once; PoolingAsyncValueTaskMethodBuilder for the rest"},
+		{"System.Threading.Tasks.Task", false, "ValueTask for what mostly ends at once, and keep finished tasks"},
+		{".(closure)", false, "pass state to the delegate instead of capturing it, or make the lambda static"},
+		{"System.Func", false, "keep the delegate in a static field, or make the lambda static"},
+		{"System.Action", false, "keep the delegate in a static field, or make the lambda static"},
+		{".Entry", false, "give the collection its size when it is made, and keep it"},
+		{"Enumerator", false, "iterate over the collection's own type, not its interface: its enumerator is then no object"},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+		if (known[i].whole ? strcmp(type, known[i].part) == 0 : strstr(type, known[i].part) != NULL)
+			return known[i].remedy;
+	return ends_with(type, "[]") ? "rent arrays (ArrayPool), or give the collection its size when it is made" : NULL;
+}
+
+/* what it is about ------------------------------------------------------------------------------------------------ */
+
+static const struct alloc_sum *most_caused(const struct alloc_analysis *a)
+{
+	const struct alloc_sum *best = NULL;
+	for (size_t i = 0; i < a->site_count; i++) {
+		const struct alloc_sum *s = &a->sites[i];
+		if (s->method != CPU_NO_METHOD && (!best || a->caused[s->method] > a->caused[best->method]))
+			best = s; /* a method's first row is its largest */
+	}
+	return best;
+}
+
+static const struct alloc_sum *largest_large(const struct alloc_analysis *a)
+{
+	for (size_t i = 0; i < a->site_count; i++)
+		if (a->sites[i].heap == ALLOC_LARGE)
+			return &a->sites[i];
+	return NULL;
+}
+
+static void choose(const struct alloc_analysis *a, struct alloc_diagnosis *d)
+{
+	const struct alloc_sum *site = most_caused(a), *type = a->type_count ? &a->types[0] : NULL;
+	d->finding = ALLOC_SPREAD;
+	d->method = site ? site->method : CPU_NO_METHOD;
+	d->type = site ? site->type : type ? type->type : UINT32_MAX;
+	if (a->all.bytes < IDLE_BYTES_PER_SECOND * (a->seconds > 0 ? a->seconds : 1)) {
+		d->finding = ALLOC_IDLE;
+	} else if (alloc_analysis_percent(a, a->large_bytes) >= LARGE_PERCENT) {
+		d->finding = ALLOC_LARGES;
+		d->method = largest_large(a)->method;
+		d->type = largest_large(a)->type;
+	} else if (site && alloc_analysis_percent(a, a->caused[site->method]) >= ONE_PERCENT_OF) {
+		d->finding = ALLOC_SITE;
+	} else if (type && alloc_analysis_percent(a, type->estimate.bytes) >= ONE_PERCENT_OF) {
+		d->finding = ALLOC_TYPE;
+		d->type = type->type;
+		d->method = type->method;
+	}
+}
+
+/* the headline ---------------------------------------------------------------------------------------------------- */
+
+static size_t room(const struct buf *line)
+{
+	size_t used = phrase_chars(buf_str(line));
+	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+}
+
+static void put_percent(struct buf *out, const struct alloc_analysis *a, double bytes)
+{
+	phrase_percent(out, alloc_analysis_percent(a, bytes));
+}
+
+static void put_if_room(struct buf *line, const char *before, const char *name)
+{
+	AUTO_BUF struct buf shorter;
+	buf_init(&shorter, 4096);
+	if (!name || room(line) < strlen(before) + LEAST_NAME_CHARS)
+		return;
+	method_name_shorten(name, room(line) - strlen(before), &shorter);
+	buf_puts(line, before);
+	buf_puts(line, buf_str(&shorter));
+}
+
+static const char *type_name(const struct alloc_analysis *a, uint32_t type)
+{
+	return type == UINT32_MAX ? NULL : a->capture->types[type];
+}
+
+static void put_headline(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *line)
+{
+	const char *method = alloc_analysis_method(a, d->method), *type = type_name(a, d->type);
+	switch (d->finding) {
+	case ALLOC_IDLE:
+		buf_puts(line, "Hardly anything is allocated: ");
+		alloc_phrase_rate(line, a, a->all.bytes);
+		return;
+	case ALLOC_LARGES:
+		put_percent(line, a, a->large_bytes);
+		buf_puts(line, " of ");
+		alloc_phrase_rate(line, a, a->all.bytes);
+		buf_puts(line, " are large objects");
+		put_if_room(line, ": ", method ? method : type);
+		return;
+	case ALLOC_SITE:
+		put_percent(line, a, a->caused[d->method]);
+		buf_puts(line, " of ");
+		alloc_phrase_rate(line, a, a->all.bytes);
+		put_if_room(line, " is allocated in ", method);
+		return;
+	case ALLOC_TYPE:
+		put_percent(line, a, a->types[0].estimate.bytes);
+		buf_puts(line, " of ");
+		alloc_phrase_rate(line, a, a->all.bytes);
+		put_if_room(line, " allocated is ", type);
+		return;
+	case ALLOC_SPREAD:
+		alloc_phrase_rate(line, a, a->all.bytes);
+		buf_puts(line, " allocated, by many");
+		if (d->method != CPU_NO_METHOD) {
+			buf_puts(line, "; most, ");
+			put_percent(line, a, a->caused[d->method]);
+			put_if_room(line, ", in ", method);
+		}
+	}
+}
+
+/* the lines ------------------------------------------------------------------------------------------------------- */
+
+static void put_name(struct buf *out, const char *name)
+{
+	method_name_shorten(name, NAME_CHARS, out);
+}
+
+/* What the method allocates, by type. */
+static void put_types_of_method(const struct alloc_analysis *a, uint32_t method, struct buf *out)
+{
+	unsigned listed = 0;
+	for (size_t i = 0; i < a->site_count && listed < 3; i++) {
+		const struct alloc_sum *s = &a->sites[i];
+		double part = a->caused[method] > 0 ? 100 * s->estimate.bytes / a->caused[method] : 0;
+		if (s->method != method || (listed && part < NEXT_PERCENT))
+			continue;
+		buf_puts(out, listed++ ? ", " : "It allocates ");
+		put_name(out, a->capture->types[s->type]);
+		buf_putc(out, ' ');
+		phrase_percent(out, part);
+		buf_puts(out, " (");
+		size_text_bytes(out, alloc_whole(s->estimate.bytes / s->estimate.objects));
+		buf_puts(out, " each)");
+	}
+	buf_puts(out, listed ? ".\n" : "");
+}
+
+static void put_methods_of_type(const struct alloc_analysis *a, uint32_t type, struct buf *out)
+{
+	unsigned listed = 0;
+	for (size_t i = 0; i < a->site_count && listed < 3; i++) {
+		const struct alloc_sum *s = &a->sites[i];
+		if (s->type != type || s->method == CPU_NO_METHOD)
+			continue;
+		buf_puts(out, listed++ ? ", " : "Most of it in ");
+		put_name(out, a->base.methods[s->method].name);
+		buf_putc(out, ' ');
+		put_percent(out, a, s->estimate.bytes);
+	}
+	buf_puts(out, listed ? ".\n" : "");
+}
+
+/* The other methods with much: one line. */
+static void put_next(const struct alloc_analysis *a, uint32_t but, struct buf *out)
+{
+	unsigned listed = 0;
+	for (size_t i = 0; i < a->site_count && listed < 3; i++) {
+		const struct alloc_sum *s = &a->sites[i];
+		if (s->method == but || s->method == CPU_NO_METHOD)
+			continue;
+		if (alloc_analysis_percent(a, s->estimate.bytes) < NEXT_PERCENT)
+			break;
+		buf_puts(out, listed++ ? ", " : "Next: ");
+		put_name(out, a->base.methods[s->method].name);
+		buf_putc(out, ' ');
+		put_percent(out, a, s->estimate.bytes);
+		buf_puts(out, " as ");
+		put_name(out, a->capture->types[s->type]);
+	}
+	buf_puts(out, listed ? ".\n" : "");
+}
+
+static void put_large(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
+{
+	if (alloc_analysis_percent(a, a->large_bytes) < LARGE_WORTH_A_LINE)
+		return;
+	buf_puts(out, "The large object heap gets ");
+	alloc_phrase_rate(out, a, a->large_bytes);
+	buf_puts(out, " (objects of 85,000 bytes and more): only full collections clear it");
+	buf_puts(out, d->finding == ALLOC_LARGES ? "; rent such buffers (ArrayPool) or work in pieces.\n" : ".\n");
+}
+
+static void put_collections(const struct alloc_analysis *a, struct buf *out)
+{
+	double part = a->seconds > 0 ? (double)a->base.collections.total_ns / 1e9 / a->seconds * 100 : 0;
+	if (part < GC_WORTH_A_LINE)
+		return;
+	buf_printf(out, "Collections stopped the application for ");
+	phrase_percent(out, part);
+	buf_printf(out, " of the time: %.1f a second, the longest %.1f ms.\n", a->base.collections.count / a->seconds,
+		   (double)a->base.collections.longest_ns / 1e6);
+}
+
+static void put_remedy(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
+{
+	const char *type = type_name(a, d->type), *remedy = type ? alloc_remedy(type) : NULL;
+	if (remedy && d->finding != ALLOC_LARGES)
+		buf_printf(out, "Remedy: %s.\n", remedy);
+}
+
+static void put_quality(const struct alloc_analysis *a, struct buf *out)
+{
+	double high = alloc_estimate_high(&a->all), low = alloc_estimate_low(&a->all);
+	if (!a->all.samples) {
+		buf_puts(out, "No sample came: less than ");
+		size_text_bytes(out, alloc_whole(high));
+		buf_puts(out, " was allocated.\n");
+		return;
+	}
+	buf_printf(out, "Estimated from %llu sample%s of the runtime (one about each 100 KB), the total to ",
+		   (unsigned long long)a->all.samples, a->all.samples == 1 ? "" : "s");
+	phrase_percent(out, 50 * (high - low) / a->all.bytes);
+	buf_puts(out, a->capture->event == ALLOC_EVENT_TICK ? "; they come at a fixed distance, so patterns that repeat may be misjudged.\n" : ".\n");
+}
+
+void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis *out)
+{
+	AUTO_BUF struct buf line, text;
+	*out = (struct alloc_diagnosis){.method = CPU_NO_METHOD, .type = UINT32_MAX};
+	buf_init(&line, 4096);
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 4096);
+	choose(a, out);
+	put_headline(a, out, &line);
+	buf_printf(&text, "%s\n", buf_str(&line));
+	if (out->finding == ALLOC_SITE || (out->finding == ALLOC_LARGES && out->method != CPU_NO_METHOD))
+		put_types_of_method(a, out->method, &text);
+	if (out->finding == ALLOC_TYPE)
+		put_methods_of_type(a, out->type, &text);
+	if (out->finding != ALLOC_IDLE) {
+		put_next(a, out->finding == ALLOC_TYPE ? CPU_NO_METHOD : out->method, &text);
+		put_large(a, out, &text);
+		put_collections(a, &text);
+		put_remedy(a, out, &text);
+	}
+	put_quality(a, &text);
+	while (text.len && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	out->headline = mem_strdup(buf_str(&line));
+	out->text = mem_strdup(buf_str(&text));
+}
+
+void alloc_diagnosis_fini(struct alloc_diagnosis *d)
+{
+	free(d->headline);
+	free(d->text);
+	*d = (struct alloc_diagnosis){0};
+}

@@ -1,0 +1,33 @@
+/* What a doctor would say of a profile of allocations: some lines, the first stands alone, with a remedy for what is found. Pure; one
+ * thread. */
+#ifndef DRDOTNET_ALLOC_DIAGNOSIS_H
+#define DRDOTNET_ALLOC_DIAGNOSIS_H
+
+#include "agent/profilers/allocs/alloc_analysis.h"
+
+enum alloc_finding {
+	ALLOC_IDLE,   /* hardly anything is allocated */
+	ALLOC_SITE,   /* on behalf of one method */
+	ALLOC_TYPE,   /* one type, on behalf of many */
+	ALLOC_LARGES, /* objects of the large object heap */
+	ALLOC_SPREAD,
+};
+
+struct alloc_diagnosis {
+	enum alloc_finding finding;
+	uint32_t method; /* to look at first; CPU_NO_METHOD */
+	uint32_t type;   /* the same; UINT32_MAX: none */
+	char *headline, *text;
+};
+
+void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis *out);
+void alloc_diagnosis_fini(struct alloc_diagnosis *d);
+const char *alloc_finding_name(enum alloc_finding f); /* of report.json */
+
+/* What can be done about a type, or NULL. Static. */
+const char *alloc_remedy(const char *type);
+
+/* "412 MB/s" */
+void alloc_phrase_rate(struct buf *out, const struct alloc_analysis *a, double bytes);
+
+#endif

@@ -1,0 +1,134 @@
+#include "agent/profilers/allocs/alloc_session.h"
+
+#include "agent/profilers/allocs/alloc_collect.h"
+#include "agent/profilers/allocs/alloc_report.h"
+#include "agent/profilers/allocs/allocs_channel.h"
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+#define START_DEADLINE_MS 10000
+#define LAST_TURNS 8 /* of input: more than a socket holds */
+
+struct alloc_own {
+	struct alloc_capture capture;
+	struct allocs_channel channel;
+	struct alloc_collect *collect;
+	bool has_channel;
+};
+
+static struct alloc_own *own_of(const struct attached_session *s)
+{
+	return s->own;
+}
+
+static int start(struct attached_session *s, struct err *e)
+{
+	struct alloc_own *o = own_of(s);
+	allocs_channel_init(&o->channel, s->attach.channel);
+	o->has_channel = true;
+	if (allocs_channel_start(&o->channel, 0, clock_mono_ms() + START_DEADLINE_MS, e) < 0)
+		return -1;
+	s->started_ns = clock_mono_ns(); /* rates are of the time since */
+	o->collect = alloc_collect_new(
+		&(struct alloc_collect_options){.capture = &o->capture, .proc_fd = s->proc_fd, .started_ns = s->started_ns});
+	return 0;
+}
+
+static void take_frames(struct attached_session *s)
+{
+	struct alloc_own *o = own_of(s);
+	if (!o->collect)
+		return;
+	if (alloc_collect_take(o->collect, &o->channel))
+		alloc_collect_flush(o->collect, attached_session_resolve, s);
+	s->samples = (int64_t)alloc_collect_samples(o->collect);
+	if (s->samples && !s->first_sample_ns)
+		s->first_sample_ns = clock_mono_ns();
+}
+
+static int serve(struct attached_session *s, struct err *e)
+{
+	int n = profiler_channel_poll(s->attach.channel, NULL, NULL, clock_mono_ms(), e);
+	take_frames(s);
+	return n;
+}
+
+static void fetch_collections(struct attached_session *s)
+{
+	const struct channel_collection *list;
+	size_t count;
+	if (attached_session_collections(s, &list, &count) == 0)
+		capture_set_collections(&own_of(s)->capture.stacks, list, count, s->started_ns);
+}
+
+/* While the process is stopped the sites wait for their names, until the last tick. */
+static void tick(struct attached_session *s, bool last)
+{
+	struct alloc_own *o = own_of(s);
+	if (!o->collect)
+		return;
+	take_frames(s);
+	if (last || attached_session_may_ask(s))
+		alloc_collect_flush(o->collect, attached_session_resolve, s);
+	fetch_collections(s);
+	if (last)
+		alloc_collect_finish(o->collect, &o->channel);
+}
+
+static int stop(struct attached_session *s, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	(void)e;
+	if (attached_session_may_ask(s) && allocs_channel_stop(&own_of(s)->channel, attached_session_answer_until_ms(s), &inner) < 0)
+		attached_session_no_answer(s, "the sampling of allocations could not be stopped in order", &inner);
+	/* Also of a library that has ended meanwhile, or that cannot run now. */
+	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
+		if (serve(s, &inner) < 0)
+			break;
+	take_frames(s);
+	return 0;
+}
+
+static void take(struct attached_session *s)
+{
+	struct alloc_own *o = own_of(s);
+	s->facts.cost.dropped_samples = (int64_t)o->capture.dropped;
+	s->facts.cost.added_cpu_ms = (int64_t)(s->stats.paused_ns / 1000000); /* in callbacks, on the application's threads */
+}
+
+/* That nothing was allocated is worth a report too, unless the process could not run. */
+static bool any(const struct attached_session *s)
+{
+	return own_of(s)->capture.site_count > 0 || (own_of(s)->has_channel && !s->facts.was_stopped);
+}
+
+static int report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct alloc_own *o = own_of(s);
+	session_facts_copy(&o->capture.stacks.facts, &s->facts);
+	return alloc_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void fini(struct attached_session *s)
+{
+	struct alloc_own *o = own_of(s);
+	alloc_collect_free(o->collect);
+	if (o->has_channel)
+		allocs_channel_fini(&o->channel);
+	alloc_capture_fini(&o->capture);
+}
+
+const struct session_profiler alloc_session = {
+	.name = "Allocations",
+	.nothing = {REASON_NoSamples, "the process allocated nothing during the session"},
+	.own_size = sizeof(struct alloc_own),
+	.start = start,
+	.serve = serve,
+	.tick = tick,
+	.stop = stop,
+	.take = take,
+	.any = any,
+	.report = report,
+	.fini = fini,
+};

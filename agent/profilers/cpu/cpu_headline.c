@@ -1,0 +1,107 @@
+#include "agent/profilers/cpu/cpu_headline.h"
+
+#include "agent/stacks/cpu_phrase.h"
+#include "agent/report/report.h"
+
+#include <string.h>
+
+#define THROTTLED_HEADLINE 25.0 /* percent of the periods */
+#define LEAST_NAME_CHARS 16     /* a shorter piece of a name tells nothing */
+
+static size_t room(const struct buf *line)
+{
+	size_t used = phrase_chars(buf_str(line));
+	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+}
+
+/* Adds the phrase only when the line stays short enough. */
+static void put_if_room(struct buf *line, const char *phrase)
+{
+	if (phrase_chars(phrase) <= room(line))
+		buf_puts(line, phrase);
+}
+
+static const char *category_headline(enum cpu_category c)
+{
+	switch (c) {
+	case CATEGORY_GC:
+		return " of CPU in garbage collection";
+	case CATEGORY_JIT:
+		return " of CPU in JIT compilation: it is still warming up";
+	case CATEGORY_TYPE_LOADING:
+		return " of CPU in type loading: it is still warming up";
+	case CATEGORY_SCHEDULING:
+		return " of CPU in the thread pool, spinning and locks, not in work";
+	case CATEGORY_EXCEPTIONS:
+		return " of CPU in throwing and catching exceptions";
+	case CATEGORY_KERNEL:
+		return " of CPU in the kernel";
+	default:
+		return " of CPU in the runtime itself";
+	}
+}
+
+static void put_category(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
+{
+	cpu_phrase_share(line, a, a->by_category[d->category]);
+	buf_puts(line, category_headline(d->category));
+	const char *below = d->category == CATEGORY_GC ? ", triggered below " : ", below ";
+	if (d->below != CPU_NO_METHOD && room(line) > LEAST_NAME_CHARS + strlen(below)) {
+		buf_puts(line, below);
+		cpu_phrase_method(line, a, d->below, room(line));
+	} else if (d->category == CATEGORY_GC) {
+		put_if_room(line, ": too much is allocated");
+	}
+}
+
+static void put_spread(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
+{
+	uint32_t through = d->funnel;
+	if (through != CPU_NO_METHOD) {
+		buf_puts(line, "No single hot spot; ");
+		cpu_phrase_share(line, a, a->methods[through].total);
+		buf_puts(line, " passes through ");
+		cpu_phrase_method(line, a, through, room(line));
+	} else if (d->method != CPU_NO_METHOD) {
+		buf_puts(line, "CPU is spread widely; most, ");
+		cpu_phrase_share(line, a, d->method_samples);
+		buf_puts(line, ", in ");
+		cpu_phrase_method(line, a, d->method, room(line));
+	} else {
+		buf_puts(line, "CPU is spread widely, none of it in code that has a name");
+	}
+}
+
+void cpu_headline_put(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
+{
+	switch (d->finding) {
+	case FINDING_IDLE:
+		buf_puts(line, "Idle: ");
+		cpu_phrase_cpus(line, a->cpus_used);
+		if (a->cpus_allowed > 0)
+			buf_printf(line, " of %.1f", a->cpus_allowed);
+		buf_printf(line, " CPUs used in %.0f s", (double)a->capture->facts.duration_ns / 1e9);
+		break;
+	case FINDING_NO_SAMPLES:
+		cpu_phrase_cpus(line, a->cpus_used);
+		buf_puts(line, " CPUs were used, but no sample could be taken");
+		break;
+	case FINDING_FEW_SAMPLES:
+		buf_printf(line, "No verdict: %u sample%s came where %lld were due", a->samples, a->samples == 1 ? "" : "s",
+			   (long long)cpu_capture_due(a->capture));
+		break;
+	case FINDING_METHOD:
+		cpu_phrase_share(line, a, d->method_samples);
+		buf_puts(line, " of CPU in ");
+		cpu_phrase_method(line, a, d->method, room(line));
+		break;
+	case FINDING_SPREAD:
+		put_spread(a, d, line);
+		break;
+	case FINDING_CATEGORY:
+		put_category(a, d, line);
+		break;
+	}
+	if (d->finding != FINDING_IDLE && d->throttled_percent >= THROTTLED_HEADLINE)
+		put_if_room(line, "; throttled");
+}

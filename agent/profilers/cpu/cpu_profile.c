@@ -1,0 +1,91 @@
+#include "agent/profilers/cpu/cpu_profile.h"
+
+#include "agent/stacks/report_folded.h"
+#include "agent/stacks/report_pprof.h"
+#include "agent/stacks/report_speedscope.h"
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
+{
+	*out = (struct stack_profile){
+		.tree = &a->tree,
+		.methods = a->methods,
+		.method_count = a->method_count,
+		.by_self = a->by_self,
+		.by_total = a->by_total,
+		.frames = a->capture->frames,
+		.threads = a->threads,
+		.thread_count = a->capture->thread_count,
+		.thread_order = a->thread_order,
+		.leaves = a->leaves,
+		.leaf_count = a->leaf_count,
+		.total = a->samples,
+		.count_value = {"samples", "count"},
+		.weight_value = {"cpu", "nanoseconds"},
+		.scale = (uint64_t)a->period_ns,
+		.period = (uint64_t)a->period_ns,
+		.started_wall_ms = a->capture->facts.started_wall_ms,
+		.duration_ns = a->capture->facts.duration_ns,
+		.subject = subject,
+		.headline = headline,
+	};
+}
+
+void cpu_profile_pprof(const void *source, struct report_file *f)
+{
+	report_pprof_write(&((const struct report_source *)source)->profile, f);
+}
+
+void cpu_profile_folded(const void *source, struct report_file *f)
+{
+	report_folded_write(&((const struct report_source *)source)->profile, f);
+}
+
+struct timed { /* samples of each thread together, by time: those of thread t are order[first[t]..first[t + 1]] */
+	const struct cpu_analysis *a;
+	size_t *first;
+	uint32_t *order;
+};
+
+static void sort_by_thread(struct timed *t)
+{
+	const struct cpu_capture *c = t->a->capture;
+	AUTO_FREE size_t *next = mem_calloc(c->thread_count + 1, sizeof *next);
+	for (size_t i = 0; i < c->thread_count; i++)
+		t->first[i + 1] = t->first[i] + t->a->threads[i].weight;
+	memcpy(next, t->first, c->thread_count * sizeof *next);
+	for (size_t i = 0; i < c->sample_count; i++)
+		t->order[next[c->samples[i].thread]++] = (uint32_t)i;
+}
+
+/* Runs of one stack become one sample. */
+static size_t runs_of(const void *ctx, uint32_t thread, uint32_t *nodes, uint64_t *weights)
+{
+	const struct timed *t = ctx;
+	size_t runs = 0;
+	for (size_t i = t->first[thread]; i < t->first[thread + 1]; i++) {
+		uint32_t node = cpu_analysis_node(t->a, t->order[i]);
+		if (runs && nodes[runs - 1] == node) {
+			weights[runs - 1]++;
+			continue;
+		}
+		nodes[runs] = node;
+		weights[runs++] = 1;
+	}
+	return runs;
+}
+
+void cpu_profile_speedscope(const void *source, struct report_file *f)
+{
+	const struct report_source *s = source;
+	const struct cpu_capture *c = s->analysis->capture;
+	AUTO_FREE size_t *first = mem_calloc(c->thread_count + 2, sizeof *first);
+	AUTO_FREE uint32_t *order = mem_calloc(c->sample_count + 1, sizeof *order);
+	struct timed timed = {s->analysis, first, order};
+	sort_by_thread(&timed);
+	report_speedscope_write(&s->profile, &(struct speedscope_order){runs_of, &timed, c->sample_count}, f);
+}

@@ -1,0 +1,35 @@
+#include "agent/profilers/cpu/cpu_report.h"
+
+#include "agent/profilers/cpu/cpu_json.h"
+#include "agent/profilers/cpu/cpu_page.h"
+#include "agent/profilers/cpu/cpu_profile.h"
+#include "agent/profilers/cpu/cpu_summary.h"
+
+static const struct report_writer writers[] = {
+	{"summary.md", "text/markdown; charset=utf-8", cpu_summary_write},
+	{"report.html", "text/html; charset=utf-8", cpu_page_write},
+	{"report.json", "application/json", cpu_json_write},
+	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", cpu_profile_pprof},
+	{"stacks.folded", "text/plain; charset=utf-8", cpu_profile_folded},
+	{"profile.speedscope.json", "application/json", cpu_profile_speedscope},
+};
+
+int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
+		     struct report_result *out, struct err *e)
+{
+	struct cpu_analysis analysis;
+	struct cpu_diagnosis diagnosis;
+	cpu_analysis_run(c, &analysis);
+	cpu_diagnosis_make(&analysis, &diagnosis);
+	char scratch[64];
+	struct report_source source = {
+		.analysis = &analysis,
+		.diagnosis = &diagnosis,
+		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+	};
+	cpu_profile_make(&analysis, report_head_subject(&source.head, scratch, sizeof scratch), diagnosis.headline, &source.profile);
+	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+	cpu_diagnosis_fini(&diagnosis);
+	cpu_analysis_fini(&analysis);
+	return rc;
+}

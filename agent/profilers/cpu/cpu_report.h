@@ -1,0 +1,12 @@
+/* From a CPU capture to the diagnosis and the report files. Analysis is pure; writing goes to a folder descriptor. One thread. */
+#ifndef DRDOTNET_CPU_REPORT_H
+#define DRDOTNET_CPU_REPORT_H
+
+#include "agent/stacks/capture.h"
+#include "agent/report/report.h"
+
+/* Writes summary.md, report.html, report.json, profile.pb.gz, stacks.folded and profile.speedscope.json: report_write(). */
+int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
+		     struct report_result *out, struct err *e);
+
+#endif

@@ -1,0 +1,315 @@
+#include "agent/profilers/cpu/cpu_session.h"
+
+#include "agent/stacks/code_client.h"
+#include "agent/stacks/cpu_account.h"
+#include "agent/stacks/cpu_collect.h"
+#include "agent/profilers/cpu/cpu_report.h"
+#include "agent/symbols/kernel_symbols.h"
+#include "agent/perf/perf_pump.h"
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/step.h"
+
+#include <string.h>
+
+#define SAMPLING_DEADLINE_MS 5000
+#define NOTABLE_PART 50 /* of the CPU time */
+#define LAST_TURNS 8 /* of input: more than a socket holds */
+
+struct cpu_own {
+	struct cpu_capture capture;
+	struct cpu_account account;
+	struct perf_sampler *perf; /* NULL: the library's timers sample */
+	struct perf_pump *pump;    /* reads them */
+	bool left_group;           /* and was not sampled afterwards */
+	struct cpu_collect *collect;
+	struct channel_sampling sampling; /* by timers: the library's word */
+	struct code_client code;
+};
+
+static struct cpu_own *own_of(const struct attached_session *s)
+{
+	return s->own;
+}
+
+static void on_perf_sample(void *ctx, const struct perf_sample *x)
+{
+	cpu_collect_perf_sample(ctx, x);
+}
+
+static void on_comm(void *ctx, uint32_t tid, const char *comm)
+{
+	cpu_collect_thread_name(ctx, tid, comm);
+}
+
+static void on_timer_sample(void *ctx, const struct channel_sample *x)
+{
+	cpu_collect_timer_sample(ctx, x);
+}
+
+/* before the attach ------------------------------------------------------------------------------------------------ */
+
+static void fall_back_to_timers(struct cpu_own *o, const struct err *why)
+{
+	o->capture.method = "signal-timer";
+	o->capture.fallback_reason = why->reason ? why->reason : REASON_PerfEventsForbidden;
+	o->capture.fallback_message = mem_strdup(why->message);
+	LOG_INFO("session", "sampling by timers in the process", LOG_S("why", why->message));
+}
+
+static int start_perf(struct attached_session *s, struct err *e)
+{
+	struct cpu_own *o = own_of(s);
+	const struct target *t = s->q->target;
+	struct err why = ERR_INIT;
+	if (t->mode != AGENT_MODE_HOST_PID) {
+		err_set_reason(&why, ERR_DENIED, REASON_PerfEventsForbidden,
+			       "without the host's pid namespace the kernel lets the agent see no other process");
+		fall_back_to_timers(o, &why);
+		return 0;
+	}
+	struct perf_sampler_options options = {
+		.pid = t->pid,
+		.proc_fd = s->proc_fd,
+		.frequency_hertz = s->q->spec->frequency_hertz,
+		.kernel_chains = kernel_symbols_allowed("/proc"),
+		.stacks = true,
+	};
+	o->perf = perf_sampler_open(&options, &why);
+	o->pump = o->perf ? perf_pump_start(o->perf, &why) : NULL;
+	if (o->perf && !o->pump) {
+		perf_sampler_close(o->perf);
+		o->perf = NULL;
+	}
+	if (o->perf) {
+		o->capture.method = perf_sampler_way(o->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
+		o->capture.kernel_frames = perf_sampler_kernel(o->perf);
+		LOG_DEBUG("session", "sampling by perf events", LOG_S("method", o->capture.method),
+			  LOG_S("filter", perf_sampler_filtered(o->perf) ? "container" : "none"));
+	} else if (why.kind == ERR_GONE) {
+		*e = why;
+		return -1;
+	} else {
+		fall_back_to_timers(o, &why);
+	}
+	return 0;
+}
+
+static int ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out)
+{
+	struct attached_session *s = ctx;
+	struct err e = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return -1;
+	STEP("ask-code");
+	if (!own_of(s)->code.channel)
+		code_client_init(&own_of(s)->code, s->attach.channel);
+	if (code_client_ask(&own_of(s)->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
+		return 0;
+	attached_session_no_answer(s, "the places of code could not be asked for", &e);
+	return -1;
+}
+
+static void start_collecting(struct attached_session *s)
+{
+	struct cpu_own *o = own_of(s);
+	const struct target *t = s->q->target;
+	struct cpu_collect_options options = {
+		.capture = &o->capture,
+		.proc_fd = s->proc_fd,
+		.same_ids = t->pid == t->inner_pid || !o->perf,
+		.started_ns = s->started_ns,
+		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
+		.by_timers = !o->perf,
+		.code = o->perf ? ask_code : NULL,
+		.code_ctx = s,
+	};
+	o->collect = cpu_collect_new(&options);
+	cpu_collect_begin(o->collect);
+}
+
+/* Perf events come before the library: samples flow from here on, their names follow when it is attached. */
+static int prepare(struct attached_session *s, struct err *e)
+{
+	struct cpu_own *o = own_of(s);
+	cpu_account_init(&o->account, s->q->target);
+	cpu_account_begin(&o->account);
+	STEP("start-perf");
+	if (start_perf(s, e) < 0)
+		return -1;
+	s->started_ns = o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
+	s->own_fd = o->pump ? perf_pump_fd(o->pump) : -1;
+	s->eager = o->perf != NULL; /* until the first sample is there */
+	STEP("start-collecting");
+	start_collecting(s);
+	return 0;
+}
+
+/* attached ----------------------------------------------------------------------------------------------------------- */
+
+static int start(struct attached_session *s, struct err *e)
+{
+	STEP("start-timers");
+	if (own_of(s)->perf)
+		return 0;
+	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
+}
+
+static void note_samples(struct attached_session *s)
+{
+	s->samples = (int64_t)cpu_collect_sample_count(own_of(s)->collect);
+	s->first_sample_ns = cpu_collect_first_sample_ns(own_of(s)->collect);
+	s->eager = s->eager && !s->first_sample_ns;
+}
+
+static void drain(struct attached_session *s)
+{
+	struct cpu_own *o = own_of(s);
+	if (o->pump)
+		perf_pump_take(o->pump, on_perf_sample, on_comm, o->collect);
+	if (cpu_collect_wants_flush(o->collect))
+		cpu_collect_flush(o->collect, attached_session_resolve, s);
+	note_samples(s);
+}
+
+/* The runtime tells when it collects garbage; the library's room for that is bounded, so it is fetched while the session runs. */
+static void fetch_collections(struct attached_session *s)
+{
+	const struct channel_collection *list;
+	size_t count;
+	if (attached_session_collections(s, &list, &count) == 0)
+		capture_set_collections(&own_of(s)->capture, list, count, s->started_ns);
+}
+
+/* While the process is stopped the samples wait for their names, until the last tick. */
+static void tick(struct attached_session *s, bool last)
+{
+	drain(s);
+	if (last || attached_session_may_ask(s))
+		cpu_collect_flush(own_of(s)->collect, attached_session_resolve, s);
+	fetch_collections(s);
+	cpu_account_update(&own_of(s)->account);
+	note_samples(s);
+	if (last)
+		cpu_collect_finish(own_of(s)->collect);
+}
+
+static int serve(struct attached_session *s, struct err *e)
+{
+	int n = profiler_channel_poll(s->attach.channel, on_timer_sample, own_of(s)->collect, clock_mono_ms(), e);
+	note_samples(s);
+	return n;
+}
+
+/* Takes what the library has said, also one that has ended meanwhile or that cannot run now. */
+static void take_last_samples(struct attached_session *s)
+{
+	struct err e = ERR_INIT;
+	for (int turn = 0; turn < LAST_TURNS; turn++) {
+		if (serve(s, &e) < 0) {
+			if (!s->broken)
+				attached_session_no_answer(s, "the last samples could not be read", &e);
+			return;
+		}
+	}
+}
+
+static int stop(struct attached_session *s, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	(void)e;
+	if (own_of(s)->perf) {
+		own_of(s)->left_group = perf_sampler_left_group(own_of(s)->perf);
+		perf_sampler_stop(own_of(s)->perf);
+		perf_pump_stop(own_of(s)->pump);
+		return 0;
+	}
+	if (attached_session_may_ask(s) && profiler_channel_sample_stop(s->attach.channel, attached_session_answer_until_ms(s), &inner) < 0)
+		attached_session_no_answer(s, "the timers could not be stopped in order", &inner);
+	own_of(s)->sampling = profiler_channel_sampling(s->attach.channel);
+	take_last_samples(s);
+	return 0;
+}
+
+/* the end ------------------------------------------------------------------------------------------------------------- */
+
+/* What the report therefore lacks. */
+static void note_limits(struct attached_session *s)
+{
+	const struct cpu_capture *c = &own_of(s)->capture;
+	const struct channel_sampling *x = &own_of(s)->sampling;
+	struct limits *l = &s->facts.limits;
+	if (cpu_capture_too_few(c))
+		limits_note(l, "samples", cpu_capture_due(c), (int64_t)c->sample_count,
+			    "%zu samples came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
+			    (long long)cpu_capture_due(c));
+	if (own_of(s)->left_group)
+		limits_note(l, "group", -1, -1,
+			    "The process was moved to another control group during the session: what it did afterwards is not in this report.");
+	if (x->flags & CHANNEL_SAMPLING_THREADS_UNKNOWN)
+		limits_note(l, "threads", -1, -1, "The process has more threads than the library can look at: what some of them do is not in this report.");
+	if (x->untimed || x->untimed_cpu_ns > x->cpu_ns / NOTABLE_PART)
+		limits_note(l, "timers", -1, x->untimed,
+			    "%u threads at once ran without a timer: %.1f of %.1f seconds of CPU time were not sampled and are not in this report.",
+			    x->untimed, (double)x->untimed_cpu_ns / 1e9, (double)x->cpu_ns / 1e9);
+}
+
+static void take(struct attached_session *s)
+{
+	struct cpu_own *o = own_of(s);
+	if (o->perf) {
+		perf_pump_stop(o->pump);
+		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
+		o->capture.lost_samples = (int64_t)perf_sampler_stats(o->perf)->lost;
+		o->capture.dropped += (int64_t)(perf_sampler_stats(o->perf)->malformed + perf_pump_dropped(o->pump));
+	}
+	perf_pump_free(o->pump);
+	perf_sampler_close(o->perf);
+	o->pump = NULL;
+	cpu_collect_free(o->collect);
+	o->perf = NULL;
+	o->collect = NULL;
+	cpu_account_report(&o->account, &o->capture);
+	if (o->capture.process_cpu_ns < 0 && o->sampling.cpu_ns)
+		o->capture.process_cpu_ns = (int64_t)o->sampling.cpu_ns;
+	o->capture.frequency_hertz = s->q->spec->frequency_hertz;
+	note_limits(s);
+	s->samples = (int64_t)o->capture.sample_count;
+	s->facts.cost.dropped_samples = o->capture.lost_samples + o->capture.dropped;
+	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;
+}
+
+static bool any(const struct attached_session *s)
+{
+	return own_of(s)->capture.sample_count > 0;
+}
+
+static int report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct cpu_own *o = own_of(s);
+	session_facts_copy(&o->capture.facts, &s->facts);
+	return cpu_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void fini(struct attached_session *s)
+{
+	cpu_capture_fini(&own_of(s)->capture);
+}
+
+const struct session_profiler cpu_session = {
+	.name = "CPUHotpaths",
+	.nothing = {REASON_NoSamples, "no sample was taken: the process used too little CPU during the session"},
+	.own_size = sizeof(struct cpu_own),
+	.prepare = prepare,
+	.start = start,
+	.serve = serve,
+	.readable = drain,
+	.tick = tick,
+	.stop = stop,
+	.take = take,
+	.any = any,
+	.report = report,
+	.fini = fini,
+};

@@ -1,0 +1,210 @@
+#include "agent/profilers/leak/leak_finding.h"
+
+#include "agent/profilers/leak/leak_lines.h"
+#include "agent/profilers/leak/leak_types.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define UNMANAGED_BYTES (INT64_C(6) << 20)        /* less comes and goes with the JIT, malloc's own ways, and what the profiler adds */
+#define UNMANAGED_YOUNG_BYTES (INT64_C(24) << 20) /* of a process that has just started */
+#define UNMANAGED_PART 100                        /* 1 % of the process */
+#define BOOKKEEPING_PART 8                        /* the collector's tables grow with the heap, and with what it keeps for later */
+#define FREE_BYTES (INT64_C(32) << 20)
+#define LEAST_PINNED 100                          /* more pinned objects, to be blamed for gaps */
+#define FREE_PART 10                              /* a tenth of the process */
+
+const char *leak_finding_name(enum leak_finding f)
+{
+	static const char *const names[LEAK_FINDINGS] = {"grows",	    "unmanaged", "freeMemory", "uncertain", "warmingUp",
+							 "levelledOff", "churn",     "steady",	   "unknown",	"typesGrow"};
+	return names[f];
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t process_bytes(const struct leak_model *m)
+{
+	return (int64_t)(m->last.total.rss + m->last.total.swap);
+}
+
+static void measure_memory(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	d->memory_known = m->memory_known;
+	if (!m->memory_known)
+		return;
+	const struct memory_figures *a = &m->first.by_kind[MEMORY_GC], *b = &m->last.by_kind[MEMORY_GC];
+	uint64_t live_first = m->walks[0].bytes, live_last = m->walks[m->walk_count - 1].bytes;
+	d->unmanaged_bytes = (int64_t)(memory_account_unmanaged(&m->last) - memory_account_unmanaged(&m->first));
+	d->free_bytes = (int64_t)(b->rss + b->swap - a->rss - a->swap) - (int64_t)(live_last - live_first);
+}
+
+static bool is_young(const struct leak_model *m)
+{
+	return m->uptime_ms >= 0 && m->uptime_ms < LEAK_JUST_STARTED_MS;
+}
+
+/* From each walk's figure, where all are known: what only warms up, fills up or comes and goes is no leak here either. */
+static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	struct leak_series s = {
+		.walks = m->walk_count,
+		.root = LEAK_ROOT_STATIC,
+		.uptime_ms = m->walk_count > 2 ? m->uptime_ms : -1, /* of two walks, the larger bound tells */
+		.course = leak_curve_course(&m->curve, (uint64_t)d->unmanaged_bytes),
+		.material_bytes = 1,
+	};
+	for (size_t w = 0; w < m->walk_count; w++) {
+		if (m->walks[w].unmanaged_bytes < 0)
+			return s.course != LEAK_COURSE_LEVELS;
+		s.at_ns[w] = m->walks[w].at_ns;
+		s.bytes[w] = (uint64_t)m->walks[w].unmanaged_bytes;
+	}
+	return leak_verdict_of(&s) == LEAK_GROWS;
+}
+
+static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	int64_t least = most(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
+	if (is_young(m))
+		least = most(least, UNMANAGED_YOUNG_BYTES);
+	least = most(least, (d->heap_bytes + most(d->free_bytes, 0)) / BOOKKEEPING_PART);
+	return d->memory_known && d->unmanaged_bytes >= least && unmanaged_goes_on(m, d);
+}
+
+static bool free_memory_grows(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	return d->memory_known && d->free_bytes >= most(FREE_BYTES, process_bytes(m) / FREE_PART);
+}
+
+/* Pinned objects became more, and so did the gaps between objects, which may lie in memory that the heap had before. */
+static bool is_torn(const struct leak_model *m)
+{
+	const struct leak_walk *first = &m->walks[0], *last = &m->walks[m->walk_count - 1];
+	int64_t gaps = (int64_t)(last->free_bytes - first->free_bytes), least = (int64_t)last->bytes / FREE_PART;
+	return last->pinned_objects >= first->pinned_objects + LEAST_PINNED && gaps >= most(FREE_BYTES, least);
+}
+
+/* What pins, whether it is said to grow or not. */
+static const struct leak_group *pinned_group(const struct leak_model *m, const struct leak_groups *g)
+{
+	for (size_t i = 0; i < g->count; i++) {
+		if (m->steps[g->items[i].holder].root == LEAK_ROOT_PINNED_HANDLE)
+			return &g->items[i];
+	}
+	return NULL;
+}
+
+static void choose(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	static const struct {
+		enum leak_verdict verdict;
+		enum leak_finding finding;
+	} calm[] = {{LEAK_LEVELLED_OFF, LEAK_FOUND_LEVELLED_OFF},
+		    {LEAK_IN_USE, LEAK_FOUND_CHURN},
+		    {LEAK_NOT_HELD, LEAK_FOUND_CHURN},
+		    {LEAK_FLUCTUATES, LEAK_FOUND_CHURN}};
+	bool unmanaged = unmanaged_grows(m, d);
+	int64_t gaps = (int64_t)(m->walks[m->walk_count - 1].free_bytes - m->walks[0].free_bytes);
+	d->torn = is_torn(m);
+	d->group = leak_groups_first(&d->groups, LEAK_GROWS);
+	if (d->group && !(unmanaged && d->unmanaged_bytes > d->held_bytes) && !(d->torn && gaps > d->held_bytes)) {
+		d->finding = LEAK_FOUND_GROWS;
+		return;
+	}
+	if (unmanaged && !(d->torn && gaps > d->unmanaged_bytes)) {
+		d->group = NULL;
+		d->finding = LEAK_FOUND_UNMANAGED;
+		return;
+	}
+	if (d->torn || free_memory_grows(m, d)) {
+		d->group = d->torn ? pinned_group(m, &d->groups) : NULL;
+		d->finding = LEAK_FOUND_FREE_MEMORY;
+		return;
+	}
+	for (size_t i = 0; i < d->groups.count; i++) { /* most growth first */
+		enum leak_verdict v = d->groups.items[i].verdict;
+		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP)
+			continue;
+		d->group = &d->groups.items[i];
+		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_WARMING_UP;
+		return;
+	}
+	for (size_t i = 0; i < sizeof calm / sizeof calm[0]; i++) {
+		d->group = leak_groups_first(&d->groups, calm[i].verdict);
+		d->finding = calm[i].finding;
+		if (d->group)
+			return;
+	}
+	const struct leak_walk *last = &m->walks[m->walk_count - 1];
+	d->finding = last->loose_bytes >= m->walks[0].loose_bytes + d->groups.material_bytes ? LEAK_FOUND_CHURN : LEAK_FOUND_STEADY;
+}
+
+/* The same with types only. */
+static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	enum leak_verdict v = leak_types_find(m, d);
+	measure_memory(m, d);
+	bool unmanaged = unmanaged_grows(m, d);
+	if (v == LEAK_GROWS && !(unmanaged && d->unmanaged_bytes > d->held_bytes))
+		d->finding = LEAK_FOUND_TYPES;
+	else if (unmanaged)
+		d->finding = LEAK_FOUND_UNMANAGED;
+	else if (free_memory_grows(m, d))
+		d->finding = LEAK_FOUND_FREE_MEMORY;
+	else if (v == LEAK_WARMING_UP || v == LEAK_LEVELLED_OFF)
+		d->finding = v == LEAK_WARMING_UP ? LEAK_FOUND_WARMING_UP : LEAK_FOUND_LEVELLED_OFF;
+	else
+		d->finding = d->churn_bytes >= (int64_t)d->groups.material_bytes ? LEAK_FOUND_CHURN : LEAK_FOUND_STEADY;
+}
+
+/* What counts for the time until the limit: only what is said to grow. */
+static double pace(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	double bytes = (double)d->held_bytes;
+	if (unmanaged_grows(m, d))
+		bytes += (double)d->unmanaged_bytes;
+	return bytes * 60 / leak_model_seconds(m);
+}
+
+static void choose_holders(const struct leak_model *m, struct leak_diagnosis *out)
+{
+	leak_groups_find(m, &out->groups);
+	const uint64_t *by = out->groups.by_verdict;
+	out->held_bytes = (int64_t)by[LEAK_GROWS];
+	out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+	measure_memory(m, out);
+	choose(m, out);
+}
+
+void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
+{
+	bool types_only = leak_model_types_only(m);
+	*out = (struct leak_diagnosis){.finding = LEAK_FOUND_UNKNOWN, .confidence = LEAK_LOW, .type = LEAK_NONE};
+	if (m->walk_count >= 2 && leak_model_seconds(m) > 0) {
+		out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
+		if (types_only)
+			choose_types(m, out);
+		else
+			choose_holders(m, out);
+		leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
+		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms);
+		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
+	} else {
+		leak_forecast_make(&m->limit, 0, 0, &out->forecast);
+	}
+	leak_lines_make(m, out);
+}
+
+void leak_diagnosis_fini(struct leak_diagnosis *d)
+{
+	if (!d)
+		return;
+	leak_groups_fini(&d->groups);
+	free(d->headline);
+	free(d->text);
+	*d = (struct leak_diagnosis){0};
+}

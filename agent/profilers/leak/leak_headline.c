@@ -1,0 +1,184 @@
+#include "agent/profilers/leak/leak_headline.h"
+
+#include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_types.h"
+#include "agent/profilers/leak/leak_words.h"
+#include "agent/symbols/method_name.h"
+#include "agent/report/report.h"
+#include "common/base/size_text.h"
+
+#define EVENT_CHARS 28
+
+struct words {
+	const struct leak_model *m;
+	const struct leak_diagnosis *d;
+	struct buf line;
+};
+
+static size_t room(const struct words *w)
+{
+	size_t used = phrase_chars(buf_str(&w->line));
+	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+}
+
+static void put_name(struct words *w, uint32_t step, size_t max_chars)
+{
+	leak_words_name(&w->line, w->m, step, max_chars);
+}
+
+static void put_period(struct words *w)
+{
+	leak_words_period(&w->line, w->m);
+}
+
+static void put_if_room(struct words *w, const char *phrase)
+{
+	if (phrase_chars(phrase) <= room(w))
+		buf_puts(&w->line, phrase);
+}
+
+static void put_forecast_if_room(struct words *w)
+{
+	AUTO_BUF struct buf b;
+	const struct leak_forecast *f = &w->d->forecast;
+	buf_init(&b, 128);
+	if (f->kind != LEAK_LIMIT_CONTAINER || f->seconds < 0)
+		return;
+	buf_puts(&b, "; limit in ");
+	leak_put_time(&b, f->seconds);
+	put_if_room(w, buf_str(&b));
+}
+
+static void headline_grows(struct words *w)
+{
+	static const char *const pile[LEAK_PATTERNS] = {
+		[LEAK_EVENT_HANDLER] = "Event handlers pile up: ",
+		[LEAK_TIMER] = "Timers pile up: ",
+		[LEAK_WEAK_TABLE] = "ConditionalWeakTable values pile up: ",
+		[LEAK_CANCELLATION] = "CancellationToken registrations pile up: ",
+		[LEAK_FINALIZERS] = "The finalizer queue grows: ",
+		[LEAK_HANDLE] = "GC handles pile up: ",
+	};
+	const struct leak_group *g = w->d->group;
+	AUTO_BUF struct buf rate;
+	buf_init(&rate, 64);
+	size_text_bytes(&rate, (uint64_t)g->bytes_per_minute);
+	buf_puts(&rate, "/min");
+	if (pile[g->pattern]) { /* the rest is a number and the rate */
+		AUTO_BUF struct buf event;
+		buf_init(&event, 256);
+		if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, EVENT_CHARS))
+			buf_printf(&w->line, "Handlers of %s pile up: ", buf_str(&event));
+		else
+			buf_puts(&w->line, pile[g->pattern]);
+		leak_words_more(&w->line, w->m, g, room(w) > 44 ? room(w) - 30 : 14);
+		buf_printf(&w->line, ", %s", buf_str(&rate));
+	} else {
+		put_name(w, leak_words_root(w->m, g->holder), 45);
+		buf_printf(&w->line, " grows by %s", buf_str(&rate));
+	}
+	put_forecast_if_room(w);
+}
+
+static void headline_free(struct words *w)
+{
+	const struct leak_walk *first = &w->m->walks[0], *last = &w->m->walks[w->m->walk_count - 1];
+	if (w->d->torn) {
+		buf_puts(&w->line, "Pinned objects tear the heap: + ");
+		size_text_bytes(&w->line, last->free_bytes - first->free_bytes);
+		buf_puts(&w->line, " of gaps, + ");
+		size_text_count(&w->line, last->pinned_objects - first->pinned_objects);
+		buf_puts(&w->line, " pinned");
+		return;
+	}
+	buf_puts(&w->line, "No leak of objects: the heap keeps ");
+	size_text_bytes(&w->line, (uint64_t)w->d->free_bytes);
+	buf_puts(&w->line, " more that none uses");
+}
+
+static void headline_calm(struct words *w)
+{
+	const struct leak_diagnosis *d = w->d;
+	switch (d->finding) {
+	case LEAK_FOUND_TYPES:
+		leak_types_put_headline(w->m, d, &w->line);
+		put_forecast_if_room(w);
+		break;
+	case LEAK_FOUND_WARMING_UP:
+		if (!d->group) {
+			buf_puts(&w->line, "Types only: too early to tell, the process has just started");
+			break;
+		}
+		buf_puts(&w->line, "Too early to tell: it just started, ");
+		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 12);
+		buf_puts(&w->line, " + ");
+		size_text_bytes(&w->line, (uint64_t)d->group->grown_bytes);
+		break;
+	case LEAK_FOUND_UNCERTAIN:
+		buf_puts(&w->line, "May grow: ");
+		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 28);
+		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " leapt to ");
+		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
+		put_period(w);
+		break;
+	case LEAK_FOUND_LEVELLED_OFF:
+		if (!d->group) {
+			buf_puts(&w->line, "Types only: what grew has levelled off");
+			break;
+		}
+		buf_puts(&w->line, "No leak: ");
+		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 36);
+		buf_puts(&w->line, " filled up to ");
+		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
+		buf_puts(&w->line, " and stays");
+		break;
+	case LEAK_FOUND_CHURN:
+		buf_puts(&w->line, leak_model_types_only(w->m) ? "Types only: what grew is young or comes and goes, nothing old grows"
+							       : "No leak: what grew is churn, only in use for the moment");
+		break;
+	case LEAK_FOUND_STEADY:
+		buf_puts(&w->line, "No leak: nothing grew");
+		put_period(w);
+		buf_puts(&w->line, ", the heap holds ");
+		size_text_bytes(&w->line, (uint64_t)(w->m->walks[w->m->walk_count - 1].bytes));
+		break;
+	default:
+		buf_puts(&w->line, "Nothing to compare: it ended before the second heap walk");
+	}
+}
+
+static void put_headline(struct words *w)
+{
+	const struct leak_diagnosis *d = w->d;
+	double minutes = leak_model_seconds(w->m) / 60;
+	switch (d->finding) {
+	case LEAK_FOUND_GROWS:
+		headline_grows(w);
+		break;
+	case LEAK_FOUND_UNMANAGED:
+		buf_puts(&w->line, "Unmanaged memory grows by ");
+		size_text_bytes(&w->line, (uint64_t)(d->unmanaged_bytes / minutes));
+		buf_printf(&w->line, "/min (%s)", memory_kind_name(leak_words_memory(w->m)));
+		if (d->held_bytes == 0)
+			put_if_room(w, ", not the heap");
+		put_forecast_if_room(w);
+		break;
+	case LEAK_FOUND_FREE_MEMORY:
+		headline_free(w);
+		break;
+	default:
+		headline_calm(w);
+	}
+}
+
+char *leak_headline_make(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	struct words w = {.m = m, .d = d};
+	AUTO_BUF struct buf shown;
+	buf_init(&w.line, DIAGNOSIS_MAX_BYTES);
+	buf_init(&shown, DIAGNOSIS_MAX_BYTES);
+	put_headline(&w);
+	method_name_shorten(buf_str(&w.line), HEADLINE_MAX_CHARS, &shown); /* as it is, when it fits */
+	buf_fini(&w.line);
+	return buf_steal(&shown);
+}

@@ -1,0 +1,69 @@
+#include "agent/profilers/leak/leak_limit.h"
+
+#include "common/base/size_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+#define MEBI (INT64_C(1) << 20)
+#define MONTH_SECONDS (30.0 * 86400) /* farther than that is no forecast */
+
+const char *leak_limit_kind_name(enum leak_limit_kind k)
+{
+	return k == LEAK_LIMIT_CONTAINER ? "container" : k == LEAK_LIMIT_NODE ? "node" : NULL;
+}
+
+void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, double measured_seconds, struct leak_forecast *out)
+{
+	double farthest = measured_seconds * LEAK_FORESEEN < MONTH_SECONDS ? measured_seconds * LEAK_FORESEEN : MONTH_SECONDS;
+	int64_t room = -1;
+	*out = (struct leak_forecast){
+		.kind = LEAK_LIMIT_NONE,
+		.limit_bytes = -1,
+		.used_bytes = limit->used_bytes,
+		.bytes_per_minute = bytes_per_minute,
+		.seconds = -1,
+		.farthest = (int64_t)farthest,
+	};
+	if (limit->bytes > 0 && limit->used_bytes >= 0) {
+		out->kind = LEAK_LIMIT_CONTAINER;
+		out->limit_bytes = limit->bytes;
+		room = limit->bytes > limit->used_bytes ? limit->bytes - limit->used_bytes : 0;
+	} else if (limit->bytes == 0 && limit->node_free_bytes >= 0) {
+		out->kind = LEAK_LIMIT_NODE;
+		out->limit_bytes = limit->node_free_bytes;
+		room = limit->node_free_bytes;
+	}
+	if (room < 0 || !(bytes_per_minute > 0))
+		return;
+	double seconds = (double)room / bytes_per_minute * 60;
+	if (seconds < farthest)
+		out->seconds = (int64_t)seconds;
+}
+
+/* Two digits are more than a forecast can promise. */
+static int64_t rounded(double v)
+{
+	return v < 10 ? (int64_t)lround(v) : v < 100 ? (int64_t)lround(v / 5) * 5 : (int64_t)lround(v / 10) * 10;
+}
+
+void leak_put_time(struct buf *out, int64_t seconds)
+{
+	double s = (double)seconds;
+	if (s < 90)
+		buf_printf(out, "%" PRId64 " s", rounded(s));
+	else if (s < 90 * 60)
+		buf_printf(out, "%" PRId64 " min", rounded(s / 60));
+	else if (s < 36 * 3600)
+		buf_printf(out, "%" PRId64 " h", rounded(s / 3600));
+	else
+		buf_printf(out, "%" PRId64 " days", rounded(s / 86400));
+}
+
+void leak_put_limit(struct buf *out, int64_t bytes)
+{
+	if (bytes >= MEBI && bytes % MEBI == 0)
+		buf_printf(out, "%" PRId64 "Mi", bytes / MEBI);
+	else
+		size_text_bytes(out, bytes > 0 ? (uint64_t)bytes : 0);
+}

@@ -1,0 +1,364 @@
+#include "agent/profilers/leak/leak_lines.h"
+
+#include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_headline.h"
+#include "agent/profilers/leak/leak_types.h"
+#include "agent/profilers/leak/leak_words.h"
+#include "agent/profilers/leak/memory_growth.h"
+#include "agent/symbols/method_name.h"
+#include "agent/report/report.h"
+#include "common/base/size_text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define PATH_CHARS 300
+#define TYPE_CHARS 60
+#define NEXT_GROUPS 3
+#define MAPPINGS_NAMED 4
+
+struct words {
+	const struct leak_model *m;
+	struct leak_diagnosis *d;
+	struct buf line; /* the one that is being made */
+	struct buf text;
+};
+
+/* Lines that no longer fit are left out: the most telling ones come first. */
+static void end_line(struct words *w)
+{
+	size_t needed = w->line.len + (w->text.len ? 1 : 0);
+	if (w->line.len && w->text.len + needed < DIAGNOSIS_MAX_BYTES) {
+		if (w->text.len)
+			buf_putc(&w->text, '\n');
+		buf_puts(&w->text, buf_str(&w->line));
+	}
+	buf_reset(&w->line);
+}
+
+static void put_name(struct words *w, uint32_t step, size_t max_chars)
+{
+	leak_words_name(&w->line, w->m, step, max_chars);
+}
+
+static void put_rate(struct words *w, double bytes_per_minute)
+{
+	size_text_bytes(&w->line, (uint64_t)bytes_per_minute);
+	buf_puts(&w->line, " a minute");
+}
+
+static void put_period(struct words *w)
+{
+	leak_words_period(&w->line, w->m);
+}
+
+/* lines of the findings --------------------------------------------------------------------------------------------- */
+
+static void put_group(struct words *w, const struct leak_group *g)
+{
+	const char *how = leak_pattern_phrase(g->pattern);
+	AUTO_BUF struct buf event;
+	buf_init(&event, 4096);
+	leak_words_more(&w->line, w->m, g, TYPE_CHARS);
+	buf_puts(&w->line, " (");
+	if (g->grown_count <= 0)
+		buf_puts(&w->line, "+ ");
+	size_text_bytes(&w->line, (uint64_t)g->grown_bytes);
+	buf_putc(&w->line, ')');
+	put_period(w);
+	if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, PATH_CHARS))
+		buf_printf(&w->line, ", held by handlers of the event %s", buf_str(&event));
+	else if (how[0])
+		buf_printf(&w->line, ", held %s", how);
+	buf_putc(&w->line, '.');
+	end_line(w);
+	buf_puts(&w->line, "Path: ");
+	leak_put_path(&w->line, w->m, g->payload, PATH_CHARS);
+	end_line(w);
+}
+
+static void put_course(struct words *w)
+{
+	const struct leak_diagnosis *d = w->d;
+	size_t walks = w->m->walk_count;
+	if (walks == 2)
+		buf_puts(&w->line, "Two walks cannot tell a leak from a cache that fills: memoryLeak.walks: 5 would.");
+	else
+		buf_printf(&w->line, "It grew steadily over %zu walks (confidence: %s).", walks, leak_confidence_name(d->confidence));
+	if (w->m->uptime_ms >= 0 && w->m->uptime_ms < LEAK_JUST_STARTED_MS) {
+		buf_puts(&w->line, " The process had started ");
+		leak_put_time(&w->line, w->m->uptime_ms / 1000 + 1);
+		buf_puts(&w->line, " before: it may still be warming up.");
+	}
+	end_line(w);
+}
+
+static void put_forecast(struct words *w)
+{
+	const struct leak_forecast *f = &w->d->forecast;
+	if (f->bytes_per_minute <= 0 || f->kind == LEAK_LIMIT_NONE)
+		return;
+	if (f->kind == LEAK_LIMIT_CONTAINER) {
+		if (f->seconds < 0) {
+			buf_puts(&w->line, "The container's memory limit is more than ");
+			leak_put_time(&w->line, f->farthest);
+			buf_puts(&w->line, " away at this pace.");
+		} else {
+			buf_puts(&w->line, "Reaches the container's memory limit of ");
+			leak_put_limit(&w->line, f->limit_bytes);
+			buf_puts(&w->line, " in ");
+			leak_put_time(&w->line, f->seconds);
+			buf_puts(&w->line, " (now ");
+			size_text_bytes(&w->line, (uint64_t)f->used_bytes);
+			buf_puts(&w->line, ").");
+		}
+	} else {
+		buf_puts(&w->line, "The container has no memory limit");
+		if (f->seconds >= 0) {
+			buf_puts(&w->line, "; the node's free ");
+			leak_put_limit(&w->line, f->limit_bytes);
+			buf_puts(&w->line, " last for ");
+			leak_put_time(&w->line, f->seconds);
+		}
+		buf_putc(&w->line, '.');
+	}
+	end_line(w);
+}
+
+static void put_next(struct words *w)
+{
+	const struct leak_groups *g = &w->d->groups;
+	size_t named = 0;
+	for (size_t i = 0; i < g->count && named < NEXT_GROUPS; i++) {
+		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS)
+			continue;
+		buf_puts(&w->line, named++ ? ", " : "Also: ");
+		put_name(w, leak_words_root(w->m, g->items[i].holder), TYPE_CHARS);
+		buf_puts(&w->line, " ");
+		leak_words_more(&w->line, w->m, &g->items[i], TYPE_CHARS);
+		buf_puts(&w->line, " (");
+		size_text_bytes(&w->line, (uint64_t)g->items[i].grown_bytes);
+		buf_putc(&w->line, ')');
+	}
+	if (named)
+		buf_putc(&w->line, '.');
+	end_line(w);
+}
+
+static void put_growth_of(struct words *w, const char *what, int64_t bytes)
+{
+	buf_puts(&w->line, what);
+	buf_puts(&w->line, bytes < 0 ? " - " : " + ");
+	size_text_bytes(&w->line, (uint64_t)(bytes < 0 ? -bytes : bytes));
+}
+
+static void put_memory(struct words *w)
+{
+	const struct leak_diagnosis *d = w->d;
+	if (!d->memory_known) {
+		if (w->m->walk_count >= 2) {
+			buf_puts(&w->line, "Memory outside of the heap is not known: the agent may not read this process's memory map.");
+			end_line(w);
+		}
+		return;
+	}
+	put_growth_of(w, "Process", (int64_t)(w->m->last.total.rss - w->m->first.total.rss));
+	put_growth_of(w, ": live objects", d->heap_bytes);
+	put_growth_of(w, ", free in the heap", d->free_bytes);
+	put_growth_of(w, ", unmanaged", d->unmanaged_bytes);
+	buf_putc(&w->line, '.');
+	end_line(w);
+}
+
+static void put_mappings(struct words *w)
+{
+	struct memory_grown *grown = NULL;
+	size_t count = memory_growth_find(&w->m->first, &w->m->last, MAPPINGS_NAMED * 2, &grown), named = 0;
+	for (size_t i = 0; i < count && named < MAPPINGS_NAMED; i++) {
+		if (grown[i].kind == MEMORY_GC || grown[i].kind >= MEMORY_FILES) /* files are the kernel's to drop */
+			continue;
+		buf_puts(&w->line, named++ ? ", " : "Mappings that grew: ");
+		method_name_printable(grown[i].name, 120, &w->line);
+		buf_putc(&w->line, ' ');
+		size_text_bytes(&w->line, (uint64_t)grown[i].first);
+		buf_puts(&w->line, " to ");
+		size_text_bytes(&w->line, (uint64_t)grown[i].last);
+	}
+	if (named)
+		buf_putc(&w->line, '.');
+	end_line(w);
+	memory_growth_free(grown, count);
+}
+
+static const char *unmanaged_remedy(enum memory_kind k)
+{
+	switch (k) {
+	case MEMORY_STACKS:
+		return "Threads are started and do not end: look at who starts them (long-running tasks, timers of native libraries).";
+	case MEMORY_CODE:
+		return "Code is compiled without end: cache compiled regular expressions, expression trees, serializers and dynamic assemblies.";
+	case MEMORY_SHARED:
+		return "Shared memory is mapped and not let go of: dispose MemoryMappedFile and its views.";
+	default:
+		return "Native memory is not given back: free what NativeMemory and Marshal.Alloc* gave, dispose SafeHandles, streams, images and "
+		       "connections; else a native library leaks.";
+	}
+}
+
+static void put_free_memory(struct words *w)
+{
+	const struct leak_walk *last = &w->m->walks[w->m->walk_count - 1];
+	buf_puts(&w->line, "Gaps between objects: ");
+	size_text_bytes(&w->line, (uint64_t)last->free_bytes);
+	buf_puts(&w->line, "; pinned objects: ");
+	size_text_count(&w->line, last->pinned_objects);
+	buf_puts(&w->line, "; large objects: ");
+	size_text_bytes(&w->line, (uint64_t)last->spaces[HEAP_GEN_LOH].used);
+	buf_putc(&w->line, '.');
+	end_line(w);
+	buf_puts(&w->line, w->d->torn ? "A collection cannot move what is pinned, and closes no gap beside it: free handles (GCHandle.Free) soon, and pin "
+					"lasting buffers together (GC.AllocateArray(pinned: true), a pool)."
+				      : "The runtime gives it back when memory gets short; DOTNET_GCConserveMemory or a smaller memory limit make it do so "
+					"earlier. Pinned and large objects that come and go tear the heap: pool them.");
+	end_line(w);
+}
+
+static void put_large(struct words *w)
+{
+	if (!w->d->group->large)
+		return;
+	buf_puts(&w->line, "They lie on the large object heap, which only full collections look at and none makes dense: pool them, or keep them in "
+			   "pieces of less than 85,000 bytes.");
+	end_line(w);
+}
+
+static void put_uncertain(struct words *w)
+{
+	if (w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
+		buf_puts(&w->line, "It is held by a root that was not read, or garbage that waits for its collection: run it with roots: Exact.");
+		end_line(w);
+		return;
+	}
+	if (w->m->walk_count == 2) {
+		buf_puts(&w->line, "Two heap snapshots cannot tell a leak from a cache that fills up: run it again with memoryLeak.walks: 3 or more.");
+		end_line(w);
+		return;
+	}
+	buf_puts(&w->line, "A full collection takes an array twice as large, then stands still until that is full, for twice as long as before: watch for "
+			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
+	end_line(w);
+}
+
+static void put_churn(struct words *w)
+{
+	const struct leak_diagnosis *d = w->d;
+	const uint64_t *by = d->groups.by_verdict;
+	static const struct {
+		enum leak_verdict verdict;
+		const char *what;
+	} kinds[] = {{LEAK_IN_USE, "held by running methods only"},
+		     {LEAK_NOT_HELD, "held by no known root: garbage that waits for its collection, or behind a handle"},
+		     {LEAK_FLUCTUATES, "growing and shrinking"}};
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		if (!by[kinds[i].verdict])
+			continue;
+		const struct leak_group *g = leak_groups_first(&d->groups, kinds[i].verdict);
+		size_text_bytes(&w->line, (uint64_t)by[kinds[i].verdict]);
+		buf_printf(&w->line, " more %s, most of it ", kinds[i].what);
+		put_name(w, g->payload, TYPE_CHARS);
+		buf_putc(&w->line, '.');
+		end_line(w);
+	}
+}
+
+static void put_floor(struct words *w)
+{
+	if (w->m->walk_count < 2)
+		return;
+	buf_puts(&w->line, "Less than ");
+	put_rate(w, w->d->detectable_per_minute);
+	buf_puts(&w->line, " would not be seen");
+	put_period(w);
+	buf_puts(&w->line, ": measure for longer to rule it out.");
+	end_line(w);
+}
+
+static void put_types_growth(struct words *w)
+{
+	leak_types_put_growth(w->m, w->d, &w->line);
+	end_line(w);
+}
+
+static void put_lines(struct words *w)
+{
+	const struct leak_diagnosis *d = w->d;
+	leak_types_put_needs(w->m, &w->line);
+	end_line(w);
+	switch (d->finding) {
+	case LEAK_FOUND_GROWS:
+		put_group(w, d->group);
+		buf_puts(&w->line, leak_pattern_remedy(d->group->pattern));
+		end_line(w);
+		put_large(w);
+		put_forecast(w);
+		put_course(w);
+		put_next(w);
+		break;
+	case LEAK_FOUND_TYPES:
+		put_types_growth(w);
+		put_forecast(w);
+		put_course(w);
+		break;
+	case LEAK_FOUND_UNMANAGED:
+		put_mappings(w);
+		buf_puts(&w->line, unmanaged_remedy(leak_words_memory(w->m)));
+		end_line(w);
+		put_forecast(w);
+		put_next(w);
+		break;
+	case LEAK_FOUND_FREE_MEMORY:
+		if (d->group)
+			put_group(w, d->group);
+		put_free_memory(w);
+		break;
+	case LEAK_FOUND_UNCERTAIN:
+		put_group(w, d->group);
+		put_uncertain(w);
+		break;
+	case LEAK_FOUND_WARMING_UP:
+	case LEAK_FOUND_LEVELLED_OFF:
+		if (d->group)
+			put_group(w, d->group);
+		else
+			put_types_growth(w);
+		if (d->finding == LEAK_FOUND_WARMING_UP) {
+			buf_puts(&w->line, "Ask again when it has run for some minutes, or with memoryLeak.walks: 5.");
+			end_line(w);
+		}
+		break;
+	case LEAK_FOUND_UNKNOWN:
+		buf_puts(&w->line, "Growth is told by two walks or more: let the session run to its end.");
+		end_line(w);
+		return;
+	default:
+		break;
+	}
+	put_memory(w);
+	put_churn(w);
+	if (d->finding != LEAK_FOUND_GROWS && d->finding != LEAK_FOUND_UNMANAGED)
+		put_floor(w);
+}
+
+void leak_lines_make(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	struct words w = {.m = m, .d = d};
+	buf_init(&w.line, DIAGNOSIS_MAX_BYTES);
+	buf_init(&w.text, DIAGNOSIS_MAX_BYTES);
+	d->headline = leak_headline_make(m, d);
+	buf_puts(&w.line, d->headline);
+	end_line(&w);
+	put_lines(&w);
+	d->text = buf_steal(&w.text);
+	buf_fini(&w.line);
+	buf_fini(&w.text);
+}

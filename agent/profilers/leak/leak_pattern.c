@@ -1,0 +1,156 @@
+#include "agent/profilers/leak/leak_pattern.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name, *phrase, *remedy;
+} patterns[LEAK_PATTERNS] = {
+	[LEAK_EVENT_HANDLER] = {"eventHandler", "by event handlers",
+		"Unsubscribe (-=) when the subscriber is done: the event keeps every subscriber alive."},
+	[LEAK_TIMER] = {"timer", "by timers",
+		"Dispose timers that are no longer needed: a running timer keeps its callback's object alive."},
+	[LEAK_WEAK_TABLE] = {"conditionalWeakTable", "by a ConditionalWeakTable or dependent handles",
+		"The values live as long as their keys: let go of the keys."},
+	[LEAK_CLOSURE] = {"closure", "by delegates",
+		"Remove the delegates when they are done, or do not capture what is large."},
+	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
+		"Dispose the CancellationTokenRegistration, or linked sources, when the work is done."},
+	[LEAK_FINALIZERS] = {"finalizerQueue", "by the finalizer queue",
+		"A finalizer blocks or is slow: Dispose these objects, and look at what finalizers do."},
+	[LEAK_THREAD_STATIC] = {"threadStatic", "by a thread static",
+		"Clear the thread static when the work on the thread is done."},
+	[LEAK_STATIC_COLLECTION] = {"staticCollection", "by a static collection",
+		"Remove what is no longer needed, or give the collection a bound (MemoryCache with SizeLimit, an expiry)."},
+	[LEAK_STATIC] = {"static", "by a static",
+		"Let go of what is no longer needed: a static lives as long as the process."},
+	[LEAK_HANDLE] = {"handle", "by handles", "Free each GCHandle; native code or interop may hold the rest."},
+	[LEAK_STACK] = {"stack", "by a running method",
+		"A method that never ends keeps them in its variables: bound what it collects."},
+	[LEAK_OTHER] = {"other", "", "Follow the path and let go of what is no longer needed."},
+};
+
+const char *leak_pattern_name(enum leak_pattern p)
+{
+	return patterns[p].name;
+}
+
+const char *leak_pattern_phrase(enum leak_pattern p)
+{
+	return patterns[p].phrase;
+}
+
+const char *leak_pattern_remedy(enum leak_pattern p)
+{
+	return patterns[p].remedy;
+}
+
+static bool begins(const char *s, const char *with)
+{
+	return strncmp(s, with, strlen(with)) == 0;
+}
+
+bool leak_pattern_is_framework(const char *type)
+{
+	static const char *const words[] = {"object", "string", "byte", "char", "int", "long", "bool", "short", "double", "float",
+					    "uint", "ulong", "ushort", "sbyte", "decimal", "nint", "nuint"};
+	if (begins(type, "System.") || begins(type, "Microsoft.") || begins(type, "Interop"))
+		return true;
+	size_t n = strcspn(type, "[<?"); /* keywords and arrays of them */
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		if (strlen(words[i]) == n && strncmp(type, words[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A sign in the type's or the field's name that tells the pattern wherever it stands on the path. */
+static enum leak_pattern sign_of(const char *type, const char *field)
+{
+	static const struct {
+		const char *in_type, *field;
+		enum leak_pattern pattern;
+	} signs[] = {
+		{NULL, "_invocationList", LEAK_EVENT_HANDLER},
+		{"System.Threading.TimerQueue", NULL, LEAK_TIMER},
+		{"System.Threading.PeriodicTimer", NULL, LEAK_TIMER},
+		{"System.Timers.Timer", NULL, LEAK_TIMER},
+		{"System.Threading.CancellationTokenSource", NULL, LEAK_CANCELLATION},
+		{"System.Runtime.CompilerServices.ConditionalWeakTable", NULL, LEAK_WEAK_TABLE},
+		{NULL, LEAK_DEPENDENT_FIELD, LEAK_WEAK_TABLE},
+		{"<>c__DisplayClass", NULL, LEAK_CLOSURE}, /* as the compiler has it, and as it is shown */
+		{"(closure)", NULL, LEAK_CLOSURE},
+	};
+	for (size_t i = 0; i < sizeof signs / sizeof signs[0]; i++) {
+		if (signs[i].in_type ? strstr(type, signs[i].in_type) != NULL : strcmp(field, signs[i].field) == 0)
+			return signs[i].pattern;
+	}
+	return LEAK_OTHER;
+}
+
+static bool is_collection(const char *type)
+{
+	static const char *const spaces[] = {"System.Collections.", "Microsoft.Extensions.Caching.", "System.Runtime.Caching."};
+	size_t n = strlen(type);
+	for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
+		if (begins(type, spaces[i]))
+			return true;
+	}
+	return n > 2 && strcmp(type + n - 2, "[]") == 0;
+}
+
+static enum leak_pattern by_root(const struct leak_model *m, uint32_t step)
+{
+	switch (m->steps[step].root) {
+	case LEAK_ROOT_STATIC:
+		for (; m->steps[step].parent != LEAK_NONE; step = m->steps[step].parent) {
+			if (is_collection(leak_model_text(m, m->steps[step].name)))
+				return LEAK_STATIC_COLLECTION;
+		}
+		return LEAK_STATIC;
+	case LEAK_ROOT_THREAD_STATIC:
+		return LEAK_THREAD_STATIC;
+	case LEAK_ROOT_HANDLE:
+	case LEAK_ROOT_PINNED_HANDLE:
+		return LEAK_HANDLE;
+	case LEAK_ROOT_DEPENDENT_HANDLE:
+		return LEAK_WEAK_TABLE;
+	case LEAK_ROOT_FINALIZER:
+		return LEAK_FINALIZERS;
+	case LEAK_ROOT_STACK:
+		return LEAK_STACK;
+	default:
+		return LEAK_OTHER;
+	}
+}
+
+/* A delegate that holds delegates (the paths make them one step) is a multicast one: an event's. */
+static bool is_multicast(const struct leak_model *m, uint32_t target)
+{
+	uint32_t delegate = m->steps[target].parent;
+	return strcmp(leak_model_text(m, m->steps[target].field), "_target") == 0 && m->steps[delegate].nested;
+}
+
+uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step)
+{
+	uint32_t found = LEAK_NONE;
+	for (uint32_t s = step; m->steps[s].parent != LEAK_NONE; s = m->steps[s].parent) {
+		uint32_t delegate = m->steps[s].parent;
+		bool of_event = strcmp(leak_model_text(m, m->steps[s].field), "_invocationList") == 0 || is_multicast(m, s);
+		if (of_event && m->steps[delegate].parent != LEAK_NONE)
+			found = delegate;
+	}
+	return found;
+}
+
+enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step)
+{
+	enum leak_pattern found = LEAK_OTHER;
+	for (uint32_t s = step; m->steps[s].parent != LEAK_NONE; s = m->steps[s].parent) {
+		enum leak_pattern p = sign_of(leak_model_text(m, m->steps[s].name), leak_model_text(m, m->steps[s].field));
+		if (is_multicast(m, s))
+			p = LEAK_EVENT_HANDLER;
+		if (p != LEAK_OTHER && (found == LEAK_OTHER || found == LEAK_CLOSURE))
+			found = p; /* a closure below an event or a timer is what those hold */
+	}
+	return found != LEAK_OTHER ? found : by_root(m, step);
+}

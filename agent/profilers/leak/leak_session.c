@@ -1,0 +1,284 @@
+#include "agent/profilers/leak/leak_session.h"
+
+#include "agent/host/cgroup.h"
+#include "agent/heap/heap_graph.h"
+#include "agent/heap/heap_walk.h"
+#include "agent/profilers/leak/leak_plan.h"
+#include "agent/profilers/leak/leak_report.h"
+#include "agent/profilers/leak/leak_take.h"
+#include "agent/host/proc.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/step.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LATER_OBJECTS 20000000 /* so many take some ten seconds: they are looked into when the session's time is over */
+#define SOON_NS 1200000000     /* more than from tick to tick */
+#define LOOK_MS (10 * 60 * 1000) /* a look into one, with threads that help; some ten seconds on a quiet machine */
+#define LATER_MAX 3            /* snapshots of that size lie in files */
+
+struct leak_own {
+	struct leak_model model;
+	struct {
+		struct heap_snapshot *snapshot;
+		struct leak_walk is; /* what is known of it already */
+	} later[LATER_MAX];          /* to be looked into when the library has left: the last walk, and those of large heaps */
+	size_t later_count;
+	bool begun, first_known, last_known;
+	int64_t walked_ns; /* the newest walk was over */
+};
+
+static struct leak_own *own_of(const struct attached_session *s)
+{
+	return s->own;
+}
+
+static size_t walks_made(const struct leak_own *o)
+{
+	return o->model.walk_count + o->later_count;
+}
+
+/* the process's memory ------------------------------------------------------------------------------------------------ */
+
+static struct memory_range *heap_ranges(const struct heap_snapshot *h)
+{
+	struct memory_range *ranges = mem_calloc(h->range_count + 1, sizeof *ranges);
+	for (size_t i = 0; i < h->range_count; i++)
+		ranges[i] = (struct memory_range){h->ranges[i].start, h->ranges[i].length, h->ranges[i].generation == HEAP_GEN_FROZEN};
+	return ranges;
+}
+
+/* Where it may not be read, the report says so. */
+static bool read_account(const struct attached_session *s, const struct heap_snapshot *h, struct memory_account *a)
+{
+	struct err e = ERR_INIT;
+	AUTO_FREE struct memory_range *ranges = heap_ranges(h);
+	if (s->proc_fd < 0)
+		return false;
+	if (memory_account_load(a, s->proc_fd, &e) < 0) {
+		LOG_DEBUG("session", "the process's memory map cannot be read", LOG_S("why", e.message));
+		return false;
+	}
+	memory_account_classify(a, ranges, h->range_count);
+	return true;
+}
+
+/* The first and the newest account are kept. */
+static void note_account(struct attached_session *s, const struct heap_snapshot *h, struct leak_walk *w)
+{
+	struct leak_own *o = own_of(s);
+	struct memory_account *a = o->begun ? &o->model.last : &o->model.first;
+	memory_account_fini(a);
+	memory_account_init(a);
+	bool known = read_account(s, h, a);
+	*(o->begun ? &o->last_known : &o->first_known) = known;
+	w->unmanaged_bytes = known ? (int64_t)memory_account_unmanaged(a) : -1;
+}
+
+static int64_t node_free_bytes(void)
+{
+	char text[4096];
+	const char *at;
+	long long kb;
+	if (fsio_read_small(AT_FDCWD, PROC_ROOT "/meminfo", text, sizeof text) < 0 || !(at = strstr(text, "MemAvailable:")) ||
+	    sscanf(at, "MemAvailable: %lld", &kb) != 1 || kb < 0)
+		return -1;
+	return kb * 1024;
+}
+
+static void read_container(const struct attached_session *s, struct leak_model *m, struct leak_walk *w)
+{
+	struct cgroup_memory c = {-1, -1};
+	uint64_t resident, anonymous;
+	w->resident_bytes = w->container_bytes = -1;
+	struct cgroup_owner group = target_cgroup(s->q->target);
+	cgroup_read_memory(PROC_ROOT, &group, &c);
+	m->limit = (struct leak_limit){c.limit_bytes, c.usage_bytes, node_free_bytes()};
+	w->container_bytes = c.usage_bytes;
+	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
+		w->resident_bytes = (int64_t)resident;
+}
+
+static int64_t uptime_ms(const struct attached_session *s)
+{
+	struct timespec now;
+	struct proc_stat is;
+	long ticks = sysconf(_SC_CLK_TCK);
+	if (s->proc_fd < 0 || ticks <= 0 || proc_read_stat(s->proc_fd, &is) < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+		return -1;
+	int64_t up = (int64_t)now.tv_sec * 1000 - (int64_t)(is.start_time / (uint64_t)ticks * 1000);
+	return up > 0 ? up : 0;
+}
+
+static void note_memory(struct attached_session *s)
+{
+	struct leak_own *o = own_of(s);
+	uint64_t resident, anonymous;
+	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
+		leak_curve_add(&o->model.curve, clock_mono_ns(), anonymous);
+}
+
+/* walks ---------------------------------------------------------------------------------------------------------------- */
+
+/* From the snapshot to the model's row; the objects are forgotten. */
+static int look_into(const struct attached_session *s, const struct heap_snapshot *h, const struct leak_walk *w, struct err *e)
+{
+	struct leak_model *m = &own_of(s)->model;
+	const struct heap_graph_options options = {.dirfd = s->q->out_dirfd};
+	struct heap_graph *g = h->counts ? NULL : heap_graph_new(h, &options, e);
+	int rc = h->counts ? leak_take_counts(m, h, w->at_ns, e) : g ? leak_take(m, g, w->at_ns, e) : -1;
+	heap_graph_free(g);
+	if (rc == 0) {
+		m->walks[m->walk_count - 1].resident_bytes = w->resident_bytes;
+		m->walks[m->walk_count - 1].container_bytes = w->container_bytes;
+		m->walks[m->walk_count - 1].unmanaged_bytes = w->unmanaged_bytes;
+	}
+	return rc;
+}
+
+static int walk(struct attached_session *s, bool last, struct err *e)
+{
+	struct leak_own *o = own_of(s);
+	struct heap_snapshot *h = NULL;
+	struct leak_walk w = {0};
+	STEP("next-walk");
+	if (heap_walk_run(s, true, &h, e) < 0)
+		return -1;
+	w.at_ns = o->walked_ns = clock_mono_ns();
+	note_account(s, h, &w);
+	if (!o->begun)
+		o->model.uptime_ms = uptime_ms(s);
+	o->begun = true;
+	read_container(s, &o->model, &w);
+	note_memory(s);
+	s->samples++;
+	if (!s->first_sample_ns)
+		s->first_sample_ns = w.at_ns;
+	if (last || o->later_count || h->facts.objects > LATER_OBJECTS) {
+		o->later[o->later_count].snapshot = h;
+		o->later[o->later_count++].is = w;
+		return 0;
+	}
+	attached_session_progress(s, JOB_PROFILING);
+	attached_session_wait(s, LOOK_MS);
+	int rc = look_into(s, h, &w, e);
+	heap_snapshot_free(h);
+	return rc;
+}
+
+/* steps ---------------------------------------------------------------------------------------------------------------- */
+
+/* When the next walk between the ends is due (CLOCK_MONOTONIC); INT64_MAX: none is. */
+static int64_t due_ns(const struct attached_session *s)
+{
+	const struct leak_own *o = own_of(s);
+	int64_t left = s->q->spec->walks - (int64_t)walks_made(o);
+	if (left <= 1 || walks_made(o) >= LEAK_MAX_WALKS - 1 || o->later_count >= LATER_MAX - 1)
+		return INT64_MAX;
+	return leak_plan_next_ns(o->walked_ns, attached_session_end_ns(s), (size_t)left);
+}
+
+/* To be on time for the next walk. */
+static void look_out(struct attached_session *s)
+{
+	s->eager = due_ns(s) < clock_mono_ns() + SOON_NS;
+}
+
+/* One that cannot be made is left out: the next attempt is at the next tick. */
+static void walk_between(struct attached_session *s)
+{
+	struct err e = ERR_INIT;
+	if (due_ns(s) > clock_mono_ns() || !attached_session_may_ask(s))
+		return;
+	if (walk(s, false, &e) < 0) {
+		attached_session_no_answer(s, "a heap walk between the first and the last could not be made", &e);
+		s->eager = false;
+	} else {
+		look_out(s);
+	}
+}
+
+static int start(struct attached_session *s, struct err *e)
+{
+	leak_model_init(&own_of(s)->model);
+	if (walk(s, false, e) < 0)
+		return -1;
+	s->counts_from_ns = own_of(s)->walked_ns;
+	look_out(s);
+	return 0;
+}
+
+static void tick(struct attached_session *s, bool last)
+{
+	note_memory(s);
+	if (last)
+		return;
+	look_out(s);
+	walk_between(s);
+}
+
+/* The last walk. Without it one between must do; with one walk alone nothing can be said. */
+static int stop(struct attached_session *s, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return 0;
+	if (walk(s, true, &inner) == 0)
+		return 0;
+	if (walks_made(own_of(s)) < 2) {
+		*e = inner;
+		return -1;
+	}
+	attached_session_no_answer(s, "the last heap walk could not be made", &inner);
+	return 0;
+}
+
+static bool any(const struct attached_session *s)
+{
+	return walks_made(own_of(s)) >= 2;
+}
+
+static int report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct leak_own *o = own_of(s);
+	for (size_t i = 0; i < o->later_count; i++) {
+		int rc = look_into(s, o->later[i].snapshot, &o->later[i].is, e);
+		heap_snapshot_free(o->later[i].snapshot);
+		o->later[i].snapshot = NULL;
+		if (rc < 0)
+			return -1;
+	}
+	o->model.memory_known = o->first_known && o->last_known;
+	if (leak_model_types_only(&o->model))
+		leak_model_count_all(&o->model);
+	return leak_report_write(&o->model, &s->facts, s->started_ns, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void fini(struct attached_session *s)
+{
+	for (size_t i = 0; i < own_of(s)->later_count; i++)
+		heap_snapshot_free(own_of(s)->later[i].snapshot);
+	leak_model_fini(&own_of(s)->model);
+}
+
+const struct session_profiler leak_session = {
+	.name = "MemoryLeak",
+	.visits = true,
+	.nothing = {REASON_AttachFailed, "the heap was walked once only: there is nothing to compare"},
+	.own_size = sizeof(struct leak_own),
+	.start = start,
+	.readable = walk_between,
+	.tick = tick,
+	.stop = stop,
+	.any = any,
+	.report = report,
+	.fini = fini,
+};

@@ -1,0 +1,116 @@
+#include "agent/profilers/leak/leak_verdict.h"
+
+#define MATERIAL_BYTES (UINT64_C(256) << 10)
+#define MATERIAL_PART 200    /* 0.5 % */
+#define FALL_PART 5          /* a fifth */
+#define LEVELLED_PART 5      /* the last stretch grew at less than a fifth of the pace before */
+#define SLOWING_PART 0.6     /* of a process that has just started */
+#define MANY_WALKS 5
+#define LEAP 1.5             /* from walk to walk: collections make their arrays twice as large */
+#define TWO_LEAPS 3          /* so many times as large: it leapt more than once */
+#define PATIENCE 2           /* the next leap takes twice as long as the one before */
+
+const char *leak_verdict_name(enum leak_verdict v)
+{
+	static const char *const names[LEAK_VERDICTS] = {"steady",      "notHeld",   "inUse",     "fluctuates",
+							 "levelledOff", "uncertain", "warmingUp", "grows"};
+	return names[v];
+}
+
+const char *leak_confidence_name(enum leak_confidence c)
+{
+	return c == LEAK_LOW ? "low" : c == LEAK_MEDIUM ? "medium" : "high";
+}
+
+uint64_t leak_material_bytes(uint64_t heap_bytes)
+{
+	return heap_bytes / MATERIAL_PART > MATERIAL_BYTES ? heap_bytes / MATERIAL_PART : MATERIAL_BYTES;
+}
+
+static bool at_each_walk(const struct leak_series *s)
+{
+	for (size_t i = 0; i < s->walks; i++) {
+		if (s->bytes[i] == 0)
+			return false;
+	}
+	return true;
+}
+
+static bool fell_back(const struct leak_series *s, uint64_t grown)
+{
+	uint64_t most = 0, fall = 0;
+	for (size_t i = 0; i < s->walks; i++) {
+		if (s->bytes[i] > most)
+			most = s->bytes[i];
+		else if (most - s->bytes[i] > fall)
+			fall = most - s->bytes[i];
+	}
+	return fall > grown / FALL_PART;
+}
+
+/* The pace of the last stretch as a part of the pace before it. */
+static double last_pace(const struct leak_series *s)
+{
+	size_t n = s->walks - 1;
+	double before = (double)s->bytes[n - 1] - (double)s->bytes[0], last = (double)s->bytes[n] - (double)s->bytes[n - 1];
+	double before_ns = (double)(s->at_ns[n - 1] - s->at_ns[0]), last_ns = (double)(s->at_ns[n] - s->at_ns[n - 1]);
+	if (before <= 0 || before_ns <= 0 || last_ns <= 0)
+		return 1; /* it has only just begun */
+	return last / last_ns / (before / before_ns);
+}
+
+/* A full array is replaced by one of twice its size, and nothing is to be seen until that is full: with as much coming in as ever, twice as
+ * long as it took before. So standing still tells nothing until that time is over, and one leap tells nothing of the pace. LEAK_VERDICTS: there
+ * is no leap. */
+static enum leak_verdict by_leaps(const struct leak_series *s)
+{
+	size_t last = 0, before = 0, end = s->walks - 1; /* walks after which a leap was seen */
+	for (size_t i = 1; i < s->walks; i++) {
+		if ((double)s->bytes[i] < (double)s->bytes[i - 1] * LEAP)
+			continue;
+		before = last;
+		last = i;
+	}
+	if (!s->leaps || last == 0)
+		return LEAK_VERDICTS;
+	bool twice = s->bytes[last] / TWO_LEAPS >= s->bytes[last - 1]; /* within one stretch */
+	if (!twice && before == 0)
+		return LEAK_UNCERTAIN;
+	int64_t took = s->at_ns[last] - s->at_ns[twice ? last - 1 : before - 1], stood = s->at_ns[end] - s->at_ns[last];
+	return stood > PATIENCE * took ? LEAK_LEVELLED_OFF : last == end ? LEAK_GROWS : LEAK_UNCERTAIN;
+}
+
+enum leak_verdict leak_verdict_of(const struct leak_series *s)
+{
+	uint64_t first = s->bytes[0], last = s->bytes[s->walks - 1];
+	bool many = s->walks > 2, young = s->uptime_ms >= 0 && s->uptime_ms < LEAK_JUST_STARTED_MS;
+	if (last < first || last - first < s->material_bytes)
+		return LEAK_STEADY;
+	uint64_t grown = last - first;
+	if (s->root == LEAK_ROOT_UNKNOWN)
+		return s->roots_unread ? LEAK_UNCERTAIN : LEAK_NOT_HELD;
+	if (s->root == LEAK_ROOT_STACK && (!s->old || !at_each_walk(s)))
+		return LEAK_IN_USE;
+	if (fell_back(s, grown))
+		return LEAK_FLUCTUATES;
+	enum leak_verdict leaps = by_leaps(s);
+	if (leaps == LEAK_LEVELLED_OFF)
+		return leaps;
+	if (leaps == LEAK_VERDICTS && many && last_pace(s) * LEVELLED_PART < 1)
+		return LEAK_LEVELLED_OFF;
+	if (young && (!many || (leaps == LEAK_VERDICTS && last_pace(s) < SLOWING_PART)))
+		return LEAK_WARMING_UP;
+	/* Between two walks the process's memory is all that is known of the pace, and that curve begins right after a collection: it shows how
+	 * the young generation fills again. So it may take certainty away, and never says that growth has ended. */
+	if (leaps == LEAK_UNCERTAIN || (leaps == LEAK_VERDICTS && !many && s->course == LEAK_COURSE_LEVELS))
+		return LEAK_UNCERTAIN;
+	return LEAK_GROWS;
+}
+
+enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms)
+{
+	bool young = uptime_ms >= 0 && uptime_ms < LEAK_JUST_STARTED_MS;
+	if (walks <= 2)
+		return LEAK_LOW;
+	return walks >= MANY_WALKS && !young ? LEAK_HIGH : LEAK_MEDIUM;
+}

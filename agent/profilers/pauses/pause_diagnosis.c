@@ -1,0 +1,427 @@
+#include "agent/profilers/pauses/pause_diagnosis.h"
+
+#include "agent/report/phrase.h"
+#include "agent/symbols/method_name.h"
+#include "agent/report/report.h"
+#include "common/base/size_text.h"
+#include "common/base/buf.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FEW_PERCENT 0.5       /* of the time */
+#define FEW_LONGEST_NS 10000000
+#define LEAST_NAME_CHARS 14   /* a shorter piece of a name tells nothing */
+#define TEXT_NAME_CHARS 110
+#define GROUPS_SAID 3
+#define THROTTLED_PERCENT 5.0 /* of the quota's periods */
+
+const char *pause_finding_name(enum pause_finding f)
+{
+	static const char *const names[] = {"none", "few", "induced", "suspension", "generation2", "allocation", "other"};
+	return names[f];
+}
+
+void pause_phrase_ns(struct buf *out, int64_t ns)
+{
+	double us = (double)ns / 1000.0;
+	if (us < 999.5)
+		buf_printf(out, "%.0f us", us);
+	else if (us < 9995)
+		buf_printf(out, "%.2f ms", us / 1000);
+	else if (us < 99950)
+		buf_printf(out, "%.1f ms", us / 1000);
+	else if (us < 9999500)
+		buf_printf(out, "%.0f ms", us / 1000);
+	else
+		buf_printf(out, "%.1f s", us / 1e6);
+}
+
+/* the finding ------------------------------------------------------------------------------------------------------------- */
+
+static const struct pause *slowest(const struct pause_analysis *a)
+{
+	return a->slowest_count ? &a->capture->pauses[a->slowest[0]] : NULL;
+}
+
+static bool mostly(int64_t part_ns, int64_t whole_ns, double percent)
+{
+	return whole_ns > 0 && 100.0 * (double)part_ns >= percent * (double)whole_ns;
+}
+
+/* What most of the paused time went to; and what the longest pause was, where that one stands out. */
+static enum pause_finding finding_of(const struct pause_analysis *a)
+{
+	int64_t all = a->length.total_ns, collections = 0;
+	if (!a->capture->pause_count)
+		return PAUSES_NONE;
+	if (a->share_percent < FEW_PERCENT && a->length.max_ns < FEW_LONGEST_NS)
+		return PAUSES_FEW;
+	const struct pause *longest = slowest(a);
+	const struct pause_kind *k = &a->capture->kinds[longest->kind];
+	bool stands_out = mostly(a->length.max_ns, all, 50);
+	if (mostly(a->suspending.total_ns, all, 40) || (stands_out && mostly(longest->suspend_ns, a->length.max_ns, 60)))
+		return PAUSES_SUSPENSION;
+	if (mostly(a->induced.total_ns, all, 30) || (stands_out && k->induced))
+		return PAUSES_INDUCED;
+	for (size_t i = 0; i < 3; i++)
+		collections += a->by_generation[i][0].total_ns + a->by_generation[i][1].total_ns;
+	if (!mostly(collections, all, 50))
+		return PAUSES_OTHER;
+	if (mostly(a->by_generation[2][0].total_ns, all, 30) || (stands_out && k->generation == 2))
+		return PAUSES_GENERATION2;
+	return PAUSES_ALLOCATION;
+}
+
+/* names --------------------------------------------------------------------------------------------------------------------- */
+
+static char *name_of(const struct pause_analysis *a, uint32_t stack)
+{
+	struct method_name name;
+	struct buf b;
+	uint32_t frame = pause_stack_method(&a->capture->stacks, stack);
+	if (frame == PAUSE_NONE)
+		return NULL;
+	method_name_make(&a->capture->stacks.frames[frame], &name);
+	buf_init(&b, METHOD_NAME_SIZE + 1);
+	buf_puts(&b, name.text);
+	return buf_steal(&b);
+}
+
+static char *main_method(const struct pause_analysis *a, enum pause_finding f)
+{
+	if (f == PAUSES_INDUCED && a->inducer_count)
+		return name_of(a, a->capture->inducers[a->by_inducer[0].index]);
+	if (f == PAUSES_SUSPENSION && a->late_count)
+		return name_of(a, a->capture->late[a->by_late[0].index].stack);
+	return NULL;
+}
+
+static void put_name(struct buf *out, const char *name, size_t max_chars)
+{
+	method_name_shorten(name, max_chars, out);
+}
+
+static void put_thread(struct buf *out, const struct pause_late *l)
+{
+	struct buf shown;
+	buf_init(&shown, 1024);
+	method_name_printable(l->thread, 40, &shown);
+	if (shown.len)
+		buf_printf(out, "thread '%s'", buf_str(&shown));
+	else
+		buf_printf(out, "thread %" PRIu32, l->tid);
+	buf_fini(&shown);
+}
+
+/* the headline ---------------------------------------------------------------------------------------------------------------- */
+
+static size_t room(const struct buf *line)
+{
+	size_t used = phrase_chars(buf_str(line));
+	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+}
+
+static void put_if_room(struct buf *line, const char *phrase)
+{
+	if (phrase_chars(phrase) <= room(line))
+		buf_puts(line, phrase);
+}
+
+static void put_by(struct buf *line, const char *before, const char *method)
+{
+	if (!method || room(line) < phrase_chars(before) + LEAST_NAME_CHARS)
+		return;
+	buf_puts(line, before);
+	put_name(line, method, room(line));
+}
+
+static void put_what(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
+{
+	const struct pause_sum *other = a->reason_count ? &a->by_reason[0] : NULL;
+	switch (d->finding) {
+	case PAUSES_INDUCED:
+		if (d->method)
+			put_by(line, ": GCs induced by ", d->method);
+		else
+			buf_puts(line, ": induced collections");
+		break;
+	case PAUSES_SUSPENSION:
+		put_if_room(line, ": threads that do not stop");
+		put_by(line, ": ", d->method);
+		break;
+	case PAUSES_GENERATION2:
+		put_if_room(line, ": gen 2 collections that block");
+		break;
+	case PAUSES_ALLOCATION:
+		put_if_room(line, ": collections, by allocation");
+		break;
+	case PAUSES_OTHER:
+		if (other && other->index != PAUSE_OTHER)
+			buf_printf(line, ": %s", pause_reason_title(other->index));
+		break;
+	default:
+		break;
+	}
+}
+
+static void put_headline(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
+{
+	double seconds = (double)a->capture->facts.duration_ns / 1e9;
+	if (d->finding == PAUSES_NONE) {
+		buf_printf(line, "No pause in %.0f s: the runtime never stopped the application", seconds);
+		return;
+	}
+	phrase_percent(line, a->share_percent);
+	buf_puts(line, " of the time paused, longest ");
+	pause_phrase_ns(line, a->length.max_ns);
+	if (d->finding == PAUSES_FEW)
+		put_if_room(line, ": nothing that is felt");
+	put_what(a, d, line);
+}
+
+/* the text -------------------------------------------------------------------------------------------------------------------- */
+
+static void put_totals(const struct pause_analysis *a, struct buf *out)
+{
+	buf_puts(out, "\n");
+	size_text_count(out, a->capture->pause_count);
+	buf_printf(out, " %s in %.0f s: median ", a->capture->pause_count == 1 ? "pause" : "pauses", (double)a->capture->facts.duration_ns / 1e9);
+	pause_phrase_ns(out, a->length.p50_ns);
+	buf_puts(out, ", p99 ");
+	pause_phrase_ns(out, a->length.p99_ns);
+	buf_puts(out, ", longest ");
+	pause_phrase_ns(out, a->length.max_ns);
+	buf_puts(out, "; of which until all threads had stopped: p99 ");
+	pause_phrase_ns(out, a->suspending.p99_ns);
+	buf_puts(out, ", longest ");
+	pause_phrase_ns(out, a->suspending.max_ns);
+	buf_puts(out, ".");
+}
+
+static void put_generations(const struct pause_analysis *a, struct buf *out)
+{
+	const char *comma = "\nCollections: ";
+	for (int g = 0; g < 3; g++)
+		for (int background = 0; background < 2; background++) {
+			const struct pause_collections *c = &a->capture->collections[g][background];
+			if (!c->count)
+				continue;
+			buf_puts(out, comma);
+			size_text_count(out, c->count);
+			buf_printf(out, " of gen %d%s", g, background ? " in the background" : "");
+			if (c->induced)
+				buf_printf(out, " (%" PRIu32 " induced)", c->induced);
+			buf_puts(out, ", longest pause ");
+			pause_phrase_ns(out, a->by_generation[g][background].longest_ns);
+			comma = "; ";
+		}
+	if (comma[0] == ';')
+		buf_puts(out, ".");
+}
+
+static void put_longest(const struct pause_analysis *a, struct buf *out)
+{
+	const struct pause *p = slowest(a);
+	if (!p)
+		return;
+	buf_puts(out, "\nThe longest: ");
+	pause_phrase_ns(out, pause_length_ns(p));
+	buf_printf(out, " after %.1f s, ", (double)p->start_ns / 1e9);
+	pause_kind_title(&a->capture->kinds[p->kind], out);
+	buf_puts(out, ", ");
+	pause_phrase_ns(out, p->suspend_ns);
+	buf_puts(out, " of it until all threads had stopped.");
+}
+
+/* How often the stacks of this method were met, over all groups; 0 when an earlier group has the method: it is said already. */
+static uint32_t times_of(const struct pause_analysis *a, const struct pause_sum *sums, size_t count, size_t at,
+			 uint32_t (*key)(const struct pause_analysis *a, uint32_t index))
+{
+	uint32_t wanted = key(a, sums[at].index), times = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (key(a, sums[i].index) != wanted)
+			continue;
+		if (i < at)
+			return 0;
+		times += sums[i].count;
+	}
+	return times;
+}
+
+static uint32_t inducer_key(const struct pause_analysis *a, uint32_t index)
+{
+	return pause_stack_method(&a->capture->stacks, a->capture->inducers[index]);
+}
+
+/* The first group with the same thread's name. */
+static uint32_t late_key(const struct pause_analysis *a, uint32_t index)
+{
+	uint32_t i = 0;
+	while (strcmp(a->capture->late[i].thread, a->capture->late[index].thread) != 0)
+		i++;
+	return i;
+}
+
+static void put_inducers(const struct pause_analysis *a, struct buf *out)
+{
+	int said = 0;
+	if (!a->induced.count)
+		return;
+	buf_printf(out, "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
+	phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
+	buf_puts(out, " of the paused time)");
+	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
+		uint32_t times = times_of(a, a->by_inducer, a->inducer_count, i, inducer_key);
+		char *name = times ? name_of(a, a->capture->inducers[a->by_inducer[i].index]) : NULL;
+		if (name) {
+			buf_puts(out, said++ ? ", " : ": ");
+			put_name(out, name, TEXT_NAME_CHARS);
+			buf_printf(out, " %s%" PRIu32 " %s", pause_analysis_sampled(a) ? "about " : "", times, times == 1 ? "time" : "times");
+		}
+		free(name);
+	}
+	buf_puts(out, said ? "." : pause_analysis_sampled(a) ? ", by whom is not known." : ", by whom is not known: native code, or a diagnostic tool.");
+}
+
+static void put_sample(const struct pause_analysis *a, struct buf *out)
+{
+	if (!pause_analysis_sampled(a))
+		return;
+	buf_puts(out, "\nThere were too many collections to look at each: what made the runtime collect, and who asked, is estimated from ");
+	size_text_count(out, a->sample.looked);
+	buf_puts(out, " of ");
+	size_text_count(out, a->sample.collections);
+	buf_puts(out, ".");
+}
+
+static void put_late_one(const struct pause_analysis *a, const struct pause_late *l, uint32_t times, struct buf *out)
+{
+	char *name = name_of(a, l->stack);
+	put_thread(out, l);
+	if (name) {
+		buf_puts(out, " in ");
+		put_name(out, name, TEXT_NAME_CHARS);
+	}
+	buf_printf(out, " (%" PRIu32 " %s)", times, times == 1 ? "time" : "times");
+	free(name);
+}
+
+static void put_late(const struct pause_analysis *a, struct buf *out)
+{
+	int said = 0;
+	if (!a->late.count)
+		return;
+	buf_printf(out, "\nIn %" PRIu32 " %s it took longer than 1 ms until all threads had stopped, at most ", a->late.count,
+		   a->late.count == 1 ? "pause" : "pauses");
+	pause_phrase_ns(out, a->late.longest_ns);
+	for (size_t i = 0; i < a->late_count && said < GROUPS_SAID; i++) {
+		uint32_t times = times_of(a, a->by_late, a->late_count, i, late_key);
+		if (!times)
+			continue;
+		buf_puts(out, said++ ? ", " : "; last came ");
+		put_late_one(a, &a->capture->late[a->by_late[i].index], times, out);
+	}
+	buf_puts(out, ".");
+}
+
+static double throttled_percent(const struct pause_capture *c)
+{
+	return c->periods > 0 && c->throttled_periods >= 0 ? 100.0 * (double)c->throttled_periods / (double)c->periods : 0;
+}
+
+static void put_throttled(const struct pause_analysis *a, struct buf *out)
+{
+	if (throttled_percent(a->capture) < THROTTLED_PERCENT)
+		return;
+	buf_puts(out, "\nThe container had used up its CPU quota in ");
+	phrase_percent(out, throttled_percent(a->capture));
+	buf_puts(out, " of the periods: a thread without CPU cannot stop, and a collection without CPU takes longer. Raise the CPU limit.");
+}
+
+/* Whether that cause makes a good part of the paused time. */
+static bool caused(const struct pause_analysis *a, enum pause_cause cause)
+{
+	for (size_t i = 0; i < a->cause_count; i++)
+		if (a->by_cause[i].index == (uint32_t)cause)
+			return mostly(a->by_cause[i].total_ns, a->length.total_ns, 20);
+	return false;
+}
+
+static const char *generation2_remedy(const struct pause_analysis *a)
+{
+	if (caused(a, CAUSE_LOW_MEMORY) || caused(a, CAUSE_CONTAINER_LIMIT))
+		return "The heap is near the memory limit: raise the limit, or find what fills the heap (profiler GCSurvivors, MemoryLeak).";
+	if (caused(a, CAUSE_ALLOCATION_LARGE) || caused(a, CAUSE_OUT_OF_SPACE_LARGE))
+		return "Large objects (85,000 bytes and more) cause them: rent arrays (ArrayPool), or find who allocates them (profiler "
+		       "Allocations).";
+	return "Find what fills generation 2 (profiler GCSurvivors); see that concurrent collection is on (System.GC.Concurrent).";
+}
+
+static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
+{
+	switch (f) {
+	case PAUSES_INDUCED:
+		return "Remove the calls of GC.Collect: the runtime knows better when it is worth it. Where one must stay: "
+		       "GC.Collect(2, GCCollectionMode.Optimized, blocking: false).";
+	case PAUSES_SUSPENSION:
+		return "A thread stops late when it sits in code that the runtime cannot interrupt (a native call marked SuppressGCTransition, one "
+		       "long copy), waits for a page of memory, or gets no CPU.";
+	case PAUSES_GENERATION2:
+		return generation2_remedy(a);
+	case PAUSES_ALLOCATION:
+		return "Allocate less (profiler Allocations says who does), or give the young generation more room (DOTNET_GCgen0size), or take "
+		       "Server GC.";
+	default:
+		return NULL;
+	}
+}
+
+static void put_text(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *out)
+{
+	const char *advice = remedy(a, d->finding);
+	buf_puts(out, d->headline);
+	if (d->finding == PAUSES_NONE) {
+		buf_puts(out, "\nNo garbage collection, and no other suspension: if requests are slow, the runtime's pauses are not why.");
+		return;
+	}
+	put_totals(a, out);
+	put_generations(a, out);
+	if (d->finding != PAUSES_FEW) {
+		put_longest(a, out);
+		put_inducers(a, out);
+		put_sample(a, out);
+		put_late(a, out);
+		put_throttled(a, out);
+	}
+	if (advice)
+		buf_printf(out, "\n%s", advice);
+	if (d->finding == PAUSES_FEW)
+		buf_puts(out, "\nIf requests are slow, the runtime's pauses are not why.");
+	if (a->capture->dropped)
+		buf_printf(out, "\n%" PRIu64 " pauses or stacks were not kept: there were too many.", a->capture->dropped);
+}
+
+void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out)
+{
+	struct buf line, text;
+	*out = (struct pause_diagnosis){.finding = finding_of(a)};
+	out->method = main_method(a, out->finding);
+	buf_init(&line, 1024);
+	put_headline(a, out, &line);
+	out->headline = buf_steal(&line);
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	put_text(a, out, &text);
+	out->text = buf_steal(&text);
+}
+
+void pause_diagnosis_fini(struct pause_diagnosis *d)
+{
+	if (!d)
+		return;
+	free(d->method);
+	free(d->headline);
+	free(d->text);
+	*d = (struct pause_diagnosis){0};
+}

@@ -1,0 +1,31 @@
+/* What a doctor would say of the runtime's pauses: some lines, the first stands alone. Pure; one thread. */
+#ifndef DRDOTNET_PAUSE_DIAGNOSIS_H
+#define DRDOTNET_PAUSE_DIAGNOSIS_H
+
+#include "agent/profilers/pauses/pause_analysis.h"
+
+enum pause_finding {
+	PAUSES_NONE,
+	PAUSES_FEW,         /* nobody feels them */
+	PAUSES_INDUCED,     /* code asked for collections */
+	PAUSES_SUSPENSION,  /* threads could not be stopped quickly */
+	PAUSES_GENERATION2,
+	PAUSES_ALLOCATION,  /* the young generations */
+	PAUSES_OTHER,       /* no collections */
+};
+const char *pause_finding_name(enum pause_finding f); /* for report.json */
+
+struct pause_diagnosis {
+	enum pause_finding finding;
+	char *method;   /* to look at first; NULL: none */
+	char *headline; /* <= HEADLINE_MAX_CHARS characters */
+	char *text;     /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
+};
+
+void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out);
+void pause_diagnosis_fini(struct pause_diagnosis *d);
+
+/* "84 ms", "1.24 ms", "310 us". Appends. */
+void pause_phrase_ns(struct buf *out, int64_t ns);
+
+#endif

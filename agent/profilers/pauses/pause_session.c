@@ -1,0 +1,150 @@
+#include "agent/profilers/pauses/pause_session.h"
+
+#include "agent/stacks/cpu_account.h"
+#include "agent/profilers/pauses/pause_collect.h"
+#include "agent/profilers/pauses/pause_report.h"
+#include "agent/profilers/pauses/thread_name.h"
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+
+#define LAST_TURNS 8 /* of input: more than a socket holds */
+
+struct pause_own {
+	struct pause_frames frames;
+	struct pause_capture capture;
+	struct pause_collect *collect;
+	struct cpu_account account;
+	bool brief; /* the last pause was */
+};
+
+static struct pause_own *own_of(const struct attached_session *s)
+{
+	return s->own;
+}
+
+static void name_thread(void *ctx, uint32_t tid, char *out, size_t size)
+{
+	const struct attached_session *s = ctx;
+	const struct target *t = s->q->target;
+	thread_name_read(s->proc_fd, tid, t->pid == t->inner_pid, out, size);
+}
+
+static int start(struct attached_session *s, struct err *e)
+{
+	struct pause_own *o = own_of(s);
+	struct pause_collect_options options = {
+		.capture = &o->capture,
+		.started_ns = s->started_ns,
+		.resolve = attached_session_resolve,
+		.thread_name = name_thread,
+		.ctx = s,
+	};
+	o->collect = pause_collect_new(&options);
+	cpu_account_init(&o->account, s->q->target);
+	cpu_account_begin(&o->account);
+	profiler_channel_on_frames(s->attach.channel, pause_frames_add, &o->frames);
+	if (pause_frames_ask(&o->frames, s->attach.channel, CHANNEL_STOPS_BEGIN, attached_session_answer_until_ms(s), e) < 0)
+		return -1;
+	LOG_DEBUG("session", "the runtime tells of its pauses", LOG_I("events", o->frames.state.flags & CHANNEL_STOPS_EVENTS));
+	return 0;
+}
+
+static int serve(struct attached_session *s, struct err *e)
+{
+	return profiler_channel_poll(s->attach.channel, NULL, NULL, clock_mono_ms(), e);
+}
+
+static void note(struct attached_session *s)
+{
+	s->samples = (int64_t)own_of(s)->capture.pause_count;
+}
+
+static void say_brief(struct pause_own *o)
+{
+	const struct pause_capture *c = &o->capture;
+	bool brief = c->pause_count ? c->pauses[c->pause_count - 1].brief : false;
+	if (brief != o->brief)
+		LOG_DEBUG("session", brief ? "collections come too often to look at each" : "collections are looked at again");
+	o->brief = brief;
+}
+
+static void tick(struct attached_session *s, bool last)
+{
+	struct pause_own *o = own_of(s);
+	pause_collect_take(o->collect, &o->frames);
+	say_brief(o);
+	if (last)
+		pause_collect_finish(o->collect, &o->frames);
+	cpu_account_update(&o->account);
+	note(s);
+}
+
+/* Takes what the library has said, also one that has ended meanwhile or that cannot run now. */
+static void take_last(struct attached_session *s)
+{
+	struct err e = ERR_INIT;
+	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
+		if (serve(s, &e) < 0) {
+			attached_session_no_answer(s, "the last pauses could not be read", &e);
+			return;
+		}
+}
+
+static int stop(struct attached_session *s, struct err *e)
+{
+	struct err inner = ERR_INIT;
+	(void)e;
+	if (attached_session_may_ask(s) && pause_frames_ask(&own_of(s)->frames, s->attach.channel, CHANNEL_STOPS_END,
+							    attached_session_answer_until_ms(s), &inner) < 0)
+		attached_session_no_answer(s, "the last pauses could not be asked for", &inner);
+	take_last(s);
+	return 0;
+}
+
+static void take(struct attached_session *s)
+{
+	struct pause_own *o = own_of(s);
+	struct cpu_capture c = {0};
+	cpu_account_report(&o->account, &c);
+	o->capture.throttled_periods = c.throttled_periods;
+	o->capture.periods = c.total_periods;
+	o->capture.throttled_ns = c.throttled_ns;
+	s->facts.cost.dropped_samples = (int64_t)o->capture.dropped;
+}
+
+/* That there was no pause is worth a report. */
+static bool any(const struct attached_session *s)
+{
+	return own_of(s)->frames.answers > 0;
+}
+
+static int report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct pause_own *o = own_of(s);
+	session_facts_copy(&o->capture.facts, &s->facts);
+	return pause_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void fini(struct attached_session *s)
+{
+	struct pause_own *o = own_of(s);
+	pause_collect_free(o->collect);
+	pause_frames_fini(&o->frames);
+	pause_capture_fini(&o->capture);
+}
+
+const struct session_profiler pause_session = {
+	.name = "RuntimePauses",
+	.features = CHANNEL_WANT_SUSPENDS,
+	.nothing = {REASON_AttachFailed, "the library did not tell of pauses"},
+	.own_size = sizeof(struct pause_own),
+	.start = start,
+	.serve = serve,
+	.tick = tick,
+	.stop = stop,
+	.take = take,
+	.any = any,
+	.report = report,
+	.fini = fini,
+};

@@ -1,0 +1,31 @@
+#include "agent/profilers/profilers.h"
+
+#include "agent/profilers/allocs/alloc_session.h"
+#include "agent/profilers/cpu/cpu_session.h"
+#include "agent/profilers/leak/leak_session.h"
+#include "agent/profilers/pauses/pause_session.h"
+#include "agent/profilers/strings/strings_session.h"
+#include "agent/profilers/survivors/survivors_session.h"
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+static const struct session_profiler *const profilers[] = {
+	[PROFILER_CPU_HOTPATHS] = &cpu_session,
+	[PROFILER_MEMORY_LEAK] = &leak_session,
+	[PROFILER_GC_SURVIVORS] = &survivors_session,
+	[PROFILER_DUPLICATED_STRINGS] = &strings_session,
+	[PROFILER_RUNTIME_PAUSES] = &pause_session,
+	[PROFILER_ALLOCATIONS] = &alloc_session,
+};
+
+void profilers_run(const struct session_request *q, struct session_outcome *out)
+{
+	size_t kind = (size_t)q->spec->profiler;
+	if (kind < sizeof profilers / sizeof *profilers && profilers[kind]) {
+		session_run(profilers[kind], q, out);
+		return;
+	}
+	*out = (struct session_outcome){.phase = JOB_FAILED, .reason = REASON_InternalError, .started_wall_ms = clock_wall_ms()};
+	out->message = mem_strdup("this agent does not know that profiler");
+}

@@ -1,0 +1,29 @@
+/* What a doctor would say about copies of strings: what they cost, who holds them, what would help. Never a word of a string's contents,
+ * not even where the session may reveal them: the diagnosis goes into the resource's status, which more people may read than reports.
+ * Pure; one thread. */
+#ifndef DRDOTNET_STRINGS_DIAGNOSIS_H
+#define DRDOTNET_STRINGS_DIAGNOSIS_H
+
+#include "agent/report/report.h"
+#include "agent/profilers/strings/strings_analysis.h"
+
+enum strings_finding {
+	STRINGS_NONE,   /* copies cost little */
+	STRINGS_HOLDER, /* one field holds most of them */
+	STRINGS_VALUE,  /* one value has most of them */
+	STRINGS_SPREAD,
+};
+
+struct strings_diagnosis {
+	enum strings_finding finding;
+	const struct string_holder *holder; /* to look at first; NULL: none */
+	const struct strings_value *value;  /* the same */
+	char *headline;                     /* <= HEADLINE_MAX_CHARS characters */
+	char *text;                         /* <= DIAGNOSIS_MAX_BYTES; its first line is the headline */
+};
+
+void strings_diagnosis_make(const struct strings_analysis *a, struct strings_diagnosis *out);
+void strings_diagnosis_fini(struct strings_diagnosis *d);
+const char *strings_finding_name(enum strings_finding f); /* "holder": report.json */
+
+#endif

@@ -1,0 +1,35 @@
+#include "agent/profilers/strings/strings_report.h"
+
+static const struct report_writer writers[] = {
+	{"summary.md", "text/markdown; charset=utf-8", strings_summary_write},
+	{"report.html", "text/html; charset=utf-8", strings_page_write},
+	{"report.json", "application/json", strings_json_write},
+};
+
+const char *strings_report_shown(const struct strings_analysis *a)
+{
+	return a->revealed ? "Contents are revealed: the first characters of values are shown, as the session was allowed to."
+			   : "Contents are not shown: of each value its length, the kinds of its characters and a name made with a key that was "
+			     "thrown away. A session with reveal shows the first characters.";
+}
+
+int64_t strings_report_stop_us(const struct strings_analysis *a)
+{
+	const struct heap_facts *f = &a->snapshot->facts;
+	return f->paused_us;
+}
+
+int strings_report_write(const struct strings_analysis *a, const struct session_facts *facts, const struct session_spec *spec,
+			 const struct report_context *context, int dirfd, struct report_result *out, struct err *e)
+{
+	struct strings_diagnosis diagnosis;
+	strings_diagnosis_make(a, &diagnosis);
+	const struct strings_source s = {
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = diagnosis.headline, .text = diagnosis.text},
+		.analysis = a,
+		.diagnosis = &diagnosis,
+	};
+	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	strings_diagnosis_fini(&diagnosis);
+	return rc;
+}

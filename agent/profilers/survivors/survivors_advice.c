@@ -1,0 +1,53 @@
+#include "agent/profilers/survivors/survivors_advice.h"
+
+#include <string.h>
+
+enum match { CONTAINS, BEGINS };
+
+/* Types on the way that tell how something is held; the first row that fits any step counts. */
+static const struct {
+	const char *type;
+	enum match match;
+	const char *advice;
+} by_type[] = {
+	{"EventHandler", CONTAINS,
+	 "Remedy: subscribers live as long as the event's owner: unsubscribe (-=) when they are done, or use a weak event"},
+	{"System.Threading.TimerQueue", BEGINS, "Remedy: dispose of timers that are no longer needed; an active timer keeps its callback's object"},
+	{"System.Threading.Timer", BEGINS, "Remedy: dispose of timers that are no longer needed; an active timer keeps its callback's object"},
+	{"System.Threading.CancellationTokenSource", BEGINS,
+	 "Remedy: dispose of the registrations of long-lived cancellation tokens: each keeps its callback's object"},
+	{"System.Runtime.CompilerServices.ConditionalWeakTable", BEGINS,
+	 "Remedy: values of a ConditionalWeakTable live as long as their keys: let go of the keys"},
+	{"Microsoft.Extensions.Caching.Memory", BEGINS, "Remedy: give the memory cache a SizeLimit, its entries a size and an expiry"},
+	{"(closure)", CONTAINS, "Remedy: a closure keeps all that it captures: remove the callback when it is done, or capture less"},
+	{"System.Collections.", BEGINS,
+	 "Remedy: bound the collection: remove what is done, or use a cache with a size limit and an expiry"},
+};
+
+static const char *const by_kind[SURVIVORS_KINDS] = {
+	[SURVIVORS_STATIC] = "Remedy: a static field lives as long as the process: clear it, or bound what it holds",
+	[SURVIVORS_THREAD_STATIC] = "Remedy: thread statics live as long as their threads: clear them when the work is done, pool threads never end",
+	[SURVIVORS_HANDLE] = "Remedy: look for GCHandle.Alloc without Free, and for native code that keeps callbacks or objects",
+	[SURVIVORS_PINNED_HANDLE] = "Remedy: free pinned handles soon; for lasting buffers use GC.AllocateArray(pinned: true) or a pool",
+	[SURVIVORS_DEPENDENT_HANDLE] = "Remedy: values of a ConditionalWeakTable live as long as their keys: let go of the keys",
+	[SURVIVORS_FINALIZER] = "Remedy: finalizers do not keep up: dispose of these objects, and look what blocks the finalizer thread",
+	[SURVIVORS_STACK] = "Remedy: it is in use by running code: work in smaller portions, or stream",
+	[SURVIVORS_UNKNOWN] = "Remedy: run it again with roots: Exact to tell garbage from what handles hold",
+};
+
+static bool fits(const char *name, size_t row)
+{
+	const char *found = strstr(name, by_type[row].type);
+	return by_type[row].match == BEGINS ? found == name : found != NULL;
+}
+
+const char *survivors_advice(const struct heap_snapshot *s, enum survivors_kind kind, const struct heap_path *p)
+{
+	if (kind == SURVIVORS_FINALIZER || kind == SURVIVORS_STACK || kind == SURVIVORS_UNKNOWN)
+		return by_kind[kind];
+	for (size_t row = 0; p && row < sizeof by_type / sizeof *by_type; row++)
+		for (size_t i = 0; i < p->step_count; i++)
+			if (fits(s->types[p->steps[i].type].name, row))
+				return by_type[row].advice;
+	return kind < SURVIVORS_KINDS ? by_kind[kind] : NULL;
+}

@@ -1,0 +1,43 @@
+#include "agent/profilers/survivors/survivors_report.h"
+
+#include "agent/profilers/survivors/survivors_json.h"
+#include "agent/profilers/survivors/survivors_page.h"
+#include "agent/profilers/survivors/survivors_source.h"
+#include "agent/profilers/survivors/survivors_summary.h"
+#include "common/base/clock.h"
+
+static const struct report_writer writers[] = {
+	{"summary.md", "text/markdown; charset=utf-8", survivors_summary_write},
+	{"report.html", "text/html; charset=utf-8", survivors_page_write},
+	{"report.json", "application/json", survivors_json_write},
+};
+
+int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_ms, const struct session_facts *facts,
+			   const struct session_spec *spec, const struct report_context *ctx, int dirfd, struct report_result *out, struct err *e)
+{
+	struct survivors survivors;
+	struct survivors_diagnosis diagnosis;
+	const struct heap_graph_options lasting = {.dirfd = dirfd, .lasting_first = true};
+	struct heap_graph *graph = snapshot->counts ? NULL : heap_graph_new(snapshot, &lasting, e);
+	if (!graph && !snapshot->counts)
+		return -1;
+	int rc = 0;
+	if (graph)
+		rc = survivors_make(graph, &survivors, e);
+	else
+		survivors_make_types(snapshot, &survivors);
+	if (rc == 0) {
+		survivors_diagnosis_make(&survivors, &diagnosis);
+		const struct survivors_source source = {
+			.survivors = &survivors,
+			.diagnosis = &diagnosis,
+			.head = {.facts = facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+			.analysis_ms = clock_mono_ms() - began_ms,
+		};
+		rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+		survivors_diagnosis_fini(&diagnosis);
+	}
+	survivors_fini(&survivors);
+	heap_graph_free(graph);
+	return rc;
+}

@@ -1,0 +1,27 @@
+#include "agent/report/limits.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct limit *place_for(struct limits *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (strcmp(l->list[i].name, name) == 0)
+			return &l->list[i];
+	return l->count < LIMITS_MAX ? &l->list[l->count++] : NULL;
+}
+
+void limits_note(struct limits *l, const char *name, int64_t limit, int64_t seen, const char *meaning, ...)
+{
+	struct limit *x = place_for(l, name);
+	va_list args;
+	if (!x)
+		return;
+	x->name = name;
+	x->limit = limit;
+	x->seen = seen;
+	va_start(args, meaning);
+	vsnprintf(x->meaning, sizeof x->meaning, meaning, args);
+	va_end(args);
+}

@@ -1,0 +1,14 @@
+#include "agent/report/phrase.h"
+
+size_t phrase_chars(const char *s)
+{
+	size_t count = 0;
+	for (; *s; s++)
+		count += ((unsigned char)*s & 0xC0) != 0x80;
+	return count;
+}
+
+void phrase_percent(struct buf *out, double percent)
+{
+	buf_printf(out, percent >= 9.95 ? "%.0f %%" : percent >= 0.095 || percent <= 0 ? "%.1f %%" : "%.2f %%", percent);
+}

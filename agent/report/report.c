@@ -1,0 +1,40 @@
+#include "agent/report/report.h"
+
+#include "agent/report/report_file.h"
+#include "agent/report/report_head.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+
+void report_result_fini(struct report_result *r)
+{
+	free(r->headline);
+	free(r->diagnosis);
+	*r = (struct report_result){0};
+}
+
+/* A disk that has no room for one may have it for the next, which is smaller. */
+int report_write(const struct report_writer *w, size_t count, const void *source, const struct report_head *h, int dirfd,
+		 struct report_result *out, struct err *e)
+{
+	int result = 0;
+	struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(h, &text);
+	*out = (struct report_result){.headline = mem_strdup(h->headline), .diagnosis = buf_steal(&text)};
+	for (size_t i = 0; i < count; i++) {
+		struct report_file f;
+		struct err *first = result == 0 ? e : NULL;
+		int rc = report_file_begin(&f, dirfd, w[i].name, first);
+		if (rc == 0) {
+			w[i].write(source, &f);
+			rc = report_file_commit(&f, w[i].media_type, &out->reports[out->report_count], first);
+		}
+		report_file_fini(&f);
+		if (rc < 0)
+			result = -1;
+		else
+			out->report_count++;
+	}
+	return result;
+}

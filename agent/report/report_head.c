@@ -1,0 +1,167 @@
+#include "agent/report/report_head.h"
+
+#include "agent/symbols/method_name.h"
+#include "agent/report/report_file.h"
+#include "agent/report/report_json.h"
+#include "agent/report/report_markdown.h"
+#include "common/base/clock.h"
+#include "common/base/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SUBJECT_BYTES 120
+
+const char *report_head_subject(const struct report_head *h, char *scratch, size_t size)
+{
+	const struct target *t = &h->facts->target;
+	if (t->entrypoint && t->entrypoint[0])
+		return t->entrypoint;
+	snprintf(scratch, size, "process %lld", (long long)h->facts->pid);
+	return scratch;
+}
+
+void report_head_held(const struct session_facts *f, struct buf *out)
+{
+	if (f->cost.max_pause_us >= 1000)
+		buf_printf(out, "%.1f ms", (double)f->cost.max_pause_us / 1000.0);
+	else if (f->cost.max_pause_us > 0)
+		buf_printf(out, "%lld us", (long long)f->cost.max_pause_us);
+	else
+		buf_puts(out, f->held_unmeasured ? "not measured" : "never");
+}
+
+static void put_whole_line(struct buf *out, const char *before, const char *line, size_t n)
+{
+	if (n && out->len + strlen(before) + n <= DIAGNOSIS_MAX_BYTES) {
+		buf_puts(out, before);
+		buf_append(out, line, n);
+	}
+}
+
+void report_head_text(const struct report_head *h, struct buf *out)
+{
+	const struct limits *l = &h->facts->limits;
+	const char *line = h->text;
+	size_t n = strcspn(line, "\n");
+	buf_append(out, line, n);
+	for (size_t i = 0; i < l->count; i++)
+		put_whole_line(out, "\nLimit reached: ", l->list[i].meaning, strlen(l->list[i].meaning));
+	while (line[n] == '\n') {
+		line += n + 1;
+		n = strcspn(line, "\n");
+		put_whole_line(out, "\n", line, n);
+	}
+}
+
+static void put_context(const struct report_head *h, struct report_file *f)
+{
+	const struct session_facts *x = h->facts;
+	char when[CLOCK_RFC3339_SIZE];
+	buf_puts(&f->text, ",\n\"session\":{\"kind\":\"ProfilingSession\"");
+	report_json_string(f, "name", h->context->session_name);
+	report_json_string(f, "namespace", h->context->session_namespace);
+	report_json_string(f, "uid", h->context->session_uid);
+	if (h->context->requested_by && h->context->requested_by[0])
+		report_json_string(f, "requestedBy", h->context->requested_by);
+	buf_puts(&f->text, "},\n\"target\":{\"runtime\":\".NET\"");
+	report_json_string(f, "pod", h->context->pod_name);
+	report_json_string(f, "container", h->context->container);
+	report_json_string(f, "node", h->context->node_name);
+	report_json_integer(f, "pid", x->pid);
+	report_json_string(f, "entrypoint", x->target.entrypoint);
+	report_json_string(f, "runtimeVersion", x->target.runtime_version);
+	report_json_string(f, "architecture", x->target.arch);
+	buf_printf(&f->text, "},\n\"time\":{\"startedAt\":\"%s\",\"durationSeconds\":%.3f", clock_rfc3339(x->started_wall_ms, when),
+		   (double)x->duration_ns / 1e9);
+	report_json_bool(f, "endedEarly", x->canceled);
+	buf_puts(&f->text, "}");
+}
+
+void report_head_json_begin(const struct report_head *h, const char *finding, const char *more, struct report_file *f)
+{
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(h, &text);
+	enum profiler_kind kind = h->spec ? h->spec->profiler : PROFILER_CPU_HOTPATHS;
+	buf_puts(&f->text, "{\"schema\":\"drdotnet.dev/report/v1\",\"generator\":\"drdotnet " DRDOTNET_VERSION "\"");
+	report_json_string(f, "profiler", profiler_kind_name(kind));
+	put_context(h, f);
+	buf_printf(&f->text, ",\n\"diagnosis\":{\"finding\":\"%s\"", finding);
+	report_json_shown(f, "headline", h->headline);
+	report_json_shown(f, "text", buf_str(&text));
+	buf_puts(&f->text, more ? more : "");
+	buf_puts(&f->text, "}");
+}
+
+static void put_limits(const struct limits *l, struct report_file *f)
+{
+	buf_puts(&f->text, ",\n\"limitsReached\":[");
+	for (size_t i = 0; i < l->count; i++) {
+		buf_printf(&f->text, "%s{\"name\":\"%s\"", i ? ",\n" : "\n", l->list[i].name);
+		report_json_known(f, "limit", l->list[i].limit);
+		report_json_known(f, "seen", l->list[i].seen);
+		report_json_shown(f, "meaning", l->list[i].meaning);
+		buf_puts(&f->text, "}");
+	}
+	buf_puts(&f->text, "]");
+}
+
+void report_head_json_end(const struct report_head *h, struct report_file *f)
+{
+	const struct session_facts *x = h->facts;
+	put_limits(&x->limits, f);
+	bool unknown = x->cost.max_pause_us == 0 && x->held_unmeasured;
+	buf_printf(&f->text, ",\n\"cost\":{\"applicationHeld\":%s", unknown ? "\"notMeasured\"" : "\"measured\"");
+	report_json_integer(f, "maxPauseMicroseconds", x->cost.max_pause_us);
+	report_json_integer(f, "addedCPUMilliseconds", x->cost.added_cpu_ms);
+	report_json_integer(f, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
+	report_json_integer(f, "droppedSamples", x->cost.dropped_samples);
+	buf_puts(&f->text, "}}\n");
+}
+
+void report_head_summary_begin(const struct report_head *h, struct report_file *f)
+{
+	struct buf *out = &f->text;
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	report_head_text(h, &text);
+	const char *line = buf_str(&text);
+	buf_puts(out, "# ");
+	for (bool first = true; *line; first = false) {
+		size_t n = strcspn(line, "\n");
+		AUTO_BUF struct buf one;
+		buf_init(&one, DIAGNOSIS_MAX_BYTES + 1);
+		buf_append(&one, line, n);
+		report_markdown_prose(out, buf_str(&one));
+		buf_puts(out, first ? "\n\n" : "  \n");
+		line += n + (line[n] == '\n');
+	}
+}
+
+void report_head_summary_end(const struct report_head *h, const char *more, const char *where, struct report_file *f)
+{
+	struct buf *out = &f->text;
+	char scratch[64];
+	AUTO_BUF struct buf subject;
+	buf_puts(out, "\nCost: application held: ");
+	report_head_held(h->facts, out);
+	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s.\n", (long long)h->facts->cost.added_cpu_ms,
+		   (long long)h->facts->cost.agent_cpu_ms, more ? more : "");
+	buf_init(&subject, 4096);
+	method_name_printable(report_head_subject(h, scratch, sizeof scratch), SUBJECT_BYTES, &subject);
+	report_markdown_prose(out, buf_str(&subject));
+	if (h->context->pod_name && h->context->pod_name[0]) {
+		buf_puts(out, ", pod ");
+		report_markdown_prose(out, h->context->pod_name);
+	}
+	buf_printf(out, ", pid %lld", (long long)h->facts->pid);
+	if (h->context->requested_by && h->context->requested_by[0]) {
+		AUTO_BUF struct buf who;
+		buf_init(&who, 4096);
+		method_name_printable(h->context->requested_by, SUBJECT_BYTES, &who);
+		buf_puts(out, ", requested by ");
+		report_markdown_prose(out, buf_str(&who));
+	}
+	buf_printf(out, "; %s.\n", where);
+}

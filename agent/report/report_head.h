@@ -1,0 +1,38 @@
+/* What all report files of all profilers begin and end with: which session of what, the diagnosis, the cost. Pure; one thread. */
+#ifndef DRDOTNET_REPORT_HEAD_H
+#define DRDOTNET_REPORT_HEAD_H
+
+#include "agent/report/report.h"
+#include "agent/report/session_facts.h"
+#include "common/base/buf.h"
+
+struct report_head { /* all borrowed */
+	const struct session_facts *facts;
+	const struct session_spec *spec;
+	const struct report_context *context;
+	const char *headline; /* one line, <= HEADLINE_MAX_CHARS characters */
+	const char *text;     /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
+};
+
+/* What a reader sees first, into an empty buffer: the text, with a line for each limit that was reached below the headline. Whole lines, at most
+ * DIAGNOSIS_MAX_BYTES: where they are too many, the last ones are left out. */
+void report_head_text(const struct report_head *h, struct buf *out);
+
+/* "Checkout", else "process 42": what the report is about; outside text. Borrowed or from `scratch`. */
+const char *report_head_subject(const struct report_head *h, char *scratch, size_t size);
+
+/* Appends how long the application was held by the profiler itself at most: "never", "1.2 ms", "not measured". */
+void report_head_held(const struct session_facts *f, struct buf *out);
+
+/* report.json: the opening brace, schema, session, target, time and diagnosis (with `finding`, a word of the profiler's own, and what
+ * `more` adds: members that begin with a comma; may be NULL). What follows is a list of members, each with a comma before it. end: the
+ * limits that were reached, the cost and the closing brace. */
+void report_head_json_begin(const struct report_head *h, const char *finding, const char *more, struct report_file *f);
+void report_head_json_end(const struct report_head *h, struct report_file *f);
+
+/* summary.md: the diagnosis. end: the cost with `more` (", 12 samples"; may be NULL), what it is about, and where to look ("the flame
+ * graph is in report.html"). */
+void report_head_summary_begin(const struct report_head *h, struct report_file *f);
+void report_head_summary_end(const struct report_head *h, const char *more, const char *where, struct report_file *f);
+
+#endif

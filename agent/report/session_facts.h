@@ -1,0 +1,28 @@
+/* What every profiler's report says of its session: on which process, when, how it ended, what it cost. */
+#ifndef DRDOTNET_SESSION_FACTS_H
+#define DRDOTNET_SESSION_FACTS_H
+
+#include "agent/report/limits.h"
+#include "agent/target/target.h"
+#include "common/link/session_cost.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct session_facts {
+	struct target target;
+	int64_t pid;             /* inner */
+	int64_t started_wall_ms, duration_ns;
+	bool canceled;           /* ended early */
+	const char *ended_why;   /* then: "on request", ...; static */
+	bool was_stopped;        /* the process could not run for a time */
+	bool beside_profiler;    /* attached for notifications only: another profiler has the process's main slot */
+	bool held_unmeasured;    /* how long the application was held could not be measured: 0 in the cost says nothing */
+	struct limits limits;    /* that it reached */
+	struct session_cost cost;
+};
+
+void session_facts_copy(struct session_facts *out, const struct session_facts *from);
+void session_facts_fini(struct session_facts *f);
+
+#endif

@@ -1,0 +1,43 @@
+/* Gives the addresses of a batch their functions: kernel symbols, the runtime's names for what may be managed, ELF symbols
+ * for the rest. One thread. */
+#ifndef DRDOTNET_FRAME_NAMER_H
+#define DRDOTNET_FRAME_NAMER_H
+
+#include "agent/stacks/capture.h"
+#include "agent/stacks/ip_table.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct frame_namer;
+struct resolved_function;
+
+/* The names of managed code: the channel, or another in tests. out[i] NULL: none. -1: no names available now. */
+typedef int frame_resolve_fn(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
+
+/* `proc_fd`: /proc/PID, borrowed; -1: none, then every address is taken to the runtime. */
+struct frame_namer *frame_namer_new(struct capture_builder *b, int proc_fd);
+void frame_namer_free(struct frame_namer *n);
+
+/* Sets frame and state of the batch's entries that have no final answer. */
+void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, frame_resolve_fn *resolve, void *ctx);
+
+/* Whose code lies at an address. Reads the mappings again where it lies in none. */
+enum code_place {
+	CODE_PLACE_NATIVE, /* a library's; or nobody's */
+	CODE_PLACE_JIT,    /* the runtime made it: a method, or a stub */
+	CODE_PLACE_EITHER, /* an assembly, the executable: a method, or native */
+};
+enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip);
+
+/* The frame of a function that the runtime has named; its texts are borrowed. */
+struct frame frame_namer_managed(const struct resolved_function *r);
+
+/* The frame for code without a name. */
+uint32_t frame_namer_unknown(struct frame_namer *n);
+
+/* May a thread's first function be here (the C library, the loader, the executable)? True, too, when there are no mappings to
+ * tell by. */
+bool frame_namer_is_thread_start(const struct frame_namer *n, uint64_t ip);
+
+#endif

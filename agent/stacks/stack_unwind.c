@@ -1,0 +1,122 @@
+#include "agent/stacks/stack_unwind.h"
+
+#include <string.h>
+
+struct walk {
+	struct ip_table *table;
+	uint32_t batch;
+	const struct unwind_source *source;
+	struct unwound *out;
+	struct code_registers r;
+	bool leaf;
+	size_t matched; /* so many addresses of the kernel's chain have been met */
+};
+
+bool stack_unwind_add(struct ip_table *t, uint32_t batch, uint64_t ip, struct unwound *out)
+{
+	uint32_t i = out->depth < CAPTURE_MAX_DEPTH ? ip_table_intern(t, ip, batch) : INDEX_NONE;
+	if (i == INDEX_NONE)
+		out->full = true;
+	else
+		out->ips[out->depth++] = i;
+	return i != INDEX_NONE;
+}
+
+void stack_unwind_chain(struct ip_table *t, uint32_t batch, const uint64_t *chain, size_t depth, struct unwound *out)
+{
+	/* All but the leaf are return addresses: one back stands in the call itself, which may be its function's last instruction. */
+	for (size_t i = 0; i < depth; i++)
+		stack_unwind_add(t, batch, i == 0 ? chain[i] : chain[i] - 1, out);
+}
+
+static bool read_stack(void *ctx, uint64_t address, uint64_t *word)
+{
+	const struct unwind_source *s = ctx;
+	uint64_t at = address - s->registers.sp;
+	if (s->stack_bytes < sizeof *word || at > s->stack_bytes - sizeof *word)
+		return false;
+	memcpy(word, s->stack + at, sizeof *word);
+	return true;
+}
+
+/* The kernel's chain holds, after the leaf, what the functions with frame pointers return to: all of it but the callers of the others. */
+static void match_chain(struct walk *w)
+{
+	const struct unwind_source *s = w->source;
+	if (w->matched < s->chain_depth && s->chain[w->matched] == w->r.ip)
+		w->matched++;
+}
+
+static void take_rest_of_chain(struct walk *w)
+{
+	const struct unwind_source *s = w->source;
+	for (size_t i = w->matched; i < s->chain_depth && i > 0; i++)
+		stack_unwind_add(w->table, w->batch, s->chain[i] - 1, w->out);
+}
+
+/* A stub is entered by a call and goes on by a jump, or is a leaf itself: its caller's address lies on top. */
+static const struct code_frame *frame_of_stub(struct walk *w, uint32_t *wanted)
+{
+	static const struct code_frame on_top = {.kind = CODE_FRAME_FRAMELESS, .fp_at = CODE_FRAME_NO_FP};
+	uint64_t top;
+	if (!w->leaf || !read_stack((void *)w->source, w->r.sp, &top) || top < 4096 || ip_is_kernel(top))
+		return &code_frame_by_pointer;
+	uint32_t i = ip_table_intern(w->table, top - 1, w->batch);
+	if (i == INDEX_NONE)
+		return &code_frame_by_pointer;
+	if (w->table->items[i].code == IP_CODE_NEW)
+		*wanted = i;
+	return w->table->items[i].code == IP_CODE_KNOWN ? &on_top : &code_frame_by_pointer;
+}
+
+static void end_at(struct walk *w, enum code_step step)
+{
+	struct unwound *out = w->out;
+	bool more = w->matched < w->source->chain_depth && w->matched > 0;
+	/* Where frame pointers lead no further either, that is the thread's first function; the capture judges by where it lies. */
+	out->whole = step == CODE_STEP_END || (!more && step != CODE_STEP_UNKNOWN);
+	out->gap = step == CODE_STEP_BEYOND ? STACK_GAP_DEEP : step == CODE_STEP_UNKNOWN ? STACK_GAP_CODE : STACK_GAP_BROKEN;
+	if (!out->whole)
+		take_rest_of_chain(w);
+}
+
+/* One frame. false: that was the last. */
+static bool walk_frame(struct walk *w)
+{
+	struct unwound *out = w->out;
+	uint32_t i = ip_table_intern(w->table, w->leaf ? w->r.ip : w->r.ip - 1, w->batch);
+	if (i == INDEX_NONE || out->depth == CAPTURE_MAX_DEPTH) {
+		out->full = true;
+		return false;
+	}
+	enum ip_code code = w->table->items[i].code;
+	if (code == IP_CODE_NEW) {
+		out->wanted = i;
+		return false;
+	}
+	match_chain(w);
+	if (!w->r.replaced)
+		out->ips[out->depth++] = i;
+	const struct code_frame *f = w->leaf ? &w->table->items[i].leaf : &w->table->items[i].call;
+	if (code == IP_CODE_STUB)
+		f = frame_of_stub(w, &out->wanted);
+	if (out->wanted != INDEX_NONE)
+		return false;
+	enum code_step step = code_frame_step(f, &w->r, read_stack, (void *)w->source);
+	w->leaf = false;
+	if (step != CODE_STEP_CALLER)
+		end_at(w, step);
+	return step == CODE_STEP_CALLER;
+}
+
+void stack_unwind(struct ip_table *t, uint32_t batch, const struct unwind_source *s, struct unwound *out)
+{
+	struct walk w = {.table = t, .batch = batch, .source = s, .out = out, .r = s->registers, .leaf = true};
+	size_t before = out->depth;
+	out->wanted = INDEX_NONE;
+	out->whole = true;
+	while (walk_frame(&w))
+		;
+	if (out->wanted != INDEX_NONE)
+		out->depth = before;
+}

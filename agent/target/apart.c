@@ -1,0 +1,254 @@
+#include "agent/target/apart.h"
+
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define STACK_BYTES (1024 * 1024)
+#define SLICE_MS 500 /* of waiting */
+#define COMPUTES_PERCENT 1 /* of a slice: who reads what a file system lets go of byte by byte does not compute as much */
+#define COMPUTING_MS (10 * 60 * 1000) /* at most, after the last word */
+
+struct apart {
+	pthread_t thread; /* joined when it is done, detached when it is given up */
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* monotonic */
+	apart_fn *fn;
+	void *ctx;
+	void (*release)(void *ctx);
+	void (*turn)(void *ctx);
+	int64_t patience_ms, patient_until_ms, computing_until_ms;
+	bool done, given_up;
+	char place[APART_PLACE_SIZE];
+};
+
+/* The places that calls hang in; a place may stand here more than once. */
+static struct {
+	pthread_mutex_t lock;
+	char places[APART_MAX_HANGING][APART_PLACE_SIZE];
+	size_t count;
+} hanging = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void apart_place(const struct target *t, char place[APART_PLACE_SIZE])
+{
+	if (t->pod_uid)
+		snprintf(place, APART_PLACE_SIZE, "pod %s", t->pod_uid);
+	else if (t->container_id)
+		snprintf(place, APART_PLACE_SIZE, "container %s", t->container_id);
+	else if (t->shared_folder)
+		snprintf(place, APART_PLACE_SIZE, "folder %s", t->shared_folder);
+	else
+		snprintf(place, APART_PLACE_SIZE, "process %d since %llu", (int)t->pid, (unsigned long long)t->start_time);
+}
+
+size_t apart_hanging(void)
+{
+	pthread_mutex_lock(&hanging.lock);
+	size_t count = hanging.count;
+	pthread_mutex_unlock(&hanging.lock);
+	return count;
+}
+
+static void add_hanging(const char *place)
+{
+	pthread_mutex_lock(&hanging.lock);
+	if (hanging.count < APART_MAX_HANGING)
+		memcpy(hanging.places[hanging.count++], place, APART_PLACE_SIZE);
+	pthread_mutex_unlock(&hanging.lock);
+}
+
+static void remove_hanging(const char *place)
+{
+	pthread_mutex_lock(&hanging.lock);
+	for (size_t i = 0; i < hanging.count; i++) {
+		if (strcmp(hanging.places[i], place) == 0) {
+			memcpy(hanging.places[i], hanging.places[--hanging.count], APART_PLACE_SIZE);
+			break;
+		}
+	}
+	pthread_mutex_unlock(&hanging.lock);
+}
+
+static int refuse_hanging(const char *place, struct err *e)
+{
+	bool here = false;
+	pthread_mutex_lock(&hanging.lock);
+	for (size_t i = 0; i < hanging.count; i++)
+		here |= strcmp(hanging.places[i], place) == 0;
+	bool full = hanging.count == APART_MAX_HANGING;
+	pthread_mutex_unlock(&hanging.lock);
+	if (here)
+		return err_set_reason(e, ERR_RETRY, REASON_ProcessUnresponsive,
+				      "an earlier look into its files or memory has not returned yet: a file system of the container does not answer");
+	if (full)
+		return err_set_reason(e, ERR_RETRY, REASON_ProcessUnresponsive,
+				      "looks into %d containers of this node have not returned; no further one is tried", APART_MAX_HANGING);
+	return 0;
+}
+
+static void be_patient(struct apart *a, int64_t patience_ms)
+{
+	int64_t now_ms = clock_mono_ms();
+	a->patience_ms = patience_ms;
+	a->patient_until_ms = now_ms + patience_ms;
+	a->computing_until_ms = now_ms + COMPUTING_MS;
+}
+
+static struct apart *apart_new(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms)
+{
+	struct apart *a = mem_alloc(sizeof *a);
+	*a = (struct apart){.fn = fn, .ctx = ctx, .release = release};
+	be_patient(a, patience_ms);
+	snprintf(a->place, sizeof a->place, "%s", place);
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_t cond;
+	pthread_condattr_init(&cond);
+	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->changed, &cond);
+	pthread_condattr_destroy(&cond);
+	return a;
+}
+
+static void apart_free(struct apart *a)
+{
+	pthread_cond_destroy(&a->changed);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
+
+/* Whoever comes last, the thread or its caller, cleans up. */
+static void *run(void *arg)
+{
+	struct apart *a = arg;
+	a->fn(a, a->ctx);
+	pthread_mutex_lock(&a->lock);
+	bool last = a->given_up;
+	a->done = true;
+	pthread_cond_signal(&a->changed);
+	pthread_mutex_unlock(&a->lock);
+	if (!last)
+		return NULL;
+	LOG_INFO("apart", "a call that hung has returned", LOG_S("place", a->place));
+	remove_hanging(a->place);
+	a->release(a->ctx);
+	apart_free(a);
+	return NULL;
+}
+
+static int start(struct apart *a, struct err *e)
+{
+	pthread_attr_t attr;
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	int rc = pthread_create(&a->thread, &attr, run, a);
+	pthread_attr_destroy(&attr);
+	if (rc != 0)
+		return err_set_errno(e, rc, "cannot start a thread");
+	pthread_setname_np(a->thread, "apart");
+	return 0;
+}
+
+/* 0: not known, or it has ended. */
+static int64_t cpu_ns_of(const struct apart *a)
+{
+	clockid_t clock;
+	struct timespec t;
+	if (pthread_getcpuclockid(a->thread, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void look_whether_it_computes(struct apart *a, int64_t *cpu_ns, int64_t since_ms, int64_t now_ms)
+{
+	int64_t before_ns = *cpu_ns, until_ms = now_ms + a->patience_ms;
+	*cpu_ns = cpu_ns_of(a);
+	if (*cpu_ns - before_ns < (now_ms - since_ms) * 1000000 / 100 * COMPUTES_PERCENT)
+		return;
+	until_ms = until_ms < a->computing_until_ms ? until_ms : a->computing_until_ms;
+	a->patient_until_ms = a->patient_until_ms > until_ms ? a->patient_until_ms : until_ms;
+}
+
+/* True when it is done; else it is given up from now on. */
+static bool wait_done(struct apart *a)
+{
+	int64_t cpu_ns = cpu_ns_of(a);
+	pthread_mutex_lock(&a->lock);
+	for (int64_t now_ms = clock_mono_ms(); !a->done && now_ms < a->patient_until_ms;) {
+		int64_t since_ms = now_ms, until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
+		struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+		pthread_cond_timedwait(&a->changed, &a->lock, &ts);
+		now_ms = clock_mono_ms();
+		if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
+			a->patient_until_ms += now_ms - until_ms;
+		if (!a->done)
+			look_whether_it_computes(a, &cpu_ns, since_ms, now_ms);
+		if (!a->done && a->turn)
+			a->turn(a->ctx);
+	}
+	bool done = a->done;
+	a->given_up = !done;
+	if (!done) { /* under the lock: before the thread can take it off, and end */
+		add_hanging(a->place);
+		pthread_detach(a->thread);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return done;
+}
+
+int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e)
+{
+	if (refuse_hanging(place, e) < 0) {
+		release(ctx);
+		return -1;
+	}
+	struct apart *a = apart_new(place, fn, ctx, release, patience_ms);
+	if (start(a, e) < 0) {
+		apart_free(a);
+		release(ctx);
+		return -1;
+	}
+	if (!wait_done(a)) {
+		LOG_WARN("apart", "a call into a pod hangs; it is left alone", LOG_S("place", place), LOG_I("hanging", (int64_t)apart_hanging()));
+		return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessUnresponsive,
+				      "a look into its files or memory does not return: a file system of the container does not answer");
+	}
+	pthread_join(a->thread, NULL);
+	apart_free(a);
+	return 0;
+}
+
+void apart_alive(struct apart *a, int64_t patience_ms)
+{
+	pthread_mutex_lock(&a->lock);
+	be_patient(a, patience_ms);
+	pthread_mutex_unlock(&a->lock);
+}
+
+void apart_meanwhile(struct apart *a, void (*turn)(void *ctx))
+{
+	pthread_mutex_lock(&a->lock);
+	a->turn = turn;
+	pthread_mutex_unlock(&a->lock);
+}
+
+bool apart_hold(struct apart *a)
+{
+	pthread_mutex_lock(&a->lock);
+	if (!a->given_up)
+		return true;
+	pthread_mutex_unlock(&a->lock);
+	return false;
+}
+
+void apart_let_go(struct apart *a)
+{
+	pthread_mutex_unlock(&a->lock);
+}

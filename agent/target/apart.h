@@ -1,0 +1,41 @@
+/* Calls that touch what a pod owns, in threads of their own. A file system of the pod's making (FUSE, a network file system)
+ * may keep a system call waiting for ever, and no signal ends it: such a call costs a small thread and not its caller. One that
+ * hangs is left alone; until it returns, the pod is not touched again, so there is at most a handful of them for each pod and
+ * APART_MAX_HANGING in all. Any thread. */
+#ifndef DRDOTNET_APART_H
+#define DRDOTNET_APART_H
+
+#include "agent/target/target.h"
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define APART_MAX_HANGING 64
+#define APART_PLACE_SIZE 80
+
+struct apart;
+typedef void apart_fn(struct apart *a, void *ctx);
+
+/* Whose things a target's are: its pod, container or process, as the node says. */
+void apart_place(const struct target *t, char place[APART_PLACE_SIZE]);
+
+/* Runs fn(ctx) in a thread of its own and waits for it while it gives a sign of life within each `patience_ms`. What computes does not
+ * hang: for some minutes that is such a sign, too. 0: it is done and ctx is the caller's again. -1 (ProcessUnresponsive): it hangs
+ * (ERR_TIMEOUT), or an earlier call for this place does (ERR_RETRY); ctx is no longer the caller's: release(ctx) is called once nobody uses
+ * it. */
+int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e);
+
+/* For fn: a sign of life, good for so long. */
+void apart_alive(struct apart *a, int64_t patience_ms);
+
+/* For fn: what the caller does twice a second while it waits, as it were between the next two. It may not wait. */
+void apart_meanwhile(struct apart *a, void (*turn)(void *ctx));
+
+/* For fn: between these two the caller waits and what it owns may be used; false: it has given up. */
+bool apart_hold(struct apart *a);
+void apart_let_go(struct apart *a);
+
+size_t apart_hanging(void);
+
+#endif
