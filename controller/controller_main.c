@@ -7,14 +7,14 @@
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
-#include "controller/alert_webhook.h"
-#include "controller/controller.h"
-#include "controller/controller_options.h"
-#include "controller/link_certs.h"
-#include "controller/link_server.h"
-#include "controller/object_store.h"
-#include "controller/report_store.h"
-#include "controller/rest_server.h"
+#include "controller/triggers/alert_webhook.h"
+#include "controller/daemon/controller.h"
+#include "controller/daemon/controller_options.h"
+#include "controller/link/link_certs.h"
+#include "controller/link/link_server.h"
+#include "controller/store/object_store.h"
+#include "controller/store/report_store.h"
+#include "controller/rest/rest_server.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,11 +1,11 @@
 #include "controller/kubectl/doctor.h"
 
 #include "common/base/cleanup.h"
-#include "controller/kube_clock.h"
+#include "controller/kube/kube_clock.h"
 #include "controller/kubectl/doctor_checks.h"
 #include "controller/kubectl/plugin_connect.h"
 #include "controller/kubectl/plugin_print.h"
-#include "controller/reveal_policy.h"
+#include "controller/sessions/reveal_policy.h"
 
 #include <string.h>
 

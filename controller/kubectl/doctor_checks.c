@@ -5,9 +5,9 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/link/health_line.h"
-#include "controller/lease.h"
-#include "controller/reveal_policy.h"
-#include "controller/store_config.h"
+#include "controller/kube/lease.h"
+#include "controller/sessions/reveal_policy.h"
+#include "controller/store/store_config.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #include "controller/kubectl/doctor_schemas.h"
 
 #include "common/base/embed.h"
-#include "controller/session_object.h"
+#include "controller/sessions/session_object.h"
 
 #include <string.h>
 

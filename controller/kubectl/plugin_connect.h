@@ -2,7 +2,7 @@
 #ifndef DRDOTNET_PLUGIN_CONNECT_H
 #define DRDOTNET_PLUGIN_CONNECT_H
 
-#include "controller/kube_client.h"
+#include "controller/kube/kube_client.h"
 #include "controller/kubectl/plugin_options.h"
 
 struct plugin_connection {

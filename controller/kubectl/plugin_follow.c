@@ -3,8 +3,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "controller/kube_clock.h"
-#include "controller/kube_watch.h"
+#include "controller/kube/kube_clock.h"
+#include "controller/kube/kube_watch.h"
 #include "controller/kubectl/plugin_progress.h"
 
 #include <errno.h>

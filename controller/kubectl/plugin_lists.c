@@ -5,7 +5,7 @@
 #include "controller/kubectl/plugin_follow.h"
 #include "controller/kubectl/plugin_print.h"
 #include "controller/kubectl/plugin_target.h"
-#include "controller/watch_stream.h"
+#include "controller/kube/watch_stream.h"
 
 #include <string.h>
 #include <unistd.h>

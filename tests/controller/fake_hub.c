@@ -13,8 +13,8 @@
 #include "common/base/http.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "controller/controller.h"
-#include "controller/object_store.h"
+#include "controller/daemon/controller.h"
+#include "controller/store/object_store.h"
 
 #include <inttypes.h>
 #include <poll.h>

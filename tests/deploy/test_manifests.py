@@ -175,7 +175,7 @@ class Written(unittest.TestCase):
             self.assertLessEqual(selector.items(), labels.items())
 
     def test_the_environment_is_known_to_the_programs(self):
-        for workload, source in [(self.controller, "controller/controller_options.c")] + [
+        for workload, source in [(self.controller, "controller/daemon/controller_options.c")] + [
                 (agent, "agent/daemon/agent_options.c") for agent in self.agents.values()]:
             known = set(re.findall(r'"--[a-z-]+", (?:\.env = )?"([A-Z_]+)"', read(source)))
             names = {e["name"] for e in workload["spec"]["template"]["spec"]["containers"][0]["env"]}

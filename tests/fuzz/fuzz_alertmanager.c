@@ -1,6 +1,6 @@
 /* A notification of Alertmanager, after a pattern and a zero byte. What is read has the bounds that are promised, names what it is about in
  * printable words, and is matched or not, but in bounded time. */
-#include "controller/alertmanager.h"
+#include "controller/triggers/alertmanager.h"
 
 #include "common/base/jsonx.h"
 #include "tests/fuzz/fuzz_tools.h"

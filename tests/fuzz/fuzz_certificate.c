@@ -1,5 +1,5 @@
 /* PEM texts of the link's Secret and ConfigMap, which others may have edited. A bundle that was made of anything is made of certificates. */
-#include "controller/link_pki.h"
+#include "controller/link/link_pki.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

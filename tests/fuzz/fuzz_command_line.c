@@ -5,7 +5,7 @@
 #include "agent/cli/cli_typeset.h"
 #include "common/base/buf.h"
 #include "common/base/options.h"
-#include "controller/controller_options.h"
+#include "controller/daemon/controller_options.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdint.h>

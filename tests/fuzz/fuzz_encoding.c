@@ -3,8 +3,8 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/http.h"
-#include "controller/sigv4.h"
-#include "controller/token_review.h"
+#include "controller/store/sigv4.h"
+#include "controller/kube/token_review.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <ctype.h>

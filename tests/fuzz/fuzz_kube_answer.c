@@ -1,11 +1,11 @@
 /* What an API server answers with, beside sessions: pods, Leases, TokenReviews, the Secret of the certificates, errors. The first byte
  * chooses. */
-#include "controller/kube_client.h"
-#include "controller/lease.h"
-#include "controller/link_secret.h"
-#include "controller/observe_set.h"
-#include "controller/pods.h"
-#include "controller/token_review.h"
+#include "controller/kube/kube_client.h"
+#include "controller/kube/lease.h"
+#include "controller/link/link_secret.h"
+#include "controller/triggers/observe_set.h"
+#include "controller/kube/pods.h"
+#include "controller/kube/token_review.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>

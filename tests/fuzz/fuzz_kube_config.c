@@ -1,5 +1,5 @@
 /* A kubeconfig. */
-#include "controller/kube_config.h"
+#include "controller/kube/kube_config.h"
 
 #include <stdlib.h>
 #include <string.h>

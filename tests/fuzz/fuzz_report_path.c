@@ -1,6 +1,6 @@
 /* A path that somebody asks for: what is accepted stays inside the store and names its owner. */
-#include "controller/report_path.h"
-#include "controller/report_store.h"
+#include "controller/store/report_path.h"
+#include "controller/store/report_store.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdint.h>

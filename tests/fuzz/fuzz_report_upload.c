@@ -1,7 +1,7 @@
 /* What strangers may send to the controller's own store: a path and a query. Nothing that it did not sign is accepted, and no key that is
  * accepted has a segment that leads elsewhere. The input's first line is the key, the rest is the query. */
 #include "common/base/cleanup.h"
-#include "controller/report_store.h"
+#include "controller/store/report_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>

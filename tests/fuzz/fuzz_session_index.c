@@ -1,8 +1,8 @@
 /* A session as the API server gives it, into the index; and what a client says is a cursor. The first line is the cursor, the rest the
  * object. What the index shows stays within its bounds, and each session is found again by what a page calls the next one. */
-#include "controller/rest_access.h"
-#include "controller/session_index.h"
-#include "controller/workload.h"
+#include "controller/rest/rest_access.h"
+#include "controller/sessions/session_index.h"
+#include "controller/kube/workload.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* A ProfilingSession as an API server might give it. What is understood can be planned, concluded and written, and what is written stays
  * within the resource's bounds and is read again. */
-#include "controller/plan.h"
-#include "controller/session_status.h"
+#include "controller/sessions/plan.h"
+#include "controller/sessions/session_status.h"
 
 #include <stdlib.h>
 #include <string.h>

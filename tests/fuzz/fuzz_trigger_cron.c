@@ -1,7 +1,7 @@
 /* A schedule's text and a time zone's name (after the first newline). What is taken comes at whole minutes, each after the one before,
  * none of them left out when it is asked for again from just before. */
-#include "controller/trigger_cron.h"
-#include "controller/trigger_zone.h"
+#include "controller/triggers/trigger_cron.h"
+#include "controller/triggers/trigger_zone.h"
 
 #include <stdlib.h>
 #include <string.h>

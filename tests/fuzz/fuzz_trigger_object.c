@@ -1,8 +1,8 @@
 /* A ProfilingTrigger as an API server might give it. What is understood can be settled, fired, concluded and written; limits hold from
  * whatever status it began; what is written stays within the resource's bounds and is read again as the same; and its sessions are
  * sessions. */
-#include "controller/trigger_plan.h"
-#include "controller/trigger_status.h"
+#include "controller/triggers/trigger_plan.h"
+#include "controller/triggers/trigger_status.h"
 
 #include <stdio.h>
 #include <stdlib.h>

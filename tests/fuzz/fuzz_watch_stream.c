@@ -1,5 +1,5 @@
 /* The bytes of a watch, in pieces whose sizes the first byte chooses. What was read must not depend on how it was cut. */
-#include "controller/watch_stream.h"
+#include "controller/kube/watch_stream.h"
 
 #include <stdlib.h>
 #include <string.h>

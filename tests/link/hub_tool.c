@@ -13,11 +13,11 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
-#include "controller/agent_hub.h"
-#include "controller/kube_config.h"
-#include "controller/link_server.h"
-#include "controller/object_store.h"
-#include "controller/report_store.h"
+#include "controller/link/agent_hub.h"
+#include "controller/kube/kube_config.h"
+#include "controller/link/link_server.h"
+#include "controller/store/object_store.h"
+#include "controller/store/report_store.h"
 
 #include <fcntl.h>
 #include <inttypes.h>

@@ -35,9 +35,9 @@ class Document(unittest.TestCase):
         self.assertEqual((set(types) | set(phases) | fields) - self.words, set())
 
     def test_every_reason_to_close(self):
-        reasons = set(re.findall(r'close_soon\([^"]*"(\w+)"', read("controller/link_conn.c")))
-        reasons |= set(re.findall(r'"(TokenRefused|ReviewFailed)"', read("controller/link_conn.c")))
-        reasons |= set(re.findall(r'"reason", "(TooMany\w+)"', read("controller/link_server.c")))
+        reasons = set(re.findall(r'close_soon\([^"]*"(\w+)"', read("controller/link/link_conn.c")))
+        reasons |= set(re.findall(r'"(TokenRefused|ReviewFailed)"', read("controller/link/link_conn.c")))
+        reasons |= set(re.findall(r'"reason", "(TooMany\w+)"', read("controller/link/link_server.c")))
         self.assertGreater(len(reasons), 12)
         self.assertEqual(reasons - self.words, set())
 
@@ -55,12 +55,12 @@ class Document(unittest.TestCase):
                                  (codec, "LINK_TEXT_DIAGNOSIS", "<= 2 KiB"), (codec, "LINK_TEXT_HEADLINE", "<= 320 bytes"),
                                  (client, "LINK_CLIENT_MAX_LINKS", "up to 8 addresses"), (client, "LINK_CLIENT_REFRESH_MS", "every 30 s"),
                                  ("agent/link/link_client.c", "PING_AFTER_S", "after 25 s"), ("agent/link/link_client.c", "HANG_UP_AFTER_S", "after 35 s"),
-                                 ("controller/link_server.c", "PING_AFTER_S", "after 25 s"),
-                                 ("controller/link_server.c", "HANDSHAKE_TIMEOUT_MS", "within 15 s"),
-                                 ("controller/link_server.h", "LINK_SERVER_MAX_CONNECTIONS", "8192 connections"),
-                                 ("controller/agent_hub_link.h", "AGENT_HUB_MAILBOX_MAX", "64 waiting messages"),
+                                 ("controller/link/link_server.c", "PING_AFTER_S", "after 25 s"),
+                                 ("controller/link/link_server.c", "HANDSHAKE_TIMEOUT_MS", "within 15 s"),
+                                 ("controller/link/link_server.h", "LINK_SERVER_MAX_CONNECTIONS", "8192 connections"),
+                                 ("controller/link/agent_hub_link.h", "AGENT_HUB_MAILBOX_MAX", "64 waiting messages"),
                                  ("agent/jobs/job_table.h", "JOB_TABLE_FORGOTTEN", "last 64 forgotten"),
-                                 ("controller/token_review.h", "TOKEN_REVIEW_CACHE_MS", "believed for 60 s"),
+                                 ("controller/kube/token_review.h", "TOKEN_REVIEW_CACHE_MS", "believed for 60 s"),
                                  ("agent/jobs/jobs.h", "JOBS_DELIVERY_BOUND_MS", "after 24 h")):
             value = number(path, name)
             digits = int(re.search(r"\d+", said).group())

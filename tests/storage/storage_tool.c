@@ -17,8 +17,8 @@
 #include "common/base/http.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
-#include "controller/object_store.h"
-#include "controller/report_store.h"
+#include "controller/store/object_store.h"
+#include "controller/store/report_store.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>

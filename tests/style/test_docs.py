@@ -53,7 +53,7 @@ class Docs(unittest.TestCase):
 
     def test_settings_are_there_and_have_their_defaults(self):
         """The table of docs/install.md, against the programs' tables of options."""
-        known = {env: words for source in ("agent/daemon/agent_options.c", "controller/controller_options.c")
+        known = {env: words for source in ("agent/daemon/agent_options.c", "controller/daemon/controller_options.c")
                  for env, words in SETTING.findall(read(source))}
         rows = re.findall(r"^\| (`[A-Z_`, ]+`) \| [\w, ]+ \| (.*?) \|", read("docs/install.md"), re.M)
         self.assertGreater(len(rows), 10)

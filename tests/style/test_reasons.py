@@ -49,7 +49,7 @@ class Reasons(unittest.TestCase):
 
 class TriggerReasons(unittest.TestCase):
     def test_each_is_explained_used_and_shown(self):
-        reasons = re.findall(r'^\tX\((\w+), "[A-Z].*\."\)', read("controller/trigger_reason.h"), re.M)
+        reasons = re.findall(r'^\tX\((\w+), "[A-Z].*\."\)', read("controller/triggers/trigger_reason.h"), re.M)
         self.assertGreater(len(reasons), 12)
         table = read("docs/triggers.md").partition("## Why it did not fire")[2]
         for reason in reasons:

@@ -2,7 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
-#include "controller/link_pki.h"
+#include "controller/link/link_pki.h"
 #include "tests/unit/http_server.h"
 
 #include <signal.h>

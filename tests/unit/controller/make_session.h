@@ -4,7 +4,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
-#include "controller/session_object.h"
+#include "controller/sessions/session_object.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

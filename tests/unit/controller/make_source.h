@@ -5,7 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
-#include "controller/trigger_object.h"
+#include "controller/triggers/trigger_object.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

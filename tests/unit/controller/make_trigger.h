@@ -2,7 +2,7 @@
 #ifndef DRDOTNET_TESTS_MAKE_TRIGGER_H
 #define DRDOTNET_TESTS_MAKE_TRIGGER_H
 
-#include "controller/trigger_object.h"
+#include "controller/triggers/trigger_object.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

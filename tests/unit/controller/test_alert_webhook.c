@@ -1,4 +1,4 @@
-#include "controller/alert_webhook.h"
+#include "controller/triggers/alert_webhook.h"
 
 #include "common/base/clock.h"
 #include "common/base/fsio.h"

@@ -1,4 +1,4 @@
-#include "controller/alertmanager.h"
+#include "controller/triggers/alertmanager.h"
 
 #include "tests/unit/controller/make_source.h"
 

@@ -1,7 +1,7 @@
 /* What a session is compared with, the status that it stands in, and who asks for it. */
-#include "controller/baseline.h"
-#include "controller/comparisons.h"
-#include "controller/session_status.h"
+#include "controller/sessions/baseline.h"
+#include "controller/sessions/comparisons.h"
+#include "controller/sessions/session_status.h"
 #include "tests/unit/controller/make_session.h"
 
 #include <stdatomic.h>

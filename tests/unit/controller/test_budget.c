@@ -1,4 +1,4 @@
-#include "controller/budget.h"
+#include "controller/sessions/budget.h"
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"

@@ -1,4 +1,4 @@
-#include "controller/events.h"
+#include "controller/sessions/events.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

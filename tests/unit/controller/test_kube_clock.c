@@ -1,4 +1,4 @@
-#include "controller/kube_clock.h"
+#include "controller/kube/kube_clock.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "controller/kube_config.h"
+#include "controller/kube/kube_config.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

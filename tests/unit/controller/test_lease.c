@@ -1,4 +1,4 @@
-#include "controller/lease.h"
+#include "controller/kube/lease.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "controller/link_certs.h"
+#include "controller/link/link_certs.h"
 
 #include "common/base/mem.h"
 

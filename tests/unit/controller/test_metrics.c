@@ -1,4 +1,4 @@
-#include "controller/metrics.h"
+#include "controller/base/metrics.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "controller/object_store.h"
+#include "controller/store/object_store.h"
 
 #include "common/api/reason.h"
 #include "common/base/fsio.h"

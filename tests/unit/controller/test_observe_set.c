@@ -1,4 +1,4 @@
-#include "controller/observe_set.h"
+#include "controller/triggers/observe_set.h"
 
 #include "tests/unit/controller/make_source.h"
 

@@ -1,4 +1,4 @@
-#include "controller/plan.h"
+#include "controller/sessions/plan.h"
 
 #include "common/api/reason.h"
 #include "tests/unit/controller/make_session.h"

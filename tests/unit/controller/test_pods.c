@@ -1,4 +1,4 @@
-#include "controller/pods.h"
+#include "controller/kube/pods.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

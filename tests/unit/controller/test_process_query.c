@@ -1,8 +1,8 @@
-#include "controller/process_query.h"
+#include "controller/link/process_query.h"
 
 #include "common/api/reason.h"
 #include "common/base/clock.h"
-#include "controller/agent_hub_link.h"
+#include "controller/link/agent_hub_link.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

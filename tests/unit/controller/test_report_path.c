@@ -1,4 +1,4 @@
-#include "controller/report_path.h"
+#include "controller/store/report_path.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

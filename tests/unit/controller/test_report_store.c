@@ -1,4 +1,4 @@
-#include "controller/report_store.h"
+#include "controller/store/report_store.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* The pure parts of the cluster's REST backend. */
-#include "controller/rest_access.h"
-#include "controller/workload.h"
+#include "controller/rest/rest_access.h"
+#include "controller/kube/workload.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

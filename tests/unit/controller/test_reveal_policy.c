@@ -1,4 +1,4 @@
-#include "controller/reveal_policy.h"
+#include "controller/sessions/reveal_policy.h"
 
 #include "common/base/jsonx.h"
 

@@ -1,6 +1,6 @@
-#include "controller/review_pool.h"
+#include "controller/kube/review_pool.h"
 
-#include "controller/kube_config.h"
+#include "controller/kube/kube_config.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "controller/session_cache.h"
+#include "controller/sessions/session_cache.h"
 
 #include "common/api/reason.h"
 #include "tests/unit/controller/make_session.h"

@@ -1,4 +1,4 @@
-#include "controller/session_index.h"
+#include "controller/sessions/session_index.h"
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"

@@ -1,7 +1,7 @@
-#include "controller/session_object.h"
+#include "controller/sessions/session_object.h"
 
 #include "common/api/reason.h"
-#include "controller/report_store.h"
+#include "controller/store/report_store.h"
 #include "tests/unit/controller/make_session.h"
 
 Test(session_object, reads_what_we_wrote)

@@ -1,4 +1,4 @@
-#include "controller/session_status.h"
+#include "controller/sessions/session_status.h"
 
 #include "common/api/reason.h"
 #include "tests/unit/controller/make_session.h"

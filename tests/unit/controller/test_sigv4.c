@@ -1,4 +1,4 @@
-#include "controller/sigv4.h"
+#include "controller/store/sigv4.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

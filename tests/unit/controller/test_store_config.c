@@ -1,4 +1,4 @@
-#include "controller/store_config.h"
+#include "controller/store/store_config.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

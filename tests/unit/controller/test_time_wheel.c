@@ -1,4 +1,4 @@
-#include "controller/time_wheel.h"
+#include "controller/base/time_wheel.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

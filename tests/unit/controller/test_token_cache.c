@@ -1,4 +1,4 @@
-#include "controller/token_cache.h"
+#include "controller/kube/token_cache.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

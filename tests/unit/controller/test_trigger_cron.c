@@ -1,5 +1,5 @@
-#include "controller/trigger_cron.h"
-#include "controller/trigger_zone.h"
+#include "controller/triggers/trigger_cron.h"
+#include "controller/triggers/trigger_zone.h"
 
 #include "common/base/clock.h"
 

@@ -1,8 +1,8 @@
-#include "controller/trigger_plan.h"
+#include "controller/triggers/trigger_plan.h"
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "controller/trigger_status.h"
+#include "controller/triggers/trigger_status.h"
 #include "make_trigger.h"
 
 #define NOW INT64_C(1790000000000)

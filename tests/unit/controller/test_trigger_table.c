@@ -1,6 +1,6 @@
-#include "controller/trigger_table.h"
+#include "controller/triggers/trigger_table.h"
 
-#include "controller/trigger_sessions.h"
+#include "controller/triggers/trigger_sessions.h"
 #include "make_trigger.h"
 
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "controller/watch_retry.h"
+#include "controller/kube/watch_retry.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "controller/watch_stream.h"
+#include "controller/kube/watch_stream.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "controller/work_queue.h"
+#include "controller/base/work_queue.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

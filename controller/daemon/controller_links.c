@@ -1,0 +1,69 @@
+/* What agents tell over their links, and ask: of jobs, thresholds, processes, and where to put reports. */
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "controller/daemon/controller_private.h"
+#include "controller/base/metrics.h"
+
+#include <string.h>
+
+static void on_job(void *ctx, const char *node, const struct link_job *job)
+{
+	static const char help[] = "Job reports of agents that were not taken, by why.";
+	struct controller *c = ctx;
+	char key[RECONCILE_ORPHAN_KEY_SIZE];
+	switch (session_cache_job(c->cache, node, job, key)) {
+	case SESSION_JOB_TAKEN:
+		if (atomic_load(&c->epoch))
+			work_queue_add(c->queue, key);
+		return;
+	case SESSION_JOB_ORPHAN:
+		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
+		reconcile_orphan_key(node, job, key);
+		orphans_add(&c->orphans, &c->epoch, c->queue, key);
+		return;
+	case SESSION_JOB_FOREIGN:
+		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
+		if (atomic_load(&c->epoch)) /* a standby's watch may tell of a session's pods later than their agents of its jobs */
+			LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
+	}
+}
+
+static void on_node(void *ctx, const char *node, bool linked, int64_t highest_epoch)
+{
+	(void)highest_epoch; /* the election reads the hub's own maximum */
+	struct controller *c = ctx;
+	session_cache_node(c->cache, node, linked, clock_mono_ms());
+	if (linked)
+		trigger_observe_node(c->observe, node);
+	if (atomic_load(&c->epoch))
+		session_cache_each_waiting_for(c->cache, node, controller_enqueue, c);
+}
+
+static void on_observed(void *ctx, const char *node, const struct link_observed *items, size_t count)
+{
+	trigger_observe_heard(((struct controller *)ctx)->observe, node, items, count);
+}
+
+static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512],
+		     struct err *e)
+{
+	struct controller *c = ctx;
+	struct session_upload u;
+	if (session_cache_grant(c->cache, node, job_id, r, &u, e) < 0)
+		return -1;
+	memcpy(store, u.store, sizeof u.store);
+	return session_report_prefix(u.namespace, u.name, u.uid, u.pod_name, key_prefix, 512, e);
+}
+
+static void on_processes(void *ctx, const char *node, const struct link_processes *answer)
+{
+	struct controller *c = ctx;
+	if (c->options.processes)
+		process_queries_on_answer(c->options.processes, node, answer);
+}
+
+void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
+{
+	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_observed = on_observed,
+					    .on_upload = on_upload, .on_processes = on_processes};
+}

@@ -1,0 +1,380 @@
+/* Reports over HTTP on the link's port: an agent puts one by a signed URL, a person gets one with a token of the cluster.
+ *
+ *   PUT /store/<key>?size=..&sha256=..&expires=..&signature=..
+ *   GET /reports/<namespace>/<session>-<uid8>/<pod>/<file>       Authorization: Bearer <token>
+ *
+ * A report is the work of pods that nobody trusts: it is served with a policy that lets its own scripts run in an origin of
+ * its own, without network, and is never cached. Link thread only, but for the access review. */
+#include "common/base/cleanup.h"
+#include "common/base/hash.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/report/report_policy.h"
+#include "controller/link/http_api.h"
+#include "controller/store/report_path.h"
+#include "controller/kube/kube_clock.h"
+#include "controller/link/link_server_private.h"
+#include "controller/base/metrics.h"
+#include "controller/store/report_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEADERS_ROOM 1536
+#define CHUNK_BYTES 16384
+#define REFUSED_BODY_MAX (64 << 20) /* of a larger one nothing is read */
+
+/* Allocated and zeroed by lws with the connection; used again for each request on it. */
+struct http_conn {
+	uint64_t id;                 /* 0: no request that waits for a review */
+	struct lws *wsi;
+	struct link_server *server;
+	struct report_upload *upload;
+	char *refusal;               /* of an upload whose body is still under way */
+	unsigned refusal_status;
+	char *file_type;             /* of the report to be sent */
+	bool as_attachment;
+	int fd;                      /* of the report, + 1; 0: none */
+	int64_t left;
+	bool headers_sent;
+	unsigned status;             /* to be answered in the next writable; 0: none */
+	char *text;
+	UT_hash_handle hh;
+};
+
+size_t http_api_conn_size(void)
+{
+	return sizeof(struct http_conn);
+}
+
+static void forget_request(struct http_conn *c)
+{
+	if (c->id)
+		HASH_DEL(c->server->http_conns, c);
+	c->id = 0;
+	report_upload_abort(steal_ptr(&c->upload));
+	free(steal_ptr(&c->refusal));
+	free(steal_ptr(&c->file_type));
+	free(steal_ptr(&c->text));
+	if (c->fd)
+		close(c->fd - 1);
+	c->fd = 0;
+	c->left = 0;
+	c->status = 0;
+	c->headers_sent = false;
+}
+
+/* Answers --------------------------------------------------------------------------------------------------------- */
+
+static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
+{
+	AUTO_FREE char *body = mem_printf("%s\n", text);
+	size_t len = strlen(body);
+	AUTO_FREE unsigned char *frame = mem_realloc(NULL, LWS_PRE + HEADERS_ROOM + len, 1);
+	unsigned char *start = frame + LWS_PRE, *p = start, *end = start + HEADERS_ROOM;
+	if (c)
+		forget_request(c);
+	if (lws_add_http_common_headers(wsi, status, "text/plain; charset=utf-8", len, &p, end))
+		return -1;
+	if (status == HTTP_STATUS_UNAUTHORIZED &&
+	    lws_add_http_header_by_name(wsi, (const unsigned char *)"www-authenticate:", (const unsigned char *)"Bearer", 6, &p, end))
+		return -1;
+	if (lws_finalize_http_header(wsi, &p, end) || lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0)
+		return -1;
+	memcpy(start, body, len);
+	if (lws_write(wsi, start, len, LWS_WRITE_HTTP_FINAL) < 0)
+		return -1;
+	return lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+static unsigned status_of(const struct err *e)
+{
+	switch (e->kind) {
+	case ERR_DENIED:
+		return e->code == 401 ? HTTP_STATUS_UNAUTHORIZED : HTTP_STATUS_FORBIDDEN;
+	case ERR_NOT_FOUND:
+		return HTTP_STATUS_NOT_FOUND;
+	case ERR_INVALID:
+	case ERR_PROTOCOL:
+		return HTTP_STATUS_BAD_REQUEST;
+	default:
+		return HTTP_STATUS_SERVICE_UNAVAILABLE;
+	}
+}
+
+/* From outside of an lws callback of this connection, as the next. */
+static void write_again(struct http_conn *c)
+{
+	lws_rx_flow_control(c->wsi, 1);
+	lws_callback_on_writable(c->wsi);
+}
+
+static void answer_later(struct http_conn *c, unsigned status, const char *text)
+{
+	c->status = status;
+	free(c->text);
+	c->text = mem_strdup(text);
+	write_again(c);
+}
+
+/* Up -------------------------------------------------------------------------------------------------------------- */
+
+static void read_query(struct lws *wsi, struct buf *out)
+{
+	char part[512];
+	for (int i = 0; lws_hdr_copy_fragment(wsi, part, sizeof part, WSI_TOKEN_HTTP_URI_ARGS, i) > 0; i++)
+		buf_printf(out, "%s%s", out->len ? "&" : "", part);
+}
+
+static int64_t content_length(struct lws *wsi)
+{
+	char text[24];
+	if (lws_hdr_copy(wsi, text, sizeof text, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0)
+		return -1;
+	char *end;
+	long long n = strtoll(text, &end, 10);
+	return *end || n < 0 ? -1 : n;
+}
+
+/* Answered when the body has come: an answer before, and a close with bytes that nobody has read, would be lost on its way. In the form of
+ * S3's errors, which agents understand. */
+static void refuse_upload(struct http_conn *c, const struct err *e)
+{
+	bool full = e->code == 0 || e->code == ENOSPC || e->code == EDQUOT;
+	const char *code = e->kind == ERR_DENIED    ? "AccessDenied"
+			   : e->kind == ERR_INVALID ? "InvalidReport"
+			   : full		    ? "ReportStoreFull"
+						    : "ReportStoreFailed";
+	report_upload_abort(steal_ptr(&c->upload));
+	free(c->refusal);
+	c->refusal = mem_printf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, e->message);
+	c->refusal_status = status_of(e);
+	LOG_WARN("store", "a report is not taken", LOG_S("error", e->message[0] ? e->message : ""));
+	metrics_count("drdotnet_store_requests_total", "operation", "refused", "Requests to the controller's own report store.");
+}
+
+static int answer_refusal(struct lws *wsi, struct http_conn *c)
+{
+	AUTO_FREE char *text = steal_ptr(&c->refusal);
+	return answer(wsi, c, c->refusal_status, text);
+}
+
+static int receive_body(struct http_conn *c, const void *data, size_t len)
+{
+	struct err e = ERR_INIT;
+	if (c->refusal)
+		return 0;
+	if (!c->upload)
+		return -1;
+	if (report_upload_write(c->upload, data, len, &e) < 0)
+		refuse_upload(c, &e);
+	return 0;
+}
+
+static int end_upload(struct lws *wsi, struct http_conn *c)
+{
+	struct err e = ERR_INIT;
+	if (!c->upload && !c->refusal)
+		return -1;
+	if (c->upload && report_upload_commit(steal_ptr(&c->upload), &e) < 0)
+		refuse_upload(c, &e);
+	if (c->refusal)
+		return answer_refusal(wsi, c);
+	metrics_count("drdotnet_store_requests_total", "operation", "put", "Requests to the controller's own report store.");
+	return answer(wsi, c, HTTP_STATUS_OK, "stored");
+}
+
+static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
+{
+	struct err e = ERR_INIT;
+	AUTO_BUF struct buf query;
+	buf_init(&query, 2048);
+	read_query(wsi, &query);
+	int64_t length = content_length(wsi);
+	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
+	if (c->upload && length == report_upload_size(c->upload))
+		return length > 0 ? 0 : end_upload(wsi, c); /* of an empty body nothing would be told */
+	if (c->upload)
+		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
+	refuse_upload(c, &e);
+	return length > 0 && length <= REFUSED_BODY_MAX ? 0 : answer_refusal(wsi, c);
+}
+
+/* Down ------------------------------------------------------------------------------------------------------------ */
+
+struct access_event {
+	struct link_event ev;
+	struct link_server *server;
+	uint64_t conn;
+	char *token, *key;
+	struct report_path path;
+	struct err error;
+	bool good;
+};
+
+static void open_report(struct http_conn *c, const char *key, const struct report_path *path)
+{
+	struct err e = ERR_INIT;
+	int fd = report_store_open(c->server->config.reports, key, &c->left, &e);
+	if (fd < 0) {
+		answer_later(c, status_of(&e), "no such report");
+		return;
+	}
+	c->fd = fd + 1;
+	c->file_type = mem_strdup(report_path_media_type(path->file));
+	c->as_attachment = strncmp(c->file_type, "text/html", 9) != 0;
+	write_again(c);
+}
+
+static void deliver_access(struct link_server *s, struct link_event *ev)
+{
+	struct access_event *a = (struct access_event *)ev;
+	struct http_conn *c = NULL;
+	HASH_FIND(hh, s->http_conns, &a->conn, sizeof a->conn, c);
+	if (c) {
+		HASH_DEL(s->http_conns, c);
+		c->id = 0;
+		if (a->good)
+			open_report(c, a->key, &a->path);
+		else
+			answer_later(c, status_of(&a->error), a->error.kind == ERR_DENIED ? a->error.message : "try again later");
+	}
+	free(a->key);
+	free(a);
+}
+
+static void run_access(void *arg, struct kube_client *kube)
+{
+	struct access_event *a = arg;
+	if (kube)
+		a->good = token_review_access(kube, a->token, "get", a->path.namespace, a->path.session, &a->error) == 0;
+	else
+		err_set(&a->error, ERR_CANCELED, 0, "the controller stops");
+	OPENSSL_cleanse(a->token, strlen(a->token));
+	free(a->token);
+	a->token = NULL;
+	link_server_post(a->server, &a->ev);
+}
+
+static int begin_download(struct lws *wsi, struct http_conn *c, const char *key)
+{
+	struct report_path path;
+	if (report_path_parse(key, &path) < 0)
+		return answer(wsi, c, HTTP_STATUS_NOT_FOUND, "no such report");
+	AUTO_FREE char *token = link_server_bearer(wsi);
+	if (!token)
+		return answer(wsi, c, HTTP_STATUS_UNAUTHORIZED, "send a token of the cluster: Authorization: Bearer ...");
+	struct access_event *a = mem_alloc(sizeof *a);
+	a->ev.deliver = deliver_access;
+	a->server = c->server;
+	a->conn = c->id = ++c->server->next_id;
+	a->token = mem_strdup(token);
+	a->key = mem_strdup(key);
+	a->path = path;
+	HASH_ADD(hh, c->server->http_conns, id, sizeof c->id, c);
+	struct err e = ERR_INIT;
+	if (review_pool_submit(c->server->pool, run_access, a, &e) == 0) {
+		lws_rx_flow_control(wsi, 0); /* lws would look again and again at what lies there unread */
+		return 0;
+	}
+	free(a->token);
+	free(a->key);
+	free(a);
+	return answer(wsi, c, HTTP_STATUS_SERVICE_UNAVAILABLE, e.message);
+}
+
+static int add(struct lws *wsi, const char *name, const char *value, unsigned char **p, unsigned char *end)
+{
+	return lws_add_http_header_by_name(wsi, (const unsigned char *)name, (const unsigned char *)value, (int)strlen(value), p, end);
+}
+
+static int send_headers(struct lws *wsi, struct http_conn *c)
+{
+	unsigned char frame[LWS_PRE + HEADERS_ROOM], *start = frame + LWS_PRE, *p = start, *end = frame + sizeof frame - 1;
+	if (lws_add_http_common_headers(wsi, HTTP_STATUS_OK, c->file_type, (lws_filepos_t)c->left, &p, end) ||
+	    add(wsi, "content-security-policy:", REPORT_POLICY, &p, end) || add(wsi, "x-content-type-options:", "nosniff", &p, end) ||
+	    add(wsi, "cache-control:", "no-store", &p, end) || add(wsi, "referrer-policy:", "no-referrer", &p, end) ||
+	    add(wsi, "cross-origin-resource-policy:", "same-origin", &p, end) ||
+	    add(wsi, "content-disposition:", c->as_attachment ? "attachment" : "inline", &p, end) || lws_finalize_http_header(wsi, &p, end))
+		return -1;
+	c->headers_sent = true;
+	metrics_count("drdotnet_store_requests_total", "operation", "get", "Requests to the controller's own report store.");
+	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
+}
+
+static int send_chunk(struct lws *wsi, struct http_conn *c)
+{
+	unsigned char frame[LWS_PRE + CHUNK_BYTES];
+	ssize_t n = c->left ? read(c->fd - 1, frame + LWS_PRE, c->left < CHUNK_BYTES ? (size_t)c->left : CHUNK_BYTES) : 0;
+	if (n < 0 || (n == 0 && c->left))
+		return -1; /* shorter than promised: the connection must not look complete */
+	c->left -= n;
+	bool last = c->left == 0;
+	if (lws_write(wsi, frame + LWS_PRE, (size_t)n, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
+		return -1;
+	if (!last) {
+		lws_callback_on_writable(wsi);
+		return 0;
+	}
+	forget_request(c);
+	return lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+static int write_more(struct lws *wsi, struct http_conn *c)
+{
+	if (c->status) {
+		AUTO_FREE char *text = steal_ptr(&c->text);
+		return answer(wsi, c, c->status, text);
+	}
+	if (!c->fd)
+		return 0;
+	if (c->headers_sent)
+		return send_chunk(wsi, c);
+	if (send_headers(wsi, c) < 0)
+		return -1;
+	lws_callback_on_writable(wsi);
+	return 0;
+}
+
+/* Requests -------------------------------------------------------------------------------------------------------- */
+
+static int begin(struct lws *wsi, struct http_conn *c, const char *path)
+{
+	c->wsi = wsi;
+	c->server = link_server_of(wsi);
+	lws_set_timeout(wsi, PENDING_TIMEOUT_HTTP_CONTENT, c->server->config.request_timeout_s);
+	lws_set_timer_usecs(wsi, c->server->config.request_timeout_s * LWS_US_PER_SEC);
+	bool put = lws_hdr_total_length(wsi, WSI_TOKEN_PUT_URI) > 0, get = lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) > 0;
+	if (c->server->config.reports && put && strncmp(path, "/store/", 7) == 0)
+		return begin_upload(wsi, c, path + 7);
+	if (c->server->config.reports && get && strncmp(path, "/reports/", 9) == 0)
+		return begin_download(wsi, c, path + 9);
+	return answer(wsi, c, HTTP_STATUS_NOT_FOUND, "not found");
+}
+
+int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
+{
+	struct http_conn *c = user;
+	switch (reason) {
+	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+		return -1; /* a WebSocket without the subprotocol */
+	case LWS_CALLBACK_HTTP:
+		return begin(wsi, c, in);
+	case LWS_CALLBACK_HTTP_BODY:
+		return receive_body(c, in, len);
+	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
+		return end_upload(wsi, c);
+	case LWS_CALLBACK_HTTP_WRITEABLE:
+		return write_more(wsi, c);
+	case LWS_CALLBACK_TIMER:
+		return -1; /* drips for too long */
+	case LWS_CALLBACK_CLOSED_HTTP:
+	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
+		if (c && c->server)
+			forget_request(c);
+		return 0;
+	default:
+		return 0;
+	}
+}

@@ -1,0 +1,486 @@
+#include "controller/sessions/session_index.h"
+
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/hash.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+#include "controller/sessions/session_search.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NEAR_THE_END 64
+
+/* In the order of an entry's texts: first the two of its key, then those that a search looks at. */
+enum field { NAMESPACE, NAME, TARGET, STATE, HEADLINE, REQUESTED_BY, UID, PROFILER, TRIGGER, FIELD_COUNT };
+
+/* Bounds of what others wrote; the API server's own are below them. */
+static const size_t field_max[FIELD_COUNT] = {63, 253, 253, 63, 320, 253, 39, 63, 253};
+
+/* Its key in the table is "<namespace>\0<name>", the beginning of its texts. */
+struct entry {
+	UT_hash_handle hh;
+	uint64_t version;
+	int64_t created_ms, completed_ms;
+	uint16_t at[FIELD_COUNT];
+	uint16_t size; /* of text */
+	bool seen;
+	char text[];
+};
+
+struct session_index {
+	pthread_mutex_t lock;
+	struct entry *entries;
+	/* Oldest first, so that a new session goes to the end. What comes in another order (a list does) is sorted in when somebody looks. */
+	struct entry **order;
+	size_t count, cap;
+	bool unsorted;
+	size_t text_bytes;
+};
+
+struct session_index *session_index_new(void)
+{
+	struct session_index *x = mem_alloc(sizeof *x);
+	pthread_mutex_init(&x->lock, NULL);
+	return x;
+}
+
+void session_index_free(struct session_index *x)
+{
+	if (!x)
+		return;
+	HASH_CLEAR(hh, x->entries);
+	for (size_t i = 0; i < x->count; i++)
+		free(x->order[i]);
+	free(x->order);
+	pthread_mutex_destroy(&x->lock);
+	free(x);
+}
+
+/* The order; the lock is held ------------------------------------------------------------------------------------- */
+
+static const char *text_of(const struct entry *n, enum field f)
+{
+	return n->text + n->at[f];
+}
+
+static int compare_key(const struct entry *n, int64_t created_ms, const char *uid)
+{
+	if (n->created_ms != created_ms)
+		return n->created_ms < created_ms ? -1 : 1;
+	return strcmp(text_of(n, UID), uid);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct entry *const *left = a, *const *right = b;
+	return compare_key(*left, (*right)->created_ms, text_of(*right, UID));
+}
+
+static void sort(struct session_index *x)
+{
+	if (x->unsorted)
+		qsort(x->order, x->count, sizeof *x->order, compare);
+	x->unsorted = false;
+}
+
+/* How many are older than this key. */
+static size_t older_than(struct session_index *x, int64_t created_ms, const char *uid)
+{
+	sort(x);
+	size_t low = 0, high = x->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (compare_key(x->order[middle], created_ms, uid) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Sessions of one second come in any order: such a one is put in its place at once, so that a busy second costs no sort each. */
+static void append(struct session_index *x, struct entry *n)
+{
+	GROW(x->order, x->count, x->cap);
+	size_t i = x->count, lowest = x->count > NEAR_THE_END ? x->count - NEAR_THE_END : 0;
+	while (!x->unsorted && i > lowest && compare_key(x->order[i - 1], n->created_ms, text_of(n, UID)) > 0)
+		i--;
+	if (i > 0 && i == lowest && compare_key(x->order[i - 1], n->created_ms, text_of(n, UID)) > 0) {
+		x->unsorted = true;
+		i = x->count;
+	}
+	memmove(x->order + i + 1, x->order + i, (x->count - i) * sizeof *x->order);
+	x->order[i] = n;
+	x->count++;
+}
+
+/* Entries; the lock is held --------------------------------------------------------------------------------------- */
+
+static size_t make_key(const char *namespace, const char *name, char out[64 + 254])
+{
+	int n = snprintf(out, 64 + 254, "%.63s%c%.253s", namespace, '\0', name);
+	return (size_t)n;
+}
+
+static struct entry *find(struct session_index *x, const char *namespace, const char *name)
+{
+	char key[64 + 254];
+	struct entry *n = NULL;
+	size_t len = make_key(namespace, name, key);
+	HASH_FIND(hh, x->entries, key, len, n);
+	return n;
+}
+
+static void enter(struct session_index *x, struct entry *n)
+{
+	HASH_ADD_KEYPTR(hh, x->entries, n->text, (size_t)n->at[TARGET] - 1, n);
+	x->text_bytes += n->size;
+}
+
+static void leave(struct session_index *x, struct entry *n)
+{
+	HASH_DELETE(hh, x->entries, n);
+	x->text_bytes -= n->size;
+}
+
+static void drop(struct session_index *x, struct entry *n)
+{
+	size_t i = older_than(x, n->created_ms, text_of(n, UID));
+	memmove(x->order + i, x->order + i + 1, (--x->count - i) * sizeof *x->order);
+	leave(x, n);
+	free(n);
+}
+
+/* Objects ---------------------------------------------------------------------------------------------------------- */
+
+/* The trigger that made it: its owner. */
+static const char *trigger_of(const json_t *object)
+{
+	const json_t *list = jsonx_at(object, "metadata.ownerReferences");
+	for (size_t i = 0; i < json_array_size(list); i++) {
+		const json_t *owner = json_array_get(list, i);
+		if (strcmp(jsonx_str_at(owner, "kind", ""), "ProfilingTrigger") == 0)
+			return jsonx_str_at(owner, "name", "");
+	}
+	return "";
+}
+
+static const char *annotation(const json_t *object, const char *key)
+{
+	const char *value = json_string_value(json_object_get(jsonx_at(object, "metadata.annotations"), key));
+	return value ? value : "";
+}
+
+static void read_texts(const json_t *object, const char *out[FIELD_COUNT])
+{
+	out[NAMESPACE] = jsonx_str_at(object, "metadata.namespace", "");
+	out[NAME] = jsonx_str_at(object, "metadata.name", "");
+	out[UID] = jsonx_str_at(object, "metadata.uid", "");
+	out[PROFILER] = jsonx_str_at(object, "spec.profiler", "");
+	out[TARGET] = jsonx_str_at(object, "status.targetSummary", jsonx_str_at(object, "spec.target.podName", ""));
+	out[STATE] = jsonx_str_at(object, "status.state", "Pending");
+	out[HEADLINE] = jsonx_str_at(object, "status.headline", "");
+	out[REQUESTED_BY] = annotation(object, SESSION_REQUESTED_BY);
+	out[TRIGGER] = trigger_of(object);
+}
+
+static int64_t time_at(const json_t *object, const char *dotted)
+{
+	int64_t ms = 0;
+	const char *text = jsonx_str_at(object, dotted, NULL);
+	return text && clock_parse_rfc3339(text, &ms) == 0 ? ms : 0;
+}
+
+static struct entry *make(const json_t *object)
+{
+	const char *texts[FIELD_COUNT];
+	size_t len[FIELD_COUNT], size = 0;
+	read_texts(object, texts);
+	for (int f = 0; f < FIELD_COUNT; f++) {
+		len[f] = text_cut_utf8(texts[f], field_max[f]);
+		size += len[f] + 1;
+	}
+	if (!len[NAMESPACE] || !len[NAME] || !len[UID])
+		return NULL;
+	struct entry *n = mem_alloc(sizeof *n + size);
+	n->size = (uint16_t)size;
+	size = 0;
+	for (int f = 0; f < FIELD_COUNT; f++) {
+		n->at[f] = (uint16_t)size;
+		memcpy(n->text + size, texts[f], len[f]);
+		size += len[f] + 1;
+	}
+	n->version = strtoull(jsonx_str_at(object, "metadata.resourceVersion", "0"), NULL, 10);
+	n->created_ms = time_at(object, "metadata.creationTimestamp");
+	n->completed_ms = time_at(object, "status.completionTime");
+	n->seen = true;
+	return n;
+}
+
+/* Puts the new state of the same object in the place of the old one. */
+static void replace(struct session_index *x, struct entry *old, struct entry *n)
+{
+	x->order[older_than(x, old->created_ms, text_of(old, UID))] = n;
+	leave(x, old);
+	enter(x, n);
+	free(old);
+}
+
+bool session_index_put(struct session_index *x, const json_t *object)
+{
+	struct entry *n = make(object);
+	if (!n)
+		return false;
+	pthread_mutex_lock(&x->lock);
+	struct entry *old = find(x, n->text, text_of(n, NAME));
+	bool same = old && strcmp(text_of(old, UID), text_of(n, UID)) == 0;
+	bool echo = same && n->version && n->version <= old->version;
+	if (echo) {
+		old->seen = true;
+		free(n);
+	} else if (same && old->created_ms == n->created_ms) {
+		replace(x, old, n);
+	} else {
+		if (old)
+			drop(x, old);
+		append(x, n);
+		enter(x, n);
+	}
+	pthread_mutex_unlock(&x->lock);
+	return !echo;
+}
+
+bool session_index_remove(struct session_index *x, const char *namespace, const char *name, const char *uid)
+{
+	pthread_mutex_lock(&x->lock);
+	struct entry *n = find(x, namespace, name);
+	bool found = n && (!uid || strcmp(text_of(n, UID), uid) == 0);
+	if (found)
+		drop(x, n);
+	pthread_mutex_unlock(&x->lock);
+	return found;
+}
+
+void session_index_list_begin(struct session_index *x, const char *namespace)
+{
+	pthread_mutex_lock(&x->lock);
+	for (size_t i = 0; i < x->count; i++) {
+		if (!namespace || strcmp(x->order[i]->text, namespace) == 0)
+			x->order[i]->seen = false;
+	}
+	pthread_mutex_unlock(&x->lock);
+}
+
+void session_index_list_end(struct session_index *x, const char *namespace, session_gone_fn *gone, void *ctx)
+{
+	struct entry **lost = NULL;
+	size_t kept = 0, lost_count = 0, lost_cap = 0;
+	pthread_mutex_lock(&x->lock);
+	for (size_t i = 0; i < x->count; i++) {
+		struct entry *n = x->order[i];
+		if (n->seen || (namespace && strcmp(n->text, namespace) != 0)) {
+			x->order[kept++] = n;
+			continue;
+		}
+		leave(x, n);
+		GROW(lost, lost_count, lost_cap);
+		lost[lost_count++] = n;
+	}
+	x->count = kept;
+	pthread_mutex_unlock(&x->lock);
+	for (size_t i = 0; i < lost_count; i++) {
+		if (gone)
+			gone(ctx, text_of(lost[i], NAMESPACE), text_of(lost[i], NAME));
+		free(lost[i]);
+	}
+	free(lost);
+}
+
+/* Queries ---------------------------------------------------------------------------------------------------------- */
+
+int session_cursor_parse(const char *text, int64_t *created_wall_ms, char uid[40])
+{
+	char *end;
+	if (!isdigit((unsigned char)text[0]) || strlen(text) >= SESSION_CURSOR_SIZE)
+		return -1;
+	long long created = strtoll(text, &end, 10);
+	size_t len = *end == '-' ? strlen(end + 1) : 0;
+	if (len == 0 || len >= 40 || created == INT64_MAX)
+		return -1;
+	*created_wall_ms = created;
+	memcpy(uid, end + 1, len + 1);
+	return 0;
+}
+
+static bool in_namespaces(const struct entry *n, const struct session_query *q)
+{
+	if (!q->namespaces)
+		return true;
+	for (size_t i = 0; i < q->namespace_count; i++) {
+		if (strcmp(n->text, q->namespaces[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Its id is the first two texts with a dot between. */
+static bool has_text(const struct entry *n, const char *text)
+{
+	size_t len = strlen(text), key = n->at[TARGET];
+	return session_search_contains(n->text, key - 1, '.', text, len) ||
+	       session_search_contains(n->text + key, n->at[UID] - key, '\0', text, len);
+}
+
+static bool passes(const struct entry *n, const struct session_query *q)
+{
+	return in_namespaces(n, q) && (!q->profiler || strcmp(text_of(n, PROFILER), q->profiler) == 0) &&
+	       (!q->state || strcmp(text_of(n, STATE), q->state) == 0) && (!q->text || has_text(n, q->text));
+}
+
+static void describe(const struct entry *n, const char *text, struct session_summary *out)
+{
+	*out = (struct session_summary){
+		.namespace = text,
+		.name = text + n->at[NAME],
+		.uid = text + n->at[UID],
+		.profiler = text + n->at[PROFILER],
+		.target = text + n->at[TARGET],
+		.state = text + n->at[STATE],
+		.headline = text + n->at[HEADLINE],
+		.requested_by = text + n->at[REQUESTED_BY],
+		.trigger = text + n->at[TRIGGER],
+		.created_wall_ms = n->created_ms,
+		.completed_wall_ms = n->completed_ms,
+	};
+}
+
+/* Copies the chosen ones, so that they may be read without the lock. */
+static void fill(struct session_page *p, struct entry *const *chosen, size_t count)
+{
+	size_t bytes = count * sizeof *p->items;
+	for (size_t i = 0; i < count; i++)
+		bytes += chosen[i]->size;
+	p->items = mem_alloc(bytes ? bytes : 1);
+	p->count = count;
+	char *text = (char *)(p->items + count);
+	for (size_t i = 0; i < count; i++) {
+		memcpy(text, chosen[i]->text, chosen[i]->size);
+		describe(chosen[i], text, &p->items[i]);
+		text += chosen[i]->size;
+	}
+}
+
+static void name_next(struct session_page *p)
+{
+	const struct session_summary *last = &p->items[p->count - 1];
+	snprintf(p->next, sizeof p->next, "%" PRId64 "-%s", last->created_wall_ms, last->uid);
+}
+
+int session_index_query(struct session_index *x, const struct session_query *wanted, struct session_page *out, struct err *e)
+{
+	*out = (struct session_page){0};
+	int64_t created_ms = 0;
+	char uid[40];
+	if (wanted->limit < 1 || wanted->limit > SESSION_PAGE_MAX)
+		return err_set(e, ERR_INVALID, 0, "limit: must be between 1 and %d", SESSION_PAGE_MAX);
+	if (wanted->cursor && session_cursor_parse(wanted->cursor, &created_ms, uid) < 0)
+		return err_set(e, ERR_INVALID, 0, "continue: not a value that a list has given; begin without it");
+	AUTO_FREE char *folded = mem_strdup(wanted->text);
+	session_search_fold(folded);
+	struct session_query copy = *wanted, *q = &copy;
+	copy.text = folded;
+	struct entry **chosen = mem_calloc(q->limit, sizeof *chosen);
+	size_t count = 0;
+	bool more = false;
+	pthread_mutex_lock(&x->lock);
+	sort(x);
+	size_t from = q->cursor ? older_than(x, created_ms, uid) : x->count;
+	for (size_t i = x->count; i-- > 0;) {
+		if (!passes(x->order[i], q))
+			continue;
+		out->total++;
+		if (i >= from)
+			continue;
+		if (count < q->limit)
+			chosen[count++] = x->order[i];
+		else
+			more = true;
+	}
+	fill(out, chosen, count);
+	pthread_mutex_unlock(&x->lock);
+	free(chosen);
+	if (more)
+		name_next(out);
+	return 0;
+}
+
+void session_page_fini(struct session_page *p)
+{
+	if (!p)
+		return;
+	free(p->items);
+	*p = (struct session_page){0};
+}
+
+int session_index_get(struct session_index *x, const char *namespace, const char *name, struct session_page *out, struct err *e)
+{
+	*out = (struct session_page){0};
+	pthread_mutex_lock(&x->lock);
+	struct entry *n = find(x, namespace, name);
+	if (n)
+		fill(out, &n, 1);
+	out->total = out->count;
+	pthread_mutex_unlock(&x->lock);
+	return out->count ? 0 : err_set(e, ERR_NOT_FOUND, 0, "there is no session %s in namespace %s", name, namespace);
+}
+
+int session_summary_of(const json_t *object, struct session_page *out)
+{
+	*out = (struct session_page){.total = 1};
+	struct entry *n = make(object);
+	if (!n)
+		return -1;
+	fill(out, &n, 1);
+	free(n);
+	return 0;
+}
+
+static int compare_texts(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+size_t session_index_namespaces(struct session_index *x, size_t max, char ***out)
+{
+	size_t count = 0;
+	*out = mem_calloc(max ? max : 1, sizeof **out);
+	pthread_mutex_lock(&x->lock);
+	for (size_t i = x->count; i-- > 0 && count < max;) {
+		size_t k = 0;
+		while (k < count && strcmp((*out)[k], x->order[i]->text) != 0)
+			k++;
+		if (k == count)
+			(*out)[count++] = mem_strdup(x->order[i]->text);
+	}
+	pthread_mutex_unlock(&x->lock);
+	qsort(*out, count, sizeof **out, compare_texts);
+	return count;
+}
+
+struct session_index_size session_index_size(struct session_index *x)
+{
+	struct session_index_size size;
+	pthread_mutex_lock(&x->lock);
+	size.sessions = x->count;
+	size.bytes = x->count * sizeof(struct entry) + x->text_bytes + x->cap * sizeof *x->order;
+	if (x->entries)
+		size.bytes += HASH_OVERHEAD(hh, x->entries) - HASH_COUNT(x->entries) * sizeof(UT_hash_handle);
+	pthread_mutex_unlock(&x->lock);
+	return size;
+}

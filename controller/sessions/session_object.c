@@ -1,0 +1,342 @@
+#include "controller/sessions/session_object.h"
+
+#include "common/api/reason.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+#include <ctype.h>
+#include <openssl/evp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_FINALIZERS 64
+#define KEY_HASH_BYTES 16
+
+static const char *const condition_names[CONDITION_COUNT] = {"Accepted", "Running", "Succeeded", "Completed"};
+
+const char *condition_type_name(enum condition_type type)
+{
+	return condition_names[type];
+}
+
+void session_object_key(const struct profiling_session *s, char out[SESSION_KEY_SIZE])
+{
+	snprintf(out, SESSION_KEY_SIZE, "%s/%s", s->namespace, s->name);
+}
+
+bool session_object_completed(const struct profiling_session *s)
+{
+	return s->conditions[CONDITION_COMPLETED].status == CONDITION_TRUE;
+}
+
+bool session_object_deleting(const struct profiling_session *s)
+{
+	return s->deleted_wall_ms != 0;
+}
+
+bool session_object_has_finalizer(const struct profiling_session *s)
+{
+	for (size_t i = 0; i < s->finalizer_count; i++) {
+		if (strcmp(s->finalizers[i], SESSION_FINALIZER) == 0)
+			return true;
+	}
+	return false;
+}
+
+void session_job_id(const char *session_uid, size_t index, char out[LINK_ID_SIZE])
+{
+	snprintf(out, LINK_ID_SIZE, "%s-%zu", session_uid, index);
+}
+
+int session_job_id_parse(const char *job_id, char session_uid[40], size_t *index)
+{
+	const char *dash = strrchr(job_id, '-');
+	size_t len = dash ? (size_t)(dash - job_id) : 0;
+	if (len == 0 || len >= 40 || !isdigit((unsigned char)dash[1]) || strlen(dash + 1) > 2)
+		return -1;
+	char *end;
+	unsigned long n = strtoul(dash + 1, &end, 10);
+	if (*end || n >= SESSION_MAX_TARGETS)
+		return -1;
+	memcpy(session_uid, job_id, len);
+	session_uid[len] = '\0';
+	*index = n;
+	return 0;
+}
+
+static void shorten(const char *name, char out[SESSION_KEY_NAME_MAX + 1])
+{
+	unsigned char digest[EVP_MAX_MD_SIZE];
+	size_t len = strlen(name), kept = SESSION_KEY_NAME_MAX - 1 - 2 * KEY_HASH_BYTES;
+	if (len <= SESSION_KEY_NAME_MAX) {
+		memcpy(out, name, len + 1);
+		return;
+	}
+	EVP_Digest(name, len, digest, NULL, EVP_sha256(), NULL);
+	memcpy(out, name, kept);
+	out[kept] = '_';
+	for (size_t i = 0; i < KEY_HASH_BYTES; i++)
+		snprintf(out + kept + 1 + 2 * i, 3, "%02x", digest[i]);
+}
+
+int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e)
+{
+	char session_part[SESSION_KEY_NAME_MAX + 1], pod_part[SESSION_KEY_NAME_MAX + 1];
+	shorten(name, session_part);
+	shorten(pod, pod_part);
+	int n = snprintf(out, size, "%s/%s-%.8s/%s/", namespace, session_part, uid, pod_part);
+	return n > 0 && (size_t)n < size ? 0 : err_set(e, ERR_INVALID, 0, "the names of session and pod are too long for an object's key");
+}
+
+static uint64_t mix(uint64_t h, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 1099511628211u;
+	return h;
+}
+
+static uint64_t hash_object(const json_t *value)
+{
+	uint64_t sum = 0x4f;
+	const char *key;
+	json_t *field;
+	json_object_foreach((json_t *)value, key, field) {
+		uint64_t h = mix(1469598103934665603u, key, strlen(key) + 1);
+		uint64_t v = session_json_hash(field);
+		sum += mix(h, &v, sizeof v); /* a sum: the keys' order does not matter */
+	}
+	return mix(sum, "{", 1);
+}
+
+uint64_t session_json_hash(const json_t *value)
+{
+	uint64_t h = 1469598103934665603u;
+	size_t i;
+	json_t *item;
+	switch (json_typeof(value)) {
+	case JSON_OBJECT:
+		return hash_object(value);
+	case JSON_ARRAY:
+		json_array_foreach(value, i, item) {
+			uint64_t v = session_json_hash(item);
+			h = mix(h, &v, sizeof v);
+		}
+		return mix(h, "[", 1);
+	case JSON_STRING:
+		return mix(mix(h, json_string_value(value), json_string_length(value)), "s", 1);
+	case JSON_INTEGER: {
+		json_int_t n = json_integer_value(value);
+		return mix(mix(h, &n, sizeof n), "i", 1);
+	}
+	case JSON_REAL: {
+		double d = json_real_value(value);
+		return mix(mix(h, &d, sizeof d), "r", 1);
+	}
+	default:
+		return mix(h, json_is_true(value) ? "t" : json_is_false(value) ? "f" : "n", 1);
+	}
+}
+
+static int64_t read_time(const json_t *obj, const char *dotted)
+{
+	int64_t ms = 0;
+	const char *text = jsonx_str_at(obj, dotted, NULL);
+	return text && clock_parse_rfc3339(text, &ms) == 0 ? ms : 0;
+}
+
+static void copy_text(char *out, size_t size, const json_t *obj, const char *dotted)
+{
+	snprintf(out, size, "%s", jsonx_str_at(obj, dotted, ""));
+}
+
+static char *dup_text(const json_t *obj, const char *dotted)
+{
+	return mem_strdup(jsonx_str_at(obj, dotted, NULL));
+}
+
+static bool is_of_trigger(const json_t *object)
+{
+	size_t i;
+	json_t *owner;
+	json_array_foreach(jsonx_at(object, "metadata.ownerReferences"), i, owner) {
+		if (strcmp(jsonx_str_at(owner, "kind", ""), "ProfilingTrigger") == 0)
+			return true;
+	}
+	return false;
+}
+
+static int read_metadata(const json_t *object, struct profiling_session *s, struct err *e)
+{
+	copy_text(s->namespace, sizeof s->namespace, object, "metadata.namespace");
+	copy_text(s->name, sizeof s->name, object, "metadata.name");
+	copy_text(s->uid, sizeof s->uid, object, "metadata.uid");
+	copy_text(s->resource_version, sizeof s->resource_version, object, "metadata.resourceVersion");
+	if (!s->namespace[0] || !s->name[0] || !s->uid[0] || !s->resource_version[0])
+		return err_set(e, ERR_PROTOCOL, 0, "ProfilingSession: metadata lacks namespace, name, uid or resourceVersion");
+	s->generation = jsonx_int_at(object, "metadata.generation", 0);
+	s->of_trigger = is_of_trigger(object);
+	s->requested_by = mem_strdup(json_string_value(json_object_get(jsonx_at(object, "metadata.annotations"), SESSION_REQUESTED_BY)));
+	s->created_wall_ms = read_time(object, "metadata.creationTimestamp");
+	s->deleted_wall_ms = read_time(object, "metadata.deletionTimestamp");
+	const json_t *list = jsonx_at(object, "metadata.finalizers");
+	size_t count = json_array_size(list);
+	s->finalizers = mem_calloc(count ? count : 1, sizeof *s->finalizers);
+	for (size_t i = 0; i < count && i < MAX_FINALIZERS; i++) {
+		const char *text = json_string_value(json_array_get(list, i));
+		if (text)
+			s->finalizers[s->finalizer_count++] = mem_strdup(text);
+	}
+	return 0;
+}
+
+static void read_condition(const json_t *entry, struct profiling_session *s)
+{
+	const char *type = jsonx_str_at(entry, "type", "");
+	const char *status = jsonx_str_at(entry, "status", "");
+	for (int i = 0; i < CONDITION_COUNT; i++) {
+		if (strcmp(type, condition_names[i]) != 0)
+			continue;
+		struct condition *c = &s->conditions[i];
+		c->status = strcmp(status, "True") == 0 ? CONDITION_TRUE : strcmp(status, "False") == 0 ? CONDITION_FALSE : CONDITION_UNKNOWN;
+		const char *reason = reason_intern(jsonx_str_at(entry, "reason", ""));
+		c->reason = reason ? reason : REASON_InternalError;
+		free(c->message);
+		c->message = dup_text(entry, "message");
+		c->since_wall_ms = read_time(entry, "lastTransitionTime");
+		c->observed_generation = jsonx_int_at(entry, "observedGeneration", 0);
+	}
+}
+
+static void read_reports(const json_t *list, struct link_job *job)
+{
+	size_t i;
+	json_t *entry;
+	json_array_foreach(list, i, entry) {
+		if (job->report_count == LINK_MAX_REPORTS)
+			return;
+		struct link_report *r = &job->reports[job->report_count++];
+		copy_text(r->name, sizeof r->name, entry, "name");
+		copy_text(r->media_type, sizeof r->media_type, entry, "mediaType");
+		copy_text(r->sha256, sizeof r->sha256, entry, "sha256");
+		r->size_bytes = jsonx_int_at(entry, "sizeBytes", 0);
+		r->delivered = jsonx_at(entry, "url") != NULL;
+	}
+}
+
+static void read_cost(const json_t *entry, struct session_cost *c)
+{
+	c->max_pause_us = jsonx_int_at(entry, "cost.maxPauseMicroseconds", 0);
+	c->added_cpu_ms = jsonx_int_at(entry, "cost.addedCPUMilliseconds", 0);
+	c->agent_cpu_ms = jsonx_int_at(entry, "cost.agentCPUMilliseconds", 0);
+	c->dropped_samples = jsonx_int_at(entry, "cost.droppedSamples", 0);
+	c->samples = jsonx_int_at(entry, "cost.samples", 0);
+}
+
+static void read_pod(const json_t *entry, struct session_pod *p)
+{
+	copy_text(p->pod_name, sizeof p->pod_name, entry, "podName");
+	copy_text(p->pod_uid, sizeof p->pod_uid, entry, "podUID");
+	copy_text(p->node, sizeof p->node, entry, "nodeName");
+	struct link_job *j = &p->job;
+	copy_text(j->job_id, sizeof j->job_id, entry, "jobID");
+	p->reported = job_phase_parse(jsonx_str_at(entry, "phase", ""), &j->phase) == 0;
+	if (!p->reported)
+		j->phase = JOB_QUEUED;
+	j->reason = dup_text(entry, "reason");
+	j->message = dup_text(entry, "message");
+	j->container = dup_text(entry, "container");
+	j->container_id = dup_text(entry, "containerID");
+	j->pid = jsonx_int_at(entry, "pid", 0);
+	j->runtime_version = dup_text(entry, "runtimeVersion");
+	j->headline = dup_text(entry, "summary");
+	j->first_sample_wall_ms = read_time(entry, "firstSampleTime");
+	j->started_wall_ms = read_time(entry, "startTime");
+	j->completed_wall_ms = read_time(entry, "completionTime");
+	read_cost(entry, &j->cost);
+	read_reports(jsonx_at(entry, "reports"), j);
+}
+
+static void read_status(const json_t *status, struct profiling_session *s)
+{
+	size_t i;
+	json_t *entry;
+	json_array_foreach(jsonx_at(status, "conditions"), i, entry)
+		read_condition(entry, s);
+	s->started_wall_ms = read_time(status, "startTime");
+	s->completed_wall_ms = read_time(status, "completionTime");
+	s->pods_matched = jsonx_int_at(status, "podsMatched", 0);
+	s->comparison = dup_text(status, "comparison");
+	const json_t *targets = jsonx_at(status, "targets");
+	size_t count = json_array_size(targets);
+	if (count > SESSION_MAX_TARGETS)
+		count = SESSION_MAX_TARGETS;
+	if (count) {
+		s->pods = mem_calloc(count, sizeof *s->pods);
+		s->pod_count = count;
+	}
+	for (i = 0; i < count; i++)
+		read_pod(json_array_get(targets, i), &s->pods[i]);
+	if (count == 1) /* with several pods the session's diagnosis is made of their headlines */
+		s->pods[0].job.diagnosis = dup_text(status, "diagnosis");
+}
+
+int session_object_from_json(const json_t *object, struct profiling_session *out, struct err *e)
+{
+	*out = (struct profiling_session){0};
+	if (read_metadata(object, out, e) < 0) {
+		session_object_fini(out);
+		return -1;
+	}
+	const json_t *status = jsonx_at(object, "status");
+	if (status && json_is_object(status)) {
+		read_status(status, out);
+		out->status_hash = session_json_hash(status);
+	}
+	struct err why = ERR_INIT;
+	out->spec_valid = session_spec_from_json(jsonx_at(object, "spec"), true, &out->spec, &why) == 0;
+	if (!out->spec_valid)
+		out->spec_error = mem_strdup(why.message);
+	return 0;
+}
+
+void session_object_fini(struct profiling_session *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->finalizer_count; i++)
+		free(s->finalizers[i]);
+	free(s->finalizers);
+	free(s->requested_by);
+	if (s->spec_valid)
+		session_spec_fini(&s->spec);
+	free(s->spec_error);
+	free(s->comparison);
+	for (int i = 0; i < CONDITION_COUNT; i++)
+		free(s->conditions[i].message);
+	for (size_t i = 0; i < s->pod_count; i++)
+		link_job_fini(&s->pods[i].job);
+	free(s->pods);
+	*s = (struct profiling_session){0};
+}
+
+void session_object_copy(struct profiling_session *out, const struct profiling_session *from)
+{
+	*out = *from;
+	out->requested_by = mem_strdup(from->requested_by);
+	out->finalizers = mem_calloc(from->finalizer_count ? from->finalizer_count : 1, sizeof *out->finalizers);
+	for (size_t i = 0; i < from->finalizer_count; i++)
+		out->finalizers[i] = mem_strdup(from->finalizers[i]);
+	if (from->spec_valid)
+		session_spec_copy(&out->spec, &from->spec);
+	out->spec_error = mem_strdup(from->spec_error);
+	out->comparison = mem_strdup(from->comparison);
+	for (int i = 0; i < CONDITION_COUNT; i++)
+		out->conditions[i].message = mem_strdup(from->conditions[i].message);
+	out->pods = from->pod_count ? mem_calloc(from->pod_count, sizeof *out->pods) : NULL;
+	for (size_t i = 0; i < from->pod_count; i++) {
+		out->pods[i] = from->pods[i];
+		link_job_copy(&out->pods[i].job, &from->pods[i].job);
+	}
+}
