@@ -1,16 +1,16 @@
 /* What the runtime calls: the exported entry points, the class factory and the callback object, as hand-made COM objects.
  * Context: CLR callback. Reference counts are constant: the objects are static and the runtime unloads the library itself. */
 #include "common/proto/channel.h"
-#include "profiler/cor_abi.h"
-#include "profiler/dynamic_starts.h"
-#include "profiler/event_pipe.h"
-#include "profiler/gc_watch.h"
-#include "profiler/heap_collection.h"
-#include "profiler/module_guard.h"
-#include "profiler/pause_watch.h"
-#include "profiler/runtime_thread.h"
+#include "profiler/clr/cor_abi.h"
+#include "profiler/clr/dynamic_starts.h"
+#include "profiler/clr/event_pipe.h"
+#include "profiler/gc/gc_watch.h"
+#include "profiler/heap/heap_collection.h"
+#include "profiler/clr/module_guard.h"
+#include "profiler/base/pause_watch.h"
+#include "profiler/clr/runtime_thread.h"
 #include "profiler/session.h"
-#include "profiler/stop_log.h"
+#include "profiler/gc/stop_log.h"
 
 #include <string.h>
 #include <sys/syscall.h>

@@ -8,7 +8,7 @@
 #ifndef DRDOTNET_PROFILER_SESSION_H
 #define DRDOTNET_PROFILER_SESSION_H
 
-#include "profiler/cor_abi.h"
+#include "profiler/clr/cor_abi.h"
 
 /* CLR callbacks. Whatever attach cannot do it takes back and returns as HRESULT: the runtime then drops the library. */
 hresult session_attach(void *unknown, const void *client_data, uint32_t len, bool notification_only);

@@ -36,7 +36,7 @@ int stage_remove(struct stage *s, struct err *e);
 bool stage_library_mapped(const struct target *t, const char *library_name);
 
 /* True while a session of ours, of another agent or of the local command, is under way in the process: a library is mapped and holds its own
- * file (host PID mode only; profiler/own_file.c). One that is mapped and holds nothing has come and gone: musl unmaps none. */
+ * file (host PID mode only; profiler/base/own_file.c). One that is mapped and holds nothing has come and gone: musl unmaps none. */
 bool stage_library_serves(const struct target *t);
 
 /* What the names of this process's session folders begin with, for several processes may share a temporary folder: 8 hexadecimal digits of
@@ -45,7 +45,7 @@ bool stage_library_serves(const struct target *t);
 #define STAGE_MARK_DIGITS 8
 int stage_mark(const struct target *t, char out[STAGE_MARK_DIGITS + 1], struct err *e);
 
-/* The file of a library of another session that is still in the process and holds it locked (profiler/own_file.c), in the target's
+/* The file of a library of another session that is still in the process and holds it locked (profiler/base/own_file.c), in the target's
  * temporary folder; -1: none is known. stage_library_gone() says of it whether the library has left meanwhile. */
 int stage_find_library(const struct target *t, int tmp_fd);
 bool stage_library_gone(int library_fd);

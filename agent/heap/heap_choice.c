@@ -77,7 +77,7 @@ static int choose_graph(const struct heap_prediction *p, enum heap_roots roots, 
 	int64_t walk_us = (int64_t)(p->probe_us + p->walk_us), collection_us = (int64_t)p->collection_us + (can_walk ? walk_us : (int64_t)p->probe_us);
 	int64_t budget_us = budget_ms ? budget_ms * 1000 : INT64_MAX;
 
-	if (!can_collect && !(p->flags & HEAP_QUIET)) /* a collection comes first all the same, see profiler/heap_walk.c */
+	if (!can_collect && !(p->flags & HEAP_QUIET)) /* a collection comes first all the same, see profiler/heap/heap_walk.c */
 		walk_us = collection_us;
 	if (can_collect && (roots != HEAP_ROOTS_NO_COLLECTION || !can_walk) && collection_us <= budget_us)
 		return choose(out, HEAP_WAY_EXACT, collection_us,

@@ -1,7 +1,7 @@
 /* A profiler that does nothing but a forced collection with COR_PRF_MONITOR_GC, counting objects and references: what any walk by the
  * collector's callbacks costs at least. Writes "milliseconds objects references" to <library's path>.result and detaches.
  * gcc -shared -fPIC -I. bare_walk.c; class {11111111-2222-3333-4444-555555555555}. */
-#include "profiler/cor_heap_abi.h"
+#include "profiler/clr/cor_heap_abi.h"
 #include "tests/profiler/little_profiler.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 /* The payloads of the runtime's events about allocations. The first byte chooses the event, the second its version. */
-#include "profiler/allocation_event.h"
+#include "profiler/allocs/allocation_event.h"
 
 #include <stdlib.h>
 

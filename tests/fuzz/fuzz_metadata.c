@@ -1,8 +1,8 @@
 /* The library's side of a request: which functions the agent asks for, and what a runtime answers that reads them out of the application's
  * modules: names, tokens, signatures. The input is the request (first byte: its length) and then the runtime's answers, in order. */
 #include "common/base/text.h"
-#include "profiler/module_guard.h"
-#include "profiler/resolver.h"
+#include "profiler/clr/module_guard.h"
+#include "profiler/names/resolver.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* What the library reads of the application's and the kernel's bytes: metadata signatures of methods and of fields, UTF-16 names, lines of /proc/self/maps. */
 #include "common/base/text.h"
-#include "profiler/field_type.h"
-#include "profiler/signature.h"
-#include "profiler/stack_map.h"
+#include "profiler/names/field_type.h"
+#include "profiler/names/signature.h"
+#include "profiler/stacks/stack_map.h"
 
 #include <stdlib.h>
 #include <string.h>

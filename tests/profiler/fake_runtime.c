@@ -3,7 +3,7 @@
  * knows their addresses and names as those of dynamic methods. Says what happens on standard output, one line each. The agent's end of the
  * channel is somebody else's. */
 #include "common/proto/channel.h"
-#include "profiler/cor_abi.h"
+#include "profiler/clr/cor_abi.h"
 
 #include <dlfcn.h>
 #include <poll.h>

@@ -3,7 +3,7 @@
 #ifndef TESTS_LITTLE_PROFILER_H
 #define TESTS_LITTLE_PROFILER_H
 
-#include "profiler/cor_abi.h"
+#include "profiler/clr/cor_abi.h"
 
 struct object {
 	void *const *vtable;

@@ -1,7 +1,7 @@
 /* load_check LIBRARY: loads it with the C library that this program was linked with, asks for a class that it does not have and
  * for one that it has, unloads it. Built against musl it proves that one library serves both. */
 #include "common/proto/channel.h"
-#include "profiler/cor_abi.h"
+#include "profiler/clr/cor_abi.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* A profiler that attaches, does once what its client data's first byte asks of the runtime, and leaves: what a runtime keeps of that is its
  * own. For tests only. gcc -shared -fPIC -I. passing_profiler.c; class {11111111-2222-3333-4444-555555555555}. */
-#include "profiler/cor_heap_abi.h"
+#include "profiler/clr/cor_heap_abi.h"
 #include "tests/profiler/little_profiler.h"
 
 #include <poll.h>

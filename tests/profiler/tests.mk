@@ -25,7 +25,7 @@ $(B)/profiler-tools/channel_driver: $(B)/obj/tests/profiler/channel_driver.o $(B
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $^ $(PKG_LIBS) -lm
 
-$(B)/profiler-tools/%.so: tests/profiler/%.c tests/profiler/little_profiler.h profiler/cor_abi.h
+$(B)/profiler-tools/%.so: tests/profiler/%.c tests/profiler/little_profiler.h profiler/clr/cor_abi.h
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -shared -o $@ $< -ldl
 
@@ -76,14 +76,14 @@ soak-checked: all profiler-tools ## sessions for CHECKED_SECONDS (600) in real p
 FAKE_RUNTIME := tests/profiler/fake_runtime.c $(PROTO_SRC)
 FAKE_CFLAGS := -I. -D_GNU_SOURCE -std=gnu11 -O2 -fno-omit-frame-pointer -fno-optimize-sibling-calls $(WARN) -rdynamic -pthread
 PROFILER_TOOLS += $(B)/profiler-tools/fake_runtime $(if $(shell command -v musl-gcc),$(B)/profiler-tools/fake_runtime_musl)
-$(B)/profiler-tools/fake_runtime: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
+$(B)/profiler-tools/fake_runtime: $(FAKE_RUNTIME) profiler/clr/cor_abi.h common/proto/channel.h
 	@mkdir -p $(@D)
 	$(CC) $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME) -ldl
-$(B)/profiler-tools/fake_runtime_musl: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
+$(B)/profiler-tools/fake_runtime_musl: $(FAKE_RUNTIME) profiler/clr/cor_abi.h common/proto/channel.h
 	@mkdir -p $(@D)
 	musl-gcc $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME)
 ARM64_TOOLS += $(B)/arm64/fake_runtime $(B)/arm64/fake_diagnostics
-$(B)/arm64/fake_runtime: $(FAKE_RUNTIME) profiler/cor_abi.h common/proto/channel.h
+$(B)/arm64/fake_runtime: $(FAKE_RUNTIME) profiler/clr/cor_abi.h common/proto/channel.h
 	@mkdir -p $(@D)
 	$(ARM64_CC) $(FAKE_CFLAGS) -o $@ $(FAKE_RUNTIME)
 

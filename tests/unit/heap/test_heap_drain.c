@@ -12,7 +12,7 @@
 
 #define BLOCKS 500u
 
-/* The library's side, as profiler/heap_sink.c does it. */
+/* The library's side, as profiler/heap/heap_sink.c does it. */
 static void *write_blocks(void *arg)
 {
 	struct heap_ring *r = arg;

@@ -1,5 +1,5 @@
 #include "agent/heap/heap_gaps.h"
-#include "profiler/runtime_known.h"
+#include "profiler/clr/runtime_known.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

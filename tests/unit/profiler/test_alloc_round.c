@@ -1,4 +1,4 @@
-#include "profiler/alloc_round.h"
+#include "profiler/allocs/alloc_round.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "profiler/allocation_event.h"
+#include "profiler/allocs/allocation_event.h"
 
 #include "common/proto/wire.h"
 

@@ -1,4 +1,4 @@
-#include "profiler/caller_walk.h"
+#include "profiler/stacks/caller_walk.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "profiler/code_rules.h"
+#include "profiler/stacks/code_rules.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

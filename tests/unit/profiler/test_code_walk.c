@@ -1,7 +1,7 @@
-#include "profiler/stack_copy.h"
+#include "profiler/stacks/stack_copy.h"
 
-#include "profiler/code_learn.h"
-#include "profiler/hijacks.h"
+#include "profiler/stacks/code_learn.h"
+#include "profiler/stacks/hijacks.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

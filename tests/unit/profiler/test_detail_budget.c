@@ -1,5 +1,5 @@
 #include "common/proto/channel_stops.h"
-#include "profiler/detail_budget.h"
+#include "profiler/base/detail_budget.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "profiler/dynamic_starts.h"
+#include "profiler/clr/dynamic_starts.h"
 
 #include <criterion/criterion.h>
 

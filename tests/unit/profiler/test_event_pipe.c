@@ -1,5 +1,5 @@
-#include "profiler/event_pipe.h"
-#include "profiler/own_thread.h"
+#include "profiler/clr/event_pipe.h"
+#include "profiler/base/own_thread.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

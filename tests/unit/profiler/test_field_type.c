@@ -1,4 +1,4 @@
-#include "profiler/field_type.h"
+#include "profiler/names/field_type.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "profiler/text.h"
+#include "profiler/base/text.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

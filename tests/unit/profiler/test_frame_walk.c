@@ -1,4 +1,4 @@
-#include "profiler/frame_walk.h"
+#include "profiler/stacks/frame_walk.h"
 
 #include <criterion/criterion.h>
 

@@ -1,4 +1,4 @@
-#include "profiler/gc_watch.h"
+#include "profiler/gc/gc_watch.h"
 
 #include <criterion/criterion.h>
 

@@ -1,7 +1,7 @@
 /* Tables of handles laid out in this process's own memory, as the runtime has them. */
-#include "profiler/cor_heap_abi.h"
-#include "profiler/handle_tables.h"
-#include "profiler/own_memory.h"
+#include "profiler/clr/cor_heap_abi.h"
+#include "profiler/heap/handle_tables.h"
+#include "profiler/base/own_memory.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* A made-up heap, in the layout that the runtime and its collector agree on, read as the library reads it: what comes out of the stream is what
  * the heap was made of. */
-#include "profiler/heap_objects.h"
+#include "profiler/heap/heap_objects.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

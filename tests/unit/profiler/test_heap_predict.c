@@ -1,5 +1,5 @@
-#include "profiler/heap_fields.h"
-#include "profiler/heap_predict.h"
+#include "profiler/heap/heap_fields.h"
+#include "profiler/heap/heap_predict.h"
 
 #include <criterion/criterion.h>
 

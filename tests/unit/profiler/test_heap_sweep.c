@@ -1,6 +1,6 @@
 /* Ranges of a made-up heap, and frozen objects beside it that become more. */
-#include "profiler/heap_stop.h"
-#include "profiler/heap_sweep.h"
+#include "profiler/heap/heap_stop.h"
+#include "profiler/heap/heap_sweep.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

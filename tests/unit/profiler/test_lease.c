@@ -1,5 +1,5 @@
 /* How long the library stays without a word of the agent. */
-#include "profiler/lease.h"
+#include "profiler/base/lease.h"
 
 #include <criterion/criterion.h>
 #include <limits.h>

@@ -1,4 +1,4 @@
-#include "profiler/own_memory.h"
+#include "profiler/base/own_memory.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-#include "profiler/now.h"
-#include "profiler/pause_watch.h"
+#include "profiler/base/now.h"
+#include "profiler/base/pause_watch.h"
 
 #include <criterion/criterion.h>
 #include <sys/eventfd.h>

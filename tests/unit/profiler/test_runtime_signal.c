@@ -1,4 +1,4 @@
-#include "profiler/runtime_signal.h"
+#include "profiler/clr/runtime_signal.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>

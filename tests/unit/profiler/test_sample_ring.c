@@ -1,4 +1,4 @@
-#include "profiler/sample_ring.h"
+#include "profiler/stacks/sample_ring.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "profiler/signature.h"
+#include "profiler/names/signature.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

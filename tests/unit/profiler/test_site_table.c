@@ -1,4 +1,4 @@
-#include "profiler/site_table.h"
+#include "profiler/allocs/site_table.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,4 +1,4 @@
-#include "profiler/stack_map.h"
+#include "profiler/stacks/stack_map.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,8 +1,8 @@
 #include "common/proto/channel_stops.h"
-#include "profiler/cor_abi.h"
-#include "profiler/detail_budget.h"
-#include "profiler/event_pipe.h"
-#include "profiler/stop_log.h"
+#include "profiler/clr/cor_abi.h"
+#include "profiler/base/detail_budget.h"
+#include "profiler/clr/event_pipe.h"
+#include "profiler/gc/stop_log.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

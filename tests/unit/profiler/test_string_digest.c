@@ -1,4 +1,4 @@
-#include "profiler/string_digest.h"
+#include "profiler/heap/string_digest.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

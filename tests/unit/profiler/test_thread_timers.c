@@ -1,4 +1,4 @@
-#include "profiler/thread_timers.h"
+#include "profiler/stacks/thread_timers.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,0 +1,138 @@
+/* Context: own thread. */
+#include "profiler/base/channel_io.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+int channel_io_connect(struct channel_io *io, struct channel_text path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	io->fd = io->give_up_fd = io->passed_fd = -1;
+	io->in_len = io->in_used = io->out_len = 0;
+	if (!path.data || path.len == 0 || path.len >= sizeof address.sun_path)
+		return ENAMETOOLONG;
+	memcpy(address.sun_path, path.data, path.len);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return errno;
+	if (connect(fd, (const struct sockaddr *)&address, sizeof address)) {
+		int error = errno;
+		close(fd);
+		return error ? error : EIO;
+	}
+	io->fd = fd;
+	return 0;
+}
+
+/* Closed for a child of the application, too, that was forked meanwhile and has the descriptor: the agent shall not wait for its end. */
+void channel_io_close(struct channel_io *io)
+{
+	if (io->fd >= 0) {
+		shutdown(io->fd, SHUT_RDWR);
+		close(io->fd);
+	}
+	io->fd = -1;
+	if (io->passed_fd >= 0)
+		close(io->passed_fd);
+	io->passed_fd = -1;
+}
+
+struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type)
+{
+	if (sizeof io->out - io->out_len < CHANNEL_MAX_FRAME)
+		channel_io_flush(io);
+	channel_begin(&io->writer, io->out + io->out_len, sizeof io->out - io->out_len, type);
+	if (io->fd < 0)
+		io->writer.bad = true;
+	return &io->writer;
+}
+
+bool channel_io_end(struct channel_io *io)
+{
+	size_t n = channel_end(&io->writer);
+	io->out_len += n;
+	return n > 0;
+}
+
+bool channel_io_flush(struct channel_io *io)
+{
+	size_t sent = 0;
+
+	while (io->fd >= 0 && sent < io->out_len) {
+		ssize_t n = send(io->fd, io->out + sent, io->out_len - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+		if (n > 0) {
+			sent += (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		struct pollfd p[] = {{.fd = io->fd, .events = POLLOUT}, {.fd = io->give_up_fd, .events = POLLIN}};
+		if (n == 0 || errno != EAGAIN || poll(p, 2, CHANNEL_IO_STALL_MS) <= 0 || !p[0].revents)
+			channel_io_close(io);
+	}
+	io->out_len = 0;
+	return io->fd >= 0;
+}
+
+int channel_io_take_fd(struct channel_io *io)
+{
+	int fd = io->passed_fd;
+
+	io->passed_fd = -1;
+	return fd;
+}
+
+static void keep_passed(struct channel_io *io, struct msghdr *m)
+{
+	struct cmsghdr *c = CMSG_FIRSTHDR(m);
+
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(int)))
+		return;
+	if (io->passed_fd >= 0)
+		close(io->passed_fd);
+	memcpy(&io->passed_fd, CMSG_DATA(c), sizeof io->passed_fd);
+}
+
+static ssize_t receive(struct channel_io *io, void *data, size_t len)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control;
+	struct iovec v = {data, len};
+	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+
+	ssize_t n = recvmsg(io->fd, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	if (n > 0)
+		keep_passed(io, &m);
+	return n;
+}
+
+bool channel_io_fill(struct channel_io *io)
+{
+	if (io->in_used) {
+		memmove(io->in, io->in + io->in_used, io->in_len - io->in_used);
+		io->in_len -= io->in_used;
+		io->in_used = 0;
+	}
+	if (io->fd < 0)
+		return false;
+	ssize_t n = receive(io, io->in + io->in_len, sizeof io->in - io->in_len);
+	if (n > 0)
+		io->in_len += (size_t)n;
+	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+enum channel_next channel_io_next(struct channel_io *io, struct channel_frame *f)
+{
+	size_t used = 0;
+	enum channel_next next = channel_next(io->in + io->in_used, io->in_len - io->in_used, f, &used);
+	if (next == CHANNEL_FRAME)
+		io->in_used += used;
+	return next;
+}
