@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`make check`: the style tests, and the unit tests of what has changed since a commit (HEAD unless SINCE says another): of each changed .c or .h
-file tests/unit/*/test_<its name>.c where there is one, and the changed unit tests themselves. Exit code 1: something failed."""
+file tests/unit/**/test_<its name>.c where there is one, and the changed unit tests themselves. Exit code 1: something failed."""
 import glob
 import os
 import subprocess
@@ -21,8 +21,8 @@ def unit_programs(names):
     for name in names:
         base, kind = os.path.splitext(os.path.basename(name))
         if kind in (".c", ".h"):
-            pattern = name if name.startswith("tests/unit/") else "tests/unit/*/test_%s.c" % base
-            found.update(glob.glob(pattern, root_dir=ROOT))
+            pattern = name if name.startswith("tests/unit/") else "tests/unit/**/test_%s.c" % base
+            found.update(glob.glob(pattern, root_dir=ROOT, recursive=True))
     return sorted("build/asan/unit/" + name[len("tests/unit/"):-len(".c")] for name in found if os.path.basename(name).startswith("test_"))
 
 

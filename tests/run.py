@@ -154,7 +154,7 @@ SANITIZER_ENV = {
 
 
 def unit_programs(flavour):
-    for source in sorted(glob.glob(os.path.join(ROOT, "tests/unit/*/test_*.c"))):
+    for source in sorted(glob.glob(os.path.join(ROOT, "tests/unit/**/test_*.c"), recursive=True)):
         name = os.path.relpath(source, os.path.join(ROOT, "tests/unit"))[:-2]
         if flavour == "tsan" and not is_threaded(source):
             continue

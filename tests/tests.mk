@@ -1,7 +1,7 @@
-# Unit tests: every tests/unit/*/test_*.c is one criterion program, run under ASan and UBSan; those that use threads under
+# Unit tests: every tests/unit/**/test_*.c is one criterion program, run under ASan and UBSan; those that use threads under
 # TSan too. Fuzzers: every tests/fuzz/fuzz_*.c is one libFuzzer program; seeds in tests/fuzz/corpus/<name>/.
 # Python suites: tests/*/test_*.py, on the release programs. tests/run.py runs them all.
-UNIT_SRC := $(wildcard tests/unit/*/test_*.c)
+UNIT_SRC := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o $(B)/obj/tests/unit/plain_criterion.o
 $(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN_$(FLAVOUR)) $(B)/libkubectl.a $(B)/libagent.a $(B)/libcontroller.a \
@@ -100,12 +100,14 @@ faults: setup-test ## every fault at every step of a session: three quarters of 
 	@PYTHONPATH=. python3 tests/faults/every_step.py
 
 ifdef T
-T_PROGRAM := build/asan/unit/$(patsubst ./%,%,$(dir $(T)))test_$(patsubst test_%,%,$(notdir $(T)))
+# a room ("agent/jobs"), or a module ("agent/jobs/spool", "spool")
+T_SRC := $(or $(wildcard tests/unit/$(T)/test_*.c),$(filter %/test_$(patsubst test_%,%,$(notdir $(T))).c,$(UNIT_SRC)),$(error T=$(T): no unit test of that name))
+T_BIN := $(patsubst tests/%.c,build/asan/%,$(T_SRC))
 unit:
-	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan $(T_PROGRAM)
-	@$(T_PROGRAM)
+	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan $(T_BIN)
+	@$(foreach program,$(T_BIN),echo $(program) && $(program) &&) true
 else
-unit: setup-test ## the unit tests only; T=agent/jobs builds and runs that one alone
+unit: setup-test ## the unit tests only; T=agent/jobs builds and runs those of one room, T=spool of one module
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan unit-bin
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=tsan threaded-unit-bin
 	@python3 tests/run.py --only unit/

@@ -1,4 +1,4 @@
-"""CPU sessions on processes in control groups of their own, as containers' are: the kernel samples the group alone (tests/unit/agent/test_perf_sampler.c
+"""CPU sessions on processes in control groups of their own, as containers' are: the kernel samples the group alone (tests/unit/agent/perf/test_perf_sampler.c
 counts what comes into the rings)."""
 import json
 import os

@@ -4,7 +4,7 @@ FAILING := $(B)/failures
 FAILING_CALLS := $(B)/obj/tests/failures/calls.o
 FAILING_MAIN := $(B)/obj/tests/failures/main.o $(B)/obj/tests/unit/plain_criterion.o $(FAILING_CALLS)
 FAILING_LIBS := $(FAILING)/libcontroller.a $(FAILING)/libagent.a $(FAILING)/libcommon.a
-FAILING_SRC := $(filter-out tests/unit/profiler/% tests/unit/proto/% tests/unit/kubectl/%,$(UNIT_SRC))
+FAILING_SRC := $(filter-out tests/unit/profiler/% tests/unit/common/proto/% tests/unit/controller/kubectl/%,$(UNIT_SRC))
 FAILING_BIN := $(patsubst tests/unit/%.c,$(FAILING)/unit/%,$(FAILING_SRC))
 
 $(FAILING)/renamed.txt: $(FAILING_CALLS)
@@ -27,8 +27,9 @@ $(LIBRARY_CALLS): tests/failures/library_calls.c
 test-tools: $(LIBRARY_CALLS)
 
 # What the suite runs a part of: many calls, and none that waits.
-FAILING_SUITE := $(patsubst %,$(FAILING)/unit/%,agent/test_spool agent/test_stage agent/test_shared_tmp agent/test_report agent/test_native_symbols \
-	agent/test_runtime_kind agent/test_cgroup base/test_fsio controller/test_report_store controller/test_object_store controller/test_link_pki)
+FAILING_SUITE := $(patsubst %,$(FAILING)/unit/%,agent/jobs/test_spool agent/attach/test_stage agent/discover/test_shared_tmp \
+	agent/profilers/cpu/test_report agent/symbols/test_native_symbols agent/host/test_runtime_kind agent/host/test_cgroup common/base/test_fsio \
+	controller/store/test_report_store controller/store/test_object_store controller/link/test_link_pki)
 
 .PHONY: failures-bin failures-suite-bin failures
 failures-bin: $(FAILING_BIN)

@@ -23,8 +23,8 @@ ENVIRONMENT = {"ASAN_OPTIONS": "detect_leaks=1:exitcode=77:handle_abort=0:strict
 
 
 def programs(texts=()):
-    names = sorted(os.path.relpath(p, PROGRAMS) for p in glob.glob(os.path.join(PROGRAMS, "*/test_*")))
-    sources = {os.path.relpath(p, os.path.join(ROOT, "tests/unit"))[:-2] for p in glob.glob(os.path.join(ROOT, "tests/unit/*/test_*.c"))}
+    names = sorted(os.path.relpath(p, PROGRAMS) for p in glob.glob(os.path.join(PROGRAMS, "**/test_*"), recursive=True))
+    sources = {os.path.relpath(p, os.path.join(ROOT, "tests/unit"))[:-2] for p in glob.glob(os.path.join(ROOT, "tests/unit/**/test_*.c"), recursive=True)}
     return [n for n in names if n in sources and (not texts or any(t in n for t in texts))]
 
 

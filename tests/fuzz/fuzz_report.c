@@ -5,7 +5,7 @@
 #include "common/base/fsio.h"
 #include "common/base/jsonx.h"
 #include "common/base/text.h"
-#include "tests/unit/agent/make_capture.h"
+#include "tests/unit/agent/stacks/make_capture.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <fcntl.h>

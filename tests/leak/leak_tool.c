@@ -6,7 +6,7 @@
 #include "agent/profilers/leak/leak_report.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
-#include "tests/unit/leak/make_model.h"
+#include "tests/unit/agent/profilers/leak/make_model.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

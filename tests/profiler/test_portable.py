@@ -152,7 +152,7 @@ class Arm64(Asks, FakeRuntime, unittest.TestCase):
     def test_it_runs_in_an_emulator(self):
         out = run(*EMULATOR, ARM64 + "/load_check", ARM64 + "/libdrdotnet.so")
         self.assertEqual((out.returncode, out.stdout), (0, "loaded and unloaded\n"), out.stderr)
-        programs = glob.glob(ARM64 + "/unit/*/test_*")
+        programs = glob.glob(ARM64 + "/unit/**/test_*", recursive=True)
         self.assertGreaterEqual(len(programs), 8)
         for program in programs:
             out = run(*EMULATOR, program)

@@ -42,7 +42,7 @@ $(PROFILER_UNIT_BIN): private PKG_LIBS += $(B)/libprofiler.a $(B)/libcommon.a
 
 # arm64: the same unit tests (with the plain runner), the loader and the fuzzers' seeds, for an emulator.
 # The emulator has neither ptrace(2) nor timers on the CPU clocks of threads.
-ARM64_UNIT := $(filter-out tests/unit/profiler/test_thread_timers.c,$(filter tests/unit/profiler/% tests/unit/proto/%,$(UNIT_SRC)))
+ARM64_UNIT := $(filter-out tests/unit/profiler/stacks/test_thread_timers.c,$(filter tests/unit/profiler/% tests/unit/common/proto/%,$(UNIT_SRC)))
 ARM64_TOOLS := $(patsubst tests/unit/%.c,$(B)/arm64/unit/%,$(ARM64_UNIT)) $(B)/arm64/load_check \
 	$(B)/arm64/replay_channel $(B)/arm64/replay_wire $(B)/arm64/replay_signature
 arm64_objects = $(patsubst %.c,$(B)/obj/arm64/%.o,$(1))

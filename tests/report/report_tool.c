@@ -5,7 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
-#include "tests/unit/agent/make_capture.h"
+#include "tests/unit/agent/stacks/make_capture.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

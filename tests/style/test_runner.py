@@ -21,9 +21,9 @@ not ok - jobs::bad  (0.02s)
   ---
   assertions: 3
   failures:
-  - tests/unit/agent/test_jobs.c:314: |+
+  - tests/unit/agent/jobs/test_jobs.c:314: |+
       Assertion failed: The expression again is false.
-  - tests/unit/agent/test_jobs.c:312: |+
+  - tests/unit/agent/jobs/test_jobs.c:312: |+
       Assertion failed: it has two
         and not three
   ...
@@ -124,7 +124,7 @@ class Reasons(unittest.TestCase):
             self.assertEqual([case[:2] for case in cases], [("jobs::good", "passed"), ("jobs::bad", "failed"), ("jobs::told", "skipped"),
                                                             ("jobs::worse", "failed"), ("jobs::slow", "failed")])
             self.assertEqual([run.reason(note + "\n" + found) for _, outcome, note in cases if outcome == "failed"],
-                             ["tests/unit/agent/test_jobs.c:312: Assertion failed: it has two", end, "not ok - jobs::slow timed out (1.05s)"])
+                             ["tests/unit/agent/jobs/test_jobs.c:312: Assertion failed: it has two", end, "not ok - jobs::slow timed out (1.05s)"])
             self.assertEqual(cases[2][2], "no perf events")
 
     def test_a_leak_fails_a_program_whose_cases_passed(self):

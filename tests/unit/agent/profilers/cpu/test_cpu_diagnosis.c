@@ -1,0 +1,262 @@
+#include "agent/profilers/cpu/cpu_diagnosis.h"
+#include "agent/report/phrase.h"
+#include "agent/report/report_head.h"
+#include "agent/report/report.h"
+#include "common/base/cleanup.h"
+#include "tests/unit/agent/stacks/make_capture.h"
+
+#include <criterion/criterion.h>
+
+struct part {
+	const char *thread;
+	uint32_t count;
+	const char *stack;
+};
+
+struct setting { /* of the capture; 0: as it is made */
+	int64_t limit_millicores, throttled, periods, cpu_ns, lost;
+	const char *fallback;
+	bool canceled;
+	int64_t collection_ns;
+};
+
+static const struct {
+	const char *name;
+	struct part parts[6];
+	struct setting set;
+	enum cpu_finding finding;
+	const char *headline;
+	const char *lines[4]; /* each stands somewhere in the text */
+	const char *absent;
+} rows[] = {
+	{"one method",
+	 {{"w", 800, "app:Shop.Cart:Total;app:Shop.Tax:Compute"}, {"w", 200, "app:Shop.Cart:Total;app:Shop.Stock:Check"}},
+	 {0},
+	 FINDING_METHOD,
+	 "80 % of CPU in Shop.Tax.Compute",
+	 {"Called from Shop.Cart.Total.", "Next: Shop.Stock.Check 20 %.",
+	  "Used 1.0 of the node's 4 CPUs (no limit set).", "1 of 1 threads is busy: \"w\" 100 %."},
+	 "Its own code"},
+	{"two callers",
+	 {{"w", 600, "app:Shop.A:Run;app:Shop.Tax:Compute"}, {"w", 400, "app:Shop.B:Run;app:Shop.Tax:Compute"}},
+	 {0},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.Tax.Compute",
+	 {"Called from Shop.A.Run (60 % of it) and Shop.B.Run (40 % of it)."},
+	 NULL},
+	{"time in what it calls",
+	 {{"w", 700, "app:Shop.Cart:Render;lib:System.Text.Json.JsonSerializer:Serialize"}, {"w", 300, "app:Shop.Cart:Render"}},
+	 {0},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.Cart.Render",
+	 {"Its own code takes 30 %, what it calls: System.Text.Json.JsonSerializer.Serialize 70 %."},
+	 NULL},
+	{"an await",
+	 {{".NET TP Worker", 990, "lib:System.Threading.ExecutionContext:RunInternal;app:Shop.A+<Load>d__1:MoveNext"}},
+	 {0},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.A.Load",
+	 {"It is resumed by the thread pool after an await."},
+	 "Called from"},
+	{"the runtime itself",
+	 {{"w", 600, "app:Shop.Cart:Fill;rt:"}, {"w", 200, "app:Shop.Cart:Fill"}},
+	 {0},
+	 FINDING_CATEGORY,
+	 "75 % of CPU in the runtime itself, below Shop.Cart.Fill",
+	 {"Most application time is in Shop.Cart.Fill 100 %.", "Outside managed code: runtime (allocation, casts, other) 75 %."},
+	 NULL},
+	{"garbage collection, on the thread that allocates",
+	 {{"w", 500, "app:Shop.Cart:Fill;rt:"}, {"w", 300, "app:Shop.Cart:Fill"}},
+	 {.collection_ns = 5 * MAKE_SECOND},
+	 FINDING_CATEGORY,
+	 "63 % of CPU in garbage collection, triggered below Shop.Cart.Fill",
+	 {"1 garbage collection stopped it (generations 0, 1, 2: 1, 0, 0), 50 % of the time, at most 5000.0 ms."},
+	 NULL},
+	{"garbage collection, on threads of its own",
+	 {{".NET Server GC", 600, "libc:;rt:"}, {"w", 400, "app:Shop.Cart:Fill"}},
+	 {0},
+	 FINDING_CATEGORY,
+	 "60 % of CPU in garbage collection: too much is allocated",
+	 {"Most application time is in Shop.Cart.Fill 40 %."},
+	 "stopped it"},
+	{"the compiler",
+	 {{".NET Tiered Com", 500, "libc:;rt:;jit:"}, {"w", 300, "app:Shop.Cart:Fill"}},
+	 {0},
+	 FINDING_CATEGORY,
+	 "62 % of CPU in JIT compilation: it is still warming up",
+	 {"JIT compilation 62 %."},
+	 NULL},
+	{"the kernel",
+	 {{"w", 700, "app:Shop.Log:Flush;lib:System.IO.RandomAccess:WriteAtOffset;kernel:vfs_write"}, {"w", 300, "app:Shop.Cart:Fill"}},
+	 {0},
+	 FINDING_CATEGORY,
+	 "70 % of CPU in the kernel, below Shop.Log.Flush",
+	 {"Most application time is in Shop.Log.Flush 70 %."},
+	 NULL},
+	{"spread",
+	 {{"w", 100, "app:S.M:Main;app:S.A:A"}, {"w", 100, "app:S.M:Main;app:S.B:B"}, {"w", 100, "app:S.M:Main;app:S.C:C"},
+	  {"w", 100, "app:S.M:Main;app:S.D:D"}, {"w", 100, "app:S.M:Main;app:S.E:E"}, {"w", 101, "app:S.M:Main;app:S.F:F"}},
+	 {0},
+	 FINDING_SPREAD,
+	 "No single hot spot; 100 % passes through S.M.Main",
+	 {"Most application time is in S.F.F 17 %."},
+	 NULL},
+	{"throttled",
+	 {{"w", 1000, "app:Shop.Cart:Total;app:Shop.Tax:Compute"}},
+	 {.limit_millicores = 500, .throttled = 60, .periods = 100, .cpu_ns = 5 * MAKE_SECOND},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.Tax.Compute; throttled",
+	 {"Used 0.5 of 0.5 CPUs, 100 % of the container's limit; throttled in 60 % of the periods, 2.5 s in all: the limit slows it down."},
+	 NULL},
+	{"a limit that does not hurt",
+	 {{"w", 1000, "app:Shop.Tax:Compute"}},
+	 {.limit_millicores = 2000, .throttled = 0, .periods = 100, .cpu_ns = 5 * MAKE_SECOND},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.Tax.Compute",
+	 {"Used 0.5 of 2.0 CPUs, 25 % of the container's limit, not throttled."},
+	 "slows it down"},
+	{"idle",
+	 {{"w", 5, "app:Shop.Tax:Compute"}},
+	 {0},
+	 FINDING_IDLE,
+	 "Idle: 0.005 of 4.0 CPUs used in 10 s",
+	 {"Nothing here explains slowness by CPU", "Only 5 samples: shares are rough."},
+	 "Next:"},
+	{"one of three thousand threads had a timer for a moment",
+	 {{"w", 1, "lib:System.Threading.LowLevelLifoSemaphore:WaitForSignal"}},
+	 {.cpu_ns = 475 * MAKE_SECOND / 100},
+	 FINDING_FEW_SAMPLES,
+	 "No verdict: 1 sample came where 475 were due",
+	 {"Used 0.5 of the node's 4 CPUs", "Only 1 sample: shares are rough."},
+	 "100 % of CPU"},
+	{"a good part of what was due",
+	 {{"w", 130, "app:Shop.Tax:Compute"}},
+	 {.cpu_ns = 5 * MAKE_SECOND},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.Tax.Compute",
+	 {NULL},
+	 "No verdict"},
+	{"no samples", {{NULL, 0, NULL}}, {.cpu_ns = 3 * MAKE_SECOND}, FINDING_NO_SAMPLES, "0.3 CPUs were used, but no sample could be taken", {NULL}, "busy"},
+	{"doubts",
+	 {{"w", 1000, "app:Shop.Tax:Compute"}},
+	 {.lost = 50, .fallback = "PerfEventsForbidden", .canceled = true},
+	 FINDING_METHOD,
+	 "100 % of CPU in Shop.Tax.Compute",
+	 {"Ended early, after 10.0 s: on request.", "Sampled by timers in the process (PerfEventsForbidden)", "Samples lost: 50."},
+	 NULL},
+	{"a limit that is not known",
+	 {{"w", 1000, "app:S.A:A"}},
+	 {.limit_millicores = -1},
+	 FINDING_METHOD,
+	 "100 % of CPU in S.A.A",
+	 {"Used 1.0 of the node's 4 CPUs."},
+	 "no limit set"},
+	{"groups of threads",
+	 {{"worker-1", 200, "app:S.A:A"}, {"worker-2", 200, "app:S.A:A"}, {"worker-13", 200, "app:S.A:A"}, {"mail", 300, "app:S.A:A"}},
+	 {0},
+	 FINDING_METHOD,
+	 "100 % of CPU in S.A.A",
+	 {"4 of 4 threads are busy: \"mail\" 33 %, \"worker\" 67 % on 3."},
+	 NULL},
+};
+
+static void prepare(struct made *m, const struct part *parts, const struct setting *s, struct capture_collection *collection)
+{
+	make_begin(m);
+	for (size_t i = 0; i < 6 && parts[i].thread; i++)
+		make_samples(m, parts[i].thread, parts[i].count, parts[i].stack);
+	struct cpu_capture *c = &m->capture;
+	c->cpu_limit_millicores = s->limit_millicores;
+	if (s->periods) {
+		c->throttled_periods = s->throttled;
+		c->total_periods = s->periods;
+		c->throttled_ns = s->throttled ? 5 * MAKE_SECOND / 2 : 0;
+	}
+	if (s->cpu_ns)
+		c->process_cpu_ns = s->cpu_ns;
+	c->lost_samples = s->lost;
+	c->fallback_reason = s->fallback;
+	c->facts.canceled = s->canceled;
+	if (s->collection_ns) {
+		*collection = (struct capture_collection){.start_ns = 0, .end_ns = s->collection_ns, .tid = 10};
+		c->collections = collection;
+		c->collection_count = 1;
+	}
+}
+
+Test(cpu_diagnosis, says_what_a_doctor_would)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct made m;
+		struct cpu_analysis a;
+		struct cpu_diagnosis d;
+		struct capture_collection collection;
+		prepare(&m, rows[i].parts, &rows[i].set, &collection);
+		cpu_analysis_run(&m.capture, &a);
+		cpu_diagnosis_make(&a, &d);
+		cr_expect_eq(d.finding, rows[i].finding, "%s: %d", rows[i].name, d.finding);
+		cr_expect_str_eq(d.headline, rows[i].headline, "%s: %s", rows[i].name, d.headline);
+		cr_expect(strncmp(d.text, d.headline, strlen(d.headline)) == 0, "the text begins with the headline");
+		for (size_t k = 0; k < 4 && rows[i].lines[k]; k++)
+			cr_expect(strstr(d.text, rows[i].lines[k]), "%s: no \"%s\" in:\n%s", rows[i].name, rows[i].lines[k], d.text);
+		cr_expect(!rows[i].absent || !strstr(d.text, rows[i].absent), "%s: \"%s\" in:\n%s", rows[i].name, rows[i].absent, d.text);
+		cpu_diagnosis_fini(&d);
+		cpu_analysis_fini(&a);
+		m.capture.collections = NULL;
+		make_end(&m);
+	}
+}
+
+/* However long the names are: one line of 80 characters, 2 KiB in all. */
+Test(cpu_diagnosis, stays_short)
+{
+	static const char *const kinds[] = {"app:%s:Compute", "app:%s:Compute;rt:", "app:%s:Compute;kernel:vfs_write", "app:S.A:%s"};
+	for (size_t length = 1; length < 600; length += 37)
+		for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+			struct made m;
+			struct cpu_analysis a;
+			struct cpu_diagnosis d;
+			char type[700], stack[1000];
+			make_begin(&m);
+			for (int i = 0; i < 6; i++) {
+				memset(type, 'a' + i, length);
+				type[length] = '\0';
+				snprintf(stack, sizeof stack, kinds[k], type);
+				make_samples(&m, type, i ? 100 : 400, stack);
+			}
+			cpu_analysis_run(&m.capture, &a);
+			cpu_diagnosis_make(&a, &d);
+			cr_expect_leq(phrase_chars(d.headline), HEADLINE_MAX_CHARS, "%s", d.headline);
+			cr_expect(!strchr(d.headline, '\n'));
+			cr_expect_leq(strlen(d.text), DIAGNOSIS_MAX_BYTES);
+			cpu_diagnosis_fini(&d);
+			cpu_analysis_fini(&a);
+			make_end(&m);
+		}
+}
+
+Test(cpu_diagnosis, phrases)
+{
+	static const struct {
+		double percent;
+		const char *expected;
+	} percents[] = {{84.2, "84 %"}, {9.96, "10 %"}, {9.94, "9.9 %"}, {0.1, "0.1 %"}, {0.05, "0.05 %"}, {0, "0.0 %"}, {100, "100 %"}};
+	for (size_t i = 0; i < sizeof percents / sizeof percents[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		phrase_percent(&b, percents[i].percent);
+		cr_expect_str_eq(buf_str(&b), percents[i].expected, "%s", buf_str(&b));
+	}
+	static const struct {
+		bool unmeasured;
+		int64_t held_us;
+		const char *expected;
+	} held[] = {{false, 0, "never"}, {false, 1234, "1.2 ms"}, {true, 0, "not measured"}, {true, 999, "999 us"}};
+	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
+		AUTO_BUF struct buf b;
+		struct session_facts f = {.held_unmeasured = held[i].unmeasured, .cost = {.max_pause_us = held[i].held_us}};
+		buf_init(&b, 64);
+		report_head_held(&f, &b);
+		cr_expect_str_eq(buf_str(&b), held[i].expected);
+	}
+}

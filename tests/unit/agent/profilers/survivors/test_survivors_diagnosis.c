@@ -1,0 +1,96 @@
+#include "agent/report/report.h"
+#include "agent/profilers/survivors/survivors_diagnosis.h"
+#include "tests/unit/agent/profilers/survivors/make_heap.h"
+
+struct row {
+	const char *what, *heap, *finding, *headline;
+	const char *says[5];     /* lines, or their parts */
+	const char *says_not[3];
+	enum heap_way way;
+};
+
+static size_t chars(const char *s)
+{
+	size_t count = 0;
+	for (; *s; s++)
+		count += ((unsigned char)*s & 0xC0) != 0x80;
+	return count;
+}
+
+static const struct row rows[] = {
+	{"one holder",
+	 "1 System.Collections.Generic.Dictionary<int,Shop.Order> 80 > 2\n"
+	 "2 Entry[] 24000000 > 3 4 5\n"
+	 "3 Shop.Order 80000000\n4 Shop.Order 80000000\n5 Shop.Order 80000000\n"
+	 "6 Shop.Session 60000000\n"
+	 "static Shop.Cache._items > 1\nstack of Shop.Main > 6\n",
+	 "holder",
+	 "264 MB of 324 MB are held by static Shop.Cache._items: Order x 3",
+	 {"Held through static Shop.Cache._items -> ", "Order x 3: 240 MB (74 %)",
+	  "Remedy: bound the collection", "Next: stack of Shop.Main: 60 MB (19 %).",
+	  "Most bytes by type: Order x 3: 240 MB (74 %); Session: 60 MB (19 %); Entry[]: 24 MB (7.4 %)"},
+	 {"Free space", "garbage"}, HEAP_WAY_EXACT},
+	{"an event", "1 Shop.Feed 100000 > 2\n2 System.EventHandler 64 > 3\n3 System.Object[] 100000 > 4 5\n4 System.EventHandler 64 > 6\n"
+		     "5 System.EventHandler 64 > 7\n6 Shop.Widget 2000000\n7 Shop.Widget 2000000\nstatic Shop.Feed.Instance > 1\n",
+	 "holder", "4.2 MB of 4.2 MB are held by static Shop.Feed.Instance: Widget x 2", {"unsubscribe (-=)"}, {NULL}, HEAP_WAY_EXACT},
+	{"a long name is cut, the object's name goes first",
+	 "1 Customer.Relations.Management.Persistence.UnitOfWork.ChangeTrackingIdentityMapDictionary 5000000\n"
+	 "static Customer.Relations.Management.Persistence.UnitOfWork.ChangeTracker._identityMapOfAllEntities > 1\n",
+	 "holder", "5.0 MB of 5.0 MB are held by static \xE2\x80\xA6" "ChangeTracker._identityMapOfAllEntities", {NULL}, {NULL}, HEAP_WAY_EXACT},
+	{"several",
+	 "1 Left 24 > 3\n2 Right 24 > 3\n3 Shop.Blob 9000000\nstatic A > 1\nstatic B > 2\n",
+	 "several", "9.0 MB of 9.0 MB are held by several roots together: Blob",
+	 {"The strongest way there: static A -> Left._one -> Blob: 9.0 MB (100 %)"}, {NULL}, HEAP_WAY_EXACT},
+	{"one type below many holders",
+	 "1 A 2000000\n2 B 2000000\n3 string 1000000\n4 string 1000000\n5 string 1000000\n6 C 2000000\n"
+	 "static A > 1\nstatic B > 2\nstatic C > 3\nstatic D > 4\nstatic E > 5\nstatic F > 6\n",
+	 "type", "3.0 MB of 9.0 MB are string x 3, from many holders", {NULL}, {NULL}, HEAP_WAY_EXACT},
+	{"nothing stands out",
+	 "1 A 1000000\n2 B 1000000\n3 C 1000000\n4 D 1000000\n5 E 1100000\n"
+	 "static A > 1\nstatic B > 2\nstatic C > 3\nstatic D > 4\nstatic E > 5\n",
+	 "spread", "5.1 MB, no holder stands out; most, 22 %, static E", {"Next: static A: 1.0 MB (20 %); static B"}, {NULL}, HEAP_WAY_EXACT},
+	{"small", "1 A 1000\nstatic A > 1\n", "empty", "The heap is small: 1.0 kB in 1 object", {NULL}, {"Remedy", "Held through"}, HEAP_WAY_EXACT},
+	{"nothing", "", "empty", "The heap is small: 0 bytes in 0 objects", {NULL}, {"Remedy"}, HEAP_WAY_EXACT},
+	{"free space",
+	 "1 A 1000000\n2 Free 30000000\n3 A 1000000\n4 Free 1000000\n5 A 1000000\npinned > 1\npinned > 3\npinned > 5\n",
+	 "freeMemory", "31 MB of 34 MB of the heap are free space between objects",
+	 {"Free space between objects: 31 MB beside 3.0 MB of objects, most of it in gen2, the largest gap 30 MB",
+	  "Remedy: memory was needed once"}, {NULL}, HEAP_WAY_EXACT},
+	{"garbage", "1 A 1000000\n2 B 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are garbage that waits for its collection", {NULL}, {NULL}, HEAP_WAY_EXACT},
+	{"held by no root that is known",
+	 "1 A 1000000\n2 Shop.Native 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are held by a handle, or garbage: Native",
+	 {"Remedy: run it again with roots: Exact", "Roots: statics, handles and stacks, without a collection"}, {NULL}, HEAP_WAY_NO_COLLECTION},
+	{"a thread's stack", "1 Shop.Batch 9000000\nstack of Shop.Import.Run (thread 12 worker) > 1\n", "holder",
+	 "9.0 MB of 9.0 MB are held by stack of Shop.Import.Run (thread 12 worker): Batch", {"in use by running code"}, {NULL}, HEAP_WAY_EXACT},
+	{"the finalizer queue", "1 Shop.File 9000000\nfinalizer queue > 1\n", "holder", "9.0 MB of 9.0 MB are held by finalizer queue: File",
+	 {"finalizers do not keep up"}, {NULL}, HEAP_WAY_EXACT},
+	{"a pinned handle", "1 System.Byte[] 9000000\npinned > 1\n", "holder", "9.0 MB of 9.0 MB are held by pinned: byte[]", {"free pinned handles"}, {NULL}, HEAP_WAY_EXACT},
+};
+
+Test(survivors_diagnosis, says_what_fills_the_heap)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct row *r = &rows[i];
+		struct err e = ERR_INIT;
+		struct heap_snapshot *s = make_heap(r->heap);
+		s->facts.way = r->way;
+		struct heap_graph *g = make_graph(s);
+		struct survivors all;
+		struct survivors_diagnosis d;
+			cr_assert_eq(survivors_make(g, &all, &e), 0, "%s", e.message);
+		survivors_diagnosis_make(&all, &d);
+		cr_expect_str_eq(survivors_finding_name(d.finding), r->finding, "%s: %s", r->what, survivors_finding_name(d.finding));
+		cr_expect_str_eq(d.headline, r->headline, "%s: %s", r->what, d.headline);
+		cr_expect_leq(chars(d.headline), HEADLINE_MAX_CHARS, "%s", d.headline);
+		cr_expect(strncmp(d.text, d.headline, strlen(d.headline)) == 0);
+		cr_expect_leq(strlen(d.text), DIAGNOSIS_MAX_BYTES);
+		for (size_t k = 0; k < sizeof r->says / sizeof *r->says && r->says[k]; k++)
+			cr_expect(strstr(d.text, r->says[k]), "%s: '%s' is not in\n%s", r->what, r->says[k], d.text);
+		for (size_t k = 0; k < sizeof r->says_not / sizeof *r->says_not && r->says_not[k]; k++)
+			cr_expect(!strstr(d.text, r->says_not[k]), "%s: '%s' is in\n%s", r->what, r->says_not[k], d.text);
+		survivors_diagnosis_fini(&d);
+		survivors_fini(&all);
+		heap_graph_free(g);
+		heap_snapshot_free(s);
+	}
+}
