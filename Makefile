@@ -87,19 +87,19 @@ $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 $(B)/obj/agent/stacks/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
 $(B)/obj/agent/report/report_assets.o: $(wildcard agent/report/assets/*)
 
-# the web page: every file of common/rest/page/, compressed, and the list of them
-PAGE_FILES := $(sort $(wildcard common/rest/page/*))
-PAGE_GZ := $(patsubst common/rest/page/%,$(B)/gen/page/%.gz,$(PAGE_FILES))
-$(PAGE_GZ): $(B)/gen/page/%.gz: common/rest/page/%
+# the web page: every file of common/web_ui/ that is not C, compressed, and the list of them
+PAGE_FILES := $(sort $(filter-out %.c %.h,$(wildcard common/web_ui/*)))
+PAGE_GZ := $(patsubst common/web_ui/%,$(B)/gen/page/%.gz,$(PAGE_FILES))
+$(PAGE_GZ): $(B)/gen/page/%.gz: common/web_ui/%
 	@mkdir -p $(@D)
 	$(call say,GZIP,$<)
 	$(Q)gzip -9nc $< > $@
-$(B)/gen/page/files.h: common/rest/page
+$(B)/gen/page/files.h: common/web_ui
 	@mkdir -p $(@D)
 	$(Q)for file in $(sort $(notdir $(PAGE_FILES))); do \
 		echo "PAGE_FILE($$(echo $$file | tr -c 'a-z0-9\n' _), \"$$file\")"; done > $@
-$(B)/obj/common/rest/page_files.o: $(B)/gen/page/files.h $(PAGE_GZ)
-$(B)/obj/common/rest/page_files.o: CPPFLAGS += -DPAGE_FOLDER='"$(B)/gen/page/"'
+$(B)/obj/common/web_ui/page_files.o: $(B)/gen/page/files.h $(PAGE_GZ)
+$(B)/obj/common/web_ui/page_files.o: CPPFLAGS += -DPAGE_FOLDER='"$(B)/gen/page/"'
 $(B)/obj/common/rest/rest_openapi.o: common/rest/openapi.json
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC)) common/sources.mk

@@ -40,7 +40,7 @@ COMMON_SRC += \
 	common/rest/rest_events.c \
 	common/rest/rest_diff.c \
 	common/rest/rest_api.c \
-	common/rest/page_files.c
+	common/web_ui/page_files.c
 COMMON_SRC += $(if $(filter faults,$(FLAVOUR)),common/base/step.c)
 COMMON_SRC += common/report/report_diff.c common/report/report_diff_cpu.c common/report/report_diff_items.c common/report/report_diff_heap.c
 COMMON_SRC += common/report/report_diff_allocations.c common/report/report_diff_pauses.c common/report/report_diff_file.c

@@ -112,7 +112,7 @@ class Http(unittest.TestCase):
 
     def test_paths(self):
         for path in (b"/../../etc/passwd", b"/assets/../../../etc/passwd", b"/assets/%2e%2e/%2e%2e/etc/passwd", b"/assets/..%2f..%2fetc%2fpasswd", b"/assets/",
-                     b"/assets", b"/index.html", b"/api", b"/api/", b"/api/info/", b"/assets/app.js/x", b"/common/rest/page/app.js",
+                     b"/assets", b"/index.html", b"/api", b"/api/", b"/api/info/", b"/assets/app.js/x", b"/common/web_ui/app.js",
                      b"/api/sessions/..%2f..%2fx",
                      b"/api/sessions/%2e%2e", b"/api/sessions/local", b"/api/sessions/.x", b"/api/sessions/local.x%20", b"/%5c..%5c"):
             answer = self.raw(b"GET " + path, b"Connection: close\r\n", source="127.0.0.3")

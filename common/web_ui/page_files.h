@@ -1,4 +1,4 @@
-/* The web page's files (common/rest/page/): embedded and compressed when this is built, served with an ETag. Any thread. */
+/* The web page's files (common/web_ui/): embedded and compressed when this is built, served with an ETag. Any thread. */
 #ifndef DRDOTNET_PAGE_FILES_H
 #define DRDOTNET_PAGE_FILES_H
 

@@ -1,4 +1,4 @@
-#include "common/rest/page_files.h"
+#include "common/web_ui/page_files.h"
 
 #include "common/base/cleanup.h"
 #include "common/base/embed.h"
