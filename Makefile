@@ -1,4 +1,4 @@
-# Dr-Dotnet for Kubernetes. One Makefile, not recursive; each part lists its sources in <part>/sources.mk.
+# Dr-Dotnet for Kubernetes. One Makefile, not recursive; what each part is built of: <part>/sources.mk.
 #
 #   make               release binaries in build/release/
 #   make FLAVOUR=asan  the same with AddressSanitizer and UBSan (also: debug, tsan)

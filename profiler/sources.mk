@@ -1,65 +1,4 @@
-PROFILER_SRC := \
-	profiler/exports.c \
-	profiler/session.c \
-	profiler/base/own_thread.c \
-	profiler/base/own_file.c \
-	profiler/base/lease.c \
-	profiler/clr/event_mask.c \
-	profiler/clr/event_pipe.c \
-	profiler/stacks/caller_walk.c \
-	profiler/stacks/code_rules.c \
-	profiler/stacks/code_walk.c \
-	profiler/stacks/code_learn.c \
-	profiler/stacks/stack_copy.c \
-	profiler/stacks/hijacks.c \
-	profiler/allocs/site_table.c \
-	profiler/stacks/thread_id.c \
-	profiler/stacks/own_stack.c \
-	profiler/allocs/allocation_event.c \
-	profiler/allocs/alloc_round.c \
-	profiler/allocs/allocs.c \
-	profiler/base/channel_io.c \
-	profiler/names/resolver.c \
-	profiler/names/function_name.c \
-	profiler/names/type_name.c \
-	profiler/names/signature.c \
-	profiler/heap/string_digest.c \
-	profiler/base/text.c \
-	profiler/clr/dynamic_starts.c \
-	profiler/gc/gc_watch.c \
-	profiler/base/detail_budget.c \
-	profiler/gc/stop_log.c \
-	profiler/clr/runtime_thread.c \
-	profiler/heap/heap_gaps.c \
-	profiler/heap/heap_sink.c \
-	profiler/heap/heap_classes.c \
-	profiler/heap/heap_objects.c \
-	profiler/heap/heap_sweep.c \
-	profiler/heap/heap_census.c \
-	profiler/heap/heap_threads.c \
-	profiler/base/own_memory.c \
-	profiler/heap/handle_tables.c \
-	profiler/gc/background_gc.c \
-	profiler/names/sig_cursor.c \
-	profiler/names/field_type.c \
-	profiler/heap/heap_fields.c \
-	profiler/heap/heap_generics.c \
-	profiler/heap/heap_nested.c \
-	profiler/heap/heap_statics.c \
-	profiler/heap/heap_stacks.c \
-	profiler/heap/heap_collection.c \
-	profiler/heap/heap_stop.c \
-	profiler/heap/heap_predict.c \
-	profiler/heap/heap_names.c \
-	profiler/heap/heap_walk.c \
-	profiler/clr/module_guard.c \
-	profiler/base/pause_watch.c \
-	profiler/stacks/sampler.c \
-	profiler/clr/runtime_signal.c \
-	profiler/stacks/sample_ring.c \
-	profiler/stacks/stack_map.c \
-	profiler/stacks/frame_walk.c \
-	profiler/stacks/thread_timers.c
+PROFILER_SRC := $(sort $(wildcard profiler/*.c profiler/*/*.c))
 
 # The library is loaded into processes of any libc: nothing linked, no symbol that only one libc has (fortified calls, stack
 # protector, C99 scanf), no thread-local storage, no outline atomics. Its symbols are resolved by the process it is loaded into.
@@ -94,8 +33,8 @@ $(PROFILER_LIB): $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 # arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
-ARM64_CHANNEL_SRC := agent/attach/profiler_channel.c agent/stacks/code_client.c $(wildcard agent/attach/channel_*.c) agent/attach/function_cache.c common/base/index_set.c \
-	common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c common/base/text.c
+ARM64_CHANNEL_SRC := agent/attach/profiler_channel.c agent/stacks/code_client.c $(wildcard agent/attach/channel_*.c) agent/attach/function_cache.c \
+	common/base/index_set.c common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c common/base/text.c
 ARM64_CHANNEL_OBJ = $(patsubst %.c,$(B)/obj/arm64/%.o,$(ARM64_CHANNEL_SRC) $(PROTO_SRC))
 
 $(B)/obj/profiler-arm64/%.o: %.c

@@ -101,7 +101,8 @@ faults: setup-test ## every fault at every step of a session: three quarters of 
 
 ifdef T
 # a room ("agent/jobs"), or a module ("agent/jobs/spool", "spool")
-T_SRC := $(or $(wildcard tests/unit/$(T)/test_*.c),$(filter %/test_$(patsubst test_%,%,$(notdir $(T))).c,$(UNIT_SRC)),$(error T=$(T): no unit test of that name))
+T_SRC := $(or $(wildcard tests/unit/$(T)/test_*.c),$(filter %/test_$(patsubst test_%,%,$(notdir $(T))).c,$(UNIT_SRC)), \
+	$(error T=$(T): no unit test of that name))
 T_BIN := $(patsubst tests/%.c,build/asan/%,$(T_SRC))
 unit:
 	+@$(MAKE) --no-print-directory $(PARALLEL) FLAVOUR=asan $(T_BIN)
