@@ -4,7 +4,7 @@ rootfs: all ## root file systems of the images into build/rootfs/
 	@mkdir -p build/rootfs
 	@for role in controller agent cli; do rm -rf build/rootfs/$$role && deploy/rootfs.sh $$role build/rootfs/$$role $(B) && du -sh build/rootfs/$$role; done
 
-# A chart holds all that it renders, a PrometheusRule its rules: copies, which tests/deploy holds to their sources.
+# A chart holds all that it renders, a PrometheusRule its rules: copies, which tests/system/deploy holds to their sources.
 crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: copies without CEL, the chart's, the dashboard
 	@crds/generate.py
 	@deploy/monitoring/make.py
@@ -15,7 +15,7 @@ crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: co
 ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
 image-check: ## carry the Dockerfile out without Docker for ARCH, into build/images/: some minutes
 	@mkdir -p build/images
-	@PYTHONPATH=. python3 -m tests.deploy.dockerfile $(ARCH) build/images
+	@PYTHONPATH=. python3 -m tests.system.deploy.dockerfile $(ARCH) build/images
 
 .PHONY: sbom
 sbom: all ## bills of materials of the programs (CycloneDX) into build/$(FLAVOUR)/sbom/
@@ -24,7 +24,7 @@ sbom: all ## bills of materials of the programs (CycloneDX) into build/$(FLAVOUR
 .PHONY: rbac
 rbac: setup-test ## take each right of the controller away in turn and see what breaks, into docs/rbac.md: some minutes
 	+@$(MAKE) --no-print-directory $(PARALLEL) all
-	@PYTHONPATH=. python3 -m tests.deploy.rights
+	@PYTHONPATH=. python3 -m tests.system.deploy.rights
 
 # Static: they run in the containers of the tests, whatever libraries those have.
 STATIC_HELPERS := $(B)/tests/under-seccomp $(B)/tests/try-calls

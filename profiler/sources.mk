@@ -30,7 +30,7 @@ $(PROFILER_LIB): $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 	$(Q)OBJDUMP=$$($(PROFILER_CC) -print-prog-name=objdump) profiler/check-library $@.part $(PROFILER_SANITIZED)
 	$(Q)mv -f $@.part $@
 
-# arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/profiler).
+# arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/system/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
 ARM64_CHANNEL_SRC := agent/attach/profiler_channel.c agent/stacks/code_client.c $(wildcard agent/attach/channel_*.c) agent/attach/function_cache.c \

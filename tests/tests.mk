@@ -1,6 +1,6 @@
 # Unit tests: every tests/unit/**/test_*.c is one criterion program, run under ASan and UBSan; those that use threads under
 # TSan too. Fuzzers: every tests/fuzz/fuzz_*.c is one libFuzzer program; seeds in tests/fuzz/corpus/<name>/.
-# Python suites: tests/*/test_*.py, on the release programs. tests/run.py runs them all.
+# Python suites: tests/**/test_*.py, on the release programs; tests/resilience holds what makes parts fail. tests/run.py runs them all.
 UNIT_SRC := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o $(B)/obj/tests/unit/plain_criterion.o
@@ -22,10 +22,10 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libkubectl.a $(B)/libagen
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $< $(B)/libkubectl.a $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a $(PKG_LIBS) -lm
 
 # Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
-TOOL_SRC := tests/link/hub_tool.c tests/controller/fake_hub.c tests/storage/storage_tool.c tests/helpers/deny_perf.c \
-	tests/helpers/as_pid.c tests/helpers/fake_diagnostics.c tests/report/report_tool.c tests/leak/leak_tool.c
-TOOL_SRC += tests/survivors/survivors_tool.c
-TOOL_SRC += tests/walk/walk_tool.c
+TOOL_SRC := tests/system/link/hub_tool.c tests/system/controller/fake_hub.c tests/system/storage/storage_tool.c tests/helpers/deny_perf.c \
+	tests/helpers/as_pid.c tests/helpers/fake_diagnostics.c tests/system/report/report_tool.c tests/system/leak/leak_tool.c
+TOOL_SRC += tests/system/survivors/survivors_tool.c
+TOOL_SRC += tests/system/walk/walk_tool.c
 TOOL_SRC += tests/helpers/crypto_end.c
 include tests/bench/bench.mk
 tool = $(B)/tests/$(subst _,-,$(basename $(notdir $(1))))
@@ -42,9 +42,9 @@ $(ILL_MACHINE): tests/helpers/ill_machine.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
 	$(Q)$(CC) -D_GNU_SOURCE -std=gnu11 -O2 -Wall -Wextra -Werror -fPIC -shared -o $@ $<
-include tests/profiler/tests.mk
-include tests/failures/failures.mk
-include tests/soak/soak.mk
+include tests/system/profiler/tests.mk
+include tests/resilience/failures/failures.mk
+include tests/resilience/soak/soak.mk
 
 .PHONY: unit-bin threaded-unit-bin fuzz-bin test-tools
 test-tools: $(TOOL_BIN) $(ILL_MACHINE) profiler-tools $(if $(shell command -v aarch64-linux-gnu-gcc),arm64-tools)
@@ -97,7 +97,7 @@ faults-programs: all
 
 faults: setup-test ## every fault at every step of a session: three quarters of an hour
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools faults-programs
-	@PYTHONPATH=. python3 tests/faults/every_step.py
+	@PYTHONPATH=. python3 tests/resilience/faults/every_step.py
 
 ifdef T
 # a room ("agent/jobs"), or a module ("agent/jobs/spool", "spool")

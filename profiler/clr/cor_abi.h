@@ -1,6 +1,6 @@
 /* The part of the CLR profiling and metadata interfaces that the library uses, as binary facts: GUIDs, vtable slots, numbers.
  * A COM object is a pointer to a pointer to an array of functions that take the object first; slots 0-2 are QueryInterface,
- * AddRef, Release. Slots are the same on .NET 8, 9 and 10 (tests/profiler proves each used one in each runtime).
+ * AddRef, Release. Slots are the same on .NET 8, 9 and 10 (tests/system/profiler proves each used one in each runtime).
  * Sources: the public documentation of ICorProfilerInfo..15, ICorProfilerCallback..11, IMetaDataImport and ECMA-335. */
 #ifndef DRDOTNET_COR_ABI_H
 #define DRDOTNET_COR_ABI_H

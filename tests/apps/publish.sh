@@ -1,6 +1,6 @@
 #!/bin/sh
 # Publishes sample applications, self-contained, those whose sources have changed since: Checkout into build/apps/<framework>/, another one
-# into build/apps/<application>/<framework>/, names (of tests/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
+# into build/apps/<application>/<framework>/, names (of tests/system/profiler/app) into build/apps-names/<framework>/, and Native, which is compiled
 # ahead of time for one framework, into build/apps/native/. All in one run of MSBuild: most of what a run takes is its beginning.
 # usage: publish.sh [--app Checkout]... [net8.0 net9.0 net10.0]     --app all: every one
 set -eu
@@ -15,7 +15,7 @@ case $apps in
 ' all') apps="Native names Checkout MemoryApp PauseApp AllocApp StackApp" ;;
 esac
 
-folder_of() { [ "$1" = names ] && echo tests/profiler/app || echo "tests/apps/$1"; }
+folder_of() { [ "$1" = names ] && echo tests/system/profiler/app || echo "tests/apps/$1"; }
 # place_of APP FRAMEWORK
 place_of() {
 	case $1 in

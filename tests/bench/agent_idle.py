@@ -14,8 +14,8 @@ import uuid
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, ROOT)
 from tests.lib import pod  # noqa: E402
-from tests.link import harness  # noqa: E402
-from tests.link.harness import token  # noqa: E402
+from tests.system.link import harness  # noqa: E402
+from tests.system.link.harness import token  # noqa: E402
 
 POD_UID = str(uuid.uuid4())
 TICK = os.sysconf("SC_CLK_TCK")

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from tests.alerts import senders
+from tests.system.alerts import senders
 from tests.lib import install, kube, proc
 
 NAMESPACE = "shop"

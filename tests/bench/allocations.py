@@ -9,10 +9,10 @@ import statistics
 import sys
 import time
 
-from tests.allocs.target import Target
+from tests.system.allocs.target import Target
 from tests.bench.paired import median_interval
 from tests.lib import dotnet
-from tests.profiler import tools
+from tests.system.profiler import tools
 
 
 def window(app, seconds):

@@ -2,7 +2,7 @@
  * collector's callbacks costs at least. Writes "milliseconds objects references" to <library's path>.result and detaches.
  * gcc -shared -fPIC -I. bare_walk.c; class {11111111-2222-3333-4444-555555555555}. */
 #include "profiler/clr/cor_heap_abi.h"
-#include "tests/profiler/little_profiler.h"
+#include "tests/system/profiler/little_profiler.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from tests.ha import replicas
+from tests.resilience.ha import replicas
 from tests.lib import kube, proc
 
 BOUND_S = 15

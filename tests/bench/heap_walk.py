@@ -21,8 +21,8 @@ import time
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, ROOT)
 from tests.lib import proc  # noqa: E402
-from tests.profiler import tools  # noqa: E402
-from tests.walk.walk import Walked  # noqa: E402
+from tests.system.profiler import tools  # noqa: E402
+from tests.system.walk.walk import Walked  # noqa: E402
 
 BARE = os.path.join(ROOT, "build/release/bare_walk.so")
 MAGIC = b"DOTNET_IPC_V1\0"

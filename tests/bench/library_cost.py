@@ -11,7 +11,7 @@ import statistics
 import sys
 
 from tests.lib import dotnet
-from tests.profiler import ordeal, tools
+from tests.system.profiler import ordeal, tools
 
 
 

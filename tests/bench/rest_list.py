@@ -13,7 +13,7 @@ import time
 
 from tests.bench import controller_memory
 from tests.lib import install, kube, proc
-from tests.rest.cluster_api import Api
+from tests.system.rest.cluster_api import Api
 
 BOUND_MS = 50
 THREADS = 4

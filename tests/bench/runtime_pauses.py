@@ -15,7 +15,7 @@ import time
 
 from tests.bench.paired import median_interval
 from tests.lib import dotnet
-from tests.pauses.pauses import PauseApp, Session
+from tests.system.pauses.pauses import PauseApp, Session
 
 WARM_UP = 50
 WARM_UP_SECONDS = 2.5 # until names have been asked for

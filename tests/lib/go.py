@@ -1,7 +1,7 @@
 """Programs of the tests in Go, built with Debian's packages of libraries.
 
     go.unavailable("github.com/Masterminds/sprig")    why not, or None
-    go.program("tests/deploy/chart_render")           its path in build/tools, built when its main.go is newer
+    go.program("tests/system/deploy/chart_render")           its path in build/tools, built when its main.go is newer
 """
 import os
 import shutil

@@ -4,13 +4,13 @@ from tests.lib import kube
 
 NAME = " (Kubernetes 1.20)"
 SUITES = (
-    "tests.crd.test_crd.",
-    "tests.crd.test_trigger_crd.",
-    "tests.deploy.test_chart.Accepted.",
-    "tests.deploy.test_images.Deployed.",
-    "tests.deploy.test_manifests.Applied.",
-    "tests.e2e.test_cluster.Cluster.test_the_sample_to_diagnosis_and_report",
-    "tests.kubectl.",
+    "tests.system.crd.test_crd.",
+    "tests.system.crd.test_trigger_crd.",
+    "tests.system.deploy.test_chart.Accepted.",
+    "tests.system.deploy.test_images.Deployed.",
+    "tests.system.deploy.test_manifests.Applied.",
+    "tests.system.e2e.test_cluster.Cluster.test_the_sample_to_diagnosis_and_report",
+    "tests.system.kubectl.",
 )
 
 

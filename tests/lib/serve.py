@@ -42,7 +42,7 @@ class Serve(proc.Process):
         self.scheme, self.host, self.port = found.group(1), found.group(2), int(found.group(3))
         self.token = found.group(4)
         self.url = "%s://127.0.0.1:%d" % (self.scheme, self.port)
-        self.exchanges = []  # for tests/web/openapi.py
+        self.exchanges = []  # for tests/system/web/openapi.py
 
     def connect(self, source="127.0.0.1"):
         """A connection from one of loopback's many addresses: each has limits of its own."""

@@ -43,7 +43,7 @@ fi
 
 keep=
 [ "${1:-}" = --keep ] && { keep=yes; shift; }
-[ $# -gt 0 ] || set -- tests.crd e2e.test_cluster.Cluster.test_the_sample
+[ $# -gt 0 ] || set -- tests.system.crd e2e.test_cluster.Cluster.test_the_sample
 [ "$(id -u)" = 0 ] && command -v apt-get dotnet > /dev/null || { echo "fresh.sh: needs root on a Debian with the .NET SDK" >&2; exit 1; }
 command -v mmdebstrap > /dev/null || apt-get install -y --no-install-recommends mmdebstrap > /dev/null
 rm -rf --one-file-system "$root"

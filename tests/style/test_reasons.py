@@ -43,7 +43,7 @@ class Reasons(unittest.TestCase):
         self.assertEqual(set(self.remedies) - used - set(NOT_YET), set())
 
     def test_each_is_shown_by_a_test(self):
-        shown = self.mentioned("(REASON_)?", "tests/**/*.py", "tests/**/*.c", ":!tests/style/*", ":!tests/crd/*")
+        shown = self.mentioned("(REASON_)?", "tests/**/*.py", "tests/**/*.c", ":!tests/style/*", ":!tests/system/crd/*")
         self.assertEqual(set(self.remedies) - shown - set(NOT_YET), set())
 
 
@@ -54,7 +54,7 @@ class TriggerReasons(unittest.TestCase):
         table = read("docs/triggers.md").partition("## Why it did not fire")[2]
         for reason in reasons:
             self.assertIn("`%s`" % reason, table)
-        tests = ["tests/triggers/*.py", "tests/alerts/*.py", "tests/unit/controller/triggers/test_trigger_*.c"]
+        tests = ["tests/system/triggers/*.py", "tests/system/alerts/*.py", "tests/unit/controller/triggers/test_trigger_*.c"]
         for prefix, patterns in (("TRIGGER_REASON_", ["controller/*.c"]), ("", tests)):
             text = "\n".join(read(name) for name in tracked(*patterns))
             self.assertFalse([r for r in reasons if not re.search(r"(\b|_)%s%s\b" % (prefix, r), text)], patterns)

@@ -98,7 +98,8 @@ class OldServer(unittest.TestCase):
     one_process = True
 
     def test_a_short_set_runs_there_too(self):
-        tests = [{"name": name, "label": name, "group": name, "env": None} for name in ("tests.crd.test_crd.Status.test_a", "tests.page.test_page.Page.test_b")]
+        tests = [{"name": name, "label": name, "group": name, "env": None}
+                 for name in ("tests.system.crd.test_crd.Status.test_a", "tests.system.page.test_page.Page.test_b")]
         for built, used, count in ((True, False, 1), (True, True, 0), (False, False, 0)):
             with self.subTest(built=built, used=used), unittest.mock.patch.multiple(kube, built=lambda: built, is_built_one=lambda: used):
                 again = old_server.again(tests)

@@ -1,0 +1,12 @@
+# Long runs. SECONDS is the shell's too: it counts only when given to make.
+SOAK_TIME := $(if $(filter command line environment,$(origin SECONDS)),$(SECONDS),3600)
+SOAK_SEED := $(if $(SEED),--seed $(SEED))$(if $(FIRST), --first $(FIRST))
+
+.PHONY: soak soak-leaks
+soak: setup-test ## random sessions and faults on busy applications: an hour, or SECONDS; SEED and FIRST repeat a run
+	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools
+	@PYTHONPATH=. python3 -u tests/resilience/soak/soak.py --seconds $(SOAK_TIME) $(SOAK_SEED)
+
+soak-leaks: setup-test ## 1,000 sessions in a process of each runtime, 10,000 of the agent and of the controller: nothing may grow
+	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools
+	@PYTHONPATH=. python3 -u tests/resilience/soak/leaks.py

@@ -1,0 +1,94 @@
+"""The web page as the controller serves it: a real API server, a real agent, a .NET process in a pod, a ServiceAccount with few rights."""
+import unittest
+import uuid
+
+from tests.lib import browser, install, kube, pod, proc, s3
+from tests.system.page.test_page import STATE, TEXT, PageCase, js
+
+UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable() or (None if browser.program() else "no Chromium")
+RULES = {"dev": [{"apiGroups": ["drdotnet.dev"], "resources": ["profilingsessions"], "verbs": ["get", "list", "create", "patch", "delete"]},
+                 {"apiGroups": [""], "resources": ["pods"], "verbs": ["list"]}],
+         "viewer": [{"apiGroups": ["drdotnet.dev"], "resources": ["profilingsessions"], "verbs": ["get", "list"]}]}
+
+
+@unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
+class Cluster(PageCase):
+    time_limit = 400
+
+    @classmethod
+    def prepare(cls):
+        store = cls.enterClassContext(s3.Server(cls.folder + "/s3"))
+        cls.cluster = cls.enterClassContext(kube.Cluster(cls.folder + "/kube"))
+        cls.i = cls.enterClassContext(install.Installation(cls.folder + "/installation", cls.cluster, store))
+        cls.i.authority_file()
+        cls.namespace = "shop-" + uuid.uuid4().hex[:8]
+        cls.cluster.namespace(cls.namespace)
+        cls.url = "https://127.0.0.1:%d" % cls.i.api_port
+        cls.token = cls.account("dev")
+
+    @classmethod
+    def account(cls, name):
+        """The token of a new ServiceAccount."""
+        cls.cluster.request("POST", "/api/v1/namespaces/%s/serviceaccounts" % cls.namespace, {"metadata": {"name": name}})
+        rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s" % cls.namespace
+        cls.cluster.request("POST", rbac + "/roles", {"metadata": {"name": name}, "rules": RULES[name]})
+        cls.cluster.request("POST", rbac + "/rolebindings", {
+            "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": cls.namespace}]})
+        return cls.cluster.service_account_token(cls.namespace, name)
+
+    def application(self):
+        node = "node-a." + self.namespace
+        self.addCleanup(self.i.start_agent(node).stop)
+        made = self.cluster.create_pod(self.namespace, "checkout-1", node, labels={"app": "checkout"}, running=False)
+        app = pod.Pod(self.folder, "hot", uid=made["metadata"]["uid"])
+        self.addCleanup(app.stop)
+        self.cluster.set_pod_running(made, {"app": app.container_id})
+        app.warm(20)
+        self.cluster.create_pod(self.namespace, "elsewhere", "node-without-agent")
+        return app
+
+    def test_from_the_pod_to_the_report(self):
+        self.application()
+        page = self.open()
+        self.assertEqual(page.value(TEXT % "'#who'"), "dev (%s)" % self.namespace)
+        self.until(page, "document.querySelector('tbody a')", "the pod's process\n" + self.i.logs())
+        self.assertIn("checkout-1", page.value(TEXT % "'.group'"))
+        self.assertIn(self.namespace, page.value(TEXT % "'.space h2'"))
+        self.assertIn("node-without-agent", page.value(TEXT % "'.warnings'"))
+        page.click("document.querySelector('tbody a')")
+        self.until(page, "document.querySelector('[type=submit]')", "the form")
+        page.value("document.getElementById('f-spec.durationSeconds').value = '2'")
+        page.value("document.getElementById('f-spec.priority').value = 'High'")
+        page.value("document.getElementById('f-spec.output.store').value = 'default'")
+        page.click("document.querySelector('[type=submit]')")
+        self.until(page, STATE + " === 'Succeeded'", "the end\n" + self.i.logs(), 120)
+        name = page.value("decodeURIComponent(location.hash)").split(".")[1]
+        session = self.i.get(self.namespace, name)
+        self.assertEqual((session["spec"]["priority"], session["spec"]["output"]), ("High", {"store": "default"}))
+        self.assertEqual(self.shown(page, "h1"), [session["status"]["headline"]])
+        self.assertGreater(self.frame_of(page).value("document.querySelectorAll('#flame .f').length"), 3)
+        page.click("document.getElementById('yaml')")
+        self.until(page, "document.querySelector('dialog[open] pre')", "the file")
+        self.assertIn("podName: checkout-1", page.value(TEXT % "'dialog pre'"))
+        self.cluster.request("DELETE", install.SESSIONS % self.namespace + "/" + name)  # by somebody else
+        page.key("Escape")
+        self.go(page, "/sessions")
+        self.until_text(page, ".empty", "No sessions yet")
+
+    def test_rights_are_said(self):
+        self.expected = ["status of 403"]
+        page = self.open(token=self.account("viewer"))
+        self.until(page, "document.querySelector('.empty.bad, .empty')", "why nothing is seen")
+        self.go(page, "/sessions")
+        self.until_text(page, ".empty", "No sessions yet")
+        self.go(page, "/processes?namespace=" + self.namespace)
+        self.until_text(page, ".empty.bad", "pods")
+        page.value("location.hash = %s" % js("#/start?namespace=%s&pod=checkout-1" % self.namespace))
+        self.until(page, "document.querySelector('[type=submit]')", "the form")
+        page.click("document.querySelector('[type=submit]')")
+        self.until_text(page, ".form-error", "create")
+
+
+if __name__ == "__main__":
+    unittest.main()
