@@ -9,13 +9,6 @@
 #define FOR_DIFF (1u << CLI_DIFF)
 #define FOR_SERVE (1u << CLI_SERVE)
 
-static int set_help(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
-{
-	(void)row, (void)name, (void)value, (void)e;
-	((struct cli_args *)args)->command = CLI_HELP;
-	return OPTIONS_END;
-}
-
 #define TEXT(option, short_form, word, takers, field, words, text)                                                                      \
 	{.name = option, .brief = short_form, .argument = word, .commands = (takers), .set = option_set_text,                           \
 	 .at = offsetof(struct cli_args, field), .values = words, .help = text}
@@ -46,7 +39,8 @@ static const struct option_row rows[] = {
 	SWITCH("--json", NULL, FOR_PS | FOR_RUN | FOR_DIFF, json, "print one JSON object instead of text"),
 	SWITCH("--quiet", "-q", FOR_RUN, quiet, "no progress line"),
 	SWITCH("--verbose", "-v", FOR_PS | FOR_RUN | FOR_SERVE, verbose, "log to standard error what is done"),
-	{.name = "--help", .brief = "-h", .commands = FOR_PS | FOR_RUN | FOR_DIFF | FOR_SERVE, .set = set_help, .help = "this help"},
+	{.name = "--help", .brief = "-h", .commands = FOR_PS | FOR_RUN | FOR_DIFF | FOR_SERVE, .set = option_set_last,
+	 .at = offsetof(struct cli_args, command), .least = CLI_HELP, .help = "this help"},
 };
 
 static const struct option_command commands[] = {

@@ -15,12 +15,6 @@ static int set_mode(const struct option_row *row, const char *name, const char *
 	return 0;
 }
 
-static int set_command(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
-{
-	option_set_value(row, name, value, args, e);
-	return OPTIONS_END;
-}
-
 #define TEXT(option, variable, word, field, value, text)                                                                                \
 	{.name = option, .env = variable, .argument = word, .set = option_set_text, .at = offsetof(struct agent_options, field),        \
 	 .initial = value, .help = text}
@@ -52,8 +46,8 @@ static const struct option_row rows[] = {
 	     "unix socket of `drdotnet-agent health` and `ready`"),
 	{.name = "--log-level", .env = "DRDOTNET_LOG_LEVEL", .argument = "LEVEL", .set = option_set_log_level,
 	 .at = offsetof(struct agent_options, log_level), .initial = "info", .help = "debug, info, warn or error"},
-	{.name = "--help", .brief = "-h", .set = set_command, .at = offsetof(struct agent_options, command), .least = AGENT_HELP, .help = "this help"},
-	{.name = "--version", .set = set_command, .at = offsetof(struct agent_options, command), .least = AGENT_VERSION, .help = "the version"},
+	{.name = "--help", .brief = "-h", .set = option_set_last, .at = offsetof(struct agent_options, command), .least = AGENT_HELP, .help = "this help"},
+	{.name = "--version", .set = option_set_last, .at = offsetof(struct agent_options, command), .least = AGENT_VERSION, .help = "the version"},
 };
 
 static int take_word(void *args, const char *word, struct err *e)

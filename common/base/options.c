@@ -107,6 +107,12 @@ int option_set_value(const struct option_row *row, const char *name, const char 
 	return 0;
 }
 
+int option_set_last(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
+{
+	option_set_value(row, name, value, args, e);
+	return OPTIONS_END;
+}
+
 int option_set_log_level(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
 	if (log_parse_level(value, field_of(row, args)) == 0)

@@ -38,6 +38,7 @@ option_set_fn option_set_number;   /* int64_t, least to most */
 option_set_fn option_set_duration; /* int64_t, seconds: 1s to 1h */
 option_set_fn option_set_on, option_set_off; /* bool; the value of a variable is true or false */
 option_set_fn option_set_value;    /* an enum: `least` */
+option_set_fn option_set_last;     /* the same, and OPTIONS_END: nothing behind it counts (--help) */
 option_set_fn option_set_log_level;
 
 struct option_table {

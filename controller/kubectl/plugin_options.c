@@ -23,13 +23,6 @@ static int set_dry_run(const struct option_row *row, const char *name, const cha
 	return !value || strcmp(value, "client") == 0 ? 0 : err_set(e, ERR_INVALID, 0, "%s: only client is known", name);
 }
 
-static int set_help(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
-{
-	(void)row, (void)name, (void)value, (void)e;
-	((struct plugin_args *)args)->command = PLUGIN_HELP;
-	return OPTIONS_END;
-}
-
 #define TEXT(option, short_form, word, takers, field, words, text)                                                                      \
 	{.name = option, .brief = short_form, .argument = word, .commands = (takers), .set = option_set_text,                           \
 	 .at = offsetof(struct plugin_args, field), .values = words, .help = text}
@@ -71,7 +64,7 @@ static const struct option_row rows[] = {
 	TEXT("--kubeconfig", NULL, "FILE", 0, kubeconfig, ":files", "the kubeconfig (default: KUBECONFIG, ~/.kube/config)"),
 	TEXT("--context", NULL, "NAME", 0, context, ":contexts", "its context (default: the current one)"),
 	SWITCH("--verbose", "-v", 0, verbose, "log to standard error what is done"),
-	{.name = "--help", .brief = "-h", .set = set_help, .help = "this help"},
+	{.name = "--help", .brief = "-h", .set = option_set_last, .at = offsetof(struct plugin_args, command), .least = PLUGIN_HELP, .help = "this help"},
 };
 
 static const struct option_command commands[] = {
