@@ -143,7 +143,7 @@ def seen(pid, tmp):
 def has_library(pid):
     """Is a profiler of ours in the process?"""
     with open("/proc/%d/maps" % pid) as f:
-        return "drdotnet" in f.read()
+        return proc.is_ours(f.read())
 
 
 class Traces:
@@ -173,11 +173,11 @@ class Traces:
         """What is there now and was not before, as {kind: [...]}; empty when nothing is left. The runtime's own worker
         threads and the files that it maps come and go, so only what can be ours counts there."""
         kinds = {
-            "maps": sorted(m for m in self.maps - before.maps if "drdotnet" in m or m.endswith("(deleted)")),
+            "maps": sorted(m for m in self.maps - before.maps if proc.is_ours(m) or m.endswith("(deleted)")),
             "threads": sorted(n for t, n in self.threads.items() if t not in before.threads and not _runtime_thread(n)),
             "descriptors": sorted(v for k, v in self.descriptors.items()
                                   if k not in before.descriptors and not v.startswith(proc.ROOT + "/build/apps/") and
-                                  ("drdotnet" in v or v.startswith(("socket:", "/dev/shm", "/tmp")))),
+                                  (proc.is_ours(v) or v.startswith(("socket:", "/dev/shm", "/tmp")))),
             "files": sorted(self.files - before.files),
         }
         return {kind: left for kind, left in kinds.items() if left}

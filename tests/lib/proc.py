@@ -16,6 +16,11 @@ FIRST_PORT = 16384
 MOST_PATIENCE = 8.0
 
 
+def is_ours(text):
+    """Whether it names something of ours; that the tree itself lies in a folder of that name says nothing."""
+    return "drdotnet" in text.replace(ROOT, "")
+
+
 def _is_free(port):
     with socket.socket() as s:
         try:

@@ -179,7 +179,7 @@ class Endings(AllocationsCase):
     def mapped(self, app):
         try:
             with open("/proc/%d/maps" % app.pid) as f:
-                return "drdotnet" in f.read()
+                return proc.is_ours(f.read())
         except OSError:
             return False
 

@@ -145,7 +145,7 @@ class Patient:
     def loaded(self):
         """The content of the library that is in the process now."""
         with open("/proc/%d/maps" % self.app.pid) as f:
-            path = next((line.split(None, 5)[5].strip() for line in f if "drdotnet" in line), None)
+            path = next((line.split(None, 5)[5].strip() for line in f if proc.is_ours(line)), None)
         try:
             with open(path or os.devnull, "rb") as f:
                 return f.read()

@@ -18,7 +18,7 @@ class Remains:
 
     def __init__(self, app):
         with open("/proc/%d/maps" % app.pid) as f:
-            self.maps = [line for line in f if "drdotnet" in line]
+            self.maps = [line for line in f if proc.is_ours(line)]
         self.threads = [name for name in (comm(app.pid, tid) for tid in os.listdir("/proc/%d/task" % app.pid)) if name == "drdotnet"]
         self.descriptors = collections.Counter(filter(None, (_kind(app.pid, fd) for fd in os.listdir("/proc/%d/fd" % app.pid))))
         self.timers = app.timers()
@@ -47,7 +47,7 @@ def _kind(pid, fd):
         target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
     except OSError:
         return None
-    return next((kind for kind in ("socket:", "[eventfd]", "/proc/", "drdotnet") if kind in target), None)
+    return "drdotnet" if proc.is_ours(target) else next((kind for kind in ("socket:", "[eventfd]", "/proc/") if kind in target), None)
 
 
 class Ordeal:

@@ -47,7 +47,7 @@ class Survivors(test_cluster.ClusterCase):
     def cut_the_link(self, made):
         """The controller dies when the library is in the process, and comes back later."""
         self.ask("cut")
-        proc.wait_until(lambda: any("drdotnet" in m for m in dotnet.Traces(made).maps), 60, "the library is attached", 0.002)
+        proc.wait_until(lambda: any(proc.is_ours(m) for m in dotnet.Traces(made).maps), 60, "the library is attached", 0.002)
         words, log = self.i.controller.words, self.i.controller.log_path
         self.i.controller.stop(signal.SIGKILL)
         made.assert_progress()
