@@ -1,4 +1,5 @@
 #include "agent/heap/heap_snapshot_private.h"
+#include "agent/heap/heap_type_name.h"
 #include "common/api/reason.h"
 
 #include <criterion/criterion.h>
