@@ -2,7 +2,7 @@
 #include "agent/serve/serve_document.h"
 #include "agent/serve/serve_token.h"
 #include "common/api/reason.h"
-#include "common/rest/rest_private.h"
+#include "common/rest/rest_sessions.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
