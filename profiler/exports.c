@@ -4,6 +4,7 @@
 #include "profiler/clr/cor_abi.h"
 #include "profiler/clr/dynamic_starts.h"
 #include "profiler/clr/event_pipe.h"
+#include "profiler/gc/gc_cost.h"
 #include "profiler/gc/gc_watch.h"
 #include "profiler/heap/heap_collection.h"
 #include "profiler/clr/module_guard.h"
@@ -147,6 +148,7 @@ static hresult collection_started(struct com_object *self, int32_t count, const 
 		if (collected[i])
 			generation = (uint32_t)i;
 	gc_watch_started((uint32_t)syscall(SYS_gettid), generation, begin_ns);
+	gc_cost_started(generation, reason == COR_GC_INDUCED, begin_ns);
 	stop_log_collection_started(generation, reason == COR_GC_INDUCED, begin_ns);
 	module_guard_collected(generation);
 	heap_collection_started(generation, reason == COR_GC_INDUCED);
@@ -160,6 +162,7 @@ static hresult collection_finished(struct com_object *self)
 
 	(void)self;
 	gc_watch_finished((uint32_t)syscall(SYS_gettid), begin_ns);
+	gc_cost_finished(begin_ns);
 	stop_log_collection_finished(begin_ns);
 	pause_watch_end(CHANNEL_PAUSE_CALLBACK, begin_ns);
 	heap_collection_finished(); /* what it takes is counted by who forced the collection */

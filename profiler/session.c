@@ -8,6 +8,7 @@
 #include "profiler/clr/dynamic_starts.h"
 #include "profiler/clr/event_mask.h"
 #include "profiler/clr/event_pipe.h"
+#include "profiler/gc/gc_cost.h"
 #include "profiler/gc/gc_watch.h"
 #include "profiler/heap/heap_walk.h"
 #include "profiler/base/lease.h"
@@ -60,6 +61,7 @@ static struct channel_account account(void)
 	struct resolver_counts r = resolver_counts();
 	struct channel_sampling s = sampler_counts();
 	struct pause_counts p = pause_watch_counts();
+	struct gc_cost gc = gc_cost_counts();
 
 	return (struct channel_account){
 		.cpu_ns = now_of(CLOCK_THREAD_CPUTIME_ID),
@@ -73,6 +75,8 @@ static struct channel_account account(void)
 		.pauses = p.count,
 		.paused_ns = p.total_ns,
 		.left = left,
+		.collections = gc.count,
+		.collections_ns = gc.total_ns,
 	};
 }
 

@@ -383,6 +383,8 @@ static void copy_stats(const struct profiler_channel *ch, struct channel_stats *
 		.max_pause_ns = a->max_pause_ns,
 		.memory_bytes = a->memory_bytes,
 		.left = a->left,
+		.collections = a->collections,
+		.collections_ns = a->collections_ns,
 	};
 }
 

@@ -36,6 +36,7 @@ struct channel_stats { /* the library's own account */
 	uint64_t cpu_ns, dropped_samples, resolved, unresolved, memory_bytes;
 	uint64_t pauses, paused_ns, max_pause_ns; /* how often it held a thread of the application, how long in sum and at most */
 	uint32_t left; /* enum channel_left: what it could not undo */
+	uint64_t collections, collections_ns; /* that stopped the application because of the session */
 };
 
 /* Creates the listening socket as file `name` in the folder `dirfd` (reached through /proc/self/fd, so that long outer paths

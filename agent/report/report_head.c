@@ -31,6 +31,14 @@ void report_head_held(const struct session_facts *f, struct buf *out)
 		buf_puts(out, f->held_unmeasured ? "not measured" : "never");
 }
 
+void report_head_collections(const struct session_facts *f, const char *before, struct buf *out)
+{
+	const struct session_cost *c = &f->cost;
+	if (c->blocking_collections > 0)
+		buf_printf(out, "%s%lld blocking garbage collection%s while attached, %.1f ms", before, (long long)c->blocking_collections,
+			   c->blocking_collections == 1 ? "" : "s", (double)c->blocking_collections_us / 1000.0);
+}
+
 static void put_whole_line(struct buf *out, const char *before, const char *line, size_t n)
 {
 	if (n && out->len + strlen(before) + n <= DIAGNOSIS_MAX_BYTES) {
@@ -117,6 +125,8 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 	report_json_integer(f, "addedCPUMilliseconds", x->cost.added_cpu_ms);
 	report_json_integer(f, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
 	report_json_integer(f, "droppedSamples", x->cost.dropped_samples);
+	report_json_integer(f, "blockingCollections", x->cost.blocking_collections);
+	report_json_integer(f, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
 	buf_puts(&f->text, "}}\n");
 }
 
@@ -146,6 +156,7 @@ void report_head_summary_end(const struct report_head *h, const char *more, cons
 	AUTO_BUF struct buf subject;
 	buf_puts(out, "\nCost: application held: ");
 	report_head_held(h->facts, out);
+	report_head_collections(h->facts, "; ", out);
 	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s.\n", (long long)h->facts->cost.added_cpu_ms,
 		   (long long)h->facts->cost.agent_cpu_ms, more ? more : "");
 	buf_init(&subject, 4096);

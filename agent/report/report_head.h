@@ -24,6 +24,10 @@ const char *report_head_subject(const struct report_head *h, char *scratch, size
 /* Appends how long the application was held by the profiler itself at most: "never", "1.2 ms", "not measured". */
 void report_head_held(const struct session_facts *f, struct buf *out);
 
+/* Appends which full collections stopped the application because of the session: "2 blocking garbage collections while attached, 33.1 ms"; nothing
+ * where there were none. */
+void report_head_collections(const struct session_facts *f, const char *before, struct buf *out);
+
 /* report.json: the opening brace, schema, session, target, time and diagnosis (with `finding`, a word of the profiler's own, and what
  * `more` adds: members that begin with a comma; may be NULL). What follows is a list of members, each with a comma before it. end: the
  * limits that were reached, the cost and the closing brace. */

@@ -46,9 +46,13 @@ void report_page_row(struct buf *out, const char *key, const char *format, ...)
 void report_page_cost_rows(const struct report_head *h, struct buf *out)
 {
 	AUTO_BUF struct buf held;
-	buf_init(&held, 64);
+	buf_init(&held, 128);
 	report_head_held(h->facts, &held);
 	report_page_row(out, "Application held by the profiler", "%s", buf_str(&held));
+	buf_reset(&held);
+	report_head_collections(h->facts, "", &held);
+	if (held.len)
+		report_page_row(out, "Garbage collection", "%s", buf_str(&held));
 	report_page_row(out, "Cost in the process", "%" PRId64 " ms of CPU", h->facts->cost.added_cpu_ms);
 	report_page_row(out, "Cost in the agent", "%" PRId64 " ms of CPU", h->facts->cost.agent_cpu_ms);
 	if (h->context->session_name && h->context->session_name[0])

@@ -150,6 +150,8 @@ static void add_stats(struct channel_stats *sum, const struct channel_stats *mor
 	sum->pauses += more->pauses;
 	sum->paused_ns += more->paused_ns;
 	sum->left |= more->left;
+	sum->collections += more->collections;
+	sum->collections_ns += more->collections_ns;
 	if (more->memory_bytes > sum->memory_bytes)
 		sum->memory_bytes = more->memory_bytes;
 	if (more->max_pause_ns > sum->max_pause_ns)
@@ -238,6 +240,8 @@ static void fill_facts(struct attached_session *s)
 	f->cost.agent_cpu_ms = own_ms(s);
 	f->cost.dropped_samples += (int64_t)s->stats.dropped_samples;
 	f->cost.samples = s->samples;
+	f->cost.blocking_collections = (int64_t)s->stats.collections;
+	f->cost.blocking_collections_us = (int64_t)(s->stats.collections_ns / 1000);
 	s->out->cost = f->cost;
 }
 

@@ -110,7 +110,9 @@ static int read_cost(const json_t *obj, struct session_cost *c, struct err *e)
 	    read_count(cost, "job.cost", "maxPauseMicroseconds", &c->max_pause_us, e) < 0 ||
 	    read_count(cost, "job.cost", "addedCPUMilliseconds", &c->added_cpu_ms, e) < 0 ||
 	    read_count(cost, "job.cost", "agentCPUMilliseconds", &c->agent_cpu_ms, e) < 0 ||
-	    read_count(cost, "job.cost", "droppedSamples", &c->dropped_samples, e) < 0)
+	    read_count(cost, "job.cost", "droppedSamples", &c->dropped_samples, e) < 0 ||
+	    read_count(cost, "job.cost", "blockingCollections", &c->blocking_collections, e) < 0 ||
+	    read_count(cost, "job.cost", "blockingCollectionMicroseconds", &c->blocking_collections_us, e) < 0)
 		return -1;
 	return read_count(cost, "job.cost", "samples", &c->samples, e);
 }

@@ -10,11 +10,12 @@ struct session_cost {
 	int64_t agent_cpu_ms;
 	int64_t dropped_samples;
 	int64_t samples;
+	int64_t blocking_collections, blocking_collections_us; /* full ones that stopped the application because of the session, and how long in sum */
 };
 
 struct json_t;
 
-/* A new reference with all five numbers; negative ones count as 0. */
+/* A new reference with all numbers; negative ones count as 0. */
 struct json_t *session_cost_to_json(const struct session_cost *c);
 
 #endif

@@ -204,6 +204,8 @@ void channel_put_account(struct wire_writer *w, const struct channel_account *v)
 	wire_put_u64(w, v->pauses);
 	wire_put_u64(w, v->paused_ns);
 	wire_put_u32(w, v->left);
+	wire_put_u64(w, v->collections);
+	wire_put_u64(w, v->collections_ns);
 }
 
 bool channel_get_account(const struct channel_frame *f, struct channel_account *v)
@@ -223,6 +225,9 @@ bool channel_get_account(const struct channel_frame *f, struct channel_account *
 	v->pauses = more ? wire_u64(&r) : 0;
 	v->paused_ns = more ? wire_u64(&r) : 0;
 	v->left = wire_left(&r) >= 4 ? wire_u32(&r) : 0;
+	more = wire_left(&r) >= 16;
+	v->collections = more ? wire_u64(&r) : 0;
+	v->collections_ns = more ? wire_u64(&r) : 0;
 	return !r.bad && (f->type == CHANNEL_STATS || f->type == CHANNEL_DETACHING);
 }
 

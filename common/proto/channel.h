@@ -185,6 +185,7 @@ struct channel_account {
 	uint64_t memory_bytes; /* reserved by the library: code, tables, its thread's stack */
 	uint64_t pauses, paused_ns; /* how often it held one, and for how long in sum; of an earlier library: 0 */
 	uint32_t left; /* enum channel_left; of an earlier library: 0 */
+	uint64_t collections, collections_ns; /* that stopped the application because of the session (profiler/gc/gc_cost.h); of an earlier library: 0 */
 };
 
 enum channel_pause_kind {

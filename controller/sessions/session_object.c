@@ -232,6 +232,8 @@ static void read_cost(const json_t *entry, struct session_cost *c)
 	c->agent_cpu_ms = jsonx_int_at(entry, "cost.agentCPUMilliseconds", 0);
 	c->dropped_samples = jsonx_int_at(entry, "cost.droppedSamples", 0);
 	c->samples = jsonx_int_at(entry, "cost.samples", 0);
+	c->blocking_collections = jsonx_int_at(entry, "cost.blockingCollections", 0);
+	c->blocking_collections_us = jsonx_int_at(entry, "cost.blockingCollectionMicroseconds", 0);
 }
 
 static void read_pod(const json_t *entry, struct session_pod *p)

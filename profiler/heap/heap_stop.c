@@ -2,6 +2,7 @@
 #include "profiler/heap/heap_stop.h"
 
 #include "profiler/gc/background_gc.h"
+#include "profiler/gc/gc_cost.h"
 #include "profiler/heap/heap_classes.h"
 #include "profiler/heap/heap_collection.h"
 #include "profiler/base/now.h"
@@ -24,6 +25,7 @@ void heap_stop_reset(bool none)
 {
 	no_background = none;
 	settled = false;
+	gc_cost_reset(none);
 }
 
 bool heap_stop_settle(int agent_fd)
@@ -77,7 +79,9 @@ uint64_t heap_stop_end(void *info, struct heap_stop *s)
 hresult heap_stop_collect(void *info, uint64_t *ns)
 {
 	uint64_t watch = pause_watch_begin(CHANNEL_PAUSE_WALK), begin = now_ns();
+	gc_cost_forcing(true);
 	hresult hr = info_force_gc(info);
+	gc_cost_forcing(false);
 
 	*ns = now_ns() - begin;
 	pause_watch_end(CHANNEL_PAUSE_WALK, watch);

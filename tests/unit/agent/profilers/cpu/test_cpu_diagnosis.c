@@ -259,4 +259,16 @@ Test(cpu_diagnosis, phrases)
 		report_head_held(&f, &b);
 		cr_expect_str_eq(buf_str(&b), held[i].expected);
 	}
+	static const struct {
+		int64_t count, us;
+		const char *expected;
+	} collections[] = {{0, 0, ""}, {1, 900, "; 1 blocking garbage collection while attached, 0.9 ms"},
+			   {12, 33100, "; 12 blocking garbage collections while attached, 33.1 ms"}};
+	for (size_t i = 0; i < sizeof collections / sizeof collections[0]; i++) {
+		AUTO_BUF struct buf b;
+		struct session_facts f = {.cost = {.blocking_collections = collections[i].count, .blocking_collections_us = collections[i].us}};
+		buf_init(&b, 128);
+		report_head_collections(&f, "; ", &b);
+		cr_expect_str_eq(buf_str(&b), collections[i].expected);
+	}
 }
