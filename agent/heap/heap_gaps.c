@@ -46,6 +46,10 @@ static void note_roots(const struct heap_walked *w, const struct heap_gap *g, st
 		limits_note(l, "runtimeVersion", due, seen,
 			    "Runtime %lld is newer than this version knows (%lld): handles and statics of generic types were not read: " HELD, seen, due);
 		break;
+	case HEAP_GAP_BARE_TYPES:
+		limits_note(l, "threadForNames", due, seen,
+			    "The static fields of %lld types without methods were not read, as the process could not make a thread: " HELD, due - seen);
+		break;
 	}
 }
 
@@ -65,6 +69,10 @@ static void note_names(const struct heap_gap *g, struct limits *l)
 	case HEAP_GAP_RUNTIME:
 		limits_note(l, "runtimeVersion", due, seen, "Runtime %lld is newer than this version knows (%lld): statics of generic types have no names",
 			    seen, due);
+		break;
+	case HEAP_GAP_BARE_TYPES:
+		limits_note(l, "threadForNames", due, seen,
+			    "The static fields of %lld types without methods have no names, as the process could not make a thread", due - seen);
 		break;
 	case HEAP_GAP_THREADS:
 	case HEAP_GAP_STACKS:

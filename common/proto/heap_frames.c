@@ -90,7 +90,7 @@ bool heap_get_walked(const struct channel_frame *f, struct heap_walked *v)
 		g->kind = wire_u8(&r);
 		g->due = wire_u64(&r);
 		g->seen = wire_u64(&r);
-		if (g->kind < HEAP_GAP_THREADS || g->kind > HEAP_GAP_RUNTIME || g->due > UINT32_MAX || g->seen > UINT32_MAX)
+		if (g->kind < HEAP_GAP_THREADS || g->kind > HEAP_GAP_BARE_TYPES || g->due > UINT32_MAX || g->seen > UINT32_MAX)
 			return false;
 	}
 	return !r.bad;

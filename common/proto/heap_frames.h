@@ -74,8 +74,9 @@ enum heap_gap_kind {
 	HEAP_GAP_HANDLES = 5,        /* the runtime's tables of handles, not found or not read to their end */
 	HEAP_GAP_MEMORY = 6,         /* memory can only be read where it is certain to be: no handles, no statics of generic types, no end of a stack */
 	HEAP_GAP_RUNTIME = 7,        /* due: the newest runtime whose tables are known, seen: this one; no handles, no statics of generic types */
+	HEAP_GAP_BARE_TYPES = 8,     /* types with statics and no method: no thread could be made on which they can be looked up */
 };
-#define HEAP_GAPS_MAX 7
+#define HEAP_GAPS_MAX 8
 
 struct heap_gap {
 	uint8_t kind;

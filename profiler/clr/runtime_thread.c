@@ -38,14 +38,12 @@ static void *run_main(void *unused)
 	return NULL;
 }
 
-int runtime_thread_run(void *info, void (*fn)(void *ctx), void *ctx)
+void runtime_thread_run(void *info, void (*fn)(void *ctx), void *ctx)
 {
 	run = (struct run){info, fn, ctx};
 	event_mask_add(info, COR_MONITOR_THREADS, 0);
 	pthread_t thread;
-	int error = own_thread_start(&thread, STACK_BYTES, run_main, NULL);
-	if (!error)
+	if (own_thread_start(&thread, STACK_BYTES, run_main, NULL) == 0)
 		pthread_join(thread, NULL);
 	event_mask_remove(info, COR_MONITOR_THREADS, 0);
-	return error;
 }

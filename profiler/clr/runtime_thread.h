@@ -4,8 +4,8 @@
 #define DRDOTNET_RUNTIME_THREAD_H
 
 /* Own thread. Makes a thread known to the runtime, which tells of it on that very thread (ThreadCreated): there fn(ctx) is called, and the
- * thread ends. Returns 0 or an errno; fn was not called when the runtime did not tell. */
-int runtime_thread_run(void *info, void (*fn)(void *ctx), void *ctx);
+ * thread ends. fn is not called where no thread can be made, or the runtime does not tell: it is for fn to note that it was. */
+void runtime_thread_run(void *info, void (*fn)(void *ctx), void *ctx);
 
 /* CLR callback, ThreadCreated: any new thread. */
 void runtime_thread_created(void);

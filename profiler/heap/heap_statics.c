@@ -34,6 +34,7 @@ static struct bare { /* a type with statics and no method */
 	md_token type;
 } bares[BARE_MAX];
 static uint32_t bare_count;
+static bool looked_up; /* the bares */
 
 struct looks { /* at thread statics, thread by thread */
 	uint64_t end_ns, due, made;
@@ -177,6 +178,7 @@ static void add_module(void *info, cor_id module, bool generics)
 /* On a thread on which they can be looked up. */
 static void add_bares(void *info)
 {
+	looked_up = true;
 	for (uint32_t i = 0; i < bare_count; i++) {
 		struct finding f = {.info = info, .module = bares[i].module, .domain = bares[i].domain};
 		cor_id cls = 0;
@@ -204,8 +206,11 @@ void heap_statics_find(void *info, bool generics)
 		for (uint32_t i = 0; i < n; i++)
 			add_module(info, modules[i], generics);
 	cor_release(list);
+	looked_up = !bare_count;
 	if (bare_count)
 		runtime_thread_run(info, add_bares, info);
+	if (!looked_up)
+		heap_gaps_note(HEAP_GAP_BARE_TYPES, bare_count, 0);
 	if (unfit)
 		heap_gaps_note(HEAP_GAP_STATICS, (uint64_t)count + unfit, count);
 }

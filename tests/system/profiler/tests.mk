@@ -14,10 +14,10 @@ $(eval $(call library_for_tests,newer,$(NEWER_CFLAGS)))
 $(eval $(call library_for_tests,little,$(LITTLE_CFLAGS)))
 
 # What tests/system/profiler uses: a driver of the agent's end of the channel, another profiler, a library with signal handlers, one
-# that forks, one that makes locks slow, one that makes walks slow, one that keeps a process from reading its own memory, and a loader linked
-# with musl.
+# that forks, one that makes locks slow, one that makes walks slow, one that keeps a process from reading its own memory,
+# one that keeps the library from a thread, and a loader linked with musl.
 PROFILER_TOOLS += $(B)/profiler-tools/channel_driver $(B)/profiler-tools/other_profiler.so \
-	$(B)/profiler-tools/listening_profiler.so $(B)/profiler-tools/own_handler.so $(B)/profiler-tools/no_memory.so \
+	$(B)/profiler-tools/listening_profiler.so $(B)/profiler-tools/own_handler.so $(B)/profiler-tools/no_memory.so $(B)/profiler-tools/no_thread.so \
 	$(B)/profiler-tools/forking.so $(B)/profiler-tools/slow_lock.so $(B)/profiler-tools/slow_walk.so $(B)/profiler-tools/passing_profiler.so \
 	$(B)/profiler-tools/load_check $(if $(shell command -v musl-gcc),$(B)/profiler-tools/load_check_musl)
 

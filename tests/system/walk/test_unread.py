@@ -125,6 +125,17 @@ class Unread(unittest.TestCase):
         self.assertEqual(set(exact["limits"]), {"staticFields"})
         self.assertIn("without their name", exact["limits"]["staticFields"][2])
 
+    def test_a_process_that_cannot_make_a_thread(self):
+        app = self.start(env={"LD_PRELOAD": tools.tool("no_thread.so")})
+        walk = app.walk("NoCollection", 60000)
+        self.assertEqual(set(walk["limits"]), {"threadForNames"})
+        due, seen, meaning = walk["limits"]["threadForNames"]
+        self.assertGreater(due, 0)
+        self.assertEqual(seen, 0)
+        self.assertIn("static fields of %d types without methods were not read" % due, meaning)
+        self.assertEqual(walk["unheld"], UNREAD)
+        self.assertIn("have no names", app.walk("Exact", 60000)["limits"]["threadForNames"][2])
+
     def test_a_report_says_it_first_and_finds_nothing_in_it(self):
         app = self.start(env={"LD_PRELOAD": tools.tool("no_memory.so"), "NO_MEMORY": "pipe"})
         with tempfile.TemporaryDirectory(prefix="drdotnet-test-") as out:
