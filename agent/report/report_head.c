@@ -21,7 +21,7 @@ const char *report_head_subject(const struct report_head *h, char *scratch, size
 	return scratch;
 }
 
-void report_head_held(const struct session_facts *f, struct buf *out)
+void report_head_pause(const struct session_facts *f, struct buf *out)
 {
 	if (f->cost.max_pause_us >= 1000)
 		buf_printf(out, "%.1f ms", (double)f->cost.max_pause_us / 1000.0);
@@ -29,6 +29,16 @@ void report_head_held(const struct session_facts *f, struct buf *out)
 		buf_printf(out, "%lld us", (long long)f->cost.max_pause_us);
 	else
 		buf_puts(out, f->held_unmeasured ? "not measured" : "never");
+}
+
+static void put_paused(const struct session_facts *f, struct buf *out)
+{
+	if (f->cost.max_pause_us > 0) {
+		buf_puts(out, "\nCost: the application was paused for at most ");
+		report_head_pause(f, out);
+	} else {
+		buf_puts(out, f->held_unmeasured ? "\nCost: how long the application was paused was not measured" : "\nCost: the application was never paused");
+	}
 }
 
 void report_head_collections(const struct session_facts *f, const char *before, struct buf *out)
@@ -154,8 +164,7 @@ void report_head_summary_end(const struct report_head *h, const char *more, cons
 	struct buf *out = &f->text;
 	char scratch[64];
 	AUTO_BUF struct buf subject;
-	buf_puts(out, "\nCost: application held: ");
-	report_head_held(h->facts, out);
+	put_paused(h->facts, out);
 	report_head_collections(h->facts, "; ", out);
 	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s.\n", (long long)h->facts->cost.added_cpu_ms,
 		   (long long)h->facts->cost.agent_cpu_ms, more ? more : "");

@@ -21,8 +21,9 @@ void report_head_text(const struct report_head *h, struct buf *out);
 /* "Checkout", else "process 42": what the report is about; outside text. Borrowed or from `scratch`. */
 const char *report_head_subject(const struct report_head *h, char *scratch, size_t size);
 
-/* Appends how long the application was held by the profiler itself at most: "never", "1.2 ms", "not measured". */
-void report_head_held(const struct session_facts *f, struct buf *out);
+/* Appends how long the application was paused by the profiler at most: "never", "1.2 ms", "not measured". Stops that follow each other at once are
+ * one pause. */
+void report_head_pause(const struct session_facts *f, struct buf *out);
 
 /* Appends which full collections stopped the application because of the session: "2 blocking garbage collections while attached, 33.1 ms"; nothing
  * where there were none. */

@@ -47,8 +47,8 @@ void report_page_cost_rows(const struct report_head *h, struct buf *out)
 {
 	AUTO_BUF struct buf held;
 	buf_init(&held, 128);
-	report_head_held(h->facts, &held);
-	report_page_row(out, "Application held by the profiler", "%s", buf_str(&held));
+	report_head_pause(h->facts, &held);
+	report_page_row(out, "Application paused by the profiler", "%s", buf_str(&held));
 	buf_reset(&held);
 	report_head_collections(h->facts, "", &held);
 	if (held.len)

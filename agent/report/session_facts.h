@@ -17,7 +17,7 @@ struct session_facts {
 	const char *ended_why;   /* then: "on request", ...; static */
 	bool was_stopped;        /* the process could not run for a time */
 	bool beside_profiler;    /* attached for notifications only: another profiler has the process's main slot */
-	bool held_unmeasured;    /* how long the application was held could not be measured: 0 in the cost says nothing */
+	bool held_unmeasured;    /* how long the application was paused could not be measured: 0 in the cost says nothing */
 	struct limits limits;    /* that it reached */
 	struct session_cost cost;
 };

@@ -253,20 +253,23 @@ static void set_outcome(struct session_outcome *out, enum job_phase phase, const
 	out->message = mem_strdup(message);
 }
 
-static const char *held_where(enum channel_pause_kind kind)
+/* "the application was paused for 31.2 ms for a walk of the heap". A new string. */
+static char *too_long(const struct channel_pause *p)
 {
-	return kind == CHANNEL_PAUSE_SIGNAL ? "for a sample" : kind == CHANNEL_PAUSE_WALK ? "for a walk of the heap" : "in a callback";
+	bool all = p->kind == CHANNEL_PAUSE_WALK;
+	const char *what = all ? "for a walk of the heap" : p->kind == CHANNEL_PAUSE_SIGNAL ? "for a sample" : "in a callback";
+	const char *who = all ? "the application" : "a thread of the application";
+
+	return mem_printf("%s was paused for %.1f ms %s, the session allows %.1f ms: the library left; ", who, (double)p->duration_ns / 1e6, what,
+			  (double)p->budget_ns / 1e6);
 }
 
 /* How the session ended, when its reports are written or there was nothing to write. */
 static void conclude(struct attached_session *s, bool any)
 {
 	struct session_ending_words w = session_ending_words(s->ending, any, s->facts.was_stopped, &s->profiler->nothing);
-	AUTO_FREE char *held = NULL, *message = NULL;
-	if (s->ending == ENDED_PAUSE)
-		held = mem_printf("a thread of the application was held for %.1f ms %s, the session allows %.1f ms: the library left; ",
-				  (double)s->pause.duration_ns / 1e6, held_where(s->pause.kind), (double)s->pause.budget_ns / 1e6);
-	message = mem_printf("%s%s%s", held ? held : "", w.message, session_ending_left(s->stats.left));
+	AUTO_FREE char *pause = s->ending == ENDED_PAUSE ? too_long(&s->pause) : NULL, *message = NULL;
+	message = mem_printf("%s%s%s", pause ? pause : "", w.message, session_ending_left(s->stats.left));
 	set_outcome(s->out, w.phase, w.reason, message);
 }
 

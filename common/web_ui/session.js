@@ -95,7 +95,7 @@ function cost(s) {
 	const sum = key => all.reduce((n, c) => n + (c[key] || 0), 0), pause = Math.max(...all.map(c => c.maxPauseMicroseconds || 0));
 	const samples = sum('samples'), lost = sum('droppedSamples'), collections = sum('blockingCollections');
 	return [h('h2', null, 'What it cost'), h('dl.facts', {'aria-label': 'What it cost'},
-		fact('Application held', pause ? pause < 1000 ? pause + ' µs' : (pause / 1000).toFixed(1) + ' ms' : 'never', pause ? 'at most, by the profiler' : 'by the profiler'),
+		fact('Application paused', pause ? pause < 1000 ? pause + ' µs' : (pause / 1000).toFixed(1) + ' ms' : 'never', pause ? 'at most, by the profiler' : 'by the profiler'),
 		collections > 0 && fact('Blocking collections', collections.toLocaleString('en'),
 			'while attached, ' + (sum('blockingCollectionMicroseconds') / 1000).toFixed(1) + ' ms'),
 		fact('CPU added', sum('addedCPUMilliseconds') + ' ms', 'inside the process'),

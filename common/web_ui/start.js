@@ -167,7 +167,7 @@ class Form {
 				onclick: () => { seconds.value = s; announce(s + ' seconds'); }}, s < 60 ? s + ' s' : s / 60 + ' min')));
 			this.duration = p.defaultDurationSeconds > 0 && made('spec.durationSeconds', seconds, 'Duration in seconds', '',
 				() => seconds.value === '' ? NaN : Number(seconds.value), false, chips);
-			this.budget = setting('spec.pauseBudgetMilliseconds', 'Longest stop of the application, in milliseconds', {type: 'integer', minimum: 1, maximum: 60000,
+			this.budget = setting('spec.pauseBudgetMilliseconds', 'Longest pause of the application, in milliseconds', {type: 'integer', minimum: 1, maximum: 60000,
 				default: p.defaultPauseBudgetMilliseconds, description: 'The session ends itself when one stop would exceed it.'});
 			this.own = Object.entries(p.settings?.properties || {}).map(([key, schema]) => [key,
 				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema, (p.settings.required || []).includes(key))]);

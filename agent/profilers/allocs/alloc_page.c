@@ -64,8 +64,8 @@ static void put_facts(const void *source, struct report_file *f)
 	buf_printf(&more, "of the time, %" PRIu32 " collections", a->base.collections.count);
 	put_fact(out, "Stopped to collect", buf_str(&value), buf_str(&more), NULL);
 	buf_reset(&value);
-	report_head_held(&a->capture->stacks.facts, &value);
-	put_fact(out, "Application held", buf_str(&value), "by the profiler", NULL);
+	report_head_pause(&a->capture->stacks.facts, &value);
+	put_fact(out, "Application paused", buf_str(&value), "by the profiler", NULL);
 }
 
 /* cells ----------------------------------------------------------------------------------------------------------- */

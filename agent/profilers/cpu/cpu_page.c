@@ -71,8 +71,8 @@ static void put_facts(const void *source, struct report_file *f)
 		put_level(out, throttled / 100, throttled >= 5);
 		buf_puts(out, "</div>\n");
 	}
-	buf_puts(out, "<div class=\"fact\"><div class=\"k\">Application held</div><div class=\"v\">");
-	report_head_held(&c->facts, out);
+	buf_puts(out, "<div class=\"fact\"><div class=\"k\">Application paused</div><div class=\"v\">");
+	report_head_pause(&c->facts, out);
 	buf_printf(out, "</div><div class=\"k\">by the profiler; %" PRId64 " ms of CPU added</div></div>", c->facts.cost.added_cpu_ms);
 }
 

@@ -113,8 +113,8 @@ static void put_facts(const void *source, struct report_file *f)
 	buf_puts(out, "</div></div>\n");
 	put_memory_facts(s, out);
 	put_limit_fact(s, out);
-	open_fact(out, "Application held", false);
-	report_head_held(s->head.facts, out);
+	open_fact(out, "Application paused", false);
+	report_head_pause(s->head.facts, out);
 	buf_printf(out, "</div><div class=\"k\">at most, by %zu heap walks</div></div>", m->walk_count);
 }
 

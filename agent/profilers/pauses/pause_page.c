@@ -48,8 +48,8 @@ static void put_facts(const void *source, struct report_file *f)
 	put_fact(out, "Longest", a->length.max_ns >= 100000000, a->length.max_ns, NULL);
 	put_fact(out, "99 % at most", false, a->length.p99_ns, NULL);
 	put_fact(out, "Until all had stopped", a->suspending.max_ns >= 10000000, a->suspending.max_ns, "at most");
-	buf_puts(out, "<div class=\"fact\"><div class=\"k\">Application held</div><div class=\"v\">");
-	report_head_held(&a->capture->facts, out);
+	buf_puts(out, "<div class=\"fact\"><div class=\"k\">Application paused</div><div class=\"v\">");
+	report_head_pause(&a->capture->facts, out);
 	buf_printf(out, "</div><div class=\"k\">by the profiler; %" PRId64 " ms of CPU added</div></div>",
 		   a->capture->facts.cost.added_cpu_ms);
 }

@@ -65,8 +65,8 @@ static void put_facts(const void *source, struct report_file *f)
 	buf_puts(out, "</div><div class=\"k\">");
 	size_text_count(out, a->duplicated_values);
 	buf_puts(out, " of them more than once</div></div>\n");
-	open_fact(out, "Application held", false);
-	report_head_held(s->head.facts, out);
+	open_fact(out, "Application paused", false);
+	report_head_pause(s->head.facts, out);
 	buf_puts(out, "</div><div class=\"k\">once, for the walk over the heap</div></div>");
 }
 

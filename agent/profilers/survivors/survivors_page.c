@@ -107,8 +107,8 @@ static void put_facts(const void *source, struct report_file *f)
 	put_size_fact(out, "Old generation", s->spaces[HEAP_GEN2].bytes + s->spaces[HEAP_GEN2].dead_bytes, "generation 2", false);
 	put_size_fact(out, "Large objects", s->spaces[HEAP_GEN_LOH].bytes + s->spaces[HEAP_GEN_LOH].dead_bytes, "large object heap", false);
 	put_size_fact(out, "Free space", s->free_bytes, "between objects", s->free_bytes > s->bytes);
-	begin_fact(out, "Application held", false);
-	report_head_held(x->head.facts, out);
+	begin_fact(out, "Application paused", false);
+	report_head_pause(x->head.facts, out);
 	buf_puts(out, "</div><div class=\"k\">by the profiler</div></div>");
 }
 

@@ -219,7 +219,7 @@ class Reports(unittest.TestCase):
             self.assertFalse(any("<" in re.sub(r"`[^`]*`|\\<", "", line) for line in lines), "no markup of others")
             self.assertNotIn("stop 0", "\n".join(lines))
         with open(os.path.join(self.names, "summary.md"), encoding="utf-8") as f:
-            self.assertIn("application held: never", f.read())
+            self.assertIn("Cost: the application was never paused;", f.read())
 
     def test_the_bench_runs(self):
         words = ["python3", "tests/bench/report_time.py", "--rounds", "1", "--json"]

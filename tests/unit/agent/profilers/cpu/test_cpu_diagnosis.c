@@ -256,7 +256,7 @@ Test(cpu_diagnosis, phrases)
 		AUTO_BUF struct buf b;
 		struct session_facts f = {.held_unmeasured = held[i].unmeasured, .cost = {.max_pause_us = held[i].held_us}};
 		buf_init(&b, 64);
-		report_head_held(&f, &b);
+		report_head_pause(&f, &b);
 		cr_expect_str_eq(buf_str(&b), held[i].expected);
 	}
 	static const struct {
