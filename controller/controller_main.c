@@ -202,7 +202,8 @@ static int open_rest(struct program *p, struct err *e)
 		.key_pem = s->api_plain_http ? NULL : pair->key,
 		.rest_api = s->rest_api,
 		.web_ui = s->web_ui,
-		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, is_ready, p},
+		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, is_ready, p,
+			    !s->watch_namespaces || !s->watch_namespaces[0]},
 	};
 	p->rest = rest_server_new(&c);
 	p->alerts = alert_webhook_of(controller_triggers(p->controller), s->alertmanager_token_file, triggers_known, p);

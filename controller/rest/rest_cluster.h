@@ -22,6 +22,7 @@ struct rest_cluster_config {
 	const struct object_stores *stores; /* NULL: none */
 	bool (*ready)(void *ctx, struct buf *why); /* are the sessions known? */
 	void *ready_ctx;
+	bool everywhere; /* sessions of all namespaces are served */
 };
 
 struct rest_cluster *rest_cluster_new(const struct rest_cluster_config *c);

@@ -160,11 +160,15 @@ int rest_cluster_get(void *ctx, const struct rest_caller *caller, const struct r
 	return object ? answer_session(object, out, p) : -1;
 }
 
-static json_t *make_object(const struct rest_caller *caller, const char *namespace, const char *name, const json_t *spec)
+/* With its finalizer, so that it need not be written before the order. Not where nobody might take it off again. */
+static json_t *make_object(const struct rest_cluster *cluster, const struct rest_caller *caller, const char *namespace, const char *name,
+			   const json_t *spec)
 {
 	json_t *object = json_pack("{s:s, s:s, s:{s:s, s:{s:s}}, s:O}", "apiVersion", API_GROUP_VERSION, "kind", SESSION_KIND, "metadata",
 				   "namespace", namespace, "annotations", SESSION_REQUESTED_BY, caller->user, "spec", (json_t *)spec);
 	json_t *metadata = json_object_get(object, "metadata");
+	if (cluster->config.everywhere)
+		json_object_set_new(metadata, "finalizers", json_pack("[s]", SESSION_FINALIZER));
 	if (name) {
 		json_object_set_new(metadata, "name", json_string(name));
 		return object;
@@ -198,7 +202,7 @@ int rest_cluster_create(void *ctx, const struct rest_caller *caller, const char 
 	if (!k)
 		return -1;
 	struct kube_ref ref = ref_of(namespace, NULL);
-	AUTO_JSON json_t *object = make_object(caller, namespace, name, spec);
+	AUTO_JSON json_t *object = make_object(c, caller, namespace, name, spec);
 	AUTO_JSON json_t *made = NULL;
 	struct err e = ERR_INIT;
 	if (kube_create(k, &ref, object, &made, &e) < 0)

@@ -164,7 +164,10 @@ static int conclude(struct work *w, struct err *e)
 	(void)e;
 	if (w->comparing)
 		return 0;
-	if (session_status_conclude(&w->s, w->now_wall_ms) && !session_object_deleting(&w->s))
+	bool ended = session_status_conclude(&w->s, w->now_wall_ms);
+	if (w->plan.stage != PLAN_FINISHED && session_object_completed(&w->s)) /* a session may be made with its finalizer, and end without a pod */
+		ended |= session_object_has_finalizer(&w->s);
+	if (ended && !session_object_deleting(&w->s))
 		reconcile_wake_in(w, 0); /* the next turn releases the finalizer */
 	return 0;
 }

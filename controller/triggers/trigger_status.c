@@ -123,16 +123,17 @@ static json_t *part_of(const json_t *metadata, const char *key)
 	return part ? json_copy(part) : json_object();
 }
 
-/* Not blockOwnerDeletion: a session ends by its own finalizer, and the right to block a trigger's deletion is not needed for it. */
+/* Not blockOwnerDeletion: a session ends by its own finalizer, and the right to block a trigger's deletion is not needed for it. The finalizer is there
+ * from the beginning: who has to add it writes once more before the order. */
 static json_t *metadata_json(const struct profiling_trigger *t, const struct trigger_record *r)
 {
 	AUTO_JSON json_t *template = t->spec.template_metadata ? json_loads(t->spec.template_metadata, 0, NULL) : NULL;
 	json_t *labels = part_of(template, "labels"), *annotations = part_of(template, "annotations");
 	json_object_set_new(labels, TRIGGER_LABEL, json_string(t->name));
 	put_text(annotations, TRIGGER_ANNOTATION, r->message, RECORD_MESSAGE_MAX_BYTES);
-	return json_pack("{s:s, s:s, s:o, s:o, s:[{s:s, s:s, s:s, s:s, s:b}]}", "name", r->session, "namespace", t->namespace, "labels", labels,
-			 "annotations", annotations, "ownerReferences", "apiVersion", API_GROUP_VERSION, "kind", TRIGGER_KIND, "name", t->name,
-			 "uid", t->uid, "controller", 1);
+	return json_pack("{s:s, s:s, s:[s], s:o, s:o, s:[{s:s, s:s, s:s, s:s, s:b}]}", "name", r->session, "namespace", t->namespace, "finalizers",
+			 SESSION_FINALIZER, "labels", labels, "annotations", annotations, "ownerReferences", "apiVersion", API_GROUP_VERSION, "kind",
+			 TRIGGER_KIND, "name", t->name, "uid", t->uid, "controller", 1);
 }
 
 json_t *trigger_status_session(const struct profiling_trigger *t, const struct trigger_record *r)

@@ -176,6 +176,11 @@ class Working:
         self.check_problem(api.get(place), 404, "expired")
 
     def check_cancel_and_delete(self, api):
+        self.assertEqual(self.new(api, "waits", target={"podName": "nobody"}).status, 201)
+        self.assertEqual(self.i.get(self.namespace, "waits")["metadata"]["finalizers"], ["drdotnet.dev/detach"], "it need not be written before the order")
+        waits = "/api/sessions/" + self.session_id("waits")
+        self.assertEqual(api.call("DELETE", waits).status, 202)
+        proc.wait_until(lambda: api.get(waits).status == 404, 20, "nothing holds it")
         self.assertEqual(self.new(api, "long", durationSeconds=300).status, 201)
         self.i.wait_first_sample(self.namespace, "long")
         answer = api.call("POST", "/api/sessions/%s/cancel" % self.session_id("long"))

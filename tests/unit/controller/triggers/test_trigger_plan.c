@@ -339,6 +339,7 @@ Test(trigger_plan, the_session_is_the_template_aimed_at_the_pod)
 	cr_expect_eq(spec.target.max_pods, 1);
 	cr_expect_eq(spec.duration_seconds, 20);
 	session_spec_fini(&spec);
+	cr_expect_str_eq(json_string_value(json_array_get(jsonx_at(s, "metadata.finalizers"), 0)), SESSION_FINALIZER, "no write of its own for it");
 	const json_t *labels = jsonx_at(s, "metadata.labels"), *owner = json_array_get(jsonx_at(s, "metadata.ownerReferences"), 0);
 	cr_expect_str_eq(json_string_value(json_object_get(labels, "team")), "a");
 	cr_expect_str_eq(json_string_value(json_object_get(labels, TRIGGER_LABEL)), "hot", "it cannot be faked");
