@@ -89,10 +89,24 @@ static uint32_t intern_file(struct maps *m, const char *path, size_t len, uint64
 	return (uint32_t)m->file_count++;
 }
 
+/* Files are mapped from their first byte on, mostly readable only; what is executable follows. */
+static uint64_t image_of(struct maps *m, const struct proc_map *p)
+{
+	uint32_t name = index_hash(index_hash(INDEX_HASH_START, &p->inode, sizeof p->inode), p->path, p->path_len);
+	if (p->offset == 0 && p->path_len) {
+		m->image.start = p->start;
+		m->image.name = name;
+	}
+	return p->path_len && name == m->image.name ? m->image.start : 0;
+}
+
 void maps_add_line(struct maps *m, const char *line, size_t len)
 {
 	struct proc_map p;
-	if (proc_parse_map_line(line, len, &p) < 0 || p.perms[2] != 'x' || p.start >= p.end)
+	if (proc_parse_map_line(line, len, &p) < 0 || p.start >= p.end)
+		return;
+	uint64_t image = image_of(m, &p);
+	if (p.perms[2] != 'x')
 		return;
 	if (m->entry_count >= MAPS_MAX || m->file_count >= MAPS_MAX)
 		return;
@@ -105,6 +119,7 @@ void maps_add_line(struct maps *m, const char *line, size_t len)
 		.start = p.start,
 		.end = p.end,
 		.offset = p.offset,
+		.image = image,
 		.file = intern_file(m, p.path, p.path_len, p.inode),
 	};
 }
@@ -118,6 +133,7 @@ int maps_load(struct maps *m, int proc_fd, struct err *e)
 	const char *line;
 	size_t len;
 	m->entry_count = 0;
+	m->image.start = 0;
 	while (proc_lines_next(lines, &line, &len))
 		maps_add_line(m, line, len);
 	proc_lines_close(lines);

@@ -30,6 +30,7 @@ struct map_file {
 
 struct map_entry {
 	uint64_t start, end, offset;
+	uint64_t image;   /* where the file's first byte is mapped; 0: not known */
 	uint32_t file;    /* index */
 };
 
@@ -40,6 +41,10 @@ struct maps {
 	struct map_file *files;    /* grows only: indexes stay valid over reloads */
 	size_t file_count, file_cap;
 	struct index_set by_name;  /* of files: a process may map as many as entries */
+	struct {
+		uint64_t start;
+		uint32_t name;     /* hash of path and inode */
+	} image;                   /* the last mapping of a file's first byte */
 };
 
 /* maps_init reads nothing. `main_path` is copied; NULL: unknown. */

@@ -1,13 +1,32 @@
 #include "agent/stacks/code_bodies.h"
 
+#include "agent/symbols/unwind_table.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 
+#if defined(__x86_64__)
+#define READS_TABLES 1
+#else
+#define READS_TABLES 0 /* libraries keep frame pointers */
+#endif
+
+#define MAX_IMAGES 128
+#define LONGEST_CALL 7
+
+struct image {
+	uint64_t start;
+	uint32_t file;
+	bool usable;
+	struct unwind_table table;
+};
+
 struct code_bodies {
 	int mem_fd; /* /proc/PID/mem; -1: not to be had */
+	struct image images[MAX_IMAGES];
+	size_t image_count;
 };
 
 struct code_bodies *code_bodies_new(int proc_fd)
@@ -25,16 +44,41 @@ void code_bodies_free(struct code_bodies *b)
 	free(b);
 }
 
-static void take_native(struct ip_entry *x)
-{
-	x->code = IP_CODE_KNOWN;
-	x->leaf = x->call = code_frame_by_pointer;
-}
-
 static size_t read_code(const struct code_bodies *b, uint64_t address, uint8_t *out, size_t bytes)
 {
 	ssize_t n = b->mem_fd < 0 ? -1 : pread(b->mem_fd, out, bytes, (off_t)address);
 	return n < 0 ? 0 : (size_t)n;
+}
+
+static bool read_all(void *ctx, uint64_t address, void *out, size_t bytes)
+{
+	return read_code(ctx, address, out, bytes) == bytes;
+}
+
+static const struct unwind_table *table_of(struct code_bodies *b, uint64_t start, uint32_t file)
+{
+	for (size_t i = 0; i < b->image_count; i++)
+		if (b->images[i].start == start && b->images[i].file == file)
+			return b->images[i].usable ? &b->images[i].table : NULL;
+	if (start == 0 || b->image_count == MAX_IMAGES)
+		return NULL;
+	struct image *x = &b->images[b->image_count++];
+	*x = (struct image){.start = start, .file = file};
+	x->usable = unwind_table_find(start, read_all, b, &x->table);
+	return x->usable ? &x->table : NULL;
+}
+
+static void take_native(struct code_bodies *b, struct ip_entry *x, const struct frame_namer *places)
+{
+	uint32_t file = 0;
+	uint64_t image = frame_namer_image(places, x->ip, &file);
+	const struct unwind_table *t = table_of(b, image, file);
+	bool known = t && unwind_table_frame(t, x->ip, read_all, b, &x->leaf);
+	x->code = IP_CODE_KNOWN;
+	x->guessed = READS_TABLES && !known;
+	if (!known)
+		x->leaf = code_frame_by_pointer;
+	x->call = x->leaf;
 }
 
 static void take_managed(const struct code_bodies *b, struct ip_entry *x, const struct channel_code_body *body)
@@ -43,11 +87,38 @@ static void take_managed(const struct code_bodies *b, struct ip_entry *x, const 
 	size_t most = body->bytes < sizeof prolog ? body->bytes : sizeof prolog;
 	size_t n = read_code(b, body->start, prolog, most), at_bytes = read_code(b, x->ip, at, sizeof at);
 	x->code = IP_CODE_KNOWN;
+	x->guessed = false;
 	code_frame_decode_at(prolog, n, x->ip - body->start, at, at_bytes, &x->leaf);
 	code_frame_decode_at(prolog, n, x->ip + 1 - body->start, NULL, 0, &x->call);
 }
 
-static int ask_runtime(const struct code_bodies *b, struct ip_table *t, const uint32_t *entries, size_t count, struct frame_namer *places,
+/* The length of `call` through a register or memory: FF /2, with what its second byte says that follows. */
+static size_t call_bytes(const uint8_t *code)
+{
+	unsigned mode = code[1] >> 6, rm = code[1] & 7, base = code[2] & 7;
+	if (code[0] != 0xff || (code[1] >> 3 & 7) != 2)
+		return 0;
+	size_t bytes = 2 + (mode != 3 && rm == 4);
+	if (mode == 1)
+		return bytes + 1;
+	return mode == 2 || (mode == 0 && (rm == 5 || (rm == 4 && base == 5))) ? bytes + 4 : bytes;
+}
+
+/* Whether a call may return to the address. */
+static bool follows_call(const struct code_bodies *b, uint64_t address)
+{
+	uint8_t code[LONGEST_CALL + 1] = {0};
+	if (read_code(b, address - LONGEST_CALL, code, LONGEST_CALL) != LONGEST_CALL)
+		return false;
+	if (code[LONGEST_CALL - 5] == 0xe8)
+		return true;
+	for (size_t bytes = 2; bytes <= LONGEST_CALL; bytes++)
+		if (call_bytes(code + LONGEST_CALL - bytes) == bytes)
+			return true;
+	return false;
+}
+
+static int ask_runtime(struct code_bodies *b, struct ip_table *t, const uint32_t *entries, size_t count, struct frame_namer *places,
 		       code_bodies_ask_fn *ask, void *ctx)
 {
 	AUTO_FREE uint64_t *ips = mem_calloc(count + 1, sizeof *ips);
@@ -63,7 +134,7 @@ static int ask_runtime(const struct code_bodies *b, struct ip_table *t, const ui
 		else if (frame_namer_place(places, x->ip) == CODE_PLACE_JIT)
 			x->code = IP_CODE_STUB;
 		else
-			take_native(x);
+			take_native(b, x, places);
 	}
 	return 0;
 }
@@ -77,10 +148,13 @@ int code_bodies_learn(struct code_bodies *b, struct ip_table *t, const uint32_t 
 		struct ip_entry *x = &t->items[entries[i]];
 		if (x->code != IP_CODE_NEW)
 			continue;
-		if (frame_namer_place(places, x->ip) != CODE_PLACE_NATIVE)
-			unknown[unknown_count++] = entries[i];
+		enum code_place place = frame_namer_place(places, x->ip);
+		x->after_call = place != CODE_PLACE_NOWHERE && follows_call(b, x->ip + 1);
+		/* What lies nowhere may have been mapped while the mappings were read: the runtime knows. */
+		if (place == CODE_PLACE_NATIVE || ip_is_kernel(x->ip))
+			take_native(b, x, places);
 		else
-			take_native(x);
+			unknown[unknown_count++] = entries[i];
 	}
 	return ask_runtime(b, t, unknown, unknown_count, places, ask, ctx);
 }

@@ -1,5 +1,5 @@
 /* Learns of instruction pointers how the callers of the code there are found: of managed code from its prolog, which is read from the process's
- * memory where the library says that it begins; of a library by what it keeps frame pointers. One thread. */
+ * memory where the library says that it begins; of a library from its unwind table, which lies in the process's memory, too. One thread. */
 #ifndef DRDOTNET_CODE_BODIES_H
 #define DRDOTNET_CODE_BODIES_H
 

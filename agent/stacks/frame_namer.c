@@ -209,15 +209,27 @@ void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batc
 enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip)
 {
 	if (ip_is_kernel(ip))
-		return CODE_PLACE_NATIVE;
+		return CODE_PLACE_NOWHERE;
 	const struct map_entry *m = maps_find(&n->maps, ip);
 	if (!m && n->proc_fd >= 0 && !n->maps_fresh) {
 		maps_load(&n->maps, n->proc_fd, NULL);
 		n->maps_fresh = true;
 		m = maps_find(&n->maps, ip);
 	}
-	enum map_kind kind = m ? n->maps.files[m->file].kind : MAP_KERNEL;
+	if (!m)
+		return n->proc_fd >= 0 ? CODE_PLACE_NOWHERE : CODE_PLACE_NATIVE;
+	enum map_kind kind = n->maps.files[m->file].kind;
 	return !map_may_be_managed(kind) ? CODE_PLACE_NATIVE : kind == MAP_JIT ? CODE_PLACE_JIT : CODE_PLACE_EITHER;
+}
+
+uint64_t frame_namer_image(const struct frame_namer *n, uint64_t ip, uint32_t *file)
+{
+	const struct map_entry *m = maps_find(&n->maps, ip);
+	enum map_kind kind = m ? n->maps.files[m->file].kind : MAP_JIT;
+	if (kind == MAP_JIT || kind == MAP_ASSEMBLY)
+		return 0;
+	*file = m->file;
+	return m->image;
 }
 
 bool frame_namer_is_thread_start(const struct frame_namer *n, uint64_t ip)

@@ -24,11 +24,16 @@ void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batc
 
 /* Whose code lies at an address. Reads the mappings again where it lies in none. */
 enum code_place {
-	CODE_PLACE_NATIVE, /* a library's; or nobody's */
+	CODE_PLACE_NOWHERE, /* there is no code */
+	CODE_PLACE_NATIVE, /* a library's; or not known */
 	CODE_PLACE_JIT,    /* the runtime made it: a method, or a stub */
 	CODE_PLACE_EITHER, /* an assembly, the executable: a method, or native */
 };
 enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip);
+
+/* Where the first byte of the ELF file is mapped that holds the address, and the file's number among the mapped ones; 0: in none. What has been
+ * asked for its place is found. */
+uint64_t frame_namer_image(const struct frame_namer *n, uint64_t ip, uint32_t *file);
 
 /* The frame of a function that the runtime has named; its texts are borrowed. */
 struct frame frame_namer_managed(const struct resolved_function *r);

@@ -36,6 +36,8 @@ struct ip_entry {
 	int64_t dynamic_start_ns; /* samples before this are not of this method */
 	enum ip_code code;
 	bool wanted;              /* is in a question that is being put together */
+	bool guessed;             /* nothing tells how its caller is found: by a frame pointer, which it may not keep */
+	bool after_call;          /* what ends at `ip` is a call: the byte behind may be returned to */
 	struct code_frame leaf;   /* of a thread that is about to run the instruction at `ip` */
 	struct code_frame call;   /* of one that returns to the byte behind `ip` */
 };

@@ -10,6 +10,10 @@ struct walk {
 	struct code_registers r;
 	bool leaf;
 	size_t matched; /* so many addresses of the kernel's chain have been met */
+	bool astray;    /* the frame pointer was in other use: what the kernel found by it is nothing */
+	bool guessed;   /* the step that is being made follows a frame pointer that may be none */
+	bool unsure;    /* one did, and met code that may be returned to */
+	bool certain;   /* one did not */
 };
 
 bool stack_unwind_add(struct ip_table *t, uint32_t batch, uint64_t ip, struct unwound *out)
@@ -43,8 +47,10 @@ static bool read_stack(void *ctx, uint64_t address, uint64_t *word)
 static void match_chain(struct walk *w)
 {
 	const struct unwind_source *s = w->source;
-	if (w->matched < s->chain_depth && s->chain[w->matched] == w->r.ip)
+	if (w->matched < s->chain_depth && s->chain[w->matched] == w->r.ip) {
 		w->matched++;
+		w->astray = false;
+	}
 }
 
 static void take_rest_of_chain(struct walk *w)
@@ -72,12 +78,18 @@ static const struct code_frame *frame_of_stub(struct walk *w, uint32_t *wanted)
 static void end_at(struct walk *w, enum code_step step)
 {
 	struct unwound *out = w->out;
-	bool more = w->matched < w->source->chain_depth && w->matched > 0;
+	bool wrong = w->astray || (w->guessed && step == CODE_STEP_BROKEN); /* what the kernel found by the frame pointer */
+	bool more = w->matched < w->source->chain_depth && w->matched > 0 && !wrong;
+	bool lost = w->astray || (w->guessed && !w->certain);
 	/* Where frame pointers lead no further either, that is the thread's first function; the capture judges by where it lies. */
-	out->whole = step == CODE_STEP_END || (!more && step != CODE_STEP_UNKNOWN);
+	out->whole = step == CODE_STEP_END || (!more && !lost && step != CODE_STEP_UNKNOWN);
 	out->gap = step == CODE_STEP_BEYOND ? STACK_GAP_DEEP : step == CODE_STEP_UNKNOWN ? STACK_GAP_CODE : STACK_GAP_BROKEN;
-	if (!out->whole)
+	if (out->whole && w->unsure) {
+		out->whole = false;
+		out->gap = STACK_GAP_CODE;
+	} else if (more && !out->whole) {
 		take_rest_of_chain(w);
+	}
 }
 
 /* One frame. false: that was the last. */
@@ -94,16 +106,24 @@ static bool walk_frame(struct walk *w)
 		out->wanted = i;
 		return false;
 	}
+	if (w->guessed && !w->table->items[i].after_call) {
+		end_at(w, CODE_STEP_BROKEN);
+		return false;
+	}
+	w->unsure |= w->guessed;
 	match_chain(w);
 	if (!w->r.replaced)
 		out->ips[out->depth++] = i;
 	const struct code_frame *f = w->leaf ? &w->table->items[i].leaf : &w->table->items[i].call;
+	w->guessed = code == IP_CODE_KNOWN && w->table->items[i].guessed;
 	if (code == IP_CODE_STUB)
 		f = frame_of_stub(w, &out->wanted);
 	if (out->wanted != INDEX_NONE)
 		return false;
+	w->astray |= f->kind == CODE_FRAME_FRAMELESS && f->fp_at != CODE_FRAME_NO_FP;
 	enum code_step step = code_frame_step(f, &w->r, read_stack, (void *)w->source);
 	w->leaf = false;
+	w->certain |= !w->guessed;
 	if (step != CODE_STEP_CALLER)
 		end_at(w, step);
 	return step == CODE_STEP_CALLER;

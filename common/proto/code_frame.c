@@ -50,6 +50,8 @@ enum code_step code_frame_step(const struct code_frame *f, struct code_registers
 
 	if (f->kind == CODE_FRAME_UNKNOWN)
 		return CODE_STEP_UNKNOWN;
+	if (f->kind == CODE_FRAME_FIRST)
+		return CODE_STEP_END;
 	if (f->kind == CODE_FRAME_LINK) {
 		to.ip = r->lr;
 		to.sp = r->sp;

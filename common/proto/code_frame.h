@@ -23,6 +23,7 @@ enum code_frame_kind {
 	CODE_FRAME_FRAMED,    /* the frame pointer points at {caller's frame pointer, return address} */
 	CODE_FRAME_FRAMELESS, /* the return address lies `size` above the stack pointer */
 	CODE_FRAME_LINK,      /* arm64: it is in the link register */
+	CODE_FRAME_FIRST,     /* nobody called it: a thread begins there */
 };
 
 struct code_frame {

@@ -27,6 +27,7 @@ public static class Program
 		new("sorted", Sorted.Run, false, Sorted.Paths),
 		new("inlined", Inlined.Run, false, Inlined.Paths),
 		new("barrier", Barriers.Run, false, Barriers.Paths),
+		new("library", Libraries.Run, false, Libraries.Paths),
 	];
 
 	public static void Main(string[] args)
@@ -40,6 +41,7 @@ public static class Program
 			["ready"] = true, ["pid"] = Environment.ProcessId, ["runtime"] = Environment.Version.ToString(), ["port"] = 0,
 			["paths"] = shapes.ToDictionary(s => s.Name, s => s.Paths),
 			["may_be_missing"] = new[] { "Inlined.Add", "Inlined.Twice", "Exceptions.Loop" },
+			["called_by"] = new Dictionary<string, string> { ["libm.so.6"] = "Libraries.Power" },
 		}));
 		while (true) {
 			Thread.Sleep(200);
@@ -451,5 +453,24 @@ public static class Barriers
 		string text = Environment.NewLine;
 		for (int i = 0; i < 500; i++)
 			Outer(text, i);
+	}
+}
+
+/// <summary>Leaves in a library that keeps no frame pointer and is called by a small method.</summary>
+public static class Libraries
+{
+	public static readonly string[][] Paths = [["Libraries.Run", "Libraries.Outer", "Libraries.Power"]];
+	static double sum;
+
+	[MethodImpl(MethodImplOptions.NoInlining)]
+	static double Power(double x) => Math.Pow(x, 1.7) + 1;
+	[MethodImpl(MethodImplOptions.NoInlining)]
+	static double Outer(double x) => Power(x) + 2;
+
+	[MethodImpl(MethodImplOptions.NoInlining)]
+	public static void Run()
+	{
+		for (int i = 0; i < 500; i++)
+			sum += Outer(i);
 	}
 }

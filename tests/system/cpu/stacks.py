@@ -8,13 +8,15 @@ PREFIX = "Stacks."
 
 
 class StackApp(dotnet.App):
-    """`paths`: {thread: [[outermost method, ..., leaf], ...]}; `may_be_missing`: methods that the JIT may inline."""
+    """`paths`: {thread: [[outermost method, ..., leaf], ...]}; `may_be_missing`: methods that the JIT may inline; `called_by`: {library: the
+    method that alone calls it}."""
     NAME = "StackApp"
 
     def __init__(self, framework, folder, **how):
         super().__init__("all", framework, folder, **how)
         first = self._lines()[0]
         self.paths, self.may_be_missing = first["paths"], set(first["may_be_missing"])
+        self.called_by = first["called_by"]
 
 
 def own(stack):
@@ -52,3 +54,18 @@ def judge(app, samples):
         else:
             one[1]["; ".join(names)] += weight
     return {thread: Judged(right, wrong) for thread, (right, wrong) in found.items()}
+
+
+def judge_libraries(app, samples):
+    """Judged of the samples in libraries of which the application says what method calls them: the last of its methods on the stack."""
+    right, wrong = 0, collections.Counter()
+    for stack, weight in samples.stacks:
+        names = own(stack)
+        callers = [method for library, method in app.called_by.items() if library in stack]
+        if stack[0] not in app.paths or not callers:
+            continue
+        if names[-1:] == callers:
+            right += weight
+        else:
+            wrong["; ".join(names)] += weight
+    return Judged(right, wrong)

@@ -53,6 +53,24 @@ Test(maps, classifies_and_finds)
 	maps_fini(&m);
 }
 
+Test(maps, knows_where_a_file_is_mapped_from)
+{
+	struct maps m;
+	maps_init(&m, NULL);
+	add(&m, "7f0000000000-7f0000001000 r--p 00000000 08:01 11 /lib/a.so");
+	add(&m, "7f0000001000-7f0000002000 r-xp 00001000 08:01 11 /lib/a.so");
+	add(&m, "7f0000002000-7f0000003000 rw-p 00000000 00:00 0");
+	add(&m, "7f0000003000-7f0000004000 r-xp 00002000 08:01 11 /lib/a.so");
+	add(&m, "7f0000004000-7f0000005000 r-xp 00001000 08:01 12 /lib/b.so");
+	add(&m, "7f0000005000-7f0000006000 r-xp 00000000 00:00 0 [vdso]");
+	add(&m, "7f0000006000-7f0000007000 r-xp 00000000 00:00 0");
+	static const uint64_t images[] = {0x7f0000000000, 0x7f0000000000, 0, 0x7f0000005000, 0};
+	cr_assert_eq(m.entry_count, sizeof images / sizeof *images);
+	for (size_t i = 0; i < m.entry_count; i++)
+		cr_expect_eq(m.entries[i].image, images[i], "%zu: %#lx", i, m.entries[i].image);
+	maps_fini(&m);
+}
+
 Test(maps, passes_over_what_is_not_code_or_not_in_order)
 {
 	static const char *const refused[] = {

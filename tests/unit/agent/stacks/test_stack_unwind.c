@@ -159,6 +159,101 @@ Test(stack_unwind, a_stub_was_called_by_what_lies_on_top)
 	ip_table_fini(&w.t);
 }
 
+static void guess(struct world *w, uint64_t ip)
+{
+	know(w, ip, IP_CODE_KNOWN, framed);
+	w->t.items[ip_table_intern(&w->t, ip, 1)].guessed = true;
+}
+
+static void follows_call(struct world *w, uint64_t ip)
+{
+	w->t.items[ip_table_intern(&w->t, ip, 1)].after_call = true;
+}
+
+Test(stack_unwind, a_guessed_caller_counts_as_incomplete)
+{
+	struct world w;
+	world_init(&w);
+	guess(&w, G + 9);
+	follows_call(&w, F + 4);
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+	cr_expect(!w.u.whole);
+	cr_expect_eq(w.u.gap, STACK_GAP_CODE);
+	ip_table_fini(&w.t);
+}
+
+/* The register holds something else: what lies there, and what the kernel's chain found there, are no callers. */
+Test(stack_unwind, a_guess_that_no_call_returns_to_is_no_caller)
+{
+	struct world w;
+	world_init(&w);
+	guess(&w, G + 9);
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9}, 1);
+	cr_expect(!w.u.whole);
+	cr_expect_eq(w.u.gap, STACK_GAP_BROKEN);
+	w.s.registers.fp = SP - 64; /* not even in the stack */
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9}, 1);
+	cr_expect(!w.u.whole);
+	ip_table_fini(&w.t);
+}
+
+/* A thread begins in a library without a table: whatever was in its register, it has no caller. */
+Test(stack_unwind, a_stack_that_begins_in_guessed_code_is_whole)
+{
+	struct world w;
+	world_init(&w);
+	guess(&w, MAIN + 4);
+	w.stack[10] = 12;
+	w.stack[11] = 13;
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+	cr_expect(w.u.whole);
+	w.stack[11] = 0x60001; /* not after a call */
+	know(&w, 0x60000, IP_CODE_KNOWN, framed);
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+	cr_expect(w.u.whole);
+	ip_table_fini(&w.t);
+}
+
+Test(stack_unwind, where_a_thread_begins_the_stack_is_whole)
+{
+	struct world w;
+	world_init(&w);
+	static const struct code_frame first = {.kind = CODE_FRAME_FIRST};
+	know(&w, H + 4, IP_CODE_KNOWN, first);
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4}, 3);
+	cr_expect(w.u.whole);
+	ip_table_fini(&w.t);
+}
+
+/* F has the frame pointer in other use, so the kernel's chain is nothing from there on. */
+Test(stack_unwind, the_kernels_chain_is_not_taken_where_it_went_astray)
+{
+	struct world w;
+	world_init(&w);
+	static const struct code_frame saves = {.kind = CODE_FRAME_FRAMELESS, .size = 16, .fp_at = 8};
+	know(&w, F + 4, IP_CODE_KNOWN, saves);
+	w.stack[5] = at(8);
+	w.chain[2] = 0x1234567;
+	w.s.stack_bytes = 8 * 8;
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4}, 3);
+	cr_expect(!w.u.whole);
+	cr_expect_eq(w.u.gap, STACK_GAP_DEEP);
+	w.chain[2] = H + 5; /* it had not: in the prolog the register is the caller's still */
+	w.chain[3] = MAIN + 5;
+	w.s.chain_depth = 4;
+	unwind(&w);
+	expect(&w, (const uint64_t[]){G + 9, F + 4, H + 4, MAIN + 4}, 4);
+	cr_expect(!w.u.whole);
+	ip_table_fini(&w.t);
+}
+
 Test(stack_unwind, a_deep_stack_ends_at_the_bound)
 {
 	struct world w;
