@@ -25,3 +25,10 @@ void limits_note(struct limits *l, const char *name, int64_t limit, int64_t seen
 	vsnprintf(x->meaning, sizeof x->meaning, meaning, args);
 	va_end(args);
 }
+
+void limits_note_callers(struct limits *l, int64_t stacks, int64_t incomplete)
+{
+	limits_note(l, "callers", stacks, stacks - incomplete,
+		    "Callers may be missing from %lld of %lld stacks: they pass through code that was not known yet, and the runtime would not tell.",
+		    (long long)incomplete, (long long)stacks);
+}

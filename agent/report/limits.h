@@ -26,4 +26,7 @@ struct limits {
 void limits_note(struct limits *l, const char *name, int64_t limit, int64_t seen, const char *meaning, ...)
 	__attribute__((format(printf, 5, 6)));
 
+/* "callers": of stacks that the library took, those that may lack some. */
+void limits_note_callers(struct limits *l, int64_t stacks, int64_t incomplete);
+
 #endif

@@ -108,7 +108,7 @@ void channel_put_stop_stack(struct wire_writer *w, const struct channel_stop_sta
 	wire_put_u64(w, v->number);
 	wire_put_u64(w, v->time_ns);
 	wire_put_u32(w, v->tid);
-	wire_put_u16(w, v->kind);
+	wire_put_u16(w, v->kind | (v->incomplete ? CHANNEL_STACK_INCOMPLETE : 0));
 	channel_put_ips(w, v->ips, v->depth);
 }
 
@@ -118,6 +118,8 @@ bool channel_get_stop_stack(struct wire_reader *r, struct channel_stop_stack *v)
 	v->time_ns = wire_u64(r);
 	v->tid = wire_u32(r);
 	v->kind = wire_u16(r);
+	v->incomplete = v->kind & CHANNEL_STACK_INCOMPLETE;
+	v->kind &= (uint16_t)~CHANNEL_STACK_INCOMPLETE;
 	v->depth = channel_get_ips(r, v->ips);
 	return !r->bad && v->time_ns <= INT64_MAX;
 }

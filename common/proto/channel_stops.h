@@ -65,13 +65,15 @@ enum channel_stop_stack_kind {
 	CHANNEL_STACK_INDUCER = 1, /* who asked for the collection */
 	CHANNEL_STACK_LATE = 2,    /* who came to a halt late */
 };
+#define CHANNEL_STACK_INCOMPLETE 0x100 /* beside the kind: callers may be missing */
 
-/* STOP_STACKS: records up to the payload's end: u64 number of the stop, u64 time, u32 inner tid, u16 kind, u16 depth, depth x u64 ip, leaf
- * first: managed frames only. */
+/* STOP_STACKS: records up to the payload's end: u64 number of the stop, u64 time, u32 inner tid, u16 kind and CHANNEL_STACK_INCOMPLETE, u16 depth,
+ * depth x u64 ip, leaf first: managed frames only. */
 struct channel_stop_stack {
 	uint64_t number, time_ns;
 	uint32_t tid;
 	uint16_t kind, depth;
+	bool incomplete;
 	uint64_t ips[CHANNEL_MAX_DEPTH];
 };
 

@@ -153,10 +153,10 @@ static void drop(const struct allocation_event *a)
 static void take(const struct allocation_event *a, uint64_t now)
 {
 	uint64_t ips[CHANNEL_MAX_DEPTH], type = type_of(a);
-	bool more = false;
-
-	size_t depth = own_stack_take(ips, CHANNEL_MAX_DEPTH, &more);
-	uint64_t who = (uint64_t)thread_id_now(now) << 32 | (more ? CHANNEL_ALLOC_TRUNCATED : 0) |
+	struct own_stack stack = own_stack_take(ips, CHANNEL_MAX_DEPTH);
+	size_t depth = stack.depth;
+	uint64_t who = (uint64_t)thread_id_now(now) << 32 | (stack.more ? CHANNEL_ALLOC_TRUNCATED : 0) |
+		       (stack.incomplete ? CHANNEL_ALLOC_INCOMPLETE : 0) |
 		       (a->kind == ALLOCATION_LARGE ? CHANNEL_ALLOC_LARGE : 0) | (a->kind == ALLOCATION_PINNED ? CHANNEL_ALLOC_PINNED : 0);
 	uint64_t site = site_of(type, who, a->size, ips, depth);
 	struct site_slot *slot = site_table_find(&sites, site);

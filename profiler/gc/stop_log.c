@@ -75,13 +75,13 @@ static uint32_t own_tid(void)
 static void take_stack(enum channel_stop_stack_kind kind, uint64_t number, uint32_t tid, uint64_t at_ns)
 {
 	uint64_t ips[CHANNEL_MAX_DEPTH];
-	bool more;
-	size_t depth = own_stack_take(ips, CHANNEL_MAX_DEPTH, &more);
+	struct own_stack stack = own_stack_take(ips, CHANNEL_MAX_DEPTH);
 
-	if (!depth)
+	if (!stack.depth)
 		return;
-	uint64_t head[STACK_HEAD_WORDS] = {RECORD_STACK, number, at_ns, (uint64_t)tid << 32 | kind};
-	sample_ring_put(&ring, head, STACK_HEAD_WORDS, ips, depth);
+	uint64_t what = (uint64_t)kind | (stack.incomplete ? CHANNEL_STACK_INCOMPLETE : 0);
+	uint64_t head[STACK_HEAD_WORDS] = {RECORD_STACK, number, at_ns, (uint64_t)tid << 32 | what};
+	sample_ring_put(&ring, head, STACK_HEAD_WORDS, ips, stack.depth);
 }
 
 static bool under_way(void)
@@ -346,7 +346,8 @@ static void put_record(struct wire_writer *w, const uint64_t *words, size_t len)
 	stack.number = words[1];
 	stack.time_ns = words[2];
 	stack.tid = (uint32_t)(words[3] >> 32);
-	stack.kind = (uint16_t)words[3];
+	stack.kind = (uint16_t)words[3] & (uint16_t)~CHANNEL_STACK_INCOMPLETE;
+	stack.incomplete = words[3] & CHANNEL_STACK_INCOMPLETE;
 	stack.depth = (uint16_t)(len - STACK_HEAD_WORDS);
 	memcpy(stack.ips, words + STACK_HEAD_WORDS, stack.depth * sizeof *stack.ips);
 	channel_put_stop_stack(w, &stack);

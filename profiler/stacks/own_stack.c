@@ -42,33 +42,30 @@ static hresult on_frame(cor_id function, uintptr_t ip, uintptr_t frame_info, uin
 	return COR_S_OK;
 }
 
-static size_t ask_runtime(uint64_t *ips, size_t cap, bool *more)
+static struct own_stack ask_runtime(uint64_t *ips, size_t cap)
 {
 	struct snapshot s = {.ips = ips, .cap = cap};
 
 	info_do_stack_snapshot(the_info, 0, on_frame, &s);
-	*more = s.more;
-	return s.count;
+	return (struct own_stack){.depth = s.count, .more = s.more};
 }
 
 /* The runtime knows all callers, but is not always to be asked; then it is what was found. */
-static size_t walk_again(uint64_t *ips, size_t cap, size_t found, bool *more)
+static struct own_stack walk_again(uint64_t *ips, size_t cap, struct own_stack found)
 {
 	uint64_t asked[CHANNEL_MAX_DEPTH];
-	bool asked_more;
-	size_t depth = ask_runtime(asked, cap < CHANNEL_MAX_DEPTH ? cap : CHANNEL_MAX_DEPTH, &asked_more);
+	struct own_stack told = ask_runtime(asked, cap < CHANNEL_MAX_DEPTH ? cap : CHANNEL_MAX_DEPTH);
 
-	if (depth) {
-		*more = asked_more;
-		memcpy(ips, asked, depth * sizeof *ips);
-		found = depth;
+	if (told.depth) {
+		memcpy(ips, asked, told.depth * sizeof *ips);
+		found = told;
 	}
-	for (size_t i = 0; i < found; i++)
+	for (size_t i = 0; i < found.depth; i++)
 		code_learn_want(ips[i] - 1);
 	return found;
 }
 
-__attribute__((noinline)) size_t own_stack_take(uint64_t *ips, size_t cap, bool *more)
+__attribute__((noinline)) struct own_stack own_stack_take(uint64_t *ips, size_t cap)
 {
 	const uintptr_t *frame = __builtin_frame_address(0);
 	struct frame_registers caller = {.ip = frame[1], .sp = (uintptr_t)(frame + 2), .fp = frame[0]};
@@ -76,18 +73,18 @@ __attribute__((noinline)) size_t own_stack_take(uint64_t *ips, size_t cap, bool 
 
 	if (!end) {
 		atomic_store_explicit(&stack_missing, true, memory_order_relaxed);
-		return ask_runtime(ips, cap, more);
+		return ask_runtime(ips, cap);
 	}
 	/* A mapping may go on behind the stack with something that another thread unmaps meanwhile. */
 	struct code_walked walked;
 	const struct code_index *index = code_rules_enter();
 	caller_walk(&code, &caller, tp > caller.sp && tp < end ? tp : end, index, ips, cap, &walked);
 	code_rules_leave(index);
-	*more = walked.more;
-	if (walked.depth && !walked.unknown && walked.gap == CODE_GAP_NONE)
-		return walked.depth;
+	struct own_stack found = {.depth = walked.depth, .more = walked.more, .incomplete = walked.unknown || walked.gap != CODE_GAP_NONE};
+	if (found.depth && !found.incomplete)
+		return found;
 	/* Code that is met for the first time, or a thread that the runtime is about to stop. */
-	return walk_again(ips, cap, walked.depth, more);
+	return walk_again(ips, cap, found);
 }
 
 struct wanted_code {

@@ -13,7 +13,13 @@ void own_stack_prepare(void *info);
 /* Own thread, now and then: reads the process's mappings anew when a take asked for it. */
 void own_stack_tick(void);
 
-/* Addresses, leaf first, all of them places that a call returns to. At most `cap`; *more when there would be others. 0: none to be had. */
-size_t own_stack_take(uint64_t *ips, size_t cap, bool *more);
+struct own_stack {
+	size_t depth;
+	bool more;       /* there would be others */
+	bool incomplete; /* callers may be missing: some code was not known, and the runtime would not tell */
+};
+
+/* Addresses, leaf first, all of them places that a call returns to. At most `cap`; depth 0: none to be had. */
+struct own_stack own_stack_take(uint64_t *ips, size_t cap);
 
 #endif

@@ -16,6 +16,7 @@ struct alloc_site { /* a stack, a thread, a type, and a class of sizes */
 	uint32_t stack, thread, type; /* in the capture */
 	enum alloc_heap heap;
 	uint64_t samples, size;       /* of what was sampled; size: bytes of all the objects */
+	bool incomplete;              /* callers may be missing from the stack */
 	struct alloc_estimate estimate;
 };
 
@@ -30,6 +31,7 @@ struct alloc_capture {
 	size_t part_count;
 	uint64_t dropped, dropped_size, dropped_amount; /* samples without a site */
 	uint64_t malformed;
+	uint64_t samples, incomplete; /* of all sites; of those whose stacks may lack callers */
 	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
 	double time_error;         /* relative variance, of having sampled a part of the time only */
 };

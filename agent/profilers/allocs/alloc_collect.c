@@ -132,6 +132,7 @@ static void on_site(void *ctx, const struct channel_alloc_site *x)
 	s->described = true;
 	s->type = x->type;
 	s->a.heap = x->flags & CHANNEL_ALLOC_LARGE ? ALLOC_LARGE : x->flags & CHANNEL_ALLOC_PINNED ? ALLOC_PINNED : ALLOC_SMALL;
+	s->a.incomplete = x->flags & CHANNEL_ALLOC_INCOMPLETE;
 	s->a.thread = cpu_threads_index(c->threads, x->tid);
 	/* One back stands in the call itself, which may be its function's last instruction. */
 	for (uint32_t i; depth < x->depth && (i = ip_table_intern(&c->ips, x->ips[depth] - 1, c->batch)) != INDEX_NONE;)
@@ -314,6 +315,8 @@ void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *
 		struct alloc_site *a = &into->sites[into->site_count++];
 		*a = s->a;
 		a->type = index_of_type(c, from, s->type);
+		into->samples += a->samples;
+		into->incomplete += a->incomplete ? a->samples : 0;
 		a->stack = a->stack == UINT32_MAX ? none : a->stack;
 		a->thread = a->thread == UINT32_MAX ? nobody : a->thread;
 		if (a->stack == UINT32_MAX || a->thread == UINT32_MAX)

@@ -93,6 +93,8 @@ static int stop(struct attached_session *s, struct err *e)
 static void take(struct attached_session *s)
 {
 	struct alloc_own *o = own_of(s);
+	if (o->capture.incomplete)
+		limits_note_callers(&s->facts.limits, (int64_t)o->capture.samples, (int64_t)o->capture.incomplete);
 	s->facts.cost.dropped_samples = (int64_t)o->capture.dropped;
 	s->facts.cost.added_cpu_ms = (int64_t)(s->stats.paused_ns / 1000000); /* in callbacks, on the application's threads */
 }

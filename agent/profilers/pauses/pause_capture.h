@@ -92,6 +92,7 @@ struct pause_capture {
 	struct cpu_capture stacks; /* frames and stacks only */
 	struct pause_collections collections[3][2]; /* by generation; [1]: in the background */
 	uint64_t dropped;     /* stops and stacks that were not kept */
+	uint64_t taken_stacks, incomplete_stacks; /* taken of threads; of them such as may lack callers */
 	int64_t resuming_ns;  /* in all: after the threads were let go, until the one that made the pause had run again; in no pause's length */
 	uint64_t abandoned;   /* suspensions that the runtime gave up */
 	bool causes_known;    /* the runtime told what made it collect */

@@ -75,6 +75,8 @@ static void take_stacks(struct pause_collect *c, const struct pause_frames *fram
 {
 	for (size_t i = 0; i < frames->stack_count; i++) {
 		const struct channel_stop_stack *s = &frames->stacks[i];
+		c->o.capture->taken_stacks++;
+		c->o.capture->incomplete_stacks += s->incomplete;
 		if (c->pending_count == MAX_PENDING) {
 			c->o.capture->dropped++;
 			continue;

@@ -110,6 +110,8 @@ static void take(struct attached_session *s)
 	o->capture.throttled_periods = c.throttled_periods;
 	o->capture.periods = c.total_periods;
 	o->capture.throttled_ns = c.throttled_ns;
+	if (o->capture.incomplete_stacks)
+		limits_note_callers(&s->facts.limits, (int64_t)o->capture.taken_stacks, (int64_t)o->capture.incomplete_stacks);
 	s->facts.cost.dropped_samples = (int64_t)o->capture.dropped;
 }
 

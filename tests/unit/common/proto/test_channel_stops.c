@@ -108,6 +108,12 @@ Test(channel_stops, a_stack_and_the_account)
 	cr_expect_eq(memcmp(in.ips, out.ips, sizeof in.ips), 0);
 	wire_reader_init(&r, bytes, w.pos - 1);
 	cr_expect(!channel_get_stop_stack(&r, &out), "cut");
+	in.incomplete = true;
+	cr_expect(!out.incomplete);
+	wire_writer_init(&w, bytes, sizeof bytes);
+	channel_put_stop_stack(&w, &in);
+	wire_reader_init(&r, bytes, w.pos);
+	cr_expect(channel_get_stop_stack(&r, &out) && out.incomplete && out.kind == CHANNEL_STACK_LATE);
 	bytes[22] = CHANNEL_MAX_DEPTH + 1;
 	wire_reader_init(&r, bytes, w.pos);
 	cr_expect(!channel_get_stop_stack(&r, &out), "too deep");

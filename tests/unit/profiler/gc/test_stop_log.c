@@ -7,6 +7,7 @@
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -61,10 +62,12 @@ static hresult provider_info(void *self, cor_id provider, uint32_t cap, uint32_t
 }
 
 /* The runtime's own walk, for threads whose stack is not known yet. */
+static bool walk_refused;
+
 static hresult walk(void *self, cor_id thread, cor_frame_fn *fn, uint32_t flags, void *data, uint8_t *context, uint32_t len)
 {
 	(void)self, (void)thread, (void)flags, (void)context, (void)len;
-	return fn(1, 0x1000, 0, 0, NULL, data);
+	return walk_refused ? COR_E_FAIL : fn(1, 0x1000, 0, 0, NULL, data);
 }
 
 static void *slots[128] = {
@@ -162,7 +165,37 @@ Test(stop_log, a_stop_is_told_with_its_moments_and_collections)
 	cr_expect(s->collections[1].flags == CHANNEL_GC_INDUCED && s->collections[1].end_ns == 0 && s->collections[1].generation == 2);
 	cr_assert(stack_count == 1 && stacks[0].number == 1 && stacks[0].kind == CHANNEL_STACK_INDUCER && stacks[0].time_ns == 1160);
 	cr_expect_geq(stacks[0].depth, 1);
+	cr_expect(!stacks[0].incomplete, "the runtime has told");
 }
+
+#if defined(__x86_64__)
+static void collection_started(void)
+{
+	stop_log_collection_started(2, true, 1160);
+}
+
+/* Nothing is known of the code that the caller lies in, and the runtime tells nothing: what was found is told for what it is. */
+Test(stop_log, a_stack_that_may_lack_callers_says_so)
+{
+	static const uint8_t call[] = {0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3}; /* push rbp; mov rbp, rsp; call rdi; pop rbp; ret */
+	void *made = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void (*run)(void (*what)(void));
+
+	memcpy(made, call, sizeof call);
+	memcpy(&run, &made, sizeof run);
+	walk_refused = true;
+	begin();
+	stop_log_suspending(1, 1000);
+	stop_log_suspended(1100);
+	run(collection_started);
+	stop_log_resuming(1200);
+	stop_log_resumed(1210);
+	ask(CHANNEL_STOPS_END);
+	cr_assert_eq(stack_count, 1);
+	cr_expect(stacks[0].kind == CHANNEL_STACK_INDUCER && stacks[0].depth >= 1 && stacks[0].incomplete);
+	munmap(made, 4096);
+}
+#endif
 
 Test(stop_log, outside_of_begin_and_end_nothing_is_told)
 {

@@ -156,6 +156,17 @@ Test(report, limits_that_were_reached_stand_on_the_first_screen)
 	make_end(&m);
 }
 
+Test(report, callers_that_may_be_missing_are_told)
+{
+	struct limits l = {.count = 0};
+	limits_note_callers(&l, 400, 3);
+	cr_assert_eq(l.count, 1);
+	cr_expect_str_eq(l.list[0].name, "callers");
+	cr_expect_eq(l.list[0].limit, 400);
+	cr_expect_eq(l.list[0].seen, 397);
+	cr_expect(strstr(l.list[0].meaning, "Callers may be missing from 3 of 400 stacks: "), "%s", l.list[0].meaning);
+}
+
 Test(report, limits_are_bounded)
 {
 	static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"};

@@ -109,6 +109,19 @@ static void check_kind(const struct pause_capture *c, size_t pause, enum pause_r
 
 /* collecting -------------------------------------------------------------------------------------------------------------------- */
 
+Test(pauses, stacks_that_may_lack_callers_are_counted)
+{
+	struct made m;
+	begin(&m);
+	put_stack(&m.frames, 1, CHANNEL_STACK_LATE, 5, 10, 20);
+	put_stack(&m.frames, 1, CHANNEL_STACK_LATE, 6, 10, 20);
+	m.frames.stacks[1].incomplete = true;
+	finish(&m);
+	cr_expect_eq(m.capture.taken_stacks, 2);
+	cr_expect_eq(m.capture.incomplete_stacks, 1);
+	pause_capture_fini(&m.capture);
+}
+
 Test(pauses, a_stop_becomes_a_pause_of_its_kind)
 {
 	static const struct {
