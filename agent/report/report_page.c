@@ -43,6 +43,12 @@ void report_page_row(struct buf *out, const char *key, const char *format, ...)
 	buf_puts(out, "</dd>\n");
 }
 
+void report_page_tail_call_row(struct buf *out)
+{
+	report_page_row(out, "Tail calls", "a method that ends by calling another may give its place on the stack to it: then it is missing, and its "
+					   "caller seems to have called that one");
+}
+
 void report_page_cost_rows(const struct report_head *h, struct buf *out)
 {
 	AUTO_BUF struct buf held;

@@ -34,5 +34,7 @@ void report_page_outside(struct buf *out, const char *text); /* text of others: 
 void report_page_row(struct buf *out, const char *key, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Rows of the <dl> about the session: what it cost, what it was. */
 void report_page_cost_rows(const struct report_head *h, struct buf *out);
+/* What no stack can tell, of reports whose callers are else complete. */
+void report_page_tail_call_row(struct buf *out);
 
 #endif

@@ -149,6 +149,8 @@ static void put_about(const void *source, struct report_file *f)
 	report_page_row(out, "Dropped", "%" PRIu64, c->dropped);
 	report_page_row(out, "Cut stacks", "%" PRIu64 " samples", a->cut_samples);
 	report_page_row(out, "Without a stack", "%" PRIu64 " samples", a->stackless_samples);
+	report_page_row(out, "Stacks that may lack callers", "%" PRIu64 " samples", c->incomplete);
+	report_page_tail_call_row(out);
 	report_page_row(out, "Compiled frames without a name", "%" PRId64 " of %" PRId64, c->stacks.unresolved_frames,
 			c->stacks.managed_frames + c->stacks.unresolved_frames);
 	if (c->stacks.facts.beside_profiler)

@@ -138,6 +138,10 @@ static void put_about(const void *source, struct report_file *f)
 	report_page_row(out, "Samples", "%" PRIu32 " at %" PRId64 " Hz (%s)", a->samples, c->frequency_hertz, c->method ? c->method : "unknown");
 	report_page_row(out, "Lost or dropped", "%" PRId64, c->lost_samples + c->dropped);
 	report_page_row(out, "Cut stacks", "%" PRIu32, a->truncated_samples);
+	if (c->exact_stacks) {
+		report_page_row(out, "Stacks that may lack callers", "%" PRId64, cpu_capture_incomplete(c));
+		report_page_tail_call_row(out);
+	}
 	report_page_row(out, "Compiled frames without a name", "%" PRId64 " of %" PRId64, c->unresolved_frames,
 		c->managed_frames + c->unresolved_frames);
 	report_page_row(out, "Kernel frames", "%s", c->kernel_frames ? "yes" : "not allowed here: kernel time ends at the call into it");

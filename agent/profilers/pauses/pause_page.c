@@ -297,6 +297,10 @@ static void put_about(const void *source, struct report_file *f)
 	report_page_row(out, "Pauses", "%zu", c->pause_count);
 	report_page_row(out, "Not kept", "%" PRIu64, c->dropped);
 	report_page_row(out, "Given up by the runtime", "%" PRIu64, c->abandoned);
+	if (c->taken_stacks) {
+		report_page_row(out, "Stacks that may lack callers", "%" PRIu64 " of %" PRIu64, c->incomplete_stacks, c->taken_stacks);
+		report_page_tail_call_row(out);
+	}
 	if (c->facts.beside_profiler)
 		report_page_row(out, "Another profiler", "may hold the process's main slot: this one needs notifications only");
 	report_page_cost_rows(&s->head, out);

@@ -156,6 +156,27 @@ Test(report, limits_that_were_reached_stand_on_the_first_screen)
 	make_end(&m);
 }
 
+Test(report, the_page_says_what_a_tail_call_hides_where_stacks_are_exact)
+{
+	for (int exact = 0; exact < 2; exact++) {
+		struct made m;
+		struct report_result r;
+		struct err e = ERR_INIT;
+		size_t len;
+		make_begin(&m);
+		make_samples(&m, "worker", 100, "app:Shop.Cart:Total");
+		m.capture.exact_stacks = exact;
+		m.capture.stack_gaps[STACK_GAP_DEEP] = exact ? 7 : 0;
+		cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
+		AUTO_FREE char *page = read_file("report.html", &len);
+		cr_expect_eq(strstr(page, "<dt>Tail calls</dt>") != NULL, exact);
+		cr_expect_eq(strstr(page, "<dt>Stacks that may lack callers</dt><dd>7</dd>") != NULL, exact);
+		report_result_fini(&r);
+		make_end(&m);
+		files_there(true);
+	}
+}
+
 Test(report, callers_that_may_be_missing_are_told)
 {
 	struct limits l = {.count = 0};
