@@ -12,10 +12,16 @@ while [ "${1:-}" = --app ]; do
 done
 case $apps in
 '') apps=Checkout ;;
-' all') apps="Native names Checkout MemoryApp PauseApp AllocApp StackApp" ;;
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp StackApp StackReady" ;;
 esac
 
-folder_of() { [ "$1" = names ] && echo tests/system/profiler/app || echo "tests/apps/$1"; }
+folder_of() {
+	case $1 in
+	names) echo tests/system/profiler/app ;;
+	StackReady) echo tests/apps/StackApp ;;
+	*) echo "tests/apps/$1" ;;
+	esac
+}
 # place_of APP FRAMEWORK
 place_of() {
 	case $1 in

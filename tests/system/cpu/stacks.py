@@ -19,6 +19,11 @@ class StackApp(dotnet.App):
         self.called_by = first["called_by"]
 
 
+class StackReady(StackApp):
+    """The same, compiled ahead of time."""
+    NAME = "StackReady"
+
+
 def own(stack):
     """Methods of the program in a stack, outermost first, without their type arguments and without what runs the shapes."""
     names = [re.sub("<[^>]*>", "", f[len(PREFIX):]) for f in stack if f.startswith(PREFIX)]

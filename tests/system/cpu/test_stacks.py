@@ -17,9 +17,9 @@ LIBRARIES = 10   # of them in a library
 
 
 class Stacks(local.LocalCase):
-    def judge(self, framework, env=None, under=()):
+    def judge(self, framework, env=None, under=(), application=stacks.StackApp):
         """Sessions until there are enough samples, on a busy machine too."""
-        app = stacks.StackApp(framework, self.folder, env=env)
+        app = application(framework, self.folder, env=env)
         self.addCleanup(app.stop)
         app.warm(100)
         right = wrong = said = called = miscalled = 0
@@ -61,6 +61,15 @@ class Stacks(local.LocalCase):
 
     def test_on_net10_optimized_at_once(self):
         self.judge("net10.0", {"DOTNET_TieredCompilation": "0"})
+
+    def test_on_net8_compiled_ahead(self):
+        self.judge("net8.0", {"DOTNET_TieredCompilation": "0"}, application=stacks.StackReady)  # so it is not compiled again
+
+    def test_on_net10_compiled_ahead(self):
+        self.judge("net10.0", {"DOTNET_TieredCompilation": "0"}, application=stacks.StackReady)
+
+    def test_by_timers_on_net10_compiled_ahead(self):
+        self.judge("net10.0", {"DOTNET_TieredCompilation": "0"}, under=local.WITHOUT_PERF, application=stacks.StackReady)
 
     def test_by_timers_on_net8(self):
         self.judge("net8.0", under=local.WITHOUT_PERF)
