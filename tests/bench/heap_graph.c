@@ -7,6 +7,7 @@
 #include "agent/heap/heap_graph.h"
 #include "agent/heap/heap_paths.h"
 #include "agent/heap/heap_snapshot_private.h"
+#include "agent/heap/heap_type_name.h"
 #include "agent/heap/heap_totals.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
