@@ -3,6 +3,7 @@
 #define TESTS_FUZZ_HEAP_H
 
 #include "agent/heap/heap_snapshot_private.h"
+#include "agent/heap/heap_type_name.h"
 #include "common/base/mem.h"
 #include "tests/fuzz/fuzz_tools.h"
 
