@@ -9,7 +9,7 @@ from tests.lib import proc
 FINALIZER = "drdotnet.dev/detach"
 
 
-class Calls(FaultyTest):
+class CallsTest(FaultyTest):
     def make(self, name, held, **words):
         """`held`: by its finalizer from the beginning, as those that triggers and the REST API make."""
         body = session(name, pod=words.pop("pod", "checkout-1"), **words)
@@ -22,6 +22,8 @@ class Calls(FaultyTest):
         proc.wait_until(self.api.running, 20, "the watch")
         return hub
 
+
+class Calls(CallsTest):
     def until_its_order(self, hub, name, held):
         """(method, what) of each call from the session's beginning on, in their order."""
         with self.api.lock:
@@ -44,6 +46,18 @@ class Calls(FaultyTest):
         self.assertEqual(self.until_its_order(hub, "plain", False), [("GET", "pod"), ("PATCH", "session"), ("PATCH", "status")])
         self.assertEqual(self.until_its_order(hub, "held", True), [("GET", "pod"), ("PATCH", "status")])
 
+    def test_one_that_is_deleted_while_it_waits_goes_at_once(self):
+        self.leader("n1")
+        self.make("waits", True, pod="nobody")
+        self.sessions.wait_condition("waits", "Succeeded", "Unknown", "PodNotFound")
+        self.sessions.delete("waits")
+        self.sessions.wait_gone("waits")
+
+
+class WithoutCel(CallsTest):
+    """As on an API server that ignores the resource's rules: what they would refuse, the controller does."""
+    crd = "crds/legacy"
+
     def test_one_that_ends_without_a_pod_is_not_held_any_longer(self):
         self.leader("n1")
         self.make("invalid", True, activeDeadlineSeconds=10)
@@ -53,13 +67,6 @@ class Calls(FaultyTest):
         for name, reason in (("invalid", "InvalidSpec"), ("late", "Canceled")):
             now = self.sessions.wait(name, lambda s: "finalizers" not in s["metadata"], "nothing holds it")
             self.assertEqual(condition(now, "Completed")["reason"], reason)
-
-    def test_one_that_is_deleted_while_it_waits_goes_at_once(self):
-        self.leader("n1")
-        self.make("waits", True, pod="nobody")
-        self.sessions.wait_condition("waits", "Succeeded", "Unknown", "PodNotFound")
-        self.sessions.delete("waits")
-        self.sessions.wait_gone("waits")
 
 
 if __name__ == "__main__":
