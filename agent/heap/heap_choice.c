@@ -50,7 +50,7 @@ int heap_choice_types(const struct heap_prediction *p, const struct heap_walk_op
 	choose(out, HEAP_WAY_TYPES, o->budget_ms && types_us > budget_us ? budget_us : types_us,
 	       o->types_only ? "asked for"
 	       : us	     ? "the walk that shows holders would stop for longer than the pause budget"
-			     : "the graph of the heap finds no room at the agent");
+			     : "the heap graph does not fit into the agent's memory");
 	out->needs = (struct heap_needs){
 		.budget_ms = us ? heap_choice_budget(us) : 0,
 		.limit_bytes = lack->limit_bytes,

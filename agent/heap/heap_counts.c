@@ -112,7 +112,7 @@ void heap_counts_spaces(const struct heap_snapshot *s, struct heap_space *out)
 
 void heap_counts_put_needs(const struct heap_needs *n, const char *why, struct buf *line)
 {
-	buf_puts(line, "Who holds it is not known, objects were only counted by type");
+	buf_puts(line, "What retains them is unknown: objects were only counted by type");
 	if (why)
 		buf_printf(line, " (%s)", why);
 	if (!n->budget_ms && !n->limit_bytes && !n->file_bytes)

@@ -28,7 +28,7 @@ void heap_counts_take(struct heap_snapshot *s);
 void heap_counts_totals(const struct heap_snapshot *s, const struct heap_groups *groups, struct heap_total *out);
 void heap_counts_spaces(const struct heap_snapshot *s, struct heap_space *out);
 
-/* "Who holds it is not known, objects were only counted by type (why): holders need pauseBudgetMilliseconds: 1126", without the end. */
+/* "What retains them is unknown: objects were only counted by type (why): holders need pauseBudgetMilliseconds: 1126", without the end. */
 void heap_counts_put_needs(const struct heap_needs *n, const char *why, struct buf *line);
 
 #endif

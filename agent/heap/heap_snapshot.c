@@ -275,7 +275,7 @@ enum heap_generation heap_snapshot_generation(const struct heap_snapshot *s, uin
 const char *heap_facts_unheld(const struct heap_facts *f)
 {
 	return f->roots_unread ? "held by a root that was not read, or garbage"
-	       : f->way == HEAP_WAY_EXACT ? "garbage that waits for its collection"
+	       : f->way == HEAP_WAY_EXACT ? "garbage, not yet collected"
 					  : "held by a handle, or garbage";
 }
 

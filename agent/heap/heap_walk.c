@@ -141,7 +141,7 @@ static int whether_in_budget(const struct walk *k, struct err *e)
 
 	if (!profiler_channel_pause(k->client.channel, &p))
 		return 0;
-	return err_set_reason(e, ERR_GONE, REASON_PauseBudgetExceeded, "a stop took longer than the session allows: the library left");
+	return err_set_reason(e, ERR_GONE, REASON_PauseBudgetExceeded, "a pause exceeded the pause budget: the profiler detached");
 }
 
 /* As the chosen way wants it. */
@@ -257,7 +257,7 @@ static int keep_what_fits(struct walk *k, struct heap_snapshot *s, struct err *e
 	if (!k->o->types || k->o->roots != HEAP_ROOTS_AUTO)
 		return heap_choice_too_large_here(s->facts.objects, &lack, e);
 	heap_counts_take(s);
-	s->facts.why = "the graph of the heap finds no room at the agent";
+	s->facts.why = "the heap graph does not fit into the agent's memory";
 	s->facts.needs = (struct heap_needs){.limit_bytes = lack.limit_bytes, .file_bytes = lack.file_bytes};
 	return 0;
 }

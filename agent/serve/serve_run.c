@@ -111,7 +111,7 @@ static ssize_t choose(struct serve_session *x, struct target_list *targets, stru
 	if (discover_targets(&o, targets, e) < 0)
 		return -1;
 	if (wanted->pid && targets->count == 0)
-		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is no .NET process that can be seen from here",
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user",
 				      (long long)wanted->pid);
 	return cli_target_choose(targets, wanted->entrypoint, e);
 }

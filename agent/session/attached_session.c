@@ -260,7 +260,7 @@ static char *too_long(const struct channel_pause *p)
 	const char *what = all ? "for a walk of the heap" : p->kind == CHANNEL_PAUSE_SIGNAL ? "for a sample" : "in a callback";
 	const char *who = all ? "the application" : "a thread of the application";
 
-	return mem_printf("%s was paused for %.1f ms %s, the session allows %.1f ms: the library left; ", who, (double)p->duration_ns / 1e6, what,
+	return mem_printf("%s was paused for %.1f ms %s, over the limit of %.1f ms: the profiler detached; ", who, (double)p->duration_ns / 1e6, what,
 			  (double)p->budget_ns / 1e6);
 }
 

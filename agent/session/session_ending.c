@@ -24,8 +24,8 @@ const char *session_ending_why(enum session_ending how)
 		[ENDED_STOPPED] = "the agent was stopped",
 		[ENDED_DEADLINE] = "at its deadline",
 		[ENDED_EXITED] = "the process ended",
-		[ENDED_CHANNEL_LOST] = "the library left the process",
-		[ENDED_LAPSED] = "the agent could not run for some time, and the library left the process",
+		[ENDED_CHANNEL_LOST] = "the profiler detached",
+		[ENDED_LAPSED] = "the agent could not run for some time, and the profiler detached",
 		[ENDED_PAUSE] = "the application was paused for longer than the session allows",
 	};
 	return why[how];
@@ -42,9 +42,9 @@ struct session_ending_words session_ending_words(enum session_ending how, bool a
 		[ENDED_EXITED] = {JOB_SUCCEEDED, REASON_Completed,
 				  "the process ended during the session; the report holds what was collected"},
 		[ENDED_CHANNEL_LOST] = {JOB_SUCCEEDED, REASON_Completed,
-					"the library left the process early; the report holds what was collected"},
+					"the profiler detached early; the report contains what was collected"},
 		[ENDED_LAPSED] = {JOB_SUCCEEDED, REASON_Completed,
-				  "the agent could not run for some time, and the library left the process early; the report holds what was collected"},
+				  "the agent could not run for some time, and the profiler detached early; the report contains what was collected"},
 		[ENDED_PAUSE] = {JOB_FAILED, REASON_PauseBudgetExceeded, "the report holds what was collected until then"},
 	};
 	const struct session_ending_words without[] = {
@@ -54,9 +54,9 @@ struct session_ending_words session_ending_words(enum session_ending how, bool a
 		[ENDED_STOPPED] = {JOB_CANCELED, REASON_Canceled, "the agent was stopped before anything was collected"},
 		[ENDED_DEADLINE] = {JOB_FAILED, REASON_DeadlineExceeded, "the deadline passed before anything was collected"},
 		[ENDED_EXITED] = {JOB_FAILED, REASON_ProcessExited, "the process ended before anything was collected"},
-		[ENDED_CHANNEL_LOST] = {JOB_FAILED, REASON_AttachFailed, "the library left the process before anything was collected"},
+		[ENDED_CHANNEL_LOST] = {JOB_FAILED, REASON_AttachFailed, "the profiler detached before anything was collected"},
 		[ENDED_LAPSED] = {JOB_FAILED, REASON_AgentStalled,
-				  "the agent could not run for some time, and the library left the process before anything was collected"},
+				  "the agent could not run for some time, and the profiler detached before anything was collected"},
 		[ENDED_PAUSE] = {JOB_FAILED, REASON_PauseBudgetExceeded, "nothing was collected until then"},
 	};
 	if (!any && stopped && (how == ENDED_NOT || how == ENDED_IN_TIME || how == ENDED_DEADLINE))

@@ -23,7 +23,7 @@ static const struct profiler_words {
 				     "\"title\":\"Samples per second and busy CPU\"}"),
 	},
 	[PROFILER_GC_SURVIVORS] = {
-		.question = "What fills the heap, and who holds it?",
+		.question = "What fills the heap, and what retains it?",
 		.description = "All objects with what they hold alone, by type, namespace and assembly, and the paths from roots to them.",
 		.stops = WALK,
 		.symptoms = {"memory is high"},
@@ -31,7 +31,7 @@ static const struct profiler_words {
 	},
 	[PROFILER_MEMORY_LEAK] = {
 		.question = "What grows?",
-		.description = "Looks at the heap at least twice: what grew and stays, who holds it, and when the memory limit is reached.",
+		.description = "Takes at least two heap snapshots: what grew and stayed, what retains it, and when the memory limit will be reached.",
 		.stops = "Twice or more, while the heap is walked: as long as the heap is large, each at most the pause budget.",
 		.symptoms = {"memory grows"},
 		.settings = SETTINGS(ROOTS ",\"walks\":{\"type\":\"integer\",\"minimum\":2,\"maximum\":10,\"default\":3,"

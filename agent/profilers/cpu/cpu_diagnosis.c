@@ -159,7 +159,7 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 	if (out->method != CPU_NO_METHOD && !idle)
 		add_place(a, out, &text, &line);
 	if (idle)
-		buf_puts(&line, "Nothing here explains slowness by CPU: look at what its threads wait for");
+		buf_puts(&line, "CPU use does not explain slowness here: find out what the threads wait for");
 	else
 		cpu_explain_busyness(a, out, &line);
 	add_line(&text, &line);

@@ -84,16 +84,16 @@ static void headline_free(struct words *w)
 {
 	const struct leak_walk *first = &w->m->walks[0], *last = &w->m->walks[w->m->walk_count - 1];
 	if (w->d->torn) {
-		buf_puts(&w->line, "Pinned objects tear the heap: + ");
+		buf_puts(&w->line, "Heap fragmentation from pinned objects: +");
 		size_text_bytes(&w->line, last->free_bytes - first->free_bytes);
-		buf_puts(&w->line, " of gaps, + ");
+		buf_puts(&w->line, ", +");
 		size_text_count(&w->line, last->pinned_objects - first->pinned_objects);
 		buf_puts(&w->line, " pinned");
 		return;
 	}
-	buf_puts(&w->line, "No leak of objects: the heap keeps ");
+	buf_puts(&w->line, "No object leak: the heap keeps ");
 	size_text_bytes(&w->line, (uint64_t)w->d->free_bytes);
-	buf_puts(&w->line, " more that none uses");
+	buf_puts(&w->line, " more free memory");
 }
 
 static void headline_calm(struct words *w)
@@ -117,7 +117,7 @@ static void headline_calm(struct words *w)
 	case LEAK_FOUND_UNCERTAIN:
 		buf_puts(&w->line, "May grow: ");
 		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 28);
-		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " leapt to ");
+		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " jumped to ");
 		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
 		put_period(w);
 		break;
@@ -134,7 +134,7 @@ static void headline_calm(struct words *w)
 		break;
 	case LEAK_FOUND_CHURN:
 		buf_puts(&w->line, leak_model_types_only(w->m) ? "Types only: what grew is young or comes and goes, nothing old grows"
-							       : "No leak: what grew is churn, only in use for the moment");
+							       : "No leak: what grew is short-lived, in use only at that moment");
 		break;
 	case LEAK_FOUND_STEADY:
 		buf_puts(&w->line, "No leak: nothing grew");

@@ -157,7 +157,7 @@ static void put_memory(struct words *w)
 	const struct leak_diagnosis *d = w->d;
 	if (!d->memory_known) {
 		if (w->m->walk_count >= 2) {
-			buf_puts(&w->line, "Memory outside of the heap is not known: the agent may not read this process's memory map.");
+			buf_puts(&w->line, "Memory outside the heap is unknown: the agent may not read this process's memory map.");
 			end_line(w);
 		}
 		return;
@@ -194,14 +194,14 @@ static const char *unmanaged_remedy(enum memory_kind k)
 {
 	switch (k) {
 	case MEMORY_STACKS:
-		return "Threads are started and do not end: look at who starts them (long-running tasks, timers of native libraries).";
+		return "Threads keep being created and never exit: find the code that creates them (long-running tasks, timers of native libraries).";
 	case MEMORY_CODE:
-		return "Code is compiled without end: cache compiled regular expressions, expression trees, serializers and dynamic assemblies.";
+		return "Code keeps being compiled: cache compiled regular expressions, expression trees, serializers and dynamic assemblies.";
 	case MEMORY_SHARED:
-		return "Shared memory is mapped and not let go of: dispose MemoryMappedFile and its views.";
+		return "Shared memory is mapped and never released: dispose MemoryMappedFile and its views.";
 	default:
-		return "Native memory is not given back: free what NativeMemory and Marshal.Alloc* gave, dispose SafeHandles, streams, images and "
-		       "connections; else a native library leaks.";
+		return "Native memory is not released: free what NativeMemory and Marshal.Alloc* allocated; dispose SafeHandles, streams, images and "
+		       "connections; otherwise a native library leaks.";
 	}
 }
 
@@ -216,10 +216,10 @@ static void put_free_memory(struct words *w)
 	size_text_bytes(&w->line, (uint64_t)last->spaces[HEAP_GEN_LOH].used);
 	buf_putc(&w->line, '.');
 	end_line(w);
-	buf_puts(&w->line, w->d->torn ? "A collection cannot move what is pinned, and closes no gap beside it: free handles (GCHandle.Free) soon, and pin "
-					"lasting buffers together (GC.AllocateArray(pinned: true), a pool)."
-				      : "The runtime gives it back when memory gets short; DOTNET_GCConserveMemory or a smaller memory limit make it do so "
-					"earlier. Pinned and large objects that come and go tear the heap: pool them.");
+	buf_puts(&w->line, w->d->torn ? "A collection cannot move pinned objects, and the gaps around them stay: free handles (GCHandle.Free) early, "
+					"and allocate long-lived pinned buffers together (GC.AllocateArray(pinned: true), a pool)."
+				      : "The runtime returns it when memory gets short; DOTNET_GCConserveMemory or a lower memory limit makes it do so "
+					"earlier. Short-lived pinned and large objects fragment the heap: pool them.");
 	end_line(w);
 }
 
@@ -227,7 +227,7 @@ static void put_large(struct words *w)
 {
 	if (!w->d->group->large)
 		return;
-	buf_puts(&w->line, "They lie on the large object heap, which only full collections look at and none makes dense: pool them, or keep them in "
+	buf_puts(&w->line, "They are on the large object heap, which is collected only by gen 2 GCs and not compacted by default: pool them, or keep them in "
 			   "pieces of less than 85,000 bytes.");
 	end_line(w);
 }
@@ -235,7 +235,7 @@ static void put_large(struct words *w)
 static void put_uncertain(struct words *w)
 {
 	if (w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
-		buf_puts(&w->line, "It is held by a root that was not read, or garbage that waits for its collection: run it with roots: Exact.");
+		buf_puts(&w->line, "It is reachable only from a root that was not read, or not yet collected: run the session again with roots: Exact.");
 		end_line(w);
 		return;
 	}
@@ -244,7 +244,7 @@ static void put_uncertain(struct words *w)
 		end_line(w);
 		return;
 	}
-	buf_puts(&w->line, "A full collection takes an array twice as large, then stands still until that is full, for twice as long as before: watch for "
+	buf_puts(&w->line, "A list or dictionary that is full doubles its array, then does not grow for twice as long as before: profile for "
 			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
 	end_line(w);
 }
@@ -257,7 +257,7 @@ static void put_churn(struct words *w)
 		enum leak_verdict verdict;
 		const char *what;
 	} kinds[] = {{LEAK_IN_USE, "held by running methods only"},
-		     {LEAK_NOT_HELD, "held by no known root: garbage that waits for its collection, or behind a handle"},
+		     {LEAK_NOT_HELD, "reachable from no known root: not yet collected, or retained by a handle"},
 		     {LEAK_FLUCTUATES, "growing and shrinking"}};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
 		if (!by[kinds[i].verdict])

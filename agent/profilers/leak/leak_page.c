@@ -128,7 +128,7 @@ static void put_holders(const void *source, struct report_file *f)
 	if (all->count == 0)
 		buf_printf(out, "<tr><td class=\"n\" colspan=\"6\">%s</td></tr>\n",
 			   leak_model_types_only(s->model) ? "Not known: objects were only counted by type, see the diagnosis."
-							   : "Nothing that is worth a word.");
+							   : "Nothing notable.");
 	for (size_t i = 0; i < all->count && i < HOLDERS_MAX; i++) {
 		const struct leak_group *g = &all->items[i];
 		AUTO_BUF struct buf path;

@@ -10,7 +10,7 @@ static const struct {
 	[LEAK_TIMER] = {"timer", "by timers",
 		"Dispose timers that are no longer needed: a running timer keeps its callback's object alive."},
 	[LEAK_WEAK_TABLE] = {"conditionalWeakTable", "by a ConditionalWeakTable or dependent handles",
-		"The values live as long as their keys: let go of the keys."},
+		"The values live as long as their keys: release the keys."},
 	[LEAK_CLOSURE] = {"closure", "by delegates",
 		"Remove the delegates when they are done, or do not capture what is large."},
 	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
@@ -22,11 +22,11 @@ static const struct {
 	[LEAK_STATIC_COLLECTION] = {"staticCollection", "by a static collection",
 		"Remove what is no longer needed, or give the collection a bound (MemoryCache with SizeLimit, an expiry)."},
 	[LEAK_STATIC] = {"static", "by a static",
-		"Let go of what is no longer needed: a static lives as long as the process."},
+		"Release what is no longer needed: a static lives as long as the process."},
 	[LEAK_HANDLE] = {"handle", "by handles", "Free each GCHandle; native code or interop may hold the rest."},
 	[LEAK_STACK] = {"stack", "by a running method",
 		"A method that never ends keeps them in its variables: bound what it collects."},
-	[LEAK_OTHER] = {"other", "", "Follow the path and let go of what is no longer needed."},
+	[LEAK_OTHER] = {"other", "", "Follow the path and release what is no longer needed."},
 };
 
 const char *leak_pattern_name(enum leak_pattern p)

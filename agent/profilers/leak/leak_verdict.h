@@ -1,7 +1,7 @@
 /* Is a growth a leak? From what hung on one path at each walk. The rules, in their order (docs/profilers/memory-leak.md says why):
  *
  *   less than the material growth                                                     steady
- *   no known root holds it: garbage that waits for its collection, or a handle's      notHeld
+ *   no known root holds it: garbage, not yet collected, or a handle's      notHeld
  *   only stacks hold it, and it is young or was not there at each walk                inUse
  *   it fell back between two walks by more than a fifth of what it grew in all        fluctuates
  *   one array that makes itself larger by leaps has leapt once, or stands still since   uncertain

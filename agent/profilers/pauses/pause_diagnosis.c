@@ -177,7 +177,7 @@ static void put_headline(const struct pause_analysis *a, const struct pause_diag
 	buf_puts(line, " of the time paused, longest ");
 	pause_phrase_ns(line, a->length.max_ns);
 	if (d->finding == PAUSES_FEW)
-		put_if_room(line, ": nothing that is felt");
+		put_if_room(line, ": not noticeable");
 	put_what(a, d, line);
 }
 
@@ -371,7 +371,7 @@ static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
 	case PAUSES_GENERATION2:
 		return generation2_remedy(a);
 	case PAUSES_ALLOCATION:
-		return "Allocate less (profiler Allocations says who does), or give the young generation more room (DOTNET_GCgen0size), or take "
+		return "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size), or take "
 		       "Server GC.";
 	default:
 		return NULL;

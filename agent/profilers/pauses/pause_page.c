@@ -187,9 +187,9 @@ static void put_method_cell(const struct pause_analysis *a, uint32_t stack, stru
 
 static void put_inducers(const struct pause_analysis *a, struct report_file *f)
 {
-	buf_puts(&f->text, "<h2>Who asked for collections</h2>");
+	buf_puts(&f->text, "<h2>Induced collections</h2>");
 	if (!a->inducer_count) {
-		buf_printf(&f->text, "<p>%s</p>", a->induced.count ? "Somebody did, but no stack could be had." : "Nobody.");
+		buf_printf(&f->text, "<p>%s</p>", a->induced.count ? "Collections were induced, but no stack is available." : "None were induced.");
 		return;
 	}
 	buf_puts(&f->text, "<div class=\"scroll\"><table data-sort><thead><tr>" SUM_HEADS "<th scope=\"col\" data-by=\"t\">Method (its stack)"

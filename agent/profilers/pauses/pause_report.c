@@ -63,7 +63,7 @@ const char *pause_limit(const struct pause_analysis *a, size_t i)
 	for (size_t k = 0; k < c->kind_count; k++)
 		any |= c->kinds[k].generation >= 0;
 	if (any && !c->causes_known)
-		said[count++] = "The runtime's events were not to be had: what made it collect is not known, and with Server GC not who asked for it.";
+		said[count++] = "GC events were unavailable, so the causes of collections are unknown; with Server GC also who induced them.";
 	if (pause_analysis_sampled(a))
 		said[count++] = "Collections came more often than " TEXT_OF(CHANNEL_STOPS_DETAILS) " times a second: what made the runtime collect, "
 				"and who asked for it, was looked at for a part of them, and is an estimate for the others. Counts and times of "

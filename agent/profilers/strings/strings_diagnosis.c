@@ -81,7 +81,7 @@ static void put_headline(const struct strings_analysis *a, const struct strings_
 		buf_puts(line, "No two strings on the heap are equal");
 		return;
 	}
-	buf_puts(line, d->finding == STRINGS_NONE ? "Copies of strings cost little: " : "Copies of strings waste ");
+	buf_puts(line, d->finding == STRINGS_NONE ? "Duplicate strings cost little: " : "Duplicate strings waste ");
 	size_text_bytes(line, a->wasted_bytes);
 	buf_puts(line, " (");
 	phrase_percent(line, percent_of_heap(a));
@@ -159,7 +159,7 @@ static void put_age(const struct strings_analysis *a, struct buf *line)
 	uint64_t young = a->generation[HEAP_GEN0].wasted_bytes + a->generation[HEAP_GEN1].wasted_bytes;
 	double percent = strings_phrase_percent_of(a->wasted_bytes - young, a->wasted_bytes);
 	phrase_percent(line, percent);
-	buf_puts(line, percent >= 50 ? " of it is in the oldest generation: it stays until somebody lets go of it."
+	buf_puts(line, percent >= 50 ? " of it is in the oldest generation: it stays until the last reference to it is gone."
 				     : " of it is in the oldest generation; the rest is young: it costs by being made rather than by being kept.");
 }
 

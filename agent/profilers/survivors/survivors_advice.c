@@ -17,7 +17,7 @@ static const struct {
 	{"System.Threading.CancellationTokenSource", BEGINS,
 	 "Remedy: dispose of the registrations of long-lived cancellation tokens: each keeps its callback's object"},
 	{"System.Runtime.CompilerServices.ConditionalWeakTable", BEGINS,
-	 "Remedy: values of a ConditionalWeakTable live as long as their keys: let go of the keys"},
+	 "Remedy: values of a ConditionalWeakTable live as long as their keys: release the keys"},
 	{"Microsoft.Extensions.Caching.Memory", BEGINS, "Remedy: give the memory cache a SizeLimit, its entries a size and an expiry"},
 	{"(closure)", CONTAINS, "Remedy: a closure keeps all that it captures: remove the callback when it is done, or capture less"},
 	{"System.Collections.", BEGINS,
@@ -29,9 +29,9 @@ static const char *const by_kind[SURVIVORS_KINDS] = {
 	[SURVIVORS_THREAD_STATIC] = "Remedy: thread statics live as long as their threads: clear them when the work is done, pool threads never end",
 	[SURVIVORS_HANDLE] = "Remedy: look for GCHandle.Alloc without Free, and for native code that keeps callbacks or objects",
 	[SURVIVORS_PINNED_HANDLE] = "Remedy: free pinned handles soon; for lasting buffers use GC.AllocateArray(pinned: true) or a pool",
-	[SURVIVORS_DEPENDENT_HANDLE] = "Remedy: values of a ConditionalWeakTable live as long as their keys: let go of the keys",
-	[SURVIVORS_FINALIZER] = "Remedy: finalizers do not keep up: dispose of these objects, and look what blocks the finalizer thread",
-	[SURVIVORS_STACK] = "Remedy: it is in use by running code: work in smaller portions, or stream",
+	[SURVIVORS_DEPENDENT_HANDLE] = "Remedy: values of a ConditionalWeakTable live as long as their keys: release the keys",
+	[SURVIVORS_FINALIZER] = "Remedy: finalizers do not keep up: dispose of these objects, and find what blocks the finalizer thread",
+	[SURVIVORS_STACK] = "Remedy: it is in use by running code: process smaller batches, or stream",
 	[SURVIVORS_UNKNOWN] = "Remedy: run it again with roots: Exact to tell garbage from what handles hold",
 };
 

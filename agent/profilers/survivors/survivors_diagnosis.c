@@ -140,7 +140,7 @@ static void put_path(const struct survivors *s, const struct survivors_diagnosis
 {
 	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY)
 		return;
-	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The strongest way there: ");
+	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The main path to it: ");
 	survivors_text_holder(line, survivors_text_root(s->snapshot, d->path), NAME_CHARS);
 	buf_puts(line, " -> ");
 	survivors_text_steps(line, s->snapshot, d->path, PATH_CHARS);
@@ -154,7 +154,7 @@ static void put_advice(const struct survivors *s, const struct survivors_diagnos
 	if (d->finding == SURVIVORS_FINDS_FREE)
 		advice = s->spaces[HEAP_GEN_LOH].free_bytes * 2 > s->free_bytes
 				 ? "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"
-				 : "Remedy: memory was needed once and is kept for later: GC.ConserveMemory or a limit (GCHeapHardLimit) gives it back";
+				 : "Remedy: the memory was needed once and is kept for reuse: GCConserveMemory or a limit (GCHeapHardLimit) returns it";
 	else if (d->finding != SURVIVORS_FINDS_EMPTY && d->holder)
 		advice = survivors_advice(s->snapshot, d->holder->kind, d->path);
 	if (advice)

@@ -290,7 +290,7 @@ static const char graph_about[] =
 	"those alone: stacks and the finalizer queue, which refer to it for the moment, take nothing from them. Paths are the "
 	"shortest ways from a root.</p>";
 static const char types_about[] =
-	"<p>Objects were counted by type at one moment, without their references: how many there are and what they take, not who holds them. "
+	"<p>Objects were counted by type at one moment, without their references: how many there are and what they take, not what retains them. "
 	"Shares are those of their own bytes. What nothing holds any more is counted too, until its collection.</p>";
 
 static void put_about(const void *source, struct report_file *f)

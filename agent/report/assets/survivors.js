@@ -213,7 +213,7 @@
 
 	if (count > 1) { /* else what the page says of it stays */
 		$('tree').setAttribute('role', 'treegrid');
-		$('tree').setAttribute('aria-label', 'Who holds it');
+		$('tree').setAttribute('aria-label', 'Retained by');
 		$('tree-tools').hidden = $('tree-keys').hidden = false;
 		if (children[0].length) openChain(children[0][0]);
 		draw();

@@ -112,7 +112,7 @@ class Verdicts(LeakCase):
         self.assertEqual(said[SERIES["numbers"][0]][1], "uncertain", report["holders"])
         self.assertEqual(said[SERIES["stream"][0]][1], "levelledOff", report["holders"])
         self.assertEqual(report["diagnosis"]["finding"], "uncertain", report["diagnosis"]["text"])
-        self.assertRegex(report["diagnosis"]["headline"], r"^May grow: static Shop\.Series\.Numbers leapt to .* in ")
+        self.assertRegex(report["diagnosis"]["headline"], r"^May grow: static Shop\.Series\.Numbers jumped to .* in ")
         self.assertEqual(report["growth"]["heldBytes"], 0)
 
     def test_types_alone_where_the_heap_is_too_large_for_the_budget(self):
@@ -167,7 +167,7 @@ class Verdicts(LeakCase):
 
 
 class LargeAndPinned(LeakCase):
-    """Objects on the large object heap, pinned ones that tear the heap, and memory that the runtime keeps."""
+    """Objects on the large object heap, pinned ones that fragment the heap, and memory that the runtime keeps."""
 
     def look(self, framework):
         app = self.start("loh,torn", framework, objects=10)
@@ -183,7 +183,7 @@ class LargeAndPinned(LeakCase):
         self.assertGreater(found["growthBytes"], 5_000_000)
         self.assertTrue(report["diagnosis"]["headline"].startswith(details["holder"] + " grows by "),
                         report["diagnosis"]["text"])
-        self.assertIn("They lie on the large object heap", report["diagnosis"]["text"])
+        self.assertIn("They are on the large object heap", report["diagnosis"]["text"])
         last = next(g for g in report["walks"][-1]["generations"] if g["generation"] == "loh")
         self.assertGreater(last["usedBytes"], 0.95 * found["bytes"][-1])
 
@@ -194,7 +194,7 @@ class LargeAndPinned(LeakCase):
         diagnosis, walks = report["diagnosis"], report["walks"]
         found = next(h for h in report["holders"] if h["pattern"] == "handle")
         self.assertEqual(diagnosis["finding"], "freeMemory", diagnosis["text"])
-        self.assertRegex(diagnosis["headline"], "^Pinned objects tear the heap: . .* of gaps, . .* pinned$")
+        self.assertRegex(diagnosis["headline"], "^Heap fragmentation from pinned objects: \\+.*, \\+.* pinned$")
         pinned, gaps = (walks[-1][k] - walks[0][k] for k in ("pinnedObjects", "freeBytes"))
         self.assertAlmostEqual(pinned, growth.made["torn"], delta=1000)
         self.assertLessEqual(walks[-1]["pinnedObjects"], details["count"] + 1000)
@@ -224,7 +224,7 @@ class LargeAndPinned(LeakCase):
             proc.wait_until(lambda: app.ask("now")["collections"][0] > before + 1, 60, "96 MB and more")
         report = self.leak(app, allocate)
         self.assertEqual(report["diagnosis"]["finding"], "freeMemory", report["diagnosis"]["text"])
-        self.assertTrue(report["diagnosis"]["headline"].startswith("No leak of objects: the heap keeps "), report["diagnosis"]["headline"])
+        self.assertTrue(report["diagnosis"]["headline"].startswith("No object leak: the heap keeps "), report["diagnosis"]["headline"])
         self.assertEqual(report["growth"]["heldBytes"], 0)
 
 

@@ -21,7 +21,7 @@ class Strings(test_cluster.ClusterCase):
         self.i.session(self.namespace, "strings", spec)
         session = self.succeeded("strings")
         self.assert_nothing_left(before)
-        self.assertRegex(session["status"]["diagnosis"].splitlines()[0], r"^Copies of strings waste .* most in Shop\.Document\.Title$")
+        self.assertRegex(session["status"]["diagnosis"].splitlines()[0], r"^Duplicate strings waste .* most in Shop\.Document\.Title$")
         self.check_reports(session)
         said = [json.dumps(session), json.dumps(self.i.events(self.namespace, "strings")), self.i.logs()]
         for secret in ("777777", "vvvvvv", "LLLLLL", "Zoë", "Zo\\u00eb"):

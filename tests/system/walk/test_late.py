@@ -96,7 +96,7 @@ class Late:
             self.slow("once %d" % STALL_MS)
         answer, report, gap_ms = self.session(profiler, stall, seconds)
         self.assertEqual((answer["phase"], answer["reason"]), ("Failed", "PauseBudgetExceeded"), answer)
-        self.assertRegex(answer["message"], r"paused for \d{4,}\.\d ms for a walk of the heap, the session allows 1500\.0 ms: the library left; nothing")
+        self.assertRegex(answer["message"], r"paused for \d{4,}\.\d ms for a walk of the heap, over the limit of 1500\.0 ms: the profiler detached; nothing")
         self.assertIn("spec.pauseBudgetMilliseconds", answer["remedy"])
         self.assertGreaterEqual(answer["cost"]["maxPauseMicroseconds"], STALL_MS * 1000)
         self.assertIsNone(report, "a walk that was given up is no report")

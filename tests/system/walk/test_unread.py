@@ -111,7 +111,7 @@ class Unread(unittest.TestCase):
         exact = app.walk("Exact", 60000)
         self.assertEqual(held(exact, "Shop.ByHandle"), exact["types"]["Shop.ByHandle"][0])
         self.assertIn("statics of generic types have no names", exact["limits"]["runtimeVersion"][2])
-        self.assertEqual(exact["unheld"], "garbage that waits for its collection")
+        self.assertEqual(exact["unheld"], "garbage, not yet collected")
 
     def test_tables_that_are_full(self):
         app = self.start("profiler-tools/little/libdrdotnet.so")

@@ -160,7 +160,7 @@ Test(heap_counts, what_would_show_the_holders_is_said)
 		struct heap_needs needs;
 		const char *said;
 	} rows[] = {
-		{{0, 0, 0}, "Who holds it is not known, objects were only counted by type (because)"},
+		{{0, 0, 0}, "What retains them is unknown: objects were only counted by type (because)"},
 		{{1126, 0, 0}, "(because): holders need pauseBudgetMilliseconds: 1126"},
 		{{0, 900 << 20, 0}, "(because): holders need a memory limit of 901 Mi for the agent"},
 		{{20, 900 << 20, 0}, "pauseBudgetMilliseconds: 20 and a memory limit of 901 Mi for the agent"},

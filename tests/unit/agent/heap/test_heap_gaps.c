@@ -60,7 +60,7 @@ Test(heap_gaps, what_no_known_root_holds_is_garbage_only_where_all_roots_are_kno
 	cr_expect_not(heap_gaps_hide_roots(&whole, HEAP_WAY_NO_COLLECTION));
 	cr_expect_not(heap_gaps_hide_roots(&lacking, HEAP_WAY_EXACT));
 	cr_expect_not(heap_gaps_hide_roots(&lacking, HEAP_WAY_TYPES));
-	cr_expect_str_eq(heap_facts_unheld(&facts[0]), "garbage that waits for its collection");
+	cr_expect_str_eq(heap_facts_unheld(&facts[0]), "garbage, not yet collected");
 	cr_expect_str_eq(heap_facts_unheld(&facts[1]), "held by a handle, or garbage");
 	cr_expect_str_eq(heap_facts_unheld(&facts[2]), "held by a root that was not read, or garbage");
 }

@@ -120,7 +120,7 @@ static const struct {
 	 {0},
 	 FINDING_IDLE,
 	 "Idle: 0.005 of 4.0 CPUs used in 10 s",
-	 {"Nothing here explains slowness by CPU", "Only 5 samples: shares are rough."},
+	 {"CPU use does not explain slowness here", "Only 5 samples: shares are rough."},
 	 "Next:"},
 	{"one of three thousand threads had a timer for a moment",
 	 {{"w", 1, "lib:System.Threading.LowLevelLifoSemaphore:WaitForSignal"}},

@@ -70,7 +70,7 @@ Test(leak_finding, two_walks_say_so)
 	m.limit = (struct leak_limit){0, INT64_C(256) << 20, 1000000000};
 	expect(&m, LEAK_FOUND_GROWS, "static Shop.Cache._items grows by 10 MB/min",
 	       SAYS("Two walks cannot tell a leak from a cache that fills", "The container has no memory limit; the node's free 1.0 GB last for 2 h.",
-		    "Memory outside of the heap is not known"));
+		    "Memory outside the heap is unknown"));
 	leak_model_fini(&m);
 }
 
@@ -128,7 +128,7 @@ Test(leak_finding, closures_large_objects_and_arrays)
 	make_walks(&m, 3, 60);
 	step = leak_model_root(&m, LEAK_ROOT_STATIC, "static Shop.Images.All");
 	make_step(&m, make_step(&m, step, "byte[][]", NULL, 8000, COUNTS(1, 1, 1)), "byte[]", "[]", 85000, COUNTS(10, 60, 110));
-	expect(&m, LEAK_FOUND_GROWS, "static Shop.Images.All grows by 4.2 MB/min", SAYS("They lie on the large object heap"));
+	expect(&m, LEAK_FOUND_GROWS, "static Shop.Images.All grows by 4.2 MB/min", SAYS("They are on the large object heap"));
 	leak_model_fini(&m);
 
 	make_walks(&m, 3, 60); /* entries and buckets are one; it leapt twice */
@@ -152,7 +152,7 @@ Test(leak_finding, closures_large_objects_and_arrays)
 	step = make_step(&m, step, "int[]", "_items", 4000000, COUNTS(1, 1, 2, 2, 2));
 	for (size_t w = 0; w < 5; w++)
 		leak_model_at(&m, step, w)->count = 1;
-	expect(&m, LEAK_FOUND_UNCERTAIN, "May grow: static Shop.Numbers leapt to 8.0 MB in 4 min",
+	expect(&m, LEAK_FOUND_UNCERTAIN, "May grow: static Shop.Numbers jumped to 8.0 MB in 4 min",
 	       SAYS("int[] (+ 4.0 MB) in 4 min, held by a static collection.", "watch for longer"));
 	leak_model_fini(&m);
 }
@@ -164,7 +164,7 @@ Test(leak_finding, unmanaged_memory_is_named_as_such)
 	m.limit = (struct leak_limit){MB(200), MB(100), -1};
 	make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(20, 40, 8));
 	expect(&m, LEAK_FOUND_UNMANAGED, "Unmanaged memory grows by 30 MB/min (malloc), not the heap; limit in 3 min",
-	       SAYS("Mappings that grew: malloc heap 10 MB to 40 MB.", "Native memory is not given back", "Process + 30 MB: live objects + 0 bytes"));
+	       SAYS("Mappings that grew: malloc heap 10 MB to 40 MB.", "Native memory is not released", "Process + 30 MB: live objects + 0 bytes"));
 	leak_model_fini(&m);
 	make_walks(&m, 2, 60);
 	make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(20, 10, 38));
@@ -194,7 +194,7 @@ Test(leak_finding, free_memory_is_no_leak_of_objects)
 	m.walks[1].free_bytes = MB(30);
 	m.walks[0].pinned_objects = m.walks[1].pinned_objects = 1234;
 	make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(70, 10, 8));
-	expect(&m, LEAK_FOUND_FREE_MEMORY, "No leak of objects: the heap keeps 50 MB more that none uses",
+	expect(&m, LEAK_FOUND_FREE_MEMORY, "No object leak: the heap keeps 50 MB more free memory",
 	       SAYS("Gaps between objects: 30 MB; pinned objects: 1,234;", "free in the heap + 50 MB"));
 	leak_model_fini(&m);
 
@@ -204,7 +204,7 @@ Test(leak_finding, free_memory_is_no_leak_of_objects)
 	m.walks[2].free_bytes = MB(40);
 	m.walks[2].pinned_objects = 10000;
 	make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(70, 10, 8));
-	expect(&m, LEAK_FOUND_FREE_MEMORY, "Pinned objects tear the heap: + 40 MB of gaps, + 10,000 pinned",
+	expect(&m, LEAK_FOUND_FREE_MEMORY, "Heap fragmentation from pinned objects: +40 MB, +10,000 pinned",
 	       SAYS("+ 10,000 byte[] (5.0 MB) in 2 min, held by handles.", "GCHandle.Free"));
 	leak_model_fini(&m);
 }
@@ -237,18 +237,18 @@ Test(leak_finding, no_false_alarm)
 
 	make_walks(&m, 3, 60);
 	make_step(&m, leak_model_root(&m, LEAK_ROOT_STACK, "stack of Shop.Main (thread 1)"), "Shop.Row", NULL, 1000, COUNTS(0, 5000, 9000));
-	expect(&m, LEAK_FOUND_CHURN, "No leak: what grew is churn, only in use for the moment",
+	expect(&m, LEAK_FOUND_CHURN, "No leak: what grew is short-lived, in use only at that moment",
 	       SAYS("9.0 MB more held by running methods only, most of it Row."));
 	leak_model_fini(&m);
 
 	make_walks(&m, 4, 60);
 	make_cache(&m, COUNTS(1000, 91000, 2000, 61000));
-	expect(&m, LEAK_FOUND_CHURN, "No leak: what grew is churn, only in use for the moment", SAYS("growing and shrinking"));
+	expect(&m, LEAK_FOUND_CHURN, "No leak: what grew is short-lived, in use only at that moment", SAYS("growing and shrinking"));
 	leak_model_fini(&m);
 
 	make_walks(&m, 2, 60);
 	m.walks[1].loose_bytes = MB(5);
-	expect(&m, LEAK_FOUND_CHURN, "No leak: what grew is churn, only in use for the moment", NULL);
+	expect(&m, LEAK_FOUND_CHURN, "No leak: what grew is short-lived, in use only at that moment", NULL);
 	leak_model_fini(&m);
 }
 
@@ -368,7 +368,7 @@ Test(leak_finding, types_only_tell_what_grows_but_not_who_holds_it)
 	count_type(&m, "string", COUNTS(MB(1), MB(2), MB(3)), COUNTS(MB(50), MB(10), MB(70)));
 	m.limit = (struct leak_limit){INT64_C(512) << 20, INT64_C(512) << 20 >> 1, -1};
 	expect(&m, LEAK_FOUND_TYPES, "Types only: Shop.Order grows by 10 MB/min; limit in 25 min",
-	       SAYS("Who holds it is not known, objects were only counted by type", "holders need pauseBudgetMilliseconds: 1126.",
+	       SAYS("What retains them is unknown: objects were only counted by type", "holders need pauseBudgetMilliseconds: 1126.",
 		    "Shop.Order: + 20 MB of old objects in 2 min, + 200,000 objects of any age.", "confidence: medium"));
 	leak_model_fini(&m);
 }

@@ -40,7 +40,7 @@ static const struct row rows[] = {
 	{"several",
 	 "1 Left 24 > 3\n2 Right 24 > 3\n3 Shop.Blob 9000000\nstatic A > 1\nstatic B > 2\n",
 	 "several", "9.0 MB of 9.0 MB are held by several roots together: Blob",
-	 {"The strongest way there: static A -> Left._one -> Blob: 9.0 MB (100 %)"}, {NULL}, HEAP_WAY_EXACT},
+	 {"The main path to it: static A -> Left._one -> Blob: 9.0 MB (100 %)"}, {NULL}, HEAP_WAY_EXACT},
 	{"one type below many holders",
 	 "1 A 2000000\n2 B 2000000\n3 string 1000000\n4 string 1000000\n5 string 1000000\n6 C 2000000\n"
 	 "static A > 1\nstatic B > 2\nstatic C > 3\nstatic D > 4\nstatic E > 5\nstatic F > 6\n",
@@ -56,7 +56,7 @@ static const struct row rows[] = {
 	 "freeMemory", "31 MB of 34 MB of the heap are free space between objects",
 	 {"Free space between objects: 31 MB beside 3.0 MB of objects, most of it in gen2, the largest gap 30 MB",
 	  "Remedy: memory was needed once"}, {NULL}, HEAP_WAY_EXACT},
-	{"garbage", "1 A 1000000\n2 B 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are garbage that waits for its collection", {NULL}, {NULL}, HEAP_WAY_EXACT},
+	{"garbage", "1 A 1000000\n2 B 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are garbage, not yet collected", {NULL}, {NULL}, HEAP_WAY_EXACT},
 	{"held by no root that is known",
 	 "1 A 1000000\n2 Shop.Native 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are held by a handle, or garbage: Native",
 	 {"Remedy: run it again with roots: Exact", "Roots: statics, handles and stacks, without a collection"}, {NULL}, HEAP_WAY_NO_COLLECTION},
