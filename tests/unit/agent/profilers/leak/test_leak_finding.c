@@ -153,7 +153,7 @@ Test(leak_finding, closures_large_objects_and_arrays)
 	for (size_t w = 0; w < 5; w++)
 		leak_model_at(&m, step, w)->count = 1;
 	expect(&m, LEAK_FOUND_UNCERTAIN, "May grow: static Shop.Numbers jumped to 8.0 MB in 4 min",
-	       SAYS("int[] (+ 4.0 MB) in 4 min, held by a static collection.", "watch for longer"));
+	       SAYS("int[] (+ 4.0 MB) in 4 min, held by a static collection.", "profile for longer"));
 	leak_model_fini(&m);
 }
 
@@ -168,7 +168,7 @@ Test(leak_finding, unmanaged_memory_is_named_as_such)
 	leak_model_fini(&m);
 	make_walks(&m, 2, 60);
 	make_memory(&m, MEGABYTES(20, 10, 8), MEGABYTES(20, 10, 38));
-	expect(&m, LEAK_FOUND_UNMANAGED, "Unmanaged memory grows by 30 MB/min (stacks), not the heap", SAYS("Threads are started and do not end"));
+	expect(&m, LEAK_FOUND_UNMANAGED, "Unmanaged memory grows by 30 MB/min (stacks), not the heap", SAYS("Threads keep being created and never exit"));
 	leak_model_fini(&m);
 }
 

@@ -351,7 +351,7 @@ static const struct scene scenes[] = {
 	{"large", 4, 10000, 80 * MS, 1, 2, false, false, 4, PAUSES_GENERATION2, NULL, "ArrayPool"},
 	{"limit", 4, 10000, 80 * MS, 1, 2, false, false, 2, PAUSES_GENERATION2, NULL, "raise the limit"},
 	{"young", 100, 10000, 4 * MS, 1, 0, false, false, 0, PAUSES_ALLOCATION, "4.0 % of the time paused, longest 4.01 ms: collections, by allocation",
-	 "profiler Allocations"},
+	 "the Allocations profiler shows where"},
 	{"stacks", 300, 10000, MS, 0, -1, false, false, 0, PAUSES_OTHER, "3.0 % of the time paused, longest 1.01 ms", NULL},
 	{"ReJIT", 300, 10000, MS, 8, -1, false, false, 0, PAUSES_OTHER, "3.0 % of the time paused, longest 1.01 ms: change of code (ReJIT)", NULL},
 };

@@ -55,7 +55,7 @@ static const struct row rows[] = {
 	 "1 A 1000000\n2 Free 30000000\n3 A 1000000\n4 Free 1000000\n5 A 1000000\npinned > 1\npinned > 3\npinned > 5\n",
 	 "freeMemory", "31 MB of 34 MB of the heap are free space between objects",
 	 {"Free space between objects: 31 MB beside 3.0 MB of objects, most of it in gen2, the largest gap 30 MB",
-	  "Remedy: memory was needed once"}, {NULL}, HEAP_WAY_EXACT},
+	  "Remedy: the memory was needed once"}, {NULL}, HEAP_WAY_EXACT},
 	{"garbage", "1 A 1000000\n2 B 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are garbage, not yet collected", {NULL}, {NULL}, HEAP_WAY_EXACT},
 	{"held by no root that is known",
 	 "1 A 1000000\n2 Shop.Native 9000000\nstatic A > 1\n", "unreachable", "9.0 MB of 10 MB are held by a handle, or garbage: Native",
