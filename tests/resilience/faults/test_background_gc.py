@@ -35,7 +35,7 @@ class Background:
     def run_session(self, profiler):
         duration = () if profiler in ("GCSurvivors", "DuplicatedStrings") else ("--duration", "1s")
         return local.drdotnet("run", "--profiler", profiler, *duration, "--pid", self.app.pid, "--pause-budget", 60000,
-                              "-o", tempfile.mkdtemp(dir=self.folder), seconds=120)
+                              "-o", tempfile.mkdtemp(dir=self.folder), seconds=200)  # the agent waits for two budgets
 
     def collects_in_the_background(self):
         session = Session(self.app, self.folder)
