@@ -111,7 +111,7 @@ class LeakCase(unittest.TestCase):
             session.go()
         return session
 
-    def leak(self, app, before, *words, seconds=1, walks=3, least=3):
+    def leak(self, app, before, *words, seconds=2, walks=3, least=3):
         """Its report. On a machine on which walks take their time some between the first and the last may be left out."""
         session = self.run_session(app, before, *words, seconds=seconds, walks=walks)
         self.assertEqual(session.code, 0, session.log())
