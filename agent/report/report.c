@@ -14,6 +14,19 @@ void report_result_fini(struct report_result *r)
 }
 
 /* A disk that has no room for one may have it for the next, which is smaller. */
+static int write_file(const struct report_writer *w, const void *source, int dirfd, struct report_result *out, struct err *e)
+{
+	struct report_file f;
+	int rc = report_file_begin(&f, dirfd, w->name, e);
+	if (rc == 0) {
+		w->write(source, &f);
+		rc = report_file_commit(&f, w->media_type, &out->reports[out->report_count], e);
+	}
+	report_file_fini(&f);
+	out->report_count += rc == 0;
+	return rc;
+}
+
 int report_write(const struct report_writer *w, size_t count, const void *source, const struct report_head *h, int dirfd,
 		 struct report_result *out, struct err *e)
 {
@@ -22,19 +35,8 @@ int report_write(const struct report_writer *w, size_t count, const void *source
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	report_head_text(h, &text);
 	*out = (struct report_result){.headline = mem_strdup(h->headline), .diagnosis = buf_steal(&text)};
-	for (size_t i = 0; i < count; i++) {
-		struct report_file f;
-		struct err *first = result == 0 ? e : NULL;
-		int rc = report_file_begin(&f, dirfd, w[i].name, first);
-		if (rc == 0) {
-			w[i].write(source, &f);
-			rc = report_file_commit(&f, w[i].media_type, &out->reports[out->report_count], first);
-		}
-		report_file_fini(&f);
-		if (rc < 0)
+	for (size_t i = 0; i < count; i++)
+		if (write_file(&w[i], source, dirfd, out, result == 0 ? e : NULL) < 0)
 			result = -1;
-		else
-			out->report_count++;
-	}
 	return result;
 }

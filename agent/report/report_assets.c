@@ -17,7 +17,6 @@ EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_flame, "flame.html");
 EMBED(report_asset_data_flame_js, "flame.js");
 EMBED(report_asset_data_leak, "leak.html");
-EMBED(report_asset_data_strings, "strings.html");
 EMBED(report_asset_data_allocs, "allocs.html");
 
 #define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
@@ -70,11 +69,6 @@ struct report_asset report_asset_flame_js(void)
 struct report_asset report_asset_leak(void)
 {
 	return ASSET(report_asset_data_leak);
-}
-
-struct report_asset report_asset_strings(void)
-{
-	return ASSET(report_asset_data_strings);
 }
 
 struct report_asset report_asset_pauses(void)

@@ -10,6 +10,7 @@
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/base/json_writer.h"
 #include "common/link/link_msg.h"
 
 #include <stdbool.h>
@@ -17,6 +18,7 @@
 
 struct report_file {
 	struct buf text;
+	struct json_writer json; /* writes to `text` */
 	int dirfd, fd;
 	char name[64], temp[96];
 	void *hash;              /* EVP_MD_CTX */

@@ -75,69 +75,88 @@ void report_head_text(const struct report_head *h, struct buf *out)
 static void put_context(const struct report_head *h, struct report_file *f)
 {
 	const struct session_facts *x = h->facts;
+	struct json_writer *w = &f->json;
 	char when[CLOCK_RFC3339_SIZE];
-	buf_puts(&f->text, ",\n\"session\":{\"kind\":\"ProfilingSession\"");
+	json_line(w);
+	json_object(w, "session");
+	json_string(w, "kind", "ProfilingSession");
 	report_json_string(f, "name", h->context->session_name);
 	report_json_string(f, "namespace", h->context->session_namespace);
 	report_json_string(f, "uid", h->context->session_uid);
 	if (h->context->requested_by && h->context->requested_by[0])
 		report_json_string(f, "requestedBy", h->context->requested_by);
-	buf_puts(&f->text, "},\n\"target\":{\"runtime\":\".NET\"");
+	json_end(w);
+	json_line(w);
+	json_object(w, "target");
+	json_string(w, "runtime", ".NET");
 	report_json_string(f, "pod", h->context->pod_name);
 	report_json_string(f, "container", h->context->container);
 	report_json_string(f, "node", h->context->node_name);
-	report_json_integer(f, "pid", x->pid);
+	json_integer(w, "pid", x->pid);
 	report_json_string(f, "entrypoint", x->target.entrypoint);
 	report_json_string(f, "runtimeVersion", x->target.runtime_version);
 	report_json_string(f, "architecture", x->target.arch);
-	buf_printf(&f->text, "},\n\"time\":{\"startedAt\":\"%s\",\"durationSeconds\":%.3f", clock_rfc3339(x->started_wall_ms, when),
-		   (double)x->duration_ns / 1e9);
-	report_json_bool(f, "endedEarly", x->canceled);
-	buf_puts(&f->text, "}");
+	json_end(w);
+	json_line(w);
+	json_object(w, "time");
+	json_string(w, "startedAt", clock_rfc3339(x->started_wall_ms, when));
+	json_number(w, "durationSeconds", (double)x->duration_ns / 1e9, 3);
+	json_bool(w, "endedEarly", x->canceled);
+	json_end(w);
 }
 
-void report_head_json_begin(const struct report_head *h, const char *finding, const char *more, struct report_file *f)
+void report_head_json_begin(const struct report_head *h, const char *finding, struct report_file *f)
 {
 	AUTO_BUF struct buf text;
+	struct json_writer *w = &f->json;
+	enum profiler_kind kind = h->spec ? h->spec->profiler : PROFILER_CPU_HOTPATHS;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	report_head_text(h, &text);
-	enum profiler_kind kind = h->spec ? h->spec->profiler : PROFILER_CPU_HOTPATHS;
-	buf_puts(&f->text, "{\"schema\":\"drdotnet.dev/report/v1\",\"generator\":\"drdotnet " DRDOTNET_VERSION "\"");
+	json_object(w, NULL);
+	json_string(w, "schema", "drdotnet.dev/report/v1");
+	json_string(w, "generator", "drdotnet " DRDOTNET_VERSION);
 	report_json_string(f, "profiler", profiler_kind_name(kind));
 	put_context(h, f);
-	buf_printf(&f->text, ",\n\"diagnosis\":{\"finding\":\"%s\"", finding);
-	report_json_shown(f, "headline", h->headline);
-	report_json_shown(f, "text", buf_str(&text));
-	buf_puts(&f->text, more ? more : "");
-	buf_puts(&f->text, "}");
+	json_line(w);
+	json_object(w, "diagnosis");
+	json_string(w, "finding", finding);
+	json_string(w, "headline", h->headline);
+	json_string(w, "text", buf_str(&text));
 }
 
 static void put_limits(const struct limits *l, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"limitsReached\":[");
+	struct json_writer *w = &f->json;
+	json_line(w);
+	json_array(w, "limitsReached");
 	for (size_t i = 0; i < l->count; i++) {
-		buf_printf(&f->text, "%s{\"name\":\"%s\"", i ? ",\n" : "\n", l->list[i].name);
-		report_json_known(f, "limit", l->list[i].limit);
-		report_json_known(f, "seen", l->list[i].seen);
-		report_json_shown(f, "meaning", l->list[i].meaning);
-		buf_puts(&f->text, "}");
+		report_json_record(f);
+		json_string(w, "name", l->list[i].name);
+		json_known(w, "limit", l->list[i].limit);
+		json_known(w, "seen", l->list[i].seen);
+		json_string(w, "meaning", l->list[i].meaning);
+		json_end(w);
 	}
-	buf_puts(&f->text, "]");
+	json_end(w);
 }
 
 void report_head_json_end(const struct report_head *h, struct report_file *f)
 {
 	const struct session_facts *x = h->facts;
+	struct json_writer *w = &f->json;
 	put_limits(&x->limits, f);
-	bool unknown = x->cost.max_pause_us == 0 && x->held_unmeasured;
-	buf_printf(&f->text, ",\n\"cost\":{\"applicationHeld\":%s", unknown ? "\"notMeasured\"" : "\"measured\"");
-	report_json_integer(f, "maxPauseMicroseconds", x->cost.max_pause_us);
-	report_json_integer(f, "addedCPUMilliseconds", x->cost.added_cpu_ms);
-	report_json_integer(f, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
-	report_json_integer(f, "droppedSamples", x->cost.dropped_samples);
-	report_json_integer(f, "blockingCollections", x->cost.blocking_collections);
-	report_json_integer(f, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
-	buf_puts(&f->text, "}}\n");
+	json_line(w);
+	json_object(w, "cost");
+	json_string(w, "applicationHeld", x->cost.max_pause_us == 0 && x->held_unmeasured ? "notMeasured" : "measured");
+	json_integer(w, "maxPauseMicroseconds", x->cost.max_pause_us);
+	json_integer(w, "addedCPUMilliseconds", x->cost.added_cpu_ms);
+	json_integer(w, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
+	json_integer(w, "droppedSamples", x->cost.dropped_samples);
+	json_integer(w, "blockingCollections", x->cost.blocking_collections);
+	json_integer(w, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
+	json_end(w);
+	json_end(w);
+	buf_putc(&f->text, '\n');
 }
 
 void report_head_summary_begin(const struct report_head *h, struct report_file *f)

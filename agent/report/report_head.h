@@ -29,10 +29,9 @@ void report_head_pause(const struct session_facts *f, struct buf *out);
  * where there were none. */
 void report_head_collections(const struct session_facts *f, const char *before, struct buf *out);
 
-/* report.json: the opening brace, schema, session, target, time and diagnosis (with `finding`, a word of the profiler's own, and what
- * `more` adds: members that begin with a comma; may be NULL). What follows is a list of members, each with a comma before it. end: the
- * limits that were reached, the cost and the closing brace. */
-void report_head_json_begin(const struct report_head *h, const char *finding, const char *more, struct report_file *f);
+/* report.json: all up to the diagnosis, with `finding`, a word of the profiler's own. The diagnosis is left open: the profiler may add members to it,
+ * ends it with json_end(), and writes members of the report. end: the limits that were reached, the cost, and the end of the file. */
+void report_head_json_begin(const struct report_head *h, const char *finding, struct report_file *f);
 void report_head_json_end(const struct report_head *h, struct report_file *f);
 
 /* summary.md: the diagnosis. end: the cost with `more` (", 12 samples"; may be NULL), what it is about, and where to look ("the flame

@@ -1,7 +1,7 @@
 #include "agent/profilers/allocs/alloc_report.h"
 
 #include "agent/symbols/method_name.h"
-#include "agent/report/report_json.h"
+#include "agent/report/old_json.h"
 #include "agent/stacks/report_tree.h"
 #include "common/base/text.h"
 
@@ -19,7 +19,7 @@ static void put_count(struct report_file *f, const char *key, double value)
 
 static void put_percent(struct report_file *f, const struct alloc_analysis *a, const char *key, double bytes)
 {
-	report_json_number(f, key, alloc_analysis_percent(a, bytes), 2);
+	old_json_number(f, key, alloc_analysis_percent(a, bytes), 2);
 }
 
 static void put_estimate(struct report_file *f, const struct alloc_estimate *e)
@@ -37,15 +37,15 @@ static void put_sampling(const struct alloc_analysis *a, struct report_file *f)
 	bool tick = c->event == ALLOC_EVENT_TICK;
 	buf_printf(&f->text, ",\n\"sampling\":{\"event\":\"%s\",\"biased\":%s,\"meanBytes\":%d,\"confidencePercent\":%d",
 		   tick ? "AllocationTick" : "AllocationSampled", tick ? "true" : "false", ALLOC_MEAN_BYTES, ALLOC_CONFIDENCE_PERCENT);
-	report_json_number(f, "sampledPercent", c->covered_ns > 0 ? 100.0 * (double)c->sampled_ns / (double)c->covered_ns : 100, 1);
+	old_json_number(f, "sampledPercent", c->covered_ns > 0 ? 100.0 * (double)c->sampled_ns / (double)c->covered_ns : 100, 1);
 	put_count(f, "samples", (double)a->all.samples);
 	put_count(f, "dropped", (double)c->dropped);
 	put_count(f, "droppedBytes", a->dropped.bytes);
 	put_count(f, "cutStacks", (double)a->cut_samples);
 	put_count(f, "withoutStack", (double)a->stackless_samples);
-	report_json_integer(f, "managedFramesNamed", c->stacks.managed_frames);
-	report_json_integer(f, "managedFramesUnnamed", c->stacks.unresolved_frames);
-	report_json_bool(f, "besideAnotherProfiler", c->stacks.facts.beside_profiler);
+	old_json_integer(f, "managedFramesNamed", c->stacks.managed_frames);
+	old_json_integer(f, "managedFramesUnnamed", c->stacks.unresolved_frames);
+	old_json_bool(f, "besideAnotherProfiler", c->stacks.facts.beside_profiler);
 	buf_puts(&f->text, "}");
 }
 
@@ -53,7 +53,7 @@ static void put_allocated(const struct alloc_analysis *a, struct report_file *f)
 {
 	double seconds = a->seconds > 0 ? a->seconds : 1;
 	buf_printf(&f->text, ",\n\"allocated\":{\"bytesPerSecond\":%.1f", a->all.bytes / seconds);
-	report_json_number(f, "objectsPerSecond", a->all.objects / seconds, 1);
+	old_json_number(f, "objectsPerSecond", a->all.objects / seconds, 1);
 	put_estimate(f, &a->all);
 	put_count(f, "largeBytes", a->large_bytes);
 	put_count(f, "largeObjects", a->large_objects);
@@ -61,8 +61,8 @@ static void put_allocated(const struct alloc_analysis *a, struct report_file *f)
 	buf_printf(&f->text, "},\n\"collections\":{\"count\":%" PRIu32 ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
 		   a->base.collections.count, a->base.collections.by_generation[0], a->base.collections.by_generation[1],
 		   a->base.collections.by_generation[2]);
-	report_json_integer(f, "totalNanoseconds", a->base.collections.total_ns);
-	report_json_integer(f, "longestNanoseconds", a->base.collections.longest_ns);
+	old_json_integer(f, "totalNanoseconds", a->base.collections.total_ns);
+	old_json_integer(f, "longestNanoseconds", a->base.collections.longest_ns);
 	buf_puts(&f->text, "}");
 }
 
@@ -87,8 +87,8 @@ static void put_types(const struct alloc_analysis *a, struct report_file *f)
 		put_count(f, "largeBytes", t->large_bytes);
 		put_count(f, "smallestBytes", (double)t->smallest);
 		put_count(f, "largestBytes", (double)t->largest);
-		report_json_shown(f, "method", alloc_analysis_method(a, t->method));
-		report_json_number(f, "methodPercent", t->estimate.bytes > 0 ? 100 * t->method_bytes / t->estimate.bytes : 0, 2);
+		old_json_shown(f, "method", alloc_analysis_method(a, t->method));
+		old_json_number(f, "methodPercent", t->estimate.bytes > 0 ? 100 * t->method_bytes / t->estimate.bytes : 0, 2);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}
@@ -117,11 +117,11 @@ static void put_sites(const struct alloc_analysis *a, struct report_file *f)
 	for (size_t i = 0; i < a->site_count && i < SITES; i++) {
 		const struct alloc_sum *s = &a->sites[i];
 		begin_row(f, i, "method", alloc_analysis_method(a, s->method));
-		report_json_shown(f, "module", s->method == CPU_NO_METHOD ? "" : a->base.methods[s->method].module);
-		report_json_shown(f, "type", a->capture->types[s->type]);
+		old_json_shown(f, "module", s->method == CPU_NO_METHOD ? "" : a->base.methods[s->method].module);
+		old_json_shown(f, "type", a->capture->types[s->type]);
 		put_estimate(f, &s->estimate);
 		put_percent(f, a, "percent", s->estimate.bytes);
-		report_json_bool(f, "large", s->heap == ALLOC_LARGE);
+		old_json_bool(f, "large", s->heap == ALLOC_LARGE);
 		put_stack(a, s, f);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
@@ -135,7 +135,7 @@ static void put_threads(const struct alloc_analysis *a, struct report_file *f)
 	for (size_t i = 0; i < a->capture->stacks.thread_count; i++) {
 		const struct stack_thread *t = &a->threads[a->thread_order[i]];
 		buf_printf(&f->text, "%s{\"tid\":%" PRId64, i ? ",\n" : "\n", t->tid < 0 ? 0 : t->tid);
-		report_json_shown(f, "name", t->name);
+		old_json_shown(f, "name", t->name);
 		put_count(f, "bytes", (double)t->weight);
 		put_percent(f, a, "percent", (double)t->weight);
 		buf_puts(&f->text, "}");
@@ -153,13 +153,13 @@ static void put_methods(const struct alloc_analysis *a, struct report_file *f)
 	for (size_t i = 0; i < a->base.method_count; i++) {
 		const struct cpu_method *m = &a->base.methods[i];
 		begin_row(f, i, "name", m->name);
-		report_json_shown(f, "module", m->module);
-		report_json_shown(f, "layer", cpu_layer_name(m->layer));
+		old_json_shown(f, "module", m->module);
+		old_json_shown(f, "layer", cpu_layer_name(m->layer));
 		put_count(f, "self", (double)m->self);
 		put_count(f, "total", (double)m->total);
 		put_count(f, "objects", a->objects[i]);
 		put_count(f, "caused", a->caused[i]);
-		report_json_marks(f, "marks", m->marks);
+		old_json_marks(f, "marks", m->marks);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}
@@ -171,10 +171,10 @@ void alloc_json_write(const void *source, struct report_file *f)
 	const struct alloc_source *s = source;
 	const struct alloc_analysis *a = s->analysis;
 	uint32_t type = s->diagnosis->type;
-	report_head_json_begin(&s->head, alloc_finding_name(s->diagnosis->finding), NULL, f);
+	old_json_begin(&s->head, alloc_finding_name(s->diagnosis->finding), NULL, f);
 	buf_puts(&f->text, ",\n\"main\":");
 	begin_row(f, 0, "method", alloc_analysis_method(a, s->diagnosis->method));
-	report_json_shown(f, "type", type == UINT32_MAX ? NULL : a->capture->types[type]);
+	old_json_shown(f, "type", type == UINT32_MAX ? NULL : a->capture->types[type]);
 	buf_puts(&f->text, "}");
 	put_sampling(a, f);
 	put_allocated(a, f);
@@ -183,5 +183,5 @@ void alloc_json_write(const void *source, struct report_file *f)
 	put_threads(a, f);
 	put_methods(a, f);
 	report_tree_json(f, &a->base.tree, a->node_objects);
-	report_head_json_end(&s->head, f);
+	old_json_end(&s->head, f);
 }

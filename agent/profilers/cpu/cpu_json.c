@@ -2,7 +2,7 @@
 
 #include "agent/stacks/cpu_edges.h"
 #include "agent/symbols/method_name.h"
-#include "agent/report/report_json.h"
+#include "agent/report/old_json.h"
 #include "agent/stacks/report_tree.h"
 #include "common/base/text.h"
 
@@ -43,7 +43,7 @@ static void put_diagnosis(const struct report_source *s, struct report_file *f)
 		buf_printf(&more, ",\"category\":\"%s\"", cpu_category_name(d->category));
 	else
 		buf_puts(&more, ",\"category\":null");
-	report_head_json_begin(&s->head, findings[d->finding], buf_str(&more), f);
+	old_json_begin(&s->head, findings[d->finding], buf_str(&more), f);
 }
 
 static void put_stack_gaps(const struct cpu_capture *c, struct report_file *f)
@@ -52,8 +52,8 @@ static void put_stack_gaps(const struct cpu_capture *c, struct report_file *f)
 		[STACK_GAP_DEEP] = "deep", [STACK_GAP_CODE] = "code", [STACK_GAP_BROKEN] = "broken",
 		[STACK_GAP_ROOM] = "room", [STACK_GAP_REGISTERS] = "registers",
 	};
-	report_json_string(f, "stacks", c->exact_stacks ? "code" : "framePointers");
-	report_json_integer(f, "incompleteStacks", cpu_capture_incomplete(c));
+	old_json_string(f, "stacks", c->exact_stacks ? "code" : "framePointers");
+	old_json_integer(f, "incompleteStacks", cpu_capture_incomplete(c));
 	buf_puts(&f->text, ",\"incompleteByReason\":{");
 	for (int i = 0; i < STACK_GAP_COUNT; i++)
 		buf_printf(&f->text, "%s\"%s\":%" PRId64, i ? "," : "", names[i], c->stack_gaps[i]);
@@ -64,32 +64,32 @@ static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 {
 	const struct cpu_capture *c = a->capture;
 	buf_printf(&f->text, ",\n\"sampling\":{\"samples\":%" PRIu32, a->samples);
-	report_json_string(f, "method", c->method);
-	report_json_integer(f, "frequencyHertz", c->frequency_hertz);
-	report_json_integer(f, "periodNanoseconds", a->period_ns);
-	report_json_bool(f, "kernelFrames", c->kernel_frames);
-	report_json_string(f, "fallbackReason", c->fallback_reason);
-	report_json_string(f, "fallbackMessage", c->fallback_message);
-	report_json_bool(f, "besideAnotherProfiler", c->facts.beside_profiler);
-	report_json_integer(f, "lost", c->lost_samples);
-	report_json_integer(f, "dropped", c->dropped);
-	report_json_integer(f, "cutStacks", a->truncated_samples);
+	old_json_string(f, "method", c->method);
+	old_json_integer(f, "frequencyHertz", c->frequency_hertz);
+	old_json_integer(f, "periodNanoseconds", a->period_ns);
+	old_json_bool(f, "kernelFrames", c->kernel_frames);
+	old_json_string(f, "fallbackReason", c->fallback_reason);
+	old_json_string(f, "fallbackMessage", c->fallback_message);
+	old_json_bool(f, "besideAnotherProfiler", c->facts.beside_profiler);
+	old_json_integer(f, "lost", c->lost_samples);
+	old_json_integer(f, "dropped", c->dropped);
+	old_json_integer(f, "cutStacks", a->truncated_samples);
 	put_stack_gaps(c, f);
-	report_json_integer(f, "managedFramesNamed", c->managed_frames);
-	report_json_integer(f, "managedFramesUnnamed", c->unresolved_frames);
+	old_json_integer(f, "managedFramesNamed", c->managed_frames);
+	old_json_integer(f, "managedFramesUnnamed", c->unresolved_frames);
 	buf_printf(&f->text, "},\n\"cpu\":{\"usedNanoseconds\":%" PRId64 ",\"usedCPUs\":%.4f,\"allowedCPUs\":%.3f", a->cpu_ns,
 		   a->cpus_used, a->cpus_allowed);
-	report_json_bool(f, "limited", a->limited);
-	report_json_known(f, "limitMillicores", c->cpu_limit_millicores);
-	report_json_integer(f, "nodeCPUs", c->node_cpus);
-	report_json_known(f, "throttledPeriods", c->throttled_periods);
-	report_json_known(f, "periods", c->total_periods);
-	report_json_known(f, "throttledNanoseconds", c->throttled_ns);
+	old_json_bool(f, "limited", a->limited);
+	old_json_known(f, "limitMillicores", c->cpu_limit_millicores);
+	old_json_integer(f, "nodeCPUs", c->node_cpus);
+	old_json_known(f, "throttledPeriods", c->throttled_periods);
+	old_json_known(f, "periods", c->total_periods);
+	old_json_known(f, "throttledNanoseconds", c->throttled_ns);
 	buf_printf(&f->text, "},\n\"collections\":{\"count\":%" PRIu32 ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
 		   a->collections.count, a->collections.by_generation[0], a->collections.by_generation[1],
 		   a->collections.by_generation[2]);
-	report_json_integer(f, "totalNanoseconds", a->collections.total_ns);
-	report_json_integer(f, "longestNanoseconds", a->collections.longest_ns);
+	old_json_integer(f, "totalNanoseconds", a->collections.total_ns);
+	old_json_integer(f, "longestNanoseconds", a->collections.longest_ns);
 	buf_puts(&f->text, "}");
 }
 
@@ -125,7 +125,7 @@ static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 		const struct cpu_method *m = &a->methods[id];
 		buf_printf(&f->text, "%s{\"method\":%" PRIu32, i ? ",\n" : "\n", id);
 		put_method(f, a, "name", id);
-		report_json_string(f, "module", m->module);
+		old_json_string(f, "module", m->module);
 		buf_printf(&f->text, ",\"self\":%" PRIu64 ",\"total\":%" PRIu64, m->self, m->total);
 		put_percent(f, a, "selfPercent", m->self);
 		put_percent(f, a, "totalPercent", m->total);
@@ -148,7 +148,7 @@ static void put_methods(const struct cpu_analysis *a, struct report_file *f)
 		text_append_json(&f->text, m->module, strlen(m->module));
 		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu64 ",\"total\":%" PRIu64 ",\"caused\":%" PRIu32,
 			   cpu_layer_name(m->layer), m->self, m->total, cpu_analysis_caused(m));
-		report_json_marks(f, "marks", m->marks);
+		old_json_marks(f, "marks", m->marks);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}
@@ -162,10 +162,10 @@ static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 		const struct stack_thread *t = &a->threads[a->thread_order[i]];
 		const uint32_t *categories = a->thread_categories[a->thread_order[i]];
 		buf_printf(&f->text, "%s{\"tid\":%" PRId64, i ? ",\n" : "\n", t->tid);
-		report_json_string(f, "name", t->name);
+		old_json_string(f, "name", t->name);
 		buf_printf(&f->text, ",\"samples\":%" PRIu64, t->weight);
 		put_percent(f, a, "percent", (uint32_t)t->weight);
-		report_json_integer(f, "cpuNanoseconds", t->cpu_ns);
+		old_json_integer(f, "cpuNanoseconds", t->cpu_ns);
 		put_method(f, a, "topMethod", t->top_method);
 		buf_puts(&f->text, ",\"categories\":{");
 		const char *comma = "";
@@ -202,5 +202,5 @@ void cpu_json_write(const void *source, struct report_file *f)
 	put_timeline(a, f);
 	put_methods(a, f);
 	report_tree_json(f, &a->tree, NULL);
-	report_head_json_end(&s->head, f);
+	old_json_end(&s->head, f);
 }

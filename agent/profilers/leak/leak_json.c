@@ -1,6 +1,6 @@
 #include "agent/profilers/leak/leak_report.h"
 #include "agent/symbols/method_name.h"
-#include "agent/report/report_json.h"
+#include "agent/report/old_json.h"
 #include "common/base/text.h"
 
 #include <inttypes.h>
@@ -18,12 +18,12 @@ static void put_type(struct report_file *f, const char *key, const char *name)
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, TYPE_BYTES * 16);
 	method_name_printable(name, TYPE_BYTES, &shown);
-	report_json_shown(f, key, buf_str(&shown));
+	old_json_shown(f, key, buf_str(&shown));
 }
 
 static void put_maybe(struct report_file *f, const char *key, const char *text)
 {
-	report_json_string(f, key, text[0] ? text : NULL);
+	old_json_string(f, key, text[0] ? text : NULL);
 }
 
 static void put_path(struct report_file *f, const char *key, const struct leak_model *m, uint32_t step)
@@ -31,7 +31,7 @@ static void put_path(struct report_file *f, const char *key, const struct leak_m
 	AUTO_BUF struct buf path;
 	buf_init(&path, 8192);
 	leak_put_path(&path, m, step, PATH_CHARS);
-	report_json_shown(f, key, buf_str(&path));
+	old_json_shown(f, key, buf_str(&path));
 }
 
 static void open_item(struct report_file *f, size_t i)
@@ -44,9 +44,9 @@ static void put_space(struct report_file *f, enum heap_generation g, const struc
 {
 	static const char *const names[] = {"gen0", "gen1", "gen2", "loh", "poh", "frozen"};
 	buf_printf(&f->text, "%s{\"generation\":\"%s\"", comma ? "," : "", names[g]);
-	report_json_integer(f, "sizeBytes", (int64_t)s->size);
-	report_json_integer(f, "usedBytes", (int64_t)s->used);
-	report_json_integer(f, "freeBytes", (int64_t)s->free);
+	old_json_integer(f, "sizeBytes", (int64_t)s->size);
+	old_json_integer(f, "usedBytes", (int64_t)s->used);
+	old_json_integer(f, "freeBytes", (int64_t)s->free);
 	buf_puts(&f->text, "}");
 }
 
@@ -58,25 +58,25 @@ static void put_walks(const struct leak_source *s, struct report_file *f)
 		const struct leak_walk *w = &m->walks[i];
 		open_item(f, i);
 		buf_printf(&f->text, "\"atSeconds\":%.3f", (double)(w->at_ns - s->started_ns) / 1e9);
-		report_json_shown(f, "roots", w->types_only ? "none" : w->exact ? "exact" : "noCollection");
-		report_json_string(f, "rootsWhy", w->why);
-		report_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
-		report_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
-		report_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
-		report_json_integer(f, "stopMicroseconds", w->stop_us);
-		report_json_integer(f, "objects", (int64_t)w->objects);
-		report_json_integer(f, "bytes", (int64_t)w->bytes);
-		report_json_integer(f, "unreachableObjects", (int64_t)w->loose_objects);
-		report_json_integer(f, "unreachableBytes", (int64_t)w->loose_bytes);
-		report_json_integer(f, "freeBytes", (int64_t)w->free_bytes);
-		report_json_integer(f, "pinnedObjects", (int64_t)w->pinned_objects);
+		old_json_shown(f, "roots", w->types_only ? "none" : w->exact ? "exact" : "noCollection");
+		old_json_string(f, "rootsWhy", w->why);
+		old_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
+		old_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
+		old_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
+		old_json_integer(f, "stopMicroseconds", w->stop_us);
+		old_json_integer(f, "objects", (int64_t)w->objects);
+		old_json_integer(f, "bytes", (int64_t)w->bytes);
+		old_json_integer(f, "unreachableObjects", (int64_t)w->loose_objects);
+		old_json_integer(f, "unreachableBytes", (int64_t)w->loose_bytes);
+		old_json_integer(f, "freeBytes", (int64_t)w->free_bytes);
+		old_json_integer(f, "pinnedObjects", (int64_t)w->pinned_objects);
 		buf_puts(&f->text, ",\"generations\":[");
 		for (int g = 0; g < HEAP_GENERATIONS; g++)
 			put_space(f, g, &w->spaces[g], g > 0);
 		buf_puts(&f->text, "]");
-		report_json_known(f, "residentBytes", w->resident_bytes);
-		report_json_known(f, "containerBytes", w->container_bytes);
-		report_json_known(f, "unmanagedBytes", w->unmanaged_bytes);
+		old_json_known(f, "residentBytes", w->resident_bytes);
+		old_json_known(f, "containerBytes", w->container_bytes);
+		old_json_known(f, "unmanagedBytes", w->unmanaged_bytes);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -85,7 +85,7 @@ static void put_walks(const struct leak_source *s, struct report_file *f)
 static void put_memory_growth(struct report_file *f, const char *key, bool known, int64_t bytes)
 {
 	if (known)
-		report_json_integer(f, key, bytes);
+		old_json_integer(f, key, bytes);
 	else
 		buf_printf(&f->text, ",\"%s\":null", key);
 }
@@ -96,27 +96,27 @@ static void put_growth(const struct leak_source *s, struct report_file *f)
 	const struct leak_forecast *c = &d->forecast;
 	const struct leak_group *top = leak_groups_first(&d->groups, LEAK_GROWS);
 	buf_printf(&f->text, ",\n\"growth\":{\"seconds\":%.3f", leak_model_seconds(s->model));
-	report_json_integer(f, "heapBytes", d->heap_bytes);
-	report_json_integer(f, "heldBytes", d->held_bytes);
-	report_json_integer(f, "churnBytes", d->churn_bytes);
+	old_json_integer(f, "heapBytes", d->heap_bytes);
+	old_json_integer(f, "heldBytes", d->held_bytes);
+	old_json_integer(f, "churnBytes", d->churn_bytes);
 	put_memory_growth(f, "unmanagedBytes", d->memory_known, d->unmanaged_bytes);
 	put_memory_growth(f, "freeBytes", d->memory_known, d->free_bytes);
-	report_json_number(f, "bytesPerMinute", c->bytes_per_minute, 0);
-	report_json_known(f, "limitBytes", c->limit_bytes);
-	report_json_string(f, "limitKind", leak_limit_kind_name(c->kind));
-	report_json_known(f, "usedBytes", c->used_bytes);
-	report_json_known(f, "secondsToLimit", c->seconds);
+	old_json_number(f, "bytesPerMinute", c->bytes_per_minute, 0);
+	old_json_known(f, "limitBytes", c->limit_bytes);
+	old_json_string(f, "limitKind", leak_limit_kind_name(c->kind));
+	old_json_known(f, "usedBytes", c->used_bytes);
+	old_json_known(f, "secondsToLimit", c->seconds);
 	if (top)
 		put_path(f, "holder", s->model, top->payload);
 	else
-		report_json_string(f, "holder", NULL);
+		old_json_string(f, "holder", NULL);
 	if (d->type != LEAK_NONE)
 		put_type(f, "type", leak_model_text(s->model, s->model->types[d->type].name));
 	else
-		report_json_string(f, "type", NULL);
-	report_json_string(f, "pattern", top ? leak_pattern_name(top->pattern) : NULL);
-	report_json_shown(f, "confidence", leak_confidence_name(d->confidence));
-	report_json_number(f, "detectableBytesPerMinute", d->detectable_per_minute, 0);
+		old_json_string(f, "type", NULL);
+	old_json_string(f, "pattern", top ? leak_pattern_name(top->pattern) : NULL);
+	old_json_shown(f, "confidence", leak_confidence_name(d->confidence));
+	old_json_number(f, "detectableBytesPerMinute", d->detectable_per_minute, 0);
 	buf_puts(&f->text, "}");
 }
 
@@ -161,17 +161,17 @@ static void put_holders(const struct leak_source *s, struct report_file *f)
 		open_item(f, i);
 		buf_printf(&f->text, "\"growthBytes\":%" PRId64, g->grown_bytes);
 		put_path(f, "path", m, g->payload);
-		report_json_string(f, "root", leak_model_text(m, m->steps[root_of(m, g->holder)].name));
-		report_json_shown(f, "rootKind", leak_root_name(m->steps[g->holder].root));
+		old_json_string(f, "root", leak_model_text(m, m->steps[root_of(m, g->holder)].name));
+		old_json_shown(f, "rootKind", leak_root_name(m->steps[g->holder].root));
 		put_steps(f, m, g->payload);
 		put_type(f, "type", leak_model_text(m, m->steps[g->payload].name));
 		put_maybe(f, "assembly", leak_model_text(m, m->steps[g->payload].module));
-		report_json_shown(f, "pattern", leak_pattern_name(g->pattern));
-		report_json_shown(f, "verdict", leak_verdict_name(g->verdict));
+		old_json_shown(f, "pattern", leak_pattern_name(g->pattern));
+		old_json_shown(f, "verdict", leak_verdict_name(g->verdict));
 		put_series(f, "counts", g->counts, m->walk_count);
 		put_series(f, "bytes", g->bytes, m->walk_count);
-		report_json_integer(f, "growthCount", g->grown_count);
-		report_json_number(f, "bytesPerMinute", g->bytes_per_minute, 0);
+		old_json_integer(f, "growthCount", g->grown_count);
+		old_json_number(f, "bytesPerMinute", g->bytes_per_minute, 0);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}
@@ -199,10 +199,10 @@ static void put_types(const struct leak_source *s, struct report_file *f)
 		put_series(f, "counts", counts, m->walk_count);
 		put_series(f, "bytes", bytes, m->walk_count);
 		put_series(f, "oldBytes", old, m->walk_count);
-		report_json_integer(f, "growthCount", (int64_t)(counts[last] - counts[0]));
-		report_json_integer(f, "survivorsAtMostBytes", (int64_t)(bytes[0] < old[last] ? bytes[0] : old[last]));
-		report_json_integer(f, "looseCount", (int64_t)t[last].loose_count);
-		report_json_integer(f, "looseBytes", (int64_t)t[last].loose_bytes);
+		old_json_integer(f, "growthCount", (int64_t)(counts[last] - counts[0]));
+		old_json_integer(f, "survivorsAtMostBytes", (int64_t)(bytes[0] < old[last] ? bytes[0] : old[last]));
+		old_json_integer(f, "looseCount", (int64_t)t[last].loose_count);
+		old_json_integer(f, "looseBytes", (int64_t)t[last].loose_bytes);
 		buf_puts(&f->text, "}");
 		report_file_flow(f);
 	}
@@ -226,7 +226,7 @@ static void put_memory(const struct leak_source *s, struct report_file *f)
 	for (int k = 0; k < MEMORY_KIND_COUNT; k++) {
 		open_item(f, (size_t)k);
 		buf_printf(&f->text, "\"kind\":\"%s\"", memory_kind_name(k));
-		report_json_shown(f, "title", memory_kind_title(k));
+		old_json_shown(f, "title", memory_kind_title(k));
 		put_figures(f, "first", &m->first.by_kind[k]);
 		put_figures(f, "last", &m->last.by_kind[k]);
 		buf_puts(&f->text, "}");
@@ -235,9 +235,9 @@ static void put_memory(const struct leak_source *s, struct report_file *f)
 	for (size_t i = 0; i < s->grown_count; i++) {
 		open_item(f, i);
 		buf_printf(&f->text, "\"kind\":\"%s\"", memory_kind_name(s->grown[i].kind));
-		report_json_string(f, "name", s->grown[i].name);
-		report_json_integer(f, "firstBytes", (int64_t)s->grown[i].first);
-		report_json_integer(f, "lastBytes", (int64_t)s->grown[i].last);
+		old_json_string(f, "name", s->grown[i].name);
+		old_json_integer(f, "firstBytes", (int64_t)s->grown[i].first);
+		old_json_integer(f, "lastBytes", (int64_t)s->grown[i].last);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]}");
@@ -246,11 +246,11 @@ static void put_memory(const struct leak_source *s, struct report_file *f)
 void leak_json_write(const void *source, struct report_file *f)
 {
 	const struct leak_source *s = source;
-	report_head_json_begin(&s->head, leak_finding_name(s->diagnosis->finding), NULL, f);
+	old_json_begin(&s->head, leak_finding_name(s->diagnosis->finding), NULL, f);
 	put_walks(s, f);
 	put_growth(s, f);
 	put_holders(s, f);
 	put_types(s, f);
 	put_memory(s, f);
-	report_head_json_end(&s->head, f);
+	old_json_end(&s->head, f);
 }

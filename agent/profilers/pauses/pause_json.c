@@ -1,7 +1,7 @@
 #include "agent/symbols/method_name.h"
 #include "agent/profilers/pauses/pause_report.h"
 #include "agent/report/report_file.h"
-#include "agent/report/report_json.h"
+#include "agent/report/old_json.h"
 #include "common/base/text.h"
 #include "common/proto/channel_stops.h"
 
@@ -12,7 +12,7 @@
 
 static void put_us(struct report_file *f, const char *key, int64_t ns)
 {
-	report_json_number(f, key, (double)ns / 1000.0, 1);
+	old_json_number(f, key, (double)ns / 1000.0, 1);
 }
 
 static void put_spread(struct report_file *f, const char *key, const struct pause_spread *s)
@@ -29,19 +29,19 @@ static void put_totals(const struct pause_analysis *a, struct report_file *f)
 {
 	const struct pause_capture *c = a->capture;
 	buf_printf(&f->text, ",\n\"pauses\":{\"count\":%zu", c->pause_count);
-	report_json_number(f, "sharePercent", a->share_percent, 4);
-	report_json_number(f, "perMinute", a->per_minute, 2);
+	old_json_number(f, "sharePercent", a->share_percent, 4);
+	old_json_number(f, "perMinute", a->per_minute, 2);
 	put_spread(f, "length", &a->length);
 	put_spread(f, "suspending", &a->suspending);
 	put_spread(f, "stopped", &a->stopped);
 	put_us(f, "resumingMicroseconds", c->resuming_ns);
-	report_json_integer(f, "dropped", (int64_t)c->dropped);
-	report_json_integer(f, "abandoned", (int64_t)c->abandoned);
+	old_json_integer(f, "dropped", (int64_t)c->dropped);
+	old_json_integer(f, "abandoned", (int64_t)c->abandoned);
 	buf_puts(&f->text, "},\n\"cpu\":{");
 	size_t at = f->text.len;
-	report_json_known(f, "throttledPeriods", c->throttled_periods);
-	report_json_known(f, "periods", c->periods);
-	report_json_known(f, "throttledMicroseconds", c->throttled_ns < 0 ? -1 : c->throttled_ns / 1000);
+	old_json_known(f, "throttledPeriods", c->throttled_periods);
+	old_json_known(f, "periods", c->periods);
+	old_json_known(f, "throttledMicroseconds", c->throttled_ns < 0 ? -1 : c->throttled_ns / 1000);
 	f->text.data[at] = ' '; /* the first member has no comma before it */
 	buf_puts(&f->text, "}");
 }
@@ -49,7 +49,7 @@ static void put_totals(const struct pause_analysis *a, struct report_file *f)
 /* The sums of a group, after its first members. */
 static void put_sum(const struct pause_sum *s, struct report_file *f)
 {
-	report_json_integer(f, "count", s->count);
+	old_json_integer(f, "count", s->count);
 	put_us(f, "totalMicroseconds", s->total_ns);
 	put_us(f, "longestMicroseconds", s->longest_ns);
 }
@@ -61,11 +61,11 @@ static void put_named_sums(const struct pause_analysis *a, const char *key, cons
 	for (size_t i = 0; i < count; i++) {
 		uint32_t x = sums[i].index;
 		buf_printf(&f->text, "%s{\"%s\":\"%s\"", i ? ",\n" : "\n", member, causes ? pause_cause_name(x) : pause_reason_name(x));
-		report_json_shown(f, "title", causes ? pause_cause_title(x) : pause_reason_title(x));
+		old_json_shown(f, "title", causes ? pause_cause_title(x) : pause_reason_title(x));
 		put_sum(&sums[i], f);
-		report_json_number(f, "sharePercent", pause_analysis_percent(a, sums[i].total_ns), 2);
+		old_json_number(f, "sharePercent", pause_analysis_percent(a, sums[i].total_ns), 2);
 		if (causes)
-			report_json_integer(f, "lookedAt", sums[i].looked);
+			old_json_integer(f, "lookedAt", sums[i].looked);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -82,10 +82,10 @@ static void put_generations(const struct pause_analysis *a, struct report_file *
 			if (!c->count && !s->count)
 				continue;
 			buf_printf(&f->text, "%s{\"generation\":%d", comma, g);
-			report_json_bool(f, "background", background);
-			report_json_integer(f, "collections", c->count);
-			report_json_integer(f, "induced", c->induced);
-			report_json_integer(f, "pauses", s->count);
+			old_json_bool(f, "background", background);
+			old_json_integer(f, "collections", c->count);
+			old_json_integer(f, "induced", c->induced);
+			old_json_integer(f, "pauses", s->count);
 			put_us(f, "totalMicroseconds", s->total_ns);
 			put_us(f, "longestMicroseconds", s->longest_ns);
 			buf_puts(&f->text, "}");
@@ -113,7 +113,7 @@ static void put_method(const struct pause_analysis *a, const char *key, uint32_t
 	struct method_name name;
 	if (frame != PAUSE_NONE)
 		method_name_make(&a->capture->stacks.frames[frame], &name);
-	report_json_shown(f, key, frame == PAUSE_NONE ? NULL : name.text);
+	old_json_shown(f, key, frame == PAUSE_NONE ? NULL : name.text);
 }
 
 static void put_stack(const struct pause_analysis *a, uint32_t stack, struct report_file *f)
@@ -140,7 +140,7 @@ static void put_inducers(const struct pause_analysis *a, struct report_file *f)
 		put_stack(a, a->capture->inducers[s->index], f);
 		f->text.data[at] = ' ';
 		put_sum(s, f);
-		report_json_integer(f, "lookedAt", s->looked);
+		old_json_integer(f, "lookedAt", s->looked);
 		buf_printf(&f->text, ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]}", s->by_generation[0], s->by_generation[1],
 			   s->by_generation[2]);
 		report_file_flow(f);
@@ -154,7 +154,7 @@ static void put_late(const struct pause_analysis *a, struct report_file *f)
 	for (size_t i = 0; i < a->late_count && i < GROUPS_MAX; i++) {
 		const struct pause_late *l = &a->capture->late[a->by_late[i].index];
 		buf_printf(&f->text, "%s{\"tid\":%" PRIu32, i ? ",\n" : "\n", l->tid);
-		report_json_string(f, "thread", l->thread[0] ? l->thread : NULL);
+		old_json_string(f, "thread", l->thread[0] ? l->thread : NULL);
 		put_stack(a, l->stack, f);
 		put_sum(&a->by_late[i], f);
 		buf_puts(&f->text, "}");
@@ -172,10 +172,10 @@ static void put_kinds(const struct pause_analysis *a, struct report_file *f)
 		buf_init(&title, 256);
 		pause_kind_title(k, &title);
 		buf_printf(&f->text, "%s{\"reason\":\"%s\"", i ? ",\n" : "\n", pause_reason_name(k->reason));
-		report_json_shown(f, "title", buf_str(&title));
-		report_json_known(f, "generation", k->generation);
-		report_json_bool(f, "induced", k->induced);
-		report_json_shown(f, "cause", k->cause < CAUSE_COUNT ? pause_cause_name(k->cause) : NULL);
+		old_json_shown(f, "title", buf_str(&title));
+		old_json_known(f, "generation", k->generation);
+		old_json_bool(f, "induced", k->induced);
+		old_json_shown(f, "cause", k->cause < CAUSE_COUNT ? pause_cause_name(k->cause) : NULL);
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -199,10 +199,10 @@ static void put_slowest(const struct pause_analysis *a, struct report_file *f)
 		put_us(f, "lengthMicroseconds", pause_length_ns(p));
 		put_us(f, "suspendingMicroseconds", p->suspend_ns);
 		put_us(f, "stoppedMicroseconds", p->stopped_ns);
-		report_json_integer(f, "kind", p->kind);
-		report_json_integer(f, "collections", p->collections);
-		report_json_known(f, "inducer", place(a->by_inducer, a->inducer_count, p->inducer));
-		report_json_known(f, "lateThread", place(a->by_late, a->late_count, p->late));
+		old_json_integer(f, "kind", p->kind);
+		old_json_integer(f, "collections", p->collections);
+		old_json_known(f, "inducer", place(a->by_inducer, a->inducer_count, p->inducer));
+		old_json_known(f, "lateThread", place(a->by_late, a->late_count, p->late));
 		buf_puts(&f->text, "}");
 	}
 	buf_puts(&f->text, "]");
@@ -275,7 +275,7 @@ static void put_begin(const struct pause_source *s, struct report_file *f)
 		text_append_json(&more, s->diagnosis->method, strlen(s->diagnosis->method));
 	else
 		buf_puts(&more, "null");
-	report_head_json_begin(&s->head, pause_finding_name(s->diagnosis->finding), buf_str(&more), f);
+	old_json_begin(&s->head, pause_finding_name(s->diagnosis->finding), buf_str(&more), f);
 }
 
 void pause_json_write(const void *source, struct report_file *f)
@@ -295,5 +295,5 @@ void pause_json_write(const void *source, struct report_file *f)
 	put_events(a, f);
 	put_sample(a, f);
 	put_limits(a, f);
-	report_head_json_end(&s->head, f);
+	old_json_end(&s->head, f);
 }

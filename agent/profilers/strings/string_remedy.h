@@ -14,6 +14,7 @@ enum string_remedy {
 	REMEDY_POOL,      /* a bounded pool */
 	REMEDY_SHARE,     /* one string, handed on */
 	REMEDY_REUSE,     /* young ones: do not make them */
+	REMEDY_COUNT
 };
 
 struct string_remedy_facts {

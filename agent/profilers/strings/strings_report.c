@@ -1,9 +1,22 @@
 #include "agent/profilers/strings/strings_report.h"
 
+#include "agent/report/report_view.h"
+#include "common/base/embed.h"
+
+EMBED_FILE(".rodata.report_assets", strings_view, "agent/profilers/strings/strings_view.js");
+
+static void put_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same for programs: report.json.";
+	const struct strings_source *s = source;
+	const struct report_view view = {"Duplicated strings", REPORT_ASSET(strings_view), footer};
+	report_view_write(&view, &s->head, f);
+}
+
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", strings_summary_write},
-	{"report.html", "text/html; charset=utf-8", strings_page_write},
 	{"report.json", "application/json", strings_json_write},
+	{"report.html", "text/html; charset=utf-8", put_page},
 };
 
 const char *strings_report_shown(const struct strings_analysis *a)

@@ -19,7 +19,6 @@ int strings_report_write(const struct strings_analysis *a, const struct session_
 struct report_file;
 void strings_json_write(const void *source, struct report_file *f);
 void strings_summary_write(const void *source, struct report_file *f);
-void strings_page_write(const void *source, struct report_file *f);
 
 /* What of the contents the files show, in a sentence. */
 const char *strings_report_shown(const struct strings_analysis *a);

@@ -1,7 +1,7 @@
 #include "agent/profilers/survivors/survivors_json.h"
 
 #include "agent/symbols/method_name.h"
-#include "agent/report/report_json.h"
+#include "agent/report/old_json.h"
 #include "agent/profilers/survivors/survivors_source.h"
 #include "agent/profilers/survivors/survivors_text.h"
 #include "agent/profilers/survivors/survivors_types.h"
@@ -18,18 +18,18 @@
 
 static void put_percent(const struct survivors *s, uint64_t bytes, struct report_file *f)
 {
-	report_json_number(f, "percent", survivors_percent(s, bytes), 2);
+	old_json_number(f, "percent", survivors_percent(s, bytes), 2);
 }
 
 /* What only a graph tells: null without one. */
 static void put_held(const struct survivors *s, struct report_file *f, const char *key, uint64_t value)
 {
-	report_json_known(f, key, s->graph ? (int64_t)value : -1);
+	old_json_known(f, key, s->graph ? (int64_t)value : -1);
 }
 
 static void put_size(struct report_file *f, const char *key, uint64_t value)
 {
-	report_json_integer(f, key, (int64_t)value);
+	old_json_integer(f, key, (int64_t)value);
 }
 
 static void put_shown(struct report_file *f, const char *value)
@@ -68,8 +68,8 @@ static void put_main(const struct survivors_source *x, struct report_file *f)
 		put_path_text(s, d->path, &path);
 	buf_puts(&f->text, ",\n\"main\":");
 	begin_item(f, true, "holder", d->holder ? d->holder->name : NULL);
-	report_json_string(f, "path", d->path ? buf_str(&path) : NULL);
-	report_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->snapshot->types[d->type].name);
+	old_json_string(f, "path", d->path ? buf_str(&path) : NULL);
+	old_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->snapshot->types[d->type].name);
 	buf_puts(&f->text, "}");
 }
 
@@ -82,10 +82,10 @@ static void put_types_only(const struct survivors *s, struct report_file *f)
 	}
 	buf_puts(&f->text, ",\"typesOnly\":{\"seenPercent\":");
 	buf_printf(&f->text, "%.1f", survivors_types_seen_percent(s));
-	report_json_known(f, "wholePauseBudgetMilliseconds", w->part ? w->whole_budget_ms : -1);
-	report_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
-	report_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
-	report_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
+	old_json_known(f, "wholePauseBudgetMilliseconds", w->part ? w->whole_budget_ms : -1);
+	old_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
+	old_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
+	old_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
 	buf_puts(&f->text, "}");
 }
 
@@ -96,14 +96,14 @@ static void put_walk(const struct survivors_source *x, struct report_file *f)
 	int64_t stops_us = w->collection_stop_us + w->walk_stop_us;
 	buf_puts(&f->text, ",\n\"walk\":");
 	begin_item(f, true, "roots", s->graph ? w->way == HEAP_WAY_EXACT ? "exact" : "noCollection" : "none");
-	report_json_string(f, "rootsWhy", w->why);
+	old_json_string(f, "rootsWhy", w->why);
 	put_types_only(s, f);
-	report_json_integer(f, "stopMicroseconds", w->paused_us);
-	report_json_integer(f, "totalStopMicroseconds", stops_us > w->paused_us ? stops_us : w->paused_us);
-	report_json_known(f, "predictedStopMicroseconds", w->predicted_stop_us ? w->predicted_stop_us : -1);
+	old_json_integer(f, "stopMicroseconds", w->paused_us);
+	old_json_integer(f, "totalStopMicroseconds", stops_us > w->paused_us ? stops_us : w->paused_us);
+	old_json_known(f, "predictedStopMicroseconds", w->predicted_stop_us ? w->predicted_stop_us : -1);
 	put_size(f, "objects", s->objects);
 	put_size(f, "references", w->edges);
-	report_json_integer(f, "analysisMilliseconds", x->analysis_ms);
+	old_json_integer(f, "analysisMilliseconds", x->analysis_ms);
 	buf_puts(&f->text, "}");
 }
 
@@ -120,7 +120,7 @@ static void put_generations(const struct survivors *s, struct report_file *f)
 		put_size(f, "usedBytes", used);
 		put_held(s, f, "unreachableBytes", p->dead_bytes);
 		put_size(f, "freeBytes", p->free_bytes);
-		report_json_known(f, "largestFreeBytes", p->largest_free_bytes || !p->free_bytes ? (int64_t)p->largest_free_bytes : -1);
+		old_json_known(f, "largestFreeBytes", p->largest_free_bytes || !p->free_bytes ? (int64_t)p->largest_free_bytes : -1);
 		put_held(s, f, "pinnedObjects", p->pinned_count);
 		buf_puts(&f->text, "}");
 	}
@@ -162,8 +162,8 @@ static void put_holders(const struct survivors *s, const uint32_t *place, struct
 		const struct survivors_holder *h = &s->holders[i];
 		const struct survivors_node *n = &s->tree.nodes[h->node];
 		begin_item(f, i == 0, "name", h->name);
-		report_json_string(f, "kind", survivors_kind_name(h->kind));
-		report_json_known(f, "node", place[h->node] ? (int64_t)place[h->node] : -1);
+		old_json_string(f, "kind", survivors_kind_name(h->kind));
+		old_json_known(f, "node", place[h->node] ? (int64_t)place[h->node] : -1);
 		put_size(f, "roots", n->objects);
 		put_size(f, "retainedBytes", n->retained);
 		put_size(f, "retainedObjects", n->retained_objects);
@@ -182,7 +182,7 @@ static void put_steps(const struct survivors *s, const struct heap_path *p, stru
 	for (size_t i = 0; i < p->step_count; i++) {
 		const struct heap_step *step = &p->steps[i];
 		begin_item(f, false, "name", s->snapshot->types[step->type].name);
-		report_json_string(f, "field", step->field && step->field[0] ? step->field : NULL);
+		old_json_string(f, "field", step->field && step->field[0] ? step->field : NULL);
 		put_size(f, "objects", step->count);
 		put_size(f, "bytes", step->held);
 		buf_puts(&f->text, "}");
@@ -199,7 +199,7 @@ static void put_paths(const struct survivors *s, struct report_file *f)
 		buf_init(&text, 8192);
 		put_path_text(s, p, &text);
 		begin_item(f, i == 0, "path", buf_str(&text));
-		report_json_string(f, "kind", survivors_kind_name(survivors_text_path_kind(p)));
+		old_json_string(f, "kind", survivors_kind_name(survivors_text_path_kind(p)));
 		put_size(f, "bytes", p->held);
 		put_size(f, "objects", p->step_count ? p->steps[p->step_count - 1].count : 0);
 		put_percent(s, p->held, f);
@@ -212,8 +212,8 @@ static void put_paths(const struct survivors *s, struct report_file *f)
 
 static void put_type(const struct survivors *s, const struct survivors_group *g, struct report_file *f)
 {
-	report_json_string(f, "namespace", s->snapshot->types[g->type].space);
-	report_json_string(f, "assembly", s->snapshot->types[g->type].module);
+	old_json_string(f, "namespace", s->snapshot->types[g->type].space);
+	old_json_string(f, "assembly", s->snapshot->types[g->type].module);
 	put_size(f, "objects", g->total.count + g->total.dead_count);
 	put_size(f, "shallowBytes", g->total.bytes + g->total.dead_bytes);
 	put_held(s, f, "retainedBytes", g->total.retained);
@@ -343,7 +343,7 @@ void survivors_json_write(const void *source, struct report_file *f)
 	const struct survivors *s = x->survivors;
 	struct tree_plan plan;
 	plan_tree(s, &plan);
-	report_head_json_begin(&x->head, survivors_finding_name(x->diagnosis->finding), NULL, f);
+	old_json_begin(&x->head, survivors_finding_name(x->diagnosis->finding), NULL, f);
 	put_main(x, f);
 	put_walk(x, f);
 	put_heap(s, f);
@@ -354,6 +354,6 @@ void survivors_json_write(const void *source, struct report_file *f)
 	put_groups(s, "namespaces", &s->namespaces, f);
 	put_groups(s, "assemblies", &s->assemblies, f);
 	put_tree(s, &plan, f);
-	report_head_json_end(&x->head, f);
+	old_json_end(&x->head, f);
 	plan_fini(&plan);
 }

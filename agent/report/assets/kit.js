@@ -1,0 +1,327 @@
+'use strict';
+/* The page of a report: report.json, which the page holds, shown as sections. A profiler's view says which:
+ *
+ *   Report.show(r => [                              r: report.json
+ *     {kind: 'facts', items: [{key: 'Strings', value: Report.count(r.strings.count), note: '34 % of the heap', warn: false}]},
+ *     {kind: 'tabs', label: 'Views', tabs: [
+ *       {id: 'holders', title: 'Retained by', sections: [{kind: 'table', id: 'holders', ...}]},
+ *     ]},
+ *   ]);
+ *
+ * Kinds of section are functions in Report.kinds: (section, host, r) => void, which fill `host`, an element that is in the document. This file has
+ * facts, split, tabs, table, about, text and columns; flame.js, tree.js and timeline.js have one each. What is shown is text and nodes, never
+ * markup: names come from the profiled process. */
+const Report = (() => {
+	const $ = id => document.getElementById(id);
+
+	/* elements ------------------------------------------------------------------------------------------------- */
+
+	/* make('td.n', 'text', node, ...): strings become text; null and undefined are left out. */
+	function make(what, ...children) {
+		const [tag, ...classes] = what.split('.');
+		const e = document.createElement(tag || 'div');
+		if (classes.length) e.className = classes.join(' ');
+		e.append(...children.flat().filter(c => c !== null && c !== undefined));
+		return e;
+	}
+	function svg(tag, attributes = {}, ...children) {
+		const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
+		for (const [name, value] of Object.entries(attributes)) e.setAttribute(name, value);
+		e.append(...children);
+		return e;
+	}
+	function button(text, act, label) {
+		const b = make('button', text);
+		b.type = 'button';
+		if (label) b.setAttribute('aria-label', label);
+		b.addEventListener('click', act);
+		return b;
+	}
+
+	/* figures, as the texts of the report have them ----------------------------------------------------------- */
+
+	function bytes(n) {
+		const units = ['bytes', 'kB', 'MB', 'GB', 'TB', 'PB'];
+		let unit = 0, value = n;
+		for (; unit + 1 < units.length && value >= (unit ? 999.5 : 1000); unit++) value /= 1000;
+		if (!unit) return n + (n === 1 ? ' byte' : ' bytes');
+		return (value < 9.95 ? value.toFixed(1) : value.toFixed(0)) + ' ' + units[unit];
+	}
+	const count = n => n.toLocaleString('en-US');
+	const percent = p => (p >= 9.95 ? p.toFixed(0) : p >= 0.095 || p <= 0 ? p.toFixed(1) : p.toFixed(2)) + ' %';
+	const share = (part, all) => percent(all ? Math.min(100, 100 * part / all) : 0);
+	/* "+ 3.4 MB", "\u2212 2": a change, with `show` for its size. */
+	const change = (n, show = bytes) => (n > 0 ? '+ ' : n < 0 ? '\u2212 ' : '') + show(Math.abs(n));
+	const milliseconds = us => us >= 1000 || us === 0 ? (us / 1000).toFixed(1) + ' ms' : us + ' us';
+
+	const generation = name => ({loh: 'LOH', poh: 'POH'}[name] || name);
+
+	/* A bar of a share, 0 to 1. */
+	function bar(part) {
+		const width = p => (100 * Math.min(1, Math.max(0, p || 0))).toFixed(2) + '%';
+		return svg('svg', {'aria-hidden': 'true'}, svg('rect', {class: 'track', width: '100%', height: 8, rx: 2}),
+			svg('rect', {class: 'level', width: width(part), height: 8, rx: 2}));
+	}
+	/* Small columns of values side by side, at one scale. */
+	function spark(values, label) {
+		const most = Math.max(1e-9, ...values), e = svg('svg', {viewBox: `0 0 ${values.length * 4} 26`, preserveAspectRatio: 'none', role: 'img', 'aria-label': label});
+		values.forEach((v, i) => {
+			if (v > 0) e.append(svg('rect', {class: 'spark', x: i * 4, y: (26 - 26 * v / most).toFixed(1), width: 3.4, height: (26 * v / most).toFixed(1)}));
+		});
+		return e;
+	}
+
+	/* sections --------------------------------------------------------------------------------------------------- */
+
+	const kinds = {};
+
+	/* items: {key, value (text or nodes), small: beside the value, note: below, warn, level: 0 to 1 and hot, spark: values and sparkLabel} */
+	kinds.facts = (section, host) => {
+		host.className = 'facts';
+		host.setAttribute('aria-label', section.label || 'Key figures');
+		for (const item of section.items.filter(Boolean)) {
+			const fact = make('div.fact', make('div.k', item.key), make('div.v', item.value, item.small ? make('small', ' ' + item.small) : null));
+			if (item.warn) fact.classList.add('warn');
+			if (item.level !== undefined)
+				fact.append(svg('svg', {viewBox: '0 0 100 26', preserveAspectRatio: 'none', 'aria-hidden': 'true'},
+					svg('rect', {class: 'track', y: 10, width: 100, height: 6}),
+					svg('rect', {class: item.hot ? 'level hot' : 'level', y: 10, width: 100 * Math.min(1, Math.max(0, item.level)), height: 6})));
+			if (item.spark) fact.append(spark(item.spark, item.sparkLabel || item.key));
+			if (item.note) fact.append(make('div.k', item.note));
+			host.append(fact);
+		}
+	};
+
+	/* One bar of parts: {name, share: 0 to 1, cls: class of its colour, text: beside the name; else the share} */
+	kinds.split = (section, host) => {
+		host.className = 'split';
+		host.setAttribute('aria-label', section.label);
+		const line = svg('svg', {viewBox: '0 0 1000 12', preserveAspectRatio: 'none', 'aria-hidden': 'true'}), list = make('ul');
+		let x = 0;
+		for (const part of section.parts) {
+			const w = 1000 * part.share;
+			line.append(svg('rect', {class: part.cls, x: x.toFixed(2), width: (w > 2 ? w - 1 : w).toFixed(2), height: 12}));
+			x += w;
+			list.append(make('li', make('span.dot.' + part.cls), part.name + ' ', make('b', part.text ?? percent(100 * part.share))));
+		}
+		host.append(line, list);
+	};
+
+	/* tabs: {id, title, sections}: elements tab-ID and view-ID. A view is drawn when it is first shown. */
+	kinds.tabs = (section, host, r) => {
+		const list = make('div.tabs'), views = new Map();
+		list.setAttribute('role', 'tablist');
+		list.setAttribute('aria-label', section.label || 'Views');
+		host.append(list);
+		const tabs = section.tabs.filter(Boolean);
+		const buttons = tabs.map((tab, i) => {
+			const b = button(tab.title, () => show(tab.id, false, true)), view = make('section.view');
+			b.id = 'tab-' + tab.id;
+			b.setAttribute('role', 'tab');
+			b.setAttribute('aria-controls', 'view-' + tab.id);
+			b.addEventListener('keydown', e => {
+				const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
+				if (!step) return;
+				e.preventDefault();
+				show(tabs[(i + step + tabs.length) % tabs.length].id, true, true);
+			});
+			view.id = 'view-' + tab.id;
+			view.setAttribute('role', 'tabpanel');
+			view.setAttribute('aria-labelledby', b.id);
+			view.tabIndex = -1;
+			view.hidden = true;
+			host.append(view);
+			views.set(tab.id, {tab, button: b, view, drawn: false});
+			list.append(b);
+			return b;
+		});
+		function show(id, focus, keep) {
+			for (const [key, v] of views) {
+				v.button.setAttribute('aria-selected', String(key === id));
+				v.button.tabIndex = key === id ? 0 : -1;
+				v.view.hidden = key !== id;
+			}
+			const chosen = views.get(id);
+			if (!chosen.drawn) {
+				chosen.drawn = true;
+				draw(chosen.tab.sections, chosen.view, r);
+			}
+			if (focus) chosen.button.focus();
+			if (keep) state.set('tab', id === tabs[0].id ? '' : id);
+			chosen.view.dispatchEvent(new CustomEvent('shown'));
+		}
+		openers.push((id, focus) => {
+			if (!views.has(id)) return false;
+			show(id, focus, true);
+			return true;
+		});
+		show(views.has(state.get('tab')) ? state.get('tab') : tabs[0].id, false, false);
+		return buttons;
+	};
+	const openers = [];
+	/* Shows the tab of that id. */
+	const openTab = (id, focus) => openers.some(open => open(id, focus));
+
+	/* A table that is sorted by its headings and searched.
+	 * {id, title: a heading above; omitted: none, search: placeholder; omitted: no search, rows, most: rows shown at first (200),
+	 *  empty: what is said where there are none, note: text below,
+	 *  columns: [{title, cell: row => text, node, or {text, sort, title, cls}, sort: 'number', 'text' or none, cls: of th and td, by: row => number}]} */
+	kinds.table = (section, host) => {
+		const id = section.id, table = make('table'), head = make('tr'), body = make('tbody'), columns = section.columns.filter(Boolean);
+		let rows = section.rows, found = rows, most = section.most || 200, sorted = -1, falling = true, words = [];
+		const texts = new Map();
+		const cellOf = (column, row) => {
+			const c = column.cell(row);
+			return c !== null && typeof c === 'object' && !(c instanceof Node) && !Array.isArray(c) ? c : {text: c};
+		};
+		const textOf = row => {
+			if (!texts.has(row)) texts.set(row, columns.map(c => make('p', cellOf(c, row).text ?? '').textContent).join(' ').toLowerCase());
+			return texts.get(row);
+		};
+		const valueOf = (column, row) => column.by ? column.by(row) : cellOf(column, row).sort ?? make('p', cellOf(column, row).text ?? '').textContent;
+		table.id = id;
+		columns.forEach((column, i) => {
+			const th = make('th', column.sort ? button(column.title, () => {
+				falling = sorted === i ? !falling : column.sort === 'number';
+				sorted = i;
+				for (const other of head.cells) other.removeAttribute('aria-sort');
+				th.setAttribute('aria-sort', falling ? 'descending' : 'ascending');
+				refresh();
+			}) : column.title);
+			th.className = column.cls || (column.sort === 'number' ? 'n' : '');
+			th.scope = 'col';
+			head.append(th);
+		});
+		const more = button('', () => { most += 800; fill(); });
+		more.className = 'quiet';
+		function line(row) {
+			const tr = make('tr');
+			for (const column of columns) {
+				const c = cellOf(column, row), td = make('td', c.text ?? '');
+				td.className = [column.cls || (column.sort === 'number' ? 'n' : ''), c.cls || ''].join(' ').trim();
+				if (c.title) td.title = c.title;
+				tr.append(td);
+			}
+			return tr;
+		}
+		function fill() {
+			const empty = make('td', words.length ? 'Nothing matches.' : section.empty || 'None.');
+			empty.colSpan = columns.length;
+			body.replaceChildren(...(found.length ? found.slice(0, most).map(line) : [make('tr', empty)]));
+			more.hidden = found.length <= most;
+			more.textContent = `Show more (${count(Math.max(0, found.length - most))} left)`;
+		}
+		function refresh() {
+			found = words.length ? rows.filter(row => words.every(w => textOf(row).includes(w))) : rows;
+			if (sorted >= 0) {
+				const column = columns[sorted], keys = new Map(found.map(row => [row, valueOf(column, row)]));
+				const by = column.sort === 'number' ? (a, b) => keys.get(a) - keys.get(b) : (a, b) => String(keys.get(a)).localeCompare(String(keys.get(b)));
+				found = [...found].sort((a, b) => (falling ? -1 : 1) * by(a, b));
+			}
+			fill();
+		}
+		if (section.title) host.append(make('h2', section.title));
+		if (section.search && rows.length > 1) {
+			const input = make('input'), matched = make('output');
+			Object.assign(input, {type: 'search', placeholder: section.search, autocomplete: 'off', spellcheck: false, maxLength: 200});
+			input.dataset.filter = id;
+			matched.id = id + '-count';
+			matched.setAttribute('aria-live', 'polite');
+			input.addEventListener('input', () => {
+				words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+				refresh();
+				matched.textContent = words.length ? `${count(found.length)} of ${count(rows.length)}` : '';
+			});
+			host.append(make('div.tools', make('label.field', make('span.sr', section.search), input), matched));
+		}
+		table.append(make('thead', head), body);
+		host.append(make('div.scroll', table), more);
+		if (section.note) host.append(make('p.hint', make('span', section.note)));
+		refresh();
+	};
+
+	/* Texts and a list of figures: {texts: [...], rows: [[key, value], ...]; rows whose value is null are left out} */
+	kinds.about = (section, host) => {
+		const about = make('div.about'), list = make('dl');
+		about.id = 'about';
+		for (const text of section.texts || []) about.append(make('p', text));
+		for (const [key, value] of (section.rows || []).filter(row => row && row[1] !== null && row[1] !== undefined))
+			list.append(make('dt', key), make('dd', value));
+		about.append(list);
+		host.append(about);
+	};
+
+	kinds.text = (section, host) => host.append(...section.texts.map(text => make('p', text)));
+
+	/* Whatever else a view draws itself: {draw: (host, r) => void} */
+	kinds.own = (section, host, r) => section.draw(host, r);
+
+	function draw(sections, host, r) {
+		for (const section of sections.filter(Boolean)) {
+			const place = make('section');
+			host.append(place);
+			kinds[section.kind](section, place, r);
+		}
+	}
+
+	/* rows of "About" that all profilers have ------------------------------------------------------------------ */
+
+	function pause(r) {
+		const us = r.cost.maxPauseMicroseconds;
+		return us > 0 ? milliseconds(us) : r.cost.applicationHeld === 'notMeasured' ? 'not measured' : 'never';
+	}
+	function costRows(r) {
+		const c = r.cost, n = c.blockingCollections;
+		return [
+			['Application paused by the profiler', pause(r)],
+			['Garbage collection', n > 0 ? `${n} blocking garbage collection${n === 1 ? '' : 's'} while attached, ${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
+			['Cost in the process', c.addedCPUMilliseconds + ' ms of CPU'],
+			['Cost in the agent', c.agentCPUMilliseconds + ' ms of CPU'],
+			['Session', r.session.name ? r.session.namespace + '/' + r.session.name : null],
+			['Requested by', r.session.requestedBy || null],
+		];
+	}
+	/* What no stack can tell, of reports whose callers are else complete. */
+	const tailCallRow = ['Tail calls', 'a method that ends by calling another may give its place on the stack to it: then it is missing, and its caller ' +
+		'seems to have called that one'];
+
+	/* what the address keeps ------------------------------------------------------------------------------------- */
+
+	/* Small texts by name, kept in the address so that a place in a report can be sent: report.html#tab=methods&q=tax */
+	const state = (() => {
+		const words = new URLSearchParams(location.hash.slice(1));
+		return {
+			get: name => words.get(name) || '',
+			set(name, value) {
+				if (value) words.set(name, value); else words.delete(name);
+				const text = words.toString();
+				try { history.replaceState(null, '', text ? '#' + text : location.pathname + location.search); } catch { /* a sandboxed page has no address */ }
+				if (window.parent !== window) window.parent.postMessage({state: text}, '*');
+			},
+		};
+	})();
+
+	/* the report ------------------------------------------------------------------------------------------------- */
+
+	async function unpack() {
+		const packed = Uint8Array.from(atob($('data').textContent), c => c.charCodeAt(0));
+		const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
+		return JSON.parse(await new Response(stream).text());
+	}
+
+	/* Draws the report; once a page. `view`: report.json to sections. */
+	async function show(view) {
+		const page = document.documentElement.dataset;
+		try {
+			const r = await unpack();
+			draw(view(r), $('content'), r);
+			page.ready = page.page = 'ready';
+		} catch (e) {
+			page.page = 'failed';
+			$('content').append(make('p.failed', 'This browser cannot show the rest of the report; it is in report.json. '), make('p.hint', String(e)));
+			throw e;
+		}
+	}
+
+	return {make, svg, button, bytes, count, percent, share, change, milliseconds, generation, bar, spark, kinds, draw, openTab, pause, costRows, tailCallRow, state, show};
+})();
