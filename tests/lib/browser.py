@@ -136,6 +136,12 @@ class Page:
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
+    def ready(self):
+        """A report's page has drawn its sections: it unpacks report.json first."""
+        state = proc.wait_until(lambda: self.value("document.documentElement.dataset.page"), SECONDS, "the report is drawn", 0.05)
+        assert state == "ready", self.problems
+        return self
+
     def _events(self, method):
         return [e["params"] for e in self.browser.events if e.get("sessionId") == self.session and e["method"] == method]
 

@@ -176,7 +176,7 @@ class Net10(OnReal, Case):
     def test_the_page_in_a_browser(self):
         with browser.Browser(self.folder) as b:
             page = b.open("file://%s/report.html" % self.revealed)
-            self.assertEqual(page.value("document.documentElement.dataset.page"), "ready", page.problems)
+            page.ready()
             self.assertEqual(page.value("document.querySelector('h1').textContent"), load(self.revealed)["diagnosis"]["headline"])
             for tab in ("values", "generations", "about", "holders"):
                 page.click("document.getElementById('tab-%s')" % tab)
