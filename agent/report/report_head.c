@@ -77,32 +77,32 @@ static void put_context(const struct report_head *h, struct report_file *f)
 	const struct session_facts *x = h->facts;
 	struct json_writer *w = &f->json;
 	char when[CLOCK_RFC3339_SIZE];
-	json_line(w);
-	json_object(w, "session");
-	json_string(w, "kind", "ProfilingSession");
+	jsonw_line(w);
+	jsonw_object(w, "session");
+	jsonw_string(w, "kind", "ProfilingSession");
 	report_json_string(f, "name", h->context->session_name);
 	report_json_string(f, "namespace", h->context->session_namespace);
 	report_json_string(f, "uid", h->context->session_uid);
 	if (h->context->requested_by && h->context->requested_by[0])
 		report_json_string(f, "requestedBy", h->context->requested_by);
-	json_end(w);
-	json_line(w);
-	json_object(w, "target");
-	json_string(w, "runtime", ".NET");
+	jsonw_end(w);
+	jsonw_line(w);
+	jsonw_object(w, "target");
+	jsonw_string(w, "runtime", ".NET");
 	report_json_string(f, "pod", h->context->pod_name);
 	report_json_string(f, "container", h->context->container);
 	report_json_string(f, "node", h->context->node_name);
-	json_integer(w, "pid", x->pid);
+	jsonw_integer(w, "pid", x->pid);
 	report_json_string(f, "entrypoint", x->target.entrypoint);
 	report_json_string(f, "runtimeVersion", x->target.runtime_version);
 	report_json_string(f, "architecture", x->target.arch);
-	json_end(w);
-	json_line(w);
-	json_object(w, "time");
-	json_string(w, "startedAt", clock_rfc3339(x->started_wall_ms, when));
-	json_number(w, "durationSeconds", (double)x->duration_ns / 1e9, 3);
-	json_bool(w, "endedEarly", x->canceled);
-	json_end(w);
+	jsonw_end(w);
+	jsonw_line(w);
+	jsonw_object(w, "time");
+	jsonw_string(w, "startedAt", clock_rfc3339(x->started_wall_ms, when));
+	jsonw_number(w, "durationSeconds", (double)x->duration_ns / 1e9, 3);
+	jsonw_bool(w, "endedEarly", x->canceled);
+	jsonw_end(w);
 }
 
 void report_head_json_begin(const struct report_head *h, const char *finding, struct report_file *f)
@@ -112,32 +112,32 @@ void report_head_json_begin(const struct report_head *h, const char *finding, st
 	enum profiler_kind kind = h->spec ? h->spec->profiler : PROFILER_CPU_HOTPATHS;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	report_head_text(h, &text);
-	json_object(w, NULL);
-	json_string(w, "schema", "drdotnet.dev/report/v1");
-	json_string(w, "generator", "drdotnet " DRDOTNET_VERSION);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "schema", "drdotnet.dev/report/v1");
+	jsonw_string(w, "generator", "drdotnet " DRDOTNET_VERSION);
 	report_json_string(f, "profiler", profiler_kind_name(kind));
 	put_context(h, f);
-	json_line(w);
-	json_object(w, "diagnosis");
-	json_string(w, "finding", finding);
-	json_string(w, "headline", h->headline);
-	json_string(w, "text", buf_str(&text));
+	jsonw_line(w);
+	jsonw_object(w, "diagnosis");
+	jsonw_string(w, "finding", finding);
+	jsonw_string(w, "headline", h->headline);
+	jsonw_string(w, "text", buf_str(&text));
 }
 
 static void put_limits(const struct limits *l, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
-	json_line(w);
-	json_array(w, "limitsReached");
+	jsonw_line(w);
+	jsonw_array(w, "limitsReached");
 	for (size_t i = 0; i < l->count; i++) {
 		report_json_record(f);
-		json_string(w, "name", l->list[i].name);
-		json_known(w, "limit", l->list[i].limit);
-		json_known(w, "seen", l->list[i].seen);
-		json_string(w, "meaning", l->list[i].meaning);
-		json_end(w);
+		jsonw_string(w, "name", l->list[i].name);
+		jsonw_known(w, "limit", l->list[i].limit);
+		jsonw_known(w, "seen", l->list[i].seen);
+		jsonw_string(w, "meaning", l->list[i].meaning);
+		jsonw_end(w);
 	}
-	json_end(w);
+	jsonw_end(w);
 }
 
 void report_head_json_end(const struct report_head *h, struct report_file *f)
@@ -145,17 +145,17 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 	const struct session_facts *x = h->facts;
 	struct json_writer *w = &f->json;
 	put_limits(&x->limits, f);
-	json_line(w);
-	json_object(w, "cost");
-	json_string(w, "applicationHeld", x->cost.max_pause_us == 0 && x->held_unmeasured ? "notMeasured" : "measured");
-	json_integer(w, "maxPauseMicroseconds", x->cost.max_pause_us);
-	json_integer(w, "addedCPUMilliseconds", x->cost.added_cpu_ms);
-	json_integer(w, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
-	json_integer(w, "droppedSamples", x->cost.dropped_samples);
-	json_integer(w, "blockingCollections", x->cost.blocking_collections);
-	json_integer(w, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
-	json_end(w);
-	json_end(w);
+	jsonw_line(w);
+	jsonw_object(w, "cost");
+	jsonw_string(w, "applicationHeld", x->cost.max_pause_us == 0 && x->held_unmeasured ? "notMeasured" : "measured");
+	jsonw_integer(w, "maxPauseMicroseconds", x->cost.max_pause_us);
+	jsonw_integer(w, "addedCPUMilliseconds", x->cost.added_cpu_ms);
+	jsonw_integer(w, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
+	jsonw_integer(w, "droppedSamples", x->cost.dropped_samples);
+	jsonw_integer(w, "blockingCollections", x->cost.blocking_collections);
+	jsonw_integer(w, "blockingCollectionMicroseconds", x->cost.blocking_collections_us);
+	jsonw_end(w);
+	jsonw_end(w);
 	buf_putc(&f->text, '\n');
 }
 

@@ -10,7 +10,7 @@ void report_json_string(struct report_file *f, const char *key, const char *valu
 	buf_init(&shown, OUTSIDE_TEXT_BYTES * 16);
 	if (value)
 		method_name_printable(value, OUTSIDE_TEXT_BYTES, &shown);
-	json_string(&f->json, key, value ? buf_str(&shown) : NULL);
+	jsonw_string(&f->json, key, value ? buf_str(&shown) : NULL);
 }
 
 void report_json_marks(struct report_file *f, const char *key, unsigned marks)
@@ -20,21 +20,21 @@ void report_json_marks(struct report_file *f, const char *key, unsigned marks)
 		const char *name;
 	} names[] = {{METHOD_ASYNC, "async"}, {METHOD_ITERATOR, "iterator"}, {METHOD_LAMBDA, "lambda"}, {METHOD_LOCAL, "local"},
 		     {METHOD_DYNAMIC, "dynamic"}, {METHOD_NO_SYMBOL, "noSymbol"}};
-	json_array(&f->json, key);
+	jsonw_array(&f->json, key);
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
 		if (marks & names[i].mark)
-			json_string(&f->json, NULL, names[i].name);
-	json_end(&f->json);
+			jsonw_string(&f->json, NULL, names[i].name);
+	jsonw_end(&f->json);
 }
 
 void report_json_record(struct report_file *f)
 {
-	json_line(&f->json);
-	json_object(&f->json, NULL);
+	jsonw_line(&f->json);
+	jsonw_object(&f->json, NULL);
 }
 
 void report_json_end(struct report_file *f)
 {
-	json_end(&f->json);
+	jsonw_end(&f->json);
 	report_file_flow(f);
 }

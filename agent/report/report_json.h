@@ -10,7 +10,7 @@ void report_json_marks(struct report_file *f, const char *key, unsigned marks); 
 /* The next element of an array of records, on a line of its own. */
 void report_json_record(struct report_file *f);
 
-/* json_end(), and what is written flows on. */
+/* jsonw_end(), and what is written flows on. */
 void report_json_end(struct report_file *f);
 
 #endif

@@ -12,7 +12,7 @@ struct json_writer json_writer_on(struct buf *out)
 	return (struct json_writer){.out = out};
 }
 
-void json_line(struct json_writer *w)
+void jsonw_line(struct json_writer *w)
 {
 	w->line = true;
 }
@@ -44,17 +44,17 @@ static void open_level(struct json_writer *w, const char *key, bool array)
 	w->filled = false;
 }
 
-void json_object(struct json_writer *w, const char *key)
+void jsonw_object(struct json_writer *w, const char *key)
 {
 	open_level(w, key, false);
 }
 
-void json_array(struct json_writer *w, const char *key)
+void jsonw_array(struct json_writer *w, const char *key)
 {
 	open_level(w, key, true);
 }
 
-void json_end(struct json_writer *w)
+void jsonw_end(struct json_writer *w)
 {
 	assert(w->depth > 0);
 	buf_putc(w->out, w->arrays & 1 ? ']' : '}');
@@ -64,27 +64,27 @@ void json_end(struct json_writer *w)
 	w->line = false;
 }
 
-void json_text(struct json_writer *w, const char *key, const char *value, size_t len)
+void jsonw_text(struct json_writer *w, const char *key, const char *value, size_t len)
 {
 	begin_value(w, key);
 	text_append_json(w->out, value, len);
 }
 
-void json_string(struct json_writer *w, const char *key, const char *value)
+void jsonw_string(struct json_writer *w, const char *key, const char *value)
 {
 	if (value)
-		json_text(w, key, value, strlen(value));
+		jsonw_text(w, key, value, strlen(value));
 	else
-		json_null(w, key);
+		jsonw_null(w, key);
 }
 
-void json_integer(struct json_writer *w, const char *key, int64_t value)
+void jsonw_integer(struct json_writer *w, const char *key, int64_t value)
 {
 	begin_value(w, key);
 	buf_printf(w->out, "%" PRId64, value);
 }
 
-void json_unsigned(struct json_writer *w, const char *key, uint64_t value)
+void jsonw_unsigned(struct json_writer *w, const char *key, uint64_t value)
 {
 	char digits[20];
 	size_t at = sizeof digits;
@@ -95,32 +95,32 @@ void json_unsigned(struct json_writer *w, const char *key, uint64_t value)
 	buf_append(w->out, digits + at, sizeof digits - at);
 }
 
-void json_number(struct json_writer *w, const char *key, double value, int decimals)
+void jsonw_number(struct json_writer *w, const char *key, double value, int decimals)
 {
 	if (!isfinite(value)) {
-		json_null(w, key);
+		jsonw_null(w, key);
 		return;
 	}
 	begin_value(w, key);
 	buf_printf(w->out, "%.*f", decimals, value);
 }
 
-void json_bool(struct json_writer *w, const char *key, bool value)
+void jsonw_bool(struct json_writer *w, const char *key, bool value)
 {
 	begin_value(w, key);
 	buf_puts(w->out, value ? "true" : "false");
 }
 
-void json_null(struct json_writer *w, const char *key)
+void jsonw_null(struct json_writer *w, const char *key)
 {
 	begin_value(w, key);
 	buf_puts(w->out, "null");
 }
 
-void json_known(struct json_writer *w, const char *key, int64_t value)
+void jsonw_known(struct json_writer *w, const char *key, int64_t value)
 {
 	if (value < 0)
-		json_null(w, key);
+		jsonw_null(w, key);
 	else
-		json_integer(w, key, value);
+		jsonw_integer(w, key, value);
 }

@@ -2,12 +2,12 @@
  * whatever it is made of. One object or array is open at a time, inside of those opened before it.
  *
  *   struct json_writer w = json_writer_on(&text);
- *   json_object(&w, NULL);              {
- *   json_integer(&w, "objects", 12);      "objects":12
- *   json_array(&w, "names");              ,"names":[
- *   json_string(&w, NULL, "a");             "a"
- *   json_end(&w);                         ]
- *   json_end(&w);                       }
+ *   jsonw_object(&w, NULL);              {
+ *   jsonw_integer(&w, "objects", 12);      "objects":12
+ *   jsonw_array(&w, "names");              ,"names":[
+ *   jsonw_string(&w, NULL, "a");             "a"
+ *   jsonw_end(&w);                         ]
+ *   jsonw_end(&w);                       }
  *
  * `key`: the member's name, of ours (letters, digits and what needs no escape); NULL in an array and for the outermost value. Failures are the
  * buffer's (buf.full). One thread. */
@@ -34,19 +34,19 @@ struct json_writer {
 struct json_writer json_writer_on(struct buf *out);
 
 /* The next value stands on a line of its own: for people who read the file. */
-void json_line(struct json_writer *w);
+void jsonw_line(struct json_writer *w);
 
-void json_object(struct json_writer *w, const char *key);
-void json_array(struct json_writer *w, const char *key);
-void json_end(struct json_writer *w); /* of the innermost object or array */
+void jsonw_object(struct json_writer *w, const char *key);
+void jsonw_array(struct json_writer *w, const char *key);
+void jsonw_end(struct json_writer *w); /* of the innermost object or array */
 
-void json_string(struct json_writer *w, const char *key, const char *value); /* text_append_json(); NULL: null */
-void json_text(struct json_writer *w, const char *key, const char *value, size_t len);
-void json_integer(struct json_writer *w, const char *key, int64_t value);
-void json_unsigned(struct json_writer *w, const char *key, uint64_t value); /* also the fastest, for long arrays */
-void json_number(struct json_writer *w, const char *key, double value, int decimals); /* infinite or no number: null */
-void json_bool(struct json_writer *w, const char *key, bool value);
-void json_null(struct json_writer *w, const char *key);
-void json_known(struct json_writer *w, const char *key, int64_t value); /* negative (not known): null */
+void jsonw_string(struct json_writer *w, const char *key, const char *value); /* text_append_json(); NULL: null */
+void jsonw_text(struct json_writer *w, const char *key, const char *value, size_t len);
+void jsonw_integer(struct json_writer *w, const char *key, int64_t value);
+void jsonw_unsigned(struct json_writer *w, const char *key, uint64_t value); /* also the fastest, for long arrays */
+void jsonw_number(struct json_writer *w, const char *key, double value, int decimals); /* infinite or no number: null */
+void jsonw_bool(struct json_writer *w, const char *key, bool value);
+void jsonw_null(struct json_writer *w, const char *key);
+void jsonw_known(struct json_writer *w, const char *key, int64_t value); /* negative (not known): null */
 
 #endif
