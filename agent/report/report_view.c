@@ -16,13 +16,13 @@
 
 #define EMBED(symbol, path) EMBED_FILE(".rodata.report_assets", symbol, "agent/report/assets/" path)
 
-EMBED(report_asset_view, "view.html");
-EMBED(report_asset_css, "page.css");
-EMBED(report_asset_kit, "kit.js");
-EMBED(report_asset_theme, "theme.js");
-EMBED(report_asset_flame, "flame_section.js");
-EMBED(report_asset_tree, "tree.js");
-EMBED(report_asset_timeline, "timeline.js");
+EMBED(embedded_view, "view.html");
+EMBED(embedded_css, "page.css");
+EMBED(embedded_kit, "kit.js");
+EMBED(embedded_theme, "theme.js");
+EMBED(embedded_flame, "flame_section.js");
+EMBED(embedded_tree, "tree.js");
+EMBED(embedded_timeline, "timeline.js");
 
 #define SCRIPTS 6
 
@@ -71,12 +71,12 @@ static void put_script_hashes(const struct filling *x)
 
 static void put_style_hashes(const struct filling *x)
 {
-	put_hash(x->f, REPORT_ASSET(report_asset_css));
+	put_hash(x->f, REPORT_ASSET(embedded_css));
 }
 
 static void put_styles(const struct filling *x)
 {
-	put_asset(x->f, "style", REPORT_ASSET(report_asset_css));
+	put_asset(x->f, "style", REPORT_ASSET(embedded_css));
 }
 
 static void put_scripts(const struct filling *x)
@@ -203,10 +203,10 @@ void report_view_write(const struct report_view *view, const struct report_head 
 		.view = view,
 		.head = h,
 		.f = f,
-		.scripts = {REPORT_ASSET(report_asset_theme), REPORT_ASSET(report_asset_kit), REPORT_ASSET(report_asset_flame),
-			    REPORT_ASSET(report_asset_tree), REPORT_ASSET(report_asset_timeline), view->script},
+		.scripts = {REPORT_ASSET(embedded_theme), REPORT_ASSET(embedded_kit), REPORT_ASSET(embedded_flame),
+			    REPORT_ASSET(embedded_tree), REPORT_ASSET(embedded_timeline), view->script},
 	};
-	struct report_asset rest = REPORT_ASSET(report_asset_view);
+	struct report_asset rest = REPORT_ASSET(embedded_view);
 	while (rest.len) {
 		const char *hole = memmem(rest.text, rest.len, "{{", 2);
 		const char *end = hole ? memmem(hole, rest.len - (size_t)(hole - rest.text), "}}", 2) : NULL;

@@ -20,7 +20,7 @@ void jsonw_line(struct json_writer *w)
 /* What stands before a value. */
 static void begin_value(struct json_writer *w, const char *key)
 {
-	assert(!w->depth || !key == (w->arrays & 1));
+	assert(!w->depth || (key == NULL) == (w->arrays & 1));
 	if (w->filled)
 		buf_putc(w->out, ',');
 	if (w->line)
