@@ -16,7 +16,6 @@ EMBED(report_asset_data_pauses_js, "pauses.js");
 EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_flame, "flame.html");
 EMBED(report_asset_data_flame_js, "flame.js");
-EMBED(report_asset_data_leak, "leak.html");
 EMBED(report_asset_data_allocs, "allocs.html");
 
 #define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
@@ -64,11 +63,6 @@ struct report_asset report_asset_flame(void)
 struct report_asset report_asset_flame_js(void)
 {
 	return ASSET(report_asset_data_flame_js);
-}
-
-struct report_asset report_asset_leak(void)
-{
-	return ASSET(report_asset_data_leak);
 }
 
 struct report_asset report_asset_pauses(void)

@@ -26,7 +26,6 @@ struct report_asset report_asset_pauses(void);
 struct report_asset report_asset_pauses_css(void);
 struct report_asset report_asset_pauses_js(void);
 struct report_asset report_asset_cpu(void);
-struct report_asset report_asset_leak(void);
 struct report_asset report_asset_allocs(void);
 
 #endif

@@ -1,14 +1,26 @@
 #include "agent/profilers/leak/leak_report.h"
 
+#include "agent/report/report_view.h"
 #include "common/base/cleanup.h"
+#include "common/base/embed.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
 
+EMBED_FILE(".rodata.report_assets", leak_view, "agent/profilers/leak/leak_view.js");
+
+static void put_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same for programs: report.json.";
+	const struct leak_source *s = source;
+	const struct report_view view = {"Memory leak", REPORT_ASSET(leak_view), footer};
+	report_view_write(&view, &s->head, f);
+}
+
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", leak_summary_write},
-	{"report.html", "text/html; charset=utf-8", leak_page_write},
 	{"report.json", "application/json", leak_json_write},
+	{"report.html", "text/html; charset=utf-8", put_page},
 };
 
 const char *leak_root_name(enum leak_root r)

@@ -29,7 +29,6 @@ int leak_report_write(const struct leak_model *m, const struct session_facts *fa
 
 void leak_json_write(const void *source, struct report_file *f);
 void leak_summary_write(const void *source, struct report_file *f);
-void leak_page_write(const void *source, struct report_file *f);
 
 const char *leak_root_name(enum leak_root r); /* "pinnedHandle" */
 
