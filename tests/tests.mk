@@ -24,7 +24,7 @@ $(FUZZ_BIN): $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libkubectl.a $(B)/libagen
 # Programs that Python suites drive: tests/<part>/<name>.c becomes build/<flavour>/tests/<name>, with '-' for '_'.
 TOOL_SRC := tests/system/link/hub_tool.c tests/system/controller/fake_hub.c tests/system/storage/storage_tool.c tests/helpers/deny_perf.c \
 	tests/helpers/as_pid.c tests/helpers/fake_diagnostics.c tests/system/report/report_tool.c tests/system/leak/leak_tool.c
-TOOL_SRC += tests/system/survivors/survivors_tool.c
+TOOL_SRC += tests/system/survivors/survivors_tool.c tests/system/pauses/pause_tool.c
 TOOL_SRC += tests/system/walk/walk_tool.c
 TOOL_SRC += tests/helpers/crypto_end.c
 include tests/bench/bench.mk

@@ -10,9 +10,6 @@ EMBED(report_asset_data_page_js, "page.js");
 EMBED(report_asset_data_survivors, "survivors.html");
 EMBED(report_asset_data_survivors_css, "survivors.css");
 EMBED(report_asset_data_survivors_js, "survivors.js");
-EMBED(report_asset_data_pauses, "pauses.html");
-EMBED(report_asset_data_pauses_css, "pauses.css");
-EMBED(report_asset_data_pauses_js, "pauses.js");
 EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_flame, "flame.html");
 EMBED(report_asset_data_flame_js, "flame.js");
@@ -63,21 +60,6 @@ struct report_asset report_asset_flame(void)
 struct report_asset report_asset_flame_js(void)
 {
 	return ASSET(report_asset_data_flame_js);
-}
-
-struct report_asset report_asset_pauses(void)
-{
-	return ASSET(report_asset_data_pauses);
-}
-
-struct report_asset report_asset_pauses_css(void)
-{
-	return ASSET(report_asset_data_pauses_css);
-}
-
-struct report_asset report_asset_pauses_js(void)
-{
-	return ASSET(report_asset_data_pauses_js);
 }
 
 struct report_asset report_asset_allocs(void)

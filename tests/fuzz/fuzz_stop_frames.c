@@ -40,7 +40,7 @@ static void thread_name(void *ctx, uint32_t tid, char *out, size_t size)
 
 static void check_report(const struct pause_capture *c)
 {
-	static void (*const writers[])(const void *, struct report_file *) = {pause_json_write, pause_summary_write, pause_page_write};
+	static void (*const writers[])(const void *, struct report_file *) = {pause_json_write, pause_summary_write};
 	struct pause_analysis a;
 	struct pause_diagnosis d;
 	struct session_spec spec = {.profiler = PROFILER_RUNTIME_PAUSES};
@@ -53,6 +53,7 @@ static void check_report(const struct pause_capture *c)
 	for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
 		struct report_file f = {.fd = -1};
 		buf_init(&f.text, 64u << 20);
+		f.json = json_writer_on(&f.text);
 		writers[i](&source, &f);
 		check(f.text.len > 100 && !memchr(f.text.data, 0x7f, f.text.len) && !memchr(f.text.data, 0xff, f.text.len));
 		buf_fini(&f.text);

@@ -1,15 +1,27 @@
 #include "agent/profilers/pauses/pause_report.h"
 
+#include "agent/report/report_view.h"
 #include "common/base/cleanup.h"
+#include "common/base/embed.h"
 #include "common/base/mem.h"
 #include "common/proto/channel_stops.h"
 
 #include <stdlib.h>
 
+EMBED_FILE(".rodata.report_assets", pause_view, "agent/profilers/pauses/pause_view.js");
+
+static void put_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same is in report.json, and in short in summary.md.";
+	const struct pause_source *s = source;
+	const struct report_view view = {"Runtime pauses", REPORT_ASSET(pause_view), footer};
+	report_view_write(&view, &s->head, f);
+}
+
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", pause_summary_write},
-	{"report.html", "text/html; charset=utf-8", pause_page_write},
 	{"report.json", "application/json", pause_json_write},
+	{"report.html", "text/html; charset=utf-8", put_page},
 };
 
 int pause_report_write(const struct pause_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,

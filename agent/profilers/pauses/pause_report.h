@@ -20,7 +20,6 @@ int pause_report_write(const struct pause_capture *c, const struct session_spec 
 struct report_file;
 void pause_json_write(const void *source, struct report_file *f);
 void pause_summary_write(const void *source, struct report_file *f);
-void pause_page_write(const void *source, struct report_file *f);
 
 /* The pauses that are listed one by one: those that are at least so long. 0: all. */
 int64_t pause_listed_from_ns(const struct pause_capture *c, size_t max, size_t *omitted);

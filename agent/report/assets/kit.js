@@ -54,6 +54,16 @@ const Report = (() => {
 	const change = (n, show = bytes) => (n > 0 ? '+ ' : n < 0 ? '\u2212 ' : '') + show(Math.abs(n));
 	const milliseconds = us => us >= 1000 || us === 0 ? (us / 1000).toFixed(1) + ' ms' : us + ' us';
 
+	/* "310 us", "1.24 ms", "84 ms", "9.9 s" */
+	function duration(us) {
+		if (us < 999.5) return us.toFixed(0) + ' us';
+		if (us < 99950) return (us / 1000).toFixed(us < 9995 ? 2 : 1) + ' ms';
+		return us < 9999500 ? (us / 1000).toFixed(0) + ' ms' : (us / 1e6).toFixed(1) + ' s';
+	}
+
+	/* The same of round values: "10 us", "1 ms", "50 s" */
+	const roundDuration = us => us < 1000 ? us + ' us' : us < 1e6 ? us / 1000 + ' ms' : us / 1e6 + ' s';
+
 	const generation = name => ({loh: 'LOH', poh: 'POH'}[name] || name);
 
 	/* A bar of a share, 0 to 1. */
@@ -251,7 +261,8 @@ const Report = (() => {
 		host.append(about);
 	};
 
-	kinds.text = (section, host) => host.append(...section.texts.map(text => make('p', text)));
+	/* {title: a heading above; omitted: none, texts: [...]} */
+	kinds.text = (section, host) => host.append(...[section.title ? make('h2', section.title) : null, ...section.texts.map(text => make('p', text))].filter(Boolean));
 
 	/* Whatever else a view draws itself: {draw: (host, r) => void} */
 	kinds.own = (section, host, r) => section.draw(host, r);
@@ -323,5 +334,5 @@ const Report = (() => {
 		}
 	}
 
-	return {make, svg, button, bytes, count, percent, share, change, milliseconds, generation, bar, spark, kinds, draw, openTab, pause, costRows, tailCallRow, state, show};
+	return {make, svg, button, bytes, count, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw, openTab, pause, costRows, tailCallRow, state, show};
 })();
