@@ -7,9 +7,6 @@
 EMBED(report_asset_data_page, "page.html");
 EMBED(report_asset_data_page_css, "page.css");
 EMBED(report_asset_data_page_js, "page.js");
-EMBED(report_asset_data_survivors, "survivors.html");
-EMBED(report_asset_data_survivors_css, "survivors.css");
-EMBED(report_asset_data_survivors_js, "survivors.js");
 EMBED(report_asset_data_cpu, "cpu.html");
 EMBED(report_asset_data_flame, "flame.html");
 EMBED(report_asset_data_flame_js, "flame.js");
@@ -30,21 +27,6 @@ struct report_asset report_asset_page_css(void)
 struct report_asset report_asset_page_js(void)
 {
 	return ASSET(report_asset_data_page_js);
-}
-
-struct report_asset report_asset_survivors(void)
-{
-	return ASSET(report_asset_data_survivors);
-}
-
-struct report_asset report_asset_survivors_css(void)
-{
-	return ASSET(report_asset_data_survivors_css);
-}
-
-struct report_asset report_asset_survivors_js(void)
-{
-	return ASSET(report_asset_data_survivors_js);
 }
 
 struct report_asset report_asset_cpu(void)

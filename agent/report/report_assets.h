@@ -19,9 +19,6 @@ struct report_asset report_asset_flame(void);
 struct report_asset report_asset_flame_js(void);
 
 /* Of one profiler: what stands below the diagnosis, and its script. */
-struct report_asset report_asset_survivors(void);
-struct report_asset report_asset_survivors_css(void);
-struct report_asset report_asset_survivors_js(void);
 struct report_asset report_asset_cpu(void);
 struct report_asset report_asset_allocs(void);
 

@@ -1,54 +1,31 @@
 #include "agent/profilers/survivors/survivors_json.h"
 
-#include "agent/symbols/method_name.h"
-#include "agent/report/old_json.h"
+#include "agent/report/report_json.h"
 #include "agent/profilers/survivors/survivors_source.h"
 #include "agent/profilers/survivors/survivors_text.h"
 #include "agent/profilers/survivors/survivors_types.h"
 #include "common/base/mem.h"
-#include "common/base/text.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MAX_NODES 20000
 #define PATH_CHARS 200
-#define NAME_BYTES 300
 
-static void put_percent(const struct survivors *s, uint64_t bytes, struct report_file *f)
+static void put_percent(const struct survivors *s, uint64_t bytes, struct json_writer *w)
 {
-	old_json_number(f, "percent", survivors_percent(s, bytes), 2);
+	jsonw_number(w, "percent", survivors_percent(s, bytes), 2);
 }
 
 /* What only a graph tells: null without one. */
-static void put_held(const struct survivors *s, struct report_file *f, const char *key, uint64_t value)
+static void put_held(const struct survivors *s, struct json_writer *w, const char *key, uint64_t value)
 {
-	old_json_known(f, key, s->graph ? (int64_t)value : -1);
+	jsonw_known(w, key, s->graph ? (int64_t)value : -1);
 }
 
-static void put_size(struct report_file *f, const char *key, uint64_t value)
+/* What is not known, or was not, is 0 in the facts. */
+static void put_nonzero(struct json_writer *w, const char *key, int64_t value)
 {
-	old_json_integer(f, key, (int64_t)value);
-}
-
-static void put_shown(struct report_file *f, const char *value)
-{
-	AUTO_BUF struct buf shown;
-	buf_init(&shown, NAME_BYTES * 16);
-	if (!value) {
-		buf_puts(&f->text, "null");
-		return;
-	}
-	method_name_printable(value, NAME_BYTES, &shown);
-	text_append_json(&f->text, buf_str(&shown), shown.len);
-}
-
-/* The first member of an object in a list has no comma before it: each such object begins here. */
-static void begin_item(struct report_file *f, bool first, const char *key, const char *value)
-{
-	buf_printf(&f->text, "%s\n{\"%s\":", first ? "" : ",", key);
-	put_shown(f, value);
+	jsonw_known(w, key, value ? value : -1);
 }
 
 static void put_path_text(const struct survivors *s, const struct heap_path *p, struct buf *out)
@@ -66,191 +43,223 @@ static void put_main(const struct survivors_source *x, struct report_file *f)
 	buf_init(&path, 8192);
 	if (d->path)
 		put_path_text(s, d->path, &path);
-	buf_puts(&f->text, ",\n\"main\":");
-	begin_item(f, true, "holder", d->holder ? d->holder->name : NULL);
-	old_json_string(f, "path", d->path ? buf_str(&path) : NULL);
-	old_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->snapshot->types[d->type].name);
-	buf_puts(&f->text, "}");
+	jsonw_line(&f->json);
+	jsonw_object(&f->json, "main");
+	report_json_string(f, "holder", d->holder ? d->holder->name : NULL);
+	report_json_string(f, "path", d->path ? buf_str(&path) : NULL);
+	report_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->snapshot->types[d->type].name);
+	jsonw_end(&f->json);
 }
 
-static void put_types_only(const struct survivors *s, struct report_file *f)
+static void put_types_only(const struct survivors *s, struct json_writer *w)
 {
-	const struct heap_facts *w = &s->snapshot->facts;
+	const struct heap_facts *facts = &s->snapshot->facts;
 	if (s->graph) {
-		buf_puts(&f->text, ",\"typesOnly\":null");
+		jsonw_null(w, "typesOnly");
 		return;
 	}
-	buf_puts(&f->text, ",\"typesOnly\":{\"seenPercent\":");
-	buf_printf(&f->text, "%.1f", survivors_types_seen_percent(s));
-	old_json_known(f, "wholePauseBudgetMilliseconds", w->part ? w->whole_budget_ms : -1);
-	old_json_known(f, "holdersPauseBudgetMilliseconds", w->needs.budget_ms ? w->needs.budget_ms : -1);
-	old_json_known(f, "holdersAgentMemoryBytes", w->needs.limit_bytes ? w->needs.limit_bytes : -1);
-	old_json_known(f, "holdersAgentFileBytes", w->needs.file_bytes ? w->needs.file_bytes : -1);
-	buf_puts(&f->text, "}");
+	jsonw_object(w, "typesOnly");
+	jsonw_number(w, "seenPercent", survivors_types_seen_percent(s), 1);
+	jsonw_known(w, "wholePauseBudgetMilliseconds", facts->part ? facts->whole_budget_ms : -1);
+	put_nonzero(w, "holdersPauseBudgetMilliseconds", facts->needs.budget_ms);
+	put_nonzero(w, "holdersAgentMemoryBytes", facts->needs.limit_bytes);
+	put_nonzero(w, "holdersAgentFileBytes", facts->needs.file_bytes);
+	jsonw_end(w);
 }
 
 static void put_walk(const struct survivors_source *x, struct report_file *f)
 {
 	const struct survivors *s = x->survivors;
-	const struct heap_facts *w = &s->snapshot->facts;
-	int64_t stops_us = w->collection_stop_us + w->walk_stop_us;
-	buf_puts(&f->text, ",\n\"walk\":");
-	begin_item(f, true, "roots", s->graph ? w->way == HEAP_WAY_EXACT ? "exact" : "noCollection" : "none");
-	old_json_string(f, "rootsWhy", w->why);
-	put_types_only(s, f);
-	old_json_integer(f, "stopMicroseconds", w->paused_us);
-	old_json_integer(f, "totalStopMicroseconds", stops_us > w->paused_us ? stops_us : w->paused_us);
-	old_json_known(f, "predictedStopMicroseconds", w->predicted_stop_us ? w->predicted_stop_us : -1);
-	put_size(f, "objects", s->objects);
-	put_size(f, "references", w->edges);
-	old_json_integer(f, "analysisMilliseconds", x->analysis_ms);
-	buf_puts(&f->text, "}");
+	const struct heap_facts *facts = &s->snapshot->facts;
+	struct json_writer *w = &f->json;
+	int64_t stops_us = facts->collection_stop_us + facts->walk_stop_us;
+	jsonw_line(w);
+	jsonw_object(w, "walk");
+	jsonw_string(w, "roots", s->graph ? facts->way == HEAP_WAY_EXACT ? "exact" : "noCollection" : "none");
+	report_json_string(f, "rootsWhy", facts->why);
+	put_types_only(s, w);
+	jsonw_integer(w, "stopMicroseconds", facts->paused_us);
+	jsonw_integer(w, "totalStopMicroseconds", stops_us > facts->paused_us ? stops_us : facts->paused_us);
+	put_nonzero(w, "collectionStopMicroseconds", facts->collection_stop_us);
+	put_nonzero(w, "walkStopMicroseconds", facts->walk_stop_us);
+	put_nonzero(w, "predictedStopMicroseconds", facts->predicted_stop_us);
+	jsonw_unsigned(w, "objects", s->objects);
+	jsonw_unsigned(w, "references", facts->edges);
+	jsonw_integer(w, "analysisMilliseconds", x->analysis_ms);
+	jsonw_end(w);
 }
 
 static void put_generations(const struct survivors *s, struct report_file *f)
 {
 	static const char *const names[HEAP_GENERATIONS] = {"gen0", "gen1", "gen2", "loh", "poh", "frozen"};
-	buf_puts(&f->text, ",\"generations\":[");
+	struct json_writer *w = &f->json;
+	jsonw_array(w, "generations");
 	for (int i = 0; i < HEAP_GENERATIONS; i++) {
 		const struct heap_space *p = &s->spaces[i];
 		uint64_t used = p->bytes + p->dead_bytes;
-		begin_item(f, i == 0, "generation", names[i]);
-		put_size(f, "sizeBytes", p->range_bytes > used + p->free_bytes ? p->range_bytes : used + p->free_bytes);
-		put_size(f, "objects", p->count + p->dead_count);
-		put_size(f, "usedBytes", used);
-		put_held(s, f, "unreachableBytes", p->dead_bytes);
-		put_size(f, "freeBytes", p->free_bytes);
-		old_json_known(f, "largestFreeBytes", p->largest_free_bytes || !p->free_bytes ? (int64_t)p->largest_free_bytes : -1);
-		put_held(s, f, "pinnedObjects", p->pinned_count);
-		buf_puts(&f->text, "}");
+		report_json_record(f);
+		jsonw_string(w, "generation", names[i]);
+		jsonw_unsigned(w, "sizeBytes", p->range_bytes > used + p->free_bytes ? p->range_bytes : used + p->free_bytes);
+		jsonw_unsigned(w, "objects", p->count + p->dead_count);
+		jsonw_unsigned(w, "usedBytes", used);
+		put_held(s, w, "unreachableBytes", p->dead_bytes);
+		jsonw_unsigned(w, "freeBytes", p->free_bytes);
+		jsonw_known(w, "largestFreeBytes", p->largest_free_bytes || !p->free_bytes ? (int64_t)p->largest_free_bytes : -1);
+		put_held(s, w, "pinnedObjects", p->pinned_count);
+		jsonw_end(w);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 static void put_heap(const struct survivors *s, struct report_file *f)
 {
-	buf_printf(&f->text, ",\n\"heap\":{\"bytes\":%" PRIu64, s->bytes);
-	put_held(s, f, "heldObjects", s->held_objects);
-	put_held(s, f, "heldBytes", s->held_bytes);
-	put_held(s, f, "unreachableObjects", s->unreachable_objects);
-	put_held(s, f, "unreachableBytes", s->unreachable_bytes);
-	put_size(f, "freeBytes", s->free_bytes);
-	put_held(s, f, "pinnedObjects", s->pinned_objects);
-	put_held(s, f, "pinnedBytes", s->pinned_bytes);
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "heap");
+	jsonw_unsigned(w, "bytes", s->bytes);
+	put_held(s, w, "heldObjects", s->held_objects);
+	put_held(s, w, "heldBytes", s->held_bytes);
+	put_held(s, w, "unreachableObjects", s->unreachable_objects);
+	put_held(s, w, "unreachableBytes", s->unreachable_bytes);
+	jsonw_unsigned(w, "freeBytes", s->free_bytes);
+	put_held(s, w, "pinnedObjects", s->pinned_objects);
+	put_held(s, w, "pinnedBytes", s->pinned_bytes);
 	put_generations(s, f);
-	buf_puts(&f->text, "}");
+	jsonw_end(w);
 }
 
 static void put_kinds(const struct survivors *s, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"rootKinds\":[");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "rootKinds");
 	for (int i = 0; s->graph && i < SURVIVORS_KINDS; i++) {
-		begin_item(f, i == 0, "kind", survivors_kind_name(i));
-		put_size(f, "roots", s->kinds[i].roots);
-		put_size(f, "retainedBytes", s->kinds[i].retained);
-		put_percent(s, s->kinds[i].retained, f);
-		buf_puts(&f->text, "}");
+		report_json_record(f);
+		jsonw_string(w, "kind", survivors_kind_name(i));
+		jsonw_string(w, "title", survivors_kind_title(s->snapshot, i));
+		jsonw_unsigned(w, "roots", s->kinds[i].roots);
+		jsonw_unsigned(w, "retainedBytes", s->kinds[i].retained);
+		put_percent(s, s->kinds[i].retained, w);
+		jsonw_end(w);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 /* `place`: by node, its place in the tree that is written; 0: not there. */
 static void put_holders(const struct survivors *s, const uint32_t *place, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"holders\":[");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "holders");
 	for (uint32_t i = 0; i < s->holder_count; i++) {
 		const struct survivors_holder *h = &s->holders[i];
 		const struct survivors_node *n = &s->tree.nodes[h->node];
-		begin_item(f, i == 0, "name", h->name);
-		old_json_string(f, "kind", survivors_kind_name(h->kind));
-		old_json_known(f, "node", place[h->node] ? (int64_t)place[h->node] : -1);
-		put_size(f, "roots", n->objects);
-		put_size(f, "retainedBytes", n->retained);
-		put_size(f, "retainedObjects", n->retained_objects);
-		put_percent(s, n->retained, f);
-		buf_puts(&f->text, "}");
-		report_file_flow(f);
+		report_json_record(f);
+		report_json_string(f, "name", h->name);
+		jsonw_string(w, "kind", survivors_kind_name(h->kind));
+		put_nonzero(w, "node", place[h->node]);
+		jsonw_unsigned(w, "roots", n->objects);
+		jsonw_unsigned(w, "retainedBytes", n->retained);
+		jsonw_unsigned(w, "retainedObjects", n->retained_objects);
+		put_percent(s, n->retained, w);
+		report_json_end(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
+}
+
+static void put_step(struct report_file *f, const char *name, const struct heap_step *step)
+{
+	struct json_writer *w = &f->json;
+	report_json_record(f);
+	report_json_string(f, "name", name);
+	report_json_string(f, "field", step->field && step->field[0] ? step->field : NULL);
+	jsonw_unsigned(w, "objects", step->count);
+	jsonw_unsigned(w, "bytes", step->held);
+	jsonw_bool(w, "nested", step->nested);
+	jsonw_end(w);
 }
 
 static void put_steps(const struct survivors *s, const struct heap_path *p, struct report_file *f)
 {
-	buf_puts(&f->text, ",\"steps\":[");
-	begin_item(f, true, "name", survivors_text_root(s->snapshot, p));
-	buf_printf(&f->text, ",\"field\":null,\"objects\":0,\"bytes\":%" PRIu64 "}", p->root_held);
-	for (size_t i = 0; i < p->step_count; i++) {
-		const struct heap_step *step = &p->steps[i];
-		begin_item(f, false, "name", s->snapshot->types[step->type].name);
-		old_json_string(f, "field", step->field && step->field[0] ? step->field : NULL);
-		put_size(f, "objects", step->count);
-		put_size(f, "bytes", step->held);
-		buf_puts(&f->text, "}");
-	}
-	buf_puts(&f->text, "]");
+	const struct heap_step root = {.held = p->root_held};
+	jsonw_array(&f->json, "steps");
+	put_step(f, survivors_text_root(s->snapshot, p), &root);
+	for (size_t i = 0; i < p->step_count; i++)
+		put_step(f, s->snapshot->types[p->steps[i].type].name, &p->steps[i]);
+	jsonw_end(&f->json);
 }
 
 static void put_paths(const struct survivors *s, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"paths\":[");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "paths");
 	for (size_t i = 0; i < s->paths.count; i++) {
 		const struct heap_path *p = &s->paths.paths[i];
 		AUTO_BUF struct buf text;
 		buf_init(&text, 8192);
 		put_path_text(s, p, &text);
-		begin_item(f, i == 0, "path", buf_str(&text));
-		old_json_string(f, "kind", survivors_kind_name(survivors_text_path_kind(p)));
-		put_size(f, "bytes", p->held);
-		put_size(f, "objects", p->step_count ? p->steps[p->step_count - 1].count : 0);
-		put_percent(s, p->held, f);
+		report_json_record(f);
+		report_json_string(f, "path", buf_str(&text));
+		jsonw_string(w, "kind", survivors_kind_name(survivors_text_path_kind(p)));
+		jsonw_unsigned(w, "bytes", p->held);
+		jsonw_unsigned(w, "objects", p->step_count ? p->steps[p->step_count - 1].count : 0);
+		put_percent(s, p->held, w);
 		put_steps(s, p, f);
-		buf_puts(&f->text, "}");
-		report_file_flow(f);
+		report_json_end(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 static void put_type(const struct survivors *s, const struct survivors_group *g, struct report_file *f)
 {
-	old_json_string(f, "namespace", s->snapshot->types[g->type].space);
-	old_json_string(f, "assembly", s->snapshot->types[g->type].module);
-	put_size(f, "objects", g->total.count + g->total.dead_count);
-	put_size(f, "shallowBytes", g->total.bytes + g->total.dead_bytes);
-	put_held(s, f, "retainedBytes", g->total.retained);
-	put_held(s, f, "unreachableBytes", g->total.dead_bytes + g->total.unheld_bytes);
-	buf_puts(&f->text, ",\"generationBytes\":[");
+	struct json_writer *w = &f->json;
+	report_json_record(f);
+	report_json_string(f, "name", g->name);
+	report_json_string(f, "namespace", s->snapshot->types[g->type].space);
+	report_json_string(f, "assembly", s->snapshot->types[g->type].module);
+	jsonw_unsigned(w, "objects", g->total.count + g->total.dead_count);
+	jsonw_unsigned(w, "shallowBytes", g->total.bytes + g->total.dead_bytes);
+	put_held(s, w, "retainedBytes", g->total.retained);
+	put_held(s, w, "unreachableBytes", g->total.dead_bytes + g->total.unheld_bytes);
+	jsonw_array(w, "generationBytes");
 	for (int i = 0; i < HEAP_GENERATIONS; i++)
-		buf_printf(&f->text, "%s%" PRIu64, i ? "," : "", g->total.generation_bytes[i]);
-	buf_puts(&f->text, "]}");
+		jsonw_unsigned(w, NULL, g->total.generation_bytes[i]);
+	jsonw_end(w);
+	report_json_end(f);
 }
 
 static void put_types(const struct survivors *s, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"types\":[");
-	for (uint32_t i = 0; i < s->types.count; i++) {
-		begin_item(f, i == 0, "name", s->types.items[i].name);
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "types");
+	for (uint32_t i = 0; i < s->types.count; i++)
 		put_type(s, &s->types.items[i], f);
-		report_file_flow(f);
-	}
-	buf_printf(&f->text, "],\n\"typesLeftOut\":{\"types\":%" PRIu64, s->types.left_out);
-	put_size(f, "objects", s->types.left_out_objects);
-	put_size(f, "shallowBytes", s->types.left_out_bytes);
-	buf_puts(&f->text, "}");
+	jsonw_end(w);
+	jsonw_line(w);
+	jsonw_object(w, "typesLeftOut");
+	jsonw_unsigned(w, "types", s->types.left_out);
+	jsonw_unsigned(w, "objects", s->types.left_out_objects);
+	jsonw_unsigned(w, "shallowBytes", s->types.left_out_bytes);
+	jsonw_end(w);
 }
 
 static void put_groups(const struct survivors *s, const char *key, const struct survivors_groups *g, struct report_file *f)
 {
-	buf_printf(&f->text, ",\n\"%s\":[", key);
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, key);
 	for (uint32_t i = 0; i < g->count; i++) {
 		const struct heap_total *t = &g->items[i].total;
-		begin_item(f, i == 0, "name", g->items[i].name);
-		put_size(f, "objects", t->count + t->dead_count);
-		put_size(f, "shallowBytes", t->bytes + t->dead_bytes);
-		put_held(s, f, "retainedBytes", t->retained);
-		buf_puts(&f->text, "}");
-		report_file_flow(f);
+		report_json_record(f);
+		report_json_string(f, "name", g->items[i].name);
+		jsonw_unsigned(w, "objects", t->count + t->dead_count);
+		jsonw_unsigned(w, "shallowBytes", t->bytes + t->dead_bytes);
+		put_held(s, w, "retainedBytes", t->retained);
+		report_json_end(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 /* the tree -------------------------------------------------------------------------------------------------------- */
@@ -288,22 +297,27 @@ static int64_t cell(const struct survivors_tree *t, const struct tree_plan *p, e
 static void put_tree(const struct survivors *s, const struct tree_plan *p, struct report_file *f)
 {
 	static const char *const keys[COLUMNS] = {"parent", "name", "kind", "objects", "shallowBytes", "retainedBytes"};
-	buf_puts(&f->text, ",\n\"tree\":{");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "tree");
 	for (int c = 0; c < COLUMNS; c++) {
-		buf_printf(&f->text, "%s\"%s\":[", c ? ",\n" : "\n", keys[c]);
+		jsonw_line(w);
+		jsonw_array(w, keys[c]);
 		for (uint32_t i = 0; i < p->count; i++) {
-			buf_printf(&f->text, "%s%" PRId64, i ? "," : "", cell(&s->tree, p, c, i));
+			jsonw_integer(w, NULL, cell(&s->tree, p, c, i));
 			report_file_flow(f);
 		}
-		buf_puts(&f->text, "]");
+		jsonw_end(w);
 	}
-	buf_puts(&f->text, "},\n\"names\":[");
+	jsonw_end(w);
+	jsonw_line(w);
+	jsonw_array(w, "names");
 	for (uint32_t i = 0; i < p->name_count; i++) {
-		buf_puts(&f->text, i ? ",\n" : "\n");
-		put_shown(f, survivors_tree_name(&s->tree, s->snapshot, p->named[i]));
+		jsonw_line(w);
+		report_json_string(f, NULL, survivors_tree_name(&s->tree, s->snapshot, p->named[i]));
 		report_file_flow(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 static void plan_tree(const struct survivors *s, struct tree_plan *p)
@@ -343,7 +357,8 @@ void survivors_json_write(const void *source, struct report_file *f)
 	const struct survivors *s = x->survivors;
 	struct tree_plan plan;
 	plan_tree(s, &plan);
-	old_json_begin(&x->head, survivors_finding_name(x->diagnosis->finding), NULL, f);
+	report_head_json_begin(&x->head, survivors_finding_name(x->diagnosis->finding), f);
+	jsonw_end(&f->json);
 	put_main(x, f);
 	put_walk(x, f);
 	put_heap(s, f);
@@ -354,6 +369,6 @@ void survivors_json_write(const void *source, struct report_file *f)
 	put_groups(s, "namespaces", &s->namespaces, f);
 	put_groups(s, "assemblies", &s->assemblies, f);
 	put_tree(s, &plan, f);
-	old_json_end(&x->head, f);
+	report_head_json_end(&x->head, f);
 	plan_fini(&plan);
 }

@@ -1,15 +1,25 @@
 #include "agent/profilers/survivors/survivors_report.h"
 
 #include "agent/profilers/survivors/survivors_json.h"
-#include "agent/profilers/survivors/survivors_page.h"
 #include "agent/profilers/survivors/survivors_source.h"
 #include "agent/profilers/survivors/survivors_summary.h"
+#include "agent/report/report_view.h"
 #include "common/base/clock.h"
+#include "common/base/embed.h"
+
+EMBED_FILE(".rodata.report_assets", survivors_view, "agent/profilers/survivors/survivors_view.js");
+
+static void put_page(const void *source, struct report_file *f)
+{
+	const struct survivors_source *s = source;
+	const struct report_view view = {"GC survivors", REPORT_ASSET(survivors_view), "All figures are in report.json."};
+	report_view_write(&view, &s->head, f);
+}
 
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", survivors_summary_write},
-	{"report.html", "text/html; charset=utf-8", survivors_page_write},
 	{"report.json", "application/json", survivors_json_write},
+	{"report.html", "text/html; charset=utf-8", put_page},
 };
 
 int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_ms, const struct session_facts *facts,

@@ -30,6 +30,8 @@ const Report = (() => {
 		e.append(...children);
 		return e;
 	}
+	/* A name as nodes that break where its parts end, rather than anywhere: "Shop.", "Cache.", "_items". */
+	const breakable = name => name.split(/(?<=[\w>\])][.,<])(?=[\w(])/).flatMap((part, i) => i ? [make('wbr'), part] : [part]);
 	function button(text, act, label) {
 		const b = make('button', text);
 		b.type = 'button';
@@ -172,20 +174,37 @@ const Report = (() => {
 	/* Shows the tab of that id. */
 	const openTab = (id, focus) => openers.some(open => open(id, focus));
 
+	/* A field for words that are searched in what `id` names; the address keeps them. act: words in lower case => what is said beside the field.
+	 * apply() acts on what the address has. */
+	function searchField(id, placeholder, act) {
+		const input = make('input'), matched = make('output');
+		const apply = () => { matched.textContent = act(input.value.toLowerCase().split(/\s+/).filter(Boolean)); };
+		Object.assign(input, {type: 'search', id: id + '-search', placeholder, autocomplete: 'off', spellcheck: false, maxLength: 200, value: state.get('q-' + id)});
+		input.dataset.filter = id;
+		matched.id = id + '-count';
+		matched.setAttribute('aria-live', 'polite');
+		input.addEventListener('input', () => {
+			state.set('q-' + id, input.value.trim());
+			apply();
+		});
+		return {field: make('label.field', make('span.sr', placeholder), input), matched, apply};
+	}
+
 	/* A table that is sorted by its headings and searched.
 	 * {id, title: a heading above; omitted: none, search: placeholder; omitted: no search, rows, most: rows shown at first (200),
-	 *  empty: what is said where there are none, note: text below,
-	 *  columns: [{title, cell: row => text, node, or {text, sort, title, cls}, sort: 'number', 'text' or none, cls: of th and td, by: row => number}]} */
+	 *  strong: row => it matters; omitted: none does, empty: what is said where there are none, note: text below,
+	 *  columns: [{title, cell: row => text, node, or {text, sort, title, cls, search: what is searched instead of the text}, sort: 'number', 'text'
+	 *             or none, cls: of th and td, by: row => number}]} */
 	kinds.table = (section, host) => {
 		const id = section.id, table = make('table'), head = make('tr'), body = make('tbody'), columns = section.columns.filter(Boolean);
-		let rows = section.rows, found = rows, most = section.most || 200, sorted = -1, falling = true, words = [];
+		let rows = section.rows, found = rows, most = section.most || 200, sorted = -1, falling = true, words = [], apply = refresh;
 		const texts = new Map();
 		const cellOf = (column, row) => {
 			const c = column.cell(row);
 			return c !== null && typeof c === 'object' && !(c instanceof Node) && !Array.isArray(c) ? c : {text: c};
 		};
 		const textOf = row => {
-			if (!texts.has(row)) texts.set(row, columns.map(c => make('p', cellOf(c, row).text ?? '').textContent).join(' ').toLowerCase());
+			if (!texts.has(row)) texts.set(row, columns.map(c => cellOf(c, row)).map(c => c.search ?? make('p', c.text ?? '').textContent).join(' ').toLowerCase());
 			return texts.get(row);
 		};
 		const valueOf = (column, row) => column.by ? column.by(row) : cellOf(column, row).sort ?? make('p', cellOf(column, row).text ?? '').textContent;
@@ -205,7 +224,7 @@ const Report = (() => {
 		const more = button('', () => { most += 800; fill(); });
 		more.className = 'quiet';
 		function line(row) {
-			const tr = make('tr');
+			const tr = make(section.strong && section.strong(row) ? 'tr.strong' : 'tr');
 			for (const column of columns) {
 				const c = cellOf(column, row), td = make('td', c.text ?? '');
 				td.className = [column.cls || (column.sort === 'number' ? 'n' : ''), c.cls || ''].join(' ').trim();
@@ -232,22 +251,18 @@ const Report = (() => {
 		}
 		if (section.title) host.append(make('h2', section.title));
 		if (section.search && rows.length > 1) {
-			const input = make('input'), matched = make('output');
-			Object.assign(input, {type: 'search', placeholder: section.search, autocomplete: 'off', spellcheck: false, maxLength: 200});
-			input.dataset.filter = id;
-			matched.id = id + '-count';
-			matched.setAttribute('aria-live', 'polite');
-			input.addEventListener('input', () => {
-				words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+			const search = searchField(id, section.search, given => {
+				words = given;
 				refresh();
-				matched.textContent = words.length ? `${count(found.length)} of ${count(rows.length)}` : '';
+				return words.length ? `${count(found.length)} of ${count(rows.length)}` : '';
 			});
-			host.append(make('div.tools', make('label.field', make('span.sr', section.search), input), matched));
+			host.append(make('div.tools', search.field, search.matched));
+			apply = search.apply;
 		}
 		table.append(make('thead', head), body);
 		host.append(make('div.scroll', table), more);
 		if (section.note) host.append(make('p.hint', make('span', section.note)));
-		refresh();
+		apply();
 	};
 
 	/* Texts and a list of figures: {texts: [...], rows: [[key, value], ...]; rows whose value is null are left out} */
@@ -334,5 +349,6 @@ const Report = (() => {
 		}
 	}
 
-	return {make, svg, button, bytes, count, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw, openTab, pause, costRows, tailCallRow, state, show};
+	return {make, svg, button, bytes, count, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw,
+		openTab, pause, costRows, tailCallRow, state, breakable, searchField, show};
 })();

@@ -68,6 +68,11 @@ def check_sums(test, report):
             test.assertEqual(tree["retainedBytes"][h["node"]], h["retainedBytes"])
 
 
+def cells(page, table):
+    """The texts of a table's rows that are shown."""
+    return page.value("[...document.querySelectorAll('#%s tbody tr')].filter(e => e.offsetParent).map(e => [...e.cells].map(c => c.textContent))" % table)
+
+
 class MadeUp(unittest.TestCase):
     one_process = True
     time_limit = 240
@@ -142,7 +147,7 @@ class MadeUp(unittest.TestCase):
                          ["Not known: objects were only counted by type, see the diagnosis."])
         self.assertIn("pauseBudgetMilliseconds: 1126", page.value("document.querySelector('.lines').textContent"))
         page.click("document.getElementById('tab-types')")
-        self.assertEqual(page.value("document.querySelector('#type-table tbody tr').cells[0].textContent"), "not known")
+        self.assertEqual(page.value("document.querySelector('#type-table tbody tr').cells[1].textContent"), "not known")
 
     def test_names_of_others_stay_text(self):
         report = self.report("hostile")
@@ -159,13 +164,12 @@ class MadeUp(unittest.TestCase):
 
     # report.html ------------------------------------------------------------------------------------------------------
 
-    def open(self, kind, **how):
+    def open(self, kind, place="", **how):
         if not browser.program():
             self.skipTest("no Chromium")
-        page = self.browser.open("file://%s/report.html" % self.folders[kind], **how)
+        page = self.browser.open("file://%s/report.html%s" % (self.folders[kind], place), **how)
         self.addCleanup(page.close)
-        self.assertEqual(page.value("document.documentElement.dataset.ready"), "yes", page.problems)
-        return page
+        return page.ready()
 
     def test_pages_need_nothing_else(self):
         for kind in self.folders:
@@ -186,12 +190,14 @@ class MadeUp(unittest.TestCase):
         page = self.open("shop")
         shown = page.value(SHOWN)
         self.assertEqual(shown[0], "\u25bestatic Shop.Cache._items", "the largest holder is open")
-        self.assertIn("Shop.Order", shown[3])
-        page.click("document.getElementById('fold')")
+        self.assertEqual(shown[3], "\u25beOrder")
+        page.click("document.getElementById('tree-fold')")
         folded = page.value(SHOWN)
         self.assertTrue(all(line[0] in "\u25b8s" for line in folded), folded)
         page.click("document.querySelector('#tree tbody tr')")
-        self.assertEqual(page.value(SHOWN)[1].lstrip("\u25b8"), "System.Collections.Generic.Dictionary<int, Shop.Order>")
+        self.assertEqual(page.value(SHOWN)[1].lstrip("\u25b8"), "Dictionary<int, Order>")
+        self.assertEqual(page.value("document.querySelectorAll('#tree tbody tr')[1].cells[0].title"),
+                         "System.Collections.Generic.Dictionary<int, Shop.Order>")
         page.key("ArrowDown")
         page.key("ArrowRight")
         self.assertIn("Entry[]", page.value(SHOWN)[2])
@@ -208,9 +214,9 @@ class MadeUp(unittest.TestCase):
     def test_search(self):
         page = self.open("shop")
         page.type("/")
-        self.assertEqual(page.value("document.activeElement.id"), "search")
+        self.assertEqual(page.value("document.activeElement.id"), "tree-search")
         page.type("widget")
-        self.assertRegex(page.value("document.getElementById('matched').textContent"), r"^1 line holds 4\.2 MB \(14 %\)")
+        self.assertRegex(page.value("document.getElementById('tree-count').textContent"), r"^1 line holds 4\.2 MB \(14 %\)")
         shown = page.value(SHOWN)
         self.assertIn("static Shop.PriceFeed.Instance", shown[0])
         self.assertFalse([line for line in shown if "Cache" in line])
@@ -224,14 +230,89 @@ class MadeUp(unittest.TestCase):
     def test_tables_are_sorted(self):
         page = self.open("shop")
         page.click("document.getElementById('tab-types')")
-        page.click("document.querySelector('#type-table th:nth-child(5) button')")
-        counts = page.value("[...document.querySelectorAll('#type-table tbody tr')].map(r => Number(r.cells[4].dataset.v))")
-        self.assertEqual(counts, sorted(counts, reverse=True))
+        page.click("document.querySelector('#type-table th:nth-child(6) button')")
+        counts = [int(row[5].replace(",", "")) for row in cells(page, "type-table")]
+        self.assertEqual(counts, sorted((t["objects"] for t in self.report("shop")["types"]), reverse=True))
+
+    def test_the_tables_are_the_report_s(self):
+        page, report = self.open("shop"), self.report("shop")
+        heap = report["heap"]
+
+        def shown(tab, table, columns):
+            page.click("document.getElementById('tab-%s')" % tab)
+            return [[row[i] for i in columns] for row in cells(page, table)]
+
+        def share(part):
+            return page.value("Report.share(%d, %d)" % (part, heap["bytes"]))
+
+        def size(n):
+            return "not known" if n is None else page.value("Report.bytes(%d)" % n)
+        self.assertEqual(shown("types", "type-table", (1, 2, 4, 5, 6, 7, 8)), [
+            [size(t["retainedBytes"]), share(t["retainedBytes"]), size(t["shallowBytes"]), "{:,}".format(t["objects"]),
+             size(t["generationBytes"][2] + t["generationBytes"][3]), t["namespace"], t["assembly"]] for t in report["types"]])
+        self.assertEqual([row[0] for row in shown("types", "type-table", (0,))],
+                         [re.sub(r"(?:System\.Collections\.Generic|System|Shop\.Ui|Shop\.Import|Shop)\.", "", t["name"]) for t in report["types"]])
+        for tab, table in (("namespaces", "namespace-table"), ("assemblies", "assembly-table")):
+            self.assertEqual(shown(tab, table, (1, 2, 4, 5, 0)), [
+                [size(g["retainedBytes"]), share(g["retainedBytes"]), size(g["shallowBytes"]), "{:,}".format(g["objects"]), g["name"] or "(none)"]
+                for g in report[tab]])
+        self.assertEqual(shown("generations", "generation-table", (1, 2, 4, 5, 6, 7, 8)), [
+            [size(g["usedBytes"]), share(g["usedBytes"]), "{:,}".format(g["objects"]), size(g["freeBytes"]), size(g["largestFreeBytes"]),
+             str(g["pinnedObjects"]), size(g["unreachableBytes"])] for g in heap["generations"]])
+        self.assertEqual(shown("generations", "kind-table", (0, 1, 2, 4)), [
+            [k["title"], size(k["retainedBytes"]), share(k["retainedBytes"]), str(k["roots"])]
+            for k in report["rootKinds"] if k["roots"] or k["retainedBytes"]])
+        self.assertEqual(shown("paths", "path-table", (1, 2)), [[size(p["bytes"]), share(p["bytes"])] for p in report["paths"]])
+        self.assertEqual(page.value("[...document.querySelectorAll('#path-table li')].slice(0, 4).map(e => e.textContent)"),
+                         ["static Shop.Cache._items", "Dictionary<int, Order>", "_entries Dictionary<int, Order>.Entry[]", "[].value Order x 120,000"])
+
+    def test_what_matters_is_bold(self):
+        page, report = self.open("shop"), self.report("shop")
+        page.click("document.getElementById('tab-types')")
+        self.assertEqual(page.value("document.querySelectorAll('#type-table tr.strong').length"),
+                         len([t for t in report["types"] if t["retainedBytes"] >= report["heap"]["bytes"] / 10]))
+        page.click("document.getElementById('tab-tree')")
+        strong = page.value("[...document.querySelectorAll('#tree tr.strong')].map(e => e.cells[0].title)")
+        self.assertEqual(strong[0], "static Shop.Cache._items")
+        self.assertIn("Shop.Order", strong)
+        self.assertNotIn("handle (pinned)", strong)
+
+    def test_the_address_keeps_the_place(self):
+        report = self.report("shop")
+        names = [report["names"][name] for name in report["tree"]["name"]]
+        widget = names.index("Shop.Ui.Widget")
+        page = self.open("shop", "#at=%d" % widget)
+        self.assertEqual(page.value("document.querySelector('#tree tr[aria-selected]').cells[0].title"), "Shop.Ui.Widget")
+        self.assertTrue([line for line in page.value(SHOWN) if "byte[]" in line], "what is below it is shown")
+        page.click("document.querySelector('#tree tbody tr')")
+        page.type("/")
+        page.type("widget")
+        page.click("document.getElementById('tab-types')")
+        page.type("/")
+        page.type("order")
+        place = page.value("location.hash")
+        self.assertEqual(place, "#at=1&q-tree=widget&tab=types&q-type-table=order")
+        again = self.open("shop", place)
+        self.assertEqual(again.value("[...document.querySelectorAll('.view')].filter(e => e.offsetParent).map(e => e.id)"), ["view-types"])
+        self.assertEqual(len(cells(again, "type-table")), 3)
+        again.click("document.getElementById('tab-tree')")
+        self.assertRegex(again.value("document.getElementById('tree-count').textContent"), "^1 line holds")
+
+    def test_many_children_are_shown_by_and_by(self):
+        page = self.open("shop")
+        page.value("""Report.kinds.tree({id: 'wide', label: 'Wide', heading: 'Name', search: 'Search', parent: [-1, ...Array(300).fill(0)],
+            weight: [300, ...Array(300).fill(1)], name: i => 'n' + i, full: i => 'n' + i, strong: () => false, columns: [], found: () => ''},
+            document.getElementById('content'))""")
+        shown = "[...document.querySelectorAll('#wide tbody tr')].map(e => e.textContent)"
+        for count, more in ((50, "Show more (250 left)"), (250, "Show more (50 left)")):
+            self.assertEqual((len(page.value(shown)), page.value(shown)[-1]), (count + 1, more))
+            page.click("document.querySelector('#wide tbody button')")
+        self.assertEqual((len(page.value(shown)), page.value(shown)[-1]), (300, "n300"))
 
     def test_useful_without_script(self):
         with open(os.path.join(self.folders["shop"], "report.html"), encoding="utf-8") as f:
             static = re.sub(r"<script.*?</script>", "", f.read(), flags=re.S)
-        for text in ("static Shop.Cache._items", "Shop.Order", "generation 2", "finalizer queue", "15 MB of 29 MB", "Test.dll"):
+        for text in ("static Shop.Cache._items", "Shop.Order", "large object heap", "finalizer queue", "15 MB of 29 MB", "summary.md"):
             self.assertTrue(text in static, text)  # not assertIn: the page is long
 
 
