@@ -13,11 +13,7 @@ EMBED(report_asset_data_survivors_js, "survivors.js");
 EMBED(report_asset_data_pauses, "pauses.html");
 EMBED(report_asset_data_pauses_css, "pauses.css");
 EMBED(report_asset_data_pauses_js, "pauses.js");
-EMBED(report_asset_data_cpu, "cpu.html");
-EMBED(report_asset_data_flame, "flame.html");
-EMBED(report_asset_data_flame_js, "flame.js");
 EMBED(report_asset_data_leak, "leak.html");
-EMBED(report_asset_data_allocs, "allocs.html");
 
 #define ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
 
@@ -51,21 +47,6 @@ struct report_asset report_asset_survivors_js(void)
 	return ASSET(report_asset_data_survivors_js);
 }
 
-struct report_asset report_asset_cpu(void)
-{
-	return ASSET(report_asset_data_cpu);
-}
-
-struct report_asset report_asset_flame(void)
-{
-	return ASSET(report_asset_data_flame);
-}
-
-struct report_asset report_asset_flame_js(void)
-{
-	return ASSET(report_asset_data_flame_js);
-}
-
 struct report_asset report_asset_leak(void)
 {
 	return ASSET(report_asset_data_leak);
@@ -84,9 +65,4 @@ struct report_asset report_asset_pauses_css(void)
 struct report_asset report_asset_pauses_js(void)
 {
 	return ASSET(report_asset_data_pauses_js);
-}
-
-struct report_asset report_asset_allocs(void)
-{
-	return ASSET(report_asset_data_allocs);
 }

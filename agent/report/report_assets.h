@@ -14,10 +14,6 @@ struct report_asset report_asset_page(void);
 struct report_asset report_asset_page_css(void);
 struct report_asset report_asset_page_js(void);
 
-/* Of those with a flame graph: it stands where their content has {{flame}}; its "about" is theirs. */
-struct report_asset report_asset_flame(void);
-struct report_asset report_asset_flame_js(void);
-
 /* Of one profiler: what stands below the diagnosis, and its script. */
 struct report_asset report_asset_survivors(void);
 struct report_asset report_asset_survivors_css(void);
@@ -25,8 +21,6 @@ struct report_asset report_asset_survivors_js(void);
 struct report_asset report_asset_pauses(void);
 struct report_asset report_asset_pauses_css(void);
 struct report_asset report_asset_pauses_js(void);
-struct report_asset report_asset_cpu(void);
 struct report_asset report_asset_leak(void);
-struct report_asset report_asset_allocs(void);
 
 #endif

@@ -200,11 +200,6 @@ static void put_content(const struct filling *x)
 	fill(x, x->page->content);
 }
 
-static void put_flame(const struct filling *x)
-{
-	fill(x, report_asset_flame());
-}
-
 static const struct {
 	const char *name;
 	void (*put)(const struct filling *x);
@@ -212,7 +207,6 @@ static const struct {
 	{"title", put_title},	{"script-hashes", put_script_hashes}, {"style-hashes", put_style_hashes}, {"styles", put_styles},
 	{"scripts", put_scripts}, {"subject", put_subject},	      {"when", put_when},		  {"eyebrow", put_eyebrow},
 	{"headline", put_headline}, {"lines", put_lines},	      {"content", put_content},		  {"footer", put_footer},
-	{"flame", put_flame},
 };
 
 static bool is_name(const char *name, const char *text, size_t len)

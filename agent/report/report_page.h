@@ -18,7 +18,7 @@ struct report_hole {
 struct report_page {
 	const struct report_head *head;
 	const char *eyebrow;         /* HTML: "CPU hot paths" */
-	struct report_asset content; /* of <main> below the diagnosis, with {{holes}}; {{flame}}: a flame graph */
+	struct report_asset content; /* of <main> below the diagnosis, with {{holes}} */
 	struct report_asset css, js; /* beside the common ones; empty: none */
 	const struct report_hole *holes;
 	size_t hole_count;
