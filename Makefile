@@ -85,7 +85,7 @@ $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(B)/obj/agent/stacks/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
-$(B)/obj/agent/report/report_assets.o $(B)/obj/agent/report/report_view.o: $(wildcard agent/report/assets/*)
+$(B)/obj/agent/report/report_view.o: $(wildcard agent/report/assets/*)
 $(patsubst %.c,$(B)/obj/%.o,$(wildcard agent/profilers/*/*_report.c)): $(wildcard agent/profilers/*/*_view.js)
 
 # the web page: every file of common/web_ui/ that is not C, compressed, and the list of them

@@ -4,10 +4,13 @@
 #ifndef DRDOTNET_REPORT_VIEW_H
 #define DRDOTNET_REPORT_VIEW_H
 
-#include "agent/report/report_assets.h"
 #include "agent/report/report_file.h"
 #include "agent/report/report_head.h"
 
+struct report_asset {
+	const char *text; /* not NUL-terminated */
+	size_t len;
+};
 /* The bytes of a file that EMBED_FILE() took in. */
 #define REPORT_ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
 

@@ -109,6 +109,13 @@ uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample)
 	return a->stack_nodes[(size_t)a->capture->samples[sample].stack * WORK_COUNT + a->sample_work[sample]];
 }
 
+uint32_t cpu_analysis_bucket(const struct cpu_analysis *a, size_t sample)
+{
+	const struct cpu_capture *c = a->capture;
+	int64_t bucket = c->facts.duration_ns > 0 ? c->samples[sample].time_ns * CPU_TIMELINE_BUCKETS / c->facts.duration_ns : 0;
+	return bucket < 0 ? 0 : bucket >= CPU_TIMELINE_BUCKETS ? CPU_TIMELINE_BUCKETS - 1 : (uint32_t)bucket;
+}
+
 /* Was the thread collecting garbage then? They stand by their ends and do not overlap: the first that ends later decides. */
 static bool in_collection(const struct cpu_capture *c, const struct capture_sample *s)
 {
@@ -153,8 +160,7 @@ static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *
 	a->thread_categories[s->thread][category]++;
 	if (facts[s->stack].cause != CPU_NO_METHOD)
 		a->methods[facts[s->stack].cause].caused[category]++;
-	int64_t bucket = c->facts.duration_ns > 0 ? s->time_ns * CPU_TIMELINE_BUCKETS / c->facts.duration_ns : 0;
-	a->timeline[bucket < 0 ? 0 : bucket >= CPU_TIMELINE_BUCKETS ? CPU_TIMELINE_BUCKETS - 1 : bucket]++;
+	a->timeline[cpu_analysis_bucket(a, sample)]++;
 }
 
 static void count_samples(struct cpu_analysis *a, const struct cpu_method_table *t)

@@ -67,6 +67,8 @@ void cpu_analysis_sum_collections(struct cpu_analysis *a);
 
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);
+/* The part of the timeline in which a sample of the capture was taken. */
+uint32_t cpu_analysis_bucket(const struct cpu_analysis *a, size_t sample);
 
 /* What an application method makes happen: its own time and what it calls outside the application. GC and JIT are not
  * counted: they come when they come. */

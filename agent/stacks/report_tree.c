@@ -1,5 +1,10 @@
 #include "agent/stacks/report_tree.h"
 
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+
 enum column { COLUMN_PARENT, COLUMN_METHOD, COLUMN_SELF, COLUMN_TOTAL, COLUMN_OBJECTS };
 
 static uint64_t value_of(const struct stack_tree *t, const uint64_t *objects, enum column column, uint32_t node)
@@ -22,24 +27,89 @@ static uint64_t value_of(const struct stack_tree *t, const uint64_t *objects, en
 
 static void put_column(struct report_file *f, const struct stack_tree *t, const uint64_t *objects, const char *key, enum column column)
 {
-	buf_printf(&f->text, "%s\"%s\":[", column ? ",\n" : "", key);
+	if (column)
+		jsonw_line(&f->json);
+	jsonw_array(&f->json, key);
 	for (size_t i = 0; i < t->count; i++) {
-		if (i)
-			buf_putc(&f->text, ',');
 		if (i == 0 && column <= COLUMN_METHOD)
-			buf_puts(&f->text, "-1"); /* the root has neither */
+			jsonw_integer(&f->json, NULL, -1); /* the root has neither */
 		else
-			report_file_number(f, value_of(t, objects, column, t->order[i]));
+			jsonw_unsigned(&f->json, NULL, value_of(t, objects, column, t->order[i]));
 		report_file_flow(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(&f->json);
 }
 
 void report_tree_json(struct report_file *f, const struct stack_tree *t, const uint64_t *objects)
 {
 	static const char *const keys[] = {"parent", "method", "self", "total", "objects"};
-	buf_puts(&f->text, ",\n\"tree\":{");
+	jsonw_line(&f->json);
+	jsonw_object(&f->json, "tree");
 	for (int column = COLUMN_PARENT; column <= (objects ? COLUMN_OBJECTS : COLUMN_TOTAL); column++)
 		put_column(f, t, objects, keys[column], column);
-	buf_puts(&f->text, "}");
+	jsonw_end(&f->json);
+}
+
+/* weights at nodes ------------------------------------------------------------------------------------------------- */
+
+static uint64_t field_of(const struct report_tree_time *p, int column)
+{
+	return column == 0 ? p->node : column == 1 ? p->bucket : p->weight;
+}
+
+static void put_parts(struct report_file *f, const char *key, const char *part, const struct report_tree_time *list, size_t count)
+{
+	const char *const keys[] = {"node", part, "weight"};
+	jsonw_line(&f->json);
+	jsonw_object(&f->json, key);
+	for (int column = 0; column < 3; column++) {
+		if (column)
+			jsonw_line(&f->json);
+		jsonw_array(&f->json, keys[column]);
+		for (size_t i = 0; i < count; i++) {
+			jsonw_unsigned(&f->json, NULL, field_of(&list[i], column));
+			report_file_flow(f);
+		}
+		jsonw_end(&f->json);
+	}
+	jsonw_end(&f->json);
+}
+
+static int by_node_and_bucket(const void *x, const void *y)
+{
+	const struct report_tree_time *a = x, *b = y;
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
+}
+
+void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
+			size_t thread_count)
+{
+	AUTO_FREE uint32_t *place = mem_calloc(thread_count + 1, sizeof *place);
+	AUTO_FREE struct report_tree_time *list = mem_calloc(count + 1, sizeof *list);
+	for (size_t i = 0; i < thread_count; i++)
+		place[thread_order[i]] = (uint32_t)i;
+	for (size_t i = 0; i < count; i++)
+		list[i] = (struct report_tree_time){t->rank[leaves[i].node], place[leaves[i].thread], leaves[i].weight};
+	qsort(list, count, sizeof *list, by_node_and_bucket);
+	put_parts(f, "leaves", "thread", list, count);
+}
+
+void report_tree_times(struct report_file *f, struct report_tree_time *list, size_t count)
+{
+	size_t kept = 0;
+	qsort(list, count, sizeof *list, by_node_and_bucket);
+	for (size_t i = 0; i < count; i++) {
+		if (kept && list[kept - 1].node == list[i].node && list[kept - 1].bucket == list[i].bucket)
+			list[kept - 1].weight += list[i].weight;
+		else
+			list[kept++] = list[i];
+	}
+	if (kept <= REPORT_TREE_TIMES_MAX) {
+		put_parts(f, "leavesOverTime", "bucket", list, kept);
+		return;
+	}
+	jsonw_line(&f->json);
+	jsonw_null(&f->json, "leavesOverTime");
 }

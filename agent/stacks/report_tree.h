@@ -1,12 +1,28 @@
-/* The tree of a profile of stacks in its report.json: columns of the nodes in preorder, the root first (docs/report-schema.md). One thread;
- * failures are kept in the file. */
+/* The tree of a profile of stacks in its report.json: columns of the nodes in preorder, the root first (docs/report-schema.md). All nodes are there:
+ * the page shows what it finds here. One thread; failures are kept in the file. */
 #ifndef DRDOTNET_REPORT_TREE_H
 #define DRDOTNET_REPORT_TREE_H
 
 #include "agent/report/report_file.h"
 #include "agent/stacks/stack_tree.h"
 
-/* ,"tree":{"parent":[...],"method":[...],"self":[...],"total":[...]} and, where there are any, "objects": of each node, by its index in t->nodes. */
+#define REPORT_TREE_TIMES_MAX 200000 /* entries of "leavesOverTime": some 1.5 MB of JSON, 0.5 MB packed in the page */
+
+/* "tree":{"parent":[...],"method":[...],"self":[...],"total":[...]} and, where there are any, "objects": of each node, by its index in t->nodes. */
 void report_tree_json(struct report_file *f, const struct stack_tree *t, const uint64_t *objects);
+
+/* "leaves":{"node":[...],"thread":[...],"weight":[...]}: what of which thread ends where, by node, then by thread. A thread is its place in
+ * `thread_order`, which is that in "threads". */
+void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
+			size_t thread_count);
+
+struct report_tree_time { /* what of one part of the duration ends in one node */
+	uint32_t node;    /* place in preorder */
+	uint32_t bucket;
+	uint64_t weight;
+};
+
+/* "leavesOverTime":{"node":[...],"bucket":[...],"weight":[...]}; null where these are more than REPORT_TREE_TIMES_MAX. Sorts and joins the list. */
+void report_tree_times(struct report_file *f, struct report_tree_time *list, size_t count);
 
 #endif

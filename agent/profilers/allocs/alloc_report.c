@@ -1,8 +1,10 @@
 #include "agent/profilers/allocs/alloc_report.h"
 
+#include "agent/report/report_view.h"
 #include "agent/stacks/report_folded.h"
 #include "agent/stacks/report_pprof.h"
 #include "agent/stacks/report_speedscope.h"
+#include "common/base/embed.h"
 
 static void profile_of(const struct alloc_source *s, char *scratch, size_t size, struct stack_profile *out)
 {
@@ -33,10 +35,21 @@ static void put_speedscope(const void *source, struct report_file *f)
 	report_speedscope_write(&p, NULL, f);
 }
 
+EMBED_FILE(".rodata.report_assets", alloc_view, "agent/profilers/allocs/alloc_view.js");
+
+static void put_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "
+				     "report.json.";
+	const struct alloc_source *s = source;
+	const struct report_view view = {"Allocations", REPORT_ASSET(alloc_view), footer};
+	report_view_write(&view, &s->head, f);
+}
+
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", alloc_summary_write},
-	{"report.html", "text/html; charset=utf-8", alloc_page_write},
 	{"report.json", "application/json", alloc_json_write},
+	{"report.html", "text/html; charset=utf-8", put_page},
 	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_pprof},
 	{"stacks.folded", "text/plain; charset=utf-8", put_folded},
 	{"profile.speedscope.json", "application/json", put_speedscope},

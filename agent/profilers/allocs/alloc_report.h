@@ -14,13 +14,12 @@ struct alloc_source { /* what every writer gets: finished and read-only */
 	struct report_head head;
 };
 
-/* Writes summary.md, report.html, report.json, profile.pb.gz, stacks.folded and profile.speedscope.json: report_write(). */
+/* Writes summary.md, report.json, report.html, profile.pb.gz, stacks.folded and profile.speedscope.json: report_write(). */
 int alloc_report_write(const struct alloc_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
 		       struct report_result *out, struct err *e);
 
 /* The files; `source` is a struct alloc_source. */
 void alloc_summary_write(const void *source, struct report_file *f);
 void alloc_json_write(const void *source, struct report_file *f);
-void alloc_page_write(const void *source, struct report_file *f);
 
 #endif

@@ -1,193 +1,224 @@
 #include "agent/profilers/cpu/cpu_json.h"
 
+#include "agent/report/report_json.h"
 #include "agent/stacks/cpu_edges.h"
-#include "agent/symbols/method_name.h"
-#include "agent/report/old_json.h"
 #include "agent/stacks/report_tree.h"
-#include "common/base/text.h"
-
-#include <inttypes.h>
-#include <string.h>
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
 
 #define TOP_METHODS 50
 #define EDGES 8
 
 /* Names of methods are bounded and shown already. */
-static void put_method(struct report_file *f, const struct cpu_analysis *a, const char *key, uint32_t method)
+static void put_method(struct json_writer *w, const struct cpu_analysis *a, const char *key, uint32_t method)
 {
-	buf_printf(&f->text, ",\"%s\":", key);
-	if (method == CPU_NO_METHOD)
-		buf_puts(&f->text, "null");
-	else
-		text_append_json(&f->text, a->methods[method].name, strlen(a->methods[method].name));
+	jsonw_string(w, key, method == CPU_NO_METHOD ? NULL : a->methods[method].name);
 }
 
-static void put_percent(struct report_file *f, const struct cpu_analysis *a, const char *key, uint32_t count)
+static void put_percent(struct json_writer *w, const struct cpu_analysis *a, const char *key, uint32_t count)
 {
-	buf_printf(&f->text, ",\"%s\":%.2f", key, cpu_analysis_percent(a, count));
+	jsonw_number(w, key, cpu_analysis_percent(a, count), 2);
 }
 
 static void put_diagnosis(const struct report_source *s, struct report_file *f)
 {
 	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category", "fewSamples"};
 	const struct cpu_diagnosis *d = s->diagnosis;
-	const char *method = d->method == CPU_NO_METHOD ? NULL : s->analysis->methods[d->method].name;
-	AUTO_BUF struct buf more;
-	buf_init(&more, METHOD_NAME_SIZE * 8);
-	buf_puts(&more, ",\"method\":");
-	if (method)
-		text_append_json(&more, method, strlen(method));
-	else
-		buf_puts(&more, "null");
-	if (d->finding == FINDING_CATEGORY)
-		buf_printf(&more, ",\"category\":\"%s\"", cpu_category_name(d->category));
-	else
-		buf_puts(&more, ",\"category\":null");
-	old_json_begin(&s->head, findings[d->finding], buf_str(&more), f);
+	report_head_json_begin(&s->head, findings[d->finding], f);
+	put_method(&f->json, s->analysis, "method", d->method);
+	jsonw_string(&f->json, "category", d->finding == FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
+	jsonw_end(&f->json);
 }
 
-static void put_stack_gaps(const struct cpu_capture *c, struct report_file *f)
+static void put_stack_gaps(const struct cpu_capture *c, struct json_writer *w)
 {
 	static const char *const names[STACK_GAP_COUNT] = {
 		[STACK_GAP_DEEP] = "deep", [STACK_GAP_CODE] = "code", [STACK_GAP_BROKEN] = "broken",
 		[STACK_GAP_ROOM] = "room", [STACK_GAP_REGISTERS] = "registers",
 	};
-	old_json_string(f, "stacks", c->exact_stacks ? "code" : "framePointers");
-	old_json_integer(f, "incompleteStacks", cpu_capture_incomplete(c));
-	buf_puts(&f->text, ",\"incompleteByReason\":{");
+	jsonw_string(w, "stacks", c->exact_stacks ? "code" : "framePointers");
+	jsonw_integer(w, "incompleteStacks", cpu_capture_incomplete(c));
+	jsonw_object(w, "incompleteByReason");
 	for (int i = 0; i < STACK_GAP_COUNT; i++)
-		buf_printf(&f->text, "%s\"%s\":%" PRId64, i ? "," : "", names[i], c->stack_gaps[i]);
-	buf_puts(&f->text, "}");
+		jsonw_integer(w, names[i], c->stack_gaps[i]);
+	jsonw_end(w);
 }
 
 static void put_sampling(const struct cpu_analysis *a, struct report_file *f)
 {
 	const struct cpu_capture *c = a->capture;
-	buf_printf(&f->text, ",\n\"sampling\":{\"samples\":%" PRIu32, a->samples);
-	old_json_string(f, "method", c->method);
-	old_json_integer(f, "frequencyHertz", c->frequency_hertz);
-	old_json_integer(f, "periodNanoseconds", a->period_ns);
-	old_json_bool(f, "kernelFrames", c->kernel_frames);
-	old_json_string(f, "fallbackReason", c->fallback_reason);
-	old_json_string(f, "fallbackMessage", c->fallback_message);
-	old_json_bool(f, "besideAnotherProfiler", c->facts.beside_profiler);
-	old_json_integer(f, "lost", c->lost_samples);
-	old_json_integer(f, "dropped", c->dropped);
-	old_json_integer(f, "cutStacks", a->truncated_samples);
-	put_stack_gaps(c, f);
-	old_json_integer(f, "managedFramesNamed", c->managed_frames);
-	old_json_integer(f, "managedFramesUnnamed", c->unresolved_frames);
-	buf_printf(&f->text, "},\n\"cpu\":{\"usedNanoseconds\":%" PRId64 ",\"usedCPUs\":%.4f,\"allowedCPUs\":%.3f", a->cpu_ns,
-		   a->cpus_used, a->cpus_allowed);
-	old_json_bool(f, "limited", a->limited);
-	old_json_known(f, "limitMillicores", c->cpu_limit_millicores);
-	old_json_integer(f, "nodeCPUs", c->node_cpus);
-	old_json_known(f, "throttledPeriods", c->throttled_periods);
-	old_json_known(f, "periods", c->total_periods);
-	old_json_known(f, "throttledNanoseconds", c->throttled_ns);
-	buf_printf(&f->text, "},\n\"collections\":{\"count\":%" PRIu32 ",\"byGeneration\":[%" PRIu32 ",%" PRIu32 ",%" PRIu32 "]",
-		   a->collections.count, a->collections.by_generation[0], a->collections.by_generation[1],
-		   a->collections.by_generation[2]);
-	old_json_integer(f, "totalNanoseconds", a->collections.total_ns);
-	old_json_integer(f, "longestNanoseconds", a->collections.longest_ns);
-	buf_puts(&f->text, "}");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "sampling");
+	jsonw_unsigned(w, "samples", a->samples);
+	report_json_string(f, "method", c->method);
+	jsonw_integer(w, "frequencyHertz", c->frequency_hertz);
+	jsonw_integer(w, "periodNanoseconds", a->period_ns);
+	jsonw_bool(w, "kernelFrames", c->kernel_frames);
+	report_json_string(f, "fallbackReason", c->fallback_reason);
+	report_json_string(f, "fallbackMessage", c->fallback_message);
+	jsonw_bool(w, "besideAnotherProfiler", c->facts.beside_profiler);
+	jsonw_integer(w, "lost", c->lost_samples);
+	jsonw_integer(w, "dropped", c->dropped);
+	jsonw_unsigned(w, "cutStacks", a->truncated_samples);
+	put_stack_gaps(c, w);
+	jsonw_integer(w, "managedFramesNamed", c->managed_frames);
+	jsonw_integer(w, "managedFramesUnnamed", c->unresolved_frames);
+	jsonw_end(w);
+}
+
+static void put_cpu(const struct cpu_analysis *a, struct json_writer *w)
+{
+	const struct cpu_capture *c = a->capture;
+	jsonw_line(w);
+	jsonw_object(w, "cpu");
+	jsonw_integer(w, "usedNanoseconds", a->cpu_ns);
+	jsonw_number(w, "usedCPUs", a->cpus_used, 4);
+	jsonw_number(w, "allowedCPUs", a->cpus_allowed, 3);
+	jsonw_bool(w, "limited", a->limited);
+	jsonw_known(w, "limitMillicores", c->cpu_limit_millicores);
+	jsonw_integer(w, "nodeCPUs", c->node_cpus);
+	jsonw_known(w, "throttledPeriods", c->throttled_periods);
+	jsonw_known(w, "periods", c->total_periods);
+	jsonw_known(w, "throttledNanoseconds", c->throttled_ns);
+	jsonw_integer(w, "busyThreads", a->busy_threads);
+	jsonw_end(w);
+}
+
+static void put_collections(const struct cpu_analysis *a, struct json_writer *w)
+{
+	jsonw_line(w);
+	jsonw_object(w, "collections");
+	jsonw_unsigned(w, "count", a->collections.count);
+	jsonw_array(w, "byGeneration");
+	for (int i = 0; i < 3; i++)
+		jsonw_unsigned(w, NULL, a->collections.by_generation[i]);
+	jsonw_end(w);
+	jsonw_integer(w, "totalNanoseconds", a->collections.total_ns);
+	jsonw_integer(w, "longestNanoseconds", a->collections.longest_ns);
+	jsonw_end(w);
 }
 
 static void put_categories(const struct cpu_analysis *a, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"categories\":[");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "categories");
 	for (int i = 0; i < CATEGORY_COUNT; i++) {
-		buf_printf(&f->text, "%s{\"category\":\"%s\",\"title\":\"%s\",\"samples\":%" PRIu32, i ? ",\n" : "\n",
-			   cpu_category_name(i), cpu_category_title(i), a->by_category[i]);
-		put_percent(f, a, "percent", a->by_category[i]);
-		buf_puts(&f->text, "}");
+		report_json_record(f);
+		jsonw_string(w, "category", cpu_category_name(i));
+		jsonw_string(w, "title", cpu_category_title(i));
+		jsonw_unsigned(w, "samples", a->by_category[i]);
+		put_percent(w, a, "percent", a->by_category[i]);
+		jsonw_end(w);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
-static void put_edges(const struct cpu_analysis *a, const char *key, const struct cpu_edge *edges, size_t count, struct report_file *f)
+static void put_edges(const struct cpu_analysis *a, const char *key, const struct cpu_edge *edges, size_t count, struct json_writer *w)
 {
-	buf_printf(&f->text, ",\"%s\":[", key);
+	jsonw_array(w, key);
 	for (size_t i = 0; i < count; i++) {
-		buf_printf(&f->text, "%s{\"samples\":%" PRIu32, i ? "," : "", edges[i].count);
-		put_method(f, a, "name", edges[i].method);
-		buf_puts(&f->text, "}");
+		jsonw_object(w, NULL);
+		jsonw_unsigned(w, "samples", edges[i].count);
+		put_method(w, a, "name", edges[i].method);
+		jsonw_end(w);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 {
 	struct cpu_edge edges[EDGES];
-	buf_puts(&f->text, ",\n\"topMethods\":[");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "topMethods");
 	for (size_t i = 0; i < a->method_count && i < TOP_METHODS; i++) {
 		uint32_t id = a->by_self[i];
 		const struct cpu_method *m = &a->methods[id];
-		buf_printf(&f->text, "%s{\"method\":%" PRIu32, i ? ",\n" : "\n", id);
-		put_method(f, a, "name", id);
-		old_json_string(f, "module", m->module);
-		buf_printf(&f->text, ",\"self\":%" PRIu64 ",\"total\":%" PRIu64, m->self, m->total);
-		put_percent(f, a, "selfPercent", m->self);
-		put_percent(f, a, "totalPercent", m->total);
-		put_edges(a, "callers", edges, cpu_edges_callers(a, id, edges, EDGES), f);
-		put_edges(a, "callees", edges, cpu_edges_callees(a, id, edges, EDGES), f);
-		buf_puts(&f->text, "}");
-		report_file_flow(f);
+		report_json_record(f);
+		jsonw_unsigned(w, "method", id);
+		put_method(w, a, "name", id);
+		report_json_string(f, "module", m->module);
+		jsonw_unsigned(w, "self", m->self);
+		jsonw_unsigned(w, "total", m->total);
+		put_percent(w, a, "selfPercent", (uint32_t)m->self);
+		put_percent(w, a, "totalPercent", (uint32_t)m->total);
+		put_edges(a, "callers", edges, cpu_edges_callers(a, id, edges, EDGES), w);
+		put_edges(a, "callees", edges, cpu_edges_callees(a, id, edges, EDGES), w);
+		report_json_end(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
 }
 
 static void put_methods(const struct cpu_analysis *a, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"methods\":[");
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "methods");
 	for (size_t i = 0; i < a->method_count; i++) {
 		const struct cpu_method *m = &a->methods[i];
-		buf_puts(&f->text, i ? ",\n{\"name\":" : "\n{\"name\":");
-		text_append_json(&f->text, m->name, strlen(m->name));
-		buf_puts(&f->text, ",\"module\":");
-		text_append_json(&f->text, m->module, strlen(m->module));
-		buf_printf(&f->text, ",\"layer\":\"%s\",\"self\":%" PRIu64 ",\"total\":%" PRIu64 ",\"caused\":%" PRIu32,
-			   cpu_layer_name(m->layer), m->self, m->total, cpu_analysis_caused(m));
-		old_json_marks(f, "marks", m->marks);
-		buf_puts(&f->text, "}");
-		report_file_flow(f);
+		report_json_record(f);
+		jsonw_string(w, "name", m->name);
+		jsonw_string(w, "module", m->module);
+		jsonw_string(w, "layer", cpu_layer_name(m->layer));
+		jsonw_unsigned(w, "self", m->self);
+		jsonw_unsigned(w, "total", m->total);
+		jsonw_unsigned(w, "caused", cpu_analysis_caused(m));
+		report_json_marks(f, "marks", m->marks);
+		report_json_end(f);
 	}
-	buf_puts(&f->text, "]");
+	jsonw_end(w);
+}
+
+static void put_thread(const struct cpu_analysis *a, uint32_t thread, struct report_file *f)
+{
+	const struct stack_thread *t = &a->threads[thread];
+	struct json_writer *w = &f->json;
+	report_json_record(f);
+	jsonw_integer(w, "tid", t->tid);
+	report_json_string(f, "name", t->name);
+	jsonw_unsigned(w, "samples", t->weight);
+	put_percent(w, a, "percent", (uint32_t)t->weight);
+	jsonw_integer(w, "cpuNanoseconds", t->cpu_ns);
+	put_method(w, a, "topMethod", t->top_method);
+	jsonw_object(w, "categories");
+	for (int k = 0; k < CATEGORY_COUNT; k++)
+		if (a->thread_categories[thread][k])
+			jsonw_unsigned(w, cpu_category_name(k), a->thread_categories[thread][k]);
+	jsonw_end(w);
+	report_json_end(f);
 }
 
 static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 {
-	buf_puts(&f->text, ",\n\"threads\":[");
-	for (size_t i = 0; i < a->capture->thread_count; i++) {
-		const struct stack_thread *t = &a->threads[a->thread_order[i]];
-		const uint32_t *categories = a->thread_categories[a->thread_order[i]];
-		buf_printf(&f->text, "%s{\"tid\":%" PRId64, i ? ",\n" : "\n", t->tid);
-		old_json_string(f, "name", t->name);
-		buf_printf(&f->text, ",\"samples\":%" PRIu64, t->weight);
-		put_percent(f, a, "percent", (uint32_t)t->weight);
-		old_json_integer(f, "cpuNanoseconds", t->cpu_ns);
-		put_method(f, a, "topMethod", t->top_method);
-		buf_puts(&f->text, ",\"categories\":{");
-		const char *comma = "";
-		for (int k = 0; k < CATEGORY_COUNT; k++) {
-			if (!categories[k])
-				continue;
-			buf_printf(&f->text, "%s\"%s\":%" PRIu32, comma, cpu_category_name(k), categories[k]);
-			comma = ",";
-		}
-		buf_puts(&f->text, "}}");
-		report_file_flow(f);
-	}
-	buf_puts(&f->text, "]");
+	jsonw_line(&f->json);
+	jsonw_array(&f->json, "threads");
+	for (size_t i = 0; i < a->capture->thread_count; i++)
+		put_thread(a, a->thread_order[i], f);
+	jsonw_end(&f->json);
 }
 
-static void put_timeline(const struct cpu_analysis *a, struct report_file *f)
+static void put_timeline(const struct cpu_analysis *a, struct json_writer *w)
 {
-	buf_printf(&f->text, ",\n\"timeline\":{\"bucketSeconds\":%.6f,\"samples\":[",
-		   (double)a->capture->facts.duration_ns / 1e9 / CPU_TIMELINE_BUCKETS);
+	jsonw_line(w);
+	jsonw_object(w, "timeline");
+	jsonw_number(w, "bucketSeconds", (double)a->capture->facts.duration_ns / 1e9 / CPU_TIMELINE_BUCKETS, 6);
+	jsonw_array(w, "samples");
 	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
-		buf_printf(&f->text, "%s%" PRIu32, i ? "," : "", a->timeline[i]);
-	buf_puts(&f->text, "]}");
+		jsonw_unsigned(w, NULL, a->timeline[i]);
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
+static void put_tree(const struct cpu_analysis *a, struct report_file *f)
+{
+	AUTO_FREE struct report_tree_time *times = mem_calloc(a->samples + 1, sizeof *times);
+	report_tree_json(f, &a->tree, NULL);
+	report_tree_leaves(f, &a->tree, a->leaves, a->leaf_count, a->thread_order, a->capture->thread_count);
+	for (size_t i = 0; i < a->samples; i++)
+		times[i] = (struct report_tree_time){a->tree.rank[cpu_analysis_node(a, i)], cpu_analysis_bucket(a, i), 1};
+	report_tree_times(f, times, a->samples);
 }
 
 void cpu_json_write(const void *source, struct report_file *f)
@@ -196,11 +227,13 @@ void cpu_json_write(const void *source, struct report_file *f)
 	const struct cpu_analysis *a = s->analysis;
 	put_diagnosis(s, f);
 	put_sampling(a, f);
+	put_cpu(a, &f->json);
+	put_collections(a, &f->json);
 	put_categories(a, f);
 	put_top_methods(a, f);
 	put_threads(a, f);
-	put_timeline(a, f);
+	put_timeline(a, &f->json);
 	put_methods(a, f);
-	report_tree_json(f, &a->tree, NULL);
-	old_json_end(&s->head, f);
+	put_tree(a, f);
+	report_head_json_end(&s->head, f);
 }

@@ -1,4 +1,4 @@
-/* report.json, documented in docs/report-schema.md and docs/report-v1.schema.json. One thread; failures are kept in the file. */
+/* report.json, documented in docs/report-schema.md and docs/report-schema.json. One thread; failures are kept in the file. */
 #ifndef DRDOTNET_CPU_JSON_H
 #define DRDOTNET_CPU_JSON_H
 

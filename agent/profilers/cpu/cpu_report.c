@@ -1,14 +1,25 @@
 #include "agent/profilers/cpu/cpu_report.h"
 
 #include "agent/profilers/cpu/cpu_json.h"
-#include "agent/profilers/cpu/cpu_page.h"
 #include "agent/profilers/cpu/cpu_profile.h"
 #include "agent/profilers/cpu/cpu_summary.h"
+#include "agent/report/report_view.h"
+#include "common/base/embed.h"
+
+EMBED_FILE(".rodata.report_assets", cpu_view, "agent/profilers/cpu/cpu_view.js");
+
+static void put_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.";
+	const struct report_source *s = source;
+	const struct report_view view = {"CPU hot paths", REPORT_ASSET(cpu_view), footer};
+	report_view_write(&view, &s->head, f);
+}
 
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", cpu_summary_write},
-	{"report.html", "text/html; charset=utf-8", cpu_page_write},
 	{"report.json", "application/json", cpu_json_write},
+	{"report.html", "text/html; charset=utf-8", put_page},
 	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", cpu_profile_pprof},
 	{"stacks.folded", "text/plain; charset=utf-8", cpu_profile_folded},
 	{"profile.speedscope.json", "application/json", cpu_profile_speedscope},

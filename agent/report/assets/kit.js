@@ -327,10 +327,45 @@ const Report = (() => {
 		};
 	})();
 
+	/* Another place in the same report. */
+	if (window.parent === window) addEventListener('hashchange', () => { if (location.hash.includes('=')) location.reload(); });
+
+	/* the diagnosis ------------------------------------------------------------------------------------------------ */
+
+	/* Makes the names of methods in the diagnosis links: show(i) of methods[i]. A shortened name ("\u2026Tax.Compute") is that of the method with this end
+	 * and the largest total. */
+	function linkMethods(methods, show) {
+		const plain = name => name.split(/[(<]/, 1)[0], known = new Map();
+		const larger = (a, b) => a === undefined || methods[b].total > methods[a].total ? b : a;
+		methods.forEach((m, i) => { for (const name of new Set([m.name, plain(m.name)])) known.set(name, larger(known.get(name), i)); });
+		const find = word => {
+			const exact = known.get(word) ?? known.get(plain(word));
+			if (exact !== undefined || !word.startsWith('\u2026')) return exact;
+			return methods.reduce((best, m, i) => plain(m.name).endsWith(plain(word).slice(1)) ? larger(best, i) : best, undefined);
+		};
+		for (const e of document.querySelectorAll('#headline, .lines li')) {
+			const parts = e.textContent.split(/(\u2026?[\p{L}_][\p{L}\p{N}_`+]*(?:[.#\u2026][\p{L}\p{N}_`+]+)+(?:<[^<>]*>)?(?:\([^()]*\))?)/u);
+			e.replaceChildren(...parts.filter(Boolean).map(part => {
+				const i = /[.#]/.test(part) ? find(part) : undefined;
+				if (i === undefined) return part;
+				const a = make('a.method', part);
+				a.href = '#' + new URLSearchParams({q: methods[i].name});
+				a.title = 'Show it in the graph: ' + methods[i].name;
+				a.addEventListener('click', e => {
+					if (e.ctrlKey || e.metaKey || e.shiftKey) return;
+					e.preventDefault();
+					show(i);
+				});
+				return a;
+			}));
+		}
+	}
+
 	/* the report ------------------------------------------------------------------------------------------------- */
 
-	async function unpack() {
-		const packed = Uint8Array.from(atob($('data').textContent), c => c.charCodeAt(0));
+	/* report.json, as a page holds it. */
+	async function unpack(text) {
+		const packed = Uint8Array.from(atob(text), c => c.charCodeAt(0));
 		const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'));
 		return JSON.parse(await new Response(stream).text());
 	}
@@ -339,7 +374,7 @@ const Report = (() => {
 	async function show(view) {
 		const page = document.documentElement.dataset;
 		try {
-			const r = await unpack();
+			const r = await unpack($('data').textContent);
 			draw(view(r), $('content'), r);
 			page.ready = page.page = 'ready';
 		} catch (e) {
@@ -350,5 +385,5 @@ const Report = (() => {
 	}
 
 	return {make, svg, button, bytes, count, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw,
-		openTab, pause, costRows, tailCallRow, state, breakable, searchField, show};
+		openTab, pause, costRows, tailCallRow, state, breakable, searchField, unpack, linkMethods, show};
 })();

@@ -2,7 +2,6 @@
 #include "agent/profilers/cpu/cpu_report.h"
 #include "agent/report/report_file.h"
 #include "agent/report/report_head.h"
-#include "agent/stacks/report_html_data.h"
 #include "common/base/cleanup.h"
 #include "tests/unit/agent/stacks/make_capture.h"
 
@@ -81,7 +80,7 @@ TestSuite(report, .init = open_folder, .fini = close_folder);
 
 Test(report, files_are_what_their_descriptions_say)
 {
-	static const char *const names[] = {"summary.md", "report.html", "report.json", "profile.pb.gz", "stacks.folded", "profile.speedscope.json"};
+	static const char *const names[] = {"summary.md", "report.json", "report.html", "profile.pb.gz", "stacks.folded", "profile.speedscope.json"};
 	struct made m;
 	struct report_result r;
 	struct err e = ERR_INIT;
@@ -156,7 +155,8 @@ Test(report, limits_that_were_reached_stand_on_the_first_screen)
 	make_end(&m);
 }
 
-Test(report, the_page_says_what_a_tail_call_hides_where_stacks_are_exact)
+/* The page says what a tail call hides where stacks are exact, and how many may lack callers: from these members (tests/system/report). */
+Test(report, stacks_tell_how_they_were_taken)
 {
 	for (int exact = 0; exact < 2; exact++) {
 		struct made m;
@@ -168,9 +168,9 @@ Test(report, the_page_says_what_a_tail_call_hides_where_stacks_are_exact)
 		m.capture.exact_stacks = exact;
 		m.capture.stack_gaps[STACK_GAP_DEEP] = exact ? 7 : 0;
 		cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
-		AUTO_FREE char *page = read_file("report.html", &len);
-		cr_expect_eq(strstr(page, "<dt>Tail calls</dt>") != NULL, exact);
-		cr_expect_eq(strstr(page, "<dt>Stacks that may lack callers</dt><dd>7</dd>") != NULL, exact);
+		AUTO_FREE char *json = read_file("report.json", &len);
+		cr_expect_eq(strstr(json, "\"stacks\":\"code\",\"incompleteStacks\":7,") != NULL, exact, "%s", json);
+		cr_expect_eq(strstr(json, "\"stacks\":\"framePointers\",\"incompleteStacks\":0,") != NULL, !exact);
 		report_result_fini(&r);
 		make_end(&m);
 		files_there(true);
@@ -267,31 +267,26 @@ Test(report, a_folder_that_is_gone_is_an_error)
 	make_end(&m);
 }
 
-/* The page shows what can be seen and says how much it leaves out; nothing is lost from totals. */
-Test(report, small_subtrees_are_left_out_of_the_page)
+/* The page shows report.json, which has all there is: each node, and what each thread and each time left there. */
+Test(report, nothing_is_left_out_of_the_tree)
 {
 	struct made m;
-	struct cpu_analysis a;
-	struct stack_profile profile;
-	struct html_plan p;
-	char stack[200];
+	struct report_result r;
+	struct err e = ERR_INIT;
+	size_t len;
 	make_begin(&m);
-	make_samples(&m, "worker", 30000, "app:Shop.Cart:Total;app:Shop.Tax:Compute");
-	for (int i = 0; i < 6000; i++) {
-		snprintf(stack, sizeof stack, "app:Shop.Cart:Total;app:Shop.Rare%d:WithANameThatTakesSomeRoomInThePage;app:Shop.Rarer%d:Compute", i, i);
-		make_samples(&m, "worker", 1, stack);
+	m.capture.facts.duration_ns = 60 * MAKE_SECOND;
+	uint32_t deep = make_stack(&m, "app:A:A;app:B:B", false), shallow = make_stack(&m, "app:A:A", false);
+	for (int64_t tid = 1; tid <= 2; tid++) {
+		uint32_t thread = capture_add_thread(m.builder, tid, "pool");
+		for (int i = 0; i < 3; i++)
+			capture_add_sample(m.builder, (i ? 59 : 0) * MAKE_SECOND, thread, i == 2 && tid == 2 ? shallow : deep);
 	}
-	cpu_analysis_run(&m.capture, &a);
-	cpu_profile_make(&a, "app", "headline", &profile);
-	html_plan_make(&profile, 1, &p);
-	cr_expect_gt(p.least_total, 1);
-	cr_expect_eq(p.hidden, 6000);
-	cr_expect_eq(p.node_count, 3);
-	for (size_t i = 0; i < a.tree.count; i++)
-		cr_assert_lt(p.node_id[i], p.node_count);
-	cr_expect_leq(p.method_count, 500, "%u", p.method_count);
-	cr_expect_gt(p.method_count, 100, "the table has more methods than the flame graph");
-	html_plan_fini(&p);
-	cpu_analysis_fini(&a);
+	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
+	AUTO_FREE char *json = read_file("report.json", &len);
+	cr_expect(strstr(json, "\"tree\":{\"parent\":[-1,0,1],\n\"method\":[-1,0,1],\n\"self\":[0,1,5],\n\"total\":[6,6,5]},\n"
+			       "\"leaves\":{\"node\":[1,2,2],\n\"thread\":[1,0,1],\n\"weight\":[1,3,2]},\n"
+			       "\"leavesOverTime\":{\"node\":[1,2,2],\n\"bucket\":[59,0,59],\n\"weight\":[1,2,3]},"), "%s", json);
+	report_result_fini(&r);
 	make_end(&m);
 }
