@@ -3,12 +3,15 @@
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 int proc_parse_stat(const char *text, struct proc_stat *out)
 {
@@ -236,6 +239,36 @@ int proc_read_status(int proc_fd, struct proc_status *out)
 		return 0;
 	errno = EPROTO;
 	return -1;
+}
+
+int64_t proc_uptime_ms(int proc_fd)
+{
+	struct timespec now;
+	struct proc_stat is;
+	long ticks = sysconf(_SC_CLK_TCK);
+	if (proc_fd < 0 || ticks <= 0 || proc_read_stat(proc_fd, &is) < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
+		return -1;
+	int64_t up = (int64_t)now.tv_sec * 1000 - (int64_t)(is.start_time / (uint64_t)ticks * 1000);
+	return up > 0 ? up : 0;
+}
+
+int proc_has_thread(int proc_fd, const char *name)
+{
+	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_DIR DIR *dir = fsio_opendir_take(task_fd);
+	struct dirent *entry;
+	if (!dir)
+		return -1;
+	while ((entry = readdir(dir))) {
+		char path[300], comm[32];
+		snprintf(path, sizeof path, "%s/comm", entry->d_name);
+		if (entry->d_name[0] == '.' || fsio_read_small(task_fd, path, comm, sizeof comm) <= 0)
+			continue;
+		comm[strcspn(comm, "\n")] = '\0';
+		if (strncmp(comm, name, 15) == 0)
+			return 1;
+	}
+	return 0;
 }
 
 int proc_read_environ(int proc_fd, struct buf *out)

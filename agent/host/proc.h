@@ -68,6 +68,12 @@ int proc_open(const char *proc_root, pid_t pid);
 int proc_read_stat(int proc_fd, struct proc_stat *out);
 int proc_read_status(int proc_fd, struct proc_status *out);
 
+/* How long the process of an open /proc/PID has run, in milliseconds; -1: not known. */
+int64_t proc_uptime_ms(int proc_fd);
+
+/* Whether a thread of the process has this name, as the kernel keeps it (at most 15 characters). 1, 0, or -1 with errno. */
+int proc_has_thread(int proc_fd, const char *name);
+
 /* The whole `environ` (up to PROC_ENVIRON_MAX); *out is initialised here. 0 or -1 with errno. */
 int proc_read_environ(int proc_fd, struct buf *out);
 

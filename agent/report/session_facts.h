@@ -13,6 +13,7 @@ struct session_facts {
 	struct target target;
 	int64_t pid;             /* inner */
 	int64_t started_wall_ms, duration_ns;
+	int64_t uptime_ms;       /* of the process when the session began; -1: not known */
 	bool canceled;           /* ended early */
 	const char *ended_why;   /* then: "on request", ...; static */
 	bool was_stopped;        /* the process could not run for a time */

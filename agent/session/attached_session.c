@@ -1,5 +1,6 @@
 #include "agent/session/attached_session_private.h"
 
+#include "agent/host/proc.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -76,11 +77,13 @@ static int step_preflight(struct attached_session *s, struct err *e)
 static int step_open_process(struct attached_session *s, struct err *e)
 {
 	const struct target *t = s->q->target;
+	s->facts.uptime_ms = -1;
 	if (t->mode != AGENT_MODE_HOST_PID)
 		return 0;
 	s->proc_fd = target_open_proc(t, e);
 	if (s->proc_fd < 0)
 		return -1;
+	s->facts.uptime_ms = proc_uptime_ms(s->proc_fd);
 	s->pid_fd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	if (!target_alive(t))
 		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process has ended");

@@ -66,9 +66,13 @@ static bool is_runtime_module(const char *module)
 enum cpu_layer cpu_layer_of(const struct frame *f)
 {
 	static const char *const libraries[] = {"System.", "Microsoft.", "mscorlib", "netstandard", "WindowsBase", NULL};
+	/* Code that was generated at run time: by a library as a rule (endpoints of ASP.NET Core, regular expressions, serializers, proxies), and what
+	 * the application wrote itself stands below or above it. */
+	static const char *const generated[] = {"Anonymously Hosted DynamicMethods Assembly", "RefEmit_InMemoryManifestModule",
+						"DynamicProxyGenAssembly2", NULL};
 	switch (f->kind) {
 	case FRAME_MANAGED:
-		return starts_any(f->module, libraries) ? LAYER_LIBRARY : LAYER_APPLICATION;
+		return f->dynamic || starts_any(f->module, generated) || starts_any(f->module, libraries) ? LAYER_LIBRARY : LAYER_APPLICATION;
 	case FRAME_NATIVE:
 		return is_runtime_module(f->module) ? LAYER_RUNTIME : LAYER_NATIVE;
 	case FRAME_KERNEL:

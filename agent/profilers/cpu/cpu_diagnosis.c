@@ -15,6 +15,7 @@
 #define METHOD_STANDS_OUT 20.0 /* percent of the samples */
 #define CATEGORY_STANDS_OUT 30.0
 #define FUNNEL 50.0
+#define WARM_UP_MS 600000 /* what is compiled later was not there before, or is compiled again */
 
 /* what to say ---------------------------------------------------------------------------------------------------- */
 
@@ -111,6 +112,11 @@ static void decide(const struct cpu_analysis *a, struct cpu_diagnosis *d)
 	}
 }
 
+bool cpu_diagnosis_young(const struct cpu_analysis *a)
+{
+	return a->capture->facts.uptime_ms < WARM_UP_MS;
+}
+
 /* all of it ------------------------------------------------------------------------------------------------------ */
 
 static void add_line(struct buf *text, struct buf *line)
@@ -168,6 +174,9 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 	add_line(&text, &line);
 	if (a->samples && !idle)
 		cpu_explain_categories(a, &line);
+	add_line(&text, &line);
+	if (out->finding == FINDING_CATEGORY)
+		cpu_explain_compilation(a, out, &line);
 	add_line(&text, &line);
 	if (!idle)
 		cpu_explain_collections(a, &line);

@@ -26,6 +26,8 @@ struct cpu_diagnosis {
 };
 
 void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out);
+/* The process may still be warming up: it has just started, or nobody knows when. */
+bool cpu_diagnosis_young(const struct cpu_analysis *a);
 void cpu_diagnosis_fini(struct cpu_diagnosis *d);
 
 #endif

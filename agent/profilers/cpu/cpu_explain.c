@@ -7,6 +7,7 @@
 #include "common/base/mem.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <string.h>
 
 /* what is worth saying, in percent */
@@ -252,6 +253,20 @@ void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text)
 		cpu_phrase_share(text, a, a->by_category[i]);
 		any = true;
 	}
+}
+
+void cpu_explain_compilation(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text)
+{
+	int64_t minutes = a->capture->facts.uptime_ms / 60000;
+	if ((d->category != CATEGORY_JIT && d->category != CATEGORY_TYPE_LOADING) || cpu_diagnosis_young(a))
+		return;
+	buf_puts(text, "The process has run for ");
+	if (minutes < 120)
+		buf_printf(text, "%" PRId64 " minutes", minutes);
+	else
+		buf_printf(text, "%" PRId64 " hours", minutes / 60);
+	buf_puts(text, ", so this is not start-up: code is generated again and again. Look for expressions that are compiled on each call, new Regex objects "
+		       "with RegexOptions.Compiled, new serializers or proxies, and plug-ins that are loaded repeatedly; create them once and keep them");
 }
 
 void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)

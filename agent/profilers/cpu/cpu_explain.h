@@ -14,6 +14,8 @@ void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnos
 void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text);
 /* The collections that stopped the application, when they are worth a line. */
+/* Why a process that has run for long still compiles or loads types. */
+void cpu_explain_compilation(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text);
 void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text);
 /* What limits the trust in the numbers, only when it does. */
 void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text);

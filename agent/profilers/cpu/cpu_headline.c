@@ -1,11 +1,13 @@
 #include "agent/profilers/cpu/cpu_headline.h"
 
+#include "agent/stacks/cpu_edges.h"
 #include "agent/stacks/cpu_phrase.h"
 #include "agent/report/report.h"
 
 #include <string.h>
 
 #define THROTTLED_HEADLINE 25.0 /* percent of the periods */
+#define CALLEE_CHARS 32         /* its type and name, without the namespace as a rule */
 #define LEAST_NAME_CHARS 16     /* a shorter piece of a name tells nothing */
 
 static size_t room(const struct buf *line)
@@ -21,15 +23,15 @@ static void put_if_room(struct buf *line, const char *phrase)
 		buf_puts(line, phrase);
 }
 
-static const char *category_headline(enum cpu_category c)
+static const char *category_headline(enum cpu_category c, bool young)
 {
 	switch (c) {
 	case CATEGORY_GC:
 		return " of CPU in garbage collection";
 	case CATEGORY_JIT:
-		return " of CPU in JIT compilation: it is still warming up";
+		return young ? " of CPU in JIT compilation: it is still warming up" : " of CPU in JIT compilation";
 	case CATEGORY_TYPE_LOADING:
-		return " of CPU in type loading: it is still warming up";
+		return young ? " of CPU in type loading: it is still warming up" : " of CPU in type loading";
 	case CATEGORY_SCHEDULING:
 		return " of CPU in the thread pool, spinning and locks, not in work";
 	case CATEGORY_EXCEPTIONS:
@@ -44,7 +46,7 @@ static const char *category_headline(enum cpu_category c)
 static void put_category(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
 {
 	cpu_phrase_share(line, a, a->by_category[d->category]);
-	buf_puts(line, category_headline(d->category));
+	buf_puts(line, category_headline(d->category, cpu_diagnosis_young(a)));
 	const char *below = d->category == CATEGORY_GC ? ", triggered below " : ", below ";
 	if (d->below != CPU_NO_METHOD && room(line) > LEAST_NAME_CHARS + strlen(below)) {
 		buf_puts(line, below);
@@ -52,6 +54,19 @@ static void put_category(const struct cpu_analysis *a, const struct cpu_diagnosi
 	} else if (d->category == CATEGORY_GC) {
 		put_if_room(line, ": too much is allocated");
 	}
+}
+
+/* What of the libraries costs in a method that does little itself. */
+static void put_callee(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
+{
+	static const char before[] = ", mostly ";
+	struct cpu_edge callee;
+	if (a->methods[d->method].layer != LAYER_APPLICATION || cpu_edges_callees(a, d->method, &callee, 1) == 0 ||
+	    a->methods[callee.method].layer != LAYER_LIBRARY || callee.count * 2 <= d->method_samples ||
+	    room(line) < strlen(before) + LEAST_NAME_CHARS)
+		return;
+	buf_puts(line, before);
+	cpu_phrase_method(line, a, callee.method, room(line) < CALLEE_CHARS ? room(line) : CALLEE_CHARS);
 }
 
 static void put_spread(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
@@ -94,6 +109,7 @@ void cpu_headline_put(const struct cpu_analysis *a, const struct cpu_diagnosis *
 		cpu_phrase_share(line, a, d->method_samples);
 		buf_puts(line, " of CPU in ");
 		cpu_phrase_method(line, a, d->method, room(line));
+		put_callee(a, d, line);
 		break;
 	case FINDING_SPREAD:
 		put_spread(a, d, line);

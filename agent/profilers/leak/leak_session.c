@@ -107,17 +107,6 @@ static void read_container(const struct attached_session *s, struct leak_model *
 		w->resident_bytes = (int64_t)resident;
 }
 
-static int64_t uptime_ms(const struct attached_session *s)
-{
-	struct timespec now;
-	struct proc_stat is;
-	long ticks = sysconf(_SC_CLK_TCK);
-	if (s->proc_fd < 0 || ticks <= 0 || proc_read_stat(s->proc_fd, &is) < 0 || clock_gettime(CLOCK_BOOTTIME, &now) < 0)
-		return -1;
-	int64_t up = (int64_t)now.tv_sec * 1000 - (int64_t)(is.start_time / (uint64_t)ticks * 1000);
-	return up > 0 ? up : 0;
-}
-
 static void note_memory(struct attached_session *s)
 {
 	struct leak_own *o = own_of(s);
@@ -155,7 +144,7 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 	w.at_ns = o->walked_ns = clock_mono_ns();
 	note_account(s, h, &w);
 	if (!o->begun)
-		o->model.uptime_ms = uptime_ms(s);
+		o->model.uptime_ms = proc_uptime_ms(s->proc_fd);
 	o->begun = true;
 	read_container(s, &o->model, &w);
 	note_memory(s);

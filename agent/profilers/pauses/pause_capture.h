@@ -95,6 +95,7 @@ struct pause_capture {
 	uint64_t taken_stacks, incomplete_stacks; /* taken of threads; of them such as may lack callers */
 	int64_t resuming_ns;  /* in all: after the threads were let go, until the one that made the pause had run again; in no pause's length */
 	uint64_t abandoned;   /* suspensions that the runtime gave up */
+	bool server_gc;       /* it has threads of the Server GC */
 	bool causes_known;    /* the runtime told what made it collect */
 	/* the container's account of CPU; -1: not known */
 	int64_t throttled_periods, periods, throttled_ns;

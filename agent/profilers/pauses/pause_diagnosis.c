@@ -356,7 +356,10 @@ static const char *generation2_remedy(const struct pause_analysis *a)
 	if (caused(a, CAUSE_ALLOCATION_LARGE) || caused(a, CAUSE_OUT_OF_SPACE_LARGE))
 		return "Large objects (85,000 bytes and more) cause them: rent arrays (ArrayPool), or find who allocates them (profiler "
 		       "Allocations).";
-	return "Find what fills generation 2 (profiler GCSurvivors); see that concurrent collection is on (System.GC.Concurrent).";
+	if (a->capture->collections[2][1].count)
+		return "Find what fills generation 2 (profiler GCSurvivors): collections in the background could not keep up.";
+	return "Find what fills generation 2 (profiler GCSurvivors). No collection ran in the background: see that concurrent collection is on "
+	       "(System.GC.Concurrent).";
 }
 
 static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
@@ -371,8 +374,11 @@ static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
 	case PAUSES_GENERATION2:
 		return generation2_remedy(a);
 	case PAUSES_ALLOCATION:
-		return "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size), or take "
-		       "Server GC.";
+		return a->capture->server_gc
+			       ? "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size). Server GC "
+				 "is in use already."
+			       : "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size), or take "
+				 "Server GC.";
 	default:
 		return NULL;
 	}

@@ -2,6 +2,7 @@
 
 #include "agent/stacks/cpu_account.h"
 #include "agent/profilers/pauses/pause_collect.h"
+#include "agent/host/proc.h"
 #include "agent/profilers/pauses/pause_report.h"
 #include "agent/profilers/pauses/thread_name.h"
 #include "common/api/reason.h"
@@ -43,6 +44,7 @@ static int start(struct attached_session *s, struct err *e)
 	o->collect = pause_collect_new(&options);
 	cpu_account_init(&o->account, s->q->target);
 	cpu_account_begin(&o->account);
+	o->capture.server_gc = s->proc_fd >= 0 && proc_has_thread(s->proc_fd, ".NET Server GC") > 0;
 	profiler_channel_on_frames(s->attach.channel, pause_frames_add, &o->frames);
 	if (pause_frames_ask(&o->frames, s->attach.channel, CHANNEL_STOPS_BEGIN, attached_session_answer_until_ms(s), e) < 0)
 		return -1;

@@ -3,6 +3,7 @@ down to the thread's start, names, threads, and code that the runtime makes in d
 import json
 import math
 import os
+import time
 import unittest
 
 from tests.lib import local, proc, readers, shares
@@ -125,7 +126,7 @@ class Accuracy(local.LocalCase):
 
     def session_of_idle(self, app):
         app.progress()  # the threads have begun to wait
-        proc.wait_until(lambda: sleeping(app.pid) >= 200, 30, "the threads wait")
+        proc.wait_until(lambda: all_wait(app.pid), 30, "the threads wait")
         return self.session(app, "perf-cpu", seconds=4, hertz=999)
 
     def test_threads_that_live_for_a_moment(self):
@@ -146,14 +147,22 @@ class Accuracy(local.LocalCase):
         self.assertEqual(sum(w for s, w in samples.stacks if any("MoveNext" in f and "Checkout" in f for f in s)), 0)
 
 
-def sleeping(pid):
-    """Threads of the process that wait in the kernel and bear a sleeper's name."""
-    count = 0
+def switches(pid):
+    """How often each thread with a sleeper's name has gone to sleep."""
+    found = {}
     for tid in os.listdir("/proc/%d/task" % pid):
-        with open("/proc/%d/task/%s/stat" % (pid, tid)) as f:
-            text = f.read()
-        count += "(sleeper-" in text and text.rpartition(")")[2].split()[0] == "S"
-    return count
+        with open("/proc/%d/task/%s/status" % (pid, tid)) as f:
+            fields = dict(line.split(":", 1) for line in f)
+        if fields["Name"].strip().startswith("sleeper-"):
+            found[tid] = int(fields["voluntary_ctxt_switches"]) + int(fields["nonvoluntary_ctxt_switches"])
+    return found
+
+
+def all_wait(pid):
+    """200 sleepers, none of which runs: on their way to the wait they wake each other, since it is one lock that they wait for."""
+    before = switches(pid)
+    time.sleep(0.5)
+    return len(before) == 200 and before == switches(pid)
 
 
 if __name__ == "__main__":

@@ -274,3 +274,19 @@ Test(proc, reads_long_lines_cut)
 	proc_lines_close(&l);
 	fake_proc_fini(&f);
 }
+
+Test(proc, tells_of_threads_and_age)
+{
+	char name[32] = "";
+	FILE *f = fopen("/proc/self/comm", "re");
+	cr_assert(f && fgets(name, sizeof name, f));
+	fclose(f);
+	name[strcspn(name, "\n")] = '\0';
+	int fd = proc_open("/proc", getpid());
+	cr_expect_eq(proc_has_thread(fd, name), 1);
+	cr_expect_eq(proc_has_thread(fd, ".NET Server GC"), 0);
+	cr_expect_eq(proc_has_thread(-1, name), -1);
+	cr_expect_geq(proc_uptime_ms(fd), 0);
+	cr_expect_eq(proc_uptime_ms(-1), -1);
+	close(fd);
+}

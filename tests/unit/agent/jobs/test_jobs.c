@@ -35,12 +35,12 @@ static char folder[] = "/tmp/jobs-XXXXXX";
 
 static int discover(const struct discover_options *o, struct target_list *out, struct err *e)
 {
-	atomic_fetch_add(&world.discoveries, 1);
+	int number = atomic_fetch_add(&world.discoveries, 1) + 1;
 	if (strcmp(o->pod_name, "without") == 0)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_NoDotnetProcess, "no .NET process in the pod");
 	*out = (struct target_list){.items = mem_calloc(1, sizeof(struct target)), .count = 1};
 	struct target *t = &out->items[0];
-	t->pid = world.same_process ? 7 : 100 + atomic_load(&world.discoveries);
+	t->pid = world.same_process ? 7 : 100 + number;
 	t->inner_pid = 1;
 	t->profilable = true;
 	t->runtime_version = mem_strdup("10.0.1");

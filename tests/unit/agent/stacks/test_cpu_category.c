@@ -10,7 +10,7 @@ Test(cpu_category, a_stack_is_one_kind_of_work)
 		enum cpu_category expected;
 	} rows[] = {
 		{"app:S.A:Main", CATEGORY_APPLICATION},
-		{"dyn::Rule", CATEGORY_APPLICATION},
+		{"dyn::Rule", CATEGORY_LIBRARY}, /* generated code is nobody's own */
 		{"app:S.A:Main;lib:System.String:Concat", CATEGORY_LIBRARY},
 		{"app:S.A:Main;libc:memcpy", CATEGORY_NATIVE},
 		{"app:S.A:Main;none:", CATEGORY_UNKNOWN},
@@ -65,6 +65,8 @@ Test(cpu_category, layers_come_from_modules)
 		{FRAME_MANAGED, "Systematic.dll", LAYER_APPLICATION},
 		{FRAME_MANAGED, "System.Linq.dll", LAYER_LIBRARY},
 		{FRAME_MANAGED, "Microsoft.AspNetCore.Http.dll", LAYER_LIBRARY},
+		{FRAME_MANAGED, "Anonymously Hosted DynamicMethods Assembly", LAYER_LIBRARY},
+		{FRAME_MANAGED, "RefEmit_InMemoryManifestModule", LAYER_LIBRARY},
 		{FRAME_NATIVE, "libcoreclr.so", LAYER_RUNTIME},
 		{FRAME_NATIVE, "libclrgc.so", LAYER_RUNTIME},
 		{FRAME_NATIVE, "libSystem.Native.so", LAYER_RUNTIME},

@@ -17,7 +17,7 @@ struct setting { /* of the capture; 0: as it is made */
 	int64_t limit_millicores, throttled, periods, cpu_ns, lost;
 	const char *fallback;
 	bool canceled;
-	int64_t collection_ns;
+	int64_t collection_ns, uptime_minutes;
 };
 
 static const struct {
@@ -48,7 +48,7 @@ static const struct {
 	 {{"w", 700, "app:Shop.Cart:Render;lib:System.Text.Json.JsonSerializer:Serialize"}, {"w", 300, "app:Shop.Cart:Render"}},
 	 {0},
 	 FINDING_METHOD,
-	 "100 % of CPU in Shop.Cart.Render",
+	 "100 % of CPU in Shop.Cart.Render, mostly …Json.JsonSerializer.Serialize",
 	 {"Its own code takes 30 %, what it calls: System.Text.Json.JsonSerializer.Serialize 70 %."},
 	 NULL},
 	{"an await",
@@ -85,7 +85,22 @@ static const struct {
 	 FINDING_CATEGORY,
 	 "62 % of CPU in JIT compilation: it is still warming up",
 	 {"JIT compilation 62 %."},
-	 NULL},
+	 "not start-up"},
+	{"the compiler, long after the start",
+	 {{".NET Tiered Com", 500, "libc:;rt:;jit:"}, {"w", 300, "app:Shop.Cart:Fill"}},
+	 {.uptime_minutes = 200},
+	 FINDING_CATEGORY,
+	 "62 % of CPU in JIT compilation",
+	 {"The process has run for 3 hours, so this is not start-up: code is generated again and again."},
+	 "warming up"},
+	{"what ASP.NET Core generates",
+	 {{"w", 700, "lib:System.A:Run;dyn::lambda_method1;app:Shop.Catalog:Matches;lib:System.Text.RegularExpressions.Regex:.ctor"},
+	  {"w", 300, "lib:System.A:Run;dyn::lambda_method1;lib:System.Text.Json.JsonSerializer:Serialize"}},
+	 {0},
+	 FINDING_METHOD,
+	 "70 % of CPU in Shop.Catalog.Matches, mostly …Text.RegularExpressions.Regex",
+	 {NULL},
+	 "lambda_method1"},
 	{"the kernel",
 	 {{"w", 700, "app:Shop.Log:Flush;lib:System.IO.RandomAccess:WriteAtOffset;kernel:vfs_write"}, {"w", 300, "app:Shop.Cart:Fill"}},
 	 {0},
@@ -177,6 +192,7 @@ static void prepare(struct made *m, const struct part *parts, const struct setti
 	c->lost_samples = s->lost;
 	c->fallback_reason = s->fallback;
 	c->facts.canceled = s->canceled;
+	c->facts.uptime_ms = s->uptime_minutes * 60000;
 	if (s->collection_ns) {
 		*collection = (struct capture_collection){.start_ns = 0, .end_ns = s->collection_ns, .tid = 10};
 		c->collections = collection;

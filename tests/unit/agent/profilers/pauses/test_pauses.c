@@ -401,6 +401,36 @@ Test(pauses, the_diagnosis_names_what_takes_the_time)
 	}
 }
 
+/* The scenes "gen 2" and "young", by their names. */
+static void expect_advice(const char *name, bool server_gc, uint32_t in_background, const char *says, const char *absent)
+{
+	for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+		struct made m;
+		struct pause_analysis a;
+		struct pause_diagnosis d;
+		if (strcmp(scenes[i].name, name) != 0)
+			continue;
+		make_scene(&scenes[i], &m);
+		m.capture.server_gc = server_gc;
+		m.capture.collections[2][1].count = in_background;
+		pause_analysis_run(&m.capture, &a);
+		pause_diagnosis_make(&a, &d);
+		cr_expect(strstr(d.text, says) != NULL, "%s", d.text);
+		cr_expect(strstr(d.text, absent) == NULL, "%s", d.text);
+		pause_diagnosis_fini(&d);
+		pause_analysis_fini(&a);
+		pause_capture_fini(&m.capture);
+	}
+}
+
+Test(pauses, no_advice_for_what_is_so_already)
+{
+	expect_advice("young", false, 0, "or take Server GC", "in use already");
+	expect_advice("young", true, 0, "Server GC is in use already", "or take Server GC");
+	expect_advice("gen 2", false, 0, "see that concurrent collection is on", "could not keep up");
+	expect_advice("gen 2", false, 3, "collections in the background could not keep up", "concurrent collection is on");
+}
+
 Test(pauses, an_estimate_is_called_one)
 {
 	struct made m;
