@@ -28,7 +28,7 @@ int report_file_begin(struct report_file *f, int dirfd, const char *name, struct
 	uint64_t random = 0;
 	*f = (struct report_file){.dirfd = dirfd, .fd = -1};
 	buf_init(&f->text, TEXT_MAX_BYTES);
-	f->json = json_writer_on(&f->text);
+	f->json = jsonw_on(&f->text);
 	if (getrandom(&random, sizeof random, 0) < 0)
 		return err_set_errno(e, errno, "cannot get random bytes");
 	snprintf(f->name, sizeof f->name, "%s", name);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-struct json_writer json_writer_on(struct buf *out)
+struct json_writer jsonw_on(struct buf *out)
 {
 	return (struct json_writer){.out = out};
 }

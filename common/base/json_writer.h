@@ -1,7 +1,7 @@
 /* Writes JSON (RFC 8259) piece by piece into a buffer: commas, quotes and braces are its own, so that what is written is well-formed
  * whatever it is made of. One object or array is open at a time, inside of those opened before it.
  *
- *   struct json_writer w = json_writer_on(&text);
+ *   struct json_writer w = jsonw_on(&text);
  *   jsonw_object(&w, NULL);              {
  *   jsonw_integer(&w, "objects", 12);      "objects":12
  *   jsonw_array(&w, "names");              ,"names":[
@@ -31,7 +31,7 @@ struct json_writer {
 };
 
 /* Writes to the end of `out`, which stays the caller's. */
-struct json_writer json_writer_on(struct buf *out);
+struct json_writer jsonw_on(struct buf *out);
 
 /* The next value stands on a line of its own: for people who read the file. */
 void jsonw_line(struct json_writer *w);

@@ -53,7 +53,7 @@ static void check_report(const struct pause_capture *c)
 	for (size_t i = 0; i < sizeof writers / sizeof *writers; i++) {
 		struct report_file f = {.fd = -1};
 		buf_init(&f.text, 64u << 20);
-		f.json = json_writer_on(&f.text);
+		f.json = jsonw_on(&f.text);
 		writers[i](&source, &f);
 		check(f.text.len > 100 && !memchr(f.text.data, 0x7f, f.text.len) && !memchr(f.text.data, 0xff, f.text.len));
 		buf_fini(&f.text);

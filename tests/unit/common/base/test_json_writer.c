@@ -9,7 +9,7 @@ Test(json_writer, commas_and_braces_are_its_own)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, 4096);
-	struct json_writer w = json_writer_on(&text);
+	struct json_writer w = jsonw_on(&text);
 	jsonw_object(&w, NULL);
 	jsonw_integer(&w, "first", -1);
 	jsonw_unsigned(&w, "most", UINT64_MAX);
@@ -33,7 +33,7 @@ Test(json_writer, what_is_not_known_is_null)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, 4096);
-	struct json_writer w = json_writer_on(&text);
+	struct json_writer w = jsonw_on(&text);
 	jsonw_array(&w, NULL);
 	jsonw_known(&w, NULL, -1);
 	jsonw_known(&w, NULL, 0);
@@ -48,7 +48,7 @@ Test(json_writer, any_bytes_are_a_string)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, 65536);
-	struct json_writer w = json_writer_on(&text);
+	struct json_writer w = jsonw_on(&text);
 	char all[256];
 	for (int i = 0; i < 256; i++)
 		all[i] = (char)i;
@@ -65,7 +65,7 @@ Test(json_writer, goes_on_when_what_is_written_has_flown_on)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, 4096);
-	struct json_writer w = json_writer_on(&text);
+	struct json_writer w = jsonw_on(&text);
 	jsonw_array(&w, NULL);
 	jsonw_integer(&w, NULL, 1);
 	buf_reset(&text);
@@ -78,7 +78,7 @@ Test(json_writer, a_buffer_that_is_full_says_so)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, 4);
-	struct json_writer w = json_writer_on(&text);
+	struct json_writer w = jsonw_on(&text);
 	jsonw_array(&w, NULL);
 	jsonw_string(&w, NULL, "longer than that");
 	cr_expect(text.full);
