@@ -9,7 +9,7 @@
  *   ]);
  *
  * Kinds of section are functions in Report.kinds: (section, host, r) => void, which fill `host`, an element that is in the document. This file has
- * facts, split, tabs, table, about, text and columns; flame.js, tree.js and timeline.js have one each. What is shown is text and nodes, never
+ * facts, split, tabs, table, about, text and columns; flame_section.js, tree.js and timeline.js have one each. What is shown is text and nodes, never
  * markup: names come from the profiled process. */
 const Report = (() => {
 	const $ = id => document.getElementById(id);
