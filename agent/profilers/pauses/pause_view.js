@@ -1,7 +1,7 @@
 'use strict';
 /* The sections of a RuntimePauses report. */
 Report.show(r => {
-	const {make, count, duration, percent, bar} = Report;
+	const {make, count, duration, percent, bar, breakable} = Report;
 	const p = r.pauses, events = r.events, details = r.details;
 	const LATE = 1000; /* microseconds: a suspension that takes longer is somebody's */
 	const CLASSES = {collection: 't-blocking', backgroundCollection: 't-background'};
@@ -13,7 +13,7 @@ Report.show(r => {
 	const titled = (title, head, id, rows) => ({kind: 'table', id, title, rows, columns: [...sums(), {title: head, sort: 'text', cls: 'name', cell: s => s.title}]});
 	/* The method, which opens to its stack. */
 	const method = title => ({title, sort: 'text', cls: 'name', cell: s => s.method === null ? 'not known' : {
-		text: make('details', make('summary', s.method), make('ol.stack', s.stack.map(frame => make('li', frame)))), sort: s.method}});
+		text: make('details', make('summary', breakable(s.method)), make('ol.stack', s.stack.map(frame => make('li', breakable(frame))))), sort: s.method}});
 	const said = (title, text) => ({kind: 'text', title, texts: [text]});
 
 	const lengths = events.startMicroseconds.map((_, i) => events.suspendingMicroseconds[i] + events.stoppedMicroseconds[i]);
