@@ -1,7 +1,7 @@
 'use strict';
 /* The sections of a MemoryLeak report. */
 Report.show(r => {
-	const {make, count, bytes, change, spark} = Report;
+	const {make, count, bytes, change, spark, breakable} = Report;
 	const g = r.growth, walks = r.walks, last = walks.length - 1;
 	const typesOnly = walks.some(w => w.roots === 'none');
 	const ROOTS = {exact: 'exact, by a forced collection before each walk', noCollection: 'without a collection', none: 'none, objects were counted by type'};
@@ -49,7 +49,7 @@ Report.show(r => {
 					grown('Growth', h => h.growthBytes), grown('A minute', h => h.bytesPerMinute), column('More objects', h => h.growthCount, n => change(n, count)),
 					{title: 'Over the walks', cls: 'series', cell: h => spark(h.bytes, 'Bytes over the walks')},
 					{title: 'Verdict', sort: 'text', cell: h => words(h.verdict)},
-					{title: 'Path', sort: 'text', cls: 'name', cell: h => [h.path, h.pattern === 'other' ? null : make('span.badge', words(h.pattern))]},
+					{title: 'Path', sort: 'text', cls: 'name', cell: h => [...breakable(h.path), h.pattern === 'other' ? null : make('span.badge', words(h.pattern))]},
 				],
 			}]},
 			{id: 'types', title: 'Types', sections: [{
@@ -59,7 +59,7 @@ Report.show(r => {
 					grown('Growth', t => t.growthBytes), column('More objects', t => t.growthCount, n => change(n, count)),
 					column('Objects now', t => t.counts[last], count), size('Bytes now', t => t.bytes[last]),
 					size('Survivors at most', t => t.survivorsAtMostBytes), size('Held by nothing known', t => t.looseBytes),
-					{title: 'Type', sort: 'text', cls: 'name', cell: t => t.type}, {title: 'Assembly', sort: 'text', cls: 'mod', cell: t => t.assembly || ''},
+					{title: 'Type', sort: 'text', cls: 'name', cell: t => breakable(t.type)}, {title: 'Assembly', sort: 'text', cls: 'mod', cell: t => t.assembly || ''},
 				],
 			}]},
 			{id: 'memory', title: 'Memory', sections: r.memory ? [

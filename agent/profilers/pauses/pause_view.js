@@ -1,7 +1,7 @@
 'use strict';
 /* The sections of a RuntimePauses report. */
 Report.show(r => {
-	const {make, count, duration, percent, bar} = Report;
+	const {make, count, duration, percent, bar, breakable} = Report;
 	const p = r.pauses, events = r.events, details = r.details;
 	const LATE = 1000; /* microseconds: a suspension that takes longer is somebody's */
 	const CLASSES = {collection: 't-blocking', backgroundCollection: 't-background'};
@@ -13,7 +13,7 @@ Report.show(r => {
 	const titled = (title, head, id, rows) => ({kind: 'table', id, title, rows, columns: [...sums(), {title: head, sort: 'text', cls: 'name', cell: s => s.title}]});
 	/* The method, which opens to its stack. */
 	const method = title => ({title, sort: 'text', cls: 'name', cell: s => s.method === null ? 'not known' : {
-		text: make('details', make('summary', s.method), make('ol.stack', s.stack.map(frame => make('li', frame)))), sort: s.method}});
+		text: make('details', make('summary', breakable(s.method)), make('ol.stack', s.stack.map(frame => make('li', breakable(frame))))), sort: s.method}});
 	const said = (title, text) => ({kind: 'text', title, texts: [text]});
 
 	const lengths = events.startMicroseconds.map((_, i) => events.suspendingMicroseconds[i] + events.stoppedMicroseconds[i]);
@@ -58,11 +58,11 @@ Report.show(r => {
 
 	return [
 		{kind: 'facts', items: [
-			{key: 'Time paused', value: percent(p.sharePercent), small: 'of the session', warn: p.sharePercent >= 5},
-			{key: 'Pauses', value: count(p.count), small: (p.perMinute < 1000 ? p.perMinute.toFixed(1) : count(Math.round(p.perMinute))) + ' a minute'},
+			{key: 'Time paused', value: percent(p.sharePercent), note: 'of the session', warn: p.sharePercent >= 5},
+			{key: 'Pauses', value: count(p.count), note: (p.perMinute < 1000 ? p.perMinute.toFixed(1) : count(Math.round(p.perMinute))) + ' a minute'},
 			{key: 'Longest', value: duration(p.length.maxMicroseconds), warn: p.length.maxMicroseconds >= 1e5},
 			{key: '99 % at most', value: duration(p.length.p99Microseconds)},
-			{key: 'Until all had stopped', value: duration(p.suspending.maxMicroseconds), small: 'at most', warn: p.suspending.maxMicroseconds >= 1e4},
+			{key: 'Until all had stopped', value: duration(p.suspending.maxMicroseconds), note: 'at most', warn: p.suspending.maxMicroseconds >= 1e4},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},
 		timeline,
