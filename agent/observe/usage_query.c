@@ -3,6 +3,7 @@
 #include "agent/host/cgroup.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -111,12 +112,6 @@ void usage_queries_start(struct usage_queries *q, uint64_t link, const struct li
 		return;
 	}
 	struct query *one = make_query(q, link, m);
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_t thread;
-	if (pthread_create(&thread, &attr, measure, one) != 0)
+	if (thread_start(NULL, "usage", STACK_BYTES, measure, one, NULL) < 0)
 		finish(one);
-	pthread_attr_destroy(&attr);
 }

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
 
@@ -67,10 +68,9 @@ static int start_workers(struct controller *c, struct err *e)
 		w->client = kube_client_new(c->options.kube, -1, e);
 		if (!w->client)
 			return -1;
-		int rc = pthread_create(&w->thread, NULL, run_worker, w);
-		if (rc)
-			return err_set_errno(e, rc, "starting a worker");
-		w->started = true;
+		w->started = thread_start(&w->thread, "worker", THREAD_STACK_USUAL, run_worker, w, e) == 0;
+		if (!w->started)
+			return -1;
 	}
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/link/agent_hub_link.h"
 #include "controller/link/hub_mailbox.h"
 #include "controller/base/metrics.h"
@@ -52,11 +53,7 @@ struct agent_hub *agent_hub_new(const struct agent_hub_callbacks *cb, const stru
 	h->cb = *cb;
 	h->transport = *t;
 	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->answered, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&h->answered);
 	return h;
 }
 
@@ -451,9 +448,8 @@ static bool ask_node(struct agent_hub *h, size_t first, const struct usage_wait 
 
 static void wait_answers(struct agent_hub *h, const struct usage_wait *w, int64_t deadline_ms)
 {
-	struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
 	while (w->outstanding > 0) {
-		if (pthread_cond_timedwait(&h->answered, &h->lock, &until) != 0)
+		if (thread_cond_wait_until(&h->answered, &h->lock, deadline_ms) != 0)
 			break;
 	}
 }

@@ -5,6 +5,7 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "common/web/web_net.h"
 #include "common/web/web_tls.h"
 #include "controller/link/http_api.h"
@@ -310,12 +311,8 @@ static int start(struct link_server *s, struct err *e)
 	s->pool = review_pool_new(s->config.kube, s->config.review_threads, REVIEW_QUEUE_MAX, e);
 	if (!s->pool)
 		return -1;
-	int rc = pthread_create(&s->thread, NULL, serve, s);
-	if (rc)
-		return err_set_errno(e, rc, "cannot start the link's thread");
-	pthread_setname_np(s->thread, "link");
-	s->thread_started = true;
-	return 0;
+	s->thread_started = thread_start(&s->thread, "link", THREAD_STACK_USUAL, serve, s, e) == 0;
+	return s->thread_started ? 0 : -1;
 }
 
 static void copy_config(struct link_server *s, const struct link_server_config *c)

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/base/metrics.h"
 #include "controller/triggers/observe_set.h"
 #include "controller/kube/pods.h"
@@ -251,12 +252,9 @@ static void wait_for_news(struct trigger_observe *t)
 {
 	int64_t tick_ms = t->set.nodes ? clock_mono_ms() + TICK_MS : INT64_MAX;
 	int64_t until_ms = tick_ms < t->next_list_ms ? tick_ms : t->next_list_ms;
-	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-	while (!t->stopping && !t->changed && !t->mail_count && !t->relinked_count && !t->all_relinked) {
-		int rc = t->leading ? pthread_cond_timedwait(&t->news, &t->lock, &until) : pthread_cond_wait(&t->news, &t->lock);
-		if (rc != 0)
+	while (!t->stopping && !t->changed && !t->mail_count && !t->relinked_count && !t->all_relinked)
+		if (thread_cond_wait_until(&t->news, &t->lock, t->leading ? until_ms : INT64_MAX) != 0)
 			return;
-	}
 }
 
 static void free_mail(struct mail *mail, size_t count)
@@ -348,11 +346,7 @@ struct trigger_observe *trigger_observe_new(void)
 	struct trigger_observe *t = mem_alloc(sizeof *t);
 	t->stop_fd = -1;
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->news, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&t->news);
 	return t;
 }
 
@@ -365,9 +359,8 @@ int trigger_observe_start(struct trigger_observe *t, const struct trigger_observ
 	t->client = kube_client_new(o->kube, t->stop_fd, e);
 	if (!t->client)
 		return -1;
-	int rc = pthread_create(&t->thread, NULL, run, t);
-	t->started = rc == 0;
-	return rc == 0 ? 0 : err_set_errno(e, rc, "start the thread of thresholds");
+	t->started = thread_start(&t->thread, "thresholds", THREAD_STACK_USUAL, run, t, e) == 0;
+	return t->started ? 0 : -1;
 }
 
 void trigger_observe_stop(struct trigger_observe *t)

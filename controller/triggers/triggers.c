@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/kube/kube_watch.h"
 #include "controller/base/metrics.h"
@@ -199,20 +200,15 @@ static void on_outcome(void *ctx, const struct trigger_outcome *o)
 static struct awaited *awaited_new(void)
 {
 	struct awaited *a = mem_alloc(sizeof *a);
-	pthread_condattr_t attr;
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&a->changed);
 	return a;
 }
 
 static void await(struct awaited *a, int64_t until_mono_ms, struct trigger_outcome *out)
 {
-	struct timespec ts = {.tv_sec = until_mono_ms / 1000, .tv_nsec = until_mono_ms % 1000 * 1000000};
 	pthread_mutex_lock(&a->lock);
-	while (!a->answered && pthread_cond_timedwait(&a->changed, &a->lock, &ts) == 0)
+	while (!a->answered && thread_cond_wait_until(&a->changed, &a->lock, until_mono_ms) == 0)
 		;
 	bool answered = a->answered;
 	a->left = !answered;
@@ -320,9 +316,8 @@ int triggers_start(struct triggers *t, struct events *events, struct err *e)
 	if (!t->client)
 		return -1;
 	kube_client_set_timeout(t->client, CALL_MS);
-	int rc = pthread_create(&t->thread, NULL, run_worker, t);
-	if (rc)
-		return err_set_errno(e, rc, "starting the triggers' worker");
+	if (thread_start(&t->thread, "triggers", THREAD_STACK_USUAL, run_worker, t, e) < 0)
+		return -1;
 	pthread_mutex_lock(&t->watches_lock);
 	t->started = true;
 	pthread_mutex_unlock(&t->watches_lock);
