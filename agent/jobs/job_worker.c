@@ -161,7 +161,7 @@ static void learn_container(const struct link_order *o, struct target *t)
 static int find_process(struct jobs *j, struct job *job, struct target *out, struct err *e)
 {
 	const struct link_order *o = &job->order;
-	const char *ids[32], *wanted = NULL, *const names[] = {o->spec.target.container};
+	const char *ids[LINK_MAX_CONTAINERS], *wanted = NULL, *const names[] = {o->spec.target.container};
 	size_t count = 0;
 	/* Without a common pid namespace a pod's containers are told apart by folders of their own, if at all. */
 	bool host = j->config.mode == AGENT_MODE_HOST_PID;

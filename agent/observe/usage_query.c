@@ -87,7 +87,7 @@ static struct query *make_query(struct usage_queries *q, uint64_t link, const st
 	struct query *one = mem_alloc(sizeof *one);
 	one->all = q;
 	one->link = link;
-	one->window_ms = m->u.usage_query.window_ms > USAGE_QUERY_MAX_WINDOW_MS ? USAGE_QUERY_MAX_WINDOW_MS : m->u.usage_query.window_ms;
+	one->window_ms = m->u.usage_query.window_ms > LINK_MAX_WINDOW_MS ? LINK_MAX_WINDOW_MS : m->u.usage_query.window_ms;
 	size_t count = m->u.usage_query.count;
 	one->answer.type = LINK_MSG_USAGE;
 	one->answer.u.usage.request_id = m->u.usage_query.request_id;

@@ -24,7 +24,7 @@ void pod_info_fini(struct pod_info *p)
 static void read_containers(const json_t *pod, struct pod_info *out)
 {
 	const json_t *all = jsonx_at(pod, "status.containerStatuses");
-	size_t i, cap = json_array_size(all) < POD_MAX_CONTAINERS ? json_array_size(all) : POD_MAX_CONTAINERS;
+	size_t i, cap = json_array_size(all) < LINK_MAX_CONTAINERS ? json_array_size(all) : LINK_MAX_CONTAINERS;
 	json_t *entry;
 	out->containers = mem_calloc(cap ? cap : 1, sizeof *out->containers);
 	json_array_foreach(all, i, entry) {

@@ -23,7 +23,6 @@
 
 #define HEADERS_ROOM 1536
 #define CHUNK_BYTES 16384
-#define REFUSED_BODY_MAX (64 << 20) /* of a larger one nothing is read */
 
 /* Allocated and zeroed by lws with the connection; used again for each request on it. */
 struct http_conn {
@@ -137,7 +136,7 @@ static int64_t content_length(struct lws *wsi)
 	return *end || n < 0 ? -1 : n;
 }
 
-/* Answered when the body has come: an answer before, and a close with bytes that nobody has read, would be lost on its way. In the form of
+/* Answered when the body has come, unless it is one that no report has: an answer before, and a close with bytes that nobody has read, would be lost on its way. In the form of
  * S3's errors, which agents understand. */
 static void refuse_upload(struct http_conn *c, const struct err *e)
 {
@@ -198,7 +197,7 @@ static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
 	if (c->upload)
 		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
 	refuse_upload(c, &e);
-	return length > 0 && length <= REFUSED_BODY_MAX ? 0 : answer_refusal(wsi, c);
+	return length > 0 && length <= REPORT_STORE_MAX_BYTES ? 0 : answer_refusal(wsi, c);
 }
 
 /* Down ------------------------------------------------------------------------------------------------------------ */

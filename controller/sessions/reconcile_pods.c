@@ -281,8 +281,7 @@ static void fill_order(const struct work *w, size_t i, struct link_order *o)
 	snprintf(o->pod_namespace, sizeof o->pod_namespace, "%s", w->s.namespace);
 	snprintf(o->pod_name, sizeof o->pod_name, "%s", p->pod_name);
 	snprintf(o->pod_uid, sizeof o->pod_uid, "%s", p->pod_uid);
-	size_t most = sizeof o->containers / sizeof o->containers[0];
-	for (size_t k = 0; k < info->container_count && k < most; k++)
+	for (size_t k = 0; k < info->container_count && k < LINK_MAX_CONTAINERS; k++)
 		o->containers[o->container_count++] = info->containers[k];
 }
 

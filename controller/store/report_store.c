@@ -24,7 +24,6 @@
 #define KEY_FILE ".upload-key"
 #define KEY_SIZE 32
 #define SIGNATURE_HEX 64
-#define MAX_OBJECT_BYTES (64ll << 20)
 
 struct report_store {
 	int dir_fd;
@@ -132,7 +131,7 @@ int report_store_sign(const struct report_store *s, const char *key, int64_t siz
 {
 	if (!report_store_key_valid(key))
 		return err_set(e, ERR_INVALID, 0, "not a usable report key");
-	int64_t most = s->quota_bytes < MAX_OBJECT_BYTES ? s->quota_bytes : MAX_OBJECT_BYTES;
+	int64_t most = s->quota_bytes < REPORT_STORE_MAX_BYTES ? s->quota_bytes : REPORT_MAX_BYTES;
 	if (size_bytes > most)
 		return err_set(e, ERR_INVALID, 0, "the report has %" PRId64 " bytes, and the controller's store takes %" PRId64 " at most", size_bytes,
 			       most);
@@ -161,7 +160,7 @@ static int parse_query(const char *query, struct upload_claims *c)
 			    &c->expires_ms, c->signature, &used);
 	if (fields != 4 || query[used] != '\0' || strlen(c->sha256) != SIGNATURE_HEX || strlen(c->signature) != SIGNATURE_HEX)
 		return -1;
-	return c->size >= 0 && c->size <= MAX_OBJECT_BYTES ? 0 : -1;
+	return c->size >= 0 && c->size <= REPORT_STORE_MAX_BYTES ? 0 : -1;
 }
 
 static int check_claims(const struct report_store *s, const char *key, const char *query, int64_t now_ms, struct upload_claims *c,
