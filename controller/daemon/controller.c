@@ -176,7 +176,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->comparisons = comparisons_start(&(struct comparisons_options){c->options.kube, c->options.stores, controller_enqueue, c}, e);
 	if (!c->comparisons)
 		return -1;
-	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url,
+	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, &c->orphans, c->admission, c->reveal_policy, c->events, c->options.report_url,
 					    c->options.report_url_ctx, c->comparisons, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_workers(c, e) < 0 ||

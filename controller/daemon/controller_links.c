@@ -10,7 +10,7 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 {
 	static const char help[] = "Job reports of agents that were not taken, by why.";
 	struct controller *c = ctx;
-	char key[RECONCILE_ORPHAN_KEY_SIZE];
+	char key[SESSION_KEY_SIZE];
 	switch (session_cache_job(c->cache, node, job, key)) {
 	case SESSION_JOB_TAKEN:
 		if (atomic_load(&c->epoch))
@@ -18,8 +18,7 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 		return;
 	case SESSION_JOB_ORPHAN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
-		reconcile_orphan_key(node, job, key);
-		orphans_add(&c->orphans, &c->epoch, c->queue, key);
+		orphans_add(&c->orphans, &c->epoch, c->queue, node, job);
 		return;
 	case SESSION_JOB_FOREIGN:
 		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
