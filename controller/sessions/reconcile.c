@@ -265,7 +265,7 @@ static int expire(struct work *w, struct err *e)
 	return w->plan.stage == PLAN_FINISHED && w->plan.expire ? delete_object(w, e) : 0;
 }
 
-static const struct step {
+static const struct reconcile_step {
 	const char *name;
 	int (*run)(struct work *w, struct err *e);
 } steps[] = {
