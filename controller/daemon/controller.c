@@ -38,10 +38,10 @@ static enum work_result work_on(struct worker *w, const char *key)
 	struct err e = ERR_INIT;
 	int64_t begun_ms = clock_mono_ms();
 	int rc = reconcile(&c->reconciler, w->client, key, &e);
-	metric_observe_ms(metrics_histogram("drdotnet_reconcile_seconds", NULL, "Time of one reconcile."), clock_mono_ms() - begun_ms);
+	metrics_observe_ms(METRIC_RECONCILE_TIME, clock_mono_ms() - begun_ms);
 	if (rc == 0)
 		return WORK_DONE;
-	metrics_count("drdotnet_reconcile_errors_total", "kind", err_kind_name(e.kind), "Reconciles that failed and are repeated.");
+	metrics_count(METRIC_RECONCILE_ERRORS, err_kind_name(e.kind));
 	if (e.kind == ERR_CONFLICT)
 		LOG_DEBUG("controller", "changed meanwhile", LOG_S("session", key), LOG_S("error", e.message));
 	else
@@ -207,16 +207,15 @@ void controller_measure(struct controller *c)
 		return;
 	triggers_measure(c->triggers);
 	session_cache_counts(c->cache, &active, &over);
-	metric_set(metrics_gauge("drdotnet_sessions", "state=\"active\"", "Sessions known."), (int64_t)active);
-	metric_set(metrics_gauge("drdotnet_sessions", "state=\"over\"", "Sessions known."), (int64_t)over);
-	metric_set(metrics_gauge("drdotnet_work_queue_depth", NULL, "Keys that are due, waiting or in work."), (int64_t)work_queue_depth(c->queue));
-	metric_set(metrics_gauge("drdotnet_agents_linked", NULL, "Agents linked to this replica."), (int64_t)agent_hub_count(c->hub));
+	metrics_set(METRIC_SESSIONS, "active", (int64_t)active);
+	metrics_set(METRIC_SESSIONS, "over", (int64_t)over);
+	metrics_set(METRIC_WORK_QUEUE_DEPTH, NULL, (int64_t)work_queue_depth(c->queue));
+	metrics_set(METRIC_AGENTS_LINKED, NULL, (int64_t)agent_hub_count(c->hub));
 	if (c->options.index)
-		metric_set(metrics_gauge("drdotnet_session_index_bytes", NULL, "Memory of the index of sessions."),
-			   (int64_t)session_index_size(c->options.index).bytes);
+		metrics_set(METRIC_SESSION_INDEX_BYTES, NULL, (int64_t)session_index_size(c->options.index).bytes);
 	struct admission_counts admitted = admission_count(c->admission);
-	metric_set(metrics_gauge("drdotnet_pods_in_use", NULL, "Pods that are profiled, or are about to be."), admitted.used);
-	metric_set(metrics_gauge("drdotnet_sessions_queued", NULL, "Sessions that wait for a budget."), admitted.waiting);
+	metrics_set(METRIC_PODS_IN_USE, NULL, admitted.used);
+	metrics_set(METRIC_SESSIONS_QUEUED, NULL, admitted.waiting);
 }
 
 int64_t controller_tick(struct controller *c)

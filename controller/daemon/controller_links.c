@@ -8,7 +8,6 @@
 
 static void on_job(void *ctx, const char *node, const struct link_job *job)
 {
-	static const char help[] = "Job reports of agents that were not taken, by why.";
 	struct controller *c = ctx;
 	char key[SESSION_KEY_SIZE];
 	switch (session_cache_job(c->cache, node, job, key)) {
@@ -17,11 +16,11 @@ static void on_job(void *ctx, const char *node, const struct link_job *job)
 			work_queue_add(c->queue, key);
 		return;
 	case SESSION_JOB_ORPHAN:
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
+		metrics_count(METRIC_JOB_REPORTS_DROPPED, "orphan");
 		orphans_add(&c->orphans, &c->epoch, c->queue, node, job);
 		return;
 	case SESSION_JOB_FOREIGN:
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
+		metrics_count(METRIC_JOB_REPORTS_DROPPED, "foreign");
 		if (atomic_load(&c->epoch)) /* a standby's watch may tell of a session's pods later than their agents of its jobs */
 			LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
 	}

@@ -45,7 +45,7 @@ struct kube_watch {
 
 static void count(const char *reason)
 {
-	metrics_count("drdotnet_watch_restarts_total", "reason", reason, "Watches that ended, by why.");
+	metrics_count(METRIC_WATCH_RESTARTS, reason);
 }
 
 static struct kube_ref ref_of(const struct kube_watch *w)

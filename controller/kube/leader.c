@@ -51,9 +51,8 @@ void leader_identity(char *out, size_t size)
 
 static void changed(struct leader *l, int64_t epoch)
 {
-	static const char help[] = "1 while this replica leads.";
-	metric_set(metrics_gauge("drdotnet_leader", NULL, help), epoch != 0);
-	metric_set(metrics_gauge("drdotnet_leader_epoch", NULL, "The fencing epoch while this replica leads."), epoch);
+	metrics_set(METRIC_LEADER, NULL, epoch != 0);
+	metrics_set(METRIC_LEADER_EPOCH, NULL, epoch);
 	LOG_INFO("leader", epoch ? "leading" : "no longer leading", LOG_S("identity", l->state.identity), LOG_I("epoch", epoch));
 	l->options.on_change(l->options.ctx, epoch);
 }

@@ -103,7 +103,7 @@ static int post_text_take(struct hub_link *l, char *text, struct err *e)
 {
 	if (!hub_mailbox_put(&l->mailbox, text)) {
 		free(text);
-		metrics_count("drdotnet_link_dropped_messages_total", "reason", "MailboxFull", "Messages to agents that were not sent.");
+		metrics_count(METRIC_LINK_DROPPED_MESSAGES, "MailboxFull");
 		return err_set(e, ERR_RETRY, 0, "the agent of node %s reads too slowly: %d messages wait", l->node, AGENT_HUB_MAILBOX_MAX);
 	}
 	mark_pending(l);
@@ -379,7 +379,7 @@ int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg 
 void agent_hub_answer_upload(struct agent_hub *h, const char *node, const struct link_msg *m)
 {
 	if (agent_hub_send(h, node, m, NULL) < 0)
-		metrics_count("drdotnet_link_dropped_messages_total", "reason", "AgentGone", "Messages to agents that were not sent.");
+		metrics_count(METRIC_LINK_DROPPED_MESSAGES, "AgentGone");
 }
 
 void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)

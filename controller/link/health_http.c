@@ -52,7 +52,7 @@ static int admit_connection(const struct link_server *s)
 {
 	if (s->health_connections < CONNECTIONS_MAX)
 		return 0;
-	metrics_count("drdotnet_link_closed_total", "reason", "TooManyConnections", "Links that the controller has closed, by reason.");
+	metrics_count(METRIC_LINK_CLOSED, "TooManyConnections");
 	return -1;
 }
 

@@ -150,7 +150,7 @@ static void refuse_upload(struct http_conn *c, const struct err *e)
 	c->refusal = mem_printf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, e->message);
 	c->refusal_status = status_of(e);
 	LOG_WARN("store", "a report is not taken", LOG_S("error", e->message[0] ? e->message : ""));
-	metrics_count("drdotnet_store_requests_total", "operation", "refused", "Requests to the controller's own report store.");
+	metrics_count(METRIC_STORE_REQUESTS, "refused");
 }
 
 static int answer_refusal(struct lws *wsi, struct http_conn *c)
@@ -180,7 +180,7 @@ static int end_upload(struct lws *wsi, struct http_conn *c)
 		refuse_upload(c, &e);
 	if (c->refusal)
 		return answer_refusal(wsi, c);
-	metrics_count("drdotnet_store_requests_total", "operation", "put", "Requests to the controller's own report store.");
+	metrics_count(METRIC_STORE_REQUESTS, "put");
 	return answer(wsi, c, HTTP_STATUS_OK, "stored");
 }
 
@@ -298,7 +298,7 @@ static int send_headers(struct lws *wsi, struct http_conn *c)
 	    add(wsi, "content-disposition:", c->as_attachment ? "attachment" : "inline", &p, end) || lws_finalize_http_header(wsi, &p, end))
 		return -1;
 	c->headers_sent = true;
-	metrics_count("drdotnet_store_requests_total", "operation", "get", "Requests to the controller's own report store.");
+	metrics_count(METRIC_STORE_REQUESTS, "get");
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 

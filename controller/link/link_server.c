@@ -133,7 +133,7 @@ static int admit_connection(const struct link_server *s)
 {
 	const char *why = why_no_connection(s);
 	if (why)
-		metrics_count("drdotnet_link_closed_total", "reason", why, "Links that the controller has closed, by reason.");
+		metrics_count(METRIC_LINK_CLOSED, why);
 	return why ? -1 : 0;
 }
 

@@ -110,7 +110,7 @@ static void write_one(struct events *ev, const struct item *it)
 	}
 	if (rc == 0)
 		return;
-	metrics_count("drdotnet_events_dropped_total", "reason", "write_failed", "Events that were not written.");
+	metrics_count(METRIC_EVENTS_DROPPED, "write_failed");
 	LOG_WARN("events", "not written", LOG_S("event", it->name), LOG_S("error", e.message));
 }
 
@@ -180,7 +180,7 @@ void events_record_about(struct events *ev, const struct event_subject *s, bool 
 	pthread_mutex_unlock(&ev->lock);
 	if (full) {
 		json_decref(it.event);
-		metrics_count("drdotnet_events_dropped_total", "reason", "mailbox_full", "Events that were not written.");
+		metrics_count(METRIC_EVENTS_DROPPED, "mailbox_full");
 	}
 }
 

@@ -58,7 +58,7 @@ void orphans_add(struct orphans *o, const atomic_llong *epoch, struct work_queue
 		if (leading)
 			work_queue_add(queue, orphan->key);
 	} else {
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "too_many_orphans", "Job reports of agents that were not taken, by why.");
+		metrics_count(METRIC_JOB_REPORTS_DROPPED, "too_many_orphans");
 	}
 	pthread_mutex_unlock(&o->lock);
 }

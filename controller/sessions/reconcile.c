@@ -32,7 +32,7 @@ static int delete_object(struct work *w, struct err *e)
 		return -1;
 	}
 	session_cache_remove(w->r->cache, w->key, w->s.uid);
-	metrics_count("drdotnet_sessions_expired_total", "by", "ttl", "Sessions deleted after their time to live.");
+	metrics_count(METRIC_SESSIONS_EXPIRED, "ttl");
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int tell(struct work *w, struct err *e)
 	bool good = c->status == CONDITION_TRUE || c->reason == REASON_Profiling || c->reason == REASON_Queued || c->reason == REASON_Canceled;
 	events_record(w->r->events, &w->s, !good, c->reason, c->message ? c->message : c->reason);
 	if (session_object_completed(&w->s))
-		metrics_count("drdotnet_sessions_total", "reason", c->reason, "Sessions that ended, by the reason of their end.");
+		metrics_count(METRIC_SESSIONS_ENDED, c->reason);
 	return 0;
 }
 

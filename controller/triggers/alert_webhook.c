@@ -37,7 +37,7 @@ struct work {
 
 static void count(const char *result)
 {
-	metrics_count("drdotnet_alerts_total", "result", result, "Alerts that the webhook has received, by what came of them.");
+	metrics_count(METRIC_ALERTS, result);
 }
 
 /* Firing ----------------------------------------------------------------------------------------------------------- */

@@ -54,7 +54,7 @@ struct trigger_observe {
 
 static void count_word(const char *state)
 {
-	metrics_count("drdotnet_observed_total", "state", state, "Words of agents about what they were asked to observe.");
+	metrics_count(METRIC_OBSERVED, state);
 }
 
 /* The set ---------------------------------------------------------------------------------------------------------- */
@@ -118,8 +118,8 @@ static void list_again(struct trigger_observe *t, int64_t now_ms)
 	t->revision = revision;
 	t->failing = false;
 	t->next_list_ms = now_ms + TRIGGER_OBSERVE_LIST_MS;
-	metric_set(metrics_gauge("drdotnet_observed_containers", NULL, "Containers that agents are asked to observe."), HASH_COUNT(t->set.entries));
-	metric_set(metrics_gauge("drdotnet_observed_left_out", NULL, "Containers that there was no room to observe."), (int64_t)fresh.left_out);
+	metrics_set(METRIC_OBSERVED_CONTAINERS, NULL, HASH_COUNT(t->set.entries));
+	metrics_set(METRIC_OBSERVED_LEFT_OUT, NULL, (int64_t)fresh.left_out);
 }
 
 static void tell(struct trigger_observe *t, struct observe_node *n, int64_t now_ms)
@@ -335,8 +335,7 @@ void trigger_observe_heard(struct trigger_observe *t, const char *node, const st
 	pthread_cond_signal(&t->news);
 	pthread_mutex_unlock(&t->lock);
 	if (dropped)
-		metric_add(metrics_counter("drdotnet_observed_total", "state=\"Dropped\"", "Words of agents about what they were asked to observe."),
-			   (int64_t)dropped);
+		metrics_add(METRIC_OBSERVED, "Dropped", (int64_t)dropped);
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------- */

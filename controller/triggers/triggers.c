@@ -71,7 +71,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	struct err e = ERR_INIT;
 	struct profiling_trigger *o = trigger_object_from_json(object, &e);
 	if (!o) {
-		metrics_count("drdotnet_watch_objects_dropped_total", "reason", "malformed", "Objects of the watch that were not understood.");
+		metrics_count(METRIC_WATCH_OBJECTS_DROPPED, "malformed");
 		LOG_WARN("triggers", "object not understood", LOG_S("error", e.message));
 		return;
 	}
@@ -155,7 +155,7 @@ static int fire(struct triggers *t, const struct trigger_firing *f, trigger_outc
 		work_queue_add(t->queue, key);
 	}
 	if (out->reason)
-		metrics_count("drdotnet_trigger_firings_total", "outcome", out->reason, "Firings of triggers, by what they led to.");
+		metrics_count(METRIC_TRIGGER_FIRINGS, out->reason);
 	return 0;
 }
 
@@ -256,7 +256,7 @@ static void *run_worker(void *arg)
 		struct err e = ERR_INIT;
 		int rc = trigger_reconcile(&r, key, atomic_load(&t->leading), &e);
 		if (rc < 0) {
-			metrics_count("drdotnet_trigger_errors_total", "kind", err_kind_name(e.kind), "Turns of triggers that failed and are repeated.");
+			metrics_count(METRIC_TRIGGER_ERRORS, err_kind_name(e.kind));
 			LOG_WARN("triggers", "will try again", LOG_S("trigger", key), LOG_S("error", e.message), LOG_S("kind", err_kind_name(e.kind)));
 		}
 		work_queue_finish(t->queue, key, rc == 0 ? WORK_DONE : WORK_FAILED);
@@ -289,7 +289,7 @@ void triggers_tick(struct triggers *t)
 
 void triggers_measure(struct triggers *t)
 {
-	metric_set(metrics_gauge("drdotnet_triggers", NULL, "Triggers known."), (int64_t)trigger_table_count(t->table));
+	metrics_set(METRIC_TRIGGERS, NULL, (int64_t)trigger_table_count(t->table));
 }
 
 /* life ----------------------------------------------------------------------------------------------------------------- */
