@@ -1,7 +1,7 @@
 #include "common/web/web_pool.h"
-#include "common/base/thread.h"
 
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
