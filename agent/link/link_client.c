@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/base/thread.h"
 
 #include <ctype.h>
@@ -367,8 +368,7 @@ static void copy_config(struct link_client *c, const struct link_client_config *
 	c->highest_epoch = from->highest_epoch;
 	unsigned char random[16] = {0};
 	RAND_bytes(random, sizeof random);
-	for (size_t i = 0; i < sizeof random; i++)
-		snprintf(c->boot_id + 2 * i, 3, "%02x", random[i]);
+	text_hex(random, sizeof random, c->boot_id);
 }
 
 struct link_client *link_client_new(const struct link_client_config *config, struct err *e)

@@ -3,6 +3,7 @@
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -76,8 +77,7 @@ static void shorten(const char *name, char out[SESSION_KEY_NAME_MAX + 1])
 	EVP_Digest(name, len, digest, NULL, EVP_sha256(), NULL);
 	memcpy(out, name, kept);
 	out[kept] = '_';
-	for (size_t i = 0; i < KEY_HASH_BYTES; i++)
-		snprintf(out + kept + 1 + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, KEY_HASH_BYTES, out + kept + 1);
 }
 
 int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e)

@@ -4,6 +4,7 @@
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/store/report_files.h"
 
 #include <ctype.h>
@@ -122,8 +123,7 @@ static void make_signature(const struct report_store *s, const char *key, int64_
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned int len = sizeof digest;
 	HMAC(EVP_sha256(), s->key, KEY_SIZE, (const unsigned char *)text, strlen(text), digest, &len);
-	for (size_t i = 0; i < SIGNATURE_HEX / 2; i++)
-		snprintf(out + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, SIGNATURE_HEX / 2, out);
 }
 
 int report_store_sign(const struct report_store *s, const char *key, int64_t size_bytes, const char *sha256, int64_t expires_wall_ms,
@@ -243,8 +243,7 @@ static int check_content(struct report_upload *u, struct err *e)
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	char hex[SIGNATURE_HEX + 1];
 	EVP_DigestFinal_ex(u->digest, digest, NULL);
-	for (size_t i = 0; i < SIGNATURE_HEX / 2; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, SIGNATURE_HEX / 2, hex);
 	return strcmp(hex, u->sha256) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "the body's sha256 is not the one that the URL was signed for");
 }
 

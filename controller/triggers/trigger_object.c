@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/triggers/trigger_reason.h"
 
 #include <openssl/evp.h>
@@ -35,8 +36,7 @@ void trigger_session_name(const struct profiling_trigger *t, const char *dedup, 
 	EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
 	free(text);
 	int len = snprintf(out, TRIGGER_SESSION_NAME_SIZE, "%.*s-", TRIGGER_NAME_MAX, t->name);
-	for (int i = 0; i < 8; i++)
-		snprintf(out + len + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, 8, out + len);
 }
 
 /* reading ------------------------------------------------------------------------------------------------------------ */
