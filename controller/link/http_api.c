@@ -66,15 +66,11 @@ static void forget_request(struct http_conn *c)
 
 /* Answers --------------------------------------------------------------------------------------------------------- */
 
-static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
+int http_api_answer(struct lws *wsi, unsigned status, const char *media_type, const char *body, size_t len)
 {
-	AUTO_FREE char *body = mem_printf("%s\n", text);
-	size_t len = strlen(body);
 	AUTO_FREE unsigned char *frame = mem_realloc(NULL, LWS_PRE + HEADERS_ROOM + len, 1);
 	unsigned char *start = frame + LWS_PRE, *p = start, *end = start + HEADERS_ROOM;
-	if (c)
-		forget_request(c);
-	if (lws_add_http_common_headers(wsi, status, "text/plain; charset=utf-8", len, &p, end))
+	if (lws_add_http_common_headers(wsi, status, media_type, len, &p, end))
 		return -1;
 	if (status == HTTP_STATUS_UNAUTHORIZED &&
 	    lws_add_http_header_by_name(wsi, (const unsigned char *)"www-authenticate:", (const unsigned char *)"Bearer", 6, &p, end))
@@ -85,6 +81,13 @@ static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const c
 	if (lws_write(wsi, start, len, LWS_WRITE_HTTP_FINAL) < 0)
 		return -1;
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
+{
+	AUTO_FREE char *body = mem_printf("%s\n", text);
+	forget_request(c);
+	return http_api_answer(wsi, status, "text/plain; charset=utf-8", body, strlen(body));
 }
 
 static unsigned status_of(const struct err *e)
@@ -136,8 +139,8 @@ static int64_t content_length(struct lws *wsi)
 	return *end || n < 0 ? -1 : n;
 }
 
-/* Answered when the body has come, unless it is one that no report has: an answer before, and a close with bytes that nobody has read, would be lost on its way. In the form of
- * S3's errors, which agents understand. */
+/* Answered when the body has come, unless it is longer than any report: an answer before, and a close with bytes that nobody has read, would be lost
+ * on its way. In the form of S3's errors, which agents understand. */
 static void refuse_upload(struct http_conn *c, const struct err *e)
 {
 	bool full = e->code == 0 || e->code == ENOSPC || e->code == EDQUOT;
