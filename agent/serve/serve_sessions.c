@@ -367,7 +367,7 @@ int serve_sessions_open(struct serve_sessions *s, const char *name, const char *
 	AUTO_FD int fd = dir >= 0 ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	if (report) {
 		snprintf(out->media_type, sizeof out->media_type, "%s", jsonx_str_at(report, "mediaType", "application/octet-stream"));
-		snprintf(out->sha256, sizeof out->sha256, "%s", jsonx_str_at(report, "sha256", ""));
+		jsonx_copy_at(report, "sha256", out->sha256, sizeof out->sha256);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!x)
