@@ -1,5 +1,6 @@
 #include "agent/attach/stage.h"
 
+#include "agent/attach/stage_sweep.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/buf.h"

@@ -1,5 +1,6 @@
 #include "agent/session/attached_session_private.h"
 
+#include "agent/discover/preflight.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"

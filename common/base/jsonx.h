@@ -46,9 +46,4 @@ char *jsonx_dup_at(const json_t *obj, const char *dotted);     /* a new string o
 void jsonx_copy_at(const json_t *obj, const char *dotted, char *out, size_t size); /* cut to size; "" when it is not there */
 int64_t jsonx_time_at(const json_t *obj, const char *dotted); /* RFC 3339, as milliseconds since the Unix epoch; 0 when it is none */
 
-/* One YAML document (over libyaml, the core schema of YAML 1.2 as Kubernetes reads it: 1.1's yes/no are strings) as JSON:
- * aliases are refused, depth <= 64, scalars untagged become null/bool/number/string. More than one document: ERR_INVALID.
- * Messages carry line and column. Implemented in yaml_json.c. */
-json_t *jsonx_parse_yaml(const char *text, size_t len, const char *what, struct err *e);
-
 #endif

@@ -1,7 +1,7 @@
 #include "common/link/link_process.h"
 
 #include "common/base/mem.h"
-#include "common/link/link_msg_codec.h"
+#include "common/link/link_msg_private.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,7 @@
 #include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <malloc.h>
 #include <stdio.h>

@@ -1,8 +1,11 @@
 /* What agents tell over their links, and ask: of jobs, thresholds, processes, and where to put reports. */
+#include "controller/daemon/controller_links.h"
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "controller/daemon/controller_private.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/thread.h"
-#include "controller/link/agent_hub_link.h"
+#include "controller/link/agent_hub_private.h"
 #include "controller/link/hub_mailbox.h"
 #include "controller/base/metrics.h"
 

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/thread.h"
+#include "controller/link/link_certs_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>

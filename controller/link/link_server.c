@@ -8,6 +8,7 @@
 #include "common/base/thread.h"
 #include "common/web/web_net.h"
 #include "common/web/web_tls.h"
+#include "controller/kube/token_cache.h"
 #include "controller/link/http_api.h"
 #include "controller/link/link_server_private.h"
 #include "controller/base/metrics.h"

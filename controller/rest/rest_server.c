@@ -1,6 +1,7 @@
 #include "controller/rest/rest_server.h"
 
 #include "common/base/mem.h"
+#include "common/rest/rest_events.h"
 #include "common/web_ui/page_files.h"
 #include "common/rest/rest_api.h"
 #include "controller/base/metrics.h"

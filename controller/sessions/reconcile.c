@@ -1,4 +1,4 @@
-#include "controller/sessions/reconcile_work.h"
+#include "controller/sessions/reconcile_private.h"
 
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"

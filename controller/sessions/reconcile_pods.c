@@ -1,5 +1,5 @@
 /* The steps of a reconcile that deal with pods and their agents: choosing, looking after, ordering. */
-#include "controller/sessions/reconcile_work.h"
+#include "controller/sessions/reconcile_private.h"
 
 #include "common/api/reason.h"
 #include "common/base/buf.h"
@@ -9,6 +9,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <stdio.h>
 #include <string.h>

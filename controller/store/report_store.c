@@ -131,7 +131,7 @@ int report_store_sign(const struct report_store *s, const char *key, int64_t siz
 {
 	if (!report_store_key_valid(key))
 		return err_set(e, ERR_INVALID, 0, "not a usable report key");
-	int64_t most = s->quota_bytes < REPORT_STORE_MAX_BYTES ? s->quota_bytes : REPORT_MAX_BYTES;
+	int64_t most = s->quota_bytes < REPORT_STORE_MAX_BYTES ? s->quota_bytes : REPORT_STORE_MAX_BYTES;
 	if (size_bytes > most)
 		return err_set(e, ERR_INVALID, 0, "the report has %" PRId64 " bytes, and the controller's store takes %" PRId64 " at most", size_bytes,
 			       most);

@@ -6,6 +6,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/triggers/alert_match.h"
 #include "controller/triggers/alertmanager.h"
 #include "controller/base/metrics.h"
 
