@@ -7,6 +7,7 @@
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
+#include "controller/daemon/controller_links.h"
 #include "controller/triggers/alert_webhook.h"
 #include "controller/daemon/controller.h"
 #include "controller/daemon/controller_options.h"

@@ -1,5 +1,6 @@
 #include "agent/attach/session_attach.h"
 
+#include "agent/attach/stage_sweep.h"
 #include "agent/diag/diag_env.h"
 #include "agent/diag/diag_ipc.h"
 #include "agent/target/target_fs.h"

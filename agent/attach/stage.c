@@ -1,5 +1,6 @@
 #include "agent/attach/stage.h"
 
+#include "agent/attach/stage_sweep.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/buf.h"
@@ -7,6 +8,7 @@
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -24,12 +26,6 @@
 #define SOCKET_NAME "c"
 #define SWEEP_OLDER_THAN_S 2 /* a folder that its session has not locked yet is younger */
 
-static void hex_of(const uint8_t *bytes, size_t count, char *out)
-{
-	for (size_t i = 0; i < count; i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
 /* The first digits of a SHA-256. */
 static int hash_of(const void *data, size_t len, char *out, size_t digits, struct err *e)
 {
@@ -37,7 +33,7 @@ static int hash_of(const void *data, size_t len, char *out, size_t digits, struc
 	unsigned size = 0;
 	if (EVP_Digest(data, len, digest, &size, EVP_sha256(), NULL) != 1 || size < digits / 2)
 		return err_set(e, ERR_INTERNAL, 0, "cannot compute a SHA-256");
-	hex_of(digest, digits / 2, out);
+	text_hex(digest, digits / 2, out);
 	return 0;
 }
 
@@ -78,7 +74,7 @@ static int make_folder(const struct target *t, struct stage *s, struct err *e)
 		return -1;
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
 		return err_set_errno(e, errno, "cannot get random bytes");
-	hex_of(random, sizeof random, hex);
+	text_hex(random, sizeof random, hex);
 	snprintf(s->dir_name, sizeof s->dir_name, STAGE_FOLDER_PREFIX "%s%s", mark, hex);
 	if (mkdirat(s->tmp_fd, s->dir_name, 0711) < 0) {
 		int saved = errno;

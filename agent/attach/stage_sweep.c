@@ -1,5 +1,6 @@
+#include "agent/attach/stage_sweep.h"
+
 #include "agent/host/proc.h"
-#include "agent/attach/stage.h"
 #include "agent/target/target_fs.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"

@@ -5,6 +5,7 @@
 #include "agent/cli/cli_target.h"
 #include "agent/profilers/profilers.h"
 #include "common/api/reason.h"
+#include "common/api/session_manifest.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"

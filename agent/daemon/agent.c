@@ -1,5 +1,6 @@
 #include "agent/daemon/agent.h"
 
+#include "agent/attach/stage_sweep.h"
 #include "agent/target/apart.h"
 #include "agent/daemon/health_socket.h"
 #include "agent/jobs/jobs.h"

@@ -1,5 +1,6 @@
 #include "agent/discover/discover.h"
 
+#include "agent/discover/preflight.h"
 #include "agent/target/apart.h"
 #include "agent/diag/diag_socket.h"
 #include "agent/attach/stage.h"

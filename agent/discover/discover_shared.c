@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
+#include "common/link/link_msg.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 
 #define MAX_FOLDERS 4096     /* pods on a node: a few hundred */
-#define MAX_CONTAINERS 64    /* of one pod */
+#define MAX_CONTAINER_FOLDERS (2 * LINK_MAX_CONTAINERS) /* of one pod: those of its init containers, which are over, lie there too */
 #define INNER_TMP "/tmp"     /* where the pods mount their folder */
 
 /* One folder that may hold sockets. */
@@ -96,7 +97,7 @@ static void look_into_containers(const struct place *pod, struct candidate_list 
 	int copy = openat(pod->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(copy);
 	struct dirent *entry;
-	for (int seen = 0; dir && seen < MAX_CONTAINERS && (entry = readdir(dir));) {
+	for (int seen = 0; dir && seen < MAX_CONTAINER_FOLDERS && (entry = readdir(dir));) {
 		if (entry->d_name[0] == '.' || !wants_container(pod->options, entry->d_name))
 			continue;
 		seen++;

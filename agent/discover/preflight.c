@@ -1,3 +1,5 @@
+#include "agent/discover/preflight.h"
+
 #include "agent/host/cgroup.h"
 #include "agent/diag/diag_env.h"
 #include "agent/host/proc.h"

@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "common/proto/heap_ring.h"
 
 #include <errno.h>
@@ -123,11 +124,8 @@ int heap_drain_start(struct heap_drain *d, struct heap_store *store, struct err 
 	d->e = (struct err)ERR_INIT;
 	atomic_store(&d->finish, false);
 	atomic_store(&d->ring->refused, 0);
-	int error = pthread_create(&d->thread, NULL, drain_main, d);
-	if (error)
-		return err_set_errno(e, error, "cannot start a thread for the heap walk");
-	d->running = true;
-	return 0;
+	d->running = thread_start(&d->thread, "heap-drain", THREAD_STACK_USUAL, drain_main, d, e) == 0;
+	return d->running ? 0 : -1;
 }
 
 int heap_drain_finish(struct heap_drain *d, struct err *e)

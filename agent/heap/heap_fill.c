@@ -2,6 +2,7 @@
 #include "agent/heap/heap_nodes_private.h"
 
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -125,7 +126,7 @@ static struct fill_pair *make_pairs(const struct heap_nodes *n, size_t *count)
 static void run_both(struct fill f[2], bool one_thread)
 {
 	pthread_t thread;
-	bool apart = !one_thread && pthread_create(&thread, NULL, fill_half, &f[1]) == 0;
+	bool apart = !one_thread && thread_start(&thread, "heap-fill", THREAD_STACK_USUAL, fill_half, &f[1], NULL) == 0;
 
 	fill_half(&f[0]);
 	if (apart)

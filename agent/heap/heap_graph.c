@@ -4,6 +4,7 @@
 #include "agent/heap/heap_dominate.h"
 #include "agent/heap/heap_search.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -83,7 +84,7 @@ static void *prepare_totals(void *ctx)
 static void sum(struct heap_graph *g, bool one_thread)
 {
 	pthread_t thread;
-	bool apart = !one_thread && pthread_create(&thread, NULL, prepare_totals, g) == 0;
+	bool apart = !one_thread && thread_start(&thread, "heap-totals", THREAD_STACK_USUAL, prepare_totals, g, NULL) == 0;
 
 	sum_retained(g);
 	if (apart)
@@ -150,7 +151,7 @@ static int search_and_merge(struct heap_graph *g, struct heap_search *s, const s
 	struct merging m = {.own = own, .wanted = !o->no_paths};
 
 	if (m.wanted && !o->one_thread && own->memory.spilled == 0)
-		m.apart = pthread_create(&m.thread, NULL, merge, &m) == 0;
+		m.apart = thread_start(&m.thread, "heap-merge", THREAD_STACK_USUAL, merge, &m, NULL) == 0;
 	int rc = heap_search_run(s, &own->nodes, g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION, o->lasting_first, e);
 	rc = finish_merging(&m, s, rc, e);
 	heap_rows_fini(&own->nodes.rows);

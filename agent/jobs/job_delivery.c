@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/step.h"
+#include "common/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -106,8 +107,7 @@ static int check_content(int fd, const struct link_report *r, struct err *e)
 		EVP_DigestUpdate(hash, chunk, (size_t)n);
 	EVP_DigestFinal_ex(hash, digest, NULL);
 	EVP_MD_CTX_free(hash);
-	for (size_t i = 0; i < 32; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, 32, hex);
 	if (n == 0 && strcmp(hex, r->sha256) == 0)
 		return 0;
 	err_set_reason(e, ERR_INVALID, REASON_SpoolUnusable, "the report %s in the spool is damaged", r->name);

@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/step.h"
+#include "common/base/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #define DISCOVERY_MS 20000
 #define ANSWER_MS 15000 /* a container at its CPU limit gets a slice of time now and then */
 
-struct thread_start {
+struct worker {
 	struct jobs *jobs;
 	struct job *job;
 };
@@ -160,7 +161,7 @@ static void learn_container(const struct link_order *o, struct target *t)
 static int find_process(struct jobs *j, struct job *job, struct target *out, struct err *e)
 {
 	const struct link_order *o = &job->order;
-	const char *ids[32], *wanted = NULL, *const names[] = {o->spec.target.container};
+	const char *ids[LINK_MAX_CONTAINERS], *wanted = NULL, *const names[] = {o->spec.target.container};
 	size_t count = 0;
 	/* Without a common pid namespace a pod's containers are told apart by folders of their own, if at all. */
 	bool host = j->config.mode == AGENT_MODE_HOST_PID;
@@ -247,7 +248,7 @@ static const char *phase_reason(enum job_phase phase)
 
 static void on_progress(void *ctx, const struct session_progress *p)
 {
-	struct thread_start *t = ctx;
+	struct worker *t = ctx;
 	struct job *job = t->job;
 	struct link_job *s = &job->state;
 	if (p->phase > JOB_ANALYZING)
@@ -328,7 +329,7 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.container = container ? container : "",
 		.node_name = j->config.node_name,
 	};
-	struct thread_start progress = {j, job};
+	struct worker progress = {j, job};
 	struct session_request request = {
 		.spec = &o->spec,
 		.target = t,
@@ -403,7 +404,7 @@ static void profile(struct jobs *j, struct job *job)
 
 static void *work(void *arg)
 {
-	struct thread_start t = *(struct thread_start *)arg;
+	struct worker t = *(struct worker *)arg;
 	free(arg);
 	struct jobs *j = t.jobs;
 	pthread_mutex_lock(&j->lock);
@@ -432,19 +433,10 @@ static void *work(void *arg)
 
 int job_worker_start(struct jobs *j, struct job *job)
 {
-	struct thread_start *t = mem_alloc(sizeof *t);
-	*t = (struct thread_start){j, job};
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_t thread;
-	int rc = pthread_create(&thread, &attr, work, t);
-	pthread_attr_destroy(&attr);
-	if (rc == 0) {
-		pthread_setname_np(thread, "job");
+	struct worker *t = mem_alloc(sizeof *t);
+	*t = (struct worker){j, job};
+	if (thread_start(NULL, "job", STACK_BYTES, work, t, NULL) == 0)
 		return 0;
-	}
 	free(t);
 	return -1;
 }

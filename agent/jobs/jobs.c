@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/base/thread.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,7 @@ int64_t jobs_wall_ms(const struct job *job)
 
 void jobs_wait(struct jobs *j, int64_t until_ms)
 {
-	struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-	pthread_cond_timedwait(&j->changed, &j->lock, &ts);
+	thread_cond_wait_until(&j->changed, &j->lock, until_ms);
 }
 
 /* A job that waits for its turn, or fails before it, has no folder yet. */
@@ -316,11 +316,7 @@ struct jobs *jobs_new(const struct jobs_config *c)
 		j->config.delivery_bound_ms = JOBS_DELIVERY_BOUND_MS;
 	j->table.max_running = c->max_running ? c->max_running : DEFAULT_MAX_RUNNING;
 	pthread_mutex_init(&j->lock, NULL);
-	pthread_condattr_t cond;
-	pthread_condattr_init(&cond);
-	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	pthread_cond_init(&j->changed, &cond);
-	pthread_condattr_destroy(&cond);
+	thread_cond_init(&j->changed);
 	pthread_mutex_lock(&j->lock);
 	load_spool(j);
 	pthread_mutex_unlock(&j->lock);

@@ -6,6 +6,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
+#include "common/base/thread.h"
 
 #include <ctype.h>
 #include <openssl/rand.h>
@@ -346,12 +348,8 @@ static int start(struct link_client *c, struct err *e)
 	if (make_context(c, e) < 0)
 		return -1;
 	lws_sul_schedule(c->context, 0, &c->refresh, on_refresh, c->config.refresh_ms * LWS_US_PER_MS);
-	int rc = pthread_create(&c->thread, NULL, serve, c);
-	if (rc)
-		return err_set_errno(e, rc, "cannot start the link's thread");
-	pthread_setname_np(c->thread, "link");
-	c->thread_started = true;
-	return 0;
+	c->thread_started = thread_start(&c->thread, "link", THREAD_STACK_USUAL, serve, c, e) == 0;
+	return c->thread_started ? 0 : -1;
 }
 
 static void copy_config(struct link_client *c, const struct link_client_config *from)
@@ -370,8 +368,7 @@ static void copy_config(struct link_client *c, const struct link_client_config *
 	c->highest_epoch = from->highest_epoch;
 	unsigned char random[16] = {0};
 	RAND_bytes(random, sizeof random);
-	for (size_t i = 0; i < sizeof random; i++)
-		snprintf(c->boot_id + 2 * i, 3, "%02x", random[i]);
+	text_hex(random, sizeof random, c->boot_id);
 }
 
 struct link_client *link_client_new(const struct link_client_config *config, struct err *e)

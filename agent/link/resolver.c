@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <netdb.h>
 #include <netinet/in.h>
@@ -66,8 +67,7 @@ static bool wait_next(struct resolver *r, int64_t interval_ms)
 		if (r->hurry && now >= least)
 			break;
 		int64_t wake = r->hurry && least < until ? least : until;
-		struct timespec ts = {.tv_sec = wake / 1000, .tv_nsec = wake % 1000 * 1000000};
-		pthread_cond_timedwait(&r->changed, &r->lock, &ts);
+		thread_cond_wait_until(&r->changed, &r->lock, wake);
 	}
 	r->hurry = false;
 	bool go_on = !r->stopping;
@@ -105,22 +105,10 @@ struct resolver *resolver_new(const char *host, int64_t interval_ms, const struc
 	r->interval_ms = interval_ms;
 	r->callbacks = *callbacks;
 	pthread_mutex_init(&r->lock, NULL);
-	pthread_condattr_t cond;
-	pthread_condattr_init(&cond);
-	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	pthread_cond_init(&r->changed, &cond);
-	pthread_condattr_destroy(&cond);
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = pthread_create(&r->thread, &attr, run, r);
-	pthread_attr_destroy(&attr);
-	if (rc == 0) {
-		pthread_setname_np(r->thread, "resolver");
-		r->started = true;
+	thread_cond_init(&r->changed);
+	r->started = thread_start(&r->thread, "resolver", STACK_BYTES, run, r, e) == 0;
+	if (r->started)
 		return r;
-	}
-	err_set_errno(e, rc, "cannot start the resolver's thread");
 	resolver_free(r);
 	return NULL;
 }

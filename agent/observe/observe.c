@@ -6,6 +6,7 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -207,9 +208,8 @@ static bool take_set(struct observe *o)
 
 static void wait_until(struct observe *o, int64_t mono_ms)
 {
-	struct timespec until = {.tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000};
 	while (!o->stopping && !o->pending) {
-		if (pthread_cond_timedwait(&o->changed, &o->lock, &until) != 0)
+		if (thread_cond_wait_until(&o->changed, &o->lock, mono_ms) != 0)
 			return;
 	}
 }
@@ -224,7 +224,6 @@ static void look_once(struct observe *o)
 static void *run(void *arg)
 {
 	struct observe *o = arg;
-	pthread_setname_np(pthread_self(), "observe");
 	pthread_mutex_lock(&o->lock);
 	while (take_set(o)) {
 		if (o->pending)
@@ -253,11 +252,7 @@ struct observe *observe_new(const struct observe_config *c)
 	if (!o->config.every_ms)
 		o->config.every_ms = OBSERVE_EVERY_MS;
 	pthread_mutex_init(&o->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&o->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&o->changed);
 	return o;
 }
 
@@ -268,11 +263,7 @@ static void ensure_thread(struct observe *o)
 		return;
 	if (o->joinable)
 		pthread_join(o->thread, NULL);
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	o->running = o->joinable = pthread_create(&o->thread, &attr, run, o) == 0;
-	pthread_attr_destroy(&attr);
+	o->running = o->joinable = thread_start(&o->thread, "observe", STACK_BYTES, run, o, NULL) == 0;
 	if (!o->running)
 		LOG_ERROR("observe", "no thread can be started: thresholds are not observed until the leader asks again");
 }

@@ -6,6 +6,7 @@
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -262,12 +263,6 @@ void process_answers_start(struct process_answers *a, uint64_t link, const struc
 		return;
 	}
 	struct answer *one = make_answer(a, link, &query->u.process_query);
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_t thread;
-	if (pthread_create(&thread, &attr, work, one) != 0)
+	if (thread_start(NULL, "processes", STACK_BYTES, work, one, NULL) < 0)
 		finish(one);
-	pthread_attr_destroy(&attr);
 }

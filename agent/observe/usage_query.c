@@ -3,6 +3,7 @@
 #include "agent/host/cgroup.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -86,7 +87,7 @@ static struct query *make_query(struct usage_queries *q, uint64_t link, const st
 	struct query *one = mem_alloc(sizeof *one);
 	one->all = q;
 	one->link = link;
-	one->window_ms = m->u.usage_query.window_ms > USAGE_QUERY_MAX_WINDOW_MS ? USAGE_QUERY_MAX_WINDOW_MS : m->u.usage_query.window_ms;
+	one->window_ms = m->u.usage_query.window_ms > LINK_MAX_WINDOW_MS ? LINK_MAX_WINDOW_MS : m->u.usage_query.window_ms;
 	size_t count = m->u.usage_query.count;
 	one->answer.type = LINK_MSG_USAGE;
 	one->answer.u.usage.request_id = m->u.usage_query.request_id;
@@ -111,12 +112,6 @@ void usage_queries_start(struct usage_queries *q, uint64_t link, const struct li
 		return;
 	}
 	struct query *one = make_query(q, link, m);
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_t thread;
-	if (pthread_create(&thread, &attr, measure, one) != 0)
+	if (thread_start(NULL, "usage", STACK_BYTES, measure, one, NULL) < 0)
 		finish(one);
-	pthread_attr_destroy(&attr);
 }

@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 #define USAGE_QUERY_MAX 4            /* at once; more are not answered, and their askers' deadline ends the wait */
-#define USAGE_QUERY_MAX_WINDOW_MS 5000
 
 struct usage_queries;
 

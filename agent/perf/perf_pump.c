@@ -3,11 +3,11 @@
 #include "agent/perf/pending_samples.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -89,16 +89,6 @@ static void *run_pump(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct perf_pump *p)
-{
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are for others */
-	int error = pthread_create(&p->thread, NULL, run_pump, p);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return error;
-}
-
 struct perf_pump *perf_pump_start(struct perf_sampler *s, struct err *e)
 {
 	struct perf_pump *p = mem_alloc(sizeof *p);
@@ -107,12 +97,12 @@ struct perf_pump *perf_pump_start(struct perf_sampler *s, struct err *e)
 	pthread_mutex_init(&p->lock, NULL);
 	p->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	p->ready_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int error = p->stop_fd < 0 || p->ready_fd < 0 ? errno : start_thread(p);
-	p->stopped = error != 0;
-	if (!error)
+	int rc = p->stop_fd < 0 || p->ready_fd < 0 ? err_set_errno(e, errno, "eventfd") :
+						     thread_start(&p->thread, "perf", THREAD_STACK_USUAL, run_pump, p, e);
+	p->stopped = rc < 0;
+	if (rc == 0)
 		return p;
 	perf_pump_free(p);
-	err_set_errno(e, error, "starting the thread that reads perf events");
 	return NULL;
 }
 

@@ -7,6 +7,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
+#include "common/rest/rest_events.h"
 #include "common/web_ui/page_files.h"
 #include "common/rest/rest_api.h"
 

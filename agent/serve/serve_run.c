@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "common/report/report_diff_file.h"
 
 #include <errno.h>
@@ -283,16 +284,12 @@ int serve_run_start(struct serve_session *x, struct err *e)
 {
 	struct serve_run *r = x->run;
 	r->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int rc = r->cancel_fd < 0 ? errno : 0;
-	if (!rc)
+	int rc = r->cancel_fd < 0 ? err_set_errno(e, errno, "starting the session") : 0;
+	if (rc == 0) {
 		draw(x, "waiting for its turn");
-	if (!rc)
-		rc = pthread_create(&r->thread, NULL, run, x);
-	if (rc) {
-		err_set_errno(e, rc, "starting the session");
-		run_fini(steal_ptr(&x->run));
-		return -1;
+		rc = thread_start(&r->thread, "session", THREAD_STACK_USUAL, run, x, e);
 	}
-	pthread_setname_np(r->thread, "session");
-	return 0;
+	if (rc < 0)
+		run_fini(steal_ptr(&x->run));
+	return rc;
 }

@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -202,12 +203,6 @@ int serve_sessions_get(struct serve_sessions *s, const char *name, json_t **out,
 
 /* Changes --------------------------------------------------------------------------------------------------------- */
 
-static void print_hex(const unsigned char *bytes, size_t count, char *out)
-{
-	for (size_t i = 0; i < count; i++)
-		snprintf(out + 2 * i, 3, "%02x", bytes[i]);
-}
-
 /* "cpuhotpaths-20261121-085032-1f2e" */
 static int make_name(const struct session_spec *spec, char out[SERVE_NAME_SIZE], char uid[40], struct err *e)
 {
@@ -217,8 +212,8 @@ static int make_name(const struct session_spec *spec, char out[SERVE_NAME_SIZE],
 	struct tm tm;
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
 		return err_set_errno(e, errno, "getrandom");
-	print_hex(random, 2, tail);
-	print_hex(random + 2, 16, hex);
+	text_hex(random, 2, tail);
+	text_hex(random + 2, 16, hex);
 	strftime(when, sizeof when, "%Y%m%d-%H%M%S", localtime_r(&now, &tm));
 	snprintf(out, SERVE_NAME_SIZE, "%s-%s-%s", profiler_kind_name(spec->profiler), when, tail);
 	for (char *c = out; *c; c++)
@@ -372,7 +367,7 @@ int serve_sessions_open(struct serve_sessions *s, const char *name, const char *
 	AUTO_FD int fd = dir >= 0 ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	if (report) {
 		snprintf(out->media_type, sizeof out->media_type, "%s", jsonx_str_at(report, "mediaType", "application/octet-stream"));
-		snprintf(out->sha256, sizeof out->sha256, "%s", jsonx_str_at(report, "sha256", ""));
+		jsonx_copy_at(report, "sha256", out->sha256, sizeof out->sha256);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!x)

@@ -4,6 +4,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -23,8 +24,7 @@ static char *make(struct err *e)
 		return NULL;
 	}
 	char *token = mem_alloc(2 * RANDOM_BYTES + 1);
-	for (size_t i = 0; i < RANDOM_BYTES; i++)
-		snprintf(token + 2 * i, 3, "%02x", random[i]);
+	text_hex(random, RANDOM_BYTES, token);
 	return token;
 }
 

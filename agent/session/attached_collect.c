@@ -1,3 +1,5 @@
+#include "agent/session/attached_collect.h"
+
 #include "agent/session/attached_session_private.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"

@@ -1,5 +1,6 @@
 #include "agent/session/attached_session_private.h"
 
+#include "agent/discover/preflight.h"
 #include "agent/host/proc.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
@@ -202,12 +203,12 @@ static int step_collect(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-struct step {
+struct session_step {
 	const char *name;
 	int (*run)(struct attached_session *s, struct err *e);
 };
 
-static const struct step steps[] = {
+static const struct session_step steps[] = {
 	{"preflight", step_preflight}, {"open-process", step_open_process}, {"prepare", step_prepare}, {"attach", step_attach},
 	{"start", step_start},	       {"collect", step_collect},	    {"stop", attached_collect_stop},
 };
@@ -327,7 +328,7 @@ static bool ended_meanwhile(struct attached_session *s)
 }
 
 /* NULL: all done, or ended early. */
-static const struct step *run_steps(struct attached_session *s, struct err *e)
+static const struct session_step *run_steps(struct attached_session *s, struct err *e)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		if (s->profiler->visits && steps[i].run == step_attach)
@@ -351,7 +352,7 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	s.own = mem_alloc(p->own_size ? p->own_size : 1);
 	s.own_begin_ns = own_cpu_ns();
 	struct err e = ERR_INIT;
-	const struct step *failed = run_steps(&s, &e);
+	const struct session_step *failed = run_steps(&s, &e);
 	if (!s.ended_ns)
 		s.ended_ns = clock_mono_ns();
 	leave(&s);

@@ -5,6 +5,7 @@
 #ifndef DRDOTNET_ATTACHED_SESSION_H
 #define DRDOTNET_ATTACHED_SESSION_H
 
+#include "agent/session/attached_collect.h"
 #include "agent/session/session.h"
 #include "agent/attach/session_attach.h"
 #include "agent/session/session_ending.h"
@@ -68,26 +69,8 @@ void attached_session_run(const struct session_profiler *p, const struct session
 int attached_session_attach(struct attached_session *s, uint32_t features, struct err *e);
 void attached_session_detach(struct attached_session *s);
 
-/* All is collected before its time. */
-void attached_session_done(struct attached_session *s);
-
 /* When its time is over, if nothing ends it before (CLOCK_MONOTONIC). */
 int64_t attached_session_end_ns(const struct attached_session *s);
-
-/* Whether the library can be asked something: one that cannot run is asked nothing, it would cost the answer's time limit. */
-bool attached_session_may_ask(const struct attached_session *s);
-int64_t attached_session_answer_until_ms(const struct attached_session *s); /* monotonic */
-
-/* A request failed: said in the log, and the session ends where the channel is broken. */
-void attached_session_no_answer(struct attached_session *s, const char *what, const struct err *e);
-
-/* A frame_resolve_fn: names for instruction pointers; -1: none to be had now. `ctx` is the session. */
-struct resolved_function;
-int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
-
-/* Asks for the garbage collections so far, as profiler_channel_collections() gives them; -1: not to be had now. */
-struct channel_collection;
-int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count);
 
 /* Before work of our own that may take so long: nothing is said until it is done. */
 void attached_session_wait(const struct attached_session *s, int64_t most_ms);

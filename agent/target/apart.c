@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -109,11 +110,7 @@ static struct apart *apart_new(const char *place, apart_fn *fn, void *ctx, void 
 	be_patient(a, patience_ms);
 	snprintf(a->place, sizeof a->place, "%s", place);
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_t cond;
-	pthread_condattr_init(&cond);
-	pthread_condattr_setclock(&cond, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->changed, &cond);
-	pthread_condattr_destroy(&cond);
+	thread_cond_init(&a->changed);
 	return a;
 }
 
@@ -143,19 +140,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start(struct apart *a, struct err *e)
-{
-	pthread_attr_t attr;
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	int rc = pthread_create(&a->thread, &attr, run, a);
-	pthread_attr_destroy(&attr);
-	if (rc != 0)
-		return err_set_errno(e, rc, "cannot start a thread");
-	pthread_setname_np(a->thread, "apart");
-	return 0;
-}
-
 /* 0: not known, or it has ended. */
 static int64_t cpu_ns_of(const struct apart *a)
 {
@@ -183,8 +167,7 @@ static bool wait_done(struct apart *a)
 	pthread_mutex_lock(&a->lock);
 	for (int64_t now_ms = clock_mono_ms(); !a->done && now_ms < a->patient_until_ms;) {
 		int64_t since_ms = now_ms, until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
-		struct timespec ts = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-		pthread_cond_timedwait(&a->changed, &a->lock, &ts);
+		thread_cond_wait_until(&a->changed, &a->lock, until_ms);
 		now_ms = clock_mono_ms();
 		if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
 			a->patient_until_ms += now_ms - until_ms;
@@ -210,7 +193,7 @@ int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *
 		return -1;
 	}
 	struct apart *a = apart_new(place, fn, ctx, release, patience_ms);
-	if (start(a, e) < 0) {
+	if (thread_start(&a->thread, "apart", STACK_BYTES, run, a, e) < 0) {
 		apart_free(a);
 		release(ctx);
 		return -1;

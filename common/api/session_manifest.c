@@ -1,7 +1,10 @@
 /* A session's manifest as a person writes it, for the local command. */
+#include "common/api/session_manifest.h"
+
 #include "common/api/reason.h"
 #include "common/api/session_spec.h"
 #include "common/base/mem.h"
+#include "common/base/yaml_json.h"
 
 #include <string.h>
 

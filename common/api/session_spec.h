@@ -103,8 +103,4 @@ void session_spec_copy(struct session_spec *out, const struct session_spec *from
  * writes, session_spec_from_json reads to the same spec. */
 json_t *session_spec_to_json(const struct session_spec *s);
 
-/* Reads a manifest file's text (YAML or JSON): checks apiVersion and kind, gives metadata.name ("" when absent) and the
- * spec. For the local command; *name is freed by the caller. */
-int session_manifest_parse(const char *text, size_t len, const char *what, char **name, struct session_spec *out, struct err *e);
-
 #endif

@@ -68,9 +68,4 @@ void http_response_fini(struct http_response *r);
 /* The error kind for an HTTP status: 401/403 DENIED, 404 NOT_FOUND, 409 CONFLICT, 410 GONE, 429/5xx RETRY, 400/422 INVALID, else PROTOCOL. */
 enum err_kind http_status_kind(int status);
 
-/* Builds "base/path?key=value&..." in *out (initialised by the caller). Path segments and values are percent-encoded here. */
-int http_url_begin(struct buf *out, const char *base);
-int http_url_segment(struct buf *out, const char *segment);          /* adds "/segment" encoded */
-int http_url_query(struct buf *out, const char *key, const char *value); /* adds ?key=value or &key=value */
-
 #endif

@@ -1,4 +1,4 @@
-#include "common/base/http.h"
+#include "common/base/http_url.h"
 
 #include <string.h>
 

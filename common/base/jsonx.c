@@ -1,8 +1,10 @@
 #include "common/base/jsonx.h"
 
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -243,4 +245,21 @@ int64_t jsonx_int_at(const json_t *obj, const char *dotted, int64_t otherwise)
 {
 	const json_t *v = jsonx_at(obj, dotted);
 	return json_is_integer(v) ? json_integer_value(v) : otherwise;
+}
+
+char *jsonx_dup_at(const json_t *obj, const char *dotted)
+{
+	return mem_strdup(jsonx_str_at(obj, dotted, NULL));
+}
+
+void jsonx_copy_at(const json_t *obj, const char *dotted, char *out, size_t size)
+{
+	snprintf(out, size, "%s", jsonx_str_at(obj, dotted, ""));
+}
+
+int64_t jsonx_time_at(const json_t *obj, const char *dotted)
+{
+	int64_t ms = 0;
+	const char *text = jsonx_str_at(obj, dotted, NULL);
+	return text && clock_parse_rfc3339(text, &ms) == 0 && ms > 0 ? ms : 0;
 }

@@ -42,10 +42,8 @@ int jsonx_only_keys(const json_t *obj, const char *path, const char *const *know
 const char *jsonx_str_at(const json_t *obj, const char *dotted, const char *otherwise);
 int64_t jsonx_int_at(const json_t *obj, const char *dotted, int64_t otherwise);
 const json_t *jsonx_at(const json_t *obj, const char *dotted); /* borrowed or NULL */
-
-/* One YAML document (over libyaml, the core schema of YAML 1.2 as Kubernetes reads it: 1.1's yes/no are strings) as JSON:
- * aliases are refused, depth <= 64, scalars untagged become null/bool/number/string. More than one document: ERR_INVALID.
- * Messages carry line and column. Implemented in yaml_json.c. */
-json_t *jsonx_parse_yaml(const char *text, size_t len, const char *what, struct err *e);
+char *jsonx_dup_at(const json_t *obj, const char *dotted);     /* a new string or NULL */
+void jsonx_copy_at(const json_t *obj, const char *dotted, char *out, size_t size); /* cut to size; "" when it is not there */
+int64_t jsonx_time_at(const json_t *obj, const char *dotted); /* RFC 3339, as milliseconds since the Unix epoch; 0 when it is none */
 
 #endif

@@ -130,3 +130,14 @@ int text_append_printable(struct buf *out, const char *s, size_t len)
 {
 	return append_all(out, s, len, append_printable_char);
 }
+
+void text_hex(const void *bytes, size_t count, char *out)
+{
+	static const char digits[] = "0123456789abcdef";
+	const unsigned char *b = bytes;
+	for (size_t i = 0; i < count; i++) {
+		*out++ = digits[b[i] >> 4];
+		*out++ = digits[b[i] & 15];
+	}
+	*out = '\0';
+}

@@ -1,6 +1,6 @@
 /* Escaping of outside text for the places that show it. Pure; any thread.
  * Input is bytes, not necessarily valid UTF-8 and possibly hostile (terminal escapes, bidi controls, markup). Invalid
- * bytes become U+FFFD. All functions append to a bounded buffer and return what buf_append() returns. */
+ * bytes become U+FFFD. All that append do so to a bounded buffer and return what buf_append() returns. */
 #ifndef DRDOTNET_TEXT_H
 #define DRDOTNET_TEXT_H
 
@@ -24,5 +24,8 @@ size_t text_decode_utf8(const char *s, size_t len, uint32_t *code_point);
 
 /* The longest prefix of s that has at most max_bytes and does not tear a UTF-8 sequence. */
 size_t text_cut_utf8(const char *s, size_t max_bytes);
+
+/* Bytes as lower-case hex digits: 2 * count of them, and a NUL. */
+void text_hex(const void *bytes, size_t count, char *out);
 
 #endif

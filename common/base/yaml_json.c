@@ -1,6 +1,6 @@
 /* YAML by libyaml's event parser, as JSON values. Scalars are read by the core schema of YAML 1.2 (section 10.3.2) narrowed to what
  * Kubernetes' own reader accepts: null, true/false, integers, floats; quoted scalars are strings. */
-#include "common/base/jsonx.h"
+#include "common/base/yaml_json.h"
 
 #include <errno.h>
 #include <stdlib.h>

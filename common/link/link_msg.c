@@ -1,7 +1,7 @@
 #include "common/link/link_msg.h"
 
 #include "common/base/mem.h"
-#include "common/link/link_msg_codec.h"
+#include "common/link/link_msg_private.h"
 
 #include <ctype.h>
 #include <stdlib.h>

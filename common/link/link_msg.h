@@ -25,6 +25,8 @@
 #define LINK_MAX_JOBS 64              /* in a hello */
 #define LINK_MAX_PODS 256             /* in a usage query */
 #define LINK_MAX_PROFILERS 64         /* names in a hello */
+#define LINK_MAX_CONTAINERS 32        /* of a pod, in an order */
+#define LINK_MAX_WINDOW_MS 5000       /* of a query for usage or processes */
 
 enum link_msg_type {
 	LINK_MSG_UNKNOWN,
@@ -110,7 +112,7 @@ struct link_order {
 	char session_namespace[64], session_name[254], session_uid[40];
 	char requested_by[254];      /* who asked for the session, where the admission policy vouches for it; else "" */
 	char pod_namespace[64], pod_name[254], pod_uid[40];
-	struct link_container containers[32];
+	struct link_container containers[LINK_MAX_CONTAINERS];
 	size_t container_count;
 	struct session_spec spec;    /* effective */
 	char spec_error[ERR_MESSAGE_SIZE]; /* "" or, decoded, why the spec is not understood (a newer controller's): refuse the job */

@@ -1,4 +1,4 @@
-#include "common/link/link_msg_codec.h"
+#include "common/link/link_msg_private.h"
 
 #include "common/base/mem.h"
 
@@ -216,8 +216,8 @@ static int read_containers(const json_t *pod, struct link_order *o, struct err *
 	if (jsonx_array(pod, "pod", "containers", false, &list, e) < 0)
 		return -1;
 	size_t count = json_array_size(list);
-	if (count > sizeof o->containers / sizeof *o->containers)
-		return err_set(e, ERR_PROTOCOL, 0, "pod.containers: too many");
+	if (count > LINK_MAX_CONTAINERS)
+		return err_set(e, ERR_PROTOCOL, 0, "pod.containers: more than %d", LINK_MAX_CONTAINERS);
 	for (size_t i = 0; i < count; i++) {
 		struct link_container *c = &o->containers[i];
 		const json_t *item = json_array_get(list, i);

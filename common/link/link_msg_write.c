@@ -1,4 +1,4 @@
-#include "common/link/link_msg_codec.h"
+#include "common/link/link_msg_private.h"
 
 #include "common/base/text.h"
 

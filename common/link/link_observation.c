@@ -2,7 +2,7 @@
 
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
-#include "common/link/link_msg_codec.h"
+#include "common/link/link_msg_private.h"
 
 #include <stdlib.h>
 #include <string.h>

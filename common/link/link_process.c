@@ -1,7 +1,7 @@
 #include "common/link/link_process.h"
 
 #include "common/base/mem.h"
-#include "common/link/link_msg_codec.h"
+#include "common/link/link_msg_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ int link_process_query_read(const json_t *doc, struct link_process_query *out, s
 {
 	const json_t *pods = NULL;
 	if (jsonx_int(doc, "processQuery", "requestID", true, 1, INT64_MAX, &out->request_id, e) < 0 ||
-	    jsonx_int(doc, "processQuery", "windowMilliseconds", true, 0, LINK_PROCESS_MAX_WINDOW_MS, &out->window_ms, e) < 0 ||
+	    jsonx_int(doc, "processQuery", "windowMilliseconds", true, 0, LINK_MAX_WINDOW_MS, &out->window_ms, e) < 0 ||
 	    read_list(doc, "processQuery", "pods", LINK_MAX_QUERIED_PODS, &pods, e) < 0)
 		return -1;
 	out->count = json_array_size(pods);

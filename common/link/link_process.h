@@ -12,7 +12,6 @@
 
 #define LINK_MAX_PROCESSES 256    /* in an answer */
 #define LINK_MAX_QUERIED_PODS 256 /* in a query */
-#define LINK_PROCESS_MAX_WINDOW_MS 5000
 
 struct link_queried_pod {
 	char uid[40], namespace[64], name[254];

@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "common/rest/rest_id.h"
 #include "common/rest/rest_openapi.h"
 #include "common/rest/rest_private.h"
@@ -42,8 +43,7 @@ static void make_tag(const char *text, size_t len, char tag[33])
 {
 	unsigned char hash[SHA256_DIGEST_LENGTH];
 	SHA256((const unsigned char *)text, len, hash);
-	for (int i = 0; i < 16; i++)
-		snprintf(tag + 2 * i, 3, "%02x", hash[i]);
+	text_hex(hash, 16, tag);
 }
 
 int rest_answer(struct rest_call *c, unsigned status, json_t *doc)

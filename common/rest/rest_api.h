@@ -14,10 +14,6 @@ struct rest_api *rest_api_new(const struct rest_backend *backend);
 /* Adds the routes of /api, before the server's start. The API must outlive the server: free the server first. */
 void rest_api_add_routes(struct rest_api *api, struct web_server *s);
 
-/* Any thread, never blocks: the session is new, another or gone. Whoever follows its events gets it by session_get. Call it whenever what
- * session_get answers may have changed. */
-void rest_api_session_changed(struct rest_api *api, const char *namespace, const char *name);
-
 void rest_api_free(struct rest_api *api);
 
 #endif

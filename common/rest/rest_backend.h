@@ -7,6 +7,7 @@
 #define DRDOTNET_REST_BACKEND_H
 
 #include "common/base/jsonx.h"
+#include "common/rest/rest_id.h"
 #include "common/rest/rest_problem.h"
 #include "common/web/web_server.h"
 
@@ -18,13 +19,6 @@ struct rest_caller {
 	char *user;  /* set by authenticate (mem_strdup); freed by the API */
 	void *own;   /* the backend's; freed by its caller_free */
 };
-
-/* The session's id in paths is "<namespace>.<name>"; a namespace has no dot. */
-struct rest_session_id {
-	char namespace[64], name[254];
-};
-int rest_session_id_parse(const char *text, struct rest_session_id *out); /* -1: none */
-void rest_session_id_print(const char *namespace, const char *name, char out[320]);
 
 struct rest_list_query {
 	const char *namespace, *profiler, *state, *q; /* NULL: all. q: a part of id, target, headline, state or requester, in any case */

@@ -1,5 +1,7 @@
 /* /api/sessions/{id}/events: the session at each change, as server-sent events, until it has completed. A subscriber costs a little memory
  * and no thread; many changes may become one event. */
+#include "common/rest/rest_events.h"
+
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/rest/rest_private.h"

@@ -1,4 +1,6 @@
 /* What a handler makes of a response; nothing is sent here. Worker threads, and the network thread for its own refusals. */
+#include "common/web/web_answer.h"
+
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "common/web/web_private.h"

@@ -1,4 +1,6 @@
 /* Wakers: how another thread says that a stream of events has something new, while the stream may end at any time. */
+#include "common/web/web_events.h"
+
 #include "common/base/mem.h"
 #include "common/web/web_private.h"
 

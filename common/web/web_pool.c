@@ -1,6 +1,7 @@
 #include "common/web/web_pool.h"
 
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -55,13 +56,10 @@ struct web_pool *web_pool_new(size_t threads, struct err *e)
 	pthread_cond_init(&p->more, NULL);
 	p->threads = mem_calloc(threads, sizeof *p->threads);
 	for (; p->started < threads; p->started++) {
-		int rc = pthread_create(&p->threads[p->started], NULL, run, p);
-		if (rc) {
+		if (thread_start(&p->threads[p->started], "web-worker", THREAD_STACK_USUAL, run, p, e) < 0) {
 			web_pool_free(p);
-			err_set_errno(e, rc, "cannot start a worker of the web server");
 			return NULL;
 		}
-		pthread_setname_np(p->threads[p->started], "web-worker");
 	}
 	return p;
 }

@@ -1,3 +1,5 @@
+#include "common/web/web_request.h"
+
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/web/web_private.h"

@@ -1,4 +1,5 @@
 /* The server's life and its network thread. */
+#include "common/base/thread.h"
 #include "common/web/web_server.h"
 
 #include "common/base/cleanup.h"
@@ -255,12 +256,8 @@ int web_server_start(struct web_server *s, struct err *e)
 	s->pool = web_pool_new(s->config.workers, e);
 	if (!s->pool)
 		return -1;
-	int rc = pthread_create(&s->thread, NULL, serve, s);
-	if (rc)
-		return err_set_errno(e, rc, "cannot start the web server's thread");
-	pthread_setname_np(s->thread, "web");
-	s->thread_started = true;
-	return 0;
+	s->thread_started = thread_start(&s->thread, "web", THREAD_STACK_USUAL, serve, s, e) == 0;
+	return s->thread_started ? 0 : -1;
 }
 
 int web_server_port(const struct web_server *s)

@@ -5,7 +5,7 @@
  *
  * Bounded: connections, in all and for each client address; the time for TLS and headers, for a body, between two requests and for a
  * whole answer; sizes of headers and bodies; requests for each client address and second; requests that wait for a worker; subscribers
- * of events. Every answer carries the headers that keep browsers from guessing, caching and framing (web_headers.h).
+ * of events. Every answer carries the headers that keep browsers from guessing, caching and framing (web_send.c).
  *
  *   struct web_server *s = web_server_new(&config);
  *   web_server_route(s, &(struct web_route){WEB_GET, "/api/things/{id}", get_thing, ctx});
@@ -14,8 +14,10 @@
 #ifndef DRDOTNET_WEB_SERVER_H
 #define DRDOTNET_WEB_SERVER_H
 
-#include "common/base/buf.h"
 #include "common/base/err.h"
+#include "common/web/web_answer.h"
+#include "common/web/web_events.h"
+#include "common/web/web_request.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,9 +25,6 @@
 #include <sys/types.h>
 
 struct web_server;
-struct web_request;
-struct web_response;
-struct web_waker;
 
 /* What is counted; the owner turns it into its metrics. */
 enum web_event {
@@ -62,70 +61,6 @@ struct web_server_config {
 	void (*count)(void *ctx, enum web_event event, unsigned status);
 	void *count_ctx;
 };
-
-/* Requests ------------------------------------------------------------------------------------------------------- */
-
-enum web_method { WEB_GET = 1, WEB_POST = 2, WEB_PUT = 4, WEB_PATCH = 8, WEB_DELETE = 16 }; /* HEAD is GET without the body */
-
-enum web_header { WEB_HEADER_AUTHORIZATION, WEB_HEADER_CONTENT_TYPE, WEB_HEADER_IF_NONE_MATCH, WEB_HEADER_HOST, WEB_HEADER_ACCEPT,
-		  WEB_HEADER_ACCEPT_ENCODING, WEB_HEADER_ORIGIN, WEB_HEADERS };
-
-/* Borrowed until the handler returns. */
-enum web_method web_request_method(const struct web_request *q);
-const char *web_request_path(const struct web_request *q); /* percent-decoded, without the query */
-const char *web_request_header(const struct web_request *q, enum web_header h); /* NULL: not sent */
-const char *web_request_param(const struct web_request *q, const char *name); /* "{name}" of the route's pattern, decoded, never empty */
-const char *web_request_query(const struct web_request *q, const char *name); /* the first "name=", decoded; NULL: not there */
-const char *web_request_bearer(const struct web_request *q); /* of "Authorization: Bearer ..."; NULL: none */
-const char *web_request_client(const struct web_request *q); /* the peer's address */
-const void *web_request_body(const struct web_request *q, size_t *len); /* followed by a NUL */
-/* The name of a query parameter that is not in the NULL-ended list, or NULL. */
-const char *web_request_unknown_query(const struct web_request *q, const char *const *known);
-
-/* Answers: exactly one of web_respond..() in each handler (none: 500) -------------------------------------------- */
-
-/* One more header, before or after web_respond..(). Values with control characters are left out. */
-void web_respond_header(struct web_response *r, const char *name, const char *value);
-
-void web_respond(struct web_response *r, unsigned status, const char *media_type, const void *body, size_t len); /* copies */
-void web_respond_take(struct web_response *r, unsigned status, const char *media_type, char *body, size_t len);  /* frees body */
-/* The bytes outlive the server (an embedded file). */
-void web_respond_static(struct web_response *r, unsigned status, const char *media_type, const void *body, size_t len);
-
-/* application/problem+json (RFC 9457): {type, title, status, detail, reason?, field?}; reason and field may be NULL. */
-void web_respond_problem(struct web_response *r, unsigned status, const char *reason, const char *field, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
-
-/* The ETag of what would be sent (quoted here); true: the client has it already, and 304 is the answer that has been made. */
-bool web_respond_not_modified(struct web_response *r, const struct web_request *q, const char *tag);
-
-/* Worker threads, one call at a time; may block. */
-struct web_stream {
-	/* Up to `size` bytes; 0: the end; -1: failed, then the connection is cut so that the answer does not look whole. */
-	ssize_t (*read)(void *ctx, void *out, size_t size, struct err *e);
-	void (*close)(void *ctx); /* once, whatever happens */
-	void *ctx;
-};
-/* size -1: not known (chunked). */
-void web_respond_stream(struct web_response *r, unsigned status, const char *media_type, int64_t size, struct web_stream stream);
-
-/* Server-sent events. Worker threads, one call at a time; may block. */
-struct web_events {
-	/* Appends what is new, by web_events_append(). Called at once, then some time after each wake. true: the stream ends after this. */
-	bool (*next)(void *ctx, struct buf *out);
-	void (*close)(void *ctx); /* once; no next afterwards */
-	void *ctx;
-};
-/* Too many subscribers: 503 is answered, close is called, NULL is given. The waker is the caller's own reference: web_waker_unref(). Neither
- * next nor close is called before the handler has returned. */
-struct web_waker *web_respond_events(struct web_response *r, struct web_events events);
-
-/* "event: NAME", "data: ..." for each line of data, a blank line. */
-void web_events_append(struct buf *out, const char *name, const char *data);
-
-/* Any thread, never blocks: there is something new. Many wakes may become one next(); after the stream's end nothing happens. */
-void web_waker_wake(struct web_waker *w);
-void web_waker_unref(struct web_waker *w);
 
 /* The server ----------------------------------------------------------------------------------------------------- */
 

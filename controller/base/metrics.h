@@ -1,32 +1,29 @@
-/* Counters, gauges and histograms, and their text in Prometheus' exposition format 0.0.4. One registry per process; series
- * are created on first use and live for ever, so names and labels must come from a small fixed set: past METRICS_MAX_SERIES
- * a shared series "drdotnet_metrics_overflow_total" is handed out. Values are atomic; any thread. */
+/* Counters, gauges and histograms (metric_table.h), and their text in Prometheus' exposition format 0.0.4. One registry per process; series are
+ * created on first use and live for ever, so values of labels must come from a small fixed set: past METRICS_MAX_SERIES an update goes nowhere
+ * but into METRIC_METRICS_OVERFLOW. Any thread. */
 #ifndef DRDOTNET_METRICS_H
 #define DRDOTNET_METRICS_H
 
 #include "common/base/buf.h"
+#include "controller/base/metric_table.h"
 
 #include <stdint.h>
 
 #define METRICS_MAX_SERIES 512
 
-struct metric;
+#define METRIC_ID(id, type, name, label, help) METRIC_##id,
+enum metric { METRIC_TABLE(METRIC_ID) METRICS };
+#undef METRIC_ID
 
-/* `name` and `help` have static storage. `labels` is the text between the braces (`reason="NoPodsMatched"`), copied, or
- * NULL. The same name and labels give the same series. */
-struct metric *metrics_counter(const char *name, const char *labels, const char *help);
-struct metric *metrics_gauge(const char *name, const char *labels, const char *help);
+/* `value` is that of the metric's label, copied; NULL when it has none. */
+void metrics_count(enum metric m, const char *value); /* one more */
+void metrics_add(enum metric m, const char *value, int64_t n);
+void metrics_set(enum metric m, const char *value, int64_t n);
 
-/* A histogram of seconds with buckets from 1 ms to 60 s. Observed in milliseconds. */
-struct metric *metrics_histogram(const char *name, const char *labels, const char *help);
+/* Into a histogram of seconds with buckets from 1 ms to 60 s. */
+void metrics_observe_ms(enum metric m, int64_t ms);
 
-void metric_add(struct metric *m, int64_t n);
-void metric_set(struct metric *m, int64_t value);
-void metric_observe_ms(struct metric *m, int64_t ms);
-int64_t metric_value(const struct metric *m); /* a histogram's: its count */
-
-/* One counter with one label whose value comes from a small fixed set: metrics_count("x_total", "reason", "NoAgent", "..."). */
-void metrics_count(const char *name, const char *label, const char *value, const char *help);
+int64_t metrics_value(enum metric m, const char *value); /* a histogram's: its count; 0: no such series */
 
 /* All series; -1 when `out` is full. */
 int metrics_render(struct buf *out);

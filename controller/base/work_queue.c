@@ -2,11 +2,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum place { PLACE_NONE, PLACE_READY, PLACE_WAITING };
 
@@ -279,11 +279,7 @@ struct work_queue *work_queue_new(size_t workers, int64_t backoff_least_ms, int6
 {
 	struct work_queue *q = mem_alloc(sizeof *q);
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&q->changed);
 	wq_core_init(&q->core, backoff_least_ms, backoff_most_ms);
 	q->core.others_most = workers - workers / 4;
 	return q;
@@ -323,16 +319,6 @@ void work_queue_add_after(struct work_queue *q, const char *key, int64_t delay_m
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void wait_until(struct work_queue *q, int64_t mono_ms)
-{
-	if (mono_ms == INT64_MAX) {
-		pthread_cond_wait(&q->changed, &q->lock);
-		return;
-	}
-	struct timespec until = {.tv_sec = mono_ms / 1000, .tv_nsec = mono_ms % 1000 * 1000000};
-	pthread_cond_timedwait(&q->changed, &q->lock, &until);
-}
-
 char *work_queue_take(struct work_queue *q)
 {
 	char *got = NULL;
@@ -344,7 +330,7 @@ char *work_queue_take(struct work_queue *q)
 			got = mem_strdup(key);
 			break;
 		}
-		wait_until(q, next_ms);
+		thread_cond_wait_until(&q->changed, &q->lock, next_ms);
 	}
 	pthread_mutex_unlock(&q->lock);
 	return got;

@@ -4,8 +4,10 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -37,10 +39,10 @@ static enum work_result work_on(struct worker *w, const char *key)
 	struct err e = ERR_INIT;
 	int64_t begun_ms = clock_mono_ms();
 	int rc = reconcile(&c->reconciler, w->client, key, &e);
-	metric_observe_ms(metrics_histogram("drdotnet_reconcile_seconds", NULL, "Time of one reconcile."), clock_mono_ms() - begun_ms);
+	metrics_observe_ms(METRIC_RECONCILE_TIME, clock_mono_ms() - begun_ms);
 	if (rc == 0)
 		return WORK_DONE;
-	metrics_count("drdotnet_reconcile_errors_total", "kind", err_kind_name(e.kind), "Reconciles that failed and are repeated.");
+	metrics_count(METRIC_RECONCILE_ERRORS, err_kind_name(e.kind));
 	if (e.kind == ERR_CONFLICT)
 		LOG_DEBUG("controller", "changed meanwhile", LOG_S("session", key), LOG_S("error", e.message));
 	else
@@ -67,10 +69,9 @@ static int start_workers(struct controller *c, struct err *e)
 		w->client = kube_client_new(c->options.kube, -1, e);
 		if (!w->client)
 			return -1;
-		int rc = pthread_create(&w->thread, NULL, run_worker, w);
-		if (rc)
-			return err_set_errno(e, rc, "starting a worker");
-		w->started = true;
+		w->started = thread_start(&w->thread, "worker", THREAD_STACK_USUAL, run_worker, w, e) == 0;
+		if (!w->started)
+			return -1;
 	}
 	return 0;
 }
@@ -176,7 +177,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->comparisons = comparisons_start(&(struct comparisons_options){c->options.kube, c->options.stores, controller_enqueue, c}, e);
 	if (!c->comparisons)
 		return -1;
-	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, c->admission, c->reveal_policy, c->events, c->options.report_url,
+	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, &c->orphans, c->admission, c->reveal_policy, c->events, c->options.report_url,
 					    c->options.report_url_ctx, c->comparisons, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_workers(c, e) < 0 ||
@@ -207,16 +208,15 @@ void controller_measure(struct controller *c)
 		return;
 	triggers_measure(c->triggers);
 	session_cache_counts(c->cache, &active, &over);
-	metric_set(metrics_gauge("drdotnet_sessions", "state=\"active\"", "Sessions known."), (int64_t)active);
-	metric_set(metrics_gauge("drdotnet_sessions", "state=\"over\"", "Sessions known."), (int64_t)over);
-	metric_set(metrics_gauge("drdotnet_work_queue_depth", NULL, "Keys that are due, waiting or in work."), (int64_t)work_queue_depth(c->queue));
-	metric_set(metrics_gauge("drdotnet_agents_linked", NULL, "Agents linked to this replica."), (int64_t)agent_hub_count(c->hub));
+	metrics_set(METRIC_SESSIONS, "active", (int64_t)active);
+	metrics_set(METRIC_SESSIONS, "over", (int64_t)over);
+	metrics_set(METRIC_WORK_QUEUE_DEPTH, NULL, (int64_t)work_queue_depth(c->queue));
+	metrics_set(METRIC_AGENTS_LINKED, NULL, (int64_t)agent_hub_count(c->hub));
 	if (c->options.index)
-		metric_set(metrics_gauge("drdotnet_session_index_bytes", NULL, "Memory of the index of sessions."),
-			   (int64_t)session_index_size(c->options.index).bytes);
+		metrics_set(METRIC_SESSION_INDEX_BYTES, NULL, (int64_t)session_index_size(c->options.index).bytes);
 	struct admission_counts admitted = admission_count(c->admission);
-	metric_set(metrics_gauge("drdotnet_pods_in_use", NULL, "Pods that are profiled, or are about to be."), admitted.used);
-	metric_set(metrics_gauge("drdotnet_sessions_queued", NULL, "Sessions that wait for a budget."), admitted.waiting);
+	metrics_set(METRIC_PODS_IN_USE, NULL, admitted.used);
+	metrics_set(METRIC_SESSIONS_QUEUED, NULL, admitted.waiting);
 }
 
 int64_t controller_tick(struct controller *c)

@@ -40,7 +40,6 @@ struct controller_options {
 
 /* Strings in the options are borrowed for the controller's life. */
 struct controller *controller_new(const struct controller_options *o, struct err *e);
-void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out);
 
 /* Starts the watches and waits until the sessions are known (or *stop_fd becomes readable: ERR_CANCELED), so that what
  * agents report finds its session; then starts the workers and the election. `hub` is borrowed and outlives controller_stop. */

@@ -1,28 +1,29 @@
 /* What agents tell over their links, and ask: of jobs, thresholds, processes, and where to put reports. */
+#include "controller/daemon/controller_links.h"
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "controller/daemon/controller_private.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <string.h>
 
 static void on_job(void *ctx, const char *node, const struct link_job *job)
 {
-	static const char help[] = "Job reports of agents that were not taken, by why.";
 	struct controller *c = ctx;
-	char key[RECONCILE_ORPHAN_KEY_SIZE];
+	char key[SESSION_KEY_SIZE];
 	switch (session_cache_job(c->cache, node, job, key)) {
 	case SESSION_JOB_TAKEN:
 		if (atomic_load(&c->epoch))
 			work_queue_add(c->queue, key);
 		return;
 	case SESSION_JOB_ORPHAN:
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "orphan", help);
-		reconcile_orphan_key(node, job, key);
-		orphans_add(&c->orphans, &c->epoch, c->queue, key);
+		metrics_count(METRIC_JOB_REPORTS_DROPPED, "orphan");
+		orphans_add(&c->orphans, &c->epoch, c->queue, node, job);
 		return;
 	case SESSION_JOB_FOREIGN:
-		metrics_count("drdotnet_job_reports_dropped_total", "reason", "foreign", help);
+		metrics_count(METRIC_JOB_REPORTS_DROPPED, "foreign");
 		if (atomic_load(&c->epoch)) /* a standby's watch may tell of a session's pods later than their agents of its jobs */
 			LOG_WARN("controller", "a node speaks of a job that it was not given", LOG_S("node", node), LOG_S("job", job->job_id));
 	}

@@ -52,7 +52,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	struct err e = ERR_INIT;
 	show(c, deleted, object);
 	if (session_object_from_json(object, &s, &e) < 0) {
-		metrics_count("drdotnet_watch_objects_dropped_total", "reason", "malformed", "Objects of the watch that were not understood.");
+		metrics_count(METRIC_WATCH_OBJECTS_DROPPED, "malformed");
 		LOG_WARN("controller", "object not understood", LOG_S("error", e.message));
 		return;
 	}

@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
+#include "common/base/http_url.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/kube/kube_clock.h"
@@ -123,8 +124,8 @@ static void note_refusal(struct kube_client *c, const struct buf *body)
 	struct err ignored = ERR_INIT;
 	AUTO_JSON json_t *doc = jsonx_parse(buf_str(body), body->len, "Status", &ignored);
 	const json_t *cause = json_array_get(jsonx_at(doc, "details.causes"), 0);
-	snprintf(c->refusal.reason, sizeof c->refusal.reason, "%s", jsonx_str_at(doc, "reason", ""));
-	snprintf(c->refusal.field, sizeof c->refusal.field, "%s", jsonx_str_at(cause, "field", ""));
+	jsonx_copy_at(doc, "reason", c->refusal.reason, sizeof c->refusal.reason);
+	jsonx_copy_at(cause, "field", c->refusal.field, sizeof c->refusal.field);
 }
 
 static void build_url(const struct kube_client *c, const struct kube_ref *ref, struct buf *url)

@@ -41,7 +41,7 @@ void kube_clock_note(int64_t date_wall_ms, int64_t begun_mono_ms)
 	bool tell = apart > TELL_MS && !process.told;
 	process.told = apart > TELL_MS;
 	pthread_mutex_unlock(&process.lock);
-	metric_set(metrics_gauge("drdotnet_clock_difference_seconds", NULL, "Between our clock and the API server's."), apart / 1000);
+	metrics_set(METRIC_CLOCK_DIFFERENCE, NULL, apart / 1000);
 	if (tell)
 		LOG_WARN("kube", "our clock and the API server's differ; sessions go by the API server's", LOG_I("milliseconds", apart));
 }

@@ -5,6 +5,7 @@
 #include "common/base/fsio.h"
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
+#include "common/base/yaml_json.h"
 
 #include <fcntl.h>
 #include <string.h>

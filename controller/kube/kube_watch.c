@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/base/metrics.h"
 #include "controller/kube/watch_retry.h"
 #include "controller/kube/watch_stream.h"
@@ -44,7 +45,7 @@ struct kube_watch {
 
 static void count(const char *reason)
 {
-	metrics_count("drdotnet_watch_restarts_total", "reason", reason, "Watches that ended, by why.");
+	metrics_count(METRIC_WATCH_RESTARTS, reason);
 }
 
 static struct kube_ref ref_of(const struct kube_watch *w)
@@ -266,13 +267,8 @@ struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct e
 		err_set_errno(e, errno, "eventfd");
 	else
 		w->client = kube_client_new(o->config, w->cancel_fd, e);
-	int rc = w->client ? pthread_create(&w->thread, NULL, run, w) : 0;
-	if (w->client && rc == 0) {
-		pthread_setname_np(w->thread, "watch");
+	if (w->client && thread_start(&w->thread, "watch", THREAD_STACK_USUAL, run, w, e) == 0)
 		return w;
-	}
-	if (rc)
-		err_set_errno(e, rc, "starting the watch's thread");
 	kube_client_free(w->client);
 	if (w->cancel_fd >= 0)
 		close(w->cancel_fd);

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/kube/lease.h"
 #include "controller/base/metrics.h"
@@ -50,9 +51,8 @@ void leader_identity(char *out, size_t size)
 
 static void changed(struct leader *l, int64_t epoch)
 {
-	static const char help[] = "1 while this replica leads.";
-	metric_set(metrics_gauge("drdotnet_leader", NULL, help), epoch != 0);
-	metric_set(metrics_gauge("drdotnet_leader_epoch", NULL, "The fencing epoch while this replica leads."), epoch);
+	metrics_set(METRIC_LEADER, NULL, epoch != 0);
+	metrics_set(METRIC_LEADER_EPOCH, NULL, epoch);
 	LOG_INFO("leader", epoch ? "leading" : "no longer leading", LOG_S("identity", l->state.identity), LOG_I("epoch", epoch));
 	l->options.on_change(l->options.ctx, epoch);
 }
@@ -163,14 +163,10 @@ struct leader *leader_start(const struct leader_options *o, struct err *e)
 		err_set_errno(e, errno, "eventfd");
 	else if ((l->client = kube_client_new(o->config, -1, e))) {
 		kube_client_set_timeout(l->client, CALL_MS);
-		rc = pthread_create(&l->thread, NULL, run, l);
-		if (rc)
-			err_set_errno(e, rc, "starting the leader's thread");
+		rc = thread_start(&l->thread, "leader", THREAD_STACK_USUAL, run, l, e);
 	}
-	if (rc == 0) {
-		pthread_setname_np(l->thread, "leader");
+	if (rc == 0)
 		return l;
-	}
 	kube_client_free(l->client);
 	if (l->cancel_fd >= 0)
 		close(l->cancel_fd);

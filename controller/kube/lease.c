@@ -8,8 +8,8 @@
 void lease_record_from_json(const json_t *lease, struct lease_record *out)
 {
 	*out = (struct lease_record){.exists = true};
-	snprintf(out->holder, sizeof out->holder, "%s", jsonx_str_at(lease, "spec.holderIdentity", ""));
-	snprintf(out->resource_version, sizeof out->resource_version, "%s", jsonx_str_at(lease, "metadata.resourceVersion", ""));
+	jsonx_copy_at(lease, "spec.holderIdentity", out->holder, sizeof out->holder);
+	jsonx_copy_at(lease, "metadata.resourceVersion", out->resource_version, sizeof out->resource_version);
 	int64_t seconds = jsonx_int_at(lease, "spec.leaseDurationSeconds", 0);
 	out->duration_ms = seconds > 0 && seconds < 86400 ? seconds * 1000 : 0;
 	int64_t transitions = jsonx_int_at(lease, "spec.leaseTransitions", 0);

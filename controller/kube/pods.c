@@ -4,7 +4,6 @@
 #include "common/api/reason.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 
@@ -24,7 +23,7 @@ void pod_info_fini(struct pod_info *p)
 static void read_containers(const json_t *pod, struct pod_info *out)
 {
 	const json_t *all = jsonx_at(pod, "status.containerStatuses");
-	size_t i, cap = json_array_size(all) < POD_MAX_CONTAINERS ? json_array_size(all) : POD_MAX_CONTAINERS;
+	size_t i, cap = json_array_size(all) < LINK_MAX_CONTAINERS ? json_array_size(all) : LINK_MAX_CONTAINERS;
 	json_t *entry;
 	out->containers = mem_calloc(cap ? cap : 1, sizeof *out->containers);
 	json_array_foreach(all, i, entry) {
@@ -36,7 +35,7 @@ static void read_containers(const json_t *pod, struct pod_info *out)
 		if (strlen(scheme + 3) >= sizeof c->id)
 			continue;
 		out->container_count++;
-		snprintf(c->name, sizeof c->name, "%s", jsonx_str_at(entry, "name", ""));
+		jsonx_copy_at(entry, "name", c->name, sizeof c->name);
 		snprintf(c->id, sizeof c->id, "%s", scheme + 3);
 	}
 }
@@ -73,10 +72,10 @@ static bool is_made_again(const json_t *pod)
 void pod_info_from_json(const json_t *pod, struct pod_info *out)
 {
 	*out = (struct pod_info){.load = -1};
-	snprintf(out->name, sizeof out->name, "%s", jsonx_str_at(pod, "metadata.name", ""));
-	snprintf(out->uid, sizeof out->uid, "%s", jsonx_str_at(pod, "metadata.uid", ""));
-	snprintf(out->node, sizeof out->node, "%s", jsonx_str_at(pod, "spec.nodeName", ""));
-	clock_parse_rfc3339(jsonx_str_at(pod, "metadata.creationTimestamp", ""), &out->created_wall_ms);
+	jsonx_copy_at(pod, "metadata.name", out->name, sizeof out->name);
+	jsonx_copy_at(pod, "metadata.uid", out->uid, sizeof out->uid);
+	jsonx_copy_at(pod, "spec.nodeName", out->node, sizeof out->node);
+	out->created_wall_ms = jsonx_time_at(pod, "metadata.creationTimestamp");
 	const char *phase = jsonx_str_at(pod, "status.phase", "");
 	out->running = strcmp(phase, "Running") == 0 && out->node[0];
 	out->ready = is_ready(pod);

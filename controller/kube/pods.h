@@ -6,15 +6,14 @@
 #include "common/link/link_msg.h"
 #include "controller/kube/kube_client.h"
 
-#define PODS_MAX 1000       /* candidates looked at; the rest is ignored and said so in a log line */
-#define POD_MAX_CONTAINERS 32
+#define PODS_MAX 1000 /* candidates looked at; the rest is ignored and said so in a log line */
 
 struct pod_info {
 	char name[254], uid[40], node[254];
 	int64_t created_wall_ms;
 	bool running, ready, deleting;
 	bool over;                 /* has ended or is being deleted, and nobody makes another one of its name */
-	struct link_container *containers; /* the running ones; owned */
+	struct link_container *containers; /* the running ones, LINK_MAX_CONTAINERS at most; owned */
 	size_t container_count;
 	/* for the choice */
 	bool linked;               /* an agent is linked from the node */

@@ -2,6 +2,7 @@
 
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -70,11 +71,9 @@ static int start_workers(struct review_pool *p, const struct kube_config *kube, 
 		if (!w->kube)
 			return -1;
 		p->made = i + 1;
-		int rc = pthread_create(&w->thread, NULL, work, w);
-		if (rc)
-			return err_set_errno(e, rc, "cannot start a review thread");
+		if (thread_start(&w->thread, "review", THREAD_STACK_USUAL, work, w, e) < 0)
+			return -1;
 		p->started = i + 1;
-		pthread_setname_np(w->thread, "review");
 	}
 	return 0;
 }

@@ -7,6 +7,9 @@
 
 #include <stdbool.h>
 
+struct token_cache *token_cache_new(size_t max_entries);
+void token_cache_free(struct token_cache *c);
+
 /* False when it is not known, was reviewed too long ago, or has expired. */
 bool token_cache_get(struct token_cache *c, const char *token, int64_t now_wall_ms, struct agent_identity *out);
 

@@ -22,9 +22,7 @@ struct agent_identity {
 	int64_t expires_wall_ms;
 };
 
-struct token_cache;
-struct token_cache *token_cache_new(size_t max_entries);
-void token_cache_free(struct token_cache *c);
+struct token_cache; /* token_cache.h */
 
 struct token_review {
 	const char *audience;         /* LINK_TOKEN_AUDIENCE */

@@ -1,6 +1,7 @@
 #include "controller/kubectl/doctor_schemas.h"
 
 #include "common/base/embed.h"
+#include "common/base/yaml_json.h"
 #include "controller/sessions/session_object.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
+#include "common/base/yaml_json.h"
 #include "controller/kubectl/exec_credential.h"
 
 #include <fcntl.h>

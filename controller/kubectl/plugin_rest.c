@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
+#include "common/base/http_url.h"
 #include "common/base/mem.h"
 #include "controller/kubectl/child.h"
 

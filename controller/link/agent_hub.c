@@ -6,7 +6,8 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "controller/link/agent_hub_link.h"
+#include "common/base/thread.h"
+#include "controller/link/agent_hub_private.h"
 #include "controller/link/hub_mailbox.h"
 #include "controller/base/metrics.h"
 
@@ -52,11 +53,7 @@ struct agent_hub *agent_hub_new(const struct agent_hub_callbacks *cb, const stru
 	h->cb = *cb;
 	h->transport = *t;
 	pthread_mutex_init(&h->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->answered, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&h->answered);
 	return h;
 }
 
@@ -106,7 +103,7 @@ static int post_text_take(struct hub_link *l, char *text, struct err *e)
 {
 	if (!hub_mailbox_put(&l->mailbox, text)) {
 		free(text);
-		metrics_count("drdotnet_link_dropped_messages_total", "reason", "MailboxFull", "Messages to agents that were not sent.");
+		metrics_count(METRIC_LINK_DROPPED_MESSAGES, "MailboxFull");
 		return err_set(e, ERR_RETRY, 0, "the agent of node %s reads too slowly: %d messages wait", l->node, AGENT_HUB_MAILBOX_MAX);
 	}
 	mark_pending(l);
@@ -382,7 +379,7 @@ int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg 
 void agent_hub_answer_upload(struct agent_hub *h, const char *node, const struct link_msg *m)
 {
 	if (agent_hub_send(h, node, m, NULL) < 0)
-		metrics_count("drdotnet_link_dropped_messages_total", "reason", "AgentGone", "Messages to agents that were not sent.");
+		metrics_count(METRIC_LINK_DROPPED_MESSAGES, "AgentGone");
 }
 
 void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
@@ -451,9 +448,8 @@ static bool ask_node(struct agent_hub *h, size_t first, const struct usage_wait 
 
 static void wait_answers(struct agent_hub *h, const struct usage_wait *w, int64_t deadline_ms)
 {
-	struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
 	while (w->outstanding > 0) {
-		if (pthread_cond_timedwait(&h->answered, &h->lock, &until) != 0)
+		if (thread_cond_wait_until(&h->answered, &h->lock, deadline_ms) != 0)
 			break;
 	}
 }

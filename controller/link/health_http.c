@@ -1,30 +1,13 @@
 /* The plain port: /healthz (the thread answers, so it is alive), /readyz and /metrics. Nothing secret is here. */
-#include "common/base/cleanup.h"
-#include "common/base/mem.h"
 #include "common/web/web_net.h"
+#include "controller/link/http_api.h"
 #include "controller/link/link_server_private.h"
 #include "controller/base/metrics.h"
 
 #include <string.h>
 
 #define METRICS_MAX_BYTES (1024 * 1024)
-#define HEADERS_ROOM 512
 #define CONNECTIONS_MAX 256 /* so that nobody takes the descriptors of the agents' links here */
-
-static int answer(struct lws *wsi, unsigned status, const char *type, const char *body, size_t len)
-{
-	AUTO_FREE unsigned char *frame = mem_realloc(NULL, LWS_PRE + HEADERS_ROOM + len, 1);
-	unsigned char *start = frame + LWS_PRE, *p = start, *end = start + HEADERS_ROOM;
-	if (lws_add_http_common_headers(wsi, status, type, len, &p, end) || lws_finalize_http_header(wsi, &p, end))
-		return -1;
-	size_t headers = (size_t)(p - start);
-	if (lws_write(wsi, start, headers, LWS_WRITE_HTTP_HEADERS) < 0)
-		return -1;
-	memcpy(start, body, len);
-	if (lws_write(wsi, start, len, LWS_WRITE_HTTP_FINAL) < 0)
-		return -1;
-	return lws_http_transaction_completed(wsi) ? -1 : 0;
-}
 
 static int answer_ready(struct lws *wsi, struct link_server *s)
 {
@@ -32,8 +15,8 @@ static int answer_ready(struct lws *wsi, struct link_server *s)
 	buf_init(&why, 1024);
 	bool ready = !s->config.ready || s->config.ready(s->config.ready_ctx, &why);
 	if (ready)
-		return answer(wsi, HTTP_STATUS_OK, "text/plain", "ok\n", 3);
-	return answer(wsi, HTTP_STATUS_SERVICE_UNAVAILABLE, "text/plain", buf_str(&why), why.len);
+		return http_api_answer(wsi, HTTP_STATUS_OK, "text/plain", "ok\n", 3);
+	return http_api_answer(wsi, HTTP_STATUS_SERVICE_UNAVAILABLE, "text/plain", buf_str(&why), why.len);
 }
 
 static int answer_metrics(struct lws *wsi, const struct link_server *s)
@@ -43,8 +26,8 @@ static int answer_metrics(struct lws *wsi, const struct link_server *s)
 	AUTO_BUF struct buf text;
 	buf_init(&text, METRICS_MAX_BYTES);
 	if (metrics_render(&text) < 0)
-		return answer(wsi, HTTP_STATUS_INTERNAL_SERVER_ERROR, "text/plain", "too many metrics\n", 17);
-	return answer(wsi, HTTP_STATUS_OK, "text/plain; version=0.0.4", buf_str(&text), text.len);
+		return http_api_answer(wsi, HTTP_STATUS_INTERNAL_SERVER_ERROR, "text/plain", "too many metrics\n", 17);
+	return http_api_answer(wsi, HTTP_STATUS_OK, "text/plain; version=0.0.4", buf_str(&text), text.len);
 }
 
 /* The vhost's own events. */
@@ -52,7 +35,7 @@ static int admit_connection(const struct link_server *s)
 {
 	if (s->health_connections < CONNECTIONS_MAX)
 		return 0;
-	metrics_count("drdotnet_link_closed_total", "reason", "TooManyConnections", "Links that the controller has closed, by reason.");
+	metrics_count(METRIC_LINK_CLOSED, "TooManyConnections");
 	return -1;
 }
 
@@ -78,14 +61,14 @@ int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		return -1; /* no WebSocket here */
 	case LWS_CALLBACK_HTTP:
 		if (lws_hdr_total_length(wsi, WSI_TOKEN_GET_URI) <= 0)
-			return answer(wsi, HTTP_STATUS_METHOD_NOT_ALLOWED, "text/plain", "only GET\n", 9);
+			return http_api_answer(wsi, HTTP_STATUS_METHOD_NOT_ALLOWED, "text/plain", "only GET\n", 9);
 		if (strcmp(path, "/healthz") == 0 || strcmp(path, "/livez") == 0)
-			return answer(wsi, HTTP_STATUS_OK, "text/plain", "ok\n", 3);
+			return http_api_answer(wsi, HTTP_STATUS_OK, "text/plain", "ok\n", 3);
 		if (strcmp(path, "/readyz") == 0)
 			return answer_ready(wsi, s);
 		if (strcmp(path, "/metrics") == 0)
 			return answer_metrics(wsi, s);
-		return answer(wsi, HTTP_STATUS_NOT_FOUND, "text/plain", "not found\n", 10);
+		return http_api_answer(wsi, HTTP_STATUS_NOT_FOUND, "text/plain", "not found\n", 10);
 	default:
 		return lws_callback_http_dummy(wsi, reason, user, in, len);
 	}

@@ -23,7 +23,6 @@
 
 #define HEADERS_ROOM 1536
 #define CHUNK_BYTES 16384
-#define REFUSED_BODY_MAX (64 << 20) /* of a larger one nothing is read */
 
 /* Allocated and zeroed by lws with the connection; used again for each request on it. */
 struct http_conn {
@@ -67,15 +66,11 @@ static void forget_request(struct http_conn *c)
 
 /* Answers --------------------------------------------------------------------------------------------------------- */
 
-static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
+int http_api_answer(struct lws *wsi, unsigned status, const char *media_type, const char *body, size_t len)
 {
-	AUTO_FREE char *body = mem_printf("%s\n", text);
-	size_t len = strlen(body);
 	AUTO_FREE unsigned char *frame = mem_realloc(NULL, LWS_PRE + HEADERS_ROOM + len, 1);
 	unsigned char *start = frame + LWS_PRE, *p = start, *end = start + HEADERS_ROOM;
-	if (c)
-		forget_request(c);
-	if (lws_add_http_common_headers(wsi, status, "text/plain; charset=utf-8", len, &p, end))
+	if (lws_add_http_common_headers(wsi, status, media_type, len, &p, end))
 		return -1;
 	if (status == HTTP_STATUS_UNAUTHORIZED &&
 	    lws_add_http_header_by_name(wsi, (const unsigned char *)"www-authenticate:", (const unsigned char *)"Bearer", 6, &p, end))
@@ -86,6 +81,13 @@ static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const c
 	if (lws_write(wsi, start, len, LWS_WRITE_HTTP_FINAL) < 0)
 		return -1;
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
+}
+
+static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
+{
+	AUTO_FREE char *body = mem_printf("%s\n", text);
+	forget_request(c);
+	return http_api_answer(wsi, status, "text/plain; charset=utf-8", body, strlen(body));
 }
 
 static unsigned status_of(const struct err *e)
@@ -137,8 +139,8 @@ static int64_t content_length(struct lws *wsi)
 	return *end || n < 0 ? -1 : n;
 }
 
-/* Answered when the body has come: an answer before, and a close with bytes that nobody has read, would be lost on its way. In the form of
- * S3's errors, which agents understand. */
+/* Answered when the body has come, unless it is longer than any report: an answer before, and a close with bytes that nobody has read, would be lost
+ * on its way. In the form of S3's errors, which agents understand. */
 static void refuse_upload(struct http_conn *c, const struct err *e)
 {
 	bool full = e->code == 0 || e->code == ENOSPC || e->code == EDQUOT;
@@ -151,7 +153,7 @@ static void refuse_upload(struct http_conn *c, const struct err *e)
 	c->refusal = mem_printf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, e->message);
 	c->refusal_status = status_of(e);
 	LOG_WARN("store", "a report is not taken", LOG_S("error", e->message[0] ? e->message : ""));
-	metrics_count("drdotnet_store_requests_total", "operation", "refused", "Requests to the controller's own report store.");
+	metrics_count(METRIC_STORE_REQUESTS, "refused");
 }
 
 static int answer_refusal(struct lws *wsi, struct http_conn *c)
@@ -181,7 +183,7 @@ static int end_upload(struct lws *wsi, struct http_conn *c)
 		refuse_upload(c, &e);
 	if (c->refusal)
 		return answer_refusal(wsi, c);
-	metrics_count("drdotnet_store_requests_total", "operation", "put", "Requests to the controller's own report store.");
+	metrics_count(METRIC_STORE_REQUESTS, "put");
 	return answer(wsi, c, HTTP_STATUS_OK, "stored");
 }
 
@@ -198,7 +200,7 @@ static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
 	if (c->upload)
 		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
 	refuse_upload(c, &e);
-	return length > 0 && length <= REFUSED_BODY_MAX ? 0 : answer_refusal(wsi, c);
+	return length > 0 && length <= REPORT_STORE_MAX_BYTES ? 0 : answer_refusal(wsi, c);
 }
 
 /* Down ------------------------------------------------------------------------------------------------------------ */
@@ -299,7 +301,7 @@ static int send_headers(struct lws *wsi, struct http_conn *c)
 	    add(wsi, "content-disposition:", c->as_attachment ? "attachment" : "inline", &p, end) || lws_finalize_http_header(wsi, &p, end))
 		return -1;
 	c->headers_sent = true;
-	metrics_count("drdotnet_store_requests_total", "operation", "get", "Requests to the controller's own report store.");
+	metrics_count(METRIC_STORE_REQUESTS, "get");
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 

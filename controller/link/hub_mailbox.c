@@ -1,7 +1,7 @@
 #include "controller/link/hub_mailbox.h"
 
 #include "common/base/mem.h"
-#include "controller/link/agent_hub_link.h"
+#include "controller/link/agent_hub_private.h"
 
 #include <stdlib.h>
 

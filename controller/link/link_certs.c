@@ -5,6 +5,8 @@
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
+#include "controller/link/link_certs_plan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,12 +197,8 @@ int link_certs_watch(struct link_certs *c, link_certs_fn *on_change, void *ctx, 
 {
 	c->on_change = on_change;
 	c->ctx = ctx;
-	int rc = pthread_create(&c->thread, NULL, run, c);
-	if (rc)
-		return err_set_errno(e, rc, "starting the thread of the link's certificates");
-	pthread_setname_np(c->thread, "certs");
-	c->started = true;
-	return 0;
+	c->started = thread_start(&c->thread, "certs", THREAD_STACK_USUAL, run, c, e) == 0;
+	return c->started ? 0 : -1;
 }
 
 void link_certs_free(struct link_certs *c)

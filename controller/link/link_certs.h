@@ -42,21 +42,4 @@ void link_certs_free(struct link_certs *c); /* takes NULL */
 /* The pair to serve; borrowed, until link_certs_watch. */
 const struct link_pair *link_certs_pair(const struct link_certs *c);
 
-/* The policy, pure ------------------------------------------------------------------------------------------------ */
-
-enum link_certs_step {
-	LINK_CERTS_KEEP,
-	LINK_CERTS_MAKE_ALL,    /* nothing usable */
-	LINK_CERTS_RENEW,       /* a new server certificate of the same CA */
-	LINK_CERTS_STAGE_CA,    /* make the next CA and publish it */
-	LINK_CERTS_PROMOTE_CA,  /* agents know the next CA: serve a certificate of it */
-};
-/* Carries a step out on the parts: makes keys and certificates, does no I/O. */
-int link_certs_apply(enum link_certs_step step, struct link_secret *s, const char *const *names, size_t name_count, int64_t now_wall_ms,
-		     struct err *e);
-
-/* `published` is the bundle that agents have, NULL: none. */
-enum link_certs_step link_certs_plan(const struct link_secret *s, const char *const *names, size_t name_count, const char *published,
-				     int64_t stage_ms, int64_t now_wall_ms);
-
 #endif

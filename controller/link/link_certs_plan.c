@@ -1,3 +1,5 @@
+#include "controller/link/link_certs_plan.h"
+
 #include "controller/link/link_certs.h"
 
 #include <stddef.h>

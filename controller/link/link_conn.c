@@ -54,7 +54,7 @@ static void close_soon(struct link_conn *c, enum lws_close_status status, const 
 		return;
 	c->close_status = status;
 	c->close_reason = reason;
-	metrics_count("drdotnet_link_closed_total", "reason", reason, "Links that the controller has closed, by reason.");
+	metrics_count(METRIC_LINK_CLOSED, reason);
 	LOG_WARN("link", "closing a link", LOG_S("node", c->hub ? c->who.node : ""), LOG_S("reason", reason));
 	/* The peer may take its time to hang up; no order goes to it from now on. */
 	agent_hub_detach(steal_ptr(&c->hub));
@@ -272,7 +272,7 @@ static void look(struct link_conn *c, int64_t now_ms)
 {
 	int64_t quiet_ms = now_ms - c->heard_ms;
 	if (quiet_ms >= c->server->hang_up_after_ms) {
-		metrics_count("drdotnet_link_closed_total", "reason", "NotHeard", "Links that the controller has closed, by reason.");
+		metrics_count(METRIC_LINK_CLOSED, "NotHeard");
 		lws_set_timeout(c->wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
 		return;
 	}
@@ -327,7 +327,7 @@ static int filter(struct lws *wsi)
 	AUTO_FREE char *token = link_server_bearer(wsi);
 	if (token)
 		return 0;
-	metrics_count("drdotnet_link_closed_total", "reason", "NoToken", "Links that the controller has closed, by reason.");
+	metrics_count(METRIC_LINK_CLOSED, "NoToken");
 	lws_return_http_status(wsi, HTTP_STATUS_UNAUTHORIZED, NULL);
 	return -1;
 }

@@ -5,8 +5,10 @@
 #include "common/base/hash.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "common/web/web_net.h"
 #include "common/web/web_tls.h"
+#include "controller/kube/token_cache.h"
 #include "controller/link/http_api.h"
 #include "controller/link/link_server_private.h"
 #include "controller/base/metrics.h"
@@ -132,7 +134,7 @@ static int admit_connection(const struct link_server *s)
 {
 	const char *why = why_no_connection(s);
 	if (why)
-		metrics_count("drdotnet_link_closed_total", "reason", why, "Links that the controller has closed, by reason.");
+		metrics_count(METRIC_LINK_CLOSED, why);
 	return why ? -1 : 0;
 }
 
@@ -310,12 +312,8 @@ static int start(struct link_server *s, struct err *e)
 	s->pool = review_pool_new(s->config.kube, s->config.review_threads, REVIEW_QUEUE_MAX, e);
 	if (!s->pool)
 		return -1;
-	int rc = pthread_create(&s->thread, NULL, serve, s);
-	if (rc)
-		return err_set_errno(e, rc, "cannot start the link's thread");
-	pthread_setname_np(s->thread, "link");
-	s->thread_started = true;
-	return 0;
+	s->thread_started = thread_start(&s->thread, "link", THREAD_STACK_USUAL, serve, s, e) == 0;
+	return s->thread_started ? 0 : -1;
 }
 
 static void copy_config(struct link_server *s, const struct link_server_config *c)

@@ -3,7 +3,7 @@
 #ifndef DRDOTNET_LINK_SERVER_PRIVATE_H
 #define DRDOTNET_LINK_SERVER_PRIVATE_H
 
-#include "controller/link/agent_hub_link.h"
+#include "controller/link/agent_hub_private.h"
 #include "controller/link/link_server.h"
 #include "controller/kube/review_pool.h"
 #include "controller/base/time_wheel.h"

@@ -3,6 +3,7 @@
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,11 +37,7 @@ struct process_queries *process_queries_new(void)
 {
 	struct process_queries *q = mem_alloc(sizeof *q);
 	pthread_mutex_init(&q->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&q->answered, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&q->answered);
 	return q;
 }
 
@@ -208,9 +205,8 @@ static void ask(struct process_queries *q, struct agent_hub *hub, struct wait *w
 
 static void wait_answers(struct process_queries *q, const struct wait *w, int64_t deadline_ms)
 {
-	struct timespec until = {.tv_sec = deadline_ms / 1000, .tv_nsec = deadline_ms % 1000 * 1000000};
 	while (w->outstanding > 0 && !q->stopped) {
-		if (pthread_cond_timedwait(&q->answered, &q->lock, &until) != 0)
+		if (thread_cond_wait_until(&q->answered, &q->lock, deadline_ms) != 0)
 			break;
 	}
 }

@@ -49,7 +49,7 @@ static int add_pod(void *ctx, const json_t *item, struct err *e)
 		struct listed_pod *p = &l->items[l->count++];
 		*p = (struct listed_pod){.containers = steal_ptr(&pod.containers), .container_count = pod.container_count};
 		snprintf(p->pod.uid, sizeof p->pod.uid, "%s", pod.uid);
-		snprintf(p->pod.namespace, sizeof p->pod.namespace, "%s", jsonx_str_at(item, "metadata.namespace", ""));
+		jsonx_copy_at(item, "metadata.namespace", p->pod.namespace, sizeof p->pod.namespace);
 		snprintf(p->pod.name, sizeof p->pod.name, "%s", pod.name);
 		snprintf(p->node, sizeof p->node, "%s", pod.node);
 		workload_of_pod(item, &p->workload);

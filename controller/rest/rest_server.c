@@ -1,6 +1,7 @@
 #include "controller/rest/rest_server.h"
 
 #include "common/base/mem.h"
+#include "common/rest/rest_events.h"
 #include "common/web_ui/page_files.h"
 #include "common/rest/rest_api.h"
 #include "controller/base/metrics.h"
@@ -21,30 +22,18 @@ struct rest_server {
 static void count_status(unsigned status)
 {
 	static const char *const classes[] = {"other", "1xx", "2xx", "3xx", "4xx", "5xx"};
-	metrics_count("drdotnet_rest_requests_total", "status", classes[status / 100 < 6 ? status / 100 : 0], "Requests of the REST API and the web page.");
+	metrics_count(METRIC_REST_REQUESTS, classes[status / 100 < 6 ? status / 100 : 0]);
 }
 
 static void count(void *ctx, enum web_event event, unsigned status)
 {
-	static const char help[] = "Requests and connections of the REST API that were turned away.";
 	(void)ctx;
-	switch (event) {
-	case WEB_EVENT_REQUEST:
+	static const char *const refusals[] = {[WEB_EVENT_REFUSED_CONNECTION] = "TooManyConnections", [WEB_EVENT_RATE_LIMITED] = "RateLimited",
+					       [WEB_EVENT_TIMED_OUT] = "TimedOut", [WEB_EVENT_OVERLOADED] = "Overloaded"};
+	if (event == WEB_EVENT_REQUEST)
 		count_status(status);
-		return;
-	case WEB_EVENT_REFUSED_CONNECTION:
-		metrics_count("drdotnet_rest_refused_total", "reason", "TooManyConnections", help);
-		return;
-	case WEB_EVENT_RATE_LIMITED:
-		metrics_count("drdotnet_rest_refused_total", "reason", "RateLimited", help);
-		return;
-	case WEB_EVENT_TIMED_OUT:
-		metrics_count("drdotnet_rest_refused_total", "reason", "TimedOut", help);
-		return;
-	case WEB_EVENT_OVERLOADED:
-		metrics_count("drdotnet_rest_refused_total", "reason", "Overloaded", help);
-		return;
-	}
+	else
+		metrics_count(METRIC_REST_REFUSED, refusals[event]);
 }
 
 static void open_api(struct rest_server *s, const struct rest_server_config *c)

@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "common/report/report_diff.h"
 #include "controller/sessions/baseline.h"
 #include "controller/kube/kube_client.h"
@@ -255,12 +256,8 @@ struct comparisons *comparisons_start(const struct comparisons_options *o, struc
 	int rc = c->stop_fd < 0 ? err_set_errno(e, errno, "eventfd") : 0;
 	if (rc == 0)
 		c->kube = kube_client_new(o->kube, c->stop_fd, e);
-	if (rc == 0 && c->kube) {
-		rc = pthread_create(&c->thread, NULL, run, c);
-		c->started = rc == 0;
-		if (rc)
-			err_set_errno(e, rc, "starting the thread of comparisons");
-	}
+	if (rc == 0 && c->kube)
+		c->started = thread_start(&c->thread, "comparisons", THREAD_STACK_USUAL, run, c, e) == 0;
 	if (c->started)
 		return c;
 	comparisons_free(c);

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
 
@@ -109,7 +110,7 @@ static void write_one(struct events *ev, const struct item *it)
 	}
 	if (rc == 0)
 		return;
-	metrics_count("drdotnet_events_dropped_total", "reason", "write_failed", "Events that were not written.");
+	metrics_count(METRIC_EVENTS_DROPPED, "write_failed");
 	LOG_WARN("events", "not written", LOG_S("event", it->name), LOG_S("error", e.message));
 }
 
@@ -141,16 +142,12 @@ struct events *events_start(const struct kube_config *config, const char *instan
 	ev->instance = instance;
 	ev->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&ev->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&ev->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&ev->changed);
 	int rc = -1;
 	if (ev->cancel_fd < 0)
 		err_set_errno(e, errno, "eventfd");
-	else if ((ev->client = kube_client_new(config, ev->cancel_fd, e)) && (rc = pthread_create(&ev->thread, NULL, run, ev)) != 0)
-		err_set_errno(e, rc, "starting the events' thread");
+	else if ((ev->client = kube_client_new(config, ev->cancel_fd, e)))
+		rc = thread_start(&ev->thread, "events", THREAD_STACK_USUAL, run, ev, e);
 	if (rc == 0) {
 		kube_client_set_timeout(ev->client, CALL_MS);
 		return ev;
@@ -183,7 +180,7 @@ void events_record_about(struct events *ev, const struct event_subject *s, bool 
 	pthread_mutex_unlock(&ev->lock);
 	if (full) {
 		json_decref(it.event);
-		metrics_count("drdotnet_events_dropped_total", "reason", "mailbox_full", "Events that were not written.");
+		metrics_count(METRIC_EVENTS_DROPPED, "mailbox_full");
 	}
 }
 
@@ -192,11 +189,10 @@ void events_stop(struct events *ev)
 	if (!ev)
 		return;
 	int64_t until = clock_mono_ms() + FLUSH_MS;
-	struct timespec ts = {.tv_sec = until / 1000, .tv_nsec = until % 1000 * 1000000};
 	pthread_mutex_lock(&ev->lock);
 	ev->stopping = true;
 	pthread_cond_broadcast(&ev->changed);
-	while (ev->count && pthread_cond_timedwait(&ev->changed, &ev->lock, &ts) == 0)
+	while (ev->count && thread_cond_wait_until(&ev->changed, &ev->lock, until) == 0)
 		;
 	for (; ev->count; ev->count--, ev->head = (ev->head + 1) % EVENTS_MAILBOX_MAX)
 		json_decref(ev->box[ev->head].event);

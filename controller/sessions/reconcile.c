@@ -1,4 +1,4 @@
-#include "controller/sessions/reconcile_work.h"
+#include "controller/sessions/reconcile_private.h"
 
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -32,7 +32,7 @@ static int delete_object(struct work *w, struct err *e)
 		return -1;
 	}
 	session_cache_remove(w->r->cache, w->key, w->s.uid);
-	metrics_count("drdotnet_sessions_expired_total", "by", "ttl", "Sessions deleted after their time to live.");
+	metrics_count(METRIC_SESSIONS_EXPIRED, "ttl");
 	return 0;
 }
 
@@ -213,7 +213,7 @@ static int tell(struct work *w, struct err *e)
 	bool good = c->status == CONDITION_TRUE || c->reason == REASON_Profiling || c->reason == REASON_Queued || c->reason == REASON_Canceled;
 	events_record(w->r->events, &w->s, !good, c->reason, c->message ? c->message : c->reason);
 	if (session_object_completed(&w->s))
-		metrics_count("drdotnet_sessions_total", "reason", c->reason, "Sessions that ended, by the reason of their end.");
+		metrics_count(METRIC_SESSIONS_ENDED, c->reason);
 	return 0;
 }
 
@@ -265,7 +265,7 @@ static int expire(struct work *w, struct err *e)
 	return w->plan.stage == PLAN_FINISHED && w->plan.expire ? delete_object(w, e) : 0;
 }
 
-static const struct step {
+static const struct reconcile_step {
 	const char *name;
 	int (*run)(struct work *w, struct err *e);
 } steps[] = {
@@ -316,18 +316,7 @@ static int run_steps(struct work *w, struct err *e)
 	return 0;
 }
 
-void reconcile_orphan_key(const char *node, const struct link_job *job, char out[RECONCILE_ORPHAN_KEY_SIZE])
-{
-	snprintf(out, RECONCILE_ORPHAN_KEY_SIZE, "!%s %.253s %s %.63s %.253s", job_phase_is_final(job->phase) ? "forget" : "cancel", node, job->job_id,
-		 job->session_namespace ? job->session_namespace : "", job->session_name ? job->session_name : "");
-}
-
-struct orphan {
-	char verb[8], node[256], job_id[LINK_ID_SIZE];
-	char namespace[64], name[254]; /* "": the agent did not say */
-};
-
-/* Is the session of this job there, unheard of by us? Then it is known from now on: 1. 0: it is over or gone. */
+/* Is the session of this job there, unheard of by us (our watch is behind)? Then it is known from now on: 1. 0: it is over or gone. */
 static int look_for_session(struct reconciler *r, struct kube_client *kube, const struct orphan *o, struct err *e)
 {
 	char uid[40], key[SESSION_KEY_SIZE];
@@ -362,24 +351,32 @@ static bool is_live(struct reconciler *r, const struct orphan *o)
 }
 
 /* A job whose session is over or gone: it is ended, and when it has ended, forgotten. */
-static int settle_orphan(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)
+static int settle_orphan(struct reconciler *r, struct kube_client *kube, const struct orphan *o, struct err *e)
 {
-	struct orphan o = {.name = ""};
-	if (sscanf(key, "!%7s %255s %63s %63s %253s", o.verb, o.node, o.job_id, o.namespace, o.name) < 3)
-		return 0;
-	if (is_live(r, &o))
+	if (is_live(r, o))
 		return 0; /* its session has turned up meanwhile */
-	int there = look_for_session(r, kube, &o, e);
+	int there = look_for_session(r, kube, o, e);
 	if (there < 0)
 		return -1;
-	if (there && is_live(r, &o))
+	if (there && is_live(r, o))
 		return 0;
 	struct err why = ERR_INIT;
-	int rc = strcmp(o.verb, "forget") == 0 ? agent_hub_forget(r->hub, o.node, o.job_id, &why) : agent_hub_cancel(r->hub, o.node, o.job_id, &why);
+	int rc = o->ended ? agent_hub_forget(r->hub, o->node, o->job_id, &why) : agent_hub_cancel(r->hub, o->node, o->job_id, &why);
 	if (rc == 0 || why.kind == ERR_NOT_FOUND)
 		return 0;
 	*e = why;
 	return -1;
+}
+
+static int reconcile_orphan(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)
+{
+	struct orphan *o = orphans_take(r->orphans, key);
+	int rc = o ? settle_orphan(r, kube, o, e) : 0;
+	if (rc < 0)
+		orphans_give_back_take(r->orphans, o);
+	else
+		free(o);
+	return rc;
 }
 
 /* Whatever became of this turn: what the session occupies now is what others cannot have. */
@@ -393,8 +390,8 @@ static void count_in_budgets(struct work *w)
 
 int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)
 {
-	if (key[0] == '!')
-		return settle_orphan(r, kube, key, e);
+	if (orphans_is_key(key))
+		return reconcile_orphan(r, kube, key, e);
 	struct work w = {.r = r, .kube = kube, .key = key, .now_wall_ms = kube_clock_wall_ms(), .now_mono_ms = clock_mono_ms(), .wake_ms = INT64_MAX};
 	int rc = run_steps(&w, e);
 	if (rc == 0 && w.wake_ms != INT64_MAX)

@@ -7,6 +7,7 @@
 #include "controller/link/agent_hub.h"
 #include "controller/sessions/comparisons.h"
 #include "controller/sessions/events.h"
+#include "controller/sessions/orphans.h"
 #include "controller/kube/kube_client.h"
 #include "controller/store/object_store.h"
 #include "controller/sessions/reveal_policy.h"
@@ -19,6 +20,7 @@ struct reconciler {
 	struct session_cache *cache;
 	struct agent_hub *hub;
 	struct work_queue *queue;
+	struct orphans *orphans;
 	struct admission *admission;
 	struct reveal_policy *reveal_policy;
 	struct events *events;
@@ -28,13 +30,8 @@ struct reconciler {
 	const struct object_stores *stores; /* may be NULL: whether there is a store is seen when a report is to be put there */
 };
 
-/* `key` is a session's ("namespace/name") or an orphan job's (reconcile_orphan_key). ERR_CONFLICT: the object has changed, the
- * cache has it anew, come again. Other errors: come again after a back-off. */
+/* `key` is a session's ("namespace/name") or an orphan's: its job is canceled, or forgotten when it has ended. ERR_CONFLICT: the object has changed,
+ * the cache has it anew, come again. Other errors: come again after a back-off. */
 int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e);
-
-/* The key under which a job of no session is put in order (canceled, then forgotten). A session that we have not heard of may be
- * there all the same (our watch is behind): the API server is asked first. */
-#define RECONCILE_ORPHAN_KEY_SIZE 720
-void reconcile_orphan_key(const char *node, const struct link_job *job, char out[RECONCILE_ORPHAN_KEY_SIZE]);
 
 #endif

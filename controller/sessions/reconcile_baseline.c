@@ -1,6 +1,6 @@
 /* The steps of a reconcile that deal with spec.baselineSession: before pods are chosen it must be usable; when all pods are done, the session's end
  * waits for the comparison, so that whoever waits for Completed has it. */
-#include "controller/sessions/reconcile_work.h"
+#include "controller/sessions/reconcile_private.h"
 
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"

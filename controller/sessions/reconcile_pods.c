@@ -1,5 +1,5 @@
 /* The steps of a reconcile that deal with pods and their agents: choosing, looking after, ordering. */
-#include "controller/sessions/reconcile_work.h"
+#include "controller/sessions/reconcile_private.h"
 
 #include "common/api/reason.h"
 #include "common/base/buf.h"
@@ -9,6 +9,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 #include "controller/base/metrics.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -281,8 +282,7 @@ static void fill_order(const struct work *w, size_t i, struct link_order *o)
 	snprintf(o->pod_namespace, sizeof o->pod_namespace, "%s", w->s.namespace);
 	snprintf(o->pod_name, sizeof o->pod_name, "%s", p->pod_name);
 	snprintf(o->pod_uid, sizeof o->pod_uid, "%s", p->pod_uid);
-	size_t most = sizeof o->containers / sizeof o->containers[0];
-	for (size_t k = 0; k < info->container_count && k < most; k++)
+	for (size_t k = 0; k < info->container_count && k < LINK_MAX_CONTAINERS; k++)
 		o->containers[o->container_count++] = info->containers[k];
 }
 

@@ -14,6 +14,8 @@
 
 struct session_cache;
 
+typedef void session_key_fn(void *ctx, const char *key);
+
 struct session_cache *session_cache_new(void);
 void session_cache_free(struct session_cache *c);
 
@@ -66,17 +68,6 @@ int session_cache_upload(struct session_cache *c, const char *node, const char *
 /* The same, and may this report be put there? A job has at most LINK_MAX_REPORTS names of reports, as long as this process lives. */
 int session_cache_grant(struct session_cache *c, const char *node, const char *job_id, const struct link_report *r, struct session_upload *out,
 			struct err *e);
-
-/* Calls back for each active session, or for each over one whose time has come. */
-typedef void session_key_fn(void *ctx, const char *key);
-void session_cache_each_active(struct session_cache *c, session_key_fn *fn, void *ctx);
-/* has a pod there, or none yet and no queue to wait in */
-void session_cache_each_waiting_for(struct session_cache *c, const char *node, session_key_fn *fn, void *ctx);
-void session_cache_each_expired(struct session_cache *c, int64_t now_wall_ms, session_key_fn *fn, void *ctx);
-
-/* Notes in each of the pods which session other than `key` occupies its process, or will: jobs of sessions wait for each other there. The one that
- * ends last. `container`: the one that is wanted; NULL: any. */
-void session_cache_occupy(struct session_cache *c, const char *key, const char *container, struct pod_info *pods, size_t count);
 
 bool session_cache_is_active(struct session_cache *c, const char *key);
 

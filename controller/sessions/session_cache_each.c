@@ -1,4 +1,6 @@
 /* Going over the sessions that are known. */
+#include "controller/sessions/session_cache_each.h"
+
 #include "common/api/reason.h"
 #include "common/base/mem.h"
 #include "controller/sessions/session_cache_private.h"

@@ -1,7 +1,6 @@
 #include "controller/sessions/session_index.h"
 
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
@@ -190,13 +189,6 @@ static void read_texts(const json_t *object, const char *out[FIELD_COUNT])
 	out[TRIGGER] = trigger_of(object);
 }
 
-static int64_t time_at(const json_t *object, const char *dotted)
-{
-	int64_t ms = 0;
-	const char *text = jsonx_str_at(object, dotted, NULL);
-	return text && clock_parse_rfc3339(text, &ms) == 0 ? ms : 0;
-}
-
 static struct entry *make(const json_t *object)
 {
 	const char *texts[FIELD_COUNT];
@@ -217,8 +209,8 @@ static struct entry *make(const json_t *object)
 		size += len[f] + 1;
 	}
 	n->version = strtoull(jsonx_str_at(object, "metadata.resourceVersion", "0"), NULL, 10);
-	n->created_ms = time_at(object, "metadata.creationTimestamp");
-	n->completed_ms = time_at(object, "status.completionTime");
+	n->created_ms = jsonx_time_at(object, "metadata.creationTimestamp");
+	n->completed_ms = jsonx_time_at(object, "status.completionTime");
 	n->seen = true;
 	return n;
 }

@@ -1,8 +1,8 @@
 #include "controller/sessions/session_object.h"
 
 #include "common/api/reason.h"
-#include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -76,8 +76,7 @@ static void shorten(const char *name, char out[SESSION_KEY_NAME_MAX + 1])
 	EVP_Digest(name, len, digest, NULL, EVP_sha256(), NULL);
 	memcpy(out, name, kept);
 	out[kept] = '_';
-	for (size_t i = 0; i < KEY_HASH_BYTES; i++)
-		snprintf(out + kept + 1 + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, KEY_HASH_BYTES, out + kept + 1);
 }
 
 int session_report_prefix(const char *namespace, const char *name, const char *uid, const char *pod, char *out, size_t size, struct err *e)
@@ -139,23 +138,6 @@ uint64_t session_json_hash(const json_t *value)
 	}
 }
 
-static int64_t read_time(const json_t *obj, const char *dotted)
-{
-	int64_t ms = 0;
-	const char *text = jsonx_str_at(obj, dotted, NULL);
-	return text && clock_parse_rfc3339(text, &ms) == 0 ? ms : 0;
-}
-
-static void copy_text(char *out, size_t size, const json_t *obj, const char *dotted)
-{
-	snprintf(out, size, "%s", jsonx_str_at(obj, dotted, ""));
-}
-
-static char *dup_text(const json_t *obj, const char *dotted)
-{
-	return mem_strdup(jsonx_str_at(obj, dotted, NULL));
-}
-
 static bool is_of_trigger(const json_t *object)
 {
 	size_t i;
@@ -169,17 +151,17 @@ static bool is_of_trigger(const json_t *object)
 
 static int read_metadata(const json_t *object, struct profiling_session *s, struct err *e)
 {
-	copy_text(s->namespace, sizeof s->namespace, object, "metadata.namespace");
-	copy_text(s->name, sizeof s->name, object, "metadata.name");
-	copy_text(s->uid, sizeof s->uid, object, "metadata.uid");
-	copy_text(s->resource_version, sizeof s->resource_version, object, "metadata.resourceVersion");
+	jsonx_copy_at(object, "metadata.namespace", s->namespace, sizeof s->namespace);
+	jsonx_copy_at(object, "metadata.name", s->name, sizeof s->name);
+	jsonx_copy_at(object, "metadata.uid", s->uid, sizeof s->uid);
+	jsonx_copy_at(object, "metadata.resourceVersion", s->resource_version, sizeof s->resource_version);
 	if (!s->namespace[0] || !s->name[0] || !s->uid[0] || !s->resource_version[0])
 		return err_set(e, ERR_PROTOCOL, 0, "ProfilingSession: metadata lacks namespace, name, uid or resourceVersion");
 	s->generation = jsonx_int_at(object, "metadata.generation", 0);
 	s->of_trigger = is_of_trigger(object);
 	s->requested_by = mem_strdup(json_string_value(json_object_get(jsonx_at(object, "metadata.annotations"), SESSION_REQUESTED_BY)));
-	s->created_wall_ms = read_time(object, "metadata.creationTimestamp");
-	s->deleted_wall_ms = read_time(object, "metadata.deletionTimestamp");
+	s->created_wall_ms = jsonx_time_at(object, "metadata.creationTimestamp");
+	s->deleted_wall_ms = jsonx_time_at(object, "metadata.deletionTimestamp");
 	const json_t *list = jsonx_at(object, "metadata.finalizers");
 	size_t count = json_array_size(list);
 	s->finalizers = mem_calloc(count ? count : 1, sizeof *s->finalizers);
@@ -203,8 +185,8 @@ static void read_condition(const json_t *entry, struct profiling_session *s)
 		const char *reason = reason_intern(jsonx_str_at(entry, "reason", ""));
 		c->reason = reason ? reason : REASON_InternalError;
 		free(c->message);
-		c->message = dup_text(entry, "message");
-		c->since_wall_ms = read_time(entry, "lastTransitionTime");
+		c->message = jsonx_dup_at(entry, "message");
+		c->since_wall_ms = jsonx_time_at(entry, "lastTransitionTime");
 		c->observed_generation = jsonx_int_at(entry, "observedGeneration", 0);
 	}
 }
@@ -217,9 +199,9 @@ static void read_reports(const json_t *list, struct link_job *job)
 		if (job->report_count == LINK_MAX_REPORTS)
 			return;
 		struct link_report *r = &job->reports[job->report_count++];
-		copy_text(r->name, sizeof r->name, entry, "name");
-		copy_text(r->media_type, sizeof r->media_type, entry, "mediaType");
-		copy_text(r->sha256, sizeof r->sha256, entry, "sha256");
+		jsonx_copy_at(entry, "name", r->name, sizeof r->name);
+		jsonx_copy_at(entry, "mediaType", r->media_type, sizeof r->media_type);
+		jsonx_copy_at(entry, "sha256", r->sha256, sizeof r->sha256);
 		r->size_bytes = jsonx_int_at(entry, "sizeBytes", 0);
 		r->delivered = jsonx_at(entry, "url") != NULL;
 	}
@@ -238,24 +220,24 @@ static void read_cost(const json_t *entry, struct session_cost *c)
 
 static void read_pod(const json_t *entry, struct session_pod *p)
 {
-	copy_text(p->pod_name, sizeof p->pod_name, entry, "podName");
-	copy_text(p->pod_uid, sizeof p->pod_uid, entry, "podUID");
-	copy_text(p->node, sizeof p->node, entry, "nodeName");
+	jsonx_copy_at(entry, "podName", p->pod_name, sizeof p->pod_name);
+	jsonx_copy_at(entry, "podUID", p->pod_uid, sizeof p->pod_uid);
+	jsonx_copy_at(entry, "nodeName", p->node, sizeof p->node);
 	struct link_job *j = &p->job;
-	copy_text(j->job_id, sizeof j->job_id, entry, "jobID");
+	jsonx_copy_at(entry, "jobID", j->job_id, sizeof j->job_id);
 	p->reported = job_phase_parse(jsonx_str_at(entry, "phase", ""), &j->phase) == 0;
 	if (!p->reported)
 		j->phase = JOB_QUEUED;
-	j->reason = dup_text(entry, "reason");
-	j->message = dup_text(entry, "message");
-	j->container = dup_text(entry, "container");
-	j->container_id = dup_text(entry, "containerID");
+	j->reason = jsonx_dup_at(entry, "reason");
+	j->message = jsonx_dup_at(entry, "message");
+	j->container = jsonx_dup_at(entry, "container");
+	j->container_id = jsonx_dup_at(entry, "containerID");
 	j->pid = jsonx_int_at(entry, "pid", 0);
-	j->runtime_version = dup_text(entry, "runtimeVersion");
-	j->headline = dup_text(entry, "summary");
-	j->first_sample_wall_ms = read_time(entry, "firstSampleTime");
-	j->started_wall_ms = read_time(entry, "startTime");
-	j->completed_wall_ms = read_time(entry, "completionTime");
+	j->runtime_version = jsonx_dup_at(entry, "runtimeVersion");
+	j->headline = jsonx_dup_at(entry, "summary");
+	j->first_sample_wall_ms = jsonx_time_at(entry, "firstSampleTime");
+	j->started_wall_ms = jsonx_time_at(entry, "startTime");
+	j->completed_wall_ms = jsonx_time_at(entry, "completionTime");
 	read_cost(entry, &j->cost);
 	read_reports(jsonx_at(entry, "reports"), j);
 }
@@ -266,10 +248,10 @@ static void read_status(const json_t *status, struct profiling_session *s)
 	json_t *entry;
 	json_array_foreach(jsonx_at(status, "conditions"), i, entry)
 		read_condition(entry, s);
-	s->started_wall_ms = read_time(status, "startTime");
-	s->completed_wall_ms = read_time(status, "completionTime");
+	s->started_wall_ms = jsonx_time_at(status, "startTime");
+	s->completed_wall_ms = jsonx_time_at(status, "completionTime");
 	s->pods_matched = jsonx_int_at(status, "podsMatched", 0);
-	s->comparison = dup_text(status, "comparison");
+	s->comparison = jsonx_dup_at(status, "comparison");
 	const json_t *targets = jsonx_at(status, "targets");
 	size_t count = json_array_size(targets);
 	if (count > SESSION_MAX_TARGETS)
@@ -281,7 +263,7 @@ static void read_status(const json_t *status, struct profiling_session *s)
 	for (i = 0; i < count; i++)
 		read_pod(json_array_get(targets, i), &s->pods[i]);
 	if (count == 1) /* with several pods the session's diagnosis is made of their headlines */
-		s->pods[0].job.diagnosis = dup_text(status, "diagnosis");
+		s->pods[0].job.diagnosis = jsonx_dup_at(status, "diagnosis");
 }
 
 int session_object_from_json(const json_t *object, struct profiling_session *out, struct err *e)

@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/kube/kube_clock.h"
 
 #include <errno.h>
@@ -124,8 +125,7 @@ static int check_digest(struct object_read *o, struct err *e)
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	char hex[65];
 	EVP_DigestFinal_ex(o->digest, digest, NULL);
-	for (size_t i = 0; i < 32; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, 32, hex);
 	return strcmp(hex, o->report.sha256) == 0 ? 0 : err_set(e, ERR_INTERNAL, 0, "report %s has been changed in the store", o->report.name);
 }
 

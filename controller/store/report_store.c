@@ -4,6 +4,7 @@
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/store/report_files.h"
 
 #include <ctype.h>
@@ -24,7 +25,6 @@
 #define KEY_FILE ".upload-key"
 #define KEY_SIZE 32
 #define SIGNATURE_HEX 64
-#define MAX_OBJECT_BYTES (64ll << 20)
 
 struct report_store {
 	int dir_fd;
@@ -123,8 +123,7 @@ static void make_signature(const struct report_store *s, const char *key, int64_
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned int len = sizeof digest;
 	HMAC(EVP_sha256(), s->key, KEY_SIZE, (const unsigned char *)text, strlen(text), digest, &len);
-	for (size_t i = 0; i < SIGNATURE_HEX / 2; i++)
-		snprintf(out + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, SIGNATURE_HEX / 2, out);
 }
 
 int report_store_sign(const struct report_store *s, const char *key, int64_t size_bytes, const char *sha256, int64_t expires_wall_ms,
@@ -132,7 +131,7 @@ int report_store_sign(const struct report_store *s, const char *key, int64_t siz
 {
 	if (!report_store_key_valid(key))
 		return err_set(e, ERR_INVALID, 0, "not a usable report key");
-	int64_t most = s->quota_bytes < MAX_OBJECT_BYTES ? s->quota_bytes : MAX_OBJECT_BYTES;
+	int64_t most = s->quota_bytes < REPORT_STORE_MAX_BYTES ? s->quota_bytes : REPORT_STORE_MAX_BYTES;
 	if (size_bytes > most)
 		return err_set(e, ERR_INVALID, 0, "the report has %" PRId64 " bytes, and the controller's store takes %" PRId64 " at most", size_bytes,
 			       most);
@@ -161,7 +160,7 @@ static int parse_query(const char *query, struct upload_claims *c)
 			    &c->expires_ms, c->signature, &used);
 	if (fields != 4 || query[used] != '\0' || strlen(c->sha256) != SIGNATURE_HEX || strlen(c->signature) != SIGNATURE_HEX)
 		return -1;
-	return c->size >= 0 && c->size <= MAX_OBJECT_BYTES ? 0 : -1;
+	return c->size >= 0 && c->size <= REPORT_STORE_MAX_BYTES ? 0 : -1;
 }
 
 static int check_claims(const struct report_store *s, const char *key, const char *query, int64_t now_ms, struct upload_claims *c,
@@ -244,8 +243,7 @@ static int check_content(struct report_upload *u, struct err *e)
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	char hex[SIGNATURE_HEX + 1];
 	EVP_DigestFinal_ex(u->digest, digest, NULL);
-	for (size_t i = 0; i < SIGNATURE_HEX / 2; i++)
-		snprintf(hex + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, SIGNATURE_HEX / 2, hex);
 	return strcmp(hex, u->sha256) == 0 ? 0 : err_set(e, ERR_INVALID, 0, "the body's sha256 is not the one that the URL was signed for");
 }
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #define REPORT_KEY_MAX 800
+#define REPORT_STORE_MAX_BYTES (64 << 20) /* of one file */
 
 struct report_store;
 struct report_upload;

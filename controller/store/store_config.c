@@ -2,6 +2,7 @@
 
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
+#include "common/base/yaml_json.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Matchers of alertmanager.h. */
 #define PCRE2_CODE_UNIT_WIDTH 8
-#include "controller/triggers/alertmanager.h"
+#include "controller/triggers/alert_match.h"
 
 #include <pcre2.h>
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "common/base/jsonx.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "controller/triggers/alert_match.h"
 #include "controller/triggers/alertmanager.h"
 #include "controller/base/metrics.h"
 
@@ -37,7 +38,7 @@ struct work {
 
 static void count(const char *result)
 {
-	metrics_count("drdotnet_alerts_total", "result", result, "Alerts that the webhook has received, by what came of them.");
+	metrics_count(METRIC_ALERTS, result);
 }
 
 /* Firing ----------------------------------------------------------------------------------------------------------- */

@@ -1,9 +1,5 @@
 /* Notifications of Alertmanager's webhook, version 4 (prometheus.io/docs/alerting/latest/configuration, <webhook_config>): what is read of
- * them, and whether an alert is a trigger's. Pure; any thread.
- *
- * Prometheus matches labels by RE2 expressions that are anchored at both ends. Here PCRE2 does it, whose syntax holds RE2's, with what
- * could run away held off: patterns and values are bounded, look-around, back references and recursion are refused, and a match that
- * takes too many steps is given up and said so. */
+ * them. Whether an alert is a trigger's: alert_match.h. Pure; any thread. */
 #ifndef DRDOTNET_ALERTMANAGER_H
 #define DRDOTNET_ALERTMANAGER_H
 
@@ -38,12 +34,6 @@ void alertmanager_fini(struct alert_notification *n);
 
 /* The label's value; "" when there is none, as Prometheus has it. */
 const char *alert_label(const struct alert *a, const char *name);
-
-/* Is a matcher's pattern one that can be used? ERR_INVALID says what is wrong. */
-int alertmanager_check_pattern(const char *pattern, struct err *e);
-
-/* Do all matchers hold, and is the alert of the trigger's namespace? -1: a pattern could not be tried, with *e; it counts as no match. */
-int alertmanager_matches(const struct alert *a, const struct profiling_trigger *t, struct err *e);
 
 /* What an alert asks of a trigger. */
 struct alert_target {

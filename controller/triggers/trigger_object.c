@@ -1,7 +1,7 @@
 #include "controller/triggers/trigger_object.h"
 
-#include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/text.h"
 #include "controller/triggers/trigger_reason.h"
 
 #include <openssl/evp.h>
@@ -35,23 +35,10 @@ void trigger_session_name(const struct profiling_trigger *t, const char *dedup, 
 	EVP_Digest(text, strlen(text), digest, NULL, EVP_sha256(), NULL);
 	free(text);
 	int len = snprintf(out, TRIGGER_SESSION_NAME_SIZE, "%.*s-", TRIGGER_NAME_MAX, t->name);
-	for (int i = 0; i < 8; i++)
-		snprintf(out + len + 2 * i, 3, "%02x", digest[i]);
+	text_hex(digest, 8, out + len);
 }
 
 /* reading ------------------------------------------------------------------------------------------------------------ */
-
-static int64_t read_time(const json_t *obj, const char *key)
-{
-	int64_t ms = 0;
-	const char *text = jsonx_str_at(obj, key, NULL);
-	return text && clock_parse_rfc3339(text, &ms) == 0 && ms > 0 ? ms : 0;
-}
-
-static char *dup_text(const json_t *obj, const char *key)
-{
-	return mem_strdup(jsonx_str_at(obj, key, NULL));
-}
 
 static int64_t read_count(const json_t *obj, const char *key)
 {
@@ -70,8 +57,8 @@ static void read_condition(const json_t *entry, struct trigger_status *s)
 		c->status = strcmp(status, "True") == 0 ? CONDITION_TRUE : strcmp(status, "False") == 0 ? CONDITION_FALSE : CONDITION_UNKNOWN;
 		c->reason = reason ? reason : TRIGGER_REASON_Ready;
 		free(c->message);
-		c->message = dup_text(entry, "message");
-		c->since_wall_ms = read_time(entry, "lastTransitionTime");
+		c->message = jsonx_dup_at(entry, "message");
+		c->since_wall_ms = jsonx_time_at(entry, "lastTransitionTime");
 		c->observed_generation = jsonx_int_at(entry, "observedGeneration", 0);
 	}
 }
@@ -83,14 +70,14 @@ static bool read_record(const json_t *entry, struct trigger_record *r)
 	size_t i = 0;
 	while (i < PHASE_COUNT && strcmp(phase_names[i], phase) != 0)
 		i++;
-	int64_t wall_ms = read_time(entry, "time");
+	int64_t wall_ms = jsonx_time_at(entry, "time");
 	if (i == PHASE_COUNT || !session[0] || strlen(session) >= sizeof r->session || !wall_ms)
 		return false;
 	*r = (struct trigger_record){.phase = (enum trigger_phase)i, .wall_ms = wall_ms};
 	memcpy(r->session, session, strlen(session) + 1);
-	r->pod_name = dup_text(entry, "podName");
-	r->container = dup_text(entry, "container");
-	r->message = dup_text(entry, "message");
+	r->pod_name = jsonx_dup_at(entry, "podName");
+	r->container = jsonx_dup_at(entry, "container");
+	r->message = jsonx_dup_at(entry, "message");
 	return true;
 }
 
@@ -109,13 +96,13 @@ static void read_status(const json_t *status, struct trigger_status *s)
 	json_array_foreach(jsonx_at(status, "conditions"), i, entry)
 		read_condition(entry, s);
 	s->observed_generation = read_count(status, "observedGeneration");
-	s->message = dup_text(status, "message");
-	s->last_fired_wall_ms = read_time(status, "lastFiredTime");
-	s->last_schedule_wall_ms = read_time(status, "lastScheduleTime");
-	s->next_schedule_wall_ms = read_time(status, "nextScheduleTime");
-	s->last_suppressed_wall_ms = read_time(status, "lastSuppressedTime");
-	s->last_session = dup_text(status, "lastSession");
-	s->last_suppressed_reason = dup_text(status, "lastSuppressedReason");
+	s->message = jsonx_dup_at(status, "message");
+	s->last_fired_wall_ms = jsonx_time_at(status, "lastFiredTime");
+	s->last_schedule_wall_ms = jsonx_time_at(status, "lastScheduleTime");
+	s->next_schedule_wall_ms = jsonx_time_at(status, "nextScheduleTime");
+	s->last_suppressed_wall_ms = jsonx_time_at(status, "lastSuppressedTime");
+	s->last_session = jsonx_dup_at(status, "lastSession");
+	s->last_suppressed_reason = jsonx_dup_at(status, "lastSuppressedReason");
 	s->active_sessions = read_count(status, "activeSessions");
 	s->fired_count = read_count(status, "firedCount");
 	s->suppressed_count = read_count(status, "suppressedCount");
@@ -125,14 +112,14 @@ static void read_status(const json_t *status, struct trigger_status *s)
 
 static int read_metadata(const json_t *object, struct profiling_trigger *t, struct err *e)
 {
-	snprintf(t->namespace, sizeof t->namespace, "%s", jsonx_str_at(object, "metadata.namespace", ""));
-	snprintf(t->name, sizeof t->name, "%s", jsonx_str_at(object, "metadata.name", ""));
-	snprintf(t->uid, sizeof t->uid, "%s", jsonx_str_at(object, "metadata.uid", ""));
-	snprintf(t->resource_version, sizeof t->resource_version, "%s", jsonx_str_at(object, "metadata.resourceVersion", ""));
+	jsonx_copy_at(object, "metadata.namespace", t->namespace, sizeof t->namespace);
+	jsonx_copy_at(object, "metadata.name", t->name, sizeof t->name);
+	jsonx_copy_at(object, "metadata.uid", t->uid, sizeof t->uid);
+	jsonx_copy_at(object, "metadata.resourceVersion", t->resource_version, sizeof t->resource_version);
 	if (!t->namespace[0] || !t->name[0] || !t->uid[0] || !t->resource_version[0])
 		return err_set(e, ERR_PROTOCOL, 0, "ProfilingTrigger: metadata lacks namespace, name, uid or resourceVersion");
 	t->generation = jsonx_int_at(object, "metadata.generation", 0);
-	t->created_wall_ms = read_time(object, "metadata.creationTimestamp");
+	t->created_wall_ms = jsonx_time_at(object, "metadata.creationTimestamp");
 	t->deleting = jsonx_at(object, "metadata.deletionTimestamp") != NULL;
 	return 0;
 }

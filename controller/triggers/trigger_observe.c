@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/base/metrics.h"
 #include "controller/triggers/observe_set.h"
 #include "controller/kube/pods.h"
@@ -53,7 +54,7 @@ struct trigger_observe {
 
 static void count_word(const char *state)
 {
-	metrics_count("drdotnet_observed_total", "state", state, "Words of agents about what they were asked to observe.");
+	metrics_count(METRIC_OBSERVED, state);
 }
 
 /* The set ---------------------------------------------------------------------------------------------------------- */
@@ -117,8 +118,8 @@ static void list_again(struct trigger_observe *t, int64_t now_ms)
 	t->revision = revision;
 	t->failing = false;
 	t->next_list_ms = now_ms + TRIGGER_OBSERVE_LIST_MS;
-	metric_set(metrics_gauge("drdotnet_observed_containers", NULL, "Containers that agents are asked to observe."), HASH_COUNT(t->set.entries));
-	metric_set(metrics_gauge("drdotnet_observed_left_out", NULL, "Containers that there was no room to observe."), (int64_t)fresh.left_out);
+	metrics_set(METRIC_OBSERVED_CONTAINERS, NULL, HASH_COUNT(t->set.entries));
+	metrics_set(METRIC_OBSERVED_LEFT_OUT, NULL, (int64_t)fresh.left_out);
 }
 
 static void tell(struct trigger_observe *t, struct observe_node *n, int64_t now_ms)
@@ -251,12 +252,9 @@ static void wait_for_news(struct trigger_observe *t)
 {
 	int64_t tick_ms = t->set.nodes ? clock_mono_ms() + TICK_MS : INT64_MAX;
 	int64_t until_ms = tick_ms < t->next_list_ms ? tick_ms : t->next_list_ms;
-	struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-	while (!t->stopping && !t->changed && !t->mail_count && !t->relinked_count && !t->all_relinked) {
-		int rc = t->leading ? pthread_cond_timedwait(&t->news, &t->lock, &until) : pthread_cond_wait(&t->news, &t->lock);
-		if (rc != 0)
+	while (!t->stopping && !t->changed && !t->mail_count && !t->relinked_count && !t->all_relinked)
+		if (thread_cond_wait_until(&t->news, &t->lock, t->leading ? until_ms : INT64_MAX) != 0)
 			return;
-	}
 }
 
 static void free_mail(struct mail *mail, size_t count)
@@ -337,8 +335,7 @@ void trigger_observe_heard(struct trigger_observe *t, const char *node, const st
 	pthread_cond_signal(&t->news);
 	pthread_mutex_unlock(&t->lock);
 	if (dropped)
-		metric_add(metrics_counter("drdotnet_observed_total", "state=\"Dropped\"", "Words of agents about what they were asked to observe."),
-			   (int64_t)dropped);
+		metrics_add(METRIC_OBSERVED, "Dropped", (int64_t)dropped);
 }
 
 /* Life ------------------------------------------------------------------------------------------------------------- */
@@ -348,11 +345,7 @@ struct trigger_observe *trigger_observe_new(void)
 	struct trigger_observe *t = mem_alloc(sizeof *t);
 	t->stop_fd = -1;
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_condattr_t attr;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->news, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&t->news);
 	return t;
 }
 
@@ -365,9 +358,8 @@ int trigger_observe_start(struct trigger_observe *t, const struct trigger_observ
 	t->client = kube_client_new(o->kube, t->stop_fd, e);
 	if (!t->client)
 		return -1;
-	int rc = pthread_create(&t->thread, NULL, run, t);
-	t->started = rc == 0;
-	return rc == 0 ? 0 : err_set_errno(e, rc, "start the thread of thresholds");
+	t->started = thread_start(&t->thread, "thresholds", THREAD_STACK_USUAL, run, t, e) == 0;
+	return t->started ? 0 : -1;
 }
 
 void trigger_observe_stop(struct trigger_observe *t)

@@ -39,7 +39,7 @@ static struct kube_ref trigger_ref_of(const struct profiling_trigger *t, const c
 
 static void count_firing(const char *outcome)
 {
-	metrics_count("drdotnet_trigger_firings_total", "outcome", outcome, "Firings of triggers, by what they led to.");
+	metrics_count(METRIC_TRIGGER_FIRINGS, outcome);
 }
 
 /* deciding ----------------------------------------------------------------------------------------------------------- */
@@ -180,7 +180,7 @@ static int commit(struct work *w, struct err *e)
 			*e = why;
 			return err_prefix(e, "writing the status");
 		}
-		metrics_count("drdotnet_trigger_conflicts_total", "by", "status", "Decisions of triggers that were made again.");
+		metrics_count(METRIC_TRIGGER_CONFLICTS, "status");
 		if (read_again(w, e) < 0)
 			return -1;
 	}
@@ -223,8 +223,7 @@ static void made(struct work *w, const struct trigger_record *r, struct trigger_
 	if (!wait)
 		return;
 	tell(&wait->outcome, TRIGGER_FIRED, TRIGGER_REASON_Fired, r->session, "the session was made");
-	metric_observe_ms(metrics_histogram("drdotnet_trigger_fire_seconds", NULL, "From a firing to its session."),
-			  clock_mono_ms() - wait->since_mono_ms);
+	metrics_observe_ms(METRIC_TRIGGER_FIRE_TIME, clock_mono_ms() - wait->since_mono_ms);
 }
 
 static void rejected(struct work *w, const struct trigger_record *r, struct trigger_wait *wait, const char *why)
@@ -304,7 +303,7 @@ static int remove_history(struct work *w, struct err *e)
 		struct kube_ref ref = {.api = KUBE_SESSIONS, .plural = SESSION_PLURAL, .namespace = w->load.object->namespace, .name = v->name};
 		struct err why = ERR_INIT;
 		if (kube_delete(w->r->kube, &ref, v->uid, NULL, &why) == 0)
-			metrics_count("drdotnet_sessions_expired_total", "by", "history", "Sessions deleted after their time to live.");
+			metrics_count(METRIC_SESSIONS_EXPIRED, "history");
 		else if (why.kind != ERR_NOT_FOUND && why.kind != ERR_CONFLICT) {
 			*e = why;
 			rc = err_prefix(e, "removing session %s", v->name);

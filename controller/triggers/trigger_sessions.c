@@ -1,6 +1,5 @@
 #include "controller/triggers/trigger_sessions.h"
 
-#include "common/base/clock.h"
 #include "common/base/hash.h"
 #include "common/base/mem.h"
 
@@ -86,18 +85,11 @@ static enum trigger_phase phase_of(const json_t *object)
 	return !over ? TRIGGER_ACTIVE : good ? TRIGGER_SUCCEEDED : TRIGGER_FAILED;
 }
 
-static int64_t read_time(const json_t *object, const char *path)
-{
-	int64_t ms = 0;
-	const char *text = jsonx_str_at(object, path, NULL);
-	return text && clock_parse_rfc3339(text, &ms) == 0 ? ms : 0;
-}
-
 static struct owner *owner_of(struct trigger_sessions *s, const json_t *ref, const char *namespace)
 {
 	char uid[40];
 	struct owner *o;
-	snprintf(uid, sizeof uid, "%s", jsonx_str_at(ref, "uid", ""));
+	jsonx_copy_at(ref, "uid", uid, sizeof uid);
 	HASH_FIND_STR(s->owners, uid, o);
 	if (o)
 		return o;
@@ -140,9 +132,9 @@ static bool keep(struct known **at, const json_t *object, const char *name)
 	bool changed = fresh || phase != k->view.phase;
 	k->listed = true;
 	k->view.phase = phase;
-	snprintf(k->view.uid, sizeof k->view.uid, "%s", jsonx_str_at(object, "metadata.uid", ""));
-	k->view.created_wall_ms = read_time(object, "metadata.creationTimestamp");
-	k->view.completed_wall_ms = read_time(object, "status.completionTime");
+	jsonx_copy_at(object, "metadata.uid", k->view.uid, sizeof k->view.uid);
+	k->view.created_wall_ms = jsonx_time_at(object, "metadata.creationTimestamp");
+	k->view.completed_wall_ms = jsonx_time_at(object, "status.completionTime");
 	free(k->view.pod_name);
 	k->view.pod_name = mem_strdup(jsonx_str_at(object, "spec.target.podName", NULL));
 	return changed;

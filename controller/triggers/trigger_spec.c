@@ -2,6 +2,7 @@
 
 #include "common/api/label_selector.h"
 #include "common/base/mem.h"
+#include "controller/triggers/alert_match.h"
 #include "controller/triggers/alertmanager.h"
 
 #include <ctype.h>

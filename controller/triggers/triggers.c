@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
+#include "common/base/thread.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/kube/kube_watch.h"
 #include "controller/base/metrics.h"
@@ -70,7 +71,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 	struct err e = ERR_INIT;
 	struct profiling_trigger *o = trigger_object_from_json(object, &e);
 	if (!o) {
-		metrics_count("drdotnet_watch_objects_dropped_total", "reason", "malformed", "Objects of the watch that were not understood.");
+		metrics_count(METRIC_WATCH_OBJECTS_DROPPED, "malformed");
 		LOG_WARN("triggers", "object not understood", LOG_S("error", e.message));
 		return;
 	}
@@ -154,7 +155,7 @@ static int fire(struct triggers *t, const struct trigger_firing *f, trigger_outc
 		work_queue_add(t->queue, key);
 	}
 	if (out->reason)
-		metrics_count("drdotnet_trigger_firings_total", "outcome", out->reason, "Firings of triggers, by what they led to.");
+		metrics_count(METRIC_TRIGGER_FIRINGS, out->reason);
 	return 0;
 }
 
@@ -199,20 +200,15 @@ static void on_outcome(void *ctx, const struct trigger_outcome *o)
 static struct awaited *awaited_new(void)
 {
 	struct awaited *a = mem_alloc(sizeof *a);
-	pthread_condattr_t attr;
 	pthread_mutex_init(&a->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&a->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&a->changed);
 	return a;
 }
 
 static void await(struct awaited *a, int64_t until_mono_ms, struct trigger_outcome *out)
 {
-	struct timespec ts = {.tv_sec = until_mono_ms / 1000, .tv_nsec = until_mono_ms % 1000 * 1000000};
 	pthread_mutex_lock(&a->lock);
-	while (!a->answered && pthread_cond_timedwait(&a->changed, &a->lock, &ts) == 0)
+	while (!a->answered && thread_cond_wait_until(&a->changed, &a->lock, until_mono_ms) == 0)
 		;
 	bool answered = a->answered;
 	a->left = !answered;
@@ -260,7 +256,7 @@ static void *run_worker(void *arg)
 		struct err e = ERR_INIT;
 		int rc = trigger_reconcile(&r, key, atomic_load(&t->leading), &e);
 		if (rc < 0) {
-			metrics_count("drdotnet_trigger_errors_total", "kind", err_kind_name(e.kind), "Turns of triggers that failed and are repeated.");
+			metrics_count(METRIC_TRIGGER_ERRORS, err_kind_name(e.kind));
 			LOG_WARN("triggers", "will try again", LOG_S("trigger", key), LOG_S("error", e.message), LOG_S("kind", err_kind_name(e.kind)));
 		}
 		work_queue_finish(t->queue, key, rc == 0 ? WORK_DONE : WORK_FAILED);
@@ -293,7 +289,7 @@ void triggers_tick(struct triggers *t)
 
 void triggers_measure(struct triggers *t)
 {
-	metric_set(metrics_gauge("drdotnet_triggers", NULL, "Triggers known."), (int64_t)trigger_table_count(t->table));
+	metrics_set(METRIC_TRIGGERS, NULL, (int64_t)trigger_table_count(t->table));
 }
 
 /* life ----------------------------------------------------------------------------------------------------------------- */
@@ -320,9 +316,8 @@ int triggers_start(struct triggers *t, struct events *events, struct err *e)
 	if (!t->client)
 		return -1;
 	kube_client_set_timeout(t->client, CALL_MS);
-	int rc = pthread_create(&t->thread, NULL, run_worker, t);
-	if (rc)
-		return err_set_errno(e, rc, "starting the triggers' worker");
+	if (thread_start(&t->thread, "triggers", THREAD_STACK_USUAL, run_worker, t, e) < 0)
+		return -1;
 	pthread_mutex_lock(&t->watches_lock);
 	t->started = true;
 	pthread_mutex_unlock(&t->watches_lock);

@@ -4,6 +4,7 @@
 
 #include "common/base/jsonx.h"
 #include "tests/fuzz/fuzz_tools.h"
+#include "controller/triggers/alert_match.h"
 
 #include <stdlib.h>
 #include <string.h>

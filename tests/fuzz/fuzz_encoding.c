@@ -3,6 +3,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/http.h"
+#include "common/base/http_url.h"
 #include "controller/store/sigv4.h"
 #include "controller/kube/token_review.h"
 #include "tests/fuzz/fuzz_tools.h"

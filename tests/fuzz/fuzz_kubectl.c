@@ -1,6 +1,7 @@
 /* What kubectl's plugin reads: targets and command lines of people, answers of API server and controller, kubeconfigs and credentials. The
  * first byte chooses. Whatever it is: what is accepted is within its bounds, and what is printed for a terminal is printable. */
 #include "common/api/label_selector.h"
+#include "common/base/yaml_json.h"
 #include "controller/kubectl/doctor_checks.h"
 #include "controller/kubectl/exec_credential.h"
 #include "controller/kubectl/kubeconfig_files.h"

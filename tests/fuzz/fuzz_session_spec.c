@@ -2,6 +2,8 @@
  * chooses the reader. */
 #include "common/api/session_spec.h"
 
+#include "common/api/session_manifest.h"
+
 #include <stdlib.h>
 #include <string.h>
 

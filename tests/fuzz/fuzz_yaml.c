@@ -1,6 +1,8 @@
 /* YAML from people: session manifests and the stores' settings. What is accepted is JSON that can be dumped; what is refused says why. */
+#include "common/api/session_manifest.h"
 #include "common/api/session_spec.h"
 #include "common/base/jsonx.h"
+#include "common/base/yaml_json.h"
 #include "controller/store/store_config.h"
 
 #include <stdlib.h>

@@ -78,6 +78,12 @@ class Style(unittest.TestCase):
                         complaints.append("%s:%d: %s: %s" % (name, at + 1, buffer, first.strip()))
         self.complain(complaints)
 
+    def test_threads_are_started_in_one_place(self):
+        """thread_start() names them and keeps signals from them. The library in other people's processes has a way of its own."""
+        known = ("common/base/thread.c", "profiler/base/own_thread.c", "agent/profilers/survivors/survivors.c")
+        self.complain(["%s:%d: use thread_start()" % (name, number) for name in tracked(".c") if name.startswith(C_PARTS) and name not in known
+                       for number, line in enumerate(lines_of(name), 1) if "pthread_create(" in line])
+
     def test_c_is_indented_with_tabs(self):
         self.complain(["%s:%d: indented with spaces" % (name, number) for name in tracked(".c", ".h")
                        for number, line in enumerate(lines_of(name), 1) if re.match(r" {4,}[^ *]", line)])

@@ -14,6 +14,7 @@
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "controller/daemon/controller.h"
+#include "controller/daemon/controller_links.h"
 #include "controller/store/object_store.h"
 
 #include <inttypes.h>

@@ -35,9 +35,9 @@ class Document(unittest.TestCase):
         self.assertEqual((set(types) | set(phases) | fields) - self.words, set())
 
     def test_every_reason_to_close(self):
-        reasons = set(re.findall(r'close_soon\([^"]*"(\w+)"', read("controller/link/link_conn.c")))
+        reasons = set(re.findall(r'close_soon\([^";]*"(\w+)"', read("controller/link/link_conn.c")))
         reasons |= set(re.findall(r'"(TokenRefused|ReviewFailed)"', read("controller/link/link_conn.c")))
-        reasons |= set(re.findall(r'"reason", "(TooMany\w+)"', read("controller/link/link_server.c")))
+        reasons |= set(re.findall(r'"(NotReady|TooMany\w+)"', read("controller/link/link_server.c")))
         self.assertGreater(len(reasons), 12)
         self.assertEqual(reasons - self.words, set())
 
@@ -48,7 +48,7 @@ class Document(unittest.TestCase):
             for factor in value.split("*"):
                 product *= int(factor)
             return product
-        header, codec, client = "common/link/link_msg.h", "common/link/link_msg_codec.h", "agent/link/link_client.h"
+        header, codec, client = "common/link/link_msg.h", "common/link/link_msg_private.h", "agent/link/link_client.h"
         for path, name, said in ((header, "LINK_MESSAGE_MAX", "more than 256 KiB"), (header, "LINK_MAX_JOBS", "list of jobs, <= 64"),
                                  (header, "LINK_MAX_REPORTS", "list, <= 8"), (header, "LINK_MAX_PODS", "`pods` (required, <= 256)"),
                                  (codec, "LINK_TEXT_TOKEN", "<= 16 KiB"), (codec, "LINK_TEXT_URL", "`url` (<= 16 KiB"),
@@ -58,7 +58,7 @@ class Document(unittest.TestCase):
                                  ("controller/link/link_server.c", "PING_AFTER_S", "after 25 s"),
                                  ("controller/link/link_server.c", "HANDSHAKE_TIMEOUT_MS", "within 15 s"),
                                  ("controller/link/link_server.h", "LINK_SERVER_MAX_CONNECTIONS", "8192 connections"),
-                                 ("controller/link/agent_hub_link.h", "AGENT_HUB_MAILBOX_MAX", "64 waiting messages"),
+                                 ("controller/link/agent_hub_private.h", "AGENT_HUB_MAILBOX_MAX", "64 waiting messages"),
                                  ("agent/jobs/job_table.h", "JOB_TABLE_FORGOTTEN", "last 64 forgotten"),
                                  ("controller/kube/token_review.h", "TOKEN_REVIEW_CACHE_MS", "believed for 60 s"),
                                  ("agent/jobs/jobs.h", "JOBS_DELIVERY_BOUND_MS", "after 24 h")):

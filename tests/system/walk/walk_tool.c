@@ -2,6 +2,7 @@
  * a real process through the agent's own end of the channel, and prints what came of it as one line of JSON for each walk:
  *   facts, types {name: [count, bytes, module]}, roots {label: count}, edges {"Type.field -> Type": count} of the application's own types,
  *   dangling (references to no object), reachable objects, limits {name: [limit, seen, meaning]}, how long the library's stops and the agent's part were. */
+#include "agent/attach/stage_sweep.h"
 #include "agent/diag/diag_ipc.h"
 #include "agent/diag/diag_socket.h"
 #include "agent/heap/heap_counts.h"

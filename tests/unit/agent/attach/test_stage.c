@@ -1,4 +1,6 @@
 #include "agent/attach/stage.h"
+#include "agent/attach/stage_sweep.h"
+#include "agent/discover/preflight.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
 #include "common/base/mem.h"

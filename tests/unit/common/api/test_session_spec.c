@@ -1,5 +1,6 @@
 #include "common/api/label_selector.h"
 #include "common/api/reason.h"
+#include "common/api/session_manifest.h"
 #include "common/api/session_spec.h"
 
 #include <criterion/criterion.h>

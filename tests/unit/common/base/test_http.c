@@ -1,6 +1,7 @@
 #include "common/base/http.h"
 
 #include "common/base/cleanup.h"
+#include "common/base/http_url.h"
 #include "common/base/mem.h"
 #include "controller/link/link_pki.h"
 #include "tests/unit/http_server.h"

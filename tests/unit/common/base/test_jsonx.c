@@ -92,6 +92,21 @@ Test(jsonx, dotted_reads_are_lenient)
 	cr_expect_str_eq(jsonx_str_at(doc, "metadata.generation", "d"), "d");
 	cr_expect_str_eq(jsonx_str_at(doc, "metadata.name.deeper", "d"), "d");
 	cr_expect_null(jsonx_at(NULL, "a"));
+	cr_expect_null(jsonx_dup_at(doc, "metadata.uid"));
+	char two[2];
+	jsonx_copy_at(doc, "metadata.name", two, sizeof two);
+	cr_expect_str_eq(two, "x");
+	jsonx_copy_at(doc, "metadata.uid", two, sizeof two);
+	cr_expect_str_eq(two, "");
+}
+
+Test(jsonx, dotted_times)
+{
+	AUTO_JSON json_t *doc = parse("{\"a\":\"1970-01-01T00:00:01Z\",\"b\":\"1969-01-01T00:00:00Z\",\"c\":\"soon\",\"d\":7}");
+	cr_expect_eq(jsonx_time_at(doc, "a"), 1000);
+	static const char *const none[] = {"b", "c", "d", "e"};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+		cr_expect_eq(jsonx_time_at(doc, none[i]), 0, "%s", none[i]);
 }
 
 Test(jsonx, dumps_up_to_a_limit)

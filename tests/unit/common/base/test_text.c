@@ -63,3 +63,12 @@ Test(text, cuts_on_sequence_boundaries)
 	for (size_t i = 0; i < sizeof cuts / sizeof cuts[0]; i++)
 		cr_expect_eq(text_cut_utf8(cuts[i].in, cuts[i].max), cuts[i].expected, "row %zu", i);
 }
+
+Test(text, hex)
+{
+	char out[7] = "??????";
+	text_hex("\x00\x9f\xF0", 3, out);
+	cr_expect_str_eq(out, "009ff0");
+	text_hex("", 0, out);
+	cr_expect_str_eq(out, "");
+}

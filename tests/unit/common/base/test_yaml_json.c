@@ -1,5 +1,7 @@
 #include "common/base/jsonx.h"
 
+#include "common/base/yaml_json.h"
+
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,17 +8,14 @@
 
 static void fill(void)
 {
-	metrics_count("t_sessions_total", "reason", "Completed", "Sessions that ended.");
-	metrics_count("t_sessions_total", "reason", "Canceled", "Sessions that ended.");
-	metrics_count("t_sessions_total", "reason", "Completed", "Sessions that ended.");
-	metric_set(metrics_gauge("t_depth", NULL, "Depth."), -3);
-	struct metric *plain = metrics_histogram("t_wait_seconds", NULL, "Waits.");
-	struct metric *named = metrics_histogram("t_work_seconds", "step=\"plan\"", "Work.");
+	metrics_count(METRIC_SESSIONS_ENDED, "Completed");
+	metrics_count(METRIC_SESSIONS_ENDED, "Canceled");
+	metrics_count(METRIC_SESSIONS_ENDED, "Completed");
+	metrics_add(METRIC_OBSERVED, "Dropped", 5);
+	metrics_set(METRIC_CLOCK_DIFFERENCE, NULL, -3);
 	static const int64_t waits[] = {0, 1, 2, 60000, 60001};
-	for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-		metric_observe_ms(plain, waits[i]);
-		metric_observe_ms(named, waits[i]);
-	}
+	for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++)
+		metrics_observe_ms(METRIC_RECONCILE_TIME, waits[i]);
 }
 
 Test(metrics, text)
@@ -28,42 +25,52 @@ Test(metrics, text)
 	buf_init(&out, 65536);
 	cr_assert_eq(metrics_render(&out), 0);
 	static const char *const lines[] = {
-		"# HELP t_depth Depth.\n# TYPE t_depth gauge\nt_depth -3\n",
-		"# TYPE t_sessions_total counter\n",
-		"t_sessions_total{reason=\"Completed\"} 2\n",
-		"t_sessions_total{reason=\"Canceled\"} 1\n",
-		"t_wait_seconds_bucket{le=\"0.001\"} 2\n",
-		"t_wait_seconds_bucket{le=\"0.002\"} 3\n",
-		"t_wait_seconds_bucket{le=\"60\"} 4\n",
-		"t_wait_seconds_bucket{le=\"+Inf\"} 5\n",
-		"t_wait_seconds_sum 120.004\nt_wait_seconds_count 5\n",
-		"t_work_seconds_bucket{step=\"plan\",le=\"+Inf\"} 5\n",
-		"t_work_seconds_count{step=\"plan\"} 5\n",
+		"# HELP drdotnet_clock_difference_seconds Between our clock and the API server's.\n"
+		"# TYPE drdotnet_clock_difference_seconds gauge\ndrdotnet_clock_difference_seconds -3\n",
+		"# TYPE drdotnet_sessions_total counter\ndrdotnet_sessions_total{reason=\"Completed\"} 2\ndrdotnet_sessions_total{reason=\"Canceled\"} 1\n",
+		"drdotnet_observed_total{state=\"Dropped\"} 5\n",
+		"# TYPE drdotnet_reconcile_seconds histogram\ndrdotnet_reconcile_seconds_bucket{le=\"0.001\"} 2\n",
+		"drdotnet_reconcile_seconds_bucket{le=\"0.002\"} 3\n",
+		"drdotnet_reconcile_seconds_bucket{le=\"60\"} 4\n",
+		"drdotnet_reconcile_seconds_bucket{le=\"+Inf\"} 5\n",
+		"drdotnet_reconcile_seconds_sum 120.004\ndrdotnet_reconcile_seconds_count 5\n",
 	};
 	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
 		cr_expect(strstr(buf_str(&out), lines[i]), "lacks %s in\n%s", lines[i], buf_str(&out));
+	cr_expect_null(strstr(buf_str(&out), "drdotnet_alerts_total"), "of what was never counted there is no series");
 	AUTO_BUF struct buf small;
 	buf_init(&small, 20);
 	cr_expect_eq(metrics_render(&small), -1);
 }
 
+#define METRIC_NAME(id, type, name, label, help) name,
+
+Test(metrics, table_is_in_order)
+{
+	static const char *const names[] = {METRIC_TABLE(METRIC_NAME)};
+	for (size_t i = 1; i < METRICS; i++)
+		cr_expect(strcmp(names[i - 1], names[i]) < 0, "%s comes before %s", names[i], names[i - 1]);
+}
+
 Test(metrics, series_are_bounded)
 {
-	char labels[32];
+	char value[32];
 	for (int i = 0; i < METRICS_MAX_SERIES + 10; i++) {
-		snprintf(labels, sizeof labels, "n=\"%d\"", i);
-		metric_observe_ms(metrics_histogram("t_many", labels, "Many."), 1);
+		snprintf(value, sizeof value, "%d", i);
+		metrics_count(METRIC_ALERTS, value);
 	}
-	cr_expect_eq(metric_value(metrics_counter("drdotnet_metrics_overflow_total", NULL, "")), 10);
-	cr_expect_eq(metric_value(metrics_histogram("t_many", "n=\"7\"", "Many.")), 1, "those that exist go on");
+	metrics_observe_ms(METRIC_TRIGGER_FIRE_TIME, 1);
+	cr_expect_eq(metrics_value(METRIC_METRICS_OVERFLOW, NULL), 11);
+	metrics_count(METRIC_ALERTS, "7");
+	cr_expect_eq(metrics_value(METRIC_ALERTS, "7"), 2, "those that exist go on");
 }
 
 static void *count(void *arg)
 {
 	(void)arg;
 	for (int i = 0; i < 2000; i++) {
-		metrics_count("t_shared_total", "n", i % 2 ? "odd" : "even", "Shared.");
-		metric_observe_ms(metrics_histogram("t_shared_seconds", NULL, "Shared."), i % 100);
+		metrics_count(METRIC_ALERTS, i % 2 ? "odd" : "even");
+		metrics_observe_ms(METRIC_RECONCILE_TIME, i % 100);
 	}
 	return NULL;
 }
@@ -80,6 +87,6 @@ Test(metrics, threads)
 	}
 	for (int i = 0; i < 4; i++)
 		pthread_join(threads[i], NULL);
-	cr_expect_eq(metric_value(metrics_counter("t_shared_total", "n=\"odd\"", "")), 4000);
-	cr_expect_eq(metric_value(metrics_histogram("t_shared_seconds", NULL, "")), 8000);
+	cr_expect_eq(metrics_value(METRIC_ALERTS, "odd"), 4000);
+	cr_expect_eq(metrics_value(METRIC_RECONCILE_TIME, NULL), 8000);
 }

@@ -74,11 +74,11 @@ Test(pods, containers_and_their_ids_are_bounded)
 {
 	char text[16384];
 	size_t at = (size_t)snprintf(text, sizeof text, "{\"status\":{\"containerStatuses\":[{\"containerID\":\"x://%0200d\",\"state\":{\"running\":{}}}", 7);
-	for (int i = 0; i < POD_MAX_CONTAINERS + 8; i++)
+	for (int i = 0; i < LINK_MAX_CONTAINERS + 8; i++)
 		at += (size_t)snprintf(text + at, sizeof text - at, ",{\"name\":\"c%d\",\"containerID\":\"containerd://%d\",\"state\":{\"running\":{}}}", i, i);
 	snprintf(text + at, sizeof text - at, "]}}");
 	struct pod_info p = read_pod(text);
-	cr_expect_eq(p.container_count, POD_MAX_CONTAINERS);
+	cr_expect_eq(p.container_count, LINK_MAX_CONTAINERS);
 	cr_expect_str_eq(p.containers[0].name, "c0", "an id that no runtime gives is left out");
 	pod_info_fini(&p);
 }

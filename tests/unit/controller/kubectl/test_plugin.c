@@ -4,6 +4,7 @@
 #include "controller/kubectl/plugin_ps.h"
 #include "controller/kubectl/plugin_reports.h"
 #include "controller/kubectl/plugin_rest.h"
+#include "common/base/yaml_json.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "controller/link/agent_hub_link.h"
+#include "controller/link/agent_hub_private.h"
 
 #include "common/api/reason.h"
 #include "common/base/clock.h"

@@ -1,6 +1,7 @@
 #include "controller/link/link_certs.h"
 
 #include "common/base/mem.h"
+#include "controller/link/link_certs_plan.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 
 #include "common/api/reason.h"
 #include "common/base/clock.h"
-#include "controller/link/agent_hub_link.h"
+#include "controller/link/agent_hub_private.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
 
 #include "common/api/reason.h"
 #include "tests/unit/controller/sessions/make_session.h"
+#include "controller/sessions/session_cache_each.h"
 
 #include <pthread.h>
 

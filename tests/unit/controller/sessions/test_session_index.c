@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/mem.h"
+#include "common/base/yaml_json.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -1,6 +1,7 @@
 #include "controller/triggers/alertmanager.h"
 
 #include "tests/unit/controller/triggers/make_source.h"
+#include "controller/triggers/alert_match.h"
 
 #include <time.h>
 

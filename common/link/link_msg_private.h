@@ -1,7 +1,7 @@
 /* Private to common/link: the two halves of the codec, and the text rules that both know. Names that later become parts
  * of paths (job ids, report names, namespaces) are checked here, once, for everybody behind the link. */
-#ifndef DRDOTNET_LINK_MSG_CODEC_H
-#define DRDOTNET_LINK_MSG_CODEC_H
+#ifndef DRDOTNET_LINK_MSG_PRIVATE_H
+#define DRDOTNET_LINK_MSG_PRIVATE_H
 
 #include "common/base/jsonx.h"
 #include "common/link/link_msg.h"

@@ -1,8 +1,8 @@
 /* The hub's other side: what the link server (and tests) use to put connections in and to carry messages. A `hub_link` is
  * one authenticated connection to one node's agent. All functions here belong to the link thread, except where they say
  * "any thread"; the callbacks of agent_hub.h run inside agent_hub_receive, agent_hub_attach and agent_hub_detach. */
-#ifndef DRDOTNET_AGENT_HUB_LINK_H
-#define DRDOTNET_AGENT_HUB_LINK_H
+#ifndef DRDOTNET_AGENT_HUB_PRIVATE_H
+#define DRDOTNET_AGENT_HUB_PRIVATE_H
 
 #include "controller/link/agent_hub.h"
 

@@ -1,6 +1,6 @@
 /* What the steps of one reconcile share; private to reconcile*.c. */
-#ifndef DRDOTNET_RECONCILE_WORK_H
-#define DRDOTNET_RECONCILE_WORK_H
+#ifndef DRDOTNET_RECONCILE_PRIVATE_H
+#define DRDOTNET_RECONCILE_PRIVATE_H
 
 #include "controller/sessions/plan.h"
 #include "controller/kube/pods.h"

@@ -1,0 +1,31 @@
+/* For the profilers while a session collects: what they may ask of the library, and when. The session's thread. */
+#ifndef DRDOTNET_ATTACHED_COLLECT_H
+#define DRDOTNET_ATTACHED_COLLECT_H
+
+#include "common/base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct attached_session;
+
+/* All is collected before its time. */
+void attached_session_done(struct attached_session *s);
+
+/* Whether the library can be asked something: one that cannot run is asked nothing, it would cost the answer's time limit. */
+bool attached_session_may_ask(const struct attached_session *s);
+int64_t attached_session_answer_until_ms(const struct attached_session *s); /* monotonic */
+
+/* A request failed: said in the log, and the session ends where the channel is broken. */
+void attached_session_no_answer(struct attached_session *s, const char *what, const struct err *e);
+
+/* A frame_resolve_fn: names for instruction pointers; -1: none to be had now. `ctx` is the session. */
+struct resolved_function;
+int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
+
+/* Asks for the garbage collections so far, as profiler_channel_collections() gives them; -1: not to be had now. */
+struct channel_collection;
+int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count);
+
+#endif
