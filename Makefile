@@ -86,6 +86,7 @@ $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -c -o $@ $<
 $(B)/obj/agent/stacks/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
 $(B)/obj/agent/report/report_assets.o: $(wildcard agent/report/assets/*)
+$(B)/obj/agent/cli/cli_completion.o: $(wildcard deploy/completion/*)
 
 # the web page: every file of common/web_ui/ that is not C, compressed, and the list of them
 PAGE_FILES := $(sort $(filter-out %.c %.h,$(wildcard common/web_ui/*)))

@@ -1,4 +1,5 @@
 /* The local command: the agent's profilers on a process of this machine, without any cluster. */
+#include "agent/cli/cli_completion.h"
 #include "agent/cli/cli_diff.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_output.h"
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
 	struct cli_args args;
 	struct err e = ERR_INIT;
 	if (cli_parse(argc, argv, &args, &e) < 0) {
-		fprintf(stderr, "drdotnet: %s (see drdotnet --help)\n", e.message);
+		cli_print_usage_error(&args, &e, stderr);
 		return CLI_USAGE;
 	}
 	log_configure(args.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR, LOG_FORMAT_TEXT);
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
 	case CLI_WELCOME:
 		return welcome(&args);
 	case CLI_HELP:
-		cli_print_help(args.about, stdout);
+		cli_print_help(&args, stdout);
 		return CLI_OK;
 	case CLI_VERSION:
 		printf("drdotnet %s\n", DRDOTNET_VERSION);
@@ -103,6 +104,9 @@ int main(int argc, char **argv)
 		return cli_diff(&args);
 	case CLI_SERVE:
 		return serve_run(&args);
+	case CLI_COMPLETION:
+		fputs(cli_completion_script(args.words.at[0]), stdout);
+		return CLI_OK;
 	}
 	return CLI_USAGE;
 }

@@ -1,3 +1,4 @@
+#include "agent/cli/cli_completion.h"
 #include "agent/cli/cli_library.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_target.h"
@@ -30,12 +31,10 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 	} rows[] = {
 		{{"walk"}, "unknown command: walk"},
 		{{"sevre"}, "unknown command: sevre; did you mean serve?"},
-		{{"run"}, "name the symptom: --cpu, --memory, --leak,"},
-		{{"run", "x"}, "name the symptom"},
-		{{"run", "--cpu", "x", "y"}, "unexpected word: y"},
+		{{"run", "--cpu", "x", "y"}, "only one process can be profiled: unexpected word: y"},
 		{{"run", "--cpu", "1", "2s", "3s", "4s"}, "unexpected word: 3s"},
 		{{"run", "--cpu", "0"}, "the process id: expected a number from 1 to"},
-		{{"run", "--cpu", ""}, "unexpected word"},
+		{{"run", "--cpu", ""}, "a word is empty"},
 		{{"run", "--cpu", "--leak"}, "--cpu and --leak: a session runs one profiler"},
 		{{"run", "--profiler", "gcsurvivor"}, "did you mean GCSurvivors?"},
 		{{"serve", "x"}, "unexpected word: x"},
@@ -46,10 +45,13 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"serve", "--pid", "1"}, "unknown option: --pid"},
 		{{"run", "-"}, "unexpected word: -"},
 		{{"ps", "--pid", "1"}, "unknown option: --pid"},
-		{{"diff"}, "give two reports to compare"},
-		{{"diff", "a"}, "give two reports to compare"},
+		{{"diff"}, "a word is missing: drdotnet diff BEFORE AFTER"},
+		{{"diff", "a"}, "a word is missing: drdotnet diff BEFORE AFTER"},
 		{{"diff", "a", "b", "c"}, "unexpected word: c"},
-		{{"diff", "", "b"}, "expected a report"},
+		{{"diff", "", "b"}, "a word is empty"},
+		{{"completion"}, "a word is missing: drdotnet completion bash|zsh|fish"},
+		{{"completion", "tcsh"}, "the shell: expected bash, zsh or fish, found \"tcsh\""},
+		{{"completon", "zsh"}, "unknown command: completon; did you mean completion?"},
 		{{"diff", "a", "b", "--pid", "1"}, "unknown option: --pid"},
 		{{"run", "--pidd", "1"}, "unknown option: --pidd; did you mean --pid?"},
 		{{"run", "--json=1"}, "takes no value: --json=1"},
@@ -61,7 +63,7 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "--frequency", "0"}, "--frequency: expected"},
 		{{"run", "--duration", "2h"}, "--duration: expected a time of 1s to 1h"},
 		{{"run", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths, GCSurvivors, MemoryLeak,"},
-		{{"run", "--roots", "auto"}, "--roots: expected Auto, Exact or NoCollection"},
+		{{"run", "--roots", "none"}, "--roots: expected Auto, Exact or NoCollection, found \"none\""},
 		{{"run", "--walks", "1"}, "--walks: expected a number from 2 to 10"},
 		{{"run", "--walks", "11"}, "--walks: expected"},
 		{{"run", "--pause-budget", "60001"}, "--pause-budget: expected a number from 1 to 60000"},
@@ -70,7 +72,7 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "-f", ""}, "must not be empty"},
 		{{"run", "-f", "a", "--profiler", "CPUHotpaths"}, "a manifest or a profiler, not both"},
 		{{"run", "-f", "a", "--pid", "1", "--name", "x"}, "by its id or by its name, not both"},
-		{{"run", "--cpu", "4711", "--name", "x"}, "by its id or by its name, not both"},
+		{{"run", "--cpu", "4711", "--name", "x"}, "only one process can be profiled: unexpected word: 4711"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct cli_args a;
@@ -99,13 +101,16 @@ Test(cli, takes_values_in_both_spellings)
 	const char *diff[] = {"diff", "a", "--json", "b", "-o", "c", NULL};
 	cr_assert_eq(parse(diff, &a, NULL), 0);
 	cr_expect(a.command == CLI_DIFF && a.json);
-	cr_expect_str_eq(a.operands[0], "a");
-	cr_expect_str_eq(a.operands[1], "b");
+	cr_expect_str_eq(a.words.at[0], "a");
+	cr_expect_str_eq(a.words.at[1], "b");
 	cr_expect_str_eq(a.output, "c");
 	const char *symptom[] = {"run", "--leak", "Checkout", "5m", NULL};
 	cr_assert_eq(parse(symptom, &a, NULL), 0);
 	cr_expect(a.session.profiler == PROFILER_MEMORY_LEAK && a.session.duration_seconds == 300 && a.pid == 0);
 	cr_expect_str_eq(a.name, "Checkout");
+	const char *mode[] = {"run", "--memory", "--roots", "nocollection", NULL};
+	cr_assert_eq(parse(mode, &a, NULL), 0, "whatever the case");
+	cr_expect_eq(a.session.roots, 1 + HEAP_ROOTS_NO_COLLECTION);
 	const char *process[] = {"run", "30", "--profiler", "gcSURVIVORS", NULL};
 	cr_assert_eq(parse(process, &a, NULL), 0, "a number alone is a process");
 	cr_expect(a.session.profiler == PROFILER_GC_SURVIVORS && a.session.duration_seconds == 0 && a.pid == 30);
@@ -115,7 +120,23 @@ Test(cli, takes_values_in_both_spellings)
 	const char *help[] = {"run", "--help", NULL};
 	cr_assert_eq(parse(help, &a, NULL), 0, "help needs nothing else");
 	cr_expect_eq(a.command, CLI_HELP);
-	cr_expect_str_eq(a.about, "run");
+	cr_expect_str_eq(a.about->name, "run");
+	const char *shell[] = {"completion", "Bash", NULL};
+	cr_assert_eq(parse(shell, &a, NULL), 0);
+	cr_expect_eq(a.command, CLI_COMPLETION);
+	cr_expect(strstr(cli_completion_script(a.words.at[0]), "complete -F _drdotnet drdotnet"));
+}
+
+Test(cli, a_process_is_enough)
+{
+	struct cli_args a;
+	const char *alone[] = {"run", "4711", NULL}, *named[] = {"run", "Checkout", NULL}, *nothing[] = {"run", NULL};
+	cr_assert_eq(parse(alone, &a, NULL), 0);
+	cr_expect(a.pid == 4711 && !a.session.has_profiler && a.session.profiler == PROFILER_CPU_HOTPATHS);
+	cr_assert_eq(parse(named, &a, NULL), 0);
+	cr_expect_str_eq(a.name, "Checkout");
+	cr_assert_eq(parse(nothing, &a, NULL), 0, "the command itself explains what is missing");
+	cr_expect(a.command == CLI_RUN && !a.pid && !a.name);
 }
 
 Test(cli, gives_settings_to_the_profilers_that_have_them)
