@@ -58,7 +58,8 @@ static int load_spec(struct run *r, struct err *e)
 	}
 	if (r->spec.baseline_session)
 		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
-				      "spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE");
+				      "%s: spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE",
+				      a->file);
 	if (session_options_check(&a->session, r->spec.profiler, e) < 0)
 		return -1;
 	session_options_apply(&a->session, &r->spec);

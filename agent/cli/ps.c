@@ -1,6 +1,6 @@
 #include "agent/cli/ps.h"
 
-#include "common/api/reason.h"
+#include "agent/cli/cli_words.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define CELL_MAX_CHARS 48
+#define MESSAGE_MAX 4096
 #define TEXT_MAX (16u << 20)
 
 static void append_json_or_null(struct buf *out, const char *key, const char *s)
@@ -47,8 +48,11 @@ static void append_json_process(struct buf *out, const struct target *t)
 	append_json_or_null(out, "commandLine", t->command_line);
 	buf_printf(out, ",\"profilable\":%s", t->profilable ? "true" : "false");
 	append_json_or_null(out, "reason", t->reason);
-	append_json_or_null(out, "message", t->message);
-	append_json_or_null(out, "remedy", reason_remedy(t->reason));
+	AUTO_BUF struct buf words;
+	buf_init(&words, MESSAGE_MAX);
+	cli_words_put(t->message ? t->message : "", &words);
+	append_json_or_null(out, "message", t->message ? buf_str(&words) : NULL);
+	append_json_or_null(out, "remedy", cli_words_remedy(t->reason));
 	buf_putc(out, '}');
 }
 
@@ -106,7 +110,10 @@ static char *cell(const struct target *t, enum column c)
 	}
 	if (t->profilable)
 		return mem_strdup("yes");
-	AUTO_FREE char *message = cell_text(t->message ? t->message : "not asked", 300);
+	AUTO_BUF struct buf words;
+	buf_init(&words, MESSAGE_MAX);
+	cli_words_put(t->message ? t->message : "not asked", &words);
+	AUTO_FREE char *message = cell_text(buf_str(&words), 300);
 	return mem_printf("no: %s%s%s", t->reason ? t->reason : "", t->reason ? ": " : "", message);
 }
 

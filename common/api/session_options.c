@@ -2,10 +2,26 @@
 
 #include "common/api/reason.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #define SYMPTOM(id, name, key, option, ...) [PROFILER_##id] = option,
 static const char *const symptoms[] = {PROFILER_LIST(SYMPTOM, )};
 #define QUESTION(id, name, key, option, seconds, budget_ms, settings, question, ...) [PROFILER_##id] = question,
 static const char *const questions[] = {PROFILER_LIST(QUESTION, )};
+
+/* What a command line calls a field of the spec. */
+static const struct {
+	const char *field, *option;
+	bool word; /* the field is a word of the language, too: it is the field's name only where a value follows */
+} fields[] = {
+	{"pauseBudgetMilliseconds", "--pause-budget", false},
+	{"durationSeconds", "--duration", false},
+	{"frequencyHertz", "--frequency", false},
+	{"baselineSession", "--baseline", false},
+	{"walks", "--walks", true},
+	{"roots", "--roots", true},
+};
 
 const char *session_options_symptom(enum profiler_kind profiler)
 {
@@ -87,4 +103,57 @@ void session_options_apply(const struct session_options *o, struct session_spec 
 	if (o->pause_budget_ms)
 		spec->pause_budget_ms = o->pause_budget_ms;
 	spec->reveal = spec->reveal || o->reveal;
+}
+
+/* words ------------------------------------------------------------------------------------------------------------ */
+
+static size_t length_of(const char *text, const char *prefix)
+{
+	size_t len = strlen(prefix);
+	return strncmp(text, prefix, len) == 0 ? len : 0;
+}
+
+/* "spec." and the field that holds a profiler's settings. */
+static size_t length_of_path(const char *text)
+{
+#define SETTINGS_PATH(id, name, key, ...) key ".",
+	static const char *const keys[] = {PROFILER_LIST(SETTINGS_PATH, )};
+	size_t len = length_of(text, "spec."), more = 0;
+	for (size_t i = 0; i < sizeof keys / sizeof *keys && !more; i++)
+		more = length_of(text + len, keys[i]);
+	return len + more;
+}
+
+/* A field at the beginning of `text`: appends its option. Returns how much of the text it replaces; 0: there is none. */
+static size_t speak_field(const char *text, struct buf *out)
+{
+	size_t article = length_of(text, "a ") + length_of(text, "A "), path = length_of_path(text + article), at = article + path;
+	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+		size_t len = length_of(text + at, fields[i].field);
+		const char *rest = text + at + len;
+		if (!len || isalnum((unsigned char)*rest))
+			continue;
+		size_t between = length_of(rest, ": ");
+		if (!between)
+			between = length_of(rest, " of ");
+		bool value = between && (isdigit((unsigned char)rest[between]) || isupper((unsigned char)rest[between]));
+		if (fields[i].word && !value && !path)
+			continue;
+		buf_printf(out, "%s%s", fields[i].option, value ? " " : "");
+		return at + len + (value ? between : 0);
+	}
+	return 0;
+}
+
+void session_options_speak(const char *text, struct buf *out)
+{
+	bool inside = false; /* a word, or a path */
+	while (*text) {
+		size_t len = inside ? 0 : speak_field(text, out);
+		if (len == 0) {
+			inside = isalnum((unsigned char)*text) || strchr("_-.", *text);
+			buf_putc(out, *text++);
+		}
+		text += len;
+	}
 }

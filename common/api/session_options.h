@@ -56,4 +56,8 @@ const char *session_options_symptom(enum profiler_kind profiler);
 /* "where does the CPU time go?": what the profiler answers. */
 const char *session_options_question(enum profiler_kind profiler);
 
+/* The options in place of the fields of a spec that `text` names: "spec.pauseBudgetMilliseconds", "a pauseBudgetMilliseconds of 900" and
+ * "memoryLeak.walks: 5" become "--pause-budget", "--pause-budget 900" and "--walks 5". For messages to somebody who wrote no manifest. Appends. */
+void session_options_speak(const char *text, struct buf *out);
+
 #endif

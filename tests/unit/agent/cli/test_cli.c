@@ -3,7 +3,9 @@
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_target.h"
 #include "agent/cli/cli_typeset.h"
+#include "agent/cli/cli_words.h"
 #include "agent/cli/ps.h"
+#include "common/api/reason.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -225,6 +227,62 @@ Test(cli, a_summary_fits_the_width)
 	}
 	cr_expect(strstr(text, "Ungeheuer.Last\n"), "the end of a name stays: %s", text);
 	cr_expect(strstr(text, "   1%  …"), "%s", text);
+}
+
+Test(cli, speaks_of_options)
+{
+	static const struct {
+		const char *said, *spoken;
+	} rows[] = {
+		{"a pauseBudgetMilliseconds of 900 would do", "--pause-budget 900 would do"},
+		{"A pauseBudgetMilliseconds of 900 may do", "--pause-budget 900 may do"},
+		{"holders need pauseBudgetMilliseconds: 900 and", "holders need --pause-budget 900 and"},
+		{"Raise spec.pauseBudgetMilliseconds, or", "Raise --pause-budget, or"},
+		{"with memoryLeak.walks: 5 or more", "with --walks 5 or more"},
+		{"Two walks cannot tell", "Two walks cannot tell"},
+		{"longer (durationSeconds), with", "longer (--duration), with"},
+		{"run the session again with roots: Exact.", "run the session again with --roots Exact."},
+		{"from roots to them, roots: none, a roots", "from roots to them, roots: none, a roots"},
+		{"spec.gcSurvivors.roots", "--roots"},
+		{"My.pauseBudgetMilliseconds, xwalks: 5", "My.pauseBudgetMilliseconds, xwalks: 5"},
+		{"the agent's memory; The agent may not", "drdotnet's memory; drdotnet may not"},
+		{"", ""}, {"a", "a"}, {"spec.", "spec."}, {"walks", "walks"}, {"walks:", "walks:"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		AUTO_BUF struct buf out;
+		buf_init(&out, 400);
+		cli_words_put(rows[i].said, &out);
+		cr_expect_str_eq(buf_str(&out), rows[i].spoken);
+	}
+}
+
+/* Reasons that take a cluster; all others may be met on one machine. */
+static bool of_clusters(const char *reason)
+{
+	static const char *const all[] = {
+		"Accepted", "RevealNotEnforced", "Pending", "Queued", "Preparing", "Analyzing", "Delivering", "PartiallySucceeded", "NoPodsMatched",
+		"PodNotFound", "PodNotRunning", "PodNotReady", "PodGone", "NodeWithoutAgent", "AgentLost", "AgentTooOld", "StoreNotFound", "UploadFailed",
+		"DeliveryExpired",
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(all[i], reason) == 0)
+			return true;
+	return false;
+}
+
+Test(cli, remedies_are_for_one_machine)
+{
+#define NAME_OF(name, remedy) #name,
+	static const char *const reasons[] = {REASON_LIST(NAME_OF)};
+	static const char *const words[] = {"spec.", "status.", "pod", "agent", "the node", "controller", "container's", "emptyDir", "roots:"};
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		const char *remedy = cli_words_remedy(reasons[i]);
+		cr_assert_not_null(remedy, "%s", reasons[i]);
+		for (size_t k = 0; k < sizeof words / sizeof *words && !of_clusters(reasons[i]); k++)
+			cr_expect_not(strstr(remedy, words[k]), "%s: %s", reasons[i], remedy);
+	}
+	cr_expect_null(cli_words_remedy(NULL));
+	cr_expect_null(cli_words_remedy("NoReason"));
 }
 
 Test(cli, words_for_the_completion_are_of_processes)
