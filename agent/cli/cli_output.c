@@ -11,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 
 #define SUMMARY_MAX (256 * 1024)
 #define JSON_MAX (1024 * 1024)
-#define USUAL_WIDTH 100 /* of what is no terminal */
+#define USUAL_WIDTH 80 /* of a terminal that does not say */
 
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
@@ -53,21 +54,23 @@ static void print_escaped(FILE *out, const char *text)
 	fputs(buf_str(&b), out);
 }
 
-/* Colours as people ask for them (https://no-color.org). */
-static struct cli_page page_of(FILE *out)
+/* https://no-color.org */
+struct cli_page cli_output_page(FILE *out)
 {
 	struct winsize size = {0};
-	struct cli_page page = {.width = USUAL_WIDTH};
 	const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
-		page.width = size.ws_col;
-	page.colour = isatty(fileno(out)) && (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color);
-	return page;
+	if (!isatty(fileno(out)))
+		return (struct cli_page){0};
+	bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col;
+	return (struct cli_page){
+		.width = known ? size.ws_col : USUAL_WIDTH,
+		.colour = (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color),
+	};
 }
 
 static void print_summary(FILE *out, const char *markdown)
 {
-	struct cli_page page = page_of(out);
+	struct cli_page page = cli_output_page(out);
 	AUTO_BUF struct buf words, text;
 	buf_init(&words, SUMMARY_MAX * 2);
 	buf_init(&text, SUMMARY_MAX * 8);
@@ -84,13 +87,29 @@ static bool has_report(const struct report_result *r, const char *name)
 	return false;
 }
 
+/* As terminals know it: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda */
+static void print_link(FILE *out, const char *path)
+{
+	char host[256] = "";
+	gethostname(host, sizeof host - 1);
+	fprintf(out, "\033]8;;file://%s", host);
+	for (const unsigned char *c = (const unsigned char *)path; *c; c++)
+		fprintf(out, isalnum(*c) || strchr("/-_.~", *c) ? "%c" : "%%%02X", *c);
+	fprintf(out, "\033\\%s\033]8;;\033\\", path);
+}
+
 /* Where the report is, as one may click or paste it. */
 static void print_place(FILE *out, const struct report_result *r, const char *dir)
 {
 	AUTO_FREE char *whole = realpath(dir, NULL);
 	const char *page = has_report(r, "report.html") ? "report.html" : "report.json";
-	fprintf(out, "\nReport: %s/%s\n", whole ? whole : dir, page);
-	fprintf(out, "Other files in that folder:");
+	AUTO_FREE char *path = mem_printf("%s/%s", whole ? whole : dir, page);
+	fputs("\nReport: ", out);
+	if (cli_output_page(out).colour)
+		print_link(out, path);
+	else
+		fputs(path, out);
+	fputs("\nOther files in that folder:", out);
 	for (size_t i = 0; i < r->report_count; i++)
 		if (strcmp(r->reports[i].name, page) != 0)
 			fprintf(out, " %s", r->reports[i].name);

@@ -31,12 +31,12 @@ def complete(*words):
     return [word for word in done.stdout.split("\n") if word]
 
 
-def on_terminal(words, until, limit=40, width=80):
+def on_terminal(words, until, limit=40, width=80, env=None):
     """(exit code, what stood on the terminal) of the command with a terminal; `until` gets the text so far and may end it."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(proc.ROOT)
-        os.execv(words[0], words)
+        os.execve(words[0], words, {**os.environ, "TERM": "xterm", **(env or {})})
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("4H", 24, width, 0, 0))
     text, end, status = "", time.monotonic() + limit, None
     try:
@@ -171,6 +171,40 @@ class FirstContact(local.LocalCase):
         self.assertRegex(text.splitlines()[0], r"^\d+ ?% of CPU in ")
         self.assertIn("\nReport: %s/out/report.html\n" % os.path.realpath(self.folder), text)
         self.assertNotRegex(text, r"[|`]|\x1b")
+
+
+class OnATerminal(local.LocalCase):
+    """How a report is set, by what it is written to."""
+
+    @staticmethod
+    def none(text, fd):
+        pass
+
+    def test_colours_a_link_and_the_width(self):
+        app = self.start("hot")
+        app.warm(100)
+        words = [local.DRDOTNET, "run", "-q", "--cpu", str(app.pid), "1s", "-o", self.folder + "/out"]
+        code, text = on_terminal(words, self.none, width=60)
+        self.assertEqual(code, 0, text)
+        page = os.path.realpath(self.folder + "/out/report.html")
+        self.assertIn("\x1b[1m", text)
+        self.assertRegex(text, r"\x1b\]8;;file://[^/]*%s\x1b\\%s\x1b\]8;;\x1b\\" % (re.escape(page), re.escape(page)))
+        plain = re.sub(r"\x1b\[\d*m|\x1b\]8;;.*?\x1b\\", "", text).replace("\r", "")
+        summary = plain.partition("\nReport:")[0]
+        self.assertLessEqual(max(len(line) for line in summary.splitlines()[1:]), 60, plain)
+        self.assertNotRegex(plain, r"\*\*|`|\|")
+        code, text = on_terminal(words, self.none, width=60, env={"NO_COLOR": "1"})
+        self.assertEqual((code, "\x1b" in text), (0, False), text)
+
+    def test_a_pipe_gets_whole_lines(self):
+        app = self.start("hot")
+        app.warm(100)
+        code, text, _ = local.drdotnet("run", "--cpu", app.pid, "1s", "-o", self.folder + "/out", env={"COLUMNS": "40"})
+        self.assertEqual(code, 0, text)
+        self.assertNotRegex(text, "\x1b|…")
+        with open(self.folder + "/out/summary.md") as f:
+            first = f.read().splitlines()[2].replace("\\", "").replace("`", "").strip()
+        self.assertIn(first, text.splitlines())
 
 
 class Words(local.LocalCase):

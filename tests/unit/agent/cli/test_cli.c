@@ -6,6 +6,7 @@
 #include "agent/cli/cli_words.h"
 #include "agent/cli/ps.h"
 #include "common/api/reason.h"
+#include "common/base/mem.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -217,16 +218,37 @@ Test(cli, a_summary_fits_the_width)
 	for (int i = 0; i < 10; i++)
 		strcat(line, "Höhe.Ungeheuer.");
 	strcat(line, "Last` |\nSix words and more words that do not fit into forty columns\n");
-	const char *text = set_for(0, false, line);
+	const char *text = set_for(1, false, line);
 	for (const char *at = text; *at;) {
 		size_t bytes = strcspn(at, "\n"), columns = 0;
 		for (size_t i = 0; i < bytes; i++)
 			columns += ((unsigned char)at[i] & 0xC0) != 0x80;
-		cr_expect_leq(columns, CLI_TYPESET_MIN_WIDTH, "%.*s", (int)bytes, at);
+		cr_expect_leq(columns, CLI_PAGE_MIN_WIDTH, "%.*s", (int)bytes, at);
 		at += bytes + (at[bytes] == '\n');
 	}
 	cr_expect(strstr(text, "Ungeheuer.Last\n"), "the end of a name stays: %s", text);
 	cr_expect(strstr(text, "   1%  …"), "%s", text);
+	text = set_for(0, false, line);
+	cr_expect(strstr(text, "   1%  Höhe.Ungeheuer.Höhe."), "without a terminal all of it stands there: %s", text);
+	cr_expect(strstr(text, "\nSix words and more words that do not fit into forty columns\n"), "%s", text);
+}
+
+Test(cli, no_mark_of_markdown_is_left)
+{
+	cr_expect_str_eq(set_for(80, false, "# **80%** of `a**b`\n**Next**: 2 * 3 * 4, \\*\\*\n"), "80% of a**b\nNext: 2 * 3 * 4, **\n");
+}
+
+Test(cli, the_last_column_may_go_on_below)
+{
+	struct cli_table t = {.wrap_last = true};
+	AUTO_BUF struct buf out;
+	for (int row = 0; row < 2; row++) {
+		char *cells[] = {mem_strdup(row ? "4711" : "PID"), mem_strdup(row ? "no: it is not one that can be profiled here" : "PROFILABLE")};
+		cli_table_add_row_take(&t, cells, 2);
+	}
+	buf_init(&out, 4096);
+	cli_table_put(&(struct cli_page){.width = 40}, &t, &out);
+	cr_expect_str_eq(buf_str(&out), "PID   PROFILABLE\n4711  no: it is not one that can be\n      profiled here\n");
 }
 
 Test(cli, speaks_of_options)
