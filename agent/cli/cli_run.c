@@ -2,7 +2,9 @@
 
 #include "agent/cli/cli_library.h"
 #include "agent/cli/cli_output.h"
+#include "agent/cli/cli_processes.h"
 #include "agent/cli/cli_target.h"
+#include "agent/cli/ps.h"
 #include "agent/profilers/profilers.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -197,8 +199,20 @@ static int profile(struct run *r)
 
 typedef int run_step(struct run *r, struct err *e);
 
+/* Where the name of a process was not enough, with those that there are. */
+static void fail(const struct run *r, const struct err *e)
+{
+	cli_output_error(stdout, stderr, r->a->json, e);
+	if (r->a->json || (e->reason != REASON_AmbiguousProcess && e->reason != REASON_ProcessNotFound) || r->targets.count == 0)
+		return;
+	fputc('\n', stderr);
+	ps_print(&r->targets, false, stderr);
+}
+
 int cli_run(const struct cli_args *a)
 {
+	if (!a->file && !a->session.has_profiler && !a->pid && !a->name)
+		return cli_processes_explain(a);
 	static run_step *const steps[] = {load_spec, check_baseline, find_library, catch_signals, choose_target, open_dir};
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
@@ -209,7 +223,7 @@ int cli_run(const struct cli_args *a)
 	if (status == CLI_OK)
 		status = profile(&r);
 	else
-		cli_output_error(stdout, stderr, a->json, &e);
+		fail(&r, &e);
 	session_spec_fini(&r.spec);
 	target_list_fini(&r.targets);
 	free(r.session_name);

@@ -149,6 +149,18 @@ class FirstContact(local.LocalCase):
         self.assertEqual((code, errors), (0, ""))
         self.assertRegex(text, r"(?m)^%d +\d+ +\d+ +%s +Checkout +.* yes$" % (app.pid, re.escape(app.runtime)))
         self.assertEqual(len(re.findall(r"(?m)^  drdotnet run ", text)), 3, text)
+        self.assertRegex(text, r"(?m)^  drdotnet run --cpu +\d+ +where does the CPU time go\?$")
+
+    def test_run_alone_says_what_is_missing_and_lists_processes(self):
+        app = self.start("idle", arguments=["--threads", "3"])
+        code, text, errors = local.drdotnet("run")
+        self.assertEqual((code, text), (2, ""))
+        self.assertEqual(errors.splitlines()[0], "drdotnet: say which process to profile, by its id or its name")
+        self.assertRegex(errors, r"(?m)^%d +.* Checkout +.* yes$" % app.pid)
+        self.assertRegex(errors, r"(?m)^  drdotnet run --memory +\d+ ")
+        code, text, errors = local.drdotnet("run", "--json")
+        self.assertEqual((code, errors, json.loads(text)["reason"]), (2, "", "InvalidSpec"))
+
     def test_a_process_alone_is_profiled_for_its_cpu_time(self):
         app = self.start("hot")
         app.warm(100)
@@ -157,12 +169,35 @@ class FirstContact(local.LocalCase):
         with open(self.folder + "/out/report.json") as f:
             self.assertEqual(json.load(f)["profiler"], "CPUHotpaths")
 
+    def test_names_in_any_case_and_names_that_are_mistyped(self):
+        app = self.start("idle", arguments=["--threads", "3", "Mark-%d" % os.getpid()])
+        other = self.start("idle", arguments=["--threads", "3", "Mark-%d" % os.getpid()])
+        mark = "mark-%d" % os.getpid()
+        code, text, errors = local.drdotnet("run", "--cpu", mark, "1s", "-o", self.folder + "/out")
+        self.assertEqual((code, text), (1, ""))
+        self.assertRegex(errors, r"\Adrdotnet: AmbiguousProcess: 2 \.NET processes match: Checkout \(pid \d+\), Checkout \(pid \d+\)\. .* by its id\.\n\n")
+        for one in (app, other):
+            self.assertRegex(errors, r"(?m)^%d .* yes$" % one.pid)
+        self.assertNotRegex(errors.splitlines()[0], r"spec\.|pod|agent")
+        code, text, errors = local.drdotnet("run", "--cpu", "Chekout", "-o", self.folder + "/out")
+        self.assertEqual((code, text), (1, ""))
+        self.assertRegex(errors, r"\Adrdotnet: ProcessNotFound: no \.NET process has \"Chekout\" .*; did you mean Checkout\?")
+
     def test_processes_of_other_users_are_counted(self):
-        self.start("idle", arguments=["--threads", "3"])
+        app = self.start("idle", arguments=["--threads", "3"])
         words = ["setpriv", "--reuid", "12345", "--regid", "12345", "--clear-groups", local.DRDOTNET, "ps"]
         done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd="/")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertRegex(done.stdout, r"(?m)^\d+ \.NET process(es)? belongs? to other users: use sudo to profile (it|them)$")
+        words[-1:] = ["run", "--pid", str(app.pid)]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd="/")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Adrdotnet: PermissionDenied: .*drdotnet may not look into process %d: .*Run drdotnet with sudo" % app.pid)
+        words[-3:] = ["run", "--cpu"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd="/")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, r"\Adrdotnet: NoDotnetProcess: no \.NET process of this user was found; \d+ belongs? to other users: use sudo")
+
     def test_by_symptom_and_place_of_the_report(self):
         app = self.start("hot")
         app.warm(100)

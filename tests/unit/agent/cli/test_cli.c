@@ -333,7 +333,8 @@ Test(cli, chooses_by_name_then_by_command_line)
 		ssize_t index;
 		enum err_kind kind;
 	} rows[] = {
-		{"Shop", 0, 0}, {"Mail", 1, 0}, {"--blue", 1, 0}, {"--green", -1, ERR_NOT_FOUND},
+		{"Shop", 0, 0}, {"Mail", 1, 0}, {"shop", 0, 0}, {"MAIL.DLL", 1, 0}, {"Shop.dll", 0, 0}, {"--blue", 1, 0}, {"--BLUE", 1, 0},
+		{"--green", -1, ERR_NOT_FOUND},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct err e = ERR_INIT;
@@ -341,10 +342,38 @@ Test(cli, chooses_by_name_then_by_command_line)
 		if (rows[i].index < 0)
 			cr_expect_eq(e.kind, rows[i].kind);
 	}
-	cr_expect_eq(cli_target_choose(&l, "--eu", NULL), -1, "two processes: which?");
+	struct err e = ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "--eu", &e), -1, "two processes: which?");
+	cr_expect_str_eq(e.message, "2 .NET processes match: Shop (pid 10), Mail (pid 11)");
+	cr_expect_eq(e.reason, REASON_AmbiguousProcess);
 	cr_expect_eq(cli_target_choose(&l, NULL, NULL), -1);
+	e = (struct err)ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shup", &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process has \"Shup\" as its name or in its command line; did you mean Shop?");
 	l.count = 1;
 	cr_expect_eq(cli_target_choose(&l, NULL, NULL), 0, "the only one");
+}
+
+Test(cli, a_process_that_tells_no_name_says_more_than_that_none_matches)
+{
+	char why[] = "stopped (state T)";
+	struct target items[] = {{.pid = 10, .inner_pid = 10, .reason = REASON_ProcessStopped, .message = why}};
+	struct target_list l = {.items = items, .count = 1};
+	struct err e = ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shop", &e), -1);
+	cr_expect_eq(e.reason, REASON_ProcessStopped);
+}
+
+Test(cli, where_no_process_is_found_others_may_have_some)
+{
+	struct target_list l = {.hidden = 6};
+	struct err e = ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shop", &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process of this user was found; 6 belong to other users: use sudo");
+	l.hidden = 0;
+	e = (struct err)ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, NULL, &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process was found");
 }
 
 Test(cli, finds_the_library_beside_itself_first)
