@@ -87,6 +87,7 @@ $(B)/gen/%.pb-c.o: $(B)/gen/%.pb-c.c
 $(B)/obj/agent/stacks/report_pprof.o: | $(call gen_c,$(AGENT_PROTO))
 $(B)/obj/agent/report/report_view.o: $(wildcard agent/report/assets/*)
 $(patsubst %.c,$(B)/obj/%.o,$(wildcard agent/profilers/*/*_report.c)): $(wildcard agent/profilers/*/*_view.js)
+$(B)/obj/agent/cli/cli_completion.o: $(wildcard deploy/completion/*)
 
 # the web page: every file of common/web_ui/ that is not C, compressed, and the list of them
 PAGE_FILES := $(sort $(filter-out %.c %.h,$(wildcard common/web_ui/*)))

@@ -41,7 +41,7 @@ int main(int argc, char *argv[])
 	struct agent_options o;
 	struct err e = ERR_INIT;
 	if (agent_options_parse(argc, argv, environment, &o, &e) < 0) {
-		fprintf(stderr, "drdotnet-agent: %s\n", e.message);
+		options_print_error("drdotnet-agent", NULL, &e, stderr);
 		return 2;
 	}
 	switch (o.command) {

@@ -7,6 +7,7 @@
 #include "common/base/fsio.h"
 #include "common/base/http.h"
 #include "common/base/mem.h"
+#include "common/base/options.h"
 #include "controller/daemon/controller_links.h"
 #include "controller/triggers/alert_webhook.h"
 #include "controller/daemon/controller.h"
@@ -372,7 +373,7 @@ int main(int argc, char *argv[])
 	struct controller_settings s;
 	struct err e = ERR_INIT;
 	if (controller_options_parse(argc, argv, environment, &s, &e) < 0) {
-		fprintf(stderr, "drdotnet-controller: %s\n", e.message);
+		options_print_error("drdotnet-controller", NULL, &e, stderr);
 		return 2;
 	}
 	switch (s.command) {

@@ -6,7 +6,7 @@
 int cli_diff(const struct cli_args *a)
 {
 	struct err e = ERR_INIT;
-	if (report_diff_files(a->operands[0], a->operands[1], a->json, a->output, stdout, &e) == 0)
+	if (report_diff_files(a->words.at[0], a->words.at[1], a->json, a->output, stdout, &e) == 0)
 		return CLI_OK;
 	cli_output_error(stdout, stderr, a->json, &e);
 	return e.kind == ERR_INVALID ? CLI_USAGE : CLI_FAILED;

@@ -17,26 +17,27 @@ enum cli_exit {
 };
 
 enum cli_command {
-	CLI_WELCOME,    /* no word at all */
-	CLI_HELP,       /* also of a command: see `about` */
-	CLI_VERSION,
-	CLI_COMPLETE,   /* the shell asks for words: cli_complete() */
-	CLI_PS,
+	CLI_WELCOME = OPTION_ALONE,     /* no word at all */
+	CLI_HELP = OPTION_HELP,         /* also of a command: see `about` */
+	CLI_VERSION = OPTION_VERSION,
+	CLI_COMPLETE = OPTION_COMPLETING, /* the shell asks for words: cli_complete() */
+	CLI_PS = OPTION_COMMANDS,
 	CLI_RUN,
 	CLI_SERVE,
 	CLI_DIFF,
+	CLI_COMPLETION,
 };
 
 struct cli_args {
 	enum cli_command command;
-	const char *about;         /* the command, or NULL: the program */
-	const char *file;          /* -f; borrowed from argv, like the others */
+	const struct option_command *about; /* the command, or NULL: the program */
+	struct option_words words;          /* of `diff` the two reports; borrowed from argv, like the others */
+	const char *file;          /* -f */
 	const char *name;
 	const char *output;
 	const char *baseline;      /* a report.json, or its folder */
 	int64_t pid;               /* 0: not given */
 	struct session_options session;
-	const char *operands[2];   /* the two reports of `diff`; NULL: not given */
 	/* of `serve` */
 	int64_t port;              /* 0: any free one */
 	int64_t at_once;           /* 0: not given */
@@ -48,7 +49,10 @@ struct cli_args {
 /* ERR_INVALID when it cannot be understood; the message names the word. */
 int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e);
 
-void cli_print_help(const char *about, FILE *out);
+void cli_print_help(const struct cli_args *a, FILE *out);
+
+/* One line for what cli_parse() refused. */
+void cli_print_usage_error(const struct cli_args *a, const struct err *e, FILE *out);
 
 /* option_program_complete() of `drdotnet`; what it may return: ":files [EXTENSION...]", ":folders" or ":processes". */
 const char *cli_complete(int argc, char *const argv[], FILE *out);

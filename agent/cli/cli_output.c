@@ -1,6 +1,7 @@
 #include "agent/cli/cli_output.h"
 
 #include "agent/cli/cli_typeset.h"
+#include "agent/cli/cli_words.h"
 #include "common/api/reason.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
@@ -10,6 +11,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
+#include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +20,7 @@
 
 #define SUMMARY_MAX (256 * 1024)
 #define JSON_MAX (1024 * 1024)
-#define USUAL_WIDTH 100 /* of what is no terminal */
+#define USUAL_WIDTH 80 /* of a terminal that does not say */
 
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
@@ -52,24 +54,28 @@ static void print_escaped(FILE *out, const char *text)
 	fputs(buf_str(&b), out);
 }
 
-/* Colours as people ask for them (https://no-color.org). */
-static struct cli_page page_of(FILE *out)
+/* https://no-color.org */
+struct cli_page cli_output_page(FILE *out)
 {
 	struct winsize size = {0};
-	struct cli_page page = {.width = USUAL_WIDTH};
 	const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	if (ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
-		page.width = size.ws_col;
-	page.colour = isatty(fileno(out)) && (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color);
-	return page;
+	if (!isatty(fileno(out)))
+		return (struct cli_page){0};
+	bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col;
+	return (struct cli_page){
+		.width = known ? size.ws_col : USUAL_WIDTH,
+		.colour = (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color),
+	};
 }
 
 static void print_summary(FILE *out, const char *markdown)
 {
-	struct cli_page page = page_of(out);
-	AUTO_BUF struct buf text;
+	struct cli_page page = cli_output_page(out);
+	AUTO_BUF struct buf words, text;
+	buf_init(&words, SUMMARY_MAX * 2);
 	buf_init(&text, SUMMARY_MAX * 8);
-	cli_typeset(&page, markdown, &text);
+	cli_words_put(markdown, &words);
+	cli_typeset(&page, buf_str(&words), &text);
 	fputs(buf_str(&text), out);
 }
 
@@ -81,25 +87,50 @@ static bool has_report(const struct report_result *r, const char *name)
 	return false;
 }
 
+/* As terminals know it: https://gist.github.com/egmontkob/eb114294efbcd5adb1944c9f3cb5feda */
+static void print_link(FILE *out, const char *path)
+{
+	char host[256] = "";
+	gethostname(host, sizeof host - 1);
+	fprintf(out, "\033]8;;file://%s", host);
+	for (const unsigned char *c = (const unsigned char *)path; *c; c++)
+		fprintf(out, isalnum(*c) || strchr("/-_.~", *c) ? "%c" : "%%%02X", *c);
+	fprintf(out, "\033\\%s\033]8;;\033\\", path);
+}
+
 /* Where the report is, as one may click or paste it. */
 static void print_place(FILE *out, const struct report_result *r, const char *dir)
 {
 	AUTO_FREE char *whole = realpath(dir, NULL);
 	const char *page = has_report(r, "report.html") ? "report.html" : "report.json";
-	fprintf(out, "\nReport: %s/%s\n", whole ? whole : dir, page);
-	fprintf(out, "Other files in that folder:");
+	AUTO_FREE char *path = mem_printf("%s/%s", whole ? whole : dir, page);
+	fputs("\nReport: ", out);
+	if (cli_output_page(out).colour)
+		print_link(out, path);
+	else
+		fputs(path, out);
+	fputs("\nOther files in that folder:", out);
 	for (size_t i = 0; i < r->report_count; i++)
 		if (strcmp(r->reports[i].name, page) != 0)
 			fprintf(out, " %s", r->reports[i].name);
 	fputc('\n', out);
 }
 
+/* In the words of a command line; owned by the caller. */
+static char *spoken(const char *text)
+{
+	AUTO_BUF struct buf words;
+	buf_init(&words, SUMMARY_MAX);
+	cli_words_put(text ? text : "", &words);
+	return mem_strdup(buf_str(&words));
+}
+
 static void print_remedy(FILE *errors, const char *reason, const char *message)
 {
-	const char *remedy = reason ? reason_remedy(reason) : NULL;
+	const char *remedy = cli_words_remedy(reason);
 	AUTO_BUF struct buf b;
 	buf_init(&b, 8192);
-	text_append_printable(&b, message ? message : "", message ? strlen(message) : 0);
+	text_append_printable(&b, message, strlen(message));
 	fprintf(errors, "drdotnet: %s%s%s%s%s\n", reason ? reason : "", reason ? ": " : "", buf_str(&b), remedy ? ". " : "", remedy ? remedy : "");
 }
 
@@ -115,10 +146,11 @@ void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, i
 	}
 	if (o->report.report_count)
 		print_place(out, &o->report, dir);
+	AUTO_FREE char *message = spoken(o->message);
 	if (o->phase == JOB_FAILED)
-		print_remedy(errors, o->reason, o->message);
-	else if (o->message && strcmp(o->message, "completed") != 0)
-		fprintf(errors, "drdotnet: %s\n", o->message);
+		print_remedy(errors, o->reason, message);
+	else if (*message && strcmp(message, "completed") != 0)
+		fprintf(errors, "drdotnet: %s\n", message);
 }
 
 static json_t *text_or_null(const char *s)
@@ -155,10 +187,11 @@ static void print_json(FILE *out, json_t *doc)
 void cli_output_json(FILE *out, const struct session_outcome *o, const struct target *t, const char *dir, const char *comparison)
 {
 	json_t *doc = json_object();
+	AUTO_FREE char *message = o->message ? spoken(o->message) : NULL;
 	json_object_set_new(doc, "phase", text_or_null(job_phase_name(o->phase)));
 	json_object_set_new(doc, "reason", text_or_null(o->reason));
-	json_object_set_new(doc, "message", text_or_null(o->message));
-	json_object_set_new(doc, "remedy", text_or_null(o->phase == JOB_FAILED && o->reason ? reason_remedy(o->reason) : NULL));
+	json_object_set_new(doc, "message", text_or_null(message));
+	json_object_set_new(doc, "remedy", text_or_null(o->phase == JOB_FAILED ? cli_words_remedy(o->reason) : NULL));
 	json_object_set_new(doc, "headline", text_or_null(o->report.headline));
 	json_object_set_new(doc, "diagnosis", text_or_null(o->report.diagnosis));
 	if (comparison)
@@ -175,15 +208,17 @@ void cli_output_json(FILE *out, const struct session_outcome *o, const struct ta
 
 void cli_output_error(FILE *out, FILE *errors, bool json, const struct err *e)
 {
+	/* Of a manifest the fields are wrong that it has. */
+	AUTO_FREE char *message = e->reason == REASON_InvalidSpec ? mem_strdup(e->message) : spoken(e->message);
 	if (!json) {
-		print_remedy(errors, e->reason, e->message);
+		print_remedy(errors, e->reason, message);
 		return;
 	}
 	json_t *doc = json_object();
 	json_object_set_new(doc, "phase", text_or_null(job_phase_name(JOB_FAILED)));
 	json_object_set_new(doc, "reason", text_or_null(e->reason));
-	json_object_set_new(doc, "message", text_or_null(e->message));
-	json_object_set_new(doc, "remedy", text_or_null(e->reason ? reason_remedy(e->reason) : NULL));
+	json_object_set_new(doc, "message", text_or_null(message));
+	json_object_set_new(doc, "remedy", text_or_null(cli_words_remedy(e->reason)));
 	json_object_set_new(doc, "reports", json_array());
 	print_json(out, doc);
 }

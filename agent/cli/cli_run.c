@@ -2,7 +2,9 @@
 
 #include "agent/cli/cli_library.h"
 #include "agent/cli/cli_output.h"
+#include "agent/cli/cli_processes.h"
 #include "agent/cli/cli_target.h"
+#include "agent/cli/ps.h"
 #include "agent/profilers/profilers.h"
 #include "common/api/reason.h"
 #include "common/api/session_manifest.h"
@@ -59,7 +61,8 @@ static int load_spec(struct run *r, struct err *e)
 	}
 	if (r->spec.baseline_session)
 		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
-				      "spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE");
+				      "%s: spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE",
+				      a->file);
 	if (session_options_check(&a->session, r->spec.profiler, e) < 0)
 		return -1;
 	session_options_apply(&a->session, &r->spec);
@@ -197,8 +200,20 @@ static int profile(struct run *r)
 
 typedef int run_step(struct run *r, struct err *e);
 
+/* Where the name of a process was not enough, with those that there are. */
+static void fail(const struct run *r, const struct err *e)
+{
+	cli_output_error(stdout, stderr, r->a->json, e);
+	if (r->a->json || (e->reason != REASON_AmbiguousProcess && e->reason != REASON_ProcessNotFound) || r->targets.count == 0)
+		return;
+	fputc('\n', stderr);
+	ps_print(&r->targets, false, stderr);
+}
+
 int cli_run(const struct cli_args *a)
 {
+	if (!a->file && !a->session.has_profiler && !a->pid && !a->name)
+		return cli_processes_explain(a);
 	static run_step *const steps[] = {load_spec, check_baseline, find_library, catch_signals, choose_target, open_dir};
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
@@ -209,7 +224,7 @@ int cli_run(const struct cli_args *a)
 	if (status == CLI_OK)
 		status = profile(&r);
 	else
-		cli_output_error(stdout, stderr, a->json, &e);
+		fail(&r, &e);
 	session_spec_fini(&r.spec);
 	target_list_fini(&r.targets);
 	free(r.session_name);

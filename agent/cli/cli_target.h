@@ -4,8 +4,9 @@
 
 #include "agent/target/target.h"
 
-/* `name` NULL: the only one. Else the processes with this entry assembly; when there are none, those whose command line holds
- * the text. Returns the index or -1 with the errors of target_choose(). */
+/* `name` NULL: the only one. Else the processes with this entry assembly; when there are none, those whose command line holds the text; each
+ * first as it is written, then in upper or lower case. Returns the index or -1: ERR_NOT_FOUND (NoDotnetProcess, ProcessNotFound), ERR_INVALID
+ * (AmbiguousProcess: the message lists them), or the reason why the only one cannot be profiled. */
 ssize_t cli_target_choose(const struct target_list *l, const char *name, struct err *e);
 
 #endif

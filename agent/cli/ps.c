@@ -1,6 +1,7 @@
 #include "agent/cli/ps.h"
 
-#include "common/api/reason.h"
+#include "agent/cli/cli_output.h"
+#include "agent/cli/cli_words.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -10,6 +11,7 @@
 #include <string.h>
 
 #define CELL_MAX_CHARS 48
+#define MESSAGE_MAX 4096
 #define TEXT_MAX (16u << 20)
 
 static void append_json_or_null(struct buf *out, const char *key, const char *s)
@@ -47,8 +49,11 @@ static void append_json_process(struct buf *out, const struct target *t)
 	append_json_or_null(out, "commandLine", t->command_line);
 	buf_printf(out, ",\"profilable\":%s", t->profilable ? "true" : "false");
 	append_json_or_null(out, "reason", t->reason);
-	append_json_or_null(out, "message", t->message);
-	append_json_or_null(out, "remedy", reason_remedy(t->reason));
+	AUTO_BUF struct buf words;
+	buf_init(&words, MESSAGE_MAX);
+	cli_words_put(t->message ? t->message : "", &words);
+	append_json_or_null(out, "message", t->message ? buf_str(&words) : NULL);
+	append_json_or_null(out, "remedy", cli_words_remedy(t->reason));
 	buf_putc(out, '}');
 }
 
@@ -63,15 +68,7 @@ static void append_json(struct buf *out, const struct target_list *l)
 }
 
 enum column { COLUMN_PID, COLUMN_INNER, COLUMN_UID, COLUMN_RUNTIME, COLUMN_ENTRYPOINT, COLUMN_CONTAINER, COLUMN_STATE, COLUMNS };
-static const char *const titles[COLUMNS] = {"PID", "INNER", "UID", "RUNTIME", "ENTRYPOINT", "CONTAINER", "PROFILABLE"};
-
-static size_t chars_of(const char *s)
-{
-	size_t n = 0;
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xC0) != 0x80;
-	return n;
-}
+static const char *const titles[] = {"PID", "INNER", "UID", "RUNTIME", "ENTRYPOINT", "CONTAINER", "PROFILABLE"};
 
 static char *cell_number(int64_t v, bool known)
 {
@@ -106,37 +103,26 @@ static char *cell(const struct target *t, enum column c)
 	}
 	if (t->profilable)
 		return mem_strdup("yes");
-	AUTO_FREE char *message = cell_text(t->message ? t->message : "not asked", 300);
+	AUTO_BUF struct buf words;
+	buf_init(&words, MESSAGE_MAX);
+	cli_words_put(t->message ? t->message : "not asked", &words);
+	AUTO_FREE char *message = cell_text(buf_str(&words), 300);
 	return mem_printf("no: %s%s%s", t->reason ? t->reason : "", t->reason ? ": " : "", message);
 }
 
-static void append_padded(struct buf *out, const char *s, size_t width, bool last)
+static void append_table(struct buf *out, const struct target_list *l, const struct cli_page *page)
 {
-	buf_puts(out, s);
-	for (size_t n = chars_of(s); !last && n < width + 2; n++)
-		buf_putc(out, ' ');
-	if (last)
-		buf_putc(out, '\n');
-}
-
-static void append_table(struct buf *out, const struct target_list *l)
-{
-	size_t width[COLUMNS];
-	AUTO_FREE char **cells = mem_calloc(l->count * COLUMNS + 1, sizeof *cells);
+	struct cli_table table = {.wrap_last = true};
+	char *cells[COLUMNS];
 	for (int c = 0; c < COLUMNS; c++)
-		width[c] = strlen(titles[c]);
-	for (size_t i = 0; i < l->count * COLUMNS; i++) {
-		cells[i] = cell(&l->items[i / COLUMNS], (enum column)(i % COLUMNS));
-		size_t n = chars_of(cells[i]);
-		if (n > width[i % COLUMNS])
-			width[i % COLUMNS] = n;
+		cells[c] = mem_strdup(titles[c]);
+	cli_table_add_row_take(&table, cells, COLUMNS);
+	for (size_t i = 0; i < l->count; i++) {
+		for (int c = 0; c < COLUMNS; c++)
+			cells[c] = cell(&l->items[i], (enum column)c);
+		cli_table_add_row_take(&table, cells, COLUMNS);
 	}
-	for (int c = 0; c < COLUMNS; c++)
-		append_padded(out, titles[c], width[c], c == COLUMNS - 1);
-	for (size_t i = 0; i < l->count * COLUMNS; i++) {
-		append_padded(out, cells[i], width[i % COLUMNS], i % COLUMNS == COLUMNS - 1);
-		free(cells[i]);
-	}
+	cli_table_put(page, &table, out);
 }
 
 static void append_hidden(struct buf *out, const struct target_list *l)
@@ -148,12 +134,13 @@ static void append_hidden(struct buf *out, const struct target_list *l)
 
 int ps_print(const struct target_list *l, bool json, FILE *out)
 {
+	struct cli_page page = cli_output_page(out);
 	AUTO_BUF struct buf text;
 	buf_init(&text, TEXT_MAX);
 	if (json)
 		append_json(&text, l);
 	else
-		append_table(&text, l);
+		append_table(&text, l, &page);
 	if (!json)
 		append_hidden(&text, l);
 	return fwrite(buf_str(&text), 1, text.len, out) == text.len && fflush(out) == 0 ? 0 : -1;

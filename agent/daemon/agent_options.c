@@ -6,21 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int set_mode(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
-{
-	(void)row;
-	if (strcmp(value, "hostPID") != 0 && strcmp(value, "sharedTmp") != 0)
-		return err_set(e, ERR_INVALID, 0, "%s: expected hostPID or sharedTmp, found \"%.80s\"", name, value);
-	((struct agent_options *)args)->mode = value[0] == 'h' ? AGENT_MODE_HOST_PID : AGENT_MODE_SHARED_TMP;
-	return 0;
-}
-
-#define TEXT(option, variable, word, field, value, text)                                                                                \
-	{.name = option, .env = variable, .argument = word, .set = option_set_text, .at = offsetof(struct agent_options, field),        \
-	 .initial = value, .help = text}
-#define NUMBER(option, variable, field, from, to, value, text)                                                                          \
-	{.name = option, .env = variable, .argument = "N", .set = option_set_number, .at = offsetof(struct agent_options, field),       \
-	 .least = from, .most = to, .initial = value, .help = text}
+#define TEXT(option, variable, word, field, value, text) \
+	OPTION_TEXT(struct agent_options, field, option, word, text, .env = variable, .initial = value)
+#define NUMBER(option, variable, field, from, to, value, text) \
+	OPTION_NUMBER(struct agent_options, field, option, "N", from, to, text, .env = variable, .initial = value)
+#define WORD(option, variable, argument, field, words, value, text) \
+	OPTION_WORD(struct agent_options, field, option, argument, words, text, .env = variable, .initial = value)
 
 static const struct option_row rows[] = {
 	TEXT("--controller", "DRDOTNET_CONTROLLER", "HOST:PORT", controller, "drdotnet-controller.drdotnet-system.svc:8443",
@@ -29,8 +20,7 @@ static const struct option_row rows[] = {
 	TEXT("--ca-file", "DRDOTNET_CA_FILE", "FILE", ca_file, "/etc/drdotnet/link-ca/ca.crt", "CA bundle that verifies the controllers"),
 	TEXT("--token-file", "DRDOTNET_TOKEN_FILE", "FILE", token_file, "/var/run/secrets/drdotnet/token", "ServiceAccount token for the controllers"),
 	TEXT("--upload-ca-file", "DRDOTNET_UPLOAD_CA_FILE", "FILE", upload_ca_file, NULL, "CA bundle of the object storage (default: the system's)"),
-	{.name = "--mode", .env = "DRDOTNET_MODE", .argument = "MODE", .set = set_mode, .initial = "hostPID",
-	 .help = "hostPID or sharedTmp: how processes are found"},
+	WORD("--mode", "DRDOTNET_MODE", "MODE", mode, "hostPID sharedTmp", "hostPID", "hostPID or sharedTmp: how processes are found"),
 	TEXT("--proc-root", "DRDOTNET_PROC_ROOT", "DIR", proc_root, "/proc", "the node's /proc"),
 	TEXT("--shared-parent", "DRDOTNET_SHARED_PARENT", "DIR", shared_parent, "/var/lib/drdotnet-tmp/pods", "sharedTmp: the folder of the pods' folders"),
 	TEXT("--library", "DRDOTNET_LIBRARY", "FILE", library, "/usr/lib/drdotnet/libdrdotnet.so", "the profiler library"),
@@ -44,22 +34,13 @@ static const struct option_row rows[] = {
 	TEXT("--node-name", "NODE_NAME", "NAME", node_name, NULL, "this node's name in the reports"),
 	TEXT("--health-socket", "DRDOTNET_HEALTH_SOCKET", "FILE", health_socket, "/var/lib/drdotnet/health.sock",
 	     "unix socket of `drdotnet-agent health` and `ready`"),
-	{.name = "--log-level", .env = "DRDOTNET_LOG_LEVEL", .argument = "LEVEL", .set = option_set_log_level,
-	 .at = offsetof(struct agent_options, log_level), .initial = "info", .help = "debug, info, warn or error"},
-	{.name = "--help", .brief = "-h", .set = option_set_last, .at = offsetof(struct agent_options, command), .least = AGENT_HELP, .help = "this help"},
-	{.name = "--version", .set = option_set_last, .at = offsetof(struct agent_options, command), .least = AGENT_VERSION, .help = "the version"},
+	WORD("--log-level", "DRDOTNET_LOG_LEVEL", "LEVEL", log_level, OPTION_LOG_LEVELS, "info", "debug, info, warn or error"),
+	OPTION_LAST(struct agent_options, command, "--help", AGENT_HELP, "this help", .brief = "-h"),
+	OPTION_LAST(struct agent_options, command, "--version", AGENT_VERSION, "the version"),
 };
 
-static int take_word(void *args, const char *word, struct err *e)
-{
-	bool health = strcmp(word, "health") == 0;
-	if (!health && strcmp(word, "ready") != 0)
-		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s", word);
-	((struct agent_options *)args)->command = health ? AGENT_HEALTH : AGENT_READY;
-	return 0;
-}
-
-static const struct option_table table = {.rows = rows, .count = sizeof rows / sizeof *rows, .command = ~0u, .on_word = take_word};
+static const struct option_table table = {.rows = rows, .count = sizeof rows / sizeof *rows, .command = ~0u, .has_words = true,
+					  .words_at = offsetof(struct agent_options, words)};
 
 /* "host:port", "[v6]:port". */
 static int split_controller(struct agent_options *o, struct err *e)
@@ -80,12 +61,23 @@ static int split_controller(struct agent_options *o, struct err *e)
 	return 0;
 }
 
+static int read_command(struct agent_options *o, struct err *e)
+{
+	int word = o->words.count ? option_find_word("health ready", o->words.at[0]) : -1;
+	if (o->words.count > 1 || (o->words.count && word < 0))
+		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s; only health or ready", o->words.at[o->words.count - 1]);
+	if (word >= 0)
+		o->command = word == 0 ? AGENT_HEALTH : AGENT_READY;
+	return 0;
+}
+
 int agent_options_parse(int argc, char *const argv[], const char *(*env)(const char *name), struct agent_options *out, struct err *e)
 {
 	*out = (struct agent_options){.command = AGENT_RUN, .node_name = ""};
-	if (options_read_environment(&table, env, out, e) < 0 || options_read_words(&table, argc, argv, 1, out, e) < 0)
-		return -1;
-	return split_controller(out, e);
+	int rc = options_read_environment(&table, env, out, e) < 0 ? -1 : options_read_words(&table, argc, argv, 1, out, e);
+	if (rc != 0)
+		return rc < 0 ? -1 : 0;
+	return read_command(out, e) < 0 ? -1 : split_controller(out, e);
 }
 
 void agent_options_usage(FILE *out)

@@ -5,6 +5,7 @@
 #include "agent/target/target.h"
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "common/base/options.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@ struct agent_options {
 	const char *node_name;
 	const char *health_socket;
 	enum log_level log_level;
+	struct option_words words;
 };
 
 /* Values are borrowed from argv and the environment. ERR_INVALID names the option. */

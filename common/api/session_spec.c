@@ -13,34 +13,29 @@
 
 #define DEADLINE_MARGIN_SECONDS 10 /* preparing and detaching need some time beside the duration */
 
-#define MAX_SETTINGS 2
-
-struct setting {
-	const char *key; /* NULL: no more */
-	enum { SETTING_NUMBER, SETTING_ROOTS } type;
-	size_t at; /* in struct session_spec */
-	int64_t min, max;
-};
-
 struct profiler_info {
 	const char *name, *settings_key;
 	int64_t default_duration_seconds; /* 0: one look, no duration */
 	int64_t default_pause_budget_ms;
-	struct setting settings[MAX_SETTINGS + 1];
+	unsigned settings;
 };
 
-#define AT(member) offsetof(struct session_spec, member)
-#define ROOTS {"roots", SETTING_ROOTS, AT(roots), 0, 0}
-
-static const struct profiler_info profilers[] = {
-	[PROFILER_CPU_HOTPATHS] = {"CPUHotpaths", "cpuHotpaths", 30, 200, {{"frequencyHertz", SETTING_NUMBER, AT(frequency_hertz), 1, 999}}},
-	[PROFILER_GC_SURVIVORS] = {"GCSurvivors", "gcSurvivors", 0, 500, {ROOTS}},
-	[PROFILER_MEMORY_LEAK] = {"MemoryLeak", "memoryLeak", 120, 500, {ROOTS, {"walks", SETTING_NUMBER, AT(walks), 2, 10}}},
-	[PROFILER_DUPLICATED_STRINGS] = {"DuplicatedStrings", "duplicatedStrings", 0, 500, {{0}}},
-	[PROFILER_ALLOCATIONS] = {"Allocations", "allocations", 30, 200, {{0}}},
-	[PROFILER_RUNTIME_PAUSES] = {"RuntimePauses", "runtimePauses", 60, 200, {{0}}},
-};
+#define PROFILER_INFO(id, name, key, option, seconds, budget_ms, settings, ...) [PROFILER_##id] = {name, key, seconds, budget_ms, settings},
+static const struct profiler_info profilers[] = {PROFILER_LIST(PROFILER_INFO, )};
 #define PROFILER_COUNT (sizeof profilers / sizeof profilers[0])
+
+static const struct setting {
+	const char *key;
+	unsigned bit;
+	enum { SETTING_NUMBER, SETTING_ROOTS } type;
+	size_t at; /* in struct session_spec */
+	int64_t min, max;
+} settings[] = {
+	{"frequencyHertz", PROFILER_FREQUENCY, SETTING_NUMBER, offsetof(struct session_spec, frequency_hertz), 1, 999},
+	{"roots", PROFILER_ROOTS, SETTING_ROOTS, offsetof(struct session_spec, roots), 0, 0},
+	{"walks", PROFILER_WALKS, SETTING_NUMBER, offsetof(struct session_spec, walks), 2, 10},
+};
+#define SETTING_COUNT (sizeof settings / sizeof *settings)
 
 const char *profiler_kind_name(enum profiler_kind kind)
 {
@@ -75,9 +70,9 @@ const char *profiler_settings_key(enum profiler_kind kind)
 
 bool profiler_has_setting(enum profiler_kind kind, const char *setting)
 {
-	for (const struct setting *x = profilers[kind].settings; x->key; x++) {
-		if (strcmp(x->key, setting) == 0)
-			return true;
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		if (strcmp(settings[i].key, setting) == 0)
+			return profilers[kind].settings & settings[i].bit;
 	}
 	return false;
 }
@@ -234,43 +229,45 @@ static int read_target(const json_t *target, bool required, struct session_targe
 	return 0;
 }
 
-static int read_roots(const json_t *settings, const char *path, enum heap_roots *out, struct err *e)
+static int read_roots(const json_t *obj, const char *path, enum heap_roots *out, struct err *e)
 {
 	const char *name = NULL;
-	if (jsonx_string(settings, path, "roots", false, &name, e) < 0)
+	if (jsonx_string(obj, path, "roots", false, &name, e) < 0)
 		return -1;
 	if (!name || heap_roots_parse(name, out) == 0)
 		return 0;
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s.roots: must be Auto, Exact or NoCollection, found \"%.60s\"", path, name);
 }
 
-static int read_setting(const json_t *settings, const char *path, const struct setting *x, struct session_spec *s, struct err *e)
+static int read_setting(const json_t *obj, const char *path, const struct setting *x, struct session_spec *s, struct err *e)
 {
 	void *at = (char *)s + x->at;
 	if (x->type == SETTING_ROOTS)
-		return read_roots(settings, path, at, e);
-	return jsonx_int(settings, path, x->key, false, x->min, x->max, at, e);
+		return read_roots(obj, path, at, e);
+	return jsonx_int(obj, path, x->key, false, x->min, x->max, at, e);
 }
 
 /* Only the chosen profiler's settings may be there. */
 static int read_settings(const json_t *spec, struct session_spec *s, struct err *e)
 {
 	const struct profiler_info *p = &profilers[s->profiler];
-	const char *known[MAX_SETTINGS + 1] = {NULL};
-	const json_t *settings = NULL;
+	const char *known[SETTING_COUNT + 1] = {NULL};
+	const json_t *obj = NULL;
 	char path[64];
+	size_t count = 0;
 	snprintf(path, sizeof path, "spec.%s", p->settings_key);
-	for (size_t i = 0; p->settings[i].key; i++)
-		known[i] = p->settings[i].key;
-	if (jsonx_object(spec, "spec", p->settings_key, false, &settings, e) < 0 || jsonx_only_keys(settings, path, known, e) < 0)
+	for (size_t i = 0; i < SETTING_COUNT; i++)
+		if (p->settings & settings[i].bit)
+			known[count++] = settings[i].key;
+	if (jsonx_object(spec, "spec", p->settings_key, false, &obj, e) < 0 || jsonx_only_keys(obj, path, known, e) < 0)
 		return -1;
 	for (size_t i = 0; i < PROFILER_COUNT; i++) {
 		if (i != s->profiler && json_object_get(spec, profilers[i].settings_key))
 			return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "spec.%s: belongs to the profiler %s; leave it out for %s",
 					      profilers[i].settings_key, profilers[i].name, p->name);
 	}
-	for (size_t i = 0; p->settings[i].key; i++) {
-		if (read_setting(settings, path, &p->settings[i], s, e) < 0)
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		if (p->settings & settings[i].bit && read_setting(obj, path, &settings[i], s, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -337,12 +334,13 @@ static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct er
 	return invalid(e, "%s", buf_str(&text));
 }
 
+#define PROFILER_KEY(id, name, key, ...) key,
+
 static int read_spec(const json_t *spec, bool target_required, struct session_spec *s, struct err *e)
 {
-	static const char *const known[] = {"profiler", "target", "durationSeconds", "cpuHotpaths", "gcSurvivors", "memoryLeak",
-					    "duplicatedStrings", "allocations", "runtimePauses", "pauseBudgetMilliseconds", "output",
-					    "activeDeadlineSeconds", "ttlSecondsAfterFinished", "priority", "reveal", "baselineSession",
-					    "cancel", NULL};
+	static const char *const known[] = {"profiler", "target", "durationSeconds", PROFILER_LIST(PROFILER_KEY, )
+					    "pauseBudgetMilliseconds", "output", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
+					    "priority", "reveal", "baselineSession", "cancel", NULL};
 	const json_t *target = NULL;
 	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_object(spec, "spec", "target", target_required, &target, e) < 0 ||
 	    read_target(target, target_required, &s->target, e) < 0 || read_times(spec, s, e) < 0 || read_settings(spec, s, e) < 0 ||
@@ -397,14 +395,16 @@ static json_t *target_to_json(const struct session_target *t)
 
 static json_t *settings_to_json(const struct session_spec *s)
 {
-	json_t *settings = json_object();
-	for (const struct setting *x = profilers[s->profiler].settings; x->key; x++) {
+	json_t *obj = json_object();
+	for (size_t i = 0; i < SETTING_COUNT; i++) {
+		const struct setting *x = &settings[i];
 		const void *at = (const char *)s + x->at;
-		json_object_set_new(settings, x->key,
-				    x->type == SETTING_ROOTS ? json_string(heap_roots_name(*(const enum heap_roots *)at))
-							     : json_integer(*(const int64_t *)at));
+		if (profilers[s->profiler].settings & x->bit)
+			json_object_set_new(obj, x->key,
+					    x->type == SETTING_ROOTS ? json_string(heap_roots_name(*(const enum heap_roots *)at))
+								     : json_integer(*(const int64_t *)at));
 	}
-	return settings;
+	return obj;
 }
 
 json_t *session_spec_to_json(const struct session_spec *s)

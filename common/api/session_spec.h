@@ -4,6 +4,7 @@
 #ifndef DRDOTNET_SESSION_SPEC_H
 #define DRDOTNET_SESSION_SPEC_H
 
+#include "common/api/profiler_list.h"
 #include "common/base/err.h"
 #include "common/base/jsonx.h"
 
@@ -18,22 +19,10 @@
 #define SESSION_FINALIZER "drdotnet.dev/detach"
 #define SESSION_REQUESTED_BY "drdotnet.dev/requested-by" /* the annotation that names who asked for the session */
 
-enum profiler_kind {
-	PROFILER_CPU_HOTPATHS,       /* "CPUHotpaths", and so on */
-	PROFILER_GC_SURVIVORS,
-	PROFILER_MEMORY_LEAK,
-	PROFILER_DUPLICATED_STRINGS,
-	PROFILER_ALLOCATIONS,
-	PROFILER_RUNTIME_PAUSES,
-};
-
 /* "CPUHotpaths" <-> enum. Unknown: -1. */
 const char *profiler_kind_name(enum profiler_kind kind);
 int profiler_kind_parse(const char *name, enum profiler_kind *out);
 unsigned profiler_kinds(void); /* all that this build knows: a bit 1 << kind for each */
-
-/* "CPUHotpaths, ... or RuntimePauses": all names, for errors and help. Static storage. */
-#define PROFILER_NAMES "CPUHotpaths, GCSurvivors, MemoryLeak, DuplicatedStrings, Allocations or RuntimePauses"
 
 /* It looks once at the process, so that its sessions have no duration. */
 bool profiler_takes_one_look(enum profiler_kind kind);

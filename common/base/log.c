@@ -23,17 +23,6 @@ void log_configure(enum log_level least, enum log_format format)
 	line_format = format;
 }
 
-int log_parse_level(const char *name, enum log_level *level)
-{
-	for (int i = 0; i < 4; i++) {
-		if (strcmp(name, level_names[i]) == 0) {
-			*level = (enum log_level)i;
-			return 0;
-		}
-	}
-	return -1;
-}
-
 static void write_text(struct buf *line, const struct log_kv *kv)
 {
 	for (; kv->key; kv++) {

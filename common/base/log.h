@@ -30,9 +30,6 @@ static inline const char *log_text(const char *s)
 
 void log_configure(enum log_level least, enum log_format format);
 
-/* "debug", "info", "warn", "error" to *level; -1 for anything else. */
-int log_parse_level(const char *name, enum log_level *level);
-
 /* `kv` starts with one unused entry (see the macros) and ends with a NULL key. */
 void log_write(enum log_level level, const char *component, const char *msg, const struct log_kv *kv);
 

@@ -1,16 +1,18 @@
 #include "common/base/options.h"
 
-#include "common/base/log.h"
+#include "common/base/buf.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #define MAX_DURATION_SECONDS 3600
 #define MAX_SUGGESTED 32 /* characters of a word that is compared with the names */
-#define MAX_ROWS 64
+#define MAX_ROWS 96
 #define HELP_COLUMN 29
+#define WORDS_MAX 512 /* characters of a list of words */
 
 static bool row_applies(const struct option_table *t, const struct option_row *row)
 {
@@ -100,24 +102,20 @@ int option_set_off(const struct option_row *row, const char *name, const char *v
 	return set_switch(name, value, false, field_of(row, args), e);
 }
 
-int option_set_value(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
+int option_set_last(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
 	(void)name, (void)value, (void)e;
 	*(int *)field_of(row, args) = (int)row->least;
-	return 0;
-}
-
-int option_set_last(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
-{
-	option_set_value(row, name, value, args, e);
 	return OPTIONS_END;
 }
 
-int option_set_log_level(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
+int option_set_word(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
-	if (log_parse_level(value, field_of(row, args)) == 0)
-		return 0;
-	return err_set(e, ERR_INVALID, 0, "%s: expected debug, info, warn or error, found \"%.80s\"", name, value);
+	int index = option_find_word(row->values, value);
+	if (index < 0)
+		return option_expected(name, row->values, value, e);
+	*(int *)field_of(row, args) = (int)row->least + index;
+	return 0;
 }
 
 /* what may have been meant ----------------------------------------------------------------------------------------- */
@@ -159,6 +157,12 @@ const char *option_nearest(const char *word, const char *const *names, size_t co
 	return nearest;
 }
 
+static int unknown(const char *what, const char *word, const char *nearest, struct err *e)
+{
+	return err_set(e, ERR_INVALID, 0, "unknown %s: %.80s%s%s%s", what, word, nearest ? "; did you mean " : "", nearest ? nearest : "",
+		       nearest ? "?" : "");
+}
+
 static int unknown_option(const struct option_table *t, const char *word, size_t len, struct err *e)
 {
 	const char *names[MAX_ROWS], *nearest = NULL;
@@ -171,7 +175,44 @@ static int unknown_option(const struct option_table *t, const char *word, size_t
 		snprintf(name, sizeof name, "%.*s", (int)len, word);
 		nearest = option_nearest(name, names, count);
 	}
-	return err_set(e, ERR_INVALID, 0, "unknown option: %.80s%s%s%s", word, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+	return unknown("option", word, nearest, e);
+}
+
+/* The words of a list "Auto Exact", copied to `text`, which they point into. */
+static size_t split_words(const char *words, char *text, size_t size, const char *out[MAX_ROWS])
+{
+	size_t count = 0;
+	char *rest = text, *word;
+	snprintf(text, size, "%s", words);
+	while (count < MAX_ROWS && (word = strsep(&rest, " ")))
+		if (*word)
+			out[count++] = word;
+	return count;
+}
+
+int option_find_word(const char *words, const char *value)
+{
+	char text[WORDS_MAX];
+	const char *names[MAX_ROWS];
+	size_t count = split_words(words, text, sizeof text, names);
+	for (size_t i = 0; i < count; i++)
+		if (strcasecmp(names[i], value) == 0)
+			return (int)i;
+	return -1;
+}
+
+int option_expected(const char *name, const char *words, const char *value, struct err *e)
+{
+	char text[WORDS_MAX];
+	const char *names[MAX_ROWS];
+	size_t count = split_words(words, text, sizeof text, names);
+	const char *nearest = option_nearest(value, names, count);
+	AUTO_BUF struct buf list;
+	buf_init(&list, WORDS_MAX * 2);
+	for (size_t i = 0; i < count; i++)
+		buf_printf(&list, "%s%s", i == 0 ? "" : i + 1 < count ? ", " : " or ", names[i]);
+	return err_set(e, ERR_INVALID, 0, "%s: expected %s, found \"%.80s\"%s%s%s", name, buf_str(&list), value, nearest ? "; did you mean " : "",
+		       nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* reading ---------------------------------------------------------------------------------------------------------- */
@@ -208,16 +249,25 @@ static int read_option(const struct option_table *t, int argc, char *const argv[
 	return row->set(row, shown_name(row), value, args, e);
 }
 
+static int read_word(const struct option_table *t, const char *word, void *args, struct err *e)
+{
+	struct option_words *words = (struct option_words *)(void *)((char *)args + t->words_at);
+	if (!t->has_words || words->count + 1 == OPTION_WORDS)
+		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s", word);
+	if (!*word)
+		return err_set(e, ERR_INVALID, 0, "a word is empty");
+	words->at[words->count++] = word;
+	return 0;
+}
+
 int options_read_words(const struct option_table *t, int argc, char *const argv[], int first, void *args, struct err *e)
 {
 	int rc = 0;
 	for (int i = first; i < argc && rc == 0; i++) {
 		if (argv[i][0] == '-' && argv[i][1])
 			rc = read_option(t, argc, argv, &i, args, e);
-		else if (t->on_word)
-			rc = t->on_word(args, argv[i], e);
 		else
-			rc = err_set(e, ERR_INVALID, 0, "unexpected word: %.80s", argv[i]);
+			rc = read_word(t, argv[i], args, e);
 	}
 	return rc;
 }
@@ -258,6 +308,10 @@ void options_print_help(const struct option_table *t, FILE *out)
 		const struct option_row *row = &t->rows[i];
 		if (!row_applies(t, row))
 			continue;
+		if (!row->name && !row->brief) {
+			fprintf(out, "\n%s:\n", row->help);
+			continue;
+		}
 		char left[80], help[600];
 		snprintf(left, sizeof left, "%s%s%s%s%s", row->brief ? row->brief : "", row->brief && row->name ? ", " : "", row->name ? row->name : "",
 			 row->argument && row->argument[0] != '[' ? " " : "", row->argument ? row->argument : "");
@@ -266,6 +320,21 @@ void options_print_help(const struct option_table *t, FILE *out)
 		print_row(out, left, help);
 	}
 }
+
+void options_print_error(const char *program, const char *command, const struct err *e, FILE *out)
+{
+	fprintf(out, "%s: %s (see %s%s%s --help)\n", program, e->message, program, command ? " " : "", command ? command : "");
+}
+
+static const struct option_command *find_command(const struct option_program *p, const char *name)
+{
+	for (size_t i = 0; i < p->command_count; i++)
+		if (strcmp(p->commands[i].name, name) == 0)
+			return &p->commands[i];
+	return NULL;
+}
+
+/* completion ------------------------------------------------------------------------------------------------------- */
 
 static void print_words_with(FILE *out, const char *words, const char *beginning)
 {
@@ -277,40 +346,13 @@ static void print_words_with(FILE *out, const char *words, const char *beginning
 	}
 }
 
-static const char *complete_value(const struct option_row *row, const char *word, FILE *out)
+/* A list of words offers those that begin so; what only the machine knows is returned. */
+static const char *complete_word(const char *values, const char *word, FILE *out)
 {
-	if (row->values && row->values[0] == ':')
-		return row->values;
-	print_words_with(out, row->values ? row->values : "", word);
+	if (values && values[0] == ':')
+		return values;
+	print_words_with(out, values ? values : "", word);
 	return NULL;
-}
-
-/* programs with commands ------------------------------------------------------------------------------------------- */
-
-const struct option_command *option_program_find(const struct option_program *p, const char *name, struct err *e)
-{
-	const char *names[MAX_ROWS];
-	for (size_t i = 0; i < p->command_count && i < MAX_ROWS; i++) {
-		names[i] = p->commands[i].name;
-		if (strcmp(names[i], name) == 0)
-			return &p->commands[i];
-	}
-	const char *nearest = option_nearest(name, names, p->command_count);
-	err_set(e, ERR_INVALID, 0, "unknown command: %.80s%s%s%s", name, nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
-	return NULL;
-}
-
-struct option_table option_program_table(const struct option_program *p, const struct option_command *c)
-{
-	struct option_table t = p->options;
-	t.command = 1u << c->command;
-	return t;
-}
-
-void option_program_print_commands(const struct option_program *p, FILE *out)
-{
-	for (size_t i = 0; i < p->command_count; i++)
-		fprintf(out, "  %-10s %s\n", p->commands[i].name, p->commands[i].help);
 }
 
 const char *option_program_complete(const struct option_program *p, int argc, char *const argv[], FILE *out)
@@ -322,17 +364,104 @@ const char *option_program_complete(const struct option_program *p, int argc, ch
 		print_words_with(out, "--help --version", word);
 		return NULL;
 	}
-	const struct option_command *c = option_program_find(p, argv[2], NULL);
+	const struct option_command *c = find_command(p, argv[2]);
 	if (!c)
 		return NULL;
 	struct option_table t = option_program_table(p, c);
 	const struct option_row *before = find_row(&t, argv[argc - 2], strlen(argv[argc - 2]));
 	if (before && before->argument && before->argument[0] != '[')
-		return complete_value(before, word, out);
+		return complete_word(before->values, word, out);
 	if (*word != '-')
-		return c->operands;
+		return complete_word(c->operands, word, out);
 	for (size_t i = 0; i < t.count; i++)
 		if (t.rows[i].name && row_applies(&t, &t.rows[i]))
 			print_words_with(out, t.rows[i].name, word);
 	return NULL;
+}
+
+/* programs with commands ------------------------------------------------------------------------------------------- */
+
+struct option_table option_program_table(const struct option_program *p, const struct option_command *c)
+{
+	struct option_table t = p->options;
+	t.command = 1u << c->command;
+	t.has_words = true;
+	return t;
+}
+
+static int unknown_command(const struct option_program *p, const char *name, struct err *e)
+{
+	const char *names[MAX_ROWS];
+	size_t count = 0;
+	for (; count < p->command_count && count < MAX_ROWS; count++)
+		names[count] = p->commands[count].name;
+	return unknown("command", name, option_nearest(name, names, count), e);
+}
+
+static int check(const struct option_program *p, const struct option_command *c, void *args, struct err *e)
+{
+	const struct option_words *words = (const struct option_words *)(const void *)((const char *)args + p->options.words_at);
+	if (words->count > c->most)
+		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s", words->at[c->most]);
+	if (words->count < c->least)
+		return err_set(e, ERR_INVALID, 0, "a word is missing: %s %.*s", p->name, (int)strcspn(c->usage, "\n"), c->usage);
+	return c->check ? c->check(args, e) : 0;
+}
+
+static bool is_one_of(const char *word, const char *a, const char *b)
+{
+	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
+}
+
+int option_program_read(const struct option_program *p, int argc, char *const argv[], void *args, const struct option_command **command,
+			struct err *e)
+{
+	const char *first = argc > 1 ? argv[1] : NULL, *name = first;
+	*command = NULL;
+	if (!first)
+		return OPTION_ALONE;
+	if (is_one_of(first, "--version", "version"))
+		return OPTION_VERSION;
+	if (strcmp(first, OPTION_COMPLETE) == 0)
+		return OPTION_COMPLETING;
+	bool help = strcmp(first, "help") == 0;
+	if (help)
+		name = argc > 2 ? argv[2] : NULL;
+	if (!name || is_one_of(first, "--help", "-h"))
+		return OPTION_HELP;
+	*command = find_command(p, name);
+	if (!*command)
+		return unknown_command(p, name, e);
+	if (help)
+		return OPTION_HELP;
+	struct option_table t = option_program_table(p, *command);
+	int rc = options_read_words(&t, argc, argv, 2, args, e);
+	if (rc == 0)
+		rc = check(p, *command, args, e);
+	return rc < 0 ? -1 : rc == OPTIONS_END ? OPTION_HELP : (*command)->command;
+}
+
+static void print_usage(const struct option_program *p, const struct option_command *c, FILE *out)
+{
+	const char *before = "usage:";
+	for (const char *line = c->usage; *line; before = "") {
+		size_t len = strcspn(line, "\n");
+		fprintf(out, "%-6s %s %.*s\n", before, p->name, (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+}
+
+void option_program_print_help(const struct option_program *p, const struct option_command *c, FILE *out)
+{
+	if (c) {
+		struct option_table t = option_program_table(p, c);
+		print_usage(p, c, out);
+		fprintf(out, "\n%s\n%s%s%s", c->help, c->details ? "\n" : "", c->details ? c->details : "", c->details ? "\n" : "");
+		options_print_help(&t, out);
+		return;
+	}
+	fprintf(out, "%s\n\ncommands:\n", p->about);
+	for (size_t i = 0; i < p->command_count; i++)
+		fprintf(out, "  %-10s %s\n", p->commands[i].name, p->commands[i].help);
+	fprintf(out, "\n%s\n", p->details);
 }

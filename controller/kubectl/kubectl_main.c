@@ -32,12 +32,12 @@ int main(int argc, char **argv)
 	struct plugin_args args;
 	struct err e = ERR_INIT;
 	if (plugin_options_parse(argc, argv, &args, &e) < 0) {
-		fprintf(stderr, "kubectl drdotnet: %s (see kubectl drdotnet --help)\n", e.message);
+		plugin_options_print_error(&args, &e, stderr);
 		return PLUGIN_USAGE;
 	}
 	switch (args.command) {
 	case PLUGIN_HELP:
-		plugin_options_print_help(args.about, stdout);
+		plugin_options_print_help(&args, stdout);
 		return PLUGIN_OK;
 	case PLUGIN_VERSION:
 		printf("kubectl-drdotnet %s\n", DRDOTNET_VERSION);

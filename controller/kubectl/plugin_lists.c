@@ -158,9 +158,9 @@ static int each(const struct plugin_args *a, each_fn *fn, const char *done)
 		plugin_print_error(&e);
 		return PLUGIN_FAILED;
 	}
-	for (size_t i = 0; i < a->operand_count; i++) {
+	for (size_t i = 0; i < a->words.count; i++) {
 		struct err why = ERR_INIT;
-		const char *name = a->operands[i];
+		const char *name = a->words.at[i];
 		int rc = plugin_target_is_name(name) ? fn(&c, name, &why) : err_set(&why, ERR_INVALID, 0, "%.100s: no name of a session", name);
 		if (rc == 0) {
 			printf("%s %s\n", name, done);

@@ -50,7 +50,7 @@ static json_t *spec_json(const struct plugin_args *a, const struct plugin_target
 	json_object_set_new(spec, "target", target_json(a, target, selector));
 	put_number(spec, "durationSeconds", a->session.duration_seconds);
 	put_number(settings, "frequencyHertz", a->session.frequency_hertz);
-	put_text(settings, "roots", a->session.has_roots ? heap_roots_name(a->session.roots) : NULL);
+	put_text(settings, "roots", a->session.roots ? heap_roots_name((enum heap_roots)(a->session.roots - 1)) : NULL);
 	put_number(settings, "walks", a->session.walks);
 	put_object_take(spec, profiler_settings_key(a->session.profiler), settings);
 	put_number(spec, "pauseBudgetMilliseconds", a->session.pause_budget_ms);

@@ -8,14 +8,6 @@
 #define PROFILE FOR(PLUGIN_PROFILE)
 #define LISTS (FOR(PLUGIN_LS) | FOR(PLUGIN_TRIGGERS))
 
-static int set_format(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
-{
-	(void)row;
-	struct plugin_args *a = args;
-	a->json = strcmp(value, "json") == 0;
-	return a->json || strcmp(value, "yaml") == 0 ? 0 : err_set(e, ERR_INVALID, 0, "%s: expected yaml or json, found \"%.80s\"", name, value);
-}
-
 static int set_dry_run(const struct option_row *row, const char *name, const char *value, void *args, struct err *e)
 {
 	(void)row;
@@ -23,17 +15,15 @@ static int set_dry_run(const struct option_row *row, const char *name, const cha
 	return !value || strcmp(value, "client") == 0 ? 0 : err_set(e, ERR_INVALID, 0, "%s: only client is known", name);
 }
 
-#define TEXT(option, short_form, word, takers, field, words, text)                                                                      \
-	{.name = option, .brief = short_form, .argument = word, .commands = (takers), .set = option_set_text,                           \
-	 .at = offsetof(struct plugin_args, field), .values = words, .help = text}
-#define NUMBER(option, word, takers, field, from, to, text)                                                                             \
-	{.name = option, .argument = word, .commands = (takers), .set = option_set_number, .at = offsetof(struct plugin_args, field),  \
-	 .least = from, .most = to, .help = text}
-#define SWITCH(option, short_form, takers, field, text)                                                                                 \
-	{.name = option, .brief = short_form, .commands = (takers), .set = option_set_on, .at = offsetof(struct plugin_args, field), .help = text}
+#define ARGS struct plugin_args
+#define TEXT(option, short_form, word, takers, field, words, text) \
+	OPTION_TEXT(ARGS, field, option, word, text, .brief = short_form, .commands = (takers), .values = words)
+#define NUMBER(option, word, takers, field, from, to, text) OPTION_NUMBER(ARGS, field, option, word, from, to, text, .commands = (takers))
+#define SWITCH(option, short_form, takers, field, text) OPTION_SWITCH(ARGS, field, option, text, .brief = short_form, .commands = (takers))
 
 static const struct option_row rows[] = {
-	SESSION_OPTION_ROWS(PROFILE, struct plugin_args, session),
+	SESSION_OPTION_ROWS(PROFILE, ARGS, session),
+	{.help = "options"},
 	TEXT("--baseline", NULL, "SESSION", PROFILE, baseline, ":sessions", "compare with this finished session of the same profiler"),
 	TEXT("--selector", "-l", "LABELS", PROFILE, selector, NULL, "the pods by their labels, as kubectl takes them, instead of TARGET"),
 	TEXT("--container", "-c", "NAME", PROFILE, container, NULL, "the container, where several run .NET"),
@@ -45,8 +35,8 @@ static const struct option_row rows[] = {
 	SWITCH("--no-wait", NULL, PROFILE, no_wait, "create the session, print its name and exit"),
 	TEXT("--output", NULL, "DIR", PROFILE, output, ":files", "download the reports into this folder"),
 	{.name = "--dry-run", .argument = "[=client]", .commands = PROFILE, .set = set_dry_run, .help = "print the manifest and create nothing"},
-	{.brief = "-o", .argument = "yaml|json", .commands = PROFILE, .set = set_format,
-	 .help = "print the session (with --dry-run: the manifest) in this format"},
+	OPTION_WORD(ARGS, format, NULL, "yaml|json", "yaml json", "print the session (with --dry-run: the manifest) in this format", .brief = "-o",
+		    .least = PLUGIN_YAML, .commands = PROFILE),
 	TEXT("--output", "-o", "DIR", FOR(PLUGIN_REPORT), output, ":files", "the folder for the reports (default: ./NAME)"),
 	TEXT("--pod", NULL, "NAME", FOR(PLUGIN_REPORT) | FOR(PLUGIN_DIFF), pod, NULL, "of this pod only (diff: in both sessions)"),
 	SWITCH("--open", NULL, FOR(PLUGIN_REPORT), open, "print only the path of report.html, for a browser"),
@@ -64,117 +54,86 @@ static const struct option_row rows[] = {
 	TEXT("--kubeconfig", NULL, "FILE", 0, kubeconfig, ":files", "the kubeconfig (default: KUBECONFIG, ~/.kube/config)"),
 	TEXT("--context", NULL, "NAME", 0, context, ":contexts", "its context (default: the current one)"),
 	SWITCH("--verbose", "-v", 0, verbose, "log to standard error what is done"),
-	{.name = "--help", .brief = "-h", .set = option_set_last, .at = offsetof(struct plugin_args, command), .least = PLUGIN_HELP, .help = "this help"},
-};
-
-static const struct option_command commands[] = {
-	{"profile", PLUGIN_PROFILE, ":targets", 0, 2,
-	 "profile TARGET [--cpu | --memory | --leak | --strings | --allocations | --pauses] [30s] [options]\n"
-	 "TARGET: deploy/NAME, sts/NAME, ds/NAME, rs/NAME, job/NAME, svc/NAME, pod/NAME or a pod's name; or -l LABELS",
-	 "profile a running .NET application and print the diagnosis"},
-	{"ls", PLUGIN_LS, NULL, 0, 0, "ls [-A] [--watch] [--wide]", "list sessions"},
-	{"report", PLUGIN_REPORT, ":sessions", 1, 1, "report SESSION [-o DIR] [--pod POD] [--open]", "download a session's reports"},
-	{"ps", PLUGIN_PS, NULL, 0, 0, "ps [-n NAMESPACE | -A]", "list .NET processes and whether they can be profiled"},
-	{"cancel", PLUGIN_CANCEL, ":sessions", 1, PLUGIN_OPERANDS, "cancel SESSION...", "end sessions early; their reports stay"},
-	{"delete", PLUGIN_DELETE, ":sessions", 1, PLUGIN_OPERANDS, "delete SESSION...", "delete sessions; running ones end"},
-	{"diff", PLUGIN_DIFF, ":sessions", 2, 2,
-	 "diff BEFORE AFTER [--json] [-o FILE]\nBEFORE, AFTER: names of sessions, or report.json files and their folders (with a '/')",
-	 "compare two sessions"},
-	{"triggers", PLUGIN_TRIGGERS, NULL, 0, 0, "triggers [-A] [--watch]", "list what starts sessions by itself"},
-	{"doctor", PLUGIN_DOCTOR, NULL, 0, 0, "doctor [--json]", "check the installation"},
+	OPTION_LAST(ARGS, command, "--help", PLUGIN_HELP, "this help", .brief = "-h"),
 };
 
 /* Of `profile TARGET 30s` the time; with -l it is the only word. */
 static int check_words(struct plugin_args *a, struct err *e)
 {
 	size_t targets = a->selector ? 0 : 1;
-	if (a->operand_count < targets)
+	if (a->words.count < targets)
 		return err_set(e, ERR_INVALID, 0, "say what to profile: deploy/NAME, a pod's name, or -l LABELS");
-	if (a->operand_count > targets + 1)
-		return err_set(e, ERR_INVALID, 0, "give TARGET or -l LABELS, not both: %.80s", a->operands[0]);
+	if (a->words.count > targets + 1)
+		return err_set(e, ERR_INVALID, 0, "give TARGET or -l LABELS, not both: %.80s", a->words.at[0]);
 	if (a->pid && a->entrypoint)
 		return err_set(e, ERR_INVALID, 0, "give the process by --pid or by --entrypoint, not both");
-	if (a->operand_count == targets)
+	if (a->words.count == targets)
 		return 0;
 	if (a->session.duration_seconds)
-		return err_set(e, ERR_INVALID, 0, "the duration is given twice: %.80s", a->operands[targets]);
+		return err_set(e, ERR_INVALID, 0, "the duration is given twice: %.80s", a->words.at[targets]);
 	static const struct option_row duration = {.at = offsetof(struct plugin_args, session.duration_seconds)};
-	return option_set_duration(&duration, "the duration", a->operands[targets], a, e);
+	return option_set_duration(&duration, "the duration", a->words.at[targets], a, e);
 }
 
-static int check_profile(struct plugin_args *a, struct err *e)
+static int check_profile(void *args, struct err *e)
 {
+	struct plugin_args *a = args;
 	return check_words(a, e) < 0 ? -1 : session_options_check(&a->session, a->session.profiler, e);
 }
 
-static int check(const struct option_command *c, struct plugin_args *a, struct err *e)
+static int check_namespaces(void *args, struct err *e)
 {
-	if (a->operand_count > c->most)
-		return err_set(e, ERR_INVALID, 0, "unexpected word: %.80s", a->operands[c->most]);
-	if (a->operand_count < c->least)
-		return err_set(e, ERR_INVALID, 0, "a word is missing: kubectl drdotnet %.*s", (int)strcspn(c->usage, "\n"), c->usage);
-	if (a->all_namespaces && a->namespace)
-		return err_set(e, ERR_INVALID, 0, "give -n or -A, not both");
-	return c->command == PLUGIN_PROFILE ? check_profile(a, e) : 0;
+	const struct plugin_args *a = args;
+	return a->all_namespaces && a->namespace ? err_set(e, ERR_INVALID, 0, "give -n or -A, not both") : 0;
 }
 
-static int take_word(void *args, const char *word, struct err *e)
-{
-	struct plugin_args *a = args;
-	if (!*word || a->operand_count == PLUGIN_OPERANDS)
-		return err_set(e, ERR_INVALID, 0, "%s", *word ? "too many words" : "a word is empty");
-	a->operands[a->operand_count++] = word;
-	return 0;
-}
+#define EXIT_STATUS "exit status: 0 done, 1 the session or a check failed, 2 wrong usage"
+
+static const struct option_command commands[] = {
+	{"profile", PLUGIN_PROFILE, ":targets", 0, 2, "profile TARGET [SYMPTOM] [TIME] [options]",
+	 "profile a running .NET application and print the diagnosis",
+	 "  TARGET    deploy/NAME, sts/NAME, ds/NAME, rs/NAME, job/NAME, svc/NAME, pod/NAME or a pod's name; or -l LABELS\n"
+	 "  SYMPTOM   one of the options below\n"
+	 "  TIME      how long, such as 30s or 2m\n\n"
+	 "  kubectl drdotnet profile deploy/checkout --cpu 30s -n shop\n"
+	 "  kubectl drdotnet profile -l app=checkout --leak 5m --max-pods 3\n\n" EXIT_STATUS, check_profile},
+	{"ls", PLUGIN_LS, NULL, 0, 0, "ls [-A] [--watch] [--wide]", "list sessions", NULL, check_namespaces},
+	{"report", PLUGIN_REPORT, ":sessions", 1, 1, "report SESSION [-o DIR] [--pod POD] [--open]", "download a session's reports", NULL, NULL},
+	{"ps", PLUGIN_PS, NULL, 0, 0, "ps [-n NAMESPACE | -A]", "list .NET processes and whether they can be profiled", NULL, check_namespaces},
+	{"cancel", PLUGIN_CANCEL, ":sessions", 1, PLUGIN_OPERANDS, "cancel SESSION...", "end sessions early; their reports stay", NULL, NULL},
+	{"delete", PLUGIN_DELETE, ":sessions", 1, PLUGIN_OPERANDS, "delete SESSION...", "delete sessions; running ones end", NULL, NULL},
+	{"diff", PLUGIN_DIFF, ":sessions", 2, 2, "diff BEFORE AFTER [--json] [-o FILE]", "compare two sessions",
+	 "BEFORE, AFTER: names of sessions, or report.json files and their folders (with a '/')", NULL},
+	{"triggers", PLUGIN_TRIGGERS, NULL, 0, 0, "triggers [-A] [--watch]", "list what starts sessions by itself", NULL, check_namespaces},
+	{"doctor", PLUGIN_DOCTOR, NULL, 0, 0, "doctor [--json]", "check the installation", NULL, NULL},
+};
 
 static const struct option_program program = {
+	.name = "kubectl drdotnet",
+	.about = "Dr-Dotnet on this cluster: profiles running .NET applications, without preparing or restarting them.",
+	.details = "  kubectl drdotnet COMMAND --help   the command's options\n  kubectl drdotnet --version\n\n" EXIT_STATUS,
 	.commands = commands,
 	.command_count = sizeof commands / sizeof *commands,
-	.options = {.rows = rows, .count = sizeof rows / sizeof *rows, .on_word = take_word},
+	.options = {.rows = rows, .count = sizeof rows / sizeof *rows, .words_at = offsetof(ARGS, words)},
 };
 
 int plugin_options_parse(int argc, char **argv, struct plugin_args *out, struct err *e)
 {
-	*out = (struct plugin_args){.command = PLUGIN_HELP, .system_namespace = "drdotnet-system"};
-	const char *first = argc > 1 ? argv[1] : NULL;
-	if (!first || strcmp(first, "--help") == 0 || strcmp(first, "-h") == 0 || strcmp(first, "help") == 0)
-		return first ? 0 : err_set(e, ERR_INVALID, 0, "a command is missing, such as profile, ls or doctor");
-	if (strcmp(first, "--version") == 0 || strcmp(first, "version") == 0) {
-		out->command = PLUGIN_VERSION;
-		return 0;
-	}
-	if (strcmp(first, OPTION_COMPLETE) == 0) {
-		out->command = PLUGIN_COMPLETE;
-		return 0;
-	}
-	const struct option_command *c = option_program_find(&program, first, e);
-	if (!c)
-		return -1;
-	out->command = (enum plugin_command)c->command;
-	out->about = c->name;
-	struct option_table t = option_program_table(&program, c);
-	int rc = options_read_words(&t, argc, argv, 2, out, e);
-	return rc ? (rc < 0 ? -1 : 0) : check(c, out, e);
+	*out = (struct plugin_args){.system_namespace = "drdotnet-system"};
+	int command = option_program_read(&program, argc, argv, out, &out->about, e);
+	out->command = command > OPTION_ALONE ? (enum plugin_command)command : PLUGIN_HELP;
+	out->json = out->json || out->format == PLUGIN_JSON;
+	return command < 0 ? -1 : 0;
 }
 
-static void print_program_help(FILE *out)
+void plugin_options_print_help(const struct plugin_args *a, FILE *out)
 {
-	fprintf(out, "Dr-Dotnet on this cluster: profiles running .NET applications, without preparing or restarting them.\n\ncommands:\n");
-	option_program_print_commands(&program, out);
-	fprintf(out, "\n  kubectl drdotnet COMMAND --help   the command's options\n  kubectl drdotnet --version\n"
-		     "\nexit status: 0 done, 1 the session or a check failed, 2 wrong usage\n");
+	option_program_print_help(&program, a->about, out);
 }
 
-void plugin_options_print_help(const char *about, FILE *out)
+void plugin_options_print_error(const struct plugin_args *a, const struct err *e, FILE *out)
 {
-	const struct option_command *c = about ? option_program_find(&program, about, NULL) : NULL;
-	if (!c) {
-		print_program_help(out);
-		return;
-	}
-	fprintf(out, "kubectl drdotnet %s\n%s\n\noptions:\n", c->usage, c->help);
-	struct option_table t = option_program_table(&program, c);
-	options_print_help(&t, out);
+	options_print_error(program.name, a->about ? a->about->name : NULL, e, out);
 }
 
 const char *plugin_options_complete(int argc, char *const argv[], FILE *out)

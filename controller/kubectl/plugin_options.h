@@ -15,10 +15,10 @@ enum plugin_exit {
 };
 
 enum plugin_command {
-	PLUGIN_HELP,       /* also of a command: see `about` */
-	PLUGIN_VERSION,
-	PLUGIN_COMPLETE,   /* the shell asks for words: plugin_options_complete() */
-	PLUGIN_PROFILE,
+	PLUGIN_HELP = OPTION_HELP,             /* also of a command: see `about` */
+	PLUGIN_VERSION = OPTION_VERSION,
+	PLUGIN_COMPLETE = OPTION_COMPLETING,   /* the shell asks for words: plugin_options_complete() */
+	PLUGIN_PROFILE = OPTION_COMMANDS,
 	PLUGIN_LS,
 	PLUGIN_REPORT,
 	PLUGIN_PS,
@@ -29,13 +29,14 @@ enum plugin_command {
 	PLUGIN_DOCTOR,
 };
 
-#define PLUGIN_OPERANDS 16
+#define PLUGIN_OPERANDS (OPTION_WORDS - 1)
+
+enum plugin_format { PLUGIN_TEXT, PLUGIN_YAML, PLUGIN_JSON }; /* -o */
 
 struct plugin_args {
 	enum plugin_command command;
-	const char *about;          /* the command's name or NULL: the program; borrowed from argv, like the others */
-	const char *operands[PLUGIN_OPERANDS];
-	size_t operand_count;
+	const struct option_command *about; /* the command, or NULL: the program */
+	struct option_words words;          /* borrowed from argv, like the others */
 	/* the cluster */
 	const char *kubeconfig, *context, *namespace, *system_namespace;
 	bool all_namespaces;
@@ -46,15 +47,20 @@ struct plugin_args {
 	struct session_options session; /* CPUHotpaths where no profiler is given */
 	int64_t pid, max_pods; /* 0: not given */
 	bool dry_run, no_wait;
+	enum plugin_format format;
 	/* what is printed, and where files go */
 	const char *output, *pod;
-	bool json, wide, watch, open, quiet, verbose;
+	bool json; /* also: format is PLUGIN_JSON */
+	bool wide, watch, open, quiet, verbose;
 };
 
 /* ERR_INVALID when it cannot be understood; the message names the word. */
 int plugin_options_parse(int argc, char **argv, struct plugin_args *out, struct err *e);
 
-void plugin_options_print_help(const char *about, FILE *out);
+void plugin_options_print_help(const struct plugin_args *a, FILE *out);
+
+/* One line for what plugin_options_parse() refused. */
+void plugin_options_print_error(const struct plugin_args *a, const struct err *e, FILE *out);
 
 /* option_program_complete() of the plugin; what it may return: ":files", ":sessions", ":targets", ":namespaces" or ":contexts". */
 const char *plugin_options_complete(int argc, char *const argv[], FILE *out);

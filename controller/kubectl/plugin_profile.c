@@ -14,7 +14,6 @@
 #include <string.h>
 #include <sys/random.h>
 
-#define MANIFEST_MAX_BYTES (64 * 1024)
 #define RESULT_MAX_BYTES (512 * 1024)
 #define SUFFIX_CHARS 5
 
@@ -78,7 +77,7 @@ static int prepare(struct profile *p, struct err *e)
 {
 	const struct plugin_args *a = p->a;
 	char suffix[SUFFIX_CHARS + 1];
-	if (plugin_target_parse(a->operand_count ? a->operands[0] : "", a->selector, &p->target, e) < 0 || make_suffix(suffix, e) < 0)
+	if (plugin_target_parse(a->words.count ? a->words.at[0] : "", a->selector, &p->target, e) < 0 || make_suffix(suffix, e) < 0)
 		return -1;
 	p->signal_fd = plugin_follow_signals(e);
 	if (p->signal_fd < 0 || plugin_connect(a, -1, &p->connection, e) < 0 || resolve(p, e) < 0)
@@ -87,13 +86,18 @@ static int prepare(struct profile *p, struct err *e)
 	return p->manifest ? 0 : -1;
 }
 
-static int print_manifest(const struct profile *p)
+static bool wants_object(const struct profile *p)
+{
+	return p->a->json || p->a->format == PLUGIN_YAML;
+}
+
+static int print_object(const struct profile *p, const json_t *object)
 {
 	AUTO_BUF struct buf text;
-	buf_init(&text, MANIFEST_MAX_BYTES);
+	buf_init(&text, RESULT_MAX_BYTES);
 	if (p->a->json)
-		return plugin_print_json(p->manifest, stdout);
-	plugin_manifest_yaml(p->manifest, &text);
+		return plugin_print_json(object, stdout);
+	plugin_manifest_yaml(object, &text);
 	fputs(buf_str(&text), stdout);
 	return PLUGIN_OK;
 }
@@ -150,15 +154,15 @@ static int follow(struct profile *p, struct err *e)
 	struct plugin_follow f = {.connection = &p->connection, .name = name, .signal_fd = p->signal_fd, .quiet = p->a->quiet};
 	int status = plugin_follow_run(&f, e) < 0 ? -1 : PLUGIN_OK;
 	if (status == PLUGIN_OK && f.session) {
-		if (p->a->json)
-			plugin_print_json(f.session, stdout);
+		if (wants_object(p))
+			print_object(p, f.session);
 		else
 			print_result(f.session);
 		status = conclude(p, &f, name);
 		if (p->a->output && f.end == PLUGIN_FOLLOW_COMPLETED && jsonx_str_at(f.session, "status.diagnosis", "")[0] &&
 		    plugin_reports_download(p->a, &p->connection, f.session, p->a->output, e) < 0)
 			status = -1;
-		else if (status == PLUGIN_OK && !p->a->json && !p->a->output && f.end == PLUGIN_FOLLOW_COMPLETED)
+		else if (status == PLUGIN_OK && !wants_object(p) && !p->a->output && f.end == PLUGIN_FOLLOW_COMPLETED)
 			printf("\nkubectl drdotnet report %s -n %s   downloads them\n", name, p->connection.namespace);
 	}
 	json_decref(f.session);
@@ -170,15 +174,15 @@ static int run(struct profile *p, struct err *e)
 	if (prepare(p, e) < 0)
 		return e->kind == ERR_INVALID && e->code == 0 ? PLUGIN_USAGE : PLUGIN_FAILED;
 	if (p->a->dry_run)
-		return print_manifest(p);
+		return print_object(p, p->manifest);
 	if (create(p, e) < 0)
 		return PLUGIN_FAILED;
 	if (!p->a->no_wait) {
 		int status = follow(p, e);
 		return status < 0 ? PLUGIN_FAILED : status;
 	}
-	if (p->a->json)
-		return plugin_print_json(p->manifest, stdout);
+	if (wants_object(p))
+		return print_object(p, p->manifest);
 	printf("%s\n", jsonx_str_at(p->manifest, "metadata.name", ""));
 	return PLUGIN_OK;
 }

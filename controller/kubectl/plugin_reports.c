@@ -172,7 +172,7 @@ static void print_places(const json_t *session)
 /* Without the REST API the diagnosis and the places are still worth something. */
 static int report(const struct plugin_args *a, struct plugin_connection *c, struct err *e)
 {
-	const char *name = a->operands[0];
+	const char *name = a->words.at[0];
 	AUTO_JSON json_t *session = NULL;
 	if (get_session(c, name, &session, e) < 0)
 		return -1;
@@ -226,23 +226,23 @@ static int diff_sessions(const struct plugin_args *a, struct plugin_connection *
 	struct plugin_rest rest;
 	if (plugin_rest_open(a, c, &rest, e) < 0)
 		return -1;
-	int rc = fetch_json(a, c, &rest, a->operands[0], &before, e);
+	int rc = fetch_json(a, c, &rest, a->words.at[0], &before, e);
 	if (rc == 0)
-		rc = fetch_json(a, c, &rest, a->operands[1], &after, e);
+		rc = fetch_json(a, c, &rest, a->words.at[1], &after, e);
 	plugin_rest_close(&rest);
 	if (rc < 0)
 		return -1;
-	AUTO_JSON json_t *diff = report_diff_make_text(buf_str(&before), before.len, a->operands[0], buf_str(&after), after.len, a->operands[1], e);
+	AUTO_JSON json_t *diff = report_diff_make_text(buf_str(&before), before.len, a->words.at[0], buf_str(&after), after.len, a->words.at[1], e);
 	return diff ? report_diff_write(diff, a->json, a->output, stdout, e) : -1;
 }
 
 int plugin_reports_diff(const struct plugin_args *a)
 {
 	struct err e = ERR_INIT;
-	bool files[2] = {strchr(a->operands[0], '/') != NULL, strchr(a->operands[1], '/') != NULL};
+	bool files[2] = {strchr(a->words.at[0], '/') != NULL, strchr(a->words.at[1], '/') != NULL};
 	if (!files[0] && !files[1])
 		return run(a, diff_sessions);
-	int rc = files[0] && files[1] ? report_diff_files(a->operands[0], a->operands[1], a->json, a->output, stdout, &e)
+	int rc = files[0] && files[1] ? report_diff_files(a->words.at[0], a->words.at[1], a->json, a->output, stdout, &e)
 				      : err_set(&e, ERR_INVALID, 0, "give two sessions or two files (files have a '/', such as ./report.json)");
 	if (rc < 0)
 		plugin_print_error(&e);

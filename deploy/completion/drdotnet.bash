@@ -1,4 +1,4 @@
-# bash completion of drdotnet: `source` it, or put it into /usr/share/bash-completion/completions/drdotnet
+# bash completion of drdotnet: `source <(drdotnet completion bash)`, or put it into /usr/share/bash-completion/completions/drdotnet
 # The words come from the program itself, so that they are those of its version.
 
 _drdotnet() {

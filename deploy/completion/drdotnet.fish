@@ -1,4 +1,5 @@
-# fish completion of drdotnet: put it into ~/.config/fish/completions. The words come from the program itself, so that they are those of its version.
+# fish completion of drdotnet: `drdotnet completion fish | source`, or put it into ~/.config/fish/completions. The words come from the program
+# itself, so that they are those of its version.
 
 function __drdotnet_words
     set -l words (commandline -opc) (commandline -ct)

@@ -3,6 +3,7 @@
 #include "agent/daemon/agent_options.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_typeset.h"
+#include "agent/cli/cli_words.h"
 #include "common/base/buf.h"
 #include "common/base/options.h"
 #include "controller/daemon/controller_options.h"
@@ -47,9 +48,11 @@ static void parse(int which, int argc, char **argv)
 /* Whatever stands in the summary, the terminal gets no other escape sequence than ours. */
 static void typeset(const char *text, size_t width)
 {
-	AUTO_BUF struct buf out;
+	AUTO_BUF struct buf words, out;
+	buf_init(&words, 1 << 20);
 	buf_init(&out, 1 << 20);
-	cli_typeset(&(struct cli_page){.width = width}, text, &out);
+	cli_words_put(text, &words);
+	cli_typeset(&(struct cli_page){.width = width}, buf_str(&words), &out);
 	if (strchr(buf_str(&out), 0x1b))
 		abort();
 }

@@ -68,7 +68,7 @@ static void try_labels(const char *text)
 static void try_manifest(const struct plugin_args *a)
 {
 	struct plugin_target t;
-	if (plugin_target_parse(a->operand_count ? a->operands[0] : "", a->selector, &t, NULL) < 0)
+	if (plugin_target_parse(a->words.count ? a->words.at[0] : "", a->selector, &t, NULL) < 0)
 		return;
 	AUTO_JSON json_t *selector = t.selector ? json_incref(t.selector) : json_pack("{s:{s:s}}", "matchLabels", "app", "x");
 	AUTO_JSON json_t *manifest = plugin_manifest_make(a, &t, selector, "shop", "x", NULL);

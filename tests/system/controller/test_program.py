@@ -41,7 +41,8 @@ class Options(unittest.TestCase):
     def test_switches_may_come_from_the_environment(self):
         for name in ("REST_API_ENABLED", "WEB_UI_ENABLED", "API_PLAIN_HTTP"):
             done = run(**{name: "maybe"})
-            self.assertEqual((done.returncode, done.stderr.strip()), (2, 'drdotnet-controller: %s: expected true or false, found "maybe"' % name))
+            self.assertEqual((done.returncode, done.stderr.strip()), (2, 'drdotnet-controller: %s: expected true or false, found "maybe" '
+                                                                        "(see drdotnet-controller --help)" % name))
             self.assertEqual(run("--version", **{name: "false"}).returncode, 0)
 
     def test_help_and_version(self):
@@ -49,6 +50,7 @@ class Options(unittest.TestCase):
         text = run("--help").stdout
         for option in ("--kubeconfig", "--stores", "--reports-quota", "--watch-namespaces"):
             self.assertIn(option, text)
+        self.assertRegex(text, r"(?m)^  --api-port N .*\n +default: 8444\n +environment: API_PORT$")
 
     def test_a_kubeconfig_that_is_not_there(self):
         done = run("--kubeconfig", "/nowhere/kubeconfig")

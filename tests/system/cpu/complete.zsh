@@ -3,4 +3,5 @@ words=(drdotnet ${=1})
 CURRENT=$#words
 compadd() { print -rl -- ${(P)2} }
 _files() { print -r -- "files $*" }
+compdef() { $1 }
 source deploy/completion/_drdotnet

@@ -194,7 +194,7 @@ class Others(RefusalCase):
     @unittest.skipUnless(shutil.which("qemu-aarch64"), "needs qemu-aarch64")
     def test_another_architecture(self):
         app = self.fake("arm64/fake_diagnostics", "10.0.1", "arm64", ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"])
-        self.assert_refused(app, "ArchitectureMismatch", "the runtime is for arm64, the agent for x64", "emulated")
+        self.assert_refused(app, "ArchitectureMismatch", "the runtime is for arm64, drdotnet for x64", "emulated")
 
 
 @unittest.skipIf(pod.unavailable(), pod.unavailable())
@@ -202,8 +202,8 @@ class Places(RefusalCase):
     """Containers without a place where the library could be."""
 
     def test_no_place_for_the_library(self):
-        rows = (({"readonly": True, "tmp_mount": "none"}, "NoStagingPlace", "/tmp is read-only", "Mount an emptyDir"),
-                ({"tmp_mount": "noexec"}, "NoStagingPlace", "/tmp is mounted noexec", "Mount an emptyDir"),
+        rows = (({"readonly": True, "tmp_mount": "none"}, "NoStagingPlace", "/tmp is read-only", "Make the process's /tmp writable"),
+                ({"tmp_mount": "noexec"}, "NoStagingPlace", "/tmp is mounted noexec", "Make the process's /tmp writable"),
                 ({"tmp_mount": "small", "user": 10001, "framework": "net8.0"}, "NoStagingPlace", "/tmp is full", "1 MiB free"),
                 ({"tmpdir": TOO_LONG_TMPDIR}, "PathTooLong", "path has 112 bytes", "Shorten the target's temporary folder"))
         pods = self.pods(*(how for how, *_ in rows))

@@ -72,7 +72,7 @@ class Leases:
 
     def says_what_has_happened(self, run):
         answer = self.answer(run)
-        self.assertIn("the agent could not run for some time", answer["message"], answer)
+        self.assertIn("drdotnet could not run for some time", answer["message"], answer)
         self.assertEqual((answer["phase"], answer["reason"]), ("Succeeded", "Completed"), answer)
         with open(run.out + "/report.json") as f:
             self.assertTrue(json.load(f)["time"]["endedEarly"])

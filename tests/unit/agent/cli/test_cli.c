@@ -1,8 +1,12 @@
+#include "agent/cli/cli_completion.h"
 #include "agent/cli/cli_library.h"
 #include "agent/cli/cli_options.h"
 #include "agent/cli/cli_target.h"
 #include "agent/cli/cli_typeset.h"
+#include "agent/cli/cli_words.h"
 #include "agent/cli/ps.h"
+#include "common/api/reason.h"
+#include "common/base/mem.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -30,12 +34,10 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 	} rows[] = {
 		{{"walk"}, "unknown command: walk"},
 		{{"sevre"}, "unknown command: sevre; did you mean serve?"},
-		{{"run"}, "name the symptom: --cpu, --memory, --leak,"},
-		{{"run", "x"}, "name the symptom"},
-		{{"run", "--cpu", "x", "y"}, "unexpected word: y"},
+		{{"run", "--cpu", "x", "y"}, "only one process can be profiled: unexpected word: y"},
 		{{"run", "--cpu", "1", "2s", "3s", "4s"}, "unexpected word: 3s"},
 		{{"run", "--cpu", "0"}, "the process id: expected a number from 1 to"},
-		{{"run", "--cpu", ""}, "unexpected word"},
+		{{"run", "--cpu", ""}, "a word is empty"},
 		{{"run", "--cpu", "--leak"}, "--cpu and --leak: a session runs one profiler"},
 		{{"run", "--profiler", "gcsurvivor"}, "did you mean GCSurvivors?"},
 		{{"serve", "x"}, "unexpected word: x"},
@@ -46,10 +48,13 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"serve", "--pid", "1"}, "unknown option: --pid"},
 		{{"run", "-"}, "unexpected word: -"},
 		{{"ps", "--pid", "1"}, "unknown option: --pid"},
-		{{"diff"}, "give two reports to compare"},
-		{{"diff", "a"}, "give two reports to compare"},
+		{{"diff"}, "a word is missing: drdotnet diff BEFORE AFTER"},
+		{{"diff", "a"}, "a word is missing: drdotnet diff BEFORE AFTER"},
 		{{"diff", "a", "b", "c"}, "unexpected word: c"},
-		{{"diff", "", "b"}, "expected a report"},
+		{{"diff", "", "b"}, "a word is empty"},
+		{{"completion"}, "a word is missing: drdotnet completion bash|zsh|fish"},
+		{{"completion", "tcsh"}, "the shell: expected bash, zsh or fish, found \"tcsh\""},
+		{{"completon", "zsh"}, "unknown command: completon; did you mean completion?"},
 		{{"diff", "a", "b", "--pid", "1"}, "unknown option: --pid"},
 		{{"run", "--pidd", "1"}, "unknown option: --pidd; did you mean --pid?"},
 		{{"run", "--json=1"}, "takes no value: --json=1"},
@@ -61,7 +66,7 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "--frequency", "0"}, "--frequency: expected"},
 		{{"run", "--duration", "2h"}, "--duration: expected a time of 1s to 1h"},
 		{{"run", "--profiler", "Heap"}, "--profiler: expected CPUHotpaths, GCSurvivors, MemoryLeak,"},
-		{{"run", "--roots", "auto"}, "--roots: expected Auto, Exact or NoCollection"},
+		{{"run", "--roots", "none"}, "--roots: expected Auto, Exact or NoCollection, found \"none\""},
 		{{"run", "--walks", "1"}, "--walks: expected a number from 2 to 10"},
 		{{"run", "--walks", "11"}, "--walks: expected"},
 		{{"run", "--pause-budget", "60001"}, "--pause-budget: expected a number from 1 to 60000"},
@@ -70,7 +75,7 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "-f", ""}, "must not be empty"},
 		{{"run", "-f", "a", "--profiler", "CPUHotpaths"}, "a manifest or a profiler, not both"},
 		{{"run", "-f", "a", "--pid", "1", "--name", "x"}, "by its id or by its name, not both"},
-		{{"run", "--cpu", "4711", "--name", "x"}, "by its id or by its name, not both"},
+		{{"run", "--cpu", "4711", "--name", "x"}, "only one process can be profiled: unexpected word: 4711"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct cli_args a;
@@ -99,13 +104,16 @@ Test(cli, takes_values_in_both_spellings)
 	const char *diff[] = {"diff", "a", "--json", "b", "-o", "c", NULL};
 	cr_assert_eq(parse(diff, &a, NULL), 0);
 	cr_expect(a.command == CLI_DIFF && a.json);
-	cr_expect_str_eq(a.operands[0], "a");
-	cr_expect_str_eq(a.operands[1], "b");
+	cr_expect_str_eq(a.words.at[0], "a");
+	cr_expect_str_eq(a.words.at[1], "b");
 	cr_expect_str_eq(a.output, "c");
 	const char *symptom[] = {"run", "--leak", "Checkout", "5m", NULL};
 	cr_assert_eq(parse(symptom, &a, NULL), 0);
 	cr_expect(a.session.profiler == PROFILER_MEMORY_LEAK && a.session.duration_seconds == 300 && a.pid == 0);
 	cr_expect_str_eq(a.name, "Checkout");
+	const char *mode[] = {"run", "--memory", "--roots", "nocollection", NULL};
+	cr_assert_eq(parse(mode, &a, NULL), 0, "whatever the case");
+	cr_expect_eq(a.session.roots, 1 + HEAP_ROOTS_NO_COLLECTION);
 	const char *process[] = {"run", "30", "--profiler", "gcSURVIVORS", NULL};
 	cr_assert_eq(parse(process, &a, NULL), 0, "a number alone is a process");
 	cr_expect(a.session.profiler == PROFILER_GC_SURVIVORS && a.session.duration_seconds == 0 && a.pid == 30);
@@ -115,7 +123,23 @@ Test(cli, takes_values_in_both_spellings)
 	const char *help[] = {"run", "--help", NULL};
 	cr_assert_eq(parse(help, &a, NULL), 0, "help needs nothing else");
 	cr_expect_eq(a.command, CLI_HELP);
-	cr_expect_str_eq(a.about, "run");
+	cr_expect_str_eq(a.about->name, "run");
+	const char *shell[] = {"completion", "Bash", NULL};
+	cr_assert_eq(parse(shell, &a, NULL), 0);
+	cr_expect_eq(a.command, CLI_COMPLETION);
+	cr_expect(strstr(cli_completion_script(a.words.at[0]), "complete -F _drdotnet drdotnet"));
+}
+
+Test(cli, a_process_is_enough)
+{
+	struct cli_args a;
+	const char *alone[] = {"run", "4711", NULL}, *named[] = {"run", "Checkout", NULL}, *nothing[] = {"run", NULL};
+	cr_assert_eq(parse(alone, &a, NULL), 0);
+	cr_expect(a.pid == 4711 && !a.session.has_profiler && a.session.profiler == PROFILER_CPU_HOTPATHS);
+	cr_assert_eq(parse(named, &a, NULL), 0);
+	cr_expect_str_eq(a.name, "Checkout");
+	cr_assert_eq(parse(nothing, &a, NULL), 0, "the command itself explains what is missing");
+	cr_expect(a.command == CLI_RUN && !a.pid && !a.name);
 }
 
 Test(cli, gives_settings_to_the_profilers_that_have_them)
@@ -194,16 +218,93 @@ Test(cli, a_summary_fits_the_width)
 	for (int i = 0; i < 10; i++)
 		strcat(line, "Höhe.Ungeheuer.");
 	strcat(line, "Last` |\nSix words and more words that do not fit into forty columns\n");
-	const char *text = set_for(0, false, line);
+	const char *text = set_for(1, false, line);
 	for (const char *at = text; *at;) {
 		size_t bytes = strcspn(at, "\n"), columns = 0;
 		for (size_t i = 0; i < bytes; i++)
 			columns += ((unsigned char)at[i] & 0xC0) != 0x80;
-		cr_expect_leq(columns, CLI_TYPESET_MIN_WIDTH, "%.*s", (int)bytes, at);
+		cr_expect_leq(columns, CLI_PAGE_MIN_WIDTH, "%.*s", (int)bytes, at);
 		at += bytes + (at[bytes] == '\n');
 	}
 	cr_expect(strstr(text, "Ungeheuer.Last\n"), "the end of a name stays: %s", text);
 	cr_expect(strstr(text, "   1%  …"), "%s", text);
+	text = set_for(0, false, line);
+	cr_expect(strstr(text, "   1%  Höhe.Ungeheuer.Höhe."), "without a terminal all of it stands there: %s", text);
+	cr_expect(strstr(text, "\nSix words and more words that do not fit into forty columns\n"), "%s", text);
+}
+
+Test(cli, no_mark_of_markdown_is_left)
+{
+	cr_expect_str_eq(set_for(80, false, "# **80%** of `a**b`\n**Next**: 2 * 3 * 4, \\*\\*\n"), "80% of a**b\nNext: 2 * 3 * 4, **\n");
+}
+
+Test(cli, the_last_column_may_go_on_below)
+{
+	struct cli_table t = {.wrap_last = true};
+	AUTO_BUF struct buf out;
+	for (int row = 0; row < 2; row++) {
+		char *cells[] = {mem_strdup(row ? "4711" : "PID"), mem_strdup(row ? "no: it is not one that can be profiled here" : "PROFILABLE")};
+		cli_table_add_row_take(&t, cells, 2);
+	}
+	buf_init(&out, 4096);
+	cli_table_put(&(struct cli_page){.width = 40}, &t, &out);
+	cr_expect_str_eq(buf_str(&out), "PID   PROFILABLE\n4711  no: it is not one that can be\n      profiled here\n");
+}
+
+Test(cli, speaks_of_options)
+{
+	static const struct {
+		const char *said, *spoken;
+	} rows[] = {
+		{"a pauseBudgetMilliseconds of 900 would do", "--pause-budget 900 would do"},
+		{"A pauseBudgetMilliseconds of 900 may do", "--pause-budget 900 may do"},
+		{"holders need pauseBudgetMilliseconds: 900 and", "holders need --pause-budget 900 and"},
+		{"Raise spec.pauseBudgetMilliseconds, or", "Raise --pause-budget, or"},
+		{"with memoryLeak.walks: 5 or more", "with --walks 5 or more"},
+		{"Two walks cannot tell", "Two walks cannot tell"},
+		{"longer (durationSeconds), with", "longer (--duration), with"},
+		{"run the session again with roots: Exact.", "run the session again with --roots Exact."},
+		{"from roots to them, roots: none, a roots", "from roots to them, roots: none, a roots"},
+		{"spec.gcSurvivors.roots", "--roots"},
+		{"My.pauseBudgetMilliseconds, xwalks: 5", "My.pauseBudgetMilliseconds, xwalks: 5"},
+		{"the agent's memory; The agent may not", "drdotnet's memory; drdotnet may not"},
+		{"", ""}, {"a", "a"}, {"spec.", "spec."}, {"walks", "walks"}, {"walks:", "walks:"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		AUTO_BUF struct buf out;
+		buf_init(&out, 400);
+		cli_words_put(rows[i].said, &out);
+		cr_expect_str_eq(buf_str(&out), rows[i].spoken);
+	}
+}
+
+/* Reasons that take a cluster; all others may be met on one machine. */
+static bool of_clusters(const char *reason)
+{
+	static const char *const all[] = {
+		"Accepted", "RevealNotEnforced", "Pending", "Queued", "Preparing", "Analyzing", "Delivering", "PartiallySucceeded", "NoPodsMatched",
+		"PodNotFound", "PodNotRunning", "PodNotReady", "PodGone", "NodeWithoutAgent", "AgentLost", "AgentTooOld", "StoreNotFound", "UploadFailed",
+		"DeliveryExpired",
+	};
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (strcmp(all[i], reason) == 0)
+			return true;
+	return false;
+}
+
+Test(cli, remedies_are_for_one_machine)
+{
+#define NAME_OF(name, remedy) #name,
+	static const char *const reasons[] = {REASON_LIST(NAME_OF)};
+	static const char *const words[] = {"spec.", "status.", "pod", "agent", "the node", "controller", "container's", "emptyDir", "roots:"};
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+		const char *remedy = cli_words_remedy(reasons[i]);
+		cr_assert_not_null(remedy, "%s", reasons[i]);
+		for (size_t k = 0; k < sizeof words / sizeof *words && !of_clusters(reasons[i]); k++)
+			cr_expect_not(strstr(remedy, words[k]), "%s: %s", reasons[i], remedy);
+	}
+	cr_expect_null(cli_words_remedy(NULL));
+	cr_expect_null(cli_words_remedy("NoReason"));
 }
 
 Test(cli, words_for_the_completion_are_of_processes)
@@ -232,7 +333,8 @@ Test(cli, chooses_by_name_then_by_command_line)
 		ssize_t index;
 		enum err_kind kind;
 	} rows[] = {
-		{"Shop", 0, 0}, {"Mail", 1, 0}, {"--blue", 1, 0}, {"--green", -1, ERR_NOT_FOUND},
+		{"Shop", 0, 0}, {"Mail", 1, 0}, {"shop", 0, 0}, {"MAIL.DLL", 1, 0}, {"Shop.dll", 0, 0}, {"--blue", 1, 0}, {"--BLUE", 1, 0},
+		{"--green", -1, ERR_NOT_FOUND},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct err e = ERR_INIT;
@@ -240,10 +342,38 @@ Test(cli, chooses_by_name_then_by_command_line)
 		if (rows[i].index < 0)
 			cr_expect_eq(e.kind, rows[i].kind);
 	}
-	cr_expect_eq(cli_target_choose(&l, "--eu", NULL), -1, "two processes: which?");
+	struct err e = ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "--eu", &e), -1, "two processes: which?");
+	cr_expect_str_eq(e.message, "2 .NET processes match: Shop (pid 10), Mail (pid 11)");
+	cr_expect_eq(e.reason, REASON_AmbiguousProcess);
 	cr_expect_eq(cli_target_choose(&l, NULL, NULL), -1);
+	e = (struct err)ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shup", &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process has \"Shup\" as its name or in its command line; did you mean Shop?");
 	l.count = 1;
 	cr_expect_eq(cli_target_choose(&l, NULL, NULL), 0, "the only one");
+}
+
+Test(cli, a_process_that_tells_no_name_says_more_than_that_none_matches)
+{
+	char why[] = "stopped (state T)";
+	struct target items[] = {{.pid = 10, .inner_pid = 10, .reason = REASON_ProcessStopped, .message = why}};
+	struct target_list l = {.items = items, .count = 1};
+	struct err e = ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shop", &e), -1);
+	cr_expect_eq(e.reason, REASON_ProcessStopped);
+}
+
+Test(cli, where_no_process_is_found_others_may_have_some)
+{
+	struct target_list l = {.hidden = 6};
+	struct err e = ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shop", &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process of this user was found; 6 belong to other users: use sudo");
+	l.hidden = 0;
+	e = (struct err)ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, NULL, &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process was found");
 }
 
 Test(cli, finds_the_library_beside_itself_first)

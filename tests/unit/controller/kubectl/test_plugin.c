@@ -44,7 +44,7 @@ Test(plugin_options, takes_what_people_write)
 	const char *words[] = {"profile", "deploy/checkout", "--cpu", "30s", "-n", "shop", "--max-pods=3", "-c", "app", "--json", "--pid", "7", NULL};
 	cr_assert_eq(parse(words, &a, NULL), 0);
 	cr_expect_eq(a.command, PLUGIN_PROFILE);
-	cr_expect_str_eq(a.operands[0], "deploy/checkout");
+	cr_expect_str_eq(a.words.at[0], "deploy/checkout");
 	cr_expect(a.session.duration_seconds == 30 && a.max_pods == 3 && a.pid == 7 && a.json && a.session.profiler == PROFILER_CPU_HOTPATHS);
 	cr_expect_str_eq(a.namespace, "shop");
 	cr_expect_str_eq(a.container, "app");
@@ -58,7 +58,16 @@ Test(plugin_options, takes_what_people_write)
 	const char *help[] = {"diff", "--help", NULL};
 	cr_assert_eq(parse(help, &a, NULL), 0, "help needs nothing else");
 	cr_expect_eq(a.command, PLUGIN_HELP);
-	cr_expect_str_eq(a.about, "diff");
+	cr_expect_str_eq(a.about->name, "diff");
+	const char *none[] = {NULL};
+	cr_assert_eq(parse(none, &a, NULL), 0);
+	cr_expect(a.command == PLUGIN_HELP && !a.about);
+	const char *yaml[] = {"profile", "x", "-o", "YAML", NULL};
+	cr_assert_eq(parse(yaml, &a, NULL), 0);
+	cr_expect(a.format == PLUGIN_YAML && !a.json);
+	const char *as_json[] = {"profile", "x", "-o", "json", NULL};
+	cr_assert_eq(parse(as_json, &a, NULL), 0);
+	cr_expect(a.json);
 }
 
 Test(plugin_options, refuses_with_the_word_that_is_wrong)
@@ -66,7 +75,6 @@ Test(plugin_options, refuses_with_the_word_that_is_wrong)
 	static const struct {
 		const char *words[WORDS], *message;
 	} rows[] = {
-		{{NULL}, "a command is missing"},
 		{{"walk"}, "unknown command: walk"},
 		{{"profil"}, "unknown command: profil; did you mean profile?"},
 		{{"profile"}, "say what to profile"},
@@ -86,7 +94,7 @@ Test(plugin_options, refuses_with_the_word_that_is_wrong)
 		{{"profile", "x", "--leak", "--walks", "11"}, "--walks: expected a number from 2 to 10"},
 		{{"profile", "x", "--leak", "--frequency", "9"}, "--frequency: MemoryLeak does not have this setting"},
 		{{"profile", "x", "--allocations", "--roots", "Exact"}, "--roots: Allocations does not have this setting"},
-		{{"profile", "x", "--memory", "--roots", "exact"}, "--roots: expected Auto, Exact or NoCollection, found \"exact\""},
+		{{"profile", "x", "--memory", "--roots", "exct"}, "--roots: expected Auto, Exact or NoCollection, found \"exct\"; did you mean Exact?"},
 		{{"profile", "x", "--pauses", "--pause-budget", "0"}, "--pause-budget: expected a number from 1 to 60000"},
 		{{"profile", "x", "--baseline", ""}, "--baseline: must not be empty"},
 		{{"profile", "x", "-o", "xml"}, "-o: expected yaml or json"},
@@ -208,7 +216,7 @@ static json_t *manifest(const char *const *words, struct err *e)
 	struct plugin_args a;
 	struct plugin_target t;
 	cr_assert_eq(parse(words, &a, e), 0, "%s", e->message);
-	cr_assert_eq(plugin_target_parse(a.operands[0], a.selector, &t, e), 0, "%s", e->message);
+	cr_assert_eq(plugin_target_parse(a.words.at[0], a.selector, &t, e), 0, "%s", e->message);
 	AUTO_JSON json_t *selector = t.selector ? json_incref(t.selector) : json("{\"matchLabels\":{\"app\":\"a\"}}");
 	json_t *made = plugin_manifest_make(&a, &t, selector, "shop", "abcde", e);
 	plugin_target_fini(&t);
