@@ -4,32 +4,17 @@ report-schema-common.json, and referred to; what fits into a line stands on one.
 nothing. Where a member of one report shall differ from the others, write it out there in place of the reference."""
 import json
 import os
+import sys
 
-FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "docs")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, ROOT)
+from tests.lib import json_text  # noqa: E402
+FOLDER = os.path.join(ROOT, "docs")
 COMMON = "report-schema-common.json"
 REFERENCE = COMMON + "#/$defs/"
-WIDTH = 160
 HEAD = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": "https://drdotnet.dev/schemas/" + COMMON,
         "title": "Dr-Dotnet report, what reports have in common, version 1",
         "description": "Members that several reports define alike. Their schemas refer to it by its name: they need this file."}
-
-
-def text(value, indent=0, before=0):
-    """JSON, each value on one line where it fits; `before`: characters of the line that stand before it."""
-    short = json.dumps(value, ensure_ascii=False)
-    if not value or not isinstance(value, (dict, list)) or (indent > 0 and indent + before + len(short) < WIDTH):
-        return short
-    pad = " " * (indent + 1)
-    if isinstance(value, dict):
-        keys = [json.dumps(key, ensure_ascii=False) + ": " for key in value]
-        return "{\n%s\n%s}" % (",\n".join(pad + key + text(v, indent + 1, len(key)) for key, v in zip(keys, value.values())), " " * indent)
-    if any(isinstance(v, (dict, list)) for v in value):
-        return "[\n%s\n%s]" % (",\n".join(pad + text(v, indent + 1) for v in value), " " * indent)
-    lines = [pad]
-    for number, word in enumerate(json.dumps(v, ensure_ascii=False) + "," * (v is not value[-1]) for v in value):
-        fits = number == 0 or len(lines[-1]) + 1 + len(word) < WIDTH
-        lines = [*lines[:-1], lines[-1] + " " * (number > 0) + word] if fits else [*lines, pad + word]
-    return "[\n%s\n%s]" % ("\n".join(lines), " " * indent)
 
 
 def written_out(schema, shared):
@@ -65,7 +50,7 @@ def files(folder=FOLDER):
     old = found.pop(COMMON, {"$defs": {}})["$defs"]
     schemas = {name: written_out(schema, old) for name, schema in found.items()}
     shared = share(list(schemas.values()))
-    return {name: text(value) + "\n" for name, value in {**schemas, COMMON: {**HEAD, "$defs": shared}}.items()}
+    return {name: json_text.text(value) + "\n" for name, value in {**schemas, COMMON: {**HEAD, "$defs": shared}}.items()}
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import os
 import unittest
 
 from tests.helpers import report_schemas
-from tests.lib import proc, schemas
+from tests.lib import json_text, proc, schemas
 
 NAMES = sorted(n for n in os.listdir(os.path.join(proc.ROOT, "docs")) if n.startswith("report-schema") and n.endswith(".json"))
 
@@ -41,9 +41,9 @@ class Schemas(unittest.TestCase):
 
     def test_text_is_the_same_json(self):
         value = {"a": ["word %d" % i for i in range(60)], "b": {"c": "d" * 200, "e": [{"f": 1}, {"g": []}]}, "h": "ä"}
-        written = report_schemas.text(value)
+        written = json_text.text(value)
         self.assertEqual(json.loads(written), value)
-        self.assertEqual([line for line in written.split("\n") if len(line) > report_schemas.WIDTH and "ddd" not in line], [])
+        self.assertEqual([line for line in written.split("\n") if len(line) > json_text.WIDTH and "ddd" not in line], [])
 
 
 if __name__ == "__main__":
