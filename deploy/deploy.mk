@@ -1,15 +1,13 @@
-# Root file systems of the images, without Docker (deploy/rootfs.sh), and the chart's copy of the definition.
+# Root file systems of the images, without Docker (deploy/rootfs.sh), and what is made of other files.
 .PHONY: rootfs crds chart
 rootfs: all ## root file systems of the images into build/rootfs/
 	@mkdir -p build/rootfs
 	@for role in controller agent cli; do rm -rf build/rootfs/$$role && deploy/rootfs.sh $$role build/rootfs/$$role $(B) && du -sh build/rootfs/$$role; done
 
-# A chart holds all that it renders, a PrometheusRule its rules: copies, which tests/system/deploy holds to their sources.
-crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: copies without CEL, the chart's, the dashboard
+# These are in the tree because users apply them from there; tests/system/crd and deploy hold them to their sources. The chart links to them.
+crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: definitions without CEL, the dashboard, the PrometheusRule
 	@crds/generate.py
 	@deploy/monitoring/make.py
-	@cp deploy/monitoring/rules.yaml deploy/monitoring/dashboard.json helm/drdotnet/files/
-	@[ ! -e deploy/manifests/60-admission.yaml ] || cp deploy/manifests/60-admission.yaml helm/drdotnet/files/admission.yaml
 
 .PHONY: image-check
 ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
@@ -74,5 +72,5 @@ dist: all sbom ## archives of the programs, the deployment and the chart, with t
 		deploy/seccomp docs LICENSE build/dist/stage/$(DIST)-deploy/
 	@find build/dist/stage -name __pycache__ -prune -exec rm -r {} +
 	@cd build/dist/stage && for folder in *; do $(TAR) -c $$folder | gzip -9n > ../$$folder.tar.gz; done
-	@$(TAR) -C helm -c drdotnet | gzip -9n > build/dist/drdotnet-chart-$(VERSION).tgz
+	@$(TAR) -C helm -hc drdotnet | gzip -9n > build/dist/drdotnet-chart-$(VERSION).tgz
 	@rm -rf build/dist/stage build/dist/install.log && cd build/dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
