@@ -129,6 +129,9 @@ programs: $(PROGRAMS)
 
 all: programs $(PROFILER_LIB) ## build everything into build/$(FLAVOUR)/
 
+.PHONY: generated
+generated: $(call gen_c,$(AGENT_PROTO)) $(B)/gen/page/files.h $(PAGE_GZ)
+
 .PHONY: build-folder
 build-folder:
 	@echo $(B)

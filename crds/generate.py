@@ -5,7 +5,6 @@ usage: generate.py          (or `make crds`)
 
  - what a ProfilingTrigger has of a ProfilingSession: its template's spec and its selector, between "# generated:" and "# end"
  - legacy/: the definitions without CEL rules
- - ../helm/drdotnet/files/: the chart's copies of both
 """
 import os
 import re
@@ -85,9 +84,7 @@ def outputs():
     made = {TRIGGERS: triggers()}
     for name in sorted(n for n in os.listdir(HERE) if n.endswith(".yaml")):
         lines = made.get(name) or read(name)
-        made[os.path.join("../helm/drdotnet/files/crds", name)] = lines
         made[os.path.join("legacy", name)] = ["# Made by ../strip_cel.py from ../%s; do not edit.\n" % name] + list(strip_cel.strip(lines))
-        made[os.path.join("../helm/drdotnet/files/crds-legacy", name)] = made[os.path.join("legacy", name)]
     return made
 
 

@@ -1,15 +1,13 @@
-# Root file systems of the images, without Docker (deploy/rootfs.sh), and the chart's copy of the definition.
+# Root file systems of the images, without Docker (deploy/rootfs.sh), and what is made of other files.
 .PHONY: rootfs crds chart
 rootfs: all ## root file systems of the images into build/rootfs/
 	@mkdir -p build/rootfs
 	@for role in controller agent cli; do rm -rf build/rootfs/$$role && deploy/rootfs.sh $$role build/rootfs/$$role $(B) && du -sh build/rootfs/$$role; done
 
-# A chart holds all that it renders, a PrometheusRule its rules: copies, which tests/system/deploy holds to their sources.
-crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: copies without CEL, the chart's, the dashboard
+# These are in the tree because users apply them from there; tests/system/crd and deploy hold them to their sources. The chart links to them.
+crds chart: ## bring up to date what is made of crds/ and deploy/monitoring/: definitions without CEL, the dashboard, the PrometheusRule
 	@crds/generate.py
 	@deploy/monitoring/make.py
-	@cp deploy/monitoring/rules.yaml deploy/monitoring/dashboard.json helm/drdotnet/files/
-	@[ ! -e deploy/manifests/60-admission.yaml ] || cp deploy/manifests/60-admission.yaml helm/drdotnet/files/admission.yaml
 
 .PHONY: image-check
 ARCH ?= $(shell dpkg --print-architecture 2>/dev/null)
@@ -18,7 +16,7 @@ image-check: ## carry the Dockerfile out without Docker for ARCH, into build/ima
 	@PYTHONPATH=. python3 -m tests.system.deploy.dockerfile $(ARCH) build/images
 
 .PHONY: sbom
-sbom: all ## bills of materials of the programs (CycloneDX) into build/$(FLAVOUR)/sbom/
+sbom: all ## bills of materials of the programs (CycloneDX; `make release` has them as SPDX, too) into build/$(FLAVOUR)/sbom/
 	@deploy/sbom.py $(B)
 
 .PHONY: rbac
@@ -37,7 +35,7 @@ $(STATIC_HELPERS):
 test-tools: $(STATIC_HELPERS)
 
 # Where a packager wants it: make install DESTDIR=... PREFIX=/usr
-.PHONY: install uninstall dist
+.PHONY: install uninstall release
 PREFIX ?= /usr/local
 DESTDIR ?=
 TO = $(DESTDIR)$(PREFIX)
@@ -54,7 +52,8 @@ install: all ## programs, the profiler's library, completion and man pages into 
 	install -m 644 deploy/completion/_drdotnet $(ZSH_COMPLETIONS)/
 	install -m 644 deploy/completion/drdotnet.fish $(FISH_COMPLETIONS)/
 	install -m 644 LICENSE README.md $(TO)/share/doc/drdotnet/
-	@for program in $(notdir $(PROGRAMS)); do deploy/man.sh $(B)/$$program > $(MAN)/$$program.1 && chmod 644 $(MAN)/$$program.1 || exit 1; done
+	@for program in $(notdir $(PROGRAMS)); do \
+		deploy/man.sh $(if $(CROSS),build/release,$(B))/$$program > $(MAN)/$$program.1 && chmod 644 $(MAN)/$$program.1 || exit 1; done
 
 uninstall: ## what `make install` has put there
 	rm -f $(addprefix $(TO)/bin/,$(notdir $(PROGRAMS)) kubectl_complete-drdotnet) $(COMPLETIONS)/drdotnet
@@ -62,17 +61,16 @@ uninstall: ## what `make install` has put there
 	rm -f $(addprefix $(MAN)/,$(addsuffix .1,$(notdir $(PROGRAMS))))
 	rm -rf $(TO)/lib/drdotnet $(TO)/share/doc/drdotnet
 
-# The same commit and build, the same archives: names, owners and times are fixed.
-DIST := drdotnet-$(VERSION)
-TAR := tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@$(or $(SOURCE_DATE_EPOCH),0) \
-	--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime
-dist: all sbom ## archives of the programs, the deployment and the chart, with their checksums, into build/dist/
-	@rm -rf build/dist && mkdir -p build/dist/stage/$(DIST)-linux-$(ARCH)/sbom build/dist/stage/$(DIST)-deploy
-	@$(MAKE) -s --no-print-directory install DESTDIR= PREFIX=$(CURDIR)/build/dist/stage/$(DIST)-linux-$(ARCH) > build/dist/install.log
-	@cp $(B)/sbom/*.json build/dist/stage/$(DIST)-linux-$(ARCH)/sbom/
-	@cp -r --parents crds deploy/manifests deploy/manifests-legacy deploy/manifests-shared-tmp deploy/kustomize deploy/monitoring deploy/samples \
-		deploy/seccomp docs LICENSE build/dist/stage/$(DIST)-deploy/
-	@find build/dist/stage -name __pycache__ -prune -exec rm -r {} +
-	@cd build/dist/stage && for folder in *; do $(TAR) -c $$folder | gzip -9n > ../$$folder.tar.gz; done
-	@$(TAR) -C helm -c drdotnet | gzip -9n > build/dist/drdotnet-chart-$(VERSION).tgz
-	@rm -rf build/dist/stage build/dist/install.log && cd build/dist && sha256sum * > SHA256SUMS && cat SHA256SUMS
+# Release files, without Docker: deploy/release.py. The other architecture too, where its compiler and libraries are (tests/setup/cross.sh).
+RELEASE = build/dist
+OTHER := $(filter-out $(shell dpkg --print-architecture 2>/dev/null),amd64 arm64)
+CAN_CROSS = $(and $(shell command -v $(GNU_$(OTHER))-gcc), \
+	$(shell PKG_CONFIG_LIBDIR=/usr/lib/$(GNU_$(OTHER))/pkgconfig:/usr/share/pkgconfig pkg-config --exists $(PKGS) 2>/dev/null && echo yes))
+STAGE = $(abspath $(RELEASE))/stage/drdotnet-$(VERSION)-linux-
+release: all ## archives, images, chart, manifests, bills of materials and checksums into build/dist/; of arm64, too, where it can be compiled
+	@rm -rf $(RELEASE) && mkdir -p $(RELEASE)
+	+@$(MAKE) -s --no-print-directory install DESTDIR= PREFIX=$(STAGE)$(ARCH) > /dev/null
+	+$(if $(CAN_CROSS),@$(MAKE) -s --no-print-directory ARCH=$(OTHER) install DESTDIR= PREFIX=$(STAGE)$(OTHER) > /dev/null, \
+		@echo 'release: without $(OTHER), whose compiler or libraries are not installed: tests/setup/cross.sh $(OTHER)')
+	@REVISION=$$(git rev-parse HEAD 2> /dev/null) SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null)} \
+		deploy/release.py $(RELEASE) $(ARCH)=$(B) $(if $(CAN_CROSS),$(OTHER)=build/release-$(GNU_$(OTHER)))

@@ -2,7 +2,7 @@
 """Makes the software bill of materials of each program: CycloneDX 1.5 JSON, from what the program is really linked with and from what
 Debian's package database says of it: name, version, licenses, package URL, SHA-256 of each file. The same build makes the same bytes.
 
-usage: sbom.py [BUILD [FOLDER]]     BUILD: default build/release; FOLDER: default BUILD/sbom
+usage: sbom.py [BUILD [FOLDER]]     BUILD: default build/release, or where they are installed; FOLDER: default BUILD/sbom
 """
 import functools
 import hashlib
@@ -162,7 +162,8 @@ def main():
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(ROOT, "VERSION"), encoding="utf-8") as f:
         version = f.read().strip()
-    paths = [path for path in (os.path.join(build, name) for name in PROGRAMS) if os.path.exists(path)]
+    places = [os.path.join(build, place, name) for name in PROGRAMS for place in ("", "bin", "lib/drdotnet")]
+    paths = [path for path in places if os.path.exists(path)]
     libraries = {path: linked(path, machine(path)[0]) for path in paths}
     owners = packages_of([file for found in libraries.values() for file, _ in found.values()])
     for path in paths:

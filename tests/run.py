@@ -5,9 +5,8 @@ A test that fails (a fuzzer aside) runs once more when all others are done, with
 passed and is listed as FLAKY with what went wrong: such a test is to be mended. Where many fail, nothing is tried again.
 All that tests write lies in one folder, which goes at the end; LEFT names the tests that had not ended or removed what they made.
 
-usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N] [--ship-times]
+usage: run.py [--only TEXT] [--list] [--jobs N] [--fuzz-seconds N]
   --only TEXT    only tests whose name contains it (may be given several times: any of them)
-  --ship-times   writes tests/times.json, the times that a new tree begins with (tests/lib/schedule.py)
 """
 import argparse
 import functools
@@ -324,7 +323,6 @@ def parse_options():
     options.add_argument("--list", action="store_true")
     options.add_argument("--jobs", type=int, default=schedule.AT_ONCE * (os.cpu_count() or 1))
     options.add_argument("--fuzz-seconds", type=int, default=2)
-    options.add_argument("--ship-times", action="store_true")
     return options.parse_args()
 
 
@@ -373,8 +371,6 @@ def run_all(options, suite):
         second_tries(suite)
     finally:
         suite.times.write()
-    if options.ship_times:
-        suite.times.ship()
     return suite.tally.finish()
 
 

@@ -122,6 +122,11 @@ check: ## the style tests, and the unit tests of what has changed since the comm
 compile_commands.json: ## for editors and clang-tidy
 	@$(MAKE) -Bnk V=1 FLAVOUR=asan all unit-bin | python3 tests/helpers/compile_commands.py > $@
 
+.PHONY: tidy
+tidy: compile_commands.json ## clang-tidy (.clang-tidy) on the sources; T=agent/jobs chooses a folder
+	+@$(MAKE) --no-print-directory FLAVOUR=asan generated
+	@run-clang-tidy-14 -quiet -j$(JOBS) '^$(CURDIR)/$(or $(T),(agent|common|controller|profiler))/'
+
 test: setup-test ## all tests; ONLY=text chooses
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps test-programs
 	@python3 tests/run.py $(if $(ONLY),--only '$(ONLY)')

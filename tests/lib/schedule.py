@@ -1,9 +1,10 @@
 """Which test runs when. Most tests wait more than they work: many of those run beside each other, few of the others, the longest first.
 
-How long each took and what it used of the processors is remembered in build/test-times.json by every run; a tree that has none yet
-begins with tests/times.json. A test that is in neither is taken for one that is short and works half of the time.
+How long each took and what it used of the processors is remembered by every run in the user's cache (~/.cache/drdotnet/test-times.json), for all
+checkouts. A test that is not in it is taken for one that is short and works half of the time; a group of tests for as many of them.
 """
 import concurrent.futures
+import contextlib
 import dataclasses
 import heapq
 import itertools
@@ -13,13 +14,10 @@ import threading
 import time
 import typing
 
-ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
-SHIPPED = os.path.join(ROOT, "tests/times.json")
-REMEMBERED = os.path.join(ROOT, "build/test-times.json")
+REMEMBERED = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "drdotnet/test-times.json")
 UNKNOWN = (4.0, 2.0)
 LEAST = 0.1   # of a processor: that which seems to do nothing does something at its start
 MOST = 1.5    # what uses more than that still has to find its turn beside others
-WORTH = 2.0   # seconds: times below are not shipped
 AT_ONCE = 4   # for each processor: memory has its limit too
 TELL = 30     # seconds between two words on how far it is
 LATE = 0.2    # of the time that a test has taken, when that is more than it ever took
@@ -40,7 +38,7 @@ class Times:
     """{key: (seconds, seconds of CPU)}"""
 
     def __init__(self):
-        self.known = {**_read(SHIPPED), **_read(REMEMBERED)}
+        self.known = _read(REMEMBERED)
         self.new = {}
 
     def estimate(self, job, tests=1):
@@ -52,11 +50,8 @@ class Times:
         self.new[key] = (round(seconds, 1), round(cpu, 1))
 
     def write(self):
-        _write(REMEMBERED, {**_read(REMEMBERED), **self.new})
-
-    def ship(self):
-        """After a run of all tests: what is no more is forgotten."""
-        _write(SHIPPED, {key: value for key, value in self.new.items() if value[0] >= WORTH})
+        with contextlib.suppress(OSError):  # a home that cannot be written to
+            _write(REMEMBERED, {**_read(REMEMBERED), **self.new})
 
 
 def _read(path):
@@ -70,9 +65,10 @@ def _read(path):
 def _write(path, times):
     text = ",\n".join("%s: %s" % (json.dumps(key), json.dumps(value)) for key, value in sorted(times.items()))
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path + ".new", "w", encoding="utf-8") as f:
+    new = "%s.%d" % (path, os.getpid())  # other checkouts may do the same now
+    with open(new, "w", encoding="utf-8") as f:
         f.write("{\n%s\n}\n" % text)
-    os.replace(path + ".new", path)
+    os.replace(new, path)
 
 
 def choose(waiting, running, processors, at_once):

@@ -10,7 +10,7 @@ import time
 import unittest
 
 from tests.system.allocs.target import Target
-from tests.lib import dotnet, proc, readers
+from tests.lib import dotnet, proc, readers, schemas
 from tests.lib.local import DRDOTNET, drdotnet
 from tests.system.profiler import tools
 
@@ -70,9 +70,7 @@ class Sites:
         app.assert_progress()
 
     def check_report(self, app, report, text):
-        import jsonschema
-        with open(os.path.join(proc.ROOT, "docs/report-schema-allocations.json"), encoding="utf-8") as f:
-            jsonschema.Draft202012Validator(json.load(f)).validate(report)
+        schemas.validator("report-schema-allocations.json").validate(report)
         self.assertEqual(report["sampling"]["event"], self.event)
         self.assertEqual(report["sampling"]["biased"], self.event == "AllocationTick")
         self.assertEqual(report["sampling"]["dropped"], 0)

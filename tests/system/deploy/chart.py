@@ -24,9 +24,9 @@ def unavailable():
     return go.unavailable(LIBRARY) or manifests.unavailable()
 
 
-def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False, apis=()):
+def text(values=None, namespace="drdotnet-system", version=NEWEST, notes=False, apis=(), path=CHART):
     order = {"values": values or {}, "namespace": namespace, "kubeVersion": version, "apiVersions": list(apis)}
-    done = subprocess.run([go.program(SOURCE), CHART, *(["--notes"] if notes else [])], input=json.dumps(order), capture_output=True, text=True)
+    done = subprocess.run([go.program(SOURCE), path, *(["--notes"] if notes else [])], input=json.dumps(order), capture_output=True, text=True)
     if done.returncode:
         raise Refused(done.stderr)
     return done.stdout

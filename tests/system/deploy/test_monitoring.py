@@ -77,7 +77,7 @@ class Written(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([FOLDER + "/make.py", folder], check=True)
             for name in os.listdir(folder):
-                self.assertEqual(read(os.path.join(folder, name)), read(os.path.join(FOLDER, name)), "make chart: " + name)
+                self.assertEqual(read(os.path.join(folder, name)), read(os.path.join(FOLDER, name)), "make crds: " + name)
 
     def test_the_operator_gets_the_same(self):
         built = manifests.by_name(manifests.parse(read(FOLDER + "/prometheus-rule.yaml") + "---\n" + read(FOLDER + "/pod-monitor.yaml")))

@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.lib import browser, contrast, proc
+from tests.lib import browser, contrast, proc, schemas
 
 TOOL = os.path.join(proc.ROOT, "build/release/tests/leak-tool")
 KINDS = ("grows", "unknown", "hostile", "big")
@@ -14,17 +14,9 @@ FILES = {"summary.md", "report.html", "report.json"}
 ROWS = "[...document.querySelectorAll('#%s tbody tr')].filter(r => !r.hidden).map(r => r.cells[%d].textContent)"
 
 
-def validator():
-    import jsonschema
-    with open(os.path.join(proc.ROOT, "docs/report-schema-memoryleak.json"), encoding="utf-8") as f:
-        schema = json.load(f)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
-
-
 def wrong(report):
     """What the schema says against it."""
-    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in validator().iter_errors(report)][:5]
+    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in schemas.validator("report-schema-memoryleak.json").iter_errors(report)][:5]
 
 
 def load(folder):

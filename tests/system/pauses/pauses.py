@@ -7,7 +7,7 @@ import tempfile
 
 from tests.lib import dotnet, local, proc
 
-SCHEMA = os.path.join(proc.ROOT, "docs/report-schema-runtimepauses.json")
+SCHEMA = "report-schema-runtimepauses.json"
 
 
 class PauseApp(proc.Process):

@@ -1,22 +1,18 @@
 """RuntimePauses on real runtimes, beside what the application itself counts: pauses on request, by whom and for what."""
-import json
 import signal
 import socket
 import struct
 import tempfile
 import unittest
 
-from tests.lib import dotnet, local, proc
+from tests.lib import dotnet, local, proc, schemas
 from tests.system.pauses.pauses import SCHEMA, PauseApp, Session, counted, delta
 from tests.system.profiler import tools
 
 
 def valid(report):
     """What the schema has against it."""
-    import jsonschema
-    with open(SCHEMA, encoding="utf-8") as f:
-        schema = json.load(f)
-    return ["%s: %s" % (list(e.path), e.message[:200]) for e in jsonschema.Draft202012Validator(schema).iter_errors(report)]
+    return ["%s: %s" % (list(e.path), e.message[:200]) for e in schemas.validator(SCHEMA).iter_errors(report)]
 
 
 class Case(unittest.TestCase):

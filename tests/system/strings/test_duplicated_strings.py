@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.lib import browser, dotnet, proc
+from tests.lib import browser, dotnet, proc, schemas
 from tests.lib.local import drdotnet
 
 FILES = {"summary.md", "report.html", "report.json"}
@@ -32,10 +32,8 @@ def load(folder):
 
 def wrong(report):
     """What the schema says against it."""
-    import jsonschema
-    with open(os.path.join(proc.ROOT, "docs/report-schema-duplicatedstrings.json"), encoding="utf-8") as f:
-        schema = json.load(f)
-    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in jsonschema.Draft202012Validator(schema).iter_errors(report)][:5]
+    found = schemas.validator("report-schema-duplicatedstrings.json").iter_errors(report)
+    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in found][:5]
 
 
 class Case(unittest.TestCase):

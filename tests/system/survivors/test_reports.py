@@ -6,17 +6,13 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.lib import browser, proc
+from tests.lib import browser, proc, schemas
 
 TOOL = os.path.join(proc.ROOT, "build/release/tests/survivors-tool")
 FILES = {"summary.md", "report.html", "report.json"}
 SHOWN = "[...document.querySelectorAll('#tree tbody tr[data-i]')].filter(e => e.offsetParent).map(e => e.cells[0].textContent)"
 FOCUSED = "document.activeElement.cells ? document.activeElement.cells[0].textContent : document.activeElement.id"
-
-
-def schema():
-    with open(os.path.join(proc.ROOT, "docs/report-schema-gcsurvivors.json"), encoding="utf-8") as f:
-        return json.load(f)
+SCHEMA = "report-schema-gcsurvivors.json"
 
 
 def load(folder):
@@ -26,7 +22,7 @@ def load(folder):
 
 def validate(report):
     import jsonschema
-    jsonschema.Draft202012Validator(schema(), format_checker=jsonschema.FormatChecker()).validate(report)
+    schemas.validator(SCHEMA, format_checker=jsonschema.FormatChecker()).validate(report)
 
 
 def check_sums(test, report):
@@ -105,9 +101,8 @@ class MadeUp(unittest.TestCase):
                 check_sums(self, self.report(kind))
 
     def test_the_schema_refuses_what_is_none(self):
-        import jsonschema
         report = self.report("shop")
-        validator = jsonschema.Draft202012Validator(schema())
+        validator = schemas.validator(SCHEMA)
         for wrong in ({**report, "more": 1}, {k: v for k, v in report.items() if k != "holders"}, {**report, "profiler": "MemoryLeak"},
                       {**report, "heap": {**report["heap"], "bytes": -1}}, {**report, "types": [{}]}):
             self.assertTrue(list(validator.iter_errors(wrong)))
