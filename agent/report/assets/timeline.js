@@ -106,7 +106,7 @@
 		whole.id = 'reset';
 		whole.className = 'quiet';
 		for (const [names, what] of [['\u2190 \u2192', 'choose'], ['+ -', 'zoom'], ['L', 'longest'], ['Esc', 'whole session']])
-			keys.append(...names.split(' ').map(name => make('kbd', name)), ` ${what} \u00a0`);
+			keys.append(make('span', names.split(' ').map(name => make('kbd', name)), ' ' + what));
 		title.id = 'timeline-title';
 		host.id = 'timeline';
 		host.setAttribute('aria-labelledby', title.id);
