@@ -11,6 +11,7 @@ static const char *keyword(struct span type)
 		{"System.Int16", "short"},    {"System.UInt32", "uint"},   {"System.UInt64", "ulong"},
 		{"System.UInt16", "ushort"},  {"System.SByte", "sbyte"},   {"System.Decimal", "decimal"},
 		{"System.IntPtr", "nint"},    {"System.UIntPtr", "nuint"}, {"System.Void", "void"},
+		{"System.__Canon", "_"}, /* any reference type: code that they share */
 	};
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
 		if (span_equals(type, words[i][0]))
@@ -42,6 +43,25 @@ bool csharp_type_is_closure(struct span name)
 	return span_equals(name, "<>c") || span_starts(name, "<>c__") || span_starts(name, "_Closure$__");
 }
 
+/* "<Send>d__28", "<<Send>g__Await|2_0>d", "<<Send>b__0>d": a state machine is named for its method. */
+static bool put_state_machine(struct buf *out, struct span method, struct span rest)
+{
+	struct span outer, inner;
+	if (!span_equals(rest, "d") && !span_starts(rest, "d__"))
+		return false;
+	if (!span_generated(method, &outer, &inner)) {
+		span_put(out, method);
+		return true;
+	}
+	span_put(out, outer);
+	size_t end = 3;
+	while (end < inner.n && inner.s[end] != '|')
+		end++;
+	buf_putc(out, '.');
+	span_put(out, span_starts(inner, "g__") ? span_sub(inner, 3, end) : (struct span){"lambda", 6});
+	return true;
+}
+
 /* A type's own name, without nesting and arity: "<Program>F0A1B__Cache" (file-local) is "Cache". */
 void csharp_type_put_word(struct buf *out, struct span name)
 {
@@ -51,6 +71,8 @@ void csharp_type_put_word(struct buf *out, struct span name)
 			buf_puts(out, "(anonymous type)");
 			return;
 		}
+		if (put_state_machine(out, inner, rest))
+			return;
 		for (size_t i = 0; span_starts(rest, "F") && i + 2 < rest.n; i++)
 			if (rest.s[i] == '_' && rest.s[i + 1] == '_') {
 				span_put(out, span_sub(rest, i + 2, rest.n));

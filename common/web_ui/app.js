@@ -27,9 +27,11 @@ function go(view, id, parameters) {
 	location.hash = link(view, id, parameters);
 }
 
-/* The filter belongs to the address, so that it can be shared, but is no step back. */
-function replaceQuery(view, parameters) {
-	history.replaceState(null, '', link(view, '', parameters));
+/* The filter, or the place in a report, belongs to the address, so that it can be shared, but is no step back. */
+function replaceQuery(view, parameters, id = '') {
+	const here = shown === location.hash;
+	history.replaceState(null, '', link(view, id, parameters));
+	if (here) shown = location.hash;
 }
 
 async function loadProfilers() {

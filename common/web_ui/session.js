@@ -190,10 +190,13 @@ class Page {
 		if (!all.length) return [];
 		const host = h('div'), show = pod => {
 			const t = all.find(x => x.podName === pod);
-			showReport(host, s, pod, page(t).name, this.c.signal);
+			const keep = at => this.c.replaceQuery('sessions', {...(pod !== all[0].podName && {pod}), ...(at && {at})}, this.c.id);
+			const {pod: named = all[0].podName, at: state = ''} = this.c.parameters;
+			showReport(host, s, pod, page(t).name, this.c.signal, {state: pod === named ? state : '', kept: keep});
 		};
-		show(all[0].podName);
-		return [all.length > 1 && h('div.tools', null, choice('Report of pod', all.map(t => t.podName), all[0].podName, show)), host];
+		const first = all.some(t => t.podName === this.c.parameters.pod) ? this.c.parameters.pod : all[0].podName;
+		show(first);
+		return [all.length > 1 && h('div.tools', null, choice('Report of pod', all.map(t => t.podName), first, show)), host];
 	}
 
 	async cancel() {

@@ -30,7 +30,7 @@ Report.kinds.flame = (section, host, r) => {
 	const base = stacks.weigh(stacks.makeTree(r.tree.parent, r.tree.method), r.tree.self);
 	const folded = stacks.foldTree(base, m => methods[m].layer, (m, above, below) => stacks.isPlumbing(methods[m], above, below));
 	const seen = {thread: -1, from: -1, to: -1, all: Report.state.get('frames') === 'all', zoom: 0, hits: null, method: -1};
-	let counted = null; /* methods in what is shown */
+	let counted = null, later = 0; /* methods in what is shown; they are counted when the graph is drawn */
 	const tree = () => seen.all ? base : folded;
 	const here = () => seen.all ? seen.zoom : folded.at[seen.zoom]; /* the node of tree() in which the graph is zoomed */
 	const diff = Report.flameDiff({r, methods, base, tree, isAll: () => seen.all, percent});
@@ -244,9 +244,12 @@ Report.kinds.flame = (section, host, r) => {
 	function setZoom(node) {
 		seen.zoom = node;
 		Report.state.set('zoom', node ? String(node) : '');
-		countMethods();
-		besideTable.draw();
 		updateReset();
+		clearTimeout(later);
+		later = setTimeout(() => { /* first the graph */
+			countMethods();
+			besideTable.draw();
+		});
 	}
 	function resetZoom() {
 		for (const f of [callersFlame, calleesFlame]) if (f?.zoomed) f.zoom(0, true);
@@ -261,10 +264,12 @@ Report.kinds.flame = (section, host, r) => {
 	}
 	function refresh() {
 		diff.match();
-		countMethods();
+		if (!flame) countMethods();
 		if (flame) {
 			flame.setTree(tree(), here());
 			if (flame.zoomed !== here()) setZoom(0);
+			clearTimeout(later);
+			countMethods();
 			besideTable.draw();
 		}
 		allTable.draw();

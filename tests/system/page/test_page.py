@@ -98,7 +98,7 @@ class PageCase(unittest.TestCase):
         outside = [r for r in page.requests if not r.startswith((self.url + "/", "blob:" + self.url, "about:"))]
         self.assertEqual(outside, [])
 
-    def frame_of(self, page, ready="ready === 'yes'"):
+    def frame_of(self, page, ready="page === 'ready'"):
         """The report's frame: it is sandboxed, so the browser runs it apart. `ready`: what the report's own script has said by then."""
         page.call("Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True)
 
@@ -204,6 +204,22 @@ class Page(PastCase):
         page.click("document.querySelector('[data-key=zip]')")
         self.until(page, "saved.length === 1", "the zip")
         self.assertRegex(page.value("saved[0]"), r"\.zip$")
+
+    def test_a_place_in_a_report_can_be_sent(self):
+        session = self.server.start(self.app.pid, 1, name="place")
+        page = self.open("/sessions/" + session)
+        self.until(page, STATE + " === 'Succeeded'", "the end", 120)
+        frame = self.frame_of(page)
+        frame.value("document.getElementById('frames').click(); document.getElementById('tab-methods').click()")
+        self.until(page, "location.hash.includes('at=')", "the place is in the address")
+        address = page.value("location.hash")
+        self.assertTrue(address.startswith("#/sessions/"), address)
+        other = self.open(address[1:])
+        frame = self.frame_of(other)
+        self.assertEqual(frame.value("[document.getElementById('frames').getAttribute('aria-pressed'), document.querySelector('[role=tab][aria-selected=true]').id]"),
+                         ["true", "tab-methods"])
+        self.assertEqual(other.value("location.hash"), address)
+        self.assert_quiet(other)
 
     def test_end_early_then_delete(self):
         session = self.server.start(self.app.pid, 300, name="long")

@@ -1,5 +1,5 @@
 /* report_tool hostile DIR          writes the report of a capture whose names do their worst
- * report_tool big DIR [THREADS]    writes that of a 30 s capture with many different stacks; says what it took
+ * report_tool big DIR [THREADS [STACKS]]  writes that of a 30 s capture with many different stacks; says what it took
  * DIR must be there. Prints one JSON line. */
 #include "agent/profilers/cpu/cpu_report.h"
 #include "common/base/cleanup.h"
@@ -13,7 +13,8 @@
 
 #define METHODS 6000
 #define ENTRIES 80
-#define STACKS 8000
+#define STACKS 8000 /* unless it is told */
+#define STACKS_MAX 100000
 #define SECONDS 30
 #define HERTZ 99
 
@@ -50,10 +51,10 @@ static void add_hostile(struct made *m)
 
 /* A web service's stacks: some entry points with long chains of .NET's own frames above them, then calls that branch. Each leads to
  * another place; a few are hot. */
-static void make_pool(struct made *m, const uint32_t *frames, uint32_t pool[STACKS])
+static void make_pool(struct made *m, const uint32_t *frames, uint32_t *pool, uint32_t stacks)
 {
 	unsigned seed = 7;
-	for (uint32_t i = 0; i < STACKS; i++) {
+	for (uint32_t i = 0; i < stacks; i++) {
 		uint32_t stack[80], path[80], depth = 0, entry = i % ENTRIES, own = 8 + (uint32_t)rand_r(&seed) % 22;
 		for (uint32_t k = 0; k < 30; k++)
 			path[depth++] = frames[(entry / 8 * 37 + k * 3) % METHODS];
@@ -70,15 +71,15 @@ static void make_pool(struct made *m, const uint32_t *frames, uint32_t pool[STAC
 }
 
 /* Smaller numbers are more frequent. */
-static uint32_t pick(unsigned *seed)
+static uint32_t pick(unsigned *seed, uint32_t stacks)
 {
 	double x = (double)rand_r(seed) / ((double)RAND_MAX + 1);
-	return (uint32_t)(x * x * x * STACKS);
+	return (uint32_t)(x * x * x * stacks);
 }
 
-static void add_big(struct made *m, uint32_t threads)
+static void add_big(struct made *m, uint32_t threads, uint32_t stacks)
 {
-	static uint32_t frames[METHODS], pool[STACKS];
+	static uint32_t frames[METHODS], pool[STACKS_MAX];
 	unsigned seed = 11;
 	char type[120], method[120];
 	for (uint32_t i = 0; i < METHODS; i++) {
@@ -90,14 +91,14 @@ static void add_big(struct made *m, uint32_t threads)
 				  .method = method, .params = (char *)"System.Int32,System.Threading.CancellationToken", .overloaded = i % 4 == 0};
 		frames[i] = capture_add_frame(m->builder, &f);
 	}
-	make_pool(m, frames, pool);
+	make_pool(m, frames, pool, stacks);
 	m->capture.facts.duration_ns = SECONDS * MAKE_SECOND;
 	m->capture.frequency_hertz = HERTZ;
 	m->capture.node_cpus = threads;
 	for (int k = 0; k < SECONDS * HERTZ; k++)
 		for (uint32_t t = 0; t < threads; t++) {
 			uint32_t thread = capture_add_thread(m->builder, 100 + t, ".NET TP Worker");
-			capture_add_sample(m->builder, k * (MAKE_SECOND / HERTZ), thread, pool[pick(&seed)]);
+			capture_add_sample(m->builder, k * (MAKE_SECOND / HERTZ), thread, pool[pick(&seed, stacks)]);
 		}
 }
 
@@ -139,18 +140,24 @@ static int write_report(struct made *m, int dirfd)
 	return 0;
 }
 
+static uint32_t stacks_of(const char *word)
+{
+	unsigned long n = strtoul(word, NULL, 10);
+	return n < 1 ? 1 : n > STACKS_MAX ? STACKS_MAX : (uint32_t)n;
+}
+
 int main(int argc, char **argv)
 {
 	bool big = argc >= 3 && strcmp(argv[1], "big") == 0;
 	if (argc < 3 || (!big && strcmp(argv[1], "hostile") != 0)) {
-		fprintf(stderr, "usage: report_tool hostile|big DIR [THREADS]\n");
+		fprintf(stderr, "usage: report_tool hostile|big DIR [THREADS [STACKS]]\n");
 		return 2;
 	}
 	AUTO_FD int dirfd = open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct made m;
 	make_begin(&m);
 	if (big)
-		add_big(&m, argc > 3 ? (uint32_t)atoi(argv[3]) : 16);
+		add_big(&m, argc > 3 ? (uint32_t)atoi(argv[3]) : 16, argc > 4 ? stacks_of(argv[4]) : STACKS);
 	else
 		add_hostile(&m);
 	int code = write_report(&m, dirfd);

@@ -47,6 +47,10 @@ Test(method_name, what_the_compiler_made_is_undone)
 	static const struct row rows[] = {
 		/* async methods and iterators */
 		{"Shop.Cart+<Compute>d__5", NULL, "MoveNext", NULL, NULL, "Shop.Cart.Compute", METHOD_STATE_MACHINE},
+		{"Builder`1+Box`1", "System.__Canon,Shop.Cart+<Load>d__28", "Run", NULL, NULL, "Builder<_>.Box<Cart.Load>.Run", 0},
+		{"Builder", NULL, "Start", "Shop.Cart+<Load>d__237`1<System.__Canon>", NULL, "Builder.Start<Cart.Load<_>>", 0},
+		{"Builder", NULL, "Start", "Shop.Cart+<<Load>g__Await|2_0>d", NULL, "Builder.Start<Cart.Load.Await>", 0},
+		{"Builder", NULL, "Start", "Shop.Cart+<>c+<<Load>b__2_0>d", NULL, "Builder.Start<Cart.Load.lambda>", 0},
 		{"Shop.Cart+<Load>d__5`1", "System.Int32", "MoveNext", NULL, NULL, "Shop.Cart.Load<int>", METHOD_STATE_MACHINE},
 		{"Shop.Cart`1+<Load>d__5`1", "System.Int32,System.String", "MoveNext", NULL, NULL, "Shop.Cart<int>.Load<string>",
 		 METHOD_STATE_MACHINE},
