@@ -15,7 +15,7 @@ char *cli_library_find_from(const char *exe, const char *variable, struct err *e
 	char *places[] = {
 		mem_printf("%.*s/" LIBRARY, folder, exe),
 		mem_strdup(variable && *variable ? variable : ""),
-		mem_printf("%.*s/../lib/" LIBRARY, folder, exe),
+		mem_printf("%.*s/../lib/drdotnet/" LIBRARY, folder, exe),
 	};
 	char *found = NULL;
 	for (size_t i = 0; i < sizeof places / sizeof *places && !found; i++)

@@ -1,4 +1,5 @@
-/* Where libdrdotnet.so is: beside the executable, as DRDOTNET_LIBRARY says, or in ../lib from the executable. Any thread. */
+/* Where libdrdotnet.so is: beside the executable, as DRDOTNET_LIBRARY says, or where `make install` puts it: ../lib/drdotnet from the
+ * executable. Any thread. */
 #ifndef DRDOTNET_CLI_LIBRARY_H
 #define DRDOTNET_CLI_LIBRARY_H
 

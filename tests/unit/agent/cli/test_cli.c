@@ -11,6 +11,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define WORDS 10
@@ -374,6 +375,28 @@ Test(cli, where_no_process_is_found_others_may_have_some)
 	e = (struct err)ERR_INIT;
 	cr_expect_eq(cli_target_choose(&l, NULL, &e), -1);
 	cr_expect_str_eq(e.message, "no .NET process was found");
+}
+
+Test(cli, finds_the_library_where_it_is_installed)
+{
+	char folder[] = "/tmp/drdotnet-cli-XXXXXX", exe[64], path[3][64];
+	cr_assert_not_null(mkdtemp(folder));
+	snprintf(exe, sizeof exe, "%s/bin/drdotnet", folder);
+	const char *const below[] = {"bin", "lib", "lib/drdotnet"};
+	for (int i = 0; i < 3; i++) {
+		snprintf(path[i], sizeof path[i], "%s/%s", folder, below[i]);
+		cr_assert_eq(mkdir(path[i], 0700), 0);
+	}
+	char library[128];
+	snprintf(library, sizeof library, "%s/libdrdotnet.so", path[2]);
+	fclose(fopen(library, "w"));
+	char *found = cli_library_find_from(exe, NULL, NULL);
+	cr_expect(found && strstr(found, "/bin/../lib/drdotnet/libdrdotnet.so"), "%s", found ? found : "none");
+	free(found);
+	unlink(library);
+	for (int i = 2; i >= 0; i--)
+		rmdir(path[i]);
+	rmdir(folder);
 }
 
 Test(cli, finds_the_library_beside_itself_first)
