@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *environment(const char *name)
+static const char *getenv_text(const char *name)
 {
 	return getenv(name);
 }
 
-static int report(const struct err *e)
+static int report_error(const struct err *e)
 {
 	LOG_ERROR("agent", "cannot run", LOG_S("error", e->kind ? e->message : ""));
 	return e->kind == ERR_INVALID ? 2 : 1;
@@ -40,7 +40,7 @@ int main(int argc, char *argv[])
 	crypto_stay();
 	struct agent_options o;
 	struct err e = ERR_INIT;
-	if (agent_options_parse(argc, argv, environment, &o, &e) < 0) {
+	if (agent_options_parse(argc, argv, getenv_text, &o, &e) < 0) {
 		options_print_error("drdotnet-agent", NULL, &e, stderr);
 		return 2;
 	}
@@ -60,6 +60,6 @@ int main(int argc, char *argv[])
 	log_configure(o.log_level, LOG_FORMAT_AUTO);
 	daemon_block_signals();
 	if (http_global_init(&e) < 0 || agent_run(&o, &e) < 0)
-		return report(&e);
+		return report_error(&e);
 	return 0;
 }

@@ -133,19 +133,19 @@ static int wait_for_certs(struct program *p, struct err *e)
 	}
 }
 
-static bool is_ready(void *ctx, struct buf *why)
+static bool program_is_ready(void *ctx, struct buf *why)
 {
 	const struct program *p = ctx;
 	return controller_ready(p->controller, why);
 }
 
-static void measure(void *ctx)
+static void measure_controller(void *ctx)
 {
 	const struct program *p = ctx;
 	controller_measure(p->controller);
 }
 
-static int open_server(struct program *p, struct err *e)
+static int open_link_server(struct program *p, struct err *e)
 {
 	const struct controller_settings *s = p->settings;
 	const struct link_pair *pair = link_certs_pair(p->certs);
@@ -160,8 +160,8 @@ static int open_server(struct program *p, struct err *e)
 		.starts_closed = true,
 		.stores = p->stores,
 		.reports = p->reports,
-		.ready = is_ready,
-		.measure = measure,
+		.ready = program_is_ready,
+		.measure = measure_controller,
 		.ready_ctx = p,
 	};
 	controller_hub_callbacks(p->controller, &c.callbacks);
@@ -204,7 +204,7 @@ static int open_rest(struct program *p, struct err *e)
 		.key_pem = s->api_plain_http ? NULL : pair->key,
 		.rest_api = s->rest_api,
 		.web_ui = s->web_ui,
-		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, is_ready, p,
+		.cluster = {&p->kube, p->index, p->processes, link_server_hub(p->server), p->stores, program_is_ready, p,
 			    !s->watch_namespaces || !s->watch_namespaces[0]},
 	};
 	p->rest = rest_server_new(&c);
@@ -288,14 +288,14 @@ static int open_controller(struct program *p, struct err *e)
 	return p->controller ? 0 : -1;
 }
 
-static int start(struct program *p, struct err *e)
+static int start_program(struct program *p, struct err *e)
 {
 	const struct controller_settings *s = p->settings;
 	if (kube_config_load(s->kubeconfig, s->context, &p->kube, e) < 0)
 		return -1;
 	name_service(p);
 	LOG_INFO("controller", "starting", LOG_S("version", DRDOTNET_VERSION), LOG_S("server", p->kube.server), LOG_S("namespace", p->namespace));
-	if (open_reports(p, e) < 0 || open_stores(p, e) < 0 || open_controller(p, e) < 0 || wait_for_certs(p, e) < 0 || open_server(p, e) < 0)
+	if (open_reports(p, e) < 0 || open_stores(p, e) < 0 || open_controller(p, e) < 0 || wait_for_certs(p, e) < 0 || open_link_server(p, e) < 0)
 		return -1;
 	if (open_rest(p, e) < 0 || watch_certs(p, e) < 0)
 		return -1;
@@ -306,7 +306,7 @@ static int start(struct program *p, struct err *e)
 	return 0;
 }
 
-static void serve(struct program *p)
+static void serve_until_signal(struct program *p)
 {
 	struct pollfd fd = {.fd = p->signal_fd, .events = POLLIN};
 	int64_t expired_ms = clock_mono_ms();
@@ -321,7 +321,7 @@ static void serve(struct program *p)
 }
 
 /* First nothing gives orders, then nothing touches the server, then what both used goes. */
-static void stop(struct program *p)
+static void stop_program(struct program *p)
 {
 	if (p->controller)
 		controller_stop(p->controller);
@@ -342,7 +342,7 @@ static void stop(struct program *p)
 	kube_config_fini(&p->kube);
 }
 
-static int run(const struct controller_settings *settings)
+static int run_program(const struct controller_settings *settings)
 {
 	daemon_block_signals();
 	struct program p = {.settings = settings};
@@ -351,17 +351,17 @@ static int run(const struct controller_settings *settings)
 	p.signal_fd = signal_fd;
 	int rc = signal_fd < 0 ? -1 : http_global_init(&e);
 	if (rc == 0)
-		rc = start(&p, &e);
+		rc = start_program(&p, &e);
 	if (rc == 0)
-		serve(&p);
-	stop(&p);
+		serve_until_signal(&p);
+	stop_program(&p);
 	if (rc == 0 || e.kind == ERR_CANCELED)
 		return 0;
 	LOG_ERROR("controller", "cannot run", LOG_S("error", e.message));
 	return e.kind == ERR_INVALID ? 2 : 1;
 }
 
-static const char *environment(const char *name)
+static const char *read_environment(const char *name)
 {
 	return getenv(name);
 }
@@ -372,7 +372,7 @@ int main(int argc, char *argv[])
 	crypto_stay();
 	struct controller_settings s;
 	struct err e = ERR_INIT;
-	if (controller_options_parse(argc, argv, environment, &s, &e) < 0) {
+	if (controller_options_parse(argc, argv, read_environment, &s, &e) < 0) {
 		options_print_error("drdotnet-controller", NULL, &e, stderr);
 		return 2;
 	}
@@ -387,5 +387,5 @@ int main(int argc, char *argv[])
 		break;
 	}
 	log_configure(s.log_level, s.log_format);
-	return run(&s);
+	return run_program(&s);
 }

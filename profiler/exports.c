@@ -55,7 +55,7 @@ static const struct guid iid_callbacks[] = {
 EXPORT extern const char drdotnet_version[];
 const char drdotnet_version[] = DRDOTNET_VERSION;
 
-static bool same(const struct guid *a, const struct guid *b)
+static bool same_guid(const struct guid *a, const struct guid *b)
 {
 	return memcmp(a, b, sizeof *a) == 0;
 }
@@ -66,7 +66,7 @@ static uint32_t add_ref(struct com_object *self)
 	return 2;
 }
 
-static uint32_t release(struct com_object *self)
+static uint32_t com_release(struct com_object *self)
 {
 	(void)self;
 	return 1;
@@ -80,10 +80,10 @@ static hresult ignore(void)
 
 static hresult callback_query(struct com_object *self, const struct guid *iid, void **out)
 {
-	bool known = same(iid, &iid_unknown);
+	bool known = same_guid(iid, &iid_unknown);
 
 	for (size_t i = 0; !known && i < sizeof iid_callbacks / sizeof *iid_callbacks; i++)
-		known = same(iid, &iid_callbacks[i]);
+		known = same_guid(iid, &iid_callbacks[i]);
 	*out = known ? self : NULL;
 	return known ? COR_S_OK : COR_E_NOINTERFACE;
 }
@@ -270,7 +270,7 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[0 ... CB_COUNT - 1] = (slot_fn *)ignore,
 	[0] = (slot_fn *)callback_query,
 	[1] = (slot_fn *)add_ref,
-	[2] = (slot_fn *)release,
+	[2] = (slot_fn *)com_release,
 	[CB_MODULE_LOAD_FINISHED] = (slot_fn *)module_load_finished,
 	[CB_MODULE_UNLOAD_STARTED] = (slot_fn *)module_unload_started,
 	[CB_RUNTIME_SUSPEND_STARTED] = (slot_fn *)suspend_started,
@@ -302,7 +302,7 @@ static struct com_object callbacks[] = {
 /* The class factory -------------------------------------------------------------------------------------------------------- */
 static hresult factory_query(struct com_object *self, const struct guid *iid, void **out)
 {
-	bool known = same(iid, &iid_unknown) || same(iid, &iid_class_factory);
+	bool known = same_guid(iid, &iid_unknown) || same_guid(iid, &iid_class_factory);
 
 	*out = known ? self : NULL;
 	return known ? COR_S_OK : COR_E_NOINTERFACE;
@@ -317,7 +317,7 @@ static hresult factory_create(struct com_object *self, void *outer, const struct
 }
 
 static slot_fn *const factory_vtable[FACTORY_COUNT] = {
-	(slot_fn *)factory_query, (slot_fn *)add_ref, (slot_fn *)release, (slot_fn *)factory_create, (slot_fn *)ignore,
+	(slot_fn *)factory_query, (slot_fn *)add_ref, (slot_fn *)com_release, (slot_fn *)factory_create, (slot_fn *)ignore,
 };
 
 static struct com_object factories[] = {

@@ -42,7 +42,7 @@
 
 enum session_state { IDLE, ACTIVE, LEAVING };
 
-static _Atomic int state __attribute__((section(".data"))); /* not among what give_back() takes away */
+static _Atomic int state __attribute__((section(".data"))); /* not among what release_memory() takes away */
 static _Atomic bool complete;
 static bool beside; /* another profiler: for notifications only */
 static void *info;
@@ -106,7 +106,7 @@ static void send_collections(void)
 	}
 }
 
-static void send_error(uint16_t request, uint32_t code, const char *message)
+static void send_channel_error(uint16_t request, uint32_t code, const char *message)
 {
 	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
 	channel_put_error(channel_io_begin(&io, CHANNEL_ERROR), &e);
@@ -135,14 +135,14 @@ static void answer_sample_start(const struct channel_frame *f)
 	uint32_t hertz = wire_u32(&r);
 	int error = r.bad ? EINVAL : sampler_start(info, hertz, &message);
 	if (error)
-		send_error(f->type, (uint32_t)error, message);
+		send_channel_error(f->type, (uint32_t)error, message);
 	else
 		send_sampling();
 }
 
 enum served { SERVED_ON, SERVED_DETACH, SERVED_BAD };
 
-static enum served serve(const struct channel_frame *f)
+static enum served serve_frame(const struct channel_frame *f)
 {
 	switch (f->type) {
 	case CHANNEL_RESOLVE:
@@ -173,7 +173,7 @@ static enum served serve(const struct channel_frame *f)
 			return SERVED_ON;
 		if (heap_walk_answers(f->type))
 			return heap_walk_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
-		send_error(f->type, ENOSYS, "unknown request");
+		send_channel_error(f->type, ENOSYS, "unknown request");
 		return SERVED_ON;
 	}
 }
@@ -184,7 +184,7 @@ static enum served serve_all(void)
 	enum channel_next next;
 
 	while ((next = channel_io_next(&io, &f)) == CHANNEL_FRAME) {
-		enum served s = serve(&f);
+		enum served s = serve_frame(&f);
 		if (s != SERVED_ON)
 			return s;
 	}
@@ -192,7 +192,7 @@ static enum served serve_all(void)
 }
 
 /* true: the session is over, whatever the agent wants, or whether it is still there. */
-static bool over_budget(void)
+static bool session_over_budget(void)
 {
 	struct channel_pause p;
 
@@ -210,7 +210,7 @@ static void forget_wake(void)
 		;
 }
 
-static void wake(void)
+static void wake_session(void)
 {
 	uint64_t one = 1;
 
@@ -230,7 +230,7 @@ static bool agent_is_silent(void)
 		return false;
 	channel_put_lapsed(channel_io_begin(&io, CHANNEL_LAPSED), lease.length_ms);
 	channel_io_end(&io);
-	wake(); /* what is still to be said waits for nobody */
+	wake_session(); /* what is still to be said waits for nobody */
 	return true;
 }
 
@@ -240,7 +240,7 @@ static int tick_ms(void)
 }
 
 /* Until the next tick, or the lease's end. */
-static int wait_ms(void)
+static int session_wait_ms(void)
 {
 	int tick = tick_ms(), lease_ms = lease_left_ms(&lease, now_ns());
 
@@ -248,17 +248,17 @@ static int wait_ms(void)
 }
 
 /* Serves until the agent asks for the end, or is gone or silent, or a stop was too long. Requests wait until the runtime has finished the attach. */
-static void serve_channel(void)
+static void serve_until_end(void)
 {
 	bool ready = false;
 
 	for (;;) {
 		struct pollfd p[] = {{.fd = io.fd, .events = ready ? POLLIN : 0}, {.fd = wake_fd, .events = POLLIN}};
-		if (poll(p, 2, wait_ms()) < 0 && errno != EINTR)
+		if (poll(p, 2, session_wait_ms()) < 0 && errno != EINTR)
 			return;
 		if (p[1].revents)
 			forget_wake();
-		if (over_budget() || agent_is_silent())
+		if (session_over_budget() || agent_is_silent())
 			return;
 		if (!ready && atomic_load(&complete)) {
 			ready = true;
@@ -305,7 +305,7 @@ static void stay_behind(const char *why)
 {
 	int fd = wake_fd;
 
-	send_error(0, (uint32_t)COR_E_FAIL, why);
+	send_channel_error(0, (uint32_t)COR_E_FAIL, why);
 	channel_io_flush(&io);
 	channel_io_close(&io);
 	pause_watch_reset(0, -1);
@@ -315,7 +315,7 @@ static void stay_behind(const char *why)
 }
 
 /* Nothing else can end a session, so this tries until the runtime agrees (it refuses while the attach is not complete). */
-static void leave(void)
+static void leave_runtime(void)
 {
 	hresult hr;
 
@@ -332,7 +332,7 @@ static void leave(void)
 		return;
 	}
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
-		send_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
+		send_channel_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
 		channel_io_flush(&io);
 		poll(NULL, 0, DETACH_RETRY_MS);
 	}
@@ -346,8 +346,8 @@ static void *session_main(void *unused)
 {
 	(void)unused;
 	own_thread_name();
-	serve_channel();
-	leave();
+	serve_until_end();
+	leave_runtime();
 	return NULL;
 }
 
@@ -418,7 +418,7 @@ static hresult open_session(const struct channel_client_data *d, bool notificati
 
 /* musl never unmaps a library: there the next session finds this one, or another file is mapped beside it. What stays then is at
  * least not memory: the pages of the tables, whose content zeroes are a beginning for all of them. */
-static void give_back(void)
+static void release_memory(void)
 {
 	uintptr_t from = ((uintptr_t)__bss_start + LARGEST_PAGE - 1) / LARGEST_PAGE * LARGEST_PAGE;
 	uintptr_t to = (uintptr_t)_end / LARGEST_PAGE * LARGEST_PAGE;
@@ -437,7 +437,7 @@ static void close_session(void)
 	wake_fd = -1;
 	cor_release(info);
 	info = NULL;
-	give_back();
+	release_memory();
 	atomic_store(&state, IDLE);
 	own_file_unlock();
 }
@@ -476,7 +476,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 void session_attach_complete(void)
 {
 	atomic_store(&complete, true);
-	wake();
+	wake_session();
 }
 
 void session_detached(void)

@@ -12,7 +12,7 @@
 #define FLOW_MAX_BYTES (256u << 20)
 #define FLOW_MAX_FRAMES 400000
 
-static int on_resolved(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+static int handle_resolved(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	struct resolve_job *job = ch->job;
 	struct wire_reader r;
@@ -111,7 +111,7 @@ static int on_extension(struct profiler_channel *ch, const struct channel_frame 
 	return ch->on_frame ? ch->on_frame(ch->on_frame_ctx, f, e) : 0;
 }
 
-static int on_error(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+static int handle_error(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	struct channel_error error;
 
@@ -143,7 +143,7 @@ static int on_sampling(struct profiler_channel *ch, const struct channel_frame *
 	return 0;
 }
 
-static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
+static int handle_frame(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
 	if (channel_is_extension(f->type))
 		return on_extension(ch, f, e);
@@ -154,7 +154,7 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 	case CHANNEL_FUNCTION:
 		return on_function(ch, f, e);
 	case CHANNEL_RESOLVED:
-		return on_resolved(ch, f, e);
+		return handle_resolved(ch, f, e);
 	case CHANNEL_SAMPLING:
 		return on_sampling(ch, f, e);
 	case CHANNEL_SAMPLES:
@@ -171,7 +171,7 @@ static int on_frame(struct profiler_channel *ch, const struct channel_frame *f, 
 	case CHANNEL_DETACHED:
 		return on_detached(ch, f);
 	case CHANNEL_ERROR:
-		return on_error(ch, f, e);
+		return handle_error(ch, f, e);
 	default:
 		return 0; /* of a later version */
 	}
@@ -184,7 +184,7 @@ static int handle_input(struct profiler_channel *ch, struct err *e)
 	enum channel_next next;
 
 	while ((next = channel_next(ch->in + at, ch->in_len - at, &f, &used)) == CHANNEL_FRAME) {
-		if (on_frame(ch, &f, e) < 0)
+		if (handle_frame(ch, &f, e) < 0)
 			return -1;
 		ch->flow.frames++;
 		at += used;
@@ -196,7 +196,7 @@ static int handle_input(struct profiler_channel *ch, struct err *e)
 	return 0;
 }
 
-static int gone(struct profiler_channel *ch, struct err *e)
+static int channel_closed(struct profiler_channel *ch, struct err *e)
 {
 	ch->eof = true;
 	return err_set(e, ERR_GONE, 0, "the profiler library closed its channel");
@@ -224,7 +224,7 @@ int channel_input_receive(struct profiler_channel *ch, struct err *e)
 	if (n < 0 && errno != ECONNRESET)
 		return err_set_errno(e, errno, "read from the profiler library");
 	if (n <= 0)
-		return gone(ch, e);
+		return channel_closed(ch, e);
 	ch->in_len += (size_t)n;
 	return handle_input(ch, e) < 0 || check_flow(ch, (size_t)n, e) < 0 ? -1 : 1;
 }

@@ -14,7 +14,7 @@ void channel_samples_fini(struct channel_samples *q)
 }
 
 /* Calls on_sample for each record; returns how many, or -1 at a malformed one. */
-static int each(const uint8_t *payload, size_t len, channel_sample_fn *on_sample, void *ctx)
+static int each_sample(const uint8_t *payload, size_t len, channel_sample_fn *on_sample, void *ctx)
 {
 	struct channel_sample_record record;
 	struct wire_reader r;
@@ -40,7 +40,7 @@ static int each(const uint8_t *payload, size_t len, channel_sample_fn *on_sample
 
 int channel_samples_add(struct channel_samples *q, const struct channel_frame *f, struct err *e)
 {
-	int count = each(f->payload, f->len, NULL, NULL);
+	int count = each_sample(f->payload, f->len, NULL, NULL);
 
 	if (count < 0)
 		return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed sample");
@@ -61,7 +61,7 @@ int channel_samples_deliver(struct channel_samples *q, channel_sample_fn *on_sam
 
 	while (at < q->payloads.len) {
 		memcpy(&len, q->payloads.data + at, sizeof len);
-		delivered += each((const uint8_t *)q->payloads.data + at + sizeof len, len, on_sample, ctx);
+		delivered += each_sample((const uint8_t *)q->payloads.data + at + sizeof len, len, on_sample, ctx);
 		at += sizeof len + len;
 	}
 	buf_reset(&q->payloads);

@@ -45,7 +45,7 @@ void function_cache_free(struct function_cache *c)
 	free(c);
 }
 
-static struct entry *find(const struct function_cache *c, uint64_t id)
+static struct entry *find_function(const struct function_cache *c, uint64_t id)
 {
 	struct entry *e;
 
@@ -54,7 +54,7 @@ static struct entry *find(const struct function_cache *c, uint64_t id)
 }
 
 /* Copies a text behind *at; NULL stays NULL. What is no UTF-8 or a control character becomes '?': reports are made of it. */
-static const char *keep(char **at, struct channel_text t)
+static const char *store_text(char **at, struct channel_text t)
 {
 	if (!t.data)
 		return NULL;
@@ -88,18 +88,18 @@ static struct entry *entry_new(const struct channel_function *f, size_t strings)
 		.dynamic = f->flags & CHANNEL_DYNAMIC,
 		.dynamic_start_ns = f->dynamic_start_ns,
 	};
-	e->f.module = keep(&at, f->module);
-	e->f.type = keep(&at, f->type);
-	e->f.type_args = keep(&at, f->type_args);
-	e->f.method = keep(&at, f->method);
-	e->f.method_args = keep(&at, f->method_args);
-	e->f.params = keep(&at, f->params);
+	e->f.module = store_text(&at, f->module);
+	e->f.type = store_text(&at, f->type);
+	e->f.type_args = store_text(&at, f->type_args);
+	e->f.method = store_text(&at, f->method);
+	e->f.method_args = store_text(&at, f->method_args);
+	e->f.params = store_text(&at, f->params);
 	return e;
 }
 
 void function_cache_add(struct function_cache *c, const struct channel_function *f)
 {
-	struct entry *old = find(c, f->id);
+	struct entry *old = find_function(c, f->id);
 	size_t strings = text_bytes(f);
 
 	if (old && (!(f->flags & CHANNEL_DYNAMIC) || old->f.dynamic_start_ns == f->dynamic_start_ns))
@@ -119,7 +119,7 @@ void function_cache_add(struct function_cache *c, const struct channel_function 
 
 const struct resolved_function *function_cache_find(const struct function_cache *c, uint64_t id)
 {
-	const struct entry *e = find(c, id);
+	const struct entry *e = find_function(c, id);
 	return e ? &e->f : NULL;
 }
 

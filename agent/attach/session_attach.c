@@ -97,7 +97,7 @@ static int await_ready_beside(struct session_attach *a, struct err *e)
 /* The folder that the process listens in: who could put a socket there may have a folder of ours there too. With it the agent's
  * rights are used for nothing that the process, by its word for the folder, could not do itself. What the runtime answers there of its
  * environment goes into *variables. */
-static int open_tmp(const struct target *t, struct buf *variables, int64_t deadline_ms, struct err *e)
+static int open_tmp_for_attach(const struct target *t, struct buf *variables, int64_t deadline_ms, struct err *e)
 {
 	AUTO_FD int tmp = target_open_tmp(t, e);
 	AUTO_FD int port = tmp < 0 || await_other_session(t, tmp, deadline_ms, e) < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
@@ -120,7 +120,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}, .on_channel = o->on_channel, .ctx = o->ctx};
 	struct err inner = ERR_INIT;
 	AUTO_BUF struct buf variables = {0};
-	int tmp = open_tmp(t, &variables, o->deadline_ms, &inner);
+	int tmp = open_tmp_for_attach(t, &variables, o->deadline_ms, &inner);
 	if (tmp < 0 || stage_prepare_in_take(t, tmp, o->library_path, &a->stage, &inner) < 0)
 		goto failed;
 	STEP("staged");

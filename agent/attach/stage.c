@@ -27,7 +27,7 @@
 #define SWEEP_OLDER_THAN_S 2 /* a folder that its session has not locked yet is younger */
 
 /* The first digits of a SHA-256. */
-static int hash_of(const void *data, size_t len, char *out, size_t digits, struct err *e)
+static int sha256_digits(const void *data, size_t len, char *out, size_t digits, struct err *e)
 {
 	uint8_t digest[EVP_MAX_MD_SIZE];
 	unsigned size = 0;
@@ -41,7 +41,7 @@ int stage_mark(const struct target *t, char out[STAGE_MARK_DIGITS + 1], struct e
 {
 	const char *slash = t->socket_path ? strrchr(t->socket_path, '/') : NULL;
 	const char *name = slash ? slash + 1 : "";
-	return hash_of(name, strlen(name), out, STAGE_MARK_DIGITS, e);
+	return sha256_digits(name, strlen(name), out, STAGE_MARK_DIGITS, e);
 }
 
 /* "no space" and "read-only" are the container's matter; whatever refuses here, there is no staging place. */
@@ -66,7 +66,7 @@ static bool is_empty(int dir_fd)
 
 /* Makes our folder. A folder that somebody swapped in meanwhile is noticed: it is not the agent's, or not empty. The lock says to a
  * later sweep that this session lives; the kernel drops it with the agent. */
-static int make_folder(const struct target *t, struct stage *s, struct err *e)
+static int make_stage_folder(const struct target *t, struct stage *s, struct err *e)
 {
 	uint8_t random[(HASH_HEX - STAGE_MARK_DIGITS) / 2];
 	char mark[STAGE_MARK_DIGITS + 1], hex[sizeof random * 2 + 1];
@@ -119,11 +119,11 @@ static int write_library(const struct target *t, struct stage *s, const struct b
 static int stage_into(const struct target *t, const struct buf *library, struct stage *s, struct err *e)
 {
 	char hash[HASH_HEX + 1];
-	if (hash_of(library->data, library->len, hash, HASH_HEX, e) < 0)
+	if (sha256_digits(library->data, library->len, hash, HASH_HEX, e) < 0)
 		return -1;
 	if (stage_sweep(t, SWEEP_OLDER_THAN_S, NULL) > 0)
 		LOG_INFO("stage", "removed what a killed session left behind", LOG_S("folder", t->tmp_inner));
-	if (make_folder(t, s, e) < 0)
+	if (make_stage_folder(t, s, e) < 0)
 		return -1;
 	snprintf(s->library_name, sizeof s->library_name, "libdrdotnet-%s.so", hash);
 	if (write_library(t, s, library, e) < 0)

@@ -208,7 +208,7 @@ struct sweep {
 	int removed, kept;
 };
 
-static bool sweep_one(void *ctx, int tmp_fd, const char *name)
+static bool sweep_if_stage(void *ctx, int tmp_fd, const char *name)
 {
 	struct sweep *s = ctx;
 	enum swept swept = sweep_folder(s->t, tmp_fd, name, s->older_than_s);
@@ -221,7 +221,7 @@ int stage_sweep(const struct target *t, int64_t older_than_s, int *kept)
 {
 	struct sweep s = {.t = t, .older_than_s = older_than_s};
 	AUTO_FD int tmp = target_open_tmp(t, NULL);
-	each_folder(tmp, sweep_one, &s);
+	each_folder(tmp, sweep_if_stage, &s);
 	if (kept)
 		*kept += s.kept;
 	return s.removed;

@@ -47,7 +47,7 @@ static const struct option_row rows[] = {
 	OPTION_LAST(ARGS, command, "--help", CLI_HELP, "this help", .brief = "-h"),
 };
 
-static int invalid(struct err *e, const char *text, const char *word)
+static int mark_invalid_spec(struct err *e, const char *text, const char *word)
 {
 	return err_set(e, ERR_INVALID, 0, "%s: %.80s", text, word);
 }
@@ -63,9 +63,9 @@ static int read_run_word(struct cli_args *a, const char *word, struct err *e)
 		return 0;
 	}
 	if (strcmp(word, "-") == 0)
-		return invalid(e, "unexpected word", word);
+		return mark_invalid_spec(e, "unexpected word", word);
 	if (a->pid || a->name)
-		return invalid(e, "only one process can be profiled: unexpected word", word);
+		return mark_invalid_spec(e, "only one process can be profiled: unexpected word", word);
 	if (number)
 		return option_set_number(&pid, "the process id", word, a, e);
 	a->name = word;
@@ -79,9 +79,9 @@ static int check_run(void *args, struct err *e)
 		if (read_run_word(a, a->words.at[i], e) < 0)
 			return -1;
 	if (a->file && a->session.has_profiler)
-		return invalid(e, "give a manifest or a profiler, not both", session_options_symptom(a->session.profiler));
+		return mark_invalid_spec(e, "give a manifest or a profiler, not both", session_options_symptom(a->session.profiler));
 	if (a->pid && a->name)
-		return invalid(e, "give the process by its id or by its name, not both", a->name);
+		return mark_invalid_spec(e, "give the process by its id or by its name, not both", a->name);
 	return 0;
 }
 
@@ -89,9 +89,9 @@ static int check_serve(void *args, struct err *e)
 {
 	const struct cli_args *a = args;
 	if (!a->tls_cert != !a->tls_key)
-		return invalid(e, "give the certificate and its key, or neither", "--tls-cert, --tls-key");
+		return mark_invalid_spec(e, "give the certificate and its key, or neither", "--tls-cert, --tls-key");
 	if (a->no_web_ui && a->no_rest_api)
-		return invalid(e, "nothing is left to serve", "--no-web-ui, --no-rest-api");
+		return mark_invalid_spec(e, "nothing is left to serve", "--no-web-ui, --no-rest-api");
 	return 0;
 }
 

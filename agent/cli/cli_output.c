@@ -79,7 +79,7 @@ static void print_summary(FILE *out, const char *markdown)
 	fputs(buf_str(&text), out);
 }
 
-static bool has_report(const struct report_result *r, const char *name)
+static bool result_has_report(const struct report_result *r, const char *name)
 {
 	for (size_t i = 0; i < r->report_count; i++)
 		if (strcmp(r->reports[i].name, name) == 0)
@@ -102,7 +102,7 @@ static void print_link(FILE *out, const char *path)
 static void print_place(FILE *out, const struct report_result *r, const char *dir)
 {
 	AUTO_FREE char *whole = realpath(dir, NULL);
-	const char *page = has_report(r, "report.html") ? "report.html" : "report.json";
+	const char *page = result_has_report(r, "report.html") ? "report.html" : "report.json";
 	AUTO_FREE char *path = mem_printf("%s/%s", whole ? whole : dir, page);
 	fputs("\nReport: ", out);
 	if (cli_output_page(out).colour)
@@ -165,7 +165,7 @@ static json_t *time_or_null(int64_t wall_ms)
 	return wall_ms ? json_string(clock_rfc3339_micro(wall_ms * 1000, text)) : json_null();
 }
 
-static json_t *reports_json(const struct report_result *r, const char *dir)
+static json_t *local_reports_json(const struct report_result *r, const char *dir)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < r->report_count; i++) {
@@ -177,7 +177,7 @@ static json_t *reports_json(const struct report_result *r, const char *dir)
 	return list;
 }
 
-static void print_json(FILE *out, json_t *doc)
+static void print_json_take(FILE *out, json_t *doc)
 {
 	AUTO_FREE char *text = jsonx_dump(doc, JSON_MAX, NULL);
 	fprintf(out, "%s\n", text ? text : "{}");
@@ -199,11 +199,11 @@ void cli_output_json(FILE *out, const struct session_outcome *o, const struct ta
 	json_object_set_new(doc, "directory", text_or_null(o->report.report_count ? dir : NULL));
 	json_object_set_new(doc, "startTime", time_or_null(o->started_wall_ms));
 	json_object_set_new(doc, "firstSampleTime", time_or_null(o->first_sample_wall_ms));
-	json_object_set_new(doc, "reports", reports_json(&o->report, dir));
+	json_object_set_new(doc, "reports", local_reports_json(&o->report, dir));
 	json_object_set_new(doc, "cost", session_cost_to_json(&o->cost));
 	json_object_set_new(doc, "target", json_pack("{s:I, s:o, s:o}", "pid", (json_int_t)t->pid, "entrypoint", text_or_null(t->entrypoint),
 						     "runtimeVersion", text_or_null(t->runtime_version)));
-	print_json(out, doc);
+	print_json_take(out, doc);
 }
 
 void cli_output_error(FILE *out, FILE *errors, bool json, const struct err *e)
@@ -220,5 +220,5 @@ void cli_output_error(FILE *out, FILE *errors, bool json, const struct err *e)
 	json_object_set_new(doc, "message", text_or_null(message));
 	json_object_set_new(doc, "remedy", text_or_null(cli_words_remedy(e->reason)));
 	json_object_set_new(doc, "reports", json_array());
-	print_json(out, doc);
+	print_json_take(out, doc);
 }

@@ -70,7 +70,7 @@ static int load_spec(struct run *r, struct err *e)
 }
 
 /* Before the process is touched: a file that is no baseline is said at once. */
-static int check_baseline(struct run *r, struct err *e)
+static int check_baseline_file(struct run *r, struct err *e)
 {
 	if (!r->a->baseline || report_diff_file_check(r->a->baseline, profiler_kind_name(r->spec.profiler), e) == 0)
 		return 0;
@@ -126,7 +126,7 @@ static int open_dir(struct run *r, struct err *e)
 }
 
 /* From here on a signal does not end us but the session; the library is out of the process before we go. */
-static int catch_signals(struct run *r, struct err *e)
+static int catch_run_signals(struct run *r, struct err *e)
 {
 	sigset_t set;
 	sigemptyset(&set);
@@ -139,13 +139,13 @@ static int catch_signals(struct run *r, struct err *e)
 	return r->signal_fd >= 0 ? 0 : err_set_errno(e, errno, "signalfd");
 }
 
-static int find_library(struct run *r, struct err *e)
+static int find_run_library(struct run *r, struct err *e)
 {
 	r->library = cli_library_find(e);
 	return r->library ? 0 : -1;
 }
 
-static void on_progress(void *ctx, const struct session_progress *p)
+static void show_progress(void *ctx, const struct session_progress *p)
 {
 	struct run *r = ctx;
 	cli_output_progress(stderr, p);
@@ -153,7 +153,7 @@ static void on_progress(void *ctx, const struct session_progress *p)
 }
 
 /* What changed since the baseline, or why that cannot be said; NULL: nothing was asked, or there is no report. */
-static char *compare(const struct run *r, const struct session_outcome *out)
+static char *compare_with_baseline(const struct run *r, const struct session_outcome *out)
 {
 	struct err e = ERR_INIT;
 	if (!r->a->baseline || out->report.report_count == 0)
@@ -162,7 +162,7 @@ static char *compare(const struct run *r, const struct session_outcome *out)
 	return diff ? mem_strdup(jsonx_str_at(diff, "diagnosis", "")) : mem_printf("Not compared: %s.", e.message);
 }
 
-static int profile(struct run *r)
+static int run_profile(struct run *r)
 {
 	struct report_context context = {
 		.session_name = r->session_name ? r->session_name : "",
@@ -179,14 +179,14 @@ static int profile(struct run *r)
 		.library_path = r->library,
 		.out_dirfd = r->dir_fd,
 		.cancel_fd = r->signal_fd,
-		.on_progress = !r->a->quiet && isatty(STDERR_FILENO) ? on_progress : NULL,
+		.on_progress = !r->a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL,
 		.progress_ctx = r,
 	};
 	struct session_outcome out;
 	profilers_run(&q, &out);
 	if (r->progress_shown)
 		cli_output_progress_end(stderr);
-	AUTO_FREE char *comparison = compare(r, &out);
+	AUTO_FREE char *comparison = compare_with_baseline(r, &out);
 	if (r->a->json)
 		cli_output_json(stdout, &out, q.target, r->dir, comparison);
 	else
@@ -214,7 +214,7 @@ int cli_run(const struct cli_args *a)
 {
 	if (!a->file && !a->session.has_profiler && !a->pid && !a->name)
 		return cli_processes_explain(a);
-	static run_step *const steps[] = {load_spec, check_baseline, find_library, catch_signals, choose_target, open_dir};
+	static run_step *const steps[] = {load_spec, check_baseline_file, find_run_library, catch_run_signals, choose_target, open_dir};
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
 	int status = CLI_OK;
@@ -222,7 +222,7 @@ int cli_run(const struct cli_args *a)
 		if (steps[i](&r, &e) < 0)
 			status = e.reason == REASON_InvalidSpec || e.reason == REASON_BaselineUnusable ? CLI_USAGE : CLI_FAILED;
 	if (status == CLI_OK)
-		status = profile(&r);
+		status = run_profile(&r);
 	else
 		fail(&r, &e);
 	session_spec_fini(&r.spec);

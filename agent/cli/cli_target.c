@@ -57,7 +57,7 @@ static int refuse_ambiguous(const struct target_list *some, struct err *e)
 }
 
 /* Where one process did not tell its name (it is stopped, silent, ...), what is wrong with it says more. */
-static int refuse_unknown(const struct target_list *l, const char *name, struct err *e)
+static int refuse_unknown_target(const struct target_list *l, const char *name, struct err *e)
 {
 	struct err inner = ERR_INIT;
 	const char *names[SUGGESTIONS];
@@ -117,7 +117,7 @@ ssize_t cli_target_choose(const struct target_list *l, const char *name, struct 
 	else if (l->count == 0)
 		refuse_all(l, e);
 	else
-		refuse_unknown(l, name, e);
+		refuse_unknown_target(l, name, e);
 	free(some.items);
 	return at;
 }

@@ -59,7 +59,7 @@ static bool is_rule(const char *line, size_t len)
 	return len > 2 && strspn(line, "|-: ") >= len;
 }
 
-static void add_row(struct cli_table *t, const char *line, size_t len)
+static void add_table_row(struct cli_table *t, const char *line, size_t len)
 {
 	const char *from[CLI_TABLE_COLUMNS];
 	char *cells[CLI_TABLE_COLUMNS];
@@ -77,7 +77,7 @@ static void add_row(struct cli_table *t, const char *line, size_t len)
 
 /* lines ------------------------------------------------------------------------------------------------------------ */
 
-static void put_line(const struct cli_page *p, const char *line, size_t len, struct buf *out)
+static void typeset_line(const struct cli_page *p, const char *line, size_t len, struct buf *out)
 {
 	size_t marks = strspn(line, "#");
 	bool heading = marks && marks < len && line[marks] == ' ';
@@ -95,10 +95,10 @@ void cli_typeset(const struct cli_page *p, const char *markdown, struct buf *out
 	for (const char *line = markdown; *line;) {
 		size_t len = strcspn(line, "\n");
 		if (line[0] == '|') {
-			add_row(&t, line, len);
+			add_table_row(&t, line, len);
 		} else {
 			cli_table_put(p, &t, out);
-			put_line(p, line, len, out);
+			typeset_line(p, line, len, out);
 		}
 		line += len + (line[len] == '\n');
 	}

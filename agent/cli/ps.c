@@ -75,7 +75,7 @@ static char *cell_number(int64_t v, bool known)
 	return known ? mem_printf("%lld", (long long)v) : mem_strdup("-");
 }
 
-static char *cell_text(const char *s, size_t max_bytes)
+static char *ps_cell_text(const char *s, size_t max_bytes)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, 4096);
@@ -83,7 +83,7 @@ static char *cell_text(const char *s, size_t max_bytes)
 	return buf_steal(&text);
 }
 
-static char *cell(const struct target *t, enum column c)
+static char *ps_cell(const struct target *t, enum column c)
 {
 	switch (c) {
 	case COLUMN_PID:
@@ -93,11 +93,11 @@ static char *cell(const struct target *t, enum column c)
 	case COLUMN_UID:
 		return cell_number((int64_t)t->uid, t->uid != (uid_t)-1);
 	case COLUMN_RUNTIME:
-		return cell_text(t->runtime_version, CELL_MAX_CHARS);
+		return ps_cell_text(t->runtime_version, CELL_MAX_CHARS);
 	case COLUMN_ENTRYPOINT:
-		return cell_text(t->entrypoint ? t->entrypoint : t->command_line, CELL_MAX_CHARS);
+		return ps_cell_text(t->entrypoint ? t->entrypoint : t->command_line, CELL_MAX_CHARS);
 	case COLUMN_CONTAINER:
-		return t->container_name ? cell_text(t->container_name, CELL_MAX_CHARS) : cell_text(t->container_id, 12);
+		return t->container_name ? ps_cell_text(t->container_name, CELL_MAX_CHARS) : ps_cell_text(t->container_id, 12);
 	default:
 		break;
 	}
@@ -106,7 +106,7 @@ static char *cell(const struct target *t, enum column c)
 	AUTO_BUF struct buf words;
 	buf_init(&words, MESSAGE_MAX);
 	cli_words_put(t->message ? t->message : "not asked", &words);
-	AUTO_FREE char *message = cell_text(buf_str(&words), 300);
+	AUTO_FREE char *message = ps_cell_text(buf_str(&words), 300);
 	return mem_printf("no: %s%s%s", t->reason ? t->reason : "", t->reason ? ": " : "", message);
 }
 
@@ -119,7 +119,7 @@ static void append_table(struct buf *out, const struct target_list *l, const str
 	cli_table_add_row_take(&table, cells, COLUMNS);
 	for (size_t i = 0; i < l->count; i++) {
 		for (int c = 0; c < COLUMNS; c++)
-			cells[c] = cell(&l->items[i], (enum column)c);
+			cells[c] = ps_cell(&l->items[i], (enum column)c);
 		cli_table_add_row_take(&table, cells, COLUMNS);
 	}
 	cli_table_put(page, &table, out);

@@ -163,7 +163,7 @@ static void sweeping_free(void *ctx)
 	free(s);
 }
 
-static void sweep_one(struct apart *apart, void *ctx)
+static void run_sweep(struct apart *apart, void *ctx)
 {
 	struct sweeping *s = ctx;
 	(void)apart;
@@ -178,7 +178,7 @@ static void sweep_target(const struct target *t, int64_t older_than_s, int *remo
 	target_copy(&s->target, t);
 	s->older_than_s = older_than_s;
 	apart_place(t, place);
-	if (apart_run(place, sweep_one, s, sweeping_free, SWEEP_PATIENCE_MS, NULL) < 0) {
+	if (apart_run(place, run_sweep, s, sweeping_free, SWEEP_PATIENCE_MS, NULL) < 0) {
 		++*kept;
 		return;
 	}
@@ -189,7 +189,7 @@ static void sweep_target(const struct target *t, int64_t older_than_s, int *remo
 
 /* What a killed agent, or a session whose process was frozen at its end, has left in processes' folders. Their library ends
  * itself with its channel. Returns whether all processes were looked at; the next call goes on where this one had to stop. */
-static bool sweep(struct agent *a, int64_t older_than_s, int64_t limit_ms)
+static bool sweep_stages(struct agent *a, int64_t older_than_s, int64_t limit_ms)
 {
 	const struct agent_options *o = a->options;
 	struct discover_options d = {
@@ -328,7 +328,7 @@ static int sweep_due(struct agent *a)
 {
 	int64_t now_ms = clock_mono_ms();
 	if (a->next_sweep_ms && now_ms >= a->next_sweep_ms) {
-		bool whole = sweep(a, SWEEP_OLDER_THAN_S, SWEEP_AGAIN_MS);
+		bool whole = sweep_stages(a, SWEEP_OLDER_THAN_S, SWEEP_AGAIN_MS);
 		now_ms = clock_mono_ms();
 		if (whole)
 			plan_next_sweep(a, now_ms);
@@ -363,7 +363,7 @@ static void wait_for_end(struct agent *a)
 	}
 }
 
-static void stop(struct agent *a)
+static void agent_stop(struct agent *a)
 {
 	/* The jobs' threads send over the links, the links' thread gives orders to the jobs: first no thread of the former,
 	 * then none of the latter, then the memory of both. */
@@ -396,7 +396,7 @@ int agent_run(const struct agent_options *o, struct err *e)
 	struct agent a = {.options = o, .signal_fd = -1, .health_fd = -1, .left_fd = -1};
 	int rc = start_descriptors(&a, e);
 	if (rc == 0) {
-		sweep(&a, 0, SWEEP_MS); /* no session runs yet: whatever is there was left behind */
+		sweep_stages(&a, 0, SWEEP_MS); /* no session runs yet: whatever is there was left behind */
 		sweep_soon(&a);
 	}
 	if (rc == 0)
@@ -408,6 +408,6 @@ int agent_run(const struct agent_options *o, struct err *e)
 		wait_for_end(&a);
 		LOG_INFO("agent", "stopping: sessions end early and keep their reports");
 	}
-	stop(&a);
+	agent_stop(&a);
 	return rc;
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static int malformed(struct err *e)
+static int malformed_environment(struct err *e)
 {
 	return err_set(e, ERR_PROTOCOL, 0, "the runtime's description of its environment is malformed");
 }
@@ -53,7 +53,7 @@ static void take_unit(struct diag_environment *x, uint32_t unit)
 }
 
 /* A whole number or unit. -1: it promises more than the block still has. */
-static int take_word(struct diag_environment *x, uint32_t word)
+static int consume_word(struct diag_environment *x, uint32_t word)
 {
 	switch (x->at) {
 	case DIAG_ENVIRONMENT_COUNT:
@@ -85,18 +85,18 @@ static uint32_t little_endian(const uint8_t *bytes, size_t count)
 int diag_environment_feed(struct diag_environment *x, const uint8_t *data, size_t len, struct err *e)
 {
 	if (len > x->missing)
-		return malformed(e);
+		return malformed_environment(e);
 	for (size_t i = 0; i < len; i++) {
 		if (x->at == DIAG_ENVIRONMENT_END)
-			return malformed(e); /* something comes behind the last variable */
+			return malformed_environment(e); /* something comes behind the last variable */
 		size_t size = x->at == DIAG_ENVIRONMENT_UNITS ? 2 : 4;
 		x->word[x->have++] = data[i];
 		x->missing--;
 		if (x->have < size)
 			continue;
 		x->have = 0;
-		if (take_word(x, little_endian(x->word, size)) < 0)
-			return malformed(e);
+		if (consume_word(x, little_endian(x->word, size)) < 0)
+			return malformed_environment(e);
 	}
-	return x->missing > 0 || x->at == DIAG_ENVIRONMENT_END ? 0 : malformed(e);
+	return x->missing > 0 || x->at == DIAG_ENVIRONMENT_END ? 0 : malformed_environment(e);
 }

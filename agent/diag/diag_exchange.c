@@ -87,7 +87,7 @@ int diag_exchange_step(struct diag_exchange *x, struct err *e)
 	return 1;
 }
 
-static int wait_for(const struct diag_exchange *x, int64_t deadline_ms, struct err *e)
+static int wait_for_exchange(const struct diag_exchange *x, int64_t deadline_ms, struct err *e)
 {
 	int64_t left = deadline_ms - clock_mono_ms();
 	if (left <= 0)
@@ -103,7 +103,7 @@ int diag_exchange_run(struct diag_exchange *x, int64_t deadline_ms, struct err *
 		int r = diag_exchange_step(x, e);
 		if (r != 0)
 			return r < 0 ? -1 : 0;
-		if (wait_for(x, deadline_ms, e) < 0)
+		if (wait_for_exchange(x, deadline_ms, e) < 0)
 			return -1;
 	}
 }
@@ -111,7 +111,7 @@ int diag_exchange_run(struct diag_exchange *x, int64_t deadline_ms, struct err *
 ssize_t diag_exchange_more(struct diag_exchange *x, void *out, size_t size, int64_t deadline_ms, struct err *e)
 {
 	for (;;) {
-		if (wait_for(x, deadline_ms, e) < 0) /* before each look: who drips without end is not followed for ever */
+		if (wait_for_exchange(x, deadline_ms, e) < 0) /* before each look: who drips without end is not followed for ever */
 			return -1;
 		ssize_t n = recv(x->fd, out, size, 0);
 		if (n > 0)

@@ -58,7 +58,7 @@ void discover_refuse(struct target *t, const char *reason, const char *fmt, ...)
 	t->message = buf_steal(&text);
 }
 
-static int newest_first(const void *a, const void *b)
+static int newest_socket_first(const void *a, const void *b)
 {
 	uint64_t x = ((const struct socket_file *)a)->key, y = ((const struct socket_file *)b)->key;
 	return x < y ? 1 : x > y ? -1 : 0;
@@ -82,7 +82,7 @@ size_t discover_list_sockets(int dirfd, int32_t inner_pid, struct socket_file ou
 		out[count].inner_pid = name.inner_pid;
 		out[count++].key = name.key;
 	}
-	qsort(out, count, sizeof *out, newest_first);
+	qsort(out, count, sizeof *out, newest_socket_first);
 	return count;
 }
 
@@ -107,7 +107,7 @@ static void verdict_free(void *ctx)
 	free(v);
 }
 
-static void check(struct apart *a, void *ctx)
+static void run_preflight(struct apart *a, void *ctx)
 {
 	struct verdict *v = ctx;
 	(void)a;
@@ -115,7 +115,7 @@ static void check(struct apart *a, void *ctx)
 }
 
 /* The verdict on a process whose runtime has answered. */
-static void judge(struct target *t)
+static void judge_target(struct target *t)
 {
 	char place[APART_PLACE_SIZE];
 	struct err e = ERR_INIT;
@@ -124,7 +124,7 @@ static void judge(struct target *t)
 	struct verdict *v = mem_alloc(sizeof *v);
 	target_copy(&v->target, t);
 	apart_place(t, place);
-	if (apart_run(place, check, v, verdict_free, DISCOVER_LOOK_MS, &e) < 0) {
+	if (apart_run(place, run_preflight, v, verdict_free, DISCOVER_LOOK_MS, &e) < 0) {
 		discover_refuse(t, e.reason ? e.reason : REASON_InternalError, "%s", e.message);
 		return;
 	}
@@ -146,7 +146,7 @@ int discover_targets(const struct discover_options *o, struct target_list *out, 
 	for (size_t i = 0; r == 0 && i < found.count; i++) {
 		struct target *t = &found.items[i].target;
 		if (o->query_runtime)
-			judge(t);
+			judge_target(t);
 		if (t->reason != REASON_ProcessExited)
 			target_list_add_take(out, t);
 	}

@@ -57,7 +57,7 @@ static bool is_filtered(const struct discover_options *o)
 	return o->pid != 0 || o->pod_uid || o->container_ids;
 }
 
-static bool passes(const struct discover_options *o, const struct cgroup_identity *id)
+static bool pod_filter_passes(const struct discover_options *o, const struct cgroup_identity *id)
 {
 	if (o->pod_uid && strcmp(o->pod_uid, id->pod_uid) != 0)
 		return false;
@@ -76,7 +76,7 @@ static bool may_be_dotnet(struct look *k, const struct discover_options *o)
 	char text[CGROUP_TEXT_MAX], exe[PATH_MAX];
 	if (fsio_read_small(k->proc_fd, "cgroup", text, sizeof text) >= 0)
 		cgroup_parse_identity(text, &k->group);
-	if (!passes(o, &k->group))
+	if (!pod_filter_passes(o, &k->group))
 		return false;
 	if (proc_read_stat(k->proc_fd, &k->stat) < 0 || k->stat.state == 'Z' || k->stat.state == 'X' || k->stat.thread_count < 2)
 		return false;
@@ -88,7 +88,7 @@ static bool may_be_dotnet(struct look *k, const struct discover_options *o)
 	return proc_read_status(k->proc_fd, &k->status) == 0 && !k->status.is_thread;
 }
 
-static void open_tmp(struct look *k)
+static void open_process_tmp(struct look *k)
 {
 	k->tmp_fd = -1;
 	if (diag_env_tmpdir(k->environ.data, k->environ.len, k->tmp_inner, sizeof k->tmp_inner) < 0) {
@@ -115,7 +115,7 @@ static void fill_identity(const struct look *k, struct target *t)
 	t->proc_dir = mem_printf("%s/%d", k->root, (int)k->pid);
 }
 
-static void fill_target(const struct look *k, struct target *t)
+static void fill_host_target(const struct look *k, struct target *t)
 {
 	char cmdline[257], command[PATH_MAX];
 	fill_identity(k, t);
@@ -256,14 +256,14 @@ static bool examine(struct look *k, struct candidate *c)
 			k->hidden = has_runtime_thread(k->proc_fd);
 			return false;
 		}
-		fill_target(k, &c->target);
+		fill_host_target(k, &c->target);
 		char why[RIGHTS_TEXT_SIZE];
 		discover_refuse(&c->target, REASON_PermissionDenied, "the agent may not look into process %d: %s", (int)k->pid,
 				rights_explain_own_refusal(why));
 		return true;
 	}
-	open_tmp(k);
-	fill_target(k, &c->target);
+	open_process_tmp(k);
+	fill_host_target(k, &c->target);
 	if (find_exact_socket(k, c))
 		return true;
 	enum runtime_kind kind = runtime_kind_of(k->proc_fd);
@@ -360,7 +360,7 @@ static void examine_take(struct look *k, struct candidate_list *out)
 }
 
 /* *sandbox: what the asked-for pod runs in, once that is known. */
-static void look_at(const struct discover_options *o, const char *root, pid_t pid, struct candidate_list *out, const char **sandbox)
+static void examine_process(const struct discover_options *o, const char *root, pid_t pid, struct candidate_list *out, const char **sandbox)
 {
 	struct look *k = out->count < DISCOVER_MAX_CANDIDATES ? look_new(o, root, pid) : NULL;
 	if (!k)
@@ -389,7 +389,7 @@ int discover_host(const struct discover_options *o, struct candidate_list *out, 
 	const char *root = o->proc_root ? o->proc_root : PROC_ROOT;
 	const char *sandbox = NULL;
 	if (o->pid != 0) {
-		look_at(o, root, o->pid, out, &sandbox);
+		examine_process(o, root, o->pid, out, &sandbox);
 		return 0;
 	}
 	AUTO_DIR DIR *dir = opendir(root);
@@ -407,7 +407,7 @@ int discover_host(const struct discover_options *o, struct candidate_list *out, 
 			out->next_pid = (pid_t)pid;
 			return 0;
 		}
-		look_at(o, root, (pid_t)pid, out, &sandbox);
+		examine_process(o, root, (pid_t)pid, out, &sandbox);
 	}
 	if (sandbox && out->count == 0)
 		add_sandbox(o, sandbox, out);

@@ -21,7 +21,7 @@ struct question {
 	struct diag_exchange exchange;
 };
 
-static void ask(struct question *q, enum diag_command command)
+static void ask_runtime(struct question *q, enum diag_command command)
 {
 	q->command = command;
 	diag_exchange_init_question(&q->exchange, q->candidate->fd, command);
@@ -46,7 +46,7 @@ static char *lower_case(const char *s)
 	return copy;
 }
 
-static char *printable(const char *s, size_t max_bytes)
+static char *printable_text(const char *s, size_t max_bytes)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, max_bytes * 8 + 1);
@@ -66,10 +66,10 @@ static void take_answer(struct target *t, const struct diag_process_info *info)
 	t->runtime_version = clean_version(info->runtime_version);
 	t->arch = lower_case(info->arch);
 	t->os = lower_case(info->os);
-	t->rid = info->rid && *info->rid ? printable(info->rid, 64) : NULL;
+	t->rid = info->rid && *info->rid ? printable_text(info->rid, 64) : NULL;
 	t->entrypoint = *info->entrypoint ? mem_strndup(info->entrypoint, text_cut_utf8(info->entrypoint, 200)) : NULL;
 	free(t->command_line);
-	t->command_line = printable(info->command_line, 256);
+	t->command_line = printable_text(info->command_line, 256);
 }
 
 static void take_failure(struct target *t, const struct err *e)
@@ -82,7 +82,7 @@ static void take_failure(struct target *t, const struct err *e)
 		discover_refuse(t, e->reason ? e->reason : REASON_AttachFailed, "%s", e->message);
 }
 
-static void finish(struct question *q, const struct err *failure)
+static void finish_question(struct question *q, const struct err *failure)
 {
 	if (failure)
 		take_failure(&q->candidate->target, failure);
@@ -103,11 +103,11 @@ static bool ask_older(struct question *q, int64_t deadline_ms)
 	diag_exchange_fini(&q->exchange);
 	cleanup_fd(&c->fd);
 	c->fd = fd;
-	ask(q, DIAG_PROCESS_INFO2);
+	ask_runtime(q, DIAG_PROCESS_INFO2);
 	return true;
 }
 
-static void advance(struct question *q, int64_t deadline_ms)
+static void advance_question(struct question *q, int64_t deadline_ms)
 {
 	struct err e = ERR_INIT;
 	int r = diag_exchange_step(&q->exchange, &e);
@@ -120,12 +120,12 @@ static void advance(struct question *q, int64_t deadline_ms)
 			return;
 		if (q->command == DIAG_PROCESS_INFO2 && (uint32_t)e.code == DIAG_E_UNKNOWN_COMMAND)
 			discover_refuse(&q->candidate->target, REASON_RuntimeTooOld, "its runtime cannot tell its version, as before .NET 6");
-		finish(q, &e);
+		finish_question(q, &e);
 		return;
 	}
 	take_answer(&q->candidate->target, &info);
 	diag_process_info_fini(&info);
-	finish(q, NULL);
+	finish_question(q, NULL);
 }
 
 static size_t fill_poll(const struct question *questions, size_t count, struct pollfd *polls)
@@ -151,13 +151,13 @@ void discover_query(struct candidate_list *l, int64_t answer_ms, int64_t deadlin
 		if (l->items[i].fd < 0 || l->items[i].target.reason)
 			continue;
 		questions[count].candidate = &l->items[i];
-		ask(&questions[count++], DIAG_PROCESS_INFO3);
+		ask_runtime(&questions[count++], DIAG_PROCESS_INFO3);
 	}
 	int64_t until = clock_mono_ms() + (answer_ms > 0 ? answer_ms : DISCOVER_ANSWER_MS);
 	if (deadline_ms > 0 && until > deadline_ms)
 		until = deadline_ms;
 	for (size_t i = 0; i < count; i++)
-		advance(&questions[i], until);
+		advance_question(&questions[i], until);
 	while (fill_poll(questions, count, polls) > 0) {
 		int64_t left = until - clock_mono_ms();
 		if (left <= 0)
@@ -166,12 +166,12 @@ void discover_query(struct candidate_list *l, int64_t answer_ms, int64_t deadlin
 			continue;
 		for (size_t i = 0; i < count; i++) {
 			if (questions[i].candidate && polls[i].revents)
-				advance(&questions[i], until);
+				advance_question(&questions[i], until);
 		}
 	}
 	struct err silent = {.kind = ERR_TIMEOUT};
 	for (size_t i = 0; i < count; i++) {
 		if (questions[i].candidate)
-			finish(&questions[i], &silent);
+			finish_question(&questions[i], &silent);
 	}
 }

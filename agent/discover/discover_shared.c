@@ -30,13 +30,13 @@ struct place {
 	int dir_fd;
 };
 
-static bool is_uid(const char *s)
+static bool is_pod_uid(const char *s)
 {
 	return strlen(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
 	       strspn(s, "0123456789abcdef-") == 36;
 }
 
-static void fill_target(const struct place *p, const struct socket_file *file, const struct stat *st, struct target *t)
+static void fill_shared_target(const struct place *p, const struct socket_file *file, const struct stat *st, struct target *t)
 {
 	const struct discover_options *o = p->options;
 	t->mode = AGENT_MODE_SHARED_TMP;
@@ -68,13 +68,13 @@ static void add_socket(const struct place *p, const struct socket_file *file, st
 	if (!c)
 		return;
 	c->order = file->key;
-	fill_target(p, file, &st, &c->target);
+	fill_shared_target(p, file, &st, &c->target);
 	if (fd < 0)
 		discover_refuse(&c->target, e.reason ? e.reason : REASON_AttachFailed, "%s", e.message);
 	c->fd = steal_fd(&fd);
 }
 
-static void look_into(const struct place *p, struct candidate_list *out)
+static void examine_folder(const struct place *p, struct candidate_list *out)
 {
 	AUTO_FREE struct socket_file *files = mem_calloc(DISCOVER_MAX_SOCKETS, sizeof *files);
 	size_t count = discover_list_sockets(p->dir_fd, 0, files);
@@ -106,7 +106,7 @@ static void look_into_containers(const struct place *pod, struct candidate_list 
 		p.container = entry->d_name;
 		p.dir_fd = fd;
 		if (fd >= 0)
-			look_into(&p, out);
+			examine_folder(&p, out);
 	}
 }
 
@@ -115,11 +115,11 @@ static void look_into_pod(const struct discover_options *o, int parent_fd, const
 	AUTO_FD int fd = target_fs_open_beneath(parent_fd, name, O_RDONLY | O_DIRECTORY, 0);
 	if (fd < 0)
 		return;
-	struct place p = {.options = o, .pod_folder = name, .by_uid = is_uid(name), .dir_fd = fd};
+	struct place p = {.options = o, .pod_folder = name, .by_uid = is_pod_uid(name), .dir_fd = fd};
 	if (p.by_uid)
 		look_into_containers(&p, out);
 	else
-		look_into(&p, out);
+		examine_folder(&p, out);
 }
 
 int discover_shared(const struct discover_options *o, struct candidate_list *out, struct err *e)
@@ -128,7 +128,7 @@ int discover_shared(const struct discover_options *o, struct candidate_list *out
 	if (parent < 0)
 		return err_set_errno(e, errno, "cannot open the shared folder %s", o->shared_parent);
 	if (o->pod_uid || (o->pod_namespace && o->pod_name)) {
-		if (o->pod_uid && is_uid(o->pod_uid))
+		if (o->pod_uid && is_pod_uid(o->pod_uid))
 			look_into_pod(o, parent, o->pod_uid, out);
 		if (o->pod_namespace && o->pod_name) {
 			AUTO_FREE char *name = mem_printf("%s_%s", o->pod_namespace, o->pod_name);

@@ -24,7 +24,7 @@ bool shared_tmp_wants_repair(uid_t owner, mode_t mode)
 	return owner == 0 && S_ISDIR(mode) && (bits == 0755 || bits == 0750 || bits == 0775 || bits == 0770 || bits == 0777);
 }
 
-static bool is_uid(const char *s)
+static bool names_pod_uid(const char *s)
 {
 	return strlen(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
 	       strspn(s, "0123456789abcdef-") == 36;
@@ -43,7 +43,7 @@ static int repair_fd(struct shared_tmp *s, int fd, const char *name)
 	return 1;
 }
 
-static struct shared_tmp_watch *find_pod(struct shared_tmp *s, int id)
+static struct shared_tmp_watch *find_pod_watch(struct shared_tmp *s, int id)
 {
 	for (size_t i = 0; i < s->pod_count; i++) {
 		if (s->pods[i].id == id)
@@ -59,7 +59,7 @@ static void watch_pod(struct shared_tmp *s, int fd, const char *name)
 	if (s->pod_count == SHARED_TMP_MAX_PODS)
 		return;
 	int id = inotify_add_watch(s->inotify_fd, target_fd_path(fd, path), WATCHED);
-	if (id < 0 || find_pod(s, id))
+	if (id < 0 || find_pod_watch(s, id))
 		return;
 	struct shared_tmp_watch *w = &s->pods[s->pod_count++];
 	w->id = id;
@@ -88,7 +88,7 @@ static int handle_name(struct shared_tmp *s, int folder_fd, const char *name, bo
 	struct stat st;
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != 0)
 		return 0;
-	if (!in_parent || !is_uid(name))
+	if (!in_parent || !names_pod_uid(name))
 		return repair_fd(s, fd, name);
 	watch_pod(s, fd, name);
 	return scan(s, fd, false);
@@ -138,7 +138,7 @@ int shared_tmp_fd(const struct shared_tmp *s)
 
 static void forget_pod(struct shared_tmp *s, int id)
 {
-	struct shared_tmp_watch *w = find_pod(s, id);
+	struct shared_tmp_watch *w = find_pod_watch(s, id);
 	if (w)
 		*w = s->pods[--s->pod_count];
 }
@@ -157,7 +157,7 @@ static int handle_event(struct shared_tmp *s, const struct inotify_event *event)
 		return 0;
 	if (event->wd == s->parent_watch)
 		return handle_name(s, s->parent_fd, event->name, true);
-	struct shared_tmp_watch *pod = find_pod(s, event->wd);
+	struct shared_tmp_watch *pod = find_pod_watch(s, event->wd);
 	AUTO_FD int fd = pod ? target_fs_open_beneath(s->parent_fd, pod->name, O_RDONLY | O_DIRECTORY, 0) : -1;
 	return fd < 0 ? 0 : handle_name(s, fd, event->name, false);
 }

@@ -26,7 +26,7 @@ struct heap_builder {
 	uint8_t block[BLOCK_BYTES];
 };
 
-static bool more(struct heap_writer *w)
+static bool flush_builder_block(struct heap_writer *w)
 {
 	struct heap_builder *b = (struct heap_builder *)w;
 
@@ -43,14 +43,14 @@ struct heap_builder *heap_builder_new(bool strings)
 
 	heap_store_init(&b->store, -1, HEAP_SNAPSHOT_MEMORY, SIZE_MAX / 2);
 	b->strings = strings;
-	b->w.more = more;
+	b->w.more = flush_builder_block;
 	b->w.at = b->block;
-	more(&b->w);
+	flush_builder_block(&b->w);
 	return b;
 }
 
 /* "8 _items, 16 _owner" */
-static void add_fields(struct heap_type *t, const char *names)
+static void parse_fields(struct heap_type *t, const char *names)
 {
 	size_t cap = 0;
 
@@ -78,7 +78,7 @@ uint32_t heap_builder_type(struct heap_builder *b, const char *name, unsigned fl
 	heap_type_set_name(t, name);
 	free(t->name);
 	t->name = mem_strdup(name);
-	add_fields(t, names);
+	parse_fields(t, names);
 	if (flags & HEAP_TYPE_ARRAY) {
 		t->elements_at = 16;
 		t->element_size = 8;
@@ -155,7 +155,7 @@ struct heap_snapshot *heap_builder_finish_take(struct heap_builder *b)
 	struct err e = ERR_INIT;
 
 	heap_put_end(&b->w, !b->w.bad, 0);
-	more(&b->w);
+	flush_builder_block(&b->w);
 	struct heap_snapshot *s = heap_store_seal(&b->store, &e) < 0 ? NULL : heap_snapshot_scan_take(&b->store, b->strings, &scan, &e);
 	if (!s && e.code)
 		_exit(1); /* of the system */

@@ -29,7 +29,7 @@ int heap_choice_too_large_here(uint64_t objects, const struct heap_lack *lack, s
 			      (unsigned long long)objects, (long long)(lack->file_bytes / 1000000) + 1);
 }
 
-static int choose(struct heap_choice *out, enum heap_way way, int64_t us, const char *why)
+static int choose_way(struct heap_choice *out, enum heap_way way, int64_t us, const char *why)
 {
 	*out = (struct heap_choice){.way = way, .why = why, .predicted_us = us};
 	return 0;
@@ -47,9 +47,9 @@ int heap_choice_types(const struct heap_prediction *p, const struct heap_walk_op
 {
 	int64_t types_us = (int64_t)p->types_us, budget_us = o->budget_ms * 1000;
 
-	choose(out, HEAP_WAY_TYPES, o->budget_ms && types_us > budget_us ? budget_us : types_us,
-	       o->types_only ? "asked for"
-	       : us	     ? "the walk that shows holders would stop for longer than the pause budget"
+	choose_way(out, HEAP_WAY_TYPES, o->budget_ms && types_us > budget_us ? budget_us : types_us,
+		   o->types_only ? "asked for"
+		   : us	     ? "the walk that shows holders would stop for longer than the pause budget"
 			     : "the heap graph does not fit into the agent's memory");
 	out->needs = (struct heap_needs){
 		.budget_ms = us ? heap_choice_budget(us) : 0,
@@ -80,14 +80,14 @@ static int choose_graph(const struct heap_prediction *p, enum heap_roots roots, 
 	if (!can_collect && !(p->flags & HEAP_QUIET)) /* a collection comes first all the same, see profiler/heap/heap_walk.c */
 		walk_us = collection_us;
 	if (can_collect && (roots != HEAP_ROOTS_NO_COLLECTION || !can_walk) && collection_us <= budget_us)
-		return choose(out, HEAP_WAY_EXACT, collection_us,
-			      roots == HEAP_ROOTS_EXACT ? "asked for"
-			      : can_walk		? "its predicted stop fits the pause budget"
+		return choose_way(out, HEAP_WAY_EXACT, collection_us,
+				  roots == HEAP_ROOTS_EXACT ? "asked for"
+				  : can_walk		? "its predicted stop fits the pause budget"
 							: "the heap of .NET 8 can only be walked in a collection");
 	if (can_walk && roots != HEAP_ROOTS_EXACT && walk_us <= budget_us)
-		return choose(out, HEAP_WAY_NO_COLLECTION, with_stacks(p, walk_us, budget_us),
-			      roots == HEAP_ROOTS_NO_COLLECTION ? "asked for"
-			      : can_collect			? "a forced collection would stop for longer than the pause budget"
+		return choose_way(out, HEAP_WAY_NO_COLLECTION, with_stacks(p, walk_us, budget_us),
+				  roots == HEAP_ROOTS_NO_COLLECTION ? "asked for"
+				  : can_collect			? "a forced collection would stop for longer than the pause budget"
 								: "another profiler has the process's main slot");
 	*us = can_walk && roots != HEAP_ROOTS_EXACT ? walk_us : collection_us;
 	return 1;
@@ -134,7 +134,7 @@ bool heap_choice_give_way(const struct heap_prediction *p, enum heap_roots roots
 		return false;
 	if (!late && tries < EXACT_TRIES)
 		return false;
-	choose(choice, HEAP_WAY_NO_COLLECTION, (int64_t)p->walk_us,
-	       late ? "the forced collection took longer than predicted" : "the application's own collections came between each time");
+	choose_way(choice, HEAP_WAY_NO_COLLECTION, (int64_t)p->walk_us,
+		   late ? "the forced collection took longer than predicted" : "the application's own collections came between each time");
 	return true;
 }

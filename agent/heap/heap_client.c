@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-static int malformed(const char *what, struct err *e)
+static int malformed_heap_frame(const char *what, struct err *e)
 {
 	return err_set(e, ERR_PROTOCOL, 0, "the library sent a malformed %s", what);
 }
@@ -18,18 +18,18 @@ static int on_type(struct heap_client *c, const struct channel_frame *f, struct 
 	struct wire_reader fields;
 
 	if (!heap_get_type_frame(f, &fields, &t))
-		return malformed("type", e);
+		return malformed_heap_frame("type", e);
 	if (c->on_type && c->waiting_for == HEAP_FRAME_NAMED)
 		c->on_type(c->ctx, &t, &fields);
 	return 0;
 }
 
-static int on_static(struct heap_client *c, const struct channel_frame *f, struct err *e)
+static int handle_static(struct heap_client *c, const struct channel_frame *f, struct err *e)
 {
 	struct heap_static_frame s;
 
 	if (!heap_get_static_frame(f, &s))
-		return malformed("static field", e);
+		return malformed_heap_frame("static field", e);
 	if (c->on_static && c->waiting_for == HEAP_FRAME_NAMED)
 		c->on_static(c->ctx, &s);
 	return 0;
@@ -40,7 +40,7 @@ static int on_refusal(struct heap_client *c, const struct channel_frame *f, stru
 	struct channel_error error;
 
 	if (!channel_get_error(f, &error))
-		return malformed("error", e);
+		return malformed_heap_frame("error", e);
 	if (c->waiting_for && !c->answered) {
 		c->refusal = *profiler_channel_last_error(c->channel);
 		c->refusal.kind = c->refusal.kind ? c->refusal.kind : ERR_INTERNAL;
@@ -57,16 +57,16 @@ int heap_client_frame(void *ctx, const struct channel_frame *f, struct err *e)
 	case HEAP_FRAME_TYPE:
 		return on_type(c, f, e);
 	case HEAP_FRAME_STATIC:
-		return on_static(c, f, e);
+		return handle_static(c, f, e);
 	case CHANNEL_ERROR:
 		return on_refusal(c, f, e);
 	case HEAP_FRAME_PREDICTION:
 		if (!heap_get_prediction(f, &c->prediction))
-			return malformed("prediction", e);
+			return malformed_heap_frame("prediction", e);
 		break;
 	case HEAP_FRAME_WALKED:
 		if (!heap_get_walked(f, &c->walked))
-			return malformed("end of a walk", e);
+			return malformed_heap_frame("end of a walk", e);
 		break;
 	default:
 		break;
@@ -86,7 +86,7 @@ void heap_client_fini(struct heap_client *c)
 	profiler_channel_on_frames(c->channel, NULL, NULL);
 }
 
-static int await(struct heap_client *c, uint16_t answer, const char *what, int64_t deadline_ms, struct err *e)
+static int await_heap_answer(struct heap_client *c, uint16_t answer, const char *what, int64_t deadline_ms, struct err *e)
 {
 	int r = 0;
 
@@ -133,7 +133,7 @@ int heap_client_pass_ring(struct heap_client *c, int fd, int64_t deadline_ms, st
 		return err_set(e, ERR_INTERNAL, 0, "the channel is in use");
 	if (send_with_fd(profiler_channel_fd(c->channel), fd, e) < 0)
 		return -1;
-	return await(c, HEAP_FRAME_RING_READY, "map the heap walk's memory", deadline_ms, e);
+	return await_heap_answer(c, HEAP_FRAME_RING_READY, "map the heap walk's memory", deadline_ms, e);
 }
 
 int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_prediction *out, int64_t deadline_ms, struct err *e)
@@ -144,7 +144,7 @@ int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_p
 	wire_writer_init(&w, payload, sizeof payload);
 	wire_put_u64(&w, budget_us);
 	if (profiler_channel_request(c->channel, HEAP_FRAME_PREDICT, payload, w.pos, e) < 0 ||
-	    await(c, HEAP_FRAME_PREDICTION, "look at the heap (a garbage collection may be under way)", deadline_ms, e) < 0)
+	    await_heap_answer(c, HEAP_FRAME_PREDICTION, "look at the heap (a garbage collection may be under way)", deadline_ms, e) < 0)
 		return -1;
 	*out = c->prediction;
 	return 0;
@@ -158,7 +158,7 @@ int heap_client_walk(struct heap_client *c, const struct heap_walk_request *q, s
 	wire_writer_init(&w, payload, sizeof payload);
 	heap_put_walk_request(&w, q);
 	if (profiler_channel_request(c->channel, HEAP_FRAME_WALK, payload, w.pos, e) < 0 ||
-	    await(c, HEAP_FRAME_WALKED, "walk the heap", deadline_ms, e) < 0)
+	    await_heap_answer(c, HEAP_FRAME_WALKED, "walk the heap", deadline_ms, e) < 0)
 		return -1;
 	*out = c->walked;
 	return 0;
@@ -170,7 +170,7 @@ static int name(struct heap_client *c, uint16_t type, const struct wire_writer *
 		return err_set(e, ERR_INTERNAL, 0, "too many names in a request");
 	if (profiler_channel_request(c->channel, type, w->data, w->pos, e) < 0)
 		return -1;
-	return await(c, HEAP_FRAME_NAMED, "name what the heap walk met", deadline_ms, e);
+	return await_heap_answer(c, HEAP_FRAME_NAMED, "name what the heap walk met", deadline_ms, e);
 }
 
 static int name_ids(struct heap_client *c, uint16_t type, const uint64_t *ids, size_t count, int64_t deadline_ms, struct err *e)

@@ -83,7 +83,7 @@ void heap_counts_totals(const struct heap_snapshot *s, const struct heap_groups 
 	}
 }
 
-static void add_type(const struct heap_snapshot *s, uint32_t type, struct heap_space *out)
+static void count_type(const struct heap_snapshot *s, uint32_t type, struct heap_space *out)
 {
 	bool strings = s->types[type].flags & HEAP_TYPE_STRING;
 
@@ -100,7 +100,7 @@ void heap_counts_spaces(const struct heap_snapshot *s, struct heap_space *out)
 {
 	memset(out, 0, HEAP_GENERATIONS * sizeof *out);
 	for (uint32_t i = 0; i < s->type_count; i++)
-		add_type(s, i, out);
+		count_type(s, i, out);
 	for (int g = 0; g < HEAP_GENERATIONS; g++) {
 		out[g].free_count = s->counts->free[g].objects;
 		out[g].free_bytes = s->counts->free[g].bytes;

@@ -19,24 +19,24 @@ struct top {
 	uint64_t *part_bytes, *part_counts; /* by type */
 };
 
-static bool more(const struct top *t, const struct candidate *a, const struct candidate *b)
+static bool retains_more(const struct top *t, const struct candidate *a, const struct candidate *b)
 {
 	uint64_t x = t->g->retained[a->place], y = t->g->retained[b->place];
 
 	return x != y ? x > y : a->place < b->place;
 }
 
-static void offer(struct top *t, struct candidate c)
+static void push_candidate(struct top *t, struct candidate c)
 {
 	size_t at = t->count;
 
 	GROW(t->items, t->count, t->cap);
-	for (t->count++; at > 0 && more(t, &c, &t->items[(at - 1) / 2]); at = (at - 1) / 2)
+	for (t->count++; at > 0 && retains_more(t, &c, &t->items[(at - 1) / 2]); at = (at - 1) / 2)
 		t->items[at] = t->items[(at - 1) / 2];
 	t->items[at] = c;
 }
 
-static struct candidate take(struct top *t)
+static struct candidate pop_candidate(struct top *t)
 {
 	struct candidate best = t->items[0], last = t->items[--t->count];
 	size_t at = 0;
@@ -45,9 +45,9 @@ static struct candidate take(struct top *t)
 		size_t child = 2 * at + 1;
 		if (child >= t->count)
 			break;
-		if (child + 1 < t->count && more(t, &t->items[child + 1], &t->items[child]))
+		if (child + 1 < t->count && retains_more(t, &t->items[child + 1], &t->items[child]))
 			child++;
-		if (!more(t, &t->items[child], &last))
+		if (!retains_more(t, &t->items[child], &last))
 			break;
 		t->items[at] = t->items[child];
 		at = child;
@@ -59,14 +59,14 @@ static struct candidate take(struct top *t)
 #define EACH_CHILD(g, child, place)                                                                               \
 	for (uint32_t child = (place) + 1, end_ = (place) + (g)->below[place] + 1; child < end_; child += (g)->below[child] + 1)
 
-static void offer_children(struct top *t, uint32_t place, uint32_t root, uint32_t above, uint32_t but)
+static void push_child_nodes(struct top *t, uint32_t place, uint32_t root, uint32_t above, uint32_t but)
 {
 	EACH_CHILD(t->g, child, place)
 		if (child != but && t->g->retained[child] >= t->least)
-			offer(t, (struct candidate){child, root, above});
+			push_candidate(t, (struct candidate){child, root, above});
 }
 
-static uint32_t heaviest_child(const struct heap_graph *g, uint32_t place)
+static uint32_t heaviest_child_node(const struct heap_graph *g, uint32_t place)
 {
 	uint32_t best = HEAP_NODE_NONE;
 
@@ -82,12 +82,12 @@ static bool same_type(const struct heap_graph *g, uint32_t a, uint32_t b)
 }
 
 /* Down to where the bytes fan out. A list passes on nearly all from each to the next: its first one is where they gather. */
-static uint32_t gather(const struct heap_graph *g, uint32_t from)
+static uint32_t find_gathering_node(const struct heap_graph *g, uint32_t from)
 {
 	uint32_t at = from, before = HEAP_NODE_NONE;
 
 	for (;;) {
-		uint32_t next = heaviest_child(g, at);
+		uint32_t next = heaviest_child_node(g, at);
 		if (next == HEAP_NODE_NONE || g->retained[next] < g->retained[from] / 100 * PASSES_ON_PERCENT)
 			return at;
 		if (same_type(g, next, at) || (before != HEAP_NODE_NONE && same_type(g, next, before)))
@@ -104,11 +104,11 @@ static void offer_below(struct top *t, uint32_t from, uint32_t gathered, uint32_
 	uint32_t at = from, before = HEAP_NODE_NONE;
 
 	for (;;) {
-		uint32_t next = heaviest_child(g, at);
+		uint32_t next = heaviest_child_node(g, at);
 		bool on_way = next != HEAP_NODE_NONE && gathered - next <= g->below[next];
 		bool listed = next != HEAP_NODE_NONE && at >= gathered && g->retained[next] >= t->least &&
 			      (same_type(g, next, at) || (before != HEAP_NODE_NONE && same_type(g, next, before)));
-		offer_children(t, at, root, above, on_way || listed ? next : HEAP_NODE_NONE);
+		push_child_nodes(t, at, root, above, on_way || listed ? next : HEAP_NODE_NONE);
 		if (!on_way && !listed)
 			return;
 		before = at;
@@ -136,10 +136,10 @@ static void find_parts(struct top *t, uint32_t gathered, struct heap_holder *h)
 	}
 }
 
-static void describe(struct top *t, const struct candidate *c, struct heap_holder *h)
+static void describe_holder(struct top *t, const struct candidate *c, struct heap_holder *h)
 {
 	const struct heap_graph *g = t->g;
-	uint32_t gathered = gather(g, c->place);
+	uint32_t gathered = find_gathering_node(g, c->place);
 
 	*h = (struct heap_holder){
 		.node = g->node_at[c->place],
@@ -164,9 +164,9 @@ static void offer_first(struct top *t)
 	EACH_CHILD(g, child, 0)
 		if (g->node_at[child] < g->objects) {
 			if (g->retained[child] >= t->least)
-				offer(t, (struct candidate){child, HEAP_NODE_NONE, HEAP_NODE_NONE});
+				push_candidate(t, (struct candidate){child, HEAP_NODE_NONE, HEAP_NODE_NONE});
 		} else
-			offer_children(t, child, g->node_at[child], HEAP_NODE_NONE, HEAP_NODE_NONE);
+			push_child_nodes(t, child, g->node_at[child], HEAP_NODE_NONE, HEAP_NODE_NONE);
 }
 
 size_t heap_dominators_top(const struct heap_graph *g, uint64_t least_bytes, struct heap_holder *out, size_t max)
@@ -178,8 +178,8 @@ size_t heap_dominators_top(const struct heap_graph *g, uint64_t least_bytes, str
 	t.part_counts = mem_calloc(types, sizeof *t.part_counts);
 	offer_first(&t);
 	while (t.count && count < max) {
-		struct candidate c = take(&t);
-		describe(&t, &c, &out[count]);
+		struct candidate c = pop_candidate(&t);
+		describe_holder(&t, &c, &out[count]);
 		offer_below(&t, c.place, g->place_of[out[count].gathered], c.root, (uint32_t)count);
 		count++;
 	}

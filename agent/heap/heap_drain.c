@@ -69,14 +69,14 @@ int heap_drain_fd(const struct heap_drain *d)
 	return d->fd;
 }
 
-static void refuse(struct heap_drain *d)
+static void refuse_ring(struct heap_drain *d)
 {
 	atomic_store(&d->ring->refused, 1);
 	syscall(SYS_futex, &d->ring->taken, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
 /* false: nothing there. What is wrong is kept, and the library told. */
-static bool take(struct heap_drain *d)
+static bool drain_next(struct heap_drain *d)
 {
 	const uint8_t *data;
 	uint32_t len;
@@ -89,7 +89,7 @@ static bool take(struct heap_drain *d)
 	else
 		heap_store_append(d->store, data, len, &d->e);
 	if (d->e.kind)
-		refuse(d);
+		refuse_ring(d);
 	else if (heap_ring_give_back(d->ring, d->own++))
 		syscall(SYS_futex, &d->ring->taken, FUTEX_WAKE, 1, NULL, NULL, 0);
 	return true;
@@ -110,7 +110,7 @@ static void *drain_main(void *arg)
 
 	for (;;) {
 		bool last = atomic_load(&d->finish); /* before the look: what came until then is taken */
-		while (take(d))
+		while (drain_next(d))
 			;
 		if (last)
 			return NULL;

@@ -30,7 +30,7 @@ static int put_edge(struct fill *f, uint32_t node, uint32_t target, struct err *
 	return target == node ? 0 : heap_rows_put(&f->n->rows, f->half, target, e);
 }
 
-static int put_row(struct fill *f, struct heap_cursor *c, uint32_t node, struct err *e)
+static int fill_row(struct fill *f, struct heap_cursor *c, uint32_t node, struct err *e)
 {
 	uint64_t offset, address;
 
@@ -50,7 +50,7 @@ static int put_row(struct fill *f, struct heap_cursor *c, uint32_t node, struct 
 	return 0;
 }
 
-static void put_word(struct fill *f, const struct heap_object_record *o, uint32_t node)
+static void fill_word(struct fill *f, const struct heap_object_record *o, uint32_t node)
 {
 	uint64_t size = (o->size + 7) / 8;
 
@@ -74,8 +74,8 @@ static int fill_piece(struct fill *f, const struct heap_piece *p, struct err *e)
 		if (f->n->snapshot->shapes[c.object.type].flags & HEAP_TYPE_FREE)
 			continue;
 		if (node >= f->from) {
-			put_word(f, &c.object, node);
-			if (put_row(f, &c, node, e) < 0)
+			fill_word(f, &c.object, node);
+			if (fill_row(f, &c, node, e) < 0)
 				return -1;
 		}
 		node++;

@@ -9,7 +9,7 @@
 #define LOOKS_PART 8 /* of the budget: what is more is kept apart from the walk, and does not count with it */
 #define NOT_BY_FAR 4 /* times the budget */
 
-static void read_cpu(pid_t pid, struct cgroup_cpu *cpu)
+static void read_target_cpu(pid_t pid, struct cgroup_cpu *cpu)
 {
 	*cpu = (struct cgroup_cpu){-1, -1, -1, -1, -1};
 	if (pid > 0)
@@ -20,10 +20,10 @@ struct heap_share heap_forecast_share(pid_t pid)
 {
 	struct cgroup_cpu before, after;
 
-	read_cpu(pid, &before);
+	read_target_cpu(pid, &before);
 	if (before.limit_millicores > 0)
 		poll(NULL, 0, 2 * HEAP_SHARE_PERIOD_US / 1000);
-	read_cpu(pid, &after);
+	read_target_cpu(pid, &after);
 	return heap_share_of(&before, &after);
 }
 

@@ -120,7 +120,7 @@ struct merging {
 	struct err e;
 };
 
-static void *merge(void *ctx)
+static void *merge_nodes(void *ctx)
 {
 	struct merging *m = ctx;
 
@@ -134,7 +134,7 @@ static int finish_merging(struct merging *m, const struct heap_search *s, int rc
 	if (m->apart)
 		pthread_join(m->thread, NULL);
 	else if (m->wanted && rc == 0)
-		merge(m);
+		merge_nodes(m);
 	if (!m->wanted || rc < 0)
 		return rc;
 	if (m->rc < 0 && e)
@@ -151,14 +151,14 @@ static int search_and_merge(struct heap_graph *g, struct heap_search *s, const s
 	struct merging m = {.own = own, .wanted = !o->no_paths};
 
 	if (m.wanted && !o->one_thread && own->memory.spilled == 0)
-		m.apart = thread_start(&m.thread, "heap-merge", THREAD_STACK_USUAL, merge, &m, NULL) == 0;
+		m.apart = thread_start(&m.thread, "heap-merge", THREAD_STACK_USUAL, merge_nodes, &m, NULL) == 0;
 	int rc = heap_search_run(s, &own->nodes, g->snapshot->facts.way == HEAP_WAY_NO_COLLECTION, o->lasting_first, e);
 	rc = finish_merging(&m, s, rc, e);
 	heap_rows_fini(&own->nodes.rows);
 	return rc;
 }
 
-static int make(struct heap_graph *g, const struct heap_graph_options *o, struct err *e)
+static int make_graph(struct heap_graph *g, const struct heap_graph_options *o, struct err *e)
 {
 	struct heap_graph_private *own = g->own;
 	struct heap_search search;
@@ -190,7 +190,7 @@ struct heap_graph *heap_graph_new(const struct heap_snapshot *s, const struct he
 	g->snapshot = s;
 	g->own = mem_alloc(sizeof *g->own);
 	heap_memory_init(&g->own->memory, o->memory_bytes ? o->memory_bytes : heap_budget_wide(HEAP_GRAPH_MEMORY, HEAP_BUDGET_GRAPH), o->dirfd);
-	if (make(g, o, e) < 0) {
+	if (make_graph(g, o, e) < 0) {
 		heap_graph_free(g);
 		return NULL;
 	}

@@ -39,7 +39,7 @@ static int make_room(struct heap_index *x, struct heap_array *a, uint32_t count,
 	return need <= a->bytes ? 0 : heap_memory_grow(x->memory, a, 2 * a->bytes, e);
 }
 
-static void place(struct heap_index *x, struct heap_index_slot s)
+static void insert_slot(struct heap_index *x, struct heap_index_slot s)
 {
 	uint64_t at = heap_index_hash(x, s.key), mask = (UINT64_C(1) << x->slot_bits) - 1;
 
@@ -48,7 +48,7 @@ static void place(struct heap_index *x, struct heap_index_slot s)
 	x->slots[at] = s;
 }
 
-static int grow_slots(struct heap_index *x, struct err *e)
+static int grow_index_slots(struct heap_index *x, struct err *e)
 {
 	struct heap_array old = x->slot_array;
 	const struct heap_index_slot *from = old.data;
@@ -62,7 +62,7 @@ static int grow_slots(struct heap_index *x, struct err *e)
 	x->slot_bits++;
 	for (size_t i = 0; i < count; i++)
 		if (from[i].page)
-			place(x, from[i]);
+			insert_slot(x, from[i]);
 	heap_memory_give(x->memory, &old);
 	return 0;
 }
@@ -77,10 +77,10 @@ static uint32_t take_page(struct heap_index *x, uint64_t key, struct err *e)
 	if (make_room(x, &x->page_array, x->page_count, sizeof *x->pages, e) < 0)
 		return 0;
 	x->pages = x->page_array.data;
-	if ((uint64_t)x->page_count * 2 > UINT64_C(1) << x->slot_bits && grow_slots(x, e) < 0)
+	if ((uint64_t)x->page_count * 2 > UINT64_C(1) << x->slot_bits && grow_index_slots(x, e) < 0)
 		return 0;
 	page = x->page_count++;
-	place(x, (struct heap_index_slot){key, page});
+	insert_slot(x, (struct heap_index_slot){key, page});
 	return page;
 }
 
@@ -103,7 +103,7 @@ int heap_index_add_slow(struct heap_index *x, uint64_t key, struct err *e)
 	return 0;
 }
 
-static int by_key(const void *a, const void *b)
+static int block_by_key(const void *a, const void *b)
 {
 	const struct heap_index_block *x = a, *y = b;
 
@@ -132,7 +132,7 @@ int heap_index_finish(struct heap_index *x, struct err *e)
 	uint64_t first = 0;
 
 	if (!is_sorted(x)) {
-		qsort(x->blocks + 1, x->block_count - 1, sizeof *x->blocks, by_key);
+		qsort(x->blocks + 1, x->block_count - 1, sizeof *x->blocks, block_by_key);
 		point_to_blocks(x);
 	}
 	for (uint32_t i = 1; i < x->block_count; i++) {

@@ -13,7 +13,7 @@
 #define LABEL_MAX_BYTES 1200
 
 /* Types ---------------------------------------------------------------------------------------------------------------------------- */
-static char *printable(const char *s, size_t len, size_t max)
+static char *printable_prefix(const char *s, size_t len, size_t max)
 {
 	AUTO_FREE char *text = mem_strndup(s ? s : "", len);
 	AUTO_BUF struct buf out = {0};
@@ -24,7 +24,7 @@ static char *printable(const char *s, size_t len, size_t max)
 }
 
 /* "<Name>k__BackingField" is what the compiler makes of the property Name. */
-static void put_part(struct buf *out, const char *part, size_t len)
+static void put_field_part(struct buf *out, const char *part, size_t len)
 {
 	static const char suffix[] = ">k__BackingField";
 	const size_t tail = sizeof suffix - 1;
@@ -50,15 +50,15 @@ char *heap_label_field(const char *name, size_t len)
 		}
 		if (i < len && depth > 0)
 			continue;
-		put_part(&plain, name + from, i - from);
+		put_field_part(&plain, name + from, i - from);
 		if (i < len)
 			buf_putc(&plain, '.');
 		from = i + 1;
 	}
-	return printable(buf_str(&plain), plain.len, FIELD_MAX_BYTES);
+	return printable_prefix(buf_str(&plain), plain.len, FIELD_MAX_BYTES);
 }
 
-static struct heap_type *type_of(const struct heap_naming *n, uint64_t class_id)
+static struct heap_type *find_named_type(const struct heap_naming *n, uint64_t class_id)
 {
 	for (uint32_t i = n->first; i < n->first + n->count; i++)
 		if (n->s->types[i].class_id == class_id)
@@ -85,13 +85,13 @@ static void read_fields(struct heap_type *t, uint16_t count, struct wire_reader 
 
 void heap_label_type(void *ctx, const struct heap_type_frame *f, struct wire_reader *fields)
 {
-	struct heap_type *t = type_of(ctx, f->class_id);
+	struct heap_type *t = find_named_type(ctx, f->class_id);
 
 	if (!t || t->name || !f->name.data)
 		return;
 	AUTO_FREE char *name = mem_strndup(f->name.data, f->name.len);
 	heap_type_set_name(t, name);
-	t->module = printable(f->module.data, f->module.data ? f->module.len : 0, FIELD_MAX_BYTES);
+	t->module = printable_prefix(f->module.data, f->module.data ? f->module.len : 0, FIELD_MAX_BYTES);
 	t->elements_at = f->elements_at;
 	t->element_size = f->element_size;
 	read_fields(t, f->field_count, fields);
@@ -161,7 +161,7 @@ static char *static_name(const struct heap_static_frame *f)
 	return name;
 }
 
-static void on_static(void *ctx, const struct heap_static_frame *f)
+static void label_static(void *ctx, const struct heap_static_frame *f)
 {
 	struct labeling *l = ctx;
 
@@ -175,7 +175,7 @@ static int name_statics(struct labeling *l, struct err *e)
 	int r = 0;
 
 	l->statics = mem_calloc(l->scan->static_count + 1, sizeof *l->statics);
-	l->client->on_static = on_static;
+	l->client->on_static = label_static;
 	l->client->ctx = l;
 	for (; l->first_static < l->scan->static_count && r == 0; l->first_static += l->asked_statics) {
 		size_t left = l->scan->static_count - l->first_static;
@@ -226,7 +226,7 @@ static int name_functions(struct labeling *l, struct err *e)
 	return r;
 }
 
-static void put_thread(const struct labeling *l, uint32_t thread, struct buf *out)
+static void put_root_thread(const struct labeling *l, uint32_t thread, struct buf *out)
 {
 	if (thread == 0 || thread > l->scan->thread_count)
 		return;
@@ -245,7 +245,7 @@ static void put_static(const struct labeling *l, const char *what, uint64_t inde
 	buf_printf(out, "%s %s", what, name ? name : "(unnamed)");
 }
 
-static void put_stack(const struct labeling *l, const struct heap_root_record *r, struct buf *out)
+static void put_stack_root(const struct labeling *l, const struct heap_root_record *r, struct buf *out)
 {
 	struct known_text *f = NULL;
 
@@ -254,7 +254,7 @@ static void put_stack(const struct labeling *l, const struct heap_root_record *r
 	buf_puts(out, "stack");
 	if (f && f->text)
 		buf_printf(out, " of %s", f->text);
-	put_thread(l, r->thread, out);
+	put_root_thread(l, r->thread, out);
 }
 
 /* Literals and their like: the runtime keeps them, whoever refers to them. */
@@ -267,7 +267,7 @@ static void put_label(const struct labeling *l, const struct heap_root_record *r
 {
 	switch (r->kind) {
 	case HEAP_ROOT_STACK:
-		put_stack(l, r, out);
+		put_stack_root(l, r, out);
 		break;
 	case HEAP_ROOT_STATIC:
 		put_static(l, "static", r->id, out);
@@ -277,7 +277,7 @@ static void put_label(const struct labeling *l, const struct heap_root_record *r
 			put_static(l, "thread static", r->id - 1, out);
 		else
 			buf_puts(out, "thread statics");
-		put_thread(l, r->thread, out);
+		put_root_thread(l, r->thread, out);
 		break;
 	case HEAP_ROOT_HANDLE:
 		buf_puts(out, r->flags & HEAP_ROOT_PINNED ? "handle (pinned)" : r->flags & HEAP_ROOT_WEAK ? "handle (weak)" : "handle");

@@ -28,7 +28,7 @@ void heap_memory_fini(struct heap_memory *m)
 }
 
 /* Takes so many bytes out of the budget; false: they go to a file. */
-static bool reserve(struct heap_memory *m, size_t bytes, enum heap_access how)
+static bool reserve_bytes(struct heap_memory *m, size_t bytes, enum heap_access how)
 {
 	size_t budget = how == HEAP_IN_ORDER ? m->budget / 2 : m->budget;
 
@@ -44,7 +44,7 @@ static bool reserve(struct heap_memory *m, size_t bytes, enum heap_access how)
 	return fits;
 }
 
-static void release(struct heap_memory *m, size_t bytes)
+static void release_bytes(struct heap_memory *m, size_t bytes)
 {
 	pthread_mutex_lock(&m->lock);
 	m->used -= bytes;
@@ -97,11 +97,11 @@ int heap_memory_take(struct heap_memory *m, struct heap_array *a, size_t count, 
 	if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 4)
 		return err_set(e, ERR_INVALID, 0, "the heap is too big for this machine");
 	bytes = (bytes + PAGE) & ~(PAGE - 1); /* never none */
-	if (!reserve(m, bytes, how))
+	if (!reserve_bytes(m, bytes, how))
 		return take_file(m, a, bytes, e);
 	void *data = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (data == MAP_FAILED) {
-		release(m, bytes);
+		release_bytes(m, bytes);
 		return err_set(e, ERR_RETRY, errno, "memory for the heap's graph: %s", strerror(errno));
 	}
 	if (bytes >= 4 * HUGE_PAGE && how == HEAP_AT_RANDOM)
@@ -127,7 +127,7 @@ int heap_memory_grow(struct heap_memory *m, struct heap_array *a, size_t bytes, 
 	bytes = (bytes + PAGE) & ~(PAGE - 1);
 	if (bytes <= a->bytes)
 		return 0;
-	if (!a->file && !reserve(m, bytes - a->bytes, HEAP_AT_RANDOM))
+	if (!a->file && !reserve_bytes(m, bytes - a->bytes, HEAP_AT_RANDOM))
 		return move_to_file(m, a, bytes, e);
 	if (a->file && extend_file(a->file - 1, a->bytes, bytes, e) < 0)
 		return -1;
@@ -135,7 +135,7 @@ int heap_memory_grow(struct heap_memory *m, struct heap_array *a, size_t bytes, 
 	if (data == MAP_FAILED) {
 		int errnum = errno;
 		if (!a->file)
-			release(m, bytes - a->bytes);
+			release_bytes(m, bytes - a->bytes);
 		return err_set(e, ERR_RETRY, errnum, "memory for the heap's graph: %s", strerror(errnum));
 	}
 	a->data = data;
@@ -151,6 +151,6 @@ void heap_memory_give(struct heap_memory *m, struct heap_array *a)
 	if (a->file)
 		close(a->file - 1);
 	else
-		release(m, a->bytes);
+		release_bytes(m, a->bytes);
 	*a = (struct heap_array){0};
 }

@@ -11,14 +11,14 @@
 #define AT_ONCE 16       /* objects of a row */
 #define AHEAD 8          /* rows of the queue */
 
-static uint32_t slot_of(const struct heap_merge *m, uint32_t parent, uint32_t type)
+static uint32_t group_slot(const struct heap_merge *m, uint32_t parent, uint32_t type)
 {
 	return (uint32_t)(((uint64_t)parent << 32 | type) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - m->slot_bits));
 }
 
-static uint32_t *find_slot(const struct heap_merge *m, uint32_t parent, uint32_t type)
+static uint32_t *find_group_slot(const struct heap_merge *m, uint32_t parent, uint32_t type)
 {
-	uint32_t mask = (1u << m->slot_bits) - 1, at = slot_of(m, parent, type);
+	uint32_t mask = (1u << m->slot_bits) - 1, at = group_slot(m, parent, type);
 
 	while (m->slots[at]) {
 		const struct heap_group *g = &m->groups[m->slots[at]];
@@ -29,13 +29,13 @@ static uint32_t *find_slot(const struct heap_merge *m, uint32_t parent, uint32_t
 	return &m->slots[at];
 }
 
-static void grow_slots(struct heap_merge *m)
+static void grow_group_slots(struct heap_merge *m)
 {
 	free(m->slots);
 	m->slot_bits = m->slot_bits ? m->slot_bits + 1 : FIRST_SLOT_BITS;
 	m->slots = mem_calloc((size_t)1 << m->slot_bits, sizeof *m->slots);
 	for (uint32_t i = 1; i < m->count; i++)
-		*find_slot(m, m->groups[i].parent, m->groups[i].type) = i;
+		*find_group_slot(m, m->groups[i].parent, m->groups[i].type) = i;
 }
 
 static uint32_t add_group(struct heap_merge *m, uint32_t parent, uint32_t type, uint32_t depth)
@@ -62,14 +62,14 @@ static uint32_t child_of(struct heap_merge *m, uint32_t parent, uint32_t type)
 		m->groups[above].nested = true;
 		return above;
 	}
-	uint32_t *slot = find_slot(m, parent, type);
+	uint32_t *slot = find_group_slot(m, parent, type);
 	if (*slot)
 		return *slot;
 	if (m->count >= HEAP_MERGE_MAX_GROUPS)
 		return parent;
 	uint32_t group = *slot = add_group(m, parent, type, m->groups[parent].depth + 1);
 	if (m->count * 2 > 1u << m->slot_bits)
-		grow_slots(m);
+		grow_group_slots(m);
 	return group;
 }
 
@@ -222,7 +222,7 @@ int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, struct err 
 	m->queue = m->queue_array.data;
 	memset(m->group, 0xff, n->count * sizeof *m->group);
 	add_group(m, HEAP_GROUP_NONE, 0, 0);
-	grow_slots(m);
+	grow_group_slots(m);
 	reach_from_roots(m);
 	return 0;
 }

@@ -28,7 +28,7 @@ static bool heavier(const struct ways *w, uint32_t a, uint32_t b)
 	return x != y ? x > y : a < b;
 }
 
-static void offer(struct ways *w, uint32_t group)
+static void push_group(struct ways *w, uint32_t group)
 {
 	size_t at = w->open_count;
 
@@ -40,7 +40,7 @@ static void offer(struct ways *w, uint32_t group)
 	w->open[at] = group;
 }
 
-static uint32_t take(struct ways *w)
+static uint32_t pop_group(struct ways *w)
 {
 	uint32_t best = w->open[0], last = w->open[--w->open_count];
 	size_t at = 0;
@@ -60,7 +60,7 @@ static uint32_t take(struct ways *w)
 	return best;
 }
 
-static uint32_t heaviest_child(const struct ways *w, uint32_t group)
+static uint32_t heaviest_child_group(const struct ways *w, uint32_t group)
 {
 	uint32_t best = HEAP_GROUP_NONE;
 
@@ -70,11 +70,11 @@ static uint32_t heaviest_child(const struct ways *w, uint32_t group)
 	return best;
 }
 
-static void offer_children(struct ways *w, uint32_t group, uint32_t but)
+static void push_child_groups(struct ways *w, uint32_t group, uint32_t but)
 {
 	for (uint32_t c = w->first_child[group]; c != HEAP_GROUP_NONE; c = w->next[c])
 		if (c != but)
-			offer(w, c);
+			push_group(w, c);
 }
 
 /* Bytes of the children that are ways of their own. */
@@ -110,7 +110,7 @@ static uint32_t beyond_the_runtime(const struct ways *w, uint32_t end)
 
 	if (many->depth < 2 || !is_of_the_runtime(w, end))
 		return end;
-	for (uint32_t c = heaviest_child(w, end), i = 0; c != HEAP_GROUP_NONE && i < BEYOND; c = heaviest_child(w, c), i++) {
+	for (uint32_t c = heaviest_child_group(w, end), i = 0; c != HEAP_GROUP_NONE && i < BEYOND; c = heaviest_child_group(w, c), i++) {
 		if (w->m->groups[c].held < many->held / 2 || w->m->groups[c].count < many->count / 2)
 			break;
 		if (!is_of_the_runtime(w, c))
@@ -127,7 +127,7 @@ static uint32_t end_of_way(const struct ways *w, uint32_t start)
 	uint32_t best = start, last = start;
 	double most = w->m->groups[start].depth == 1 ? 0 : fan_out(w, start);
 
-	for (uint32_t c = heaviest_child(w, start); c != HEAP_GROUP_NONE && w->m->groups[c].held >= half; c = heaviest_child(w, c)) {
+	for (uint32_t c = heaviest_child_group(w, start); c != HEAP_GROUP_NONE && w->m->groups[c].held >= half; c = heaviest_child_group(w, c)) {
 		double fan = fan_out(w, c);
 		last = c;
 		if (fan > most) {
@@ -142,7 +142,7 @@ static uint32_t end_of_way(const struct ways *w, uint32_t start)
 static void offer_beside(struct ways *w, uint32_t start, uint32_t end)
 {
 	for (uint32_t at = end; at != start; at = w->m->groups[at].parent)
-		offer_children(w, w->m->groups[at].parent, at);
+		push_child_groups(w, w->m->groups[at].parent, at);
 }
 
 /* The next way's last group; HEAP_GROUP_NONE: there is none. A group whose bytes fan out by types, not by numbers, says little: its
@@ -150,17 +150,17 @@ static void offer_beside(struct ways *w, uint32_t start, uint32_t end)
 static uint32_t next_way(struct ways *w)
 {
 	while (w->open_count) {
-		uint32_t start = take(w), end = end_of_way(w, start);
+		uint32_t start = pop_group(w), end = end_of_way(w, start);
 		const struct heap_group *g = &w->m->groups[end];
 		offer_beside(w, start, end);
 		if (g->depth > 1 && (fan_out(w, end) >= FANS_OUT || g->count >= MANY || held_by_heavy_children(w, end) < g->held / 2))
 			return end;
-		offer_children(w, end, HEAP_GROUP_NONE);
+		push_child_groups(w, end, HEAP_GROUP_NONE);
 	}
 	return HEAP_GROUP_NONE;
 }
 
-static void link_children(struct ways *w)
+static void link_child_groups(struct ways *w)
 {
 	size_t bytes = ((size_t)w->m->count + 1) * sizeof(uint32_t);
 
@@ -177,7 +177,7 @@ static void link_children(struct ways *w)
 /* Paths of the ways found ----------------------------------------------------------------------------------------------------- */
 
 /* `groups` gets the group of each step. */
-static void describe(const struct heap_graph *g, uint32_t end, struct heap_path *p, uint32_t groups[HEAP_PATH_MAX_STEPS])
+static void describe_path(const struct heap_graph *g, uint32_t end, struct heap_path *p, uint32_t groups[HEAP_PATH_MAX_STEPS])
 {
 	const struct heap_merge *m = &g->own->merge;
 	size_t all = m->groups[end].depth - 1, at = all;
@@ -237,12 +237,12 @@ int heap_paths_find(const struct heap_graph *g, uint64_t least_bytes, size_t max
 	*out = (struct heap_paths){.reached_bytes = g->retained[0]};
 	if (!w.m->groups)
 		return err_set(e, ERR_INTERNAL, 0, "the heap's graph was made without the ways from its roots");
-	link_children(&w);
-	offer_children(&w, 0, HEAP_GROUP_NONE);
+	link_child_groups(&w);
+	push_child_groups(&w, 0, HEAP_GROUP_NONE);
 	out->paths = mem_calloc(max + 1, sizeof *out->paths);
 	groups = mem_calloc(max + 1, sizeof *groups);
 	while (out->count < max && (end = next_way(&w)) != HEAP_GROUP_NONE) {
-		describe(g, end, &out->paths[out->count], groups[out->count]);
+		describe_path(g, end, &out->paths[out->count], groups[out->count]);
 		out->count++;
 	}
 	find_fields(g, out, groups);

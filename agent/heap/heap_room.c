@@ -57,7 +57,7 @@ void heap_room_look(struct heap_room *r, int dirfd, int64_t files_max)
 	r->limit_bytes = group.limit_bytes;
 }
 
-static int64_t bounded(uint64_t bytes)
+static int64_t bounded_estimate(uint64_t bytes)
 {
 	return bytes < INT64_MAX / 4 ? (int64_t)bytes : INT64_MAX / 4;
 }
@@ -65,7 +65,7 @@ static int64_t bounded(uint64_t bytes)
 struct heap_lack heap_room_lack(const struct heap_room *r, uint64_t stream, uint64_t graph)
 {
 	struct heap_lack lack = {0};
-	int64_t need = bounded(stream) + bounded(graph), least = bounded(graph) / 100 * LEAST_IN_MEMORY;
+	int64_t need = bounded_estimate(stream) + bounded_estimate(graph), least = bounded_estimate(graph) / 100 * LEAST_IN_MEMORY;
 	int64_t in_order = need / 100 * IN_ORDER, beyond = need - r->held_bytes, files = beyond > in_order ? beyond : in_order;
 
 	if (least > r->memory_bytes)

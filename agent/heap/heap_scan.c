@@ -72,7 +72,7 @@ static int scan_object(struct scan *s, struct err *e)
 	return heap_index_add(&s->n->index, o->address, e);
 }
 
-static int by_start(const void *a, const void *b)
+static int piece_by_start(const void *a, const void *b)
 {
 	const struct heap_piece *x = a, *y = b;
 
@@ -84,7 +84,7 @@ static int number_pieces(struct heap_nodes *n, struct err *e)
 	uint64_t first = 0, end = 0;
 
 	if (n->piece_count)
-		qsort(n->pieces, n->piece_count, sizeof *n->pieces, by_start);
+		qsort(n->pieces, n->piece_count, sizeof *n->pieces, piece_by_start);
 	for (size_t i = 0; i < n->piece_count; i++) {
 		struct heap_piece *p = &n->pieces[i];
 		if (p->start < end)

@@ -40,7 +40,7 @@ void heap_search_fini(struct heap_search *s)
 	*s = (struct heap_search){0};
 }
 
-static inline uint32_t enter(struct heap_search *s, uint32_t node, uint32_t parent)
+static inline uint32_t number_node(struct heap_search *s, uint32_t node, uint32_t parent)
 {
 	uint32_t number = s->count++;
 
@@ -50,7 +50,7 @@ static inline uint32_t enter(struct heap_search *s, uint32_t node, uint32_t pare
 	return number;
 }
 
-static int push(struct heap_search *s, const struct heap_row *row, struct err *e)
+static int push_row(struct heap_search *s, const struct heap_row *row, struct err *e)
 {
 	size_t need = (s->stack_depth + 1) * sizeof *row;
 
@@ -73,7 +73,7 @@ static inline int add_arc(struct heap_search *s, uint32_t from, uint32_t to, str
 }
 
 /* The first objects of a row will be looked at one by one, with much between: they are asked for together. */
-static void want(const struct heap_search *s, struct heap_row row)
+static void prefetch_targets(const struct heap_search *s, struct heap_row row)
 {
 	for (int i = 0; i < WANTED && row.at != row.end; i++) {
 		uint32_t target = heap_row_next(&row);
@@ -103,25 +103,25 @@ static int descend(struct heap_search *s, uint32_t node, uint32_t number, struct
 				return -1;
 			continue;
 		}
-		known = enter(s, target, row.owner);
+		known = number_node(s, target, row.owner);
 		if (!heap_rows_holds(rows, target))
 			continue;
-		if (row.at != row.end && push(s, &row, e) < 0)
+		if (row.at != row.end && push_row(s, &row, e) < 0)
 			return -1;
 		row.owner = known;
 		heap_rows_of(rows, target, &row);
-		want(s, row);
+		prefetch_targets(s, row);
 	}
 }
 
 /* The arc from a root (or what stands for one) to the object that it holds. */
-static int follow(struct heap_search *s, uint32_t number, uint32_t object, struct err *e)
+static int follow_root(struct heap_search *s, uint32_t number, uint32_t object, struct err *e)
 {
 	uint32_t known = s->number[object];
 
 	if (known != HEAP_SEARCH_NONE)
 		return add_arc(s, number, known, e);
-	known = enter(s, object, number);
+	known = number_node(s, object, number);
 	return heap_rows_holds(&s->nodes->rows, object) ? descend(s, object, known, e) : 0;
 }
 
@@ -176,7 +176,7 @@ static int follow_unheld(struct heap_search *s, struct err *e)
 {
 	const struct heap_nodes *n = s->nodes;
 	struct heap_array visited = {0};
-	uint32_t number = enter(s, n->count + (uint32_t)n->snapshot->root_count, 0), kept;
+	uint32_t number = number_node(s, n->count + (uint32_t)n->snapshot->root_count, 0), kept;
 
 	if (heap_memory_take(s->memory, &s->unheld_array, 1024, sizeof *s->unheld, HEAP_IN_ORDER, e) < 0 ||
 	    heap_memory_take(s->memory, &visited, n->count / 64 + 1, sizeof(uint64_t), HEAP_AT_RANDOM, e) < 0)
@@ -187,7 +187,7 @@ static int follow_unheld(struct heap_search *s, struct err *e)
 	for (uint32_t i = s->unheld_count; i-- > 0 && rc == 0;)
 		if (s->number[s->unheld[i]] == HEAP_SEARCH_NONE) {
 			s->unheld[--kept] = s->unheld[i];
-			rc = follow(s, number, s->unheld[i], e);
+			rc = follow_root(s, number, s->unheld[i], e);
 		}
 	if (kept)
 		memmove(s->unheld, s->unheld + kept, (s->unheld_count -= kept) * sizeof *s->unheld);
@@ -207,7 +207,7 @@ static int follow_roots(struct heap_search *s, enum which which, struct err *e)
 
 	for (uint32_t i = 0; i < (uint32_t)n->snapshot->root_count; i++) {
 		bool wanted = which == ALL || lasts(&n->snapshot->roots[i]) == (which == LASTING);
-		if (wanted && n->held[i] != HEAP_INDEX_NONE && follow(s, enter(s, n->count + i, 0), n->held[i], e) < 0)
+		if (wanted && n->held[i] != HEAP_INDEX_NONE && follow_root(s, number_node(s, n->count + i, 0), n->held[i], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -217,7 +217,7 @@ int heap_search_run(struct heap_search *s, const struct heap_nodes *n, bool unhe
 {
 	if (init(s, n, e) < 0)
 		return -1;
-	enter(s, n->count + (uint32_t)n->snapshot->root_count + 1, 0);
+	number_node(s, n->count + (uint32_t)n->snapshot->root_count + 1, 0);
 	if (follow_roots(s, lasting_first ? LASTING : ALL, e) < 0)
 		return -1;
 	if (lasting_first) {

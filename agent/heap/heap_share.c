@@ -42,7 +42,7 @@ void heap_share_predict(struct heap_prediction *p, const struct heap_share *s)
 		p->collection_us = crowded_us;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t min_u64(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -55,8 +55,8 @@ void heap_share_least(struct heap_prediction *p, const struct heap_prediction *o
 		*p = *other;
 		return;
 	}
-	p->walk_us = least(p->walk_us, other->walk_us);
-	p->collection_us = least(p->collection_us, other->collection_us);
-	p->types_us = least(p->types_us, other->types_us);
-	p->stacks_us = least(p->stacks_us, other->stacks_us);
+	p->walk_us = min_u64(p->walk_us, other->walk_us);
+	p->collection_us = min_u64(p->collection_us, other->collection_us);
+	p->types_us = min_u64(p->types_us, other->types_us);
+	p->stacks_us = min_u64(p->stacks_us, other->stacks_us);
 }

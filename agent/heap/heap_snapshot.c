@@ -56,7 +56,7 @@ struct reading {
 	const char *bad; /* what is wrong with it */
 };
 
-static void add_type(struct reading *r)
+static void add_snapshot_type(struct reading *r)
 {
 	const struct heap_type_record *t = &r->c.type;
 
@@ -147,7 +147,7 @@ static void read_one_object(struct reading *r)
 	heap_cursor_string(&r->c, &string);
 }
 
-static enum heap_record read_record(struct reading *r)
+static enum heap_record read_heap_record(struct reading *r)
 {
 	enum heap_record kind = heap_cursor_next(&r->c);
 
@@ -160,7 +160,7 @@ static enum heap_record read_record(struct reading *r)
 		add_counted(r);
 		break;
 	case HEAP_TYPE:
-		add_type(r);
+		add_snapshot_type(r);
 		break;
 	case HEAP_RANGE:
 		add_range(r);
@@ -190,7 +190,7 @@ static enum heap_record read_record(struct reading *r)
 	return kind;
 }
 
-static int by_start(const void *a, const void *b)
+static int range_by_start(const void *a, const void *b)
 {
 	const struct heap_range_record *x = a, *y = b;
 
@@ -204,7 +204,7 @@ static void finish_facts(struct heap_snapshot *s, const struct heap_end_record *
 	if (s->counts)
 		s->facts.way = HEAP_WAY_TYPES;
 	if (s->range_count)
-		qsort(s->ranges, s->range_count, sizeof *s->ranges, by_start);
+		qsort(s->ranges, s->range_count, sizeof *s->ranges, range_by_start);
 	s->facts.objects = end->objects;
 	s->facts.edges = end->edges;
 	s->facts.bytes = end->bytes;
@@ -227,7 +227,7 @@ struct heap_snapshot *heap_snapshot_scan_take(struct heap_store *store, bool str
 	heap_cursor_init(&r.c, s->stream, s->stream_bytes, NULL, 0, strings);
 	enum heap_record kind;
 	do
-		kind = read_record(&r);
+		kind = read_heap_record(&r);
 	while (!r.bad && kind != HEAP_END);
 	if (r.bad) {
 		err_set_reason(e, ERR_PROTOCOL, REASON_HeapWalkTorn, "the heap walk cannot be used: %s", r.bad);
@@ -287,7 +287,7 @@ const char *heap_generation_name(enum heap_generation g)
 }
 
 /* The last field at or before `offset`: a struct's fields lie behind its own beginning. */
-static const char *field_at(const struct heap_type *t, uint64_t offset)
+static const char *field_name_at(const struct heap_type *t, uint64_t offset)
 {
 	const char *name = "";
 
@@ -301,10 +301,10 @@ const char *heap_type_field(const struct heap_type *t, uint64_t offset)
 	if (offset == 0)
 		return t->flags & HEAP_TYPE_COLLECTIBLE ? "(its type)" : "";
 	if (!(t->flags & HEAP_TYPE_ARRAY))
-		return field_at(t, offset);
+		return field_name_at(t, offset);
 	if (offset < t->elements_at || t->element_size == 0 || t->field_count == 0)
 		return "[]";
-	const char *name = field_at(t, (offset - t->elements_at) % t->element_size);
+	const char *name = field_name_at(t, (offset - t->elements_at) % t->element_size);
 	return name[0] ? name : "[]";
 }
 

@@ -25,7 +25,7 @@ void heap_store_fini(struct heap_store *s)
 }
 
 /* Pages move, bytes are not copied. */
-static int grow(struct heap_store *s, size_t need, struct err *e)
+static int grow_heap_store(struct heap_store *s, size_t need, struct err *e)
 {
 	size_t cap = s->cap ? s->cap : FIRST_BYTES;
 
@@ -44,7 +44,7 @@ void heap_store_prefault(struct heap_store *s, size_t bytes)
 {
 	if (bytes > s->memory_max)
 		bytes = s->memory_max;
-	if (s->fd >= 0 || bytes <= s->cap || grow(s, bytes, NULL) < 0)
+	if (s->fd >= 0 || bytes <= s->cap || grow_heap_store(s, bytes, NULL) < 0)
 		return;
 	madvise(s->data, s->cap, MADV_HUGEPAGE);
 	memset(s->data + s->len, 0, bytes - s->len);
@@ -107,7 +107,7 @@ int heap_store_append(struct heap_store *s, const void *data, size_t len, struct
 		if (write_all(s->fd, data, len, e) < 0)
 			return -1;
 	} else {
-		if (s->len + len > s->cap && grow(s, s->len + len, e) < 0)
+		if (s->len + len > s->cap && grow_heap_store(s, s->len + len, e) < 0)
 			return -1;
 		memcpy(s->data + s->len, data, len);
 	}

@@ -140,7 +140,7 @@ static void add_retained(const struct heap_graph *g, const struct heap_groups *g
 	free(end);
 }
 
-static void add_type(const struct heap_sum *sums, struct heap_total *t)
+static void add_type_total(const struct heap_sum *sums, struct heap_total *t)
 {
 	for (int i = 0; i < HEAP_GENERATIONS; i++) {
 		t->count += sums[i].count;
@@ -156,7 +156,7 @@ void heap_totals(const struct heap_graph *g, const struct heap_groups *groups, s
 {
 	memset(out, 0, groups->count * sizeof *out);
 	for (uint32_t i = 0; i < g->snapshot->type_count; i++)
-		add_type(g->own->sums[i], &out[groups->of_type[i]]);
+		add_type_total(g->own->sums[i], &out[groups->of_type[i]]);
 	add_retained(g, groups, out);
 }
 
@@ -172,7 +172,7 @@ static void add_to_space(const struct heap_sum *sum, bool strings, struct heap_s
 	}
 }
 
-static int by_value(const void *a, const void *b)
+static int compare_u32(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -187,7 +187,7 @@ static void add_pinned(const struct heap_graph *g, struct heap_space *out)
 	for (uint32_t i = 0; i < g->root_count; i++)
 		if (g->snapshot->roots[i].flags & HEAP_ROOT_PINNED && g->own->nodes.held[i] != HEAP_NODE_NONE)
 			pinned[count++] = g->own->nodes.held[i];
-	qsort(pinned, count, sizeof *pinned, by_value);
+	qsort(pinned, count, sizeof *pinned, compare_u32);
 	for (uint32_t i = 0; i < count; i++) {
 		if (i && pinned[i] == pinned[i - 1])
 			continue;

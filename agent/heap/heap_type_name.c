@@ -10,7 +10,7 @@
 #define NAME_MAX_BYTES 1024
 #define RAW_MAX_BYTES (4 * NAME_MAX_BYTES)
 
-static char *printable(const char *s)
+static char *printable_type_name(const char *s)
 {
 	AUTO_BUF struct buf out = {0};
 
@@ -38,7 +38,7 @@ static struct span without_args(struct span type)
 	return span_sub(type, 0, end);
 }
 
-static void put_short(struct buf *out, struct span type, struct span name)
+static void put_short_type(struct buf *out, struct span type, struct span name)
 {
 	size_t arity;
 
@@ -58,7 +58,7 @@ void heap_type_set_name(struct heap_type *t, const char *metadata_name)
 	buf_init(&shown, RAW_MAX_BYTES);
 	buf_init(&shorter, RAW_MAX_BYTES);
 	buf_init(&spaces, RAW_MAX_BYTES);
-	put_short(&shorter, type, name);
+	put_short_type(&shorter, type, name);
 	span_put(&spaces, space);
 	word = span_without_arity(word, &arity);
 	/* C#'s own words ("string[]") have no namespace before them */
@@ -67,9 +67,9 @@ void heap_type_set_name(struct heap_type *t, const char *metadata_name)
 		buf_putc(&shown, '.');
 	}
 	buf_puts(&shown, buf_str(&shorter));
-	t->name = printable(buf_str(&shown));
-	t->short_name = printable(buf_str(&shorter));
-	t->space = printable(buf_str(&spaces));
+	t->name = printable_type_name(buf_str(&shown));
+	t->short_name = printable_type_name(buf_str(&shorter));
+	t->space = printable_type_name(buf_str(&spaces));
 }
 
 /* "<Add>b__0", "<<Main>$>b__1", "<Add>g__Local|0": where it was written. */
@@ -95,7 +95,7 @@ static void insert_method(char **name, struct span method)
 	span_put(&out, method);
 	buf_printf(&out, ".%s", closure);
 	free(*name);
-	*name = printable(buf_str(&out));
+	*name = printable_type_name(buf_str(&out));
 }
 
 void heap_type_set_lambda(struct heap_type *t, const char *lambda, size_t len)

@@ -49,7 +49,7 @@ static int64_t until_ms(const struct walk *k, int64_t patience_ms)
 	return k->o->deadline_ms && k->o->deadline_ms < until ? k->o->deadline_ms : until;
 }
 
-static void leave(struct walk *k)
+static void leave_process(struct walk *k)
 {
 	if (!k->inside)
 		return;
@@ -58,11 +58,11 @@ static void leave(struct walk *k)
 	k->inside = false;
 }
 
-static int enter(struct walk *k, uint32_t features, struct err *e)
+static int enter_process(struct walk *k, uint32_t features, struct err *e)
 {
 	struct profiler_channel *ch;
 
-	leave(k);
+	leave_process(k);
 	if (k->host->attach(k->host->ctx, features, &ch, e) < 0)
 		return -1;
 	k->inside = true;
@@ -76,7 +76,7 @@ static int enter_to_collect(struct walk *k, struct err *e)
 	if (k->prediction.flags & HEAP_COLLECTS)
 		return 0;
 	k->prediction.flags |= HEAP_COLLECTS;
-	return enter(k, CHANNEL_WANT_GC_ROOTS, e);
+	return enter_process(k, CHANNEL_WANT_GC_ROOTS, e);
 }
 
 /* A part was counted within the budget: what all of it would take. */
@@ -223,7 +223,7 @@ static int try_all(struct walk *k, struct heap_store *store, struct err *e)
 	return walked(k) ? heap_store_seal(store, e) : not_whole(k, e);
 }
 
-static void fill_facts(const struct walk *k, struct heap_snapshot *s, int64_t wall_ms)
+static void fill_heap_facts(const struct walk *k, struct heap_snapshot *s, int64_t wall_ms)
 {
 	struct heap_facts *f = &s->facts;
 
@@ -262,7 +262,7 @@ static int keep_what_fits(struct walk *k, struct heap_snapshot *s, struct err *e
 	return 0;
 }
 
-static int walk(struct walk *k, struct heap_snapshot **out, struct err *e)
+static int walk_heap(struct walk *k, struct heap_snapshot **out, struct err *e)
 {
 	struct heap_store store;
 	struct heap_scan scan = {0};
@@ -276,7 +276,7 @@ static int walk(struct walk *k, struct heap_snapshot **out, struct err *e)
 	heap_store_fini(&store);
 	if (!s)
 		return -1;
-	fill_facts(k, s, wall_ms);
+	fill_heap_facts(k, s, wall_ms);
 	r = heap_label_all(&k->client, s, &scan, until_ms(k, ANSWER_MS), e);
 	heap_scan_fini(&scan);
 	if (r == 0)
@@ -317,13 +317,13 @@ static void walk_after_all(struct walk *k, struct heap_snapshot **out)
 		return;
 	k->may_count = false;
 	set_flags(k);
-	if (walk(k, &graph, &e) < 0)
+	if (walk_heap(k, &graph, &e) < 0)
 		return;
 	heap_snapshot_free(*out);
 	*out = graph;
 }
 
-static int look(struct walk *k, const struct heap_share *share, struct err *e)
+static int forecast_walk(struct walk *k, const struct heap_share *share, struct err *e)
 {
 	return heap_forecast(&k->client, k->o, share, until_ms(k, ANSWER_MS), &k->prediction, e);
 }
@@ -333,11 +333,11 @@ static int predict(struct walk *k, const struct heap_share *share, struct err *e
 {
 	const uint32_t could = HEAP_CAN_COLLECT | HEAP_CAN_WALK;
 
-	if (enter(k, k->o->roots == HEAP_ROOTS_EXACT ? CHANNEL_WANT_GC_ROOTS : CHANNEL_WANT_HEAP, e) < 0 || look(k, share, e) < 0)
+	if (enter_process(k, k->o->roots == HEAP_ROOTS_EXACT ? CHANNEL_WANT_GC_ROOTS : CHANNEL_WANT_HEAP, e) < 0 || forecast_walk(k, share, e) < 0)
 		return -1;
 	if ((k->prediction.flags & (could | HEAP_COLLECTS | HEAP_QUIET)) != could)
 		return 0;
-	return enter_to_collect(k, e) < 0 ? -1 : look(k, share, e);
+	return enter_to_collect(k, e) < 0 ? -1 : forecast_walk(k, share, e);
 }
 
 int heap_walk_on(const struct heap_walk_host *host, const struct heap_walk_options *o, struct heap_snapshot **out, struct err *e)
@@ -357,10 +357,10 @@ int heap_walk_on(const struct heap_walk_host *host, const struct heap_walk_optio
 	if (r == 0)
 		r = make_request(&k, e);
 	if (r == 0)
-		r = walk(&k, out, e);
+		r = walk_heap(&k, out, e);
 	if (r == 0)
 		walk_after_all(&k, out);
-	leave(&k);
+	leave_process(&k);
 	heap_drain_free(k.drain);
 	return r;
 }

@@ -13,7 +13,7 @@
 
 #define V1_NO_LIMIT (INT64_C(1) << 62) /* v1 writes "no limit" as a number near INT64_MAX */
 
-static int64_t scaled(int64_t v, int64_t factor)
+static int64_t scaled_limit(int64_t v, int64_t factor)
 {
 	return v < 0 || v > INT64_MAX / factor ? -1 : v * factor;
 }
@@ -23,7 +23,7 @@ int64_t cgroup_dir_quota_millicores(const struct cgroup_dir *d)
 	if (!d->v2) {
 		int64_t quota = cgroup_dir_number(d, "cpu.cfs_quota_us"); /* -1: none */
 		int64_t period = cgroup_dir_number(d, "cpu.cfs_period_us");
-		return quota > 0 && period > 0 ? scaled(quota, 1000) / period : 0;
+		return quota > 0 && period > 0 ? scaled_limit(quota, 1000) / period : 0;
 	}
 	char path[CGROUP_PATH_MAX + 16], text[64];
 	snprintf(path, sizeof path, "%s/cpu.max", d->path);
@@ -37,13 +37,13 @@ static void read_throttling(const struct cgroup_dir *d, struct cgroup_cpu *out)
 {
 	out->periods = cgroup_dir_keyed(d, "cpu.stat", "nr_periods");
 	out->throttled_periods = cgroup_dir_keyed(d, "cpu.stat", "nr_throttled");
-	out->throttled_ns = d->v2 ? scaled(cgroup_dir_keyed(d, "cpu.stat", "throttled_usec"), 1000)
+	out->throttled_ns = d->v2 ? scaled_limit(cgroup_dir_keyed(d, "cpu.stat", "throttled_usec"), 1000)
 				  : cgroup_dir_keyed(d, "cpu.stat", "throttled_time");
 }
 
 int64_t cgroup_dir_usage_ns(const struct cgroup_dir *cpuacct)
 {
-	return cpuacct->v2 ? scaled(cgroup_dir_keyed(cpuacct, "cpu.stat", "usage_usec"), 1000)
+	return cpuacct->v2 ? scaled_limit(cgroup_dir_keyed(cpuacct, "cpu.stat", "usage_usec"), 1000)
 			   : cgroup_dir_number(cpuacct, "cpuacct.usage");
 }
 

@@ -277,7 +277,7 @@ bool cgroup_dir_up(struct cgroup_dir *d)
 	return true;
 }
 
-static bool read_file(const struct cgroup_dir *d, const char *file, char *out, size_t size)
+static bool read_cgroup_file(const struct cgroup_dir *d, const char *file, char *out, size_t size)
 {
 	char path[CGROUP_PATH_MAX + 64];
 	return snprintf(path, sizeof path, "%s/%s", d->path, file) < (int)sizeof path &&
@@ -287,11 +287,11 @@ static bool read_file(const struct cgroup_dir *d, const char *file, char *out, s
 int64_t cgroup_dir_number(const struct cgroup_dir *d, const char *file)
 {
 	char text[64];
-	return read_file(d, file, text, sizeof text) ? cgroup_parse_number(text) : -1;
+	return read_cgroup_file(d, file, text, sizeof text) ? cgroup_parse_number(text) : -1;
 }
 
 int64_t cgroup_dir_keyed(const struct cgroup_dir *d, const char *file, const char *key)
 {
 	char text[TEXT_MAX];
-	return read_file(d, file, text, sizeof text) ? cgroup_parse_keyed(text, key) : -1;
+	return read_cgroup_file(d, file, text, sizeof text) ? cgroup_parse_keyed(text, key) : -1;
 }

@@ -26,7 +26,7 @@ void maps_fini(struct maps *m)
 	*m = (struct maps){0};
 }
 
-static bool ends_with(const char *s, size_t len, const char *end)
+static bool path_ends_with(const char *s, size_t len, const char *end)
 {
 	size_t n = strlen(end);
 	return len >= n && memcmp(s + len - n, end, n) == 0;
@@ -52,7 +52,7 @@ static enum map_kind classify(const struct maps *m, const char *path, size_t len
 		return MAP_JIT;
 	if (path[0] == '[')
 		return MAP_KERNEL;
-	if (ends_with(path, len, ".dll") || ends_with(path, len, ".exe"))
+	if (path_ends_with(path, len, ".dll") || path_ends_with(path, len, ".exe"))
 		return MAP_ASSEMBLY;
 	if (m->main_path && strlen(m->main_path) == len && memcmp(m->main_path, path, len) == 0)
 		return MAP_MAIN;

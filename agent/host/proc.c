@@ -306,7 +306,7 @@ int proc_lines_open(struct proc_lines *l, int dirfd, const char *path)
 	return l->fd < 0 ? -1 : 0;
 }
 
-static bool refill(struct proc_lines *l)
+static bool refill_lines(struct proc_lines *l)
 {
 	memmove(l->data, l->data + l->pos, l->have - l->pos);
 	l->have -= l->pos;
@@ -330,7 +330,7 @@ bool proc_lines_next(struct proc_lines *l, const char **line, size_t *len)
 		char *stop = memchr(start, '\n', left);
 		bool whole = stop || (l->eof && left > 0) || left == sizeof l->data;
 		if (!whole) {
-			if (l->eof || (!refill(l) && l->have == l->pos))
+			if (l->eof || (!refill_lines(l) && l->have == l->pos))
 				return false;
 			continue;
 		}

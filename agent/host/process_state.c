@@ -40,7 +40,7 @@ int process_state_check(const char *proc_root, pid_t pid, const struct proc_stat
 }
 
 /* 1: a thread's name begins so; 0: none does; -1: they cannot be seen, or are too many to look at all. */
-static int find_thread(int proc_fd, const char *name)
+static int has_thread_named(int proc_fd, const char *name)
 {
 	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(task_fd);
@@ -60,5 +60,5 @@ static int find_thread(int proc_fd, const char *name)
 
 bool process_state_runtime_runs(int proc_fd)
 {
-	return find_thread(proc_fd, ".NET Finalizer") != 0;
+	return has_thread_named(proc_fd, ".NET Finalizer") != 0;
 }

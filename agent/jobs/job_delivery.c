@@ -55,7 +55,7 @@ static bool must_end(const struct jobs *j, const struct job *job)
 }
 
 /* Asks and waits. 0: *out is set; its url is the caller's to free. */
-static int ask(struct jobs *j, struct job *job, const struct link_report *r, struct job_answer *out, struct err *e)
+static int request_upload(struct jobs *j, struct job *job, const struct link_report *r, struct job_answer *out, struct err *e)
 {
 	struct link_msg m = {.type = LINK_MSG_UPLOAD_REQUEST};
 	memcpy(m.job_id, job->order.job_id, sizeof m.job_id);
@@ -96,7 +96,7 @@ static const char *ca_file_for(const struct jobs *j, const struct job_answer *a)
 }
 
 /* A crash of the node may have left a file of the right size with other bytes. */
-static int check_content(int fd, const struct link_report *r, struct err *e)
+static int check_report_content(int fd, const struct link_report *r, struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE], chunk[16384];
 	char hex[65] = "";
@@ -114,20 +114,20 @@ static int check_content(int fd, const struct link_report *r, struct err *e)
 	return -1;
 }
 
-static int open_report(const struct jobs *j, const struct job *job, const struct link_report *r, struct err *e)
+static int open_spooled_report(const struct jobs *j, const struct job *job, const struct link_report *r, struct err *e)
 {
 	AUTO_FD int dirfd = spool_job_open(j->config.spool, job->order.job_id, NULL);
 	AUTO_FD int fd = dirfd < 0 ? -1 : openat(dirfd, r->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return err_set_reason(e, ERR_INVALID, REASON_SpoolUnusable, "the report %s is no longer in the spool", r->name);
-	return check_content(fd, r, e) < 0 ? -1 : steal_fd(&fd);
+	return check_report_content(fd, r, e) < 0 ? -1 : steal_fd(&fd);
 }
 
 static int deliver_one(struct jobs *j, struct job *job, const struct link_report *r, int64_t *retry_after_ms, struct err *e)
 {
-	AUTO_FD int fd = open_report(j, job, r, e);
+	AUTO_FD int fd = open_spooled_report(j, job, r, e);
 	struct job_answer answer = {0};
-	if (fd < 0 || ask(j, job, r, &answer, e) < 0)
+	if (fd < 0 || request_upload(j, job, r, &answer, e) < 0)
 		return -1;
 	AUTO_FREE char *url = answer.url;
 	struct upload_options options = {
@@ -150,7 +150,7 @@ static enum job_phase end_after(const char *reason)
 }
 
 /* `reason`, `message`: why the delivery failed; NULL: it did not. */
-static void end(struct delivery *d, const char *reason, const char *message)
+static void end_delivery(struct delivery *d, const char *reason, const char *message)
 {
 	struct jobs *j = d->jobs;
 	struct job *job = d->job;
@@ -190,7 +190,7 @@ static void say_failure(struct delivery *d, const struct link_report *r, const c
 }
 
 /* Waits after a failure that another try may mend; a leader that links anew ends the wait, unless the store has asked for it. */
-static void back_off(struct delivery *d, int64_t retry_after_ms)
+static void back_off_delivery(struct delivery *d, int64_t retry_after_ms)
 {
 	struct jobs *j = d->jobs;
 	struct job *job = d->job;
@@ -271,11 +271,11 @@ static bool deliver_all(struct delivery *d)
 		if (e.kind == ERR_INVALID) {
 			give_up_on(d, (size_t)i, &e);
 		} else if (clock_mono_ms() >= d->give_up_ms) {
-			end(d, REASON_DeliveryExpired, e.message);
+			end_delivery(d, REASON_DeliveryExpired, e.message);
 			return false;
 		} else if (e.kind != ERR_CANCELED) {
 			say_failure(d, &r, e.message);
-			back_off(d, retry_after_ms);
+			back_off_delivery(d, retry_after_ms);
 		}
 	}
 	return !ended;
@@ -300,7 +300,7 @@ void job_delivery_run(struct jobs *j, struct job *job)
 	pthread_mutex_unlock(&j->lock);
 	if (delivers && deliver_all(&d)) {
 		bool lost = d.why_lost.kind != ERR_NONE;
-		end(&d, !lost ? NULL : d.why_lost.reason ? d.why_lost.reason : REASON_UploadFailed, d.why_lost.message);
+		end_delivery(&d, !lost ? NULL : d.why_lost.reason ? d.why_lost.reason : REASON_UploadFailed, d.why_lost.message);
 	}
 	free(d.ended_as);
 }

@@ -103,7 +103,7 @@ bool job_table_claim_process(struct job_table *t, struct job *j, const char *pro
 	return true;
 }
 
-static int64_t place_of(const struct job_table *t, const struct job *j)
+static int64_t waiting_position(const struct job_table *t, const struct job *j)
 {
 	int64_t place = 1;
 	for (size_t i = 0; i < t->count; i++)
@@ -116,7 +116,7 @@ bool job_table_renumber(struct job_table *t)
 	bool news = false;
 	for (size_t i = 0; i < t->count; i++) {
 		struct job *j = t->jobs[i];
-		int64_t place = j->waiting && !job_table_may_start(t, j) ? place_of(t, j) : 0;
+		int64_t place = j->waiting && !job_table_may_start(t, j) ? waiting_position(t, j) : 0;
 		if (j->state.queue_position == place)
 			continue;
 		j->state.queue_position = place;

@@ -21,7 +21,7 @@ struct worker {
 };
 
 /* Ends the job with this phase. */
-static void finish(struct jobs *j, struct job *job, enum job_phase phase, const char *reason, const char *message)
+static void finish_job(struct jobs *j, struct job *job, enum job_phase phase, const char *reason, const char *message)
 {
 	pthread_mutex_lock(&j->lock);
 	job->state.phase = phase;
@@ -33,9 +33,9 @@ static void finish(struct jobs *j, struct job *job, enum job_phase phase, const 
 	jobs_tell(j);
 }
 
-static void fail(struct jobs *j, struct job *job, const struct err *e)
+static void fail_job(struct jobs *j, struct job *job, const struct err *e)
 {
-	finish(j, job, JOB_FAILED, e->reason ? e->reason : REASON_InternalError, e->message);
+	finish_job(j, job, JOB_FAILED, e->reason ? e->reason : REASON_InternalError, e->message);
 }
 
 static void set_phase(struct jobs *j, struct job *job, enum job_phase phase, const char *reason)
@@ -88,7 +88,7 @@ static enum turn wait_turn(struct jobs *j, struct job *job)
 	return turn;
 }
 
-static void give_back(struct jobs *j, struct job *job)
+static void release_slot(struct jobs *j, struct job *job)
 {
 	pthread_mutex_lock(&j->lock);
 	if (job->has_slot)
@@ -135,7 +135,7 @@ static void name_containers(const struct link_order *o, struct target_list *list
 }
 
 /* The container's name by its id; else by its folder; else the only one that it can be. NULL: nobody knows. */
-static const char *container_name(const struct link_order *o, const struct target *t)
+static const char *order_container_name(const struct link_order *o, const struct target *t)
 {
 	for (size_t i = 0; t->container_id && i < o->container_count; i++) {
 		if (strcmp(o->containers[i].id, t->container_id) == 0)
@@ -149,7 +149,7 @@ static const char *container_name(const struct link_order *o, const struct targe
 /* Without a common pid namespace the order tells which container it is: the one of its name, else the only one. */
 static void learn_container(const struct link_order *o, struct target *t)
 {
-	const char *name = container_name(o, t);
+	const char *name = order_container_name(o, t);
 	for (size_t i = 0; !t->container_id && name && i < o->container_count; i++) {
 		if (strcmp(o->containers[i].name, name) == 0 && o->containers[i].id[0])
 			t->container_id = mem_strdup(o->containers[i].id);
@@ -224,7 +224,7 @@ static bool claim(struct jobs *j, struct job *job, const struct target *t)
 	free(s->container);
 	free(s->container_id);
 	free(s->runtime_version);
-	s->container = mem_strdup(container_name(&job->order, t));
+	s->container = mem_strdup(order_container_name(&job->order, t));
 	s->container_id = mem_strdup(t->container_id);
 	s->runtime_version = mem_strdup(t->runtime_version);
 	s->pid = t->inner_pid;
@@ -241,12 +241,12 @@ static bool claim(struct jobs *j, struct job *job, const struct target *t)
 
 /* The session ----------------------------------------------------------------------------------------------------- */
 
-static const char *phase_reason(enum job_phase phase)
+static const char *job_phase_reason(enum job_phase phase)
 {
 	return phase == JOB_PREPARING ? REASON_Preparing : phase == JOB_PROFILING ? REASON_Profiling : REASON_Analyzing;
 }
 
-static void on_progress(void *ctx, const struct session_progress *p)
+static void update_job_progress(void *ctx, const struct session_progress *p)
 {
 	struct worker *t = ctx;
 	struct job *job = t->job;
@@ -262,7 +262,7 @@ static void on_progress(void *ctx, const struct session_progress *p)
 	if (first)
 		s->first_sample_wall_ms = p->first_sample_wall_ms;
 	if (p->phase != s->phase)
-		jobs_say(job, phase_reason(p->phase), NULL);
+		jobs_say(job, job_phase_reason(p->phase), NULL);
 	s->phase = p->phase;
 	pthread_mutex_unlock(&t->jobs->lock);
 	if (!news)
@@ -286,7 +286,7 @@ static void send_back(struct jobs *j, struct job *job)
 }
 
 /* With reports to deliver the job goes on as Delivering; its reason says which end it will have. */
-static void note_outcome(struct jobs *j, struct job *job, const struct session_outcome *o)
+static void note_job_outcome(struct jobs *j, struct job *job, const struct session_outcome *o)
 {
 	struct link_job *s = &job->state;
 	bool delivers = o->report.report_count > 0; /* of a session that failed, too */
@@ -319,7 +319,7 @@ static void note_outcome(struct jobs *j, struct job *job, const struct session_o
 static void run_session(struct jobs *j, struct job *job, const struct target *t, int dirfd)
 {
 	const struct link_order *o = &job->order;
-	const char *container = container_name(o, t);
+	const char *container = order_container_name(o, t);
 	struct report_context context = {
 		.session_name = o->session_name,
 		.session_namespace = o->session_namespace,
@@ -339,13 +339,13 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.files_max = spool_left_bytes(j->config.spool),
 		.cancel_fd = job->cancel_fd,
 		.deadline_ms = job->deadline_mono_ms,
-		.on_progress = on_progress,
+		.on_progress = update_job_progress,
 		.progress_ctx = &progress,
 	};
 	struct session_outcome outcome = {0};
 	j->config.operations->run(&request, &outcome);
 	STEP("report");
-	note_outcome(j, job, &outcome);
+	note_job_outcome(j, job, &outcome);
 	if (outcome.left_behind && j->config.left_behind)
 		j->config.left_behind(j->config.ctx);
 	session_outcome_fini(&outcome);
@@ -359,7 +359,7 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	set_phase(j, job, JOB_PREPARING, REASON_Preparing);
 	struct target target = {0};
 	if (find_process(j, job, &target, &e) < 0) {
-		fail(j, job, &e);
+		fail_job(j, job, &e);
 		return ATTEMPT_DONE;
 	}
 	if (!claim(j, job, &target)) {
@@ -369,14 +369,14 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	STEP("chosen");
 	AUTO_FD int dirfd = spool_job_create(j->config.spool, job->order.job_id, &e);
 	if (dirfd < 0)
-		fail(j, job, &e);
+		fail_job(j, job, &e);
 	else
 		run_session(j, job, &target, dirfd);
 	target_fini(&target);
 	return ATTEMPT_DONE;
 }
 
-static void profile(struct jobs *j, struct job *job)
+static void profile_job(struct jobs *j, struct job *job)
 {
 	enum attempt result;
 	do {
@@ -385,16 +385,16 @@ static void profile(struct jobs *j, struct job *job)
 			job_save(j, job); /* it waits in the spool for the next agent */
 			return;
 		case TURN_CANCELED:
-			finish(j, job, JOB_CANCELED, REASON_Canceled, "ended on request before it began");
+			finish_job(j, job, JOB_CANCELED, REASON_Canceled, "ended on request before it began");
 			return;
 		case TURN_TOO_LATE:
-			finish(j, job, JOB_FAILED, REASON_DeadlineExceeded, "the budget of the node or the process was in use until the deadline");
+			finish_job(j, job, JOB_FAILED, REASON_DeadlineExceeded, "the budget of the node or the process was in use until the deadline");
 			return;
 		case TURN_COME:
 			break;
 		}
 		result = attempt(j, job);
-		give_back(j, job);
+		release_slot(j, job);
 	} while (result == ATTEMPT_BLOCKED);
 	job_save(j, job);
 	jobs_tell(j);
@@ -402,7 +402,7 @@ static void profile(struct jobs *j, struct job *job)
 
 /* The thread ------------------------------------------------------------------------------------------------------ */
 
-static void *work(void *arg)
+static void *run_job_thread(void *arg)
 {
 	struct worker t = *(struct worker *)arg;
 	free(arg);
@@ -412,7 +412,7 @@ static void *work(void *arg)
 	bool forget = t.job->forget;
 	pthread_mutex_unlock(&j->lock);
 	if (phase == JOB_QUEUED && !forget)
-		profile(j, t.job);
+		profile_job(j, t.job);
 	if (!forget)
 		job_delivery_run(j, t.job);
 	pthread_mutex_lock(&j->lock);
@@ -435,7 +435,7 @@ int job_worker_start(struct jobs *j, struct job *job)
 {
 	struct worker *t = mem_alloc(sizeof *t);
 	*t = (struct worker){j, job};
-	if (thread_start(NULL, "job", STACK_BYTES, work, t, NULL) == 0)
+	if (thread_start(NULL, "job", STACK_BYTES, run_job_thread, t, NULL) == 0)
 		return 0;
 	free(t);
 	return -1;

@@ -109,7 +109,7 @@ static void launch(struct jobs *j, struct job *job)
 }
 
 /* Answers an order that becomes no job. When nobody takes the answer, the order comes again. */
-static void refuse(struct jobs *j, const struct link_order *o, const char *reason, const char *message)
+static void refuse_order(struct jobs *j, const struct link_order *o, const char *reason, const char *message)
 {
 	struct link_msg m = {.type = LINK_MSG_JOB};
 	memcpy(m.u.job.job_id, o->job_id, sizeof m.u.job.job_id);
@@ -135,7 +135,7 @@ void jobs_order(struct jobs *j, const struct link_order *o)
 {
 	if (o->spec_error[0]) {
 		AUTO_FREE char *message = mem_printf("the node's agent " DRDOTNET_VERSION " does not understand the order: %s", o->spec_error);
-		refuse(j, o, REASON_AgentTooOld, message);
+		refuse_order(j, o, REASON_AgentTooOld, message);
 		return;
 	}
 	pthread_mutex_lock(&j->lock);
@@ -154,7 +154,7 @@ void jobs_order(struct jobs *j, const struct link_order *o)
 	}
 	pthread_mutex_unlock(&j->lock);
 	if (refused)
-		refuse(j, o, REASON_SpoolFull, "the agent already has as many jobs as it keeps, with those whose reports wait for the store");
+		refuse_order(j, o, REASON_SpoolFull, "the agent already has as many jobs as it keeps, with those whose reports wait for the store");
 	else if (forgotten && !job)
 		LOG_INFO("jobs", "a late copy of an order is ignored", LOG_S("job", o->job_id[0] ? o->job_id : ""));
 	jobs_tell(j);
@@ -167,7 +167,7 @@ static void make_readable(int event_fd)
 	}
 }
 
-static void end_early(struct job *job)
+static void end_job_early(struct job *job)
 {
 	make_readable(job->cancel_fd);
 }
@@ -178,7 +178,7 @@ void jobs_cancel(struct jobs *j, const char *job_id)
 	struct job *job = job_table_find(&j->table, job_id);
 	if (job && !job_phase_is_final(job->state.phase)) {
 		job->canceled = true;
-		end_early(job);
+		end_job_early(job);
 		pthread_cond_broadcast(&j->changed);
 	}
 	pthread_mutex_unlock(&j->lock);
@@ -192,7 +192,7 @@ void jobs_forget(struct jobs *j, const char *job_id)
 	struct job *job = job_table_find(&j->table, job_id);
 	if (job && job->active) {
 		job->forget = job->canceled = true;
-		end_early(job);
+		end_job_early(job);
 		make_readable(job->abort_fd);
 		pthread_cond_broadcast(&j->changed);
 	} else if (job && job_worker_start(j, job) == 0) {
@@ -257,7 +257,7 @@ size_t jobs_count(struct jobs *j)
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
 /* A session that the agent's death has cut short starts again when there is time; what was written is delivered. */
-static void take_up(struct jobs *j, const struct link_order *o, struct link_job *state)
+static void resume_job(struct jobs *j, const struct link_order *o, struct link_job *state)
 {
 	struct job *job = job_table_add(&j->table, o);
 	if (!job)
@@ -294,7 +294,7 @@ static void load_spool(struct jobs *j)
 		struct link_job state = {0};
 		struct err e = ERR_INIT;
 		if (spool_job_load(j->config.spool, ids[i], &order, &state, &e) == 0) {
-			take_up(j, &order, &state);
+			resume_job(j, &order, &state);
 			session_spec_fini(&order.spec);
 			link_job_fini(&state);
 		} else {
@@ -330,7 +330,7 @@ void jobs_stop(struct jobs *j)
 	j->stopping = true;
 	for (size_t i = 0; i < j->table.count; i++) {
 		j->table.jobs[i]->stopped = true;
-		end_early(j->table.jobs[i]);
+		end_job_early(j->table.jobs[i]);
 		make_readable(j->table.jobs[i]->abort_fd);
 	}
 	pthread_cond_broadcast(&j->changed);

@@ -84,7 +84,7 @@ static int blame(struct err *e)
 }
 
 /* Refused before anything is done to a process, not when its report is to be written. */
-static int check_room(struct spool *s, struct err *e)
+static int check_spool_room(struct spool *s, struct err *e)
 {
 	if (spool_used_bytes(s) >= s->quota_bytes)
 		return err_set_reason(e, ERR_RETRY, REASON_SpoolFull, "the spool %s has reached its quota of %" PRId64 " bytes", s->root,
@@ -101,7 +101,7 @@ static int check_room(struct spool *s, struct err *e)
 }
 
 /* 0: it is there now. errno otherwise. */
-static int make_folder(struct spool *s, const char *path)
+static int make_job_folder(struct spool *s, const char *path)
 {
 	if (mkdir(path, 0700) == 0 || errno == EEXIST)
 		return 0;
@@ -113,9 +113,9 @@ static int make_folder(struct spool *s, const char *path)
 int spool_job_create(struct spool *s, const char *job_id, struct err *e)
 {
 	AUTO_FREE char *path = job_path(s, job_id, e);
-	if (!path || check_room(s, e) < 0)
+	if (!path || check_spool_room(s, e) < 0)
 		return -1;
-	if (make_folder(s, path) < 0) {
+	if (make_job_folder(s, path) < 0) {
 		err_set_errno(e, errno, "cannot make the job's folder %s", path);
 		return blame(e);
 	}
@@ -167,7 +167,7 @@ static void remove_one(int dirfd, const char *name)
 }
 
 /* Removes the files of one job's folder; there are no folders in it, but for an empty one that is not ours. */
-static void remove_files(int dir_fd)
+static void remove_job_files(int dir_fd)
 {
 	AUTO_DIR DIR *dir = fsio_opendir_take(dir_fd);
 	if (!dir)
@@ -188,7 +188,7 @@ void spool_job_remove(struct spool *s, const char *job_id)
 			unlink(path); /* no folder at all */
 		return;
 	}
-	remove_files(fd);
+	remove_job_files(fd);
 	rmdir(path);
 }
 

@@ -14,7 +14,7 @@
 #define CODE_SIZE 64
 
 /* Opens a second stream on the file, so that the caller's descriptor keeps its place. */
-static FILE *open_file(int fd, const struct link_report *r, struct err *e)
+static FILE *open_upload_file(int fd, const struct link_report *r, struct err *e)
 {
 	struct stat st;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size != r->size_bytes) {
@@ -30,7 +30,7 @@ static FILE *open_file(int fd, const struct link_report *r, struct err *e)
 }
 
 /* S3's error bodies have <Code>AccessDenied</Code>; the code is letters only, all else is not shown. */
-static void find_code(const char *body, char out[CODE_SIZE])
+static void find_s3_code(const char *body, char out[CODE_SIZE])
 {
 	out[0] = '\0';
 	const char *start = strstr(body, "<Code>");
@@ -46,7 +46,7 @@ static void find_code(const char *body, char out[CODE_SIZE])
 
 /* S3 answers 400 for some things that are no fault of the request: what a slow or torn body gave, and a session token that has run out
  * (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html). */
-static enum err_kind kind_of(int status, const char *code)
+static enum err_kind upload_error_kind(int status, const char *code)
 {
 	static const struct {
 		const char *code;
@@ -90,15 +90,15 @@ static int answer_to_error(const struct link_report *r, const struct http_respon
 	if (answer->status >= 200 && answer->status < 300)
 		return 0;
 	char code[CODE_SIZE];
-	find_code(buf_str(&answer->body), code);
+	find_s3_code(buf_str(&answer->body), code);
 	const char *hint = hint_for(answer->status, code);
-	return err_set(e, kind_of(answer->status, code), answer->status, "the store answered %d%s%s to report %s%s%s", answer->status,
+	return err_set(e, upload_error_kind(answer->status, code), answer->status, "the store answered %d%s%s to report %s%s%s", answer->status,
 		       code[0] ? " " : "", code, r->name, hint ? ": " : "", hint ? hint : "");
 }
 
 int upload_put(const char *url, int fd, const struct link_report *r, const struct upload_options *o, struct err *e)
 {
-	AUTO_FILE FILE *file = open_file(fd, r, e);
+	AUTO_FILE FILE *file = open_upload_file(fd, r, e);
 	if (!file)
 		return -1;
 	struct http_tls tls = {.ca_file = o->ca_file};

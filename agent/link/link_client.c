@@ -183,7 +183,7 @@ static void apply_addresses(struct link_client *c)
 }
 
 /* In the resolver's thread. */
-static void on_resolved(void *ctx, const struct resolver_result *r)
+static void keep_resolved(void *ctx, const struct resolver_result *r)
 {
 	struct link_client *c = ctx;
 	pthread_mutex_lock(&c->lock);
@@ -227,7 +227,7 @@ static void on_refresh(lws_sorted_usec_list_t *sul)
 
 /* lws ------------------------------------------------------------------------------------------------------------- */
 
-static void on_woken(struct link_client *c)
+static void handle_wakeup(struct link_client *c)
 {
 	apply_addresses(c);
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++) {
@@ -279,7 +279,7 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 		return 0;
 	case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
 		if (c)
-			on_woken(c);
+			handle_wakeup(c);
 		return 0;
 	case LWS_CALLBACK_CLIENT_APPEND_HANDSHAKE_HEADER:
 		return append_token(l, wsi, in, len);
@@ -303,7 +303,7 @@ static int on_lws(struct lws *wsi, enum lws_callback_reasons reason, void *user,
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
-static void *serve(void *arg)
+static void *serve_links(void *arg)
 {
 	struct link_client *c = arg;
 	while (!atomic_load(&c->stopping) && lws_service(c->context, 0) >= 0)
@@ -318,7 +318,7 @@ static void log_from_lws(int level, const char *line)
 	LOG_DEBUG("link", "libwebsockets", LOG_S("message", text));
 }
 
-static int make_context(struct link_client *c, struct err *e)
+static int make_client_context(struct link_client *c, struct err *e)
 {
 	static const struct lws_protocols protocols[] = {
 		{.name = LINK_SUBPROTOCOL, .callback = on_lws, .rx_buffer_size = 4096},
@@ -343,16 +343,16 @@ static int make_context(struct link_client *c, struct err *e)
 	return c->context && c->tls ? 0 : err_set(e, ERR_INTERNAL, 0, "cannot create the link's network context");
 }
 
-static int start(struct link_client *c, struct err *e)
+static int start_link_thread(struct link_client *c, struct err *e)
 {
-	if (make_context(c, e) < 0)
+	if (make_client_context(c, e) < 0)
 		return -1;
 	lws_sul_schedule(c->context, 0, &c->refresh, on_refresh, c->config.refresh_ms * LWS_US_PER_MS);
-	c->thread_started = thread_start(&c->thread, "link", THREAD_STACK_USUAL, serve, c, e) == 0;
+	c->thread_started = thread_start(&c->thread, "link", THREAD_STACK_USUAL, serve_links, c, e) == 0;
 	return c->thread_started ? 0 : -1;
 }
 
-static void copy_config(struct link_client *c, const struct link_client_config *from)
+static void copy_client_config(struct link_client *c, const struct link_client_config *from)
 {
 	c->config = *from;
 	c->config.host = mem_strdup(from->host);
@@ -374,12 +374,12 @@ static void copy_config(struct link_client *c, const struct link_client_config *
 struct link_client *link_client_new(const struct link_client_config *config, struct err *e)
 {
 	struct link_client *c = mem_alloc(sizeof *c);
-	copy_config(c, config);
+	copy_client_config(c, config);
 	pthread_mutex_init(&c->lock, NULL);
 	for (int i = 0; i < LINK_CLIENT_MAX_LINKS; i++)
 		c->links[i].client = c;
-	if (start(c, e) == 0) {
-		struct resolver_callbacks callbacks = {c, on_resolved, on_unresolved};
+	if (start_link_thread(c, e) == 0) {
+		struct resolver_callbacks callbacks = {c, keep_resolved, on_unresolved};
 		c->resolver = resolver_new(c->config.host, c->config.refresh_ms, &callbacks, e);
 		if (c->resolver)
 			return c;

@@ -176,7 +176,7 @@ static bool obeys(struct link *l, const struct link_msg *m)
 	return true;
 }
 
-static void handle(struct link *l, const struct link_msg *m)
+static void handle_link_message(struct link *l, const struct link_msg *m)
 {
 	struct link_client *c = l->client;
 	switch (m->type) {
@@ -217,7 +217,7 @@ int link_session_receive(struct link *l, const char *data, size_t len, bool last
 		LOG_WARN("link", "the controller speaks nonsense", LOG_S("error", e.kind ? e.message : ""));
 		return -1;
 	}
-	handle(l, &m);
+	handle_link_message(l, &m);
 	link_msg_fini(&m);
 	return 0;
 }

@@ -27,12 +27,12 @@ struct resolver {
 	bool hurry, stopping;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_address(const void *a, const void *b)
 {
 	return strcmp(a, b);
 }
 
-static void add(struct resolver_result *r, const struct sockaddr *sa, socklen_t len)
+static void add_address(struct resolver_result *r, const struct sockaddr *sa, socklen_t len)
 {
 	char *out = r->addresses[r->count];
 	if (r->count == RESOLVER_MAX_ADDRESSES || getnameinfo(sa, len, out, RESOLVER_ADDRESS_SIZE, NULL, 0, NI_NUMERICHOST) != 0)
@@ -44,7 +44,7 @@ static void add(struct resolver_result *r, const struct sockaddr *sa, socklen_t 
 	r->count++;
 }
 
-static int look_up(const char *host, struct resolver_result *r)
+static int resolve_host(const char *host, struct resolver_result *r)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *list = NULL;
 	int rc = getaddrinfo(host, NULL, &hints, &list);
@@ -52,9 +52,9 @@ static int look_up(const char *host, struct resolver_result *r)
 		return rc;
 	*r = (struct resolver_result){0};
 	for (struct addrinfo *ai = list; ai && r->count < RESOLVER_MAX_ADDRESSES; ai = ai->ai_next)
-		add(r, ai->ai_addr, ai->ai_addrlen);
+		add_address(r, ai->ai_addr, ai->ai_addrlen);
 	freeaddrinfo(list);
-	qsort(r->addresses, r->count, sizeof r->addresses[0], compare);
+	qsort(r->addresses, r->count, sizeof r->addresses[0], compare_address);
 	return 0;
 }
 
@@ -75,14 +75,14 @@ static bool wait_next(struct resolver *r, int64_t interval_ms)
 	return go_on;
 }
 
-static void *run(void *arg)
+static void *run_resolver(void *arg)
 {
 	struct resolver *r = arg;
 	int last = 0;
 	int64_t interval = LEAST_INTERVAL_MS;
 	do {
 		struct resolver_result found;
-		int rc = look_up(r->host, &found);
+		int rc = resolve_host(r->host, &found);
 		if (rc == 0)
 			r->callbacks.on_result(r->callbacks.ctx, &found);
 		else
@@ -106,7 +106,7 @@ struct resolver *resolver_new(const char *host, int64_t interval_ms, const struc
 	r->callbacks = *callbacks;
 	pthread_mutex_init(&r->lock, NULL);
 	thread_cond_init(&r->changed);
-	r->started = thread_start(&r->thread, "resolver", STACK_BYTES, run, r, e) == 0;
+	r->started = thread_start(&r->thread, "resolver", STACK_BYTES, run_resolver, r, e) == 0;
 	if (r->started)
 		return r;
 	resolver_free(r);

@@ -44,24 +44,24 @@ struct observe {
 
 /* The thread's side ------------------------------------------------------------------------------------------------ */
 
-static void key_of(const struct link_observation *o, char out[KEY_SIZE])
+static void watch_key(const struct link_observation *o, char out[KEY_SIZE])
 {
 	memset(out, 0, KEY_SIZE);
 	snprintf(out, KEY_SIZE, "%s/%s/%s", o->id, o->pod_uid, o->container);
 }
 
-static void drop(struct observe *o, struct watch *w)
+static void remove_watch(struct observe *o, struct watch *w)
 {
 	HASH_DEL(o->watches, w);
 	observe_group_fini(&w->group);
 	free(w);
 }
 
-static void drop_all(struct observe *o)
+static void remove_all_watches(struct observe *o)
 {
 	struct watch *w, *tmp;
 	HASH_ITER(hh, o->watches, w, tmp)
-		drop(o, w);
+		remove_watch(o, w);
 }
 
 static bool same_question(const struct link_observation *a, const struct link_observation *b)
@@ -90,7 +90,7 @@ static void replace_set(struct observe *o, const struct link_observation *items,
 	for (size_t i = 0; i < count; i++) {
 		char key[KEY_SIZE];
 		struct watch *before = NULL;
-		key_of(&items[i], key);
+		watch_key(&items[i], key);
 		HASH_FIND_STR(o->watches, key, w);
 		if (w) /* said twice */
 			continue;
@@ -114,7 +114,7 @@ static bool wants_finding(const struct watch *w, int64_t now_ms)
 	return (!w->group.folder || (!w->what.whole && !w->group.limit)) && now_ms >= w->find_mono_ms;
 }
 
-static void find_groups(struct observe *o, int64_t now_ms)
+static void find_watch_groups(struct observe *o, int64_t now_ms)
 {
 	size_t count = 0, all = HASH_COUNT(o->watches);
 	AUTO_FREE const struct link_observation **items = mem_calloc(all + 1, sizeof *items);
@@ -187,7 +187,7 @@ static void send_changes(struct observe *o)
 }
 
 /* false: there is nothing to do any more. The lock is held. */
-static bool take_set(struct observe *o)
+static bool apply_pending_set(struct observe *o)
 {
 	if (o->pending) {
 		struct link_observation *items = o->pending;
@@ -201,12 +201,12 @@ static bool take_set(struct observe *o)
 	}
 	if (o->watches && clock_mono_ms() >= o->valid_until_ms) {
 		LOG_WARN("observe", "no leader asks any more: nothing is observed");
-		drop_all(o);
+		remove_all_watches(o);
 	}
 	return o->watches && !o->stopping;
 }
 
-static void wait_until(struct observe *o, int64_t mono_ms)
+static void wait_for_change(struct observe *o, int64_t mono_ms)
 {
 	while (!o->stopping && !o->pending) {
 		if (thread_cond_wait_until(&o->changed, &o->lock, mono_ms) != 0)
@@ -216,16 +216,16 @@ static void wait_until(struct observe *o, int64_t mono_ms)
 
 static void look_once(struct observe *o)
 {
-	find_groups(o, clock_mono_ms());
+	find_watch_groups(o, clock_mono_ms());
 	look_at_all(o);
 	send_changes(o);
 }
 
-static void *run(void *arg)
+static void *run_observe(void *arg)
 {
 	struct observe *o = arg;
 	pthread_mutex_lock(&o->lock);
-	while (take_set(o)) {
+	while (apply_pending_set(o)) {
 		if (o->pending)
 			continue;
 		o->status.count = HASH_COUNT(o->watches);
@@ -234,10 +234,10 @@ static void *run(void *arg)
 		pthread_mutex_unlock(&o->lock);
 		look_once(o);
 		pthread_mutex_lock(&o->lock);
-		wait_until(o, next_ms);
+		wait_for_change(o, next_ms);
 	}
 	o->status.count = 0;
-	drop_all(o);
+	remove_all_watches(o);
 	o->running = false;
 	pthread_mutex_unlock(&o->lock);
 	return NULL;
@@ -263,7 +263,7 @@ static void ensure_thread(struct observe *o)
 		return;
 	if (o->joinable)
 		pthread_join(o->thread, NULL);
-	o->running = o->joinable = thread_start(&o->thread, "observe", STACK_BYTES, run, o, NULL) == 0;
+	o->running = o->joinable = thread_start(&o->thread, "observe", STACK_BYTES, run_observe, o, NULL) == 0;
 	if (!o->running)
 		LOG_ERROR("observe", "no thread can be started: thresholds are not observed until the leader asks again");
 }

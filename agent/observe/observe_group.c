@@ -30,8 +30,8 @@ static int64_t limit_of(const struct cgroup_dir *pod, const struct cgroup_dir *c
 /* One controller's walk; `use` is called for each container that was found. */
 typedef void use_fn(struct observe_group *g, const struct link_observation *o, const struct cgroup_dir *pod, const struct cgroup_dir *container);
 
-static void walk(const char *proc_root, const char *controller, enum link_resource resource, const struct link_observation *const *items,
-		 size_t count, struct observe_group *out, use_fn *use)
+static void walk_pods(const char *proc_root, const char *controller, enum link_resource resource, const struct link_observation *const *items,
+		      size_t count, struct observe_group *out, use_fn *use)
 {
 	AUTO_FREE struct link_pod_usage *pods = mem_calloc(count, sizeof *pods);
 	AUTO_FREE struct cgroup_dir *dirs = mem_calloc(count, sizeof *dirs);
@@ -68,9 +68,9 @@ void observe_group_find(const char *proc_root, const struct link_observation *co
 	memset(out, 0, count * sizeof *out);
 	if (!count)
 		return;
-	walk(proc_root, "cpuacct", LINK_RESOURCE_CPU, items, count, out, use_folder);
-	walk(proc_root, "cpu", LINK_RESOURCE_CPU, items, count, out, use_limit); /* v1 may have it elsewhere */
-	walk(proc_root, "memory", LINK_RESOURCE_MEMORY, items, count, out, use_folder);
+	walk_pods(proc_root, "cpuacct", LINK_RESOURCE_CPU, items, count, out, use_folder);
+	walk_pods(proc_root, "cpu", LINK_RESOURCE_CPU, items, count, out, use_limit); /* v1 may have it elsewhere */
+	walk_pods(proc_root, "memory", LINK_RESOURCE_MEMORY, items, count, out, use_folder);
 }
 
 void observe_group_look(const struct observe_group *g, const struct link_observation *o, struct observe_sample *out)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static bool become(struct observe_state *s, enum link_observed_state state, int64_t since_wall_ms)
+static bool change_state(struct observe_state *s, enum link_observed_state state, int64_t since_wall_ms)
 {
 	if (s->state == state)
 		return false;
@@ -41,7 +41,7 @@ static bool is_above(double value, double whole, int64_t percent)
 	return value * 100 > whole * (double)percent;
 }
 
-static bool judge(const struct link_observation *o, struct observe_state *s, const struct observe_sample *now)
+static bool judge_sample(const struct link_observation *o, struct observe_state *s, const struct observe_sample *now)
 {
 	int64_t for_ms = o->for_seconds * 1000, calm_ms = for_ms < OBSERVE_NORMAL_MOST_MS ? for_ms : OBSERVE_NORMAL_MOST_MS;
 	bool above = is_above((double)s->value, (double)s->whole, o->above_percent);
@@ -57,10 +57,10 @@ static bool judge(const struct link_observation *o, struct observe_state *s, con
 	else if (!s->below_mono_ms)
 		s->below_mono_ms = now->mono_ms;
 	if (above && now->mono_ms - s->above_mono_ms >= for_ms)
-		return become(s, LINK_OBSERVED_ABOVE, s->above_wall_ms);
+		return change_state(s, LINK_OBSERVED_ABOVE, s->above_wall_ms);
 	if (s->state == LINK_OBSERVED_ABOVE && (!below || now->mono_ms - s->below_mono_ms < calm_ms))
 		return false;
-	return become(s, LINK_OBSERVED_NORMAL, now->wall_ms);
+	return change_state(s, LINK_OBSERVED_NORMAL, now->wall_ms);
 }
 
 bool observe_step(const struct link_observation *o, struct observe_state *s, const struct observe_sample *sample)
@@ -68,12 +68,12 @@ bool observe_step(const struct link_observation *o, struct observe_state *s, con
 	if (!sample->found || sample->whole <= 0) {
 		forget_past(s);
 		s->value = s->whole = 0;
-		return become(s, sample->found ? LINK_OBSERVED_NO_LIMIT : LINK_OBSERVED_NOT_FOUND, sample->wall_ms);
+		return change_state(s, sample->found ? LINK_OBSERVED_NO_LIMIT : LINK_OBSERVED_NOT_FOUND, sample->wall_ms);
 	}
 	int64_t value = o->resource == LINK_RESOURCE_CPU ? cpu_value(s, sample) : sample->amount;
 	s->whole = sample->whole;
 	if (value < 0) /* the first one: nothing to compare with */
 		return false;
 	s->value = value;
-	return judge(o, s, sample);
+	return judge_sample(o, s, sample);
 }

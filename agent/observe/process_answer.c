@@ -34,7 +34,7 @@ struct answer {
 
 /* Looking ---------------------------------------------------------------------------------------------------------- */
 
-static const struct link_queried_pod *asked_for(const struct link_process_query *q, const char *pod_uid)
+static const struct link_queried_pod *find_queried_pod(const struct link_process_query *q, const char *pod_uid)
 {
 	for (size_t i = 0; pod_uid && i < q->count; i++) {
 		if (strcmp(q->pods[i].uid, pod_uid) == 0)
@@ -43,7 +43,7 @@ static const struct link_queried_pod *asked_for(const struct link_process_query 
 	return NULL;
 }
 
-static void describe(const struct target *t, const char *pod_uid, struct link_process *p)
+static void describe_process(const struct target *t, const char *pod_uid, struct link_process *p)
 {
 	*p = (struct link_process){
 		.pid = t->inner_pid,
@@ -68,11 +68,11 @@ struct seen {
 	bool more;
 };
 
-static void keep(struct target_list *found, const struct link_process_query *q, struct seen *s)
+static void keep_queried_targets(struct target_list *found, const struct link_process_query *q, struct seen *s)
 {
 	for (size_t i = 0; i < found->count; i++) {
 		struct target *t = &found->items[i];
-		if (t->inner_pid <= 0 || !asked_for(q, t->pod_uid))
+		if (t->inner_pid <= 0 || !find_queried_pod(q, t->pod_uid))
 			continue;
 		if (s->targets.count == LINK_MAX_PROCESSES)
 			s->more = true;
@@ -91,10 +91,10 @@ static void discover(struct discover_options *o, const struct link_process_query
 		LOG_WARN("processes", "cannot look for all processes", LOG_S("error", e.message));
 		s->more = true;
 	}
-	keep(&found, q, s);
+	keep_queried_targets(&found, q, s);
 }
 
-static void look(const struct process_answers_config *c, const struct link_process_query *q, struct seen *s)
+static void find_targets(const struct process_answers_config *c, const struct link_process_query *q, struct seen *s)
 {
 	struct discover_options o = {
 		.mode = c->mode,
@@ -121,7 +121,7 @@ static void look(const struct process_answers_config *c, const struct link_proce
 /* Usage ------------------------------------------------------------------------------------------------------------ */
 
 /* CPU time until now, if it is still the same process; -1: not known. */
-static int64_t cpu_ticks(const char *proc_root, const struct target *t)
+static int64_t target_cpu_ticks(const char *proc_root, const struct target *t)
 {
 	AUTO_FD int fd = t->pid > 0 ? proc_open(proc_root, t->pid) : -1;
 	struct proc_stat stat;
@@ -130,7 +130,7 @@ static int64_t cpu_ticks(const char *proc_root, const struct target *t)
 	return (int64_t)(stat.utime_ticks + stat.stime_ticks);
 }
 
-static int64_t resident_bytes(const char *proc_root, const struct target *t)
+static int64_t target_resident_bytes(const char *proc_root, const struct target *t)
 {
 	AUTO_FD int fd = t->pid > 0 ? proc_open(proc_root, t->pid) : -1;
 	char text[128];
@@ -140,19 +140,19 @@ static int64_t resident_bytes(const char *proc_root, const struct target *t)
 	return pages * sysconf(_SC_PAGESIZE);
 }
 
-static void measure(const struct process_answers_config *c, const struct seen *s, int64_t window_ms, struct link_process *out)
+static void measure_targets(const struct process_answers_config *c, const struct seen *s, int64_t window_ms, struct link_process *out)
 {
 	AUTO_FREE int64_t *before = mem_calloc(s->targets.count + 1, sizeof *before);
 	int64_t began_ms = clock_mono_ms();
 	for (size_t i = 0; i < s->targets.count; i++) {
-		before[i] = window_ms > 0 ? cpu_ticks(c->proc_root, &s->targets.items[i]) : -1;
-		out[i].memory_bytes = resident_bytes(c->proc_root, &s->targets.items[i]);
+		before[i] = window_ms > 0 ? target_cpu_ticks(c->proc_root, &s->targets.items[i]) : -1;
+		out[i].memory_bytes = target_resident_bytes(c->proc_root, &s->targets.items[i]);
 	}
 	if (window_ms > 0 && s->targets.count > 0)
 		clock_sleep_until_ms(began_ms + window_ms);
 	int64_t took_ms = clock_mono_ms() - began_ms;
 	for (size_t i = 0; i < s->targets.count; i++) {
-		int64_t now = before[i] < 0 || took_ms <= 0 ? -1 : cpu_ticks(c->proc_root, &s->targets.items[i]);
+		int64_t now = before[i] < 0 || took_ms <= 0 ? -1 : target_cpu_ticks(c->proc_root, &s->targets.items[i]);
 		if (now >= before[i] && now >= 0)
 			out[i].cpu_millicores = (now - before[i]) * 1000000 / sysconf(_SC_CLK_TCK) / took_ms;
 	}
@@ -161,12 +161,12 @@ static void measure(const struct process_answers_config *c, const struct seen *s
 void process_answers_look(const struct process_answers_config *c, const struct link_process_query *q, struct link_processes *out)
 {
 	struct seen s = {.more = false};
-	look(c, q, &s);
+	find_targets(c, q, &s);
 	*out = (struct link_processes){.more = s.more, .count = s.targets.count, .items = mem_calloc(s.targets.count + 1, sizeof *out->items)};
 	for (size_t i = 0; i < s.targets.count; i++)
-		describe(&s.targets.items[i], s.targets.items[i].pod_uid, &out->items[i]);
+		describe_process(&s.targets.items[i], s.targets.items[i].pod_uid, &out->items[i]);
 	if (c->mode == AGENT_MODE_HOST_PID)
-		measure(c, &s, q->window_ms, out->items);
+		measure_targets(c, &s, q->window_ms, out->items);
 	target_list_fini(&s.targets);
 }
 
@@ -200,7 +200,7 @@ void process_answers_free(struct process_answers *a)
 	free(a);
 }
 
-static void finish(struct answer *one)
+static void finish_answer(struct answer *one)
 {
 	struct process_answers *a = one->all;
 	free(one->query.pods);
@@ -212,7 +212,7 @@ static void finish(struct answer *one)
 }
 
 /* Texts of processes may make an answer larger than a message: then fewer are told of. */
-static void send(const struct answer *one, struct link_msg *m)
+static void send_answer(const struct answer *one, struct link_msg *m)
 {
 	const struct process_answers_config *c = &one->all->config;
 	size_t count = m->u.processes.count;
@@ -229,15 +229,15 @@ static void send(const struct answer *one, struct link_msg *m)
 	m->u.processes.count = count;
 }
 
-static void *work(void *arg)
+static void *run_answer_thread(void *arg)
 {
 	struct answer *one = arg;
 	struct link_msg m = {.type = LINK_MSG_PROCESSES};
 	process_answers_look(&one->all->config, &one->query, &m.u.processes);
 	m.u.processes.request_id = one->query.request_id;
-	send(one, &m);
+	send_answer(one, &m);
 	link_msg_fini(&m);
-	finish(one);
+	finish_answer(one);
 	return NULL;
 }
 
@@ -263,6 +263,6 @@ void process_answers_start(struct process_answers *a, uint64_t link, const struc
 		return;
 	}
 	struct answer *one = make_answer(a, link, &query->u.process_query);
-	if (thread_start(NULL, "processes", STACK_BYTES, work, one, NULL) < 0)
-		finish(one);
+	if (thread_start(NULL, "processes", STACK_BYTES, run_answer_thread, one, NULL) < 0)
+		finish_answer(one);
 }

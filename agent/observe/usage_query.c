@@ -59,7 +59,7 @@ void usage_queries_free(struct usage_queries *q)
 	free(q);
 }
 
-static void finish(struct query *one)
+static void finish_usage_query(struct query *one)
 {
 	struct usage_queries *q = one->all;
 	link_msg_fini(&one->answer);
@@ -70,7 +70,7 @@ static void finish(struct query *one)
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void *measure(void *arg)
+static void *run_usage_query(void *arg)
 {
 	struct query *one = arg;
 	struct link_msg *m = &one->answer;
@@ -78,7 +78,7 @@ static void *measure(void *arg)
 	cgroup_pod_usage(one->all->proc_root, m->u.usage.pods, m->u.usage.count, one->window_ms);
 	if (one->all->send(one->all->ctx, one->link, m, &e) < 0)
 		LOG_DEBUG("usage", "nobody takes the answer", LOG_S("error", e.kind ? e.message : ""));
-	finish(one);
+	finish_usage_query(one);
 	return NULL;
 }
 
@@ -112,6 +112,6 @@ void usage_queries_start(struct usage_queries *q, uint64_t link, const struct li
 		return;
 	}
 	struct query *one = make_query(q, link, m);
-	if (thread_start(NULL, "usage", STACK_BYTES, measure, one, NULL) < 0)
-		finish(one);
+	if (thread_start(NULL, "usage", STACK_BYTES, run_usage_query, one, NULL) < 0)
+		finish_usage_query(one);
 }

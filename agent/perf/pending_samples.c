@@ -27,7 +27,7 @@ bool pending_samples_half_full(const struct pending_samples *p)
 	return p->used > PENDING_MAX_BYTES / 2 || p->count > PENDING_MAX_SAMPLES / 2;
 }
 
-static const void *keep(struct pending_samples *p, const void *from, size_t bytes)
+static const void *append_bytes(struct pending_samples *p, const void *from, size_t bytes)
 {
 	uint8_t *to = p->bytes + p->used;
 	if (bytes)
@@ -46,8 +46,8 @@ bool pending_samples_add(struct pending_samples *p, const struct perf_sample *s)
 	GROW(p->samples, p->count, p->cap);
 	struct perf_sample *to = &p->samples[p->count++];
 	*to = *s;
-	to->kernel = keep(p, s->kernel, s->kernel_depth * sizeof *s->kernel);
-	to->user = keep(p, s->user, s->user_depth * sizeof *s->user);
-	to->stack = keep(p, s->stack, s->stack_bytes);
+	to->kernel = append_bytes(p, s->kernel, s->kernel_depth * sizeof *s->kernel);
+	to->user = append_bytes(p, s->user, s->user_depth * sizeof *s->user);
+	to->stack = append_bytes(p, s->stack, s->stack_bytes);
 	return true;
 }

@@ -45,7 +45,7 @@ static void on_sample(void *ctx, const struct perf_sample *s)
 	pthread_mutex_unlock(&p->lock);
 }
 
-static void on_comm(void *ctx, uint32_t tid, const char *comm)
+static void keep_thread_name(void *ctx, uint32_t tid, const char *comm)
 {
 	struct perf_pump *p = ctx;
 	pthread_mutex_lock(&p->lock);
@@ -59,7 +59,7 @@ static void on_comm(void *ctx, uint32_t tid, const char *comm)
 }
 
 /* Whether there is anything, and much. */
-static bool look(struct perf_pump *p, bool *much)
+static bool pump_has_samples(struct perf_pump *p, bool *much)
 {
 	pthread_mutex_lock(&p->lock);
 	bool any = p->coming.count > 0;
@@ -76,8 +76,8 @@ static void *run_pump(void *arg)
 		struct pollfd f[] = {{.fd = p->stop_fd, .events = POLLIN}, {.fd = perf_sampler_fd(p->sampler), .events = POLLIN}};
 		int n = poll(f, 2, any ? IDLE_MS : FIRST_MS);
 		bool last = n > 0 && f[0].revents;
-		perf_sampler_drain(p->sampler, on_sample, on_comm, p);
-		any |= look(p, &much);
+		perf_sampler_drain(p->sampler, on_sample, keep_thread_name, p);
+		any |= pump_has_samples(p, &much);
 		if (much)
 			eventfd_write(p->ready_fd, 1);
 		if (last)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct limit *place_for(struct limits *l, const char *name)
+static struct limit *find_or_add_limit(struct limits *l, const char *name)
 {
 	for (size_t i = 0; i < l->count; i++)
 		if (strcmp(l->list[i].name, name) == 0)
@@ -14,7 +14,7 @@ static struct limit *place_for(struct limits *l, const char *name)
 
 void limits_note(struct limits *l, const char *name, int64_t limit, int64_t seen, const char *meaning, ...)
 {
-	struct limit *x = place_for(l, name);
+	struct limit *x = find_or_add_limit(l, name);
 	va_list args;
 	if (!x)
 		return;

@@ -52,7 +52,7 @@ void report_file_write(struct report_file *f, const void *data, size_t len)
 		f->failed_errno = errno;
 }
 
-static void drain(struct report_file *f)
+static void write_out_text(struct report_file *f)
 {
 	if (f->text.full && !f->failed_errno)
 		f->failed_errno = EOVERFLOW;
@@ -63,7 +63,7 @@ static void drain(struct report_file *f)
 void report_file_flow(struct report_file *f)
 {
 	if (f->text.len >= FLOW_BYTES)
-		drain(f);
+		write_out_text(f);
 }
 
 void report_file_number(struct report_file *f, uint64_t n)
@@ -80,7 +80,7 @@ int report_file_commit(struct report_file *f, const char *media_type, struct lin
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
-	drain(f);
+	write_out_text(f);
 	if (!f->failed_errno && (fchmod(f->fd, 0644) < 0 || fdatasync(f->fd) < 0))
 		f->failed_errno = errno;
 	if (!f->failed_errno && renameat(f->dirfd, f->temp, f->dirfd, f->name) < 0)

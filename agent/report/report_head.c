@@ -124,7 +124,7 @@ void report_head_json_begin(const struct report_head *h, const char *finding, st
 	jsonw_string(w, "text", buf_str(&text));
 }
 
-static void put_limits(const struct limits *l, struct report_file *f)
+static void put_limits_json(const struct limits *l, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
 	jsonw_line(w);
@@ -144,7 +144,7 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 {
 	const struct session_facts *x = h->facts;
 	struct json_writer *w = &f->json;
-	put_limits(&x->limits, f);
+	put_limits_json(&x->limits, f);
 	jsonw_line(w);
 	jsonw_object(w, "cost");
 	jsonw_string(w, "applicationHeld", x->cost.max_pause_us == 0 && x->held_unmeasured ? "notMeasured" : "measured");

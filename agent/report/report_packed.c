@@ -18,7 +18,7 @@ struct packing {
 	unsigned char read[READ_BYTES], packed[PACKED_BYTES], text[PACKED_BYTES / 3 * 4 + 1];
 };
 
-static void put_piece(struct packing *p)
+static void put_packed_piece(struct packing *p)
 {
 	int n = EVP_EncodeBlock(p->text, p->packed, (int)(PACKED_BYTES - p->z.avail_out));
 	buf_append(&p->f->text, p->text, (size_t)n);
@@ -36,7 +36,7 @@ static void pack_bytes(struct packing *p, size_t len)
 	do {
 		state = deflate(&p->z, len ? Z_NO_FLUSH : Z_FINISH);
 		if (p->z.avail_out == 0 || state == Z_STREAM_END)
-			put_piece(p);
+			put_packed_piece(p);
 	} while (len ? p->z.avail_in > 0 : state == Z_OK);
 }
 

@@ -37,7 +37,7 @@ struct filling {
 	struct report_asset scripts[SCRIPTS];
 };
 
-static void put_outside(struct buf *out, const char *text)
+static void put_outside_text(struct buf *out, const char *text)
 {
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, OUTSIDE_TEXT_BYTES * 16);
@@ -109,7 +109,7 @@ static void put_summary(const struct filling *x)
 static void put_title(const struct filling *x)
 {
 	char scratch[64];
-	put_outside(&x->f->text, report_head_subject(x->head, scratch, sizeof scratch));
+	put_outside_text(&x->f->text, report_head_subject(x->head, scratch, sizeof scratch));
 	buf_puts(&x->f->text, ": ");
 	text_append_html(&x->f->text, x->head->headline, strlen(x->head->headline));
 }
@@ -119,7 +119,7 @@ static void put_part(struct buf *out, const char *label, const char *value)
 	if (!value || !value[0])
 		return;
 	buf_printf(out, " &middot; %s", label);
-	put_outside(out, value);
+	put_outside_text(out, value);
 }
 
 static void put_subject(const struct filling *x)
@@ -128,7 +128,7 @@ static void put_subject(const struct filling *x)
 	const struct report_head *h = x->head;
 	char scratch[64];
 	buf_puts(out, "<strong>");
-	put_outside(out, report_head_subject(h, scratch, sizeof scratch));
+	put_outside_text(out, report_head_subject(h, scratch, sizeof scratch));
 	buf_puts(out, "</strong>");
 	put_part(out, "pod ", h->context->pod_name);
 	put_part(out, "container ", h->context->container);

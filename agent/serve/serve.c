@@ -105,7 +105,7 @@ static int read_tls(struct serve *s, struct err *e)
 }
 
 /* Before the first thread, which inherits it. */
-static int catch_signals(struct serve *s, struct err *e)
+static int catch_serve_signals(struct serve *s, struct err *e)
 {
 	sigset_t set;
 	sigemptyset(&set);
@@ -124,7 +124,7 @@ static int get_token(struct serve *s, struct err *e)
 	return s->token ? 0 : -1;
 }
 
-static int find_library(struct serve *s, struct err *e)
+static int find_serve_library(struct serve *s, struct err *e)
 {
 	s->library = cli_library_find(e);
 	return s->library ? 0 : -1;
@@ -197,7 +197,7 @@ static int wait_for_signal(struct serve *s, struct err *e)
 }
 
 /* The server first: nothing new begins. Then the sessions, which leave their processes. */
-static void end(struct serve *s)
+static void end_serve(struct serve *s)
 {
 	web_server_free(s->server);
 	serve_sessions_free(s->backend.sessions);
@@ -216,14 +216,14 @@ typedef int serve_step(struct serve *s, struct err *e);
 
 int serve_run(const struct cli_args *a)
 {
-	static serve_step *const steps[] = {read_options, read_tls,	 catch_signals, get_token,	find_library,
+	static serve_step *const steps[] = {read_options, read_tls,	 catch_serve_signals, get_token,	find_serve_library,
 					    open_sessions, start_server, say_where,	wait_for_signal};
 	struct serve s = {.a = a, .signal_fd = -1};
 	struct err e = ERR_INIT;
 	int rc = 0;
 	for (size_t i = 0; i < sizeof steps / sizeof *steps && rc == 0; i++)
 		rc = steps[i](&s, &e);
-	end(&s);
+	end_serve(&s);
 	if (rc == 0)
 		return CLI_OK;
 	fprintf(stderr, "drdotnet: %s\n", e.message);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static int authenticate(void *ctx, struct rest_caller *c, struct rest_problem *p)
+static int check_serve_token(void *ctx, struct rest_caller *c, struct rest_problem *p)
 {
 	const struct serve_backend *b = ctx;
 	if (!serve_token_equal(b->token, c->token))
@@ -18,14 +18,14 @@ static int authenticate(void *ctx, struct rest_caller *c, struct rest_problem *p
 	return 0;
 }
 
-static int info(void *ctx, const struct rest_caller *c, json_t **out, struct rest_problem *p)
+static int serve_info(void *ctx, const struct rest_caller *c, json_t **out, struct rest_problem *p)
 {
 	(void)ctx, (void)c, (void)p;
 	*out = json_pack("{s:s, s:b, s:[s,s,s,s,s]}", "mode", "local", "readOnly", 0, "features", "processes", "sessions", "events", "download", "diff");
 	return 0;
 }
 
-static int namespaces(void *ctx, const struct rest_caller *c, json_t **out, struct rest_problem *p)
+static int serve_namespaces(void *ctx, const struct rest_caller *c, json_t **out, struct rest_problem *p)
 {
 	(void)ctx, (void)c, (void)p;
 	*out = json_pack("[s]", SERVE_NAMESPACE);
@@ -134,9 +134,9 @@ struct rest_backend serve_backend_make(struct serve_backend *b)
 {
 	return (struct rest_backend){
 		.ctx = b,
-		.authenticate = authenticate,
-		.info = info,
-		.namespaces = namespaces,
+		.authenticate = check_serve_token,
+		.info = serve_info,
+		.namespaces = serve_namespaces,
 		.processes = processes,
 		.session_list = session_list,
 		.session_get = session_get,

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_text(json_t *obj, const char *key, const char *text)
+static void set_text_if_any(json_t *obj, const char *key, const char *text)
 {
 	json_t *v = text && *text ? json_string(text) : NULL; /* NULL for bytes that are not UTF-8 too */
 	if (v)
@@ -23,15 +23,15 @@ static void set_time(json_t *obj, const char *key, int64_t wall_ms)
 {
 	char text[CLOCK_RFC3339_SIZE];
 	if (wall_ms)
-		set_text(obj, key, clock_rfc3339(wall_ms, text));
+		set_text_if_any(obj, key, clock_rfc3339(wall_ms, text));
 }
 
-static bool is_over(const struct serve_facts *f)
+static bool session_is_over(const struct serve_facts *f)
 {
 	return job_phase_is_final(f->phase);
 }
 
-static const char *reason_of(const struct serve_facts *f)
+static const char *session_reason(const struct serve_facts *f)
 {
 	if (f->phase == JOB_SUCCEEDED)
 		return REASON_Completed;
@@ -43,9 +43,9 @@ static const char *reason_of(const struct serve_facts *f)
 }
 
 /* What happened, and what to do about it. */
-static char *say(const struct serve_facts *f)
+static char *session_message(const struct serve_facts *f)
 {
-	const char *reason = reason_of(f), *message = f->message && *f->message ? f->message : reason;
+	const char *reason = session_reason(f), *message = f->message && *f->message ? f->message : reason;
 	const char *remedy = f->phase == JOB_FAILED ? reason_remedy(reason) : NULL;
 	if (f->phase == JOB_SUCCEEDED)
 		return mem_strdup(f->headline && *f->headline ? f->headline : "The process was profiled.");
@@ -56,21 +56,21 @@ static char *say(const struct serve_facts *f)
 static void add_condition(json_t *list, const char *type, const char *status, const char *reason, const char *message, int64_t wall_ms)
 {
 	json_t *c = json_object();
-	set_text(c, "type", type);
-	set_text(c, "status", status);
-	set_text(c, "reason", reason);
+	set_text_if_any(c, "type", type);
+	set_text_if_any(c, "status", status);
+	set_text_if_any(c, "reason", reason);
 	json_object_set_new(c, "message", json_string(""));
-	set_text(c, "message", message);
+	set_text_if_any(c, "message", message);
 	set_time(c, "lastTransitionTime", wall_ms);
 	json_array_append_new(list, c);
 }
 
 static json_t *make_conditions(const struct serve_facts *f)
 {
-	bool over = is_over(f), running = !over && f->phase != JOB_QUEUED;
+	bool over = session_is_over(f), running = !over && f->phase != JOB_QUEUED;
 	int64_t since = over ? f->completed_wall_ms : f->started_wall_ms ? f->started_wall_ms : f->created_wall_ms;
-	const char *reason = reason_of(f), *succeeded = !over ? "Unknown" : f->phase == JOB_SUCCEEDED ? "True" : "False";
-	AUTO_FREE char *message = say(f);
+	const char *reason = session_reason(f), *succeeded = !over ? "Unknown" : f->phase == JOB_SUCCEEDED ? "True" : "False";
+	AUTO_FREE char *message = session_message(f);
 	json_t *list = json_array();
 	add_condition(list, "Accepted", "True", REASON_Accepted, "The specification is valid.", f->created_wall_ms);
 	add_condition(list, "Running", running ? "True" : "False", reason, message, since);
@@ -96,13 +96,13 @@ static json_t *make_targets(const struct serve_facts *f)
 	if (!f->pod_name || !*f->pod_name)
 		return list;
 	json_t *t = json_object();
-	set_text(t, "podName", f->pod_name);
-	set_text(t, "phase", job_phase_name(f->phase));
-	if (is_over(f))
-		set_text(t, "reason", reason_of(f));
-	set_text(t, "message", f->message);
-	set_text(t, "summary", f->headline);
-	set_text(t, "runtimeVersion", f->runtime_version);
+	set_text_if_any(t, "podName", f->pod_name);
+	set_text_if_any(t, "phase", job_phase_name(f->phase));
+	if (session_is_over(f))
+		set_text_if_any(t, "reason", session_reason(f));
+	set_text_if_any(t, "message", f->message);
+	set_text_if_any(t, "summary", f->headline);
+	set_text_if_any(t, "runtimeVersion", f->runtime_version);
 	json_object_set_new(t, "pid", json_integer(f->pid));
 	set_time(t, "startTime", f->started_wall_ms);
 	set_time(t, "firstSampleTime", f->first_sample_wall_ms);
@@ -129,11 +129,11 @@ static json_t *make_status(const struct serve_facts *f, const char *target)
 	bool chosen = f->pod_name && *f->pod_name;
 	json_t *s = json_object();
 	json_object_set_new(s, "observedGeneration", json_integer(1));
-	set_text(s, "state", job_phase_name(f->phase));
-	set_text(s, "targetSummary", target);
-	set_text(s, "headline", f->headline);
-	set_text(s, "diagnosis", f->diagnosis);
-	set_text(s, "comparison", f->comparison);
+	set_text_if_any(s, "state", job_phase_name(f->phase));
+	set_text_if_any(s, "targetSummary", target);
+	set_text_if_any(s, "headline", f->headline);
+	set_text_if_any(s, "diagnosis", f->diagnosis);
+	set_text_if_any(s, "comparison", f->comparison);
 	set_time(s, "startTime", f->started_wall_ms);
 	set_time(s, "completionTime", f->completed_wall_ms);
 	json_object_set_new(s, "podsMatched", json_integer(chosen));
@@ -151,17 +151,17 @@ json_t *serve_document_make(const struct serve_facts *f)
 	AUTO_FREE char *target = describe_target(f);
 	json_t *s = json_object();
 	rest_session_id_print(SERVE_NAMESPACE, f->name, id);
-	set_text(s, "id", id);
-	set_text(s, "namespace", SERVE_NAMESPACE);
-	set_text(s, "name", f->name);
-	set_text(s, "uid", f->uid);
-	set_text(s, "profiler", profiler_kind_name(f->effective->profiler));
-	set_text(s, "target", target);
-	set_text(s, "state", job_phase_name(f->phase));
-	set_text(s, "headline", f->headline);
+	set_text_if_any(s, "id", id);
+	set_text_if_any(s, "namespace", SERVE_NAMESPACE);
+	set_text_if_any(s, "name", f->name);
+	set_text_if_any(s, "uid", f->uid);
+	set_text_if_any(s, "profiler", profiler_kind_name(f->effective->profiler));
+	set_text_if_any(s, "target", target);
+	set_text_if_any(s, "state", job_phase_name(f->phase));
+	set_text_if_any(s, "headline", f->headline);
 	set_time(s, "createdAt", f->created_wall_ms);
 	set_time(s, "completedAt", f->completed_wall_ms);
-	set_text(s, "requestedBy", "local");
+	set_text_if_any(s, "requestedBy", "local");
 	json_object_set_new(s, "spec", json_deep_copy(f->spec));
 	json_object_set_new(s, "status", make_status(f, target));
 	return s;
@@ -202,12 +202,12 @@ void serve_document_interrupt(json_t *session, int64_t now_wall_ms)
 	add_condition(list, "Completed", "True", REASON_InternalError, message, now_wall_ms);
 	json_object_set_new(status, "conditions", list);
 	json_array_foreach(json_object_get(status, "targets"), i, target) {
-		set_text(target, "phase", job_phase_name(JOB_FAILED));
-		set_text(target, "reason", REASON_InternalError);
-		set_text(target, "message", message);
+		set_text_if_any(target, "phase", job_phase_name(JOB_FAILED));
+		set_text_if_any(target, "reason", REASON_InternalError);
+		set_text_if_any(target, "message", message);
 	}
-	set_text(status, "state", job_phase_name(JOB_FAILED));
-	set_text(session, "state", job_phase_name(JOB_FAILED));
+	set_text_if_any(status, "state", job_phase_name(JOB_FAILED));
+	set_text_if_any(session, "state", job_phase_name(JOB_FAILED));
 	set_time(status, "completionTime", now_wall_ms);
 	set_time(session, "completedAt", now_wall_ms);
 }

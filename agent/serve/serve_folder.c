@@ -41,7 +41,7 @@ void serve_folder_save(const struct serve_sessions *s, const struct serve_sessio
 }
 
 /* Files only: nothing of ours makes folders in it. */
-static void remove_files(int fd)
+static void remove_folder_files(int fd)
 {
 	AUTO_DIR DIR *dir = fsio_opendir_take(fcntl(fd, F_DUPFD_CLOEXEC, 0));
 	struct dirent *entry;
@@ -54,7 +54,7 @@ void serve_folder_remove(const struct serve_sessions *s, const char *name)
 {
 	AUTO_FD int fd = serve_folder_open(s, name);
 	if (fd >= 0)
-		remove_files(fd);
+		remove_folder_files(fd);
 	if (unlinkat(s->dir_fd, name, AT_REMOVEDIR) < 0 && errno != ENOENT)
 		LOG_ERROR("serve", "a session's folder is not removed", LOG_S("session", name), LOG_S("error", strerror(errno)));
 }

@@ -45,14 +45,14 @@ void serve_processes_free(struct serve_processes *p)
 }
 
 /* -1: not known. */
-static int64_t cpu_ticks(const struct target *t)
+static int64_t process_cpu_ticks(const struct target *t)
 {
 	struct proc_stat stat;
 	AUTO_FD int fd = proc_open(PROC_ROOT, t->pid);
 	return fd >= 0 && proc_read_stat(fd, &stat) == 0 && stat.start_time == t->start_time ? (int64_t)(stat.utime_ticks + stat.stime_ticks) : -1;
 }
 
-static int64_t resident_bytes(const struct target *t)
+static int64_t process_resident_bytes(const struct target *t)
 {
 	char text[128];
 	long long size, resident;
@@ -62,29 +62,29 @@ static int64_t resident_bytes(const struct target *t)
 	return resident * sysconf(_SC_PAGESIZE);
 }
 
-static void set_text(json_t *obj, const char *key, const char *text)
+static void set_text_or_empty(json_t *obj, const char *key, const char *text)
 {
 	json_t *v = text && *text ? json_string(text) : NULL;
 	json_object_set_new(obj, key, v ? v : json_string(""));
 }
 
-static json_t *describe(const struct serve_processes *p, const struct target *t, int64_t millicores)
+static json_t *listed_process_json(const struct serve_processes *p, const struct target *t, int64_t millicores)
 {
 	char user[24] = "", container[13];
 	json_t *one = json_object();
-	int64_t memory = resident_bytes(t);
+	int64_t memory = process_resident_bytes(t);
 	if (t->uid != (uid_t)-1)
 		snprintf(user, sizeof user, "%u", (unsigned)t->uid);
 	snprintf(container, sizeof container, "%s", t->container_id ? t->container_id : "");
-	set_text(one, "namespace", SERVE_NAMESPACE);
-	set_text(one, "pod", "");
-	set_text(one, "podUID", t->pod_uid);
-	set_text(one, "node", p->node);
-	set_text(one, "container", container);
+	set_text_or_empty(one, "namespace", SERVE_NAMESPACE);
+	set_text_or_empty(one, "pod", "");
+	set_text_or_empty(one, "podUID", t->pod_uid);
+	set_text_or_empty(one, "node", p->node);
+	set_text_or_empty(one, "container", container);
 	json_object_set_new(one, "pid", json_integer(t->pid));
-	set_text(one, "entrypoint", t->entrypoint);
-	set_text(one, "runtimeVersion", t->runtime_version);
-	set_text(one, "user", user);
+	set_text_or_empty(one, "entrypoint", t->entrypoint);
+	set_text_or_empty(one, "runtimeVersion", t->runtime_version);
+	set_text_or_empty(one, "user", user);
 	if (millicores >= 0)
 		json_object_set_new(one, "cpuMillicores", json_integer(millicores));
 	if (memory >= 0)
@@ -93,8 +93,8 @@ static json_t *describe(const struct serve_processes *p, const struct target *t,
 	if (!t->profilable) {
 		const char *remedy = t->reason ? reason_remedy(t->reason) : NULL;
 		AUTO_FREE char *message = mem_printf("%s%s%s", t->message ? t->message : "not asked", remedy ? ". " : "", remedy ? remedy : "");
-		set_text(one, "reason", t->reason);
-		set_text(one, "message", message);
+		set_text_or_empty(one, "reason", t->reason);
+		set_text_or_empty(one, "message", message);
 	}
 	return one;
 }
@@ -105,19 +105,19 @@ static json_t *describe_all(const struct serve_processes *p, const struct target
 	AUTO_FREE int64_t *before = mem_calloc(l->count + 1, sizeof *before);
 	int64_t ticks_per_second = sysconf(_SC_CLK_TCK), began = clock_mono_ms();
 	for (size_t i = 0; i < l->count; i++)
-		before[i] = cpu_ticks(&l->items[i]);
+		before[i] = process_cpu_ticks(&l->items[i]);
 	if (l->count)
 		clock_sleep_until_ms(began + CPU_WINDOW_MS);
 	json_t *items = json_array();
 	for (size_t i = 0; i < l->count; i++) {
-		int64_t after = cpu_ticks(&l->items[i]), passed = clock_mono_ms() - began;
+		int64_t after = process_cpu_ticks(&l->items[i]), passed = clock_mono_ms() - began;
 		int64_t used = after >= 0 && before[i] >= 0 && passed > 0 ? (after - before[i]) * 1000000 / ticks_per_second / passed : -1;
-		json_array_append_new(items, describe(p, &l->items[i], used));
+		json_array_append_new(items, listed_process_json(p, &l->items[i], used));
 	}
 	return items;
 }
 
-static int look(struct serve_processes *p, struct err *e)
+static int look_for_processes(struct serve_processes *p, struct err *e)
 {
 	struct discover_options o = {
 		.mode = AGENT_MODE_HOST_PID,
@@ -141,7 +141,7 @@ int serve_processes_get(struct serve_processes *p, bool refresh, json_t **out, s
 	int rc = 0;
 	pthread_mutex_lock(&p->lock);
 	if (!p->found || clock_mono_ms() - p->found_ms > (refresh ? GOOD_FOR_ALL_MS : GOOD_FOR_MS))
-		rc = look(p, e);
+		rc = look_for_processes(p, e);
 	if (rc == 0)
 		*out = json_deep_copy(p->found);
 	pthread_mutex_unlock(&p->lock);

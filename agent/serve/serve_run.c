@@ -20,7 +20,7 @@
 #define ANSWER_MS 15000
 
 /* What has changed, to those who follow. Without the lock. */
-static void tell(struct serve_session *x)
+static void notify_changed(struct serve_session *x)
 {
 	if (x->all->config.changed)
 		x->all->config.changed(x->all->config.changed_ctx, x->name);
@@ -38,13 +38,13 @@ static void draw(struct serve_session *x, const char *message)
 	x->document = serve_document_make(&r->facts);
 }
 
-static void enter(struct serve_session *x, enum job_phase phase, const char *message)
+static void enter_phase(struct serve_session *x, enum job_phase phase, const char *message)
 {
 	pthread_mutex_lock(&x->all->lock);
 	x->run->facts.phase = phase;
 	draw(x, message);
 	pthread_mutex_unlock(&x->all->lock);
-	tell(x);
+	notify_changed(x);
 }
 
 /* With the lock: does another session work on this process? */
@@ -94,11 +94,11 @@ static int take_process(struct serve_session *x, const struct target *t)
 	draw(x, "attaching");
 	serve_folder_save(s, x);
 	pthread_mutex_unlock(&s->lock);
-	tell(x);
+	notify_changed(x);
 	return go ? 0 : -1;
 }
 
-static ssize_t choose(struct serve_session *x, struct target_list *targets, struct err *e)
+static ssize_t choose_session_target(struct serve_session *x, struct target_list *targets, struct err *e)
 {
 	const struct session_target *wanted = &x->run->spec.target;
 	struct discover_options o = {
@@ -117,7 +117,7 @@ static ssize_t choose(struct serve_session *x, struct target_list *targets, stru
 	return cli_target_choose(targets, wanted->entrypoint, e);
 }
 
-static void on_progress(void *ctx, const struct session_progress *p)
+static void update_run_progress(void *ctx, const struct session_progress *p)
 {
 	struct serve_session *x = ctx;
 	char text[96];
@@ -132,11 +132,11 @@ static void on_progress(void *ctx, const struct session_progress *p)
 		x->run->facts.first_sample_wall_ms = p->first_sample_wall_ms;
 	draw(x, p->phase == JOB_PROFILING ? text : p->phase == JOB_ANALYZING ? "writing the report" : "attaching");
 	pthread_mutex_unlock(&x->all->lock);
-	tell(x);
+	notify_changed(x);
 }
 
 /* With spec.baselineSession; NULL: nothing was asked, or there is no report. */
-static char *compare(const struct serve_session *x, const struct session_outcome *out)
+static char *compare_sessions(const struct serve_session *x, const struct session_outcome *out)
 {
 	const char *dir = x->all->config.dir, *baseline = x->run->spec.baseline_session;
 	struct err e = ERR_INIT;
@@ -149,11 +149,11 @@ static char *compare(const struct serve_session *x, const struct session_outcome
 }
 
 /* The end as the outcome has it; with the lock until the document is drawn and kept. */
-static void finish(struct serve_session *x, struct session_outcome *out)
+static void finish_run(struct serve_session *x, struct session_outcome *out)
 {
 	struct serve_sessions *s = x->all;
 	struct serve_facts *f = &x->run->facts;
-	f->comparison = x->run->comparison = compare(x, out);
+	f->comparison = x->run->comparison = compare_sessions(x, out);
 	pthread_mutex_lock(&s->lock);
 	f->phase = out->phase;
 	f->reason = out->reason;
@@ -171,7 +171,7 @@ static void finish(struct serve_session *x, struct session_outcome *out)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static void profile(struct serve_session *x, const struct target *t, struct session_outcome *out)
+static void profile_target(struct serve_session *x, const struct target *t, struct session_outcome *out)
 {
 	struct serve_run *r = x->run;
 	AUTO_FD int dir_fd = serve_folder_open(x->all, x->name);
@@ -190,7 +190,7 @@ static void profile(struct serve_session *x, const struct target *t, struct sess
 		.library_path = x->all->config.library_path,
 		.out_dirfd = dir_fd,
 		.cancel_fd = r->cancel_fd,
-		.on_progress = on_progress,
+		.on_progress = update_run_progress,
 		.progress_ctx = x,
 	};
 	if (dir_fd >= 0) {
@@ -201,7 +201,7 @@ static void profile(struct serve_session *x, const struct target *t, struct sess
 	out->message = mem_printf("the session's folder cannot be opened: %s", strerror(errno));
 }
 
-static void fail(struct session_outcome *out, const struct err *e)
+static void fail_run(struct session_outcome *out, const struct err *e)
 {
 	*out = (struct session_outcome){.phase = JOB_FAILED, .reason = e->reason ? e->reason : REASON_InternalError, .message = mem_strdup(e->message)};
 }
@@ -211,18 +211,18 @@ static void be_canceled(struct session_outcome *out)
 	*out = (struct session_outcome){.phase = JOB_CANCELED, .reason = REASON_Canceled, .message = mem_strdup("canceled before it began")};
 }
 
-static void work(struct serve_session *x, struct session_outcome *out)
+static void run_serve_session(struct serve_session *x, struct session_outcome *out)
 {
 	struct target_list targets = {0};
 	struct err e = ERR_INIT;
-	enter(x, JOB_PREPARING, "looking for the process");
-	ssize_t at = choose(x, &targets, &e);
+	enter_phase(x, JOB_PREPARING, "looking for the process");
+	ssize_t at = choose_session_target(x, &targets, &e);
 	if (at < 0)
-		fail(out, &e);
+		fail_run(out, &e);
 	else if (take_process(x, &targets.items[at]) < 0)
 		be_canceled(out);
 	else
-		profile(x, &targets.items[at], out);
+		profile_target(x, &targets.items[at], out);
 	target_list_fini(&targets);
 }
 
@@ -240,7 +240,7 @@ static void run_fini(struct serve_run *r)
 }
 
 /* The last that is done with the session: it may be gone afterwards. */
-static void leave(struct serve_session *x, bool had_turn)
+static void leave_run(struct serve_session *x, bool had_turn)
 {
 	struct serve_sessions *s = x->all;
 	char name[sizeof x->name];
@@ -265,17 +265,17 @@ static void leave(struct serve_session *x, bool had_turn)
 		changed(ctx, name);
 }
 
-static void *run(void *arg)
+static void *serve_run_thread(void *arg)
 {
 	struct serve_session *x = arg;
 	struct session_outcome out = {0};
 	bool had_turn = wait_for_turn(x) == 0;
 	if (had_turn)
-		work(x, &out);
+		run_serve_session(x, &out);
 	else
 		be_canceled(&out);
-	finish(x, &out);
-	leave(x, had_turn);
+	finish_run(x, &out);
+	leave_run(x, had_turn);
 	session_outcome_fini(&out);
 	return NULL;
 }
@@ -287,7 +287,7 @@ int serve_run_start(struct serve_session *x, struct err *e)
 	int rc = r->cancel_fd < 0 ? err_set_errno(e, errno, "starting the session") : 0;
 	if (rc == 0) {
 		draw(x, "waiting for its turn");
-		rc = thread_start(&r->thread, "session", THREAD_STACK_USUAL, run, x, e);
+		rc = thread_start(&r->thread, "session", THREAD_STACK_USUAL, serve_run_thread, x, e);
 	}
 	if (rc < 0)
 		run_fini(steal_ptr(&x->run));

@@ -20,7 +20,7 @@
 
 /* The table ------------------------------------------------------------------------------------------------------- */
 
-static struct serve_session *find(struct serve_sessions *s, const char *name, struct err *e)
+static struct serve_session *find_serve_session(struct serve_sessions *s, const char *name, struct err *e)
 {
 	struct serve_session *x = NULL;
 	HASH_FIND_STR(s->table, name, x);
@@ -30,7 +30,7 @@ static struct serve_session *find(struct serve_sessions *s, const char *name, st
 	return NULL;
 }
 
-static struct serve_session *add(struct serve_sessions *s, const char *name, const char *uid, int64_t created_wall_ms)
+static struct serve_session *add_session(struct serve_sessions *s, const char *name, const char *uid, int64_t created_wall_ms)
 {
 	struct serve_session *x = mem_alloc(sizeof *x);
 	x->all = s;
@@ -41,7 +41,7 @@ static struct serve_session *add(struct serve_sessions *s, const char *name, con
 	return x;
 }
 
-static void forget(struct serve_sessions *s, struct serve_session *x)
+static void remove_session(struct serve_sessions *s, struct serve_session *x)
 {
 	HASH_DEL(s->table, x);
 	json_decref(x->document);
@@ -52,11 +52,11 @@ static void add_found(struct serve_sessions *s, json_t *session)
 {
 	int64_t created = 0;
 	clock_parse_rfc3339(jsonx_str_at(session, "createdAt", ""), &created);
-	add(s, jsonx_str_at(session, "name", ""), jsonx_str_at(session, "uid", ""), created)->document = session;
+	add_session(s, jsonx_str_at(session, "name", ""), jsonx_str_at(session, "uid", ""), created)->document = session;
 }
 
 /* Without the lock: threads that have ended. */
-static void reap(struct serve_sessions *s)
+static void join_ended_threads(struct serve_sessions *s)
 {
 	pthread_mutex_lock(&s->lock);
 	AUTO_FREE pthread_t *ended = steal_ptr(&s->ended);
@@ -83,7 +83,7 @@ struct serve_sessions *serve_sessions_new(const struct serve_sessions_config *c,
 }
 
 /* With the lock. */
-static void cancel(struct serve_session *x)
+static void cancel_session(struct serve_session *x)
 {
 	if (!x->run || x->run->cancelled)
 		return;
@@ -102,13 +102,13 @@ void serve_sessions_free(struct serve_sessions *s)
 	pthread_mutex_lock(&s->lock);
 	s->stopping = true;
 	HASH_ITER(hh, s->table, x, next)
-		cancel(x);
+		cancel_session(x);
 	while (s->unfinished)
 		pthread_cond_wait(&s->moved, &s->lock);
 	pthread_mutex_unlock(&s->lock);
-	reap(s);
+	join_ended_threads(s);
 	HASH_ITER(hh, s->table, x, next)
-		forget(s, x);
+		remove_session(s, x);
 	pthread_cond_destroy(&s->moved);
 	pthread_mutex_destroy(&s->lock);
 	if (s->dir_fd >= 0)
@@ -120,7 +120,7 @@ void serve_sessions_free(struct serve_sessions *s)
 
 /* Lists ----------------------------------------------------------------------------------------------------------- */
 
-static int newest_first(const void *a, const void *b)
+static int newest_session_first(const void *a, const void *b)
 {
 	const struct serve_session *x = *(struct serve_session *const *)a, *y = *(struct serve_session *const *)b;
 	if (x->created_wall_ms != y->created_wall_ms)
@@ -128,12 +128,12 @@ static int newest_first(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-static bool holds(const json_t *document, const char *key, const char *text)
+static bool member_contains(const json_t *document, const char *key, const char *text)
 {
 	return strcasestr(jsonx_str_at(document, key, ""), text) != NULL;
 }
 
-static bool passes(const struct serve_session *x, const struct rest_list_query *q)
+static bool query_passes(const struct serve_session *x, const struct rest_list_query *q)
 {
 	const json_t *d = x->document;
 	if (x->deleted || (q->namespace && strcmp(q->namespace, SERVE_NAMESPACE) != 0))
@@ -142,7 +142,8 @@ static bool passes(const struct serve_session *x, const struct rest_list_query *
 		return false;
 	if (q->state && strcmp(q->state, jsonx_str_at(d, "state", "")) != 0)
 		return false;
-	return !q->q || holds(d, "id", q->q) || holds(d, "target", q->q) || holds(d, "headline", q->q) || holds(d, "state", q->q);
+	return !q->q || member_contains(d, "id", q->q) || member_contains(d, "target", q->q) || member_contains(d, "headline", q->q) ||
+	       member_contains(d, "state", q->q);
 }
 
 /* "<milliseconds>.<name>" of the last one of the page before. */
@@ -163,9 +164,9 @@ static struct serve_session **select_all(struct serve_sessions *s, const struct 
 	struct serve_session **some = mem_calloc(HASH_COUNT(s->table) + 1, sizeof *some);
 	*count = 0;
 	for (struct serve_session *x = s->table; x; x = x->hh.next)
-		if (passes(x, q))
+		if (query_passes(x, q))
 			some[(*count)++] = x;
-	qsort(some, *count, sizeof *some, newest_first);
+	qsort(some, *count, sizeof *some, newest_session_first);
 	return some;
 }
 
@@ -178,7 +179,7 @@ int serve_sessions_list(struct serve_sessions *s, const struct rest_list_query *
 	size_t count, i = 0;
 	AUTO_FREE struct serve_session **some = select_all(s, q, &count);
 	json_t *items = json_array();
-	while (q->continue_token && i < count && newest_first(&some[i], &after) <= 0)
+	while (q->continue_token && i < count && newest_session_first(&some[i], &after) <= 0)
 		i++;
 	for (; i < count && json_array_size(items) < (size_t)q->limit; i++)
 		json_array_append_new(items, serve_document_summary(some[i]->document));
@@ -194,7 +195,7 @@ int serve_sessions_list(struct serve_sessions *s, const struct rest_list_query *
 int serve_sessions_get(struct serve_sessions *s, const char *name, json_t **out, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
-	const struct serve_session *x = find(s, name, e);
+	const struct serve_session *x = find_serve_session(s, name, e);
 	if (x)
 		*out = json_deep_copy(x->document);
 	pthread_mutex_unlock(&s->lock);
@@ -222,7 +223,7 @@ static int make_name(const struct session_spec *spec, char out[SERVE_NAME_SIZE],
 	return 0;
 }
 
-static int check_room(struct serve_sessions *s, struct err *e)
+static int check_session_limits(struct serve_sessions *s, struct err *e)
 {
 	if (s->stopping)
 		return err_set(e, ERR_RETRY, 0, "the program stops");
@@ -233,7 +234,7 @@ static int check_room(struct serve_sessions *s, struct err *e)
 	return 0;
 }
 
-static bool has_report(const json_t *session)
+static bool session_has_report(const json_t *session)
 {
 	size_t i, k;
 	json_t *target, *report;
@@ -245,12 +246,12 @@ static bool has_report(const json_t *session)
 }
 
 /* With the lock: can the session be compared with what it names? */
-static int check_baseline(struct serve_sessions *s, const struct session_spec *spec, struct err *e)
+static int check_baseline_session(struct serve_sessions *s, const struct session_spec *spec, struct err *e)
 {
 	const char *name = spec->baseline_session, *profiler = profiler_kind_name(spec->profiler);
-	const struct serve_session *x = name ? find(s, name, NULL) : NULL;
+	const struct serve_session *x = name ? find_serve_session(s, name, NULL) : NULL;
 	const char *found = x ? jsonx_str_at(x->document, "profiler", "") : "";
-	if (!name || (x && strcmp(found, profiler) == 0 && !x->run && has_report(x->document)))
+	if (!name || (x && strcmp(found, profiler) == 0 && !x->run && session_has_report(x->document)))
 		return 0;
 	if (!x)
 		return err_set_reason(e, ERR_INVALID, REASON_BaselineUnusable, "spec.baselineSession: there is no session %.200s", name);
@@ -262,14 +263,14 @@ static int check_baseline(struct serve_sessions *s, const struct session_spec *s
 }
 
 /* With the lock; `spec` is taken over. */
-static struct serve_session *begin(struct serve_sessions *s, const char *name, const char *uid, const json_t *asked, struct session_spec *spec,
-				   struct err *e)
+static struct serve_session *begin_session(struct serve_sessions *s, const char *name, const char *uid, const json_t *asked, struct session_spec *spec,
+					   struct err *e)
 {
-	if (check_room(s, e) < 0 || check_baseline(s, spec, e) < 0 || serve_folder_make(s, name, e) < 0) {
+	if (check_session_limits(s, e) < 0 || check_baseline_session(s, spec, e) < 0 || serve_folder_make(s, name, e) < 0) {
 		session_spec_fini(spec);
 		return NULL;
 	}
-	struct serve_session *x = add(s, name, uid, clock_wall_ms());
+	struct serve_session *x = add_session(s, name, uid, clock_wall_ms());
 	struct serve_run *r = x->run = mem_alloc(sizeof *r);
 	r->spec = *spec;
 	r->asked = json_deep_copy(asked);
@@ -287,7 +288,7 @@ static struct serve_session *begin(struct serve_sessions *s, const char *name, c
 		return x;
 	}
 	s->unfinished--;
-	forget(s, x);
+	remove_session(s, x);
 	serve_folder_remove(s, name);
 	return NULL;
 }
@@ -296,7 +297,7 @@ int serve_sessions_create(struct serve_sessions *s, const char *name, const json
 {
 	struct session_spec spec;
 	char made[SERVE_NAME_SIZE], uid[40];
-	reap(s);
+	join_ended_threads(s);
 	if (session_spec_from_json(asked, false, &spec, e) < 0)
 		return -1;
 	if (make_name(&spec, made, uid, e) < 0) {
@@ -304,7 +305,7 @@ int serve_sessions_create(struct serve_sessions *s, const char *name, const json
 		return -1;
 	}
 	pthread_mutex_lock(&s->lock);
-	const struct serve_session *x = begin(s, name ? name : made, uid, asked, &spec, e);
+	const struct serve_session *x = begin_session(s, name ? name : made, uid, asked, &spec, e);
 	if (x)
 		*out = json_deep_copy(x->document);
 	pthread_mutex_unlock(&s->lock);
@@ -314,9 +315,9 @@ int serve_sessions_create(struct serve_sessions *s, const char *name, const json
 int serve_sessions_cancel(struct serve_sessions *s, const char *name, json_t **out, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
-	struct serve_session *x = find(s, name, e);
+	struct serve_session *x = find_serve_session(s, name, e);
 	if (x) {
-		cancel(x);
+		cancel_session(x);
 		*out = json_deep_copy(x->document);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -326,13 +327,13 @@ int serve_sessions_cancel(struct serve_sessions *s, const char *name, json_t **o
 int serve_sessions_delete(struct serve_sessions *s, const char *name, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
-	struct serve_session *x = find(s, name, e);
+	struct serve_session *x = find_serve_session(s, name, e);
 	if (x && x->run) {
 		x->deleted = true;
-		cancel(x);
+		cancel_session(x);
 	} else if (x) {
 		serve_folder_remove(s, name);
-		forget(s, x);
+		remove_session(s, x);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (x && s->config.changed)
@@ -343,7 +344,7 @@ int serve_sessions_delete(struct serve_sessions *s, const char *name, struct err
 /* Reports --------------------------------------------------------------------------------------------------------- */
 
 /* With the lock: the file as the status names it. */
-static const json_t *find_report(const struct serve_session *x, const char *pod, const char *file)
+static const json_t *find_session_report(const struct serve_session *x, const char *pod, const char *file)
 {
 	const json_t *targets = jsonx_at(x->document, "status.targets"), *target, *report;
 	size_t i, k;
@@ -361,8 +362,8 @@ int serve_sessions_open(struct serve_sessions *s, const char *name, const char *
 {
 	struct stat st;
 	pthread_mutex_lock(&s->lock);
-	const struct serve_session *x = find(s, name, e);
-	const json_t *report = x ? find_report(x, pod, file) : NULL;
+	const struct serve_session *x = find_serve_session(s, name, e);
+	const json_t *report = x ? find_session_report(x, pod, file) : NULL;
 	AUTO_FD int dir = report ? serve_folder_open(s, name) : -1;
 	AUTO_FD int fd = dir >= 0 ? openat(dir, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC) : -1;
 	if (report) {

@@ -16,7 +16,7 @@
 #define RANDOM_BYTES 24
 #define FILE_MAX 4096
 
-static char *make(struct err *e)
+static char *make_random_token(struct err *e)
 {
 	unsigned char random[RANDOM_BYTES];
 	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) {
@@ -28,7 +28,7 @@ static char *make(struct err *e)
 	return token;
 }
 
-static char *take(const char *text, const char *file, struct err *e)
+static char *accept_token(const char *text, const char *file, struct err *e)
 {
 	size_t len = strcspn(text, " \t\r\n");
 	char *token = mem_strndup(text, len);
@@ -47,15 +47,15 @@ char *serve_token_get(const char *file, struct err *e)
 	AUTO_BUF struct buf text = {0};
 	struct err inner = ERR_INIT;
 	if (!file)
-		return make(e);
+		return make_random_token(e);
 	if (fsio_read(AT_FDCWD, file, FILE_MAX, &text, &inner) == 0)
-		return take(buf_str(&text), file, e);
+		return accept_token(buf_str(&text), file, e);
 	if (inner.kind != ERR_NOT_FOUND) {
 		if (e)
 			*e = inner;
 		return NULL;
 	}
-	char *token = make(e);
+	char *token = make_random_token(e);
 	if (token && fsio_write_atomic(file, token, strlen(token), 0600, e) < 0) {
 		free(token);
 		return NULL;

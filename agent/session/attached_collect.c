@@ -81,7 +81,7 @@ void attached_session_done(struct attached_session *s)
 	s->done = true;
 }
 
-static void tick(struct attached_session *s, bool last)
+static void collect_tick(struct attached_session *s, bool last)
 {
 	STEP("tick");
 	attached_collect_look_whether_stopped(s);
@@ -93,19 +93,19 @@ static void tick(struct attached_session *s, bool last)
 }
 
 /* A profiler without frames of its own still has to see the end of the channel. */
-static int serve(struct attached_session *s, struct err *e)
+static int serve_profiler(struct attached_session *s, struct err *e)
 {
 	if (s->profiler->serve)
 		return s->profiler->serve(s, e);
 	return profiler_channel_poll(s->attach.channel, NULL, NULL, clock_mono_ms(), e);
 }
 
-static void serve_channel(struct attached_session *s)
+static void serve_session_channel(struct attached_session *s)
 {
 	struct err e = ERR_INIT;
 	if (s->broken)
 		return;
-	bool over = serve(s, &e) < 0;
+	bool over = serve_profiler(s, &e) < 0;
 	if (over || attached_session_paused(s))
 		channel_over(s, &e);
 }
@@ -136,10 +136,10 @@ static void wait_and_serve(struct attached_session *s, int64_t until_ms)
 	else if (p[CANCEL].revents)
 		s->ending = session_ending_early();
 	if (p[CHANNEL].revents)
-		serve_channel(s);
+		serve_session_channel(s);
 }
 
-static void turn(struct attached_session *s, int64_t end_ms, int64_t *next_tick_ms)
+static void collect_turn(struct attached_session *s, int64_t end_ms, int64_t *next_tick_ms)
 {
 	int64_t now_ms = clock_mono_ms();
 	bool eager = s->eager;
@@ -150,7 +150,7 @@ static void turn(struct attached_session *s, int64_t end_ms, int64_t *next_tick_
 	if (eager && !s->eager)
 		attached_session_progress(s, JOB_PROFILING);
 	if (clock_mono_ms() >= *next_tick_ms) {
-		tick(s, false);
+		collect_tick(s, false);
 		*next_tick_ms += TICK_MS;
 	}
 }
@@ -164,7 +164,7 @@ void attached_collect_run(struct attached_session *s)
 	attached_session_progress(s, JOB_PROFILING);
 	int64_t next_tick_ms = clock_mono_ms() + TICK_MS;
 	while (s->ending == ENDED_NOT && !s->done && clock_mono_ms() < end_ms)
-		turn(s, end_ms, &next_tick_ms);
+		collect_turn(s, end_ms, &next_tick_ms);
 	if (s->ending == ENDED_NOT)
 		s->ending = cut && !s->done ? ENDED_DEADLINE : ENDED_IN_TIME;
 }
@@ -175,6 +175,6 @@ int attached_collect_stop(struct attached_session *s, struct err *e)
 	attached_collect_look_whether_stopped(s);
 	if (s->profiler->stop && s->profiler->stop(s, e) < 0)
 		return -1;
-	tick(s, true);
+	collect_tick(s, true);
 	return 0;
 }

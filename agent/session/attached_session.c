@@ -91,7 +91,7 @@ static int step_open_process(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-static void begin(struct attached_session *s)
+static void note_session_start(struct attached_session *s)
 {
 	int64_t now_ns = clock_mono_ns();
 	if (!s->started_ns)
@@ -104,7 +104,7 @@ static int step_prepare(struct attached_session *s, struct err *e)
 	if (s->profiler->prepare && s->profiler->prepare(s, e) < 0)
 		return -1;
 	if (s->started_ns)
-		begin(s);
+		note_session_start(s);
 	return 0;
 }
 
@@ -127,7 +127,7 @@ static int attach(struct attached_session *s, uint32_t features, struct err *e)
 	s->facts.beside_profiler = profiler_channel_notification_only(s->attach.channel);
 	profiler_channel_on_wait(s->attach.channel, s->q->on_wait, s->q->progress_ctx);
 	if (!s->started_ns)
-		begin(s);
+		note_session_start(s);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ static const struct session_step steps[] = {
 /* the end ------------------------------------------------------------------------------------------------------- */
 
 /* The one way out, whatever has happened: no collecting, no library, no file of ours. */
-static void leave(struct attached_session *s)
+static void leave_target(struct attached_session *s)
 {
 	if (!s->profiler->visits)
 		attached_session_detach(s);
@@ -231,7 +231,7 @@ static void leave(struct attached_session *s)
 	s->proc_fd = s->pid_fd = -1;
 }
 
-static void fill_facts(struct attached_session *s)
+static void fill_session_facts(struct attached_session *s)
 {
 	struct session_facts *f = &s->facts;
 	f->duration_ns = s->started_ns ? s->ended_ns - s->started_ns : 0;
@@ -269,7 +269,7 @@ static char *too_long(const struct channel_pause *p)
 }
 
 /* How the session ended, when its reports are written or there was nothing to write. */
-static void conclude(struct attached_session *s, bool any)
+static void conclude_session(struct attached_session *s, bool any)
 {
 	struct session_ending_words w = session_ending_words(s->ending, any, s->facts.was_stopped, &s->profiler->nothing);
 	AUTO_FREE char *pause = s->ending == ENDED_PAUSE ? too_long(&s->pause) : NULL, *message = NULL;
@@ -283,8 +283,8 @@ static void analyze(struct attached_session *s)
 	bool any = s->profiler->any(s);
 	STEP("analyze");
 	attached_session_progress(s, JOB_ANALYZING);
-	fill_facts(s);
-	conclude(s, any);
+	fill_session_facts(s);
+	conclude_session(s, any);
 	if (any && s->profiler->report(s, &s->out->report, &e) < 0)
 		set_outcome(s->out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);
 }
@@ -328,7 +328,7 @@ static bool ended_meanwhile(struct attached_session *s)
 }
 
 /* NULL: all done, or ended early. */
-static const struct session_step *run_steps(struct attached_session *s, struct err *e)
+static const struct session_step *run_session_steps(struct attached_session *s, struct err *e)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
 		if (s->profiler->visits && steps[i].run == step_attach)
@@ -352,10 +352,10 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	s.own = mem_alloc(p->own_size ? p->own_size : 1);
 	s.own_begin_ns = own_cpu_ns();
 	struct err e = ERR_INIT;
-	const struct session_step *failed = run_steps(&s, &e);
+	const struct session_step *failed = run_session_steps(&s, &e);
 	if (!s.ended_ns)
 		s.ended_ns = clock_mono_ns();
-	leave(&s);
+	leave_target(&s);
 	if (failed) {
 		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));
 		set_outcome(out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);

@@ -34,7 +34,7 @@ struct own_session {
 	struct profiler_channel *kept; /* by the caller; NULL: none */
 };
 
-static const char **text_of(struct own_session *s, size_t i)
+static const char **own_session_text(struct own_session *s, size_t i)
 {
 	const char **const all[] = {&s->context.session_name, &s->context.session_namespace, &s->context.session_uid, &s->context.pod_name,
 				    &s->context.container,    &s->context.node_name,	     &s->context.requested_by, &s->q.library_path};
@@ -49,8 +49,8 @@ static int copy_fd(int fd)
 static void own_session_free(void *ctx)
 {
 	struct own_session *s = ctx;
-	for (size_t i = 0; text_of(s, i); i++)
-		free((char *)*text_of(s, i));
+	for (size_t i = 0; own_session_text(s, i); i++)
+		free((char *)*own_session_text(s, i));
 	session_spec_fini(&s->spec);
 	target_fini(&s->target);
 	session_outcome_fini(&s->out);
@@ -104,8 +104,8 @@ static struct own_session *own_session_new(const struct session_profiler *p, con
 		.profiler = p, .q = *q, .context = *q->context, .out = *out, .tell = q->on_progress, .tell_ctx = q->progress_ctx};
 	session_spec_copy(&s->spec, q->spec);
 	target_copy(&s->target, q->target);
-	for (size_t i = 0; text_of(s, i); i++)
-		*text_of(s, i) = mem_strdup(*text_of(s, i));
+	for (size_t i = 0; own_session_text(s, i); i++)
+		*own_session_text(s, i) = mem_strdup(*own_session_text(s, i));
 	s->q.spec = &s->spec;
 	s->q.target = &s->target;
 	s->q.context = &s->context;

@@ -50,12 +50,12 @@ static size_t read_code(const struct code_bodies *b, uint64_t address, uint8_t *
 	return n < 0 ? 0 : (size_t)n;
 }
 
-static bool read_all(void *ctx, uint64_t address, void *out, size_t bytes)
+static bool read_code_fully(void *ctx, uint64_t address, void *out, size_t bytes)
 {
 	return read_code(ctx, address, out, bytes) == bytes;
 }
 
-static const struct unwind_table *table_of(struct code_bodies *b, uint64_t start, uint32_t file)
+static const struct unwind_table *find_unwind_table(struct code_bodies *b, uint64_t start, uint32_t file)
 {
 	for (size_t i = 0; i < b->image_count; i++)
 		if (b->images[i].start == start && b->images[i].file == file)
@@ -64,7 +64,7 @@ static const struct unwind_table *table_of(struct code_bodies *b, uint64_t start
 		return NULL;
 	struct image *x = &b->images[b->image_count++];
 	*x = (struct image){.start = start, .file = file};
-	x->usable = unwind_table_find(start, read_all, b, &x->table);
+	x->usable = unwind_table_find(start, read_code_fully, b, &x->table);
 	return x->usable ? &x->table : NULL;
 }
 
@@ -72,8 +72,8 @@ static void take_native(struct code_bodies *b, struct ip_entry *x, const struct 
 {
 	uint32_t file = 0;
 	uint64_t image = frame_namer_image(places, x->ip, &file);
-	const struct unwind_table *t = table_of(b, image, file);
-	bool known = t && unwind_table_frame(t, x->ip, read_all, b, &x->leaf);
+	const struct unwind_table *t = find_unwind_table(b, image, file);
+	bool known = t && unwind_table_frame(t, x->ip, read_code_fully, b, &x->leaf);
 	x->code = IP_CODE_KNOWN;
 	x->guessed = READS_TABLES && !known;
 	if (!known)
@@ -118,8 +118,8 @@ static bool follows_call(const struct code_bodies *b, uint64_t address)
 	return false;
 }
 
-static int ask_runtime(struct code_bodies *b, struct ip_table *t, const uint32_t *entries, size_t count, struct frame_namer *places,
-		       code_bodies_ask_fn *ask, void *ctx)
+static int ask_code_bodies(struct code_bodies *b, struct ip_table *t, const uint32_t *entries, size_t count, struct frame_namer *places,
+			   code_bodies_ask_fn *ask, void *ctx)
 {
 	AUTO_FREE uint64_t *ips = mem_calloc(count + 1, sizeof *ips);
 	AUTO_FREE struct channel_code_body *bodies = mem_calloc(count + 1, sizeof *bodies);
@@ -156,5 +156,5 @@ int code_bodies_learn(struct code_bodies *b, struct ip_table *t, const uint32_t 
 		else
 			unknown[unknown_count++] = entries[i];
 	}
-	return ask_runtime(b, t, unknown, unknown_count, places, ask, ctx);
+	return ask_code_bodies(b, t, unknown, unknown_count, places, ask, ctx);
 }

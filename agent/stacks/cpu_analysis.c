@@ -75,7 +75,7 @@ static bool is_runtime_somewhere(const struct cpu_method *m)
 	return m->layer == LAYER_RUNTIME && m->marks & METHOD_NO_SYMBOL;
 }
 
-static uint32_t special(struct cpu_analysis *a, uint32_t *method, const char *name, enum cpu_layer layer)
+static uint32_t special_cpu_method(struct cpu_analysis *a, uint32_t *method, const char *name, enum cpu_layer layer)
 {
 	if (*method == CPU_NO_METHOD)
 		*method = cpu_method_table_special(a, name, layer);
@@ -88,14 +88,14 @@ static uint32_t place_stack(struct cpu_analysis *a, const struct cpu_method_tabl
 	uint32_t methods[CAPTURE_MAX_DEPTH + 1], node = STACK_TREE_ROOT;
 	const struct capture_stack *from = &a->capture->stacks[stack];
 	if (from->truncated)
-		node = stack_tree_child(&a->tree, node, special(a, &s->cut, "[stack cut]", LAYER_UNKNOWN));
+		node = stack_tree_child(&a->tree, node, special_cpu_method(a, &s->cut, "[stack cut]", LAYER_UNKNOWN));
 	size_t count = cpu_method_table_logical(t, a, from, methods);
 	if (count == 0 && !from->truncated)
-		node = stack_tree_child(&a->tree, node, special(a, &s->none, "[no stack]", LAYER_UNKNOWN));
+		node = stack_tree_child(&a->tree, node, special_cpu_method(a, &s->none, "[no stack]", LAYER_UNKNOWN));
 	size_t mark_at = work == WORK_PLAIN ? SIZE_MAX : above_runtime(a, methods, count);
 	for (size_t k = 0; k < count; k++) {
 		if (k == mark_at)
-			node = stack_tree_child(&a->tree, node, special(a, &s->work[work], names[work], LAYER_RUNTIME));
+			node = stack_tree_child(&a->tree, node, special_cpu_method(a, &s->work[work], names[work], LAYER_RUNTIME));
 		if (k < mark_at || !is_runtime_somewhere(&a->methods[methods[k]]))
 			node = stack_tree_child(&a->tree, node, methods[k]);
 	}
@@ -175,20 +175,20 @@ static void count_samples(struct cpu_analysis *a, const struct cpu_method_table 
 		count_sample(a, t, &specials, facts, i);
 }
 
-static int by_key(const void *a, const void *b)
+static int compare_u64(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 	return x < y ? -1 : x > y;
 }
 
 /* Counts equal (node, thread) pairs; nodes by their place in preorder. */
-static void make_leaves(struct cpu_analysis *a)
+static void make_cpu_leaves(struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
 	AUTO_FREE uint64_t *keys = mem_calloc(c->sample_count + 1, sizeof *keys);
 	for (size_t i = 0; i < c->sample_count; i++)
 		keys[i] = (uint64_t)a->tree.rank[cpu_analysis_node(a, i)] << 32 | c->samples[i].thread;
-	qsort(keys, c->sample_count, sizeof *keys, by_key);
+	qsort(keys, c->sample_count, sizeof *keys, compare_u64);
 	size_t distinct = 0;
 	for (size_t i = 0; i < c->sample_count; i++)
 		distinct += i == 0 || keys[i] != keys[i - 1];
@@ -339,7 +339,7 @@ void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 	cpu_method_table_fini(&table);
 	cpu_analysis_sum_collections(out);
 	stack_tree_finish(&out->tree);
-	make_leaves(out);
+	make_cpu_leaves(out);
 	cpu_analysis_sum_methods(out);
 	cpu_analysis_order_methods(out);
 	sum_threads(out);

@@ -35,7 +35,7 @@ const char *cpu_category_title(enum cpu_category c)
 	return categories[c].title;
 }
 
-static bool starts(const char *s, const char *with)
+static bool name_starts_with(const char *s, const char *with)
 {
 	return s && strncmp(s, with, strlen(with)) == 0;
 }
@@ -43,7 +43,7 @@ static bool starts(const char *s, const char *with)
 static bool starts_any(const char *s, const char *const *list)
 {
 	for (; *list; list++)
-		if (starts(s, *list))
+		if (name_starts_with(s, *list))
 			return true;
 	return false;
 }
@@ -92,7 +92,7 @@ static enum frame_role managed_role(const struct frame *f)
 	};
 	static const char *const exceptions[] = {"System.Runtime.EH", "System.Runtime.ExceptionServices.", "System.Diagnostics.StackTrace",
 						 "System.Diagnostics.StackFrame", NULL};
-	if (starts(f->module, "System.Private.CoreLib") == false)
+	if (name_starts_with(f->module, "System.Private.CoreLib") == false)
 		return ROLE_NONE;
 	if (starts_any(f->type, exceptions))
 		return ROLE_EXCEPTIONS;
@@ -112,9 +112,9 @@ static enum frame_role native_role(const struct frame *f)
 	static const char *const types[] = {"ClassLoader::", "MethodTableBuilder", "LoadTypeHandle", "DoPrestub", "ExternalMethodFixup",
 					    NULL};
 	static const char *const waiting[] = {"AwareLock", "JIT_MonEnter", "ThreadpoolMgr", "CLREvent", "ThreadSuspend", NULL};
-	if (starts(f->module, "libclrgc"))
+	if (name_starts_with(f->module, "libclrgc"))
 		return ROLE_GC;
-	if (starts(f->module, "libclrjit"))
+	if (name_starts_with(f->module, "libclrjit"))
 		return ROLE_JIT;
 	if (!is_runtime_module(f->module))
 		return ROLE_NONE;

@@ -62,21 +62,21 @@ void cpu_collect_begin(struct cpu_collect *c)
 
 /* taking samples ------------------------------------------------------------------------------------------------ */
 
-static void count(struct cpu_collect *c, int64_t time_ns)
+static void note_sample_time(struct cpu_collect *c, int64_t time_ns)
 {
 	c->taken++;
 	if (!c->first_sample_ns || time_ns < c->first_sample_ns)
 		c->first_sample_ns = time_ns;
 }
 
-static void take(struct cpu_collect *c, int64_t time_ns, uint32_t tid, const struct unwound *u, bool truncated)
+static void add_unwound_sample(struct cpu_collect *c, int64_t time_ns, uint32_t tid, const struct unwound *u, bool truncated)
 {
 	uint32_t thread = cpu_threads_index(c->threads, tid);
 	if (thread == UINT32_MAX || raw_stacks_add(&c->raw, time_ns, thread, u->ips, u->depth, truncated || u->full) < 0)
 		c->o.capture->dropped++;
 }
 
-static void begin_stack(struct cpu_collect *c, const struct perf_sample *s, struct unwound *u)
+static void begin_unwound_stack(struct cpu_collect *c, const struct perf_sample *s, struct unwound *u)
 {
 	u->depth = 0;
 	u->full = false;
@@ -90,10 +90,10 @@ static void begin_stack(struct cpu_collect *c, const struct perf_sample *s, stru
 static void take_chain(struct cpu_collect *c, const struct perf_sample *s, enum stack_gap gap)
 {
 	struct unwound u;
-	begin_stack(c, s, &u);
+	begin_unwound_stack(c, s, &u);
 	stack_unwind_chain(&c->ips, c->batch, s->user, s->user_depth, &u);
 	c->o.capture->stack_gaps[gap] += c->o.capture->exact_stacks && s->user_depth;
-	take(c, s->time_ns, s->tid, &u, c->o.max_depth && s->kernel_depth + s->user_depth >= c->o.max_depth);
+	add_unwound_sample(c, s->time_ns, s->tid, &u, c->o.max_depth && s->kernel_depth + s->user_depth >= c->o.max_depth);
 }
 
 /* INDEX_NONE: taken. Else the number of an address that the table would have to know first. */
@@ -101,19 +101,19 @@ static uint32_t take_exact(struct cpu_collect *c, const struct perf_sample *s)
 {
 	const struct unwind_source source = {s->registers, s->stack, s->stack_bytes, s->user, s->user_depth};
 	struct unwound u;
-	begin_stack(c, s, &u);
+	begin_unwound_stack(c, s, &u);
 	stack_unwind(&c->ips, c->batch, &source, &u);
 	if (u.wanted != INDEX_NONE)
 		return u.wanted;
 	c->o.capture->stack_gaps[u.gap] += !u.whole;
 	bool cut = !u.whole && c->o.max_depth && s->kernel_depth + s->user_depth >= c->o.max_depth;
-	take(c, s->time_ns, s->tid, &u, cut);
+	add_unwound_sample(c, s->time_ns, s->tid, &u, cut);
 	return INDEX_NONE;
 }
 
 void cpu_collect_perf_sample(struct cpu_collect *c, const struct perf_sample *s)
 {
-	count(c, s->time_ns);
+	note_sample_time(c, s->time_ns);
 	if (!c->o.code || !s->stack_bytes)
 		take_chain(c, s, STACK_GAP_REGISTERS);
 	else if (take_exact(c, s) != INDEX_NONE && !pending_samples_add(&c->pending, s))
@@ -146,9 +146,9 @@ void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample
 	/* The time is the process's word: it lies within the session. */
 	int64_t now_ns = clock_mono_ns(), time_ns = s->time_ns < c->o.started_ns ? c->o.started_ns : s->time_ns;
 	time_ns = time_ns < now_ns ? time_ns : now_ns;
-	count(c, time_ns);
+	note_sample_time(c, time_ns);
 	count_gap(c, s->flags);
-	take(c, time_ns, s->tid, &u, s->flags & CHANNEL_TRUNCATED);
+	add_unwound_sample(c, time_ns, s->tid, &u, s->flags & CHANNEL_TRUNCATED);
 }
 
 void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *name)
@@ -169,7 +169,7 @@ struct index_list {
 };
 
 /* Once each. */
-static void want(struct cpu_collect *c, struct index_list *wanted, uint32_t entry)
+static void want_code(struct cpu_collect *c, struct index_list *wanted, uint32_t entry)
 {
 	struct ip_entry *x = entry == INDEX_NONE ? NULL : &c->ips.items[entry];
 	if (!x || x->code != IP_CODE_NEW || x->wanted)
@@ -185,7 +185,7 @@ static void want_chains(struct cpu_collect *c, struct index_list *wanted)
 	for (size_t i = 0; i < c->pending.count; i++) {
 		const struct perf_sample *s = &c->pending.samples[i];
 		for (size_t k = 0; k < s->user_depth; k++)
-			want(c, wanted, ip_table_intern(&c->ips, k == 0 ? s->user[k] : s->user[k] - 1, c->batch));
+			want_code(c, wanted, ip_table_intern(&c->ips, k == 0 ? s->user[k] : s->user[k] - 1, c->batch));
 	}
 }
 
@@ -197,7 +197,7 @@ static void try_pending(struct cpu_collect *c, struct index_list *wanted)
 		uint32_t missing = take_exact(c, &c->pending.samples[i]);
 		if (missing == INDEX_NONE)
 			continue;
-		want(c, wanted, missing);
+		want_code(c, wanted, missing);
 		c->pending.samples[kept++] = c->pending.samples[i];
 	}
 	c->pending.count = kept;
@@ -238,7 +238,7 @@ struct converted {
 	bool by_time;        /* holds a dynamic method: its name depends on the sample's time */
 };
 
-static void convert(struct cpu_collect *c, const struct raw_stack *r, int64_t time_ns, struct converted *out)
+static void convert_cpu_stack(struct cpu_collect *c, const struct raw_stack *r, int64_t time_ns, struct converted *out)
 {
 	uint32_t frames[CAPTURE_MAX_DEPTH];
 	*out = (struct converted){.stack = UINT32_MAX};
@@ -266,7 +266,7 @@ static void move_samples(struct cpu_collect *c)
 		const struct raw_sample *s = &c->raw.samples[i];
 		struct converted *d = &done[s->stack];
 		if (d->stack == UINT32_MAX || d->by_time)
-			convert(c, &c->raw.stacks[s->stack], s->time_ns, d);
+			convert_cpu_stack(c, &c->raw.stacks[s->stack], s->time_ns, d);
 		int64_t at = s->time_ns > c->o.started_ns ? s->time_ns - c->o.started_ns : 0;
 		into->managed_frames += d->managed;
 		into->unresolved_frames += d->unresolved;

@@ -43,8 +43,8 @@ uint32_t cpu_method_table_special(struct cpu_analysis *a, const char *name, enum
 }
 
 /* The first method of this shape, or a new one. slots: twice as many as frames, a power of two. */
-static uint32_t intern(struct cpu_analysis *a, uint32_t *slots, size_t slot_count, const struct method_name *name,
-		       enum cpu_layer layer, uint32_t frame)
+static uint32_t intern_method(struct cpu_analysis *a, uint32_t *slots, size_t slot_count, const struct method_name *name,
+			      enum cpu_layer layer, uint32_t frame)
 {
 	AUTO_FREE char *module = shown_module(a->capture->frames[frame].module);
 	size_t i = hash_method(name->text, module, layer) & (slot_count - 1);
@@ -94,7 +94,7 @@ void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 		t->roles[i] = cpu_role_of(f);
 		t->frame_marks[i] = name.marks;
 		t->is_starter[i] = starts_state_machine(f);
-		t->method_of[i] = intern(a, slots, slot_count, &name, t->layers[i], (uint32_t)i);
+		t->method_of[i] = intern_method(a, slots, slot_count, &name, t->layers[i], (uint32_t)i);
 	}
 }
 

@@ -47,7 +47,7 @@ void cpu_threads_free(struct cpu_threads *t)
 	free(t);
 }
 
-static ssize_t read_task(const struct cpu_threads *t, uint32_t tid, const char *file, char *out, size_t size)
+static ssize_t read_thread_file(const struct cpu_threads *t, uint32_t tid, const char *file, char *out, size_t size)
 {
 	char path[64];
 	snprintf(path, sizeof path, "task/%u/%s", tid, file);
@@ -59,14 +59,14 @@ static ssize_t read_task(const struct cpu_threads *t, uint32_t tid, const char *
 static int64_t thread_cpu_ns(const struct cpu_threads *t, uint32_t tid)
 {
 	char text[128];
-	return read_task(t, tid, "schedstat", text, sizeof text) > 0 ? strtoll(text, NULL, 10) : -1;
+	return read_thread_file(t, tid, "schedstat", text, sizeof text) > 0 ? strtoll(text, NULL, 10) : -1;
 }
 
 /* The innermost of the NSpid line's numbers. */
-static int64_t inner_tid(const struct cpu_threads *t, uint32_t tid)
+static int64_t read_inner_tid(const struct cpu_threads *t, uint32_t tid)
 {
 	char text[4096];
-	if (t->same_ids || read_task(t, tid, "status", text, sizeof text) <= 0)
+	if (t->same_ids || read_thread_file(t, tid, "status", text, sizeof text) <= 0)
 		return tid;
 	const char *at = strstr(text, "\nNSpid:");
 	if (!at)
@@ -83,7 +83,7 @@ static int64_t inner_tid(const struct cpu_threads *t, uint32_t tid)
 	return last;
 }
 
-static struct thread *find(struct cpu_threads *t, uint32_t tid)
+static struct thread *find_cpu_thread(struct cpu_threads *t, uint32_t tid)
 {
 	uint32_t hash = index_hash(INDEX_HASH_START, &tid, sizeof tid), i;
 	size_t at = hash;
@@ -93,9 +93,9 @@ static struct thread *find(struct cpu_threads *t, uint32_t tid)
 	return NULL;
 }
 
-static struct thread *find_or_add(struct cpu_threads *t, uint32_t tid)
+static struct thread *find_or_add_cpu_thread(struct cpu_threads *t, uint32_t tid)
 {
-	struct thread *x = find(t, tid);
+	struct thread *x = find_cpu_thread(t, tid);
 	if (x || t->count >= MAX_THREADS)
 		return x;
 	GROW(t->items, t->count, t->cap);
@@ -121,7 +121,7 @@ static void each_task(struct cpu_threads *t, void (*fn)(struct cpu_threads *t, u
 static void begin_one(struct cpu_threads *t, uint32_t tid)
 {
 	int64_t cpu = thread_cpu_ns(t, tid);
-	struct thread *x = cpu >= 0 ? find_or_add(t, tid) : NULL;
+	struct thread *x = cpu >= 0 ? find_or_add_cpu_thread(t, tid) : NULL;
 	if (x)
 		x->cpu_begin_ns = cpu;
 }
@@ -133,14 +133,14 @@ void cpu_threads_begin(struct cpu_threads *t)
 
 static void put_into_capture(struct cpu_threads *t, struct thread *x)
 {
-	if (!x->name[0] && read_task(t, x->tid, "comm", x->name, sizeof x->name) < 0)
+	if (!x->name[0] && read_thread_file(t, x->tid, "comm", x->name, sizeof x->name) < 0)
 		x->name[0] = '\0';
-	x->index = capture_add_thread(t->builder, inner_tid(t, x->tid), x->name);
+	x->index = capture_add_thread(t->builder, read_inner_tid(t, x->tid), x->name);
 }
 
 uint32_t cpu_threads_index(struct cpu_threads *t, uint32_t tid)
 {
-	struct thread *x = find_or_add(t, tid);
+	struct thread *x = find_or_add_cpu_thread(t, tid);
 	if (x && x->index == UINT32_MAX)
 		put_into_capture(t, x);
 	return x ? x->index : UINT32_MAX;
@@ -148,17 +148,17 @@ uint32_t cpu_threads_index(struct cpu_threads *t, uint32_t tid)
 
 void cpu_threads_named(struct cpu_threads *t, uint32_t tid, const char *name)
 {
-	struct thread *x = find_or_add(t, tid);
+	struct thread *x = find_or_add_cpu_thread(t, tid);
 	if (!x)
 		return;
 	snprintf(x->name, sizeof x->name, "%s", name);
 	if (x->index != UINT32_MAX)
-		capture_add_thread(t->builder, inner_tid(t, tid), x->name);
+		capture_add_thread(t->builder, read_inner_tid(t, tid), x->name);
 }
 
 static void note_end(struct cpu_threads *t, uint32_t tid)
 {
-	struct thread *x = find_or_add(t, tid);
+	struct thread *x = find_or_add_cpu_thread(t, tid);
 	if (!x)
 		return;
 	x->name[0] = '\0'; /* as it is called now */

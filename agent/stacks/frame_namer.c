@@ -75,7 +75,7 @@ uint32_t frame_namer_unknown(struct frame_namer *n)
 }
 
 /* A frame for every entry, also when the capture has no room for another one. */
-static void give(struct frame_namer *n, struct ip_entry *x, enum ip_state state, const struct frame *f)
+static void assign_frame(struct frame_namer *n, struct ip_entry *x, enum ip_state state, const struct frame *f)
 {
 	uint32_t frame = capture_add_frame(n->builder, f);
 	x->frame = frame != UINT32_MAX ? frame : frame_namer_unknown(n);
@@ -90,7 +90,7 @@ static void name_kernel(struct frame_namer *n, struct ip_entry *x)
 		n->kernel = kernel_symbols_load("/proc");
 	}
 	const char *name = n->kernel && x->ip != IP_KERNEL ? kernel_symbols_find(n->kernel, x->ip) : NULL;
-	give(n, x, IP_FOREIGN, &(struct frame){.kind = FRAME_KERNEL, .module = (char *)"[kernel]", .method = (char *)name});
+	assign_frame(n, x, IP_FOREIGN, &(struct frame){.kind = FRAME_KERNEL, .module = (char *)"[kernel]", .method = (char *)name});
 }
 
 static void name_native(struct frame_namer *n, struct ip_entry *x, const struct map_entry *m)
@@ -102,10 +102,10 @@ static void name_native(struct frame_namer *n, struct ip_entry *x, const struct 
 		f.method = name;
 	else
 		f.address = offset;
-	give(n, x, IP_FOREIGN, &f);
+	assign_frame(n, x, IP_FOREIGN, &f);
 }
 
-static void ask_runtime(struct frame_namer *n, struct ip_table *ips, uint32_t entry)
+static void queue_name_request(struct frame_namer *n, struct ip_table *ips, uint32_t entry)
 {
 	if (n->ask_count == n->ask_cap) {
 		n->ask_cap = n->ask_cap ? n->ask_cap * 2 : 256;
@@ -127,7 +127,7 @@ static void name_unresolved(struct frame_namer *n, struct ip_entry *x)
 	if (f && f->kind == MAP_MAIN)
 		name_native(n, x, m);
 	else
-		give(n, x, IP_UNNAMED, &(struct frame){.kind = FRAME_UNKNOWN, .module = f ? (char *)f->name : NULL});
+		assign_frame(n, x, IP_UNNAMED, &(struct frame){.kind = FRAME_UNKNOWN, .module = f ? (char *)f->name : NULL});
 }
 
 struct frame frame_namer_managed(const struct resolved_function *r)
@@ -148,7 +148,7 @@ struct frame frame_namer_managed(const struct resolved_function *r)
 static void name_managed(struct frame_namer *n, struct ip_entry *x, const struct resolved_function *r)
 {
 	struct frame f = frame_namer_managed(r);
-	give(n, x, IP_NAMED, &f);
+	assign_frame(n, x, IP_NAMED, &f);
 	x->dynamic = r->dynamic;
 	x->dynamic_start_ns = (int64_t)r->dynamic_start_ns;
 }
@@ -181,9 +181,9 @@ static void name_by_place(struct frame_namer *n, struct ip_table *ips, uint32_t 
 	}
 	const struct map_entry *m = maps_find(&n->maps, x->ip);
 	if (n->proc_fd >= 0 && !m)
-		give(n, x, IP_FOREIGN, &(struct frame){.kind = FRAME_UNKNOWN});
+		assign_frame(n, x, IP_FOREIGN, &(struct frame){.kind = FRAME_UNKNOWN});
 	else if (!m || map_may_be_managed(n->maps.files[m->file].kind))
-		ask_runtime(n, ips, i);
+		queue_name_request(n, ips, i);
 	else
 		name_native(n, x, m);
 }

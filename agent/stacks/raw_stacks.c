@@ -20,7 +20,7 @@ void raw_stacks_clear(struct raw_stacks *r)
 	index_set_clear(&r->stack_set);
 }
 
-static uint32_t add_stack(struct raw_stacks *r, uint32_t hash, const uint32_t *chain, size_t depth, bool truncated)
+static uint32_t add_raw_stack(struct raw_stacks *r, uint32_t hash, const uint32_t *chain, size_t depth, bool truncated)
 {
 	if (r->pool_count + depth > RAW_MAX_POOL)
 		return INDEX_NONE;
@@ -47,7 +47,7 @@ static uint32_t intern_stack(struct raw_stacks *r, const uint32_t *chain, size_t
 		    (depth == 0 || memcmp(r->pool + s->first, chain, depth * sizeof *chain) == 0))
 			return i;
 	}
-	return add_stack(r, hash, chain, depth, truncated);
+	return add_raw_stack(r, hash, chain, depth, truncated);
 }
 
 int raw_stacks_add(struct raw_stacks *r, int64_t time_ns, uint32_t thread, const uint32_t *chain, size_t depth, bool truncated)

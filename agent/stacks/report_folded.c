@@ -37,7 +37,7 @@ struct path {
 	uint32_t depth;
 };
 
-static void put_name(struct buf *out, const char *name)
+static void put_folded_name(struct buf *out, const char *name)
 {
 	size_t begin = out->len;
 	buf_puts(out, name);
@@ -57,15 +57,15 @@ static void path_move(struct path *p, const struct stack_profile *a, uint32_t no
 	p->text.len = p->ends[p->depth];
 	while (count--) {
 		buf_putc(&p->text, ';');
-		put_name(&p->text, a->methods[nodes[below[count]].method].name);
+		put_folded_name(&p->text, a->methods[nodes[below[count]].method].name);
 		p->nodes[++p->depth] = below[count];
 		p->ends[p->depth] = p->text.len;
 	}
 }
 
-static void put_line(const struct path *p, const char *thread, uint64_t weight, struct report_file *f)
+static void put_folded_line(const struct path *p, const char *thread, uint64_t weight, struct report_file *f)
 {
-	put_name(&f->text, thread[0] ? thread : "(no name)");
+	put_folded_name(&f->text, thread[0] ? thread : "(no name)");
 	buf_append(&f->text, p->text.data, p->text.len);
 	buf_putc(&f->text, ' ');
 	report_file_number(f, weight);
@@ -87,7 +87,7 @@ void report_folded_write(const struct stack_profile *a, struct report_file *f)
 		for (size_t k = i; k < end; k++) {
 			uint32_t thread = first[a->leaves[k].thread];
 			if (weights[thread])
-				put_line(path, a->threads[thread].name, weights[thread], f);
+				put_folded_line(path, a->threads[thread].name, weights[thread], f);
 			weights[thread] = 0;
 		}
 	}

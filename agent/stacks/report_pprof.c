@@ -35,7 +35,7 @@ static void squeeze(struct writer *w, const void *data, size_t len, int flush)
 	} while (w->z.avail_out == 0);
 }
 
-static void put(struct writer *w, const Drdotnet__Pprof__Profile *piece)
+static void put_profile_piece(struct writer *w, const Drdotnet__Pprof__Profile *piece)
 {
 	size_t need = drdotnet__pprof__profile__get_packed_size(piece);
 	if (need > w->packed_cap) {
@@ -46,13 +46,13 @@ static void put(struct writer *w, const Drdotnet__Pprof__Profile *piece)
 }
 
 /* Adds to the string table; returns its index. */
-static int64_t put_string(struct writer *w, const char *s)
+static int64_t put_pprof_string(struct writer *w, const char *s)
 {
 	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
 	char *one[] = {(char *)s};
 	piece.n_string_table = 1;
 	piece.string_table = one;
-	put(w, &piece);
+	put_profile_piece(w, &piece);
 	return w->next_string++;
 }
 
@@ -60,12 +60,12 @@ static void put_head(struct writer *w, const struct stack_profile *p)
 {
 	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
 	Drdotnet__Pprof__ValueType count = DRDOTNET__PPROF__VALUE_TYPE__INIT, weight = DRDOTNET__PPROF__VALUE_TYPE__INIT;
-	put_string(w, "");
-	count.type = put_string(w, p->count_value.type);
-	count.unit = put_string(w, p->count_value.unit);
-	weight.type = put_string(w, p->weight_value.type);
-	weight.unit = put_string(w, p->weight_value.unit);
-	int64_t comment = put_string(w, p->headline);
+	put_pprof_string(w, "");
+	count.type = put_pprof_string(w, p->count_value.type);
+	count.unit = put_pprof_string(w, p->count_value.unit);
+	weight.type = put_pprof_string(w, p->weight_value.type);
+	weight.unit = put_pprof_string(w, p->weight_value.unit);
+	int64_t comment = put_pprof_string(w, p->headline);
 	Drdotnet__Pprof__ValueType *types[] = {&count, &weight};
 	piece.n_sample_type = 2;
 	piece.sample_type = types;
@@ -76,7 +76,7 @@ static void put_head(struct writer *w, const struct stack_profile *p)
 	piece.default_sample_type = weight.type;
 	piece.n_comment = 1;
 	piece.comment = &comment;
-	put(w, &piece);
+	put_profile_piece(w, &piece);
 }
 
 static void put_mapping(struct writer *w, uint64_t id, int64_t filename)
@@ -89,7 +89,7 @@ static void put_mapping(struct writer *w, uint64_t id, int64_t filename)
 	mapping.has_functions = true;
 	piece.n_mapping = 1;
 	piece.mapping = &one;
-	put(w, &piece);
+	put_profile_piece(w, &piece);
 }
 
 /* The name in the metadata: what other tools know the function by. */
@@ -103,10 +103,10 @@ static int64_t put_system_name(struct writer *w, const struct stack_profile *p, 
 					 SYSTEM_NAME_BYTES, f->method ? f->method : "");
 	buf_init(&b, SYSTEM_NAME_BYTES * 32);
 	method_name_printable(raw, SYSTEM_NAME_BYTES, &b);
-	return put_string(w, buf_str(&b));
+	return put_pprof_string(w, buf_str(&b));
 }
 
-static void put_method(struct writer *w, const struct stack_profile *p, uint32_t method, uint64_t mapping, int64_t filename)
+static void put_pprof_method(struct writer *w, const struct stack_profile *p, uint32_t method, uint64_t mapping, int64_t filename)
 {
 	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
 	Drdotnet__Pprof__Function function = DRDOTNET__PPROF__FUNCTION__INIT;
@@ -117,7 +117,7 @@ static void put_method(struct writer *w, const struct stack_profile *p, uint32_t
 	Drdotnet__Pprof__Line *lines = &line;
 	const struct cpu_method *m = &p->methods[method];
 	function.id = line.function_id = location.id = method + 1;
-	function.name = put_string(w, m->name);
+	function.name = put_pprof_string(w, m->name);
 	function.system_name = put_system_name(w, p, m, function.name);
 	function.filename = filename;
 	location.mapping_id = mapping;
@@ -126,30 +126,30 @@ static void put_method(struct writer *w, const struct stack_profile *p, uint32_t
 	piece.n_function = piece.n_location = 1;
 	piece.function = &functions;
 	piece.location = &locations;
-	put(w, &piece);
+	put_profile_piece(w, &piece);
 }
 
-static int by_module(const void *x, const void *y, void *ctx)
+static int method_by_module(const void *x, const void *y, void *ctx)
 {
 	const struct cpu_method *m = ctx;
 	return strcmp(m[*(const uint32_t *)x].module, m[*(const uint32_t *)y].module);
 }
 
-static void put_methods(struct writer *w, const struct stack_profile *p)
+static void put_pprof_methods(struct writer *w, const struct stack_profile *p)
 {
 	AUTO_FREE uint32_t *order = mem_calloc(p->method_count + 1, sizeof *order);
 	uint64_t mapping = 0;
 	int64_t filename = 0;
 	for (size_t i = 0; i < p->method_count; i++)
 		order[i] = (uint32_t)i;
-	qsort_r(order, p->method_count, sizeof *order, by_module, (void *)p->methods);
+	qsort_r(order, p->method_count, sizeof *order, method_by_module, (void *)p->methods);
 	for (size_t i = 0; i < p->method_count; i++) {
 		const char *module = p->methods[order[i]].module;
 		if (i == 0 || strcmp(module, p->methods[order[i - 1]].module) != 0) {
-			filename = module[0] ? put_string(w, module) : put_string(w, "[unknown]");
+			filename = module[0] ? put_pprof_string(w, module) : put_pprof_string(w, "[unknown]");
 			put_mapping(w, ++mapping, filename);
 		}
-		put_method(w, p, order[i], mapping, filename);
+		put_pprof_method(w, p, order[i], mapping, filename);
 	}
 }
 
@@ -157,9 +157,9 @@ static void put_samples(struct writer *w, const struct stack_profile *p)
 {
 	size_t threads = p->thread_count;
 	AUTO_FREE int64_t *names = mem_calloc(threads + 1, sizeof *names);
-	int64_t thread_key = put_string(w, "thread"), id_key = put_string(w, "thread_id");
+	int64_t thread_key = put_pprof_string(w, "thread"), id_key = put_pprof_string(w, "thread_id");
 	for (size_t i = 0; i < threads; i++)
-		names[i] = p->threads[i].weight ? put_string(w, p->threads[i].name) : 0;
+		names[i] = p->threads[i].weight ? put_pprof_string(w, p->threads[i].name) : 0;
 	for (size_t i = 0; i < p->leaf_count; i++) {
 		const struct stack_leaf *l = &p->leaves[i];
 		Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
@@ -182,7 +182,7 @@ static void put_samples(struct writer *w, const struct stack_profile *p)
 		sample.label = labels;
 		piece.n_sample = 1;
 		piece.sample = &one;
-		put(w, &piece);
+		put_profile_piece(w, &piece);
 	}
 }
 
@@ -195,7 +195,7 @@ void report_pprof_write(const struct stack_profile *p, struct report_file *f)
 	}
 	w.squeezed = mem_alloc(SQUEEZED_BYTES);
 	put_head(&w, p);
-	put_methods(&w, p);
+	put_pprof_methods(&w, p);
 	put_samples(&w, p);
 	squeeze(&w, NULL, 0, Z_FINISH);
 	deflateEnd(&w.z);

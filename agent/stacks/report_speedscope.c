@@ -8,7 +8,7 @@
 
 #define STACK_TEXTS_MAX_BYTES (4u * 1024 * 1024) /* what does not fit is made again each time */
 
-static void put_string(struct report_file *f, const char *s)
+static void put_json_text(struct report_file *f, const char *s)
 {
 	text_append_json(&f->text, s, strlen(s));
 }
@@ -17,10 +17,10 @@ static void put_frames(const struct stack_profile *a, struct report_file *f)
 {
 	for (size_t i = 0; i < a->method_count; i++) {
 		buf_puts(&f->text, i ? ",\n{\"name\":" : "\n{\"name\":");
-		put_string(f, a->methods[i].name);
+		put_json_text(f, a->methods[i].name);
 		if (a->methods[i].module[0]) {
 			buf_puts(&f->text, ",\"file\":");
-			put_string(f, a->methods[i].module);
+			put_json_text(f, a->methods[i].module);
 		}
 		buf_putc(&f->text, '}');
 		report_file_flow(f);
@@ -28,7 +28,7 @@ static void put_frames(const struct stack_profile *a, struct report_file *f)
 }
 
 /* The thread's leaves, in the tree's order. */
-static size_t by_leaf(const void *profile, uint32_t thread, uint32_t *nodes, uint64_t *weights)
+static size_t thread_leaves(const void *profile, uint32_t thread, uint32_t *nodes, uint64_t *weights)
 {
 	const struct stack_profile *p = profile;
 	size_t count = 0;
@@ -59,7 +59,7 @@ static void put_new_stack(const struct stack_profile *a, uint32_t node, struct r
 	buf_putc(&f->text, ']');
 }
 
-static void put_stack(const struct stack_profile *a, struct stack_texts *t, uint32_t node, struct report_file *f)
+static void put_stack_frames(const struct stack_profile *a, struct stack_texts *t, uint32_t node, struct report_file *f)
 {
 	if (t->end[node]) {
 		buf_append(&f->text, t->text.data + t->begin[node], t->end[node] - t->begin[node]);
@@ -87,13 +87,13 @@ static void put_profile(const struct stack_profile *p, struct stack_texts *texts
 {
 	AUTO_FREE char *name = mem_printf("%s (%lld)", t->name, (long long)t->tid);
 	buf_puts(&f->text, "\n{\"type\":\"sampled\",\"name\":");
-	put_string(f, name);
+	put_json_text(f, name);
 	buf_printf(&f->text, ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%llu,\"samples\":[", p->weight_value.unit,
 		   (unsigned long long)(t->weight * p->scale));
 	for (size_t i = 0; i < runs->count; i++) {
 		if (i)
 			buf_putc(&f->text, ',');
-		put_stack(p, texts, runs->nodes[i], f);
+		put_stack_frames(p, texts, runs->nodes[i], f);
 	}
 	buf_puts(&f->text, "],\"weights\":[");
 	for (size_t i = 0; i < runs->count; i++) {
@@ -107,7 +107,7 @@ static void put_profile(const struct stack_profile *p, struct stack_texts *texts
 
 void report_speedscope_write(const struct stack_profile *p, const struct speedscope_order *order, struct report_file *f)
 {
-	const struct speedscope_order leaves = {by_leaf, p, p->leaf_count};
+	const struct speedscope_order leaves = {thread_leaves, p, p->leaf_count};
 	const struct speedscope_order *o = order ? order : &leaves;
 	AUTO_FREE uint32_t *nodes = mem_calloc(o->most + 1, sizeof *nodes);
 	AUTO_FREE uint64_t *weights = mem_calloc(o->most + 1, sizeof *weights);
@@ -116,7 +116,7 @@ void report_speedscope_write(const struct stack_profile *p, const struct speedsc
 	struct runs runs = {.nodes = nodes, .weights = weights};
 	buf_init(&texts.text, STACK_TEXTS_MAX_BYTES);
 	buf_puts(&f->text, "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\"name\":");
-	put_string(f, p->subject);
+	put_json_text(f, p->subject);
 	buf_puts(&f->text, ",\"exporter\":\"drdotnet " DRDOTNET_VERSION "\",\"activeProfileIndex\":0,\"shared\":{\"frames\":[");
 	put_frames(p, f);
 	buf_puts(&f->text, "]},\"profiles\":[");

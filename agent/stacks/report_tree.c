@@ -7,7 +7,7 @@
 
 enum column { COLUMN_PARENT, COLUMN_METHOD, COLUMN_SELF, COLUMN_TOTAL, COLUMN_OBJECTS };
 
-static uint64_t value_of(const struct stack_tree *t, const uint64_t *objects, enum column column, uint32_t node)
+static uint64_t column_value(const struct stack_tree *t, const uint64_t *objects, enum column column, uint32_t node)
 {
 	const struct stack_node *n = &t->nodes[node];
 	switch (column) {
@@ -25,7 +25,7 @@ static uint64_t value_of(const struct stack_tree *t, const uint64_t *objects, en
 	return 0;
 }
 
-static void put_column(struct report_file *f, const struct stack_tree *t, const uint64_t *objects, const char *key, enum column column)
+static void put_tree_column(struct report_file *f, const struct stack_tree *t, const uint64_t *objects, const char *key, enum column column)
 {
 	if (column)
 		jsonw_line(&f->json);
@@ -34,7 +34,7 @@ static void put_column(struct report_file *f, const struct stack_tree *t, const 
 		if (i == 0 && column <= COLUMN_METHOD)
 			jsonw_integer(&f->json, NULL, -1); /* the root has neither */
 		else
-			jsonw_unsigned(&f->json, NULL, value_of(t, objects, column, t->order[i]));
+			jsonw_unsigned(&f->json, NULL, column_value(t, objects, column, t->order[i]));
 		report_file_flow(f);
 	}
 	jsonw_end(&f->json);
@@ -46,13 +46,13 @@ void report_tree_json(struct report_file *f, const struct stack_tree *t, const u
 	jsonw_line(&f->json);
 	jsonw_object(&f->json, "tree");
 	for (int column = COLUMN_PARENT; column <= (objects ? COLUMN_OBJECTS : COLUMN_TOTAL); column++)
-		put_column(f, t, objects, keys[column], column);
+		put_tree_column(f, t, objects, keys[column], column);
 	jsonw_end(&f->json);
 }
 
 /* weights at nodes ------------------------------------------------------------------------------------------------- */
 
-static uint64_t field_of(const struct report_tree_time *p, int column)
+static uint64_t time_column_value(const struct report_tree_time *p, int column)
 {
 	return column == 0 ? p->node : column == 1 ? p->bucket : p->weight;
 }
@@ -67,7 +67,7 @@ static void put_parts(struct report_file *f, const char *key, const char *part, 
 			jsonw_line(&f->json);
 		jsonw_array(&f->json, keys[column]);
 		for (size_t i = 0; i < count; i++) {
-			jsonw_unsigned(&f->json, NULL, field_of(&list[i], column));
+			jsonw_unsigned(&f->json, NULL, time_column_value(&list[i], column));
 			report_file_flow(f);
 		}
 		jsonw_end(&f->json);

@@ -9,7 +9,7 @@
 
 #define NAME_BYTES 64
 
-static char *shown_name(const char *name)
+static char *shown_thread_name(const char *name)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, NAME_BYTES * 16);
@@ -23,7 +23,7 @@ struct stack_thread *stack_threads_new(const struct cpu_capture *c)
 	for (size_t i = 0; i < c->thread_count; i++)
 		threads[i] = (struct stack_thread){
 			.tid = c->threads[i].tid,
-			.name = shown_name(c->threads[i].name),
+			.name = shown_thread_name(c->threads[i].name),
 			.top_method = CPU_NO_METHOD,
 		};
 	return threads;

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t slot_of(const struct stack_tree *t, uint32_t parent, uint32_t method)
+static size_t tree_slot(const struct stack_tree *t, uint32_t parent, uint32_t method)
 {
 	uint64_t h = ((uint64_t)parent << 32 | method) * 0x9E3779B97F4A7C15u;
 	return (size_t)(h >> 32) & (t->slot_count - 1);
 }
 
-static uint32_t *find_slot(const struct stack_tree *t, uint32_t parent, uint32_t method)
+static uint32_t *find_tree_slot(const struct stack_tree *t, uint32_t parent, uint32_t method)
 {
-	size_t i = slot_of(t, parent, method);
+	size_t i = tree_slot(t, parent, method);
 	while (t->slots[i] != STACK_TREE_NONE) {
 		const struct stack_node *n = &t->nodes[t->slots[i]];
 		if (n->parent == parent && n->method == method)
@@ -23,16 +23,16 @@ static uint32_t *find_slot(const struct stack_tree *t, uint32_t parent, uint32_t
 	return &t->slots[i];
 }
 
-static void grow_slots(struct stack_tree *t)
+static void grow_tree_slots(struct stack_tree *t)
 {
 	t->slot_count *= 2;
 	t->slots = mem_realloc(t->slots, t->slot_count, sizeof *t->slots);
 	memset(t->slots, 0xff, t->slot_count * sizeof *t->slots);
 	for (size_t i = 1; i < t->count; i++)
-		*find_slot(t, t->nodes[i].parent, t->nodes[i].method) = (uint32_t)i;
+		*find_tree_slot(t, t->nodes[i].parent, t->nodes[i].method) = (uint32_t)i;
 }
 
-static uint32_t add_node(struct stack_tree *t, uint32_t parent, uint32_t method, uint32_t depth)
+static uint32_t add_tree_node(struct stack_tree *t, uint32_t parent, uint32_t method, uint32_t depth)
 {
 	GROW(t->nodes, t->count, t->cap);
 	t->nodes[t->count] = (struct stack_node){
@@ -50,7 +50,7 @@ void stack_tree_init(struct stack_tree *t)
 	*t = (struct stack_tree){.slot_count = 1024};
 	t->slots = mem_calloc(t->slot_count, sizeof *t->slots);
 	memset(t->slots, 0xff, t->slot_count * sizeof *t->slots);
-	add_node(t, STACK_TREE_NONE, STACK_TREE_NONE, 0);
+	add_tree_node(t, STACK_TREE_NONE, STACK_TREE_NONE, 0);
 }
 
 void stack_tree_fini(struct stack_tree *t)
@@ -64,15 +64,15 @@ void stack_tree_fini(struct stack_tree *t)
 
 uint32_t stack_tree_child(struct stack_tree *t, uint32_t parent, uint32_t method)
 {
-	uint32_t *slot = find_slot(t, parent, method);
+	uint32_t *slot = find_tree_slot(t, parent, method);
 	if (*slot != STACK_TREE_NONE)
 		return *slot;
 	if (t->count >= STACK_TREE_MAX_NODES)
 		return parent;
-	uint32_t node = add_node(t, parent, method, t->nodes[parent].depth + 1);
+	uint32_t node = add_tree_node(t, parent, method, t->nodes[parent].depth + 1);
 	*slot = node;
 	if (t->count * 2 > t->slot_count)
-		grow_slots(t);
+		grow_tree_slots(t);
 	return node;
 }
 
@@ -86,7 +86,7 @@ static int by_total(const void *a, const void *b, void *nodes)
 	return x->method < y->method ? 1 : x->method > y->method ? -1 : 0;
 }
 
-static void link_children(struct stack_tree *t)
+static void link_tree_children(struct stack_tree *t)
 {
 	for (size_t i = 0; i < t->count; i++)
 		t->order[i] = (uint32_t)i;
@@ -125,6 +125,6 @@ void stack_tree_finish(struct stack_tree *t)
 		t->nodes[t->nodes[i].parent].total += t->nodes[i].total;
 	t->order = mem_calloc(t->count, sizeof *t->order);
 	t->rank = mem_calloc(t->count, sizeof *t->rank);
-	link_children(t);
+	link_tree_children(t);
 	number_in_preorder(t);
 }

@@ -46,7 +46,7 @@ static bool put_accessor(struct buf *out, struct span name)
 }
 
 /* The number after the last '_' of "b__3_1", plus one; lambdas are counted from 0. */
-static void put_lambda(struct buf *out, struct span rest)
+static void put_lambda_ordinal(struct buf *out, struct span rest)
 {
 	unsigned long ordinal = 0;
 	size_t i = rest.n;
@@ -69,7 +69,7 @@ static bool put_generated_member(struct buf *out, struct span name, unsigned *ma
 		span_put(out, inner);
 	} else if (span_starts(rest, "b__")) {
 		csharp_member_put(out, inner, marks, depth);
-		put_lambda(out, rest);
+		put_lambda_ordinal(out, rest);
 		*marks |= METHOD_LAMBDA;
 	} else if (span_starts(rest, "g__")) {
 		csharp_member_put(out, inner, marks, depth);

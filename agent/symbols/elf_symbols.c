@@ -13,7 +13,7 @@
 #define CHUNK 256 /* symbols read at once */
 #define MAX_FILE_BYTES (UINT64_C(1) << 40)
 
-static bool read_at(const struct elf_symbols *s, uint64_t offset, void *out, size_t len)
+static bool read_symbols_at(const struct elf_symbols *s, uint64_t offset, void *out, size_t len)
 {
 	if (offset > MAX_FILE_BYTES)
 		return false;
@@ -42,7 +42,7 @@ static void find_eh_table(struct elf_symbols *s, const Elf64_Phdr *p)
 		uint8_t version, pointer_encoding, count_encoding, table_encoding;
 		uint32_t pointer, count;
 	} h;
-	if (p->p_filesz < sizeof h || !read_at(s, p->p_offset, &h, sizeof h))
+	if (p->p_filesz < sizeof h || !read_symbols_at(s, p->p_offset, &h, sizeof h))
 		return;
 	if (h.version != 1 || h.pointer_encoding != 0x1b || h.count_encoding != 0x03 || h.table_encoding != 0x3b)
 		return;
@@ -57,7 +57,7 @@ static bool read_segments(struct elf_symbols *s, const Elf64_Ehdr *h)
 {
 	for (unsigned i = 0; i < h->e_phnum; i++) {
 		Elf64_Phdr p;
-		if (h->e_phoff > MAX_FILE_BYTES || !read_at(s, h->e_phoff + i * sizeof p, &p, sizeof p))
+		if (h->e_phoff > MAX_FILE_BYTES || !read_symbols_at(s, h->e_phoff + i * sizeof p, &p, sizeof p))
 			return false;
 		if (p.p_offset > MAX_FILE_BYTES || p.p_filesz > MAX_FILE_BYTES)
 			continue;
@@ -72,7 +72,7 @@ static bool read_segments(struct elf_symbols *s, const Elf64_Ehdr *h)
 static bool section(const struct elf_symbols *s, const Elf64_Ehdr *h, unsigned i, Elf64_Shdr *out)
 {
 	return i < h->e_shnum && i < MAX_SECTIONS && h->e_shoff <= MAX_FILE_BYTES &&
-	       read_at(s, h->e_shoff + (uint64_t)i * sizeof *out, out, sizeof *out);
+	       read_symbols_at(s, h->e_shoff + (uint64_t)i * sizeof *out, out, sizeof *out);
 }
 
 /* The fullest table there is: .symtab, else .dynsym; with its string table. */
@@ -94,7 +94,7 @@ static bool find_tables(const struct elf_symbols *s, const Elf64_Ehdr *h, Elf64_
 	return found;
 }
 
-static int by_value(const void *a, const void *b)
+static int symbol_by_value(const void *a, const void *b)
 {
 	const struct elf_symbol *x = a, *y = b;
 	if (x->value != y->value)
@@ -115,7 +115,7 @@ static void read_symbols(struct elf_symbols *s, const Elf64_Shdr *table)
 	Elf64_Sym chunk[CHUNK];
 	while (left > 0 && s->symbol_count < ELF_MAX_SYMBOLS) {
 		size_t n = left < CHUNK ? (size_t)left : CHUNK;
-		if (!read_at(s, at, chunk, n * sizeof *chunk))
+		if (!read_symbols_at(s, at, chunk, n * sizeof *chunk))
 			break;
 		for (size_t i = 0; i < n && s->symbol_count < ELF_MAX_SYMBOLS; i++) {
 			const Elf64_Sym *y = &chunk[i];
@@ -132,7 +132,7 @@ static void read_symbols(struct elf_symbols *s, const Elf64_Shdr *table)
 		at += n * sizeof *chunk;
 	}
 	if (s->symbol_count)
-		qsort(s->symbols, s->symbol_count, sizeof *s->symbols, by_value);
+		qsort(s->symbols, s->symbol_count, sizeof *s->symbols, symbol_by_value);
 }
 
 int elf_symbols_load_take(struct elf_symbols *s, int fd, struct err *e)
@@ -140,7 +140,7 @@ int elf_symbols_load_take(struct elf_symbols *s, int fd, struct err *e)
 	*s = (struct elf_symbols){.fd = fd};
 	struct stat st;
 	Elf64_Ehdr h;
-	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_at(s, 0, &h, sizeof h) || !header_is_ours(&h) ||
+	if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !read_symbols_at(s, 0, &h, sizeof h) || !header_is_ours(&h) ||
 	    !read_segments(s, &h)) {
 		elf_symbols_fini(s);
 		return err_set(e, ERR_PROTOCOL, 0, "not an ELF file that can be read");
@@ -210,7 +210,7 @@ bool elf_symbols_name(const struct elf_symbols *s, uint64_t address, char name[E
 static bool eh_pair(const struct elf_symbols *s, uint32_t i, uint64_t *start)
 {
 	int32_t offset;
-	if (!read_at(s, s->eh_table_offset + (uint64_t)i * 8, &offset, sizeof offset))
+	if (!read_symbols_at(s, s->eh_table_offset + (uint64_t)i * 8, &offset, sizeof offset))
 		return false;
 	*start = s->eh_header_address + (uint64_t)(int64_t)offset;
 	return true;

@@ -39,7 +39,7 @@ void kernel_symbols_free(struct kernel_symbols *k)
 	free(k);
 }
 
-static bool parse_hex(const char *s, size_t len, uint64_t *out)
+static bool parse_hex_address(const char *s, size_t len, uint64_t *out)
 {
 	uint64_t v = 0;
 	if (len == 0 || len > 16)
@@ -59,7 +59,7 @@ bool kernel_symbols_add_line(struct kernel_symbols *k, const char *line, size_t 
 {
 	const char *blank = memchr(line, ' ', len);
 	uint64_t address;
-	if (!blank || !parse_hex(line, (size_t)(blank - line), &address) || address == 0)
+	if (!blank || !parse_hex_address(line, (size_t)(blank - line), &address) || address == 0)
 		return false;
 	const char *end = line + len, *name = blank + 3;
 	if (end - blank < 4 || !strchr("tTwW", blank[1]) || !blank[1] || blank[2] != ' ')

@@ -22,7 +22,7 @@ struct managed {
 };
 
 /* "<Compute>d__5", "VB$StateMachine_5_Compute", F#'s "Compute@12-1": the method's name. */
-static bool owner_of(struct span piece, struct span *owner, unsigned *marks)
+static bool state_machine_owner(struct span piece, struct span *owner, unsigned *marks)
 {
 	struct span rest;
 	if (span_generated(piece, owner, &rest) && rest.n && rest.s[0] == 'd' && owner->n) {
@@ -56,7 +56,7 @@ static void put_piece(struct managed *m, struct span piece)
 		m->args.used += arity;
 		return;
 	}
-	if (owner_of(name, &owner, m->marks)) {
+	if (state_machine_owner(name, &owner, m->marks)) {
 		m->owner = owner;
 		memcpy(m->owner_args, m->args.items + m->args.used, arity * sizeof m->owner_args[0]);
 		m->owner_arg_count = arity;

@@ -27,7 +27,7 @@ static int append_mangled(const char *s, size_t len, struct buf *out)
 	return parts ? 0 : -1;
 }
 
-static bool starts(const char *s, size_t len, const char *with)
+static bool symbol_starts_with(const char *s, size_t len, const char *with)
 {
 	size_t n = strlen(with);
 	return len >= n && memcmp(s, with, n) == 0;
@@ -36,10 +36,10 @@ static bool starts(const char *s, size_t len, const char *with)
 /* The length of "operator<<" and its like at s; 0 when there is none. */
 static size_t operator_length(const char *s, size_t len)
 {
-	if (!starts(s, len, "operator") || (len > 8 && (isalnum((unsigned char)s[8]) || s[8] == '_')))
+	if (!symbol_starts_with(s, len, "operator") || (len > 8 && (isalnum((unsigned char)s[8]) || s[8] == '_')))
 		return 0;
 	size_t n = 8;
-	if (starts(s + n, len - n, "()") || starts(s + n, len - n, "[]"))
+	if (symbol_starts_with(s + n, len - n, "()") || symbol_starts_with(s + n, len - n, "[]"))
 		return n + 2;
 	while (n < len && strchr("+-*/%^&|~!=<>,", s[n]))
 		n++;
@@ -53,7 +53,7 @@ static size_t without_clone(const char *s, size_t len)
 	for (size_t i = 1; i < len; i++)
 		for (size_t k = 0; s[i] == '.' && k < sizeof words / sizeof words[0]; k++) {
 			size_t n = strlen(words[k]);
-			if (starts(s + i, len - i, words[k]) && (i + n == len || s[i + n] == '.'))
+			if (symbol_starts_with(s + i, len - i, words[k]) && (i + n == len || s[i + n] == '.'))
 				return i;
 		}
 	return len;
@@ -63,13 +63,13 @@ void native_name_append(const char *symbol, size_t len, struct buf *out)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	len = without_clone(symbol, len);
-	if (starts(symbol, len, "_Z") && append_mangled(symbol, len, out) == 0)
+	if (symbol_starts_with(symbol, len, "_Z") && append_mangled(symbol, len, out) == 0)
 		return;
 	size_t begin = out->len, depth = 0;
 	for (size_t i = 0; i < len; i++) {
 		const char *p = symbol + i;
 		size_t word = depth == 0 ? operator_length(p, len - i) : 0;
-		if (word == 0 && depth == 0 && starts(p, len - i, anonymous))
+		if (word == 0 && depth == 0 && symbol_starts_with(p, len - i, anonymous))
 			word = sizeof anonymous - 1;
 		if (word) {
 			buf_append(out, p, word);
@@ -80,7 +80,7 @@ void native_name_append(const char *symbol, size_t len, struct buf *out)
 			depth++;
 		} else if (*p == '>' && depth > 0) {
 			depth--;
-		} else if (*p == ' ' && depth == 0 && !starts(p, len - i, " [clone") && !starts(p, len - i, " const")) {
+		} else if (*p == ' ' && depth == 0 && !symbol_starts_with(p, len - i, " [clone") && !symbol_starts_with(p, len - i, " const")) {
 			out->len = begin; /* what stood there was a return type */
 		} else if (*p == ' ' && depth == 0) {
 			break;

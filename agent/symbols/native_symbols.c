@@ -43,7 +43,7 @@ void native_symbols_free(struct native_symbols *n)
 	free(n);
 }
 
-static struct native_file *open_file(struct native_symbols *n, const struct maps *m, uint32_t file)
+static struct native_file *open_native_file(struct native_symbols *n, const struct maps *m, uint32_t file)
 {
 	for (size_t i = 0; i < n->count; i++)
 		if (n->files[i].file == file)
@@ -65,7 +65,7 @@ bool native_symbols_find(struct native_symbols *n, const struct maps *m, const s
 {
 	uint64_t in_file = ip - entry->start + entry->offset, address;
 	char symbol[ELF_NAME_SIZE];
-	struct native_file *f = open_file(n, m, entry->file);
+	struct native_file *f = open_native_file(n, m, entry->file);
 	*offset = in_file;
 	if (!f || !f->usable || !elf_symbols_address(&f->elf, in_file, &address))
 		return false;

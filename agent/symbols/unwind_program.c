@@ -101,7 +101,7 @@ static uint64_t encoded(struct wire_reader *r, uint8_t encoding)
 
 /* instructions ------------------------------------------------------------------------------------------------------- */
 
-static void set(struct run *run, uint64_t reg, enum place place, int64_t at)
+static void set_rule(struct run *run, uint64_t reg, enum place place, int64_t at)
 {
 	if (reg == RBP)
 		run->row.rbp = (struct rule){place, at};
@@ -109,7 +109,7 @@ static void set(struct run *run, uint64_t reg, enum place place, int64_t at)
 		run->row.ra = (struct rule){place, at};
 }
 
-static int64_t scaled(const struct run *run, uint64_t n)
+static int64_t scale_data(const struct run *run, uint64_t n)
 {
 	return (int64_t)(n * (uint64_t)run->common->data_unit);
 }
@@ -117,16 +117,16 @@ static int64_t scaled(const struct run *run, uint64_t n)
 static void restore(struct run *run, uint64_t reg)
 {
 	const struct rule *was = reg == RBP ? &run->first.rbp : &run->first.ra;
-	set(run, reg, was->place, was->at);
+	set_rule(run, reg, was->place, was->at);
 }
 
-static void advance(struct run *run, uint64_t units)
+static void advance_location(struct run *run, uint64_t units)
 {
 	uint64_t by = units * run->common->code_unit;
 	run->at = by > UINT64_MAX - run->at ? UINT64_MAX : run->at + by;
 }
 
-static void remember(struct run *run)
+static void remember_row(struct run *run)
 {
 	if (run->remembered_count == MAX_REMEMBERED)
 		run->r.bad = true;
@@ -154,7 +154,7 @@ static bool run_cfa(struct run *run, uint8_t op)
 		return true;
 	case 0x12: /* def_cfa_sf */
 		row->base = uleb(&run->r);
-		row->size = scaled(run, (uint64_t)sleb(&run->r));
+		row->size = scale_data(run, (uint64_t)sleb(&run->r));
 		row->strange = false;
 		return true;
 	case 0x0d: /* def_cfa_register */
@@ -164,7 +164,7 @@ static bool run_cfa(struct run *run, uint8_t op)
 		row->size = (int64_t)uleb(&run->r);
 		return true;
 	case 0x13: /* def_cfa_offset_sf */
-		row->size = scaled(run, (uint64_t)sleb(&run->r));
+		row->size = scale_data(run, (uint64_t)sleb(&run->r));
 		return true;
 	case 0x0f: /* def_cfa_expression */
 		row->strange = true;
@@ -181,19 +181,19 @@ static void run_rule(struct run *run, uint8_t op)
 	uint64_t reg = uleb(&run->r);
 	switch (op) {
 	case 0x05: /* offset_extended */
-		set(run, reg, PLACE_STACK, scaled(run, uleb(&run->r)));
+		set_rule(run, reg, PLACE_STACK, scale_data(run, uleb(&run->r)));
 		return;
 	case 0x11: /* offset_extended_sf */
-		set(run, reg, PLACE_STACK, scaled(run, (uint64_t)sleb(&run->r)));
+		set_rule(run, reg, PLACE_STACK, scale_data(run, (uint64_t)sleb(&run->r)));
 		return;
 	case 0x06: /* restore_extended */
 		restore(run, reg);
 		return;
 	case 0x07: /* undefined */
-		set(run, reg, PLACE_NOWHERE, 0);
+		set_rule(run, reg, PLACE_NOWHERE, 0);
 		return;
 	case 0x08: /* same_value */
-		set(run, reg, PLACE_REGISTER, 0);
+		set_rule(run, reg, PLACE_REGISTER, 0);
 		return;
 	case 0x09: /* register */
 	case 0x14: /* val_offset */
@@ -207,26 +207,26 @@ static void run_rule(struct run *run, uint8_t op)
 	default:
 		run->r.bad = true;
 	}
-	set(run, reg, PLACE_OTHER, 0);
+	set_rule(run, reg, PLACE_OTHER, 0);
 }
 
 static void run_one(struct run *run)
 {
 	uint8_t op = wire_u8(&run->r), low = op & 0x3f;
 	if (op >> 6 == 1)
-		advance(run, low);
+		advance_location(run, low);
 	else if (op >> 6 == 2)
-		set(run, low, PLACE_STACK, scaled(run, uleb(&run->r)));
+		set_rule(run, low, PLACE_STACK, scale_data(run, uleb(&run->r)));
 	else if (op >> 6 == 3)
 		restore(run, low);
 	else if (op == 0x02)
-		advance(run, wire_u8(&run->r));
+		advance_location(run, wire_u8(&run->r));
 	else if (op == 0x03)
-		advance(run, wire_u16(&run->r));
+		advance_location(run, wire_u16(&run->r));
 	else if (op == 0x04)
-		advance(run, wire_u32(&run->r));
+		advance_location(run, wire_u32(&run->r));
 	else if (op == 0x0a)
-		remember(run);
+		remember_row(run);
 	else if (op == 0x0b)
 		recall(run);
 	else if (op == 0x2e) /* GNU_args_size */
@@ -311,7 +311,7 @@ static bool read_common(const uint8_t *bytes, size_t len, struct common *out)
 }
 
 /* In the words of struct code_frame, where it has some. */
-static void describe(const struct row *row, struct code_frame *out)
+static void describe_frame(const struct row *row, struct code_frame *out)
 {
 	if (row->ra.place == PLACE_NOWHERE) {
 		out->kind = CODE_FRAME_FIRST;
@@ -350,5 +350,5 @@ void unwind_program_run(const struct unwind_entry *entry, uint64_t offset, struc
 		wire_bytes(&run.r, (size_t)uleb(&run.r));
 	if (run.r.bad || offset >= range || !run_to(&run))
 		return;
-	describe(&run.row, out);
+	describe_frame(&run.row, out);
 }

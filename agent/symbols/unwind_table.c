@@ -23,7 +23,7 @@ struct header {
 	uint32_t count;
 };
 
-static bool is_ours(const Elf64_Ehdr *h)
+static bool is_x64_elf(const Elf64_Ehdr *h)
 {
 	return memcmp(h->e_ident, ELFMAG, SELFMAG) == 0 && h->e_ident[EI_CLASS] == ELFCLASS64 && h->e_ident[EI_DATA] == ELFDATA2LSB &&
 	       h->e_machine == EM_X86_64 && h->e_phentsize == sizeof(Elf64_Phdr) && h->e_phnum <= MAX_SEGMENTS;
@@ -35,7 +35,7 @@ static uint64_t find_header(uint64_t image, unwind_read_fn *read, void *ctx)
 	Elf64_Ehdr h;
 	Elf64_Phdr segments[MAX_SEGMENTS];
 	const Elf64_Phdr *first = NULL, *table = NULL;
-	if (!read(ctx, image, &h, sizeof h) || !is_ours(&h) || !read(ctx, image + h.e_phoff, segments, h.e_phnum * sizeof *segments))
+	if (!read(ctx, image, &h, sizeof h) || !is_x64_elf(&h) || !read(ctx, image + h.e_phoff, segments, h.e_phnum * sizeof *segments))
 		return 0;
 	for (size_t i = 0; i < h.e_phnum; i++) {
 		if (segments[i].p_type == PT_LOAD && segments[i].p_offset == 0)
@@ -91,7 +91,7 @@ static bool find_pair(const struct unwind_table *t, int64_t wanted, struct pair 
 }
 
 /* A record of .eh_frame, from behind its length on. Its bytes; 0: too long, or not there. */
-static size_t read_record(uint64_t address, uint8_t out[MAX_RECORD], unwind_read_fn *read, void *ctx)
+static size_t read_eh_record(uint64_t address, uint8_t out[MAX_RECORD], unwind_read_fn *read, void *ctx)
 {
 	uint32_t bytes;
 	if (!read(ctx, address, &bytes, sizeof bytes) || bytes < sizeof bytes || bytes > MAX_RECORD)
@@ -109,12 +109,12 @@ bool unwind_table_frame(const struct unwind_table *t, uint64_t ip, unwind_read_f
 	if (!find_pair(t, wanted, &pair, read, ctx))
 		return false;
 	uint64_t at = t->header + (uint64_t)(int64_t)pair.entry;
-	struct unwind_entry entry = {.cie = cie, .fde = fde, .fde_bytes = read_record(at, fde, read, ctx)};
+	struct unwind_entry entry = {.cie = cie, .fde = fde, .fde_bytes = read_eh_record(at, fde, read, ctx)};
 	if (!entry.fde_bytes)
 		return false;
 	/* How far the CIE lies before the field that says so. */
 	memcpy(&back, fde, sizeof back);
-	entry.cie_bytes = read_record(at + sizeof back - back, cie, read, ctx);
+	entry.cie_bytes = read_eh_record(at + sizeof back - back, cie, read, ctx);
 	if (!entry.cie_bytes)
 		return false;
 	unwind_program_run(&entry, (uint64_t)(wanted - pair.start), out);

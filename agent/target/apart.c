@@ -122,7 +122,7 @@ static void apart_free(struct apart *a)
 }
 
 /* Whoever comes last, the thread or its caller, cleans up. */
-static void *run(void *arg)
+static void *run_apart_thread(void *arg)
 {
 	struct apart *a = arg;
 	a->fn(a, a->ctx);
@@ -193,7 +193,7 @@ int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *
 		return -1;
 	}
 	struct apart *a = apart_new(place, fn, ctx, release, patience_ms);
-	if (thread_start(&a->thread, "apart", STACK_BYTES, run, a, e) < 0) {
+	if (thread_start(&a->thread, "apart", STACK_BYTES, run_apart_thread, a, e) < 0) {
 		apart_free(a);
 		release(ctx);
 		return -1;

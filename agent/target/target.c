@@ -66,7 +66,7 @@ static bool same_entrypoint(const char *have, const char *want)
 	return have_len == want_len && memcmp(have, want, have_len) == 0;
 }
 
-static bool matches(const struct target *t, const char *container_id, const char *entrypoint, int64_t inner_pid)
+static bool target_matches(const struct target *t, const char *container_id, const char *entrypoint, int64_t inner_pid)
 {
 	/* Without a common pid namespace nobody knows the container's id; the folder has already chosen the pod. */
 	if (container_id && (t->container_id || t->mode == AGENT_MODE_HOST_PID) &&
@@ -102,7 +102,7 @@ static void append_name(struct buf *out, const struct target *t)
 	buf_putc(out, ')');
 }
 
-static int refuse_ambiguous(const struct target_list *l, const size_t *hits, size_t count, struct err *e)
+static int refuse_ambiguous_target(const struct target_list *l, const size_t *hits, size_t count, struct err *e)
 {
 	AUTO_BUF struct buf names;
 	buf_init(&names, 300);
@@ -144,7 +144,7 @@ static int refuse_none(const struct target_list *l, const char *container_id, co
 	size_t count = 0;
 	for (size_t i = 0; entrypoint && i < l->count; i++) {
 		const struct target *t = &l->items[i];
-		if (!t->entrypoint && t->reason && matches(t, container_id, NULL, inner_pid)) {
+		if (!t->entrypoint && t->reason && target_matches(t, container_id, NULL, inner_pid)) {
 			silent = t;
 			count++;
 		}
@@ -161,7 +161,7 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 	AUTO_FREE size_t *hits = mem_calloc(l->count, sizeof *hits);
 	size_t count = 0;
 	for (size_t i = 0; i < l->count; i++) {
-		if (matches(&l->items[i], container_id, entrypoint, inner_pid))
+		if (target_matches(&l->items[i], container_id, entrypoint, inner_pid))
 			hits[count++] = i;
 	}
 	if (count == 0)
@@ -170,7 +170,7 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 		count = prefer_profilable(l, hits, count);
 		bool all_never = never_profilable(&l->items[hits[0]]);
 		if (count > 1 && !all_never)
-			return refuse_ambiguous(l, hits, count, e);
+			return refuse_ambiguous_target(l, hits, count, e);
 	}
 	const struct target *t = &l->items[hits[0]];
 	if (!t->profilable)

@@ -17,7 +17,7 @@ static const char *const operator_names[] = {
 
 #define KEY_WORDS "expected a label's key, such as app or example.com/tier"
 
-static int invalid(struct err *e, const char *path, const char *what)
+static int invalid_selector(struct err *e, const char *path, const char *what)
 {
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s: %s", path, what);
 }
@@ -63,11 +63,11 @@ static int add_match_labels(const json_t *labels, const char *path, struct label
 		char at[200];
 		snprintf(at, sizeof at, "%s.matchLabels.%.100s", path, key);
 		if (*count == MAX_REQUIREMENTS)
-			return invalid(e, path, "at most 32 requirements are allowed");
+			return invalid_selector(e, path, "at most 32 requirements are allowed");
 		if (!is_label_key(key))
-			return invalid(e, at, KEY_WORDS);
+			return invalid_selector(e, at, KEY_WORDS);
 		if (!json_is_string(value) || !is_label_value(json_string_value(value)))
-			return invalid(e, at, "expected a label value (a string of at most 63 letters, digits, '-', '_', '.')");
+			return invalid_selector(e, at, "expected a label value (a string of at most 63 letters, digits, '-', '_', '.')");
 		struct label_requirement *r = &reqs[(*count)++];
 		r->key = mem_strdup(key);
 		r->op = LABEL_IN;
@@ -94,31 +94,31 @@ static int read_values(const json_t *values, const char *at, struct label_requir
 	size_t n = json_array_size(values);
 	bool wants = r->op == LABEL_IN || r->op == LABEL_NOT_IN;
 	if (wants != (n > 0) || n > MAX_VALUES)
-		return invalid(e, at, wants ? "In and NotIn need 1 to 32 values" : "Exists and DoesNotExist take no values");
+		return invalid_selector(e, at, wants ? "In and NotIn need 1 to 32 values" : "Exists and DoesNotExist take no values");
 	r->values = mem_calloc(n, sizeof *r->values);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *v = json_array_get(values, i);
 		if (!json_is_string(v) || !is_label_value(json_string_value(v)))
-			return invalid(e, at, "values: expected label values (strings of at most 63 letters, digits, '-', '_', '.')");
+			return invalid_selector(e, at, "values: expected label values (strings of at most 63 letters, digits, '-', '_', '.')");
 		r->values[r->value_count++] = mem_strdup(json_string_value(v));
 	}
 	return 0;
 }
 
-static int add_expression(const json_t *item, const char *at, struct label_requirement *r, struct err *e)
+static int parse_expression(const json_t *item, const char *at, struct label_requirement *r, struct err *e)
 {
 	static const char *const known[] = {"key", "operator", "values", NULL};
 	const char *key = NULL, *op = NULL;
 	const json_t *values = NULL;
 	if (!json_is_object(item))
-		return invalid(e, at, "expected an object");
+		return invalid_selector(e, at, "expected an object");
 	if (jsonx_only_keys(item, at, known, e) < 0 || jsonx_string(item, at, "key", true, &key, e) < 0 ||
 	    jsonx_string(item, at, "operator", true, &op, e) < 0 || jsonx_array(item, at, "values", false, &values, e) < 0)
 		return -1;
 	if (!is_label_key(key))
-		return invalid(e, at, "key: " KEY_WORDS);
+		return invalid_selector(e, at, "key: " KEY_WORDS);
 	if (parse_operator(op, r) < 0)
-		return invalid(e, at, "operator: must be In, NotIn, Exists or DoesNotExist");
+		return invalid_selector(e, at, "operator: must be In, NotIn, Exists or DoesNotExist");
 	r->key = mem_strdup(key);
 	return read_values(values, at, r, e);
 }
@@ -132,8 +132,8 @@ static int add_expressions(const json_t *list, const char *path, struct label_re
 		char at[160];
 		snprintf(at, sizeof at, "%s.matchExpressions[%zu]", path, i);
 		if (*count == MAX_REQUIREMENTS)
-			return invalid(e, path, "at most 32 requirements are allowed");
-		if (add_expression(item, at, &reqs[(*count)++], e) < 0)
+			return invalid_selector(e, path, "at most 32 requirements are allowed");
+		if (parse_expression(item, at, &reqs[(*count)++], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -152,7 +152,7 @@ int label_selector_from_json(const json_t *selector, const char *path, struct la
 	if (rc == 0)
 		rc = add_expressions(expressions, path, reqs, &n, e);
 	if (rc == 0 && n == 0)
-		rc = invalid(e, path, "must not be empty; name at least one label");
+		rc = invalid_selector(e, path, "must not be empty; name at least one label");
 	if (rc < 0) {
 		label_requirements_free(reqs, n);
 		return -1;

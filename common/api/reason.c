@@ -14,7 +14,7 @@ struct reason_entry {
 #define REASON_ENTRY(name, remedy) {REASON_##name, remedy},
 static const struct reason_entry entries[] = {REASON_LIST(REASON_ENTRY)};
 
-static const struct reason_entry *find(const char *text)
+static const struct reason_entry *find_reason(const char *text)
 {
 	for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
 		if (strcmp(entries[i].reason, text) == 0)
@@ -25,13 +25,13 @@ static const struct reason_entry *find(const char *text)
 
 const char *reason_remedy(const char *reason)
 {
-	const struct reason_entry *entry = reason ? find(reason) : NULL;
+	const struct reason_entry *entry = reason ? find_reason(reason) : NULL;
 	return entry ? entry->remedy : NULL;
 }
 
 const char *reason_intern(const char *text)
 {
-	const struct reason_entry *entry = text ? find(text) : NULL;
+	const struct reason_entry *entry = text ? find_reason(text) : NULL;
 	return entry ? entry->reason : NULL;
 }
 

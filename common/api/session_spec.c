@@ -113,7 +113,7 @@ int session_priority_parse(const char *name, enum session_priority *out)
 	return -1;
 }
 
-static int invalid(struct err *e, const char *fmt, const char *detail)
+static int invalid_spec(struct err *e, const char *fmt, const char *detail)
 {
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, fmt, detail);
 }
@@ -178,7 +178,7 @@ static bool is_dns_name(const char *s, size_t max, bool dots)
 	return true;
 }
 
-static int read_name(const json_t *obj, const char *path, const char *key, size_t max, bool dots, char **out, struct err *e)
+static int read_dns_name(const json_t *obj, const char *path, const char *key, size_t max, bool dots, char **out, struct err *e)
 {
 	const char *s = NULL;
 	if (jsonx_string(obj, path, key, false, &s, e) < 0)
@@ -193,7 +193,7 @@ static int read_name(const json_t *obj, const char *path, const char *key, size_
 	return 0;
 }
 
-static int read_process(const json_t *process, struct session_target *t, struct err *e)
+static int read_target_process(const json_t *process, struct session_target *t, struct err *e)
 {
 	static const char *const known[] = {"entrypoint", "pid", NULL};
 	static const char path[] = "spec.target.process";
@@ -202,10 +202,10 @@ static int read_process(const json_t *process, struct session_target *t, struct 
 	    jsonx_int(process, path, "pid", false, 1, 4194304, &t->pid, e) < 0)
 		return -1;
 	if (entrypoint && (*entrypoint == '\0' || strlen(entrypoint) > 253))
-		return invalid(e, "%s.entrypoint: must have 1 to 253 characters", path);
+		return invalid_spec(e, "%s.entrypoint: must have 1 to 253 characters", path);
 	t->entrypoint = mem_strdup(entrypoint);
 	if (process && !t->entrypoint && t->pid == 0)
-		return invalid(e, "%s: name entrypoint or pid, or leave it out", path);
+		return invalid_spec(e, "%s: name entrypoint or pid, or leave it out", path);
 	return 0;
 }
 
@@ -216,16 +216,16 @@ static int read_target(const json_t *target, bool required, struct session_targe
 	const json_t *selector = NULL, *process = NULL;
 	if (jsonx_only_keys(target, path, known, e) < 0 || jsonx_object(target, path, "selector", false, &selector, e) < 0 ||
 	    jsonx_object(target, path, "process", false, &process, e) < 0 ||
-	    read_name(target, path, "podName", 253, true, &t->pod_name, e) < 0 ||
-	    read_name(target, path, "container", 63, false, &t->container, e) < 0 ||
-	    jsonx_int(target, path, "maxPods", false, 1, 20, &t->max_pods, e) < 0 || read_process(process, t, e) < 0)
+	    read_dns_name(target, path, "podName", 253, true, &t->pod_name, e) < 0 ||
+	    read_dns_name(target, path, "container", 63, false, &t->container, e) < 0 ||
+	    jsonx_int(target, path, "maxPods", false, 1, 20, &t->max_pods, e) < 0 || read_target_process(process, t, e) < 0)
 		return -1;
 	if (selector && label_selector_from_json(selector, "spec.target.selector", &t->selector, &t->selector_count, e) < 0)
 		return -1;
 	if (t->pod_name && selector)
-		return invalid(e, "%s: give either selector or podName, not both", path);
+		return invalid_spec(e, "%s: give either selector or podName, not both", path);
 	if (required && !t->pod_name && !selector)
-		return invalid(e, "%s: give selector or podName", path);
+		return invalid_spec(e, "%s: give selector or podName", path);
 	return 0;
 }
 
@@ -279,7 +279,7 @@ static int read_output(const json_t *spec, struct session_spec *s, struct err *e
 	const json_t *output = NULL;
 	char *store = NULL;
 	if (jsonx_object(spec, "spec", "output", false, &output, e) < 0 || jsonx_only_keys(output, "spec.output", known, e) < 0 ||
-	    read_name(output, "spec.output", "store", 63, false, &store, e) < 0)
+	    read_dns_name(output, "spec.output", "store", 63, false, &store, e) < 0)
 		return -1;
 	if (store) {
 		free(s->store);
@@ -291,7 +291,7 @@ static int read_output(const json_t *spec, struct session_spec *s, struct err *e
 static int read_times(const json_t *spec, struct session_spec *s, struct err *e)
 {
 	if (profiler_takes_one_look(s->profiler) && json_object_get(spec, "durationSeconds"))
-		return invalid(e, "spec.durationSeconds: %s takes one look at the heap: leave it out", profiler_kind_name(s->profiler));
+		return invalid_spec(e, "spec.durationSeconds: %s takes one look at the heap: leave it out", profiler_kind_name(s->profiler));
 	if (jsonx_int(spec, "spec", "durationSeconds", false, 1, 3600, &s->duration_seconds, e) < 0 ||
 	    jsonx_int(spec, "spec", "pauseBudgetMilliseconds", false, 1, 60000, &s->pause_budget_ms, e) < 0 ||
 	    jsonx_int(spec, "spec", "activeDeadlineSeconds", false, 1, 86400, &s->active_deadline_seconds, e) < 0 ||
@@ -331,12 +331,12 @@ static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct er
 	buf_printf(&text, "spec.profiler: unknown profiler \"%.60s\"; known are", name);
 	for (size_t i = 0; i < PROFILER_COUNT; i++)
 		buf_printf(&text, "%s %s", i ? "," : "", profilers[i].name);
-	return invalid(e, "%s", buf_str(&text));
+	return invalid_spec(e, "%s", buf_str(&text));
 }
 
 #define PROFILER_KEY(id, name, key, ...) key,
 
-static int read_spec(const json_t *spec, bool target_required, struct session_spec *s, struct err *e)
+static int read_session_spec(const json_t *spec, bool target_required, struct session_spec *s, struct err *e)
 {
 	static const char *const known[] = {"profiler", "target", "durationSeconds", PROFILER_LIST(PROFILER_KEY, )
 					    "pauseBudgetMilliseconds", "output", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
@@ -345,7 +345,7 @@ static int read_spec(const json_t *spec, bool target_required, struct session_sp
 	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_object(spec, "spec", "target", target_required, &target, e) < 0 ||
 	    read_target(target, target_required, &s->target, e) < 0 || read_times(spec, s, e) < 0 || read_settings(spec, s, e) < 0 ||
 	    read_output(spec, s, e) < 0 || read_priority(spec, s, e) < 0 || jsonx_bool(spec, "spec", "reveal", false, &s->reveal, e) < 0 ||
-	    read_name(spec, "spec", "baselineSession", 253, true, &s->baseline_session, e) < 0)
+	    read_dns_name(spec, "spec", "baselineSession", 253, true, &s->baseline_session, e) < 0)
 		return -1;
 	return jsonx_bool(spec, "spec", "cancel", false, &s->cancel, e);
 }
@@ -360,7 +360,7 @@ int session_spec_from_json(const json_t *spec, bool target_required, struct sess
 		err_set(&inner, ERR_INVALID, 0, "spec: required, expected an object");
 	else if (read_profiler(spec, &kind, &inner) == 0) {
 		session_spec_init(&s, kind);
-		rc = read_spec(spec, target_required, &s, &inner);
+		rc = read_session_spec(spec, target_required, &s, &inner);
 	}
 	if (rc < 0) {
 		session_spec_fini(&s);

@@ -28,7 +28,7 @@ void buf_reset(struct buf *b)
 }
 
 /* Room for `extra` more bytes and the NUL. */
-static int reserve(struct buf *b, size_t extra)
+static int reserve_buf(struct buf *b, size_t extra)
 {
 	if (extra > b->max || b->len > b->max - extra) {
 		b->full = true;
@@ -49,7 +49,7 @@ static int reserve(struct buf *b, size_t extra)
 
 int buf_append(struct buf *b, const void *data, size_t len)
 {
-	if (reserve(b, len) < 0)
+	if (reserve_buf(b, len) < 0)
 		return -1;
 	if (len)
 		memcpy(b->data + b->len, data, len);
@@ -74,7 +74,7 @@ int buf_vprintf(struct buf *b, const char *fmt, va_list args)
 	va_copy(again, args);
 	int n = vsnprintf(NULL, 0, fmt, args);
 	int rc = -1;
-	if (n >= 0 && reserve(b, (size_t)n) == 0) {
+	if (n >= 0 && reserve_buf(b, (size_t)n) == 0) {
 		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, again);
 		b->len += (size_t)n;
 		rc = 0;

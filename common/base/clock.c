@@ -75,7 +75,7 @@ static int read_digits(const char *s, int digits)
 	return value;
 }
 
-static int days_in_month(int year, int month)
+static int month_days(int year, int month)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -93,7 +93,7 @@ static int parse_date_time(const char *s, struct tm *tm)
 	int year = read_digits(s, 4), month = read_digits(s + 5, 2), day = read_digits(s + 8, 2);
 	*tm = (struct tm){.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = read_digits(s + 11, 2),
 			  .tm_min = read_digits(s + 14, 2), .tm_sec = read_digits(s + 17, 2)};
-	bool good = month >= 1 && month <= 12 && day >= 1 && day <= days_in_month(year, month) && tm->tm_hour <= 23 && tm->tm_min <= 59 &&
+	bool good = month >= 1 && month <= 12 && day >= 1 && day <= month_days(year, month) && tm->tm_hour <= 23 && tm->tm_min <= 59 &&
 		    tm->tm_sec <= 60;
 	return good ? 0 : -1;
 }

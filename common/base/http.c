@@ -85,7 +85,7 @@ static size_t abort_with(struct transfer *t)
 	return 0; /* libcurl: fewer bytes than given ends the transfer */
 }
 
-static size_t on_body(char *data, size_t one, size_t len, void *ctx)
+static size_t receive_http_body(char *data, size_t one, size_t len, void *ctx)
 {
 	(void)one;
 	struct transfer *t = ctx;
@@ -290,7 +290,7 @@ static void set_common(struct transfer *t)
 	curl_easy_setopt(h, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
 	curl_easy_setopt(h, CURLOPT_TIMEOUT_MS, (long)t->request->timeout_ms);
 	curl_easy_setopt(h, CURLOPT_ERRORBUFFER, t->error_text);
-	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	curl_easy_setopt(h, CURLOPT_WRITEFUNCTION, receive_http_body);
 	curl_easy_setopt(h, CURLOPT_WRITEDATA, t);
 	curl_easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(h, CURLOPT_HEADERDATA, t);
@@ -330,7 +330,7 @@ static int curl_failed(struct transfer *t, CURLcode rc)
 }
 
 /* How long the next wait may be before the stall limit must be looked at. */
-static int wait_ms(const struct transfer *t, int64_t now_ms)
+static int stall_wait_ms(const struct transfer *t, int64_t now_ms)
 {
 	int64_t left = WAIT_MOST_MS; /* libcurl's own times end the wait earlier */
 	if (t->request->stall_timeout_ms > 0 && t->last_byte_ms + t->request->stall_timeout_ms - now_ms < left)
@@ -345,7 +345,7 @@ static bool canceled(const struct http_request *q)
 }
 
 /* Drives the transfer to its end. */
-static int run(struct transfer *t)
+static int run_transfer(struct transfer *t)
 {
 	CURLM *m = t->client->multi;
 	for (;;) {
@@ -364,7 +364,7 @@ static int run(struct transfer *t)
 		if (t->request->stall_timeout_ms > 0 && now - t->last_byte_ms >= t->request->stall_timeout_ms)
 			return err_set(t->e, ERR_TIMEOUT, 0, "no byte for %lld ms", (long long)(now - t->last_byte_ms));
 		struct curl_waitfd extra = {.fd = t->request->cancel_fd, .events = CURL_WAIT_POLLIN};
-		curl_multi_poll(m, &extra, t->request->cancel_fd >= 0 ? 1 : 0, wait_ms(t, now), NULL);
+		curl_multi_poll(m, &extra, t->request->cancel_fd >= 0 ? 1 : 0, stall_wait_ms(t, now), NULL);
 	}
 }
 
@@ -384,7 +384,7 @@ int http_perform(struct http_client *c, const struct http_request *q, struct htt
 		set_body(&t);
 		curl_easy_setopt(c->easy, CURLOPT_HTTPHEADER, headers);
 		curl_multi_add_handle(c->multi, c->easy);
-		rc = run(&t);
+		rc = run_transfer(&t);
 		long status = 0;
 		curl_easy_getinfo(c->easy, CURLINFO_RESPONSE_CODE, &status);
 		r->status = (int)status;

@@ -36,7 +36,7 @@ uint32_t index_hash_str(uint32_t h, const char *s)
 	return s ? index_hash(h, s, strlen(s) + 1) : h * 16777619u + 1;
 }
 
-static void place(struct index_set *s, uint32_t hash, uint32_t index)
+static void place_index(struct index_set *s, uint32_t hash, uint32_t index)
 {
 	size_t at = hash & (s->cap - 1);
 	while (s->slots[at] != INDEX_NONE)
@@ -45,7 +45,7 @@ static void place(struct index_set *s, uint32_t hash, uint32_t index)
 	s->hashes[at] = hash;
 }
 
-static void grow(struct index_set *s)
+static void grow_index_set(struct index_set *s)
 {
 	struct index_set old = *s;
 	s->cap = old.cap ? old.cap * 2 : 64;
@@ -54,7 +54,7 @@ static void grow(struct index_set *s)
 	memset(s->slots, 0xff, s->cap * sizeof *s->slots);
 	for (size_t i = 0; i < old.cap; i++)
 		if (old.slots[i] != INDEX_NONE)
-			place(s, old.hashes[i], old.slots[i]);
+			place_index(s, old.hashes[i], old.slots[i]);
 	free(old.slots);
 	free(old.hashes);
 }
@@ -62,8 +62,8 @@ static void grow(struct index_set *s)
 void index_set_add(struct index_set *s, uint32_t hash, uint32_t index)
 {
 	if (s->count * 4 >= s->cap * 3)
-		grow(s);
-	place(s, hash, index);
+		grow_index_set(s);
+	place_index(s, hash, index);
 	s->count++;
 }
 

@@ -84,7 +84,7 @@ char *jsonx_dump(const json_t *doc, size_t max_bytes, struct err *e)
 }
 
 /* "expected a string, found 30": short words for what stands there instead. */
-static const char *describe(const json_t *v, char out[FOUND_SIZE])
+static const char *describe_json(const json_t *v, char out[FOUND_SIZE])
 {
 	switch (json_typeof(v)) {
 	case JSON_OBJECT:
@@ -115,7 +115,7 @@ static const char *dot(const char *path)
 }
 
 /* Finds the field. 1: there; 0: absent and allowed to be; -1: required. */
-static int find(const json_t *obj, const char *path, const char *key, bool required, const json_t **out, struct err *e)
+static int find_field(const json_t *obj, const char *path, const char *key, bool required, const json_t **out, struct err *e)
 {
 	const json_t *v = obj ? json_object_get(obj, key) : NULL;
 	if (v && !json_is_null(v)) {
@@ -130,13 +130,13 @@ static int find(const json_t *obj, const char *path, const char *key, bool requi
 static int wrong_type(const json_t *v, const char *path, const char *key, const char *expected, struct err *e)
 {
 	char found[FOUND_SIZE];
-	return err_set(e, ERR_INVALID, 0, "%s%s%s: expected %s, found %s", path, dot(path), key, expected, describe(v, found));
+	return err_set(e, ERR_INVALID, 0, "%s%s%s: expected %s, found %s", path, dot(path), key, expected, describe_json(v, found));
 }
 
 int jsonx_object(const json_t *obj, const char *path, const char *key, bool required, const json_t **out, struct err *e)
 {
 	const json_t *v = NULL;
-	int found = find(obj, path, key, required, &v, e);
+	int found = find_field(obj, path, key, required, &v, e);
 	if (found == 1 && !json_is_object(v))
 		return wrong_type(v, path, key, "an object", e);
 	if (found >= 0)
@@ -147,7 +147,7 @@ int jsonx_object(const json_t *obj, const char *path, const char *key, bool requ
 int jsonx_array(const json_t *obj, const char *path, const char *key, bool required, const json_t **out, struct err *e)
 {
 	const json_t *v = NULL;
-	int found = find(obj, path, key, required, &v, e);
+	int found = find_field(obj, path, key, required, &v, e);
 	if (found == 1 && !json_is_array(v))
 		return wrong_type(v, path, key, "a list", e);
 	if (found >= 0)
@@ -158,7 +158,7 @@ int jsonx_array(const json_t *obj, const char *path, const char *key, bool requi
 int jsonx_string(const json_t *obj, const char *path, const char *key, bool required, const char **out, struct err *e)
 {
 	const json_t *v = NULL;
-	int found = find(obj, path, key, required, &v, e);
+	int found = find_field(obj, path, key, required, &v, e);
 	if (found <= 0)
 		return found;
 	if (!json_is_string(v))
@@ -173,7 +173,7 @@ int jsonx_int(const json_t *obj, const char *path, const char *key, bool require
 	      struct err *e)
 {
 	const json_t *v = NULL;
-	int found = find(obj, path, key, required, &v, e);
+	int found = find_field(obj, path, key, required, &v, e);
 	if (found <= 0)
 		return found;
 	if (!json_is_integer(v))
@@ -189,7 +189,7 @@ int jsonx_int(const json_t *obj, const char *path, const char *key, bool require
 int jsonx_bool(const json_t *obj, const char *path, const char *key, bool required, bool *out, struct err *e)
 {
 	const json_t *v = NULL;
-	int found = find(obj, path, key, required, &v, e);
+	int found = find_field(obj, path, key, required, &v, e);
 	if (found <= 0)
 		return found;
 	if (!json_is_boolean(v))
@@ -198,7 +198,7 @@ int jsonx_bool(const json_t *obj, const char *path, const char *key, bool requir
 	return 0;
 }
 
-static bool contains(const char *const *list, const char *key)
+static bool key_list_contains(const char *const *list, const char *key)
 {
 	for (; *list; list++) {
 		if (strcmp(*list, key) == 0)
@@ -213,7 +213,7 @@ int jsonx_only_keys(const json_t *obj, const char *path, const char *const *know
 	json_t *value;
 	json_object_foreach((json_t *)obj, key, value)
 	{
-		if (contains(known, key))
+		if (key_list_contains(known, key))
 			continue;
 		AUTO_BUF struct buf names;
 		buf_init(&names, ERR_MESSAGE_SIZE);

@@ -19,7 +19,7 @@ static bool row_applies(const struct option_table *t, const struct option_row *r
 	return !row->commands || (row->commands & t->command);
 }
 
-static const char *shown_name(const struct option_row *row)
+static const char *option_name(const struct option_row *row)
 {
 	return row->name ? row->name : row->brief;
 }
@@ -217,7 +217,7 @@ int option_expected(const char *name, const char *words, const char *value, stru
 
 /* reading ---------------------------------------------------------------------------------------------------------- */
 
-static bool is_name(const char *name, const char *word, size_t len)
+static bool is_option_name(const char *name, const char *word, size_t len)
 {
 	return name && strlen(name) == len && memcmp(name, word, len) == 0;
 }
@@ -225,7 +225,7 @@ static bool is_name(const char *name, const char *word, size_t len)
 static const struct option_row *find_row(const struct option_table *t, const char *word, size_t len)
 {
 	for (size_t i = 0; i < t->count; i++)
-		if (row_applies(t, &t->rows[i]) && (is_name(t->rows[i].name, word, len) || is_name(t->rows[i].brief, word, len)))
+		if (row_applies(t, &t->rows[i]) && (is_option_name(t->rows[i].name, word, len) || is_option_name(t->rows[i].brief, word, len)))
 			return &t->rows[i];
 	return NULL;
 }
@@ -246,7 +246,7 @@ static int read_option(const struct option_table *t, int argc, char *const argv[
 			return err_set(e, ERR_INVALID, 0, "this option needs a value: %.80s", word);
 		value = argv[++*i];
 	}
-	return row->set(row, shown_name(row), value, args, e);
+	return row->set(row, option_name(row), value, args, e);
 }
 
 static int read_word(const struct option_table *t, const char *word, void *args, struct err *e)
@@ -289,7 +289,7 @@ int options_read_environment(const struct option_table *t, const char *(*env)(co
 /* help ------------------------------------------------------------------------------------------------------------- */
 
 /* A name that takes the help's whole column has its text below. */
-static void print_row(FILE *out, const char *left, const char *help)
+static void print_option_row(FILE *out, const char *left, const char *help)
 {
 	if (strlen(left) >= HELP_COLUMN - 2) {
 		fprintf(out, "  %s\n", left);
@@ -317,7 +317,7 @@ void options_print_help(const struct option_table *t, FILE *out)
 			 row->argument && row->argument[0] != '[' ? " " : "", row->argument ? row->argument : "");
 		snprintf(help, sizeof help, "%s%s%s%s%s", row->help, row->initial && *row->initial ? "\ndefault: " : "", row->initial ? row->initial : "",
 			 row->env ? "\nenvironment: " : "", row->env ? row->env : "");
-		print_row(out, left, help);
+		print_option_row(out, left, help);
 	}
 }
 
@@ -408,7 +408,7 @@ static int check(const struct option_program *p, const struct option_command *c,
 	return c->check ? c->check(args, e) : 0;
 }
 
-static bool is_one_of(const char *word, const char *a, const char *b)
+static bool is_either(const char *word, const char *a, const char *b)
 {
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
@@ -420,14 +420,14 @@ int option_program_read(const struct option_program *p, int argc, char *const ar
 	*command = NULL;
 	if (!first)
 		return OPTION_ALONE;
-	if (is_one_of(first, "--version", "version"))
+	if (is_either(first, "--version", "version"))
 		return OPTION_VERSION;
 	if (strcmp(first, OPTION_COMPLETE) == 0)
 		return OPTION_COMPLETING;
 	bool help = strcmp(first, "help") == 0;
 	if (help)
 		name = argc > 2 ? argv[2] : NULL;
-	if (!name || is_one_of(first, "--help", "-h"))
+	if (!name || is_either(first, "--help", "-h"))
 		return OPTION_HELP;
 	*command = find_command(p, name);
 	if (!*command)

@@ -13,7 +13,7 @@ struct start {
 };
 
 /* The thread names itself: one that nobody joins may be over before another could do it. */
-static void *enter(void *arg)
+static void *run_named(void *arg)
 {
 	struct start s = *(struct start *)arg;
 	free(arg);
@@ -45,7 +45,7 @@ int thread_start(pthread_t *out, const char *name, size_t stack_bytes, void *(*r
 	sigset_t before;
 	pthread_t ignored;
 	block_signals(&before);
-	int rc = pthread_create(out ? out : &ignored, &attr, enter, s);
+	int rc = pthread_create(out ? out : &ignored, &attr, run_named, s);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);
 	if (rc == 0)

@@ -32,7 +32,7 @@ static int next_event(struct reader *r, yaml_event_t *event, struct err *e)
 	return fail_at(r, at, r->parser.problem ? r->parser.problem : "not YAML", e);
 }
 
-static bool is_one_of(const char *s, const char *const *words)
+static bool is_word_of(const char *s, const char *const *words)
 {
 	for (; *words; words++) {
 		if (strcmp(s, *words) == 0)
@@ -77,11 +77,11 @@ static json_t *plain_scalar(const char *s, size_t len)
 	static const char *const falses[] = {"false", "False", "FALSE", NULL};
 	if (strlen(s) != len)
 		return json_stringn(s, len);
-	if (is_one_of(s, nulls))
+	if (is_word_of(s, nulls))
 		return json_null();
-	if (is_one_of(s, trues))
+	if (is_word_of(s, trues))
 		return json_true();
-	if (is_one_of(s, falses))
+	if (is_word_of(s, falses))
 		return json_false();
 	if (looks_decimal(s)) {
 		errno = 0;
@@ -191,7 +191,7 @@ static json_t *read_node(struct reader *r, const yaml_event_t *first, struct err
 }
 
 /* Reads up to the one document; the rest of the stream must be empty. */
-static json_t *read_stream(struct reader *r, struct err *e)
+static json_t *read_document(struct reader *r, struct err *e)
 {
 	AUTO_JSON json_t *doc = NULL;
 	for (;;) {
@@ -226,7 +226,7 @@ json_t *jsonx_parse_yaml(const char *text, size_t len, const char *what, struct 
 	}
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, len);
 	yaml_parser_set_encoding(&r.parser, YAML_UTF8_ENCODING);
-	json_t *doc = read_stream(&r, e);
+	json_t *doc = read_document(&r, e);
 	yaml_parser_delete(&r.parser);
 	return doc;
 }

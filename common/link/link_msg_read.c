@@ -24,7 +24,7 @@ static int read_array(const json_t *obj, const char *path, const char *key, bool
 }
 
 /* The same for names that become parts of paths. */
-static int read_name(const json_t *obj, const char *path, const char *key, bool required, char *out, size_t size, struct err *e)
+static int read_msg_name(const json_t *obj, const char *path, const char *key, bool required, char *out, size_t size, struct err *e)
 {
 	if (read_array(obj, path, key, required, out, size, e) < 0)
 		return -1;
@@ -33,7 +33,7 @@ static int read_name(const json_t *obj, const char *path, const char *key, bool 
 	return 0;
 }
 
-static int read_text(const json_t *obj, const char *path, const char *key, bool required, size_t max_bytes, char **out, struct err *e)
+static int read_msg_text(const json_t *obj, const char *path, const char *key, bool required, size_t max_bytes, char **out, struct err *e)
 {
 	const char *s = NULL;
 	if (jsonx_string(obj, path, key, required, &s, e) < 0)
@@ -46,15 +46,15 @@ static int read_text(const json_t *obj, const char *path, const char *key, bool 
 
 int link_msg_read_name(const json_t *obj, const char *path, const char *key, bool required, char *out, size_t size, struct err *e)
 {
-	return read_name(obj, path, key, required, out, size, e);
+	return read_msg_name(obj, path, key, required, out, size, e);
 }
 
 int link_msg_read_text(const json_t *obj, const char *path, const char *key, bool required, size_t max_bytes, char **out, struct err *e)
 {
-	return read_text(obj, path, key, required, max_bytes, out, e);
+	return read_msg_text(obj, path, key, required, max_bytes, out, e);
 }
 
-static int read_count(const json_t *obj, const char *path, const char *key, int64_t *out, struct err *e)
+static int read_msg_count(const json_t *obj, const char *path, const char *key, int64_t *out, struct err *e)
 {
 	return jsonx_int(obj, path, key, false, 0, INT64_MAX, out, e);
 }
@@ -69,11 +69,11 @@ static bool is_sha256(const char *s)
 	return i == 64;
 }
 
-static int read_report(const json_t *obj, const char *path, struct link_report *r, struct err *e)
+static int read_msg_report(const json_t *obj, const char *path, struct link_report *r, struct err *e)
 {
 	if (!json_is_object(obj))
 		return err_set(e, ERR_PROTOCOL, 0, "%s: expected an object", path);
-	if (read_name(obj, path, "name", true, r->name, sizeof r->name, e) < 0 ||
+	if (read_msg_name(obj, path, "name", true, r->name, sizeof r->name, e) < 0 ||
 	    read_array(obj, path, "mediaType", true, r->media_type, sizeof r->media_type, e) < 0 ||
 	    jsonx_int(obj, path, "sizeBytes", true, 0, INT64_MAX, &r->size_bytes, e) < 0 ||
 	    read_array(obj, path, "sha256", true, r->sha256, sizeof r->sha256, e) < 0 ||
@@ -88,7 +88,7 @@ static int read_report(const json_t *obj, const char *path, struct link_report *
 	return 0;
 }
 
-static int read_reports(const json_t *obj, struct link_job *j, struct err *e)
+static int read_job_reports(const json_t *obj, struct link_job *j, struct err *e)
 {
 	const json_t *list = NULL;
 	if (jsonx_array(obj, "job", "reports", false, &list, e) < 0)
@@ -96,25 +96,25 @@ static int read_reports(const json_t *obj, struct link_job *j, struct err *e)
 	if (json_array_size(list) > LINK_MAX_REPORTS)
 		return err_set(e, ERR_PROTOCOL, 0, "job.reports: more than %d", LINK_MAX_REPORTS);
 	for (size_t i = 0; i < json_array_size(list); i++) {
-		if (read_report(json_array_get(list, i), "job.reports[]", &j->reports[i], e) < 0)
+		if (read_msg_report(json_array_get(list, i), "job.reports[]", &j->reports[i], e) < 0)
 			return -1;
 		j->report_count = i + 1;
 	}
 	return 0;
 }
 
-static int read_cost(const json_t *obj, struct session_cost *c, struct err *e)
+static int read_job_cost(const json_t *obj, struct session_cost *c, struct err *e)
 {
 	const json_t *cost = NULL;
 	if (jsonx_object(obj, "job", "cost", false, &cost, e) < 0 ||
-	    read_count(cost, "job.cost", "maxPauseMicroseconds", &c->max_pause_us, e) < 0 ||
-	    read_count(cost, "job.cost", "addedCPUMilliseconds", &c->added_cpu_ms, e) < 0 ||
-	    read_count(cost, "job.cost", "agentCPUMilliseconds", &c->agent_cpu_ms, e) < 0 ||
-	    read_count(cost, "job.cost", "droppedSamples", &c->dropped_samples, e) < 0 ||
-	    read_count(cost, "job.cost", "blockingCollections", &c->blocking_collections, e) < 0 ||
-	    read_count(cost, "job.cost", "blockingCollectionMicroseconds", &c->blocking_collections_us, e) < 0)
+	    read_msg_count(cost, "job.cost", "maxPauseMicroseconds", &c->max_pause_us, e) < 0 ||
+	    read_msg_count(cost, "job.cost", "addedCPUMilliseconds", &c->added_cpu_ms, e) < 0 ||
+	    read_msg_count(cost, "job.cost", "agentCPUMilliseconds", &c->agent_cpu_ms, e) < 0 ||
+	    read_msg_count(cost, "job.cost", "droppedSamples", &c->dropped_samples, e) < 0 ||
+	    read_msg_count(cost, "job.cost", "blockingCollections", &c->blocking_collections, e) < 0 ||
+	    read_msg_count(cost, "job.cost", "blockingCollectionMicroseconds", &c->blocking_collections_us, e) < 0)
 		return -1;
-	return read_count(cost, "job.cost", "samples", &c->samples, e);
+	return read_msg_count(cost, "job.cost", "samples", &c->samples, e);
 }
 
 static int read_phase(const json_t *obj, enum job_phase *out, struct err *e)
@@ -135,8 +135,8 @@ static int read_job_session(const json_t *obj, struct link_job *j, struct err *e
 		return -1;
 	if (!session)
 		return 0;
-	if (read_name(session, "job.session", "namespace", true, namespace, sizeof namespace, e) < 0 ||
-	    read_name(session, "job.session", "name", true, name, sizeof name, e) < 0)
+	if (read_msg_name(session, "job.session", "namespace", true, namespace, sizeof namespace, e) < 0 ||
+	    read_msg_name(session, "job.session", "name", true, name, sizeof name, e) < 0)
 		return -1;
 	j->session_namespace = mem_strdup(namespace);
 	j->session_name = mem_strdup(name);
@@ -145,22 +145,22 @@ static int read_job_session(const json_t *obj, struct link_job *j, struct err *e
 
 static int read_job(const json_t *obj, struct link_job *j, struct err *e)
 {
-	if (read_name(obj, "job", "jobID", true, j->job_id, sizeof j->job_id, e) < 0 || read_phase(obj, &j->phase, e) < 0 ||
-	    read_text(obj, "job", "reason", false, LINK_TEXT_REASON, &j->reason, e) < 0 ||
-	    read_text(obj, "job", "message", false, LINK_TEXT_MESSAGE, &j->message, e) < 0 ||
-	    read_count(obj, "job", "queuePosition", &j->queue_position, e) < 0 ||
-	    read_text(obj, "job", "container", false, LINK_TEXT_NAME, &j->container, e) < 0 ||
-	    read_text(obj, "job", "containerID", false, LINK_TEXT_NAME, &j->container_id, e) < 0 ||
-	    read_count(obj, "job", "pid", &j->pid, e) < 0 ||
-	    read_text(obj, "job", "runtimeVersion", false, LINK_TEXT_NAME, &j->runtime_version, e) < 0 ||
-	    read_text(obj, "job", "headline", false, LINK_TEXT_HEADLINE, &j->headline, e) < 0 ||
-	    read_text(obj, "job", "diagnosis", false, LINK_TEXT_DIAGNOSIS, &j->diagnosis, e) < 0 ||
-	    read_count(obj, "job", "firstSampleTime", &j->first_sample_wall_ms, e) < 0 ||
-	    read_count(obj, "job", "startTime", &j->started_wall_ms, e) < 0 ||
-	    read_count(obj, "job", "completionTime", &j->completed_wall_ms, e) < 0 || read_cost(obj, &j->cost, e) < 0 ||
+	if (read_msg_name(obj, "job", "jobID", true, j->job_id, sizeof j->job_id, e) < 0 || read_phase(obj, &j->phase, e) < 0 ||
+	    read_msg_text(obj, "job", "reason", false, LINK_TEXT_REASON, &j->reason, e) < 0 ||
+	    read_msg_text(obj, "job", "message", false, LINK_TEXT_MESSAGE, &j->message, e) < 0 ||
+	    read_msg_count(obj, "job", "queuePosition", &j->queue_position, e) < 0 ||
+	    read_msg_text(obj, "job", "container", false, LINK_TEXT_NAME, &j->container, e) < 0 ||
+	    read_msg_text(obj, "job", "containerID", false, LINK_TEXT_NAME, &j->container_id, e) < 0 ||
+	    read_msg_count(obj, "job", "pid", &j->pid, e) < 0 ||
+	    read_msg_text(obj, "job", "runtimeVersion", false, LINK_TEXT_NAME, &j->runtime_version, e) < 0 ||
+	    read_msg_text(obj, "job", "headline", false, LINK_TEXT_HEADLINE, &j->headline, e) < 0 ||
+	    read_msg_text(obj, "job", "diagnosis", false, LINK_TEXT_DIAGNOSIS, &j->diagnosis, e) < 0 ||
+	    read_msg_count(obj, "job", "firstSampleTime", &j->first_sample_wall_ms, e) < 0 ||
+	    read_msg_count(obj, "job", "startTime", &j->started_wall_ms, e) < 0 ||
+	    read_msg_count(obj, "job", "completionTime", &j->completed_wall_ms, e) < 0 || read_job_cost(obj, &j->cost, e) < 0 ||
 	    read_job_session(obj, j, e) < 0)
 		return -1;
-	return read_reports(obj, j, e);
+	return read_job_reports(obj, j, e);
 }
 
 /* Agents from before this list serve what was there then; what they have and we do not know is passed over. */
@@ -186,8 +186,8 @@ static int read_profilers(const json_t *doc, unsigned *out, struct err *e)
 static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
 {
 	if (read_array(doc, "hello", "agentVersion", true, m->u.hello.agent_version, sizeof m->u.hello.agent_version, e) < 0 ||
-	    read_name(doc, "hello", "bootID", true, m->u.hello.boot_id, sizeof m->u.hello.boot_id, e) < 0 ||
-	    read_name(doc, "hello", "mode", true, m->u.hello.mode, sizeof m->u.hello.mode, e) < 0 ||
+	    read_msg_name(doc, "hello", "bootID", true, m->u.hello.boot_id, sizeof m->u.hello.boot_id, e) < 0 ||
+	    read_msg_name(doc, "hello", "mode", true, m->u.hello.mode, sizeof m->u.hello.mode, e) < 0 ||
 	    jsonx_bool(doc, "hello", "perfEvents", false, &m->u.hello.perf_events, e) < 0 ||
 	    jsonx_bool(doc, "hello", "processQueries", false, &m->u.hello.process_queries, e) < 0 || read_profilers(doc, &m->u.hello.profilers, e) < 0)
 		return -1;
@@ -210,7 +210,7 @@ static int read_hello(const json_t *doc, struct link_msg *m, struct err *e)
 	return 0;
 }
 
-static int read_containers(const json_t *pod, struct link_order *o, struct err *e)
+static int read_order_containers(const json_t *pod, struct link_order *o, struct err *e)
 {
 	const json_t *list = NULL;
 	if (jsonx_array(pod, "pod", "containers", false, &list, e) < 0)
@@ -223,8 +223,8 @@ static int read_containers(const json_t *pod, struct link_order *o, struct err *
 		const json_t *item = json_array_get(list, i);
 		if (!json_is_object(item))
 			return err_set(e, ERR_PROTOCOL, 0, "pod.containers[]: expected an object");
-		if (read_name(item, "pod.containers[]", "name", true, c->name, sizeof c->name, e) < 0 ||
-		    read_name(item, "pod.containers[]", "id", false, c->id, sizeof c->id, e) < 0)
+		if (read_msg_name(item, "pod.containers[]", "name", true, c->name, sizeof c->name, e) < 0 ||
+		    read_msg_name(item, "pod.containers[]", "id", false, c->id, sizeof c->id, e) < 0)
 			return -1;
 		o->container_count = i + 1;
 	}
@@ -234,16 +234,16 @@ static int read_containers(const json_t *pod, struct link_order *o, struct err *
 static int read_order(const json_t *doc, struct link_order *o, struct err *e)
 {
 	const json_t *session = NULL, *pod = NULL, *spec = NULL;
-	if (read_name(doc, "order", "jobID", true, o->job_id, sizeof o->job_id, e) < 0 ||
+	if (read_msg_name(doc, "order", "jobID", true, o->job_id, sizeof o->job_id, e) < 0 ||
 	    jsonx_object(doc, "order", "session", true, &session, e) < 0 ||
-	    read_name(session, "session", "namespace", true, o->session_namespace, sizeof o->session_namespace, e) < 0 ||
-	    read_name(session, "session", "name", true, o->session_name, sizeof o->session_name, e) < 0 ||
-	    read_name(session, "session", "uid", true, o->session_uid, sizeof o->session_uid, e) < 0 ||
+	    read_msg_name(session, "session", "namespace", true, o->session_namespace, sizeof o->session_namespace, e) < 0 ||
+	    read_msg_name(session, "session", "name", true, o->session_name, sizeof o->session_name, e) < 0 ||
+	    read_msg_name(session, "session", "uid", true, o->session_uid, sizeof o->session_uid, e) < 0 ||
 	    read_array(session, "session", "requestedBy", false, o->requested_by, sizeof o->requested_by, e) < 0 ||
 	    jsonx_object(doc, "order", "pod", true, &pod, e) < 0 ||
-	    read_name(pod, "pod", "namespace", true, o->pod_namespace, sizeof o->pod_namespace, e) < 0 ||
-	    read_name(pod, "pod", "name", true, o->pod_name, sizeof o->pod_name, e) < 0 ||
-	    read_name(pod, "pod", "uid", true, o->pod_uid, sizeof o->pod_uid, e) < 0 || read_containers(pod, o, e) < 0 ||
+	    read_msg_name(pod, "pod", "namespace", true, o->pod_namespace, sizeof o->pod_namespace, e) < 0 ||
+	    read_msg_name(pod, "pod", "name", true, o->pod_name, sizeof o->pod_name, e) < 0 ||
+	    read_msg_name(pod, "pod", "uid", true, o->pod_uid, sizeof o->pod_uid, e) < 0 || read_order_containers(pod, o, e) < 0 ||
 	    jsonx_int(doc, "order", "deadlineTime", false, 0, INT64_MAX, &o->deadline_wall_ms, e) < 0 ||
 	    jsonx_int(doc, "order", "millisecondsLeft", false, 0, INT64_MAX / 2, &o->left_ms, e) < 0 ||
 	    jsonx_object(doc, "order", "spec", true, &spec, e) < 0)
@@ -292,7 +292,7 @@ static int read_usage(const json_t *doc, struct link_msg *m, struct err *e)
 		const json_t *item = json_array_get(pods, i);
 		if (!json_is_object(item))
 			return err_set(e, ERR_PROTOCOL, 0, "usage.pods[]: expected an object");
-		if (read_name(item, "usage.pods[]", "uid", true, p->pod_uid, sizeof p->pod_uid, e) < 0 ||
+		if (read_msg_name(item, "usage.pods[]", "uid", true, p->pod_uid, sizeof p->pod_uid, e) < 0 ||
 		    jsonx_int(item, "usage.pods[]", "cpuMillicores", true, -1, INT64_MAX, &p->cpu_millicores, e) < 0 ||
 		    jsonx_int(item, "usage.pods[]", "memoryBytes", true, -1, INT64_MAX, &p->memory_bytes, e) < 0)
 			return -1;
@@ -302,7 +302,7 @@ static int read_usage(const json_t *doc, struct link_msg *m, struct err *e)
 
 static int read_job_id(const json_t *doc, struct link_msg *m, struct err *e)
 {
-	return read_name(doc, "", "jobID", true, m->job_id, sizeof m->job_id, e);
+	return read_msg_name(doc, "", "jobID", true, m->job_id, sizeof m->job_id, e);
 }
 
 static int read_upload_request(const json_t *doc, struct link_msg *m, struct err *e)
@@ -310,30 +310,30 @@ static int read_upload_request(const json_t *doc, struct link_msg *m, struct err
 	const json_t *report = NULL;
 	if (read_job_id(doc, m, e) < 0 || jsonx_object(doc, "uploadRequest", "report", true, &report, e) < 0)
 		return -1;
-	return read_report(report, "uploadRequest.report", &m->u.upload_request.report, e);
+	return read_msg_report(report, "uploadRequest.report", &m->u.upload_request.report, e);
 }
 
 static int read_grant(const json_t *doc, struct link_msg *m, struct err *e)
 {
 	if (read_job_id(doc, m, e) < 0 ||
-	    read_name(doc, "", "name", true, m->u.upload_grant.report_name, sizeof m->u.upload_grant.report_name, e) < 0 ||
-	    read_text(doc, "", "url", true, LINK_TEXT_URL, &m->u.upload_grant.url, e) < 0 ||
-	    read_text(doc, "", "contentType", true, LINK_TEXT_NAME, &m->u.upload_grant.content_type, e) < 0)
+	    read_msg_name(doc, "", "name", true, m->u.upload_grant.report_name, sizeof m->u.upload_grant.report_name, e) < 0 ||
+	    read_msg_text(doc, "", "url", true, LINK_TEXT_URL, &m->u.upload_grant.url, e) < 0 ||
+	    read_msg_text(doc, "", "contentType", true, LINK_TEXT_NAME, &m->u.upload_grant.content_type, e) < 0)
 		return -1;
 	bool own_store = false;
 	if (jsonx_bool(doc, "", "ownStore", false, &own_store, e) < 0)
 		return -1;
 	if (json_object_get(doc, "ownStore"))
 		m->u.upload_grant.place = own_store ? LINK_PLACE_OWN_STORE : LINK_PLACE_OBJECTS;
-	return read_count(doc, "", "expirationTime", &m->u.upload_grant.expires_wall_ms, e);
+	return read_msg_count(doc, "", "expirationTime", &m->u.upload_grant.expires_wall_ms, e);
 }
 
 static int read_denied(const json_t *doc, struct link_msg *m, struct err *e)
 {
 	if (read_job_id(doc, m, e) < 0 ||
-	    read_name(doc, "", "name", true, m->u.upload_denied.report_name, sizeof m->u.upload_denied.report_name, e) < 0 ||
-	    read_text(doc, "", "reason", false, LINK_TEXT_REASON, &m->u.upload_denied.reason, e) < 0 ||
-	    read_text(doc, "", "message", false, LINK_TEXT_MESSAGE, &m->u.upload_denied.message, e) < 0)
+	    read_msg_name(doc, "", "name", true, m->u.upload_denied.report_name, sizeof m->u.upload_denied.report_name, e) < 0 ||
+	    read_msg_text(doc, "", "reason", false, LINK_TEXT_REASON, &m->u.upload_denied.reason, e) < 0 ||
+	    read_msg_text(doc, "", "message", false, LINK_TEXT_MESSAGE, &m->u.upload_denied.message, e) < 0)
 		return -1;
 	return jsonx_bool(doc, "", "retry", false, &m->u.upload_denied.retry, e);
 }
@@ -351,7 +351,7 @@ int link_msg_read_body(const json_t *doc, struct link_msg *m, struct err *e)
 	case LINK_MSG_HELLO:
 		return read_hello(doc, m, e);
 	case LINK_MSG_TOKEN:
-		return read_text(doc, "", "token", true, LINK_TEXT_TOKEN, &m->u.token.token, e);
+		return read_msg_text(doc, "", "token", true, LINK_TEXT_TOKEN, &m->u.token.token, e);
 	case LINK_MSG_JOB:
 		return read_job(doc, &m->u.job, e);
 	case LINK_MSG_UPLOAD_REQUEST:

@@ -5,7 +5,7 @@
 #include <string.h>
 
 /* Texts may come from the target's metadata or the kernel: bytes that are no UTF-8 become U+FFFD, long ones are cut. */
-static void put_text(json_t *obj, const char *key, const char *s, size_t max_bytes)
+static void put_msg_text(json_t *obj, const char *key, const char *s, size_t max_bytes)
 {
 	if (!s)
 		return;
@@ -25,16 +25,16 @@ static void put_text(json_t *obj, const char *key, const char *s, size_t max_byt
 
 void link_msg_put_text(json_t *obj, const char *key, const char *s, size_t max_bytes)
 {
-	put_text(obj, key, s, max_bytes);
+	put_msg_text(obj, key, s, max_bytes);
 }
 
-static void put_name(json_t *obj, const char *key, const char *s)
+static void put_msg_name(json_t *obj, const char *key, const char *s)
 {
 	if (s[0])
-		put_text(obj, key, s, 256);
+		put_msg_text(obj, key, s, 256);
 }
 
-static void put_int(json_t *obj, const char *key, int64_t value)
+static void put_msg_int(json_t *obj, const char *key, int64_t value)
 {
 	if (value)
 		json_object_set_new(obj, key, json_integer(value));
@@ -43,30 +43,30 @@ static void put_int(json_t *obj, const char *key, int64_t value)
 static json_t *write_report(const struct link_report *r)
 {
 	json_t *obj = json_object();
-	put_name(obj, "name", r->name);
-	put_name(obj, "mediaType", r->media_type);
+	put_msg_name(obj, "name", r->name);
+	put_msg_name(obj, "mediaType", r->media_type);
 	json_object_set_new(obj, "sizeBytes", json_integer(r->size_bytes));
-	put_name(obj, "sha256", r->sha256);
+	put_msg_name(obj, "sha256", r->sha256);
 	json_object_set_new(obj, "delivered", json_boolean(r->delivered));
 	return obj;
 }
 
 static void write_job(json_t *obj, const struct link_job *j)
 {
-	put_name(obj, "jobID", j->job_id);
+	put_msg_name(obj, "jobID", j->job_id);
 	json_object_set_new(obj, "phase", json_string(job_phase_name(j->phase)));
-	put_text(obj, "reason", j->reason, LINK_TEXT_REASON);
-	put_text(obj, "message", j->message, LINK_TEXT_MESSAGE);
-	put_int(obj, "queuePosition", j->queue_position);
-	put_text(obj, "container", j->container, LINK_TEXT_NAME);
-	put_text(obj, "containerID", j->container_id, LINK_TEXT_NAME);
-	put_int(obj, "pid", j->pid);
-	put_text(obj, "runtimeVersion", j->runtime_version, LINK_TEXT_NAME);
-	put_text(obj, "headline", j->headline, LINK_TEXT_HEADLINE);
-	put_text(obj, "diagnosis", j->diagnosis, LINK_TEXT_DIAGNOSIS);
-	put_int(obj, "firstSampleTime", j->first_sample_wall_ms);
-	put_int(obj, "startTime", j->started_wall_ms);
-	put_int(obj, "completionTime", j->completed_wall_ms);
+	put_msg_text(obj, "reason", j->reason, LINK_TEXT_REASON);
+	put_msg_text(obj, "message", j->message, LINK_TEXT_MESSAGE);
+	put_msg_int(obj, "queuePosition", j->queue_position);
+	put_msg_text(obj, "container", j->container, LINK_TEXT_NAME);
+	put_msg_text(obj, "containerID", j->container_id, LINK_TEXT_NAME);
+	put_msg_int(obj, "pid", j->pid);
+	put_msg_text(obj, "runtimeVersion", j->runtime_version, LINK_TEXT_NAME);
+	put_msg_text(obj, "headline", j->headline, LINK_TEXT_HEADLINE);
+	put_msg_text(obj, "diagnosis", j->diagnosis, LINK_TEXT_DIAGNOSIS);
+	put_msg_int(obj, "firstSampleTime", j->first_sample_wall_ms);
+	put_msg_int(obj, "startTime", j->started_wall_ms);
+	put_msg_int(obj, "completionTime", j->completed_wall_ms);
 	json_object_set_new(obj, "cost", session_cost_to_json(&j->cost));
 	json_t *reports = json_array();
 	for (size_t i = 0; i < j->report_count; i++)
@@ -75,16 +75,16 @@ static void write_job(json_t *obj, const struct link_job *j)
 	if (!j->session_namespace || !j->session_name)
 		return;
 	json_t *session = json_object();
-	put_name(session, "namespace", j->session_namespace);
-	put_name(session, "name", j->session_name);
+	put_msg_name(session, "namespace", j->session_namespace);
+	put_msg_name(session, "name", j->session_name);
 	json_object_set_new(obj, "session", session);
 }
 
 static void write_hello(json_t *doc, const struct link_msg *m)
 {
-	put_name(doc, "agentVersion", m->u.hello.agent_version);
-	put_name(doc, "bootID", m->u.hello.boot_id);
-	put_name(doc, "mode", m->u.hello.mode);
+	put_msg_name(doc, "agentVersion", m->u.hello.agent_version);
+	put_msg_name(doc, "bootID", m->u.hello.boot_id);
+	put_msg_name(doc, "mode", m->u.hello.mode);
 	json_object_set_new(doc, "perfEvents", json_boolean(m->u.hello.perf_events));
 	json_object_set_new(doc, "processQueries", json_boolean(m->u.hello.process_queries));
 	json_t *profilers = json_array();
@@ -104,22 +104,22 @@ static void write_hello(json_t *doc, const struct link_msg *m)
 
 static void write_order(json_t *doc, const struct link_order *o)
 {
-	put_name(doc, "jobID", o->job_id);
+	put_msg_name(doc, "jobID", o->job_id);
 	json_t *session = json_object();
-	put_name(session, "namespace", o->session_namespace);
-	put_name(session, "name", o->session_name);
-	put_name(session, "uid", o->session_uid);
-	put_name(session, "requestedBy", o->requested_by);
+	put_msg_name(session, "namespace", o->session_namespace);
+	put_msg_name(session, "name", o->session_name);
+	put_msg_name(session, "uid", o->session_uid);
+	put_msg_name(session, "requestedBy", o->requested_by);
 	json_object_set_new(doc, "session", session);
 	json_t *pod = json_object();
-	put_name(pod, "namespace", o->pod_namespace);
-	put_name(pod, "name", o->pod_name);
-	put_name(pod, "uid", o->pod_uid);
+	put_msg_name(pod, "namespace", o->pod_namespace);
+	put_msg_name(pod, "name", o->pod_name);
+	put_msg_name(pod, "uid", o->pod_uid);
 	json_t *containers = json_array();
 	for (size_t i = 0; i < o->container_count; i++) {
 		json_t *c = json_object();
-		put_name(c, "name", o->containers[i].name);
-		put_name(c, "id", o->containers[i].id);
+		put_msg_name(c, "name", o->containers[i].name);
+		put_msg_name(c, "id", o->containers[i].id);
 		json_array_append_new(containers, c);
 	}
 	json_object_set_new(pod, "containers", containers);
@@ -129,8 +129,8 @@ static void write_order(json_t *doc, const struct link_order *o)
 	if (!o->spec.reveal)
 		json_object_del(spec, "reveal");
 	json_object_set_new(doc, "spec", spec);
-	put_int(doc, "deadlineTime", o->deadline_wall_ms);
-	put_int(doc, "millisecondsLeft", o->left_ms);
+	put_msg_int(doc, "deadlineTime", o->deadline_wall_ms);
+	put_msg_int(doc, "millisecondsLeft", o->left_ms);
 }
 
 static void write_usage_query(json_t *doc, const struct link_msg *m)
@@ -150,7 +150,7 @@ static void write_usage(json_t *doc, const struct link_msg *m)
 	for (size_t i = 0; i < m->u.usage.count; i++) {
 		const struct link_pod_usage *p = &m->u.usage.pods[i];
 		json_t *pod = json_object();
-		put_name(pod, "uid", p->pod_uid);
+		put_msg_name(pod, "uid", p->pod_uid);
 		json_object_set_new(pod, "cpuMillicores", json_integer(p->cpu_millicores));
 		json_object_set_new(pod, "memoryBytes", json_integer(p->memory_bytes));
 		json_array_append_new(pods, pod);
@@ -160,21 +160,21 @@ static void write_usage(json_t *doc, const struct link_msg *m)
 
 static void write_grant(json_t *doc, const struct link_msg *m)
 {
-	put_name(doc, "jobID", m->job_id);
-	put_name(doc, "name", m->u.upload_grant.report_name);
-	put_text(doc, "url", m->u.upload_grant.url, LINK_TEXT_URL);
-	put_text(doc, "contentType", m->u.upload_grant.content_type, LINK_TEXT_NAME);
-	put_int(doc, "expirationTime", m->u.upload_grant.expires_wall_ms);
+	put_msg_name(doc, "jobID", m->job_id);
+	put_msg_name(doc, "name", m->u.upload_grant.report_name);
+	put_msg_text(doc, "url", m->u.upload_grant.url, LINK_TEXT_URL);
+	put_msg_text(doc, "contentType", m->u.upload_grant.content_type, LINK_TEXT_NAME);
+	put_msg_int(doc, "expirationTime", m->u.upload_grant.expires_wall_ms);
 	if (m->u.upload_grant.place != LINK_PLACE_UNKNOWN)
 		json_object_set_new(doc, "ownStore", json_boolean(m->u.upload_grant.place == LINK_PLACE_OWN_STORE));
 }
 
 static void write_denied(json_t *doc, const struct link_msg *m)
 {
-	put_name(doc, "jobID", m->job_id);
-	put_name(doc, "name", m->u.upload_denied.report_name);
-	put_text(doc, "reason", m->u.upload_denied.reason, LINK_TEXT_REASON);
-	put_text(doc, "message", m->u.upload_denied.message, LINK_TEXT_MESSAGE);
+	put_msg_name(doc, "jobID", m->job_id);
+	put_msg_name(doc, "name", m->u.upload_denied.report_name);
+	put_msg_text(doc, "reason", m->u.upload_denied.reason, LINK_TEXT_REASON);
+	put_msg_text(doc, "message", m->u.upload_denied.message, LINK_TEXT_MESSAGE);
 	json_object_set_new(doc, "retry", json_boolean(m->u.upload_denied.retry));
 }
 
@@ -185,13 +185,13 @@ void link_msg_write_body(json_t *doc, const struct link_msg *m)
 		write_hello(doc, m);
 		break;
 	case LINK_MSG_TOKEN:
-		put_text(doc, "token", m->u.token.token, LINK_TEXT_TOKEN);
+		put_msg_text(doc, "token", m->u.token.token, LINK_TEXT_TOKEN);
 		break;
 	case LINK_MSG_JOB:
 		write_job(doc, &m->u.job);
 		break;
 	case LINK_MSG_UPLOAD_REQUEST:
-		put_name(doc, "jobID", m->job_id);
+		put_msg_name(doc, "jobID", m->job_id);
 		json_object_set_new(doc, "report", write_report(&m->u.upload_request.report));
 		break;
 	case LINK_MSG_ORDER:
@@ -199,7 +199,7 @@ void link_msg_write_body(json_t *doc, const struct link_msg *m)
 		break;
 	case LINK_MSG_CANCEL:
 	case LINK_MSG_FORGET:
-		put_name(doc, "jobID", m->job_id);
+		put_msg_name(doc, "jobID", m->job_id);
 		break;
 	case LINK_MSG_UPLOAD_GRANT:
 		write_grant(doc, m);

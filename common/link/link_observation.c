@@ -16,7 +16,7 @@ static const char *const states[] = {
 };
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
 
-static int place_of(const char *const *names, int count, const char *name)
+static int index_of_enum_name(const char *const *names, int count, const char *name)
 {
 	for (int i = 0; i < count; i++) {
 		if (strcmp(names[i], name) == 0)
@@ -32,7 +32,7 @@ const char *link_resource_name(enum link_resource r)
 
 int link_resource_parse(const char *name, enum link_resource *out)
 {
-	int i = place_of(resources, COUNT(resources), name);
+	int i = index_of_enum_name(resources, COUNT(resources), name);
 	if (i >= 0)
 		*out = (enum link_resource)i;
 	return i < 0 ? -1 : 0;
@@ -45,7 +45,7 @@ const char *link_observed_state_name(enum link_observed_state s)
 
 int link_observed_state_parse(const char *name, enum link_observed_state *out)
 {
-	int i = place_of(states, COUNT(states), name);
+	int i = index_of_enum_name(states, COUNT(states), name);
 	if (i >= 0)
 		*out = (enum link_observed_state)i;
 	return i < 0 ? -1 : 0;
@@ -105,7 +105,7 @@ json_t *link_observed_to_json(const struct link_observed *items, size_t count)
 
 /* In -------------------------------------------------------------------------------------------------------------- */
 
-static int read_name(const json_t *obj, const char *path, const char *key, char *out, size_t size, struct err *e)
+static int read_observation_name(const json_t *obj, const char *path, const char *key, char *out, size_t size, struct err *e)
 {
 	const char *s = NULL;
 	if (jsonx_string(obj, path, key, true, &s, e) < 0)
@@ -116,7 +116,7 @@ static int read_name(const json_t *obj, const char *path, const char *key, char 
 	return 0;
 }
 
-static int read_resource(const json_t *obj, const char *path, enum link_resource *out, struct err *e)
+static int read_observed_resource(const json_t *obj, const char *path, enum link_resource *out, struct err *e)
 {
 	const char *s = NULL;
 	if (jsonx_string(obj, path, "resource", true, &s, e) < 0)
@@ -127,11 +127,11 @@ static int read_resource(const json_t *obj, const char *path, enum link_resource
 static int read_observation(const json_t *obj, struct link_observation *o, struct err *e)
 {
 	static const char path[] = "observe.items[]";
-	if (read_name(obj, path, "id", o->id, sizeof o->id, e) < 0 ||
-	    read_name(obj, path, "podUID", o->pod_uid, sizeof o->pod_uid, e) < 0 ||
-	    read_name(obj, path, "container", o->container, sizeof o->container, e) < 0 ||
-	    read_name(obj, path, "containerID", o->container_id, sizeof o->container_id, e) < 0 ||
-	    read_resource(obj, path, &o->resource, e) < 0 || jsonx_int(obj, path, "whole", false, 0, INT64_MAX, &o->whole, e) < 0 ||
+	if (read_observation_name(obj, path, "id", o->id, sizeof o->id, e) < 0 ||
+	    read_observation_name(obj, path, "podUID", o->pod_uid, sizeof o->pod_uid, e) < 0 ||
+	    read_observation_name(obj, path, "container", o->container, sizeof o->container, e) < 0 ||
+	    read_observation_name(obj, path, "containerID", o->container_id, sizeof o->container_id, e) < 0 ||
+	    read_observed_resource(obj, path, &o->resource, e) < 0 || jsonx_int(obj, path, "whole", false, 0, INT64_MAX, &o->whole, e) < 0 ||
 	    jsonx_int(obj, path, "abovePercent", true, 1, LINK_OBSERVE_MAX_PERCENT, &o->above_percent, e) < 0)
 		return -1;
 	return jsonx_int(obj, path, "forSeconds", true, 1, LINK_OBSERVE_MAX_FOR_SECONDS, &o->for_seconds, e);
@@ -148,9 +148,9 @@ static int read_state(const json_t *obj, const char *path, enum link_observed_st
 static int read_observed(const json_t *obj, struct link_observed *o, struct err *e)
 {
 	static const char path[] = "observed.items[]";
-	if (read_name(obj, path, "id", o->id, sizeof o->id, e) < 0 ||
-	    read_name(obj, path, "podUID", o->pod_uid, sizeof o->pod_uid, e) < 0 ||
-	    read_name(obj, path, "container", o->container, sizeof o->container, e) < 0 || read_state(obj, path, &o->state, e) < 0 ||
+	if (read_observation_name(obj, path, "id", o->id, sizeof o->id, e) < 0 ||
+	    read_observation_name(obj, path, "podUID", o->pod_uid, sizeof o->pod_uid, e) < 0 ||
+	    read_observation_name(obj, path, "container", o->container, sizeof o->container, e) < 0 || read_state(obj, path, &o->state, e) < 0 ||
 	    jsonx_int(obj, path, "value", false, 0, INT64_MAX, &o->value, e) < 0 ||
 	    jsonx_int(obj, path, "whole", false, 0, INT64_MAX, &o->whole, e) < 0)
 		return -1;

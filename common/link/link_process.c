@@ -27,7 +27,7 @@ void link_processes_free(struct link_process *items, size_t count)
 
 /* Reading ---------------------------------------------------------------------------------------------------------- */
 
-static int read_list(const json_t *doc, const char *path, const char *key, size_t most, const json_t **out, struct err *e)
+static int read_object_list(const json_t *doc, const char *path, const char *key, size_t most, const json_t **out, struct err *e)
 {
 	if (jsonx_array(doc, path, key, true, out, e) < 0)
 		return -1;
@@ -45,7 +45,7 @@ int link_process_query_read(const json_t *doc, struct link_process_query *out, s
 	const json_t *pods = NULL;
 	if (jsonx_int(doc, "processQuery", "requestID", true, 1, INT64_MAX, &out->request_id, e) < 0 ||
 	    jsonx_int(doc, "processQuery", "windowMilliseconds", true, 0, LINK_MAX_WINDOW_MS, &out->window_ms, e) < 0 ||
-	    read_list(doc, "processQuery", "pods", LINK_MAX_QUERIED_PODS, &pods, e) < 0)
+	    read_object_list(doc, "processQuery", "pods", LINK_MAX_QUERIED_PODS, &pods, e) < 0)
 		return -1;
 	out->count = json_array_size(pods);
 	out->pods = mem_calloc(out->count ? out->count : 1, sizeof *out->pods);
@@ -60,7 +60,7 @@ int link_process_query_read(const json_t *doc, struct link_process_query *out, s
 	return 0;
 }
 
-static int read_process(const json_t *item, struct link_process *p, struct err *e)
+static int read_process_item(const json_t *item, struct link_process *p, struct err *e)
 {
 	static const char at[] = "processes.items[]";
 	p->user = p->cpu_millicores = p->memory_bytes = -1;
@@ -84,12 +84,12 @@ int link_processes_read(const json_t *doc, struct link_processes *out, struct er
 	const json_t *items = NULL;
 	if (jsonx_int(doc, "processes", "requestID", true, 1, INT64_MAX, &out->request_id, e) < 0 ||
 	    jsonx_bool(doc, "processes", "more", false, &out->more, e) < 0 ||
-	    read_list(doc, "processes", "items", LINK_MAX_PROCESSES, &items, e) < 0)
+	    read_object_list(doc, "processes", "items", LINK_MAX_PROCESSES, &items, e) < 0)
 		return -1;
 	out->items = mem_calloc(json_array_size(items) + 1, sizeof *out->items);
 	for (size_t i = 0; i < json_array_size(items); i++) {
 		out->count = i + 1;
-		if (read_process(json_array_get(items, i), &out->items[i], e) < 0)
+		if (read_process_item(json_array_get(items, i), &out->items[i], e) < 0)
 			return -1;
 	}
 	return 0;
@@ -112,7 +112,7 @@ void link_process_query_write(json_t *doc, const struct link_process_query *q)
 	json_object_set_new(doc, "pods", pods);
 }
 
-static void put_known(json_t *obj, const char *key, int64_t value)
+static void put_if_known(json_t *obj, const char *key, int64_t value)
 {
 	if (value >= 0)
 		json_object_set_new(obj, key, json_integer(value));
@@ -127,9 +127,9 @@ static json_t *write_process(const struct link_process *p)
 	if (p->container[0])
 		json_object_set_new(item, "container", json_string(p->container));
 	json_object_set_new(item, "pid", json_integer(p->pid));
-	put_known(item, "user", p->user);
-	put_known(item, "cpuMillicores", p->cpu_millicores);
-	put_known(item, "memoryBytes", p->memory_bytes);
+	put_if_known(item, "user", p->user);
+	put_if_known(item, "cpuMillicores", p->cpu_millicores);
+	put_if_known(item, "memoryBytes", p->memory_bytes);
 	json_object_set_new(item, "canProfile", json_boolean(p->can_profile));
 	link_msg_put_text(item, "entrypoint", p->entrypoint, TEXT_ENTRYPOINT);
 	link_msg_put_text(item, "runtimeVersion", p->runtime_version, LINK_TEXT_NAME);

@@ -334,7 +334,7 @@ bool channel_get_sample(struct wire_reader *r, struct channel_sample_record *v)
 	return !r->bad;
 }
 
-static bool get_counted(const struct channel_frame *f, struct wire_reader *r, uint32_t *count, size_t size)
+static bool get_resolve_count(const struct channel_frame *f, struct wire_reader *r, uint32_t *count, size_t size)
 {
 	wire_reader_init(r, f->payload, f->len);
 	*count = wire_u32(r);
@@ -343,10 +343,10 @@ static bool get_counted(const struct channel_frame *f, struct wire_reader *r, ui
 
 bool channel_get_resolve(const struct channel_frame *f, struct wire_reader *r, uint32_t *count)
 {
-	return f->type == CHANNEL_RESOLVE && get_counted(f, r, count, sizeof(uint64_t));
+	return f->type == CHANNEL_RESOLVE && get_resolve_count(f, r, count, sizeof(uint64_t));
 }
 
 bool channel_get_resolved(const struct channel_frame *f, struct wire_reader *r, uint32_t *count)
 {
-	return f->type == CHANNEL_RESOLVED && get_counted(f, r, count, RESOLVED_SIZE);
+	return f->type == CHANNEL_RESOLVED && get_resolve_count(f, r, count, RESOLVED_SIZE);
 }

@@ -2,7 +2,7 @@
 
 #define BODY_BYTES 12
 
-static bool get_counted(const struct channel_frame *f, struct wire_reader *r, uint32_t *count, size_t size)
+static bool get_code_count(const struct channel_frame *f, struct wire_reader *r, uint32_t *count, size_t size)
 {
 	wire_reader_init(r, f->payload, f->len);
 	*count = wire_u32(r);
@@ -11,12 +11,12 @@ static bool get_counted(const struct channel_frame *f, struct wire_reader *r, ui
 
 bool channel_get_code_ask(const struct channel_frame *f, struct wire_reader *r, uint32_t *count)
 {
-	return f->type == CHANNEL_CODE_ASK && get_counted(f, r, count, sizeof(uint64_t));
+	return f->type == CHANNEL_CODE_ASK && get_code_count(f, r, count, sizeof(uint64_t));
 }
 
 bool channel_get_code_bodies(const struct channel_frame *f, struct wire_reader *r, uint32_t *count)
 {
-	return f->type == CHANNEL_CODE_BODIES && get_counted(f, r, count, BODY_BYTES);
+	return f->type == CHANNEL_CODE_BODIES && get_code_count(f, r, count, BODY_BYTES);
 }
 
 void channel_put_code_body(struct wire_writer *w, const struct channel_code_body *v)

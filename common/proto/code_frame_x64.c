@@ -23,12 +23,12 @@ struct depth {
 	bool framed, replaces;
 };
 
-static bool has(struct bytes b, const void *word, size_t len)
+static bool code_starts_with(struct bytes b, const void *word, size_t len)
 {
 	return b.len >= len && memcmp(b.at, word, len) == 0;
 }
 
-#define HAS(b, ...) has(b, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
+#define HAS(b, ...) code_starts_with(b, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
 static int32_t read_i32(const uint8_t *at)
 {

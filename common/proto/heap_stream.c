@@ -12,13 +12,13 @@ static void put_u8(struct heap_writer *w, uint8_t v)
 	*w->at++ = v;
 }
 
-static void put_le(struct heap_writer *w, uint64_t v, int bytes)
+static void put_heap_le(struct heap_writer *w, uint64_t v, int bytes)
 {
 	for (int i = 0; i < bytes; i++)
 		put_u8(w, (uint8_t)(v >> (8 * i)));
 }
 
-static bool begin(struct heap_writer *w, enum heap_record kind)
+static bool begin_heap_record(struct heap_writer *w, enum heap_record kind)
 {
 	if (!heap_room(w))
 		return false;
@@ -29,7 +29,7 @@ static bool begin(struct heap_writer *w, enum heap_record kind)
 
 bool heap_put_type(struct heap_writer *w, const struct heap_type_record *r)
 {
-	if (!begin(w, HEAP_TYPE))
+	if (!begin_heap_record(w, HEAP_TYPE))
 		return false;
 	heap_varint(w, r->index);
 	heap_varint(w, r->class_id);
@@ -40,7 +40,7 @@ bool heap_put_type(struct heap_writer *w, const struct heap_type_record *r)
 
 bool heap_put_range(struct heap_writer *w, const struct heap_range_record *r)
 {
-	if (!begin(w, HEAP_RANGE))
+	if (!begin_heap_record(w, HEAP_RANGE))
 		return false;
 	put_u8(w, r->generation);
 	put_u8(w, r->heap);
@@ -51,7 +51,7 @@ bool heap_put_range(struct heap_writer *w, const struct heap_range_record *r)
 
 bool heap_put_root(struct heap_writer *w, const struct heap_root_record *r)
 {
-	if (!begin(w, HEAP_ROOT))
+	if (!begin_heap_record(w, HEAP_ROOT))
 		return false;
 	put_u8(w, r->kind);
 	put_u8(w, r->flags);
@@ -68,19 +68,19 @@ bool heap_put_root(struct heap_writer *w, const struct heap_root_record *r)
 
 bool heap_put_static(struct heap_writer *w, const struct heap_static_record *r)
 {
-	if (!begin(w, HEAP_STATIC))
+	if (!begin_heap_record(w, HEAP_STATIC))
 		return false;
 	heap_varint(w, r->index);
 	heap_varint(w, r->slot);
 	heap_varint(w, r->class_id);
-	put_le(w, r->token, 4);
+	put_heap_le(w, r->token, 4);
 	put_u8(w, r->kind);
 	return true;
 }
 
 bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r)
 {
-	if (!begin(w, HEAP_THREAD))
+	if (!begin_heap_record(w, HEAP_THREAD))
 		return false;
 	uint8_t len = 0;
 	while (len < HEAP_THREAD_NAME_MAX && r->name[len])
@@ -95,7 +95,7 @@ bool heap_put_thread(struct heap_writer *w, const struct heap_thread_record *r)
 
 bool heap_put_counted(struct heap_writer *w, const struct heap_count_record *r)
 {
-	if (!begin(w, HEAP_COUNT))
+	if (!begin_heap_record(w, HEAP_COUNT))
 		return false;
 	heap_varint(w, r->type);
 	put_u8(w, r->generation);
@@ -108,7 +108,7 @@ bool heap_put_counted(struct heap_writer *w, const struct heap_count_record *r)
 
 bool heap_put_end(struct heap_writer *w, bool complete, uint64_t collections)
 {
-	if (!begin(w, HEAP_END))
+	if (!begin_heap_record(w, HEAP_END))
 		return false;
 	heap_varint(w, w->objects);
 	heap_varint(w, w->edges);
@@ -125,13 +125,13 @@ bool heap_put_string(struct heap_writer *w, const struct heap_string_record *r)
 	if (!heap_room(w))
 		return false;
 	heap_varint(w, r->length);
-	put_le(w, r->digest, 8);
+	put_heap_le(w, r->digest, 8);
 	put_u8(w, r->classes);
 	heap_varint(w, r->revealed);
 	for (int i = 0; i < r->revealed; i++) {
 		if (!heap_room(w))
 			return false;
-		put_le(w, r->units[i], 2);
+		put_heap_le(w, r->units[i], 2);
 	}
 	return true;
 }
@@ -144,7 +144,7 @@ void heap_cursor_init(struct heap_cursor *c, const void *data, size_t len, const
 				  .strings = strings};
 }
 
-static uint64_t fail(struct heap_cursor *c)
+static uint64_t mark_cursor_bad(struct heap_cursor *c)
 {
 	c->bad = true;
 	return 0;
@@ -155,7 +155,7 @@ static uint64_t get_le(struct heap_cursor *c, int bytes)
 	uint64_t v = 0;
 
 	if (c->bad || c->end - c->at < bytes)
-		return fail(c);
+		return mark_cursor_bad(c);
 	for (int i = 0; i < bytes; i++)
 		v |= (uint64_t)c->at[i] << (8 * i);
 	c->at += bytes;
@@ -174,7 +174,7 @@ static uint64_t get_long_varint(struct heap_cursor *c)
 		if (b < 0x80)
 			return v;
 	}
-	return fail(c);
+	return mark_cursor_bad(c);
 }
 
 static inline uint64_t get_varint(struct heap_cursor *c)
@@ -187,7 +187,7 @@ static uint64_t get_up_to(struct heap_cursor *c, uint64_t max)
 {
 	uint64_t v = get_varint(c);
 
-	return v <= max ? v : fail(c);
+	return v <= max ? v : mark_cursor_bad(c);
 }
 
 static uint64_t get_address(struct heap_cursor *c)
@@ -201,10 +201,10 @@ static uint64_t get_difference(struct heap_cursor *c, uint64_t from)
 	uint64_t z = get_varint(c);
 	uint64_t v = from + (z >> 1 ^ (0 - (z & 1)));
 
-	return v <= ADDRESS_MAX / 8 ? v : fail(c);
+	return v <= ADDRESS_MAX / 8 ? v : mark_cursor_bad(c);
 }
 
-static void read_type(struct heap_cursor *c)
+static void read_heap_type(struct heap_cursor *c)
 {
 	c->type = (struct heap_type_record){0};
 	c->type.index = (uint32_t)get_up_to(c, HEAP_TYPES_MAX - 1);
@@ -213,10 +213,10 @@ static void read_type(struct heap_cursor *c)
 	c->type.base_size = (uint32_t)get_up_to(c, UINT32_MAX / 2);
 	/* An object without extent would let a few bytes stand for any number of them. */
 	if (c->type.index > c->shape_count || (c->type.flags & ~ALL_TYPE_FLAGS) || c->type.base_size < 8)
-		fail(c);
+		mark_cursor_bad(c);
 	else if (c->type.index < c->shape_count && (c->shapes[c->type.index].flags != c->type.flags ||
 						    c->shapes[c->type.index].base_size != c->type.base_size))
-		fail(c);
+		mark_cursor_bad(c);
 }
 
 static void read_range(struct heap_cursor *c)
@@ -227,10 +227,10 @@ static void read_range(struct heap_cursor *c)
 	c->range.start = get_address(c);
 	c->range.length = get_address(c);
 	if (c->range.generation >= HEAP_GENERATIONS)
-		fail(c);
+		mark_cursor_bad(c);
 }
 
-static void read_root(struct heap_cursor *c)
+static void read_heap_root(struct heap_cursor *c)
 {
 	c->root = (struct heap_root_record){0};
 	c->root.kind = (uint8_t)get_le(c, 1);
@@ -241,7 +241,7 @@ static void read_root(struct heap_cursor *c)
 	if (c->root.kind == HEAP_ROOT_DEPENDENT)
 		c->root.second = get_address(c);
 	if (c->root.kind < HEAP_ROOT_STACK || c->root.kind > HEAP_ROOT_OTHER || (c->root.flags & ~ALL_ROOT_FLAGS))
-		fail(c);
+		mark_cursor_bad(c);
 }
 
 static void read_static(struct heap_cursor *c)
@@ -253,7 +253,7 @@ static void read_static(struct heap_cursor *c)
 	c->field.token = (uint32_t)get_le(c, 4);
 	c->field.kind = (uint8_t)get_le(c, 1);
 	if (c->field.kind != HEAP_ROOT_STATIC && c->field.kind != HEAP_ROOT_THREAD_STATIC)
-		fail(c);
+		mark_cursor_bad(c);
 }
 
 static void read_thread(struct heap_cursor *c)
@@ -266,7 +266,7 @@ static void read_thread(struct heap_cursor *c)
 		c->thread.name[i] = (char)get_le(c, 1);
 }
 
-static void read_count(struct heap_cursor *c)
+static void read_heap_count(struct heap_cursor *c)
 {
 	c->counted = (struct heap_count_record){0};
 	c->counted.type = (uint32_t)get_up_to(c, HEAP_TYPES_MAX - 1);
@@ -274,7 +274,7 @@ static void read_count(struct heap_cursor *c)
 	c->counted.objects = get_up_to(c, COUNTED_MAX);
 	c->counted.bytes = get_up_to(c, COUNTED_MAX);
 	if (c->counted.type >= c->shape_count || c->counted.generation >= HEAP_GENERATIONS || c->counted.bytes / 8 < c->counted.objects)
-		fail(c);
+		mark_cursor_bad(c);
 	c->objects += c->counted.objects;
 	c->bytes += c->counted.bytes;
 }
@@ -291,12 +291,12 @@ static void read_end(struct heap_cursor *c)
 	c->end = c->at;
 }
 
-static void read_object(struct heap_cursor *c, uint64_t type)
+static void read_heap_object(struct heap_cursor *c, uint64_t type)
 {
 	struct heap_object_record o = {0};
 
 	if (type >= c->shape_count) {
-		fail(c);
+		mark_cursor_bad(c);
 		return;
 	}
 	const struct heap_shape *shape = &c->shapes[type];
@@ -306,7 +306,7 @@ static void read_object(struct heap_cursor *c, uint64_t type)
 	if (shape->flags & HEAP_TYPE_REFERENCES)
 		o.references = get_up_to(c, (uint64_t)(c->end - c->at) / 2); /* two bytes each, at least */
 	if (o.size < 8 || o.size > ADDRESS_MAX - o.address)
-		fail(c);
+		mark_cursor_bad(c);
 	c->last_end = o.address / 8 + (o.size + 7) / 8;
 	c->objects++;
 	c->bytes += o.size;
@@ -326,7 +326,7 @@ bool heap_cursor_edge(struct heap_cursor *c, uint64_t *offset, uint64_t *target)
 	*target = get_difference(c, c->object.address / 8) * 8;
 	*offset = c->slot * 8;
 	if (c->slot >= (c->object.size + 7) / 8)
-		fail(c);
+		mark_cursor_bad(c);
 	return !c->bad;
 }
 
@@ -353,13 +353,13 @@ static void read_control(struct heap_cursor *c, enum heap_record kind)
 {
 	switch ((int)kind) {
 	case HEAP_TYPE:
-		read_type(c);
+		read_heap_type(c);
 		break;
 	case HEAP_RANGE:
 		read_range(c);
 		break;
 	case HEAP_ROOT:
-		read_root(c);
+		read_heap_root(c);
 		break;
 	case HEAP_STATIC:
 		read_static(c);
@@ -371,10 +371,10 @@ static void read_control(struct heap_cursor *c, enum heap_record kind)
 		read_thread(c);
 		break;
 	case HEAP_COUNT:
-		read_count(c);
+		read_heap_count(c);
 		break;
 	default:
-		fail(c);
+		mark_cursor_bad(c);
 	}
 }
 
@@ -391,7 +391,7 @@ enum heap_record heap_cursor_next(struct heap_cursor *c)
 		return HEAP_MORE;
 	uint64_t head = get_varint(c);
 	if (head > 0)
-		read_object(c, head - 1);
+		read_heap_object(c, head - 1);
 	else if (!c->bad)
 		read_control(c, kind = (enum heap_record)get_le(c, 1));
 	return c->bad ? HEAP_BAD : kind;

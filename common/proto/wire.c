@@ -71,7 +71,7 @@ void wire_put_bytes(struct wire_writer *w, const void *data, size_t n)
 	w->pos += n;
 }
 
-static void put_le(struct wire_writer *w, uint64_t v, size_t n)
+static void put_wire_le(struct wire_writer *w, uint64_t v, size_t n)
 {
 	uint8_t bytes[8];
 	for (size_t i = 0; i < n; i++)
@@ -81,22 +81,22 @@ static void put_le(struct wire_writer *w, uint64_t v, size_t n)
 
 void wire_put_u8(struct wire_writer *w, uint8_t v)
 {
-	put_le(w, v, 1);
+	put_wire_le(w, v, 1);
 }
 
 void wire_put_u16(struct wire_writer *w, uint16_t v)
 {
-	put_le(w, v, 2);
+	put_wire_le(w, v, 2);
 }
 
 void wire_put_u32(struct wire_writer *w, uint32_t v)
 {
-	put_le(w, v, 4);
+	put_wire_le(w, v, 4);
 }
 
 void wire_put_u64(struct wire_writer *w, uint64_t v)
 {
-	put_le(w, v, 8);
+	put_wire_le(w, v, 8);
 }
 
 void wire_put_str(struct wire_writer *w, const char *s, size_t n)

@@ -150,7 +150,7 @@ int report_diff_list(const json_t *report, const char *list, report_diff_entry_f
 	return 0;
 }
 
-static int check(const json_t *report, const char **profiler, struct err *e)
+static int check_report_schema(const json_t *report, const char **profiler, struct err *e)
 {
 	const char *schema = NULL;
 	if (!json_is_object(report))
@@ -163,7 +163,7 @@ static int check(const json_t *report, const char **profiler, struct err *e)
 	return jsonx_string(report, "", "profiler", true, profiler, e);
 }
 
-static int choose(const char *before, const char *after, report_diff_fn **out, struct err *e)
+static int choose_report_diff(const char *before, const char *after, report_diff_fn **out, struct err *e)
 {
 	if (strcmp(before, after) != 0)
 		return err_set(e, ERR_INVALID, 0, "profiler: %.60s before, %.60s after: compare two sessions of one profiler", before, after);
@@ -173,20 +173,20 @@ static int choose(const char *before, const char *after, report_diff_fn **out, s
 	return *out ? 0 : err_set(e, ERR_INVALID, 0, "profiler: reports of %.60s cannot be compared", before);
 }
 
-static void copy_text(json_t *out, const char *key, const json_t *report, const char *path)
+static void copy_report_text(json_t *out, const char *key, const json_t *report, const char *path)
 {
 	const char *text = jsonx_str_at(report, path, NULL);
 	json_object_set_new(out, key, text ? json_stringn(text, text_cut_utf8(text, NAME_MAX_BYTES)) : json_null());
 }
 
-static json_t *describe(const json_t *report)
+static json_t *describe_report(const json_t *report)
 {
 	json_t *out = json_object();
 	const json_t *duration = jsonx_at(report, "time.durationSeconds");
-	copy_text(out, "session", report, "session.name");
-	copy_text(out, "namespace", report, "session.namespace");
-	copy_text(out, "pod", report, "target.pod");
-	copy_text(out, "startedAt", report, "time.startedAt");
+	copy_report_text(out, "session", report, "session.name");
+	copy_report_text(out, "namespace", report, "session.namespace");
+	copy_report_text(out, "pod", report, "target.pod");
+	copy_report_text(out, "startedAt", report, "time.startedAt");
 	json_object_set_new(out, "durationSeconds", json_real(json_is_number(duration) ? json_number_value(duration) : 0));
 	json_object_set_new(out, "samples", json_integer(jsonx_int_at(report, "sampling.samples", 0)));
 	return out;
@@ -201,25 +201,25 @@ static json_t *assemble(const json_t *before, const json_t *after, const char *p
 	json_object_set_new(out, "headline", json_stringn(lines, strcspn(lines, "\n")));
 	json_object_set_new(out, "diagnosis", json_string(lines));
 	json_object_set_new(out, "changed", json_boolean(made->changed));
-	json_object_set_new(out, "before", describe(before));
-	json_object_set_new(out, "after", describe(after));
+	json_object_set_new(out, "before", describe_report(before));
+	json_object_set_new(out, "after", describe_report(after));
 	json_object_set(out, "rows", made->rows);
 	return out;
 }
 
-static json_t *make(const json_t *before, const char *before_name, const json_t *after, const char *after_name, struct err *e)
+static json_t *make_report_diff(const json_t *before, const char *before_name, const json_t *after, const char *after_name, struct err *e)
 {
 	const char *profiler = NULL, *other = NULL;
 	report_diff_fn *compare = NULL;
-	if (check(before, &profiler, e) < 0) {
+	if (check_report_schema(before, &profiler, e) < 0) {
 		err_prefix(e, "%.200s", before_name);
 		return NULL;
 	}
-	if (check(after, &other, e) < 0) {
+	if (check_report_schema(after, &other, e) < 0) {
 		err_prefix(e, "%.200s", after_name);
 		return NULL;
 	}
-	if (choose(profiler, other, &compare, e) < 0)
+	if (choose_report_diff(profiler, other, &compare, e) < 0)
 		return NULL;
 	AUTO_JSON json_t *rows = json_array();
 	AUTO_BUF struct buf lines;
@@ -232,10 +232,10 @@ static json_t *make(const json_t *before, const char *before_name, const json_t 
 
 json_t *report_diff_make(const json_t *before, const json_t *after, struct err *e)
 {
-	return make(before, "the report before", after, "the report after", e);
+	return make_report_diff(before, "the report before", after, "the report after", e);
 }
 
-static json_t *read_report(const char *text, size_t len, const char *name, struct err *e)
+static json_t *parse_report(const char *text, size_t len, const char *name, struct err *e)
 {
 	struct err why = ERR_INIT;
 	json_t *doc = len <= REPORT_DIFF_FILE_MAX_BYTES ? jsonx_parse(text, len, name, &why) : NULL;
@@ -249,9 +249,9 @@ static json_t *read_report(const char *text, size_t len, const char *name, struc
 json_t *report_diff_make_text(const char *before, size_t before_len, const char *before_name, const char *after, size_t after_len,
 			      const char *after_name, struct err *e)
 {
-	AUTO_JSON json_t *first = read_report(before, before_len, before_name, e);
-	AUTO_JSON json_t *second = first ? read_report(after, after_len, after_name, e) : NULL;
-	return second ? make(first, before_name, second, after_name, e) : NULL;
+	AUTO_JSON json_t *first = parse_report(before, before_len, before_name, e);
+	AUTO_JSON json_t *second = first ? parse_report(after, after_len, after_name, e) : NULL;
+	return second ? make_report_diff(first, before_name, second, after_name, e) : NULL;
 }
 
 static double number_of(const json_t *row, const char *key)
@@ -277,7 +277,7 @@ static double shown_unit(const json_t *row, const char **unit)
 	return 1;
 }
 
-static void print_row(const json_t *row, struct buf *out)
+static void print_diff_row(const json_t *row, struct buf *out)
 {
 	const char *unit = jsonx_str_at(row, "unit", "");
 	int digits = strcmp(unit, "%") == 0 ? 1 : 2;
@@ -302,7 +302,7 @@ int report_diff_print(const json_t *diff, struct buf *out)
 	buf_printf(out, " %9s %9s %9s %-6s %-9s %s\n", "BEFORE", "AFTER", "DELTA", "UNIT", "CHANGE", "NAME");
 	json_array_foreach(jsonx_at(diff, "rows"), i, row) {
 		if (worth_showing(row) && shown++ < TABLE_ROWS)
-			print_row(row, out);
+			print_diff_row(row, out);
 	}
 	return out->full ? -1 : 0;
 }

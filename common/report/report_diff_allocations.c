@@ -32,7 +32,7 @@ static double widening(double confidence_percent)
 	return Z / (confidence_percent >= 99.8 ? Z : confidence_percent >= 98.5 ? 2.576 : confidence_percent >= 94 ? 1.96 : 1.645);
 }
 
-static int add(const struct side *s, const struct report_diff_rule *rule, const char *name, const json_t *entry, struct err *e)
+static int add_allocation(const struct side *s, const struct report_diff_rule *rule, const char *name, const json_t *entry, struct err *e)
 {
 	double bytes, low, high;
 	if (report_diff_number(entry, "bytes", 0, REPORT_DIFF_QUANTITY_MOST, &bytes, e) < 0 ||
@@ -43,11 +43,11 @@ static int add(const struct side *s, const struct report_diff_rule *rule, const 
 	return 0;
 }
 
-static int read_type(const void *side, const json_t *entry, struct err *e)
+static int read_allocated_type(const void *side, const json_t *entry, struct err *e)
 {
 	const struct side *s = side;
 	const char *name = NULL;
-	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add(s, &type_rule, name, entry, e);
+	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_allocation(s, &type_rule, name, entry, e);
 }
 
 static int read_site(const void *side, const json_t *entry, struct err *e)
@@ -58,10 +58,10 @@ static int read_site(const void *side, const json_t *entry, struct err *e)
 		return -1;
 	const char *method = jsonx_str_at(entry, "method", "no method of the application");
 	AUTO_FREE char *name = mem_printf("%s by %s", type, method);
-	return add(s, &site_rule, name, entry, e);
+	return add_allocation(s, &site_rule, name, entry, e);
 }
 
-static int read_side(struct side *s, struct err *e)
+static int read_allocations_side(struct side *s, struct err *e)
 {
 	double objects, confidence;
 	const json_t *allocated = NULL;
@@ -71,17 +71,17 @@ static int read_side(struct side *s, struct err *e)
 	    jsonx_object(s->report, "", "allocated", true, &allocated, e) < 0)
 		return -1;
 	s->widen = widening(confidence);
-	if (add(s, &total_rule, "Allocation", allocated, e) < 0)
+	if (add_allocation(s, &total_rule, "Allocation", allocated, e) < 0)
 		return err_prefix(e, "allocated");
 	report_diff_items_add(s->all, &objects_rule, "Objects", s->which, objects / s->seconds, 0);
-	return report_diff_list(s->report, "sites", read_site, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_type, s, e);
+	return report_diff_list(s->report, "sites", read_site, s, e) < 0 ? -1 : report_diff_list(s->report, "types", read_allocated_type, s, e);
 }
 
-static int read_both(struct report_diff_items *all, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
+static int read_allocations(struct report_diff_items *all, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
 {
 	for (int which = 0; which < 2; which++) {
 		struct side s = {.all = all, .report = which ? after : before, .which = which};
-		if (read_side(&s, e) < 0)
+		if (read_allocations_side(&s, e) < 0)
 			return err_prefix(e, "%.200s", which ? out->after_name : out->before_name);
 	}
 	return 0;
@@ -91,7 +91,7 @@ int report_diff_allocations(const json_t *before, const json_t *after, struct re
 {
 	static const struct report_diff_rule *const first[] = {&site_rule, &type_rule, NULL};
 	struct report_diff_items all = {0};
-	int rc = read_both(&all, before, after, out, e);
+	int rc = read_allocations(&all, before, after, out, e);
 	if (rc == 0) {
 		report_diff_items_tell(&all, first, false, out);
 		report_diff_put_unlike(out->lines, before, after, "target.entrypoint", "Not the same program", "");

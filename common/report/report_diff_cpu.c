@@ -79,7 +79,7 @@ static void read_timeline(struct side *s)
 	s->cpus_error = s->cpus * sqrt(variance / (double)n) / mean;
 }
 
-static int read_side(const json_t *report, const char *name, struct side *s, struct err *e)
+static int read_cpu_side(const json_t *report, const char *name, struct side *s, struct err *e)
 {
 	*s = (struct side){.report = report};
 	double used;
@@ -92,7 +92,7 @@ static int read_side(const json_t *report, const char *name, struct side *s, str
 	return 0;
 }
 
-static struct item *add(struct comparison *c, enum item_kind kind, const char *name)
+static struct item *add_cpu_item(struct comparison *c, enum item_kind kind, const char *name)
 {
 	struct item *item = mem_alloc(sizeof *item);
 	*item = (struct item){.kind = kind, .name = name, .change = same};
@@ -123,12 +123,12 @@ static int read_category(struct comparison *c, int which, const json_t *entry, s
 		if (c->items[i]->kind == ITEM_CATEGORY && strcmp(c->items[i]->name, title) == 0)
 			item = c->items[i];
 	if (!item)
-		item = add(c, ITEM_CATEGORY, title);
+		item = add_cpu_item(c, ITEM_CATEGORY, title);
 	item->samples[which] += samples;
 	return 0;
 }
 
-static int read_method(struct comparison *c, int which, const json_t *entry, size_t at, struct err *e)
+static int read_cpu_method(struct comparison *c, int which, const json_t *entry, size_t at, struct err *e)
 {
 	const char *name = NULL, *layer = NULL;
 	double self, caused;
@@ -142,7 +142,7 @@ static int read_method(struct comparison *c, int which, const json_t *entry, siz
 	struct item *item = NULL;
 	HASH_FIND_STR(c->by_name, name, item);
 	if (!item) {
-		item = add(c, ITEM_METHOD, name);
+		item = add_cpu_item(c, ITEM_METHOD, name);
 		HASH_ADD_KEYPTR(hh, c->by_name, item->name, strlen(item->name), item);
 	}
 	item->application |= strcmp(layer, "application") == 0;
@@ -152,7 +152,7 @@ static int read_method(struct comparison *c, int which, const json_t *entry, siz
 
 typedef int read_entry_fn(struct comparison *c, int which, const json_t *entry, size_t at, struct err *e);
 
-static int read_list(struct comparison *c, int which, const char *list, read_entry_fn *read_entry, struct err *e)
+static int read_cpu_list(struct comparison *c, int which, const char *list, read_entry_fn *read_entry, struct err *e)
 {
 	const json_t *entries = NULL;
 	size_t i;
@@ -166,12 +166,12 @@ static int read_list(struct comparison *c, int which, const char *list, read_ent
 	return 0;
 }
 
-static int read_both(struct comparison *c, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
+static int read_cpu_reports(struct comparison *c, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
 {
-	if (read_side(before, out->before_name, &c->side[0], e) < 0 || read_side(after, out->after_name, &c->side[1], e) < 0)
+	if (read_cpu_side(before, out->before_name, &c->side[0], e) < 0 || read_cpu_side(after, out->after_name, &c->side[1], e) < 0)
 		return -1;
 	for (int which = 0; which < 2; which++)
-		if (read_list(c, which, "categories", read_category, e) < 0 || read_list(c, which, "methods", read_method, e) < 0)
+		if (read_cpu_list(c, which, "categories", read_category, e) < 0 || read_cpu_list(c, which, "methods", read_cpu_method, e) < 0)
 			return err_prefix(e, "%.200s", which ? out->after_name : out->before_name);
 	return 0;
 }
@@ -220,7 +220,7 @@ static double cpus_error(const struct comparison *c, const struct item *item)
 	return sqrt(variance);
 }
 
-static void judge(const struct comparison *c, struct item *item)
+static void judge_cpu_item(const struct comparison *c, struct item *item)
 {
 	double difference, error = share_error(c, item->samples, &difference);
 	item->points = 100 * (share(c, item, 1) - share(c, item, 0));
@@ -243,7 +243,7 @@ static bool total_changed(const struct comparison *c)
 }
 
 /* What changed first, by CPU time; the rest by its share. Names decide between equals, so that the order is always the same. */
-static int by_weight(const void *pa, const void *pb)
+static int cpu_item_by_change(const void *pa, const void *pb)
 {
 	const struct item *a = *(struct item *const *)pa, *b = *(struct item *const *)pb;
 	bool a_changed = a->change != same, b_changed = b->change != same;
@@ -255,7 +255,7 @@ static int by_weight(const void *pa, const void *pb)
 }
 
 /* The one that changed most in a direction (+1, -1): application methods before others, which they call; a category when it is more. */
-static const struct item *most(const struct comparison *c, int direction)
+static const struct item *most_changed_item(const struct comparison *c, int direction)
 {
 	const struct item *application = NULL, *other = NULL, *category = NULL;
 	for (size_t i = 0; i < c->count && c->items[i]->change != same; i++) {
@@ -274,7 +274,7 @@ static const struct item *most(const struct comparison *c, int direction)
 /* words ------------------------------------------------------------------------------------------------------------ */
 
 /* At the start of a sentence; the names of categories are words. */
-static void put_subject(const struct item *item, size_t max_chars, struct buf *line)
+static void put_cpu_subject(const struct item *item, size_t max_chars, struct buf *line)
 {
 	size_t at = line->len;
 	report_diff_put_name(line, item->name, max_chars);
@@ -301,7 +301,7 @@ static void put_change_headline(const struct comparison *c, const struct item *i
 	AUTO_BUF struct buf rest;
 	buf_init(&rest, 256);
 	put_shares(c, item, &rest);
-	put_subject(item, REPORT_DIFF_HEADLINE_CHARS - rest.len, line);
+	put_cpu_subject(item, REPORT_DIFF_HEADLINE_CHARS - rest.len, line);
 	buf_append(line, rest.data, rest.len);
 }
 
@@ -326,9 +326,9 @@ static void put_total(const struct comparison *c, struct buf *line)
 	buf_puts(line, " CPUs");
 }
 
-static void put_headline(const struct comparison *c, struct report_diff_out *out)
+static void put_cpu_diff_headline(const struct comparison *c, struct report_diff_out *out)
 {
-	const struct item *up = most(c, 1), *down = most(c, -1);
+	const struct item *up = most_changed_item(c, 1), *down = most_changed_item(c, -1);
 	bool total = total_changed(c), blind = c->side[0].samples == 0 || c->side[1].samples == 0;
 	out->changed = up || down || total;
 	if (up && down && up->points >= MOVED_POINTS && down->points <= -MOVED_POINTS)
@@ -357,7 +357,7 @@ static void put_total_line(const struct comparison *c, struct buf *lines)
 	buf_puts(lines, " after.");
 }
 
-static void put_changes(const struct comparison *c, int direction, struct buf *lines)
+static void put_cpu_changes(const struct comparison *c, int direction, struct buf *lines)
 {
 	size_t spoken = 0;
 	for (size_t i = 0; i < c->count && c->items[i]->change != same && spoken < SPOKEN; i++) {
@@ -366,7 +366,7 @@ static void put_changes(const struct comparison *c, int direction, struct buf *l
 			continue;
 		spoken++;
 		buf_putc(lines, '\n');
-		put_subject(item, LINE_NAME_CHARS, lines);
+		put_cpu_subject(item, LINE_NAME_CHARS, lines);
 		put_shares(c, item, lines);
 		buf_printf(lines, " (%+.2f CPUs).", item->cpus);
 	}
@@ -382,12 +382,12 @@ static void put_bound(const struct comparison *c, struct buf *lines)
 			   c->side[1].samples, fmin(points, 100));
 }
 
-static void put_lines(const struct comparison *c, struct report_diff_out *out)
+static void put_cpu_diff_lines(const struct comparison *c, struct report_diff_out *out)
 {
-	put_headline(c, out);
+	put_cpu_diff_headline(c, out);
 	put_total_line(c, out->lines);
-	put_changes(c, 1, out->lines);
-	put_changes(c, -1, out->lines);
+	put_cpu_changes(c, 1, out->lines);
+	put_cpu_changes(c, -1, out->lines);
 	const json_t *before = c->side[0].report, *after = c->side[1].report;
 	report_diff_put_unlike(out->lines, before, after, "target.entrypoint", "Not the same program", "");
 	report_diff_put_unlike(out->lines, before, after, "target.runtimeVersion", ".NET", "");
@@ -409,7 +409,7 @@ static void add_item_row(const struct comparison *c, const struct item *item, js
 	json_array_append_new(rows, r);
 }
 
-static void add_rows(const struct comparison *c, json_t *rows)
+static void add_cpu_rows(const struct comparison *c, json_t *rows)
 {
 	double before = c->side[0].cpus, after = c->side[1].cpus;
 	size_t methods = 0;
@@ -425,14 +425,14 @@ static void add_rows(const struct comparison *c, json_t *rows)
 int report_diff_cpu(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
 	struct comparison c = {0};
-	int rc = read_both(&c, before, after, out, e);
+	int rc = read_cpu_reports(&c, before, after, out, e);
 	if (rc == 0) {
 		for (size_t i = 0; i < c.count; i++)
-			judge(&c, c.items[i]);
+			judge_cpu_item(&c, c.items[i]);
 		if (c.count)
-			qsort(c.items, c.count, sizeof(struct item *), by_weight);
-		put_lines(&c, out);
-		add_rows(&c, out->rows);
+			qsort(c.items, c.count, sizeof(struct item *), cpu_item_by_change);
+		put_cpu_diff_lines(&c, out);
+		add_cpu_rows(&c, out->rows);
 	}
 	comparison_fini(&c);
 	return rc;

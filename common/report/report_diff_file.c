@@ -12,7 +12,7 @@
 
 #define OUTPUT_MAX_BYTES (4 * 1024 * 1024)
 
-static int read_report(const char *given, char **path, struct buf *text, struct err *e)
+static int read_report_file(const char *given, char **path, struct buf *text, struct err *e)
 {
 	struct stat st;
 	bool folder = fstatat(AT_FDCWD, given, &st, 0) == 0 && S_ISDIR(st.st_mode);
@@ -46,7 +46,7 @@ int report_diff_file_check(const char *given, const char *profiler, struct err *
 {
 	AUTO_FREE char *path = NULL;
 	AUTO_BUF struct buf text = {0};
-	if (read_report(given, &path, &text, e) < 0)
+	if (read_report_file(given, &path, &text, e) < 0)
 		return -1;
 	AUTO_JSON json_t *report = jsonx_parse(buf_str(&text), text.len, path, e);
 	if (!report)
@@ -64,7 +64,7 @@ json_t *report_diff_file_make(const char *before, const char *after, struct err 
 	AUTO_FREE char *before_path = NULL;
 	AUTO_FREE char *after_path = NULL;
 	AUTO_BUF struct buf before_text = {0}, after_text = {0};
-	if (read_report(before, &before_path, &before_text, e) < 0 || read_report(after, &after_path, &after_text, e) < 0)
+	if (read_report_file(before, &before_path, &before_text, e) < 0 || read_report_file(after, &after_path, &after_text, e) < 0)
 		return NULL;
 	return report_diff_make_text(buf_str(&before_text), before_text.len, before_path, buf_str(&after_text), after_text.len, after_path, e);
 }

@@ -25,7 +25,7 @@ static int read_bytes(const json_t *entry, const char *key, double *out, struct 
 	return report_diff_number(entry, key, -REPORT_DIFF_QUANTITY_MOST, REPORT_DIFF_QUANTITY_MOST, out, e);
 }
 
-static int add_named(const struct side *s, const struct report_diff_rule *rule, const char *name, const json_t *entry, const char *key, struct err *e)
+static int add_named_bytes(const struct side *s, const struct report_diff_rule *rule, const char *name, const json_t *entry, const char *key, struct err *e)
 {
 	double value;
 	if (read_bytes(entry, key, &value, e) < 0)
@@ -36,8 +36,8 @@ static int add_named(const struct side *s, const struct report_diff_rule *rule, 
 
 typedef int read_side_fn(struct side *s, struct err *e);
 
-static int read_both(struct report_diff_items *all, const json_t *before, const json_t *after, read_side_fn *read, const struct report_diff_out *out,
-		     struct err *e)
+static int read_heap_reports(struct report_diff_items *all, const json_t *before, const json_t *after, read_side_fn *read, const struct report_diff_out *out,
+			     struct err *e)
 {
 	for (int which = 0; which < 2; which++) {
 		struct side s = {.all = all, .report = which ? after : before, .which = which};
@@ -71,21 +71,21 @@ static int read_survivors_holder(const void *side, const json_t *entry, struct e
 		return -1;
 	bool several = strcmp(kind, "several") == 0, unknown = strcmp(kind, "unknown") == 0;
 	AUTO_FREE char *shown = several ? mem_printf("%s, held by several", name) : unknown ? mem_printf("%s, holder not known", name) : mem_strdup(name);
-	return add_named(s, &holder_rule, shown, entry, "retainedBytes", e);
+	return add_named_bytes(s, &holder_rule, shown, entry, "retainedBytes", e);
 }
 
 static int read_survivors_type(const void *side, const json_t *entry, struct err *e)
 {
 	const struct side *s = side;
 	const char *name = NULL;
-	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &type_rule, name, entry, "retainedBytes", e);
+	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named_bytes(s, &type_rule, name, entry, "retainedBytes", e);
 }
 
-static int compare(const json_t *before, const json_t *after, read_side_fn *read, const struct report_diff_rule *const *first,
-		   struct report_diff_out *out, struct err *e)
+static int compare_heaps(const json_t *before, const json_t *after, read_side_fn *read, const struct report_diff_rule *const *first,
+			 struct report_diff_out *out, struct err *e)
 {
 	struct report_diff_items all = {0};
-	int rc = read_both(&all, before, after, read, out, e);
+	int rc = read_heap_reports(&all, before, after, read, out, e);
 	if (rc == 0) {
 		report_diff_items_tell(&all, first, false, out);
 		put_programs(before, after, out->lines);
@@ -101,7 +101,7 @@ static int read_counted_type(const void *side, const json_t *entry, struct err *
 {
 	const struct side *s = side;
 	const char *name = NULL;
-	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &own_rule, name, entry, "shallowBytes", e);
+	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named_bytes(s, &own_rule, name, entry, "shallowBytes", e);
 }
 
 static int read_counted(struct side *s, struct err *e)
@@ -119,7 +119,7 @@ static bool is_counted(const json_t *report)
 }
 
 /* Of a part of a heap: what is not there may only not have been seen. */
-static void put_part(const json_t *report, const char *name, struct buf *lines)
+static void put_part_seen(const json_t *report, const char *name, struct buf *lines)
 {
 	double seen = 100;
 	if (report_diff_number(report, "walk.typesOnly.seenPercent", 0, 100, &seen, NULL) == 0 && seen < 100)
@@ -129,11 +129,11 @@ static void put_part(const json_t *report, const char *name, struct buf *lines)
 static int compare_counted(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
 	static const struct report_diff_rule *const first[] = {&own_rule, NULL};
-	if (compare(before, after, read_counted, first, out, e) < 0)
+	if (compare_heaps(before, after, read_counted, first, out, e) < 0)
 		return -1;
 	buf_puts(out->lines, "\nTypes only: holders and retained sizes are not known of both.");
-	put_part(before, out->before_name, out->lines);
-	put_part(after, out->after_name, out->lines);
+	put_part_seen(before, out->before_name, out->lines);
+	put_part_seen(after, out->after_name, out->lines);
 	return 0;
 }
 
@@ -151,7 +151,7 @@ int report_diff_survivors(const json_t *before, const json_t *after, struct repo
 	static const struct report_diff_rule *const first[] = {&holder_rule, &type_rule, NULL};
 	if (is_counted(before) || is_counted(after))
 		return compare_counted(before, after, out, e);
-	if (compare(before, after, read_survivors, first, out, e) < 0)
+	if (compare_heaps(before, after, read_survivors, first, out, e) < 0)
 		return -1;
 	report_diff_put_unlike(out->lines, before, after, "walk.roots", "Roots were found in different ways",
 			       ": what nothing that is known holds cannot be compared");
@@ -229,7 +229,7 @@ static void put_detectable(const json_t *before, const json_t *after, struct buf
 int report_diff_leak(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
 	static const struct report_diff_rule *const first[] = {&growing, &growing_type, NULL};
-	if (compare(before, after, read_leak, first, out, e) < 0)
+	if (compare_heaps(before, after, read_leak, first, out, e) < 0)
 		return -1;
 	put_detectable(before, after, out->lines);
 	return 0;
@@ -244,7 +244,7 @@ static int read_strings_holder(const void *side, const json_t *entry, struct err
 {
 	const struct side *s = side;
 	const char *name = NULL;
-	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named(s, &waste_rule, name, entry, "wastedBytes", e);
+	return jsonx_string(entry, "", "name", true, &name, e) < 0 ? -1 : add_named_bytes(s, &waste_rule, name, entry, "wastedBytes", e);
 }
 
 static int read_strings(struct side *s, struct err *e)
@@ -258,5 +258,5 @@ static int read_strings(struct side *s, struct err *e)
 int report_diff_strings(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
 	static const struct report_diff_rule *const first[] = {&waste_rule, NULL};
-	return compare(before, after, read_strings, first, out, e);
+	return compare_heaps(before, after, read_strings, first, out, e);
 }

@@ -23,7 +23,7 @@ void report_diff_items_fini(struct report_diff_items *all)
 	free(all->list);
 }
 
-static struct report_diff_item *find_or_add(struct report_diff_items *all, const struct report_diff_rule *rule, const char *name)
+static struct report_diff_item *find_or_add_diff_item(struct report_diff_items *all, const struct report_diff_rule *rule, const char *name)
 {
 	AUTO_FREE char *key = mem_printf("%s\n%s", rule->kind, name);
 	struct report_diff_item *item = NULL;
@@ -41,7 +41,7 @@ static struct report_diff_item *find_or_add(struct report_diff_items *all, const
 
 void report_diff_items_add(struct report_diff_items *all, const struct report_diff_rule *rule, const char *name, int which, double value, double error)
 {
-	struct report_diff_item *item = find_or_add(all, rule, name);
+	struct report_diff_item *item = find_or_add_diff_item(all, rule, name);
 	item->value[which] += value;
 	item->error[which] = hypot(item->error[which], error);
 }
@@ -72,7 +72,7 @@ static double share_moved(const struct report_diff_items *all, const struct repo
 	return share[1] - share[0];
 }
 
-static void judge(const struct report_diff_items *all, struct report_diff_item *item)
+static void judge_diff_item(const struct report_diff_items *all, struct report_diff_item *item)
 {
 	const struct report_diff_rule *r = item->rule;
 	double larger = fmax(fabs(item->value[0]), fabs(item->value[1]));
@@ -88,7 +88,7 @@ static void judge(const struct report_diff_items *all, struct report_diff_item *
 }
 
 /* What changed first, most first; the rest by its size. Names decide between equals, so that the order is always the same. */
-static int by_weight(const void *pa, const void *pb)
+static int diff_item_by_change(const void *pa, const void *pb)
 {
 	const struct report_diff_item *a = *(struct report_diff_item *const *)pa, *b = *(struct report_diff_item *const *)pb;
 	bool a_changed = a->change != same, b_changed = b->change != same;
@@ -106,7 +106,7 @@ static bool is_total(const struct report_diff_item *item)
 
 /* words ------------------------------------------------------------------------------------------------------------ */
 
-static void put_values(const struct report_diff_item *item, struct buf *line)
+static void put_diff_values(const struct report_diff_item *item, struct buf *line)
 {
 	const struct report_diff_rule *r = item->rule;
 	if (item->change == is_new || item->change == vanished) {
@@ -121,11 +121,11 @@ static void put_values(const struct report_diff_item *item, struct buf *line)
 	buf_puts(line, r->suffix);
 }
 
-static void put_sentence(const struct report_diff_item *item, size_t chars, struct buf *line)
+static void put_diff_sentence(const struct report_diff_item *item, size_t chars, struct buf *line)
 {
 	AUTO_BUF struct buf rest;
 	buf_init(&rest, 256);
-	put_values(item, &rest);
+	put_diff_values(item, &rest);
 	size_t used = report_diff_chars(buf_str(&rest));
 	report_diff_put_name(line, item->name, chars > used ? chars - used : 0);
 	buf_append(line, rest.data, rest.len);
@@ -142,8 +142,8 @@ static const struct report_diff_item *changed_total(const struct report_diff_ite
 	return NULL;
 }
 
-static void put_headline(const struct report_diff_items *all, const struct report_diff_rule *const *spoken, bool totals_first,
-			 struct report_diff_out *out)
+static void put_diff_headline(const struct report_diff_items *all, const struct report_diff_rule *const *spoken, bool totals_first,
+			      struct report_diff_out *out)
 {
 	const struct report_diff_item *total = changed_total(all), *best = totals_first ? total : NULL;
 	for (; *spoken && !best; spoken++)
@@ -152,12 +152,12 @@ static void put_headline(const struct report_diff_items *all, const struct repor
 	for (size_t i = 0; i < all->count; i++)
 		out->changed |= all->list[i]->change != same;
 	if (best || total)
-		put_sentence(best ? best : total, REPORT_DIFF_HEADLINE_CHARS, out->lines);
+		put_diff_sentence(best ? best : total, REPORT_DIFF_HEADLINE_CHARS, out->lines);
 	else
 		buf_puts(out->lines, out->changed ? "Only figures beside the main ones changed" : "No difference beyond noise");
 }
 
-static void put_totals(const struct report_diff_items *all, struct buf *lines)
+static void put_diff_totals(const struct report_diff_items *all, struct buf *lines)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		const struct report_diff_item *item = all->list[i];
@@ -165,7 +165,7 @@ static void put_totals(const struct report_diff_items *all, struct buf *lines)
 			continue;
 		buf_putc(lines, '\n');
 		if (item->change != same) {
-			put_sentence(item, LINE_NAME_CHARS, lines);
+			put_diff_sentence(item, LINE_NAME_CHARS, lines);
 			buf_putc(lines, '.');
 			continue;
 		}
@@ -178,7 +178,7 @@ static void put_totals(const struct report_diff_items *all, struct buf *lines)
 	}
 }
 
-static void put_changes(const struct report_diff_items *all, const struct report_diff_rule *rule, int direction, struct buf *lines)
+static void put_diff_changes(const struct report_diff_items *all, const struct report_diff_rule *rule, int direction, struct buf *lines)
 {
 	size_t spoken = 0;
 	for (size_t i = 0; i < all->count && spoken < SPOKEN; i++) {
@@ -187,7 +187,7 @@ static void put_changes(const struct report_diff_items *all, const struct report
 			continue;
 		spoken++;
 		buf_putc(lines, '\n');
-		put_sentence(item, LINE_NAME_CHARS + 40, lines);
+		put_diff_sentence(item, LINE_NAME_CHARS + 40, lines);
 		buf_puts(lines, delta(item) > 0 ? " (+" : " (-");
 		report_diff_put_value(lines, rule->unit, fabs(delta(item)));
 		buf_puts(lines, ").");
@@ -196,7 +196,7 @@ static void put_changes(const struct report_diff_items *all, const struct report
 
 /* rows ------------------------------------------------------------------------------------------------------------- */
 
-static void add_row(const struct report_diff_item *item, json_t *rows)
+static void add_diff_row(const struct report_diff_item *item, json_t *rows)
 {
 	json_t *r = report_diff_row(item->rule->kind, item->name, item->rule->unit, item->value[0], item->value[1], item->change);
 	json_object_set_new(r, "noise", report_diff_figure(item->noise));
@@ -211,18 +211,18 @@ static bool was_told(const struct report_diff_items *all, size_t at)
 	return false;
 }
 
-static void add_rows(const struct report_diff_items *all, json_t *rows)
+static void add_diff_rows(const struct report_diff_items *all, json_t *rows)
 {
 	for (size_t i = 0; i < all->count; i++)
 		if (is_total(all->list[i]))
-			add_row(all->list[i], rows);
+			add_diff_row(all->list[i], rows);
 	for (size_t i = 0; i < all->count; i++) {
 		size_t of_kind = 0;
 		if (is_total(all->list[i]) || was_told(all, i))
 			continue;
 		for (size_t k = i; k < all->count && of_kind < ROWS_OF_A_KIND; k++)
 			if (all->list[k]->rule == all->list[i]->rule && ++of_kind)
-				add_row(all->list[k], rows);
+				add_diff_row(all->list[k], rows);
 	}
 }
 
@@ -231,14 +231,14 @@ void report_diff_items_tell(struct report_diff_items *all, const struct report_d
 	for (size_t i = 0; i < all->count && !all->total; i++)
 		all->total = is_total(all->list[i]) ? all->list[i] : NULL;
 	for (size_t i = 0; i < all->count; i++)
-		judge(all, all->list[i]);
+		judge_diff_item(all, all->list[i]);
 	if (all->count)
-		qsort(all->list, all->count, sizeof *all->list, by_weight);
-	put_headline(all, spoken, totals_first, out);
-	put_totals(all, out->lines);
+		qsort(all->list, all->count, sizeof *all->list, diff_item_by_change);
+	put_diff_headline(all, spoken, totals_first, out);
+	put_diff_totals(all, out->lines);
 	for (; *spoken; spoken++) {
-		put_changes(all, *spoken, 1, out->lines);
-		put_changes(all, *spoken, -1, out->lines);
+		put_diff_changes(all, *spoken, 1, out->lines);
+		put_diff_changes(all, *spoken, -1, out->lines);
 	}
-	add_rows(all, out->rows);
+	add_diff_rows(all, out->rows);
 }

@@ -155,7 +155,7 @@ static int read_totals(struct side *s, struct err *e)
 	return add_percentile(s, "Longest time to suspend", "pauses.suspending.maxMicroseconds", 1, e);
 }
 
-static int read_side(struct side *s, struct err *e)
+static int read_pauses_side(struct side *s, struct err *e)
 {
 	if (read_totals(s, e) < 0 || report_diff_list(s->report, "causes", read_cause, s, e) < 0 ||
 	    report_diff_list(s->report, "reasons", read_reason, s, e) < 0 ||
@@ -164,11 +164,11 @@ static int read_side(struct side *s, struct err *e)
 	return report_diff_list(s->report, "inducers", read_inducer, s, e);
 }
 
-static int read_both(struct report_diff_items *all, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
+static int read_pause_reports(struct report_diff_items *all, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
 {
 	for (int which = 0; which < 2; which++) {
 		struct side s = {.all = all, .report = which ? after : before, .which = which};
-		int rc = read_side(&s, e);
+		int rc = read_pauses_side(&s, e);
 		free(s.lengths);
 		if (rc < 0)
 			return err_prefix(e, "%.200s", which ? out->after_name : out->before_name);
@@ -180,7 +180,7 @@ int report_diff_pauses(const json_t *before, const json_t *after, struct report_
 {
 	static const struct report_diff_rule *const spoken[] = {&cause_rule, &inducer_rule, &generation_rule, NULL};
 	struct report_diff_items all = {0};
-	int rc = read_both(&all, before, after, out, e);
+	int rc = read_pause_reports(&all, before, after, out, e);
 	if (rc == 0) {
 		report_diff_items_tell(&all, spoken, true, out);
 		report_diff_put_unlike(out->lines, before, after, "target.entrypoint", "Not the same program", "");

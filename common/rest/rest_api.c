@@ -165,7 +165,7 @@ static int check_and_call(struct rest_call *c, const struct rest_row *row)
 	return row->fn(c);
 }
 
-static void handle(void *ctx, const struct web_request *q, struct web_response *r)
+static void handle_rest_request(void *ctx, const struct web_request *q, struct web_response *r)
 {
 	const struct rest_route *route = ctx;
 	struct rest_call c = {.api = route->api, .backend = &route->api->backend, .q = q, .r = r};
@@ -201,7 +201,8 @@ struct rest_api *rest_api_new(const struct rest_backend *backend)
 void rest_api_add_routes(struct rest_api *api, struct web_server *s)
 {
 	for (size_t i = 0; i < ROWS; i++)
-		web_server_route(s, &(struct web_route){.methods = rows[i].method, .pattern = rows[i].pattern, .handler = handle, .ctx = &api->routes[i]});
+		web_server_route(s, &(struct web_route){.methods = rows[i].method, .pattern = rows[i].pattern, .handler = handle_rest_request,
+							.ctx = &api->routes[i]});
 	web_server_route(s, &(struct web_route){.methods = WEB_GET, .pattern = "/api/openapi.json", .handler = get_openapi});
 }
 

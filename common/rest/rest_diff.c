@@ -13,7 +13,7 @@ struct side {
 	struct buf text;
 };
 
-static bool has_report(const json_t *target)
+static bool target_has_report(const json_t *target)
 {
 	const json_t *one;
 	size_t i;
@@ -31,12 +31,12 @@ static const char *choose_pod(const json_t *session, const char *asked)
 	if (asked && *asked)
 		return asked;
 	json_array_foreach(targets, i, target)
-		if (has_report(target))
+		if (target_has_report(target))
 			return jsonx_str_at(target, "podName", "");
 	return NULL;
 }
 
-static int read_side(struct rest_call *c, struct side *s)
+static int read_diff_side(struct rest_call *c, struct side *s)
 {
 	AUTO_JSON json_t *session = NULL;
 	const char *text = web_request_query(c->q, s->query);
@@ -56,7 +56,7 @@ int rest_diff_get(struct rest_call *c)
 	struct side before = {.query = "baseline", .pod_query = "baselinePod"}, after = {.query = "session", .pod_query = "sessionPod"};
 	struct err e = ERR_INIT;
 	json_t *diff = NULL;
-	int rc = read_side(c, &before) < 0 || read_side(c, &after) < 0 ? -1 : 0;
+	int rc = read_diff_side(c, &before) < 0 || read_diff_side(c, &after) < 0 ? -1 : 0;
 	if (rc == 0) {
 		diff = report_diff_make_text(buf_str(&before.text), before.text.len, before.name, buf_str(&after.text), after.text.len, after.name, &e);
 		rc = diff ? 0 : rest_problem_from_err(&c->problem, &e);

@@ -33,7 +33,7 @@ static void append_problem(struct buf *out, const struct rest_problem *p)
 }
 
 /* Rights are looked at each time: they may have been taken away since. */
-static int get_session(struct rest_subscriber *s, json_t **out, struct rest_problem *p)
+static int get_subscribed_session(struct rest_subscriber *s, json_t **out, struct rest_problem *p)
 {
 	const struct rest_backend *b = &s->api->backend;
 	struct rest_caller caller;
@@ -57,12 +57,12 @@ static void append_session(struct rest_subscriber *s, const json_t *session, str
 	web_events_append(out, "session", text);
 }
 
-static bool next_events(void *ctx, struct buf *out)
+static bool next_session_events(void *ctx, struct buf *out)
 {
 	struct rest_subscriber *s = ctx;
 	struct rest_problem p = REST_PROBLEM_INIT;
 	AUTO_JSON json_t *session = NULL;
-	if (get_session(s, &session, &p) < 0) {
+	if (get_subscribed_session(s, &session, &p) < 0) {
 		if (p.status == 404 || p.status == 410)
 			web_events_append(out, "end", "{\"reason\":\"Deleted\"}");
 		else
@@ -100,7 +100,7 @@ int rest_events_get(struct rest_call *c)
 	s->api = c->api;
 	s->id = id;
 	s->token = mem_strdup(c->caller.token);
-	struct web_waker *waker = web_respond_events(c->r, (struct web_events){next_events, unsubscribe, s});
+	struct web_waker *waker = web_respond_events(c->r, (struct web_events){next_session_events, unsubscribe, s});
 	if (!waker)
 		return 0;
 	/* Nothing asks for events or closes them before this handler has returned. */

@@ -20,7 +20,7 @@ int rest_problem_set(struct rest_problem *p, unsigned status, const char *reason
 	return -1;
 }
 
-static unsigned status_of(const struct err *e)
+static unsigned problem_status(const struct err *e)
 {
 	switch (e->kind) {
 	case ERR_INVALID:
@@ -62,7 +62,7 @@ int rest_problem_from_err(struct rest_problem *p, const struct err *e)
 {
 	const char *remedy = e->reason ? reason_remedy(e->reason) : NULL;
 	bool ended = e->message[0] && strchr(".!?", e->message[strlen(e->message) - 1]);
-	rest_problem_set(p, status_of(e), e->reason, NULL, "%s%s%s", e->message, remedy ? (ended ? " " : ". ") : "", remedy ? remedy : "");
+	rest_problem_set(p, problem_status(e), e->reason, NULL, "%s%s%s", e->message, remedy ? (ended ? " " : ". ") : "", remedy ? remedy : "");
 	if (e->kind == ERR_INVALID)
 		take_field(p);
 	if (e->kind == ERR_RETRY || e->kind == ERR_TIMEOUT)

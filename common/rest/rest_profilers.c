@@ -60,7 +60,7 @@ static const struct profiler_words {
 	},
 };
 
-static json_t *describe(enum profiler_kind kind)
+static json_t *profiler_json(enum profiler_kind kind)
 {
 	const struct profiler_words *w = &words[kind];
 	struct session_spec usual;
@@ -81,6 +81,6 @@ int rest_profilers_get(struct rest_call *c)
 	json_t *items = json_array();
 	for (unsigned kind = 0; kind < sizeof words / sizeof *words; kind++)
 		if (profiler_kinds() & 1u << kind && words[kind].question)
-			json_array_append_new(items, describe((enum profiler_kind)kind));
+			json_array_append_new(items, profiler_json((enum profiler_kind)kind));
 	return rest_answer(c, 200, json_pack("{s:o}", "items", items));
 }

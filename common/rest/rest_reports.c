@@ -10,7 +10,7 @@
 
 #define PIECE_BYTES 65536
 
-static int open_report(struct rest_call *c, const struct rest_session_id *id, const char *pod, const char *file, struct rest_report *out)
+static int open_backend_report(struct rest_call *c, const struct rest_session_id *id, const char *pod, const char *file, struct rest_report *out)
 {
 	*out = (struct rest_report){.size_bytes = -1};
 	if (!rest_id_is_name(pod) || !rest_id_is_file(file))
@@ -31,7 +31,7 @@ int rest_reports_get(struct rest_call *c)
 	struct rest_session_id id;
 	struct rest_report report;
 	const char *file = web_request_param(c->q, "file");
-	if (rest_path_id(c, &id) < 0 || open_report(c, &id, web_request_param(c->q, "pod"), file, &report) < 0)
+	if (rest_path_id(c, &id) < 0 || open_backend_report(c, &id, web_request_param(c->q, "pod"), file, &report) < 0)
 		return -1;
 	if (report.sha256[0] && web_respond_not_modified(c->r, c->q, report.sha256)) {
 		report.stream.close(report.stream.ctx);
@@ -64,7 +64,7 @@ int rest_reports_read(struct rest_call *c, const struct rest_session_id *id, con
 	struct rest_report report;
 	struct err e = ERR_INIT;
 	buf_init(out, max_bytes);
-	if (open_report(c, id, pod, file, &report) < 0)
+	if (open_backend_report(c, id, pod, file, &report) < 0)
 		return -1;
 	int rc = read_whole(&report.stream, max_bytes, out, &e);
 	report.stream.close(report.stream.ctx);

@@ -41,7 +41,7 @@ static la_ssize_t take_bytes(struct archive *a, void *ctx, const void *data, siz
 	return -1;
 }
 
-static int fail(struct zip *z, struct err *e)
+static int zip_failed(struct zip *z, struct err *e)
 {
 	const char *why = archive_error_string(z->archive);
 	return err_set(e, ERR_INTERNAL, 0, "writing a zip file: %s", why ? why : "unknown error");
@@ -58,7 +58,7 @@ static int begin_entry(struct zip *z, const char *suffix, int64_t size, struct e
 	archive_entry_set_mtime(entry, z->made, 0);
 	if (size >= 0)
 		archive_entry_set_size(entry, size);
-	int rc = archive_write_header(z->archive, entry) == ARCHIVE_OK ? 0 : fail(z, e);
+	int rc = archive_write_header(z->archive, entry) == ARCHIVE_OK ? 0 : zip_failed(z, e);
 	archive_entry_free(entry);
 	free(name);
 	return rc;
@@ -66,13 +66,13 @@ static int begin_entry(struct zip *z, const char *suffix, int64_t size, struct e
 
 static int write_data(struct zip *z, const void *data, size_t len, struct err *e)
 {
-	return archive_write_data(z->archive, data, len) == (la_ssize_t)len ? 0 : fail(z, e);
+	return archive_write_data(z->archive, data, len) == (la_ssize_t)len ? 0 : zip_failed(z, e);
 }
 
 static int end_entry(struct zip *z, struct err *e)
 {
 	z->at++;
-	return archive_write_finish_entry(z->archive) == ARCHIVE_OK ? 0 : fail(z, e);
+	return archive_write_finish_entry(z->archive) == ARCHIVE_OK ? 0 : zip_failed(z, e);
 }
 
 static int begin_file(struct zip *z, struct err *e)
@@ -104,21 +104,21 @@ static int go_on_with_file(struct zip *z, struct err *e)
 	return end_entry(z, e);
 }
 
-static int step(struct zip *z, struct err *e)
+static int zip_step(struct zip *z, struct err *e)
 {
 	if (z->open)
 		return go_on_with_file(z, e);
 	if (z->at < z->count)
 		return begin_file(z, e);
 	z->ended = true;
-	return archive_write_close(z->archive) == ARCHIVE_OK ? 0 : fail(z, e);
+	return archive_write_close(z->archive) == ARCHIVE_OK ? 0 : zip_failed(z, e);
 }
 
 static ssize_t zip_read(void *ctx, void *out, size_t size, struct err *e)
 {
 	struct zip *z = ctx;
 	while (z->waiting.len == 0 && !z->ended)
-		if (step(z, e) < 0)
+		if (zip_step(z, e) < 0)
 			return -1;
 	size_t n = z->waiting.len < size ? z->waiting.len : size;
 	if (n)

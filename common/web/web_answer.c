@@ -54,7 +54,7 @@ void web_respond_header(struct web_response *r, const char *name, const char *va
 }
 
 /* A second answer would lose the first one's stream: it closes what it was given and leaves the first. */
-static bool begin(struct web_response *r, unsigned status, const char *media_type, enum web_body_kind kind)
+static bool begin_response(struct web_response *r, unsigned status, const char *media_type, enum web_body_kind kind)
 {
 	if (r->status)
 		return false;
@@ -66,7 +66,7 @@ static bool begin(struct web_response *r, unsigned status, const char *media_typ
 
 void web_respond_static(struct web_response *r, unsigned status, const char *media_type, const void *body, size_t len)
 {
-	if (!begin(r, status, media_type, WEB_BODY_BYTES))
+	if (!begin_response(r, status, media_type, WEB_BODY_BYTES))
 		return;
 	r->bytes = body;
 	r->size = (int64_t)len;
@@ -144,13 +144,13 @@ bool web_respond_not_modified(struct web_response *r, const struct web_request *
 	const char *known = q->headers[WEB_HEADER_IF_NONE_MATCH];
 	if (!known || !holds_tag(known, tag))
 		return false;
-	begin(r, 304, NULL, WEB_BODY_NONE);
+	begin_response(r, 304, NULL, WEB_BODY_NONE);
 	return true;
 }
 
 void web_respond_stream(struct web_response *r, unsigned status, const char *media_type, int64_t size, struct web_stream stream)
 {
-	if (!begin(r, status, media_type, WEB_BODY_STREAM)) {
+	if (!begin_response(r, status, media_type, WEB_BODY_STREAM)) {
 		stream.close(stream.ctx);
 		return;
 	}
@@ -176,7 +176,7 @@ struct web_waker *web_respond_events(struct web_response *r, struct web_events e
 		return NULL;
 	}
 	struct web_waker *w = web_waker_new(r->exchange);
-	begin(r, 200, "text/event-stream", WEB_BODY_EVENTS);
+	begin_response(r, 200, "text/event-stream", WEB_BODY_EVENTS);
 	r->events = events;
 	r->size = -1;
 	return w;

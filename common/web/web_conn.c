@@ -16,7 +16,7 @@
 
 /* Time ------------------------------------------------------------------------------------------------------------ */
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t earlier_deadline(int64_t a, int64_t b)
 {
 	return a == 0 || (b && b < a) ? b : a;
 }
@@ -40,9 +40,9 @@ static void arm(struct web_conn *c)
 	const struct web_server_config *config = &c->server->config;
 	int64_t at = c->exchange ? c->deadline_ms : 0;
 	if (c->exchange && c->waiting_since_ms)
-		at = least(at, c->waiting_since_ms + config->stall_timeout_s * 1000);
+		at = earlier_deadline(at, c->waiting_since_ms + config->stall_timeout_s * 1000);
 	if (c->exchange && is_quiet(c))
-		at = least(at, c->quiet_since_ms + config->keep_alive_s * 1000);
+		at = earlier_deadline(at, c->quiet_since_ms + config->keep_alive_s * 1000);
 	int64_t in_ms = at ? at - clock_mono_ms() : NOTHING_DUE_MS;
 	if (!c->exchange) /* longer than lws's own limit, which not all of its states keep */
 		in_ms = (config->idle_timeout_s + config->headers_timeout_s) * 1000;
@@ -50,7 +50,7 @@ static void arm(struct web_conn *c)
 	heed_input(c);
 }
 
-static int on_timer(struct web_conn *c)
+static int handle_conn_timer(struct web_conn *c)
 {
 	int64_t now = clock_mono_ms();
 	if (!c || !c->exchange)
@@ -156,7 +156,7 @@ static int on_writable(struct web_conn *c)
 
 /* Requests -------------------------------------------------------------------------------------------------------- */
 
-static void refuse(struct web_exchange *x, unsigned status, const char *detail)
+static void refuse_request(struct web_exchange *x, unsigned status, const char *detail)
 {
 	web_response_init(&x->response, x);
 	web_respond_problem(&x->response, status, NULL, NULL, "%s", detail);
@@ -167,11 +167,11 @@ static void refuse_malformed(struct web_exchange *x, unsigned status)
 	const char *detail = status == 405   ? "This method is not known here."
 			     : status == 411 ? "Send the body with its Content-Length, not in chunks."
 					     : "The request's path, query, length or headers are not well-formed, or GET or DELETE has a body.";
-	refuse(x, status, detail);
+	refuse_request(x, status, detail);
 	x->conn->close_after = true; /* where the next request begins cannot be known */
 }
 
-static bool admit(struct web_exchange *x)
+static bool admit_request(struct web_exchange *x)
 {
 	struct web_conn *c = x->conn;
 	struct web_client *client = lws_get_opaque_user_data(c->wsi);
@@ -181,7 +181,7 @@ static bool admit(struct web_exchange *x)
 	char seconds[24];
 	snprintf(seconds, sizeof seconds, "%lld", (long long)((wait_ms + 999) / 1000));
 	web_server_count(c->server, WEB_EVENT_RATE_LIMITED, 0);
-	refuse(x, 429, "Too many requests from this address; wait as long as Retry-After says.");
+	refuse_request(x, 429, "Too many requests from this address; wait as long as Retry-After says.");
 	web_respond_header(&x->response, "retry-after", seconds);
 	return false;
 }
@@ -196,7 +196,7 @@ static bool check_host(struct web_exchange *x)
 	}
 	if (!config->host_allowed || config->host_allowed(config->host_ctx, host ? host : ""))
 		return true;
-	refuse(x, 421, "This server does not answer for the name in the Host header; use the address that it has printed.");
+	refuse_request(x, 421, "This server does not answer for the name in the Host header; use the address that it has printed.");
 	return false;
 }
 
@@ -208,13 +208,13 @@ static bool find_route(struct web_exchange *x)
 	if (x->route)
 		return true;
 	if (!allowed) {
-		refuse(x, 404, "Nothing is here.");
+		refuse_request(x, 404, "Nothing is here.");
 		return false;
 	}
 	struct buf names;
 	buf_init(&names, 128);
 	web_route_print_methods(allowed, &names);
-	refuse(x, 405, "This path does not take this method; Allow names those that it takes.");
+	refuse_request(x, 405, "This path does not take this method; Allow names those that it takes.");
 	web_respond_header(&x->response, "allow", buf_str(&names));
 	buf_fini(&names);
 	return false;
@@ -232,14 +232,14 @@ static bool check_body(struct web_exchange *x)
 	const struct web_request *q = &x->request;
 	/* Also without a body: a form of another site cannot send this header, so that no write is made by one. */
 	if (q->method != WEB_GET && !x->route->any_media_type && !is_json(q->headers[WEB_HEADER_CONTENT_TYPE])) {
-		refuse(x, 415, "Send Content-Type: application/json.");
+		refuse_request(x, 415, "Send Content-Type: application/json.");
 		return false;
 	}
 	if (q->body_expected <= (int64_t)x->server->config.max_body_bytes)
 		return true;
 	char detail[96];
 	snprintf(detail, sizeof detail, "A request's body may have %zu bytes here.", x->server->config.max_body_bytes);
-	refuse(x, 413, detail);
+	refuse_request(x, 413, detail);
 	return false;
 }
 
@@ -251,7 +251,7 @@ static void start_task(struct web_conn *c)
 	if (web_exchange_submit(x, WEB_TASK_HANDLE) == 0)
 		return;
 	web_server_count(c->server, WEB_EVENT_OVERLOADED, 0);
-	refuse(x, 503, "The server has too much to do; try again.");
+	refuse_request(x, 503, "The server has too much to do; try again.");
 	web_respond_header(&x->response, "retry-after", "1");
 	begin_answer(c);
 }
@@ -275,7 +275,7 @@ static void go(struct web_conn *c)
 		start_task(c);
 }
 
-static int begin(struct lws *wsi, struct web_conn *c, const char *path, size_t len)
+static int begin_request(struct lws *wsi, struct web_conn *c, const char *path, size_t len)
 {
 	struct web_server *s = web_server_of(wsi);
 	if (c->exchange)
@@ -287,7 +287,7 @@ static int begin(struct lws *wsi, struct web_conn *c, const char *path, size_t l
 	int status = web_request_read(&x->request, wsi, strlen(path) == len ? path : "");
 	if (status)
 		refuse_malformed(x, (unsigned)status);
-	else if (check_host(x) && admit(x) && find_route(x))
+	else if (check_host(x) && admit_request(x) && find_route(x))
 		check_body(x);
 	/* Without a length there is no body; lws would wait for one. */
 	if (x->request.method & (WEB_POST | WEB_PUT | WEB_PATCH) && lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0)
@@ -296,7 +296,7 @@ static int begin(struct lws *wsi, struct web_conn *c, const char *path, size_t l
 	return 0;
 }
 
-static int receive(struct web_conn *c, const void *data, size_t len)
+static int receive_request_body(struct web_conn *c, const void *data, size_t len)
 {
 	struct web_exchange *x = c->exchange;
 	lws_set_timeout(c->wsi, NO_PENDING_TIMEOUT, 0);
@@ -322,7 +322,7 @@ static int received(struct web_conn *c)
 	return 0;
 }
 
-static void gone(struct web_conn *c)
+static void drop_exchange(struct web_conn *c)
 {
 	if (c && c->exchange)
 		web_exchange_drop(steal_ptr(&c->exchange));
@@ -337,18 +337,18 @@ int web_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *u
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 		return -1;
 	case LWS_CALLBACK_HTTP:
-		return begin(wsi, c, in, len);
+		return begin_request(wsi, c, in, len);
 	case LWS_CALLBACK_HTTP_BODY:
-		return receive(c, in, len);
+		return receive_request_body(c, in, len);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:
 		return received(c);
 	case LWS_CALLBACK_HTTP_WRITEABLE:
 		return on_writable(c);
 	case LWS_CALLBACK_TIMER:
-		return on_timer(c);
+		return handle_conn_timer(c);
 	case LWS_CALLBACK_CLOSED_HTTP:
 	case LWS_CALLBACK_HTTP_DROP_PROTOCOL:
-		gone(c);
+		drop_exchange(c);
 		return 0;
 	default:
 		return 0;

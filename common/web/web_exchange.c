@@ -8,7 +8,7 @@
 
 /* Worker ---------------------------------------------------------------------------------------------------------- */
 
-static void handle(struct web_exchange *x)
+static void handle_exchange(struct web_exchange *x)
 {
 	struct web_response *r = &x->response;
 	web_response_init(r, x);
@@ -20,7 +20,7 @@ static void handle(struct web_exchange *x)
 		web_respond_problem(r, 500, NULL, NULL, "The server has no answer to this request.");
 }
 
-static void read_stream(struct web_exchange *x)
+static void read_response_stream(struct web_exchange *x)
 {
 	struct web_stream *stream = &x->response.stream;
 	struct err e = ERR_INIT;
@@ -35,7 +35,7 @@ static void read_stream(struct web_exchange *x)
 	free(bytes);
 }
 
-static void next_events(struct web_exchange *x)
+static void read_next_events(struct web_exchange *x)
 {
 	x->finished = x->response.events.next(x->response.events.ctx, &x->chunk);
 	x->failed = x->chunk.full; /* half an event is none */
@@ -46,11 +46,11 @@ static void do_task(void *arg)
 	struct web_exchange *x = arg;
 	struct web_server *s = x->server;
 	if (x->task == WEB_TASK_HANDLE)
-		handle(x);
+		handle_exchange(x);
 	else if (x->task == WEB_TASK_READ)
-		read_stream(x);
+		read_response_stream(x);
 	else
-		next_events(x);
+		read_next_events(x);
 	pthread_mutex_lock(&s->lock);
 	x->done_next = NULL;
 	if (s->done_last)
@@ -102,7 +102,7 @@ static void close_and_free(void *arg)
 	free(x);
 }
 
-static void end(struct web_exchange *x)
+static void end_exchange(struct web_exchange *x)
 {
 	struct web_server *s = x->server;
 	DL_DELETE(s->exchanges, x);
@@ -122,7 +122,7 @@ void web_exchange_drop(struct web_exchange *x)
 {
 	x->conn = NULL;
 	if (!x->busy)
-		end(x); /* else when its task is done: web_conn_done */
+		end_exchange(x); /* else when its task is done: web_conn_done */
 }
 
 void web_exchange_end_all(struct web_server *s)

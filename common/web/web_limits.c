@@ -16,7 +16,7 @@ void web_limits_init(struct web_limits *l, size_t max_connections, size_t max_pe
 	};
 }
 
-static void forget(struct web_limits *l, struct web_client *c)
+static void remove_client(struct web_limits *l, struct web_client *c)
 {
 	HASH_DEL(l->clients, c);
 	free(c);
@@ -26,10 +26,10 @@ void web_limits_fini(struct web_limits *l)
 {
 	struct web_client *c, *next;
 	HASH_ITER(hh, l->clients, c, next)
-		forget(l, c);
+		remove_client(l, c);
 }
 
-static void refill(const struct web_limits *l, struct web_client *c, int64_t now_ms)
+static void refill_tokens(const struct web_limits *l, struct web_client *c, int64_t now_ms)
 {
 	if (now_ms > c->filled_ms)
 		c->tokens += (double)(now_ms - c->filled_ms) * l->per_second / 1000;
@@ -43,13 +43,13 @@ static void forget_idle(struct web_limits *l, int64_t now_ms)
 {
 	struct web_client *c, *next;
 	HASH_ITER(hh, l->clients, c, next) {
-		refill(l, c, now_ms);
+		refill_tokens(l, c, now_ms);
 		if (c->connections == 0 && (l->per_second < 0 || c->tokens >= l->burst))
-			forget(l, c);
+			remove_client(l, c);
 	}
 }
 
-static void make_key(const struct sockaddr *peer, unsigned char key[9])
+static void make_client_key(const struct sockaddr *peer, unsigned char key[9])
 {
 	memset(key, 0, 9);
 	key[0] = peer->sa_family == AF_INET6 ? 6 : 4;
@@ -66,7 +66,7 @@ static void make_key(const struct sockaddr *peer, unsigned char key[9])
 	}
 }
 
-static struct web_client *find_or_add(struct web_limits *l, const unsigned char key[9], int64_t now_ms)
+static struct web_client *find_or_add_client(struct web_limits *l, const unsigned char key[9], int64_t now_ms)
 {
 	struct web_client *c = NULL;
 	HASH_FIND(hh, l->clients, key, 9, c);
@@ -89,8 +89,8 @@ struct web_client *web_limits_admit(struct web_limits *l, const struct sockaddr 
 	unsigned char key[9];
 	if (l->connections >= l->max_connections)
 		return NULL;
-	make_key(peer, key);
-	struct web_client *c = find_or_add(l, key, now_ms);
+	make_client_key(peer, key);
+	struct web_client *c = find_or_add_client(l, key, now_ms);
 	return c && c->connections < l->max_per_client ? c : NULL;
 }
 
@@ -110,7 +110,7 @@ int64_t web_limits_request(struct web_limits *l, struct web_client *c, int64_t n
 {
 	if (l->per_second < 0)
 		return 0;
-	refill(l, c, now_ms);
+	refill_tokens(l, c, now_ms);
 	if (c->tokens < 1)
 		return (int64_t)((1 - c->tokens) * 1000 / l->per_second) + 1;
 	c->tokens -= 1;

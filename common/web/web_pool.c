@@ -22,7 +22,7 @@ struct web_pool {
 	size_t started;
 };
 
-static struct work *take(struct web_pool *p)
+static struct work *take_web_work(struct web_pool *p)
 {
 	pthread_mutex_lock(&p->lock);
 	while (!p->first && !p->stopping)
@@ -38,11 +38,11 @@ static struct work *take(struct web_pool *p)
 	return w;
 }
 
-static void *run(void *arg)
+static void *run_web_worker(void *arg)
 {
 	struct web_pool *p = arg;
 	struct work *w;
-	while ((w = take(p))) {
+	while ((w = take_web_work(p))) {
 		w->run(w->arg);
 		free(w);
 	}
@@ -56,7 +56,7 @@ struct web_pool *web_pool_new(size_t threads, struct err *e)
 	pthread_cond_init(&p->more, NULL);
 	p->threads = mem_calloc(threads, sizeof *p->threads);
 	for (; p->started < threads; p->started++) {
-		if (thread_start(&p->threads[p->started], "web-worker", THREAD_STACK_USUAL, run, p, e) < 0) {
+		if (thread_start(&p->threads[p->started], "web-worker", THREAD_STACK_USUAL, run_web_worker, p, e) < 0) {
 			web_pool_free(p);
 			return NULL;
 		}

@@ -26,7 +26,7 @@ const char *web_request_header(const struct web_request *q, enum web_header h)
 	return q->headers[h];
 }
 
-static const char *find(const struct web_pair *pairs, size_t count, const char *name)
+static const char *find_pair_value(const struct web_pair *pairs, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++)
 		if (strcmp(pairs[i].name, name) == 0)
@@ -36,12 +36,12 @@ static const char *find(const struct web_pair *pairs, size_t count, const char *
 
 const char *web_request_param(const struct web_request *q, const char *name)
 {
-	return find(q->params, q->param_count, name);
+	return find_pair_value(q->params, q->param_count, name);
 }
 
 const char *web_request_query(const struct web_request *q, const char *name)
 {
-	return find(q->query, q->query_count, name);
+	return find_pair_value(q->query, q->query_count, name);
 }
 
 const char *web_request_unknown_query(const struct web_request *q, const char *const *known)
@@ -122,7 +122,7 @@ static char *copy_header(struct lws *wsi, enum lws_token_indexes token)
 	return value;
 }
 
-static int read_query(struct web_request *q, struct lws *wsi)
+static int read_request_query(struct web_request *q, struct lws *wsi)
 {
 	char part[QUERY_PART_MAX];
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS) <= 0)
@@ -138,7 +138,7 @@ static int read_query(struct web_request *q, struct lws *wsi)
 	}
 }
 
-static int read_method(struct web_request *q, struct lws *wsi)
+static int read_request_method(struct web_request *q, struct lws *wsi)
 {
 	static const struct {
 		enum lws_token_indexes token;
@@ -156,7 +156,7 @@ static int read_method(struct web_request *q, struct lws *wsi)
 }
 
 /* -1: no number, or one that is none of ours. */
-static int64_t content_length(struct lws *wsi)
+static int64_t request_content_length(struct lws *wsi)
 {
 	AUTO_FREE char *text = copy_header(wsi, WSI_TOKEN_HTTP_CONTENT_LENGTH);
 	if (!text)
@@ -180,15 +180,15 @@ int web_request_read(struct web_request *q, struct lws *wsi, const char *path)
 	lws_get_peer_simple(wsi, q->client, sizeof q->client);
 	for (int i = 0; i < WEB_HEADERS; i++)
 		q->headers[i] = copy_header(wsi, tokens[i]);
-	int64_t length = content_length(wsi);
+	int64_t length = request_content_length(wsi);
 	q->body_expected = length > 0 ? length : 0;
 	if (lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_TRANSFER_ENCODING) > 0)
 		return 411;
 	if (length < 0 || !web_route_path_is_plain(path))
 		return 400;
-	if (read_method(q, wsi) < 0)
+	if (read_request_method(q, wsi) < 0)
 		return 405;
 	if (length > 0 && (q->method == WEB_GET || q->method == WEB_DELETE))
 		return 400;
-	return read_query(q, wsi) < 0 ? 400 : 0;
+	return read_request_query(q, wsi) < 0 ? 400 : 0;
 }

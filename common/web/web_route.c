@@ -50,7 +50,7 @@ static bool match_segment(const char *pattern, size_t pattern_len, const char *p
 	return true;
 }
 
-static bool matches(const char *pattern, const char *path, struct web_request *q)
+static bool route_matches(const char *pattern, const char *path, struct web_request *q)
 {
 	forget_params(q);
 	while (*pattern == '/' && *path == '/') {
@@ -68,7 +68,7 @@ const struct web_route *web_route_find(const struct web_route *routes, size_t co
 {
 	*allowed = 0;
 	for (size_t i = 0; i < count; i++) {
-		if (!matches(routes[i].pattern, path, q))
+		if (!route_matches(routes[i].pattern, path, q))
 			continue;
 		if (routes[i].methods & method)
 			return &routes[i];

@@ -17,7 +17,7 @@ struct header_room {
 	bool full;
 };
 
-static void add(struct header_room *h, const char *name, const char *value, size_t len)
+static void add_header(struct header_room *h, const char *name, const char *value, size_t len)
 {
 	char with_colon[64];
 	snprintf(with_colon, sizeof with_colon, "%s:", name);
@@ -25,7 +25,7 @@ static void add(struct header_room *h, const char *name, const char *value, size
 		h->full = true;
 }
 
-static bool has(const struct buf *headers, const char *name)
+static bool has_header(const struct buf *headers, const char *name)
 {
 	size_t len = strlen(name);
 	for (const char *line = buf_str(headers); *line; line = strchr(line, '\n') + 1)
@@ -40,7 +40,7 @@ static void add_own(struct header_room *h, const struct buf *headers)
 		char name[48];
 		size_t len = strcspn(line, ":");
 		snprintf(name, sizeof name, "%.*s", (int)len, line);
-		add(h, name, line + len + 2, strcspn(line + len + 2, "\n"));
+		add_header(h, name, line + len + 2, strcspn(line + len + 2, "\n"));
 	}
 }
 
@@ -58,10 +58,10 @@ static void add_usual(struct header_room *h, const struct buf *headers)
 	time_t now = time(NULL);
 	struct tm tm;
 	strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&now, &tm));
-	add(h, "date", date, strlen(date));
+	add_header(h, "date", date, strlen(date));
 	for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
-		if (!has(headers, usual[i][0]))
-			add(h, usual[i][0], usual[i][1], strlen(usual[i][1]));
+		if (!has_header(headers, usual[i][0]))
+			add_header(h, usual[i][0], usual[i][1], strlen(usual[i][1]));
 }
 
 static bool is_chunked(const struct web_exchange *x)
@@ -81,18 +81,18 @@ static void add_body_headers(struct header_room *h, struct web_conn *c)
 	char number[24];
 	snprintf(number, sizeof number, "%lld", (long long)r->size);
 	if (r->media_type)
-		add(h, "content-type", r->media_type, strlen(r->media_type));
+		add_header(h, "content-type", r->media_type, strlen(r->media_type));
 	if (r->kind != WEB_BODY_NONE && r->size >= 0)
-		add(h, "content-length", number, strlen(number));
+		add_header(h, "content-length", number, strlen(number));
 	else if (is_chunked(x) && r->kind != WEB_BODY_NONE)
-		add(h, "transfer-encoding", "chunked", 7);
+		add_header(h, "transfer-encoding", "chunked", 7);
 	if (r->size < 0 && x->request.http10)
 		c->close_after = true;
 	if (c->close_after)
-		add(h, "connection", "close", 5);
+		add_header(h, "connection", "close", 5);
 }
 
-static int send_headers(struct web_conn *c)
+static int send_response_headers(struct web_conn *c)
 {
 	struct web_response *r = &c->exchange->response;
 	AUTO_FREE unsigned char *frame = mem_alloc(LWS_PRE + HEADERS_ROOM);
@@ -154,7 +154,7 @@ static int send_end(struct web_conn *c)
 	return web_conn_finish(c);
 }
 
-static int send_chunk(struct web_conn *c)
+static int send_response_chunk(struct web_conn *c)
 {
 	struct web_exchange *x = c->exchange;
 	size_t n = x->chunk.len < WEB_PIECE_BYTES ? x->chunk.len : WEB_PIECE_BYTES;
@@ -179,7 +179,7 @@ int web_send(struct web_conn *c)
 	if (!x->response.status)
 		return 0;
 	if (!c->headers_sent) {
-		if (send_headers(c) < 0)
+		if (send_response_headers(c) < 0)
 			return -1;
 		if (!has_body(x))
 			return web_conn_finish(c);
@@ -190,5 +190,5 @@ int web_send(struct web_conn *c)
 			web_conn_go_on(c);
 		return 0;
 	}
-	return x->response.kind == WEB_BODY_BYTES ? send_bytes(c) : send_chunk(c);
+	return x->response.kind == WEB_BODY_BYTES ? send_bytes(c) : send_response_chunk(c);
 }

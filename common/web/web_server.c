@@ -43,7 +43,7 @@ static void forget_key(char *pem)
 	free(pem);
 }
 
-static void deliver_certificate(struct web_server *s)
+static void use_new_certificate(struct web_server *s)
 {
 	pthread_mutex_lock(&s->lock);
 	AUTO_FREE char *cert = steal_ptr(&s->new_cert);
@@ -57,9 +57,9 @@ static void deliver_certificate(struct web_server *s)
 	forget_key(key);
 }
 
-static void on_woken(struct web_server *s)
+static void handle_web_wakeup(struct web_server *s)
 {
-	deliver_certificate(s);
+	use_new_certificate(s);
 	deliver_done(s);
 	web_waker_deliver(s);
 }
@@ -82,7 +82,7 @@ int web_server_set_certificate(struct web_server *s, const char *cert_pem, const
 
 /* Connections ----------------------------------------------------------------------------------------------------- */
 
-static void set_up_tls(struct web_server *s, SSL_CTX *tls)
+static void set_up_web_tls(struct web_server *s, SSL_CTX *tls)
 {
 	s->tls = tls;
 	web_net_set_up_tls(tls);
@@ -90,7 +90,7 @@ static void set_up_tls(struct web_server *s, SSL_CTX *tls)
 }
 
 /* Before anything is spent on a new connection. lws makes the connection right after it, in the same thread. */
-static int admit(struct web_server *s, int fd)
+static int admit_web_connection(struct web_server *s, int fd)
 {
 	struct sockaddr_storage peer;
 	socklen_t len = sizeof peer;
@@ -135,10 +135,10 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		return reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS;
 	switch (reason) {
 	case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
-		set_up_tls(s, user);
+		set_up_web_tls(s, user);
 		return s->tls_error.kind == ERR_NONE ? 0 : 1;
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
-		return admit(s, (int)(intptr_t)in);
+		return admit_web_connection(s, (int)(intptr_t)in);
 	case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
 		connected(s, wsi);
 		return 0;
@@ -146,7 +146,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 		disconnected(s, wsi);
 		return 0;
 	case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
-		on_woken(s);
+		handle_web_wakeup(s);
 		return 0;
 	default:
 		return web_conn_callback(wsi, reason, user, in, len);
@@ -155,7 +155,7 @@ static int callback(struct lws *wsi, enum lws_callback_reasons reason, void *use
 
 /* Life ------------------------------------------------------------------------------------------------------------ */
 
-static void *serve(void *arg)
+static void *run_web_server(void *arg)
 {
 	struct web_server *s = arg;
 	while (!atomic_load(&s->stopping) && lws_service(s->context, 0) >= 0)
@@ -163,7 +163,7 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static int make_context(struct web_server *s, struct err *e)
+static int make_web_context(struct web_server *s, struct err *e)
 {
 	struct lws_context_creation_info info = {
 		.port = CONTEXT_PORT_NO_LISTEN,
@@ -251,12 +251,12 @@ void web_server_route(struct web_server *s, const struct web_route *route)
 
 int web_server_start(struct web_server *s, struct err *e)
 {
-	if (make_context(s, e) < 0 || make_vhost(s, e) < 0)
+	if (make_web_context(s, e) < 0 || make_vhost(s, e) < 0)
 		return -1;
 	s->pool = web_pool_new(s->config.workers, e);
 	if (!s->pool)
 		return -1;
-	s->thread_started = thread_start(&s->thread, "web", THREAD_STACK_USUAL, serve, s, e) == 0;
+	s->thread_started = thread_start(&s->thread, "web", THREAD_STACK_USUAL, run_web_server, s, e) == 0;
 	return s->thread_started ? 0 : -1;
 }
 

@@ -20,7 +20,7 @@ static void cleanup_key(EVP_PKEY **k)
 	EVP_PKEY_free(*k);
 }
 
-static int refuse(struct err *e, const char *what)
+static int refuse_certificate(struct err *e, const char *what)
 {
 	char why[160];
 	ERR_error_string_n(ERR_get_error(), why, sizeof why);
@@ -42,7 +42,7 @@ static int use_chain(SSL_CTX *tls, BIO *pem, struct err *e)
 	while ((ca = PEM_read_bio_X509(pem, NULL, no_passphrase, NULL))) {
 		if (SSL_CTX_add0_chain_cert(tls, ca) != 1) {
 			X509_free(ca);
-			return refuse(e, "chain");
+			return refuse_certificate(e, "chain");
 		}
 	}
 	ERR_clear_error(); /* the end of the text is an error to PEM_read_bio_X509 */
@@ -55,14 +55,14 @@ int web_tls_use(SSL_CTX *tls, const char *cert_pem, const char *key_pem, struct 
 	__attribute__((cleanup(cleanup_bio))) BIO *key_text = BIO_new_mem_buf(key_pem, -1);
 	__attribute__((cleanup(cleanup_x509))) X509 *leaf = PEM_read_bio_X509(chain, NULL, no_passphrase, NULL);
 	if (!leaf)
-		return refuse(e, "certificate");
+		return refuse_certificate(e, "certificate");
 	__attribute__((cleanup(cleanup_key))) EVP_PKEY *key = PEM_read_bio_PrivateKey(key_text, NULL, no_passphrase, NULL);
 	if (!key)
-		return refuse(e, "key");
+		return refuse_certificate(e, "key");
 	if (X509_check_private_key(leaf, key) != 1)
-		return refuse(e, "key and certificate do not belong together");
+		return refuse_certificate(e, "key and certificate do not belong together");
 	if (SSL_CTX_use_certificate(tls, leaf) != 1 || SSL_CTX_use_PrivateKey(tls, key) != 1)
-		return refuse(e, "certificate and key");
+		return refuse_certificate(e, "certificate and key");
 	return use_chain(tls, chain, e);
 }
 

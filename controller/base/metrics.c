@@ -43,7 +43,7 @@ static struct series **find(enum metric m, const char *value)
 }
 
 /* NULL: one too many. */
-static struct series *find_or_add(enum metric m, const char *value)
+static struct series *find_or_add_metric(enum metric m, const char *value)
 {
 	struct series **at = find(m, value);
 	if (*at || (series_count >= METRICS_MAX_SERIES && m != METRIC_METRICS_OVERFLOW))
@@ -58,12 +58,12 @@ static struct series *find_or_add(enum metric m, const char *value)
 }
 
 /* Locks. */
-static struct series *enter(enum metric m, const char *value)
+static struct series *lock_series(enum metric m, const char *value)
 {
 	pthread_mutex_lock(&registry_lock);
-	struct series *s = find_or_add(m, value);
+	struct series *s = find_or_add_metric(m, value);
 	if (!s)
-		find_or_add(METRIC_METRICS_OVERFLOW, NULL)->value++;
+		find_or_add_metric(METRIC_METRICS_OVERFLOW, NULL)->value++;
 	return s;
 }
 
@@ -74,7 +74,7 @@ static void leave(void)
 
 void metrics_add(enum metric m, const char *value, int64_t n)
 {
-	struct series *s = enter(m, value);
+	struct series *s = lock_series(m, value);
 	if (s)
 		s->value += n;
 	leave();
@@ -87,7 +87,7 @@ void metrics_count(enum metric m, const char *value)
 
 void metrics_set(enum metric m, const char *value, int64_t n)
 {
-	struct series *s = enter(m, value);
+	struct series *s = lock_series(m, value);
 	if (s)
 		s->value = n;
 	leave();
@@ -95,7 +95,7 @@ void metrics_set(enum metric m, const char *value, int64_t n)
 
 void metrics_observe_ms(enum metric m, int64_t ms)
 {
-	struct series *s = enter(m, NULL);
+	struct series *s = lock_series(m, NULL);
 	if (s) {
 		size_t i = 0;
 		while (i < BUCKETS && ms > bounds_ms[i])

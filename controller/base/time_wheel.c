@@ -8,7 +8,7 @@ void time_wheel_init(struct time_wheel *w, int64_t tick_ms, int64_t now_ms)
 	*w = (struct time_wheel){.tick_ms = tick_ms, .tick = now_ms / tick_ms};
 }
 
-static void put(struct time_wheel_entry **slot, struct time_wheel_entry *e)
+static void append_to_slot(struct time_wheel_entry **slot, struct time_wheel_entry *e)
 {
 	e->slot = slot;
 	DL_APPEND(*slot, e);
@@ -21,7 +21,7 @@ void time_wheel_add(struct time_wheel *w, struct time_wheel_entry *e, int64_t at
 		ticks = 1;
 	if (ticks >= TIME_WHEEL_SLOTS)
 		ticks = TIME_WHEEL_SLOTS - 1;
-	put(&w->slots[(w->tick + ticks) % TIME_WHEEL_SLOTS], e);
+	append_to_slot(&w->slots[(w->tick + ticks) % TIME_WHEEL_SLOTS], e);
 }
 
 int64_t time_wheel_next_ms(const struct time_wheel *w)
@@ -43,7 +43,7 @@ void time_wheel_remove(struct time_wheel_entry *e)
 	e->slot = NULL;
 }
 
-static void turn(struct time_wheel *w, int64_t now_ms)
+static void turn_wheel(struct time_wheel *w, int64_t now_ms)
 {
 	int64_t to = now_ms / w->tick_ms;
 	if (to - w->tick > TIME_WHEEL_SLOTS) /* the machine slept: everything is due after one round */
@@ -52,14 +52,14 @@ static void turn(struct time_wheel *w, int64_t now_ms)
 		struct time_wheel_entry **slot = &w->slots[++w->tick % TIME_WHEEL_SLOTS], *e, *next;
 		DL_FOREACH_SAFE(*slot, e, next) {
 			time_wheel_remove(e);
-			put(&w->due, e);
+			append_to_slot(&w->due, e);
 		}
 	}
 }
 
 struct time_wheel_entry *time_wheel_take(struct time_wheel *w, int64_t now_ms)
 {
-	turn(w, now_ms);
+	turn_wheel(w, now_ms);
 	struct time_wheel_entry *e = w->due;
 	if (e)
 		time_wheel_remove(e);

@@ -53,7 +53,7 @@ void wq_core_fini(struct wq_core *q)
 	*q = (struct wq_core){0};
 }
 
-static struct wq_entry **find(struct wq_core *q, const char *key)
+static struct wq_entry **find_wq_entry(struct wq_core *q, const char *key)
 {
 	struct wq_entry **at = &q->slots[hash_key(key) & (q->slot_count - 1)];
 	while (*at && strcmp((*at)->key, key) != 0)
@@ -78,9 +78,9 @@ static void grow_table(struct wq_core *q)
 	q->slot_count = count;
 }
 
-static struct wq_entry *find_or_add(struct wq_core *q, const char *key)
+static struct wq_entry *find_or_add_wq_entry(struct wq_core *q, const char *key)
 {
-	struct wq_entry **at = find(q, key);
+	struct wq_entry **at = find_wq_entry(q, key);
 	if (*at)
 		return *at;
 	size_t len = strlen(key) + 1;
@@ -98,7 +98,7 @@ static void drop_if_idle(struct wq_core *q, struct wq_entry *w)
 {
 	if (w->place != PLACE_NONE || w->in_work || w->failures)
 		return;
-	struct wq_entry **at = find(q, w->key);
+	struct wq_entry **at = find_wq_entry(q, w->key);
 	*at = w->chain;
 	q->count--;
 	free(w);
@@ -172,7 +172,7 @@ static struct wq_entry *take_first(struct wq_list *l)
 
 void wq_core_add(struct wq_core *q, const char *key)
 {
-	struct wq_entry *w = find_or_add(q, key);
+	struct wq_entry *w = find_or_add_wq_entry(q, key);
 	if (w->in_work) {
 		w->add_when_done = true;
 		return;
@@ -186,13 +186,13 @@ void wq_core_add(struct wq_core *q, const char *key)
 
 void wq_core_add_urgent(struct wq_core *q, const char *key)
 {
-	find_or_add(q, key)->urgent = true;
+	find_or_add_wq_entry(q, key)->urgent = true;
 	wq_core_add(q, key);
 }
 
 void wq_core_add_at(struct wq_core *q, const char *key, int64_t due_ms)
 {
-	struct wq_entry *w = find_or_add(q, key);
+	struct wq_entry *w = find_or_add_wq_entry(q, key);
 	if (w->in_work) {
 		if (due_ms < w->due_when_done_ms)
 			w->due_when_done_ms = due_ms;
@@ -206,7 +206,7 @@ void wq_core_add_at(struct wq_core *q, const char *key, int64_t due_ms)
 
 void wq_core_add_failed(struct wq_core *q, const char *key, int64_t now_ms)
 {
-	struct wq_entry *w = find_or_add(q, key);
+	struct wq_entry *w = find_or_add_wq_entry(q, key);
 	int64_t delay = q->backoff_least_ms;
 	for (unsigned i = 0; i < w->failures && delay < q->backoff_most_ms; i++)
 		delay *= 2;
@@ -219,7 +219,7 @@ void wq_core_add_failed(struct wq_core *q, const char *key, int64_t now_ms)
 
 void wq_core_forget(struct wq_core *q, const char *key)
 {
-	struct wq_entry *w = *find(q, key);
+	struct wq_entry *w = *find_wq_entry(q, key);
 	if (!w)
 		return;
 	w->failures = 0;
@@ -251,7 +251,7 @@ const char *wq_core_take(struct wq_core *q, int64_t now_ms, int64_t *next_ms)
 
 void wq_core_done(struct wq_core *q, const char *key)
 {
-	struct wq_entry *w = *find(q, key);
+	struct wq_entry *w = *find_wq_entry(q, key);
 	if (!w || !w->in_work)
 		return;
 	w->in_work = false;

@@ -50,7 +50,7 @@ static enum work_result work_on(struct worker *w, const char *key)
 	return WORK_FAILED;
 }
 
-static void *run_worker(void *arg)
+static void *run_controller_worker(void *arg)
 {
 	struct worker *w = arg;
 	struct work_queue *queue = w->controller->queue;
@@ -61,7 +61,7 @@ static void *run_worker(void *arg)
 	return NULL;
 }
 
-static int start_workers(struct controller *c, struct err *e)
+static int start_controller_workers(struct controller *c, struct err *e)
 {
 	for (int i = 0; i < c->options.worker_count; i++) {
 		struct worker *w = &c->workers[i];
@@ -69,7 +69,7 @@ static int start_workers(struct controller *c, struct err *e)
 		w->client = kube_client_new(c->options.kube, -1, e);
 		if (!w->client)
 			return -1;
-		w->started = thread_start(&w->thread, "worker", THREAD_STACK_USUAL, run_worker, w, e) == 0;
+		w->started = thread_start(&w->thread, "worker", THREAD_STACK_USUAL, run_controller_worker, w, e) == 0;
 		if (!w->started)
 			return -1;
 	}
@@ -180,7 +180,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, &c->orphans, c->admission, c->reveal_policy, c->events, c->options.report_url,
 					    c->options.report_url_ctx, c->comparisons, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
-	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_workers(c, e) < 0 ||
+	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_controller_workers(c, e) < 0 ||
 	    triggers_start(c->triggers, c->events, e) < 0 || trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
 		return -1;
 	atomic_store(&c->ready, true);

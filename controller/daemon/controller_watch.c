@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <string.h>
 
-static void on_list_begin(void *ctx, const char *namespace)
+static void on_sessions_list_begin(void *ctx, const char *namespace)
 {
 	struct controller *c = ctx;
 	session_cache_list_begin(c->cache, namespace);
@@ -17,7 +17,7 @@ static void on_list_begin(void *ctx, const char *namespace)
 	triggers_sessions_list_begin(c->triggers, namespace);
 }
 
-static void on_list_end(void *ctx, const char *namespace)
+static void on_sessions_list_end(void *ctx, const char *namespace)
 {
 	struct controller *c = ctx;
 	session_cache_list_end(c->cache, namespace);
@@ -27,7 +27,7 @@ static void on_list_end(void *ctx, const char *namespace)
 }
 
 /* What is listed and shown; objects that the reconciler does not understand, too. */
-static void show(struct controller *c, bool deleted, const json_t *object)
+static void update_index(struct controller *c, bool deleted, const json_t *object)
 {
 	const char *namespace = jsonx_str_at(object, "metadata.namespace", ""), *name = jsonx_str_at(object, "metadata.name", "");
 	if (!c->options.index)
@@ -45,12 +45,12 @@ static bool is_waited_for(const struct profiling_session *s)
 	return !completed && (!s->pod_count || session_object_deleting(s) || (s->spec_valid && s->spec.cancel));
 }
 
-static void on_object(void *ctx, bool deleted, const json_t *object)
+static void on_session_object(void *ctx, bool deleted, const json_t *object)
 {
 	struct controller *c = ctx;
 	struct profiling_session s;
 	struct err e = ERR_INIT;
-	show(c, deleted, object);
+	update_index(c, deleted, object);
 	if (session_object_from_json(object, &s, &e) < 0) {
 		metrics_count(METRIC_WATCH_OBJECTS_DROPPED, "malformed");
 		LOG_WARN("controller", "object not understood", LOG_S("error", e.message));
@@ -81,7 +81,7 @@ static int start_watch(struct controller *c, const char *namespace, struct err *
 		.stall_timeout_ms = c->options.watch_stall_ms,
 		.page_limit = c->options.watch_page_limit,
 		.stream_above = c->options.watch_stream_above,
-		.callbacks = {c, on_list_begin, on_list_end, on_object},
+		.callbacks = {c, on_sessions_list_begin, on_sessions_list_end, on_session_object},
 	};
 	struct kube_watch *w = kube_watch_start(&o, e);
 	if (!w)

@@ -119,7 +119,7 @@ int kube_status_error(int status, const char *body, size_t len, const char *oper
 	return err_set(e, kind, status, "%s: the API server answered %d", operation, status);
 }
 
-static void note_refusal(struct kube_client *c, const struct buf *body)
+static void note_kube_refusal(struct kube_client *c, const struct buf *body)
 {
 	struct err ignored = ERR_INIT;
 	AUTO_JSON json_t *doc = jsonx_parse(buf_str(body), body->len, "Status", &ignored);
@@ -147,7 +147,7 @@ static void build_url(const struct kube_client *c, const struct kube_ref *ref, s
 }
 
 /* Waits until then; -1 when that is past the deadline, or we are asked to stop. */
-static int wait_until(const struct kube_client *c, int64_t until_ms, int64_t deadline_ms)
+static int wait_or_cancel(const struct kube_client *c, int64_t until_ms, int64_t deadline_ms)
 {
 	int64_t wait_ms = until_ms - clock_mono_ms();
 	if (wait_ms <= 0)
@@ -157,7 +157,7 @@ static int wait_until(const struct kube_client *c, int64_t until_ms, int64_t dea
 }
 
 /* No call of this client before the time that a 429 names: longer than one call may wait, the next ones fail at once until then. */
-static void hold(struct kube_client *c, int64_t retry_after_ms)
+static void hold_calls(struct kube_client *c, int64_t retry_after_ms)
 {
 	int64_t ms = retry_after_ms < 0 ? 1000 : retry_after_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : retry_after_ms;
 	c->hold_until_ms = clock_mono_ms() + (ms > HOLD_MOST_MS ? HOLD_MOST_MS : ms);
@@ -184,7 +184,7 @@ static int perform(struct kube_client *c, struct http_request *q, const char *op
 	refresh_token(c, false);
 	c->refusal = (struct kube_refusal){.reason = ""};
 	for (;;) {
-		if (wait_until(c, c->hold_until_ms, deadline_ms) < 0)
+		if (wait_or_cancel(c, c->hold_until_ms, deadline_ms) < 0)
 			return err_set(e, ERR_RETRY, 429, "%s: the API server asked to wait", operation);
 		if (send_once(c, q, deadline_ms, r, e) < 0) {
 			http_response_fini(r);
@@ -197,12 +197,12 @@ static int perform(struct kube_client *c, struct http_request *q, const char *op
 			refresh_token(c, true);
 			again = fresh = true;
 		} else if (r->status == 429) {
-			hold(c, r->retry_after_ms);
+			hold_calls(c, r->retry_after_ms);
 			again = c->hold_until_ms < deadline_ms;
 		}
 		if (!again) {
 			kube_status_error(r->status, buf_str(&r->body), r->body.len, operation, e);
-			note_refusal(c, &r->body);
+			note_kube_refusal(c, &r->body);
 			http_response_fini(r);
 			return -1;
 		}
@@ -210,7 +210,7 @@ static int perform(struct kube_client *c, struct http_request *q, const char *op
 	}
 }
 
-static char *describe(const char *method, const struct kube_ref *ref)
+static char *describe_call(const char *method, const struct kube_ref *ref)
 {
 	return mem_printf("%s %s%s%s%s%s%s%s", method, ref->plural, ref->namespace ? " " : "", ref->namespace ? ref->namespace : "",
 			  ref->name ? "/" : "", ref->name ? ref->name : "", ref->subresource ? "/" : "",
@@ -226,10 +226,10 @@ static int check_answer(const struct kube_ref *ref, const json_t *answer, const 
 	return 0;
 }
 
-static int call(struct kube_client *c, const char *method, const struct kube_ref *ref, struct buf *url, const char *content_type,
-		const json_t *body, json_t **out, struct err *e)
+static int kube_call(struct kube_client *c, const char *method, const struct kube_ref *ref, struct buf *url, const char *content_type,
+		     const json_t *body, json_t **out, struct err *e)
 {
-	AUTO_FREE char *operation = describe(method, ref);
+	AUTO_FREE char *operation = describe_call(method, ref);
 	AUTO_FREE char *text = NULL;
 	if (body && !(text = jsonx_dump(body, REQUEST_MAX_BYTES, e)))
 		return err_prefix(e, "%s", operation);
@@ -260,7 +260,7 @@ int kube_get(struct kube_client *c, const struct kube_ref *ref, json_t **out, st
 {
 	AUTO_BUF struct buf url;
 	build_url(c, ref, &url);
-	return call(c, "GET", ref, &url, NULL, NULL, out, e);
+	return kube_call(c, "GET", ref, &url, NULL, NULL, out, e);
 }
 
 int kube_get_table(struct kube_client *c, const struct kube_ref *ref, json_t **out, struct err *e)
@@ -276,7 +276,7 @@ int kube_get_table(struct kube_client *c, const struct kube_ref *ref, json_t **o
 	build_url(c, &table, &url);
 	const char *before = c->accept;
 	c->accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
-	int rc = call(c, "GET", &table, &url, NULL, NULL, out, e);
+	int rc = kube_call(c, "GET", &table, &url, NULL, NULL, out, e);
 	c->accept = before;
 	if (rc == 0 && strcmp(jsonx_str_at(*out, "kind", ""), "Table") != 0) {
 		json_decref(*out);
@@ -290,14 +290,14 @@ int kube_create(struct kube_client *c, const struct kube_ref *ref, const json_t 
 {
 	AUTO_BUF struct buf url;
 	build_url(c, ref, &url);
-	return call(c, "POST", ref, &url, "application/json", body, out, e);
+	return kube_call(c, "POST", ref, &url, "application/json", body, out, e);
 }
 
 int kube_update(struct kube_client *c, const struct kube_ref *ref, const json_t *body, json_t **out, struct err *e)
 {
 	AUTO_BUF struct buf url;
 	build_url(c, ref, &url);
-	return call(c, "PUT", ref, &url, "application/json", body, out, e);
+	return kube_call(c, "PUT", ref, &url, "application/json", body, out, e);
 }
 
 int kube_patch(struct kube_client *c, const struct kube_ref *ref, enum kube_patch type, const json_t *body, json_t **out, struct err *e)
@@ -312,7 +312,7 @@ int kube_patch(struct kube_client *c, const struct kube_ref *ref, enum kube_patc
 	http_url_query(&url, "fieldManager", c->manager);
 	if (type == KUBE_PATCH_APPLY)
 		http_url_query(&url, "force", "true");
-	return call(c, "PATCH", ref, &url, content_type[type], body, out, e);
+	return kube_call(c, "PATCH", ref, &url, content_type[type], body, out, e);
 }
 
 int kube_delete(struct kube_client *c, const struct kube_ref *ref, const char *uid, const char *resource_version, struct err *e)
@@ -326,7 +326,7 @@ int kube_delete(struct kube_client *c, const struct kube_ref *ref, const char *u
 	if (resource_version)
 		json_object_set_new(preconditions, "resourceVersion", json_string(resource_version));
 	json_object_set_new(body, "preconditions", preconditions);
-	return call(c, "DELETE", ref, &url, "application/json", body, NULL, e);
+	return kube_call(c, "DELETE", ref, &url, "application/json", body, NULL, e);
 }
 
 /* A page that is no list is an error: taken for an empty one, it would say that nothing exists. */
@@ -360,7 +360,7 @@ static int get_page(struct kube_client *c, const struct kube_ref *ref, const cha
 		if (next)
 			http_url_query(&url, "continue", next);
 		struct err why = ERR_INIT;
-		if (call(c, "GET", ref, &url, NULL, NULL, page, &why) == 0)
+		if (kube_call(c, "GET", ref, &url, NULL, NULL, page, &why) == 0)
 			return 0;
 		if (why.kind != ERR_PROTOCOL || why.code != EMSGSIZE || *limit == 1) {
 			*e = why;
@@ -417,7 +417,7 @@ int kube_watch_once(struct kube_client *c, const struct kube_ref *ref, const str
 		http_url_query(&url, "sendInitialEvents", "true");
 		http_url_query(&url, "resourceVersionMatch", "NotOlderThan");
 	}
-	AUTO_FREE char *operation = describe("WATCH", ref);
+	AUTO_FREE char *operation = describe_call("WATCH", ref);
 	const struct http_header headers[] = {{"Accept", "application/json"}, {NULL, NULL}};
 	struct http_request q = {.method = "GET", .url = buf_str(&url), .headers = headers, .stall_timeout_ms = w->stall_timeout_ms,
 				 .timeout_ms = ((int64_t)w->timeout_seconds + WATCH_GRACE_SECONDS) * 1000, .on_body = w->on_body, .on_body_ctx = w->ctx};

@@ -61,7 +61,7 @@ static char *decode_base64(const char *text, const char *what, struct err *e)
 	return out;
 }
 
-static char *resolve(const char *dir, const char *path)
+static char *resolve_path(const char *dir, const char *path)
 {
 	return path[0] == '/' || !dir || !dir[0] ? mem_strdup(path) : mem_printf("%s/%s", dir, path);
 }
@@ -78,7 +78,7 @@ static int read_file_or_data(const json_t *obj, const char *path, const char *ke
 		return *pem ? 0 : -1;
 	}
 	if (name && name[0])
-		*file = resolve(dir, name);
+		*file = resolve_path(dir, name);
 	return 0;
 }
 
@@ -113,13 +113,13 @@ static int read_user(const json_t *user, const char *dir, struct kube_config *ou
 		return -1;
 	out->token = mem_strdup(token);
 	if (token_file)
-		out->token_file = resolve(dir, token_file);
+		out->token_file = resolve_path(dir, token_file);
 	if (read_file_or_data(user, "users.user", "client-certificate", dir, &out->client_cert_file, &out->client_cert_pem, e) < 0)
 		return -1;
 	return read_file_or_data(user, "users.user", "client-key", dir, &out->client_key_file, &out->client_key_pem, e);
 }
 
-static int read_root(const json_t *root, const char *dir, const char *context, struct kube_config *out, struct err *e)
+static int read_kubeconfig_root(const json_t *root, const char *dir, const char *context, struct kube_config *out, struct err *e)
 {
 	const char *cluster_name = NULL, *user_name = NULL, *ns = NULL;
 	if (!context && jsonx_string(root, "", "current-context", true, &context, e) < 0)
@@ -145,7 +145,7 @@ int kube_config_parse(const char *text, size_t len, const char *what, const char
 	if (!root)
 		return -1;
 	struct kube_config got = {0};
-	if (read_root(root, dir, context, &got, e) < 0) {
+	if (read_kubeconfig_root(root, dir, context, &got, e) < 0) {
 		kube_config_fini(&got);
 		return err_prefix(e, "%s", what);
 	}

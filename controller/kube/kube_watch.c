@@ -43,12 +43,12 @@ struct kube_watch {
 	char why[ERR_MESSAGE_SIZE]; /* of the last failure; under the lock */
 };
 
-static void count(const char *reason)
+static void count_watch_restart(const char *reason)
 {
 	metrics_count(METRIC_WATCH_RESTARTS, reason);
 }
 
-static struct kube_ref ref_of(const struct kube_watch *w)
+static struct kube_ref watch_ref(const struct kube_watch *w)
 {
 	return (struct kube_ref){.api = w->options.api, .plural = w->options.plural, .namespace = w->namespace, .field_selector = w->options.field_selector};
 }
@@ -75,7 +75,7 @@ void kube_watch_why(struct kube_watch *w, char *out, size_t size)
 }
 
 /* The API server knows no such resource: it says "the server could not find the requested resource", which helps nobody. */
-static void explain(const struct kube_watch *w, struct err *e)
+static void explain_not_found(const struct kube_watch *w, struct err *e)
 {
 	struct err why = *e;
 	if (why.kind == ERR_NOT_FOUND)
@@ -84,7 +84,7 @@ static void explain(const struct kube_watch *w, struct err *e)
 }
 
 /* Waits as long as the failure asks for. */
-static int back_off(struct kube_watch *w, const struct err *e)
+static int back_off_watch(struct kube_watch *w, const struct err *e)
 {
 	uint32_t random = 0;
 	if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0)
@@ -111,10 +111,10 @@ static void end_list(struct kube_watch *w)
 }
 
 /* 1: there are so many that a watch which begins with them is better. */
-static int list(struct kube_watch *w, struct err *e)
+static int list_objects(struct kube_watch *w, struct err *e)
 {
 	const struct kube_watch_options *o = &w->options;
-	struct kube_ref ref = ref_of(w);
+	struct kube_ref ref = watch_ref(w);
 	char rv[64] = "";
 	int64_t most = w->cannot_stream ? INT64_MAX : o->stream_above ? o->stream_above : STREAM_ABOVE;
 	o->callbacks.on_list_begin(o->callbacks.ctx, w->namespace);
@@ -131,7 +131,7 @@ static bool ends_initial_events(const json_t *bookmark)
 	return json_object_get(jsonx_at(bookmark, "metadata.annotations"), INITIAL_EVENTS_END) != NULL;
 }
 
-static int on_event(void *ctx, enum watch_type type, const json_t *object, struct err *e)
+static int on_kube_watch_event(void *ctx, enum watch_type type, const json_t *object, struct err *e)
 {
 	(void)e;
 	struct kube_watch *w = ctx;
@@ -156,7 +156,7 @@ static int64_t stall_ms(const struct kube_watch *w)
 	return w->options.stall_timeout_ms ? w->options.stall_timeout_ms : STALL_TIMEOUT_MS;
 }
 
-static int on_bytes(void *ctx, const char *data, size_t len, struct err *e)
+static int on_kube_watch_bytes(void *ctx, const char *data, size_t len, struct err *e)
 {
 	struct reading *r = ctx;
 	if (watch_stream_feed(&r->stream, data, len, e) < 0)
@@ -178,10 +178,10 @@ static int without_stream(struct kube_watch *w, int rc, struct err *e)
 }
 
 /* From where we were; without a resourceVersion from the beginning: then the objects come first. */
-static int watch(struct kube_watch *w, struct err *e)
+static int watch_objects(struct kube_watch *w, struct err *e)
 {
 	struct reading reading = {.watch = w};
-	watch_stream_init(&reading.stream, w->resource_version, on_event, w);
+	watch_stream_init(&reading.stream, w->resource_version, on_kube_watch_event, w);
 	w->event_ms = clock_mono_ms();
 	w->had_event = false;
 	w->initial = !w->resource_version[0];
@@ -192,10 +192,10 @@ static int watch(struct kube_watch *w, struct err *e)
 		.initial_events = w->initial,
 		.timeout_seconds = WATCH_SECONDS,
 		.stall_timeout_ms = stall_ms(w),
-		.on_body = on_bytes,
+		.on_body = on_kube_watch_bytes,
 		.ctx = &reading,
 	};
-	struct kube_ref ref = ref_of(w);
+	struct kube_ref ref = watch_ref(w);
 	int rc = kube_watch_once(w->client, &ref, &q, e);
 	if (!w->initial) /* half of the objects are no place to go on from */
 		memcpy(w->resource_version, reading.stream.resource_version, sizeof w->resource_version);
@@ -210,36 +210,36 @@ static int recover(struct kube_watch *w, const struct err *e)
 	case ERR_CANCELED:
 		return -1;
 	case ERR_GONE: /* history is compacted: what we missed can only be learnt by a new list */
-		count("gone");
+		count_watch_restart("gone");
 		w->resource_version[0] = '\0';
 		break;
 	case ERR_PROTOCOL: /* the line that was not understood would come again from where we were */
-		count("malformed");
+		count_watch_restart("malformed");
 		w->resource_version[0] = '\0';
 		break;
 	case ERR_TIMEOUT: /* half-open or idle: resume from where we were */
-		count("stalled");
+		count_watch_restart("stalled");
 		break;
 	default:
-		count("error");
+		count_watch_restart("error");
 	}
-	return back_off(w, e);
+	return back_off_watch(w, e);
 }
 
 /* One list or watch; -1: stop. */
-static int turn(struct kube_watch *w)
+static int list_or_watch(struct kube_watch *w)
 {
 	struct err e = ERR_INIT;
 	int64_t begun_ms = clock_mono_ms();
 	bool listing = !w->resource_version[0];
-	int rc = listing ? list(w, &e) : watch(w, &e);
+	int rc = listing ? list_objects(w, &e) : watch_objects(w, &e);
 	if (rc == 1)
-		rc = watch(w, &e);
+		rc = watch_objects(w, &e);
 	bool too_short = clock_mono_ms() - begun_ms < SHORT_WATCH_MS;
 	if (!listing && !too_short && (rc == 0 || w->had_event))
 		watch_retry_went_on(&w->retry);
 	if (rc < 0) {
-		explain(w, &e);
+		explain_not_found(w, &e);
 		note_why(w, e.message);
 		return recover(w, &e);
 	}
@@ -249,9 +249,9 @@ static int turn(struct kube_watch *w)
 	return 0;
 }
 
-static void *run(void *arg)
+static void *run_kube_watch(void *arg)
 {
-	while (turn(arg) == 0)
+	while (list_or_watch(arg) == 0)
 		;
 	return NULL;
 }
@@ -267,7 +267,7 @@ struct kube_watch *kube_watch_start(const struct kube_watch_options *o, struct e
 		err_set_errno(e, errno, "eventfd");
 	else
 		w->client = kube_client_new(o->config, w->cancel_fd, e);
-	if (w->client && thread_start(&w->thread, "watch", THREAD_STACK_USUAL, run, w, e) == 0)
+	if (w->client && thread_start(&w->thread, "watch", THREAD_STACK_USUAL, run_kube_watch, w, e) == 0)
 		return w;
 	kube_client_free(w->client);
 	if (w->cancel_fd >= 0)

@@ -57,7 +57,7 @@ static void changed(struct leader *l, int64_t epoch)
 	l->options.on_change(l->options.ctx, epoch);
 }
 
-static int look(struct leader *l, struct err *e)
+static int read_lease(struct leader *l, struct err *e)
 {
 	struct kube_ref ref = {.api = KUBE_LEASES, .plural = "leases", .namespace = l->namespace, .name = l->name};
 	AUTO_JSON json_t *doc = NULL;
@@ -106,14 +106,14 @@ static void say_well(struct leader *l)
 }
 
 /* One look and, where due, one write. Returns when to look again. */
-static int64_t turn(struct leader *l)
+static int64_t leader_turn(struct leader *l)
 {
 	struct err e = ERR_INIT;
 	struct lease_clock now = {clock_mono_ms(), kube_clock_wall_ms()};
 	int64_t before = l->state.epoch;
 	struct lease_decision d;
 	bound_call(l);
-	if (look(l, &e) < 0)
+	if (read_lease(l, &e) < 0)
 		goto failed;
 	lease_step(&l->state, &l->seen, now, l->options.highest_epoch(l->options.ctx, lease_epoch_most(&l->seen)), &d);
 	if (d.action == LEASE_RESIGN)
@@ -138,12 +138,12 @@ failed:
 	return clock_mono_ms() + RETRY_MS;
 }
 
-static void *run(void *arg)
+static void *run_leader(void *arg)
 {
 	struct leader *l = arg;
 	struct pollfd p = {.fd = l->cancel_fd, .events = POLLIN};
 	for (;;) {
-		int64_t wake = turn(l);
+		int64_t wake = leader_turn(l);
 		int64_t wait = wake - clock_mono_ms();
 		if (poll(&p, 1, wait > 0 ? (int)wait : 0) > 0)
 			return NULL;
@@ -163,7 +163,7 @@ struct leader *leader_start(const struct leader_options *o, struct err *e)
 		err_set_errno(e, errno, "eventfd");
 	else if ((l->client = kube_client_new(o->config, -1, e))) {
 		kube_client_set_timeout(l->client, CALL_MS);
-		rc = thread_start(&l->thread, "leader", THREAD_STACK_USUAL, run, l, e);
+		rc = thread_start(&l->thread, "leader", THREAD_STACK_USUAL, run_leader, l, e);
 	}
 	if (rc == 0)
 		return l;
@@ -176,10 +176,10 @@ struct leader *leader_start(const struct leader_options *o, struct err *e)
 	return NULL;
 }
 
-static void give_back(struct leader *l)
+static void release_lease(struct leader *l)
 {
 	struct err e = ERR_INIT;
-	if (look(l, &e) == 0 && l->seen.exists && strcmp(l->seen.holder, l->state.identity) == 0) {
+	if (read_lease(l, &e) == 0 && l->seen.exists && strcmp(l->seen.holder, l->state.identity) == 0) {
 		struct lease_record w = l->seen;
 		w.holder[0] = '\0';
 		w.duration_ms = 1000;
@@ -200,7 +200,7 @@ void leader_stop(struct leader *l)
 	if (l->state.leading) {
 		changed(l, 0);
 		kube_client_set_timeout(l->client, CALL_MS);
-		give_back(l);
+		release_lease(l);
 	}
 	kube_client_free(l->client);
 	close(l->cancel_fd);

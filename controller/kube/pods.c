@@ -20,7 +20,7 @@ void pod_info_fini(struct pod_info *p)
 	*p = (struct pod_info){0};
 }
 
-static void read_containers(const json_t *pod, struct pod_info *out)
+static void read_pod_containers(const json_t *pod, struct pod_info *out)
 {
 	const json_t *all = jsonx_at(pod, "status.containerStatuses");
 	size_t i, cap = json_array_size(all) < LINK_MAX_CONTAINERS ? json_array_size(all) : LINK_MAX_CONTAINERS;
@@ -40,7 +40,7 @@ static void read_containers(const json_t *pod, struct pod_info *out)
 	}
 }
 
-static bool is_ready(const json_t *pod)
+static bool pod_is_ready(const json_t *pod)
 {
 	size_t i;
 	json_t *entry;
@@ -78,11 +78,11 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	out->created_wall_ms = jsonx_time_at(pod, "metadata.creationTimestamp");
 	const char *phase = jsonx_str_at(pod, "status.phase", "");
 	out->running = strcmp(phase, "Running") == 0 && out->node[0];
-	out->ready = is_ready(pod);
+	out->ready = pod_is_ready(pod);
 	out->deleting = jsonx_at(pod, "metadata.deletionTimestamp") != NULL;
 	bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 	out->over = (ended || out->deleting) && !is_made_again(pod);
-	read_containers(pod, out);
+	read_pod_containers(pod, out);
 }
 
 char *pods_selector_text(const struct label_requirement *r, size_t count)
@@ -119,7 +119,7 @@ static void consider_take(struct pod_list *l, struct pod_info *pod, bool ready_n
 	pod_info_fini(pod);
 }
 
-static int on_pod(void *ctx, const json_t *item, struct err *e)
+static int consider_listed_pod(void *ctx, const json_t *item, struct err *e)
 {
 	(void)e;
 	struct pod_info pod;
@@ -132,7 +132,7 @@ static int find_by_selector(struct kube_client *c, const struct kube_ref *ref, c
 			    const char **reason, struct err *e)
 {
 	AUTO_FREE char *selector = pods_selector_text(t->selector, t->selector_count);
-	if (kube_list(c, ref, selector, PAGE_LIMIT, on_pod, out, NULL, e) < 0)
+	if (kube_list(c, ref, selector, PAGE_LIMIT, consider_listed_pod, out, NULL, e) < 0)
 		return -1;
 	*reason = out->excluded_not_ready ? REASON_PodNotReady : out->excluded_not_running ? REASON_PodNotRunning : REASON_NoPodsMatched;
 	if (out->count == PODS_MAX)
@@ -181,7 +181,7 @@ int pods_get(struct kube_client *c, const char *namespace, const char *name, con
 	return err_set_reason(e, ERR_NOT_FOUND, REASON_PodGone, "pod %s/%s: it was replaced by another of the same name", namespace, name);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_pods(const void *a, const void *b)
 {
 	const struct pod_info *x = a, *y = b;
 	if (x->linked != y->linked)
@@ -199,7 +199,7 @@ static int compare(const void *a, const void *b)
 void pods_rank(struct pod_list *l)
 {
 	if (l->count)
-		qsort(l->items, l->count, sizeof *l->items, compare);
+		qsort(l->items, l->count, sizeof *l->items, compare_pods);
 }
 
 size_t pods_take(const struct pod_list *l, size_t wanted)

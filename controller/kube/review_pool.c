@@ -32,7 +32,7 @@ struct review_pool {
 	size_t started, made;
 };
 
-static struct task *take(struct review_pool *p, bool *stopping)
+static struct task *take_review_task(struct review_pool *p, bool *stopping)
 {
 	pthread_mutex_lock(&p->lock);
 	while (!p->first && !p->stopping)
@@ -49,19 +49,19 @@ static struct task *take(struct review_pool *p, bool *stopping)
 	return t;
 }
 
-static void *work(void *arg)
+static void *run_review_worker(void *arg)
 {
 	struct worker *w = arg;
 	struct task *t;
 	bool stopping;
-	while ((t = take(w->pool, &stopping))) {
+	while ((t = take_review_task(w->pool, &stopping))) {
 		t->run(t->arg, stopping ? NULL : w->kube);
 		free(t);
 	}
 	return NULL;
 }
 
-static int start_workers(struct review_pool *p, const struct kube_config *kube, size_t threads, struct err *e)
+static int start_review_workers(struct review_pool *p, const struct kube_config *kube, size_t threads, struct err *e)
 {
 	p->workers = mem_calloc(threads, sizeof *p->workers);
 	for (size_t i = 0; i < threads; i++) {
@@ -71,7 +71,7 @@ static int start_workers(struct review_pool *p, const struct kube_config *kube, 
 		if (!w->kube)
 			return -1;
 		p->made = i + 1;
-		if (thread_start(&w->thread, "review", THREAD_STACK_USUAL, work, w, e) < 0)
+		if (thread_start(&w->thread, "review", THREAD_STACK_USUAL, run_review_worker, w, e) < 0)
 			return -1;
 		p->started = i + 1;
 	}
@@ -87,7 +87,7 @@ struct review_pool *review_pool_new(const struct kube_config *kube, size_t threa
 	p->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (p->cancel_fd < 0)
 		err_set_errno(e, errno, "cannot create an eventfd");
-	else if (start_workers(p, kube, threads, e) == 0)
+	else if (start_review_workers(p, kube, threads, e) == 0)
 		return p;
 	review_pool_free(p);
 	return NULL;

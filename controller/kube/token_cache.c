@@ -29,7 +29,7 @@ struct token_cache *token_cache_new(size_t max_entries)
 	return c;
 }
 
-static void drop(struct token_cache *c, struct entry *en)
+static void drop_cached_token(struct token_cache *c, struct entry *en)
 {
 	HASH_DEL(c->entries, en);
 	free(en);
@@ -41,12 +41,12 @@ void token_cache_free(struct token_cache *c)
 		return;
 	struct entry *en, *tmp;
 	HASH_ITER(hh, c->entries, en, tmp)
-		drop(c, en);
+		drop_cached_token(c, en);
 	pthread_mutex_destroy(&c->lock);
 	free(c);
 }
 
-static struct entry *find(struct token_cache *c, const char *token, unsigned char key[SHA256_DIGEST_LENGTH])
+static struct entry *find_cached_token(struct token_cache *c, const char *token, unsigned char key[SHA256_DIGEST_LENGTH])
 {
 	struct entry *en = NULL;
 	SHA256((const unsigned char *)token, strlen(token), key);
@@ -58,9 +58,9 @@ bool token_cache_get(struct token_cache *c, const char *token, int64_t now_wall_
 {
 	unsigned char key[SHA256_DIGEST_LENGTH];
 	pthread_mutex_lock(&c->lock);
-	struct entry *en = find(c, token, key);
+	struct entry *en = find_cached_token(c, token, key);
 	if (en && (now_wall_ms - en->reviewed_wall_ms > TOKEN_REVIEW_CACHE_MS || now_wall_ms >= en->who.expires_wall_ms)) {
-		drop(c, en);
+		drop_cached_token(c, en);
 		en = NULL;
 	}
 	if (en)
@@ -73,11 +73,11 @@ void token_cache_put(struct token_cache *c, const char *token, int64_t now_wall_
 {
 	unsigned char key[SHA256_DIGEST_LENGTH];
 	pthread_mutex_lock(&c->lock);
-	struct entry *en = find(c, token, key);
+	struct entry *en = find_cached_token(c, token, key);
 	if (en)
-		drop(c, en);
+		drop_cached_token(c, en);
 	if (HASH_COUNT(c->entries) >= c->max && c->entries)
-		drop(c, c->entries);
+		drop_cached_token(c, c->entries);
 	en = mem_alloc(sizeof *en);
 	memcpy(en->key, key, sizeof key);
 	en->who = *who;

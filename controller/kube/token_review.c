@@ -86,7 +86,7 @@ int token_review_parse_agent(const json_t *status, const char *audience, const c
 
 /* Calls ----------------------------------------------------------------------------------------------------------- */
 
-static int review(struct kube_client *kube, const char *token, const char *audience, json_t **out, struct err *e)
+static int create_token_review(struct kube_client *kube, const char *token, const char *audience, json_t **out, struct err *e)
 {
 	static const struct kube_ref ref = {.api = AUTHENTICATION_API, .plural = "tokenreviews"};
 	AUTO_JSON json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "authentication.k8s.io/v1", "kind", "TokenReview", "spec",
@@ -118,7 +118,7 @@ static int node_of_pod(struct kube_client *kube, const struct reviewed_agent *a,
 static int review_uncached(const struct token_review *r, struct kube_client *kube, const char *token, struct agent_identity *out, struct err *e)
 {
 	AUTO_JSON json_t *answer = NULL;
-	if (review(kube, token, r->audience, &answer, e) < 0)
+	if (create_token_review(kube, token, r->audience, &answer, e) < 0)
 		return -1;
 	struct reviewed_agent a;
 	if (token_review_parse_agent(json_object_get(answer, "status"), r->audience, r->service_account, &a, e) < 0)
@@ -152,7 +152,7 @@ int token_review_access(struct kube_client *kube, const char *token, const char 
 	if (!token[0] || strlen(token) > TOKEN_MAX_BYTES)
 		return err_set(e, ERR_DENIED, 401, "no usable token");
 	AUTO_JSON json_t *who = NULL;
-	if (review(kube, token, NULL, &who, e) < 0)
+	if (create_token_review(kube, token, NULL, &who, e) < 0)
 		return -1;
 	const json_t *status = json_object_get(who, "status");
 	if (!json_is_true(json_object_get(status, "authenticated")))

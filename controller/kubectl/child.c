@@ -14,7 +14,7 @@
 
 #define NOT_STARTED 127
 
-static void push(char ***items, size_t *count, size_t *cap, char *word)
+static void push_word(char ***items, size_t *count, size_t *cap, char *word)
 {
 	GROW(*items, *count, *cap);
 	(*items)[(*count)++] = word;
@@ -24,12 +24,12 @@ static void push(char ***items, size_t *count, size_t *cap, char *word)
 
 void child_words_add(struct child_words *w, const char *word)
 {
-	push(&w->items, &w->count, &w->cap, mem_strdup(word));
+	push_word(&w->items, &w->count, &w->cap, mem_strdup(word));
 }
 
 void child_words_env(struct child_words *w, const char *name, const char *value)
 {
-	push(&w->env, &w->env_count, &w->env_cap, mem_printf("%s=%s", name, value));
+	push_word(&w->env, &w->env_count, &w->env_cap, mem_printf("%s=%s", name, value));
 }
 
 void child_words_fini(struct child_words *w)
@@ -44,7 +44,7 @@ void child_words_fini(struct child_words *w)
 }
 
 /* In the child: never comes back. The error of exec goes to the parent through `failed_fd`, which exec closes. */
-static void become(const struct child_words *w, int out_fd, int failed_fd, bool background)
+static void exec_child(const struct child_words *w, int out_fd, int failed_fd, bool background)
 {
 	sigset_t none;
 	sigemptyset(&none);
@@ -65,7 +65,7 @@ static void become(const struct child_words *w, int out_fd, int failed_fd, bool 
 	_exit(NOT_STARTED);
 }
 
-static int start(const struct child_words *w, bool background, pid_t *pid, int *out_fd, struct err *e)
+static int start_child(const struct child_words *w, bool background, pid_t *pid, int *out_fd, struct err *e)
 {
 	int out[2], failed[2], why = 0;
 	if (pipe2(out, O_CLOEXEC) < 0)
@@ -78,7 +78,7 @@ static int start(const struct child_words *w, bool background, pid_t *pid, int *
 	}
 	*pid = fork();
 	if (*pid == 0)
-		become(w, out[1], failed[1], background);
+		exec_child(w, out[1], failed[1], background);
 	int fork_errno = errno;
 	close(out[1]);
 	close(failed[1]);
@@ -96,7 +96,7 @@ static int start(const struct child_words *w, bool background, pid_t *pid, int *
 
 int child_start(const struct child_words *w, pid_t *pid, int *out_fd, struct err *e)
 {
-	return start(w, true, pid, out_fd, e);
+	return start_child(w, true, pid, out_fd, e);
 }
 
 void child_stop(pid_t pid)
@@ -108,7 +108,7 @@ void child_stop(pid_t pid)
 		;
 }
 
-static int read_all(int fd, struct buf *out, const char *name, struct err *e)
+static int read_child_output(int fd, struct buf *out, const char *name, struct err *e)
 {
 	char piece[4096];
 	for (;;) {
@@ -127,9 +127,9 @@ int child_output(const struct child_words *w, struct buf *out, struct err *e)
 	pid_t pid;
 	AUTO_FD int fd = -1;
 	int status = 0;
-	if (start(w, false, &pid, &fd, e) < 0)
+	if (start_child(w, false, &pid, &fd, e) < 0)
 		return -1;
-	int rc = read_all(fd, out, w->items[0], e);
+	int rc = read_child_output(fd, out, w->items[0], e);
 	close(steal_fd(&fd)); /* one that goes on printing ends */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

@@ -61,7 +61,7 @@ static int take_item(void *ctx, const json_t *item, struct err *e)
 	return 0;
 }
 
-static void ask(struct visit *v, enum document d)
+static void get_document(struct visit *v, enum document d)
 {
 	struct kube_ref ref = wanted[d].ref;
 	json_t *got = NULL;
@@ -85,7 +85,7 @@ static void ask(struct visit *v, enum document d)
 /* All sessions where one may see them, else those of the namespace. */
 static void ask_sessions(struct visit *v)
 {
-	ask(v, SESSIONS);
+	get_document(v, SESSIONS);
 	if (v->documents[SESSIONS] || v->why[SESSIONS].kind != ERR_DENIED)
 		return;
 	struct kube_ref ref = plugin_connect_sessions(&v->connection, NULL);
@@ -97,7 +97,7 @@ static void ask_sessions(struct visit *v)
 		json_decref(items);
 }
 
-static struct doctor_answer answer(const struct visit *v, enum document d)
+static struct doctor_answer document_answer(const struct visit *v, enum document d)
 {
 	return (struct doctor_answer){.object = v->documents[d], .why = &v->why[d]};
 }
@@ -150,24 +150,24 @@ static void check_rights(struct visit *v)
 static void check_installation(struct visit *v)
 {
 	for (enum document d = DEPLOYMENT; d < SESSIONS; d++)
-		ask(v, d);
+		get_document(v, d);
 	ask_sessions(v);
 	int64_t now_ms = kube_clock_wall_ms();
 	struct doctor_findings *f = &v->findings;
-	doctor_check_controller(answer(v, DEPLOYMENT), f);
-	doctor_check_leader(answer(v, LEASE), now_ms, f);
-	doctor_check_agents(answer(v, DAEMON_SETS), f);
-	doctor_check_links(answer(v, AGENT_PODS), answer(v, AGENT_EVENTS), f);
-	doctor_check_nodes(answer(v, NODES), answer(v, AGENT_PODS), f);
-	doctor_check_versions(answer(v, DEPLOYMENT), answer(v, DAEMON_SETS), f);
-	doctor_check_storage(answer(v, STORES), f);
-	doctor_check_network(answer(v, POLICIES), f);
-	doctor_check_pod_security(answer(v, NAMESPACE), answer(v, DAEMON_SETS), f);
-	doctor_check_admission(answer(v, ADMISSION), answer(v, ADMISSION_BINDING), f);
-	doctor_check_sessions(answer(v, SESSIONS), now_ms, f);
+	doctor_check_controller(document_answer(v, DEPLOYMENT), f);
+	doctor_check_leader(document_answer(v, LEASE), now_ms, f);
+	doctor_check_agents(document_answer(v, DAEMON_SETS), f);
+	doctor_check_links(document_answer(v, AGENT_PODS), document_answer(v, AGENT_EVENTS), f);
+	doctor_check_nodes(document_answer(v, NODES), document_answer(v, AGENT_PODS), f);
+	doctor_check_versions(document_answer(v, DEPLOYMENT), document_answer(v, DAEMON_SETS), f);
+	doctor_check_storage(document_answer(v, STORES), f);
+	doctor_check_network(document_answer(v, POLICIES), f);
+	doctor_check_pod_security(document_answer(v, NAMESPACE), document_answer(v, DAEMON_SETS), f);
+	doctor_check_admission(document_answer(v, ADMISSION), document_answer(v, ADMISSION_BINDING), f);
+	doctor_check_sessions(document_answer(v, SESSIONS), now_ms, f);
 }
 
-static int print(const struct visit *v)
+static int print_findings(const struct visit *v)
 {
 	bool failed = doctor_findings_worst(&v->findings) == DOCTOR_FAIL;
 	if (v->a->json) {
@@ -190,13 +190,13 @@ int doctor(const struct plugin_args *a)
 		return PLUGIN_FAILED;
 	}
 	kube_client_set_timeout(v.connection.client, CALL_MS);
-	ask(&v, VERSION);
-	if (doctor_check_server(answer(&v, VERSION), v.connection.config.server, &v.findings)) {
+	get_document(&v, VERSION);
+	if (doctor_check_server(document_answer(&v, VERSION), v.connection.config.server, &v.findings)) {
 		check_schemas(&v);
 		check_rights(&v);
 		check_installation(&v);
 	}
-	int status = print(&v);
+	int status = print_findings(&v);
 	for (enum document d = 0; d < DOCUMENTS; d++)
 		json_decref(v.documents[d]);
 	doctor_findings_fini(&v.findings);

@@ -199,7 +199,7 @@ static bool node_has_agent(const json_t *pods, const char *node)
 }
 
 /* Names, the first ones in words and of the others the count. */
-static void add_name(struct buf *names, size_t *count, const char *name)
+static void add_listed_name(struct buf *names, size_t *count, const char *name)
 {
 	if ((*count)++ < NAMES_SHOWN)
 		buf_printf(names, "%s%.100s", *count > 1 ? ", " : "", name);
@@ -221,7 +221,7 @@ void doctor_check_nodes(struct doctor_answer nodes, struct doctor_answer agent_p
 			continue;
 		linux_nodes++;
 		if (!node_has_agent(agent_pods.object, name))
-			add_name(&names, &bare, name);
+			add_listed_name(&names, &bare, name);
 	}
 	if (!linux_nodes)
 		doctor_findings_add(out, DOCTOR_WARN, check, NULL, "the cluster has no Linux node");

@@ -31,7 +31,7 @@ static const json_t *schema_of(const json_t *definition)
 	return NULL;
 }
 
-static bool same(const char *text, const char *end, const json_t *theirs)
+static bool same_schema(const char *text, const char *end, const json_t *theirs)
 {
 	AUTO_JSON json_t *own = jsonx_parse_yaml(text, (size_t)(end - text), "crds", NULL);
 	const json_t *ours = schema_of(own);
@@ -41,5 +41,5 @@ static bool same(const char *text, const char *end, const json_t *theirs)
 bool doctor_schemas_match(const struct doctor_schema *s, const json_t *definition)
 {
 	const json_t *theirs = schema_of(definition);
-	return same(s->text, s->end, theirs) || same(s->legacy, s->legacy_end, theirs);
+	return same_schema(s->text, s->end, theirs) || same_schema(s->legacy, s->legacy_end, theirs);
 }

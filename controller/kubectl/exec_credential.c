@@ -83,7 +83,7 @@ static int read_words(const json_t *exec, struct child_words *words, struct err 
 	return 0;
 }
 
-static int run(json_t *user, const json_t *exec, const json_t *cluster, const char *version, struct err *e)
+static int run_credential_plugin(json_t *user, const json_t *exec, const json_t *cluster, const char *version, struct err *e)
 {
 	struct child_words words = {0};
 	AUTO_FREE char *info = exec_credential_info(exec, cluster, isatty(STDIN_FILENO));
@@ -112,7 +112,7 @@ int exec_credential_apply(json_t *user, const json_t *cluster, struct err *e)
 	if (!version)
 		return err_set(e, ERR_INVALID, 0, "kubeconfig: users.user.exec.apiVersion: \"%.80s\" is not supported; known are %s and v1beta1", asked,
 			       versions[0]);
-	if (run(user, exec, cluster, version, e) == 0)
+	if (run_credential_plugin(user, exec, cluster, version, e) == 0)
 		return 0;
 	struct err why = *e;
 	return err_set(e, why.kind, why.code, "kubeconfig: the credential plugin failed: %s%s%.200s", why.message,

@@ -23,7 +23,7 @@ static json_t *entry_named(const json_t *list, const char *name)
 	return NULL;
 }
 
-static void resolve(json_t *obj, const char *key, const char *dir, bool only_with_slash)
+static void resolve_member_path(json_t *obj, const char *key, const char *dir, bool only_with_slash)
 {
 	const char *path = json_string_value(json_object_get(obj, key));
 	if (!path || !path[0] || path[0] == '/' || (only_with_slash && !strchr(path, '/')))
@@ -35,11 +35,11 @@ static void resolve(json_t *obj, const char *key, const char *dir, bool only_wit
 static void resolve_paths(json_t *entry, const char *dir)
 {
 	json_t *cluster = json_object_get(entry, "cluster"), *user = json_object_get(entry, "user");
-	resolve(cluster, "certificate-authority", dir, false);
-	resolve(user, "client-certificate", dir, false);
-	resolve(user, "client-key", dir, false);
-	resolve(user, "tokenFile", dir, false);
-	resolve(json_object_get(user, "exec"), "command", dir, true);
+	resolve_member_path(cluster, "certificate-authority", dir, false);
+	resolve_member_path(user, "client-certificate", dir, false);
+	resolve_member_path(user, "client-key", dir, false);
+	resolve_member_path(user, "tokenFile", dir, false);
+	resolve_member_path(json_object_get(user, "exec"), "command", dir, true);
 }
 
 static int merge_list(json_t *into, const json_t *from, const char *name, const char *dir, struct err *e)
@@ -88,7 +88,7 @@ static int read_into(json_t *into, const char *path, struct err *e)
 }
 
 /* $KUBECONFIG may name files that are not there; one that is given by the command line must be. */
-static int read_all(json_t *into, const char *list, size_t *found, struct err *e)
+static int read_kubeconfigs(json_t *into, const char *list, size_t *found, struct err *e)
 {
 	for (const char *at = list; *at;) {
 		size_t len = strcspn(at, ":");
@@ -149,7 +149,7 @@ int kubeconfig_files_load(const char *path, const char *context, struct kube_con
 			return -1;
 		return use(config, context, out, e);
 	}
-	if (read_all(config, variable && variable[0] ? variable : usual, &found, e) < 0)
+	if (read_kubeconfigs(config, variable && variable[0] ? variable : usual, &found, e) < 0)
 		return -1;
 	if (found)
 		return use(config, context, out, e);

@@ -51,7 +51,7 @@ int plugin_follow_signals(struct err *e)
 
 /* the watch's thread ----------------------------------------------------------------------------------------------- */
 
-static void on_list_begin(void *ctx, const char *namespace)
+static void on_follow_list_begin(void *ctx, const char *namespace)
 {
 	(void)namespace;
 	struct mailbox *box = ctx;
@@ -60,7 +60,7 @@ static void on_list_begin(void *ctx, const char *namespace)
 	pthread_mutex_unlock(&box->lock);
 }
 
-static void on_object(void *ctx, bool deleted, const json_t *object)
+static void on_followed_session(void *ctx, bool deleted, const json_t *object)
 {
 	struct mailbox *box = ctx;
 	json_t *copy = json_deep_copy(object);
@@ -75,7 +75,7 @@ static void on_object(void *ctx, bool deleted, const json_t *object)
 		eventfd_write(box->fd, 1);
 }
 
-static void on_list_end(void *ctx, const char *namespace)
+static void on_follow_list_end(void *ctx, const char *namespace)
 {
 	(void)namespace;
 	struct mailbox *box = ctx;
@@ -88,7 +88,7 @@ static void on_list_end(void *ctx, const char *namespace)
 
 /* the caller's ----------------------------------------------------------------------------------------------------- */
 
-static void say(struct watching *w, const char *line)
+static void print_progress(struct watching *w, const char *line)
 {
 	if (w->f->quiet)
 		return;
@@ -100,7 +100,7 @@ static void say(struct watching *w, const char *line)
 	snprintf(w->said, sizeof w->said, "%s", line);
 }
 
-static void end_line(struct watching *w)
+static void clear_progress_line(struct watching *w)
 {
 	if (w->terminal && w->said[0])
 		fprintf(stderr, "\r\033[K");
@@ -108,7 +108,7 @@ static void end_line(struct watching *w)
 }
 
 /* Where there is no terminal only a new phase is a new line. */
-static void show(struct watching *w)
+static void show_followed_session(struct watching *w)
 {
 	AUTO_BUF struct buf line;
 	buf_init(&line, sizeof w->said);
@@ -119,21 +119,21 @@ static void show(struct watching *w)
 		if (left)
 			*strrchr(line.data, ',') = '\0';
 	}
-	say(w, buf_str(&line));
+	print_progress(w, buf_str(&line));
 }
 
-static int cancel(struct watching *w, struct err *e)
+static int cancel_followed_session(struct watching *w, struct err *e)
 {
 	AUTO_JSON json_t *patch = json_pack("{s:{s:b}}", "spec", "cancel", 1);
 	struct kube_ref ref = plugin_connect_sessions(w->f->connection, w->f->name);
 	w->f->canceled = true;
-	end_line(w);
+	clear_progress_line(w);
 	fprintf(stderr, "ending %s; what was collected is kept (Ctrl-C again to leave it)\n", w->f->name);
 	return kube_patch(w->f->connection->client, &ref, KUBE_PATCH_MERGE, patch, NULL, e);
 }
 
 /* 1: leave. */
-static int on_signal(struct watching *w, struct err *e)
+static int handle_follow_signal(struct watching *w, struct err *e)
 {
 	struct signalfd_siginfo info;
 	if (read(w->f->signal_fd, &info, sizeof info) != sizeof info)
@@ -142,11 +142,11 @@ static int on_signal(struct watching *w, struct err *e)
 		w->f->end = PLUGIN_FOLLOW_LEFT;
 		return 1;
 	}
-	return cancel(w, e);
+	return cancel_followed_session(w, e);
 }
 
 /* 1: it is at its end. */
-static int look(struct watching *w, struct err *e)
+static int read_mailbox(struct watching *w, struct err *e)
 {
 	struct mailbox *box = &w->box;
 	struct plugin_progress p;
@@ -187,16 +187,16 @@ static int loop(struct watching *w, struct err *e)
 		struct pollfd fds[] = {{.fd = w->f->signal_fd, .events = POLLIN}, {.fd = w->box.fd, .events = POLLIN}};
 		eventfd_t ignored;
 		poll(fds, 2, TICK_MS);
-		int rc = fds[0].revents ? on_signal(w, e) : 0;
+		int rc = fds[0].revents ? handle_follow_signal(w, e) : 0;
 		if (fds[1].revents)
 			eventfd_read(w->box.fd, &ignored);
 		if (rc == 0)
-			rc = look(w, e);
+			rc = read_mailbox(w, e);
 		if (rc == 0)
 			rc = check_begun(w, e);
 		if (rc != 0)
 			return rc < 0 ? -1 : 0;
-		show(w);
+		show_followed_session(w);
 	}
 }
 
@@ -214,11 +214,11 @@ int plugin_follow_run(struct plugin_follow *f, struct err *e)
 		.plural = SESSION_PLURAL,
 		.namespace = f->connection->namespace,
 		.field_selector = selector,
-		.callbacks = {.ctx = &w.box, .on_list_begin = on_list_begin, .on_list_end = on_list_end, .on_object = on_object},
+		.callbacks = {.ctx = &w.box, .on_list_begin = on_follow_list_begin, .on_list_end = on_follow_list_end, .on_object = on_followed_session},
 	};
 	w.watch = kube_watch_start(&o, e);
 	int rc = w.watch ? loop(&w, e) : -1;
-	end_line(&w);
+	clear_progress_line(&w);
 	kube_watch_stop(w.watch);
 	json_decref(w.box.session);
 	pthread_mutex_destroy(&w.box.lock);

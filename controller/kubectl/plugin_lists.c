@@ -24,12 +24,12 @@ struct list {
 	char resource_version[64];
 };
 
-static struct kube_ref ref_of(const struct list *l)
+static struct kube_ref list_ref(const struct list *l)
 {
 	return (struct kube_ref){.api = KUBE_SESSIONS, .plural = l->plural, .namespace = l->connection.namespace};
 }
 
-static void print(struct list *l, const json_t *table)
+static void print_rows(struct list *l, const json_t *table)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, TABLE_MAX_BYTES);
@@ -42,12 +42,12 @@ static void print(struct list *l, const json_t *table)
 static int print_all(struct list *l, struct err *e)
 {
 	AUTO_JSON json_t *table = NULL;
-	struct kube_ref ref = ref_of(l);
+	struct kube_ref ref = list_ref(l);
 	if (kube_get_table(l->connection.client, &ref, &table, e) < 0)
 		return plugin_connect_explain(e);
 	snprintf(l->resource_version, sizeof l->resource_version, "%s", jsonx_str_at(table, "metadata.resourceVersion", ""));
 	if (json_array_size(jsonx_at(table, "rows")) || l->a->watch)
-		print(l, table);
+		print_rows(l, table);
 	else
 		fprintf(stderr, "No %s found%s%s%s.\n", l->plural, l->connection.namespace ? " in namespace " : "",
 			l->connection.namespace ? l->connection.namespace : "",
@@ -55,31 +55,31 @@ static int print_all(struct list *l, struct err *e)
 	return 0;
 }
 
-static int print_json(struct list *l, struct err *e)
+static int print_list_json(struct list *l, struct err *e)
 {
 	AUTO_JSON json_t *all = NULL;
-	struct kube_ref ref = ref_of(l);
+	struct kube_ref ref = list_ref(l);
 	if (kube_get(l->connection.client, &ref, &all, e) < 0)
 		return plugin_connect_explain(e);
 	return plugin_print_json(all, stdout) == PLUGIN_OK ? 0 : err_set(e, ERR_INTERNAL, 0, "writing to standard output");
 }
 
-static int on_event(void *ctx, enum watch_type type, const json_t *object, struct err *e)
+static int on_listed_event(void *ctx, enum watch_type type, const json_t *object, struct err *e)
 {
 	struct list *l = ctx;
 	AUTO_JSON json_t *table = NULL;
 	if (type == WATCH_BOOKMARK || type == WATCH_DELETED)
 		return 0;
-	struct kube_ref ref = ref_of(l);
+	struct kube_ref ref = list_ref(l);
 	ref.namespace = jsonx_str_at(object, "metadata.namespace", "");
 	ref.name = jsonx_str_at(object, "metadata.name", "");
 	if (!plugin_target_is_name(ref.name) || !plugin_target_is_name(ref.namespace) || kube_get_table(l->rows, &ref, &table, e) < 0)
 		return -1;
-	print(l, table);
+	print_rows(l, table);
 	return 0;
 }
 
-static int on_bytes(void *ctx, const char *data, size_t len, struct err *e)
+static int on_list_bytes(void *ctx, const char *data, size_t len, struct err *e)
 {
 	return watch_stream_feed(ctx, data, len, e);
 }
@@ -89,9 +89,9 @@ static int watch_once(struct list *l, struct err *e)
 	struct watch_stream stream;
 	char from[64];
 	snprintf(from, sizeof from, "%s", l->resource_version);
-	watch_stream_init(&stream, from, on_event, l);
-	struct kube_watch_request q = {.rv = from, .timeout_seconds = WATCH_SECONDS, .stall_timeout_ms = STALL_MS, .on_body = on_bytes, .ctx = &stream};
-	struct kube_ref ref = ref_of(l);
+	watch_stream_init(&stream, from, on_listed_event, l);
+	struct kube_watch_request q = {.rv = from, .timeout_seconds = WATCH_SECONDS, .stall_timeout_ms = STALL_MS, .on_body = on_list_bytes, .ctx = &stream};
+	struct kube_ref ref = list_ref(l);
 	int rc = kube_watch_once(l->connection.client, &ref, &q, e);
 	snprintf(l->resource_version, sizeof l->resource_version, "%s", stream.resource_version);
 	watch_stream_fini(&stream);
@@ -99,7 +99,7 @@ static int watch_once(struct list *l, struct err *e)
 }
 
 /* Until Ctrl-C, or a failure that is none of a watch's usual ends. */
-static int watch(struct list *l, int cancel_fd, struct err *e)
+static int watch_list(struct list *l, int cancel_fd, struct err *e)
 {
 	l->rows = kube_client_new(&l->connection.config, cancel_fd, e);
 	if (!l->rows)
@@ -119,16 +119,16 @@ static int watch(struct list *l, int cancel_fd, struct err *e)
 	}
 }
 
-static int list(const struct plugin_args *a, const char *plural)
+static int run_list(const struct plugin_args *a, const char *plural)
 {
 	struct list l = {.a = a, .plural = plural};
 	struct err e = ERR_INIT;
 	AUTO_FD int signal_fd = a->watch ? plugin_follow_signals(&e) : -1;
 	int rc = plugin_connect(a, signal_fd, &l.connection, &e);
 	if (rc == 0)
-		rc = a->json ? print_json(&l, &e) : print_all(&l, &e);
+		rc = a->json ? print_list_json(&l, &e) : print_all(&l, &e);
 	if (rc == 0 && a->watch)
-		rc = watch(&l, signal_fd, &e);
+		rc = watch_list(&l, signal_fd, &e);
 	if (rc < 0)
 		plugin_print_error(&e);
 	kube_client_free(l.rows);
@@ -138,18 +138,18 @@ static int list(const struct plugin_args *a, const char *plural)
 
 int plugin_lists_sessions(const struct plugin_args *a)
 {
-	return list(a, SESSION_PLURAL);
+	return run_list(a, SESSION_PLURAL);
 }
 
 int plugin_lists_triggers(const struct plugin_args *a)
 {
-	return list(a, "profilingtriggers");
+	return run_list(a, "profilingtriggers");
 }
 
 typedef int each_fn(const struct plugin_connection *c, const char *name, struct err *e);
 
 /* All of them, whatever becomes of one. */
-static int each(const struct plugin_args *a, each_fn *fn, const char *done)
+static int for_each_operand(const struct plugin_args *a, each_fn *fn, const char *done)
 {
 	struct plugin_connection c;
 	struct err e = ERR_INIT;
@@ -174,7 +174,7 @@ static int each(const struct plugin_args *a, each_fn *fn, const char *done)
 	return status;
 }
 
-static int cancel(const struct plugin_connection *c, const char *name, struct err *e)
+static int cancel_session_by_name(const struct plugin_connection *c, const char *name, struct err *e)
 {
 	AUTO_JSON json_t *patch = json_pack("{s:{s:b}}", "spec", "cancel", 1);
 	struct kube_ref ref = plugin_connect_sessions(c, name);
@@ -189,10 +189,10 @@ static int delete(const struct plugin_connection *c, const char *name, struct er
 
 int plugin_lists_cancel(const struct plugin_args *a)
 {
-	return each(a, cancel, "canceled");
+	return for_each_operand(a, cancel_session_by_name, "canceled");
 }
 
 int plugin_lists_delete(const struct plugin_args *a)
 {
-	return each(a, delete, "deleted");
+	return for_each_operand(a, delete, "deleted");
 }

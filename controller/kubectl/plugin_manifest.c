@@ -8,7 +8,7 @@
 
 #define NAME_BASE_CHARS 40
 
-static void put_text(json_t *obj, const char *key, const char *value)
+static void set_text_if_given(json_t *obj, const char *key, const char *value)
 {
 	if (value)
 		json_object_set_new(obj, key, json_string(value));
@@ -32,11 +32,11 @@ static json_t *target_json(const struct plugin_args *a, const struct plugin_targ
 {
 	json_t *out = json_object(), *process = json_object();
 	if (target->kind == PLUGIN_TARGET_POD)
-		put_text(out, "podName", target->name);
+		set_text_if_given(out, "podName", target->name);
 	else
 		json_object_set(out, "selector", (json_t *)selector);
-	put_text(out, "container", a->container);
-	put_text(process, "entrypoint", a->entrypoint);
+	set_text_if_given(out, "container", a->container);
+	set_text_if_given(process, "entrypoint", a->entrypoint);
 	put_number(process, "pid", a->pid);
 	put_object_take(out, "process", process);
 	put_number(out, "maxPods", a->max_pods);
@@ -46,25 +46,25 @@ static json_t *target_json(const struct plugin_args *a, const struct plugin_targ
 static json_t *spec_json(const struct plugin_args *a, const struct plugin_target *target, const json_t *selector)
 {
 	json_t *spec = json_object(), *settings = json_object(), *output = json_object();
-	put_text(spec, "profiler", profiler_kind_name(a->session.profiler));
+	set_text_if_given(spec, "profiler", profiler_kind_name(a->session.profiler));
 	json_object_set_new(spec, "target", target_json(a, target, selector));
 	put_number(spec, "durationSeconds", a->session.duration_seconds);
 	put_number(settings, "frequencyHertz", a->session.frequency_hertz);
-	put_text(settings, "roots", a->session.roots ? heap_roots_name((enum heap_roots)(a->session.roots - 1)) : NULL);
+	set_text_if_given(settings, "roots", a->session.roots ? heap_roots_name((enum heap_roots)(a->session.roots - 1)) : NULL);
 	put_number(settings, "walks", a->session.walks);
 	put_object_take(spec, profiler_settings_key(a->session.profiler), settings);
 	put_number(spec, "pauseBudgetMilliseconds", a->session.pause_budget_ms);
-	put_text(spec, "baselineSession", a->baseline);
+	set_text_if_given(spec, "baselineSession", a->baseline);
 	if (a->session.reveal)
 		json_object_set_new(spec, "reveal", json_true());
-	put_text(output, "store", a->store);
+	set_text_if_given(output, "store", a->store);
 	put_object_take(spec, "output", output);
 	if (a->session.duration_seconds > 590) /* the default deadline holds the default duration and some waiting */
 		put_number(spec, "activeDeadlineSeconds", a->session.duration_seconds + 300);
 	return spec;
 }
 
-static char *name_of(const struct plugin_args *a, const struct plugin_target *target, const char *suffix)
+static char *manifest_name(const struct plugin_args *a, const struct plugin_target *target, const char *suffix)
 {
 	if (a->name)
 		return mem_strdup(a->name);
@@ -78,7 +78,7 @@ static char *name_of(const struct plugin_args *a, const struct plugin_target *ta
 json_t *plugin_manifest_make(const struct plugin_args *a, const struct plugin_target *target, const json_t *selector, const char *namespace,
 			     const char *suffix, struct err *e)
 {
-	char *name = name_of(a, target, suffix);
+	char *name = manifest_name(a, target, suffix);
 	json_t *spec = spec_json(a, target, selector);
 	json_t *out = json_pack("{s:s, s:s, s:{s:s, s:s}, s:o}", "apiVersion", API_GROUP_VERSION, "kind", SESSION_KIND, "metadata", "name", name,
 				"namespace", namespace, "spec", spec);
@@ -100,7 +100,7 @@ json_t *plugin_manifest_make(const struct plugin_args *a, const struct plugin_ta
 /* YAML ------------------------------------------------------------------------------------------------------------- */
 
 /* Words that cannot be taken for anything but text; all else is quoted as JSON, which is YAML. */
-static bool is_plain(const char *s)
+static bool is_plain_yaml(const char *s)
 {
 	static const char *const other[] = {"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~"};
 	if (!isalpha((unsigned char)*s))
@@ -117,7 +117,7 @@ static bool is_plain(const char *s)
 static void put_scalar(const json_t *v, struct buf *out)
 {
 	const char *s = json_string_value(v);
-	if (s && is_plain(s))
+	if (s && is_plain_yaml(s))
 		buf_puts(out, s);
 	else if (s)
 		text_append_json(out, s, strlen(s));
@@ -138,7 +138,7 @@ static void put_indent(int depth, struct buf *out)
 	buf_printf(out, "%*s", 2 * depth, "");
 }
 
-static void put_value(const json_t *v, int depth, bool inline_first, struct buf *out);
+static void put_yaml_value(const json_t *v, int depth, bool inline_first, struct buf *out);
 
 /* After "key:" or "-": a scalar on the same line, else below. */
 static void put_child(const json_t *v, int depth, bool in_list, struct buf *out)
@@ -150,14 +150,14 @@ static void put_child(const json_t *v, int depth, bool in_list, struct buf *out)
 		buf_putc(out, '\n');
 	} else if (in_list) {
 		buf_putc(out, ' ');
-		put_value(v, depth + 1, true, out);
+		put_yaml_value(v, depth + 1, true, out);
 	} else {
 		buf_putc(out, '\n');
-		put_value(v, json_is_array(v) ? depth : depth + 1, false, out);
+		put_yaml_value(v, json_is_array(v) ? depth : depth + 1, false, out);
 	}
 }
 
-static void put_value(const json_t *v, int depth, bool inline_first, struct buf *out)
+static void put_yaml_value(const json_t *v, int depth, bool inline_first, struct buf *out)
 {
 	const char *key;
 	json_t *child;
@@ -166,7 +166,7 @@ static void put_value(const json_t *v, int depth, bool inline_first, struct buf 
 		if (!inline_first)
 			put_indent(depth, out);
 		inline_first = false;
-		if (is_plain(key))
+		if (is_plain_yaml(key))
 			buf_puts(out, key);
 		else
 			text_append_json(out, key, strlen(key));
@@ -184,5 +184,5 @@ static void put_value(const json_t *v, int depth, bool inline_first, struct buf 
 
 void plugin_manifest_yaml(const json_t *value, struct buf *out)
 {
-	put_value(value, 0, false, out);
+	put_yaml_value(value, 0, false, out);
 }

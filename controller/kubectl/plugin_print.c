@@ -13,7 +13,7 @@
 #define CELL_MAX_BYTES 400
 #define GAP 3
 
-static size_t chars(const char *s)
+static size_t count_chars(const char *s)
 {
 	size_t count = 0;
 	for (; *s; s++)
@@ -51,12 +51,12 @@ int plugin_print_json(const json_t *value, FILE *out)
 	return good ? PLUGIN_OK : PLUGIN_FAILED;
 }
 
-static void put_row(const char *const *cells, size_t columns, const size_t *widths, struct buf *out)
+static void put_table_row(const char *const *cells, size_t columns, const size_t *widths, struct buf *out)
 {
 	for (size_t i = 0; i < columns; i++) {
 		buf_puts(out, cells[i]);
 		if (i + 1 < columns)
-			buf_printf(out, "%*s", (int)(widths[i] - chars(cells[i]) + GAP), "");
+			buf_printf(out, "%*s", (int)(widths[i] - count_chars(cells[i]) + GAP), "");
 	}
 	buf_putc(out, '\n');
 }
@@ -64,7 +64,7 @@ static void put_row(const char *const *cells, size_t columns, const size_t *widt
 static void widen(const char *const *cells, size_t columns, size_t *widths)
 {
 	for (size_t i = 0; i < columns; i++) {
-		size_t n = chars(cells[i]);
+		size_t n = count_chars(cells[i]);
 		widths[i] = n > widths[i] ? n : widths[i];
 	}
 }
@@ -78,9 +78,9 @@ void plugin_print_table(const char *const *heads, size_t columns, const char *co
 	for (size_t i = 0; i < row_count; i++)
 		widen(cells + i * columns, columns, w);
 	if (heads)
-		put_row(heads, columns, w, out);
+		put_table_row(heads, columns, w, out);
 	for (size_t i = 0; i < row_count; i++)
-		put_row(cells + i * columns, columns, w, out);
+		put_table_row(cells + i * columns, columns, w, out);
 }
 
 /* API tables ------------------------------------------------------------------------------------------------------- */
@@ -99,7 +99,7 @@ static void add_cell_take(struct api_table *t, char *cell)
 	t->cells[t->count++] = cell;
 }
 
-static char *shown(const char *s)
+static char *printable_cell(const char *s)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, CELL_MAX_BYTES * 8);
@@ -107,10 +107,10 @@ static char *shown(const char *s)
 	return mem_strdup(buf_str(&text));
 }
 
-static char *cell_text(const json_t *cell)
+static char *json_cell_text(const json_t *cell)
 {
 	if (json_is_string(cell))
-		return shown(json_string_value(cell));
+		return printable_cell(json_string_value(cell));
 	if (json_is_integer(cell))
 		return mem_printf("%lld", (long long)json_integer_value(cell));
 	if (json_is_real(cell))
@@ -128,7 +128,7 @@ static void add_heads(struct api_table *t, const json_t *table, bool wide)
 		if ((!wide && jsonx_int_at(column, "priority", 0) > 0) || shown_columns + t->namespaces == PLUGIN_COLUMNS)
 			continue;
 		t->places[shown_columns++] = i;
-		char *name = shown(jsonx_str_at(column, "name", ""));
+		char *name = printable_cell(jsonx_str_at(column, "name", ""));
 		for (char *c = name; *c; c++)
 			*c = (char)toupper((unsigned char)*c);
 		add_cell_take(t, name);
@@ -136,15 +136,15 @@ static void add_heads(struct api_table *t, const json_t *table, bool wide)
 	t->columns = shown_columns + t->namespaces;
 }
 
-static void add_rows(struct api_table *t, const json_t *table)
+static void add_api_rows(struct api_table *t, const json_t *table)
 {
 	size_t i;
 	json_t *row;
 	json_array_foreach(jsonx_at(table, "rows"), i, row) {
 		if (t->namespaces)
-			add_cell_take(t, shown(jsonx_str_at(row, "object.metadata.namespace", "")));
+			add_cell_take(t, printable_cell(jsonx_str_at(row, "object.metadata.namespace", "")));
 		for (size_t k = 0; k < t->columns - t->namespaces; k++)
-			add_cell_take(t, cell_text(json_array_get(jsonx_at(row, "cells"), t->places[k])));
+			add_cell_take(t, json_cell_text(json_array_get(jsonx_at(row, "cells"), t->places[k])));
 	}
 }
 
@@ -152,7 +152,7 @@ void plugin_print_api_table(const json_t *table, bool wide, bool namespaces, boo
 {
 	struct api_table t = {.namespaces = namespaces};
 	add_heads(&t, table, wide);
-	add_rows(&t, table);
+	add_api_rows(&t, table);
 	const char *const *cells = (const char *const *)t.cells;
 	if (t.columns)
 		plugin_print_table(heads ? cells : NULL, t.columns, cells + t.columns, t.count / t.columns - 1, widths, out);

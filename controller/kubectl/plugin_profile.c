@@ -38,7 +38,7 @@ static int make_suffix(char out[SUFFIX_CHARS + 1], struct err *e)
 }
 
 /* A pod that is not there is better said now than in a session's status. Who may not look at pods may ask all the same. */
-static int check_pod(struct profile *p, struct err *e)
+static int check_pod_exists(struct profile *p, struct err *e)
 {
 	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = p->connection.namespace, .name = p->target.name};
 	struct err why = ERR_INIT;
@@ -59,11 +59,11 @@ static int resolve_workload(struct profile *p, struct err *e)
 	return p->selector ? 0 : -1;
 }
 
-static int resolve(struct profile *p, struct err *e)
+static int resolve_target(struct profile *p, struct err *e)
 {
 	switch (p->target.kind) {
 	case PLUGIN_TARGET_POD:
-		return check_pod(p, e);
+		return check_pod_exists(p, e);
 	case PLUGIN_TARGET_WORKLOAD:
 		return resolve_workload(p, e);
 	case PLUGIN_TARGET_LABELS:
@@ -73,14 +73,14 @@ static int resolve(struct profile *p, struct err *e)
 	return 0;
 }
 
-static int prepare(struct profile *p, struct err *e)
+static int prepare_profile(struct profile *p, struct err *e)
 {
 	const struct plugin_args *a = p->a;
 	char suffix[SUFFIX_CHARS + 1];
 	if (plugin_target_parse(a->words.count ? a->words.at[0] : "", a->selector, &p->target, e) < 0 || make_suffix(suffix, e) < 0)
 		return -1;
 	p->signal_fd = plugin_follow_signals(e);
-	if (p->signal_fd < 0 || plugin_connect(a, -1, &p->connection, e) < 0 || resolve(p, e) < 0)
+	if (p->signal_fd < 0 || plugin_connect(a, -1, &p->connection, e) < 0 || resolve_target(p, e) < 0)
 		return -1;
 	p->manifest = plugin_manifest_make(a, &p->target, p->selector, p->connection.namespace, suffix, e);
 	return p->manifest ? 0 : -1;
@@ -133,7 +133,7 @@ static void print_result(const json_t *session)
 }
 
 /* Ended early by us with something to show is what was wished. */
-static int conclude(const struct profile *p, const struct plugin_follow *f, const char *name)
+static int conclude_profile(const struct profile *p, const struct plugin_follow *f, const char *name)
 {
 	struct plugin_progress r;
 	plugin_progress_read(f->session, &r);
@@ -148,7 +148,7 @@ static int conclude(const struct profile *p, const struct plugin_follow *f, cons
 	return PLUGIN_OK;
 }
 
-static int follow(struct profile *p, struct err *e)
+static int follow_session(struct profile *p, struct err *e)
 {
 	const char *name = jsonx_str_at(p->manifest, "metadata.name", "");
 	struct plugin_follow f = {.connection = &p->connection, .name = name, .signal_fd = p->signal_fd, .quiet = p->a->quiet};
@@ -158,7 +158,7 @@ static int follow(struct profile *p, struct err *e)
 			print_object(p, f.session);
 		else
 			print_result(f.session);
-		status = conclude(p, &f, name);
+		status = conclude_profile(p, &f, name);
 		if (p->a->output && f.end == PLUGIN_FOLLOW_COMPLETED && jsonx_str_at(f.session, "status.diagnosis", "")[0] &&
 		    plugin_reports_download(p->a, &p->connection, f.session, p->a->output, e) < 0)
 			status = -1;
@@ -169,16 +169,16 @@ static int follow(struct profile *p, struct err *e)
 	return status;
 }
 
-static int run(struct profile *p, struct err *e)
+static int run_plugin_profile(struct profile *p, struct err *e)
 {
-	if (prepare(p, e) < 0)
+	if (prepare_profile(p, e) < 0)
 		return e->kind == ERR_INVALID && e->code == 0 ? PLUGIN_USAGE : PLUGIN_FAILED;
 	if (p->a->dry_run)
 		return print_object(p, p->manifest);
 	if (create(p, e) < 0)
 		return PLUGIN_FAILED;
 	if (!p->a->no_wait) {
-		int status = follow(p, e);
+		int status = follow_session(p, e);
 		return status < 0 ? PLUGIN_FAILED : status;
 	}
 	if (wants_object(p))
@@ -191,7 +191,7 @@ int plugin_profile(const struct plugin_args *a)
 {
 	struct profile p = {.a = a, .signal_fd = -1};
 	struct err e = ERR_INIT;
-	int status = run(&p, &e);
+	int status = run_plugin_profile(&p, &e);
 	if (e.kind != ERR_NONE)
 		plugin_print_error(&e);
 	json_decref(p.manifest);

@@ -44,7 +44,7 @@ static void put_outside(struct buf *out, const char *s, size_t most)
 }
 
 /* Several lines of outside text, each escaped. */
-static void put_lines(struct buf *out, const char *s)
+static void put_printable_lines(struct buf *out, const char *s)
 {
 	while (*s) {
 		size_t len = strcspn(s, "\n");
@@ -128,7 +128,7 @@ static void put_reports(const json_t *reports, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static void put_target(const json_t *target, struct buf *out)
+static void put_progress_target(const json_t *target, struct buf *out)
 {
 	const char *phase = jsonx_str_at(target, "phase", ""), *reason = jsonx_str_at(target, "reason", "");
 	buf_puts(out, "\npod ");
@@ -155,7 +155,7 @@ static void put_comparison(const json_t *session, struct buf *out)
 	buf_puts(out, "\ncompared with ");
 	put_outside(out, jsonx_str_at(session, "spec.baselineSession", "?"), NAME_MAX_BYTES);
 	buf_puts(out, ":\n");
-	put_lines(out, comparison);
+	put_printable_lines(out, comparison);
 }
 
 int plugin_progress_result(const json_t *session, struct buf *out)
@@ -164,9 +164,9 @@ int plugin_progress_result(const json_t *session, struct buf *out)
 	size_t i;
 	json_t *target;
 	plugin_progress_read(session, &p);
-	put_lines(out, p.diagnosis);
+	put_printable_lines(out, p.diagnosis);
 	put_comparison(session, out);
 	json_array_foreach(jsonx_at(session, "status.targets"), i, target)
-		put_target(target, out);
+		put_progress_target(target, out);
 	return out->full ? -1 : 0;
 }

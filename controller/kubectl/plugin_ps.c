@@ -12,7 +12,7 @@
 #define CELL_MAX_BYTES 300
 #define COLUMNS 9
 
-static char *shown(const char *s)
+static char *printable_process_text(const char *s)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, CELL_MAX_BYTES * 8);
@@ -22,7 +22,7 @@ static char *shown(const char *s)
 
 static char *text_at(const json_t *item, const char *path)
 {
-	return shown(jsonx_str_at(item, path, ""));
+	return printable_process_text(jsonx_str_at(item, path, ""));
 }
 
 static char *memory_of(const json_t *item)
@@ -40,10 +40,10 @@ static char *cpu_of(const json_t *item)
 static char *verdict_of(const json_t *item)
 {
 	const char *reason = jsonx_str_at(item, "reason", "no");
-	return json_is_true(json_object_get(item, "canProfile")) ? mem_strdup("yes") : shown(reason);
+	return json_is_true(json_object_get(item, "canProfile")) ? mem_strdup("yes") : printable_process_text(reason);
 }
 
-static void add_row(const json_t *item, char **cells)
+static void fill_process_row(const json_t *item, char **cells)
 {
 	cells[0] = text_at(item, "namespace");
 	cells[1] = text_at(item, "pod");
@@ -65,7 +65,7 @@ void plugin_ps_print(const json_t *answer, bool namespaces, struct buf *out)
 	const char **shown_cells = mem_calloc(count * width + 1, sizeof *shown_cells);
 	json_t *item;
 	json_array_foreach(items, i, item) {
-		add_row(item, cells + i * COLUMNS);
+		fill_process_row(item, cells + i * COLUMNS);
 		for (size_t k = 0; k < width; k++)
 			shown_cells[i * width + k] = cells[i * COLUMNS + skip + k];
 	}
@@ -88,7 +88,7 @@ static void print_warnings(const json_t *answer)
 	}
 }
 
-static int print(const struct plugin_args *a, const json_t *answer)
+static int print_processes(const struct plugin_args *a, const json_t *answer)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, TABLE_MAX_BYTES);
@@ -115,7 +115,7 @@ int plugin_ps(const struct plugin_args *a)
 	if (rc == 0)
 		rc = plugin_rest_json(&rest, segments, query, &answer, &e);
 	if (rc == 0)
-		rc = print(a, answer);
+		rc = print_processes(a, answer);
 	if (rc < 0)
 		plugin_print_error(&e);
 	plugin_rest_close(&rest);

@@ -37,14 +37,14 @@ struct download {
 	EVP_MD_CTX *hash;
 };
 
-static int on_body(void *ctx, const char *data, size_t len, struct err *e)
+static int receive_report(void *ctx, const char *data, size_t len, struct err *e)
 {
 	struct download *d = ctx;
 	EVP_DigestUpdate(d->hash, data, len);
 	return buf_append(&d->body, data, len) < 0 ? err_set(e, ERR_INVALID, 0, "a report larger than %d MiB", REPORT_MAX_BYTES >> 20) : 0;
 }
 
-static int check(const struct download *d, const json_t *report, struct err *e)
+static int check_download(const struct download *d, const json_t *report, struct err *e)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
 	unsigned len = 0;
@@ -59,14 +59,14 @@ static int check(const struct download *d, const json_t *report, struct err *e)
 }
 
 /* What the status says of it is what came. *out is initialised here. */
-static int fetch(struct plugin_rest *rest, const char *id, const char *pod, const json_t *report, struct buf *out, struct err *e)
+static int fetch_report(struct plugin_rest *rest, const char *id, const char *pod, const json_t *report, struct buf *out, struct err *e)
 {
 	const char *name = jsonx_str_at(report, "name", "");
 	const char *segments[] = {"sessions", id, "reports", pod, name, NULL};
 	struct download d = {.hash = EVP_MD_CTX_new()};
 	buf_init(&d.body, REPORT_MAX_BYTES);
 	int rc = d.hash && EVP_DigestInit_ex(d.hash, EVP_sha256(), NULL) == 1 ? 0 : err_set(e, ERR_INTERNAL, 0, "no SHA-256");
-	if (rc == 0 && (plugin_rest_bytes(rest, segments, on_body, &d, e) < 0 || check(&d, report, e) < 0))
+	if (rc == 0 && (plugin_rest_bytes(rest, segments, receive_report, &d, e) < 0 || check_download(&d, report, e) < 0))
 		rc = err_prefix(e, "%.200s of %.100s", name, pod);
 	EVP_MD_CTX_free(d.hash);
 	*out = d.body;
@@ -89,7 +89,7 @@ static char *id_of(const json_t *session)
 	return mem_printf("%s.%s", jsonx_str_at(session, "metadata.namespace", ""), jsonx_str_at(session, "metadata.name", ""));
 }
 
-static int get_session(struct plugin_connection *c, const char *name, json_t **out, struct err *e)
+static int get_named_session(struct plugin_connection *c, const char *name, json_t **out, struct err *e)
 {
 	if (!plugin_target_is_name(name))
 		return err_set(e, ERR_INVALID, 0, "%.100s: no name of a session", name);
@@ -127,7 +127,7 @@ static int save_target(const struct plugin_args *a, struct plugin_rest *rest, co
 		AUTO_BUF struct buf body = {0};
 		if (!plugin_reports_is_file_name(name))
 			return err_set(e, ERR_PROTOCOL, 0, "the status names a report that is no file's name");
-		if (fetch(rest, id, pod, report, &body, e) < 0 || fsio_write_atomic(path, body.data ? body.data : "", body.len, 0644, e) < 0)
+		if (fetch_report(rest, id, pod, report, &body, e) < 0 || fsio_write_atomic(path, body.data ? body.data : "", body.len, 0644, e) < 0)
 			return -1;
 	}
 	if (a->open)
@@ -170,11 +170,11 @@ static void print_places(const json_t *session)
 }
 
 /* Without the REST API the diagnosis and the places are still worth something. */
-static int report(const struct plugin_args *a, struct plugin_connection *c, struct err *e)
+static int run_report(const struct plugin_args *a, struct plugin_connection *c, struct err *e)
 {
 	const char *name = a->words.at[0];
 	AUTO_JSON json_t *session = NULL;
-	if (get_session(c, name, &session, e) < 0)
+	if (get_named_session(c, name, &session, e) < 0)
 		return -1;
 	if (plugin_reports_download(a, c, session, a->output ? a->output : name, e) == 0)
 		return 0;
@@ -183,7 +183,7 @@ static int report(const struct plugin_args *a, struct plugin_connection *c, stru
 	return -1;
 }
 
-static int run(const struct plugin_args *a, int (*command)(const struct plugin_args *a, struct plugin_connection *c, struct err *e))
+static int run_with_connection(const struct plugin_args *a, int (*command)(const struct plugin_args *a, struct plugin_connection *c, struct err *e))
 {
 	struct plugin_connection c = {0};
 	struct err e = ERR_INIT;
@@ -198,7 +198,7 @@ static int run(const struct plugin_args *a, int (*command)(const struct plugin_a
 
 int plugin_reports_report(const struct plugin_args *a)
 {
-	return run(a, report);
+	return run_with_connection(a, run_report);
 }
 
 /* diff ------------------------------------------------------------------------------------------------------------- */
@@ -209,13 +209,13 @@ static int fetch_json(const struct plugin_args *a, struct plugin_connection *c, 
 	AUTO_JSON json_t *session = NULL;
 	size_t i;
 	json_t *target;
-	if (get_session(c, name, &session, e) < 0)
+	if (get_named_session(c, name, &session, e) < 0)
 		return -1;
 	AUTO_FREE char *id = id_of(session);
 	json_array_foreach(jsonx_at(session, "status.targets"), i, target) {
 		const json_t *wanted = is_wanted(a, target) ? report_named(target, "report.json") : NULL;
 		if (wanted)
-			return fetch(rest, id, jsonx_str_at(target, "podName", ""), wanted, out, e);
+			return fetch_report(rest, id, jsonx_str_at(target, "podName", ""), wanted, out, e);
 	}
 	return err_set(e, ERR_NOT_FOUND, 0, "the session %.200s has no report.json%s%.100s", name, a->pod ? " of pod " : "", a->pod ? a->pod : "");
 }
@@ -241,7 +241,7 @@ int plugin_reports_diff(const struct plugin_args *a)
 	struct err e = ERR_INIT;
 	bool files[2] = {strchr(a->words.at[0], '/') != NULL, strchr(a->words.at[1], '/') != NULL};
 	if (!files[0] && !files[1])
-		return run(a, diff_sessions);
+		return run_with_connection(a, diff_sessions);
 	int rc = files[0] && files[1] ? report_diff_files(a->words.at[0], a->words.at[1], a->json, a->output, stdout, &e)
 				      : err_set(&e, ERR_INVALID, 0, "give two sessions or two files (files have a '/', such as ./report.json)");
 	if (rc < 0)

@@ -132,7 +132,7 @@ static int open_forwarded(const struct plugin_args *a, struct plugin_connection 
 	return r->http ? start_forward(a, r, e) : -1;
 }
 
-static int open_server(const struct plugin_args *a, const char *server, struct plugin_rest *r, struct err *e)
+static int open_given_server(const struct plugin_args *a, const char *server, struct plugin_rest *r, struct err *e)
 {
 	struct http_tls tls = {.ca_file = a->server_ca};
 	if (plugin_rest_check_server(server, e) < 0)
@@ -152,7 +152,7 @@ int plugin_rest_open(const struct plugin_args *a, struct plugin_connection *c, s
 	*out = (struct plugin_rest){.forward_fd = -1};
 	int rc = find_token(a, c, &out->token, e);
 	if (rc == 0)
-		rc = server ? open_server(a, server, out, e) : open_forwarded(a, c, out, e);
+		rc = server ? open_given_server(a, server, out, e) : open_forwarded(a, c, out, e);
 	if (rc < 0)
 		plugin_rest_close(out);
 	return rc;
@@ -178,8 +178,8 @@ static int problem(int status, const struct buf *body, struct err *e)
 	return err_set(e, http_status_kind(status), status, "the controller's REST API answered %d", status);
 }
 
-static int get(struct plugin_rest *r, const char *const *segments, const char *const *query, struct http_request *q, struct http_response *answer,
-	       struct err *e)
+static int get_rest_path(struct plugin_rest *r, const char *const *segments, const char *const *query, struct http_request *q, struct http_response *answer,
+			 struct err *e)
 {
 	AUTO_BUF struct buf url;
 	buf_init(&url, 16384);
@@ -208,7 +208,7 @@ int plugin_rest_json(struct plugin_rest *r, const char *const *segments, const c
 {
 	struct http_request q = {.timeout_ms = CALL_MS, .max_response_bytes = JSON_MAX_BYTES};
 	struct http_response answer;
-	if (get(r, segments, query, &q, &answer, e) < 0)
+	if (get_rest_path(r, segments, query, &q, &answer, e) < 0)
 		return -1;
 	*out = jsonx_parse(buf_str(&answer.body), answer.body.len, "the REST API's answer", e);
 	http_response_fini(&answer);
@@ -219,7 +219,7 @@ int plugin_rest_bytes(struct plugin_rest *r, const char *const *segments, http_b
 {
 	struct http_request q = {.stall_timeout_ms = STALL_MS, .on_body = on_body, .on_body_ctx = ctx};
 	struct http_response answer;
-	if (get(r, segments, NULL, &q, &answer, e) < 0)
+	if (get_rest_path(r, segments, NULL, &q, &answer, e) < 0)
 		return -1;
 	http_response_fini(&answer);
 	return 0;

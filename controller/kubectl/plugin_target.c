@@ -99,7 +99,7 @@ static void skip_space(struct reader *r)
 }
 
 /* A key or a value: whatever stands until a sign; what it may be is checked by label_selector.h. */
-static char *take_word(struct reader *r)
+static char *parse_selector_word(struct reader *r)
 {
 	skip_space(r);
 	size_t len = strcspn(r->at, " \t,=!()<>");
@@ -118,7 +118,7 @@ static bool take_sign(struct reader *r, const char *sign)
 	return true;
 }
 
-static void add_expression(struct reader *r, const char *key, const char *operator, json_t *values)
+static void add_selector_expression(struct reader *r, const char *key, const char *operator, json_t *values)
 {
 	json_t *x = json_object();
 	json_object_set_new(x, "key", json_string(key));
@@ -135,7 +135,7 @@ static json_t *take_values(struct reader *r)
 	bool more = take_sign(r, "(");
 	bool closed = false;
 	while (more) {
-		AUTO_FREE char *value = take_word(r);
+		AUTO_FREE char *value = parse_selector_word(r);
 		json_array_append_new(values, json_string(value));
 		more = take_sign(r, ",");
 		closed = !more && take_sign(r, ")");
@@ -148,27 +148,27 @@ static json_t *take_values(struct reader *r)
 	return values;
 }
 
-static bool take_set(struct reader *r, const char *key, const char *operator)
+static bool parse_selector_set(struct reader *r, const char *key, const char *operator)
 {
 	skip_space(r);
 	json_t *values = take_values(r);
 	if (values)
-		add_expression(r, key, operator, values);
+		add_selector_expression(r, key, operator, values);
 	return values != NULL;
 }
 
 static bool take_not_equal(struct reader *r, const char *key)
 {
-	AUTO_FREE char *value = take_word(r);
-	add_expression(r, key, "NotIn", json_pack("[s]", value));
+	AUTO_FREE char *value = parse_selector_word(r);
+	add_selector_expression(r, key, "NotIn", json_pack("[s]", value));
 	return true;
 }
 
 static bool take_equal(struct reader *r, const char *key)
 {
-	AUTO_FREE char *value = take_word(r);
+	AUTO_FREE char *value = parse_selector_word(r);
 	if (json_object_get(r->labels, key)) /* twice: both must hold */
-		add_expression(r, key, "In", json_pack("[s]", value));
+		add_selector_expression(r, key, "In", json_pack("[s]", value));
 	else
 		json_object_set_new(r->labels, key, json_string(value));
 	return true;
@@ -178,11 +178,11 @@ static bool take_requirement(struct reader *r)
 {
 	skip_space(r);
 	bool absent = take_sign(r, "!");
-	AUTO_FREE char *key = take_word(r);
+	AUTO_FREE char *key = parse_selector_word(r);
 	if (!key[0])
 		return false;
 	if (absent || *r->at == ',' || !*r->at) {
-		add_expression(r, key, absent ? "DoesNotExist" : "Exists", NULL);
+		add_selector_expression(r, key, absent ? "DoesNotExist" : "Exists", NULL);
 		return true;
 	}
 	if (take_sign(r, "!="))
@@ -190,8 +190,8 @@ static bool take_requirement(struct reader *r)
 	if (take_sign(r, "==") || take_sign(r, "="))
 		return take_equal(r, key);
 	if (take_sign(r, "notin"))
-		return take_set(r, key, "NotIn");
-	return take_sign(r, "in") && take_set(r, key, "In");
+		return parse_selector_set(r, key, "NotIn");
+	return take_sign(r, "in") && parse_selector_set(r, key, "In");
 }
 
 static int check_selector(const json_t *selector, const char *path, struct err *e)

@@ -116,14 +116,14 @@ static int post(struct hub_link *l, const struct link_msg *m, struct err *e)
 	return text ? post_text_take(l, text, e) : -1;
 }
 
-static struct hub_link *find(struct agent_hub *h, const char *node)
+static struct hub_link *find_hub_link(struct agent_hub *h, const char *node)
 {
 	struct hub_link *l = NULL;
 	HASH_FIND_STR(h->nodes, node, l);
 	return l;
 }
 
-static void wake(struct agent_hub *h)
+static void wake_hub(struct agent_hub *h)
 {
 	if (h->transport.wake)
 		h->transport.wake(h->transport.ctx);
@@ -195,9 +195,9 @@ static void announce_leader(struct hub_link *l)
 	post(l, &m, NULL);
 }
 
-static void enter(struct agent_hub *h, struct hub_link *l)
+static void register_hub_link(struct agent_hub *h, struct hub_link *l)
 {
-	struct hub_link *older = find(h, l->node);
+	struct hub_link *older = find_hub_link(h, l->node);
 	if (older) {
 		HASH_DELETE(hh, h->nodes, older);
 		older->replaced = true;
@@ -219,12 +219,12 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 	l->info.profilers = m->u.hello.profilers;
 	l->info.highest_epoch = m->epoch;
 	if (!l->said_hello) {
-		enter(h, l);
+		register_hub_link(h, l);
 		if (h->epoch > 0)
 			announce_leader(l);
 	}
 	pthread_mutex_unlock(&h->lock);
-	wake(h);
+	wake_hub(h);
 	if (h->cb.on_node)
 		h->cb.on_node(h->cb.ctx, l->node, true, m->epoch);
 	for (size_t i = 0; i < m->u.hello.job_count && h->cb.on_job; i++)
@@ -304,7 +304,7 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *out)
 {
 	pthread_mutex_lock(&h->lock);
-	struct hub_link *l = find(h, node);
+	struct hub_link *l = find_hub_link(h, node);
 	if (l && out)
 		*out = l->info;
 	pthread_mutex_unlock(&h->lock);
@@ -313,7 +313,7 @@ bool agent_hub_lookup(struct agent_hub *h, const char *node, struct agent_info *
 
 static int send_locked(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)
 {
-	struct hub_link *l = find(h, node);
+	struct hub_link *l = find_hub_link(h, node);
 	if (!l)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_NodeWithoutAgent, "no agent of node %s is linked", node);
 	return post(l, m, e);
@@ -327,7 +327,7 @@ static int send_as_leader(struct agent_hub *h, const char *node, struct link_msg
 	int rc = h->epoch > 0 ? send_locked(h, node, m, e) : err_set(e, ERR_CONFLICT, 0, "this replica does not lead");
 	pthread_mutex_unlock(&h->lock);
 	if (rc == 0)
-		wake(h);
+		wake_hub(h);
 	return rc;
 }
 
@@ -372,7 +372,7 @@ int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg 
 	int rc = send_locked(h, node, m, e);
 	pthread_mutex_unlock(&h->lock);
 	if (rc == 0)
-		wake(h);
+		wake_hub(h);
 	return rc;
 }
 
@@ -394,7 +394,7 @@ void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
 	}
 	pthread_mutex_unlock(&h->lock);
 	if (announce)
-		wake(h);
+		wake_hub(h);
 }
 
 int64_t agent_hub_highest_epoch(struct agent_hub *h, int64_t most)
@@ -446,7 +446,7 @@ static bool ask_node(struct agent_hub *h, size_t first, const struct usage_wait 
 	return sent;
 }
 
-static void wait_answers(struct agent_hub *h, const struct usage_wait *w, int64_t deadline_ms)
+static void wait_usage_answers(struct agent_hub *h, const struct usage_wait *w, int64_t deadline_ms)
 {
 	while (w->outstanding > 0) {
 		if (thread_cond_wait_until(&h->answered, &h->lock, deadline_ms) != 0)
@@ -469,9 +469,9 @@ void agent_hub_usage(struct agent_hub *h, const char *const *nodes, struct link_
 	w.next = h->waits;
 	h->waits = &w;
 	pthread_mutex_unlock(&h->lock);
-	wake(h);
+	wake_hub(h);
 	pthread_mutex_lock(&h->lock);
-	wait_answers(h, &w, deadline_ms);
+	wait_usage_answers(h, &w, deadline_ms);
 	struct usage_wait **p = &h->waits;
 	while (*p != &w)
 		p = &(*p)->next;

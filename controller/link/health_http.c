@@ -31,7 +31,7 @@ static int answer_metrics(struct lws *wsi, const struct link_server *s)
 }
 
 /* The vhost's own events. */
-static int admit_connection(const struct link_server *s)
+static int admit_health_connection(const struct link_server *s)
 {
 	if (s->health_connections < CONNECTIONS_MAX)
 		return 0;
@@ -46,7 +46,7 @@ int health_http_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 	struct link_server *s = wsi ? link_server_of(wsi) : NULL;
 	switch (reason) {
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
-		return s ? admit_connection(s) : -1;
+		return s ? admit_health_connection(s) : -1;
 	case LWS_CALLBACK_WSI_CREATE:
 		if (s)
 			s->health_connections++;

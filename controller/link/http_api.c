@@ -83,14 +83,14 @@ int http_api_answer(struct lws *wsi, unsigned status, const char *media_type, co
 	return lws_http_transaction_completed(wsi) ? -1 : 0;
 }
 
-static int answer(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
+static int answer_http(struct lws *wsi, struct http_conn *c, unsigned status, const char *text)
 {
 	AUTO_FREE char *body = mem_printf("%s\n", text);
 	forget_request(c);
 	return http_api_answer(wsi, status, "text/plain; charset=utf-8", body, strlen(body));
 }
 
-static unsigned status_of(const struct err *e)
+static unsigned http_status(const struct err *e)
 {
 	switch (e->kind) {
 	case ERR_DENIED:
@@ -122,14 +122,14 @@ static void answer_later(struct http_conn *c, unsigned status, const char *text)
 
 /* Up -------------------------------------------------------------------------------------------------------------- */
 
-static void read_query(struct lws *wsi, struct buf *out)
+static void read_http_query(struct lws *wsi, struct buf *out)
 {
 	char part[512];
 	for (int i = 0; lws_hdr_copy_fragment(wsi, part, sizeof part, WSI_TOKEN_HTTP_URI_ARGS, i) > 0; i++)
 		buf_printf(out, "%s%s", out->len ? "&" : "", part);
 }
 
-static int64_t content_length(struct lws *wsi)
+static int64_t http_content_length(struct lws *wsi)
 {
 	char text[24];
 	if (lws_hdr_copy(wsi, text, sizeof text, WSI_TOKEN_HTTP_CONTENT_LENGTH) <= 0)
@@ -151,7 +151,7 @@ static void refuse_upload(struct http_conn *c, const struct err *e)
 	report_upload_abort(steal_ptr(&c->upload));
 	free(c->refusal);
 	c->refusal = mem_printf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, e->message);
-	c->refusal_status = status_of(e);
+	c->refusal_status = http_status(e);
 	LOG_WARN("store", "a report is not taken", LOG_S("error", e->message[0] ? e->message : ""));
 	metrics_count(METRIC_STORE_REQUESTS, "refused");
 }
@@ -159,7 +159,7 @@ static void refuse_upload(struct http_conn *c, const struct err *e)
 static int answer_refusal(struct lws *wsi, struct http_conn *c)
 {
 	AUTO_FREE char *text = steal_ptr(&c->refusal);
-	return answer(wsi, c, c->refusal_status, text);
+	return answer_http(wsi, c, c->refusal_status, text);
 }
 
 static int receive_body(struct http_conn *c, const void *data, size_t len)
@@ -184,7 +184,7 @@ static int end_upload(struct lws *wsi, struct http_conn *c)
 	if (c->refusal)
 		return answer_refusal(wsi, c);
 	metrics_count(METRIC_STORE_REQUESTS, "put");
-	return answer(wsi, c, HTTP_STATUS_OK, "stored");
+	return answer_http(wsi, c, HTTP_STATUS_OK, "stored");
 }
 
 static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
@@ -192,8 +192,8 @@ static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
 	struct err e = ERR_INIT;
 	AUTO_BUF struct buf query;
 	buf_init(&query, 2048);
-	read_query(wsi, &query);
-	int64_t length = content_length(wsi);
+	read_http_query(wsi, &query);
+	int64_t length = http_content_length(wsi);
 	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
 	if (c->upload && length == report_upload_size(c->upload))
 		return length > 0 ? 0 : end_upload(wsi, c); /* of an empty body nothing would be told */
@@ -215,12 +215,12 @@ struct access_event {
 	bool good;
 };
 
-static void open_report(struct http_conn *c, const char *key, const struct report_path *path)
+static void open_stored_report(struct http_conn *c, const char *key, const struct report_path *path)
 {
 	struct err e = ERR_INIT;
 	int fd = report_store_open(c->server->config.reports, key, &c->left, &e);
 	if (fd < 0) {
-		answer_later(c, status_of(&e), "no such report");
+		answer_later(c, http_status(&e), "no such report");
 		return;
 	}
 	c->fd = fd + 1;
@@ -238,9 +238,9 @@ static void deliver_access(struct link_server *s, struct link_event *ev)
 		HASH_DEL(s->http_conns, c);
 		c->id = 0;
 		if (a->good)
-			open_report(c, a->key, &a->path);
+			open_stored_report(c, a->key, &a->path);
 		else
-			answer_later(c, status_of(&a->error), a->error.kind == ERR_DENIED ? a->error.message : "try again later");
+			answer_later(c, http_status(&a->error), a->error.kind == ERR_DENIED ? a->error.message : "try again later");
 	}
 	free(a->key);
 	free(a);
@@ -263,10 +263,10 @@ static int begin_download(struct lws *wsi, struct http_conn *c, const char *key)
 {
 	struct report_path path;
 	if (report_path_parse(key, &path) < 0)
-		return answer(wsi, c, HTTP_STATUS_NOT_FOUND, "no such report");
+		return answer_http(wsi, c, HTTP_STATUS_NOT_FOUND, "no such report");
 	AUTO_FREE char *token = link_server_bearer(wsi);
 	if (!token)
-		return answer(wsi, c, HTTP_STATUS_UNAUTHORIZED, "send a token of the cluster: Authorization: Bearer ...");
+		return answer_http(wsi, c, HTTP_STATUS_UNAUTHORIZED, "send a token of the cluster: Authorization: Bearer ...");
 	struct access_event *a = mem_alloc(sizeof *a);
 	a->ev.deliver = deliver_access;
 	a->server = c->server;
@@ -283,29 +283,29 @@ static int begin_download(struct lws *wsi, struct http_conn *c, const char *key)
 	free(a->token);
 	free(a->key);
 	free(a);
-	return answer(wsi, c, HTTP_STATUS_SERVICE_UNAVAILABLE, e.message);
+	return answer_http(wsi, c, HTTP_STATUS_SERVICE_UNAVAILABLE, e.message);
 }
 
-static int add(struct lws *wsi, const char *name, const char *value, unsigned char **p, unsigned char *end)
+static int add_http_header(struct lws *wsi, const char *name, const char *value, unsigned char **p, unsigned char *end)
 {
 	return lws_add_http_header_by_name(wsi, (const unsigned char *)name, (const unsigned char *)value, (int)strlen(value), p, end);
 }
 
-static int send_headers(struct lws *wsi, struct http_conn *c)
+static int send_report_headers(struct lws *wsi, struct http_conn *c)
 {
 	unsigned char frame[LWS_PRE + HEADERS_ROOM], *start = frame + LWS_PRE, *p = start, *end = frame + sizeof frame - 1;
 	if (lws_add_http_common_headers(wsi, HTTP_STATUS_OK, c->file_type, (lws_filepos_t)c->left, &p, end) ||
-	    add(wsi, "content-security-policy:", REPORT_POLICY, &p, end) || add(wsi, "x-content-type-options:", "nosniff", &p, end) ||
-	    add(wsi, "cache-control:", "no-store", &p, end) || add(wsi, "referrer-policy:", "no-referrer", &p, end) ||
-	    add(wsi, "cross-origin-resource-policy:", "same-origin", &p, end) ||
-	    add(wsi, "content-disposition:", c->as_attachment ? "attachment" : "inline", &p, end) || lws_finalize_http_header(wsi, &p, end))
+	    add_http_header(wsi, "content-security-policy:", REPORT_POLICY, &p, end) || add_http_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
+	    add_http_header(wsi, "cache-control:", "no-store", &p, end) || add_http_header(wsi, "referrer-policy:", "no-referrer", &p, end) ||
+	    add_http_header(wsi, "cross-origin-resource-policy:", "same-origin", &p, end) ||
+	    add_http_header(wsi, "content-disposition:", c->as_attachment ? "attachment" : "inline", &p, end) || lws_finalize_http_header(wsi, &p, end))
 		return -1;
 	c->headers_sent = true;
 	metrics_count(METRIC_STORE_REQUESTS, "get");
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 
-static int send_chunk(struct lws *wsi, struct http_conn *c)
+static int send_report_chunk(struct lws *wsi, struct http_conn *c)
 {
 	unsigned char frame[LWS_PRE + CHUNK_BYTES];
 	ssize_t n = c->left ? read(c->fd - 1, frame + LWS_PRE, c->left < CHUNK_BYTES ? (size_t)c->left : CHUNK_BYTES) : 0;
@@ -327,13 +327,13 @@ static int write_more(struct lws *wsi, struct http_conn *c)
 {
 	if (c->status) {
 		AUTO_FREE char *text = steal_ptr(&c->text);
-		return answer(wsi, c, c->status, text);
+		return answer_http(wsi, c, c->status, text);
 	}
 	if (!c->fd)
 		return 0;
 	if (c->headers_sent)
-		return send_chunk(wsi, c);
-	if (send_headers(wsi, c) < 0)
+		return send_report_chunk(wsi, c);
+	if (send_report_headers(wsi, c) < 0)
 		return -1;
 	lws_callback_on_writable(wsi);
 	return 0;
@@ -341,7 +341,7 @@ static int write_more(struct lws *wsi, struct http_conn *c)
 
 /* Requests -------------------------------------------------------------------------------------------------------- */
 
-static int begin(struct lws *wsi, struct http_conn *c, const char *path)
+static int begin_http_request(struct lws *wsi, struct http_conn *c, const char *path)
 {
 	c->wsi = wsi;
 	c->server = link_server_of(wsi);
@@ -352,7 +352,7 @@ static int begin(struct lws *wsi, struct http_conn *c, const char *path)
 		return begin_upload(wsi, c, path + 7);
 	if (c->server->config.reports && get && strncmp(path, "/reports/", 9) == 0)
 		return begin_download(wsi, c, path + 9);
-	return answer(wsi, c, HTTP_STATUS_NOT_FOUND, "not found");
+	return answer_http(wsi, c, HTTP_STATUS_NOT_FOUND, "not found");
 }
 
 int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t len)
@@ -362,7 +362,7 @@ int http_api_callback(struct lws *wsi, enum lws_callback_reasons reason, void *u
 	case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
 		return -1; /* a WebSocket without the subprotocol */
 	case LWS_CALLBACK_HTTP:
-		return begin(wsi, c, in);
+		return begin_http_request(wsi, c, in);
 	case LWS_CALLBACK_HTTP_BODY:
 		return receive_body(c, in, len);
 	case LWS_CALLBACK_HTTP_BODY_COMPLETION:

@@ -35,7 +35,7 @@ struct link_certs {
 
 /* files ------------------------------------------------------------------------------------------------------------- */
 
-static int read_text(const char *path, char **out, struct err *e)
+static int read_pem_file(const char *path, char **out, struct err *e)
 {
 	AUTO_BUF struct buf text;
 	if (fsio_read(AT_FDCWD, path, FILE_MAX_BYTES, &text, e) < 0)
@@ -46,17 +46,17 @@ static int read_text(const char *path, char **out, struct err *e)
 
 static int look_at_files(struct link_certs *c, struct link_pair *out, struct err *e)
 {
-	return read_text(c->config.cert_file, &out->cert, e) < 0 || read_text(c->config.key_file, &out->key, e) < 0 ? -1 : 0;
+	return read_pem_file(c->config.cert_file, &out->cert, e) < 0 || read_pem_file(c->config.key_file, &out->key, e) < 0 ? -1 : 0;
 }
 
 /* self-made --------------------------------------------------------------------------------------------------------- */
 
-static struct kube_ref ref_of(const struct link_certs *c, const char *plural, const char *name)
+static struct kube_ref certs_ref(const struct link_certs *c, const char *plural, const char *name)
 {
 	return (struct kube_ref){.api = KUBE_CORE, .plural = plural, .namespace = c->config.namespace, .name = name};
 }
 
-static int get(struct link_certs *c, const struct kube_ref *ref, json_t **out, struct err *e)
+static int get_certs_object(struct link_certs *c, const struct kube_ref *ref, json_t **out, struct err *e)
 {
 	if (kube_get(c->client, ref, out, e) == 0)
 		return 0;
@@ -76,9 +76,9 @@ static const char *bundle_of(const json_t *config_map)
 static int mend_secret(struct link_certs *c, const char *published, struct link_secret *s, struct err *e)
 {
 	const struct link_certs_config *o = &c->config;
-	struct kube_ref ref = ref_of(c, "secrets", o->secret);
+	struct kube_ref ref = certs_ref(c, "secrets", o->secret);
 	AUTO_JSON json_t *object = NULL;
-	if (get(c, &ref, &object, e) < 0)
+	if (get_certs_object(c, &ref, &object, e) < 0)
 		return -1;
 	link_secret_read(object, s);
 	int64_t now = clock_wall_ms();
@@ -96,7 +96,7 @@ static int mend_secret(struct link_certs *c, const char *published, struct link_
 	return 0;
 }
 
-static int publish(struct link_certs *c, const struct link_secret *s, const struct kube_ref *ref, json_t *object, struct err *e)
+static int publish_bundle(struct link_certs *c, const struct link_secret *s, const struct kube_ref *ref, json_t *object, struct err *e)
 {
 	const char *old = bundle_of(object);
 	AUTO_FREE char *bundle = link_pki_bundle(s->ca.cert, s->next_ca.cert, old, clock_wall_ms());
@@ -110,16 +110,16 @@ static int publish(struct link_certs *c, const struct link_secret *s, const stru
 
 static int look_at_secret(struct link_certs *c, struct link_pair *out, struct err *e)
 {
-	struct kube_ref ref = ref_of(c, "configmaps", c->config.config_map);
+	struct kube_ref ref = certs_ref(c, "configmaps", c->config.config_map);
 	for (int i = 0; i < CONFLICT_TRIES; i++) {
 		struct link_secret s = {0};
 		struct err why = ERR_INIT;
 		AUTO_JSON json_t *config_map = NULL;
-		int rc = get(c, &ref, &config_map, &why);
+		int rc = get_certs_object(c, &ref, &config_map, &why);
 		if (rc == 0)
 			rc = mend_secret(c, bundle_of(config_map), &s, &why);
 		if (rc == 0)
-			rc = publish(c, &s, &ref, config_map, &why);
+			rc = publish_bundle(c, &s, &ref, config_map, &why);
 		if (rc == 0)
 			link_pair_copy(out, &s.server);
 		link_secret_fini(&s);
@@ -132,7 +132,7 @@ static int look_at_secret(struct link_certs *c, struct link_pair *out, struct er
 
 /* both -------------------------------------------------------------------------------------------------------------- */
 
-static int look(struct link_certs *c, struct link_pair *out, struct err *e)
+static int read_link_pair(struct link_certs *c, struct link_pair *out, struct err *e)
 {
 	*out = (struct link_pair){0};
 	int rc = c->client ? look_at_secret(c, out, e) : look_at_files(c, out, e);
@@ -141,11 +141,11 @@ static int look(struct link_certs *c, struct link_pair *out, struct err *e)
 	return rc;
 }
 
-static void look_again(struct link_certs *c)
+static void reload_link_pair(struct link_certs *c)
 {
 	struct link_pair now;
 	struct err e = ERR_INIT;
-	if (look(c, &now, &e) < 0) {
+	if (read_link_pair(c, &now, &e) < 0) {
 		if (e.kind != ERR_CANCELED)
 			LOG_WARN("certs", "the link's certificate could not be looked at; the old one is served", LOG_S("error", e.message));
 		return;
@@ -159,12 +159,12 @@ static void look_again(struct link_certs *c)
 	c->on_change(c->ctx, now.cert, now.key);
 }
 
-static void *run(void *arg)
+static void *run_link_certs(void *arg)
 {
 	struct link_certs *c = arg;
 	struct pollfd p = {.fd = c->stop_fd, .events = POLLIN};
 	while (poll(&p, 1, (int)c->config.poll_ms) == 0)
-		look_again(c);
+		reload_link_pair(c);
 	return NULL;
 }
 
@@ -187,7 +187,7 @@ struct link_certs *link_certs_new(const struct link_certs_config *config, struct
 	int rc = c->stop_fd < 0 ? err_set_errno(e, errno, "eventfd") : 0;
 	if (rc == 0 && self_made && !(c->client = kube_client_new(config->kube, c->stop_fd, e)))
 		rc = -1;
-	if (rc == 0 && look(c, &c->pair, e) == 0)
+	if (rc == 0 && read_link_pair(c, &c->pair, e) == 0)
 		return c;
 	link_certs_free(c);
 	return NULL;
@@ -197,7 +197,7 @@ int link_certs_watch(struct link_certs *c, link_certs_fn *on_change, void *ctx, 
 {
 	c->on_change = on_change;
 	c->ctx = ctx;
-	c->started = thread_start(&c->thread, "certs", THREAD_STACK_USUAL, run, c, e) == 0;
+	c->started = thread_start(&c->thread, "certs", THREAD_STACK_USUAL, run_link_certs, c, e) == 0;
 	return c->started ? 0 : -1;
 }
 

@@ -63,7 +63,7 @@ static void close_soon(struct link_conn *c, enum lws_close_status status, const 
 	lws_callback_on_writable(c->wsi);
 }
 
-static void on_timer(lws_sorted_usec_list_t *sul)
+static void on_conn_deadline(lws_sorted_usec_list_t *sul)
 {
 	struct link_conn *c = lws_container_of(sul, struct link_conn, timer);
 	if (!c->hub)
@@ -78,7 +78,7 @@ static void set_timer(struct link_conn *c, int64_t in_ms)
 {
 	if (in_ms < 1)
 		in_ms = 1;
-	lws_sul_schedule(c->server->context, 0, &c->timer, on_timer, in_ms * LWS_US_PER_MS);
+	lws_sul_schedule(c->server->context, 0, &c->timer, on_conn_deadline, in_ms * LWS_US_PER_MS);
 }
 
 /* Review ---------------------------------------------------------------------------------------------------------- */
@@ -93,10 +93,10 @@ struct review_event {
 	struct err error;
 };
 
-static void admit(struct link_conn *c, const struct agent_identity *who);
+static void admit_agent(struct link_conn *c, const struct agent_identity *who);
 static void renew(struct link_conn *c, const struct agent_identity *who);
 
-static void refuse(struct link_conn *c, const struct err *e)
+static void refuse_agent(struct link_conn *c, const struct err *e)
 {
 	LOG_WARN("link", "an agent's token was not accepted", LOG_S("error", e->message));
 	bool denied = e->kind == ERR_DENIED || e->kind == ERR_NOT_FOUND;
@@ -109,9 +109,9 @@ static void deliver_review(struct link_server *s, struct link_event *ev)
 	struct link_conn *c = NULL;
 	HASH_FIND(hh, s->conns, &r->conn, sizeof r->conn, c);
 	if (c && !r->good && (!c->hub || r->error.kind == ERR_DENIED))
-		refuse(c, &r->error);
+		refuse_agent(c, &r->error);
 	else if (c && r->good && !c->hub)
-		admit(c, &r->who);
+		admit_agent(c, &r->who);
 	else if (c && r->good)
 		renew(c, &r->who);
 	/* A later token that could not be reviewed leaves the link until the old one expires. */
@@ -196,7 +196,7 @@ static void handle_message(struct link_conn *c)
 	link_msg_fini(&m);
 }
 
-static void admit(struct link_conn *c, const struct agent_identity *who)
+static void admit_agent(struct link_conn *c, const struct agent_identity *who)
 {
 	if (c->close_reason)
 		return;
@@ -221,7 +221,7 @@ static void renew(struct link_conn *c, const struct agent_identity *who)
 		set_timer(c, who->expires_wall_ms - kube_clock_wall_ms());
 }
 
-static void receive(struct link_conn *c, const char *data, size_t len)
+static void receive_link_data(struct link_conn *c, const char *data, size_t len)
 {
 	if (c->close_reason)
 		return;
@@ -263,12 +263,12 @@ static int64_t some_ping_after_ms(const struct link_server *s)
 	return s->ping_after_ms - (int64_t)(random % (uint32_t)(spread_ms + 1));
 }
 
-static void look_again(struct link_conn *c)
+static void schedule_conn_check(struct link_conn *c)
 {
 	time_wheel_add(&c->server->looks, &c->look, c->heard_ms + (c->pinged ? c->server->hang_up_after_ms : c->ping_after_ms));
 }
 
-static void look(struct link_conn *c, int64_t now_ms)
+static void check_conn_silence(struct link_conn *c, int64_t now_ms)
 {
 	int64_t quiet_ms = now_ms - c->heard_ms;
 	if (quiet_ms >= c->server->hang_up_after_ms) {
@@ -280,7 +280,7 @@ static void look(struct link_conn *c, int64_t now_ms)
 		c->pinged = c->ping_due = true;
 		lws_callback_on_writable(c->wsi);
 	}
-	look_again(c);
+	schedule_conn_check(c);
 }
 
 void link_conn_look_at_quiet(struct link_server *s)
@@ -288,7 +288,7 @@ void link_conn_look_at_quiet(struct link_server *s)
 	int64_t now_ms = clock_mono_ms();
 	struct time_wheel_entry *due;
 	while ((due = time_wheel_take(&s->looks, now_ms)))
-		look(lws_container_of(due, struct link_conn, look), now_ms);
+		check_conn_silence(lws_container_of(due, struct link_conn, look), now_ms);
 }
 
 static int write_ping(struct link_conn *c)
@@ -342,7 +342,7 @@ static int establish(struct link_conn *c, struct lws *wsi)
 	HASH_ADD(hh, c->server->conns, id, sizeof c->id, c);
 	c->ping_after_ms = some_ping_after_ms(c->server);
 	heard(c);
-	look_again(c);
+	schedule_conn_check(c);
 	c->reviewing = true;
 	c->messages_left = MESSAGES_AT_ONCE;
 	c->messages_ms = clock_mono_ms();
@@ -380,7 +380,7 @@ int link_conn_callback(struct lws *wsi, enum lws_callback_reasons reason, void *
 		return establish(c, wsi);
 	case LWS_CALLBACK_RECEIVE:
 		heard(c);
-		receive(c, in, len);
+		receive_link_data(c, in, len);
 		return 0;
 	case LWS_CALLBACK_RECEIVE_PONG:
 		heard(c);
@@ -415,7 +415,7 @@ static void deny(struct upload_task *t, const struct err *e)
 	link_msg_fini(&m);
 }
 
-static int grant(struct upload_task *t, struct err *e)
+static int grant_upload(struct upload_task *t, struct err *e)
 {
 	const struct link_server_config *c = &t->server->config;
 	char store[64] = "", prefix[512] = "";
@@ -442,7 +442,7 @@ static void run_upload(void *arg, struct kube_client *kube)
 {
 	struct upload_task *t = arg;
 	struct err e = ERR_INIT;
-	if (kube && grant(t, &e) < 0)
+	if (kube && grant_upload(t, &e) < 0)
 		deny(t, &e);
 	free(t);
 }

@@ -47,7 +47,7 @@ void link_pair_copy(struct link_pair *out, const struct link_pair *from)
 	*out = (struct link_pair){mem_strdup(from->cert), mem_strdup(from->key)};
 }
 
-static int fail(struct err *e, const char *what)
+static int pki_failed(struct err *e, const char *what)
 {
 	char why[160];
 	ERR_error_string_n(ERR_get_error(), why, sizeof why);
@@ -63,7 +63,7 @@ static X509 *read_cert(BIO *bio)
 	return x;
 }
 
-static char *text_of(BIO *bio)
+static char *bio_text(BIO *bio)
 {
 	char *data = NULL;
 	long len = BIO_get_mem_data(bio, &data);
@@ -76,9 +76,9 @@ static int write_pair(X509 *x, EVP_PKEY *key, struct link_pair *out, struct err 
 	AUTO_BIO BIO *key_text = BIO_new(BIO_s_secmem());
 	if (!cert_text || !key_text || PEM_write_bio_X509(cert_text, x) != 1 ||
 	    PEM_write_bio_PrivateKey(key_text, key, NULL, NULL, 0, NULL, NULL) != 1)
-		return fail(e, "PEM");
-	out->cert = text_of(cert_text);
-	out->key = text_of(key_text);
+		return pki_failed(e, "PEM");
+	out->cert = bio_text(cert_text);
+	out->key = bio_text(key_text);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ static int add_extension(X509 *x, X509 *issuer, int nid, const char *value)
 }
 
 /* Everything but extensions, issuer's name and signature. Clocks differ, so it is valid from an hour ago. */
-static X509 *begin(EVP_PKEY *key, const char *common_name, int64_t now_wall_ms, int days)
+static X509 *begin_certificate(EVP_PKEY *key, const char *common_name, int64_t now_wall_ms, int days)
 {
 	X509 *x = X509_new();
 	time_t now = (time_t)(now_wall_ms / 1000), from = now - 3600, until = now + (time_t)days * 86400;
@@ -120,12 +120,12 @@ int link_pki_make_ca(int64_t now_wall_ms, int days, struct link_pair *out, struc
 	/* A name of its own, so that several CAs in one bundle are told apart. */
 	char name[64];
 	snprintf(name, sizeof name, "drdotnet link CA %lld", (long long)(now_wall_ms / 1000));
-	AUTO_X509 X509 *x = key ? begin(key, name, now_wall_ms, days) : NULL;
+	AUTO_X509 X509 *x = key ? begin_certificate(key, name, now_wall_ms, days) : NULL;
 	if (!x || X509_set_issuer_name(x, X509_get_subject_name(x)) != 1 ||
 	    add_extension(x, x, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") < 0 ||
 	    add_extension(x, x, NID_key_usage, "critical,keyCertSign,cRLSign") < 0 ||
 	    add_extension(x, x, NID_subject_key_identifier, "hash") < 0 || X509_sign(x, key, EVP_sha256()) <= 0)
-		return fail(e, "CA");
+		return pki_failed(e, "CA");
 	return write_pair(x, key, out, e);
 }
 
@@ -146,15 +146,15 @@ int link_pki_issue(const struct link_pair *ca, const char *const *names, size_t 
 	AUTO_X509 X509 *issuer = ca_text ? read_cert(ca_text) : NULL;
 	AUTO_KEY EVP_PKEY *issuer_key = ca_key_text ? PEM_read_bio_PrivateKey(ca_key_text, NULL, NULL, (void *)"") : NULL;
 	if (!issuer || !issuer_key)
-		return fail(e, "the CA cannot be read");
+		return pki_failed(e, "the CA cannot be read");
 	AUTO_KEY EVP_PKEY *key = EVP_EC_gen("P-256");
-	AUTO_X509 X509 *x = key ? begin(key, "drdotnet-controller", now_wall_ms, days) : NULL;
+	AUTO_X509 X509 *x = key ? begin_certificate(key, "drdotnet-controller", now_wall_ms, days) : NULL;
 	if (!x || X509_set_issuer_name(x, X509_get_subject_name(issuer)) != 1 || add_names(x, names, name_count) < 0 ||
 	    add_extension(x, issuer, NID_basic_constraints, "critical,CA:FALSE") < 0 ||
 	    add_extension(x, issuer, NID_key_usage, "critical,digitalSignature") < 0 ||
 	    add_extension(x, issuer, NID_ext_key_usage, "serverAuth") < 0 ||
 	    add_extension(x, issuer, NID_authority_key_identifier, "keyid") < 0 || X509_sign(x, issuer_key, EVP_sha256()) <= 0)
-		return fail(e, "server certificate");
+		return pki_failed(e, "server certificate");
 	return write_pair(x, key, out, e);
 }
 
@@ -226,5 +226,5 @@ char *link_pki_bundle(const char *current, const char *next, const char *old, in
 		PEM_write_bio_X509(out, b.items[i]);
 		X509_free(b.items[i]);
 	}
-	return text_of(out);
+	return bio_text(out);
 }

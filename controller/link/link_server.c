@@ -66,7 +66,7 @@ static void wake_from_hub(void *ctx)
 	lws_cancel_service(s->context);
 }
 
-static void on_woken(struct link_server *s)
+static void handle_link_wakeup(struct link_server *s)
 {
 	deliver_events(s);
 	struct link_conn *c;
@@ -81,7 +81,7 @@ struct certificate_event {
 	char *cert_pem, *key_pem;
 };
 
-static void deliver_certificate(struct link_server *s, struct link_event *ev)
+static void deliver_link_certificate(struct link_server *s, struct link_event *ev)
 {
 	struct certificate_event *c = (struct certificate_event *)ev;
 	struct err e = ERR_INIT;
@@ -101,14 +101,14 @@ int link_server_set_certificate(struct link_server *s, const char *cert_pem, con
 	if (web_tls_check(cert_pem, key_pem, e) < 0)
 		return -1;
 	struct certificate_event *c = mem_alloc(sizeof *c);
-	c->ev.deliver = deliver_certificate;
+	c->ev.deliver = deliver_link_certificate;
 	c->cert_pem = mem_strdup(cert_pem);
 	c->key_pem = mem_strdup(key_pem);
 	link_server_post(s, &c->ev);
 	return 0;
 }
 
-static void set_up_tls(struct link_server *s, SSL_CTX *tls)
+static void set_up_link_tls(struct link_server *s, SSL_CTX *tls)
 {
 	s->tls = tls;
 	web_net_set_up_tls(tls);
@@ -130,7 +130,7 @@ static const char *why_no_connection(const struct link_server *s)
 }
 
 /* Before anything is spent on a new connection. Refused ones try again later: agents with a back-off. */
-static int admit_connection(const struct link_server *s)
+static int admit_link_connection(const struct link_server *s)
 {
 	const char *why = why_no_connection(s);
 	if (why)
@@ -172,10 +172,10 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 	case LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS:
 		if (!s)
 			return 1;
-		set_up_tls(s, user);
+		set_up_link_tls(s, user);
 		return s->tls_error.kind == ERR_NONE ? 0 : 1;
 	case LWS_CALLBACK_FILTER_NETWORK_CONNECTION:
-		return s ? admit_connection(s) : -1;
+		return s ? admit_link_connection(s) : -1;
 	case LWS_CALLBACK_WSI_CREATE:
 		if (s)
 			on_connection(s, wsi);
@@ -192,7 +192,7 @@ static int main_callback(struct lws *wsi, enum lws_callback_reasons reason, void
 		return http_api_callback(wsi, reason, user, in, len);
 	case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
 		if (s && s->hub)
-			on_woken(s);
+			handle_link_wakeup(s);
 		return 0;
 	default:
 		return http_api_callback(wsi, reason, user, in, len);
@@ -220,7 +220,7 @@ static void on_stop(struct ev_loop *loop, struct ev_async *w, int events)
 	ev_break(loop, EVBREAK_ALL);
 }
 
-static void *serve(void *arg)
+static void *run_link_server(void *arg)
 {
 	struct link_server *s = arg;
 	on_look(&s->look);
@@ -238,7 +238,7 @@ static int make_loop(struct link_server *s, struct err *e)
 	return 0;
 }
 
-static int make_context(struct link_server *s, struct err *e)
+static int make_link_context(struct link_server *s, struct err *e)
 {
 	struct lws_context_creation_info info = {
 		.port = CONTEXT_PORT_NO_LISTEN,
@@ -303,20 +303,20 @@ static int make_health_vhost(struct link_server *s, struct err *e)
 	return s->health_vhost ? 0 : err_set(e, ERR_RETRY, 0, "cannot listen on port %d for health checks", s->config.health_port);
 }
 
-static int start(struct link_server *s, struct err *e)
+static int start_link_server(struct link_server *s, struct err *e)
 {
-	if (make_loop(s, e) < 0 || make_context(s, e) < 0 || make_tls_vhost(s, e) < 0)
+	if (make_loop(s, e) < 0 || make_link_context(s, e) < 0 || make_tls_vhost(s, e) < 0)
 		return -1;
 	if (s->config.health_port >= 0 && make_health_vhost(s, e) < 0)
 		return -1;
 	s->pool = review_pool_new(s->config.kube, s->config.review_threads, REVIEW_QUEUE_MAX, e);
 	if (!s->pool)
 		return -1;
-	s->thread_started = thread_start(&s->thread, "link", THREAD_STACK_USUAL, serve, s, e) == 0;
+	s->thread_started = thread_start(&s->thread, "link", THREAD_STACK_USUAL, run_link_server, s, e) == 0;
 	return s->thread_started ? 0 : -1;
 }
 
-static void copy_config(struct link_server *s, const struct link_server_config *c)
+static void copy_server_config(struct link_server *s, const struct link_server_config *c)
 {
 	s->config = *c;
 	s->config.bind_address = mem_strdup(c->bind_address);
@@ -345,7 +345,7 @@ static void copy_config(struct link_server *s, const struct link_server_config *
 struct link_server *link_server_new(const struct link_server_config *c, struct err *e)
 {
 	struct link_server *s = mem_alloc(sizeof *s);
-	copy_config(s, c);
+	copy_server_config(s, c);
 	s->open = !c->starts_closed;
 	pthread_mutex_init(&s->lock, NULL);
 	s->review = (struct token_review){
@@ -355,7 +355,7 @@ struct link_server *link_server_new(const struct link_server_config *c, struct e
 	};
 	struct agent_hub_transport transport = {.ctx = s, .wake = wake_from_hub, .upload = link_upload_request};
 	s->hub = agent_hub_new(&c->callbacks, &transport);
-	if (start(s, e) == 0)
+	if (start_link_server(s, e) == 0)
 		return s;
 	link_server_free(s);
 	return NULL;

@@ -67,7 +67,7 @@ void process_list_fini(struct process_list *l)
 
 /* Answers; the lock is held ---------------------------------------------------------------------------------------- */
 
-static bool asked_for(const struct batch *b, const char *pod_uid)
+static bool batch_has_pod(const struct batch *b, const char *pod_uid)
 {
 	for (size_t i = 0; i < b->count; i++) {
 		if (strcmp(b->first[i].pod.uid, pod_uid) == 0)
@@ -87,10 +87,10 @@ static void add_copy(struct process_list *l, const struct link_process *p)
 	copy->message = mem_strdup(p->message);
 }
 
-static void take(struct wait *w, struct batch *b, const struct link_processes *answer)
+static void take_node_answer(struct wait *w, struct batch *b, const struct link_processes *answer)
 {
 	for (size_t i = 0; i < answer->count; i++) {
-		if (asked_for(b, answer->items[i].pod_uid))
+		if (batch_has_pod(b, answer->items[i].pod_uid))
 			add_copy(w->out, &answer->items[i]);
 	}
 	b->request_id = 0;
@@ -107,7 +107,7 @@ void process_queries_on_answer(void *ctx, const char *node, const struct link_pr
 			struct batch *b = &w->batches[i];
 			if (b->request_id != answer->request_id || strcmp(b->first->node, node) != 0)
 				continue;
-			take(w, b, answer);
+			take_node_answer(w, b, answer);
 			if (!w->outstanding)
 				pthread_cond_broadcast(&q->answered);
 		}
@@ -169,7 +169,7 @@ static void expect_none(struct process_queries *q, struct wait *w, struct batch 
 }
 
 /* false: the link has no room, or went. */
-static bool send(struct process_queries *q, struct agent_hub *hub, struct wait *w, struct batch *b)
+static bool send_node_query(struct process_queries *q, struct agent_hub *hub, struct wait *w, struct batch *b)
 {
 	AUTO_FREE struct link_queried_pod *pods = mem_calloc(b->count, sizeof *pods);
 	for (size_t i = 0; i < b->count; i++)
@@ -182,7 +182,7 @@ static bool send(struct process_queries *q, struct agent_hub *hub, struct wait *
 	return false;
 }
 
-static void ask(struct process_queries *q, struct agent_hub *hub, struct wait *w, struct batch *b)
+static void query_node(struct process_queries *q, struct agent_hub *hub, struct wait *w, struct batch *b)
 {
 	struct agent_info info;
 	const char *node = b->first->node, *reason = NULL, *message = NULL;
@@ -192,7 +192,7 @@ static void ask(struct process_queries *q, struct agent_hub *hub, struct wait *w
 	} else if (!info.process_queries) {
 		reason = REASON_AgentTooOld;
 		message = "this node's agent does not list processes yet";
-	} else if (!send(q, hub, w, b)) {
+	} else if (!send_node_query(q, hub, w, b)) {
 		reason = REASON_AgentLost;
 		message = "this node's agent takes no message now";
 	}
@@ -203,7 +203,7 @@ static void ask(struct process_queries *q, struct agent_hub *hub, struct wait *w
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void wait_answers(struct process_queries *q, const struct wait *w, int64_t deadline_ms)
+static void wait_process_answers(struct process_queries *q, const struct wait *w, int64_t deadline_ms)
 {
 	while (w->outstanding > 0 && !q->stopped) {
 		if (thread_cond_wait_until(&q->answered, &q->lock, deadline_ms) != 0)
@@ -211,7 +211,7 @@ static void wait_answers(struct process_queries *q, const struct wait *w, int64_
 	}
 }
 
-static void leave(struct process_queries *q, struct wait *w)
+static void remove_wait(struct process_queries *q, struct wait *w)
 {
 	struct wait **p = &q->waits;
 	while (*p != w)
@@ -232,10 +232,10 @@ void process_queries_ask(struct process_queries *q, struct agent_hub *hub, struc
 	q->waits = &w;
 	pthread_mutex_unlock(&q->lock);
 	for (size_t i = 0; i < w.count; i++)
-		ask(q, hub, &w, &batches[i]);
+		query_node(q, hub, &w, &batches[i]);
 	pthread_mutex_lock(&q->lock);
-	wait_answers(q, &w, deadline_ms);
-	leave(q, &w);
+	wait_process_answers(q, &w, deadline_ms);
+	remove_wait(q, &w);
 	pthread_mutex_unlock(&q->lock);
 	for (size_t i = 0; i < w.count; i++) {
 		if (batches[i].request_id)

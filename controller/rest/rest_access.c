@@ -43,7 +43,7 @@ struct rest_access *rest_access_new(void)
 	return a;
 }
 
-static void drop(struct rest_access *a, struct caller *c)
+static void drop_caller(struct rest_access *a, struct caller *c)
 {
 	HASH_DEL(a->callers, c);
 	for (size_t i = 0; i < c->answer_count; i++)
@@ -58,7 +58,7 @@ void rest_access_free(struct rest_access *a)
 		return;
 	struct caller *c, *next;
 	HASH_ITER(hh, a->callers, c, next)
-		drop(a, c);
+		drop_caller(a, c);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
 }
@@ -99,12 +99,12 @@ static struct rest_identity *known(struct rest_access *a, const unsigned char *k
 	if (c && is_fresh(c))
 		i = make_identity(key, c->user);
 	else if (c)
-		drop(a, c);
+		drop_caller(a, c);
 	pthread_mutex_unlock(&a->lock);
 	return i;
 }
 
-static void remember(struct rest_access *a, const unsigned char *key, const json_t *user, int64_t expires_wall_ms)
+static void remember_caller(struct rest_access *a, const unsigned char *key, const json_t *user, int64_t expires_wall_ms)
 {
 	struct caller *old = NULL, *c = mem_alloc(sizeof *c);
 	memcpy(c->key, key, sizeof c->key);
@@ -114,14 +114,14 @@ static void remember(struct rest_access *a, const unsigned char *key, const json
 	pthread_mutex_lock(&a->lock);
 	HASH_FIND(hh, a->callers, key, SHA256_DIGEST_LENGTH, old);
 	if (old)
-		drop(a, old);
+		drop_caller(a, old);
 	if (HASH_COUNT(a->callers) >= REST_ACCESS_MAX_CALLERS)
-		drop(a, a->callers);
+		drop_caller(a, a->callers);
 	HASH_ADD(hh, a->callers, key, SHA256_DIGEST_LENGTH, c);
 	pthread_mutex_unlock(&a->lock);
 }
 
-static int review(struct kube_client *kube, const char *token, json_t **out, struct err *e)
+static int review_caller_token(struct kube_client *kube, const char *token, json_t **out, struct err *e)
 {
 	static const struct kube_ref ref = {.api = AUTHENTICATION_API, .plural = "tokenreviews"};
 	AUTO_JSON json_t *body = json_pack("{s:s, s:s, s:{s:s}}", "apiVersion", "authentication.k8s.io/v1", "kind", "TokenReview", "spec",
@@ -147,14 +147,14 @@ struct rest_identity *rest_access_identify(struct rest_access *a, struct kube_cl
 	if (i)
 		return i;
 	AUTO_JSON json_t *answer = NULL;
-	if (review(kube, token, &answer, e) < 0)
+	if (review_caller_token(kube, token, &answer, e) < 0)
 		return NULL;
 	const json_t *user = jsonx_at(answer, "status.user");
 	if (!json_is_true(jsonx_at(answer, "status.authenticated")) || !jsonx_str_at(user, "username", "")[0]) {
 		err_set(e, ERR_DENIED, 401, "the API server does not know the token, or it has expired; make a new one: kubectl create token NAME");
 		return NULL;
 	}
-	remember(a, key, user, token_review_expiry(token));
+	remember_caller(a, key, user, token_review_expiry(token));
 	return make_identity(key, user);
 }
 
@@ -180,7 +180,7 @@ static int known_answer(struct rest_access *a, const struct rest_identity *i, co
 	return found;
 }
 
-static struct answer *place_for(struct caller *c, const char *wish)
+static struct answer *access_answer_slot(struct caller *c, const char *wish)
 {
 	for (size_t k = 0; k < c->answer_count; k++) {
 		if (strcmp(c->answers[k].wish, wish) == 0)
@@ -198,7 +198,7 @@ static void remember_answer(struct rest_access *a, const struct rest_identity *i
 	pthread_mutex_lock(&a->lock);
 	HASH_FIND(hh, a->callers, i->key, sizeof i->key, c);
 	if (c) {
-		struct answer *place = place_for(c, wish);
+		struct answer *place = access_answer_slot(c, wish);
 		free(place->wish);
 		*place = (struct answer){mem_strdup(wish), allowed, clock_mono_ms()};
 	}

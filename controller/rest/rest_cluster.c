@@ -50,7 +50,7 @@ void rest_cluster_free(struct rest_cluster *c)
 
 /* Callers ---------------------------------------------------------------------------------------------------------- */
 
-static int authenticate(void *ctx, struct rest_caller *caller, struct rest_problem *p)
+static int authenticate_caller(void *ctx, struct rest_caller *caller, struct rest_problem *p)
 {
 	struct rest_cluster *c = ctx;
 	struct err e = ERR_INIT;
@@ -132,7 +132,7 @@ static char *home_of(const char *user)
 	return mem_strndup(namespace, strcspn(namespace, ":"));
 }
 
-static bool contains(char *const *names, size_t count, const char *name)
+static bool name_list_contains(char *const *names, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++) {
 		if (strcmp(names[i], name) == 0)
@@ -145,7 +145,7 @@ static size_t candidates(struct rest_cluster *c, const struct rest_caller *calle
 {
 	size_t count = session_index_namespaces(c->config.index, REST_CANDIDATES_MAX, out);
 	AUTO_FREE char *home = home_of(caller->user);
-	if (!home || contains(*out, count, home))
+	if (!home || name_list_contains(*out, count, home))
 		return count;
 	*out = mem_realloc(*out, count + 1, sizeof **out);
 	(*out)[count] = steal_ptr(&home);
@@ -175,7 +175,7 @@ ssize_t rest_cluster_visible(struct rest_cluster *c, const struct rest_caller *c
 	return (ssize_t)kept;
 }
 
-static int add_name(void *ctx, const json_t *item, struct err *e)
+static int add_namespace_name(void *ctx, const json_t *item, struct err *e)
 {
 	(void)e;
 	const char *name = jsonx_str_at(item, "metadata.name", "");
@@ -188,10 +188,10 @@ static int add_name(void *ctx, const json_t *item, struct err *e)
 static int list_namespaces(struct kube_client *k, json_t *out, struct err *e)
 {
 	static const struct kube_ref ref = {.api = KUBE_CORE, .plural = "namespaces"};
-	return kube_list(k, &ref, NULL, 500, add_name, out, NULL, e);
+	return kube_list(k, &ref, NULL, 500, add_namespace_name, out, NULL, e);
 }
 
-static int namespaces(void *ctx, const struct rest_caller *caller, json_t **out, struct rest_problem *p)
+static int cluster_namespaces(void *ctx, const struct rest_caller *caller, json_t **out, struct rest_problem *p)
 {
 	struct rest_cluster *c = ctx;
 	struct kube_client *k = rest_cluster_as_caller(c, caller, p);
@@ -219,7 +219,7 @@ static int namespaces(void *ctx, const struct rest_caller *caller, json_t **out,
 	return rc;
 }
 
-static int info(void *ctx, const struct rest_caller *caller, json_t **out, struct rest_problem *p)
+static int cluster_info(void *ctx, const struct rest_caller *caller, json_t **out, struct rest_problem *p)
 {
 	(void)ctx, (void)caller, (void)p;
 	*out = json_pack("{s:s, s:b, s:[s, s, s, s]}", "mode", "cluster", "readOnly", 0, "features", "processes", "sessions", "events", "reports");
@@ -230,10 +230,10 @@ void rest_cluster_backend(struct rest_cluster *c, struct rest_backend *out)
 {
 	*out = (struct rest_backend){
 		.ctx = c,
-		.authenticate = authenticate,
+		.authenticate = authenticate_caller,
 		.caller_free = caller_free,
-		.info = info,
-		.namespaces = namespaces,
+		.info = cluster_info,
+		.namespaces = cluster_namespaces,
 		.processes = rest_cluster_processes,
 		.session_list = rest_cluster_list,
 		.session_get = rest_cluster_get,

@@ -58,7 +58,7 @@ static int add_pod(void *ctx, const json_t *item, struct err *e)
 	return 0;
 }
 
-static int list_pods(struct kube_client *k, const char *namespace, struct pods *out, struct err *e)
+static int list_pods_of_namespace(struct kube_client *k, const char *namespace, struct pods *out, struct err *e)
 {
 	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = namespace};
 	return kube_list(k, &ref, NULL, PAGE_LIMIT, add_pod, out, NULL, e);
@@ -75,7 +75,7 @@ static int list_visible(struct rest_cluster *c, const struct rest_caller *caller
 	bool any = false;
 	for (ssize_t i = 0; i < count && rc == 0; i++) {
 		struct err e = ERR_INIT;
-		if (list_pods(k, names[i], out, &e) == 0)
+		if (list_pods_of_namespace(k, names[i], out, &e) == 0)
 			any = true;
 		else if (e.kind != ERR_DENIED)
 			rc = rest_cluster_refused(p, k, &e);
@@ -88,13 +88,13 @@ static int list_visible(struct rest_cluster *c, const struct rest_caller *caller
 	return rc;
 }
 
-static int list(struct rest_cluster *c, const struct rest_caller *caller, const char *namespace, struct pods *out, struct rest_problem *p)
+static int list_visible_pods(struct rest_cluster *c, const struct rest_caller *caller, const char *namespace, struct pods *out, struct rest_problem *p)
 {
 	struct kube_client *k = rest_cluster_as_caller(c, caller, p);
 	if (!k)
 		return -1;
 	struct err e = ERR_INIT;
-	int rc = list_pods(k, namespace, out, &e);
+	int rc = list_pods_of_namespace(k, namespace, out, &e);
 	if (rc < 0 && e.kind == ERR_DENIED && e.code == 403 && !namespace) {
 		rc = list_visible(c, caller, k, out, p);
 	} else if (rc < 0 && e.kind == ERR_DENIED && e.code == 403) {
@@ -109,7 +109,7 @@ static int list(struct rest_cluster *c, const struct rest_caller *caller, const 
 
 /* JSON ---------------------------------------------------------------------------------------------------------------- */
 
-static const char *container_name(const struct listed_pod *pod, const struct link_process *p)
+static const char *process_container_name(const struct listed_pod *pod, const struct link_process *p)
 {
 	for (size_t i = 0; i < pod->container_count; i++) {
 		if (p->container_id[0] && strcmp(pod->containers[i].id, p->container_id) == 0)
@@ -118,13 +118,13 @@ static const char *container_name(const struct listed_pod *pod, const struct lin
 	return p->container;
 }
 
-static void put_known(json_t *doc, const char *key, int64_t value)
+static void set_if_known(json_t *doc, const char *key, int64_t value)
 {
 	if (value >= 0)
 		json_object_set_new(doc, key, json_integer(value));
 }
 
-static void put_text(json_t *doc, const char *key, const char *text)
+static void set_process_text(json_t *doc, const char *key, const char *text)
 {
 	json_object_set_new(doc, key, json_string(text ? text : ""));
 }
@@ -133,8 +133,8 @@ static void put_refusal(json_t *doc, const struct link_process *p)
 {
 	const char *remedy = reason_remedy(p->reason ? p->reason : "");
 	AUTO_FREE char *text = mem_printf("%s%s%s", p->message ? p->message : "", remedy && p->message ? ". " : "", remedy ? remedy : "");
-	put_text(doc, "reason", p->reason ? p->reason : REASON_InternalError);
-	put_text(doc, "message", text);
+	set_process_text(doc, "reason", p->reason ? p->reason : REASON_InternalError);
+	set_process_text(doc, "message", text);
 }
 
 static json_t *process_json(const struct listed_pod *pod, const struct link_process *p)
@@ -142,22 +142,22 @@ static json_t *process_json(const struct listed_pod *pod, const struct link_proc
 	json_t *doc = json_pack("{s:s, s:{s:s, s:s}, s:s, s:s, s:s, s:I, s:b}", "namespace", pod->pod.namespace, "workload", "kind",
 				pod->workload.kind, "name", pod->workload.name, "pod", pod->pod.name, "podUID", pod->pod.uid, "node", pod->node,
 				"pid", (json_int_t)p->pid, "canProfile", p->can_profile);
-	put_text(doc, "container", container_name(pod, p));
-	put_text(doc, "entrypoint", p->entrypoint);
-	put_text(doc, "runtimeVersion", p->runtime_version);
+	set_process_text(doc, "container", process_container_name(pod, p));
+	set_process_text(doc, "entrypoint", p->entrypoint);
+	set_process_text(doc, "runtimeVersion", p->runtime_version);
 	if (p->user >= 0) {
 		char user[24];
 		snprintf(user, sizeof user, "%lld", (long long)p->user);
-		put_text(doc, "user", user);
+		set_process_text(doc, "user", user);
 	}
-	put_known(doc, "cpuMillicores", p->cpu_millicores);
-	put_known(doc, "memoryBytes", p->memory_bytes);
+	set_if_known(doc, "cpuMillicores", p->cpu_millicores);
+	set_if_known(doc, "memoryBytes", p->memory_bytes);
 	if (!p->can_profile)
 		put_refusal(doc, p);
 	return doc;
 }
 
-static int by_place(const void *a, const void *b)
+static int pod_by_workload(const void *a, const void *b)
 {
 	const struct listed_pod *x = a, *y = b;
 	int order = strcmp(x->pod.namespace, y->pod.namespace);
@@ -197,12 +197,12 @@ int rest_cluster_processes(void *ctx, const struct rest_caller *caller, const ch
 	struct rest_cluster *c = ctx;
 	struct pods pods = {.count = 0};
 	(void)refresh; /* nothing is kept: agents are asked each time */
-	if (list(c, caller, namespace, &pods, p) < 0) {
+	if (list_visible_pods(c, caller, namespace, &pods, p) < 0) {
 		pods_fini(&pods);
 		return -1;
 	}
 	if (pods.count)
-		qsort(pods.items, pods.count, sizeof *pods.items, by_place);
+		qsort(pods.items, pods.count, sizeof *pods.items, pod_by_workload);
 	AUTO_FREE struct process_pod *asked = mem_calloc(pods.count + 1, sizeof *asked);
 	for (size_t i = 0; i < pods.count; i++) {
 		asked[i].pod = pods.items[i].pod;

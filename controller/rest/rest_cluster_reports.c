@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static ssize_t read_report(void *ctx, void *out, size_t size, struct err *e)
+static ssize_t read_object_stream(void *ctx, void *out, size_t size, struct err *e)
 {
 	return object_read_next(ctx, out, size, e);
 }
@@ -16,7 +16,7 @@ static void close_report(void *ctx)
 	object_read_close(ctx);
 }
 
-static const struct session_pod *find_pod(const struct profiling_session *s, const char *pod)
+static const struct session_pod *find_session_pod(const struct profiling_session *s, const char *pod)
 {
 	for (size_t i = 0; i < s->pod_count; i++) {
 		if (strcmp(s->pods[i].pod_name, pod) == 0)
@@ -25,7 +25,7 @@ static const struct session_pod *find_pod(const struct profiling_session *s, con
 	return NULL;
 }
 
-static const struct link_report *find_report(const struct session_pod *pod, const char *file)
+static const struct link_report *find_pod_report(const struct session_pod *pod, const char *file)
 {
 	for (size_t i = 0; pod && i < pod->job.report_count; i++) {
 		if (strcmp(pod->job.reports[i].name, file) == 0)
@@ -34,8 +34,8 @@ static const struct link_report *find_report(const struct session_pod *pod, cons
 	return NULL;
 }
 
-static int open_report(struct rest_cluster *c, const struct profiling_session *s, const char *pod, const struct link_report *r,
-		       struct rest_report *out, struct rest_problem *p)
+static int open_object_report(struct rest_cluster *c, const struct profiling_session *s, const char *pod, const struct link_report *r,
+			      struct rest_report *out, struct rest_problem *p)
 {
 	char prefix[512];
 	struct err e = ERR_INIT;
@@ -44,7 +44,7 @@ static int open_report(struct rest_cluster *c, const struct profiling_session *s
 		o = object_read_open(c->config.stores, s->spec_valid ? s->spec.store : "default", prefix, r, c->cancel_fd, &e);
 	if (!o)
 		return rest_problem_from_err(p, &e);
-	*out = (struct rest_report){.size_bytes = r->size_bytes, .stream = {read_report, close_report, o}};
+	*out = (struct rest_report){.size_bytes = r->size_bytes, .stream = {read_object_stream, close_report, o}};
 	snprintf(out->media_type, sizeof out->media_type, "%s", r->media_type);
 	snprintf(out->sha256, sizeof out->sha256, "%s", r->sha256);
 	return 0;
@@ -53,14 +53,14 @@ static int open_report(struct rest_cluster *c, const struct profiling_session *s
 static int find_and_open(struct rest_cluster *c, const struct profiling_session *s, const char *pod, const char *file, struct rest_report *out,
 			 struct rest_problem *p)
 {
-	const struct link_report *r = find_report(find_pod(s, pod), file);
+	const struct link_report *r = find_pod_report(find_session_pod(s, pod), file);
 	if (!r)
 		return rest_problem_set(p, 404, NULL, NULL, "There is no such report; the session's status names those that there are.");
 	if (!r->delivered)
 		return rest_problem_set(p, 404, REASON_Delivering, NULL, "The report is still on its way to the store; try again soon.");
 	if (!c->config.stores)
 		return rest_problem_set(p, 404, REASON_StoreNotFound, NULL, "The controller was started without a store of reports.");
-	return open_report(c, s, pod, r, out, p);
+	return open_object_report(c, s, pod, r, out, p);
 }
 
 int rest_cluster_report(void *ctx, const struct rest_caller *caller, const struct rest_session_id *id, const char *pod, const char *file,

@@ -10,13 +10,13 @@
 
 /* JSON ---------------------------------------------------------------------------------------------------------------- */
 
-static void put_text(json_t *doc, const char *key, const char *text)
+static void set_session_text(json_t *doc, const char *key, const char *text)
 {
 	if (text[0])
 		json_object_set_new(doc, key, json_string(text));
 }
 
-static void put_time(json_t *doc, const char *key, int64_t wall_ms)
+static void set_session_time(json_t *doc, const char *key, int64_t wall_ms)
 {
 	char text[CLOCK_RFC3339_SIZE];
 	if (wall_ms)
@@ -29,11 +29,11 @@ static json_t *summary_json(const struct session_summary *s)
 	rest_session_id_print(s->namespace, s->name, id);
 	json_t *doc = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "id", id, "namespace", s->namespace, "name", s->name, "uid", s->uid,
 				"profiler", s->profiler, "target", s->target, "state", s->state);
-	put_text(doc, "headline", s->headline);
-	put_time(doc, "createdAt", s->created_wall_ms);
-	put_time(doc, "completedAt", s->completed_wall_ms);
-	put_text(doc, "requestedBy", s->requested_by);
-	put_text(doc, "trigger", s->trigger);
+	set_session_text(doc, "headline", s->headline);
+	set_session_time(doc, "createdAt", s->created_wall_ms);
+	set_session_time(doc, "completedAt", s->completed_wall_ms);
+	set_session_text(doc, "requestedBy", s->requested_by);
+	set_session_text(doc, "trigger", s->trigger);
 	return doc;
 }
 
@@ -95,7 +95,7 @@ static json_t *page_json(const struct session_page *page)
 	for (size_t i = 0; i < page->count; i++)
 		json_array_append_new(items, summary_json(&page->items[i]));
 	json_t *doc = json_pack("{s:o, s:I}", "items", items, "total", (json_int_t)page->total);
-	put_text(doc, "continue", page->next);
+	set_session_text(doc, "continue", page->next);
 	return doc;
 }
 
@@ -134,7 +134,7 @@ int rest_cluster_list(void *ctx, const struct rest_caller *caller, const struct 
 
 /* One ----------------------------------------------------------------------------------------------------------------- */
 
-static struct kube_ref ref_of(const char *namespace, const char *name)
+static struct kube_ref session_kube_ref(const char *namespace, const char *name)
 {
 	return (struct kube_ref){.api = KUBE_SESSIONS, .plural = SESSION_PLURAL, .namespace = namespace, .name = name};
 }
@@ -144,7 +144,7 @@ json_t *rest_cluster_session(struct rest_cluster *c, const struct rest_caller *c
 	struct kube_client *k = rest_cluster_as_caller(c, caller, p);
 	if (!k)
 		return NULL;
-	struct kube_ref ref = ref_of(id->namespace, id->name);
+	struct kube_ref ref = session_kube_ref(id->namespace, id->name);
 	struct err e = ERR_INIT;
 	json_t *object = NULL;
 	if (kube_get(k, &ref, &object, &e) < 0)
@@ -201,7 +201,7 @@ int rest_cluster_create(void *ctx, const struct rest_caller *caller, const char 
 	struct kube_client *k = rest_cluster_as_caller(c, caller, p);
 	if (!k)
 		return -1;
-	struct kube_ref ref = ref_of(namespace, NULL);
+	struct kube_ref ref = session_kube_ref(namespace, NULL);
 	AUTO_JSON json_t *object = make_object(c, caller, namespace, name, spec);
 	AUTO_JSON json_t *made = NULL;
 	struct err e = ERR_INIT;
@@ -234,7 +234,7 @@ int rest_cluster_cancel(void *ctx, const struct rest_caller *caller, const struc
 	struct kube_client *k = rest_cluster_as_caller(c, caller, p);
 	if (!k)
 		return -1;
-	struct kube_ref ref = ref_of(id->namespace, id->name);
+	struct kube_ref ref = session_kube_ref(id->namespace, id->name);
 	AUTO_JSON json_t *patch = json_pack("{s:{s:s}, s:{s:b}}", "metadata", "uid", jsonx_str_at(object, "metadata.uid", ""), "spec", "cancel", 1);
 	AUTO_JSON json_t *patched = NULL;
 	struct err e = ERR_INIT;
@@ -250,7 +250,7 @@ int rest_cluster_delete(void *ctx, const struct rest_caller *caller, const struc
 	struct kube_client *k = rest_cluster_as_caller(c, caller, p);
 	if (!k)
 		return -1;
-	struct kube_ref ref = ref_of(id->namespace, id->name);
+	struct kube_ref ref = session_kube_ref(id->namespace, id->name);
 	struct err e = ERR_INIT;
 	int rc = kube_delete(k, &ref, NULL, NULL, &e);
 	if (rc < 0)

@@ -25,7 +25,7 @@ static void count_status(unsigned status)
 	metrics_count(METRIC_REST_REQUESTS, classes[status / 100 < 6 ? status / 100 : 0]);
 }
 
-static void count(void *ctx, enum web_event event, unsigned status)
+static void count_web_event(void *ctx, enum web_event event, unsigned status)
 {
 	(void)ctx;
 	static const char *const refusals[] = {[WEB_EVENT_REFUSED_CONNECTION] = "TooManyConnections", [WEB_EVENT_RATE_LIMITED] = "RateLimited",
@@ -55,7 +55,7 @@ struct rest_server *rest_server_new(const struct rest_server_config *c)
 		.port = c->port,
 		.cert_pem = c->cert_pem,
 		.key_pem = c->key_pem,
-		.count = count,
+		.count = count_web_event,
 	};
 	if (!c->cert_pem) { /* behind a proxy all people have its address */
 		web.max_connections_per_client = PROXY_CONNECTIONS;

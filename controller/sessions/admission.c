@@ -41,7 +41,7 @@ static void collect(void *ctx, const char *key)
 	k->items[k->count++] = mem_strdup(key);
 }
 
-static void call(struct keys *k, session_key_fn *fn, void *ctx)
+static void call_for_keys(struct keys *k, session_key_fn *fn, void *ctx)
 {
 	for (size_t i = 0; i < k->count; i++) {
 		fn(ctx, k->items[i]);
@@ -67,7 +67,7 @@ static void drop_shown(struct admission *a, struct shown *s)
 	free(s);
 }
 
-static void drop_all(struct admission *a)
+static void drop_all_admissions(struct admission *a)
 {
 	struct shown *s, *next;
 	HASH_ITER(hh, a->shown, s, next)
@@ -81,7 +81,7 @@ void admission_free(struct admission *a)
 {
 	if (!a)
 		return;
-	drop_all(a);
+	drop_all_admissions(a);
 	budget_fini(&a->budget);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
@@ -127,10 +127,10 @@ static void unlock_and_grant(struct admission *a, const char *self)
 		free(k.items[i]);
 		k.items[i] = k.items[--k.count];
 	}
-	call(&k, a->granted, a->ctx);
+	call_for_keys(&k, a->granted, a->ctx);
 }
 
-static void explain(struct admission *a, const char *key, int64_t now_ms, struct buf *why)
+static void explain_place(struct admission *a, const char *key, int64_t now_ms, struct buf *why)
 {
 	struct budget_place p;
 	struct shown *s = take_shown(a, key);
@@ -171,7 +171,7 @@ bool admission_ask(struct admission *a, const char *key, const struct profiling_
 	pthread_mutex_lock(&a->lock);
 	bool granted = is_granted(a, key);
 	if (!granted)
-		explain(a, key, now_mono_ms, why);
+		explain_place(a, key, now_mono_ms, why);
 	pthread_mutex_unlock(&a->lock);
 	return granted;
 }
@@ -181,7 +181,7 @@ bool admission_choose(struct admission *a, const char *key, const char *const *n
 	pthread_mutex_lock(&a->lock);
 	bool granted = budget_choose(&a->budget, key, nodes, count);
 	if (!granted)
-		explain(a, key, now_mono_ms, why);
+		explain_place(a, key, now_mono_ms, why);
 	unlock_and_grant(a, key);
 	return granted;
 }
@@ -235,7 +235,7 @@ void admission_update(struct admission *a, const char *key, const struct profili
 void admission_reset(struct admission *a)
 {
 	pthread_mutex_lock(&a->lock);
-	drop_all(a);
+	drop_all_admissions(a);
 	a->open = false;
 	pthread_mutex_unlock(&a->lock);
 }
@@ -248,7 +248,7 @@ void admission_open(struct admission *a)
 }
 
 /* Deleted while its watch was away, it was never worked on again. */
-static void sweep(struct admission *a, struct session_cache *cache)
+static void release_deleted_sessions(struct admission *a, struct session_cache *cache)
 {
 	struct keys k = {0};
 	pthread_mutex_lock(&a->lock);
@@ -280,7 +280,7 @@ void admission_tick(struct admission *a, struct session_cache *cache, int64_t no
 	struct keys k = {0};
 	if (now_mono_ms - a->swept_ms >= SWEEP_EVERY_MS) {
 		a->swept_ms = now_mono_ms;
-		sweep(a, cache);
+		release_deleted_sessions(a, cache);
 	}
 	pthread_mutex_lock(&a->lock);
 	if (a->budget.waiting && now_mono_ms - a->counted_ms >= COUNT_EVERY_MS) {
@@ -289,7 +289,7 @@ void admission_tick(struct admission *a, struct session_cache *cache, int64_t no
 	}
 	find_outdated(a, now_mono_ms, &k);
 	pthread_mutex_unlock(&a->lock);
-	call(&k, show, ctx);
+	call_for_keys(&k, show, ctx);
 }
 
 struct admission_counts admission_count(struct admission *a)

@@ -43,7 +43,7 @@ void budget_init(struct budget *b, const struct budget_limits *limits)
 	*b = (struct budget){.limits = *limits};
 }
 
-static struct budget_session *find(const struct budget *b, const char *key)
+static struct budget_session *find_budget_session(const struct budget *b, const char *key)
 {
 	struct budget_session *s = NULL;
 	HASH_FIND_STR(b->sessions, key, s);
@@ -108,7 +108,7 @@ static bool comes_before(const struct budget_session *a, const struct budget_ses
 }
 
 /* From the end: most that come are the youngest. */
-static void enqueue(struct budget *b, struct budget_session *s)
+static void enqueue_budget_session(struct budget *b, struct budget_session *s)
 {
 	struct budget_namespace *n = s->namespace;
 	struct budget_session *at = n->queue ? n->queue->prev : NULL;
@@ -128,7 +128,7 @@ static void dequeue(struct budget *b, struct budget_session *s)
 	s->place = 0;
 }
 
-static void occupy(struct budget *b, struct budget_session *s, int64_t sign)
+static void occupy_budget(struct budget *b, struct budget_session *s, int64_t sign)
 {
 	b->used += sign * (int64_t)s->want;
 	s->namespace->used += sign * (int64_t)s->want;
@@ -149,7 +149,7 @@ static void set_nodes(struct budget *b, struct budget_session *s, const struct b
 		s->nodes[i] = take_node(b, h->nodes[i]);
 }
 
-static struct budget_session *add(struct budget *b, const struct budget_request *r)
+static struct budget_session *add_budget_session(struct budget *b, const struct budget_request *r)
 {
 	struct budget_session *s = mem_alloc(sizeof *s);
 	s->key = mem_strdup(r->key);
@@ -163,8 +163,8 @@ static struct budget_session *add(struct budget *b, const struct budget_request 
 
 void budget_ask(struct budget *b, const struct budget_request *r)
 {
-	if (!find(b, r->key))
-		enqueue(b, add(b, r));
+	if (!find_budget_session(b, r->key))
+		enqueue_budget_session(b, add_budget_session(b, r));
 }
 
 static bool has_room(const struct budget *b, const struct budget_node *n)
@@ -201,41 +201,41 @@ static struct budget_node *full_node(const struct budget *b, struct budget_sessi
 
 bool budget_choose(struct budget *b, const char *key, const char *const *nodes, size_t count)
 {
-	struct budget_session *s = find(b, key);
+	struct budget_session *s = find_budget_session(b, key);
 	if (!s || !s->granted)
 		return false;
-	occupy(b, s, -1);
+	occupy_budget(b, s, -1);
 	set_nodes(b, s, &(struct budget_hold){.nodes = nodes, .running = count});
 	s->want = count;
 	b->turn++;
 	if (full_node(b, s)) {
 		s->granted = false;
-		enqueue(b, s);
+		enqueue_budget_session(b, s);
 		return false;
 	}
-	occupy(b, s, 1);
+	occupy_budget(b, s, 1);
 	return true;
 }
 
 void budget_hold(struct budget *b, const struct budget_request *r, const struct budget_hold *h)
 {
-	struct budget_session *s = find(b, r->key);
+	struct budget_session *s = find_budget_session(b, r->key);
 	if (!s)
-		s = add(b, r);
+		s = add_budget_session(b, r);
 	else if (s->granted)
-		occupy(b, s, -1);
+		occupy_budget(b, s, -1);
 	else
 		dequeue(b, s);
 	s->granted = true;
 	set_nodes(b, s, h);
 	s->want = h->running;
-	occupy(b, s, 1);
+	occupy_budget(b, s, 1);
 }
 
-static void drop(struct budget *b, struct budget_session *s)
+static void drop_budget_session(struct budget *b, struct budget_session *s)
 {
 	if (s->granted)
-		occupy(b, s, -1);
+		occupy_budget(b, s, -1);
 	else
 		dequeue(b, s);
 	HASH_DEL(b->sessions, s);
@@ -247,10 +247,10 @@ static void drop(struct budget *b, struct budget_session *s)
 
 void budget_release(struct budget *b, const char *key)
 {
-	struct budget_session *s = find(b, key);
+	struct budget_session *s = find_budget_session(b, key);
 	if (!s)
 		return;
-	drop(b, s);
+	drop_budget_session(b, s);
 	forget_nodes(b);
 }
 
@@ -258,7 +258,7 @@ void budget_fini(struct budget *b)
 {
 	struct budget_session *s, *next;
 	HASH_ITER(hh, b->sessions, s, next)
-		drop(b, s);
+		drop_budget_session(b, s);
 	forget_nodes(b);
 }
 
@@ -289,12 +289,12 @@ static void close_nodes(struct budget *b, struct budget_session *s)
 		s->nodes[i]->closed = b->turn;
 }
 
-static void grant(struct budget *b, struct budget_session *s)
+static void grant_budget(struct budget *b, struct budget_session *s)
 {
 	dequeue(b, s);
 	s->granted = true;
 	s->namespace->served = b->turn;
-	occupy(b, s, 1);
+	occupy_budget(b, s, 1);
 	s->namespace->counted = s->namespace->used;
 }
 
@@ -312,7 +312,7 @@ void budget_grant(struct budget *b, budget_key_fn *fn, void *ctx)
 			close_nodes(b, s);
 			continue;
 		}
-		grant(b, s);
+		grant_budget(b, s);
 		fn(ctx, s->key);
 	}
 }
@@ -330,7 +330,7 @@ void budget_count_places(struct budget *b)
 
 bool budget_look(const struct budget *b, const char *key, struct budget_place *out)
 {
-	struct budget_session *s = find(b, key);
+	struct budget_session *s = find_budget_session(b, key);
 	*out = (struct budget_place){.granted = false};
 	if (!s)
 		return false;

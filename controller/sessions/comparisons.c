@@ -45,7 +45,7 @@ struct comparisons {
 
 /* one comparison --------------------------------------------------------------------------------------------------- */
 
-static int read_all(struct object_read *o, struct buf *out, struct err *e)
+static int read_object_fully(struct object_read *o, struct buf *out, struct err *e)
 {
 	char *piece = mem_alloc(PIECE_BYTES);
 	ssize_t n;
@@ -56,8 +56,8 @@ static int read_all(struct object_read *o, struct buf *out, struct err *e)
 	return rc;
 }
 
-static int read_text(const struct comparisons *c, const struct profiling_session *s, const struct session_pod *pod, const struct link_report *r,
-		     struct buf *out, struct err *e)
+static int read_report_text(const struct comparisons *c, const struct profiling_session *s, const struct session_pod *pod, const struct link_report *r,
+			    struct buf *out, struct err *e)
 {
 	char prefix[512];
 	if (!c->options.stores)
@@ -68,18 +68,18 @@ static int read_text(const struct comparisons *c, const struct profiling_session
 	if (session_report_prefix(s->namespace, s->name, s->uid, pod->pod_name, prefix, sizeof prefix, e) < 0)
 		return -1;
 	struct object_read *o = object_read_open(c->options.stores, s->spec.store, prefix, r, c->stop_fd, e);
-	int rc = o ? read_all(o, out, e) : -1;
+	int rc = o ? read_object_fully(o, out, e) : -1;
 	object_read_close(o);
 	return rc;
 }
 
 /* Without what only pictures are made of: it is most of a report. */
-static json_t *read_report(const struct comparisons *c, const struct profiling_session *s, const struct session_pod *pod, const struct link_report *r,
-			   struct err *e)
+static json_t *read_stored_report(const struct comparisons *c, const struct profiling_session *s, const struct session_pod *pod, const struct link_report *r,
+				  struct err *e)
 {
 	AUTO_BUF struct buf text;
 	buf_init(&text, COMPARISONS_REPORT_MAX_BYTES + 1);
-	if (read_text(c, s, pod, r, &text, e) < 0)
+	if (read_report_text(c, s, pod, r, &text, e) < 0)
 		return NULL;
 	json_t *report = jsonx_parse(buf_str(&text), text.len, s->name, e);
 	json_object_del(report, "tree");
@@ -96,8 +96,8 @@ static json_t *diff_of(const struct comparisons *c, const struct profiling_sessi
 		err_set(e, ERR_NOT_FOUND, 0, "there is no report of it any more");
 		return NULL;
 	}
-	AUTO_JSON json_t *before = read_report(c, baseline, before_pod, before_file, e);
-	AUTO_JSON json_t *after = before ? read_report(c, s, after_pod, after_file, e) : NULL;
+	AUTO_JSON json_t *before = read_stored_report(c, baseline, before_pod, before_file, e);
+	AUTO_JSON json_t *after = before ? read_stored_report(c, s, after_pod, after_file, e) : NULL;
 	return after ? report_diff_make(before, after, e) : NULL;
 }
 
@@ -129,7 +129,7 @@ static json_t *compare_once(const struct comparisons *c, const struct profiling_
 	return diff;
 }
 
-static char *compare(const struct comparisons *c, const struct profiling_session *s)
+static char *compare_with_retries(const struct comparisons *c, const struct profiling_session *s)
 {
 	struct pollfd stop = {.fd = c->stop_fd, .events = POLLIN};
 	struct err e = ERR_INIT;
@@ -156,7 +156,7 @@ static void task_free(struct task *t)
 }
 
 /* With the lock: results that nobody needs any more, and when all places are taken, the oldest of them. */
-static size_t reap(struct comparisons *c, int64_t now_mono_ms)
+static size_t remove_old_results(struct comparisons *c, int64_t now_mono_ms)
 {
 	size_t count = 0;
 	for (const struct task *t = c->tasks; t; t = t->next)
@@ -175,7 +175,7 @@ static size_t reap(struct comparisons *c, int64_t now_mono_ms)
 }
 
 /* With the lock. */
-static void add(struct comparisons *c, const struct profiling_session *s, int64_t now_mono_ms)
+static void add_comparison(struct comparisons *c, const struct profiling_session *s, int64_t now_mono_ms)
 {
 	struct task *t = mem_alloc(sizeof *t), **end = &c->tasks;
 	*t = (struct task){.asked_ms = now_mono_ms};
@@ -203,10 +203,10 @@ char *comparisons_get(struct comparisons *c, const struct profiling_session *s, 
 		text = mem_strdup(found->text);
 	else if (found && now_mono_ms - found->asked_ms > COMPARISONS_PATIENCE_MS)
 		text = not_now(s, "the reports could not be read in time");
-	else if (!found && reap(c, now_mono_ms) >= COMPARISONS_MOST)
+	else if (!found && remove_old_results(c, now_mono_ms) >= COMPARISONS_MOST)
 		text = not_now(s, "too many sessions wait for that");
 	else if (!found)
-		add(c, s, now_mono_ms);
+		add_comparison(c, s, now_mono_ms);
 	pthread_mutex_unlock(&c->lock);
 	return text;
 }
@@ -220,7 +220,7 @@ static struct task *next_task(struct comparisons *c)
 	return t;
 }
 
-static void *run(void *arg)
+static void *run_comparisons(void *arg)
 {
 	struct comparisons *c = arg;
 	pthread_mutex_lock(&c->lock);
@@ -232,7 +232,7 @@ static void *run(void *arg)
 		}
 		t->begun = true; /* is not reaped before it has its text */
 		pthread_mutex_unlock(&c->lock);
-		char *text = compare(c, &t->s);
+		char *text = compare_with_retries(c, &t->s);
 		char key[SESSION_KEY_SIZE];
 		memcpy(key, t->key, sizeof key);
 		pthread_mutex_lock(&c->lock);
@@ -257,7 +257,7 @@ struct comparisons *comparisons_start(const struct comparisons_options *o, struc
 	if (rc == 0)
 		c->kube = kube_client_new(o->kube, c->stop_fd, e);
 	if (rc == 0 && c->kube)
-		c->started = thread_start(&c->thread, "comparisons", THREAD_STACK_USUAL, run, c, e) == 0;
+		c->started = thread_start(&c->thread, "comparisons", THREAD_STACK_USUAL, run_comparisons, c, e) == 0;
 	if (c->started)
 		return c;
 	comparisons_free(c);

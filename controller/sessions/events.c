@@ -114,7 +114,7 @@ static void write_one(struct events *ev, const struct item *it)
 	LOG_WARN("events", "not written", LOG_S("event", it->name), LOG_S("error", e.message));
 }
 
-static void *run(void *arg)
+static void *run_events(void *arg)
 {
 	struct events *ev = arg;
 	pthread_mutex_lock(&ev->lock);
@@ -147,7 +147,7 @@ struct events *events_start(const struct kube_config *config, const char *instan
 	if (ev->cancel_fd < 0)
 		err_set_errno(e, errno, "eventfd");
 	else if ((ev->client = kube_client_new(config, ev->cancel_fd, e)))
-		rc = thread_start(&ev->thread, "events", THREAD_STACK_USUAL, run, ev, e);
+		rc = thread_start(&ev->thread, "events", THREAD_STACK_USUAL, run_events, ev, e);
 	if (rc == 0) {
 		kube_client_set_timeout(ev->client, CALL_MS);
 		return ev;

@@ -34,7 +34,7 @@ static bool aged(struct plan *p, int64_t age_ms, int64_t limit_ms, int64_t now_w
 	return due(p, now_wall_ms + limit_ms - (age_ms < 0 ? 0 : age_ms), now_wall_ms);
 }
 
-static struct plan_pod end_pod(enum job_phase phase, const char *reason, const char *message)
+static struct plan_pod plan_end_pod(enum job_phase phase, const char *reason, const char *message)
 {
 	return (struct plan_pod){POD_END, phase, reason, message};
 }
@@ -62,9 +62,9 @@ struct drive {
 static struct plan_pod drive_canceled(struct drive *d)
 {
 	if (!d->ordered)
-		return end_pod(JOB_CANCELED, REASON_Canceled, "The session was canceled before the agent had the order.");
+		return plan_end_pod(JOB_CANCELED, REASON_Canceled, "The session was canceled before the agent had the order.");
 	if (aged(d->plan, d->v->canceled_age_ms, PLAN_CANCEL_MS, d->now))
-		return end_pod(JOB_CANCELED, d->v->linked ? REASON_Canceled : REASON_AgentLost, "The agent did not confirm the cancel.");
+		return plan_end_pod(JOB_CANCELED, d->v->linked ? REASON_Canceled : REASON_AgentLost, "The agent did not confirm the cancel.");
 	return d->v->linked ? cancel_once(d->v) : (struct plan_pod){POD_WAIT, JOB_QUEUED, REASON_AgentLost, "The link to the agent is lost."};
 }
 
@@ -75,21 +75,21 @@ static bool past_bound(struct drive *d, struct plan_pod *out)
 	if (!d->ordered) {
 		if (!due(d->plan, d->deadline, d->now))
 			return false;
-		*out = end_pod(JOB_FAILED, REASON_DeadlineExceeded,
-			       d->v->too_old  ? "The session's deadline has passed; the agent of the pod's node is too old for it."
-			       : d->v->linked ? late
+		*out = plan_end_pod(JOB_FAILED, REASON_DeadlineExceeded,
+				    d->v->too_old  ? "The session's deadline has passed; the agent of the pod's node is too old for it."
+				    : d->v->linked ? late
 					      : "The session's deadline has passed; no agent was linked from the pod's node.");
 		return true;
 	}
 	if (d->pod->job.phase == JOB_DELIVERING) {
-		*out = end_pod(JOB_FAILED, REASON_DeliveryExpired, "The report could not be delivered in time.");
+		*out = plan_end_pod(JOB_FAILED, REASON_DeliveryExpired, "The report could not be delivered in time.");
 		return due(d->plan, d->deadline + PLAN_DELIVERY_MS, d->now);
 	}
 	if (!d->v->linked) {
-		*out = end_pod(JOB_FAILED, REASON_AgentLost, "The link to the agent was lost and did not come back.");
+		*out = plan_end_pod(JOB_FAILED, REASON_AgentLost, "The link to the agent was lost and did not come back.");
 		return due(d->plan, d->deadline + PLAN_LOST_MS, d->now);
 	}
-	*out = end_pod(JOB_FAILED, REASON_DeadlineExceeded, late);
+	*out = plan_end_pod(JOB_FAILED, REASON_DeadlineExceeded, late);
 	return due(d->plan, d->deadline + (d->detached ? PLAN_ANALYZING_MS : PLAN_DEADLINE_END_MS), d->now);
 }
 
@@ -113,7 +113,7 @@ static struct plan_pod drive_silent(struct drive *d)
 {
 	if (d->detached) {
 		if (aged(d->plan, d->v->linked_age_ms, PLAN_SILENT_MS, d->now))
-			return end_pod(JOB_FAILED, REASON_AgentLost, "The agent was restarted and no longer has this job's report.");
+			return plan_end_pod(JOB_FAILED, REASON_AgentLost, "The agent was restarted and no longer has this job's report.");
 		return act(POD_WAIT);
 	}
 	if (d->v->ordered_age_ms < 0 || aged(d->plan, d->v->ordered_age_ms, PLAN_SILENT_MS, d->now))

@@ -37,7 +37,7 @@ static int delete_object(struct work *w, struct err *e)
 }
 
 /* The API server's answer to a write of ours becomes what we know. */
-static void adopt(struct work *w, const json_t *object)
+static void update_from_response(struct work *w, const json_t *object)
 {
 	struct profiling_session fresh;
 	struct err e = ERR_INIT;
@@ -68,7 +68,7 @@ static int load(struct work *w, struct err *e)
 }
 
 /* Without the shipped policy anybody could have written the requester's name, and nobody has checked the right to reveal. */
-static int admit(struct work *w, struct err *e)
+static int check_reveal_policy(struct work *w, struct err *e)
 {
 	bool in_force = false, asks = w->s.spec_valid && w->s.spec.reveal;
 	if (!w->s.requested_by && !asks)
@@ -117,7 +117,7 @@ static char *waited_for(const struct condition *c)
 	return mem_printf("%s: %.*s%s", c->reason, (int)said, c->message, until ? until + strcspn(until, ".") : "");
 }
 
-static int end_early(struct work *w, struct err *e)
+static int end_session_early(struct work *w, struct err *e)
 {
 	(void)e;
 	if (w->plan.stage == PLAN_REJECT) {
@@ -149,17 +149,17 @@ static int write_finalizers(struct work *w, bool ours, struct err *e)
 	if (!ours && session_object_deleting(&w->s))
 		session_cache_remove(w->r->cache, w->key, w->s.uid);
 	else
-		adopt(w, answer);
+		update_from_response(w, answer);
 	return 0;
 }
 
 /* From the first order on the object must not vanish before the profiler has left the process. */
-static int hold(struct work *w, struct err *e)
+static int ensure_finalizer(struct work *w, struct err *e)
 {
 	return w->assigned && !session_object_has_finalizer(&w->s) ? write_finalizers(w, true, e) : 0;
 }
 
-static int conclude(struct work *w, struct err *e)
+static int conclude_status(struct work *w, struct err *e)
 {
 	(void)e;
 	if (w->comparing)
@@ -186,7 +186,7 @@ static int write_status(struct work *w, struct err *e)
 	AUTO_JSON json_t *answer = NULL;
 	if (kube_patch(w->kube, &ref, KUBE_PATCH_APPLY, apply, &answer, e) < 0)
 		return -1;
-	adopt(w, answer);
+	update_from_response(w, answer);
 	return 0;
 }
 
@@ -195,7 +195,7 @@ static bool tells_nothing(const char *reason)
 	return reason == REASON_Pending || reason == REASON_Preparing || reason == REASON_Analyzing || reason == REASON_Delivering;
 }
 
-static int tell(struct work *w, struct err *e)
+static int record_session_events(struct work *w, struct err *e)
 {
 	(void)e;
 	const struct condition *c = &w->s.conditions[CONDITION_SUCCEEDED];
@@ -219,7 +219,7 @@ static int tell(struct work *w, struct err *e)
 
 /* Final states are in the API server now: their agents may drop the jobs. While the finalizer is still there, a leader before us may
  * have ended between its write and these words: they are said again. */
-static int forget(struct work *w, struct err *e)
+static int forget_agent_jobs(struct work *w, struct err *e)
 {
 	(void)e;
 	bool again = w->plan.stage == PLAN_FINISHED && w->plan.release;
@@ -248,7 +248,7 @@ static void disown(struct work *w)
 	}
 }
 
-static int release(struct work *w, struct err *e)
+static int release_finalizer(struct work *w, struct err *e)
 {
 	bool deleted = session_object_deleting(&w->s);
 	if (!w->plan.release || !session_object_has_finalizer(&w->s))
@@ -271,36 +271,36 @@ static const struct reconcile_step {
 } steps[] = {
 	{"load", load},
 	{"plan", plan},
-	{"end early", end_early},
-	{"admit", admit},
+	{"end early", end_session_early},
+	{"admit", check_reveal_policy},
 	{"check store", check_store},
 	{"check baseline", reconcile_check_baseline},
 	{"choose pods", reconcile_choose},
-	{"hold", hold},
+	{"hold", ensure_finalizer},
 	{"inspect pods", reconcile_inspect},
 	{"compare", reconcile_compare},
-	{"conclude", conclude},
+	{"conclude", conclude_status},
 	{"write status", write_status},
 	{"order", reconcile_orders},
-	{"tell", tell},
-	{"forget", forget},
-	{"release", release},
+	{"tell", record_session_events},
+	{"forget", forget_agent_jobs},
+	{"release", release_finalizer},
 	{"expire", expire},
 };
 
 /* Somebody else wrote meanwhile: what the API server has now replaces what we knew. */
-static void read_again(struct work *w)
+static void reread_session(struct work *w)
 {
 	struct kube_ref ref = session_ref(w, NULL);
 	struct err e = ERR_INIT;
 	AUTO_JSON json_t *object = NULL;
 	if (kube_get(w->kube, &ref, &object, &e) == 0)
-		adopt(w, object);
+		update_from_response(w, object);
 	else if (e.kind == ERR_NOT_FOUND)
 		session_cache_remove(w->r->cache, w->key, w->s.uid);
 }
 
-static int run_steps(struct work *w, struct err *e)
+static int run_reconcile_steps(struct work *w, struct err *e)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && !w->over; i++) {
 		struct err why = ERR_INIT;
@@ -309,7 +309,7 @@ static int run_steps(struct work *w, struct err *e)
 		if (steps[i].run(w, &why) == 0)
 			continue;
 		if (why.kind == ERR_CONFLICT || why.kind == ERR_NOT_FOUND)
-			read_again(w);
+			reread_session(w);
 		*e = why;
 		return err_prefix(e, "%s", steps[i].name);
 	}
@@ -393,7 +393,7 @@ int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, s
 	if (orphans_is_key(key))
 		return reconcile_orphan(r, kube, key, e);
 	struct work w = {.r = r, .kube = kube, .key = key, .now_wall_ms = kube_clock_wall_ms(), .now_mono_ms = clock_mono_ms(), .wake_ms = INT64_MAX};
-	int rc = run_steps(&w, e);
+	int rc = run_reconcile_steps(&w, e);
 	if (rc == 0 && w.wake_ms != INT64_MAX)
 		work_queue_add_after(r->queue, key, w.wake_ms > 0 ? w.wake_ms : 0);
 	count_in_budgets(&w);

@@ -26,7 +26,7 @@ static int wait_in_queue(struct work *w, const struct buf *why)
 }
 
 /* Who has no pod to profile is in nobody's way meanwhile. */
-static int wait_for(struct work *w, const char *reason, const char *message)
+static int wait_for_pods(struct work *w, const char *reason, const char *message)
 {
 	char until[CLOCK_RFC3339_SIZE];
 	AUTO_FREE char *text = mem_printf("%s" RECONCILE_UNTIL "%s", message, clock_rfc3339(plan_deadline_ms(&w->s), until));
@@ -57,7 +57,7 @@ static int none_found(struct work *w, const struct pod_list *l, const char *reas
 		message = mem_printf("%zu pods match %.200s, but %zu are not running and %zu not ready", l->matched, selector,
 				     l->excluded_not_running, l->excluded_not_ready);
 	if (!is_hopeless(w, reason))
-		return wait_for(w, reason, message);
+		return wait_for_pods(w, reason, message);
 	session_status_end(&w->s, true, reason, message, w->now_wall_ms);
 	return 0;
 }
@@ -68,7 +68,7 @@ static bool is_about_memory(enum profiler_kind kind)
 }
 
 /* The load of the resource that the profiler is about. */
-static void measure(struct work *w, struct pod_list *l)
+static void measure_pod_load(struct work *w, struct pod_list *l)
 {
 	size_t count = 0;
 	const char **nodes = mem_calloc(l->count, sizeof *nodes);
@@ -121,7 +121,7 @@ static int wait_for_agent(struct work *w, const struct pod_info *first, const st
 				     profiler_kind_name(w->s.spec.profiler), too_old->name);
 	else
 		message = mem_printf("no agent is linked from node %s of pod %s", first->node, first->name);
-	return wait_for(w, too_old ? REASON_AgentTooOld : REASON_NodeWithoutAgent, message);
+	return wait_for_pods(w, too_old ? REASON_AgentTooOld : REASON_NodeWithoutAgent, message);
 }
 
 static void assign(struct work *w, struct pod_list *l, size_t count)
@@ -196,7 +196,7 @@ int reconcile_choose(struct work *w, struct err *e)
 	} else {
 		session_cache_occupy(w->r->cache, w->key, w->s.spec.target.container, l.items, l.count);
 		if (l.count > wanted)
-			measure(w, &l);
+			measure_pod_load(w, &l);
 		pods_rank(&l);
 		size_t count = pods_take(&l, wanted);
 		note_left_out(w, &l, count, wanted);
@@ -206,7 +206,7 @@ int reconcile_choose(struct work *w, struct err *e)
 	return 0;
 }
 
-static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *reason, const char *message)
+static void end_session_pod(struct work *w, size_t i, enum job_phase phase, const char *reason, const char *message)
 {
 	struct session_pod *p = &w->s.pods[i];
 	p->job.phase = phase;
@@ -219,7 +219,7 @@ static void end_pod(struct work *w, size_t i, enum job_phase phase, const char *
 }
 
 /* Why the pod waits. Without a reason of the plan the agent's own stays, but not one that we gave earlier. */
-static void show(struct session_pod *p, const struct plan_pod *plan)
+static void show_wait_reason(struct session_pod *p, const struct plan_pod *plan)
 {
 	const char *old = p->job.reason ? reason_intern(p->job.reason) : NULL;
 	if (!plan->reason && old != REASON_NodeWithoutAgent && old != REASON_AgentLost && old != REASON_AgentTooOld)
@@ -243,7 +243,7 @@ static int look_after(struct work *w, size_t i, struct err *e)
 		return -1;
 	}
 	w->plan.pods[i].action = POD_WAIT;
-	end_pod(w, i, JOB_FAILED, REASON_PodGone, "The pod ended before it could be profiled.");
+	end_session_pod(w, i, JOB_FAILED, REASON_PodGone, "The pod ended before it could be profiled.");
 	return 0;
 }
 
@@ -257,9 +257,9 @@ int reconcile_inspect(struct work *w, struct err *e)
 		if (job_phase_is_final(w->s.pods[i].job.phase))
 			continue;
 		if (p->action == POD_END)
-			end_pod(w, i, p->end_phase, p->reason, p->message);
+			end_session_pod(w, i, p->end_phase, p->reason, p->message);
 		else
-			show(&w->s.pods[i], p);
+			show_wait_reason(&w->s.pods[i], p);
 		if ((p->action == POD_CHECK || p->action == POD_ORDER) && look_after(w, i, e) < 0)
 			return -1;
 	}

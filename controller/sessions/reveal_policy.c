@@ -29,7 +29,7 @@ void reveal_policy_free(struct reveal_policy *p)
 	free(p);
 }
 
-static bool has_text(const json_t *list, const char *text)
+static bool list_has_text(const json_t *list, const char *text)
 {
 	size_t i;
 	json_t *item;
@@ -57,11 +57,11 @@ bool reveal_policy_holds(const json_t *policy, const json_t *binding)
 	return policy && binding && strcmp(jsonx_str_at(policy, "spec.failurePolicy", "Fail"), "Fail") == 0 &&
 	       !jsonx_at(policy, "spec.matchConditions") && checks_reveal(jsonx_at(policy, "spec.validations")) &&
 	       strcmp(jsonx_str_at(binding, "spec.policyName", ""), REVEAL_POLICY_NAME) == 0 && !jsonx_at(binding, "spec.matchResources") &&
-	       has_text(jsonx_at(binding, "spec.validationActions"), "Deny");
+	       list_has_text(jsonx_at(binding, "spec.validationActions"), "Deny");
 }
 
 /* 0: *out is the object, or NULL when there is none. */
-static int get(struct kube_client *kube, const char *plural, json_t **out, struct err *e)
+static int get_policy_object(struct kube_client *kube, const char *plural, json_t **out, struct err *e)
 {
 	struct kube_ref ref = {.api = "/apis/admissionregistration.k8s.io/v1", .plural = plural, .name = REVEAL_POLICY_NAME};
 	struct err why = ERR_INIT;
@@ -82,8 +82,8 @@ int reveal_policy_look(struct reveal_policy *p, struct kube_client *kube, int64_
 	AUTO_JSON json_t *policy = NULL;
 	AUTO_JSON json_t *binding = NULL;
 	struct err why = ERR_INIT;
-	if (get(kube, "validatingadmissionpolicies", &policy, &why) < 0 ||
-	    (policy && get(kube, "validatingadmissionpolicybindings", &binding, &why) < 0)) {
+	if (get_policy_object(kube, "validatingadmissionpolicies", &policy, &why) < 0 ||
+	    (policy && get_policy_object(kube, "validatingadmissionpolicybindings", &binding, &why) < 0)) {
 		if (known)
 			return 0;
 		*e = why;

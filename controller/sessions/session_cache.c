@@ -59,7 +59,7 @@ void session_cache_free(struct session_cache *c)
 	free(c);
 }
 
-static struct entry *find(struct session_cache *c, const char *key)
+static struct entry *find_cached_session(struct session_cache *c, const char *key)
 {
 	struct entry *n = NULL;
 	HASH_FIND(by_key, c->keys, key, strlen(key), n);
@@ -105,7 +105,7 @@ static void fit_runtime(struct entry *n)
 	n->pod_count = count;
 }
 
-static bool is_over(const struct profiling_session *s)
+static bool cached_session_is_over(const struct profiling_session *s)
 {
 	return session_object_completed(s) && !session_object_has_finalizer(s);
 }
@@ -115,7 +115,7 @@ static void store(struct session_cache *c, struct entry *n, struct profiling_ses
 	drop_session(c, n);
 	n->version = version_number(s->resource_version);
 	n->seen = true;
-	if (is_over(s)) {
+	if (cached_session_is_over(s)) {
 		int64_t ttl = s->spec_valid ? s->spec.ttl_seconds_after_finished : 604800;
 		n->expires_wall_ms = (s->completed_wall_ms ? s->completed_wall_ms : s->created_wall_ms) + ttl * 1000;
 		if (n->expires_wall_ms < c->next_expiry_wall_ms)
@@ -132,12 +132,12 @@ static void store(struct session_cache *c, struct entry *n, struct profiling_ses
 	fit_runtime(n);
 }
 
-static bool put(struct session_cache *c, struct profiling_session *s, bool may_add)
+static bool put_cached_session(struct session_cache *c, struct profiling_session *s, bool may_add)
 {
 	char key[SESSION_KEY_SIZE];
 	session_object_key(s, key);
 	pthread_mutex_lock(&c->lock);
-	struct entry *n = find(c, key);
+	struct entry *n = find_cached_session(c, key);
 	if (n && may_add && strcmp(n->uid, s->uid) != 0) {
 		drop_entry(c, n);
 		n = NULL;
@@ -161,18 +161,18 @@ static bool put(struct session_cache *c, struct profiling_session *s, bool may_a
 
 bool session_cache_put_take(struct session_cache *c, struct profiling_session *s)
 {
-	return put(c, s, true);
+	return put_cached_session(c, s, true);
 }
 
 bool session_cache_update_take(struct session_cache *c, struct profiling_session *s)
 {
-	return put(c, s, false);
+	return put_cached_session(c, s, false);
 }
 
 void session_cache_remove(struct session_cache *c, const char *key, const char *uid)
 {
 	pthread_mutex_lock(&c->lock);
-	struct entry *n = find(c, key);
+	struct entry *n = find_cached_session(c, key);
 	if (n && (!uid || strcmp(n->uid, uid) == 0))
 		drop_entry(c, n);
 	pthread_mutex_unlock(&c->lock);
@@ -237,7 +237,7 @@ enum session_cache_kind session_cache_get(struct session_cache *c, const char *k
 	if (!c->epoch_mono_ms)
 		c->epoch_mono_ms = now_mono_ms;
 	enum session_cache_kind kind = SESSION_ABSENT;
-	struct entry *n = find(c, key);
+	struct entry *n = find_cached_session(c, key);
 	if (n && n->session) {
 		kind = SESSION_ACTIVE;
 		session_object_copy(out, n->session);
@@ -321,7 +321,7 @@ void session_cache_node(struct session_cache *c, const char *node, bool linked, 
 
 static struct pod_runtime *runtime(struct session_cache *c, const char *key, size_t pod)
 {
-	struct entry *n = find(c, key);
+	struct entry *n = find_cached_session(c, key);
 	return n && pod < n->pod_count ? &n->pods[pod] : NULL;
 }
 
@@ -412,7 +412,7 @@ void session_cache_counts(struct session_cache *c, size_t *active, size_t *over)
 bool session_cache_is_active(struct session_cache *c, const char *key)
 {
 	pthread_mutex_lock(&c->lock);
-	struct entry *n = find(c, key);
+	struct entry *n = find_cached_session(c, key);
 	bool active = n && n->session;
 	pthread_mutex_unlock(&c->lock);
 	return active;

@@ -82,7 +82,7 @@ static bool other_container(const struct entry *n, const struct link_job *j, con
 	return container && theirs && strcmp(container, theirs) != 0;
 }
 
-static void occupy(const struct entry *n, size_t pod, const char *container, struct pod_info *pods, size_t count)
+static void occupy_pods(const struct entry *n, size_t pod, const char *container, struct pod_info *pods, size_t count)
 {
 	const struct session_pod *p = &n->session->pods[pod];
 	const struct link_job *j = n->pods[pod].told && !job_phase_is_final(p->job.phase) ? &n->pods[pod].job : &p->job;
@@ -104,7 +104,7 @@ void session_cache_occupy(struct session_cache *c, const char *key, const char *
 	struct entry *n;
 	DL_FOREACH(c->active, n) {
 		for (size_t i = 0; strcmp(n->key, key) != 0 && i < n->session->pod_count; i++)
-			occupy(n, i, container, pods, count);
+			occupy_pods(n, i, container, pods, count);
 	}
 	pthread_mutex_unlock(&c->lock);
 }

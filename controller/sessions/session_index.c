@@ -63,7 +63,7 @@ void session_index_free(struct session_index *x)
 
 /* The order; the lock is held ------------------------------------------------------------------------------------- */
 
-static const char *text_of(const struct entry *n, enum field f)
+static const char *entry_text(const struct entry *n, enum field f)
 {
 	return n->text + n->at[f];
 }
@@ -72,26 +72,26 @@ static int compare_key(const struct entry *n, int64_t created_ms, const char *ui
 {
 	if (n->created_ms != created_ms)
 		return n->created_ms < created_ms ? -1 : 1;
-	return strcmp(text_of(n, UID), uid);
+	return strcmp(entry_text(n, UID), uid);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *const *left = a, *const *right = b;
-	return compare_key(*left, (*right)->created_ms, text_of(*right, UID));
+	return compare_key(*left, (*right)->created_ms, entry_text(*right, UID));
 }
 
-static void sort(struct session_index *x)
+static void sort_entries(struct session_index *x)
 {
 	if (x->unsorted)
-		qsort(x->order, x->count, sizeof *x->order, compare);
+		qsort(x->order, x->count, sizeof *x->order, compare_entries);
 	x->unsorted = false;
 }
 
 /* How many are older than this key. */
 static size_t older_than(struct session_index *x, int64_t created_ms, const char *uid)
 {
-	sort(x);
+	sort_entries(x);
 	size_t low = 0, high = x->count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
@@ -108,9 +108,9 @@ static void append(struct session_index *x, struct entry *n)
 {
 	GROW(x->order, x->count, x->cap);
 	size_t i = x->count, lowest = x->count > NEAR_THE_END ? x->count - NEAR_THE_END : 0;
-	while (!x->unsorted && i > lowest && compare_key(x->order[i - 1], n->created_ms, text_of(n, UID)) > 0)
+	while (!x->unsorted && i > lowest && compare_key(x->order[i - 1], n->created_ms, entry_text(n, UID)) > 0)
 		i--;
-	if (i > 0 && i == lowest && compare_key(x->order[i - 1], n->created_ms, text_of(n, UID)) > 0) {
+	if (i > 0 && i == lowest && compare_key(x->order[i - 1], n->created_ms, entry_text(n, UID)) > 0) {
 		x->unsorted = true;
 		i = x->count;
 	}
@@ -121,38 +121,38 @@ static void append(struct session_index *x, struct entry *n)
 
 /* Entries; the lock is held --------------------------------------------------------------------------------------- */
 
-static size_t make_key(const char *namespace, const char *name, char out[64 + 254])
+static size_t make_session_key(const char *namespace, const char *name, char out[64 + 254])
 {
 	int n = snprintf(out, 64 + 254, "%.63s%c%.253s", namespace, '\0', name);
 	return (size_t)n;
 }
 
-static struct entry *find(struct session_index *x, const char *namespace, const char *name)
+static struct entry *find_indexed_session(struct session_index *x, const char *namespace, const char *name)
 {
 	char key[64 + 254];
 	struct entry *n = NULL;
-	size_t len = make_key(namespace, name, key);
+	size_t len = make_session_key(namespace, name, key);
 	HASH_FIND(hh, x->entries, key, len, n);
 	return n;
 }
 
-static void enter(struct session_index *x, struct entry *n)
+static void insert_entry(struct session_index *x, struct entry *n)
 {
 	HASH_ADD_KEYPTR(hh, x->entries, n->text, (size_t)n->at[TARGET] - 1, n);
 	x->text_bytes += n->size;
 }
 
-static void leave(struct session_index *x, struct entry *n)
+static void unlink_entry(struct session_index *x, struct entry *n)
 {
 	HASH_DELETE(hh, x->entries, n);
 	x->text_bytes -= n->size;
 }
 
-static void drop(struct session_index *x, struct entry *n)
+static void drop_indexed_session(struct session_index *x, struct entry *n)
 {
-	size_t i = older_than(x, n->created_ms, text_of(n, UID));
+	size_t i = older_than(x, n->created_ms, entry_text(n, UID));
 	memmove(x->order + i, x->order + i + 1, (--x->count - i) * sizeof *x->order);
-	leave(x, n);
+	unlink_entry(x, n);
 	free(n);
 }
 
@@ -189,7 +189,7 @@ static void read_texts(const json_t *object, const char *out[FIELD_COUNT])
 	out[TRIGGER] = trigger_of(object);
 }
 
-static struct entry *make(const json_t *object)
+static struct entry *make_entry(const json_t *object)
 {
 	const char *texts[FIELD_COUNT];
 	size_t len[FIELD_COUNT], size = 0;
@@ -216,33 +216,33 @@ static struct entry *make(const json_t *object)
 }
 
 /* Puts the new state of the same object in the place of the old one. */
-static void replace(struct session_index *x, struct entry *old, struct entry *n)
+static void replace_entry(struct session_index *x, struct entry *old, struct entry *n)
 {
-	x->order[older_than(x, old->created_ms, text_of(old, UID))] = n;
-	leave(x, old);
-	enter(x, n);
+	x->order[older_than(x, old->created_ms, entry_text(old, UID))] = n;
+	unlink_entry(x, old);
+	insert_entry(x, n);
 	free(old);
 }
 
 bool session_index_put(struct session_index *x, const json_t *object)
 {
-	struct entry *n = make(object);
+	struct entry *n = make_entry(object);
 	if (!n)
 		return false;
 	pthread_mutex_lock(&x->lock);
-	struct entry *old = find(x, n->text, text_of(n, NAME));
-	bool same = old && strcmp(text_of(old, UID), text_of(n, UID)) == 0;
+	struct entry *old = find_indexed_session(x, n->text, entry_text(n, NAME));
+	bool same = old && strcmp(entry_text(old, UID), entry_text(n, UID)) == 0;
 	bool echo = same && n->version && n->version <= old->version;
 	if (echo) {
 		old->seen = true;
 		free(n);
 	} else if (same && old->created_ms == n->created_ms) {
-		replace(x, old, n);
+		replace_entry(x, old, n);
 	} else {
 		if (old)
-			drop(x, old);
+			drop_indexed_session(x, old);
 		append(x, n);
-		enter(x, n);
+		insert_entry(x, n);
 	}
 	pthread_mutex_unlock(&x->lock);
 	return !echo;
@@ -251,10 +251,10 @@ bool session_index_put(struct session_index *x, const json_t *object)
 bool session_index_remove(struct session_index *x, const char *namespace, const char *name, const char *uid)
 {
 	pthread_mutex_lock(&x->lock);
-	struct entry *n = find(x, namespace, name);
-	bool found = n && (!uid || strcmp(text_of(n, UID), uid) == 0);
+	struct entry *n = find_indexed_session(x, namespace, name);
+	bool found = n && (!uid || strcmp(entry_text(n, UID), uid) == 0);
 	if (found)
-		drop(x, n);
+		drop_indexed_session(x, n);
 	pthread_mutex_unlock(&x->lock);
 	return found;
 }
@@ -280,7 +280,7 @@ void session_index_list_end(struct session_index *x, const char *namespace, sess
 			x->order[kept++] = n;
 			continue;
 		}
-		leave(x, n);
+		unlink_entry(x, n);
 		GROW(lost, lost_count, lost_cap);
 		lost[lost_count++] = n;
 	}
@@ -288,7 +288,7 @@ void session_index_list_end(struct session_index *x, const char *namespace, sess
 	pthread_mutex_unlock(&x->lock);
 	for (size_t i = 0; i < lost_count; i++) {
 		if (gone)
-			gone(ctx, text_of(lost[i], NAMESPACE), text_of(lost[i], NAME));
+			gone(ctx, entry_text(lost[i], NAMESPACE), entry_text(lost[i], NAME));
 		free(lost[i]);
 	}
 	free(lost);
@@ -322,20 +322,20 @@ static bool in_namespaces(const struct entry *n, const struct session_query *q)
 }
 
 /* Its id is the first two texts with a dot between. */
-static bool has_text(const struct entry *n, const char *text)
+static bool entry_has_text(const struct entry *n, const char *text)
 {
 	size_t len = strlen(text), key = n->at[TARGET];
 	return session_search_contains(n->text, key - 1, '.', text, len) ||
 	       session_search_contains(n->text + key, n->at[UID] - key, '\0', text, len);
 }
 
-static bool passes(const struct entry *n, const struct session_query *q)
+static bool entry_passes(const struct entry *n, const struct session_query *q)
 {
-	return in_namespaces(n, q) && (!q->profiler || strcmp(text_of(n, PROFILER), q->profiler) == 0) &&
-	       (!q->state || strcmp(text_of(n, STATE), q->state) == 0) && (!q->text || has_text(n, q->text));
+	return in_namespaces(n, q) && (!q->profiler || strcmp(entry_text(n, PROFILER), q->profiler) == 0) &&
+	       (!q->state || strcmp(entry_text(n, STATE), q->state) == 0) && (!q->text || entry_has_text(n, q->text));
 }
 
-static void describe(const struct entry *n, const char *text, struct session_summary *out)
+static void describe_entry(const struct entry *n, const char *text, struct session_summary *out)
 {
 	*out = (struct session_summary){
 		.namespace = text,
@@ -353,7 +353,7 @@ static void describe(const struct entry *n, const char *text, struct session_sum
 }
 
 /* Copies the chosen ones, so that they may be read without the lock. */
-static void fill(struct session_page *p, struct entry *const *chosen, size_t count)
+static void fill_page(struct session_page *p, struct entry *const *chosen, size_t count)
 {
 	size_t bytes = count * sizeof *p->items;
 	for (size_t i = 0; i < count; i++)
@@ -363,7 +363,7 @@ static void fill(struct session_page *p, struct entry *const *chosen, size_t cou
 	char *text = (char *)(p->items + count);
 	for (size_t i = 0; i < count; i++) {
 		memcpy(text, chosen[i]->text, chosen[i]->size);
-		describe(chosen[i], text, &p->items[i]);
+		describe_entry(chosen[i], text, &p->items[i]);
 		text += chosen[i]->size;
 	}
 }
@@ -391,10 +391,10 @@ int session_index_query(struct session_index *x, const struct session_query *wan
 	size_t count = 0;
 	bool more = false;
 	pthread_mutex_lock(&x->lock);
-	sort(x);
+	sort_entries(x);
 	size_t from = q->cursor ? older_than(x, created_ms, uid) : x->count;
 	for (size_t i = x->count; i-- > 0;) {
-		if (!passes(x->order[i], q))
+		if (!entry_passes(x->order[i], q))
 			continue;
 		out->total++;
 		if (i >= from)
@@ -404,7 +404,7 @@ int session_index_query(struct session_index *x, const struct session_query *wan
 		else
 			more = true;
 	}
-	fill(out, chosen, count);
+	fill_page(out, chosen, count);
 	pthread_mutex_unlock(&x->lock);
 	free(chosen);
 	if (more)
@@ -424,9 +424,9 @@ int session_index_get(struct session_index *x, const char *namespace, const char
 {
 	*out = (struct session_page){0};
 	pthread_mutex_lock(&x->lock);
-	struct entry *n = find(x, namespace, name);
+	struct entry *n = find_indexed_session(x, namespace, name);
 	if (n)
-		fill(out, &n, 1);
+		fill_page(out, &n, 1);
 	out->total = out->count;
 	pthread_mutex_unlock(&x->lock);
 	return out->count ? 0 : err_set(e, ERR_NOT_FOUND, 0, "there is no session %s in namespace %s", name, namespace);
@@ -435,10 +435,10 @@ int session_index_get(struct session_index *x, const char *namespace, const char
 int session_summary_of(const json_t *object, struct session_page *out)
 {
 	*out = (struct session_page){.total = 1};
-	struct entry *n = make(object);
+	struct entry *n = make_entry(object);
 	if (!n)
 		return -1;
-	fill(out, &n, 1);
+	fill_page(out, &n, 1);
 	free(n);
 	return 0;
 }

@@ -88,7 +88,7 @@ int session_report_prefix(const char *namespace, const char *name, const char *u
 	return n > 0 && (size_t)n < size ? 0 : err_set(e, ERR_INVALID, 0, "the names of session and pod are too long for an object's key");
 }
 
-static uint64_t mix(uint64_t h, const void *data, size_t len)
+static uint64_t fnv_mix(uint64_t h, const void *data, size_t len)
 {
 	const unsigned char *p = data;
 	for (size_t i = 0; i < len; i++)
@@ -102,11 +102,11 @@ static uint64_t hash_object(const json_t *value)
 	const char *key;
 	json_t *field;
 	json_object_foreach((json_t *)value, key, field) {
-		uint64_t h = mix(1469598103934665603u, key, strlen(key) + 1);
+		uint64_t h = fnv_mix(1469598103934665603u, key, strlen(key) + 1);
 		uint64_t v = session_json_hash(field);
-		sum += mix(h, &v, sizeof v); /* a sum: the keys' order does not matter */
+		sum += fnv_mix(h, &v, sizeof v); /* a sum: the keys' order does not matter */
 	}
-	return mix(sum, "{", 1);
+	return fnv_mix(sum, "{", 1);
 }
 
 uint64_t session_json_hash(const json_t *value)
@@ -120,21 +120,21 @@ uint64_t session_json_hash(const json_t *value)
 	case JSON_ARRAY:
 		json_array_foreach(value, i, item) {
 			uint64_t v = session_json_hash(item);
-			h = mix(h, &v, sizeof v);
+			h = fnv_mix(h, &v, sizeof v);
 		}
-		return mix(h, "[", 1);
+		return fnv_mix(h, "[", 1);
 	case JSON_STRING:
-		return mix(mix(h, json_string_value(value), json_string_length(value)), "s", 1);
+		return fnv_mix(fnv_mix(h, json_string_value(value), json_string_length(value)), "s", 1);
 	case JSON_INTEGER: {
 		json_int_t n = json_integer_value(value);
-		return mix(mix(h, &n, sizeof n), "i", 1);
+		return fnv_mix(fnv_mix(h, &n, sizeof n), "i", 1);
 	}
 	case JSON_REAL: {
 		double d = json_real_value(value);
-		return mix(mix(h, &d, sizeof d), "r", 1);
+		return fnv_mix(fnv_mix(h, &d, sizeof d), "r", 1);
 	}
 	default:
-		return mix(h, json_is_true(value) ? "t" : json_is_false(value) ? "f" : "n", 1);
+		return fnv_mix(h, json_is_true(value) ? "t" : json_is_false(value) ? "f" : "n", 1);
 	}
 }
 
@@ -149,7 +149,7 @@ static bool is_of_trigger(const json_t *object)
 	return false;
 }
 
-static int read_metadata(const json_t *object, struct profiling_session *s, struct err *e)
+static int read_session_metadata(const json_t *object, struct profiling_session *s, struct err *e)
 {
 	jsonx_copy_at(object, "metadata.namespace", s->namespace, sizeof s->namespace);
 	jsonx_copy_at(object, "metadata.name", s->name, sizeof s->name);
@@ -173,7 +173,7 @@ static int read_metadata(const json_t *object, struct profiling_session *s, stru
 	return 0;
 }
 
-static void read_condition(const json_t *entry, struct profiling_session *s)
+static void read_session_condition(const json_t *entry, struct profiling_session *s)
 {
 	const char *type = jsonx_str_at(entry, "type", "");
 	const char *status = jsonx_str_at(entry, "status", "");
@@ -191,7 +191,7 @@ static void read_condition(const json_t *entry, struct profiling_session *s)
 	}
 }
 
-static void read_reports(const json_t *list, struct link_job *job)
+static void read_status_reports(const json_t *list, struct link_job *job)
 {
 	size_t i;
 	json_t *entry;
@@ -207,7 +207,7 @@ static void read_reports(const json_t *list, struct link_job *job)
 	}
 }
 
-static void read_cost(const json_t *entry, struct session_cost *c)
+static void read_status_cost(const json_t *entry, struct session_cost *c)
 {
 	c->max_pause_us = jsonx_int_at(entry, "cost.maxPauseMicroseconds", 0);
 	c->added_cpu_ms = jsonx_int_at(entry, "cost.addedCPUMilliseconds", 0);
@@ -238,16 +238,16 @@ static void read_pod(const json_t *entry, struct session_pod *p)
 	j->first_sample_wall_ms = jsonx_time_at(entry, "firstSampleTime");
 	j->started_wall_ms = jsonx_time_at(entry, "startTime");
 	j->completed_wall_ms = jsonx_time_at(entry, "completionTime");
-	read_cost(entry, &j->cost);
-	read_reports(jsonx_at(entry, "reports"), j);
+	read_status_cost(entry, &j->cost);
+	read_status_reports(jsonx_at(entry, "reports"), j);
 }
 
-static void read_status(const json_t *status, struct profiling_session *s)
+static void read_session_status(const json_t *status, struct profiling_session *s)
 {
 	size_t i;
 	json_t *entry;
 	json_array_foreach(jsonx_at(status, "conditions"), i, entry)
-		read_condition(entry, s);
+		read_session_condition(entry, s);
 	s->started_wall_ms = jsonx_time_at(status, "startTime");
 	s->completed_wall_ms = jsonx_time_at(status, "completionTime");
 	s->pods_matched = jsonx_int_at(status, "podsMatched", 0);
@@ -269,13 +269,13 @@ static void read_status(const json_t *status, struct profiling_session *s)
 int session_object_from_json(const json_t *object, struct profiling_session *out, struct err *e)
 {
 	*out = (struct profiling_session){0};
-	if (read_metadata(object, out, e) < 0) {
+	if (read_session_metadata(object, out, e) < 0) {
 		session_object_fini(out);
 		return -1;
 	}
 	const json_t *status = jsonx_at(object, "status");
 	if (status && json_is_object(status)) {
-		read_status(status, out);
+		read_session_status(status, out);
 		out->status_hash = session_json_hash(status);
 	}
 	struct err why = ERR_INIT;

@@ -50,7 +50,7 @@ void session_status_wait(struct profiling_session *s, const char *reason, const 
 	session_status_set(s, CONDITION_COMPLETED, CONDITION_FALSE, reason, message, now_wall_ms);
 }
 
-static void finish(struct profiling_session *s, bool success, const char *reason, const char *message, int64_t now_wall_ms)
+static void finish_session(struct profiling_session *s, bool success, const char *reason, const char *message, int64_t now_wall_ms)
 {
 	AUTO_FREE char *text = success ? mem_strdup(message) : with_remedy(reason, message);
 	session_status_set(s, CONDITION_RUNNING, CONDITION_FALSE, reason, text, now_wall_ms);
@@ -65,7 +65,7 @@ void session_status_end(struct profiling_session *s, bool accepted, const char *
 	AUTO_FREE char *text = with_remedy(reason, message);
 	session_status_set(s, CONDITION_ACCEPTED, accepted ? CONDITION_TRUE : CONDITION_FALSE, accepted ? REASON_Accepted : reason,
 			   accepted ? "The specification is valid." : text, now_wall_ms);
-	finish(s, false, reason, message, now_wall_ms);
+	finish_session(s, false, reason, message, now_wall_ms);
 }
 
 int64_t session_status_count(const struct profiling_session *s, enum job_phase phase)
@@ -97,11 +97,11 @@ static void conclude_end(struct profiling_session *s, int64_t now_wall_ms)
 	const struct session_pod *canceled = first_in(s, JOB_CANCELED), *failed = first_in(s, JOB_FAILED);
 	if (succeeded == s->pod_count) {
 		const char *headline = s->pods[0].job.headline;
-		finish(s, true, REASON_Completed, headline && headline[0] ? headline : "All pods were profiled.", now_wall_ms);
+		finish_session(s, true, REASON_Completed, headline && headline[0] ? headline : "All pods were profiled.", now_wall_ms);
 		return;
 	}
 	if (canceled && s->spec.cancel) {
-		finish(s, false, REASON_Canceled, "The session was canceled", now_wall_ms);
+		finish_session(s, false, REASON_Canceled, "The session was canceled", now_wall_ms);
 		return;
 	}
 	const struct session_pod *worst = failed ? failed : canceled;
@@ -109,7 +109,7 @@ static void conclude_end(struct profiling_session *s, int64_t now_wall_ms)
 	const char *said = worst->job.message ? worst->job.message : reason;
 	AUTO_FREE char *text = succeeded ? mem_printf("%zu of %zu pods succeeded; %s: %s: %s", succeeded, s->pod_count, worst->pod_name, reason, said)
 					 : mem_printf("pod %s: %s", worst->pod_name, said);
-	finish(s, false, succeeded ? REASON_PartiallySucceeded : reason, text, now_wall_ms);
+	finish_session(s, false, succeeded ? REASON_PartiallySucceeded : reason, text, now_wall_ms);
 }
 
 /* What the session as a whole is doing: the liveliest of its pods tells. */
@@ -131,7 +131,7 @@ static bool begins_at_once(const struct session_pod *p)
 	return p->job.phase == JOB_QUEUED && (!p->reported || (!p->job.queue_position && !said && known_reason(p, REASON_Queued) == REASON_Queued));
 }
 
-static const char *phase_reason(const struct session_pod *p)
+static const char *pod_phase_reason(const struct session_pod *p)
 {
 	const char *reason = begins_at_once(p) ? REASON_Pending : reason_intern(job_phase_name(p->job.phase));
 	return reason ? reason : REASON_Pending;
@@ -148,8 +148,8 @@ static char *describe_progress(const struct session_pod *p)
 
 static void conclude_progress(struct profiling_session *s, const struct session_pod *p, int64_t now_wall_ms)
 {
-	const char *reason = p->reported && begins_at_once(p) ? REASON_Pending : known_reason(p, phase_reason(p));
-	bool goes_well = reason == phase_reason(p) || reason == REASON_Queued;
+	const char *reason = p->reported && begins_at_once(p) ? REASON_Pending : known_reason(p, pod_phase_reason(p));
+	bool goes_well = reason == pod_phase_reason(p) || reason == REASON_Queued;
 	AUTO_FREE char *progress = describe_progress(p);
 	AUTO_FREE char *text = goes_well ? mem_strdup(progress) : with_remedy(reason, progress);
 	bool running = p->job.phase == JOB_PREPARING || p->job.phase == JOB_PROFILING || p->job.phase == JOB_ANALYZING;
@@ -187,7 +187,7 @@ const char *session_status_state(const struct profiling_session *s)
 	const struct session_pod *p = liveliest(s);
 	if (!p && s->conditions[CONDITION_SUCCEEDED].reason == REASON_Queued)
 		return REASON_Queued;
-	return p ? phase_reason(p) : "Pending";
+	return p ? pod_phase_reason(p) : "Pending";
 }
 
 /* JSON ------------------------------------------------------------------------------------------------------------- */
@@ -213,25 +213,25 @@ static json_t *clean(const char *text, size_t max_bytes, bool lines)
 	return json_stringn(buf_str(&out), text_cut_utf8(buf_str(&out), max_bytes));
 }
 
-static void put_text(json_t *obj, const char *key, const char *text, size_t max_bytes)
+static void put_status_text(json_t *obj, const char *key, const char *text, size_t max_bytes)
 {
 	if (text && text[0])
 		json_object_set_new(obj, key, clean(text, max_bytes, false));
 }
 
-static void put_int(json_t *obj, const char *key, int64_t n)
+static void put_status_int(json_t *obj, const char *key, int64_t n)
 {
 	json_object_set_new(obj, key, json_integer(n > 0 ? n : 0));
 }
 
-static void put_time(json_t *obj, const char *key, int64_t wall_ms)
+static void put_status_time(json_t *obj, const char *key, int64_t wall_ms)
 {
 	char text[CLOCK_RFC3339_SIZE];
 	if (wall_ms > 0)
 		json_object_set_new(obj, key, json_string(clock_rfc3339(wall_ms, text)));
 }
 
-static json_t *conditions_json(const struct profiling_session *s)
+static json_t *session_conditions_json(const struct profiling_session *s)
 {
 	static const char *const status_names[] = {"", "Unknown", "True", "False"};
 	json_t *list = json_array();
@@ -244,8 +244,8 @@ static json_t *conditions_json(const struct profiling_session *s)
 		json_object_set_new(entry, "status", json_string(status_names[c->status]));
 		json_object_set_new(entry, "reason", json_string(c->reason));
 		json_object_set_new(entry, "message", clean(c->message ? c->message : "", MESSAGE_MAX_BYTES, false));
-		put_time(entry, "lastTransitionTime", c->since_wall_ms);
-		put_int(entry, "observedGeneration", c->observed_generation);
+		put_status_time(entry, "lastTransitionTime", c->since_wall_ms);
+		put_status_int(entry, "observedGeneration", c->observed_generation);
 		json_array_append_new(list, entry);
 	}
 	return list;
@@ -262,7 +262,7 @@ static bool acceptable(const struct link_job *j, size_t i)
 	return r->name[0] && strspn(r->sha256, "0123456789abcdef") == 64 && r->sha256[64] == '\0';
 }
 
-static json_t *reports_json(const struct profiling_session *s, const struct session_pod *p, session_report_url_fn *url, void *ctx)
+static json_t *pod_reports_json(const struct profiling_session *s, const struct session_pod *p, session_report_url_fn *url, void *ctx)
 {
 	json_t *list = json_array();
 	for (size_t i = 0; i < p->job.report_count; i++) {
@@ -270,12 +270,12 @@ static json_t *reports_json(const struct profiling_session *s, const struct sess
 		if (!acceptable(&p->job, i))
 			continue;
 		json_t *entry = json_object();
-		put_text(entry, "name", r->name, 63);
-		put_text(entry, "mediaType", r->media_type, 63);
-		put_int(entry, "sizeBytes", r->size_bytes);
-		put_text(entry, "sha256", r->sha256, 64);
+		put_status_text(entry, "name", r->name, 63);
+		put_status_text(entry, "mediaType", r->media_type, 63);
+		put_status_int(entry, "sizeBytes", r->size_bytes);
+		put_status_text(entry, "sha256", r->sha256, 64);
 		AUTO_FREE char *place = url && r->delivered ? url(ctx, s, p, r) : NULL;
-		put_text(entry, "url", place, 2048);
+		put_status_text(entry, "url", place, 2048);
 		json_array_append_new(list, entry);
 	}
 	return list;
@@ -285,29 +285,29 @@ static json_t *pod_json(const struct profiling_session *s, const struct session_
 {
 	const struct link_job *j = &p->job;
 	json_t *obj = json_object();
-	put_text(obj, "podName", p->pod_name, 253);
-	put_text(obj, "podUID", p->pod_uid, 39);
-	put_text(obj, "nodeName", p->node, 253);
-	put_text(obj, "jobID", j->job_id, 63);
+	put_status_text(obj, "podName", p->pod_name, 253);
+	put_status_text(obj, "podUID", p->pod_uid, 39);
+	put_status_text(obj, "nodeName", p->node, 253);
+	put_status_text(obj, "jobID", j->job_id, 63);
 	json_object_set_new(obj, "phase", json_string(p->reported || job_phase_is_final(j->phase) ? job_phase_name(j->phase) : "Pending"));
-	put_text(obj, "reason", known_reason(p, NULL), 64);
+	put_status_text(obj, "reason", known_reason(p, NULL), 64);
 	AUTO_FREE char *text = j->phase == JOB_FAILED && j->message ? with_remedy(j->reason, j->message) : mem_strdup(j->message);
-	put_text(obj, "message", text, MESSAGE_MAX_BYTES);
-	put_text(obj, "container", j->container, 63);
-	put_text(obj, "containerID", j->container_id, 128);
+	put_status_text(obj, "message", text, MESSAGE_MAX_BYTES);
+	put_status_text(obj, "container", j->container, 63);
+	put_status_text(obj, "containerID", j->container_id, 128);
 	if (j->pid > 0)
-		put_int(obj, "pid", j->pid);
-	put_text(obj, "runtimeVersion", j->runtime_version, 32);
-	put_text(obj, "summary", j->headline, HEADLINE_MAX_BYTES);
-	put_time(obj, "startTime", j->started_wall_ms);
+		put_status_int(obj, "pid", j->pid);
+	put_status_text(obj, "runtimeVersion", j->runtime_version, 32);
+	put_status_text(obj, "summary", j->headline, HEADLINE_MAX_BYTES);
+	put_status_time(obj, "startTime", j->started_wall_ms);
 	char time[CLOCK_RFC3339_SIZE];
 	if (j->first_sample_wall_ms > 0) /* with its fraction: how long it took is of interest */
 		json_object_set_new(obj, "firstSampleTime", json_string(clock_rfc3339_micro(j->first_sample_wall_ms * 1000, time)));
-	put_time(obj, "completionTime", j->completed_wall_ms);
+	put_status_time(obj, "completionTime", j->completed_wall_ms);
 	if (j->started_wall_ms)
 		json_object_set_new(obj, "cost", session_cost_to_json(&j->cost));
 	if (j->report_count)
-		json_object_set_new(obj, "reports", reports_json(s, p, url, ctx));
+		json_object_set_new(obj, "reports", pod_reports_json(s, p, url, ctx));
 	return obj;
 }
 
@@ -343,7 +343,7 @@ static void put_new(json_t *obj, const char *key, json_t *value)
 }
 
 /* The TARGET column. */
-static void put_target(json_t *status, const struct profiling_session *s)
+static void put_target_column(json_t *status, const struct profiling_session *s)
 {
 	if (!s->spec_valid)
 		return;
@@ -355,23 +355,23 @@ static void put_target(json_t *status, const struct profiling_session *s)
 		buf_puts(&text, s->spec.target.pod_name);
 	else
 		label_selector_to_query(s->spec.target.selector, s->spec.target.selector_count, &text);
-	put_text(status, "targetSummary", buf_str(&text), 253);
+	put_status_text(status, "targetSummary", buf_str(&text), 253);
 }
 
 json_t *session_status_to_json(const struct profiling_session *s, session_report_url_fn *url, void *url_ctx)
 {
 	json_t *status = json_object();
-	put_int(status, "observedGeneration", s->generation);
-	put_text(status, "state", session_status_state(s), 63);
-	put_target(status, s);
-	json_object_set_new(status, "conditions", conditions_json(s));
-	put_time(status, "startTime", s->started_wall_ms);
-	put_time(status, "completionTime", s->completed_wall_ms);
-	put_int(status, "podsMatched", s->pods_matched);
-	put_int(status, "podsSucceeded", session_status_count(s, JOB_SUCCEEDED));
-	put_int(status, "podsFailed", session_status_count(s, JOB_FAILED));
-	put_text(status, "requestedBy", s->requested_by, 253);
-	put_text(status, "headline", first_headline(s), HEADLINE_MAX_BYTES);
+	put_status_int(status, "observedGeneration", s->generation);
+	put_status_text(status, "state", session_status_state(s), 63);
+	put_target_column(status, s);
+	json_object_set_new(status, "conditions", session_conditions_json(s));
+	put_status_time(status, "startTime", s->started_wall_ms);
+	put_status_time(status, "completionTime", s->completed_wall_ms);
+	put_status_int(status, "podsMatched", s->pods_matched);
+	put_status_int(status, "podsSucceeded", session_status_count(s, JOB_SUCCEEDED));
+	put_status_int(status, "podsFailed", session_status_count(s, JOB_FAILED));
+	put_status_text(status, "requestedBy", s->requested_by, 253);
+	put_status_text(status, "headline", first_headline(s), HEADLINE_MAX_BYTES);
 	put_new(status, "diagnosis", diagnosis_json(s));
 	if (s->comparison && s->comparison[0])
 		json_object_set_new(status, "comparison", clean(s->comparison, DIAGNOSIS_MAX_BYTES, true));

@@ -38,7 +38,7 @@ static int piece_error(const struct object_read *o, int status, struct err *e)
 }
 
 /* Each piece has a signature of its own: keys may be replaced meanwhile. */
-static int fetch(struct object_read *o, struct err *e)
+static int fetch_piece(struct object_read *o, struct err *e)
 {
 	int64_t most = o->report.size_bytes - o->fetched < PIECE_BYTES ? o->report.size_bytes - o->fetched : PIECE_BYTES;
 	char range[64];
@@ -76,7 +76,7 @@ static int open_objects(struct object_read *o, struct err *e)
 	o->http = http_client_new(&tls, e);
 	if (!o->http)
 		return -1;
-	return o->report.size_bytes > 0 ? fetch(o, e) : 0;
+	return o->report.size_bytes > 0 ? fetch_piece(o, e) : 0;
 }
 
 static int open_own(struct object_read *o, struct err *e)
@@ -135,7 +135,7 @@ static ssize_t read_piece(struct object_read *o, void *out, size_t size, struct 
 		ssize_t n = read(o->fd, out, size);
 		return n < 0 ? err_set_errno(e, errno, "cannot read report %s", o->report.name) : n;
 	}
-	if (o->piece_used == o->piece.len && fetch(o, e) < 0)
+	if (o->piece_used == o->piece.len && fetch_piece(o, e) < 0)
 		return -1;
 	size_t left = o->piece.len - o->piece_used, n = left < size ? left : size;
 	memcpy(out, o->piece.data + o->piece_used, n);

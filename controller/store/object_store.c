@@ -51,7 +51,7 @@ void object_stores_free(struct object_stores *s)
 	free(s);
 }
 
-static const struct store_config *find(const struct object_stores *s, const char *name)
+static const struct store_config *find_store(const struct object_stores *s, const char *name)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		if (strcmp(s->items[i].name, name) == 0)
@@ -72,7 +72,7 @@ static void refuse_unknown(const struct object_stores *s, const char *name, stru
 
 static const struct store_config *find_or_fail(const struct object_stores *s, const char *name, struct err *e)
 {
-	const struct store_config *c = find(s, name);
+	const struct store_config *c = find_store(s, name);
 	if (!c)
 		refuse_unknown(s, name, e);
 	else if (c->builtin && !s->own) {
@@ -194,7 +194,7 @@ int object_store_read_url(const struct object_stores *s, const char *store, cons
 
 const char *object_store_ca_file(const struct object_stores *s, const char *store)
 {
-	const struct store_config *c = find(s, store);
+	const struct store_config *c = find_store(s, store);
 	return c ? c->ca_file : NULL;
 }
 
@@ -205,7 +205,7 @@ struct report_store *object_stores_own(const struct object_stores *s)
 
 enum link_place object_store_place(const struct object_stores *s, const char *store)
 {
-	const struct store_config *c = find(s, store);
+	const struct store_config *c = find_store(s, store);
 	return !c ? LINK_PLACE_UNKNOWN : c->builtin ? LINK_PLACE_OWN_STORE : LINK_PLACE_OBJECTS;
 }
 

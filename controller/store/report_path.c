@@ -6,7 +6,7 @@
 #define UID_PART 8
 
 /* One segment of the key into out; the rest after the slash, or NULL. */
-static const char *take(const char *key, char *out, size_t size)
+static const char *take_segment(const char *key, char *out, size_t size)
 {
 	size_t len = strcspn(key, "/");
 	if (len == 0 || len >= size || key[len] != '/')
@@ -22,9 +22,9 @@ int report_path_parse(const char *key, struct report_path *out)
 	*out = (struct report_path){0};
 	if (!report_store_key_valid(key))
 		return -1;
-	const char *rest = take(key, out->namespace, sizeof out->namespace);
-	rest = rest ? take(rest, folder, sizeof folder) : NULL;
-	rest = rest ? take(rest, out->pod, sizeof out->pod) : NULL;
+	const char *rest = take_segment(key, out->namespace, sizeof out->namespace);
+	rest = rest ? take_segment(rest, folder, sizeof folder) : NULL;
+	rest = rest ? take_segment(rest, out->pod, sizeof out->pod) : NULL;
 	size_t len = rest ? strlen(rest) : 0, folder_len = rest ? strlen(folder) : 0;
 	if (!rest || len == 0 || len >= sizeof out->file || strchr(rest, '/') || folder_len <= UID_PART + 1 ||
 	    folder[folder_len - UID_PART - 1] != '-')

@@ -178,7 +178,7 @@ static int check_claims(const struct report_store *s, const char *key, const cha
 }
 
 /* Takes `size` from the quota, removing the oldest sessions' reports where needed; nothing is removed for one that cannot fit. */
-static int reserve(struct report_store *s, int64_t size, struct err *e)
+static int reserve_quota(struct report_store *s, int64_t size, struct err *e)
 {
 	pthread_mutex_lock(&s->lock);
 	int rc = size > s->quota_bytes - s->reserved_bytes ? -1 : 0;
@@ -192,7 +192,7 @@ static int reserve(struct report_store *s, int64_t size, struct err *e)
 	return rc < 0 ? err_set(e, ERR_RETRY, 0, "the report store's quota of %" PRId64 " bytes is used up", s->quota_bytes) : 0;
 }
 
-static void release(struct report_store *s, int64_t size)
+static void release_quota(struct report_store *s, int64_t size)
 {
 	pthread_mutex_lock(&s->lock);
 	s->used_bytes -= size;
@@ -202,7 +202,7 @@ static void release(struct report_store *s, int64_t size)
 struct report_upload *report_upload_begin(struct report_store *s, const char *key, const char *query, int64_t now_wall_ms, struct err *e)
 {
 	struct upload_claims claims;
-	if (check_claims(s, key, query, now_wall_ms, &claims, e) < 0 || reserve(s, claims.size, e) < 0)
+	if (check_claims(s, key, query, now_wall_ms, &claims, e) < 0 || reserve_quota(s, claims.size, e) < 0)
 		return NULL;
 	struct report_upload *u = mem_alloc(sizeof *u);
 	u->store = s;
@@ -236,7 +236,7 @@ int report_upload_write(struct report_upload *u, const void *data, size_t len, s
 	return 0;
 }
 
-static int check_content(struct report_upload *u, struct err *e)
+static int check_upload_content(struct report_upload *u, struct err *e)
 {
 	if (u->written != u->size_bytes)
 		return err_set(e, ERR_INVALID, 0, "the body has %" PRId64 " bytes, signed for %" PRId64, u->written, u->size_bytes);
@@ -249,14 +249,14 @@ static int check_content(struct report_upload *u, struct err *e)
 
 int report_upload_commit(struct report_upload *u, struct err *e)
 {
-	int rc = check_content(u, e);
+	int rc = check_upload_content(u, e);
 	if (rc == 0) {
 		int64_t replaced = report_files_size_of(u->store->dir_fd, u->key);
 		rc = fsync(u->fd) == 0 ? report_files_place(u->store->dir_fd, u->temp_name, u->key) : -1;
 		if (rc < 0)
 			err_set_errno(e, errno, "cannot put the report in its place");
 		else {
-			release(u->store, replaced);
+			release_quota(u->store, replaced);
 			u->committed = true;
 			u->temp_name[0] = '\0';
 		}
@@ -301,7 +301,7 @@ int report_store_expire(struct report_store *s, int64_t now_wall_ms)
 		return 0;
 	int removed = 0;
 	int64_t bytes = report_files_remove_older(s->dir_fd, now_wall_ms / 1000 - s->expiry_seconds, &removed);
-	release(s, bytes);
+	release_quota(s, bytes);
 	return removed;
 }
 

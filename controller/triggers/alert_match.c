@@ -119,7 +119,7 @@ static int pattern_matches(const char *pattern, const char *value, struct err *e
 	return rc >= 0 ? 1 : err_set(e, ERR_INVALID, 0, "regular expression %s: takes too many steps; simplify it", pattern);
 }
 
-static int holds(const struct alert *a, const struct trigger_matcher *m, struct err *e)
+static int matcher_holds(const struct alert *a, const struct trigger_matcher *m, struct err *e)
 {
 	const char *value = alert_label(a, m->name);
 	int rc;
@@ -143,7 +143,7 @@ int alertmanager_matches(const struct alert *a, const struct profiling_trigger *
 	if (strcmp(alert_label(a, "namespace"), t->namespace) != 0)
 		return 0;
 	for (size_t i = 0; i < from->matcher_count; i++) {
-		int rc = holds(a, &from->matchers[i], e);
+		int rc = matcher_holds(a, &from->matchers[i], e);
 		if (rc <= 0)
 			return rc;
 	}

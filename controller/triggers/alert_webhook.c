@@ -36,7 +36,7 @@ struct work {
 	char again_why[ERR_MESSAGE_SIZE];
 };
 
-static void count(const char *result)
+static void count_alert(const char *result)
 {
 	metrics_count(METRIC_ALERTS, result);
 }
@@ -48,7 +48,7 @@ static void come_again(struct work *w, const char *why)
 	if (!w->again)
 		snprintf(w->again_why, sizeof w->again_why, "%s", why);
 	w->again = true;
-	count("retry");
+	count_alert("retry");
 }
 
 static const char *verdict_name(enum trigger_verdict v)
@@ -58,38 +58,38 @@ static const char *verdict_name(enum trigger_verdict v)
 	return names[v];
 }
 
-static void put(json_t *obj, const char *key, const char *text)
+static void put_entry_text(json_t *obj, const char *key, const char *text)
 {
 	if (text && text[0])
 		json_object_set_new(obj, key, json_string(text));
 }
 
-static void note_outcome(struct work *w, json_t *entry, const struct trigger_outcome *o)
+static void note_alert_outcome(struct work *w, json_t *entry, const struct trigger_outcome *o)
 {
-	put(entry, "result", verdict_name(o->verdict));
-	put(entry, "reason", o->reason);
-	put(entry, "session", o->session);
-	put(entry, "message", o->message);
+	put_entry_text(entry, "result", verdict_name(o->verdict));
+	put_entry_text(entry, "reason", o->reason);
+	put_entry_text(entry, "session", o->session);
+	put_entry_text(entry, "message", o->message);
 	if (o->verdict == TRIGGER_TRY_AGAIN)
 		come_again(w, o->message[0] ? o->message : "the API server does not answer");
 	else
-		count(o->verdict == TRIGGER_FIRED ? "fired" : o->verdict == TRIGGER_SUPPRESSED ? "suppressed" : "refused");
+		count_alert(o->verdict == TRIGGER_FIRED ? "fired" : o->verdict == TRIGGER_SUPPRESSED ? "suppressed" : "refused");
 }
 
-static void note_refusal(json_t *entry, const char *reason, const char *message)
+static void note_alert_refusal(json_t *entry, const char *reason, const char *message)
 {
-	put(entry, "result", "Refused");
-	put(entry, "reason", reason);
-	put(entry, "message", message);
-	count("refused");
+	put_entry_text(entry, "result", "Refused");
+	put_entry_text(entry, "reason", reason);
+	put_entry_text(entry, "message", message);
+	count_alert("refused");
 }
 
-static void fire(struct work *w, const struct alert *a, const struct profiling_trigger *t, json_t *entry)
+static void fire_alert_trigger(struct work *w, const struct alert *a, const struct profiling_trigger *t, json_t *entry)
 {
 	AUTO_ALERT_TARGET struct alert_target target;
 	struct err e = ERR_INIT;
 	if (alertmanager_target(a, t, &target, &e) < 0) {
-		note_refusal(entry, "InvalidLabel", e.message);
+		note_alert_refusal(entry, "InvalidLabel", e.message);
 		return;
 	}
 	struct trigger_firing f = {t->namespace, t->name, TRIGGER_ALERTMANAGER, target.dedup, target.pod_name, target.container, target.message};
@@ -100,9 +100,9 @@ static void fire(struct work *w, const struct alert *a, const struct profiling_t
 		return;
 	}
 	if (w->webhook->options.fire(w->webhook->options.triggers, &f, left_ms, &outcome, &e) == 0)
-		note_outcome(w, entry, &outcome);
+		note_alert_outcome(w, entry, &outcome);
 	else if (e.kind == ERR_NOT_FOUND) /* deleted a moment ago */
-		note_refusal(entry, "TriggerNotFound", e.message);
+		note_alert_refusal(entry, "TriggerNotFound", e.message);
 	else
 		come_again(w, e.message);
 }
@@ -115,12 +115,12 @@ static void try_trigger(struct work *w, const struct alert *a, const struct prof
 		return;
 	json_t *entry = json_object();
 	json_array_append_new(results, entry);
-	put(entry, "namespace", t->namespace);
-	put(entry, "trigger", t->name);
+	put_entry_text(entry, "namespace", t->namespace);
+	put_entry_text(entry, "trigger", t->name);
 	if (rc > 0)
-		fire(w, a, t, entry);
+		fire_alert_trigger(w, a, t, entry);
 	else
-		note_refusal(entry, "InvalidMatcher", e.message);
+		note_alert_refusal(entry, "InvalidMatcher", e.message);
 }
 
 /* Why no trigger has taken it, for the person who reads Alertmanager's or a test's answer. */
@@ -138,20 +138,20 @@ static const char *why_none(const struct alert *a)
 static json_t *take_alert(struct work *w, const struct alert *a)
 {
 	json_t *entry = json_object(), *results = json_array();
-	put(entry, "alertname", alert_label(a, "alertname"));
-	put(entry, "fingerprint", a->fingerprint);
-	put(entry, "status", a->problem ? NULL : a->firing ? "firing" : "resolved");
+	put_entry_text(entry, "alertname", alert_label(a, "alertname"));
+	put_entry_text(entry, "fingerprint", a->fingerprint);
+	put_entry_text(entry, "status", a->problem ? NULL : a->firing ? "firing" : "resolved");
 	for (size_t i = 0; i < w->trigger_count && a->firing && !a->problem && !w->again; i++)
 		try_trigger(w, a, w->triggers[i], results);
 	json_object_set_new(entry, "triggers", results);
 	if (json_array_size(results))
 		return entry;
-	put(entry, "message", why_none(a));
-	count(a->problem ? "malformed" : a->firing ? "unmatched" : "resolved");
+	put_entry_text(entry, "message", why_none(a));
+	count_alert(a->problem ? "malformed" : a->firing ? "unmatched" : "resolved");
 	return entry;
 }
 
-static char *answer(struct work *w, const struct alert_notification *n, struct err *e)
+static char *webhook_answer(struct work *w, const struct alert_notification *n, struct err *e)
 {
 	AUTO_JSON json_t *doc = json_object();
 	json_t *alerts = json_array();
@@ -179,7 +179,7 @@ unsigned alert_webhook_take(struct alert_webhook *w, const char *text, size_t le
 	}
 	struct work work = {.webhook = w, .deadline_ms = clock_mono_ms() + ALERT_WEBHOOK_PATIENCE_MS};
 	work.triggers = w->options.of_source(w->options.triggers, TRIGGER_ALERTMANAGER, NULL, &work.trigger_count);
-	*body = answer(&work, &n, e);
+	*body = webhook_answer(&work, &n, e);
 	for (size_t i = 0; i < work.trigger_count; i++)
 		trigger_unref(work.triggers[i]);
 	free(work.triggers);
@@ -189,7 +189,7 @@ unsigned alert_webhook_take(struct alert_webhook *w, const char *text, size_t le
 /* The token -------------------------------------------------------------------------------------------------------- */
 
 /* By their digests, so that neither content nor length shows in the time it takes. */
-static bool same(const char *a, size_t a_len, const char *b, size_t b_len)
+static bool equal_in_constant_time(const char *a, size_t a_len, const char *b, size_t b_len)
 {
 	unsigned char x[SHA256_DIGEST_LENGTH], y[SHA256_DIGEST_LENGTH];
 	SHA256((const unsigned char *)a, a_len, x);
@@ -208,7 +208,7 @@ int alert_webhook_check(const struct alert_webhook *w, const char *token, struct
 	if (len < ALERT_WEBHOOK_TOKEN_LEAST)
 		return err_set(e, ERR_RETRY, 0, "the receiver's token file %s; it must hold at least %d characters",
 			       len < 0 ? "cannot be read" : len == 0 ? "is empty" : "is too short", ALERT_WEBHOOK_TOKEN_LEAST);
-	bool good = token && same(token, strlen(token), wanted, (size_t)len);
+	bool good = token && equal_in_constant_time(token, strlen(token), wanted, (size_t)len);
 	OPENSSL_cleanse(wanted, sizeof wanted);
 	return good ? 0 : err_set(e, ERR_DENIED, 0, "%s bearer token; Alertmanager's http_config.authorization must have that of the receiver's token file",
 				  token ? "wrong" : "no");
@@ -222,7 +222,7 @@ static bool admitted(struct alert_webhook *w, const struct web_request *q, struc
 	if (alert_webhook_check(w, web_request_bearer(q), &e) == 0)
 		return true;
 	if (e.kind == ERR_DENIED) {
-		count("unauthorized");
+		count_alert("unauthorized");
 		web_respond_header(r, "WWW-Authenticate", "Bearer realm=\"drdotnet alertmanager\"");
 		web_respond_problem(r, 401, "Unauthorized", NULL, "%s", e.message);
 	} else if (e.kind == ERR_NOT_FOUND) {
@@ -235,7 +235,7 @@ static bool admitted(struct alert_webhook *w, const struct web_request *q, struc
 	return false;
 }
 
-static void handle(void *ctx, const struct web_request *q, struct web_response *r)
+static void handle_webhook(void *ctx, const struct web_request *q, struct web_response *r)
 {
 	struct alert_webhook *w = ctx;
 	struct err e = ERR_INIT;
@@ -289,5 +289,5 @@ struct alert_webhook *alert_webhook_of(struct triggers *t, const char *token_fil
 
 void alert_webhook_route(struct alert_webhook *w, struct web_server *s)
 {
-	web_server_route(s, &(struct web_route){.methods = WEB_POST, .pattern = ALERT_WEBHOOK_PATH, .handler = handle, .ctx = w});
+	web_server_route(s, &(struct web_route){.methods = WEB_POST, .pattern = ALERT_WEBHOOK_PATH, .handler = handle_webhook, .ctx = w});
 }

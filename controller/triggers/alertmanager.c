@@ -155,7 +155,7 @@ static int name_from(const struct alert *a, const char *label, size_t most, cons
 }
 
 /* "alert HighCPU: checkout uses 95 %" is for people; it stands in annotations and events, so it is cut and has no control characters. */
-static char *say(const struct alert *a)
+static char *alert_summary(const struct alert *a)
 {
 	AUTO_BUF struct buf out;
 	buf_init(&out, 4 * SUMMARY_MAX_BYTES + 64);
@@ -178,7 +178,7 @@ int alertmanager_target(const struct alert *a, const struct profiling_trigger *t
 	if (name_from(a, from->pod_label, 253, &out->pod_name, e) < 0 || name_from(a, from->container_label, 63, &out->container, e) < 0)
 		return -1;
 	out->dedup = mem_printf("%s/%s", a->fingerprint, a->starts_at);
-	out->message = say(a);
+	out->message = alert_summary(a);
 	return 0;
 }
 

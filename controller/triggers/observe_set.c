@@ -41,7 +41,7 @@ static struct observe_node *node_of(struct observe_set *s, const char *name)
 }
 
 /* FNV-1a; the sum over a node's entries does not depend on their order. */
-static uint64_t hash_of(const struct observe_entry *e)
+static uint64_t hash_observe_entry(const struct observe_entry *e)
 {
 	char text[512];
 	int len = snprintf(text, sizeof text, "%s/%s/%d/%" PRId64 "/%" PRId64 "/%" PRId64, e->key, e->what.container_id, (int)e->what.resource,
@@ -52,7 +52,7 @@ static uint64_t hash_of(const struct observe_entry *e)
 	return hash | 1;
 }
 
-static void key_of(const char *id, const char *pod_uid, const char *container, char out[OBSERVE_KEY_SIZE])
+static void observe_key(const char *id, const char *pod_uid, const char *container, char out[OBSERVE_KEY_SIZE])
 {
 	snprintf(out, OBSERVE_KEY_SIZE, "%s/%s/%s", id, pod_uid, container);
 }
@@ -84,12 +84,12 @@ static const char *running_id(const struct pod_info *pod, const char *container)
 	return NULL;
 }
 
-static void add(struct observe_set *s, struct profiling_trigger *trigger, const struct pod_info *pod, const struct link_observation *what)
+static void add_observation(struct observe_set *s, struct profiling_trigger *trigger, const struct pod_info *pod, const struct link_observation *what)
 {
 	struct observe_node *n = node_of(s, pod->node);
 	struct observe_entry *e = NULL;
 	char key[OBSERVE_KEY_SIZE];
-	key_of(what->id, what->pod_uid, what->container, key);
+	observe_key(what->id, what->pod_uid, what->container, key);
 	HASH_FIND_STR(s->entries, key, e);
 	if (e)
 		return;
@@ -106,7 +106,7 @@ static void add(struct observe_set *s, struct profiling_trigger *trigger, const 
 	e->next = n->entries;
 	n->entries = e;
 	n->count++;
-	n->hash += hash_of(e);
+	n->hash += hash_observe_entry(e);
 	HASH_ADD_STR(s->entries, key, e);
 }
 
@@ -128,7 +128,7 @@ static void add_container(struct observe_set *s, struct profiling_trigger *trigg
 	snprintf(o.container, sizeof o.container, "%s", name);
 	snprintf(o.container_id, sizeof o.container_id, "%s", id);
 	if (link_observation_is_valid(&o))
-		add(s, trigger, pod, &o);
+		add_observation(s, trigger, pod, &o);
 }
 
 void observe_set_add_pod(struct observe_set *s, struct profiling_trigger *trigger, const json_t *pod)
@@ -184,7 +184,7 @@ struct observe_entry *observe_set_find(struct observe_set *s, const char *node, 
 {
 	char key[OBSERVE_KEY_SIZE];
 	struct observe_entry *e = NULL;
-	key_of(o->id, o->pod_uid, o->container, key);
+	observe_key(o->id, o->pod_uid, o->container, key);
 	HASH_FIND_STR(s->entries, key, e);
 	return e && strcmp(e->node->name, node) == 0 ? e : NULL;
 }

@@ -43,7 +43,7 @@ static int bad(const struct field *f, const char *item, const char *why, struct 
 }
 
 /* A number or a name; -1: neither. */
-static int value_of(const struct field *f, const char *word, size_t len)
+static int parse_cron_value(const struct field *f, const char *word, size_t len)
 {
 	int n = 0;
 	for (int i = 0; f->names && i <= f->most - f->least; i++) {
@@ -69,8 +69,8 @@ static int parse_range(const struct field *f, const char *item, size_t len, int 
 		return 0;
 	const char *dash = memchr(item, '-', len);
 	size_t left = dash ? (size_t)(dash - item) : len;
-	*from = value_of(f, item, left);
-	*to = dash ? value_of(f, dash + 1, len - left - 1) : *from;
+	*from = parse_cron_value(f, item, left);
+	*to = dash ? parse_cron_value(f, dash + 1, len - left - 1) : *from;
 	if (*from < 0 || *to < 0)
 		return bad(f, item, f->names ? "expected a number, a name or *" : "expected a number or *", e);
 	if (*from < f->least || *to > f->most) {
@@ -89,7 +89,7 @@ static int parse_item(const struct field *f, const char *item, struct bits *out,
 		return -1;
 	bool star = item[0] == '*' || item[0] == '?';
 	if (item[len] == '/') {
-		step = value_of(&(struct field){.title = f->title}, item + len + 1, strlen(item + len + 1));
+		step = parse_cron_value(&(struct field){.title = f->title}, item + len + 1, strlen(item + len + 1));
 		if (step < 1)
 			return bad(f, item, "the step must be a number above 0", e);
 		if (!memchr(item, '-', len))
@@ -194,7 +194,7 @@ static void civil_from_days(int64_t days, struct civil *out)
 	out->year = year + era * 400 + (out->month <= 2);
 }
 
-static int days_in_month(int64_t year, int month)
+static int cron_days_in_month(int64_t year, int month)
 {
 	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
@@ -224,7 +224,7 @@ static int64_t mismatch(const struct trigger_cron *c, const struct civil *t)
 {
 	int64_t to_midnight = DAY_SECONDS - 60 * (int64_t)t->minute_of_day;
 	if (!(c->months >> t->month & 1))
-		return to_midnight + DAY_SECONDS * (days_in_month(t->year, t->month) - t->day);
+		return to_midnight + DAY_SECONDS * (cron_days_in_month(t->year, t->month) - t->day);
 	if (!day_matches(c, t))
 		return to_midnight;
 	if (!(c->hours >> (t->minute_of_day / 60) & 1))

@@ -40,13 +40,13 @@ void trigger_session_name(const struct profiling_trigger *t, const char *dedup, 
 
 /* reading ------------------------------------------------------------------------------------------------------------ */
 
-static int64_t read_count(const json_t *obj, const char *key)
+static int64_t read_trigger_count(const json_t *obj, const char *key)
 {
 	int64_t n = jsonx_int_at(obj, key, 0);
 	return n > 0 ? n : 0;
 }
 
-static void read_condition(const json_t *entry, struct trigger_status *s)
+static void read_trigger_condition(const json_t *entry, struct trigger_status *s)
 {
 	const char *type = jsonx_str_at(entry, "type", ""), *status = jsonx_str_at(entry, "status", "");
 	for (int i = 0; i < TRIGGER_CONDITION_COUNT; i++) {
@@ -64,7 +64,7 @@ static void read_condition(const json_t *entry, struct trigger_status *s)
 }
 
 /* A record that makes no sense is left out: its session still speaks for itself. */
-static bool read_record(const json_t *entry, struct trigger_record *r)
+static bool read_trigger_record(const json_t *entry, struct trigger_record *r)
 {
 	const char *session = jsonx_str_at(entry, "session", ""), *phase = jsonx_str_at(entry, "phase", "");
 	size_t i = 0;
@@ -86,16 +86,16 @@ static void read_records(const json_t *list, struct trigger_status *s)
 	size_t count = json_array_size(list), first = count > TRIGGER_MAX_FIRINGS ? count - TRIGGER_MAX_FIRINGS : 0;
 	s->records = mem_calloc(count - first, sizeof *s->records);
 	for (size_t i = first; i < count; i++)
-		s->record_count += read_record(json_array_get(list, i), &s->records[s->record_count]);
+		s->record_count += read_trigger_record(json_array_get(list, i), &s->records[s->record_count]);
 }
 
-static void read_status(const json_t *status, struct trigger_status *s)
+static void read_trigger_status(const json_t *status, struct trigger_status *s)
 {
 	size_t i;
 	json_t *entry;
 	json_array_foreach(jsonx_at(status, "conditions"), i, entry)
-		read_condition(entry, s);
-	s->observed_generation = read_count(status, "observedGeneration");
+		read_trigger_condition(entry, s);
+	s->observed_generation = read_trigger_count(status, "observedGeneration");
 	s->message = jsonx_dup_at(status, "message");
 	s->last_fired_wall_ms = jsonx_time_at(status, "lastFiredTime");
 	s->last_schedule_wall_ms = jsonx_time_at(status, "lastScheduleTime");
@@ -103,14 +103,14 @@ static void read_status(const json_t *status, struct trigger_status *s)
 	s->last_suppressed_wall_ms = jsonx_time_at(status, "lastSuppressedTime");
 	s->last_session = jsonx_dup_at(status, "lastSession");
 	s->last_suppressed_reason = jsonx_dup_at(status, "lastSuppressedReason");
-	s->active_sessions = read_count(status, "activeSessions");
-	s->fired_count = read_count(status, "firedCount");
-	s->suppressed_count = read_count(status, "suppressedCount");
+	s->active_sessions = read_trigger_count(status, "activeSessions");
+	s->fired_count = read_trigger_count(status, "firedCount");
+	s->suppressed_count = read_trigger_count(status, "suppressedCount");
 	if (json_array_size(jsonx_at(status, "firings")))
 		read_records(jsonx_at(status, "firings"), s);
 }
 
-static int read_metadata(const json_t *object, struct profiling_trigger *t, struct err *e)
+static int read_trigger_metadata(const json_t *object, struct profiling_trigger *t, struct err *e)
 {
 	jsonx_copy_at(object, "metadata.namespace", t->namespace, sizeof t->namespace);
 	jsonx_copy_at(object, "metadata.name", t->name, sizeof t->name);
@@ -128,13 +128,13 @@ struct profiling_trigger *trigger_object_from_json(const json_t *object, struct 
 {
 	struct profiling_trigger *t = mem_alloc(sizeof *t);
 	atomic_init(&t->refs, 1);
-	if (read_metadata(object, t, e) < 0) {
+	if (read_trigger_metadata(object, t, e) < 0) {
 		trigger_unref(t);
 		return NULL;
 	}
 	const json_t *status = jsonx_at(object, "status");
 	if (status && json_is_object(status)) {
-		read_status(status, &t->status);
+		read_trigger_status(status, &t->status);
 		t->status.hash = session_json_hash(status);
 	}
 	struct err why = ERR_INIT;

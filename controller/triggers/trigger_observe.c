@@ -64,7 +64,7 @@ struct listing {
 	struct profiling_trigger *trigger;
 };
 
-static int on_pod(void *ctx, const json_t *item, struct err *e)
+static int on_observed_pod(void *ctx, const json_t *item, struct err *e)
 {
 	struct listing *l = ctx;
 	(void)e;
@@ -72,13 +72,13 @@ static int on_pod(void *ctx, const json_t *item, struct err *e)
 	return 0;
 }
 
-static int list_pods(struct trigger_observe *t, struct profiling_trigger *trigger, struct observe_set *into, struct err *e)
+static int list_trigger_pods(struct trigger_observe *t, struct profiling_trigger *trigger, struct observe_set *into, struct err *e)
 {
 	const struct trigger_threshold *threshold = &trigger->spec.threshold;
 	AUTO_FREE char *selector = pods_selector_text(threshold->selector, threshold->selector_count);
 	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = trigger->namespace};
 	struct listing l = {into, trigger};
-	if (kube_list(t->client, &ref, selector, PAGE_LIMIT, on_pod, &l, NULL, e) < 0)
+	if (kube_list(t->client, &ref, selector, PAGE_LIMIT, on_observed_pod, &l, NULL, e) < 0)
 		return err_prefix(e, "pods of trigger %s/%s", trigger->namespace, trigger->name);
 	return 0;
 }
@@ -90,7 +90,7 @@ static int list_all(struct trigger_observe *t, struct observe_set *into, struct 
 	struct profiling_trigger **triggers = triggers_of_source(t->options.triggers, TRIGGER_THRESHOLD, NULL, &count);
 	for (size_t i = 0; i < count; i++) {
 		if (rc == 0)
-			rc = list_pods(t, triggers[i], into, e);
+			rc = list_trigger_pods(t, triggers[i], into, e);
 		trigger_unref(triggers[i]);
 	}
 	free(triggers);
@@ -122,7 +122,7 @@ static void list_again(struct trigger_observe *t, int64_t now_ms)
 	metrics_set(METRIC_OBSERVED_LEFT_OUT, NULL, (int64_t)fresh.left_out);
 }
 
-static void tell(struct trigger_observe *t, struct observe_node *n, int64_t now_ms)
+static void send_observe_set(struct trigger_observe *t, struct observe_node *n, int64_t now_ms)
 {
 	AUTO_FREE struct link_observation *items = observe_set_items(n);
 	struct err e = ERR_INIT;
@@ -141,13 +141,13 @@ static void tell_all_due(struct trigger_observe *t)
 	int64_t now_ms = clock_mono_ms();
 	for (struct observe_node *n = t->set.nodes; n; n = n->hh.next) {
 		if (observe_set_is_due(n, now_ms, TRIGGER_OBSERVE_CONFIRM_MS))
-			tell(t, n, now_ms);
+			send_observe_set(t, n, now_ms);
 	}
 }
 
 /* Firing ----------------------------------------------------------------------------------------------------------- */
 
-static void fire(struct trigger_observe *t, const struct observe_entry *en, const struct link_observed *o)
+static void fire_threshold(struct trigger_observe *t, const struct observe_entry *en, const struct link_observed *o)
 {
 	char message[OBSERVE_MESSAGE_SIZE];
 	AUTO_FREE char *dedup = mem_printf("%s/%s/%" PRId64, o->pod_uid, o->container, o->since_wall_ms);
@@ -182,7 +182,7 @@ static void say_not_seen(struct trigger_observe *t, struct observe_entry *en, co
 	events_record_about(t->options.events, &about, true, TRIGGER_REASON_NotSeen, message);
 }
 
-static void handle(struct trigger_observe *t, const struct mail *m)
+static void handle_observed(struct trigger_observe *t, const struct mail *m)
 {
 	struct observe_entry *en = observe_set_find(&t->set, m->node, &m->what);
 	count_word(en ? link_observed_state_name(m->what.state) : "NotAsked");
@@ -192,7 +192,7 @@ static void handle(struct trigger_observe *t, const struct mail *m)
 		en->unseen = 0;
 	switch (m->what.state) {
 	case LINK_OBSERVED_ABOVE:
-		fire(t, en, &m->what);
+		fire_threshold(t, en, &m->what);
 		break;
 	case LINK_OBSERVED_NO_LIMIT:
 		say_no_limit(t, en);
@@ -234,11 +234,11 @@ static void lead_step(struct trigger_observe *t, const struct mail *mail, size_t
 	if (changed || now_ms >= t->next_list_ms)
 		list_again(t, now_ms);
 	for (size_t i = 0; i < count; i++)
-		handle(t, &mail[i]);
+		handle_observed(t, &mail[i]);
 	tell_all_due(t);
 }
 
-static void step(struct trigger_observe *t, bool leading, const struct mail *mail, size_t count)
+static void trigger_observe_turn(struct trigger_observe *t, bool leading, const struct mail *mail, size_t count)
 {
 	if (leading) {
 		lead_step(t, mail, count);
@@ -264,7 +264,7 @@ static void free_mail(struct mail *mail, size_t count)
 	free(mail);
 }
 
-static void *run(void *arg)
+static void *run_trigger_observe(void *arg)
 {
 	struct trigger_observe *t = arg;
 	char **relinked = mem_calloc(RELINKED_MAX, sizeof *relinked);
@@ -279,7 +279,7 @@ static void *run(void *arg)
 		t->all_relinked = t->changed = false;
 		pthread_mutex_unlock(&t->lock);
 		take_relinked(t, relinked, relinked_count, all);
-		step(t, leading, mail, count);
+		trigger_observe_turn(t, leading, mail, count);
 		free_mail(mail, count);
 		pthread_mutex_lock(&t->lock);
 	}
@@ -358,7 +358,7 @@ int trigger_observe_start(struct trigger_observe *t, const struct trigger_observ
 	t->client = kube_client_new(o->kube, t->stop_fd, e);
 	if (!t->client)
 		return -1;
-	t->started = thread_start(&t->thread, "thresholds", THREAD_STACK_USUAL, run, t, e) == 0;
+	t->started = thread_start(&t->thread, "thresholds", THREAD_STACK_USUAL, run_trigger_observe, t, e) == 0;
 	return t->started ? 0 : -1;
 }
 

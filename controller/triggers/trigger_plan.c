@@ -30,7 +30,7 @@ static bool is_needed(const struct profiling_trigger *t, const struct trigger_re
 	return is_under_way(r) || is_within(r->wall_ms, memory_ms(t), now_wall_ms);
 }
 
-static struct trigger_record *find(const struct trigger_status *st, const char *session)
+static struct trigger_record *find_trigger_record(const struct trigger_status *st, const char *session)
 {
 	for (size_t i = 0; i < st->record_count; i++) {
 		if (strcmp(st->records[i].session, session) == 0)
@@ -39,7 +39,7 @@ static struct trigger_record *find(const struct trigger_status *st, const char *
 	return NULL;
 }
 
-static void drop(struct trigger_status *st, size_t i)
+static void drop_trigger_record(struct trigger_status *st, size_t i)
 {
 	trigger_record_fini(&st->records[i]);
 	st->record_count--;
@@ -63,7 +63,7 @@ static bool insert(const struct profiling_trigger *t, struct trigger_status *st,
 			trigger_record_fini(take);
 			return false;
 		}
-		drop(st, old);
+		drop_trigger_record(st, old);
 	}
 	size_t at = st->record_count;
 	while (at > 0 && st->records[at - 1].wall_ms > take->wall_ms)
@@ -78,7 +78,7 @@ static bool insert(const struct profiling_trigger *t, struct trigger_status *st,
 
 static void obey_note(struct trigger_status *st, const struct trigger_note *n)
 {
-	struct trigger_record *r = find(st, n->session);
+	struct trigger_record *r = find_trigger_record(st, n->session);
 	if (!r || !is_under_way(r))
 		return;
 	switch (n->what) {
@@ -104,7 +104,7 @@ static const struct trigger_session_view *find_session(const struct trigger_sess
 	return NULL;
 }
 
-static void take_up(const struct profiling_trigger *t, struct trigger_status *st, const struct trigger_session_view *v, int64_t now_wall_ms)
+static void add_unrecorded_session(const struct profiling_trigger *t, struct trigger_status *st, const struct trigger_session_view *v, int64_t now_wall_ms)
 {
 	struct trigger_record r = {.phase = v->phase, .wall_ms = v->created_wall_ms};
 	if (strlen(v->name) >= sizeof r.session || !v->created_wall_ms)
@@ -129,11 +129,11 @@ void trigger_plan_settle(const struct profiling_trigger *t, struct trigger_statu
 		else if (r->phase == TRIGGER_ACTIVE && now_wall_ms - r->wall_ms >= TRIGGER_UNSEEN_MS)
 			r->phase = TRIGGER_GONE;
 		else if (r->phase == TRIGGER_REJECTED && t->generation != st->observed_generation)
-			drop(st, i); /* what was rejected was another template's */
+			drop_trigger_record(st, i); /* what was rejected was another template's */
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (!find(st, sessions[i].name))
-			take_up(t, st, &sessions[i], now_wall_ms);
+		if (!find_trigger_record(st, sessions[i].name))
+			add_unrecorded_session(t, st, &sessions[i], now_wall_ms);
 	}
 }
 
@@ -177,8 +177,8 @@ static bool was_just_rejected(const struct profiling_trigger *t, const struct tr
 	       is_within(last->wall_ms, TRIGGER_REJECTED_MS, now_wall_ms);
 }
 
-static void refuse(struct trigger_decision *d, const char *reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void refuse(struct trigger_decision *d, const char *reason, const char *fmt, ...)
+static void refuse_firing(struct trigger_decision *d, const char *reason, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void refuse_firing(struct trigger_decision *d, const char *reason, const char *fmt, ...)
 {
 	va_list args;
 	va_start(args, fmt);
@@ -192,32 +192,32 @@ static bool check_limits(const struct profiling_trigger *t, const struct trigger
 {
 	int64_t active = count_active(st), hour = count_hour(st, now_wall_ms);
 	if (active >= t->spec.max_active)
-		refuse(d, TRIGGER_REASON_TooManyActive, "%" PRId64 " sessions are under way; limits.maxActive is %" PRId64, active, t->spec.max_active);
+		refuse_firing(d, TRIGGER_REASON_TooManyActive, "%" PRId64 " sessions are under way; limits.maxActive is %" PRId64, active, t->spec.max_active);
 	else if (hour >= t->spec.per_hour)
-		refuse(d, TRIGGER_REASON_HourlyLimit, "%" PRId64 " sessions were started within 60 minutes; limits.perHour is %" PRId64, hour,
-		       t->spec.per_hour);
+		refuse_firing(d, TRIGGER_REASON_HourlyLimit, "%" PRId64 " sessions were started within 60 minutes; limits.perHour is %" PRId64, hour,
+			      t->spec.per_hour);
 	else if (st->record_count == TRIGGER_MAX_FIRINGS && oldest_unneeded(t, st, now_wall_ms) == st->record_count)
-		refuse(d, TRIGGER_REASON_HistoryFull, "%d sessions were started within the cool-down", TRIGGER_MAX_FIRINGS);
+		refuse_firing(d, TRIGGER_REASON_HistoryFull, "%d sessions were started within the cool-down", TRIGGER_MAX_FIRINGS);
 	else
 		return false;
 	return true;
 }
 
-static bool check_pod(const struct profiling_trigger *t, const struct trigger_status *st, const struct trigger_firing *f, int64_t now_wall_ms,
-		      struct trigger_decision *d)
+static bool check_pod_cooldown(const struct profiling_trigger *t, const struct trigger_status *st, const struct trigger_firing *f, int64_t now_wall_ms,
+			       struct trigger_decision *d)
 {
 	const struct trigger_record *last = last_of_pod(st, f->pod_name);
 	if (!last)
 		return false;
 	if (f->pod_name && is_under_way(last)) {
-		refuse(d, TRIGGER_REASON_SessionRunningOnPod, "session %s is under way on pod %.253s", last->session, f->pod_name);
+		refuse_firing(d, TRIGGER_REASON_SessionRunningOnPod, "session %s is under way on pod %.253s", last->session, f->pod_name);
 		return true;
 	}
 	int64_t cooldown_ms = t->spec.cooldown_seconds * 1000;
 	if (!is_within(last->wall_ms, cooldown_ms, now_wall_ms))
 		return false;
-	refuse(d, TRIGGER_REASON_CoolingDown, "session %s was started less than %" PRId64 " s ago%s%.253s", last->session, t->spec.cooldown_seconds,
-	       f->pod_name ? " on pod " : "", f->pod_name ? f->pod_name : "");
+	refuse_firing(d, TRIGGER_REASON_CoolingDown, "session %s was started less than %" PRId64 " s ago%s%.253s", last->session, t->spec.cooldown_seconds,
+		      f->pod_name ? " on pod " : "", f->pod_name ? f->pod_name : "");
 	return true;
 }
 
@@ -226,30 +226,30 @@ void trigger_plan_fire(const struct profiling_trigger *t, const struct trigger_s
 {
 	*d = (struct trigger_decision){.reason = TRIGGER_REASON_Fired};
 	trigger_session_name(t, f->dedup, d->session);
-	const struct trigger_record *same = find(st, d->session);
+	const struct trigger_record *same = find_trigger_record(st, d->session);
 	if (t->deleting)
-		refuse(d, TRIGGER_REASON_TriggerDeleted, "the trigger is being deleted");
+		refuse_firing(d, TRIGGER_REASON_TriggerDeleted, "the trigger is being deleted");
 	else if (!t->spec_valid)
-		refuse(d, TRIGGER_REASON_InvalidSpec, "%s", t->spec_error);
+		refuse_firing(d, TRIGGER_REASON_InvalidSpec, "%s", t->spec_error);
 	else if (same && same->phase != TRIGGER_REJECTED)
-		refuse(d, TRIGGER_REASON_Duplicate, "session %s was started for it", d->session);
+		refuse_firing(d, TRIGGER_REASON_Duplicate, "session %s was started for it", d->session);
 	else if (t->spec.suspend)
-		refuse(d, TRIGGER_REASON_Suspended, "the trigger is suspended");
+		refuse_firing(d, TRIGGER_REASON_Suspended, "the trigger is suspended");
 	else if (was_just_rejected(t, st, now_wall_ms))
-		refuse(d, TRIGGER_REASON_SessionRejected, "the last session could not be made: %s",
-		       st->records[st->record_count - 1].message ? st->records[st->record_count - 1].message : "");
+		refuse_firing(d, TRIGGER_REASON_SessionRejected, "the last session could not be made: %s",
+			      st->records[st->record_count - 1].message ? st->records[st->record_count - 1].message : "");
 	else if (!f->pod_name && !t->spec.template_target)
-		refuse(d, TRIGGER_REASON_NoTarget, "the source names no pod, and the template's target has neither selector nor podName");
-	else if (!check_pod(t, st, f, now_wall_ms, d) && !check_limits(t, st, now_wall_ms, d))
+		refuse_firing(d, TRIGGER_REASON_NoTarget, "the source names no pod, and the template's target has neither selector nor podName");
+	else if (!check_pod_cooldown(t, st, f, now_wall_ms, d) && !check_limits(t, st, now_wall_ms, d))
 		d->fire = true;
 }
 
 void trigger_plan_enter(const struct profiling_trigger *t, struct trigger_status *st, const struct trigger_firing *f, const struct trigger_decision *d,
 			int64_t now_wall_ms)
 {
-	struct trigger_record *same = find(st, d->session);
+	struct trigger_record *same = find_trigger_record(st, d->session);
 	if (same)
-		drop(st, (size_t)(same - st->records));
+		drop_trigger_record(st, (size_t)(same - st->records));
 	struct trigger_record r = {
 		.phase = TRIGGER_PENDING,
 		.wall_ms = now_wall_ms,
@@ -311,8 +311,8 @@ int64_t trigger_plan_due(const struct profiling_trigger *t, struct trigger_statu
 
 /* concluding ----------------------------------------------------------------------------------------------------------- */
 
-static void set(const struct profiling_trigger *t, struct trigger_status *st, enum trigger_condition type, bool holds, const char *reason,
-		const char *message, int64_t now_wall_ms)
+static void set_trigger_condition(const struct profiling_trigger *t, struct trigger_status *st, enum trigger_condition type, bool holds, const char *reason,
+				  const char *message, int64_t now_wall_ms)
 {
 	struct condition *c = &st->conditions[type];
 	enum condition_status status = holds ? CONDITION_TRUE : CONDITION_FALSE;
@@ -333,13 +333,13 @@ static void conclude_ready(const struct profiling_trigger *t, struct trigger_sta
 	static const char *const waits[] = {"Waits for alerts.", "Waits for a pod to pass the threshold.", "Waits for the schedule's next time."};
 	const struct trigger_record *last = st->record_count ? &st->records[st->record_count - 1] : NULL;
 	if (!t->spec_valid)
-		set(t, st, TRIGGER_READY, false, TRIGGER_REASON_InvalidSpec, t->spec_error, now_wall_ms);
+		set_trigger_condition(t, st, TRIGGER_READY, false, TRIGGER_REASON_InvalidSpec, t->spec_error, now_wall_ms);
 	else if (t->spec.suspend)
-		set(t, st, TRIGGER_READY, false, TRIGGER_REASON_Suspended, "The trigger is suspended", now_wall_ms);
+		set_trigger_condition(t, st, TRIGGER_READY, false, TRIGGER_REASON_Suspended, "The trigger is suspended", now_wall_ms);
 	else if (last && last->phase == TRIGGER_REJECTED)
-		set(t, st, TRIGGER_READY, false, TRIGGER_REASON_SessionRejected, last->message ? last->message : "", now_wall_ms);
+		set_trigger_condition(t, st, TRIGGER_READY, false, TRIGGER_REASON_SessionRejected, last->message ? last->message : "", now_wall_ms);
 	else
-		set(t, st, TRIGGER_READY, true, TRIGGER_REASON_Ready, waits[t->spec.source], now_wall_ms);
+		set_trigger_condition(t, st, TRIGGER_READY, true, TRIGGER_REASON_Ready, waits[t->spec.source], now_wall_ms);
 }
 
 static int64_t conclude_limited(const struct profiling_trigger *t, struct trigger_status *st, int64_t now_wall_ms)
@@ -349,10 +349,10 @@ static int64_t conclude_limited(const struct profiling_trigger *t, struct trigge
 	bool met = st->conditions[TRIGGER_LIMITED].status == CONDITION_TRUE || (last && trigger_plan_is_limit(last));
 	bool holds = t->spec_valid && met && check_limits(t, st, now_wall_ms, &d);
 	if (!holds) {
-		set(t, st, TRIGGER_LIMITED, false, TRIGGER_REASON_WithinLimits, "No firing is kept from starting a session.", now_wall_ms);
+		set_trigger_condition(t, st, TRIGGER_LIMITED, false, TRIGGER_REASON_WithinLimits, "No firing is kept from starting a session.", now_wall_ms);
 		return INT64_MAX;
 	}
-	set(t, st, TRIGGER_LIMITED, true, d.reason, d.message, now_wall_ms);
+	set_trigger_condition(t, st, TRIGGER_LIMITED, true, d.reason, d.message, now_wall_ms);
 	int64_t span = d.reason == TRIGGER_REASON_HistoryFull ? memory_ms(t) : TRIGGER_HOUR_MS;
 	for (size_t i = 0; i < st->record_count; i++) {
 		if (is_within(st->records[i].wall_ms, span, now_wall_ms))

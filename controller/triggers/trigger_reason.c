@@ -13,7 +13,7 @@ static const struct {
 } rows[] = {TRIGGER_REASON_LIST(ROW)};
 #undef ROW
 
-static int find(const char *text)
+static int find_trigger_reason(const char *text)
 {
 	for (int i = 0; i < (int)(sizeof rows / sizeof rows[0]); i++) {
 		if (strcmp(rows[i].reason, text) == 0)
@@ -24,12 +24,12 @@ static int find(const char *text)
 
 const char *trigger_reason_remedy(const char *reason)
 {
-	int i = find(reason);
+	int i = find_trigger_reason(reason);
 	return i < 0 ? NULL : rows[i].remedy;
 }
 
 const char *trigger_reason_intern(const char *text)
 {
-	int i = find(text);
+	int i = find_trigger_reason(text);
 	return i < 0 ? NULL : rows[i].reason;
 }

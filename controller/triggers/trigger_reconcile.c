@@ -44,7 +44,7 @@ static void count_firing(const char *outcome)
 
 /* deciding ----------------------------------------------------------------------------------------------------------- */
 
-static void tell(struct trigger_outcome *o, enum trigger_verdict verdict, const char *reason, const char *session, const char *message)
+static void set_outcome_of(struct trigger_outcome *o, enum trigger_verdict verdict, const char *reason, const char *session, const char *message)
 {
 	*o = (struct trigger_outcome){.verdict = verdict, .reason = reason};
 	snprintf(o->session, sizeof o->session, "%s", session);
@@ -57,12 +57,12 @@ static void decide_one(struct work *w, struct trigger_wait *wait)
 	trigger_plan_fire(w->load.object, &w->status, &wait->firing, w->now_wall_ms, &d);
 	if (d.fire) {
 		trigger_plan_enter(w->load.object, &w->status, &wait->firing, &d, w->now_wall_ms);
-		tell(&wait->outcome, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Fired, d.session, "the session is about to be made");
+		set_outcome_of(&wait->outcome, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Fired, d.session, "the session is about to be made");
 		w->entered++;
 		return;
 	}
 	bool duplicate = d.reason == TRIGGER_REASON_Duplicate;
-	tell(&wait->outcome, TRIGGER_SUPPRESSED, d.reason, duplicate ? d.session : "", d.message);
+	set_outcome_of(&wait->outcome, TRIGGER_SUPPRESSED, d.reason, duplicate ? d.session : "", d.message);
 	if (duplicate)
 		return;
 	w->suppressed.count++;
@@ -100,7 +100,7 @@ static void decide_counts(struct work *w)
 }
 
 /* From the object as it is known now; may be repeated. */
-static void decide(struct work *w)
+static void decide_trigger(struct work *w)
 {
 	trigger_status_fini(&w->status);
 	trigger_status_copy(&w->status, &w->load.object->status);
@@ -118,7 +118,7 @@ static void decide(struct work *w)
 
 /* writing ------------------------------------------------------------------------------------------------------------ */
 
-static int adopt(struct work *w, const json_t *object, struct err *e)
+static int update_trigger_from_response(struct work *w, const json_t *object, struct err *e)
 {
 	struct profiling_trigger *fresh = trigger_object_from_json(object, e);
 	if (!fresh)
@@ -154,15 +154,15 @@ static int write_once(struct work *w, struct err *e)
 	struct kube_ref ref = trigger_ref_of(w->load.object, "status");
 	if (kube_patch(w->r->kube, &ref, KUBE_PATCH_APPLY, apply, &answer, e) < 0)
 		return -1;
-	return adopt(w, answer, e);
+	return update_trigger_from_response(w, answer, e);
 }
 
-static int read_again(struct work *w, struct err *e)
+static int reread_trigger(struct work *w, struct err *e)
 {
 	AUTO_JSON json_t *object = NULL;
 	struct kube_ref ref = trigger_ref_of(w->load.object, NULL);
 	if (kube_get(w->r->kube, &ref, &object, e) == 0)
-		return adopt(w, object, e);
+		return update_trigger_from_response(w, object, e);
 	if (e->kind == ERR_NOT_FOUND)
 		trigger_table_remove(w->r->table, w->key, w->load.object->uid);
 	return -1;
@@ -173,7 +173,7 @@ static int commit(struct work *w, struct err *e)
 {
 	for (int i = 0;; i++) {
 		struct err why = ERR_INIT;
-		decide(w);
+		decide_trigger(w);
 		if (write_once(w, &why) == 0)
 			return 0;
 		if (why.kind != ERR_CONFLICT || i == CONFLICTS_MAX) {
@@ -181,7 +181,7 @@ static int commit(struct work *w, struct err *e)
 			return err_prefix(e, "writing the status");
 		}
 		metrics_count(METRIC_TRIGGER_CONFLICTS, "status");
-		if (read_again(w, e) < 0)
+		if (reread_trigger(w, e) < 0)
 			return -1;
 	}
 }
@@ -222,7 +222,7 @@ static void made(struct work *w, const struct trigger_record *r, struct trigger_
 		tell_fired(w, r);
 	if (!wait)
 		return;
-	tell(&wait->outcome, TRIGGER_FIRED, TRIGGER_REASON_Fired, r->session, "the session was made");
+	set_outcome_of(&wait->outcome, TRIGGER_FIRED, TRIGGER_REASON_Fired, r->session, "the session was made");
 	metrics_observe_ms(METRIC_TRIGGER_FIRE_TIME, clock_mono_ms() - wait->since_mono_ms);
 }
 
@@ -233,7 +233,7 @@ static void rejected(struct work *w, const struct trigger_record *r, struct trig
 	tell_event(w, true, TRIGGER_REASON_SessionRejected, why);
 	LOG_WARN("triggers", "no session", LOG_S("trigger", w->key), LOG_S("error", why));
 	if (wait)
-		tell(&wait->outcome, TRIGGER_REFUSED, TRIGGER_REASON_SessionRejected, "", why);
+		set_outcome_of(&wait->outcome, TRIGGER_REFUSED, TRIGGER_REASON_SessionRejected, "", why);
 }
 
 static bool is_final(const struct err *e)
@@ -258,13 +258,13 @@ static int make_session(struct work *w, const struct trigger_record *r, struct e
 		return 0;
 	}
 	if (wait)
-		tell(&wait->outcome, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Unreachable, r->session, why.message);
+		set_outcome_of(&wait->outcome, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Unreachable, r->session, why.message);
 	*e = why;
 	return err_prefix(e, "making session %s", r->session);
 }
 
 /* Is it ours to make? Our own, and for the leader what another replica has left behind. */
-static bool is_ours(struct work *w, const struct trigger_record *r)
+static bool is_our_record(struct work *w, const struct trigger_record *r)
 {
 	if (r->phase != TRIGGER_PENDING)
 		return false;
@@ -283,7 +283,7 @@ static int make_sessions(struct work *w, struct err *e)
 	for (size_t i = 0; w->load.object->spec_valid && i < st->record_count; i++) {
 		const struct trigger_record *r = &st->records[i];
 		struct err why = ERR_INIT;
-		if (is_ours(w, r) && make_session(w, r, &why) < 0) {
+		if (is_our_record(w, r) && make_session(w, r, &why) < 0) {
 			*e = why;
 			rc = -1;
 		}
@@ -342,7 +342,7 @@ static void settle_counts(struct work *w)
 	w->load.notes = NULL;
 }
 
-static void wake(const struct work *w)
+static void schedule_wake(const struct work *w)
 {
 	int64_t ms = w->wake_wall_ms - w->now_wall_ms;
 	if (w->leading && w->wake_wall_ms != INT64_MAX)
@@ -354,8 +354,8 @@ static void withdraw(struct work *w, const struct err *why)
 {
 	bool gone = why->kind == ERR_NOT_FOUND || why->kind == ERR_GONE;
 	for (struct trigger_wait *wait = w->load.waits; wait; wait = wait->next)
-		tell(&wait->outcome, gone ? TRIGGER_REFUSED : TRIGGER_TRY_AGAIN, gone ? TRIGGER_REASON_TriggerDeleted : TRIGGER_REASON_Unreachable, "",
-		     why->message);
+		set_outcome_of(&wait->outcome, gone ? TRIGGER_REFUSED : TRIGGER_TRY_AGAIN, gone ? TRIGGER_REASON_TriggerDeleted : TRIGGER_REASON_Unreachable,
+			       "", why->message);
 }
 
 static void count_outcomes(const struct work *w)
@@ -366,7 +366,7 @@ static void count_outcomes(const struct work *w)
 		count_firing(w->scheduled.outcome.reason);
 }
 
-static int run(struct work *w, struct err *e)
+static int run_trigger_work(struct work *w, struct err *e)
 {
 	struct err why = ERR_INIT;
 	if (commit(w, &why) < 0) {
@@ -377,7 +377,7 @@ static int run(struct work *w, struct err *e)
 	settle_counts(w);
 	int made_all = make_sessions(w, &why);
 	count_outcomes(w);
-	wake(w);
+	schedule_wake(w);
 	if (made_all < 0 || remove_history(w, &why) < 0) {
 		*e = why;
 		return -1;
@@ -393,7 +393,7 @@ int trigger_reconcile(struct trigger_reconciler *r, const char *key, bool leadin
 	int rc = 0;
 	w.views = trigger_sessions_of(r->sessions, w.load.object->uid, &w.view_count);
 	if (leading || w.load.waits || w.load.suppressed.count || w.load.notes)
-		rc = run(&w, e);
+		rc = run_trigger_work(&w, e);
 	trigger_sessions_views_free(w.views, w.view_count);
 	trigger_status_fini(&w.status);
 	trigger_table_done(r->table, key, &w.load);

@@ -85,7 +85,7 @@ static enum trigger_phase phase_of(const json_t *object)
 	return !over ? TRIGGER_ACTIVE : good ? TRIGGER_SUCCEEDED : TRIGGER_FAILED;
 }
 
-static struct owner *owner_of(struct trigger_sessions *s, const json_t *ref, const char *namespace)
+static struct owner *find_or_add_owner(struct trigger_sessions *s, const json_t *ref, const char *namespace)
 {
 	char uid[40];
 	struct owner *o;
@@ -100,7 +100,7 @@ static struct owner *owner_of(struct trigger_sessions *s, const json_t *ref, con
 	return o;
 }
 
-static struct known **find(struct owner *o, const char *name)
+static struct known **find_known_session(struct owner *o, const char *name)
 {
 	struct known **at = &o->sessions;
 	while (*at && strcmp((*at)->view.name, name) != 0)
@@ -108,7 +108,7 @@ static struct known **find(struct owner *o, const char *name)
 	return at;
 }
 
-static bool forget(struct trigger_sessions *s, struct owner *o, struct known **at)
+static bool remove_known_session(struct trigger_sessions *s, struct owner *o, struct known **at)
 {
 	struct known *k = *at;
 	if (k) {
@@ -120,7 +120,7 @@ static bool forget(struct trigger_sessions *s, struct owner *o, struct known **a
 	return k != NULL;
 }
 
-static bool keep(struct known **at, const json_t *object, const char *name)
+static bool keep_known_session(struct known **at, const json_t *object, const char *name)
 {
 	struct known *k = *at;
 	bool fresh = !k;
@@ -147,16 +147,16 @@ bool trigger_sessions_put(struct trigger_sessions *s, bool deleted, const json_t
 	if (!ref || !name[0])
 		return false;
 	pthread_mutex_lock(&s->lock);
-	struct owner *o = owner_of(s, ref, jsonx_str_at(object, "metadata.namespace", ""));
+	struct owner *o = find_or_add_owner(s, ref, jsonx_str_at(object, "metadata.namespace", ""));
 	memcpy(out->trigger_key, o->key, sizeof out->trigger_key);
 	snprintf(out->session, sizeof out->session, "%s", name);
 	out->gone = deleted;
-	bool changed = deleted ? forget(s, o, find(o, name)) : keep(find(o, name), object, name);
+	bool changed = deleted ? remove_known_session(s, o, find_known_session(o, name)) : keep_known_session(find_known_session(o, name), object, name);
 	pthread_mutex_unlock(&s->lock);
 	return changed;
 }
 
-static bool is_in(const struct owner *o, const char *namespace)
+static bool owner_is_in(const struct owner *o, const char *namespace)
 {
 	size_t len = namespace ? strlen(namespace) : 0;
 	return !namespace || (strncmp(o->key, namespace, len) == 0 && o->key[len] == '/');
@@ -166,7 +166,7 @@ void trigger_sessions_list_begin(struct trigger_sessions *s, const char *namespa
 {
 	pthread_mutex_lock(&s->lock);
 	for (struct owner *o = s->owners; o; o = o->hh.next) {
-		for (struct known *k = is_in(o, namespace) ? o->sessions : NULL; k; k = k->next)
+		for (struct known *k = owner_is_in(o, namespace) ? o->sessions : NULL; k; k = k->next)
 			k->listed = false;
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -176,11 +176,11 @@ void trigger_sessions_list_begin(struct trigger_sessions *s, const char *namespa
 static bool remove_unlisted(struct trigger_sessions *s, const char *namespace, char key[TRIGGER_KEY_SIZE])
 {
 	for (struct owner *o = s->owners; o; o = o->hh.next) {
-		for (struct known **at = is_in(o, namespace) ? &o->sessions : &(struct known *){NULL}; *at; at = &(*at)->next) {
+		for (struct known **at = owner_is_in(o, namespace) ? &o->sessions : &(struct known *){NULL}; *at; at = &(*at)->next) {
 			if ((*at)->listed)
 				continue;
 			memcpy(key, o->key, TRIGGER_KEY_SIZE);
-			forget(s, o, at);
+			remove_known_session(s, o, at);
 			return true;
 		}
 	}

@@ -119,7 +119,7 @@ static int read_above(const json_t *obj, const char *path, int64_t most, struct 
 	return jsonx_int(obj, path, "forSeconds", false, 5, 3600, &t->for_seconds, e);
 }
 
-static int read_resource(const json_t *source, struct trigger_threshold *t, struct err *e)
+static int read_threshold_resource(const json_t *source, struct trigger_threshold *t, struct err *e)
 {
 	static const char *const known[] = {"percentOf", "above", "forSeconds", NULL}, *const of[] = {"Limit", "Request"};
 	const json_t *cpu = NULL, *memory = NULL;
@@ -152,7 +152,7 @@ static int read_threshold(const json_t *source, struct trigger_threshold *t, str
 		return err_set(e, ERR_INVALID, 0, "%s.container: not a valid name: \"%.80s\"; expected at most 63 lower-case letters, digits and '-'", path,
 			       container);
 	t->container = mem_strdup(container);
-	return read_resource(source, t, e);
+	return read_threshold_resource(source, t, e);
 }
 
 static int read_schedule(const json_t *source, struct trigger_schedule *s, struct err *e)
@@ -271,7 +271,7 @@ static int read_limits(const json_t *spec, struct trigger_spec *s, struct err *e
 	return jsonx_int(spec, "spec", "cooldownSeconds", false, 0, 86400, &s->cooldown_seconds, e);
 }
 
-static int read_spec(const json_t *spec, struct trigger_spec *s, struct err *e)
+static int read_trigger_spec(const json_t *spec, struct trigger_spec *s, struct err *e)
 {
 	static const char *const known[] = {"suspend", "source", "sessionTemplate", "cooldownSeconds", "limits", "historyLimits", NULL};
 	if (!spec || !json_is_object(spec))
@@ -285,7 +285,7 @@ static int read_spec(const json_t *spec, struct trigger_spec *s, struct err *e)
 int trigger_spec_from_json(const json_t *spec, struct trigger_spec *out, struct err *e)
 {
 	struct trigger_spec s = {0};
-	if (read_spec(spec, &s, e) < 0) {
+	if (read_trigger_spec(spec, &s, e) < 0) {
 		trigger_spec_fini(&s);
 		return -1;
 	}

@@ -9,7 +9,7 @@
 #define MESSAGE_MAX_BYTES 1024
 #define RECORD_MESSAGE_MAX_BYTES 256
 
-static void put_text(json_t *obj, const char *key, const char *text, size_t max_bytes)
+static void put_trigger_text(json_t *obj, const char *key, const char *text, size_t max_bytes)
 {
 	if (!text || !text[0])
 		return;
@@ -19,19 +19,19 @@ static void put_text(json_t *obj, const char *key, const char *text, size_t max_
 	json_object_set_new(obj, key, json_stringn(buf_str(&out), text_cut_utf8(buf_str(&out), max_bytes)));
 }
 
-static void put_int(json_t *obj, const char *key, int64_t n)
+static void put_trigger_int(json_t *obj, const char *key, int64_t n)
 {
 	json_object_set_new(obj, key, json_integer(n));
 }
 
-static void put_time(json_t *obj, const char *key, int64_t wall_ms)
+static void put_trigger_time(json_t *obj, const char *key, int64_t wall_ms)
 {
 	char text[CLOCK_RFC3339_SIZE];
 	if (wall_ms > 0)
 		json_object_set_new(obj, key, json_string(clock_rfc3339(wall_ms, text)));
 }
 
-static json_t *conditions_json(const struct trigger_status *st)
+static json_t *trigger_conditions_json(const struct trigger_status *st)
 {
 	json_t *list = json_array();
 	for (int i = 0; i < TRIGGER_CONDITION_COUNT; i++) {
@@ -39,13 +39,13 @@ static json_t *conditions_json(const struct trigger_status *st)
 		if (c->status == CONDITION_ABSENT)
 			continue;
 		json_t *entry = json_object();
-		put_text(entry, "type", trigger_condition_name((enum trigger_condition)i), 63);
-		put_text(entry, "status", c->status == CONDITION_TRUE ? "True" : c->status == CONDITION_FALSE ? "False" : "Unknown", 63);
-		put_text(entry, "reason", c->reason, 63);
+		put_trigger_text(entry, "type", trigger_condition_name((enum trigger_condition)i), 63);
+		put_trigger_text(entry, "status", c->status == CONDITION_TRUE ? "True" : c->status == CONDITION_FALSE ? "False" : "Unknown", 63);
+		put_trigger_text(entry, "reason", c->reason, 63);
 		json_object_set_new(entry, "message", json_string(""));
-		put_text(entry, "message", c->message, MESSAGE_MAX_BYTES);
-		put_time(entry, "lastTransitionTime", c->since_wall_ms);
-		put_int(entry, "observedGeneration", c->observed_generation);
+		put_trigger_text(entry, "message", c->message, MESSAGE_MAX_BYTES);
+		put_trigger_time(entry, "lastTransitionTime", c->since_wall_ms);
+		put_trigger_int(entry, "observedGeneration", c->observed_generation);
 		json_array_append_new(list, entry);
 	}
 	return list;
@@ -57,12 +57,12 @@ static json_t *records_json(const struct trigger_status *st)
 	for (size_t i = 0; i < st->record_count; i++) {
 		const struct trigger_record *r = &st->records[i];
 		json_t *entry = json_object();
-		put_text(entry, "session", r->session, 253);
-		put_time(entry, "time", r->wall_ms);
-		put_text(entry, "phase", trigger_phase_name(r->phase), 63);
-		put_text(entry, "podName", r->pod_name, 253);
-		put_text(entry, "container", r->container, 63);
-		put_text(entry, "message", r->message, RECORD_MESSAGE_MAX_BYTES);
+		put_trigger_text(entry, "session", r->session, 253);
+		put_trigger_time(entry, "time", r->wall_ms);
+		put_trigger_text(entry, "phase", trigger_phase_name(r->phase), 63);
+		put_trigger_text(entry, "podName", r->pod_name, 253);
+		put_trigger_text(entry, "container", r->container, 63);
+		put_trigger_text(entry, "message", r->message, RECORD_MESSAGE_MAX_BYTES);
 		json_array_append_new(list, entry);
 	}
 	return list;
@@ -71,22 +71,22 @@ static json_t *records_json(const struct trigger_status *st)
 json_t *trigger_status_to_json(const struct profiling_trigger *t, const struct trigger_status *st)
 {
 	json_t *status = json_object();
-	put_int(status, "observedGeneration", st->observed_generation);
+	put_trigger_int(status, "observedGeneration", st->observed_generation);
 	if (t->spec_valid) {
 		AUTO_FREE char *source = trigger_spec_source_text(&t->spec);
-		put_text(status, "source", source, 253);
+		put_trigger_text(status, "source", source, 253);
 	}
-	put_text(status, "message", st->message, MESSAGE_MAX_BYTES);
-	json_object_set_new(status, "conditions", conditions_json(st));
-	put_time(status, "lastFiredTime", st->last_fired_wall_ms);
-	put_time(status, "lastScheduleTime", st->last_schedule_wall_ms);
-	put_time(status, "nextScheduleTime", st->next_schedule_wall_ms);
-	put_time(status, "lastSuppressedTime", st->last_suppressed_wall_ms);
-	put_text(status, "lastSuppressedReason", st->last_suppressed_reason, 63);
-	put_text(status, "lastSession", st->last_session, 253);
-	put_int(status, "activeSessions", st->active_sessions);
-	put_int(status, "firedCount", st->fired_count);
-	put_int(status, "suppressedCount", st->suppressed_count);
+	put_trigger_text(status, "message", st->message, MESSAGE_MAX_BYTES);
+	json_object_set_new(status, "conditions", trigger_conditions_json(st));
+	put_trigger_time(status, "lastFiredTime", st->last_fired_wall_ms);
+	put_trigger_time(status, "lastScheduleTime", st->last_schedule_wall_ms);
+	put_trigger_time(status, "nextScheduleTime", st->next_schedule_wall_ms);
+	put_trigger_time(status, "lastSuppressedTime", st->last_suppressed_wall_ms);
+	put_trigger_text(status, "lastSuppressedReason", st->last_suppressed_reason, 63);
+	put_trigger_text(status, "lastSession", st->last_session, 253);
+	put_trigger_int(status, "activeSessions", st->active_sessions);
+	put_trigger_int(status, "firedCount", st->fired_count);
+	put_trigger_int(status, "suppressedCount", st->suppressed_count);
 	if (st->record_count)
 		json_object_set_new(status, "firings", records_json(st));
 	return status;
@@ -130,7 +130,7 @@ static json_t *metadata_json(const struct profiling_trigger *t, const struct tri
 	AUTO_JSON json_t *template = t->spec.template_metadata ? json_loads(t->spec.template_metadata, 0, NULL) : NULL;
 	json_t *labels = part_of(template, "labels"), *annotations = part_of(template, "annotations");
 	json_object_set_new(labels, TRIGGER_LABEL, json_string(t->name));
-	put_text(annotations, TRIGGER_ANNOTATION, r->message, RECORD_MESSAGE_MAX_BYTES);
+	put_trigger_text(annotations, TRIGGER_ANNOTATION, r->message, RECORD_MESSAGE_MAX_BYTES);
 	return json_pack("{s:s, s:s, s:[s], s:o, s:o, s:[{s:s, s:s, s:s, s:s, s:b}]}", "name", r->session, "namespace", t->namespace, "finalizers",
 			 SESSION_FINALIZER, "labels", labels, "annotations", annotations, "ownerReferences", "apiVersion", API_GROUP_VERSION, "kind",
 			 TRIGGER_KIND, "name", t->name, "uid", t->uid, "controller", 1);

@@ -36,7 +36,7 @@ struct trigger_table *trigger_table_new(void)
 	return t;
 }
 
-static struct entry *find(struct trigger_table *t, const char *key)
+static struct entry *find_trigger_entry(struct trigger_table *t, const char *key)
 {
 	struct entry *e;
 	HASH_FIND_STR(t->entries, key, e);
@@ -82,7 +82,7 @@ static void wait_free(struct trigger_wait *w)
 	free(w);
 }
 
-static void answer(struct trigger_wait *w)
+static void answer_waits(struct trigger_wait *w)
 {
 	for (struct trigger_wait *next; w; w = next) {
 		next = w->next;
@@ -92,7 +92,7 @@ static void answer(struct trigger_wait *w)
 	}
 }
 
-static void say(struct trigger_wait *w, enum trigger_verdict verdict, const char *reason)
+static void set_waits_outcome(struct trigger_wait *w, enum trigger_verdict verdict, const char *reason)
 {
 	for (; w; w = w->next) {
 		w->outcome = (struct trigger_outcome){.verdict = verdict, .reason = reason};
@@ -132,8 +132,8 @@ void trigger_table_close(struct trigger_table *t)
 		e->waits = NULL;
 	}
 	pthread_mutex_unlock(&t->lock);
-	say(all, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Unreachable);
-	answer(all);
+	set_waits_outcome(all, TRIGGER_TRY_AGAIN, TRIGGER_REASON_Unreachable);
+	answer_waits(all);
 }
 
 void trigger_table_free(struct trigger_table *t)
@@ -159,7 +159,7 @@ bool trigger_table_put_take(struct trigger_table *t, struct profiling_trigger *o
 	char key[TRIGGER_KEY_SIZE];
 	trigger_object_key(object, key);
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	if (!e) {
 		e = mem_alloc(sizeof *e);
 		memcpy(e->key, key, sizeof key);
@@ -181,7 +181,7 @@ bool trigger_table_put_take(struct trigger_table *t, struct profiling_trigger *o
 static struct trigger_wait *take_out(struct trigger_table *t, struct entry *e)
 {
 	struct trigger_wait *waits = e->waits;
-	say(waits, TRIGGER_REFUSED, TRIGGER_REASON_TriggerDeleted);
+	set_waits_outcome(waits, TRIGGER_REFUSED, TRIGGER_REASON_TriggerDeleted);
 	for (struct trigger_wait *w = waits; w; w = w->next)
 		t->waiting--;
 	t->revision++;
@@ -192,13 +192,13 @@ static struct trigger_wait *take_out(struct trigger_table *t, struct entry *e)
 void trigger_table_remove(struct trigger_table *t, const char *key, const char *uid)
 {
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	struct trigger_wait *waits = e && (!uid || strcmp(e->object->uid, uid) == 0) ? take_out(t, e) : NULL;
 	pthread_mutex_unlock(&t->lock);
-	answer(waits);
+	answer_waits(waits);
 }
 
-static bool is_in(const struct entry *e, const char *namespace)
+static bool entry_is_in(const struct entry *e, const char *namespace)
 {
 	return !namespace || strcmp(e->object->namespace, namespace) == 0;
 }
@@ -207,7 +207,7 @@ void trigger_table_list_begin(struct trigger_table *t, const char *namespace)
 {
 	pthread_mutex_lock(&t->lock);
 	for (struct entry *e = t->entries; e; e = e->hh.next)
-		e->listed = e->listed && !is_in(e, namespace);
+		e->listed = e->listed && !entry_is_in(e, namespace);
 	pthread_mutex_unlock(&t->lock);
 }
 
@@ -217,7 +217,7 @@ void trigger_table_list_end(struct trigger_table *t, const char *namespace)
 	pthread_mutex_lock(&t->lock);
 	for (struct entry *next, *e = t->entries; e; e = next) {
 		next = e->hh.next;
-		if (e->listed || !is_in(e, namespace))
+		if (e->listed || !entry_is_in(e, namespace))
 			continue;
 		struct trigger_wait *more = take_out(t, e), **end = &more;
 		while (*end)
@@ -226,13 +226,13 @@ void trigger_table_list_end(struct trigger_table *t, const char *namespace)
 		waits = more;
 	}
 	pthread_mutex_unlock(&t->lock);
-	answer(waits);
+	answer_waits(waits);
 }
 
 struct profiling_trigger *trigger_table_get(struct trigger_table *t, const char *key)
 {
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	struct profiling_trigger *object = e ? trigger_ref(e->object) : NULL;
 	pthread_mutex_unlock(&t->lock);
 	return object;
@@ -247,7 +247,7 @@ static bool is_settled(const char *reason)
 	       reason == TRIGGER_REASON_CoolingDown || reason == TRIGGER_REASON_NoTarget || reason == TRIGGER_REASON_TriggerDeleted;
 }
 
-static void tell(const struct trigger_decision *d, struct trigger_outcome *out)
+static void set_suppressed_outcome(const struct trigger_decision *d, struct trigger_outcome *out)
 {
 	*out = (struct trigger_outcome){.verdict = TRIGGER_SUPPRESSED, .reason = d->reason};
 	memcpy(out->message, d->message, sizeof out->message);
@@ -255,8 +255,8 @@ static void tell(const struct trigger_decision *d, struct trigger_outcome *out)
 		memcpy(out->session, d->session, sizeof out->session);
 }
 
-static void decide(struct trigger_table *t, struct entry *e, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, int64_t now_wall_ms,
-		   struct trigger_outcome *out, bool *wake)
+static void decide_firing(struct trigger_table *t, struct entry *e, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, int64_t now_wall_ms,
+			  struct trigger_outcome *out, bool *wake)
 {
 	struct trigger_decision d;
 	trigger_plan_fire(e->object, &e->object->status, f, now_wall_ms, &d);
@@ -273,7 +273,7 @@ static void decide(struct trigger_table *t, struct entry *e, const struct trigge
 		*wake = true;
 		return;
 	}
-	tell(&d, out);
+	set_suppressed_outcome(&d, out);
 	if (d.reason == TRIGGER_REASON_Duplicate)
 		return;
 	*wake = e->suppressed.count == 0;
@@ -291,7 +291,7 @@ int trigger_table_fire(struct trigger_table *t, const struct trigger_firing *f, 
 	snprintf(key, sizeof key, "%.63s/%.253s", f->namespace, f->trigger);
 	*wake = false;
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	if (!e || (e->object->spec_valid && e->object->spec.source != f->source)) {
 		rc = err_set(err, ERR_NOT_FOUND, 0, "there is no trigger %s with the source %s", key, trigger_source_name(f->source));
 	} else if (t->waiting >= TRIGGER_MAX_WAITING || t->closed) {
@@ -299,7 +299,7 @@ int trigger_table_fire(struct trigger_table *t, const struct trigger_firing *f, 
 						.reason = t->closed ? TRIGGER_REASON_Unreachable : TRIGGER_REASON_TooManyWaiting};
 		snprintf(out->message, sizeof out->message, "%s", trigger_reason_remedy(out->reason));
 	} else {
-		decide(t, e, f, done, ctx, now_wall_ms, out, wake);
+		decide_firing(t, e, f, done, ctx, now_wall_ms, out, wake);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return rc;
@@ -311,7 +311,7 @@ bool trigger_table_take(struct trigger_table *t, const char *key, struct trigger
 {
 	*out = (struct trigger_load){0};
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	if (e) {
 		*out = (struct trigger_load){
 			.object = trigger_ref(e->object),
@@ -331,7 +331,7 @@ bool trigger_table_take(struct trigger_table *t, const char *key, struct trigger
 	return e != NULL;
 }
 
-static void give_back(struct entry *e, struct trigger_load *load)
+static void return_load(struct entry *e, struct trigger_load *load)
 {
 	struct trigger_note **end = &e->notes;
 	while (*end)
@@ -352,15 +352,15 @@ static void give_back(struct entry *e, struct trigger_load *load)
 void trigger_table_done(struct trigger_table *t, const char *key, struct trigger_load *load)
 {
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	if (e && strcmp(e->object->uid, load->object->uid) == 0)
-		give_back(e, load);
+		return_load(e, load);
 	else if (e)
 		e->in_work = NULL;
 	for (struct trigger_wait *w = load->waits; w; w = w->next)
 		t->waiting--;
 	pthread_mutex_unlock(&t->lock);
-	answer(load->waits);
+	answer_waits(load->waits);
 	trigger_notes_free(load->notes);
 	trigger_unref(load->object);
 	*load = (struct trigger_load){0};
@@ -369,7 +369,7 @@ void trigger_table_done(struct trigger_table *t, const char *key, struct trigger
 void trigger_table_note(struct trigger_table *t, const char *key, int what, const char *session, const char *message)
 {
 	pthread_mutex_lock(&t->lock);
-	struct entry *e = find(t, key);
+	struct entry *e = find_trigger_entry(t, key);
 	if (e && strlen(session) < TRIGGER_SESSION_NAME_SIZE) {
 		struct trigger_note *n = mem_alloc(sizeof *n);
 		n->what = what;
@@ -390,7 +390,7 @@ struct profiling_trigger **trigger_table_of_source(struct trigger_table *t, enum
 	struct profiling_trigger **list = mem_calloc(HASH_COUNT(t->entries) + 1, sizeof(struct profiling_trigger *));
 	for (struct entry *e = t->entries; e; e = e->hh.next) {
 		const struct profiling_trigger *o = e->object;
-		if (o->spec_valid && !o->spec.suspend && !o->deleting && o->spec.source == source && is_in(e, namespace))
+		if (o->spec_valid && !o->spec.suspend && !o->deleting && o->spec.source == source && entry_is_in(e, namespace))
 			list[(*count)++] = trigger_ref(o);
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -40,14 +40,14 @@ struct triggers {
 	int64_t clock_offset_ms; /* of triggers_tick */
 };
 
-static void enqueue(void *ctx, const char *key)
+static void enqueue_trigger(void *ctx, const char *key)
 {
 	work_queue_add(((struct triggers *)ctx)->queue, key);
 }
 
 /* the watch ---------------------------------------------------------------------------------------------------------- */
 
-static void on_list_begin(void *ctx, const char *namespace)
+static void on_triggers_list_begin(void *ctx, const char *namespace)
 {
 	trigger_table_list_begin(((struct triggers *)ctx)->table, namespace);
 }
@@ -58,14 +58,14 @@ static void tell_changed(struct triggers *t)
 		t->options.on_change(t->options.ctx);
 }
 
-static void on_list_end(void *ctx, const char *namespace)
+static void on_triggers_list_end(void *ctx, const char *namespace)
 {
 	struct triggers *t = ctx;
 	trigger_table_list_end(t->table, namespace);
 	tell_changed(t);
 }
 
-static void on_object(void *ctx, bool deleted, const json_t *object)
+static void on_trigger_object(void *ctx, bool deleted, const json_t *object)
 {
 	struct triggers *t = ctx;
 	struct err e = ERR_INIT;
@@ -96,7 +96,7 @@ int triggers_watch(struct triggers *t, const char *namespace, struct err *e)
 		.plural = TRIGGER_PLURAL,
 		.namespace = namespace,
 		.stall_timeout_ms = t->options.watch_stall_ms,
-		.callbacks = {t, on_list_begin, on_list_end, on_object},
+		.callbacks = {t, on_triggers_list_begin, on_triggers_list_end, on_trigger_object},
 	};
 	struct kube_watch *w = kube_watch_start(&o, e);
 	if (!w)
@@ -124,7 +124,7 @@ void triggers_sessions_list_begin(struct triggers *t, const char *namespace)
 
 void triggers_sessions_list_end(struct triggers *t, const char *namespace)
 {
-	trigger_sessions_list_end(t->sessions, namespace, enqueue, t);
+	trigger_sessions_list_end(t->sessions, namespace, enqueue_trigger, t);
 }
 
 void triggers_session(struct triggers *t, bool deleted, const json_t *object)
@@ -139,7 +139,7 @@ void triggers_session(struct triggers *t, bool deleted, const json_t *object)
 
 /* firing --------------------------------------------------------------------------------------------------------------- */
 
-static int fire(struct triggers *t, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, struct trigger_outcome *out, struct err *e)
+static int fire_trigger(struct triggers *t, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, struct trigger_outcome *out, struct err *e)
 {
 	bool wakes;
 	struct err why = ERR_INIT;
@@ -162,7 +162,7 @@ static int fire(struct triggers *t, const struct trigger_firing *f, trigger_outc
 int triggers_fire(struct triggers *t, const struct trigger_firing *f, trigger_outcome_fn *done, void *ctx, struct err *e)
 {
 	struct trigger_outcome o = {0};
-	if (fire(t, f, done, ctx, &o, e) < 0)
+	if (fire_trigger(t, f, done, ctx, &o, e) < 0)
 		return -1;
 	if (o.reason && done)
 		done(ctx, &o);
@@ -205,7 +205,7 @@ static struct awaited *awaited_new(void)
 	return a;
 }
 
-static void await(struct awaited *a, int64_t until_mono_ms, struct trigger_outcome *out)
+static void await_outcome(struct awaited *a, int64_t until_mono_ms, struct trigger_outcome *out)
 {
 	pthread_mutex_lock(&a->lock);
 	while (!a->answered && thread_cond_wait_until(&a->changed, &a->lock, until_mono_ms) == 0)
@@ -228,9 +228,9 @@ int triggers_fire_wait(struct triggers *t, const struct trigger_firing *f, int64
 	struct awaited *a = awaited_new();
 	int64_t until = clock_mono_ms() + timeout_ms;
 	*out = (struct trigger_outcome){0};
-	int rc = fire(t, f, on_outcome, a, out, e);
+	int rc = fire_trigger(t, f, on_outcome, a, out, e);
 	if (rc == 0 && !out->reason)
-		await(a, until, out);
+		await_outcome(a, until, out);
 	else
 		awaited_free(a);
 	return rc;
@@ -248,7 +248,7 @@ uint64_t triggers_revision(struct triggers *t)
 
 /* the worker ----------------------------------------------------------------------------------------------------------- */
 
-static void *run_worker(void *arg)
+static void *run_trigger_worker(void *arg)
 {
 	struct triggers *t = arg;
 	struct trigger_reconciler r = {t->client, t->table, t->sessions, t->queue, t->events};
@@ -268,7 +268,7 @@ void triggers_lead(struct triggers *t, bool leading)
 {
 	atomic_store(&t->leading, leading);
 	if (leading)
-		trigger_table_each(t->table, enqueue, t);
+		trigger_table_each(t->table, enqueue_trigger, t);
 }
 
 /* What waits for a time waits by our monotonic clock: when the API server's is set, all is looked at again. */
@@ -279,7 +279,7 @@ static void follow_clock(struct triggers *t)
 		return;
 	t->clock_offset_ms = offset_ms;
 	if (atomic_load(&t->leading))
-		trigger_table_each(t->table, enqueue, t);
+		trigger_table_each(t->table, enqueue_trigger, t);
 }
 
 void triggers_tick(struct triggers *t)
@@ -316,7 +316,7 @@ int triggers_start(struct triggers *t, struct events *events, struct err *e)
 	if (!t->client)
 		return -1;
 	kube_client_set_timeout(t->client, CALL_MS);
-	if (thread_start(&t->thread, "triggers", THREAD_STACK_USUAL, run_worker, t, e) < 0)
+	if (thread_start(&t->thread, "triggers", THREAD_STACK_USUAL, run_trigger_worker, t, e) < 0)
 		return -1;
 	pthread_mutex_lock(&t->watches_lock);
 	t->started = true;

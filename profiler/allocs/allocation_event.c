@@ -4,7 +4,7 @@
 #include "common/proto/wire.h"
 
 /* Up to its NUL, which must be there. */
-static void read_name(struct wire_reader *r, struct allocation_event *out)
+static void read_utf16_name(struct wire_reader *r, struct allocation_event *out)
 {
 	size_t from = r->pos, left = wire_left(r) / 2;
 	const uint8_t *name = r->data + from;
@@ -20,7 +20,7 @@ static void read_sampled(struct wire_reader *r, struct allocation_event *out)
 	out->kind = wire_u32(r);
 	wire_u16(r);
 	out->type_id = wire_u64(r);
-	read_name(r, out);
+	read_utf16_name(r, out);
 	wire_u64(r);
 	out->size = wire_u64(r);
 	wire_u64(r);
@@ -33,7 +33,7 @@ static void read_tick(struct wire_reader *r, struct allocation_event *out)
 	wire_u16(r);
 	out->amount = wire_u64(r);
 	out->type_id = wire_u64(r);
-	read_name(r, out);
+	read_utf16_name(r, out);
 	wire_u32(r);
 	wire_u64(r);
 	out->size = wire_u64(r);

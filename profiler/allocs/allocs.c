@@ -1,4 +1,4 @@
-/* Context: CLR callback (on_event and what it calls) and own thread. */
+/* Context: CLR callback (on_alloc_event and what it calls) and own thread. */
 #include "profiler/allocs/allocs.h"
 
 #include "common/proto/channel_allocs.h"
@@ -60,24 +60,24 @@ static const struct cor_event_provider tick_provider = {runtime_provider, GC_KEY
 
 /* CLR callback ---------------------------------------------------------------------------------------------------------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_word(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
 	return hash ^ hash >> 29;
 }
 
 /* The id alone does not do: it may mean another type when its own was unloaded. */
-static uint64_t type_of(const struct allocation_event *a)
+static uint64_t alloc_type_key(const struct allocation_event *a)
 {
 	size_t bytes = a->name_units * 2, i = 0;
-	uint64_t hash = mix(bytes, a->type_id), word;
+	uint64_t hash = mix_word(bytes, a->type_id), word;
 
 	for (; i + sizeof word <= bytes; i += sizeof word) {
 		memcpy(&word, a->name + i, sizeof word);
-		hash = mix(hash, word);
+		hash = mix_word(hash, word);
 	}
 	for (; i < bytes; i++)
-		hash = mix(hash, a->name[i]);
+		hash = mix_word(hash, a->name[i]);
 	return hash ? hash : 1;
 }
 
@@ -91,10 +91,10 @@ static uint64_t size_class(uint64_t size)
 
 static uint64_t site_of(uint64_t type, uint64_t who, uint64_t size, const uint64_t *ips, size_t depth)
 {
-	uint64_t hash = mix(mix(mix(depth, type), who), size_class(size));
+	uint64_t hash = mix_word(mix_word(mix_word(depth, type), who), size_class(size));
 
 	for (size_t i = 0; i < depth; i++)
-		hash = mix(hash, ips[i]);
+		hash = mix_word(hash, ips[i]);
 	hash *= 0xd6e8feb86659fd93u; /* the table takes the upper bits */
 	return hash ? hash : 1;
 }
@@ -113,7 +113,7 @@ static _Atomic uint64_t *type_slot(uint64_t type)
 
 /* By the metadata: the event's own name lacks outer types and their namespace. Now, while the object is being made: as long as it lives,
  * so do its type and the types of its arguments, and no assembly of theirs is unloaded. */
-static void name_type(const struct allocation_event *a, struct text *out)
+static void name_alloc_type(const struct allocation_event *a, struct text *out)
 {
 	wchar16 units[NAME_BYTES / 3];
 	size_t n = a->name_units < NAME_BYTES / 3 ? a->name_units : NAME_BYTES / 3;
@@ -135,7 +135,7 @@ static void tell_type(uint64_t type, const struct allocation_event *a)
 
 	if (slot && atomic_load_explicit(slot, memory_order_relaxed) == type)
 		return;
-	name_type(a, &name);
+	name_alloc_type(a, &name);
 	uint64_t head[TYPE_HEAD_WORDS] = {RECORD_TYPE, type, name.len};
 	if (!sample_ring_put(&ring, head, TYPE_HEAD_WORDS, packed, (name.len + 7) / 8))
 		return;
@@ -143,16 +143,16 @@ static void tell_type(uint64_t type, const struct allocation_event *a)
 		atomic_fetch_add(&type_count, 1);
 }
 
-static void drop(const struct allocation_event *a)
+static void count_dropped(const struct allocation_event *a)
 {
 	atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&dropped_size, a->size, memory_order_relaxed);
 	atomic_fetch_add_explicit(&dropped_amount, a->amount, memory_order_relaxed);
 }
 
-static void take(const struct allocation_event *a, uint64_t now)
+static void take_alloc_sample(const struct allocation_event *a, uint64_t now)
 {
-	uint64_t ips[CHANNEL_MAX_DEPTH], type = type_of(a);
+	uint64_t ips[CHANNEL_MAX_DEPTH], type = alloc_type_key(a);
 	struct own_stack stack = own_stack_take(ips, CHANNEL_MAX_DEPTH);
 	size_t depth = stack.depth;
 	uint64_t who = (uint64_t)thread_id_now(now) << 32 | (stack.more ? CHANNEL_ALLOC_TRUNCATED : 0) |
@@ -169,17 +169,17 @@ static void take(const struct allocation_event *a, uint64_t now)
 	if (slot)
 		site_slot_add(slot, a->size, a->amount);
 	else
-		drop(a);
+		count_dropped(a);
 }
 
-static void on_event(const struct event_pipe_event *e)
+static void on_alloc_event(const struct event_pipe_event *e)
 {
 	struct allocation_event a;
 
 	if (e->id != event || !atomic_load_explicit(&counting, memory_order_relaxed))
 		return; /* AllocationTick's keyword brings others */
 	if (allocation_event_read(e->id, e->version, e->data, e->len, &a))
-		take(&a, e->time_ns);
+		take_alloc_sample(&a, e->time_ns);
 	else
 		atomic_fetch_add_explicit(&malformed, 1, memory_order_relaxed);
 }
@@ -213,7 +213,7 @@ bool allocs_running(void)
 
 static hresult begin_sampling(void *info, const char **message)
 {
-	hresult hr = event_pipe_start(info, event == ALLOCATION_SAMPLED ? &sampled_provider : &tick_provider, 1, on_event, message);
+	hresult hr = event_pipe_start(info, event == ALLOCATION_SAMPLED ? &sampled_provider : &tick_provider, 1, on_alloc_event, message);
 
 	sampling_ns = now_ns();
 	round_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -222,7 +222,7 @@ static hresult begin_sampling(void *info, const char **message)
 	return hr;
 }
 
-static hresult start(void *info, uint32_t wanted, const char **message)
+static hresult allocs_begin(void *info, uint32_t wanted, const char **message)
 {
 	uint16_t major = 0, minor, build;
 
@@ -265,7 +265,7 @@ static void put_site(struct wire_writer *w, const uint64_t *record, size_t len)
 	channel_put_alloc_site(w, &s);
 }
 
-static void put_type(struct channel_io *io, const uint64_t *record)
+static void put_alloc_type(struct channel_io *io, const uint64_t *record)
 {
 	struct channel_alloc_type type = {.type = record[1], .name = {(const char *)(record + TYPE_HEAD_WORDS), record[2]}};
 
@@ -274,7 +274,7 @@ static void put_type(struct channel_io *io, const uint64_t *record)
 }
 
 /* A frame of sites is open while `w` is there; types go between frames. */
-static void drain(struct channel_io *io)
+static void send_alloc_records(struct channel_io *io)
 {
 	uint64_t record[RECORD_WORDS];
 	struct wire_writer *w = NULL;
@@ -288,7 +288,7 @@ static void drain(struct channel_io *io)
 			w = NULL;
 		}
 		if (is_type) {
-			put_type(io, record);
+			put_alloc_type(io, record);
 			continue;
 		}
 		if (!w)
@@ -321,14 +321,14 @@ static uint64_t send_counts(struct channel_io *io, const struct channel_alloc_ro
 }
 
 /* Ends a round of sampling; returns how many times more samples it had than it should, in 1/16. */
-static uint64_t end_round(struct channel_io *io, uint64_t now)
+static uint64_t end_alloc_round(struct channel_io *io, uint64_t now)
 {
 	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID);
 	struct channel_alloc_round r = alloc_round_of(counted_ns, sampling_ns, now);
 
 	if (!r.sampled_ns)
 		return 0;
-	drain(io);
+	send_alloc_records(io);
 	uint64_t samples = send_counts(io, &r);
 	uint64_t of_cpu = MOST_PER_CPU_SECOND * (cpu - round_cpu_ns) / 1000000000u, always = ALWAYS_PER_SECOND * r.sampled_ns / 1000000000u;
 	covered_sum_ns += r.covered_ns;
@@ -344,7 +344,7 @@ static void end_sampling(void *info, struct channel_io *io)
 	atomic_store(&counting, false);
 	uint64_t now = now_ns();
 	event_pipe_stop(info);
-	end_round(io, now);
+	end_alloc_round(io, now);
 }
 
 /* As long as it takes for no more samples than there should be; not the same each time, so that nothing keeps step with it. */
@@ -369,10 +369,10 @@ void allocs_tick(struct channel_io *io)
 			rest_until_ns = now + LONGEST_REST_NS;
 		return;
 	}
-	drain(io);
+	send_alloc_records(io);
 	if (now - counted_ns < ALLOC_ROUND_NS || now - sampling_ns < ALLOC_ROUND_NS)
 		return;
-	uint64_t sixteenths = end_round(io, now);
+	uint64_t sixteenths = end_alloc_round(io, now);
 	if (sixteenths > 16 + 4)
 		rest(io, sixteenths);
 }
@@ -419,7 +419,7 @@ bool allocs_answer(void *info, const struct channel_frame *request, struct chann
 	uint32_t wanted = wire_u32(&r);
 	if (r.bad)
 		return false;
-	hresult hr = start(info, wanted, &message);
+	hresult hr = allocs_begin(info, wanted, &message);
 	if (hr >= 0) {
 		send_state(io);
 		return true;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static struct site_slot *find(struct site_slot *slots, uint64_t site)
+static struct site_slot *find_site_slot(struct site_slot *slots, uint64_t site)
 {
 	for (uint32_t i = (uint32_t)(site >> (64 - SITE_TABLE_BITS));; i++) {
 		struct site_slot *s = &slots[i & (SITE_TABLE_SIZE - 1)];
@@ -15,7 +15,7 @@ static struct site_slot *find(struct site_slot *slots, uint64_t site)
 
 struct site_slot *site_table_find(struct site_table *t, uint64_t site)
 {
-	struct site_slot *s = find(t->slots[atomic_load_explicit(&t->current, memory_order_relaxed)], site);
+	struct site_slot *s = find_site_slot(t->slots[atomic_load_explicit(&t->current, memory_order_relaxed)], site);
 
 	return atomic_load_explicit(&s->site, memory_order_relaxed) == site ? s : NULL;
 }
@@ -29,7 +29,7 @@ struct site_slot *site_table_enter(struct site_table *t, uint64_t site)
 		return NULL;
 	}
 	for (;;) {
-		struct site_slot *s = find(t->slots[current], site);
+		struct site_slot *s = find_site_slot(t->slots[current], site);
 		uint64_t none = 0;
 		if (atomic_compare_exchange_strong(&s->site, &none, site))
 			return s;
@@ -49,7 +49,7 @@ void site_slot_add(struct site_slot *s, uint64_t size, uint64_t amount)
 }
 
 /* The three sums are not of one moment: one that is in between gives the rest of its numbers the next time. */
-static bool take_slot(struct site_slot *s, struct site_sums *out)
+static bool take_site_sums(struct site_slot *s, struct site_sums *out)
 {
 	struct site_sums now = {
 		.site = atomic_load_explicit(&s->site, memory_order_relaxed),
@@ -73,7 +73,7 @@ static void clear(struct site_table *t, int which)
 }
 
 /* At the end of a round: a table that is nearly full gives way to the other one, which was emptied. */
-static void turn(struct site_table *t)
+static void switch_table(struct site_table *t)
 {
 	int current = atomic_load(&t->current);
 
@@ -94,11 +94,11 @@ size_t site_table_take(struct site_table *t, uint32_t *at, struct site_sums *out
 		int which = (int)(*at / SITE_TABLE_SIZE);
 		if (!atomic_load_explicit(&t->count[which], memory_order_relaxed))
 			*at |= SITE_TABLE_SIZE - 1;
-		else if (take_slot(&t->slots[which][*at % SITE_TABLE_SIZE], &out[count]))
+		else if (take_site_sums(&t->slots[which][*at % SITE_TABLE_SIZE], &out[count]))
 			count++;
 	}
 	if (count == 0)
-		turn(t);
+		switch_table(t);
 	return count;
 }
 

@@ -98,7 +98,7 @@ static void keep_passed(struct channel_io *io, struct msghdr *m)
 	memcpy(&io->passed_fd, CMSG_DATA(c), sizeof io->passed_fd);
 }
 
-static ssize_t receive(struct channel_io *io, void *data, size_t len)
+static ssize_t receive_with_fd(struct channel_io *io, void *data, size_t len)
 {
 	union {
 		struct cmsghdr align;
@@ -122,7 +122,7 @@ bool channel_io_fill(struct channel_io *io)
 	}
 	if (io->fd < 0)
 		return false;
-	ssize_t n = receive(io, io->in + io->in_len, sizeof io->in - io->in_len);
+	ssize_t n = receive_with_fd(io, io->in + io->in_len, sizeof io->in - io->in_len);
 	if (n > 0)
 		io->in_len += (size_t)n;
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR));

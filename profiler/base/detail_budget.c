@@ -20,12 +20,12 @@ static int64_t chance(struct detail_budget *b)
 	return (int64_t)(b->random >> 54);
 }
 
-static void fill(struct detail_budget *b, uint64_t ns)
+static void fill_budget(struct detail_budget *b, uint64_t ns)
 {
 	b->store_ns = ns < (uint64_t)(MOST_NS - b->store_ns) ? b->store_ns + (int64_t)ns : MOST_NS;
 }
 
-static void take(struct detail_budget *b, uint64_t details)
+static void spend_budget(struct detail_budget *b, uint64_t details)
 {
 	b->store_ns = details < (uint64_t)(b->store_ns - LEAST_NS) / DETAIL_NS ? b->store_ns - (int64_t)details * DETAIL_NS : LEAST_NS;
 }
@@ -44,8 +44,8 @@ static bool may_open(const struct detail_budget *b, bool missed)
 
 bool detail_budget_step(struct detail_budget *b, uint64_t now_ns, uint64_t taken, bool missed)
 {
-	fill(b, now_ns - b->at_ns);
-	take(b, taken - b->taken);
+	fill_budget(b, now_ns - b->at_ns);
+	spend_budget(b, taken - b->taken);
 	b->at_ns = now_ns;
 	b->taken = taken;
 	if (b->open && b->store_ns <= 0)

@@ -63,7 +63,7 @@ void pause_watch_cancel(void)
 }
 
 /* `felt_ns`: with those before it that it counts as one with. */
-static void add(uint64_t ns, uint64_t felt_ns)
+static void add_pause_time(uint64_t ns, uint64_t felt_ns)
 {
 	uint64_t max = atomic_load(&max_ns);
 
@@ -95,7 +95,7 @@ void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 	uint64_t ns = now_by(kind) - begin_ns;
 	uint64_t felt_ns = kind == CHANNEL_PAUSE_WALK ? feel(begin_ns, ns) : ns;
 
-	add(ns, felt_ns);
+	add_pause_time(ns, felt_ns);
 	if (budget_ns && felt_ns > budget_ns)
 		exceed(kind, felt_ns);
 	atomic_fetch_sub(&running, 1);
@@ -105,7 +105,7 @@ void pause_watch_end_brief(uint64_t begin_ns)
 {
 	uint64_t ns = now_ns() - begin_ns;
 
-	add(ns, ns);
+	add_pause_time(ns, ns);
 	atomic_fetch_sub(&running, 1);
 }
 

@@ -14,7 +14,7 @@ static struct {
 } table[TABLE_SIZE];
 static uint64_t forgotten_ns;
 
-static uint32_t slot_of(cor_id function, uint32_t probe)
+static uint32_t function_slot(cor_id function, uint32_t probe)
 {
 	return ((uint32_t)((uint64_t)function * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS)) + probe) & (TABLE_SIZE - 1);
 }
@@ -32,11 +32,11 @@ void dynamic_starts_reset(void)
 
 void dynamic_starts_put(cor_id function, uint64_t start_ns)
 {
-	uint32_t oldest = slot_of(function, 0);
+	uint32_t oldest = function_slot(function, 0);
 
 	pthread_mutex_lock(&lock);
 	for (uint32_t i = 0; i < NEIGHBOURS; i++) {
-		uint32_t s = slot_of(function, i);
+		uint32_t s = function_slot(function, i);
 		if (table[s].function == 0 || table[s].function == function) {
 			oldest = s;
 			table[s].function = 0;
@@ -57,7 +57,7 @@ uint64_t dynamic_starts_get(cor_id function)
 	pthread_mutex_lock(&lock);
 	uint64_t start = forgotten_ns;
 	for (uint32_t i = 0; i < NEIGHBOURS; i++) {
-		uint32_t s = slot_of(function, i);
+		uint32_t s = function_slot(function, i);
 		if (table[s].function == function) {
 			start = table[s].start_ns;
 			break;

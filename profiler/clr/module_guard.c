@@ -36,7 +36,7 @@ void module_guard_leave(void)
 }
 
 /* Replaces one entry; false when there is none such. */
-static bool replace(cor_id from, cor_id to)
+static bool replace_gone(cor_id from, cor_id to)
 {
 	for (uint32_t i = 0; gone_count && i < MAX_GONE; i++)
 		if (gone[i] == from) {
@@ -53,7 +53,7 @@ uint32_t module_guard_unloads(void)
 
 bool module_guard_gone(cor_id module)
 {
-	return replace(module, module);
+	return replace_gone(module, module);
 }
 
 void module_guard_unload_started(cor_id module)
@@ -61,7 +61,7 @@ void module_guard_unload_started(cor_id module)
 	pthread_mutex_lock(&lock);
 	collections_to_wait = COLLECTIONS;
 	unloads++;
-	if (!replace(module, module))
+	if (!replace_gone(module, module))
 		gone[gone_count++ % MAX_GONE] = module;
 	pthread_mutex_unlock(&lock);
 }
@@ -82,6 +82,6 @@ bool module_guard_quiet(void)
 void module_guard_loaded(cor_id module)
 {
 	pthread_mutex_lock(&lock);
-	replace(module, 0);
+	replace_gone(module, 0);
 	pthread_mutex_unlock(&lock);
 }

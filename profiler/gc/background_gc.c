@@ -79,7 +79,7 @@ static bool asleep(const char *tid, uint64_t *switches)
 }
 
 /* true: not one of them, or noted as asleep. */
-static bool note(const char *name)
+static bool note_gc_thread(const char *name)
 {
 	size_t len = strlen(name);
 
@@ -102,7 +102,7 @@ bool background_gc_note(void)
 	int tasks = open(TASKS, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	while (tasks >= 0 && all && (n = syscall(SYS_getdents64, tasks, buf, sizeof buf)) > 0)
 		for (long at = 0; at < n && all; at += ((const struct linux_dirent64 *)(buf + at))->size)
-			all = note(((const struct linux_dirent64 *)(buf + at))->name);
+			all = note_gc_thread(((const struct linux_dirent64 *)(buf + at))->name);
 	if (tasks >= 0)
 		close(tasks);
 	return all && n == 0;

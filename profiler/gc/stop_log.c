@@ -128,7 +128,7 @@ static void unpack(const struct moment *m, uint32_t *tid, uint64_t *ns)
 	*ns = packed ? current.stop.start_ns + (packed >> TID_BITS) : 0;
 }
 
-static void gather(void)
+static void gather_stop(void)
 {
 	unpack(&current.last, &current.stop.last_tid, &current.stop.last_ns);
 	unpack(&current.next, &current.stop.next_tid, &current.stop.next_ns);
@@ -149,7 +149,7 @@ void stop_log_aborted(uint64_t at_ns)
 {
 	if (!under_way())
 		return;
-	gather();
+	gather_stop();
 	current.stop.flags |= CHANNEL_STOP_ABORTED;
 	current.stop.end_ns = at_ns;
 	put_stop(&current.stop);
@@ -161,7 +161,7 @@ void stop_log_resuming(uint64_t at_ns)
 
 	if (!under_way())
 		return;
-	gather();
+	gather_stop();
 	current.stop.resume_ns = at_ns;
 	for (int i = 0; i < MAX_RESUMING; i++) {
 		if (atomic_load(&resuming[i].tid))
@@ -308,7 +308,7 @@ static void on_started(const struct event_pipe_event *e)
 		c->flags |= CHANNEL_GC_INDUCED;
 }
 
-static void on_event(const struct event_pipe_event *e)
+static void on_gc_event(const struct event_pipe_event *e)
 {
 	if (e->id == EVENT_GC_TRIGGERED && atomic_load(&on) && atomic_load(&detailing))
 		on_triggered(e);
@@ -331,7 +331,7 @@ bool stop_log_running(void)
 	return atomic_load(&on);
 }
 
-static void put_record(struct wire_writer *w, const uint64_t *words, size_t len)
+static void put_stop_record(struct wire_writer *w, const uint64_t *words, size_t len)
 {
 	struct channel_stop stop;
 	struct channel_stop_stack stack;
@@ -354,7 +354,7 @@ static void put_record(struct wire_writer *w, const uint64_t *words, size_t len)
 }
 
 /* Frames of one kind of record each, as full as they get. */
-static void drain(struct channel_io *io)
+static void send_stop_records(struct channel_io *io)
 {
 	uint64_t words[STACK_HEAD_WORDS + CHANNEL_MAX_DEPTH], open = 0;
 	struct wire_writer *w = NULL;
@@ -368,7 +368,7 @@ static void drain(struct channel_io *io)
 		if (!w)
 			w = channel_io_begin(io, words[0] == RECORD_STOP ? CHANNEL_STOPS : CHANNEL_STOP_STACKS);
 		open = words[0];
-		put_record(w, words, len);
+		put_stop_record(w, words, len);
 	}
 	if (w)
 		channel_io_end(io);
@@ -395,11 +395,11 @@ static bool start_events(void)
 	static const struct cor_event_provider collections = {.name = name, .keywords = 1, .level = 4};
 	const char *message;
 
-	return event_pipe_start(info, &collections, 1, on_event, &message) >= 0;
+	return event_pipe_start(info, &collections, 1, on_gc_event, &message) >= 0;
 }
 
 /* Without events only what made the runtime collect is not known, and with Server GC who asked for it. */
-static void begin(void)
+static void begin_stop_log(void)
 {
 	forget_all();
 	own_stack_prepare(info);
@@ -439,7 +439,7 @@ void stop_log_tick(struct channel_io *io)
 
 	own_stack_tick();
 	detail(detail_budget_step(&budget, now, atomic_load(&detailed), atomic_load(&missed)), now);
-	drain(io);
+	send_stop_records(io);
 }
 
 static bool ending(void)
@@ -470,11 +470,11 @@ bool stop_log_answer(const struct channel_frame *f, struct channel_io *io)
 	if (f->type != CHANNEL_STOPS_BEGIN && f->type != CHANNEL_STOPS_END)
 		return false;
 	if (f->type == CHANNEL_STOPS_BEGIN && !stop_log_running())
-		begin();
+		begin_stop_log();
 	told = events;
 	if (f->type == CHANNEL_STOPS_END)
 		stop_log_end();
-	drain(io);
+	send_stop_records(io);
 	struct channel_stops_state s = {
 		.seen = atomic_load(&seen),
 		.dropped = atomic_load(&ring.dropped) + atomic_load(&lost),

@@ -49,7 +49,7 @@ static uint32_t looked_count;
 static _Alignas(8) uint8_t segment[SEGMENT_BYTES];
 static size_t segment_len; /* of it there */
 
-static uintptr_t word_at(const uint8_t *p)
+static uintptr_t load_word(const uint8_t *p)
 {
 	uintptr_t word;
 
@@ -59,12 +59,12 @@ static uintptr_t word_at(const uint8_t *p)
 
 static uintptr_t next_of(uint32_t types)
 {
-	return word_at(segment + COUNTS_AT + 6 * types);
+	return load_word(segment + COUNTS_AT + 6 * types);
 }
 
-static uintptr_t table_of(uint32_t types)
+static uintptr_t segment_table(uint32_t types)
 {
-	return word_at(segment + COUNTS_AT + 6 * types + 8);
+	return load_word(segment + COUNTS_AT + 6 * types + 8);
 }
 
 static bool is_place(uintptr_t at, uintptr_t multiple)
@@ -92,7 +92,7 @@ static bool has_types(uint32_t types)
 static bool read_segment(uintptr_t at, size_t len, uintptr_t table, uint32_t types)
 {
 	segment_len = own_memory_read(at, segment, len);
-	return segment_len >= HEADER_BYTES && has_types(types) && table_of(types) == table;
+	return segment_len >= HEADER_BYTES && has_types(types) && segment_table(types) == table;
 }
 
 static bool table_has(uintptr_t table, uint32_t types, uintptr_t wanted)
@@ -130,7 +130,7 @@ static bool looked_at(uintptr_t at)
 }
 
 /* A word that may be a handle: does it lie in a segment of a table? */
-static void look_at(uintptr_t word)
+static void inspect_word(uintptr_t word)
 {
 	uintptr_t at = word & ~(uintptr_t)(SEGMENT_BYTES - 1);
 
@@ -138,7 +138,7 @@ static void look_at(uintptr_t word)
 		return;
 	if (own_memory_read(at, segment, HEADER_BYTES) < HEADER_BYTES || !has_types(MOST_TYPES))
 		return;
-	const uintptr_t names[] = {table_of(LEAST_TYPES), table_of(MOST_TYPES)}; /* before `segment` is another one's */
+	const uintptr_t names[] = {segment_table(LEAST_TYPES), segment_table(MOST_TYPES)}; /* before `segment` is another one's */
 	for (uint32_t types = LEAST_TYPES; types <= MOST_TYPES; types++) {
 		uintptr_t table = names[types - LEAST_TYPES];
 		if (is_place(table, 8) && table_has(table, types, at)) {
@@ -154,7 +154,7 @@ static void look_at_thread(cor_id thread)
 	size_t count = own_memory_read(thread, words, sizeof words) / sizeof *words;
 
 	for (size_t i = 0; i < count && table_count < TABLES_MAX; i++)
-		look_at(words[i]);
+		inspect_word(words[i]);
 }
 
 /* Others in the runtime's list of tables, before and behind the place where one of them stands. */
@@ -222,7 +222,7 @@ static uintptr_t handle_at(uint32_t block, uint32_t i)
 {
 	size_t at = HEADER_BYTES + ((size_t)block * BLOCK_HANDLES + i) * sizeof(uintptr_t);
 
-	return at + sizeof(uintptr_t) <= segment_len ? word_at(segment + at) : 0;
+	return at + sizeof(uintptr_t) <= segment_len ? load_word(segment + at) : 0;
 }
 
 static bool put_block(struct heap_writer *w, uintptr_t at, uint32_t block, uint32_t types)
@@ -249,7 +249,7 @@ static bool put_block(struct heap_writer *w, uintptr_t at, uint32_t block, uint3
 }
 
 /* false: no more room. *whole: read to its end. */
-static bool put_table(struct heap_writer *w, uintptr_t table, uint32_t types, uint64_t end_ns, bool *whole)
+static bool put_handle_table(struct heap_writer *w, uintptr_t table, uint32_t types, uint64_t end_ns, bool *whole)
 {
 	uintptr_t at = first_of(table, types);
 
@@ -270,7 +270,7 @@ bool handle_tables_put(struct heap_writer *w, uint64_t end_ns)
 
 	for (uint32_t t = 0; t < table_count; t++) {
 		bool whole = true;
-		if (!put_table(w, tables[t].at, tables[t].types, end_ns, &whole))
+		if (!put_handle_table(w, tables[t].at, tables[t].types, end_ns, &whole))
 			return false;
 		all &= whole;
 	}

@@ -54,7 +54,7 @@ const struct heap_series *heap_classes_series(const struct heap_class *c)
 	return series + c->first_series;
 }
 
-static uint32_t *place_of(cor_id id)
+static uint32_t *class_slot(cor_id id)
 {
 	uint32_t slot = (uint32_t)(((uint64_t)id >> 3) * 0x9e3779b97f4a7c15u >> (64 - TABLE_BITS));
 
@@ -65,7 +65,7 @@ static uint32_t *place_of(cor_id id)
 
 struct heap_class *heap_classes_find(cor_id id)
 {
-	uint32_t index = *place_of(id);
+	uint32_t index = *class_slot(id);
 
 	if (index)
 		return &classes[index - 1];
@@ -187,6 +187,6 @@ struct heap_class *heap_classes_add(void *info, cor_id object, hresult *code)
 		return &free_space;
 	}
 	*code = COR_S_OK;
-	*place_of(c->id) = ++count;
+	*class_slot(c->id) = ++count;
 	return c;
 }

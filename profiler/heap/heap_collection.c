@@ -91,7 +91,7 @@ void heap_collection_finished(void)
 		end_fn(end_ctx);
 }
 
-static bool put(struct heap_writer *w, const struct kept_root *k)
+static bool put_kept_root(struct heap_writer *w, const struct kept_root *k)
 {
 	const struct heap_root_record r = {
 		.kind = k->kind,
@@ -108,25 +108,25 @@ static bool put(struct heap_writer *w, const struct kept_root *k)
 bool heap_collection_put_roots(struct heap_writer *w)
 {
 	for (uint32_t i = 0; i < root_count; i++)
-		if (!put(w, &roots[i]))
+		if (!put_kept_root(w, &roots[i]))
 			return false;
 	root_count = 0;
 	return true;
 }
 
-static void keep(const struct kept_root *k)
+static void keep_root(const struct kept_root *k)
 {
 	if (root_count == ROOTS_CAP) {
 		heap_collection_put_roots(&sink->w);
 		straight = true;
 	}
 	if (straight)
-		put(&sink->w, k);
+		put_kept_root(&sink->w, k);
 	else
 		roots[root_count++] = *k;
 }
 
-static uint8_t kind_of(uint32_t kind, uintptr_t id)
+static uint8_t heap_root_kind(uint32_t kind, uintptr_t id)
 {
 	switch (kind) {
 	case COR_ROOT_STACK: /* without a function: the statics of a thread */
@@ -146,11 +146,11 @@ void heap_collection_roots(uint32_t count, const cor_id *objects, const uint32_t
 		const struct kept_root k = {
 			.object = objects[i],
 			.id = ids[i],
-			.kind = kind_of(kinds[i], ids[i]),
+			.kind = heap_root_kind(kinds[i], ids[i]),
 			.flags = (uint8_t)(flags[i] & (COR_ROOT_PINNED | COR_ROOT_WEAK | COR_ROOT_INTERIOR)), /* the stream's own bits */
 		};
 		if (objects[i])
-			keep(&k);
+			keep_root(&k);
 	}
 }
 
@@ -159,6 +159,6 @@ void heap_collection_dependent(uint32_t count, const cor_id *keys, const cor_id 
 	for (uint32_t i = 0; recording && i < count; i++) {
 		const struct kept_root k = {.object = keys[i], .second = values[i], .id = ids[i], .kind = HEAP_ROOT_DEPENDENT};
 		if (keys[i] && values[i])
-			keep(&k);
+			keep_root(&k);
 	}
 }

@@ -35,7 +35,7 @@ enum heap_holds heap_fields_hold(const uint8_t *sig, uint32_t len)
 }
 
 /* As declared ---------------------------------------------------------------------------------------------------------------- */
-static void add_field(void *import, const struct cor_field_offset *f, uint32_t base, cor_id cls, cor_id module)
+static void add_declared_field(void *import, const struct cor_field_offset *f, uint32_t base, cor_id cls, cor_id module)
 {
 	wchar16 name[NAME_CAP] = {0};
 	uint32_t len = 0, attributes = 0;
@@ -69,11 +69,11 @@ static void add_own_fields(void *info, cor_id cls, cor_id module, uint32_t base)
 	    info_get_module_meta_data(info, module, &import) != COR_S_OK || !import)
 		return;
 	for (uint32_t i = 0; i < count && i < HEAP_FRAME_MAX_FIELDS; i++)
-		add_field(import, &layout[i], base, cls, module);
+		add_declared_field(import, &layout[i], base, cls, module);
 	cor_release(import);
 }
 
-static void add_fields(void *info, cor_id cls, uint32_t base)
+static void add_inherited_fields(void *info, cor_id cls, uint32_t base)
 {
 	for (int i = 0; cls && i < BASES_MAX; i++) {
 		cor_id module = 0, parent = 0;
@@ -121,7 +121,7 @@ static void find_slots(const struct heap_class *c, uint32_t elements_at, uint32_
 	}
 }
 
-static void tell(struct heap_fields *out, const struct declared *d, uint32_t offset, const char *inner, size_t inner_len)
+static void add_field_text(struct heap_fields *out, const struct declared *d, uint32_t offset, const char *inner, size_t inner_len)
 {
 	struct text t = {.data = out->names + out->used, .cap = sizeof out->names - out->used};
 
@@ -154,7 +154,7 @@ static bool tell_inside(const struct heap_class *c, const struct declared *d, ui
 	if (slots.count > HEAP_NESTED_MAX || !heap_nested_find(d->cls, d->module, d->sig, d->sig_len, &nested) || nested.count != slots.count)
 		return false;
 	for (uint32_t i = 0; i < slots.count; i++)
-		tell(out, d, slots.at[i], nested.names + nested.items[i].name, nested.items[i].len);
+		add_field_text(out, d, slots.at[i], nested.names + nested.items[i].name, nested.items[i].len);
 	return true;
 }
 
@@ -165,7 +165,7 @@ static void tell_all(cor_id cls, struct heap_fields *out)
 	for (uint32_t i = 0; i < declared_count; i++) {
 		uint32_t to = i + 1 < declared_count ? declared[i + 1].offset : UINT32_MAX;
 		if (!tell_inside(c, &declared[i], to, out))
-			tell(out, &declared[i], declared[i].offset, NULL, 0);
+			add_field_text(out, &declared[i], declared[i].offset, NULL, 0);
 	}
 }
 
@@ -180,12 +180,12 @@ void heap_fields_of(void *info, cor_id cls, struct heap_fields *out)
 	declared_used = 0;
 	if (info_is_array_class(info, cls, &element, &element_class, &rank) != COR_S_OK) {
 		/* in a box a value stands behind the class, and the layout begins at the value */
-		add_fields(info, cls, info_get_box_class_layout(info, cls, &box) >= 0 ? box : 0);
+		add_inherited_fields(info, cls, info_get_box_class_layout(info, cls, &box) >= 0 ? box : 0);
 	} else {
 		out->elements_at = ARRAY_HEAD + (rank > 1 ? rank * 8 : 0); /* lengths and lower bounds */
 		out->element_size = *(const uint32_t *)cls & 0xffff;
 		if (element_class && info_get_box_class_layout(info, element_class, &box) >= 0)
-			add_fields(info, element_class, 0);
+			add_inherited_fields(info, element_class, 0);
 	}
 	tell_all(cls, out);
 }

@@ -117,7 +117,7 @@ static void read_tail(const struct search *s, uintptr_t type)
 }
 
 /* false: it is no type that this module has loaded, so what it was read from is no table of such. */
-static bool read_type(struct search *s, uintptr_t type)
+static bool read_generic_type(struct search *s, uintptr_t type)
 {
 	uintptr_t words[TYPE_WORDS], apart[2];
 
@@ -155,7 +155,7 @@ static bool read_chain(struct search *s, uintptr_t entry)
 		if (!peek(entry, words, sizeof words) || words[0] & 1 || s->types >= TYPES_MAX)
 			return false;
 		/* pointers, references and type parameters are marked, and have no statics */
-		if (!(words[0] & 2) && words[0] && !read_type(s, words[0]))
+		if (!(words[0] & 2) && words[0] && !read_generic_type(s, words[0]))
 			return false;
 		if (!take_turn(s))
 			return false;
@@ -185,7 +185,7 @@ static bool read_buckets(struct search *s, uintptr_t array)
 	return true;
 }
 
-static bool read_table(struct search *s, uintptr_t table)
+static bool read_generics_table(struct search *s, uintptr_t table)
 {
 	uintptr_t words[TABLE_WORDS];
 
@@ -236,12 +236,12 @@ void heap_generics_find(cor_id module, heap_generics_fn *fn, void *ctx)
 	if (!since_9)
 		find_numbered(&s, words, count);
 	if (known_place && known_place < count) {
-		read_table(&s, words[known_place]);
+		read_generics_table(&s, words[known_place]);
 		return;
 	}
 	for (uint32_t i = 1; i < count; i++) {
 		s.types = 0;
-		if (read_table(&s, words[i]) && s.types) {
+		if (read_generics_table(&s, words[i]) && s.types) {
 			known_place = i;
 			return;
 		}

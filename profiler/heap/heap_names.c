@@ -16,7 +16,7 @@ struct names {
 	bool unloaded; /* something since the walk: collectible classes may be gone */
 };
 
-static struct channel_text as_text(const struct text *t)
+static struct channel_text text_or_none(const struct text *t)
 {
 	return t->len ? (struct channel_text){t->data, t->len} : (struct channel_text){0};
 }
@@ -54,7 +54,7 @@ static void put_module(void *info, cor_id cls, struct text *out)
 }
 
 /* The compiler's class of captured variables has the lambdas that use them: their name has the method's in which they were written. */
-static void put_lambda(void *info, cor_id cls, struct text *out)
+static void put_lambda_method(void *info, cor_id cls, struct text *out)
 {
 	cor_id module = 0, parent = 0;
 	md_token type = 0, methods[8];
@@ -89,7 +89,7 @@ static bool is_closure(const struct text *name)
 	return false;
 }
 
-static void name_type(const struct names *n, cor_id cls)
+static void name_heap_type(const struct names *n, cor_id cls)
 {
 	static char module[256], name[2048], lambda[512];
 	static struct heap_fields fields;
@@ -101,17 +101,17 @@ static void name_type(const struct names *n, cor_id cls)
 	type_name_of_class(n->info, cls, &name_text);
 	put_module(n->info, cls, &module_text);
 	heap_fields_of(n->info, cls, &fields);
-	t.name = as_text(&name_text);
-	t.module = as_text(&module_text);
+	t.name = text_or_none(&name_text);
+	t.module = text_or_none(&module_text);
 	t.elements_at = fields.elements_at;
 	t.element_size = fields.element_size;
 	if (fields.count < HEAP_FRAME_MAX_FIELDS && is_closure(&name_text))
-		put_lambda(n->info, cls, &lambda_text);
+		put_lambda_method(n->info, cls, &lambda_text);
 	t.field_count = (uint16_t)(fields.count + (lambda_text.len > 0));
 	struct wire_writer *w = channel_io_begin(n->io, HEAP_FRAME_TYPE);
 	heap_put_type_frame(w, &t);
 	if (lambda_text.len)
-		heap_put_field(w, 0, as_text(&lambda_text));
+		heap_put_field(w, 0, text_or_none(&lambda_text));
 	for (uint32_t i = 0; i < fields.count; i++)
 		heap_put_field(w, fields.items[i].offset, (struct channel_text){fields.names + fields.items[i].name, fields.items[i].len});
 	channel_io_end(n->io);
@@ -127,8 +127,8 @@ static void name_static(const struct names *n, cor_id cls, md_token field)
 		return;
 	type_name_of_class(n->info, cls, &type_text);
 	heap_fields_static_name(n->info, cls, field, &name_text);
-	s.type = as_text(&type_text);
-	s.field = as_text(&name_text);
+	s.type = text_or_none(&type_text);
+	s.field = text_or_none(&name_text);
 	heap_put_static_frame(channel_io_begin(n->io, HEAP_FRAME_STATIC), &s);
 	channel_io_end(n->io);
 }
@@ -171,7 +171,7 @@ bool heap_names_answer(void *info, const struct channel_frame *request, struct c
 		if (!id)
 			;
 		else if (request->type == HEAP_FRAME_NAME_TYPES)
-			name_type(&n, id);
+			name_heap_type(&n, id);
 		else if (request->type == HEAP_FRAME_NAME_STATICS)
 			name_static(&n, id, token);
 		else

@@ -101,9 +101,9 @@ static bool find_anywhere(const wchar16 *name, struct type *out)
 	return false;
 }
 
-static bool find_type(void *import, struct type from, int depth, struct type *out);
+static bool find_type_def(void *import, struct type from, int depth, struct type *out);
 
-static bool look_up(void *import, md_token ref, int depth, struct type *out)
+static bool resolve_type_ref(void *import, md_token ref, int depth, struct type *out)
 {
 	wchar16 name[NAME_CAP] = {0};
 	md_token in = 0;
@@ -114,10 +114,10 @@ static bool look_up(void *import, md_token ref, int depth, struct type *out)
 		return false;
 	if (TOKEN_TABLE(in) != TABLE_TYPE_REF)
 		return find_anywhere(name, out);
-	return find_type(import, (struct type){out->module, in}, depth - 1, &outer) && find_in(outer.module, name, outer.token, out);
+	return find_type_def(import, (struct type){out->module, in}, depth - 1, &outer) && find_in(outer.module, name, outer.token, out);
 }
 
-static bool find_type(void *import, struct type from, int depth, struct type *out)
+static bool find_type_def(void *import, struct type from, int depth, struct type *out)
 {
 	struct known *k = &known[(from.module / 8 + from.token) * 0x9e3779b97f4a7c15u >> (64 - KNOWN_BITS)];
 
@@ -125,7 +125,7 @@ static bool find_type(void *import, struct type from, int depth, struct type *ou
 	if (TOKEN_TABLE(from.token) != TABLE_TYPE_REF || depth == 0)
 		return TOKEN_TABLE(from.token) == TABLE_TYPE_DEF;
 	if (k->from.module != from.module || k->from.token != from.token) {
-		if (!look_up(import, from.token, depth, out))
+		if (!resolve_type_ref(import, from.token, depth, out))
 			*out = (struct type){0};
 		*k = (struct known){from, *out};
 	}
@@ -154,7 +154,7 @@ static enum holds struct_of_type(const struct field_type *t, const struct scope 
 {
 	struct type found;
 
-	if (!find_type(in->import, (struct type){in->module, t->token}, DEPTH_MAX, &found))
+	if (!find_type_def(in->import, (struct type){in->module, t->token}, DEPTH_MAX, &found))
 		return UNKNOWN;
 	out->module = found.module;
 	*token = found.token;
@@ -207,7 +207,7 @@ static bool put_leaf(struct inside *k)
 	return true;
 }
 
-static bool put_references(struct inside *k, const struct scope *scope, md_token type, int depth);
+static bool put_nested_references(struct inside *k, const struct scope *scope, md_token type, int depth);
 
 /* Of one field: its own reference, or those of its struct, as `wanted`. */
 static bool put_field(struct inside *k, const struct scope *in, md_token field, enum holds wanted, int depth)
@@ -233,7 +233,7 @@ static bool put_field(struct inside *k, const struct scope *in, md_token field, 
 	if (t.cut)
 		return false;
 	k->path_len = t.len;
-	bool put = holds == REFERENCE ? put_leaf(k) : put_references(k, &inner, type, depth - 1);
+	bool put = holds == REFERENCE ? put_leaf(k) : put_nested_references(k, &inner, type, depth - 1);
 	k->path_len = before;
 	return put;
 }
@@ -252,7 +252,7 @@ static bool put_fields(struct inside *k, const struct scope *in, md_token type, 
 	return whole;
 }
 
-static bool put_references(struct inside *k, const struct scope *scope, md_token type, int depth)
+static bool put_nested_references(struct inside *k, const struct scope *scope, md_token type, int depth)
 {
 	struct scope in = *scope;
 
@@ -292,7 +292,7 @@ bool heap_nested_find(cor_id cls, cor_id module, const uint8_t *sig, uint32_t le
 	k.path_len = 0;
 	if (len == 0 || !begin_scope(cls, module, &in))
 		return false;
-	bool whole = what_holds(sig + 1, len - 1, &in, DEPTH_MAX, &inner, &type) == STRUCT && put_references(&k, &inner, type, DEPTH_MAX);
+	bool whole = what_holds(sig + 1, len - 1, &in, DEPTH_MAX, &inner, &type) == STRUCT && put_nested_references(&k, &inner, type, DEPTH_MAX);
 	cor_release(in.import);
 	return whole;
 }

@@ -9,7 +9,7 @@
 #define FEW_BYTES 256u     /* an object of so many has at most 32 references, whose number is one byte */
 #define FEW_ROOM (HEAP_PUT_MAX + FEW_BYTES / 8 * HEAP_EDGE_MAX)
 
-static bool fail(struct heap_objects *h, enum heap_walk_status status)
+static bool fail_walk(struct heap_objects *h, enum heap_walk_status status)
 {
 	if (h->sink->status == HEAP_WALKED_WHOLE)
 		h->sink->status = status;
@@ -126,7 +126,7 @@ static int32_t collect_slot(cor_id object, cor_id *slot, void *ctx)
 	return ++s->count <= COMPARED_MAX;
 }
 
-static void sort(cor_id *items, uint32_t n)
+static void sort_ids(cor_id *items, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++)
 		for (uint32_t k = i; k > 0 && items[k - 1] > items[k]; k--) {
@@ -137,7 +137,7 @@ static void sort(cor_id *items, uint32_t n)
 }
 
 /* What was read of the class against what the runtime says of its first object. */
-static void compare(struct heap_objects *h, struct heap_class *c, cor_id object, struct slots *said)
+static void compare_slots(struct heap_objects *h, struct heap_class *c, cor_id object, struct slots *said)
 {
 	static struct slots own;
 	struct visit v = {.object = object, .last = object, .kept = own.items};
@@ -147,8 +147,8 @@ static void compare(struct heap_objects *h, struct heap_class *c, cor_id object,
 	bool right = all ? v.count == said->count : v.count > COMPARED_MAX;
 	uint32_t n = all ? said->count : COMPARED_MAX;
 	if (right && all) { /* long ones are arrays, whose order is the same */
-		sort(own.items, n);
-		sort(said->items, n);
+		sort_ids(own.items, n);
+		sort_ids(said->items, n);
 	}
 	for (uint32_t i = 0; right && i < n; i++)
 		right = own.items[i] == said->items[i];
@@ -169,7 +169,7 @@ static struct heap_class *new_class(struct heap_objects *h, cor_id object)
 	struct heap_class *c = object_class(object) ? heap_classes_add(h->info, object, &h->code) : NULL;
 
 	if (!c) {
-		fail(h, HEAP_WALKED_REFUSED);
+		fail_walk(h, HEAP_WALKED_REFUSED);
 		return NULL;
 	}
 	if (c->flags & HEAP_TYPE_FREE)
@@ -177,7 +177,7 @@ static struct heap_class *new_class(struct heap_objects *h, cor_id object)
 	if (c->way == HEAP_CLASS_SERIES || c->way == HEAP_CLASS_STRUCTS) {
 		asked.count = 0;
 		info_enumerate_object_references(h->info, object, collect_slot, &asked);
-		compare(h, c, object, &asked);
+		compare_slots(h, c, object, &asked);
 	}
 	return tell_class(h, c) ? c : NULL;
 }
@@ -191,7 +191,7 @@ static struct heap_class *new_class_timed(struct heap_objects *h, cor_id object)
 	return c;
 }
 
-static inline struct heap_class *class_of(struct heap_objects *h, cor_id object)
+static inline struct heap_class *object_heap_class(struct heap_objects *h, cor_id object)
 {
 	cor_id id = object_class(object);
 	struct heap_class *c = h->last;
@@ -205,14 +205,14 @@ static inline struct heap_class *class_of(struct heap_objects *h, cor_id object)
 }
 
 /* Strings --------------------------------------------------------------------------------------------------------------------- */
-static bool put_string(struct heap_objects *h, cor_id object)
+static bool put_string_record(struct heap_objects *h, cor_id object)
 {
 	const uint16_t *units = (const uint16_t *)(object + STRING_CHARS_AT);
 	struct heap_string_record r = {.length = object_length(object)};
 	struct string_digest d;
 
 	if (!string_digest_make(h->key, units, object_length(object), h->sink->deadline_ns, &d))
-		return fail(h, HEAP_WALKED_LATE);
+		return fail_walk(h, HEAP_WALKED_LATE);
 	r.digest = d.hash;
 	r.classes = d.classes;
 	for (; h->reveal && r.revealed < r.length && r.revealed < HEAP_REVEAL_MAX; r.revealed++)
@@ -221,7 +221,7 @@ static bool put_string(struct heap_objects *h, cor_id object)
 }
 
 /* Objects --------------------------------------------------------------------------------------------------------------------- */
-static bool put_references(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
+static bool put_object_references(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
 {
 	struct visit v = {.object = object, .last = object};
 
@@ -283,7 +283,7 @@ static inline bool begin_object(struct heap_objects *h, const struct heap_class 
 	return true;
 }
 
-static inline bool put(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
+static inline bool put_object(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size)
 {
 	if (c->way == HEAP_CLASS_SERIES && size <= FEW_BYTES) {
 		if (!begin_object(h, c, object, size, FEW_ROOM))
@@ -296,24 +296,24 @@ static inline bool put(struct heap_objects *h, const struct heap_class *c, cor_i
 	if (!begin_object(h, c, object, size, HEAP_PUT_MAX))
 		return false;
 	if (c->flags & HEAP_TYPE_REFERENCES)
-		return put_references(h, c, object, size);
-	return !h->key || !(c->flags & HEAP_TYPE_STRING) || put_string(h, object);
+		return put_object_references(h, c, object, size);
+	return !h->key || !(c->flags & HEAP_TYPE_STRING) || put_string_record(h, object);
 }
 
 bool heap_objects_put(struct heap_objects *h, cor_id object)
 {
-	const struct heap_class *c = class_of(h, object);
+	const struct heap_class *c = object_heap_class(h, object);
 
-	return c && put(h, c, object, heap_class_size(c, object));
+	return c && put_object(h, c, object, heap_class_size(c, object));
 }
 
 cor_id heap_objects_put_run(struct heap_objects *h, cor_id at, cor_id end)
 {
 	while (at < end) {
-		const struct heap_class *c = class_of(h, at);
+		const struct heap_class *c = object_heap_class(h, at);
 		uint64_t size = c ? heap_class_size(c, at) : 0;
 
-		if (!c || !put(h, c, at, size))
+		if (!c || !put_object(h, c, at, size))
 			return 0;
 		at += size;
 	}

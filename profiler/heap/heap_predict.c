@@ -49,7 +49,7 @@ void heap_predict_from(const struct heap_probe *p, struct heap_prediction *out)
 }
 
 /* Resident memory of its own: what the heap is at most. */
-static uint64_t resident_bytes(void)
+static uint64_t own_resident_bytes(void)
 {
 	char line[128];
 	uint64_t fields[3] = {0};
@@ -86,7 +86,7 @@ static uint64_t took_ns(const struct look *k)
 	return now_of(CLOCK_THREAD_CPUTIME_ID) - k->begin_cpu_ns;
 }
 
-static bool count(struct look *k, cor_id object)
+static bool count_probed(struct look *k, cor_id object)
 {
 	struct heap_probe *p = k->probe;
 	const struct heap_class *c = heap_classes_find(object_class(object));
@@ -109,7 +109,7 @@ static void stop_reading(struct look *k)
 	k->counting = true;
 }
 
-static int32_t on_object(cor_id object, void *ctx)
+static int32_t on_probed_object(cor_id object, void *ctx)
 {
 	struct look *k = ctx;
 
@@ -118,17 +118,17 @@ static int32_t on_object(cor_id object, void *ctx)
 		return false;
 	}
 	if (k->counting)
-		return count(k, object);
+		return count_probed(k, object);
 	bool put = heap_objects_put(&k->objects, object), late = k->objects.sink->status == HEAP_WALKED_LATE;
 	if (put && (k->objects.sink->w.objects % LOOK_AT_CLOCK || took_ns(k) < k->probe_ns / READ_PART))
 		return true;
 	if (put || late)
 		stop_reading(k);
-	return put || (late && count(k, object));
+	return put || (late && count_probed(k, object));
 }
 
 /* Returns how long the application stood for it. */
-static uint64_t look(void *info, void *info15, struct heap_sink *sink, uint64_t probe_ns, struct heap_probe *p)
+static uint64_t probe_heap(void *info, void *info15, struct heap_sink *sink, uint64_t probe_ns, struct heap_probe *p)
 {
 	static uint8_t scratch[HEAP_RING_BLOCK_BYTES];
 	struct look k = {.objects = {.info = info, .sink = sink, .timed = true}, .probe = p, .probe_ns = probe_ns};
@@ -144,7 +144,7 @@ static uint64_t look(void *info, void *info15, struct heap_sink *sink, uint64_t 
 	k.begin_ns = now_ns();
 	heap_sink_begin(sink, k.begin_ns + READ_END(probe_ns), scratch);
 	bool can_look = info15 && heap_stop_settled();
-	hresult hr = can_look ? info15_enumerate_gc_heap_objects(info15, on_object, &k) : COR_E_FAIL;
+	hresult hr = can_look ? info15_enumerate_gc_heap_objects(info15, on_probed_object, &k) : COR_E_FAIL;
 	if (!k.counting)
 		stop_reading(&k);
 	p->wall_ns = now_ns() - k.begin_ns;
@@ -168,10 +168,10 @@ void heap_predict(void *info, struct heap_sink *sink, uint32_t flags, uint64_t b
 	if (heap_collection_count())
 		heap_stop_heap_bytes(info, &p.heap_bytes, &p.small_bytes);
 	if (!p.heap_bytes)
-		p.heap_bytes = p.small_bytes = resident_bytes();
+		p.heap_bytes = p.small_bytes = own_resident_bytes();
 	uint64_t half_ns = budget_us * 500;
 	cor_query(info, &cor_iid_info15, &info15);
-	uint64_t stop_ns = look(info, info15, sink, half_ns && half_ns < PROBE_NS ? half_ns : PROBE_NS, &p);
+	uint64_t stop_ns = probe_heap(info, info15, sink, half_ns && half_ns < PROBE_NS ? half_ns : PROBE_NS, &p);
 	heap_predict_from(&p, out);
 	out->probe_us = stop_ns / 1000;
 	out->flags = flags | (info15 ? HEAP_CAN_WALK : 0u) | (p.read_objects ? HEAP_QUIET : 0u);

@@ -38,7 +38,7 @@ void heap_sink_unmap(struct heap_sink *s)
 	s->ring = NULL;
 }
 
-static bool fail(struct heap_sink *s, enum heap_walk_status status)
+static bool fail_sink(struct heap_sink *s, enum heap_walk_status status)
 {
 	if (s->status == HEAP_WALKED_WHOLE)
 		s->status = status;
@@ -48,7 +48,7 @@ static bool fail(struct heap_sink *s, enum heap_walk_status status)
 
 bool heap_sink_in_time(struct heap_sink *s)
 {
-	return now_ns() < s->deadline_ns || fail(s, HEAP_WALKED_LATE);
+	return now_ns() < s->deadline_ns || fail_sink(s, HEAP_WALKED_LATE);
 }
 
 static void use_block(struct heap_sink *s, uint8_t *block)
@@ -81,7 +81,7 @@ static bool next_block(struct heap_sink *s)
 
 	while (!(block = heap_ring_free_block(s->ring, s->own))) {
 		if (atomic_load(&s->ring->refused) || agent_is_gone(s) || now_ns() - begin_ns >= STALL_NS)
-			return fail(s, HEAP_WALKED_NO_ROOM);
+			return fail_sink(s, HEAP_WALKED_NO_ROOM);
 		if (!heap_sink_in_time(s))
 			return false;
 		wait_for_reader(s);
@@ -97,7 +97,7 @@ static void hand_on(struct heap_sink *s)
 	s->block = s->w.at;
 }
 
-static bool more(struct heap_writer *w)
+static bool next_sink_block(struct heap_writer *w)
 {
 	struct heap_sink *s = (struct heap_sink *)w;
 
@@ -107,7 +107,7 @@ static bool more(struct heap_writer *w)
 	return next_block(s);
 }
 
-static bool forget(struct heap_writer *w)
+static bool reuse_sink_block(struct heap_writer *w)
 {
 	struct heap_sink *s = (struct heap_sink *)w;
 
@@ -119,7 +119,7 @@ bool heap_sink_begin(struct heap_sink *s, uint64_t deadline_ns, uint8_t *scratch
 {
 	s->deadline_ns = deadline_ns;
 	s->status = HEAP_WALKED_WHOLE;
-	s->w = (struct heap_writer){.more = scratch ? forget : more};
+	s->w = (struct heap_writer){.more = scratch ? reuse_sink_block : next_sink_block};
 	if (scratch)
 		use_block(s, scratch);
 	return scratch || next_block(s);

@@ -34,7 +34,7 @@ struct patience {
 	bool over;
 };
 
-static bool in_time(struct patience *p)
+static bool stacks_in_time(struct patience *p)
 {
 	p->over = p->over || (p->looks++ % LOOK_AT_CLOCK == 0 && now_ns() >= p->end_ns);
 	return !p->over;
@@ -52,7 +52,7 @@ struct search {
 	bool cut;
 };
 
-static inline bool put_word(struct search *s, cor_id word)
+static inline bool put_stack_word(struct search *s, cor_id word)
 {
 	if (word < s->lowest || word > s->highest || word == s->root.object)
 		return true;
@@ -63,7 +63,7 @@ static inline bool put_word(struct search *s, cor_id word)
 static bool put_some(struct search *s, const cor_id *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
-		if (!put_word(s, words[i]))
+		if (!put_stack_word(s, words[i]))
 			return false;
 	return true;
 }
@@ -78,7 +78,7 @@ static bool put_words(struct search *s, uintptr_t from, uintptr_t to, bool there
 	for (from &= ~(uintptr_t)7; from < to; from = next) {
 		next = (from | (PAGE_BYTES - 1)) + 1;
 		next = next < to ? next : to;
-		if (!in_time(s->patience))
+		if (!stacks_in_time(s->patience))
 			return false;
 		if (!(there ? put_some(s, (const cor_id *)from, (next - from) / 8)
 			    : put_some(s, words, own_memory_read(from, words, next - from) / 8)))
@@ -87,7 +87,7 @@ static bool put_words(struct search *s, uintptr_t from, uintptr_t to, bool there
 	return true;
 }
 
-static bool begin_stack(struct search *s, uintptr_t sp)
+static bool begin_thread_stack(struct search *s, uintptr_t sp)
 {
 	struct stack_range range = {0};
 	uintptr_t low = stack_map_find(sp, &range) && sp - range.low < BELOW_BYTES ? range.low : sp - BELOW_BYTES;
@@ -108,20 +108,20 @@ static bool put_frame(struct search *s, uintptr_t sp)
 	return put_words(s, s->at, sp, there);
 }
 
-static hresult on_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_bytes, uint8_t *context, void *ctx)
+static hresult on_stack_frame(cor_id function, uintptr_t ip, cor_id frame, uint32_t context_bytes, uint8_t *context, void *ctx)
 {
 	struct search *s = ctx;
 
 	(void)ip;
 	(void)frame;
 	if (!function || !context || context_bytes < CONTEXT_SP + sizeof(uintptr_t))
-		return in_time(s->patience) ? COR_S_OK : COR_S_FALSE; /* a run of native frames */
+		return stacks_in_time(s->patience) ? COR_S_OK : COR_S_FALSE; /* a run of native frames */
 	uintptr_t sp = *(const uintptr_t *)(context + CONTEXT_SP);
 	if (s->at && sp <= s->at)
 		return COR_S_OK;
 	if (!s->at)
 		s->root.id = function;
-	if (!in_time(s->patience) || !(s->at ? put_frame(s, sp) : begin_stack(s, sp)))
+	if (!stacks_in_time(s->patience) || !(s->at ? put_frame(s, sp) : begin_thread_stack(s, sp)))
 		return COR_S_FALSE;
 	s->root.id = function;
 	s->at = sp;
@@ -146,8 +146,8 @@ bool heap_stacks_put(void *info, struct heap_writer *w, cor_id lowest, cor_id hi
 		struct search s = {.w = w, .lowest = lowest, .highest = highest, .patience = &patience};
 		s.root = (struct heap_root_record){.kind = HEAP_ROOT_STACK, .flags = HEAP_ROOT_CONSERVATIVE | HEAP_ROOT_INTERIOR, .thread = t + 1};
 		patience.looks = 0;
-		if (in_time(&patience))
-			info_do_stack_snapshot_registers(info, heap_threads_get(t)->id, on_frame, &s);
+		if (stacks_in_time(&patience))
+			info_do_stack_snapshot_registers(info, heap_threads_get(t)->id, on_stack_frame, &s);
 		end_stack(&s);
 		whole += !patience.over && !s.cut;
 	}
@@ -166,7 +166,7 @@ static hresult on_passed_frame(cor_id function, uintptr_t ip, cor_id frame, uint
 	(void)frame;
 	(void)context_bytes;
 	(void)context;
-	return in_time(ctx) ? COR_S_OK : COR_S_FALSE;
+	return stacks_in_time(ctx) ? COR_S_OK : COR_S_FALSE;
 }
 
 uint64_t heap_stacks_look(void *info, uint64_t end_ns)
@@ -216,7 +216,7 @@ static hresult on_owned_frame(cor_id function, uintptr_t ip, cor_id frame, uint3
 	(void)frame;
 	(void)context_bytes;
 	(void)context;
-	if (!in_time(&of->patience))
+	if (!stacks_in_time(&of->patience))
 		return COR_S_FALSE;
 	if (!function)
 		return COR_S_OK;

@@ -46,7 +46,7 @@ struct finding {
 	cor_id module, domain;
 };
 
-static void add(const struct heap_static *s)
+static void append_static(const struct heap_static *s)
 {
 	if (count < HEAP_STATICS_CAP)
 		statics[count++] = *s;
@@ -54,7 +54,7 @@ static void add(const struct heap_static *s)
 		unfit++;
 }
 
-static void add_field(const struct finding *f, cor_id cls, md_token field)
+static void add_static_field(const struct finding *f, cor_id cls, md_token field)
 {
 	struct heap_static s = {.cls = cls, .domain = f->domain, .module = f->module, .field = field, .asked = heap_class_collectible(cls)};
 	const uint8_t *sig = NULL;
@@ -68,14 +68,14 @@ static void add_field(const struct finding *f, cor_id cls, md_token field)
 		return;
 	s.boxed = holds == HEAP_HOLDS_VALUE;
 	if (kind & COR_STATIC_THREAD && !s.boxed && !s.asked)
-		add(&s);
+		append_static(&s);
 	else if (kind == COR_STATIC_APP_DOMAIN && info_get_app_domain_static_address(f->info, cls, field, f->domain, &s.slot) >= 0 && s.slot)
-		add(&s);
+		append_static(&s);
 }
 
 /* By its first method: a look-up by the type's own token is not possible on own thread. 0: the class is not loaded, or generic; *bare: it has
  * no method. */
-static cor_id class_of(const struct finding *f, md_token type, bool *bare)
+static cor_id class_by_first_method(const struct finding *f, md_token type, bool *bare)
 {
 	void *cursor = NULL;
 	md_token method = 0, token = 0;
@@ -91,7 +91,7 @@ static cor_id class_of(const struct finding *f, md_token type, bool *bare)
 	return cls;
 }
 
-static void add_fields(const struct finding *f, md_token type, cor_id cls)
+static void add_static_fields(const struct finding *f, md_token type, cor_id cls)
 {
 	void *cursor = NULL;
 	md_token fields[32];
@@ -101,7 +101,7 @@ static void add_fields(const struct finding *f, md_token type, cor_id cls)
 		return;
 	while (n = 0, md_enum_fields(f->import, &cursor, type, fields, 32, &n) >= 0 && n > 0)
 		for (uint32_t i = 0; i < n; i++)
-			add_field(f, cls, fields[i]);
+			add_static_field(f, cls, fields[i]);
 	md_close_enum(f->import, cursor);
 }
 
@@ -122,10 +122,10 @@ static bool has_static(const struct finding *f, md_token type)
 	return found;
 }
 
-static void add_type(const struct finding *f, md_token type)
+static void add_type_statics(const struct finding *f, md_token type)
 {
 	bool bare;
-	cor_id cls = class_of(f, type, &bare);
+	cor_id cls = class_by_first_method(f, type, &bare);
 
 	if (bare && has_static(f, type)) {
 		if (bare_count < BARE_MAX)
@@ -133,11 +133,11 @@ static void add_type(const struct finding *f, md_token type)
 		else
 			unfit++;
 	}
-	add_fields(f, type, cls);
+	add_static_fields(f, type, cls);
 }
 
 /* Between module_guard_enter() and _leave(), but left for a moment after each batch: an unload that waits is the application's. */
-static void add_types(const struct finding *f)
+static void add_module_statics(const struct finding *f)
 {
 	void *cursor = NULL;
 	md_token types[TYPES_AT_ONCE];
@@ -145,7 +145,7 @@ static void add_types(const struct finding *f)
 
 	while (n = 0, md_enum_type_defs(f->import, &cursor, types, TYPES_AT_ONCE, &n) >= 0 && n > 0) {
 		for (uint32_t i = 0; i < n; i++)
-			add_type(f, types[i]);
+			add_type_statics(f, types[i]);
 		module_guard_leave();
 		module_guard_enter();
 		if (module_guard_gone(f->module))
@@ -159,7 +159,7 @@ static void add_generic(void *ctx, cor_id cls, md_token field, uintptr_t slot)
 {
 	const struct finding *f = ctx;
 
-	add(&(struct heap_static){.cls = cls, .domain = f->domain, .module = f->module, .field = field, .slot = slot});
+	append_static(&(struct heap_static){.cls = cls, .domain = f->domain, .module = f->module, .field = field, .slot = slot});
 }
 
 static void add_module(void *info, cor_id module, bool generics)
@@ -169,7 +169,7 @@ static void add_module(void *info, cor_id module, bool generics)
 	module_guard_enter();
 	if (!module_guard_gone(module) && info_get_app_domain_of_module(info, module, &f.domain) >= 0 &&
 	    info_get_module_meta_data(info, module, &f.import) == COR_S_OK && f.import)
-		add_types(&f);
+		add_module_statics(&f);
 	if (generics && !module_guard_gone(module))
 		heap_generics_find(module, add_generic, &f);
 	module_guard_leave();
@@ -185,7 +185,7 @@ static void add_bares(void *info)
 		module_guard_enter();
 		if (!module_guard_gone(f.module) && info_get_class_from_token(info, f.module, bares[i].type, &cls) >= 0 && cls &&
 		    info_get_module_meta_data(info, f.module, &f.import) == COR_S_OK && f.import) {
-			add_fields(&f, bares[i].type, cls);
+			add_static_fields(&f, bares[i].type, cls);
 			cor_release(f.import);
 		}
 		module_guard_leave();
@@ -216,15 +216,15 @@ void heap_statics_find(void *info, bool generics)
 }
 
 /* A value type's static lies in a box, behind the box's class. */
-static cor_id value_of(const struct heap_static *s, uintptr_t slot)
+static cor_id static_value(const struct heap_static *s, uintptr_t slot)
 {
 	return s->boxed ? slot - 8 : *(const cor_id *)slot;
 }
 
-static bool put(struct heap_writer *w, const struct heap_static *s, uintptr_t slot, uint32_t thread, uint32_t *index)
+static bool put_static_root(struct heap_writer *w, const struct heap_static *s, uintptr_t slot, uint32_t thread, uint32_t *index)
 {
 	const uint8_t kind = s->slot ? HEAP_ROOT_STATIC : HEAP_ROOT_THREAD_STATIC;
-	cor_id object = value_of(s, slot);
+	cor_id object = static_value(s, slot);
 	const struct heap_static_record field = {*index, slot, s->cls, s->field, kind};
 	const struct heap_root_record root = {.kind = kind, .id = *index + !s->slot, .thread = thread, .object = object};
 
@@ -234,7 +234,7 @@ static bool put(struct heap_writer *w, const struct heap_static *s, uintptr_t sl
 	return heap_put_static(w, &field) && heap_put_root(w, &root);
 }
 
-static bool in_time(struct looks *l)
+static bool statics_in_time(struct looks *l)
 {
 	l->over = l->over || (l->due % LOOK_AT_CLOCK == 0 && now_ns() >= l->end_ns);
 	return !l->over;
@@ -244,11 +244,11 @@ static bool put_of_threads(void *info, struct heap_writer *w, const struct heap_
 {
 	for (uint32_t t = 0; t < heap_threads_count(); t++, l->due++) {
 		uintptr_t slot = 0;
-		if (!in_time(l))
+		if (!statics_in_time(l))
 			continue;
 		l->made++;
 		if (info_get_thread_static_address2(info, s->cls, s->field, s->domain, heap_threads_get(t)->id, &slot) >= 0 && slot &&
-		    !put(w, s, slot, t + 1, index))
+		    !put_static_root(w, s, slot, t + 1, index))
 			return false;
 	}
 	return true;
@@ -273,7 +273,7 @@ bool heap_statics_put(void *info, struct heap_sink *sink, uint64_t threads_end_n
 			return false;
 		if (!is_there(info, s))
 			continue;
-		if (s->slot ? !put(&sink->w, s, s->slot, 0, &index) : threads_end_ns && !put_of_threads(info, &sink->w, s, &index, &l))
+		if (s->slot ? !put_static_root(&sink->w, s, s->slot, 0, &index) : threads_end_ns && !put_of_threads(info, &sink->w, s, &index, &l))
 			return false;
 	}
 	if (l.over)

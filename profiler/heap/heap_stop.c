@@ -111,7 +111,7 @@ static bool put_ranges(struct heap_writer *w, uint32_t count)
 	return true;
 }
 
-static bool overlaps(const struct cor_frozen_range *f, const struct cor_generation_range *r)
+static bool frozen_overlaps(const struct cor_frozen_range *f, const struct cor_generation_range *r)
 {
 	return r->start - f->start < f->length || f->start - r->start < r->length;
 }
@@ -122,7 +122,7 @@ static bool put_frozen(struct heap_writer *w, uint32_t count)
 	for (uint32_t i = 0; i < frozen_count; i++) {
 		const struct heap_range_record r = {.generation = HEAP_GEN_FROZEN, .start = frozen[i].start, .length = frozen[i].length};
 		uint32_t known = 0;
-		while (known < count && !overlaps(&frozen[i], &ranges[known]))
+		while (known < count && !frozen_overlaps(&frozen[i], &ranges[known]))
 			known++;
 		if (known == count && r.length && !heap_put_range(w, &r))
 			return false;
@@ -167,7 +167,7 @@ uint32_t heap_stop_frozen(const struct cor_frozen_range **out)
 enum heap_generation heap_stop_generation(const struct cor_generation_range *r)
 {
 	for (uint32_t i = 0; i < frozen_count; i++)
-		if (overlaps(&frozen[i], r))
+		if (frozen_overlaps(&frozen[i], r))
 			return HEAP_GEN_FROZEN;
 	return r->generation < 0 || r->generation > HEAP_GEN_POH ? HEAP_GEN_FROZEN : (enum heap_generation)r->generation;
 }
@@ -186,7 +186,7 @@ bool heap_stop_put_frozen_roots(struct heap_writer *w)
 	return true;
 }
 
-static bool find_range(void *info, cor_id object, struct cor_generation_range *r)
+static bool find_object_range(void *info, cor_id object, struct cor_generation_range *r)
 {
 	for (uint32_t i = 0; i < frozen_count; i++)
 		if (object - frozen[i].start < frozen[i].length) {
@@ -198,7 +198,7 @@ static bool find_range(void *info, cor_id object, struct cor_generation_range *r
 
 enum heap_generation heap_stop_range_of(void *info, cor_id object, struct cor_generation_range *range, struct heap_range_record *record)
 {
-	if (!find_range(info, object, range))
+	if (!find_object_range(info, object, range))
 		*range = (struct cor_generation_range){.start = object, .length = 8};
 	*record = (struct heap_range_record){
 		.generation = (uint8_t)heap_stop_generation(range),

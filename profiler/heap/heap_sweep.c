@@ -5,7 +5,7 @@
 
 #define PAGE ((cor_id)4096)
 
-static bool fail(struct heap_objects *h, enum heap_walk_status status)
+static bool fail_sweep(struct heap_objects *h, enum heap_walk_status status)
 {
 	if (h->sink->status == HEAP_WALKED_WHOLE)
 		h->sink->status = status;
@@ -17,7 +17,7 @@ static bool sweep_range(struct heap_objects *h, cor_id start, cor_id end)
 {
 	cor_id at = heap_objects_put_run(h, start, end);
 
-	return at && (at == end || fail(h, HEAP_WALKED_REFUSED));
+	return at && (at == end || fail_sweep(h, HEAP_WALKED_REFUSED));
 }
 
 static bool is_swept(const struct cor_frozen_range *f, const struct cor_generation_range *ranges, uint32_t count)
@@ -50,7 +50,7 @@ bool heap_sweep(struct heap_objects *h)
 	uint32_t count = heap_stop_ranges(h->info, &ranges), frozen_count = heap_stop_frozen(&frozen);
 
 	if (!count)
-		return fail(h, HEAP_WALKED_NO_ROOM);
+		return fail_sweep(h, HEAP_WALKED_NO_ROOM);
 	for (uint32_t i = 0; i < count; i++)
 		if (!sweep_range(h, ranges[i].start, ranges[i].start + ranges[i].length))
 			return false;

@@ -10,7 +10,7 @@
 static struct heap_thread threads[HEAP_THREADS_CAP];
 static uint32_t count, all;
 
-static void read_name(struct heap_thread_record *r)
+static void read_thread_name(struct heap_thread_record *r)
 {
 	char path[64];
 	struct text t = {.data = path, .cap = sizeof path - 1};
@@ -28,7 +28,7 @@ static void read_name(struct heap_thread_record *r)
 	r->name[n > 0 ? n : 0] = 0;
 }
 
-static void add(void *info, cor_id id)
+static void add_heap_thread(void *info, cor_id id)
 {
 	uint32_t tid;
 
@@ -57,7 +57,7 @@ void heap_threads_list(void *info)
 		return;
 	while (n = 0, enum_next(list, sizeof ids / sizeof *ids, ids, &n) >= 0 && n > 0)
 		for (uint32_t i = 0; i < n; i++)
-			add(info, ids[i]);
+			add_heap_thread(info, ids[i]);
 	cor_release(list);
 }
 
@@ -79,7 +79,7 @@ const struct heap_thread *heap_threads_get(uint32_t index)
 bool heap_threads_put(struct heap_writer *w)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		read_name(&threads[i].record);
+		read_thread_name(&threads[i].record);
 		if (!heap_put_thread(w, &threads[i].record))
 			return false;
 	}

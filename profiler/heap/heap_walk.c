@@ -73,12 +73,12 @@ void heap_walk_close(void)
 
 /* The walk ------------------------------------------------------------------------------------------------------------------ */
 
-static int32_t on_object(cor_id object, void *ctx)
+static int32_t on_walked_object(cor_id object, void *ctx)
 {
 	return heap_objects_put(ctx, object);
 }
 
-static void refuse(struct walk *k, hresult code)
+static void refuse_walk(struct walk *k, hresult code)
 {
 	if (sink.status == HEAP_WALKED_WHOLE)
 		sink.status = HEAP_WALKED_REFUSED;
@@ -86,7 +86,7 @@ static void refuse(struct walk *k, hresult code)
 }
 
 /* The stream's end says that it is whole. */
-static void finish(void)
+static void finish_stream(void)
 {
 	if (sink.status != HEAP_WALKED_WHOLE || sink.w.bad)
 		return;
@@ -105,10 +105,10 @@ static void at_collection_end(void *ctx)
 	heap_stop_find_frozen(k->info);
 	if (heap_sweep(&k->objects) && heap_collection_put_roots(w) && heap_statics_put(k->info, &sink, 0) && heap_stop_put_ranges(k->info, w) &&
 	    heap_stop_put_frozen_roots(w))
-		finish();
+		finish_stream();
 }
 
-static bool put_roots(struct walk *k)
+static bool put_heap_roots(struct walk *k)
 {
 	struct heap_writer *w = &sink.w;
 	bool exact = k->request.flags & HEAP_WALK_COLLECT;
@@ -149,10 +149,10 @@ static bool look_at_heap(struct walk *k)
 	if (exact)
 		heap_stacks_owners(k->info, k->owners_end_ns);
 	k->objects.ranges = true;
-	hresult hr = info15_enumerate_gc_heap_objects(k->info15, on_object, &k->objects);
+	hresult hr = info15_enumerate_gc_heap_objects(k->info15, on_walked_object, &k->objects);
 	if (hr < 0)
-		refuse(k, hr);
-	return hr >= 0 && !sink.w.bad && put_roots(k);
+		refuse_walk(k, hr);
+	return hr >= 0 && !sink.w.bad && put_heap_roots(k);
 }
 
 /* Of the budget, for a stop that begins now. */
@@ -171,7 +171,7 @@ static bool begin_stop(struct walk *k, struct heap_stop *stop)
 	if (!settled)
 		sink.status = HEAP_WALKED_MOVED;
 	else if (hr < 0)
-		refuse(k, hr);
+		refuse_walk(k, hr);
 	return hr >= 0;
 }
 
@@ -191,7 +191,7 @@ static void walk_in_stop(struct walk *k)
 	k->answer.walk_us = heap_stop_end(k->info, &stop) / 1000;
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	if (whole && heap_threads_put(&sink.w))
-		finish();
+		finish_stream();
 }
 
 static void count_types(struct walk *k)
@@ -213,13 +213,13 @@ static void count_types(struct walk *k)
 	sink.deadline_ns = now_ns() + AFTERWARDS_NS;
 	k->answer.code = (uint32_t)c->code;
 	if (counted && heap_census_put(c))
-		finish();
+		finish_stream();
 	if (c->part && sink.status == HEAP_WALKED_WHOLE)
 		sink.status = HEAP_WALKED_PART;
 }
 
 /* After one stop that was too long there is no other. */
-static bool over_budget(void)
+static bool walk_over_budget(void)
 {
 	struct channel_pause p;
 	bool over = pause_watch_exceeded(&p);
@@ -236,8 +236,8 @@ static bool force_collection(struct walk *k)
 
 	k->answer.collection_us = ns / 1000;
 	if (hr < 0)
-		refuse(k, hr);
-	else if (!over_budget() && !heap_collection_told())
+		refuse_walk(k, hr);
+	else if (!walk_over_budget() && !heap_collection_told())
 		sink.status = sink.status ? sink.status : HEAP_WALKED_MOVED;
 	return hr >= 0 && sink.status == HEAP_WALKED_WHOLE;
 }
@@ -248,7 +248,7 @@ static void walk_exactly(struct walk *k)
 
 	hresult hr = event_mask_add(k->info, COR_MONITOR_GC, 0);
 	if (hr < 0) {
-		refuse(k, hr);
+		refuse_walk(k, hr);
 		return;
 	}
 	heap_collection_arm(&sink, sweeps ? at_collection_end : NULL, k);
@@ -266,11 +266,11 @@ static void walk_at_once(struct walk *k)
 
 	if (!is_main && !heap_stop_settle(sink.agent_fd) && heap_stop_collect(k->info, &ns) >= 0)
 		k->answer.collection_us = ns / 1000;
-	if (!over_budget())
+	if (!walk_over_budget())
 		walk_in_stop(k);
 }
 
-static void prepare(struct walk *k)
+static void prepare_walk(struct walk *k)
 {
 	heap_classes_reset();
 	heap_stop_find_frozen(k->info);
@@ -306,7 +306,7 @@ static void walk_prepared(struct walk *k)
 		k->answer.code = (uint32_t)k->objects.code;
 }
 
-static void walk(struct walk *k)
+static void run_heap_walk(struct walk *k)
 {
 	heap_gaps_reset();
 	k->may_peek = own_memory_open();
@@ -315,14 +315,14 @@ static void walk(struct walk *k)
 	if (!runtime_known(k->major))
 		heap_gaps_note(HEAP_GAP_RUNTIME, RUNTIME_NEWEST, k->major);
 	k->may_peek &= runtime_known(k->major);
-	prepare(k);
+	prepare_walk(k);
 	walk_prepared(k);
 	own_memory_close();
 	heap_gaps_tell(&k->answer);
 }
 
 /* Requests ------------------------------------------------------------------------------------------------------------------ */
-static void send_error(struct channel_io *io, uint16_t request, uint32_t code, const char *message)
+static void send_walk_error(struct channel_io *io, uint16_t request, uint32_t code, const char *message)
 {
 	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
 
@@ -346,7 +346,7 @@ static void answer_ring(struct channel_io *io)
 	int fd = channel_io_take_fd(io), error = fd < 0 ? EBADF : heap_sink_map_take(&sink, fd);
 
 	if (error) {
-		send_error(io, HEAP_FRAME_RING, (uint32_t)error, "the ring's memory cannot be mapped");
+		send_walk_error(io, HEAP_FRAME_RING, (uint32_t)error, "the ring's memory cannot be mapped");
 		return;
 	}
 	channel_io_begin(io, HEAP_FRAME_RING_READY);
@@ -373,11 +373,11 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 	k.budget_ns = (k.request.budget_us ? k.request.budget_us : ANY_BUDGET_US) * 1000;
 	sink.agent_fd = io->fd;
 	if (!sink.ring)
-		send_error(io, request->type, EBADF, "a walk needs a ring");
+		send_walk_error(io, request->type, EBADF, "a walk needs a ring");
 	else if (!possible(&k))
-		send_error(io, request->type, EOPNOTSUPP, "this way is not possible here");
+		send_walk_error(io, request->type, EOPNOTSUPP, "this way is not possible here");
 	else {
-		walk(&k);
+		run_heap_walk(&k);
 		say_pause(io);
 		k.answer.status = sink.status;
 		heap_put_walked(channel_io_begin(io, HEAP_FRAME_WALKED), &k.answer);

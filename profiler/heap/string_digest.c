@@ -15,13 +15,13 @@ struct lanes {
 	uint64_t lane[4];
 };
 
-static inline uint64_t fold(uint64_t a, uint64_t b)
+static inline uint64_t fold_product(uint64_t a, uint64_t b)
 {
 	uint128 product = (uint128)a * b;
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
-static inline uint64_t word_at(const unsigned char *p)
+static inline uint64_t load_u64(const unsigned char *p)
 {
 	uint64_t w;
 	memcpy(&w, p, sizeof w);
@@ -46,7 +46,7 @@ static uint64_t next_word(uint64_t *state)
 
 void string_digest_key_make(struct string_digest_key *out, const uint8_t seed[STRING_DIGEST_SEED_BYTES])
 {
-	uint64_t even = word_at(seed), odd = word_at(seed + 8);
+	uint64_t even = load_u64(seed), odd = load_u64(seed + 8);
 	for (size_t i = 0; i < sizeof out->word / sizeof *out->word; i++)
 		out->word[i] = next_word(i & 1 ? &odd : &even);
 }
@@ -54,7 +54,7 @@ void string_digest_key_make(struct string_digest_key *out, const uint8_t seed[ST
 static inline void take_block(struct lanes *l, const struct string_digest_key *k, const unsigned char *p)
 {
 	for (size_t i = 0; i < 4; i++)
-		l->lane[i] = fold(word_at(p + 16 * i) ^ k->word[i], word_at(p + 16 * i + 8) ^ l->lane[i]);
+		l->lane[i] = fold_product(load_u64(p + 16 * i) ^ k->word[i], load_u64(p + 16 * i + 8) ^ l->lane[i]);
 }
 
 /* Blocks while they last; false: the deadline has passed. */
@@ -79,18 +79,18 @@ static bool take_blocks(struct lanes *l, const struct string_digest_key *k, cons
 static uint64_t take_rest(uint64_t h, const struct string_digest_key *k, const unsigned char *p, size_t left)
 {
 	for (; left > 16; p += 16, left -= 16)
-		h = fold(word_at(p) ^ k->word[4], word_at(p + 8) ^ h);
+		h = fold_product(load_u64(p) ^ k->word[4], load_u64(p + 8) ^ h);
 	uint64_t a = 0, b = 0;
 	if (left >= 8) {
-		a = word_at(p);
-		b = word_at(p + left - 8);
+		a = load_u64(p);
+		b = load_u64(p + left - 8);
 	} else if (left >= 4) {
 		a = half_at(p);
 		b = half_at(p + left - 4);
 	} else if (left) {
 		a = (uint64_t)p[0] | (uint64_t)p[1] << 8;
 	}
-	return fold(a ^ k->word[5], b ^ h);
+	return fold_product(a ^ k->word[5], b ^ h);
 }
 
 static const uint8_t ascii_classes[128] = {
@@ -102,7 +102,7 @@ static const uint8_t ascii_classes[128] = {
 	['{' ... '~'] = STRING_CLASS_PUNCTUATION,  [127] = STRING_CLASS_CONTROL,
 };
 
-static inline uint8_t class_of(uint16_t c)
+static inline uint8_t char_class(uint16_t c)
 {
 	if (c < 128)
 		return ascii_classes[c];
@@ -117,14 +117,14 @@ static uint8_t classes_of(const uint16_t *units, uint32_t count)
 	if (count > STRING_CLASS_CHARS)
 		count = STRING_CLASS_CHARS;
 	for (; count - i >= 4; i += 4) {
-		uint64_t w = word_at((const unsigned char *)(units + i));
+		uint64_t w = load_u64((const unsigned char *)(units + i));
 		if (w & UINT64_C(0xff80ff80ff80ff80))
-			classes |= class_of(units[i]) | class_of(units[i + 1]) | class_of(units[i + 2]) | class_of(units[i + 3]);
+			classes |= char_class(units[i]) | char_class(units[i + 1]) | char_class(units[i + 2]) | char_class(units[i + 3]);
 		else
 			classes |= ascii_classes[w & 127] | ascii_classes[w >> 16 & 127] | ascii_classes[w >> 32 & 127] | ascii_classes[w >> 48];
 	}
 	for (; i < count; i++)
-		classes |= class_of(units[i]);
+		classes |= char_class(units[i]);
 	return classes;
 }
 
@@ -138,10 +138,10 @@ bool string_digest_make(const struct string_digest_key *key, const uint16_t *uni
 		struct lanes l = {{h, key->word[7], key->word[4], key->word[5]}};
 		if (!take_blocks(&l, key, &p, &left, deadline_ns))
 			return false;
-		h = fold(l.lane[0] ^ key->word[7], l.lane[1]) ^ fold(l.lane[2] ^ key->word[5], l.lane[3]);
+		h = fold_product(l.lane[0] ^ key->word[7], l.lane[1]) ^ fold_product(l.lane[2] ^ key->word[5], l.lane[3]);
 	}
 	h = take_rest(h, key, p, left);
-	out->hash = fold(h ^ key->word[7], (uint64_t)count ^ key->word[6]);
+	out->hash = fold_product(h ^ key->word[7], (uint64_t)count ^ key->word[6]);
 	out->classes = classes_of(units, count);
 	return true;
 }

@@ -15,14 +15,14 @@ struct method {
 	uint32_t method_arg_count, type_arg_count;
 };
 
-static struct channel_text as_text(const struct text *t)
+static struct channel_text text_view(const struct text *t)
 {
 	return (struct channel_text){t->data, t->len};
 }
 
 static struct channel_text as_text_or_none(const struct text *t)
 {
-	return t->len ? as_text(t) : (struct channel_text){0};
+	return t->len ? text_view(t) : (struct channel_text){0};
 }
 
 void function_name_module(void *info, cor_id module, void *import, struct text *out)
@@ -126,9 +126,9 @@ static hresult describe_method(struct method *m, struct function_text *t, struct
 	out->module = module_name(m->info, m->module, m->import, &module);
 	out->type = as_text_or_none(&type);
 	out->type_args = as_text_or_none(&type_args);
-	out->method = as_text(&method);
+	out->method = text_view(&method);
 	out->method_args = as_text_or_none(&method_args);
-	out->params = known ? as_text(&params) : (struct channel_text){0};
+	out->params = known ? text_view(&params) : (struct channel_text){0};
 	return COR_S_OK;
 }
 
@@ -144,7 +144,7 @@ static hresult describe_dynamic(void *info, cor_id function, struct function_tex
 		return hr;
 	text_put_utf16(&method, name, NAME_CAP);
 	out->flags |= CHANNEL_DYNAMIC;
-	out->method = as_text(&method);
+	out->method = text_view(&method);
 	if (module_id)
 		out->module = module_name(info, module_id, 0, &module);
 	return COR_S_OK;

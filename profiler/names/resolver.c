@@ -57,14 +57,14 @@ static bool is_new(uint64_t key)
 }
 
 /* The same id with another start is another function: a dynamic method in the place of a collected one. */
-static uint64_t key_of(cor_id function, uint64_t start_ns)
+static uint64_t function_key(cor_id function, uint64_t start_ns)
 {
 	uint64_t key = (uint64_t)function ^ start_ns * 0xd6e8feb86659fd93u;
 	return key ? key : 1;
 }
 
 /* Finds the function and, the first time, describes it. true: *f is to be sent. */
-static bool find(void *info, uint64_t ip, struct channel_resolved *answer, struct channel_function *f)
+static bool find_function_of_ip(void *info, uint64_t ip, struct channel_resolved *answer, struct channel_function *f)
 {
 	cor_id function = 0, rejit = 0;
 	hresult hr = info_get_function_from_ip3(info, ip, &function, &rejit);
@@ -75,7 +75,7 @@ static bool find(void *info, uint64_t ip, struct channel_resolved *answer, struc
 	}
 	uint64_t start_ns = dynamic_starts_get(function);
 	answer->function_id = function;
-	if (!is_new(key_of(function, start_ns)))
+	if (!is_new(function_key(function, start_ns)))
 		return false;
 	/* Where describing fails the id stands for itself: the agent sees that nobody named it. */
 	if (function_name_describe(info, function, &text, f) < 0)
@@ -102,7 +102,7 @@ static bool enter_quietly(void)
 	}
 }
 
-static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_io *io)
+static struct channel_resolved resolve_ip(void *info, uint64_t ip, struct channel_io *io)
 {
 	struct channel_resolved answer = {0};
 	struct channel_function f;
@@ -112,7 +112,7 @@ static struct channel_resolved resolve(void *info, uint64_t ip, struct channel_i
 		answer.status = (uint32_t)COR_E_FAIL;
 		return answer;
 	}
-	bool described = find(info, ip, &answer, &f);
+	bool described = find_function_of_ip(info, ip, &answer, &f);
 	module_guard_leave(); /* before anything that may wait for the agent */
 	if (described) {
 		channel_put_function(channel_io_begin(io, CHANNEL_FUNCTION), &f);
@@ -200,7 +200,7 @@ bool resolver_answer(void *info, const struct channel_frame *request, struct cha
 	if (!channel_get_resolve(request, &r, &count))
 		return false;
 	for (uint32_t i = 0; i < count; i++)
-		answers[i] = resolve(info, wire_u64(&r), io);
+		answers[i] = resolve_ip(info, wire_u64(&r), io);
 	struct wire_writer *w = channel_io_begin(io, CHANNEL_RESOLVED);
 	wire_put_u32(w, count);
 	for (uint32_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@
 #define TABLE_TYPE_DEF 0x02
 #define TABLE_TYPE_SPEC 0x1b
 
-static void put_name(struct text *out, hresult hr, const wchar16 *name)
+static void put_utf16_name(struct text *out, hresult hr, const wchar16 *name)
 {
 	if (hr < 0)
 		text_puts(out, "?");
@@ -38,7 +38,7 @@ void type_name_of_def(void *import, md_token type, struct text *out)
 	while (n-- > 0) {
 		wchar16 name[NAME_CAP] = {0};
 		uint32_t len = 0;
-		put_name(out, md_get_type_def_props(import, chain[n], name, NAME_CAP, &len), name);
+		put_utf16_name(out, md_get_type_def_props(import, chain[n], name, NAME_CAP, &len), name);
 		if (n)
 			text_puts(out, "+");
 	}
@@ -55,7 +55,7 @@ static void name_of_ref(void *import, md_token type, struct text *out, int depth
 		name_of_ref(import, scope, out, depth - 1);
 		text_puts(out, "+");
 	}
-	put_name(out, hr, name);
+	put_utf16_name(out, hr, name);
 }
 
 /* A TypeSpec as a parameter type is rare; one that refers to another one is not followed. */

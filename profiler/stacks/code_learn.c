@@ -66,7 +66,7 @@ struct library_asked {
 	struct code_rule *out;
 };
 
-static int find_library(struct dl_phdr_info *object, size_t size, void *ctx)
+static int find_library_code(struct dl_phdr_info *object, size_t size, void *ctx)
 {
 	const struct library_asked *asked = ctx;
 	struct code_rule r = {0};
@@ -118,7 +118,7 @@ const struct code_rule *code_learn(uint64_t ip)
 	if (place == RESOLVER_BODY)
 		take_body(&body, &fresh);
 	else
-		dl_iterate_phdr(find_library, &asked);
+		dl_iterate_phdr(find_library_code, &asked);
 	code_rules_put(&fresh);
 	return &fresh;
 }
@@ -129,7 +129,7 @@ void code_learn_want(uint64_t ip)
 }
 
 /* Code of dynamic methods is collected without a word, that of modules with one. */
-static void forget(void)
+static void forget_stale_rules(void)
 {
 	uint64_t now = now_ns();
 	bool unloaded = module_guard_unloads() != unloads;
@@ -144,7 +144,7 @@ static void forget(void)
 
 void code_learn_tick(void)
 {
-	forget();
+	forget_stale_rules();
 	for (size_t i = 0; i < WANTED_SIZE; i++) {
 		uint64_t ip = atomic_exchange_explicit(&wanted[i], 0, memory_order_relaxed);
 		if (ip)

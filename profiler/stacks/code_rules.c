@@ -57,7 +57,7 @@ static struct code_index *index_to_write(void)
 	return atomic_load(&readers[other]) ? NULL : &indexes[other];
 }
 
-static void publish(struct code_index *index)
+static void publish_index(struct code_index *index)
 {
 	atomic_store(&current, (int)(index - indexes));
 }
@@ -109,7 +109,7 @@ bool code_rules_put(const struct code_rule *rule)
 		if (from->places[k].start >= rule->end)
 			to->places[n++] = from->places[k];
 	to->count = n;
-	publish(to);
+	publish_index(to);
 	return true;
 }
 
@@ -127,6 +127,6 @@ bool code_rules_forget(bool managed)
 			to->places[n++] = from->places[k];
 	}
 	to->count = n;
-	publish(to);
+	publish_index(to);
 	return true;
 }

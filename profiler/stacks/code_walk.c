@@ -23,7 +23,7 @@ const struct code_rule *code_walk_find_rule(void *ctx, uint64_t ip)
 	return code_rules_find(ctx, ip);
 }
 
-static const struct code_rule *find(const struct code_walk *w, uint64_t ip, struct code_walked *out)
+static const struct code_rule *find_rule(const struct code_walk *w, uint64_t ip, struct code_walked *out)
 {
 	const struct code_rule *rule = w->find(w->find_ctx, ip);
 
@@ -42,7 +42,7 @@ static const struct code_frame *stub_frame(const struct code_walk *w, const stru
 
 	if (!w->read(w->read_ctx, r->sp, &top) || top < LOWEST_CODE)
 		return &code_frame_by_pointer;
-	const struct code_rule *caller = find(w, top - 1, out);
+	const struct code_rule *caller = find_rule(w, top - 1, out);
 	return caller && caller->kind != CODE_STUB ? &on_top : &code_frame_by_pointer;
 }
 
@@ -94,7 +94,7 @@ static const struct code_rule *undo_hijack(const struct code_walk *w, const stru
 }
 
 /* One frame up. Where its code says nothing that helps, by its frame pointer. */
-static enum code_step step(const struct code_walk *w, const struct code_frame *f, struct code_registers *r, struct code_walked *out)
+static enum code_step step_to_caller(const struct code_walk *w, const struct code_frame *f, struct code_registers *r, struct code_walked *out)
 {
 	enum code_step s = code_frame_step(f, r, w->read, w->read_ctx);
 
@@ -120,7 +120,7 @@ void code_walk(const struct code_walk *w, uint64_t *ips, size_t cap, struct code
 			return;
 		}
 		/* All but the leaf are return addresses: one back stands in the call itself, which may be its function's last instruction. */
-		const struct code_rule *rule = find(w, leaf ? r.ip : r.ip - 1, out);
+		const struct code_rule *rule = find_rule(w, leaf ? r.ip : r.ip - 1, out);
 		if (from_managed && rule && rule->runtime)
 			rule = undo_hijack(w, rule, &r, out);
 		from_managed = rule && rule->kind == CODE_MANAGED;
@@ -129,7 +129,7 @@ void code_walk(const struct code_walk *w, uint64_t *ips, size_t cap, struct code
 			w->heights[out->depth] = out->height;
 		if (!r.replaced)
 			ips[out->depth++] = r.ip;
-		out->end = step(w, frame_of(w, rule, &r, leaf, &room, out), &r, out);
+		out->end = step_to_caller(w, frame_of(w, rule, &r, leaf, &room, out), &r, out);
 		leaf = false;
 	}
 }

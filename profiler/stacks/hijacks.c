@@ -13,7 +13,7 @@ static struct {
 	_Atomic uint64_t slot, mixed;
 } table[SIZE];
 
-static size_t place_of(uint64_t slot)
+static size_t hijack_slot(uint64_t slot)
 {
 	return (size_t)(slot * 0x9e3779b97f4a7c15u >> (64 - BITS));
 }
@@ -27,7 +27,7 @@ void hijacks_reset(void)
 
 void hijacks_note(uint64_t slot, uint64_t address)
 {
-	size_t i = place_of(slot);
+	size_t i = hijack_slot(slot);
 
 	atomic_store_explicit(&table[i].mixed, slot ^ address, memory_order_relaxed);
 	atomic_store_explicit(&table[i].slot, slot, memory_order_relaxed);
@@ -35,7 +35,7 @@ void hijacks_note(uint64_t slot, uint64_t address)
 
 uint64_t hijacks_find(uint64_t slot)
 {
-	size_t i = place_of(slot);
+	size_t i = hijack_slot(slot);
 
 	if (!slot || atomic_load_explicit(&table[i].slot, memory_order_relaxed) != slot)
 		return 0;

@@ -25,7 +25,7 @@ struct snapshot {
 	bool more;
 };
 
-static hresult on_frame(cor_id function, uintptr_t ip, uintptr_t frame_info, uint32_t context_size, uint8_t *context, void *ctx)
+static hresult on_snapshot_frame(cor_id function, uintptr_t ip, uintptr_t frame_info, uint32_t context_size, uint8_t *context, void *ctx)
 {
 	struct snapshot *s = ctx;
 
@@ -42,11 +42,11 @@ static hresult on_frame(cor_id function, uintptr_t ip, uintptr_t frame_info, uin
 	return COR_S_OK;
 }
 
-static struct own_stack ask_runtime(uint64_t *ips, size_t cap)
+static struct own_stack snapshot_own_stack(uint64_t *ips, size_t cap)
 {
 	struct snapshot s = {.ips = ips, .cap = cap};
 
-	info_do_stack_snapshot(the_info, 0, on_frame, &s);
+	info_do_stack_snapshot(the_info, 0, on_snapshot_frame, &s);
 	return (struct own_stack){.depth = s.count, .more = s.more};
 }
 
@@ -54,7 +54,7 @@ static struct own_stack ask_runtime(uint64_t *ips, size_t cap)
 static struct own_stack walk_again(uint64_t *ips, size_t cap, struct own_stack found)
 {
 	uint64_t asked[CHANNEL_MAX_DEPTH];
-	struct own_stack told = ask_runtime(asked, cap < CHANNEL_MAX_DEPTH ? cap : CHANNEL_MAX_DEPTH);
+	struct own_stack told = snapshot_own_stack(asked, cap < CHANNEL_MAX_DEPTH ? cap : CHANNEL_MAX_DEPTH);
 
 	if (told.depth) {
 		memcpy(ips, asked, told.depth * sizeof *ips);
@@ -73,7 +73,7 @@ __attribute__((noinline)) struct own_stack own_stack_take(uint64_t *ips, size_t 
 
 	if (!end) {
 		atomic_store_explicit(&stack_missing, true, memory_order_relaxed);
-		return ask_runtime(ips, cap);
+		return snapshot_own_stack(ips, cap);
 	}
 	/* A mapping may go on behind the stack with something that another thread unmaps meanwhile. */
 	struct code_walked walked;
@@ -93,7 +93,7 @@ struct wanted_code {
 };
 
 /* Of the loaded object that holds the address: its executable part. */
-static int find_code(struct dl_phdr_info *object, size_t size, void *ctx)
+static int find_code_range(struct dl_phdr_info *object, size_t size, void *ctx)
 {
 	const struct wanted_code *w = ctx;
 
@@ -109,7 +109,7 @@ static int find_code(struct dl_phdr_info *object, size_t size, void *ctx)
 	return 0;
 }
 
-static void read_map(void)
+static void read_own_stack_map(void)
 {
 	atomic_store(&stack_missing, false);
 	if (stack_map_refresh())
@@ -122,16 +122,16 @@ void own_stack_prepare(void *info)
 	struct wanted_code own = {(uintptr_t)own_stack_prepare, &code.own};
 
 	code = (struct caller_walk){0};
-	dl_iterate_phdr(find_code, &runtime);
-	dl_iterate_phdr(find_code, &own);
+	dl_iterate_phdr(find_code_range, &runtime);
+	dl_iterate_phdr(find_code_range, &own);
 	the_info = info;
 	code_learn_begin(info);
-	read_map();
+	read_own_stack_map();
 }
 
 void own_stack_tick(void)
 {
 	code_learn_tick();
 	if (atomic_load(&stack_missing) && now_ns() - map_read_ns > MAP_PERIOD_NS)
-		read_map();
+		read_own_stack_map();
 }

@@ -87,7 +87,7 @@ static void take_sample(uint32_t tid, const void *ucontext)
 		atomic_fetch_add_explicit(&taken, 1, memory_order_relaxed);
 }
 
-static __attribute__((noinline)) void on_timer(const siginfo_t *info, const void *ucontext)
+static __attribute__((noinline)) void on_sample_timer(const siginfo_t *info, const void *ucontext)
 {
 	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_SIGNAL);
 	int error = errno;
@@ -136,7 +136,7 @@ static __attribute__((noinline)) void on_other(const void *ucontext)
 __attribute__((no_sanitize("address", "undefined"))) static void on_signal(int number, siginfo_t *info, void *ucontext)
 {
 	if (info->si_code == SI_TIMER) {
-		on_timer(info, ucontext);
+		on_sample_timer(info, ucontext);
 	} else {
 		on_other(ucontext);
 		before.sa_sigaction(number, info, ucontext);
@@ -168,7 +168,7 @@ bool sampler_running(void)
 	return atomic_load(&on);
 }
 
-static void read_map(void)
+static void read_sampler_map(void)
 {
 	atomic_store(&stack_missing, false);
 	if (stack_map_refresh())
@@ -200,7 +200,7 @@ int sampler_start(void *info, uint32_t wanted_hertz, const char **message)
 		return EINVAL;
 	sampler_settle();
 	sampler_reset();
-	read_map();
+	read_sampler_map();
 	code_learn_begin(info);
 	if (!install(message))
 		return EBUSY;
@@ -245,12 +245,12 @@ void sampler_tick(void)
 
 	code_learn_tick();
 	if ((added > 0 || atomic_load(&stack_missing)) && now_ns() - map_read_ns > MAP_PERIOD_NS)
-		read_map();
+		read_sampler_map();
 	else if (added > 0)
 		atomic_store(&stack_missing, true);
 }
 
-static void put_record(struct wire_writer *w, size_t len)
+static void put_sample_record(struct wire_writer *w, size_t len)
 {
 	struct channel_sample_record s = {
 		.time_ns = (int64_t)record[0],
@@ -277,7 +277,7 @@ void sampler_drain(struct channel_io *io)
 	while (len) {
 		struct wire_writer *w = channel_io_begin(io, CHANNEL_SAMPLES);
 		for (; len && !w->bad && w->cap - w->pos >= RECORD_BYTES; len = sample_ring_take(&ring, record, RECORD_WORDS))
-			put_record(w, len);
+			put_sample_record(w, len);
 		if (!channel_io_end(io))
 			break; /* the channel is lost */
 	}

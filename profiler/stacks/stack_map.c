@@ -14,7 +14,7 @@ static size_t range_count[2];
 static _Atomic int readers[2];
 static _Atomic int current;
 
-static bool parse_hex(const char **p, const char *end, uintptr_t *out)
+static bool parse_map_hex(const char **p, const char *end, uintptr_t *out)
 {
 	const char *begin = *p;
 	uintptr_t v = 0;
@@ -48,7 +48,7 @@ bool stack_map_parse_line(const char *line, size_t len, struct stack_range *out)
 {
 	const char *p = line, *end = line + len;
 
-	if (!parse_hex(&p, end, &out->low) || p == end || *p++ != '-' || !parse_hex(&p, end, &out->high))
+	if (!parse_map_hex(&p, end, &out->low) || p == end || *p++ != '-' || !parse_map_hex(&p, end, &out->high))
 		return false;
 	if (end - p < 5 || *p != ' ' || p[1] != 'r' || p[2] != 'w' || p[4] != 'p')
 		return false;
@@ -95,7 +95,7 @@ bool stack_map_refresh(void)
 	return true;
 }
 
-static const struct stack_range *find(const struct stack_range *table, size_t count, uintptr_t sp)
+static const struct stack_range *find_stack_range(const struct stack_range *table, size_t count, uintptr_t sp)
 {
 	size_t low = 0, high = count;
 
@@ -112,7 +112,7 @@ static const struct stack_range *find(const struct stack_range *table, size_t co
 bool stack_map_find(uintptr_t sp, struct stack_range *out)
 {
 	int i = atomic_load(&current);
-	const struct stack_range *found = find(ranges[i], range_count[i], sp);
+	const struct stack_range *found = find_stack_range(ranges[i], range_count[i], sp);
 
 	if (found)
 		*out = *found;
@@ -125,7 +125,7 @@ uintptr_t stack_map_end(uintptr_t sp)
 		int i = atomic_load(&current);
 		atomic_fetch_add(&readers[i], 1);
 		bool still = atomic_load(&current) == i; /* else it may be rewritten already */
-		const struct stack_range *found = still ? find(ranges[i], range_count[i], sp) : NULL;
+		const struct stack_range *found = still ? find_stack_range(ranges[i], range_count[i], sp) : NULL;
 		uintptr_t end = found ? found->high : 0;
 		atomic_fetch_sub(&readers[i], 1);
 		if (still)

@@ -60,7 +60,7 @@ static clockid_t clock_of(int32_t tid)
 	return (clockid_t)(~(uint32_t)tid << 3 | 4 | 2); /* CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED */
 }
 
-static bool read_cpu(int32_t tid, uint32_t *out)
+static bool read_thread_cpu(int32_t tid, uint32_t *out)
 {
 	struct timespec t;
 
@@ -80,7 +80,7 @@ static int32_t parse_tid(const char *name)
 }
 
 /* In the list before: as a rule next to the one that was found last. */
-static struct thread *find_thread(struct list *from, uint32_t *at, int32_t tid)
+static struct thread *find_listed_thread(struct list *from, uint32_t *at, int32_t tid)
 {
 	for (uint32_t i = 0; i < from->count; i++) {
 		uint32_t k = (*at + i) % from->count;
@@ -135,11 +135,11 @@ static bool take_thread(struct list *from, uint32_t *at, struct list *to, int32_
 		to->full = true;
 		return false;
 	}
-	struct thread *old = find_thread(from, at, tid), *t = &to->threads[to->count++];
+	struct thread *old = find_listed_thread(from, at, tid), *t = &to->threads[to->count++];
 	*t = old ? *old : (struct thread){.tid = tid, .timer = NO_TIMER};
 	if (old)
 		old->timer = NO_TIMER;
-	else if (read_cpu(tid, &t->cpu) && w)
+	else if (read_thread_cpu(tid, &t->cpu) && w)
 		timer_make(t, w);
 	return !old;
 }
@@ -176,7 +176,7 @@ static void look_who_runs(struct list *l)
 	for (uint32_t i = 0; i < l->count; i++) {
 		struct thread *t = &l->threads[i];
 		uint32_t cpu = t->cpu;
-		read_cpu(t->tid, &cpu);
+		read_thread_cpu(t->tid, &cpu);
 		t->ran = cpu != t->cpu;
 		if (t->timer == NO_TIMER)
 			missed.cpu_ns += (uint64_t)(cpu - t->cpu) << CPU_UNIT_SHIFT;
@@ -260,7 +260,7 @@ void thread_timers_reset(void)
 /* Whether threads have left the handler ------------------------------------------------------------------------------------------ */
 
 /* The beginning of /proc/self/task/TID/NAME. Returns its length; 0: the thread has ended; -1: it cannot be seen. */
-static ssize_t read_file(int32_t tid, const char *name, char *out, size_t cap)
+static ssize_t read_task_file(int32_t tid, const char *name, char *out, size_t cap)
 {
 	char path[48] = "/proc/self/task/", digits[12];
 	size_t n = 0, len = 16;
@@ -285,10 +285,10 @@ enum seen { SEEN_PAST, SEEN_ELSEWHERE, SEEN_NOT };
 
 /* Past: asleep in a system call of its own, so in no handler of ours, which makes none that sleeps. What sleeps otherwise ('D', when it waits for
  * memory that has to be read from a disk) may be in one; the kernel knows by which call it came, if by any. */
-static enum seen look_at(int32_t tid)
+static enum seen inspect_thread(int32_t tid)
 {
 	char text[64];
-	ssize_t got = read_file(tid, "/stat", text, sizeof text), i = got - 3;
+	ssize_t got = read_task_file(tid, "/stat", text, sizeof text), i = got - 3;
 
 	if (got <= 0)
 		return got == 0 ? SEEN_PAST : SEEN_NOT;
@@ -297,7 +297,7 @@ static enum seen look_at(int32_t tid)
 		i--;
 	if (i < 0 || text[i + 2] != 'D')
 		return i >= 0 && text[i + 2] == 'S' ? SEEN_PAST : SEEN_ELSEWHERE;
-	got = read_file(tid, "/syscall", text, sizeof text); /* "running", "-1 ..." */
+	got = read_task_file(tid, "/syscall", text, sizeof text); /* "running", "-1 ..." */
 	return got > 0 && text[0] >= '0' && text[0] <= '9' ? SEEN_PAST : SEEN_ELSEWHERE;
 }
 
@@ -309,18 +309,18 @@ void thread_timers_mark(void)
 	now_in_use ^= seen;
 	struct list *l = &lists[now_in_use];
 	for (uint32_t i = 0; i < l->count; i++)
-		if (!read_cpu(l->threads[i].tid, &l->threads[i].cpu))
+		if (!read_thread_cpu(l->threads[i].tid, &l->threads[i].cpu))
 			l->threads[i].tid = 0;
 	l->unread = l->unread || !seen;
 }
 
 /* A signal that was taken before its disposition changed may not have reached the handler's first instruction; the code must
  * stay until the thread has left it. Such a thread is runnable: it has passed when it is seen asleep or has used some CPU. */
-static enum seen look_again(const struct thread *t)
+static enum seen inspect_thread_again(const struct thread *t)
 {
 	uint32_t now;
 
-	return t->tid == 0 || !read_cpu(t->tid, &now) || now - t->cpu >= SETTLE_CPU ? SEEN_PAST : look_at(t->tid);
+	return t->tid == 0 || !read_thread_cpu(t->tid, &now) || now - t->cpu >= SETTLE_CPU ? SEEN_PAST : inspect_thread(t->tid);
 }
 
 /* Threads that cannot be seen have had the whole time: this one has run again and again meanwhile, so the scheduler has had its turn for
@@ -335,7 +335,7 @@ bool thread_timers_settle(void)
 		elsewhere = 0;
 		unseen = l->unread;
 		for (uint32_t i = 0; i < l->count; i++) {
-			enum seen seen = look_again(&l->threads[i]);
+			enum seen seen = inspect_thread_again(&l->threads[i]);
 			if (seen == SEEN_PAST)
 				l->threads[i].tid = 0;
 			elsewhere += seen == SEEN_ELSEWHERE;

@@ -35,7 +35,7 @@ struct placing {
 	uint32_t *type_method; /* "new X", by type */
 };
 
-static uint32_t special(struct alloc_analysis *a, uint32_t *method, const char *name)
+static uint32_t special_method(struct alloc_analysis *a, uint32_t *method, const char *name)
 {
 	if (*method == CPU_NO_METHOD)
 		*method = cpu_method_table_special(&a->base, name, LAYER_UNKNOWN);
@@ -51,7 +51,7 @@ static size_t without_runtime(const struct alloc_analysis *a, const uint32_t *me
 	return managed ? managed : count;
 }
 
-static const struct placed *place(struct alloc_analysis *a, struct placing *p, uint32_t stack)
+static const struct placed *place_alloc_stack(struct alloc_analysis *a, struct placing *p, uint32_t stack)
 {
 	uint32_t methods[CAPTURE_MAX_DEPTH + 1];
 	struct placed *out = &p->stacks[stack];
@@ -60,10 +60,10 @@ static const struct placed *place(struct alloc_analysis *a, struct placing *p, u
 		return out;
 	*out = (struct placed){.node = STACK_TREE_ROOT, .cause = CPU_NO_METHOD, .done = true};
 	if (from->truncated)
-		out->node = stack_tree_child(&a->base.tree, out->node, special(a, &p->cut, "[stack cut]"));
+		out->node = stack_tree_child(&a->base.tree, out->node, special_method(a, &p->cut, "[stack cut]"));
 	size_t count = without_runtime(a, methods, cpu_method_table_logical(&p->table, &a->base, from, methods));
 	if (count == 0 && !from->truncated)
-		out->node = stack_tree_child(&a->base.tree, out->node, special(a, &p->none, "[no stack]"));
+		out->node = stack_tree_child(&a->base.tree, out->node, special_method(a, &p->none, "[no stack]"));
 	for (size_t i = 0; i < count; i++) {
 		out->node = stack_tree_child(&a->base.tree, out->node, methods[i]);
 		if (a->base.methods[methods[i]].layer == LAYER_APPLICATION)
@@ -93,7 +93,7 @@ struct counted { /* a site of the capture, placed */
 
 static void count_site(struct alloc_analysis *a, struct placing *p, const struct alloc_site *s, struct counted *out)
 {
-	const struct placed *at = place(a, p, s->stack);
+	const struct placed *at = place_alloc_stack(a, p, s->stack);
 	*out = (struct counted){.site = s, .cause = at->cause};
 	out->estimate = s->estimate;
 	alloc_estimate_scale(&out->estimate, a->scale);
@@ -129,7 +129,7 @@ static bool same_sum(const struct alloc_sum *s, const struct counted *c)
 	return s->type == c->site->type && s->method == c->cause && s->heap == c->site->heap;
 }
 
-static void add_type(struct alloc_sum *t, const struct counted *c)
+static void add_alloc_type(struct alloc_sum *t, const struct counted *c)
 {
 	uint64_t size = c->site->size / c->site->samples;
 	alloc_estimate_merge(&t->estimate, &c->estimate);
@@ -170,7 +170,7 @@ static void sum_types(struct alloc_analysis *a, const struct counted *counted, s
 		struct alloc_sum *t = &a->types[a->type_count++];
 		t->method = CPU_NO_METHOD;
 		for (end = i; end < count && counted[end].site->type == counted[i].site->type; end++) {
-			add_type(t, &counted[end]);
+			add_alloc_type(t, &counted[end]);
 			if (counted[end].cause == CPU_NO_METHOD)
 				continue;
 			double *bytes = &by_method[counted[end].cause];
@@ -211,7 +211,7 @@ static void add_time_errors(struct alloc_analysis *a)
 
 /* methods, leaves, threads ---------------------------------------------------------------------------------------- */
 
-static int by_leaf(const void *x, const void *y, void *ctx)
+static int counted_by_leaf(const void *x, const void *y, void *ctx)
 {
 	const struct counted *a = x, *b = y;
 	const uint32_t *rank = ctx;
@@ -220,11 +220,11 @@ static int by_leaf(const void *x, const void *y, void *ctx)
 	return a->site->thread < b->site->thread ? -1 : a->site->thread > b->site->thread;
 }
 
-static void make_leaves(struct alloc_analysis *a, struct counted *counted, size_t count)
+static void make_alloc_leaves(struct alloc_analysis *a, struct counted *counted, size_t count)
 {
 	a->leaves = mem_calloc(count + 1, sizeof *a->leaves);
 	a->node_objects = mem_calloc(a->base.tree.count + 1, sizeof *a->node_objects);
-	qsort_r(counted, count, sizeof *counted, by_leaf, a->base.tree.rank);
+	qsort_r(counted, count, sizeof *counted, counted_by_leaf, a->base.tree.rank);
 	for (size_t i = 0; i < count; i++) {
 		const struct counted *c = &counted[i];
 		struct stack_leaf *l = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
@@ -327,7 +327,7 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	qsort(out->sites, out->site_count, sizeof *out->sites, more_bytes);
 	qsort(out->types, out->type_count, sizeof *out->types, more_bytes);
 	add_time_errors(out);
-	make_leaves(out, counted, c->site_count);
+	make_alloc_leaves(out, counted, c->site_count);
 	sum_objects(out);
 	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
 	make_timeline(out);

@@ -166,7 +166,7 @@ static void add_parts(struct alloc_collect *c, const struct rounds *r, double by
 }
 
 /* How much one part of the time differs from the next, where some of it was not sampled. Counts of a round may come in several frames. */
-static void end_round(struct alloc_collect *c)
+static void end_sampling_round(struct alloc_collect *c)
 {
 	struct rounds *r = &c->rounds;
 	if (!r->sampled_ns)
@@ -187,7 +187,7 @@ static void note_round(struct alloc_collect *c, const struct channel_alloc_round
 {
 	struct rounds *r = &c->rounds;
 	if (r->time_ns != x->time_ns)
-		end_round(c);
+		end_sampling_round(c);
 	r->time_ns = x->time_ns;
 	r->sampled_ns = x->sampled_ns;
 	r->covered_ns = x->covered_ns;
@@ -223,7 +223,7 @@ bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from)
 
 /* naming ---------------------------------------------------------------------------------------------------------- */
 
-static uint32_t convert(struct alloc_collect *c, const struct raw_stack *r, int64_t time_ns)
+static uint32_t convert_alloc_stack(struct alloc_collect *c, const struct raw_stack *r, int64_t time_ns)
 {
 	uint32_t frames[CHANNEL_MAX_DEPTH];
 	struct cpu_capture *into = &c->o.capture->stacks;
@@ -242,7 +242,7 @@ void alloc_collect_flush(struct alloc_collect *c, frame_resolve_fn *resolve, voi
 	if (c->raw.sample_count)
 		frame_namer_name(c->namer, &c->ips, c->batch, resolve, ctx);
 	for (size_t i = 0; i < c->raw.sample_count; i++)
-		c->pending[i]->a.stack = convert(c, &c->raw.stacks[c->raw.samples[i].stack], c->raw.samples[i].time_ns);
+		c->pending[i]->a.stack = convert_alloc_stack(c, &c->raw.stacks[c->raw.samples[i].stack], c->raw.samples[i].time_ns);
 	raw_stacks_clear(&c->raw);
 	if (c->ips.count > IP_TABLE_MAX / 2)
 		ip_table_clear(&c->ips);
@@ -328,7 +328,7 @@ void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *
 	into->malformed = state.malformed;
 	into->covered_ns = (int64_t)state.covered_ns;
 	into->sampled_ns = (int64_t)state.sampled_ns;
-	end_round(c);
+	end_sampling_round(c);
 	into->time_error = time_error(c);
 	into->stacks.dropped += (int64_t)into->dropped;
 }

@@ -30,7 +30,7 @@ void alloc_phrase_rate(struct buf *out, const struct alloc_analysis *a, double b
 	buf_puts(out, "/s");
 }
 
-static bool ends_with(const char *s, const char *end)
+static bool name_ends_with(const char *s, const char *end)
 {
 	size_t n = strlen(s), m = strlen(end);
 	return n >= m && strcmp(s + n - m, end) == 0;
@@ -58,7 +58,7 @@ const char *alloc_remedy(const char *type)
 	for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
 		if (known[i].whole ? strcmp(type, known[i].part) == 0 : strstr(type, known[i].part) != NULL)
 			return known[i].remedy;
-	return ends_with(type, "[]") ? "rent arrays (ArrayPool), or give the collection its size when it is made" : NULL;
+	return name_ends_with(type, "[]") ? "rent arrays (ArrayPool), or give the collection its size when it is made" : NULL;
 }
 
 /* what it is about ------------------------------------------------------------------------------------------------ */
@@ -82,7 +82,7 @@ static const struct alloc_sum *largest_large(const struct alloc_analysis *a)
 	return NULL;
 }
 
-static void choose(const struct alloc_analysis *a, struct alloc_diagnosis *d)
+static void choose_alloc_finding(const struct alloc_analysis *a, struct alloc_diagnosis *d)
 {
 	const struct alloc_sum *site = most_caused(a), *type = a->type_count ? &a->types[0] : NULL;
 	d->finding = ALLOC_SPREAD;
@@ -105,24 +105,24 @@ static void choose(const struct alloc_analysis *a, struct alloc_diagnosis *d)
 
 /* the headline ---------------------------------------------------------------------------------------------------- */
 
-static size_t room(const struct buf *line)
+static size_t alloc_line_room(const struct buf *line)
 {
 	size_t used = phrase_chars(buf_str(line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
-static void put_percent(struct buf *out, const struct alloc_analysis *a, double bytes)
+static void put_alloc_percent(struct buf *out, const struct alloc_analysis *a, double bytes)
 {
 	phrase_percent(out, alloc_analysis_percent(a, bytes));
 }
 
-static void put_if_room(struct buf *line, const char *before, const char *name)
+static void put_alloc_name_if_room(struct buf *line, const char *before, const char *name)
 {
 	AUTO_BUF struct buf shorter;
 	buf_init(&shorter, 4096);
-	if (!name || room(line) < strlen(before) + LEAST_NAME_CHARS)
+	if (!name || alloc_line_room(line) < strlen(before) + LEAST_NAME_CHARS)
 		return;
-	method_name_shorten(name, room(line) - strlen(before), &shorter);
+	method_name_shorten(name, alloc_line_room(line) - strlen(before), &shorter);
 	buf_puts(line, before);
 	buf_puts(line, buf_str(&shorter));
 }
@@ -132,7 +132,7 @@ static const char *type_name(const struct alloc_analysis *a, uint32_t type)
 	return type == UINT32_MAX ? NULL : a->capture->types[type];
 }
 
-static void put_headline(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *line)
+static void put_alloc_headline(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *line)
 {
 	const char *method = alloc_analysis_method(a, d->method), *type = type_name(a, d->type);
 	switch (d->finding) {
@@ -141,38 +141,38 @@ static void put_headline(const struct alloc_analysis *a, const struct alloc_diag
 		alloc_phrase_rate(line, a, a->all.bytes);
 		return;
 	case ALLOC_LARGES:
-		put_percent(line, a, a->large_bytes);
+		put_alloc_percent(line, a, a->large_bytes);
 		buf_puts(line, " of ");
 		alloc_phrase_rate(line, a, a->all.bytes);
 		buf_puts(line, " are large objects");
-		put_if_room(line, ": ", method ? method : type);
+		put_alloc_name_if_room(line, ": ", method ? method : type);
 		return;
 	case ALLOC_SITE:
-		put_percent(line, a, a->caused[d->method]);
+		put_alloc_percent(line, a, a->caused[d->method]);
 		buf_puts(line, " of ");
 		alloc_phrase_rate(line, a, a->all.bytes);
-		put_if_room(line, " is allocated in ", method);
+		put_alloc_name_if_room(line, " is allocated in ", method);
 		return;
 	case ALLOC_TYPE:
-		put_percent(line, a, a->types[0].estimate.bytes);
+		put_alloc_percent(line, a, a->types[0].estimate.bytes);
 		buf_puts(line, " of ");
 		alloc_phrase_rate(line, a, a->all.bytes);
-		put_if_room(line, " allocated is ", type);
+		put_alloc_name_if_room(line, " allocated is ", type);
 		return;
 	case ALLOC_SPREAD:
 		alloc_phrase_rate(line, a, a->all.bytes);
 		buf_puts(line, " allocated, by many");
 		if (d->method != CPU_NO_METHOD) {
 			buf_puts(line, "; most, ");
-			put_percent(line, a, a->caused[d->method]);
-			put_if_room(line, ", in ", method);
+			put_alloc_percent(line, a, a->caused[d->method]);
+			put_alloc_name_if_room(line, ", in ", method);
 		}
 	}
 }
 
 /* the lines ------------------------------------------------------------------------------------------------------- */
 
-static void put_name(struct buf *out, const char *name)
+static void put_alloc_name(struct buf *out, const char *name)
 {
 	method_name_shorten(name, NAME_CHARS, out);
 }
@@ -187,7 +187,7 @@ static void put_types_of_method(const struct alloc_analysis *a, uint32_t method,
 		if (s->method != method || (listed && part < NEXT_PERCENT))
 			continue;
 		buf_puts(out, listed++ ? ", " : "It allocates ");
-		put_name(out, a->capture->types[s->type]);
+		put_alloc_name(out, a->capture->types[s->type]);
 		buf_putc(out, ' ');
 		phrase_percent(out, part);
 		buf_puts(out, " (");
@@ -205,15 +205,15 @@ static void put_methods_of_type(const struct alloc_analysis *a, uint32_t type, s
 		if (s->type != type || s->method == CPU_NO_METHOD)
 			continue;
 		buf_puts(out, listed++ ? ", " : "Most of it in ");
-		put_name(out, a->base.methods[s->method].name);
+		put_alloc_name(out, a->base.methods[s->method].name);
 		buf_putc(out, ' ');
-		put_percent(out, a, s->estimate.bytes);
+		put_alloc_percent(out, a, s->estimate.bytes);
 	}
 	buf_puts(out, listed ? ".\n" : "");
 }
 
 /* The other methods with much: one line. */
-static void put_next(const struct alloc_analysis *a, uint32_t but, struct buf *out)
+static void put_next_sites(const struct alloc_analysis *a, uint32_t but, struct buf *out)
 {
 	unsigned listed = 0;
 	for (size_t i = 0; i < a->site_count && listed < 3; i++) {
@@ -223,16 +223,16 @@ static void put_next(const struct alloc_analysis *a, uint32_t but, struct buf *o
 		if (alloc_analysis_percent(a, s->estimate.bytes) < NEXT_PERCENT)
 			break;
 		buf_puts(out, listed++ ? ", " : "Next: ");
-		put_name(out, a->base.methods[s->method].name);
+		put_alloc_name(out, a->base.methods[s->method].name);
 		buf_putc(out, ' ');
-		put_percent(out, a, s->estimate.bytes);
+		put_alloc_percent(out, a, s->estimate.bytes);
 		buf_puts(out, " as ");
-		put_name(out, a->capture->types[s->type]);
+		put_alloc_name(out, a->capture->types[s->type]);
 	}
 	buf_puts(out, listed ? ".\n" : "");
 }
 
-static void put_large(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
+static void put_large_objects(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
 {
 	if (alloc_analysis_percent(a, a->large_bytes) < LARGE_WORTH_A_LINE)
 		return;
@@ -281,16 +281,16 @@ void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis
 	*out = (struct alloc_diagnosis){.method = CPU_NO_METHOD, .type = UINT32_MAX};
 	buf_init(&line, 4096);
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 4096);
-	choose(a, out);
-	put_headline(a, out, &line);
+	choose_alloc_finding(a, out);
+	put_alloc_headline(a, out, &line);
 	buf_printf(&text, "%s\n", buf_str(&line));
 	if (out->finding == ALLOC_SITE || (out->finding == ALLOC_LARGES && out->method != CPU_NO_METHOD))
 		put_types_of_method(a, out->method, &text);
 	if (out->finding == ALLOC_TYPE)
 		put_methods_of_type(a, out->type, &text);
 	if (out->finding != ALLOC_IDLE) {
-		put_next(a, out->finding == ALLOC_TYPE ? CPU_NO_METHOD : out->method, &text);
-		put_large(a, out, &text);
+		put_next_sites(a, out->finding == ALLOC_TYPE ? CPU_NO_METHOD : out->method, &text);
+		put_large_objects(a, out, &text);
 		put_collections(a, &text);
 		put_remedy(a, out, &text);
 	}

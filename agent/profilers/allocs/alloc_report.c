@@ -37,7 +37,7 @@ static void put_speedscope(const void *source, struct report_file *f)
 
 EMBED_FILE(".rodata.report_assets", alloc_view, "agent/profilers/allocs/alloc_view.js");
 
-static void put_page(const void *source, struct report_file *f)
+static void put_alloc_page(const void *source, struct report_file *f)
 {
 	static const char footer[] = "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "
 				     "report.json.";
@@ -49,7 +49,7 @@ static void put_page(const void *source, struct report_file *f)
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", alloc_summary_write},
 	{"report.json", "application/json", alloc_json_write},
-	{"report.html", "text/html; charset=utf-8", put_page},
+	{"report.html", "text/html; charset=utf-8", put_alloc_page},
 	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_pprof},
 	{"stacks.folded", "text/plain; charset=utf-8", put_folded},
 	{"profile.speedscope.json", "application/json", put_speedscope},

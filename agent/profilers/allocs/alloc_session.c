@@ -17,14 +17,14 @@ struct alloc_own {
 	bool has_channel;
 };
 
-static struct alloc_own *own_of(const struct attached_session *s)
+static struct alloc_own *alloc_session_own(const struct attached_session *s)
 {
 	return s->own;
 }
 
-static int start(struct attached_session *s, struct err *e)
+static int alloc_session_start(struct attached_session *s, struct err *e)
 {
-	struct alloc_own *o = own_of(s);
+	struct alloc_own *o = alloc_session_own(s);
 	allocs_channel_init(&o->channel, s->attach.channel);
 	o->has_channel = true;
 	if (allocs_channel_start(&o->channel, 0, clock_mono_ms() + START_DEADLINE_MS, e) < 0)
@@ -37,7 +37,7 @@ static int start(struct attached_session *s, struct err *e)
 
 static void take_frames(struct attached_session *s)
 {
-	struct alloc_own *o = own_of(s);
+	struct alloc_own *o = alloc_session_own(s);
 	if (!o->collect)
 		return;
 	if (alloc_collect_take(o->collect, &o->channel))
@@ -47,52 +47,52 @@ static void take_frames(struct attached_session *s)
 		s->first_sample_ns = clock_mono_ns();
 }
 
-static int serve(struct attached_session *s, struct err *e)
+static int alloc_session_serve(struct attached_session *s, struct err *e)
 {
 	int n = profiler_channel_poll(s->attach.channel, NULL, NULL, clock_mono_ms(), e);
 	take_frames(s);
 	return n;
 }
 
-static void fetch_collections(struct attached_session *s)
+static void alloc_session_fetch_gcs(struct attached_session *s)
 {
 	const struct channel_collection *list;
 	size_t count;
 	if (attached_session_collections(s, &list, &count) == 0)
-		capture_set_collections(&own_of(s)->capture.stacks, list, count, s->started_ns);
+		capture_set_collections(&alloc_session_own(s)->capture.stacks, list, count, s->started_ns);
 }
 
 /* While the process is stopped the sites wait for their names, until the last tick. */
-static void tick(struct attached_session *s, bool last)
+static void alloc_session_tick(struct attached_session *s, bool last)
 {
-	struct alloc_own *o = own_of(s);
+	struct alloc_own *o = alloc_session_own(s);
 	if (!o->collect)
 		return;
 	take_frames(s);
 	if (last || attached_session_may_ask(s))
 		alloc_collect_flush(o->collect, attached_session_resolve, s);
-	fetch_collections(s);
+	alloc_session_fetch_gcs(s);
 	if (last)
 		alloc_collect_finish(o->collect, &o->channel);
 }
 
-static int stop(struct attached_session *s, struct err *e)
+static int alloc_session_stop(struct attached_session *s, struct err *e)
 {
 	struct err inner = ERR_INIT;
 	(void)e;
-	if (attached_session_may_ask(s) && allocs_channel_stop(&own_of(s)->channel, attached_session_answer_until_ms(s), &inner) < 0)
+	if (attached_session_may_ask(s) && allocs_channel_stop(&alloc_session_own(s)->channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the sampling of allocations could not be stopped in order", &inner);
 	/* Also of a library that has ended meanwhile, or that cannot run now. */
 	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
-		if (serve(s, &inner) < 0)
+		if (alloc_session_serve(s, &inner) < 0)
 			break;
 	take_frames(s);
 	return 0;
 }
 
-static void take(struct attached_session *s)
+static void alloc_session_take(struct attached_session *s)
 {
-	struct alloc_own *o = own_of(s);
+	struct alloc_own *o = alloc_session_own(s);
 	if (o->capture.incomplete)
 		limits_note_callers(&s->facts.limits, (int64_t)o->capture.samples, (int64_t)o->capture.incomplete);
 	s->facts.cost.dropped_samples = (int64_t)o->capture.dropped;
@@ -100,21 +100,21 @@ static void take(struct attached_session *s)
 }
 
 /* That nothing was allocated is worth a report too, unless the process could not run. */
-static bool any(const struct attached_session *s)
+static bool alloc_session_any(const struct attached_session *s)
 {
-	return own_of(s)->capture.site_count > 0 || (own_of(s)->has_channel && !s->facts.was_stopped);
+	return alloc_session_own(s)->capture.site_count > 0 || (alloc_session_own(s)->has_channel && !s->facts.was_stopped);
 }
 
-static int report(struct attached_session *s, struct report_result *out, struct err *e)
+static int alloc_session_report(struct attached_session *s, struct report_result *out, struct err *e)
 {
-	struct alloc_own *o = own_of(s);
+	struct alloc_own *o = alloc_session_own(s);
 	session_facts_copy(&o->capture.stacks.facts, &s->facts);
 	return alloc_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
-static void fini(struct attached_session *s)
+static void alloc_session_fini(struct attached_session *s)
 {
-	struct alloc_own *o = own_of(s);
+	struct alloc_own *o = alloc_session_own(s);
 	alloc_collect_free(o->collect);
 	if (o->has_channel)
 		allocs_channel_fini(&o->channel);
@@ -125,12 +125,12 @@ const struct session_profiler alloc_session = {
 	.name = "Allocations",
 	.nothing = {REASON_NoSamples, "the process allocated nothing during the session"},
 	.own_size = sizeof(struct alloc_own),
-	.start = start,
-	.serve = serve,
-	.tick = tick,
-	.stop = stop,
-	.take = take,
-	.any = any,
-	.report = report,
-	.fini = fini,
+	.start = alloc_session_start,
+	.serve = alloc_session_serve,
+	.tick = alloc_session_tick,
+	.stop = alloc_session_stop,
+	.take = alloc_session_take,
+	.any = alloc_session_any,
+	.report = alloc_session_report,
+	.fini = alloc_session_fini,
 };

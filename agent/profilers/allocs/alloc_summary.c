@@ -9,7 +9,7 @@
 #define LEAST_ROWS 3
 #define LEAST_PERCENT 0.5
 
-static void put_sites(const struct alloc_analysis *a, struct buf *out)
+static void put_sites_table(const struct alloc_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n| share | rate | type | allocated in |\n|---:|---:|---|---|\n");
 	for (size_t i = 0; i < a->site_count && i < ROWS; i++) {
@@ -43,6 +43,6 @@ void alloc_summary_write(const void *source, struct report_file *f)
 		buf_printf(&more, ", %llu lost", (unsigned long long)s->analysis->capture->dropped);
 	report_head_summary_begin(&s->head, f);
 	if (s->analysis->site_count)
-		put_sites(s->analysis, &f->text);
+		put_sites_table(s->analysis, &f->text);
 	report_head_summary_end(&s->head, buf_str(&more), "the flame graph is in report.html", f);
 }

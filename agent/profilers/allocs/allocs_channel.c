@@ -38,7 +38,7 @@ void allocs_channel_fini(struct allocs_channel *a)
 	}
 }
 
-static const struct alloc_type *find_type(const struct allocs_channel *a, uint64_t type)
+static const struct alloc_type *find_alloc_type(const struct allocs_channel *a, uint64_t type)
 {
 	struct alloc_type *t;
 
@@ -51,7 +51,7 @@ static void keep_type(struct allocs_channel *a, const struct channel_alloc_type 
 	size_t len = v->name.len < NAME_MAX_BYTES ? v->name.len : NAME_MAX_BYTES;
 	struct buf shown;
 
-	if (find_type(a, v->type) || a->type_count >= ALLOCS_CHANNEL_MAX_TYPES)
+	if (find_alloc_type(a, v->type) || a->type_count >= ALLOCS_CHANNEL_MAX_TYPES)
 		return;
 	buf_init(&shown, 8 * NAME_MAX_BYTES);
 	if (len)
@@ -64,7 +64,7 @@ static void keep_type(struct allocs_channel *a, const struct channel_alloc_type 
 	a->type_count++;
 }
 
-static int add_types(struct allocs_channel *a, const struct channel_frame *f, struct err *e)
+static int add_alloc_types(struct allocs_channel *a, const struct channel_frame *f, struct err *e)
 {
 	struct channel_alloc_type v;
 	struct wire_reader r;
@@ -117,7 +117,7 @@ static int each_count(const uint8_t *payload, size_t len, const struct channel_a
 	return 0;
 }
 
-static int each(uint16_t type, const uint8_t *payload, size_t len, const struct channel_alloc_sink *sink)
+static int each_alloc(uint16_t type, const uint8_t *payload, size_t len, const struct channel_alloc_sink *sink)
 {
 	return type == CHANNEL_ALLOCS_SITES ? each_site(payload, len, sink) : each_count(payload, len, sink);
 }
@@ -138,14 +138,14 @@ static void drop_count(void *ctx, const struct channel_alloc_round *r, const str
 	sum->amount += c->amount;
 }
 
-static int add(struct allocs_channel *a, const struct channel_frame *f, struct err *e)
+static int queue_allocs(struct allocs_channel *a, const struct channel_frame *f, struct err *e)
 {
 	struct queued head = {f->len, f->type};
 
-	if (each(f->type, f->payload, f->len, NULL) < 0)
+	if (each_alloc(f->type, f->payload, f->len, NULL) < 0)
 		return err_set(e, ERR_PROTOCOL, 0, "the library sent malformed allocations");
 	if (a->payloads.len + sizeof head + f->len > ALLOCS_CHANNEL_MAX_BYTES) {
-		each(f->type, f->payload, f->len, &(struct channel_alloc_sink){drop_site, drop_count, &a->dropped});
+		each_alloc(f->type, f->payload, f->len, &(struct channel_alloc_sink){drop_site, drop_count, &a->dropped});
 		return 0;
 	}
 	buf_append(&a->payloads, &head, sizeof head);
@@ -162,7 +162,7 @@ static int on_state(struct allocs_channel *a, const struct channel_frame *f, str
 	return 0;
 }
 
-static void on_error(struct allocs_channel *a, const struct channel_frame *f)
+static void handle_allocs_error(struct allocs_channel *a, const struct channel_frame *f)
 {
 	struct channel_error error;
 	struct buf text;
@@ -183,22 +183,22 @@ int allocs_channel_frame(void *allocs, const struct channel_frame *f, struct err
 
 	switch (f->type) {
 	case CHANNEL_ALLOCS_TYPES:
-		return add_types(a, f, e);
+		return add_alloc_types(a, f, e);
 	case CHANNEL_ALLOCS_SITES:
 	case CHANNEL_ALLOCS_COUNTS:
-		return add(a, f, e);
+		return queue_allocs(a, f, e);
 	case CHANNEL_ALLOCS_STATE:
 		return on_state(a, f, e);
 	case CHANNEL_ERROR:
-		on_error(a, f);
+		handle_allocs_error(a, f);
 		return 0;
 	default:
 		return 0; /* of a later version */
 	}
 }
 
-static int ask(struct allocs_channel *a, uint16_t type, const void *payload, size_t len, const char *what, int64_t deadline_ms,
-	       struct err *e)
+static int request_allocs(struct allocs_channel *a, uint16_t type, const void *payload, size_t len, const char *what, int64_t deadline_ms,
+			  struct err *e)
 {
 	unsigned before = a->answers;
 
@@ -221,12 +221,12 @@ int allocs_channel_start(struct allocs_channel *a, uint32_t event, int64_t deadl
 
 	wire_writer_init(&w, payload, sizeof payload);
 	wire_put_u32(&w, event);
-	return ask(a, CHANNEL_ALLOCS_START, payload, sizeof payload, "start sampling allocations", deadline_ms, e);
+	return request_allocs(a, CHANNEL_ALLOCS_START, payload, sizeof payload, "start sampling allocations", deadline_ms, e);
 }
 
 int allocs_channel_stop(struct allocs_channel *a, int64_t deadline_ms, struct err *e)
 {
-	return ask(a, CHANNEL_ALLOCS_STOP, NULL, 0, "stop sampling allocations", deadline_ms, e);
+	return request_allocs(a, CHANNEL_ALLOCS_STOP, NULL, 0, "stop sampling allocations", deadline_ms, e);
 }
 
 struct channel_allocs_state allocs_channel_state(const struct allocs_channel *a)
@@ -245,14 +245,14 @@ void allocs_channel_deliver(struct allocs_channel *a, const struct channel_alloc
 
 	for (size_t at = 0; at < a->payloads.len; at += sizeof head + head.len) {
 		memcpy(&head, a->payloads.data + at, sizeof head);
-		each(head.type, (const uint8_t *)a->payloads.data + at + sizeof head, head.len, sink);
+		each_alloc(head.type, (const uint8_t *)a->payloads.data + at + sizeof head, head.len, sink);
 	}
 	buf_reset(&a->payloads);
 }
 
 const char *allocs_channel_type(const struct allocs_channel *a, uint64_t type)
 {
-	const struct alloc_type *t = find_type(a, type);
+	const struct alloc_type *t = find_alloc_type(a, type);
 
 	return t ? t->name : NULL;
 }

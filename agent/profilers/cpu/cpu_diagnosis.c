@@ -20,7 +20,7 @@
 /* what to say ---------------------------------------------------------------------------------------------------- */
 
 /* What a method stands for in a diagnosis. */
-static uint32_t weight(const struct cpu_analysis *a, uint32_t method)
+static uint32_t method_weight(const struct cpu_analysis *a, uint32_t method)
 {
 	uint32_t caused = cpu_analysis_caused(&a->methods[method]);
 	return caused ? caused : a->methods[method].self;
@@ -64,7 +64,7 @@ static enum cpu_category top_category(const struct cpu_analysis *a)
 }
 
 /* The application method that makes the runtime or the kernel do most of a kind of work, when there is one for most of it. */
-static uint32_t cause_of(const struct cpu_analysis *a, enum cpu_category category)
+static uint32_t category_cause(const struct cpu_analysis *a, enum cpu_category category)
 {
 	uint32_t best = CPU_NO_METHOD, most = 0;
 	for (uint32_t i = 0; i < a->method_count; i++)
@@ -85,14 +85,14 @@ static bool category_leads(const struct cpu_analysis *a, const struct cpu_diagno
 	return a->by_category[category] > cpu_analysis_worked(&a->methods[d->method]);
 }
 
-static void decide(const struct cpu_analysis *a, struct cpu_diagnosis *d)
+static void decide_cpu_finding(const struct cpu_analysis *a, struct cpu_diagnosis *d)
 {
 	const struct cpu_capture *c = a->capture;
 	enum cpu_category category = top_category(a);
 	if (c->total_periods > 0 && c->throttled_periods >= 0)
 		d->throttled_percent = 100.0 * (double)c->throttled_periods / (double)c->total_periods;
 	d->method = hottest(a);
-	d->method_samples = d->method == CPU_NO_METHOD ? 0 : weight(a, d->method);
+	d->method_samples = d->method == CPU_NO_METHOD ? 0 : method_weight(a, d->method);
 	d->funnel = funnel(a);
 	if (a->cpus_used < IDLE_CPUS) {
 		d->finding = FINDING_IDLE;
@@ -104,7 +104,7 @@ static void decide(const struct cpu_analysis *a, struct cpu_diagnosis *d)
 	} else if (category_leads(a, d, category)) {
 		d->finding = FINDING_CATEGORY;
 		d->category = category;
-		d->below = cause_of(a, category);
+		d->below = category_cause(a, category);
 	} else if (cpu_analysis_percent(a, d->method_samples) >= METHOD_STANDS_OUT) {
 		d->finding = FINDING_METHOD;
 	} else {
@@ -119,7 +119,7 @@ bool cpu_diagnosis_young(const struct cpu_analysis *a)
 
 /* all of it ------------------------------------------------------------------------------------------------------ */
 
-static void add_line(struct buf *text, struct buf *line)
+static void add_diagnosis_line(struct buf *text, struct buf *line)
 {
 	if (line->len && text->len + line->len + 1 <= DIAGNOSIS_MAX_BYTES) {
 		buf_putc(text, '\n');
@@ -140,14 +140,14 @@ static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *
 		cpu_phrase_method(line, a, d->method, PHRASE_NAME_CHARS);
 		buf_putc(line, ' ');
 		cpu_phrase_share(line, a, d->method_samples);
-		add_line(text, line);
+		add_diagnosis_line(text, line);
 	}
 	cpu_explain_callers(a, d->method, line);
-	add_line(text, line);
+	add_diagnosis_line(text, line);
 	cpu_explain_inside(a, d->method, line);
-	add_line(text, line);
+	add_diagnosis_line(text, line);
 	cpu_explain_next(a, d->method, line);
-	add_line(text, line);
+	add_diagnosis_line(text, line);
 }
 
 void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
@@ -156,7 +156,7 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	buf_init(&line, DIAGNOSIS_MAX_BYTES);
 	*out = (struct cpu_diagnosis){.method = CPU_NO_METHOD, .funnel = CPU_NO_METHOD, .below = CPU_NO_METHOD, .throttled_percent = -1};
-	decide(a, out);
+	decide_cpu_finding(a, out);
 	cpu_headline_put(a, out, &line);
 	out->headline = mem_strdup(buf_str(&line));
 	buf_puts(&text, out->headline);
@@ -168,21 +168,21 @@ void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 		buf_puts(&line, "CPU use does not explain slowness here: find out what the threads wait for");
 	else
 		cpu_explain_busyness(a, out, &line);
-	add_line(&text, &line);
+	add_diagnosis_line(&text, &line);
 	if (a->samples)
 		cpu_explain_threads(a, &line);
-	add_line(&text, &line);
+	add_diagnosis_line(&text, &line);
 	if (a->samples && !idle)
 		cpu_explain_categories(a, &line);
-	add_line(&text, &line);
+	add_diagnosis_line(&text, &line);
 	if (out->finding == FINDING_CATEGORY)
 		cpu_explain_compilation(a, out, &line);
-	add_line(&text, &line);
+	add_diagnosis_line(&text, &line);
 	if (!idle)
 		cpu_explain_collections(a, &line);
-	add_line(&text, &line);
+	add_diagnosis_line(&text, &line);
 	cpu_explain_honesty(a, &line);
-	add_line(&text, &line);
+	add_diagnosis_line(&text, &line);
 	out->text = buf_steal(&text);
 }
 

@@ -88,7 +88,7 @@ static void keep_only(const struct cpu_analysis *a, struct caller_walk *w, uint3
 	w->count = kept;
 }
 
-static void put_caller(const struct cpu_analysis *a, uint32_t caller, double part, struct buf *text)
+static void explain_caller(const struct cpu_analysis *a, uint32_t caller, double part, struct buf *text)
 {
 	cpu_phrase_method(text, a, caller, PHRASE_NAME_CHARS);
 	if (part < 95) {
@@ -112,11 +112,11 @@ void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct b
 		if (part < (level ? FUNNEL : NOTABLE))
 			break;
 		buf_puts(text, level ? ", from " : "Called from ");
-		put_caller(a, p.best, part, text);
+		explain_caller(a, p.best, part, text);
 		double next = p.second == CPU_NO_METHOD ? 0 : 100.0 * counts[p.second] / all;
 		if (level == 0 && part < 90 && next >= NOTABLE) {
 			buf_puts(text, " and ");
-			put_caller(a, p.second, next, text);
+			explain_caller(a, p.second, next, text);
 			part += next;
 		}
 		if (level == 0 && part < 90 && a->methods[method].marks & METHOD_ASYNC)
@@ -281,8 +281,8 @@ void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text)
 	buf_printf(text, " of the time, at most %.1f ms", (double)c->longest_ns / 1e6);
 }
 
-static void put_sentence(struct buf *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put_sentence(struct buf *text, const char *format, ...)
+static void add_sentence(struct buf *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void add_sentence(struct buf *text, const char *format, ...)
 {
 	va_list args;
 	va_start(args, format);
@@ -304,10 +304,10 @@ static void explain_stacks(const struct cpu_analysis *a, struct buf *text)
 	const struct cpu_capture *c = a->capture;
 	int64_t incomplete = cpu_capture_incomplete(c);
 	if (!c->exact_stacks && a->samples)
-		put_sentence(text, "Stacks follow frame pointers: the callers of small methods may be missing.");
+		add_sentence(text, "Stacks follow frame pointers: the callers of small methods may be missing.");
 	if (incomplete == 0)
 		return;
-	put_sentence(text, "Callers may be missing from %lld of %u stacks:", (long long)incomplete, a->samples);
+	add_sentence(text, "Callers may be missing from %lld of %u stacks:", (long long)incomplete, a->samples);
 	for (int i = 0, n = 0; i < STACK_GAP_COUNT; i++)
 		if (c->stack_gaps[i])
 			buf_printf(text, "%s %lld %s", n++ ? "," : "", (long long)c->stack_gaps[i], reasons[i]);
@@ -320,21 +320,21 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 	const struct cpu_capture *c = a->capture;
 	int64_t missing = c->lost_samples + c->dropped;
 	if (c->facts.canceled)
-		put_sentence(text, "Ended early, after %.1f s: %s.", (double)c->facts.duration_ns / 1e9,
+		add_sentence(text, "Ended early, after %.1f s: %s.", (double)c->facts.duration_ns / 1e9,
 			     c->facts.ended_why ? c->facts.ended_why : "on request");
 	if (c->facts.was_stopped)
-		put_sentence(text, "The process was stopped or frozen for a time.");
+		add_sentence(text, "The process was stopped or frozen for a time.");
 	if (c->fallback_reason)
-		put_sentence(text, "Sampled by timers in the process (%s): short bursts are under-counted, kernel time is not seen.",
+		add_sentence(text, "Sampled by timers in the process (%s): short bursts are under-counted, kernel time is not seen.",
 			     c->fallback_reason);
 	if (missing > 0 && missing * 200 >= (int64_t)a->samples)
-		put_sentence(text, "Samples lost: %lld.", (long long)missing);
+		add_sentence(text, "Samples lost: %lld.", (long long)missing);
 	if (a->truncated_samples * 100ull >= a->samples && a->truncated_samples)
-		put_sentence(text, "%.0f %% of the stacks were cut before their thread's start.", cpu_analysis_percent(a, a->truncated_samples));
+		add_sentence(text, "%.0f %% of the stacks were cut before their thread's start.", cpu_analysis_percent(a, a->truncated_samples));
 	explain_stacks(a, text);
 	if (c->unresolved_frames * 100 >= c->managed_frames && c->unresolved_frames > 0)
-		put_sentence(text, "Of %lld frames of compiled code %lld have no name.",
+		add_sentence(text, "Of %lld frames of compiled code %lld have no name.",
 			     (long long)(c->managed_frames + c->unresolved_frames), (long long)c->unresolved_frames);
 	if (a->samples > 0 && a->samples < FEW_SAMPLES)
-		put_sentence(text, "Only %u sample%s: shares are rough.", a->samples, a->samples == 1 ? "" : "s");
+		add_sentence(text, "Only %u sample%s: shares are rough.", a->samples, a->samples == 1 ? "" : "s");
 }

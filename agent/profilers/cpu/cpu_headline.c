@@ -10,16 +10,16 @@
 #define CALLEE_CHARS 32         /* its type and name, without the namespace as a rule */
 #define LEAST_NAME_CHARS 16     /* a shorter piece of a name tells nothing */
 
-static size_t room(const struct buf *line)
+static size_t cpu_line_room(const struct buf *line)
 {
 	size_t used = phrase_chars(buf_str(line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
 /* Adds the phrase only when the line stays short enough. */
-static void put_if_room(struct buf *line, const char *phrase)
+static void put_cpu_phrase_if_room(struct buf *line, const char *phrase)
 {
-	if (phrase_chars(phrase) <= room(line))
+	if (phrase_chars(phrase) <= cpu_line_room(line))
 		buf_puts(line, phrase);
 }
 
@@ -48,11 +48,11 @@ static void put_category(const struct cpu_analysis *a, const struct cpu_diagnosi
 	cpu_phrase_share(line, a, a->by_category[d->category]);
 	buf_puts(line, category_headline(d->category, cpu_diagnosis_young(a)));
 	const char *below = d->category == CATEGORY_GC ? ", triggered below " : ", below ";
-	if (d->below != CPU_NO_METHOD && room(line) > LEAST_NAME_CHARS + strlen(below)) {
+	if (d->below != CPU_NO_METHOD && cpu_line_room(line) > LEAST_NAME_CHARS + strlen(below)) {
 		buf_puts(line, below);
-		cpu_phrase_method(line, a, d->below, room(line));
+		cpu_phrase_method(line, a, d->below, cpu_line_room(line));
 	} else if (d->category == CATEGORY_GC) {
-		put_if_room(line, ": too much is allocated");
+		put_cpu_phrase_if_room(line, ": too much is allocated");
 	}
 }
 
@@ -63,25 +63,25 @@ static void put_callee(const struct cpu_analysis *a, const struct cpu_diagnosis 
 	struct cpu_edge callee;
 	if (a->methods[d->method].layer != LAYER_APPLICATION || cpu_edges_callees(a, d->method, &callee, 1) == 0 ||
 	    a->methods[callee.method].layer != LAYER_LIBRARY || callee.count * 2 <= d->method_samples ||
-	    room(line) < strlen(before) + LEAST_NAME_CHARS)
+	    cpu_line_room(line) < strlen(before) + LEAST_NAME_CHARS)
 		return;
 	buf_puts(line, before);
-	cpu_phrase_method(line, a, callee.method, room(line) < CALLEE_CHARS ? room(line) : CALLEE_CHARS);
+	cpu_phrase_method(line, a, callee.method, cpu_line_room(line) < CALLEE_CHARS ? cpu_line_room(line) : CALLEE_CHARS);
 }
 
-static void put_spread(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
+static void put_cpu_spread(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
 {
 	uint32_t through = d->funnel;
 	if (through != CPU_NO_METHOD) {
 		buf_puts(line, "No single hot spot; ");
 		cpu_phrase_share(line, a, a->methods[through].total);
 		buf_puts(line, " passes through ");
-		cpu_phrase_method(line, a, through, room(line));
+		cpu_phrase_method(line, a, through, cpu_line_room(line));
 	} else if (d->method != CPU_NO_METHOD) {
 		buf_puts(line, "CPU is spread widely; most, ");
 		cpu_phrase_share(line, a, d->method_samples);
 		buf_puts(line, ", in ");
-		cpu_phrase_method(line, a, d->method, room(line));
+		cpu_phrase_method(line, a, d->method, cpu_line_room(line));
 	} else {
 		buf_puts(line, "CPU is spread widely, none of it in code that has a name");
 	}
@@ -108,16 +108,16 @@ void cpu_headline_put(const struct cpu_analysis *a, const struct cpu_diagnosis *
 	case FINDING_METHOD:
 		cpu_phrase_share(line, a, d->method_samples);
 		buf_puts(line, " of CPU in ");
-		cpu_phrase_method(line, a, d->method, room(line));
+		cpu_phrase_method(line, a, d->method, cpu_line_room(line));
 		put_callee(a, d, line);
 		break;
 	case FINDING_SPREAD:
-		put_spread(a, d, line);
+		put_cpu_spread(a, d, line);
 		break;
 	case FINDING_CATEGORY:
 		put_category(a, d, line);
 		break;
 	}
 	if (d->finding != FINDING_IDLE && d->throttled_percent >= THROTTLED_HEADLINE)
-		put_if_room(line, "; throttled");
+		put_cpu_phrase_if_room(line, "; throttled");
 }

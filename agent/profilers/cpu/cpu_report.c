@@ -8,7 +8,7 @@
 
 EMBED_FILE(".rodata.report_assets", cpu_view, "agent/profilers/cpu/cpu_view.js");
 
-static void put_page(const void *source, struct report_file *f)
+static void put_cpu_page(const void *source, struct report_file *f)
 {
 	static const char footer[] = "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.";
 	const struct report_source *s = source;
@@ -19,7 +19,7 @@ static void put_page(const void *source, struct report_file *f)
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", cpu_summary_write},
 	{"report.json", "application/json", cpu_json_write},
-	{"report.html", "text/html; charset=utf-8", put_page},
+	{"report.html", "text/html; charset=utf-8", put_cpu_page},
 	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", cpu_profile_pprof},
 	{"stacks.folded", "text/plain; charset=utf-8", cpu_profile_folded},
 	{"profile.speedscope.json", "application/json", cpu_profile_speedscope},

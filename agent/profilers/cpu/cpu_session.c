@@ -29,7 +29,7 @@ struct cpu_own {
 	struct code_client code;
 };
 
-static struct cpu_own *own_of(const struct attached_session *s)
+static struct cpu_own *cpu_session_own(const struct attached_session *s)
 {
 	return s->own;
 }
@@ -39,7 +39,7 @@ static void on_perf_sample(void *ctx, const struct perf_sample *x)
 	cpu_collect_perf_sample(ctx, x);
 }
 
-static void on_comm(void *ctx, uint32_t tid, const char *comm)
+static void on_perf_comm(void *ctx, uint32_t tid, const char *comm)
 {
 	cpu_collect_thread_name(ctx, tid, comm);
 }
@@ -61,7 +61,7 @@ static void fall_back_to_timers(struct cpu_own *o, const struct err *why)
 
 static int start_perf(struct attached_session *s, struct err *e)
 {
-	struct cpu_own *o = own_of(s);
+	struct cpu_own *o = cpu_session_own(s);
 	const struct target *t = s->q->target;
 	struct err why = ERR_INIT;
 	if (t->mode != AGENT_MODE_HOST_PID) {
@@ -104,9 +104,9 @@ static int ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel
 	if (!attached_session_may_ask(s))
 		return -1;
 	STEP("ask-code");
-	if (!own_of(s)->code.channel)
-		code_client_init(&own_of(s)->code, s->attach.channel);
-	if (code_client_ask(&own_of(s)->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
+	if (!cpu_session_own(s)->code.channel)
+		code_client_init(&cpu_session_own(s)->code, s->attach.channel);
+	if (code_client_ask(&cpu_session_own(s)->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
 		return 0;
 	attached_session_no_answer(s, "the places of code could not be asked for", &e);
 	return -1;
@@ -114,7 +114,7 @@ static int ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel
 
 static void start_collecting(struct attached_session *s)
 {
-	struct cpu_own *o = own_of(s);
+	struct cpu_own *o = cpu_session_own(s);
 	const struct target *t = s->q->target;
 	struct cpu_collect_options options = {
 		.capture = &o->capture,
@@ -131,9 +131,9 @@ static void start_collecting(struct attached_session *s)
 }
 
 /* Perf events come before the library: samples flow from here on, their names follow when it is attached. */
-static int prepare(struct attached_session *s, struct err *e)
+static int cpu_session_prepare(struct attached_session *s, struct err *e)
 {
-	struct cpu_own *o = own_of(s);
+	struct cpu_own *o = cpu_session_own(s);
 	cpu_account_init(&o->account, s->q->target);
 	cpu_account_begin(&o->account);
 	STEP("start-perf");
@@ -149,56 +149,56 @@ static int prepare(struct attached_session *s, struct err *e)
 
 /* attached ----------------------------------------------------------------------------------------------------------- */
 
-static int start(struct attached_session *s, struct err *e)
+static int cpu_session_start(struct attached_session *s, struct err *e)
 {
 	STEP("start-timers");
-	if (own_of(s)->perf)
+	if (cpu_session_own(s)->perf)
 		return 0;
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
 }
 
 static void note_samples(struct attached_session *s)
 {
-	s->samples = (int64_t)cpu_collect_sample_count(own_of(s)->collect);
-	s->first_sample_ns = cpu_collect_first_sample_ns(own_of(s)->collect);
+	s->samples = (int64_t)cpu_collect_sample_count(cpu_session_own(s)->collect);
+	s->first_sample_ns = cpu_collect_first_sample_ns(cpu_session_own(s)->collect);
 	s->eager = s->eager && !s->first_sample_ns;
 }
 
-static void drain(struct attached_session *s)
+static void drain_perf_pump(struct attached_session *s)
 {
-	struct cpu_own *o = own_of(s);
+	struct cpu_own *o = cpu_session_own(s);
 	if (o->pump)
-		perf_pump_take(o->pump, on_perf_sample, on_comm, o->collect);
+		perf_pump_take(o->pump, on_perf_sample, on_perf_comm, o->collect);
 	if (cpu_collect_wants_flush(o->collect))
 		cpu_collect_flush(o->collect, attached_session_resolve, s);
 	note_samples(s);
 }
 
 /* The runtime tells when it collects garbage; the library's room for that is bounded, so it is fetched while the session runs. */
-static void fetch_collections(struct attached_session *s)
+static void cpu_session_fetch_gcs(struct attached_session *s)
 {
 	const struct channel_collection *list;
 	size_t count;
 	if (attached_session_collections(s, &list, &count) == 0)
-		capture_set_collections(&own_of(s)->capture, list, count, s->started_ns);
+		capture_set_collections(&cpu_session_own(s)->capture, list, count, s->started_ns);
 }
 
 /* While the process is stopped the samples wait for their names, until the last tick. */
-static void tick(struct attached_session *s, bool last)
+static void cpu_session_tick(struct attached_session *s, bool last)
 {
-	drain(s);
+	drain_perf_pump(s);
 	if (last || attached_session_may_ask(s))
-		cpu_collect_flush(own_of(s)->collect, attached_session_resolve, s);
-	fetch_collections(s);
-	cpu_account_update(&own_of(s)->account);
+		cpu_collect_flush(cpu_session_own(s)->collect, attached_session_resolve, s);
+	cpu_session_fetch_gcs(s);
+	cpu_account_update(&cpu_session_own(s)->account);
 	note_samples(s);
 	if (last)
-		cpu_collect_finish(own_of(s)->collect);
+		cpu_collect_finish(cpu_session_own(s)->collect);
 }
 
-static int serve(struct attached_session *s, struct err *e)
+static int cpu_session_serve(struct attached_session *s, struct err *e)
 {
-	int n = profiler_channel_poll(s->attach.channel, on_timer_sample, own_of(s)->collect, clock_mono_ms(), e);
+	int n = profiler_channel_poll(s->attach.channel, on_timer_sample, cpu_session_own(s)->collect, clock_mono_ms(), e);
 	note_samples(s);
 	return n;
 }
@@ -208,7 +208,7 @@ static void take_last_samples(struct attached_session *s)
 {
 	struct err e = ERR_INIT;
 	for (int turn = 0; turn < LAST_TURNS; turn++) {
-		if (serve(s, &e) < 0) {
+		if (cpu_session_serve(s, &e) < 0) {
 			if (!s->broken)
 				attached_session_no_answer(s, "the last samples could not be read", &e);
 			return;
@@ -216,19 +216,19 @@ static void take_last_samples(struct attached_session *s)
 	}
 }
 
-static int stop(struct attached_session *s, struct err *e)
+static int cpu_session_stop(struct attached_session *s, struct err *e)
 {
 	struct err inner = ERR_INIT;
 	(void)e;
-	if (own_of(s)->perf) {
-		own_of(s)->left_group = perf_sampler_left_group(own_of(s)->perf);
-		perf_sampler_stop(own_of(s)->perf);
-		perf_pump_stop(own_of(s)->pump);
+	if (cpu_session_own(s)->perf) {
+		cpu_session_own(s)->left_group = perf_sampler_left_group(cpu_session_own(s)->perf);
+		perf_sampler_stop(cpu_session_own(s)->perf);
+		perf_pump_stop(cpu_session_own(s)->pump);
 		return 0;
 	}
 	if (attached_session_may_ask(s) && profiler_channel_sample_stop(s->attach.channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the timers could not be stopped in order", &inner);
-	own_of(s)->sampling = profiler_channel_sampling(s->attach.channel);
+	cpu_session_own(s)->sampling = profiler_channel_sampling(s->attach.channel);
 	take_last_samples(s);
 	return 0;
 }
@@ -238,14 +238,14 @@ static int stop(struct attached_session *s, struct err *e)
 /* What the report therefore lacks. */
 static void note_limits(struct attached_session *s)
 {
-	const struct cpu_capture *c = &own_of(s)->capture;
-	const struct channel_sampling *x = &own_of(s)->sampling;
+	const struct cpu_capture *c = &cpu_session_own(s)->capture;
+	const struct channel_sampling *x = &cpu_session_own(s)->sampling;
 	struct limits *l = &s->facts.limits;
 	if (cpu_capture_too_few(c))
 		limits_note(l, "samples", cpu_capture_due(c), (int64_t)c->sample_count,
 			    "%zu samples came where %lld were due by the CPU time that the process used: shares say little.", c->sample_count,
 			    (long long)cpu_capture_due(c));
-	if (own_of(s)->left_group)
+	if (cpu_session_own(s)->left_group)
 		limits_note(l, "group", -1, -1,
 			    "The process was moved to another control group during the session: what it did afterwards is not in this report.");
 	if (x->flags & CHANNEL_SAMPLING_THREADS_UNKNOWN)
@@ -256,9 +256,9 @@ static void note_limits(struct attached_session *s)
 			    x->untimed, (double)x->untimed_cpu_ns / 1e9, (double)x->cpu_ns / 1e9);
 }
 
-static void take(struct attached_session *s)
+static void cpu_session_take(struct attached_session *s)
 {
-	struct cpu_own *o = own_of(s);
+	struct cpu_own *o = cpu_session_own(s);
 	if (o->perf) {
 		perf_pump_stop(o->pump);
 		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
@@ -281,35 +281,35 @@ static void take(struct attached_session *s)
 	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;
 }
 
-static bool any(const struct attached_session *s)
+static bool cpu_session_any(const struct attached_session *s)
 {
-	return own_of(s)->capture.sample_count > 0;
+	return cpu_session_own(s)->capture.sample_count > 0;
 }
 
-static int report(struct attached_session *s, struct report_result *out, struct err *e)
+static int cpu_session_report(struct attached_session *s, struct report_result *out, struct err *e)
 {
-	struct cpu_own *o = own_of(s);
+	struct cpu_own *o = cpu_session_own(s);
 	session_facts_copy(&o->capture.facts, &s->facts);
 	return cpu_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
-static void fini(struct attached_session *s)
+static void cpu_session_fini(struct attached_session *s)
 {
-	cpu_capture_fini(&own_of(s)->capture);
+	cpu_capture_fini(&cpu_session_own(s)->capture);
 }
 
 const struct session_profiler cpu_session = {
 	.name = "CPUHotpaths",
 	.nothing = {REASON_NoSamples, "no sample was taken: the process used too little CPU during the session"},
 	.own_size = sizeof(struct cpu_own),
-	.prepare = prepare,
-	.start = start,
-	.serve = serve,
-	.readable = drain,
-	.tick = tick,
-	.stop = stop,
-	.take = take,
-	.any = any,
-	.report = report,
-	.fini = fini,
+	.prepare = cpu_session_prepare,
+	.start = cpu_session_start,
+	.serve = cpu_session_serve,
+	.readable = drain_perf_pump,
+	.tick = cpu_session_tick,
+	.stop = cpu_session_stop,
+	.take = cpu_session_take,
+	.any = cpu_session_any,
+	.report = cpu_session_report,
+	.fini = cpu_session_fini,
 };

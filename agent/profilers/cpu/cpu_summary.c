@@ -12,7 +12,7 @@
 #define LEAST_PERCENT 0.5
 
 /* Who calls it, as far as that tells something: an await is resumed by the pool's own machinery. */
-static void put_caller(const struct cpu_analysis *a, uint32_t method, struct buf *out)
+static void put_caller_cell(const struct cpu_analysis *a, uint32_t method, struct buf *out)
 {
 	struct cpu_edge caller;
 	if (!cpu_edges_callers(a, method, &caller, 1) || caller.method == CPU_NO_METHOD)
@@ -23,7 +23,7 @@ static void put_caller(const struct cpu_analysis *a, uint32_t method, struct buf
 		report_markdown_name(out, a->methods[caller.method].name, CALLER_CHARS);
 }
 
-static void put_methods(const struct cpu_analysis *a, struct buf *out)
+static void put_methods_table(const struct cpu_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n| self | total | method | called from |\n|---:|---:|---|---|\n");
 	for (size_t i = 0; i < a->method_count && i < TOP_METHODS; i++) {
@@ -38,7 +38,7 @@ static void put_methods(const struct cpu_analysis *a, struct buf *out)
 		buf_puts(out, " | ");
 		report_markdown_name(out, m->name, NAME_CHARS);
 		buf_puts(out, m->marks & METHOD_ASYNC ? " async | " : m->marks & METHOD_ITERATOR ? " iterator | " : " | ");
-		put_caller(a, a->by_self[i], out);
+		put_caller_cell(a, a->by_self[i], out);
 		buf_puts(out, " |\n");
 	}
 }
@@ -57,6 +57,6 @@ void cpu_summary_write(const void *source, struct report_file *f)
 		buf_printf(&more, ", %lld with an incomplete stack", (long long)cpu_capture_incomplete(c));
 	report_head_summary_begin(&s->head, f);
 	if (s->analysis->samples)
-		put_methods(s->analysis, &f->text);
+		put_methods_table(s->analysis, &f->text);
 	report_head_summary_end(&s->head, buf_str(&more), "the flame graph is in report.html", f);
 }

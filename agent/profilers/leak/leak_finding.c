@@ -21,7 +21,7 @@ const char *leak_finding_name(enum leak_finding f)
 	return names[f];
 }
 
-static int64_t most(int64_t a, int64_t b)
+static int64_t max_i64(int64_t a, int64_t b)
 {
 	return a > b ? a : b;
 }
@@ -68,16 +68,16 @@ static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diag
 
 static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagnosis *d)
 {
-	int64_t least = most(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
+	int64_t least = max_i64(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
 	if (is_young(m))
-		least = most(least, UNMANAGED_YOUNG_BYTES);
-	least = most(least, (d->heap_bytes + most(d->free_bytes, 0)) / BOOKKEEPING_PART);
+		least = max_i64(least, UNMANAGED_YOUNG_BYTES);
+	least = max_i64(least, (d->heap_bytes + max_i64(d->free_bytes, 0)) / BOOKKEEPING_PART);
 	return d->memory_known && d->unmanaged_bytes >= least && unmanaged_goes_on(m, d);
 }
 
 static bool free_memory_grows(const struct leak_model *m, const struct leak_diagnosis *d)
 {
-	return d->memory_known && d->free_bytes >= most(FREE_BYTES, process_bytes(m) / FREE_PART);
+	return d->memory_known && d->free_bytes >= max_i64(FREE_BYTES, process_bytes(m) / FREE_PART);
 }
 
 /* Pinned objects became more, and so did the gaps between objects, which may lie in memory that the heap had before. */
@@ -85,7 +85,7 @@ static bool is_torn(const struct leak_model *m)
 {
 	const struct leak_walk *first = &m->walks[0], *last = &m->walks[m->walk_count - 1];
 	int64_t gaps = (int64_t)(last->free_bytes - first->free_bytes), least = (int64_t)last->bytes / FREE_PART;
-	return last->pinned_objects >= first->pinned_objects + LEAST_PINNED && gaps >= most(FREE_BYTES, least);
+	return last->pinned_objects >= first->pinned_objects + LEAST_PINNED && gaps >= max_i64(FREE_BYTES, least);
 }
 
 /* What pins, whether it is said to grow or not. */
@@ -98,7 +98,7 @@ static const struct leak_group *pinned_group(const struct leak_model *m, const s
 	return NULL;
 }
 
-static void choose(const struct leak_model *m, struct leak_diagnosis *d)
+static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	static const struct {
 		enum leak_verdict verdict;
@@ -177,7 +177,7 @@ static void choose_holders(const struct leak_model *m, struct leak_diagnosis *ou
 	out->held_bytes = (int64_t)by[LEAK_GROWS];
 	out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
 	measure_memory(m, out);
-	choose(m, out);
+	choose_leak_finding(m, out);
 }
 
 void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)

@@ -96,7 +96,7 @@ static void add_array(struct search *s, uint32_t step)
 }
 
 /* Parents stand before their children. */
-static void find_groups(struct search *s)
+static void find_leak_groups(struct search *s)
 {
 	const struct leak_model *m = s->m;
 	for (uint32_t i = 0; i < m->step_count; i++) {
@@ -192,7 +192,7 @@ static bool is_large(const struct leak_model *m, uint32_t step)
 	return f->count && f->bytes / f->count >= LARGE_OBJECT_BYTES;
 }
 
-static void judge(const struct leak_model *m, struct leak_group *g, uint64_t material)
+static void judge_leak_group(const struct leak_model *m, struct leak_group *g, uint64_t material)
 {
 	size_t last = m->walk_count - 1;
 	struct leak_series s = {
@@ -218,7 +218,7 @@ static void judge(const struct leak_model *m, struct leak_group *g, uint64_t mat
 	g->pattern = leak_pattern_of(m, g->payload);
 }
 
-static int by_weight(const void *a, const void *b)
+static int leak_group_by_growth(const void *a, const void *b)
 {
 	const struct leak_group *x = a, *y = b;
 	bool gx = x->verdict == LEAK_GROWS, gy = y->verdict == LEAK_GROWS;
@@ -240,7 +240,7 @@ static void keep_grown(struct leak_groups *g)
 	}
 	g->count = kept;
 	if (kept)
-		qsort(g->items, kept, sizeof *g->items, by_weight);
+		qsort(g->items, kept, sizeof *g->items, leak_group_by_growth);
 }
 
 void leak_groups_find(const struct leak_model *m, struct leak_groups *out)
@@ -251,12 +251,12 @@ void leak_groups_find(const struct leak_model *m, struct leak_groups *out)
 	AUTO_FREE uint32_t *heaviest = heaviest_children(m);
 	memset(group_of, 0xff, m->step_count * sizeof *group_of);
 	struct search s = {m, out, 0, is, group_of, out->material_bytes / 4};
-	find_groups(&s);
+	find_leak_groups(&s);
 	find_mixtures(&s);
 	for (size_t i = 0; i < out->count; i++) {
 		struct leak_group *g = &out->items[i];
 		g->payload = payload_of(m, g->element, heaviest);
-		judge(m, g, out->material_bytes);
+		judge_leak_group(m, g, out->material_bytes);
 	}
 	keep_grown(out);
 }

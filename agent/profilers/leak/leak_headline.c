@@ -15,25 +15,25 @@ struct words {
 	struct buf line;
 };
 
-static size_t room(const struct words *w)
+static size_t leak_line_room(const struct words *w)
 {
 	size_t used = phrase_chars(buf_str(&w->line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
-static void put_name(struct words *w, uint32_t step, size_t max_chars)
+static void headline_name(struct words *w, uint32_t step, size_t max_chars)
 {
 	leak_words_name(&w->line, w->m, step, max_chars);
 }
 
-static void put_period(struct words *w)
+static void headline_period(struct words *w)
 {
 	leak_words_period(&w->line, w->m);
 }
 
-static void put_if_room(struct words *w, const char *phrase)
+static void headline_phrase_if_room(struct words *w, const char *phrase)
 {
-	if (phrase_chars(phrase) <= room(w))
+	if (phrase_chars(phrase) <= leak_line_room(w))
 		buf_puts(&w->line, phrase);
 }
 
@@ -46,7 +46,7 @@ static void put_forecast_if_room(struct words *w)
 		return;
 	buf_puts(&b, "; limit in ");
 	leak_put_time(&b, f->seconds);
-	put_if_room(w, buf_str(&b));
+	headline_phrase_if_room(w, buf_str(&b));
 }
 
 static void headline_grows(struct words *w)
@@ -71,10 +71,10 @@ static void headline_grows(struct words *w)
 			buf_printf(&w->line, "Handlers of %s pile up: ", buf_str(&event));
 		else
 			buf_puts(&w->line, pile[g->pattern]);
-		leak_words_more(&w->line, w->m, g, room(w) > 44 ? room(w) - 30 : 14);
+		leak_words_more(&w->line, w->m, g, leak_line_room(w) > 44 ? leak_line_room(w) - 30 : 14);
 		buf_printf(&w->line, ", %s", buf_str(&rate));
 	} else {
-		put_name(w, leak_words_root(w->m, g->holder), 45);
+		headline_name(w, leak_words_root(w->m, g->holder), 45);
 		buf_printf(&w->line, " grows by %s", buf_str(&rate));
 	}
 	put_forecast_if_room(w);
@@ -110,16 +110,16 @@ static void headline_calm(struct words *w)
 			break;
 		}
 		buf_puts(&w->line, "Too early to tell: it just started, ");
-		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 12);
+		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 12);
 		buf_puts(&w->line, " + ");
 		size_text_bytes(&w->line, (uint64_t)d->group->grown_bytes);
 		break;
 	case LEAK_FOUND_UNCERTAIN:
 		buf_puts(&w->line, "May grow: ");
-		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 28);
+		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 28);
 		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " jumped to ");
 		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
-		put_period(w);
+		headline_period(w);
 		break;
 	case LEAK_FOUND_LEVELLED_OFF:
 		if (!d->group) {
@@ -127,7 +127,7 @@ static void headline_calm(struct words *w)
 			break;
 		}
 		buf_puts(&w->line, "No leak: ");
-		put_name(w, leak_words_root(w->m, d->group->holder), room(w) - 36);
+		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 36);
 		buf_puts(&w->line, " filled up to ");
 		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
 		buf_puts(&w->line, " and stays");
@@ -138,7 +138,7 @@ static void headline_calm(struct words *w)
 		break;
 	case LEAK_FOUND_STEADY:
 		buf_puts(&w->line, "No leak: nothing grew");
-		put_period(w);
+		headline_period(w);
 		buf_puts(&w->line, ", the heap holds ");
 		size_text_bytes(&w->line, (uint64_t)(w->m->walks[w->m->walk_count - 1].bytes));
 		break;
@@ -147,7 +147,7 @@ static void headline_calm(struct words *w)
 	}
 }
 
-static void put_headline(struct words *w)
+static void put_leak_headline(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
 	double minutes = leak_model_seconds(w->m) / 60;
@@ -160,7 +160,7 @@ static void put_headline(struct words *w)
 		size_text_bytes(&w->line, (uint64_t)(d->unmanaged_bytes / minutes));
 		buf_printf(&w->line, "/min (%s)", memory_kind_name(leak_words_memory(w->m)));
 		if (d->held_bytes == 0)
-			put_if_room(w, ", not the heap");
+			headline_phrase_if_room(w, ", not the heap");
 		put_forecast_if_room(w);
 		break;
 	case LEAK_FOUND_FREE_MEMORY:
@@ -177,7 +177,7 @@ char *leak_headline_make(const struct leak_model *m, const struct leak_diagnosis
 	AUTO_BUF struct buf shown;
 	buf_init(&w.line, DIAGNOSIS_MAX_BYTES);
 	buf_init(&shown, DIAGNOSIS_MAX_BYTES);
-	put_headline(&w);
+	put_leak_headline(&w);
 	method_name_shorten(buf_str(&w.line), HEADLINE_MAX_CHARS, &shown); /* as it is, when it fits */
 	buf_fini(&w.line);
 	return buf_steal(&shown);

@@ -25,7 +25,7 @@ struct words {
 };
 
 /* Lines that no longer fit are left out: the most telling ones come first. */
-static void end_line(struct words *w)
+static void end_leak_line(struct words *w)
 {
 	size_t needed = w->line.len + (w->text.len ? 1 : 0);
 	if (w->line.len && w->text.len + needed < DIAGNOSIS_MAX_BYTES) {
@@ -36,7 +36,7 @@ static void end_line(struct words *w)
 	buf_reset(&w->line);
 }
 
-static void put_name(struct words *w, uint32_t step, size_t max_chars)
+static void put_step_name(struct words *w, uint32_t step, size_t max_chars)
 {
 	leak_words_name(&w->line, w->m, step, max_chars);
 }
@@ -47,7 +47,7 @@ static void put_rate(struct words *w, double bytes_per_minute)
 	buf_puts(&w->line, " a minute");
 }
 
-static void put_period(struct words *w)
+static void put_leak_period(struct words *w)
 {
 	leak_words_period(&w->line, w->m);
 }
@@ -65,16 +65,16 @@ static void put_group(struct words *w, const struct leak_group *g)
 		buf_puts(&w->line, "+ ");
 	size_text_bytes(&w->line, (uint64_t)g->grown_bytes);
 	buf_putc(&w->line, ')');
-	put_period(w);
+	put_leak_period(w);
 	if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, PATH_CHARS))
 		buf_printf(&w->line, ", held by handlers of the event %s", buf_str(&event));
 	else if (how[0])
 		buf_printf(&w->line, ", held %s", how);
 	buf_putc(&w->line, '.');
-	end_line(w);
+	end_leak_line(w);
 	buf_puts(&w->line, "Path: ");
 	leak_put_path(&w->line, w->m, g->payload, PATH_CHARS);
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_course(struct words *w)
@@ -90,7 +90,7 @@ static void put_course(struct words *w)
 		leak_put_time(&w->line, w->m->uptime_ms / 1000 + 1);
 		buf_puts(&w->line, " before: it may still be warming up.");
 	}
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_forecast(struct words *w)
@@ -122,10 +122,10 @@ static void put_forecast(struct words *w)
 		}
 		buf_putc(&w->line, '.');
 	}
-	end_line(w);
+	end_leak_line(w);
 }
 
-static void put_next(struct words *w)
+static void put_next_groups(struct words *w)
 {
 	const struct leak_groups *g = &w->d->groups;
 	size_t named = 0;
@@ -133,7 +133,7 @@ static void put_next(struct words *w)
 		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS)
 			continue;
 		buf_puts(&w->line, named++ ? ", " : "Also: ");
-		put_name(w, leak_words_root(w->m, g->items[i].holder), TYPE_CHARS);
+		put_step_name(w, leak_words_root(w->m, g->items[i].holder), TYPE_CHARS);
 		buf_puts(&w->line, " ");
 		leak_words_more(&w->line, w->m, &g->items[i], TYPE_CHARS);
 		buf_puts(&w->line, " (");
@@ -142,7 +142,7 @@ static void put_next(struct words *w)
 	}
 	if (named)
 		buf_putc(&w->line, '.');
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_growth_of(struct words *w, const char *what, int64_t bytes)
@@ -152,13 +152,13 @@ static void put_growth_of(struct words *w, const char *what, int64_t bytes)
 	size_text_bytes(&w->line, (uint64_t)(bytes < 0 ? -bytes : bytes));
 }
 
-static void put_memory(struct words *w)
+static void put_leak_memory(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
 	if (!d->memory_known) {
 		if (w->m->walk_count >= 2) {
 			buf_puts(&w->line, "Memory outside the heap is unknown: the agent may not read this process's memory map.");
-			end_line(w);
+			end_leak_line(w);
 		}
 		return;
 	}
@@ -167,7 +167,7 @@ static void put_memory(struct words *w)
 	put_growth_of(w, ", free in the heap", d->free_bytes);
 	put_growth_of(w, ", unmanaged", d->unmanaged_bytes);
 	buf_putc(&w->line, '.');
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_mappings(struct words *w)
@@ -186,7 +186,7 @@ static void put_mappings(struct words *w)
 	}
 	if (named)
 		buf_putc(&w->line, '.');
-	end_line(w);
+	end_leak_line(w);
 	memory_growth_free(grown, count);
 }
 
@@ -215,38 +215,38 @@ static void put_free_memory(struct words *w)
 	buf_puts(&w->line, "; large objects: ");
 	size_text_bytes(&w->line, (uint64_t)last->spaces[HEAP_GEN_LOH].used);
 	buf_putc(&w->line, '.');
-	end_line(w);
+	end_leak_line(w);
 	buf_puts(&w->line, w->d->torn ? "A collection cannot move pinned objects, and the gaps around them stay: free handles (GCHandle.Free) early, "
 					"and allocate long-lived pinned buffers together (GC.AllocateArray(pinned: true), a pool)."
 				      : "The runtime returns it when memory gets short; DOTNET_GCConserveMemory or a lower memory limit makes it do so "
 					"earlier. Short-lived pinned and large objects fragment the heap: pool them.");
-	end_line(w);
+	end_leak_line(w);
 }
 
-static void put_large(struct words *w)
+static void put_large_group(struct words *w)
 {
 	if (!w->d->group->large)
 		return;
 	buf_puts(&w->line, "They are on the large object heap, which is collected only by gen 2 GCs and not compacted by default: pool them, or keep them in "
 			   "pieces of less than 85,000 bytes.");
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_uncertain(struct words *w)
 {
 	if (w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
 		buf_puts(&w->line, "It is reachable only from a root that was not read, or not yet collected: run the session again with roots: Exact.");
-		end_line(w);
+		end_leak_line(w);
 		return;
 	}
 	if (w->m->walk_count == 2) {
 		buf_puts(&w->line, "Two heap snapshots cannot tell a leak from a cache that fills up: run it again with memoryLeak.walks: 3 or more.");
-		end_line(w);
+		end_leak_line(w);
 		return;
 	}
 	buf_puts(&w->line, "A list or dictionary that is full doubles its array, then does not grow for twice as long as before: profile for "
 			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_churn(struct words *w)
@@ -265,9 +265,9 @@ static void put_churn(struct words *w)
 		const struct leak_group *g = leak_groups_first(&d->groups, kinds[i].verdict);
 		size_text_bytes(&w->line, (uint64_t)by[kinds[i].verdict]);
 		buf_printf(&w->line, " more %s, most of it ", kinds[i].what);
-		put_name(w, g->payload, TYPE_CHARS);
+		put_step_name(w, g->payload, TYPE_CHARS);
 		buf_putc(&w->line, '.');
-		end_line(w);
+		end_leak_line(w);
 	}
 }
 
@@ -278,31 +278,31 @@ static void put_floor(struct words *w)
 	buf_puts(&w->line, "Less than ");
 	put_rate(w, w->d->detectable_per_minute);
 	buf_puts(&w->line, " would not be seen");
-	put_period(w);
+	put_leak_period(w);
 	buf_puts(&w->line, ": measure for longer to rule it out.");
-	end_line(w);
+	end_leak_line(w);
 }
 
 static void put_types_growth(struct words *w)
 {
 	leak_types_put_growth(w->m, w->d, &w->line);
-	end_line(w);
+	end_leak_line(w);
 }
 
-static void put_lines(struct words *w)
+static void put_leak_lines(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
 	leak_types_put_needs(w->m, &w->line);
-	end_line(w);
+	end_leak_line(w);
 	switch (d->finding) {
 	case LEAK_FOUND_GROWS:
 		put_group(w, d->group);
 		buf_puts(&w->line, leak_pattern_remedy(d->group->pattern));
-		end_line(w);
-		put_large(w);
+		end_leak_line(w);
+		put_large_group(w);
 		put_forecast(w);
 		put_course(w);
-		put_next(w);
+		put_next_groups(w);
 		break;
 	case LEAK_FOUND_TYPES:
 		put_types_growth(w);
@@ -312,9 +312,9 @@ static void put_lines(struct words *w)
 	case LEAK_FOUND_UNMANAGED:
 		put_mappings(w);
 		buf_puts(&w->line, unmanaged_remedy(leak_words_memory(w->m)));
-		end_line(w);
+		end_leak_line(w);
 		put_forecast(w);
-		put_next(w);
+		put_next_groups(w);
 		break;
 	case LEAK_FOUND_FREE_MEMORY:
 		if (d->group)
@@ -333,17 +333,17 @@ static void put_lines(struct words *w)
 			put_types_growth(w);
 		if (d->finding == LEAK_FOUND_WARMING_UP) {
 			buf_puts(&w->line, "Ask again when it has run for some minutes, or with memoryLeak.walks: 5.");
-			end_line(w);
+			end_leak_line(w);
 		}
 		break;
 	case LEAK_FOUND_UNKNOWN:
 		buf_puts(&w->line, "Growth is told by two walks or more: let the session run to its end.");
-		end_line(w);
+		end_leak_line(w);
 		return;
 	default:
 		break;
 	}
-	put_memory(w);
+	put_leak_memory(w);
 	put_churn(w);
 	if (d->finding != LEAK_FOUND_GROWS && d->finding != LEAK_FOUND_UNMANAGED)
 		put_floor(w);
@@ -356,8 +356,8 @@ void leak_lines_make(const struct leak_model *m, struct leak_diagnosis *d)
 	buf_init(&w.text, DIAGNOSIS_MAX_BYTES);
 	d->headline = leak_headline_make(m, d);
 	buf_puts(&w.line, d->headline);
-	end_line(&w);
-	put_lines(&w);
+	end_leak_line(&w);
+	put_leak_lines(&w);
 	d->text = buf_steal(&w.text);
 	buf_fini(&w.line);
 	buf_fini(&w.text);

@@ -44,7 +44,7 @@ const char *leak_model_text(const struct leak_model *m, uint32_t text)
 	return text == LEAK_NONE ? "" : m->texts[text];
 }
 
-static uint32_t intern(struct leak_model *m, const char *text)
+static uint32_t intern_text(struct leak_model *m, const char *text)
 {
 	if (!text || !text[0])
 		return LEAK_NONE;
@@ -60,7 +60,7 @@ static uint32_t intern(struct leak_model *m, const char *text)
 	return (uint32_t)m->text_count++;
 }
 
-static uint32_t hash_of(uint32_t a, uint32_t b, uint32_t c)
+static uint32_t hash_step_key(uint32_t a, uint32_t b, uint32_t c)
 {
 	uint32_t all[] = {a, b, c};
 	return index_hash(INDEX_HASH_START, all, sizeof all);
@@ -81,7 +81,7 @@ static uint32_t find_step(const struct leak_model *m, uint32_t hash, const struc
 /* The array and what stands beside it grow together. */
 static uint32_t add_step(struct leak_model *m, const struct leak_step *s)
 {
-	uint32_t hash = hash_of(s->parent, s->name, (uint32_t)s->root), i = find_step(m, hash, s);
+	uint32_t hash = hash_step_key(s->parent, s->name, (uint32_t)s->root), i = find_step(m, hash, s);
 	if (i != LEAK_NONE) {
 		if (m->steps[i].field == LEAK_NONE)
 			m->steps[i].field = s->field;
@@ -103,7 +103,7 @@ static uint32_t add_step(struct leak_model *m, const struct leak_step *s)
 
 uint32_t leak_model_root(struct leak_model *m, enum leak_root kind, const char *label)
 {
-	uint32_t name = intern(m, label);
+	uint32_t name = intern_text(m, label);
 	struct leak_step s = {.parent = LEAK_NONE, .name = name, .shown = name, .module = LEAK_NONE, .field = LEAK_NONE, .root = kind};
 	return add_step(m, &s);
 }
@@ -114,10 +114,10 @@ uint32_t leak_model_step(struct leak_model *m, uint32_t parent, const char *type
 		return LEAK_NONE; /* the step above found no place */
 	struct leak_step s = {
 		.parent = parent,
-		.name = intern(m, type),
-		.shown = intern(m, shown),
-		.module = intern(m, module),
-		.field = intern(m, field),
+		.name = intern_text(m, type),
+		.shown = intern_text(m, shown),
+		.module = intern_text(m, module),
+		.field = intern_text(m, field),
 		.root = m->steps[parent].root,
 		.depth = m->steps[parent].depth + 1,
 	};
@@ -126,15 +126,15 @@ uint32_t leak_model_step(struct leak_model *m, uint32_t parent, const char *type
 
 void leak_model_name_field(struct leak_model *m, uint32_t step, const char *field)
 {
-	uint32_t text = intern(m, field);
+	uint32_t text = intern_text(m, field);
 	if (text != LEAK_NONE)
 		m->steps[step].field = text;
 }
 
 uint32_t leak_model_type(struct leak_model *m, const char *name, const char *module)
 {
-	struct leak_type t = {.name = intern(m, name), .module = intern(m, module)};
-	uint32_t hash = hash_of(t.name, t.module, 0), i;
+	struct leak_type t = {.name = intern_text(m, name), .module = intern_text(m, module)};
+	uint32_t hash = hash_step_key(t.name, t.module, 0), i;
 	size_t at = hash, cap = m->type_cap;
 	while ((i = index_set_next(&m->by_type, hash, &at)) != INDEX_NONE) {
 		if (m->types[i].name == t.name && m->types[i].module == t.module)

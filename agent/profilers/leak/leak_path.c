@@ -6,7 +6,7 @@
 #define NAME_CHARS 70
 #define MAX_STEPS 64
 
-static size_t chars(const char *s)
+static size_t utf8_chars(const char *s)
 {
 	size_t n = 0;
 	for (; *s; s++)
@@ -15,7 +15,7 @@ static size_t chars(const char *s)
 }
 
 /* "Dictionary<int, Order>._entries": a step with the field of it that refers to the next one; that of an array's element is "[].value". */
-static void put_step(struct buf *out, const struct leak_model *m, uint32_t step, uint32_t next)
+static void put_path_step(struct buf *out, const struct leak_model *m, uint32_t step, uint32_t next)
 {
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, 4096);
@@ -48,9 +48,9 @@ void leak_put_path(struct buf *out, const struct leak_model *m, uint32_t step, s
 				continue;
 			if (i)
 				buf_puts(&b, i == first && first > 1 ? " -> \xe2\x80\xa6 -> " : " -> ");
-			put_step(&b, m, way[count - 1 - i], i + 1 < count ? way[count - 2 - i] : LEAK_NONE);
+			put_path_step(&b, m, way[count - 1 - i], i + 1 < count ? way[count - 2 - i] : LEAK_NONE);
 		}
-		if (chars(buf_str(&b)) <= max_chars || first + 1 >= count) {
+		if (utf8_chars(buf_str(&b)) <= max_chars || first + 1 >= count) {
 			method_name_printable(buf_str(&b), max_chars * 4, out);
 			return;
 		}

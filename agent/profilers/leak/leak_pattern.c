@@ -44,7 +44,7 @@ const char *leak_pattern_remedy(enum leak_pattern p)
 	return patterns[p].remedy;
 }
 
-static bool begins(const char *s, const char *with)
+static bool type_begins_with(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
 }
@@ -53,7 +53,7 @@ bool leak_pattern_is_framework(const char *type)
 {
 	static const char *const words[] = {"object", "string", "byte", "char", "int", "long", "bool", "short", "double", "float",
 					    "uint", "ulong", "ushort", "sbyte", "decimal", "nint", "nuint"};
-	if (begins(type, "System.") || begins(type, "Microsoft.") || begins(type, "Interop"))
+	if (type_begins_with(type, "System.") || type_begins_with(type, "Microsoft.") || type_begins_with(type, "Interop"))
 		return true;
 	size_t n = strcspn(type, "[<?"); /* keywords and arrays of them */
 	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
@@ -92,7 +92,7 @@ static bool is_collection(const char *type)
 	static const char *const spaces[] = {"System.Collections.", "Microsoft.Extensions.Caching.", "System.Runtime.Caching."};
 	size_t n = strlen(type);
 	for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
-		if (begins(type, spaces[i]))
+		if (type_begins_with(type, spaces[i]))
 			return true;
 	}
 	return n > 2 && strcmp(type + n - 2, "[]") == 0;

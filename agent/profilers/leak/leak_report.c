@@ -9,7 +9,7 @@
 
 EMBED_FILE(".rodata.report_assets", leak_view, "agent/profilers/leak/leak_view.js");
 
-static void put_page(const void *source, struct report_file *f)
+static void put_leak_page(const void *source, struct report_file *f)
 {
 	static const char footer[] = "The same for programs: report.json.";
 	const struct leak_source *s = source;
@@ -20,7 +20,7 @@ static void put_page(const void *source, struct report_file *f)
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", leak_summary_write},
 	{"report.json", "application/json", leak_json_write},
-	{"report.html", "text/html; charset=utf-8", put_page},
+	{"report.html", "text/html; charset=utf-8", put_leak_page},
 };
 
 const char *leak_root_name(enum leak_root r)
@@ -36,7 +36,7 @@ int64_t leak_source_type_grown(const struct leak_model *m, uint32_t type)
 	return (int64_t)(leak_model_type_at(m, type, last)->bytes - leak_model_type_at(m, type, 0)->bytes);
 }
 
-static int by_growth(const void *a, const void *b, void *model)
+static int leak_type_by_growth(const void *a, const void *b, void *model)
 {
 	const struct leak_model *m = model;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
@@ -52,7 +52,7 @@ static uint32_t *sorted_types(const struct leak_model *m)
 	uint32_t *types = mem_calloc(m->type_count + 1, sizeof *types);
 	for (uint32_t i = 0; i < m->type_count; i++)
 		types[i] = i;
-	qsort_r(types, m->type_count, sizeof *types, by_growth, (void *)m);
+	qsort_r(types, m->type_count, sizeof *types, leak_type_by_growth, (void *)m);
 	return types;
 }
 

@@ -36,7 +36,7 @@ struct leak_own {
 	int64_t walked_ns; /* the newest walk was over */
 };
 
-static struct leak_own *own_of(const struct attached_session *s)
+static struct leak_own *leak_session_own(const struct attached_session *s)
 {
 	return s->own;
 }
@@ -74,7 +74,7 @@ static bool read_account(const struct attached_session *s, const struct heap_sna
 /* The first and the newest account are kept. */
 static void note_account(struct attached_session *s, const struct heap_snapshot *h, struct leak_walk *w)
 {
-	struct leak_own *o = own_of(s);
+	struct leak_own *o = leak_session_own(s);
 	struct memory_account *a = o->begun ? &o->model.last : &o->model.first;
 	memory_account_fini(a);
 	memory_account_init(a);
@@ -109,7 +109,7 @@ static void read_container(const struct attached_session *s, struct leak_model *
 
 static void note_memory(struct attached_session *s)
 {
-	struct leak_own *o = own_of(s);
+	struct leak_own *o = leak_session_own(s);
 	uint64_t resident, anonymous;
 	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
 		leak_curve_add(&o->model.curve, clock_mono_ns(), anonymous);
@@ -118,9 +118,9 @@ static void note_memory(struct attached_session *s)
 /* walks ---------------------------------------------------------------------------------------------------------------- */
 
 /* From the snapshot to the model's row; the objects are forgotten. */
-static int look_into(const struct attached_session *s, const struct heap_snapshot *h, const struct leak_walk *w, struct err *e)
+static int analyze_snapshot(const struct attached_session *s, const struct heap_snapshot *h, const struct leak_walk *w, struct err *e)
 {
-	struct leak_model *m = &own_of(s)->model;
+	struct leak_model *m = &leak_session_own(s)->model;
 	const struct heap_graph_options options = {.dirfd = s->q->out_dirfd};
 	struct heap_graph *g = h->counts ? NULL : heap_graph_new(h, &options, e);
 	int rc = h->counts ? leak_take_counts(m, h, w->at_ns, e) : g ? leak_take(m, g, w->at_ns, e) : -1;
@@ -133,9 +133,9 @@ static int look_into(const struct attached_session *s, const struct heap_snapsho
 	return rc;
 }
 
-static int walk(struct attached_session *s, bool last, struct err *e)
+static int leak_session_walk(struct attached_session *s, bool last, struct err *e)
 {
-	struct leak_own *o = own_of(s);
+	struct leak_own *o = leak_session_own(s);
 	struct heap_snapshot *h = NULL;
 	struct leak_walk w = {0};
 	STEP("next-walk");
@@ -158,7 +158,7 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 	}
 	attached_session_progress(s, JOB_PROFILING);
 	attached_session_wait(s, LOOK_MS);
-	int rc = look_into(s, h, &w, e);
+	int rc = analyze_snapshot(s, h, &w, e);
 	heap_snapshot_free(h);
 	return rc;
 }
@@ -168,7 +168,7 @@ static int walk(struct attached_session *s, bool last, struct err *e)
 /* When the next walk between the ends is due (CLOCK_MONOTONIC); INT64_MAX: none is. */
 static int64_t due_ns(const struct attached_session *s)
 {
-	const struct leak_own *o = own_of(s);
+	const struct leak_own *o = leak_session_own(s);
 	int64_t left = s->q->spec->walks - (int64_t)walks_made(o);
 	if (left <= 1 || walks_made(o) >= LEAK_MAX_WALKS - 1 || o->later_count >= LATER_MAX - 1)
 		return INT64_MAX;
@@ -187,7 +187,7 @@ static void walk_between(struct attached_session *s)
 	struct err e = ERR_INIT;
 	if (due_ns(s) > clock_mono_ns() || !attached_session_may_ask(s))
 		return;
-	if (walk(s, false, &e) < 0) {
+	if (leak_session_walk(s, false, &e) < 0) {
 		attached_session_no_answer(s, "a heap walk between the first and the last could not be made", &e);
 		s->eager = false;
 	} else {
@@ -195,17 +195,17 @@ static void walk_between(struct attached_session *s)
 	}
 }
 
-static int start(struct attached_session *s, struct err *e)
+static int leak_session_start(struct attached_session *s, struct err *e)
 {
-	leak_model_init(&own_of(s)->model);
-	if (walk(s, false, e) < 0)
+	leak_model_init(&leak_session_own(s)->model);
+	if (leak_session_walk(s, false, e) < 0)
 		return -1;
-	s->counts_from_ns = own_of(s)->walked_ns;
+	s->counts_from_ns = leak_session_own(s)->walked_ns;
 	look_out(s);
 	return 0;
 }
 
-static void tick(struct attached_session *s, bool last)
+static void leak_session_tick(struct attached_session *s, bool last)
 {
 	note_memory(s);
 	if (last)
@@ -215,14 +215,14 @@ static void tick(struct attached_session *s, bool last)
 }
 
 /* The last walk. Without it one between must do; with one walk alone nothing can be said. */
-static int stop(struct attached_session *s, struct err *e)
+static int leak_session_stop(struct attached_session *s, struct err *e)
 {
 	struct err inner = ERR_INIT;
 	if (!attached_session_may_ask(s))
 		return 0;
-	if (walk(s, true, &inner) == 0)
+	if (leak_session_walk(s, true, &inner) == 0)
 		return 0;
-	if (walks_made(own_of(s)) < 2) {
+	if (walks_made(leak_session_own(s)) < 2) {
 		*e = inner;
 		return -1;
 	}
@@ -230,16 +230,16 @@ static int stop(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-static bool any(const struct attached_session *s)
+static bool leak_session_any(const struct attached_session *s)
 {
-	return walks_made(own_of(s)) >= 2;
+	return walks_made(leak_session_own(s)) >= 2;
 }
 
-static int report(struct attached_session *s, struct report_result *out, struct err *e)
+static int leak_session_report(struct attached_session *s, struct report_result *out, struct err *e)
 {
-	struct leak_own *o = own_of(s);
+	struct leak_own *o = leak_session_own(s);
 	for (size_t i = 0; i < o->later_count; i++) {
-		int rc = look_into(s, o->later[i].snapshot, &o->later[i].is, e);
+		int rc = analyze_snapshot(s, o->later[i].snapshot, &o->later[i].is, e);
 		heap_snapshot_free(o->later[i].snapshot);
 		o->later[i].snapshot = NULL;
 		if (rc < 0)
@@ -251,11 +251,11 @@ static int report(struct attached_session *s, struct report_result *out, struct 
 	return leak_report_write(&o->model, &s->facts, s->started_ns, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
-static void fini(struct attached_session *s)
+static void leak_session_fini(struct attached_session *s)
 {
-	for (size_t i = 0; i < own_of(s)->later_count; i++)
-		heap_snapshot_free(own_of(s)->later[i].snapshot);
-	leak_model_fini(&own_of(s)->model);
+	for (size_t i = 0; i < leak_session_own(s)->later_count; i++)
+		heap_snapshot_free(leak_session_own(s)->later[i].snapshot);
+	leak_model_fini(&leak_session_own(s)->model);
 }
 
 const struct session_profiler leak_session = {
@@ -263,11 +263,11 @@ const struct session_profiler leak_session = {
 	.visits = true,
 	.nothing = {REASON_AttachFailed, "the heap was walked once only: there is nothing to compare"},
 	.own_size = sizeof(struct leak_own),
-	.start = start,
+	.start = leak_session_start,
 	.readable = walk_between,
-	.tick = tick,
-	.stop = stop,
-	.any = any,
-	.report = report,
-	.fini = fini,
+	.tick = leak_session_tick,
+	.stop = leak_session_stop,
+	.any = leak_session_any,
+	.report = leak_session_report,
+	.fini = leak_session_fini,
 };

@@ -10,7 +10,7 @@
 #define NAME_CHARS 80
 #define PATH_CHARS 160
 
-static void put_change(struct buf *out, int64_t bytes)
+static void put_byte_change(struct buf *out, int64_t bytes)
 {
 	buf_puts(out, bytes < 0 ? "- " : "+ ");
 	size_text_bytes(out, (uint64_t)llabs(bytes));
@@ -22,7 +22,7 @@ static void put_count_change(struct buf *out, int64_t count)
 	size_text_count(out, (uint64_t)llabs(count));
 }
 
-static void put_holders(const struct leak_model *m, const struct leak_groups *all, struct buf *out)
+static void put_leak_holders_table(const struct leak_model *m, const struct leak_groups *all, struct buf *out)
 {
 	if (all->count == 0)
 		return;
@@ -33,7 +33,7 @@ static void put_holders(const struct leak_model *m, const struct leak_groups *al
 		buf_init(&path, 8192);
 		leak_put_path(&path, m, g->payload, PATH_CHARS);
 		buf_puts(out, "| ");
-		put_change(out, g->grown_bytes);
+		put_byte_change(out, g->grown_bytes);
 		buf_puts(out, " | ");
 		put_count_change(out, g->grown_count);
 		buf_printf(out, " | %s | ", leak_verdict_name(g->verdict));
@@ -42,7 +42,7 @@ static void put_holders(const struct leak_model *m, const struct leak_groups *al
 	}
 }
 
-static void put_types(const struct leak_source *s, struct buf *out)
+static void put_leak_types_table(const struct leak_source *s, struct buf *out)
 {
 	const struct leak_model *m = s->model;
 	size_t last = m->walk_count - 1;
@@ -55,7 +55,7 @@ static void put_types(const struct leak_source *s, struct buf *out)
 		if (grown <= 0)
 			break;
 		buf_puts(out, "| ");
-		put_change(out, grown);
+		put_byte_change(out, grown);
 		buf_puts(out, " | ");
 		size_text_count(out, t[last].count);
 		buf_puts(out, " | ");
@@ -74,8 +74,8 @@ void leak_summary_write(const void *source, struct report_file *f)
 	buf_printf(&more, "; %zu heap walks", s->model->walk_count);
 	report_head_summary_begin(&s->head, f);
 	if (s->model->walk_count > 1) {
-		put_holders(s->model, &s->diagnosis->groups, &f->text);
-		put_types(s, &f->text);
+		put_leak_holders_table(s->model, &s->diagnosis->groups, &f->text);
+		put_leak_types_table(s, &f->text);
 	}
 	report_head_summary_end(&s->head, buf_str(&more), "the tables are in report.html", f);
 }

@@ -13,7 +13,7 @@
 #define LEAST_BYTES (UINT64_C(16) << 10) /* of a path to be kept */
 #define LEAST_PART 16384                 /* of the heap: far below what counts as growth (leak_verdict.h) */
 
-static enum leak_root root_of(const struct heap_root *r)
+static enum leak_root leak_root_of(const struct heap_root *r)
 {
 	switch (r->kind) {
 	case HEAP_ROOT_STATIC:
@@ -34,12 +34,12 @@ static enum leak_root root_of(const struct heap_root *r)
 }
 
 /* The group's step in the model. */
-static uint32_t step_of(struct leak_model *m, const struct heap_graph *g, const struct heap_group *group, const uint32_t *steps)
+static uint32_t leak_step_of(struct leak_model *m, const struct heap_graph *g, const struct heap_group *group, const uint32_t *steps)
 {
 	const struct heap_snapshot *s = g->snapshot;
 	if (group->depth == 1) {
 		const struct heap_root *r = group->type < g->root_count ? &s->roots[group->type] : NULL;
-		return r ? leak_model_root(m, root_of(r), r->label) : leak_model_root(m, LEAK_ROOT_UNKNOWN, "no known root");
+		return r ? leak_model_root(m, leak_root_of(r), r->label) : leak_model_root(m, LEAK_ROOT_UNKNOWN, "no known root");
 	}
 	const struct heap_type *t = &s->types[group->type];
 	return leak_model_step(m, steps[group->parent], t->name, t->short_name, t->module, NULL);
@@ -97,7 +97,7 @@ static void take_paths(struct leak_model *m, const struct heap_graph *g, size_t 
 		const struct heap_group *group = &from->groups[i];
 		if (group->held < least)
 			continue;
-		uint32_t step = steps[i] = step_of(m, g, group, steps);
+		uint32_t step = steps[i] = leak_step_of(m, g, group, steps);
 		if (step == LEAK_NONE)
 			continue;
 		struct leak_figures *f = leak_model_at(m, step, walk); /* labels of roots may be equal but for their kinds */

@@ -7,13 +7,13 @@
 #define TYPE_CHARS 60
 
 /* Of verdicts that are no growth, the one that says most stands. */
-static int weight(enum leak_verdict v)
+static int verdict_weight(enum leak_verdict v)
 {
 	static const int weights[LEAK_VERDICTS] = {[LEAK_GROWS] = 3, [LEAK_WARMING_UP] = 2, [LEAK_LEVELLED_OFF] = 1};
 	return weights[v];
 }
 
-static enum leak_verdict judge(const struct leak_model *m, uint32_t type, uint64_t material)
+static enum leak_verdict judge_leak_type(const struct leak_model *m, uint32_t type, uint64_t material)
 {
 	struct leak_series s = {
 		.walks = m->walk_count,
@@ -43,11 +43,11 @@ enum leak_verdict leak_types_find(const struct leak_model *m, struct leak_diagno
 	int64_t all = 0;
 	d->groups.material_bytes = leak_material_bytes(m->walks[m->walk_count - 1].bytes);
 	for (uint32_t i = 0; i < m->type_count; i++) {
-		enum leak_verdict v = judge(m, i, d->groups.material_bytes);
+		enum leak_verdict v = judge_leak_type(m, i, d->groups.material_bytes);
 		int64_t grown = grown_of(m, i);
 		all += (int64_t)(leak_model_type_at(m, i, m->walk_count - 1)->bytes - leak_model_type_at(m, i, 0)->bytes);
 		d->held_bytes += v == LEAK_GROWS ? grown : 0;
-		if (weight(v) < weight(found) || !weight(v) || (weight(v) == weight(found) && grown <= d->type_bytes))
+		if (verdict_weight(v) < verdict_weight(found) || !verdict_weight(v) || (verdict_weight(v) == verdict_weight(found) && grown <= d->type_bytes))
 			continue;
 		found = v;
 		d->type = i;
@@ -57,7 +57,7 @@ enum leak_verdict leak_types_find(const struct leak_model *m, struct leak_diagno
 	return found;
 }
 
-static void put_name(const struct leak_model *m, uint32_t type, size_t max_chars, struct buf *line)
+static void put_leak_type_name(const struct leak_model *m, uint32_t type, size_t max_chars, struct buf *line)
 {
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, 4096);
@@ -68,7 +68,7 @@ static void put_name(const struct leak_model *m, uint32_t type, size_t max_chars
 void leak_types_put_headline(const struct leak_model *m, const struct leak_diagnosis *d, struct buf *line)
 {
 	buf_puts(line, "Types only: ");
-	put_name(m, d->type, 40, line);
+	put_leak_type_name(m, d->type, 40, line);
 	buf_puts(line, " grows by ");
 	size_text_bytes(line, (uint64_t)((double)d->type_bytes * 60 / leak_model_seconds(m)));
 	buf_puts(line, "/min");
@@ -78,7 +78,7 @@ void leak_types_put_growth(const struct leak_model *m, const struct leak_diagnos
 {
 	const struct leak_type_figures *f = leak_model_type_at(m, d->type, 0);
 	int64_t more = (int64_t)(f[m->walk_count - 1].count - f[0].count);
-	put_name(m, d->type, TYPE_CHARS, line);
+	put_leak_type_name(m, d->type, TYPE_CHARS, line);
 	buf_puts(line, ": + ");
 	size_text_bytes(line, (uint64_t)d->type_bytes);
 	buf_puts(line, " of old objects in ");

@@ -8,7 +8,7 @@
 
 #define CLOSURE ".(closure)"
 
-static void put_short(struct buf *out, const char *name, size_t max_chars)
+static void put_short_leak_name(struct buf *out, const char *name, size_t max_chars)
 {
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, 4096);
@@ -18,7 +18,7 @@ static void put_short(struct buf *out, const char *name, size_t max_chars)
 
 void leak_words_name(struct buf *out, const struct leak_model *m, uint32_t step, size_t max_chars)
 {
-	put_short(out, leak_model_text(m, m->steps[step].shown), max_chars);
+	put_short_leak_name(out, leak_model_text(m, m->steps[step].shown), max_chars);
 }
 
 void leak_words_more(struct buf *out, const struct leak_model *m, const struct leak_group *g, size_t max_chars)
@@ -40,7 +40,7 @@ void leak_words_more(struct buf *out, const struct leak_model *m, const struct l
 	buf_init(&of, 4096);
 	buf_append(&of, shown, n - tail);
 	buf_puts(out, g->grown_count == 1 ? "closure of " : "closures of ");
-	put_short(out, buf_str(&of), max_chars);
+	put_short_leak_name(out, buf_str(&of), max_chars);
 }
 
 bool leak_words_event(struct buf *out, const struct leak_model *m, uint32_t step, size_t max_chars)
@@ -63,7 +63,7 @@ bool leak_words_event(struct buf *out, const struct leak_model *m, uint32_t step
 		buf_putc(&event, '.');
 		method_name_printable(field, 200, &event);
 	}
-	put_short(out, buf_str(&event), max_chars);
+	put_short_leak_name(out, buf_str(&event), max_chars);
 	return true;
 }
 

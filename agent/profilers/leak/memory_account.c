@@ -35,7 +35,7 @@ void memory_account_fini(struct memory_account *a)
 
 /* reading --------------------------------------------------------------------------------------------------------- */
 
-static bool has(const struct proc_map *p, const char *part)
+static bool mapping_path_has(const struct proc_map *p, const char *part)
 {
 	return memmem(p->path, p->path_len, part, strlen(part)) != NULL;
 }
@@ -58,7 +58,7 @@ static void add_mapping(struct memory_account *a, const struct proc_map *p)
 		.end = p->end,
 		.name = mem_strndup(p->path, shown),
 		.is.size = p->end - p->start,
-		.ours = has(p, "drdotnet"),
+		.ours = mapping_path_has(p, "drdotnet"),
 	};
 	memcpy(m->perms, p->perms, sizeof m->perms);
 	a->open = true;
@@ -144,12 +144,12 @@ static bool is_reserve(const struct memory_mapping *m)
 	return is_nameless(m) && memcmp(m->perms, "---", 3) == 0;
 }
 
-static bool is_plain(const struct memory_mapping *m)
+static bool is_plain_mapping(const struct memory_mapping *m)
 {
 	return is_nameless(m) && memcmp(m->perms, "rw-p", 4) == 0;
 }
 
-static bool begins(const char *s, const char *with)
+static bool mapping_begins_with(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
 }
@@ -164,17 +164,18 @@ static enum memory_kind named_kind(const struct memory_mapping *m)
 {
 	const char *name = m->name, *base = strrchr(name, '/');
 	base = base ? base + 1 : name;
-	if (strcmp(name, "[heap]") == 0 || begins(name, "[anon: glibc: malloc") || begins(name, "[anon:scudo"))
+	if (strcmp(name, "[heap]") == 0 || mapping_begins_with(name, "[anon: glibc: malloc") || mapping_begins_with(name, "[anon:scudo"))
 		return MEMORY_MALLOC;
-	if (begins(name, "[stack") || begins(name, "[anon: glibc: pthread stack"))
+	if (mapping_begins_with(name, "[stack") || mapping_begins_with(name, "[anon: glibc: pthread stack"))
 		return MEMORY_STACKS;
 	if (strstr(name, "doublemapper")) /* the runtime maps its code twice, writable and executable (W^X) */
 		return MEMORY_CODE;
-	if (begins(name, "[anon"))
+	if (mapping_begins_with(name, "[anon"))
 		return m->perms[2] == 'x' ? MEMORY_CODE : MEMORY_ANONYMOUS;
 	if (name[0] == '[')
 		return MEMORY_LIBRARIES; /* [vdso] and its like */
-	if (begins(name, "/memfd:") || begins(name, "/dev/shm/") || begins(name, "/SYSV") || begins(name, "/dev/zero"))
+	if (mapping_begins_with(name, "/memfd:") || mapping_begins_with(name, "/dev/shm/") || mapping_begins_with(name, "/SYSV") ||
+	    mapping_begins_with(name, "/dev/zero"))
 		return MEMORY_SHARED;
 	if (ends(base, ".dll") || ends(base, ".exe"))
 		return MEMORY_ASSEMBLIES;
@@ -186,7 +187,7 @@ static enum memory_kind named_kind(const struct memory_mapping *m)
 /* An arena of glibc is reserved as 64 MiB at a multiple of that and opened from its start. */
 static bool is_arena(const struct memory_mapping *m, const struct memory_mapping *next)
 {
-	if (!is_plain(m) || m->start % ARENA_BYTES)
+	if (!is_plain_mapping(m) || m->start % ARENA_BYTES)
 		return false;
 	uint64_t upto = m->start + (m->is.size + ARENA_BYTES - 1) / ARENA_BYTES * ARENA_BYTES;
 	return m->end == upto || (next && is_reserve(next) && next->start == m->end && next->end >= upto);
@@ -195,11 +196,11 @@ static bool is_arena(const struct memory_mapping *m, const struct memory_mapping
 /* The page below a thread's stack is a guard that nobody may touch. */
 static bool is_stack(const struct memory_mapping *m, const struct memory_mapping *previous)
 {
-	return is_plain(m) && m->is.size >= STACK_MIN && m->is.size <= STACK_MAX && previous && is_reserve(previous) &&
+	return is_plain_mapping(m) && m->is.size >= STACK_MIN && m->is.size <= STACK_MAX && previous && is_reserve(previous) &&
 	       previous->end == m->start && previous->is.size <= GUARD_MAX;
 }
 
-static enum memory_kind kind_of(const struct memory_account *a, size_t i)
+static enum memory_kind mapping_kind(const struct memory_account *a, size_t i)
 {
 	const struct memory_mapping *m = &a->mappings[i], *next = i + 1 < a->count ? m + 1 : NULL, *previous = i ? m - 1 : NULL;
 	if (!is_nameless(m))
@@ -225,7 +226,7 @@ static void mark_executables(struct memory_account *a)
 	}
 }
 
-static bool overlaps(const struct memory_mapping *m, const struct memory_range *r)
+static bool mapping_overlaps(const struct memory_mapping *m, const struct memory_range *r)
 {
 	return m->start < r->start + r->length && r->start < m->end;
 }
@@ -294,7 +295,7 @@ static void mark_heap(struct memory_account *a, const struct memory_range *gc, s
 			mark_run(a, i, run, gc, count);
 		}
 		for (size_t k = 0; k < count && !inside; k++) {
-			inside = overlaps(m, &gc[k]);
+			inside = mapping_overlaps(m, &gc[k]);
 			below |= !gc[k].apart && gc[k].start + gc[k].length <= m->start;
 			above |= !gc[k].apart && gc[k].start >= m->end;
 		}
@@ -303,7 +304,7 @@ static void mark_heap(struct memory_account *a, const struct memory_range *gc, s
 	}
 }
 
-static void add(struct memory_figures *to, const struct memory_figures *f)
+static void add_figures(struct memory_figures *to, const struct memory_figures *f)
 {
 	to->size += f->size;
 	to->rss += f->rss;
@@ -313,7 +314,7 @@ static void add(struct memory_figures *to, const struct memory_figures *f)
 void memory_account_classify(struct memory_account *a, const struct memory_range *gc, size_t gc_count)
 {
 	for (size_t i = 0; i < a->count; i++)
-		a->mappings[i].kind = kind_of(a, i);
+		a->mappings[i].kind = mapping_kind(a, i);
 	mark_executables(a);
 	mark_heap(a, gc, gc_count);
 	a->total = (struct memory_figures){0};
@@ -322,8 +323,8 @@ void memory_account_classify(struct memory_account *a, const struct memory_range
 		const struct memory_mapping *m = &a->mappings[i];
 		if (m->ours)
 			continue;
-		add(&a->total, &m->is);
-		add(&a->by_kind[m->kind], &m->is);
+		add_figures(&a->total, &m->is);
+		add_figures(&a->by_kind[m->kind], &m->is);
 	}
 }
 

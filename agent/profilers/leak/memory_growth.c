@@ -50,7 +50,7 @@ static struct memory_grown *row_of(struct table *t, enum memory_kind kind, const
 	return &t->rows[t->count++];
 }
 
-static void add_named(struct table *t, const struct memory_account *a, bool last)
+static void add_named_mappings(struct table *t, const struct memory_account *a, bool last)
 {
 	for (size_t i = 0; i < a->count; i++) {
 		const struct memory_mapping *m = &a->mappings[i];
@@ -91,7 +91,7 @@ static void add_places(struct table *t, const struct memory_account *first, cons
 	}
 }
 
-static int by_growth(const void *a, const void *b)
+static int mapping_by_growth(const void *a, const void *b)
 {
 	const struct memory_grown *x = a, *y = b;
 	uint64_t gx = x->last - x->first, gy = y->last - y->first;
@@ -101,8 +101,8 @@ static int by_growth(const void *a, const void *b)
 size_t memory_growth_find(const struct memory_account *first, const struct memory_account *last, size_t max, struct memory_grown **out)
 {
 	struct table t = {0};
-	add_named(&t, first, false);
-	add_named(&t, last, true);
+	add_named_mappings(&t, first, false);
+	add_named_mappings(&t, last, true);
 	add_places(&t, first, last);
 	size_t kept = 0;
 	for (size_t i = 0; i < t.count; i++) {
@@ -113,7 +113,7 @@ size_t memory_growth_find(const struct memory_account *first, const struct memor
 	}
 	index_set_fini(&t.by_name);
 	if (kept)
-		qsort(t.rows, kept, sizeof *t.rows, by_growth);
+		qsort(t.rows, kept, sizeof *t.rows, mapping_by_growth);
 	for (size_t i = max; i < kept; i++)
 		free(t.rows[i].name);
 	*out = t.rows;

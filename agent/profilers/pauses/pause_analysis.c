@@ -19,7 +19,7 @@ int64_t pause_histogram_from_us(size_t step)
 	return from * within[(step - 1) % 3];
 }
 
-static size_t step_of(int64_t ns)
+static size_t histogram_step(int64_t ns)
 {
 	size_t step = 0;
 	while (step + 1 < PAUSE_HISTOGRAM_STEPS && ns / 1000 >= pause_histogram_from_us(step + 1))
@@ -34,7 +34,7 @@ double pause_analysis_percent(const struct pause_analysis *a, int64_t ns)
 
 /* sums ------------------------------------------------------------------------------------------------------------------------ */
 
-static void add(struct pause_sum *sum, const struct pause_kind *k, int64_t ns)
+static void add_to_sum(struct pause_sum *sum, const struct pause_kind *k, int64_t ns)
 {
 	sum->count++;
 	sum->total_ns += ns;
@@ -78,17 +78,17 @@ static void add_pause(struct pause_analysis *a, const struct pause *p)
 	const struct pause_kind *k = &a->capture->kinds[p->kind];
 	int64_t ns = pause_length_ns(p);
 	bool background = k->reason == PAUSE_BACKGROUND;
-	add(&a->by_reason[k->reason], k, ns);
+	add_to_sum(&a->by_reason[k->reason], k, ns);
 	if (k->generation >= 0 || background)
-		add(&a->by_generation[background && k->generation < 0 ? 2 : k->generation][background], k, ns);
+		add_to_sum(&a->by_generation[background && k->generation < 0 ? 2 : k->generation][background], k, ns);
 	if (k->induced)
-		add(&a->induced, k, ns);
+		add_to_sum(&a->induced, k, ns);
 	if (p->suspend_ns >= PAUSE_LATE_NS)
-		add(&a->late, k, p->suspend_ns);
+		add_to_sum(&a->late, k, p->suspend_ns);
 	if (p->late != PAUSE_NONE)
-		add(&a->by_late[p->late], k, p->suspend_ns);
-	a->histogram[step_of(ns)]++;
-	a->histogram_suspending[step_of(p->suspend_ns)]++;
+		add_to_sum(&a->by_late[p->late], k, p->suspend_ns);
+	a->histogram[histogram_step(ns)]++;
+	a->histogram_suspending[histogram_step(p->suspend_ns)]++;
 }
 
 static void round_off(const struct pause_tally *t, size_t count, struct pause_sum *sums)
@@ -127,7 +127,7 @@ static void estimate(struct pause_analysis *a)
 	a->inducer_count = order(a->by_inducer, c->inducer_count);
 }
 
-static void sum_up(struct pause_analysis *a)
+static void sum_up_pauses(struct pause_analysis *a)
 {
 	const struct pause_capture *c = a->capture;
 	for (size_t i = 0; i < PAUSE_REASON_COUNT; i++)
@@ -201,7 +201,7 @@ static void find_slowest(struct pause_analysis *a)
 void pause_analysis_run(const struct pause_capture *c, struct pause_analysis *out)
 {
 	*out = (struct pause_analysis){.capture = c};
-	sum_up(out);
+	sum_up_pauses(out);
 	estimate(out);
 	spread_all(out);
 	find_slowest(out);

@@ -56,7 +56,7 @@ static uint32_t add_frame(struct pause_collect *c, const struct resolved_functio
 }
 
 /* Its managed frames; PAUSE_NONE when there is none with a name. */
-static uint32_t add_stack(struct pause_collect *c, const struct channel_stop_stack *s)
+static uint32_t add_pause_stack(struct pause_collect *c, const struct channel_stop_stack *s)
 {
 	const struct resolved_function *functions[CHANNEL_MAX_DEPTH] = {0};
 	uint32_t frames[CHANNEL_MAX_DEPTH];
@@ -83,7 +83,7 @@ static void take_stacks(struct pause_collect *c, const struct pause_frames *fram
 		}
 		GROW(c->pending, c->pending_count, c->pending_cap);
 		c->pending[c->pending_count++] =
-			(struct pending_stack){.number = s->number, .tid = s->tid, .stack = add_stack(c, s), .kind = s->kind};
+			(struct pending_stack){.number = s->number, .tid = s->tid, .stack = add_pause_stack(c, s), .kind = s->kind};
 	}
 }
 
@@ -104,7 +104,7 @@ static void forget_until(struct pause_collect *c, uint64_t number)
 
 /* stops -------------------------------------------------------------------------------------------------------------------- */
 
-static enum pause_reason reason_of(const struct channel_stop *s)
+static enum pause_reason stop_reason(const struct channel_stop *s)
 {
 	static const enum pause_reason known[] = {
 		/* COR_PRF_SUSPEND_REASON */
@@ -134,7 +134,7 @@ static bool counts_more(const struct channel_stop_collection *x, const struct pa
 }
 
 /* What a brief stop has of the runtime's reasons all the same came by chance, and would count twice. */
-static enum pause_cause cause_of(const struct channel_stop *s, const struct channel_stop_collection *x)
+static enum pause_cause collection_cause(const struct channel_stop *s, const struct channel_stop_collection *x)
 {
 	bool brief = s->flags & CHANNEL_STOP_BRIEF;
 	if (x->flags & CHANNEL_GC_DETAILED && !brief)
@@ -143,16 +143,16 @@ static enum pause_cause cause_of(const struct channel_stop *s, const struct chan
 }
 
 /* By the collection that takes the most of it. */
-static struct pause_kind kind_of(const struct channel_stop *s)
+static struct pause_kind stop_kind(const struct channel_stop *s)
 {
-	struct pause_kind k = {.reason = reason_of(s), .generation = -1, .cause = CAUSE_COUNT};
+	struct pause_kind k = {.reason = stop_reason(s), .generation = -1, .cause = CAUSE_COUNT};
 	for (size_t i = 0; i < collection_count(s); i++) {
 		const struct channel_stop_collection *x = &s->collections[i];
 		k.induced |= x->flags & CHANNEL_GC_INDUCED;
 		if (!counts_more(x, &k))
 			continue;
 		k.generation = x->generation;
-		k.cause = cause_of(s, x);
+		k.cause = collection_cause(s, x);
 		k.reason = in_background(x) ? PAUSE_BACKGROUND : PAUSE_COLLECTION;
 	}
 	return k;
@@ -243,7 +243,7 @@ static void count_collections(struct pause_capture *c, const struct channel_stop
 	}
 }
 
-static int64_t bounded(int64_t ns)
+static int64_t bounded_ns(int64_t ns)
 {
 	return ns < 0 ? 0 : ns > LONGEST_NS ? LONGEST_NS : ns;
 }
@@ -260,15 +260,15 @@ static void take_stop(struct pause_collect *c, const struct channel_stop *s)
 		into->dropped++;
 		return;
 	}
-	struct pause_kind kind = kind_of(s);
+	struct pause_kind kind = stop_kind(s);
 	bool brief = s->flags & CHANNEL_STOP_BRIEF;
 	uint64_t let_go_ns = s->resume_ns ? s->resume_ns : s->end_ns, stopped_ns = s->stopped_ns ? s->stopped_ns : let_go_ns;
-	into->resuming_ns += bounded((int64_t)(s->end_ns - let_go_ns));
+	into->resuming_ns += bounded_ns((int64_t)(s->end_ns - let_go_ns));
 	GROW(into->pauses, into->pause_count, into->pause_cap);
 	into->pauses[into->pause_count++] = (struct pause){
-		.start_ns = bounded((int64_t)s->start_ns - c->o.started_ns),
-		.suspend_ns = bounded((int64_t)(stopped_ns - s->start_ns)),
-		.stopped_ns = bounded((int64_t)(let_go_ns - stopped_ns)),
+		.start_ns = bounded_ns((int64_t)s->start_ns - c->o.started_ns),
+		.suspend_ns = bounded_ns((int64_t)(stopped_ns - s->start_ns)),
+		.stopped_ns = bounded_ns((int64_t)(let_go_ns - stopped_ns)),
 		.kind = intern_kind(into, &kind),
 		.inducer = kind.induced && !brief ? find_inducer(c, s) : PAUSE_NONE,
 		.late = find_late(c, s),
@@ -296,7 +296,7 @@ void pause_collect_take(struct pause_collect *c, struct pause_frames *frames)
 	pause_frames_fini(&now);
 }
 
-static int by_start(const void *a, const void *b)
+static int pause_by_start(const void *a, const void *b)
 {
 	const struct pause *x = a, *y = b;
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
@@ -308,5 +308,5 @@ void pause_collect_finish(struct pause_collect *c, const struct pause_frames *fr
 	into->causes_known = frames->state.flags & CHANNEL_STOPS_EVENTS;
 	into->dropped += frames->dropped + frames->state.dropped;
 	if (into->pause_count)
-		qsort(into->pauses, into->pause_count, sizeof *into->pauses, by_start);
+		qsort(into->pauses, into->pause_count, sizeof *into->pauses, pause_by_start);
 }

@@ -76,7 +76,7 @@ static enum pause_finding finding_of(const struct pause_analysis *a)
 
 /* names --------------------------------------------------------------------------------------------------------------------- */
 
-static char *name_of(const struct pause_analysis *a, uint32_t stack)
+static char *stack_method_name(const struct pause_analysis *a, uint32_t stack)
 {
 	struct method_name name;
 	struct buf b;
@@ -92,18 +92,18 @@ static char *name_of(const struct pause_analysis *a, uint32_t stack)
 static char *main_method(const struct pause_analysis *a, enum pause_finding f)
 {
 	if (f == PAUSES_INDUCED && a->inducer_count)
-		return name_of(a, a->capture->inducers[a->by_inducer[0].index]);
+		return stack_method_name(a, a->capture->inducers[a->by_inducer[0].index]);
 	if (f == PAUSES_SUSPENSION && a->late_count)
-		return name_of(a, a->capture->late[a->by_late[0].index].stack);
+		return stack_method_name(a, a->capture->late[a->by_late[0].index].stack);
 	return NULL;
 }
 
-static void put_name(struct buf *out, const char *name, size_t max_chars)
+static void put_pause_name(struct buf *out, const char *name, size_t max_chars)
 {
 	method_name_shorten(name, max_chars, out);
 }
 
-static void put_thread(struct buf *out, const struct pause_late *l)
+static void put_late_thread(struct buf *out, const struct pause_late *l)
 {
 	struct buf shown;
 	buf_init(&shown, 1024);
@@ -117,24 +117,24 @@ static void put_thread(struct buf *out, const struct pause_late *l)
 
 /* the headline ---------------------------------------------------------------------------------------------------------------- */
 
-static size_t room(const struct buf *line)
+static size_t pause_line_room(const struct buf *line)
 {
 	size_t used = phrase_chars(buf_str(line));
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
-static void put_if_room(struct buf *line, const char *phrase)
+static void put_pause_phrase_if_room(struct buf *line, const char *phrase)
 {
-	if (phrase_chars(phrase) <= room(line))
+	if (phrase_chars(phrase) <= pause_line_room(line))
 		buf_puts(line, phrase);
 }
 
 static void put_by(struct buf *line, const char *before, const char *method)
 {
-	if (!method || room(line) < phrase_chars(before) + LEAST_NAME_CHARS)
+	if (!method || pause_line_room(line) < phrase_chars(before) + LEAST_NAME_CHARS)
 		return;
 	buf_puts(line, before);
-	put_name(line, method, room(line));
+	put_pause_name(line, method, pause_line_room(line));
 }
 
 static void put_what(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
@@ -148,14 +148,14 @@ static void put_what(const struct pause_analysis *a, const struct pause_diagnosi
 			buf_puts(line, ": induced collections");
 		break;
 	case PAUSES_SUSPENSION:
-		put_if_room(line, ": threads that do not stop");
+		put_pause_phrase_if_room(line, ": threads that do not stop");
 		put_by(line, ": ", d->method);
 		break;
 	case PAUSES_GENERATION2:
-		put_if_room(line, ": gen 2 collections that block");
+		put_pause_phrase_if_room(line, ": gen 2 collections that block");
 		break;
 	case PAUSES_ALLOCATION:
-		put_if_room(line, ": collections, by allocation");
+		put_pause_phrase_if_room(line, ": collections, by allocation");
 		break;
 	case PAUSES_OTHER:
 		if (other && other->index != PAUSE_OTHER)
@@ -166,7 +166,7 @@ static void put_what(const struct pause_analysis *a, const struct pause_diagnosi
 	}
 }
 
-static void put_headline(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
+static void put_pause_headline(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
 {
 	double seconds = (double)a->capture->facts.duration_ns / 1e9;
 	if (d->finding == PAUSES_NONE) {
@@ -177,13 +177,13 @@ static void put_headline(const struct pause_analysis *a, const struct pause_diag
 	buf_puts(line, " of the time paused, longest ");
 	pause_phrase_ns(line, a->length.max_ns);
 	if (d->finding == PAUSES_FEW)
-		put_if_room(line, ": not noticeable");
+		put_pause_phrase_if_room(line, ": not noticeable");
 	put_what(a, d, line);
 }
 
 /* the text -------------------------------------------------------------------------------------------------------------------- */
 
-static void put_totals(const struct pause_analysis *a, struct buf *out)
+static void put_pause_totals(const struct pause_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n");
 	size_text_count(out, a->capture->pause_count);
@@ -200,7 +200,7 @@ static void put_totals(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, ".");
 }
 
-static void put_generations(const struct pause_analysis *a, struct buf *out)
+static void put_pause_generations(const struct pause_analysis *a, struct buf *out)
 {
 	const char *comma = "\nCollections: ";
 	for (int g = 0; g < 3; g++)
@@ -264,7 +264,7 @@ static uint32_t late_key(const struct pause_analysis *a, uint32_t index)
 	return i;
 }
 
-static void put_inducers(const struct pause_analysis *a, struct buf *out)
+static void put_pause_inducers(const struct pause_analysis *a, struct buf *out)
 {
 	int said = 0;
 	if (!a->induced.count)
@@ -274,10 +274,10 @@ static void put_inducers(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, " of the paused time)");
 	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
 		uint32_t times = times_of(a, a->by_inducer, a->inducer_count, i, inducer_key);
-		char *name = times ? name_of(a, a->capture->inducers[a->by_inducer[i].index]) : NULL;
+		char *name = times ? stack_method_name(a, a->capture->inducers[a->by_inducer[i].index]) : NULL;
 		if (name) {
 			buf_puts(out, said++ ? ", " : ": ");
-			put_name(out, name, TEXT_NAME_CHARS);
+			put_pause_name(out, name, TEXT_NAME_CHARS);
 			buf_printf(out, " %s%" PRIu32 " %s", pause_analysis_sampled(a) ? "about " : "", times, times == 1 ? "time" : "times");
 		}
 		free(name);
@@ -285,7 +285,7 @@ static void put_inducers(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, said ? "." : pause_analysis_sampled(a) ? ", by whom is not known." : ", by whom is not known: native code, or a diagnostic tool.");
 }
 
-static void put_sample(const struct pause_analysis *a, struct buf *out)
+static void put_sampled_share(const struct pause_analysis *a, struct buf *out)
 {
 	if (!pause_analysis_sampled(a))
 		return;
@@ -298,17 +298,17 @@ static void put_sample(const struct pause_analysis *a, struct buf *out)
 
 static void put_late_one(const struct pause_analysis *a, const struct pause_late *l, uint32_t times, struct buf *out)
 {
-	char *name = name_of(a, l->stack);
-	put_thread(out, l);
+	char *name = stack_method_name(a, l->stack);
+	put_late_thread(out, l);
 	if (name) {
 		buf_puts(out, " in ");
-		put_name(out, name, TEXT_NAME_CHARS);
+		put_pause_name(out, name, TEXT_NAME_CHARS);
 	}
 	buf_printf(out, " (%" PRIu32 " %s)", times, times == 1 ? "time" : "times");
 	free(name);
 }
 
-static void put_late(const struct pause_analysis *a, struct buf *out)
+static void put_late_threads(const struct pause_analysis *a, struct buf *out)
 {
 	int said = 0;
 	if (!a->late.count)
@@ -384,7 +384,7 @@ static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
 	}
 }
 
-static void put_text(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *out)
+static void put_pause_text(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *out)
 {
 	const char *advice = remedy(a, d->finding);
 	buf_puts(out, d->headline);
@@ -392,13 +392,13 @@ static void put_text(const struct pause_analysis *a, const struct pause_diagnosi
 		buf_puts(out, "\nNo garbage collection, and no other suspension: if requests are slow, the runtime's pauses are not why.");
 		return;
 	}
-	put_totals(a, out);
-	put_generations(a, out);
+	put_pause_totals(a, out);
+	put_pause_generations(a, out);
 	if (d->finding != PAUSES_FEW) {
 		put_longest(a, out);
-		put_inducers(a, out);
-		put_sample(a, out);
-		put_late(a, out);
+		put_pause_inducers(a, out);
+		put_sampled_share(a, out);
+		put_late_threads(a, out);
 		put_throttled(a, out);
 	}
 	if (advice)
@@ -415,10 +415,10 @@ void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis
 	*out = (struct pause_diagnosis){.finding = finding_of(a)};
 	out->method = main_method(a, out->finding);
 	buf_init(&line, 1024);
-	put_headline(a, out, &line);
+	put_pause_headline(a, out, &line);
 	out->headline = buf_steal(&line);
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	put_text(a, out, &text);
+	put_pause_text(a, out, &text);
 	out->text = buf_steal(&text);
 }
 

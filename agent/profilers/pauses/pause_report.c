@@ -10,7 +10,7 @@
 
 EMBED_FILE(".rodata.report_assets", pause_view, "agent/profilers/pauses/pause_view.js");
 
-static void put_page(const void *source, struct report_file *f)
+static void put_pause_page(const void *source, struct report_file *f)
 {
 	static const char footer[] = "The same is in report.json, and in short in summary.md.";
 	const struct pause_source *s = source;
@@ -21,7 +21,7 @@ static void put_page(const void *source, struct report_file *f)
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", pause_summary_write},
 	{"report.json", "application/json", pause_json_write},
-	{"report.html", "text/html; charset=utf-8", put_page},
+	{"report.html", "text/html; charset=utf-8", put_pause_page},
 };
 
 int pause_report_write(const struct pause_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,

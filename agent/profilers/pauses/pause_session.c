@@ -19,7 +19,7 @@ struct pause_own {
 	bool brief; /* the last pause was */
 };
 
-static struct pause_own *own_of(const struct attached_session *s)
+static struct pause_own *pause_session_own(const struct attached_session *s)
 {
 	return s->own;
 }
@@ -31,9 +31,9 @@ static void name_thread(void *ctx, uint32_t tid, char *out, size_t size)
 	thread_name_read(s->proc_fd, tid, t->pid == t->inner_pid, out, size);
 }
 
-static int start(struct attached_session *s, struct err *e)
+static int pause_session_start(struct attached_session *s, struct err *e)
 {
-	struct pause_own *o = own_of(s);
+	struct pause_own *o = pause_session_own(s);
 	struct pause_collect_options options = {
 		.capture = &o->capture,
 		.started_ns = s->started_ns,
@@ -52,14 +52,14 @@ static int start(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-static int serve(struct attached_session *s, struct err *e)
+static int pause_session_serve(struct attached_session *s, struct err *e)
 {
 	return profiler_channel_poll(s->attach.channel, NULL, NULL, clock_mono_ms(), e);
 }
 
-static void note(struct attached_session *s)
+static void note_pause_count(struct attached_session *s)
 {
-	s->samples = (int64_t)own_of(s)->capture.pause_count;
+	s->samples = (int64_t)pause_session_own(s)->capture.pause_count;
 }
 
 static void say_brief(struct pause_own *o)
@@ -71,15 +71,15 @@ static void say_brief(struct pause_own *o)
 	o->brief = brief;
 }
 
-static void tick(struct attached_session *s, bool last)
+static void pause_session_tick(struct attached_session *s, bool last)
 {
-	struct pause_own *o = own_of(s);
+	struct pause_own *o = pause_session_own(s);
 	pause_collect_take(o->collect, &o->frames);
 	say_brief(o);
 	if (last)
 		pause_collect_finish(o->collect, &o->frames);
 	cpu_account_update(&o->account);
-	note(s);
+	note_pause_count(s);
 }
 
 /* Takes what the library has said, also one that has ended meanwhile or that cannot run now. */
@@ -87,26 +87,26 @@ static void take_last(struct attached_session *s)
 {
 	struct err e = ERR_INIT;
 	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
-		if (serve(s, &e) < 0) {
+		if (pause_session_serve(s, &e) < 0) {
 			attached_session_no_answer(s, "the last pauses could not be read", &e);
 			return;
 		}
 }
 
-static int stop(struct attached_session *s, struct err *e)
+static int pause_session_stop(struct attached_session *s, struct err *e)
 {
 	struct err inner = ERR_INIT;
 	(void)e;
-	if (attached_session_may_ask(s) && pause_frames_ask(&own_of(s)->frames, s->attach.channel, CHANNEL_STOPS_END,
+	if (attached_session_may_ask(s) && pause_frames_ask(&pause_session_own(s)->frames, s->attach.channel, CHANNEL_STOPS_END,
 							    attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the last pauses could not be asked for", &inner);
 	take_last(s);
 	return 0;
 }
 
-static void take(struct attached_session *s)
+static void pause_session_take(struct attached_session *s)
 {
-	struct pause_own *o = own_of(s);
+	struct pause_own *o = pause_session_own(s);
 	struct cpu_capture c = {0};
 	cpu_account_report(&o->account, &c);
 	o->capture.throttled_periods = c.throttled_periods;
@@ -118,21 +118,21 @@ static void take(struct attached_session *s)
 }
 
 /* That there was no pause is worth a report. */
-static bool any(const struct attached_session *s)
+static bool pause_session_any(const struct attached_session *s)
 {
-	return own_of(s)->frames.answers > 0;
+	return pause_session_own(s)->frames.answers > 0;
 }
 
-static int report(struct attached_session *s, struct report_result *out, struct err *e)
+static int pause_session_report(struct attached_session *s, struct report_result *out, struct err *e)
 {
-	struct pause_own *o = own_of(s);
+	struct pause_own *o = pause_session_own(s);
 	session_facts_copy(&o->capture.facts, &s->facts);
 	return pause_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
-static void fini(struct attached_session *s)
+static void pause_session_fini(struct attached_session *s)
 {
-	struct pause_own *o = own_of(s);
+	struct pause_own *o = pause_session_own(s);
 	pause_collect_free(o->collect);
 	pause_frames_fini(&o->frames);
 	pause_capture_fini(&o->capture);
@@ -143,12 +143,12 @@ const struct session_profiler pause_session = {
 	.features = CHANNEL_WANT_SUSPENDS,
 	.nothing = {REASON_AttachFailed, "the library did not tell of pauses"},
 	.own_size = sizeof(struct pause_own),
-	.start = start,
-	.serve = serve,
-	.tick = tick,
-	.stop = stop,
-	.take = take,
-	.any = any,
-	.report = report,
-	.fini = fini,
+	.start = pause_session_start,
+	.serve = pause_session_serve,
+	.tick = pause_session_tick,
+	.stop = pause_session_stop,
+	.take = pause_session_take,
+	.any = pause_session_any,
+	.report = pause_session_report,
+	.fini = pause_session_fini,
 };

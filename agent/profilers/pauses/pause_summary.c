@@ -16,7 +16,7 @@ static void put_ns(struct buf *out, int64_t ns)
 	buf_puts(out, " | ");
 }
 
-static void put_spread(struct buf *out, const char *title, const struct pause_spread *s)
+static void put_pause_spread(struct buf *out, const char *title, const struct pause_spread *s)
 {
 	buf_printf(out, "| %s | ", title);
 	put_ns(out, s->p50_ns);
@@ -30,9 +30,9 @@ static void put_spread(struct buf *out, const char *title, const struct pause_sp
 static void put_spreads(const struct pause_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n| | median | p95 | p99 | longest | in all |\n|---|---:|---:|---:|---:|---:|\n");
-	put_spread(out, "whole pause", &a->length);
-	put_spread(out, "until all had stopped", &a->suspending);
-	put_spread(out, "stopped", &a->stopped);
+	put_pause_spread(out, "whole pause", &a->length);
+	put_pause_spread(out, "until all had stopped", &a->suspending);
+	put_pause_spread(out, "stopped", &a->stopped);
 }
 
 static void put_reasons(const struct pause_analysis *a, struct buf *out)
@@ -52,7 +52,7 @@ static void put_reasons(const struct pause_analysis *a, struct buf *out)
 	}
 }
 
-static void put_method(const struct pause_analysis *a, uint32_t stack, struct buf *out)
+static void put_stack_method(const struct pause_analysis *a, uint32_t stack, struct buf *out)
 {
 	struct method_name name;
 	uint32_t frame = pause_stack_method(&a->capture->stacks, stack);
@@ -62,7 +62,7 @@ static void put_method(const struct pause_analysis *a, uint32_t stack, struct bu
 	report_markdown_name(out, name.text, NAME_CHARS);
 }
 
-static void put_inducers(const struct pause_analysis *a, struct buf *out)
+static void put_inducers_table(const struct pause_analysis *a, struct buf *out)
 {
 	if (!a->inducer_count)
 		return;
@@ -71,12 +71,12 @@ static void put_inducers(const struct pause_analysis *a, struct buf *out)
 		buf_printf(out, "| %" PRIu32 " | ", a->by_inducer[i].count);
 		put_ns(out, a->by_inducer[i].total_ns);
 		put_ns(out, a->by_inducer[i].longest_ns);
-		put_method(a, a->capture->inducers[a->by_inducer[i].index], out);
+		put_stack_method(a, a->capture->inducers[a->by_inducer[i].index], out);
 		buf_puts(out, " |\n");
 	}
 }
 
-static void put_late(const struct pause_analysis *a, struct buf *out)
+static void put_late_table(const struct pause_analysis *a, struct buf *out)
 {
 	if (!a->late_count)
 		return;
@@ -94,7 +94,7 @@ static void put_late(const struct pause_analysis *a, struct buf *out)
 		else
 			buf_printf(out, "thread %" PRIu32, l->tid);
 		buf_puts(out, " | ");
-		put_method(a, l->stack, out);
+		put_stack_method(a, l->stack, out);
 		buf_puts(out, " |\n");
 	}
 }
@@ -107,8 +107,8 @@ void pause_summary_write(const void *source, struct report_file *f)
 	if (a->capture->pause_count) {
 		put_spreads(a, &f->text);
 		put_reasons(a, &f->text);
-		put_inducers(a, &f->text);
-		put_late(a, &f->text);
+		put_inducers_table(a, &f->text);
+		put_late_table(a, &f->text);
 	}
 	const char *said;
 	for (size_t i = 0; (said = pause_limit(a, i)); i++)

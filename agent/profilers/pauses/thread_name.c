@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static ssize_t read_task(int proc_fd, const char *task, const char *file, char *out, size_t size)
+static ssize_t read_task_text(int proc_fd, const char *task, const char *file, char *out, size_t size)
 {
 	char path[96];
 	snprintf(path, sizeof path, "task/%.20s/%s", task, file);
@@ -17,10 +17,10 @@ static ssize_t read_task(int proc_fd, const char *task, const char *file, char *
 }
 
 /* The innermost of the NSpid line's numbers. */
-static uint32_t inner_tid(int proc_fd, const char *task)
+static uint32_t parse_inner_tid(int proc_fd, const char *task)
 {
 	char text[4096];
-	if (read_task(proc_fd, task, "status", text, sizeof text) <= 0)
+	if (read_task_text(proc_fd, task, "status", text, sizeof text) <= 0)
 		return 0;
 	char *line = strstr(text, "\nNSpid:");
 	if (!line)
@@ -36,7 +36,7 @@ static bool find_task(int proc_fd, uint32_t tid, char *task, size_t size)
 	int fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(fd);
 	for (struct dirent *d; dir && (d = readdir(dir));)
-		if (d->d_name[0] != '.' && inner_tid(proc_fd, d->d_name) == tid) {
+		if (d->d_name[0] != '.' && parse_inner_tid(proc_fd, d->d_name) == tid) {
 			snprintf(task, size, "%.20s", d->d_name);
 			return true;
 		}
@@ -50,7 +50,7 @@ void thread_name_read(int proc_fd, uint32_t tid, bool same_ids, char *out, size_
 	snprintf(task, sizeof task, "%u", tid);
 	if (proc_fd < 0 || (!same_ids && !find_task(proc_fd, tid, task, sizeof task)))
 		return;
-	if (read_task(proc_fd, task, "comm", out, size) <= 0)
+	if (read_task_text(proc_fd, task, "comm", out, size) <= 0)
 		out[0] = '\0';
 	out[strcspn(out, "\n")] = '\0';
 }

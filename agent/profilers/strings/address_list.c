@@ -29,7 +29,7 @@ static size_t run_end(const struct address_entry *items, size_t from, size_t cou
 	return end < count ? end : count;
 }
 
-static void merge(const struct address_entry *a, size_t a_count, const struct address_entry *b, size_t b_count, struct address_entry *out)
+static void merge_entries(const struct address_entry *a, size_t a_count, const struct address_entry *b, size_t b_count, struct address_entry *out)
 {
 	while (a_count && b_count) {
 		if (a->key <= b->key) {
@@ -50,7 +50,7 @@ static size_t merge_pairs(const struct address_entry *from, size_t count, struct
 	size_t runs = 0;
 	for (size_t at = 0; at < count; runs++) {
 		size_t middle = run_end(from, at, count), end = middle < count ? run_end(from, middle, count) : middle;
-		merge(from + at, middle - at, from + middle, end - middle, to + at);
+		merge_entries(from + at, middle - at, from + middle, end - middle, to + at);
 		at = end;
 	}
 	return runs;

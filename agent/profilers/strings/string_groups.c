@@ -19,7 +19,7 @@ static size_t first_slot(const struct string_groups *g, uint64_t digest, uint32_
 	return (size_t)((digest ^ (uint64_t)chars << 20) * UINT64_C(0x9e3779b97f4a7c15) >> 24) & (g->slot_count - 1);
 }
 
-static void grow_slots(struct string_groups *g)
+static void grow_string_slots(struct string_groups *g)
 {
 	free(g->slots);
 	g->slot_count = g->slot_count ? g->slot_count * 2 : LEAST_SLOTS;
@@ -35,7 +35,7 @@ static void grow_slots(struct string_groups *g)
 uint32_t string_groups_add(struct string_groups *g, uint64_t digest, uint32_t chars, uint64_t size_bytes)
 {
 	if (g->count * 4 >= g->slot_count * 3)
-		grow_slots(g);
+		grow_string_slots(g);
 	size_t at = first_slot(g, digest, chars);
 	for (; g->slots[at]; at = (at + 1) & (g->slot_count - 1)) {
 		struct string_group *have = &g->items[g->slots[at] - 1];

@@ -89,7 +89,7 @@ void string_holder_value(struct string_holder *h, uint64_t digest)
 	h->values[h->value_count++] = digest;
 }
 
-static const char *field_at(const struct heap_type *t, uint64_t offset)
+static const char *holder_field_name(const struct heap_type *t, uint64_t offset)
 {
 	if (offset == UINT32_MAX)
 		return "";
@@ -98,7 +98,7 @@ static const char *field_at(const struct heap_type *t, uint64_t offset)
 
 void string_holder_spell(const struct heap_type *t, const char *type_name, uint64_t offset, struct buf *out)
 {
-	const char *field = field_at(t, offset);
+	const char *field = holder_field_name(t, offset);
 	AUTO_BUF struct buf all;
 	buf_init(&all, NAME_BYTES * 32);
 	buf_printf(&all, "%s%s%s", type_name, *field && strncmp(field, "[]", 2) != 0 ? "." : "",

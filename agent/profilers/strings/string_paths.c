@@ -85,7 +85,7 @@ bool string_paths_through(const struct heap_type *t)
 }
 
 /* NULL: there are too many. */
-static struct step *step_of(struct string_paths *p, const struct step_key *key)
+static struct step *find_or_add_step(struct string_paths *p, const struct step_key *key)
 {
 	struct step *have;
 	HASH_FIND(hh, p->by_key, key, sizeof *key, have);
@@ -126,20 +126,20 @@ static void layer_join(struct layer *l, uint64_t object, uint32_t step, uint64_t
 
 void string_paths_add(struct string_paths *p, uint32_t holder, uint64_t object, uint64_t wasted_bytes)
 {
-	struct step *step = step_of(p, &(struct step_key){.parent = holder, .kind = STEP_HOLDER});
+	struct step *step = find_or_add_step(p, &(struct step_key){.parent = holder, .kind = STEP_HOLDER});
 	if (step)
 		layer_join(&p->now, object, step->index, wasted_bytes);
 }
 
 /* One more holder of what the entry stands for; the first one is its holder. The new step, or NULL. */
-static struct step *take(struct string_paths *p, size_t at, const struct step_key *how)
+static struct step *add_holder_step(struct string_paths *p, size_t at, const struct step_key *how)
 {
 	struct address_entry *e = &p->now.objects.items[at];
 	const struct held *h = &p->now.held[e->number];
 	struct step_key key = *how;
 	key.parent = h->step;
 	e->key |= ADDRESS_MARK_HELD;
-	struct step *step = step_of(p, &key), *parent = p->steps[h->step];
+	struct step *step = find_or_add_step(p, &key), *parent = p->steps[h->step];
 	if (!step)
 		return NULL;
 	step->weight += h->weight;
@@ -165,14 +165,14 @@ static void take_roots(struct string_paths *p, bool statics)
 		for (; at != ADDRESS_NONE && same_object(&p->now, at, r->object); at++) {
 			if (p->now.objects.items[at].key & ADDRESS_MARK_HELD)
 				continue;
-			struct step *step = take(p, at, &(struct step_key){.kind = STEP_ROOT, .place = (uintptr_t)r->label});
+			struct step *step = add_holder_step(p, at, &(struct step_key){.kind = STEP_ROOT, .place = (uintptr_t)r->label});
 			if (step)
 				step->label = r->label;
 		}
 	}
 }
 
-static void take_slot(struct string_paths *p, const struct heap_object_record *owner, uint64_t offset, uint64_t target)
+static void add_slot_holder(struct string_paths *p, const struct heap_object_record *owner, uint64_t offset, uint64_t target)
 {
 	const struct heap_type *t = &p->s->types[owner->type];
 	size_t at = address_list_find(&p->now.objects, target, &string_holders_slot(&p->slots, owner->type, offset)->finger);
@@ -183,7 +183,7 @@ static void take_slot(struct string_paths *p, const struct heap_object_record *o
 		if (p->now.objects.items[at].key & ADDRESS_MARK_HELD)
 			continue;
 		uint64_t weight = p->now.held[p->now.objects.items[at].number].weight;
-		struct step *step = take(p, at, &how);
+		struct step *step = add_holder_step(p, at, &how);
 		if (step && string_paths_through(t))
 			layer_join(&p->next, owner->address, step->index, weight);
 	}
@@ -197,7 +197,7 @@ static void take_slots(struct string_paths *p)
 	while (heap_snapshot_object(&c)) {
 		const struct heap_object_record owner = c.object;
 		while (heap_cursor_edge(&c, &offset, &target))
-			take_slot(p, &owner, offset, target);
+			add_slot_holder(p, &owner, offset, target);
 	}
 }
 

@@ -82,7 +82,7 @@ static void count_copy(struct strings_analysis *a, enum heap_generation g, uint6
 	a->generation[g].wasted_bytes += size;
 }
 
-static void gather(struct work *w)
+static void group_strings(struct work *w)
 {
 	struct heap_cursor c;
 	struct heap_string_record r;
@@ -131,7 +131,7 @@ static void count_holder_of_value(struct strings_value *v, uint32_t holder, bool
 }
 
 /* One string has found its holder. What a copy of it wastes. */
-static uint64_t give(struct work *w, struct address_entry *e, struct string_slot *slot, uint32_t type, uint64_t offset)
+static uint64_t assign_holder(struct work *w, struct address_entry *e, struct string_slot *slot, uint32_t type, uint64_t offset)
 {
 	const struct string_group *g = &w->groups.items[e->number];
 	bool copy = !(e->key & ADDRESS_MARK_FIRST), old = e->key & ADDRESS_MARK_OLD;
@@ -168,13 +168,13 @@ static void hold_by(struct work *w, struct heap_cursor *c)
 		struct address_entry *e = &w->strings.items[at];
 		if (e->key & ADDRESS_MARK_HELD || w->groups.items[e->number].count < 2)
 			continue;
-		uint64_t wasted = give(w, e, slot, c->object.type, offset);
+		uint64_t wasted = assign_holder(w, e, slot, c->object.type, offset);
 		if (through && wasted)
 			string_paths_add(w->paths, slot->holder - 1, c->object.address, wasted);
 	}
 }
 
-static void describe(struct work *w, struct strings_value *v, const struct heap_string_record *r)
+static void describe_value(struct work *w, struct strings_value *v, const struct heap_string_record *r)
 {
 	v->classes = r->classes;
 	if (!w->o->reveal)
@@ -203,7 +203,7 @@ static void find_holders(struct work *w)
 			continue;
 		uint32_t listed = w->groups.items[w->strings.items[at].number].listed;
 		if (listed)
-			describe(w, &w->list[listed - 1], &r);
+			describe_value(w, &w->list[listed - 1], &r);
 	}
 }
 
@@ -225,7 +225,7 @@ static void count_unheld(struct work *w)
 
 static void take_part(struct work *w)
 {
-	gather(w);
+	group_strings(w);
 	choose_values(w);
 	find_holders(w);
 	count_unheld(w);
@@ -266,7 +266,7 @@ static void join_values(struct strings_analysis *a)
 	}
 }
 
-static int by_wasted(const void *a, const void *b, void *holders)
+static int holder_by_wasted(const void *a, const void *b, void *holders)
 {
 	const struct string_holder *items = holders, *x = &items[*(const uint32_t *)a], *y = &items[*(const uint32_t *)b];
 	if (x->wasted_bytes != y->wasted_bytes)
@@ -287,7 +287,7 @@ static void finish_holders(struct strings_analysis *a)
 		a->holder_order[i] = (uint32_t)i;
 	}
 	if (a->holders.count)
-		qsort_r(a->holder_order, a->holders.count, sizeof *a->holder_order, by_wasted, a->holders.items);
+		qsort_r(a->holder_order, a->holders.count, sizeof *a->holder_order, holder_by_wasted, a->holders.items);
 }
 
 void strings_analysis_make(const struct heap_snapshot *s, const struct strings_options *o, struct strings_analysis *out)

@@ -30,7 +30,7 @@ static double percent_of_heap(const struct strings_analysis *a)
 	return strings_phrase_percent_of(a->wasted_bytes, a->heap_bytes);
 }
 
-static enum strings_finding choose(const struct strings_analysis *a, struct strings_diagnosis *d)
+static enum strings_finding choose_strings_finding(const struct strings_analysis *a, struct strings_diagnosis *d)
 {
 	d->holder = a->holders.count ? strings_analysis_holder(a, 0) : NULL;
 	d->value = a->list_count ? &a->list[0] : NULL;
@@ -46,7 +46,7 @@ static enum strings_finding choose(const struct strings_analysis *a, struct stri
 }
 
 /* Adds the phrase only when the line stays short enough. */
-static void put_if_room(struct buf *line, const struct buf *phrase)
+static void put_strings_phrase_if_room(struct buf *line, const struct buf *phrase)
 {
 	if (phrase_chars(buf_str(line)) + phrase_chars(buf_str(phrase)) <= HEADLINE_MAX_CHARS)
 		buf_append(line, buf_str(phrase), phrase->len);
@@ -72,10 +72,10 @@ static void put_main_value(const struct strings_diagnosis *d, struct buf *line)
 	buf_puts(&phrase, ", ");
 	size_text_count(&phrase, d->value->count);
 	buf_puts(&phrase, " times");
-	put_if_room(line, &phrase);
+	put_strings_phrase_if_room(line, &phrase);
 }
 
-static void put_headline(const struct strings_analysis *a, const struct strings_diagnosis *d, struct buf *line)
+static void put_strings_headline(const struct strings_analysis *a, const struct strings_diagnosis *d, struct buf *line)
 {
 	if (a->copies == 0) {
 		buf_puts(line, "No two strings on the heap are equal");
@@ -94,7 +94,7 @@ static void put_headline(const struct strings_analysis *a, const struct strings_
 		buf_puts(line, ", in many fields");
 }
 
-static void put_totals(const struct strings_analysis *a, struct buf *line)
+static void put_strings_totals(const struct strings_analysis *a, struct buf *line)
 {
 	size_text_count(line, a->strings);
 	buf_puts(line, " strings (");
@@ -118,7 +118,7 @@ static void put_values_of(const struct string_holder *h, struct buf *line)
 		buf_printf(line, " of %zu values", h->value_count);
 }
 
-static void put_holder(const struct strings_analysis *a, const struct string_holder *h, struct buf *line)
+static void put_string_holder(const struct strings_analysis *a, const struct string_holder *h, struct buf *line)
 {
 	method_name_shorten(h->name, NAME_CHARS, line);
 	if (h->held_by) {
@@ -138,7 +138,7 @@ static void put_holder(const struct strings_analysis *a, const struct string_hol
 	buf_puts(line, ".");
 }
 
-static void put_value(const struct strings_analysis *a, const struct strings_value *v, struct buf *line)
+static void put_string_value(const struct strings_analysis *a, const struct strings_value *v, struct buf *line)
 {
 	buf_puts(line, "The most expensive value: ");
 	strings_phrase_value(line, v);
@@ -170,7 +170,7 @@ static void put_unheld(const struct strings_analysis *a, struct buf *line)
 }
 
 /* A line that does not fit is left out. */
-static void end_line(struct buf *text, struct buf *line)
+static void end_strings_line(struct buf *text, struct buf *line)
 {
 	if (text->len + 1 + line->len < DIAGNOSIS_MAX_BYTES) {
 		buf_puts(text, "\n");
@@ -179,30 +179,30 @@ static void end_line(struct buf *text, struct buf *line)
 	buf_reset(line);
 }
 
-static void put_lines(const struct strings_analysis *a, const struct strings_diagnosis *d, struct buf *text)
+static void put_strings_lines(const struct strings_analysis *a, const struct strings_diagnosis *d, struct buf *text)
 {
 	AUTO_BUF struct buf line;
 	buf_init(&line, DIAGNOSIS_MAX_BYTES);
-	put_totals(a, &line);
-	end_line(text, &line);
+	put_strings_totals(a, &line);
+	end_strings_line(text, &line);
 	if (a->copies == 0)
 		return;
 	for (size_t i = 0; i < a->holders.count && i < HOLDER_LINES; i++) {
 		const struct string_holder *h = strings_analysis_holder(a, i);
 		if (h->wasted_bytes == 0 || strings_phrase_percent_of(h->wasted_bytes, a->wasted_bytes) < HOLDER_PERCENT)
 			break;
-		put_holder(a, h, &line);
-		end_line(text, &line);
+		put_string_holder(a, h, &line);
+		end_strings_line(text, &line);
 	}
 	if (d->value) {
-		put_value(a, d->value, &line);
-		end_line(text, &line);
+		put_string_value(a, d->value, &line);
+		end_strings_line(text, &line);
 	}
 	put_age(a, &line);
-	end_line(text, &line);
+	end_strings_line(text, &line);
 	if (strings_phrase_percent_of(a->unheld.wasted_bytes, a->wasted_bytes) >= UNHELD_PERCENT) {
 		put_unheld(a, &line);
-		end_line(text, &line);
+		end_strings_line(text, &line);
 	}
 }
 
@@ -210,12 +210,12 @@ void strings_diagnosis_make(const struct strings_analysis *a, struct strings_dia
 {
 	struct buf headline, text;
 	*out = (struct strings_diagnosis){0};
-	out->finding = choose(a, out);
+	out->finding = choose_strings_finding(a, out);
 	buf_init(&headline, 1024);
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	put_headline(a, out, &headline);
+	put_strings_headline(a, out, &headline);
 	buf_append(&text, buf_str(&headline), headline.len);
-	put_lines(a, out, &text);
+	put_strings_lines(a, out, &text);
 	out->headline = buf_steal(&headline);
 	out->text = buf_steal(&text);
 }

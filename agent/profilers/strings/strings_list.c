@@ -44,7 +44,7 @@ static void rise(struct candidate *heap, size_t at)
 	}
 }
 
-static void offer(struct candidate *heap, size_t *count, const struct candidate *c)
+static void offer_value(struct candidate *heap, size_t *count, const struct candidate *c)
 {
 	if (*count < STRINGS_VALUES_MAX) {
 		heap[*count] = *c;
@@ -65,7 +65,7 @@ size_t strings_list_choose(struct string_groups *groups, const struct address_li
 		if (!(e->key & ADDRESS_MARK_FIRST) || g->count < 2)
 			continue;
 		struct candidate c = {string_group_wasted(g), address_entry_address(e), e->number};
-		offer(heap, &count, &c);
+		offer_value(heap, &count, &c);
 	}
 	*out = mem_calloc(count ? count : 1, sizeof **out);
 	for (size_t i = 0; i < count; i++) {
@@ -78,7 +78,7 @@ size_t strings_list_choose(struct string_groups *groups, const struct address_li
 	return count;
 }
 
-static int by_wasted(const void *a, const void *b)
+static int value_by_wasted(const void *a, const void *b)
 {
 	const struct strings_value *x = a, *y = b;
 	uint64_t wasted_x = strings_value_wasted(x), wasted_y = strings_value_wasted(y);
@@ -94,7 +94,7 @@ void strings_list_merge_take(struct strings_value **list, size_t *count, struct 
 	for (size_t i = 0; i < more_count; i++)
 		(*list)[*count + i] = more[i];
 	free(more);
-	qsort(*list, all, sizeof **list, by_wasted);
+	qsort(*list, all, sizeof **list, value_by_wasted);
 	*count = all < STRINGS_VALUES_MAX ? all : STRINGS_VALUES_MAX;
 	for (size_t i = *count; i < all; i++)
 		strings_value_fini(&(*list)[i]);

@@ -5,7 +5,7 @@
 
 EMBED_FILE(".rodata.report_assets", strings_view, "agent/profilers/strings/strings_view.js");
 
-static void put_page(const void *source, struct report_file *f)
+static void put_strings_page(const void *source, struct report_file *f)
 {
 	static const char footer[] = "The same for programs: report.json.";
 	const struct strings_source *s = source;
@@ -16,7 +16,7 @@ static void put_page(const void *source, struct report_file *f)
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", strings_summary_write},
 	{"report.json", "application/json", strings_json_write},
-	{"report.html", "text/html; charset=utf-8", put_page},
+	{"report.html", "text/html; charset=utf-8", put_strings_page},
 };
 
 const char *strings_report_shown(const struct strings_analysis *a)

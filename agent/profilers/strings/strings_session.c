@@ -13,21 +13,21 @@ struct strings_own {
 	uint8_t secret[STRINGS_SECRET_BYTES];
 };
 
-static struct strings_own *own_of(const struct attached_session *s)
+static struct strings_own *strings_session_own(const struct attached_session *s)
 {
 	return s->own;
 }
 
-static int prepare(struct attached_session *s, struct err *e)
+static int strings_session_prepare(struct attached_session *s, struct err *e)
 {
-	struct strings_own *o = own_of(s);
+	struct strings_own *o = strings_session_own(s);
 	if (getrandom(o->secret, sizeof o->secret, 0) != (ssize_t)sizeof o->secret)
 		return err_set_errno(e, errno, "cannot get random bytes");
 	return 0;
 }
 
 /* Who holds a string is told by references; roots only name who holds their arrays: not worth a forced collection. */
-static int start(struct attached_session *s, struct err *e)
+static int strings_session_start(struct attached_session *s, struct err *e)
 {
 	const struct heap_walk_options o = {
 		.roots = HEAP_ROOTS_NO_COLLECTION,
@@ -40,15 +40,15 @@ static int start(struct attached_session *s, struct err *e)
 		.files_max = s->q->files_max,
 		.deadline_ms = s->q->deadline_ms,
 	};
-	if (heap_walk_visit(s, &o, &own_of(s)->snapshot, e) < 0)
+	if (heap_walk_visit(s, &o, &strings_session_own(s)->snapshot, e) < 0)
 		return -1;
 	attached_session_done(s);
 	return 0;
 }
 
-static bool any(const struct attached_session *s)
+static bool strings_session_any(const struct attached_session *s)
 {
-	return own_of(s)->snapshot != NULL;
+	return strings_session_own(s)->snapshot != NULL;
 }
 
 static void alive(void *ctx)
@@ -56,9 +56,9 @@ static void alive(void *ctx)
 	attached_session_progress(ctx, JOB_ANALYZING);
 }
 
-static int report(struct attached_session *s, struct report_result *out, struct err *e)
+static int strings_session_report(struct attached_session *s, struct report_result *out, struct err *e)
 {
-	struct strings_own *o = own_of(s);
+	struct strings_own *o = strings_session_own(s);
 	struct strings_analysis a;
 	const struct strings_options options = {.reveal = s->q->spec->reveal, .secret = o->secret, .alive = alive, .ctx = s};
 	strings_analysis_make(o->snapshot, &options, &a);
@@ -67,9 +67,9 @@ static int report(struct attached_session *s, struct report_result *out, struct 
 	return r;
 }
 
-static void fini(struct attached_session *s)
+static void strings_session_fini(struct attached_session *s)
 {
-	struct strings_own *o = own_of(s);
+	struct strings_own *o = strings_session_own(s);
 	heap_snapshot_free(o->snapshot);
 	explicit_bzero(o->secret, sizeof o->secret);
 }
@@ -79,9 +79,9 @@ const struct session_profiler strings_session = {
 	.visits = true,
 	.nothing = {REASON_HeapWalkTorn, "the heap was not walked"},
 	.own_size = sizeof(struct strings_own),
-	.prepare = prepare,
-	.start = start,
-	.any = any,
-	.report = report,
-	.fini = fini,
+	.prepare = strings_session_prepare,
+	.start = strings_session_start,
+	.any = strings_session_any,
+	.report = strings_session_report,
+	.fini = strings_session_fini,
 };

@@ -9,7 +9,7 @@
 #define NAME_CHARS 80
 #define PATH_CHARS 100
 
-static void put_holders(const struct strings_analysis *a, struct buf *out)
+static void put_string_holders_table(const struct strings_analysis *a, struct buf *out)
 {
 	buf_puts(out, "\n| wasted | strings | values | holder | held by | remedy |\n|---:|---:|---:|---|---|---|\n");
 	for (size_t i = 0; i < a->holders.count && i < HOLDERS; i++) {
@@ -29,7 +29,7 @@ static void put_holders(const struct strings_analysis *a, struct buf *out)
 	}
 }
 
-static void put_values(const struct strings_analysis *a, struct buf *out)
+static void put_string_values_table(const struct strings_analysis *a, struct buf *out)
 {
 	buf_printf(out, "\n| wasted | strings | value |%s holder |\n|---:|---:|---|%s---|\n", a->revealed ? " starts with |" : "",
 		   a->revealed ? "---|" : "");
@@ -57,8 +57,8 @@ void strings_summary_write(const void *source, struct report_file *f)
 	const struct strings_source *s = source;
 	report_head_summary_begin(&s->head, f);
 	if (s->analysis->copies) {
-		put_holders(s->analysis, &f->text);
-		put_values(s->analysis, &f->text);
+		put_string_holders_table(s->analysis, &f->text);
+		put_string_values_table(s->analysis, &f->text);
 		buf_printf(&f->text, "\n%s\n", strings_report_shown(s->analysis));
 	}
 	report_head_summary_end(&s->head, "; one heap walk", "the tables are in report.html", f);

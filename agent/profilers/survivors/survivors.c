@@ -58,7 +58,7 @@ static void sum_kinds(struct survivors *s)
 
 /* groups of types ------------------------------------------------------------------------------------------------- */
 
-static int by_weight(const void *a, const void *b)
+static int group_by_retained(const void *a, const void *b)
 {
 	const struct survivors_group *x = a, *y = b;
 	if (x->total.retained != y->total.retained)
@@ -81,7 +81,7 @@ static void sum_groups(const struct survivors *s, struct heap_groups *of, uint32
 		out->items[i] = (struct survivors_group){.name = of->names[i], .type = HEAP_NODE_NONE, .total = totals[i]};
 	for (uint32_t t = s->snapshot->type_count; t-- > 0;)
 		out->items[of->of_type[t]].type = t;
-	qsort(out->items, of->count, sizeof *out->items, by_weight);
+	qsort(out->items, of->count, sizeof *out->items, group_by_retained);
 	for (uint32_t i = 0; i < of->count; i++) {
 		const struct heap_total *t = &out->items[i].total;
 		if (t->count + t->dead_count == 0)
@@ -100,7 +100,7 @@ static void sum_groups(const struct survivors *s, struct heap_groups *of, uint32
 
 /* holders --------------------------------------------------------------------------------------------------------- */
 
-static int by_retained(const void *a, const void *b, void *ctx)
+static int holder_by_retained(const void *a, const void *b, void *ctx)
 {
 	const struct survivors_node *nodes = ctx;
 	const struct survivors_holder *x = a, *y = b;
@@ -128,7 +128,7 @@ static void list_holders(struct survivors *s)
 		for (uint32_t k = nodes[i].first; k; k = nodes[k].next)
 			add_holder(s, k, nodes[i].kind);
 	}
-	qsort_r(s->holders, s->holder_count, sizeof *s->holders, by_retained, s->tree.nodes);
+	qsort_r(s->holders, s->holder_count, sizeof *s->holders, holder_by_retained, s->tree.nodes);
 	if (s->holder_count > SURVIVORS_MAX_HOLDERS)
 		s->holder_count = SURVIVORS_MAX_HOLDERS;
 }

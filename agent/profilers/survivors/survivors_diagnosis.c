@@ -27,7 +27,7 @@
 
 /* the headline ---------------------------------------------------------------------------------------------------- */
 
-static size_t chars(const struct buf *b)
+static size_t line_chars(const struct buf *b)
 {
 	size_t count = 0;
 	for (const char *p = buf_str(b); *p; p++)
@@ -35,13 +35,13 @@ static size_t chars(const struct buf *b)
 	return count;
 }
 
-static size_t room(const struct buf *line)
+static size_t survivors_line_room(const struct buf *line)
 {
-	size_t used = chars(line);
+	size_t used = line_chars(line);
 	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
 }
 
-static void put_part(struct buf *line, uint64_t part, uint64_t all, const char *what)
+static void put_bytes_of(struct buf *line, uint64_t part, uint64_t all, const char *what)
 {
 	size_text_bytes(line, part);
 	buf_puts(line, " of ");
@@ -63,7 +63,7 @@ static void put_end_if_room(const struct survivors *s, const struct survivors_di
 	AUTO_BUF struct buf end;
 	buf_init(&end, METHOD_NAME_SIZE * 4);
 	put_end(s, d, &end);
-	if (chars(&end) <= room(line))
+	if (line_chars(&end) <= survivors_line_room(line))
 		buf_puts(line, buf_str(&end));
 }
 
@@ -72,15 +72,15 @@ static void put_holder_headline(const struct survivors *s, const struct survivor
 {
 	AUTO_BUF struct buf end;
 	buf_init(&end, METHOD_NAME_SIZE * 4);
-	put_part(line, survivors_finding_retained(s, d->holder), s->bytes, " are held by ");
+	put_bytes_of(line, survivors_finding_retained(s, d->holder), s->bytes, " are held by ");
 	put_end(s, d, &end);
-	size_t with_end = room(line) > chars(&end) ? room(line) - chars(&end) : 0;
-	survivors_text_holder(line, d->holder->name, with_end >= LEAST_NAME_CHARS ? with_end : room(line));
-	if (chars(&end) <= room(line))
+	size_t with_end = survivors_line_room(line) > line_chars(&end) ? survivors_line_room(line) - line_chars(&end) : 0;
+	survivors_text_holder(line, d->holder->name, with_end >= LEAST_NAME_CHARS ? with_end : survivors_line_room(line));
+	if (line_chars(&end) <= survivors_line_room(line))
 		buf_puts(line, buf_str(&end));
 }
 
-static void put_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+static void put_survivors_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
 	const struct heap_snapshot *snapshot = s->snapshot;
 	const struct survivors_group *t = survivors_finding_largest_type(s);
@@ -93,17 +93,17 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 		buf_puts(line, s->objects == 1 ? " object" : " objects");
 		break;
 	case SURVIVORS_FINDS_FREE:
-		put_part(line, s->free_bytes, s->bytes + s->free_bytes, " of the heap are free space between objects");
+		put_bytes_of(line, s->free_bytes, s->bytes + s->free_bytes, " of the heap are free space between objects");
 		break;
 	case SURVIVORS_FINDS_HOLDER:
 		put_holder_headline(s, d, line);
 		break;
 	case SURVIVORS_FINDS_SEVERAL:
-		put_part(line, s->kinds[SURVIVORS_SEVERAL].retained, s->bytes, " are held by several roots together");
+		put_bytes_of(line, s->kinds[SURVIVORS_SEVERAL].retained, s->bytes, " are held by several roots together");
 		put_end_if_room(s, d, line);
 		break;
 	case SURVIVORS_FINDS_UNREACHABLE:
-		put_part(line, s->unreachable_bytes, s->bytes, " are ");
+		put_bytes_of(line, s->unreachable_bytes, s->bytes, " are ");
 		buf_puts(line, heap_facts_unheld(&snapshot->facts));
 		put_end_if_room(s, d, line);
 		break;
@@ -112,9 +112,9 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 			survivors_types_headline(s, d, HEADLINE_MAX_CHARS, line);
 			break;
 		}
-		put_part(line, survivors_finding_shallow(t), s->bytes, " are ");
-		survivors_text_objects(line, snapshot, t->type, t->total.count + t->total.dead_count, room(line) - 19);
-		if (room(line) >= 19)
+		put_bytes_of(line, survivors_finding_shallow(t), s->bytes, " are ");
+		survivors_text_objects(line, snapshot, t->type, t->total.count + t->total.dead_count, survivors_line_room(line) - 19);
+		if (survivors_line_room(line) >= 19)
 			buf_puts(line, ", from many holders");
 		break;
 	case SURVIVORS_FINDS_SPREAD:
@@ -128,7 +128,7 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 			buf_puts(line, "; most, ");
 			survivors_text_percent(line, survivors_percent(s, survivors_finding_retained(s, d->holder)));
 			buf_puts(line, ", ");
-			survivors_text_holder(line, d->holder->name, room(line));
+			survivors_text_holder(line, d->holder->name, survivors_line_room(line));
 		}
 		break;
 	}
@@ -136,7 +136,7 @@ static void put_headline(const struct survivors *s, const struct survivors_diagn
 
 /* the lines ------------------------------------------------------------------------------------------------------- */
 
-static void put_path(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+static void put_survivors_path(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
 	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY)
 		return;
@@ -186,7 +186,7 @@ static int by_shallow(const void *a, const void *b)
 	return x > y ? -1 : x < y;
 }
 
-static void put_types(const struct survivors *s, struct buf *line)
+static void put_survivors_types(const struct survivors *s, struct buf *line)
 {
 	const struct survivors_group **order = mem_calloc(s->types.count + 1, sizeof *order);
 	for (uint32_t i = 0; i < s->types.count; i++)
@@ -201,7 +201,7 @@ static void put_types(const struct survivors *s, struct buf *line)
 	free(order);
 }
 
-static void put_generations(const struct survivors *s, struct buf *line)
+static void put_survivors_generations(const struct survivors *s, struct buf *line)
 {
 	uint64_t large = s->spaces[HEAP_GEN_LOH].bytes + s->spaces[HEAP_GEN_LOH].dead_bytes;
 	uint64_t old = s->spaces[HEAP_GEN2].bytes + s->spaces[HEAP_GEN2].dead_bytes;
@@ -248,7 +248,7 @@ static void put_unreachable(const struct survivors *s, const struct survivors_di
 	buf_puts(line, heap_facts_unheld(&s->snapshot->facts));
 }
 
-static void put_roots(const struct survivors *s, struct buf *line)
+static void put_roots_read(const struct survivors *s, struct buf *line)
 {
 	const struct heap_facts *f = &s->snapshot->facts;
 	if (!s->graph) {
@@ -262,7 +262,7 @@ static void put_roots(const struct survivors *s, struct buf *line)
 
 /* all of it ------------------------------------------------------------------------------------------------------- */
 
-static void add_line(struct buf *text, struct buf *line)
+static void add_survivors_line(struct buf *text, struct buf *line)
 {
 	if (line->len && text->len + line->len + 2 <= DIAGNOSIS_MAX_BYTES) {
 		buf_putc(text, '\n');
@@ -280,32 +280,32 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 	buf_init(&line, DIAGNOSIS_MAX_BYTES * 4);
 	*out = (struct survivors_diagnosis){0};
 	survivors_finding_decide(s, out);
-	put_headline(s, out, &line);
+	put_survivors_headline(s, out, &line);
 	out->headline = mem_strdup(buf_str(&line));
 	buf_puts(&text, out->headline);
 	buf_reset(&line);
 	if (!s->graph) {
 		survivors_types_put_needs(s, &line);
-		add_line(&text, &line);
+		add_survivors_line(&text, &line);
 		survivors_types_put_part(s, &line);
-		add_line(&text, &line);
+		add_survivors_line(&text, &line);
 	}
-	put_path(s, out, &line);
-	add_line(&text, &line);
+	put_survivors_path(s, out, &line);
+	add_survivors_line(&text, &line);
 	put_advice(s, out, &line);
-	add_line(&text, &line);
+	add_survivors_line(&text, &line);
 	put_next_holders(s, out, &line);
-	add_line(&text, &line);
-	put_types(s, &line);
-	add_line(&text, &line);
-	put_generations(s, &line);
-	add_line(&text, &line);
+	add_survivors_line(&text, &line);
+	put_survivors_types(s, &line);
+	add_survivors_line(&text, &line);
+	put_survivors_generations(s, &line);
+	add_survivors_line(&text, &line);
 	put_free(s, out, &line);
-	add_line(&text, &line);
+	add_survivors_line(&text, &line);
 	put_unreachable(s, out, &line);
-	add_line(&text, &line);
-	put_roots(s, &line);
-	add_line(&text, &line);
+	add_survivors_line(&text, &line);
+	put_roots_read(s, &line);
+	add_survivors_line(&text, &line);
 	out->text = buf_steal(&text);
 }
 

@@ -55,7 +55,7 @@ uint64_t survivors_finding_retained(const struct survivors *s, const struct surv
 	return h ? s->tree.nodes[h->node].retained : 0;
 }
 
-static enum survivors_finding find(const struct survivors *s)
+static enum survivors_finding find_survivors_finding(const struct survivors *s)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
 	if (survivors_finding_free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
@@ -125,7 +125,7 @@ static void find_end(const struct survivors *s, struct survivors_diagnosis *d)
 void survivors_finding_decide(const struct survivors *s, struct survivors_diagnosis *d)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
-	d->finding = find(s);
+	d->finding = find_survivors_finding(s);
 	d->holder = first_holder(s, d->finding == SURVIVORS_FINDS_SEVERAL ? SURVIVORS_SEVERAL
 				    : d->finding == SURVIVORS_FINDS_UNREACHABLE ? SURVIVORS_UNKNOWN
 										: SURVIVORS_KINDS);

@@ -9,7 +9,7 @@
 
 EMBED_FILE(".rodata.report_assets", survivors_view, "agent/profilers/survivors/survivors_view.js");
 
-static void put_page(const void *source, struct report_file *f)
+static void put_survivors_page(const void *source, struct report_file *f)
 {
 	const struct survivors_source *s = source;
 	const struct report_view view = {"GC survivors", REPORT_ASSET(survivors_view), "All figures are in report.json."};
@@ -19,7 +19,7 @@ static void put_page(const void *source, struct report_file *f)
 static const struct report_writer writers[] = {
 	{"summary.md", "text/markdown; charset=utf-8", survivors_summary_write},
 	{"report.json", "application/json", survivors_json_write},
-	{"report.html", "text/html; charset=utf-8", put_page},
+	{"report.html", "text/html; charset=utf-8", put_survivors_page},
 };
 
 int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_ms, const struct session_facts *facts,

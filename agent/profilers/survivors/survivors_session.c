@@ -10,7 +10,7 @@ struct survivors_own {
 	int64_t walked_ms; /* CLOCK_MONOTONIC: when the walk was over */
 };
 
-static int start(struct attached_session *s, struct err *e)
+static int survivors_session_start(struct attached_session *s, struct err *e)
 {
 	struct survivors_own *own = s->own;
 	if (heap_walk_run(s, false, &own->snapshot, e) < 0)
@@ -20,19 +20,19 @@ static int start(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-static bool any(const struct attached_session *s)
+static bool survivors_session_any(const struct attached_session *s)
 {
 	const struct survivors_own *own = s->own;
 	return own->snapshot != NULL;
 }
 
-static int report(struct attached_session *s, struct report_result *out, struct err *e)
+static int survivors_session_report(struct attached_session *s, struct report_result *out, struct err *e)
 {
 	struct survivors_own *own = s->own;
 	return survivors_report_write(own->snapshot, own->walked_ms, &s->facts, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
-static void fini(struct attached_session *s)
+static void survivors_session_fini(struct attached_session *s)
 {
 	struct survivors_own *own = s->own;
 	heap_snapshot_free(own->snapshot);
@@ -43,8 +43,8 @@ const struct session_profiler survivors_session = {
 	.visits = true,
 	.nothing = {REASON_HeapWalkTorn, "the session ended before the heap was read"},
 	.own_size = sizeof(struct survivors_own),
-	.start = start,
-	.any = any,
-	.report = report,
-	.fini = fini,
+	.start = survivors_session_start,
+	.any = survivors_session_any,
+	.report = survivors_session_report,
+	.fini = survivors_session_fini,
 };

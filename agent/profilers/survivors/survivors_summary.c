@@ -14,7 +14,7 @@
 #define LEAST_PERCENT 0.5
 
 /* Names of holders and types are outside text. */
-static void put_name(struct buf *out, const char *name, size_t max_chars)
+static void put_holder_name(struct buf *out, const char *name, size_t max_chars)
 {
 	AUTO_BUF struct buf shown, cut;
 	buf_init(&shown, METHOD_NAME_SIZE * 16);
@@ -42,7 +42,7 @@ static void put_below(const struct survivors *s, const struct survivors_holder *
 	report_markdown_code(out, buf_str(&shown));
 }
 
-static void put_holders(const struct survivors *s, struct buf *out)
+static void put_survivors_holders_table(const struct survivors *s, struct buf *out)
 {
 	buf_puts(out, "\n| holds | share | holder | what |\n|---:|---:|---|---|\n");
 	for (uint32_t i = 0; i < s->holder_count && i < TOP_HOLDERS; i++) {
@@ -55,7 +55,7 @@ static void put_holders(const struct survivors *s, struct buf *out)
 		buf_puts(out, " | ");
 		survivors_text_percent(out, survivors_percent(s, bytes));
 		buf_puts(out, " | ");
-		put_name(out, h->name, NAME_CHARS);
+		put_holder_name(out, h->name, NAME_CHARS);
 		if (h->kind == SURVIVORS_SEVERAL || h->kind == SURVIVORS_UNKNOWN)
 			buf_printf(out, " (%s)", survivors_kind_title(s->snapshot, h->kind));
 		buf_puts(out, " | ");
@@ -64,7 +64,7 @@ static void put_holders(const struct survivors *s, struct buf *out)
 	}
 }
 
-static void put_types(const struct survivors *s, struct buf *out)
+static void put_survivors_types_table(const struct survivors *s, struct buf *out)
 {
 	buf_puts(out, s->graph ? "\n| retained | own | objects | type |\n|---:|---:|---:|---|\n" : "\n| own | objects | type |\n|---:|---:|---|\n");
 	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES; i++) {
@@ -80,7 +80,7 @@ static void put_types(const struct survivors *s, struct buf *out)
 		buf_puts(out, " | ");
 		size_text_count(out, t->count + t->dead_count);
 		buf_puts(out, " | ");
-		put_name(out, s->types.items[i].name, NAME_CHARS);
+		put_holder_name(out, s->types.items[i].name, NAME_CHARS);
 		buf_puts(out, " |\n");
 	}
 }
@@ -96,7 +96,7 @@ void survivors_summary_write(const void *source, struct report_file *f)
 	const char *where = x->survivors->graph ? "the dominator tree and all tables are in report.html" : "all tables are in report.html";
 	report_head_summary_begin(&x->head, f);
 	if (x->survivors->graph)
-		put_holders(x->survivors, &f->text);
-	put_types(x->survivors, &f->text);
+		put_survivors_holders_table(x->survivors, &f->text);
+	put_survivors_types_table(x->survivors, &f->text);
 	report_head_summary_end(&x->head, buf_str(&more), where, f);
 }

@@ -20,7 +20,7 @@ void survivors_text_share(struct buf *out, const struct survivors *s, uint64_t b
 	buf_putc(out, ')');
 }
 
-static size_t chars(const char *s, size_t len)
+static size_t count_code_points(const char *s, size_t len)
 {
 	size_t count = 0;
 	for (size_t i = 0; i < len; i++)
@@ -54,7 +54,7 @@ void survivors_text_objects(struct buf *out, const struct heap_snapshot *s, uint
 }
 
 /* A step that holds the next one by a field: "Dictionary<int, Order>._entries", "Entry[].value", "List<Order>". */
-static void put_step(struct buf *out, const struct heap_snapshot *s, const struct heap_step *step, const char *field)
+static void put_holding_step(struct buf *out, const struct heap_snapshot *s, const struct heap_step *step, const char *field)
 {
 	const char *name = s->types[step->type].short_name;
 	size_t len = strlen(name);
@@ -68,7 +68,7 @@ static void put_step(struct buf *out, const struct heap_snapshot *s, const struc
 	}
 }
 
-static void put_steps(struct buf *out, const struct heap_snapshot *s, const struct heap_path *p, size_t from, size_t to)
+static void put_holding_steps(struct buf *out, const struct heap_snapshot *s, const struct heap_path *p, size_t from, size_t to)
 {
 	for (size_t i = 0; i < p->step_count; i++) {
 		const struct heap_step *step = &p->steps[i];
@@ -80,7 +80,7 @@ static void put_steps(struct buf *out, const struct heap_snapshot *s, const stru
 		if (last)
 			survivors_text_objects(out, s, step->type, step->count, METHOD_NAME_SIZE);
 		else
-			put_step(out, s, step, p->steps[i + 1].field);
+			put_holding_step(out, s, step, p->steps[i + 1].field);
 	}
 }
 
@@ -92,8 +92,8 @@ void survivors_text_steps(struct buf *out, const struct heap_snapshot *s, const 
 	for (size_t left_out = 0; left_out <= middle; left_out++) {
 		size_t to = p->step_count - 1, from = to - left_out;
 		buf_reset(&line);
-		put_steps(&line, s, p, p->step_count ? from : 0, p->step_count ? to : 0);
-		if (chars(buf_str(&line), line.len) <= max_chars)
+		put_holding_steps(&line, s, p, p->step_count ? from : 0, p->step_count ? to : 0);
+		if (count_code_points(buf_str(&line), line.len) <= max_chars)
 			break;
 	}
 	buf_append(out, buf_str(&line), line.len);

@@ -83,7 +83,7 @@ struct maker {
 
 /* nodes ----------------------------------------------------------------------------------------------------------- */
 
-static uint32_t add_node(struct maker *m, uint32_t parent, uint32_t type, enum survivors_kind kind, const char *label)
+static uint32_t add_survivors_node(struct maker *m, uint32_t parent, uint32_t type, enum survivors_kind kind, const char *label)
 {
 	struct survivors_tree *t = m->t;
 	if (t->count == m->cap) {
@@ -145,7 +145,7 @@ static uint32_t child_of_type(struct maker *m, uint32_t parent, uint32_t type)
 	if (node == HEAP_NODE_NONE) {
 		node = m->t->nodes[parent].kind == SURVIVORS_OBJECTS ? like_above(m->t, parent, type) : HEAP_NODE_NONE;
 		if (node == HEAP_NODE_NONE)
-			node = add_node(m, parent, type, SURVIVORS_OBJECTS, NULL);
+			node = add_survivors_node(m, parent, type, SURVIVORS_OBJECTS, NULL);
 		add_way(m, hash, (struct way){parent, type, node});
 	}
 	m->last[parent] = (struct way){parent, type, node};
@@ -162,7 +162,7 @@ static uint32_t holder_of(struct maker *m, const struct heap_root *r)
 	while ((i = index_set_next(&m->label_set, hash, &at)) != INDEX_NONE)
 		if (m->t->nodes[i].kind == kind && strcmp(m->t->nodes[i].label, label) == 0)
 			return i;
-	i = add_node(m, 0, HEAP_NODE_NONE, kind, label);
+	i = add_survivors_node(m, 0, HEAP_NODE_NONE, kind, label);
 	index_set_add(&m->label_set, hash, i);
 	return i;
 }
@@ -170,7 +170,7 @@ static uint32_t holder_of(struct maker *m, const struct heap_root *r)
 static uint32_t group(struct maker *m, uint32_t *node, enum survivors_kind kind)
 {
 	if (!*node)
-		*node = add_node(m, 0, HEAP_NODE_NONE, kind, survivors_kind_title(m->g->snapshot, kind));
+		*node = add_survivors_node(m, 0, HEAP_NODE_NONE, kind, survivors_kind_title(m->g->snapshot, kind));
 	return *node;
 }
 
@@ -235,7 +235,7 @@ static void close_places(struct maker *m, uint32_t place)
 		m->depth--;
 }
 
-static void read_object(struct maker *m, uint32_t place)
+static void read_object_place(struct maker *m, uint32_t place)
 {
 	uint32_t object = m->g->node_at[place];
 	uint32_t type = heap_graph_type(m->g, object), holder;
@@ -260,7 +260,7 @@ static void read_object(struct maker *m, uint32_t place)
 		open_place(m, place + 1 + m->g->below[place], at);
 }
 
-static void read_root(struct maker *m, uint32_t place)
+static void read_root_place(struct maker *m, uint32_t place)
 {
 	uint32_t root = m->g->node_at[place];
 	bool unheld = root == HEAP_GRAPH_UNHELD(m->g);
@@ -271,7 +271,7 @@ static void read_root(struct maker *m, uint32_t place)
 }
 
 /* Each object is in one node: what a node retains are its objects and those of all nodes below. Children come after their parents. */
-static void sum_up(struct survivors_tree *t)
+static void sum_up_retained(struct survivors_tree *t)
 {
 	for (uint32_t i = t->count; i-- > 1;) {
 		t->nodes[t->nodes[i].parent].retained += t->nodes[i].retained;
@@ -281,7 +281,7 @@ static void sum_up(struct survivors_tree *t)
 
 /* order ----------------------------------------------------------------------------------------------------------- */
 
-static int by_retained(const void *a, const void *b, void *ctx)
+static int node_by_retained(const void *a, const void *b, void *ctx)
 {
 	const struct survivors_node *nodes = ctx, *x = &nodes[*(const uint32_t *)a], *y = &nodes[*(const uint32_t *)b];
 	if (x->parent != y->parent)
@@ -291,12 +291,12 @@ static int by_retained(const void *a, const void *b, void *ctx)
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : 1;
 }
 
-static void link_children(struct survivors_tree *t)
+static void link_survivors_nodes(struct survivors_tree *t)
 {
 	uint32_t *order = mem_calloc(t->count, sizeof *order);
 	for (uint32_t i = 1; i < t->count; i++)
 		order[i - 1] = i;
-	qsort_r(order, t->count - 1, sizeof *order, by_retained, t->nodes);
+	qsort_r(order, t->count - 1, sizeof *order, node_by_retained, t->nodes);
 	for (uint32_t i = t->count - 1; i-- > 0;) {
 		struct survivors_node *n = &t->nodes[order[i]], *parent = &t->nodes[n->parent];
 		n->next = parent->first;
@@ -309,17 +309,17 @@ void survivors_tree_make(const struct heap_graph *g, struct survivors_tree *out)
 {
 	struct maker m = {.g = g, .t = out};
 	*out = (struct survivors_tree){0};
-	add_node(&m, 0, HEAP_NODE_NONE, SURVIVORS_OBJECTS, "the heap");
+	add_survivors_node(&m, 0, HEAP_NODE_NONE, SURVIVORS_OBJECTS, "the heap");
 	list_direct(&m);
 	for (uint32_t i = 1; i < g->placed; i++) {
 		close_places(&m, i);
 		if (g->node_at[i] < g->objects)
-			read_object(&m, i);
+			read_object_place(&m, i);
 		else
-			read_root(&m, i);
+			read_root_place(&m, i);
 	}
-	sum_up(out);
-	link_children(out);
+	sum_up_retained(out);
+	link_survivors_nodes(out);
 	free(m.last);
 	free(m.ways);
 	free(m.open);
