@@ -101,7 +101,7 @@ class Tally:
         for name in self.skipped:
             print("SKIPPED " + name)
         if self.skipped:
-            print("%d skipped of %d, %.1f %%, for the reasons above" % (len(self.skipped), len(self.slow), 100 * len(self.skipped) / len(self.slow)))
+            print("%d skipped of %d, %.1f%%, for the reasons above" % (len(self.skipped), len(self.slow), 100 * len(self.skipped) / len(self.slow)))
         for name, left in self.left:
             print("LEFT    %s: %s" % (name, ", ".join(left)[:200]))
         for result in self.flaky:

@@ -17,7 +17,7 @@
 
 struct observe_sample {
 	bool found;               /* the container's control group is there */
-	int64_t whole;            /* what 100 % is; 0: nothing says it */
+	int64_t whole;            /* what 100% is; 0: nothing says it */
 	int64_t amount;           /* memory: bytes; CPU: nanoseconds used since the group was made */
 	int64_t mono_ms, wall_ms;
 };

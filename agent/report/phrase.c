@@ -10,5 +10,5 @@ size_t phrase_chars(const char *s)
 
 void phrase_percent(struct buf *out, double percent)
 {
-	buf_printf(out, percent >= 9.95 ? "%.0f %%" : percent >= 0.095 || percent <= 0 ? "%.1f %%" : "%.2f %%", percent);
+	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);
 }

@@ -10,6 +10,6 @@
 
 size_t phrase_chars(const char *s); /* code points of UTF-8 */
 
-void phrase_percent(struct buf *out, double percent); /* appends "84 %", "3.4 %", "0.05 %" */
+void phrase_percent(struct buf *out, double percent); /* appends "84%", "3.4%", "0.05%" */
 
 #endif

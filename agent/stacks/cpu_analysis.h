@@ -53,7 +53,7 @@ struct cpu_analysis {
 	double cpus_used, cpus_allowed; /* allowed: the container's limit, or the node's CPUs */
 	bool limited;          /* by a quota */
 	struct cpu_collections collections;
-	uint32_t sampled_threads, busy_threads; /* busy: at least 5 % of a CPU */
+	uint32_t sampled_threads, busy_threads; /* busy: at least 5% of a CPU */
 };
 
 void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out);

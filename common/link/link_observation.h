@@ -26,7 +26,7 @@ struct link_observation {
 	char container[64];
 	char container_id[80];    /* in this moment */
 	enum link_resource resource;
-	int64_t whole;            /* what 100 % is: millicores or bytes; 0: the limit of the control group itself */
+	int64_t whole;            /* what 100% is: millicores or bytes; 0: the limit of the control group itself */
 	int64_t above_percent;    /* 1 .. LINK_OBSERVE_MAX_PERCENT */
 	int64_t for_seconds;      /* 1 .. LINK_OBSERVE_MAX_FOR_SECONDS */
 };
@@ -34,7 +34,7 @@ struct link_observation {
 enum link_observed_state {
 	LINK_OBSERVED_NORMAL,
 	LINK_OBSERVED_ABOVE,     /* for as long as was asked */
-	LINK_OBSERVED_NO_LIMIT,  /* neither the observation nor the control group says what 100 % is */
+	LINK_OBSERVED_NO_LIMIT,  /* neither the observation nor the control group says what 100% is */
 	LINK_OBSERVED_NOT_FOUND, /* no control group of this container here */
 };
 const char *link_observed_state_name(enum link_observed_state s); /* "Normal", "Above", "NoLimit", "NotFound" */

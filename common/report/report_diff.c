@@ -36,7 +36,7 @@ size_t report_diff_chars(const char *s)
 
 void report_diff_put_percent(struct buf *out, double percent)
 {
-	buf_printf(out, percent >= 9.95 || percent == 0 ? "%.0f %%" : percent >= 0.095 ? "%.1f %%" : "%.2f %%", percent);
+	buf_printf(out, percent >= 9.95 || percent == 0 ? "%.0f%%" : percent >= 0.095 ? "%.1f%%" : "%.2f%%", percent);
 }
 
 void report_diff_put_cpus(struct buf *out, double cpus)

@@ -1,5 +1,5 @@
 /* Two reports of Allocations, by bytes a second: what each type and each site (a type on behalf of a method) allocates. The reports' own
- * confidence intervals say what is noise, widened to 99.9 %, because many rows are looked at. With more load everything allocates more: a type
+ * confidence intervals say what is noise, widened to 99.9%, because many rows are looked at. With more load everything allocates more: a type
  * or site differs only when its share of all bytes went the same way. */
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#define Z 3.29 /* 99.9 %, two-sided */
+#define Z 3.29 /* 99.9%, two-sided */
 #define LEAST_PER_SECOND 16384
 #define LEAST_PART 0.1
 
@@ -26,7 +26,7 @@ struct side {
 	double seconds, widen;
 };
 
-/* How much wider than the report's interval one of 99.9 % is. */
+/* How much wider than the report's interval one of 99.9% is. */
 static double widening(double confidence_percent)
 {
 	return Z / (confidence_percent >= 99.8 ? Z : confidence_percent >= 98.5 ? 2.576 : confidence_percent >= 94 ? 1.96 : 1.645);

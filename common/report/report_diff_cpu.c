@@ -2,7 +2,7 @@
  * self time, as in the report's own diagnosis.
  *
  * Shares are compared by the two-proportion bound of Agresti and Caffo (one success and one failure added to each: holds for small
- * counts and shares near 0 and 1), at 99.9 %, because many methods are looked at. Samples of one burst are not independent: the variance is
+ * counts and shares near 0 and 1), at 99.9%, because many methods are looked at. Samples of one burst are not independent: the variance is
  * multiplied by the index of dispersion of the samples over time, when that is above that of independent ones, up to DISPERSION_MOST.
  *
  * When one method grows, the shares of all others fall. So a method has changed only when its share changed beyond noise and its CPU time
@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#define Z_SHARE 3.29 /* 99.9 %, two-sided */
-#define Z_CPUS 1.64  /* the second sign: the same direction at 95 % */
+#define Z_SHARE 3.29 /* 99.9%, two-sided */
+#define Z_CPUS 1.64  /* the second sign: the same direction at 95% */
 #define LEAST_POINTS 1.0
 #define LEAST_CPUS 0.02
 #define LEAST_CPUS_PART 0.1

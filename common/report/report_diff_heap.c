@@ -123,7 +123,7 @@ static void put_part_seen(const json_t *report, const char *name, struct buf *li
 {
 	double seen = 100;
 	if (report_diff_number(report, "walk.typesOnly.seenPercent", 0, 100, &seen, NULL) == 0 && seen < 100)
-		buf_printf(lines, "\n%.100s saw a part of the heap only (at least %.0f %%): less in it may not have been seen.", name, seen);
+		buf_printf(lines, "\n%.100s saw a part of the heap only (at least %.0f%%): less in it may not have been seen.", name, seen);
 }
 
 static int compare_counted(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)

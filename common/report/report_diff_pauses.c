@@ -1,6 +1,6 @@
 /* Two reports of RuntimePauses. Pauses come at random: a count may be off by the root of itself (Poisson); the time that some of them took by the
  * root of the sum of the lengths' squares (compound Poisson), which is at most that of all time times the longest; a percentile by what stands at
- * the ranks n p -+ z sqrt(n p (1 - p)) of the pauses in order. All at 99.9 %, because many rows are looked at. Of the longest pause alone nothing
+ * the ranks n p -+ z sqrt(n p (1 - p)) of the pauses in order. All at 99.9%, because many rows are looked at. Of the longest pause alone nothing
  * can be known: it must be three times the other to be called one that changed. */
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#define Z 3.29 /* 99.9 %, two-sided */
+#define Z 3.29 /* 99.9%, two-sided */
 #define TIME_MOST 1e15
 
 static const struct report_diff_rule share_total = {

@@ -19,7 +19,7 @@ function number(value, unit) {
 	if (unit === 'µs' && value >= 1000) return number(value / 1000, 'ms');
 	if (/^B(\/|$)/.test(unit)) return decimal(value) + unit.slice(1); /* B, B/s, B/min */
 	const size = Math.abs(value), digits = size >= 100 || Number.isInteger(value) && unit !== '%' ? 0 : size >= 10 ? 1 : 2;
-	return value.toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits}) + (unit ? '\u00a0' + unit : '');
+	return value.toLocaleString('en', {minimumFractionDigits: digits, maximumFractionDigits: digits}) + (!unit ? '' : unit === '%' ? '%' : '\u00a0' + unit);
 }
 
 function bar(real, delta, most) {

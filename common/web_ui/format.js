@@ -37,7 +37,7 @@ export function when(text, now = Date.now()) {
 export const person = user => String(user || '').replace(/^system:serviceaccount:([^:]+):(.+)$/, '$2 ($1)');
 
 /* A number and its unit stay in one line. */
-export const together = text => String(text).replace(/(\d) (?=%|s\b|ms\b|[KMG]iB\b|CPUs?\b)/g, '$1\u00a0');
+export const together = text => String(text).replace(/(\d) (?=s\b|ms\b|[KMG]iB\b|CPUs?\b)/g, '$1\u00a0');
 
 export const plural = (n, one, many = one + 's') => n + ' ' + (n === 1 ? one : many);
 

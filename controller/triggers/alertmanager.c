@@ -154,7 +154,7 @@ static int name_from(const struct alert *a, const char *label, size_t most, cons
 	return err_set(e, ERR_INVALID, 0, "label %s: no name of a pod or container; correct the rule, or spec.source.alertmanager.targetLabels", label);
 }
 
-/* "alert HighCPU: checkout uses 95 %" is for people; it stands in annotations and events, so it is cut and has no control characters. */
+/* "alert HighCPU: checkout uses 95%" is for people; it stands in annotations and events, so it is cut and has no control characters. */
 static char *alert_summary(const struct alert *a)
 {
 	AUTO_BUF struct buf out;

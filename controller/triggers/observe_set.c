@@ -194,6 +194,6 @@ void observe_set_message(const struct observe_entry *e, const struct link_observ
 	static const char *const of[] = {
 		[TRIGGER_CPU_OF_LIMIT] = "its CPU limit", [TRIGGER_CPU_OF_REQUEST] = "its CPU request", [TRIGGER_MEMORY_OF_LIMIT] = "its memory limit"};
 	double percent = o->whole > 0 ? (double)o->value * 100 / (double)o->whole : 0;
-	snprintf(out, OBSERVE_MESSAGE_SIZE, "container %s of pod %.100s uses %.0f %% of %s: above %" PRId64 " %% for %" PRId64 " s", e->what.container,
+	snprintf(out, OBSERVE_MESSAGE_SIZE, "container %s of pod %.100s uses %.0f%% of %s: above %" PRId64 "%% for %" PRId64 " s", e->what.container,
 		 e->pod_name, percent, of[e->trigger->spec.threshold.resource], e->what.above_percent, e->what.for_seconds);
 }

@@ -59,7 +59,7 @@ struct link_observation *observe_set_items(const struct observe_node *n);
 /* What a node speaks of; NULL: it was not asked about that. */
 struct observe_entry *observe_set_find(struct observe_set *s, const char *node, const struct link_observed *o);
 
-/* "container app of pod checkout-1 uses 950m of 1000m CPU: above 80 % for 60 s" */
+/* "container app of pod checkout-1 uses 950m of 1000m CPU: above 80% for 60 s" */
 void observe_set_message(const struct observe_entry *e, const struct link_observed *o, char out[OBSERVE_MESSAGE_SIZE]);
 
 #endif

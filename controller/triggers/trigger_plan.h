@@ -19,7 +19,7 @@ struct trigger_firing {
 	enum trigger_source source;       /* must be the trigger's own */
 	const char *dedup;                /* the same for every repetition of one occurrence: "<fingerprint>/<startsAt>", "<pod uid>/<container>/<since>" */
 	const char *pod_name, *container; /* NULL: as the template says */
-	const char *message;              /* what was seen, for people: "alert HighCPU: checkout uses 95 % of its CPU limit" */
+	const char *message;              /* what was seen, for people: "alert HighCPU: checkout uses 95% of its CPU limit" */
 };
 
 /* A session of the trigger, as the API server has it. */

@@ -314,7 +314,7 @@ void trigger_spec_fini(struct trigger_spec *s)
 
 char *trigger_spec_source_text(const struct trigger_spec *s)
 {
-	static const char *const resources[] = {"cpu > %" PRId64 " %% of limit", "cpu > %" PRId64 " %% of request", "memory > %" PRId64 " %% of limit"};
+	static const char *const resources[] = {"cpu > %" PRId64 "%% of limit", "cpu > %" PRId64 "%% of request", "memory > %" PRId64 "%% of limit"};
 	switch (s->source) {
 	case TRIGGER_THRESHOLD:
 		return mem_printf(resources[s->threshold.resource], s->threshold.above_percent);

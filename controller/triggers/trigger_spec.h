@@ -63,7 +63,7 @@ struct trigger_spec {
 int trigger_spec_from_json(const json_t *spec, struct trigger_spec *out, struct err *e);
 void trigger_spec_fini(struct trigger_spec *s); /* takes zeroed structs */
 
-/* The source in short, for the printer column: "alertmanager", "cpu > 80 % of Limit", "30 2 * * * Europe/Berlin". A new string. */
+/* The source in short, for the printer column: "alertmanager", "cpu > 80% of Limit", "30 2 * * * Europe/Berlin". A new string. */
 char *trigger_spec_source_text(const struct trigger_spec *s);
 
 #endif

@@ -27,7 +27,7 @@
 #define TYPES_BITS 12
 #define TYPES_SIZE (1u << TYPES_BITS)
 #define TYPES_MAX (TYPES_SIZE / 4 * 3) /* past it a name is sent with each new site: costs time, not truth */
-#define MOST_PER_CPU_SECOND 5000u /* samples: each costs the runtime and us some 2.8 us at 40 frames, so this is 1.4 % of the process's CPU time */
+#define MOST_PER_CPU_SECOND 5000u /* samples: each costs the runtime and us some 2.8 us at 40 frames, so this is 1.4% of the process's CPU time */
 #define ALWAYS_PER_SECOND 2000u    /* so many are taken whatever they are of its CPU time */
 #define LONGEST_REST_NS 2000000000u
 #define COUNTS_OF_FRAME ((CHANNEL_MAX_PAYLOAD - 24) / CHANNEL_ALLOC_COUNT_SIZE / 2)

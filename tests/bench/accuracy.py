@@ -55,7 +55,7 @@ def main():
     print("| load | samples | samples per CPU-second | most points off | whole stacks | managed frames named |")
     print("|---|---:|---:|---:|---:|---:|")
     for title, r in found.items():
-        print("| %s | %d | %.1f | %.1f | %.2f %% | %.2f %% |" % (title, r["samples"], r["samples per CPU-second"], r["most points off"],
+        print("| %s | %d | %.1f | %.1f | %.2f%% | %.2f%% |" % (title, r["samples"], r["samples per CPU-second"], r["most points off"],
                                                              100 * (1 - r["cut stacks"]), 100 * r["managed frames named"]))
 
 

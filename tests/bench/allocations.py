@@ -62,7 +62,7 @@ def measure(framework, threads, turns, seconds):
 
 def show(row):
     low, middle, high = row["of_cpu_time"]
-    print("%-8s %d threads: %.3f of its operations per CPU-second (95 %%: %s), %.3f per second; %d samples/s, %d ns each" % (
+    print("%-8s %d threads: %.3f of its operations per CPU-second (95%%: %s), %.3f per second; %d samples/s, %d ns each" % (
         row["framework"], row["threads"], middle, "too few turns" if low is None else "%.3f to %.3f" % (low, high), row["of_throughput"][1],
         row["samples_per_second"], row["callback_ns"]), flush=True)
 

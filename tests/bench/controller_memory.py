@@ -28,7 +28,7 @@ def finished(i, name):
     made = i.session(NAMESPACE, name, {"profiler": "CPUHotpaths", "durationSeconds": 5, "target": {"podName": "checkout-1"}, "cancel": True})
     reports = [{"name": "r%d" % n, "mediaType": "text/plain", "sizeBytes": 1, "sha256": "0" * 64, "url": "https://store.example/" + "x" * 150}
                for n in range(6)]
-    status = {"state": "Succeeded", "headline": "84 % of CPU in Tax.Compute", "diagnosis": "84 % of CPU in Tax.Compute\n" * 20,
+    status = {"state": "Succeeded", "headline": "84% of CPU in Tax.Compute", "diagnosis": "84% of CPU in Tax.Compute\n" * 20,
               "completionTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
               "conditions": [{"type": kind, "status": "True", "reason": "Completed", "message": "m" * 80, "lastTransitionTime": NOW}
                              for kind in ("Accepted", "Succeeded", "Completed")],

@@ -23,7 +23,7 @@ def main():
     options.add_argument("--sessions", type=int, default=20)
     options.add_argument("--framework", action="append", choices=dotnet.FRAMEWORKS)
     options = options.parse_args()
-    print("| framework | what, ms | median | 90 % | most |\n|---|---|---:|---:|---:|")
+    print("| framework | what, ms | median | 90% | most |\n|---|---|---:|---:|---:|")
     with tempfile.TemporaryDirectory(prefix="drdotnet-bench-") as folder:
         for framework in options.framework or dotnet.FRAMEWORKS:
             with dotnet.App("hot", framework, folder) as app:

@@ -47,8 +47,8 @@ class Maker(threading.Thread):
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.send("PATCH", "%s/%s/status" % (path, name), {"status": {
             "state": "Succeeded", "targetSummary": "checkout-7d8f9c6b5-%d" % number, "completionTime": now,
-            "headline": "84 % of CPU in Checkout.Pricing.Tax.Compute, called from Checkout.Cart.Total",
-            "diagnosis": "84 % of CPU in Checkout.Pricing.Tax.Compute\n" * 8,
+            "headline": "84% of CPU in Checkout.Pricing.Tax.Compute, called from Checkout.Cart.Total",
+            "diagnosis": "84% of CPU in Checkout.Pricing.Tax.Compute\n" * 8,
             "conditions": [{"type": kind, "status": "True", "reason": "Completed", "message": "m" * 80, "lastTransitionTime": now}
                            for kind in ("Accepted", "Succeeded", "Completed")],
             "targets": [{"podName": "checkout-7d8f9c6b5-%d" % number, "podUID": made["metadata"]["uid"], "nodeName": "n",

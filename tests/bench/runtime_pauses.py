@@ -101,11 +101,11 @@ def measure(framework, server, pairs, collections):
 
 def text_of(row, key, form):
     low, middle, high = row[key]
-    return (form + " (95 %%: %s)") % (middle, "too few pairs" if low is None else (form + " to " + form) % (low, high))
+    return (form + " (95%%: %s)") % (middle, "too few pairs" if low is None else (form + " to " + form) % (low, high))
 
 
 def show(what, row, name):
-    print("  %-13s %s us for a collection that is looked at, %s us for another, %s %% of the CPU time of an application that only allocates" % (
+    print("  %-13s %s us for a collection that is looked at, %s us for another, %s%% of the CPU time of an application that only allocates" % (
         what, text_of(row, name + "_looked_at_us", "%.1f"), text_of(row, name + "_us", "%.1f"), text_of(row, name + "_percent", "%.3f")))
 
 

@@ -49,7 +49,7 @@ def finished_status(uid):
     """A status as the controller leaves it."""
     reports = [{"name": "r%d" % n, "mediaType": "text/plain", "sizeBytes": 1, "sha256": "0" * 64, "url": "https://store.example/" + "x" * 150}
                for n in range(6)]
-    return {"state": "Succeeded", "headline": "84 % of CPU in Tax.Compute", "diagnosis": "84 % of CPU in Tax.Compute\n" * 20,
+    return {"state": "Succeeded", "headline": "84% of CPU in Tax.Compute", "diagnosis": "84% of CPU in Tax.Compute\n" * 20,
             "completionTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             "conditions": [{"type": kind, "status": "True", "reason": "Completed", "message": "m" * 80, "lastTransitionTime": NOW}
                            for kind in ("Accepted", "Succeeded", "Completed")],

@@ -233,8 +233,8 @@ static void end_job(struct job *j, enum job_phase phase)
 {
 	j->state.phase = phase;
 	j->state.completed_wall_ms = clock_wall_ms();
-	j->state.headline = mem_strdup("84 % of CPU in Tax.Compute");
-	j->state.diagnosis = mem_strdup("84 % of CPU in Tax.Compute\ncalled from Cart.Total");
+	j->state.headline = mem_strdup("84% of CPU in Tax.Compute");
+	j->state.diagnosis = mem_strdup("84% of CPU in Tax.Compute\ncalled from Cart.Total");
 	tell(j);
 }
 

@@ -24,7 +24,7 @@ def main():
         if code == 0:
             print("\nThe application measured itself meanwhile:")
             for place, share in sorted(app.shares().items(), key=lambda x: -x[1]):
-                print("  %5.1f %%  %s" % (100 * share, place))
+                print("  %5.1f%%  %s" % (100 * share, place))
     return code
 
 

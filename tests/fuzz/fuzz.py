@@ -130,7 +130,7 @@ def covered(names, sources, folder):
 
 
 def share(part, whole):
-    return "%d %%" % (100 * part // whole) if whole else "-"
+    return "%d%%" % (100 * part // whole) if whole else "-"
 
 
 def row(source, names, functions):

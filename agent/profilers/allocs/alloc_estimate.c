@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define Z 1.959964 /* standard deviations of a two-sided 95 % */
+#define Z 1.959964 /* standard deviations of a two-sided 95% */
 
 void alloc_estimate_add(struct alloc_estimate *e, uint32_t event, uint64_t samples, uint64_t size, uint64_t amount)
 {

@@ -8,7 +8,7 @@ Report.show(r => {
 	const estimate = [
 		{title: 'Share', sort: 'number', cell: x => ({text: percent(x.percent), sort: x.bytes})},
 		{title: 'A second', sort: 'number', cell: x => ({text: bytes(Math.round(x.bytes / seconds)), sort: x.bytes})},
-		{title: '\u00b1', sort: 'number', cell: x => ({text: '\u00b1 ' + percent(error(x)), sort: error(x), title: `${s.confidencePercent} % confidence: ${bytes(x.bytesLow)} to ${bytes(x.bytesHigh)} in all`})},
+		{title: '\u00b1', sort: 'number', cell: x => ({text: '\u00b1 ' + percent(error(x)), sort: error(x), title: `${s.confidencePercent}% confidence: ${bytes(x.bytesLow)} to ${bytes(x.bytesHigh)} in all`})},
 		{title: 'Objects a second', sort: 'number', cell: x => ({text: count(Math.round(x.objects / seconds)), sort: x.objects})},
 	];
 	const badge = site => site.large ? make('span.badge', 'large') : site.pinned ? make('span.badge', 'pinned') : null;
@@ -28,14 +28,14 @@ Report.show(r => {
 			about: {
 				kind: 'about',
 				texts: ['Allocations are sampled by the runtime itself, one about each 100 KB, each with its stack. Bytes and objects are estimates; the \u00b1 is half ' +
-					'the width of their 95 % confidence interval. The leaf of each stack is the type that is allocated.',
+					'the width of their 95% confidence interval. The leaf of each stack is the type that is allocated.',
 				tick && 'This runtime has the event AllocationTick, whose samples come at a fixed distance: a pattern that repeats may be over- or ' +
 					'underestimated by more than the interval says. .NET 10 has random samples.',
 				'Frames of the runtime, of the machinery of async methods and of ASP.NET Core\u2019s pipeline are folded into one row where they are two or more ' +
 					'below each other; A shows them all. The methods table counts all frames.'].filter(Boolean),
 				rows: [
 					['Samples', `${count(s.samples)} (${s.event})`],
-					s.sampledPercent < 100 && ['Sampled', `${s.sampledPercent.toFixed(0)} % of the time, so that it costs little; what was sampled stands for all`],
+					s.sampledPercent < 100 && ['Sampled', `${s.sampledPercent.toFixed(0)}% of the time, so that it costs little; what was sampled stands for all`],
 					['Dropped', count(s.dropped)],
 					['Cut stacks', count(s.cutStacks) + ' samples'],
 					['Without a stack', count(s.withoutStack) + ' samples'],

@@ -182,7 +182,7 @@ void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnos
 	buf_puts(text, "Used ");
 	cpu_phrase_cpus(text, a->cpus_used);
 	if (a->limited)
-		buf_printf(text, " of %.1f CPUs, %.0f %% of the container's limit", a->cpus_allowed,
+		buf_printf(text, " of %.1f CPUs, %.0f%% of the container's limit", a->cpus_allowed,
 			   100 * a->cpus_used / a->cpus_allowed);
 	else if (a->cpus_allowed > 0)
 		buf_printf(text, " of the node's %.0f CPUs%s", a->cpus_allowed,
@@ -330,7 +330,7 @@ void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text)
 	if (missing > 0 && missing * 200 >= (int64_t)a->samples)
 		add_sentence(text, "Samples lost: %lld.", (long long)missing);
 	if (a->truncated_samples * 100ull >= a->samples && a->truncated_samples)
-		add_sentence(text, "%.0f %% of the stacks were cut before their thread's start.", cpu_analysis_percent(a, a->truncated_samples));
+		add_sentence(text, "%.0f%% of the stacks were cut before their thread's start.", cpu_analysis_percent(a, a->truncated_samples));
 	explain_stacks(a, text);
 	if (c->unresolved_frames * 100 >= c->managed_frames && c->unresolved_frames > 0)
 		add_sentence(text, "Of %lld frames of compiled code %lld have no name.",

@@ -8,7 +8,7 @@
 
 #define UNMANAGED_BYTES (INT64_C(6) << 20)        /* less comes and goes with the JIT, malloc's own ways, and what the profiler adds */
 #define UNMANAGED_YOUNG_BYTES (INT64_C(24) << 20) /* of a process that has just started */
-#define UNMANAGED_PART 100                        /* 1 % of the process */
+#define UNMANAGED_PART 100                        /* 1% of the process */
 #define BOOKKEEPING_PART 8                        /* the collector's tables grow with the heap, and with what it keeps for later */
 #define FREE_BYTES (INT64_C(32) << 20)
 #define LEAST_PINNED 100                          /* more pinned objects, to be blamed for gaps */

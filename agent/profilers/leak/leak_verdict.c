@@ -1,7 +1,7 @@
 #include "agent/profilers/leak/leak_verdict.h"
 
 #define MATERIAL_BYTES (UINT64_C(256) << 10)
-#define MATERIAL_PART 200    /* 0.5 % */
+#define MATERIAL_PART 200    /* 0.5% */
 #define FALL_PART 5          /* a fifth */
 #define LEVELLED_PART 5      /* the last stretch grew at less than a fifth of the pace before */
 #define SLOWING_PART 0.6     /* of a process that has just started */

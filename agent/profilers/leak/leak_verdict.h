@@ -47,7 +47,7 @@ struct leak_series {
 
 enum leak_verdict leak_verdict_of(const struct leak_series *s);
 
-/* The least growth that is worth a word in a heap of this size: 256 KiB, or 0.5 % of it. */
+/* The least growth that is worth a word in a heap of this size: 256 KiB, or 0.5% of it. */
 uint64_t leak_material_bytes(uint64_t heap_bytes);
 
 enum leak_confidence { LEAK_LOW, LEAK_MEDIUM, LEAK_HIGH };

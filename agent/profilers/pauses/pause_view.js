@@ -61,7 +61,7 @@ Report.show(r => {
 			{key: 'Time paused', value: percent(p.sharePercent), note: 'of the session', warn: p.sharePercent >= 5},
 			{key: 'Pauses', value: count(p.count), note: (p.perMinute < 1000 ? p.perMinute.toFixed(1) : count(Math.round(p.perMinute))) + ' a minute'},
 			{key: 'Longest', value: duration(p.length.maxMicroseconds), warn: p.length.maxMicroseconds >= 1e5},
-			{key: '99 % at most', value: duration(p.length.p99Microseconds)},
+			{key: '99% at most', value: duration(p.length.p99Microseconds)},
 			{key: 'Until all had stopped', value: duration(p.suspending.maxMicroseconds), note: 'at most', warn: p.suspending.maxMicroseconds >= 1e4},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},

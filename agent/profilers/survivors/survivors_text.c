@@ -9,7 +9,7 @@
 
 void survivors_text_percent(struct buf *out, double percent)
 {
-	buf_printf(out, percent >= 9.95 ? "%.0f %%" : percent >= 0.095 || percent <= 0 ? "%.1f %%" : "%.2f %%", percent);
+	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);
 }
 
 void survivors_text_share(struct buf *out, const struct survivors *s, uint64_t bytes)

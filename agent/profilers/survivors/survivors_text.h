@@ -5,9 +5,9 @@
 #include "agent/profilers/survivors/survivors.h"
 #include "common/base/buf.h"
 
-void survivors_text_percent(struct buf *out, double percent); /* "84 %", "3.4 %", "0.05 %" */
+void survivors_text_percent(struct buf *out, double percent); /* "84%", "3.4%", "0.05%" */
 
-/* "412 MB (78 %)" of all objects' bytes */
+/* "412 MB (78%)" of all objects' bytes */
 void survivors_text_share(struct buf *out, const struct survivors *s, uint64_t bytes);
 
 /* A holder's name in at most max_chars characters: leading namespaces go first, the word before them stays ("static …Cache._items"). */

@@ -124,7 +124,7 @@ Report.show(r => {
 					['Roots', {exact: 'all, by a forced collection', noCollection: 'statics, handles and stacks, without a collection', none: 'none'}[walk.roots]],
 					['Why so', walk.rootsWhy || null],
 					['Objects', count(walk.objects)],
-					counted ? ['Seen of the heap, at least', walk.typesOnly.seenPercent.toFixed(0) + ' %'] : ['References', count(walk.references)],
+					counted ? ['Seen of the heap, at least', walk.typesOnly.seenPercent.toFixed(0) + '%'] : ['References', count(walk.references)],
 					['Stop for the roots', walk.collectionStopMicroseconds && milliseconds(walk.collectionStopMicroseconds)],
 					['Stop for the walk', walk.walkStopMicroseconds && milliseconds(walk.walkStopMicroseconds)],
 					['Longest stop, as predicted', walk.predictedStopMicroseconds && milliseconds(walk.predictedStopMicroseconds)],

@@ -50,7 +50,7 @@ Report.flameDiff = ({r, methods, base, tree, isAll, percent}) => {
 		const rows = gone.filter(i => share(i) >= LEAST);
 		list.replaceChildren(make('h3', `Gone since ${other.name}`), rows.length ? make('ul', rows.slice(0, LISTED).map(i => make('li',
 			make('b', percent(then.total[i], found.all)), ' ' + name(i), make('span.under', ' under ' + name(then.parent[i])))),
-		rows.length > LISTED ? make('li', `and ${Report.count(rows.length - LISTED)} more`) : null) : make('p.hint', `No frame with ${LEAST} % or more of it is missing here.`));
+		rows.length > LISTED ? make('li', `and ${Report.count(rows.length - LISTED)} more`) : null) : make('p.hint', `No frame with ${LEAST}% or more of it is missing here.`));
 		return found;
 	}
 	const points = (t, n) => 100 * t.total[n] / (t.total[0] || 1) - 100 * found.before[n] / (found.all || 1);

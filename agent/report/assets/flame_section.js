@@ -13,7 +13,7 @@ Report.kinds.flame = (section, host, r) => {
 	const lower = methods.map(m => (m.name + ' ' + m.module).toLowerCase());
 	const percent = (part, all) => {
 		const p = all ? 100 * part / all : 0;
-		return p.toFixed(p >= 0.095 || p === 0 ? 1 : 2) + ' %';
+		return p.toFixed(p >= 0.095 || p === 0 ? 1 : 2) + '%';
 	};
 	const amount = weight => {
 		const n = weight * section.period, s = n / 1e9;

@@ -2,7 +2,7 @@
 /* The page of a report: report.json, which the page holds, shown as sections. A profiler's view says which:
  *
  *   Report.show(r => [                              r: report.json
- *     {kind: 'facts', items: [{key: 'Strings', value: Report.count(r.strings.count), note: '34 % of the heap', warn: false}]},
+ *     {kind: 'facts', items: [{key: 'Strings', value: Report.count(r.strings.count), note: '34% of the heap', warn: false}]},
  *     {kind: 'tabs', label: 'Views', tabs: [
  *       {id: 'holders', title: 'Retained by', sections: [{kind: 'table', id: 'holders', ...}]},
  *     ]},
@@ -50,7 +50,7 @@ const Report = (() => {
 		return (value < 9.95 ? value.toFixed(1) : value.toFixed(0)) + ' ' + units[unit];
 	}
 	const count = n => n.toLocaleString('en-US');
-	const percent = p => (p >= 9.95 ? p.toFixed(0) : p >= 0.095 || p <= 0 ? p.toFixed(1) : p.toFixed(2)) + ' %';
+	const percent = p => (p >= 9.95 ? p.toFixed(0) : p >= 0.095 || p <= 0 ? p.toFixed(1) : p.toFixed(2)) + '%';
 	const share = (part, all) => percent(all ? Math.min(100, 100 * part / all) : 0);
 	/* "+ 3.4 MB", "\u2212 2": a change, with `show` for its size. */
 	const change = (n, show = bytes) => (n > 0 ? '+ ' : n < 0 ? '\u2212 ' : '') + show(Math.abs(n));

@@ -224,7 +224,7 @@ class Alerts(unittest.TestCase):
         self.assertEqual(self.i.condition(session, "Succeeded")["status"], "True", install.digest(session) + self.i.logs())
         self.assertEqual([t["podName"] for t in session["status"]["targets"]], ["busy"])
         self.assertRegex(session["metadata"]["annotations"]["drdotnet.dev/fired-by"],
-                         r"container app of pod busy uses \d+ % of its CPU limit: above 10 % for 5 s")
+                         r"container app of pod busy uses \d+% of its CPU limit: above 10% for 5 s")
         self.assertTrue(self.observing(agent))
         self.assertEqual(self.i.metric("drdotnet_observed_containers"), 2)
         self.cluster.request("PATCH", TRIGGERS % self.namespace + "/cpu", {"spec": {"suspend": True}}, content_type="application/merge-patch+json")
@@ -246,7 +246,7 @@ class Alerts(unittest.TestCase):
         session = self.one_session()
         self.assertEqual(session["spec"]["target"]["podName"], "full")
         self.assertNotIn(self.i.condition(session, "Succeeded")["reason"], ("NoDotnetProcess", "PodNotFound"), install.digest(session))
-        self.assertIn("of its memory limit: above 80 % for 5 s", session["metadata"]["annotations"]["drdotnet.dev/fired-by"])
+        self.assertIn("of its memory limit: above 80% for 5 s", session["metadata"]["annotations"]["drdotnet.dev/fired-by"])
         events = proc.wait_until(lambda: [e for e in self.i.events(self.namespace, "memory") if e[1] == "NoLimit"], 60, "the event NoLimit")
         self.assertEqual([e[2] for e in events], ["container app of pod boundless has no limit to take per cent of"])
         events = proc.wait_until(lambda: [e for e in self.i.events(self.namespace, "memory") if e[1] == "NotSeen"], 60, "the event NotSeen")

@@ -15,7 +15,7 @@ from tests.lib.local import DRDOTNET, drdotnet
 from tests.system.profiler import tools
 
 SESSION_SECONDS = 3
-# Intervals of 95 %, two standard deviations to each side, are left by one in twenty. All ten sites of three runtimes must lie in wider ones,
+# Intervals of 95%, two standard deviations to each side, are left by one in twenty. All ten sites of three runtimes must lie in wider ones,
 # of five, which are left once in a million.
 WIDER = 5 / 1.96
 BIAS = {True: 0.10, False: 0.01}  # of a share: AllocationTick's samples come at a fixed distance

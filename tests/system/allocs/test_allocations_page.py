@@ -40,7 +40,7 @@ class Page(AllocationsCase):
         page.type("buffer")
         hits = page.value("[...document.querySelectorAll('#flame .f.hit')].map(f => f.getAttribute('aria-label'))")
         self.assertTrue(hits and all("buffer" in h.lower() for h in hits) and any("Shop.Sites.Buffer" in h for h in hits), hits)
-        self.assertRegex(page.value("document.getElementById('matched').textContent"), r"^[0-9.]+ % matches, \d+ methods?$")
+        self.assertRegex(page.value("document.getElementById('matched').textContent"), r"^[0-9.]+% matches, \d+ methods?$")
         page.key("Escape")
         flame.zoom_by_keys(self, page)
         page.key("Escape")  # one step out

@@ -86,8 +86,8 @@ class ControllerTest(unittest.TestCase):
                              "application/merge-patch+json")
 
     def succeed(self, hub, node, job_id, **fields):
-        hub.job(node, job_id, "Succeeded", startTime=1700000000000, completionTime=1700000030000, headline="84 % of CPU in Tax.Compute",
-                diagnosis="84 % of CPU in Tax.Compute\ncalled from Cart.Total", reports=[REPORT], cost=COST, **fields)
+        hub.job(node, job_id, "Succeeded", startTime=1700000000000, completionTime=1700000030000, headline="84% of CPU in Tax.Compute",
+                diagnosis="84% of CPU in Tax.Compute\ncalled from Cart.Total", reports=[REPORT], cost=COST, **fields)
 
 
 class MainPath(ControllerTest):
@@ -118,8 +118,8 @@ class MainPath(ControllerTest):
         self.assertEqual(now["status"]["state"], "Profiling")
         self.assertEqual(condition(now, "Succeeded")["status"], "Unknown")
         self.assertEqual(now["status"]["targets"][0]["firstSampleTime"], "2023-11-14T22:13:20.123000Z")
-        hub.job("n1", job, "Delivering", startTime=1700000000000, headline="84 % of CPU in Tax.Compute",
-                diagnosis="84 % of CPU in Tax.Compute\nsecond line", reports=[dict(REPORT, delivered=False)], cost=COST)
+        hub.job("n1", job, "Delivering", startTime=1700000000000, headline="84% of CPU in Tax.Compute",
+                diagnosis="84% of CPU in Tax.Compute\nsecond line", reports=[dict(REPORT, delivered=False)], cost=COST)
         now = self.sessions.wait_condition("cpu", "Succeeded", "Unknown", "Delivering")
         self.assertIn("second line", now["status"]["diagnosis"])
         hub.say("upload", "n1", job)
@@ -133,7 +133,7 @@ class MainPath(ControllerTest):
         self.assertEqual(condition(now, "Succeeded")["status"], "True")
         status = now["status"]
         self.assertEqual((status["state"], status["headline"], status["podsMatched"], status["podsSucceeded"], status["podsFailed"]),
-                         ("Succeeded", "84 % of CPU in Tax.Compute", 1, 1, 0))
+                         ("Succeeded", "84% of CPU in Tax.Compute", 1, 1, 0))
         self.assertEqual(status["targets"][0]["reports"][0]["sha256"], REPORT["sha256"])
         self.assertEqual(status["targets"][0]["cost"], COST)
         now = self.sessions.wait("cpu", lambda s: "finalizers" not in s["metadata"], "the finalizer is released")
@@ -143,7 +143,7 @@ class MainPath(ControllerTest):
                                   and self.sessions.events("cpu"), 5, "events")
         self.assertTrue(all(e["type"] == "Normal" for e in reasons), reasons)
         columns = self.cluster.kubectl("get", "psess", "-n", self.namespace, "-o", "wide")
-        self.assertRegex(columns, r"cpu +CPUHotpaths +checkout-1 +Succeeded +84 % of CPU in Tax.Compute")
+        self.assertRegex(columns, r"cpu +CPUHotpaths +checkout-1 +Succeeded +84% of CPU in Tax.Compute")
         # the agent comes back with a job that it should have forgotten
         self.succeed(hub, "n1", job)
         self.assertEqual(hub.expect("forget")[2], "n1")
@@ -170,7 +170,7 @@ class MainPath(ControllerTest):
         self.assertEqual(condition(now, "Succeeded")["status"], "False")
         self.assertEqual((now["status"]["podsMatched"], now["status"]["podsSucceeded"], now["status"]["podsFailed"]), (4, 1, 1))
         self.assertIn(other_pod, condition(now, "Succeeded")["message"])
-        self.assertIn("checkout-2: 84 %", now["status"]["diagnosis"])
+        self.assertIn("checkout-2: 84%", now["status"]["diagnosis"])
 
     def test_a_node_speaks_only_of_its_own_jobs(self):
         self.pod("checkout-1")

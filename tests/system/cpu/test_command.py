@@ -203,7 +203,7 @@ class FirstContact(local.LocalCase):
         app.warm(100)
         code, text, errors = local.drdotnet("run", "--cpu", str(app.pid), "1s", "-o", self.folder + "/out")
         self.assertEqual((code, errors), (0, ""), text)
-        self.assertRegex(text.splitlines()[0], r"^\d+ ?% of CPU in ")
+        self.assertRegex(text.splitlines()[0], r"^\d+% of CPU in ")
         self.assertIn("\nReport: %s/out/report.html\n" % os.path.realpath(self.folder), text)
         self.assertNotRegex(text, r"[|`]|\x1b")
 

@@ -178,8 +178,8 @@ ADDITIONS = [("durationSeconds", 31), ("cpuHotpaths", {"frequencyHertz": 99}), (
              ("pauseBudgetMilliseconds", 200), ("baselineSession", "checkout-1")]
 
 STATUS = {
-    "observedGeneration": 1, "state": "Completed", "targetSummary": "app=checkout", "headline": "84 % of CPU in Tax.Compute",
-    "diagnosis": "84 % of CPU in Tax.Compute\ncalled from Cart.Total", "comparison": "Tax.Compute grew: 12 % to 84 % of CPU",
+    "observedGeneration": 1, "state": "Completed", "targetSummary": "app=checkout", "headline": "84% of CPU in Tax.Compute",
+    "diagnosis": "84% of CPU in Tax.Compute\ncalled from Cart.Total", "comparison": "Tax.Compute grew: 12% to 84% of CPU",
     "podsMatched": 1, "podsSucceeded": 1, "podsFailed": 0,
     "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T00:00:30Z", "effective": FULL,
     "conditions": [{"type": t, "status": "True", "reason": "Completed", "message": "All is well.", "lastTransitionTime": "2026-01-01T00:00:30Z"}
@@ -356,7 +356,7 @@ class Status(WithApi):
         self.assertEqual(lines[1].split()[:4], ["cpu", "CPUHotpaths", "app=checkout", "Completed"])
         wide = self.cluster.kubectl("get", "profilingsessions", "-n", "shop", "-o", "wide").splitlines()
         self.assertEqual(wide[0].split(), ["NAME", "PROFILER", "TARGET", "STATE", "DIAGNOSIS", "AGE"])
-        self.assertIn("84 % of CPU in Tax.Compute", wide[1])
+        self.assertIn("84% of CPU in Tax.Compute", wide[1])
         self.assertIn("profilingsession.drdotnet.dev/cpu", self.cluster.kubectl("get", "drdotnet", "-n", "shop", "-o", "name"))
         self.cluster.kubectl("wait", "--for=condition=Completed", "--timeout=5s", "psess/cpu", "-n", "shop")
         described = self.cluster.kubectl("describe", "psess", "cpu", "-n", "shop")

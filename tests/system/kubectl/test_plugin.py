@@ -65,7 +65,7 @@ class Plugin(unittest.TestCase):
     def test_from_a_deployment_to_what_changed(self):
         """One after the other: each step is what a person does with the results of the one before."""
         text = self.profile("deploy/checkout", "before")
-        self.assertRegex(text.splitlines()[0], r"^\d+ % of CPU in .*Tax\.Compute")
+        self.assertRegex(text.splitlines()[0], r"^\d+% of CPU in .*Tax\.Compute")
         self.assertRegex(text, r"pod checkout-1 on node-a: Succeeded\n  reports in http\S+/\n.*report\.html")
         self.assertRegex(self.errors, r"(?m)^before: Profiling$")
         self.assertEqual(self.i.get(NAMESPACE, "before")["spec"]["target"]["selector"], {"matchLabels": {"app": "checkout"}})

@@ -13,7 +13,7 @@ from tests.system.link.harness import token
 from tests.system.link.websocket import WebSocket, hello
 
 KEY = "shop/session-01234567/pod-0/"
-CONTENT = b"# 84 % of CPU in Tax.Compute\n"
+CONTENT = b"# 84% of CPU in Tax.Compute\n"
 
 
 class ReportsCase(unittest.TestCase):

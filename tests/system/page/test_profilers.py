@@ -41,10 +41,10 @@ class Profilers(PastCase):
         self.until(page, "[...document.querySelectorAll('#baselines option')].some(o => o.value === 'old-first')", "the offers")
         session = self.server.get("/api/sessions/" + self.old[1]).json
         session["spec"]["baselineSession"] = "old-first"
-        session["status"]["comparison"] = "It grew.\nBy 12 %."
+        session["status"]["comparison"] = "It grew.\nBy 12%."
         page = self.open("/sessions/" + self.old[1], script=PRETEND % json.dumps({"sessions/" + self.old[1]: session}))
         self.until(page, "document.getElementById('compared')", "the comparison")
-        self.assertEqual(self.shown(page, "#compared ~ .lines li"), ["It grew.", "By 12 %."])
+        self.assertEqual(self.shown(page, "#compared ~ .lines li"), ["It grew.", "By 12%."])
         page.click("document.querySelector('#compared a')")
         self.until(page, "document.querySelector('table.diff tbody tr')", "all of it")
         self.assertIn("baseline=local.old-first", page.value("location.hash"))

@@ -163,7 +163,7 @@ class Graph(unittest.TestCase):
         self.assertGreater(page.value(coloured), 0)
         self.assertIn("more4", page.value("[...document.querySelectorAll('#flame .f')].find(f => f.getAttribute('aria-label').startsWith(%r)).className" % OWN_HANDLER))
         page.value("[...document.querySelectorAll('#flame .f')].find(f => f.getAttribute('aria-label').startsWith(%r)).focus()" % OWN_HANDLER)
-        self.assertRegex(page.value(TEXT % "detail"), r"0\.0 % before, \+ \d+\.\d points")
+        self.assertRegex(page.value(TEXT % "detail"), r"0\.0% before, \+ \d+\.\d points")
         self.assertIn("Shop.Old.Work", page.value(TEXT % "gone"))
         page.click("document.getElementById('compare')")
         self.assertEqual((page.value(coloured), page.value("document.getElementById('gone').hidden")), (0, True))

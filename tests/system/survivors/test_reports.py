@@ -132,7 +132,7 @@ class MadeUp(unittest.TestCase):
         report = self.report("counted")
         self.assertEqual(report["walk"]["typesOnly"], {"seenPercent": 33.0, "wholePauseBudgetMilliseconds": 800, "holdersPauseBudgetMilliseconds": 1126,
                                                        "holdersAgentMemoryBytes": None, "holdersAgentFileBytes": None})
-        self.assertRegex(report["diagnosis"]["headline"], r"^Types only, 33 % of the heap seen: ")
+        self.assertRegex(report["diagnosis"]["headline"], r"^Types only, 33% of the heap seen: ")
         whole = {t["name"]: (t["objects"], t["shallowBytes"]) for t in self.report("shop")["types"]}
         self.assertEqual({t["name"]: (t["objects"], t["shallowBytes"]) for t in report["types"]}, whole)
         with open(os.path.join(self.folders["counted"], "summary.md"), encoding="utf-8") as f:
@@ -211,7 +211,7 @@ class MadeUp(unittest.TestCase):
         page.type("/")
         self.assertEqual(page.value("document.activeElement.id"), "tree-search")
         page.type("widget")
-        self.assertRegex(page.value("document.getElementById('tree-count').textContent"), r"^1 line holds 4\.2 MB \(14 %\)")
+        self.assertRegex(page.value("document.getElementById('tree-count').textContent"), r"^1 line holds 4\.2 MB \(14%\)")
         shown = page.value(SHOWN)
         self.assertIn("static Shop.PriceFeed.Instance", shown[0])
         self.assertFalse([line for line in shown if "Cache" in line])

@@ -13,8 +13,8 @@ class Firing(TriggerTest):
         first = self.leader()
         second = self.start("second")
         self.wait_ready()
-        self.fire(first, "fingerprint/1", "checkout-1", times=5000, message="alert HighCPU: 95 % of the limit")
-        self.fire(second, "fingerprint/1", "checkout-1", times=5000, message="alert HighCPU: 95 % of the limit")
+        self.fire(first, "fingerprint/1", "checkout-1", times=5000, message="alert HighCPU: 95% of the limit")
+        self.fire(second, "fingerprint/1", "checkout-1", times=5000, message="alert HighCPU: 95% of the limit")
         said = [hub.expect("fired", 60)[1] for hub in (first, second) for _ in range(5000)]
         self.assertLessEqual(set(said), {"FIRED/Fired", "SUPPRESSED/Duplicate"})
         self.assertIn("FIRED/Fired", said)
@@ -25,7 +25,7 @@ class Firing(TriggerTest):
         self.assertEqual(status["firings"][0]["podName"], "checkout-1")
         meta, spec = made[0]["metadata"], made[0]["spec"]
         self.assertEqual(meta["labels"], {"drdotnet.dev/trigger": "hot"})
-        self.assertEqual(meta["annotations"], {"drdotnet.dev/fired-by": "alert HighCPU: 95 % of the limit"})
+        self.assertEqual(meta["annotations"], {"drdotnet.dev/fired-by": "alert HighCPU: 95% of the limit"})
         self.assertEqual(meta["ownerReferences"], [{"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingTrigger", "name": "hot",
                                                    "uid": self.look()["metadata"]["uid"], "controller": True}])
         self.assertEqual((spec["target"]["podName"], spec["target"]["container"], spec["durationSeconds"]), ("checkout-1", "app", 20))

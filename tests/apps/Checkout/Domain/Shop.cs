@@ -44,7 +44,7 @@ namespace Checkout
     {
         public static double Sink;
 
-        /// <summary>80 % tax, 20 % stock, some milliseconds together at 1,000 units.</summary>
+        /// <summary>80% tax, 20% stock, some milliseconds together at 1,000 units.</summary>
         [MethodImpl(MethodImplOptions.NoInlining)]
         public static void Total(int units)
         {

@@ -6,7 +6,7 @@ static class Threaded
 {
     static readonly object Forever = new();
 
-    /// <summary>One busy thread: 80 % in Pricing.Tax.Compute, 20 % in Inventory.Stock.Check; three threads sleep.</summary>
+    /// <summary>One busy thread: 80% in Pricing.Tax.Compute, 20% in Inventory.Stock.Check; three threads sleep.</summary>
     public static Task Hot(Options options)
     {
         Start("checkout-worker", () => Cart.Total(1000));

@@ -62,7 +62,7 @@ static void make_order(struct link_order *o)
 static void make_job(struct link_job *j)
 {
 	*j = (struct link_job){.job_id = "job-1", .phase = JOB_DELIVERING, .reason = mem_strdup(REASON_Delivering),
-			       .message = mem_strdup("with \"quotes\"\n\x01 and \xe6\x97\xa5"), .pid = 42, .headline = mem_strdup("84 % of CPU in Tax"),
+			       .message = mem_strdup("with \"quotes\"\n\x01 and \xe6\x97\xa5"), .pid = 42, .headline = mem_strdup("84% of CPU in Tax"),
 			       .diagnosis = mem_strdup("line 1\nline 2"), .started_wall_ms = 99, .report_count = 2,
 			       .cost = {.max_pause_us = 5, .samples = 1000}};
 	for (size_t i = 0; i < j->report_count; i++) {

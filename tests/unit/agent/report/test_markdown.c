@@ -10,7 +10,7 @@ Test(markdown, prose_can_be_read_as_it_stands)
 		const char *text, *shown;
 	} rows[] = {
 		{"", ""},
-		{"80 % of CPU in Shop.Tax.Compute", "80 % of CPU in Shop.Tax.Compute"},
+		{"80% of CPU in Shop.Tax.Compute", "80% of CPU in Shop.Tax.Compute"},
 		{"in Shop.Cache<__Canon>.Get.", "in `Shop.Cache<__Canon>.Get`."},
 		{"in Dictionary<String, List<Int32>>.Insert, called", "in `Dictionary<String, List<Int32>>.Insert`, called"},
 		{"field _items of A_B", "field _items of A_B"},

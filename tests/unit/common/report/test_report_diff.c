@@ -83,10 +83,10 @@ Test(report_diff, says_what_changed)
 		/* the hot spot moved */
 		{1000, 1, {{"A.B", 800}, {"A.C", 200}}, 1000, 1, {{"D.E", 900}, {"A.C", 100}}, "CPU moved from A.B to D.E"},
 		/* more work in one method: the others' shares fall, but they did not change */
-		{500, 0.5, {{"A.B", 250}, {"A.C", 250}}, 1000, 1, {{"A.B", 750}, {"A.C", 250}}, "A.B grew: 50 % to 75 % of CPU"},
-		{1000, 1, {{"A.B", 750}, {"A.C", 250}}, 500, 0.5, {{"A.B", 250}, {"A.C", 250}}, "A.B shrank: 75 % to 50 % of CPU"},
-		{500, 0.5, {{"A.C", 500}}, 1000, 1, {{"A.N", 500}, {"A.C", 500}}, "A.N is new: 50 % of CPU"},
-		{1000, 1, {{"A.N", 500}, {"A.C", 500}}, 500, 0.5, {{"A.C", 500}}, "A.N vanished: was 50 % of CPU"},
+		{500, 0.5, {{"A.B", 250}, {"A.C", 250}}, 1000, 1, {{"A.B", 750}, {"A.C", 250}}, "A.B grew: 50% to 75% of CPU"},
+		{1000, 1, {{"A.B", 750}, {"A.C", 250}}, 500, 0.5, {{"A.B", 250}, {"A.C", 250}}, "A.B shrank: 75% to 50% of CPU"},
+		{500, 0.5, {{"A.C", 500}}, 1000, 1, {{"A.N", 500}, {"A.C", 500}}, "A.N is new: 50% of CPU"},
+		{1000, 1, {{"A.N", 500}, {"A.C", 500}}, 500, 0.5, {{"A.C", 500}}, "A.N vanished: was 50% of CPU"},
 		/* twice the load */
 		{1000, 0.5, {{"A.B", 800}, {"A.C", 200}}, 2000, 1, {{"A.B", 1600}, {"A.C", 400}},
 		 "CPU use rose from 0.50 to 1.00 CPUs; its spread is the same"},
@@ -96,10 +96,10 @@ Test(report_diff, says_what_changed)
 		{10000, 1, {{"A.B", 5000}, {"A.C", 5000}}, 10000, 1, {{"A.B", 5090}, {"A.C", 4910}}, "No difference beyond noise"},
 		{1, 0.001, {{"A.B", 1}}, 1, 0.001, {{"A.C", 1}}, "No difference beyond noise"},
 		/* a category */
-		{600, 0.6, {{"A.B", 580}, {"gc", 20}}, 1000, 1, {{"A.B", 600}, {"gc", 400}}, "Garbage collection grew: 3.3 % to 40 % of CPU"},
+		{600, 0.6, {{"A.B", 580}, {"gc", 20}}, 1000, 1, {{"A.B", 600}, {"gc", 400}}, "Garbage collection grew: 3.3% to 40% of CPU"},
 		/* the application's method rather than the library's that it calls */
 		{500, 0.5, {{"A.B", 100}, {"System.S.Concat", 100}, {"A.C", 400}}, 1000, 1,
-		 {{"A.B", 600}, {"System.S.Concat", 600}, {"A.C", 400}}, "A.B grew: 20 % to 60 % of CPU"},
+		 {{"A.B", 600}, {"System.S.Concat", 600}, {"A.C", 400}}, "A.B grew: 20% to 60% of CPU"},
 		/* nothing to compare */
 		{0, 0, {{NULL, 0}}, 0, 0, {{NULL, 0}}, "No difference in CPU use; no samples to compare"},
 		{0, 0, {{NULL, 0}}, 1000, 1, {{"A.B", 1000}}, "CPU use rose from 0.00 to 1.00 CPUs; no samples to compare"},

@@ -322,7 +322,7 @@ Test(plugin_progress, says_what_a_session_does)
 Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 {
 	AUTO_JSON json_t *session = json("{\"spec\":{\"baselineSession\":\"b\"},"
-					 "\"status\":{\"diagnosis\":\"80 %\\nof \\u001b CPU\",\"comparison\":\"It\\ngrew.\",\"targets\":["
+					 "\"status\":{\"diagnosis\":\"80%\\nof \\u001b CPU\",\"comparison\":\"It\\ngrew.\",\"targets\":["
 					 "{\"podName\":\"a\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reports\":["
 					 "{\"name\":\"x.md\",\"url\":\"http://h/p/x.md\"},{\"name\":\"y\",\"url\":\"http://h/p/y\"}]},"
 					 "{\"podName\":\"b\",\"nodeName\":\"n\",\"phase\":\"Failed\",\"reason\":\"NativeAOT\",\"message\":\"no\"},"
@@ -330,7 +330,7 @@ Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 	AUTO_BUF struct buf text;
 	buf_init(&text, 65536);
 	cr_assert_eq(plugin_progress_result(session, &text), 0);
-	cr_expect_str_eq(buf_str(&text), "80 %\nof \\x1b CPU\n\ncompared with b:\nIt\ngrew.\n\npod a on n: Succeeded\n  reports in http://h/p/\n    x.md y\n\n"
+	cr_expect_str_eq(buf_str(&text), "80%\nof \\x1b CPU\n\ncompared with b:\nIt\ngrew.\n\npod a on n: Succeeded\n  reports in http://h/p/\n    x.md y\n\n"
 					 "pod b on n: Failed, NativeAOT: no\n\npod c on n: Succeeded\n  reports: z\n");
 }
 

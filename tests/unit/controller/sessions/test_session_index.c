@@ -48,7 +48,7 @@ static void names(struct session_index *x, struct session_query q, char *out, si
 }
 
 static const struct object four[] = {
-	{"shop", "cart", "u1", "10", NULL, "Running", "cart-1", "84 % in Tax", "anna", 100},
+	{"shop", "cart", "u1", "10", NULL, "Running", "cart-1", "84% in Tax", "anna", 100},
 	{"shop", "pay", "u2", "11", NULL, "Succeeded", "pay-1", "", "bert", 300},
 	{"bank", "cart", "u3", "12", "Deadlocks", "Succeeded", "cart-9", "two locks", "", 200},
 	{"bank", "last", "u4", "13", NULL, "Failed", "app=x", "", "anna", 300},
@@ -455,7 +455,7 @@ Test(session_index, memory_of_finished_sessions)
 		snprintf(uid, sizeof uid, "01234567-89ab-cdef-0123-%012d", i);
 		snprintf(version, sizeof version, "%d", i + 1);
 		put(x, &(struct object){"shop", name, uid, version, "CPUHotpaths", "Succeeded", "checkout-7d8f9c-abcde",
-					"84 % of CPU in Checkout.Pricing.Tax.Compute; called from Checkout.Cart.Total ...",
+					"84% of CPU in Checkout.Pricing.Tax.Compute; called from Checkout.Cart.Total ...",
 					"system:serviceaccount:shop:web", 1000 + i});
 	}
 	struct session_index_size size = session_index_size(x);

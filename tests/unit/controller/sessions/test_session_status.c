@@ -21,7 +21,7 @@ Test(session_status, concludes_from_its_pods)
 		{SPEC, POD("a", "Delivering", ""), "False", "Unknown", "False", "Delivering", "Delivering", "pod a on node n"},
 		{SPEC, POD("a", "Profiling", ",\"reason\":\"AgentLost\",\"message\":\"gone\""), "True", "Unknown", "False", "AgentLost", "Profiling",
 		 "pod a: gone. Check the agent on this node; the session is taken up when it is back."},
-		{SPEC, POD("a", "Succeeded", ",\"summary\":\"84 %\""), "False", "True", "True", "Completed", "Succeeded", "84 %"},
+		{SPEC, POD("a", "Succeeded", ",\"summary\":\"84%\""), "False", "True", "True", "Completed", "Succeeded", "84%"},
 		{SPEC, POD("a", "Failed", ",\"reason\":\"PodGone\",\"message\":\"it ended\""), "False", "False", "True", "PodGone", "Failed",
 		 "pod a: it ended. The pod ended meanwhile; create the session again for its successor."},
 		{SPEC, POD("a", "Failed", ",\"reason\":\"Unheard\""), "False", "False", "True", "InternalError", "Failed", NULL},
@@ -139,11 +139,11 @@ Test(session_status, a_failed_pod_is_told_what_to_do_once)
 
 Test(session_status, several_pods_give_a_line_each)
 {
-	struct profiling_session s = make_session("", SPEC, "\"targets\":[" POD("a", "Succeeded", ",\"summary\":\"84 %\"") ","
-						  POD("b", "Failed", "") "," POD("c", "Succeeded", ",\"summary\":\"7 %\"") "]");
+	struct profiling_session s = make_session("", SPEC, "\"targets\":[" POD("a", "Succeeded", ",\"summary\":\"84%\"") ","
+						  POD("b", "Failed", "") "," POD("c", "Succeeded", ",\"summary\":\"7%\"") "]");
 	AUTO_JSON json_t *status = session_status_to_json(&s, NULL, NULL);
-	cr_expect_str_eq(jsonx_str_at(status, "diagnosis", ""), "a: 84 %\nc: 7 %");
-	cr_expect_str_eq(jsonx_str_at(status, "headline", ""), "84 %");
+	cr_expect_str_eq(jsonx_str_at(status, "diagnosis", ""), "a: 84%\nc: 7%");
+	cr_expect_str_eq(jsonx_str_at(status, "headline", ""), "84%");
 	cr_expect_eq(jsonx_int_at(status, "podsSucceeded", -1), 2);
 	cr_expect_eq(jsonx_int_at(status, "podsFailed", -1), 1);
 	session_object_fini(&s);

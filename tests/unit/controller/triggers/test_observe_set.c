@@ -38,7 +38,7 @@ static const struct link_observation *of(const struct observe_set *s, const char
 
 static const struct {
 	const char *source, *resources;
-	int64_t app, side; /* what 100 % is; -1: not observed */
+	int64_t app, side; /* what 100% is; -1: not observed */
 } wholes[] = {
 	{THRESHOLD(",'container':'app'},'cpu':{'above':80"), "{\"limits\":{\"cpu\":\"1500m\",\"memory\":\"1Gi\"}}", 1500, -1},
 	{THRESHOLD("},'cpu':{'above':80"), "{\"limits\":{\"cpu\":\"2\"}}", 2000, 1000},
@@ -170,7 +170,7 @@ Test(observe_set, only_the_asked_node_is_listened_to)
 	cr_assert_not_null(e);
 	char message[OBSERVE_MESSAGE_SIZE];
 	observe_set_message(e, &o, message);
-	cr_expect_str_eq(message, "container app of pod checkout-1 uses 95 % of its memory limit: above 80 % for 30 s");
+	cr_expect_str_eq(message, "container app of pod checkout-1 uses 95% of its memory limit: above 80% for 30 s");
 	cr_expect_null(observe_set_find(&s, "node-b", &o), "another node's pod");
 	strcpy(o.container, "down");
 	cr_expect_null(observe_set_find(&s, "node-a", &o));

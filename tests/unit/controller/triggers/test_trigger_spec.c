@@ -37,7 +37,7 @@ Test(trigger_spec, sources_in_short)
 		const char *spec, *text;
 	} rows[] = {
 		{SPEC(ALERTS, TEMPLATE), "alertmanager"},
-		{SPEC(THRESHOLD, TEMPLATE), "cpu > 80 % of limit"},
+		{SPEC(THRESHOLD, TEMPLATE), "cpu > 80% of limit"},
 		{SPEC("\"source\": {\"schedule\": {\"cron\": \"0 3 * * *\", \"timeZone\": \"Europe/Berlin\"}}", AIMED), "0 3 * * * Europe/Berlin"},
 		{SPEC(SCHEDULE("@daily"), AIMED), "@daily"},
 	};

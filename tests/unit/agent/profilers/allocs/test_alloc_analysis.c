@@ -109,8 +109,8 @@ Test(alloc_analysis, types_methods_and_the_tree)
 	cr_expect_eq(x.a.stackless_samples, 5);
 	cr_expect_eq(x.a.threads[x.a.thread_order[0]].tid, 10);
 	cr_expect_eq(x.d.finding, ALLOC_SITE);
-	cr_expect(strstr(x.d.headline, "80 % of ") && strstr(x.d.headline, " is allocated in Shop.Tax.Compute"), "%s", x.d.headline);
-	cr_expect(strstr(x.d.text, "It allocates byte[] 100 %") && strstr(x.d.text, "ArrayPool<byte>"), "%s", x.d.text);
+	cr_expect(strstr(x.d.headline, "80% of ") && strstr(x.d.headline, " is allocated in Shop.Tax.Compute"), "%s", x.d.headline);
+	cr_expect(strstr(x.d.text, "It allocates byte[] 100%") && strstr(x.d.text, "ArrayPool<byte>"), "%s", x.d.text);
 	end(&x);
 }
 
@@ -160,8 +160,8 @@ Test(alloc_analysis, what_the_headline_is_about)
 		  {"app:C:D", "int[]", ALLOC_SMALL, 190, 100},
 		  {"app:E:F", "long[]", ALLOC_SMALL, 180, 100},
 		  {"app:G:H", "byte[]", ALLOC_SMALL, 170, 100}},
-		 "allocated, by many; most, 27 %, in A.B"},
-		{"no method of the application", ALLOC_TYPE, {{"lib:System.A:B", "string", ALLOC_SMALL, 300, 100}}, "100 % of"},
+		 "allocated, by many; most, 27%, in A.B"},
+		{"no method of the application", ALLOC_TYPE, {{"lib:System.A:B", "string", ALLOC_SMALL, 300, 100}}, "100% of"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		struct made_allocs x;

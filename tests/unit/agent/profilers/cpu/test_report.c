@@ -89,7 +89,7 @@ Test(report, files_are_what_their_descriptions_say)
 	make_samples(&m, "a;b", 20, "app:Shop.Cart:Total");
 	umask(0077);
 	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
-	cr_expect_str_eq(r.headline, "80 % of CPU in Shop.Tax.Compute");
+	cr_expect_str_eq(r.headline, "80% of CPU in Shop.Tax.Compute");
 	cr_expect(strncmp(r.diagnosis, r.headline, strlen(r.headline)) == 0);
 	cr_assert_eq(r.report_count, 6);
 	for (size_t i = 0; i < 6; i++) {
@@ -144,7 +144,7 @@ Test(report, limits_that_were_reached_stand_on_the_first_screen)
 	limits_note(&m.capture.facts.limits, "roots", -1, 7, "Second.");
 	cr_assert_eq(cpu_report_write(&m.capture, &spec, &context, reports_fd, &r, &e), 0, "%s", e.message);
 	cr_expect(strstr(r.diagnosis, "\nLimit reached: 3,000 threads, timers for 2,048.\nLimit reached: Second.\n"), "%s", r.diagnosis);
-	cr_expect_str_eq(r.headline, "100 % of CPU in Shop.Cart.Total");
+	cr_expect_str_eq(r.headline, "100% of CPU in Shop.Cart.Total");
 	AUTO_FREE char *summary = read_file("summary.md", &len), *page = read_file("report.html", &len), *json = read_file("report.json", &len);
 	cr_expect(strstr(summary, line) && strstr(summary, line) < strstr(summary, "Used "), "%s", summary);
 	cr_expect(strstr(page, line));

@@ -343,17 +343,17 @@ static const struct scene scenes[] = {
 	{"nothing", 0, 0, 0, 1, -1, false, false, 0, PAUSES_NONE, "No pause in 10 s: the runtime never stopped the application", "not why"},
 	{"little", 3, 10000, 200000, 1, 0, false, false, 0, PAUSES_FEW, "0.0", "not why"},
 	{"induced", 20, 10000, 5 * MS, 1, 2, true, false, 1, PAUSES_INDUCED,
-	 "1.0 % of the time paused, longest 5.01 ms: GCs induced by Shop.Cache.Trim", "Shop.Cache.Trim 20 times"},
+	 "1.0% of the time paused, longest 5.01 ms: GCs induced by Shop.Cache.Trim", "Shop.Cache.Trim 20 times"},
 	{"late", 5, 40 * MS, MS, 1, 0, false, true, 0, PAUSES_SUSPENSION,
-	 "2.0 % of the time paused, longest 41.0 ms: threads that do not stop", "last came thread 'stubborn' in Shop.Native.Sit (5 times)"},
-	{"gen 2", 4, 10000, 80 * MS, 1, 2, false, false, 0, PAUSES_GENERATION2, "3.2 % of the time paused, longest 80.0 ms: gen 2 collections that block",
+	 "2.0% of the time paused, longest 41.0 ms: threads that do not stop", "last came thread 'stubborn' in Shop.Native.Sit (5 times)"},
+	{"gen 2", 4, 10000, 80 * MS, 1, 2, false, false, 0, PAUSES_GENERATION2, "3.2% of the time paused, longest 80.0 ms: gen 2 collections that block",
 	 "GCSurvivors"},
 	{"large", 4, 10000, 80 * MS, 1, 2, false, false, 4, PAUSES_GENERATION2, NULL, "ArrayPool"},
 	{"limit", 4, 10000, 80 * MS, 1, 2, false, false, 2, PAUSES_GENERATION2, NULL, "raise the limit"},
-	{"young", 100, 10000, 4 * MS, 1, 0, false, false, 0, PAUSES_ALLOCATION, "4.0 % of the time paused, longest 4.01 ms: collections, by allocation",
+	{"young", 100, 10000, 4 * MS, 1, 0, false, false, 0, PAUSES_ALLOCATION, "4.0% of the time paused, longest 4.01 ms: collections, by allocation",
 	 "the Allocations profiler shows where"},
-	{"stacks", 300, 10000, MS, 0, -1, false, false, 0, PAUSES_OTHER, "3.0 % of the time paused, longest 1.01 ms", NULL},
-	{"ReJIT", 300, 10000, MS, 8, -1, false, false, 0, PAUSES_OTHER, "3.0 % of the time paused, longest 1.01 ms: change of code (ReJIT)", NULL},
+	{"stacks", 300, 10000, MS, 0, -1, false, false, 0, PAUSES_OTHER, "3.0% of the time paused, longest 1.01 ms", NULL},
+	{"ReJIT", 300, 10000, MS, 8, -1, false, false, 0, PAUSES_OTHER, "3.0% of the time paused, longest 1.01 ms: change of code (ReJIT)", NULL},
 };
 
 static void make_scene(const struct scene *x, struct made *m)
@@ -468,7 +468,7 @@ Test(pauses, a_container_without_cpu_is_said)
 	m.capture.throttled_periods = 40;
 	pause_analysis_run(&m.capture, &a);
 	pause_diagnosis_make(&a, &d);
-	cr_expect(strstr(d.text, "CPU quota in 40 % of the periods") != NULL, "%s", d.text);
+	cr_expect(strstr(d.text, "CPU quota in 40% of the periods") != NULL, "%s", d.text);
 	pause_diagnosis_fini(&d);
 	pause_analysis_fini(&a);
 	pause_capture_fini(&m.capture);

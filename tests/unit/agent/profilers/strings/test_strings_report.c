@@ -60,9 +60,9 @@ static void expect_diagnosis(size_t orders, uint64_t ballast, const char *findin
 Test(strings_report, the_headline_stands_alone)
 {
 	expect_diagnosis(0, 1000, "none", "No two strings on the heap are equal");
-	expect_diagnosis(1000, 1000, "none", "Duplicate strings cost little: 40 kB (54 % of the heap)");
-	expect_diagnosis(10000, 100000000, "none", "Duplicate strings cost little: 400 kB (0.4 % of the heap)");
-	expect_diagnosis(10000, 1000, "holder", "Duplicate strings waste 400 kB (55 % of the heap), most in Shop.Order._code");
+	expect_diagnosis(1000, 1000, "none", "Duplicate strings cost little: 40 kB (54% of the heap)");
+	expect_diagnosis(10000, 100000000, "none", "Duplicate strings cost little: 400 kB (0.4% of the heap)");
+	expect_diagnosis(10000, 1000, "holder", "Duplicate strings waste 400 kB (55% of the heap), most in Shop.Order._code");
 }
 
 static const char *const names[] = {"summary.md", "report.html", "report.json"};

@@ -26,9 +26,9 @@ static const struct row rows[] = {
 	 "static Shop.Cache._items > 1\nstack of Shop.Main > 6\n",
 	 "holder",
 	 "264 MB of 324 MB are held by static Shop.Cache._items: Order x 3",
-	 {"Held through static Shop.Cache._items -> ", "Order x 3: 240 MB (74 %)",
-	  "Remedy: bound the collection", "Next: stack of Shop.Main: 60 MB (19 %).",
-	  "Most bytes by type: Order x 3: 240 MB (74 %); Session: 60 MB (19 %); Entry[]: 24 MB (7.4 %)"},
+	 {"Held through static Shop.Cache._items -> ", "Order x 3: 240 MB (74%)",
+	  "Remedy: bound the collection", "Next: stack of Shop.Main: 60 MB (19%).",
+	  "Most bytes by type: Order x 3: 240 MB (74%); Session: 60 MB (19%); Entry[]: 24 MB (7.4%)"},
 	 {"Free space", "garbage"}, HEAP_WAY_EXACT},
 	{"an event", "1 Shop.Feed 100000 > 2\n2 System.EventHandler 64 > 3\n3 System.Object[] 100000 > 4 5\n4 System.EventHandler 64 > 6\n"
 		     "5 System.EventHandler 64 > 7\n6 Shop.Widget 2000000\n7 Shop.Widget 2000000\nstatic Shop.Feed.Instance > 1\n",
@@ -40,7 +40,7 @@ static const struct row rows[] = {
 	{"several",
 	 "1 Left 24 > 3\n2 Right 24 > 3\n3 Shop.Blob 9000000\nstatic A > 1\nstatic B > 2\n",
 	 "several", "9.0 MB of 9.0 MB are held by several roots together: Blob",
-	 {"The main path to it: static A -> Left._one -> Blob: 9.0 MB (100 %)"}, {NULL}, HEAP_WAY_EXACT},
+	 {"The main path to it: static A -> Left._one -> Blob: 9.0 MB (100%)"}, {NULL}, HEAP_WAY_EXACT},
 	{"one type below many holders",
 	 "1 A 2000000\n2 B 2000000\n3 string 1000000\n4 string 1000000\n5 string 1000000\n6 C 2000000\n"
 	 "static A > 1\nstatic B > 2\nstatic C > 3\nstatic D > 4\nstatic E > 5\nstatic F > 6\n",
@@ -48,7 +48,7 @@ static const struct row rows[] = {
 	{"nothing stands out",
 	 "1 A 1000000\n2 B 1000000\n3 C 1000000\n4 D 1000000\n5 E 1100000\n"
 	 "static A > 1\nstatic B > 2\nstatic C > 3\nstatic D > 4\nstatic E > 5\n",
-	 "spread", "5.1 MB, no holder stands out; most, 22 %, static E", {"Next: static A: 1.0 MB (20 %); static B"}, {NULL}, HEAP_WAY_EXACT},
+	 "spread", "5.1 MB, no holder stands out; most, 22%, static E", {"Next: static A: 1.0 MB (20%); static B"}, {NULL}, HEAP_WAY_EXACT},
 	{"small", "1 A 1000\nstatic A > 1\n", "empty", "The heap is small: 1.0 kB in 1 object", {NULL}, {"Remedy", "Held through"}, HEAP_WAY_EXACT},
 	{"nothing", "", "empty", "The heap is small: 0 bytes in 0 objects", {NULL}, {"Remedy"}, HEAP_WAY_EXACT},
 	{"free space",

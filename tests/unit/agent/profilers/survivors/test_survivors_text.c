@@ -27,7 +27,7 @@ Test(survivors_text, percents)
 	static const struct {
 		double percent;
 		const char *text;
-	} rows[] = {{0, "0.0 %"}, {0.051, "0.05 %"}, {0.1, "0.1 %"}, {9.94, "9.9 %"}, {9.96, "10 %"}, {78.4, "78 %"}, {100, "100 %"}};
+	} rows[] = {{0, "0.0%"}, {0.051, "0.05%"}, {0.1, "0.1%"}, {9.94, "9.9%"}, {9.96, "10%"}, {78.4, "78%"}, {100, "100%"}};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		AUTO_BUF struct buf out;
 		buf_init(&out, 40);

@@ -64,9 +64,9 @@ Test(survivors_types, what_is_said)
 	} rows[] = {
 		{"a type", 20000000, 1000000, false, "Types only: 2.0 GB of 2.1 GB are Order x 20,000,000",
 		 {"holders need pauseBudgetMilliseconds: 1126.", "What nothing holds any more is counted too", "Most bytes by type: Order"}, "seen"},
-		{"none stands out", 170000, 360000, false, "Types only: 85 MB, no type stands out; most, 24 %, Widget x 20,000", {NULL}, NULL},
-		{"a part", 2000000, 1000000, true, "Types only, 30 % of the heap seen: 200 MB of 300 MB are Order x 2,000,000",
-		 {"ended the count after 300 MB, at least 30 % of the heap", "pauseBudgetMilliseconds: 800 would count all of it",
+		{"none stands out", 170000, 360000, false, "Types only: 85 MB, no type stands out; most, 24%, Widget x 20,000", {NULL}, NULL},
+		{"a part", 2000000, 1000000, true, "Types only, 30% of the heap seen: 200 MB of 300 MB are Order x 2,000,000",
+		 {"ended the count after 300 MB, at least 30% of the heap", "pauseBudgetMilliseconds: 800 would count all of it",
 		  "no figure stands for the rest"},
 		 "free space"},
 	};
