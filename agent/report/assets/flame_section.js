@@ -152,8 +152,8 @@ Report.kinds.flame = (section, host, r) => {
 
 	function drawGraph(place) {
 		const legend = make('span.legend', layers.filter(layer => methods.some(m => m.layer === layer)).map(layer => make('span', make('span.dot.l' + layers.indexOf(layer)), LAYERS[layer])));
-		const keys = make('span.keys', [['\u2190'], ['\u2191'], ['\u2192'], ['\u2193', 'move'], ['Enter', 'zoom'], ['Esc', 'out'], ['A', 'all frames'], ['C', 'callers and callees'], ['/', 'search']]
-			.flatMap(([key, text]) => [make('kbd', key), text ? ' ' + text + ' \u00a0' : '']));
+		const keys = make('span.keys', [['\u2190 \u2191 \u2192 \u2193', 'move'], ['Enter', 'zoom'], ['Esc', 'out'], ['A', 'all frames'], ['C', 'callers and callees'], ['/', 'search']]
+			.map(([key, text]) => make('span', key.split(' ').map(k => make('kbd', k)), ' ' + text)));
 		const cut = r.tree.parent.length >= 524288 ? make('p.hint.left-out', `The report holds ${Report.count(524288)} places of the graph: stacks that would need more end above.`) : null;
 		const noTime = section.timeline && r.leavesOverTime === null ? make('p.hint.left-out', 'This session has too many samples for choosing a part of its time.') : null;
 		place.append(make('div.beside', make('div', range?.node, noTime, detail, graph, cut, make('p.hint', legend, keys), diff.list),
