@@ -131,7 +131,7 @@ class ReportPage(unittest.TestCase):
         self.assertGreater(len(hits), 0, word)
         self.assertTrue(all(word in h.lower() for h in hits), hits)
         matched = page.value("document.getElementById('matched').textContent")
-        self.assertAlmostEqual(float(matched.split()[0]), self.share_of(word), delta=0.1, msg=matched)
+        self.assertAlmostEqual(float(matched.split("%")[0]), self.share_of(word), delta=0.1, msg=matched)
         page.click("document.getElementById('tab-methods')")
         self.assertTrue(all(word in t.lower() for t in page.value(TEXTS % "#methods td.name button")))
         page.click("document.getElementById('search')")
@@ -193,7 +193,7 @@ class ReportPage(unittest.TestCase):
         page.value(choose % "0")
         thread = report["threads"][0]
         self.assertEqual(page.value("document.querySelector('#flame .f').textContent"), thread["name"])
-        self.assertAlmostEqual(float(page.value("document.getElementById('matched').textContent").split()[0]), thread["percent"], delta=0.1)
+        self.assertAlmostEqual(float(page.value("document.getElementById('matched').textContent").split("%")[0]), thread["percent"], delta=0.1)
         page.click("document.getElementById('tab-threads')")
         self.assertEqual(page.value("document.querySelectorAll('#threads tbody tr').length"), len(report["threads"]))
         page.click("document.getElementById('tab-flame')")
