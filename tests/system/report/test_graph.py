@@ -17,12 +17,7 @@ CHOOSE = "document.getElementById('compare-file')"
 # A web request's stack, async machinery below it, and a library that the application calls.
 TREE = """(() => {
 	const names = ['libc.so.6', 'System.Threading.Thread.StartCallback', 'Microsoft.AspNetCore.Server.Kestrel.Loop',
-<<<<<<< HEAD
-		'Shop.Cart.Total',
-		'System.Runtime.CompilerServices.AsyncMethodBuilderCore.Start', 'System.Threading.ExecutionContext.Run', 'Shop.Tax.Compute',
-=======
 		'Shop.Cart.Total', 'System.Runtime.CompilerServices.AsyncMethodBuilderCore.Start', 'System.Threading.ExecutionContext.Run', 'Shop.Tax.Compute',
->>>>>>> flame
 		'System.Text.Json.Write',
 		'Microsoft.AspNetCore.Http.Results.Ok', '[garbage collection]', 'memcpy', 'Shop.Job.Run'];
 	const layers = {0: 'native', 3: 'application', 6: 'application', 9: 'runtime', 10: 'native', 11: 'application'};
