@@ -249,9 +249,9 @@ class Faults(ground.Ground):
         if self.writes:
             matrix.row(self, self.part(), ground.MEANING[step], FAULTS[fault], said)
         else:
-            seen = "| %s | %s | %s |" % (ground.MEANING[step], FAULTS[fault], said)
-            rows = [row for row in matrix.read().get(self.part(), []) if row.startswith(seen.rpartition(said)[0])]
-            self.assertTrue([row for row in rows if row.startswith(seen)], "seen %s\nwritten %s" % (seen, rows))
+            of_step = (ground.MEANING[step], FAULTS[fault])
+            written = [outcome for *where, outcome, _ in matrix.read().get(self.part(), []) if tuple(where) == of_step]
+            self.assertIn(said, written, "%s: %s" % of_step)
 
     def part(self):
         if self.profiler != "CPUHotpaths":
