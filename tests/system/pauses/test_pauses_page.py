@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
-from tests.lib import browser, contrast, proc
+from tests.lib import browser, contrast, proc, schemas
 from tests.system.pauses.pauses import SCHEMA, Session
 from tests.system.pauses.test_pauses import Case
 
@@ -102,9 +102,7 @@ class MadeUp(unittest.TestCase):
 
 class Files(MadeUp):
     def test_schema(self):
-        import jsonschema
-        with open(SCHEMA, encoding="utf-8") as f:
-            validator = jsonschema.Draft202012Validator(json.load(f))
+        validator = schemas.validator(SCHEMA)
         for kind, folder in self.folders.items():
             self.assertEqual(["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in validator.iter_errors(load(folder))][:5], [], kind)
 
