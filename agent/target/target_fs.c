@@ -101,6 +101,8 @@ static int open_tmp_host(const struct target *t, struct err *e)
 	if (proc_fd < 0)
 		return -1;
 	AUTO_FD int root = openat(proc_fd, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0 && (errno == ENOENT || errno == ESRCH)) /* one that is ending has no root any more */
+		return err_set_reason(e, ERR_GONE, REASON_ProcessExited, "process %d has ended", (int)t->pid);
 	int fd = root < 0 ? -1 : target_fs_open_in_root(root, t->tmp_inner, O_RDONLY | O_DIRECTORY);
 	if (fd >= 0)
 		return fd;

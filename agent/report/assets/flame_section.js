@@ -95,6 +95,11 @@ Report.kinds.flame = (section, host, r) => {
 		zoomed: updateReset,
 	});
 
+	/* As report.json's topMethods are in order, the other way round. */
+	function byCount(counts, key, a, b) {
+		return counts[key][a] - counts[key][b] || counts.total[a] - counts.total[b] || (methods[a].name < methods[b].name ? 1 : -1);
+	}
+
 	/* tables of methods ---------------------------------------------------------------------------------------------- */
 
 	/* A table of methods that is sorted by its headings. `few`: that beside the graph. */
@@ -130,7 +135,7 @@ Report.kinds.flame = (section, host, r) => {
 			const list = [];
 			for (let m = 0; m < methods.length; m++) if (counted.total[m] > 0 && (!seen.hits || seen.hits[m])) list.push(m);
 			const text = m => methods[m][key];
-			const by = key === 'self' || key === 'total' ? (a, b) => counted[key][a] - counted[key][b] || counted.total[a] - counted.total[b]
+			const by = key === 'self' || key === 'total' ? (a, b) => byCount(counted, key, a, b)
 				: (a, b) => text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : counted.self[b] - counted.self[a];
 			list.sort((a, b) => rising ? by(a, b) : by(b, a));
 			headings();
@@ -175,7 +180,7 @@ Report.kinds.flame = (section, host, r) => {
 	}
 	function ofThread() {
 		const counts = stacks.countMethods(base, methods.length, () => true, m => methods[m].layer === 'allocation');
-		if (seen.method < 0) seen.method = counts.self.reduce((most, v, m, list) => v > list[most] ? m : most, 0);
+		if (seen.method < 0) seen.method = counts.self.reduce((most, v, m) => byCount(counts, 'self', m, most) > 0 ? m : most, 0);
 		return counts;
 	}
 	let methodCounts = null;

@@ -55,7 +55,7 @@ Test(json_writer, any_bytes_are_a_string)
 	jsonw_array(&w, NULL);
 	jsonw_text(&w, NULL, all, sizeof all);
 	jsonw_end(&w);
-	json_t *read = json_loadb(text.data, text.len, 0, NULL);
+	json_t *read = json_loadb(text.data, text.len, JSON_ALLOW_NUL, NULL);
 	cr_assert(read);
 	cr_expect(json_is_string(json_array_get(read, 0)));
 	json_decref(read);
