@@ -377,6 +377,7 @@ const Report = (() => {
 			const r = await unpack($('data').textContent);
 			draw(view(r), $('content'), r);
 			page.ready = page.page = 'ready';
+			dispatchEvent(new Event('drawn')); /* whoever shows this page in a frame may want to know how high it is */
 		} catch (e) {
 			page.page = 'failed';
 			$('content').append(make('p.failed', 'This browser cannot show the rest of the report; it is in report.json. '), make('p.hint', String(e)));
