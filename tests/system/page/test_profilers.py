@@ -63,7 +63,8 @@ class Profilers(PastCase):
                 frame = self.frame_of(page, "page === 'ready'")
                 self.assertEqual(frame.value("origin"), "null", "the report is in a sandbox")
                 self.assertGreater(len(frame.value("document.body.innerText")), 100)
-                self.until(page, "document.querySelector('iframe').offsetHeight > 320", "its own height")
+                high = frame.value("Math.ceil(document.documentElement.getBoundingClientRect().height)")
+                self.until(page, "document.querySelector('iframe').offsetHeight === %d" % max(320, high), "its own height")
 
 
 if __name__ == "__main__":
