@@ -194,6 +194,7 @@ void cli_output_json(FILE *out, const struct session_outcome *o, const struct ta
 	json_object_set_new(doc, "remedy", text_or_null(o->phase == JOB_FAILED ? cli_words_remedy(o->reason) : NULL));
 	json_object_set_new(doc, "headline", text_or_null(o->report.headline));
 	json_object_set_new(doc, "diagnosis", text_or_null(o->report.diagnosis));
+	json_object_set_new(doc, "findings", findings_to_json(o->report.findings, o->report.finding_count));
 	if (comparison)
 		json_object_set_new(doc, "comparison", text_or_null(comparison));
 	json_object_set_new(doc, "directory", text_or_null(o->report.report_count ? dir : NULL));

@@ -302,6 +302,9 @@ static void note_job_outcome(struct jobs *j, struct job *job, const struct sessi
 	free(s->diagnosis);
 	s->headline = mem_strdup(o->report.headline);
 	s->diagnosis = mem_strdup(o->report.diagnosis);
+	free(s->findings);
+	s->findings = findings_copy(o->report.findings, o->report.finding_count);
+	s->finding_count = o->report.finding_count;
 	s->cost = o->cost;
 	if (o->started_wall_ms)
 		s->started_wall_ms = o->started_wall_ms;

@@ -10,6 +10,7 @@ void report_result_fini(struct report_result *r)
 {
 	free(r->headline);
 	free(r->diagnosis);
+	free(r->findings);
 	*r = (struct report_result){0};
 }
 
@@ -27,6 +28,15 @@ static int write_file(const struct report_writer *w, const void *source, int dir
 	return rc;
 }
 
+static void keep_findings(const struct findings *from, struct report_result *out)
+{
+	size_t count = 0;
+	while (from && count < from->count && count < FINDINGS_REPORTED && from->list[count].score > 0)
+		count++;
+	out->finding_count = count;
+	out->findings = findings_copy(from ? from->list : NULL, count);
+}
+
 int report_write(const struct report_writer *w, size_t count, const void *source, const struct report_head *h, int dirfd,
 		 struct report_result *out, struct err *e)
 {
@@ -35,6 +45,7 @@ int report_write(const struct report_writer *w, size_t count, const void *source
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	report_head_text(h, &text);
 	*out = (struct report_result){.headline = mem_strdup(h->headline), .diagnosis = buf_steal(&text)};
+	keep_findings(h->findings, out);
 	for (size_t i = 0; i < count; i++)
 		if (write_file(&w[i], source, dirfd, out, result == 0 ? e : NULL) < 0)
 			result = -1;

@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_REPORT_H
 #define DRDOTNET_REPORT_H
 
+#include "common/api/finding.h"
 #include "common/api/session_spec.h"
 #include "common/base/err.h"
 #include "common/link/link_msg.h"
@@ -21,6 +22,8 @@ struct report_result {
 	char *diagnosis;         /* <= 2 KiB, first line = headline */
 	struct link_report reports[LINK_MAX_REPORTS]; /* name, media type, size, sha256 of each file written */
 	size_t report_count;
+	struct finding *findings; /* found and possible ones */
+	size_t finding_count;     /* <= FINDINGS_REPORTED */
 };
 void report_result_fini(struct report_result *r);
 

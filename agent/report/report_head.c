@@ -57,6 +57,25 @@ static void put_whole_line(struct buf *out, const char *before, const char *line
 	}
 }
 
+/* Each line begins with a newline. */
+static void put_whole_lines(struct buf *out, const char *lines)
+{
+	while (*lines == '\n') {
+		size_t n = strcspn(++lines, "\n");
+		put_whole_line(out, "\n", lines, n);
+		lines += n;
+	}
+}
+
+static void put_findings_lines(const struct report_head *h, void (*put)(const struct findings *, struct buf *), struct buf *out)
+{
+	AUTO_BUF struct buf lines;
+	buf_init(&lines, 4 * DIAGNOSIS_MAX_BYTES);
+	if (h->findings)
+		put(h->findings, &lines);
+	put_whole_lines(out, buf_str(&lines));
+}
+
 void report_head_text(const struct report_head *h, struct buf *out)
 {
 	const struct limits *l = &h->facts->limits;
@@ -65,11 +84,9 @@ void report_head_text(const struct report_head *h, struct buf *out)
 	buf_append(out, line, n);
 	for (size_t i = 0; i < l->count; i++)
 		put_whole_line(out, "\nLimit reached: ", l->list[i].meaning, strlen(l->list[i].meaning));
-	while (line[n] == '\n') {
-		line += n + 1;
-		n = strcspn(line, "\n");
-		put_whole_line(out, "\n", line, n);
-	}
+	put_findings_lines(h, findings_put_others, out);
+	put_whole_lines(out, line + n);
+	put_findings_lines(h, findings_put_seen, out);
 }
 
 static void put_context(const struct report_head *h, struct report_file *f)
@@ -145,6 +162,8 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 	const struct session_facts *x = h->facts;
 	struct json_writer *w = &f->json;
 	put_limits_json(&x->limits, f);
+	if (h->findings)
+		findings_put_json(h->findings, w);
 	jsonw_line(w);
 	jsonw_object(w, "cost");
 	jsonw_string(w, "applicationHeld", x->cost.max_pause_us == 0 && x->held_unmeasured ? "notMeasured" : "measured");

@@ -3,6 +3,7 @@
 #define DRDOTNET_REPORT_HEAD_H
 
 #include "agent/report/report.h"
+#include "agent/report/rules.h"
 #include "agent/report/session_facts.h"
 #include "common/base/buf.h"
 
@@ -12,10 +13,12 @@ struct report_head { /* all borrowed */
 	const struct report_context *context;
 	const char *headline; /* one line, <= HEADLINE_MAX_CHARS characters */
 	const char *text;     /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
+	const struct findings *findings; /* what the rules say; the first one is the headline's */
 };
 
-/* What a reader sees first, into an empty buffer: the text, with a line for each limit that was reached below the headline. Whole lines, at most
- * DIAGNOSIS_MAX_BYTES: where they are too many, the last ones are left out. */
+/* What a reader sees first, into an empty buffer: the text, with lines below the headline for each limit that was reached and for what else was found,
+ * and at its end what is excluded and what was not measured. Whole lines, at most DIAGNOSIS_MAX_BYTES: where they are too many, the last ones are
+ * left out. */
 void report_head_text(const struct report_head *h, struct buf *out);
 
 /* "Checkout", else "process 42": what the report is about; outside text. Borrowed or from `scratch`. */

@@ -133,6 +133,8 @@ static json_t *make_status(const struct serve_facts *f, const char *target)
 	set_text_if_any(s, "targetSummary", target);
 	set_text_if_any(s, "headline", f->headline);
 	set_text_if_any(s, "diagnosis", f->diagnosis);
+	if (f->finding_count)
+		json_object_set_new(s, "findings", findings_to_json(f->findings, f->finding_count));
 	set_text_if_any(s, "comparison", f->comparison);
 	set_time(s, "startTime", f->started_wall_ms);
 	set_time(s, "completionTime", f->completed_wall_ms);

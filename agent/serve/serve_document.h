@@ -18,6 +18,8 @@ struct serve_facts {
 	const char *reason;            /* at the end */
 	const char *message;           /* what it is doing, or why it failed */
 	const char *headline, *diagnosis;
+	const struct finding *findings;
+	size_t finding_count;
 	const char *comparison;        /* with spec.baselineSession, or why there is none */
 	const struct session_cost *cost;
 	const struct link_report *reports;

@@ -160,6 +160,8 @@ static void finish_run(struct serve_session *x, struct session_outcome *out)
 	f->completed_wall_ms = clock_wall_ms();
 	f->headline = out->report.headline;
 	f->diagnosis = out->report.diagnosis;
+	f->findings = out->report.findings;
+	f->finding_count = out->report.finding_count;
 	f->reports = out->report.reports;
 	f->report_count = out->report.report_count;
 	f->cost = &out->cost;

@@ -72,6 +72,7 @@ void link_job_fini(struct link_job *j)
 	free(j->runtime_version);
 	free(j->headline);
 	free(j->diagnosis);
+	free(j->findings);
 	free(j->session_namespace);
 	free(j->session_name);
 	*j = (struct link_job){0};
@@ -89,6 +90,7 @@ void link_job_copy(struct link_job *out, const struct link_job *from)
 	out->runtime_version = mem_strdup(from->runtime_version);
 	out->headline = mem_strdup(from->headline);
 	out->diagnosis = mem_strdup(from->diagnosis);
+	out->findings = findings_copy(from->findings, from->finding_count);
 }
 
 static void hello_fini(struct link_msg *m)

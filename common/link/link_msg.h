@@ -7,6 +7,7 @@
 #ifndef DRDOTNET_LINK_MSG_H
 #define DRDOTNET_LINK_MSG_H
 
+#include "common/api/finding.h"
 #include "common/api/session_spec.h"
 #include "common/base/err.h"
 #include "common/link/link_observation.h"
@@ -92,6 +93,8 @@ struct link_job {
 	char *runtime_version;       /* "10.0.12" */
 	char *headline;              /* first line of the diagnosis, <= 80 characters */
 	char *diagnosis;             /* <= 2 KiB, lines separated by \n */
+	struct finding *findings;    /* what its rules found, the first one leads; owned */
+	size_t finding_count;        /* <= FINDINGS_REPORTED */
 	int64_t first_sample_wall_ms; /* 0: none yet */
 	int64_t started_wall_ms, completed_wall_ms; /* profiling began / job final; 0: not yet */
 	struct session_cost cost;

@@ -143,6 +143,17 @@ static int read_job_session(const json_t *obj, struct link_job *j, struct err *e
 	return 0;
 }
 
+static int read_job_findings(const json_t *obj, struct link_job *j, struct err *e)
+{
+	const json_t *list = NULL;
+	struct finding read[FINDINGS_REPORTED];
+	if (jsonx_array(obj, "job", "findings", false, &list, e) < 0)
+		return -1;
+	j->finding_count = findings_from_json(list, read);
+	j->findings = findings_copy(read, j->finding_count);
+	return 0;
+}
+
 static int read_job(const json_t *obj, struct link_job *j, struct err *e)
 {
 	if (read_msg_name(obj, "job", "jobID", true, j->job_id, sizeof j->job_id, e) < 0 || read_phase(obj, &j->phase, e) < 0 ||
@@ -158,7 +169,7 @@ static int read_job(const json_t *obj, struct link_job *j, struct err *e)
 	    read_msg_count(obj, "job", "firstSampleTime", &j->first_sample_wall_ms, e) < 0 ||
 	    read_msg_count(obj, "job", "startTime", &j->started_wall_ms, e) < 0 ||
 	    read_msg_count(obj, "job", "completionTime", &j->completed_wall_ms, e) < 0 || read_job_cost(obj, &j->cost, e) < 0 ||
-	    read_job_session(obj, j, e) < 0)
+	    read_job_session(obj, j, e) < 0 || read_job_findings(obj, j, e) < 0)
 		return -1;
 	return read_job_reports(obj, j, e);
 }

@@ -67,6 +67,8 @@ static void write_job(json_t *obj, const struct link_job *j)
 	put_msg_int(obj, "firstSampleTime", j->first_sample_wall_ms);
 	put_msg_int(obj, "startTime", j->started_wall_ms);
 	put_msg_int(obj, "completionTime", j->completed_wall_ms);
+	if (j->finding_count)
+		json_object_set_new(obj, "findings", findings_to_json(j->findings, j->finding_count));
 	json_object_set_new(obj, "cost", session_cost_to_json(&j->cost));
 	json_t *reports = json_array();
 	for (size_t i = 0; i < j->report_count; i++)

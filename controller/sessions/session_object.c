@@ -3,6 +3,7 @@
 #include "common/api/reason.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "controller/sessions/session_findings.h"
 
 #include <ctype.h>
 #include <openssl/evp.h>
@@ -264,6 +265,7 @@ static void read_session_status(const json_t *status, struct profiling_session *
 		read_pod(json_array_get(targets, i), &s->pods[i]);
 	if (count == 1) /* with several pods the session's diagnosis is made of their headlines */
 		s->pods[0].job.diagnosis = jsonx_dup_at(status, "diagnosis");
+	session_findings_read(jsonx_at(status, "findings"), s);
 }
 
 int session_object_from_json(const json_t *object, struct profiling_session *out, struct err *e)

@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "controller/sessions/session_findings.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -373,6 +374,7 @@ json_t *session_status_to_json(const struct profiling_session *s, session_report
 	put_status_text(status, "requestedBy", s->requested_by, 253);
 	put_status_text(status, "headline", first_headline(s), HEADLINE_MAX_BYTES);
 	put_new(status, "diagnosis", diagnosis_json(s));
+	put_new(status, "findings", session_findings_json(s));
 	if (s->comparison && s->comparison[0])
 		json_object_set_new(status, "comparison", clean(s->comparison, DIAGNOSIS_MAX_BYTES, true));
 	if (s->spec_valid) {

@@ -282,6 +282,24 @@ const Report = (() => {
 	/* Whatever else a view draws itself: {draw: (host, r) => void} */
 	kinds.own = (section, host, r) => section.draw(host, r);
 
+	/* What the rules found, what they excluded and what they could not judge: below the diagnosis, closed. */
+	function drawFindings(r, host) {
+		const found = r.findings || [], excluded = r.excluded || [], lacking = r.notMeasured || [];
+		const all = [...found.map(f => [f.state === 'Found' ? 'Found' : 'Possible', f]), ...excluded.map(f => ['Excluded', f]), ...lacking.map(f => ['Not measured', f])];
+		if (!all.length) return;
+		const number = (n, what) => n ? `${n} ${what}` : null;
+		const box = make('details.findings'), place = make('section');
+		box.append(make('summary', 'What was looked for: ', [number(found.length, 'found'), number(excluded.length, 'excluded'), number(lacking.length, 'not measured')]
+			.filter(Boolean).join(', ')), place);
+		host.append(box);
+		kinds.table({id: 'findings', rows: all, strong: ([state]) => state === 'Found', columns: [
+			{title: '', cell: ([state]) => ({text: make('span.badge.' + state.toLowerCase().replace(' ', '-'), state)})},
+			{title: 'What', cls: 'name', cell: ([, f]) => ({text: [make('b', f.id), make('br'), f.message], search: f.id})},
+			{title: 'Evidence', cell: ([, f]) => f.evidence || ''},
+			{title: 'Score', sort: 'number', by: ([, f]) => f.score || 0, cell: ([, f]) => f.score ? String(f.score) : ''},
+		]}, place);
+	}
+
 	function draw(sections, host, r) {
 		for (const section of sections.filter(Boolean)) {
 			const place = make('section');
@@ -375,6 +393,7 @@ const Report = (() => {
 		const page = document.documentElement.dataset;
 		try {
 			const r = await unpack($('data').textContent);
+			drawFindings(r, $('content'));
 			draw(view(r), $('content'), r);
 			page.ready = page.page = 'ready';
 			dispatchEvent(new Event('drawn')); /* whoever shows this page in a frame may want to know how high it is */

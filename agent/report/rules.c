@@ -1,0 +1,224 @@
+#include "agent/report/rules.h"
+
+#include "common/base/mem.h"
+#include "common/base/text.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OTHERS_SAID 3
+#define EXCLUDED_SAID 5
+#define NOT_MEASURED_SAID 3
+
+static double *number_of(const struct rule_field *f, void *numbers)
+{
+	return (double *)((char *)numbers + f->offset);
+}
+
+static struct rule_text *text_of(const struct rule_field *f, void *numbers)
+{
+	return (struct rule_text *)((char *)numbers + f->offset);
+}
+
+void rules_clear(const struct rule_fields *fields, void *numbers)
+{
+	memset(numbers, 0, fields->size);
+	for (size_t i = 0; i < fields->count; i++)
+		if (!fields->list[i].text)
+			*number_of(&fields->list[i], numbers) = NAN;
+}
+
+void rules_set_text(struct rule_text *out, const char *name)
+{
+	size_t n = name ? text_cut_utf8(name, sizeof out->text - 1) : 0;
+	memcpy(out->text, n ? name : "", n);
+	out->text[n] = '\0';
+}
+
+int rules_score(double percent)
+{
+	return percent >= 100 ? 100 : percent > 1 ? (int)percent : 1;
+}
+
+/* judging -------------------------------------------------------------------------------------------------------- */
+
+static void judge(const struct rule *rule, const void *numbers, struct finding *out)
+{
+	const char *lacks = rule->needs ? rule->needs(numbers) : NULL;
+	*out = (struct finding){.state = FINDING_NOT_MEASURED};
+	memcpy(out->id, rule->id, strnlen(rule->id, sizeof out->id - 1));
+	if (lacks) {
+		finding_message(out, "%s", lacks);
+		return;
+	}
+	struct rule_score s = rule->test(numbers);
+	out->score = s.score > 100 ? 100 : s.score > 0 ? s.score : 0;
+	out->state = out->score == 0 ? FINDING_EXCLUDED : s.witnesses >= 2 ? FINDING_FOUND : FINDING_POSSIBLE;
+	rule->says(numbers, out);
+}
+
+/* Those that are alike stay in the table's order. */
+static bool finding_comes_before(const struct finding *a, const struct finding *b)
+{
+	return a->state != b->state ? a->state < b->state : a->score > b->score;
+}
+
+static void sort_findings(struct finding *list, size_t count)
+{
+	for (size_t i = 1; i < count; i++)
+		for (size_t k = i; k > 0 && finding_comes_before(&list[k], &list[k - 1]); k--) {
+			struct finding other = list[k];
+			list[k] = list[k - 1];
+			list[k - 1] = other;
+		}
+}
+
+void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out)
+{
+	count = count < RULES_MAX ? count : RULES_MAX;
+	*out = (struct findings){.list = mem_calloc(count + 1, sizeof *out->list), .count = count, .fields = fields, .numbers = numbers};
+	for (size_t i = 0; i < count; i++)
+		judge(&rules[i], numbers, &out->list[i]);
+	sort_findings(out->list, count);
+}
+
+void findings_fini(struct findings *f)
+{
+	free(f->list);
+	*f = (struct findings){0};
+}
+
+static bool finding_was_found(const struct finding *f)
+{
+	return f->state == FINDING_FOUND || f->state == FINDING_POSSIBLE;
+}
+
+const struct finding *findings_lead(const struct findings *f)
+{
+	return f->count && finding_was_found(&f->list[0]) ? &f->list[0] : NULL;
+}
+
+const struct finding *findings_find(const struct findings *f, const char *id)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (finding_was_found(&f->list[i]) && strcmp(f->list[i].id, id) == 0)
+			return &f->list[i];
+	return NULL;
+}
+
+/* lines ---------------------------------------------------------------------------------------------------------- */
+
+void findings_put_others(const struct findings *f, struct buf *out)
+{
+	for (size_t i = 1; i < f->count && i <= OTHERS_SAID && finding_was_found(&f->list[i]); i++) {
+		buf_printf(out, "\n%s: %s", f->list[i].state == FINDING_FOUND ? "Also" : "Possibly", f->list[i].message);
+		if (f->list[i].evidence[0])
+			buf_printf(out, " (%s)", f->list[i].evidence);
+		buf_putc(out, '.');
+	}
+}
+
+/* "\nExcluded: CPU throttling (0 of 300 periods); the .NET thread pool (...), and 3 more." */
+static void put_findings_of(const struct findings *f, enum finding_state state, const char *title, size_t most, struct buf *out)
+{
+	size_t said = 0, more = 0;
+	for (size_t i = 0; i < f->count; i++) {
+		const struct finding *x = &f->list[i];
+		if (x->state != state || !x->message[0])
+			continue;
+		if (said == most) {
+			more++;
+			continue;
+		}
+		buf_printf(out, "%s%s", said++ ? "; " : title, state == FINDING_NOT_MEASURED ? x->id : x->message);
+		const char *why = state == FINDING_NOT_MEASURED ? x->message : x->evidence;
+		if (why[0])
+			buf_printf(out, " (%s)", why);
+	}
+	if (more)
+		buf_printf(out, "; and %zu more in report.json", more);
+	if (said)
+		buf_putc(out, '.');
+}
+
+void findings_put_seen(const struct findings *f, struct buf *out)
+{
+	put_findings_of(f, FINDING_EXCLUDED, "\nExcluded: ", EXCLUDED_SAID, out);
+	put_findings_of(f, FINDING_NOT_MEASURED, "\nNot measured: ", NOT_MEASURED_SAID, out);
+}
+
+/* JSON ----------------------------------------------------------------------------------------------------------- */
+
+const char *rules_json_key(const char *name, char key[RULE_KEY_BYTES])
+{
+	size_t n = 0;
+	for (; *name && n + 1 < RULE_KEY_BYTES; name++) {
+		bool upper = *name == '_' && name[1];
+		name += upper;
+		key[n++] = (char)(upper ? toupper((unsigned char)*name) : *name);
+	}
+	key[n] = '\0';
+	return key;
+}
+
+static void put_printable(struct json_writer *w, const char *key, const char *text)
+{
+	AUTO_BUF struct buf clean;
+	buf_init(&clean, 8 * FINDING_EVIDENCE_SIZE);
+	text_append_printable(&clean, text, strlen(text));
+	jsonw_string(w, key, buf_str(&clean));
+}
+
+static void put_findings_json(const struct findings *f, const char *key, bool (*wanted)(const struct finding *), struct json_writer *w)
+{
+	jsonw_line(w);
+	jsonw_array(w, key);
+	for (size_t i = 0; i < f->count; i++) {
+		const struct finding *x = &f->list[i];
+		if (!wanted(x))
+			continue;
+		jsonw_line(w);
+		jsonw_object(w, NULL);
+		jsonw_string(w, "id", x->id);
+		if (finding_was_found(x)) {
+			jsonw_string(w, "state", finding_state_name(x->state));
+			jsonw_integer(w, "score", x->score);
+		}
+		put_printable(w, "message", x->message);
+		if (x->state != FINDING_NOT_MEASURED)
+			put_printable(w, "evidence", x->evidence);
+		if (finding_was_found(x))
+			put_printable(w, "place", x->place);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static bool finding_was_excluded(const struct finding *f)
+{
+	return f->state == FINDING_EXCLUDED;
+}
+
+static bool finding_was_not_measured(const struct finding *f)
+{
+	return f->state == FINDING_NOT_MEASURED;
+}
+
+void findings_put_json(const struct findings *f, struct json_writer *w)
+{
+	char key[RULE_KEY_BYTES];
+	put_findings_json(f, "findings", finding_was_found, w);
+	put_findings_json(f, "excluded", finding_was_excluded, w);
+	put_findings_json(f, "notMeasured", finding_was_not_measured, w);
+	jsonw_line(w);
+	jsonw_object(w, "measured");
+	for (size_t i = 0; f->fields && i < f->fields->count; i++) {
+		const struct rule_field *field = &f->fields->list[i];
+		if (field->text)
+			put_printable(w, rules_json_key(field->name, key), text_of(field, (void *)f->numbers)->text);
+		else
+			jsonw_number(w, rules_json_key(field->name, key), *number_of(field, (void *)f->numbers), 3);
+	}
+	jsonw_end(w);
+}

@@ -1,0 +1,104 @@
+/* A verdict as a table of rules over one plain struct of numbers. Each rule finds, excludes, or says that its numbers were not measured; what it says it
+ * says with its evidence. The numbers are written to report.json as `measured`, so that any report can be read back and judged again: the recorded captures
+ * of tests/captures/ are that. Pure; any thread.
+ *
+ *   #define CPU_NUMBERS(NUMBER, TEXT) NUMBER(samples) NUMBER(cpus_used) TEXT(hot_method)
+ *   RULE_STRUCT(cpu_numbers, CPU_NUMBERS);          in the header: struct cpu_numbers, cpu_numbers_fields
+ *   RULE_FIELDS(cpu_numbers, CPU_NUMBERS);          in one source file
+ *
+ * A number that was not measured is NAN, a text "". Of two rules that found, the one with the higher score leads; of equal ones, the first in the table. */
+#ifndef DRDOTNET_RULES_H
+#define DRDOTNET_RULES_H
+
+#include "common/api/finding.h"
+#include "common/base/buf.h"
+#include "common/base/json_writer.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#define RULE_KEY_BYTES 64
+#define RULE_TEXT_BYTES 240
+#define RULES_MAX 40 /* of a profiler */
+
+struct rule_text {
+	char text[RULE_TEXT_BYTES];
+};
+
+struct rule_field {
+	const char *name; /* as in C: "cpus_used"; in JSON "cpusUsed" */
+	size_t offset;
+	bool text;
+};
+struct rule_fields {
+	const struct rule_field *list;
+	size_t count, size; /* size: of the struct */
+};
+
+#define RULE_MEMBER_NUMBER(name) double name;
+#define RULE_MEMBER_TEXT(name) struct rule_text name;
+#define RULE_STRUCT(tag, LIST)                                  \
+	struct tag {                                            \
+		LIST(RULE_MEMBER_NUMBER, RULE_MEMBER_TEXT)      \
+	};                                                      \
+	extern const struct rule_fields tag##_fields
+
+#define RULE_FIELD_NUMBER(name) {#name, offsetof(rule_numbers, name), false},
+#define RULE_FIELD_TEXT(name) {#name, offsetof(rule_numbers, name), true},
+#define RULE_FIELDS(tag, LIST)                                                                             \
+	typedef struct tag rule_numbers;                                                                   \
+	static const struct rule_field tag##_list[] = {LIST(RULE_FIELD_NUMBER, RULE_FIELD_TEXT)};          \
+	const struct rule_fields tag##_fields = {tag##_list, sizeof tag##_list / sizeof *tag##_list, sizeof(struct tag)}
+
+/* How sure a rule is. */
+struct rule_score {
+	int score;     /* 0: excluded; to 100: how much of the harm it explains */
+	int witnesses; /* that do not depend on each other; below two it is only possible */
+};
+
+struct rule {
+	const char *id;                                           /* "RegexBacktracking"; a section of docs/diseases.md */
+	const char *(*needs)(const void *numbers);                /* NULL: all was measured; else why not, a short phrase. May be NULL: it needs nothing */
+	struct rule_score (*test)(const void *numbers);
+	void (*says)(const void *numbers, struct finding *out);   /* message, evidence and place of what was found, possible or excluded (out->state) */
+};
+
+struct findings {
+	struct finding *list; /* found, then possible ones, the highest score first; then excluded and not measured ones in the table's order */
+	size_t count;
+	const struct rule_fields *fields; /* of what was judged; borrowed */
+	const void *numbers;
+};
+
+/* All numbers unknown, all texts empty. */
+void rules_clear(const struct rule_fields *fields, void *numbers);
+/* The name of a field in JSON: "cpus_used" as "cpusUsed". Gives `key`. */
+const char *rules_json_key(const char *name, char key[RULE_KEY_BYTES]);
+/* A name as a text of the numbers, cut to its room between characters; NULL: "". */
+void rules_set_text(struct rule_text *out, const char *name);
+static inline bool rules_known(double number)
+{
+	return !isnan(number);
+}
+/* A score from a share in percent: 1 to 100. */
+int rules_score(double percent);
+
+/* Judges. `numbers` and `fields` are borrowed as long as *out is used. At most RULES_MAX rules. */
+void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out);
+void findings_fini(struct findings *f);
+
+/* The finding that leads: found or possible; NULL: none is. */
+const struct finding *findings_lead(const struct findings *f);
+/* The finding with that id that is found or possible; NULL: it is not. */
+const struct finding *findings_find(const struct findings *f, const char *id);
+
+/* Lines for the diagnosis, each begun with "\n": what else was found ("Also: ..."), what is excluded, what was not measured. Nothing where there is
+ * nothing to say. */
+void findings_put_others(const struct findings *f, struct buf *out);
+void findings_put_seen(const struct findings *f, struct buf *out);
+
+/* report.json's `findings`, `excluded`, `notMeasured` and `measured`. */
+void findings_put_json(const struct findings *f, struct json_writer *w);
+
+#endif

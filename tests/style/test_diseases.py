@@ -1,0 +1,58 @@
+"""docs/diseases.md and the tables of rules (agent/profilers/*/*_rules.c) name the same illnesses, profiler by profiler."""
+import glob
+import os
+import re
+import unittest
+
+from tests.lib import proc
+
+FOLDERS = {"cpu": "CPUHotpaths", "leak": "MemoryLeak", "survivors": "GCSurvivors", "strings": "DuplicatedStrings", "allocs": "Allocations",
+           "pauses": "RuntimePauses"}
+ROW = re.compile(r'^\t\{\s*"([A-Z]\w+)",', re.M)
+PARTS = ("What it means", "How it is recognised", "What to do", "Confused with")
+
+
+def read(name):
+    with open(os.path.join(proc.ROOT, name), encoding="utf-8") as f:
+        return f.read()
+
+
+def rules():
+    """{profiler: ids}"""
+    found = {}
+    for path in glob.glob(os.path.join(proc.ROOT, "agent/profilers/*/*_rules*.c")):
+        folder = os.path.basename(os.path.dirname(path))
+        found.setdefault(FOLDERS.get(folder, folder), set()).update(ROW.findall(read(os.path.relpath(path, proc.ROOT))))
+    return found
+
+
+def sections():
+    """{profiler: {id: text}}"""
+    parts = re.split(r"^## (\w+)$", read("docs/diseases.md"), flags=re.M)[1:]
+    found = {}
+    for profiler, text in zip(parts[::2], parts[1::2]):
+        ids = re.split(r"^### (\w+)$", text, flags=re.M)[1:]
+        found[profiler] = dict(zip(ids[::2], ids[1::2]))
+    return found
+
+
+class Diseases(unittest.TestCase):
+    one_process = True
+
+    def test_each_rule_has_its_section_and_each_section_its_rule(self):
+        page = sections()
+        for profiler, ids in rules().items():
+            self.assertEqual(ids, set(page.get(profiler, {})), profiler)
+
+    def test_each_section_tells_all(self):
+        """A disease that an earlier profiler's section explains may refer to it."""
+        for profiler, ids in sections().items():
+            for name, text in ids.items():
+                if "[" + name + "](#" in text:
+                    continue
+                for part in PARTS:
+                    self.assertIn("**%s:**" % part, text, "%s of %s" % (name, profiler))
+
+
+if __name__ == "__main__":
+    unittest.main()
