@@ -66,10 +66,34 @@ function processRow(p, readOnly, local) {
 		h('td.act', null, action));
 }
 
-function workloadCard(work, list, readOnly, local) {
+/* {"namespace/Deployment/name": [newest session of each profiler]}, of the newest sessions that succeeded. */
+async function healthOf(namespace, signal) {
+	const out = new Map(), seen = new Set();
+	const page = await api.get('sessions', {namespace, limit: 500}, signal);
+	for (const s of page.items) {
+		const key = s.namespace + '/' + s.workload, mark = key + '/' + s.profiler;
+		if (!s.workload || seen.has(mark) || !['Succeeded', 'PartiallySucceeded'].includes(s.state)) continue;
+		seen.add(mark);
+		out.set(key, [...(out.get(key) || []), s]);
+	}
+	return out;
+}
+
+/* A badge that leads to the session whose finding weighs most; "Healthy" where the newest sessions found nothing. */
+function healthBadge(sessions) {
+	if (!sessions) return null;
+	const found = sessions.flatMap(s => (s.findings || []).map(f => ({...f, session: s})))
+		.sort((a, b) => (a.state === 'Possible') - (b.state === 'Possible') || b.score - a.score);
+	const first = found[0], s = first ? first.session : sessions[0];
+	const text = first ? words(first.id) + (found.length > 1 ? ' +' + (found.length - 1) : '') : 'Healthy';
+	const title = first ? `${first.id}, score ${first.score}, ${s.profiler}: ${s.headline || ''}` : `Nothing was found by ${sessions.map(x => x.profiler).join(', ')}`;
+	return h('a.health', {href: link('sessions', s.id), title}, badge(text, !first ? 'good' : first.state === 'Possible' ? 'warn' : 'bad'));
+}
+
+function workloadCard(work, list, readOnly, local, sessions) {
 	const [kind, workName] = [work.slice(0, work.indexOf('/')), work.slice(work.indexOf('/') + 1)];
 	const pods = new Set(list.map(p => p.pod).filter(Boolean)).size;
-	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')));
+	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')), healthBadge(sessions));
 	return h('section.card.group', null, title, h('table.rows', null,
 		h('colgroup', null, h('col'), h('col.c-runtime'), h('col.c-number'), h('col.c-number'), h('col.c-act')),
 		h('thead', null, h('tr', null, ['Process', 'Runtime', 'CPU', 'Memory'].map((t, i) => h(i > 1 ? 'th.n' : 'th', {scope: 'col'}, t)),
@@ -91,7 +115,7 @@ function nothing(local) {
 
 export async function processes(c) {
 	const state = {namespace: '', q: '', only: '', ...c.parameters}, local = c.info.mode === 'local';
-	let answer = null, most = SHOWN;
+	let answer = null, health = new Map(), most = SHOWN;
 	const count = h('output', {for: 'filter'}), body = h('div', {'aria-busy': 'true'}, skeleton()), warnings = h('div');
 	const spaces = h('span.slot');
 	const more = button('', () => { most += 4 * SHOWN; draw(); }, {hidden: true});
@@ -114,17 +138,20 @@ export async function processes(c) {
 		fill(warnings, answer.warnings, () => [warningList(answer.warnings || [])]);
 		more.hidden = found.length <= most;
 		more.textContent = 'Show more (' + (found.length - most) + ' left)';
-		fill(body, [found, answer.items.length, most], () => found.length
+		fill(body, [found, answer.items.length, most, [...health]], () => found.length
 			? firstOf(grouped(found), most).map(([space, works]) => h('section.space', {'aria-label': local ? 'Processes' : 'Namespace ' + space},
 				!local && h('h2', null, h('span.kind', null, 'Namespace'), ' ', name(space)),
-				works.map(([work, list]) => workloadCard(work, list, c.info.readOnly, local))))
+				works.map(([work, list]) => workloadCard(work, list, c.info.readOnly, local, health.get(space + '/' + work)))))
 			: [answer.items.length ? empty('Nothing matches', 'No process has these words in its name, pod, node or workload.') : nothing(local)]);
 	}
 	async function load(refresh) {
 		again.disabled = true;
 		body.setAttribute('aria-busy', 'true');
 		try {
-			answer = await api.get('processes', {namespace: local ? '' : state.namespace, refresh: refresh ? 'true' : ''}, c.signal);
+			[answer, health] = await Promise.all([
+				api.get('processes', {namespace: local ? '' : state.namespace, refresh: refresh ? 'true' : ''}, c.signal),
+				local ? health : healthOf(state.namespace, c.signal).catch(() => health), /* who may not list sessions sees the processes all the same */
+			]);
 			draw();
 			if (refresh) announce('Refreshed: ' + count.textContent);
 		} catch (e) {

@@ -10,6 +10,8 @@
 	X(ALERTS, COUNTER, "drdotnet_alerts_total", "result", "Alerts that the webhook has received, by what came of them.") \
 	X(CLOCK_DIFFERENCE, GAUGE, "drdotnet_clock_difference_seconds", NULL, "Between our clock and the API server's.") \
 	X(EVENTS_DROPPED, COUNTER, "drdotnet_events_dropped_total", "reason", "Events that were not written.") \
+	X(FINDING_SCORE, GAUGE, "drdotnet_finding_score", "finding,profiler,namespace,workload_kind,workload", \
+	  "What the newest session of a profiler found in a workload: how much of the harm it explains, 1 to 100.") \
 	X(JOB_REPORTS_DROPPED, COUNTER, "drdotnet_job_reports_dropped_total", "reason", "Job reports of agents that were not taken, by why.") \
 	X(LEADER, GAUGE, "drdotnet_leader", NULL, "1 while this replica leads.") \
 	X(LEADER_EPOCH, GAUGE, "drdotnet_leader_epoch", NULL, "The fencing epoch while this replica leads.") \

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum metric_type { COUNTER, GAUGE, HISTOGRAM };
@@ -42,14 +43,20 @@ static struct series **find(enum metric m, const char *value)
 	return at;
 }
 
+static struct series *new_series(const char *value)
+{
+	struct series *s = mem_alloc(sizeof *s);
+	s->label = mem_strdup(value);
+	return s;
+}
+
 /* NULL: one too many. */
 static struct series *find_or_add_metric(enum metric m, const char *value)
 {
 	struct series **at = find(m, value);
 	if (*at || (series_count >= METRICS_MAX_SERIES && m != METRIC_METRICS_OVERFLOW))
 		return *at;
-	struct series *s = mem_alloc(sizeof *s);
-	s->label = mem_strdup(value);
+	struct series *s = new_series(value);
 	if (families[m].type == HISTOGRAM)
 		s->histogram = mem_alloc(sizeof *s->histogram);
 	series_count++;
@@ -93,6 +100,27 @@ void metrics_set(enum metric m, const char *value, int64_t n)
 	leave();
 }
 
+void metrics_replace(enum metric m, const struct metric_value *list, size_t count)
+{
+	struct series *first = NULL, **end = &first;
+	for (size_t i = 0; i < count && i < METRICS_MAX_REPLACED; i++) {
+		*end = new_series(list[i].value);
+		(*end)->value = list[i].n;
+		end = &(*end)->next;
+	}
+	pthread_mutex_lock(&registry_lock);
+	struct series *old = registry[m], *next;
+	registry[m] = first;
+	if (count > METRICS_MAX_REPLACED)
+		find_or_add_metric(METRIC_METRICS_OVERFLOW, NULL)->value++;
+	leave();
+	for (; old; old = next) {
+		next = old->next;
+		free(old->label);
+		free(old);
+	}
+}
+
 void metrics_observe_ms(enum metric m, int64_t ms)
 {
 	struct series *s = lock_series(m, NULL);
@@ -128,17 +156,32 @@ static void render_histogram(const char *name, const struct series *s, struct bu
 	buf_printf(out, "%s_sum %.3f\n%s_count %" PRId64 "\n", name, (double)s->histogram->sum_ms / 1000, name, s->value);
 }
 
+/* {finding="MemoryLeak",namespace="shop"} of "finding,namespace" and "MemoryLeak,shop" */
+static void render_labels(const char *names, const char *values, struct buf *out)
+{
+	buf_putc(out, '{');
+	for (const char *comma = ""; *names; comma = ",") {
+		int name = (int)strcspn(names, ","), value = (int)strcspn(values, ",");
+		buf_printf(out, "%s%.*s=\"%.*s\"", comma, name, names, value, values);
+		names += name + (names[name] == ',');
+		values += value + (values[value] == ',');
+	}
+	buf_putc(out, '}');
+}
+
 static void render_family(const struct family *f, const struct series *first, struct buf *out)
 {
 	static const char *const types[] = {[COUNTER] = "counter", [GAUGE] = "gauge", [HISTOGRAM] = "histogram"};
 	buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", f->name, f->help, f->name, types[f->type]);
 	for (const struct series *s = first; s; s = s->next) {
-		if (s->histogram)
+		if (s->histogram) {
 			render_histogram(f->name, s, out);
-		else if (s->label)
-			buf_printf(out, "%s{%s=\"%s\"} %" PRId64 "\n", f->name, f->label, s->label, s->value);
-		else
-			buf_printf(out, "%s %" PRId64 "\n", f->name, s->value);
+			continue;
+		}
+		buf_puts(out, f->name);
+		if (s->label)
+			render_labels(f->label, s->label, out);
+		buf_printf(out, " %" PRId64 "\n", s->value);
 	}
 }
 

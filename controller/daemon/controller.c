@@ -8,6 +8,7 @@
 #include "controller/kube/kube_clock.h"
 #include "controller/base/metrics.h"
 #include "controller/sessions/session_cache_each.h"
+#include "controller/sessions/session_health.h"
 
 #include <malloc.h>
 #include <stdio.h>
@@ -212,8 +213,10 @@ void controller_measure(struct controller *c)
 	metrics_set(METRIC_SESSIONS, "over", (int64_t)over);
 	metrics_set(METRIC_WORK_QUEUE_DEPTH, NULL, (int64_t)work_queue_depth(c->queue));
 	metrics_set(METRIC_AGENTS_LINKED, NULL, (int64_t)agent_hub_count(c->hub));
-	if (c->options.index)
+	if (c->options.index) {
+		session_health_measure(c->options.index);
 		metrics_set(METRIC_SESSION_INDEX_BYTES, NULL, (int64_t)session_index_size(c->options.index).bytes);
+	}
 	struct admission_counts admitted = admission_count(c->admission);
 	metrics_set(METRIC_PODS_IN_USE, NULL, admitted.used);
 	metrics_set(METRIC_SESSIONS_QUEUED, NULL, admitted.waiting);

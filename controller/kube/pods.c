@@ -75,6 +75,7 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	jsonx_copy_at(pod, "metadata.name", out->name, sizeof out->name);
 	jsonx_copy_at(pod, "metadata.uid", out->uid, sizeof out->uid);
 	jsonx_copy_at(pod, "spec.nodeName", out->node, sizeof out->node);
+	workload_text_of_pod(pod, out->workload);
 	out->created_wall_ms = jsonx_time_at(pod, "metadata.creationTimestamp");
 	const char *phase = jsonx_str_at(pod, "status.phase", "");
 	out->running = strcmp(phase, "Running") == 0 && out->node[0];

@@ -5,11 +5,13 @@
 #include "common/api/session_spec.h"
 #include "common/link/link_msg.h"
 #include "controller/kube/kube_client.h"
+#include "controller/kube/workload.h"
 
 #define PODS_MAX 1000 /* candidates looked at; the rest is ignored and said so in a log line */
 
 struct pod_info {
 	char name[254], uid[40], node[254];
+	char workload[WORKLOAD_TEXT_SIZE];
 	int64_t created_wall_ms;
 	bool running, ready, deleting;
 	bool over;                 /* has ended or is being deleted, and nobody makes another one of its name */

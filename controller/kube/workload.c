@@ -31,3 +31,10 @@ void workload_of_pod(const json_t *pod, struct workload *out)
 	snprintf(out->kind, sizeof out->kind, "%s", len ? "Deployment" : kind);
 	snprintf(out->name, sizeof out->name, "%.*s", (int)(len ? len : strlen(name)), name);
 }
+
+void workload_text_of_pod(const json_t *pod, char out[WORKLOAD_TEXT_SIZE])
+{
+	struct workload w;
+	workload_of_pod(pod, &w);
+	snprintf(out, WORKLOAD_TEXT_SIZE, "%s/%s", w.kind, w.name);
+}

@@ -4,11 +4,16 @@
 
 #include "common/base/jsonx.h"
 
+#define WORKLOAD_TEXT_SIZE 318
+
 struct workload {
 	char kind[64], name[254];
 };
 
 /* A ReplicaSet whose name ends in the pod's template hash is its Deployment's; a pod without an owner is its own. */
 void workload_of_pod(const json_t *pod, struct workload *out);
+
+/* "Deployment/checkout" */
+void workload_text_of_pod(const json_t *pod, char out[WORKLOAD_TEXT_SIZE]);
 
 #endif

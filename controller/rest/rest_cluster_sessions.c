@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "controller/rest/rest_cluster_private.h"
+#include "controller/sessions/session_health.h"
 #include "controller/sessions/session_object.h"
 
 #include <ctype.h>
@@ -23,6 +24,18 @@ static void set_session_time(json_t *doc, const char *key, int64_t wall_ms)
 		json_object_set_new(doc, key, json_string(clock_rfc3339(wall_ms, text)));
 }
 
+static void set_session_findings(json_t *doc, const char *words)
+{
+	char id[48];
+	bool possible;
+	int score;
+	json_t *list = words[0] ? json_array() : NULL;
+	while ((words = session_health_next(words, id, &possible, &score)))
+		json_array_append_new(list, json_pack("{s:s, s:s, s:i}", "id", id, "state", possible ? "Possible" : "Found", "score", score));
+	if (list)
+		json_object_set_new(doc, "findings", list);
+}
+
 static json_t *summary_json(const struct session_summary *s)
 {
 	char id[320];
@@ -34,6 +47,8 @@ static json_t *summary_json(const struct session_summary *s)
 	set_session_time(doc, "completedAt", s->completed_wall_ms);
 	set_session_text(doc, "requestedBy", s->requested_by);
 	set_session_text(doc, "trigger", s->trigger);
+	set_session_text(doc, "workload", s->workload);
+	set_session_findings(doc, s->findings);
 	return doc;
 }
 

@@ -132,6 +132,7 @@ static void assign(struct work *w, struct pod_list *l, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		struct session_pod *p = &w->s.pods[i];
 		snprintf(p->pod_name, sizeof p->pod_name, "%s", l->items[i].name);
+		snprintf(p->workload, sizeof p->workload, "%s", l->items[i].workload);
 		snprintf(p->pod_uid, sizeof p->pod_uid, "%s", l->items[i].uid);
 		snprintf(p->node, sizeof p->node, "%s", l->items[i].node);
 		p->job.phase = JOB_QUEUED;

@@ -1,10 +1,13 @@
 #include "controller/sessions/session_index.h"
 
+#include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/hash.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "controller/kube/workload.h"
 #include "controller/sessions/session_search.h"
+#include "controller/sessions/session_texts.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -15,18 +18,12 @@
 
 #define NEAR_THE_END 64
 
-/* In the order of an entry's texts: first the two of its key, then those that a search looks at. */
-enum field { NAMESPACE, NAME, TARGET, STATE, HEADLINE, REQUESTED_BY, UID, PROFILER, TRIGGER, FIELD_COUNT };
-
-/* Bounds of what others wrote; the API server's own are below them. */
-static const size_t field_max[FIELD_COUNT] = {63, 253, 253, 63, 320, 253, 39, 63, 253};
-
 /* Its key in the table is "<namespace>\0<name>", the beginning of its texts. */
 struct entry {
 	UT_hash_handle hh;
 	uint64_t version;
 	int64_t created_ms, completed_ms;
-	uint16_t at[FIELD_COUNT];
+	uint16_t at[SESSION_TEXTS];
 	uint16_t size; /* of text */
 	bool seen;
 	char text[];
@@ -63,7 +60,7 @@ void session_index_free(struct session_index *x)
 
 /* The order; the lock is held ------------------------------------------------------------------------------------- */
 
-static const char *entry_text(const struct entry *n, enum field f)
+static const char *entry_text(const struct entry *n, enum session_text f)
 {
 	return n->text + n->at[f];
 }
@@ -72,13 +69,13 @@ static int compare_key(const struct entry *n, int64_t created_ms, const char *ui
 {
 	if (n->created_ms != created_ms)
 		return n->created_ms < created_ms ? -1 : 1;
-	return strcmp(entry_text(n, UID), uid);
+	return strcmp(entry_text(n, SESSION_UID), uid);
 }
 
 static int compare_entries(const void *a, const void *b)
 {
 	const struct entry *const *left = a, *const *right = b;
-	return compare_key(*left, (*right)->created_ms, entry_text(*right, UID));
+	return compare_key(*left, (*right)->created_ms, entry_text(*right, SESSION_UID));
 }
 
 static void sort_entries(struct session_index *x)
@@ -108,9 +105,9 @@ static void append(struct session_index *x, struct entry *n)
 {
 	GROW(x->order, x->count, x->cap);
 	size_t i = x->count, lowest = x->count > NEAR_THE_END ? x->count - NEAR_THE_END : 0;
-	while (!x->unsorted && i > lowest && compare_key(x->order[i - 1], n->created_ms, entry_text(n, UID)) > 0)
+	while (!x->unsorted && i > lowest && compare_key(x->order[i - 1], n->created_ms, entry_text(n, SESSION_UID)) > 0)
 		i--;
-	if (i > 0 && i == lowest && compare_key(x->order[i - 1], n->created_ms, entry_text(n, UID)) > 0) {
+	if (i > 0 && i == lowest && compare_key(x->order[i - 1], n->created_ms, entry_text(n, SESSION_UID)) > 0) {
 		x->unsorted = true;
 		i = x->count;
 	}
@@ -138,7 +135,7 @@ static struct entry *find_indexed_session(struct session_index *x, const char *n
 
 static void insert_entry(struct session_index *x, struct entry *n)
 {
-	HASH_ADD_KEYPTR(hh, x->entries, n->text, (size_t)n->at[TARGET] - 1, n);
+	HASH_ADD_KEYPTR(hh, x->entries, n->text, (size_t)n->at[SESSION_TARGET] - 1, n);
 	x->text_bytes += n->size;
 }
 
@@ -150,7 +147,7 @@ static void unlink_entry(struct session_index *x, struct entry *n)
 
 static void drop_indexed_session(struct session_index *x, struct entry *n)
 {
-	size_t i = older_than(x, n->created_ms, entry_text(n, UID));
+	size_t i = older_than(x, n->created_ms, entry_text(n, SESSION_UID));
 	memmove(x->order + i, x->order + i + 1, (--x->count - i) * sizeof *x->order);
 	unlink_entry(x, n);
 	free(n);
@@ -158,52 +155,22 @@ static void drop_indexed_session(struct session_index *x, struct entry *n)
 
 /* Objects ---------------------------------------------------------------------------------------------------------- */
 
-/* The trigger that made it: its owner. */
-static const char *trigger_of(const json_t *object)
-{
-	const json_t *list = jsonx_at(object, "metadata.ownerReferences");
-	for (size_t i = 0; i < json_array_size(list); i++) {
-		const json_t *owner = json_array_get(list, i);
-		if (strcmp(jsonx_str_at(owner, "kind", ""), "ProfilingTrigger") == 0)
-			return jsonx_str_at(owner, "name", "");
-	}
-	return "";
-}
-
-static const char *annotation(const json_t *object, const char *key)
-{
-	const char *value = json_string_value(json_object_get(jsonx_at(object, "metadata.annotations"), key));
-	return value ? value : "";
-}
-
-static void read_texts(const json_t *object, const char *out[FIELD_COUNT])
-{
-	out[NAMESPACE] = jsonx_str_at(object, "metadata.namespace", "");
-	out[NAME] = jsonx_str_at(object, "metadata.name", "");
-	out[UID] = jsonx_str_at(object, "metadata.uid", "");
-	out[PROFILER] = jsonx_str_at(object, "spec.profiler", "");
-	out[TARGET] = jsonx_str_at(object, "status.targetSummary", jsonx_str_at(object, "spec.target.podName", ""));
-	out[STATE] = jsonx_str_at(object, "status.state", "Pending");
-	out[HEADLINE] = jsonx_str_at(object, "status.headline", "");
-	out[REQUESTED_BY] = annotation(object, SESSION_REQUESTED_BY);
-	out[TRIGGER] = trigger_of(object);
-}
-
 static struct entry *make_entry(const json_t *object)
 {
-	const char *texts[FIELD_COUNT];
-	size_t len[FIELD_COUNT], size = 0;
-	read_texts(object, texts);
-	for (int f = 0; f < FIELD_COUNT; f++) {
-		len[f] = text_cut_utf8(texts[f], field_max[f]);
+	const char *texts[SESSION_TEXTS];
+	size_t len[SESSION_TEXTS], size = 0;
+	char findings[SESSION_FINDINGS_TEXT];
+	session_texts_read(object, texts, findings);
+	for (int f = 0; f < SESSION_TEXTS; f++) {
+		len[f] = text_cut_utf8(texts[f], session_text_max[f]);
 		size += len[f] + 1;
 	}
-	if (!len[NAMESPACE] || !len[NAME] || !len[UID])
+	if (!len[SESSION_NAMESPACE] || !len[SESSION_NAME] || !len[SESSION_UID])
 		return NULL;
 	struct entry *n = mem_alloc(sizeof *n + size);
 	n->size = (uint16_t)size;
 	size = 0;
-	for (int f = 0; f < FIELD_COUNT; f++) {
+	for (int f = 0; f < SESSION_TEXTS; f++) {
 		n->at[f] = (uint16_t)size;
 		memcpy(n->text + size, texts[f], len[f]);
 		size += len[f] + 1;
@@ -218,7 +185,7 @@ static struct entry *make_entry(const json_t *object)
 /* Puts the new state of the same object in the place of the old one. */
 static void replace_entry(struct session_index *x, struct entry *old, struct entry *n)
 {
-	x->order[older_than(x, old->created_ms, entry_text(old, UID))] = n;
+	x->order[older_than(x, old->created_ms, entry_text(old, SESSION_UID))] = n;
 	unlink_entry(x, old);
 	insert_entry(x, n);
 	free(old);
@@ -230,8 +197,8 @@ bool session_index_put(struct session_index *x, const json_t *object)
 	if (!n)
 		return false;
 	pthread_mutex_lock(&x->lock);
-	struct entry *old = find_indexed_session(x, n->text, entry_text(n, NAME));
-	bool same = old && strcmp(entry_text(old, UID), entry_text(n, UID)) == 0;
+	struct entry *old = find_indexed_session(x, n->text, entry_text(n, SESSION_NAME));
+	bool same = old && strcmp(entry_text(old, SESSION_UID), entry_text(n, SESSION_UID)) == 0;
 	bool echo = same && n->version && n->version <= old->version;
 	if (echo) {
 		old->seen = true;
@@ -252,7 +219,7 @@ bool session_index_remove(struct session_index *x, const char *namespace, const 
 {
 	pthread_mutex_lock(&x->lock);
 	struct entry *n = find_indexed_session(x, namespace, name);
-	bool found = n && (!uid || strcmp(entry_text(n, UID), uid) == 0);
+	bool found = n && (!uid || strcmp(entry_text(n, SESSION_UID), uid) == 0);
 	if (found)
 		drop_indexed_session(x, n);
 	pthread_mutex_unlock(&x->lock);
@@ -288,7 +255,7 @@ void session_index_list_end(struct session_index *x, const char *namespace, sess
 	pthread_mutex_unlock(&x->lock);
 	for (size_t i = 0; i < lost_count; i++) {
 		if (gone)
-			gone(ctx, entry_text(lost[i], NAMESPACE), entry_text(lost[i], NAME));
+			gone(ctx, entry_text(lost[i], SESSION_NAMESPACE), entry_text(lost[i], SESSION_NAME));
 		free(lost[i]);
 	}
 	free(lost);
@@ -324,29 +291,31 @@ static bool in_namespaces(const struct entry *n, const struct session_query *q)
 /* Its id is the first two texts with a dot between. */
 static bool entry_has_text(const struct entry *n, const char *text)
 {
-	size_t len = strlen(text), key = n->at[TARGET];
+	size_t len = strlen(text), key = n->at[SESSION_TARGET];
 	return session_search_contains(n->text, key - 1, '.', text, len) ||
-	       session_search_contains(n->text + key, n->at[UID] - key, '\0', text, len);
+	       session_search_contains(n->text + key, n->at[SESSION_UID] - key, '\0', text, len);
 }
 
 static bool entry_passes(const struct entry *n, const struct session_query *q)
 {
-	return in_namespaces(n, q) && (!q->profiler || strcmp(entry_text(n, PROFILER), q->profiler) == 0) &&
-	       (!q->state || strcmp(entry_text(n, STATE), q->state) == 0) && (!q->text || entry_has_text(n, q->text));
+	return in_namespaces(n, q) && (!q->profiler || strcmp(entry_text(n, SESSION_PROFILER), q->profiler) == 0) &&
+	       (!q->state || strcmp(entry_text(n, SESSION_STATE), q->state) == 0) && (!q->text || entry_has_text(n, q->text));
 }
 
 static void describe_entry(const struct entry *n, const char *text, struct session_summary *out)
 {
 	*out = (struct session_summary){
 		.namespace = text,
-		.name = text + n->at[NAME],
-		.uid = text + n->at[UID],
-		.profiler = text + n->at[PROFILER],
-		.target = text + n->at[TARGET],
-		.state = text + n->at[STATE],
-		.headline = text + n->at[HEADLINE],
-		.requested_by = text + n->at[REQUESTED_BY],
-		.trigger = text + n->at[TRIGGER],
+		.name = text + n->at[SESSION_NAME],
+		.uid = text + n->at[SESSION_UID],
+		.profiler = text + n->at[SESSION_PROFILER],
+		.target = text + n->at[SESSION_TARGET],
+		.state = text + n->at[SESSION_STATE],
+		.headline = text + n->at[SESSION_HEADLINE],
+		.requested_by = text + n->at[SESSION_REQUESTER],
+		.trigger = text + n->at[SESSION_TRIGGER],
+		.workload = text + n->at[SESSION_WORKLOAD],
+		.findings = text + n->at[SESSION_FINDINGS],
 		.created_wall_ms = n->created_ms,
 		.completed_wall_ms = n->completed_ms,
 	};
@@ -410,6 +379,53 @@ int session_index_query(struct session_index *x, const struct session_query *wan
 	if (more)
 		name_next(out);
 	return 0;
+}
+
+/* A workload and a profiler that were met. */
+struct met {
+	UT_hash_handle hh;
+	size_t len;
+	char key[64 + WORKLOAD_TEXT_SIZE + 64];
+};
+
+static bool ended_well(const struct entry *n)
+{
+	return strcmp(entry_text(n, SESSION_STATE), "Succeeded") == 0 || strcmp(entry_text(n, SESSION_STATE), REASON_PartiallySucceeded) == 0;
+}
+
+static bool meet(struct met **all, const struct entry *n)
+{
+	struct met *m = mem_alloc(sizeof *m), *known = NULL;
+	m->len = (size_t)snprintf(m->key, sizeof m->key, "%s\n%s\n%s", n->text, entry_text(n, SESSION_WORKLOAD), entry_text(n, SESSION_PROFILER));
+	HASH_FIND(hh, *all, m->key, m->len, known);
+	if (known)
+		free(m);
+	else
+		HASH_ADD_KEYPTR(hh, *all, m->key, m->len, m);
+	return !known;
+}
+
+void session_index_newest(struct session_index *x, size_t most, struct session_page *out)
+{
+	struct met *all = NULL, *m, *next;
+	struct entry **chosen = mem_calloc(most + 1, sizeof *chosen);
+	size_t count = 0;
+	*out = (struct session_page){0};
+	pthread_mutex_lock(&x->lock);
+	sort_entries(x);
+	for (size_t i = x->count; i-- > 0 && count < most;) {
+		const struct entry *n = x->order[i];
+		if (entry_text(n, SESSION_WORKLOAD)[0] && ended_well(n) && meet(&all, n))
+			chosen[count++] = x->order[i];
+	}
+	fill_page(out, chosen, count);
+	pthread_mutex_unlock(&x->lock);
+	out->total = count;
+	HASH_ITER(hh, all, m, next) {
+		HASH_DELETE(hh, all, m);
+		free(m);
+	}
+	free(chosen);
 }
 
 void session_page_fini(struct session_page *p)

@@ -21,6 +21,8 @@ struct session_index;
 /* Texts are never NULL; "" stands for what is not known. Times are milliseconds; 0: not yet. */
 struct session_summary {
 	const char *namespace, *name, *uid, *profiler, *target, *state, *headline, *requested_by, *trigger;
+	const char *workload; /* of its first pod: "Deployment/checkout" */
+	const char *findings; /* "MemoryLeak:87 NoMemoryLimit?40": id and score, those that lead; '?': only possible */
 	int64_t created_wall_ms, completed_wall_ms;
 };
 
@@ -67,6 +69,9 @@ int session_index_get(struct session_index *x, const char *namespace, const char
 
 /* What the index would say of this object, as a page of one. -1: it is no session. Pure. */
 int session_summary_of(const json_t *object, struct session_page *out);
+
+/* The newest session that succeeded of each workload and profiler, of all namespaces: how the workloads are. At most `most`. */
+void session_index_newest(struct session_index *x, size_t most, struct session_page *out);
 
 /* The namespaces that have sessions, at most `max`, sorted; each a new string in a new list. */
 size_t session_index_namespaces(struct session_index *x, size_t max, char ***out);

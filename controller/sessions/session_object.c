@@ -224,6 +224,7 @@ static void read_pod(const json_t *entry, struct session_pod *p)
 	jsonx_copy_at(entry, "podName", p->pod_name, sizeof p->pod_name);
 	jsonx_copy_at(entry, "podUID", p->pod_uid, sizeof p->pod_uid);
 	jsonx_copy_at(entry, "nodeName", p->node, sizeof p->node);
+	jsonx_copy_at(entry, "workload", p->workload, sizeof p->workload);
 	struct link_job *j = &p->job;
 	jsonx_copy_at(entry, "jobID", j->job_id, sizeof j->job_id);
 	p->reported = job_phase_parse(jsonx_str_at(entry, "phase", ""), &j->phase) == 0;

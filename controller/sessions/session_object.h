@@ -6,6 +6,7 @@
 #include "common/api/session_spec.h"
 #include "common/base/jsonx.h"
 #include "common/link/link_msg.h"
+#include "controller/kube/workload.h"
 
 #define SESSION_MAX_TARGETS 20
 #define SESSION_KEY_SIZE (64 + 254 + 1)
@@ -26,6 +27,7 @@ struct condition {
 /* One pod of the session. `job` holds what its agent last said (job.job_id was assigned by us and names the session). */
 struct session_pod {
 	char pod_name[254], pod_uid[40], node[254];
+	char workload[WORKLOAD_TEXT_SIZE]; /* "Deployment/checkout"; "": not known */
 	bool reported; /* the agent has spoken of the job at least once; before, the phase shown is Pending */
 	struct link_job job;
 };

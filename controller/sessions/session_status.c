@@ -289,6 +289,7 @@ static json_t *pod_json(const struct profiling_session *s, const struct session_
 	put_status_text(obj, "podName", p->pod_name, 253);
 	put_status_text(obj, "podUID", p->pod_uid, 39);
 	put_status_text(obj, "nodeName", p->node, 253);
+	put_status_text(obj, "workload", p->workload, WORKLOAD_TEXT_SIZE - 1);
 	put_status_text(obj, "jobID", j->job_id, 63);
 	json_object_set_new(obj, "phase", json_string(p->reported || job_phase_is_final(j->phase) ? job_phase_name(j->phase) : "Pending"));
 	put_status_text(obj, "reason", known_reason(p, NULL), 64);

@@ -52,6 +52,21 @@ Test(metrics, table_is_in_order)
 		cr_expect(strcmp(names[i - 1], names[i]) < 0, "%s comes before %s", names[i], names[i - 1]);
 }
 
+Test(metrics, series_of_several_labels_are_replaced)
+{
+	AUTO_BUF struct buf out;
+	buf_init(&out, 65536);
+	static const struct metric_value two[] = {{"MemoryLeak,MemoryLeak,shop,Deployment,cart", 87}, {"HotMethod,CPUHotpaths,shop,Job,sum", 60}};
+	metrics_replace(METRIC_FINDING_SCORE, two, 2);
+	cr_assert_eq(metrics_render(&out), 0);
+	cr_expect(strstr(buf_str(&out), "drdotnet_finding_score{finding=\"MemoryLeak\",profiler=\"MemoryLeak\",namespace=\"shop\",workload_kind=\"Deployment\","
+					"workload=\"cart\"} 87\n"));
+	metrics_replace(METRIC_FINDING_SCORE, NULL, 0);
+	buf_reset(&out);
+	cr_assert_eq(metrics_render(&out), 0);
+	cr_expect_null(strstr(buf_str(&out), "drdotnet_finding_score"), "what is no more is gone");
+}
+
 Test(metrics, series_are_bounded)
 {
 	char value[32];
