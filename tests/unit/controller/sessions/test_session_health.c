@@ -24,7 +24,8 @@ Test(session_health, is_what_the_newest_session_of_each_profiler_found)
 {
 	struct session_index *x = session_index_new();
 	put_session(x, "old", 1, "MemoryLeak", "Succeeded", "[{\"id\": \"Old\", \"state\": \"Found\", \"score\": 9}]");
-	put_session(x, "leak", 2, "MemoryLeak", "Succeeded", "[{\"id\": \"MemoryLeak\", \"state\": \"Found\", \"score\": 87}, {\"id\": \"NoMemoryLimit\", \"state\": \"Possible\", \"score\": 40}]");
+	put_session(x, "leak", 2, "MemoryLeak", "Succeeded",
+		    "[{\"id\": \"MemoryLeak\", \"state\": \"Found\", \"score\": 87}, {\"id\": \"NoMemoryLimit\", \"state\": \"Possible\", \"score\": 40}]");
 	put_session(x, "cpu", 3, "CPUHotpaths", "Succeeded", "[]");
 	put_session(x, "now", 4, "MemoryLeak", "Running", "[]");
 	put_session(x, "bad", 5, "CPUHotpaths", "Failed", "[{\"id\": \"Wrong\", \"state\": \"Found\", \"score\": 9}]");
