@@ -3,14 +3,11 @@
 #include "agent/symbols/method_name.h"
 #include "agent/report/report_file.h"
 #include "agent/report/report_json.h"
-#include "agent/report/report_markdown.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-#define SUBJECT_BYTES 120
 
 const char *report_head_subject(const struct report_head *h, char *scratch, size_t size)
 {
@@ -29,16 +26,6 @@ void report_head_pause(const struct session_facts *f, struct buf *out)
 		buf_printf(out, "%lld us", (long long)f->cost.max_pause_us);
 	else
 		buf_puts(out, f->held_unmeasured ? "not measured" : "never");
-}
-
-static void put_paused(const struct session_facts *f, struct buf *out)
-{
-	if (f->cost.max_pause_us > 0) {
-		buf_puts(out, "\nCost: the application was paused for at most ");
-		report_head_pause(f, out);
-	} else {
-		buf_puts(out, f->held_unmeasured ? "\nCost: how long the application was paused was not measured" : "\nCost: the application was never paused");
-	}
 }
 
 void report_head_collections(const struct session_facts *f, const char *before, struct buf *out)
@@ -176,50 +163,4 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 	jsonw_end(w);
 	jsonw_end(w);
 	buf_putc(&f->text, '\n');
-}
-
-void report_head_summary_begin(const struct report_head *h, struct report_file *f)
-{
-	struct buf *out = &f->text;
-	AUTO_BUF struct buf text;
-	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	report_head_text(h, &text);
-	const char *line = buf_str(&text);
-	buf_puts(out, "# ");
-	for (bool first = true; *line; first = false) {
-		size_t n = strcspn(line, "\n");
-		AUTO_BUF struct buf one;
-		buf_init(&one, DIAGNOSIS_MAX_BYTES + 1);
-		buf_append(&one, line, n);
-		report_markdown_prose(out, buf_str(&one));
-		buf_puts(out, first ? "\n\n" : "  \n");
-		line += n + (line[n] == '\n');
-	}
-}
-
-void report_head_summary_end(const struct report_head *h, const char *more, const char *where, struct report_file *f)
-{
-	struct buf *out = &f->text;
-	char scratch[64];
-	AUTO_BUF struct buf subject;
-	put_paused(h->facts, out);
-	report_head_collections(h->facts, "; ", out);
-	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s.\n", (long long)h->facts->cost.added_cpu_ms,
-		   (long long)h->facts->cost.agent_cpu_ms, more ? more : "");
-	buf_init(&subject, 4096);
-	method_name_printable(report_head_subject(h, scratch, sizeof scratch), SUBJECT_BYTES, &subject);
-	report_markdown_prose(out, buf_str(&subject));
-	if (h->context->pod_name && h->context->pod_name[0]) {
-		buf_puts(out, ", pod ");
-		report_markdown_prose(out, h->context->pod_name);
-	}
-	buf_printf(out, ", pid %lld", (long long)h->facts->pid);
-	if (h->context->requested_by && h->context->requested_by[0]) {
-		AUTO_BUF struct buf who;
-		buf_init(&who, 4096);
-		method_name_printable(h->context->requested_by, SUBJECT_BYTES, &who);
-		buf_puts(out, ", requested by ");
-		report_markdown_prose(out, buf_str(&who));
-	}
-	buf_printf(out, "; %s.\n", where);
 }

@@ -37,9 +37,4 @@ void report_head_collections(const struct session_facts *f, const char *before, 
 void report_head_json_begin(const struct report_head *h, const char *finding, struct report_file *f);
 void report_head_json_end(const struct report_head *h, struct report_file *f);
 
-/* summary.md: the diagnosis. end: the cost with `more` (", 12 samples"; may be NULL), what it is about, and where to look ("the flame
- * graph is in report.html"). */
-void report_head_summary_begin(const struct report_head *h, struct report_file *f);
-void report_head_summary_end(const struct report_head *h, const char *more, const char *where, struct report_file *f);
-
 #endif

@@ -1,40 +1,39 @@
 #include "agent/profilers/survivors/survivors_summary.h"
 
-#include "agent/symbols/method_name.h"
-#include "agent/report/report_markdown.h"
-#include "common/base/size_text.h"
 #include "agent/profilers/survivors/survivors_source.h"
 #include "agent/profilers/survivors/survivors_text.h"
+#include "agent/report/report_markdown.h"
+#include "agent/report/summary.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
 
-#define TOP_HOLDERS 8
-#define TOP_TYPES 8
 #define NAME_CHARS 90
 #define STEPS_CHARS 120
-#define LEAST_ROWS 3      /* that many are listed however small */
-#define LEAST_PERCENT 0.5
+#define TYPES_NOTED 3
+
+static const struct survivors *survivors_of(const void *source)
+{
+	return ((const struct survivors_source *)source)->survivors;
+}
 
 /* Names of holders and types are outside text. */
-static void put_holder_name(struct buf *out, const char *name, size_t max_chars)
+static void put_holder_name(struct buf *out, const char *name)
 {
 	AUTO_BUF struct buf shown, cut;
 	buf_init(&shown, METHOD_NAME_SIZE * 16);
 	buf_init(&cut, METHOD_NAME_SIZE * 16);
 	method_name_printable(name, METHOD_NAME_SIZE, &shown);
-	survivors_text_holder(&cut, buf_str(&shown), max_chars);
+	survivors_text_holder(&cut, buf_str(&shown), NAME_CHARS);
 	report_markdown_code(out, buf_str(&cut));
 }
 
-static bool too_small(const struct survivors *s, uint32_t row, uint64_t bytes)
-{
-	return row >= LEAST_ROWS && survivors_percent(s, bytes) < LEAST_PERCENT;
-}
-
-static void put_below(const struct survivors *s, const struct survivors_holder *h, struct buf *out)
+static void put_below_cell(const struct survivors *s, const struct survivors_holder *h, struct buf *out)
 {
 	const struct heap_path *p = survivors_text_path_of(s, h);
 	AUTO_BUF struct buf steps, shown;
 	buf_init(&steps, 65536);
 	buf_init(&shown, 65536);
+	summary_cell(out);
 	if (!p)
 		return;
 	survivors_text_steps(&steps, s->snapshot, p, STEPS_CHARS);
@@ -42,61 +41,74 @@ static void put_below(const struct survivors *s, const struct survivors_holder *
 	report_markdown_code(out, buf_str(&shown));
 }
 
-static void put_survivors_holders_table(const struct survivors *s, struct buf *out)
+static double holder_percent(const void *source, size_t row)
 {
-	buf_puts(out, "\n| holds | share | holder | what |\n|---:|---:|---|---|\n");
-	for (uint32_t i = 0; i < s->holder_count && i < TOP_HOLDERS; i++) {
-		const struct survivors_holder *h = &s->holders[i];
-		uint64_t bytes = s->tree.nodes[h->node].retained;
-		if (too_small(s, i, bytes))
-			break;
-		buf_puts(out, "| ");
-		size_text_bytes(out, bytes);
-		buf_puts(out, " | ");
-		survivors_text_percent(out, survivors_percent(s, bytes));
-		buf_puts(out, " | ");
-		put_holder_name(out, h->name, NAME_CHARS);
-		if (h->kind == SURVIVORS_SEVERAL || h->kind == SURVIVORS_UNKNOWN)
-			buf_printf(out, " (%s)", survivors_kind_title(s->snapshot, h->kind));
-		buf_puts(out, " | ");
-		put_below(s, h, out);
-		buf_puts(out, " |\n");
-	}
+	const struct survivors *s = survivors_of(source);
+	return survivors_percent(s, s->tree.nodes[s->holders[row].node].retained);
 }
 
-static void put_survivors_types_table(const struct survivors *s, struct buf *out)
+static void put_holder_row(const void *source, size_t row, struct buf *out)
 {
-	buf_puts(out, s->graph ? "\n| retained | own | objects | type |\n|---:|---:|---:|---|\n" : "\n| own | objects | type |\n|---:|---:|---|\n");
-	for (uint32_t i = 0; i < s->types.count && i < TOP_TYPES; i++) {
-		const struct heap_total *t = &s->types.items[i].total;
-		if (too_small(s, i, s->graph ? t->retained : t->bytes))
-			break;
-		buf_puts(out, "| ");
-		if (s->graph) {
-			size_text_bytes(out, t->retained);
-			buf_puts(out, " | ");
-		}
-		size_text_bytes(out, t->bytes + t->dead_bytes);
-		buf_puts(out, " | ");
-		size_text_count(out, t->count + t->dead_count);
-		buf_puts(out, " | ");
-		put_holder_name(out, s->types.items[i].name, NAME_CHARS);
-		buf_puts(out, " |\n");
+	const struct survivors *s = survivors_of(source);
+	const struct survivors_holder *h = &s->holders[row];
+	summary_bytes(out, s->tree.nodes[h->node].retained);
+	summary_percent(out, holder_percent(source, row));
+	summary_cell(out);
+	put_holder_name(out, h->name);
+	if (h->kind == SURVIVORS_SEVERAL || h->kind == SURVIVORS_UNKNOWN)
+		buf_printf(out, " (%s)", survivors_kind_title(s->snapshot, h->kind));
+	put_below_cell(s, h, out);
+}
+
+static double type_percent(const void *source, size_t row)
+{
+	const struct survivors *s = survivors_of(source);
+	const struct heap_total *t = &s->types.items[row].total;
+	return survivors_percent(s, t->bytes + t->dead_bytes);
+}
+
+static void put_type_row(const void *source, size_t row, struct buf *out)
+{
+	const struct survivors_group *x = &survivors_of(source)->types.items[row];
+	summary_bytes(out, x->total.bytes + x->total.dead_bytes);
+	summary_count(out, x->total.count + x->total.dead_count);
+	summary_cell(out);
+	put_holder_name(out, x->name);
+}
+
+/* "Types that retain most: `Shop.Order` 412 MB, ...": one can search the source for these. */
+static void put_types_note(const struct survivors *s, struct buf *out)
+{
+	buf_puts(out, "Types that retain most: ");
+	for (uint32_t i = 0; i < s->types.count && i < TYPES_NOTED; i++) {
+		buf_puts(out, i ? ", " : "");
+		put_holder_name(out, s->types.items[i].name);
+		buf_putc(out, ' ');
+		size_text_bytes(out, s->types.items[i].total.retained);
 	}
+	buf_putc(out, '.');
 }
 
 void survivors_summary_write(const void *source, struct report_file *f)
 {
 	const struct survivors_source *x = source;
-	AUTO_BUF struct buf more;
-	buf_init(&more, 128);
-	buf_puts(&more, "; ");
-	size_text_count(&more, x->survivors->objects);
-	buf_puts(&more, " objects read");
-	const char *where = x->survivors->graph ? "the dominator tree and all tables are in report.html" : "all tables are in report.html";
-	report_head_summary_begin(&x->head, f);
-	if (x->survivors->graph)
-		put_survivors_holders_table(x->survivors, &f->text);
-	put_survivors_types_table(x->survivors, &f->text);
-	report_head_summary_end(&x->head, buf_str(&more), where, f);
+	const struct survivors *s = x->survivors;
+	AUTO_BUF struct buf work, types;
+	buf_init(&work, 128);
+	buf_init(&types, 65536);
+	size_text_count(&work, s->objects);
+	buf_puts(&work, " objects read");
+	if (s->types.count)
+		put_types_note(s, &types);
+	const char *const notes[] = {buf_str(&types), NULL};
+	struct summary summary = {.head = &x->head, .work = buf_str(&work)};
+	if (s->graph) {
+		summary.notes = s->types.count ? notes : NULL;
+		summary.where = "the dominator tree and all tables are in report.html";
+		summary.table = (struct summary_table){"#holds|#share|holder|what", s->holder_count, holder_percent, put_holder_row};
+	} else {
+		summary.where = "all tables are in report.html";
+		summary.table = (struct summary_table){"#own|#objects|type", s->types.count, type_percent, put_type_row};
+	}
+	summary_write(&summary, source, f);
 }
