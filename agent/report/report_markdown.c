@@ -32,12 +32,26 @@ static bool is_markup(const char *text, const char *p)
 	return strchr("\\`*<~&", *p) || (*p == '[' && strstr(p, "](")) || (*p == '_' && !begins_word) || (p == text && strchr("#>|+-", *p));
 }
 
+/* The length of what begins at `word` and ends with the word that closes its angle brackets: a generic type's name may hold spaces. Else of the word.
+ * An arrow's bracket is none. */
+static size_t name_length(const char *word)
+{
+	size_t first = strcspn(word, " ");
+	int open = 0;
+	for (size_t i = 0; word[i]; i++) {
+		open += word[i] == '<' ? 1 : word[i] == '>' && (i == 0 || word[i - 1] != '-') ? -1 : 0;
+		if ((word[i + 1] == ' ' || !word[i + 1]) && open <= 0)
+			return i + 1;
+	}
+	return first;
+}
+
 /* The length of the word at `p`, with the words after it that cannot stand as they are either; 0: this one can. */
 static size_t span_length(const char *text, const char *p)
 {
 	size_t length = 0;
 	for (const char *word = p; *word;) {
-		size_t n = strcspn(word, " ");
+		size_t n = name_length(word);
 		bool any = false;
 		for (size_t i = 0; i < n && !any; i++)
 			any = is_markup(text, word + i);
