@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -43,24 +44,66 @@ static bool find_dynsym(int fd, Elf64_Shdr *symbols, Elf64_Shdr *strings)
 	return false;
 }
 
-uint32_t elf_probe_exports(int fd, const char *const *names, size_t count)
+struct elf_dynamic { /* both NULL: not to be had */
+	Elf64_Sym *table;
+	char *text;
+	size_t count, text_bytes;
+};
+
+static void free_dynamic(struct elf_dynamic *d)
+{
+	free(d->table);
+	free(d->text);
+}
+
+static bool load_dynamic(int fd, struct elf_dynamic *out)
 {
 	struct stat st;
 	Elf64_Shdr symbols, strings;
+	*out = (struct elf_dynamic){0};
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || !find_dynsym(fd, &symbols, &strings))
-		return 0;
-	AUTO_FREE Elf64_Sym *table = read_elf_table(fd, &symbols);
-	AUTO_FREE char *text = read_elf_table(fd, &strings);
-	if (!table || !text)
-		return 0;
+		return false;
+	out->table = read_elf_table(fd, &symbols);
+	out->text = read_elf_table(fd, &strings);
+	out->count = symbols.sh_size / sizeof *out->table;
+	out->text_bytes = strings.sh_size;
+	return out->table && out->text;
+}
+
+/* NULL: it is not defined here. */
+static const char *defined_name(const struct elf_dynamic *d, size_t i)
+{
+	const Elf64_Sym *x = &d->table[i];
+	return x->st_name < d->text_bytes && x->st_shndx != SHN_UNDEF ? d->text + x->st_name : NULL;
+}
+
+uint32_t elf_probe_exports(int fd, const char *const *names, size_t count)
+{
+	struct elf_dynamic d __attribute__((cleanup(free_dynamic)));
 	uint32_t found = 0;
-	for (size_t i = 0; i < symbols.sh_size / sizeof *table; i++) {
-		if (table[i].st_name >= strings.sh_size || table[i].st_shndx == SHN_UNDEF)
-			continue;
-		for (size_t n = 0; n < count; n++) {
-			if (strcmp(text + table[i].st_name, names[n]) == 0)
+	if (!load_dynamic(fd, &d))
+		return 0;
+	for (size_t i = 0; i < d.count; i++) {
+		const char *name = defined_name(&d, i);
+		for (size_t n = 0; name && n < count; n++)
+			if (strcmp(name, names[n]) == 0)
 				found |= 1u << n;
-		}
 	}
 	return found;
+}
+
+int elf_probe_export(int fd, const char *name, uint64_t *address, uint64_t *size)
+{
+	struct elf_dynamic d __attribute__((cleanup(free_dynamic)));
+	if (!load_dynamic(fd, &d))
+		return -1;
+	for (size_t i = 0; i < d.count; i++) {
+		const char *defined = defined_name(&d, i);
+		if (defined && strcmp(defined, name) == 0) {
+			*address = d.table[i].st_value;
+			*size = d.table[i].st_size;
+			return 0;
+		}
+	}
+	return -1;
 }

@@ -1,0 +1,123 @@
+#include "agent/locks/sync_table.h"
+
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRY_BYTES 16
+#define CHUNK 256             /* entries read at once */
+#define HOLES 1024            /* in a row: behind them is nothing */
+#define PROBED 63             /* entries of a candidate */
+#define INDEX_MASK 0x03ffffffu
+#define HEADER_MASK 0x0fffffffu
+#define HEADER_INDEX 0x08000000u /* the object's header holds an index of this table */
+#define STATE_LOCKED 1u
+#define STATE_WAITERS_SHIFT 6
+#define LOWEST 0x10000u
+
+struct entry {
+	uint64_t sync_block, object;
+};
+
+static bool may_be_address(uint64_t word)
+{
+	return word >= LOWEST && word < UINT64_C(1) << 47 && (word & 7) == 0;
+}
+
+/* The header of an object lies in the four bytes before it. */
+static bool names_entry(const struct process_memory *m, uint64_t object, size_t index)
+{
+	uint32_t header;
+	return may_be_address(object) && process_memory_whole(m, object - sizeof header, &header, sizeof header) &&
+	       (header & HEADER_MASK) == (HEADER_INDEX | (uint32_t)(index & INDEX_MASK));
+}
+
+/* How many of the first entries name objects that name them, from the first on; freed ones (odd) count for nothing. */
+static size_t table_likeness(const struct process_memory *m, uint64_t table)
+{
+	struct entry e[PROBED];
+	size_t like = 0;
+	if (!may_be_address(table))
+		return 0;
+	size_t have = process_memory_read(m, table + ENTRY_BYTES, e, sizeof e) / sizeof *e;
+	for (size_t i = 0; i < have; i++) {
+		if (e[i].object & 1)
+			continue;
+		if (!names_entry(m, e[i].object, i + 1))
+			break;
+		like++;
+	}
+	return like;
+}
+
+uint64_t sync_table_find(const struct process_memory *m, const uint64_t *dac, size_t words)
+{
+	uint64_t best = 0;
+	size_t most = 0;
+	for (size_t i = 0; i < words; i++) {
+		uint64_t table = may_be_address(dac[i]) ? process_memory_word(m, dac[i]) : 0;
+		size_t like = table_likeness(m, table);
+		if (like > most) {
+			most = like;
+			best = table;
+		}
+	}
+	return best;
+}
+
+static bool read_monitor(const struct process_memory *m, const struct entry *e, struct monitor *out)
+{
+	uint32_t words[6];
+	if (!may_be_address(e->sync_block) || !process_memory_whole(m, e->sync_block, words, sizeof words))
+		return false;
+	*out = (struct monitor){
+		.object = e->object,
+		.sync_block = e->sync_block,
+		.type = process_memory_word(m, e->object) & ~UINT64_C(7),
+		.owner = words[0] & STATE_LOCKED ? words[4] : 0,
+		.recursion = words[1],
+		.waiters = words[0] >> STATE_WAITERS_SHIFT,
+	};
+	return true;
+}
+
+static void keep_waited(struct sync_table *t, const struct monitor *x, size_t *cap)
+{
+	if (!x->waiters)
+		return;
+	if (t->waited_count == SYNC_TABLE_WAITED) {
+		t->full = true;
+		return;
+	}
+	GROW(t->waited, t->waited_count, *cap);
+	t->waited[t->waited_count++] = *x;
+}
+
+void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out)
+{
+	struct entry chunk[CHUNK];
+	struct monitor x;
+	size_t cap = 0, holes = 0;
+	*out = (struct sync_table){0};
+	for (size_t index = 1; holes < HOLES; index += CHUNK) {
+		size_t have = process_memory_read(m, table + index * ENTRY_BYTES, chunk, sizeof chunk) / sizeof *chunk;
+		for (size_t i = 0; i < have; i++) {
+			bool used = names_entry(m, chunk[i].object, index + i) && read_monitor(m, &chunk[i], &x);
+			holes = used ? 0 : holes + 1;
+			out->entries += used;
+			if (used)
+				keep_waited(out, &x, &cap);
+		}
+		if (index >= SYNC_TABLE_MAX)
+			out->full = true;
+		if (have < CHUNK || out->full)
+			return;
+	}
+}
+
+void sync_table_fini(struct sync_table *t)
+{
+	free(t->waited);
+	*t = (struct sync_table){0};
+}

@@ -1,0 +1,35 @@
+/* The runtime's table of monitors, read from outside: which objects are locked, by whom, and how many wait. An object is in the table as soon as somebody
+ * has waited for its lock. Nothing in the process is stopped or asked: entries that change meanwhile are left out.
+ *
+ * Source: the layout that .NET 8, 9 and 10 have for x64, measured against applications whose locks are known, and checked entry by entry: the table is what
+ * `g_dacTable`, which the runtime exports for debuggers, leads to; entry j names an object whose header names j. One thread. */
+#ifndef DRDOTNET_SYNC_TABLE_H
+#define DRDOTNET_SYNC_TABLE_H
+
+#include "agent/locks/process_memory.h"
+
+#define SYNC_TABLE_MAX (1u << 20) /* entries looked at */
+#define SYNC_TABLE_WAITED 4096    /* monitors with waiters that are kept */
+
+struct monitor {
+	uint64_t object, sync_block, type; /* addresses; type: of its MethodTable */
+	uint32_t owner;                    /* OS thread id, as the process sees it; 0: nobody holds it */
+	uint32_t recursion;                /* so many times more than once */
+	uint32_t waiters;
+};
+
+struct sync_table {
+	struct monitor *waited; /* those with waiters, in the table's order */
+	size_t waited_count;
+	size_t entries;         /* monitors in the table */
+	bool full;              /* there are more */
+};
+
+/* The table's address in `dac`, the words of g_dacTable; 0: it is not there: no thread has ever waited for a monitor, or the runtime is another one. */
+uint64_t sync_table_find(const struct process_memory *m, const uint64_t *dac, size_t words);
+
+/* Reads it. *out is the caller's to finish. */
+void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out);
+void sync_table_fini(struct sync_table *t);
+
+#endif

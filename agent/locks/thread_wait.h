@@ -1,0 +1,32 @@
+/* Where each thread of a process waits, as the kernel tells: nothing is stopped. One thread. */
+#ifndef DRDOTNET_THREAD_WAIT_H
+#define DRDOTNET_THREAD_WAIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define THREAD_WAITS_MAX 16384
+
+struct thread_wait {
+	pid_t tid;                /* as we see it */
+	uint32_t inner_tid;       /* as the process does */
+	char name[16];            /* the kernel's: outside text */
+	char state;               /* 'R', 'S', 'D', ... */
+	int64_t system_call;      /* its number; -1: none, or it runs */
+	uint64_t sp, ip;          /* of user mode, in a system call; 0: it runs */
+	uint64_t switches;        /* context switches of either kind since it began: alike at two looks, it has not run in between */
+};
+
+/* "202 0x7f.. 0x80 ... 0x7ffd.. 0x7f..", "running" or "-1 0x7ffd.. 0x7f.." of /proc/PID/task/TID/syscall (proc(5)). -1: it is none of these. Pure. */
+int thread_wait_parse_syscall(const char *text, struct thread_wait *out);
+
+/* All threads of an open /proc/PID, in the order of their ids; those that end meanwhile are left out. Gives how many; *out is the caller's to free.
+ * *more: there are more than THREAD_WAITS_MAX. -1 with errno. */
+ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more);
+
+/* The one with that id of the process's own; NULL. */
+const struct thread_wait *thread_wait_find(const struct thread_wait *list, size_t count, uint32_t inner_tid);
+
+#endif
