@@ -22,7 +22,9 @@
 	X(ALLOCATIONS, "Allocations", "allocations", "--allocations", 30, 200, 0,                                                          \
 	  "which code allocates?", __VA_ARGS__)                                                                                            \
 	X(RUNTIME_PAUSES, "RuntimePauses", "runtimePauses", "--pauses", 60, 200, 0,                                                        \
-	  "which pauses does the runtime cause, and why?", __VA_ARGS__)
+	  "which pauses does the runtime cause, and why?", __VA_ARGS__)                                                                    \
+	X(DEADLOCKS, "Deadlocks", "deadlocks", "--deadlocks", 5, 200, 0,                                                                   \
+	  "which threads wait for each other?", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,
 enum profiler_kind { PROFILER_LIST(PROFILER_IDENTIFIER, ) };

@@ -24,6 +24,7 @@ static const struct {
 	{"DuplicatedStrings", report_diff_strings},
 	{"Allocations", report_diff_allocations},
 	{"RuntimePauses", report_diff_pauses},
+	{"Deadlocks", report_diff_deadlocks},
 };
 
 size_t report_diff_chars(const char *s)

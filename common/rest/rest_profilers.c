@@ -58,6 +58,13 @@ static const struct profiler_words {
 		.symptoms = {"slow once in a while"},
 		.settings = SETTINGS(""),
 	},
+	[PROFILER_DEADLOCKS] = {
+		.question = "Which threads wait for each other?",
+		.description = "The runtime's monitors and the threads that wait for them, at two moments: circles, and queues behind one holder.",
+		.stops = "Never: it is read from outside.",
+		.symptoms = {"it hangs"},
+		.settings = SETTINGS(""),
+	},
 };
 
 static json_t *profiler_json(enum profiler_kind kind)

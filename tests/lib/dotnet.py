@@ -99,6 +99,11 @@ class AllocApp(App):
     NAME = "AllocApp"
 
 
+class LockApp(App):
+    """The application whose locks are known (tests/apps/LockApp): `details` says how many threads wait in how many circles."""
+    NAME = "LockApp"
+
+
 class MemoryApp(App):
     """The application whose heap is known (tests/apps/MemoryApp): `details` says what each mode has made.
 

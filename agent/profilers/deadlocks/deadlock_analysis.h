@@ -1,0 +1,35 @@
+/* From a capture to who waits for whom: circles, and the longest queue behind a thread that waits for no lock itself. Pure; one thread; borrows from the
+ * capture. Only waits that lasted from one look to the other count: a lock that is busy is no deadlock. */
+#ifndef DRDOTNET_DEADLOCK_ANALYSIS_H
+#define DRDOTNET_DEADLOCK_ANALYSIS_H
+
+#include "agent/profilers/deadlocks/deadlock_capture.h"
+
+struct deadlock_circle {
+	uint32_t *threads;  /* in the order in which they wait: each for the next, the last for the first */
+	size_t count;
+	uint32_t behind;    /* others that wait for one of them */
+	bool agreed;        /* the runtime counts as many waiters at each lock of it as were found */
+};
+
+struct deadlock_analysis {
+	const struct deadlock_capture *capture;
+	struct wait_graph graph;  /* of lasting waits */
+	struct deadlock_circle *circles; /* the one with most threads in and behind it first */
+	size_t circle_count;
+	uint32_t head;            /* of the longest queue without a circle: a thread that others wait for; WAIT_NONE */
+	uint32_t queue;           /* so many wait behind it */
+	bool queue_agreed;
+	size_t waiting, lasting;  /* threads that wait for a monitor at the second look; since the first one */
+};
+
+void deadlock_analysis_make(const struct deadlock_capture *c, struct deadlock_analysis *out);
+void deadlock_analysis_fini(struct deadlock_analysis *a);
+
+/* Where a thread is, for people: its innermost frame of the application, else of .NET's libraries, else any. NULL: nothing is known of its stack. */
+const struct frame *deadlock_analysis_place(const struct deadlock_capture *c, uint32_t thread);
+
+/* What that frame called that does not come back: the outermost frame of .NET's libraries below it. NULL: none is known. */
+const struct frame *deadlock_analysis_call(const struct deadlock_capture *c, uint32_t thread);
+
+#endif

@@ -1,0 +1,44 @@
+/* What a Deadlocks session collected: two looks at the runtime's monitors and at the threads that wait for them, and the stacks of those that matter.
+ * Plain data; one thread. */
+#ifndef DRDOTNET_DEADLOCK_CAPTURE_H
+#define DRDOTNET_DEADLOCK_CAPTURE_H
+
+#include "agent/locks/sync_table.h"
+#include "agent/locks/thread_wait.h"
+#include "agent/locks/wait_graph.h"
+#include "agent/stacks/capture.h"
+
+struct locked_thread {
+	struct thread_wait wait;
+	uint32_t lock;  /* that it waits for; WAIT_NONE */
+	bool still;     /* has not run between the two looks */
+	bool lasting;   /* `still`, and at both looks it waited for the same lock, which the same thread held */
+	uint32_t stack; /* in stacks; UINT32_MAX: not known */
+};
+
+struct waited_lock {
+	struct monitor monitor;
+	uint32_t holder;  /* in threads; WAIT_NONE: nobody, or a thread that has ended */
+	uint32_t seen;    /* threads that were found to wait for it; monitor.waiters is what the runtime says */
+};
+
+struct deadlock_capture {
+	struct cpu_capture stacks; /* frames and stacks; its samples stand for threads: time_ns is the thread's index */
+	struct locked_thread *threads; /* all of the process, at the second look */
+	size_t thread_count;
+	struct waited_lock *locks; /* with waiters at the second look */
+	size_t lock_count;
+	size_t monitors;           /* in the runtime's table, with and without waiters */
+	size_t first_waited;       /* with waiters at the first look */
+	int64_t between_ns;        /* the looks */
+	bool table_found;          /* not: no thread has waited for a monitor since the process began */
+	bool full;                 /* more threads or locks than there is room for */
+	const char *unread;        /* why nothing could be read; NULL; static */
+};
+
+void deadlock_capture_fini(struct deadlock_capture *c);
+
+/* The stack of a thread, leaf first: how many frames, their indexes; NULL: not known. */
+const uint32_t *deadlock_capture_stack(const struct deadlock_capture *c, uint32_t thread, uint32_t *depth);
+
+#endif

@@ -1,0 +1,164 @@
+#include "agent/profilers/deadlocks/deadlock_report.h"
+
+#include "agent/profilers/deadlocks/deadlock_json.h"
+#include "agent/profilers/deadlocks/deadlock_numbers.h"
+#include "agent/report/report_view.h"
+#include "agent/report/summary.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/embed.h"
+#include "common/base/size_text.h"
+
+#include <string.h>
+
+#define NAME_CHARS 110
+#define CIRCLE_LINES 8
+
+EMBED_FILE(".rodata.report_assets", deadlock_view, "agent/profilers/deadlocks/deadlock_view.js");
+
+/* the text --------------------------------------------------------------------------------------------------------- */
+
+static void put_thread(const struct deadlock_capture *c, uint32_t thread, struct buf *out)
+{
+	const struct thread_wait *t = &c->threads[thread].wait;
+	const struct frame *f = deadlock_analysis_place(c, thread);
+	struct method_name name;
+	buf_printf(out, "thread %u", t->inner_tid);
+	if (t->name[0]) {
+		buf_puts(out, " \"");
+		method_name_printable(t->name, sizeof t->name, out);
+		buf_puts(out, "\"");
+	}
+	if (!f)
+		return;
+	method_name_make(f, &name);
+	buf_puts(out, " in ");
+	method_name_shorten(name.text, NAME_CHARS, out);
+}
+
+static void put_circle(const struct deadlock_analysis *a, const struct deadlock_circle *x, struct buf *out)
+{
+	for (size_t i = 0; i < x->count && i < CIRCLE_LINES; i++) {
+		uint32_t thread = x->threads[i], holder = x->threads[(i + 1) % x->count];
+		buf_puts(out, "\n");
+		size_t at = out->len;
+		put_thread(a->capture, thread, out);
+		if (out->len > at)
+			out->data[at] = 'T';
+		buf_printf(out, " waits for a lock that thread %u holds.", a->capture->threads[holder].wait.inner_tid);
+	}
+	if (x->count > CIRCLE_LINES)
+		buf_printf(out, "\nAnd %zu more in the same circle.", x->count - CIRCLE_LINES);
+	if (x->behind)
+		buf_printf(out, "\n%u more %s behind them.", x->behind, x->behind == 1 ? "thread waits" : "threads wait");
+}
+
+static void put_queue(const struct deadlock_analysis *a, struct buf *out)
+{
+	if (a->head == WAIT_NONE || a->queue < 2)
+		return;
+	const struct locked_thread *head = &a->capture->threads[a->head];
+	buf_printf(out, "\n%u threads wait for a lock of ", a->queue);
+	put_thread(a->capture, a->head, out);
+	if (!head->still) {
+		buf_puts(out, ", which runs: it holds its lock for long.");
+		return;
+	}
+	buf_puts(out, ", which has not run between the looks either");
+	const struct frame *f = deadlock_analysis_call(a->capture, a->head);
+	struct method_name name;
+	if (f) {
+		method_name_make(f, &name);
+		buf_puts(out, ": it waits in ");
+		method_name_shorten(name.text, NAME_CHARS, out);
+	}
+	buf_puts(out, ".");
+}
+
+void deadlock_report_text(const struct deadlock_analysis *a, const struct findings *f, struct buf *out)
+{
+	const struct finding *lead = findings_lead(f);
+	const struct deadlock_capture *c = a->capture;
+	if (lead)
+		buf_puts(out, lead->message);
+	else
+		buf_puts(out, c->unread ? "The process's locks could not be read" : "No monitor is deadlocked");
+	for (size_t i = 0; i < a->circle_count && i < 2; i++)
+		put_circle(a, &a->circles[i], out);
+	if (a->circle_count)
+		buf_puts(out, "\nRestart the process to get it going, and take the locks in one order everywhere.");
+	put_queue(a, out);
+	buf_printf(out, "\nTwo looks, %.1f s apart: ", (double)c->between_ns / 1e9);
+	size_text_count(out, c->thread_count);
+	buf_puts(out, " threads, ");
+	size_text_count(out, c->monitors);
+	buf_printf(out, " %s in the runtime's table; ", c->monitors == 1 ? "monitor" : "monitors");
+	size_text_count(out, a->waiting);
+	buf_puts(out, a->waiting == 1 ? " thread waits for one, " : " threads wait for one, ");
+	size_text_count(out, a->lasting);
+	buf_puts(out, " of them since the first look.");
+}
+
+/* the files -------------------------------------------------------------------------------------------------------- */
+
+static void put_waiting_row(const void *source, size_t row, struct buf *out)
+{
+	const struct deadlock_capture *c = ((const struct deadlock_source *)source)->analysis->capture;
+	const struct waited_lock *l = &c->locks[row];
+	struct method_name name = {.text = ""};
+	const struct frame *f = l->holder == WAIT_NONE ? NULL : deadlock_analysis_place(c, l->holder);
+	if (f)
+		method_name_make(f, &name);
+	summary_count(out, l->monitor.waiters);
+	summary_cell(out);
+	if (l->monitor.owner)
+		buf_printf(out, "thread %u", l->monitor.owner);
+	summary_name(out, name.text, NAME_CHARS);
+}
+
+static void write_deadlock_summary(const void *source, struct report_file *f)
+{
+	const struct deadlock_source *s = source;
+	struct summary summary = {.head = &s->head, .work = "two looks from outside", .where = "the stacks are in report.html"};
+	if (s->analysis->capture->lock_count)
+		summary.table = (struct summary_table){"#waiters|held by|where", s->analysis->capture->lock_count, NULL, put_waiting_row};
+	summary_write(&summary, source, f);
+}
+
+static void put_deadlock_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same for programs: report.json.";
+	const struct deadlock_source *s = source;
+	const struct report_view view = {"Deadlocks", REPORT_ASSET(deadlock_view), footer};
+	report_view_write(&view, &s->head, f);
+}
+
+static const struct report_writer writers[] = {
+	{"summary.md", "text/markdown; charset=utf-8", write_deadlock_summary},
+	{"report.json", "application/json", deadlock_json_write},
+	{"report.html", "text/html; charset=utf-8", put_deadlock_page},
+};
+
+int deadlock_report_write(const struct deadlock_capture *c, const struct session_facts *facts, const struct session_spec *spec,
+			  const struct report_context *context, int dirfd, struct report_result *out, struct err *e)
+{
+	struct deadlock_analysis analysis;
+	struct deadlock_numbers numbers;
+	struct findings findings;
+	AUTO_BUF struct buf text;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	deadlock_analysis_make(c, &analysis);
+	deadlock_numbers_of(&analysis, &numbers);
+	rules_run(deadlock_rules, deadlock_rule_count, &deadlock_numbers_fields, &numbers, &findings);
+	deadlock_report_text(&analysis, &findings, &text);
+	AUTO_BUF struct buf headline;
+	buf_init(&headline, DIAGNOSIS_MAX_BYTES + 1);
+	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	const struct deadlock_source s = {
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text), .findings = &findings},
+		.analysis = &analysis,
+	};
+	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	findings_fini(&findings);
+	deadlock_analysis_fini(&analysis);
+	return rc;
+}

@@ -1,0 +1,92 @@
+#include "agent/profilers/deadlocks/deadlock_numbers.h"
+
+#include "agent/symbols/method_name.h"
+
+#include <string.h>
+
+#define LOOK_SECONDS 0.5   /* what lasts for less may be a lock that is only busy */
+#define QUEUE_LEAST 2      /* one thread that waits for another is everyday */
+#define NAME_CHARS 27 /* two of them fit a headline */
+
+static const char *needs_monitors(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	if (n->unread.text[0])
+		return n->unread.text;
+	return n->seconds_between >= LOOK_SECONDS ? NULL : "the two looks were less than half a second apart";
+}
+
+/* The name of a place, short enough for a headline. */
+static const char *short_name(const struct rule_text *name, struct buf *out)
+{
+	buf_reset(out);
+	method_name_shorten(name->text[0] ? name->text : "code without a name", NAME_CHARS, out);
+	return buf_str(out);
+}
+
+/* The lock table of the runtime is one witness; that the threads stood still for the kernel, each with its lock on its stack, and as many as the runtime
+ * counts, is the other. */
+static struct rule_score in_a_circle(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	return (struct rule_score){n->circles > 0 ? 100 : 0, n->circle_agreed == 1 ? 2 : 1};
+}
+
+static void says_circle(const void *numbers, struct finding *out)
+{
+	const struct deadlock_numbers *n = numbers;
+	AUTO_BUF struct buf first, second;
+	buf_init(&first, RULE_TEXT_BYTES * 2);
+	buf_init(&second, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a deadlock of monitors");
+		finding_evidence(out, "%.0f of %.0f threads waited for one of %.0f monitors through both looks, none in a circle", n->lasting, n->threads,
+				 n->monitors);
+		return;
+	}
+	const char *what = out->state == FINDING_FOUND ? "Deadlock" : "Possible deadlock";
+	if (n->circle_threads == 2 && strcmp(n->circle_first.text, n->circle_second.text) != 0)
+		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, &first), short_name(&n->circle_second, &second));
+	else
+		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, &first));
+	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.1f s; %.0f more wait behind them; circles: %.0f", n->circle_threads,
+			 n->seconds_between, n->circle_behind, n->circles);
+	finding_place(out, n->circle_first.text);
+}
+
+static struct rule_score behind_one(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	bool found = n->queue >= QUEUE_LEAST;
+	return (struct rule_score){found ? rules_score(40 + n->queue) : 0, n->queue_agreed == 1 ? 2 : 1};
+}
+
+static void says_behind(const void *numbers, struct finding *out)
+{
+	const struct deadlock_numbers *n = numbers;
+	AUTO_BUF struct buf name;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "threads that wait behind one lock");
+		finding_evidence(out, "at most %.0f waited behind one thread through both looks", n->queue);
+		return;
+	}
+	finding_message(out, "%.0f threads %s for a lock held in %s", n->queue, out->state == FINDING_FOUND ? "wait" : "may wait",
+			short_name(&n->queue_place, &name));
+	finding_evidence(out, "%s holds the lock and %s in the %.1f s between the looks", n->queue_head.text, n->queue_head_runs == 1 ? "ran" : "did not run",
+			 n->seconds_between);
+	finding_place(out, n->queue_place.text);
+}
+
+static const char *needs_other_locks(const void *numbers)
+{
+	(void)numbers;
+	return "System.Threading.Lock, SemaphoreSlim, ReaderWriterLockSlim, Mutex and tasks are not read yet";
+}
+
+const struct rule deadlock_rules[] = {
+	{"Deadlock", needs_monitors, in_a_circle, says_circle},
+	{"LockHeldLong", needs_monitors, behind_one, says_behind},
+	{"DeadlockOfOtherLocks", needs_other_locks, in_a_circle, says_circle},
+};
+const size_t deadlock_rule_count = sizeof deadlock_rules / sizeof *deadlock_rules;

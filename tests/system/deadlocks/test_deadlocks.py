@@ -1,0 +1,123 @@
+"""Deadlocks on real applications whose locks are known (tests/apps/LockApp): exact circles and queues, and no alarm where there is none."""
+import json
+import os
+import tempfile
+import unittest
+
+from tests.lib import dotnet, schemas
+from tests.lib.local import drdotnet
+
+FILES = {"summary.md", "report.html", "report.json"}
+
+
+def wrong(report):
+    """What the schema says against it."""
+    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in schemas.validator("report-schema-deadlocks.json").iter_errors(report)][:5]
+
+
+def circles(report):
+    """The names of the threads of each circle, in order."""
+    found = {}
+    for thread in report["threads"]:
+        if thread["circle"] is not None:
+            found.setdefault(thread["circle"], []).append(thread["name"])
+    return sorted(sorted(names) for names in found.values())
+
+
+class OnEachRuntime:
+    framework = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-locks-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def look(self, mode):
+        tmp = os.path.join(self.folder, "tmp-" + mode)
+        os.makedirs(tmp)
+        app = dotnet.LockApp(mode, self.framework, self.folder, env={"TMPDIR": tmp})
+        app.tmp = tmp
+        self.addCleanup(app.stop)
+        app.progress()  # its own threads have begun
+        before, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + mode)
+        code, _, errors = drdotnet("run", "--deadlocks", str(app.pid), "--duration", "1", "-o", out)
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(wrong(report), [])
+        self.assertEqual(set(os.listdir(out)), FILES)
+        self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
+        self.assertIn("DeadlockOfOtherLocks", [x["id"] for x in report["notMeasured"]])
+        if mode not in ("pair", "ring", "philosophers", "two", "behind", "queue"):
+            self.assertEqual(report["diagnosis"]["headline"], "No monitor is deadlocked", report["diagnosis"]["text"])
+            self.assertEqual(report["findings"], [])
+            self.assertEqual({x["id"] for x in report["excluded"]}, {"Deadlock", "LockHeldLong"})
+        app.assert_progress()
+        dotnet.assert_nothing_left(self, app, before)
+        return report
+
+    def deadlocked(self, mode, *expected):
+        report = self.look(mode)
+        self.assertEqual(circles(report), sorted(sorted(x) for x in expected))
+        first = report["findings"][0]
+        self.assertEqual((first["id"], first["state"], first["score"]), ("Deadlock", "Found", 100))
+        self.assertEqual(first["place"], "Shop.Account.TransferTo")
+        self.assertTrue(report["diagnosis"]["headline"].startswith("Deadlock: "), report["diagnosis"]["headline"])
+        for thread in report["threads"]:
+            names = [f["name"] for f in thread["stack"]]
+            self.assertIn("Shop.Program.Start.lambda", names, "the stack is whole")
+        return report
+
+    def test_two_threads(self):
+        report = self.deadlocked("pair", ["transfer-0", "transfer-1"])
+        self.assertEqual(report["diagnosis"]["headline"], "Deadlock: 2 threads hold each other, in Shop.Account.TransferTo")
+        self.assertEqual([lock["waiters"] for lock in report["locks"]], [1, 1])
+
+    def test_five_threads(self):
+        self.deadlocked("philosophers", ["philosopher-%d" % i for i in range(5)])
+
+    def test_two_circles_at_once(self):
+        self.deadlocked("two", ["left-0", "left-1"], ["right-0", "right-1", "right-2"])
+
+    def test_those_behind_a_circle(self):
+        report = self.deadlocked("behind", ["first", "second"])
+        self.assertIn("\n5 more threads wait behind them.", report["diagnosis"]["text"])
+
+    def test_a_queue_is_no_circle(self):
+        report = self.look("queue")
+        self.assertEqual(circles(report), [])
+        self.assertEqual(report["diagnosis"]["headline"], "10 threads wait for a lock held in Shop.Sick.Refresh")
+        self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
+        self.assertRegex(report["diagnosis"]["text"],
+                         r'thread \d+ "refresher" in Shop.Sick.Refresh, which has not run between the looks either: it waits in .*WaitOne')
+
+    def test_locks_that_are_busy(self):
+        self.look("busy")
+        self.look("recursive")
+
+    def test_locks_that_are_given_up(self):
+        self.look("timeout")
+
+    def test_threads_that_wait_to_be_told(self):
+        self.look("pulse")
+
+    def test_many_locks_and_many_threads(self):
+        report = self.look("many")
+        self.assertGreater(report["looks"]["monitors"], 10000)
+        self.look("idle")
+
+
+class Net8(OnEachRuntime, unittest.TestCase):
+    framework = "net8.0"
+
+
+class Net9(OnEachRuntime, unittest.TestCase):
+    framework = "net9.0"
+
+
+class Net10(OnEachRuntime, unittest.TestCase):
+    framework = "net10.0"
+
+
+if __name__ == "__main__":
+    unittest.main()

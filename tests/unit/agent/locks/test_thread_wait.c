@@ -1,0 +1,31 @@
+#include "agent/locks/thread_wait.h"
+
+#include <criterion/criterion.h>
+
+Test(thread_wait, a_system_call_has_its_number_and_the_registers)
+{
+	struct thread_wait t;
+	cr_assert_eq(thread_wait_parse_syscall("202 0x7f10 0x189 0x0 0x0 0x0 0xffffffff 0x7ffdaa10 0x7f22bb31\n", &t), 0);
+	cr_assert_eq(t.system_call, 202);
+	cr_assert_eq(t.sp, 0x7ffdaa10u);
+	cr_assert_eq(t.ip, 0x7f22bb31u);
+}
+
+Test(thread_wait, a_thread_in_no_call_or_running_has_none)
+{
+	struct thread_wait t;
+	cr_assert_eq(thread_wait_parse_syscall("-1 0x7ffdaa10 0x7f22bb31\n", &t), 0);
+	cr_assert_eq(t.system_call, -1);
+	cr_assert_eq(t.sp, 0x7ffdaa10u);
+	cr_assert_eq(thread_wait_parse_syscall("running\n", &t), 0);
+	cr_assert_eq(t.system_call, -1);
+	cr_assert_eq(t.sp, 0);
+}
+
+Test(thread_wait, other_texts_are_refused)
+{
+	static const char *const texts[] = {"", "x", "202", "202 0x1 0x2", "-1", "-1 0x1", "202 0x1 0x2 0x3 0x4 0x5 0x6 0x7"};
+	struct thread_wait t;
+	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+		cr_assert_eq(thread_wait_parse_syscall(texts[i], &t), -1, "%s", texts[i]);
+}

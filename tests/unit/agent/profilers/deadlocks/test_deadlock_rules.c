@@ -1,0 +1,93 @@
+#include "agent/profilers/deadlocks/deadlock_numbers.h"
+
+#include "tests/unit/rules_capture.h"
+
+static struct deadlock_numbers at_rest(void)
+{
+	struct deadlock_numbers n;
+	rules_clear(&deadlock_numbers_fields, &n);
+	n.seconds_between = 5;
+	n.threads = 20;
+	n.monitors = 3;
+	n.waiting = n.lasting = n.circles = n.queue = 0;
+	return n;
+}
+
+static void judge_locks(const struct deadlock_numbers *n, struct findings *f)
+{
+	rules_run(deadlock_rules, deadlock_rule_count, &deadlock_numbers_fields, n, f);
+}
+
+Test(deadlock_rules, a_circle_of_which_both_witnesses_know_is_found)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.circles = 1;
+	n.circle_threads = 2;
+	n.circle_behind = 0;
+	n.circle_agreed = 1;
+	rules_set_text(&n.circle_first, "Shop.Stock.Take");
+	rules_set_text(&n.circle_second, "Shop.Cart.Pay");
+	judge_locks(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: Shop.Stock.Take and Shop.Cart.Pay hold each other");
+	cr_assert_eq(findings_lead(&f)->state, FINDING_FOUND);
+	findings_fini(&f);
+	n.circle_agreed = 0;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE);
+	cr_assert(strncmp(findings_lead(&f)->message, "Possible deadlock: ", 19) == 0);
+	findings_fini(&f);
+}
+
+Test(deadlock_rules, long_names_leave_a_headline)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.circles = n.circle_agreed = 1;
+	n.circle_threads = 2;
+	n.circle_behind = 0;
+	rules_set_text(&n.circle_first, "Company.Product.Area.Warehouse.StockReservationService.ReserveAll<Company.Product.Order>(int, string)");
+	rules_set_text(&n.circle_second, "Company.Product.Area.Warehouse.StockReservationService.ReleaseAllOfThem");
+	judge_locks(&n, &f);
+	cr_assert_leq(strlen(findings_lead(&f)->message), 84, "%s", findings_lead(&f)->message);
+	findings_fini(&f);
+}
+
+Test(deadlock_rules, one_that_waits_is_no_queue_and_two_are)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.queue = 1;
+	n.queue_agreed = 1;
+	judge_locks(&n, &f);
+	cr_assert_null(findings_lead(&f));
+	findings_fini(&f);
+	n.queue = 2;
+	rules_set_text(&n.queue_place, "Shop.Cache.Refresh");
+	judge_locks(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "2 threads wait for a lock held in Shop.Cache.Refresh");
+	findings_fini(&f);
+}
+
+Test(deadlock_rules, what_could_not_be_read_or_was_too_short_is_not_measured)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.circles = 1;
+	n.seconds_between = 0.4;
+	judge_locks(&n, &f);
+	cr_assert_null(findings_lead(&f));
+	findings_fini(&f);
+	n = at_rest();
+	rules_set_text(&n.unread, "the runtime's library was not found in the process");
+	judge_locks(&n, &f);
+	for (size_t i = 0; i < f.count; i++)
+		cr_assert_eq(f.list[i].state, FINDING_NOT_MEASURED);
+	findings_fini(&f);
+}
+
+Test(deadlock_rules, recorded_captures)
+{
+	struct deadlock_numbers n;
+	check_captures("deadlocks", deadlock_rules, deadlock_rule_count, &deadlock_numbers_fields, &n);
+}
