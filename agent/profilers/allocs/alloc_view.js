@@ -20,7 +20,7 @@ Report.show(r => {
 			{key: 'Large objects', value: share(a.largeBytes, a.bytes), small: 'of all bytes', note: rate(a.largeBytes / seconds)},
 			{key: 'Stopped to collect', value: share(r.collections.totalNanoseconds / 1e9, seconds), small: 'of the time',
 				note: `${count(r.collections.count)} collection${r.collections.count === 1 ? '' : 's'}`},
-			{key: 'Application paused', value: Report.pause(r), note: 'by the profiler'},
+			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; longest wait of a thread: ${Report.wait(r)}`},
 		]},
 		{
 			kind: 'flame', unit: 'bytes', period: 1, of: 'bytes', share: 'Share', widest: 'Flame graph: the widest frames allocate the most',

@@ -63,7 +63,7 @@ Report.show(r => {
 			{key: 'Longest', value: duration(p.length.maxMicroseconds), warn: p.length.maxMicroseconds >= 1e5},
 			{key: '99% at most', value: duration(p.length.p99Microseconds)},
 			{key: 'Until all had stopped', value: duration(p.suspending.maxMicroseconds), note: 'at most', warn: p.suspending.maxMicroseconds >= 1e4},
-			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
+			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; longest wait of a thread: ${Report.wait(r)}`},
 		]},
 		timeline,
 		{kind: 'tabs', tabs: [
