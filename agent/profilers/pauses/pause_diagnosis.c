@@ -1,5 +1,6 @@
 #include "agent/profilers/pauses/pause_diagnosis.h"
 
+#include "agent/profilers/pauses/pause_advice.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "agent/report/report.h"
@@ -15,7 +16,6 @@
 #define LEAST_NAME_CHARS 14   /* a shorter piece of a name tells nothing */
 #define TEXT_NAME_CHARS 110
 #define GROUPS_SAID 3
-#define THROTTLED_PERCENT 5.0 /* of the quota's periods */
 
 const char *pause_finding_name(enum pause_finding f)
 {
@@ -269,7 +269,8 @@ static void put_pause_inducers(const struct pause_analysis *a, struct buf *out)
 	int said = 0;
 	if (!a->induced.count)
 		return;
-	buf_printf(out, "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
+	buf_printf(out, a->induced.count == 1 ? "\n%" PRIu32 " of the pauses is for a collection that was asked for ("
+					      : "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
 	phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
 	buf_puts(out, " of the paused time)");
 	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
@@ -326,67 +327,8 @@ static void put_late_threads(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, ".");
 }
 
-static double throttled_percent(const struct pause_capture *c)
-{
-	return c->periods > 0 && c->throttled_periods >= 0 ? 100.0 * (double)c->throttled_periods / (double)c->periods : 0;
-}
-
-static void put_throttled(const struct pause_analysis *a, struct buf *out)
-{
-	if (throttled_percent(a->capture) < THROTTLED_PERCENT)
-		return;
-	buf_puts(out, "\nThe container had used up its CPU quota in ");
-	phrase_percent(out, throttled_percent(a->capture));
-	buf_puts(out, " of the periods: a thread without CPU cannot stop, and a collection without CPU takes longer. Raise the CPU limit.");
-}
-
-/* Whether that cause makes a good part of the paused time. */
-static bool caused(const struct pause_analysis *a, enum pause_cause cause)
-{
-	for (size_t i = 0; i < a->cause_count; i++)
-		if (a->by_cause[i].index == (uint32_t)cause)
-			return mostly(a->by_cause[i].total_ns, a->length.total_ns, 20);
-	return false;
-}
-
-static const char *generation2_remedy(const struct pause_analysis *a)
-{
-	if (caused(a, CAUSE_LOW_MEMORY) || caused(a, CAUSE_CONTAINER_LIMIT))
-		return "The heap is near the memory limit: raise the limit, or find what fills the heap (profiler GCSurvivors, MemoryLeak).";
-	if (caused(a, CAUSE_ALLOCATION_LARGE) || caused(a, CAUSE_OUT_OF_SPACE_LARGE))
-		return "Large objects (85,000 bytes and more) cause them: rent arrays (ArrayPool), or find who allocates them (profiler "
-		       "Allocations).";
-	if (a->capture->collections[2][1].count)
-		return "Find what fills generation 2 (profiler GCSurvivors): collections in the background could not keep up.";
-	return "Find what fills generation 2 (profiler GCSurvivors). No collection ran in the background: see that concurrent collection is on "
-	       "(System.GC.Concurrent).";
-}
-
-static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
-{
-	switch (f) {
-	case PAUSES_INDUCED:
-		return "Remove the calls of GC.Collect: the runtime knows better when it is worth it. Where one must stay: "
-		       "GC.Collect(2, GCCollectionMode.Optimized, blocking: false).";
-	case PAUSES_SUSPENSION:
-		return "A thread stops late when it sits in code that the runtime cannot interrupt (a native call marked SuppressGCTransition, one "
-		       "long copy), waits for a page of memory, or gets no CPU.";
-	case PAUSES_GENERATION2:
-		return generation2_remedy(a);
-	case PAUSES_ALLOCATION:
-		return a->capture->server_gc
-			       ? "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size). Server GC "
-				 "is in use already."
-			       : "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size), or take "
-				 "Server GC.";
-	default:
-		return NULL;
-	}
-}
-
 static void put_pause_text(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *out)
 {
-	const char *advice = remedy(a, d->finding);
 	buf_puts(out, d->headline);
 	if (d->finding == PAUSES_NONE) {
 		buf_puts(out, "\nNo garbage collection, and no other suspension: if requests are slow, the runtime's pauses are not why.");
@@ -399,14 +341,14 @@ static void put_pause_text(const struct pause_analysis *a, const struct pause_di
 		put_pause_inducers(a, out);
 		put_sampled_share(a, out);
 		put_late_threads(a, out);
-		put_throttled(a, out);
+		pause_advice_put_starved(a, out);
 	}
-	if (advice)
-		buf_printf(out, "\n%s", advice);
+	pause_advice_put(a, d->finding, out);
 	if (d->finding == PAUSES_FEW)
 		buf_puts(out, "\nIf requests are slow, the runtime's pauses are not why.");
 	if (a->capture->dropped)
-		buf_printf(out, "\n%" PRIu64 " pauses or stacks were not kept: there were too many.", a->capture->dropped);
+		buf_printf(out, a->capture->dropped == 1 ? "\n%" PRIu64 " pause or stack was not kept: there were too many."
+							 : "\n%" PRIu64 " pauses or stacks were not kept: there were too many.", a->capture->dropped);
 }
 
 void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out)
