@@ -8,7 +8,6 @@
 #define THROTTLED_PERCENT 5.0 /* of the quota's periods */
 #define DELAY_PERCENT 20.0    /* of the time that threads were ready to run */
 #define DELAY_NS 100000000
-#define CAUSED_PERCENT 20.0   /* of the paused time */
 #define GEN0_BYTES (64 << 20) /* that are advised */
 #define GEN0_ROOM 2           /* so many times as much must be left */
 
@@ -23,17 +22,17 @@ double pause_delay_percent(const struct pause_capture *c)
 	return c->facts.run_delay_ns >= 0 && c->process_cpu_ns >= 0 ? ready_ns > 0 ? 100.0 * (double)c->facts.run_delay_ns / ready_ns : 0 : -1;
 }
 
+int64_t pause_hard_limit(const struct pause_capture *c)
+{
+	int64_t percent = c->gc.of[GC_SETTING_HARD_LIMIT_PERCENT].value;
+	if (c->gc.of[GC_SETTING_HARD_LIMIT].value > 0)
+		return c->gc.of[GC_SETTING_HARD_LIMIT].value;
+	return percent > 0 && percent < 100 && c->memory_limit_bytes > 0 ? c->memory_limit_bytes / 100 * percent : -1;
+}
+
 int64_t pause_cpus(const struct pause_capture *c)
 {
 	return c->cpu_limit_millicores > 0 ? (c->cpu_limit_millicores + 999) / 1000 : c->node_cpus > 0 ? c->node_cpus : -1;
-}
-
-bool pause_advice_caused(const struct pause_analysis *a, enum pause_cause cause)
-{
-	for (size_t i = 0; i < a->cause_count; i++)
-		if (a->by_cause[i].index == (uint32_t)cause)
-			return pause_analysis_percent(a, a->by_cause[i].total_ns) >= CAUSED_PERCENT;
-	return false;
 }
 
 /* the young generations ------------------------------------------------------------------------------------------------------- */
@@ -41,7 +40,7 @@ bool pause_advice_caused(const struct pause_analysis *a, enum pause_cause cause)
 /* Memory that is left for a larger generation 0; INT64_MAX: there is no limit; -1: not known. */
 static int64_t memory_left(const struct pause_capture *c)
 {
-	if (c->gc.of[GC_SETTING_HARD_LIMIT].origin != GC_NOT_SET || c->memory_bytes < 0 || c->memory_limit_bytes < 0)
+	if (pause_hard_limit(c) > 0 || c->memory_bytes < 0 || c->memory_limit_bytes < 0)
 		return -1;
 	return c->memory_limit_bytes == 0 ? INT64_MAX : c->memory_limit_bytes - c->memory_bytes;
 }
@@ -86,13 +85,12 @@ static void put_allocation_advice(const struct pause_capture *c, struct buf *out
 
 static void put_limit_advice(const struct pause_capture *c, struct buf *out)
 {
-	bool hard = c->gc.of[GC_SETTING_HARD_LIMIT].origin != GC_NOT_SET;
 	buf_puts(out, "\nThe heap is near ");
-	if (hard) {
+	if (pause_hard_limit(c) > 0) {
 		buf_puts(out, "its own limit of ");
-		size_text_bytes(out, (uint64_t)c->gc.of[GC_SETTING_HARD_LIMIT].value);
+		size_text_bytes(out, (uint64_t)pause_hard_limit(c));
 		buf_puts(out, " (");
-		gc_settings_place(&c->gc, GC_SETTING_HARD_LIMIT, out);
+		gc_settings_place(&c->gc, c->gc.of[GC_SETTING_HARD_LIMIT].value > 0 ? GC_SETTING_HARD_LIMIT : GC_SETTING_HARD_LIMIT_PERCENT, out);
 		buf_puts(out, ")");
 	} else {
 		buf_puts(out, "the memory limit");
@@ -126,15 +124,20 @@ static void put_background_advice(const struct pause_capture *c, struct buf *out
 	}
 }
 
-static void put_generation2_advice(const struct pause_analysis *a, struct buf *out)
+/* heaps ----------------------------------------------------------------------------------------------------------------------- */
+
+static void put_heaps_advice(const struct pause_capture *c, struct buf *out)
 {
-	if (pause_advice_caused(a, CAUSE_LOW_MEMORY) || pause_advice_caused(a, CAUSE_CONTAINER_LIMIT))
-		put_limit_advice(a->capture, out);
-	else if (pause_advice_caused(a, CAUSE_ALLOCATION_LARGE) || pause_advice_caused(a, CAUSE_OUT_OF_SPACE_LARGE))
-		buf_puts(out, "\nLarge objects (85,000 bytes and more) cause them: rent arrays (ArrayPool), or find who allocates them (profiler "
-			      "Allocations).");
-	else
-		put_background_advice(a->capture, out);
+	int64_t cpus = pause_cpus(c);
+	if (c->gc.of[GC_SETTING_HEAP_COUNT].origin != GC_NOT_SET) {
+		buf_printf(out, "\nThe number of heaps is set to %" PRId64 " (", c->gc.of[GC_SETTING_HEAP_COUNT].value);
+		gc_settings_place(&c->gc, GC_SETTING_HEAP_COUNT, out);
+		buf_printf(out, "): take the setting away, and the runtime makes one for each of %" PRId64 " CPU%s", cpus, cpus == 1 ? "" : "s");
+	} else {
+		buf_printf(out, "\nSet System.GC.HeapCount to %" PRId64 " (DOTNET_GCHeapCount=%" PRIx64 "), or switch Server GC off (DOTNET_gcServer=0)", cpus,
+			   (uint64_t)cpus);
+	}
+	buf_puts(out, ": its threads then no longer wait for each other in a collection, and the process takes less memory.");
 }
 
 /* CPU ------------------------------------------------------------------------------------------------------------------------- */
@@ -168,19 +171,46 @@ void pause_advice_put_starved(const struct pause_analysis *a, struct buf *out)
 	}
 }
 
+/* A collection that is asked for without blocking blocks all the same where there are none in the background. */
+static void put_induced_advice(const struct pause_capture *c, struct buf *out)
+{
+	buf_puts(out, "\nRemove the calls of GC.Collect: the runtime knows better when it is worth it. Where one must stay: "
+		      "GC.Collect(2, GCCollectionMode.Optimized, blocking: false)");
+	if (gc_settings_concurrent(&c->gc) == 0) {
+		buf_puts(out, ", and collections in the background switched on (they are off: ");
+		gc_settings_place(&c->gc, GC_SETTING_CONCURRENT, out);
+		buf_puts(out, ")");
+	}
+	buf_puts(out, ".");
+}
+
 void pause_advice_put(const struct pause_analysis *a, enum pause_finding f, struct buf *out)
 {
 	switch (f) {
 	case PAUSES_INDUCED:
-		buf_puts(out, "\nRemove the calls of GC.Collect: the runtime knows better when it is worth it. Where one must stay: "
-			      "GC.Collect(2, GCCollectionMode.Optimized, blocking: false).");
+		put_induced_advice(a->capture, out);
 		break;
 	case PAUSES_SUSPENSION:
 		buf_printf(out, "\nA thread stops late when it sits in code that the runtime cannot interrupt (a native call marked SuppressGCTransition, one "
 			   "long copy)%s.", cpu_was_free(a->capture) ? " or waits for a page of memory" : ", waits for a page of memory, or gets no CPU");
 		break;
+	case PAUSES_LIMIT:
+		put_limit_advice(a->capture, out);
+		break;
+	case PAUSES_LARGE:
+		buf_puts(out, "\nLarge objects (");
+		gc_settings_put_large(&a->capture->gc, out);
+		buf_puts(out, " and more) cause them: rent arrays (ArrayPool), or find who allocates them (profiler Allocations).");
+		break;
 	case PAUSES_GENERATION2:
-		put_generation2_advice(a, out);
+		put_background_advice(a->capture, out);
+		break;
+	case PAUSES_BACKGROUND:
+		buf_puts(out, "\nGeneration 2 is collected again and again. Find what fills it (profiler GCSurvivors), or who allocates what gets that old "
+			      "(profiler Allocations).");
+		break;
+	case PAUSES_HEAPS:
+		put_heaps_advice(a->capture, out);
 		break;
 	case PAUSES_ALLOCATION:
 		put_allocation_advice(a->capture, out);

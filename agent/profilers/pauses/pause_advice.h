@@ -16,10 +16,10 @@ void pause_advice_put_starved(const struct pause_analysis *a, struct buf *out);
 double pause_throttled_percent(const struct pause_capture *c);
 double pause_delay_percent(const struct pause_capture *c);
 
+/* The heap's own limit in bytes, as it is set; -1: it has none, or not one that is known. */
+int64_t pause_hard_limit(const struct pause_capture *c);
+
 /* CPUs that it may use: of its limit, rounded up as the runtime does, else of the node. -1: not known. */
 int64_t pause_cpus(const struct pause_capture *c);
-
-/* Whether that cause makes a good part of the paused time. */
-bool pause_advice_caused(const struct pause_analysis *a, enum pause_cause cause);
 
 #endif

@@ -104,6 +104,7 @@ struct pause_capture {
 	int64_t node_cpus, process_cpu_ns;
 	/* and of memory: of the container, when the session ended; -1: not known, limit 0: none */
 	int64_t memory_bytes, memory_limit_bytes;
+	int64_t process_bytes; /* resident memory of the process; -1: not known */
 };
 
 void pause_capture_fini(struct pause_capture *c);

@@ -1,6 +1,7 @@
 #include "agent/profilers/pauses/pause_diagnosis.h"
 
 #include "agent/profilers/pauses/pause_advice.h"
+#include "agent/profilers/pauses/pause_rules.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "agent/report/report.h"
@@ -19,7 +20,8 @@
 
 const char *pause_finding_name(enum pause_finding f)
 {
-	static const char *const names[] = {"none", "few", "induced", "suspension", "generation2", "allocation", "other"};
+	static const char *const names[] = {"none", "few", "induced", "suspension", "generation2", "allocation", "other",
+					    "limit", "large", "throttled", "starved", "heaps", "background"};
 	return names[f];
 }
 
@@ -45,33 +47,25 @@ static const struct pause *slowest(const struct pause_analysis *a)
 	return a->slowest_count ? &a->capture->pauses[a->slowest[0]] : NULL;
 }
 
-static bool mostly(int64_t part_ns, int64_t whole_ns, double percent)
+/* What the headline is about: the rule that leads. */
+static enum pause_finding finding_of(const struct pause_analysis *a, const struct findings *f)
 {
-	return whole_ns > 0 && 100.0 * (double)part_ns >= percent * (double)whole_ns;
-}
-
-/* What most of the paused time went to; and what the longest pause was, where that one stands out. */
-static enum pause_finding finding_of(const struct pause_analysis *a)
-{
-	int64_t all = a->length.total_ns, collections = 0;
+	static const struct {
+		const char *id;
+		enum pause_finding finding;
+	} leads[] = {
+		{"InducedCollections", PAUSES_INDUCED},	     {"SlowSuspension", PAUSES_SUSPENSION}, {"GCAtHeapLimit", PAUSES_LIMIT},
+		{"LargeObjectCollections", PAUSES_LARGE},    {"BlockingGen2", PAUSES_GENERATION2},  {"AllocationPressure", PAUSES_ALLOCATION},
+		{"CpuThrottled", PAUSES_THROTTLED},	     {"NodeIsFull", PAUSES_STARVED},	    {"ServerGCInSmallContainer", PAUSES_HEAPS},
+		{"NoMemoryLimit", PAUSES_GENERATION2},	     {"BackgroundCollections", PAUSES_BACKGROUND},
+	};
+	const struct finding *lead = findings_lead(f);
 	if (!a->capture->pause_count)
 		return PAUSES_NONE;
-	if (a->share_percent < FEW_PERCENT && a->length.max_ns < FEW_LONGEST_NS)
-		return PAUSES_FEW;
-	const struct pause *longest = slowest(a);
-	const struct pause_kind *k = &a->capture->kinds[longest->kind];
-	bool stands_out = mostly(a->length.max_ns, all, 50);
-	if (mostly(a->suspending.total_ns, all, 40) || (stands_out && mostly(longest->suspend_ns, a->length.max_ns, 60)))
-		return PAUSES_SUSPENSION;
-	if (mostly(a->induced.total_ns, all, 30) || (stands_out && k->induced))
-		return PAUSES_INDUCED;
-	for (size_t i = 0; i < 3; i++)
-		collections += a->by_generation[i][0].total_ns + a->by_generation[i][1].total_ns;
-	if (!mostly(collections, all, 50))
-		return PAUSES_OTHER;
-	if (mostly(a->by_generation[2][0].total_ns, all, 30) || (stands_out && k->generation == 2))
-		return PAUSES_GENERATION2;
-	return PAUSES_ALLOCATION;
+	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
+		if (strcmp(leads[i].id, lead->id) == 0)
+			return leads[i].finding;
+	return lead || a->share_percent >= FEW_PERCENT || a->length.max_ns >= FEW_LONGEST_NS ? PAUSES_OTHER : PAUSES_FEW;
 }
 
 /* names --------------------------------------------------------------------------------------------------------------------- */
@@ -137,9 +131,19 @@ static void put_by(struct buf *line, const char *before, const char *method)
 	put_pause_name(line, method, pause_line_room(line));
 }
 
-static void put_what(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
+/* What the rule says, as far as there is room. */
+static void put_lead(const struct pause_diagnosis *d, struct buf *line)
 {
-	const struct pause_sum *other = a->reason_count ? &a->by_reason[0] : NULL;
+	const struct finding *lead = findings_lead(&d->findings);
+	const char *says = lead ? lead->message : d->finding == PAUSES_OTHER ? "for several reasons" : NULL;
+	if (!says || phrase_chars(says) + 2 > pause_line_room(line))
+		return;
+	buf_puts(line, ": ");
+	buf_puts(line, says);
+}
+
+static void put_what(const struct pause_diagnosis *d, struct buf *line)
+{
 	switch (d->finding) {
 	case PAUSES_INDUCED:
 		if (d->method)
@@ -151,17 +155,11 @@ static void put_what(const struct pause_analysis *a, const struct pause_diagnosi
 		put_pause_phrase_if_room(line, ": threads that do not stop");
 		put_by(line, ": ", d->method);
 		break;
-	case PAUSES_GENERATION2:
-		put_pause_phrase_if_room(line, ": gen 2 collections that block");
-		break;
-	case PAUSES_ALLOCATION:
-		put_pause_phrase_if_room(line, ": collections, by allocation");
-		break;
-	case PAUSES_OTHER:
-		if (other && other->index != PAUSE_OTHER)
-			buf_printf(line, ": %s", pause_reason_title(other->index));
+	case PAUSES_FEW:
+		put_pause_phrase_if_room(line, ": not noticeable");
 		break;
 	default:
+		put_lead(d, line);
 		break;
 	}
 }
@@ -176,9 +174,7 @@ static void put_pause_headline(const struct pause_analysis *a, const struct paus
 	phrase_percent(line, a->share_percent);
 	buf_puts(line, " of the time paused, longest ");
 	pause_phrase_ns(line, a->length.max_ns);
-	if (d->finding == PAUSES_FEW)
-		put_pause_phrase_if_room(line, ": not noticeable");
-	put_what(a, d, line);
+	put_what(d, line);
 }
 
 /* the text -------------------------------------------------------------------------------------------------------------------- */
@@ -354,7 +350,10 @@ static void put_pause_text(const struct pause_analysis *a, const struct pause_di
 void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out)
 {
 	struct buf line, text;
-	*out = (struct pause_diagnosis){.finding = finding_of(a)};
+	*out = (struct pause_diagnosis){0};
+	pause_numbers_of(a, &out->numbers);
+	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &out->numbers, &out->findings);
+	out->finding = finding_of(a, &out->findings);
 	out->method = main_method(a, out->finding);
 	buf_init(&line, 1024);
 	put_pause_headline(a, out, &line);
@@ -371,5 +370,6 @@ void pause_diagnosis_fini(struct pause_diagnosis *d)
 	free(d->method);
 	free(d->headline);
 	free(d->text);
+	findings_fini(&d->findings);
 	*d = (struct pause_diagnosis){0};
 }

@@ -7,7 +7,11 @@
 #include "agent/profilers/pauses/thread_name.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
+#include "common/base/fsio.h"
 #include "common/base/log.h"
+
+#include <stdio.h>
+#include <unistd.h>
 
 #define LAST_TURNS 8 /* of input: more than a socket holds */
 
@@ -34,7 +38,7 @@ static void name_thread(void *ctx, uint32_t tid, char *out, size_t size)
 static int pause_session_start(struct attached_session *s, struct err *e)
 {
 	struct pause_own *o = pause_session_own(s);
-	o->capture.memory_bytes = o->capture.memory_limit_bytes = -1;
+	o->capture.memory_bytes = o->capture.memory_limit_bytes = o->capture.process_bytes = -1;
 	struct pause_collect_options options = {
 		.capture = &o->capture,
 		.started_ns = s->started_ns,
@@ -73,10 +77,21 @@ static void say_brief(struct pause_own *o)
 	o->brief = brief;
 }
 
+static int64_t resident_bytes(int proc_fd)
+{
+	char text[128];
+	long long pages;
+	if (proc_fd < 0 || fsio_read_small(proc_fd, "statm", text, sizeof text) <= 0 || sscanf(text, "%*d %lld", &pages) != 1)
+		return -1;
+	return pages > 0 ? pages * sysconf(_SC_PAGESIZE) : -1;
+}
+
 /* The last figures that can be read count: a process that ended has none. */
 static void update_memory(struct attached_session *s)
 {
 	struct pause_capture *c = &pause_session_own(s)->capture;
+	int64_t resident = resident_bytes(s->proc_fd);
+	c->process_bytes = resident > 0 ? resident : c->process_bytes;
 	struct cgroup_owner group = target_cgroup(s->q->target);
 	struct cgroup_memory now;
 	cgroup_read_memory("/proc", &group, &now);

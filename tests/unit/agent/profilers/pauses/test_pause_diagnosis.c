@@ -29,17 +29,18 @@ static const struct scene scenes[] = {
 	 "2.0% of the time paused, longest 41.0 ms: threads that do not stop", "last came thread 'stubborn' in Shop.Native.Sit (5 times)"},
 	{"gen 2", 4, 10000, 80 * MS, 1, 2, false, false, 0, PAUSES_GENERATION2, "3.2% of the time paused, longest 80.0 ms: gen 2 collections that block",
 	 "GCSurvivors"},
-	{"large", 4, 10000, 80 * MS, 1, 2, false, false, 4, PAUSES_GENERATION2, NULL, "ArrayPool"},
-	{"limit", 4, 10000, 80 * MS, 1, 2, false, false, 2, PAUSES_GENERATION2, NULL, "raise the limit"},
+	{"large", 4, 10000, 80 * MS, 1, 2, false, false, 4, PAUSES_LARGE,
+	 "3.2% of the time paused, longest 80.0 ms: gen 2 collections for large objects", "ArrayPool"},
 	{"young", 100, 10000, 4 * MS, 1, 0, false, false, 0, PAUSES_ALLOCATION, "4.0% of the time paused, longest 4.01 ms: collections, by allocation",
 	 "Allocate less: the Allocations profiler shows where"},
-	{"stacks", 300, 10000, MS, 0, -1, false, false, 0, PAUSES_OTHER, "3.0% of the time paused, longest 1.01 ms", NULL},
+	{"stacks", 300, 10000, MS, 0, -1, false, false, 0, PAUSES_OTHER, "3.0% of the time paused, longest 1.01 ms: the runtime's own work", NULL},
 	{"ReJIT", 300, 10000, MS, 8, -1, false, false, 0, PAUSES_OTHER, "3.0% of the time paused, longest 1.01 ms: change of code (ReJIT)", NULL},
 };
 
 static void make_scene(const struct scene *x, struct made *m)
 {
 	begin(m);
+	m->frames.state.flags = CHANNEL_STOPS_EVENTS;
 	for (int i = 1; i <= x->count; i++) {
 		struct channel_stop s = stop((uint64_t)i, i, x->suspend_ns, x->stopped_ns);
 		s.reason = x->reason;
@@ -171,8 +172,36 @@ static void conserving(struct pause_capture *c)
 	set_variable(c, "DOTNET_GCConserveMemory=5");
 }
 
+static void near_limit(struct pause_capture *c)
+{
+	c->memory_bytes = 400 << 20;
+	c->memory_limit_bytes = 512 << 20;
+}
+
+static void of_hard_limit_percent(struct pause_capture *c)
+{
+	c->process_bytes = 290 << 20;
+	c->memory_bytes = 260 << 20;
+	c->memory_limit_bytes = 512 << 20;
+	set_variable(c, "DOTNET_GCHeapHardLimitPercent=32"); /* hexadecimal: 50 */
+}
+
+static void of_many_heaps(struct pause_capture *c)
+{
+	c->node_cpus = 2;
+	c->gc.server_heaps = 12;
+	set_variable(c, "DOTNET_GCHeapCount=c");
+}
+
+static void of_heaps_by_node(struct pause_capture *c)
+{
+	c->cpu_limit_millicores = 500;
+	c->gc.server_heaps = 8;
+}
+
 static void of_hard_limit(struct pause_capture *c)
 {
+	c->process_bytes = 240 << 20;
 	set_variable(c, "DOTNET_GCHeapHardLimit=0xC800000");
 }
 
@@ -191,8 +220,14 @@ Test(pause_diagnosis, no_advice_for_what_is_so_already)
 	expect_advice("gen 2", of_defaults, "Collections in the background are on", "see that");
 	expect_advice("gen 2", without_background, "switched off (DOTNET_gcConcurrent in its environment): switch them on", "GCSurvivors");
 	expect_advice("gen 2", conserving, "DOTNET_GCConserveMemory in its environment is 5", "GCSurvivors");
-	expect_advice("limit", of_hard_limit, "its own limit of 210 MB (DOTNET_GCHeapHardLimit in its environment)", "the memory limit");
-	expect_advice("limit", of_workstation, "near the memory limit of 537 MB", "DOTNET_");
+	expect_advice("gen 2", of_hard_limit, "its own limit of 210 MB (DOTNET_GCHeapHardLimit in its environment)", "the memory limit");
+	expect_advice("gen 2", of_hard_limit_percent, "its own limit of 268 MB (DOTNET_GCHeapHardLimitPercent in its environment)", "the memory limit");
+	expect_advice("induced", without_background, "blocking: false), and collections in the background switched on (they are off: DOTNET_gcConcurrent",
+		      "GCSurvivors");
+	expect_advice("induced", of_defaults, "blocking: false).", "they are off");
+	expect_advice("gen 2", near_limit, "near the memory limit of 537 MB: raise the limit", "DOTNET_");
+	expect_advice("little", of_many_heaps, "The number of heaps is set to 12 (DOTNET_GCHeapCount in its environment): take the setting away", "not why");
+	expect_advice("little", of_heaps_by_node, "Set System.GC.HeapCount to 1 (DOTNET_GCHeapCount=1)", "is set to");
 }
 
 static void of_full_node(struct pause_capture *c)
@@ -214,6 +249,29 @@ Test(pause_diagnosis, a_node_without_a_free_cpu_is_said)
 	expect_advice("young", of_full_node, "the node is full", "Raise the CPU limit");
 	expect_advice("late", of_free_node, "one long copy) or waits for a page of memory.", "gets no CPU");
 	expect_advice("late", of_unknown_settings, "or gets no CPU", "the node is full");
+}
+
+/* A quarter each: suspension, asked for, of the young generations, of generation 2. */
+Test(pause_diagnosis, no_one_reason_is_said)
+{
+	struct made m;
+	struct pause_analysis a;
+	struct pause_diagnosis d;
+	begin(&m);
+	for (uint64_t i = 1; i <= 9; i++) {
+		struct channel_stop s = stop(i, (int64_t)i, 7 * MS, 20 * MS);
+		collect_in(&s, i % 3 == 1 ? 0 : 2, (uint8_t)(CHANNEL_GC_FINISHED | (i % 3 == 0 ? CHANNEL_GC_INDUCED : 0)), 0, 0);
+		put_stop(&m.frames, s);
+	}
+	finish(&m);
+	pause_analysis_run(&m.capture, &a);
+	pause_diagnosis_make(&a, &d);
+	cr_expect_eq(d.finding, PAUSES_OTHER);
+	cr_expect_str_eq(d.headline, "2.4% of the time paused, longest 27.0 ms: for several reasons");
+	cr_expect_null(findings_lead(&d.findings));
+	pause_diagnosis_fini(&d);
+	pause_analysis_fini(&a);
+	pause_capture_fini(&m.capture);
 }
 
 Test(pause_diagnosis, one_is_not_many)
