@@ -70,7 +70,7 @@ static struct channel_account account(void)
 		.resolved = r.resolved,
 		.unresolved = r.unresolved,
 		.functions = r.functions,
-		.max_pause_ns = p.max_ns,
+		.max_pause_ns = p.max_pause_ns, .max_wait_ns = p.max_wait_ns,
 		.memory_bytes = memory_bytes,
 		.pauses = p.count,
 		.paused_ns = p.total_ns,

@@ -381,6 +381,7 @@ static void copy_stats(const struct profiler_channel *ch, struct channel_stats *
 		.pauses = a->pauses,
 		.paused_ns = a->paused_ns,
 		.max_pause_ns = a->max_pause_ns,
+		.max_wait_ns = a->max_wait_ns,
 		.memory_bytes = a->memory_bytes,
 		.left = a->left,
 		.collections = a->collections,

@@ -34,7 +34,8 @@ typedef void channel_sample_fn(void *ctx, const struct channel_sample *s);
 
 struct channel_stats { /* the library's own account */
 	uint64_t cpu_ns, dropped_samples, resolved, unresolved, memory_bytes;
-	uint64_t pauses, paused_ns, max_pause_ns; /* how often it held a thread of the application, how long in sum and at most */
+	uint64_t pauses, paused_ns; /* how often it held a thread of the application, or all, and how long in sum */
+	uint64_t max_pause_ns, max_wait_ns; /* at most: all threads, one thread */
 	uint32_t left; /* enum channel_left: what it could not undo */
 	uint64_t collections, collections_ns; /* that stopped the application because of the session */
 };

@@ -118,6 +118,7 @@ static void tell_channel(const struct session_attach *a, struct profiler_channel
 int session_attach_begin(struct session_attach *a, const struct target *t, const struct session_attach_options *o, struct err *e)
 {
 	*a = (struct session_attach){.stage = {.tmp_fd = -1, .dir_fd = -1}, .on_channel = o->on_channel, .ctx = o->ctx};
+	gc_settings_init(&a->gc);
 	struct err inner = ERR_INIT;
 	AUTO_BUF struct buf variables = {0};
 	int tmp = open_tmp_for_attach(t, &variables, o->deadline_ms, &inner);
@@ -132,6 +133,7 @@ int session_attach_begin(struct session_attach *a, const struct target *t, const
 	profiler_channel_set_features(a->channel, o->features);
 	profiler_channel_set_lease(a->channel, SESSION_LEASE_MS);
 	choose_place(a, &variables);
+	gc_settings_environment(&a->gc, buf_str(&variables), variables.len);
 	profiler_channel_set_pause_budget(a->channel, (uint32_t)(o->pause_budget_ms * 1000));
 	if (ask_attach(a, t, o->deadline_ms, &inner) < 0)
 		goto failed;

@@ -5,6 +5,7 @@
 
 #include "agent/attach/profiler_channel.h"
 #include "agent/attach/stage.h"
+#include "agent/target/gc_settings.h"
 #include "agent/target/target.h"
 #include "common/base/err.h"
 #include "common/proto/channel.h"
@@ -21,6 +22,7 @@ struct session_attach {
 	bool asked;                       /* AttachProfiler was sent: the library may be in the process */
 	struct channel_pause pause;       /* after the end: what it held for longer than the budget; kind 0: nothing */
 	bool lapsed;                      /* after the end: it had left because the agent did not run */
+	struct gc_settings gc;            /* what the environment says of the collector, as the runtime told it */
 	session_channel_fn *on_channel;
 	void *ctx;
 };

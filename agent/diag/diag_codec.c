@@ -220,7 +220,8 @@ int diag_refusal(struct err *e, const char *what, uint32_t hresult)
 		{DIAG_E_UNKNOWN_COMMAND, ERR_INVALID, REASON_RuntimeTooOld, "the runtime does not know the command"},
 		{0x8013135Bu, ERR_INVALID, REASON_ProcessSuspended, "the runtime waits at its start to be resumed"},
 		{0x80131379u, ERR_RETRY, REASON_AttachFailed,
-		 "a garbage collection in the background did not end in time; try again when it has"},
+		 "a garbage collection in the background did not end in time, which the runtime waits for before it lets a heap session in; start the "
+		 "session again, and where it fails each time raise the CPU limit, or pick a quieter pod"},
 		{0x8007000Bu, ERR_RETRY, REASON_AttachFailed, "the process may make no more threads; see its pids.max and RLIMIT_NPROC"},
 		{0x80070018u, ERR_RETRY, REASON_AttachFailed, "the process may open no more descriptors; see its RLIMIT_NOFILE"},
 		{0x8007007Eu, ERR_INTERNAL, REASON_AttachFailed, "the library could not be loaded"},

@@ -252,11 +252,12 @@ int64_t proc_uptime_ms(int proc_fd)
 	return up > 0 ? up : 0;
 }
 
-int proc_has_thread(int proc_fd, const char *name)
+int proc_count_threads(int proc_fd, const char *name)
 {
 	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(task_fd);
 	struct dirent *entry;
+	int count = 0;
 	if (!dir)
 		return -1;
 	while ((entry = readdir(dir))) {
@@ -265,10 +266,9 @@ int proc_has_thread(int proc_fd, const char *name)
 		if (entry->d_name[0] == '.' || fsio_read_small(task_fd, path, comm, sizeof comm) <= 0)
 			continue;
 		comm[strcspn(comm, "\n")] = '\0';
-		if (strncmp(comm, name, 15) == 0)
-			return 1;
+		count += strncmp(comm, name, 15) == 0;
 	}
-	return 0;
+	return count;
 }
 
 int proc_read_environ(int proc_fd, struct buf *out)

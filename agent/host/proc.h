@@ -71,8 +71,8 @@ int proc_read_status(int proc_fd, struct proc_status *out);
 /* How long the process of an open /proc/PID has run, in milliseconds; -1: not known. */
 int64_t proc_uptime_ms(int proc_fd);
 
-/* Whether a thread of the process has this name, as the kernel keeps it (at most 15 characters). 1, 0, or -1 with errno. */
-int proc_has_thread(int proc_fd, const char *name);
+/* How many threads of the process have this name, as the kernel keeps it (at most 15 characters). -1 with errno. */
+int proc_count_threads(int proc_fd, const char *name);
 
 /* The whole `environ` (up to PROC_ENVIRON_MAX); *out is initialised here. 0 or -1 with errno. */
 int proc_read_environ(int proc_fd, struct buf *out);

@@ -18,14 +18,35 @@ const char *report_head_subject(const struct report_head *h, char *scratch, size
 	return scratch;
 }
 
+static void put_longest_us(struct buf *out, int64_t us)
+{
+	if (us >= 1000)
+		buf_printf(out, "%.1f ms", (double)us / 1000.0);
+	else
+		buf_printf(out, "%lld us", (long long)us);
+}
+
+/* One whose waits cannot be told makes no pauses: it takes its samples by signals. */
+static bool waits_not_measured(const struct session_facts *f)
+{
+	return f->held_unmeasured && f->cost.max_wait_us == 0;
+}
+
 void report_head_pause(const struct session_facts *f, struct buf *out)
 {
-	if (f->cost.max_pause_us >= 1000)
-		buf_printf(out, "%.1f ms", (double)f->cost.max_pause_us / 1000.0);
-	else if (f->cost.max_pause_us > 0)
-		buf_printf(out, "%lld us", (long long)f->cost.max_pause_us);
-	else
-		buf_puts(out, f->held_unmeasured ? "not measured" : "never");
+	buf_puts(out, "the application was ");
+	if (f->cost.max_pause_us > 0) {
+		buf_puts(out, "paused for at most ");
+		put_longest_us(out, f->cost.max_pause_us);
+	} else {
+		buf_puts(out, "never paused");
+	}
+	if (waits_not_measured(f)) {
+		buf_puts(out, "; how long its threads waited was not measured");
+	} else if (f->cost.max_wait_us > 0) {
+		buf_puts(out, "; one of its threads waited for at most ");
+		put_longest_us(out, f->cost.max_wait_us);
+	}
 }
 
 void report_head_collections(const struct session_facts *f, const char *before, struct buf *out)
@@ -153,8 +174,8 @@ void report_head_json_end(const struct report_head *h, struct report_file *f)
 		findings_put_json(h->findings, w);
 	jsonw_line(w);
 	jsonw_object(w, "cost");
-	jsonw_string(w, "applicationHeld", x->cost.max_pause_us == 0 && x->held_unmeasured ? "notMeasured" : "measured");
 	jsonw_integer(w, "maxPauseMicroseconds", x->cost.max_pause_us);
+	jsonw_known(w, "maxWaitMicroseconds", waits_not_measured(x) ? -1 : x->cost.max_wait_us);
 	jsonw_integer(w, "addedCPUMilliseconds", x->cost.added_cpu_ms);
 	jsonw_integer(w, "agentCPUMilliseconds", x->cost.agent_cpu_ms);
 	jsonw_integer(w, "droppedSamples", x->cost.dropped_samples);

@@ -24,8 +24,8 @@ void report_head_text(const struct report_head *h, struct buf *out);
 /* "Checkout", else "process 42": what the report is about; outside text. Borrowed or from `scratch`. */
 const char *report_head_subject(const struct report_head *h, char *scratch, size_t size);
 
-/* Appends how long the application was paused by the profiler at most: "never", "1.2 ms", "not measured". Stops that follow each other at once are
- * one pause. */
+/* Appends how long the profiler paused the application, all its threads, at most, and how long one thread waited for it: "the application was never
+ * paused; one of its threads waited for at most 1.2 ms". Stops that follow each other at once are one pause. */
 void report_head_pause(const struct session_facts *f, struct buf *out);
 
 /* Appends which full collections stopped the application because of the session: "2 blocking garbage collections while attached, 33.1 ms"; nothing

@@ -120,16 +120,6 @@ static void put_summary_diagnosis(const struct report_head *h, struct buf *out)
 	}
 }
 
-static void put_cost_of_pauses(const struct session_facts *f, struct buf *out)
-{
-	if (f->cost.max_pause_us > 0) {
-		buf_puts(out, "\nCost: the application was paused for at most ");
-		report_head_pause(f, out);
-	} else {
-		buf_puts(out, f->held_unmeasured ? "\nCost: how long the application was paused was not measured" : "\nCost: the application was never paused");
-	}
-}
-
 /* Outside text of any length. */
 static void put_printable_prose(const char *text, struct buf *out)
 {
@@ -141,7 +131,8 @@ static void put_printable_prose(const char *text, struct buf *out)
 
 static void put_summary_cost(const struct session_facts *f, const char *work, struct buf *out)
 {
-	put_cost_of_pauses(f, out);
+	buf_puts(out, "\nCost: ");
+	report_head_pause(f, out);
 	report_head_collections(f, "; ", out);
 	buf_printf(out, "; %lld ms of CPU in the process, %lld ms in the agent%s%s.\n", (long long)f->cost.added_cpu_ms,
 		   (long long)f->cost.agent_cpu_ms, work ? "; " : "", work ? work : "");

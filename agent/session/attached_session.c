@@ -160,6 +160,8 @@ static void add_stats(struct channel_stats *sum, const struct channel_stats *mor
 		sum->memory_bytes = more->memory_bytes;
 	if (more->max_pause_ns > sum->max_pause_ns)
 		sum->max_pause_ns = more->max_pause_ns;
+	if (more->max_wait_ns > sum->max_wait_ns)
+		sum->max_wait_ns = more->max_wait_ns;
 }
 
 void attached_session_detach(struct attached_session *s)
@@ -240,6 +242,7 @@ static void fill_session_facts(struct attached_session *s)
 	f->pid = s->q->target->inner_pid ? s->q->target->inner_pid : s->q->target->pid;
 	target_copy(&f->target, s->q->target);
 	f->cost.max_pause_us = (int64_t)(s->stats.max_pause_ns / 1000);
+	f->cost.max_wait_us = (int64_t)(s->stats.max_wait_ns / 1000);
 	f->cost.added_cpu_ms += (int64_t)(s->stats.cpu_ns / 1000000);
 	f->cost.agent_cpu_ms = own_ms(s);
 	f->cost.dropped_samples += (int64_t)s->stats.dropped_samples;
@@ -257,14 +260,14 @@ static void set_outcome(struct session_outcome *out, enum job_phase phase, const
 	out->message = mem_strdup(message);
 }
 
-/* "the application was paused for 31.2 ms for a walk of the heap". A new string. */
+/* "the application was paused for 31.2 ms for a walk of the heap", "a thread of the application waited for 31.2 ms in a callback". A new string. */
 static char *too_long(const struct channel_pause *p)
 {
 	bool all = p->kind == CHANNEL_PAUSE_WALK;
 	const char *what = all ? "for a walk of the heap" : p->kind == CHANNEL_PAUSE_SIGNAL ? "for a sample" : "in a callback";
-	const char *who = all ? "the application" : "a thread of the application";
+	const char *who = all ? "the application was paused" : "a thread of the application waited";
 
-	return mem_printf("%s was paused for %.1f ms %s, over the limit of %.1f ms: the profiler detached; ", who, (double)p->duration_ns / 1e6, what,
+	return mem_printf("%s for %.1f ms %s, over the limit of %.1f ms: the profiler detached; ", who, (double)p->duration_ns / 1e6, what,
 			  (double)p->budget_ns / 1e6);
 }
 

@@ -26,7 +26,7 @@ const char *session_ending_why(enum session_ending how)
 		[ENDED_EXITED] = "the process ended",
 		[ENDED_CHANNEL_LOST] = "the profiler detached",
 		[ENDED_LAPSED] = "the agent could not run for some time, and the profiler detached",
-		[ENDED_PAUSE] = "the application was paused for longer than the session allows",
+		[ENDED_PAUSE] = "the application was paused, or a thread of it waited, for longer than the session allows",
 	};
 	return why[how];
 }

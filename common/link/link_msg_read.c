@@ -108,6 +108,7 @@ static int read_job_cost(const json_t *obj, struct session_cost *c, struct err *
 	const json_t *cost = NULL;
 	if (jsonx_object(obj, "job", "cost", false, &cost, e) < 0 ||
 	    read_msg_count(cost, "job.cost", "maxPauseMicroseconds", &c->max_pause_us, e) < 0 ||
+	    read_msg_count(cost, "job.cost", "maxWaitMicroseconds", &c->max_wait_us, e) < 0 ||
 	    read_msg_count(cost, "job.cost", "addedCPUMilliseconds", &c->added_cpu_ms, e) < 0 ||
 	    read_msg_count(cost, "job.cost", "agentCPUMilliseconds", &c->agent_cpu_ms, e) < 0 ||
 	    read_msg_count(cost, "job.cost", "droppedSamples", &c->dropped_samples, e) < 0 ||

@@ -5,7 +5,8 @@
 #include <stdint.h>
 
 struct session_cost {
-	int64_t max_pause_us;        /* longest stop that we made; 0 for profilers that never stop */
+	int64_t max_pause_us;        /* longest pause of the application, all its threads, that we made; 0: none */
+	int64_t max_wait_us;         /* the longest that one of its threads waited for us */
 	int64_t added_cpu_ms;        /* CPU that the library used in the target */
 	int64_t agent_cpu_ms;
 	int64_t dropped_samples;

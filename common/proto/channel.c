@@ -206,6 +206,7 @@ void channel_put_account(struct wire_writer *w, const struct channel_account *v)
 	wire_put_u32(w, v->left);
 	wire_put_u64(w, v->collections);
 	wire_put_u64(w, v->collections_ns);
+	wire_put_u64(w, v->max_wait_ns);
 }
 
 bool channel_get_account(const struct channel_frame *f, struct channel_account *v)
@@ -228,6 +229,7 @@ bool channel_get_account(const struct channel_frame *f, struct channel_account *
 	more = wire_left(&r) >= 16;
 	v->collections = more ? wire_u64(&r) : 0;
 	v->collections_ns = more ? wire_u64(&r) : 0;
+	v->max_wait_ns = wire_left(&r) >= 8 ? wire_u64(&r) : 0;
 	return !r.bad && (f->type == CHANNEL_STATS || f->type == CHANNEL_DETACHING);
 }
 

@@ -181,11 +181,12 @@ struct channel_account {
 	uint64_t taken, dropped; /* samples */
 	uint64_t resolved, unresolved; /* instruction pointers */
 	uint64_t functions; /* described */
-	uint64_t max_pause_ns; /* the longest it held an application thread */
+	uint64_t max_pause_ns; /* the longest that it stopped all threads of the application for a walk */
 	uint64_t memory_bytes; /* reserved by the library: code, tables, its thread's stack */
 	uint64_t pauses, paused_ns; /* how often it held one, and for how long in sum; of an earlier library: 0 */
 	uint32_t left; /* enum channel_left; of an earlier library: 0 */
 	uint64_t collections, collections_ns; /* that stopped the application because of the session (profiler/gc/gc_cost.h); of an earlier library: 0 */
+	uint64_t max_wait_ns; /* the longest that it held one thread; of an earlier library: 0 */
 };
 
 enum channel_pause_kind {

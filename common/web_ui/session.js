@@ -92,10 +92,12 @@ const fact = (k, v, note) => h('div', null, h('dt', null, k), h('dd', null, v, n
 function cost(s) {
 	const all = targetsOf(s).map(t => t.cost).filter(Boolean);
 	if (!all.length) return null;
-	const sum = key => all.reduce((n, c) => n + (c[key] || 0), 0), pause = Math.max(...all.map(c => c.maxPauseMicroseconds || 0));
+	const sum = key => all.reduce((n, c) => n + (c[key] || 0), 0), most = key => Math.max(...all.map(c => c[key] || 0));
+	const time = us => us < 1000 ? us + ' µs' : (us / 1000).toFixed(1) + ' ms', pause = most('maxPauseMicroseconds'), wait = most('maxWaitMicroseconds');
 	const samples = sum('samples'), lost = sum('droppedSamples'), collections = sum('blockingCollections');
 	return [h('h2', null, 'What it cost'), h('dl.facts', {'aria-label': 'What it cost'},
-		fact('Application paused', pause ? pause < 1000 ? pause + ' µs' : (pause / 1000).toFixed(1) + ' ms' : 'never', pause ? 'at most, by the profiler' : 'by the profiler'),
+		fact('Application paused', pause ? time(pause) : 'never', pause ? 'at most, by the profiler' : 'by the profiler'),
+		wait > 0 && fact('A thread waited', time(wait), 'at most, for the profiler'),
 		collections > 0 && fact('Blocking collections', collections.toLocaleString('en'),
 			'while attached, ' + (sum('blockingCollectionMicroseconds') / 1000).toFixed(1) + ' ms'),
 		fact('CPU added', sum('addedCPUMilliseconds') + ' ms', 'inside the process'),

@@ -168,13 +168,13 @@ class Form {
 			this.duration = p.defaultDurationSeconds > 0 && made('spec.durationSeconds', seconds, 'Duration in seconds', '',
 				() => seconds.value === '' ? NaN : Number(seconds.value), false, chips);
 			this.budget = setting('spec.pauseBudgetMilliseconds', 'Longest pause of the application, in milliseconds', {type: 'integer', minimum: 1, maximum: 60000,
-				default: p.defaultPauseBudgetMilliseconds, description: 'The session ends itself when one stop would exceed it.'});
+				default: p.defaultPauseBudgetMilliseconds, description: 'The session ends itself when one pause would exceed it.'});
 			this.own = Object.entries(p.settings?.properties || {}).map(([key, schema]) => [key,
 				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema, (p.settings.required || []).includes(key))]);
 			const more = [...this.own.map(([, s]) => s), this.budget, ...this.usual, this.name];
 			this.controls = [this.duration, ...more].filter(Boolean);
 			this.offerBaselines(p.name);
-			return [h('p.dim', {id: 'about'}, p.description, h('br'), h('b', null, 'Stops the application: '), low(p.stops[0]) + p.stops.slice(1)),
+			return [h('p.dim', {id: 'about'}, p.description, h('br'), h('b', null, 'Pauses the application: '), low(p.pauses[0]) + p.pauses.slice(1)),
 				this.duration && this.duration.element,
 				h('details', {id: 'more'}, h('summary', null, 'More settings'), h('div.settings', null, more.map(s => s.element)))];
 		});

@@ -211,6 +211,7 @@ static void read_status_reports(const json_t *list, struct link_job *job)
 static void read_status_cost(const json_t *entry, struct session_cost *c)
 {
 	c->max_pause_us = jsonx_int_at(entry, "cost.maxPauseMicroseconds", 0);
+	c->max_wait_us = jsonx_int_at(entry, "cost.maxWaitMicroseconds", 0);
 	c->added_cpu_ms = jsonx_int_at(entry, "cost.addedCPUMilliseconds", 0);
 	c->agent_cpu_ms = jsonx_int_at(entry, "cost.agentCPUMilliseconds", 0);
 	c->dropped_samples = jsonx_int_at(entry, "cost.droppedSamples", 0);

@@ -9,7 +9,7 @@
 
 enum { NONE, BEING_WRITTEN, WRITTEN };
 
-static _Atomic uint64_t count, total_ns, max_ns;
+static _Atomic uint64_t count, total_ns, max_pause_ns, max_wait_ns;
 static _Atomic int running, exceeded;
 static struct channel_pause first;
 static uint64_t budget_ns;
@@ -20,7 +20,8 @@ void pause_watch_reset(uint64_t budget, int wake)
 {
 	atomic_store(&count, 0);
 	atomic_store(&total_ns, 0);
-	atomic_store(&max_ns, 0);
+	atomic_store(&max_pause_ns, 0);
+	atomic_store(&max_wait_ns, 0);
 	budget_ns = budget;
 	wake_fd = wake;
 	walk_end_ns = walk_felt_ns = 0;
@@ -63,13 +64,13 @@ void pause_watch_cancel(void)
 }
 
 /* `felt_ns`: with those before it that it counts as one with. */
-static void add_pause_time(uint64_t ns, uint64_t felt_ns)
+static void add_pause_time(_Atomic uint64_t *longest, uint64_t ns, uint64_t felt_ns)
 {
-	uint64_t max = atomic_load(&max_ns);
+	uint64_t max = atomic_load(longest);
 
 	atomic_fetch_add(&count, 1);
 	atomic_fetch_add(&total_ns, ns);
-	while (felt_ns > max && !atomic_compare_exchange_weak(&max_ns, &max, felt_ns))
+	while (felt_ns > max && !atomic_compare_exchange_weak(longest, &max, felt_ns))
 		;
 }
 
@@ -95,7 +96,7 @@ void pause_watch_end(enum channel_pause_kind kind, uint64_t begin_ns)
 	uint64_t ns = now_by(kind) - begin_ns;
 	uint64_t felt_ns = kind == CHANNEL_PAUSE_WALK ? feel(begin_ns, ns) : ns;
 
-	add_pause_time(ns, felt_ns);
+	add_pause_time(kind == CHANNEL_PAUSE_WALK ? &max_pause_ns : &max_wait_ns, ns, felt_ns);
 	if (budget_ns && felt_ns > budget_ns)
 		exceed(kind, felt_ns);
 	atomic_fetch_sub(&running, 1);
@@ -105,13 +106,13 @@ void pause_watch_end_brief(uint64_t begin_ns)
 {
 	uint64_t ns = now_ns() - begin_ns;
 
-	add_pause_time(ns, ns);
+	add_pause_time(&max_wait_ns, ns, ns);
 	atomic_fetch_sub(&running, 1);
 }
 
 struct pause_counts pause_watch_counts(void)
 {
-	return (struct pause_counts){atomic_load(&count), atomic_load(&total_ns), atomic_load(&max_ns)};
+	return (struct pause_counts){atomic_load(&count), atomic_load(&total_ns), atomic_load(&max_pause_ns), atomic_load(&max_wait_ns)};
 }
 
 bool pause_watch_exceeded(struct channel_pause *out)

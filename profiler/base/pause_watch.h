@@ -16,7 +16,9 @@
 #define PAUSE_WATCH_APART_NS ((uint64_t)HEAP_STOPS_APART_MS * 1000000)
 
 struct pause_counts {
-	uint64_t count, total_ns, max_ns;
+	uint64_t count, total_ns;
+	uint64_t max_pause_ns; /* the longest of all threads together: a walk of the heap */
+	uint64_t max_wait_ns;  /* the longest of one thread: a callback, a handler */
 };
 
 /* CLR callback of the attach, before any other. `wake_fd`, an eventfd, is written to when the budget is exceeded; budget 0: there

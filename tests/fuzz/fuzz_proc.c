@@ -1,6 +1,7 @@
 /* The parsers of /proc files. The first byte chooses the parser. */
 #include "agent/diag/diag_env.h"
 #include "agent/host/proc.h"
+#include "agent/target/gc_settings.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
@@ -19,6 +20,18 @@ static void parse_lines(const char *text, size_t len)
 	}
 	if (proc_parse_mount_line(text, len, &mount) == 0 && (mount.point[0] != '/' || !mount.fs_type[0]))
 		abort();
+}
+
+/* As a block of variables and as a runtimeconfig.json. */
+static void parse_gc_settings(const char *text, size_t len)
+{
+	struct gc_settings s;
+	gc_settings_init(&s);
+	gc_settings_file(&s, text, len);
+	gc_settings_environment(&s, text, len);
+	for (size_t i = 0; i < GC_SETTING_COUNT; i++)
+		if (s.of[i].value < -1 || (s.of[i].value >= 0) != (s.of[i].origin != GC_NOT_SET))
+			abort();
 }
 
 static void parse_environment(const char *block, size_t len)
@@ -57,6 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		char *exact = malloc(size - 1 ? size - 1 : 1);
 		memcpy(exact, data + 1, size - 1);
 		parse_environment(exact, size - 1);
+		parse_gc_settings(exact, size - 1);
 		free(exact);
 	}
 	}

@@ -5,6 +5,7 @@
 
 #include "agent/profilers/allocs/alloc_estimate.h"
 #include "agent/stacks/capture.h"
+#include "agent/target/gc_settings.h"
 
 #define ALLOC_MAX_SITES 131072
 #define ALLOC_TIMELINE_NS 250000000 /* of one part */
@@ -23,6 +24,7 @@ struct alloc_site { /* a stack, a thread, a type, and a class of sizes */
 struct alloc_capture {
 	struct cpu_capture stacks; /* frames, stacks, threads, facts, collections; no samples */
 	uint32_t event;            /* of the runtime: ALLOC_EVENT_* */
+	struct gc_settings gc;     /* how the collector was set up */
 	char **types;              /* shown names */
 	size_t type_count, type_cap;
 	struct alloc_site *sites;

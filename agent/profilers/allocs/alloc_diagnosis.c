@@ -1,5 +1,6 @@
 #include "agent/profilers/allocs/alloc_diagnosis.h"
 
+#include "agent/profilers/allocs/alloc_rules.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "agent/report/report.h"
@@ -9,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define IDLE_BYTES_PER_SECOND 1e6
-#define ONE_PERCENT_OF 35.0     /* a method or type with so much is what the headline is about */
-#define LARGE_PERCENT 40.0
 #define LARGE_WORTH_A_LINE 5.0
 #define NEXT_PERCENT 5.0
 #define GC_WORTH_A_LINE 2.0     /* percent of the time */
@@ -20,7 +18,7 @@
 
 const char *alloc_finding_name(enum alloc_finding f)
 {
-	static const char *const names[] = {"idle", "site", "type", "large", "spread"};
+	static const char *const names[] = {"idle", "site", "type", "large", "spread", "boxed", "pressure"};
 	return names[f];
 }
 
@@ -63,44 +61,34 @@ const char *alloc_remedy(const char *type)
 
 /* what it is about ------------------------------------------------------------------------------------------------ */
 
-static const struct alloc_sum *most_caused(const struct alloc_analysis *a)
+static enum alloc_finding alloc_finding_of(const struct alloc_numbers *n, const struct findings *f)
 {
-	const struct alloc_sum *best = NULL;
-	for (size_t i = 0; i < a->site_count; i++) {
-		const struct alloc_sum *s = &a->sites[i];
-		if (s->method != CPU_NO_METHOD && (!best || a->caused[s->method] > a->caused[best->method]))
-			best = s; /* a method's first row is its largest */
-	}
-	return best;
-}
-
-static const struct alloc_sum *largest_large(const struct alloc_analysis *a)
-{
-	for (size_t i = 0; i < a->site_count; i++)
-		if (a->sites[i].heap == ALLOC_LARGE)
-			return &a->sites[i];
-	return NULL;
+	static const struct {
+		const char *id;
+		enum alloc_finding finding;
+	} leads[] = {{"LargeObjectAllocations", ALLOC_LARGES}, {"BoxedValues", ALLOC_BOXED}, {"AllocationHotspot", ALLOC_SITE},
+		     {"AllocationOfOneType", ALLOC_TYPE}, {"AllocationPressure", ALLOC_PRESSURE}};
+	const struct finding *lead = findings_lead(f);
+	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
+		if (strcmp(leads[i].id, lead->id) == 0)
+			return leads[i].finding;
+	return alloc_rules_idle(n) ? ALLOC_IDLE : ALLOC_SPREAD;
 }
 
 static void choose_alloc_finding(const struct alloc_analysis *a, struct alloc_diagnosis *d)
 {
-	const struct alloc_sum *site = most_caused(a), *type = a->type_count ? &a->types[0] : NULL;
-	d->finding = ALLOC_SPREAD;
-	d->method = site ? site->method : CPU_NO_METHOD;
-	d->type = site ? site->type : type ? type->type : UINT32_MAX;
-	if (a->all.bytes < IDLE_BYTES_PER_SECOND * (a->seconds > 0 ? a->seconds : 1)) {
-		d->finding = ALLOC_IDLE;
-	} else if (alloc_analysis_percent(a, a->large_bytes) >= LARGE_PERCENT) {
-		d->finding = ALLOC_LARGES;
-		d->method = largest_large(a)->method;
-		d->type = largest_large(a)->type;
-	} else if (site && alloc_analysis_percent(a, a->caused[site->method]) >= ONE_PERCENT_OF) {
-		d->finding = ALLOC_SITE;
-	} else if (type && alloc_analysis_percent(a, type->estimate.bytes) >= ONE_PERCENT_OF) {
-		d->finding = ALLOC_TYPE;
-		d->type = type->type;
-		d->method = type->method;
-	}
+	const struct alloc_sum *site = alloc_numbers_site(a), *type = a->type_count ? &a->types[0] : NULL, *about = site ? site : type;
+	alloc_numbers_of(a, &d->numbers);
+	rules_run(alloc_rules, alloc_rule_count, &alloc_numbers_fields, &d->numbers, &d->findings);
+	d->finding = alloc_finding_of(&d->numbers, &d->findings);
+	if (d->finding == ALLOC_LARGES)
+		about = alloc_numbers_large(a);
+	else if (d->finding == ALLOC_BOXED)
+		about = alloc_numbers_boxed(a);
+	else if (d->finding == ALLOC_TYPE)
+		about = type;
+	d->method = about ? about->method : CPU_NO_METHOD;
+	d->type = about ? about->type : UINT32_MAX;
 }
 
 /* the headline ---------------------------------------------------------------------------------------------------- */
@@ -134,38 +122,21 @@ static const char *type_name(const struct alloc_analysis *a, uint32_t type)
 
 static void put_alloc_headline(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *line)
 {
-	const char *method = alloc_analysis_method(a, d->method), *type = type_name(a, d->type);
-	switch (d->finding) {
-	case ALLOC_IDLE:
+	const struct finding *lead = findings_lead(&d->findings);
+	if (d->finding == ALLOC_IDLE) {
 		buf_puts(line, "Hardly anything is allocated: ");
 		alloc_phrase_rate(line, a, a->all.bytes);
-		return;
-	case ALLOC_LARGES:
-		put_alloc_percent(line, a, a->large_bytes);
-		buf_puts(line, " of ");
+	} else if (lead && d->finding != ALLOC_PRESSURE) {
+		buf_puts(line, lead->message);
+	} else {
 		alloc_phrase_rate(line, a, a->all.bytes);
-		buf_puts(line, " are large objects");
-		put_alloc_name_if_room(line, ": ", method ? method : type);
-		return;
-	case ALLOC_SITE:
-		put_alloc_percent(line, a, a->caused[d->method]);
-		buf_puts(line, " of ");
-		alloc_phrase_rate(line, a, a->all.bytes);
-		put_alloc_name_if_room(line, " is allocated in ", method);
-		return;
-	case ALLOC_TYPE:
-		put_alloc_percent(line, a, a->types[0].estimate.bytes);
-		buf_puts(line, " of ");
-		alloc_phrase_rate(line, a, a->all.bytes);
-		put_alloc_name_if_room(line, " allocated is ", type);
-		return;
-	case ALLOC_SPREAD:
-		alloc_phrase_rate(line, a, a->all.bytes);
-		buf_puts(line, " allocated, by many");
-		if (d->method != CPU_NO_METHOD) {
+		buf_puts(line, lead ? " allocated: " : " allocated, by many");
+		if (lead)
+			buf_puts(line, lead->message);
+		else if (d->method != CPU_NO_METHOD) {
 			buf_puts(line, "; most, ");
 			put_alloc_percent(line, a, a->caused[d->method]);
-			put_alloc_name_if_room(line, ", in ", method);
+			put_alloc_name_if_room(line, ", in ", alloc_analysis_method(a, d->method));
 		}
 	}
 }
@@ -238,7 +209,9 @@ static void put_large_objects(const struct alloc_analysis *a, const struct alloc
 		return;
 	buf_puts(out, "The large object heap gets ");
 	alloc_phrase_rate(out, a, a->large_bytes);
-	buf_puts(out, " (objects of 85,000 bytes and more): only full collections clear it");
+	buf_puts(out, " (objects of ");
+	gc_settings_put_large(&a->capture->gc, out);
+	buf_puts(out, " and more): only full collections clear it");
 	buf_puts(out, d->finding == ALLOC_LARGES ? "; rent such buffers (ArrayPool) or work in pieces.\n" : ".\n");
 }
 
@@ -253,10 +226,27 @@ static void put_collections(const struct alloc_analysis *a, struct buf *out)
 		   (double)a->base.collections.longest_ns / 1e6);
 }
 
+/* A value of the application's own that is compared as an object needs another remedy than one that is passed as one. */
+static void put_boxed_remedy(const struct alloc_analysis *a, struct buf *out)
+{
+	const struct alloc_sum *s = alloc_numbers_boxed(a);
+	const char *type = type_name(a, s->type);
+	buf_puts(out, "Remedy: ");
+	put_alloc_name(out, type);
+	if (alloc_numbers_value_type(type))
+		buf_puts(out, " is a value that becomes an object (boxing) where it is passed as object or as an interface: use a generic method or "
+			      "collection, or a typed overload.\n");
+	else
+		buf_puts(out, " is a value that becomes an object (boxing) where it is compared: give it IEquatable<T> and GetHashCode, or make it a "
+			      "record struct.\n");
+}
+
 static void put_remedy(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
 {
 	const char *type = type_name(a, d->type), *remedy = type ? alloc_remedy(type) : NULL;
-	if (remedy && d->finding != ALLOC_LARGES)
+	if (findings_find(&d->findings, "BoxedValues"))
+		put_boxed_remedy(a, out);
+	else if (remedy && d->finding != ALLOC_LARGES)
 		buf_printf(out, "Remedy: %s.\n", remedy);
 }
 
@@ -284,7 +274,7 @@ void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis
 	choose_alloc_finding(a, out);
 	put_alloc_headline(a, out, &line);
 	buf_printf(&text, "%s\n", buf_str(&line));
-	if (out->finding == ALLOC_SITE || (out->finding == ALLOC_LARGES && out->method != CPU_NO_METHOD))
+	if (out->finding == ALLOC_SITE || ((out->finding == ALLOC_LARGES || out->finding == ALLOC_BOXED) && out->method != CPU_NO_METHOD))
 		put_types_of_method(a, out->method, &text);
 	if (out->finding == ALLOC_TYPE)
 		put_methods_of_type(a, out->type, &text);
@@ -305,5 +295,6 @@ void alloc_diagnosis_fini(struct alloc_diagnosis *d)
 {
 	free(d->headline);
 	free(d->text);
+	findings_fini(&d->findings);
 	*d = (struct alloc_diagnosis){0};
 }

@@ -3,7 +3,7 @@
 #ifndef DRDOTNET_ALLOC_DIAGNOSIS_H
 #define DRDOTNET_ALLOC_DIAGNOSIS_H
 
-#include "agent/profilers/allocs/alloc_analysis.h"
+#include "agent/profilers/allocs/alloc_numbers.h"
 
 enum alloc_finding {
 	ALLOC_IDLE,   /* hardly anything is allocated */
@@ -11,6 +11,8 @@ enum alloc_finding {
 	ALLOC_TYPE,   /* one type, on behalf of many */
 	ALLOC_LARGES, /* objects of the large object heap */
 	ALLOC_SPREAD,
+	ALLOC_BOXED,    /* values as objects */
+	ALLOC_PRESSURE, /* by many, and the collections of it take time */
 };
 
 struct alloc_diagnosis {
@@ -18,6 +20,8 @@ struct alloc_diagnosis {
 	uint32_t method; /* to look at first; CPU_NO_METHOD */
 	uint32_t type;   /* the same; UINT32_MAX: none */
 	char *headline, *text;
+	struct alloc_numbers numbers;
+	struct findings findings; /* of them; the first one is the headline's. Borrows from numbers: the struct stays where it is */
 };
 
 void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis *out);

@@ -65,7 +65,8 @@ int alloc_report_write(const struct alloc_capture *c, const struct session_spec 
 	const struct alloc_source source = {
 		.analysis = &analysis,
 		.diagnosis = &diagnosis,
-		.head = {.facts = &c->stacks.facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+		.head = {.facts = &c->stacks.facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
+			 .findings = &diagnosis.findings},
 	};
 	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
 	alloc_diagnosis_fini(&diagnosis);

@@ -27,6 +27,8 @@ static int alloc_session_start(struct attached_session *s, struct err *e)
 	struct alloc_own *o = alloc_session_own(s);
 	allocs_channel_init(&o->channel, s->attach.channel);
 	o->has_channel = true;
+	o->capture.gc = s->attach.gc;
+	gc_settings_read(&o->capture.gc, s->proc_fd, s->q->target->entrypoint);
 	if (allocs_channel_start(&o->channel, 0, clock_mono_ms() + START_DEADLINE_MS, e) < 0)
 		return -1;
 	s->started_ns = clock_mono_ns(); /* rates are of the time since */

@@ -3,6 +3,7 @@
 Report.show(r => {
 	const {make, count, bytes, percent, share} = Report;
 	const a = r.allocated, s = r.sampling, tick = s.event === 'AllocationTick', seconds = r.time.durationSeconds || 1;
+	const samples = n => count(n) + (n === 1 ? ' sample' : ' samples');
 	const rate = n => bytes(Math.round(n)) + '/s';
 	const error = row => row.bytes ? 50 * (row.bytesHigh - row.bytesLow) / row.bytes : 0;
 	const estimate = [
@@ -20,7 +21,7 @@ Report.show(r => {
 			{key: 'Large objects', value: share(a.largeBytes, a.bytes), small: 'of all bytes', note: rate(a.largeBytes / seconds)},
 			{key: 'Stopped to collect', value: share(r.collections.totalNanoseconds / 1e9, seconds), small: 'of the time',
 				note: `${count(r.collections.count)} collection${r.collections.count === 1 ? '' : 's'}`},
-			{key: 'Application paused', value: Report.pause(r), note: 'by the profiler'},
+			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; longest wait of a thread: ${Report.wait(r)}`},
 		]},
 		{
 			kind: 'flame', unit: 'bytes', period: 1, of: 'bytes', share: 'Share', widest: 'Flame graph: the widest frames allocate the most',
@@ -37,9 +38,9 @@ Report.show(r => {
 					['Samples', `${count(s.samples)} (${s.event})`],
 					s.sampledPercent < 100 && ['Sampled', `${s.sampledPercent.toFixed(0)}% of the time, so that it costs little; what was sampled stands for all`],
 					['Dropped', count(s.dropped)],
-					['Cut stacks', count(s.cutStacks) + ' samples'],
-					['Without a stack', count(s.withoutStack) + ' samples'],
-					['Stacks that may lack callers', count(s.incompleteStacks) + ' samples'],
+					['Cut stacks', samples(s.cutStacks)],
+					['Without a stack', samples(s.withoutStack)],
+					['Stacks that may lack callers', samples(s.incompleteStacks)],
 					Report.tailCallRow,
 					['Compiled frames without a name', `${count(s.managedFramesUnnamed)} of ${count(s.managedFramesNamed + s.managedFramesUnnamed)}`],
 					s.besideAnotherProfiler && ['Another profiler', 'may hold the process\u2019s main slot; attached for notifications only, which is all that this report needs'],

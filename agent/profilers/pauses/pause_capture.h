@@ -5,6 +5,7 @@
 
 #include "agent/stacks/capture.h"
 #include "agent/report/session_facts.h"
+#include "agent/target/gc_settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -95,10 +96,15 @@ struct pause_capture {
 	uint64_t taken_stacks, incomplete_stacks; /* taken of threads; of them such as may lack callers */
 	int64_t resuming_ns;  /* in all: after the threads were let go, until the one that made the pause had run again; in no pause's length */
 	uint64_t abandoned;   /* suspensions that the runtime gave up */
-	bool server_gc;       /* it has threads of the Server GC */
+	struct gc_settings gc; /* how the collector was set up */
 	bool causes_known;    /* the runtime told what made it collect */
 	/* the container's account of CPU; -1: not known */
 	int64_t throttled_periods, periods, throttled_ns;
+	int64_t cpu_limit_millicores; /* 0: none */
+	int64_t node_cpus, process_cpu_ns;
+	/* and of memory: of the container, when the session ended; -1: not known, limit 0: none */
+	int64_t memory_bytes, memory_limit_bytes;
+	int64_t process_bytes; /* resident memory of the process; -1: not known */
 };
 
 void pause_capture_fini(struct pause_capture *c);

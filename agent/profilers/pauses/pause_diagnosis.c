@@ -1,5 +1,7 @@
 #include "agent/profilers/pauses/pause_diagnosis.h"
 
+#include "agent/profilers/pauses/pause_advice.h"
+#include "agent/profilers/pauses/pause_rules.h"
 #include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "agent/report/report.h"
@@ -15,11 +17,11 @@
 #define LEAST_NAME_CHARS 14   /* a shorter piece of a name tells nothing */
 #define TEXT_NAME_CHARS 110
 #define GROUPS_SAID 3
-#define THROTTLED_PERCENT 5.0 /* of the quota's periods */
 
 const char *pause_finding_name(enum pause_finding f)
 {
-	static const char *const names[] = {"none", "few", "induced", "suspension", "generation2", "allocation", "other"};
+	static const char *const names[] = {"none", "few", "induced", "suspension", "generation2", "allocation", "other",
+					    "limit", "large", "throttled", "starved", "heaps", "background"};
 	return names[f];
 }
 
@@ -45,33 +47,25 @@ static const struct pause *slowest(const struct pause_analysis *a)
 	return a->slowest_count ? &a->capture->pauses[a->slowest[0]] : NULL;
 }
 
-static bool mostly(int64_t part_ns, int64_t whole_ns, double percent)
+/* What the headline is about: the rule that leads. */
+static enum pause_finding finding_of(const struct pause_analysis *a, const struct findings *f)
 {
-	return whole_ns > 0 && 100.0 * (double)part_ns >= percent * (double)whole_ns;
-}
-
-/* What most of the paused time went to; and what the longest pause was, where that one stands out. */
-static enum pause_finding finding_of(const struct pause_analysis *a)
-{
-	int64_t all = a->length.total_ns, collections = 0;
+	static const struct {
+		const char *id;
+		enum pause_finding finding;
+	} leads[] = {
+		{"InducedCollections", PAUSES_INDUCED},	     {"SlowSuspension", PAUSES_SUSPENSION}, {"GCAtHeapLimit", PAUSES_LIMIT},
+		{"LargeObjectCollections", PAUSES_LARGE},    {"BlockingGen2", PAUSES_GENERATION2},  {"AllocationPressure", PAUSES_ALLOCATION},
+		{"CpuThrottled", PAUSES_THROTTLED},	     {"NodeIsFull", PAUSES_STARVED},	    {"ServerGCInSmallContainer", PAUSES_HEAPS},
+		{"NoMemoryLimit", PAUSES_GENERATION2},	     {"BackgroundCollections", PAUSES_BACKGROUND},
+	};
+	const struct finding *lead = findings_lead(f);
 	if (!a->capture->pause_count)
 		return PAUSES_NONE;
-	if (a->share_percent < FEW_PERCENT && a->length.max_ns < FEW_LONGEST_NS)
-		return PAUSES_FEW;
-	const struct pause *longest = slowest(a);
-	const struct pause_kind *k = &a->capture->kinds[longest->kind];
-	bool stands_out = mostly(a->length.max_ns, all, 50);
-	if (mostly(a->suspending.total_ns, all, 40) || (stands_out && mostly(longest->suspend_ns, a->length.max_ns, 60)))
-		return PAUSES_SUSPENSION;
-	if (mostly(a->induced.total_ns, all, 30) || (stands_out && k->induced))
-		return PAUSES_INDUCED;
-	for (size_t i = 0; i < 3; i++)
-		collections += a->by_generation[i][0].total_ns + a->by_generation[i][1].total_ns;
-	if (!mostly(collections, all, 50))
-		return PAUSES_OTHER;
-	if (mostly(a->by_generation[2][0].total_ns, all, 30) || (stands_out && k->generation == 2))
-		return PAUSES_GENERATION2;
-	return PAUSES_ALLOCATION;
+	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
+		if (strcmp(leads[i].id, lead->id) == 0)
+			return leads[i].finding;
+	return lead || a->share_percent >= FEW_PERCENT || a->length.max_ns >= FEW_LONGEST_NS ? PAUSES_OTHER : PAUSES_FEW;
 }
 
 /* names --------------------------------------------------------------------------------------------------------------------- */
@@ -137,9 +131,19 @@ static void put_by(struct buf *line, const char *before, const char *method)
 	put_pause_name(line, method, pause_line_room(line));
 }
 
-static void put_what(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *line)
+/* What the rule says, as far as there is room. */
+static void put_lead(const struct pause_diagnosis *d, struct buf *line)
 {
-	const struct pause_sum *other = a->reason_count ? &a->by_reason[0] : NULL;
+	const struct finding *lead = findings_lead(&d->findings);
+	const char *says = lead ? lead->message : d->finding == PAUSES_OTHER ? "for several reasons" : NULL;
+	if (!says || phrase_chars(says) + 2 > pause_line_room(line))
+		return;
+	buf_puts(line, ": ");
+	buf_puts(line, says);
+}
+
+static void put_what(const struct pause_diagnosis *d, struct buf *line)
+{
 	switch (d->finding) {
 	case PAUSES_INDUCED:
 		if (d->method)
@@ -151,17 +155,11 @@ static void put_what(const struct pause_analysis *a, const struct pause_diagnosi
 		put_pause_phrase_if_room(line, ": threads that do not stop");
 		put_by(line, ": ", d->method);
 		break;
-	case PAUSES_GENERATION2:
-		put_pause_phrase_if_room(line, ": gen 2 collections that block");
-		break;
-	case PAUSES_ALLOCATION:
-		put_pause_phrase_if_room(line, ": collections, by allocation");
-		break;
-	case PAUSES_OTHER:
-		if (other && other->index != PAUSE_OTHER)
-			buf_printf(line, ": %s", pause_reason_title(other->index));
+	case PAUSES_FEW:
+		put_pause_phrase_if_room(line, ": not noticeable");
 		break;
 	default:
+		put_lead(d, line);
 		break;
 	}
 }
@@ -176,9 +174,7 @@ static void put_pause_headline(const struct pause_analysis *a, const struct paus
 	phrase_percent(line, a->share_percent);
 	buf_puts(line, " of the time paused, longest ");
 	pause_phrase_ns(line, a->length.max_ns);
-	if (d->finding == PAUSES_FEW)
-		put_pause_phrase_if_room(line, ": not noticeable");
-	put_what(a, d, line);
+	put_what(d, line);
 }
 
 /* the text -------------------------------------------------------------------------------------------------------------------- */
@@ -269,7 +265,8 @@ static void put_pause_inducers(const struct pause_analysis *a, struct buf *out)
 	int said = 0;
 	if (!a->induced.count)
 		return;
-	buf_printf(out, "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
+	buf_printf(out, a->induced.count == 1 ? "\n%" PRIu32 " of the pauses is for a collection that was asked for ("
+					      : "\n%" PRIu32 " of the pauses are for collections that were asked for (", a->induced.count);
 	phrase_percent(out, pause_analysis_percent(a, a->induced.total_ns));
 	buf_puts(out, " of the paused time)");
 	for (size_t i = 0; i < a->inducer_count && said < GROUPS_SAID; i++) {
@@ -326,67 +323,8 @@ static void put_late_threads(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, ".");
 }
 
-static double throttled_percent(const struct pause_capture *c)
-{
-	return c->periods > 0 && c->throttled_periods >= 0 ? 100.0 * (double)c->throttled_periods / (double)c->periods : 0;
-}
-
-static void put_throttled(const struct pause_analysis *a, struct buf *out)
-{
-	if (throttled_percent(a->capture) < THROTTLED_PERCENT)
-		return;
-	buf_puts(out, "\nThe container had used up its CPU quota in ");
-	phrase_percent(out, throttled_percent(a->capture));
-	buf_puts(out, " of the periods: a thread without CPU cannot stop, and a collection without CPU takes longer. Raise the CPU limit.");
-}
-
-/* Whether that cause makes a good part of the paused time. */
-static bool caused(const struct pause_analysis *a, enum pause_cause cause)
-{
-	for (size_t i = 0; i < a->cause_count; i++)
-		if (a->by_cause[i].index == (uint32_t)cause)
-			return mostly(a->by_cause[i].total_ns, a->length.total_ns, 20);
-	return false;
-}
-
-static const char *generation2_remedy(const struct pause_analysis *a)
-{
-	if (caused(a, CAUSE_LOW_MEMORY) || caused(a, CAUSE_CONTAINER_LIMIT))
-		return "The heap is near the memory limit: raise the limit, or find what fills the heap (profiler GCSurvivors, MemoryLeak).";
-	if (caused(a, CAUSE_ALLOCATION_LARGE) || caused(a, CAUSE_OUT_OF_SPACE_LARGE))
-		return "Large objects (85,000 bytes and more) cause them: rent arrays (ArrayPool), or find who allocates them (profiler "
-		       "Allocations).";
-	if (a->capture->collections[2][1].count)
-		return "Find what fills generation 2 (profiler GCSurvivors): collections in the background could not keep up.";
-	return "Find what fills generation 2 (profiler GCSurvivors). No collection ran in the background: see that concurrent collection is on "
-	       "(System.GC.Concurrent).";
-}
-
-static const char *remedy(const struct pause_analysis *a, enum pause_finding f)
-{
-	switch (f) {
-	case PAUSES_INDUCED:
-		return "Remove the calls of GC.Collect: the runtime knows better when it is worth it. Where one must stay: "
-		       "GC.Collect(2, GCCollectionMode.Optimized, blocking: false).";
-	case PAUSES_SUSPENSION:
-		return "A thread stops late when it sits in code that the runtime cannot interrupt (a native call marked SuppressGCTransition, one "
-		       "long copy), waits for a page of memory, or gets no CPU.";
-	case PAUSES_GENERATION2:
-		return generation2_remedy(a);
-	case PAUSES_ALLOCATION:
-		return a->capture->server_gc
-			       ? "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size). Server GC "
-				 "is in use already."
-			       : "Allocate less (the Allocations profiler shows where), or give the young generation more room (DOTNET_GCgen0size), or take "
-				 "Server GC.";
-	default:
-		return NULL;
-	}
-}
-
 static void put_pause_text(const struct pause_analysis *a, const struct pause_diagnosis *d, struct buf *out)
 {
-	const char *advice = remedy(a, d->finding);
 	buf_puts(out, d->headline);
 	if (d->finding == PAUSES_NONE) {
 		buf_puts(out, "\nNo garbage collection, and no other suspension: if requests are slow, the runtime's pauses are not why.");
@@ -399,20 +337,23 @@ static void put_pause_text(const struct pause_analysis *a, const struct pause_di
 		put_pause_inducers(a, out);
 		put_sampled_share(a, out);
 		put_late_threads(a, out);
-		put_throttled(a, out);
+		pause_advice_put_starved(a, out);
 	}
-	if (advice)
-		buf_printf(out, "\n%s", advice);
+	pause_advice_put(a, d->finding, out);
 	if (d->finding == PAUSES_FEW)
 		buf_puts(out, "\nIf requests are slow, the runtime's pauses are not why.");
 	if (a->capture->dropped)
-		buf_printf(out, "\n%" PRIu64 " pauses or stacks were not kept: there were too many.", a->capture->dropped);
+		buf_printf(out, a->capture->dropped == 1 ? "\n%" PRIu64 " pause or stack was not kept: there were too many."
+							 : "\n%" PRIu64 " pauses or stacks were not kept: there were too many.", a->capture->dropped);
 }
 
 void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out)
 {
 	struct buf line, text;
-	*out = (struct pause_diagnosis){.finding = finding_of(a)};
+	*out = (struct pause_diagnosis){0};
+	pause_numbers_of(a, &out->numbers);
+	rules_run(pause_rules, pause_rule_count, &pause_numbers_fields, &out->numbers, &out->findings);
+	out->finding = finding_of(a, &out->findings);
 	out->method = main_method(a, out->finding);
 	buf_init(&line, 1024);
 	put_pause_headline(a, out, &line);
@@ -429,5 +370,6 @@ void pause_diagnosis_fini(struct pause_diagnosis *d)
 	free(d->method);
 	free(d->headline);
 	free(d->text);
+	findings_fini(&d->findings);
 	*d = (struct pause_diagnosis){0};
 }

@@ -2,7 +2,7 @@
 #ifndef DRDOTNET_PAUSE_DIAGNOSIS_H
 #define DRDOTNET_PAUSE_DIAGNOSIS_H
 
-#include "agent/profilers/pauses/pause_analysis.h"
+#include "agent/profilers/pauses/pause_numbers.h"
 
 enum pause_finding {
 	PAUSES_NONE,
@@ -12,6 +12,12 @@ enum pause_finding {
 	PAUSES_GENERATION2,
 	PAUSES_ALLOCATION,  /* the young generations */
 	PAUSES_OTHER,       /* no collections */
+	PAUSES_LIMIT,       /* collections of a heap at its limit */
+	PAUSES_LARGE,       /* collections for large objects */
+	PAUSES_THROTTLED,   /* the CPU quota is used up */
+	PAUSES_STARVED,     /* the node has no free CPU */
+	PAUSES_HEAPS,       /* Server GC has more heaps than CPUs */
+	PAUSES_BACKGROUND,  /* the phases of collections in the background that stop the application */
 };
 const char *pause_finding_name(enum pause_finding f); /* for report.json */
 
@@ -20,6 +26,8 @@ struct pause_diagnosis {
 	char *method;   /* to look at first; NULL: none */
 	char *headline; /* <= HEADLINE_MAX_CHARS characters */
 	char *text;     /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
+	struct pause_numbers numbers;
+	struct findings findings; /* of them; the first one is the headline's. Borrows from numbers: the struct stays where it is */
 };
 
 void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out);

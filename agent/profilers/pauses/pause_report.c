@@ -34,7 +34,8 @@ int pause_report_write(const struct pause_capture *c, const struct session_spec 
 	const struct pause_source source = {
 		.analysis = &analysis,
 		.diagnosis = &diagnosis,
-		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
+			 .findings = &diagnosis.findings},
 	};
 	int rc = report_write(writers, sizeof writers / sizeof *writers, &source, &source.head, dirfd, out, e);
 	pause_diagnosis_fini(&diagnosis);

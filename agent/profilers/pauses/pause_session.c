@@ -2,12 +2,16 @@
 
 #include "agent/stacks/cpu_account.h"
 #include "agent/profilers/pauses/pause_collect.h"
-#include "agent/host/proc.h"
+#include "agent/host/cgroup.h"
 #include "agent/profilers/pauses/pause_report.h"
 #include "agent/profilers/pauses/thread_name.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
+#include "common/base/fsio.h"
 #include "common/base/log.h"
+
+#include <stdio.h>
+#include <unistd.h>
 
 #define LAST_TURNS 8 /* of input: more than a socket holds */
 
@@ -34,6 +38,7 @@ static void name_thread(void *ctx, uint32_t tid, char *out, size_t size)
 static int pause_session_start(struct attached_session *s, struct err *e)
 {
 	struct pause_own *o = pause_session_own(s);
+	o->capture.memory_bytes = o->capture.memory_limit_bytes = o->capture.process_bytes = -1;
 	struct pause_collect_options options = {
 		.capture = &o->capture,
 		.started_ns = s->started_ns,
@@ -44,7 +49,8 @@ static int pause_session_start(struct attached_session *s, struct err *e)
 	o->collect = pause_collect_new(&options);
 	cpu_account_init(&o->account, s->q->target);
 	cpu_account_begin(&o->account);
-	o->capture.server_gc = s->proc_fd >= 0 && proc_has_thread(s->proc_fd, ".NET Server GC") > 0;
+	o->capture.gc = s->attach.gc;
+	gc_settings_read(&o->capture.gc, s->proc_fd, s->q->target->entrypoint);
 	profiler_channel_on_frames(s->attach.channel, pause_frames_add, &o->frames);
 	if (pause_frames_ask(&o->frames, s->attach.channel, CHANNEL_STOPS_BEGIN, attached_session_answer_until_ms(s), e) < 0)
 		return -1;
@@ -71,6 +77,30 @@ static void say_brief(struct pause_own *o)
 	o->brief = brief;
 }
 
+static int64_t resident_bytes(int proc_fd)
+{
+	char text[128];
+	long long pages;
+	if (proc_fd < 0 || fsio_read_small(proc_fd, "statm", text, sizeof text) <= 0 || sscanf(text, "%*d %lld", &pages) != 1)
+		return -1;
+	return pages > 0 ? pages * sysconf(_SC_PAGESIZE) : -1;
+}
+
+/* The last figures that can be read count: a process that ended has none. */
+static void update_memory(struct attached_session *s)
+{
+	struct pause_capture *c = &pause_session_own(s)->capture;
+	int64_t resident = resident_bytes(s->proc_fd);
+	c->process_bytes = resident > 0 ? resident : c->process_bytes;
+	struct cgroup_owner group = target_cgroup(s->q->target);
+	struct cgroup_memory now;
+	cgroup_read_memory("/proc", &group, &now);
+	if (now.usage_bytes < 0 || (c->memory_limit_bytes > 0 && now.limit_bytes <= 0)) /* a deleted pod's group has no limit any more */
+		return;
+	c->memory_bytes = now.usage_bytes;
+	c->memory_limit_bytes = now.limit_bytes;
+}
+
 static void pause_session_tick(struct attached_session *s, bool last)
 {
 	struct pause_own *o = pause_session_own(s);
@@ -79,6 +109,7 @@ static void pause_session_tick(struct attached_session *s, bool last)
 	if (last)
 		pause_collect_finish(o->collect, &o->frames);
 	cpu_account_update(&o->account);
+	update_memory(s);
 	note_pause_count(s);
 }
 
@@ -109,6 +140,9 @@ static void pause_session_take(struct attached_session *s)
 	struct pause_own *o = pause_session_own(s);
 	struct cpu_capture c = {0};
 	cpu_account_report(&o->account, &c);
+	o->capture.cpu_limit_millicores = c.cpu_limit_millicores;
+	o->capture.node_cpus = c.node_cpus;
+	o->capture.process_cpu_ns = c.process_cpu_ns;
 	o->capture.throttled_periods = c.throttled_periods;
 	o->capture.periods = c.total_periods;
 	o->capture.throttled_ns = c.throttled_ns;

@@ -38,7 +38,7 @@ Report.show(r => {
 		titled('Reasons', 'The runtime stopped its threads for', 'reasons', r.reasons),
 		r.causes.length > 0 && generations,
 		details.lookedAt < details.collections && {kind: 'text', texts: [`Of ${count(details.collections)} pauses for collections ${count(details.lookedAt)} ` +
-			'were looked at for what made the runtime collect, and for who asked: the figures of those below are estimates for all.']},
+			(details.lookedAt === 1 ? 'was' : 'were') + ' looked at for what made the runtime collect, and for who asked: the figures of those below are estimates for all.']},
 		details.causesKnown && r.causes.length > 0 && titled('What made the runtime collect', 'Cause', 'causes', r.causes),
 	] : [{kind: 'text', texts: ['The runtime made no pause in this session.']}];
 
@@ -63,7 +63,7 @@ Report.show(r => {
 			{key: 'Longest', value: duration(p.length.maxMicroseconds), warn: p.length.maxMicroseconds >= 1e5},
 			{key: '99% at most', value: duration(p.length.p99Microseconds)},
 			{key: 'Until all had stopped', value: duration(p.suspending.maxMicroseconds), note: 'at most', warn: p.suspending.maxMicroseconds >= 1e4},
-			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
+			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; longest wait of a thread: ${Report.wait(r)}`},
 		]},
 		timeline,
 		{kind: 'tabs', tabs: [

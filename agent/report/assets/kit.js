@@ -310,14 +310,20 @@ const Report = (() => {
 
 	/* rows of "About" that all profilers have ------------------------------------------------------------------ */
 
+	/* A pause is of all threads of the application, a wait of one. */
 	function pause(r) {
 		const us = r.cost.maxPauseMicroseconds;
-		return us > 0 ? milliseconds(us) : r.cost.applicationHeld === 'notMeasured' ? 'not measured' : 'never';
+		return us > 0 ? milliseconds(us) : 'never';
+	}
+	function wait(r) {
+		const us = r.cost.maxWaitMicroseconds;
+		return us === null ? 'not measured' : us > 0 ? milliseconds(us) : 'none';
 	}
 	function costRows(r) {
 		const c = r.cost, n = c.blockingCollections;
 		return [
 			['Application paused by the profiler', pause(r)],
+			['Longest wait of a thread for the profiler', wait(r)],
 			['Garbage collection', n > 0 ? `${n} blocking garbage collection${n === 1 ? '' : 's'} while attached, ${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
 			['Cost in the process', c.addedCPUMilliseconds + ' ms of CPU'],
 			['Cost in the agent', c.agentCPUMilliseconds + ' ms of CPU'],
@@ -405,5 +411,5 @@ const Report = (() => {
 	}
 
 	return {make, svg, button, bytes, count, percent, share, change, milliseconds, duration, roundDuration, generation, bar, spark, kinds, draw,
-		openTab, pause, costRows, tailCallRow, state, breakable, searchField, unpack, linkMethods, show};
+		openTab, pause, wait, costRows, tailCallRow, state, breakable, searchField, unpack, linkMethods, show};
 })();

@@ -23,7 +23,7 @@ ODD = {
     "a reason that is none": dict(reason="no reason at all", message="\x1b[2J\u202e\r\n" + "x" * 900),
     "a long reason": dict(reason="X" * 64, message="\U0001f525" * 250),
     "numbers": dict(pid=MOST, queuePosition=MOST, cost={key: MOST for key in (
-        "maxPauseMicroseconds", "addedCPUMilliseconds", "agentCPUMilliseconds", "droppedSamples", "samples", "blockingCollections",
+        "maxPauseMicroseconds", "maxWaitMicroseconds", "addedCPUMilliseconds", "agentCPUMilliseconds", "droppedSamples", "samples", "blockingCollections",
         "blockingCollectionMicroseconds")}),
     "times": dict(startTime=MOST, completionTime=1, firstSampleTime=2**53),
     "names": dict(container="../../x\n<script>", containerID="x" * 128, runtimeVersion="\u202e" * 40),

@@ -14,8 +14,8 @@ from tests.system.controller.fakehub import FakeHub, Sessions, await_sessions, c
 from tests.lib import install, kube, proc
 
 REPORT = {"name": "summary.md", "mediaType": "text/markdown", "sizeBytes": 12, "sha256": hashlib.sha256(b"hello").hexdigest(), "delivered": True}
-COST = dict(maxPauseMicroseconds=0, addedCPUMilliseconds=4, agentCPUMilliseconds=30, droppedSamples=0, samples=2970, blockingCollections=2,
-            blockingCollectionMicroseconds=31500)
+COST = dict(maxPauseMicroseconds=0, maxWaitMicroseconds=310, addedCPUMilliseconds=4, agentCPUMilliseconds=30, droppedSamples=0, samples=2970,
+            blockingCollections=2, blockingCollectionMicroseconds=31500)
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/%s/leases/drdotnet-controller" % install.SYSTEM
 
 

@@ -24,7 +24,7 @@ class Profilers(PastCase):
             self.assertEqual(page.value("document.getElementById('f-spec.pauseBudgetMilliseconds').value"), budget)
             looks_once = profilers[0] == "GCSurvivors"
             self.assertEqual(page.value("!document.getElementById('f-spec.durationSeconds')"), looks_once, complaint)
-            self.assertIn("Stops the application: ", page.value(TEXT % "'#about'"))
+            self.assertIn("Pauses the application: ", page.value(TEXT % "'#about'"))
         page.value("document.querySelector('[name=symptom][value=\"memory is high\"]').click()")
         page.value("window.sent = null; { const real = fetch; window.fetch = (url, how) => how?.method === 'POST' ? (sent = JSON.parse(how.body), "
                    "Promise.resolve(new Response('{}', {status: 422}))) : real(url, how); }")

@@ -319,7 +319,7 @@ static void do_detach(struct driver *d)
 	else
 		answer(json_pack("{sb sf sI sI sI sI sI sI sI sI sI}", "ok", 1, "ms", (double)(clock_mono_ns() - begin) / 1e6, "cpu_ns",
 				 (json_int_t)s.cpu_ns, "dropped", (json_int_t)s.dropped_samples, "resolved", (json_int_t)s.resolved,
-				 "unresolved", (json_int_t)s.unresolved, "max_pause_ns", (json_int_t)s.max_pause_ns, "memory_bytes",
+				 "unresolved", (json_int_t)s.unresolved, "max_wait_ns", (json_int_t)s.max_wait_ns, "memory_bytes",
 				 (json_int_t)s.memory_bytes, "pauses", (json_int_t)s.pauses, "paused_ns", (json_int_t)s.paused_ns,
 				 "left", (json_int_t)s.left));
 	close_channel(d);
@@ -340,7 +340,7 @@ static void do_pause(struct driver *d)
 		fail(&e);
 	else
 		answer(json_pack("{sb sI sI sI sI}", "ok", 1, "kind", (json_int_t)p.kind, "duration_ns", (json_int_t)p.duration_ns, "budget_ns",
-				 (json_int_t)p.budget_ns, "max_pause_ns", (json_int_t)s.max_pause_ns));
+				 (json_int_t)p.budget_ns, "max_wait_ns", (json_int_t)s.max_wait_ns));
 	close_channel(d);
 }
 

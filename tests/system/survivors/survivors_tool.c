@@ -167,7 +167,7 @@ static int write_report(const struct heap_snapshot *s, int dirfd)
 	const struct session_spec spec = {.profiler = PROFILER_GC_SURVIVORS};
 	const struct report_context context = {"heap", "shop", "uid", "checkout-1", "app", "node-1", NULL};
 	struct session_facts facts = {.pid = 7, .started_wall_ms = 1795251032000, .duration_ns = 900000000};
-	facts.cost = (struct session_cost){.max_pause_us = 12345, .added_cpu_ms = 40, .agent_cpu_ms = 200};
+	facts.cost = (struct session_cost){.max_pause_us = 12345, .max_wait_us = 678, .added_cpu_ms = 40, .agent_cpu_ms = 200};
 	facts.target.entrypoint = (char *)"Checkout";
 	facts.target.runtime_version = (char *)"10.0.0";
 	facts.target.arch = (char *)"x64";

@@ -166,7 +166,7 @@ Test(diag_codec, gives_refusals_their_reason)
 		{0x80131515u, ERR_INVALID, "DiagnosticsDisabled", "switched off"},
 		{0x80131385u, ERR_INVALID, "RuntimeTooOld", "does not know"},
 		{0x8013135Bu, ERR_INVALID, "ProcessSuspended", "waits at its start"}, /* measured on 10.0.12 */
-		{0x80131379u, ERR_RETRY, "AttachFailed", "in the background"},
+		{0x80131379u, ERR_RETRY, "AttachFailed", "start the session again, and where it fails each time raise the CPU limit"},
 		{0x8007000Bu, ERR_RETRY, "AttachFailed", "no more threads"}, /* EAGAIN: of the library's thread */
 		{0x80070018u, ERR_RETRY, "AttachFailed", "no more descriptors"}, /* EMFILE: of its socket or its event */
 		{0x80004005u, ERR_INTERNAL, "AttachFailed", "refused (0x80004005)"},

@@ -13,7 +13,8 @@
 #define JOB_BODY \
 	"\"jobID\":\"job-1\",\"phase\":\"Delivering\",\"reason\":\"Delivering\",\"message\":\"waits\",\"queuePosition\":2,\"container\":\"app\"," \
 	"\"containerID\":\"abc\",\"pid\":7,\"runtimeVersion\":\"10.0.1\",\"headline\":\"84% \xE2\x82\xAC\",\"diagnosis\":\"a\\nb\"," \
-	"\"firstSampleTime\":3,\"startTime\":2,\"completionTime\":9,\"cost\":{\"maxPauseMicroseconds\":1,\"addedCPUMilliseconds\":2," \
+	"\"firstSampleTime\":3,\"startTime\":2,\"completionTime\":9,\"cost\":{\"maxPauseMicroseconds\":1,\"maxWaitMicroseconds\":8," \
+	"\"addedCPUMilliseconds\":2," \
 	"\"agentCPUMilliseconds\":3,\"droppedSamples\":4,\"samples\":5,\"blockingCollections\":6,\"blockingCollectionMicroseconds\":7}," \
 	"\"reports\":[" REPORT "],\"session\":{\"namespace\":\"shop\",\"name\":\"s\"}"
 #define OBSERVE "{\"type\":\"observe\",\"epoch\":1,\"validSeconds\":9,\"items\":[{"
@@ -104,7 +105,7 @@ Test(link_msg, fields_stand_where_they_belong)
 	cr_expect_eq(j->first_sample_wall_ms, 3);
 	cr_expect_eq(j->started_wall_ms, 2);
 	cr_expect_eq(j->completed_wall_ms, 9);
-	cr_expect_eq(j->cost.max_pause_us, 1);
+	cr_expect(j->cost.max_pause_us == 1 && j->cost.max_wait_us == 8);
 	cr_expect_eq(j->cost.dropped_samples, 4);
 	cr_expect(j->cost.blocking_collections == 6 && j->cost.blocking_collections_us == 7);
 	cr_assert_eq(j->report_count, 1);

@@ -258,7 +258,7 @@ Test(channel, counts_must_match_what_follows)
 Test(channel, the_rest_comes_back)
 {
 	struct channel_sampling sampling = {99, 4, 1000, 5, 6, 7, 1, 8}, sampling_out;
-	struct channel_account account = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, CHANNEL_LEFT_MAPPED, 12, 13}, account_out;
+	struct channel_account account = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, CHANNEL_LEFT_MAPPED, 12, 13, 14}, account_out;
 	struct channel_pause pause = {CHANNEL_PAUSE_SIGNAL, 1, 2, UINT64_MAX}, pause_out;
 	struct channel_error error = {CHANNEL_DETACH, 0x80131370, TEXT("no")}, error_out;
 	struct wire_writer w;
@@ -277,14 +277,17 @@ Test(channel, the_rest_comes_back)
 	f = finish(&w);
 	cr_assert(channel_get_account(&f, &account_out));
 	cr_expect(account_out.max_pause_ns == 7 && account_out.memory_bytes == 8 && account_out.pauses == 9 && account_out.paused_ns == 10);
-	cr_expect(account_out.collections == 12 && account_out.collections_ns == 13);
-	f.len -= 16; /* of an earlier library */
+	cr_expect(account_out.collections == 12 && account_out.collections_ns == 13 && account_out.max_wait_ns == 14);
+	f.len -= 8; /* of an earlier library */
+	cr_assert(channel_get_account(&f, &account_out));
+	cr_expect(account_out.collections_ns == 13 && account_out.max_wait_ns == 0);
+	f.len -= 16;
 	cr_assert(channel_get_account(&f, &account_out));
 	cr_expect(account_out.left == CHANNEL_LEFT_MAPPED && account_out.collections == 0 && account_out.collections_ns == 0);
 	f.len -= 20;
 	cr_assert(channel_get_account(&f, &account_out));
 	cr_expect(account_out.memory_bytes == 8 && account_out.pauses == 0 && account_out.paused_ns == 0 && account_out.left == 0);
-	f.len += 36;
+	f.len += 44;
 	cr_assert(channel_get_account(&f, &account_out));
 	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_PAUSE);
 	channel_put_pause(&w, &pause);

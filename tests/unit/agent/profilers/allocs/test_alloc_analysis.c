@@ -19,6 +19,7 @@ struct made_allocs {
 static void begin(struct made_allocs *x)
 {
 	*x = (struct made_allocs){.c.event = ALLOC_EVENT_SAMPLED};
+	gc_settings_init(&x->c.gc);
 	make_begin(&x->m);
 }
 
@@ -161,6 +162,14 @@ Test(alloc_analysis, what_the_headline_is_about)
 		  {"app:E:F", "long[]", ALLOC_SMALL, 180, 100},
 		  {"app:G:H", "byte[]", ALLOC_SMALL, 170, 100}},
 		 "allocated, by many; most, 27%, in A.B"},
+		{"numbers as objects",
+		 ALLOC_BOXED,
+		 {{"app:A:B", "long", ALLOC_SMALL, 300, 24}, {"app:C:D", "string", ALLOC_SMALL, 100, 100}},
+		 "of 4.1 MB/s are boxed values: A.B"},
+		{"keys that are compared as objects",
+		 ALLOC_BOXED,
+		 {{"app:A:B;lib:System.Collections.Generic.ObjectEqualityComparer<A.Key>:Equals", "A.Key", ALLOC_SMALL, 300, 24}},
+		 "A.Key is a value that becomes an object (boxing) where it is compared: give it IEquatable<T>"},
 		{"no method of the application", ALLOC_TYPE, {{"lib:System.A:B", "string", ALLOC_SMALL, 300, 100}}, "100% of"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -211,5 +220,17 @@ Test(alloc_analysis, one_sample_is_no_samples)
 	add(&x, "worker", "app:Shop.Cart:Total", "byte[]", ALLOC_SMALL, 1, 1000);
 	analyze(&x);
 	cr_expect(strstr(x.d.text, "Estimated from 1 sample of the runtime"), "%s", x.d.text);
+	end(&x);
+}
+
+Test(alloc_analysis, a_size_of_large_objects_that_was_set_is_said)
+{
+	static const char block[] = "DOTNET_GCLOHThreshold=30D40";
+	struct made_allocs x;
+	begin(&x);
+	gc_settings_environment(&x.c.gc, block, sizeof block);
+	add(&x, "a", "app:A:B", "byte[]", ALLOC_LARGE, 300, 1000000);
+	analyze(&x);
+	cr_expect(strstr(x.d.text, "(objects of 200,000 bytes (DOTNET_GCLOHThreshold in its environment) and more)"), "%s", x.d.text);
 	end(&x);
 }

@@ -265,13 +265,17 @@ Test(cpu_diagnosis, phrases)
 	}
 	static const struct {
 		bool unmeasured;
-		int64_t held_us;
+		int64_t pause_us, wait_us;
 		const char *expected;
-	} held[] = {{false, 0, "never"}, {false, 1234, "1.2 ms"}, {true, 0, "not measured"}, {true, 999, "999 us"}};
+	} held[] = {{false, 0, 0, "the application was never paused"},
+		    {false, 0, 17700, "the application was never paused; one of its threads waited for at most 17.7 ms"},
+		    {false, 1234, 999, "the application was paused for at most 1.2 ms; one of its threads waited for at most 999 us"},
+		    {true, 0, 0, "the application was never paused; how long its threads waited was not measured"},
+		    {true, 0, 999, "the application was never paused; one of its threads waited for at most 999 us"}};
 	for (size_t i = 0; i < sizeof held / sizeof held[0]; i++) {
 		AUTO_BUF struct buf b;
-		struct session_facts f = {.held_unmeasured = held[i].unmeasured, .cost = {.max_pause_us = held[i].held_us}};
-		buf_init(&b, 64);
+		struct session_facts f = {.held_unmeasured = held[i].unmeasured, .cost = {.max_pause_us = held[i].pause_us, .max_wait_us = held[i].wait_us}};
+		buf_init(&b, 160);
 		report_head_pause(&f, &b);
 		cr_expect_str_eq(buf_str(&b), held[i].expected);
 	}
