@@ -80,6 +80,12 @@ static void headline_grows(struct words *w)
 	put_forecast_if_room(w);
 }
 
+/* Between two walks nothing can be seen to have ended: a collection that grows once a minute looks like one that is full. */
+static bool two_walks(const struct words *w)
+{
+	return w->m->walk_count == 2;
+}
+
 static void headline_free(struct words *w)
 {
 	const struct leak_walk *first = &w->m->walks[0], *last = &w->m->walks[w->m->walk_count - 1];
@@ -91,7 +97,7 @@ static void headline_free(struct words *w)
 		buf_puts(&w->line, " pinned");
 		return;
 	}
-	buf_puts(&w->line, "No object leak: the heap keeps ");
+	buf_puts(&w->line, two_walks(w) ? "The heap keeps " : "No object leak: the heap keeps ");
 	size_text_bytes(&w->line, (uint64_t)w->d->free_bytes);
 	buf_puts(&w->line, " more free memory");
 }
@@ -134,10 +140,11 @@ static void headline_calm(struct words *w)
 		break;
 	case LEAK_FOUND_CHURN:
 		buf_puts(&w->line, leak_model_types_only(w->m) ? "Types only: what grew is young or comes and goes, nothing old grows"
+				   : two_walks(w)	       ? "Between two heap walks only what is short-lived grew"
 							       : "No leak: what grew is short-lived, in use only at that moment");
 		break;
 	case LEAK_FOUND_STEADY:
-		buf_puts(&w->line, "No leak: nothing grew");
+		buf_puts(&w->line, two_walks(w) ? "Nothing grew between two heap walks" : "No leak: nothing grew");
 		headline_period(w);
 		buf_puts(&w->line, ", the heap holds ");
 		size_text_bytes(&w->line, (uint64_t)(w->m->walks[w->m->walk_count - 1].bytes));

@@ -281,6 +281,10 @@ static void put_floor(struct words *w)
 	put_leak_period(w);
 	buf_puts(&w->line, ": measure for longer to rule it out.");
 	end_leak_line(w);
+	if (w->m->walk_count > 2 || w->d->finding == LEAK_FOUND_UNCERTAIN || w->d->finding == LEAK_FOUND_WARMING_UP)
+		return;
+	buf_puts(&w->line, "Two heap walks cannot rule out a leak: run it again with memoryLeak.walks: 3 or more.");
+	end_leak_line(w);
 }
 
 static void put_types_growth(struct words *w)
