@@ -45,7 +45,7 @@ static void put_forecast_if_room(struct words *w)
 	if (f->kind != LEAK_LIMIT_CONTAINER || f->seconds < 0)
 		return;
 	buf_puts(&b, "; limit in ");
-	leak_put_time(&b, f->seconds);
+	leak_put_forecast(&b, f->seconds);
 	headline_phrase_if_room(w, buf_str(&b));
 }
 
@@ -122,7 +122,7 @@ static void headline_calm(struct words *w)
 		break;
 	case LEAK_FOUND_UNCERTAIN:
 		buf_puts(&w->line, "May grow: ");
-		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 28);
+		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 34);
 		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " jumped to ");
 		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
 		headline_period(w);

@@ -25,8 +25,10 @@ struct leak_forecast {
 #define LEAK_FORESEEN 2000
 void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, double measured_seconds, struct leak_forecast *out);
 
-/* "3 h", "40 min", "5 days": rounded, as the pace is no exact figure. */
-void leak_put_time(struct buf *out, int64_t seconds);
+/* "3 h", "110 min", "5 days": rounded down, as the pace is no exact figure. */
+void leak_put_forecast(struct buf *out, int64_t seconds);
+/* "12.6 s", "2 min", "12 min 35 s": as it was measured. */
+void leak_put_measured(struct buf *out, double seconds);
 void leak_put_limit(struct buf *out, int64_t bytes);    /* as Kubernetes' objects have it, "512Mi", else "412 MB" */
 
 #endif

@@ -87,7 +87,7 @@ static void put_course(struct words *w)
 		buf_printf(&w->line, "It grew steadily over %zu walks (confidence: %s).", walks, leak_confidence_name(d->confidence));
 	if (w->m->uptime_ms >= 0 && w->m->uptime_ms < LEAK_JUST_STARTED_MS) {
 		buf_puts(&w->line, " The process had started ");
-		leak_put_time(&w->line, w->m->uptime_ms / 1000 + 1);
+		leak_put_measured(&w->line, (double)w->m->uptime_ms / 1000);
 		buf_puts(&w->line, " before: it may still be warming up.");
 	}
 	end_leak_line(w);
@@ -101,13 +101,13 @@ static void put_forecast(struct words *w)
 	if (f->kind == LEAK_LIMIT_CONTAINER) {
 		if (f->seconds < 0) {
 			buf_puts(&w->line, "The container's memory limit is more than ");
-			leak_put_time(&w->line, f->farthest);
+			leak_put_forecast(&w->line, f->farthest);
 			buf_puts(&w->line, " away at this pace.");
 		} else {
 			buf_puts(&w->line, "Reaches the container's memory limit of ");
 			leak_put_limit(&w->line, f->limit_bytes);
 			buf_puts(&w->line, " in ");
-			leak_put_time(&w->line, f->seconds);
+			leak_put_forecast(&w->line, f->seconds);
 			buf_puts(&w->line, " (now ");
 			size_text_bytes(&w->line, (uint64_t)f->used_bytes);
 			buf_puts(&w->line, ").");
@@ -118,7 +118,7 @@ static void put_forecast(struct words *w)
 			buf_puts(&w->line, "; the node's free ");
 			leak_put_limit(&w->line, f->limit_bytes);
 			buf_puts(&w->line, " last for ");
-			leak_put_time(&w->line, f->seconds);
+			leak_put_forecast(&w->line, f->seconds);
 		}
 		buf_putc(&w->line, '.');
 	}

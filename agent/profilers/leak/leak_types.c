@@ -82,7 +82,7 @@ void leak_types_put_growth(const struct leak_model *m, const struct leak_diagnos
 	buf_puts(line, ": + ");
 	size_text_bytes(line, (uint64_t)d->type_bytes);
 	buf_puts(line, " of old objects in ");
-	leak_put_time(line, (int64_t)(leak_model_seconds(m) + 0.5));
+	leak_put_measured(line, leak_model_seconds(m));
 	buf_puts(line, more < 0 ? ", - " : ", + ");
 	size_text_count(line, (uint64_t)(more < 0 ? -more : more));
 	buf_puts(line, " objects of any age. What nothing holds any more is counted too, until its collection.");

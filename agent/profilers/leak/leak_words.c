@@ -77,7 +77,7 @@ uint32_t leak_words_root(const struct leak_model *m, uint32_t step)
 void leak_words_period(struct buf *out, const struct leak_model *m)
 {
 	buf_puts(out, " in ");
-	leak_put_time(out, (int64_t)(leak_model_seconds(m) + 0.5));
+	leak_put_measured(out, leak_model_seconds(m));
 }
 
 enum memory_kind leak_words_memory(const struct leak_model *m)

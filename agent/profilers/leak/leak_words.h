@@ -15,7 +15,7 @@ void leak_words_more(struct buf *out, const struct leak_model *m, const struct l
 bool leak_words_event(struct buf *out, const struct leak_model *m, uint32_t step, size_t max_chars);
 
 uint32_t leak_words_root(const struct leak_model *m, uint32_t step);      /* the step's root */
-void leak_words_period(struct buf *out, const struct leak_model *m);      /* " in 2 min" */
+void leak_words_period(struct buf *out, const struct leak_model *m);      /* " in 12.6 s" */
 enum memory_kind leak_words_memory(const struct leak_model *m);           /* of memory outside of the heap, what grew most */
 
 #endif

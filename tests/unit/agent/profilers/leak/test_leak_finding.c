@@ -54,10 +54,10 @@ Test(leak_finding, a_collection_that_grows_towards_the_containers_limit)
 	grow_heap(&m, MB(10));
 	m.limit = (struct leak_limit){INT64_C(512) << 20, INT64_C(512) << 20 >> 1, -1};
 	make_memory(&m, MEGABYTES(20, 30, 8), MEGABYTES(30, 30, 8));
-	expect(&m, LEAK_FOUND_GROWS, "static Shop.Cache._items grows by 2.5 MB/min; limit in 2 h",
+	expect(&m, LEAK_FOUND_GROWS, "static Shop.Cache._items grows by 2.5 MB/min; limit in 100 min",
 	       SAYS("+ 100,000 Order (10 MB) in 4 min, held by a static collection.",
 		    "Path: static Shop.Cache._items -> Dictionary<int, Order>._entries -> Entry[].value -> Order", "Remove what is no longer needed",
-		    "Reaches the container's memory limit of 512Mi in 2 h (now 268 MB).", "It grew steadily over 5 walks (confidence: high).",
+		    "Reaches the container's memory limit of 512Mi in 100 min (now 268 MB).", "It grew steadily over 5 walks (confidence: high).",
 		    "live objects + 10 MB"));
 	leak_model_fini(&m);
 }
@@ -69,7 +69,7 @@ Test(leak_finding, two_walks_say_so)
 	make_cache(&m, COUNTS(1000, 101000));
 	m.limit = (struct leak_limit){0, INT64_C(256) << 20, 1000000000};
 	expect(&m, LEAK_FOUND_GROWS, "static Shop.Cache._items grows by 10 MB/min",
-	       SAYS("Two walks cannot tell a leak from a cache that fills", "The container has no memory limit; the node's free 1.0 GB last for 2 h.",
+	       SAYS("Two walks cannot tell a leak from a cache that fills", "The container has no memory limit; the node's free 1.0 GB last for 100 min.",
 		    "Memory outside the heap is unknown"));
 	leak_model_fini(&m);
 }
@@ -214,8 +214,8 @@ Test(leak_finding, no_false_alarm)
 	struct leak_model m;
 	make_walks(&m, 2, 60);
 	make_cache(&m, COUNTS(1000, 1000));
-	expect(&m, LEAK_FOUND_STEADY, "Nothing grew between two heap walks in 60 s, the heap holds 10 MB",
-	       SAYS("Less than 262 kB a minute would not be seen in 60 s", "Two heap walks cannot rule out a leak"));
+	expect(&m, LEAK_FOUND_STEADY, "Nothing grew between two heap walks in 1 min, the heap holds 10 MB",
+	       SAYS("Less than 262 kB a minute would not be seen in 1 min", "Two heap walks cannot rule out a leak"));
 	leak_model_fini(&m);
 
 	make_walks(&m, 3, 60);
@@ -232,7 +232,7 @@ Test(leak_finding, no_false_alarm)
 	make_cache(&m, COUNTS(1000, 101000));
 	for (size_t i = 0; i < 60; i++)
 		leak_curve_add(&m.curve, (int64_t)i * 1000000000, i < 20 ? MB(50) + i * MB(1) : MB(70));
-	expect(&m, LEAK_FOUND_UNCERTAIN, "May grow: static Shop.Cache._items grew to 10 MB in 60 s", SAYS("Two heap snapshots cannot tell a leak"));
+	expect(&m, LEAK_FOUND_UNCERTAIN, "May grow: static Shop.Cache._items grew to 10 MB in 1 min", SAYS("Two heap snapshots cannot tell a leak"));
 	leak_model_fini(&m);
 
 	make_walks(&m, 2, 60);
@@ -397,7 +397,7 @@ Test(leak_finding, types_only_tell_what_grows_but_not_who_holds_it)
 	count_type(&m, "Shop.Order", COUNTS(MB(10), MB(20), MB(30)), COUNTS(0, 0, 0));
 	count_type(&m, "string", COUNTS(MB(1), MB(2), MB(3)), COUNTS(MB(50), MB(10), MB(70)));
 	m.limit = (struct leak_limit){INT64_C(512) << 20, INT64_C(512) << 20 >> 1, -1};
-	expect(&m, LEAK_FOUND_TYPES, "Types only: Shop.Order grows by 10 MB/min; limit in 25 min",
+	expect(&m, LEAK_FOUND_TYPES, "Types only: Shop.Order grows by 10 MB/min; limit in 20 min",
 	       SAYS("What retains them is unknown: objects were only counted by type", "holders need pauseBudgetMilliseconds: 1126.",
 		    "Shop.Order: + 20 MB of old objects in 2 min, + 200,000 objects of any age.", "confidence: medium"));
 	leak_model_fini(&m);
@@ -413,7 +413,7 @@ Test(leak_finding, types_only_that_are_young_or_fall_back_are_no_growth)
 	leak_model_fini(&m);
 	make_walks(&m, 2, 60);
 	count_type(&m, "string", COUNTS(MB(1), MB(1)), COUNTS(MB(5), MB(5)));
-	expect(&m, LEAK_FOUND_STEADY, "Nothing grew between two heap walks in 60 s, the heap holds 16 MB", SAYS("only counted by type"));
+	expect(&m, LEAK_FOUND_STEADY, "Nothing grew between two heap walks in 1 min, the heap holds 16 MB", SAYS("only counted by type"));
 	leak_model_fini(&m);
 	make_walks(&m, 2, 60);
 	m.uptime_ms = 5000;

@@ -219,23 +219,42 @@ Test(leak_limit, tells_when_it_is_reached)
 	}
 }
 
-Test(leak_limit, says_it_in_round_figures)
+Test(leak_limit, says_measured_times_as_measured)
+{
+	static const struct {
+		double seconds;
+		const char *text;
+	} times[] = {{0, "0 s"}, {0.06, "0.1 s"}, {12.58, "12.6 s"}, {12.96, "13 s"}, {59.94, "59.9 s"}, {59.96, "1 min"}, {119.7, "2 min"},
+		     {125, "2 min 5 s"}, {3599, "59 min 59 s"}, {3599.7, "1 h"}, {4000, "1 h 6 min"}};
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		leak_put_measured(&b, times[i].seconds);
+		cr_expect_str_eq(buf_str(&b), times[i].text, "%s", buf_str(&b));
+	}
+}
+
+Test(leak_limit, rounds_forecasts_down)
 {
 	static const struct {
 		int64_t seconds;
 		const char *text;
-	} times[] = {{0, "0 s"}, {7, "7 s"}, {43, "45 s"}, {89, "90 s"}, {90, "2 min"}, {600, "10 min"}, {2700, "45 min"}, {3 * 3600, "3 h"},
-		     {5400, "2 h"}, {35 * 3600, "35 h"}, {36 * 3600, "2 days"}, {20 * 86400, "20 days"}};
+	} times[] = {{0, "0 s"}, {7, "7 s"}, {43, "40 s"}, {119, "110 s"}, {120, "2 min"}, {179, "2 min"}, {600, "10 min"}, {2999, "45 min"},
+		     {6400, "100 min"}, {3 * 3600 - 1, "170 min"}, {3 * 3600, "3 h"}, {34 * 3600, "30 h"}, {48 * 3600 - 1, "45 h"}, {48 * 3600, "2 days"}, {29 * 86400, "25 days"}};
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		leak_put_forecast(&b, times[i].seconds);
+		cr_expect_str_eq(buf_str(&b), times[i].text, "%s", buf_str(&b));
+	}
+}
+
+Test(leak_limit, says_limits_as_kubernetes_does)
+{
 	static const struct {
 		int64_t bytes;
 		const char *text;
 	} limits[] = {{INT64_C(512) << 20, "512Mi"}, {INT64_C(4) << 30, "4096Mi"}, {500000000, "500 MB"}, {0, "0 bytes"}, {-1, "0 bytes"}};
-	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-		AUTO_BUF struct buf b;
-		buf_init(&b, 64);
-		leak_put_time(&b, times[i].seconds);
-		cr_expect_str_eq(buf_str(&b), times[i].text);
-	}
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
 		AUTO_BUF struct buf b;
 		buf_init(&b, 64);
