@@ -16,8 +16,8 @@
 
 const char *leak_finding_name(enum leak_finding f)
 {
-	static const char *const names[LEAK_FINDINGS] = {"grows",	    "unmanaged", "freeMemory", "uncertain", "warmingUp",
-							 "levelledOff", "churn",     "steady",	   "unknown",	"typesGrow"};
+	static const char *const names[LEAK_FINDINGS] = {"grows",	    "unmanaged",   "freeMemory", "uncertain", "slowsDown", "warmingUp",
+							 "levelledOff", "churn",       "steady",     "unknown",   "typesGrow"};
 	return names[f];
 }
 
@@ -48,7 +48,7 @@ static bool is_young(const struct leak_model *m)
 }
 
 /* From each walk's figure, where all are known: what only warms up, fills up or comes and goes is no leak here either. */
-static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diagnosis *d)
+static enum leak_verdict unmanaged_course(const struct leak_model *m, const struct leak_diagnosis *d, struct leak_fit *fit)
 {
 	struct leak_series s = {
 		.walks = m->walk_count,
@@ -59,20 +59,21 @@ static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diag
 	};
 	for (size_t w = 0; w < m->walk_count; w++) {
 		if (m->walks[w].unmanaged_bytes < 0)
-			return s.course != LEAK_COURSE_LEVELS;
+			return s.course == LEAK_COURSE_LEVELS ? LEAK_UNCERTAIN : LEAK_GROWS;
 		s.at_ns[w] = m->walks[w].at_ns;
 		s.bytes[w] = (uint64_t)m->walks[w].unmanaged_bytes;
 	}
-	return leak_verdict_of(&s) == LEAK_GROWS;
+	leak_fit_make(s.at_ns, s.bytes, s.walks, fit);
+	return leak_verdict_of(&s);
 }
 
-static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagnosis *d)
+static void judge_unmanaged(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	int64_t least = max_i64(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
 	if (is_young(m))
 		least = max_i64(least, UNMANAGED_YOUNG_BYTES);
 	least = max_i64(least, (d->heap_bytes + max_i64(d->free_bytes, 0)) / BOOKKEEPING_PART);
-	return d->memory_known && d->unmanaged_bytes >= least && unmanaged_goes_on(m, d);
+	d->unmanaged = d->memory_known && d->unmanaged_bytes >= least ? unmanaged_course(m, d, &d->fit) : LEAK_STEADY;
 }
 
 static bool free_memory_grows(const struct leak_model *m, const struct leak_diagnosis *d)
@@ -98,6 +99,12 @@ static const struct leak_group *pinned_group(const struct leak_model *m, const s
 	return NULL;
 }
 
+/* No leak is seen, and none is excluded. */
+static bool may_grow(enum leak_verdict v)
+{
+	return v == LEAK_UNCERTAIN || v == LEAK_SLOWS_DOWN;
+}
+
 static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	static const struct {
@@ -107,7 +114,7 @@ static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosi
 		    {LEAK_IN_USE, LEAK_FOUND_CHURN},
 		    {LEAK_NOT_HELD, LEAK_FOUND_CHURN},
 		    {LEAK_FLUCTUATES, LEAK_FOUND_CHURN}};
-	bool unmanaged = unmanaged_grows(m, d);
+	bool unmanaged = d->unmanaged == LEAK_GROWS;
 	int64_t gaps = (int64_t)(m->walks[m->walk_count - 1].free_bytes - m->walks[0].free_bytes);
 	d->torn = is_torn(m);
 	d->group = leak_groups_first(&d->groups, LEAK_GROWS);
@@ -127,10 +134,14 @@ static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosi
 	}
 	for (size_t i = 0; i < d->groups.count; i++) { /* most growth first */
 		enum leak_verdict v = d->groups.items[i].verdict;
-		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP)
+		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP && v != LEAK_SLOWS_DOWN)
 			continue;
 		d->group = &d->groups.items[i];
-		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_WARMING_UP;
+		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : v == LEAK_WARMING_UP ? LEAK_FOUND_WARMING_UP : LEAK_FOUND_SLOWS_DOWN;
+		return;
+	}
+	if (may_grow(d->unmanaged)) {
+		d->finding = LEAK_FOUND_SLOWS_DOWN;
 		return;
 	}
 	for (size_t i = 0; i < sizeof calm / sizeof calm[0]; i++) {
@@ -148,13 +159,18 @@ static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	enum leak_verdict v = leak_types_find(m, d);
 	measure_memory(m, d);
-	bool unmanaged = unmanaged_grows(m, d);
+	judge_unmanaged(m, d);
+	bool unmanaged = d->unmanaged == LEAK_GROWS;
 	if (v == LEAK_GROWS && !(unmanaged && d->unmanaged_bytes > d->held_bytes))
 		d->finding = LEAK_FOUND_TYPES;
 	else if (unmanaged)
 		d->finding = LEAK_FOUND_UNMANAGED;
 	else if (free_memory_grows(m, d))
 		d->finding = LEAK_FOUND_FREE_MEMORY;
+	else if (may_grow(v))
+		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_SLOWS_DOWN;
+	else if (may_grow(d->unmanaged))
+		d->finding = LEAK_FOUND_SLOWS_DOWN;
 	else if (v == LEAK_WARMING_UP || v == LEAK_LEVELLED_OFF)
 		d->finding = v == LEAK_WARMING_UP ? LEAK_FOUND_WARMING_UP : LEAK_FOUND_LEVELLED_OFF;
 	else
@@ -165,9 +181,18 @@ static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
 static double pace(const struct leak_model *m, const struct leak_diagnosis *d)
 {
 	double bytes = (double)d->held_bytes;
-	if (unmanaged_grows(m, d))
+	if (d->unmanaged == LEAK_GROWS)
 		bytes += (double)d->unmanaged_bytes;
 	return bytes * 60 / leak_model_seconds(m);
+}
+
+/* Set by judge_unmanaged() where nothing else is what the finding is about. */
+static void fit_of_finding(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	if (d->group)
+		d->fit = d->group->fit;
+	else if (d->type != LEAK_NONE && d->finding != LEAK_FOUND_UNMANAGED)
+		leak_types_fit(m, d->type, &d->fit);
 }
 
 static void choose_holders(const struct leak_model *m, struct leak_diagnosis *out)
@@ -177,6 +202,7 @@ static void choose_holders(const struct leak_model *m, struct leak_diagnosis *ou
 	out->held_bytes = (int64_t)by[LEAK_GROWS];
 	out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
 	measure_memory(m, out);
+	judge_unmanaged(m, out);
 	choose_leak_finding(m, out);
 }
 
@@ -191,7 +217,8 @@ void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
 		else
 			choose_holders(m, out);
 		leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
-		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms);
+		fit_of_finding(m, out);
+		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms, out->fit.steady);
 		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
 	} else {
 		leak_forecast_make(&m->limit, 0, 0, &out->forecast);

@@ -10,6 +10,7 @@ enum leak_finding {
 	LEAK_FOUND_UNMANAGED,   /* memory outside of the managed heap */
 	LEAK_FOUND_FREE_MEMORY, /* the runtime keeps memory that no object uses */
 	LEAK_FOUND_UNCERTAIN,   /* it grew between two walks, or an array by a leap: whether more comes cannot be told yet */
+	LEAK_FOUND_SLOWS_DOWN,  /* its pace decays: a cache that fills, or a leak with less load; `group` NULL: unmanaged memory, or a type */
 	LEAK_FOUND_WARMING_UP,
 	LEAK_FOUND_LEVELLED_OFF,
 	LEAK_FOUND_CHURN,       /* what grew is only in use for the moment */
@@ -27,8 +28,10 @@ struct leak_diagnosis {
 	uint32_t type;                    /* types only: that grows most; LEAK_NONE: none, or there are holders */
 	int64_t type_bytes;               /* its growth */
 	struct leak_forecast forecast;
+	struct leak_fit fit;              /* of what the finding is about */
 	enum leak_confidence confidence;
 	bool memory_known;
+	enum leak_verdict unmanaged;      /* of the memory outside of the heap */
 	int64_t heap_bytes;               /* growth of what is held; so below */
 	int64_t unmanaged_bytes, free_bytes;
 	bool torn;                        /* gaps between objects grew, and so did the number of pinned ones */

@@ -214,6 +214,7 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 	g->bytes_per_minute = (double)g->grown_bytes * 60 / leak_model_seconds(m);
 	s.old = s.root == LEAK_ROOT_STACK && grew_old(m, g->element);
 	s.course = leak_curve_course(&m->curve, (uint64_t)g->grown_bytes);
+	leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
 	g->verdict = g->grown_bytes < (int64_t)material ? LEAK_STEADY : leak_verdict_of(&s);
 	g->pattern = leak_pattern_of(m, g->payload);
 }

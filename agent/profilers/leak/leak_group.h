@@ -18,6 +18,7 @@ struct leak_group {
 	double bytes_per_minute;
 	bool grew_itself;        /* arrays that were made larger, not more objects */
 	bool large;              /* most of what was added lies on the large object heap */
+	struct leak_fit fit;     /* of what was added */
 	enum leak_verdict verdict;
 	enum leak_pattern pattern;
 };

@@ -102,6 +102,37 @@ static void headline_free(struct words *w)
 	buf_puts(&w->line, " more free memory");
 }
 
+/* "static Shop.Cache._items", "unmanaged memory (malloc)", "Shop.Order" */
+static void headline_subject(struct words *w, size_t max_chars)
+{
+	if (w->d->group)
+		headline_name(w, leak_words_root(w->m, w->d->group->holder), max_chars);
+	else if (w->d->type != LEAK_NONE)
+		leak_types_put_name(w->m, w->d->type, max_chars, &w->line);
+	else
+		buf_printf(&w->line, "unmanaged memory (%s)", memory_kind_name(leak_words_memory(w->m)));
+}
+
+static void headline_slows(struct words *w)
+{
+	const struct leak_fit *f = &w->d->fit;
+	if (!w->d->group && w->d->type != LEAK_NONE)
+		buf_puts(&w->line, "Types only: ");
+	if (f->fills) {
+		buf_puts(&w->line, "Grows ever slower: ");
+		headline_subject(w, leak_line_room(w) - 28);
+		buf_puts(&w->line, ", ");
+		size_text_bytes(&w->line, leak_words_now(w->m, w->d));
+		buf_puts(&w->line, " of about ");
+		size_text_bytes(&w->line, leak_words_full(w->m, w->d));
+		return;
+	}
+	buf_puts(&w->line, "May have stopped growing: ");
+	headline_subject(w, leak_line_room(w) - 12);
+	buf_puts(&w->line, " at ");
+	size_text_bytes(&w->line, leak_words_now(w->m, w->d));
+}
+
 static void headline_calm(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
@@ -120,11 +151,14 @@ static void headline_calm(struct words *w)
 		buf_puts(&w->line, " + ");
 		size_text_bytes(&w->line, (uint64_t)d->group->grown_bytes);
 		break;
+	case LEAK_FOUND_SLOWS_DOWN:
+		headline_slows(w);
+		break;
 	case LEAK_FOUND_UNCERTAIN:
-		buf_puts(&w->line, "May grow: ");
-		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 34);
-		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " jumped to ");
-		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
+		buf_puts(&w->line, d->group ? "May grow: " : "Types only: may grow: ");
+		headline_subject(w, leak_line_room(w) - 34);
+		buf_puts(&w->line, two_walks(w) ? " grew to " : " jumped to ");
+		size_text_bytes(&w->line, leak_words_now(w->m, d));
 		headline_period(w);
 		break;
 	case LEAK_FOUND_LEVELLED_OFF:

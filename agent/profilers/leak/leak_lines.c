@@ -10,12 +10,14 @@
 #include "common/base/size_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define PATH_CHARS 300
 #define TYPE_CHARS 60
 #define NEXT_GROUPS 3
 #define MAPPINGS_NAMED 4
+#define DURATION_MAX_SECONDS 3600 /* of a session */
 
 struct words {
 	const struct leak_model *m;
@@ -84,7 +86,8 @@ static void put_course(struct words *w)
 	if (walks == 2)
 		buf_puts(&w->line, "Two walks cannot tell a leak from a cache that fills: memoryLeak.walks: 5 would.");
 	else
-		buf_printf(&w->line, "It grew steadily over %zu walks (confidence: %s).", walks, leak_confidence_name(d->confidence));
+		buf_printf(&w->line, "It grew %s over %zu walks (confidence: %s).", d->fit.steady ? "steadily" : "all the time, though not evenly,", walks,
+			   leak_confidence_name(d->confidence));
 	if (w->m->uptime_ms >= 0 && w->m->uptime_ms < LEAK_JUST_STARTED_MS) {
 		buf_puts(&w->line, " The process had started ");
 		leak_put_measured(&w->line, (double)w->m->uptime_ms / 1000);
@@ -234,7 +237,7 @@ static void put_large_group(struct words *w)
 
 static void put_uncertain(struct words *w)
 {
-	if (w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
+	if (w->d->group && w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
 		buf_puts(&w->line, "It is reachable only from a root that was not read, or not yet collected: run the session again with roots: Exact.");
 		end_leak_line(w);
 		return;
@@ -246,6 +249,37 @@ static void put_uncertain(struct words *w)
 	}
 	buf_puts(&w->line, "A list or dictionary that is full doubles its array, then does not grow for twice as long as before: profile for "
 			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
+	end_leak_line(w);
+}
+
+/* As a session's duration: whole minutes, an hour at most. */
+static int64_t worth_seconds(double seconds)
+{
+	int64_t whole = ((int64_t)seconds + 59) / 60 * 60;
+	return whole < DURATION_MAX_SECONDS ? whole : DURATION_MAX_SECONDS;
+}
+
+static void put_slows(struct words *w)
+{
+	const struct leak_fit *f = &w->d->fit;
+	double seconds = leak_model_seconds(w->m), longer = f->fills ? f->look_seconds : 0;
+	if (f->fills) {
+		buf_printf(&w->line, "Its pace fell to %.0f%% of that at the first walk, as a cache's does that fills", fmax(1, f->pace_left * 100));
+		if (f->settle_seconds >= 1) {
+			buf_puts(&w->line, "; it would be full in ");
+			leak_put_forecast(&w->line, (int64_t)f->settle_seconds + 1);
+		}
+	} else {
+		buf_puts(&w->line, "It has hardly grown for ");
+		leak_put_measured(&w->line, f->stood_seconds);
+		buf_puts(&w->line, ", after it grew for ");
+		leak_put_measured(&w->line, f->grew_seconds);
+		longer = 2 * seconds;
+	}
+	int64_t look = worth_seconds(longer > seconds ? longer : seconds);
+	buf_puts(&w->line, ". To see whether it stops, profile again for ");
+	leak_put_measured(&w->line, (double)look);
+	buf_printf(&w->line, " (durationSeconds: %" PRId64 ").", look);
 	end_leak_line(w);
 }
 
@@ -293,6 +327,17 @@ static void put_types_growth(struct words *w)
 	end_leak_line(w);
 }
 
+/* What the finding is about. */
+static void put_subject(struct words *w)
+{
+	if (w->d->group)
+		put_group(w, w->d->group);
+	else if (w->d->type != LEAK_NONE)
+		put_types_growth(w);
+	else
+		put_mappings(w);
+}
+
 static void put_leak_lines(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
@@ -326,15 +371,16 @@ static void put_leak_lines(struct words *w)
 		put_free_memory(w);
 		break;
 	case LEAK_FOUND_UNCERTAIN:
-		put_group(w, d->group);
+		put_subject(w);
 		put_uncertain(w);
+		break;
+	case LEAK_FOUND_SLOWS_DOWN:
+		put_subject(w);
+		put_slows(w);
 		break;
 	case LEAK_FOUND_WARMING_UP:
 	case LEAK_FOUND_LEVELLED_OFF:
-		if (d->group)
-			put_group(w, d->group);
-		else
-			put_types_growth(w);
+		put_subject(w);
 		if (d->finding == LEAK_FOUND_WARMING_UP) {
 			buf_puts(&w->line, "Ask again when it has run for some minutes, or with memoryLeak.walks: 5.");
 			end_leak_line(w);

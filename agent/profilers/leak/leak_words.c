@@ -1,6 +1,6 @@
 #include "agent/profilers/leak/leak_words.h"
 
-#include "agent/profilers/leak/leak_limit.h"
+#include "agent/profilers/leak/leak_finding.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 
@@ -65,6 +65,22 @@ bool leak_words_event(struct buf *out, const struct leak_model *m, uint32_t step
 	}
 	put_short_leak_name(out, buf_str(&event), max_chars);
 	return true;
+}
+
+uint64_t leak_words_now(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	size_t last = m->walk_count - 1;
+	if (d->group)
+		return d->group->bytes[last];
+	return d->type != LEAK_NONE ? leak_model_type_at(m, d->type, last)->old_bytes : memory_account_unmanaged(&m->last);
+}
+
+uint64_t leak_words_full(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	size_t last = m->walk_count - 1;
+	double beside = d->group ? (double)(d->group->bytes[last] - d->group->added[last]) : 0, full = d->fit.full_bytes + beside;
+	uint64_t now = leak_words_now(m, d);
+	return full > (double)now ? (uint64_t)full : now;
 }
 
 uint32_t leak_words_root(const struct leak_model *m, uint32_t step)

@@ -282,6 +282,34 @@ Test(leak_finding, two_walks_never_say_that_nothing_leaks)
 	}
 }
 
+Test(leak_finding, a_cache_that_fills_is_not_steady_growth)
+{
+	struct leak_model m;
+	make_walks(&m, 10, 30); /* a time constant of 100 s */
+	make_cache(&m, COUNTS(1000, 26918, 46119, 60343, 70881, 78687, 84470, 88754, 91928, 94279));
+	expect(&m, LEAK_FOUND_SLOWS_DOWN, "Grows ever slower: static Shop.Cache._items, 9.5 MB of about 10 MB",
+	       SAYS("+ 93,279 Order", "Its pace fell to 7% of that at the first walk, as a cache's does that fills; it would be full in 30 s. "
+		    "To see whether it stops, profile again for 6 min (durationSeconds: 360)."));
+	leak_model_fini(&m);
+
+	make_walks(&m, 5, 30);
+	make_cache(&m, COUNTS(1000, 26000, 51000, 76000, 76000));
+	expect(&m, LEAK_FOUND_SLOWS_DOWN, "Grows ever slower: static Shop.Cache._items, 7.6 MB of about 11 MB", NULL);
+	leak_model_fini(&m);
+
+	make_walks(&m, 5, 30);
+	make_cache(&m, COUNTS(1000, 1000, 1000, 76000, 76000));
+	expect(&m, LEAK_FOUND_SLOWS_DOWN, "May have stopped growing: static Shop.Cache._items at 7.6 MB",
+	       SAYS("It has hardly grown for 30 s, after it grew for 30 s. To see whether it stops, profile again for 4 min (durationSeconds: 240)."));
+	leak_model_fini(&m);
+
+	make_walks(&m, 6, 30); /* it grows, but by the load's waves */
+	make_cache(&m, COUNTS(1000, 61000, 62000, 64000, 130000, 135000));
+	expect(&m, LEAK_FOUND_GROWS, "static Shop.Cache._items grows by 5.4 MB/min",
+	       SAYS("It grew all the time, though not evenly, over 6 walks (confidence: medium)."));
+	leak_model_fini(&m);
+}
+
 Test(leak_finding, one_walk_tells_nothing)
 {
 	struct leak_model m;
@@ -332,6 +360,7 @@ Test(leak_finding, unmanaged_memory_over_the_walks)
 		enum leak_finding finding;
 	} rows[] = {
 		{"steadily", 3600000, {18, 28, 38, 48}, LEAK_FOUND_UNMANAGED},
+		{"ever slower", 3600000, {18, 33, 43, 48}, LEAK_FOUND_SLOWS_DOWN},
 		{"fills up and stays", 3600000, {18, 48, 48, 48}, LEAK_FOUND_STEADY},
 		{"comes and goes", 3600000, {18, 60, 20, 48}, LEAK_FOUND_STEADY},
 		{"warms up", 5000, {18, 40, 45, 48}, LEAK_FOUND_STEADY},
