@@ -14,6 +14,7 @@ struct session_facts {
 	int64_t pid;             /* inner */
 	int64_t started_wall_ms, duration_ns;
 	int64_t uptime_ms;       /* of the process when the session began; -1: not known */
+	int64_t memory_limit_bytes; /* of the container, when the session began; 0: there is none; -1: not known */
 	bool canceled;           /* ended early */
 	const char *ended_why;   /* then: "on request", ...; static */
 	bool was_stopped;        /* the process could not run for a time */

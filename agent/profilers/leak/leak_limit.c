@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_limit.h"
 
+#include "agent/host/cgroup.h"
 #include "common/base/size_text.h"
 
 #include <inttypes.h>
@@ -11,6 +12,16 @@
 const char *leak_limit_kind_name(enum leak_limit_kind k)
 {
 	return k == LEAK_LIMIT_CONTAINER ? "container" : k == LEAK_LIMIT_NODE ? "node" : NULL;
+}
+
+void leak_limit_note(struct leak_limit *l, const struct cgroup_memory *now, int64_t node_free_bytes)
+{
+	if (now->usage_bytes >= 0) {
+		l->used_bytes = now->usage_bytes;
+		l->bytes = now->limit_bytes;
+	}
+	if (node_free_bytes >= 0)
+		l->node_free_bytes = node_free_bytes;
 }
 
 void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, double measured_seconds, struct leak_forecast *out)

@@ -12,6 +12,10 @@ enum leak_limit_kind {
 };
 const char *leak_limit_kind_name(enum leak_limit_kind k); /* "container"; NULL for none */
 
+/* Takes in what the container's group and the node say now. What cannot be read any more, as the pod is gone, stays as it was. */
+struct cgroup_memory;
+void leak_limit_note(struct leak_limit *l, const struct cgroup_memory *now, int64_t node_free_bytes);
+
 struct leak_forecast {
 	enum leak_limit_kind kind;
 	int64_t limit_bytes, used_bytes; /* -1: not known */

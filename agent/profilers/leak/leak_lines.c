@@ -121,6 +121,11 @@ static void put_forecast(struct words *w)
 			buf_puts(&w->line, "; the node's free ");
 			leak_put_limit(&w->line, f->limit_bytes);
 			buf_puts(&w->line, " last for ");
+	if (f->kind == LEAK_LIMIT_NONE) {
+		buf_puts(&w->line, "When memory runs out is not known: the container's limit could not be read.");
+		end_leak_line(w);
+		return;
+	}
 			leak_put_forecast(&w->line, f->seconds);
 		}
 		buf_putc(&w->line, '.');

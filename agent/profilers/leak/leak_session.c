@@ -101,7 +101,7 @@ static void read_container(const struct attached_session *s, struct leak_model *
 	w->resident_bytes = w->container_bytes = -1;
 	struct cgroup_owner group = target_cgroup(s->q->target);
 	cgroup_read_memory(PROC_ROOT, &group, &c);
-	m->limit = (struct leak_limit){c.limit_bytes, c.usage_bytes, node_free_bytes()};
+	leak_limit_note(&m->limit, &c, node_free_bytes());
 	w->container_bytes = c.usage_bytes;
 	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
 		w->resident_bytes = (int64_t)resident;
@@ -205,6 +205,7 @@ static int leak_session_start(struct attached_session *s, struct err *e)
 	return 0;
 }
 
+	leak_session_own(s)->model.limit.bytes = s->facts.memory_limit_bytes;
 static void leak_session_tick(struct attached_session *s, bool last)
 {
 	note_memory(s);

@@ -1,3 +1,4 @@
+#include "agent/host/cgroup.h"
 #include "agent/profilers/leak/leak_limit.h"
 #include "agent/profilers/leak/leak_plan.h"
 #include "agent/profilers/leak/leak_verdict.h"
@@ -266,6 +267,21 @@ Test(leak_limit, tells_when_it_is_reached)
 		cr_expect_eq(f.limit_bytes, table[i].limit_bytes, "%s", table[i].what);
 		cr_expect_eq(f.seconds, table[i].seconds, "%s: %lld", table[i].what, (long long)f.seconds);
 	}
+}
+
+Test(leak_limit, is_not_forgotten_when_the_pod_goes)
+{
+	struct leak_limit l = {-1, -1, -1};
+	struct leak_forecast f;
+	leak_limit_note(&l, &(struct cgroup_memory){.usage_bytes = 400, .limit_bytes = 1000}, 5000);
+	leak_limit_note(&l, &(struct cgroup_memory){.usage_bytes = -1, .limit_bytes = -1}, 4000);
+	leak_forecast_make(&l, 100, 600, &f);
+	cr_expect_eq(f.kind, LEAK_LIMIT_CONTAINER);
+	cr_expect_eq(f.seconds, 360);
+	leak_limit_note(&l, &(struct cgroup_memory){.usage_bytes = 500, .limit_bytes = 0}, -1);
+	leak_forecast_make(&l, 100, 600, &f);
+	cr_expect_eq(f.kind, LEAK_LIMIT_NODE);
+	cr_expect_eq(f.limit_bytes, 4000);
 }
 
 Test(leak_limit, says_measured_times_as_measured)
