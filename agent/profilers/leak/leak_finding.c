@@ -37,9 +37,12 @@ static void measure_memory(const struct leak_model *m, struct leak_diagnosis *d)
 	if (!m->memory_known)
 		return;
 	const struct memory_figures *a = &m->first.by_kind[MEMORY_GC], *b = &m->last.by_kind[MEMORY_GC];
-	uint64_t live_first = m->walks[0].bytes, live_last = m->walks[m->walk_count - 1].bytes;
-	d->unmanaged_bytes = (int64_t)(memory_account_unmanaged(&m->last) - memory_account_unmanaged(&m->first));
-	d->free_bytes = (int64_t)(b->rss + b->swap - a->rss - a->swap) - (int64_t)(live_last - live_first);
+	const struct leak_walk *first = &m->walks[0], *last = &m->walks[m->walk_count - 1];
+	int64_t live = (int64_t)(last->bytes - first->bytes) + m->beyond_bytes;
+	d->unmanaged_bytes = first->unmanaged_bytes >= 0 && last->unmanaged_bytes >= 0 /* of the walks that are compared */
+				     ? last->unmanaged_bytes - first->unmanaged_bytes
+				     : (int64_t)(memory_account_unmanaged(&m->last) - memory_account_unmanaged(&m->first));
+	d->free_bytes = (int64_t)(b->rss + b->swap - a->rss - a->swap) - live;
 }
 
 static bool is_young(const struct leak_model *m)

@@ -101,6 +101,7 @@ struct leak_model {
 	struct leak_curve curve;                /* memory of the process between them */
 	struct leak_limit limit;
 	int64_t uptime_ms;                      /* of the process at the first walk; -1: not known */
+	int64_t beyond_bytes;                   /* that objects grew between the accounts, more than between the first and the last walk: walks were left out */
 	int64_t least_bytes;                    /* of a step to be in the tree at all, at the worst walk */
 };
 
@@ -130,6 +131,9 @@ static inline struct leak_type_figures *leak_model_type_at(const struct leak_mod
 
 /* Whether any walk has no holders: then none can be compared, see leak_types.h. */
 bool leak_model_types_only(const struct leak_model *m);
+/* Where enough walks show holders to compare, the walks that only counted types are left out: one that found no room in the pause budget must not take
+ * from the others what they show. Once, after the last walk. Gives how many were left out. */
+size_t leak_model_leave_out_types(struct leak_model *m);
 /* Makes the other walks' figures comparable with those: what no root held counts, too. Once, after the last walk. */
 void leak_model_count_all(struct leak_model *m);
 
