@@ -351,7 +351,7 @@ static void put_leak_lines(struct words *w)
 	switch (d->finding) {
 	case LEAK_FOUND_GROWS:
 		put_group(w, d->group);
-		buf_puts(&w->line, leak_pattern_remedy(d->group->pattern));
+		buf_puts(&w->line, leak_pattern_remedy(w->m, d->group->pattern, d->group->holder));
 		end_leak_line(w);
 		put_large_group(w);
 		put_forecast(w);
