@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_group.h"
 
+#include "agent/profilers/leak/leak_async.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -47,7 +48,7 @@ static struct leak_group *group_at(struct search *s, uint32_t holder)
 	if (s->group_of[holder] == LEAK_NONE) {
 		GROW(s->out->items, s->out->count, s->cap);
 		s->group_of[holder] = (uint32_t)s->out->count;
-		s->out->items[s->out->count++] = (struct leak_group){.holder = holder, .element = LEAK_NONE};
+		s->out->items[s->out->count++] = (struct leak_group){.holder = holder, .element = LEAK_NONE, .state = LEAK_NONE};
 	}
 	return &s->out->items[s->group_of[holder]];
 }
@@ -216,7 +217,10 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 	s.course = leak_curve_course(&m->curve, (uint64_t)g->grown_bytes);
 	leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
 	g->verdict = g->grown_bytes < (int64_t)material ? LEAK_STEADY : leak_verdict_of(&s);
-	g->pattern = leak_pattern_of(m, g->payload);
+	g->state = leak_async_state(m, g->payload);
+	g->pattern = leak_pattern_of(m, g->payload, g->holder);
+	if (g->state > g->payload && g->state != LEAK_NONE && m->steps[g->holder].root != LEAK_ROOT_UNKNOWN)
+		g->pattern = LEAK_ASYNC; /* below: .NET's own objects are more, for they hold a method's state */
 }
 
 static int leak_group_by_growth(const void *a, const void *b)

@@ -1,6 +1,7 @@
 #include "agent/profilers/leak/leak_headline.h"
 
 #include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_types.h"
 #include "agent/profilers/leak/leak_words.h"
 #include "agent/symbols/method_name.h"
@@ -8,6 +9,7 @@
 #include "common/base/size_text.h"
 
 #define EVENT_CHARS 28
+#define MADE_CHARS 34
 
 struct words {
 	const struct leak_model *m;
@@ -49,6 +51,23 @@ static void put_forecast_if_room(struct words *w)
 	headline_phrase_if_room(w, buf_str(&b));
 }
 
+/* By the method that made them: "Calls of Feed.Listen never end: + 10,000", "Closures of Callbacks.Add pile up: + 10,000". false: it is not known. */
+static bool headline_made(struct words *w, const struct leak_group *g)
+{
+	bool async = g->pattern == LEAK_ASYNC && g->state != LEAK_NONE;
+	int64_t more = async ? leak_model_more(w->m, g->state) : g->grown_count;
+	AUTO_BUF struct buf method;
+	buf_init(&method, 1024);
+	bool known = async ? leak_async_method(&method, w->m, g->state) : g->pattern == LEAK_CLOSURE && leak_async_closure(&method, w->m, g->payload);
+	if (!known || more <= 0)
+		return false;
+	buf_puts(&w->line, async ? "Calls of " : "Closures of ");
+	method_name_shorten(buf_str(&method), MADE_CHARS, &w->line);
+	buf_puts(&w->line, async ? " never end: + " : " pile up: + ");
+	size_text_count(&w->line, (uint64_t)more);
+	return true;
+}
+
 static void headline_grows(struct words *w)
 {
 	static const char *const pile[LEAK_PATTERNS] = {
@@ -64,7 +83,9 @@ static void headline_grows(struct words *w)
 	buf_init(&rate, 64);
 	size_text_bytes(&rate, (uint64_t)g->bytes_per_minute);
 	buf_puts(&rate, "/min");
-	if (pile[g->pattern]) { /* the rest is a number and the rate */
+	if (headline_made(w, g)) {
+		buf_printf(&w->line, ", %s", buf_str(&rate));
+	} else if (pile[g->pattern]) { /* the rest is a number and the rate */
 		AUTO_BUF struct buf event;
 		buf_init(&event, 256);
 		if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, EVENT_CHARS))

@@ -1,6 +1,7 @@
 #include "agent/profilers/leak/leak_lines.h"
 
 #include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_headline.h"
 #include "agent/profilers/leak/leak_types.h"
 #include "agent/profilers/leak/leak_words.h"
@@ -56,6 +57,25 @@ static void put_leak_period(struct words *w)
 
 /* lines of the findings --------------------------------------------------------------------------------------------- */
 
+/* ", held by 10,000 calls of the async method Feed.Listen, which await Task.Delay" */
+static bool put_async(struct words *w, const struct leak_group *g)
+{
+	AUTO_BUF struct buf method, awaited;
+	buf_init(&method, 1024);
+	buf_init(&awaited, 1024);
+	if (g->pattern != LEAK_ASYNC || g->state == LEAK_NONE || !leak_async_method(&method, w->m, g->state))
+		return false;
+	buf_puts(&w->line, ", held by ");
+	size_text_count(&w->line, (uint64_t)leak_model_more(w->m, g->state));
+	buf_puts(&w->line, " more calls of the async method ");
+	method_name_shorten(buf_str(&method), TYPE_CHARS, &w->line);
+	if (leak_async_awaits(&awaited, w->m, g->state)) {
+		buf_puts(&w->line, ", which await ");
+		method_name_shorten(buf_str(&awaited), TYPE_CHARS, &w->line);
+	}
+	return true;
+}
+
 static void put_group(struct words *w, const struct leak_group *g)
 {
 	const char *how = leak_pattern_phrase(g->pattern);
@@ -70,7 +90,7 @@ static void put_group(struct words *w, const struct leak_group *g)
 	put_leak_period(w);
 	if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, PATH_CHARS))
 		buf_printf(&w->line, ", held by handlers of the event %s", buf_str(&event));
-	else if (how[0])
+	else if (!put_async(w, g) && how[0])
 		buf_printf(&w->line, ", held %s", how);
 	buf_putc(&w->line, '.');
 	end_leak_line(w);
@@ -99,8 +119,13 @@ static void put_course(struct words *w)
 static void put_forecast(struct words *w)
 {
 	const struct leak_forecast *f = &w->d->forecast;
-	if (f->bytes_per_minute <= 0 || f->kind == LEAK_LIMIT_NONE)
+	if (f->bytes_per_minute <= 0)
 		return;
+	if (f->kind == LEAK_LIMIT_NONE) {
+		buf_puts(&w->line, "When memory runs out is not known: the container's limit could not be read.");
+		end_leak_line(w);
+		return;
+	}
 	if (f->kind == LEAK_LIMIT_CONTAINER) {
 		if (f->seconds < 0) {
 			buf_puts(&w->line, "The container's memory limit is more than ");
@@ -121,11 +146,6 @@ static void put_forecast(struct words *w)
 			buf_puts(&w->line, "; the node's free ");
 			leak_put_limit(&w->line, f->limit_bytes);
 			buf_puts(&w->line, " last for ");
-	if (f->kind == LEAK_LIMIT_NONE) {
-		buf_puts(&w->line, "When memory runs out is not known: the container's limit could not be read.");
-		end_leak_line(w);
-		return;
-	}
 			leak_put_forecast(&w->line, f->seconds);
 		}
 		buf_putc(&w->line, '.');

@@ -13,6 +13,8 @@ static const struct {
 		"The values live as long as their keys: release the keys."},
 	[LEAK_CLOSURE] = {"closure", "by delegates",
 		"Remove the delegates when they are done, or do not capture what is large."},
+	[LEAK_ASYNC] = {"async", "by async methods that have not ended",
+		"These calls never end: complete or cancel what they await (a timeout, a CancellationToken), or start fewer of them."},
 	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
 		"Dispose the CancellationTokenRegistration, or linked sources, when the work is done."},
 	[LEAK_FINALIZERS] = {"finalizerQueue", "by the finalizer queue",
@@ -72,6 +74,7 @@ static enum leak_pattern sign_of(const char *type, const char *field)
 		{"System.Threading.CancellationTokenSource", NULL, LEAK_CANCELLATION},
 		{"System.Runtime.CompilerServices.ConditionalWeakTable", NULL, LEAK_WEAK_TABLE},
 		{NULL, LEAK_DEPENDENT_FIELD, LEAK_WEAK_TABLE},
+		{"StateMachineBox<", NULL, LEAK_ASYNC},
 		{"<>c__DisplayClass", NULL, LEAK_CLOSURE}, /* as the compiler has it, and as it is shown */
 		{"(closure)", NULL, LEAK_CLOSURE},
 	};

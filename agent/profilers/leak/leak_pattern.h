@@ -9,6 +9,7 @@ enum leak_pattern {
 	LEAK_TIMER,
 	LEAK_WEAK_TABLE, /* ConditionalWeakTable and other dependent handles */
 	LEAK_CLOSURE,
+	LEAK_ASYNC,      /* the state of async methods that have not ended */
 	LEAK_CANCELLATION,
 	LEAK_FINALIZERS,
 	LEAK_THREAD_STATIC,
