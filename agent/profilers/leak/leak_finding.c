@@ -1,6 +1,7 @@
 #include "agent/profilers/leak/leak_finding.h"
 
 #include "agent/profilers/leak/leak_lines.h"
+#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/leak/leak_types.h"
 
 #include <stdlib.h>
@@ -108,7 +109,8 @@ static bool may_grow(enum leak_verdict v)
 	return v == LEAK_UNCERTAIN || v == LEAK_SLOWS_DOWN;
 }
 
-static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosis *d)
+/* Nothing is found to grow. */
+static void choose_calm(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	static const struct {
 		enum leak_verdict verdict;
@@ -117,24 +119,6 @@ static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosi
 		    {LEAK_IN_USE, LEAK_FOUND_CHURN},
 		    {LEAK_NOT_HELD, LEAK_FOUND_CHURN},
 		    {LEAK_FLUCTUATES, LEAK_FOUND_CHURN}};
-	bool unmanaged = d->unmanaged == LEAK_GROWS;
-	int64_t gaps = (int64_t)(m->walks[m->walk_count - 1].free_bytes - m->walks[0].free_bytes);
-	d->torn = is_torn(m);
-	d->group = leak_groups_first(&d->groups, LEAK_GROWS);
-	if (d->group && !(unmanaged && d->unmanaged_bytes > d->held_bytes) && !(d->torn && gaps > d->held_bytes)) {
-		d->finding = LEAK_FOUND_GROWS;
-		return;
-	}
-	if (unmanaged && !(d->torn && gaps > d->unmanaged_bytes)) {
-		d->group = NULL;
-		d->finding = LEAK_FOUND_UNMANAGED;
-		return;
-	}
-	if (d->torn || free_memory_grows(m, d)) {
-		d->group = d->torn ? pinned_group(m, &d->groups) : NULL;
-		d->finding = LEAK_FOUND_FREE_MEMORY;
-		return;
-	}
 	for (size_t i = 0; i < d->groups.count; i++) { /* most growth first */
 		enum leak_verdict v = d->groups.items[i].verdict;
 		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP && v != LEAK_SLOWS_DOWN)
@@ -158,19 +142,10 @@ static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosi
 }
 
 /* The same with types only. */
-static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
+static void choose_calm_types(struct leak_diagnosis *d)
 {
-	enum leak_verdict v = leak_types_find(m, d);
-	measure_memory(m, d);
-	judge_unmanaged(m, d);
-	bool unmanaged = d->unmanaged == LEAK_GROWS;
-	if (v == LEAK_GROWS && !(unmanaged && d->unmanaged_bytes > d->held_bytes))
-		d->finding = LEAK_FOUND_TYPES;
-	else if (unmanaged)
-		d->finding = LEAK_FOUND_UNMANAGED;
-	else if (free_memory_grows(m, d))
-		d->finding = LEAK_FOUND_FREE_MEMORY;
-	else if (may_grow(v))
+	enum leak_verdict v = d->types;
+	if (may_grow(v))
 		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_SLOWS_DOWN;
 	else if (may_grow(d->unmanaged))
 		d->finding = LEAK_FOUND_SLOWS_DOWN;
@@ -198,33 +173,62 @@ static void fit_of_finding(const struct leak_model *m, struct leak_diagnosis *d)
 		leak_types_fit(m, d->type, &d->fit);
 }
 
-static void choose_holders(const struct leak_model *m, struct leak_diagnosis *out)
+/* All that grew, and how; not yet what the report is about. */
+static void find_growth(const struct leak_model *m, struct leak_diagnosis *out)
 {
-	leak_groups_find(m, &out->groups);
 	const uint64_t *by = out->groups.by_verdict;
-	out->held_bytes = (int64_t)by[LEAK_GROWS];
-	out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+	out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
+	if (leak_model_types_only(m)) {
+		out->types = leak_types_find(m, out);
+	} else {
+		leak_groups_find(m, &out->groups);
+		out->held_bytes = (int64_t)by[LEAK_GROWS];
+		out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+	}
 	measure_memory(m, out);
 	judge_unmanaged(m, out);
-	choose_leak_finding(m, out);
+	out->torn = !leak_model_types_only(m) && is_torn(m);
+	out->keeps = free_memory_grows(m, out);
+	leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
+	out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
+}
+
+/* The rules say what leads. */
+static void choose_finding(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	enum leak_part part;
+	const struct finding *lead = findings_lead(&d->findings);
+	if (!lead && leak_model_types_only(m)) {
+		choose_calm_types(d);
+		return;
+	}
+	if (!lead) {
+		choose_calm(m, d);
+		return;
+	}
+	d->finding = leak_rules_finding(lead->id, &part);
+	if (part < LEAK_PARTS)
+		d->group = leak_numbers_group(m, &d->groups, part);
+	else if (d->finding == LEAK_FOUND_FREE_MEMORY && d->torn)
+		d->group = pinned_group(m, &d->groups);
+	if (d->finding == LEAK_FOUND_GROWS && leak_model_types_only(m) && d->held_bytes > 0)
+		d->finding = LEAK_FOUND_TYPES;
 }
 
 void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
 {
-	bool types_only = leak_model_types_only(m);
+	bool many = m->walk_count >= 2 && leak_model_seconds(m) > 0;
 	*out = (struct leak_diagnosis){.finding = LEAK_FOUND_UNKNOWN, .confidence = LEAK_LOW, .type = LEAK_NONE};
-	if (m->walk_count >= 2 && leak_model_seconds(m) > 0) {
-		out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
-		if (types_only)
-			choose_types(m, out);
-		else
-			choose_holders(m, out);
-		leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
+	if (many)
+		find_growth(m, out);
+	else
+		leak_forecast_make(&m->limit, 0, 0, &out->forecast);
+	leak_numbers_of(m, out, &out->numbers);
+	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &out->numbers, &out->findings);
+	if (many) {
+		choose_finding(m, out);
 		fit_of_finding(m, out);
 		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms, out->fit.steady);
-		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
-	} else {
-		leak_forecast_make(&m->limit, 0, 0, &out->forecast);
 	}
 	leak_lines_make(m, out);
 }
@@ -234,6 +238,7 @@ void leak_diagnosis_fini(struct leak_diagnosis *d)
 	if (!d)
 		return;
 	leak_groups_fini(&d->groups);
+	findings_fini(&d->findings);
 	free(d->headline);
 	free(d->text);
 	*d = (struct leak_diagnosis){0};

@@ -4,6 +4,7 @@
 
 #include "agent/profilers/leak/leak_group.h"
 #include "agent/profilers/leak/leak_limit.h"
+#include "agent/profilers/leak/leak_numbers.h"
 
 enum leak_finding {
 	LEAK_FOUND_GROWS,       /* a holder in the heap */
@@ -27,6 +28,7 @@ struct leak_diagnosis {
 	struct leak_groups groups;        /* empty with one walk, and with types only */
 	uint32_t type;                    /* types only: that grows most; LEAK_NONE: none, or there are holders */
 	int64_t type_bytes;               /* its growth */
+	enum leak_verdict types;          /* the verdict on it */
 	struct leak_forecast forecast;
 	struct leak_fit fit;              /* of what the finding is about */
 	enum leak_confidence confidence;
@@ -34,9 +36,12 @@ struct leak_diagnosis {
 	enum leak_verdict unmanaged;      /* of the memory outside of the heap */
 	int64_t heap_bytes;               /* growth of what is held; so below */
 	int64_t unmanaged_bytes, free_bytes;
+	bool keeps;                       /* the runtime keeps much more memory that no object uses */
 	bool torn;                        /* gaps between objects grew, and so did the number of pinned ones */
 	int64_t held_bytes, churn_bytes;  /* of the groups: those that grow; those in use or not held */
 	double detectable_per_minute;
+	struct leak_numbers numbers;      /* that the rules judged */
+	struct findings findings;         /* what they said; borrows `numbers`: a diagnosis is not copied while they are used */
 	char *headline;                   /* <= 80 characters */
 	char *text;                       /* <= 2 KiB; the first line is the headline */
 };

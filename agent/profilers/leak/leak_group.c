@@ -217,10 +217,7 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 	s.course = leak_curve_course(&m->curve, (uint64_t)g->grown_bytes);
 	leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
 	g->verdict = g->grown_bytes < (int64_t)material ? LEAK_STEADY : leak_verdict_of(&s);
-	g->state = leak_async_state(m, g->payload);
 	g->pattern = leak_pattern_of(m, g->payload, g->holder);
-	if (g->state > g->payload && g->state != LEAK_NONE && m->steps[g->holder].root != LEAK_ROOT_UNKNOWN)
-		g->pattern = LEAK_ASYNC; /* below: .NET's own objects are more, for they hold a method's state */
 }
 
 static int leak_group_by_growth(const void *a, const void *b)
@@ -261,6 +258,9 @@ void leak_groups_find(const struct leak_model *m, struct leak_groups *out)
 	for (size_t i = 0; i < out->count; i++) {
 		struct leak_group *g = &out->items[i];
 		g->payload = payload_of(m, g->element, heaviest);
+		g->state = leak_async_state(m, g->payload);
+		if (g->state != LEAK_NONE && g->state > g->payload)
+			g->payload = g->state; /* what is .NET's own and more holds a method's state */
 		judge_leak_group(m, g, out->material_bytes);
 	}
 	keep_grown(out);

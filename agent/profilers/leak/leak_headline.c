@@ -77,6 +77,8 @@ static void headline_grows(struct words *w)
 		[LEAK_CANCELLATION] = "CancellationToken registrations pile up: ",
 		[LEAK_FINALIZERS] = "The finalizer queue grows: ",
 		[LEAK_HANDLE] = "GC handles pile up: ",
+		[LEAK_TRACKED] = "A DbContext tracks ever more entities: ",
+		[LEAK_DISPOSABLES] = "The DI container holds disposables: ",
 	};
 	const struct leak_group *g = w->d->group;
 	AUTO_BUF struct buf rate;
@@ -92,7 +94,7 @@ static void headline_grows(struct words *w)
 			buf_printf(&w->line, "Handlers of %s pile up: ", buf_str(&event));
 		else
 			buf_puts(&w->line, pile[g->pattern]);
-		leak_words_more(&w->line, w->m, g, leak_line_room(w) > 44 ? leak_line_room(w) - 30 : 14);
+		leak_words_more(&w->line, w->m, g, leak_line_room(w) > 50 ? leak_line_room(w) - 36 : 14);
 		buf_printf(&w->line, ", %s", buf_str(&rate));
 	} else {
 		headline_name(w, leak_words_root(w->m, g->holder), 45);

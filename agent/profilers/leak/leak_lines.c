@@ -3,6 +3,7 @@
 #include "agent/report/phrase.h"
 #include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_headline.h"
+#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/leak/leak_types.h"
 #include "agent/profilers/leak/leak_words.h"
 #include "agent/profilers/leak/memory_growth.h"
@@ -65,10 +66,12 @@ static bool put_async(struct words *w, const struct leak_group *g)
 	buf_init(&awaited, 1024);
 	if (g->pattern != LEAK_ASYNC || g->state == LEAK_NONE || !leak_async_method(&method, w->m, g->state))
 		return false;
-	buf_puts(&w->line, ", held by ");
-	size_text_count(&w->line, (uint64_t)leak_model_more(w->m, g->state));
-	buf_puts(&w->line, " more calls of the async method ");
-	method_name_shorten(buf_str(&method), TYPE_CHARS, &w->line);
+	if (g->payload != g->state) {
+		buf_puts(&w->line, ", held by ");
+		size_text_count(&w->line, (uint64_t)leak_model_more(w->m, g->state));
+		buf_puts(&w->line, " more calls of the async method ");
+		method_name_shorten(buf_str(&method), TYPE_CHARS, &w->line);
+	}
 	if (leak_async_awaits(&awaited, w->m, g->state)) {
 		buf_puts(&w->line, ", which await ");
 		method_name_shorten(buf_str(&awaited), TYPE_CHARS, &w->line);
@@ -153,14 +156,24 @@ static void put_forecast(struct words *w)
 	end_leak_line(w);
 }
 
+/* The rules say it: "Also: ...". */
+static bool is_said(const struct words *w, const struct leak_group *g)
+{
+	for (enum leak_part part = 0; part < LEAK_PARTS; part++) {
+		if (leak_numbers_group(w->m, &w->d->groups, part) == g)
+			return true;
+	}
+	return false;
+}
+
 static void put_next_groups(struct words *w)
 {
 	const struct leak_groups *g = &w->d->groups;
 	size_t named = 0;
 	for (size_t i = 0; i < g->count && named < NEXT_GROUPS; i++) {
-		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS)
+		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS || is_said(w, &g->items[i]))
 			continue;
-		buf_puts(&w->line, named++ ? ", " : "Also: ");
+		buf_puts(&w->line, named++ ? ", " : "Further growth: ");
 		put_step_name(w, leak_words_root(w->m, g->items[i].holder), TYPE_CHARS);
 		buf_puts(&w->line, " ");
 		leak_words_more(&w->line, w->m, &g->items[i], TYPE_CHARS);
@@ -363,6 +376,22 @@ static void put_subject(struct words *w)
 		put_mappings(w);
 }
 
+/* What is found by its count rather than by a holder's bytes. */
+static void put_counted(struct words *w)
+{
+	const struct finding *lead = findings_lead(&w->d->findings);
+	const char *remedy = lead ? leak_rules_remedy(lead->id) : NULL;
+	if (!remedy || (w->d->group && strcmp(lead->id, "AssemblyLoadContextsKept") != 0))
+		return;
+	if (w->d->numbers.loaders_keeper.text[0] && strcmp(lead->id, "AssemblyLoadContextsKept") == 0)
+		buf_printf(&w->line, "Kept by: %s", w->d->numbers.loaders_keeper.text);
+	else
+		buf_printf(&w->line, "%s.", lead->evidence);
+	end_leak_line(w);
+	buf_puts(&w->line, remedy);
+	end_leak_line(w);
+}
+
 static void put_leak_lines(struct words *w)
 {
 	const struct leak_diagnosis *d = w->d;
@@ -370,6 +399,9 @@ static void put_leak_lines(struct words *w)
 	end_leak_line(w);
 	switch (d->finding) {
 	case LEAK_FOUND_GROWS:
+		put_counted(w);
+		if (!d->group)
+			break;
 		put_group(w, d->group);
 		buf_puts(&w->line, leak_pattern_remedy(w->m, d->group->pattern, d->group->holder));
 		end_leak_line(w);
@@ -429,7 +461,12 @@ void leak_lines_make(const struct leak_model *m, struct leak_diagnosis *d)
 	struct words w = {.m = m, .d = d};
 	buf_init(&w.line, DIAGNOSIS_MAX_BYTES);
 	buf_init(&w.text, DIAGNOSIS_MAX_BYTES);
-	d->headline = leak_headline_make(m, d);
+	const struct finding *lead = findings_lead(&d->findings);
+	AUTO_BUF struct buf shown;
+	buf_init(&shown, DIAGNOSIS_MAX_BYTES);
+	if (lead)
+		method_name_shorten(lead->message, HEADLINE_MAX_CHARS, &shown); /* as it is, when it fits */
+	d->headline = lead ? buf_steal(&shown) : leak_headline_make(m, d);
 	buf_puts(&w.line, d->headline);
 	end_leak_line(&w);
 	put_leak_lines(&w);

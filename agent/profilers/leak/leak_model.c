@@ -155,6 +155,16 @@ uint32_t leak_model_type(struct leak_model *m, const char *name, const char *mod
 	return (uint32_t)m->type_count++;
 }
 
+uint64_t leak_model_count_of(const struct leak_model *m, const char *prefix, size_t walk)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < m->type_count; i++) {
+		if (strncmp(leak_model_text(m, m->types[i].name), prefix, strlen(prefix)) == 0)
+			count += leak_model_type_at(m, i, walk)->count;
+	}
+	return count;
+}
+
 bool leak_model_types_only(const struct leak_model *m)
 {
 	for (size_t i = 0; i < m->walk_count; i++) {

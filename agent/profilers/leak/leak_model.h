@@ -43,6 +43,7 @@ struct leak_step {
 	enum leak_root root;
 	unsigned depth;    /* 0: a root */
 	bool nested;       /* the type holds itself here */
+	bool plugged;      /* of an assembly that can be unloaded, or what stands for such a one: whoever holds it keeps the assembly */
 };
 
 struct leak_type_figures {
@@ -118,6 +119,8 @@ uint32_t leak_model_root(struct leak_model *m, enum leak_root kind, const char *
 uint32_t leak_model_step(struct leak_model *m, uint32_t parent, const char *type, const char *shown, const char *module, const char *field);
 void leak_model_name_field(struct leak_model *m, uint32_t step, const char *field); /* "" changes nothing */
 uint32_t leak_model_type(struct leak_model *m, const char *name, const char *module);
+/* The sum over types whose names begin so, at a walk. */
+uint64_t leak_model_count_of(const struct leak_model *m, const char *prefix, size_t walk);
 
 static inline struct leak_figures *leak_model_at(const struct leak_model *m, uint32_t step, size_t walk)
 {

@@ -13,6 +13,10 @@ static const struct {
 		"The values live as long as their keys: release the keys."},
 	[LEAK_CLOSURE] = {"closure", "by delegates",
 		"Remove the delegates when they are done, or do not capture what is large."},
+	[LEAK_TRACKED] = {"trackedEntities", "by a DbContext, which tracks them",
+		"Use a DbContext for one unit of work and dispose it; read with AsNoTracking(), or call ChangeTracker.Clear() between batches."},
+	[LEAK_DISPOSABLES] = {"disposables", "by the dependency-injection container, which will dispose of them",
+		"Resolve transient disposables in a scope (CreateScope) that is disposed, not from the root container, which keeps them to its end."},
 	[LEAK_ASYNC] = {"async", "by async methods that have not ended",
 		"These calls never end: complete or cancel what they await (a timeout, a CancellationToken), or start fewer of them."},
 	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
@@ -75,6 +79,8 @@ static enum leak_pattern sign_of(const char *type, const char *field)
 		{"System.Runtime.CompilerServices.ConditionalWeakTable", NULL, LEAK_WEAK_TABLE},
 		{NULL, LEAK_DEPENDENT_FIELD, LEAK_WEAK_TABLE},
 		{"StateMachineBox<", NULL, LEAK_ASYNC},
+		{NULL, "_disposables", LEAK_DISPOSABLES},
+		{"Microsoft.EntityFrameworkCore.ChangeTracking.", NULL, LEAK_TRACKED},
 		{"<>c__DisplayClass", NULL, LEAK_CLOSURE}, /* as the compiler has it, and as it is shown */
 		{"(closure)", NULL, LEAK_CLOSURE},
 	};
@@ -132,7 +138,8 @@ static enum store holding_store(const struct leak_model *m, uint32_t holder)
 const char *leak_pattern_remedy(const struct leak_model *m, enum leak_pattern p, uint32_t holder)
 {
 	static const char *const stores[] = {
-		[STORE_QUEUE] = "More is put in than is taken out: let the consumer keep up, or bound it (Channel.CreateBounded, a BlockingCollection with a capacity).",
+		[STORE_QUEUE] = "More is put in than is taken out: let the consumer keep up, or bound it (Channel.CreateBounded, a BlockingCollection with a "
+				"capacity).",
 		[STORE_CACHE] = "Give the cache a bound: SizeLimit, with a size and an expiration for each entry.",
 		[STORE_BUFFER] = "It is written to and never emptied: write it out and empty it (SetLength(0), Clear), or begin a new one.",
 	};
@@ -188,6 +195,8 @@ enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step, uin
 		enum leak_pattern p = sign_of(leak_model_text(m, m->steps[s].name), leak_model_text(m, m->steps[s].field));
 		if (is_multicast(m, s))
 			p = LEAK_EVENT_HANDLER;
+		if (p == LEAK_DISPOSABLES && !strstr(leak_model_text(m, m->steps[m->steps[s].parent].name), "DependencyInjection"))
+			p = LEAK_OTHER;
 		if (p != LEAK_OTHER && (found == LEAK_OTHER || found == LEAK_CLOSURE))
 			found = p; /* a closure below an event or a timer is what those hold */
 	}

@@ -9,6 +9,8 @@ enum leak_pattern {
 	LEAK_TIMER,
 	LEAK_WEAK_TABLE, /* ConditionalWeakTable and other dependent handles */
 	LEAK_CLOSURE,
+	LEAK_TRACKED,     /* by the change tracker of an Entity Framework DbContext */
+	LEAK_DISPOSABLES, /* that a dependency-injection container keeps to dispose of them */
 	LEAK_ASYNC,      /* the state of async methods that have not ended */
 	LEAK_CANCELLATION,
 	LEAK_FINALIZERS,

@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_words.h"
 
+#include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_finding.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
@@ -32,6 +33,13 @@ void leak_words_more(struct buf *out, const struct leak_model *m, const struct l
 	buf_puts(out, "+ ");
 	size_text_count(out, (uint64_t)g->grown_count);
 	buf_putc(out, ' ');
+	AUTO_BUF struct buf method;
+	buf_init(&method, 4096);
+	if (leak_async_method(&method, m, g->payload)) {
+		buf_puts(out, g->grown_count == 1 ? "call of " : "calls of ");
+		put_short_leak_name(out, buf_str(&method), max_chars);
+		return;
+	}
 	if (n <= tail || strcmp(shown + n - tail, CLOSURE) != 0) {
 		leak_words_name(out, m, g->payload, max_chars);
 		return;
