@@ -15,6 +15,7 @@
 #define SETTLED 3.0    /* time constants: 95% of the way is gone */
 #define SEEN 3.5       /* time constants that a session of three walks takes to see the pace fall to a fifth */
 #define WALKED_PART 3  /* a third of the time */
+#define ABOUT 1.5      /* walks that are meant to be at even distances are so by about that */
 
 struct points {
 	const int64_t *at_ns;
@@ -137,5 +138,5 @@ void leak_fit_make(const int64_t *at_ns, const uint64_t *bytes, size_t count, st
 
 bool leak_fit_stands(const struct leak_fit *f, double seconds)
 {
-	return f->stood_seconds > 0 && f->stood_seconds >= f->grew_seconds && f->stood_seconds * WALKED_PART >= seconds;
+	return f->stood_seconds > 0 && f->stood_seconds * ABOUT >= f->grew_seconds && f->stood_seconds * WALKED_PART >= seconds;
 }

@@ -21,7 +21,7 @@ struct leak_fit {
 /* Fewer than three points are neither. Times rise. */
 void leak_fit_make(const int64_t *at_ns, const uint64_t *bytes, size_t count, struct leak_fit *out);
 
-/* Whether it has stood still for as long as it had grown, and for a third of the whole time. */
+/* Whether it has stood still for about as long as it had grown, and for a third of the whole time. */
 bool leak_fit_stands(const struct leak_fit *f, double seconds);
 
 #endif

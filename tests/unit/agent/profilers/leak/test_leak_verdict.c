@@ -79,6 +79,11 @@ Test(leak_verdict, pace_is_by_time_and_not_by_walk)
 	cr_expect_eq(leak_verdict_of(&s), LEAK_GROWS);
 	s.at_ns[2] = 20 * SECOND;
 	cr_expect_eq(leak_verdict_of(&s), LEAK_LEVELLED_OFF);
+	s.at_ns[2] = 10 * SECOND + 6700 * (SECOND / 1000); /* for two thirds of the time in which it grew */
+	s.bytes[2] = 10000;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_LEVELLED_OFF);
+	s.at_ns[2] = 10 * SECOND + 6600 * (SECOND / 1000);
+	cr_expect_eq(leak_verdict_of(&s), LEAK_SLOWS_DOWN);
 	s.at_ns[2] = 11 * SECOND; /* ended early: it has not stood for long enough to be said to stay */
 	s.bytes[2] = 10000;
 	cr_expect_eq(leak_verdict_of(&s), LEAK_SLOWS_DOWN);
