@@ -193,6 +193,26 @@ static bool is_large(const struct leak_model *m, uint32_t step)
 	return f->count && f->bytes / f->count >= LARGE_OBJECT_BYTES;
 }
 
+/* Objects that hang on another path for a while (a timer in another queue) make a growth seem to fall back. Where there were never fewer of them in all, their
+ * number tells the course. */
+static bool moved_only(const struct leak_model *m, const struct leak_group *g, struct leak_series *s)
+{
+	size_t last = m->walk_count - 1;
+	for (uint32_t i = 0; i < m->type_count && g->counts[last]; i++) {
+		const struct leak_type_figures *t = leak_model_type_at(m, i, 0);
+		if (m->types[i].name != m->steps[g->payload].name || m->types[i].module != m->steps[g->payload].module)
+			continue;
+		for (size_t w = 1; w <= last; w++) {
+			if (t[w].count < t[w - 1].count)
+				return false;
+		}
+		for (size_t w = 0; w <= last; w++)
+			s->bytes[w] = t[w].count * (g->added[last] / g->counts[last]);
+		return true;
+	}
+	return false;
+}
+
 static void judge_leak_group(const struct leak_model *m, struct leak_group *g, uint64_t material)
 {
 	size_t last = m->walk_count - 1;
@@ -217,6 +237,10 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 	s.course = leak_curve_course(&m->curve, (uint64_t)g->grown_bytes);
 	leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
 	g->verdict = g->grown_bytes < (int64_t)material ? LEAK_STEADY : leak_verdict_of(&s);
+	if (g->verdict == LEAK_FLUCTUATES && moved_only(m, g, &s)) {
+		leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
+		g->verdict = leak_verdict_of(&s);
+	}
 	g->pattern = leak_pattern_of(m, g->payload, g->holder);
 }
 
