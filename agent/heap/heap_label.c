@@ -23,6 +23,21 @@ static char *printable_prefix(const char *s, size_t len, size_t max)
 	return buf_steal(&out);
 }
 
+/* "<page>5__2": a variable of an async method or an iterator. Its length; 0: it is none. */
+static size_t local_variable(const char *part, size_t len)
+{
+	static const char digits[] = "0123456789", mark[] = ">5__";
+	const char *end = len > 2 && part[0] == '<' ? memchr(part, '>', len) : NULL;
+	size_t tail = end ? len - (size_t)(end - part) : 0;
+
+	if (tail < sizeof mark || end == part + 1 || memcmp(end, mark, sizeof mark - 1) != 0)
+		return 0;
+	for (size_t i = sizeof mark - 1; i < tail; i++)
+		if (!memchr(digits, end[i], sizeof digits - 1))
+			return 0;
+	return (size_t)(end - part) - 1;
+}
+
 /* "<Name>k__BackingField" is what the compiler makes of the property Name. */
 static void put_field_part(struct buf *out, const char *part, size_t len)
 {
@@ -31,6 +46,8 @@ static void put_field_part(struct buf *out, const char *part, size_t len)
 
 	if (len > 1 + tail && part[0] == '<' && memcmp(part + len - tail, suffix, tail) == 0)
 		buf_append(out, part + 1, len - 1 - tail);
+	else if (local_variable(part, len))
+		buf_append(out, part + 1, local_variable(part, len));
 	else
 		buf_append(out, part, len);
 }

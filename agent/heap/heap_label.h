@@ -15,7 +15,7 @@ struct heap_naming {
 };
 void heap_label_type(void *ctx, const struct heap_type_frame *f, struct wire_reader *fields);
 
-/* Pure: "<Items>k__BackingField" is "Items". */
+/* Pure: "<Items>k__BackingField" is "Items", "StateMachine.<page>5__2" is "StateMachine.page". */
 char *heap_label_field(const char *name, size_t len);
 
 #endif

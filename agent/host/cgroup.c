@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define V1_NO_LIMIT (INT64_C(1) << 62) /* v1 writes "no limit" as a number near INT64_MAX */
 
@@ -98,7 +99,10 @@ void cgroup_read_memory(const char *proc_root, const struct cgroup_owner *o, str
 	struct cgroup_dir d;
 	if (!find_dir(proc_root, o, "memory", &d))
 		return;
-	*out = (struct cgroup_memory){.usage_bytes = cgroup_dir_working_set(&d), .limit_bytes = 0};
+	int64_t used = cgroup_dir_working_set(&d);
+	if (used < 0 && access(d.path, F_OK) < 0) /* the group has gone: that no limit can be read does not say that there is none */
+		return;
+	*out = (struct cgroup_memory){.usage_bytes = used, .limit_bytes = 0};
 	int64_t least_room = INT64_MAX;
 	do {
 		int64_t limit = cgroup_dir_memory_limit(&d);

@@ -24,7 +24,7 @@ struct cgroup_cpu {
 	int64_t periods, throttled_periods, throttled_ns;
 };
 struct cgroup_memory {
-	int64_t usage_bytes, limit_bytes; /* limit 0: none; usage -1: unknown. Usage is the working set (usage - inactive file) */
+	int64_t usage_bytes, limit_bytes; /* limit 0: none; -1: unknown. Usage is the working set (usage - inactive file) */
 };
 
 /* Whose group: a process's, found through /proc/PID/cgroup; or, where processes cannot be seen (pid 0: shared tmp mode), its container's, by

@@ -1,6 +1,7 @@
 #include "agent/session/attached_session_private.h"
 
 #include "agent/discover/preflight.h"
+#include "agent/host/cgroup.h"
 #include "agent/host/proc.h"
 #include "agent/target/target_fs.h"
 #include "common/api/reason.h"
@@ -74,11 +75,20 @@ static int step_preflight(struct attached_session *s, struct err *e)
 	return preflight_check(s->q->target, e);
 }
 
+static int64_t memory_limit_bytes(const struct target *t)
+{
+	struct cgroup_memory memory;
+	struct cgroup_owner group = target_cgroup(t);
+	cgroup_read_memory(PROC_ROOT, &group, &memory);
+	return memory.limit_bytes;
+}
+
 /* From here on the process is held by descriptors: a reused pid is not taken for it. */
 static int step_open_process(struct attached_session *s, struct err *e)
 {
 	const struct target *t = s->q->target;
 	s->facts.uptime_ms = -1;
+	s->facts.memory_limit_bytes = memory_limit_bytes(t); /* now: at the session's end the pod may be gone */
 	if (t->mode != AGENT_MODE_HOST_PID)
 		return 0;
 	s->proc_fd = target_open_proc(t, e);

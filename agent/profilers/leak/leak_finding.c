@@ -1,6 +1,7 @@
 #include "agent/profilers/leak/leak_finding.h"
 
 #include "agent/profilers/leak/leak_lines.h"
+#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/leak/leak_types.h"
 
 #include <stdlib.h>
@@ -16,8 +17,8 @@
 
 const char *leak_finding_name(enum leak_finding f)
 {
-	static const char *const names[LEAK_FINDINGS] = {"grows",	    "unmanaged", "freeMemory", "uncertain", "warmingUp",
-							 "levelledOff", "churn",     "steady",	   "unknown",	"typesGrow"};
+	static const char *const names[LEAK_FINDINGS] = {"grows",	    "unmanaged",   "freeMemory", "uncertain", "slowsDown", "warmingUp",
+							 "levelledOff", "churn",       "steady",     "unknown",   "typesGrow"};
 	return names[f];
 }
 
@@ -37,9 +38,12 @@ static void measure_memory(const struct leak_model *m, struct leak_diagnosis *d)
 	if (!m->memory_known)
 		return;
 	const struct memory_figures *a = &m->first.by_kind[MEMORY_GC], *b = &m->last.by_kind[MEMORY_GC];
-	uint64_t live_first = m->walks[0].bytes, live_last = m->walks[m->walk_count - 1].bytes;
-	d->unmanaged_bytes = (int64_t)(memory_account_unmanaged(&m->last) - memory_account_unmanaged(&m->first));
-	d->free_bytes = (int64_t)(b->rss + b->swap - a->rss - a->swap) - (int64_t)(live_last - live_first);
+	const struct leak_walk *first = &m->walks[0], *last = &m->walks[m->walk_count - 1];
+	int64_t live = (int64_t)(last->bytes - first->bytes) + m->beyond_bytes;
+	d->unmanaged_bytes = first->unmanaged_bytes >= 0 && last->unmanaged_bytes >= 0 /* of the walks that are compared */
+				     ? last->unmanaged_bytes - first->unmanaged_bytes
+				     : (int64_t)(memory_account_unmanaged(&m->last) - memory_account_unmanaged(&m->first));
+	d->free_bytes = (int64_t)(b->rss + b->swap - a->rss - a->swap) - live;
 }
 
 static bool is_young(const struct leak_model *m)
@@ -48,7 +52,7 @@ static bool is_young(const struct leak_model *m)
 }
 
 /* From each walk's figure, where all are known: what only warms up, fills up or comes and goes is no leak here either. */
-static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diagnosis *d)
+static enum leak_verdict unmanaged_course(const struct leak_model *m, const struct leak_diagnosis *d, struct leak_fit *fit)
 {
 	struct leak_series s = {
 		.walks = m->walk_count,
@@ -59,20 +63,21 @@ static bool unmanaged_goes_on(const struct leak_model *m, const struct leak_diag
 	};
 	for (size_t w = 0; w < m->walk_count; w++) {
 		if (m->walks[w].unmanaged_bytes < 0)
-			return s.course != LEAK_COURSE_LEVELS;
+			return s.course == LEAK_COURSE_LEVELS ? LEAK_UNCERTAIN : LEAK_GROWS;
 		s.at_ns[w] = m->walks[w].at_ns;
 		s.bytes[w] = (uint64_t)m->walks[w].unmanaged_bytes;
 	}
-	return leak_verdict_of(&s) == LEAK_GROWS;
+	leak_fit_make(s.at_ns, s.bytes, s.walks, fit);
+	return leak_verdict_of(&s);
 }
 
-static bool unmanaged_grows(const struct leak_model *m, const struct leak_diagnosis *d)
+static void judge_unmanaged(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	int64_t least = max_i64(UNMANAGED_BYTES, process_bytes(m) / UNMANAGED_PART);
 	if (is_young(m))
 		least = max_i64(least, UNMANAGED_YOUNG_BYTES);
 	least = max_i64(least, (d->heap_bytes + max_i64(d->free_bytes, 0)) / BOOKKEEPING_PART);
-	return d->memory_known && d->unmanaged_bytes >= least && unmanaged_goes_on(m, d);
+	d->unmanaged = d->memory_known && d->unmanaged_bytes >= least ? unmanaged_course(m, d, &d->fit) : LEAK_STEADY;
 }
 
 static bool free_memory_grows(const struct leak_model *m, const struct leak_diagnosis *d)
@@ -98,7 +103,14 @@ static const struct leak_group *pinned_group(const struct leak_model *m, const s
 	return NULL;
 }
 
-static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosis *d)
+/* No leak is seen, and none is excluded. */
+static bool may_grow(enum leak_verdict v)
+{
+	return v == LEAK_UNCERTAIN || v == LEAK_SLOWS_DOWN;
+}
+
+/* Nothing is found to grow. */
+static void choose_calm(const struct leak_model *m, struct leak_diagnosis *d)
 {
 	static const struct {
 		enum leak_verdict verdict;
@@ -107,30 +119,16 @@ static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosi
 		    {LEAK_IN_USE, LEAK_FOUND_CHURN},
 		    {LEAK_NOT_HELD, LEAK_FOUND_CHURN},
 		    {LEAK_FLUCTUATES, LEAK_FOUND_CHURN}};
-	bool unmanaged = unmanaged_grows(m, d);
-	int64_t gaps = (int64_t)(m->walks[m->walk_count - 1].free_bytes - m->walks[0].free_bytes);
-	d->torn = is_torn(m);
-	d->group = leak_groups_first(&d->groups, LEAK_GROWS);
-	if (d->group && !(unmanaged && d->unmanaged_bytes > d->held_bytes) && !(d->torn && gaps > d->held_bytes)) {
-		d->finding = LEAK_FOUND_GROWS;
-		return;
-	}
-	if (unmanaged && !(d->torn && gaps > d->unmanaged_bytes)) {
-		d->group = NULL;
-		d->finding = LEAK_FOUND_UNMANAGED;
-		return;
-	}
-	if (d->torn || free_memory_grows(m, d)) {
-		d->group = d->torn ? pinned_group(m, &d->groups) : NULL;
-		d->finding = LEAK_FOUND_FREE_MEMORY;
-		return;
-	}
 	for (size_t i = 0; i < d->groups.count; i++) { /* most growth first */
 		enum leak_verdict v = d->groups.items[i].verdict;
-		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP)
+		if (v != LEAK_UNCERTAIN && v != LEAK_WARMING_UP && v != LEAK_SLOWS_DOWN)
 			continue;
 		d->group = &d->groups.items[i];
-		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_WARMING_UP;
+		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : v == LEAK_WARMING_UP ? LEAK_FOUND_WARMING_UP : LEAK_FOUND_SLOWS_DOWN;
+		return;
+	}
+	if (may_grow(d->unmanaged)) {
+		d->finding = LEAK_FOUND_SLOWS_DOWN;
 		return;
 	}
 	for (size_t i = 0; i < sizeof calm / sizeof calm[0]; i++) {
@@ -144,17 +142,13 @@ static void choose_leak_finding(const struct leak_model *m, struct leak_diagnosi
 }
 
 /* The same with types only. */
-static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
+static void choose_calm_types(struct leak_diagnosis *d)
 {
-	enum leak_verdict v = leak_types_find(m, d);
-	measure_memory(m, d);
-	bool unmanaged = unmanaged_grows(m, d);
-	if (v == LEAK_GROWS && !(unmanaged && d->unmanaged_bytes > d->held_bytes))
-		d->finding = LEAK_FOUND_TYPES;
-	else if (unmanaged)
-		d->finding = LEAK_FOUND_UNMANAGED;
-	else if (free_memory_grows(m, d))
-		d->finding = LEAK_FOUND_FREE_MEMORY;
+	enum leak_verdict v = d->types;
+	if (may_grow(v))
+		d->finding = v == LEAK_UNCERTAIN ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_SLOWS_DOWN;
+	else if (may_grow(d->unmanaged))
+		d->finding = LEAK_FOUND_SLOWS_DOWN;
 	else if (v == LEAK_WARMING_UP || v == LEAK_LEVELLED_OFF)
 		d->finding = v == LEAK_WARMING_UP ? LEAK_FOUND_WARMING_UP : LEAK_FOUND_LEVELLED_OFF;
 	else
@@ -165,36 +159,76 @@ static void choose_types(const struct leak_model *m, struct leak_diagnosis *d)
 static double pace(const struct leak_model *m, const struct leak_diagnosis *d)
 {
 	double bytes = (double)d->held_bytes;
-	if (unmanaged_grows(m, d))
+	if (d->unmanaged == LEAK_GROWS)
 		bytes += (double)d->unmanaged_bytes;
 	return bytes * 60 / leak_model_seconds(m);
 }
 
-static void choose_holders(const struct leak_model *m, struct leak_diagnosis *out)
+/* Set by judge_unmanaged() where nothing else is what the finding is about. */
+static void fit_of_finding(const struct leak_model *m, struct leak_diagnosis *d)
 {
-	leak_groups_find(m, &out->groups);
+	if (d->group)
+		d->fit = d->group->fit;
+	else if (d->type != LEAK_NONE && d->finding != LEAK_FOUND_UNMANAGED)
+		leak_types_fit(m, d->type, &d->fit);
+}
+
+/* All that grew, and how; not yet what the report is about. */
+static void find_growth(const struct leak_model *m, struct leak_diagnosis *out)
+{
 	const uint64_t *by = out->groups.by_verdict;
-	out->held_bytes = (int64_t)by[LEAK_GROWS];
-	out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+	out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
+	if (leak_model_types_only(m)) {
+		out->types = leak_types_find(m, out);
+	} else {
+		leak_groups_find(m, &out->groups);
+		out->held_bytes = (int64_t)by[LEAK_GROWS];
+		out->churn_bytes = (int64_t)(by[LEAK_IN_USE] + by[LEAK_NOT_HELD] + by[LEAK_FLUCTUATES]);
+	}
 	measure_memory(m, out);
-	choose_leak_finding(m, out);
+	judge_unmanaged(m, out);
+	out->torn = !leak_model_types_only(m) && is_torn(m);
+	out->keeps = free_memory_grows(m, out);
+	leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
+	out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
+}
+
+/* The rules say what leads. */
+static void choose_finding(const struct leak_model *m, struct leak_diagnosis *d)
+{
+	enum leak_part part;
+	const struct finding *lead = findings_lead(&d->findings);
+	if (!lead && leak_model_types_only(m)) {
+		choose_calm_types(d);
+		return;
+	}
+	if (!lead) {
+		choose_calm(m, d);
+		return;
+	}
+	d->finding = leak_rules_finding(lead->id, &part);
+	if (part < LEAK_PARTS)
+		d->group = leak_numbers_group(m, &d->groups, part);
+	else if (d->finding == LEAK_FOUND_FREE_MEMORY && d->torn)
+		d->group = pinned_group(m, &d->groups);
+	if (d->finding == LEAK_FOUND_GROWS && leak_model_types_only(m) && d->held_bytes > 0)
+		d->finding = LEAK_FOUND_TYPES;
 }
 
 void leak_diagnosis_make(const struct leak_model *m, struct leak_diagnosis *out)
 {
-	bool types_only = leak_model_types_only(m);
+	bool many = m->walk_count >= 2 && leak_model_seconds(m) > 0;
 	*out = (struct leak_diagnosis){.finding = LEAK_FOUND_UNKNOWN, .confidence = LEAK_LOW, .type = LEAK_NONE};
-	if (m->walk_count >= 2 && leak_model_seconds(m) > 0) {
-		out->heap_bytes = (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
-		if (types_only)
-			choose_types(m, out);
-		else
-			choose_holders(m, out);
-		leak_forecast_make(&m->limit, pace(m, out), leak_model_seconds(m), &out->forecast);
-		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms);
-		out->detectable_per_minute = (double)out->groups.material_bytes * 60 / leak_model_seconds(m);
-	} else {
+	if (many)
+		find_growth(m, out);
+	else
 		leak_forecast_make(&m->limit, 0, 0, &out->forecast);
+	leak_numbers_of(m, out, &out->numbers);
+	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &out->numbers, &out->findings);
+	if (many) {
+		choose_finding(m, out);
+		fit_of_finding(m, out);
+		out->confidence = leak_confidence_of(m->walk_count, m->uptime_ms, out->fit.steady);
 	}
 	leak_lines_make(m, out);
 }
@@ -204,6 +238,7 @@ void leak_diagnosis_fini(struct leak_diagnosis *d)
 	if (!d)
 		return;
 	leak_groups_fini(&d->groups);
+	findings_fini(&d->findings);
 	free(d->headline);
 	free(d->text);
 	*d = (struct leak_diagnosis){0};

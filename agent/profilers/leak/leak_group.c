@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_group.h"
 
+#include "agent/profilers/leak/leak_async.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -47,7 +48,7 @@ static struct leak_group *group_at(struct search *s, uint32_t holder)
 	if (s->group_of[holder] == LEAK_NONE) {
 		GROW(s->out->items, s->out->count, s->cap);
 		s->group_of[holder] = (uint32_t)s->out->count;
-		s->out->items[s->out->count++] = (struct leak_group){.holder = holder, .element = LEAK_NONE};
+		s->out->items[s->out->count++] = (struct leak_group){.holder = holder, .element = LEAK_NONE, .state = LEAK_NONE};
 	}
 	return &s->out->items[s->group_of[holder]];
 }
@@ -192,6 +193,26 @@ static bool is_large(const struct leak_model *m, uint32_t step)
 	return f->count && f->bytes / f->count >= LARGE_OBJECT_BYTES;
 }
 
+/* Objects that hang on another path for a while (a timer in another queue) make a growth seem to fall back. Where there were never fewer of them in all, their
+ * number tells the course. */
+static bool moved_only(const struct leak_model *m, const struct leak_group *g, struct leak_series *s)
+{
+	size_t last = m->walk_count - 1;
+	for (uint32_t i = 0; i < m->type_count && g->counts[last]; i++) {
+		const struct leak_type_figures *t = leak_model_type_at(m, i, 0);
+		if (m->types[i].name != m->steps[g->payload].name || m->types[i].module != m->steps[g->payload].module)
+			continue;
+		for (size_t w = 1; w <= last; w++) {
+			if (t[w].count < t[w - 1].count)
+				return false;
+		}
+		for (size_t w = 0; w <= last; w++)
+			s->bytes[w] = t[w].count * (g->added[last] / g->counts[last]);
+		return true;
+	}
+	return false;
+}
+
 static void judge_leak_group(const struct leak_model *m, struct leak_group *g, uint64_t material)
 {
 	size_t last = m->walk_count - 1;
@@ -214,8 +235,13 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 	g->bytes_per_minute = (double)g->grown_bytes * 60 / leak_model_seconds(m);
 	s.old = s.root == LEAK_ROOT_STACK && grew_old(m, g->element);
 	s.course = leak_curve_course(&m->curve, (uint64_t)g->grown_bytes);
+	leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
 	g->verdict = g->grown_bytes < (int64_t)material ? LEAK_STEADY : leak_verdict_of(&s);
-	g->pattern = leak_pattern_of(m, g->payload);
+	if (g->verdict == LEAK_FLUCTUATES && moved_only(m, g, &s)) {
+		leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
+		g->verdict = leak_verdict_of(&s);
+	}
+	g->pattern = leak_pattern_of(m, g->payload, g->holder);
 }
 
 static int leak_group_by_growth(const void *a, const void *b)
@@ -256,6 +282,9 @@ void leak_groups_find(const struct leak_model *m, struct leak_groups *out)
 	for (size_t i = 0; i < out->count; i++) {
 		struct leak_group *g = &out->items[i];
 		g->payload = payload_of(m, g->element, heaviest);
+		g->state = leak_async_state(m, g->payload);
+		if (g->state != LEAK_NONE && g->state > g->payload)
+			g->payload = g->state; /* what is .NET's own and more holds a method's state */
 		judge_leak_group(m, g, out->material_bytes);
 	}
 	keep_grown(out);

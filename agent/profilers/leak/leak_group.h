@@ -16,8 +16,10 @@ struct leak_group {
 	uint64_t bytes[LEAK_MAX_WALKS];  /* the same and the holder itself */
 	int64_t grown_count, grown_bytes;
 	double bytes_per_minute;
+	uint32_t state;          /* of an async method that holds them: a step; LEAK_NONE: none does */
 	bool grew_itself;        /* arrays that were made larger, not more objects */
 	bool large;              /* most of what was added lies on the large object heap */
+	struct leak_fit fit;     /* of what was added */
 	enum leak_verdict verdict;
 	enum leak_pattern pattern;
 };

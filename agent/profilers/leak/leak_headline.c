@@ -1,6 +1,7 @@
 #include "agent/profilers/leak/leak_headline.h"
 
 #include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_types.h"
 #include "agent/profilers/leak/leak_words.h"
 #include "agent/symbols/method_name.h"
@@ -8,6 +9,7 @@
 #include "common/base/size_text.h"
 
 #define EVENT_CHARS 28
+#define MADE_CHARS 34
 
 struct words {
 	const struct leak_model *m;
@@ -45,8 +47,25 @@ static void put_forecast_if_room(struct words *w)
 	if (f->kind != LEAK_LIMIT_CONTAINER || f->seconds < 0)
 		return;
 	buf_puts(&b, "; limit in ");
-	leak_put_time(&b, f->seconds);
+	leak_put_forecast(&b, f->seconds);
 	headline_phrase_if_room(w, buf_str(&b));
+}
+
+/* By the method that made them: "Calls of Feed.Listen never end: + 10,000", "Closures of Callbacks.Add pile up: + 10,000". false: it is not known. */
+static bool headline_made(struct words *w, const struct leak_group *g)
+{
+	bool async = g->pattern == LEAK_ASYNC && g->state != LEAK_NONE;
+	int64_t more = async ? leak_model_more(w->m, g->state) : g->grown_count;
+	AUTO_BUF struct buf method;
+	buf_init(&method, 1024);
+	bool known = async ? leak_async_method(&method, w->m, g->state) : g->pattern == LEAK_CLOSURE && leak_async_closure(&method, w->m, g->payload);
+	if (!known || more <= 0)
+		return false;
+	buf_puts(&w->line, async ? "Calls of " : "Closures of ");
+	method_name_shorten(buf_str(&method), MADE_CHARS, &w->line);
+	buf_puts(&w->line, async ? " never end: + " : " pile up: + ");
+	size_text_count(&w->line, (uint64_t)more);
+	return true;
 }
 
 static void headline_grows(struct words *w)
@@ -58,26 +77,36 @@ static void headline_grows(struct words *w)
 		[LEAK_CANCELLATION] = "CancellationToken registrations pile up: ",
 		[LEAK_FINALIZERS] = "The finalizer queue grows: ",
 		[LEAK_HANDLE] = "GC handles pile up: ",
+		[LEAK_TRACKED] = "A DbContext tracks ever more entities: ",
+		[LEAK_DISPOSABLES] = "The DI container holds disposables: ",
 	};
 	const struct leak_group *g = w->d->group;
 	AUTO_BUF struct buf rate;
 	buf_init(&rate, 64);
 	size_text_bytes(&rate, (uint64_t)g->bytes_per_minute);
 	buf_puts(&rate, "/min");
-	if (pile[g->pattern]) { /* the rest is a number and the rate */
+	if (headline_made(w, g)) {
+		buf_printf(&w->line, ", %s", buf_str(&rate));
+	} else if (pile[g->pattern]) { /* the rest is a number and the rate */
 		AUTO_BUF struct buf event;
 		buf_init(&event, 256);
 		if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, EVENT_CHARS))
 			buf_printf(&w->line, "Handlers of %s pile up: ", buf_str(&event));
 		else
 			buf_puts(&w->line, pile[g->pattern]);
-		leak_words_more(&w->line, w->m, g, leak_line_room(w) > 44 ? leak_line_room(w) - 30 : 14);
+		leak_words_more(&w->line, w->m, g, leak_line_room(w) > 50 ? leak_line_room(w) - 36 : 14);
 		buf_printf(&w->line, ", %s", buf_str(&rate));
 	} else {
 		headline_name(w, leak_words_root(w->m, g->holder), 45);
 		buf_printf(&w->line, " grows by %s", buf_str(&rate));
 	}
 	put_forecast_if_room(w);
+}
+
+/* Between two walks nothing can be seen to have ended: a collection that grows once a minute looks like one that is full. */
+static bool two_walks(const struct words *w)
+{
+	return w->m->walk_count == 2;
 }
 
 static void headline_free(struct words *w)
@@ -91,9 +120,40 @@ static void headline_free(struct words *w)
 		buf_puts(&w->line, " pinned");
 		return;
 	}
-	buf_puts(&w->line, "No object leak: the heap keeps ");
+	buf_puts(&w->line, two_walks(w) ? "The heap keeps " : "No object leak: the heap keeps ");
 	size_text_bytes(&w->line, (uint64_t)w->d->free_bytes);
 	buf_puts(&w->line, " more free memory");
+}
+
+/* "static Shop.Cache._items", "unmanaged memory (malloc)", "Shop.Order" */
+static void headline_subject(struct words *w, size_t max_chars)
+{
+	if (w->d->group)
+		headline_name(w, leak_words_root(w->m, w->d->group->holder), max_chars);
+	else if (w->d->type != LEAK_NONE)
+		leak_types_put_name(w->m, w->d->type, max_chars, &w->line);
+	else
+		buf_printf(&w->line, "unmanaged memory (%s)", memory_kind_name(leak_words_memory(w->m)));
+}
+
+static void headline_slows(struct words *w)
+{
+	const struct leak_fit *f = &w->d->fit;
+	if (!w->d->group && w->d->type != LEAK_NONE)
+		buf_puts(&w->line, "Types only: ");
+	if (f->fills) {
+		buf_puts(&w->line, "Grows ever slower: ");
+		headline_subject(w, leak_line_room(w) - 28);
+		buf_puts(&w->line, ", ");
+		size_text_bytes(&w->line, leak_words_now(w->m, w->d));
+		buf_puts(&w->line, " of about ");
+		size_text_bytes(&w->line, leak_words_full(w->m, w->d));
+		return;
+	}
+	buf_puts(&w->line, "May have stopped growing: ");
+	headline_subject(w, leak_line_room(w) - 12);
+	buf_puts(&w->line, " at ");
+	size_text_bytes(&w->line, leak_words_now(w->m, w->d));
 }
 
 static void headline_calm(struct words *w)
@@ -114,11 +174,14 @@ static void headline_calm(struct words *w)
 		buf_puts(&w->line, " + ");
 		size_text_bytes(&w->line, (uint64_t)d->group->grown_bytes);
 		break;
+	case LEAK_FOUND_SLOWS_DOWN:
+		headline_slows(w);
+		break;
 	case LEAK_FOUND_UNCERTAIN:
-		buf_puts(&w->line, "May grow: ");
-		headline_name(w, leak_words_root(w->m, d->group->holder), leak_line_room(w) - 28);
-		buf_puts(&w->line, w->m->walk_count == 2 ? " grew to " : " jumped to ");
-		size_text_bytes(&w->line, (uint64_t)(d->group->bytes[w->m->walk_count - 1]));
+		buf_puts(&w->line, d->group ? "May grow: " : "Types only: may grow: ");
+		headline_subject(w, leak_line_room(w) - 34);
+		buf_puts(&w->line, two_walks(w) ? " grew to " : " jumped to ");
+		size_text_bytes(&w->line, leak_words_now(w->m, d));
 		headline_period(w);
 		break;
 	case LEAK_FOUND_LEVELLED_OFF:
@@ -134,10 +197,11 @@ static void headline_calm(struct words *w)
 		break;
 	case LEAK_FOUND_CHURN:
 		buf_puts(&w->line, leak_model_types_only(w->m) ? "Types only: what grew is young or comes and goes, nothing old grows"
+				   : two_walks(w)	       ? "Between two heap walks only what is short-lived grew"
 							       : "No leak: what grew is short-lived, in use only at that moment");
 		break;
 	case LEAK_FOUND_STEADY:
-		buf_puts(&w->line, "No leak: nothing grew");
+		buf_puts(&w->line, two_walks(w) ? "Nothing grew between two heap walks" : "No leak: nothing grew");
 		headline_period(w);
 		buf_puts(&w->line, ", the heap holds ");
 		size_text_bytes(&w->line, (uint64_t)(w->m->walks[w->m->walk_count - 1].bytes));

@@ -12,6 +12,10 @@ enum leak_limit_kind {
 };
 const char *leak_limit_kind_name(enum leak_limit_kind k); /* "container"; NULL for none */
 
+/* Takes in what the container's group and the node say now. What cannot be read any more, as the pod is gone, stays as it was. */
+struct cgroup_memory;
+void leak_limit_note(struct leak_limit *l, const struct cgroup_memory *now, int64_t node_free_bytes);
+
 struct leak_forecast {
 	enum leak_limit_kind kind;
 	int64_t limit_bytes, used_bytes; /* -1: not known */
@@ -25,8 +29,10 @@ struct leak_forecast {
 #define LEAK_FORESEEN 2000
 void leak_forecast_make(const struct leak_limit *limit, double bytes_per_minute, double measured_seconds, struct leak_forecast *out);
 
-/* "3 h", "40 min", "5 days": rounded, as the pace is no exact figure. */
-void leak_put_time(struct buf *out, int64_t seconds);
+/* "3 h", "110 min", "5 days": rounded down, as the pace is no exact figure. */
+void leak_put_forecast(struct buf *out, int64_t seconds);
+/* "12.6 s", "2 min", "12 min 35 s": as it was measured. */
+void leak_put_measured(struct buf *out, double seconds);
 void leak_put_limit(struct buf *out, int64_t bytes);    /* as Kubernetes' objects have it, "512Mi", else "412 MB" */
 
 #endif

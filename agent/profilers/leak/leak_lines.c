@@ -1,7 +1,9 @@
 #include "agent/profilers/leak/leak_lines.h"
 
 #include "agent/report/phrase.h"
+#include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_headline.h"
+#include "agent/profilers/leak/leak_rules.h"
 #include "agent/profilers/leak/leak_types.h"
 #include "agent/profilers/leak/leak_words.h"
 #include "agent/profilers/leak/memory_growth.h"
@@ -10,12 +12,14 @@
 #include "common/base/size_text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #define PATH_CHARS 300
 #define TYPE_CHARS 60
 #define NEXT_GROUPS 3
 #define MAPPINGS_NAMED 4
+#define DURATION_MAX_SECONDS 3600 /* of a session */
 
 struct words {
 	const struct leak_model *m;
@@ -54,6 +58,27 @@ static void put_leak_period(struct words *w)
 
 /* lines of the findings --------------------------------------------------------------------------------------------- */
 
+/* ", held by 10,000 calls of the async method Feed.Listen, which await Task.Delay" */
+static bool put_async(struct words *w, const struct leak_group *g)
+{
+	AUTO_BUF struct buf method, awaited;
+	buf_init(&method, 1024);
+	buf_init(&awaited, 1024);
+	if (g->pattern != LEAK_ASYNC || g->state == LEAK_NONE || !leak_async_method(&method, w->m, g->state))
+		return false;
+	if (g->payload != g->state) {
+		buf_puts(&w->line, ", held by ");
+		size_text_count(&w->line, (uint64_t)leak_model_more(w->m, g->state));
+		buf_puts(&w->line, " more calls of the async method ");
+		method_name_shorten(buf_str(&method), TYPE_CHARS, &w->line);
+	}
+	if (leak_async_awaits(&awaited, w->m, g->state)) {
+		buf_puts(&w->line, ", which await ");
+		method_name_shorten(buf_str(&awaited), TYPE_CHARS, &w->line);
+	}
+	return true;
+}
+
 static void put_group(struct words *w, const struct leak_group *g)
 {
 	const char *how = leak_pattern_phrase(g->pattern);
@@ -68,7 +93,7 @@ static void put_group(struct words *w, const struct leak_group *g)
 	put_leak_period(w);
 	if (g->pattern == LEAK_EVENT_HANDLER && leak_words_event(&event, w->m, g->payload, PATH_CHARS))
 		buf_printf(&w->line, ", held by handlers of the event %s", buf_str(&event));
-	else if (how[0])
+	else if (!put_async(w, g) && how[0])
 		buf_printf(&w->line, ", held %s", how);
 	buf_putc(&w->line, '.');
 	end_leak_line(w);
@@ -84,10 +109,11 @@ static void put_course(struct words *w)
 	if (walks == 2)
 		buf_puts(&w->line, "Two walks cannot tell a leak from a cache that fills: memoryLeak.walks: 5 would.");
 	else
-		buf_printf(&w->line, "It grew steadily over %zu walks (confidence: %s).", walks, leak_confidence_name(d->confidence));
+		buf_printf(&w->line, "It grew %s over %zu walks (confidence: %s).", d->fit.steady ? "steadily" : "all the time, though not evenly,", walks,
+			   leak_confidence_name(d->confidence));
 	if (w->m->uptime_ms >= 0 && w->m->uptime_ms < LEAK_JUST_STARTED_MS) {
 		buf_puts(&w->line, " The process had started ");
-		leak_put_time(&w->line, w->m->uptime_ms / 1000 + 1);
+		leak_put_measured(&w->line, (double)w->m->uptime_ms / 1000);
 		buf_puts(&w->line, " before: it may still be warming up.");
 	}
 	end_leak_line(w);
@@ -96,18 +122,23 @@ static void put_course(struct words *w)
 static void put_forecast(struct words *w)
 {
 	const struct leak_forecast *f = &w->d->forecast;
-	if (f->bytes_per_minute <= 0 || f->kind == LEAK_LIMIT_NONE)
+	if (f->bytes_per_minute <= 0)
 		return;
+	if (f->kind == LEAK_LIMIT_NONE) {
+		buf_puts(&w->line, "When memory runs out is not known: the container's limit could not be read.");
+		end_leak_line(w);
+		return;
+	}
 	if (f->kind == LEAK_LIMIT_CONTAINER) {
 		if (f->seconds < 0) {
 			buf_puts(&w->line, "The container's memory limit is more than ");
-			leak_put_time(&w->line, f->farthest);
+			leak_put_forecast(&w->line, f->farthest);
 			buf_puts(&w->line, " away at this pace.");
 		} else {
 			buf_puts(&w->line, "Reaches the container's memory limit of ");
 			leak_put_limit(&w->line, f->limit_bytes);
 			buf_puts(&w->line, " in ");
-			leak_put_time(&w->line, f->seconds);
+			leak_put_forecast(&w->line, f->seconds);
 			buf_puts(&w->line, " (now ");
 			size_text_bytes(&w->line, (uint64_t)f->used_bytes);
 			buf_puts(&w->line, ").");
@@ -118,11 +149,21 @@ static void put_forecast(struct words *w)
 			buf_puts(&w->line, "; the node's free ");
 			leak_put_limit(&w->line, f->limit_bytes);
 			buf_puts(&w->line, " last for ");
-			leak_put_time(&w->line, f->seconds);
+			leak_put_forecast(&w->line, f->seconds);
 		}
 		buf_putc(&w->line, '.');
 	}
 	end_leak_line(w);
+}
+
+/* The rules say it: "Also: ...". */
+static bool is_said(const struct words *w, const struct leak_group *g)
+{
+	for (enum leak_part part = 0; part < LEAK_PARTS; part++) {
+		if (leak_numbers_group(w->m, &w->d->groups, part) == g)
+			return true;
+	}
+	return false;
 }
 
 static void put_next_groups(struct words *w)
@@ -130,9 +171,9 @@ static void put_next_groups(struct words *w)
 	const struct leak_groups *g = &w->d->groups;
 	size_t named = 0;
 	for (size_t i = 0; i < g->count && named < NEXT_GROUPS; i++) {
-		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS)
+		if (&g->items[i] == w->d->group || g->items[i].verdict != LEAK_GROWS || is_said(w, &g->items[i]))
 			continue;
-		buf_puts(&w->line, named++ ? ", " : "Also: ");
+		buf_puts(&w->line, named++ ? ", " : "Further growth: ");
 		put_step_name(w, leak_words_root(w->m, g->items[i].holder), TYPE_CHARS);
 		buf_puts(&w->line, " ");
 		leak_words_more(&w->line, w->m, &g->items[i], TYPE_CHARS);
@@ -234,7 +275,7 @@ static void put_large_group(struct words *w)
 
 static void put_uncertain(struct words *w)
 {
-	if (w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
+	if (w->d->group && w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
 		buf_puts(&w->line, "It is reachable only from a root that was not read, or not yet collected: run the session again with roots: Exact.");
 		end_leak_line(w);
 		return;
@@ -246,6 +287,37 @@ static void put_uncertain(struct words *w)
 	}
 	buf_puts(&w->line, "A list or dictionary that is full doubles its array, then does not grow for twice as long as before: profile for "
 			   "longer (durationSeconds), with memoryLeak.walks: 5 or more.");
+	end_leak_line(w);
+}
+
+/* As a session's duration: whole minutes, an hour at most. */
+static int64_t worth_seconds(double seconds)
+{
+	int64_t whole = ((int64_t)seconds + 59) / 60 * 60;
+	return whole < DURATION_MAX_SECONDS ? whole : DURATION_MAX_SECONDS;
+}
+
+static void put_slows(struct words *w)
+{
+	const struct leak_fit *f = &w->d->fit;
+	double seconds = leak_model_seconds(w->m), longer = f->fills ? f->look_seconds : 0;
+	if (f->fills) {
+		buf_printf(&w->line, "Its pace fell to %.0f%% of that at the first walk, as a cache's does that fills", fmax(1, f->pace_left * 100));
+		if (f->settle_seconds >= 1) {
+			buf_puts(&w->line, "; it would be full in ");
+			leak_put_forecast(&w->line, (int64_t)f->settle_seconds + 1);
+		}
+	} else {
+		buf_puts(&w->line, "It has hardly grown for ");
+		leak_put_measured(&w->line, f->stood_seconds);
+		buf_puts(&w->line, ", after it grew for ");
+		leak_put_measured(&w->line, f->grew_seconds);
+		longer = 2 * seconds;
+	}
+	int64_t look = worth_seconds(longer > seconds ? longer : seconds);
+	buf_puts(&w->line, ". To see whether it stops, profile again for ");
+	leak_put_measured(&w->line, (double)look);
+	buf_printf(&w->line, " (durationSeconds: %" PRId64 ").", look);
 	end_leak_line(w);
 }
 
@@ -281,11 +353,42 @@ static void put_floor(struct words *w)
 	put_leak_period(w);
 	buf_puts(&w->line, ": measure for longer to rule it out.");
 	end_leak_line(w);
+	if (w->m->walk_count > 2 || w->d->finding == LEAK_FOUND_UNCERTAIN || w->d->finding == LEAK_FOUND_WARMING_UP)
+		return;
+	buf_puts(&w->line, "Two heap walks cannot rule out a leak: run it again with memoryLeak.walks: 3 or more.");
+	end_leak_line(w);
 }
 
 static void put_types_growth(struct words *w)
 {
 	leak_types_put_growth(w->m, w->d, &w->line);
+	end_leak_line(w);
+}
+
+/* What the finding is about. */
+static void put_subject(struct words *w)
+{
+	if (w->d->group)
+		put_group(w, w->d->group);
+	else if (w->d->type != LEAK_NONE)
+		put_types_growth(w);
+	else
+		put_mappings(w);
+}
+
+/* What is found by its count rather than by a holder's bytes. */
+static void put_counted(struct words *w)
+{
+	const struct finding *lead = findings_lead(&w->d->findings);
+	const char *remedy = lead ? leak_rules_remedy(lead->id) : NULL;
+	if (!remedy || (w->d->group && strcmp(lead->id, "AssemblyLoadContextsKept") != 0))
+		return;
+	if (w->d->numbers.loaders_keeper.text[0] && strcmp(lead->id, "AssemblyLoadContextsKept") == 0)
+		buf_printf(&w->line, "Kept by: %s", w->d->numbers.loaders_keeper.text);
+	else
+		buf_printf(&w->line, "%s.", lead->evidence);
+	end_leak_line(w);
+	buf_puts(&w->line, remedy);
 	end_leak_line(w);
 }
 
@@ -296,8 +399,11 @@ static void put_leak_lines(struct words *w)
 	end_leak_line(w);
 	switch (d->finding) {
 	case LEAK_FOUND_GROWS:
+		put_counted(w);
+		if (!d->group)
+			break;
 		put_group(w, d->group);
-		buf_puts(&w->line, leak_pattern_remedy(d->group->pattern));
+		buf_puts(&w->line, leak_pattern_remedy(w->m, d->group->pattern, d->group->holder));
 		end_leak_line(w);
 		put_large_group(w);
 		put_forecast(w);
@@ -322,15 +428,16 @@ static void put_leak_lines(struct words *w)
 		put_free_memory(w);
 		break;
 	case LEAK_FOUND_UNCERTAIN:
-		put_group(w, d->group);
+		put_subject(w);
 		put_uncertain(w);
+		break;
+	case LEAK_FOUND_SLOWS_DOWN:
+		put_subject(w);
+		put_slows(w);
 		break;
 	case LEAK_FOUND_WARMING_UP:
 	case LEAK_FOUND_LEVELLED_OFF:
-		if (d->group)
-			put_group(w, d->group);
-		else
-			put_types_growth(w);
+		put_subject(w);
 		if (d->finding == LEAK_FOUND_WARMING_UP) {
 			buf_puts(&w->line, "Ask again when it has run for some minutes, or with memoryLeak.walks: 5.");
 			end_leak_line(w);
@@ -354,7 +461,12 @@ void leak_lines_make(const struct leak_model *m, struct leak_diagnosis *d)
 	struct words w = {.m = m, .d = d};
 	buf_init(&w.line, DIAGNOSIS_MAX_BYTES);
 	buf_init(&w.text, DIAGNOSIS_MAX_BYTES);
-	d->headline = leak_headline_make(m, d);
+	const struct finding *lead = findings_lead(&d->findings);
+	AUTO_BUF struct buf shown;
+	buf_init(&shown, DIAGNOSIS_MAX_BYTES);
+	if (lead)
+		method_name_shorten(lead->message, HEADLINE_MAX_CHARS, &shown); /* as it is, when it fits */
+	d->headline = lead ? buf_steal(&shown) : leak_headline_make(m, d);
 	buf_puts(&w.line, d->headline);
 	end_leak_line(&w);
 	put_leak_lines(&w);

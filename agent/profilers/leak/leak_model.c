@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ENOUGH_WALKS 3 /* to tell growth that goes on from a filling */
+
 void leak_model_init(struct leak_model *m)
 {
 	*m = (struct leak_model){.uptime_ms = -1, .limit = {-1, -1, -1}};
@@ -153,6 +155,16 @@ uint32_t leak_model_type(struct leak_model *m, const char *name, const char *mod
 	return (uint32_t)m->type_count++;
 }
 
+uint64_t leak_model_count_of(const struct leak_model *m, const char *prefix, size_t walk)
+{
+	uint64_t count = 0;
+	for (uint32_t i = 0; i < m->type_count; i++) {
+		if (strncmp(leak_model_text(m, m->types[i].name), prefix, strlen(prefix)) == 0)
+			count += leak_model_type_at(m, i, walk)->count;
+	}
+	return count;
+}
+
 bool leak_model_types_only(const struct leak_model *m)
 {
 	for (size_t i = 0; i < m->walk_count; i++) {
@@ -160,6 +172,47 @@ bool leak_model_types_only(const struct leak_model *m)
 			return true;
 	}
 	return false;
+}
+
+/* The walk's figures go, those behind it come one forward. */
+static void leave_out_walk(struct leak_model *m, size_t walk)
+{
+	size_t behind = LEAK_MAX_WALKS - walk - 1;
+	for (uint32_t i = 0; i < m->step_count; i++) {
+		struct leak_figures *f = leak_model_at(m, i, walk);
+		memmove(f, f + 1, behind * sizeof *f);
+		f[behind] = (struct leak_figures){0};
+	}
+	for (uint32_t i = 0; i < m->type_count; i++) {
+		struct leak_type_figures *f = leak_model_type_at(m, i, walk);
+		memmove(f, f + 1, behind * sizeof *f);
+		f[behind] = (struct leak_type_figures){0};
+	}
+	memmove(&m->walks[walk], &m->walks[walk + 1], behind * sizeof *m->walks);
+	m->walk_count--;
+}
+
+static int64_t walked_growth(const struct leak_model *m)
+{
+	return (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes);
+}
+
+size_t leak_model_leave_out_types(struct leak_model *m)
+{
+	size_t with_holders = 0, left_out = 0;
+	for (size_t w = 0; w < m->walk_count; w++)
+		with_holders += !m->walks[w].types_only;
+	if (with_holders < ENOUGH_WALKS)
+		return 0;
+	int64_t whole = walked_growth(m);
+	for (size_t w = m->walk_count; w-- > 0;) {
+		if (!m->walks[w].types_only)
+			continue;
+		leave_out_walk(m, w);
+		left_out++;
+	}
+	m->beyond_bytes = whole - walked_growth(m);
+	return left_out;
 }
 
 void leak_model_count_all(struct leak_model *m)

@@ -43,6 +43,7 @@ struct leak_step {
 	enum leak_root root;
 	unsigned depth;    /* 0: a root */
 	bool nested;       /* the type holds itself here */
+	bool plugged;      /* of an assembly that can be unloaded, or what stands for such a one: whoever holds it keeps the assembly */
 };
 
 struct leak_type_figures {
@@ -101,6 +102,7 @@ struct leak_model {
 	struct leak_curve curve;                /* memory of the process between them */
 	struct leak_limit limit;
 	int64_t uptime_ms;                      /* of the process at the first walk; -1: not known */
+	int64_t beyond_bytes;                   /* that objects grew between the accounts, more than between the first and the last walk: walks were left out */
 	int64_t least_bytes;                    /* of a step to be in the tree at all, at the worst walk */
 };
 
@@ -117,6 +119,8 @@ uint32_t leak_model_root(struct leak_model *m, enum leak_root kind, const char *
 uint32_t leak_model_step(struct leak_model *m, uint32_t parent, const char *type, const char *shown, const char *module, const char *field);
 void leak_model_name_field(struct leak_model *m, uint32_t step, const char *field); /* "" changes nothing */
 uint32_t leak_model_type(struct leak_model *m, const char *name, const char *module);
+/* The sum over types whose names begin so, at a walk. */
+uint64_t leak_model_count_of(const struct leak_model *m, const char *prefix, size_t walk);
 
 static inline struct leak_figures *leak_model_at(const struct leak_model *m, uint32_t step, size_t walk)
 {
@@ -130,6 +134,9 @@ static inline struct leak_type_figures *leak_model_type_at(const struct leak_mod
 
 /* Whether any walk has no holders: then none can be compared, see leak_types.h. */
 bool leak_model_types_only(const struct leak_model *m);
+/* Where enough walks show holders to compare, the walks that only counted types are left out: one that found no room in the pause budget must not take
+ * from the others what they show. Once, after the last walk. Gives how many were left out. */
+size_t leak_model_leave_out_types(struct leak_model *m);
 /* Makes the other walks' figures comparable with those: what no root held counts, too. Once, after the last walk. */
 void leak_model_count_all(struct leak_model *m);
 

@@ -1,3 +1,4 @@
+#include "agent/profilers/leak/leak_async.h"
 #include "agent/profilers/leak/leak_finding.h"
 #include "agent/symbols/method_name.h"
 
@@ -20,10 +21,16 @@ static void put_path_step(struct buf *out, const struct leak_model *m, uint32_t 
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, 4096);
 	method_name_printable(leak_model_text(m, m->steps[step].shown), 1000, &shown);
-	if (m->steps[step].parent == LEAK_NONE)
+	AUTO_BUF struct buf method;
+	buf_init(&method, 4096);
+	if (m->steps[step].parent == LEAK_NONE) {
 		buf_puts(out, buf_str(&shown));
-	else
+	} else if (leak_async_method(&method, m, step)) { /* its state: how .NET keeps it says nothing to a person */
+		method_name_shorten(buf_str(&method), NAME_CHARS, out);
+		buf_puts(out, " (async)");
+	} else {
 		method_name_shorten(buf_str(&shown), NAME_CHARS, out);
+	}
 	const char *field = next == LEAK_NONE || m->steps[step].parent == LEAK_NONE ? "" : leak_model_text(m, m->steps[next].field);
 	if (strncmp(field, "[]", 2) == 0)
 		field += 2;

@@ -13,6 +13,12 @@ static const struct {
 		"The values live as long as their keys: release the keys."},
 	[LEAK_CLOSURE] = {"closure", "by delegates",
 		"Remove the delegates when they are done, or do not capture what is large."},
+	[LEAK_TRACKED] = {"trackedEntities", "by a DbContext, which tracks them",
+		"Use a DbContext for one unit of work and dispose it; read with AsNoTracking(), or call ChangeTracker.Clear() between batches."},
+	[LEAK_DISPOSABLES] = {"disposables", "by the dependency-injection container, which will dispose of them",
+		"Resolve transient disposables in a scope (CreateScope) that is disposed, not from the root container, which keeps them to its end."},
+	[LEAK_ASYNC] = {"async", "by async methods that have not ended",
+		"These calls never end: complete or cancel what they await (a timeout, a CancellationToken), or start fewer of them."},
 	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
 		"Dispose the CancellationTokenRegistration, or linked sources, when the work is done."},
 	[LEAK_FINALIZERS] = {"finalizerQueue", "by the finalizer queue",
@@ -20,7 +26,7 @@ static const struct {
 	[LEAK_THREAD_STATIC] = {"threadStatic", "by a thread static",
 		"Clear the thread static when the work on the thread is done."},
 	[LEAK_STATIC_COLLECTION] = {"staticCollection", "by a static collection",
-		"Remove what is no longer needed, or give the collection a bound (MemoryCache with SizeLimit, an expiry)."},
+		"Remove what is no longer needed, or bound the collection (MemoryCache with SizeLimit, an expiry)."},
 	[LEAK_STATIC] = {"static", "by a static",
 		"Release what is no longer needed: a static lives as long as the process."},
 	[LEAK_HANDLE] = {"handle", "by handles", "Free each GCHandle; native code or interop may hold the rest."},
@@ -37,11 +43,6 @@ const char *leak_pattern_name(enum leak_pattern p)
 const char *leak_pattern_phrase(enum leak_pattern p)
 {
 	return patterns[p].phrase;
-}
-
-const char *leak_pattern_remedy(enum leak_pattern p)
-{
-	return patterns[p].remedy;
 }
 
 static bool type_begins_with(const char *s, const char *with)
@@ -77,6 +78,9 @@ static enum leak_pattern sign_of(const char *type, const char *field)
 		{"System.Threading.CancellationTokenSource", NULL, LEAK_CANCELLATION},
 		{"System.Runtime.CompilerServices.ConditionalWeakTable", NULL, LEAK_WEAK_TABLE},
 		{NULL, LEAK_DEPENDENT_FIELD, LEAK_WEAK_TABLE},
+		{"StateMachineBox<", NULL, LEAK_ASYNC},
+		{NULL, "_disposables", LEAK_DISPOSABLES},
+		{"Microsoft.EntityFrameworkCore.ChangeTracking.", NULL, LEAK_TRACKED},
 		{"<>c__DisplayClass", NULL, LEAK_CLOSURE}, /* as the compiler has it, and as it is shown */
 		{"(closure)", NULL, LEAK_CLOSURE},
 	};
@@ -87,26 +91,68 @@ static enum leak_pattern sign_of(const char *type, const char *field)
 	return LEAK_OTHER;
 }
 
-static bool is_collection(const char *type)
+/* What kind of container an object is, or is the inside of. */
+enum store { STORE_NONE, STORE_ARRAY, STORE_COLLECTION, STORE_QUEUE, STORE_CACHE, STORE_BUFFER };
+
+static enum store store_of(const char *type)
 {
-	static const char *const spaces[] = {"System.Collections.", "Microsoft.Extensions.Caching.", "System.Runtime.Caching."};
+	static const struct {
+		const char *prefix, *word;
+		enum store is;
+	} stores[] = {
+		{"Microsoft.Extensions.Caching.", "", STORE_CACHE},
+		{"System.Runtime.Caching.", "", STORE_CACHE},
+		{"System.Threading.Channels.", "", STORE_QUEUE},
+		{"System.Collections.", "Queue", STORE_QUEUE},
+		{"System.Collections.", "BlockingCollection", STORE_QUEUE},
+		{"System.Collections.", "", STORE_COLLECTION},
+		{"System.IO.MemoryStream", "", STORE_BUFFER},
+		{"System.Text.StringBuilder", "", STORE_BUFFER},
+		{"System.Buffers.ArrayBufferWriter", "", STORE_BUFFER},
+	};
 	size_t n = strlen(type);
-	for (size_t i = 0; i < sizeof spaces / sizeof spaces[0]; i++) {
-		if (type_begins_with(type, spaces[i]))
-			return true;
+	if (n > 2 && strcmp(type + n - 2, "[]") == 0 && !type_begins_with(type, "System.Collections."))
+		return STORE_ARRAY;
+	for (size_t i = 0; i < sizeof stores / sizeof stores[0]; i++) {
+		if (type_begins_with(type, stores[i].prefix) && strstr(type, stores[i].word))
+			return stores[i].is;
 	}
-	return n > 2 && strcmp(type + n - 2, "[]") == 0;
+	return STORE_NONE;
 }
 
-static enum leak_pattern by_root(const struct leak_model *m, uint32_t step)
+/* Of the holder and what of .NET's it is the inside of: a queue's segments, a cache's dictionary. A list in an object of the application's own is that list. */
+static enum store holding_store(const struct leak_model *m, uint32_t holder)
 {
-	switch (m->steps[step].root) {
+	enum store found = STORE_NONE;
+	for (uint32_t s = holder; m->steps[s].parent != LEAK_NONE; s = m->steps[s].parent) {
+		const char *type = leak_model_text(m, m->steps[s].name);
+		enum store is = store_of(type);
+		if (is > found)
+			found = is;
+		if (is == STORE_NONE && !leak_pattern_is_framework(type))
+			break;
+	}
+	return found;
+}
+
+const char *leak_pattern_remedy(const struct leak_model *m, enum leak_pattern p, uint32_t holder)
+{
+	static const char *const stores[] = {
+		[STORE_QUEUE] = "More is put in than is taken out: let the consumer keep up, or bound it (Channel.CreateBounded, a BlockingCollection with a "
+				"capacity).",
+		[STORE_CACHE] = "Give the cache a bound: SizeLimit, with a size and an expiration for each entry.",
+		[STORE_BUFFER] = "It is written to and never emptied: write it out and empty it (SetLength(0), Clear), or begin a new one.",
+	};
+	enum store s = holding_store(m, holder);
+	bool by_store = p == LEAK_STATIC_COLLECTION || p == LEAK_STATIC || p == LEAK_OTHER || p == LEAK_STACK;
+	return by_store && (size_t)s < sizeof stores / sizeof stores[0] && stores[s] ? stores[s] : patterns[p].remedy;
+}
+
+static enum leak_pattern by_root(const struct leak_model *m, uint32_t holder)
+{
+	switch (m->steps[holder].root) {
 	case LEAK_ROOT_STATIC:
-		for (; m->steps[step].parent != LEAK_NONE; step = m->steps[step].parent) {
-			if (is_collection(leak_model_text(m, m->steps[step].name)))
-				return LEAK_STATIC_COLLECTION;
-		}
-		return LEAK_STATIC;
+		return holding_store(m, holder) == STORE_NONE ? LEAK_STATIC : LEAK_STATIC_COLLECTION;
 	case LEAK_ROOT_THREAD_STATIC:
 		return LEAK_THREAD_STATIC;
 	case LEAK_ROOT_HANDLE:
@@ -142,15 +188,17 @@ uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step)
 	return found;
 }
 
-enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step)
+enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step, uint32_t holder)
 {
 	enum leak_pattern found = LEAK_OTHER;
 	for (uint32_t s = step; m->steps[s].parent != LEAK_NONE; s = m->steps[s].parent) {
 		enum leak_pattern p = sign_of(leak_model_text(m, m->steps[s].name), leak_model_text(m, m->steps[s].field));
 		if (is_multicast(m, s))
 			p = LEAK_EVENT_HANDLER;
+		if (p == LEAK_DISPOSABLES && !strstr(leak_model_text(m, m->steps[m->steps[s].parent].name), "DependencyInjection"))
+			p = LEAK_OTHER;
 		if (p != LEAK_OTHER && (found == LEAK_OTHER || found == LEAK_CLOSURE))
 			found = p; /* a closure below an event or a timer is what those hold */
 	}
-	return found != LEAK_OTHER ? found : by_root(m, step);
+	return found != LEAK_OTHER ? found : by_root(m, holder);
 }

@@ -9,6 +9,9 @@ enum leak_pattern {
 	LEAK_TIMER,
 	LEAK_WEAK_TABLE, /* ConditionalWeakTable and other dependent handles */
 	LEAK_CLOSURE,
+	LEAK_TRACKED,     /* by the change tracker of an Entity Framework DbContext */
+	LEAK_DISPOSABLES, /* that a dependency-injection container keeps to dispose of them */
+	LEAK_ASYNC,      /* the state of async methods that have not ended */
 	LEAK_CANCELLATION,
 	LEAK_FINALIZERS,
 	LEAK_THREAD_STATIC,
@@ -20,15 +23,16 @@ enum leak_pattern {
 	LEAK_PATTERNS,
 };
 
-/* Of the path that ends at `step`, the objects that count (leak_group.h). */
-enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step);
+/* Of the path that ends at `step`, the objects that count, below `holder` (leak_group.h). */
+enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step, uint32_t holder);
 
 /* Of a path through an event: the step of its delegate, the outermost one. LEAK_NONE: there is no event on it. */
 uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step);
 
 const char *leak_pattern_name(enum leak_pattern p);   /* "eventHandler" */
 const char *leak_pattern_phrase(enum leak_pattern p); /* "by event handlers"; "" nothing worth saying */
-const char *leak_pattern_remedy(enum leak_pattern p); /* a sentence */
+/* A sentence, for that holder: what bounds a queue is not what bounds a cache. */
+const char *leak_pattern_remedy(const struct leak_model *m, enum leak_pattern p, uint32_t holder);
 
 /* A type of .NET itself, which holds things for others. */
 bool leak_pattern_is_framework(const char *type);

@@ -64,7 +64,8 @@ int leak_report_write(const struct leak_model *m, const struct session_facts *fa
 	AUTO_FREE uint32_t *types = sorted_types(m);
 	leak_diagnosis_make(m, &diagnosis);
 	struct leak_source s = {
-		.head = {.facts = facts, .spec = spec, .context = context, .headline = diagnosis.headline, .text = diagnosis.text},
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = diagnosis.headline, .text = diagnosis.text,
+			 .findings = &diagnosis.findings},
 		.model = m,
 		.diagnosis = &diagnosis,
 		.started_ns = started_ns,

@@ -34,6 +34,7 @@ struct leak_own {
 	size_t later_count;
 	bool begun, first_known, last_known;
 	int64_t walked_ns; /* the newest walk was over */
+	struct err lost;   /* why the newest walk that could not be made, or looked into, was not */
 };
 
 static struct leak_own *leak_session_own(const struct attached_session *s)
@@ -101,7 +102,7 @@ static void read_container(const struct attached_session *s, struct leak_model *
 	w->resident_bytes = w->container_bytes = -1;
 	struct cgroup_owner group = target_cgroup(s->q->target);
 	cgroup_read_memory(PROC_ROOT, &group, &c);
-	m->limit = (struct leak_limit){c.limit_bytes, c.usage_bytes, node_free_bytes()};
+	leak_limit_note(&m->limit, &c, node_free_bytes());
 	w->container_bytes = c.usage_bytes;
 	if (s->proc_fd >= 0 && memory_account_now(s->proc_fd, &resident, &anonymous) == 0)
 		w->resident_bytes = (int64_t)resident;
@@ -181,6 +182,12 @@ static void look_out(struct attached_session *s)
 	s->eager = due_ns(s) < clock_mono_ns() + SOON_NS;
 }
 
+static void note_lost_walk(struct attached_session *s, const char *what, const struct err *e)
+{
+	leak_session_own(s)->lost = *e;
+	attached_session_no_answer(s, what, e);
+}
+
 /* One that cannot be made is left out: the next attempt is at the next tick. */
 static void walk_between(struct attached_session *s)
 {
@@ -188,7 +195,7 @@ static void walk_between(struct attached_session *s)
 	if (due_ns(s) > clock_mono_ns() || !attached_session_may_ask(s))
 		return;
 	if (leak_session_walk(s, false, &e) < 0) {
-		attached_session_no_answer(s, "a heap walk between the first and the last could not be made", &e);
+		note_lost_walk(s, "a heap walk between the first and the last could not be made", &e);
 		s->eager = false;
 	} else {
 		look_out(s);
@@ -198,6 +205,7 @@ static void walk_between(struct attached_session *s)
 static int leak_session_start(struct attached_session *s, struct err *e)
 {
 	leak_model_init(&leak_session_own(s)->model);
+	leak_session_own(s)->model.limit.bytes = s->facts.memory_limit_bytes;
 	if (leak_session_walk(s, false, e) < 0)
 		return -1;
 	s->counts_from_ns = leak_session_own(s)->walked_ns;
@@ -226,7 +234,7 @@ static int leak_session_stop(struct attached_session *s, struct err *e)
 		*e = inner;
 		return -1;
 	}
-	attached_session_no_answer(s, "the last heap walk could not be made", &inner);
+	note_lost_walk(s, "the last heap walk could not be made", &inner);
 	return 0;
 }
 
@@ -235,17 +243,44 @@ static bool leak_session_any(const struct attached_session *s)
 	return walks_made(leak_session_own(s)) >= 2;
 }
 
-static int leak_session_report(struct attached_session *s, struct report_result *out, struct err *e)
+/* One that cannot be looked into takes nothing from the others. */
+static int look_into_later(struct attached_session *s, struct err *e)
 {
 	struct leak_own *o = leak_session_own(s);
 	for (size_t i = 0; i < o->later_count; i++) {
-		int rc = analyze_snapshot(s, o->later[i].snapshot, &o->later[i].is, e);
+		struct err inner = ERR_INIT;
+		if (analyze_snapshot(s, o->later[i].snapshot, &o->later[i].is, &inner) < 0) {
+			LOG_WARN("session", "a heap walk could not be looked into", LOG_S("why", inner.message), LOG_I("pid", s->q->target->pid));
+			*e = o->lost = inner;
+		}
 		heap_snapshot_free(o->later[i].snapshot);
 		o->later[i].snapshot = NULL;
-		if (rc < 0)
-			return -1;
 	}
+	return o->model.walk_count < 2 ? -1 : 0;
+}
+
+/* Walks that found no place in the pause budget or the agent's memory are left out, and that is said. */
+static void leave_out_walks(struct attached_session *s)
+{
+	struct leak_own *o = leak_session_own(s);
+	struct leak_model *m = &o->model;
+	size_t left_out = leak_model_types_only(m) ? leak_model_leave_out_types(m) : 0;
+	if (left_out)
+		limits_note(&s->facts.limits, "walks", s->q->spec->walks, (int64_t)m->walk_count,
+			    "%zu of %lld heap walks only counted objects by type and were left out: the walk with holders did not fit.", left_out,
+			    (long long)s->q->spec->walks);
+	else if (o->lost.message[0] && (int64_t)m->walk_count < s->q->spec->walks)
+		limits_note(&s->facts.limits, "walks", s->q->spec->walks, (int64_t)m->walk_count, "Only %zu of %lld heap walks were made: %s.",
+			    m->walk_count, (long long)s->q->spec->walks, o->lost.message);
+}
+
+static int leak_session_report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	struct leak_own *o = leak_session_own(s);
+	if (look_into_later(s, e) < 0)
+		return -1;
 	o->model.memory_known = o->first_known && o->last_known;
+	leave_out_walks(s);
 	if (leak_model_types_only(&o->model))
 		leak_model_count_all(&o->model);
 	return leak_report_write(&o->model, &s->facts, s->started_ns, s->q->spec, s->q->context, s->q->out_dirfd, out, e);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define LEAST_BYTES (UINT64_C(16) << 10) /* of a path to be kept */
+#define PLUGGED_MAX 256                  /* paths */
 #define LEAST_PART 16384                 /* of the heap: far below what counts as growth (leak_verdict.h) */
 
 static enum leak_root leak_root_of(const struct heap_root *r)
@@ -84,6 +85,36 @@ static void take_dependents(struct leak_model *m, const struct heap_graph *g, co
 	}
 }
 
+/* What stands for an assembly that can be unloaded: an object of one of its types, its loader, its AssemblyLoadContext. */
+static bool is_plugged(const struct heap_type *t)
+{
+	bool unloading = false, resolving = false;
+	if (t->flags & HEAP_TYPE_COLLECTIBLE || strcmp(t->name, LEAK_LOADER) == 0)
+		return true;
+	for (size_t i = 0; i < t->field_count; i++) { /* those of the base class are among them */
+		unloading |= strcmp(t->fields[i].name, "_unloadLock") == 0;
+		resolving |= strcmp(t->fields[i].name, "_resolving") == 0;
+	}
+	return unloading && resolving;
+}
+
+/* Who holds what can be unloaded is kept, however small it is: by group, with all groups above. */
+static bool *find_plugged(const struct heap_graph *g)
+{
+	const struct heap_merge *from = heap_graph_merge(g);
+	bool *keep = mem_calloc((size_t)from->count + 1, sizeof *keep);
+	size_t left = PLUGGED_MAX;
+	for (uint32_t i = 1; i < from->count && left; i++) {
+		const struct heap_group *group = &from->groups[i];
+		if (group->depth < 2 || !is_plugged(&g->snapshot->types[group->type]))
+			continue;
+		left--;
+		for (uint32_t k = i; k != HEAP_GROUP_NONE && !keep[k]; k = from->groups[k].parent)
+			keep[k] = true;
+	}
+	return keep;
+}
+
 /* Of the tree of paths, what is large enough; groups above a large one are large. */
 static void take_paths(struct leak_model *m, const struct heap_graph *g, size_t walk)
 {
@@ -92,10 +123,11 @@ static void take_paths(struct leak_model *m, const struct heap_graph *g, size_t 
 	AUTO_FREE uint32_t *steps = mem_calloc((size_t)from->count + 1, sizeof *steps);
 	if (least < LEAST_BYTES)
 		least = LEAST_BYTES;
+	AUTO_FREE bool *keep = find_plugged(g);
 	memset(steps, 0xff, (size_t)from->count * sizeof *steps);
 	for (uint32_t i = 1; i < from->count; i++) {
 		const struct heap_group *group = &from->groups[i];
-		if (group->held < least)
+		if (group->held < least && !keep[i])
 			continue;
 		uint32_t step = steps[i] = leak_step_of(m, g, group, steps);
 		if (step == LEAK_NONE)
@@ -105,6 +137,7 @@ static void take_paths(struct leak_model *m, const struct heap_graph *g, size_t 
 		f->bytes += group->depth == 1 ? 0 : group->bytes;
 		f->held += group->held;
 		m->steps[step].nested |= group->nested;
+		m->steps[step].plugged |= group->depth > 1 && is_plugged(&g->snapshot->types[group->type]);
 	}
 	take_fields(m, from, steps);
 	take_dependents(m, g, steps);

@@ -9,13 +9,14 @@
 /* Of verdicts that are no growth, the one that says most stands. */
 static int verdict_weight(enum leak_verdict v)
 {
-	static const int weights[LEAK_VERDICTS] = {[LEAK_GROWS] = 3, [LEAK_WARMING_UP] = 2, [LEAK_LEVELLED_OFF] = 1};
+	static const int weights[LEAK_VERDICTS] = {[LEAK_GROWS] = 5, [LEAK_UNCERTAIN] = 4, [LEAK_SLOWS_DOWN] = 3, [LEAK_WARMING_UP] = 2,
+						  [LEAK_LEVELLED_OFF] = 1};
 	return weights[v];
 }
 
-static enum leak_verdict judge_leak_type(const struct leak_model *m, uint32_t type, uint64_t material)
+static void type_series(const struct leak_model *m, uint32_t type, uint64_t material, struct leak_series *out)
 {
-	struct leak_series s = {
+	*out = (struct leak_series){
 		.walks = m->walk_count,
 		.root = LEAK_ROOT_STATIC, /* that no root is known does not make it garbage here */
 		.old = true,
@@ -24,9 +25,22 @@ static enum leak_verdict judge_leak_type(const struct leak_model *m, uint32_t ty
 		.material_bytes = material,
 	};
 	for (size_t w = 0; w < m->walk_count; w++) {
-		s.at_ns[w] = m->walks[w].at_ns;
-		s.bytes[w] = leak_model_type_at(m, type, w)->old_bytes;
+		out->at_ns[w] = m->walks[w].at_ns;
+		out->bytes[w] = leak_model_type_at(m, type, w)->old_bytes;
 	}
+}
+
+void leak_types_fit(const struct leak_model *m, uint32_t type, struct leak_fit *out)
+{
+	struct leak_series s;
+	type_series(m, type, 1, &s);
+	leak_fit_make(s.at_ns, s.bytes, s.walks, out);
+}
+
+static enum leak_verdict judge_leak_type(const struct leak_model *m, uint32_t type, uint64_t material)
+{
+	struct leak_series s;
+	type_series(m, type, material, &s);
 	if (s.bytes[m->walk_count - 1] > s.bytes[0])
 		s.course = leak_curve_course(&m->curve, s.bytes[m->walk_count - 1] - s.bytes[0]);
 	return leak_verdict_of(&s);
@@ -57,7 +71,7 @@ enum leak_verdict leak_types_find(const struct leak_model *m, struct leak_diagno
 	return found;
 }
 
-static void put_leak_type_name(const struct leak_model *m, uint32_t type, size_t max_chars, struct buf *line)
+void leak_types_put_name(const struct leak_model *m, uint32_t type, size_t max_chars, struct buf *line)
 {
 	AUTO_BUF struct buf shown;
 	buf_init(&shown, 4096);
@@ -68,7 +82,7 @@ static void put_leak_type_name(const struct leak_model *m, uint32_t type, size_t
 void leak_types_put_headline(const struct leak_model *m, const struct leak_diagnosis *d, struct buf *line)
 {
 	buf_puts(line, "Types only: ");
-	put_leak_type_name(m, d->type, 40, line);
+	leak_types_put_name(m, d->type, 40, line);
 	buf_puts(line, " grows by ");
 	size_text_bytes(line, (uint64_t)((double)d->type_bytes * 60 / leak_model_seconds(m)));
 	buf_puts(line, "/min");
@@ -78,11 +92,11 @@ void leak_types_put_growth(const struct leak_model *m, const struct leak_diagnos
 {
 	const struct leak_type_figures *f = leak_model_type_at(m, d->type, 0);
 	int64_t more = (int64_t)(f[m->walk_count - 1].count - f[0].count);
-	put_leak_type_name(m, d->type, TYPE_CHARS, line);
+	leak_types_put_name(m, d->type, TYPE_CHARS, line);
 	buf_puts(line, ": + ");
 	size_text_bytes(line, (uint64_t)d->type_bytes);
 	buf_puts(line, " of old objects in ");
-	leak_put_time(line, (int64_t)(leak_model_seconds(m) + 0.5));
+	leak_put_measured(line, leak_model_seconds(m));
 	buf_puts(line, more < 0 ? ", - " : ", + ");
 	size_text_count(line, (uint64_t)(more < 0 ? -more : more));
 	buf_puts(line, " objects of any age. What nothing holds any more is counted too, until its collection.");

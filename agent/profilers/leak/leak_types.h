@@ -9,7 +9,11 @@
  * most; LEAK_STEADY: none did. */
 enum leak_verdict leak_types_find(const struct leak_model *m, struct leak_diagnosis *d);
 
+/* The course of a type's old objects. */
+void leak_types_fit(const struct leak_model *m, uint32_t type, struct leak_fit *out);
+
 /* Lines, without their ends. */
+void leak_types_put_name(const struct leak_model *m, uint32_t type, size_t max_chars, struct buf *line);
 void leak_types_put_headline(const struct leak_model *m, const struct leak_diagnosis *d, struct buf *line);
 void leak_types_put_growth(const struct leak_model *m, const struct leak_diagnosis *d, struct buf *line);
 void leak_types_put_needs(const struct leak_model *m, struct buf *line);

@@ -3,8 +3,8 @@
 #define MATERIAL_BYTES (UINT64_C(256) << 10)
 #define MATERIAL_PART 200    /* 0.5% */
 #define FALL_PART 5          /* a fifth */
-#define LEVELLED_PART 5      /* the last stretch grew at less than a fifth of the pace before */
-#define SLOWING_PART 0.6     /* of a process that has just started */
+#define FILLED 0.95          /* of the way to where a filling would end */
+#define FILLED_WALKS 4       /* three points lie on a filling whatever they are */
 #define MANY_WALKS 5
 #define LEAP 1.5             /* from walk to walk: collections make their arrays twice as large */
 #define TWO_LEAPS 3          /* so many times as large: it leapt more than once */
@@ -13,7 +13,7 @@
 const char *leak_verdict_name(enum leak_verdict v)
 {
 	static const char *const names[LEAK_VERDICTS] = {"steady",      "notHeld",   "inUse",     "fluctuates",
-							 "levelledOff", "uncertain", "warmingUp", "grows"};
+							 "levelledOff", "uncertain", "warmingUp", "slowsDown", "grows"};
 	return names[v];
 }
 
@@ -48,15 +48,19 @@ static bool fell_back(const struct leak_series *s, uint64_t grown)
 	return fall > grown / FALL_PART;
 }
 
-/* The pace of the last stretch as a part of the pace before it. */
-static double last_pace(const struct leak_series *s)
+static double series_seconds(const struct leak_series *s)
 {
-	size_t n = s->walks - 1;
-	double before = (double)s->bytes[n - 1] - (double)s->bytes[0], last = (double)s->bytes[n] - (double)s->bytes[n - 1];
-	double before_ns = (double)(s->at_ns[n - 1] - s->at_ns[0]), last_ns = (double)(s->at_ns[n] - s->at_ns[n - 1]);
-	if (before <= 0 || before_ns <= 0 || last_ns <= 0)
-		return 1; /* it has only just begun */
-	return last / last_ns / (before / before_ns);
+	return (double)(s->at_ns[s->walks - 1] - s->at_ns[0]) / 1e9;
+}
+
+/* By its course over three walks or more. LEAK_GROWS: there is no end in sight. */
+static enum leak_verdict by_course(const struct leak_series *s, const struct leak_fit *f)
+{
+	double way = f->full_bytes - (double)s->bytes[0], gone = (double)s->bytes[s->walks - 1] - (double)s->bytes[0];
+	bool filled = f->fills && s->walks >= FILLED_WALKS && gone >= way * FILLED;
+	if (filled || leak_fit_stands(f, series_seconds(s)))
+		return LEAK_LEVELLED_OFF;
+	return f->fills || f->stood_seconds > 0 ? LEAK_SLOWS_DOWN : LEAK_GROWS;
 }
 
 /* A full array is replaced by one of twice its size, and nothing is to be seen until that is full: with as much coming in as ever, twice as
@@ -82,6 +86,7 @@ static enum leak_verdict by_leaps(const struct leak_series *s)
 
 enum leak_verdict leak_verdict_of(const struct leak_series *s)
 {
+	struct leak_fit fit;
 	uint64_t first = s->bytes[0], last = s->bytes[s->walks - 1];
 	bool many = s->walks > 2, young = s->uptime_ms >= 0 && s->uptime_ms < LEAK_JUST_STARTED_MS;
 	if (last < first || last - first < s->material_bytes)
@@ -96,21 +101,23 @@ enum leak_verdict leak_verdict_of(const struct leak_series *s)
 	enum leak_verdict leaps = by_leaps(s);
 	if (leaps == LEAK_LEVELLED_OFF)
 		return leaps;
-	if (leaps == LEAK_VERDICTS && many && last_pace(s) * LEVELLED_PART < 1)
-		return LEAK_LEVELLED_OFF;
-	if (young && (!many || (leaps == LEAK_VERDICTS && last_pace(s) < SLOWING_PART)))
+	leak_fit_make(s->at_ns, s->bytes, s->walks, &fit);
+	enum leak_verdict course = leaps == LEAK_VERDICTS ? by_course(s, &fit) : LEAK_GROWS;
+	if (course == LEAK_LEVELLED_OFF)
+		return course;
+	if (young && (!many || course == LEAK_SLOWS_DOWN))
 		return LEAK_WARMING_UP;
 	/* Between two walks the process's memory is all that is known of the pace, and that curve begins right after a collection: it shows how
 	 * the young generation fills again. So it may take certainty away, and never says that growth has ended. */
 	if (leaps == LEAK_UNCERTAIN || (leaps == LEAK_VERDICTS && !many && s->course == LEAK_COURSE_LEVELS))
 		return LEAK_UNCERTAIN;
-	return LEAK_GROWS;
+	return course;
 }
 
-enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms)
+enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms, bool steady)
 {
 	bool young = uptime_ms >= 0 && uptime_ms < LEAK_JUST_STARTED_MS;
 	if (walks <= 2)
 		return LEAK_LOW;
-	return walks >= MANY_WALKS && !young ? LEAK_HIGH : LEAK_MEDIUM;
+	return walks >= MANY_WALKS && !young && steady ? LEAK_HIGH : LEAK_MEDIUM;
 }

@@ -6,15 +6,17 @@
  *   it fell back between two walks by more than a fifth of what it grew in all        fluctuates
  *   one array that makes itself larger by leaps has leapt once, or stands still since   uncertain
  *   it has stood still for longer than such an array does between two leaps           levelledOff
- *   it hardly grew in the last stretch: between the last two walks, of two walks
- *   only by the course of the process's memory                                        levelledOff
+ *   it has filled up, or stood still for as long as it had grown (leak_fit.h)         levelledOff
  *   the process had just started, and there were two walks only or it slows down      warmingUp
+ *   of two walks only: the process's memory has levelled off since                    uncertain
+ *   its pace decays, or it stands still, but not for long enough                      slowsDown
  *   else                                                                              grows
  *
  * Pure. */
 #ifndef DRDOTNET_LEAK_VERDICT_H
 #define DRDOTNET_LEAK_VERDICT_H
 
+#include "agent/profilers/leak/leak_fit.h"
 #include "agent/profilers/leak/leak_model.h"
 
 enum leak_verdict {
@@ -25,6 +27,7 @@ enum leak_verdict {
 	LEAK_LEVELLED_OFF,
 	LEAK_UNCERTAIN,
 	LEAK_WARMING_UP,
+	LEAK_SLOWS_DOWN,
 	LEAK_GROWS,
 	LEAK_VERDICTS,
 };
@@ -53,7 +56,7 @@ uint64_t leak_material_bytes(uint64_t heap_bytes);
 enum leak_confidence { LEAK_LOW, LEAK_MEDIUM, LEAK_HIGH };
 const char *leak_confidence_name(enum leak_confidence c);
 
-/* Two walks cannot tell a leak from a cache that fills; from five on, each with growth, hardly anything else is left. */
-enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms);
+/* Two walks cannot tell a leak from a cache that fills; from five on, with a steady pace (leak_fit.h), hardly anything else is left. */
+enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms, bool steady);
 
 #endif

@@ -11,12 +11,12 @@ Report.show(r => {
 	const words = name => name.replace(/[A-Z]/g, c => ' ' + c.toLowerCase());
 	/* As Kubernetes' objects have it, "512Mi", else "412 MB". */
 	const limit = n => n >= MEBI && n % MEBI === 0 ? n / MEBI + 'Mi' : bytes(n);
-	/* Two digits are more than a forecast can promise. */
-	const rounded = v => v < 10 ? Math.round(v) : v < 100 ? 5 * Math.round(v / 5) : 10 * Math.round(v / 10);
+	/* Two digits are more than a forecast can promise; rounded down, as in the diagnosis (leak_limit.c). */
+	const rounded = v => v < 10 ? Math.floor(v) : v < 100 ? 5 * Math.floor(v / 5) : 10 * Math.floor(v / 10);
 	function time(s) {
-		if (s < 90) return rounded(s) + ' s';
-		if (s < 90 * 60) return rounded(s / 60) + ' min';
-		return s < 36 * 3600 ? rounded(s / 3600) + ' h' : rounded(s / 86400) + ' days';
+		if (s < 120) return rounded(s) + ' s';
+		if (s < 3 * 3600) return rounded(s / 60) + ' min';
+		return s < 48 * 3600 ? rounded(s / 3600) + ' h' : rounded(s / 86400) + ' days';
 	}
 
 	const column = (title, by, show) => ({title, sort: 'number', by, cell: row => show(by(row))});

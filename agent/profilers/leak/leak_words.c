@@ -1,6 +1,7 @@
 #include "agent/profilers/leak/leak_words.h"
 
-#include "agent/profilers/leak/leak_limit.h"
+#include "agent/profilers/leak/leak_async.h"
+#include "agent/profilers/leak/leak_finding.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 
@@ -32,6 +33,13 @@ void leak_words_more(struct buf *out, const struct leak_model *m, const struct l
 	buf_puts(out, "+ ");
 	size_text_count(out, (uint64_t)g->grown_count);
 	buf_putc(out, ' ');
+	AUTO_BUF struct buf method;
+	buf_init(&method, 4096);
+	if (leak_async_method(&method, m, g->payload)) {
+		buf_puts(out, g->grown_count == 1 ? "call of " : "calls of ");
+		put_short_leak_name(out, buf_str(&method), max_chars);
+		return;
+	}
 	if (n <= tail || strcmp(shown + n - tail, CLOSURE) != 0) {
 		leak_words_name(out, m, g->payload, max_chars);
 		return;
@@ -67,6 +75,22 @@ bool leak_words_event(struct buf *out, const struct leak_model *m, uint32_t step
 	return true;
 }
 
+uint64_t leak_words_now(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	size_t last = m->walk_count - 1;
+	if (d->group)
+		return d->group->bytes[last];
+	return d->type != LEAK_NONE ? leak_model_type_at(m, d->type, last)->old_bytes : memory_account_unmanaged(&m->last);
+}
+
+uint64_t leak_words_full(const struct leak_model *m, const struct leak_diagnosis *d)
+{
+	size_t last = m->walk_count - 1;
+	double beside = d->group ? (double)(d->group->bytes[last] - d->group->added[last]) : 0, full = d->fit.full_bytes + beside;
+	uint64_t now = leak_words_now(m, d);
+	return full > (double)now ? (uint64_t)full : now;
+}
+
 uint32_t leak_words_root(const struct leak_model *m, uint32_t step)
 {
 	while (m->steps[step].parent != LEAK_NONE)
@@ -77,7 +101,7 @@ uint32_t leak_words_root(const struct leak_model *m, uint32_t step)
 void leak_words_period(struct buf *out, const struct leak_model *m)
 {
 	buf_puts(out, " in ");
-	leak_put_time(out, (int64_t)(leak_model_seconds(m) + 0.5));
+	leak_put_measured(out, leak_model_seconds(m));
 }
 
 enum memory_kind leak_words_memory(const struct leak_model *m)

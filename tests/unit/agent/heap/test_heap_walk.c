@@ -222,6 +222,7 @@ Test(heap_label, fields_are_called_as_the_user_calls_them)
 		{"<>k__BackingField", "<>k__BackingField"}, {"<", "<"}, {"", ""}, {"_entry.Value", "_entry.Value"},
 		{"<First>k__BackingField.<Note>k__BackingField", "First.Note"}, {"[].<A>k__BackingField._b.<C>k__BackingField", "[].A._b.C"},
 		{"<Shop.IOrder.Id>k__BackingField", "Shop.IOrder.Id"}, {".", "."}, {"a.", "a."},
+		{"StateMachine.<page>5__2", "StateMachine.page"}, {"<page>5__", "<page>5__"}, {"<page>5__x", "<page>5__x"}, {"<>5__2", "<>5__2"},
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

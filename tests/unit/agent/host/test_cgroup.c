@@ -163,6 +163,17 @@ Test(cgroup_tree, reads_v2_with_the_tightest_limits)
 	cr_expect_eq(memory.limit_bytes, 50000000);
 }
 
+Test(cgroup_tree, a_group_that_has_gone_has_no_known_limit)
+{
+	struct cgroup_memory memory;
+	mounts(V2);
+	fake_text(&proc, "cg/kubepods/memory.max", "max\n");
+	fake_text(&proc, "cg/kubepods/memory.current", "900\n");
+	cgroup_read_memory(proc.root, &(struct cgroup_owner){.pid = member("0::/kubepods/pod" UID "/" ID "\n")}, &memory);
+	cr_expect_eq(memory.usage_bytes, -1);
+	cr_expect_eq(memory.limit_bytes, -1);
+}
+
 #define V1                                                                        \
 	"31 23 0:28 / /x rw - tmpfs tmpfs rw\n"                                   \
 	"32 31 0:29 /docker/node %s/cpu rw,relatime - cgroup cgroup rw,cpu,cpuacct\n" \

@@ -215,6 +215,15 @@ static const struct {
 	{"thread static", LEAK_ROOT_THREAD_STATIC, {"Shop.Order[]"}, {NULL}, LEAK_THREAD_STATIC},
 	{"collection", LEAK_ROOT_STATIC, {"System.Collections.Concurrent.ConcurrentDictionary<int, Shop.Order>", "Shop.Order"}, {NULL}, LEAK_STATIC_COLLECTION},
 	{"array", LEAK_ROOT_STATIC, {"Shop.Order[]", "Shop.Order"}, {NULL}, LEAK_STATIC_COLLECTION},
+	{"a chain in a list", LEAK_ROOT_STATIC, {"System.Collections.Generic.List<Node>", "Shop.Node[]", "Shop.Node", "Shop.Order"}, {NULL}, LEAK_STATIC},
+	{"an async method that awaits a timer", LEAK_ROOT_STATIC,
+	 {"System.Threading.TimerQueueTimer", "System.Threading.Tasks.Task.DelayPromise",
+	  "System.Runtime.CompilerServices.AsyncTaskMethodBuilder<VoidTaskResult>.AsyncStateMachineBox<Feed.Listen>", "Shop.Visit"},
+	 {NULL}, LEAK_ASYNC},
+	{"a timer in an async method", LEAK_ROOT_STATIC,
+	 {"System.Threading.Tasks.Task",
+	  "System.Runtime.CompilerServices.AsyncTaskMethodBuilder<VoidTaskResult>.AsyncStateMachineBox<Feed.Listen>", "System.Timers.Timer", "Shop.Visit"},
+	 {NULL}, LEAK_TIMER},
 	{"own list", LEAK_ROOT_STATIC, {"Shop.Node"}, {NULL}, LEAK_STATIC},
 	{"handle", LEAK_ROOT_HANDLE, {"Shop.Order"}, {NULL}, LEAK_HANDLE},
 	{"stack", LEAK_ROOT_STACK, {"Shop.Order"}, {NULL}, LEAK_STACK},
@@ -229,7 +238,8 @@ Test(leak_pattern, is_told_by_the_path)
 		uint32_t step = leak_model_root(&m, rows[i].root, "static Shop.Thing");
 		for (size_t k = 0; k < 4 && rows[i].types[k]; k++)
 			step = leak_model_step(&m, step, rows[i].types[k], rows[i].types[k], "", rows[i].fields[k]);
-		cr_expect_eq(leak_pattern_of(&m, step), rows[i].pattern, "%s: %s", rows[i].what, leak_pattern_name(leak_pattern_of(&m, step)));
+		enum leak_pattern p = leak_pattern_of(&m, step, m.steps[step].parent);
+		cr_expect_eq(p, rows[i].pattern, "%s: %s", rows[i].what, leak_pattern_name(p));
 		leak_model_fini(&m);
 	}
 	struct leak_model m;
@@ -237,9 +247,9 @@ Test(leak_pattern, is_told_by_the_path)
 	uint32_t root = leak_model_root(&m, LEAK_ROOT_STATIC, "static Shop.PriceFeed.Instance");
 	uint32_t delegate = leak_model_step(&m, root, "System.EventHandler", "EventHandler", "", "Changed");
 	uint32_t widget = leak_model_step(&m, delegate, "Shop.Widget", "Widget", "", "_target");
-	cr_expect_eq(leak_pattern_of(&m, widget), LEAK_STATIC, "one delegate is no event's list");
+	cr_expect_eq(leak_pattern_of(&m, widget, delegate), LEAK_STATIC, "one delegate is no event's list");
 	m.steps[delegate].nested = true;
-	cr_expect_eq(leak_pattern_of(&m, widget), LEAK_EVENT_HANDLER);
+	cr_expect_eq(leak_pattern_of(&m, widget, delegate), LEAK_EVENT_HANDLER);
 	leak_model_fini(&m);
 	static const struct {
 		const char *type;

@@ -1,8 +1,10 @@
+#include "agent/host/cgroup.h"
 #include "agent/profilers/leak/leak_limit.h"
 #include "agent/profilers/leak/leak_plan.h"
 #include "agent/profilers/leak/leak_verdict.h"
 
 #include <criterion/criterion.h>
+#include <math.h>
 
 #define SECOND INT64_C(1000000000)
 #define OLD 3600000
@@ -30,11 +32,22 @@ static const struct {
 	{"by a handle", LEAK_ROOT_HANDLE, OLD, 2, {1000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
 	{"steadily", LEAK_ROOT_STATIC, OLD, 5, {1000, 2000, 3000, 4000, 5000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
 	{"a queue that fills and empties", LEAK_ROOT_STATIC, OLD, 4, {1000, 9000, 2000, 6000}, false, LEAK_COURSE_UNKNOWN, LEAK_FLUCTUATES},
-	{"falls back by a fifth", LEAK_ROOT_STATIC, OLD, 4, {0, 10000, 8000, 10000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"falls back by a fifth", LEAK_ROOT_STATIC, OLD, 4, {0, 10000, 8000, 10000}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
 	{"falls back by more", LEAK_ROOT_STATIC, OLD, 4, {0, 10000, 7999, 10000}, false, LEAK_COURSE_UNKNOWN, LEAK_FLUCTUATES},
+	{"falls back, and goes on", LEAK_ROOT_STATIC, OLD, 4, {0, 10000, 8000, 18000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
 	{"fills up and stays", LEAK_ROOT_STATIC, OLD, 3, {1000, 9000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
 	{"hardly goes on", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 12990}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
-	{"goes on at more than a fifth of the pace", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 13010}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"goes on at more than a fifth of the pace", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 13010}, false, LEAK_COURSE_UNKNOWN, LEAK_SLOWS_DOWN},
+	{"at less than two thirds of it", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 17300}, false, LEAK_COURSE_UNKNOWN, LEAK_SLOWS_DOWN},
+	{"at about two thirds of it", LEAK_ROOT_STATIC, OLD, 3, {1000, 11000, 17400}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
+	{"a cache that fills", LEAK_ROOT_STATIC, OLD, 10, {1000, 3500, 5300, 6800, 7900, 8700, 9300, 9700, 10000, 10300}, false, LEAK_COURSE_UNKNOWN,
+	 LEAK_SLOWS_DOWN},
+	{"a cache that has filled", LEAK_ROOT_STATIC, OLD, 10, {1000, 6000, 8400, 9400, 9800, 9900, 10000, 10000, 10000, 10000}, false, LEAK_COURSE_UNKNOWN,
+	 LEAK_LEVELLED_OFF},
+	{"has grown for long, and stopped just now", LEAK_ROOT_STATIC, OLD, 5, {1000, 2000, 3000, 4000, 4000}, false, LEAK_COURSE_UNKNOWN, LEAK_SLOWS_DOWN},
+	{"one batch, just now", LEAK_ROOT_STATIC, OLD, 5, {1000, 1000, 1000, 9000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_SLOWS_DOWN},
+	{"one batch, long ago", LEAK_ROOT_STATIC, OLD, 5, {1000, 1000, 9000, 9000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_LEVELLED_OFF},
+	{"steadily, but for the load", LEAK_ROOT_STATIC, OLD, 6, {1000, 2500, 2600, 4200, 4300, 6000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
 	{"begins at the end", LEAK_ROOT_STATIC, OLD, 3, {1000, 1000, 9000}, false, LEAK_COURSE_UNKNOWN, LEAK_GROWS},
 	{"two walks, the memory's course levels", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_LEVELS, LEAK_UNCERTAIN},
 	{"two walks, it rises", LEAK_ROOT_STATIC, OLD, 2, {1000, 9000}, false, LEAK_COURSE_RISES, LEAK_GROWS},
@@ -66,6 +79,46 @@ Test(leak_verdict, pace_is_by_time_and_not_by_walk)
 	cr_expect_eq(leak_verdict_of(&s), LEAK_GROWS);
 	s.at_ns[2] = 20 * SECOND;
 	cr_expect_eq(leak_verdict_of(&s), LEAK_LEVELLED_OFF);
+	s.at_ns[2] = 10 * SECOND + 6700 * (SECOND / 1000); /* for two thirds of the time in which it grew */
+	s.bytes[2] = 10000;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_LEVELLED_OFF);
+	s.at_ns[2] = 10 * SECOND + 6600 * (SECOND / 1000);
+	cr_expect_eq(leak_verdict_of(&s), LEAK_SLOWS_DOWN);
+	s.at_ns[2] = 11 * SECOND; /* ended early: it has not stood for long enough to be said to stay */
+	s.bytes[2] = 10000;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_SLOWS_DOWN);
+}
+
+Test(leak_fit, knows_a_filling_by_its_course)
+{
+	struct leak_fit f;
+	int64_t at_ns[10];
+	uint64_t fills[10], line[10];
+	for (size_t i = 0; i < 10; i++) { /* time constant 100 s, one walk each 30 s */
+		at_ns[i] = (int64_t)(i + 7) * 30 * SECOND;
+		fills[i] = 5000000 + (uint64_t)(100e6 * (1 - exp(-0.3 * (double)i)));
+		line[i] = 5000000 + 7000000 * i;
+	}
+	leak_fit_make(at_ns, fills, 10, &f);
+	cr_expect(f.fills && !f.steady);
+	cr_expect_float_eq(f.full_bytes, 105e6, 1e6);
+	cr_expect_float_eq(f.pace_left, exp(-2.7), 0.01);
+	cr_expect_float_eq(f.settle_seconds, 30, 5);
+	cr_expect_float_eq(f.look_seconds, 350, 10);
+	leak_fit_make(at_ns, line, 10, &f);
+	cr_expect(!f.fills && f.steady);
+	cr_expect_eq(f.stood_seconds, 0);
+	leak_fit_make(at_ns, line, 2, &f);
+	cr_expect(!f.fills && !f.steady);
+	leak_fit_make(at_ns, line, 0, &f);
+	cr_expect(!f.fills && !f.steady);
+	line[9] = 0;
+	leak_fit_make(at_ns, line, 10, &f);
+	cr_expect(!f.fills && !f.steady);
+	for (size_t i = 0; i < 10; i++)
+		at_ns[i] = 0;
+	leak_fit_make(at_ns, fills, 10, &f);
+	cr_expect(!f.fills && !f.steady);
 }
 
 /* Arrays that double. */
@@ -126,10 +179,12 @@ Test(leak_verdict, material_growth_and_confidence)
 	static const struct {
 		size_t walks;
 		int64_t uptime_ms;
+		bool steady;
 		enum leak_confidence confidence;
-	} table[] = {{2, OLD, LEAK_LOW}, {3, OLD, LEAK_MEDIUM}, {4, OLD, LEAK_MEDIUM}, {5, OLD, LEAK_HIGH}, {5, -1, LEAK_HIGH}, {10, 1000, LEAK_MEDIUM}};
+	} table[] = {{2, OLD, true, LEAK_LOW},   {3, OLD, true, LEAK_MEDIUM},   {4, OLD, true, LEAK_MEDIUM}, {5, OLD, true, LEAK_HIGH},
+		     {5, -1, true, LEAK_HIGH}, {10, 1000, true, LEAK_MEDIUM}, {10, OLD, false, LEAK_MEDIUM}};
 	for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
-		cr_expect_eq(leak_confidence_of(table[i].walks, table[i].uptime_ms), table[i].confidence, "row %zu", i);
+		cr_expect_eq(leak_confidence_of(table[i].walks, table[i].uptime_ms, table[i].steady), table[i].confidence, "row %zu", i);
 }
 
 Test(leak_curve, tells_growth_that_goes_on)
@@ -219,23 +274,59 @@ Test(leak_limit, tells_when_it_is_reached)
 	}
 }
 
-Test(leak_limit, says_it_in_round_figures)
+Test(leak_limit, is_not_forgotten_when_the_pod_goes)
+{
+	struct leak_limit l = {-1, -1, -1};
+	struct leak_forecast f;
+	leak_limit_note(&l, &(struct cgroup_memory){.usage_bytes = 400, .limit_bytes = 1000}, 5000);
+	leak_limit_note(&l, &(struct cgroup_memory){.usage_bytes = -1, .limit_bytes = -1}, 4000);
+	leak_forecast_make(&l, 100, 600, &f);
+	cr_expect_eq(f.kind, LEAK_LIMIT_CONTAINER);
+	cr_expect_eq(f.seconds, 360);
+	leak_limit_note(&l, &(struct cgroup_memory){.usage_bytes = 500, .limit_bytes = 0}, -1);
+	leak_forecast_make(&l, 100, 600, &f);
+	cr_expect_eq(f.kind, LEAK_LIMIT_NODE);
+	cr_expect_eq(f.limit_bytes, 4000);
+}
+
+Test(leak_limit, says_measured_times_as_measured)
+{
+	static const struct {
+		double seconds;
+		const char *text;
+	} times[] = {{0, "0 s"}, {0.06, "0.1 s"}, {12.58, "12.6 s"}, {12.96, "13 s"}, {59.94, "59.9 s"}, {59.96, "1 min"}, {119.7, "2 min"},
+		     {125, "2 min 5 s"}, {3599, "59 min 59 s"}, {3599.7, "1 h"}, {4000, "1 h 6 min"}};
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		leak_put_measured(&b, times[i].seconds);
+		cr_expect_str_eq(buf_str(&b), times[i].text, "%s", buf_str(&b));
+	}
+}
+
+Test(leak_limit, rounds_forecasts_down)
 {
 	static const struct {
 		int64_t seconds;
 		const char *text;
-	} times[] = {{0, "0 s"}, {7, "7 s"}, {43, "45 s"}, {89, "90 s"}, {90, "2 min"}, {600, "10 min"}, {2700, "45 min"}, {3 * 3600, "3 h"},
-		     {5400, "2 h"}, {35 * 3600, "35 h"}, {36 * 3600, "2 days"}, {20 * 86400, "20 days"}};
+	} times[] = {{0, "0 s"}, {7, "7 s"}, {43, "40 s"}, {119, "110 s"}, {120, "2 min"}, {179, "2 min"}, {600, "10 min"}, {2999, "45 min"},
+		     {6400, "100 min"},
+		     {3 * 3600 - 1, "170 min"}, {3 * 3600, "3 h"}, {34 * 3600, "30 h"}, {48 * 3600 - 1, "45 h"}, {48 * 3600, "2 days"},
+		     {29 * 86400, "25 days"}};
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		AUTO_BUF struct buf b;
+		buf_init(&b, 64);
+		leak_put_forecast(&b, times[i].seconds);
+		cr_expect_str_eq(buf_str(&b), times[i].text, "%s", buf_str(&b));
+	}
+}
+
+Test(leak_limit, says_limits_as_kubernetes_does)
+{
 	static const struct {
 		int64_t bytes;
 		const char *text;
 	} limits[] = {{INT64_C(512) << 20, "512Mi"}, {INT64_C(4) << 30, "4096Mi"}, {500000000, "500 MB"}, {0, "0 bytes"}, {-1, "0 bytes"}};
-	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
-		AUTO_BUF struct buf b;
-		buf_init(&b, 64);
-		leak_put_time(&b, times[i].seconds);
-		cr_expect_str_eq(buf_str(&b), times[i].text);
-	}
 	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
 		AUTO_BUF struct buf b;
 		buf_init(&b, 64);
