@@ -210,6 +210,7 @@ const Report = (() => {
 		const valueOf = (column, row) => column.by ? column.by(row) : cellOf(column, row).sort ?? make('p', cellOf(column, row).text ?? '').textContent;
 		table.id = id;
 		columns.forEach((column, i) => {
+		if (columns.length > 2 && columns.at(-1).cls === 'name') table.className = 'name-last';
 			const th = make('th', column.sort ? button(column.title, () => {
 				falling = sorted === i ? !falling : column.sort === 'number';
 				sorted = i;
@@ -229,6 +230,7 @@ const Report = (() => {
 				const c = cellOf(column, row), td = make('td', c.text ?? '');
 				td.className = [column.cls || (column.sort === 'number' ? 'n' : ''), c.cls || ''].join(' ').trim();
 				if (c.title) td.title = c.title;
+				if (column !== columns.at(-1)) td.dataset.label = column.title;
 				tr.append(td);
 			}
 			return tr;
