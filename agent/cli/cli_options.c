@@ -79,7 +79,7 @@ static int check_run(void *args, struct err *e)
 		if (read_run_word(a, a->words.at[i], e) < 0)
 			return -1;
 	if (a->file && a->session.has_profiler)
-		return mark_invalid_spec(e, "give a manifest or a profiler, not both", session_options_symptom(a->session.profiler));
+		return mark_invalid_spec(e, "give a manifest or a profiler, not both", profiler_kind_words(a->session.profiler)->option);
 	if (a->pid && a->name)
 		return mark_invalid_spec(e, "give the process by its id or by its name, not both", a->name);
 	return 0;

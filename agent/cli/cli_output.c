@@ -10,17 +10,16 @@
 #include "common/base/jsonx.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/terminal/term_text.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define SUMMARY_MAX (256 * 1024)
 #define JSON_MAX (1024 * 1024)
-#define USUAL_WIDTH 80 /* of a terminal that does not say */
 
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
@@ -41,36 +40,9 @@ void cli_output_progress_end(FILE *out)
 	fflush(out);
 }
 
-static void print_escaped(FILE *out, const char *text)
-{
-	AUTO_BUF struct buf b;
-	buf_init(&b, SUMMARY_MAX * 8);
-	for (const char *line = text; *line;) {
-		size_t len = strcspn(line, "\n");
-		text_append_printable(&b, line, len);
-		buf_putc(&b, '\n');
-		line += len + (line[len] == '\n');
-	}
-	fputs(buf_str(&b), out);
-}
-
-/* https://no-color.org */
-struct cli_page cli_output_page(FILE *out)
-{
-	struct winsize size = {0};
-	const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
-	if (!isatty(fileno(out)))
-		return (struct cli_page){0};
-	bool known = ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col;
-	return (struct cli_page){
-		.width = known ? size.ws_col : USUAL_WIDTH,
-		.colour = (!terminal || strcmp(terminal, "dumb") != 0) && (!no_color || !*no_color),
-	};
-}
-
 static void print_summary(FILE *out, const char *markdown)
 {
-	struct cli_page page = cli_output_page(out);
+	struct term_page page = term_page_of(out);
 	AUTO_BUF struct buf words, text;
 	buf_init(&words, SUMMARY_MAX * 2);
 	buf_init(&text, SUMMARY_MAX * 8);
@@ -105,7 +77,7 @@ static void print_place(FILE *out, const struct report_result *r, const char *di
 	const char *page = result_has_report(r, "report.html") ? "report.html" : "report.json";
 	AUTO_FREE char *path = mem_printf("%s/%s", whole ? whole : dir, page);
 	fputs("\nReport: ", out);
-	if (cli_output_page(out).colour)
+	if (term_page_of(out).colour)
 		print_link(out, path);
 	else
 		fputs(path, out);
@@ -141,8 +113,11 @@ void cli_output_text(FILE *out, FILE *errors, const struct session_outcome *o, i
 	if (o->report.report_count && fsio_read(dirfd, "summary.md", SUMMARY_MAX, &summary, NULL) == 0)
 		print_summary(out, buf_str(&summary));
 	if (comparison) {
-		fprintf(out, "\nCompared with the baseline:\n");
-		print_escaped(out, comparison);
+		struct term_page page = term_page_of(out);
+		AUTO_BUF struct buf text;
+		buf_init(&text, SUMMARY_MAX * 8);
+		term_text_put(&page, comparison, false, &text);
+		fprintf(out, "\nCompared with the baseline:\n%s", buf_str(&text));
 	}
 	if (o->report.report_count)
 		print_place(out, &o->report, dir);

@@ -2,14 +2,10 @@
 #ifndef DRDOTNET_CLI_OUTPUT_H
 #define DRDOTNET_CLI_OUTPUT_H
 
-#include "agent/cli/cli_table.h"
 #include "agent/session/session.h"
 
 #include <stdbool.h>
 #include <stdio.h>
-
-/* What `out` shows: a terminal's width, and colours as people ask for them; of a file or pipe neither. */
-struct cli_page cli_output_page(FILE *out);
 
 /* One line without an end, rewritten in place (for terminals). */
 void cli_output_progress(FILE *out, const struct session_progress *p);

@@ -28,7 +28,7 @@ static void print_next(const struct target_list *l, FILE *out)
 			snprintf(process, sizeof process, "%d", (int)l->items[i].pid);
 	fprintf(out, "\nprofile one, by its id or its name:\n");
 	for (size_t i = 0; i < sizeof first / sizeof *first; i++)
-		fprintf(out, "  drdotnet run %-8s %-8s   %s\n", session_options_symptom(first[i]), process, session_options_question(first[i]));
+		fprintf(out, "  drdotnet run %-8s %-8s   %s\n", profiler_kind_words(first[i])->option, process, profiler_kind_words(first[i])->question);
 	fprintf(out, "  drdotnet run --help              other symptoms, and all options\n");
 }
 

@@ -7,8 +7,6 @@
 #include <string.h>
 
 #define CONTINUED 2 /* spaces before the further lines of a paragraph */
-#define BOLD "\033[1m"
-#define PLAIN "\033[0m"
 
 /* Without Markdown's marks, and printable. */
 static char *plain_text(const char *text, size_t len)
@@ -34,10 +32,10 @@ static char *plain_text(const char *text, size_t len)
 
 /* tables ----------------------------------------------------------------------------------------------------------- */
 
-static size_t split_row(const char *line, size_t len, const char *from[CLI_TABLE_COLUMNS], size_t bytes[CLI_TABLE_COLUMNS])
+static size_t split_row(const char *line, size_t len, const char *from[TERM_TABLE_COLUMNS], size_t bytes[TERM_TABLE_COLUMNS])
 {
 	size_t count = 0, start = 1;
-	for (size_t i = 1; i < len && count < CLI_TABLE_COLUMNS; i++) {
+	for (size_t i = 1; i < len && count < TERM_TABLE_COLUMNS; i++) {
 		if (line[i] == '\\') {
 			i++;
 		} else if (line[i] == '|') {
@@ -59,11 +57,11 @@ static bool is_rule(const char *line, size_t len)
 	return len > 2 && strspn(line, "|-: ") >= len;
 }
 
-static void add_table_row(struct cli_table *t, const char *line, size_t len)
+static void add_table_row(struct term_table *t, const char *line, size_t len)
 {
-	const char *from[CLI_TABLE_COLUMNS];
-	char *cells[CLI_TABLE_COLUMNS];
-	size_t bytes[CLI_TABLE_COLUMNS], count = split_row(line, len, from, bytes);
+	const char *from[TERM_TABLE_COLUMNS];
+	char *cells[TERM_TABLE_COLUMNS];
+	size_t bytes[TERM_TABLE_COLUMNS], count = split_row(line, len, from, bytes);
 	bool rule = is_rule(line, len);
 	for (size_t c = 0; c < count; c++) {
 		if (rule)
@@ -72,35 +70,35 @@ static void add_table_row(struct cli_table *t, const char *line, size_t len)
 			cells[c] = plain_text(from[c], bytes[c]);
 	}
 	if (!rule)
-		cli_table_add_row_take(t, cells, count);
+		term_table_add_row_take(t, cells, count);
 }
 
 /* lines ------------------------------------------------------------------------------------------------------------ */
 
-static void typeset_line(const struct cli_page *p, const char *line, size_t len, struct buf *out)
+static void typeset_line(const struct term_page *p, const char *line, size_t len, struct buf *out)
 {
 	size_t marks = strspn(line, "#");
 	bool heading = marks && marks < len && line[marks] == ' ';
 	AUTO_FREE char *text = plain_text(line + (heading ? marks + 1 : 0), len - (heading ? marks + 1 : 0));
 	if (heading)
-		buf_printf(out, "%s%s%s", p->colour ? BOLD : "", text, p->colour ? PLAIN : "");
+		term_text_heading(p, text, out);
 	else
-		cli_table_put_wrapped(p, text, 0, CONTINUED, out);
+		term_text_wrapped(p, text, 0, CONTINUED, out);
 	buf_putc(out, '\n');
 }
 
-void cli_typeset(const struct cli_page *p, const char *markdown, struct buf *out)
+void cli_typeset(const struct term_page *p, const char *markdown, struct buf *out)
 {
-	struct cli_table t = {0};
+	struct term_table t = {0};
 	for (const char *line = markdown; *line;) {
 		size_t len = strcspn(line, "\n");
 		if (line[0] == '|') {
 			add_table_row(&t, line, len);
 		} else {
-			cli_table_put(p, &t, out);
+			term_table_put(p, &t, out);
 			typeset_line(p, line, len, out);
 		}
 		line += len + (line[len] == '\n');
 	}
-	cli_table_put(p, &t, out);
+	term_table_put(p, &t, out);
 }

@@ -3,9 +3,9 @@
 #ifndef DRDOTNET_CLI_TYPESET_H
 #define DRDOTNET_CLI_TYPESET_H
 
-#include "agent/cli/cli_table.h"
+#include "common/terminal/term_table.h"
 
 /* Appends. `markdown` is outside text: what is no printable character comes out escaped. */
-void cli_typeset(const struct cli_page *p, const char *markdown, struct buf *out);
+void cli_typeset(const struct term_page *p, const char *markdown, struct buf *out);
 
 #endif

@@ -1,11 +1,11 @@
 #include "agent/cli/ps.h"
 
-#include "agent/cli/cli_output.h"
 #include "agent/cli/cli_words.h"
 #include "common/base/buf.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/base/text.h"
+#include "common/terminal/term_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -110,19 +110,19 @@ static char *ps_cell(const struct target *t, enum column c)
 	return mem_printf("no: %s%s%s", t->reason ? t->reason : "", t->reason ? ": " : "", message);
 }
 
-static void append_table(struct buf *out, const struct target_list *l, const struct cli_page *page)
+static void append_table(struct buf *out, const struct target_list *l, const struct term_page *page)
 {
-	struct cli_table table = {.wrap_last = true};
+	struct term_table table = {.wrap_last = true};
 	char *cells[COLUMNS];
 	for (int c = 0; c < COLUMNS; c++)
 		cells[c] = mem_strdup(titles[c]);
-	cli_table_add_row_take(&table, cells, COLUMNS);
+	term_table_add_row_take(&table, cells, COLUMNS);
 	for (size_t i = 0; i < l->count; i++) {
 		for (int c = 0; c < COLUMNS; c++)
 			cells[c] = ps_cell(&l->items[i], (enum column)c);
-		cli_table_add_row_take(&table, cells, COLUMNS);
+		term_table_add_row_take(&table, cells, COLUMNS);
 	}
-	cli_table_put(page, &table, out);
+	term_table_put(page, &table, out);
 }
 
 static void append_hidden(struct buf *out, const struct target_list *l)
@@ -134,7 +134,7 @@ static void append_hidden(struct buf *out, const struct target_list *l)
 
 int ps_print(const struct target_list *l, bool json, FILE *out)
 {
-	struct cli_page page = cli_output_page(out);
+	struct term_page page = term_page_of(out);
 	AUTO_BUF struct buf text;
 	buf_init(&text, TEXT_MAX);
 	if (json)

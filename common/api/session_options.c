@@ -5,11 +5,6 @@
 #include <ctype.h>
 #include <string.h>
 
-#define SYMPTOM(id, name, key, option, ...) [PROFILER_##id] = option,
-static const char *const symptoms[] = {PROFILER_LIST(SYMPTOM, )};
-#define QUESTION(id, name, key, option, seconds, budget_ms, settings, question, ...) [PROFILER_##id] = question,
-static const char *const questions[] = {PROFILER_LIST(QUESTION, )};
-
 /* What a command line calls a field of the spec. */
 static const struct {
 	const char *field, *option;
@@ -22,16 +17,6 @@ static const struct {
 	{"walks", "--walks", true},
 	{"roots", "--roots", true},
 };
-
-const char *session_options_symptom(enum profiler_kind profiler)
-{
-	return symptoms[profiler];
-}
-
-const char *session_options_question(enum profiler_kind profiler)
-{
-	return questions[profiler];
-}
 
 static struct session_options *options_of(const struct option_row *row, void *args)
 {
@@ -48,7 +33,8 @@ static int invalid(struct err *e)
 static int choose_profiler(struct session_options *o, enum profiler_kind kind, struct err *e)
 {
 	if (o->has_profiler && o->profiler != kind)
-		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s and %s: a session runs one profiler", symptoms[o->profiler], symptoms[kind]);
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "%s and %s: a session runs one profiler",
+				      profiler_kind_words(o->profiler)->option, profiler_kind_words(kind)->option);
 	o->profiler = kind;
 	o->has_profiler = true;
 	return 0;

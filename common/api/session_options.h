@@ -37,7 +37,7 @@ struct session_options { /* zeroed: nothing is given, and the profiler is CPUHot
 	OPTION_SWITCH(args, field.reveal, "--reveal", "show contents of the process's memory that reports redact otherwise", \
 		      .commands = (takers))
 
-#define SESSION_SYMPTOM_ROW(id, profiler, key, option, seconds, budget_ms, settings, question, takers, args, field) \
+#define SESSION_SYMPTOM_ROW(id, profiler, key, option, seconds, budget_ms, settings, question, symptoms, shows, pauses, takers, args, field) \
 	{.name = option, .commands = (takers), .set = session_option_symptom, .at = offsetof(args, field), .least = PROFILER_##id, \
 	 .help = question " (" profiler ")"},
 #define SESSION_PROFILER_NAME(id, profiler, ...) profiler " "
@@ -49,12 +49,6 @@ int session_options_check(const struct session_options *o, enum profiler_kind pr
 
 /* What is given goes over what the spec says; after session_options_check(). */
 void session_options_apply(const struct session_options *o, struct session_spec *spec);
-
-/* "--cpu", "--memory", ...: the option that stands for a profiler. */
-const char *session_options_symptom(enum profiler_kind profiler);
-
-/* "where does the CPU time go?": what the profiler answers. */
-const char *session_options_question(enum profiler_kind profiler);
 
 /* The options in place of the fields of a spec that `text` names: "spec.pauseBudgetMilliseconds", "a pauseBudgetMilliseconds of 900" and
  * "memoryLeak.walks: 5" become "--pause-budget", "--pause-budget 900" and "--walks 5". For messages to somebody who wrote no manifest. Appends. */

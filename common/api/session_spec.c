@@ -18,9 +18,11 @@ struct profiler_info {
 	int64_t default_duration_seconds; /* 0: one look, no duration */
 	int64_t default_pause_budget_ms;
 	unsigned settings;
+	struct profiler_words words;
 };
 
-#define PROFILER_INFO(id, name, key, option, seconds, budget_ms, settings, ...) [PROFILER_##id] = {name, key, seconds, budget_ms, settings},
+#define PROFILER_INFO(id, name, key, option, seconds, budget_ms, settings, question, symptoms, shows, pauses, ...) \
+	[PROFILER_##id] = {name, key, seconds, budget_ms, settings, {option, question, symptoms, shows, pauses}},
 static const struct profiler_info profilers[] = {PROFILER_LIST(PROFILER_INFO, )};
 #define PROFILER_COUNT (sizeof profilers / sizeof profilers[0])
 
@@ -56,6 +58,11 @@ int profiler_kind_parse(const char *name, enum profiler_kind *out)
 unsigned profiler_kinds(void)
 {
 	return (1u << PROFILER_COUNT) - 1;
+}
+
+const struct profiler_words *profiler_kind_words(enum profiler_kind kind)
+{
+	return &profilers[kind].words;
 }
 
 bool profiler_takes_one_look(enum profiler_kind kind)

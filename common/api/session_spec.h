@@ -24,6 +24,14 @@ const char *profiler_kind_name(enum profiler_kind kind);
 int profiler_kind_parse(const char *name, enum profiler_kind *out);
 unsigned profiler_kinds(void); /* all that this build knows: a bit 1 << kind for each */
 
+struct profiler_words {
+	const char *option;   /* "--cpu": stands for it on command lines */
+	const char *question; /* "where does the CPU time go?" */
+	const char *symptoms; /* "CPU is high|slow once in a while": what it answers best comes first */
+	const char *shows, *pauses; /* sentences: what one sees, and when it pauses the application */
+};
+const struct profiler_words *profiler_kind_words(enum profiler_kind kind); /* static */
+
 /* It looks once at the process, so that its sessions have no duration. */
 bool profiler_takes_one_look(enum profiler_kind kind);
 

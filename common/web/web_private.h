@@ -30,7 +30,6 @@ struct web_request {
 	char *headers[WEB_HEADERS];
 	struct web_pair params[WEB_MAX_PARAMS], query[WEB_MAX_QUERY];
 	size_t param_count, query_count;
-	char client[64];
 	struct buf body;
 	int64_t body_expected; /* 0: none */
 };

@@ -67,11 +67,6 @@ const char *web_request_bearer(const struct web_request *q)
 	return *value ? value : NULL;
 }
 
-const char *web_request_client(const struct web_request *q)
-{
-	return q->client;
-}
-
 const void *web_request_body(const struct web_request *q, size_t *len)
 {
 	*len = q->body.len;
@@ -177,7 +172,6 @@ int web_request_read(struct web_request *q, struct lws *wsi, const char *path)
 	AUTO_FREE char *version = copy_header(wsi, WSI_TOKEN_HTTP);
 	q->path = mem_strdup(path);
 	q->http10 = version && strstr(version, "1.0");
-	lws_get_peer_simple(wsi, q->client, sizeof q->client);
 	for (int i = 0; i < WEB_HEADERS; i++)
 		q->headers[i] = copy_header(wsi, tokens[i]);
 	int64_t length = request_content_length(wsi);

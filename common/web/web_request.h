@@ -18,7 +18,6 @@ const char *web_request_header(const struct web_request *q, enum web_header h); 
 const char *web_request_param(const struct web_request *q, const char *name); /* "{name}" of the route's pattern, decoded, never empty */
 const char *web_request_query(const struct web_request *q, const char *name); /* the first "name=", decoded; NULL: not there */
 const char *web_request_bearer(const struct web_request *q); /* of "Authorization: Bearer ..."; NULL: none */
-const char *web_request_client(const struct web_request *q); /* the peer's address */
 const void *web_request_body(const struct web_request *q, size_t *len); /* followed by a NUL */
 /* The name of a query parameter that is not in the NULL-ended list, or NULL. */
 const char *web_request_unknown_query(const struct web_request *q, const char *const *known);

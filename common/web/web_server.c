@@ -265,11 +265,6 @@ int web_server_port(const struct web_server *s)
 	return lws_get_vhost_listen_port(s->vhost);
 }
 
-bool web_server_is_tls(const struct web_server *s)
-{
-	return s->config.cert_pem != NULL;
-}
-
 /* The network thread first: nobody then gives work to the pool, whose last tasks are delivered here. */
 void web_server_free(struct web_server *s)
 {

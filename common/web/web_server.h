@@ -84,7 +84,6 @@ void web_server_route(struct web_server *s, const struct web_route *route);
 int web_server_start(struct web_server *s, struct err *e);
 
 int web_server_port(const struct web_server *s);
-bool web_server_is_tls(const struct web_server *s);
 
 /* Any thread: new connections get this certificate, those that exist go on. ERR_INVALID when chain and key do not belong together. */
 int web_server_set_certificate(struct web_server *s, const char *cert_pem, const char *key_pem, struct err *e);

@@ -62,13 +62,15 @@ export async function compare(c) {
 	const lines = (diff.diagnosis || '').split('\n').filter(l => l && l !== diff.headline);
 	const body = h('tbody'), count = h('output', {for: 'filter'}), none = h('div');
 	const table = h('div.card.scroll', null, h('table.rows.diff', null, h('thead', null, h('tr', null,
-		h('th', {scope: 'col'}, 'Name'), ['Before', 'After', 'Change'].map(t => h('th.n', {scope: 'col'}, t)), h('th', {scope: 'col'}, h('span.sr', null, 'Change as a bar')))), body));
+		h('th', {scope: 'col'}, 'Name'), ['Before', 'After', 'Change'].map(t => h('th.n', {scope: 'col'}, t)),
+			h('th', {scope: 'col'}, h('span.sr', null, 'Change as a bar')))), body));
 	const draw = q => {
 		const found = rows.filter(r => !q || r.name.toLowerCase().includes(q.trim().toLowerCase()));
 		count.textContent = plural(found.length, 'row') + (found.length > SHOWN ? ', the ' + SHOWN + ' first are shown' : '');
 		body.replaceChildren(...found.slice(0, SHOWN).map(r => row(r, most.get(r.unit))));
 		table.hidden = !found.length;
-		fill(none, [found.length > 0, rows.length], () => found.length ? [] : [rows.length ? empty('Nothing matches', 'No row has these words.') : empty('No difference', 'Both sessions say the same.')]);
+		fill(none, [found.length > 0, rows.length], () => found.length ? [] :
+			[rows.length ? empty('Nothing matches', 'No row has these words.') : empty('No difference', 'Both sessions say the same.')]);
 	};
 	draw('');
 	c.main.replaceChildren(...head, h('ul.lines', {'aria-label': 'What has changed'}, lines.map(l => h('li', null, together(l)))),

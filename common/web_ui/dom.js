@@ -1,7 +1,10 @@
 /* Elements, dialogs and the few things that every view needs. Text from outside only ever becomes text nodes. */
 
 /* Controls, separators and marks of direction, which could make a text look like another one: shown by their number. */
-const HIDDEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const HIDDEN = new RegExp([
+	/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\u3164\ufeff\ufff9-\ufffb]/,
+	/[\ud800-\udbff](?![\udc00-\udfff])/, /(?<![\ud800-\udbff])[\udc00-\udfff]/,
+].map(r => r.source).join('|'), 'g');
 
 export const clean = text => String(text).replace(HIDDEN, c => 'U+' + c.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0'));
 

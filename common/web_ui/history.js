@@ -25,7 +25,8 @@ class History {
 	async controls() {
 		const c = this.c, f = this.filter, local = c.info.mode === 'local';
 		const set = key => value => this.change({[key]: value});
-		const [spaces, profilers] = await Promise.all([local ? [] : api.get('namespaces', null, c.signal).then(a => a.items, () => []), c.loadProfilers().catch(() => [])]);
+		const [spaces, profilers] = await Promise.all([local ? [] : api.get('namespaces', null, c.signal).then(a => a.items, () => []),
+			c.loadProfilers().catch(() => [])]);
 		return [filterBox('Filter sessions', f.q, q => this.change({q}, true)),
 			!local && choice('Namespace', [['', 'All namespaces'], ...spaces], f.namespace, set('namespace')),
 			choice('Profiler', [['', 'All profilers'], ...profilers.map(p => p.name)], f.profiler, set('profiler')),

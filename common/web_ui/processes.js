@@ -53,9 +53,11 @@ const userName = user => /^\d+$/.test(user) ? 'uid ' + user : user;
 function processRow(p, readOnly, local) {
 	const action = p.canProfile
 		? readOnly ? h('span.dim', null, 'read only')
-			: h('a.quiet.tint.small', {href: startLink(p, local), 'data-key': 'start-' + p.podUID + p.pod + p.pid, 'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
+			: h('a.quiet.tint.small', {href: startLink(p, local), 'data-key': 'start-' + p.podUID + p.pod + p.pid,
+				'aria-label': 'Profile ' + nameOf(p) + (p.pod ? ' in ' + p.pod : '')}, 'Profile')
 		: badge(words(p.reason || 'NotPossible'), 'warn');
-	const place = [p.pod && p.workload?.kind !== 'Pod' && name(p.pod), p.container && (local ? ['container ', name(p.container)] : name(p.container)), !local && p.node && ['on ', name(p.node)]].filter(Boolean);
+	const place = [p.pod && p.workload?.kind !== 'Pod' && name(p.pod), p.container && (local ? ['container ', name(p.container)] : name(p.container)),
+		!local && p.node && ['on ', name(p.node)]].filter(Boolean);
 	return h('tr', {class: p.canProfile ? null : 'not'},
 		h('td.what', null, h('strong', null, name(nameOf(p))), h('span.dim', null, ' pid ' + p.pid, p.user && [' · ', name(userName(p.user))]),
 			place.length > 0 && h('p.place', null, place.map((x, i) => [i > 0 && ' · ', x])),
@@ -86,14 +88,16 @@ function healthBadge(sessions) {
 		.sort((a, b) => (a.state === 'Possible') - (b.state === 'Possible') || b.score - a.score);
 	const first = found[0], s = first ? first.session : sessions[0];
 	const text = first ? words(first.id) + (found.length > 1 ? ' +' + (found.length - 1) : '') : 'Healthy';
-	const title = first ? `${first.id}, score ${first.score}, ${s.profiler}: ${s.headline || ''}` : `Nothing was found by ${sessions.map(x => x.profiler).join(', ')}`;
+	const title = first ? `${first.id}, score ${first.score}, ${s.profiler}: ${s.headline || ''}`
+		: `Nothing was found by ${sessions.map(x => x.profiler).join(', ')}`;
 	return h('a.health', {href: link('sessions', s.id), title}, badge(text, !first ? 'good' : first.state === 'Possible' ? 'warn' : 'bad'));
 }
 
 function workloadCard(work, list, readOnly, local, sessions) {
 	const [kind, workName] = [work.slice(0, work.indexOf('/')), work.slice(work.indexOf('/') + 1)];
 	const pods = new Set(list.map(p => p.pod).filter(Boolean)).size;
-	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')), healthBadge(sessions));
+	const title = work && h('h3', null, h('span.kind', null, kind), ' ', name(workName), pods > 1 && h('span.dim', null, plural(pods, 'pod')),
+		healthBadge(sessions));
 	return h('section.card.group', null, title, h('table.rows', null,
 		h('colgroup', null, h('col'), h('col.c-runtime'), h('col.c-number'), h('col.c-number'), h('col.c-act')),
 		h('thead', null, h('tr', null, ['Process', 'Runtime', 'CPU', 'Memory'].map((t, i) => h(i > 1 ? 'th.n' : 'th', {scope: 'col'}, t)),

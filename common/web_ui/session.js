@@ -147,7 +147,8 @@ class Page {
 		fill(this.top, [headline(s), s.state, s.requestedBy, s.trigger, over, s.completedAt, s.spec?.cancel], () => this.head(s, over));
 		fill(this.why, [s.status?.conditions, s.state], () => [verdict(s)]);
 		fill(this.diagnosis, [s.status?.diagnosis || '', s.status?.comparison || ''], () => [diagnosis(s), comparison(s)]);
-		fill(this.progress, [targetsOf(s).map(t => [t.podName, t.phase, t.message, t.summary, t.firstSampleTime, t.startTime]), s.state, over], () => this.drawProgress(s, over));
+		fill(this.progress, [targetsOf(s).map(t => [t.podName, t.phase, t.message, t.summary, t.firstSampleTime, t.startTime]), s.state, over],
+			() => this.drawProgress(s, over));
 		fill(this.cost, over && targetsOf(s).map(t => t.cost), () => over ? [cost(s)] : []);
 		if (over) fill(this.report, targetsOf(s).map(t => [t.podName, page(t)?.sha256]), () => this.drawReport(s));
 		fill(this.files, over && targetsOf(s).map(t => [t.podName, t.reports]), () => over ? [files(s, this.guard)] : []);
@@ -184,7 +185,8 @@ class Page {
 		const list = targets.length > 0 && h('ul.targets.card', {'aria-label': 'Targets'}, targets.map(t => targetRow(s, t, this.ticks)));
 		if (!over) return [steps(s), list];
 		const said = condition(s, 'Succeeded')?.message || '';
-		return targets.length > 1 || targets.some(t => t.phase === 'Failed' && t.message && !said.includes(t.message)) ? [h('h2', null, plural(targets.length, 'pod')), list] : [];
+		return targets.length > 1 || targets.some(t => t.phase === 'Failed' && t.message && !said.includes(t.message))
+			? [h('h2', null, plural(targets.length, 'pod')), list] : [];
 	}
 
 	drawReport(s) {

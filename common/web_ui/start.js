@@ -98,8 +98,10 @@ class Form {
 		this.baseline = this.baselineSetting();
 		this.usual = [this.reveal, this.baseline];
 		if (c.info.mode !== 'local') {
-			this.usual.push(setting('spec.priority', 'Priority', {enum: ['Low', 'Normal', 'High'], default: 'Normal', description: 'Who is served first when the installation is busy.'}),
-				setting('spec.output.store', 'Store', {type: 'string', maxLength: 63, description: 'Where the reports go, by the installation\u2019s name for it; “default” where it is left empty.'}));
+			this.usual.push(setting('spec.priority', 'Priority', {enum: ['Low', 'Normal', 'High'], default: 'Normal',
+				description: 'Who is served first when the installation is busy.'}),
+				setting('spec.output.store', 'Store', {type: 'string', maxLength: 63,
+					description: 'Where the reports go, by the installation\u2019s name for it; “default” where it is left empty.'}));
 		}
 		const wanted = profilers.find(p => p.name === c.parameters.profiler);
 		this.chooseSymptom(wanted ? 'profiler' : SYMPTOMS[0], wanted);
@@ -131,9 +133,11 @@ class Form {
 		const choose = value => this.chooseSymptom(value);
 		return h('fieldset', null, h('legend', null, 'What is wrong?'), h('div.options', null, symptomsOf(this.profilers).map(s => {
 			const who = answers(this.profilers, s);
-			const text = [h('b', null, sentence(s)), h('small', null, who.length ? who.map(p => p.question).join(' ') : 'Not yet: no profiler of this version answers it.')];
+			const text = [h('b', null, sentence(s)), h('small', null,
+				who.length ? who.map(p => p.question).join(' ') : 'Not yet: no profiler of this version answers it.')];
 			return who.length ? card('symptom', s, s === this.symptom, choose, ...text) : card('symptom', s, false, choose, null, ...text);
-		}), card('symptom', 'profiler', this.symptom === 'profiler', choose, h('b', null, 'I know what I want'), h('small', null, 'Choose a profiler by its name.'))));
+		}), card('symptom', 'profiler', this.symptom === 'profiler', choose, h('b', null, 'I know what I want'),
+			h('small', null, 'Choose a profiler by its name.'))));
 	}
 
 	chooseSymptom(symptom, wanted) {
@@ -170,7 +174,8 @@ class Form {
 			this.budget = setting('spec.pauseBudgetMilliseconds', 'Longest pause of the application, in milliseconds', {type: 'integer', minimum: 1, maximum: 60000,
 				default: p.defaultPauseBudgetMilliseconds, description: 'The session ends itself when one pause would exceed it.'});
 			this.own = Object.entries(p.settings?.properties || {}).map(([key, schema]) => [key,
-				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema, (p.settings.required || []).includes(key))]);
+				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema,
+					(p.settings.required || []).includes(key))]);
 			const more = [...this.own.map(([, s]) => s), this.budget, ...this.usual, this.name];
 			this.controls = [this.duration, ...more].filter(Boolean);
 			this.offerBaselines(p.name);

@@ -72,7 +72,7 @@ static char *manifest_name(const struct plugin_args *a, const struct plugin_targ
 	len = len < NAME_BASE_CHARS ? len : NAME_BASE_CHARS;
 	while (len && (target->name[len - 1] == '-' || target->name[len - 1] == '.'))
 		len--;
-	return mem_printf("%.*s%s%s-%s", (int)len, target->name, len ? "-" : "", session_options_symptom(a->session.profiler) + strlen("--"), suffix);
+	return mem_printf("%.*s%s%s-%s", (int)len, target->name, len ? "-" : "", profiler_kind_words(a->session.profiler)->option + strlen("--"), suffix);
 }
 
 json_t *plugin_manifest_make(const struct plugin_args *a, const struct plugin_target *target, const json_t *selector, const char *namespace,

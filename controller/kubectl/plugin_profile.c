@@ -123,15 +123,6 @@ static int create(struct profile *p, struct err *e)
 	return kube_create(p->connection.client, &ref, p->manifest, NULL, e) < 0 ? plugin_connect_explain(e) : 0;
 }
 
-static void print_result(const json_t *session)
-{
-	AUTO_BUF struct buf text;
-	buf_init(&text, RESULT_MAX_BYTES);
-	plugin_progress_result(session, &text);
-	fputs(buf_str(&text), stdout);
-	fflush(stdout);
-}
-
 /* Ended early by us with something to show is what was wished. */
 static int conclude_profile(const struct profile *p, const struct plugin_follow *f, const char *name)
 {
@@ -157,7 +148,7 @@ static int follow_session(struct profile *p, struct err *e)
 		if (wants_object(p))
 			print_object(p, f.session);
 		else
-			print_result(f.session);
+			plugin_progress_print(f.session);
 		status = conclude_profile(p, &f, name);
 		if (p->a->output && f.end == PLUGIN_FOLLOW_COMPLETED && jsonx_str_at(f.session, "status.diagnosis", "")[0] &&
 		    plugin_reports_download(p->a, &p->connection, f.session, p->a->output, e) < 0)

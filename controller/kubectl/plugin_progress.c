@@ -8,6 +8,9 @@
 
 #define NAME_MAX_BYTES 300
 #define MESSAGE_MAX_BYTES 2048
+#define LINE_MAX_BYTES 65536
+#define RESULT_MAX_BYTES (512 * 1024)
+#define CONTINUED 2 /* spaces before the further lines of a paragraph */
 
 const json_t *plugin_progress_condition(const json_t *session, const char *type)
 {
@@ -41,17 +44,6 @@ void plugin_progress_read(const json_t *session, struct plugin_progress *out)
 static void put_outside(struct buf *out, const char *s, size_t most)
 {
 	text_append_printable(out, s, text_cut_utf8(s, most));
-}
-
-/* Several lines of outside text, each escaped. */
-static void put_printable_lines(struct buf *out, const char *s)
-{
-	while (*s) {
-		size_t len = strcspn(s, "\n");
-		text_append_printable(out, s, len);
-		buf_putc(out, '\n');
-		s += len + (s[len] == '\n');
-	}
 }
 
 /* When the last of the targets that are being profiled has its first sample behind it: from then on the duration runs. -1: none has. */
@@ -128,26 +120,30 @@ static void put_reports(const json_t *reports, struct buf *out)
 	buf_putc(out, '\n');
 }
 
-static void put_progress_target(const json_t *target, struct buf *out)
+static void put_progress_target(const json_t *target, const struct term_page *page, struct buf *out)
 {
+	AUTO_BUF struct buf line;
+	buf_init(&line, LINE_MAX_BYTES);
 	const char *phase = jsonx_str_at(target, "phase", ""), *reason = jsonx_str_at(target, "reason", "");
-	buf_puts(out, "\npod ");
-	put_outside(out, jsonx_str_at(target, "podName", "?"), NAME_MAX_BYTES);
-	buf_puts(out, " on ");
-	put_outside(out, jsonx_str_at(target, "nodeName", "?"), NAME_MAX_BYTES);
-	buf_puts(out, ": ");
-	put_outside(out, phase, 60);
+	buf_puts(&line, "pod ");
+	put_outside(&line, jsonx_str_at(target, "podName", "?"), NAME_MAX_BYTES);
+	buf_puts(&line, " on ");
+	put_outside(&line, jsonx_str_at(target, "nodeName", "?"), NAME_MAX_BYTES);
+	buf_puts(&line, ": ");
+	put_outside(&line, phase, 60);
 	if (strcmp(phase, "Succeeded") != 0 && reason[0]) {
-		buf_puts(out, ", ");
-		put_outside(out, reason, 60);
-		buf_puts(out, ": ");
-		put_outside(out, jsonx_str_at(target, "message", ""), MESSAGE_MAX_BYTES);
+		buf_puts(&line, ", ");
+		put_outside(&line, reason, 60);
+		buf_puts(&line, ": ");
+		put_outside(&line, jsonx_str_at(target, "message", ""), MESSAGE_MAX_BYTES);
 	}
+	buf_putc(out, '\n');
+	term_text_wrapped(page, buf_str(&line), 0, CONTINUED, out);
 	buf_putc(out, '\n');
 	put_reports(jsonx_at(target, "reports"), out);
 }
 
-static void put_comparison(const json_t *session, struct buf *out)
+static void put_comparison(const json_t *session, const struct term_page *page, struct buf *out)
 {
 	const char *comparison = jsonx_str_at(session, "status.comparison", "");
 	if (!comparison[0])
@@ -155,18 +151,28 @@ static void put_comparison(const json_t *session, struct buf *out)
 	buf_puts(out, "\ncompared with ");
 	put_outside(out, jsonx_str_at(session, "spec.baselineSession", "?"), NAME_MAX_BYTES);
 	buf_puts(out, ":\n");
-	put_printable_lines(out, comparison);
+	term_text_put(page, comparison, false, out);
 }
 
-int plugin_progress_result(const json_t *session, struct buf *out)
+int plugin_progress_result(const json_t *session, const struct term_page *page, struct buf *out)
 {
 	struct plugin_progress p;
 	size_t i;
 	json_t *target;
 	plugin_progress_read(session, &p);
-	put_printable_lines(out, p.diagnosis);
-	put_comparison(session, out);
+	term_text_put(page, p.diagnosis, true, out);
+	put_comparison(session, page, out);
 	json_array_foreach(jsonx_at(session, "status.targets"), i, target)
-		put_progress_target(target, out);
+		put_progress_target(target, page, out);
 	return out->full ? -1 : 0;
+}
+
+void plugin_progress_print(const json_t *session)
+{
+	struct term_page page = term_page_of(stdout);
+	AUTO_BUF struct buf text;
+	buf_init(&text, RESULT_MAX_BYTES);
+	plugin_progress_result(session, &page, &text);
+	fputs(buf_str(&text), stdout);
+	fflush(stdout);
 }

@@ -1,9 +1,10 @@
-/* What a session is doing, from its object, in words for a terminal. Pure. */
+/* What a session is doing, from its object, in words for a terminal. Pure, but for what prints. */
 #ifndef DRDOTNET_PLUGIN_PROGRESS_H
 #define DRDOTNET_PLUGIN_PROGRESS_H
 
 #include "common/base/buf.h"
 #include "common/base/jsonx.h"
+#include "common/terminal/term_text.h"
 
 struct plugin_progress {
 	bool completed;         /* at its end, in whatever way */
@@ -23,6 +24,7 @@ void plugin_progress_read(const json_t *session, struct plugin_progress *out);
 int plugin_progress_line(const json_t *session, int64_t now_wall_ms, struct buf *out);
 
 /* The end: the diagnosis, and per pod what became of it and where its reports are. */
-int plugin_progress_result(const json_t *session, struct buf *out);
+int plugin_progress_result(const json_t *session, const struct term_page *page, struct buf *out);
+void plugin_progress_print(const json_t *session); /* the same to standard output, as wide as its terminal */
 
 #endif

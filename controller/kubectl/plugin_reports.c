@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 
 #define REPORT_MAX_BYTES (256 * 1024 * 1024)
-#define RESULT_MAX_BYTES (512 * 1024)
 
 bool plugin_reports_is_file_name(const char *name)
 {
@@ -160,15 +159,6 @@ int plugin_reports_download(const struct plugin_args *a, struct plugin_connectio
 	return rc;
 }
 
-static void print_places(const json_t *session)
-{
-	AUTO_BUF struct buf text;
-	buf_init(&text, RESULT_MAX_BYTES);
-	plugin_progress_result(session, &text);
-	fputs(buf_str(&text), stdout);
-	fflush(stdout);
-}
-
 /* Without the REST API the diagnosis and the places are still worth something. */
 static int run_report(const struct plugin_args *a, struct plugin_connection *c, struct err *e)
 {
@@ -179,7 +169,7 @@ static int run_report(const struct plugin_args *a, struct plugin_connection *c, 
 	if (plugin_reports_download(a, c, session, a->output ? a->output : name, e) == 0)
 		return 0;
 	if (e->kind != ERR_INVALID && e->kind != ERR_NOT_FOUND && !a->open)
-		print_places(session);
+		plugin_progress_print(session);
 	return -1;
 }
 

@@ -229,15 +229,6 @@ void trigger_table_list_end(struct trigger_table *t, const char *namespace)
 	answer_waits(waits);
 }
 
-struct profiling_trigger *trigger_table_get(struct trigger_table *t, const char *key)
-{
-	pthread_mutex_lock(&t->lock);
-	struct entry *e = find_trigger_entry(t, key);
-	struct profiling_trigger *object = e ? trigger_ref(e->object) : NULL;
-	pthread_mutex_unlock(&t->lock);
-	return object;
-}
-
 /* firing ------------------------------------------------------------------------------------------------------------- */
 
 /* What sessions' ends do not change can be decided without a look at them. */

@@ -56,9 +56,6 @@ void trigger_table_remove(struct trigger_table *t, const char *key, const char *
 void trigger_table_list_begin(struct trigger_table *t, const char *namespace);
 void trigger_table_list_end(struct trigger_table *t, const char *namespace);
 
-/* A new reference, or NULL. */
-struct profiling_trigger *trigger_table_get(struct trigger_table *t, const char *key);
-
 /* Decides by what is known, or lets it wait: then true is returned and the worker is to be woken. Else *out is the outcome; of one
  * that was counted as suppressed, out->verdict is SUPPRESSED and *wake tells whether the count is the first that waits.
  * ERR_NOT_FOUND: no such trigger, or of another source. */

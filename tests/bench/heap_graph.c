@@ -3,7 +3,6 @@
  *
  * The heap is a shop's: orders with lines, notes and back references, customers and products that are shared at random over the whole
  * heap, a few objects that everybody holds, a list through all orders, and arrays of orders below one static. */
-#include "agent/heap/heap_dominators.h"
 #include "agent/heap/heap_graph.h"
 #include "agent/heap/heap_paths.h"
 #include "agent/heap/heap_snapshot_private.h"
@@ -226,7 +225,6 @@ static double cpu_seconds(void)
 
 int main(int argc, char **argv)
 {
-	static struct heap_holder holders[50];
 	struct heap_space spaces[HEAP_GENERATIONS];
 	struct heap_total *totals;
 	struct heap_groups groups;
@@ -256,16 +254,14 @@ int main(int argc, char **argv)
 	heap_totals(g, &groups, totals);
 	heap_spaces(g, spaces);
 	double totals_s = seconds_since(&t);
-	size_t holder_count = heap_dominators_top(g, g->retained[0] / 200, holders, 50);
-	double holders_s = seconds_since(&t);
 	heap_paths_find(g, g->retained[0] / 200, 20, &paths, &e);
 	double paths_s = seconds_since(&t);
 	cpu_s = cpu_seconds() - cpu_s;
 	printf("{\"objects\": %u, \"edges\": %" PRIu64 ", \"streamMB\": %zu, \"madeSeconds\": %.2f, \"graphSeconds\": %.3f, \"totalsSeconds\": %.3f, "
-	       "\"holdersSeconds\": %.3f, \"pathsSeconds\": %.3f, \"cpuSeconds\": %.3f, \"beforeMB\": %" PRIu64
-	       ", \"peakMB\": %" PRIu64 ", \"spilledMB\": %" PRIu64 ", \"orderRetainedMB\": %" PRIu64 ", \"holders\": %zu, \"paths\": %zu}\n",
-	       g->objects, g->edges, s->stream_bytes >> 20, make_s, graph_s, totals_s, holders_s, paths_s, cpu_s, before_kb >> 10, graph_peak_kb >> 10,
-	       g->spilled_bytes >> 20, totals[ORDER].retained >> 20, holder_count, paths.count);
+	       "\"pathsSeconds\": %.3f, \"cpuSeconds\": %.3f, \"beforeMB\": %" PRIu64
+	       ", \"peakMB\": %" PRIu64 ", \"spilledMB\": %" PRIu64 ", \"orderRetainedMB\": %" PRIu64 ", \"paths\": %zu}\n",
+	       g->objects, g->edges, s->stream_bytes >> 20, make_s, graph_s, totals_s, paths_s, cpu_s, before_kb >> 10, graph_peak_kb >> 10,
+	       g->spilled_bytes >> 20, totals[ORDER].retained >> 20, paths.count);
 	for (size_t i = 0; i < paths.count && getenv("VERBOSE"); i++) {
 		const struct heap_path *p = &paths.paths[i];
 		fprintf(stderr, "%s", p->label);

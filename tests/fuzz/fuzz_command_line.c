@@ -52,7 +52,7 @@ static void typeset(const char *text, size_t width)
 	buf_init(&words, 1 << 20);
 	buf_init(&out, 1 << 20);
 	cli_words_put(text, &words);
-	cli_typeset(&(struct cli_page){.width = width}, buf_str(&words), &out);
+	cli_typeset(&(struct term_page){.width = width}, buf_str(&words), &out);
 	if (strchr(buf_str(&out), 0x1b))
 		abort();
 }

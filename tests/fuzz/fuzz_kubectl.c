@@ -104,7 +104,7 @@ static void try_session(const json_t *doc)
 	plugin_progress_line(doc, 1767225600000, &line);
 	check_printable(&line);
 	check(!strchr(buf_str(&line), '\n'));
-	plugin_progress_result(doc, &result);
+	plugin_progress_result(doc, &(struct term_page){.width = 60}, &result);
 	check_printable(&result);
 }
 

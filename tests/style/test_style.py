@@ -64,6 +64,11 @@ class Style(unittest.TestCase):
                     complaints.append("%s:%d: white space at the end" % (name, number))
         self.complain(complaints)
 
+    def test_lines_of_scripts_are_short(self):
+        """A tab counts as one: they nest more deeply than C does."""
+        self.complain(["%s:%d: %d characters" % (name, number, len(line)) for name in tracked(".js")
+                       for number, line in enumerate(lines_of(name), 1) if len(line) > LINE_COLUMNS])
+
     def test_no_buffer_ends_before_it_has_begun(self):
         """AUTO_BUF frees what is in the variable at any way out: nothing may return before something has been put into it."""
         complaints = []

@@ -9,7 +9,8 @@ Report.show(r => {
 	const estimate = [
 		{title: 'Share', sort: 'number', cell: x => ({text: percent(x.percent), sort: x.bytes})},
 		{title: 'A second', sort: 'number', cell: x => ({text: bytes(Math.round(x.bytes / seconds)), sort: x.bytes})},
-		{title: '\u00b1', sort: 'number', cell: x => ({text: '\u00b1 ' + percent(error(x)), sort: error(x), title: `${s.confidencePercent}% confidence: ${bytes(x.bytesLow)} to ${bytes(x.bytesHigh)} in all`})},
+		{title: '\u00b1', sort: 'number', cell: x => ({text: '\u00b1 ' + percent(error(x)), sort: error(x),
+			title: `${s.confidencePercent}% confidence: ${bytes(x.bytesLow)} to ${bytes(x.bytesHigh)} in all`})},
 		{title: 'Objects a second', sort: 'number', cell: x => ({text: count(Math.round(x.objects / seconds)), sort: x.objects})},
 	];
 	const badge = site => site.large ? make('span.badge', 'large') : site.pinned ? make('span.badge', 'pinned') : null;
@@ -43,7 +44,8 @@ Report.show(r => {
 					['Stacks that may lack callers', samples(s.incompleteStacks)],
 					Report.tailCallRow,
 					['Compiled frames without a name', `${count(s.managedFramesUnnamed)} of ${count(s.managedFramesNamed + s.managedFramesUnnamed)}`],
-					s.besideAnotherProfiler && ['Another profiler', 'may hold the process\u2019s main slot; attached for notifications only, which is all that this report needs'],
+					s.besideAnotherProfiler && ['Another profiler',
+						'may hold the process\u2019s main slot; attached for notifications only, which is all that this report needs'],
 					...Report.costRows(r),
 				],
 			},

@@ -9,10 +9,14 @@ Report.show(r => {
 	const missing = s.managedFramesUnnamed;
 	return [
 		{kind: 'facts', items: [
-			{key: 'CPU used', value: cpu.usedCPUs.toFixed(2), small: cpu.allowedCPUs > 0 ? `of ${cpu.allowedCPUs.toFixed(1)} ${cpu.limited ? 'CPUs (limit)' : 'CPUs'}` : 'CPUs', level: used, hot, warn: hot},
-			{key: 'CPU over time', value: seconds(cpu.usedNanoseconds), small: `in ${r.time.durationSeconds.toFixed(0)} s`, spark: r.timeline.samples, sparkLabel: 'CPU over time'},
-			{key: 'Busy threads', value: count(cpu.busyThreads), small: 'of ' + count(r.threads.length), level: r.threads.length ? cpu.busyThreads / r.threads.length : 0},
-			throttled !== null && {key: 'Throttled', value: percent(100 * throttled), small: 'of periods', level: throttled, hot: throttled >= 0.05, warn: throttled >= 0.05},
+			{key: 'CPU used', value: cpu.usedCPUs.toFixed(2), level: used, hot, warn: hot,
+				small: cpu.allowedCPUs > 0 ? `of ${cpu.allowedCPUs.toFixed(1)} ${cpu.limited ? 'CPUs (limit)' : 'CPUs'}` : 'CPUs'},
+			{key: 'CPU over time', value: seconds(cpu.usedNanoseconds), small: `in ${r.time.durationSeconds.toFixed(0)} s`, spark: r.timeline.samples,
+				sparkLabel: 'CPU over time'},
+			{key: 'Busy threads', value: count(cpu.busyThreads), small: 'of ' + count(r.threads.length),
+				level: r.threads.length ? cpu.busyThreads / r.threads.length : 0},
+			throttled !== null && {key: 'Throttled', value: percent(100 * throttled), small: 'of periods', level: throttled, hot: throttled >= 0.05,
+				warn: throttled >= 0.05},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},
 		s.samples > 0 && {kind: 'split', label: 'What the CPU time went to', parts: r.categories.filter(c => c.samples).map(c => (

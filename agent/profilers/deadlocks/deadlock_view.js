@@ -9,7 +9,8 @@ Report.show(r => {
 	const threads = [...r.threads].sort((a, b) => (a.circle ?? 1e9) - (b.circle ?? 1e9) || b.behind - a.behind || a.id - b.id);
 	return [
 		{kind: 'facts', items: [
-			{key: 'Threads in a circle', value: count(r.threads.filter(t => t.circle !== null).length), small: 'of ' + count(r.looks.threads), warn: r.diagnosis.finding === 'deadlock'},
+			{key: 'Threads in a circle', value: count(r.threads.filter(t => t.circle !== null).length), small: 'of ' + count(r.looks.threads),
+				warn: r.diagnosis.finding === 'deadlock'},
 			{key: 'Wait for a monitor', value: count(r.looks.waiting), note: count(r.looks.lasting) + ' of them from one look to the other'},
 			{key: 'Monitors', value: count(r.looks.monitors), note: 'that a thread has ever waited for'},
 			{key: 'Between the looks', value: r.looks.secondsBetween.toFixed(1) + ' s'},
@@ -23,7 +24,8 @@ Report.show(r => {
 				{title: 'Since the first look', cell: t => t.lasting ? 'yes' : t.waitsFor === null ? '' : 'no'},
 				{title: 'Where', cls: 'name', cell: t => ({text: stack(t), search: t.stack.map(f => f.name).join(' ')})},
 			]},
-		{kind: 'about', texts: ['The runtime\u2019s table of monitors and the kernel\u2019s view of each thread were read twice from outside; nothing was stopped. A thread ' +
+		{kind: 'about', texts: ['The runtime\u2019s table of monitors and the kernel\u2019s view of each thread were read twice from outside; nothing was ' +
+			'stopped. A thread ' +
 			'counts as deadlocked when it waited for the same lock, held by the same thread, at both looks and did not run in between. Monitors are what ' +
 			'lock and Monitor.Enter use; System.Threading.Lock, SemaphoreSlim, ReaderWriterLockSlim, Mutex and tasks are not read.'],
 			rows: Report.costRows(r)},

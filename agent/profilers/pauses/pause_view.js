@@ -10,7 +10,8 @@ Report.show(r => {
 	const number = (title, by, show = count) => ({title, sort: 'number', by, cell: row => show(by(row))});
 	const sums = (pauses = s => s.count) => [number('Pauses', pauses), number('Time', s => s.totalMicroseconds, duration),
 		number('Longest', s => s.longestMicroseconds, duration)];
-	const titled = (title, head, id, rows) => ({kind: 'table', id, title, rows, columns: [...sums(), {title: head, sort: 'text', cls: 'name', cell: s => s.title}]});
+	const titled = (title, head, id, rows) => ({kind: 'table', id, title, rows,
+		columns: [...sums(), {title: head, sort: 'text', cls: 'name', cell: s => s.title}]});
 	/* The method, which opens to its stack. */
 	const method = title => ({title, sort: 'text', cls: 'name', cell: s => s.method === null ? 'not known' : {
 		text: make('details', make('summary', breakable(s.method)), make('ol.stack', s.stack.map(frame => make('li', breakable(frame))))), sort: s.method}});

@@ -6,39 +6,10 @@
 
 #include <string.h>
 
-static const struct {
-	const char *name, *words;
-} kinds[] = {
-	{"digit", "digits"},
-	{"upper", "upper-case letters"},
-	{"lower", "lower-case letters"},
-	{"space", "spaces"},
-	{"punctuation", "punctuation"},
-	{"control", "control characters"},
-	{"other", "beyond ASCII"},
-	{"surrogate", "surrogates"},
-};
-
-#define KINDS (sizeof kinds / sizeof *kinds)
-
 const char *strings_phrase_kind(unsigned bit)
 {
-	return bit < KINDS ? kinds[bit].name : NULL;
-}
-
-void strings_phrase_kinds(struct buf *out, const struct strings_value *v)
-{
-	const char *between = "";
-	if (!v->classes)
-		buf_puts(out, "none");
-	for (unsigned bit = 0; bit < KINDS; bit++) {
-		if (!(v->classes >> bit & 1))
-			continue;
-		buf_printf(out, "%s%s", between, kinds[bit].words);
-		between = ", ";
-	}
-	if (v->chars > STRING_CLASS_CHARS)
-		buf_printf(out, " (in the first %u)", STRING_CLASS_CHARS);
+	static const char *const kinds[] = {"digit", "upper", "lower", "space", "punctuation", "control", "other", "surrogate"};
+	return bit < sizeof kinds / sizeof *kinds ? kinds[bit] : NULL;
 }
 
 /* Only where all characters were looked at. */

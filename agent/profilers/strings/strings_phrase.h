@@ -7,9 +7,7 @@
 /* What a value is, without a word of its contents: "6 digits", "3 upper-case letters", "100 characters", "the empty string". */
 void strings_phrase_value(struct buf *out, const struct strings_value *v);
 
-/* "digits, spaces, beyond ASCII", of a long value " (in the first 64)"; "none" when empty. */
-void strings_phrase_kinds(struct buf *out, const struct strings_value *v);
-const char *strings_phrase_kind(unsigned bit); /* "digit": report.json; NULL beyond the last */
+const char *strings_phrase_kind(unsigned bit); /* of the characters: "digit": report.json; NULL beyond the last */
 
 /* Where to look in the source: for elements of arrays and collections the place that holds those, when it is known, else the name.
  * Borrowed or from `scratch`. */

@@ -14,7 +14,8 @@ Report.flameDiff = ({r, methods, base, tree, isAll, percent}) => {
 	function check(x) {
 		const n = x.tree.parent.length;
 		const whole = (list, least, end) => list.length === n && list.every((v, i) => Number.isInteger(v) && (i === 0 || (v >= least && v < end(i))));
-		if (!n || !whole(x.tree.parent, 0, i => i) || !whole(x.tree.method, 0, () => x.methods.length) || !whole(x.tree.self, 0, () => Infinity)) throw new Error('tree');
+		if (!n || !whole(x.tree.parent, 0, i => i) || !whole(x.tree.method, 0, () => x.methods.length)
+			|| !whole(x.tree.self, 0, () => Infinity)) throw new Error('tree');
 		if (!x.methods.every(m => typeof m.name === 'string' && typeof m.layer === 'string')) throw new Error('methods');
 	}
 	/* Its tree with our numbers of methods; those that we do not have come behind ours. */
@@ -32,7 +33,8 @@ Report.flameDiff = ({r, methods, base, tree, isAll, percent}) => {
 			x = await reportOf(await file.text());
 			if (!String(x.schema).startsWith('drdotnet.dev/report/')) throw new Error('schema');
 		} catch { throw new Error(refused); }
-		if (x.profiler !== r.profiler) throw new Error(`${file.name} is a report of ${x.profiler}, and this is one of ${r.profiler}: only reports of the same profiler can be compared.`);
+		if (x.profiler !== r.profiler) throw new Error(`${file.name} is a report of ${x.profiler}, and this is one of ${r.profiler}: ` +
+			'only reports of the same profiler can be compared.');
 		try {
 			check(x);
 			return take(x, file.name);
@@ -50,7 +52,8 @@ Report.flameDiff = ({r, methods, base, tree, isAll, percent}) => {
 		const rows = gone.filter(i => share(i) >= LEAST);
 		list.replaceChildren(make('h3', `Gone since ${other.name}`), rows.length ? make('ul', rows.slice(0, LISTED).map(i => make('li',
 			make('b', percent(then.total[i], found.all)), ' ' + name(i), make('span.under', ' under ' + name(then.parent[i])))),
-		rows.length > LISTED ? make('li', `and ${Report.count(rows.length - LISTED)} more`) : null) : make('p.hint', `No frame with ${LEAST}% or more of it is missing here.`));
+		rows.length > LISTED ? make('li', `and ${Report.count(rows.length - LISTED)} more`) : null)
+			: make('p.hint', `No frame with ${LEAST}% or more of it is missing here.`));
 		return found;
 	}
 	const points = (t, n) => 100 * t.total[n] / (t.total[0] || 1) - 100 * found.before[n] / (found.all || 1);

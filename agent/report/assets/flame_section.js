@@ -52,7 +52,8 @@ Report.kinds.flame = (section, host, r) => {
 
 	function foldName(fold, brief) {
 		const any = is => [...fold.methods].some(m => is(methods[m]));
-		return `${fold.frames} frames` + (brief ? '' : any(stacks.isWeb) ? ' of ASP.NET Core and the runtime' : any(m => m.layer === 'library') ? ' of .NET and the runtime'
+		return `${fold.frames} frames` + (brief ? '' : any(stacks.isWeb) ? ' of ASP.NET Core and the runtime' :
+			any(m => m.layer === 'library') ? ' of .NET and the runtime'
 			: ' of native code');
 	}
 	function nameOf(t, n, brief) {
@@ -105,7 +106,8 @@ Report.kinds.flame = (section, host, r) => {
 	/* A table of methods that is sorted by its headings. `few`: that beside the graph. */
 	function methodsTable(id, few, choose) {
 		const table = make('table'), head = table.createTHead(), body = table.createTBody(), more = button('', () => { shown += 400; draw(); });
-		const columns = [['self', 'In itself', 'n'], few ? null : ['', '', 'bar'], ['total', 'Total', 'n'], ['name', 'Method', ''], few ? null : ['module', 'Module', 'mod']].filter(Boolean);
+		const columns = [['self', 'In itself', 'n'], few ? null : ['', '', 'bar'], ['total', 'Total', 'n'], ['name', 'Method', ''],
+			few ? null : ['module', 'Module', 'mod']].filter(Boolean);
 		let key = 'self', rising = false, shown = few ? 25 : 100;
 		table.id = id;
 		more.className = 'quiet';
@@ -151,16 +153,21 @@ Report.kinds.flame = (section, host, r) => {
 
 	const box = (id, cls) => Object.assign(make('div.' + cls), {id});
 	const range = section.timeline && r.leavesOverTime ? Report.timeRange({...section.timeline, id: 'range', chosen: chooseTime}) : null;
-	const detail = box('detail', 'detail'), graph = box('flame', 'flame'), focus = box('focus', 'detail'), up = box('callers', 'flame'), down = box('callees', 'flame');
+	const detail = box('detail', 'detail'), graph = box('flame', 'flame'), focus = box('focus', 'detail'), up = box('callers', 'flame'),
+		down = box('callees', 'flame');
 	let flame = null, callersFlame = null, calleesFlame = null;
 	detail.setAttribute('aria-live', 'polite');
 
 	function drawGraph(place) {
-		const legend = make('span.legend', layers.filter(layer => methods.some(m => m.layer === layer)).map(layer => make('span', make('span.dot.l' + layers.indexOf(layer)), LAYERS[layer])));
-		const keys = make('span.keys', [['\u2190 \u2191 \u2192 \u2193', 'move'], ['Enter', 'zoom'], ['Esc', 'out'], ['A', 'all frames'], ['C', 'callers and callees'], ['/', 'search']]
+		const legend = make('span.legend', layers.filter(layer => methods.some(m => m.layer === layer)).map(layer => make('span',
+			make('span.dot.l' + layers.indexOf(layer)), LAYERS[layer])));
+		const keys = make('span.keys', [['\u2190 \u2191 \u2192 \u2193', 'move'], ['Enter', 'zoom'], ['Esc', 'out'], ['A', 'all frames'],
+			['C', 'callers and callees'], ['/', 'search']]
 			.map(([key, text]) => make('span', key.split(' ').map(k => make('kbd', k)), ' ' + text)));
-		const cut = r.tree.parent.length >= 524288 ? make('p.hint.left-out', `The report holds ${Report.count(524288)} places of the graph: stacks that would need more end above.`) : null;
-		const noTime = section.timeline && r.leavesOverTime === null ? make('p.hint.left-out', 'This session has too many samples for choosing a part of its time.') : null;
+		const cut = r.tree.parent.length >= 524288 ? make('p.hint.left-out',
+			`The report holds ${Report.count(524288)} places of the graph: stacks that would need more end above.`) : null;
+		const noTime = section.timeline && r.leavesOverTime === null ? make('p.hint.left-out',
+			'This session has too many samples for choosing a part of its time.') : null;
 		place.append(make('div.beside', make('div', range?.node, noTime, detail, graph, cut, make('p.hint', legend, keys), diff.list),
 			make('aside.methods-here', make('h2', 'Methods in view'), besideTable.nodes)));
 		flame = new Report.FlameGraph(graph, section.widest, false, {...views(detail), zoomed: n => setZoom(seen.all ? n : folded.origin[n])});
@@ -207,7 +214,8 @@ Report.kinds.flame = (section, host, r) => {
 			{title: section.share, sort: 'number', cell: x => ({text: percent(weightOf(x.thread), whole), sort: weightOf(x.thread)})},
 			{title: '', cls: 'bar', cell: x => ({text: bar(weightOf(x.thread) / (whole || 1))})},
 			...section.threads.map(column => ({...column, cell: x => column.cell(x.thread)})),
-			{title: 'Thread', sort: 'text', cls: 'name', cell: x => ({text: weightOf(x.thread) ? button(threadName(x.i), () => { chooseThread(x.i); Report.openTab('flame', true); },
+			{title: 'Thread', sort: 'text', cls: 'name', cell: x => ({text: weightOf(x.thread)
+				? button(threadName(x.i), () => { chooseThread(x.i); Report.openTab('flame', true); },
 				'Flame graph of ' + threadName(x.i)) : threadName(x.i), sort: threadName(x.i)})},
 			{title: 'Id', sort: 'number', cls: 'n mod', cell: x => ({text: String(x.thread.tid), sort: x.thread.tid})},
 		],
@@ -223,7 +231,8 @@ Report.kinds.flame = (section, host, r) => {
 
 	/* controls --------------------------------------------------------------------------------------------------------- */
 
-	const search = Object.assign(make('input'), {id: 'search', type: 'search', placeholder: 'Search methods  /', autocomplete: 'off', spellcheck: false, maxLength: 520});
+	const search = Object.assign(make('input'), {id: 'search', type: 'search', placeholder: 'Search methods  /', autocomplete: 'off', spellcheck: false,
+		maxLength: 520});
 	const thread = Object.assign(make('select'), {id: 'thread'}), matched = Object.assign(make('output'), {id: 'matched'});
 	const reset = button('Reset zoom', resetZoom), every = button('Show all frames', () => showAll(!seen.all));
 	reset.id = 'reset';
@@ -231,8 +240,10 @@ Report.kinds.flame = (section, host, r) => {
 	reset.className = every.className = 'quiet';
 	matched.setAttribute('aria-live', 'polite');
 	const option = (value, text) => Object.assign(make('option', text), {value: String(value)});
-	thread.append(option(-1, 'All threads'), ...r.threads.map((t, i) => weightOf(t) > 0 ? option(i, `${threadName(i)} ${t.tid}  ${percent(weightOf(t), whole)}`) : null).filter(Boolean));
-	const tools = Object.assign(make('div.tools', make('label.field', make('span.sr', 'Search methods and modules'), search), make('label.field', make('span.sr', 'Thread'), thread),
+	thread.append(option(-1, 'All threads'), ...r.threads.map((t, i) => weightOf(t) > 0 ?
+		option(i, `${threadName(i)} ${t.tid}  ${percent(weightOf(t), whole)}`) : null).filter(Boolean));
+	const tools = Object.assign(make('div.tools', make('label.field', make('span.sr', 'Search methods and modules'), search),
+		make('label.field', make('span.sr', 'Thread'), thread),
 		matched, make('span.spring'), every, diff.control(() => refresh()), reset), {id: 'tools'});
 
 	function updateReset() {

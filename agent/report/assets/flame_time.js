@@ -5,7 +5,8 @@ Report.timeRange = ({id, title, values, seconds, chosen}) => {
 	const {make, svg} = Report, n = values.length, most = Math.max(1, ...values);
 	const strip = svg('svg', {viewBox: `0 0 ${n * 10} 40`, preserveAspectRatio: 'none', 'aria-hidden': 'true'});
 	const mark = svg('rect', {class: 'chosen', y: 0, height: 40, width: 0});
-	const bars = values.map((v, i) => svg('rect', {class: 'spark', x: i * 10 + 0.5, width: 9, y: (40 - 38 * v / most).toFixed(1), height: (38 * v / most).toFixed(1)}));
+	const bars = values.map((v, i) => svg('rect', {class: 'spark', x: i * 10 + 0.5, width: 9, y: (40 - 38 * v / most).toFixed(1),
+		height: (38 * v / most).toFixed(1)}));
 	const said = make('output'), clear = Report.button('All of it', () => set(-1, -1));
 	const host = make('div.range', strip);
 	let from = -1, to = -1, anchor = -1;

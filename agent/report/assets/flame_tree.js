@@ -123,7 +123,8 @@ Report.stacks = (() => {
 	/* What a reader who looks for his own code skips: native code, what runs async methods, and what a web server and the runtime do before the first
 	 * frame of the application. */
 	const MACHINERY = new RegExp('^System\\.(Runtime\\.CompilerServices\\.(Async|PoolingAsync|Configured\\w*Task|\\w*TaskAwaiter)|Threading\\.(ExecutionContext|' +
-		'ThreadPool|PortableThreadPool|Thread[.+](Start|Run)|Tasks\\.(Task|ValueTask|AwaitTaskContinuation|SynchronizationContextAwait|\\w*Continuation|Sources\\.)))');
+		'ThreadPool|PortableThreadPool|Thread[.+](Start|Run)|Tasks\\.(Task|ValueTask|AwaitTaskContinuation|SynchronizationContextAwait|' +
+		'\\w*Continuation|Sources\\.)))');
 	const WEB = /^Microsoft\.(AspNetCore|Extensions\.Hosting)\./;
 	const isWeb = method => WEB.test(method.name);
 	function isPlumbing(method, above, below) {

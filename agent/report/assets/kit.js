@@ -76,7 +76,8 @@ const Report = (() => {
 	}
 	/* Small columns of values side by side, at one scale. */
 	function spark(values, label) {
-		const most = Math.max(1e-9, ...values), e = svg('svg', {viewBox: `0 0 ${values.length * 4} 26`, preserveAspectRatio: 'none', role: 'img', 'aria-label': label});
+		const most = Math.max(1e-9, ...values), e = svg('svg', {viewBox: `0 0 ${values.length * 4} 26`, preserveAspectRatio: 'none', role: 'img',
+			'aria-label': label});
 		values.forEach((v, i) => {
 			if (v > 0) e.append(svg('rect', {class: 'spark', x: i * 4, y: (26 - 26 * v / most).toFixed(1), width: 3.4, height: (26 * v / most).toFixed(1)}));
 		});
@@ -209,6 +210,7 @@ const Report = (() => {
 		};
 		const valueOf = (column, row) => column.by ? column.by(row) : cellOf(column, row).sort ?? make('p', cellOf(column, row).text ?? '').textContent;
 		table.id = id;
+		if (columns.length > 2 && columns.at(-1).cls === 'name') table.className = 'name-last';
 		columns.forEach((column, i) => {
 			const th = make('th', column.sort ? button(column.title, () => {
 				falling = sorted === i ? !falling : column.sort === 'number';
@@ -228,6 +230,7 @@ const Report = (() => {
 			for (const column of columns) {
 				const c = cellOf(column, row), td = make('td', c.text ?? '');
 				td.className = [column.cls || (column.sort === 'number' ? 'n' : ''), c.cls || ''].join(' ').trim();
+				if (column !== columns.at(-1)) td.dataset.label = column.title;
 				if (c.title) td.title = c.title;
 				tr.append(td);
 			}
@@ -277,7 +280,8 @@ const Report = (() => {
 	};
 
 	/* {title: a heading above; omitted: none, texts: [...]} */
-	kinds.text = (section, host) => host.append(...[section.title ? make('h2', section.title) : null, ...section.texts.map(text => make('p', text))].filter(Boolean));
+	kinds.text = (section, host) => host.append(...[section.title ? make('h2', section.title) : null,
+		...section.texts.map(text => make('p', text))].filter(Boolean));
 
 	/* Whatever else a view draws itself: {draw: (host, r) => void} */
 	kinds.own = (section, host, r) => section.draw(host, r);
@@ -285,11 +289,13 @@ const Report = (() => {
 	/* What the rules found, what they excluded and what they could not judge: below the diagnosis, closed. */
 	function drawFindings(r, host) {
 		const found = r.findings || [], excluded = r.excluded || [], lacking = r.notMeasured || [];
-		const all = [...found.map(f => [f.state === 'Found' ? 'Found' : 'Possible', f]), ...excluded.map(f => ['Excluded', f]), ...lacking.map(f => ['Not measured', f])];
+		const all = [...found.map(f => [f.state === 'Found' ? 'Found' : 'Possible', f]), ...excluded.map(f => ['Excluded', f]),
+			...lacking.map(f => ['Not measured', f])];
 		if (!all.length) return;
 		const number = (n, what) => n ? `${n} ${what}` : null;
 		const box = make('details.findings'), place = make('section');
-		box.append(make('summary', 'What was looked for: ', [number(found.length, 'found'), number(excluded.length, 'excluded'), number(lacking.length, 'not measured')]
+		box.append(make('summary', 'What was looked for: ', [number(found.length, 'found'), number(excluded.length, 'excluded'),
+			number(lacking.length, 'not measured')]
 			.filter(Boolean).join(', ')), place);
 		host.append(box);
 		kinds.table({id: 'findings', rows: all, strong: ([state]) => state === 'Found', columns: [
@@ -324,7 +330,8 @@ const Report = (() => {
 		return [
 			['Application paused by the profiler', pause(r)],
 			['Longest wait of a thread for the profiler', wait(r)],
-			['Garbage collection', n > 0 ? `${n} blocking garbage collection${n === 1 ? '' : 's'} while attached, ${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
+			['Garbage collection', n > 0 ? `${n} blocking garbage collection${n === 1 ? '' : 's'} while attached, ` +
+				`${(c.blockingCollectionMicroseconds / 1000).toFixed(1)} ms` : null],
 			['Cost in the process', c.addedCPUMilliseconds + ' ms of CPU'],
 			['Cost in the agent', c.agentCPUMilliseconds + ' ms of CPU'],
 			['Session', r.session.name ? r.session.namespace + '/' + r.session.name : null],

@@ -109,6 +109,19 @@ class Page(MadeUp):
         self.addCleanup(lambda: self.assertEqual((page.problems, page.requests), ([], [url])))
         return page.ready()
 
+    def test_names_are_in_sight_on_a_phone_and_on_paper(self):
+        seen = """[...document.querySelectorAll('#holders tbody tr')].map(tr => { const r = tr.querySelector('td.name').getBoundingClientRect();
+            return [Math.round(r.left), Math.round(r.right), Math.round(tr.getBoundingClientRect().height)]; })"""
+        page = self.open("grows", width=390, height=800)
+        for left, right, height in page.value(seen):
+            self.assertTrue(0 <= left and right <= 390 and height < 200, (left, right, height))
+        self.assertIn("Growth ", page.value("getComputedStyle(document.querySelector('#holders tbody td'), '::before').content + ' '").replace('"', ""))
+        page = self.open("grows", width=720, height=1000, dark=True)
+        page.call("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.assertEqual(page.value("['backgroundColor', 'color'].map(k => getComputedStyle(document.body)[k])"), ["rgb(255, 255, 255)", "rgb(23, 33, 45)"])
+        for left, right, _ in page.value(seen):
+            self.assertTrue(0 <= left and right <= 720, (left, right))
+
     def test_every_view(self):
         for kind in KINDS:
             page = self.open(kind)

@@ -197,7 +197,7 @@ static const char *set_for(size_t width, bool colour, const char *markdown)
 	static struct buf out;
 	buf_fini(&out);
 	buf_init(&out, 4096);
-	cli_typeset(&(struct cli_page){.width = width, .colour = colour}, markdown, &out);
+	cli_typeset(&(struct term_page){.width = width, .colour = colour}, markdown, &out);
 	return buf_str(&out);
 }
 
@@ -224,7 +224,7 @@ Test(cli, a_summary_fits_the_width)
 		size_t bytes = strcspn(at, "\n"), columns = 0;
 		for (size_t i = 0; i < bytes; i++)
 			columns += ((unsigned char)at[i] & 0xC0) != 0x80;
-		cr_expect_leq(columns, CLI_PAGE_MIN_WIDTH, "%.*s", (int)bytes, at);
+		cr_expect_leq(columns, TERM_PAGE_MIN_WIDTH, "%.*s", (int)bytes, at);
 		at += bytes + (at[bytes] == '\n');
 	}
 	cr_expect(strstr(text, "Ungeheuer.Last\n"), "the end of a name stays: %s", text);
@@ -241,14 +241,14 @@ Test(cli, no_mark_of_markdown_is_left)
 
 Test(cli, the_last_column_may_go_on_below)
 {
-	struct cli_table t = {.wrap_last = true};
+	struct term_table t = {.wrap_last = true};
 	AUTO_BUF struct buf out;
 	for (int row = 0; row < 2; row++) {
 		char *cells[] = {mem_strdup(row ? "4711" : "PID"), mem_strdup(row ? "no: it is not one that can be profiled here" : "PROFILABLE")};
-		cli_table_add_row_take(&t, cells, 2);
+		term_table_add_row_take(&t, cells, 2);
 	}
 	buf_init(&out, 4096);
-	cli_table_put(&(struct cli_page){.width = 40}, &t, &out);
+	term_table_put(&(struct term_page){.width = 40}, &t, &out);
 	cr_expect_str_eq(buf_str(&out), "PID   PROFILABLE\n4711  no: it is not one that can be\n      profiled here\n");
 }
 

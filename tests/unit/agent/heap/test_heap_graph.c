@@ -1,4 +1,3 @@
-#include "agent/heap/heap_dominators.h"
 #include "agent/heap/heap_totals.h"
 #include "tests/unit/agent/heap/make_heap.h"
 
@@ -117,24 +116,6 @@ static void check_spaces(const struct heap_test *t, const struct heap_graph *g)
 	cr_assert_eq(free_count * 24, t->free_bytes);
 }
 
-/* Holders come by falling size, none twice, and whoever is below another one is retained by it. */
-static void check_holders(const struct heap_graph *g)
-{
-	struct heap_holder top[HEAP_TEST_MAX];
-	size_t count = heap_dominators_top(g, 1, top, HEAP_TEST_MAX);
-
-	for (size_t i = 0; i < count; i++) {
-		cr_assert_lt(top[i].node, g->objects);
-		cr_assert_eq(top[i].retained, heap_graph_retained(g, top[i].node));
-		cr_assert_leq(top[i].gathered_retained, top[i].retained);
-		cr_assert(i == 0 || top[i - 1].retained >= top[i].retained);
-		cr_assert(top[i].above == HEAP_NODE_NONE || g->place_of[top[i].node] - g->place_of[top[top[i].above].node] <=
-								    g->below[g->place_of[top[top[i].above].node]]);
-		for (size_t k = 0; k < i; k++)
-			cr_assert_neq(top[k].node, top[i].node);
-	}
-}
-
 static void check_graph(unsigned seed, const struct heap_shape_of_test *shape, const struct heap_graph_options *o)
 {
 	static struct heap_test t;
@@ -153,7 +134,6 @@ static void check_graph(unsigned seed, const struct heap_shape_of_test *shape, c
 	check_totals(&t, g, heap_groups_by_space);
 	check_totals(&t, g, heap_groups_by_module);
 	check_spaces(&t, g);
-	check_holders(g);
 	heap_graph_free(g);
 	heap_snapshot_free(s);
 }

@@ -1,4 +1,3 @@
-#include "agent/heap/heap_dominators.h"
 #include "agent/heap/heap_paths.h"
 #include "tests/unit/agent/heap/make_heap.h"
 
@@ -114,19 +113,6 @@ Test(heap_paths, name_the_static_the_fields_and_the_many)
 	cr_expect(p->steps[1].nested);
 	cr_expect_eq(p->held, 72 * 1000);
 	heap_paths_fini(&paths);
-
-	struct heap_holder top[8];
-	size_t count = heap_dominators_top(g, 20000, top, 8);
-	cr_assert_eq(count, 3);
-	cr_expect_eq(heap_graph_address(g, top[0].node), cache);
-	cr_expect_eq(top[0].root, HEAP_NODE_NONE, "a stack holds it too");
-	cr_expect_eq(heap_graph_type(g, top[0].gathered), s.entries);
-	cr_expect_eq(top[0].part_type, s.order);
-	cr_expect_eq(top[0].part_count, ORDERS);
-	cr_expect_eq(top[0].part_bytes, (32 + 56) * ORDERS);
-	cr_expect_eq(heap_graph_type(g, top[2].node), s.list);
-	cr_expect_eq(top[2].root, HEAP_GRAPH_ROOT(g, 2));
-	cr_expect_eq(heap_graph_type(g, top[2].gathered), s.node, "a list gathers at its first node");
 	heap_graph_free(g);
 	heap_snapshot_free(snapshot);
 }

@@ -47,11 +47,13 @@ Test(summary, has_the_diagnosis_one_table_and_the_cost)
 {
 	static const double shares[] = {70, 0.2};
 	static const char *const notes[] = {"Not all was seen.", NULL};
-	const struct summary s = {.table = {.titles = "#share|#change|what|type", .rows = 2}, .notes = notes, .work = "12 samples", .where = "more is elsewhere"};
+	const struct summary s = {.table = {.titles = "#share|#change|what|type", .rows = 2}, .notes = notes, .work = "12 samples",
+				  .where = "more is elsewhere"};
 	cr_expect_str_eq(made(s, shares, true), "# Headline\n\nLine `<b>two</b>`  \nThree  \n"
 						"\n| share | change | what | type |\n|---:|---:|---|---|\n" ROW("70%", "+ 1.0 kB") ROW("0.2%", "- 1.0 kB")
 						"\nNot all was seen.\n"
-						"\nCost: the application was paused for at most 1.5 ms; 7 ms of CPU in the process, 9 ms in the agent; 12 samples.\n"
+						"\nCost: the application was paused for at most 1.5 ms; 7 ms of CPU in the process, 9 ms in the agent; "
+						"12 samples.\n"
 						"process 42, pod shop-1, pid 42, requested by `` eve|`x` ``; more is elsewhere.\n");
 }
 

@@ -329,9 +329,21 @@ Test(plugin_progress, shows_the_diagnosis_and_where_reports_are)
 					 "{\"podName\":\"c\",\"nodeName\":\"n\",\"phase\":\"Succeeded\",\"reports\":[{\"name\":\"z\"}]}]}}");
 	AUTO_BUF struct buf text;
 	buf_init(&text, 65536);
-	cr_assert_eq(plugin_progress_result(session, &text), 0);
+	cr_assert_eq(plugin_progress_result(session, &(struct term_page){0}, &text), 0);
 	cr_expect_str_eq(buf_str(&text), "80%\nof \\x1b CPU\n\ncompared with b:\nIt\ngrew.\n\npod a on n: Succeeded\n  reports in http://h/p/\n    x.md y\n\n"
 					 "pod b on n: Failed, NativeAOT: no\n\npod c on n: Succeeded\n  reports: z\n");
+}
+
+Test(plugin_progress, sets_the_diagnosis_for_a_terminal)
+{
+	AUTO_JSON json_t *session = json("{\"status\":{\"diagnosis\":\"80%\\nof the CPU time is spent in one method that \\u001b others call\",\"targets\":["
+					 "{\"podName\":\"b\",\"nodeName\":\"n\",\"phase\":\"Failed\",\"reason\":\"NativeAOT\","
+					 "\"message\":\"it has no runtime to ask\"}]}}");
+	AUTO_BUF struct buf text;
+	buf_init(&text, 65536);
+	cr_assert_eq(plugin_progress_result(session, &(struct term_page){.width = 40, .colour = true}, &text), 0);
+	cr_expect_str_eq(buf_str(&text), "\033[1m80%\033[0m\nof the CPU time is spent in one method\n  that \\x1b others call\n\n"
+					 "pod b on n: Failed, NativeAOT: it has no\n  runtime to ask\n");
 }
 
 Test(plugin_print, pads_tables_as_kubectl_does)
