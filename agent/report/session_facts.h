@@ -14,6 +14,9 @@ struct session_facts {
 	int64_t pid;             /* inner */
 	int64_t started_wall_ms, duration_ns;
 	int64_t uptime_ms;       /* of the process when the session began; -1: not known */
+	int64_t run_delay_ns;    /* all its threads waited for a CPU, in sum, throttled or not; -1: not known */
+	int64_t throttled_ns;    /* its container's quota kept it from running, summed over CPUs; -1: not known */
+	int64_t node_pressure_ns; /* some task of the node waited for a CPU; -1: not known */
 	bool canceled;           /* ended early */
 	const char *ended_why;   /* then: "on request", ...; static */
 	bool was_stopped;        /* the process could not run for a time */
