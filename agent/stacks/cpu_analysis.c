@@ -44,9 +44,12 @@ static struct stack_facts facts_of(const struct cpu_capture *c, const struct cpu
 {
 	const uint32_t *frames = c->stack_frames + s->first;
 	struct stack_facts facts = {cpu_stack_category(frames, s->depth, t->roles, t->layers), CPU_NO_METHOD};
-	for (size_t i = 0; i < s->depth && facts.cause == CPU_NO_METHOD; i++)
+	for (size_t i = 0; i < s->depth && facts.cause == CPU_NO_METHOD; i++) {
 		if (t->layers[frames[i]] == LAYER_APPLICATION)
 			facts.cause = t->method_of[frames[i]];
+		if (cpu_method_table_resumed(t, frames, s->depth, i))
+			break;
+	}
 	return facts;
 }
 

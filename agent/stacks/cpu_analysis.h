@@ -2,7 +2,7 @@
  * kinds of work, how busy the process was. Pure; one thread; the result borrows from the capture, which must outlive it.
  *
  * Logical stacks: MoveNext of a state machine is the method that the user wrote, its stub and the builder's Start above it
- * are one frame with it; neighbouring frames of a native module without symbols are one frame. Garbage collection and JIT
+ * are one frame with it; a method that continues after an await is called by nobody, whoever completed what it waited for; neighbouring frames of a native module without symbols are one frame. Garbage collection and JIT
  * compilation stand below a frame of their own ("[garbage collection]"), where the runtime's part of the stack begins. */
 #ifndef DRDOTNET_CPU_ANALYSIS_H
 #define DRDOTNET_CPU_ANALYSIS_H
