@@ -82,6 +82,9 @@ static void put_cpu(const struct cpu_analysis *a, struct json_writer *w)
 	jsonw_known(w, "periods", c->total_periods);
 	jsonw_known(w, "throttledNanoseconds", c->throttled_ns);
 	jsonw_integer(w, "busyThreads", a->busy_threads);
+	jsonw_known(w, "waitedNanoseconds", c->facts.run_delay_ns);
+	jsonw_known(w, "nodePressureNanoseconds", c->facts.node_pressure_ns);
+	jsonw_known(w, "uptimeSeconds", c->facts.uptime_ms < 0 ? -1 : c->facts.uptime_ms / 1000);
 	jsonw_end(w);
 }
 
