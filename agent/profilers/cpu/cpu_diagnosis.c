@@ -2,6 +2,7 @@
 
 #include "agent/profilers/cpu/cpu_explain.h"
 #include "agent/profilers/cpu/cpu_headline.h"
+#include "agent/stacks/cpu_edges.h"
 #include "agent/stacks/cpu_phrase.h"
 #include "agent/report/report.h"
 #include "common/base/buf.h"
@@ -19,11 +20,28 @@
 
 /* what to say ---------------------------------------------------------------------------------------------------- */
 
+bool cpu_diagnosis_young(const struct cpu_analysis *a)
+{
+	return a->capture->facts.uptime_ms < WARM_UP_MS;
+}
+
+/* What a method of the application makes happen. What is compiled below it when start-up is long over is its doing, too. */
+static uint32_t method_causes(const struct cpu_analysis *a, const struct cpu_method *m)
+{
+	return cpu_analysis_caused(m) + (cpu_diagnosis_young(a) ? 0 : m->caused[CATEGORY_JIT]);
+}
+
 /* What a method stands for in a diagnosis. */
 static uint32_t method_weight(const struct cpu_analysis *a, uint32_t method)
 {
-	uint32_t caused = cpu_analysis_caused(&a->methods[method]);
-	return caused ? caused : a->methods[method].self;
+	uint32_t caused = method_causes(a, &a->methods[method]);
+	return caused ? caused : (uint32_t)a->methods[method].self;
+}
+
+/* Most of what stands on its stacks is its own doing, and not that of the application's methods that it calls. */
+static bool is_concentrated(const struct cpu_analysis *a, uint32_t method)
+{
+	return (uint64_t)method_weight(a, method) * 2 >= a->methods[method].total;
 }
 
 /* The application method that causes most; without application code the method with most self time. */
@@ -31,7 +49,7 @@ static uint32_t hottest(const struct cpu_analysis *a)
 {
 	uint32_t best = CPU_NO_METHOD, most = 0;
 	for (uint32_t i = 0; i < a->method_count; i++) {
-		uint32_t caused = cpu_analysis_caused(&a->methods[i]);
+		uint32_t caused = method_causes(a, &a->methods[i]);
 		if (caused > most) {
 			best = i;
 			most = caused;
@@ -75,6 +93,16 @@ static uint32_t category_cause(const struct cpu_analysis *a, enum cpu_category c
 	return most * 2 > a->by_category[category] ? best : CPU_NO_METHOD;
 }
 
+/* One library call of the method takes more than all compilation and makes some of it: that call is what costs ("new Regex"). What is compiled in the
+ * background stands below nobody. */
+static bool is_explained_by(const struct cpu_analysis *a, uint32_t method, enum cpu_category category)
+{
+	struct cpu_edge callee;
+	return a->methods[method].caused[category] * 5ull >= a->by_category[category] && cpu_edges_callees(a, method, &callee, 1) &&
+	       a->methods[callee.method].layer == LAYER_LIBRARY && callee.count * 2ull > a->methods[method].total &&
+	       callee.count > a->by_category[category];
+}
+
 /* The category leads when it takes more than the work of any method. */
 static bool category_leads(const struct cpu_analysis *a, const struct cpu_diagnosis *d, enum cpu_category category)
 {
@@ -82,6 +110,8 @@ static bool category_leads(const struct cpu_analysis *a, const struct cpu_diagno
 		return false;
 	if (d->method == CPU_NO_METHOD || a->methods[d->method].layer != LAYER_APPLICATION)
 		return true;
+	if (category == CATEGORY_JIT && !cpu_diagnosis_young(a) && is_explained_by(a, d->method, category))
+		return false;
 	return a->by_category[category] > cpu_analysis_worked(&a->methods[d->method]);
 }
 
@@ -105,16 +135,11 @@ static void decide_cpu_finding(const struct cpu_analysis *a, struct cpu_diagnosi
 		d->finding = FINDING_CATEGORY;
 		d->category = category;
 		d->below = category_cause(a, category);
-	} else if (cpu_analysis_percent(a, d->method_samples) >= METHOD_STANDS_OUT) {
+	} else if (cpu_analysis_percent(a, d->method_samples) >= METHOD_STANDS_OUT && is_concentrated(a, d->method)) {
 		d->finding = FINDING_METHOD;
 	} else {
 		d->finding = FINDING_SPREAD;
 	}
-}
-
-bool cpu_diagnosis_young(const struct cpu_analysis *a)
-{
-	return a->capture->facts.uptime_ms < WARM_UP_MS;
 }
 
 /* all of it ------------------------------------------------------------------------------------------------------ */
@@ -139,7 +164,7 @@ static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *
 		buf_puts(line, "Most application time is in ");
 		cpu_phrase_method(line, a, d->method, PHRASE_NAME_CHARS);
 		buf_putc(line, ' ');
-		cpu_phrase_share(line, a, d->method_samples);
+		cpu_phrase_share(line, a, (uint32_t)a->methods[d->method].total);
 		add_diagnosis_line(text, line);
 	}
 	cpu_explain_callers(a, d->method, line);

@@ -17,7 +17,7 @@ struct cpu_diagnosis {
 	enum cpu_finding finding;
 	enum cpu_category category; /* of FINDING_CATEGORY */
 	uint32_t method;            /* the one to look at first; CPU_NO_METHOD */
-	uint32_t method_samples;    /* what it causes */
+	uint32_t method_samples;    /* what it causes: this decides; what is said of it is its total, as everywhere */
 	uint32_t funnel;            /* the narrowest application method through which most passes; CPU_NO_METHOD */
 	uint32_t below;             /* of FINDING_CATEGORY: the application method that causes most of it; CPU_NO_METHOD */
 	double throttled_percent;   /* of the quota's periods; -1 unknown */

@@ -3,11 +3,13 @@
 #include "agent/stacks/cpu_edges.h"
 #include "agent/stacks/cpu_phrase.h"
 #include "agent/report/report.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/cleanup.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define THROTTLED_HEADLINE 25.0 /* percent of the periods */
-#define CALLEE_CHARS 32         /* its type and name, without the namespace as a rule */
 #define LEAST_NAME_CHARS 16     /* a shorter piece of a name tells nothing */
 
 static size_t cpu_line_room(const struct buf *line)
@@ -56,17 +58,38 @@ static void put_category(const struct cpu_analysis *a, const struct cpu_diagnosi
 	}
 }
 
+/* "JsonSerializer.Serialize", "Regex construction": type and method without namespace, arguments and parameters. */
+static void put_callee_brief(struct buf *out, const char *name)
+{
+	bool construction = strncmp(name, "new ", 4) == 0;
+	char plain[METHOD_NAME_SIZE];
+	size_t n = 0, depth = 0;
+	for (const char *p = construction ? name + 4 : name; *p && *p != '(' && n + 1 < sizeof plain; p++) {
+		bool opens = *p == '<' && n && (isalnum((unsigned char)plain[n - 1]) || plain[n - 1] == '_');
+		depth += opens || (*p == '<' && depth);
+		if (!depth)
+			plain[n++] = *p;
+		depth -= *p == '>' && depth;
+	}
+	plain[n] = '\0';
+	const char *brief = plain + n;
+	for (int parts = construction ? 1 : 2; brief > plain; brief--)
+		if (brief[-1] == '.' && --parts == 0)
+			break;
+	buf_printf(out, " (%s%s)", brief, construction ? " construction" : "");
+}
+
 /* What of the libraries costs in a method that does little itself. */
 static void put_callee(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
 {
-	static const char before[] = ", mostly ";
 	struct cpu_edge callee;
 	if (a->methods[d->method].layer != LAYER_APPLICATION || cpu_edges_callees(a, d->method, &callee, 1) == 0 ||
-	    a->methods[callee.method].layer != LAYER_LIBRARY || callee.count * 2 <= d->method_samples ||
-	    cpu_line_room(line) < strlen(before) + LEAST_NAME_CHARS)
+	    a->methods[callee.method].layer != LAYER_LIBRARY || callee.count * 2ull <= a->methods[d->method].total)
 		return;
-	buf_puts(line, before);
-	cpu_phrase_method(line, a, callee.method, cpu_line_room(line) < CALLEE_CHARS ? cpu_line_room(line) : CALLEE_CHARS);
+	AUTO_BUF struct buf brief;
+	buf_init(&brief, METHOD_NAME_SIZE + 32);
+	put_callee_brief(&brief, a->methods[callee.method].name);
+	put_cpu_phrase_if_room(line, buf_str(&brief));
 }
 
 static void put_cpu_spread(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *line)
@@ -79,7 +102,7 @@ static void put_cpu_spread(const struct cpu_analysis *a, const struct cpu_diagno
 		cpu_phrase_method(line, a, through, cpu_line_room(line));
 	} else if (d->method != CPU_NO_METHOD) {
 		buf_puts(line, "CPU is spread widely; most, ");
-		cpu_phrase_share(line, a, d->method_samples);
+		cpu_phrase_share(line, a, (uint32_t)a->methods[d->method].total);
 		buf_puts(line, ", in ");
 		cpu_phrase_method(line, a, d->method, cpu_line_room(line));
 	} else {
@@ -106,7 +129,7 @@ void cpu_headline_put(const struct cpu_analysis *a, const struct cpu_diagnosis *
 			   (long long)cpu_capture_due(a->capture));
 		break;
 	case FINDING_METHOD:
-		cpu_phrase_share(line, a, d->method_samples);
+		cpu_phrase_share(line, a, (uint32_t)a->methods[d->method].total);
 		buf_puts(line, " of CPU in ");
 		cpu_phrase_method(line, a, d->method, cpu_line_room(line));
 		put_callee(a, d, line);

@@ -65,6 +65,25 @@ Test(cpu_analysis, self_and_total_count_recursion_once)
 	make_end(&m);
 }
 
+/* All stacks stand on them: they are no hot methods. A native library of the application's is one. */
+Test(cpu_analysis, what_carries_all_stacks_comes_last)
+{
+	struct made m;
+	struct cpu_analysis a;
+	make_begin(&m);
+	make_samples(&m, "w", 60, "libc:;rt:;app:S.A:Main;rt:");
+	make_samples(&m, "w", 30, "libc:;rt:;app:S.A:Main;libc:");
+	make_samples(&m, "w", 20, "libc:;rt:;app:S.A:Main;libc:memcpy");
+	make_samples(&m, "w", 10, "libc:;rt:;app:S.A:Main");
+	cpu_analysis_run(&m.capture, &a);
+	static const char *const expected[] = {"memcpy", "S.A.Main", "libcoreclr.so", "libc.so.6"};
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+		cr_expect_str_eq(a.methods[a.by_self[i]].name, expected[i], "%zu: %s", i, a.methods[a.by_self[i]].name);
+	cr_expect_str_eq(a.methods[a.by_total[0]].name, "S.A.Main");
+	cpu_analysis_fini(&a);
+	make_end(&m);
+}
+
 Test(cpu_analysis, stacks_read_as_the_user_wrote_them)
 {
 	static const struct {
