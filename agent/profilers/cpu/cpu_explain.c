@@ -13,7 +13,6 @@
 /* what is worth saying, in percent */
 #define FUNNEL 50.0
 #define NOTABLE 5.0
-#define THROTTLED_NOTABLE 5.0
 #define NOTABLE_STOP_NS 50000000
 #define FEW_SAMPLES 200
 #define MAX_CALLER_LEVELS 3
@@ -205,7 +204,7 @@ void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *
 	}
 }
 
-void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text)
+void cpu_explain_busyness(const struct cpu_analysis *a, struct buf *text)
 {
 	buf_puts(text, "Used ");
 	cpu_phrase_cpus(text, a->cpus_used);
@@ -217,16 +216,6 @@ void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnos
 			   a->capture->cpu_limit_millicores < 0 ? "" : " (no limit set)");
 	else
 		buf_puts(text, " CPUs");
-	if (d->throttled_percent >= THROTTLED_NOTABLE) {
-		buf_puts(text, "; throttled in ");
-		phrase_percent(text, d->throttled_percent);
-		buf_puts(text, " of the periods");
-		if (a->capture->throttled_ns > 0)
-			buf_printf(text, ", %.1f s in all", (double)a->capture->throttled_ns / 1e9);
-		buf_puts(text, ": the limit slows it down");
-	} else if (d->throttled_percent >= 0 && a->limited) {
-		buf_puts(text, ", not throttled");
-	}
 }
 
 /* "worker-12" and "worker-3" are one group. */
@@ -283,11 +272,9 @@ void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text)
 	}
 }
 
-void cpu_explain_compilation(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text)
+void cpu_explain_compilation(const struct cpu_analysis *a, struct buf *text)
 {
 	int64_t minutes = a->capture->facts.uptime_ms / 60000;
-	if ((d->category != CATEGORY_JIT && d->category != CATEGORY_TYPE_LOADING) || cpu_diagnosis_young(a))
-		return;
 	buf_puts(text, "The process has run for ");
 	if (minutes < 120)
 		buf_printf(text, "%" PRId64 " minutes", minutes);

@@ -22,11 +22,11 @@ static void put_percent(struct json_writer *w, const struct cpu_analysis *a, con
 
 static void put_diagnosis(const struct report_source *s, struct report_file *f)
 {
-	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category", "fewSamples"};
+	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category", "fewSamples", "machine"};
 	const struct cpu_diagnosis *d = s->diagnosis;
 	report_head_json_begin(&s->head, findings[d->finding], f);
 	put_method(&f->json, s->analysis, "method", d->method);
-	jsonw_string(&f->json, "category", d->finding == FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
+	jsonw_string(&f->json, "category", d->finding == CPU_FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
 	jsonw_end(&f->json);
 }
 
