@@ -245,14 +245,14 @@ double cpu_rules_waiting(const struct cpu_numbers *n)
 	return n->waited_seconds > 0 ? 100 * n->waited_seconds / (n->waited_seconds + cpu_seconds) : 0;
 }
 
-/* Throttled threads wait, too: then the limit is what they wait for. */
+/* Throttled threads wait, too: then the limit is what they wait for. Half, as of throttling. */
 static struct rule_score finds_node_full(const void *numbers)
 {
 	cpu *n = numbers;
 	bool others = n->cpus_used < NODE_OF_ITS_OWN * n->node_cpus && !(n->throttled_percent >= THROTTLED / 2);
 	bool pressed = !rules_known(n->node_pressure_percent) || n->node_pressure_percent >= NODE_PRESSURE;
 	bool found = others && pressed && n->waited_seconds >= WAITED_SECONDS && cpu_rules_waiting(n) >= WAITING;
-	return scored(found, cpu_rules_waiting(n), 1 + rules_known(n->node_pressure_percent));
+	return scored(found, cpu_rules_waiting(n) / 2, 1 + rules_known(n->node_pressure_percent));
 }
 
 static struct rule_score has_many_heaps(const void *numbers)

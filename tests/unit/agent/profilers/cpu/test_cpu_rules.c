@@ -104,11 +104,11 @@ static const struct {
 	{"CpuThrottled", {N(throttled_percent, 9.9), N(throttled_seconds, 2), N(cpu_limited, 1)}, FINDING_EXCLUDED, 0, "CPU throttling"},
 	{"CpuThrottled", {N(throttled_percent, NAN), N(cpu_limited, 0)}, FINDING_EXCLUDED, 0, NULL},
 	{"CpuThrottled", {N(throttled_percent, NAN), N(cpu_limited, NAN)}, FINDING_NOT_MEASURED, 0, NULL},
-	{"NodeIsFull", {N(waited_seconds, 2.5), N(node_pressure_percent, 20)}, FINDING_FOUND, 20,
+	{"NodeIsFull", {N(waited_seconds, 2.5), N(node_pressure_percent, 20)}, FINDING_FOUND, 10,
 	 "The node is full: 20% of the time that it could run it waited for a CPU"},
 	{"NodeIsFull", {N(waited_seconds, 2.4), N(node_pressure_percent, 20)}, FINDING_EXCLUDED, 0, "a full node"},
 	{"NodeIsFull", {N(waited_seconds, 9), N(node_pressure_percent, 19)}, FINDING_EXCLUDED, 0, NULL},
-	{"NodeIsFull", {N(waited_seconds, 9), N(node_pressure_percent, NAN)}, FINDING_POSSIBLE, 47, NULL},
+	{"NodeIsFull", {N(waited_seconds, 9), N(node_pressure_percent, NAN)}, FINDING_POSSIBLE, 23, NULL},
 	{"NodeIsFull", {N(waited_seconds, 9), N(node_pressure_percent, 90), N(throttled_percent, 5)}, FINDING_EXCLUDED, 0, NULL},
 	{"NodeIsFull", {N(waited_seconds, 99), N(node_pressure_percent, 90), N(cpus_used, 2.8)}, FINDING_EXCLUDED, 0, NULL}, /* it waits for itself */
 	{"NodeIsFull", {N(waited_seconds, 0.99), N(node_pressure_percent, 90), N(cpus_used, 0.1)}, FINDING_EXCLUDED, 0, NULL},
