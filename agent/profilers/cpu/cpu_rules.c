@@ -9,7 +9,7 @@
 #define LIBRARY_STANDS_OUT 30   /* of a type of .NET's libraries, where the application has no method that does */
 #define WORK_STANDS_OUT 30      /* of what the application did not write itself */
 #define SPINNING 20
-#define TIGHT 50                /* in one function of the runtime that the application calls itself */
+#define TIGHT 80                /* in one function of the runtime that the application calls itself: more than allocation ever has */
 #define MATCHING 20
 #define MATCH_SECONDS 0.5       /* one match without an end: nobody's pattern takes that long on an input that it was written for */
 #define CALL_SECONDS 3.0        /* in regular expressions of which it cannot be seen whether one match goes on */
