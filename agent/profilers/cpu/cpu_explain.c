@@ -15,6 +15,7 @@
 #define NOTABLE 5.0
 #define NOTABLE_STOP_NS 50000000
 #define FEW_SAMPLES 200
+#define YOUNG_MINUTES 10
 #define MAX_CALLER_LEVELS 3
 
 /* A node's nearest application ancestor of another method than `below`; the root when there is none. */
@@ -275,11 +276,12 @@ void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text)
 void cpu_explain_compilation(const struct cpu_analysis *a, struct buf *text)
 {
 	int64_t minutes = a->capture->facts.uptime_ms / 60000;
-	buf_puts(text, "The process has run for ");
-	if (minutes < 120)
-		buf_printf(text, "%" PRId64 " minutes", minutes);
+	if (minutes < YOUNG_MINUTES)
+		buf_puts(text, "Libraries generate code up to the session's end");
+	else if (minutes < 120)
+		buf_printf(text, "The process has run for %" PRId64 " minutes", minutes);
 	else
-		buf_printf(text, "%" PRId64 " hours", minutes / 60);
+		buf_printf(text, "The process has run for %" PRId64 " hours", minutes / 60);
 	buf_puts(text, ", so this is not start-up: code is generated again and again. Look for expressions that are compiled on each call, new Regex objects "
 		       "with RegexOptions.Compiled, new serializers or proxies, and plug-ins that are loaded repeatedly; create them once and keep them");
 }

@@ -133,7 +133,7 @@ static void put_library(const struct cpu_analysis *a, struct cpu_numbers *out)
 			continue;
 		most = self;
 		rules_set_text(&out->library, whole->name);
-		out->library_percent = percent_of(a, self);
+		out->library_percent = percent_of(a, whole->total);
 	}
 }
 

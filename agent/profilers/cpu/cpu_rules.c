@@ -28,12 +28,31 @@
 
 typedef const struct cpu_numbers cpu;
 
-/* what they need ----------------------------------------------------------------------------------------------------- */
+/* waits -------------------------------------------------------------------------------------------------------------- */
 
+double cpu_rules_waiting(const struct cpu_numbers *n)
+{
+	double cpu_seconds = n->cpus_used * n->seconds;
+	return n->waited_seconds > 0 ? 100 * n->waited_seconds / (n->waited_seconds + cpu_seconds) : 0;
+}
+
+/* Throttled threads wait, too: then the limit is what they wait for. */
+static bool waits_for_node(cpu *n)
+{
+	bool others = n->cpus_used < NODE_OF_ITS_OWN * n->node_cpus && !(n->throttled_percent >= THROTTLED / 2);
+	bool pressed = !rules_known(n->node_pressure_percent) || n->node_pressure_percent >= NODE_PRESSURE;
+	return others && pressed && n->waited_seconds >= WAITED_SECONDS && cpu_rules_waiting(n) >= WAITING;
+}
+
+/* One that gets no CPU is not idle. */
 static bool idles(cpu *n)
 {
+	if (waits_for_node(n))
+		return false;
 	return n->cpus_used < CPU_IDLE || (n->cpus_used < CPU_IDLE_BESIDE && n->cpus_used < CPU_IDLE_PART * n->cpus_allowed);
 }
+
+/* what they need ----------------------------------------------------------------------------------------------------- */
 
 static bool too_few(cpu *n)
 {
@@ -239,20 +258,11 @@ static struct rule_score is_throttled(const void *numbers)
 	return scored(n->throttled_percent >= THROTTLED, n->throttled_percent / 2, 1 + (n->throttled_seconds > 0));
 }
 
-double cpu_rules_waiting(const struct cpu_numbers *n)
-{
-	double cpu_seconds = n->cpus_used * n->seconds;
-	return n->waited_seconds > 0 ? 100 * n->waited_seconds / (n->waited_seconds + cpu_seconds) : 0;
-}
-
-/* Throttled threads wait, too: then the limit is what they wait for. Half, as of throttling. */
+/* Half, as of throttling. */
 static struct rule_score finds_node_full(const void *numbers)
 {
 	cpu *n = numbers;
-	bool others = n->cpus_used < NODE_OF_ITS_OWN * n->node_cpus && !(n->throttled_percent >= THROTTLED / 2);
-	bool pressed = !rules_known(n->node_pressure_percent) || n->node_pressure_percent >= NODE_PRESSURE;
-	bool found = others && pressed && n->waited_seconds >= WAITED_SECONDS && cpu_rules_waiting(n) >= WAITING;
-	return scored(found, cpu_rules_waiting(n) / 2, 1 + rules_known(n->node_pressure_percent));
+	return scored(waits_for_node(n), cpu_rules_waiting(n) / 2, 1 + rules_known(n->node_pressure_percent));
 }
 
 static struct rule_score has_many_heaps(const void *numbers)

@@ -28,12 +28,10 @@ static unsigned signs_of_frame(const struct frame *f)
 		return 1u << SIGN_REGEX | 1u << SIGN_REGEX_CALL;
 	if (!sign_starts(f->module, "System."))
 		return 0;
-	if (sign_starts(f->type, "System.Linq.Expressions.") || sign_starts(f->type, "System.Reflection.Emit.") ||
-	    sign_starts(f->type, "System.Text.RegularExpressions.RegexCompiler") || sign_starts(f->type, "System.Text.RegularExpressions.RegexLWCGCompiler") ||
-	    sign_starts(f->type, "System.Text.RegularExpressions.CompiledRegexRunner"))
-		return 1u << SIGN_GENERATES | (strstr(f->type, "Runner") ? 1u << SIGN_REGEX_CALL : 0);
-	if (sign_starts(f->type, "System.Text.RegularExpressions.") && strcmp(f->method, ".ctor") != 0)
-		return 1u << SIGN_REGEX_CALL;
+	if (sign_starts(f->type, "System.Linq.Expressions.") || sign_starts(f->type, "System.Reflection.Emit."))
+		return 1u << SIGN_GENERATES;
+	if (sign_starts(f->type, "System.Text.RegularExpressions.")) /* its own code is compiled already: what is compiled below it, it has generated */
+		return 1u << SIGN_GENERATES | (strcmp(f->method, ".ctor") != 0 ? 1u << SIGN_REGEX_CALL : 0);
 	if (sign_starts(f->type, "System.Collections.Generic.Dictionary`2") || sign_starts(f->type, "System.Collections.Generic.HashSet`1"))
 		return 1u << SIGN_DICTIONARY;
 	bool thread = f->type && strcmp(f->type, "System.Threading.Thread") == 0;
