@@ -80,9 +80,10 @@ static void say_share(cpu *n, struct finding *f, double percent, const char *exc
 	buf_init(&s, FINDING_MESSAGE_SIZE);
 	buf_init(&share, 32);
 	phrase_percent(&share, percent);
-	finding_evidence(f, "%s of the CPU, %.0f samples", buf_str(&share), n->samples);
+	finding_evidence(f, "%s of the CPU", buf_str(&share));
 	if (was_excluded(f, excluded))
 		return;
+	finding_evidence(f, "%.0f of %.0f samples", percent * n->samples / 100, n->samples);
 	finding_place(f, below->text);
 	buf_printf(&s, "%s of CPU in %s", buf_str(&share), what);
 	put_sentence_place(&s, before, below);
@@ -160,6 +161,8 @@ void cpu_says_dictionary(const void *numbers, struct finding *f)
 	buf_init(&s, FINDING_MESSAGE_SIZE);
 	finding_evidence(f, "%.0f thread%s only in a Dictionary, up to %.1f s without leaving it", n->dictionary_threads, n->dictionary_threads == 1 ? "" : "s",
 			 n->dictionary_longest_seconds);
+	if (n->dictionary_threads == 0)
+		finding_evidence(f, "no thread is in one all the time");
 	if (was_excluded(f, "a Dictionary that several threads change"))
 		return;
 	finding_place(f, n->dictionary_method.text);
@@ -208,6 +211,8 @@ void cpu_says_running(const void *numbers, struct finding *f)
 	AUTO_BUF struct buf s;
 	buf_init(&s, FINDING_MESSAGE_SIZE);
 	finding_evidence(f, "%.0f threads in one method at all of their samples", n->running_threads);
+	if (n->running_threads == 0)
+		finding_evidence(f, "no thread is in one method all the time");
 	if (was_excluded(f, "a call that does not return"))
 		return;
 	finding_evidence(f, "at all samples of one thread, for %.0f s", n->running_seconds);
