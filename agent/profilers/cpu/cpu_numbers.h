@@ -24,8 +24,8 @@
 	NUMBER(runtime_percent) TEXT(runtime_below) NUMBER(kernel_percent) TEXT(kernel_below)                                       \
 	/* signs in stacks: their share, threads that do hardly anything else, the longest time without any other sample */         \
 	NUMBER(spin_percent) NUMBER(spin_threads) TEXT(spin_method) NUMBER(tight_percent) TEXT(tight_method)                        \
-	NUMBER(regex_percent) NUMBER(regex_longest_seconds) TEXT(regex_method)                                                      \
-	NUMBER(regex_call_percent) NUMBER(regex_call_longest_seconds) TEXT(regex_call_method)                                       \
+	NUMBER(regex_percent) NUMBER(regex_longest_seconds) NUMBER(regex_chance_seconds) TEXT(regex_method)                         \
+	NUMBER(regex_call_percent) NUMBER(regex_call_longest_seconds) NUMBER(regex_call_chance_seconds) TEXT(regex_call_method)     \
 	NUMBER(generated_percent) NUMBER(generated_late_percent)                                                                    \
 	NUMBER(dictionary_percent) NUMBER(dictionary_threads) NUMBER(dictionary_longest_seconds) TEXT(dictionary_method)            \
 	NUMBER(running_percent) NUMBER(running_seconds) NUMBER(running_threads) TEXT(running_method)                                \

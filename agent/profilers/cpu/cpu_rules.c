@@ -11,7 +11,8 @@
 #define SPINNING 20
 #define TIGHT 80                /* in one function of the runtime that the application calls itself: more than allocation ever has */
 #define MATCHING 20
-#define MATCH_SECONDS 0.5       /* one match without an end: nobody's pattern takes that long on an input that it was written for */
+#define MATCH_SECONDS 0.3       /* one match without an end: no pattern takes that long on an input that it was written for */
+#define TIMES_CHANCE 2          /* than the longest stretch that many short ones would make */
 #define CALL_SECONDS 3.0        /* in regular expressions of which it cannot be seen whether one match goes on */
 #define ACCESS_SECONDS 1.0
 #define ACCESS_ALONE_SECONDS 5.0
@@ -133,9 +134,10 @@ static struct rule_score spins(const void *numbers)
 static struct rule_score backtracks(const void *numbers)
 {
 	cpu *n = numbers;
-	if (n->regex_percent >= MATCHING && n->regex_longest_seconds >= MATCH_SECONDS)
+	if (n->regex_percent >= MATCHING && n->regex_longest_seconds >= fmax(MATCH_SECONDS, TIMES_CHANCE * n->regex_chance_seconds))
 		return scored(true, n->regex_percent, 2);
-	return scored(n->regex_call_percent >= MATCHING && n->regex_call_longest_seconds >= CALL_SECONDS, n->regex_call_percent, 1);
+	bool call = n->regex_call_longest_seconds >= fmax(CALL_SECONDS, TIMES_CHANCE * n->regex_call_chance_seconds);
+	return scored(n->regex_call_percent >= MATCHING && call, n->regex_call_percent, 1);
 }
 
 static struct rule_score misuses_dictionary(const void *numbers)

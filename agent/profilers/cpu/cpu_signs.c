@@ -60,7 +60,7 @@ static unsigned signs_of_stack(const struct cpu_capture *c, const unsigned *of_f
 }
 
 struct sign_count {
-	uint32_t samples, late, longest, *by_method, *by_thread, *run; /* run: samples of the thread since the last one without the sign */
+	uint32_t samples, late, longest, longest_on, *by_method, *by_thread, *run; /* run: samples of the thread since the last one without the sign */
 };
 
 struct signs {
@@ -116,6 +116,7 @@ static void count_signs(struct signs *s)
 			bool is = s->of_stack[x->stack] >> k & 1 && (k != SIGN_GENERATES || compiles);
 			n->late += is && late;
 			n->run[x->thread] = is ? n->run[x->thread] + 1 : 0;
+			n->longest_on = n->run[x->thread] > n->longest ? x->thread : n->longest_on;
 			n->longest = n->run[x->thread] > n->longest ? n->run[x->thread] : n->longest;
 			n->samples += is;
 			n->by_thread[x->thread] += is;
@@ -138,6 +139,16 @@ static uint32_t threads_of_sign(const struct cpu_analysis *a, const struct sign_
 		count += n->by_thread[t] > 0 && n->by_thread[t] >= HARDLY_ELSE * (double)a->threads[t].weight &&
 			 seconds_of(a, n->by_thread[t]) >= LEAST_OF_A_CPU * session;
 	return count;
+}
+
+/* How long the longest stretch of the sign would be by chance, if each sample of its thread had it as often as those outside the longest one do. */
+static double seconds_by_chance(const struct cpu_analysis *a, const struct sign_count *n)
+{
+	if (n->longest == 0)
+		return 0;
+	double with = n->by_thread[n->longest_on] - n->longest, without = (double)a->threads[n->longest_on].weight - n->by_thread[n->longest_on];
+	double part = (with + 1) / (with + without + 2);
+	return seconds_of(a, log(1 + without) / -log(part));
 }
 
 static void name_of_sign(const struct cpu_analysis *a, const struct sign_count *n, struct rule_text *out)
@@ -335,9 +346,11 @@ void cpu_signs_of(const struct cpu_analysis *a, struct cpu_numbers *out)
 	name_of_sign(a, &s.of[SIGN_SPIN], &out->spin_method);
 	out->regex_percent = cpu_analysis_percent(a, s.of[SIGN_REGEX].samples);
 	out->regex_longest_seconds = seconds_of(a, s.of[SIGN_REGEX].longest);
+	out->regex_chance_seconds = seconds_by_chance(a, &s.of[SIGN_REGEX]);
 	name_of_sign(a, &s.of[SIGN_REGEX], &out->regex_method);
 	out->regex_call_percent = cpu_analysis_percent(a, s.of[SIGN_REGEX_CALL].samples);
 	out->regex_call_longest_seconds = seconds_of(a, s.of[SIGN_REGEX_CALL].longest);
+	out->regex_call_chance_seconds = seconds_by_chance(a, &s.of[SIGN_REGEX_CALL]);
 	name_of_sign(a, &s.of[SIGN_REGEX_CALL], &out->regex_call_method);
 	out->generated_percent = cpu_analysis_percent(a, s.of[SIGN_GENERATES].samples);
 	out->generated_late_percent = s.of[SIGN_GENERATES].samples ? 100.0 * s.of[SIGN_GENERATES].late / s.of[SIGN_GENERATES].samples : 0;
