@@ -5,6 +5,7 @@
 /* All shares are percent. */
 #define FEW_OF_DUE 0.25         /* fewer samples than that part of what was due are no verdict */
 #define FEW_DUE 50
+#define LEAST_SAMPLES 20
 #define METHOD_STANDS_OUT 20
 #define LIBRARY_STANDS_OUT 30   /* of a type of .NET's libraries, where the application has no method that does */
 #define WORK_STANDS_OUT 30      /* of what the application did not write itself */
@@ -45,19 +46,23 @@ static bool waits_for_node(cpu *n)
 	return others && pressed && n->waited_seconds >= WAITED_SECONDS && cpu_rules_waiting(n) >= WAITING;
 }
 
+static bool uses_little(cpu *n)
+{
+	return n->cpus_used < CPU_IDLE || (n->cpus_used < CPU_IDLE_BESIDE && n->cpus_used < CPU_IDLE_PART * n->cpus_allowed);
+}
+
 /* One that gets no CPU is not idle. */
 static bool idles(cpu *n)
 {
-	if (waits_for_node(n))
-		return false;
-	return n->cpus_used < CPU_IDLE || (n->cpus_used < CPU_IDLE_BESIDE && n->cpus_used < CPU_IDLE_PART * n->cpus_allowed);
+	return uses_little(n) && !waits_for_node(n);
 }
 
 /* what they need ----------------------------------------------------------------------------------------------------- */
 
 static bool too_few(cpu *n)
 {
-	return n->samples > 0 && n->samples_due >= FEW_DUE && n->samples < FEW_OF_DUE * n->samples_due;
+	bool of_due = n->samples_due >= FEW_DUE && n->samples < FEW_OF_DUE * n->samples_due;
+	return n->samples > 0 && (of_due || n->samples < LEAST_SAMPLES);
 }
 
 static const char *needs_samples(const void *numbers)
@@ -260,11 +265,11 @@ static struct rule_score is_throttled(const void *numbers)
 	return scored(n->throttled_percent >= THROTTLED, n->throttled_percent / 2, 1 + (n->throttled_seconds > 0));
 }
 
-/* Half, as of throttling. */
+/* Half, as of throttling; all of it where the process hardly gets to work. */
 static struct rule_score finds_node_full(const void *numbers)
 {
 	cpu *n = numbers;
-	return scored(waits_for_node(n), cpu_rules_waiting(n) / 2, 1 + rules_known(n->node_pressure_percent));
+	return scored(waits_for_node(n), cpu_rules_waiting(n) / (uses_little(n) ? 1 : 2), 1 + rules_known(n->node_pressure_percent));
 }
 
 static struct rule_score has_many_heaps(const void *numbers)

@@ -124,8 +124,12 @@ void cpu_says_no_samples(const void *numbers, struct finding *f)
 void cpu_says_few_samples(const void *numbers, struct finding *f)
 {
 	cpu *n = numbers;
-	if (f->state != FINDING_EXCLUDED)
+	if (f->state == FINDING_EXCLUDED)
+		return;
+	if (n->samples_due > n->samples * 2)
 		finding_message(f, "No verdict: %.0f sample%s came where %.0f were due", n->samples, n->samples == 1 ? "" : "s", n->samples_due);
+	else
+		finding_message(f, "No verdict: only %.0f sample%s came", n->samples, n->samples == 1 ? "" : "s");
 }
 
 /* methods ------------------------------------------------------------------------------------------------------------ */
@@ -326,10 +330,10 @@ void cpu_says_node_full(const void *numbers, struct finding *f)
 	finding_evidence(f, "its threads waited %.1f s for a CPU and ran %.1f s", n->waited_seconds, n->cpus_used * n->seconds);
 	if (was_excluded(f, "a full node"))
 		return;
-	finding_evidence(f, "its threads waited %.1f s for a CPU and ran %.1f s, used %.1f of the node's %.0f CPUs%s", n->waited_seconds,
+	finding_evidence(f, "they waited %.1f s and ran %.1f s, the process used %.1f of the node's %.0f CPUs%s", n->waited_seconds,
 			 n->cpus_used * n->seconds, n->cpus_used, n->node_cpus,
 			 n->throttled_percent == 0 ? ", and were not throttled" : "");
-	finding_message(f, "The node is full: %.0f%% of the time that it could run it waited for a CPU", cpu_rules_waiting(n));
+	finding_message(f, "The node is full: its threads waited for a CPU %.0f%% of the time", cpu_rules_waiting(n));
 }
 
 void cpu_says_heaps(const void *numbers, struct finding *f)

@@ -4,6 +4,7 @@
 #include "agent/report/phrase.h"
 #include "agent/report/report.h"
 #include "tests/unit/agent/stacks/make_capture.h"
+#include "tests/unit/rules_capture.h"
 
 #include <criterion/criterion.h>
 
@@ -52,8 +53,10 @@ static const struct {
 	{"NoSamplesTaken", {N(samples, 0), N(cpus_used, 0.01)}, FINDING_EXCLUDED, 0, NULL},
 	{"TooFewSamples", {N(samples, 249)}, FINDING_FOUND, 100, "No verdict: 249 samples came where 1000 were due"},
 	{"TooFewSamples", {N(samples, 250)}, FINDING_EXCLUDED, 0, NULL},
-	{"TooFewSamples", {N(samples, 1), N(samples_due, 49)}, FINDING_EXCLUDED, 0, NULL},
-	{"TooFewSamples", {N(samples, 1), N(samples_due, NAN)}, FINDING_EXCLUDED, 0, NULL},
+	{"TooFewSamples", {N(samples, 20), N(samples_due, 100)}, FINDING_FOUND, 100, "No verdict: 20 samples came where 100 were due"},
+	{"TooFewSamples", {N(samples, 19), N(samples_due, NAN)}, FINDING_FOUND, 100, "No verdict: only 19 samples came"},
+	{"TooFewSamples", {N(samples, 20), N(samples_due, NAN)}, FINDING_EXCLUDED, 0, NULL},
+	{"TooFewSamples", {N(samples, 20), N(samples_due, 49)}, FINDING_EXCLUDED, 0, NULL},
 	{"SpinningThreads", {N(spin_percent, 20), N(spin_threads, 1)}, FINDING_FOUND, 20, "20% of CPU in spinning, not in work"},
 	{"SpinningThreads", {N(spin_percent, 20)}, FINDING_POSSIBLE, 20, NULL},
 	{"SpinningThreads", {N(spin_percent, 19.9), N(spin_threads, 1)}, FINDING_EXCLUDED, 0, "spinning"},
@@ -108,7 +111,7 @@ static const struct {
 	{"CpuThrottled", {N(throttled_percent, NAN), N(cpu_limited, 0)}, FINDING_EXCLUDED, 0, NULL},
 	{"CpuThrottled", {N(throttled_percent, NAN), N(cpu_limited, NAN)}, FINDING_NOT_MEASURED, 0, NULL},
 	{"NodeIsFull", {N(waited_seconds, 2.5), N(node_pressure_percent, 20)}, FINDING_FOUND, 10,
-	 "The node is full: 20% of the time that it could run it waited for a CPU"},
+	 "The node is full: its threads waited for a CPU 20% of the time"},
 	{"NodeIsFull", {N(waited_seconds, 2.4), N(node_pressure_percent, 20)}, FINDING_EXCLUDED, 0, "a full node"},
 	{"NodeIsFull", {N(waited_seconds, 9), N(node_pressure_percent, 19)}, FINDING_EXCLUDED, 0, NULL},
 	{"NodeIsFull", {N(waited_seconds, 9), N(node_pressure_percent, NAN)}, FINDING_POSSIBLE, 23, NULL},
@@ -170,6 +173,12 @@ Test(cpu_rules, an_illness_leads_before_the_method_that_has_it)
 	cr_expect_str_eq(findings_lead(&found)->place, "Shop.Mail.Validate");
 	cr_expect(findings_find(&found, "HotMethod"));
 	findings_fini(&found);
+}
+
+Test(cpu_rules, captures)
+{
+	struct cpu_numbers numbers;
+	check_captures("cpu", cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &numbers);
 }
 
 /* numbers ---------------------------------------------------------------------------------------------------------- */
