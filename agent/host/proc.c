@@ -194,6 +194,28 @@ int proc_parse_mount_line(const char *line, size_t len, struct proc_mount *out)
 	return mount_field(&p, end, out->super_options, sizeof out->super_options);
 }
 
+/* A number that ends at `end`; -1: none, or too large. */
+static int64_t proc_number(const char *text, char end)
+{
+	char *stop;
+	errno = 0;
+	long long v = *text >= '0' && *text <= '9' ? strtoll(text, &stop, 10) : -1;
+	return v < 0 || errno || (*stop != end && *stop != '\0') ? -1 : v;
+}
+
+int64_t proc_parse_schedstat(const char *text)
+{
+	const char *second = strchr(text, ' ');
+	return second ? proc_number(second + 1, ' ') : -1;
+}
+
+int64_t proc_parse_pressure(const char *text)
+{
+	const char *total = strncmp(text, "some ", 5) == 0 ? strstr(text, " total=") : NULL;
+	int64_t us = total ? proc_number(total + 7, '\n') : -1;
+	return us < 0 || us > INT64_MAX / 1000 ? -1 : us * 1000;
+}
+
 const char *proc_env_find(const char *block, size_t len, const char *name)
 {
 	size_t n = strlen(name);

@@ -55,6 +55,11 @@ int proc_parse_status(const char *text, struct proc_status *out);
 int proc_parse_map_line(const char *line, size_t len, struct proc_map *out);
 int proc_parse_mount_line(const char *line, size_t len, struct proc_mount *out);
 
+/* A thread's wait for a CPU since its birth, the second field of schedstat; the time in which some task waited for one, of /proc/pressure/cpu.
+ * Nanoseconds; -1: not of that format. */
+int64_t proc_parse_schedstat(const char *text);
+int64_t proc_parse_pressure(const char *text);
+
 /* The value of NAME in an environ block ("A=1\0B=2\0"), borrowed; NULL when it is not there or its end was cut off. */
 const char *proc_env_find(const char *block, size_t len, const char *name);
 

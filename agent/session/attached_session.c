@@ -107,6 +107,7 @@ static void note_session_start(struct attached_session *s)
 	if (!s->started_ns)
 		s->started_ns = now_ns;
 	s->out->started_wall_ms = s->facts.started_wall_ms = clock_wall_ms() - (now_ns - s->started_ns) / 1000000;
+	session_delay_begin(&s->delay, s->q->target, s->proc_fd);
 }
 
 static int step_prepare(struct attached_session *s, struct err *e)
@@ -230,6 +231,7 @@ static const struct session_step steps[] = {
 /* The one way out, whatever has happened: no collecting, no library, no file of ours. */
 static void leave_target(struct attached_session *s)
 {
+	session_delay_end(&s->delay, s->q->target, s->proc_fd, &s->facts);
 	if (!s->profiler->visits)
 		attached_session_detach(s);
 	if ((s->ending == ENDED_NOT || s->ending == ENDED_IN_TIME) && attached_session_paused(s)) /* in the last moments */

@@ -8,6 +8,7 @@
 #include "agent/session/attached_collect.h"
 #include "agent/session/session.h"
 #include "agent/attach/session_attach.h"
+#include "agent/session/session_delay.h"
 #include "agent/session/session_ending.h"
 #include "agent/report/session_facts.h"
 #include "common/proto/channel.h"
@@ -45,6 +46,7 @@ struct attached_session {
 	int proc_fd, pid_fd;        /* -1 in shared tmp mode */
 	int64_t started_ns, ended_ns; /* CLOCK_MONOTONIC; started: set by prepare(), else when the library is ready */
 	int64_t counts_from_ns;     /* its duration does; may be set by start(), 0: from started_ns */
+	struct session_delay delay; /* from started_ns on */
 	int64_t own_begin_ns;       /* CPU time of this thread */
 	int64_t helper_cpu_ns;      /* of threads of ours beside it */
 	enum session_ending ending;

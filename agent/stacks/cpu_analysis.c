@@ -29,6 +29,15 @@ uint32_t cpu_analysis_worked(const struct cpu_method *m)
 	return m->caused[CATEGORY_APPLICATION] + m->caused[CATEGORY_LIBRARY] + m->caused[CATEGORY_NATIVE];
 }
 
+bool cpu_analysis_ground(const struct cpu_method *m)
+{
+	static const char *const ground[] = {"libc.", "libc-", "libpthread", "ld-linux", "ld-musl"};
+	bool is = m->marks & METHOD_NO_SYMBOL && m->layer == LAYER_RUNTIME;
+	for (size_t i = 0; m->marks & METHOD_NO_SYMBOL && i < sizeof ground / sizeof ground[0]; i++)
+		is |= m->layer == LAYER_NATIVE && strncmp(m->module, ground[i], strlen(ground[i])) == 0;
+	return is;
+}
+
 /* stacks -------------------------------------------------------------------------------------------------------- */
 
 struct stack_facts {
@@ -44,9 +53,12 @@ static struct stack_facts facts_of(const struct cpu_capture *c, const struct cpu
 {
 	const uint32_t *frames = c->stack_frames + s->first;
 	struct stack_facts facts = {cpu_stack_category(frames, s->depth, t->roles, t->layers), CPU_NO_METHOD};
-	for (size_t i = 0; i < s->depth && facts.cause == CPU_NO_METHOD; i++)
+	for (size_t i = 0; i < s->depth && facts.cause == CPU_NO_METHOD; i++) {
 		if (t->layers[frames[i]] == LAYER_APPLICATION)
 			facts.cause = t->method_of[frames[i]];
+		if (cpu_method_table_resumed(t, frames, s->depth, i))
+			break;
+	}
 	return facts;
 }
 
@@ -226,6 +238,8 @@ void cpu_analysis_sum_methods(struct cpu_analysis *a)
 static int more_self(const void *x, const void *y, void *ctx)
 {
 	const struct cpu_method *m = ctx, *a = &m[*(const uint32_t *)x], *b = &m[*(const uint32_t *)y];
+	if (cpu_analysis_ground(a) != cpu_analysis_ground(b))
+		return cpu_analysis_ground(a) ? 1 : -1;
 	if (a->self != b->self)
 		return a->self > b->self ? -1 : 1;
 	return a->total != b->total ? (a->total > b->total ? -1 : 1) : strcmp(a->name, b->name);
@@ -234,6 +248,8 @@ static int more_self(const void *x, const void *y, void *ctx)
 static int more_total(const void *x, const void *y, void *ctx)
 {
 	const struct cpu_method *m = ctx, *a = &m[*(const uint32_t *)x], *b = &m[*(const uint32_t *)y];
+	if (cpu_analysis_ground(a) != cpu_analysis_ground(b))
+		return cpu_analysis_ground(a) ? 1 : -1;
 	if (a->total != b->total)
 		return a->total > b->total ? -1 : 1;
 	return a->self != b->self ? (a->self > b->self ? -1 : 1) : strcmp(a->name, b->name);

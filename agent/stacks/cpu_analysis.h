@@ -2,7 +2,8 @@
  * kinds of work, how busy the process was. Pure; one thread; the result borrows from the capture, which must outlive it.
  *
  * Logical stacks: MoveNext of a state machine is the method that the user wrote, its stub and the builder's Start above it
- * are one frame with it; neighbouring frames of a native module without symbols are one frame. Garbage collection and JIT
+ * are one frame with it; a method that continues after an await is called by nobody, whoever completed what it waited for;
+ * neighbouring frames of a native module without symbols are one frame. Garbage collection and JIT
  * compilation stand below a frame of their own ("[garbage collection]"), where the runtime's part of the stack begins. */
 #ifndef DRDOTNET_CPU_ANALYSIS_H
 #define DRDOTNET_CPU_ANALYSIS_H
@@ -36,7 +37,7 @@ struct cpu_analysis {
 	const struct cpu_capture *capture;
 	struct cpu_method *methods;
 	size_t method_count, method_cap;
-	uint32_t *by_self, *by_total; /* all methods, most first */
+	uint32_t *by_self, *by_total; /* all methods, most first; those that nobody can act on last: cpu_analysis_ground() */
 	struct stack_tree tree;
 	uint32_t *stack_nodes; /* by capture stack and enum cpu_work: where it ends in the tree; STACK_TREE_NONE: no sample does */
 	uint8_t *sample_work;  /* by sample: enum cpu_work */
@@ -75,6 +76,9 @@ uint32_t cpu_analysis_bucket(const struct cpu_analysis *a, size_t sample);
 uint32_t cpu_analysis_caused(const struct cpu_method *m);
 /* The part of it that is work: in the method itself, .NET's libraries or native ones. */
 uint32_t cpu_analysis_worked(const struct cpu_method *m);
+
+/* The runtime's or libc's library where it has no symbols: all stacks stand on it, and it tells nothing of where time goes. */
+bool cpu_analysis_ground(const struct cpu_method *m);
 
 /* Percent of the samples. 0 when there are none. */
 double cpu_analysis_percent(const struct cpu_analysis *a, uint32_t count);

@@ -74,6 +74,14 @@ static bool starts_state_machine(const struct frame *f)
 	       strncmp(f->type, "System.Runtime.CompilerServices.", 32) == 0 && strstr(f->type, "MethodBuilder");
 }
 
+/* A state machine's box, whose MoveNext is the continuation, and the context in which it runs that. */
+static bool resumes_state_machine(const struct frame *f)
+{
+	return f->kind == FRAME_MANAGED && f->type &&
+	       (strcmp(f->type, "System.Threading.ExecutionContext") == 0 ||
+		(strncmp(f->type, "System.Runtime.CompilerServices.", 32) == 0 && strstr(f->type, "StateMachineBox")));
+}
+
 void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 {
 	size_t n = a->capture->frame_count, slot_count = 64;
@@ -86,6 +94,7 @@ void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 	t->roles = mem_calloc(n + 1, sizeof *t->roles);
 	t->layers = mem_calloc(n + 1, sizeof *t->layers);
 	t->is_starter = mem_calloc(n + 1, sizeof *t->is_starter);
+	t->is_resumer = mem_calloc(n + 1, sizeof *t->is_resumer);
 	for (size_t i = 0; i < n; i++) {
 		const struct frame *f = &a->capture->frames[i];
 		struct method_name name;
@@ -94,6 +103,7 @@ void cpu_method_table_build(struct cpu_method_table *t, struct cpu_analysis *a)
 		t->roles[i] = cpu_role_of(f);
 		t->frame_marks[i] = name.marks;
 		t->is_starter[i] = starts_state_machine(f);
+		t->is_resumer[i] = resumes_state_machine(f);
 		t->method_of[i] = intern_method(a, slots, slot_count, &name, t->layers[i], (uint32_t)i);
 	}
 }
@@ -105,6 +115,7 @@ void cpu_method_table_fini(struct cpu_method_table *t)
 	free(t->roles);
 	free(t->layers);
 	free(t->is_starter);
+	free(t->is_resumer);
 	*t = (struct cpu_method_table){0};
 }
 
@@ -133,15 +144,22 @@ void cpu_method_table_decide_machines(struct cpu_analysis *a)
 	}
 }
 
+bool cpu_method_table_resumed(const struct cpu_method_table *t, const uint32_t *frames, size_t depth, size_t at)
+{
+	return t->frame_marks[frames[at]] & METHOD_STATE_MACHINE && at + 1 < depth && t->is_resumer[frames[at + 1]];
+}
+
 size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s,
 				uint32_t *out)
 {
 	if (s->depth == 0)
 		return 0; /* there may be no frames at all */
 	const uint32_t *frames = a->capture->stack_frames + s->first;
-	size_t count = 0;
+	size_t count = 0, application = SIZE_MAX; /* where its first method stands */
 	for (size_t i = s->depth; i-- > 0;) {
 		uint32_t frame = frames[i], method = t->method_of[frame];
+		if (cpu_method_table_resumed(t, frames, s->depth, i) && application < count)
+			count = application;
 		bool machine = t->frame_marks[frame] & METHOD_STATE_MACHINE;
 		bool machine_follows = i > 0 && (t->frame_marks[frames[i - 1]] & METHOD_STATE_MACHINE);
 		if (t->is_starter[frame] && i > 0 &&
@@ -154,6 +172,8 @@ size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_ana
 		bool same_module = count > 0 && out[count - 1] == method && (t->frame_marks[frame] & METHOD_NO_SYMBOL);
 		if (!stub_before && !same_module)
 			out[count++] = method;
+		if (application == SIZE_MAX && t->layers[frame] == LAYER_APPLICATION)
+			application = count - 1;
 	}
 	return count;
 }

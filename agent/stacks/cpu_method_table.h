@@ -11,6 +11,7 @@ struct cpu_method_table {
 	enum frame_role *roles;    /* by capture frame */
 	enum cpu_layer *layers;    /* by capture frame */
 	bool *is_starter;          /* by capture frame: AsyncMethodBuilder.Start and its like */
+	bool *is_resumer;          /* by capture frame: what continues an async method after its await */
 };
 
 /* Fills a->methods and the table. */
@@ -20,8 +21,12 @@ void cpu_method_table_fini(struct cpu_method_table *t);
 /* A method that stands for no frame ("[stack cut]"). */
 uint32_t cpu_method_table_special(struct cpu_analysis *a, const char *name, enum cpu_layer layer);
 
-/* The methods of a stack, root first, into out[depth + 1]; returns how many. Notes on the way whether state machines are
- * async methods or iterators. */
+/* Whether frame `at` of a stack (leaf first) is an async method that continues after an await: nobody above calls it. Where the code that completes a
+ * task runs the task's continuations at once, their work is that of the methods that awaited, not of the code that completed it. */
+bool cpu_method_table_resumed(const struct cpu_method_table *t, const uint32_t *frames, size_t depth, size_t at);
+
+/* The methods of a stack, root first, into out[depth + 1]; returns how many. A method that continues after an await stands where its thread's first
+ * method of the application stood. Notes on the way whether state machines are async methods or iterators. */
 size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s,
 				uint32_t *out);
 

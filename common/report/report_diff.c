@@ -208,6 +208,20 @@ static json_t *assemble(const json_t *before, const json_t *after, const char *p
 	return out;
 }
 
+/* Sessions in the wrong order make every sign wrong. Times are of one form: RFC 3339 in UTC. */
+static void put_order(const json_t *before, const json_t *after, struct buf *lines)
+{
+	const char *first = jsonx_str_at(before, "time.startedAt", ""), *second = jsonx_str_at(after, "time.startedAt", "");
+	size_t n = strlen(first);
+	if (n == 0 || n != strlen(second) || first[n - 1] != 'Z' || second[n - 1] != 'Z' || strcmp(first, second) <= 0)
+		return;
+	buf_puts(lines, "\nThe session before is the younger one: it began at ");
+	report_diff_put_name(lines, first, 40);
+	buf_puts(lines, ", the one after at ");
+	report_diff_put_name(lines, second, 40);
+	buf_puts(lines, ". If they are exchanged, what is said to have grown has shrunk.");
+}
+
 static json_t *make_report_diff(const json_t *before, const char *before_name, const json_t *after, const char *after_name, struct err *e)
 {
 	const char *profiler = NULL, *other = NULL;
@@ -228,6 +242,7 @@ static json_t *make_report_diff(const json_t *before, const char *before_name, c
 	struct report_diff_out out = {.rows = rows, .lines = &lines, .before_name = before_name, .after_name = after_name};
 	if (compare(before, after, &out, e) < 0)
 		return NULL;
+	put_order(before, after, &lines);
 	return assemble(before, after, profiler, &out);
 }
 

@@ -8,9 +8,8 @@
  * When one method grows, the shares of all others fall. So a method has changed only when its share changed beyond noise and its CPU time
  * per second went the same way. */
 #include "common/base/cleanup.h"
-#include "common/base/hash.h"
 #include "common/base/mem.h"
-#include "common/report/report_diff_private.h"
+#include "common/report/report_diff_cpu_private.h"
 
 #include <math.h>
 #include <string.h>
@@ -27,39 +26,13 @@
 #define SPOKEN 3
 #define LINE_NAME_CHARS 90
 
-struct side {
-	const json_t *report;
-	double samples, cpus, seconds;
-	double dispersion; /* >= 1 */
-	double cpus_error; /* standard error of `cpus` from its changes over time */
-};
-
-enum item_kind { ITEM_CATEGORY, ITEM_METHOD };
-
-struct item {
-	UT_hash_handle hh;
-	enum item_kind kind;
-	bool application;
-	const char *name; /* borrowed from a report */
-	double samples[2];
-	double points, cpus; /* differences: percentage points, CPUs */
-	double noise_points;
-	const char *change;
-};
-
-struct comparison {
-	struct side side[2];
-	struct item *by_name; /* methods */
-	struct item **items;  /* all, what changed most first */
-	size_t count, cap;
-};
-
-static const char same[] = "same", grew[] = "grew", shrank[] = "shrank", is_new[] = "new", vanished[] = "vanished";
+const char report_diff_same[] = "same";
+static const char grew[] = "grew", shrank[] = "shrank", is_new[] = "new", vanished[] = "vanished";
 
 /* reading ---------------------------------------------------------------------------------------------------------- */
 
 /* How much the samples' counts vary over time: against what independent ones would, and as the standard error of their mean. */
-static void read_timeline(struct side *s)
+static void read_timeline(struct report_diff_side *s)
 {
 	const json_t *counts = jsonx_at(s->report, "timeline.samples");
 	size_t i, n = json_array_size(counts);
@@ -79,36 +52,38 @@ static void read_timeline(struct side *s)
 	s->cpus_error = s->cpus * sqrt(variance / (double)n) / mean;
 }
 
-static int read_cpu_side(const json_t *report, const char *name, struct side *s, struct err *e)
+static int read_cpu_side(const json_t *report, const char *name, struct report_diff_side *s, struct err *e)
 {
-	*s = (struct side){.report = report};
+	*s = (struct report_diff_side){.report = report};
 	double used;
 	if (report_diff_number(report, "sampling.samples", 0, SAMPLES_MOST, &s->samples, e) < 0 ||
 	    report_diff_number(report, "cpu.usedNanoseconds", 0, 1e18, &used, e) < 0 ||
 	    report_diff_number(report, "time.durationSeconds", 1e-3, 1e6, &s->seconds, e) < 0)
 		return err_prefix(e, "%.200s", name);
 	s->cpus = used / 1e9 / s->seconds;
+	const json_t *uptime = jsonx_at(report, "cpu.uptimeSeconds");
+	s->uptime_seconds = json_is_number(uptime) ? json_number_value(uptime) : -1;
 	read_timeline(s);
 	return 0;
 }
 
-static struct item *add_cpu_item(struct comparison *c, enum item_kind kind, const char *name)
+static struct report_diff_cpu_item *add_cpu_item(struct report_diff_comparison *c, enum report_diff_cpu_kind kind, const char *name)
 {
-	struct item *item = mem_alloc(sizeof *item);
-	*item = (struct item){.kind = kind, .name = name, .change = same};
+	struct report_diff_cpu_item *item = mem_alloc(sizeof *item);
+	*item = (struct report_diff_cpu_item){.kind = kind, .name = name, .change = report_diff_same};
 	GROW(c->items, c->count, c->cap);
 	c->items[c->count++] = item;
 	return item;
 }
 
-static int read_samples(const json_t *entry, const char *list, size_t at, const char *key, const struct side *s, double *out, struct err *e)
+static int read_samples(const json_t *entry, const char *list, size_t at, const char *key, const struct report_diff_side *s, double *out, struct err *e)
 {
 	if (report_diff_number(entry, key, 0, s->samples, out, e) < 0)
 		return err_prefix(e, "%s[%zu]", list, at);
 	return 0;
 }
 
-static int read_category(struct comparison *c, int which, const json_t *entry, size_t at, struct err *e)
+static int read_category(struct report_diff_comparison *c, int which, const json_t *entry, size_t at, struct err *e)
 {
 	const char *title = NULL;
 	double samples;
@@ -116,9 +91,11 @@ static int read_category(struct comparison *c, int which, const json_t *entry, s
 	    read_samples(entry, "categories", at, "samples", &c->side[which], &samples, e) < 0)
 		return -1;
 	const char *category = jsonx_str_at(entry, "category", "");
+	if (strcmp(category, "jit") == 0 || strcmp(category, "typeLoading") == 0)
+		c->side[which].compiling += samples;
 	if (strcmp(category, "application") == 0 || strcmp(category, "library") == 0 || strcmp(category, "native") == 0)
 		return 0; /* their methods tell more */
-	struct item *item = NULL;
+	struct report_diff_cpu_item *item = NULL;
 	for (size_t i = 0; i < c->count && !item; i++)
 		if (c->items[i]->kind == ITEM_CATEGORY && strcmp(c->items[i]->name, title) == 0)
 			item = c->items[i];
@@ -128,7 +105,7 @@ static int read_category(struct comparison *c, int which, const json_t *entry, s
 	return 0;
 }
 
-static int read_cpu_method(struct comparison *c, int which, const json_t *entry, size_t at, struct err *e)
+static int read_cpu_method(struct report_diff_comparison *c, int which, const json_t *entry, size_t at, struct err *e)
 {
 	const char *name = NULL, *layer = NULL;
 	double self, caused;
@@ -139,7 +116,7 @@ static int read_cpu_method(struct comparison *c, int which, const json_t *entry,
 	double weight = caused > 0 ? caused : self;
 	if (weight == 0 || name[0] == '[' || strcmp(layer, "kernel") == 0 || strcmp(layer, "runtime") == 0)
 		return 0; /* nothing, or a part of a category */
-	struct item *item = NULL;
+	struct report_diff_cpu_item *item = NULL;
 	HASH_FIND_STR(c->by_name, name, item);
 	if (!item) {
 		item = add_cpu_item(c, ITEM_METHOD, name);
@@ -150,9 +127,9 @@ static int read_cpu_method(struct comparison *c, int which, const json_t *entry,
 	return 0;
 }
 
-typedef int read_entry_fn(struct comparison *c, int which, const json_t *entry, size_t at, struct err *e);
+typedef int read_entry_fn(struct report_diff_comparison *c, int which, const json_t *entry, size_t at, struct err *e);
 
-static int read_cpu_list(struct comparison *c, int which, const char *list, read_entry_fn *read_entry, struct err *e)
+static int read_cpu_list(struct report_diff_comparison *c, int which, const char *list, read_entry_fn *read_entry, struct err *e)
 {
 	const json_t *entries = NULL;
 	size_t i;
@@ -166,7 +143,7 @@ static int read_cpu_list(struct comparison *c, int which, const char *list, read
 	return 0;
 }
 
-static int read_cpu_reports(struct comparison *c, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
+static int read_cpu_reports(struct report_diff_comparison *c, const json_t *before, const json_t *after, const struct report_diff_out *out, struct err *e)
 {
 	if (read_cpu_side(before, out->before_name, &c->side[0], e) < 0 || read_cpu_side(after, out->after_name, &c->side[1], e) < 0)
 		return -1;
@@ -176,7 +153,7 @@ static int read_cpu_reports(struct comparison *c, const json_t *before, const js
 	return 0;
 }
 
-static void comparison_fini(struct comparison *c)
+static void comparison_fini(struct report_diff_comparison *c)
 {
 	HASH_CLEAR(hh, c->by_name);
 	for (size_t i = 0; i < c->count; i++)
@@ -186,19 +163,19 @@ static void comparison_fini(struct comparison *c)
 
 /* judging ---------------------------------------------------------------------------------------------------------- */
 
-static double share(const struct comparison *c, const struct item *item, int which)
+static double share(const struct report_diff_comparison *c, const struct report_diff_cpu_item *item, int which)
 {
 	double n = c->side[which].samples;
 	return n > 0 ? item->samples[which] / n : 0;
 }
 
-static double cpus(const struct comparison *c, const struct item *item, int which)
+static double cpus(const struct report_diff_comparison *c, const struct report_diff_cpu_item *item, int which)
 {
 	return share(c, item, which) * c->side[which].cpus;
 }
 
 /* Agresti and Caffo 2000: the difference of two proportions, "add one success and one failure to each". */
-static double share_error(const struct comparison *c, const double samples[2], double *difference)
+static double share_error(const struct report_diff_comparison *c, const double samples[2], double *difference)
 {
 	double p[2], variance = 0;
 	for (int i = 0; i < 2; i++) {
@@ -210,7 +187,7 @@ static double share_error(const struct comparison *c, const double samples[2], d
 	return sqrt(variance);
 }
 
-static double cpus_error(const struct comparison *c, const struct item *item)
+static double cpus_error(const struct report_diff_comparison *c, const struct report_diff_cpu_item *item)
 {
 	double variance = 0;
 	for (int i = 0; i < 2; i++) {
@@ -220,7 +197,7 @@ static double cpus_error(const struct comparison *c, const struct item *item)
 	return sqrt(variance);
 }
 
-static void judge_cpu_item(const struct comparison *c, struct item *item)
+static void judge_cpu_item(const struct report_diff_comparison *c, struct report_diff_cpu_item *item)
 {
 	double difference, error = share_error(c, item->samples, &difference);
 	item->points = 100 * (share(c, item, 1) - share(c, item, 0));
@@ -234,9 +211,9 @@ static void judge_cpu_item(const struct comparison *c, struct item *item)
 	item->change = item->points > 0 ? (both ? grew : is_new) : (both ? shrank : vanished);
 }
 
-static bool total_changed(const struct comparison *c)
+static bool total_changed(const struct report_diff_comparison *c)
 {
-	const struct side *a = &c->side[0], *b = &c->side[1];
+	const struct report_diff_side *a = &c->side[0], *b = &c->side[1];
 	double difference = fabs(b->cpus - a->cpus);
 	return difference > Z_SHARE * hypot(a->cpus_error, b->cpus_error) && difference >= LEAST_CPUS &&
 	       difference >= LEAST_CPUS_PART * fmax(a->cpus, b->cpus);
@@ -245,8 +222,8 @@ static bool total_changed(const struct comparison *c)
 /* What changed first, by CPU time; the rest by its share. Names decide between equals, so that the order is always the same. */
 static int cpu_item_by_change(const void *pa, const void *pb)
 {
-	const struct item *a = *(struct item *const *)pa, *b = *(struct item *const *)pb;
-	bool a_changed = a->change != same, b_changed = b->change != same;
+	const struct report_diff_cpu_item *a = *(struct report_diff_cpu_item *const *)pa, *b = *(struct report_diff_cpu_item *const *)pb;
+	bool a_changed = a->change != report_diff_same, b_changed = b->change != report_diff_same;
 	if (a_changed != b_changed)
 		return a_changed ? -1 : 1;
 	double wa = a_changed ? fabs(a->cpus) : a->samples[0] + a->samples[1];
@@ -255,17 +232,17 @@ static int cpu_item_by_change(const void *pa, const void *pb)
 }
 
 /* The one that changed most in a direction (+1, -1): application methods before others, which they call; a category when it is more. */
-static const struct item *most_changed_item(const struct comparison *c, int direction)
+static const struct report_diff_cpu_item *most_changed_item(const struct report_diff_comparison *c, int direction)
 {
-	const struct item *application = NULL, *other = NULL, *category = NULL;
-	for (size_t i = 0; i < c->count && c->items[i]->change != same; i++) {
-		const struct item *item = c->items[i];
+	const struct report_diff_cpu_item *application = NULL, *other = NULL, *category = NULL;
+	for (size_t i = 0; i < c->count && c->items[i]->change != report_diff_same; i++) {
+		const struct report_diff_cpu_item *item = c->items[i];
 		if (item->points * direction <= 0)
 			continue;
-		const struct item **slot = item->kind == ITEM_CATEGORY ? &category : item->application ? &application : &other;
+		const struct report_diff_cpu_item **slot = item->kind == ITEM_CATEGORY ? &category : item->application ? &application : &other;
 		*slot = *slot ? *slot : item;
 	}
-	const struct item *method = application ? application : other;
+	const struct report_diff_cpu_item *method = application ? application : other;
 	if (!method || !category)
 		return method ? method : category;
 	return fabs(category->cpus) > fabs(method->cpus) ? category : method;
@@ -274,7 +251,7 @@ static const struct item *most_changed_item(const struct comparison *c, int dire
 /* words ------------------------------------------------------------------------------------------------------------ */
 
 /* At the start of a sentence; the names of categories are words. */
-static void put_cpu_subject(const struct item *item, size_t max_chars, struct buf *line)
+static void put_cpu_subject(const struct report_diff_cpu_item *item, size_t max_chars, struct buf *line)
 {
 	size_t at = line->len;
 	report_diff_put_name(line, item->name, max_chars);
@@ -282,7 +259,7 @@ static void put_cpu_subject(const struct item *item, size_t max_chars, struct bu
 		line->data[at] = (char)(line->data[at] - 'a' + 'A');
 }
 
-static void put_shares(const struct comparison *c, const struct item *item, struct buf *line)
+static void put_shares(const struct report_diff_comparison *c, const struct report_diff_cpu_item *item, struct buf *line)
 {
 	if (item->change == is_new || item->change == vanished) {
 		buf_puts(line, item->change == is_new ? " is new: " : " vanished: was ");
@@ -296,7 +273,7 @@ static void put_shares(const struct comparison *c, const struct item *item, stru
 	buf_puts(line, " of CPU");
 }
 
-static void put_change_headline(const struct comparison *c, const struct item *item, struct buf *line)
+static void put_change_headline(const struct report_diff_comparison *c, const struct report_diff_cpu_item *item, struct buf *line)
 {
 	AUTO_BUF struct buf rest;
 	buf_init(&rest, 256);
@@ -305,7 +282,7 @@ static void put_change_headline(const struct comparison *c, const struct item *i
 	buf_append(line, rest.data, rest.len);
 }
 
-static void put_moved_headline(const struct item *up, const struct item *down, struct buf *line)
+static void put_moved_headline(const struct report_diff_cpu_item *up, const struct report_diff_cpu_item *down, struct buf *line)
 {
 	static const char lead[] = "CPU moved from ", middle[] = " to ";
 	size_t room = REPORT_DIFF_HEADLINE_CHARS - (sizeof lead - 1) - (sizeof middle - 1), from = line->len + sizeof lead - 1;
@@ -316,7 +293,7 @@ static void put_moved_headline(const struct item *up, const struct item *down, s
 	report_diff_put_name(line, up->name, room - used);
 }
 
-static void put_total(const struct comparison *c, struct buf *line)
+static void put_total(const struct report_diff_comparison *c, struct buf *line)
 {
 	buf_puts(line, "CPU use ");
 	buf_puts(line, c->side[1].cpus > c->side[0].cpus ? "rose from " : "fell from ");
@@ -326,10 +303,15 @@ static void put_total(const struct comparison *c, struct buf *line)
 	buf_puts(line, " CPUs");
 }
 
-static void put_cpu_diff_headline(const struct comparison *c, struct report_diff_out *out)
+static void put_cpu_diff_headline(const struct report_diff_comparison *c, struct report_diff_out *out)
 {
-	const struct item *up = most_changed_item(c, 1), *down = most_changed_item(c, -1);
+	const struct report_diff_cpu_item *up = most_changed_item(c, 1), *down = most_changed_item(c, -1);
 	bool total = total_changed(c), blind = c->side[0].samples == 0 || c->side[1].samples == 0;
+	int warming = report_diff_cpu_warming(c);
+	if (warming >= 0) {
+		report_diff_cpu_put_warming(c, warming, out->lines);
+		return;
+	}
 	out->changed = up || down || total;
 	if (up && down && up->points >= MOVED_POINTS && down->points <= -MOVED_POINTS)
 		put_moved_headline(up, down, out->lines);
@@ -342,7 +324,7 @@ static void put_cpu_diff_headline(const struct comparison *c, struct report_diff
 		buf_puts(out->lines, blind ? "No difference in CPU use; no samples to compare" : "No difference beyond noise");
 }
 
-static void put_total_line(const struct comparison *c, struct buf *lines)
+static void put_total_line(const struct report_diff_comparison *c, struct buf *lines)
 {
 	if (total_changed(c)) {
 		buf_putc(lines, '\n');
@@ -357,11 +339,11 @@ static void put_total_line(const struct comparison *c, struct buf *lines)
 	buf_puts(lines, " after.");
 }
 
-static void put_cpu_changes(const struct comparison *c, int direction, struct buf *lines)
+static void put_cpu_changes(const struct report_diff_comparison *c, int direction, struct buf *lines)
 {
 	size_t spoken = 0;
-	for (size_t i = 0; i < c->count && c->items[i]->change != same && spoken < SPOKEN; i++) {
-		const struct item *item = c->items[i];
+	for (size_t i = 0; i < c->count && c->items[i]->change != report_diff_same && spoken < SPOKEN; i++) {
+		const struct report_diff_cpu_item *item = c->items[i];
 		if (item->points * direction <= 0)
 			continue;
 		spoken++;
@@ -373,7 +355,7 @@ static void put_cpu_changes(const struct comparison *c, int direction, struct bu
 }
 
 /* How small a difference could have been seen: for a share of a half, where it is largest. */
-static void put_bound(const struct comparison *c, struct buf *lines)
+static void put_bound(const struct report_diff_comparison *c, struct buf *lines)
 {
 	double half[2] = {c->side[0].samples / 2, c->side[1].samples / 2}, difference;
 	double points = fmax(100 * Z_SHARE * share_error(c, half, &difference), LEAST_POINTS);
@@ -382,12 +364,13 @@ static void put_bound(const struct comparison *c, struct buf *lines)
 			   c->side[1].samples, fmin(points, 100));
 }
 
-static void put_cpu_diff_lines(const struct comparison *c, struct report_diff_out *out)
+static void put_cpu_diff_lines(const struct report_diff_comparison *c, struct report_diff_out *out)
 {
 	put_cpu_diff_headline(c, out);
 	put_total_line(c, out->lines);
 	put_cpu_changes(c, 1, out->lines);
 	put_cpu_changes(c, -1, out->lines);
+	report_diff_cpu_put_folded(c, out->lines);
 	const json_t *before = c->side[0].report, *after = c->side[1].report;
 	report_diff_put_unlike(out->lines, before, after, "target.entrypoint", "Not the same program", "");
 	report_diff_put_unlike(out->lines, before, after, "target.runtimeVersion", ".NET", "");
@@ -398,7 +381,7 @@ static void put_cpu_diff_lines(const struct comparison *c, struct report_diff_ou
 
 /* rows ------------------------------------------------------------------------------------------------------------- */
 
-static void add_item_row(const struct comparison *c, const struct item *item, json_t *rows)
+static void add_item_row(const struct report_diff_comparison *c, const struct report_diff_cpu_item *item, json_t *rows)
 {
 	json_t *r = report_diff_row(item->kind == ITEM_CATEGORY ? "category" : "method", item->name, "%", 100 * share(c, item, 0), 100 * share(c, item, 1),
 			item->change);
@@ -409,11 +392,12 @@ static void add_item_row(const struct comparison *c, const struct item *item, js
 	json_array_append_new(rows, r);
 }
 
-static void add_cpu_rows(const struct comparison *c, json_t *rows)
+static void add_cpu_rows(const struct report_diff_comparison *c, json_t *rows)
 {
 	double before = c->side[0].cpus, after = c->side[1].cpus;
 	size_t methods = 0;
-	json_array_append_new(rows, report_diff_row("total", "CPU use", "CPUs", before, after, !total_changed(c) ? same : after > before ? grew : shrank));
+	const char *change = !total_changed(c) ? report_diff_same : after > before ? grew : shrank;
+	json_array_append_new(rows, report_diff_row("total", "CPU use", "CPUs", before, after, change));
 	for (size_t i = 0; i < c->count; i++)
 		if (c->items[i]->kind == ITEM_CATEGORY && c->items[i]->samples[0] + c->items[i]->samples[1] > 0)
 			add_item_row(c, c->items[i], rows);
@@ -424,13 +408,17 @@ static void add_cpu_rows(const struct comparison *c, json_t *rows)
 
 int report_diff_cpu(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
-	struct comparison c = {0};
+	struct report_diff_comparison c = {0};
 	int rc = read_cpu_reports(&c, before, after, out, e);
 	if (rc == 0) {
 		for (size_t i = 0; i < c.count; i++)
 			judge_cpu_item(&c, c.items[i]);
+		if (report_diff_cpu_warming(&c) >= 0)
+			report_diff_cpu_forget(&c);
+		else
+			report_diff_cpu_fold(&c);
 		if (c.count)
-			qsort(c.items, c.count, sizeof(struct item *), cpu_item_by_change);
+			qsort(c.items, c.count, sizeof(struct report_diff_cpu_item *), cpu_item_by_change);
 		put_cpu_diff_lines(&c, out);
 		add_cpu_rows(&c, out->rows);
 	}

@@ -54,6 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 0:
 		if (proc_parse_stat(text, &stat) == 0 && strlen(stat.comm) >= sizeof stat.comm)
 			abort();
+		if (proc_parse_schedstat(text) < -1 || proc_parse_pressure(text) < -1)
+			abort();
 		break;
 	case 1:
 		if (proc_parse_status(text, &status) == 0 && status.inner_pid <= 0)

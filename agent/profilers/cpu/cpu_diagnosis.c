@@ -1,7 +1,7 @@
 #include "agent/profilers/cpu/cpu_diagnosis.h"
 
 #include "agent/profilers/cpu/cpu_explain.h"
-#include "agent/profilers/cpu/cpu_headline.h"
+#include "agent/profilers/cpu/cpu_rules.h"
 #include "agent/stacks/cpu_phrase.h"
 #include "agent/report/report.h"
 #include "common/base/buf.h"
@@ -9,115 +9,49 @@
 #include "common/base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* what decides the finding */
-#define IDLE_CPUS 0.02
-#define METHOD_STANDS_OUT 20.0 /* percent of the samples */
-#define CATEGORY_STANDS_OUT 30.0
-#define FUNNEL 50.0
-#define WARM_UP_MS 600000 /* what is compiled later was not there before, or is compiled again */
+static const struct {
+	const char *id;
+	enum cpu_finding finding;
+	enum cpu_category category;
+} kinds[] = {
+	{"Idle", CPU_FINDING_IDLE, CATEGORY_COUNT},
+	{"NoSamplesTaken", CPU_FINDING_NO_SAMPLES, CATEGORY_COUNT},
+	{"TooFewSamples", CPU_FINDING_FEW_SAMPLES, CATEGORY_COUNT},
+	{"SpinningThreads", CPU_FINDING_METHOD, CATEGORY_COUNT},
+	{"RegexBacktracking", CPU_FINDING_METHOD, CATEGORY_COUNT},
+	{"ConcurrentDictionaryMisuse", CPU_FINDING_METHOD, CATEGORY_COUNT},
+	{"HotMethod", CPU_FINDING_METHOD, CATEGORY_COUNT},
+	{"MethodThatHasNotReturned", CPU_FINDING_METHOD, CATEGORY_COUNT},
+	{"GarbageCollection", CPU_FINDING_CATEGORY, CATEGORY_GC},
+	{"WarmingUp", CPU_FINDING_CATEGORY, CATEGORY_JIT},
+	{"JitContinues", CPU_FINDING_CATEGORY, CATEGORY_JIT},
+	{"ExceptionsThrown", CPU_FINDING_CATEGORY, CATEGORY_EXCEPTIONS},
+	{"KernelTime", CPU_FINDING_CATEGORY, CATEGORY_KERNEL},
+	{"RuntimeWork", CPU_FINDING_CATEGORY, CATEGORY_RUNTIME},
+	{"ThreadPoolAndLocks", CPU_FINDING_CATEGORY, CATEGORY_SCHEDULING},
+	{"CpuThrottled", CPU_FINDING_MACHINE, CATEGORY_COUNT},
+	{"NodeIsFull", CPU_FINDING_MACHINE, CATEGORY_COUNT},
+	{"ServerGCInSmallContainer", CPU_FINDING_MACHINE, CATEGORY_COUNT},
+	{"ObserverCost", CPU_FINDING_MACHINE, CATEGORY_COUNT},
+};
 
-/* what to say ---------------------------------------------------------------------------------------------------- */
-
-/* What a method stands for in a diagnosis. */
-static uint32_t method_weight(const struct cpu_analysis *a, uint32_t method)
-{
-	uint32_t caused = cpu_analysis_caused(&a->methods[method]);
-	return caused ? caused : a->methods[method].self;
-}
-
-/* The application method that causes most; without application code the method with most self time. */
-static uint32_t hottest(const struct cpu_analysis *a)
-{
-	uint32_t best = CPU_NO_METHOD, most = 0;
-	for (uint32_t i = 0; i < a->method_count; i++) {
-		uint32_t caused = cpu_analysis_caused(&a->methods[i]);
-		if (caused > most) {
-			best = i;
-			most = caused;
-		}
-	}
-	if (best != CPU_NO_METHOD || a->method_count == 0)
-		return best;
-	return a->methods[a->by_self[0]].self ? a->by_self[0] : CPU_NO_METHOD;
-}
-
-/* The narrowest application method through which most of the time passes. */
-static uint32_t funnel(const struct cpu_analysis *a)
-{
-	for (size_t i = a->method_count; i-- > 0;) {
-		const struct cpu_method *m = &a->methods[a->by_total[i]];
-		if (m->layer == LAYER_APPLICATION && cpu_analysis_percent(a, m->total) >= FUNNEL)
-			return a->by_total[i];
-	}
-	return CPU_NO_METHOD;
-}
-
-/* Only what the application did not write itself competes with its methods. */
-static enum cpu_category top_category(const struct cpu_analysis *a)
-{
-	enum cpu_category best = CATEGORY_GC;
-	for (int i = CATEGORY_GC; i < CATEGORY_COUNT; i++)
-		if (i != CATEGORY_NATIVE && i != CATEGORY_UNKNOWN && a->by_category[i] > a->by_category[best])
-			best = i;
-	return best;
-}
-
-/* The application method that makes the runtime or the kernel do most of a kind of work, when there is one for most of it. */
-static uint32_t category_cause(const struct cpu_analysis *a, enum cpu_category category)
-{
-	uint32_t best = CPU_NO_METHOD, most = 0;
-	for (uint32_t i = 0; i < a->method_count; i++)
-		if (a->methods[i].caused[category] > most) {
-			most = a->methods[i].caused[category];
-			best = i;
-		}
-	return most * 2 > a->by_category[category] ? best : CPU_NO_METHOD;
-}
-
-/* The category leads when it takes more than the work of any method. */
-static bool category_leads(const struct cpu_analysis *a, const struct cpu_diagnosis *d, enum cpu_category category)
-{
-	if (cpu_analysis_percent(a, a->by_category[category]) < CATEGORY_STANDS_OUT)
-		return false;
-	if (d->method == CPU_NO_METHOD || a->methods[d->method].layer != LAYER_APPLICATION)
-		return true;
-	return a->by_category[category] > cpu_analysis_worked(&a->methods[d->method]);
-}
-
+/* One of the rules always finds something: the process was idle, there were no samples, its time is spread, or there is more. */
 static void decide_cpu_finding(const struct cpu_analysis *a, struct cpu_diagnosis *d)
 {
-	const struct cpu_capture *c = a->capture;
-	enum cpu_category category = top_category(a);
-	if (c->total_periods > 0 && c->throttled_periods >= 0)
-		d->throttled_percent = 100.0 * (double)c->throttled_periods / (double)c->total_periods;
-	d->method = hottest(a);
-	d->method_samples = d->method == CPU_NO_METHOD ? 0 : method_weight(a, d->method);
-	d->funnel = funnel(a);
-	if (a->cpus_used < IDLE_CPUS) {
-		d->finding = FINDING_IDLE;
-	} else if (a->samples == 0) {
-		d->finding = FINDING_NO_SAMPLES;
-	} else if (cpu_capture_too_few(c)) {
-		d->finding = FINDING_FEW_SAMPLES;
-		d->method = d->funnel = CPU_NO_METHOD;
-	} else if (category_leads(a, d, category)) {
-		d->finding = FINDING_CATEGORY;
-		d->category = category;
-		d->below = category_cause(a, category);
-	} else if (cpu_analysis_percent(a, d->method_samples) >= METHOD_STANDS_OUT) {
-		d->finding = FINDING_METHOD;
-	} else {
-		d->finding = FINDING_SPREAD;
-	}
+	const struct finding *lead = findings_lead(&d->findings);
+	d->finding = CPU_FINDING_SPREAD;
+	d->category = CATEGORY_COUNT;
+	for (size_t i = 0; lead && i < sizeof kinds / sizeof kinds[0]; i++)
+		if (strcmp(kinds[i].id, lead->id) == 0) {
+			d->finding = kinds[i].finding;
+			d->category = kinds[i].category;
+		}
+	if (d->category == CATEGORY_JIT && d->numbers.type_loading_percent > d->numbers.jit_percent)
+		d->category = CATEGORY_TYPE_LOADING;
+	d->method = d->finding == CPU_FINDING_FEW_SAMPLES ? CPU_NO_METHOD : cpu_numbers_hottest(a, cpu_numbers_compiles_on(&d->numbers));
 }
-
-bool cpu_diagnosis_young(const struct cpu_analysis *a)
-{
-	return a->capture->facts.uptime_ms < WARM_UP_MS;
-}
-
-/* all of it ------------------------------------------------------------------------------------------------------ */
 
 static void add_diagnosis_line(struct buf *text, struct buf *line)
 {
@@ -135,11 +69,12 @@ static void add_diagnosis_line(struct buf *text, struct buf *line)
 static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text, struct buf *line)
 {
 	bool application = a->methods[d->method].layer == LAYER_APPLICATION;
-	if (d->finding != FINDING_METHOD && application) {
+	const struct finding *lead = findings_lead(&d->findings);
+	if (application && !(lead && strcmp(lead->id, "HotMethod") == 0)) { /* "its" of the lines below is this */
 		buf_puts(line, "Most application time is in ");
 		cpu_phrase_method(line, a, d->method, PHRASE_NAME_CHARS);
 		buf_putc(line, ' ');
-		cpu_phrase_share(line, a, d->method_samples);
+		cpu_phrase_share(line, a, (uint32_t)a->methods[d->method].total);
 		add_diagnosis_line(text, line);
 	}
 	cpu_explain_callers(a, d->method, line);
@@ -150,44 +85,51 @@ static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *
 	add_diagnosis_line(text, line);
 }
 
+static void add_lines(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text, struct buf *line)
+{
+	bool idle = d->finding == CPU_FINDING_IDLE;
+	if (d->method != CPU_NO_METHOD && !idle)
+		add_place(a, d, text, line);
+	if (idle)
+		buf_puts(line, "CPU use does not explain slowness here: find out what the threads wait for");
+	else
+		cpu_explain_busyness(a, line);
+	add_diagnosis_line(text, line);
+	if (a->samples)
+		cpu_explain_threads(a, line);
+	add_diagnosis_line(text, line);
+	if (a->samples && !idle)
+		cpu_explain_categories(a, line);
+	add_diagnosis_line(text, line);
+	if (findings_find(&d->findings, "JitContinues"))
+		cpu_explain_compilation(a, line);
+	add_diagnosis_line(text, line);
+	if (!idle)
+		cpu_explain_collections(a, line);
+	add_diagnosis_line(text, line);
+	cpu_explain_honesty(a, line);
+	add_diagnosis_line(text, line);
+}
+
 void cpu_diagnosis_make(const struct cpu_analysis *a, struct cpu_diagnosis *out)
 {
 	AUTO_BUF struct buf text, line;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	buf_init(&line, DIAGNOSIS_MAX_BYTES);
-	*out = (struct cpu_diagnosis){.method = CPU_NO_METHOD, .funnel = CPU_NO_METHOD, .below = CPU_NO_METHOD, .throttled_percent = -1};
+	*out = (struct cpu_diagnosis){.method = CPU_NO_METHOD};
+	cpu_numbers_of(a, &out->numbers);
+	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &out->numbers, &out->findings);
 	decide_cpu_finding(a, out);
-	cpu_headline_put(a, out, &line);
-	out->headline = mem_strdup(buf_str(&line));
+	const struct finding *lead = findings_lead(&out->findings);
+	out->headline = mem_strdup(lead ? lead->message : "Nothing stands out");
 	buf_puts(&text, out->headline);
-	buf_reset(&line);
-	bool idle = out->finding == FINDING_IDLE;
-	if (out->method != CPU_NO_METHOD && !idle)
-		add_place(a, out, &text, &line);
-	if (idle)
-		buf_puts(&line, "CPU use does not explain slowness here: find out what the threads wait for");
-	else
-		cpu_explain_busyness(a, out, &line);
-	add_diagnosis_line(&text, &line);
-	if (a->samples)
-		cpu_explain_threads(a, &line);
-	add_diagnosis_line(&text, &line);
-	if (a->samples && !idle)
-		cpu_explain_categories(a, &line);
-	add_diagnosis_line(&text, &line);
-	if (out->finding == FINDING_CATEGORY)
-		cpu_explain_compilation(a, out, &line);
-	add_diagnosis_line(&text, &line);
-	if (!idle)
-		cpu_explain_collections(a, &line);
-	add_diagnosis_line(&text, &line);
-	cpu_explain_honesty(a, &line);
-	add_diagnosis_line(&text, &line);
+	add_lines(a, out, &text, &line);
 	out->text = buf_steal(&text);
 }
 
 void cpu_diagnosis_fini(struct cpu_diagnosis *d)
 {
+	findings_fini(&d->findings);
 	free(d->headline);
 	free(d->text);
 	*d = (struct cpu_diagnosis){0};

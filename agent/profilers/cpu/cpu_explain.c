@@ -13,9 +13,9 @@
 /* what is worth saying, in percent */
 #define FUNNEL 50.0
 #define NOTABLE 5.0
-#define THROTTLED_NOTABLE 5.0
 #define NOTABLE_STOP_NS 50000000
 #define FEW_SAMPLES 200
+#define YOUNG_MINUTES 10
 #define MAX_CALLER_LEVELS 3
 
 /* A node's nearest application ancestor of another method than `below`; the root when there is none. */
@@ -147,10 +147,37 @@ void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct bu
 			cpu_phrase_share(text, a, m->self);
 			buf_puts(text, ", what it calls: ");
 		}
-		cpu_phrase_method(text, a, callees[i].method, PHRASE_NAME_CHARS);
-		buf_puts(text, callee->layer == LAYER_RUNTIME ? " (the runtime) " : " ");
+		if (callee->layer == LAYER_RUNTIME && callee->marks & METHOD_NO_SYMBOL)
+			buf_puts(text, "the runtime");
+		else
+			cpu_phrase_method(text, a, callees[i].method, PHRASE_NAME_CHARS);
+		buf_puts(text, callee->layer == LAYER_RUNTIME && !(callee->marks & METHOD_NO_SYMBOL) ? " (the runtime) " : " ");
 		cpu_phrase_share(text, a, callees[i].count);
 	}
+}
+
+/* Samples on whose stacks both stand. */
+static uint64_t samples_with_both(const struct cpu_analysis *a, uint32_t one, uint32_t other)
+{
+	uint32_t below[2] = {UINT32_MAX, UINT32_MAX}; /* depth of the outermost frame of each that we are in */
+	uint64_t both = 0;
+	for (size_t i = 1; i < a->tree.count; i++) {
+		const struct stack_node *n = &a->tree.nodes[a->tree.order[i]];
+		for (int k = 0; k < 2; k++) {
+			if (n->depth <= below[k])
+				below[k] = UINT32_MAX;
+			if (below[k] == UINT32_MAX && n->method == (k ? other : one))
+				below[k] = n->depth;
+		}
+		both += below[0] != UINT32_MAX && below[1] != UINT32_MAX ? n->self : 0;
+	}
+	return both;
+}
+
+/* It is no other place: it calls the first for most of its time, or is called by it for that. */
+static bool is_same_place(const struct cpu_analysis *a, uint32_t first, uint32_t method)
+{
+	return first != CPU_NO_METHOD && samples_with_both(a, first, method) * 2 > a->methods[method].total;
 }
 
 void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *text)
@@ -159,7 +186,8 @@ void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *
 	size_t count = 0;
 	for (uint32_t i = 0; i < a->method_count; i++) {
 		uint32_t caused = cpu_analysis_caused(&a->methods[i]);
-		if (i == first || caused == 0 || cpu_analysis_percent(a, caused) < NOTABLE || (count == 3 && caused <= most[2]))
+		if (i == first || caused == 0 || cpu_analysis_percent(a, caused) < NOTABLE || (count == 3 && caused <= most[2]) ||
+		    is_same_place(a, first, i))
 			continue;
 		size_t at = count < 3 ? count++ : 2;
 		for (; at > 0 && most[at - 1] < caused; at--) {
@@ -173,11 +201,11 @@ void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *
 		buf_puts(text, i ? ", " : "Next: ");
 		cpu_phrase_method(text, a, best[i], PHRASE_NAME_CHARS);
 		buf_putc(text, ' ');
-		cpu_phrase_share(text, a, most[i]);
+		cpu_phrase_share(text, a, (uint32_t)a->methods[best[i]].total);
 	}
 }
 
-void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text)
+void cpu_explain_busyness(const struct cpu_analysis *a, struct buf *text)
 {
 	buf_puts(text, "Used ");
 	cpu_phrase_cpus(text, a->cpus_used);
@@ -189,16 +217,6 @@ void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnos
 			   a->capture->cpu_limit_millicores < 0 ? "" : " (no limit set)");
 	else
 		buf_puts(text, " CPUs");
-	if (d->throttled_percent >= THROTTLED_NOTABLE) {
-		buf_puts(text, "; throttled in ");
-		phrase_percent(text, d->throttled_percent);
-		buf_puts(text, " of the periods");
-		if (a->capture->throttled_ns > 0)
-			buf_printf(text, ", %.1f s in all", (double)a->capture->throttled_ns / 1e9);
-		buf_puts(text, ": the limit slows it down");
-	} else if (d->throttled_percent >= 0 && a->limited) {
-		buf_puts(text, ", not throttled");
-	}
 }
 
 /* "worker-12" and "worker-3" are one group. */
@@ -255,16 +273,15 @@ void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text)
 	}
 }
 
-void cpu_explain_compilation(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text)
+void cpu_explain_compilation(const struct cpu_analysis *a, struct buf *text)
 {
 	int64_t minutes = a->capture->facts.uptime_ms / 60000;
-	if ((d->category != CATEGORY_JIT && d->category != CATEGORY_TYPE_LOADING) || cpu_diagnosis_young(a))
-		return;
-	buf_puts(text, "The process has run for ");
-	if (minutes < 120)
-		buf_printf(text, "%" PRId64 " minutes", minutes);
+	if (minutes < YOUNG_MINUTES)
+		buf_puts(text, "Libraries generate code up to the session's end");
+	else if (minutes < 120)
+		buf_printf(text, "The process has run for %" PRId64 " minutes", minutes);
 	else
-		buf_printf(text, "%" PRId64 " hours", minutes / 60);
+		buf_printf(text, "The process has run for %" PRId64 " hours", minutes / 60);
 	buf_puts(text, ", so this is not start-up: code is generated again and again. Look for expressions that are compiled on each call, new Regex objects "
 		       "with RegexOptions.Compiled, new serializers or proxies, and plug-ins that are loaded repeatedly; create them once and keep them");
 }

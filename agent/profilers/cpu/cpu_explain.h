@@ -3,19 +3,19 @@
 #ifndef DRDOTNET_CPU_EXPLAIN_H
 #define DRDOTNET_CPU_EXPLAIN_H
 
-#include "agent/profilers/cpu/cpu_diagnosis.h"
+#include "agent/stacks/cpu_analysis.h"
 #include "common/base/buf.h"
 
 void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct buf *text);
 /* When the method's time passes in what it calls outside the application: in what. */
 void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct buf *text);
 void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *text);
-void cpu_explain_busyness(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text);
+void cpu_explain_busyness(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text);
-/* The collections that stopped the application, when they are worth a line. */
 /* Why a process that has run for long still compiles or loads types. */
-void cpu_explain_compilation(const struct cpu_analysis *a, const struct cpu_diagnosis *d, struct buf *text);
+void cpu_explain_compilation(const struct cpu_analysis *a, struct buf *text);
+/* The collections that stopped the application, when they are worth a line. */
 void cpu_explain_collections(const struct cpu_analysis *a, struct buf *text);
 /* What limits the trust in the numbers, only when it does. */
 void cpu_explain_honesty(const struct cpu_analysis *a, struct buf *text);

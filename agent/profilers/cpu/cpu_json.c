@@ -22,11 +22,11 @@ static void put_percent(struct json_writer *w, const struct cpu_analysis *a, con
 
 static void put_diagnosis(const struct report_source *s, struct report_file *f)
 {
-	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category", "fewSamples"};
+	static const char *const findings[] = {"idle", "noSamples", "method", "spread", "category", "fewSamples", "machine"};
 	const struct cpu_diagnosis *d = s->diagnosis;
 	report_head_json_begin(&s->head, findings[d->finding], f);
 	put_method(&f->json, s->analysis, "method", d->method);
-	jsonw_string(&f->json, "category", d->finding == FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
+	jsonw_string(&f->json, "category", d->finding == CPU_FINDING_CATEGORY ? cpu_category_name(d->category) : NULL);
 	jsonw_end(&f->json);
 }
 
@@ -82,6 +82,9 @@ static void put_cpu(const struct cpu_analysis *a, struct json_writer *w)
 	jsonw_known(w, "periods", c->total_periods);
 	jsonw_known(w, "throttledNanoseconds", c->throttled_ns);
 	jsonw_integer(w, "busyThreads", a->busy_threads);
+	jsonw_known(w, "waitedNanoseconds", c->facts.run_delay_ns);
+	jsonw_known(w, "nodePressureNanoseconds", c->facts.node_pressure_ns);
+	jsonw_known(w, "uptimeSeconds", c->facts.uptime_ms < 0 ? -1 : c->facts.uptime_ms / 1000);
 	jsonw_end(w);
 }
 

@@ -2,6 +2,7 @@
 
 #include "agent/profilers/cpu/cpu_json.h"
 #include "agent/profilers/cpu/cpu_profile.h"
+#include "agent/profilers/cpu/cpu_rules.h"
 #include "agent/profilers/cpu/cpu_summary.h"
 #include "agent/report/report_view.h"
 #include "common/base/embed.h"
@@ -25,6 +26,11 @@ static const struct report_writer writers[] = {
 	{"profile.speedscope.json", "application/json", cpu_profile_speedscope},
 };
 
+bool cpu_report_idle(int64_t process_cpu_ns, int64_t duration_ns)
+{
+	return process_cpu_ns >= 0 && duration_ns > 0 && (double)process_cpu_ns < CPU_IDLE * (double)duration_ns;
+}
+
 int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
 		     struct report_result *out, struct err *e)
 {
@@ -36,7 +42,8 @@ int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spe
 	struct report_source source = {
 		.analysis = &analysis,
 		.diagnosis = &diagnosis,
-		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
+			 .findings = &diagnosis.findings},
 	};
 	cpu_profile_make(&analysis, report_head_subject(&source.head, scratch, sizeof scratch), diagnosis.headline, &source.profile);
 	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);

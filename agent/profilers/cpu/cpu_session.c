@@ -281,9 +281,11 @@ static void cpu_session_take(struct attached_session *s)
 	s->facts.held_unmeasured = o->capture.method && strcmp(o->capture.method, "signal-timer") == 0;
 }
 
+/* A process that used no CPU in all the time is reported as idle, whether chance gave it a sample or not. */
 static bool cpu_session_any(const struct attached_session *s)
 {
-	return cpu_session_own(s)->capture.sample_count > 0;
+	const struct cpu_capture *c = &cpu_session_own(s)->capture;
+	return c->sample_count > 0 || cpu_report_idle(c->process_cpu_ns, s->ending == ENDED_IN_TIME ? s->ended_ns - s->started_ns : 0);
 }
 
 static int cpu_session_report(struct attached_session *s, struct report_result *out, struct err *e)

@@ -96,9 +96,12 @@ Report.kinds.flame = (section, host, r) => {
 		zoomed: updateReset,
 	});
 
+	/* The runtime's or libc's library without symbols: all stacks stand on it. */
+	const ground = methods.map(m => m.marks.includes('noSymbol') && (m.layer === 'runtime' || m.layer === 'native' && /^(libc[.-]|libpthread|ld-(linux|musl))/.test(m.module)));
+
 	/* As report.json's topMethods are in order, the other way round. */
 	function byCount(counts, key, a, b) {
-		return counts[key][a] - counts[key][b] || counts.total[a] - counts.total[b] || (methods[a].name < methods[b].name ? 1 : -1);
+		return ground[b] - ground[a] || counts[key][a] - counts[key][b] || counts.total[a] - counts.total[b] || (methods[a].name < methods[b].name ? 1 : -1);
 	}
 
 	/* tables of methods ---------------------------------------------------------------------------------------------- */

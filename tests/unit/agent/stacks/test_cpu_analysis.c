@@ -65,6 +65,25 @@ Test(cpu_analysis, self_and_total_count_recursion_once)
 	make_end(&m);
 }
 
+/* All stacks stand on them: they are no hot methods. A native library of the application's is one. */
+Test(cpu_analysis, what_carries_all_stacks_comes_last)
+{
+	struct made m;
+	struct cpu_analysis a;
+	make_begin(&m);
+	make_samples(&m, "w", 60, "libc:;rt:;app:S.A:Main;rt:");
+	make_samples(&m, "w", 30, "libc:;rt:;app:S.A:Main;libc:");
+	make_samples(&m, "w", 20, "libc:;rt:;app:S.A:Main;libc:memcpy");
+	make_samples(&m, "w", 10, "libc:;rt:;app:S.A:Main");
+	cpu_analysis_run(&m.capture, &a);
+	static const char *const expected[] = {"memcpy", "S.A.Main", "libcoreclr.so", "libc.so.6"};
+	for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++)
+		cr_expect_str_eq(a.methods[a.by_self[i]].name, expected[i], "%zu: %s", i, a.methods[a.by_self[i]].name);
+	cr_expect_str_eq(a.methods[a.by_total[0]].name, "S.A.Main");
+	cpu_analysis_fini(&a);
+	make_end(&m);
+}
+
 Test(cpu_analysis, stacks_read_as_the_user_wrote_them)
 {
 	static const struct {
@@ -115,6 +134,44 @@ Test(cpu_analysis, a_cut_stack_is_shown_as_cut)
 	cr_expect_str_eq(path_of(&a, 1), "[no stack]");
 	cpu_analysis_fini(&a);
 	make_end(&m);
+}
+
+#define BOX "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1"
+#define CONTINUES ";lib:System.Threading.Tasks.Task:RunContinuations;lib:" BOX ":MoveNext;lib:System.Threading.ExecutionContext:RunInternal;"
+
+/* Whoever completes a task runs what waits for it, where that is done at once. */
+Test(cpu_analysis, a_continuation_belongs_to_the_method_that_awaited)
+{
+	static const struct {
+		const char *stack, *path, *cause; /* NULL: nobody's */
+	} rows[] = {
+		{"lib:System.A:Run;app:S.Feed:Publish;lib:System.B:TrySetResult" CONTINUES "app:S.Cart+<Price>d__1:MoveNext;lib:System.C:Sort",
+		 "System.A.Run;S.Cart.Price;System.C.Sort", "S.Cart.Price"},
+		{"lib:System.A:Run;app:S.Feed+<Read>d__1:MoveNext" CONTINUES "app:S.Cart+<Price>d__1:MoveNext" CONTINUES "app:S.Cart+<Total>d__2:MoveNext",
+		 "System.A.Run;S.Cart.Total", "S.Cart.Total"},
+		/* nothing between the box and the method where the context flows on */
+		{"lib:System.A:Run;app:S.Feed:Publish;lib:" BOX ":MoveNext;app:S.Cart+<Price>d__1:MoveNext", "System.A.Run;S.Cart.Price", "S.Cart.Price"},
+		/* .NET's own method awaited: the completing one has no part in what it does then */
+		{"lib:System.A:Run;app:S.Feed:Publish;lib:System.B:TrySetResult" CONTINUES "lib:System.IO.Reader+<ReadAsync>d__1:MoveNext",
+		 "System.A.Run;System.IO.Reader.ReadAsync", NULL},
+		/* called, not continued */
+		{"lib:System.A:Run;app:S.Feed:Publish;app:S.Cart:Price;lib:System.Runtime.CompilerServices.AsyncTaskMethodBuilder:Start;"
+		 "app:S.Cart+<Price>d__1:MoveNext", "System.A.Run;S.Feed.Publish;S.Cart.Price", "S.Cart.Price"},
+		{"lib:System.A:Run;app:S.Feed:Publish;lib:System.B:TrySetResult", "System.A.Run;S.Feed.Publish;System.B.TrySetResult", "S.Feed.Publish"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct made m;
+		struct cpu_analysis a;
+		make_begin(&m);
+		make_samples(&m, "w", 1, rows[i].stack);
+		cpu_analysis_run(&m.capture, &a);
+		cr_expect_str_eq(path_of(&a, 0), rows[i].path, "row %zu: %s", i, path_of(&a, 0));
+		for (size_t k = 0; k < a.method_count; k++)
+			cr_expect_eq(cpu_analysis_caused(&a.methods[k]), rows[i].cause && strcmp(a.methods[k].name, rows[i].cause) == 0, "row %zu: %s", i,
+				     a.methods[k].name);
+		cpu_analysis_fini(&a);
+		make_end(&m);
+	}
 }
 
 Test(cpu_analysis, collections_are_told_by_time_and_thread)

@@ -244,3 +244,98 @@ Test(report_diff, refuses_what_cannot_be_compared)
 	cr_expect(strncmp(e.message, "b.json: line 1", 14) == 0, "%s", e.message);
 	cr_expect_eq(e.kind, ERR_INVALID);
 }
+
+/* A process that compiles its code, beside itself when it is done. */
+static json_t *aged(json_t *r, int jit, int uptime_seconds)
+{
+	json_t *category = json_pack("{s:s, s:s, s:i}", "category", "jit", "title", "JIT compilation", "samples", jit);
+	json_array_append_new(json_object_get(r, "categories"), category);
+	if (uptime_seconds >= 0)
+		json_object_set_new(json_object_get(r, "cpu"), "uptimeSeconds", json_integer(uptime_seconds));
+	return r;
+}
+
+Test(report_diff, a_session_of_warming_up_is_not_compared_by_methods)
+{
+	static const struct part cold[PARTS] = {{"A.B", 100}, {"A.Slow", 300}}, warm[PARTS] = {{"A.B", 800}, {"A.N", 150}};
+	static const struct {
+		int jit[2], uptime[2];
+		const char *headline, *line;
+	} rows[] = {
+		{{430, 20}, {3, 900}, "The session before was warming up: 43% of CPU in compilation, 2.0% after", "had run for 3 seconds"},
+		{{20, 430}, {900, 3}, "The session after was warming up: 43% of CPU in compilation, 2.0% before", "Methods are not compared"},
+		{{430, 20}, {-1, -1}, "The session before was warming up: 43% of CPU in compilation, 2.0% after", "some minutes under load"},
+		{{50, 20}, {599, 900}, "The session before was warming up: 5.0% of CPU in compilation, 2.0% after", "599 seconds"},
+		/* the other sides */
+		{{49, 20}, {599, 900}, "A.B grew: 10% to 80% of CPU", "A.Slow vanished"},
+		{{430, 20}, {600, 900}, "CPU moved from A.Slow to A.B", "JIT compilation shrank"},
+		{{430, 200}, {3, 4}, "A.B grew: 10% to 80% of CPU", "A.Slow vanished"},
+		{{90, 20}, {-1, -1}, "A.B grew: 10% to 80% of CPU", "A.Slow vanished"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		AUTO_JSON json_t *diff = compare(aged(report(1000, 1, cold), rows[i].jit[0], rows[i].uptime[0]),
+						 aged(report(1000, 1, warm), rows[i].jit[1], rows[i].uptime[1]));
+		const char *text = jsonx_str_at(diff, "diagnosis", "");
+		bool warming = strstr(rows[i].headline, "warming") != NULL;
+		cr_expect(warming || strstr(text, "grew"), "row %zu: %s", i, text);
+		cr_expect(!warming || strcmp(jsonx_str_at(diff, "headline", ""), rows[i].headline) == 0, "row %zu: %s", i, text);
+		cr_expect(strstr(text, rows[i].line), "row %zu: %s", i, text);
+		cr_expect_eq(json_is_true(json_object_get(diff, "changed")), !warming, "row %zu", i);
+		cr_expect(!warming || strcmp(jsonx_str_at(row_of(diff, "A.Slow"), "change", ""), "same") == 0, "row %zu", i);
+	}
+}
+
+static json_t *calling(json_t *r, const char *caller, const char *callee)
+{
+	json_object_set_new(r, "topMethods", json_pack("[{s:s, s:[{s:s}]}]", "name", callee, "callers", "name", caller));
+	return r;
+}
+
+Test(report_diff, neighbours_that_inlining_exchanges_are_the_same)
+{
+	static const struct {
+		struct part before[PARTS], after[PARTS];
+		const char *caller, *callee;
+		const char *headline;
+	} rows[] = {
+		{{{"A.B", 500}, {"A.C", 500}}, {{"A.B", 1000}}, "A.B", "A.C", "No difference beyond noise"},
+		{{{"A.B", 1000}}, {{"A.B", 500}, {"A.C", 500}}, "A.B", "A.C", "No difference beyond noise"},
+		{{{"A.B", 490}, {"A.C", 510}}, {{"A.B", 880}, {"A.C", 120}}, "A.B", "A.C", "No difference beyond noise"}, /* inlined in most callers */
+		/* the other sides: more than the callee had, another place, and one that is there in both */
+		{{{"A.B", 300}, {"A.C", 200}, {"A.D", 500}}, {{"A.B", 800}, {"A.D", 200}}, "A.B", "A.C", "CPU moved from A.D to A.B"},
+		{{{"A.B", 500}, {"A.C", 500}}, {{"A.B", 1000}}, "A.X", "A.C", "CPU moved from A.C to A.B"},
+		{{{"A.B", 490}, {"A.C", 510}}, {{"A.B", 810}, {"A.C", 190}}, "A.B", "A.C", "CPU moved from A.C to A.B"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		AUTO_JSON json_t *diff = compare(calling(report(1000, 1, rows[i].before), rows[i].caller, rows[i].callee), report(1000, 1, rows[i].after));
+		const char *text = jsonx_str_at(diff, "diagnosis", "");
+		bool same = strstr(rows[i].headline, "No difference") != NULL;
+		cr_expect_str_eq(jsonx_str_at(diff, "headline", ""), rows[i].headline, "row %zu: %s", i, text);
+		cr_expect_eq(json_is_true(json_object_get(diff, "changed")), !same, "row %zu", i);
+		cr_expect_eq(strstr(text, "one calls the other, and in one session the compiler had inlined it") != NULL, same, "row %zu: %s", i, text);
+	}
+}
+
+Test(report_diff, says_that_the_session_before_is_the_younger_one)
+{
+	static const struct part parts[PARTS] = {{"A.B", 1000}};
+	static const struct {
+		const char *before, *after;
+		bool said;
+	} rows[] = {
+		{"2026-01-01T00:00:01Z", "2026-01-01T00:00:00Z", true},
+		{"2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", false},
+		{"2026-01-01T00:00:00Z", "2026-01-01T00:00:01Z", false},
+		{"2026-01-01T02:00:00+02:00", "2026-01-01T00:00:00Z", false},
+		{"", "", false},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		json_t *sides[2] = {report(1000, 1, parts), report(1000, 1, parts)};
+		json_object_set_new(json_object_get(sides[0], "time"), "startedAt", json_string(rows[i].before));
+		json_object_set_new(json_object_get(sides[1], "time"), "startedAt", json_string(rows[i].after));
+		AUTO_JSON json_t *diff = compare(sides[0], sides[1]);
+		const char *text = jsonx_str_at(diff, "diagnosis", "");
+		bool said = strstr(text, "\nThe session before is the younger one: it began at 2026-01-01T00:00:01Z");
+		cr_expect_eq(said, rows[i].said, "row %zu: %s", i, text);
+	}
+}
