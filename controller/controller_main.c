@@ -8,6 +8,7 @@
 #include "common/base/http.h"
 #include "common/base/mem.h"
 #include "common/base/options.h"
+#include "common/web/web_pool.h"
 #include "controller/daemon/controller_links.h"
 #include "controller/triggers/alert_webhook.h"
 #include "controller/daemon/controller.h"
@@ -20,6 +21,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,6 +47,8 @@ struct program {
 	struct rest_server *rest;
 	struct alert_webhook *alerts;
 	struct link_server *server;
+	struct web_pool *expiry; /* the thread that removes old reports: a disk that hangs is not waited for */
+	atomic_bool expiring;
 	int signal_fd;
 };
 
@@ -63,7 +67,8 @@ static int open_reports(struct program *p, struct err *e)
 	if (!s->reports)
 		return 0;
 	p->reports = report_store_new(&o, e);
-	return p->reports ? 0 : -1;
+	p->expiry = p->reports ? web_pool_new(1, e) : NULL;
+	return p->expiry ? 0 : -1;
 }
 
 static int open_stores(struct program *p, struct err *e)
@@ -306,6 +311,13 @@ static int start_program(struct program *p, struct err *e)
 	return 0;
 }
 
+static void expire_reports(void *arg)
+{
+	struct program *p = arg;
+	report_store_expire(p->reports, clock_wall_ms());
+	atomic_store(&p->expiring, false);
+}
+
 static void serve_until_signal(struct program *p)
 {
 	struct pollfd fd = {.fd = p->signal_fd, .events = POLLIN};
@@ -313,7 +325,8 @@ static void serve_until_signal(struct program *p)
 	for (int64_t pause_ms = 0; poll(&fd, 1, (int)pause_ms) <= 0;) {
 		pause_ms = controller_tick(p->controller);
 		if (p->reports && clock_mono_ms() - expired_ms >= EXPIRE_EVERY_MS) {
-			report_store_expire(p->reports, clock_wall_ms());
+			if (!atomic_exchange(&p->expiring, true))
+				web_pool_submit(p->expiry, expire_reports, p, 0);
 			expired_ms = clock_mono_ms();
 		}
 	}
@@ -334,6 +347,7 @@ static void stop_program(struct program *p)
 	process_queries_free(p->processes);
 	session_index_free(p->index);
 	object_stores_free(p->stores);
+	web_pool_free(p->expiry);
 	report_store_free(p->reports);
 	for (int i = 0; i < NAME_COUNT; i++)
 		free(p->names[i]);

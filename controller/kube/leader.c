@@ -21,7 +21,6 @@
 #define CALL_MS 1500  /* two of them and a pause fit into LEASE_RENEW_BOUND_MS */
 #define CALL_LEAST_MS 100
 #define RETRY_MS 300
-#define SAY_AGAIN_MS 10000
 
 struct leader {
 	struct leader_options options;
@@ -31,8 +30,7 @@ struct leader {
 	pthread_t thread;
 	struct lease_state state;
 	struct lease_record seen;
-	struct err said;  /* the failure that the log has; ERR_NONE: it goes well */
-	int64_t said_ms;
+	struct lease_said said;
 };
 
 void leader_identity(char *out, size_t size)
@@ -87,22 +85,18 @@ static void bound_call(struct leader *l)
 	kube_client_set_timeout(l->client, left > CALL_MS ? CALL_MS : left < CALL_LEAST_MS ? CALL_LEAST_MS : left);
 }
 
-/* A failure is tried again three times a second: the log has it when it begins, when it becomes another one, and now and then. */
 static void say_failed(struct leader *l, const struct err *e)
 {
-	int64_t now = clock_mono_ms();
-	if (l->said.kind == e->kind && l->said.code == e->code && now - l->said_ms < SAY_AGAIN_MS)
-		return;
-	l->said = *e;
-	l->said_ms = now;
-	LOG_WARN("leader", l->state.leading ? "lease not renewed" : "lease not read or not taken", LOG_S("error", e->message));
+	if (lease_worth_saying(&l->said, e, clock_mono_ms()))
+		LOG_WARN("leader", l->state.leading ? "lease not renewed" : "lease not read or not taken", LOG_S("error", e->message));
 }
 
 static void say_well(struct leader *l)
 {
-	if (l->said.kind != ERR_NONE)
-		LOG_INFO("leader", l->state.leading ? "lease renewed again" : "lease read again");
-	l->said.kind = ERR_NONE;
+	if (l->said.kind == ERR_NONE)
+		return;
+	LOG_INFO("leader", l->state.leading ? "lease renewed again" : "lease read again");
+	l->said = (struct lease_said){0};
 }
 
 /* One look and, where due, one write. Returns when to look again. */

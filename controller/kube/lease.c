@@ -90,6 +90,15 @@ void lease_written(struct lease_state *s, const struct lease_record *written, in
 	s->renewed_mono_ms = begun_mono_ms;
 }
 
+bool lease_worth_saying(struct lease_said *said, const struct err *e, int64_t now_mono_ms)
+{
+	bool same = said->kind == e->kind && said->code == e->code;
+	if (said->kind != ERR_NONE && now_mono_ms - said->at_ms < (same ? LEASE_SAY_AGAIN_MS : LEASE_SAY_OTHER_MS))
+		return false;
+	*said = (struct lease_said){e->kind, e->code, now_mono_ms};
+	return true;
+}
+
 int64_t lease_bound_ms(const struct lease_state *s)
 {
 	return s->renewed_mono_ms + LEASE_RENEW_BOUND_MS;

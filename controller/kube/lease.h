@@ -72,6 +72,20 @@ void lease_written(struct lease_state *s, const struct lease_record *written, in
 /* The look or the write failed (a conflict included). True: we led and the bound has passed; we no longer lead. */
 bool lease_failed(struct lease_state *s, int64_t now_mono_ms);
 
+#define LEASE_SAY_AGAIN_MS 10000
+#define LEASE_SAY_OTHER_MS 3000
+
+/* What the log has of failures. Zeroed: nothing, it goes well. */
+struct lease_said {
+	enum err_kind kind;
+	int code;
+	int64_t at_ms;
+};
+
+/* Tries are made three times a second while none goes well: should the log have this failure? When it is the first; when it is another one than the log has,
+ * each LEASE_SAY_OTHER_MS at most, for a server that comes and goes fails in many ways; and now and then. Notes it. */
+bool lease_worth_saying(struct lease_said *said, const struct err *e, int64_t now_mono_ms);
+
 /* When this leader has to have renewed: lease_failed turns true then. */
 int64_t lease_bound_ms(const struct lease_state *s);
 

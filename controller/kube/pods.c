@@ -190,6 +190,8 @@ static int compare_pods(const void *a, const void *b)
 	bool x_free = !x->occupied_by[0], y_free = !y->occupied_by[0];
 	if (x_free != y_free)
 		return x_free ? -1 : 1;
+	if (!x_free && x->occupied_until_wall_ms != y->occupied_until_wall_ms) /* who waits, waits where it ends first */
+		return y->occupied_until_wall_ms == 0 || (x->occupied_until_wall_ms && x->occupied_until_wall_ms < y->occupied_until_wall_ms) ? -1 : 1;
 	if (x->load != y->load)
 		return x->load > y->load ? -1 : 1;
 	if (x->created_wall_ms != y->created_wall_ms)

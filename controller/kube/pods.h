@@ -50,7 +50,8 @@ int pods_get(struct kube_client *c, const char *namespace, const char *name, con
 /* How many of the first `wanted` are taken: those that no session occupies, if there are any with an agent. Of ranked pods. Pure. */
 size_t pods_take(const struct pod_list *l, size_t wanted);
 
-/* Best first: with an agent, then those that no session occupies, then the busiest, then the newest, then by name. Pure. */
+/* Best first: with an agent, then those that no session occupies, of the others the one that is free first, then the busiest, then the newest, then by
+ * name. Pure. */
 void pods_rank(struct pod_list *l);
 
 #endif

@@ -113,13 +113,17 @@ static void check_schemas(struct visit *v)
 	}
 }
 
+struct right {
+	const char *verb, *group, *resource, *subresource, *name; /* the last two may be NULL */
+};
+
 /* -1: could not be asked. */
-static int may(struct visit *v, const char *verb, struct err *e)
+static int may(struct visit *v, const char *namespace, const struct right *r, struct err *e)
 {
 	struct kube_ref ref = {.api = "/apis/authorization.k8s.io/v1", .plural = "selfsubjectaccessreviews"};
-	AUTO_JSON json_t *review = json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s}}}", "apiVersion", "authorization.k8s.io/v1", "kind",
-					     "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace", v->connection.namespace, "verb", verb,
-					     "group", API_GROUP, "resource", SESSION_PLURAL);
+	AUTO_JSON json_t *review = json_pack("{s:s, s:s, s:{s:{s:s, s:s, s:s, s:s, s:s*, s:s*}}}", "apiVersion", "authorization.k8s.io/v1", "kind",
+					     "SelfSubjectAccessReview", "spec", "resourceAttributes", "namespace", namespace, "verb", r->verb, "group",
+					     r->group, "resource", r->resource, "subresource", r->subresource, "name", r->name);
 	AUTO_JSON json_t *got = NULL;
 	if (kube_create(v->connection.client, &ref, review, &got, e) < 0)
 		return -1;
@@ -134,7 +138,7 @@ static void check_rights(struct visit *v)
 	bool can_create = true;
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
 		struct err e = ERR_INIT;
-		int rc = may(v, verbs[i], &e);
+		int rc = may(v, v->connection.namespace, &(struct right){.verb = verbs[i], .group = API_GROUP, .resource = SESSION_PLURAL}, &e);
 		if (rc < 0) {
 			doctor_findings_add(&v->findings, DOCTOR_WARN, "your rights", NULL, "cannot be asked: %s", e.message);
 			return;
@@ -145,6 +149,28 @@ static void check_rights(struct visit *v)
 		}
 	}
 	doctor_check_rights(v->connection.namespace, buf_str(&denied), can_create, &v->findings);
+}
+
+/* How `report`, `ps` and `diff` reach the controller without --server. */
+static void check_plugin_way(struct visit *v)
+{
+	static const struct right rights[] = {
+		{.verb = "create", .group = "", .resource = "pods", .subresource = "portforward"},
+		{.verb = "get", .group = "apps", .resource = "deployments", .name = "drdotnet-controller"},
+		{.verb = "get", .group = "", .resource = "configmaps", .name = "drdotnet-link-ca"},
+	};
+	AUTO_BUF struct buf denied;
+	buf_init(&denied, 256);
+	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++) {
+		const struct right *r = &rights[i];
+		struct err e = ERR_INIT;
+		int rc = may(v, v->a->system_namespace, r, &e);
+		if (rc < 0)
+			return; /* said of the other rights */
+		if (rc == 0)
+			buf_printf(&denied, "%s%s %s/%s", denied.len ? ", " : "", r->verb, r->resource, r->subresource ? r->subresource : r->name);
+	}
+	doctor_check_plugin_way(v->a->system_namespace, buf_str(&denied), &v->findings);
 }
 
 static void check_installation(struct visit *v)
@@ -194,6 +220,8 @@ int doctor(const struct plugin_args *a)
 	if (doctor_check_server(document_answer(&v, VERSION), v.connection.config.server, &v.findings)) {
 		check_schemas(&v);
 		check_rights(&v);
+		if (!a->server)
+			check_plugin_way(&v);
 		check_installation(&v);
 	}
 	int status = print_findings(&v);

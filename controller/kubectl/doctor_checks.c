@@ -89,6 +89,17 @@ void doctor_check_rights(const char *namespace, const char *denied, bool can_cre
 		doctor_findings_add(out, DOCTOR_OK, check, NULL, "all that profiling in namespace %s needs", namespace);
 }
 
+void doctor_check_plugin_way(const char *namespace, const char *denied, struct doctor_findings *out)
+{
+	static const char check[] = "report, ps and diff";
+	if (denied[0])
+		doctor_findings_add(out, DOCTOR_WARN, check,
+				    "Have the Role drdotnet-plugin of that namespace bound to you, or give them --server URL (an Ingress).",
+				    "in namespace %s you may not %s", namespace, denied);
+	else
+		doctor_findings_add(out, DOCTOR_OK, check, NULL, "they reach the controller by kubectl port-forward");
+}
+
 void doctor_check_controller(struct doctor_answer deployment, struct doctor_findings *out)
 {
 	static const char check[] = "controller";

@@ -21,6 +21,9 @@ void doctor_check_schema(const struct doctor_schema *s, struct doctor_answer def
 /* `denied`: verbs on sessions that the caller lacks, of those that it was asked for; "" when it has all. */
 void doctor_check_rights(const char *namespace, const char *denied, bool can_create, struct doctor_findings *out);
 
+/* `denied`: what the way of `report`, `ps` and `diff` to the controller needs in the installation's namespace, and the caller may not do. */
+void doctor_check_plugin_way(const char *namespace, const char *denied, struct doctor_findings *out);
+
 void doctor_check_controller(struct doctor_answer deployment, struct doctor_findings *out);
 void doctor_check_leader(struct doctor_answer lease, int64_t now_wall_ms, struct doctor_findings *out);
 void doctor_check_agents(struct doctor_answer daemon_sets, struct doctor_findings *out);

@@ -4,7 +4,7 @@
  *   GET /reports/<namespace>/<session>-<uid8>/<pod>/<file>       Authorization: Bearer <token>
  *
  * A report is the work of pods that nobody trusts: it is served with a policy that lets its own scripts run in an origin of
- * its own, without network, and is never cached. Link thread only, but for the access review. */
+ * its own, without network, and is never cached. Link thread only, but for the access review; the disk is others' business (store_call.h). */
 #include "common/base/cleanup.h"
 #include "common/base/hash.h"
 #include "common/base/log.h"
@@ -14,29 +14,30 @@
 #include "controller/store/report_path.h"
 #include "controller/kube/kube_clock.h"
 #include "controller/link/link_server_private.h"
+#include "controller/link/store_call.h"
 #include "controller/base/metrics.h"
-#include "controller/store/report_store.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HEADERS_ROOM 1536
-#define CHUNK_BYTES 16384
+#define BODY_MAX_BYTES (2 * STORE_CALL_PIECE_BYTES) /* that come while the store is at work: lws stops reading only after what it has in hand */
+#define TOO_MANY "as many reports are on their way as the controller takes at once; try again later"
 
 /* Allocated and zeroed by lws with the connection; used again for each request on it. */
 struct http_conn {
 	uint64_t id;                 /* 0: no request that waits for a review */
 	struct lws *wsi;
 	struct link_server *server;
-	struct report_upload *upload;
+	struct store_call *call;     /* an upload, or the report to be sent */
+	struct buf body;             /* of an upload: what has come while the last piece is written */
+	bool body_over, held;        /* all of it has come; nothing is read for now */
 	char *refusal;               /* of an upload whose body is still under way */
 	unsigned refusal_status;
 	char *file_type;             /* of the report to be sent */
 	bool as_attachment;
-	int fd;                      /* of the report, + 1; 0: none */
-	int64_t left;
-	bool headers_sent;
+	bool headers_sent, broken;
 	unsigned status;             /* to be answered in the next writable; 0: none */
 	char *text;
 	UT_hash_handle hh;
@@ -52,16 +53,13 @@ static void forget_request(struct http_conn *c)
 	if (c->id)
 		HASH_DEL(c->server->http_conns, c);
 	c->id = 0;
-	report_upload_abort(steal_ptr(&c->upload));
+	store_call_drop(steal_ptr(&c->call));
+	buf_fini(&c->body);
 	free(steal_ptr(&c->refusal));
 	free(steal_ptr(&c->file_type));
 	free(steal_ptr(&c->text));
-	if (c->fd)
-		close(c->fd - 1);
-	c->fd = 0;
-	c->left = 0;
 	c->status = 0;
-	c->headers_sent = false;
+	c->body_over = c->held = c->headers_sent = c->broken = false;
 }
 
 /* Answers --------------------------------------------------------------------------------------------------------- */
@@ -148,7 +146,7 @@ static void refuse_upload(struct http_conn *c, const struct err *e)
 			   : e->kind == ERR_INVALID ? "InvalidReport"
 			   : full		    ? "ReportStoreFull"
 						    : "ReportStoreFailed";
-	report_upload_abort(steal_ptr(&c->upload));
+	store_call_drop(steal_ptr(&c->call));
 	free(c->refusal);
 	c->refusal = mem_printf("<Error><Code>%s</Code><Message>%s</Message></Error>", code, e->message);
 	c->refusal_status = http_status(e);
@@ -162,29 +160,79 @@ static int answer_refusal(struct lws *wsi, struct http_conn *c)
 	return answer_http(wsi, c, c->refusal_status, text);
 }
 
+/* The store has refused what it was given; the answer waits for the body's end. */
+static void refuse_late(struct http_conn *c, const struct err *e)
+{
+	refuse_upload(c, e);
+	if (c->body_over) {
+		AUTO_FREE char *text = steal_ptr(&c->refusal);
+		answer_later(c, c->refusal_status, text);
+	} else if (c->held) {
+		c->held = false;
+		lws_rx_flow_control(c->wsi, 1);
+	}
+}
+
+static void on_upload_committed(struct http_conn *c, struct store_call *call)
+{
+	if (call->error.kind != ERR_NONE) {
+		struct err e = call->error;
+		refuse_late(c, &e);
+		return;
+	}
+	store_call_drop(steal_ptr(&c->call));
+	metrics_count(METRIC_STORE_REQUESTS, "put");
+	answer_later(c, HTTP_STATUS_OK, "stored");
+}
+
+static void push_body(struct http_conn *c);
+
+static void on_upload_step(struct http_conn *c, struct store_call *call)
+{
+	struct err e = call->error;
+	if (e.kind != ERR_NONE)
+		refuse_late(c, &e);
+	else
+		push_body(c);
+}
+
+/* The next piece goes to the store when it is through with the last one; until then as much is taken as makes one. */
+static void push_body(struct http_conn *c)
+{
+	struct store_call *call = c->call;
+	bool hold = c->body_over || (call->at_work && c->body.len >= STORE_CALL_PIECE_BYTES);
+	if (!call->at_work && c->body.len) {
+		struct buf empty = call->piece;
+		call->piece = c->body;
+		c->body = empty;
+		store_call_start(call, store_call_write, on_upload_step);
+	} else if (!call->at_work && c->body_over) {
+		store_call_start(call, store_call_commit, on_upload_committed);
+	}
+	if (hold != c->held)
+		lws_rx_flow_control(c->wsi, !hold);
+	c->held = hold;
+}
+
 static int receive_body(struct http_conn *c, const void *data, size_t len)
 {
-	struct err e = ERR_INIT;
 	if (c->refusal)
 		return 0;
-	if (!c->upload)
+	if (!c->call || c->body_over || buf_append(&c->body, data, len) < 0)
 		return -1;
-	if (report_upload_write(c->upload, data, len, &e) < 0)
-		refuse_upload(c, &e);
+	push_body(c);
 	return 0;
 }
 
 static int end_upload(struct lws *wsi, struct http_conn *c)
 {
-	struct err e = ERR_INIT;
-	if (!c->upload && !c->refusal)
-		return -1;
-	if (c->upload && report_upload_commit(steal_ptr(&c->upload), &e) < 0)
-		refuse_upload(c, &e);
 	if (c->refusal)
 		return answer_refusal(wsi, c);
-	metrics_count(METRIC_STORE_REQUESTS, "put");
-	return answer_http(wsi, c, HTTP_STATUS_OK, "stored");
+	if (!c->call)
+		return -1;
+	c->body_over = true;
+	push_body(c);
+	return 0;
 }
 
 static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
@@ -194,11 +242,16 @@ static int begin_upload(struct lws *wsi, struct http_conn *c, const char *key)
 	buf_init(&query, 2048);
 	read_http_query(wsi, &query);
 	int64_t length = http_content_length(wsi);
-	c->upload = report_upload_begin(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
-	if (c->upload && length == report_upload_size(c->upload))
-		return length > 0 ? 0 : end_upload(wsi, c); /* of an empty body nothing would be told */
-	if (c->upload)
+	int64_t size = report_upload_signed_size(c->server->config.reports, key, buf_str(&query), kube_clock_wall_ms(), &e);
+	if (size >= 0 && length != size)
 		err_set(&e, ERR_INVALID, 0, "content-length is not the signed size");
+	else if (size >= 0 && !(c->call = store_call_new(c->server, c, key, buf_str(&query))))
+		err_set(&e, ERR_RETRY, EBUSY, TOO_MANY);
+	if (c->call) {
+		buf_init(&c->body, LWS_PRE + BODY_MAX_BYTES);
+		store_call_start(c->call, store_call_begin_upload, on_upload_step);
+		return length > 0 ? 0 : end_upload(wsi, c); /* of an empty body nothing would be told */
+	}
 	refuse_upload(c, &e);
 	return length > 0 && length <= REPORT_STORE_MAX_BYTES ? 0 : answer_refusal(wsi, c);
 }
@@ -215,18 +268,33 @@ struct access_event {
 	bool good;
 };
 
-static void open_stored_report(struct http_conn *c, const char *key, const struct report_path *path)
+static void on_report_opened(struct http_conn *c, struct store_call *call)
 {
-	struct err e = ERR_INIT;
-	int fd = report_store_open(c->server->config.reports, key, &c->left, &e);
-	if (fd < 0) {
-		answer_later(c, http_status(&e), "no such report");
+	if (call->fd < 0) {
+		unsigned status = http_status(&call->error);
+		store_call_drop(steal_ptr(&c->call));
+		answer_later(c, status, "no such report");
 		return;
 	}
-	c->fd = fd + 1;
-	c->file_type = mem_strdup(report_path_media_type(path->file));
+	c->broken = call->error.kind != ERR_NONE;
+	c->file_type = mem_strdup(report_path_media_type(strrchr(call->key, '/') + 1));
 	c->as_attachment = strncmp(c->file_type, "text/html", 9) != 0;
 	write_again(c);
+}
+
+static void on_report_read(struct http_conn *c, struct store_call *call)
+{
+	c->broken = call->error.kind != ERR_NONE;
+	lws_callback_on_writable(c->wsi);
+}
+
+static void open_stored_report(struct http_conn *c, const char *key)
+{
+	c->call = store_call_new(c->server, c, key, NULL);
+	if (c->call)
+		store_call_start(c->call, store_call_open, on_report_opened);
+	else
+		answer_later(c, HTTP_STATUS_SERVICE_UNAVAILABLE, TOO_MANY);
 }
 
 static void deliver_access(struct link_server *s, struct link_event *ev)
@@ -238,7 +306,7 @@ static void deliver_access(struct link_server *s, struct link_event *ev)
 		HASH_DEL(s->http_conns, c);
 		c->id = 0;
 		if (a->good)
-			open_stored_report(c, a->key, &a->path);
+			open_stored_report(c, a->key);
 		else
 			answer_later(c, http_status(&a->error), a->error.kind == ERR_DENIED ? a->error.message : "try again later");
 	}
@@ -294,7 +362,8 @@ static int add_http_header(struct lws *wsi, const char *name, const char *value,
 static int send_report_headers(struct lws *wsi, struct http_conn *c)
 {
 	unsigned char frame[LWS_PRE + HEADERS_ROOM], *start = frame + LWS_PRE, *p = start, *end = frame + sizeof frame - 1;
-	if (lws_add_http_common_headers(wsi, HTTP_STATUS_OK, c->file_type, (lws_filepos_t)c->left, &p, end) ||
+	lws_filepos_t length = (lws_filepos_t)c->call->left + c->call->piece.len - LWS_PRE;
+	if (lws_add_http_common_headers(wsi, HTTP_STATUS_OK, c->file_type, length, &p, end) ||
 	    add_http_header(wsi, "content-security-policy:", REPORT_POLICY, &p, end) || add_http_header(wsi, "x-content-type-options:", "nosniff", &p, end) ||
 	    add_http_header(wsi, "cache-control:", "no-store", &p, end) || add_http_header(wsi, "referrer-policy:", "no-referrer", &p, end) ||
 	    add_http_header(wsi, "cross-origin-resource-policy:", "same-origin", &p, end) ||
@@ -305,18 +374,15 @@ static int send_report_headers(struct lws *wsi, struct http_conn *c)
 	return lws_write(wsi, start, (size_t)(p - start), LWS_WRITE_HTTP_HEADERS) < 0 ? -1 : 0;
 }
 
-static int send_report_chunk(struct lws *wsi, struct http_conn *c)
+static int send_report_piece(struct lws *wsi, struct http_conn *c)
 {
-	unsigned char frame[LWS_PRE + CHUNK_BYTES];
-	ssize_t n = c->left ? read(c->fd - 1, frame + LWS_PRE, c->left < CHUNK_BYTES ? (size_t)c->left : CHUNK_BYTES) : 0;
-	if (n < 0 || (n == 0 && c->left))
-		return -1; /* shorter than promised: the connection must not look complete */
-	c->left -= n;
-	bool last = c->left == 0;
-	if (lws_write(wsi, frame + LWS_PRE, (size_t)n, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
+	struct store_call *call = c->call;
+	unsigned char *piece = (unsigned char *)call->piece.data + LWS_PRE;
+	bool last = call->left == 0;
+	if (lws_write(wsi, piece, call->piece.len - LWS_PRE, last ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < 0)
 		return -1;
 	if (!last) {
-		lws_callback_on_writable(wsi);
+		store_call_start(call, store_call_next_piece, on_report_read);
 		return 0;
 	}
 	forget_request(c);
@@ -329,10 +395,12 @@ static int write_more(struct lws *wsi, struct http_conn *c)
 		AUTO_FREE char *text = steal_ptr(&c->text);
 		return answer_http(wsi, c, c->status, text);
 	}
-	if (!c->fd)
+	if (c->broken)
+		return -1; /* shorter than promised: the connection must not look complete */
+	if (!c->file_type || c->call->at_work)
 		return 0;
 	if (c->headers_sent)
-		return send_report_chunk(wsi, c);
+		return send_report_piece(wsi, c);
 	if (send_report_headers(wsi, c) < 0)
 		return -1;
 	lws_callback_on_writable(wsi);

@@ -7,10 +7,12 @@
 #include "common/base/mem.h"
 #include "common/base/thread.h"
 #include "common/web/web_net.h"
+#include "common/web/web_pool.h"
 #include "common/web/web_tls.h"
 #include "controller/kube/token_cache.h"
 #include "controller/link/http_api.h"
 #include "controller/link/link_server_private.h"
+#include "controller/link/store_call.h"
 #include "controller/base/metrics.h"
 
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 
 #define REVIEW_THREADS 4
 #define REVIEW_QUEUE_MAX 8192
+#define STORE_CALLS_MAX 512 /* each keeps up to twice STORE_CALL_PIECE_BYTES */
 /* A hand-shake takes twice the memory of a link: a fleet that comes back at once is let in by so many; the others come again a moment later. */
 #define HANDSHAKES_MAX 512
 #define HANDSHAKE_TIMEOUT_MS 15000
@@ -43,8 +46,9 @@ void link_server_post(struct link_server *s, struct link_event *ev)
 	else
 		s->first_event = ev;
 	s->last_event = ev;
+	if (!s->deaf)
+		lws_cancel_service(s->context);
 	pthread_mutex_unlock(&s->lock);
-	lws_cancel_service(s->context);
 }
 
 static void deliver_events(struct link_server *s)
@@ -310,7 +314,9 @@ static int start_link_server(struct link_server *s, struct err *e)
 	if (s->config.health_port >= 0 && make_health_vhost(s, e) < 0)
 		return -1;
 	s->pool = review_pool_new(s->config.kube, s->config.review_threads, REVIEW_QUEUE_MAX, e);
-	if (!s->pool)
+	if (s->pool && s->config.reports)
+		s->store_pool = web_pool_new(STORE_CALL_THREADS, e);
+	if (!s->pool || (s->config.reports && !s->store_pool))
 		return -1;
 	s->thread_started = thread_start(&s->thread, "link", THREAD_STACK_USUAL, run_link_server, s, e) == 0;
 	return s->thread_started ? 0 : -1;
@@ -327,6 +333,8 @@ static void copy_server_config(struct link_server *s, const struct link_server_c
 		s->config.max_connections = LINK_SERVER_MAX_CONNECTIONS;
 	if (!c->max_handshakes)
 		s->config.max_handshakes = HANDSHAKES_MAX;
+	if (!c->max_store_calls)
+		s->config.max_store_calls = STORE_CALLS_MAX;
 	if (!c->review_threads)
 		s->config.review_threads = REVIEW_THREADS;
 	s->hang_up_after_ms = 1000 * (int64_t)(c->link_timeout_s ? c->link_timeout_s : HANG_UP_AFTER_S);
@@ -361,7 +369,15 @@ struct link_server *link_server_new(const struct link_server_config *c, struct e
 	return NULL;
 }
 
-/* The pool first: its last answers become events, which are delivered (and freed) while the connections still exist. */
+static void stop_hearing(struct link_server *s)
+{
+	pthread_mutex_lock(&s->lock);
+	s->deaf = true;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* The reviews first: their last answers become events, which are delivered (and freed) while the connections still exist. The store's calls last:
+ * what the connections leave open is closed there. */
 void link_server_free(struct link_server *s)
 {
 	if (!s)
@@ -374,7 +390,10 @@ void link_server_free(struct link_server *s)
 	if (s->context) {
 		deliver_events(s);
 		lws_sul_cancel(&s->look);
+		stop_hearing(s);
 		lws_context_destroy(s->context);
+		web_pool_free(steal_ptr(&s->store_pool));
+		deliver_events(s);
 	}
 	if (s->loop)
 		ev_loop_destroy(s->loop);

@@ -4,7 +4,7 @@
  *
  * Every connection is bounded: in time until TLS and its headers, its token's review and its hello, between its requests and for a
  * whole request; in message size and count; in what waits to be sent; in number, on each of the two ports. Nothing in this thread
- * waits for the API server: reviews run in a pool (review_pool.h). */
+ * waits for the API server, nor for a disk: reviews run in a pool (review_pool.h), and so does what reads and writes reports (store_call.h). */
 #ifndef DRDOTNET_LINK_SERVER_H
 #define DRDOTNET_LINK_SERVER_H
 
@@ -32,6 +32,7 @@ struct link_server_config {
 	size_t max_connections;        /* 0: the default */
 	size_t max_handshakes;         /* connections that have not yet sent a request; 0: 512 */
 	size_t review_threads;         /* 0: 4 */
+	size_t max_store_calls;        /* requests for reports of the own store at once; 0: 512 */
 	bool starts_closed;            /* agents are refused until link_server_open() */
 	int link_timeout_s;            /* a link that is silent for so long is given up; 0: 35 s */
 	int64_t handshake_timeout_ms;  /* from the upgrade to a good review and hello; 0: 15 s */

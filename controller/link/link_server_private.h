@@ -1,5 +1,5 @@
 /* Private to the link server's files: link_server.c (life, thread, vhosts), link_conn.c (agents' WebSockets), http_api.c
- * (reports) and health_http.c. All of it belongs to the link thread, except link_server_post. */
+ * (reports, with store_call.c) and health_http.c. All of it belongs to the link thread, except link_server_post. */
 #ifndef DRDOTNET_LINK_SERVER_PRIVATE_H
 #define DRDOTNET_LINK_SERVER_PRIVATE_H
 
@@ -23,11 +23,14 @@ struct link_event {
 
 struct link_conn;
 struct http_conn;
+struct web_pool;
 
 struct link_server {
 	struct link_server_config config;
 	struct token_review review;
 	struct review_pool *pool;
+	struct web_pool *store_pool;   /* what waits for the report store's disk (store_call.h) */
+	size_t store_calls;            /* under way; link thread */
 	struct agent_hub *hub;
 
 	struct lws_context *context;
@@ -44,6 +47,7 @@ struct link_server {
 
 	pthread_mutex_t lock;
 	struct link_event *first_event, *last_event;
+	bool deaf;                     /* guarded: the context is going; events are delivered when the last threads have ended */
 
 	struct link_conn *conns;       /* hash by id */
 	struct http_conn *http_conns;  /* hash by id */

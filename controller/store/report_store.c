@@ -177,6 +177,12 @@ static int check_claims(const struct report_store *s, const char *key, const cha
 	return 0;
 }
 
+int64_t report_upload_signed_size(const struct report_store *s, const char *key, const char *query, int64_t now_wall_ms, struct err *e)
+{
+	struct upload_claims claims;
+	return check_claims(s, key, query, now_wall_ms, &claims, e) < 0 ? -1 : claims.size;
+}
+
 /* Takes `size` from the quota, removing the oldest sessions' reports where needed; nothing is removed for one that cannot fit. */
 static int reserve_quota(struct report_store *s, int64_t size, struct err *e)
 {
@@ -218,11 +224,6 @@ struct report_upload *report_upload_begin(struct report_store *s, const char *ke
 		return NULL;
 	}
 	return u;
-}
-
-int64_t report_upload_size(const struct report_upload *u)
-{
-	return u->size_bytes;
 }
 
 int report_upload_write(struct report_upload *u, const void *data, size_t len, struct err *e)

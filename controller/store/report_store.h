@@ -2,7 +2,7 @@
  *
  * An object's key is "<namespace>/<session>-<uid8>/<pod>/<file>". An upload is allowed by a URL that is signed (HMAC-SHA256, a key that
  * lives in the folder) for exactly this key, size and sha256, until it expires; so agents need no credentials here either.
- * Calls touch local files only and are short; all are safe from any thread. */
+ * All calls are safe from any thread. Those that touch the disk wait for it, however long it takes: not in a thread that others wait for. */
 #ifndef DRDOTNET_REPORT_STORE_H
 #define DRDOTNET_REPORT_STORE_H
 
@@ -41,10 +41,12 @@ int report_store_sign(const struct report_store *s, const char *key, int64_t siz
 /* Appends "<public_base>/reports/<key>". */
 int report_store_public_url(const struct report_store *s, const char *key, struct buf *url);
 
+/* The size that an upload's URL was signed for; -1 with ERR_DENIED. Touches no disk, as signing does not. */
+int64_t report_upload_signed_size(const struct report_store *s, const char *key, const char *query, int64_t now_wall_ms, struct err *e);
+
 /* Starts an upload whose path (after "/store/") and query are as received. Checks signature, expiry and quota.
  * ERR_DENIED: bad or expired signature; ERR_RETRY: no room. */
 struct report_upload *report_upload_begin(struct report_store *s, const char *key, const char *query, int64_t now_wall_ms, struct err *e);
-int64_t report_upload_size(const struct report_upload *u);
 int report_upload_write(struct report_upload *u, const void *data, size_t len, struct err *e);
 /* Checks size and sha256, then puts the file in its place at once. Frees *u in any case. */
 int report_upload_commit(struct report_upload *u, struct err *e);

@@ -77,7 +77,8 @@ class Doctor(unittest.TestCase):
         old = not self.cluster.knows("CEL rules")
         self.check(found, "API server", "WARN" if old else "OK", "has no validation rules" if old else r"^v1\.")
         for check, words in {"sessions' resource": "as in version", "triggers' resource": "as in version",
-                             "your rights": "namespace default", "controller": "1 of 1", "leader": "drdotnet-controller-0, epoch 3, renewed",
+                             "your rights": "namespace default", "report, ps and diff": "port-forward", "controller": "1 of 1",
+                             "leader": "drdotnet-controller-0, epoch 3, renewed",
                              "agents": "drdotnet-agent: 1 of 1 ready", "nodes": "each of 1 Linux", "storage": "default .the controller's own folder",
                              "versions": "controller 0", "pod security": "lets the agents run", "recent sessions": "none failed"}.items():
             self.check(found, check, "OK", words)
@@ -121,6 +122,18 @@ class Doctor(unittest.TestCase):
         self.check(found, "your rights", "FAIL", "namespace default you may not create, get, list, watch, patch, delete")
         for check in ("sessions' resource", "controller", "leader", "agents", "storage"):
             self.check(found, check, "WARN", "not allowed to look")
+        self.check(found, "report, ps and diff", "WARN", "in namespace drdotnet-system you may not create pods/portforward, "
+                   "get deployments/drdotnet-controller, get configmaps/drdotnet-link-ca")
+        self.assertIn("drdotnet-plugin", found["report, ps and diff"][2])
+
+    def test_an_editor_is_told_of_the_role_that_reports_need(self):
+        self.cluster.namespace("shop")
+        editor = plugin.Person(self.folder + "/editor", self.cluster, ("shop", "editor"))
+        _, found = self.doctor(person=editor)
+        self.check(found, "report, ps and diff", "WARN", "create pods/portforward")
+        self.cluster.kubectl("create", "rolebinding", "editor", "--role=drdotnet-plugin", "--serviceaccount=shop:editor", "-n", SYSTEM)
+        _, found = self.doctor(person=editor)
+        self.check(found, "report, ps and diff", "OK", "port-forward")
 
     def test_without_an_api_server(self):
         config = json.loads(subprocess.run(["kubectl", "config", "view", "--raw", "--flatten", "-o", "json", "--kubeconfig",

@@ -3,8 +3,8 @@
  *
  * usage: hub_tool KUBECONFIG CERT KEY STORE_FOLDER [NAMESPACE:ACCOUNT]
  * stdin: epoch N | order NODE JOB [CONTAINER_ID|- [SECONDS [DEADLINE_SECONDS [POD_UID [PROFILER]]]]] | cancel NODE JOB | forget NODE JOB |
- *        flood NODE COUNT | usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | quit
- * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_HANDSHAKE_MS, HUB_LINK_TIMEOUT_S, HUB_POD_UID,
+ *        flood NODE COUNT | usage NODE UID... | count | cert CERT KEY | ready 0|1 | uploads 0|1 | disk 0|1 | hang CALL | quit
+ * Environment: HUB_BIND, HUB_PORT, HUB_UPLOAD_BASE, HUB_MAX_CONNECTIONS, HUB_MAX_STORE_CALLS, HUB_HANDSHAKE_MS, HUB_LINK_TIMEOUT_S, HUB_POD_UID,
  * HUB_DEBUG. */
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -28,6 +28,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define PAUSE_BUDGET_MS 5000 /* for walks of heaps on a machine that does other things too */
 #define PEM_MAX 65536
@@ -45,6 +48,73 @@ static void say(const char *fmt, ...)
 	fflush(stdout);
 	pthread_mutex_unlock(&out_lock);
 	va_end(args);
+}
+
+/* The store's disk hangs while it is told to: these are called in the place of the C library's. */
+static pthread_mutex_t disk_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t disk_changed = PTHREAD_COND_INITIALIZER;
+static char disk_hangs[16]; /* at this call, or at "any"; "": it is well */
+
+static void hang_disk(const char *call)
+{
+	pthread_mutex_lock(&disk_lock);
+	snprintf(disk_hangs, sizeof disk_hangs, "%s", call);
+	pthread_cond_broadcast(&disk_changed);
+	pthread_mutex_unlock(&disk_lock);
+}
+
+static void set_disk(bool well)
+{
+	hang_disk(well ? "" : "any");
+	say("{\"event\":\"disk\",\"well\":%s}", well ? "true" : "false");
+}
+
+static void wait_for_disk(const char *call)
+{
+	pthread_mutex_lock(&disk_lock);
+	bool hangs = strcmp(disk_hangs, "any") == 0 || strcmp(disk_hangs, call) == 0;
+	if (hangs)
+		say("{\"event\":\"hangs\",\"call\":\"%s\"}", call);
+	while (hangs && disk_hangs[0])
+		pthread_cond_wait(&disk_changed, &disk_lock);
+	pthread_mutex_unlock(&disk_lock);
+}
+
+static bool is_on_disk(int fd)
+{
+	struct stat st;
+	return fd > 2 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+int openat(int dir_fd, const char *path, int flags, ...)
+{
+	va_list args;
+	va_start(args, flags);
+	mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+	va_end(args);
+	if (strncmp(path, ".upload-t", 9) == 0)
+		wait_for_disk("openat");
+	return (int)syscall(SYS_openat, dir_fd, path, flags, mode);
+}
+
+int fsync(int fd)
+{
+	wait_for_disk("fsync");
+	return (int)syscall(SYS_fsync, fd);
+}
+
+ssize_t read(int fd, void *out, size_t size)
+{
+	if (is_on_disk(fd))
+		wait_for_disk("read");
+	return syscall(SYS_read, fd, out, size);
+}
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	if (is_on_disk(fd))
+		wait_for_disk("write");
+	return syscall(SYS_write, fd, data, size);
 }
 
 static void on_node(void *ctx, const char *node, bool linked, int64_t epoch)
@@ -196,6 +266,10 @@ static bool obey(struct link_server *s, char **w, size_t n)
 		ready = w[1][0] == '1';
 	} else if (strcmp(w[0], "uploads") == 0 && n == 2) {
 		uploads = w[1][0] == '1';
+	} else if (strcmp(w[0], "disk") == 0 && n == 2) {
+		set_disk(w[1][0] == '1');
+	} else if (strcmp(w[0], "hang") == 0 && n == 2) {
+		hang_disk(w[1]);
 	} else if (strcmp(w[0], "cert") == 0 && n == 3) {
 		char *cert = read_pem(w[1]), *key = read_pem(w[2]);
 		int rc = link_server_set_certificate(s, cert, key, &e);
@@ -259,6 +333,7 @@ int main(int argc, char *argv[])
 		.idle_timeout_s = number("HUB_IDLE_TIMEOUT_S", 0),
 		.request_timeout_s = number("HUB_REQUEST_TIMEOUT_S", 0),
 		.max_connections = (size_t)number("HUB_MAX_CONNECTIONS", 0),
+		.max_store_calls = (size_t)number("HUB_MAX_STORE_CALLS", 0),
 		.callbacks = {.on_job = on_job, .on_node = on_node, .on_upload = on_upload},
 		.stores = object_stores_builtin(reports),
 		.reports = reports,

@@ -1,13 +1,16 @@
 """Reports over the link's port: an agent puts one by a signed URL, a person gets one with a token of the cluster."""
+import contextlib
 import hashlib
 import http.client
 import os
 import ssl
 import tempfile
+import threading
 import unittest
 import urllib.parse
+import urllib.request
 
-from tests.lib import kube
+from tests.lib import kube, proc
 from tests.system.link import harness, websocket
 from tests.system.link.harness import token
 from tests.system.link.websocket import WebSocket, hello
@@ -120,7 +123,7 @@ class Reports(ReportsCase):
             s.sendall(("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (path, len(CONTENT) * 1000)).encode())
             s.sendall(CONTENT)
         self.assertEqual(self.put(self.grant(self.agent, CONTENT, "after.md"), CONTENT), 200)
-        self.assertEqual(self.stored(), sorted(set(before) | {KEY + "after.md"}))
+        proc.wait_until(lambda: self.stored() == sorted(set(before) | {KEY + "after.md"}), 20, "nothing is left of it")
 
     def test_who_may_read(self):
         self.assertEqual(self.put(self.grant(self.agent, CONTENT, "mine.md"), CONTENT), 200)
@@ -166,6 +169,108 @@ class Reports(ReportsCase):
         for method, path in (("GET", "/"), ("POST", "/reports/" + KEY + "x"), ("DELETE", "/store/x"), ("GET", "/metrics"), ("GET", "/healthz")):
             with self.subTest(path):
                 self.assertIn(self.request(method, path, b"" if method == "POST" else None)[0], (403, 404, 405))
+
+
+class Disk(ReportsCase):
+    """The store's disk hangs, at each of its calls: who reads or writes reports waits for it, and nobody else does."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.world = harness.World()
+        cls.addClassCleanup(cls.world.close)
+
+    def setUp(self):
+        self.hub = self.world.hub(name="hub-" + self._testMethodName, max_store_calls=3)
+        self.addCleanup(self.hub.stop)
+        self.agent = self.linked("node-1")
+        self.person = token(account="kim", audience="https://kubernetes.default.svc")
+        self.world.api.allowed.add(("kim", "shop", "session"))
+        self.epoch = 0
+
+    def linked(self, node):
+        ws = WebSocket(self.hub.port, self.world.ca, token(node))
+        self.addCleanup(ws.close)
+        ws.send(hello())
+        self.hub.expect(event="node", node=node, linked=True)
+        return ws
+
+    def disk(self, well):
+        self.assertEqual(self.hub.ask("disk", int(well), event="disk")["well"], well)
+
+    def later(self, method, *words):
+        """What the request gets, when it is asked for."""
+        box = []
+        def run():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                box.append(method(*words))
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+
+        def wait():
+            thread.join(60)
+            self.assertTrue(box, "no answer")
+            return box[0]
+        wait.waiting = thread.is_alive
+        return wait
+
+    def links_are_alive(self):
+        """The leader's word reaches a link, a new one is made, and probes are answered."""
+        self.epoch += 1
+        self.hub.say("epoch", self.epoch)
+        self.assertEqual(self.agent.receive(), {"type": "leader", "epoch": self.epoch})
+        self.linked("node-new").close()
+        with urllib.request.urlopen("http://127.0.0.1:%d/healthz" % self.hub.health_port, timeout=20) as answer:
+            self.assertEqual(answer.status, 200)
+
+    def test_while_a_report_comes(self):
+        content = os.urandom(300000)
+        for call in ("openat", "write", "fsync"):
+            with self.subTest(call):
+                path = self.grant(self.agent, content, call + ".bin")
+                self.hub.say("hang", call)
+                answer = self.later(self.request, "PUT", path, content)
+                self.hub.expect(event="hangs", call=call)
+                self.links_are_alive()
+                self.disk(True)
+                self.assertEqual(answer()[0], 200)
+                self.assertEqual(self.get("/reports/" + KEY + call + ".bin", self.person)[2], content)
+
+    def test_while_a_report_is_read(self):
+        content = os.urandom(300000)
+        self.assertEqual(self.request("PUT", self.grant(self.agent, content, "report.html", "text/html"), content)[0], 200)
+        self.hub.say("hang", "read")
+        answer = self.later(self.get, "/reports/" + KEY + "report.html", self.person)
+        self.hub.expect(event="hangs", call="read")
+        self.links_are_alive()
+        self.disk(True)
+        status, _, body = answer()
+        self.assertEqual((status, body == content), (200, True))
+
+    def test_no_more_wait_for_it_than_may(self):
+        paths = [self.grant(self.agent, CONTENT, "%d.md" % i) for i in range(4)]
+        self.disk(False)
+        answers = [self.later(self.request, "PUT", path, CONTENT) for path in paths]
+        done = proc.wait_until(lambda: [a for a in answers if not a.waiting()], 30, "one is refused")
+        status, _, body = done[0]()
+        self.assertEqual((len(done), status), (1, 503))
+        self.assertIn(b"try again later", body)
+        self.links_are_alive()
+        self.disk(True)
+        self.assertEqual(sorted(answer()[0] for answer in answers), [200, 200, 200, 503])
+        self.assertEqual(self.request("PUT", self.grant(self.agent, CONTENT, "again.md"), CONTENT)[0], 200, "all are out of the way")
+
+    def test_who_waits_may_go_and_so_may_the_server(self):
+        path = self.grant(self.agent, CONTENT, "gone.md")
+        self.disk(False)
+        with websocket.tls(self.world.ca, port=self.hub.port) as s:
+            s.sendall(("PUT %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (path, len(CONTENT))).encode() + CONTENT)
+            self.hub.expect(event="hangs", call="openat")
+        self.links_are_alive()
+        self.later(self.request, "PUT", self.grant(self.agent, CONTENT, "kept.md"), CONTENT)
+        self.hub.expect(event="hangs", call="openat")
+        self.hub.say("disk", 1)
+        self.assertEqual(self.hub.quit(), 0)
+        self.assertEqual([name for name in self.stored() if ".upload-t" in name], [])
 
 
 UNAVAILABLE = kube.unavailable()

@@ -121,6 +121,20 @@ Test(lease, gives_up_before_another_may_begin)
 	cr_expect_not(s.leading);
 }
 
+Test(lease, failures_of_any_kind_are_said_now_and_then)
+{
+	static const struct err kinds[] = {{.kind = ERR_RETRY, .code = 7}, {.kind = ERR_RETRY, .code = 503}, {.kind = ERR_TIMEOUT}, {.kind = ERR_DENIED}};
+	for (size_t count = 1; count <= sizeof kinds / sizeof *kinds; count++) {
+		struct lease_said said = {0};
+		int lines = 0;
+		cr_expect(lease_worth_saying(&said, &kinds[0], 1000), "the first at once");
+		for (int i = 1; i < 200; i++) /* a minute */
+			lines += lease_worth_saying(&said, &kinds[(size_t)i % count], 1000 + i * 300);
+		cr_expect_leq(lines, count == 1 ? 6 : 20, "%zu kinds: %d lines", count, lines);
+		cr_expect_geq(lines, 5, "%zu kinds: %d lines", count, lines);
+	}
+}
+
 Test(lease, what_is_written_is_read)
 {
 	struct lease_record w = held_by("me", "12", 41, WALL), r;

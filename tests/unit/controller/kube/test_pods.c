@@ -100,6 +100,21 @@ Test(pods, the_best_stand_first)
 		cr_expect_str_eq(items[i].name, order[i], "place %zu: %s", i, items[i].name);
 }
 
+Test(pods, where_all_are_occupied_the_first_that_will_be_free_is_waited_for)
+{
+	struct pod_info items[] = {
+		{.name = "begins", .linked = true, .load = 999, .occupied_by = "leak"},
+		{.name = "late", .linked = true, .load = 900, .occupied_by = "leak", .occupied_until_wall_ms = 9000},
+		{.name = "soon", .linked = true, .load = 1, .occupied_by = "cpu", .occupied_until_wall_ms = 2000},
+		{.name = "soon-and-busy", .linked = true, .load = 2, .occupied_by = "cpu", .occupied_until_wall_ms = 2000},
+	};
+	static const char *const order[] = {"soon-and-busy", "soon", "late", "begins"};
+	struct pod_list l = {.items = items, .count = 4};
+	pods_rank(&l);
+	for (size_t i = 0; i < 4; i++)
+		cr_expect_str_eq(items[i].name, order[i], "place %zu: %s", i, items[i].name);
+}
+
 Test(pods, those_that_no_session_occupies_come_first)
 {
 	struct pod_info items[] = {

@@ -134,7 +134,9 @@ Test(report_store, uploads_under_way_are_no_room_for_others)
 	cr_assert_eq(report_store_sign(s, "ns/new/p/a", 5, HELLO_SHA256, NOW, &url, &e), 0);
 	struct report_upload *u = report_upload_begin(s, "ns/new/p/a", strchr(buf_str(&url), '?') + 1, NOW, &e);
 	cr_assert_not_null(u);
-	cr_expect_eq(report_upload_size(u), 5);
+	cr_expect_eq(report_upload_signed_size(s, "ns/new/p/a", strchr(buf_str(&url), '?') + 1, NOW, &e), 5);
+	cr_expect_eq(report_upload_signed_size(s, "ns/new/p/b", strchr(buf_str(&url), '?') + 1, NOW, &e), -1);
+	cr_expect_eq(e.kind, ERR_DENIED);
 	cr_expect_eq(put(s, "ns/large/p/a", "hello", 6, HELLO_SHA256, &e), 2, "6 bytes do not fit beside 5 that are reserved");
 	int64_t size;
 	int fd = report_store_open(s, "ns/kept/p/a", &size, &e);
