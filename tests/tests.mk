@@ -135,6 +135,12 @@ test: setup-test ## all tests; ONLY=text chooses
 check-fresh: ## what a fresh machine makes of a clone of HEAD: `make demo` and a short `make test` in a new Debian; before a release. ONLY=text chooses
 	@tests/setup/fresh.sh $(ONLY)
 
+.PHONY: corpus
+corpus: ## all sick and healthy sample applications on each runtime, held against the truth: an hour. CORPUS_OPTIONS go to the program
+	+@$(MAKE) --no-print-directory $(PARALLEL) all
+	@tests/apps/publish.sh --app CorpusApp $(FRAMEWORKS)
+	@PYTHONPATH=. python3 tests/corpus/run.py $(CORPUS_OPTIONS)
+
 demo: setup ## the sample session on a sample .NET application, without a cluster
 	+@$(MAKE) --no-print-directory $(PARALLEL) all
 	@tests/apps/publish.sh net10.0
