@@ -17,7 +17,7 @@ static const struct {
 	{REASON_Completed, "Read the diagnosis and the report."},
 	{REASON_DeadlineExceeded, "Find out why the process did not answer in time, then try again."},
 	{REASON_PauseBudgetExceeded, "Raise --pause-budget, or profile at a calmer time."},
-	{REASON_HeapTooLarge, "Raise --pause-budget to what the message names, or choose --roots NoCollection, which stops for less."},
+	{REASON_HeapTooLarge, "Raise --pause-budget to what the message names."},
 	{REASON_HeapTooLargeForAgent, "Give drdotnet more memory, or the report's folder more space, as the message names it."},
 	{REASON_NoDotnetProcess, "Check that it is .NET, and DOTNET_EnableDiagnostics; for processes of other users use sudo."},
 	{REASON_AmbiguousProcess, "Several .NET processes match: name one by its id."},

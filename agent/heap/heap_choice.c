@@ -2,6 +2,8 @@
 
 #include "common/api/reason.h"
 
+#include <stdio.h>
+
 #define EXACT_TRIES 2 /* each is a full collection: where another way is open it is taken then */
 
 int64_t heap_choice_budget(int64_t us)
@@ -9,13 +11,24 @@ int64_t heap_choice_budget(int64_t us)
 	return us / 1000 * 5 / 4 + 1;
 }
 
-static int too_large(int64_t us, int64_t budget_ms, uint64_t heap_bytes, struct err *e)
+/* The stop of a walk without a forced collection, with the look before it. */
+static int64_t walk_alone_us(const struct heap_prediction *p)
 {
+	return (int64_t)(p->probe_us + p->walk_us);
+}
+
+/* Only who has asked for a collection can do without. */
+static int too_large(const struct heap_prediction *p, const struct heap_walk_options *o, int64_t us, struct err *e)
+{
+	char other[80] = "";
+
+	if (o->roots == HEAP_ROOTS_EXACT && p->flags & HEAP_CAN_WALK && walk_alone_us(p) < us)
+		snprintf(other, sizeof other, "; roots: NoCollection would stop it for about %lld ms", (long long)(walk_alone_us(p) / 1000));
 	return err_set_reason(e, ERR_INVALID, REASON_HeapTooLarge,
 			      "a walk through this heap (%llu MB) would stop the application for about %lld ms, and the pause budget is %lld ms: "
-			      "a pauseBudgetMilliseconds of %lld would do",
-			      (unsigned long long)(heap_bytes >> 20), (long long)(us / 1000), (long long)budget_ms,
-			      (long long)heap_choice_budget(us));
+			      "a pauseBudgetMilliseconds of %lld would do%s",
+			      (unsigned long long)(p->heap_bytes >> 20), (long long)(us / 1000), (long long)o->budget_ms,
+			      (long long)heap_choice_budget(us), other);
 }
 
 int heap_choice_too_large_here(uint64_t objects, const struct heap_lack *lack, struct err *e)
@@ -74,7 +87,7 @@ static int64_t with_stacks(const struct heap_prediction *p, int64_t walk_us, int
 static int choose_graph(const struct heap_prediction *p, enum heap_roots roots, int64_t budget_ms, int64_t *us, struct heap_choice *out)
 {
 	bool can_collect = p->flags & HEAP_CAN_COLLECT, can_walk = p->flags & HEAP_CAN_WALK;
-	int64_t walk_us = (int64_t)(p->probe_us + p->walk_us), collection_us = (int64_t)p->collection_us + (can_walk ? walk_us : (int64_t)p->probe_us);
+	int64_t walk_us = walk_alone_us(p), collection_us = (int64_t)p->collection_us + (can_walk ? walk_us : (int64_t)p->probe_us);
 	int64_t budget_us = budget_ms ? budget_ms * 1000 : INT64_MAX;
 
 	if (!can_collect && !(p->flags & HEAP_QUIET)) /* a collection comes first all the same, see profiler/heap/heap_walk.c */
@@ -110,7 +123,7 @@ int heap_choice_make(const struct heap_prediction *p, const struct heap_walk_opt
 		return 0;
 	if (heap_choice_may_count(p, o))
 		return heap_choice_types(p, o, us, &lack, out);
-	return late ? too_large(us, o->budget_ms, p->heap_bytes, e) : heap_choice_too_large_here(p->objects, &lack, e);
+	return late ? too_large(p, o, us, e) : heap_choice_too_large_here(p->objects, &lack, e);
 }
 
 void heap_choice_revise(struct heap_prediction *p, uint64_t objects)

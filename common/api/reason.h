@@ -23,7 +23,7 @@
 	X(Canceled, "Nothing to do: the session was ended before its time; what was collected is in the report.")             \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
-	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names, or choose roots: NoCollection, which stops for less.") \
+	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names.")                                     \
 	X(HeapTooLargeForAgent, "Raise the agent's memory limit, or its spool's quota and disk, to what the message names.") \
 	X(HeapWalkTorn, "The heap could not be read in one piece; try again at a calmer time.")                               \
 	X(NoSamples, "The process used little CPU in this time or none: profile it while it is busy, or for longer.")                                    \

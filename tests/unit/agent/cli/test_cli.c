@@ -304,6 +304,7 @@ Test(cli, remedies_are_for_one_machine)
 		for (size_t k = 0; k < sizeof words / sizeof *words && !of_clusters(reasons[i]); k++)
 			cr_expect_not(strstr(remedy, words[k]), "%s: %s", reasons[i], remedy);
 	}
+	cr_expect_null(strstr(cli_words_remedy("HeapTooLarge"), "--roots"), "DuplicatedStrings does not have that option");
 	cr_expect_null(cli_words_remedy(NULL));
 	cr_expect_null(cli_words_remedy("NoReason"));
 }

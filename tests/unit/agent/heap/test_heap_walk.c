@@ -67,6 +67,28 @@ Test(heap_walk, the_way_that_fits_the_budget)
 	}
 }
 
+/* DuplicatedStrings has no setting for roots, and .NET 8 no other way. */
+Test(heap_walk, a_refusal_names_another_way_only_to_who_can_take_it)
+{
+	static const struct {
+		enum heap_roots roots;
+		uint32_t flags;
+		bool other;
+	} rows[] = {{HEAP_ROOTS_EXACT, 3, true}, {HEAP_ROOTS_EXACT, HEAP_CAN_COLLECT, false}, {HEAP_ROOTS_NO_COLLECTION, 3, false},
+		    {HEAP_ROOTS_AUTO, 3, false}};
+
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const struct heap_prediction p = {.flags = rows[i].flags, .probe_us = MS(8), .walk_us = MS(592), .collection_us = MS(900)};
+		const struct heap_walk_options o = {.roots = rows[i].roots, .budget_ms = 100, .strings = rows[i].roots == HEAP_ROOTS_NO_COLLECTION};
+		struct heap_choice c = {0};
+		struct err e = ERR_INIT;
+		cr_assert_eq(heap_choice_make(&p, &o, &room, &c, &e), -1);
+		cr_expect_eq(strstr(e.message, "; roots: NoCollection would stop it for about 600 ms") != NULL, rows[i].other, "row %zu: %s", i, e.message);
+		cr_expect_eq(strstr(e.message, "NoCollection") != NULL, rows[i].other, "row %zu: %s", i, e.message);
+	}
+	cr_expect_null(strstr(reason_remedy(REASON_HeapTooLarge), "roots"), "%s", reason_remedy(REASON_HeapTooLarge));
+}
+
 Test(heap_walk, the_look_counts_with_what_follows_it)
 {
 	struct heap_prediction p = {.flags = 3, .probe_us = MS(8), .walk_us = MS(100), .collection_us = MS(300)};
