@@ -41,13 +41,30 @@ static bool fits(const char *name, size_t row)
 	return by_type[row].match == BEGINS ? found == name : found != NULL;
 }
 
-const char *survivors_advice(const struct heap_snapshot *s, enum survivors_kind kind, const struct heap_path *p)
+static const char *advice_by_type(const struct heap_snapshot *s, const struct heap_path *p)
 {
-	if (kind == SURVIVORS_FINALIZER || kind == SURVIVORS_STACK || kind == SURVIVORS_UNKNOWN)
-		return by_kind[kind];
+	for (size_t i = 0; p && i < p->step_count; i++)
+		if (p->steps[i].field && strcmp(p->steps[i].field, "_invocationList") == 0)
+			return by_type[0].advice;
 	for (size_t row = 0; p && row < sizeof by_type / sizeof *by_type; row++)
 		for (size_t i = 0; i < p->step_count; i++)
 			if (fits(s->types[p->steps[i].type].name, row))
 				return by_type[row].advice;
-	return kind < SURVIVORS_KINDS ? by_kind[kind] : NULL;
+	return NULL;
+}
+
+const char *survivors_advice(const struct heap_snapshot *s, enum survivors_kind kind, const struct heap_path *p)
+{
+	if (kind == SURVIVORS_FINALIZER || kind == SURVIVORS_STACK || kind == SURVIVORS_UNKNOWN)
+		return by_kind[kind];
+	const char *advice = advice_by_type(s, p);
+	if (advice || kind >= SURVIVORS_KINDS)
+		return advice;
+	return by_kind[kind];
+}
+
+const char *survivors_advice_kept(const struct heap_snapshot *s, const struct heap_path *p)
+{
+	const char *advice = advice_by_type(s, p);
+	return advice ? advice : "Remedy: release what it no longer needs, or bound what it holds";
 }

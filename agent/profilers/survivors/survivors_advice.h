@@ -7,5 +7,7 @@
 
 /* One sentence without its full stop; NULL: nothing to say. `p` may be NULL: only the root's kind is known. */
 const char *survivors_advice(const struct heap_snapshot *s, enum survivors_kind kind, const struct heap_path *p);
+/* About an object of the application that roots hold by types of .NET: `p` begins at it; may be NULL. */
+const char *survivors_advice_kept(const struct heap_snapshot *s, const struct heap_path *p);
 
 #endif

@@ -70,14 +70,22 @@ static void put_end_if_room(const struct survivors *s, const struct survivors_di
 /* The holder's name is cut for the object's only as far as it still tells something. */
 static void put_holder_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
+	const struct survivors_node *keeper = d->keeper ? &s->tree.nodes[d->keeper] : NULL;
 	AUTO_BUF struct buf end;
 	buf_init(&end, METHOD_NAME_SIZE * 4);
-	put_bytes_of(line, survivors_finding_retained(s, d->holder), s->bytes, " are held by ");
+	put_bytes_of(line, keeper ? keeper->retained : survivors_finding_retained(s, d->holder), s->bytes, " are held by ");
+	if (keeper && keeper->objects > 1)
+		buf_printf(line, "%llu ", (unsigned long long)keeper->objects);
 	put_end(s, d, &end);
 	size_t with_end = survivors_line_room(line) > line_chars(&end) ? survivors_line_room(line) - line_chars(&end) : 0;
-	survivors_text_holder(line, d->holder->name, with_end >= LEAST_NAME_CHARS ? with_end : survivors_line_room(line));
+	survivors_text_holder(line, survivors_diagnosis_named(s, d), with_end >= LEAST_NAME_CHARS ? with_end : survivors_line_room(line));
 	if (line_chars(&end) <= survivors_line_room(line))
 		buf_puts(line, buf_str(&end));
+}
+
+const char *survivors_diagnosis_named(const struct survivors *s, const struct survivors_diagnosis *d)
+{
+	return d->keeper ? survivors_tree_name(&s->tree, s->snapshot, d->keeper) : d->holder ? d->holder->name : NULL;
 }
 
 static void put_survivors_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
@@ -141,11 +149,27 @@ static void put_survivors_path(const struct survivors *s, const struct survivors
 	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY)
 		return;
 	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The main path to it: ");
-	survivors_text_holder(line, survivors_text_root(s->snapshot, d->path), NAME_CHARS);
-	buf_puts(line, " -> ");
+	if (d->path != &d->kept) {
+		survivors_text_holder(line, survivors_text_root(s->snapshot, d->path), NAME_CHARS);
+		buf_puts(line, " -> ");
+	}
 	survivors_text_steps(line, s->snapshot, d->path, PATH_CHARS);
 	buf_puts(line, ": ");
 	survivors_text_share(line, s, d->path->held);
+}
+
+/* The way to the object of the application is of types that nobody can change. */
+static void put_reached_from(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	bool several = d->keeper && d->holder->kind == SURVIVORS_SEVERAL;
+	if (!d->keeper)
+		return;
+	buf_puts(line, several ? "Several roots reach " : "The root that reaches ");
+	survivors_text_objects(line, s->snapshot, s->tree.nodes[d->keeper].type, 1, NAME_CHARS);
+	if (!several || d->path == &d->kept) {
+		buf_puts(line, several ? "; one is " : " is ");
+		survivors_text_holder(line, several ? survivors_text_root(s->snapshot, d->path) : d->holder->name, NAME_CHARS);
+	}
 }
 
 static void put_advice(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
@@ -155,6 +179,8 @@ static void put_advice(const struct survivors *s, const struct survivors_diagnos
 		advice = s->spaces[HEAP_GEN_LOH].free_bytes * 2 > s->free_bytes
 				 ? "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"
 				 : "Remedy: the memory was needed once and is kept for reuse: GCConserveMemory or a limit (GCHeapHardLimit) returns it";
+	else if (d->keeper)
+		advice = survivors_advice_kept(s->snapshot, d->path);
 	else if (d->finding != SURVIVORS_FINDS_EMPTY && d->holder)
 		advice = survivors_advice(s->snapshot, d->holder->kind, d->path);
 	if (advice)
@@ -291,6 +317,8 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 		add_survivors_line(&text, &line);
 	}
 	put_survivors_path(s, out, &line);
+	add_survivors_line(&text, &line);
+	put_reached_from(s, out, &line);
 	add_survivors_line(&text, &line);
 	put_advice(s, out, &line);
 	add_survivors_line(&text, &line);

@@ -18,12 +18,17 @@ const char *survivors_finding_name(enum survivors_finding f); /* "holder" */
 struct survivors_diagnosis {
 	enum survivors_finding finding;
 	const struct survivors_holder *holder; /* to look at first; NULL: none. Borrowed from the survivors, like all here. */
-	const struct heap_path *path;          /* how it holds; NULL: not known */
+	uint32_t keeper;                       /* the object below the holder that a person can change, a node of the tree; 0: the holder itself */
+	const struct heap_path *path;          /* how it holds, from the keeper on where there is one; NULL: not known */
+	struct heap_path kept;                 /* what `path` points to then */
 	uint32_t type;                         /* to look at first; HEAP_NODE_NONE: none */
 	uint64_t count;                        /* how many of them make most of what the holder has; 0: no one type does */
 	char *headline;                        /* <= HEADLINE_MAX_CHARS characters */
 	char *text;                            /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
 };
+
+/* Whom the diagnosis names: the keeper, else the holder; NULL: neither. */
+const char *survivors_diagnosis_named(const struct survivors *s, const struct survivors_diagnosis *d);
 
 void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagnosis *out);
 void survivors_diagnosis_fini(struct survivors_diagnosis *d);

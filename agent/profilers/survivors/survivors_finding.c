@@ -1,5 +1,6 @@
 #include "agent/profilers/survivors/survivors_finding.h"
 
+#include "agent/profilers/survivors/survivors_keeper.h"
 #include "agent/profilers/survivors/survivors_text.h"
 
 #include <string.h>
@@ -55,14 +56,40 @@ uint64_t survivors_finding_retained(const struct survivors *s, const struct surv
 	return h ? s->tree.nodes[h->node].retained : 0;
 }
 
-static enum survivors_finding find_survivors_finding(const struct survivors *s)
+/* Who has most: a root, or what a person can change of what roots hold. */
+struct survivors_named {
+	const struct survivors_holder *holder;
+	uint32_t keeper; /* 0: the holder itself */
+	uint64_t retained;
+};
+
+static struct survivors_named name_keeper(const struct survivors *s, const struct survivors_holder *h)
+{
+	uint32_t keeper = h ? survivors_keeper_below(s, h->node) : 0;
+	uint64_t retained = keeper ? s->tree.nodes[keeper].retained : 0;
+	return survivors_percent(s, retained) >= HOLDER_STANDS_OUT ? (struct survivors_named){h, keeper, retained} : (struct survivors_named){0};
+}
+
+static struct survivors_named name_holder(const struct survivors *s)
+{
+	const struct survivors_holder *root = first_holder(s, SURVIVORS_KINDS);
+	struct survivors_named of_root = {root, 0, survivors_finding_retained(s, root)}, below = {0};
+	struct survivors_named shared = name_keeper(s, first_holder(s, SURVIVORS_SEVERAL));
+	if (root && !survivors_keeper_is_root(s, root))
+		below = name_keeper(s, root);
+	if (below.holder)
+		of_root = below;
+	return shared.retained > of_root.retained ? shared : of_root;
+}
+
+static enum survivors_finding find_survivors_finding(const struct survivors *s, const struct survivors_named *most)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
 	if (survivors_finding_free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
 		return SURVIVORS_FINDS_FREE;
 	if (s->bytes < EMPTY_BYTES && !s->snapshot->facts.part)
 		return SURVIVORS_FINDS_EMPTY;
-	if (survivors_percent(s, survivors_finding_retained(s, first_holder(s, SURVIVORS_KINDS))) >= HOLDER_STANDS_OUT)
+	if (survivors_percent(s, most->retained) >= HOLDER_STANDS_OUT)
 		return SURVIVORS_FINDS_HOLDER;
 	/* what roots hold that were not read is no finding */
 	if (!s->snapshot->facts.roots_unread && survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
@@ -73,26 +100,18 @@ static enum survivors_finding find_survivors_finding(const struct survivors *s)
 }
 
 /* Where the way down from a holder ends on which one type has most of what the one above holds. */
-static uint32_t main_type(const struct survivors *s, const struct survivors_holder *h)
+static uint32_t main_type(const struct survivors *s, uint32_t top)
 {
-	const struct survivors_node *n = &s->tree.nodes[h->node];
+	const struct survivors_node *n = &s->tree.nodes[top];
 	while (n->first && s->tree.nodes[n->first].retained * 2 >= n->retained)
 		n = &s->tree.nodes[n->first];
 	return n->type;
 }
 
-static bool is_delegate(const struct heap_type *t)
-{
-	for (size_t i = 0; i < t->field_count; i++)
-		if (strcmp(t->fields[i].name, "_invocationList") == 0)
-			return true;
-	return false;
-}
-
 /* What the objects of a type below a holder mainly hold that is no array; NULL: nothing. */
-static const struct survivors_node *held_by_type(const struct survivors *s, const struct survivors_holder *h, uint32_t type)
+static const struct survivors_node *held_by_type(const struct survivors *s, uint32_t top, uint32_t type)
 {
-	const struct survivors_node *nodes = s->tree.nodes, *n = &nodes[h->node];
+	const struct survivors_node *nodes = s->tree.nodes, *n = &nodes[top];
 	while (n->type != type && n->first)
 		n = &nodes[n->first];
 	if (n->type != type)
@@ -108,28 +127,45 @@ static void find_end(const struct survivors *s, struct survivors_diagnosis *d)
 {
 	const struct heap_step *end = d->path && d->path->step_count ? &d->path->steps[d->path->step_count - 1] : NULL;
 	const struct survivors_node *bound;
+	uint32_t top = d->keeper ? d->keeper : d->holder->node;
 	if (!end) {
-		d->type = main_type(s, d->holder);
+		d->type = main_type(s, top);
 		return;
 	}
 	d->type = end->type;
-	if (d->path->held * 2 >= survivors_finding_retained(s, d->holder))
+	if (d->path->held * 2 >= s->tree.nodes[top].retained)
 		d->count = end->count;
-	if (is_delegate(&s->snapshot->types[end->type]) && (bound = held_by_type(s, d->holder, end->type)) &&
-	    bound->retained * 2 >= d->path->held) {
+	if (survivors_keeper_is_delegate(&s->snapshot->types[end->type]) && (bound = held_by_type(s, top, end->type)) && bound->retained * 2 >= d->path->held) {
 		d->type = bound->type;
 		d->count = bound->objects;
+	}
+}
+
+/* The strongest path that leads through the keeper. */
+static void find_keeper_path(const struct survivors *s, struct survivors_diagnosis *d)
+{
+	for (size_t i = 0; i < s->paths.count; i++) {
+		if (!survivors_keeper_path(s, d->keeper, &s->paths.paths[i], &d->kept))
+			continue;
+		d->path = &d->kept;
+		return;
 	}
 }
 
 void survivors_finding_decide(const struct survivors *s, struct survivors_diagnosis *d)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
-	d->finding = find_survivors_finding(s);
-	d->holder = first_holder(s, d->finding == SURVIVORS_FINDS_SEVERAL ? SURVIVORS_SEVERAL
-				    : d->finding == SURVIVORS_FINDS_UNREACHABLE ? SURVIVORS_UNKNOWN
-										: SURVIVORS_KINDS);
+	const struct survivors_named most = name_holder(s);
+	d->finding = find_survivors_finding(s, &most);
+	d->holder = d->finding == SURVIVORS_FINDS_HOLDER	? most.holder
+		    : d->finding == SURVIVORS_FINDS_SEVERAL	? first_holder(s, SURVIVORS_SEVERAL)
+		    : d->finding == SURVIVORS_FINDS_UNREACHABLE ? first_holder(s, SURVIVORS_UNKNOWN)
+								: first_holder(s, SURVIVORS_KINDS);
 	d->path = d->holder ? survivors_text_path_of(s, d->holder) : NULL;
+	if (d->finding == SURVIVORS_FINDS_HOLDER && most.keeper) {
+		d->keeper = most.keeper;
+		find_keeper_path(s, d);
+	}
 	if (d->finding == SURVIVORS_FINDS_TYPE || !d->holder)
 		d->type = t ? t->type : HEAP_NODE_NONE;
 	else

@@ -45,7 +45,7 @@ static void put_main(const struct survivors_source *x, struct report_file *f)
 		put_path_text(s, d->path, &path);
 	jsonw_line(&f->json);
 	jsonw_object(&f->json, "main");
-	report_json_string(f, "holder", d->holder ? d->holder->name : NULL);
+	report_json_string(f, "holder", survivors_diagnosis_named(s, d));
 	report_json_string(f, "path", d->path ? buf_str(&path) : NULL);
 	report_json_string(f, "type", d->type == HEAP_NODE_NONE ? NULL : s->snapshot->types[d->type].name);
 	jsonw_end(&f->json);

@@ -64,6 +64,33 @@ static const struct row rows[] = {
 	 "9.0 MB of 9.0 MB are held by stack of Shop.Import.Run (thread 12 worker): Batch", {"in use by running code"}, {NULL}, HEAP_WAY_EXACT},
 	{"the finalizer queue", "1 Shop.File 9000000\nfinalizer queue > 1\n", "holder", "9.0 MB of 9.0 MB are held by finalizer queue: File",
 	 {"finalizers do not keep up"}, {NULL}, HEAP_WAY_EXACT},
+	{"several roots hold what an object of the application keeps",
+	 "1 System.Net.Sockets.SocketAsyncEngine 40 > 3\n2 System.Threading.Tasks.Task 40 > 3\n3 System.Object 40 > 4\n"
+	 "4 Shop.PriceFeed 40 > 5\n5 System.EventHandler 64 > 6\n6 System.Object[] 100000 > 7 8\n7 System.EventHandler 64 > 9\n"
+	 "8 System.EventHandler 64 > 10\n9 Shop.Widget 4000000\n10 Shop.Widget 4000000\n11 A 1000000\n"
+	 "static System.Net.Sockets.SocketAsyncEngine.s_engines > 1\nhandle > 2\nstatic A > 11\n",
+	 "holder", "8.1 MB of 9.1 MB are held by Shop.PriceFeed: Widget x 2",
+	 {"Held through PriceFeed._one -> EventHandler", "Widget x 2: 8.0 MB (88%).",
+	  "Several roots reach PriceFeed; one is static System.Net.Sockets.SocketAsyncEngine.s_engines.", "unsubscribe (-=)"},
+	 {"Held through static System", "Socket engine"}, HEAP_WAY_EXACT},
+	{"one root of .NET's own holds it", "1 System.Net.Sockets.SocketAsyncEngine 40 > 2\n2 Shop.PriceFeed 40 > 3\n3 Shop.Quote[] 100000 > 4 5\n"
+					    "4 Shop.Quote 4000000\n5 Shop.Quote 4000000\nstatic System.Net.Sockets.SocketAsyncEngine.s_engines > 1\n",
+	 "holder", "8.1 MB of 8.1 MB are held by Shop.PriceFeed: Quote x 2",
+	 {"Held through PriceFeed._one -> Quote[]", "The root that reaches PriceFeed is static System.Net.Sockets.SocketAsyncEngine.s_engines.",
+	  "Remedy: release what it no longer needs, or bound what it holds"}, {NULL}, HEAP_WAY_EXACT},
+	{"the lowest object of the application", "1 Shop.Server 40 > 2\n2 System.Object 40 > 3\n3 Shop.PriceFeed 40 > 4\n4 Shop.Quote[] 100000 > 5 6\n"
+						 "5 Shop.Quote 4000000\n6 Shop.Quote 4000000\nhandle > 1\n",
+	 "holder", "8.1 MB of 8.1 MB are held by Shop.PriceFeed: Quote x 2", {NULL}, {"GCHandle"}, HEAP_WAY_EXACT},
+	{"a static of the application is what a person changes", "1 Shop.Server 40 > 2\n2 Shop.Catalog 40 > 3\n3 Shop.Quote[] 100000 > 4 5\n"
+								"4 Shop.Quote 4000000\n5 Shop.Quote 4000000\nstatic Shop.Program.Server > 1\n",
+	 "holder", "8.1 MB of 8.1 MB are held by static Shop.Program.Server: Quote x 2", {NULL}, {NULL}, HEAP_WAY_EXACT},
+	{"but not where the framework is between", "1 Microsoft.Extensions.Hosting.Host 40 > 2\n2 Shop.Catalog 40 > 3\n3 Shop.Quote[] 100000 > 4 5\n"
+						   "4 Shop.Quote 4000000\n5 Shop.Quote 4000000\nstack of Shop.Program.Main (thread 1 Shop) > 1\n",
+	 "holder", "8.1 MB of 8.1 MB are held by Shop.Catalog: Quote x 2", {"The root that reaches Catalog is stack of Shop.Program.Main (thread 1 Shop)."},
+	 {"running code"}, HEAP_WAY_EXACT},
+	{"many of the application's objects are no holder", "1 System.Threading.TimerQueue 40 > 2\n2 Shop.Job 1000 > 3\n3 Shop.Job 1000000 > 4\n"
+							    "4 Shop.Job 1000000 > 5\n5 Shop.Job 1000000 > 6\n6 Shop.Job 1000000\nhandle > 1\n",
+	 "holder", "4.0 MB of 4.0 MB are held by handle: Job x 5", {NULL}, {NULL}, HEAP_WAY_EXACT},
 	{"a pinned handle", "1 System.Byte[] 9000000\npinned > 1\n", "holder", "9.0 MB of 9.0 MB are held by pinned: byte[]", {"free pinned handles"}, {NULL}, HEAP_WAY_EXACT},
 };
 
