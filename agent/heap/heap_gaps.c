@@ -82,6 +82,14 @@ static void note_names(const struct heap_gap *g, struct limits *l)
 	}
 }
 
+bool heap_gaps_hide_names(const struct heap_walked *w, enum heap_way way)
+{
+	struct limits l = {0};
+
+	heap_gaps_note(w, way, &l);
+	return way == HEAP_WAY_EXACT && l.count > 0;
+}
+
 void heap_gaps_note(const struct heap_walked *w, enum heap_way way, struct limits *l)
 {
 	for (uint32_t i = 0; i < w->gap_count && way != HEAP_WAY_TYPES; i++) {

@@ -9,6 +9,8 @@
 
 /* Whether there are roots that the walk has not read: then what no root holds is not garbage. */
 bool heap_gaps_hide_roots(const struct heap_walked *w, enum heap_way way);
+/* Whether static fields have no names though all roots are known. */
+bool heap_gaps_hide_names(const struct heap_walked *w, enum heap_way way);
 void heap_gaps_note(const struct heap_walked *w, enum heap_way way, struct limits *l);
 
 #endif

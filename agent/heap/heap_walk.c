@@ -241,6 +241,7 @@ static void fill_heap_facts(const struct walk *k, struct heap_snapshot *s, int64
 	f->heap_most_bytes = f->part ? k->prediction.heap_bytes : 0;
 	f->needs = k->choice.needs;
 	f->roots_unread = heap_gaps_hide_roots(&k->walked, f->way);
+	f->names_unread = heap_gaps_hide_names(&k->walked, f->way);
 }
 
 /* Now that the objects are counted: -1: their graph finds no room, and types alone will not do. */

@@ -60,6 +60,8 @@ const char *survivors_advice(const struct heap_snapshot *s, enum survivors_kind 
 	const char *advice = advice_by_type(s, p);
 	if (advice || kind >= SURVIVORS_KINDS)
 		return advice;
+	if (kind == SURVIVORS_HANDLE && s->facts.names_unread)
+		return "Remedy: it may be a static field, as not all of their names were read; else look for GCHandle.Alloc without Free";
 	return by_kind[kind];
 }
 
@@ -67,4 +69,11 @@ const char *survivors_advice_kept(const struct heap_snapshot *s, const struct he
 {
 	const char *advice = advice_by_type(s, p);
 	return advice ? advice : "Remedy: release what it no longer needs, or bound what it holds";
+}
+
+const char *survivors_advice_unread(const struct heap_facts *f)
+{
+	if (f->why && strstr(f->why, "another profiler"))
+		return "Remedy: run it again without the other profiler: a forced collection tells all roots";
+	return "Remedy: run it again with roots: Exact, and the pause budget that it needs: a forced collection tells all roots";
 }

@@ -115,6 +115,10 @@ static void put_survivors_headline(const struct survivors *s, const struct survi
 		buf_puts(line, heap_facts_unheld(&snapshot->facts));
 		put_end_if_room(s, d, line);
 		break;
+	case SURVIVORS_FINDS_UNREAD:
+		buf_puts(line, "What holds ");
+		put_bytes_of(line, s->unreachable_bytes, s->bytes, " was not read");
+		break;
 	case SURVIVORS_FINDS_TYPE:
 		if (!s->graph) {
 			survivors_types_headline(s, d, HEADLINE_MAX_CHARS, line);
@@ -146,7 +150,7 @@ static void put_survivors_headline(const struct survivors *s, const struct survi
 
 static void put_survivors_path(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
-	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY)
+	if (!d->path || !d->path->step_count || d->finding == SURVIVORS_FINDS_EMPTY || d->finding == SURVIVORS_FINDS_UNREAD)
 		return;
 	buf_puts(line, d->finding == SURVIVORS_FINDS_HOLDER ? "Held through " : "The main path to it: ");
 	if (d->path != &d->kept) {
@@ -179,6 +183,8 @@ static void put_advice(const struct survivors *s, const struct survivors_diagnos
 		advice = s->spaces[HEAP_GEN_LOH].free_bytes * 2 > s->free_bytes
 				 ? "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"
 				 : "Remedy: the memory was needed once and is kept for reuse: GCConserveMemory or a limit (GCHeapHardLimit) returns it";
+	else if (d->finding == SURVIVORS_FINDS_UNREAD)
+		advice = survivors_advice_unread(&s->snapshot->facts);
 	else if (d->keeper)
 		advice = survivors_advice_kept(s->snapshot, d->path);
 	else if (d->finding != SURVIVORS_FINDS_EMPTY && d->holder)
@@ -267,7 +273,7 @@ static void put_free(const struct survivors *s, const struct survivors_diagnosis
 
 static void put_unreachable(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
-	if (d->finding == SURVIVORS_FINDS_UNREACHABLE || survivors_percent(s, s->unreachable_bytes) < UNREACHABLE_LINE)
+	if (d->finding == SURVIVORS_FINDS_UNREACHABLE || d->finding == SURVIVORS_FINDS_UNREAD || survivors_percent(s, s->unreachable_bytes) < UNREACHABLE_LINE)
 		return;
 	survivors_text_share(line, s, s->unreachable_bytes);
 	buf_puts(line, " are ");

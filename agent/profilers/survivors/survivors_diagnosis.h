@@ -12,6 +12,7 @@ enum survivors_finding {
 	SURVIVORS_FINDS_SPREAD,
 	SURVIVORS_FINDS_FREE,        /* most is free space between objects */
 	SURVIVORS_FINDS_UNREACHABLE, /* most is held by no known root */
+	SURVIVORS_FINDS_UNREAD,      /* much may be held by roots that were not read */
 };
 const char *survivors_finding_name(enum survivors_finding f); /* "holder" */
 

@@ -16,7 +16,7 @@
 
 const char *survivors_finding_name(enum survivors_finding f)
 {
-	static const char *const names[] = {"empty", "holder", "type", "several", "spread", "freeMemory", "unreachable"};
+	static const char *const names[] = {"empty", "holder", "type", "several", "spread", "freeMemory", "unreachable", "unread"};
 	return names[f];
 }
 
@@ -85,17 +85,20 @@ static struct survivors_named name_holder(const struct survivors *s)
 static enum survivors_finding find_survivors_finding(const struct survivors *s, const struct survivors_named *most)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
+	/* what roots hold that were not read is nobody's: no verdict on it */
+	double unread = s->snapshot->facts.roots_unread ? survivors_percent(s, s->unreachable_bytes) : 0;
 	if (survivors_finding_free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
 		return SURVIVORS_FINDS_FREE;
 	if (s->bytes < EMPTY_BYTES && !s->snapshot->facts.part)
 		return SURVIVORS_FINDS_EMPTY;
 	if (survivors_percent(s, most->retained) >= HOLDER_STANDS_OUT)
 		return SURVIVORS_FINDS_HOLDER;
-	/* what roots hold that were not read is no finding */
-	if (!s->snapshot->facts.roots_unread && survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
-		return SURVIVORS_FINDS_UNREACHABLE;
+	if (survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
+		return unread > 0 ? SURVIVORS_FINDS_UNREAD : SURVIVORS_FINDS_UNREACHABLE;
 	if (survivors_percent(s, s->kinds[SURVIVORS_SEVERAL].retained) >= SEVERAL_STAND_OUT)
 		return SURVIVORS_FINDS_SEVERAL;
+	if (unread >= HOLDER_STANDS_OUT)
+		return SURVIVORS_FINDS_UNREAD;
 	return t && survivors_percent(s, survivors_finding_shallow(t)) >= TYPE_STANDS_OUT ? SURVIVORS_FINDS_TYPE : SURVIVORS_FINDS_SPREAD;
 }
 
@@ -166,7 +169,7 @@ void survivors_finding_decide(const struct survivors *s, struct survivors_diagno
 		d->keeper = most.keeper;
 		find_keeper_path(s, d);
 	}
-	if (d->finding == SURVIVORS_FINDS_TYPE || !d->holder)
+	if (d->finding == SURVIVORS_FINDS_TYPE || d->finding == SURVIVORS_FINDS_UNREAD || !d->holder)
 		d->type = t ? t->type : HEAP_NODE_NONE;
 	else
 		find_end(s, d);

@@ -40,6 +40,9 @@ Test(heap_gaps, each_is_said_in_a_sentence)
 		if (rows[i].names)
 			cr_expect_not_null(strstr(names.list[0].meaning, rows[i].names), "%s", names.list[0].meaning);
 		cr_expect_eq(note(&rows[i].gap, HEAP_WAY_TYPES).count, 0);
+		const struct heap_walked lacking = {.gap_count = 1, .gaps = {rows[i].gap}};
+		cr_expect_eq(heap_gaps_hide_names(&lacking, HEAP_WAY_EXACT), rows[i].names != NULL, "%s", rows[i].name);
+		cr_expect_not(heap_gaps_hide_names(&lacking, HEAP_WAY_NO_COLLECTION));
 	}
 }
 
@@ -60,6 +63,7 @@ Test(heap_gaps, what_no_known_root_holds_is_garbage_only_where_all_roots_are_kno
 	cr_expect_not(heap_gaps_hide_roots(&whole, HEAP_WAY_NO_COLLECTION));
 	cr_expect_not(heap_gaps_hide_roots(&lacking, HEAP_WAY_EXACT));
 	cr_expect_not(heap_gaps_hide_roots(&lacking, HEAP_WAY_TYPES));
+	cr_expect_not(heap_gaps_hide_names(&whole, HEAP_WAY_EXACT));
 	cr_expect_str_eq(heap_facts_unheld(&facts[0]), "garbage, not yet collected");
 	cr_expect_str_eq(heap_facts_unheld(&facts[1]), "held by a handle, or garbage");
 	cr_expect_str_eq(heap_facts_unheld(&facts[2]), "held by a root that was not read, or garbage");

@@ -1,3 +1,4 @@
+#include "agent/profilers/survivors/survivors_advice.h"
 #include "agent/report/report.h"
 #include "agent/profilers/survivors/survivors_diagnosis.h"
 #include "tests/unit/agent/profilers/survivors/make_heap.h"
@@ -93,6 +94,56 @@ static const struct row rows[] = {
 	 "holder", "4.0 MB of 4.0 MB are held by handle: Job x 5", {NULL}, {NULL}, HEAP_WAY_EXACT},
 	{"a pinned handle", "1 System.Byte[] 9000000\npinned > 1\n", "holder", "9.0 MB of 9.0 MB are held by pinned: byte[]", {"free pinned handles"}, {NULL}, HEAP_WAY_EXACT},
 };
+
+#define OTHERS "3 B 2000000\n4 C 2000000\n5 D 2000000\nstatic A > 1\nstatic B > 3\nstatic C > 4\nstatic D > 5\n"
+
+/* Threads that did not fit into a table, memory that could not be read: nobody knows who holds it. */
+Test(survivors_diagnosis, what_was_not_read_is_no_finding)
+{
+	static const struct {
+		const char *what, *heap, *why, *headline, *says;
+	} some[] = {
+		{"most of it", "1 A 1000000\n2 Shop.Row[] 9000000\nstatic A > 1\n", "asked for", "What holds 9.0 MB of 10 MB was not read",
+		 "Remedy: run it again with roots: Exact"},
+		{"a holder may be among it", "1 A 2000000\n2 Shop.Row[] 3000000\n" OTHERS,
+		 "another profiler has the process's main slot", "What holds 3.0 MB of 11 MB was not read", "Remedy: run it again without the other profiler"},
+		{"a holder is known all the same", "1 A 4000000\n2 Shop.Row[] 3000000\nstatic A > 1\n", "asked for", "4.0 MB of 7.0 MB are held by static A: A",
+		 "3.0 MB (43%) are held by a root that was not read, or garbage"},
+		{"none can be among it", "1 A 2000000\n2 Shop.Row[] 2000000\n" OTHERS,
+		 "asked for", "10 MB, no holder stands out; most, 20%, static A", ""},
+	};
+	for (size_t i = 0; i < sizeof some / sizeof *some; i++) {
+		struct err e = ERR_INIT;
+		struct heap_snapshot *s = make_heap(some[i].heap);
+		s->facts.way = HEAP_WAY_NO_COLLECTION;
+		s->facts.roots_unread = true;
+		s->facts.why = some[i].why;
+		struct heap_graph *g = make_graph(s);
+		struct survivors all;
+		struct survivors_diagnosis d;
+		cr_assert_eq(survivors_make(g, &all, &e), 0, "%s", e.message);
+		survivors_diagnosis_make(&all, &d);
+		cr_expect_str_eq(d.headline, some[i].headline, "%s: %s", some[i].what, d.headline);
+		cr_expect_not_null(strstr(d.text, some[i].says), "%s: %s", some[i].what, d.text);
+		cr_expect_null(strstr(d.text, "many holders"), "%s: %s", some[i].what, d.text);
+		survivors_diagnosis_fini(&d);
+		survivors_fini(&all);
+		heap_graph_free(g);
+		heap_snapshot_free(s);
+	}
+}
+
+/* A static field whose name was not read is held by a handle. */
+Test(survivors_diagnosis, a_handle_may_be_a_static_without_its_name)
+{
+	struct heap_snapshot *s = make_heap("1 Shop.Row[] 9000000\nhandle > 1\n");
+	for (int unread = 0; unread < 2; unread++) {
+		s->facts.names_unread = unread;
+		const char *advice = survivors_advice(s, SURVIVORS_HANDLE, NULL);
+		cr_expect_eq(strstr(advice, "it may be a static field") != NULL, unread, "%s", advice);
+	}
+	heap_snapshot_free(s);
+}
 
 Test(survivors_diagnosis, says_what_fills_the_heap)
 {
