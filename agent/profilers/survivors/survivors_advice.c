@@ -77,3 +77,27 @@ const char *survivors_advice_unread(const struct heap_facts *f)
 		return "Remedy: run it again without the other profiler: a forced collection tells all roots";
 	return "Remedy: run it again with roots: Exact, and the pause budget that it needs: a forced collection tells all roots";
 }
+
+const char *survivors_advice_disease(const char *id)
+{
+	static const struct {
+		const char *id, *advice;
+	} rows[] = {
+		{"PinnedObjects",
+		 "Remedy: pin for moments only; lasting buffers belong on the pinned object heap: GC.AllocateArray(pinned: true), or a pool"},
+		{"LargeObjects", "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"},
+		{"EventHandlers", "Remedy: subscribers live as long as the event's owner: unsubscribe (-=) when they are done, or use a weak event"},
+		{"TimersPileUp", "Remedy: dispose of timers that are no longer needed; an active timer keeps its callback's object"},
+		{"CancellationTokenSourcesPileUp",
+		 "Remedy: dispose of CancellationTokenSources, linked ones above all (using): a long-lived token keeps each linked to it"},
+		{"DisposablesInContainer",
+		 "Remedy: resolve disposable services in a scope that ends (CreateScope in a using), not from the root provider"},
+		{"TrackedEntities", "Remedy: short-lived DbContexts, one per unit of work; AsNoTracking() for reading, ChangeTracker.Clear() between batches"},
+		{"AssemblyLoadContextsKept",
+		 "Remedy: after Unload() nothing may refer to the context's types or objects: statics, events, caches and threads keep it"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (strcmp(rows[i].id, id) == 0)
+			return rows[i].advice;
+	return NULL;
+}

@@ -9,6 +9,8 @@
 const char *survivors_advice(const struct heap_snapshot *s, enum survivors_kind kind, const struct heap_path *p);
 /* About an object of the application that roots hold by types of .NET: `p` begins at it; may be NULL. */
 const char *survivors_advice_kept(const struct heap_snapshot *s, const struct heap_path *p);
+/* Against a disease that a rule has found, by its id; NULL: how it is held tells more. */
+const char *survivors_advice_disease(const char *id);
 /* Where roots were not read. */
 const char *survivors_advice_unread(const struct heap_facts *f);
 

@@ -1,10 +1,12 @@
 #include "agent/profilers/survivors/survivors_diagnosis.h"
 
 #include "agent/symbols/method_name.h"
+#include "agent/report/phrase.h"
 #include "agent/report/report.h"
 #include "common/base/size_text.h"
 #include "agent/profilers/survivors/survivors_advice.h"
 #include "agent/profilers/survivors/survivors_finding.h"
+#include "agent/profilers/survivors/survivors_rules.h"
 #include "agent/profilers/survivors/survivors_text.h"
 #include "agent/profilers/survivors/survivors_types.h"
 #include "common/base/mem.h"
@@ -23,127 +25,52 @@
 #define PINNED_LINE 100
 #define NAME_CHARS 70
 #define PATH_CHARS 300
-#define LEAST_NAME_CHARS 24 /* a shorter piece of a name tells nothing */
-
-/* the headline ---------------------------------------------------------------------------------------------------- */
-
-static size_t line_chars(const struct buf *b)
-{
-	size_t count = 0;
-	for (const char *p = buf_str(b); *p; p++)
-		count += ((unsigned char)*p & 0xC0) != 0x80;
-	return count;
-}
-
-static size_t survivors_line_room(const struct buf *line)
-{
-	size_t used = line_chars(line);
-	return used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
-}
-
-static void put_bytes_of(struct buf *line, uint64_t part, uint64_t all, const char *what)
-{
-	size_text_bytes(line, part);
-	buf_puts(line, " of ");
-	size_text_bytes(line, all);
-	buf_puts(line, what);
-}
-
-/* ": Order x 1,000,000": what the holder mainly has; empty: no one type. */
-static void put_end(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *out)
-{
-	if (!d->count)
-		return;
-	buf_puts(out, ": ");
-	survivors_text_objects(out, s->snapshot, d->type, d->count, METHOD_NAME_SIZE);
-}
-
-static void put_end_if_room(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
-{
-	AUTO_BUF struct buf end;
-	buf_init(&end, METHOD_NAME_SIZE * 4);
-	put_end(s, d, &end);
-	if (line_chars(&end) <= survivors_line_room(line))
-		buf_puts(line, buf_str(&end));
-}
-
-/* The holder's name is cut for the object's only as far as it still tells something. */
-static void put_holder_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
-{
-	const struct survivors_node *keeper = d->keeper ? &s->tree.nodes[d->keeper] : NULL;
-	AUTO_BUF struct buf end;
-	buf_init(&end, METHOD_NAME_SIZE * 4);
-	put_bytes_of(line, keeper ? keeper->retained : survivors_finding_retained(s, d->holder), s->bytes, " are held by ");
-	if (keeper && keeper->objects > 1)
-		buf_printf(line, "%llu ", (unsigned long long)keeper->objects);
-	put_end(s, d, &end);
-	size_t with_end = survivors_line_room(line) > line_chars(&end) ? survivors_line_room(line) - line_chars(&end) : 0;
-	survivors_text_holder(line, survivors_diagnosis_named(s, d), with_end >= LEAST_NAME_CHARS ? with_end : survivors_line_room(line));
-	if (line_chars(&end) <= survivors_line_room(line))
-		buf_puts(line, buf_str(&end));
-}
 
 const char *survivors_diagnosis_named(const struct survivors *s, const struct survivors_diagnosis *d)
 {
 	return d->keeper ? survivors_tree_name(&s->tree, s->snapshot, d->keeper) : d->holder ? d->holder->name : NULL;
 }
 
-static void put_survivors_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+/* Where no rule found anything. */
+static void put_survivors_nothing(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
-	const struct heap_snapshot *snapshot = s->snapshot;
-	const struct survivors_group *t = survivors_finding_largest_type(s);
-	switch (d->finding) {
-	case SURVIVORS_FINDS_EMPTY:
+	if (d->finding == SURVIVORS_FINDS_EMPTY) {
 		buf_puts(line, "The heap is small: ");
 		size_text_bytes(line, s->bytes);
 		buf_puts(line, " in ");
 		size_text_count(line, s->objects);
 		buf_puts(line, s->objects == 1 ? " object" : " objects");
-		break;
-	case SURVIVORS_FINDS_FREE:
-		put_bytes_of(line, s->free_bytes, s->bytes + s->free_bytes, " of the heap are free space between objects");
-		break;
-	case SURVIVORS_FINDS_HOLDER:
-		put_holder_headline(s, d, line);
-		break;
-	case SURVIVORS_FINDS_SEVERAL:
-		put_bytes_of(line, s->kinds[SURVIVORS_SEVERAL].retained, s->bytes, " are held by several roots together");
-		put_end_if_room(s, d, line);
-		break;
-	case SURVIVORS_FINDS_UNREACHABLE:
-		put_bytes_of(line, s->unreachable_bytes, s->bytes, " are ");
-		buf_puts(line, heap_facts_unheld(&snapshot->facts));
-		put_end_if_room(s, d, line);
-		break;
-	case SURVIVORS_FINDS_UNREAD:
-		buf_puts(line, "What holds ");
-		put_bytes_of(line, s->unreachable_bytes, s->bytes, " was not read");
-		break;
-	case SURVIVORS_FINDS_TYPE:
-		if (!s->graph) {
-			survivors_types_headline(s, d, HEADLINE_MAX_CHARS, line);
-			break;
-		}
-		put_bytes_of(line, survivors_finding_shallow(t), s->bytes, " are ");
-		survivors_text_objects(line, snapshot, t->type, t->total.count + t->total.dead_count, survivors_line_room(line) - 19);
-		if (survivors_line_room(line) >= 19)
-			buf_puts(line, ", from many holders");
-		break;
-	case SURVIVORS_FINDS_SPREAD:
-		if (!s->graph) {
-			survivors_types_headline(s, d, HEADLINE_MAX_CHARS, line);
-			break;
-		}
-		size_text_bytes(line, s->bytes);
-		buf_puts(line, ", no holder stands out");
-		if (d->holder) {
-			buf_puts(line, "; most, ");
-			survivors_text_percent(line, survivors_percent(s, survivors_finding_retained(s, d->holder)));
-			buf_puts(line, ", ");
-			survivors_text_holder(line, d->holder->name, survivors_line_room(line));
-		}
-		break;
+		return;
 	}
+	if (d->finding == SURVIVORS_FINDS_UNREAD) {
+		buf_puts(line, "What holds ");
+		size_text_bytes(line, s->unreachable_bytes);
+		buf_puts(line, " of ");
+		size_text_bytes(line, s->bytes);
+		buf_puts(line, " was not read");
+		return;
+	}
+	if (!s->graph) {
+		survivors_types_headline(s, HEADLINE_MAX_CHARS, line);
+		return;
+	}
+	size_text_bytes(line, s->bytes);
+	buf_puts(line, ", no holder stands out");
+	if (d->holder) {
+		buf_puts(line, "; most, ");
+		survivors_text_percent(line, survivors_percent(s, survivors_finding_retained(s, d->holder)));
+		buf_puts(line, ", ");
+		survivors_text_holder(line, d->holder->name, HEADLINE_MAX_CHARS - phrase_chars(buf_str(line)));
+	}
+}
+
+static void put_survivors_headline(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
+{
+	const struct finding *lead = findings_lead(&d->found);
+	if (lead)
+		buf_puts(line, lead->message);
+	else
+		put_survivors_nothing(s, d, line);
 }
 
 /* the lines ------------------------------------------------------------------------------------------------------- */
@@ -178,8 +105,11 @@ static void put_reached_from(const struct survivors *s, const struct survivors_d
 
 static void put_advice(const struct survivors *s, const struct survivors_diagnosis *d, struct buf *line)
 {
-	const char *advice = NULL;
-	if (d->finding == SURVIVORS_FINDS_FREE)
+	const struct finding *lead = findings_lead(&d->found);
+	const char *advice = lead ? survivors_advice_disease(lead->id) : NULL;
+	if (advice)
+		;
+	else if (d->finding == SURVIVORS_FINDS_FREE)
 		advice = s->spaces[HEAP_GEN_LOH].free_bytes * 2 > s->free_bytes
 				 ? "Remedy: pool large arrays (ArrayPool), or compact once: GCSettings.LargeObjectHeapCompactionMode"
 				 : "Remedy: the memory was needed once and is kept for reuse: GCConserveMemory or a limit (GCHeapHardLimit) returns it";
@@ -310,8 +240,13 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 	AUTO_BUF struct buf text, line;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
 	buf_init(&line, DIAGNOSIS_MAX_BYTES * 4);
-	*out = (struct survivors_diagnosis){0};
-	survivors_finding_decide(s, out);
+	struct survivors_numbers *n = mem_alloc(sizeof *n);
+	struct findings found;
+	survivors_numbers_of(s, n);
+	rules_run(survivors_rules, survivors_rules_count, &survivors_numbers_fields, n, &found);
+	survivors_finding_decide(s, n, &found, out);
+	out->numbers = n;
+	out->found = found;
 	put_survivors_headline(s, out, &line);
 	out->headline = mem_strdup(buf_str(&line));
 	buf_puts(&text, out->headline);
@@ -345,6 +280,8 @@ void survivors_diagnosis_make(const struct survivors *s, struct survivors_diagno
 
 void survivors_diagnosis_fini(struct survivors_diagnosis *d)
 {
+	findings_fini(&d->found);
+	free(d->numbers);
 	free(d->headline);
 	free(d->text);
 	*d = (struct survivors_diagnosis){0};

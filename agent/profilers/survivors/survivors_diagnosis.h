@@ -3,6 +3,9 @@
 #define DRDOTNET_SURVIVORS_DIAGNOSIS_H
 
 #include "agent/profilers/survivors/survivors.h"
+#include "agent/report/rules.h"
+
+struct survivors_numbers;
 
 enum survivors_finding {
 	SURVIVORS_FINDS_EMPTY,       /* hardly anything is there */
@@ -24,6 +27,8 @@ struct survivors_diagnosis {
 	struct heap_path kept;                 /* what `path` points to then */
 	uint32_t type;                         /* to look at first; HEAP_NODE_NONE: none */
 	uint64_t count;                        /* how many of them make most of what the holder has; 0: no one type does */
+	struct survivors_numbers *numbers;     /* what the rules judged, and what they said */
+	struct findings found;
 	char *headline;                        /* <= HEADLINE_MAX_CHARS characters */
 	char *text;                            /* <= DIAGNOSIS_MAX_BYTES; lines; the first is the headline */
 };

@@ -1,18 +1,12 @@
 #include "agent/profilers/survivors/survivors_finding.h"
 
 #include "agent/profilers/survivors/survivors_keeper.h"
+#include "agent/profilers/survivors/survivors_rules.h"
 #include "agent/profilers/survivors/survivors_text.h"
 
 #include <string.h>
 
-/* what decides the finding; percent of the heap */
-#define EMPTY_BYTES 1000000
-#define HOLDER_STANDS_OUT 25.0
-#define TYPE_STANDS_OUT 30.0
-#define SEVERAL_STAND_OUT 40.0
-#define UNREACHABLE_STANDS_OUT 50.0
-#define FREE_STANDS_OUT 50.0
-#define FREE_BYTES 10000000
+#define KEEPER_PERCENT 25.0 /* of the heap: an object that retains less is not named instead of a root */
 
 const char *survivors_finding_name(enum survivors_finding f)
 {
@@ -67,7 +61,7 @@ static struct survivors_named name_keeper(const struct survivors *s, const struc
 {
 	uint32_t keeper = h ? survivors_keeper_below(s, h->node) : 0;
 	uint64_t retained = keeper ? s->tree.nodes[keeper].retained : 0;
-	return survivors_percent(s, retained) >= HOLDER_STANDS_OUT ? (struct survivors_named){h, keeper, retained} : (struct survivors_named){0};
+	return survivors_percent(s, retained) >= KEEPER_PERCENT ? (struct survivors_named){h, keeper, retained} : (struct survivors_named){0};
 }
 
 static struct survivors_named name_holder(const struct survivors *s)
@@ -80,26 +74,6 @@ static struct survivors_named name_holder(const struct survivors *s)
 	if (below.holder)
 		of_root = below;
 	return shared.retained > of_root.retained ? shared : of_root;
-}
-
-static enum survivors_finding find_survivors_finding(const struct survivors *s, const struct survivors_named *most)
-{
-	const struct survivors_group *t = survivors_finding_largest_type(s);
-	/* what roots hold that were not read is nobody's: no verdict on it */
-	double unread = s->snapshot->facts.roots_unread ? survivors_percent(s, s->unreachable_bytes) : 0;
-	if (survivors_finding_free_percent(s) >= FREE_STANDS_OUT && s->free_bytes >= FREE_BYTES)
-		return SURVIVORS_FINDS_FREE;
-	if (s->bytes < EMPTY_BYTES && !s->snapshot->facts.part)
-		return SURVIVORS_FINDS_EMPTY;
-	if (survivors_percent(s, most->retained) >= HOLDER_STANDS_OUT)
-		return SURVIVORS_FINDS_HOLDER;
-	if (survivors_percent(s, s->unreachable_bytes) >= UNREACHABLE_STANDS_OUT)
-		return unread > 0 ? SURVIVORS_FINDS_UNREAD : SURVIVORS_FINDS_UNREACHABLE;
-	if (survivors_percent(s, s->kinds[SURVIVORS_SEVERAL].retained) >= SEVERAL_STAND_OUT)
-		return SURVIVORS_FINDS_SEVERAL;
-	if (unread >= HOLDER_STANDS_OUT)
-		return SURVIVORS_FINDS_UNREAD;
-	return t && survivors_percent(s, survivors_finding_shallow(t)) >= TYPE_STANDS_OUT ? SURVIVORS_FINDS_TYPE : SURVIVORS_FINDS_SPREAD;
 }
 
 /* Where the way down from a holder ends on which one type has most of what the one above holds. */
@@ -155,22 +129,46 @@ static void find_keeper_path(const struct survivors *s, struct survivors_diagnos
 	}
 }
 
-void survivors_finding_decide(const struct survivors *s, struct survivors_diagnosis *d)
+void survivors_finding_look(const struct survivors *s, enum survivors_finding f, struct survivors_diagnosis *d)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
 	const struct survivors_named most = name_holder(s);
-	d->finding = find_survivors_finding(s, &most);
-	d->holder = d->finding == SURVIVORS_FINDS_HOLDER	? most.holder
-		    : d->finding == SURVIVORS_FINDS_SEVERAL	? first_holder(s, SURVIVORS_SEVERAL)
-		    : d->finding == SURVIVORS_FINDS_UNREACHABLE ? first_holder(s, SURVIVORS_UNKNOWN)
-								: first_holder(s, SURVIVORS_KINDS);
+	*d = (struct survivors_diagnosis){.finding = f};
+	d->holder = f == SURVIVORS_FINDS_HOLDER	? most.holder
+		    : f == SURVIVORS_FINDS_SEVERAL	? first_holder(s, SURVIVORS_SEVERAL)
+		    : f == SURVIVORS_FINDS_UNREACHABLE ? first_holder(s, SURVIVORS_UNKNOWN)
+						       : first_holder(s, SURVIVORS_KINDS);
 	d->path = d->holder ? survivors_text_path_of(s, d->holder) : NULL;
-	if (d->finding == SURVIVORS_FINDS_HOLDER && most.keeper) {
+	if (f == SURVIVORS_FINDS_HOLDER && most.keeper) {
 		d->keeper = most.keeper;
 		find_keeper_path(s, d);
 	}
-	if (d->finding == SURVIVORS_FINDS_TYPE || d->finding == SURVIVORS_FINDS_UNREAD || !d->holder)
+	if (f == SURVIVORS_FINDS_TYPE || f == SURVIVORS_FINDS_UNREAD || !d->holder)
 		d->type = t ? t->type : HEAP_NODE_NONE;
 	else
 		find_end(s, d);
+}
+
+/* What a reader looks at first: as the rules have it, the first row that one found. */
+static enum survivors_finding finding_of(const struct survivors_numbers *n, const struct findings *found)
+{
+	static const struct {
+		const char *id;
+		enum survivors_finding finding;
+	} rows[] = {
+		{"HeapFragmentation", SURVIVORS_FINDS_FREE},	{"HeldByOneHolder", SURVIVORS_FINDS_HOLDER},
+		{"NotCollectedYet", SURVIVORS_FINDS_UNREACHABLE}, {"HeldTogether", SURVIVORS_FINDS_SEVERAL},
+		{"OneType", SURVIVORS_FINDS_TYPE},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (findings_find(found, rows[i].id))
+			return rows[i].finding;
+	if (survivors_rules_small(n))
+		return SURVIVORS_FINDS_EMPTY;
+	return survivors_rules_unread(n) ? SURVIVORS_FINDS_UNREAD : SURVIVORS_FINDS_SPREAD;
+}
+
+void survivors_finding_decide(const struct survivors *s, const struct survivors_numbers *n, const struct findings *found, struct survivors_diagnosis *d)
+{
+	survivors_finding_look(s, finding_of(n, found), d);
 }

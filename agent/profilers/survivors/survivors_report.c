@@ -41,7 +41,8 @@ int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_m
 		const struct survivors_source source = {
 			.survivors = &survivors,
 			.diagnosis = &diagnosis,
-			.head = {.facts = facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text},
+			.head = {.facts = facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
+				 .findings = &diagnosis.found},
 			.analysis_ms = clock_mono_ms() - began_ms,
 		};
 		rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);

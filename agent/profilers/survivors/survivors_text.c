@@ -41,7 +41,7 @@ void survivors_text_holder(struct buf *out, const char *name, size_t max_chars)
 	method_name_shorten(name + kept, max_chars - kept, out);
 }
 
-void survivors_text_objects(struct buf *out, const struct heap_snapshot *s, uint32_t type, uint64_t count, size_t max_chars)
+void survivors_text_times(struct buf *out, const char *short_name, uint64_t count, size_t max_chars)
 {
 	AUTO_BUF struct buf times;
 	buf_init(&times, 64);
@@ -49,8 +49,13 @@ void survivors_text_objects(struct buf *out, const struct heap_snapshot *s, uint
 		buf_puts(&times, " x ");
 		size_text_count(&times, count);
 	}
-	method_name_shorten(s->types[type].short_name, max_chars > times.len + 4 ? max_chars - times.len : 4, out);
+	method_name_shorten(short_name, max_chars > times.len + 4 ? max_chars - times.len : 4, out);
 	buf_puts(out, buf_str(&times));
+}
+
+void survivors_text_objects(struct buf *out, const struct heap_snapshot *s, uint32_t type, uint64_t count, size_t max_chars)
+{
+	survivors_text_times(out, s->types[type].short_name, count, max_chars);
 }
 
 /* A step that holds the next one by a field: "Dictionary<int, Order>._entries", "Entry[].value", "List<Order>". */

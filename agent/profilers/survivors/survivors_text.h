@@ -14,6 +14,7 @@ void survivors_text_share(struct buf *out, const struct survivors *s, uint64_t b
 void survivors_text_holder(struct buf *out, const char *name, size_t max_chars);
 
 /* "Order x 1,000,000", without namespaces, in at most max_chars characters. */
+void survivors_text_times(struct buf *out, const char *short_name, uint64_t count, size_t max_chars);
 void survivors_text_objects(struct buf *out, const struct heap_snapshot *s, uint32_t type, uint64_t count, size_t max_chars);
 
 /* What hangs below the root: "Dictionary<int, Order>._entries -> Entry[].value -> Order x 1,000,000". Steps in the middle are left out

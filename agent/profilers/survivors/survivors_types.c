@@ -28,24 +28,17 @@ static void put_before(const struct survivors *s, struct buf *line)
 	buf_puts(line, ": ");
 }
 
-void survivors_types_headline(const struct survivors *s, const struct survivors_diagnosis *d, size_t max_chars, struct buf *line)
+void survivors_types_headline(const struct survivors *s, size_t max_chars, struct buf *line)
 {
 	const struct survivors_group *t = survivors_finding_largest_type(s);
 	put_before(s, line);
-	if (t && d->finding == SURVIVORS_FINDS_TYPE) {
-		size_text_bytes(line, survivors_finding_shallow(t));
-		buf_puts(line, " of ");
-		size_text_bytes(line, s->bytes);
-		buf_puts(line, " are ");
-	} else {
-		size_text_bytes(line, s->bytes);
-		buf_puts(line, ", no type stands out");
-		if (!t)
-			return;
-		buf_puts(line, "; most, ");
-		survivors_text_percent(line, survivors_percent(s, survivors_finding_shallow(t)));
-		buf_puts(line, ", ");
-	}
+	size_text_bytes(line, s->bytes);
+	buf_puts(line, ", no type stands out");
+	if (!t)
+		return;
+	buf_puts(line, "; most, ");
+	survivors_text_percent(line, survivors_percent(s, survivors_finding_shallow(t)));
+	buf_puts(line, ", ");
 	if (line->len < max_chars) /* so far it is plain text */
 		survivors_text_objects(line, s->snapshot, t->type, t->total.count, max_chars - line->len);
 }

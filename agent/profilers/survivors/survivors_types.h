@@ -5,8 +5,8 @@
 #include "agent/profilers/survivors/survivors_diagnosis.h"
 #include "common/base/buf.h"
 
-/* "Types only: 200 MB of 530 MB are Order x 3,000,000", at most max_chars characters. */
-void survivors_types_headline(const struct survivors *s, const struct survivors_diagnosis *d, size_t max_chars, struct buf *line);
+/* Where none has most: "Types only: 85 MB, no type stands out; most, 24%, Widget x 20,000", at most max_chars characters. */
+void survivors_types_headline(const struct survivors *s, size_t max_chars, struct buf *line);
 /* What would show the holders; of a part of a heap, which one; what the counts mean. */
 void survivors_types_put_needs(const struct survivors *s, struct buf *line);
 void survivors_types_put_part(const struct survivors *s, struct buf *line);

@@ -29,7 +29,9 @@ static unsigned make_heap_type(struct make_heap *m, const char *name)
 	unsigned flags = HEAP_TYPE_VARIABLE | HEAP_TYPE_REFERENCES | (strstr(name, "[]") ? HEAP_TYPE_ARRAY : 0);
 	if (strcmp(name, "Free") == 0)
 		flags = HEAP_TYPE_VARIABLE | HEAP_TYPE_FREE;
-	heap_builder_type(m->b, name, flags, 24, strstr(name, "EventHandler") ? "8 _target, 16 _invocationList" : "8 _one, 16 _two");
+	heap_builder_type(m->b, name, flags, 24, strstr(name, "EventHandler")   ? "8 _target, 16 _invocationList"
+						  : strstr(name, "LoadContext") ? "8 _unloadLock, 16 _name"
+										: "8 _one, 16 _two");
 	return m->type_count++;
 }
 
