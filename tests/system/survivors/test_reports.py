@@ -128,6 +128,13 @@ class MadeUp(unittest.TestCase):
                                                      "Dictionary<int, Order>.Entry[].value -> Order x 120,000")
         self.assertEqual(report["paths"][0]["steps"][3]["field"], "[].value")
 
+    def test_no_text_has_escapes(self):
+        for kind in ("shop", "counted"):
+            for name in FILES - {"report.html"}:
+                with open(os.path.join(self.folders[kind], name), encoding="utf-8") as f:
+                    text = f.read().replace("\\n", "")
+                self.assertNotIn("\\", text, (kind, name))
+
     def test_types_only_is_no_whole_report(self):
         report = self.report("counted")
         self.assertEqual(report["walk"]["typesOnly"], {"seenPercent": 33.0, "wholePauseBudgetMilliseconds": 800, "holdersPauseBudgetMilliseconds": 1126,
