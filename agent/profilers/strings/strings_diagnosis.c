@@ -4,30 +4,22 @@
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 #include "agent/profilers/strings/strings_phrase.h"
+#include "agent/profilers/strings/strings_rules.h"
+#include "common/base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define LITTLE_BYTES (64u << 10)          /* nothing to say, whatever the heap's size */
-#define LITTLE_OF_HEAP 1.0                /* percent */
-#define LITTLE_OF_BIG_HEAP (16u << 20)    /* bytes: worth a word in any heap */
-#define MAIN_PERCENT 25.0                 /* of the wasted bytes: the one to look at first */
 #define HOLDER_PERCENT 5.0                /* worth a line */
 #define HOLDER_LINES 3
 #define UNHELD_PERCENT 20.0
 #define NAME_CHARS 100
 #define PATH_CHARS 160
-#define LEAST_NAME_CHARS 12               /* a shorter piece of a name tells nothing */
 
 const char *strings_finding_name(enum strings_finding f)
 {
 	static const char *const names[] = {"none", "holder", "value", "spread"};
 	return names[f];
-}
-
-static double percent_of_heap(const struct strings_analysis *a)
-{
-	return strings_phrase_percent_of(a->wasted_bytes, a->heap_bytes);
 }
 
 static enum strings_finding choose_strings_finding(const struct strings_analysis *a, struct strings_diagnosis *d)
@@ -36,62 +28,23 @@ static enum strings_finding choose_strings_finding(const struct strings_analysis
 	d->value = a->list_count ? &a->list[0] : NULL;
 	if (d->holder && d->holder->wasted_bytes == 0)
 		d->holder = NULL;
-	if (a->wasted_bytes < LITTLE_BYTES || (percent_of_heap(a) < LITTLE_OF_HEAP && a->wasted_bytes < LITTLE_OF_BIG_HEAP))
-		return STRINGS_NONE;
-	if (d->holder && strings_phrase_percent_of(d->holder->wasted_bytes, a->wasted_bytes) >= MAIN_PERCENT)
+	if (findings_find(&d->found, "CopiesInOneField"))
 		return STRINGS_HOLDER;
-	if (d->value && strings_phrase_percent_of(strings_value_wasted(d->value), a->wasted_bytes) >= MAIN_PERCENT)
+	if (findings_find(&d->found, "CopiesOfOneValue"))
 		return STRINGS_VALUE;
-	return STRINGS_SPREAD;
+	return findings_find(&d->found, "CopiesInManyFields") ? STRINGS_SPREAD : STRINGS_NONE;
 }
 
-/* Adds the phrase only when the line stays short enough. */
-static void put_strings_phrase_if_room(struct buf *line, const struct buf *phrase)
+static void put_strings_headline(const struct strings_diagnosis *d, struct buf *line)
 {
-	if (phrase_chars(buf_str(line)) + phrase_chars(buf_str(phrase)) <= HEADLINE_MAX_CHARS)
-		buf_append(line, buf_str(phrase), phrase->len);
-}
-
-static void put_main_holder(const struct strings_diagnosis *d, struct buf *line)
-{
-	static const char most_in[] = ", most in ";
-	char scratch[512];
-	size_t used = phrase_chars(buf_str(line)) + strlen(most_in);
-	if (used + LEAST_NAME_CHARS > HEADLINE_MAX_CHARS)
-		return;
-	buf_puts(line, most_in);
-	method_name_shorten(strings_phrase_place(d->holder, scratch, sizeof scratch), HEADLINE_MAX_CHARS - used, line);
-}
-
-static void put_main_value(const struct strings_diagnosis *d, struct buf *line)
-{
-	AUTO_BUF struct buf phrase;
-	buf_init(&phrase, 200);
-	buf_puts(&phrase, ", most of one value: ");
-	strings_phrase_value(&phrase, d->value);
-	buf_puts(&phrase, ", ");
-	size_text_count(&phrase, d->value->count);
-	buf_puts(&phrase, " times");
-	put_strings_phrase_if_room(line, &phrase);
-}
-
-static void put_strings_headline(const struct strings_analysis *a, const struct strings_diagnosis *d, struct buf *line)
-{
-	if (a->copies == 0) {
+	const struct finding *lead = findings_lead(&d->found);
+	const struct strings_numbers *n = d->numbers;
+	if (lead)
+		buf_puts(line, lead->message);
+	else if (n->copies < 1)
 		buf_puts(line, "No two strings on the heap are equal");
-		return;
-	}
-	buf_puts(line, d->finding == STRINGS_NONE ? "Duplicate strings cost little: " : "Duplicate strings waste ");
-	size_text_bytes(line, a->wasted_bytes);
-	buf_puts(line, " (");
-	phrase_percent(line, percent_of_heap(a));
-	buf_puts(line, " of the heap)");
-	if (d->finding == STRINGS_HOLDER)
-		put_main_holder(d, line);
-	else if (d->finding == STRINGS_VALUE)
-		put_main_value(d, line);
-	else if (d->finding == STRINGS_SPREAD)
-		buf_puts(line, ", in many fields");
+	else
+		strings_rules_put_cost(n, strings_rules_costly(n) ? "waste" : "cost little:", line);
 }
 
 static void put_strings_totals(const struct strings_analysis *a, struct buf *line)
@@ -209,11 +162,13 @@ static void put_strings_lines(const struct strings_analysis *a, const struct str
 void strings_diagnosis_make(const struct strings_analysis *a, struct strings_diagnosis *out)
 {
 	struct buf headline, text;
-	*out = (struct strings_diagnosis){0};
+	*out = (struct strings_diagnosis){.numbers = mem_alloc(sizeof *out->numbers)};
+	strings_numbers_of(a, out->numbers);
+	rules_run(strings_rules, strings_rules_count, &strings_numbers_fields, out->numbers, &out->found);
 	out->finding = choose_strings_finding(a, out);
 	buf_init(&headline, 1024);
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	put_strings_headline(a, out, &headline);
+	put_strings_headline(out, &headline);
 	buf_append(&text, buf_str(&headline), headline.len);
 	put_strings_lines(a, out, &text);
 	out->headline = buf_steal(&headline);
@@ -222,6 +177,8 @@ void strings_diagnosis_make(const struct strings_analysis *a, struct strings_dia
 
 void strings_diagnosis_fini(struct strings_diagnosis *d)
 {
+	findings_fini(&d->found);
+	free(d->numbers);
 	free(d->headline);
 	free(d->text);
 	*d = (struct strings_diagnosis){0};

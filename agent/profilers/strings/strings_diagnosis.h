@@ -5,7 +5,10 @@
 #define DRDOTNET_STRINGS_DIAGNOSIS_H
 
 #include "agent/report/report.h"
+#include "agent/report/rules.h"
 #include "agent/profilers/strings/strings_analysis.h"
+
+struct strings_numbers;
 
 enum strings_finding {
 	STRINGS_NONE,   /* copies cost little */
@@ -18,6 +21,8 @@ struct strings_diagnosis {
 	enum strings_finding finding;
 	const struct string_holder *holder; /* to look at first; NULL: none */
 	const struct strings_value *value;  /* the same */
+	struct strings_numbers *numbers;    /* what the rules judged, and what they said */
+	struct findings found;
 	char *headline;                     /* <= HEADLINE_MAX_CHARS characters */
 	char *text;                         /* <= DIAGNOSIS_MAX_BYTES; its first line is the headline */
 };

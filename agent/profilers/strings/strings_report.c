@@ -38,7 +38,8 @@ int strings_report_write(const struct strings_analysis *a, const struct session_
 	struct strings_diagnosis diagnosis;
 	strings_diagnosis_make(a, &diagnosis);
 	const struct strings_source s = {
-		.head = {.facts = facts, .spec = spec, .context = context, .headline = diagnosis.headline, .text = diagnosis.text},
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = diagnosis.headline, .text = diagnosis.text,
+			 .findings = &diagnosis.found},
 		.analysis = a,
 		.diagnosis = &diagnosis,
 	};
