@@ -71,6 +71,12 @@ static void put_values_of(const struct string_holder *h, struct buf *line)
 		buf_printf(line, " of %zu values", h->value_count);
 }
 
+/* As the headline counts: what no object refers to is apart. */
+static uint64_t kept_waste(const struct strings_analysis *a)
+{
+	return a->wasted_bytes - a->unheld.wasted_bytes;
+}
+
 static void put_string_holder(const struct strings_analysis *a, const struct string_holder *h, struct buf *line)
 {
 	method_name_shorten(h->name, NAME_CHARS, line);
@@ -85,7 +91,7 @@ static void put_string_holder(const struct strings_analysis *a, const struct str
 	buf_puts(line, " waste ");
 	size_text_bytes(line, h->wasted_bytes);
 	buf_puts(line, " (");
-	phrase_percent(line, strings_phrase_percent_of(h->wasted_bytes, a->wasted_bytes));
+	phrase_percent(line, strings_phrase_percent_of(h->wasted_bytes, kept_waste(a)));
 	buf_printf(line, " of the waste). Remedy: %s; it saves up to ", string_remedy_words(h->remedy));
 	size_text_bytes(line, h->wasted_bytes);
 	buf_puts(line, ".");
@@ -112,14 +118,14 @@ static void put_age(const struct strings_analysis *a, struct buf *line)
 	uint64_t young = a->generation[HEAP_GEN0].wasted_bytes + a->generation[HEAP_GEN1].wasted_bytes;
 	double percent = strings_phrase_percent_of(a->wasted_bytes - young, a->wasted_bytes);
 	phrase_percent(line, percent);
-	buf_puts(line, percent >= 50 ? " of it is in the oldest generation: it stays until the last reference to it is gone."
-				     : " of it is in the oldest generation; the rest is young: it costs by being made rather than by being kept.");
+	buf_puts(line, percent >= 50 ? " of all copies' bytes are in the oldest generation: they stay until the last reference to them is gone."
+				     : " of all copies' bytes are in the oldest generation; the rest are young: they cost by being made, not by being kept.");
 }
 
 static void put_unheld(const struct strings_analysis *a, struct buf *line)
 {
 	size_text_bytes(line, a->unheld.wasted_bytes);
-	buf_puts(line, " of it is referred to by no object: held by stacks or handles, or garbage that a collection would free.");
+	buf_puts(line, " more of copies are referred to by no object: held by stacks or handles, or garbage that a collection would free.");
 }
 
 /* A line that does not fit is left out. */
@@ -142,7 +148,7 @@ static void put_strings_lines(const struct strings_analysis *a, const struct str
 		return;
 	for (size_t i = 0; i < a->holders.count && i < HOLDER_LINES; i++) {
 		const struct string_holder *h = strings_analysis_holder(a, i);
-		if (h->wasted_bytes == 0 || strings_phrase_percent_of(h->wasted_bytes, a->wasted_bytes) < HOLDER_PERCENT)
+		if (h->wasted_bytes == 0 || strings_phrase_percent_of(h->wasted_bytes, kept_waste(a)) < HOLDER_PERCENT)
 			break;
 		put_string_holder(a, h, &line);
 		end_strings_line(text, &line);

@@ -14,19 +14,25 @@
 #define MAIN_PERCENT 25.0              /* of the wasted bytes: the one to look at first */
 #define LEAST_NAME_CHARS 12            /* a shorter piece of a name tells nothing */
 
+/* What no object refers to is mostly garbage: nobody keeps these copies. */
+static double kept_bytes(const struct strings_numbers *n)
+{
+	return n->unheld_bytes > 0 ? n->wasted_bytes - n->unheld_bytes : n->wasted_bytes;
+}
+
 static double percent_wasted(const struct strings_numbers *n)
 {
-	return n->heap_bytes > 0 ? 100 * n->wasted_bytes / n->heap_bytes : 0;
+	return n->heap_bytes > 0 ? 100 * kept_bytes(n) / n->heap_bytes : 0;
 }
 
 static double percent_of_waste(const struct strings_numbers *n, double bytes)
 {
-	return n->wasted_bytes > 0 && bytes > 0 ? 100 * bytes / n->wasted_bytes : 0;
+	return kept_bytes(n) > 0 && bytes > 0 ? 100 * bytes / kept_bytes(n) : 0;
 }
 
 bool strings_rules_costly(const struct strings_numbers *n)
 {
-	return n->wasted_bytes >= LITTLE_BYTES && (percent_wasted(n) >= LITTLE_OF_HEAP || n->wasted_bytes >= LITTLE_OF_BIG_HEAP);
+	return kept_bytes(n) >= LITTLE_BYTES && (percent_wasted(n) >= LITTLE_OF_HEAP || kept_bytes(n) >= LITTLE_OF_BIG_HEAP);
 }
 
 static bool has_field(const struct strings_numbers *n)
@@ -55,7 +61,7 @@ static struct rule_score score_if(const struct strings_numbers *n, bool found)
 void strings_rules_put_cost(const struct strings_numbers *n, const char *verb, struct buf *line)
 {
 	buf_printf(line, "Duplicate strings %s ", verb);
-	size_text_bytes(line, (uint64_t)n->wasted_bytes);
+	size_text_bytes(line, (uint64_t)kept_bytes(n));
 	buf_puts(line, " (");
 	phrase_percent(line, percent_wasted(n));
 	buf_puts(line, " of the heap)");
@@ -79,7 +85,7 @@ static bool say_little(const struct strings_numbers *n, const char *what, struct
 		return false;
 	finding_message(f, "%s", what);
 	if (!strings_rules_costly(n))
-		say_share(f, n->wasted_bytes, percent_wasted(n), " of the heap, are copies");
+		say_share(f, kept_bytes(n), percent_wasted(n), " of the heap, are copies");
 	return true;
 }
 
@@ -116,19 +122,22 @@ static struct rule_score test_value(const void *numbers)
 
 static void say_value(const void *numbers, struct finding *f)
 {
+	static const char most_of[] = ", most of one value: ";
 	const struct strings_numbers *n = numbers;
-	AUTO_BUF struct buf line, most;
+	AUTO_BUF struct buf line, times;
 	buf_init(&line, 1024);
-	buf_init(&most, 400);
+	buf_init(&times, 100);
 	say_share(f, n->value_bytes, percent_of_waste(n, n->value_bytes), " of the waste, of one value");
 	if (say_little(n, "copies of one value", f))
 		return;
 	strings_rules_put_cost(n, "waste", &line);
-	buf_printf(&most, ", most of one value: %s, ", n->value.text);
-	size_text_count(&most, (uint64_t)n->value_strings);
-	buf_puts(&most, " times");
-	if (phrase_chars(buf_str(&line)) + phrase_chars(buf_str(&most)) <= HEADLINE_MAX_CHARS)
-		buf_puts(&line, buf_str(&most));
+	if (phrase_chars(buf_str(&line)) + strlen(most_of) + phrase_chars(n->value.text) <= HEADLINE_MAX_CHARS)
+		buf_printf(&line, "%s%s", most_of, n->value.text);
+	buf_puts(&times, ", ");
+	size_text_count(&times, (uint64_t)n->value_strings);
+	buf_puts(&times, " times");
+	if (phrase_chars(buf_str(&line)) + phrase_chars(buf_str(&times)) <= HEADLINE_MAX_CHARS)
+		buf_puts(&line, buf_str(&times));
 	finding_message(f, "%s", buf_str(&line));
 	finding_place(f, n->place.text);
 }
