@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define OTHERS_SAID 3
-#define EXCLUDED_SAID 5
+#define EXCLUDED_SAID 6
 #define NOT_MEASURED_SAID 3
 
 static double *number_of(const struct rule_field *f, void *numbers)
@@ -119,7 +119,7 @@ void findings_put_others(const struct findings *f, struct buf *out)
 	}
 }
 
-/* "\nExcluded: CPU throttling (0 of 300 periods); the .NET thread pool (...), and 3 more." */
+/* "\nExcluded: CPU throttling; the .NET thread pool; and 3 more in report.json.": the numbers are there. "\nNot measured: NodeIsFull (why)." */
 static void put_findings_of(const struct findings *f, enum finding_state state, const char *title, size_t most, struct buf *out)
 {
 	size_t said = 0, more = 0;
@@ -132,9 +132,8 @@ static void put_findings_of(const struct findings *f, enum finding_state state, 
 			continue;
 		}
 		buf_printf(out, "%s%s", said++ ? "; " : title, state == FINDING_NOT_MEASURED ? x->id : x->message);
-		const char *why = state == FINDING_NOT_MEASURED ? x->message : x->evidence;
-		if (why[0])
-			buf_printf(out, " (%s)", why);
+		if (state == FINDING_NOT_MEASURED)
+			buf_printf(out, " (%s)", x->message);
 	}
 	if (more)
 		buf_printf(out, "; and %zu more in report.json", more);

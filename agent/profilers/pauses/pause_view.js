@@ -39,7 +39,8 @@ Report.show(r => {
 		titled('Reasons', 'The runtime stopped its threads for', 'reasons', r.reasons),
 		r.causes.length > 0 && generations,
 		details.lookedAt < details.collections && {kind: 'text', texts: [`Of ${count(details.collections)} pauses for collections ${count(details.lookedAt)} ` +
-			(details.lookedAt === 1 ? 'was' : 'were') + ' looked at for what made the runtime collect, and for who asked: the figures of those below are estimates for all.']},
+			(details.lookedAt === 1 ? 'was' : 'were') + ' looked at for what made the runtime collect, and for who asked: ' +
+			'the figures of those below are estimates for all.']},
 		details.causesKnown && r.causes.length > 0 && titled('What made the runtime collect', 'Cause', 'causes', r.causes),
 	] : [{kind: 'text', texts: ['The runtime made no pause in this session.']}];
 

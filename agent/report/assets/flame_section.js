@@ -97,7 +97,8 @@ Report.kinds.flame = (section, host, r) => {
 	});
 
 	/* The runtime's or libc's library without symbols: all stacks stand on it. */
-	const ground = methods.map(m => m.marks.includes('noSymbol') && (m.layer === 'runtime' || m.layer === 'native' && /^(libc[.-]|libpthread|ld-(linux|musl))/.test(m.module)));
+	const ground = methods.map(m => m.marks.includes('noSymbol') &&
+		(m.layer === 'runtime' || m.layer === 'native' && /^(libc[.-]|libpthread|ld-(linux|musl))/.test(m.module)));
 
 	/* As report.json's topMethods are in order, the other way round. */
 	function byCount(counts, key, a, b) {

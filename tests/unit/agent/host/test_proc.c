@@ -283,7 +283,7 @@ Test(proc, tells_of_threads_and_age)
 	fclose(f);
 	name[strcspn(name, "\n")] = '\0';
 	int fd = proc_open("/proc", getpid());
-	cr_expect_eq(proc_count_threads(fd, name), 1);
+	cr_expect_geq(proc_count_threads(fd, name), 1, "a sanitizer may have some of its own");
 	cr_expect_eq(proc_count_threads(fd, ".NET Server GC"), 0);
 	cr_expect_eq(proc_count_threads(-1, name), -1);
 	cr_expect_geq(proc_uptime_ms(fd), 0);
