@@ -300,7 +300,7 @@ const Report = (() => {
 		host.append(box);
 		kinds.table({id: 'findings', rows: all, strong: ([state]) => state === 'Found', columns: [
 			{title: '', cell: ([state]) => ({text: make('span.badge.' + state.toLowerCase().replace(' ', '-'), state)})},
-			{title: 'What', cls: 'name', cell: ([, f]) => ({text: [make('b', f.id), make('br'), f.message], search: f.id})},
+			{title: 'What', cls: 'name', cell: ([, f]) => ({text: [make('strong', f.id), make('br'), f.message], search: f.id})},
 			{title: 'Evidence', cell: ([, f]) => f.evidence || ''},
 			{title: 'Score', sort: 'number', by: ([, f]) => f.score || 0, cell: ([, f]) => f.score ? String(f.score) : ''},
 		]}, place);

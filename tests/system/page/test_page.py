@@ -180,7 +180,7 @@ class Page(PastCase):
         self.until(page, "document.querySelector('form [type=submit]')", "the form")
         self.assertEqual(page.value("document.querySelector('[name=symptom]:checked').value"), "CPU is high")
         self.assertEqual(page.value("document.getElementById('f-spec.durationSeconds').value"), "30", "the default")
-        self.assertTrue(page.value("document.querySelector('[value=\"it hangs\"]').disabled"), "no profiler answers that yet")
+        self.assertFalse(page.value("document.querySelector('[name=symptom]:disabled')"), "each symptom has a profiler that answers it")
         page.value("document.getElementById('f-spec.durationSeconds').value = '2'")
         self.seen_states(page)
         page.click("document.querySelector('[type=submit]')")

@@ -47,7 +47,15 @@ class RestCase(unittest.TestCase):
         self.cluster.request("POST", rbac + "/rolebindings", {
             "metadata": {"name": name}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
             "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}]})
+        proc.wait_until(lambda: all(self.may(namespace, name, resource, verbs[0]) for resource, verbs in rules), 30, "the rights are in force")
         return self.cluster.service_account_token(namespace, name)
+
+    def may(self, namespace, name, resource, verb):
+        review = self.cluster.request("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {
+            "apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": {
+                "user": "system:serviceaccount:%s:%s" % (namespace, name), "resourceAttributes": {
+                    "namespace": namespace, "group": GROUP if resource.startswith("profiling") else "", "resource": resource, "verb": verb}}})
+        return review["status"]["allowed"]
 
     def api(self, *rules, name="dev", port=None):
         return Api(port or self.i.api_port, self.ca, self.account(name, *rules))
