@@ -100,9 +100,10 @@ Report.kinds.flame = (section, host, r) => {
 	const ground = methods.map(m => m.marks.includes('noSymbol') &&
 		(m.layer === 'runtime' || m.layer === 'native' && /^(libc[.-]|libpthread|ld-(linux|musl))/.test(m.module)));
 
-	/* As report.json's topMethods are in order, the other way round. */
+	/* As report.json's topMethods are in order, the other way round: until somebody sorts them. */
+	const byRank = (counts, key, a, b) => ground[b] - ground[a] || byCount(counts, key, a, b);
 	function byCount(counts, key, a, b) {
-		return ground[b] - ground[a] || counts[key][a] - counts[key][b] || counts.total[a] - counts.total[b] || (methods[a].name < methods[b].name ? 1 : -1);
+		return counts[key][a] - counts[key][b] || counts.total[a] - counts.total[b] || (methods[a].name < methods[b].name ? 1 : -1);
 	}
 
 	/* tables of methods ---------------------------------------------------------------------------------------------- */
@@ -112,7 +113,7 @@ Report.kinds.flame = (section, host, r) => {
 		const table = make('table'), head = table.createTHead(), body = table.createTBody(), more = button('', () => { shown += 400; draw(); });
 		const columns = [['self', 'In itself', 'n'], few ? null : ['', '', 'bar'], ['total', 'Total', 'n'], ['name', 'Method', ''],
 			few ? null : ['module', 'Module', 'mod']].filter(Boolean);
-		let key = 'self', rising = false, shown = few ? 25 : 100;
+		let key = 'self', rising = false, chosen = false, shown = few ? 25 : 100;
 		table.id = id;
 		more.className = 'quiet';
 		function headings() {
@@ -120,6 +121,7 @@ Report.kinds.flame = (section, host, r) => {
 				const th = make('th', by ? button(title, () => {
 					rising = by === key ? !rising : by === 'name' || by === 'module';
 					key = by;
+					chosen = true;
 					draw();
 					head.querySelector('th[aria-sort=ascending] button,th[aria-sort=descending] button').focus();
 				}) : '');
@@ -141,7 +143,7 @@ Report.kinds.flame = (section, host, r) => {
 			const list = [];
 			for (let m = 0; m < methods.length; m++) if (counted.total[m] > 0 && (!seen.hits || seen.hits[m])) list.push(m);
 			const text = m => methods[m][key];
-			const by = key === 'self' || key === 'total' ? (a, b) => byCount(counted, key, a, b)
+			const by = key === 'self' || key === 'total' ? (a, b) => (chosen ? byCount : byRank)(counted, key, a, b)
 				: (a, b) => text(a) < text(b) ? -1 : text(a) > text(b) ? 1 : counted.self[b] - counted.self[a];
 			list.sort((a, b) => rising ? by(a, b) : by(b, a));
 			headings();
@@ -191,7 +193,7 @@ Report.kinds.flame = (section, host, r) => {
 	}
 	function ofThread() {
 		const counts = stacks.countMethods(base, methods.length, () => true, m => methods[m].layer === 'allocation');
-		if (seen.method < 0) seen.method = counts.self.reduce((most, v, m) => byCount(counts, 'self', m, most) > 0 ? m : most, 0);
+		if (seen.method < 0) seen.method = counts.self.reduce((most, v, m) => byRank(counts, 'self', m, most) > 0 ? m : most, 0);
 		return counts;
 	}
 	let methodCounts = null;
