@@ -12,7 +12,7 @@ Report.show(r => {
 			{key: 'Threads in a circle', value: count(r.threads.filter(t => t.circle !== null).length), small: 'of ' + count(r.looks.threads),
 				warn: r.diagnosis.finding === 'deadlock'},
 			{key: 'Wait for a monitor', value: count(r.looks.waiting), note: count(r.looks.lasting) + ' of them from one look to the other'},
-			{key: 'Monitors', value: count(r.looks.monitors), note: 'that a thread has ever waited for'},
+			{key: 'Monitors', value: count(r.looks.monitors), note: 'in the runtime\u2019s table'},
 			{key: 'Between the looks', value: r.looks.secondsBetween.toFixed(1) + ' s'},
 			{key: 'Application paused', value: Report.pause(r)},
 		]},
