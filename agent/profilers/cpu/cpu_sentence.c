@@ -148,7 +148,7 @@ void cpu_says_spinning(const void *numbers, struct finding *f)
 
 void cpu_says_backtracking(const void *numbers, struct finding *f)
 {
-	static const char what[] = "a regular expression that backtracks";
+	static const char what[] = "regex backtracking";
 	cpu *n = numbers;
 	bool call = f->state == FINDING_POSSIBLE;
 	say_share(n, f, call ? n->regex_call_percent : n->regex_percent, what, what, ", in ", call ? &n->regex_call_method : &n->regex_method);

@@ -61,7 +61,7 @@ static const struct {
 	{"SpinningThreads", {N(spin_percent, 20)}, FINDING_POSSIBLE, 20, NULL},
 	{"SpinningThreads", {N(spin_percent, 19.9), N(spin_threads, 1)}, FINDING_EXCLUDED, 0, "spinning"},
 	{"SpinningThreads", {N(spin_percent, 90), N(samples, 249)}, FINDING_NOT_MEASURED, 0, "too few samples came"},
-	{"RegexBacktracking", {N(regex_percent, 20), N(regex_longest_seconds, 0.3)}, FINDING_FOUND, 20, "20% of CPU in a regular expression that backtracks"},
+	{"RegexBacktracking", {N(regex_percent, 20), N(regex_longest_seconds, 0.3)}, FINDING_FOUND, 20, "20% of CPU in regex backtracking"},
 	{"RegexBacktracking", {N(regex_percent, 19.9), N(regex_longest_seconds, 0.3)}, FINDING_EXCLUDED, 0, NULL},
 	{"RegexBacktracking", {N(regex_percent, 90), N(regex_longest_seconds, 0.29)}, FINDING_EXCLUDED, 0, NULL},
 	{"SpinningThreads", {N(tight_percent, 80), N(runtime_percent, 90)}, FINDING_POSSIBLE, 80, NULL},
@@ -169,7 +169,7 @@ Test(cpu_rules, an_illness_leads_before_the_method_that_has_it)
 	rules_set_text(&n.regex_method, "Shop.Mail.Validate");
 	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
 	cr_expect_str_eq(findings_lead(&found)->id, "RegexBacktracking");
-	cr_expect_str_eq(findings_lead(&found)->message, "95% of CPU in a regular expression that backtracks, in Shop.Mail.Validate");
+	cr_expect_str_eq(findings_lead(&found)->message, "95% of CPU in regex backtracking, in Shop.Mail.Validate");
 	cr_expect_str_eq(findings_lead(&found)->place, "Shop.Mail.Validate");
 	cr_expect(findings_find(&found, "HotMethod"));
 	findings_fini(&found);
