@@ -1,4 +1,5 @@
 """The web page as the controller serves it: a real API server, a real agent, a .NET process in a pod, a ServiceAccount with few rights."""
+import re
 import unittest
 import uuid
 
@@ -71,10 +72,23 @@ class Cluster(PageCase):
         page.click("document.getElementById('yaml')")
         self.until(page, "document.querySelector('dialog[open] pre')", "the file")
         self.assertIn("podName: checkout-1", page.value(TEXT % "'dialog pre'"))
-        self.cluster.request("DELETE", install.SESSIONS % self.namespace + "/" + name)  # by somebody else
         page.key("Escape")
+        self.check_health(page, session)
+        self.cluster.request("DELETE", install.SESSIONS % self.namespace + "/" + name)  # by somebody else
         self.go(page, "/sessions")
         self.until_text(page, ".empty", "No sessions yet")
+
+    def check_health(self, page, session):
+        """The badge at the workload names what its newest session found, and leads there."""
+        self.assertEqual(session["status"]["targets"][0]["workload"], "Pod/checkout-1")
+        found = [f["id"] for f in session["status"]["findings"]]
+        self.assertIn("HotMethod", found)
+        self.go(page, "/processes?namespace=" + self.namespace)
+        self.until(page, "document.querySelector('.group .health .badge')", "how the workload is")
+        words = re.sub(r"(?<=[a-z])([A-Z])(?=[a-z])", lambda m: " " + m.group(1).lower(), found[0])
+        self.assertTrue(page.value(TEXT % "'.group .health .badge'").startswith(words), (found, page.value(TEXT % "'.group .health .badge'")))
+        page.click("document.querySelector('.group .health')")
+        self.until(page, STATE + " === 'Succeeded'", "the session that found it")
 
     def test_rights_are_said(self):
         self.expected = ["status of 403"]
