@@ -402,12 +402,10 @@ bool profiler_channel_pause(const struct profiler_channel *ch, struct channel_pa
 
 int profiler_channel_detach(struct profiler_channel *ch, struct channel_stats *stats, int64_t deadline_ms, struct err *e)
 {
-	if (!ch->detaching && queue_request(ch, CHANNEL_DETACH, false, 0, e) < 0)
-		return -1;
-	while (!ch->detached)
-		if (profiler_channel_await(ch, ch->detaching ? "leave" : "agree to leave", deadline_ms, e) < 0)
-			return -1;
-	if (stats)
+	int rc = ch->detaching ? 0 : queue_request(ch, CHANNEL_DETACH, false, 0, e);
+	while (rc >= 0 && !ch->detached)
+		rc = profiler_channel_await(ch, ch->detaching ? "leave" : "agree to leave", deadline_ms, e);
+	if (stats) /* also of one that left by itself, as far as it has told */
 		copy_stats(ch, stats);
-	return 0;
+	return rc < 0 ? -1 : 0;
 }
