@@ -12,8 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #define STATUS_BYTES 4096
+#define FUTEX_TIMEOUT 3 /* of its arguments */
 
 int thread_wait_parse_syscall(const char *text, struct thread_wait *out)
 {
@@ -21,6 +23,7 @@ int thread_wait_parse_syscall(const char *text, struct thread_wait *out)
 	int used = 0, count = 0;
 	out->system_call = -1;
 	out->sp = out->ip = 0;
+	out->timed = false;
 	if (strncmp(text, "running", 7) == 0)
 		return 0;
 	if (sscanf(text, "%" SCNd64 "%n", &out->system_call, &used) != 1)
@@ -31,6 +34,7 @@ int thread_wait_parse_syscall(const char *text, struct thread_wait *out)
 		return -1;
 	out->sp = words[count - 2];
 	out->ip = words[count - 1];
+	out->timed = out->system_call == SYS_futex && words[FUTEX_TIMEOUT] != 0;
 	return 0;
 }
 

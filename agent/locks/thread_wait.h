@@ -16,6 +16,7 @@ struct thread_wait {
 	char state;               /* 'R', 'S', 'D', ... */
 	int64_t system_call;      /* its number; -1: none, or it runs */
 	uint64_t sp, ip;          /* of user mode, in a system call; 0: it runs */
+	bool timed;               /* it waits on a futex for a bounded time (futex(2): its fourth argument) */
 	uint64_t switches;        /* context switches of either kind since it began: alike at two looks, it has not run in between */
 };
 

@@ -25,6 +25,7 @@ static void add_circle(const struct deadlock_capture *c, struct deadlock_analysi
 		GROW(x.threads, x.count, cap);
 		x.threads[x.count++] = at;
 		x.agreed &= lock_agrees(lasting_lock(c, at));
+		x.timed += c->threads[at].wait.timed;
 		x.behind += a->graph.behind[at];
 		at = a->graph.holder[at];
 	} while (at != start);

@@ -9,6 +9,7 @@ struct deadlock_circle {
 	uint32_t *threads;  /* in the order in which they wait: each for the next, the last for the first */
 	size_t count;
 	uint32_t behind;    /* others that wait for one of them */
+	size_t timed;       /* of its threads: they wait for a bounded time, and give up then */
 	bool agreed;        /* the runtime counts as many waiters at each lock of it as were found */
 };
 

@@ -34,6 +34,7 @@ static void set_circle(const struct deadlock_analysis *a, struct deadlock_number
 	const struct deadlock_circle *x = &a->circles[0];
 	out->circle_threads = (double)x->count;
 	out->circle_behind = x->behind;
+	out->circle_timed = (double)x->timed;
 	out->circle_agreed = x->agreed;
 	set_place(&out->circle_first, a->capture, x->threads[0]);
 	set_place(&out->circle_second, a->capture, x->threads[1 % x->count]);

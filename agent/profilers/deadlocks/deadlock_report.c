@@ -84,7 +84,7 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 		buf_puts(out, c->unread ? "The process's locks could not be read" : "No monitor is deadlocked");
 	for (size_t i = 0; i < a->circle_count && i < 2; i++)
 		put_circle(a, &a->circles[i], out);
-	if (a->circle_count)
+	if (a->circle_count && !a->circles[0].timed)
 		buf_puts(out, "\nRestart the process to get it going, and take the locks in one order everywhere.");
 	put_queue(a, out);
 	buf_printf(out, "\nTwo looks, %.1f s apart: ", (double)c->between_ns / 1e9);

@@ -25,11 +25,11 @@ static const char *short_name(const struct rule_text *name, struct buf *out)
 }
 
 /* The lock table of the runtime is one witness; that the threads stood still for the kernel, each with its lock on its stack, and as many as the runtime
- * counts, is the other. */
+ * counts, is the other. A thread that waits for a bounded time gives up, and the circle opens. */
 static struct rule_score in_a_circle(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
-	return (struct rule_score){n->circles > 0 ? 100 : 0, n->circle_agreed == 1 ? 2 : 1};
+	return (struct rule_score){n->circles > 0 ? 100 : 0, n->circle_agreed == 1 && !(n->circle_timed > 0) ? 2 : 1};
 }
 
 static void says_circle(const void *numbers, struct finding *out)
@@ -49,8 +49,8 @@ static void says_circle(const void *numbers, struct finding *out)
 		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, &first), short_name(&n->circle_second, &second));
 	else
 		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, &first));
-	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.1f s; %.0f more wait behind them; circles: %.0f", n->circle_threads,
-			 n->seconds_between, n->circle_behind, n->circles);
+	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.1f s; %.0f more wait behind them; circles: %.0f%s", n->circle_threads,
+			 n->seconds_between, n->circle_behind, n->circles, n->circle_timed > 0 ? "; one waits for a bounded time and will give up" : "");
 	finding_place(out, n->circle_first.text);
 }
 

@@ -11,7 +11,7 @@ public static class Program
     {
         ["pair"] = Sick.Pair, ["ring"] = Sick.Ring, ["philosophers"] = Sick.Philosophers, ["two"] = Sick.Two, ["queue"] = Sick.Queue, ["behind"] = Sick.Behind,
         ["busy"] = Healthy.Busy, ["recursive"] = Healthy.Recursive, ["pulse"] = Healthy.Pulse, ["idle"] = Healthy.Idle, ["timeout"] = Healthy.Timeout,
-        ["many"] = Healthy.Many,
+        ["many"] = Healthy.Many, ["patient"] = Healthy.Patient,
     };
 
     public static int Main(string[] args)
@@ -211,6 +211,24 @@ public static class Healthy
         }
         Program.Start("left", () => Try(a, b));
         Program.Start("right", () => Try(b, a));
+        return new { };
+    }
+
+    /// <summary>Two threads that want each other's lock, and will give up after ten minutes.</summary>
+    public static object Patient()
+    {
+        object a = new(), b = new();
+        var gate = new Barrier(2);
+        void Try(object first, object second)
+        {
+            lock (first)
+            {
+                gate.SignalAndWait();
+                if (Monitor.TryEnter(second, 600_000))
+                    Monitor.Exit(second);
+            }
+        }
+        Program.Settle([Program.Start("left", () => Try(a, b)), Program.Start("right", () => Try(b, a))]);
         return new { };
     }
 

@@ -48,7 +48,7 @@ class OnEachRuntime:
         self.assertEqual(set(os.listdir(out)), FILES)
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         self.assertIn("DeadlockOfOtherLocks", [x["id"] for x in report["notMeasured"]])
-        if mode not in ("pair", "ring", "philosophers", "two", "behind", "queue"):
+        if mode not in ("pair", "ring", "philosophers", "two", "behind", "queue", "patient"):
             self.assertEqual(report["diagnosis"]["headline"], "No monitor is deadlocked", report["diagnosis"]["text"])
             self.assertEqual(report["findings"], [])
             self.assertEqual({x["id"] for x in report["excluded"]}, {"Deadlock", "LockHeldLong"})
@@ -97,6 +97,13 @@ class OnEachRuntime:
 
     def test_locks_that_are_given_up(self):
         self.look("timeout")
+
+    def test_a_circle_that_will_open(self):
+        report = self.look("patient")
+        self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Possible")])
+        self.assertTrue(report["diagnosis"]["headline"].startswith("Possible deadlock: "), report["diagnosis"]["headline"])
+        self.assertIn("will give up", report["findings"][0]["evidence"])
+        self.assertNotIn("Restart", report["diagnosis"]["text"])
 
     def test_threads_that_wait_to_be_told(self):
         self.look("pulse")

@@ -9,6 +9,11 @@ Test(thread_wait, a_system_call_has_its_number_and_the_registers)
 	cr_assert_eq(t.system_call, 202);
 	cr_assert_eq(t.sp, 0x7ffdaa10u);
 	cr_assert_eq(t.ip, 0x7f22bb31u);
+	cr_assert_not(t.timed);
+	cr_assert_eq(thread_wait_parse_syscall("202 0x7f10 0x189 0x0 0x7ffd1000 0x0 0xffffffff 0x7ffdaa10 0x7f22bb31\n", &t), 0);
+	cr_assert(t.timed);
+	cr_assert_eq(thread_wait_parse_syscall("7 0x7f10 0x1 0x0 0x7ffd1000 0x0 0x0 0x7ffdaa10 0x7f22bb31\n", &t), 0);
+	cr_assert_not(t.timed, "only a futex's fourth argument is that");
 }
 
 Test(thread_wait, a_thread_in_no_call_or_running_has_none)

@@ -37,6 +37,11 @@ Test(deadlock_rules, a_circle_of_which_both_witnesses_know_is_found)
 	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE);
 	cr_assert(strncmp(findings_lead(&f)->message, "Possible deadlock: ", 19) == 0);
 	findings_fini(&f);
+	n.circle_agreed = 1;
+	n.circle_timed = 1;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE, "one gives up");
+	findings_fini(&f);
 }
 
 Test(deadlock_rules, long_names_leave_a_headline)
