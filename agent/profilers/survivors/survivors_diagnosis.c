@@ -58,7 +58,7 @@ static void put_survivors_nothing(const struct survivors *s, const struct surviv
 	buf_puts(line, ", no holder stands out");
 	if (d->holder) {
 		buf_puts(line, "; most, ");
-		survivors_text_percent(line, survivors_percent(s, survivors_finding_retained(s, d->holder)));
+		phrase_percent(line, survivors_percent(s, survivors_finding_retained(s, d->holder)));
 		buf_puts(line, ", ");
 		survivors_text_holder(line, d->holder->name, HEADLINE_MAX_CHARS - phrase_chars(buf_str(line)));
 	}

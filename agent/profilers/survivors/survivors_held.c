@@ -76,7 +76,7 @@ void survivors_held_type(const struct survivors_numbers *n, struct buf *line)
 		buf_puts(line, "Types only");
 		if (n->seen_percent < 100) {
 			buf_puts(line, ", ");
-			survivors_text_percent(line, n->seen_percent);
+			phrase_percent(line, n->seen_percent);
 			buf_puts(line, " of the heap seen");
 		}
 		buf_puts(line, ": ");

@@ -1,5 +1,6 @@
 #include "agent/profilers/survivors/survivors_rules.h"
 
+#include "agent/report/phrase.h"
 #include "agent/profilers/survivors/survivors_held.h"
 #include "agent/profilers/survivors/survivors_text.h"
 #include "common/base/size_text.h"
@@ -71,7 +72,7 @@ static void say_bytes(struct finding *f, double bytes, double percent, const cha
 	buf_init(&out, 400);
 	size_text_bytes(&out, (uint64_t)bytes);
 	buf_puts(&out, ", ");
-	survivors_text_percent(&out, percent);
+	phrase_percent(&out, percent);
 	buf_puts(&out, what);
 	finding_evidence(f, "%s", buf_str(&out));
 }
@@ -210,7 +211,7 @@ static void say_count(struct finding *f, const struct survivors_numbers *n, doub
 	buf_init(&line, 400);
 	size_text_count(&line, (uint64_t)count);
 	buf_printf(&line, " %s hold ", unit);
-	survivors_text_percent(&line, of_heap(n, bytes));
+	phrase_percent(&line, of_heap(n, bytes));
 	buf_puts(&line, " of the heap");
 	finding_evidence(f, "%s", buf_str(&line));
 }

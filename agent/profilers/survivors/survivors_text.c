@@ -1,5 +1,6 @@
 #include "agent/profilers/survivors/survivors_text.h"
 
+#include "agent/report/phrase.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 
@@ -7,16 +8,11 @@
 
 #define LEAST_STEPS 2 /* the first and the last one always stand */
 
-void survivors_text_percent(struct buf *out, double percent)
-{
-	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);
-}
-
 void survivors_text_share(struct buf *out, const struct survivors *s, uint64_t bytes)
 {
 	size_text_bytes(out, bytes);
 	buf_puts(out, " (");
-	survivors_text_percent(out, survivors_percent(s, bytes));
+	phrase_percent(out, survivors_percent(s, bytes));
 	buf_putc(out, ')');
 }
 

@@ -5,7 +5,6 @@
 #include "agent/profilers/survivors/survivors.h"
 #include "common/base/buf.h"
 
-void survivors_text_percent(struct buf *out, double percent); /* "84%", "3.4%", "0.05%" */
 
 /* "412 MB (78%)" of all objects' bytes */
 void survivors_text_share(struct buf *out, const struct survivors *s, uint64_t bytes);

@@ -1,5 +1,6 @@
 #include "agent/profilers/survivors/survivors_types.h"
 
+#include "agent/report/phrase.h"
 #include "agent/heap/heap_counts.h"
 #include "common/base/size_text.h"
 #include "agent/profilers/survivors/survivors_finding.h"
@@ -22,7 +23,7 @@ static void put_before(const struct survivors *s, struct buf *line)
 	buf_puts(line, "Types only");
 	if (s->snapshot->facts.part) {
 		buf_puts(line, ", ");
-		survivors_text_percent(line, survivors_types_seen_percent(s));
+		phrase_percent(line, survivors_types_seen_percent(s));
 		buf_puts(line, " of the heap seen");
 	}
 	buf_puts(line, ": ");
@@ -37,7 +38,7 @@ void survivors_types_headline(const struct survivors *s, size_t max_chars, struc
 	if (!t)
 		return;
 	buf_puts(line, "; most, ");
-	survivors_text_percent(line, survivors_percent(s, survivors_finding_shallow(t)));
+	phrase_percent(line, survivors_percent(s, survivors_finding_shallow(t)));
 	buf_puts(line, ", ");
 	if (line->len < max_chars) /* so far it is plain text */
 		survivors_text_objects(line, s->snapshot, t->type, t->total.count, max_chars - line->len);
@@ -56,7 +57,7 @@ void survivors_types_put_part(const struct survivors *s, struct buf *line)
 	buf_puts(line, "The pause budget ended the count after ");
 	size_text_bytes(line, s->bytes);
 	buf_puts(line, ", at least ");
-	survivors_text_percent(line, survivors_types_seen_percent(s));
+	phrase_percent(line, survivors_types_seen_percent(s));
 	buf_puts(line, " of the heap, in the runtime's order: the oldest generation comes first, what is young or large may be missing, and no "
 		       "figure stands for the rest");
 	if (f->whole_budget_ms)

@@ -1,4 +1,5 @@
 #include "agent/profilers/survivors/survivors_text.h"
+#include "agent/report/phrase.h"
 #include "tests/unit/agent/profilers/survivors/make_heap.h"
 
 Test(survivors_text, holders_keep_the_word_before_their_name)
@@ -31,7 +32,7 @@ Test(survivors_text, percents)
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
 		AUTO_BUF struct buf out;
 		buf_init(&out, 40);
-		survivors_text_percent(&out, rows[i].percent);
+		phrase_percent(&out, rows[i].percent);
 		cr_expect_str_eq(buf_str(&out), rows[i].text);
 	}
 }
