@@ -65,6 +65,21 @@ int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const
 	return -1;
 }
 
+int attached_session_ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out)
+{
+	struct attached_session *s = ctx;
+	struct err e = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return -1;
+	STEP("ask-code");
+	if (s->code.channel != s->attach.channel)
+		code_client_init(&s->code, s->attach.channel);
+	if (code_client_ask(&s->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
+		return 0;
+	attached_session_no_answer(s, "the places of code could not be asked for", &e);
+	return -1;
+}
+
 int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count)
 {
 	struct err e = ERR_INIT;

@@ -24,6 +24,10 @@ void attached_session_no_answer(struct attached_session *s, const char *what, co
 struct resolved_function;
 int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
 
+/* A code_bodies_ask_fn: where the code begins that the pointers lie in; -1: not to be had now. `ctx` is the session. */
+struct channel_code_body;
+int attached_session_ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out);
+
 /* Asks for the garbage collections so far, as profiler_channel_collections() gives them; -1: not to be had now. */
 struct channel_collection;
 int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count);

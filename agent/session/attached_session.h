@@ -7,6 +7,7 @@
 
 #include "agent/session/attached_collect.h"
 #include "agent/session/session.h"
+#include "agent/attach/code_client.h"
 #include "agent/attach/session_attach.h"
 #include "agent/session/session_delay.h"
 #include "agent/session/session_ending.h"
@@ -42,6 +43,7 @@ struct attached_session {
 	struct session_facts facts; /* whole when report() is called */
 	struct session_progress progress;
 	struct session_attach attach;
+	struct code_client code;
 	struct channel_stats stats; /* the library's account, after the detach */
 	int proc_fd, pid_fd;        /* -1 in shared tmp mode */
 	int64_t started_ns, ended_ns; /* CLOCK_MONOTONIC; started: set by prepare(), else when the library is ready */

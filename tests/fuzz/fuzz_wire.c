@@ -1,6 +1,6 @@
 /* The cursor over wire bytes against a naive model, and each payload of the profiler channel: what can be read is written and
  * read again, to the same bytes. First byte: which payload, or 0 for the cursor alone. */
-#include "agent/stacks/code_client.h"
+#include "agent/attach/code_client.h"
 #include "common/proto/channel.h"
 
 #include <stdlib.h>

@@ -1,6 +1,5 @@
 #include "agent/profilers/cpu/cpu_session.h"
 
-#include "agent/stacks/code_client.h"
 #include "agent/stacks/cpu_account.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/profilers/cpu/cpu_report.h"
@@ -26,7 +25,6 @@ struct cpu_own {
 	bool left_group;           /* and was not sampled afterwards */
 	struct cpu_collect *collect;
 	struct channel_sampling sampling; /* by timers: the library's word */
-	struct code_client code;
 };
 
 static struct cpu_own *cpu_session_own(const struct attached_session *s)
@@ -97,21 +95,6 @@ static int start_perf(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-static int ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out)
-{
-	struct attached_session *s = ctx;
-	struct err e = ERR_INIT;
-	if (!attached_session_may_ask(s))
-		return -1;
-	STEP("ask-code");
-	if (!cpu_session_own(s)->code.channel)
-		code_client_init(&cpu_session_own(s)->code, s->attach.channel);
-	if (code_client_ask(&cpu_session_own(s)->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
-		return 0;
-	attached_session_no_answer(s, "the places of code could not be asked for", &e);
-	return -1;
-}
-
 static void start_collecting(struct attached_session *s)
 {
 	struct cpu_own *o = cpu_session_own(s);
@@ -123,7 +106,7 @@ static void start_collecting(struct attached_session *s)
 		.started_ns = s->started_ns,
 		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
 		.by_timers = !o->perf,
-		.code = o->perf ? ask_code : NULL,
+		.code = o->perf ? attached_session_ask_code : NULL,
 		.code_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);

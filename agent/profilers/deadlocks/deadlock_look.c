@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #define PATH_BYTES 4352
+#define LOOK_STACK_BYTES 65536 /* of a thread's stack, from its top */
 
 /* the runtime's table for debuggers -------------------------------------------------------------------------------- */
 

@@ -8,8 +8,6 @@
 
 #include <stdbool.h>
 
-#define LOOK_STACK_BYTES 65536 /* of a thread's stack, from its top */
-
 struct deadlock_look {
 	int64_t at_ns; /* CLOCK_MONOTONIC */
 	struct sync_table table;

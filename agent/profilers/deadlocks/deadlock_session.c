@@ -1,14 +1,11 @@
 #include "agent/profilers/deadlocks/deadlock_session.h"
 
-#include "agent/perf/perf_record.h"
-#include "agent/perf/secret_memory.h"
 #include "agent/profilers/deadlocks/deadlock_look.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
-#include "agent/stacks/code_client.h"
 #include "agent/stacks/cpu_collect.h"
+#include "agent/stacks/sleeping_stack.h"
 #include "common/api/reason.h"
-#include "common/base/clock.h"
 #include "common/base/step.h"
 
 #include <errno.h>
@@ -23,27 +20,11 @@ struct deadlock_own {
 	struct dac_table dac;
 	struct deadlock_look first;
 	struct cpu_collect *collect;
-	struct code_client code;
 };
 
 static struct deadlock_own *deadlock_session_own(const struct attached_session *s)
 {
 	return s->own;
-}
-
-static int ask_deadlock_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out)
-{
-	struct attached_session *s = ctx;
-	struct deadlock_own *o = deadlock_session_own(s);
-	struct err e = ERR_INIT;
-	if (!attached_session_may_ask(s))
-		return -1;
-	if (!o->code.channel)
-		code_client_init(&o->code, s->attach.channel);
-	if (code_client_ask(&o->code, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
-		return 0;
-	attached_session_no_answer(s, "the places of code could not be asked for", &e);
-	return -1;
 }
 
 /* The first look comes before the library. */
@@ -65,7 +46,7 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 		.proc_fd = s->proc_fd,
 		.same_ids = s->q->target->pid == s->q->target->inner_pid,
 		.started_ns = s->started_ns,
-		.code = ask_deadlock_code,
+		.code = attached_session_ask_code,
 		.code_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);
@@ -74,52 +55,21 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 
 /* stacks ----------------------------------------------------------------------------------------------------------- */
 
-/* Where the thread's frame pointer leads is not told from outside. Functions of libc that wait keep none; those above them do: the first pair of a saved
- * pointer that leads up the stack, and a word behind it that may be a return address. */
-static uint64_t guess_frame_pointer(uint64_t sp, const uint8_t *stack, size_t bytes)
-{
-	uint64_t pair[2];
-	for (size_t at = 0; at + sizeof pair <= bytes; at += 8) {
-		memcpy(pair, stack + at, sizeof pair);
-		if (pair[0] > sp + at && pair[0] < sp + bytes && (pair[0] & 7) == 0 && pair[1] > 0x10000 && (pair[1] < sp || pair[1] > sp + bytes))
-			return sp + at;
-	}
-	return 0;
-}
-
-/* The capture's samples stand for threads: their times are the threads' numbers. */
-static void read_thread_stack(struct deadlock_own *o, uint32_t thread, uint8_t *stack)
-{
-	const struct thread_wait *t = &o->capture.threads[thread].wait;
-	size_t bytes = t->sp ? process_memory_read(&o->memory, t->sp, stack, LOOK_STACK_BYTES) : 0;
-	struct perf_sample x = {
-		.tid = (uint32_t)t->tid,
-		.time_ns = o->first.at_ns + thread,
-		.has_registers = true,
-		.registers = {.ip = t->ip, .sp = t->sp, .fp = guess_frame_pointer(t->sp, stack, bytes)},
-		.user = &t->ip,
-		.user_depth = 1,
-		.stack = stack,
-		.stack_bytes = bytes,
-	};
-	if (bytes)
-		cpu_collect_perf_sample(o->collect, &x);
-}
-
 static void read_stacks(struct attached_session *s)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
-	uint8_t *stack = secret_memory_new(LOOK_STACK_BYTES);
+	uint8_t *buffer = sleeping_stack_buffer_new();
 	size_t read = 0;
 	for (uint32_t i = 0; i < o->capture.thread_count && read < STACKS_MAX; i++) {
 		if (!deadlock_pair_matters(&o->capture, i))
 			continue;
-		read_thread_stack(o, i, stack);
+		/* the capture's samples stand for threads: their times are the threads' numbers */
+		sleeping_stack_take(o->collect, &o->memory, &o->capture.threads[i].wait, o->first.at_ns + i, buffer);
 		read++;
 		if (cpu_collect_wants_flush(o->collect))
 			cpu_collect_flush(o->collect, attached_session_resolve, s);
 	}
-	secret_memory_free(stack, LOOK_STACK_BYTES, LOOK_STACK_BYTES);
+	sleeping_stack_buffer_free(buffer);
 }
 
 /* the end ---------------------------------------------------------------------------------------------------------- */

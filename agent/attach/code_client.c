@@ -1,4 +1,4 @@
-#include "agent/stacks/code_client.h"
+#include "agent/attach/code_client.h"
 
 #include <string.h>
 
