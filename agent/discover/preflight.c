@@ -22,6 +22,8 @@
 
 #define OLDEST_RUNTIME 8
 #define HEAD_ROOM_BYTES (4 << 20)       /* what a session may add to the process, with a margin */
+#define THREADS_NEEDED 4                /* the library's, those that the runtime starts for it, and one to spare */
+#define DESCRIPTORS_NEEDED 8
 #define STAGING_BYTES (1 << 20)         /* the library and a socket */
 #define STAGED_PATH_LONGEST 30          /* "/.drdotnet-0123456789abcdef/c" + NUL */
 
@@ -122,6 +124,22 @@ static int check_staging_place(const struct target *t, struct err *e)
 	return 0;
 }
 
+/* A runtime that gets no thread or no descriptor may end itself, without us, too (docs/fault-matrix.md): such a process is left alone. */
+static int check_room(const struct target *t, int proc_fd, struct err *e)
+{
+	AUTO_FREE char *proc_root = proc_root_of(t);
+	struct cgroup_owner group = target_cgroup(t);
+	int64_t threads = cgroup_threads_left(proc_root, &group), descriptors = proc_fd < 0 ? -1 : proc_descriptors_left(proc_fd);
+	if (threads < THREADS_NEEDED)
+		return err_set_reason(e, ERR_RETRY, REASON_ProcessLimitReached, "%lld more threads are allowed by the container's pids.max; %d are needed",
+				      (long long)threads, THREADS_NEEDED);
+	if (descriptors >= 0 && descriptors < DESCRIPTORS_NEEDED)
+		return err_set_reason(e, ERR_RETRY, REASON_ProcessLimitReached,
+				      "%lld more descriptors are allowed by the process's RLIMIT_NOFILE; %d are needed", (long long)descriptors,
+				      DESCRIPTORS_NEEDED);
+	return 0;
+}
+
 static int check_memory(const struct target *t, struct err *e)
 {
 	struct cgroup_memory memory;
@@ -138,10 +156,11 @@ static int check_memory(const struct target *t, struct err *e)
 int preflight_check(const struct target *t, struct err *e)
 {
 	if (t->mode == AGENT_MODE_SHARED_TMP)
-		return check_frozen(t, e) < 0 || check_runtime(t, e) < 0 || check_staging_place(t, e) < 0 ? -1 : check_memory(t, e);
+		return check_frozen(t, e) < 0 || check_runtime(t, e) < 0 || check_room(t, -1, e) < 0 || check_staging_place(t, e) < 0 ? -1 : check_memory(t, e);
 	AUTO_FD int proc_fd = target_open_proc(t, e);
 	if (proc_fd < 0 || check_state(t, proc_fd, e) < 0 || check_kind(t, proc_fd, e) < 0 ||
-	    check_environment(proc_fd, e) < 0 || check_runtime(t, e) < 0 || check_staging_place(t, e) < 0)
+	    check_environment(proc_fd, e) < 0 || check_runtime(t, e) < 0 ||
+	    check_room(t, proc_fd, e) < 0 || check_staging_place(t, e) < 0)
 		return -1;
 	return check_memory(t, e);
 }

@@ -114,6 +114,20 @@ void cgroup_read_memory(const char *proc_root, const struct cgroup_owner *o, str
 	} while (cgroup_dir_up(&d));
 }
 
+int64_t cgroup_threads_left(const char *proc_root, const struct cgroup_owner *o)
+{
+	struct cgroup_dir d;
+	int64_t least = INT64_MAX;
+	if (!find_dir(proc_root, o, "pids", &d))
+		return least;
+	do {
+		int64_t most = cgroup_dir_number(&d, "pids.max"), now = cgroup_dir_number(&d, "pids.current");
+		if (most >= 0 && most < INT64_MAX && now >= 0 && most - now < least)
+			least = most > now ? most - now : 0;
+	} while (cgroup_dir_up(&d));
+	return least;
+}
+
 bool cgroup_is_frozen(const char *proc_root, const struct cgroup_owner *o)
 {
 	struct cgroup_dir d;

@@ -38,6 +38,9 @@ struct cgroup_owner {
 void cgroup_read_cpu(const char *proc_root, const struct cgroup_owner *o, struct cgroup_cpu *out);
 void cgroup_read_memory(const char *proc_root, const struct cgroup_owner *o, struct cgroup_memory *out);
 
+/* How many threads the group may still make, by its own and its parents' pids.max; INT64_MAX: no limit, or none that can be read. */
+int64_t cgroup_threads_left(const char *proc_root, const struct cgroup_owner *o);
+
 /* True when the group is frozen (`docker pause`, the freezer controller, cgroup.freeze). */
 bool cgroup_is_frozen(const char *proc_root, const struct cgroup_owner *o);
 

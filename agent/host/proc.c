@@ -293,6 +293,37 @@ int proc_count_threads(int proc_fd, const char *name)
 	return count;
 }
 
+int64_t proc_parse_descriptor_limit(const char *text)
+{
+	static const char row[] = "Max open files";
+	const char *p = strstr(text, row);
+	char *end;
+	if (!p)
+		return -1;
+	p += sizeof row - 1 + strspn(p + sizeof row - 1, " ");
+	if (strncmp(p, "unlimited", 9) == 0)
+		return INT64_MAX;
+	errno = 0;
+	long long v = strtoll(p, &end, 10);
+	return end == p || errno || v < 0 ? -1 : v;
+}
+
+int64_t proc_descriptors_left(int proc_fd)
+{
+	char limits[4096];
+	struct dirent *entry;
+	int64_t open_now = 0;
+	if (fsio_read_small(proc_fd, "limits", limits, sizeof limits) <= 0)
+		return -1;
+	int64_t most = proc_parse_descriptor_limit(limits);
+	AUTO_DIR DIR *dir = fsio_opendir_take(openat(proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+	if (most < 0 || !dir)
+		return -1;
+	while ((entry = readdir(dir)))
+		open_now += entry->d_name[0] != '.';
+	return most > open_now ? most - open_now : 0;
+}
+
 int proc_read_environ(int proc_fd, struct buf *out)
 {
 	buf_init(out, PROC_ENVIRON_MAX);

@@ -60,6 +60,9 @@ int proc_parse_mount_line(const char *line, size_t len, struct proc_mount *out);
 int64_t proc_parse_schedstat(const char *text);
 int64_t proc_parse_pressure(const char *text);
 
+/* The soft limit of /proc/PID/limits' "Max open files"; INT64_MAX: unlimited; -1: not of that format. */
+int64_t proc_parse_descriptor_limit(const char *text);
+
 /* The value of NAME in an environ block ("A=1\0B=2\0"), borrowed; NULL when it is not there or its end was cut off. */
 const char *proc_env_find(const char *block, size_t len, const char *name);
 
@@ -78,6 +81,9 @@ int64_t proc_uptime_ms(int proc_fd);
 
 /* How many threads of the process have this name, as the kernel keeps it (at most 15 characters). -1 with errno. */
 int proc_count_threads(int proc_fd, const char *name);
+
+/* How many descriptors the process may still open, by the soft limit in its `limits`. -1: not known. */
+int64_t proc_descriptors_left(int proc_fd);
 
 /* The whole `environ` (up to PROC_ENVIRON_MAX); *out is initialised here. 0 or -1 with errno. */
 int proc_read_environ(int proc_fd, struct buf *out);

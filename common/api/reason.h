@@ -54,6 +54,7 @@
 	X(ProfilerAlreadyActive, "Try again when the other profiler or session has left the process.") \
 	X(NoStagingPlace, "Mount an emptyDir at the container's /tmp, writable, executable and with 1 MiB free.")             \
 	X(NotEnoughMemory, "The container is too close to its memory limit; raise it a little.")                              \
+	X(ProcessLimitReached, "Raise the limit that the message names, or find out what uses it up: .NET itself may end without threads or descriptors.") \
 	X(PathTooLong, "Shorten the target's temporary folder (TMPDIR): socket paths end at 108 bytes.")                      \
 	X(AttachFailed, "See the message; the runtime refused the profiler.")                                                 \
 	X(PermissionDenied, "Give the agent the capabilities or the profile that the message names.")                         \

@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	case 0:
 		if (proc_parse_stat(text, &stat) == 0 && strlen(stat.comm) >= sizeof stat.comm)
 			abort();
-		if (proc_parse_schedstat(text) < -1 || proc_parse_pressure(text) < -1)
+		if (proc_parse_schedstat(text) < -1 || proc_parse_pressure(text) < -1 || proc_parse_descriptor_limit(text) < -1)
 			abort();
 		break;
 	case 1:

@@ -33,7 +33,7 @@ def hierarchies():
     """The mounted control group hierarchies that this machine lets us write to."""
     if os.path.exists(CGROUP_ROOT + "/cgroup.procs"):
         return [CGROUP_ROOT]
-    names = ("cpu,cpuacct", "cpu", "cpuacct", "memory", "freezer", "systemd", "unified")
+    names = ("cpu,cpuacct", "cpu", "cpuacct", "memory", "freezer", "pids", "systemd", "unified")
     found = {os.path.realpath(os.path.join(CGROUP_ROOT, n)) for n in names}
     return sorted(h for h in found if os.access(h + "/cgroup.procs", os.W_OK))
 

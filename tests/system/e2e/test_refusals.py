@@ -4,6 +4,7 @@ import concurrent.futures
 import ctypes
 import json
 import os
+import resource
 import shutil
 import signal
 import unittest
@@ -222,7 +223,7 @@ class Held(RefusalCase):
         self.app, = self.pods({"user": 10001, "readonly": True})
 
     def test_conditions_that_pass(self):
-        for condition in (self.traced, self.stopped, self.frozen, self.short_of_memory):
+        for condition in (self.traced, self.stopped, self.frozen, self.short_of_memory, self.short_of_threads):
             with self.subTest(condition.__name__):
                 condition()
             self.assert_all_progress([self.app])
@@ -285,6 +286,31 @@ class Held(RefusalCase):
         finally:
             with open(limit, "w") as f:
                 f.write("-1" if limit.endswith("bytes") else "max")
+
+    def short_of_threads(self):
+        most, now = self.app.group_file("pids.max"), self.app.group_file("pids.current")
+        if not most or not now:
+            self.skipTest("this machine has no pids controller")
+        with open(now) as f:
+            bound = int(f.read()) + 1
+        with open(most, "w") as f:
+            f.write(str(bound))
+        try:
+            self.assert_refused(self.app, "ProcessLimitReached", r"\d more threads are allowed by the container's pids.max; 4 are needed", "Raise the limit")
+        finally:
+            with open(most, "w") as f:
+                f.write("max")
+
+    def test_no_descriptors_left(self):
+        self.app.stop()
+        self.app, = self.pods({})  # the limits of another user's process need a right more
+        before = resource.prlimit(self.app.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(self.app.pid, resource.RLIMIT_NOFILE, (len(os.listdir("/proc/%d/fd" % self.app.pid)) + 3, before[1]))
+        try:
+            self.assert_refused(self.app, "ProcessLimitReached", r"\d more descriptors are allowed by the process's RLIMIT_NOFILE; 8 are needed",
+                                "Raise the limit")
+        finally:
+            resource.prlimit(self.app.pid, resource.RLIMIT_NOFILE, before)
 
 
 class Choice(RefusalCase):

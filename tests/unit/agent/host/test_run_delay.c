@@ -14,6 +14,14 @@ Test(run_delay, parses_what_the_kernel_writes)
 	static const struct {
 		const char *text;
 		int64_t expected;
+	} limits[] = {{"Max open files            1024                 1048576              files     \n", 1024},
+		      {"Max open files unlimited unlimited files", INT64_MAX},
+		      {"Max open files", -1}, {"Max open files x", -1}, {"Max open files -3", -1}, {"Max open files 99999999999999999999 1", -1}, {"", -1}};
+	for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+		cr_expect_eq(proc_parse_descriptor_limit(limits[i].text), limits[i].expected, "%s", limits[i].text);
+	static const struct {
+		const char *text;
+		int64_t expected;
 	} pressures[] = {{"some avg10=2.39 avg60=5.00 avg300=9.64 total=17679\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1\n", 17679000},
 			 {"full avg10=0.00 avg60=0.00 avg300=0.00 total=1\n", -1}, {"some avg10=2.39\n", -1}, {"", -1},
 			 {"some avg10=0.00 avg60=0.00 avg300=0.00 total=9223372036854775807\n", -1}};
