@@ -61,6 +61,8 @@ static bool read_thread_wait(int task_fd, pid_t tid, struct thread_wait *out)
 		return false;
 	out->inner_tid = (uint32_t)status.inner_pid;
 	out->state = status.state;
+	if (status.state == 'Z' || status.state == 'X') /* it has ended, and nobody has asked yet how */
+		return false;
 	out->switches = number_after(text, "\nvoluntary_ctxt_switches:") + number_after(text, "\nnonvoluntary_ctxt_switches:");
 	if (read_thread_file(task_fd, tid, "syscall", text, sizeof text))
 		thread_wait_parse_syscall(text, out);

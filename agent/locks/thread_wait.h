@@ -23,7 +23,7 @@ struct thread_wait {
 /* "202 0x7f.. 0x80 ... 0x7ffd.. 0x7f..", "running" or "-1 0x7ffd.. 0x7f.." of /proc/PID/task/TID/syscall (proc(5)). -1: it is none of these. Pure. */
 int thread_wait_parse_syscall(const char *text, struct thread_wait *out);
 
-/* All threads of an open /proc/PID, in the order of their ids; those that end meanwhile are left out. Gives how many; *out is the caller's to free.
+/* All threads of an open /proc/PID, in the order of their ids; those that have ended are left out. Gives how many; *out is the caller's to free.
  * *more: there are more than THREAD_WAITS_MAX. -1 with errno. */
 ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more);
 

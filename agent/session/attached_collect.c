@@ -191,5 +191,6 @@ int attached_collect_stop(struct attached_session *s, struct err *e)
 	if (s->profiler->stop && s->profiler->stop(s, e) < 0)
 		return -1;
 	collect_tick(s, true);
+	s->exited = attached_session_process_exited(s, 0);
 	return 0;
 }

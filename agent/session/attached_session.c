@@ -297,6 +297,8 @@ static void analyze(struct attached_session *s)
 {
 	struct err e = ERR_INIT;
 	bool any = s->profiler->any(s);
+	if (!any && s->exited && s->ending == ENDED_IN_TIME) /* in the last moments */
+		s->ending = ENDED_EXITED;
 	STEP("analyze");
 	attached_session_progress(s, JOB_ANALYZING);
 	fill_session_facts(s);

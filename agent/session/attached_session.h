@@ -56,6 +56,7 @@ struct attached_session {
 	bool attached;              /* the library is in the process, or has been there */
 	bool broken;                /* the channel: nothing can be asked any more */
 	bool stopped;               /* the process could not run at the last look */
+	bool exited;                /* the process had ended when the collecting was over */
 	bool done;                  /* all is collected: the session need not wait for its time */
 	/* the profiler's */
 	void *own;

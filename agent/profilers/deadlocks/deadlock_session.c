@@ -114,7 +114,7 @@ static void deadlock_session_take(struct attached_session *s)
 
 static bool deadlock_session_any(const struct attached_session *s)
 {
-	return deadlock_session_own(s)->capture.between_ns > 0;
+	return deadlock_session_own(s)->capture.thread_count > 0; /* at the second look: none of a process that has ended */
 }
 
 static int deadlock_session_report(struct attached_session *s, struct report_result *out, struct err *e)

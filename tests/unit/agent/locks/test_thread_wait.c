@@ -1,6 +1,12 @@
 #include "agent/locks/thread_wait.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 Test(thread_wait, a_system_call_has_its_number_and_the_registers)
 {
@@ -33,4 +39,22 @@ Test(thread_wait, other_texts_are_refused)
 	struct thread_wait t;
 	for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
 		cr_assert_eq(thread_wait_parse_syscall(texts[i], &t), -1, "%s", texts[i]);
+}
+
+Test(thread_wait, a_process_that_has_ended_has_no_threads)
+{
+	pid_t pid = fork();
+	if (pid == 0)
+		_exit(0);
+	siginfo_t info;
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	int fd = open(path, O_RDONLY | O_DIRECTORY);
+	struct thread_wait *list = NULL;
+	bool more;
+	cr_expect_eq(thread_wait_list(fd, &list, &more), 0);
+	free(list);
+	close(fd);
+	waitpid(pid, NULL, 0);
 }
