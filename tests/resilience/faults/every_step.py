@@ -195,6 +195,10 @@ class EveryStepRuntimePauses(OtherProfiler):
     profiler, load = "RuntimePauses", "alloc"
 
 
+class EveryStepDeadlocks(OtherProfiler):
+    profiler = "Deadlocks"
+
+
 del OtherProfiler  # no test of its own
 
 

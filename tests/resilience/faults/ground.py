@@ -33,12 +33,15 @@ STEPS = ("chosen", "preflight", "open-process", "start-perf", "start-collecting"
 # What the sessions of other profilers do while the library is in the process.
 IN_AND_OUT = ("staged", "attach-connected", "attach-asked", "attached", "connected", "start", "{}", "stop", "detach", "detached", "unmapped", "unstaged")
 OWN_STEPS = {"GCSurvivors": ("walk", "walked", "collect"), "DuplicatedStrings": ("walk", "walked", "collect"),
-             "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick")}
-ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "walk", "walked", *STEPS[STEPS.index("collect"):])
+             "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick"),
+             "Deadlocks": ("collect", "tick")}
+AFTER_STOP = {"Deadlocks": ("second-look",)}  # what is collected when the time is over
+ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "walk", "walked", *STEPS[STEPS.index("collect"):STEPS.index("detach")],
+         "second-look", *STEPS[STEPS.index("detach"):])
 WALKS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak")
 LEAVING = ("detach", "detached", "unmapped", "unstaged")
 MEANING = {
-    "start": "before the library is told what to do", "walk": "before a heap walk", "walked": "a heap walk is over",
+    "second-look": "before the second look", "start": "before the library is told what to do", "walk": "before a heap walk", "walked": "a heap walk is over",
     "chosen": "the process is chosen", "preflight": "before the preflight", "open-process": "before the process is opened",
     "start-perf": "before perf events are opened", "start-collecting": "perf events are open", "attach": "before staging",
     "staged": "the library is staged", "attach-connected": "connected to the runtime", "attach-asked": "the attach is asked for",
@@ -62,8 +65,9 @@ def is_late(profiler, step):
 
 def steps_of(profiler):
     """The steps of another profiler's session, while the library is in the process."""
-    at = IN_AND_OUT.index("{}")
-    return (*IN_AND_OUT[:at], *OWN_STEPS[profiler], *IN_AND_OUT[at + 1:])
+    at, stop = IN_AND_OUT.index("{}"), IN_AND_OUT.index("stop")
+    return (*IN_AND_OUT[:at], *OWN_STEPS[profiler],
+            *IN_AND_OUT[at + 1:stop + 1], *AFTER_STOP.get(profiler, ()), *IN_AND_OUT[stop + 1:])
 
 
 class Steps:
@@ -79,6 +83,14 @@ class Steps:
 
     def disarm(self, step):
         os.unlink(os.path.join(self.folder, step))
+
+    def clear(self):
+        """No session waits anywhere any more."""
+        for step in os.listdir(self.folder):
+            path = os.path.join(self.folder, step)
+            both = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # one that waits for the other end has it
+            os.unlink(path)
+            os.close(both)
 
     def come(self, step):
         """A descriptor that holds a session at the step until it is closed; None: no session has come there."""
