@@ -9,6 +9,7 @@ usage: overhead.py [--rounds N] [--seconds N] [--loads a,b] [--ways a,b] [--fram
   ways: 99, 999 (drdotnet at so many Hz), timer (99 Hz without perf events), dotnet-trace
 """
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -38,6 +39,20 @@ def install_trace():
     return None if done.returncode == 0 else (done.stderr or done.stdout).strip().splitlines()[-1]
 
 
+def run_and_watch(words, seconds):
+    """Runs a command; the most memory that it had at once, in KB (VmHWM: what the child has of this process before its exec does not count)."""
+    most, until = 0, time.monotonic() + seconds
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+        while child.poll() is None and time.monotonic() < until:
+            with contextlib.suppress(OSError), open("/proc/%d/status" % child.pid) as f:
+                most = max([most] + [int(line.split()[1]) for line in f if line.startswith("VmHWM:")])
+            time.sleep(0.01)
+        child.kill()
+    if child.returncode:
+        raise subprocess.CalledProcessError(child.returncode, words)
+    return most
+
+
 def profile(app, folder, seconds, hertz, prefix=()):
     """A session of the local command; the numbers of its report."""
     manifest = os.path.join(folder, "session.json")
@@ -46,14 +61,14 @@ def profile(app, folder, seconds, hertz, prefix=()):
             "profiler": "CPUHotpaths", "durationSeconds": seconds, "cpuHotpaths": {"frequencyHertz": hertz},
             "target": {"podName": "bench"}}}, f)
     out = os.path.join(folder, "report")
-    subprocess.run([*prefix, BIN + "/drdotnet", "run", "-f", manifest, "--pid", str(app.pid), "-o", out], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=seconds + 60)
+    memory = run_and_watch([*prefix, BIN + "/drdotnet", "run", "-f", manifest, "--pid", str(app.pid), "-o", out], seconds + 60)
     with open(out + "/report.json") as f:
         report = json.load(f)
     shutil.rmtree(out)
     cpu = report["cpu"]["usedNanoseconds"] / 1e9
     return {"method": report["sampling"]["method"], "samples_per_cpu_s": report["sampling"]["samples"] / cpu if cpu else 0,
-            "lost": report["sampling"]["lost"] + report["sampling"]["dropped"], "agent_cpu_ms": report["cost"]["agentCPUMilliseconds"]}
+            "lost": report["sampling"]["lost"] + report["sampling"]["dropped"], "agent_cpu_ms": report["cost"]["agentCPUMilliseconds"],
+            "agent_memory_mb": memory / 1024}
 
 
 def trace(app, folder, seconds):
@@ -113,7 +128,7 @@ def summarize(results):
     for way, windows in results.items():
         row = {k: statistics.median(w[k] / b[k] for w, b in zip(windows, base)) for k in ("ops_per_cpu_s", "ops_per_s")}
         row["gap_ms"] = statistics.median(w["gap_ms"] for w in windows)
-        for key in ("samples_per_cpu_s", "agent_cpu_ms", "bytes"):
+        for key in ("samples_per_cpu_s", "agent_cpu_ms", "agent_memory_mb", "bytes"):
             if key in windows[0]:
                 row[key] = statistics.median(w[key] for w in windows)
         if "lost" in windows[0]:
@@ -125,7 +140,7 @@ def summarize(results):
 
 def show(load, rows):
     for way, r in rows.items():
-        extra = "%.1f | %d | %d" % (r["samples_per_cpu_s"], r["lost"], r["agent_cpu_ms"]) if "lost" in r else "| |"
+        extra = "%.1f | %d | %d | %.0f" % (r["samples_per_cpu_s"], r["lost"], r["agent_cpu_ms"], r["agent_memory_mb"]) if "lost" in r else "| | |"
         print("| %s | %s | %.3f | %.3f | %.1f | %s |" % (load, way, r["ops_per_cpu_s"], r["ops_per_s"], r["gap_ms"], extra))
 
 
@@ -154,8 +169,8 @@ def main():
         print(json.dumps(found))
         return
     print("Medians of %d rounds, windows of %d s, %s.\n" % (options.rounds, options.seconds, options.framework))
-    print("| load | way | operations per CPU-second | operations per second | longest stop ms | samples per CPU-second | lost | agent's CPU ms |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|")
+    print("| load | way | operations per CPU-second | operations per second | longest stop ms | samples per CPU-second | lost | agent's CPU ms | agent's memory MB |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for load, rows in found.items():
         show(load, rows)
 
