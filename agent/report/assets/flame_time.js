@@ -23,6 +23,7 @@ Report.timeRange = ({id, title, values, seconds, chosen}) => {
 		mark.setAttribute('width', a < 0 ? 0 : (b - a + 1) * 10);
 		bars.forEach((bar, i) => bar.classList.toggle('out', a >= 0 && (i < a || i > b)));
 		said.textContent = a < 0 ? 'Drag over a part to see it alone' : `${second(a)} to ${second(b + 1)} s`;
+		said.classList.toggle('unprinted', a < 0);
 		clear.hidden = a < 0;
 		host.setAttribute('aria-label', `${title}: ${a < 0 ? 'all of it' : said.textContent + ' of it'}; arrow keys choose a part`);
 	}
