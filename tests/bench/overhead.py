@@ -140,7 +140,8 @@ def summarize(results):
 
 def show(load, rows):
     for way, r in rows.items():
-        extra = "%.1f | %d | %d | %.0f" % (r["samples_per_cpu_s"], r["lost"], r["agent_cpu_ms"], r["agent_memory_mb"]) if "lost" in r else "| | |"
+        extra = ("%.1f | %d | %d | %.0f" % (r["samples_per_cpu_s"], r["lost"], r["agent_cpu_ms"], r["agent_memory_mb"])
+                 if "lost" in r else "| | |")
         print("| %s | %s | %.3f | %.3f | %.1f | %s |" % (load, way, r["ops_per_cpu_s"], r["ops_per_s"], r["gap_ms"], extra))
 
 
@@ -169,7 +170,8 @@ def main():
         print(json.dumps(found))
         return
     print("Medians of %d rounds, windows of %d s, %s.\n" % (options.rounds, options.seconds, options.framework))
-    print("| load | way | operations per CPU-second | operations per second | longest stop ms | samples per CPU-second | lost | agent's CPU ms | agent's memory MB |")
+    print("| load | way | operations per CPU-second | operations per second | longest stop ms | samples per CPU-second | lost | agent's CPU ms | "
+          "agent's memory MB |")
     print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
     for load, rows in found.items():
         show(load, rows)
