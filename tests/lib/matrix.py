@@ -60,14 +60,19 @@ def spans_of(steps, order):
     return [run[0] if len(run) == 1 else run[0] + TO + run[-1] for run in runs]
 
 
+def order_of(rows):
+    """The steps as a session comes by them: as the longest walks did."""
+    walks = {}
+    for step, fault, _, test in rows:
+        walks.setdefault((test, fault), []).append(step)
+    return list(dict.fromkeys(step for walk in sorted(walks.values(), key=len, reverse=True) for step in walk))
+
+
 def rows_text(parts):
     """The file's."""
     made = {}
     for part, rows in sorted(parts.items()):
-        walks = {}
-        for step, fault, _, test in rows:
-            walks.setdefault((test, fault), []).append(step)
-        order = list(dict.fromkeys(step for walk in sorted(walks.values(), key=len, reverse=True) for step in walk))
+        order = order_of(rows)
         tests = {}
         for step, fault, outcome, test in rows:
             runs = tests.setdefault(test, {}).setdefault(fault, [])
@@ -103,10 +108,10 @@ def joined(steps):
 def grid(rows, letters):
     """Steps down, faults across; steps that follow each other and look alike are one line."""
     there = [letters[f] for f in letters if any(r[1] == f for r in rows)]
-    cells = {}
+    cells = {step: {} for step in order_of(rows) if any(r[0] == step and r[1] in letters for r in rows)}
     for step, fault, outcome, _ in rows:
         if fault in letters:
-            cells.setdefault(step, {}).setdefault(letters[fault], []).append(shown(outcome))
+            cells[step].setdefault(letters[fault], []).append(shown(outcome))
     lines = []
     for step, by_letter in cells.items():
         line = [" / ".join(dict.fromkeys(by_letter.get(letter, []))) for letter in there]
