@@ -99,6 +99,11 @@ class AllocApp(App):
     NAME = "AllocApp"
 
 
+class ThrowApp(App):
+    """The application whose exceptions are known (tests/apps/ThrowApp): `details` says what an operation of each mode throws."""
+    NAME = "ThrowApp"
+
+
 class LockApp(App):
     """The application whose locks are known (tests/apps/LockApp): `details` says how many threads wait in how many circles."""
     NAME = "LockApp"
@@ -203,7 +208,7 @@ def assert_nothing_left(test, app, before, seconds=30):
 
 
 def _runtime_thread(name):
-    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "AllocApp", "one-shot")
+    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "AllocApp", "ThrowApp", "one-shot")
 
 
 def _compiler_ticks(pid):
