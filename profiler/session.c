@@ -2,12 +2,12 @@
 #include "profiler/session.h"
 
 #include "common/proto/channel_code.h"
-#include "profiler/allocs/allocs.h"
 #include "profiler/base/channel_io.h"
 #include "profiler/stacks/code_learn.h"
 #include "profiler/clr/dynamic_starts.h"
 #include "profiler/clr/event_mask.h"
 #include "profiler/clr/event_pipe.h"
+#include "profiler/feeds.h"
 #include "profiler/gc/gc_cost.h"
 #include "profiler/gc/gc_watch.h"
 #include "profiler/heap/heap_walk.h"
@@ -157,9 +157,6 @@ static enum served serve_frame(const struct channel_frame *f)
 		sampler_drain(&io);
 		send_sampling();
 		return SERVED_ON;
-	case CHANNEL_ALLOCS_START:
-	case CHANNEL_ALLOCS_STOP:
-		return allocs_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 	case CHANNEL_STATS_REQUEST:
 		send_collections();
 		send_account(CHANNEL_STATS);
@@ -171,6 +168,8 @@ static enum served serve_frame(const struct channel_frame *f)
 	default:
 		if (stop_log_answer(f, &io))
 			return SERVED_ON;
+		if (feeds_answers(f->type))
+			return feeds_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 		if (heap_walk_answers(f->type))
 			return heap_walk_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 		send_channel_error(f->type, ENOSYS, "unknown request");
@@ -236,7 +235,7 @@ static bool agent_is_silent(void)
 
 static int tick_ms(void)
 {
-	return sampler_running() ? TICK_MS : stop_log_running() ? STOPS_TICK_MS : allocs_running() ? ALLOCS_TICK_MS : -1;
+	return sampler_running() ? TICK_MS : stop_log_running() ? STOPS_TICK_MS : feeds_tick_ms();
 }
 
 /* Until the next tick, or the lease's end. */
@@ -276,8 +275,7 @@ static void serve_until_end(void)
 		}
 		if (stop_log_running())
 			stop_log_tick(&io);
-		if (allocs_running())
-			allocs_tick(&io);
+		feeds_tick(&io);
 		if (!channel_io_flush(&io))
 			return;
 	}
@@ -322,7 +320,7 @@ static void leave_runtime(void)
 	sampler_stop();
 	code_learn_end();
 	bool may_go = sampler_settle() || stay_mapped();
-	allocs_stop(info, &io);
+	feeds_stop(info, &io);
 	stop_log_end();
 	if (!event_pipe_end(info))
 		left |= CHANNEL_LEFT_EVENTS;
@@ -460,7 +458,7 @@ hresult session_attach(void *unknown, const void *client_data, uint32_t len, boo
 	dynamic_starts_reset();
 	gc_watch_reset();
 	sampler_reset();
-	allocs_reset();
+	feeds_reset();
 	left = 0;
 	memory_bytes = (uint64_t)(_end - __ehdr_start) + STACK_BYTES;
 	hresult hr = cor_query(unknown, &cor_iid_info12, &info);

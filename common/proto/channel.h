@@ -57,7 +57,7 @@ enum channel_type {
 	CHANNEL_COLLECTIONS = 0x020b,
 	CHANNEL_PAUSE = 0x020c,
 	CHANNEL_LAPSED = 0x020d,
-	/* of one profiler each: 0x0110/0x0210 and on the walk of the heap, 0x0120/0x0220 allocations, 0x0130/0x0230 pauses */
+	/* of one profiler each: 0x0110/0x0210 and on the walk of the heap, 0x0120/0x0220 allocations, 0x0130/0x0230 pauses, 0x0170/0x0270 exceptions */
 	CHANNEL_EXTENSION = 0x0010,
 	CHANNEL_ALLOCS_STATE = 0x0220, /* common/proto/channel_allocs.h */
 	CHANNEL_ALLOCS_TYPES = 0x0221,

@@ -8,8 +8,7 @@
 #include "profiler/clr/event_pipe.h"
 #include "profiler/base/now.h"
 #include "profiler/stacks/own_stack.h"
-#include "profiler/stacks/sample_ring.h"
-#include "profiler/allocs/site_table.h"
+#include "profiler/allocs/site_store.h"
 #include "profiler/base/text.h"
 #include "profiler/stacks/thread_id.h"
 #include "profiler/names/type_name.h"
@@ -37,8 +36,6 @@ enum { RECORD_TYPE, RECORD_SITE };
 enum { SITE_HEAD_WORDS = 4, TYPE_HEAD_WORDS = 3, RECORD_WORDS = TYPE_HEAD_WORDS + CHANNEL_MAX_DEPTH + SITE_HEAD_WORDS };
 _Static_assert(TYPE_HEAD_WORDS + NAME_BYTES / 8 <= RECORD_WORDS, "a type fits where a site fits");
 
-static struct sample_ring ring;
-static struct site_table sites;
 static void *the_info;
 static _Atomic bool on;
 static _Atomic bool counting; /* what comes while an EventPipe session starts and stops is of no known time */
@@ -137,7 +134,7 @@ static void tell_type(uint64_t type, const struct allocation_event *a)
 		return;
 	name_alloc_type(a, &name);
 	uint64_t head[TYPE_HEAD_WORDS] = {RECORD_TYPE, type, name.len};
-	if (!sample_ring_put(&ring, head, TYPE_HEAD_WORDS, packed, (name.len + 7) / 8))
+	if (!sample_ring_put(&site_store.ring, head, TYPE_HEAD_WORDS, packed, (name.len + 7) / 8))
 		return;
 	if (slot && atomic_load(&type_count) < TYPES_MAX && atomic_compare_exchange_strong(slot, &none, type))
 		atomic_fetch_add(&type_count, 1);
@@ -159,12 +156,12 @@ static void take_alloc_sample(const struct allocation_event *a, uint64_t now)
 		       (stack.incomplete ? CHANNEL_ALLOC_INCOMPLETE : 0) |
 		       (a->kind == ALLOCATION_LARGE ? CHANNEL_ALLOC_LARGE : 0) | (a->kind == ALLOCATION_PINNED ? CHANNEL_ALLOC_PINNED : 0);
 	uint64_t site = site_of(type, who, a->size, ips, depth);
-	struct site_slot *slot = site_table_find(&sites, site);
+	struct site_slot *slot = site_table_find(&site_store.sites, site);
 	if (!slot) {
 		uint64_t head[SITE_HEAD_WORDS] = {RECORD_SITE, site, type, who};
 		tell_type(type, a);
-		if (sample_ring_put(&ring, head, SITE_HEAD_WORDS, ips, depth))
-			slot = site_table_enter(&sites, site);
+		if (sample_ring_put(&site_store.ring, head, SITE_HEAD_WORDS, ips, depth))
+			slot = site_table_enter(&site_store.sites, site);
 	}
 	if (slot)
 		site_slot_add(slot, a->size, a->amount);
@@ -187,11 +184,7 @@ static void on_alloc_event(const struct event_pipe_event *e)
 /* Own thread ------------------------------------------------------------------------------------------------------------------ */
 void allocs_reset(void)
 {
-	uint64_t discard[RECORD_WORDS];
-
-	while (sample_ring_take(&ring, discard, RECORD_WORDS))
-		;
-	site_table_reset(&sites);
+	site_store_reset();
 	thread_id_reset();
 	taken = counted_ns = covered_sum_ns = sampled_sum_ns = 0;
 	resting = false;
@@ -280,7 +273,7 @@ static void send_alloc_records(struct channel_io *io)
 	struct wire_writer *w = NULL;
 	size_t len;
 
-	while ((len = sample_ring_take(&ring, record, RECORD_WORDS))) {
+	while ((len = sample_ring_take(&site_store.ring, record, RECORD_WORDS))) {
 		bool is_type = record[0] == RECORD_TYPE;
 		if (w && (is_type || w->cap - w->pos < CHANNEL_ALLOC_SITE_MAX)) {
 			if (!channel_io_end(io))
@@ -307,7 +300,7 @@ static uint64_t send_counts(struct channel_io *io, const struct channel_alloc_ro
 	uint32_t at = 0;
 	size_t count;
 
-	while ((count = site_table_take(&sites, &at, sums, COUNTS_OF_FRAME))) {
+	while ((count = site_table_take(&site_store.sites, &at, sums, COUNTS_OF_FRAME))) {
 		struct wire_writer *w = channel_io_begin(io, CHANNEL_ALLOCS_COUNTS);
 		channel_put_alloc_round(w, round);
 		for (size_t i = 0; i < count; i++) {

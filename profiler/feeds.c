@@ -1,0 +1,61 @@
+/* Context: own thread. */
+#include "profiler/feeds.h"
+
+#include "common/proto/channel_exceptions.h"
+#include "profiler/allocs/allocs.h"
+#include "profiler/exceptions/exceptions.h"
+
+#include <errno.h>
+
+void feeds_reset(void)
+{
+	allocs_reset();
+	exceptions_reset();
+}
+
+static bool allocs_answers(uint16_t request)
+{
+	return request == CHANNEL_ALLOCS_START || request == CHANNEL_ALLOCS_STOP;
+}
+
+bool feeds_answers(uint16_t request)
+{
+	return allocs_answers(request) || exceptions_answers(request);
+}
+
+/* They share their memory (profiler/allocs/site_store.h). */
+static bool other_runs(uint16_t request)
+{
+	return (request == CHANNEL_ALLOCS_START && exceptions_running()) || (request == CHANNEL_EXCEPTIONS_START && allocs_running());
+}
+
+bool feeds_answer(void *info, const struct channel_frame *request, struct channel_io *io)
+{
+	static const char message[] = "allocations and exceptions cannot be taken at the same time";
+	struct channel_error e = {.request = request->type, .code = EBUSY, .message = {message, sizeof message - 1}};
+
+	if (other_runs(request->type)) {
+		channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
+		return channel_io_end(io);
+	}
+	return allocs_answers(request->type) ? allocs_answer(info, request, io) : exceptions_answer(info, request, io);
+}
+
+int feeds_tick_ms(void)
+{
+	return allocs_running() ? ALLOCS_TICK_MS : exceptions_running() ? EXCEPTIONS_TICK_MS : -1;
+}
+
+void feeds_tick(struct channel_io *io)
+{
+	if (allocs_running())
+		allocs_tick(io);
+	if (exceptions_running())
+		exceptions_tick(io);
+}
+
+void feeds_stop(void *info, struct channel_io *io)
+{
+	allocs_stop(info, io);
+	exceptions_stop(info, io);
+}
