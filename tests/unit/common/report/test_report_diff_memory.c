@@ -1,4 +1,4 @@
-/* Comparisons of GCSurvivors, MemoryLeak, DuplicatedStrings, Allocations and RuntimePauses. */
+/* Comparisons of GCSurvivors, MemoryLeak, DuplicatedStrings, Allocations, RuntimePauses and Exceptions. */
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 #include "common/report/report_diff.h"
@@ -51,6 +51,14 @@
 	"\"background\":false,\"collections\":" count "}],\"inducers\":[" inducers "]}"
 #define CAUSE(title, total, longest) "{\"title\":\"" title "\",\"totalMicroseconds\":" total ",\"longestMicroseconds\":" longest "}"
 #define INDUCER(method, count) "{\"method\":\"" method "\",\"count\":" count "}"
+
+/* how many, in 10 seconds, and how many of them were counted */
+#define THROWN(count, counted) "\"count\":" count ",\"counted\":" counted
+#define EXCEPTIONS(rate, count, counted, types, sites)                                                                                 \
+	"{" HEAD("Exceptions") "\"thrown\":{\"perSecond\":" rate ",\"count\":" count "},\"sampling\":{\"counted\":" counted               \
+			       "},\"types\":[" types "],\"sites\":[" sites "]}"
+#define THROWN_TYPE(name, thrown) "{\"type\":\"" name "\"," thrown "}"
+#define THROW_SITE(type, method, way, thrown) "{\"type\":\"" type "\",\"method\":" method ",\"way\":\"" way "\"," thrown "}"
 
 static const struct row {
 	const char *before, *after, *headline;
@@ -121,6 +129,17 @@ static const struct row {
 	 PAUSES("60", "1000", "60000", "700", "900", CAUSE("large", "60000,\"count\":3000,\"lookedAt\":3", "9000"), ""), "No difference beyond noise", NULL},
 	{PAUSES("60", "120", "60000", "700", "900", "", ""), PAUSES("60", "121", "860000", "700", "800000", "", ""),
 	 "Longest pause grew: 900 µs to 800.0 ms", NULL},
+	/* 23: exceptions */
+	{EXCEPTIONS("5", "50", "50", THROWN_TYPE("A.E", THROWN("50", "50")), ""),
+	 EXCEPTIONS("1005", "10050", "4000", THROWN_TYPE("A.E", THROWN("50", "50")),
+		    THROW_SITE("System.FormatException", "\"Shop.Cart.Parse\"", "new", THROWN("10000", "3950"))),
+	 "System.FormatException in Shop.Cart.Parse is new: 1000/s", "Exceptions grew: 5.0/s to 1005/s."},
+	/* what is thrown again is no new one */
+	{EXCEPTIONS("5", "50", "50", "", ""), EXCEPTIONS("5", "50", "550", "", THROW_SITE("A.E", "null", "await", THROWN("500", "500"))),
+	 "No difference beyond noise", NULL},
+	/* as many differ by that at random */
+	{EXCEPTIONS("5", "50", "50", THROWN_TYPE("A.E", THROWN("50", "50")), ""), EXCEPTIONS("7", "70", "70", THROWN_TYPE("A.E", THROWN("70", "70")), ""),
+	 "No difference beyond noise", "Exceptions: the same within noise, 5.0/s before, 7.0/s after."},
 };
 
 static json_t *parse(const char *text)
