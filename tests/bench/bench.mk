@@ -60,6 +60,12 @@ bench-allocations: ## what sampling allocations costs an application that only a
 	@tests/apps/publish.sh --app AllocApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/allocations.py $(BENCH_OPTIONS)
 
+.PHONY: bench-exceptions
+bench-exceptions: ## what a session of Exceptions costs an application that throws 10,000 times a second, and one that does nothing else
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh --app ThrowApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/exceptions.py $(BENCH_OPTIONS)
+
 .PHONY: bench-heap-graph
 bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
