@@ -3,6 +3,7 @@
 #include "agent/profilers/allocs/alloc_session.h"
 #include "agent/profilers/cpu/cpu_session.h"
 #include "agent/profilers/deadlocks/deadlock_session.h"
+#include "agent/profilers/exceptions/exception_session.h"
 #include "agent/profilers/leak/leak_session.h"
 #include "agent/profilers/pauses/pause_session.h"
 #include "agent/profilers/strings/strings_session.h"
@@ -19,6 +20,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_RUNTIME_PAUSES] = &pause_session,
 	[PROFILER_ALLOCATIONS] = &alloc_session,
 	[PROFILER_DEADLOCKS] = &deadlock_session,
+	[PROFILER_EXCEPTIONS] = &exception_session,
 };
 
 void profilers_run(const struct session_request *q, struct session_outcome *out)

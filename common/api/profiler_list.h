@@ -37,6 +37,10 @@
 	  "which pauses does the runtime cause, and why?", "slow once in a while",                                                         \
 	  "Each pause of the application by the runtime: collections by generation and cause, other suspensions, how long they took.",     \
 	  "Never: it watches those of the runtime, whose threads wait less than a microsecond each time.", __VA_ARGS__)                    \
+	X(EXCEPTIONS, "Exceptions", "exceptions", "--exceptions", 30, 200, 0,                                                              \
+	  "what is thrown, and from where?", "it throws a lot",                                                                            \
+	  "Exceptions by type, message shape, throwing and catching method: how many a second, and what they cost. Texts are redacted.",   \
+	  "Never: a thread waits some microseconds where it throws.", __VA_ARGS__)                                                         \
 	X(DEADLOCKS, "Deadlocks", "deadlocks", "--deadlocks", 5, 200, 0,                                                                   \
 	  "which threads wait for each other?", "it hangs",                                                                                \
 	  "The runtime's monitors and the threads that wait for them, at two moments: circles, and queues behind one holder.",             \

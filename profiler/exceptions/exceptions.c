@@ -17,8 +17,8 @@
 #define EXCEPTION_KEYWORD 0x8000u
 #define LEVEL_ERROR 2
 #define LEVEL_INFORMATIONAL 4         /* the catch blocks, too */
-#define MOST_PER_CPU_SECOND 8000u     /* throws and catches: one of each costs the runtime and us some 5 us, so this is 2% of the process's CPU time */
-#define ALWAYS_PER_SECOND 8000u       /* so many are taken whatever they are of its CPU time */
+#define MOST_PER_CPU_SECOND 4000u     /* throws and catches: one of each costs the runtime and us 5 to 10 us, so this is 1 to 2% of its CPU time */
+#define ALWAYS_PER_SECOND 4000u       /* so many are taken whatever they are of its CPU time */
 #define BURST 16000                   /* may be taken at once */
 #define RETRY_NS 2000000000u          /* where the runtime would not tell of events */
 

@@ -34,7 +34,7 @@ STEPS = ("chosen", "preflight", "open-process", "start-perf", "start-collecting"
 IN_AND_OUT = ("staged", "attach-connected", "attach-asked", "attached", "connected", "start", "{}", "stop", "detach", "detached", "unmapped", "unstaged")
 OWN_STEPS = {"GCSurvivors": ("walk", "walked", "collect"), "DuplicatedStrings": ("walk", "walked", "collect"),
              "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick"),
-             "Deadlocks": ("collect", "tick")}
+             "Exceptions": ("collect", "tick"), "Deadlocks": ("collect", "tick")}
 AFTER_STOP = {"Deadlocks": ("second-look",)}  # what is collected when the time is over
 ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "walk", "walked", *STEPS[STEPS.index("collect"):STEPS.index("detach")],
          "second-look", *STEPS[STEPS.index("detach"):])

@@ -24,7 +24,7 @@ from tests.system.profiler import tools
 
 RELEASE = os.path.join(proc.ROOT, "build/release/libdrdotnet.so")
 SANITIZED = os.path.join(proc.ROOT, "build/asan/checked/libdrdotnet.so")
-PROFILERS = ("CPUHotpaths", "Allocations", "RuntimePauses", "GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+PROFILERS = ("CPUHotpaths", "Allocations", "Exceptions", "RuntimePauses", "GCSurvivors", "DuplicatedStrings", "MemoryLeak")
 AT_ONCE = ("GCSurvivors", "DuplicatedStrings")  # they last as long as they take
 BY_ROOTS = ("GCSurvivors", "MemoryLeak")
 SESSIONS_PER_PROCESS = 12

@@ -10,7 +10,7 @@ from tests.lib import dotnet, local, proc
 from tests.system.profiler import tools
 
 PATIENCE = 120  # seconds; for what must come, on a busy machine
-IN_THE_MIDDLE = ("CPUHotpaths", "Allocations", "RuntimePauses")  # they have the library in the process all the time
+IN_THE_MIDDLE = ("CPUHotpaths", "Allocations", "Exceptions", "RuntimePauses")  # they have the library in the process all the time
 NODES = 2_000_000   # some 16 MB of stream: 256 blocks
 BUDGET_MS = 60000   # so long the application would stand
 

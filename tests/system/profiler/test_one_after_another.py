@@ -5,7 +5,8 @@ import unittest
 from tests.lib import dotnet, local
 
 ORDER = (("GCSurvivors",), ("CPUHotpaths", "--duration", "1s"), ("MemoryLeak", "--duration", "1s"), ("RuntimePauses", "--duration", "1s"),
-         ("DuplicatedStrings",), ("Allocations", "--duration", "1s"), ("GCSurvivors", "--roots", "NoCollection"), ("CPUHotpaths", "--duration", "1s"))
+         ("DuplicatedStrings",), ("Allocations", "--duration", "1s"), ("GCSurvivors", "--roots", "NoCollection"), ("CPUHotpaths", "--duration", "1s"),
+         ("Exceptions", "--duration", "1s"))
 
 
 class OneAfterAnother(local.LocalCase):

@@ -1,0 +1,184 @@
+#include "agent/profilers/exceptions/exception_diagnosis.h"
+
+#include "agent/profilers/exceptions/exception_rules.h"
+#include "agent/report/phrase.h"
+#include "agent/report/report.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_CHARS 110
+#define LEAST_NAME_CHARS 16
+#define NEXT_PERCENT 5.0
+#define WORTH_A_LINE_PERCENT 10.0
+
+static const char *exception_finding_of(const struct exception_analysis *a, const struct findings *f)
+{
+	static const struct {
+		const char *id, *finding;
+	} leads[] = {{"ExceptionsAsControlFlow", "controlFlow"}, {"OneExceptionDominates", "oneException"}, {"ExceptionStorm", "storm"},
+		     {"RetryStorm", "retry"}};
+	const struct finding *lead = findings_lead(f);
+	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
+		if (strcmp(leads[i].id, lead->id) == 0)
+			return leads[i].finding;
+	return a->ways[EXCEPTION_NEW] > 0 ? "few" : "none";
+}
+
+static void put_shortened(struct buf *out, const char *before, const char *name)
+{
+	size_t used = phrase_chars(buf_str(out)) + strlen(before), room = used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+	if (!name || !name[0] || room < LEAST_NAME_CHARS)
+		return;
+	buf_puts(out, before);
+	method_name_shorten(name, room, out);
+}
+
+static void put_exception_headline(const struct exception_analysis *a, const struct exception_diagnosis *d, struct buf *line)
+{
+	const struct finding *lead = findings_lead(&d->findings);
+	const struct exception_sum *s = d->main;
+	if (lead) {
+		buf_puts(line, lead->state == FINDING_POSSIBLE ? "Possible: " : "");
+		buf_puts(line, lead->message);
+	} else if (!s) {
+		buf_printf(line, a->capture->counted ? "No new exception was thrown in %.0f s" : "No exception was thrown in %.0f s", a->seconds);
+	} else {
+		exception_put_rate(line, &d->numbers);
+		buf_puts(line, " exceptions/s, ");
+		phrase_percent(line, d->numbers.site_percent);
+		put_shortened(line, " ", d->numbers.site_type.text);
+		put_shortened(line, " in ", d->numbers.site_method.text);
+	}
+	if (line->len && line->data[0] >= 'a' && line->data[0] <= 'z')
+		line->data[0] = (char)(line->data[0] - 'a' + 'A');
+}
+
+static void put_exception_name(struct buf *out, const char *name)
+{
+	method_name_shorten(name, NAME_CHARS, out);
+}
+
+static void put_catcher(const struct exception_analysis *a, const struct exception_sum *s, struct buf *out)
+{
+	switch (s->distance) {
+	case CAUGHT_SAME:
+		buf_puts(out, ", caught in the same method");
+		return;
+	case CAUGHT_UNKNOWN:
+		return;
+	case CAUGHT_TASK:
+		buf_puts(out, ", caught in the async method ");
+		break;
+	default:
+		buf_puts(out, ", caught in ");
+	}
+	put_exception_name(out, exception_analysis_method(a, s->catcher));
+}
+
+/* The places with most, one a line. */
+static void put_places(const struct exception_analysis *a, struct buf *out)
+{
+	unsigned listed = 0;
+	for (size_t i = 0; i < a->site_count && listed < 3; i++) {
+		const struct exception_sum *s = &a->sites[i];
+		double percent = exception_analysis_percent(a, s->count);
+		if (s->way != EXCEPTION_NEW || (listed && percent < NEXT_PERCENT))
+			continue;
+		buf_puts(out, listed++ ? "Next: " : "Most: ");
+		put_exception_name(out, a->capture->kinds[s->kind].type);
+		buf_putc(out, ' ');
+		phrase_percent(out, percent);
+		buf_puts(out, s->method == CPU_NO_METHOD ? ", not in the application's code" : " in ");
+		if (s->method != CPU_NO_METHOD)
+			put_exception_name(out, exception_analysis_method(a, s->method));
+		put_catcher(a, s, out);
+		buf_puts(out, ".\n");
+	}
+}
+
+static void put_again(const struct exception_analysis *a, struct buf *out)
+{
+	double awaits = a->ways[EXCEPTION_AWAIT], again = a->ways[EXCEPTION_RETHROW], all = a->ways[EXCEPTION_NEW];
+	if (all <= 0 || 100 * (awaits + again) / all < WORTH_A_LINE_PERCENT)
+		return;
+	buf_puts(out, "Each is thrown again ");
+	buf_printf(out, "%.1f times on its way: ", (awaits + again) / all);
+	if (awaits > 0)
+		buf_printf(out, "%.1f by awaits%s", awaits / all, again > 0 ? ", " : "");
+	if (again > 0)
+		buf_printf(out, "%.1f by throw", again / all);
+	buf_puts(out, "; these are not counted as new.\n");
+}
+
+static void put_cost(const struct exception_analysis *a, struct buf *out)
+{
+	if (!rules_known(a->cost_percent))
+		return;
+	buf_printf(out, "The way from the throw to the catch block takes %.0f us of CPU time, ", a->cost_us);
+	phrase_percent(out, a->cost_percent);
+	buf_puts(out, " of what the process uses; making the exception is not in it.\n");
+}
+
+static void put_exception_remedy(const struct exception_diagnosis *d, struct buf *out)
+{
+	const char *type = d->numbers.near_type.text;
+	if (strcmp(d->finding, "controlFlow") == 0) {
+		if (strcmp(type, "System.FormatException") == 0 || strcmp(type, "System.OverflowException") == 0)
+			buf_puts(out, "Remedy: use TryParse, which tells of a bad text without an exception.\n");
+		else if (strcmp(type, "System.Collections.Generic.KeyNotFoundException") == 0)
+			buf_puts(out, "Remedy: use TryGetValue instead of catching what the dictionary throws.\n");
+		else
+			buf_puts(out, "Remedy: return the expected failure as a value (a Try method, a result type) instead of throwing and catching it.\n");
+	} else if (strcmp(d->finding, "oneException") == 0 || strcmp(d->finding, "storm") == 0) {
+		buf_puts(out, "Remedy: test for the condition before, or return it as a value, where it is usual.\n");
+	} else if (strcmp(d->finding, "retry") == 0) {
+		buf_puts(out, "Look at that dependency; wait longer after each failure (exponential backoff), or stop asking for a while.\n");
+	}
+}
+
+static void put_exception_quality(const struct exception_analysis *a, struct buf *out)
+{
+	const struct exception_capture *c = a->capture;
+	if (a->exact)
+		buf_printf(out, "%llu exception%s counted, none left out.\n", (unsigned long long)c->counted, c->counted == 1 ? " was" : "s were");
+	else if (c->counted)
+		buf_printf(out, "Estimated from %llu exceptions, in %.0f%% of the time, so that it costs little; %llu were lost.\n",
+			   (unsigned long long)c->counted,
+			   c->covered_ns > 0 ? 100 * (double)c->sampled_ns / (double)c->covered_ns : 100, (unsigned long long)c->dropped);
+}
+
+void exception_diagnosis_make(const struct exception_analysis *a, struct exception_diagnosis *out)
+{
+	AUTO_BUF struct buf line, text;
+	*out = (struct exception_diagnosis){0};
+	buf_init(&line, 4096);
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 4096);
+	exception_numbers_of(a, &out->numbers);
+	rules_run(exception_rules, exception_rule_count, &exception_numbers_fields, &out->numbers, &out->findings);
+	out->finding = exception_finding_of(a, &out->findings);
+	out->main = strcmp(out->finding, "controlFlow") == 0 ? exception_numbers_near(a) : exception_numbers_site(a);
+	put_exception_headline(a, out, &line);
+	buf_printf(&text, "%s\n", buf_str(&line));
+	if (out->main) {
+		put_places(a, &text);
+		put_again(a, &text);
+		put_cost(a, &text);
+		put_exception_remedy(out, &text);
+	}
+	put_exception_quality(a, &text);
+	while (text.len && text.data[text.len - 1] == '\n')
+		text.data[--text.len] = '\0';
+	out->headline = mem_strdup(buf_str(&line));
+	out->text = mem_strdup(buf_str(&text));
+}
+
+void exception_diagnosis_fini(struct exception_diagnosis *d)
+{
+	free(d->headline);
+	free(d->text);
+	findings_fini(&d->findings);
+	*d = (struct exception_diagnosis){0};
+}

@@ -1,0 +1,107 @@
+#include "agent/profilers/exceptions/exception_numbers.h"
+
+#include <string.h>
+
+RULE_FIELDS(exception_numbers, EXCEPTION_NUMBERS);
+
+static bool is_near(const struct exception_sum *s)
+{
+	return s->way == EXCEPTION_NEW && (s->distance == CAUGHT_SAME || s->distance == CAUGHT_CALLER);
+}
+
+static const char *type_of_sum(const struct exception_analysis *a, const struct exception_sum *s)
+{
+	return a->capture->kinds[s->kind].type;
+}
+
+/* What a dependency that does not answer is told by. */
+static bool is_of_dependency(const char *type)
+{
+	static const char *const types[] = {
+		"System.Net.Sockets.SocketException", "System.Net.Http.HttpRequestException", "System.TimeoutException", "System.Net.WebException",
+		"Npgsql.NpgsqlException", "Microsoft.Data.SqlClient.SqlException", "System.Data.SqlClient.SqlException", "MySqlConnector.MySqlException",
+		"StackExchange.Redis.RedisConnectionException", "StackExchange.Redis.RedisTimeoutException", "Grpc.Core.RpcException",
+		"RabbitMQ.Client.Exceptions.BrokerUnreachableException",
+	};
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+		if (strcmp(type, types[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_cancellation(const char *type)
+{
+	return strcmp(type, "System.OperationCanceledException") == 0 || strcmp(type, "System.Threading.Tasks.TaskCanceledException") == 0;
+}
+
+const struct exception_sum *exception_numbers_site(const struct exception_analysis *a)
+{
+	for (size_t i = 0; i < a->site_count; i++)
+		if (a->sites[i].way == EXCEPTION_NEW)
+			return &a->sites[i];
+	return NULL;
+}
+
+const struct exception_sum *exception_numbers_near(const struct exception_analysis *a)
+{
+	for (size_t i = 0; i < a->site_count; i++)
+		if (is_near(&a->sites[i]))
+			return &a->sites[i];
+	return NULL;
+}
+
+static const struct exception_sum *retried_site(const struct exception_analysis *a)
+{
+	for (size_t i = 0; i < a->site_count; i++)
+		if (a->sites[i].way == EXCEPTION_NEW && is_of_dependency(type_of_sum(a, &a->sites[i])))
+			return &a->sites[i];
+	return NULL;
+}
+
+static void name_exception_sum(const struct exception_analysis *a, const struct exception_sum *s, struct rule_text *type, struct rule_text *method,
+			       struct rule_text *catcher)
+{
+	rules_set_text(type, s ? type_of_sum(a, s) : NULL);
+	rules_set_text(method, s ? exception_analysis_method(a, s->method) : NULL);
+	if (catcher)
+		rules_set_text(catcher, s ? exception_analysis_method(a, s->catcher) : NULL);
+}
+
+static void number_retries(const struct exception_analysis *a, double seconds, struct exception_numbers *out)
+{
+	const struct exception_sum *s = retried_site(a);
+	out->retry_count = s ? (double)s->counted : 0;
+	out->retry_per_second = s ? s->count / seconds : 0;
+	out->retry_span_percent = s ? (double)(s->last_ns - s->first_ns) / 1e7 / seconds : 0;
+	name_exception_sum(a, s, &out->retry_type, &out->retry_method, NULL);
+}
+
+void exception_numbers_of(const struct exception_analysis *a, struct exception_numbers *out)
+{
+	const struct exception_capture *c = a->capture;
+	double seconds = a->seconds > 0 ? a->seconds : 1, thrown = a->ways[EXCEPTION_NEW], all = (double)(c->counted + c->dropped);
+	double near = 0, cancelled = 0;
+	rules_clear(&exception_numbers_fields, out);
+	for (size_t i = 0; i < a->site_count; i++)
+		near += is_near(&a->sites[i]) ? a->sites[i].count : 0;
+	for (size_t i = 0; i < a->type_count; i++)
+		cancelled += is_cancellation(type_of_sum(a, &a->types[i])) ? a->types[i].count : 0;
+	out->seconds = a->seconds;
+	out->counted = (double)c->counted;
+	out->dropped_percent = all > 0 ? 100 * (double)c->dropped / all : 0;
+	out->sampled_percent = c->covered_ns > 0 ? 100 * (double)c->sampled_ns / (double)c->covered_ns : 100;
+	out->thrown_per_second = thrown / seconds;
+	out->cpus = a->cpus;
+	out->thrown_per_cpu_second = rules_known(a->cpus) && a->cpus > 0 ? out->thrown_per_second / a->cpus : NAN;
+	out->cost_us = a->cost_us;
+	out->cost_percent = a->cost_percent;
+	const struct exception_sum *site = exception_numbers_site(a);
+	out->site_percent = site ? exception_analysis_percent(a, site->count) : 0;
+	name_exception_sum(a, site, &out->site_type, &out->site_method, &out->site_catcher);
+	out->near_percent = c->catchers ? exception_analysis_percent(a, near) : NAN;
+	name_exception_sum(a, exception_numbers_near(a), &out->near_type, &out->near_method, &out->near_catcher);
+	out->rethrown_percent = exception_analysis_percent(a, a->ways[EXCEPTION_RETHROW]);
+	out->awaited_percent = exception_analysis_percent(a, a->ways[EXCEPTION_AWAIT]);
+	out->cancelled_percent = exception_analysis_percent(a, cancelled);
+	number_retries(a, seconds, out);
+}
