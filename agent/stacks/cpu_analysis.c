@@ -5,6 +5,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,14 +318,26 @@ static void sum_threads(struct cpu_analysis *a)
 	find_top_methods(a);
 }
 
+/* The limit, where that is less than the node has. */
+static double allowed_by_limit(const struct cpu_capture *c)
+{
+	double limit = (double)c->cpu_limit_millicores / 1000.0, node = (double)c->node_cpus;
+	return limit > 0 && (node <= 0 || limit < node) ? limit : 0;
+}
+
+double cpu_analysis_allowed(const struct cpu_capture *c)
+{
+	double limit = allowed_by_limit(c);
+	return limit > 0 ? limit : c->node_cpus > 0 ? (double)c->node_cpus : NAN;
+}
+
 static void measure_busyness(struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
 	a->cpu_ns = c->process_cpu_ns >= 0 ? c->process_cpu_ns : (int64_t)a->samples * a->period_ns;
 	a->cpus_used = c->facts.duration_ns > 0 ? (double)a->cpu_ns / (double)c->facts.duration_ns : 0;
-	double limit = (double)c->cpu_limit_millicores / 1000.0, node = (double)c->node_cpus;
-	a->limited = limit > 0 && (node <= 0 || limit < node);
-	a->cpus_allowed = a->limited ? limit : node > 0 ? node : 0;
+	a->limited = allowed_by_limit(c) > 0;
+	a->cpus_allowed = isnan(cpu_analysis_allowed(c)) ? 0 : cpu_analysis_allowed(c);
 }
 
 void cpu_analysis_sum_collections(struct cpu_analysis *a)

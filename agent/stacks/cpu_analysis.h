@@ -66,6 +66,9 @@ void cpu_analysis_order_methods(struct cpu_analysis *a);
 /* And for those of other threads and the capture's collections. */
 void cpu_analysis_sum_collections(struct cpu_analysis *a);
 
+/* The CPUs that the process may use: its container's limit, or the node's; NAN: not known. */
+double cpu_analysis_allowed(const struct cpu_capture *c);
+
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);
 /* The part of the timeline in which a sample of the capture was taken. */

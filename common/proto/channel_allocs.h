@@ -26,6 +26,7 @@ enum channel_alloc_flag {
 	CHANNEL_ALLOC_LARGE = 2,     /* on the large object heap */
 	CHANNEL_ALLOC_PINNED = 4,    /* on the pinned object heap */
 	CHANNEL_ALLOC_INCOMPLETE = 8, /* callers may be missing from the stack */
+	CHANNEL_ALLOC_BOXED = 16,     /* a value that became an object */
 };
 
 /* ALLOCS_SITES: who allocates what, objects of about one size: records up to the payload's end: u64 site, u64 type, u32 inner tid, u16 flags,

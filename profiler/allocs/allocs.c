@@ -12,6 +12,7 @@
 #include "profiler/base/text.h"
 #include "profiler/stacks/thread_id.h"
 #include "profiler/names/type_name.h"
+#include "profiler/names/value_type.h"
 
 #include <errno.h>
 #include <string.h>
@@ -158,6 +159,7 @@ static void take_alloc_sample(const struct allocation_event *a, uint64_t now)
 	uint64_t site = site_of(type, who, a->size, ips, depth);
 	struct site_slot *slot = site_table_find(&site_store.sites, site);
 	if (!slot) {
+		who |= value_type_is(the_info, (cor_id)a->type_id) ? CHANNEL_ALLOC_BOXED : 0; /* follows from the type: no part of the site's hash */
 		uint64_t head[SITE_HEAD_WORDS] = {RECORD_SITE, site, type, who};
 		tell_type(type, a);
 		if (sample_ring_put(&site_store.ring, head, SITE_HEAD_WORDS, ips, depth))

@@ -56,7 +56,7 @@ class Known:
 
     def key(self, case):
         with open(self.sources, encoding="ascii") as f:
-            return [self.product, f.read().strip(), case.load, sorted(case.env.items()), case.memory, case.seconds, case.warm]
+            return [self.product, f.read().strip(), case.load, sorted(case.env.items()), case.memory, case.cpus, case.seconds, case.warm]
 
     def get(self, case):
         entry = self.said.get(case.name)

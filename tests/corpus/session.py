@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 import time
 
-from tests.corpus import truth
+from tests.corpus import machine, truth
 from tests.lib import dotnet, local, proc
+from tests.lib.cpu_group import cpu_group, set_limit
 from tests.lib.memory_group import memory_group, within
 
 SECONDS = {truth.CPU: 6, truth.ALLOCS: 5, truth.LEAK: 12, truth.PAUSES: 8}  # the others look once
@@ -56,18 +57,22 @@ def run(case, framework, program=local.DRDOTNET, keep=None):
     """What was said of the application; `keep`: a folder for the report, otherwise it goes."""
     folder = tempfile.mkdtemp(prefix="drdotnet-corpus-")
     try:
-        with memory_group(case.memory << 20) if case.memory else contextlib.nullcontext() as group:
+        with memory_group(case.memory << 20) if case.memory else contextlib.nullcontext() as group, \
+                cpu_group() if case.cpus else contextlib.nullcontext() as cpu:
             tmp = os.path.join(folder, "tmp")
             os.mkdir(tmp)
             env = {"TMPDIR": tmp, **case.env}
-            prefix = within(group, [])
+            prefix = within(group, within(cpu, []))
             with CorpusApp(case.load, framework, folder, env=env, prefix=prefix) as app:
                 try:
+                    if cpu:
+                        set_limit(cpu, case.cpus)
                     time.sleep(case.warm or WARM.get(case.profiler, SHORT_WARM))
                     out = os.path.join(folder, "report")
+                    witness = machine.Witness(app.pid)
                     done = subprocess.run([program, *words(case, app.pid, out)], capture_output=True, text=True, timeout=proc.patience(150), cwd=proc.ROOT,
                                           stdin=subprocess.DEVNULL)
-                    said = answer(done, out)
+                    said = {**answer(done, out), "machine": witness.says()}
                     if app.ended():
                         said = {"error": "the application ended with %s: %s" % (app.popen.returncode, app.log()[-300:])}
                     if keep and os.path.isdir(out):

@@ -8,19 +8,31 @@ GROUPS = (("/sys/fs/cgroup/cpu", {"cpu.cfs_period_us": "%(period)d", "cpu.cfs_qu
           ("/sys/fs/cgroup", {"cpu.max": "%(quota)d %(period)d"}))
 
 
+def _write(path, files, cpus):
+    for name, value in files.items():
+        with open(os.path.join(path, name), "r+", encoding="ascii") as f:
+            if cpus:
+                f.write(value % {"period": PERIOD_US, "quota": cpus * PERIOD_US})
+
+
+def set_limit(group, cpus):
+    """Limits the group that cpu_group() has made, while its processes run, as a pod is resized in place."""
+    path = os.path.dirname(group)
+    files = next(files for _, files in GROUPS if all(os.path.exists(os.path.join(path, name)) for name in files))
+    _write(path, files, cpus)
+
+
 @contextlib.contextmanager
-def cpu_group(cpus):
-    """The file of processes of a new control group with so much of a processor: version 1 or 2, whichever has the controller; None: neither
-    may be made here. Its processes must have ended at the end."""
+def cpu_group(cpus=None):
+    """The file of processes of a new control group with so much of a processor (None: without a limit): version 1 or 2, whichever has the controller;
+    None: neither may be made here. Its processes must have ended at the end."""
     for folder, files in GROUPS:
         try:
             path = tempfile.mkdtemp(prefix="drdotnet-test-", dir=folder)
         except OSError:
             continue
         try:
-            for name, value in files.items():
-                with open(os.path.join(path, name), "r+", encoding="ascii") as f:
-                    f.write(value % {"period": PERIOD_US, "quota": cpus * PERIOD_US})
+            _write(path, files, cpus)
             yield os.path.join(path, "cgroup.procs")
             return
         except FileNotFoundError:

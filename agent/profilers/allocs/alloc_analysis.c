@@ -155,6 +155,7 @@ static void sum_sites(struct alloc_analysis *a, struct counted *counted, size_t 
 		bool same_stack = s->estimate.samples && counted[i - 1].site->stack == c->site->stack;
 		stack_bytes = (same_stack ? stack_bytes : 0) + c->estimate.bytes;
 		alloc_estimate_merge(&s->estimate, &c->estimate);
+		s->boxed |= c->site->boxed;
 		if (stack_bytes > s->stack_bytes) {
 			s->stack = c->site->stack;
 			s->stack_bytes = stack_bytes;

@@ -14,6 +14,7 @@ struct alloc_sum { /* of a type, or of a type and a method */
 	uint32_t method;       /* of the application, nearest to the allocation; of a type: the one with most of it; CPU_NO_METHOD */
 	double method_bytes;   /* of a type: of that method */
 	enum alloc_heap heap;  /* of a type and a method */
+	bool boxed;            /* of a type and a method: values that became objects */
 	double large_bytes;    /* of a type: on the large object heap */
 	uint64_t smallest, largest; /* of a type: sampled objects */
 	uint32_t stack;        /* of a type and a method: the one with most of its bytes */

@@ -18,6 +18,7 @@ struct alloc_site { /* a stack, a thread, a type, and a class of sizes */
 	enum alloc_heap heap;
 	uint64_t samples, size;       /* of what was sampled; size: bytes of all the objects */
 	bool incomplete;              /* callers may be missing from the stack */
+	bool boxed;                   /* the object is a value that became one, by the runtime's word */
 	struct alloc_estimate estimate;
 };
 

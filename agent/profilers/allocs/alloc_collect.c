@@ -133,6 +133,7 @@ static void on_site(void *ctx, const struct channel_alloc_site *x)
 	s->type = x->type;
 	s->a.heap = x->flags & CHANNEL_ALLOC_LARGE ? ALLOC_LARGE : x->flags & CHANNEL_ALLOC_PINNED ? ALLOC_PINNED : ALLOC_SMALL;
 	s->a.incomplete = x->flags & CHANNEL_ALLOC_INCOMPLETE;
+	s->a.boxed = x->flags & CHANNEL_ALLOC_BOXED;
 	s->a.thread = cpu_threads_index(c->threads, x->tid);
 	/* One back stands in the call itself, which may be its function's last instruction. */
 	for (uint32_t i; depth < x->depth && (i = ip_table_intern(&c->ips, x->ips[depth] - 1, c->batch)) != INDEX_NONE;)

@@ -203,6 +203,17 @@ static void put_next_sites(const struct alloc_analysis *a, uint32_t but, struct 
 	buf_puts(out, listed ? ".\n" : "");
 }
 
+/* The runtime may have inlined the application's method, down to a delegate's, into its own: then no stack has it. */
+static void put_no_method(const struct alloc_analysis *a, const struct alloc_sum *s, struct buf *out)
+{
+	uint32_t node = s ? a->stack_node[s->stack] : STACK_TREE_ROOT;
+	if (!s || s->method != CPU_NO_METHOD || node == STACK_TREE_ROOT)
+		return;
+	buf_puts(out, "No method of the application is on the stacks of most of it (the nearest is ");
+	put_alloc_name(out, a->base.methods[a->base.tree.nodes[node].method].name);
+	buf_puts(out, "): .NET's own code allocates it, or the runtime has inlined the method into that; DOTNET_TieredPGO=0 at the start shows it.\n");
+}
+
 static void put_large_objects(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
 {
 	if (alloc_analysis_percent(a, a->large_bytes) < LARGE_WORTH_A_LINE)
@@ -226,7 +237,8 @@ static void put_collections(const struct alloc_analysis *a, struct buf *out)
 		   (double)a->base.collections.longest_ns / 1e6);
 }
 
-/* A value of the application's own that is compared as an object needs another remedy than one that is passed as one. */
+/* A value of the application's own that is compared as an object needs another remedy than one that is passed as one; who makes an object of it may be
+ * inlined, so that neither is seen. */
 static void put_boxed_remedy(const struct alloc_analysis *a, struct buf *out)
 {
 	const struct alloc_sum *s = alloc_numbers_boxed(a);
@@ -236,9 +248,12 @@ static void put_boxed_remedy(const struct alloc_analysis *a, struct buf *out)
 	if (alloc_numbers_value_type(type))
 		buf_puts(out, " is a value that becomes an object (boxing) where it is passed as object or as an interface: use a generic method or "
 			      "collection, or a typed overload.\n");
-	else
+	else if (alloc_numbers_compared(a, s))
 		buf_puts(out, " is a value that becomes an object (boxing) where it is compared: give it IEquatable<T> and GetHashCode, or make it a "
 			      "record struct.\n");
+	else
+		buf_puts(out, " is a value that becomes an object (boxing), as a key of a Dictionary does that has no Equals of its own: give it "
+			      "IEquatable<T> and GetHashCode, or make it a record struct; elsewhere, do not pass it as object or as an interface.\n");
 }
 
 static void put_remedy(const struct alloc_analysis *a, const struct alloc_diagnosis *d, struct buf *out)
@@ -278,6 +293,8 @@ void alloc_diagnosis_make(const struct alloc_analysis *a, struct alloc_diagnosis
 		put_types_of_method(a, out->method, &text);
 	if (out->finding == ALLOC_TYPE)
 		put_methods_of_type(a, out->type, &text);
+	if (out->finding == ALLOC_LARGES || out->finding == ALLOC_BOXED)
+		put_no_method(a, out->finding == ALLOC_BOXED ? alloc_numbers_boxed(a) : alloc_numbers_large(a), &text);
 	if (out->finding != ALLOC_IDLE) {
 		put_next_sites(a, out->finding == ALLOC_TYPE ? CPU_NO_METHOD : out->method, &text);
 		put_large_objects(a, out, &text);

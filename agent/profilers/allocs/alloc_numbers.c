@@ -25,16 +25,20 @@ static bool is_comparer(const char *method)
 	return strstr(method, "ObjectEqualityComparer") || strstr(method, "ObjectComparer") || strncmp(method, "System.ValueType.", 17) == 0;
 }
 
-static bool is_boxed(const struct alloc_analysis *a, const struct alloc_sum *s)
+bool alloc_numbers_compared(const struct alloc_analysis *a, const struct alloc_sum *s)
 {
 	const struct stack_tree *t = &a->base.tree;
 	uint32_t node = a->stack_node[s->stack];
-	if (alloc_numbers_value_type(a->capture->types[s->type]))
-		return true;
 	for (int i = 0; i < COMPARER_DEPTH && node != STACK_TREE_ROOT; i++, node = t->nodes[node].parent)
 		if (is_comparer(a->base.methods[t->nodes[node].method].name))
 			return strchr(a->capture->types[s->type], '[') == NULL;
 	return false;
+}
+
+/* By the runtime's word; else by the type's name, or by who makes the object. */
+static bool is_boxed(const struct alloc_analysis *a, const struct alloc_sum *s)
+{
+	return s->boxed || alloc_numbers_value_type(a->capture->types[s->type]) || alloc_numbers_compared(a, s);
 }
 
 const struct alloc_sum *alloc_numbers_site(const struct alloc_analysis *a)

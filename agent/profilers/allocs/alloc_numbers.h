@@ -21,6 +21,9 @@ const struct alloc_sum *alloc_numbers_site(const struct alloc_analysis *a);
 const struct alloc_sum *alloc_numbers_large(const struct alloc_analysis *a);
 const struct alloc_sum *alloc_numbers_boxed(const struct alloc_analysis *a);
 
+/* Whether a comparer makes most of these objects, to compare values. */
+bool alloc_numbers_compared(const struct alloc_analysis *a, const struct alloc_sum *s);
+
 /* Whether objects of this type are values, which the code turned into objects. By its name: those of the language, and some of .NET's. */
 bool alloc_numbers_value_type(const char *type);
 

@@ -2,9 +2,12 @@
 
 #include "agent/profilers/cpu/cpu_signs.h"
 #include "agent/stacks/cpu_edges.h"
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
 
 #include <string.h>
 
+#define HANDLES 0.8 /* of the method's samples */
 #define FUNNEL 50.0 /* percent of the samples */
 #define GENERATED 10.0      /* of the samples */
 #define GENERATED_LATE 15.0 /* of those, in the last third of the session: less is a start-up that comes to its end */
@@ -83,6 +86,48 @@ static void put_process(const struct cpu_analysis *a, struct cpu_numbers *out)
 		out->server_gc_threads += strncmp(c->threads[i].name, ".NET Server GC", 14) == 0;
 }
 
+/* What calls the application's handler of a request: ASP.NET, or the delegate that it makes for it. */
+static bool is_of_pipeline(const struct cpu_analysis *a, uint32_t node)
+{
+	uint32_t frame = a->methods[a->tree.nodes[node].method].frame;
+	const struct frame *f = frame == UINT32_MAX ? NULL : &a->capture->frames[frame];
+	if (!f || f->kind != FRAME_MANAGED)
+		return false;
+	return (f->type && strncmp(f->type, "Microsoft.AspNetCore.", 21) == 0) || (f->dynamic && f->method && strncmp(f->method, "lambda_method", 13) == 0);
+}
+
+/* The outermost method of the application between ASP.NET and the node; CPU_NO_METHOD: it is in no request, or calls itself above. */
+static uint32_t handler_above(const struct cpu_analysis *a, uint32_t node)
+{
+	uint32_t method = a->tree.nodes[node].method, handler = method;
+	for (node = a->tree.nodes[node].parent; node != STACK_TREE_ROOT; node = a->tree.nodes[node].parent) {
+		const struct cpu_method *m = &a->methods[a->tree.nodes[node].method];
+		if (is_of_pipeline(a, node))
+			return handler;
+		if (a->tree.nodes[node].method == method)
+			return CPU_NO_METHOD;
+		if (m->layer == LAYER_APPLICATION)
+			handler = a->tree.nodes[node].method;
+	}
+	return CPU_NO_METHOD;
+}
+
+/* A route stands on no stack; the method that handles it does. */
+static void put_handler(const struct cpu_analysis *a, uint32_t method, struct cpu_numbers *out)
+{
+	AUTO_FREE uint64_t *by_method = mem_calloc(a->method_count + 1, sizeof *by_method);
+	uint32_t best = CPU_NO_METHOD;
+	for (uint32_t i = 1; i < a->tree.count; i++) {
+		uint32_t handler = a->tree.nodes[i].method == method ? handler_above(a, i) : CPU_NO_METHOD;
+		if (handler == CPU_NO_METHOD)
+			continue;
+		by_method[handler] += a->tree.nodes[i].total;
+		best = best == CPU_NO_METHOD || by_method[handler] > by_method[best] ? handler : best;
+	}
+	if (best != CPU_NO_METHOD && best != method && (double)by_method[best] >= HANDLES * (double)a->methods[method].total)
+		rules_set_text(&out->handler, a->methods[best].name);
+}
+
 static void put_hottest(const struct cpu_analysis *a, struct cpu_numbers *out)
 {
 	uint32_t method = cpu_numbers_hottest(a, cpu_numbers_compiles_on(out)), through = cpu_numbers_funnel(a);
@@ -96,6 +141,8 @@ static void put_hottest(const struct cpu_analysis *a, struct cpu_numbers *out)
 	const struct cpu_method *m = &a->methods[method];
 	bool application = m->layer == LAYER_APPLICATION;
 	rules_set_text(&out->method, m->name);
+	if (application)
+		put_handler(a, method, out);
 	out->method_of_application = application;
 	out->method_percent = percent_of(a, application ? m->total : m->self);
 	out->method_caused_percent = percent_of(a, application ? method_causes(m, cpu_numbers_compiles_on(out)) : m->self);
@@ -110,7 +157,8 @@ static void put_hottest(const struct cpu_analysis *a, struct cpu_numbers *out)
 static const char *type_of(const struct cpu_analysis *a, const struct cpu_method *m)
 {
 	const struct frame *f = m->layer == LAYER_LIBRARY && m->frame != UINT32_MAX ? &a->capture->frames[m->frame] : NULL;
-	return f && f->kind == FRAME_MANAGED && f->type && !f->dynamic ? f->type : NULL;
+	bool named = f && f->kind == FRAME_MANAGED && f->type && !f->dynamic;
+	return named && strncmp(f->type, "System.Threading.", 17) != 0 ? f->type : NULL; /* the pool's and tasks' own methods are on every stack */
 }
 
 /* The type of .NET's libraries that works most by itself, by its method that most of that stands below: what to say where the application's own methods
@@ -134,6 +182,7 @@ static void put_library(const struct cpu_analysis *a, struct cpu_numbers *out)
 		most = self;
 		rules_set_text(&out->library, whole->name);
 		out->library_percent = percent_of(a, whole->total);
+		out->library_self_percent = percent_of(a, self);
 	}
 }
 

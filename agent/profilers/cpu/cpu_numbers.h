@@ -17,7 +17,8 @@
 	/* the method that makes most happen: its stacks, what it makes happen itself, the part of that which is work */            \
 	TEXT(method) NUMBER(method_percent) NUMBER(method_caused_percent) NUMBER(method_worked_percent) NUMBER(method_of_application) \
 	TEXT(callee) NUMBER(callee_percent) NUMBER(method_compiled_percent)                                                         \
-	TEXT(funnel) NUMBER(funnel_percent) TEXT(library) NUMBER(library_percent)                                                   \
+	TEXT(handler) /* of requests, through which most of the method is called; the method itself is none */                      \
+	TEXT(funnel) NUMBER(funnel_percent) TEXT(library) NUMBER(library_percent) NUMBER(library_self_percent)                      \
 	/* kinds of work that the application did not write itself, and the method below which most of each is */                   \
 	NUMBER(gc_percent) TEXT(gc_below) NUMBER(jit_percent) TEXT(jit_below) NUMBER(type_loading_percent) TEXT(type_loading_below) \
 	NUMBER(scheduling_percent) TEXT(scheduling_below) NUMBER(exceptions_percent) TEXT(exceptions_below)                         \

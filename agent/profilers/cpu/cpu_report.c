@@ -26,9 +26,9 @@ static const struct report_writer writers[] = {
 	{"profile.speedscope.json", "application/json", cpu_profile_speedscope},
 };
 
-bool cpu_report_idle(int64_t process_cpu_ns, int64_t duration_ns)
+bool cpu_report_idle(int64_t process_cpu_ns, int64_t duration_ns, double cpus_allowed)
 {
-	return process_cpu_ns >= 0 && duration_ns > 0 && (double)process_cpu_ns < CPU_IDLE * (double)duration_ns;
+	return process_cpu_ns >= 0 && duration_ns > 0 && cpu_rules_uses_little((double)process_cpu_ns / (double)duration_ns, cpus_allowed);
 }
 
 int cpu_report_write(const struct cpu_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,

@@ -19,6 +19,7 @@
 #define ACCESS_ALONE_SECONDS 5.0
 #define RUNNING_SECONDS 5
 #define COMPILING_ON 10
+#define SCHEDULING_CPUS 0.05    /* CPUs */
 #define THROTTLED 10            /* of the limit's periods */
 #define WAITING 20              /* of the time in which its threads could run */
 #define WAITED_SECONDS 1
@@ -46,9 +47,14 @@ static bool waits_for_node(cpu *n)
 	return others && pressed && n->waited_seconds >= WAITED_SECONDS && cpu_rules_waiting(n) >= WAITING;
 }
 
+bool cpu_rules_uses_little(double cpus_used, double cpus_allowed)
+{
+	return cpus_used < CPU_IDLE || (cpus_used < CPU_IDLE_BESIDE && cpus_used < CPU_IDLE_PART * cpus_allowed);
+}
+
 static bool uses_little(cpu *n)
 {
-	return n->cpus_used < CPU_IDLE || (n->cpus_used < CPU_IDLE_BESIDE && n->cpus_used < CPU_IDLE_PART * n->cpus_allowed);
+	return cpu_rules_uses_little(n->cpus_used, n->cpus_allowed);
 }
 
 /* One that gets no CPU is not idle. */
@@ -153,16 +159,18 @@ static struct rule_score misuses_dictionary(const void *numbers)
 	return scored(several || alone, n->dictionary_percent, several ? 2 : 1);
 }
 
-static struct rule_score runs_on(const void *numbers)
+/* Work of the thread pool and of locks. What wakes a pool's thread now and then is much of a process that does little, and harms nobody. Without what
+ * the application's own spinning takes, which has its own rule. */
+static double scheduling(cpu *n)
 {
-	cpu *n = numbers;
-	return scored(n->running_threads == 1 && n->running_seconds >= RUNNING_SECONDS, n->running_percent, 1);
+	double rest = n->scheduling_percent - (spins(n).score ? n->spin_percent : 0);
+	return rest * n->cpus_used >= 100 * SCHEDULING_CPUS ? rest : 0;
 }
 
 /* What the application did not write itself, most of which is where. Compilation in a process that is not young any more has a rule of its own. */
 static double most_other_work(cpu *n)
 {
-	return fmax(fmax(fmax(n->gc_percent, n->jit_percent), fmax(n->type_loading_percent, n->scheduling_percent)),
+	return fmax(fmax(fmax(n->gc_percent, n->jit_percent), fmax(n->type_loading_percent, scheduling(n))),
 		    fmax(fmax(n->exceptions_percent, n->runtime_percent - (spins(n).score ? n->tight_percent : 0)), n->kernel_percent));
 }
 
@@ -198,7 +206,7 @@ static struct rule_score is_hot(const void *numbers)
 {
 	cpu *n = numbers;
 	if (cpu_rules_in_library(n)) {
-		double beside = most_other_work(n) >= WORK_STANDS_OUT ? WORK_STANDS_OUT - 1 : 100;
+		double beside = most_other_work(n) >= WORK_STANDS_OUT ? fmax(WORK_STANDS_OUT - 1, n->library_self_percent) : 100;
 		return scored(true, fmin(fmin(n->library_percent, beside), illness_of_a_method(n) - 1), 2);
 	}
 	bool stands_out = n->method.text[0] && n->method_caused_percent >= METHOD_STANDS_OUT && n->method_caused_percent * 2 >= n->method_percent;
@@ -206,6 +214,15 @@ static struct rule_score is_hot(const void *numbers)
 	if (n->method_of_application == 0 && most_other_work(n) >= WORK_STANDS_OUT)
 		explains = fmin(explains, WORK_STANDS_OUT - 1);
 	return scored(stands_out, fmin(explains, illness_of_a_method(n) - 1), 2);
+}
+
+/* Not before the method in which most of the time is: that it has not returned is only possible. */
+static struct rule_score runs_on(const void *numbers)
+{
+	cpu *n = numbers;
+	int hot = is_hot(n).score;
+	double percent = hot > 0 ? fmin(n->running_percent, hot) : n->running_percent;
+	return scored(n->running_threads == 1 && n->running_seconds >= RUNNING_SECONDS, percent, 1);
 }
 
 static struct rule_score collects(const void *numbers)
@@ -250,12 +267,9 @@ static struct rule_score is_in_runtime(const void *numbers)
 	return scored(rest >= WORK_STANDS_OUT, rest, 2);
 }
 
-/* Without what the application's own spinning takes, which has its own rule. */
 static struct rule_score schedules(const void *numbers)
 {
-	cpu *n = numbers;
-	double rest = n->scheduling_percent - (spins(n).score ? n->spin_percent : 0);
-	return scored(rest >= WORK_STANDS_OUT, rest, 2);
+	return scored(scheduling(numbers) >= WORK_STANDS_OUT, scheduling(numbers), 2);
 }
 
 /* Half: a limit only delays what methods use, and they are what can be changed. */

@@ -12,6 +12,8 @@
 #define CPU_RULE_COUNT 20
 extern const struct rule cpu_rules[CPU_RULE_COUNT];
 
+/* Whether a process that uses so much is idle; `cpus_allowed`: that it may use, NAN: not known. */
+bool cpu_rules_uses_little(double cpus_used, double cpus_allowed);
 /* No method of the application stands out, and none has most below it: one of .NET's libraries does. */
 bool cpu_rules_in_library(const struct cpu_numbers *n);
 /* Of the time in which its threads could run, how much they waited for a CPU; percent. */

@@ -205,6 +205,12 @@ void cpu_says_hot(const void *numbers, struct finding *f)
 		buf_puts(&callee, ")");
 		put_if_room(&s, buf_str(&callee));
 	}
+	if (n->handler.text[0]) {
+		buf_reset(&callee);
+		buf_puts(&callee, ", from ");
+		put_brief(&callee, n->handler.text);
+		put_if_room(&s, buf_str(&callee));
+	}
 	put_throttled(n, &s);
 	finding_message(f, "%s", buf_str(&s));
 }

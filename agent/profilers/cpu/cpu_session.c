@@ -1,6 +1,7 @@
 #include "agent/profilers/cpu/cpu_session.h"
 
 #include "agent/stacks/cpu_account.h"
+#include "agent/stacks/cpu_analysis.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/profilers/cpu/cpu_report.h"
 #include "agent/symbols/kernel_symbols.h"
@@ -268,7 +269,8 @@ static void cpu_session_take(struct attached_session *s)
 static bool cpu_session_any(const struct attached_session *s)
 {
 	const struct cpu_capture *c = &cpu_session_own(s)->capture;
-	return c->sample_count > 0 || cpu_report_idle(c->process_cpu_ns, s->ending == ENDED_IN_TIME ? s->ended_ns - s->started_ns : 0);
+	int64_t duration_ns = s->ending == ENDED_IN_TIME ? s->ended_ns - s->started_ns : 0;
+	return c->sample_count > 0 || cpu_report_idle(c->process_cpu_ns, duration_ns, cpu_analysis_allowed(c));
 }
 
 static int cpu_session_report(struct attached_session *s, struct report_result *out, struct err *e)

@@ -8,8 +8,10 @@
 
 #define HARDLY_ELSE 0.8       /* of a thread's samples */
 #define LEAST_OF_A_CPU 0.25   /* of the session, for a thread to count */
-#define RUNNING_OF_A_CPU 0.5
-#define RUNNING_LEAST_SAMPLES 100
+#define RUNNING_OF_A_CPU 0.5  /* of what it could have where CPUs are short */
+#define RUNNING_LEAST_SAMPLES 50
+#define SHORT_OF_CPU 0.5      /* of the time in which its threads could run */
+#define LEAST_LATE 5
 #define RUNNING_SPAN 0.9      /* of the session between its first and its last sample */
 
 enum sign { SIGN_SPIN, SIGN_REGEX, SIGN_REGEX_CALL, SIGN_DICTIONARY, SIGN_GENERATES, SIGN_COUNT };
@@ -68,6 +70,7 @@ struct signs {
 	uint32_t *application; /* by node: the nearest method of the application, itself included */
 	unsigned *of_stack;
 	struct sign_count of[SIGN_COUNT];
+	uint32_t late; /* all samples of the session's last third */
 };
 
 static void signs_init(struct signs *s, const struct cpu_analysis *a)
@@ -111,6 +114,7 @@ static void count_signs(struct signs *s)
 		const struct capture_sample *x = &c->samples[i];
 		uint32_t method = s->application[cpu_analysis_node(s->a, i)];
 		bool compiles = s->a->sample_work[i] == WORK_JIT, late = x->time_ns * 3 >= c->facts.duration_ns * 2;
+		s->late += late;
 		for (int k = 0; k < SIGN_COUNT; k++) {
 			struct sign_count *n = &s->of[k];
 			bool is = s->of_stack[x->stack] >> k & 1 && (k != SIGN_GENERATES || compiles);
@@ -225,13 +229,17 @@ static struct thread_span *find_spans(const struct cpu_analysis *a)
 	return spans;
 }
 
-/* How many of a thread's samples end in one node. */
+/* How many of a thread's samples end in one node, or in the kernel, which takes the CPU away just there. */
 static uint64_t ends_in(const struct cpu_analysis *a, size_t thread, uint32_t node)
 {
-	for (size_t i = 0; i < a->leaf_count; i++)
-		if (a->leaves[i].thread == thread && a->leaves[i].node == node)
-			return a->leaves[i].count;
-	return 0;
+	uint64_t count = 0;
+	for (size_t i = 0; i < a->leaf_count; i++) {
+		uint32_t end = a->leaves[i].node;
+		while (end != node && end != STACK_TREE_ROOT && a->methods[a->tree.nodes[end].method].layer == LAYER_KERNEL)
+			end = a->tree.nodes[end].parent;
+		count += a->leaves[i].thread == thread && end == node ? a->leaves[i].count : 0;
+	}
+	return count;
 }
 
 /* The pool's threads take one piece of work after the other: one that was in the same method at each sample has not come back from it. Threads of the
@@ -242,6 +250,13 @@ static bool may_run_on(const struct cpu_analysis *a, size_t thread, const struct
 	if (sign_starts(a->threads[thread].name, ".NET TP Worker"))
 		return true;
 	return a->methods[a->tree.nodes[s->node].method].layer == LAYER_APPLICATION && ends_in(a, thread, s->node) * 100 >= weight * 98;
+}
+
+/* The part of the time in which its threads could run that they did run; 1: not known. */
+static double part_that_ran(const struct cpu_analysis *a)
+{
+	double ran = (double)a->cpu_ns, waited = (double)a->capture->facts.run_delay_ns;
+	return ran > 0 && waited > 0 ? ran / (ran + waited) : 1;
 }
 
 static void find_running(const struct signs *s, struct cpu_numbers *out)
@@ -257,7 +272,7 @@ static void find_running(const struct signs *s, struct cpu_numbers *out)
 		int64_t span_ns = spans[t].last_ns - spans[t].first_ns;
 		if (method == CPU_NO_METHOD || weight < RUNNING_LEAST_SAMPLES || !may_run_on(a, t, &spans[t]) ||
 		    (double)span_ns < RUNNING_SPAN * (double)session_ns ||
-		    seconds_of(a, (double)weight) < RUNNING_OF_A_CPU * (double)session_ns / 1e9)
+		    seconds_of(a, (double)weight) < RUNNING_OF_A_CPU * part_that_ran(a) * (double)session_ns / 1e9)
 			continue;
 		out->running_threads++;
 		if (weight <= most)
@@ -336,6 +351,15 @@ static void find_observers(const struct cpu_analysis *a, struct cpu_numbers *out
 	rules_set_text(&out->observer, seen);
 }
 
+/* Of what is generated, the part of the session's last third. Where others had the CPUs then, few samples of any kind are from it: it is measured by those. */
+static double late_percent(const struct signs *s, const struct sign_count *n)
+{
+	double percent = n->samples ? 100.0 * n->late / n->samples : 0;
+	if (part_that_ran(s->a) > SHORT_OF_CPU || n->late < LEAST_LATE || s->late * 3 >= s->a->samples)
+		return percent;
+	return fmin(100, percent * s->a->samples / (3.0 * s->late));
+}
+
 void cpu_signs_of(const struct cpu_analysis *a, struct cpu_numbers *out)
 {
 	struct signs s;
@@ -353,7 +377,7 @@ void cpu_signs_of(const struct cpu_analysis *a, struct cpu_numbers *out)
 	out->regex_call_chance_seconds = seconds_by_chance(a, &s.of[SIGN_REGEX_CALL]);
 	name_of_sign(a, &s.of[SIGN_REGEX_CALL], &out->regex_call_method);
 	out->generated_percent = cpu_analysis_percent(a, s.of[SIGN_GENERATES].samples);
-	out->generated_late_percent = s.of[SIGN_GENERATES].samples ? 100.0 * s.of[SIGN_GENERATES].late / s.of[SIGN_GENERATES].samples : 0;
+	out->generated_late_percent = late_percent(&s, &s.of[SIGN_GENERATES]);
 	find_tight(&s, out);
 	out->dictionary_percent = cpu_analysis_percent(a, s.of[SIGN_DICTIONARY].samples);
 	out->dictionary_threads = threads_of_sign(a, &s.of[SIGN_DICTIONARY]);

@@ -2,6 +2,8 @@
 
 #include "agent/symbols/method_name.h"
 
+#include <string.h>
+
 RULE_FIELDS(deadlock_numbers, DEADLOCK_NUMBERS);
 
 static void set_place(struct rule_text *out, const struct deadlock_capture *c, uint32_t thread)
@@ -40,6 +42,33 @@ static void set_circle(const struct deadlock_analysis *a, struct deadlock_number
 	set_place(&out->circle_second, a->capture, x->threads[1 % x->count]);
 }
 
+/* The method of the application waits in a call that takes from a queue, or to be told: an idle consumer does nothing else. */
+static bool takes_work(const struct deadlock_capture *c, uint32_t thread)
+{
+	static const struct {
+		const char *type, *method; /* how they begin */
+	} takes[] = {
+		{"System.Collections.Concurrent.BlockingCollection`1", "Take"},
+		{"System.Collections.Concurrent.BlockingCollection`1", "TryTake"},
+		{"System.Collections.Concurrent.BlockingCollection`1", "GetConsumingEnumerable"},
+		{"System.Collections.Concurrent.BlockingCollection`1+<GetConsumingEnumerable", "MoveNext"},
+		{"System.Threading.Monitor", "Wait"},
+	};
+	const struct frame *f = deadlock_analysis_call(c, thread);
+	for (size_t i = 0; f && f->type && f->method && i < sizeof takes / sizeof *takes; i++)
+		if (strncmp(f->type, takes[i].type, strlen(takes[i].type)) == 0 && strncmp(f->method, takes[i].method, strlen(takes[i].method)) == 0)
+			return true;
+	return false;
+}
+
+static bool same_place(const struct deadlock_capture *c, uint32_t a, uint32_t b)
+{
+	struct rule_text x = {""}, y = {""};
+	set_place(&x, c, a);
+	set_place(&y, c, b);
+	return x.text[0] && strcmp(x.text, y.text) == 0;
+}
+
 static void set_queue(const struct deadlock_analysis *a, struct deadlock_numbers *out)
 {
 	const struct deadlock_capture *c = a->capture;
@@ -49,9 +78,15 @@ static void set_queue(const struct deadlock_analysis *a, struct deadlock_numbers
 	out->queue_head_runs = !c->threads[a->head].still;
 	set_thread(&out->queue_head, c, a->head);
 	set_place(&out->queue_place, c, a->head);
-	for (uint32_t i = 0; i < c->thread_count && !out->queue_waiter.text[0]; i++)
-		if (a->graph.last[i] == a->head && i != a->head)
+	out->queue_head_takes = takes_work(c, a->head);
+	out->queue_peers = 0;
+	for (uint32_t i = 0; i < c->thread_count; i++) {
+		if (a->graph.last[i] != a->head || i == a->head)
+			continue;
+		out->queue_peers += same_place(c, i, a->head);
+		if (!out->queue_waiter.text[0])
 			set_place(&out->queue_waiter, c, i);
+	}
 }
 
 void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numbers *out)

@@ -54,11 +54,18 @@ static void says_circle(const void *numbers, struct finding *out)
 	finding_place(out, n->circle_first.text);
 }
 
+/* Consumers that take from a queue one after the other: the first waits for work, the others for their turn. Nobody is held up who could work. */
+static bool takes_in_turn(const struct deadlock_numbers *n)
+{
+	return n->queue_head_takes == 1 && n->queue_peers >= n->queue;
+}
+
+/* Where others wait for a consumer that waits for work, they may be those that would bring it, or not: only possible. */
 static struct rule_score behind_one(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
-	bool found = n->queue >= QUEUE_LEAST;
-	return (struct rule_score){found ? rules_score(40 + n->queue) : 0, n->queue_agreed == 1 ? 2 : 1};
+	bool found = n->queue >= QUEUE_LEAST && !takes_in_turn(n);
+	return (struct rule_score){found ? rules_score(40 + n->queue) : 0, n->queue_agreed == 1 && !(n->queue_head_takes > 0) ? 2 : 1};
 }
 
 static void says_behind(const void *numbers, struct finding *out)
@@ -68,7 +75,10 @@ static void says_behind(const void *numbers, struct finding *out)
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "threads that wait behind one lock");
-		finding_evidence(out, "at most %.0f waited behind one thread through both looks", n->queue);
+		if (n->queue >= QUEUE_LEAST)
+			finding_evidence(out, "%.0f wait for their turn behind %s, which waits for work in the same method", n->queue, n->queue_head.text);
+		else
+			finding_evidence(out, "at most %.0f waited behind one thread through both looks", n->queue);
 		return;
 	}
 	finding_message(out, "%.0f threads %s for a lock held in %s", n->queue, out->state == FINDING_FOUND ? "wait" : "may wait",

@@ -67,6 +67,7 @@ static enum leak_verdict unmanaged_course(const struct leak_model *m, const stru
 		s.at_ns[w] = m->walks[w].at_ns;
 		s.bytes[w] = (uint64_t)m->walks[w].unmanaged_bytes;
 	}
+	s.lacked_cpu = leak_model_given_ns(m, s.given_ns);
 	leak_fit_make(s.at_ns, s.bytes, s.walks, fit);
 	return leak_verdict_of(&s);
 }

@@ -213,6 +213,12 @@ static bool moved_only(const struct leak_model *m, const struct leak_group *g, s
 	return false;
 }
 
+/* Else its objects were there before, and held by others. */
+static bool heap_grew_with(const struct leak_model *m, const struct leak_group *g)
+{
+	return (int64_t)(m->walks[m->walk_count - 1].bytes - m->walks[0].bytes) * 2 >= g->grown_bytes;
+}
+
 static void judge_leak_group(const struct leak_model *m, struct leak_group *g, uint64_t material)
 {
 	size_t last = m->walk_count - 1;
@@ -229,6 +235,7 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 		g->counts[w] = leak_model_at(m, g->payload, w)->count;
 	}
 	s.leaps = g->grew_itself;
+	s.lacked_cpu = leak_model_given_ns(m, s.given_ns);
 	g->large = is_large(m, g->element);
 	g->grown_bytes = (int64_t)(g->bytes[last] - g->bytes[0]);
 	g->grown_count = (int64_t)(g->counts[last] - g->counts[0]);
@@ -241,6 +248,8 @@ static void judge_leak_group(const struct leak_model *m, struct leak_group *g, u
 		leak_fit_make(s.at_ns, s.bytes, s.walks, &g->fit);
 		g->verdict = leak_verdict_of(&s);
 	}
+	if (g->verdict > LEAK_UNCERTAIN && leak_pattern_pooled(m, g->payload))
+		g->verdict = heap_grew_with(m, g) ? LEAK_UNCERTAIN : LEAK_FLUCTUATES;
 	g->pattern = leak_pattern_of(m, g->payload, g->holder);
 }
 

@@ -9,6 +9,7 @@
 #include "common/base/size_text.h"
 
 #define EVENT_CHARS 28
+#define IDLE_CPUS 0.01 /* the walks' own collections are in it */
 #define MADE_CHARS 34
 
 struct words {
@@ -79,6 +80,7 @@ static void headline_grows(struct words *w)
 		[LEAK_HANDLE] = "GC handles pile up: ",
 		[LEAK_TRACKED] = "A DbContext tracks ever more entities: ",
 		[LEAK_DISPOSABLES] = "The DI container holds disposables: ",
+		[LEAK_SCOPES] = "Undisposed DI scopes pile up: ",
 	};
 	const struct leak_group *g = w->d->group;
 	AUTO_BUF struct buf rate;
@@ -107,6 +109,13 @@ static void headline_grows(struct words *w)
 static bool two_walks(const struct words *w)
 {
 	return w->m->walk_count == 2;
+}
+
+/* What an idle process leaks with its next request is not to be seen. */
+static bool did_nothing(const struct words *w)
+{
+	double cpus = leak_model_cpus(w->m);
+	return cpus >= 0 && cpus < IDLE_CPUS;
 }
 
 static void headline_free(struct words *w)
@@ -201,8 +210,10 @@ static void headline_calm(struct words *w)
 							       : "No leak: what grew is short-lived, in use only at that moment");
 		break;
 	case LEAK_FOUND_STEADY:
-		buf_puts(&w->line, two_walks(w) ? "Nothing grew between two heap walks" : "No leak: nothing grew");
+		buf_puts(&w->line, two_walks(w) ? "Nothing grew between two heap walks" : did_nothing(w) ? "Nothing grew" : "No leak: nothing grew");
 		headline_period(w);
+		if (did_nothing(w))
+			buf_puts(&w->line, ", but it was idle");
 		buf_puts(&w->line, ", the heap holds ");
 		size_text_bytes(&w->line, (uint64_t)(w->m->walks[w->m->walk_count - 1].bytes));
 		break;

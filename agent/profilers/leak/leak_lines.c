@@ -275,13 +275,26 @@ static void put_large_group(struct words *w)
 
 static void put_uncertain(struct words *w)
 {
+	int64_t given_ns[LEAK_MAX_WALKS];
 	if (w->d->group && w->m->steps[w->d->group->holder].root == LEAK_ROOT_UNKNOWN) {
 		buf_puts(&w->line, "It is reachable only from a root that was not read, or not yet collected: run the session again with roots: Exact.");
 		end_leak_line(w);
 		return;
 	}
+	if (w->d->group && leak_pattern_pooled(w->m, w->d->group->payload)) {
+		buf_puts(&w->line, "A pool keeps what was given back to it, up to a bound (ArrayPool.Shared: 32 arrays of each size for each CPU), and lets go "
+				   "of it when memory is short: that is no leak by itself.");
+		end_leak_line(w);
+		return;
+	}
 	if (w->m->walk_count == 2) {
 		buf_puts(&w->line, "Two heap snapshots cannot tell a leak from a cache that fills up: run it again with memoryLeak.walks: 3 or more.");
+		end_leak_line(w);
+		return;
+	}
+	if (leak_model_given_ns(w->m, given_ns)) {
+		buf_puts(&w->line, "Its threads waited for a CPU for a part of the time, so that a falling pace says nothing: profile again, for longer, when "
+				   "the node has CPUs to spare.");
 		end_leak_line(w);
 		return;
 	}

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RAN_ENOUGH 0.8   /* of the time in which its threads could run */
+#define LEAST_WAITED 0.2 /* of the time between two walks */
+#define LEAST_RAN 0.02   /* no stretch counts for nothing */
 #define ENOUGH_WALKS 3 /* to tell growth that goes on from a filling */
 
 void leak_model_init(struct leak_model *m)
@@ -243,4 +246,35 @@ int64_t leak_model_more(const struct leak_model *m, uint32_t step)
 double leak_model_seconds(const struct leak_model *m)
 {
 	return m->walk_count < 2 ? 0 : (double)(m->walks[m->walk_count - 1].at_ns - m->walks[0].at_ns) / 1e9;
+}
+
+double leak_model_cpus(const struct leak_model *m)
+{
+	double seconds = leak_model_seconds(m);
+	int64_t ran_ns = seconds > 0 ? m->walks[m->walk_count - 1].ran_ns - m->walks[0].ran_ns : 0;
+	return ran_ns > 0 ? (double)ran_ns / 1e9 / seconds : -1;
+}
+
+/* Of the time between the walk and the one before. Threads that ended take what they waited with them; of a process that does next to nothing a short wait
+ * tells nothing. */
+static double part_that_ran(const struct leak_model *m, size_t walk)
+{
+	double ran = (double)(m->walks[walk].ran_ns - m->walks[walk - 1].ran_ns), waited = (double)(m->walks[walk].waited_ns - m->walks[walk - 1].waited_ns);
+	double least = LEAST_WAITED * (double)(m->walks[walk].at_ns - m->walks[walk - 1].at_ns);
+	return waited <= least || ran + waited <= 0 ? 1 : ran < LEAST_RAN * (ran + waited) ? LEAST_RAN : ran / (ran + waited);
+}
+
+bool leak_model_given_ns(const struct leak_model *m, int64_t given_ns[LEAK_MAX_WALKS])
+{
+	double given = 0, whole = leak_model_seconds(m) * 1e9, least = 1;
+	for (size_t w = 1; w < m->walk_count; w++) {
+		least = part_that_ran(m, w) < least ? part_that_ran(m, w) : least;
+		given += part_that_ran(m, w) * (double)(m->walks[w].at_ns - m->walks[w - 1].at_ns);
+	}
+	if (least > RAN_ENOUGH || given <= 0)
+		return false;
+	given_ns[0] = m->walks[0].at_ns;
+	for (size_t w = 1; w < m->walk_count; w++) /* as long in all */
+		given_ns[w] = given_ns[w - 1] + (int64_t)(part_that_ran(m, w) * (double)(m->walks[w].at_ns - m->walks[w - 1].at_ns) * whole / given);
+	return true;
 }

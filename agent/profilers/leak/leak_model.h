@@ -76,6 +76,7 @@ struct leak_walk {
 	int64_t resident_bytes;  /* -1: not known (so are the others) */
 	int64_t container_bytes; /* working set */
 	int64_t unmanaged_bytes; /* memory_account_unmanaged() */
+	int64_t ran_ns, waited_ns; /* of all threads on a CPU since their birth; ready to run and without one since the session began. 0: not known */
 };
 
 struct leak_limit {
@@ -143,6 +144,12 @@ void leak_model_count_all(struct leak_model *m);
 /* What hung there at the last walk more than at the first; negative: less. */
 int64_t leak_model_grown(const struct leak_model *m, uint32_t step);
 int64_t leak_model_more(const struct leak_model *m, uint32_t step); /* objects of the step itself */
+
+/* The walks' times as the process was given them: of a stretch in which its threads waited for a CPU most of the time, little counts. False: it had CPU
+ * enough, or what it had is not known. */
+bool leak_model_given_ns(const struct leak_model *m, int64_t given_ns[LEAK_MAX_WALKS]);
+/* CPUs that it used between the first and the last walk; -1: not known. */
+double leak_model_cpus(const struct leak_model *m);
 
 double leak_model_seconds(const struct leak_model *m); /* between the first and the last walk; 0: fewer than two */
 

@@ -41,6 +41,7 @@ static enum leak_part part_of_group(const struct leak_model *m, const struct lea
 	static const enum leak_part by_pattern[LEAK_PATTERNS] = {
 		[LEAK_EVENT_HANDLER] = LEAK_PART_EVENTS, [LEAK_TIMER] = LEAK_PART_TIMERS,	  [LEAK_CANCELLATION] = LEAK_PART_TOKENS,
 		[LEAK_ASYNC] = LEAK_PART_ASYNC,		 [LEAK_DISPOSABLES] = LEAK_PART_CONTAINER, [LEAK_TRACKED] = LEAK_PART_ENTITIES,
+		[LEAK_SCOPES] = LEAK_PART_CONTAINER,
 	};
 	return leak_contexts_own(m, g->payload) ? LEAK_PART_CONTEXTS : by_pattern[g->pattern];
 }
@@ -118,7 +119,7 @@ static void set_types_part(const struct leak_model *m, const struct leak_diagnos
 static void set_open(const struct leak_diagnosis *d, enum leak_verdict types, struct leak_numbers *n)
 {
 	static const char *const why[LEAK_VERDICTS] = {
-		[LEAK_UNCERTAIN] = "what grows by leaps may go on: a longer session would tell",
+		[LEAK_UNCERTAIN] = "what grows by leaps, or slows down while CPUs are short, may go on: a longer session would tell",
 		[LEAK_WARMING_UP] = "the process had just started",
 		[LEAK_SLOWS_DOWN] = "what grows slows down, as a cache that fills: a longer session would tell",
 	};

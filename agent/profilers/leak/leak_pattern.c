@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#define MORE_SCOPES 10
+
 static const struct {
 	const char *name, *phrase, *remedy;
 } patterns[LEAK_PATTERNS] = {
@@ -17,6 +19,8 @@ static const struct {
 		"Use a DbContext for one unit of work and dispose it; read with AsNoTracking(), or call ChangeTracker.Clear() between batches."},
 	[LEAK_DISPOSABLES] = {"disposables", "by the dependency-injection container, which will dispose of them",
 		"Resolve transient disposables in a scope (CreateScope) that is disposed, not from the root container, which keeps them to its end."},
+	[LEAK_SCOPES] = {"scopes", "by scopes of dependency injection that nobody has disposed of",
+		"Dispose of each scope when its work is done (using, or await using), and keep none."},
 	[LEAK_ASYNC] = {"async", "by async methods that have not ended",
 		"These calls never end: complete or cancel what they await (a timeout, a CancellationToken), or start fewer of them."},
 	[LEAK_CANCELLATION] = {"cancellation", "by registrations at a CancellationToken",
@@ -169,6 +173,14 @@ static enum leak_pattern by_root(const struct leak_model *m, uint32_t holder)
 	}
 }
 
+bool leak_pattern_pooled(const struct leak_model *m, uint32_t step)
+{
+	for (uint32_t s = step; s != LEAK_NONE; s = m->steps[s].parent)
+		if (strstr(leak_model_text(m, m->steps[s].name), "System.Buffers.") && strstr(leak_model_text(m, m->steps[s].name), "ArrayPool"))
+			return true;
+	return false;
+}
+
 /* A delegate that holds delegates (the paths make them one step) is a multicast one: an event's. */
 static bool is_multicast(const struct leak_model *m, uint32_t target)
 {
@@ -188,6 +200,13 @@ uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step)
 	return found;
 }
 
+/* The scope of what it has to dispose of: one of ever more, not the container's own, which lives as long as that. */
+static bool is_one_of_many_scopes(const struct leak_model *m, uint32_t scope)
+{
+	bool own = strcmp(leak_model_text(m, m->steps[scope].field), "Root") == 0;
+	return !own && m->steps[scope].parent != LEAK_NONE && leak_model_more(m, scope) >= MORE_SCOPES;
+}
+
 enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step, uint32_t holder)
 {
 	enum leak_pattern found = LEAK_OTHER;
@@ -197,6 +216,8 @@ enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step, uin
 			p = LEAK_EVENT_HANDLER;
 		if (p == LEAK_DISPOSABLES && !strstr(leak_model_text(m, m->steps[m->steps[s].parent].name), "DependencyInjection"))
 			p = LEAK_OTHER;
+		if (p == LEAK_DISPOSABLES && is_one_of_many_scopes(m, m->steps[s].parent))
+			p = LEAK_SCOPES;
 		if (p != LEAK_OTHER && (found == LEAK_OTHER || found == LEAK_CLOSURE))
 			found = p; /* a closure below an event or a timer is what those hold */
 	}

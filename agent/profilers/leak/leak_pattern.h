@@ -11,6 +11,7 @@ enum leak_pattern {
 	LEAK_CLOSURE,
 	LEAK_TRACKED,     /* by the change tracker of an Entity Framework DbContext */
 	LEAK_DISPOSABLES, /* that a dependency-injection container keeps to dispose of them */
+	LEAK_SCOPES,      /* the same by ever more scopes of one, which nobody disposes of */
 	LEAK_ASYNC,      /* the state of async methods that have not ended */
 	LEAK_CANCELLATION,
 	LEAK_FINALIZERS,
@@ -26,6 +27,8 @@ enum leak_pattern {
 /* Of the path that ends at `step`, the objects that count, below `holder` (leak_group.h). */
 enum leak_pattern leak_pattern_of(const struct leak_model *m, uint32_t step, uint32_t holder);
 
+/* Whether the path passes an ArrayPool: it keeps what was given back to it, up to a bound, and lets go of it when memory is short. */
+bool leak_pattern_pooled(const struct leak_model *m, uint32_t step);
 /* Of a path through an event: the step of its delegate, the outermost one. LEAK_NONE: there is no event on it. */
 uint32_t leak_pattern_event(const struct leak_model *m, uint32_t step);
 

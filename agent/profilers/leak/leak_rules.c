@@ -225,8 +225,9 @@ static void contexts_says(const void *numbers, struct finding *out)
 		finding_evidence(out, "%s more in %.0f walks", count_words(n->loaders_more).text, n->walks);
 		return;
 	}
-	finding_message(out, "AssemblyLoadContexts pile up: + %s%s%s", count_words(n->loaders_more).text, n->loaders_root.text[0] ? ", kept by " : "",
-			n->loaders_root.text);
+	bool named = n->loaders_root.text[0] && strcmp(n->loaders_root.text, "handle") != 0; /* that is the runtime's own, until nothing refers to them */
+	finding_message(out, "AssemblyLoadContexts pile up: + %s%s%s", count_words(n->loaders_more).text, named ? ", kept by " : "",
+			named ? n->loaders_root.text : "");
 	finding_evidence(out, "+ %s of their own over %.0f walks", bytes_words(n->context_bytes).text, n->walks);
 	finding_place(out, n->loaders_keeper.text[0] ? n->loaders_keeper.text : n->context_holder.text);
 }

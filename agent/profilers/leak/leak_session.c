@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define LATER_OBJECTS 20000000 /* so many take some ten seconds: they are looked into when the session's time is over */
 #define SOON_NS 1200000000     /* more than from tick to tick */
@@ -108,6 +109,16 @@ static void read_container(const struct attached_session *s, struct leak_model *
 		w->resident_bytes = (int64_t)resident;
 }
 
+static void read_cpu(const struct attached_session *s, struct leak_walk *w)
+{
+	struct proc_stat stat;
+	int64_t waited_ns = s->delay.begun ? run_delay_since(&s->delay.threads, s->proc_fd) : -1;
+	if (waited_ns < 0 || s->proc_fd < 0 || proc_read_stat(s->proc_fd, &stat) < 0)
+		return;
+	w->waited_ns = waited_ns;
+	w->ran_ns = (int64_t)((stat.utime_ticks + stat.stime_ticks) * (uint64_t)(1000000000 / sysconf(_SC_CLK_TCK)));
+}
+
 static void note_memory(struct attached_session *s)
 {
 	struct leak_own *o = leak_session_own(s);
@@ -130,6 +141,8 @@ static int analyze_snapshot(const struct attached_session *s, const struct heap_
 		m->walks[m->walk_count - 1].resident_bytes = w->resident_bytes;
 		m->walks[m->walk_count - 1].container_bytes = w->container_bytes;
 		m->walks[m->walk_count - 1].unmanaged_bytes = w->unmanaged_bytes;
+		m->walks[m->walk_count - 1].ran_ns = w->ran_ns;
+		m->walks[m->walk_count - 1].waited_ns = w->waited_ns;
 	}
 	return rc;
 }
@@ -148,6 +161,7 @@ static int leak_session_walk(struct attached_session *s, bool last, struct err *
 		o->model.uptime_ms = proc_uptime_ms(s->proc_fd);
 	o->begun = true;
 	read_container(s, &o->model, &w);
+	read_cpu(s, &w);
 	note_memory(s);
 	s->samples++;
 	if (!s->first_sample_ns)

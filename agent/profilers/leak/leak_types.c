@@ -28,6 +28,7 @@ static void type_series(const struct leak_model *m, uint32_t type, uint64_t mate
 		out->at_ns[w] = m->walks[w].at_ns;
 		out->bytes[w] = leak_model_type_at(m, type, w)->old_bytes;
 	}
+	out->lacked_cpu = leak_model_given_ns(m, out->given_ns);
 }
 
 void leak_types_fit(const struct leak_model *m, uint32_t type, struct leak_fit *out)

@@ -1,5 +1,7 @@
 #include "agent/profilers/leak/leak_verdict.h"
 
+#include <string.h>
+
 #define MATERIAL_BYTES (UINT64_C(256) << 10)
 #define MATERIAL_PART 200    /* 0.5% */
 #define FALL_PART 5          /* a fifth */
@@ -84,7 +86,7 @@ static enum leak_verdict by_leaps(const struct leak_series *s)
 	return stood > PATIENCE * took ? LEAK_LEVELLED_OFF : last == end ? LEAK_GROWS : LEAK_UNCERTAIN;
 }
 
-enum leak_verdict leak_verdict_of(const struct leak_series *s)
+static enum leak_verdict verdict_of_series(const struct leak_series *s)
 {
 	struct leak_fit fit;
 	uint64_t first = s->bytes[0], last = s->bytes[s->walks - 1];
@@ -112,6 +114,17 @@ enum leak_verdict leak_verdict_of(const struct leak_series *s)
 	if (leaps == LEAK_UNCERTAIN || (leaps == LEAK_VERDICTS && !many && s->course == LEAK_COURSE_LEVELS))
 		return LEAK_UNCERTAIN;
 	return course;
+}
+
+/* What got less CPU grows less: that is no end of growth. Only what ends by both clocks does. */
+enum leak_verdict leak_verdict_of(const struct leak_series *s)
+{
+	enum leak_verdict v = verdict_of_series(s);
+	if (!s->lacked_cpu || (v != LEAK_LEVELLED_OFF && v != LEAK_SLOWS_DOWN))
+		return v;
+	struct leak_series given = *s;
+	memcpy(given.at_ns, s->given_ns, sizeof given.at_ns);
+	return verdict_of_series(&given) == v ? v : LEAK_UNCERTAIN;
 }
 
 enum leak_confidence leak_confidence_of(size_t walks, int64_t uptime_ms, bool steady)

@@ -38,6 +38,8 @@ const char *leak_verdict_name(enum leak_verdict v); /* "levelledOff" */
 struct leak_series {
 	size_t walks;
 	int64_t at_ns[LEAK_MAX_WALKS];
+	int64_t given_ns[LEAK_MAX_WALKS]; /* leak_model_given_ns() */
+	bool lacked_cpu;         /* then those count, too */
 	uint64_t bytes[LEAK_MAX_WALKS];
 	enum leak_root root;
 	bool roots_unread;       /* no known root is not: no root */

@@ -3,6 +3,8 @@
 #include "agent/profilers/pauses/pause_advice.h"
 #include "agent/symbols/method_name.h"
 
+#include <math.h>
+
 RULE_FIELDS(pause_numbers, PAUSE_NUMBERS);
 
 #define MEGABYTE 1e6
@@ -107,6 +109,8 @@ static void measure_surroundings(const struct pause_capture *c, struct pause_num
 	n->throttled_percent = pause_throttled_percent(c) >= 0 ? pause_throttled_percent(c) : NAN;
 	n->throttled_ms = pause_known(c->throttled_ns, 1e6);
 	n->run_delay_ms = c->facts.run_delay_ns > 0 ? (double)c->facts.run_delay_ns / 1e6 : NAN;
+	if (c->facts.node_pressure_ns >= 0 && c->facts.duration_ns > 0)
+		n->node_pressure_percent = fmin(100.0 * (double)c->facts.node_pressure_ns / (double)c->facts.duration_ns, 100);
 	n->delay_percent = rules_known(n->run_delay_ms) && pause_delay_percent(c) >= 0 ? pause_delay_percent(c) : NAN;
 	n->cpus_used = n->seconds > 0 ? pause_known(c->process_cpu_ns, 1e9 * n->seconds) : NAN;
 	n->cpus = pause_known(pause_cpus(c), 1);

@@ -20,6 +20,7 @@
 	NUMBER(causes_looked_at) /* pauses whose cause was told; 0: none */                                                                        \
 	NUMBER(large_percent)    /* of the paused time: for large objects */                                                                       \
 	NUMBER(throttled_percent) NUMBER(throttled_ms) NUMBER(run_delay_ms) NUMBER(delay_percent) NUMBER(cpus_used) NUMBER(cpus) NUMBER(node_cpus) \
+	NUMBER(node_pressure_percent) /* of the session: some task of the node waited for a CPU */                                                \
 	NUMBER(server_heaps) NUMBER(concurrent) NUMBER(in_container) NUMBER(memory_mb) NUMBER(memory_limit_mb) NUMBER(hard_limit_mb) \
 	NUMBER(process_mb)
 RULE_STRUCT(pause_numbers, PAUSE_NUMBERS);

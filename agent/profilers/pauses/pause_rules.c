@@ -17,6 +17,7 @@
 #define THROTTLED_PERCENT 5.0
 #define DELAY_PERCENT 20.0
 #define DELAY_MS 100.0
+#define NODE_PRESSURE_PERCENT 20.0   /* of the session: the kernel's word for a full node, where it gives one */
 #define OWN_LOAD_PERCENT 70.0        /* of the node's CPUs: then it is the process itself that fills it */
 #define HEAPS_PER_CPU 1.5
 #define HEAP_MB 64.0                 /* of the container's memory, that each heap should have */
@@ -294,7 +295,8 @@ static struct rule_score is_delayed(const void *numbers)
 	const struct pause_numbers *n = pause_numbers_in(numbers);
 	bool throttled = rules_known(n->throttled_percent) && n->throttled_percent >= THROTTLED_PERCENT;
 	bool others = rules_known(n->cpus_used) && rules_known(n->node_cpus) && 100 * n->cpus_used < OWN_LOAD_PERCENT * n->node_cpus;
-	return pause_score(n, !throttled && n->delay_percent >= DELAY_PERCENT && n->run_delay_ms >= DELAY_MS, n->delay_percent, others);
+	bool pressed = !rules_known(n->node_pressure_percent) || n->node_pressure_percent >= NODE_PRESSURE_PERCENT;
+	return pause_score(n, !throttled && pressed && n->delay_percent >= DELAY_PERCENT && n->run_delay_ms >= DELAY_MS, n->delay_percent, others);
 }
 
 static void says_delayed(const void *numbers, struct finding *f)
@@ -302,6 +304,9 @@ static void says_delayed(const void *numbers, struct finding *f)
 	const struct pause_numbers *n = pause_numbers_in(numbers);
 	finding_message(f, "%s", f->state == FINDING_EXCLUDED ? "a full node" : "the node has no free CPU");
 	finding_evidence(f, "threads waited %.1f s for a CPU, %.0f%% of the time that they were ready to run", n->run_delay_ms / 1000, n->delay_percent);
+	if (rules_known(n->node_pressure_percent))
+		finding_evidence(f, "threads waited %.1f s for a CPU, %.0f%% of the time that they were ready to run; some task of the node did for %.0f%% "
+				    "of it", n->run_delay_ms / 1000, n->delay_percent, n->node_pressure_percent);
 }
 
 static const char *needs_heaps(const void *numbers)

@@ -1,6 +1,7 @@
 #include "agent/profilers/strings/strings_analysis.h"
 
 #include "agent/profilers/strings/string_filter.h"
+#include "agent/profilers/strings/string_loose.h"
 #include "agent/profilers/strings/string_paths.h"
 #include "agent/profilers/strings/strings_list.h"
 #include "agent/profilers/strings/strings_value.h"
@@ -22,6 +23,7 @@ struct work {
 	struct strings_value *list;    /* the best of this part */
 	size_t list_count;
 	struct string_paths *paths;
+	struct string_loose loose;
 };
 
 static uint64_t real_size(uint64_t size)
@@ -53,7 +55,9 @@ static void count_all(struct work *w)
 	bool string;
 	heap_snapshot_cursor(a->snapshot, &c);
 	while (next_object(w, &c, &r, &string)) {
-		uint64_t size = real_size(c.object.size);
+		uint64_t size = real_size(c.object.size), offset, target;
+		while (!string && heap_cursor_edge(&c, &offset, &target))
+			string_loose_reference(&w->loose, target);
 		if (a->snapshot->types[c.object.type].flags & HEAP_TYPE_FREE)
 			continue;
 		a->heap_objects++;
@@ -156,9 +160,18 @@ static uint64_t assign_holder(struct work *w, struct address_entry *e, struct st
 	return wasted;
 }
 
+static void hold_one(struct work *w, const struct string_held *h)
+{
+	struct address_entry *e = &w->strings.items[h->string];
+	struct string_slot *slot = string_holders_slot(&w->a->holders, h->type, h->offset);
+	uint64_t wasted = e->key & ADDRESS_MARK_HELD ? 0 : assign_holder(w, e, slot, h->type, h->offset);
+	if (wasted && string_paths_through(&w->a->snapshot->types[h->type]))
+		string_paths_add(w->paths, slot->holder - 1, h->owner, wasted);
+}
+
 static void hold_by(struct work *w, struct heap_cursor *c)
 {
-	bool through = string_paths_through(&w->a->snapshot->types[c->object.type]);
+	bool through = string_paths_through(&w->a->snapshot->types[c->object.type]), loose = through && string_loose_is(&w->loose, c->object.address);
 	uint64_t offset, target;
 	while (heap_cursor_edge(c, &offset, &target)) {
 		struct string_slot *slot = string_holders_slot(&w->a->holders, c->object.type, offset);
@@ -168,9 +181,9 @@ static void hold_by(struct work *w, struct heap_cursor *c)
 		struct address_entry *e = &w->strings.items[at];
 		if (e->key & ADDRESS_MARK_HELD || w->groups.items[e->number].count < 2)
 			continue;
-		uint64_t wasted = assign_holder(w, e, slot, c->object.type, offset);
-		if (through && wasted)
-			string_paths_add(w->paths, slot->holder - 1, c->object.address, wasted);
+		const struct string_held held = {at, c->object.type, c->object.address, offset};
+		if (!loose || !string_loose_defer(&w->loose, &held))
+			hold_one(w, &held);
 	}
 }
 
@@ -207,6 +220,14 @@ static void find_holders(struct work *w)
 	}
 }
 
+/* What nothing refers to, after all others. */
+static void hold_by_loose(struct work *w)
+{
+	for (size_t i = 0; i < w->loose.count; i++)
+		hold_one(w, &w->loose.held[i]);
+	w->loose.count = 0;
+}
+
 static void count_unheld(struct work *w)
 {
 	for (size_t i = 0; i < w->strings.count; i++) {
@@ -228,6 +249,7 @@ static void take_part(struct work *w)
 	group_strings(w);
 	choose_values(w);
 	find_holders(w);
+	hold_by_loose(w);
 	count_unheld(w);
 	strings_list_merge_take(&w->a->list, &w->a->list_count, w->list, w->list_count);
 	w->list = NULL;
@@ -297,12 +319,14 @@ void strings_analysis_make(const struct heap_snapshot *s, const struct strings_o
 	struct work w = {.a = out, .o = o, .paths = string_paths_new(s)};
 	string_holders_init(&out->holders, s);
 	string_filter_init(&w.filter, s->facts.objects);
+	string_loose_init(&w.loose, s);
 	count_all(&w);
 	w.parts = (uint32_t)(w.filter.repeated * 2 / part_strings) + 1;
 	for (w.part = 0; w.part < w.parts && w.filter.repeated; w.part++)
 		take_part(&w);
 	out->values = out->strings - out->copies;
 	string_filter_fini(&w.filter);
+	string_loose_fini(&w.loose);
 	join_values(out);
 	finish_holders(out);
 	string_paths_find(w.paths, out->holders.items, out->holders.count);

@@ -5,6 +5,8 @@
 #include "agent/profilers/survivors/survivors_text.h"
 #include "common/base/size_text.h"
 
+#include <string.h>
+
 #define SMALL_BYTES 1000000.0
 #define HOLDER_PERCENT 25.0
 #define SHARED_PERCENT 40.0
@@ -304,15 +306,28 @@ static void say_sources(const void *numbers, struct finding *f)
 	say_count(f, n, n->sources, "CancellationTokenSources", n->source_bytes);
 }
 
+static bool contexts_stay(const struct survivors_numbers *n)
+{
+	return n->load_contexts >= CONTEXTS && (n->unloading_contexts >= UNLOADING || n->load_contexts >= CONTEXTS_MANY);
+}
+
+/* The runtime's own handles hold contexts that were asked to unload: what refers to something of theirs is what keeps them. */
+static bool contexts_by_handle(const struct survivors_numbers *n)
+{
+	return contexts_stay(n) && n->unloading_contexts >= UNLOADING && strcmp(n->holder.text, "handle") == 0 && n->holder_of_objects > 0 &&
+	       n->holder_of_objects <= n->load_contexts;
+}
+
 /* Beside the heap they keep code and metadata: so much at least. */
 static struct rule_score test_contexts(const void *numbers)
 {
 	const struct survivors_numbers *n = numbers;
-	bool unloading = n->unloading_contexts >= UNLOADING, many = n->load_contexts >= CONTEXTS_MANY;
 	double percent = of_all(n, n->load_context_bytes);
-	if (n->load_contexts < CONTEXTS || (!unloading && !many))
+	if (!contexts_stay(n))
 		return (struct rule_score){0, 0};
-	return (struct rule_score){rules_score(percent > 30 ? percent : 30), unloading ? 2 : 1};
+	if (contexts_by_handle(n))
+		percent = HOLDER_WEIGHT * of_all(n, n->holder_bytes) + 1;
+	return (struct rule_score){rules_score(percent > 30 ? percent : 30), n->unloading_contexts >= UNLOADING ? 2 : 1};
 }
 
 static void say_contexts(const void *numbers, struct finding *f)

@@ -11,7 +11,7 @@ public static class Program
     {
         ["pair"] = Sick.Pair, ["ring"] = Sick.Ring, ["philosophers"] = Sick.Philosophers, ["two"] = Sick.Two, ["queue"] = Sick.Queue, ["behind"] = Sick.Behind,
         ["busy"] = Healthy.Busy, ["recursive"] = Healthy.Recursive, ["pulse"] = Healthy.Pulse, ["idle"] = Healthy.Idle, ["timeout"] = Healthy.Timeout,
-        ["many"] = Healthy.Many, ["patient"] = Healthy.Patient,
+        ["many"] = Healthy.Many, ["patient"] = Healthy.Patient, ["consumers"] = Healthy.Consumers, ["readers"] = Healthy.Readers, ["starved"] = Sick.Starved,
     };
 
     public static int Main(string[] args)
@@ -128,6 +128,30 @@ public static class Sick
         return new { queue = 10 };
     }
 
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Take(object shelf, System.Collections.Concurrent.BlockingCollection<int> orders)
+    {
+        lock (shelf)
+            return orders.Take();
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Put(object shelf, System.Collections.Concurrent.BlockingCollection<int> orders)
+    {
+        lock (shelf)
+            orders.Add(1);
+    }
+
+    /// <summary>A consumer waits for work with the lock in its hand that those who bring it need.</summary>
+    public static object Starved()
+    {
+        object shelf = new();
+        var orders = new System.Collections.Concurrent.BlockingCollection<int>();
+        Program.Settle([Program.Start("packer", () => Take(shelf, orders))]);
+        Program.Settle(Enumerable.Range(0, 3).Select(i => Program.Start("supplier-" + i, () => Put(shelf, orders))).ToArray());
+        return new { queue = 3 };
+    }
+
     /// <summary>Two threads wait for each other, and five more behind them.</summary>
     public static object Behind()
     {
@@ -142,6 +166,39 @@ public static class Sick
 
 public static class Healthy
 {
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Next(object turn, System.Collections.Concurrent.BlockingCollection<int> orders)
+    {
+        lock (turn)
+            return orders.Take();
+    }
+
+    /// <summary>Eight consumers that take from one queue in turn; an order comes every two minutes.</summary>
+    public static object Consumers()
+    {
+        object turn = new();
+        var orders = new System.Collections.Concurrent.BlockingCollection<int>();
+        Program.Settle(Enumerable.Range(0, 8).Select(i => Program.Start("consumer-" + i, () => { for (;;) Next(turn, orders); })).ToArray());
+        Program.Start("customer", () => { for (int n = 0; ; n++) { Thread.Sleep(120_000); orders.Add(n); } });
+        return new { consumers = 8 };
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Await(object turn, object news)
+    {
+        lock (turn)
+            lock (news)
+                Monitor.Wait(news);
+    }
+
+    /// <summary>Five readers of whom one waits to be told, and the others for their turn.</summary>
+    public static object Readers()
+    {
+        object turn = new(), news = new();
+        Program.Settle(Enumerable.Range(0, 5).Select(i => Program.Start("reader-" + i, () => { for (;;) Await(turn, news); })).ToArray());
+        return new { readers = 5 };
+    }
+
     static readonly object Shared = new();
     static long total;
 

@@ -6,7 +6,7 @@ import os
 import re
 import unittest
 
-from tests.corpus import judge, session, truth
+from tests.corpus import judge, machine, session, truth
 from tests.lib import proc
 
 FRAMEWORK = "net10.0"
@@ -62,6 +62,34 @@ class Judge(unittest.TestCase):
         alarm = {"id": "Leak", "state": "Found", "message": "A.Entries grows"}
         self.assertEqual(self.outcome(self.WELL, "No leak", findings=[alarm]), judge.FALSE_ALARM)
         self.assertEqual(self.outcome(self.WELL, "No leak", findings=[{**alarm, "state": "Possible"}]), judge.RIGHT)
+
+    FULL_HERE = {"seconds": 6, "ran": 1, "waited": 20, "others": 10, "cpus": 2}
+    CALM_HERE = {"seconds": 6, "ran": 1, "waited": 0.1, "others": 1, "cpus": 2}
+
+    def of_node(self, case, seen, *findings, headline="The node is full: its threads waited for a CPU 95% of the time"):
+        found = [{"id": "NodeIsFull", "state": "Found", "message": headline}, *findings]
+        text = "\n".join(f["message"] for f in found)
+        return judge.judge(case, {"headline": headline, "diagnosis": text, "findings": found, "machine": seen})[0]
+
+    def test_of_a_full_node_the_next_finding_is_judged(self):
+        grows = {"id": "StaticField", "state": "Found", "message": "A.Entries grows"}
+        for seen, outcome in ((self.FULL_HERE, judge.RIGHT), (self.CALM_HERE, judge.WRONG), (None, judge.WRONG)):
+            self.assertEqual(self.of_node(self.SICK, seen, grows), outcome)
+        self.assertEqual(self.of_node(self.SICK, self.FULL_HERE), judge.WRONG)
+        paused = "40% of the time paused, longest 80 ms: the node has no free CPU"
+        self.assertEqual(self.of_node(self.SICK, self.FULL_HERE, grows, headline=paused), judge.RIGHT)
+
+    def test_a_full_node_is_an_alarm_where_it_is_not(self):
+        self.assertEqual(self.of_node(self.WELL, self.FULL_HERE), judge.RIGHT)
+        self.assertEqual(self.of_node(self.WELL, self.CALM_HERE), judge.FALSE_ALARM)
+        grows = {"id": "Leak", "state": "Found", "message": "A.Entries grows"}
+        self.assertEqual(self.of_node(self.WELL, self.FULL_HERE, grows), judge.FALSE_ALARM)
+
+    def test_who_lacks_cpu(self):
+        self.assertTrue(machine.lacked_cpu(self.FULL_HERE))
+        self.assertFalse(machine.lacked_cpu(self.CALM_HERE))
+        self.assertFalse(machine.lacked_cpu({**self.FULL_HERE, "others": 2}))  # it waits for itself
+        self.assertIsNone(machine.lacked_cpu(None))
 
     def test_what_failed_is_neither(self):
         self.assertEqual(judge.judge(self.SICK, {"error": "gone"})[0], judge.FAILED)

@@ -48,7 +48,7 @@ class OnEachRuntime:
         self.assertEqual(set(os.listdir(out)), FILES)
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         self.assertIn("DeadlockOfOtherLocks", [x["id"] for x in report["notMeasured"]])
-        if mode not in ("pair", "ring", "philosophers", "two", "behind", "queue", "patient"):
+        if mode not in ("pair", "ring", "philosophers", "two", "behind", "queue", "patient", "starved"):
             self.assertEqual(report["diagnosis"]["headline"], "No monitor is deadlocked", report["diagnosis"]["text"])
             self.assertEqual(report["findings"], [])
             self.assertEqual({x["id"] for x in report["excluded"]}, {"Deadlock", "LockHeldLong"})
@@ -107,6 +107,17 @@ class OnEachRuntime:
 
     def test_threads_that_wait_to_be_told(self):
         self.look("pulse")
+
+    def test_consumers_that_wait_for_their_turn(self):
+        for mode, count in (("consumers", 7), ("readers", 4)):
+            report = self.look(mode)
+            held = next(x for x in report["excluded"] if x["id"] == "LockHeldLong")
+            self.assertRegex(held["evidence"], r"^%d wait for their turn behind thread \d+ .*, which waits for work" % count)
+
+    def test_a_consumer_that_keeps_its_suppliers_out(self):
+        report = self.look("starved")
+        self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("LockHeldLong", "Possible")])
+        self.assertEqual(report["diagnosis"]["headline"], "3 threads may wait for a lock held in Shop.Sick.Take")
 
     def test_many_locks_and_many_threads(self):
         report = self.look("many")

@@ -170,6 +170,10 @@ Test(alloc_analysis, what_the_headline_is_about)
 		 ALLOC_BOXED,
 		 {{"app:A:B;lib:System.Collections.Generic.ObjectEqualityComparer<A.Key>:Equals", "A.Key", ALLOC_SMALL, 300, 24}},
 		 "A.Key is a value that becomes an object (boxing) where it is compared: give it IEquatable<T>"},
+		{"large objects of a method that was inlined",
+		 ALLOC_LARGES,
+		 {{"lib:System.Threading.Tasks.Task:Execute", "byte[]", ALLOC_LARGE, 300, 262144}},
+		 "stacks of most of it (the nearest is System.Threading.Tasks.Task.Execute): .NET's own code allocates it, or the runtime has inlined"},
 		{"no method of the application", ALLOC_TYPE, {{"lib:System.A:B", "string", ALLOC_SMALL, 300, 100}}, "100% of"},
 	};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -181,6 +185,21 @@ Test(alloc_analysis, what_the_headline_is_about)
 		analyze(&x);
 		cr_expect_eq(x.d.finding, rows[i].expected, "%s: %s", rows[i].what, x.d.text);
 		cr_expect(strstr(x.d.text, rows[i].text), "%s: %s", rows[i].what, x.d.text);
+		end(&x);
+	}
+}
+
+/* A struct of the application's own, which nothing but the runtime tells from a class: its comparer was inlined. */
+Test(alloc_analysis, values_are_told_by_the_runtime)
+{
+	for (int boxed = 0; boxed < 2; boxed++) {
+		struct made_allocs x;
+		begin(&x);
+		add(&x, "a", "app:S.Shelves:Start", "S.ShelfKey", ALLOC_SMALL, 300, 24);
+		x.c.sites[0].boxed = boxed;
+		analyze(&x);
+		cr_expect_eq(x.d.finding, boxed ? ALLOC_BOXED : ALLOC_SITE, "%s", x.d.text);
+		cr_expect_eq(strstr(x.d.text, "S.ShelfKey is a value that becomes an object (boxing), as a key") != NULL, boxed, "%s", x.d.text);
 		end(&x);
 	}
 }

@@ -100,6 +100,9 @@ static const struct {
 	{"RuntimeWork", {N(runtime_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
 	{"ThreadPoolAndLocks", {N(scheduling_percent, 30)}, FINDING_FOUND, 30, NULL},
 	{"ThreadPoolAndLocks", {N(scheduling_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
+	{"ThreadPoolAndLocks", {N(scheduling_percent, 49), N(cpus_used, 0.1)}, FINDING_EXCLUDED, 0, NULL}, /* waking the threads of a pool that does little */
+	{"ThreadPoolAndLocks", {N(scheduling_percent, 50), N(cpus_used, 0.1)}, FINDING_FOUND, 50, NULL},
+	{"CpuSpread", {N(scheduling_percent, 49), N(cpus_used, 0.1)}, FINDING_FOUND, 1, NULL},
 	{"ThreadPoolAndLocks", {N(scheduling_percent, 90), N(spin_percent, 61)}, FINDING_EXCLUDED, 0, NULL},
 	{"MethodThatHasNotReturned", {N(running_threads, 1), N(running_seconds, 5), N(running_percent, 40)}, FINDING_POSSIBLE, 40,
 	 "Has not returned for 5 s"},
@@ -260,7 +263,41 @@ Test(cpu_rules, signs_of_generated_code_and_of_tight_loops)
 	cr_expect_eq(n.regex_percent, 0);
 	cr_expect(cpu_numbers_compiles_on(&n), "a young process, but it goes on");
 	cpu_analysis_fini(&a);
+	for (size_t i = 0; i < m.capture.sample_count; i++) /* a tenth of the samples is from the last third, in which others had the CPUs */
+		m.capture.samples[i].time_ns = (i < 900 ? (int64_t)i * 6 : 5400 + ((int64_t)i - 900) * 46) * 1000000;
+	cpu_analysis_run(&m.capture, &a);
+	cpu_numbers_of(&a, &n);
+	cr_expect_lt(n.generated_late_percent, 15, "%g", n.generated_late_percent);
+	cpu_analysis_fini(&a);
+	m.capture.process_cpu_ns = 10 * MAKE_SECOND;
+	m.capture.facts.run_delay_ns = 90 * MAKE_SECOND;
+	cpu_analysis_run(&m.capture, &a);
+	cpu_numbers_of(&a, &n);
+	cr_expect_gt(n.generated_late_percent, 33, "%g", n.generated_late_percent);
+	cpu_analysis_fini(&a);
 	make_end(&m);
+}
+
+/* What a library works itself is more than what is compiled meanwhile. */
+Test(cpu_rules, a_library_leads_before_less_compilation)
+{
+	struct cpu_numbers n;
+	struct findings found;
+	make_healthy(&n);
+	n.method_percent = n.method_caused_percent = 4;
+	rules_set_text(&n.library, "System.Sorter.Sort");
+	n.funnel_percent = 0;
+	n.library_percent = 57;
+	n.library_self_percent = 55;
+	n.jit_percent = 31;
+	n.uptime_minutes = 0.1;
+	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
+	cr_expect_str_eq(findings_lead(&found)->id, "HotMethod");
+	findings_fini(&found);
+	n.library_self_percent = 20; /* most of it is what it calls, in the kernel say */
+	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
+	cr_expect_str_eq(findings_lead(&found)->id, "WarmingUp");
+	findings_fini(&found);
 }
 
 /* No method of the application stands out: what works most in .NET's libraries is said by its type, whose methods are one. */
@@ -282,6 +319,53 @@ Test(cpu_rules, a_library_is_named_where_the_application_is_not_on_the_stacks)
 	cr_expect_float_eq(n.library_percent, 60, 0.01, "%g", n.library_percent);
 	cr_expect_str_eq(findings_lead(&found)->message, "60% of CPU in Sorter.Sort, below no method of the application");
 	findings_fini(&found);
+	cpu_analysis_fini(&a);
+	make_end(&m);
+}
+
+/* A route is on no stack; the method that handles it is, below ASP.NET or the delegate that it makes. */
+Test(cpu_rules, the_handler_of_requests_is_named)
+{
+	static const struct {
+		const char *most, *handler, *headline;
+	} stacks[] = {
+		{"lib:Microsoft.AspNetCore.Mvc.Controllers:Run;app:S.ProductsController:Get;lib:System.Linq:Where;app:S.Catalog:Matches",
+		 "S.ProductsController.Get", "100% of CPU in S.Catalog.Matches, from ProductsController.Get"},
+		{"lib:System.Run:Go;dyn::lambda_method1;app:S.Shop:Products;app:S.Catalog:Matches", "S.Shop.Products", NULL},
+		{"lib:System.Run:Go;dyn::lambda_method1;app:S.Catalog:Matches", "", "100% of CPU in S.Catalog.Matches"}, /* it is the handler */
+		{"lib:System.Run:Go;app:S.Job:Run;app:S.Catalog:Matches", "", NULL},
+	};
+	for (size_t i = 0; i < sizeof stacks / sizeof stacks[0]; i++) {
+		struct made m;
+		struct cpu_analysis a;
+		struct cpu_numbers n;
+		struct findings found;
+		make_begin(&m);
+		m.capture.facts.uptime_ms = 3600000;
+		make_samples(&m, "w", 800, stacks[i].most);
+		make_samples(&m, "w", 199, "lib:System.Run:Go;app:S.Job:Run;app:S.Catalog:Matches");
+		cpu_analysis_run(&m.capture, &a);
+		cpu_numbers_of(&a, &n);
+		rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
+		cr_expect_str_eq(n.handler.text, stacks[i].handler, "%zu", i);
+		cr_expect(!stacks[i].headline || strcmp(findings_lead(&found)->message, stacks[i].headline) == 0, "%zu: %s", i, findings_lead(&found)->message);
+		findings_fini(&found);
+		cpu_analysis_fini(&a);
+		make_end(&m);
+	}
+}
+
+Test(cpu_rules, the_pool_is_no_library_that_works)
+{
+	struct made m;
+	struct cpu_analysis a;
+	struct cpu_numbers n;
+	make_begin(&m);
+	make_samples(&m, ".NET TP Worker", 80, "lib:System.Threading.PortableThreadPool+WorkerThread:WorkerThreadStart");
+	make_samples(&m, ".NET TP Worker", 20, "lib:System.Threading.PortableThreadPool+WorkerThread:WorkerThreadStart;lib:System.Net.Sockets.Socket:Send");
+	cpu_analysis_run(&m.capture, &a);
+	cpu_numbers_of(&a, &n);
+	cr_expect_str_eq(n.library.text, "System.Net.Sockets.Socket.Send");
 	cpu_analysis_fini(&a);
 	make_end(&m);
 }
@@ -314,6 +398,37 @@ Test(cpu_rules, a_pool_thread_that_does_not_come_back)
 	}
 }
 
+/* A thread that the node gives half of a CPU at most is in one method all the time nevertheless; that it computes leads. */
+Test(cpu_rules, a_method_that_does_not_return_on_a_full_node)
+{
+	struct made m;
+	struct cpu_analysis a;
+	struct cpu_numbers n;
+	struct findings found;
+	make_begin(&m);
+	m.capture.facts.uptime_ms = 3600000;
+	for (int i = 0; i < 8; i++)
+		make_samples(&m, "robot", i ? 30 : 15, "app:S.A:Loop;app:S.B:Wait");
+	make_samples(&m, "robot", 15, "app:S.A:Loop;app:S.B:Wait;kernel:schedule"); /* which takes the CPU away */
+	for (size_t i = 0; i < m.capture.sample_count; i++)
+		m.capture.samples[i].time_ns = (int64_t)i * m.capture.facts.duration_ns / (int64_t)m.capture.sample_count;
+	m.capture.process_cpu_ns = 24 * MAKE_SECOND / 10;
+	cpu_analysis_run(&m.capture, &a);
+	cpu_numbers_of(&a, &n);
+	cr_expect_eq(n.running_threads, 0, "it rests most of the time");
+	cpu_analysis_fini(&a);
+	m.capture.facts.run_delay_ns = 76 * MAKE_SECOND / 10;
+	cpu_analysis_run(&m.capture, &a);
+	cpu_numbers_of(&a, &n);
+	cr_expect_eq(n.running_threads, 1);
+	rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
+	cr_expect(findings_find(&found, "MethodThatHasNotReturned"));
+	cr_expect_str_eq(findings_lead(&found)->id, "HotMethod", "%s", findings_lead(&found)->message);
+	findings_fini(&found);
+	cpu_analysis_fini(&a);
+	make_end(&m);
+}
+
 Test(cpu_rules, observers_are_known_by_their_names)
 {
 	static const struct {
@@ -330,9 +445,11 @@ Test(cpu_rules, observers_are_known_by_their_names)
 
 Test(cpu_rules, a_session_without_samples_is_one_of_an_idle_process)
 {
-	cr_expect(cpu_report_idle(0, MAKE_SECOND));
-	cr_expect(cpu_report_idle(19999999, MAKE_SECOND));
-	cr_expect(!cpu_report_idle(20000000, MAKE_SECOND));
-	cr_expect(!cpu_report_idle(-1, MAKE_SECOND), "what it used is not known");
-	cr_expect(!cpu_report_idle(0, 0), "it did not run its time");
+	cr_expect(cpu_report_idle(0, MAKE_SECOND, NAN));
+	cr_expect(cpu_report_idle(19999999, MAKE_SECOND, NAN));
+	cr_expect(!cpu_report_idle(20000000, MAKE_SECOND, NAN));
+	cr_expect(cpu_report_idle(30000000, MAKE_SECOND, 2), "a thousand threads may share so little that none gets a sample");
+	cr_expect(!cpu_report_idle(30000000, MAKE_SECOND, 0.2));
+	cr_expect(!cpu_report_idle(-1, MAKE_SECOND, 2), "what it used is not known");
+	cr_expect(!cpu_report_idle(0, 0, 2), "it did not run its time");
 }

@@ -74,6 +74,30 @@ Test(deadlock_rules, one_that_waits_is_no_queue_and_two_are)
 	findings_fini(&f);
 }
 
+/* Idle consumers of one queue that take in turn are healthy; where others wait for the one that waits for work, that may be so or not. */
+Test(deadlock_rules, consumers_that_wait_for_work_in_turn)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.queue = n.queue_peers = 7;
+	n.queue_agreed = n.queue_head_takes = 1;
+	rules_set_text(&n.queue_head, "thread 12 \"consumer-0\"");
+	rules_set_text(&n.queue_place, "Shop.Orders.Next");
+	judge_locks(&n, &f);
+	cr_assert_null(findings_lead(&f));
+	findings_fini(&f);
+	n.queue_peers = 6;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE);
+	cr_assert_str_eq(findings_lead(&f)->message, "7 threads may wait for a lock held in Shop.Orders.Next");
+	findings_fini(&f);
+	n.queue_peers = 7;
+	n.queue_head_takes = 0; /* it waits for a database */
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_FOUND);
+	findings_fini(&f);
+}
+
 Test(deadlock_rules, what_could_not_be_read_or_was_too_short_is_not_measured)
 {
 	struct findings f;

@@ -224,6 +224,13 @@ Test(leak_finding, no_false_alarm)
 	leak_model_fini(&m);
 
 	make_walks(&m, 3, 60);
+	m.walks[0].ran_ns = SECOND;
+	m.walks[2].ran_ns = 2 * SECOND;
+	make_cache(&m, COUNTS(1000, 1000, 1000));
+	expect(&m, LEAK_FOUND_STEADY, "Nothing grew in 2 min, but it was idle, the heap holds 10 MB", NULL);
+	leak_model_fini(&m);
+
+	make_walks(&m, 3, 60);
 	make_cache(&m, COUNTS(1000, 101000, 101000));
 	expect(&m, LEAK_FOUND_LEVELLED_OFF, "No leak: static Shop.Cache._items filled up to 10 MB and stays", NULL);
 	leak_model_fini(&m);

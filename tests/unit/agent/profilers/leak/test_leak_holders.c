@@ -173,3 +173,49 @@ Test(leak_holders, disposables_in_the_container)
 	leak_diagnosis_fini(&d);
 	leak_model_fini(&m);
 }
+
+#define DI "Microsoft.Extensions.DependencyInjection."
+
+Test(leak_holders, scopes_that_nobody_disposes_of)
+{
+	for (int own = 0; own < 2; own++) { /* the container's own scope is one */
+		struct leak_model m;
+		struct leak_diagnosis d;
+		const uint64_t *scopes = own ? COUNTS(1, 1, 1) : COUNTS(10, 5000, 10010);
+		make_walks(&m, 3, 30);
+		uint32_t step = leak_model_root(&m, LEAK_ROOT_STATIC, "static Shop.Mail.Campaign.Running");
+		step = make_step(&m, step, own ? DI "ServiceProvider" : DI "IServiceScope[]", NULL, 80000, COUNTS(1, 1, 1));
+		step = make_step(&m, step, DI "ServiceLookup.ServiceProviderEngineScope", own ? "Root" : "[]", 64, scopes);
+		step = make_step(&m, step, "System.Collections.Generic.List<object>", "_disposables", 32, scopes);
+		step = make_step(&m, step, "object[]", "_items", 56, scopes);
+		make_step(&m, step, "Shop.Mail.MailTemplate", "[]", 300, COUNTS(10, 5000, 10010));
+		leak_diagnosis_make(&m, &d);
+		cr_expect_str_eq(findings_lead(&d.findings)->id, "DisposablesInContainer", "%s", d.text);
+		cr_expect(strstr(d.headline, own ? "The DI container holds disposables: + 10,000 MailTemplate"
+						 : "Undisposed DI scopes pile up: + 10,000 MailTemplate"), "%s", d.headline);
+		cr_expect(own || (strstr(d.text, "Dispose of each scope") && strstr(d.text, "Campaign.Running")), "%s", d.text);
+		leak_diagnosis_fini(&d);
+		leak_model_fini(&m);
+	}
+}
+
+/* What comes back to a pool was there before; a pool that grows with the heap has a bound. */
+Test(leak_holders, a_pool_is_no_leak)
+{
+	for (int grew = 0; grew < 2; grew++) {
+		struct leak_model m;
+		struct leak_diagnosis d;
+		make_walks(&m, 3, 30);
+		uint32_t step = leak_model_root(&m, LEAK_ROOT_STATIC, "static System.Buffers.ArrayPool<byte>.s_shared");
+		step = make_step(&m, step, "System.Buffers.SharedArrayPoolPartitions.Partition", NULL, 64, COUNTS(2, 2, 2));
+		step = make_step(&m, step, "System.Array[]", "_arrays", 280, COUNTS(2, 2, 2));
+		make_step(&m, step, "byte[]", "[]", 65560, COUNTS(10, 15, 21));
+		m.walks[2].bytes = m.walks[0].bytes + (grew ? 721160 : 0);
+		leak_diagnosis_make(&m, &d);
+		cr_expect_null(findings_lead(&d.findings), "%s", d.text);
+		cr_expect_eq(d.finding, grew ? LEAK_FOUND_UNCERTAIN : LEAK_FOUND_CHURN, "%s", d.text);
+		cr_expect(!grew || strstr(d.text, "A pool keeps what was given back to it"), "%s", d.text);
+		leak_diagnosis_fini(&d);
+		leak_model_fini(&m);
+	}
+}

@@ -225,6 +225,26 @@ Test(leak_rules, no_limit_is_an_illness_of_what_grows_alone)
 	IS(n, "NoMemoryLimit", FINDING_NOT_MEASURED);
 }
 
+/* What refers to something of theirs may be a static field that was not read. */
+Test(leak_rules, the_runtimes_own_handle_is_not_who_keeps_contexts)
+{
+	struct leak_numbers n;
+	struct findings f;
+	rules_clear(&leak_numbers_fields, &n);
+	n.walks = 3;
+	n.seconds = 60;
+	n.loaders_more = 30;
+	n.loaders_rise = 1;
+	rules_set_text(&n.loaders_root, "handle");
+	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &n, &f);
+	cr_expect_str_eq(findings_lead(&f)->message, "AssemblyLoadContexts pile up: + 30");
+	findings_fini(&f);
+	rules_set_text(&n.loaders_root, "static Shop.Host.Plugins");
+	rules_run(leak_rules, leak_rule_count, &leak_numbers_fields, &n, &f);
+	cr_expect_str_eq(findings_lead(&f)->message, "AssemblyLoadContexts pile up: + 30, kept by static Shop.Host.Plugins");
+	findings_fini(&f);
+}
+
 Test(leak_rules, judge_recorded_captures)
 {
 	struct leak_numbers n;

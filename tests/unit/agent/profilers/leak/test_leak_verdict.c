@@ -2,11 +2,11 @@
 #include "agent/profilers/leak/leak_limit.h"
 #include "agent/profilers/leak/leak_plan.h"
 #include "agent/profilers/leak/leak_verdict.h"
+#include "tests/unit/agent/profilers/leak/make_model.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 
-#define SECOND INT64_C(1000000000)
 #define OLD 3600000
 #define MATERIAL 1000
 
@@ -345,4 +345,46 @@ Test(leak_verdict, what_a_root_may_hold_that_was_not_read_is_uncertain)
 	cr_expect_eq(leak_verdict_of(&s), LEAK_UNCERTAIN);
 	s.root = LEAK_ROOT_STATIC;
 	cr_expect_eq(leak_verdict_of(&s), LEAK_GROWS, "what a known root holds is as certain as ever");
+}
+
+/* 10 MB a walk at first, and less when others take the CPUs: the same for what it was given. */
+Test(leak_verdict, what_gets_less_cpu_has_not_ended_to_grow)
+{
+	struct leak_series s = {.walks = 4, .uptime_ms = OLD, .material_bytes = MATERIAL, .bytes = {1000, 11000, 14000, 15500}};
+	for (size_t i = 0; i < s.walks; i++)
+		s.at_ns[i] = (int64_t)i * 10 * SECOND;
+	memcpy(s.given_ns, (int64_t[]){0, 20 * SECOND, 26 * SECOND, 29 * SECOND}, 4 * sizeof(int64_t));
+	enum leak_verdict alone = leak_verdict_of(&s);
+	cr_expect(alone == LEAK_SLOWS_DOWN || alone == LEAK_LEVELLED_OFF, "%s", leak_verdict_name(alone));
+	s.lacked_cpu = true;
+	cr_expect_eq(leak_verdict_of(&s), LEAK_UNCERTAIN, "%s", leak_verdict_name(leak_verdict_of(&s)));
+	memcpy(s.given_ns, s.at_ns, sizeof s.given_ns); /* it lacked as much all the time: it fills */
+	cr_expect_eq(leak_verdict_of(&s), alone);
+	s = (struct leak_series){.walks = 3, .uptime_ms = OLD, .material_bytes = MATERIAL, .bytes = {1000, 9000, 9000}, .lacked_cpu = true};
+	memcpy(s.at_ns, (int64_t[]){0, 10 * SECOND, 20 * SECOND}, 3 * sizeof(int64_t));
+	memcpy(s.given_ns, (int64_t[]){0, 18 * SECOND, 20 * SECOND}, 3 * sizeof(int64_t));
+	cr_expect_eq(leak_verdict_of(&s), LEAK_UNCERTAIN, "that it stands while it hardly runs is no end: %s", leak_verdict_name(leak_verdict_of(&s)));
+}
+
+Test(leak_verdict, time_that_a_process_was_given)
+{
+	struct leak_model m;
+	int64_t given[LEAK_MAX_WALKS];
+	make_walks(&m, 3, 60);
+	cr_expect(!leak_model_given_ns(&m, given), "not known");
+	cr_expect_lt(leak_model_cpus(&m), 0);
+	for (size_t w = 0; w < 3; w++) {
+		m.walks[w].ran_ns = (int64_t)(5 + w * 10) * SECOND;
+		m.walks[w].waited_ns = (int64_t)w * 2 * SECOND;
+	}
+	cr_expect(!leak_model_given_ns(&m, given), "a sixth of the time is nothing to mind");
+	cr_expect_float_eq(leak_model_cpus(&m), 1.0 / 6, 0.001);
+	m.walks[2].waited_ns = 92 * SECOND; /* ran a tenth of its last minute */
+	cr_expect(leak_model_given_ns(&m, given));
+	cr_expect_eq(given[0], m.walks[0].at_ns);
+	cr_expect_float_eq((double)given[1] / 1e9, 120 / 1.1, 0.1, "%g", (double)given[1] / 1e9);
+	cr_expect_float_eq((double)given[2] / 1e9, 120, 0.1);
+	m.walks[2].ran_ns = m.walks[1].ran_ns;
+	cr_expect(leak_model_given_ns(&m, given) && given[2] > given[1], "no two walks at one time");
+	leak_model_fini(&m);
 }

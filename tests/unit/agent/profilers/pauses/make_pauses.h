@@ -83,7 +83,7 @@ static inline void begin(struct made *m)
 {
 	*m = (struct made){.capture.throttled_periods = -1, .capture.periods = -1, .capture.throttled_ns = -1};
 	m->capture.facts.duration_ns = 10LL * 1000 * MS;
-	m->capture.facts.run_delay_ns = m->capture.facts.throttled_ns = m->capture.process_cpu_ns = -1;
+	m->capture.facts.run_delay_ns = m->capture.facts.node_pressure_ns = m->capture.facts.throttled_ns = m->capture.process_cpu_ns = -1;
 	m->capture.memory_bytes = m->capture.memory_limit_bytes = m->capture.cpu_limit_millicores = m->capture.node_cpus = m->capture.process_bytes = -1;
 	gc_settings_init(&m->capture.gc);
 	struct pause_collect_options o = {.capture = &m->capture, .started_ns = START_NS, .resolve = resolve, .thread_name = thread_name};

@@ -14,7 +14,7 @@ static struct pause_numbers healthy(void)
 				   .throttled_ms = 0, .run_delay_ms = 90, .delay_percent = 5, .cpus_used = 1, .cpus = 2, .node_cpus = 8,
 				   .server_heaps = 2, .concurrent = 1,
 				   .in_container = 1, .memory_mb = 200, .memory_limit_mb = 512, .hard_limit_mb = NAN,
-				   .process_mb = 150};
+				   .process_mb = 150, .node_pressure_percent = NAN};
 	rules_set_text(&n.inducer, "Shop.Cache.Trim");
 	rules_set_text(&n.late_thread, "scanner");
 	rules_set_text(&n.late_method, "Shop.Native.Sit");
@@ -178,6 +178,20 @@ Test(pause_rules, one_witness_is_not_enough)
 	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_EXCLUDED);
 	n.longest_suspending_ms = 0.9;
 	cr_expect_eq(judged(&n, "SlowSuspension", &f), FINDING_EXCLUDED, "no suspension was slow");
+}
+
+/* The kernel's own word for the whole node, where it gives one. */
+Test(pause_rules, a_node_without_pressure_is_not_full)
+{
+	struct pause_numbers n = healthy();
+	struct finding f;
+	n.delay_percent = 50;
+	n.run_delay_ms = 1000;
+	n.node_pressure_percent = 19;
+	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_EXCLUDED);
+	n.node_pressure_percent = 20;
+	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_FOUND);
+	cr_expect(strstr(f.evidence, "; some task of the node did for 20% of it"), "%s", f.evidence);
 }
 
 Test(pause_rules, one_pause_that_outweighs_the_others)

@@ -1,3 +1,4 @@
+#include "agent/profilers/strings/string_loose.h"
 #include "agent/profilers/strings/strings_analysis.h"
 #include "common/base/mem.h"
 #include "common/proto/string_class.h"
@@ -158,11 +159,19 @@ static struct model_object *at_address(struct model *m, uint64_t address)
 	return NULL;
 }
 
+/* Arrays and collections that nothing refers to come after all others. */
 static size_t find_holders(struct model *m, struct naive_holder *out)
 {
+	struct string_loose refers;
 	size_t count = 0;
-	for (size_t i = 0; i < m->count; i++) {
-		for (size_t k = 0; k < m->objects[i].edge_count; k++) {
+	string_loose_init(&refers, m->snapshot);
+	for (size_t i = 0; i < m->count; i++)
+		for (size_t k = 0; k < m->objects[i].edge_count; k++)
+			string_loose_reference(&refers, m->objects[i].edges[k].target);
+	for (size_t turn = 0; turn < 2 * m->count; turn++) {
+		size_t i = turn % m->count;
+		bool loose = m->objects[i].type != T_ORDER && string_loose_is(&refers, m->objects[i].address);
+		for (size_t k = 0; loose == (turn >= m->count) && k < m->objects[i].edge_count; k++) {
 			struct model_object *s = at_address(m, m->objects[i].edges[k].target);
 			uint64_t offset = m->objects[i].edges[k].offset;
 			if (!s || s->type != T_STRING || s->held || m->objects[s->first].count < 2)
@@ -183,6 +192,7 @@ static size_t find_holders(struct model *m, struct naive_holder *out)
 			out[h].wasted += copy ? real_size(s) : 0;
 		}
 	}
+	string_loose_fini(&refers);
 	return count;
 }
 
@@ -367,6 +377,34 @@ static struct heap_snapshot *shop(void)
 	heap_builder_root(b, HEAP_ROOT_STACK, 0, 0x2300, 0, "stack of Shop.Main");
 	heap_builder_root(b, HEAP_ROOT_STATIC, 0, 0x2300, 0, "static Shop.Library.Tags");
 	return heap_builder_finish_take(b);
+}
+
+/* The array of a Split that is done with lies before the dictionary that its strings are in. */
+Test(strings_analysis, what_nothing_refers_to_is_no_holder_where_there_is_another)
+{
+	static const struct heap_string_record name = {4, 1, STRING_CLASS_LOWER, 4, {'n', 'a', 'm', 'e'}};
+	struct heap_builder *b = heap_builder_new(true);
+	struct strings_analysis a;
+	const struct strings_options o = {.secret = secret};
+	heap_builder_type(b, "string", HEAP_TYPE_VARIABLE | HEAP_TYPE_STRING, 22, NULL);
+	heap_builder_type(b, "string[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
+	heap_builder_type(b, "Shop.Row", HEAP_TYPE_REFERENCES, 24, "8 _column");
+	heap_builder_range(b, HEAP_GEN0, 0, 0x100000);
+	for (uint64_t at = 0x1000; at < 0x1400; at += 0x100) {
+		heap_builder_object(b, 0, at, 30, NULL, 0);
+		heap_builder_string(b, &name);
+	}
+	heap_builder_object(b, 1, 0x2000, 16 + 4 * 8, (struct heap_edge[]){{16, 0x1000}, {24, 0x1100}, {32, 0x1200}, {40, 0x1300}}, 4);
+	for (uint64_t at = 0x3000; at < 0x3300; at += 0x100) /* one string is in the array only */
+		heap_builder_object(b, 2, at, 0, &(struct heap_edge){8, at - 0x2000}, 1);
+	struct heap_snapshot *s = heap_builder_finish_take(b);
+	strings_analysis_make(s, &o, &a);
+	cr_assert_eq(a.holders.count, 2);
+	cr_expect_str_eq(a.holders.items[a.holder_order[0]].name, "Shop.Row._column");
+	cr_expect_eq(a.holders.items[a.holder_order[0]].strings, 3);
+	cr_expect_eq(a.holders.items[a.holder_order[1]].strings, 1);
+	strings_analysis_fini(&a);
+	heap_snapshot_free(s);
 }
 
 static const struct string_holder *holder_named(const struct strings_analysis *a, const char *name)
