@@ -71,7 +71,7 @@ ACCEPTED_OF = [
     ("MemoryLeak", {"memoryLeak": {"walks": 10}, "activeDeadlineSeconds": 130}),
     ("DuplicatedStrings", {"reveal": True, "activeDeadlineSeconds": 10}), ("Allocations", {"durationSeconds": 5, "activeDeadlineSeconds": 15}),
     ("DuplicatedStrings", {"duplicatedStrings": {}}), ("Allocations", {"allocations": {}}), ("RuntimePauses", {"runtimePauses": {}}),
-    ("Deadlocks", {"deadlocks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}),
+    ("Deadlocks", {"deadlocks": {}}), ("StuckTasks", {"stuckTasks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names
@@ -153,7 +153,7 @@ CEL_ONLY = ("either selector or podName", "must not be empty", "need values", "t
             "gcSurvivors belongs to the profiler GCSurvivors", "memoryLeak belongs to the profiler MemoryLeak",
             "cpuHotpaths belongs to the profiler CPUHotpaths", "duplicatedStrings belongs to the profiler DuplicatedStrings",
             "allocations belongs to the profiler Allocations", "runtimePauses belongs to the profiler RuntimePauses",
-            "deadlocks belongs to the profiler Deadlocks")
+            "deadlocks belongs to the profiler Deadlocks", "stuckTasks belongs to the profiler StuckTasks")
 
 # what an update may not do: path, the new value, the field that the message names
 MUTATIONS = [
