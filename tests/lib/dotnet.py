@@ -99,6 +99,11 @@ class AllocApp(App):
     NAME = "AllocApp"
 
 
+class AsyncApp(App):
+    """The application whose async operations are known (tests/apps/AsyncApp): `details` says how many there are."""
+    NAME = "AsyncApp"
+
+
 class LockApp(App):
     """The application whose locks are known (tests/apps/LockApp): `details` says how many threads wait in how many circles."""
     NAME = "LockApp"
