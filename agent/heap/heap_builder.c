@@ -19,6 +19,7 @@ struct heap_builder {
 	struct heap_writer w; /* first: heap_writer.more finds the rest by it */
 	struct heap_store store;
 	bool strings;
+	int32_t values[HEAP_VALUES_MAX];
 	struct heap_type *types;
 	size_t type_count, type_cap;
 	struct builder_root *roots;
@@ -70,14 +71,15 @@ uint32_t heap_builder_type(struct heap_builder *b, const char *name, unsigned fl
 {
 	uint32_t index = (uint32_t)b->type_count;
 	const struct heap_type_record r = {.index = index, .class_id = 0x1000 + 8 * (uint64_t)index, .flags = (uint8_t)flags,
-					   .base_size = base_size};
+					   .base_size = base_size, .values = (uint8_t)(flags >> 8)};
 
 	GROW(b->types, b->type_count, b->type_cap);
 	struct heap_type *t = &b->types[b->type_count++];
-	*t = (struct heap_type){.class_id = r.class_id, .flags = r.flags, .base_size = base_size, .module = mem_strdup("Test.dll")};
+	*t = (struct heap_type){.class_id = r.class_id, .flags = r.flags, .values = r.values, .base_size = base_size, .module = mem_strdup("Test.dll")};
 	heap_type_set_name(t, name);
 	free(t->name);
 	t->name = mem_strdup(name);
+	t->raw = mem_strdup(name);
 	parse_fields(t, names);
 	if (flags & HEAP_TYPE_ARRAY) {
 		t->elements_at = 16;
@@ -93,14 +95,22 @@ void heap_builder_object(struct heap_builder *b, uint32_t type, uint64_t address
 	const struct heap_type *t = &b->types[type];
 	uint64_t slot = 0;
 
-	heap_room(&b->w);
+	heap_room_for(&b->w, HEAP_PUT_MAX + HEAP_VALUES_MAX * HEAP_VALUE_BYTES_MAX);
 	heap_put_object(&b->w, type, address, size ? size : t->base_size, t->flags & HEAP_TYPE_VARIABLE);
+	const int32_t *value = b->values;
+	for (uint8_t left = t->values; left; left &= (uint8_t)(left - 1))
+		heap_put_value(&b->w, *value++);
 	if (t->flags & HEAP_TYPE_REFERENCES)
 		heap_put_count(&b->w, edge_count);
 	for (size_t i = 0; t->flags & HEAP_TYPE_REFERENCES && i < edge_count && heap_room(&b->w); i++) {
 		heap_put_edge(&b->w, edges[i].offset - slot, address, edges[i].target);
 		slot = edges[i].offset;
 	}
+}
+
+void heap_builder_values(struct heap_builder *b, const int32_t *values)
+{
+	memcpy(b->values, values, sizeof b->values);
 }
 
 void heap_builder_string(struct heap_builder *b, const struct heap_string_record *r)

@@ -108,6 +108,8 @@ void heap_label_type(void *ctx, const struct heap_type_frame *f, struct wire_rea
 		return;
 	AUTO_FREE char *name = mem_strndup(f->name.data, f->name.len);
 	heap_type_set_name(t, name);
+	if (t->flags & HEAP_TYPE_VALUES || strstr(name, "+<"))
+		t->raw = mem_strdup(name);
 	t->module = printable_prefix(f->module.data, f->module.data ? f->module.len : 0, FIELD_MAX_BYTES);
 	t->elements_at = f->elements_at;
 	t->element_size = f->element_size;

@@ -20,6 +20,7 @@ static void free_type(struct heap_type *t)
 {
 	free(t->name);
 	free(t->short_name);
+	free(t->raw);
 	free(t->space);
 	free(t->module);
 	for (size_t i = 0; i < t->field_count; i++)
@@ -69,8 +70,8 @@ static void add_snapshot_type(struct reading *r)
 		r->s->shapes = mem_realloc(r->s->shapes, r->type_cap, sizeof *r->s->shapes);
 		r->scan->types = mem_realloc(r->scan->types, r->type_cap, sizeof *r->scan->types);
 	}
-	r->s->types[count] = (struct heap_type){.class_id = t->class_id, .flags = t->flags, .base_size = t->base_size};
-	r->s->shapes[count] = (struct heap_shape){.flags = t->flags, .base_size = t->base_size};
+	r->s->types[count] = (struct heap_type){.class_id = t->class_id, .flags = t->flags, .values = t->values, .base_size = t->base_size};
+	r->s->shapes[count] = (struct heap_shape){.flags = t->flags, .values = t->values, .base_size = t->base_size};
 	r->scan->types[count] = *t;
 	r->s->type_count++;
 	r->c.shapes = r->s->shapes;

@@ -30,9 +30,11 @@ struct heap_type {
 	uint64_t class_id;
 	char *name;       /* as it is shown: "Shop.Order", "System.Collections.Generic.Dictionary<int, Shop.Order>", "string[]" */
 	char *short_name; /* without namespaces */
+	char *raw;        /* the metadata's name, of types with values and of those that a compiler made; else NULL */
 	char *space;      /* namespace (of an array: its element's); "" none */
 	char *module;     /* "Shop.dll"; "" not known */
 	uint8_t flags;    /* enum heap_type_flag */
+	uint8_t values;   /* bits of enum heap_value */
 	uint32_t base_size;
 	uint32_t elements_at, element_size; /* of an array: where its elements begin, and how far apart; 0: not known */
 	struct heap_field *fields; /* that may hold references, by offset, inherited ones too */
@@ -124,10 +126,12 @@ struct heap_edge {
 };
 struct heap_builder *heap_builder_new(bool strings);
 /* Sizes in bytes. `names`: the fields "8 _items, 16 _owner" or NULL. Returns the type's index. */
+#define HEAP_BUILDER_VALUES(bits) (HEAP_TYPE_VALUES | (unsigned)(bits) << 8) /* among a type's flags: bits of enum heap_value */
 uint32_t heap_builder_type(struct heap_builder *b, const char *name, unsigned flags, uint32_t base_size, const char *names);
 /* `size` 0: the type's base size. Edges by rising offset. */
 void heap_builder_object(struct heap_builder *b, uint32_t type, uint64_t address, uint64_t size, const struct heap_edge *edges,
 			 size_t edge_count);
+void heap_builder_values(struct heap_builder *b, const int32_t *values); /* HEAP_VALUES_MAX, for the objects that follow */
 void heap_builder_string(struct heap_builder *b, const struct heap_string_record *r); /* right after its object, when digests were asked for */
 void heap_builder_range(struct heap_builder *b, enum heap_generation g, uint64_t start, uint64_t length);
 void heap_builder_counted(struct heap_builder *b, uint32_t type, enum heap_generation g, uint64_t objects, uint64_t bytes); /* types only */

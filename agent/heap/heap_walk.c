@@ -154,7 +154,7 @@ static void set_flags(struct walk *k)
 		return;
 	}
 	k->request.flags = (k->choice.way == HEAP_WAY_EXACT ? HEAP_WALK_COLLECT : 0u) | (o->strings ? HEAP_WALK_STRINGS : 0u) |
-			   (o->strings && o->reveal ? HEAP_WALK_REVEAL : 0u);
+			   (o->strings && o->reveal ? HEAP_WALK_REVEAL : 0u) | (o->values ? HEAP_WALK_VALUES : 0u);
 }
 
 /* The graph's ways have come to nothing. */

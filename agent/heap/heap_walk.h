@@ -12,6 +12,7 @@
 struct heap_walk_options {
 	enum heap_roots roots;
 	bool strings, reveal;
+	bool values;        /* the numbers of enum heap_value with the objects that have them */
 	bool graph;         /* a heap_graph will be made of it: it must find room */
 	bool types;         /* with HEAP_ROOTS_AUTO, types only will do where the graph does not fit */
 	bool types_whole;   /* but a part of the heap will not */

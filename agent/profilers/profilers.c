@@ -7,6 +7,7 @@
 #include "agent/profilers/leak/leak_session.h"
 #include "agent/profilers/pauses/pause_session.h"
 #include "agent/profilers/strings/strings_session.h"
+#include "agent/profilers/stucktasks/stuck_session.h"
 #include "agent/profilers/survivors/survivors_session.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
@@ -21,6 +22,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_ALLOCATIONS] = &alloc_session,
 	[PROFILER_DEADLOCKS] = &deadlock_session,
 	[PROFILER_EXCEPTIONS] = &exception_session,
+	[PROFILER_STUCK_TASKS] = &stuck_session,
 };
 
 void profilers_run(const struct session_request *q, struct session_outcome *out)

@@ -44,7 +44,11 @@
 	X(DEADLOCKS, "Deadlocks", "deadlocks", "--deadlocks", 5, 200, 0,                                                                   \
 	  "which threads wait for each other?", "it hangs",                                                                                \
 	  "The runtime's monitors and the threads that wait for them, at two moments: circles, and queues behind one holder.",             \
-	  "Never: it is read from outside.", __VA_ARGS__)
+	  "Never: it is read from outside.", __VA_ARGS__)                                                                                  \
+	X(STUCK_TASKS, "StuckTasks", "stuckTasks", "--stuck-tasks", 10, 500, 0,                                                            \
+	  "which async operations hang, and at which await?", "it hangs",                                                                  \
+	  "Async methods that have not ended, by where they wait, for what, and who called them: those that did not move in between.",     \
+	  "Twice, while the heap is walked: as long as the heap is large, each at most the pause budget.", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,
 enum profiler_kind { PROFILER_LIST(PROFILER_IDENTIFIER, ) };

@@ -31,6 +31,7 @@ enum heap_walk_flag {
 	HEAP_WALK_STRINGS = 2, /* digests of strings */
 	HEAP_WALK_REVEAL = 4,  /* and their first characters */
 	HEAP_WALK_TYPES = 8,   /* alone: objects and bytes by type are counted, no references, no roots */
+	HEAP_WALK_VALUES = 16, /* the numbers of enum heap_value with the objects that have them */
 };
 
 /* WALK: u32 flags, u64 the longest stop in microseconds (0: any), 16 bytes for the digests' key. */

@@ -1,7 +1,8 @@
 #include "common/proto/heap_stream.h"
 
 #define ALL_TYPE_FLAGS                                                                                                                  \
-	(HEAP_TYPE_VARIABLE | HEAP_TYPE_REFERENCES | HEAP_TYPE_STRING | HEAP_TYPE_ARRAY | HEAP_TYPE_FREE | HEAP_TYPE_COLLECTIBLE)
+	(HEAP_TYPE_VARIABLE | HEAP_TYPE_REFERENCES | HEAP_TYPE_STRING | HEAP_TYPE_ARRAY | HEAP_TYPE_FREE | HEAP_TYPE_COLLECTIBLE | \
+	 HEAP_TYPE_VALUES)
 #define ALL_ROOT_FLAGS (HEAP_ROOT_PINNED | HEAP_ROOT_WEAK | HEAP_ROOT_INTERIOR | HEAP_ROOT_CONSERVATIVE)
 #define COUNTED_MAX (UINT64_MAX >> 24) /* of one COUNT: the sums of all types in all generations do not overflow */
 #define ADDRESS_MAX (UINT64_MAX >> 8) /* of user space on every machine, by far: sums of addresses and sizes do not overflow */
@@ -35,6 +36,8 @@ bool heap_put_type(struct heap_writer *w, const struct heap_type_record *r)
 	heap_varint(w, r->class_id);
 	put_u8(w, r->flags);
 	heap_varint(w, r->base_size);
+	if (r->flags & HEAP_TYPE_VALUES)
+		put_u8(w, r->values);
 	return true;
 }
 
@@ -204,6 +207,11 @@ static uint64_t get_difference(struct heap_cursor *c, uint64_t from)
 	return v <= ADDRESS_MAX / 8 ? v : mark_cursor_bad(c);
 }
 
+static bool same_shape(const struct heap_shape *s, const struct heap_type_record *t)
+{
+	return s->flags == t->flags && s->base_size == t->base_size && s->values == t->values;
+}
+
 static void read_heap_type(struct heap_cursor *c)
 {
 	c->type = (struct heap_type_record){0};
@@ -211,11 +219,14 @@ static void read_heap_type(struct heap_cursor *c)
 	c->type.class_id = get_varint(c);
 	c->type.flags = (uint8_t)get_le(c, 1);
 	c->type.base_size = (uint32_t)get_up_to(c, UINT32_MAX / 2);
+	if (c->type.flags & HEAP_TYPE_VALUES)
+		c->type.values = (uint8_t)get_le(c, 1);
+	if (!c->type.values != !(c->type.flags & HEAP_TYPE_VALUES) || c->type.values & ~HEAP_VALUES_ALL)
+		mark_cursor_bad(c);
 	/* An object without extent would let a few bytes stand for any number of them. */
 	if (c->type.index > c->shape_count || (c->type.flags & ~ALL_TYPE_FLAGS) || c->type.base_size < 8)
 		mark_cursor_bad(c);
-	else if (c->type.index < c->shape_count && (c->shapes[c->type.index].flags != c->type.flags ||
-						    c->shapes[c->type.index].base_size != c->type.base_size))
+	else if (c->type.index < c->shape_count && !same_shape(&c->shapes[c->type.index], &c->type))
 		mark_cursor_bad(c);
 }
 
@@ -291,6 +302,29 @@ static void read_end(struct heap_cursor *c)
 	c->end = c->at;
 }
 
+static void read_values(struct heap_cursor *c)
+{
+	int32_t *to = c->value;
+
+	for (uint8_t left = c->values; left; left &= (uint8_t)(left - 1)) {
+		uint32_t z = (uint32_t)get_up_to(c, UINT32_MAX);
+		*to++ = (int32_t)(z >> 1 ^ (0 - (z & 1)));
+	}
+}
+
+bool heap_cursor_value(const struct heap_cursor *c, enum heap_value kind, int32_t *out)
+{
+	uint8_t below = (uint8_t)(c->values & ((unsigned)kind - 1));
+	size_t at = 0;
+
+	for (; below; below &= (uint8_t)(below - 1))
+		at++;
+	if (!(c->values & (unsigned)kind))
+		return false;
+	*out = c->value[at];
+	return true;
+}
+
 static void read_heap_object(struct heap_cursor *c, uint64_t type)
 {
 	struct heap_object_record o = {0};
@@ -303,6 +337,9 @@ static void read_heap_object(struct heap_cursor *c, uint64_t type)
 	o.type = (uint32_t)type;
 	o.address = get_difference(c, c->last_end) * 8;
 	o.size = shape->flags & HEAP_TYPE_VARIABLE ? get_up_to(c, ADDRESS_MAX) : shape->base_size;
+	c->values = shape->values;
+	if (c->values)
+		read_values(c);
 	if (shape->flags & HEAP_TYPE_REFERENCES)
 		o.references = get_up_to(c, (uint64_t)(c->end - c->at) / 2); /* two bytes each, at least */
 	if (o.size < 8 || o.size > ADDRESS_MAX - o.address)

@@ -6,12 +6,13 @@
  *   head >= 1: OBJECT of the type with index head - 1 (its TYPE came before):
  *     z (address - end of the object before); the end is rounded up to 8
  *     variable size: size in bytes
+ *     has values: a zigzag varint of 32 bits for each bit of the type's `values`, the lowest first
  *     may hold references: their number; each: slot's offset / 8 (the first from the object's start, then from the slot before),
  *       z (target - object). Offset 0 is no slot: a collectible type that is kept alive by its objects.
  *     a string, when digests were asked for: number of UTF-16 units, u64 digest, u8 classes of characters, number of revealed units
  *       (<= HEAP_REVEAL_MAX, 0 when they may not be revealed), the units as u16
  *   head == 0: u8 kind, then
- *     TYPE:   index (dense, rising), ClassID, u8 flags, base size in bytes
+ *     TYPE:   index (dense, rising), ClassID, u8 flags, base size in bytes [, has values: u8 which (enum heap_value)]
  *     RANGE:  u8 generation, u8 heap, start, length (in eights)
  *     ROOT:   u8 kind, u8 flags, id, thread (1 + index of the THREAD, 0: not known), object [, dependent handles: the second object]
  *     STATIC: index (dense, rising), slot's address (in bytes), ClassID, u32 field token, u8 kind (enum heap_root_kind)
@@ -36,6 +37,8 @@
 #define HEAP_THREAD_NAME_MAX 15
 #define HEAP_PUT_MAX 40 /* bytes: more than any of the heap_put_*() writes at once */
 #define HEAP_EDGE_MAX 20
+#define HEAP_VALUES_MAX 8 /* of an object */
+#define HEAP_VALUE_BYTES_MAX 5
 
 enum heap_record {
 	HEAP_OBJECT = 0, /* never on the wire */
@@ -57,7 +60,19 @@ enum heap_type_flag {
 	HEAP_TYPE_ARRAY = 8,
 	HEAP_TYPE_FREE = 16,
 	HEAP_TYPE_COLLECTIBLE = 32,
+	HEAP_TYPE_VALUES = 64,
 };
+
+/* Numbers in objects that a walk for tasks tells beside what they refer to. */
+enum heap_value {
+	HEAP_VALUE_TASK = 1,     /* Task.m_stateFlags */
+	HEAP_VALUE_STATE = 2,    /* of a box of an async method: <>1__state of its state machine */
+	HEAP_VALUE_COUNT = 4,    /* SemaphoreSlim.m_currentCount */
+	HEAP_VALUE_MOST = 8,     /* SemaphoreSlim.m_maxCount */
+	HEAP_VALUE_HANDLED = 16, /* TaskExceptionHolder.m_isHandled */
+};
+#define HEAP_VALUES_ALL 31u
+#define HEAP_STATE_UNKNOWN INT32_MIN /* of a state machine that is laid out in another way than is thought */
 
 enum heap_generation { HEAP_GEN0, HEAP_GEN1, HEAP_GEN2, HEAP_GEN_LOH, HEAP_GEN_POH, HEAP_GEN_FROZEN, HEAP_GENERATIONS };
 
@@ -137,6 +152,12 @@ static inline void heap_put_object(struct heap_writer *w, uint32_t type, uint64_
 	w->bytes += size;
 }
 
+/* Right after the object; the caller has made room. As many as the type's `values` has bits. */
+static inline void heap_put_value(struct heap_writer *w, int32_t value)
+{
+	heap_varint(w, (uint32_t)value << 1 ^ (uint32_t)(value >> 31));
+}
+
 static inline void heap_put_count(struct heap_writer *w, uint64_t references)
 {
 	heap_varint(w, references);
@@ -160,6 +181,7 @@ struct heap_type_record {
 	uint64_t class_id;
 	uint8_t flags;
 	uint32_t base_size;
+	uint8_t values; /* bits of enum heap_value; not 0 with HEAP_TYPE_VALUES, and only then */
 };
 
 struct heap_range_record {
@@ -219,6 +241,7 @@ bool heap_put_string(struct heap_writer *w, const struct heap_string_record *r);
 struct heap_shape { /* what of a type is needed to read its objects */
 	uint8_t flags;
 	uint32_t base_size;
+	uint8_t values;
 };
 
 struct heap_object_record {
@@ -239,6 +262,8 @@ struct heap_cursor {
 	uint64_t objects, edges, bytes;
 	uint64_t edges_left, slot; /* of the current object */
 	bool string_left;
+	uint8_t values;            /* that the current object has */
+	int32_t value[HEAP_VALUES_MAX];
 	union {
 		struct heap_object_record object;
 		struct heap_type_record type;
@@ -258,6 +283,8 @@ void heap_cursor_init(struct heap_cursor *c, const void *data, size_t len, const
 enum heap_record heap_cursor_next(struct heap_cursor *c);
 /* The next reference of the current object: the slot's offset and the target, in bytes. false: there is none, or the stream is bad. */
 bool heap_cursor_edge(struct heap_cursor *c, uint64_t *offset, uint64_t *target);
+/* A number of the current object; false: it has none of that kind. */
+bool heap_cursor_value(const struct heap_cursor *c, enum heap_value kind, int32_t *out);
 /* The digest of the current object, after its edges (a string has none). false: it has none. */
 bool heap_cursor_string(struct heap_cursor *c, struct heap_string_record *out);
 

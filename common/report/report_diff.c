@@ -26,6 +26,7 @@ static const struct {
 	{"RuntimePauses", report_diff_pauses},
 	{"Deadlocks", report_diff_deadlocks},
 	{"Exceptions", report_diff_exceptions},
+	{"StuckTasks", report_diff_stucktasks},
 };
 
 size_t report_diff_chars(const char *s)

@@ -2,6 +2,7 @@
 #include "profiler/heap/heap_objects.h"
 
 #include "profiler/heap/heap_stop.h"
+#include "profiler/heap/heap_values.h"
 #include "profiler/base/now.h"
 
 #define LOOK_AT_CLOCK 4096u /* objects */
@@ -158,7 +159,7 @@ static void compare_slots(struct heap_objects *h, struct heap_class *c, cor_id o
 
 static bool tell_class(struct heap_objects *h, const struct heap_class *c)
 {
-	const struct heap_type_record r = {.index = c->index, .class_id = c->id, .flags = c->flags, .base_size = c->base_size};
+	const struct heap_type_record r = {.index = c->index, .class_id = c->id, .flags = c->flags, .base_size = c->base_size, .values = c->values};
 
 	return heap_put_type(&h->sink->w, &r);
 }
@@ -179,6 +180,8 @@ static struct heap_class *new_class(struct heap_objects *h, cor_id object)
 		info_enumerate_object_references(h->info, object, collect_slot, &asked);
 		compare_slots(h, c, object, &asked);
 	}
+	if (h->values)
+		heap_values_learn(h->info, c);
 	return tell_class(h, c) ? c : NULL;
 }
 
@@ -270,7 +273,10 @@ static bool tell_range(struct heap_objects *h, cor_id object)
 static inline bool begin_object(struct heap_objects *h, const struct heap_class *c, cor_id object, uint64_t size, uint32_t room)
 {
 	struct heap_writer *w = &h->sink->w;
+	bool values = c->flags & HEAP_TYPE_VALUES;
 
+	if (values)
+		room += HEAP_VALUES_MAX * HEAP_VALUE_BYTES_MAX;
 	if (!heap_room_for(w, room) || (w->objects % LOOK_AT_CLOCK == 0 && !heap_sink_in_time(h->sink)))
 		return false;
 	if (h->ranges && object - h->range.start >= h->range.length && !(tell_range(h, object) && heap_room_for(w, room)))
@@ -280,6 +286,8 @@ static inline bool begin_object(struct heap_objects *h, const struct heap_class 
 	if (object > h->highest)
 		h->highest = object;
 	heap_put_object(w, c->index, object, size, c->flags & HEAP_TYPE_VARIABLE);
+	if (values)
+		heap_values_put(h->info, w, c, object);
 	return true;
 }
 

@@ -13,6 +13,7 @@ struct heap_objects {
 	struct heap_sink *sink;
 	const struct string_digest_key *key; /* NULL: no digests */
 	bool reveal;
+	bool values;           /* tell the numbers of objects that have some (heap_values.h) */
 	bool timed;            /* a look: what it takes to get to know classes is added up, a walk has that once */
 	uint64_t classes_ns;   /* of processor time */
 	hresult code;          /* of the runtime's refusal */

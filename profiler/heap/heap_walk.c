@@ -15,6 +15,7 @@
 #include "profiler/heap/heap_stop.h"
 #include "profiler/heap/heap_sweep.h"
 #include "profiler/heap/heap_threads.h"
+#include "profiler/heap/heap_values.h"
 #include "profiler/clr/module_guard.h"
 #include "profiler/base/now.h"
 #include "profiler/base/own_memory.h"
@@ -283,6 +284,7 @@ static void prepare_walk(struct walk *k)
 	heap_stacks_prepare();
 	if (!(k->request.flags & HEAP_WALK_COLLECT) && k->may_peek)
 		handle_tables_find(k->info);
+	k->objects.values = k->request.flags & HEAP_WALK_VALUES && heap_values_find(k->info);
 	if (k->request.flags & HEAP_WALK_STRINGS) {
 		string_digest_key_make(&key, k->request.seed);
 		k->objects.key = &key;

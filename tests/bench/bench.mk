@@ -49,6 +49,12 @@ bench-gc-survivors: ## GCSurvivors on heaps of 1 and 10 million objects: stops, 
 	@tests/apps/publish.sh --app MemoryApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/gc_survivors.py $(BENCH_OPTIONS)
 
+.PHONY: bench-stuck-tasks
+bench-stuck-tasks: ## StuckTasks on a million waiting operations: stops, the agent's memory
+	+@$(MAKE) --no-print-directory -j$(JOBS) all
+	@tests/apps/publish.sh --app AsyncApp net8.0 net9.0 net10.0
+	@PYTHONPATH=. python3 tests/bench/stuck_tasks.py $(BENCH_OPTIONS)
+
 .PHONY: bench-scale
 bench-scale: ## what thousands of agents and sessions cost the controller: a quarter of an hour
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools

@@ -104,6 +104,11 @@ class ThrowApp(App):
     NAME = "ThrowApp"
 
 
+class AsyncApp(App):
+    """The application whose async operations are known (tests/apps/AsyncApp): `details` says how many there are."""
+    NAME = "AsyncApp"
+
+
 class LockApp(App):
     """The application whose locks are known (tests/apps/LockApp): `details` says how many threads wait in how many circles."""
     NAME = "LockApp"

@@ -72,6 +72,7 @@ ACCEPTED_OF = [
     ("DuplicatedStrings", {"reveal": True, "activeDeadlineSeconds": 10}), ("Allocations", {"durationSeconds": 5, "activeDeadlineSeconds": 15}),
     ("DuplicatedStrings", {"duplicatedStrings": {}}), ("Allocations", {"allocations": {}}), ("RuntimePauses", {"runtimePauses": {}}),
     ("Deadlocks", {"deadlocks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}), ("Exceptions", {"exceptions": {}}), ("Exceptions", {"reveal": True}),
+    ("StuckTasks", {"stuckTasks": {}}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names
@@ -153,7 +154,8 @@ CEL_ONLY = ("either selector or podName", "must not be empty", "need values", "t
             "gcSurvivors belongs to the profiler GCSurvivors", "memoryLeak belongs to the profiler MemoryLeak",
             "cpuHotpaths belongs to the profiler CPUHotpaths", "duplicatedStrings belongs to the profiler DuplicatedStrings",
             "allocations belongs to the profiler Allocations", "runtimePauses belongs to the profiler RuntimePauses",
-            "deadlocks belongs to the profiler Deadlocks", "exceptions belongs to the profiler Exceptions")
+            "deadlocks belongs to the profiler Deadlocks", "exceptions belongs to the profiler Exceptions",
+            "stuckTasks belongs to the profiler StuckTasks")
 
 # what an update may not do: path, the new value, the field that the message names
 MUTATIONS = [

@@ -33,11 +33,11 @@ static void put_object(struct heap_writer *w, uint32_t type, uint64_t address, u
 }
 
 static const struct heap_type_record node = {.index = 0, .class_id = 0x7f0012345678, .flags = HEAP_TYPE_REFERENCES, .base_size = 32};
-static const struct heap_type_record array = {1, 0x7f0012345680, HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24};
-static const struct heap_type_record string = {2, 0x7f0012345688, HEAP_TYPE_VARIABLE | HEAP_TYPE_STRING, 22};
-static const struct heap_shape shapes[] = {{HEAP_TYPE_REFERENCES, 32},
-					   {HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24},
-					   {HEAP_TYPE_VARIABLE | HEAP_TYPE_STRING, 22}};
+static const struct heap_type_record array = {1, 0x7f0012345680, HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, 0};
+static const struct heap_type_record string = {2, 0x7f0012345688, HEAP_TYPE_VARIABLE | HEAP_TYPE_STRING, 22, 0};
+static const struct heap_shape shapes[] = {{HEAP_TYPE_REFERENCES, 32, 0},
+					   {HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, 0},
+					   {HEAP_TYPE_VARIABLE | HEAP_TYPE_STRING, 22, 0}};
 
 /* A node that refers to itself and to an array below it, the array, a string with a digest. */
 static size_t write_sample(struct written *x)
@@ -209,4 +209,58 @@ Test(heap_stream, a_writer_without_room_stops_and_says_so)
 	cr_expect(x.w.bad && put > 50);
 	cr_expect_not(heap_room(&x.w));
 	cr_expect_leq((size_t)(x.w.at - x.bytes), sizeof x.bytes);
+}
+
+Test(heap_stream, values_come_with_their_object)
+{
+	static const struct heap_type_record task = {.index = 0, .class_id = 0x7f0000000008, .flags = HEAP_TYPE_REFERENCES | HEAP_TYPE_VALUES, .base_size = 32,
+						     .values = HEAP_VALUE_TASK | HEAP_VALUE_STATE};
+	static const struct heap_shape shape = {HEAP_TYPE_REFERENCES | HEAP_TYPE_VALUES, 32, HEAP_VALUE_TASK | HEAP_VALUE_STATE};
+	static const int32_t values[] = {0, 1, -1, INT32_MAX, INT32_MIN};
+	struct written x;
+	struct heap_cursor c;
+	int32_t value;
+	uint64_t offset, target;
+
+	begin(&x);
+	cr_assert(heap_put_type(&x.w, &task));
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		put_object(&x.w, 0, 0x10000 + 32 * i, 32, false);
+		heap_put_value(&x.w, 0x2000400);
+		heap_put_value(&x.w, values[i]);
+		heap_put_count(&x.w, 1);
+		heap_put_edge(&x.w, 8, 0x10000 + 32 * i, 0x20000);
+	}
+	cr_assert(heap_put_end(&x.w, true, 0));
+	heap_cursor_init(&c, x.bytes, (size_t)(x.w.at - x.bytes), &shape, 1, false);
+	cr_assert_eq(heap_cursor_next(&c), HEAP_TYPE);
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		cr_assert_eq(heap_cursor_next(&c), HEAP_OBJECT);
+		cr_assert(heap_cursor_value(&c, HEAP_VALUE_TASK, &value));
+		cr_expect_eq(value, 0x2000400);
+		cr_assert(heap_cursor_value(&c, HEAP_VALUE_STATE, &value));
+		cr_expect_eq(value, values[i]);
+		cr_expect_not(heap_cursor_value(&c, HEAP_VALUE_COUNT, &value));
+		cr_assert(heap_cursor_edge(&c, &offset, &target));
+		cr_expect_eq(target, 0x20000);
+	}
+	cr_assert_eq(heap_cursor_next(&c), HEAP_END);
+	cr_expect(c.last.complete);
+}
+
+Test(heap_stream, a_type_says_which_values_its_objects_have)
+{
+	const struct heap_type_record types[] = {
+		{.class_id = 8, .flags = HEAP_TYPE_VALUES, .base_size = 24, .values = 0},
+		{.class_id = 8, .flags = HEAP_TYPE_VALUES, .base_size = 24, .values = 32},
+		{.class_id = 8, .flags = HEAP_TYPE_VALUES, .base_size = 24, .values = HEAP_VALUES_ALL},
+	};
+	for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+		struct written x;
+		struct heap_cursor c;
+		begin(&x);
+		cr_assert(heap_put_type(&x.w, &types[i]));
+		heap_cursor_init(&c, x.bytes, (size_t)(x.w.at - x.bytes), NULL, 0, false);
+		cr_expect_eq(heap_cursor_next(&c), i == 2 ? HEAP_TYPE : HEAP_BAD, "type %zu", i);
+	}
 }

@@ -213,7 +213,7 @@ static void expect_all(void)
 	while ((r = heap_cursor_next(&c)) != HEAP_END) {
 		cr_assert(r == HEAP_TYPE || r == HEAP_OBJECT, "%d", r);
 		if (r == HEAP_TYPE) {
-			shapes[c.shape_count++] = (struct heap_shape){c.type.flags, c.type.base_size};
+			shapes[c.shape_count++] = (struct heap_shape){.flags = c.type.flags, .base_size = c.type.base_size};
 			continue;
 		}
 		objects++;

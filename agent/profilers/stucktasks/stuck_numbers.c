@@ -1,0 +1,139 @@
+#include "agent/profilers/stucktasks/stuck_numbers.h"
+
+#include <string.h>
+
+RULE_FIELDS(stuck_numbers, STUCK_NUMBERS);
+
+const struct task_call *stuck_place(const struct task_group *g)
+{
+	return g->place < g->call_count ? &g->calls[g->place] : NULL;
+}
+
+#define PLACES_MAX 256
+
+/* A sum over groups, by place. */
+struct stuck_sum {
+	double all;
+	size_t places;
+	struct stuck_at {
+		const char *name;
+		double count, before, most;
+	} at[PLACES_MAX];
+};
+
+static void add_to_sum(struct stuck_sum *s, const struct task_group *g, uint64_t count)
+{
+	const struct task_call *at = stuck_place(g);
+	size_t i = 0;
+	if (!count || !at)
+		return;
+	s->all += (double)count;
+	while (i < s->places && strcmp(s->at[i].name, at->method) != 0)
+		i++;
+	if (i == PLACES_MAX)
+		return;
+	if (i == s->places)
+		s->at[s->places++] = (struct stuck_at){.name = at->method};
+	s->at[i].count += (double)count;
+	s->at[i].before += (double)g->before;
+	s->at[i].most = g->most > s->at[i].most ? g->most : s->at[i].most;
+}
+
+/* Where most of it is. */
+static const struct stuck_at *most_of(const struct stuck_sum *s)
+{
+	static const struct stuck_at nowhere;
+	const struct stuck_at *best = &nowhere;
+	for (size_t i = 0; i < s->places; i++)
+		if (s->at[i].count > best->count)
+			best = &s->at[i];
+	return best;
+}
+
+static uint64_t never_of(const struct task_group *g)
+{
+	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && stuck_place(g) ? g->unheld : 0;
+}
+
+/* Replies that others may still give: where one came or went between the looks, it works. */
+static uint64_t reply_of(const struct task_group *g)
+{
+	bool still = g->lasting == g->count && g->count == g->before;
+	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && still && stuck_place(g) ? g->lasting - g->unheld : 0;
+}
+
+static bool waits_for_connection(const struct task_group *g)
+{
+	if (g->wait != TASK_WAIT_HTTP)
+		return false;
+	for (size_t i = 0; i < g->call_count; i++)
+		if (strstr(g->calls[i].method, "HttpConnectionWaiter"))
+			return true;
+	return strstr(g->awaited, "Task<HttpConnection>") || strstr(g->awaited, "Task<Http2Connection") || strstr(g->awaited, "HttpConnectionWaiter");
+}
+
+static void sum_queues(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum queue = {0};
+	for (size_t i = 0; i < r->groups.count; i++) {
+		const struct task_group *g = &r->groups.items[i];
+		if (g->wait == TASK_WAIT_SEMAPHORE && !g->bounded && g->frozen)
+			add_to_sum(&queue, g, g->count);
+	}
+	const struct stuck_at *most = most_of(&queue);
+	out->queue = most->count;
+	out->queue_before = most->before;
+	out->queue_most = most->most;
+	rules_set_text(&out->queue_place, most->name);
+}
+
+static void sum_http(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum waiting = {0};
+	out->http_open = 0;
+	for (size_t i = 0; i < r->groups.count; i++) {
+		const struct task_group *g = &r->groups.items[i];
+		if (waits_for_connection(g))
+			add_to_sum(&waiting, g, g->lasting);
+		else if (g->wait == TASK_WAIT_HTTP && stuck_place(g))
+			out->http_open += (double)g->lasting;
+	}
+	out->http_waiting = waiting.all;
+	rules_set_text(&out->http_place, most_of(&waiting)->name);
+}
+
+static void sum_blocked(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum blocked = {0};
+	for (size_t i = 0; i < r->groups.count; i++) {
+		const struct task_group *g = &r->groups.items[i];
+		if (!g->main && g->lasting && stuck_place(g))
+			add_to_sum(&blocked, g, g->blocks < g->lasting ? g->blocks : g->lasting);
+	}
+	out->blocked = blocked.all;
+	rules_set_text(&out->blocked_place, most_of(&blocked)->name);
+}
+
+void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum never = {0}, reply = {0};
+	rules_clear(&stuck_numbers_fields, out);
+	out->seconds_between = (double)r->between_ns / 1e9;
+	out->operations = (double)r->groups.operations;
+	out->lasting = (double)r->groups.lasting;
+	out->holders_known = r->holders_known;
+	out->faults = (double)r->groups.lasting_faults;
+	for (size_t i = 0; i < r->groups.count; i++) {
+		add_to_sum(&never, &r->groups.items[i], never_of(&r->groups.items[i]));
+		add_to_sum(&reply, &r->groups.items[i], reply_of(&r->groups.items[i]));
+	}
+	out->never = r->holders_known ? never.all : NAN;
+	out->never_most = most_of(&never)->count;
+	out->never_places = (double)never.places;
+	rules_set_text(&out->never_place, most_of(&never)->name);
+	out->reply = reply.all;
+	rules_set_text(&out->reply_place, most_of(&reply)->name);
+	sum_queues(r, out);
+	sum_http(r, out);
+	sum_blocked(r, out);
+}

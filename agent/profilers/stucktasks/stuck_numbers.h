@@ -1,0 +1,35 @@
+/* What the rules of StuckTasks judge. Pure; any thread. */
+#ifndef DRDOTNET_STUCK_NUMBERS_H
+#define DRDOTNET_STUCK_NUMBERS_H
+
+#include "agent/profilers/stucktasks/task_groups.h"
+#include "agent/report/rules.h"
+
+struct stuck_result {
+	struct task_groups groups;
+	int64_t between_ns;          /* the looks */
+	bool holders_known;
+	struct heap_facts first, second; /* the walks */
+};
+
+/* seconds_between: the looks. operations: that wait; lasting: of those, that were at the same await at both looks. never: for a completion that nothing
+ * else refers to, at never_places; never_place: where most are, never_most. queue: behind a semaphore without a place whose first waiter is the same at
+ * both looks, queue_before: of those, that were there at the first; queue_most: its places. reply: for completions that others refer to, where none came
+ * or went. http_waiting: for a connection; http_open: with one. blocked: threads that block on one of these operations. faults: failed tasks whose
+ * exception nobody looked at, through both looks. */
+#define STUCK_NUMBERS(NUMBER, TEXT)                                                                                                                \
+	NUMBER(seconds_between) NUMBER(operations) NUMBER(lasting) NUMBER(holders_known) NUMBER(never) NUMBER(never_most) NUMBER(never_places)        \
+	NUMBER(queue)                                                                                                                              \
+	NUMBER(queue_before) NUMBER(queue_most) NUMBER(reply) NUMBER(http_waiting) NUMBER(http_open) NUMBER(blocked) NUMBER(faults)                \
+	TEXT(never_place) TEXT(queue_place) TEXT(reply_place) TEXT(http_place) TEXT(blocked_place)
+RULE_STRUCT(stuck_numbers, STUCK_NUMBERS);
+
+void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out);
+
+/* The method of the application where the group stands; NULL: there is none. */
+const struct task_call *stuck_place(const struct task_group *g);
+
+extern const struct rule stuck_rules[];
+extern const size_t stuck_rule_count;
+
+#endif

@@ -1,0 +1,204 @@
+#include "agent/profilers/stucktasks/stuck_numbers.h"
+
+#include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
+
+#define LOOK_SECONDS 0.9 /* what stands for less is everyday */
+#define QUEUE_LEAST 2
+#define REPLY_LEAST 10
+#define PLACES_LIMIT 4096 /* who gives a semaphore so many places at most guards something; one that only signals has no limit */
+#define BLOCKED_LEAST 2
+#define HEADLINE_CHARS 80
+
+static const char *needs_time(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return n->seconds_between >= LOOK_SECONDS ? NULL : "the two looks were less than a second apart";
+}
+
+static const char *needs_holders(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return n->holders_known == 1 ? needs_time(numbers) : "not all roots of the heap were read: who else can complete what is waited for is not known";
+}
+
+/* What a headline of so many other characters has room for. */
+static const char *place_name(const struct rule_text *name, size_t others, struct buf *out)
+{
+	buf_reset(out);
+	method_name_shorten(name->text[0] ? name->text : "code without a name", HEADLINE_CHARS - others, out);
+	return buf_str(out);
+}
+
+static const char *count_text(double count, struct buf *out)
+{
+	buf_reset(out);
+	size_text_count(out, (uint64_t)count);
+	return buf_str(out);
+}
+
+/* The same operation at the same await at both looks is one witness; that nothing else on the heap, no static, handle or stack, refers to what it
+ * waits for is the other: nobody can complete it. */
+static struct rule_score never_completed(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return (struct rule_score){n->never > 0 ? rules_score(60 + n->never) : 0, 2};
+}
+
+static void says_never(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "operations whose TaskCompletionSource is lost");
+		finding_evidence(out, "of %s operations that stood at one await through both looks, none waits for one that nothing else refers to",
+				 count_text(n->lasting, &count));
+		return;
+	}
+	bool one = n->never_most == 1;
+	count_text(n->never_most, &count);
+	finding_message(out, "%s %s stuck in %s: nobody can complete %s", buf_str(&count), one ? "operation is" : "operations are",
+			place_name(&n->never_place, 53 + count.len, &name), one ? "it" : "them");
+	finding_evidence(out, "they wait for a TaskCompletionSource that nothing else holds: no object, static, handle or stack refers to it but "
+			 "themselves; at the same await at both looks, %.1f s apart; operations: %.0f, places: %.0f", n->seconds_between,
+			 n->never, n->never_places);
+	finding_place(out, n->never_place.text);
+}
+
+/* That nobody was released is one witness: who waits first is still the same, and there is no place. That more came to one with a limit is the
+ * other: it guards something that is in use, and is not the bell of a queue's idle workers. */
+static struct rule_score not_released(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	bool grew = n->queue > n->queue_before, mutex = n->queue_most == 1;
+	bool found = n->queue >= QUEUE_LEAST && (grew || mutex);
+	return (struct rule_score){found ? rules_score(40 + n->queue) : 0, grew && n->queue_most <= PLACES_LIMIT ? 2 : 1};
+}
+
+static void says_not_released(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a SemaphoreSlim that is not released");
+		finding_evidence(out, "operations behind one whose first waiter was the same at both looks: %.0f", n->queue);
+		return;
+	}
+	count_text(n->queue, &count);
+	if (out->state == FINDING_FOUND)
+		finding_message(out, "%s wait for a SemaphoreSlim in %s: none released in %.0f s", buf_str(&count),
+				place_name(&n->queue_place, 56 + count.len, &name), floor(n->seconds_between));
+	else
+		finding_message(out, "%s operations may be stuck behind a SemaphoreSlim in %s", buf_str(&count),
+				place_name(&n->queue_place, 52 + count.len, &name));
+	finding_evidence(out, "count 0, and the first waiter is the same at both looks, %.1f s apart; %.0f waited at the first, %.0f at the second; its limit "
+			 "is %.0f", n->seconds_between, n->queue_before, n->queue, n->queue_most);
+	finding_place(out, n->queue_place.text);
+}
+
+static struct rule_score connection_missing(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return (struct rule_score){n->http_waiting >= QUEUE_LEAST ? rules_score(40 + n->http_waiting) : 0, n->http_open > 0 ? 2 : 1};
+}
+
+static void says_connection(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "requests that wait for an HTTP connection");
+		finding_evidence(out, "through both looks: %.0f", n->http_waiting);
+		return;
+	}
+	count_text(n->http_waiting, &count);
+	finding_message(out, "%s requests wait for an HTTP connection in %s", buf_str(&count),
+			place_name(&n->http_place, 43 + count.len, &name));
+	finding_evidence(out, "the same requests wait at both looks, %.1f s apart; %.0f that have a connection did not move either", n->seconds_between,
+			 n->http_open);
+	finding_place(out, n->http_place.text);
+}
+
+/* Who else holds it may complete it yet: one witness. */
+static struct rule_score reply_missing(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return (struct rule_score){n->reply >= REPLY_LEAST ? rules_score(20 + n->reply / 10) : 0, 1};
+}
+
+static void says_reply(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "replies that do not come");
+		finding_evidence(out, "operations behind a TaskCompletionSource that others hold, where none came or went: %.0f", n->reply);
+		return;
+	}
+	count_text(n->reply, &count);
+	finding_message(out, "%s operations may be stuck in %s: no reply in %.0f s", buf_str(&count),
+			place_name(&n->reply_place, 54 + count.len, &name), floor(n->seconds_between));
+	finding_evidence(out, "the same operations at both looks, %.1f s apart, none came and none went; others hold their TaskCompletionSources and may "
+			 "complete them", n->seconds_between);
+	finding_place(out, n->reply_place.text);
+}
+
+static struct rule_score blocks_threads(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return (struct rule_score){n->blocked >= BLOCKED_LEAST ? rules_score(30 + n->blocked) : 0, 1};
+}
+
+static void says_blocked(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "threads that block on async operations");
+		finding_evidence(out, "through both looks: %.0f", n->blocked);
+		return;
+	}
+	finding_message(out, "%.0f threads may block on async operations in %s", n->blocked, place_name(&n->blocked_place, 48, &name));
+	finding_evidence(out, "tasks with a waiting thread (Task.Wait, Task.Result, GetAwaiter().GetResult()) that did not move between the looks");
+	finding_place(out, n->blocked_place.text);
+}
+
+static struct rule_score faults_unseen(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	return (struct rule_score){n->faults > 0 ? rules_score(10 + n->faults / 10) : 0, 1};
+}
+
+static void says_faults(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf count;
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "failed tasks that nobody awaits");
+		finding_evidence(out, "exceptions of tasks that nobody looked at through both looks: %.0f", n->faults);
+		return;
+	}
+	finding_message(out, "%s %s failed, and nobody may have looked at the %s", count_text(n->faults, &count), n->faults == 1 ? "task" : "tasks",
+			n->faults == 1 ? "exception" : "exceptions");
+	finding_evidence(out, "exceptions of failed tasks on the heap that were not observed at either look, %.1f s apart", n->seconds_between);
+}
+
+const struct rule stuck_rules[] = {
+	{"TaskNeverCompleted", needs_holders, never_completed, says_never},
+	{"SemaphoreNotReleased", needs_time, not_released, says_not_released},
+	{"ConnectionNotFree", needs_time, connection_missing, says_connection},
+	{"ReplyMissing", needs_time, reply_missing, says_reply},
+	{"ThreadsBlockOnTasks", needs_time, blocks_threads, says_blocked},
+	{"TaskFaultUnseen", needs_time, faults_unseen, says_faults},
+};
+const size_t stuck_rule_count = sizeof stuck_rules / sizeof *stuck_rules;

@@ -1,0 +1,171 @@
+#include "agent/profilers/stucktasks/task_chain.h"
+
+#include "agent/profilers/stucktasks/task_awaited.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/mem.h"
+
+#include <string.h>
+
+#define NAME_BYTES 300
+
+static uint64_t mix(uint64_t h, uint64_t v)
+{
+	h ^= v;
+	h *= UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ h >> 29;
+}
+
+static const struct heap_type *heap_type_of(const struct task_look *l, uint32_t type)
+{
+	return type < l->snapshot->type_count ? &l->snapshot->types[type] : NULL;
+}
+
+uint64_t task_chain_key(const struct task_look *l, uint32_t node)
+{
+	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
+	uint64_t h = mix(1, awaited ? awaited->class_id : 0);
+	uint32_t leaf = task_look_leaf(l, node);
+	if (leaf != TASK_NONE)
+		h = mix(h, heap_type_of(l, l->nodes[leaf].type)->class_id);
+	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++) {
+		h = mix(h, heap_type_of(l, l->nodes[node].type)->class_id);
+		h = mix(h, (uint16_t)l->nodes[node].state);
+		node = l->nodes[node].next;
+	}
+	return h;
+}
+
+uint64_t task_chain_mark(const struct task_look *l, uint32_t node)
+{
+	const struct task_node *n = &l->nodes[node];
+	uint32_t leaf = task_look_leaf(l, node);
+	uint64_t h = mix(2, n->address);
+	h = mix(h, heap_type_of(l, n->type)->class_id);
+	h = mix(h, (uint16_t)n->state);
+	h = mix(h, n->awaits == TASK_NONE ? 0 : l->nodes[n->awaits].address);
+	return mix(h, leaf == TASK_NONE ? 0 : l->nodes[leaf].address);
+}
+
+/* what it waits for -------------------------------------------------------------------------------------------------- */
+
+static void put_machine(const struct task_look *l, uint32_t type, struct buf *out)
+{
+	const struct heap_type *t = heap_type_of(l, type);
+	if (!t)
+		return;
+	if (l->types[type].role == TASK_ROLE_BOX)
+		task_type_machine(t, out);
+	else if (t->raw && strstr(t->raw, "+<"))
+		buf_puts(out, t->raw);
+}
+
+/* Which of .NET's libraries the method that waits is part of tells more than a socket does. */
+static enum task_wait library_of(const char *machine)
+{
+	static const struct {
+		const char *space;
+		enum task_wait wait;
+	} known[] = {
+		{"Npgsql.", TASK_WAIT_DATABASE}, {"MySqlConnector.", TASK_WAIT_DATABASE}, {"Microsoft.Data.SqlClient", TASK_WAIT_DATABASE},
+		{"System.Data.", TASK_WAIT_DATABASE}, {"StackExchange.Redis.", TASK_WAIT_DATABASE}, {"System.Net.Http", TASK_WAIT_HTTP},
+		{"Microsoft.AspNetCore.", TASK_WAIT_SERVER}, {"System.Threading.Channels.", TASK_WAIT_CHANNEL},
+		{"System.Threading.SemaphoreSlim", TASK_WAIT_SEMAPHORE}, {"System.IO.Pipelines.", TASK_WAIT_PIPE},
+	};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (strncmp(machine, known[i].space, strlen(known[i].space)) == 0)
+			return known[i].wait;
+	return TASK_WAIT_UNKNOWN;
+}
+
+/* Up the callers, as long as they are a library's. */
+static enum task_wait wait_of_library(const struct task_look *l, uint32_t node)
+{
+	enum task_wait found = TASK_WAIT_UNKNOWN;
+	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++, node = l->nodes[node].next) {
+		AUTO_BUF struct buf machine;
+		buf_init(&machine, 8192);
+		put_machine(l, l->nodes[node].type, &machine);
+		if (machine.len && !task_type_is_framework(buf_str(&machine)))
+			break;
+		enum task_wait wait = library_of(buf_str(&machine));
+		if (wait == TASK_WAIT_DATABASE || found == TASK_WAIT_UNKNOWN)
+			found = wait != TASK_WAIT_UNKNOWN ? wait : found;
+	}
+	return found;
+}
+
+static enum task_wait wait_of_leaf(const struct task_look *l, uint32_t node)
+{
+	uint32_t leaf = task_look_leaf(l, node), type = leaf != TASK_NONE ? l->nodes[leaf].type : task_awaited_type(l, node);
+	if (type == TASK_NONE)
+		return l->nodes[node].state == -1 || l->nodes[node].state >= 0 ? TASK_WAIT_NOTHING : TASK_WAIT_UNKNOWN;
+	if (leaf != TASK_NONE && l->nodes[leaf].flags & TASK_WORKS)
+		return TASK_WAIT_WORK;
+	if (leaf == TASK_NONE && (l->types[type].role == TASK_ROLE_BOX || l->types[type].role == TASK_ROLE_PROMISE))
+		return TASK_WAIT_NOTHING; /* that is completed */
+	return l->types[type].wait;
+}
+
+enum task_wait task_chain_wait(const struct task_look *l, uint32_t node)
+{
+	enum task_wait wait = wait_of_leaf(l, node), library = TASK_WAIT_UNKNOWN;
+	if (wait != TASK_WAIT_NOTHING && wait != TASK_WAIT_SEMAPHORE && wait != TASK_WAIT_TIMER)
+		library = wait_of_library(l, node);
+	return library == TASK_WAIT_UNKNOWN ? wait : library;
+}
+
+/* the group ---------------------------------------------------------------------------------------------------------- */
+
+static void describe_call(const struct task_look *l, uint32_t node, struct task_call *out)
+{
+	AUTO_BUF struct buf machine, method;
+	buf_init(&machine, 8192);
+	buf_init(&method, 4096);
+	put_machine(l, l->nodes[node].type, &machine);
+	out->state = machine.len && task_type_counts_awaits(buf_str(&machine)) ? l->nodes[node].state : TASK_STATE_UNKNOWN;
+	out->framework = task_type_is_framework(buf_str(&machine));
+	if (machine.len)
+		task_type_method(buf_str(&machine), &method);
+	else
+		method_name_printable(heap_type_of(l, l->nodes[node].type)->short_name, NAME_BYTES, &method);
+	out->method = mem_strdup(buf_str(&method));
+}
+
+static bool is_main(const char *method)
+{
+	size_t n = strlen(method);
+	return strstr(method, "Main") || (n > 9 && strcmp(method + n - 9, ".RunAsync") == 0) || strstr(method, "WaitForShutdownAsync");
+}
+
+static bool is_bounded(const struct task_look *l, uint32_t node)
+{
+	uint32_t at = l->nodes[node].awaits;
+	for (int i = 0; i < TASK_CHAIN_MAX && at != TASK_NONE && l->nodes[at].role != TASK_ROLE_BOX; i++, at = l->nodes[at].awaits)
+		if (l->types[l->nodes[at].type].wait == TASK_WAIT_TIMER)
+			return true;
+	return false;
+}
+
+void task_chain_describe(const struct task_look *l, uint32_t node, struct task_group *out)
+{
+	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
+	uint32_t leaf = task_look_leaf(l, node);
+	if (leaf != TASK_NONE)
+		awaited = heap_type_of(l, l->nodes[leaf].type);
+	*out = (struct task_group){.key = task_chain_key(l, node), .wait = task_chain_wait(l, node), .bounded = is_bounded(l, node)};
+	AUTO_BUF struct buf name;
+	buf_init(&name, 4096);
+	method_name_printable(awaited ? awaited->name : "", NAME_BYTES, &name);
+	out->awaited = mem_strdup(buf_str(&name));
+	out->calls = mem_calloc(TASK_CALLERS_MAX, sizeof *out->calls);
+	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE && out->call_count < TASK_CALLERS_MAX; i++, node = l->nodes[node].next)
+		if (l->nodes[node].role != TASK_ROLE_SOURCE) /* an async iterator is told by its box */
+			describe_call(l, node, &out->calls[out->call_count++]);
+	out->calls_cut = node != TASK_NONE;
+	while (out->place < out->call_count && out->calls[out->place].framework)
+		out->place++;
+	for (size_t i = 0; i < out->call_count; i++) {
+		out->main |= is_main(out->calls[i].method);
+		out->bounded |= strstr(out->calls[i].method, "WaitUntilCountOrTimeout") != NULL;
+	}
+}

@@ -1,0 +1,70 @@
+/* One look at a process's async operations: the tasks and boxes of a heap that are not completed, who goes on after whom, and what the last of each chain
+ * waits for. Made of a snapshot with the walk's values (enum heap_value), which it does not need any more but for the names of types. One thread. */
+#ifndef DRDOTNET_TASK_LOOK_H
+#define DRDOTNET_TASK_LOOK_H
+
+#include "agent/profilers/stucktasks/task_type.h"
+
+#define TASK_NONE UINT32_MAX
+#define TASK_STATE_UNKNOWN INT16_MIN
+#define TASK_CHAIN_MAX 64 /* operations that call each other; more are not followed */
+
+enum task_flag {
+	TASK_BLOCKS = 1,   /* a thread is blocked until it is completed */
+	TASK_HELD = 2,     /* a completion that is held by more than those that wait for it */
+	TASK_WORKS = 4,    /* has a delegate that runs or will */
+};
+
+struct task_node {
+	uint64_t address;
+	uint32_t next;    /* who goes on when this one is completed; TASK_NONE: nobody that is known */
+	uint32_t awaits;  /* whom it goes on after; TASK_NONE: not known, or nobody */
+	uint32_t type;    /* of the snapshot: of the state machine where that is an object of its own */
+	int16_t state;    /* of a box: the number of the await where it stands, -1: it runs */
+	uint8_t role;     /* enum task_role */
+	uint8_t flags;    /* enum task_flag */
+};
+
+struct task_semaphore {
+	uint64_t address, head; /* who waits first; 0: nobody */
+	int32_t count, most;
+	uint32_t waiters;
+};
+
+struct task_fault { /* an exception that nobody has looked at */
+	uint64_t address;
+};
+
+/* What a box waits for that is no unfinished task and no source that is known to lead back to it. */
+struct task_awaited {
+	uint32_t node;
+	uint32_t type;  /* of the snapshot */
+};
+
+struct task_look {
+	const struct heap_snapshot *snapshot; /* borrowed */
+	struct task_type *types;              /* as many as the snapshot's */
+	struct task_node *nodes;              /* by address */
+	size_t count;
+	struct task_semaphore *semaphores;
+	size_t semaphore_count, semaphore_cap;
+	uint32_t *semaphore_of;               /* by node: 1 + the semaphore where it waits, 0: at none; NULL: nobody waits at one */
+	struct task_fault *faults;
+	size_t fault_count, fault_cap;
+	struct task_awaited *others;          /* by node */
+	size_t other_count, other_cap;
+	uint64_t completed;                   /* tasks that are */
+	bool holders_known;                   /* TASK_HELD is */
+};
+
+/* Never fails: what cannot be followed is not. */
+void task_look_make(const struct heap_snapshot *s, struct task_look *out);
+void task_look_fini(struct task_look *l); /* takes zeroed ones */
+
+/* Whether it is the last of its chain: what it waits for is not another operation. */
+bool task_look_is_last(const struct task_look *l, uint32_t node);
+/* The task or source at the end of what a box waits for, over WhenAll and its like; TASK_NONE: none is known, or it is another box. */
+uint32_t task_look_leaf(const struct task_look *l, uint32_t node);
+uint32_t task_look_find(const struct task_look *l, uint64_t address); /* TASK_NONE: it is none of them */
+
+#endif

@@ -1,0 +1,147 @@
+#include "agent/profilers/stucktasks/stuck_numbers.h"
+
+#include "tests/unit/rules_capture.h"
+
+static struct stuck_numbers at_rest(void)
+{
+	struct stuck_numbers n;
+	rules_clear(&stuck_numbers_fields, &n);
+	n.seconds_between = 10;
+	n.operations = n.lasting = 5000;
+	n.holders_known = 1;
+	n.never = n.never_most = n.never_places = n.queue = n.queue_before = n.queue_most = n.reply = n.http_waiting = n.http_open = n.blocked = n.faults = 0;
+	return n;
+}
+
+static void judge_tasks(const struct stuck_numbers *n, struct findings *f)
+{
+	rules_run(stuck_rules, stuck_rule_count, &stuck_numbers_fields, n, f);
+}
+
+/* The finding that leads, as "Id state: message"; "" none does. */
+static void expect_lead(const struct stuck_numbers *n, const char *id, enum finding_state state, const char *message)
+{
+	struct findings f;
+	judge_tasks(n, &f);
+	const struct finding *lead = findings_lead(&f);
+	cr_assert_eq(lead != NULL, id != NULL);
+	if (lead) {
+		cr_expect_str_eq(lead->id, id);
+		cr_expect_eq(lead->state, state);
+		cr_expect_str_eq(lead->message, message);
+	}
+	findings_fini(&f);
+}
+
+Test(stuck_rules, healthy_ones_are_excluded)
+{
+	struct stuck_numbers n = at_rest();
+	expect_lead(&n, NULL, FINDING_FOUND, "");
+	n.queue = n.queue_before = 16; /* workers that wait for the bell */
+	n.queue_most = 2147483647;
+	n.reply = 9;
+	n.blocked = 1;
+	n.http_waiting = 1;
+	expect_lead(&n, NULL, FINDING_FOUND, "");
+}
+
+Test(stuck_rules, what_nobody_can_complete_is_found)
+{
+	struct stuck_numbers n = at_rest();
+	n.never = 667;
+	n.never_most = 666;
+	n.never_places = 2;
+	rules_set_text(&n.never_place, "Shop.Orders.LoadAsync");
+	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "666 operations are stuck in Shop.Orders.LoadAsync: nobody can complete them");
+	n.never = n.never_most = 1;
+	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "1 operation is stuck in Shop.Orders.LoadAsync: nobody can complete it");
+}
+
+Test(stuck_rules, without_all_roots_nobody_knows_who_completes)
+{
+	struct stuck_numbers n = at_rest();
+	struct findings f;
+	n.holders_known = 0;
+	n.never = 10;
+	judge_tasks(&n, &f);
+	cr_expect_null(findings_lead(&f));
+	cr_expect_null(findings_find(&f, "TaskNeverCompleted"));
+	findings_fini(&f);
+}
+
+Test(stuck_rules, a_semaphore_needs_a_limit_and_arrivals)
+{
+	struct stuck_numbers n = at_rest();
+	n.queue = 96;
+	n.queue_before = 50;
+	n.queue_most = 1;
+	rules_set_text(&n.queue_place, "Shop.Cache.GetAsync");
+	expect_lead(&n, "SemaphoreNotReleased", FINDING_FOUND, "96 wait for a SemaphoreSlim in Shop.Cache.GetAsync: none released in 10 s");
+	n.queue_before = 96;
+	expect_lead(&n, "SemaphoreNotReleased", FINDING_POSSIBLE, "96 operations may be stuck behind a SemaphoreSlim in Shop.Cache.GetAsync");
+	n.queue_before = 50;
+	n.queue_most = 2147483647;
+	expect_lead(&n, "SemaphoreNotReleased", FINDING_POSSIBLE, "96 operations may be stuck behind a SemaphoreSlim in Shop.Cache.GetAsync");
+}
+
+Test(stuck_rules, one_witness_is_only_possible)
+{
+	struct stuck_numbers n = at_rest();
+	n.reply = 100;
+	rules_set_text(&n.reply_place, "Shop.Rpc.CallAsync");
+	expect_lead(&n, "ReplyMissing", FINDING_POSSIBLE, "100 operations may be stuck in Shop.Rpc.CallAsync: no reply in 10 s");
+	n.reply = 0;
+	n.blocked = 8;
+	rules_set_text(&n.blocked_place, "Shop.Orders.LoadAsync");
+	expect_lead(&n, "ThreadsBlockOnTasks", FINDING_POSSIBLE, "8 threads may block on async operations in Shop.Orders.LoadAsync");
+	n.blocked = 0;
+	n.faults = 1;
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed, and nobody may have looked at the exception");
+}
+
+Test(stuck_rules, requests_without_a_connection)
+{
+	struct stuck_numbers n = at_rest();
+	n.http_waiting = 36;
+	n.http_open = 4;
+	rules_set_text(&n.http_place, "Shop.Prices.GetAsync");
+	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "36 requests wait for an HTTP connection in Shop.Prices.GetAsync");
+	n.http_open = 0; /* those that have one move */
+	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "36 requests wait for an HTTP connection in Shop.Prices.GetAsync");
+}
+
+Test(stuck_rules, looks_at_once_say_nothing)
+{
+	struct stuck_numbers n = at_rest();
+	n.seconds_between = 0.5;
+	n.never = n.never_most = n.queue = n.reply = n.faults = 100;
+	expect_lead(&n, NULL, FINDING_FOUND, "");
+}
+
+Test(stuck_rules, long_names_leave_a_headline)
+{
+	static const char *const name = "Company.Product.Area.Warehouse.StockReservationService.ReserveAllOfThemAsync<Company.Product.Order>(int, string)";
+	struct stuck_numbers n = at_rest();
+	struct findings f;
+	n.never = n.never_most = n.queue = n.reply = n.http_waiting = n.blocked = n.faults = 1234567;
+	rules_set_text(&n.never_place, name);
+	rules_set_text(&n.queue_place, name);
+	rules_set_text(&n.reply_place, name);
+	rules_set_text(&n.http_place, name);
+	rules_set_text(&n.blocked_place, name);
+	n.queue_most = 1;
+	for (int i = 0; i < 2; i++) {
+		n.queue_before = i ? n.queue : 0;
+		judge_tasks(&n, &f);
+		for (size_t k = 0; k < f.count; k++)
+			if (f.list[k].state == FINDING_FOUND || f.list[k].state == FINDING_POSSIBLE)
+				cr_expect_leq(strlen(f.list[k].message), 84, "%s", f.list[k].message);
+		findings_fini(&f);
+	}
+}
+
+Test(stuck_rules, recorded_captures)
+{
+	struct stuck_numbers n;
+	check_captures("stucktasks", stuck_rules, stuck_rule_count, &stuck_numbers_fields, &n);
+}

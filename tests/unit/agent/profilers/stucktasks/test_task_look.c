@@ -1,0 +1,275 @@
+/* Heaps of known operations, made by hand: who calls whom, what is waited for, who holds it, and which are the same at the next look. */
+#include "agent/profilers/stucktasks/task_groups.h"
+#include "agent/profilers/stucktasks/task_holders.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define PENDING 0x2000400
+#define DONE 0x3000400
+#define BOX_OF(machine) "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1<System.Int32," machine ">"
+#define TASK_FIELDS "8 m_action, 32 m_continuationObject"
+
+struct made {
+	struct heap_builder *b;
+	uint32_t load, place, task, action, list, array, source, delay, semaphore, node, blocker, holder, other;
+	uint64_t at;
+};
+
+static void begin_heap(struct made *m)
+{
+	const unsigned task = HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_TASK);
+	const unsigned box = HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_TASK | HEAP_VALUE_STATE);
+	m->b = heap_builder_new(false);
+	m->at = 0x10000;
+	m->load = heap_builder_type(m->b, BOX_OF("Shop.Orders+<LoadAsync>d__1"), box, 80, TASK_FIELDS ", 64 StateMachine.<>u__1.m_task");
+	m->place = heap_builder_type(m->b, BOX_OF("Shop.Orders+<PlaceAsync>d__2"), box, 80, TASK_FIELDS ", 64 StateMachine.<>u__1.m_task");
+	m->task = heap_builder_type(m->b, "System.Threading.Tasks.Task<int>", task, 72, TASK_FIELDS);
+	m->action = heap_builder_type(m->b, "System.Action", HEAP_TYPE_REFERENCES, 64, "8 _target");
+	m->list = heap_builder_type(m->b, "System.Collections.Generic.List<object>", HEAP_TYPE_REFERENCES, 32, "8 _items");
+	m->array = heap_builder_type(m->b, "object[]", HEAP_TYPE_REFERENCES | HEAP_TYPE_VARIABLE | HEAP_TYPE_ARRAY, 24, NULL);
+	m->source = heap_builder_type(m->b, "System.Threading.Tasks.TaskCompletionSource<int>", HEAP_TYPE_REFERENCES, 24, "8 _task");
+	m->delay = heap_builder_type(m->b, "System.Threading.Tasks.Task.DelayPromise", task, 72, TASK_FIELDS);
+	m->semaphore = heap_builder_type(m->b, "System.Threading.SemaphoreSlim",
+					 HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_COUNT | HEAP_VALUE_MOST), 64, "8 m_asyncHead");
+	m->node = heap_builder_type(m->b, "System.Threading.SemaphoreSlim.TaskNode", task, 88, TASK_FIELDS ", 64 Prev, 72 Next");
+	m->blocker = heap_builder_type(m->b, "System.Threading.Tasks.Task.SetOnInvokeMres", 0, 32, NULL);
+	m->holder = heap_builder_type(m->b, "System.Threading.Tasks.TaskExceptionHolder", HEAP_BUILDER_VALUES(HEAP_VALUE_HANDLED), 32, NULL);
+	m->other = heap_builder_type(m->b, "Shop.Table", HEAP_TYPE_REFERENCES, 24, "8 _entry");
+}
+
+/* With two values, and references at rising offsets up to one of 0. */
+static void put(struct made *m, uint32_t type, uint64_t at, int32_t first, int32_t second, const struct heap_edge *edges)
+{
+	int32_t values[HEAP_VALUES_MAX] = {first, second};
+	size_t n = 0;
+	while (edges && edges[n].target)
+		n++;
+	heap_builder_values(m->b, values);
+	heap_builder_object(m->b, type, at, type == m->array ? 24 + 8 * (n ? n : 1) : 0, edges, n);
+}
+
+#define EDGES(...) (const struct heap_edge[]){__VA_ARGS__, {0, 0}}
+
+static struct heap_snapshot *finish(struct made *m)
+{
+	return heap_builder_finish_take(m->b);
+}
+
+static void look_at(const struct heap_snapshot *s, struct task_look *l)
+{
+	task_look_make(s, l);
+	task_holders_find(l);
+}
+
+/* One PlaceAsync that calls LoadAsync, which waits for the task of a source that only LoadAsync itself refers to. */
+static void put_stuck(struct made *m, uint64_t at, int32_t state)
+{
+	put(m, m->place, at, PENDING, 1, EDGES({64, at + 0x100}));
+	put(m, m->load, at + 0x100, PENDING, state, EDGES({32, at}, {64, at + 0x200}, {72, at + 0x300}));
+	put(m, m->task, at + 0x200, PENDING, 0, EDGES({32, at + 0x100}));
+	put(m, m->source, at + 0x300, 0, 0, EDGES({8, at + 0x200}));
+}
+
+static void group_twice(const struct heap_snapshot *s, struct task_groups *g)
+{
+	struct task_look l;
+	struct task_brief brief;
+	look_at(s, &l);
+	task_brief_make(&l, &brief);
+	task_groups_make(&l, &brief, g);
+	task_brief_fini(&brief);
+	task_look_fini(&l);
+}
+
+Test(task_look, a_chain_from_what_is_waited_for_to_the_last_caller)
+{
+	struct made m;
+	struct task_groups g;
+	begin_heap(&m);
+	for (uint64_t i = 0; i < 3; i++)
+		put_stuck(&m, 0x10000 + i * 0x1000, 0);
+	put(&m, m.load, 0x20000, DONE, -2, NULL);
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_assert_eq(g.count, 1);
+	const struct task_group *x = &g.items[0];
+	cr_expect(x->count == 3 && x->before == 3 && x->lasting == 3 && x->unheld == 3, "%lu %lu %lu %lu", x->count, x->before, x->lasting, x->unheld);
+	cr_expect_eq(x->wait, TASK_WAIT_COMPLETION);
+	cr_assert_eq(x->call_count, 2);
+	cr_expect_str_eq(x->calls[0].method, "Shop.Orders.LoadAsync");
+	cr_expect_str_eq(x->calls[1].method, "Shop.Orders.PlaceAsync");
+	cr_expect(x->calls[0].state == 0 && x->calls[1].state == 1 && x->place == 0);
+	cr_expect_eq(g.operations, 3);
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, who_is_held_by_others_may_be_completed)
+{
+	struct made m;
+	struct task_groups g;
+	begin_heap(&m);
+	put_stuck(&m, 0x10000, 0);
+	put_stuck(&m, 0x11000, 0);
+	put_stuck(&m, 0x12000, 0);
+	put(&m, m.other, 0x20000, 0, 0, EDGES({8, 0x10300})); /* a table of pending requests */
+	heap_builder_root(m.b, HEAP_ROOT_STACK, HEAP_ROOT_CONSERVATIVE, 0x11200, 0, "a stack");
+	heap_builder_root(m.b, HEAP_ROOT_HANDLE, HEAP_ROOT_WEAK, 0x12200, 0, "a weak handle");
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_assert_eq(g.count, 1);
+	cr_expect(g.items[0].lasting == 3 && g.items[0].unheld == 1, "only the one behind a weak handle");
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, roots_that_were_not_read_may_hold_all)
+{
+	struct made m;
+	struct task_groups g;
+	begin_heap(&m);
+	put_stuck(&m, 0x10000, 0);
+	struct heap_snapshot *s = finish(&m);
+	s->facts.roots_unread = true;
+	group_twice(s, &g);
+	cr_expect(g.items[0].lasting == 1 && g.items[0].unheld == 0);
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, lists_and_delegates_lead_on)
+{
+	struct made m;
+	struct task_look l;
+	begin_heap(&m);
+	put(&m, m.task, 0x10000, PENDING, 0, EDGES({32, 0x10100}));
+	put(&m, m.list, 0x10100, 0, 0, EDGES({8, 0x10200}));
+	put(&m, m.array, 0x10200, 0, 0, EDGES({16, 0x10300}, {24, 0x10400}, {32, 0x10500}));
+	put(&m, m.action, 0x10300, 0, 0, EDGES({8, 0x10600}));
+	put(&m, m.load, 0x10400, PENDING, 0, NULL);
+	put(&m, m.blocker, 0x10500, 0, 0, NULL);
+	put(&m, m.place, 0x10600, PENDING, 2, NULL);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	uint32_t task = task_look_find(&l, 0x10000), load = task_look_find(&l, 0x10400), place = task_look_find(&l, 0x10600);
+	cr_expect_eq(l.nodes[load].awaits, task);
+	cr_expect_eq(l.nodes[place].awaits, task);
+	cr_expect(l.nodes[task].flags & TASK_BLOCKS);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, circles_end)
+{
+	struct made m;
+	struct task_groups g;
+	begin_heap(&m);
+	put(&m, m.load, 0x10000, PENDING, 0, EDGES({32, 0x10100}));
+	put(&m, m.place, 0x10100, PENDING, 0, EDGES({32, 0x10000}));
+	put(&m, m.task, 0x10200, PENDING, 0, EDGES({32, 0x10300}));
+	put(&m, m.task, 0x10300, PENDING, 0, EDGES({32, 0x10200}));
+	put(&m, m.list, 0x10400, 0, 0, EDGES({8, 0x10400}));
+	put(&m, m.task, 0x10500, PENDING, 0, EDGES({32, 0x10400}));
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_expect_eq(g.boxes, 2);
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+static struct heap_snapshot *semaphore_heap(uint64_t head, int32_t count)
+{
+	struct made m;
+	begin_heap(&m);
+	put(&m, m.semaphore, 0x10000, count, 1, EDGES({8, head}));
+	for (uint64_t at = 0x11000; at < 0x15000; at += 0x1000) {
+		put(&m, m.node, at, PENDING, 0, EDGES({32, at + 0x100}, {72, at + 0x1000}));
+		put(&m, m.load, at + 0x100, PENDING, 0, EDGES({64, at}));
+	}
+	return finish(&m);
+}
+
+static uint64_t frozen_between(struct heap_snapshot *first, struct heap_snapshot *second)
+{
+	struct task_look l;
+	struct task_brief brief;
+	struct task_groups g;
+	look_at(first, &l);
+	task_brief_make(&l, &brief);
+	task_look_fini(&l);
+	look_at(second, &l);
+	task_groups_make(&l, &brief, &g);
+	uint64_t frozen = g.items[0].frozen;
+	cr_expect_eq(g.items[0].wait, TASK_WAIT_SEMAPHORE);
+	cr_expect_eq(g.items[0].most, g.items[0].frozen || second != first ? g.items[0].most : 1);
+	task_groups_fini(&g);
+	task_brief_fini(&brief);
+	task_look_fini(&l);
+	heap_snapshot_free(first);
+	heap_snapshot_free(second);
+	return frozen;
+}
+
+Test(task_look, a_queue_whose_first_is_the_same_did_not_move)
+{
+	cr_expect_eq(frozen_between(semaphore_heap(0x11000, 0), semaphore_heap(0x11000, 0)), 4);
+	cr_expect_eq(frozen_between(semaphore_heap(0x11000, 0), semaphore_heap(0x12000, 0)), 0, "the first one was released");
+	cr_expect_eq(frozen_between(semaphore_heap(0x11000, 1), semaphore_heap(0x11000, 0)), 0, "there was a place");
+}
+
+Test(task_look, another_await_is_not_the_same_operation)
+{
+	struct task_look l;
+	struct task_brief brief;
+	struct task_groups g;
+	struct made m;
+	begin_heap(&m);
+	put_stuck(&m, 0x10000, 0);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	task_brief_make(&l, &brief);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+	begin_heap(&m);
+	put_stuck(&m, 0x10000, 3);
+	s = finish(&m);
+	look_at(s, &l);
+	task_groups_make(&l, &brief, &g);
+	cr_assert_eq(g.count, 1);
+	cr_expect(g.items[0].count == 1 && g.items[0].before == 0 && g.items[0].lasting == 0);
+	cr_expect_eq(g.items[0].calls[0].state, 3);
+	task_groups_fini(&g);
+	task_brief_fini(&brief);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, timers_and_failures)
+{
+	struct task_groups g;
+	struct made m;
+	begin_heap(&m);
+	put(&m, m.delay, 0x10000, PENDING, 0, EDGES({32, 0x10100}));
+	put(&m, m.load, 0x10100, PENDING, 0, EDGES({64, 0x10000}));
+	put(&m, m.holder, 0x10200, 0, 0, NULL);
+	put(&m, m.holder, 0x10300, 1, 0, NULL);
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_expect(g.waits[TASK_WAIT_TIMER] == 1 && g.faults == 1 && g.lasting_faults == 1);
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, names)
+{
+	AUTO_BUF struct buf name;
+	buf_init(&name, 1000);
+	task_type_method("Shop.Orders+<LoadAsync>d__0", &name);
+	cr_expect_str_eq(buf_str(&name), "Shop.Orders.LoadAsync");
+	buf_reset(&name);
+	task_type_method("Shop.Orders`1+<LoadAsync>d__0`2<System.Int32,System.String>", &name);
+	cr_expect(strncmp(buf_str(&name), "Shop.Orders", 11) == 0 && strstr(buf_str(&name), "LoadAsync"), "%s", buf_str(&name));
+	cr_expect(task_type_is_framework("System.Net.Http.HttpConnection+<SendAsync>d__1") && !task_type_is_framework("SystemShop.A+<B>d__1"));
+	cr_expect(task_type_counts_awaits("Shop.Orders+<LoadAsync>d__0") && !task_type_counts_awaits("Shop.Orders+<>c__DisplayClass0_0"));
+}
