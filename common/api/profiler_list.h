@@ -40,7 +40,11 @@
 	X(DEADLOCKS, "Deadlocks", "deadlocks", "--deadlocks", 5, 200, 0,                                                                   \
 	  "which threads wait for each other?", "it hangs",                                                                                \
 	  "The runtime's monitors and the threads that wait for them, at two moments: circles, and queues behind one holder.",             \
-	  "Never: it is read from outside.", __VA_ARGS__)
+	  "Never: it is read from outside.", __VA_ARGS__)                                                                                  \
+	X(WAITS, "Waits", "waits", "--waits", 10, 200, 0,                                                                                  \
+	  "where do threads wait, and who makes them wait?", "it is slow and uses little CPU",                                              \
+	  "Each wait of each thread, by what it waits for and where: locks, tasks, I/O, sleep, the thread pool, as an off-CPU flame graph.", \
+	  "Never: context switches are followed from outside.", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,
 enum profiler_kind { PROFILER_LIST(PROFILER_IDENTIFIER, ) };

@@ -25,6 +25,7 @@ static const struct {
 	{"Allocations", report_diff_allocations},
 	{"RuntimePauses", report_diff_pauses},
 	{"Deadlocks", report_diff_deadlocks},
+	{"Waits", report_diff_waits},
 };
 
 size_t report_diff_chars(const char *s)
@@ -53,6 +54,8 @@ void report_diff_put_value(struct buf *out, const char *unit, double value)
 		report_diff_put_percent(out, value);
 	} else if (strcmp(unit, "/s") == 0 || strcmp(unit, "/min") == 0) {
 		buf_printf(out, fabs(value) >= 99.5 || value == 0 ? "%.0f%s" : "%.1f%s", value, unit);
+	} else if (strcmp(unit, "threads") == 0) {
+		buf_printf(out, fabs(value) >= 99.5 ? "%.0f threads" : "%.1f threads", value);
 	} else if (unit[0] == 'B' && (unit[1] == '\0' || unit[1] == '/')) {
 		for (; fabs(value) >= 999.5 && size < sizeof sizes / sizeof *sizes - 1; size++)
 			value /= 1000;

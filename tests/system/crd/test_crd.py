@@ -71,7 +71,7 @@ ACCEPTED_OF = [
     ("MemoryLeak", {"memoryLeak": {"walks": 10}, "activeDeadlineSeconds": 130}),
     ("DuplicatedStrings", {"reveal": True, "activeDeadlineSeconds": 10}), ("Allocations", {"durationSeconds": 5, "activeDeadlineSeconds": 15}),
     ("DuplicatedStrings", {"duplicatedStrings": {}}), ("Allocations", {"allocations": {}}), ("RuntimePauses", {"runtimePauses": {}}),
-    ("Deadlocks", {"deadlocks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}),
+    ("Deadlocks", {"deadlocks": {}}), ("Waits", {"waits": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names

@@ -67,6 +67,7 @@ static void see(void *ctx, const struct perf_record *r)
 		s->forks++;
 		break;
 	case PERF_KIND_THROTTLE:
+	case PERF_KIND_SWITCH:
 	case PERF_KIND_OTHER:
 		s->others++;
 		break;
