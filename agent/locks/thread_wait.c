@@ -73,6 +73,12 @@ static bool read_thread_wait(int task_fd, pid_t tid, struct thread_wait *out)
 	return true;
 }
 
+int thread_wait_read(int proc_fd, pid_t tid, struct thread_wait *out)
+{
+	AUTO_FD int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return task_fd >= 0 && read_thread_wait(task_fd, tid, out) ? 0 : -1;
+}
+
 static int by_tid(const void *a, const void *b)
 {
 	const struct thread_wait *x = a, *y = b;

@@ -27,6 +27,9 @@ int thread_wait_parse_syscall(const char *text, struct thread_wait *out);
  * *more: there are more than THREAD_WAITS_MAX. -1 with errno. */
 ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more);
 
+/* One thread of an open /proc/PID, by its id as we see it. -1: it has ended. */
+int thread_wait_read(int proc_fd, pid_t tid, struct thread_wait *out);
+
 /* The one with that id of the process's own; NULL. */
 const struct thread_wait *thread_wait_find(const struct thread_wait *list, size_t count, uint32_t inner_tid);
 

@@ -15,6 +15,7 @@
 #define RING_MAX_BYTES (512 * 1024) /* with its first page 516 KiB, what the kernel lets a user lock for each CPU (perf_event_mlock_kb) */
 #define WAKE_PART 8 /* of a ring: the rest is for the time until this process gets a CPU */
 #define DEFAULT_MAX_STACK 127
+#define SWITCH_STACK_BYTES 8192 /* functions of libc that wait keep no frame pointer: what the copy does not hold is not found */
 #define MAX_STACK_CAP 512 /* CAPTURE_MAX_DEPTH: more would be cut anyway */
 
 #ifndef PERF_FLAG_FD_CLOEXEC
@@ -54,6 +55,14 @@ void perf_opener_init(struct perf_opener *o, int64_t frequency_hertz, bool kerne
 	o->ring_bytes = ring_bytes_for(frequency_hertz, o->stack_bytes);
 }
 
+void perf_opener_init_switches(struct perf_opener *o, uint64_t period)
+{
+	*o = (struct perf_opener){.group_fd = -1, .kernel = true, .inherit_thread = true, .switches = period};
+	o->max_stack = kernel_max_stack();
+	o->stack_bytes = SWITCH_STACK_BYTES;
+	o->ring_bytes = RING_MAX_BYTES;
+}
+
 static void fill_attr(const struct perf_opener *o, struct perf_event_attr *a)
 {
 	*a = (struct perf_event_attr){
@@ -74,6 +83,13 @@ static void fill_attr(const struct perf_opener *o, struct perf_event_attr *a)
 		.exclude_callchain_kernel = !o->kernel_chains,
 		.disabled = 0,
 	};
+	if (o->switches) {
+		a->config = PERF_COUNT_SW_CONTEXT_SWITCHES;
+		a->sample_period = o->switches;
+		a->context_switch = 1;
+		a->sample_id_all = 1; /* a switch says whose it was, and when */
+		a->exclude_idle = 0;
+	}
 	if (o->stack_bytes) {
 		a->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		a->sample_regs_user = PERF_USER_REGS;
@@ -112,7 +128,7 @@ static bool concede(struct perf_opener *o, int errnum)
 	switch (errnum) {
 	case EACCES:
 	case EPERM:
-		if (!o->follow_threads || !o->kernel)
+		if (!o->follow_threads || !o->kernel || o->switches) /* a switch happens in the kernel */
 			return false;
 		o->kernel = o->kernel_chains = false;
 		return true;

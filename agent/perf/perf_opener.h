@@ -16,13 +16,17 @@ struct perf_opener {
 	bool kernel_chains;
 	bool inherit_thread; /* Linux 5.13: only threads inherit, no child processes */
 	unsigned max_stack;
-	uint64_t period_ns;
+	uint64_t period_ns;   /* of CPU time; 0: switches are counted */
+	uint64_t switches;    /* one of so many has a sample; 0: CPU time is sampled */
 	uint32_t stack_bytes; /* of each sample; 0: no registers either */
 	size_t ring_bytes;    /* that the event's ring is going to have: a part of it wakes the reader */
 };
 
 /* Wishes for this many samples a second of CPU time; `stacks`: each with its registers and the top of its stack. */
 void perf_opener_init(struct perf_opener *o, int64_t frequency_hertz, bool kernel_chains, bool stacks);
+
+/* Wishes for a record of each context switch, and a sample with the stack's top of one in `period` at which a thread loses its CPU. */
+void perf_opener_init_switches(struct perf_opener *o, uint64_t period);
 
 /* An event of `tid` (-1: all that runs there, of the group if there is one) on `cpu`; it runs at once. Returns its descriptor, or -1 with errno. */
 int perf_opener_open(struct perf_opener *o, pid_t tid, int cpu);

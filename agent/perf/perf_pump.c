@@ -2,6 +2,7 @@
 
 #include "agent/perf/pending_samples.h"
 #include "common/base/cleanup.h"
+#include "common/base/clock.h"
 #include "common/base/mem.h"
 #include "common/base/thread.h"
 
@@ -16,6 +17,8 @@
 #define IDLE_MS 100
 #define FIRST_MS 5 /* until there is a first sample */
 #define MAX_NAMES 1024
+#define MAX_SWITCHES (1u << 20)
+#define RECORD_MS 1 /* a record is in its ring so long after the time that it bears */
 
 struct thread_name {
 	uint32_t tid;
@@ -32,7 +35,10 @@ struct perf_pump {
 	struct pending_samples coming;
 	struct thread_name *names;
 	size_t name_count, name_cap;
-	uint64_t dropped;
+	struct perf_switch *switches;
+	size_t switch_count, switch_cap;
+	uint64_t dropped, dropped_switches;
+	int64_t drained_ns; /* what bears an earlier time has been read */
 	/* the taker's */
 	struct pending_samples taken;
 };
@@ -58,12 +64,34 @@ static void keep_thread_name(void *ctx, uint32_t tid, const char *comm)
 	pthread_mutex_unlock(&p->lock);
 }
 
+static void keep_switch(void *ctx, const struct perf_switch *x)
+{
+	struct perf_pump *p = ctx;
+	pthread_mutex_lock(&p->lock);
+	if (p->switch_count < MAX_SWITCHES) {
+		GROW(p->switches, p->switch_count, p->switch_cap);
+		p->switches[p->switch_count++] = *x;
+	} else {
+		p->dropped_switches++;
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+static void drain_sampler(struct perf_pump *p)
+{
+	int64_t before_ns = clock_mono_ns() - RECORD_MS * 1000000;
+	perf_sampler_drain(p->sampler, on_sample, keep_thread_name, keep_switch, p);
+	pthread_mutex_lock(&p->lock);
+	p->drained_ns = before_ns;
+	pthread_mutex_unlock(&p->lock);
+}
+
 /* Whether there is anything, and much. */
 static bool pump_has_samples(struct perf_pump *p, bool *much)
 {
 	pthread_mutex_lock(&p->lock);
 	bool any = p->coming.count > 0;
-	*much = pending_samples_half_full(&p->coming);
+	*much = pending_samples_half_full(&p->coming) || p->switch_count > MAX_SWITCHES / 4;
 	pthread_mutex_unlock(&p->lock);
 	return any;
 }
@@ -76,7 +104,7 @@ static void *run_pump(void *arg)
 		struct pollfd f[] = {{.fd = p->stop_fd, .events = POLLIN}, {.fd = perf_sampler_fd(p->sampler), .events = POLLIN}};
 		int n = poll(f, 2, any ? IDLE_MS : FIRST_MS);
 		bool last = n > 0 && f[0].revents;
-		perf_sampler_drain(p->sampler, on_sample, keep_thread_name, p);
+		drain_sampler(p);
 		any |= pump_has_samples(p, &much);
 		if (much)
 			eventfd_write(p->ready_fd, 1);
@@ -132,6 +160,18 @@ void perf_pump_take(struct perf_pump *p, perf_sample_fn *sample, perf_comm_fn *c
 	free(names);
 }
 
+size_t perf_pump_take_switches(struct perf_pump *p, struct perf_switch **list, int64_t *until_ns)
+{
+	pthread_mutex_lock(&p->lock);
+	size_t count = p->switch_count;
+	*list = p->switches;
+	*until_ns = p->drained_ns;
+	p->switches = NULL;
+	p->switch_count = p->switch_cap = 0;
+	pthread_mutex_unlock(&p->lock);
+	return count;
+}
+
 void perf_pump_stop(struct perf_pump *p)
 {
 	if (!p || p->stopped)
@@ -151,6 +191,11 @@ uint64_t perf_pump_dropped(const struct perf_pump *p)
 	return p->dropped;
 }
 
+uint64_t perf_pump_dropped_switches(const struct perf_pump *p)
+{
+	return p->dropped_switches;
+}
+
 void perf_pump_free(struct perf_pump *p)
 {
 	if (!p)
@@ -159,6 +204,7 @@ void perf_pump_free(struct perf_pump *p)
 	pending_samples_fini(&p->coming);
 	pending_samples_fini(&p->taken);
 	free(p->names);
+	free(p->switches);
 	cleanup_fd(&p->stop_fd);
 	cleanup_fd(&p->ready_fd);
 	pthread_mutex_destroy(&p->lock);

@@ -16,10 +16,15 @@ int perf_pump_fd(const struct perf_pump *p);
 /* Hands over what has come so far, names of threads first. */
 void perf_pump_take(struct perf_pump *p, perf_sample_fn *on_sample, perf_comm_fn *on_comm, void *ctx);
 
+/* The context switches so far, unordered; *list is the caller's to free. All of those before *until_ns (CLOCK_MONOTONIC) have been given by now; so are the
+ * samples with their stacks, if they are taken afterwards. Returns how many. */
+size_t perf_pump_take_switches(struct perf_pump *p, struct perf_switch **list, int64_t *until_ns);
+
 /* After perf_sampler_stop(): the last ones may be taken afterwards. The sampler is its owner's again. */
 void perf_pump_stop(struct perf_pump *p);
 /* Samples that found no room since nobody took the others. */
 uint64_t perf_pump_dropped(const struct perf_pump *p);
+uint64_t perf_pump_dropped_switches(const struct perf_pump *p);
 int64_t perf_pump_cpu_ns(const struct perf_pump *p); /* of its thread, after the stop */
 void perf_pump_free(struct perf_pump *p);
 

@@ -113,6 +113,22 @@ static int parse_fork(const uint64_t *w, size_t words, struct perf_record *out)
 	return 0;
 }
 
+/* header | across a CPU: u32 pid, u32 tid of the other thread | sample_id: u32 pid, u32 tid | u64 time */
+static int parse_switch(const uint64_t *w, size_t words, const struct perf_event_header *h, struct perf_record *out)
+{
+	size_t id = h->type == PERF_RECORD_SWITCH ? 1 : 2;
+	if (words < id + 2)
+		return -1;
+	out->u.change = (struct perf_switch){
+		.time_ns = (int64_t)w[id + 1],
+		.pid = low(w[id]),
+		.tid = high(w[id]),
+		.out = h->misc & PERF_RECORD_MISC_SWITCH_OUT,
+		.runnable = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT,
+	};
+	return 0;
+}
+
 int perf_record_parse(const uint64_t *w, size_t bytes, struct perf_record *out)
 {
 	struct perf_event_header h;
@@ -140,6 +156,10 @@ int perf_record_parse(const uint64_t *w, size_t bytes, struct perf_record *out)
 	case PERF_RECORD_FORK:
 		out->kind = PERF_KIND_FORK;
 		return parse_fork(w, words, out);
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		out->kind = PERF_KIND_SWITCH;
+		return parse_switch(w, words, &h, out);
 	default:
 		return 0;
 	}

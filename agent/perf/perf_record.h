@@ -1,5 +1,5 @@
-/* The bytes of the records that a perf event writes with PERF_SAMPLE_TID | TIME | CALLCHAIN | REGS_USER | STACK_USER and without sample_id_all
- * (perf_event_open(2), "MMAP layout"). Pure; any thread. Words are in host order, 8-byte aligned. */
+/* The bytes of the records that a perf event writes with PERF_SAMPLE_TID | TIME | CALLCHAIN | REGS_USER | STACK_USER; those of context switches are read
+ * with sample_id_all (perf_event_open(2), "MMAP layout"). Pure; any thread. Words are in host order, 8-byte aligned. */
 #ifndef DRDOTNET_PERF_RECORD_H
 #define DRDOTNET_PERF_RECORD_H
 
@@ -23,6 +23,7 @@ enum perf_kind {
 	PERF_KIND_THROTTLE, /* the kernel paused the event */
 	PERF_KIND_COMM,     /* a thread was named */
 	PERF_KIND_FORK,     /* a thread was born that has inherited the event */
+	PERF_KIND_SWITCH,   /* a thread lost its CPU, or got one */
 };
 
 struct perf_sample {
@@ -37,6 +38,13 @@ struct perf_sample {
 	size_t stack_bytes;
 };
 
+struct perf_switch {
+	int64_t time_ns;    /* CLOCK_MONOTONIC */
+	uint32_t pid, tid;  /* in the opener's pid namespace */
+	bool out;           /* it lost its CPU; else it got one */
+	bool runnable;      /* out: it could have gone on, and waits for a CPU */
+};
+
 struct perf_record {
 	enum perf_kind kind;
 	union {
@@ -49,6 +57,7 @@ struct perf_record {
 		struct {
 			uint32_t pid, tid;
 		} fork;
+		struct perf_switch change;
 	} u;
 };
 

@@ -48,6 +48,7 @@ struct drain {
 	struct perf_sampler *s;
 	perf_sample_fn *on_sample;
 	perf_comm_fn *on_comm;
+	perf_switch_fn *on_switch;
 	void *ctx;
 };
 
@@ -229,7 +230,10 @@ static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, en
 	s->way = way;
 	s->pid = o->pid;
 	s->group = perf_group_take(group);
-	perf_opener_init(&s->opener, o->frequency_hertz, o->kernel_chains, o->stacks);
+	if (o->switches)
+		perf_opener_init_switches(&s->opener, o->switches);
+	else
+		perf_opener_init(&s->opener, o->frequency_hertz, o->kernel_chains, o->stacks);
 	s->opener.follow_threads = way == PERF_WAY_THREAD;
 	s->opener.group_fd = s->group.fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -267,6 +271,8 @@ struct perf_sampler *perf_sampler_open(const struct perf_sampler_options *o, str
 	struct perf_group group = PERF_GROUP_NONE;
 	if (!o->only_thread_way && !o->every_process && perf_group_open(&group, "/proc", o->pid))
 		s = open_with(o, PERF_WAY_CPU, &group, NULL);
+	if (!s && o->switches) /* those of all processes would fill the rings */
+		s = open_with(o, PERF_WAY_THREAD, &group, NULL);
 	if (!s && !o->only_thread_way)
 		s = open_with(o, PERF_WAY_CPU, &group, NULL);
 	return s ? s : open_with(o, PERF_WAY_THREAD, &group, e);
@@ -347,6 +353,12 @@ static void on_record(void *ctx, const struct perf_record *r)
 		if (r->u.comm.pid == pid && d->on_comm)
 			d->on_comm(d->ctx, r->u.comm.tid, r->u.comm.comm);
 		break;
+	case PERF_KIND_SWITCH:
+		if (r->u.change.pid != pid || !d->on_switch)
+			break;
+		stats->switches++;
+		d->on_switch(d->ctx, &r->u.change);
+		break;
 	case PERF_KIND_LOST:
 		stats->lost += r->u.lost;
 		break;
@@ -359,9 +371,9 @@ static void on_record(void *ctx, const struct perf_record *r)
 	}
 }
 
-void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, void *ctx)
+void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, perf_switch_fn *on_switch, void *ctx)
 {
-	struct drain d = {.s = s, .on_sample = on_sample, .on_comm = on_comm, .ctx = ctx};
+	struct drain d = {.s = s, .on_sample = on_sample, .on_comm = on_comm, .on_switch = on_switch, .ctx = ctx};
 	struct epoll_event ready[16];
 	while (epoll_wait(s->epoll_fd, ready, 16, 0) == 16)
 		; /* the edges are used up: all rings are read now */

@@ -25,6 +25,7 @@ struct perf_sampler_options {
 	int proc_fd;            /* /proc/PID, for its threads; borrowed during the call */
 	int64_t frequency_hertz;
 	bool kernel_chains;     /* kernel frames wanted; given only where the kernel allows it */
+	uint64_t switches;      /* not 0: no CPU time, but context switches, one of so many with a stack */
 	bool stacks;            /* each sample with its registers and the top of its stack */
 	bool only_thread_way;   /* these two for tests and measurements */
 	bool every_process;     /* also where the kernel could filter */
@@ -32,12 +33,14 @@ struct perf_sampler_options {
 
 struct perf_sampler_stats {
 	uint64_t samples;       /* of the process */
+	uint64_t switches;      /* of its threads, from and to a CPU */
 	uint64_t other_samples; /* of other processes (in the same container, where the kernel filters), dropped unread */
 	uint64_t lost, throttled, malformed;
 };
 
 typedef void perf_sample_fn(void *ctx, const struct perf_sample *s);
 typedef void perf_comm_fn(void *ctx, uint32_t tid, const char *comm);
+typedef void perf_switch_fn(void *ctx, const struct perf_switch *x);
 
 struct perf_sampler;
 
@@ -57,8 +60,8 @@ size_t perf_sampler_event_count(const struct perf_sampler *s);
 /* Readable when a part of a ring is full. */
 int perf_sampler_fd(const struct perf_sampler *s);
 
-/* Hands over what the rings hold. `on_comm` may be NULL. */
-void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, void *ctx);
+/* Hands over what the rings hold, one CPU's after the other's. `on_comm` and `on_switch` may be NULL. */
+void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_comm_fn *on_comm, perf_switch_fn *on_switch, void *ctx);
 
 /* No further samples; what the rings hold may still be drained. */
 void perf_sampler_stop(struct perf_sampler *s);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static const char *const layer_names[] = {"application", "library", "runtime", "native", "kernel", "unknown", "allocation"};
+static const char *const layer_names[] = {"application", "library", "runtime", "native", "kernel", "unknown", "allocation", "wait"};
 
 const char *cpu_layer_name(enum cpu_layer layer)
 {

@@ -151,6 +151,11 @@ void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample
 	add_unwound_sample(c, time_ns, s->tid, &u, s->flags & CHANNEL_TRUNCATED);
 }
 
+uint32_t cpu_collect_thread(struct cpu_collect *c, uint32_t tid)
+{
+	return cpu_threads_index(c->threads, tid);
+}
+
 void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *name)
 {
 	cpu_threads_named(c->threads, tid, name);

@@ -38,6 +38,8 @@ void cpu_collect_begin(struct cpu_collect *c);
 
 void cpu_collect_perf_sample(struct cpu_collect *c, const struct perf_sample *s);
 void cpu_collect_timer_sample(struct cpu_collect *c, const struct channel_sample *s);
+/* The capture's index of a thread, by its id as we see it; UINT32_MAX: there is no room. */
+uint32_t cpu_collect_thread(struct cpu_collect *c, uint32_t tid);
 void cpu_collect_thread_name(struct cpu_collect *c, uint32_t tid, const char *name);
 
 /* More than half of the room for raw samples is used: flush now. What does not fit is dropped and counted. */

@@ -48,7 +48,11 @@
 	X(STUCK_TASKS, "StuckTasks", "stuckTasks", "--stuck-tasks", 10, 500, 0,                                                            \
 	  "which async operations hang, and at which await?", "it hangs",                                                                  \
 	  "Async methods that have not ended, by where they wait, for what, and who called them: those that did not move in between.",     \
-	  "Twice, while the heap is walked: as long as the heap is large, each at most the pause budget.", __VA_ARGS__)
+	  "Twice, while the heap is walked: as long as the heap is large, each at most the pause budget.", __VA_ARGS__)                             \
+	X(WAITS, "Waits", "waits", "--waits", 10, 200, 0,                                                                                  \
+	  "where do threads wait, and who makes them wait?", "it is slow and uses little CPU",                                              \
+	  "Each wait of each thread, by what it waits for and where: locks, tasks, I/O, sleep, the thread pool, as an off-CPU flame graph.", \
+	  "Never: context switches are followed from outside.", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,
 enum profiler_kind { PROFILER_LIST(PROFILER_IDENTIFIER, ) };

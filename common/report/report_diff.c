@@ -27,6 +27,7 @@ static const struct {
 	{"Deadlocks", report_diff_deadlocks},
 	{"Exceptions", report_diff_exceptions},
 	{"StuckTasks", report_diff_stucktasks},
+	{"Waits", report_diff_waits},
 };
 
 size_t report_diff_chars(const char *s)
@@ -55,6 +56,8 @@ void report_diff_put_value(struct buf *out, const char *unit, double value)
 		report_diff_put_percent(out, value);
 	} else if (strcmp(unit, "/s") == 0 || strcmp(unit, "/min") == 0) {
 		buf_printf(out, fabs(value) >= 99.5 || value == 0 ? "%.0f%s" : "%.1f%s", value, unit);
+	} else if (strcmp(unit, "threads") == 0) {
+		buf_printf(out, fabs(value) >= 99.5 ? "%.0f threads" : "%.1f threads", value);
 	} else if (unit[0] == 'B' && (unit[1] == '\0' || unit[1] == '/')) {
 		for (; fabs(value) >= 999.5 && size < sizeof sizes / sizeof *sizes - 1; size++)
 			value /= 1000;

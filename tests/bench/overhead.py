@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a CPU session costs the application, beside the untouched application and dotnet-trace.
+"""What a CPU session, or one of Waits, costs the application, beside the untouched application and dotnet-trace.
 
 One process per load; windows of equal length, each with one way of looking at it or with none, in random order within a
 round, so that noise of the machine meets all alike. A window holds the whole session: attach, sampling, detach. Per round
 each way is compared with the untouched window of that round; printed are the medians of these ratios.
 
 usage: overhead.py [--rounds N] [--seconds N] [--loads a,b] [--ways a,b] [--framework F] [--quick] [--json]
-  ways: 99, 999 (drdotnet at so many Hz), timer (99 Hz without perf events), dotnet-trace
+  ways: 99, 999 (drdotnet at so many Hz), timer (99 Hz without perf events), waits, dotnet-trace
 """
 import argparse
 import contextlib
@@ -71,6 +71,19 @@ def profile(app, folder, seconds, hertz, prefix=()):
             "agent_memory_mb": memory / 1024}
 
 
+def follow(app, folder, seconds):
+    """A session of Waits."""
+    out = os.path.join(folder, "report")
+    memory = run_and_watch([BIN + "/drdotnet", "run", "--waits", str(app.pid), "--duration", str(seconds), "-o", out], seconds + 60)
+    with open(out + "/report.json") as f:
+        report = json.load(f)
+    shutil.rmtree(out)
+    s, length = report["sampling"], report["time"]["durationSeconds"]
+    return {"method": "one of %d" % s["period"], "samples_per_cpu_s": s["waitsWithStack"] / length, "switches_per_s": s["switches"] / length,
+            "lost": s["lost"] + s["dropped"], "agent_cpu_ms": report["cost"]["agentCPUMilliseconds"], "agent_memory_mb": memory / 1024,
+            "unseen_percent": report["measured"]["unseenPercent"], "cut_percent": report["measured"]["cutPercent"]}
+
+
 def trace(app, folder, seconds):
     out = os.path.join(folder, "trace.nettrace")
     subprocess.run([TRACE, "collect", "-p", str(app.pid), "--duration", "00:00:%02d" % seconds, "-o", out], check=True,
@@ -84,6 +97,7 @@ WAYS = {
     "99": lambda app, folder, seconds: profile(app, folder, seconds, 99),
     "999": lambda app, folder, seconds: profile(app, folder, seconds, 999),
     "timer": lambda app, folder, seconds: profile(app, folder, seconds, 99, [DENY_PERF]),
+    "waits": follow,
     "dotnet-trace": trace,
 }
 
@@ -128,7 +142,7 @@ def summarize(results):
     for way, windows in results.items():
         row = {k: statistics.median(w[k] / b[k] for w, b in zip(windows, base)) for k in ("ops_per_cpu_s", "ops_per_s")}
         row["gap_ms"] = statistics.median(w["gap_ms"] for w in windows)
-        for key in ("samples_per_cpu_s", "agent_cpu_ms", "agent_memory_mb", "bytes"):
+        for key in ("samples_per_cpu_s", "agent_cpu_ms", "agent_memory_mb", "bytes", "switches_per_s", "unseen_percent", "cut_percent"):
             if key in windows[0]:
                 row[key] = statistics.median(w[key] for w in windows)
         if "lost" in windows[0]:

@@ -77,11 +77,11 @@ int main(int argc, char **argv)
 		struct pollfd p = {.fd = perf_sampler_fd(s), .events = POLLIN};
 		int64_t wait = end_ms - now < 1000 ? end_ms - now : 1000;
 		poll(&p, 1, (int)wait);
-		perf_sampler_drain(s, on_sample, NULL, NULL);
+		perf_sampler_drain(s, on_sample, NULL, NULL, NULL);
 	}
 	perf_sampler_stop(s);
 	double cpu = process_cpu_s(clock) - cpu0;
-	perf_sampler_drain(s, on_sample, NULL, NULL);
+	perf_sampler_drain(s, on_sample, NULL, NULL, NULL);
 	const struct perf_sampler_stats *st = perf_sampler_stats(s);
 	uint64_t n = st->samples - before;
 	printf("{\"way\":\"%s\",\"filtered\":%s,\"events\":%zu,\"setup_ms\":%.2f,\"first_sample_ms\":%.1f,\"cpu_s\":%.3f,\"samples\":%" PRIu64

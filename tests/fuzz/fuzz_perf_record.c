@@ -35,6 +35,9 @@ static void see(void *ctx, const struct perf_record *r)
 		if (strnlen(r->u.comm.comm, sizeof r->u.comm.comm) == sizeof r->u.comm.comm)
 			abort();
 		break;
+	case PERF_KIND_SWITCH:
+		sum += r->u.change.tid + (uint64_t)r->u.change.time_ns;
+		break;
 	default:
 		break;
 	}

@@ -114,6 +114,21 @@ class LockApp(App):
     NAME = "LockApp"
 
 
+class WaitApp(App):
+    """The application whose threads' waits are known (tests/apps/WaitApp)."""
+    NAME = "WaitApp"
+
+    def waited(self):
+        """{kind: seconds that its threads have waited so far}, as it has measured it around its own calls."""
+        return proc.wait_until(lambda: [x for x in self._lines() if "waits" in x], 60, "a line of waits of the application")[-1]["waits"]
+
+    def line_of_waits(self):
+        """Waits for the next one."""
+        before = len([x for x in self._lines() if "waits" in x])
+        proc.wait_until(lambda: len([x for x in self._lines() if "waits" in x]) > before, 60, "the next line of waits", 0.05)
+        return self.waited()
+
+
 class MemoryApp(App):
     """The application whose heap is known (tests/apps/MemoryApp): `details` says what each mode has made.
 

@@ -2,6 +2,7 @@
 #ifndef DRDOTNET_DEADLOCK_LOOK_H
 #define DRDOTNET_DEADLOCK_LOOK_H
 
+#include "agent/locks/dac_table.h"
 #include "agent/locks/process_memory.h"
 #include "agent/locks/sync_table.h"
 #include "agent/locks/thread_wait.h"
@@ -18,14 +19,6 @@ struct deadlock_look {
 	bool full;
 	const char *unread; /* why there are no monitors; NULL: they were read; static */
 };
-
-/* Where the runtime's g_dacTable is, read once; NULL as `why`: it was. */
-struct dac_table {
-	uint64_t words[512];
-	size_t count;
-	const char *why; /* static */
-};
-void dac_table_read(const struct process_memory *m, int proc_fd, struct dac_table *out);
 
 void deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct deadlock_look *out);
 void deadlock_look_fini(struct deadlock_look *l);

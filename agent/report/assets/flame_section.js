@@ -3,13 +3,14 @@
  *
  * {kind: 'flame', unit: 'ns' or 'bytes', period: units that a weight of 1 stands for, of: 'CPU time', what shares are of,
  *  widest: what the widest frames do, threads: columns of the table of threads beside share, name and id, about: the section of that tab,
+ *  colour: a method's class where it is not that of its layer,
  *  timeline: {title, values, seconds: of one value}, where a part can be chosen (report.json's leavesOverTime)} */
 Report.kinds.flame = (section, host, r) => {
 	const {make, button, bar, stacks} = Report, FOLDED = stacks.FOLDED;
 	const LAYERS = {application: 'Application', library: '.NET libraries', runtime: 'Runtime', native: 'Native libraries', kernel: 'Kernel', unknown: 'No name',
-		allocation: 'Allocation'};
+		allocation: 'Allocation', wait: 'Kind of wait'};
 	const layers = Object.keys(LAYERS), methods = r.methods, bytes = section.unit === 'bytes';
-	const styles = methods.map(m => 'l' + layers.indexOf(m.layer));
+	const styles = methods.map(m => section.colour?.(m) || 'l' + layers.indexOf(m.layer));
 	const lower = methods.map(m => (m.name + ' ' + m.module).toLowerCase());
 	const percent = (part, all) => {
 		const p = all ? 100 * part / all : 0;

@@ -67,6 +67,7 @@ static void see(void *ctx, const struct perf_record *r)
 		s->forks++;
 		break;
 	case PERF_KIND_THROTTLE:
+	case PERF_KIND_SWITCH:
 	case PERF_KIND_OTHER:
 		s->others++;
 		break;
@@ -229,3 +230,19 @@ Test(perf_ring, reads_registers_and_the_stack)
 	}
 }
 #endif
+
+Test(perf_ring, reads_switches_of_a_thread_and_of_a_cpu)
+{
+	struct perf_record r;
+	const uint64_t out[] = {header(PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT | PERF_RECORD_MISC_SWITCH_OUT_PREEMPT, 24), 7ull << 32 | 5, 1000};
+	cr_assert_eq(perf_record_parse(out, 24, &r), 0);
+	cr_assert_eq(r.kind, PERF_KIND_SWITCH);
+	cr_assert(r.u.change.pid == 5 && r.u.change.tid == 7 && r.u.change.time_ns == 1000);
+	cr_assert(r.u.change.out && r.u.change.runnable);
+	const uint64_t in[] = {header(PERF_RECORD_SWITCH_CPU_WIDE, 0, 32), 2ull << 32 | 1, 9ull << 32 | 5, 2000};
+	cr_assert_eq(perf_record_parse(in, 32, &r), 0);
+	cr_assert(r.u.change.pid == 5 && r.u.change.tid == 9 && r.u.change.time_ns == 2000, "the other thread's ids are not its own");
+	cr_assert(!r.u.change.out && !r.u.change.runnable);
+	cr_assert_eq(perf_record_parse(in, 24, &r), -1);
+	cr_assert_eq(perf_record_parse(out, 16, &r), -1);
+}

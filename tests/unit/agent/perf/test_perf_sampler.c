@@ -139,7 +139,7 @@ static void sample_until_enough(struct perf_sampler *s, pid_t pid, pid_t neighbo
 	while (perf_sampler_stats(s)->samples < before + ENOUGH || cpu_ns(neighbour) - began_ns < INT64_C(1000000000) / HERTZ * ENOUGH) {
 		struct pollfd f = {.fd = perf_sampler_fd(s), .events = POLLIN};
 		poll(&f, 1, 20);
-		perf_sampler_drain(s, on_sample, NULL, &seen);
+		perf_sampler_drain(s, on_sample, NULL, NULL, &seen);
 	}
 	cr_expect_eq(seen.strange, 0);
 }

@@ -1,0 +1,11 @@
+#include "agent/profilers/waits/wait_capture.h"
+
+#include <stdlib.h>
+
+void wait_capture_fini(struct wait_capture *c)
+{
+	cpu_capture_fini(&c->stacks);
+	wait_log_free(c->log);
+	free(c->sightings);
+	*c = (struct wait_capture){0};
+}

@@ -1,0 +1,26 @@
+/* What a Waits session collected: the waits of each thread, the stacks of those that were sampled, and the monitors that were waited for. Plain data; one
+ * thread. */
+#ifndef DRDOTNET_WAIT_CAPTURE_H
+#define DRDOTNET_WAIT_CAPTURE_H
+
+#include "agent/profilers/waits/lock_watch.h"
+#include "agent/profilers/waits/wait_log.h"
+#include "agent/stacks/capture.h"
+
+struct wait_capture {
+	struct cpu_capture stacks; /* frames, stacks and threads; its samples are stacks of waits, by thread and time */
+	struct wait_log *log;      /* wait_log_thread.index: in stacks.threads; times are CLOCK_MONOTONIC */
+	struct lock_sighting *sightings; /* by time */
+	size_t sighting_count, lock_looks;
+	bool locks_read;           /* the runtime's table of monitors could be looked for */
+	uint64_t period;           /* one of so many switches has a stack */
+	int64_t started_ns, ended_ns;
+	size_t threads_begin, threads_end;
+	size_t workers_begin, workers_end, workers_new; /* of the pool; new: were not there at the beginning */
+	size_t stacks_unread;      /* threads that slept through all of it, whose stacks could not be read */
+	uint64_t lost, dropped;    /* records that the kernel, and we, had no room for */
+};
+
+void wait_capture_fini(struct wait_capture *c);
+
+#endif

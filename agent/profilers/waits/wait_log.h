@@ -1,0 +1,91 @@
+/* From context switches to waits: a thread that lost its CPU waits until it gets one again. Events may be added in any order between CPUs; those before a
+ * moment are settled in the order of time once all of them are there. Each wait is counted, by thread and length; those whose stack is known are kept one by
+ * one. Pure; one thread. */
+#ifndef DRDOTNET_WAIT_LOG_H
+#define DRDOTNET_WAIT_LOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define WAIT_LOG_THREADS 65536
+#define WAIT_LOG_WAITS (1u << 19)
+#define WAIT_LENGTHS 40 /* lengths by powers of two of microseconds: the last one begins at six days */
+#define WAIT_STACK_NS 5000000 /* a stack that was taken for a switch is older by less */
+
+enum wait_event_kind {
+	WAIT_EVENT_ASLEEP, /* the session began, and the thread slept */
+	WAIT_EVENT_STACK,  /* its stack was taken: as it lost its CPU, or while it sleeps */
+	WAIT_EVENT_OUT,
+	WAIT_EVENT_IN,
+};
+
+struct wait_event {
+	int64_t time_ns;
+	uint64_t lock;  /* WAIT_EVENT_STACK: a monitor whose address is on it; 0: none */
+	uint32_t tid;
+	uint8_t kind;   /* enum wait_event_kind */
+	bool runnable;  /* WAIT_EVENT_OUT: it could have gone on */
+	bool fault;     /* WAIT_EVENT_STACK: it was in no system call */
+};
+
+struct wait {
+	int64_t out_ns, in_ns;
+	int64_t stack_ns; /* when its stack was taken */
+	uint64_t lock;
+	uint32_t thread;
+	bool runnable, fault;
+	bool began_before, open; /* it had begun before the session, it was not over at its end */
+};
+
+struct wait_length { /* of all waits of a thread that lasted about as long */
+	uint64_t count, ns;
+};
+
+struct wait_log_thread {
+	uint32_t tid;
+	bool off, runnable;   /* it waits since out_ns */
+	bool began_before;
+	bool asked;           /* for the caller's use */
+	uint32_t index;       /* the caller's number for it */
+	int64_t out_ns, stack_ns, next_stack_ns;
+	uint64_t lock, next_lock;
+	bool fault, next_fault;
+	uint64_t switches;    /* from a CPU */
+	struct wait_length sleeping[WAIT_LENGTHS], ready[WAIT_LENGTHS]; /* ready: it could have gone on */
+};
+
+struct wait_log {
+	struct wait_log_thread *threads;
+	size_t thread_count, thread_cap;
+	struct wait *waits;
+	size_t wait_count, wait_cap;
+	uint64_t kept_none;   /* waits with a stack that found no room */
+	uint64_t lost;        /* waits of which an end was not seen */
+	int64_t settled_ns;
+	struct wait_event *events; /* not settled yet */
+	size_t event_count, event_cap;
+	void *index;          /* of threads by tid */
+};
+
+struct wait_log *wait_log_new(void);
+void wait_log_free(struct wait_log *l); /* takes NULL */
+
+void wait_log_add(struct wait_log *l, const struct wait_event *e);
+
+/* All events before `until_ns` have been added. */
+void wait_log_settle(struct wait_log *l, int64_t until_ns);
+
+/* The thread has ended: it left its CPU for good, which is no wait. After wait_log_settle(). */
+void wait_log_ended(struct wait_log *l, uint32_t tid);
+
+/* The session is over: what waits now has waited until `end_ns`. */
+void wait_log_finish(struct wait_log *l, int64_t end_ns);
+
+/* The thread with that id; NULL: nothing was heard of it. */
+struct wait_log_thread *wait_log_find(const struct wait_log *l, uint32_t tid);
+
+/* Its place in wait_log_thread.sleeping or ready. */
+size_t wait_length_of(int64_t ns);
+
+#endif

@@ -1,0 +1,236 @@
+#include "agent/profilers/waits/wait_numbers.h"
+
+#include "agent/symbols/method_name.h"
+
+#include <math.h>
+
+#define LEAST_SECONDS 1.0
+#define LEAST_THREADS 0.5  /* at a time: less is everyday */
+#define LEAST_PERCENT 15   /* of all waiting */
+#define CONSOLE_THREADS 0.3
+#define POOL_BLOCKED 90    /* percent of the workers' time */
+#define POOL_IDLE 2        /* a pool in which somebody is free is not starved */
+#define DELAY_PERCENT 20   /* of the time in which threads could run */
+#define DELAY_THREADS 0.5
+#define UNSEEN_MOST 20     /* percent of all waiting: with more, what is not seen may be anything */
+#define NAME_CHARS 29 /* so that a headline holds it */
+
+static const char *needs_waits(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	if (n->seconds < LEAST_SECONDS)
+		return "the session was shorter than a second";
+	return n->unseen_percent > UNSEEN_MOST ? "of too much of the waiting no stack was seen" : NULL;
+}
+
+static const char *needs_delay(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	if (n->seconds < LEAST_SECONDS)
+		return "the session was shorter than a second";
+	return rules_known(n->cpu_wait_percent) ? NULL : "the kernel does not tell how long threads waited for a CPU";
+}
+
+/* The name of a place, short enough for a headline. */
+static const char *short_place(const struct rule_text *name, struct buf *out)
+{
+	buf_reset(out);
+	method_name_shorten(name->text[0] ? name->text : "code of .NET", NAME_CHARS, out);
+	return buf_str(out);
+}
+
+static double waiting_percent(const struct wait_numbers *n, double threads)
+{
+	return n->waiting_threads > 0 ? 100 * threads / n->waiting_threads : 0;
+}
+
+static int score_of(const struct wait_numbers *n, double threads, double least)
+{
+	bool found = threads >= least && waiting_percent(n, threads) >= LEAST_PERCENT;
+	return found ? rules_score(fmin(90, 20 + 0.7 * waiting_percent(n, threads))) : 0;
+}
+
+/* the pool --------------------------------------------------------------------------------------------------------- */
+
+/* The stacks say that all workers block; that work waits for them is said by the runtime, which adds workers beyond one for each CPU. */
+static struct rule_score pool_starved(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	bool found = n->workers >= 2 && n->pool_blocked_percent >= POOL_BLOCKED && n->pool_idle_percent <= POOL_IDLE;
+	double cpus = rules_known(n->cpus_allowed) ? ceil(n->cpus_allowed) : 1;
+	bool grows = n->workers_new >= 2 && n->workers_end > cpus;
+	return (struct rule_score){found ? (grows ? 98 : 45) : 0, grows ? 2 : 1};
+}
+
+static void says_pool_starved(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	AUTO_BUF struct buf place;
+	buf_init(&place, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a starved thread pool");
+		finding_evidence(out, "the pool's %.0f workers had no work for %.0f%% of their time, and blocked for %.0f%%", n->workers,
+				 n->pool_idle_percent, n->pool_blocked_percent);
+		return;
+	}
+	if (out->state == FINDING_FOUND)
+		finding_message(out, "Thread pool starved: %.0f of %.0f workers block in %s", n->workers_blocked, n->workers,
+				short_place(&n->pool_place, &place));
+	else
+		finding_message(out, "All %.0f pool workers block, mostly in %s", n->workers, short_place(&n->pool_place, &place));
+	finding_evidence(out,
+			 "%.0f%% of the workers' time is blocked, %.0f%% of that in %s; %.1f%% is without work; %.0f workers at the beginning, %.0f at the "
+			 "end, %.0f of them new; the length of the pool's queue was not measured",
+			 n->pool_blocked_percent, n->pool_place_percent, n->pool_what.text, n->pool_idle_percent, n->workers_begin, n->workers_end,
+			 n->workers_new);
+	finding_place(out, n->pool_place.text);
+}
+
+/* What the workers call is told by their stacks, that they wait in it by the kernel's switches. */
+static struct rule_score score_pool(const struct wait_numbers *n, double threads)
+{
+	return (struct rule_score){score_of(n, threads, LEAST_THREADS), 2};
+}
+
+static void say_pool(const struct wait_numbers *n, const char *excluded, const char *what, double threads, const struct rule_text *at, struct finding *out)
+{
+	AUTO_BUF struct buf place;
+	buf_init(&place, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "%s", excluded);
+		finding_evidence(out, "%.2f workers at a time, %.0f%% of all waiting", threads, waiting_percent(n, threads));
+		return;
+	}
+	finding_message(out, "%s: %.1f pool workers at a time, in %s", what, threads, short_place(at, &place));
+	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting", threads, n->workers, waiting_percent(n, threads));
+	finding_place(out, at->text);
+}
+
+static struct rule_score blocks_on_tasks(const void *numbers)
+{
+	return score_pool(numbers, ((const struct wait_numbers *)numbers)->task_pool);
+}
+
+static void says_blocks_on_tasks(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	say_pool(n, "workers that block on tasks", "Sync over async", n->task_pool, &n->task_place, out);
+}
+
+static struct rule_score blocks_on_io(const void *numbers)
+{
+	return score_pool(numbers, ((const struct wait_numbers *)numbers)->io_pool);
+}
+
+static void says_blocks_on_io(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	say_pool(n, "workers that block in I/O", "Synchronous I/O", n->io_pool, &n->io_place, out);
+}
+
+static struct rule_score sleeps_in_pool(const void *numbers)
+{
+	return score_pool(numbers, ((const struct wait_numbers *)numbers)->sleep_pool);
+}
+
+static void says_sleeps_in_pool(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	say_pool(n, "workers that sleep", "Thread.Sleep", n->sleep_pool, &n->sleep_place, out);
+}
+
+static struct rule_score waits_for_events(const void *numbers)
+{
+	return score_pool(numbers, ((const struct wait_numbers *)numbers)->event_pool);
+}
+
+static void says_waits_for_events(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	say_pool(n, "workers that wait for events or mutexes", "Events or mutexes", n->event_pool, &n->event_place, out);
+}
+
+/* locks, console, CPU ---------------------------------------------------------------------------------------------- */
+
+/* The stacks name the lock, the kernel's switches how long. That others have it is said by the runtime's table, or by several threads that take turns. */
+static struct rule_score locks_contended(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	bool turns = n->lock_waiters >= 2 && n->lock_per_second * n->seconds >= 2 * n->lock_waiters;
+	return (struct rule_score){score_of(n, n->lock_threads, LEAST_THREADS), n->sightings > 0 || turns ? 2 : 1};
+}
+
+static void says_locks_contended(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	AUTO_BUF struct buf place;
+	buf_init(&place, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "locks that many threads want");
+		finding_evidence(out, "%.2f threads wait for locks at a time, %.0f%% of all waiting", n->lock_threads, n->lock_percent);
+		return;
+	}
+	finding_message(out, "Lock contention: %.1f threads at a time, in %s", n->lock_threads, short_place(&n->lock_place, &place));
+	finding_evidence(out, "%.0f threads wait for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s%s",
+			 n->lock_waiters, n->lock_what.text, n->lock_place_threads, n->lock_per_second, n->lock_longest_ms, n->lock_percent,
+			 n->lock_holder.text[0] ? "; mostly held in " : "", n->lock_holder.text);
+	finding_place(out, n->lock_place.text);
+}
+
+static struct rule_score console_slow(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	return (struct rule_score){score_of(n, n->console_threads, CONSOLE_THREADS), 2};
+}
+
+static void says_console_slow(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	AUTO_BUF struct buf place;
+	buf_init(&place, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "threads that wait for the console");
+		finding_evidence(out, "%.2f threads at a time", n->console_threads);
+		return;
+	}
+	finding_message(out, "Console output blocks: %.1f threads at a time, in %s", n->console_threads, short_place(&n->console_place, &place));
+	finding_evidence(out, "%.1f threads write to the console, or wait for others that do, at a time: %.0f%% of all waiting", n->console_threads,
+			 waiting_percent(n, n->console_threads));
+	finding_place(out, n->console_place.text);
+}
+
+static struct rule_score cpu_short(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	bool found = n->cpu_wait_percent >= DELAY_PERCENT && n->run_delay_threads >= DELAY_THREADS;
+	bool seen = n->preempted_threads >= DELAY_THREADS / 4 || n->throttled_seconds > 0.05 * n->seconds;
+	double harm = 100 * n->run_delay_threads / (n->run_delay_threads + n->waiting_threads); /* beside all other waiting */
+	return (struct rule_score){found ? rules_score(fmin(80, harm)) : 0, seen ? 2 : 1};
+}
+
+static void says_cpu_short(const void *numbers, struct finding *out)
+{
+	const struct wait_numbers *n = numbers;
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "threads that wait for a CPU");
+		finding_evidence(out, "%.2f at a time, %.0f%% of the time in which threads could run", n->run_delay_threads, n->cpu_wait_percent);
+		return;
+	}
+	bool throttled = n->throttled_seconds > 0.05 * n->seconds;
+	finding_message(out, "Threads wait for a CPU %.0f%% of the time they could run: %s", n->cpu_wait_percent,
+			throttled ? "the CPU limit" : "the node is full");
+	finding_evidence(out, "%.1f threads could run and have no CPU at a time; %.2f CPUs used of %.1f; throttled %.1f s", n->run_delay_threads, n->cpus_used,
+			 n->cpus_allowed, rules_known(n->throttled_seconds) ? n->throttled_seconds : 0);
+}
+
+const struct rule wait_rules[] = {
+	{"ThreadPoolStarvation", needs_waits, pool_starved, says_pool_starved},
+	{"LockContention", needs_waits, locks_contended, says_locks_contended},
+	{"SyncOverAsync", needs_waits, blocks_on_tasks, says_blocks_on_tasks},
+	{"SynchronousIO", needs_waits, blocks_on_io, says_blocks_on_io},
+	{"SleepInPool", needs_waits, sleeps_in_pool, says_sleeps_in_pool},
+	{"EventWaitInPool", needs_waits, waits_for_events, says_waits_for_events},
+	{"ConsoleWrites", needs_waits, console_slow, says_console_slow},
+	{"CPUQueue", needs_delay, cpu_short, says_cpu_short},
+};
+const size_t wait_rule_count = sizeof wait_rules / sizeof *wait_rules;

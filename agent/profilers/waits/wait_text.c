@@ -1,0 +1,135 @@
+#include "agent/profilers/waits/wait_text.h"
+
+#include "agent/report/phrase.h"
+#include "agent/symbols/method_name.h"
+#include "common/base/size_text.h"
+
+#define PLACES_SHOWN 4
+#define IDLE_SHOWN 3
+#define NOTABLE_THREADS 0.1
+#define HEADLINE_NAME 36
+
+void wait_text_length(struct buf *out, int64_t ns)
+{
+	double us = (double)ns / 1e3;
+	if (us < 999.5)
+		buf_printf(out, "%.0f us", us);
+	else if (us < 99950)
+		buf_printf(out, "%.1f ms", us / 1e3);
+	else if (us < 9999500)
+		buf_printf(out, "%.0f ms", us / 1e3);
+	else
+		buf_printf(out, "%.1f s", us / 1e6);
+}
+
+static void put_name(const char *name, struct buf *out)
+{
+	method_name_shorten(name, PHRASE_NAME_CHARS, out);
+}
+
+static void put_holder(const struct wait_analysis *a, const struct wait_place *p, struct buf *out)
+{
+	if (!p->sightings)
+		return;
+	buf_printf(out, " The lock was seen held %u %s", p->sightings, p->sightings == 1 ? "time" : "times");
+	if (p->held_known) {
+		buf_printf(out, ", %u by a thread in ", p->held_known);
+		put_name(p->holder == CPU_NO_METHOD ? "code of .NET" : a->base.methods[p->holder].name, out);
+		buf_printf(out, " (%s)", p->holder_what ? p->holder_what : "waiting");
+	}
+	if (p->held_running)
+		buf_printf(out, ", %u by one that ran", p->held_running);
+	buf_puts(out, ".");
+}
+
+/* "4.9 threads at a time wait for Monitor in Shop.Cache.Get: 96% of the waiting; 310 waits/s, half of them up to 15 ms, the longest 62 ms." */
+static void put_place_line(const struct wait_analysis *a, const struct wait_place *p, struct buf *out)
+{
+	buf_printf(out, "\n%.1f %s at a time: %s in ", wait_analysis_threads(a, p->ns), p->threads == 1 ? "thread" : "threads", p->meaning.what);
+	put_name(wait_analysis_place(a, p), out);
+	buf_puts(out, ", ");
+	phrase_percent(out, wait_analysis_percent(a, p->ns));
+	buf_printf(out, " of the waiting; %.1f waits/s, median ", a->seconds > 0 ? p->count / a->seconds : 0);
+	wait_text_length(out, p->p50_ns);
+	buf_puts(out, ", longest ");
+	wait_text_length(out, p->longest_ns);
+	buf_puts(out, ".");
+	if (p->whole)
+		buf_printf(out, " %u of the %u %s through the whole session.", p->whole, p->threads, p->whole == 1 ? "waits" : "wait");
+	put_holder(a, p, out);
+}
+
+static void put_places(const struct wait_analysis *a, struct buf *out)
+{
+	size_t shown = 0;
+	for (size_t i = 0; i < a->blocking_count && shown < PLACES_SHOWN; i++) {
+		if (a->places[i].meaning.kind == WAIT_KIND_CPU || wait_analysis_threads(a, a->places[i].ns) < NOTABLE_THREADS / 2)
+			continue;
+		put_place_line(a, &a->places[i], out);
+		shown++;
+	}
+}
+
+static void put_pool(const struct wait_analysis *a, const struct wait_numbers *n, struct buf *out)
+{
+	if (!a->pool.workers)
+		return;
+	buf_printf(out, "\nThread pool: %.0f workers at the beginning, %.0f at the end; ", n->workers_begin, n->workers_end);
+	phrase_percent(out, n->pool_blocked_percent);
+	buf_puts(out, " of their time blocked, ");
+	phrase_percent(out, n->pool_idle_percent);
+	buf_puts(out, " without work.");
+}
+
+static void put_idle(const struct wait_analysis *a, struct buf *out)
+{
+	size_t count = a->place_count - a->blocking_count;
+	if (!count)
+		return;
+	buf_printf(out, "\nIdle: %.1f threads at a time", wait_analysis_threads(a, a->idle_ns));
+	for (size_t i = 0; i < count && i < IDLE_SHOWN; i++) {
+		const struct wait_place *p = &a->places[a->blocking_count + i];
+		buf_printf(out, "%s%s %.1f", i ? ", " : ": ", p->meaning.what, wait_analysis_threads(a, p->ns));
+	}
+	buf_puts(out, ".");
+}
+
+static void put_followed(const struct wait_analysis *a, const struct wait_numbers *n, struct buf *out)
+{
+	buf_puts(out, "\nFollowed for ");
+	buf_printf(out, "%.1f s: ", a->seconds);
+	size_text_count(out, (uint64_t)n->threads);
+	buf_printf(out, " %s, %.0f context switches/s, ", n->threads == 1 ? "thread" : "threads", n->switches_per_second);
+	if (a->capture->period == 1)
+		buf_puts(out, "each with its stack");
+	else
+		buf_printf(out, "one of %llu with its stack", (unsigned long long)a->capture->period);
+	if (n->unseen_percent >= 0.1) {
+		buf_puts(out, "; of ");
+		phrase_percent(out, n->unseen_percent);
+		buf_puts(out, " of all waiting no stack is known");
+	}
+	buf_puts(out, ".");
+}
+
+static void put_wait_headline(const struct wait_analysis *a, const struct wait_numbers *n, const struct findings *f, struct buf *out)
+{
+	const struct finding *lead = findings_lead(f);
+	if (lead) {
+		buf_puts(out, lead->message);
+	} else if (n->waiting_threads < NOTABLE_THREADS) {
+		buf_puts(out, a->idle_ns > 0 ? "Nothing waits but idle threads" : "Nothing waits");
+	} else {
+		buf_printf(out, "%.1f threads at a time wait, mostly in ", n->waiting_threads);
+		method_name_shorten(n->top_place.text, HEADLINE_NAME, out);
+	}
+}
+
+void wait_text_put(const struct wait_analysis *a, const struct wait_numbers *n, const struct findings *f, struct buf *out)
+{
+	put_wait_headline(a, n, f, out);
+	put_places(a, out);
+	put_pool(a, n, out);
+	put_idle(a, out);
+	put_followed(a, n, out);
+}

@@ -1,0 +1,141 @@
+"""Waits on real applications whose waits are known (tests/apps/WaitApp): kinds and places, shares, and no alarm where nothing blocks."""
+import json
+import os
+import tempfile
+import unittest
+
+from tests.lib import dotnet, schemas
+from tests.lib.local import drdotnet
+
+FILES = {"summary.md", "report.html", "report.json", "profile.pb.gz", "stacks.folded", "profile.speedscope.json"}
+POINTS, SAMPLED_POINTS = 5, 20  # what a share may be off; where only some switches have a stack, few of a short session's waits have one
+MACHINE = {"CPUQueue"}  # what the machine that runs the test may add
+
+
+def wrong(report):
+    """What the schema says against it."""
+    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in schemas.validator("report-schema-waits.json").iter_errors(report)][:5]
+
+
+def found(report):
+    return [f["id"] for f in report["findings"] if f["id"] not in MACHINE]
+
+
+def threads(report, kind):
+    return next(k["threads"] for k in report["kinds"] if k["kind"] == kind)
+
+
+class OnEachRuntime:
+    framework = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-waits-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def follow(self, mode, seconds=3):
+        """The report, and {kind: seconds} that the application measured meanwhile."""
+        tmp = os.path.join(self.folder, "tmp-" + mode)
+        os.makedirs(tmp)
+        app = dotnet.WaitApp(mode, self.framework, self.folder, env={"TMPDIR": tmp})
+        app.tmp = tmp
+        self.addCleanup(app.stop)
+        app.progress()  # its own threads have begun
+        traces, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + mode)
+        before = app.line_of_waits()
+        code, _, errors = drdotnet("run", "--waits", str(app.pid), "--duration", str(seconds), "-o", out)
+        after = app.line_of_waits()
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(wrong(report), [])
+        self.assertEqual(set(os.listdir(out)), FILES)
+        self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
+        if mode != "starved":  # its own progress waits for a worker, too
+            app.assert_progress()
+        dotnet.assert_nothing_left(self, app, traces)
+        app.stop()
+        return report, {kind: s - before.get(kind, 0) for kind, s in after.items()}
+
+    def locked(self, mode, place, what):
+        report, _ = self.follow(mode)
+        self.assertEqual(found(report), ["LockContention"], report["diagnosis"]["text"])
+        top = report["places"][0]
+        self.assertEqual((top["kind"], top["what"], top["method"]), ("lock", what, place))
+        self.assertEqual(top["threads"], 6)
+        self.assertGreater(threads(report, "lock"), 4, report["diagnosis"]["text"])
+        self.assertLess(threads(report, "lock"), 5.5)
+        return top
+
+    def test_a_monitor_and_who_holds_it(self):
+        top = self.locked("monitor", "Shop.Cache.ByMonitor", "Monitor")
+        self.assertEqual((top["heldBy"]["method"], top["heldBy"]["waitsFor"]), ("Shop.Cache.Refresh", "Thread.Sleep"))
+        names = [f["name"] for f in top["stack"]]
+        self.assertIn("Shop.Program.Start.lambda", names, "the stack is whole")
+
+    def test_other_locks(self):
+        self.locked("semaphore", "Shop.Cache.BySemaphore", "SemaphoreSlim")
+        self.locked("rwlock", "Shop.Cache.ByReaderWriter", "ReaderWriterLockSlim")
+
+    def test_a_starved_pool(self):
+        report, _ = self.follow("starved", 5)
+        self.assertIn("SyncOverAsync", found(report), report["diagnosis"]["text"])
+        self.assertEqual((report["places"][0]["kind"], report["places"][0]["method"]), ("task", "Shop.Orders.Get"))
+        if report["pool"]["workersNew"] >= 2:
+            self.assertEqual(found(report)[0], "ThreadPoolStarvation", report["diagnosis"]["text"])
+            self.assertRegex(report["diagnosis"]["headline"], r"^Thread pool starved: \d+ of \d+ workers block in Shop.Orders.Get$")
+
+    def test_workers_that_never_wake(self):
+        report, _ = self.follow("standstill")
+        self.assertEqual(found(report), ["SyncOverAsync"])
+        self.assertEqual((report["places"][0]["method"], report["places"][0]["throughout"]), ("Shop.Sick.WaitFor", 10))
+        self.assertGreater(threads(report, "task"), 9.9)
+
+    def test_shares_of_a_mix(self):
+        report, truth = self.follow("mixed", 6)
+        kinds = ("task", "socket", "sleep", "lock")
+        due, is_ = sum(truth[k] for k in kinds), sum(threads(report, k) for k in kinds)
+        points = POINTS if report["sampling"]["period"] == 1 else SAMPLED_POINTS
+        for kind in kinds:
+            self.assertAlmostEqual(100 * threads(report, kind) / is_, 100 * truth[kind] / due, delta=points, msg="%s of %s" % (kind, truth))
+        self.assertIn("SyncOverAsync", found(report), report["diagnosis"]["text"])
+
+    def test_synchronous_io_sleep_and_console(self):
+        for mode, kind, place, finding in (("pool-socket", "socket", "Shop.Database.Query", "SynchronousIO"),
+                                           ("sleep", "sleep", "Shop.Sick.Retry", "SleepInPool"),
+                                           ("console", "console", "Shop.Sick.Log", "ConsoleWrites")):
+            with self.subTest(mode):
+                report, _ = self.follow(mode)
+                self.assertEqual(found(report)[:1], [finding], report["diagnosis"]["text"])
+                top = next(p for p in report["places"] if p["kind"] == kind)
+                self.assertEqual(top["method"], place)
+
+    def test_what_only_idles(self):
+        for mode in ("idle", "consumers", "own-threads", "server", "timers", "long-polls", "uncontended", "async-io"):
+            with self.subTest(mode):
+                report, _ = self.follow(mode, 2)
+                self.assertEqual(found(report), [], report["diagnosis"]["text"])
+                blocked = sum(p["threadsWaiting"] for p in report["places"] if p["kind"] not in ("cpu", "fault"))
+                self.assertLess(blocked, 0.3, report["diagnosis"]["text"])
+
+
+class Net8(OnEachRuntime, unittest.TestCase):
+    framework = "net8.0"
+
+
+class Net9(OnEachRuntime, unittest.TestCase):
+    framework = "net9.0"
+
+    def test_the_new_lock(self):
+        self.locked("lock", "Shop.Cache.ByNewLock", "Lock")
+
+
+class Net10(OnEachRuntime, unittest.TestCase):
+    framework = "net10.0"
+
+    def test_the_new_lock(self):
+        self.locked("lock", "Shop.Cache.ByNewLock", "Lock")
+
+
+if __name__ == "__main__":
+    unittest.main()

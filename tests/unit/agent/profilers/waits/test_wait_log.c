@@ -1,0 +1,132 @@
+#include "agent/profilers/waits/wait_log.h"
+
+#include <criterion/criterion.h>
+
+#define MS 1000000ll
+
+static void add(struct wait_log *l, enum wait_event_kind kind, uint32_t tid, int64_t at_ms)
+{
+	wait_log_add(l, &(struct wait_event){.kind = (uint8_t)kind, .tid = tid, .time_ns = at_ms * MS});
+}
+
+static int64_t length_ms(const struct wait *w)
+{
+	return (w->in_ns - w->out_ns) / MS;
+}
+
+Test(wait_log, a_wait_lasts_from_out_to_in_and_has_the_stack_before_it)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_IN, 7, 30); /* as it comes from another CPU's ring */
+	add(l, WAIT_EVENT_STACK, 7, 10);
+	add(l, WAIT_EVENT_OUT, 7, 10);
+	wait_log_settle(l, 20 * MS);
+	cr_assert_eq(l->wait_count, 0, "what comes later is not looked at yet");
+	wait_log_settle(l, 40 * MS);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(length_ms(&l->waits[0]), 20);
+	cr_assert_eq(l->waits[0].stack_ns, 10 * MS);
+	cr_assert_eq(wait_log_find(l, 7)->switches, 1);
+	cr_assert_null(wait_log_find(l, 8));
+	wait_log_free(l);
+}
+
+Test(wait_log, who_sleeps_all_the_time_waits_all_the_time)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_ASLEEP, 7, 100);
+	add(l, WAIT_EVENT_STACK, 7, 150); /* a look */
+	wait_log_finish(l, 1100 * MS);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(length_ms(&l->waits[0]), 1000);
+	cr_assert(l->waits[0].began_before && l->waits[0].open);
+	wait_log_free(l);
+}
+
+Test(wait_log, a_thread_that_is_born_has_not_waited)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_IN, 7, 500);
+	add(l, WAIT_EVENT_STACK, 7, 600);
+	add(l, WAIT_EVENT_OUT, 7, 600);
+	wait_log_finish(l, 700 * MS);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(length_ms(&l->waits[0]), 100);
+	cr_assert(!l->waits[0].began_before && l->waits[0].open);
+	wait_log_free(l);
+}
+
+Test(wait_log, the_end_of_a_wait_that_was_lost_makes_no_long_one)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_OUT, 7, 0);
+	add(l, WAIT_EVENT_STACK, 7, 900);
+	add(l, WAIT_EVENT_OUT, 7, 900);
+	add(l, WAIT_EVENT_IN, 7, 910);
+	wait_log_finish(l, 1000 * MS);
+	cr_assert_eq(l->lost, 1);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(length_ms(&l->waits[0]), 10);
+	wait_log_free(l);
+}
+
+Test(wait_log, a_stack_of_long_ago_is_not_that_of_a_switch)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_STACK, 7, 10);
+	add(l, WAIT_EVENT_OUT, 7, 50);
+	add(l, WAIT_EVENT_IN, 7, 60);
+	wait_log_finish(l, 100 * MS);
+	cr_assert_eq(l->wait_count, 0, "it is counted, without a stack");
+	cr_assert_eq(wait_log_find(l, 7)->sleeping[wait_length_of(10 * MS)].count, 1);
+	wait_log_free(l);
+}
+
+Test(wait_log, who_could_run_is_counted_apart)
+{
+	struct wait_log *l = wait_log_new();
+	wait_log_add(l, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 7, .time_ns = 1 * MS, .runnable = true});
+	add(l, WAIT_EVENT_IN, 7, 3);
+	wait_log_finish(l, 10 * MS);
+	cr_assert_eq(wait_log_find(l, 7)->ready[wait_length_of(2 * MS)].ns, 2 * MS);
+	cr_assert_eq(wait_log_find(l, 7)->sleeping[wait_length_of(2 * MS)].ns, 0);
+	wait_log_free(l);
+}
+
+Test(wait_log, who_leaves_for_good_does_not_wait)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_OUT, 7, 10);
+	wait_log_settle(l, INT64_MAX);
+	wait_log_ended(l, 7);
+	wait_log_ended(l, 8);
+	wait_log_finish(l, 1000 * MS);
+	for (size_t i = 0; i < WAIT_LENGTHS; i++)
+		cr_assert_eq(wait_log_find(l, 7)->sleeping[i].count, 0);
+	wait_log_free(l);
+}
+
+Test(wait_log, a_sleep_at_the_beginning_keeps_the_stack_that_was_taken_of_it)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_STACK, 7, 90);
+	add(l, WAIT_EVENT_OUT, 7, 90); /* while the other threads' events were opened */
+	add(l, WAIT_EVENT_ASLEEP, 7, 100);
+	wait_log_finish(l, 200 * MS);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(length_ms(&l->waits[0]), 100);
+	cr_assert_eq(l->waits[0].stack_ns, 90 * MS);
+	cr_assert(l->waits[0].began_before);
+	cr_assert_eq(l->lost, 0);
+	wait_log_free(l);
+}
+
+Test(wait_log, lengths_are_powers_of_two)
+{
+	cr_assert_eq(wait_length_of(-5), 0);
+	cr_assert_eq(wait_length_of(999), 0);
+	cr_assert_eq(wait_length_of(1000), 1);
+	cr_assert_eq(wait_length_of(1999), 1);
+	cr_assert_eq(wait_length_of(2000), 2);
+	cr_assert_eq(wait_length_of(INT64_MAX), WAIT_LENGTHS - 1);
+}
