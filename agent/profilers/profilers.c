@@ -7,6 +7,7 @@
 #include "agent/profilers/pauses/pause_session.h"
 #include "agent/profilers/strings/strings_session.h"
 #include "agent/profilers/survivors/survivors_session.h"
+#include "agent/profilers/threads/threads_session.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -19,6 +20,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_RUNTIME_PAUSES] = &pause_session,
 	[PROFILER_ALLOCATIONS] = &alloc_session,
 	[PROFILER_DEADLOCKS] = &deadlock_session,
+	[PROFILER_THREADS] = &threads_session,
 };
 
 void profilers_run(const struct session_request *q, struct session_outcome *out)

@@ -40,6 +40,10 @@
 	X(DEADLOCKS, "Deadlocks", "deadlocks", "--deadlocks", 5, 200, 0,                                                                   \
 	  "which threads wait for each other?", "it hangs",                                                                                \
 	  "The runtime's monitors and the threads that wait for them, at two moments: circles, and queues behind one holder.",             \
+	  "Never: it is read from outside.", __VA_ARGS__)                                                                                  \
+	X(THREADS, "Threads", "threads", "--threads", 5, 200, 0,                                                                           \
+	  "what is every thread doing, and which have not moved?", "it hangs|too many threads",                                            \
+	  "All threads at two moments, by kind, place and stack: which have not run, which multiply, and a finalizer that is blocked.",    \
 	  "Never: it is read from outside.", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,

@@ -25,6 +25,7 @@ static const struct {
 	{"Allocations", report_diff_allocations},
 	{"RuntimePauses", report_diff_pauses},
 	{"Deadlocks", report_diff_deadlocks},
+	{"Threads", report_diff_threads},
 };
 
 size_t report_diff_chars(const char *s)

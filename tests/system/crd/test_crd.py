@@ -72,6 +72,7 @@ ACCEPTED_OF = [
     ("DuplicatedStrings", {"reveal": True, "activeDeadlineSeconds": 10}), ("Allocations", {"durationSeconds": 5, "activeDeadlineSeconds": 15}),
     ("DuplicatedStrings", {"duplicatedStrings": {}}), ("Allocations", {"allocations": {}}), ("RuntimePauses", {"runtimePauses": {}}),
     ("Deadlocks", {"deadlocks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}),
+    ("Threads", {"threads": {}}), ("Threads", {"activeDeadlineSeconds": 15}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names
@@ -153,7 +154,7 @@ CEL_ONLY = ("either selector or podName", "must not be empty", "need values", "t
             "gcSurvivors belongs to the profiler GCSurvivors", "memoryLeak belongs to the profiler MemoryLeak",
             "cpuHotpaths belongs to the profiler CPUHotpaths", "duplicatedStrings belongs to the profiler DuplicatedStrings",
             "allocations belongs to the profiler Allocations", "runtimePauses belongs to the profiler RuntimePauses",
-            "deadlocks belongs to the profiler Deadlocks")
+            "deadlocks belongs to the profiler Deadlocks", "threads belongs to the profiler Threads")
 
 # what an update may not do: path, the new value, the field that the message names
 MUTATIONS = [

@@ -89,7 +89,7 @@ class Api(unittest.TestCase):
                          {"CPUHotpaths": ("cpuHotpaths", 30, 200, ["frequencyHertz"]), "GCSurvivors": ("gcSurvivors", 0, 500, ["roots"]),
                           "MemoryLeak": ("memoryLeak", 120, 500, ["roots", "walks"]), "DuplicatedStrings": ("duplicatedStrings", 0, 500, []),
                           "Allocations": ("allocations", 30, 200, []), "RuntimePauses": ("runtimePauses", 60, 200, []),
-                          "Deadlocks": ("deadlocks", 5, 200, [])})
+                          "Deadlocks": ("deadlocks", 5, 200, []), "Threads": ("threads", 5, 200, [])})
         for name, field, spec in (("GCSurvivors", "spec.durationSeconds", {"durationSeconds": 5}),
                                   ("MemoryLeak", "spec.memoryLeak.walks", {"memoryLeak": {"walks": 11}}),
                                   ("DuplicatedStrings", "spec.memoryLeak", {"memoryLeak": {}}), ("Allocations", "spec.allocations", {"allocations": {"x": 1}})):
