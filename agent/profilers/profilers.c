@@ -10,6 +10,7 @@
 #include "agent/profilers/stucktasks/stuck_session.h"
 #include "agent/profilers/survivors/survivors_session.h"
 #include "agent/profilers/waits/wait_session.h"
+#include "agent/profilers/threads/threads_session.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
@@ -25,6 +26,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_EXCEPTIONS] = &exception_session,
 	[PROFILER_STUCK_TASKS] = &stuck_session,
 	[PROFILER_WAITS] = &wait_session,
+	[PROFILER_THREADS] = &threads_session,
 };
 
 void profilers_run(const struct session_request *q, struct session_outcome *out)

@@ -309,6 +309,11 @@ void cpu_collect_finish(struct cpu_collect *c)
 		qsort(into->samples, into->sample_count, sizeof *into->samples, by_time);
 }
 
+bool cpu_collect_is_code(struct cpu_collect *c, uint64_t ip)
+{
+	return frame_namer_place(c->namer, ip) != CODE_PLACE_NOWHERE;
+}
+
 uint64_t cpu_collect_sample_count(const struct cpu_collect *c)
 {
 	return c->taken;

@@ -49,6 +49,9 @@ void cpu_collect_flush(struct cpu_collect *c, frame_resolve_fn *resolve, void *c
 /* After the last flush: samples by time, threads with their CPU time. */
 void cpu_collect_finish(struct cpu_collect *c);
 
+/* Whether code lies at an address of the process; true, too, where there are no mappings to tell by. */
+bool cpu_collect_is_code(struct cpu_collect *c, uint64_t ip);
+
 uint64_t cpu_collect_sample_count(const struct cpu_collect *c); /* taken so far, flushed or not */
 int64_t cpu_collect_first_sample_ns(const struct cpu_collect *c); /* CLOCK_MONOTONIC; 0: none yet */
 

@@ -52,7 +52,11 @@
 	X(WAITS, "Waits", "waits", "--waits", 10, 200, 0,                                                                                  \
 	  "where do threads wait, and who makes them wait?", "it is slow and uses little CPU",                                              \
 	  "Each wait of each thread, by what it waits for and where: locks, tasks, I/O, sleep, the thread pool, as an off-CPU flame graph.", \
-	  "Never: context switches are followed from outside.", __VA_ARGS__)
+	  "Never: context switches are followed from outside.", __VA_ARGS__)                                                                 \
+	X(THREADS, "Threads", "threads", "--threads", 5, 200, 0,                                                                           \
+	  "what is every thread doing, and which have not moved?", "it hangs|too many threads",                                            \
+	  "All threads at two moments, by kind, place and stack: which have not run, which multiply, and a finalizer that is blocked.",    \
+	  "Never: it is read from outside.", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,
 enum profiler_kind { PROFILER_LIST(PROFILER_IDENTIFIER, ) };

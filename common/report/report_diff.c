@@ -28,6 +28,7 @@ static const struct {
 	{"Exceptions", report_diff_exceptions},
 	{"StuckTasks", report_diff_stucktasks},
 	{"Waits", report_diff_waits},
+	{"Threads", report_diff_threads},
 };
 
 size_t report_diff_chars(const char *s)

@@ -29,6 +29,11 @@ bench-overhead: $(DOTNET_TRACE) ## what CPU sessions cost the application, besid
 	@tests/apps/publish.sh net10.0
 	@PYTHONPATH=. python3 tests/bench/overhead.py $(BENCH_OPTIONS)
 
+bench-threads: ## what a look at 500 and 2,000 threads takes
+	+@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@tests/apps/publish.sh --app ThreadApp net10.0
+	@PYTHONPATH=. python3 tests/bench/threads.py $(BENCH_OPTIONS)
+
 bench-latency: ## how soon a CPU session samples, and how soon it is gone
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@tests/apps/publish.sh net8.0 net9.0 net10.0

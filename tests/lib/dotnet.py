@@ -129,6 +129,11 @@ class WaitApp(App):
         return self.waited()
 
 
+class ThreadApp(App):
+    """The application whose threads are known (tests/apps/ThreadApp): `details` says how many of them are what."""
+    NAME = "ThreadApp"
+
+
 class MemoryApp(App):
     """The application whose heap is known (tests/apps/MemoryApp): `details` says what each mode has made.
 

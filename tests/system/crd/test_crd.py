@@ -73,6 +73,7 @@ ACCEPTED_OF = [
     ("DuplicatedStrings", {"duplicatedStrings": {}}), ("Allocations", {"allocations": {}}), ("RuntimePauses", {"runtimePauses": {}}),
     ("Deadlocks", {"deadlocks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}), ("Exceptions", {"exceptions": {}}), ("Exceptions", {"reveal": True}),
     ("StuckTasks", {"stuckTasks": {}}), ("Waits", {"waits": {}}),
+    ("Threads", {"threads": {}}), ("Threads", {"activeDeadlineSeconds": 15}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names

@@ -10,8 +10,8 @@ from tests.system.page.test_page import PRETEND, STATE, TEXT, PastCase, js
 class Profilers(PastCase):
     COMPLAINTS = (("memory is high", ["GCSurvivors", "DuplicatedStrings"], ["gcSurvivors.roots"], "500"),
                   ("memory grows", ["MemoryLeak"], ["memoryLeak.roots", "memoryLeak.walks"], "500"), ("it allocates a lot", ["Allocations"], [], "200"),
-                  ("it hangs", ["Deadlocks", "StuckTasks"], [], "200"), ("it throws a lot", ["Exceptions"], [], "200"),
-                  ("it is slow and uses little CPU", ["Waits"], [], "200"),
+                  ("it hangs", ["Deadlocks", "StuckTasks", "Threads"], [], "200"), ("it throws a lot", ["Exceptions"], [], "200"),
+                  ("it is slow and uses little CPU", ["Waits"], [], "200"), ("too many threads", ["Threads"], [], "200"),
                   ("slow once in a while", ["RuntimePauses", "CPUHotpaths"], [], "200"),
                   ("CPU is high", ["CPUHotpaths"], ["cpuHotpaths.frequencyHertz"], "200"))
 

@@ -1,0 +1,162 @@
+#include "agent/profilers/threads/threads_report.h"
+
+#include "agent/profilers/threads/threads_json.h"
+#include "agent/profilers/threads/threads_numbers.h"
+#include "agent/report/report_view.h"
+#include "agent/report/summary.h"
+#include "common/base/embed.h"
+#include "common/base/size_text.h"
+
+#include <string.h>
+
+#define NAME_CHARS 110
+#define GROUP_LINES 8
+
+EMBED_FILE(".rodata.report_assets", threads_view, "agent/profilers/threads/threads_view.js");
+
+/* the text --------------------------------------------------------------------------------------------------------- */
+
+void threads_report_group(const struct threads_analysis *a, const struct threads_group *g, struct buf *out)
+{
+	const struct thread_words *kind = &thread_kind_words[g->kind], *wait = &thread_wait_words[g->wait];
+	size_text_count(out, g->threads);
+	buf_printf(out, " %s %s", g->threads == 1 ? kind->one : kind->many, g->threads == 1 ? wait->one : wait->many);
+	if (g->place == THREADS_NONE)
+		return;
+	buf_puts(out, " in ");
+	method_name_shorten(threads_method_name(a, g->place), NAME_CHARS, out);
+}
+
+/* What is worth a line: where the application's code stands. */
+static void put_groups(const struct threads_analysis *a, struct buf *out)
+{
+	size_t lines = 0;
+	for (size_t i = 0; i < a->group_count && lines < GROUP_LINES; i++) {
+		const struct threads_group *g = &a->groups[i];
+		if (threads_group_idles(g) || g->threads < 2)
+			continue;
+		buf_puts(out, "\n");
+		threads_report_group(a, g, out);
+		if (g->still == g->threads)
+			buf_puts(out, ", none of which ran between the looks");
+		else if (g->still)
+			buf_printf(out, ", %u of which did not run between the looks", g->still);
+		buf_puts(out, ".");
+		lines++;
+	}
+}
+
+static void put_kinds(const struct threads_analysis *a, struct buf *out)
+{
+	const char *before = ": ";
+	for (size_t k = 0; k < THREAD_KIND_COUNT; k++) {
+		if (!a->kinds[k])
+			continue;
+		buf_printf(out, "%s%u %s", before, a->kinds[k], a->kinds[k] == 1 ? thread_kind_words[k].one : thread_kind_words[k].many);
+		before = ", ";
+	}
+}
+
+static void put_looks(const struct threads_analysis *a, struct buf *out)
+{
+	const struct threads_capture *c = a->capture;
+	buf_printf(out, "\nTwo looks, %.1f s apart: ", (double)c->between_ns / 1e9);
+	size_text_count(out, c->count);
+	buf_puts(out, " threads");
+	put_kinds(a, out);
+	buf_printf(out, "; %u have not run in between.", a->still);
+	if (a->unread)
+		buf_printf(out, "\nThe stacks of %u %s could not be read: they ran at each look.", a->unread, a->unread == 1 ? "thread" : "threads");
+}
+
+/* Whether these want to enter a monitor, or wait to be told, is not known here. */
+static uint32_t waiting_in_runtime(const struct threads_analysis *a)
+{
+	uint32_t most = 0;
+	for (size_t i = 0; i < a->group_count; i++)
+		if (a->groups[i].wait == THREAD_WAIT_RUNTIME && a->groups[i].untimed > most)
+			most = a->groups[i].untimed;
+	return most;
+}
+
+static void put_nothing_found(const struct threads_analysis *a, struct buf *out)
+{
+	uint32_t waiting = waiting_in_runtime(a);
+	if (waiting >= 2)
+		buf_printf(out, "Nothing found, but %u threads wait in the runtime: run Deadlocks", waiting);
+	else
+		buf_printf(out, "Nothing found: %zu threads were looked at", a->capture->count);
+}
+
+void threads_report_text(const struct threads_analysis *a, const struct findings *f, struct buf *out)
+{
+	const struct finding *lead = findings_lead(f);
+	if (lead)
+		buf_puts(out, lead->message);
+	else if (a->capture->unread)
+		buf_puts(out, "The process's threads could not be read");
+	else
+		put_nothing_found(a, out);
+	put_groups(a, out);
+	put_looks(a, out);
+}
+
+/* the files -------------------------------------------------------------------------------------------------------- */
+
+static void put_group_row(const void *source, size_t row, struct buf *out)
+{
+	const struct threads_analysis *a = ((const struct threads_source *)source)->analysis;
+	const struct threads_group *g = &a->groups[row];
+	summary_count(out, g->threads);
+	summary_count(out, g->still);
+	summary_text(out, thread_kind_words[g->kind].one);
+	summary_text(out, thread_wait_words[g->wait].one);
+	summary_name(out, threads_method_name(a, g->place), NAME_CHARS);
+}
+
+static void write_threads_summary(const void *source, struct report_file *f)
+{
+	const struct threads_source *s = source;
+	struct summary summary = {.head = &s->head, .work = "two looks from outside", .where = "the tree of all stacks is in report.html"};
+	if (s->analysis->group_count)
+		summary.table = (struct summary_table){"#threads|#did not run|kind|does|where", s->analysis->group_count, NULL, put_group_row};
+	summary_write(&summary, source, f);
+}
+
+static void put_threads_page(const void *source, struct report_file *f)
+{
+	static const char footer[] = "The same for programs: report.json.";
+	const struct threads_source *s = source;
+	const struct report_view view = {"Threads", REPORT_ASSET(threads_view), footer};
+	report_view_write(&view, &s->head, f);
+}
+
+static const struct report_writer writers[] = {
+	{"summary.md", "text/markdown; charset=utf-8", write_threads_summary},
+	{"report.json", "application/json", threads_json_write},
+	{"report.html", "text/html; charset=utf-8", put_threads_page},
+};
+
+int threads_report_write(const struct threads_capture *c, const struct session_facts *facts, const struct session_spec *spec,
+			 const struct report_context *context, int dirfd, struct report_result *out, struct err *e)
+{
+	struct threads_analysis analysis;
+	struct threads_numbers numbers;
+	struct findings findings;
+	AUTO_BUF struct buf text, headline;
+	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
+	buf_init(&headline, DIAGNOSIS_MAX_BYTES + 1);
+	threads_analysis_make(c, &analysis);
+	threads_numbers_of(&analysis, &numbers);
+	rules_run(threads_rules, threads_rule_count, &threads_numbers_fields, &numbers, &findings);
+	threads_report_text(&analysis, &findings, &text);
+	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	const struct threads_source s = {
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text), .findings = &findings},
+		.analysis = &analysis,
+	};
+	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	findings_fini(&findings);
+	threads_analysis_fini(&analysis);
+	return rc;
+}

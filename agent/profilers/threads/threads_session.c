@@ -1,0 +1,306 @@
+#include "agent/profilers/threads/threads_session.h"
+
+#include "agent/host/cgroup_dir.h"
+#include "agent/host/proc.h"
+#include "agent/perf/perf_pump.h"
+#include "agent/profilers/threads/threads_report.h"
+#include "agent/stacks/cpu_collect.h"
+#include "agent/stacks/sleeping_stack.h"
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/fsio.h"
+#include "common/base/log.h"
+#include "common/base/mem.h"
+#include "common/base/step.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define STACKS_MAX 8192    /* threads whose stacks are read */
+#define SAMPLES_HERTZ 49   /* of threads that never sleep */
+#define AGAIN_TURNS 40     /* looks at a thread that runs */
+#define AGAIN_NS 5000000   /* between them */
+
+struct threads_own {
+	struct threads_capture capture;
+	struct process_memory memory;
+	bool memory_open;
+	struct threads_look first;
+	struct perf_sampler *perf; /* NULL: not allowed */
+	struct perf_pump *pump;
+	struct cpu_collect *collect;
+	bool paired;
+	size_t left_out;           /* threads beyond STACKS_MAX */
+};
+
+static struct threads_own *threads_session_own(const struct attached_session *s)
+{
+	return s->own;
+}
+
+/* before the attach ------------------------------------------------------------------------------------------------ */
+
+static void start_sampling(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct err why = ERR_INIT;
+	const struct perf_sampler_options options = {
+		.pid = s->q->target->pid, .proc_fd = s->proc_fd, .frequency_hertz = SAMPLES_HERTZ, .stacks = true};
+	STEP("start-perf");
+	o->perf = perf_sampler_open(&options, &why);
+	o->pump = o->perf ? perf_pump_start(o->perf, &why) : NULL;
+	if (o->perf && !o->pump) {
+		perf_sampler_close(o->perf);
+		o->perf = NULL;
+	}
+	o->capture.sampled = o->perf != NULL;
+	if (!o->perf)
+		LOG_DEBUG("session", "threads that never sleep will have no stack", LOG_S("why", why.message));
+}
+
+/* The first look comes before the library. */
+static int threads_session_prepare(struct attached_session *s, struct err *e)
+{
+	struct threads_own *o = threads_session_own(s);
+	if (s->proc_fd < 0)
+		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied,
+				      "Threads reads the process's memory and threads from outside: the agent needs the host's pid namespace (hostPID)");
+	if (process_memory_open(&o->memory, s->proc_fd) < 0)
+		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
+	o->memory_open = true;
+	STEP("first-look");
+	threads_look_take(s->proc_fd, &o->first);
+	s->started_ns = o->first.at_ns;
+	start_sampling(s);
+	const struct cpu_collect_options options = {
+		.capture = &o->capture.stacks,
+		.proc_fd = s->proc_fd,
+		.same_ids = s->q->target->pid == s->q->target->inner_pid,
+		.started_ns = s->started_ns,
+		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
+		.code = attached_session_ask_code,
+		.code_ctx = s,
+	};
+	o->collect = cpu_collect_new(&options);
+	return 0;
+}
+
+/* meanwhile -------------------------------------------------------------------------------------------------------- */
+
+static void on_running_sample(void *ctx, const struct perf_sample *x)
+{
+	cpu_collect_perf_sample(ctx, x);
+}
+
+static void on_running_comm(void *ctx, uint32_t tid, const char *comm)
+{
+	cpu_collect_thread_name(ctx, tid, comm);
+}
+
+static void take_running_samples(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	if (o->pump)
+		perf_pump_take(o->pump, on_running_sample, on_running_comm, o->collect);
+	if (cpu_collect_wants_flush(o->collect))
+		cpu_collect_flush(o->collect, attached_session_resolve, s);
+}
+
+/* the second look -------------------------------------------------------------------------------------------------- */
+
+/* Where the thread sleeps now; false: it runs, or has ended. */
+static bool thread_sleeps(int proc_fd, struct thread_wait *t)
+{
+	char path[64], text[512];
+	snprintf(path, sizeof path, "task/%d/syscall", (int)t->tid);
+	return fsio_read_small(proc_fd, path, text, sizeof text) > 0 && thread_wait_parse_syscall(text, t) == 0 && t->sp;
+}
+
+/* As it lay while the thread slept: it sleeps at the same place after it was read. */
+static bool read_one_stack(struct attached_session *s, struct seen_thread *t, uint8_t *buffer)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct thread_wait now = t->wait;
+	if (!thread_sleeps(s->proc_fd, &now) || !sleeping_stack_take(o->collect, &o->memory, &now, clock_mono_ns(), buffer))
+		return false;
+	t->wait.sp = now.sp;
+	t->wait.ip = now.ip;
+	t->wait.system_call = now.system_call;
+	t->wait.timed = now.timed;
+	t->witness = STACK_ASLEEP;
+	if (cpu_collect_wants_flush(o->collect))
+		cpu_collect_flush(o->collect, attached_session_resolve, s);
+	return true;
+}
+
+/* Those that run are looked at again until they sleep. */
+static void read_thread_stacks(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct threads_capture *c = &o->capture;
+	uint8_t *buffer = sleeping_stack_buffer_new();
+	size_t most = c->count < STACKS_MAX ? c->count : STACKS_MAX, missing = most;
+	o->left_out = c->count - most;
+	for (int turn = 0; turn < AGAIN_TURNS && missing; turn++) {
+		if (turn)
+			nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
+		for (size_t i = 0; i < most; i++)
+			if (c->threads[i].witness == STACK_NOT_READ)
+				missing -= read_one_stack(s, &c->threads[i], buffer);
+	}
+	sleeping_stack_buffer_free(buffer);
+}
+
+static void read_limits(struct attached_session *s)
+{
+	struct threads_capture *c = &threads_session_own(s)->capture;
+	struct cgroup_dir dir;
+	c->pids_current = c->pids_max = -1;
+	if (!cgroup_dir_of(PROC_ROOT, s->q->target->pid, "pids", &dir))
+		return;
+	cgroup_dir_leave_for_container(&dir);
+	c->pids_current = cgroup_dir_number(&dir, "pids.current");
+	int64_t max = c->pids_current < 0 ? -1 : cgroup_dir_number(&dir, "pids.max");
+	c->pids_max = max == INT64_MAX ? 0 : max;
+}
+
+static int threads_session_stop(struct attached_session *s, struct err *e)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct threads_look second;
+	(void)e;
+	if (o->perf) {
+		perf_sampler_stop(o->perf);
+		perf_pump_stop(o->pump);
+	}
+	take_running_samples(s);
+	STEP("second-look");
+	threads_look_take(s->proc_fd, &second);
+	threads_capture_pair(&o->first, &second, sysconf(_SC_CLK_TCK), &o->capture);
+	threads_look_fini(&second);
+	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;
+	int64_t age_ms = proc_uptime_ms(s->proc_fd);
+	o->capture.process_age_ns = age_ms < 0 ? -1 : age_ms * 1000000;
+	o->paired = true;
+	read_limits(s);
+	read_thread_stacks(s);
+	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
+	return 0;
+}
+
+/* the end ---------------------------------------------------------------------------------------------------------- */
+
+static int by_inner_tid(const void *a, const void *b, void *threads)
+{
+	const struct seen_thread *t = threads;
+	uint32_t x = t[*(const uint32_t *)a].wait.inner_tid, y = t[*(const uint32_t *)b].wait.inner_tid;
+	return (x > y) - (x < y);
+}
+
+static struct seen_thread *seen_with_id(struct threads_capture *c, const uint32_t *order, int64_t id)
+{
+	size_t low = 0, high = c->count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		if (c->threads[order[middle]].wait.inner_tid < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < c->count && c->threads[order[low]].wait.inner_tid == id ? &c->threads[order[low]] : NULL;
+}
+
+/* Of each thread the last stack is its own: those read asleep are the last ones. */
+static void give_stacks(struct threads_capture *c)
+{
+	uint32_t *order = mem_calloc(c->count + 1, sizeof *order);
+	for (uint32_t i = 0; i < c->count; i++)
+		order[i] = i;
+	if (c->count)
+		qsort_r(order, c->count, sizeof *order, by_inner_tid, c->threads);
+	for (size_t i = 0; i < c->stacks.sample_count; i++) {
+		const struct capture_sample *x = &c->stacks.samples[i];
+		struct seen_thread *t = x->thread < c->stacks.thread_count ? seen_with_id(c, order, c->stacks.threads[x->thread].tid) : NULL;
+		if (!t)
+			continue;
+		t->stack = x->stack;
+		if (t->witness == STACK_NOT_READ)
+			t->witness = STACK_SAMPLED;
+	}
+	free(order);
+}
+
+static void threads_session_tick(struct attached_session *s, bool last)
+{
+	struct threads_own *o = threads_session_own(s);
+	if (!last)
+		take_running_samples(s);
+	if (last || attached_session_may_ask(s))
+		cpu_collect_flush(o->collect, attached_session_resolve, s);
+	if (!last)
+		return;
+	cpu_collect_finish(o->collect);
+	give_stacks(&o->capture);
+}
+
+static void threads_session_take(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	if (o->perf) {
+		perf_pump_stop(o->pump);
+		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
+	}
+	perf_pump_free(o->pump);
+	perf_sampler_close(o->perf);
+	cpu_collect_free(o->collect);
+	o->pump = NULL;
+	o->perf = NULL;
+	o->collect = NULL;
+	if (o->capture.full)
+		limits_note(&s->facts.limits, "threads", THREAD_WAITS_MAX, -1,
+			    "The process has more threads than are looked at: the others are not in this report.");
+	if (o->left_out)
+		limits_note(&s->facts.limits, "stacks", STACKS_MAX, (int64_t)o->capture.count,
+			    "The stacks of %zu threads were not read: of those this report has the kernel's figures only.", o->left_out);
+}
+
+static bool threads_session_any(const struct attached_session *s)
+{
+	const struct threads_own *o = threads_session_own(s);
+	return o->paired && o->capture.count > 0;
+}
+
+static int threads_session_report(struct attached_session *s, struct report_result *out, struct err *e)
+{
+	return threads_report_write(&threads_session_own(s)->capture, &s->facts, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
+}
+
+static void threads_session_fini(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	perf_pump_free(o->pump);
+	perf_sampler_close(o->perf);
+	cpu_collect_free(o->collect);
+	threads_look_fini(&o->first);
+	threads_capture_fini(&o->capture);
+	if (o->memory_open)
+		process_memory_close(&o->memory);
+}
+
+const struct session_profiler threads_session = {
+	.name = "Threads",
+	.nothing = {REASON_ProcessUnresponsive, "the process's threads were not looked at twice"},
+	.own_size = sizeof(struct threads_own),
+	.prepare = threads_session_prepare,
+	.tick = threads_session_tick,
+	.stop = threads_session_stop,
+	.take = threads_session_take,
+	.any = threads_session_any,
+	.report = threads_session_report,
+	.fini = threads_session_fini,
+};

@@ -1,0 +1,177 @@
+"""Threads on real applications whose threads are known (tests/apps/ThreadApp): what stands, what multiplies, and no alarm where neither does."""
+import json
+import os
+import tempfile
+import time
+import unittest
+
+from tests.lib import dotnet, schemas
+from tests.lib.local import drdotnet
+
+FILES = {"summary.md", "report.html", "report.json"}
+NOTHING = r"^Nothing found(: \d+ threads were looked at|, but \d+ threads wait in the runtime: run Deadlocks)$"
+
+
+def wrong(report):
+    """What the schema says against it."""
+    return ["%s: %s" % (list(e.absolute_path), e.message[:200]) for e in schemas.validator("report-schema-threads.json").iter_errors(report)][:5]
+
+
+def kinds(report):
+    return {k["kind"]: k["threads"] for k in report["kinds"]}
+
+
+def named(report, name):
+    """{(kind, wait, place)} of the threads whose name begins so, as the kernel keeps it."""
+    found = set()
+    for thread in report["threads"]:
+        if (thread["name"] or "").startswith(name[:15]):
+            group = report["groups"][thread["group"]]
+            found.add((group["kind"], group["wait"], group["place"] is not None and report["methods"][group["place"]]["name"]))
+    return found
+
+
+class OnEachRuntime:
+    framework = None
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-threads-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def look(self, mode):
+        tmp = os.path.join(self.folder, "tmp-" + mode)
+        os.makedirs(tmp)
+        app = dotnet.ThreadApp(mode, self.framework, self.folder, env={"TMPDIR": tmp})
+        app.tmp = tmp
+        self.addCleanup(app.stop)
+        if mode != "starved":  # it has no worker left that would say so
+            app.progress()  # its own threads have begun
+        if mode == "multiply":
+            time.sleep(5)  # when they began says something from 11 s on
+        before, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + mode)
+        code, _, errors = drdotnet("run", "--threads", str(app.pid), "--duration", "2", "-o", out)
+        self.assertEqual(code, 0, errors)
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(wrong(report), [])
+        self.assertEqual(set(os.listdir(out)), FILES)
+        self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
+        self.assertEqual(sum(k["threads"] for k in report["kinds"]), len(report["threads"]))
+        self.assertEqual(sum(g["threads"] for g in report["groups"]), len(report["threads"]))
+        self.assertEqual(kinds(report).get("main"), 1)
+        self.assertEqual(kinds(report).get("finalizer"), 1)
+        if mode != "starved":
+            app.assert_progress()
+        if mode not in ("multiply", "multiply-slowly", "churn"):  # they have new threads of their own
+            dotnet.assert_nothing_left(self, app, before)
+        app.stop()
+        return report
+
+    def sick(self, mode, finding, state, headline):
+        report = self.look(mode)
+        lead = report["findings"][0] if report["findings"] else {}
+        self.assertEqual((lead.get("id"), lead.get("state")), (finding, state), report["diagnosis"]["text"])
+        self.assertRegex(report["diagnosis"]["headline"], headline)
+        self.assertLessEqual(len(report["diagnosis"]["headline"]), 80)
+        return report
+
+    def healthy(self, *modes):
+        for mode in modes:
+            with self.subTest(mode):
+                report = self.look(mode)
+                self.assertEqual(report["findings"], [], report["diagnosis"]["text"])
+                self.assertRegex(report["diagnosis"]["headline"], NOTHING)
+        return report
+
+    def test_threads_that_wait_for_what_does_not_come(self):
+        report = self.sick("zombies", "ZombieThreads", "Possible", "^Possible zombies: 24 threads wait for an event in Shop.Sick.Reserve$")
+        self.assertEqual(named(report, "request-"), {("application", "event", "Shop.Sick.Reserve")})
+        self.assertTrue(all(t["still"] and t["witness"] == "asleep" for t in report["threads"] if t["name"].startswith("request-")))
+        self.assertFalse(any(t["still"] for t in report["threads"] if t["name"].startswith("busy")))
+
+    def test_threads_that_wait_for_a_lock(self):
+        if self.framework != "net10.0":  # Monitor.Enter is no managed code there, and looks like a Monitor.Wait that was inlined
+            report = self.healthy("locked")
+            self.assertEqual(named(report, "reader-"), {("application", "runtime", "Shop.Sick.Read")})
+            return
+        report = self.sick("locked", "ZombieThreads", "Found", "^6 threads wait for a lock in Shop.Sick.Read$")
+        self.assertEqual(named(report, "reader-"), {("application", "lock", "Shop.Sick.Read")})
+
+    def test_threads_in_native_calls(self):
+        self.sick("native", "ZombieThreads", "Possible", "24 threads are in native calls in Shop.Sick.Listen$")
+
+    def test_threads_that_wait_for_others(self):
+        self.sick("joined", "ZombieThreads", "Possible", "24 threads wait for a thread to end in ")
+        self.sick("tasks", "ZombieThreads", "Possible", "24 threads wait for a task in Shop.Sick.Fetch$")
+
+    def test_finalizers_that_do_not_return(self):
+        report = self.sick("finalizer-lock", "FinalizerBlocked", "Found", "^Finalizer blocked: it waits (for a lock|in the runtime) in Shop.Sick.Read$")
+        self.assertEqual(report["measured"]["finalizerWaiters"], 1)
+        self.sick("finalizer-sleep", "FinalizerBlocked", "Found", "^Finalizer blocked: it sleeps in ")
+        self.sick("finalizer-native", "FinalizerBlocked", "Found", "^Finalizer blocked: it is in a native call in Shop.Sick.Listen$")
+
+    def test_threads_that_multiply(self):
+        report = self.sick("multiply", "ThreadsMultiply", "Found", r"^Threads multiply: \d+ more in ")
+        self.assertGreater(report["looks"]["threads"], report["looks"]["threadsFirst"])
+        found = self.look("multiply-slowly")["findings"]  # whether one began lately enough is a matter of moments
+        self.assertIn((found[0]["id"], found[0]["state"]), {("ThreadsMultiply", "Possible"), ("ZombieThreads", "Possible")})
+
+    def test_a_pool_whose_workers_all_block(self):
+        report = self.sick("starved", "ThreadPoolStarvation", "Possible", "^The pool may be starved: all 12 workers wait for a task in Shop.Sick.Fetch$")
+        self.assertEqual(kinds(report)["poolWorker"], 12)
+
+    def test_two_thousand_threads_fit_a_screen(self):
+        report = self.sick("thousands", "ZombieThreads", "Possible", "1000 threads wait for ")
+        self.assertEqual(sum(g["threads"] for g in report["groups"][:2]), 2000)
+        self.assertLess(len(report["groups"]), 25)
+        self.assertEqual(report["tree"]["total"][0], len(report["threads"]) - report["looks"]["stacksUnknown"])
+        self.sick("crowd", "ZombieThreads", "Possible", "120 threads wait for an event in Shop.Sick.Reserve$")
+
+    def test_names_that_are_not_what_they_say(self):
+        report = self.healthy("names")
+        names = [t["name"] for t in report["threads"]]
+        self.assertFalse([n for n in names if any(c < " " or c in "\u202e\x7f" for c in n)])
+        self.assertIn("<b>bold</b>", names)
+        self.assertEqual(names.count(".NET Finalizer"), 2)
+        with open(os.path.join(self.folder, "report-names", "summary.md"), encoding="utf-8") as f:
+            self.assertNotIn("<b>", f.read())
+
+    def test_queues_in_which_nothing_is(self):
+        report = self.healthy("consumers")
+        self.assertEqual(named(report, "consumer-"), {("application", "queue", "Shop.Healthy.Consumers.lambda")})
+        self.healthy("channels", "pulse", "signals")
+
+    def test_what_comes_from_outside(self):
+        report = self.healthy("receive")
+        self.assertLessEqual({(kind, wait) for kind, wait, _ in named(report, "connection-")}, {("application", "io"), ("unknown", "other")},
+                             "below a native function callers may be missing")
+        self.healthy("accept", "watcher")
+
+    def test_time_that_passes(self):
+        self.healthy("idle", "timers", "scheduler", "waiters")
+
+    def test_threads_that_come_and_go(self):
+        self.healthy("churn", "burst", "finalizers")
+
+    def test_threads_that_never_sleep(self):
+        report = self.healthy("spinners")
+        spinners = [t for t in report["threads"] if t["name"].startswith("spinner-")]
+        self.assertEqual({(t["state"], t["witness"]) for t in spinners}, {("R", "sampled")})
+        self.assertEqual(named(report, "spinner-"), {("application", "runs", "Shop.Healthy.Spin")})
+
+
+class Net8(OnEachRuntime, unittest.TestCase):
+    framework = "net8.0"
+
+
+class Net9(OnEachRuntime, unittest.TestCase):
+    framework = "net9.0"
+
+
+class Net10(OnEachRuntime, unittest.TestCase):
+    framework = "net10.0"
+
+
+if __name__ == "__main__":
+    unittest.main()
