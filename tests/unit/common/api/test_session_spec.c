@@ -61,7 +61,8 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":\"30s\"}", "spec.durationSeconds: expected an integer, found \"30s\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"duration\":3}",
 		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, gcSurvivors, memoryLeak, "
-		 "duplicatedStrings, allocations, runtimePauses, exceptions, deadlocks, stuckTasks, waits, threads, pauseBudgetMilliseconds, output, activeDeadlineSeconds, "
+		 "duplicatedStrings, allocations, runtimePauses, exceptions, deadlocks, stuckTasks, waits, threads, "
+		 "pauseBudgetMilliseconds, output, activeDeadlineSeconds, "
 		 "ttlSecondsAfterFinished, priority, reveal, baselineSession, cancel"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"priority\":\"urgent\"}", "spec.priority: must be Low, Normal or High, found \"urgent\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"reveal\":1}", "spec.reveal: expected true or false, found 1"},
