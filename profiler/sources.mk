@@ -33,7 +33,7 @@ $(PROFILER_LIB): $(PROFILER_OBJ) profiler/exports.map profiler/check-library
 # arm64: the library, and the agent's end of its channel as objects. Tests run what of it an emulator can run (tests/system/profiler).
 ARM64_CC ?= aarch64-linux-gnu-gcc
 ARM64_OBJ = $(patsubst %.c,$(B)/obj/profiler-arm64/%.o,$(PROFILER_SRC) $(PROTO_SRC))
-ARM64_CHANNEL_SRC := agent/attach/profiler_channel.c agent/stacks/code_client.c $(wildcard agent/attach/channel_*.c) agent/attach/function_cache.c \
+ARM64_CHANNEL_SRC := agent/attach/profiler_channel.c agent/attach/code_client.c $(wildcard agent/attach/channel_*.c) agent/attach/function_cache.c \
 	common/base/index_set.c common/base/err.c common/base/mem.c common/base/buf.c common/base/clock.c common/base/log.c common/base/text.c
 ARM64_CHANNEL_OBJ = $(patsubst %.c,$(B)/obj/arm64/%.o,$(ARM64_CHANNEL_SRC) $(PROTO_SRC))
 
