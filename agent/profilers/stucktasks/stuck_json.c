@@ -30,6 +30,7 @@ static void put_group_json(const struct task_group *g, struct report_file *f)
 	jsonw_unsigned(w, "before", g->before);
 	jsonw_unsigned(w, "lasting", g->lasting);
 	jsonw_unsigned(w, "unheld", g->unheld);
+	jsonw_unsigned(w, "kept", g->kept);
 	jsonw_unsigned(w, "frozen", g->frozen);
 	jsonw_unsigned(w, "blockedThreads", g->blocks);
 	jsonw_string(w, "waitsFor", task_wait_key(g->wait));

@@ -119,6 +119,7 @@ void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
 	struct stuck_sum never = {0}, reply = {0};
 	rules_clear(&stuck_numbers_fields, out);
 	out->seconds_between = (double)r->between_ns / 1e9;
+	out->tasks = (double)(r->groups.boxes + r->groups.tasks + r->groups.completed);
 	out->operations = (double)r->groups.operations;
 	out->lasting = (double)r->groups.lasting;
 	out->holders_known = r->holders_known;
@@ -128,6 +129,9 @@ void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
 		add_to_sum(&reply, &r->groups.items[i], reply_of(&r->groups.items[i]));
 	}
 	out->never = r->holders_known ? never.all : NAN;
+	out->never_kept = 0;
+	for (size_t i = 0; i < r->groups.count; i++)
+		out->never_kept += never_of(&r->groups.items[i]) ? (double)r->groups.items[i].kept : 0;
 	out->never_most = most_of(&never)->count;
 	out->never_places = (double)never.places;
 	rules_set_text(&out->never_place, most_of(&never)->name);

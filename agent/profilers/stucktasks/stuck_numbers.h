@@ -12,15 +12,15 @@ struct stuck_result {
 	struct heap_facts first, second; /* the walks */
 };
 
-/* seconds_between: the looks. operations: that wait; lasting: of those, that were at the same await at both looks. never: for a completion that nothing
- * else refers to, at never_places; never_place: where most are, never_most. queue: behind a semaphore without a place whose first waiter is the same at
- * both looks, queue_before: of those, that were there at the first; queue_most: its places. reply: for completions that others refer to, where none came
- * or went. http_waiting: for a connection; http_open: with one. blocked: threads that block on one of these operations. faults: failed tasks whose
- * exception nobody looked at, through both looks. */
+/* seconds_between: the looks. tasks: that were seen, completed ones among them. operations: that wait; lasting: of those, that were at the same await at
+ * both looks. never: for a completion that nothing else refers to, at never_places; never_place: where most are, never_most; never_kept: of never, whose
+ * callers something refers to. queue: behind a semaphore without a place whose first waiter is the same at both looks, queue_before: of those, that were
+ * there at the first; queue_most: its places. reply: for completions that others refer to, where none came or went. http_waiting: for a connection;
+ * http_open: with one. blocked: threads that block on one of these operations. faults: failed tasks whose exception nobody looked at, through both looks. */
 #define STUCK_NUMBERS(NUMBER, TEXT)                                                                                                                \
-	NUMBER(seconds_between) NUMBER(operations) NUMBER(lasting) NUMBER(holders_known) NUMBER(never) NUMBER(never_most) NUMBER(never_places)        \
-	NUMBER(queue)                                                                                                                              \
-	NUMBER(queue_before) NUMBER(queue_most) NUMBER(reply) NUMBER(http_waiting) NUMBER(http_open) NUMBER(blocked) NUMBER(faults)                \
+	NUMBER(seconds_between) NUMBER(tasks) NUMBER(operations) NUMBER(lasting) NUMBER(holders_known)                                             \
+	NUMBER(never) NUMBER(never_most) NUMBER(never_places) NUMBER(never_kept)                                                                   \
+	NUMBER(queue) NUMBER(queue_before) NUMBER(queue_most) NUMBER(reply) NUMBER(http_waiting) NUMBER(http_open) NUMBER(blocked) NUMBER(faults)  \
 	TEXT(never_place) TEXT(queue_place) TEXT(reply_place) TEXT(http_place) TEXT(blocked_place)
 RULE_STRUCT(stuck_numbers, STUCK_NUMBERS);
 

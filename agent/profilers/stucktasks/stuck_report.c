@@ -62,6 +62,10 @@ static bool is_everyday(const struct task_groups *g)
 static void put_nothing_stuck(const struct task_groups *g, struct buf *out)
 {
 	bool everyday = is_everyday(g);
+	if (g->boxes + g->tasks + g->completed == 0) {
+		buf_puts(out, "Nothing is known of async operations: no task was seen");
+		return;
+	}
 	if (g->operations == 0) {
 		buf_puts(out, "Nothing is stuck: no async operation waits");
 		return;

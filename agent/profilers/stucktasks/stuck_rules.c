@@ -3,16 +3,21 @@
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 
+#include <math.h>
+
 #define LOOK_SECONDS 0.9 /* what stands for less is everyday */
 #define QUEUE_LEAST 2
 #define REPLY_LEAST 10
 #define PLACES_LIMIT 4096 /* who gives a semaphore so many places at most guards something; one that only signals has no limit */
 #define BLOCKED_LEAST 2
 #define HEADLINE_CHARS 80
+#define GIVEN_UP_MOST 30 /* score of operations that nobody waits for */
 
 static const char *needs_time(const void *numbers)
 {
 	const struct stuck_numbers *n = numbers;
+	if (n->tasks == 0)
+		return "no task was seen, though each process has some";
 	return n->seconds_between >= LOOK_SECONDS ? NULL : "the two looks were less than a second apart";
 }
 
@@ -38,11 +43,14 @@ static const char *count_text(double count, struct buf *out)
 }
 
 /* The same operation at the same await at both looks is one witness; that nothing else on the heap, no static, handle or stack, refers to what it
- * waits for is the other: nobody can complete it. */
+ * waits for is the other: nobody can complete it. Where nothing refers to the operation either, it may have been given up on purpose, and be garbage that
+ * is not collected yet. */
 static struct rule_score never_completed(const void *numbers)
 {
 	const struct stuck_numbers *n = numbers;
-	return (struct rule_score){n->never > 0 ? rules_score(60 + n->never) : 0, 2};
+	bool missed = n->never_kept * 2 >= n->never;
+	double score = missed ? 60 + n->never : fmin(GIVEN_UP_MOST, 10 + n->never / 10);
+	return (struct rule_score){n->never > 0 ? rules_score(score) : 0, missed ? 2 : 1};
 }
 
 static void says_never(const void *numbers, struct finding *out)
@@ -59,11 +67,13 @@ static void says_never(const void *numbers, struct finding *out)
 	}
 	bool one = n->never_most == 1;
 	count_text(n->never_most, &count);
-	finding_message(out, "%s %s stuck in %s: nobody can complete %s", buf_str(&count), one ? "operation is" : "operations are",
-			place_name(&n->never_place, 53 + count.len, &name), one ? "it" : "them");
+	const char *verb = out->state == FINDING_POSSIBLE ? "may be" : one ? "is" : "are";
+	finding_message(out, "%s %s %s stuck in %s: nobody can complete %s", buf_str(&count), one ? "operation" : "operations", verb,
+			place_name(&n->never_place, 56 + count.len, &name), one ? "it" : "them");
 	finding_evidence(out, "they wait for a TaskCompletionSource that nothing else holds: no object, static, handle or stack refers to it but "
-			 "themselves; at the same await at both looks, %.1f s apart; operations: %.0f, places: %.0f", n->seconds_between,
-			 n->never, n->never_places);
+			 "themselves; at the same await at both looks, %.1f s apart; operations: %.0f, places: %.0f%s", n->seconds_between, n->never,
+			 n->never_places, out->state == FINDING_POSSIBLE ? "; nothing refers to most of the operations either: they may have been given up "
+									   "on purpose, as by Task.WhenAny, and not be collected yet" : "");
 	finding_place(out, n->never_place.text);
 }
 

@@ -110,8 +110,10 @@ static void add_operation(struct grouping *g, uint32_t node)
 	x->count++;
 	x->lasting += lasting;
 	x->blocks += chain_blocks(g->l, node);
-	if (x->wait == TASK_WAIT_COMPLETION && g->l->holders_known && leaf != TASK_NONE)
-		x->unheld += lasting && !(g->l->nodes[leaf].flags & TASK_HELD);
+	if (x->wait == TASK_WAIT_COMPLETION && g->l->holders_known && leaf != TASK_NONE && lasting && !(g->l->nodes[leaf].flags & TASK_HELD)) {
+		x->unheld++;
+		x->kept += chain_blocks(g->l, node) || (g->l->nodes[task_look_last_caller(g->l, node)].flags & TASK_KEPT);
+	}
 	add_semaphore(g, x, leaf, lasting);
 	g->out->waits[x->wait]++;
 	if (x->wait == TASK_WAIT_NOTHING) {
@@ -150,7 +152,7 @@ static void count_faults(const struct task_look *l, const struct task_brief *bef
 void task_groups_make(const struct task_look *l, const struct task_brief *before, struct task_groups *out)
 {
 	struct grouping g = {.l = l, .before = before, .out = out};
-	*out = (struct task_groups){0};
+	*out = (struct task_groups){.completed = l->completed};
 	for (uint32_t i = 0; i < l->count; i++) {
 		out->boxes += l->nodes[i].role == TASK_ROLE_BOX;
 		out->tasks += l->nodes[i].role == TASK_ROLE_PROMISE;

@@ -26,6 +26,7 @@ struct task_group {
 	uint64_t before;         /* in the look before */
 	uint64_t lasting;        /* the same ones in both, at the same await */
 	uint64_t unheld;         /* of the lasting: nothing but the operation refers to what it waits for */
+	uint64_t kept;           /* of the unheld: something refers to the last caller, or a thread blocks on one of the chain */
 	uint64_t frozen;         /* of the lasting: its semaphore had no place, and the same first waiter, in both */
 	uint64_t blocks;         /* threads that block on one of the chain */
 	int32_t most;            /* of the semaphores: their largest number of places */
@@ -39,6 +40,7 @@ struct task_groups {
 	uint64_t left_out, left_out_operations;
 	uint64_t operations, lasting;  /* that wait */
 	uint64_t boxes, tasks;         /* unfinished ones: of async methods, others */
+	uint64_t completed;            /* tasks that are: a process has some from its start */
 	uint64_t running;              /* operations that do not wait */
 	uint64_t waits[TASK_WAITS];    /* operations by what they wait for */
 	uint64_t faults, lasting_faults;

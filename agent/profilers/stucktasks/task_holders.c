@@ -100,23 +100,59 @@ static void mark_held(struct holding *h, uint64_t address, uint64_t holder)
 		h->l->nodes[completion].flags |= TASK_HELD;
 }
 
+/* What stands between a task and who goes on after it keeps nobody: it is kept by the task. */
+static bool keeps(const struct holding *h, uint64_t holder, uint32_t type, uint32_t last)
+{
+	uint32_t node = task_look_find(h->l, holder);
+	if (node == TASK_NONE)
+		node = owner_of(&h->machines, holder);
+	if (node == TASK_NONE)
+		node = owner_of(&h->sources, holder);
+	if (node != TASK_NONE)
+		return task_look_last_caller(h->l, node) != last;
+	enum task_role role = h->l->types[type].role;
+	return role != TASK_ROLE_LINK && role != TASK_ROLE_LINKS;
+}
+
+/* The last caller that the object is, or is the state machine of. */
+static uint32_t last_caller_at(const struct holding *h, uint64_t address)
+{
+	uint32_t node = task_look_find(h->l, address);
+	if (node == TASK_NONE)
+		node = owner_of(&h->machines, address);
+	return node != TASK_NONE && h->l->nodes[node].next == TASK_NONE ? node : TASK_NONE;
+}
+
+static void mark_kept(struct holding *h, uint64_t address, uint64_t holder, uint32_t type)
+{
+	uint32_t last = last_caller_at(h, address);
+	if (last != TASK_NONE && !(h->l->nodes[last].flags & TASK_KEPT) && (!holder || keeps(h, holder, type, last)))
+		h->l->nodes[last].flags |= TASK_KEPT;
+}
+
+static void widen(uint64_t address, uint64_t *lowest, uint64_t *highest)
+{
+	*lowest = address < *lowest ? address : *lowest;
+	*highest = address > *highest ? address : *highest;
+}
+
 /* Most references lead elsewhere. */
 static void find_bounds(const struct holding *h, uint64_t *lowest, uint64_t *highest)
 {
 	const struct task_look *l = h->l;
+	const struct owned_list *const lists[] = {&h->sources, &h->machines};
 	*lowest = UINT64_MAX;
 	*highest = 0;
-	for (size_t i = 0; i < l->count; i++) {
-		if (!is_completion(l, (uint32_t)i))
-			continue;
-		*lowest = l->nodes[i].address < *lowest ? l->nodes[i].address : *lowest;
-		*highest = l->nodes[i].address;
+	if (l->count) {
+		widen(l->nodes[0].address, lowest, highest);
+		widen(l->nodes[l->count - 1].address, lowest, highest);
 	}
-	if (!h->sources.count)
-		return;
-	uint64_t first = h->sources.items[0].address, last = h->sources.items[h->sources.count - 1].address;
-	*lowest = first < *lowest ? first : *lowest;
-	*highest = last > *highest ? last : *highest;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+		if (!lists[i]->count)
+			continue;
+		widen(lists[i]->items[0].address, lowest, highest);
+		widen(lists[i]->items[lists[i]->count - 1].address, lowest, highest);
+	}
 }
 
 static void read_holders(struct holding *h)
@@ -125,10 +161,20 @@ static void read_holders(struct holding *h)
 	struct heap_cursor c;
 	find_bounds(h, &lowest, &highest);
 	heap_snapshot_cursor(h->l->snapshot, &c);
-	while (heap_snapshot_object(&c))
-		while (heap_cursor_edge(&c, &offset, &target))
-			if (target >= lowest && target <= highest)
-				mark_held(h, target, c.object.address);
+	while (heap_snapshot_object(&c)) {
+		while (heap_cursor_edge(&c, &offset, &target)) {
+			if (target < lowest || target > highest)
+				continue;
+			mark_held(h, target, c.object.address);
+			mark_kept(h, target, c.object.address, c.object.type);
+		}
+	}
+}
+
+static void read_root(struct holding *h, uint64_t object)
+{
+	mark_held(h, object, 0);
+	mark_kept(h, object, 0, 0);
 }
 
 void task_holders_find(struct task_look *l)
@@ -139,9 +185,9 @@ void task_holders_find(struct task_look *l)
 	for (size_t i = 0; i < l->snapshot->root_count; i++) {
 		const struct heap_root *r = &l->snapshot->roots[i];
 		if (!(r->flags & HEAP_ROOT_WEAK))
-			mark_held(&h, r->object, 0);
+			read_root(&h, r->object);
 		if (r->second)
-			mark_held(&h, r->second, 0);
+			read_root(&h, r->second);
 	}
 	l->holders_known = !l->snapshot->facts.roots_unread;
 	free(h.sources.items);

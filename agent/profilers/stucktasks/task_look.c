@@ -132,6 +132,13 @@ uint32_t task_look_leaf(const struct task_look *l, uint32_t node)
 	return leaf;
 }
 
+uint32_t task_look_last_caller(const struct task_look *l, uint32_t node)
+{
+	for (int i = 0; i < TASK_CHAIN_MAX && l->nodes[node].next != TASK_NONE; i++)
+		node = l->nodes[node].next;
+	return node;
+}
+
 bool task_look_is_last(const struct task_look *l, uint32_t node)
 {
 	if (l->nodes[node].role != TASK_ROLE_BOX)

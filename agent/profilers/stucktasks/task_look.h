@@ -13,6 +13,7 @@ enum task_flag {
 	TASK_BLOCKS = 1,   /* a thread is blocked until it is completed */
 	TASK_HELD = 2,     /* a completion that is held by more than those that wait for it */
 	TASK_WORKS = 4,    /* has a delegate that runs or will */
+	TASK_KEPT = 8,     /* the last caller of a chain: something beside the chain refers to it */
 };
 
 struct task_node {
@@ -65,6 +66,8 @@ void task_look_fini(struct task_look *l); /* takes zeroed ones */
 bool task_look_is_last(const struct task_look *l, uint32_t node);
 /* The task or source at the end of what a box waits for, over WhenAll and its like; TASK_NONE: none is known, or it is another box. */
 uint32_t task_look_leaf(const struct task_look *l, uint32_t node);
+/* The last of those that go on after it, itself if nobody does. */
+uint32_t task_look_last_caller(const struct task_look *l, uint32_t node);
 uint32_t task_look_find(const struct task_look *l, uint64_t address); /* TASK_NONE: it is none of them */
 
 #endif

@@ -266,6 +266,26 @@ public static class Healthy
         throw new InvalidOperationException("seen");
     }
 
+    /// <summary>Operations that were given up after a time: nothing refers to them any more, and they are garbage until it is collected.</summary>
+    public static async Task<object> GivenUp()
+    {
+        for (int i = 0; i < 200; i++)
+            await AnswerOrTimeoutAsync();
+        return await Settled(new { givenUp = 200 });
+    }
+
+    static async Task<bool> AnswerOrTimeoutAsync()
+    {
+        Task answer = AnswerAsync();
+        return await Task.WhenAny(answer, Task.Delay(1)) == answer;
+    }
+
+    static async Task AnswerAsync()
+    {
+        var answer = new TaskCompletionSource();
+        await answer.Task;
+    }
+
     /// <summary>New operations all the time, each of which ends soon, and garbage.</summary>
     public static Task<object> Churn()
     {

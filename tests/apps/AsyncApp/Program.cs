@@ -17,7 +17,7 @@ public static class Program
         ["polls"] = Healthy.Polls, ["channels"] = Healthy.Channels, ["periodic"] = Healthy.Periodic, ["keepalive"] = Healthy.KeepAlive,
         ["streams"] = Healthy.Streams, ["moving"] = Healthy.Moving, ["downloads"] = Healthy.Downloads, ["signal"] = Healthy.Signal, ["gate"] = Healthy.Gate,
         ["replies"] = Healthy.Replies, ["accept"] = Healthy.Accept, ["idle"] = Healthy.Idle, ["observed"] = Healthy.Observed,
-        ["churn"] = Healthy.Churn, ["delays"] = Healthy.Delays,
+        ["churn"] = Healthy.Churn, ["givenup"] = Healthy.GivenUp, ["delays"] = Healthy.Delays,
     };
 
     public static int Main(string[] args)

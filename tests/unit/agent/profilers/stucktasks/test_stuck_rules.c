@@ -9,7 +9,8 @@ static struct stuck_numbers at_rest(void)
 	n.seconds_between = 10;
 	n.operations = n.lasting = 5000;
 	n.holders_known = 1;
-	n.never = n.never_most = n.never_places = n.queue = n.queue_before = n.queue_most = n.reply = n.http_waiting = n.http_open = n.blocked = n.faults = 0;
+	n.never = n.never_most = n.never_places = n.never_kept = n.queue = n.queue_before = n.queue_most = 0;
+	n.reply = n.http_waiting = n.http_open = n.blocked = n.faults = 0;
 	return n;
 }
 
@@ -48,13 +49,36 @@ Test(stuck_rules, healthy_ones_are_excluded)
 Test(stuck_rules, what_nobody_can_complete_is_found)
 {
 	struct stuck_numbers n = at_rest();
-	n.never = 667;
+	n.never = n.never_kept = 667;
 	n.never_most = 666;
 	n.never_places = 2;
 	rules_set_text(&n.never_place, "Shop.Orders.LoadAsync");
 	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "666 operations are stuck in Shop.Orders.LoadAsync: nobody can complete them");
-	n.never = n.never_most = 1;
+	n.never = n.never_most = n.never_kept = 1;
 	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "1 operation is stuck in Shop.Orders.LoadAsync: nobody can complete it");
+}
+
+Test(stuck_rules, what_nobody_waits_for_may_have_been_given_up)
+{
+	struct stuck_numbers n = at_rest();
+	n.never = n.never_most = 20;
+	n.never_kept = 9;
+	n.never_places = 1;
+	rules_set_text(&n.never_place, "Shop.Orders.LoadAsync");
+	expect_lead(&n, "TaskNeverCompleted", FINDING_POSSIBLE, "20 operations may be stuck in Shop.Orders.LoadAsync: nobody can complete them");
+}
+
+Test(stuck_rules, a_process_without_any_task_was_not_read)
+{
+	struct stuck_numbers n = at_rest();
+	struct findings f;
+	n.tasks = 0;
+	n.never = n.never_most = n.never_kept = 10;
+	judge_tasks(&n, &f);
+	cr_expect_null(findings_lead(&f));
+	for (size_t i = 0; i < f.count; i++)
+		cr_expect_eq(f.list[i].state, FINDING_NOT_MEASURED, "%s", f.list[i].id);
+	findings_fini(&f);
 }
 
 Test(stuck_rules, without_all_roots_nobody_knows_who_completes)
@@ -114,7 +138,7 @@ Test(stuck_rules, looks_at_once_say_nothing)
 {
 	struct stuck_numbers n = at_rest();
 	n.seconds_between = 0.5;
-	n.never = n.never_most = n.queue = n.reply = n.faults = 100;
+	n.never = n.never_most = n.never_kept = n.queue = n.reply = n.faults = 100;
 	expect_lead(&n, NULL, FINDING_FOUND, "");
 }
 
@@ -123,7 +147,7 @@ Test(stuck_rules, long_names_leave_a_headline)
 	static const char *const name = "Company.Product.Area.Warehouse.StockReservationService.ReserveAllOfThemAsync<Company.Product.Order>(int, string)";
 	struct stuck_numbers n = at_rest();
 	struct findings f;
-	n.never = n.never_most = n.queue = n.reply = n.http_waiting = n.blocked = n.faults = 1234567;
+	n.never = n.never_most = n.never_kept = n.queue = n.reply = n.http_waiting = n.blocked = n.faults = 1234567;
 	rules_set_text(&n.never_place, name);
 	rules_set_text(&n.queue_place, name);
 	rules_set_text(&n.reply_place, name);

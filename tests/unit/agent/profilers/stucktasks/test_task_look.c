@@ -95,6 +95,7 @@ Test(task_look, a_chain_from_what_is_waited_for_to_the_last_caller)
 	cr_assert_eq(g.count, 1);
 	const struct task_group *x = &g.items[0];
 	cr_expect(x->count == 3 && x->before == 3 && x->lasting == 3 && x->unheld == 3, "%lu %lu %lu %lu", x->count, x->before, x->lasting, x->unheld);
+	cr_expect_eq(x->kept, 0, "nothing refers to any of them");
 	cr_expect_eq(x->wait, TASK_WAIT_COMPLETION);
 	cr_assert_eq(x->call_count, 2);
 	cr_expect_str_eq(x->calls[0].method, "Shop.Orders.LoadAsync");
@@ -120,6 +121,24 @@ Test(task_look, who_is_held_by_others_may_be_completed)
 	group_twice(s, &g);
 	cr_assert_eq(g.count, 1);
 	cr_expect(g.items[0].lasting == 3 && g.items[0].unheld == 1, "only the one behind a weak handle");
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, an_operation_that_something_refers_to_was_not_given_up)
+{
+	struct made m;
+	struct task_groups g;
+	begin_heap(&m);
+	for (uint64_t i = 0; i < 4; i++)
+		put_stuck(&m, 0x10000 + i * 0x1000, 0);
+	put(&m, m.other, 0x20000, 0, 0, EDGES({8, 0x10000})); /* a list of what was begun */
+	put(&m, m.other, 0x20100, 0, 0, EDGES({8, 0x11100})); /* the inner one's caller is not kept by it */
+	heap_builder_root(m.b, HEAP_ROOT_STACK, HEAP_ROOT_CONSERVATIVE, 0x12000, 0, "a stack");
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_assert_eq(g.count, 1);
+	cr_expect(g.items[0].unheld == 4 && g.items[0].kept == 2, "%lu of %lu", g.items[0].kept, g.items[0].unheld);
 	task_groups_fini(&g);
 	heap_snapshot_free(s);
 }
