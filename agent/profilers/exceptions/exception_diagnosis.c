@@ -6,6 +6,7 @@
 #include "agent/symbols/method_name.h"
 #include "common/base/mem.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +42,9 @@ static void put_exception_headline(const struct exception_analysis *a, const str
 	const struct finding *lead = findings_lead(&d->findings);
 	const struct exception_sum *s = d->main;
 	if (lead) {
-		buf_puts(line, lead->state == FINDING_POSSIBLE ? "Possible: " : "");
-		buf_puts(line, lead->message);
+		bool possible = lead->state == FINDING_POSSIBLE;
+		buf_puts(line, possible ? "Possible: " : "");
+		buf_printf(line, "%c%s", possible ? tolower((unsigned char)lead->message[0]) : lead->message[0], lead->message + 1);
 	} else if (!s) {
 		buf_printf(line, a->capture->counted ? "No new exception was thrown in %.0f s" : "No exception was thrown in %.0f s", a->seconds);
 	} else {

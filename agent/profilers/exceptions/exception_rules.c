@@ -138,7 +138,7 @@ static void says_storm(const void *numbers, struct finding *f)
 	if (f->state == FINDING_EXCLUDED)
 		finding_message(f, "exceptions that take much CPU time");
 	else if (rules_known(n->cost_percent))
-		finding_message(f, "throwing takes %.0f%% of the CPU time: %.0f exceptions/s", n->cost_percent, n->thrown_per_second);
+		finding_message(f, "Throwing takes %.0f%% of the CPU time: %.0f exceptions/s", n->cost_percent, n->thrown_per_second);
 	else
 		finding_message(f, "%.0f exceptions/s, %.0f for each second of CPU time", n->thrown_per_second, n->thrown_per_cpu_second);
 	cost_evidence(n, f);
@@ -184,7 +184,7 @@ static void says_retry_storm(const void *numbers, struct finding *f)
 		return;
 	}
 	method_name_shorten(n->retry_method.text[0] ? n->retry_method.text : n->retry_type.text, 60, &name);
-	finding_message(f, "a dependency fails and is asked again, each %.0f ms: %s", 1000 / n->retry_per_second, buf_str(&name));
+	finding_message(f, "A dependency fails and is asked again, each %.0f ms: %s", 1000 / n->retry_per_second, buf_str(&name));
 	finding_evidence(f, "%.0f of %s over %.0f%% of the session", n->retry_count, n->retry_type.text, n->retry_span_percent);
 	finding_place(f, n->retry_method.text);
 }

@@ -47,7 +47,7 @@ static const struct {
 } rows[] = {
 	{"ExceptionsAsControlFlow", offsetof(struct exception_numbers, near_percent), 49.9, 50, 50, "10,000 exceptions/s, thrown and caught in Shop.Cart.Parse"},
 	{"OneExceptionDominates", offsetof(struct exception_numbers, site_percent), 59.9, 60, 60, "10,000 exceptions/s, most in Shop.Cart.Check"},
-	{"ExceptionStorm", offsetof(struct exception_numbers, cost_percent), 4.9, 5, 5, "throwing takes 5% of the CPU time: 10000 exceptions/s"},
+	{"ExceptionStorm", offsetof(struct exception_numbers, cost_percent), 4.9, 5, 5, "Throwing takes 5% of the CPU time: 10000 exceptions/s"},
 };
 
 Test(exception_rules, each_at_both_sides_of_its_threshold)
@@ -111,7 +111,7 @@ Test(exception_rules, a_dependency_that_fails_all_the_time_is_only_possible)
 	rules_set_text(&n.retry_type, "System.Net.Sockets.SocketException");
 	rules_set_text(&n.retry_method, "Shop.Stock.Ask");
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
-	cr_expect_str_eq(f.message, "a dependency fails and is asked again, each 500 ms: Shop.Stock.Ask");
+	cr_expect_str_eq(f.message, "A dependency fails and is asked again, each 500 ms: Shop.Stock.Ask");
 	cr_expect_str_eq(f.place, "Shop.Stock.Ask");
 	n.retry_span_percent = 49;
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_EXCLUDED, "a burst");
