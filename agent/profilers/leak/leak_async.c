@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_async.h"
 
+#include "agent/symbols/type_pattern.h"
 #include "agent/profilers/leak/leak_pattern.h"
 #include "agent/symbols/method_name.h"
 
@@ -36,7 +37,7 @@ uint32_t leak_async_state(const struct leak_model *m, uint32_t payload)
 	}
 	uint32_t s = payload;
 	for (int i = 0; i < BELOW_MAX && (s = child_that_grew(m, s)) != LEAK_NONE; i++) {
-		if (leak_model_more(m, s) * 2 < leak_model_more(m, payload) || !leak_pattern_is_framework(leak_model_text(m, m->steps[s].name)))
+		if (leak_model_more(m, s) * 2 < leak_model_more(m, payload) || !type_pattern_is_framework(leak_model_text(m, m->steps[s].name)))
 			return LEAK_NONE;
 		if (is_state(m, s))
 			return s;

@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_group.h"
 
+#include "agent/symbols/type_pattern.h"
 #include "agent/profilers/leak/leak_async.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -153,7 +154,7 @@ static uint32_t payload_of(const struct leak_model *m, uint32_t element, const u
 	for (uint32_t at = element; at != LEAK_NONE; at = heaviest[at]) {
 		if (leak_model_more(m, at) < more / 2)
 			break;
-		if (!leak_pattern_is_framework(leak_model_text(m, m->steps[at].name)))
+		if (!type_pattern_is_framework(leak_model_text(m, m->steps[at].name)))
 			return at;
 	}
 	return element;

@@ -1,5 +1,7 @@
 #include "agent/profilers/leak/leak_pattern.h"
 
+#include "agent/symbols/type_pattern.h"
+
 #include <string.h>
 
 #define MORE_SCOPES 10
@@ -52,20 +54,6 @@ const char *leak_pattern_phrase(enum leak_pattern p)
 static bool type_begins_with(const char *s, const char *with)
 {
 	return strncmp(s, with, strlen(with)) == 0;
-}
-
-bool leak_pattern_is_framework(const char *type)
-{
-	static const char *const words[] = {"object", "string", "byte", "char", "int", "long", "bool", "short", "double", "float",
-					    "uint", "ulong", "ushort", "sbyte", "decimal", "nint", "nuint"};
-	if (type_begins_with(type, "System.") || type_begins_with(type, "Microsoft.") || type_begins_with(type, "Interop"))
-		return true;
-	size_t n = strcspn(type, "[<?"); /* keywords and arrays of them */
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-		if (strlen(words[i]) == n && strncmp(type, words[i], n) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* A sign in the type's or the field's name that tells the pattern wherever it stands on the path. */
@@ -133,7 +121,7 @@ static enum store holding_store(const struct leak_model *m, uint32_t holder)
 		enum store is = store_of(type);
 		if (is > found)
 			found = is;
-		if (is == STORE_NONE && !leak_pattern_is_framework(type))
+		if (is == STORE_NONE && !type_pattern_is_framework(type))
 			break;
 	}
 	return found;

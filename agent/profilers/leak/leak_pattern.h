@@ -37,7 +37,4 @@ const char *leak_pattern_phrase(enum leak_pattern p); /* "by event handlers"; ""
 /* A sentence, for that holder: what bounds a queue is not what bounds a cache. */
 const char *leak_pattern_remedy(const struct leak_model *m, enum leak_pattern p, uint32_t holder);
 
-/* A type of .NET itself, which holds things for others. */
-bool leak_pattern_is_framework(const char *type);
-
 #endif

@@ -1,5 +1,6 @@
 #include "agent/profilers/leak/leak_finding.h"
 #include "agent/profilers/leak/leak_group.h"
+#include "agent/symbols/type_pattern.h"
 
 #include "tests/unit/agent/profilers/leak/make_model.h"
 
@@ -257,7 +258,7 @@ Test(leak_pattern, is_told_by_the_path)
 	} types[] = {{"System.String", true}, {"string", true}, {"byte[]", true}, {"string[][]", true}, {"int?", true}, {"Shop.Order", false},
 		     {"stringy.Thing", false}, {"Microsoft.Extensions.Logging.Logger", true}, {"", false}};
 	for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-		cr_expect_eq(leak_pattern_is_framework(types[i].type), types[i].is, "%s", types[i].type);
+		cr_expect_eq(type_pattern_is_framework(types[i].type), types[i].is, "%s", types[i].type);
 }
 
 Test(leak_model, is_bounded_and_joins_equal_paths)
