@@ -99,6 +99,11 @@ faults: setup-test ## every fault at every step of a session: three quarters of 
 	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools faults-programs
 	@PYTHONPATH=. python3 tests/resilience/faults/every_step.py
 
+.PHONY: runtimes
+runtimes: setup-test ## tests of profilers that the suite runs on the newest runtime only, on .NET 8 and 9 as well
+	+@$(MAKE) --no-print-directory $(PARALLEL) apps all test-tools
+	@DRDOTNET_EVERY_RUNTIME=1 python3 tests/run.py --only tests.system.threads. --only tests.system.stucktasks.
+
 ifdef T
 # a room ("agent/jobs"), or a module ("agent/jobs/spool", "spool")
 T_SRC := $(or $(wildcard tests/unit/$(T)/test_*.c),$(filter %/test_$(patsubst test_%,%,$(notdir $(T))).c,$(UNIT_SRC)), \

@@ -63,6 +63,7 @@ static struct heap_snapshot *make_snapshot(void)
 		free(t->short_name);
 		free(t->space);
 		free(t->module);
+		free(t->raw);
 		*t = (struct heap_type){.class_id = i, .flags = t->flags, .base_size = t->base_size};
 	}
 	return s;

@@ -24,7 +24,7 @@
 #define STACKS_MAX 8192    /* threads whose stacks are read */
 #define SAMPLES_HERTZ 49   /* of threads that never sleep */
 #define AGAIN_TURNS 40     /* looks at a thread that runs */
-#define AGAIN_NS 5000000   /* between them */
+#define AGAIN_MS 5         /* between them */
 
 struct threads_own {
 	struct threads_capture capture;
@@ -148,7 +148,7 @@ static void read_thread_stacks(struct attached_session *s)
 	o->left_out = c->count - most;
 	for (int turn = 0; turn < AGAIN_TURNS && missing; turn++) {
 		if (turn)
-			nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
+			clock_sleep_until_ms(clock_mono_ms() + AGAIN_MS);
 		for (size_t i = 0; i < most; i++)
 			if (c->threads[i].witness == STACK_NOT_READ)
 				missing -= read_one_stack(s, &c->threads[i], buffer);

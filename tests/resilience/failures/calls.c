@@ -25,6 +25,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -268,6 +269,8 @@ CALL(int, epoll_ctl, (int epoll, int what, int fd, struct epoll_event *event), (
 CALL(int, epoll_wait, (int epoll, struct epoll_event *out, int cap, int timeout_ms), (epoll, out, cap, timeout_ms), -1, EINTR)
 CALL(int, eventfd, (unsigned value, int flags), (value, flags), -1, EMFILE)
 CALL(int, eventfd_write, (int fd, eventfd_t value), (fd, value), -1, EAGAIN)
+CALL(int, timerfd_create, (int clock, int flags), (clock, flags), -1, EMFILE)
+CALL(int, timerfd_settime, (int fd, int flags, const struct itimerspec *to, struct itimerspec *was), (fd, flags, to, was), -1, ECANCELED)
 CALL(int, signalfd, (int fd, const sigset_t *set, int flags), (fd, set, flags), -1, EMFILE)
 CALL(int, inotify_init1, (int flags), (flags), -1, EMFILE)
 CALL(int, inotify_add_watch, (int fd, const char *path, uint32_t mask), (fd, path, mask), -1, ENOSPC)

@@ -12,8 +12,8 @@ from tests.lib import proc
 from tests.system.profiler import tools
 
 PAGE = os.path.join(proc.ROOT, "docs/channel-protocol.md")
-SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_stops.h", "common/proto/heap_frames.h",
-           "common/proto/channel_code.h", "common/proto/channel.c",
+SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_exceptions.h", "common/proto/channel_stops.h",
+           "common/proto/heap_frames.h", "common/proto/channel_code.h", "common/proto/channel.c",
            "profiler/base/channel_io.h", "profiler/stacks/sampler.h", "profiler/stacks/thread_timers.h", "agent/attach/function_cache.h",
            "agent/attach/channel_accept.c")
 NOTIFICATION_CLASS = uuid.UUID("6d2f3c5e-8a41-4f0b-9c37-d2d07e70a5e2")

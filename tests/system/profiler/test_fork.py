@@ -41,7 +41,7 @@ class Forks:
         run = proc.Process([local.DRDOTNET, "run", "--profiler", profiler, "--pid", self.app.pid, "-o", self.folder + "/first", *words],
                            log=self.folder + "/first.log")
         self.addCleanup(run.stop)
-        proc.wait_until(lambda: dotnet.has_library(self.app.pid), PATIENCE, "the library is attached")
+        proc.wait_until(lambda: "libdrdotnet" in "".join(dotnet.Traces(self.app).descriptors.values()), PATIENCE, "the library is attached")
         return run
 
     def row(self, fault, outcome):
