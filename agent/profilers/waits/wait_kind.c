@@ -43,7 +43,7 @@ static const struct wait_row {
 	{"System.Threading.TimerQueue", "TimerThread", {WAIT_KIND_EVENT, true, "the timer thread"}},
 	{"System.Net.Sockets.SocketAsyncEngine", "EventLoop", {WAIT_KIND_SOCKET, true, "the socket engine"}},
 	{"System.Net.Sockets.Socket", "Accept", {WAIT_KIND_SOCKET, true, "accept loops"}},
-	{"System.Net.Sockets.SocketPal", "TryCompleteAccept", {WAIT_KIND_SOCKET, true, "accept loops"}},
+	{"System.Net.Sockets.TcpListener", "Accept", {WAIT_KIND_SOCKET, true, "accept loops"}},
 	{"System.Net.HttpListener", "GetContext", {WAIT_KIND_SOCKET, true, "accept loops"}},
 	{"System.Collections.Concurrent.BlockingCollection", "TryAdd", {WAIT_KIND_EVENT, false, "BlockingCollection.Add"}},
 	{"System.Collections.Concurrent.BlockingCollection", "Add", {WAIT_KIND_EVENT, false, "BlockingCollection.Add"}},

@@ -61,7 +61,7 @@ static const struct {
 	{{"libc", "System.Net.Sockets.SocketPal::SysReceive", "System.Net.Sockets.Socket::Receive", "System.Net.Sockets.NetworkStream::Read", APP},
 	 WAIT_KIND_SOCKET, false},
 	{{"libc", "System.Net.Sockets.Socket::Accept", APP}, WAIT_KIND_SOCKET, true},
-	{{"libc", "System.Net.Sockets.SocketPal::TryCompleteAccept", "System.Net.Sockets.Socket::Accept", APP}, WAIT_KIND_SOCKET, true},
+	{{"libc", "System.Net.Sockets.Socket::Accept", "System.Net.Sockets.TcpListener::AcceptTcpClient", APP}, WAIT_KIND_SOCKET, true},
 	{{"libc", "System.IO.RandomAccess::ReadAtOffset", "System.IO.FileStream::Read", APP}, WAIT_KIND_FILE, false},
 	{{"libc", "System.ConsolePal::Write", "System.IO.TextWriter+SyncTextWriter::WriteLine", "System.Console::WriteLine", APP}, WAIT_KIND_CONSOLE, false},
 	{{"libc", "coreclr", "System.IO.TextWriter+SyncTextWriter::WriteLine", "System.Console::WriteLine", APP}, WAIT_KIND_CONSOLE, false},
