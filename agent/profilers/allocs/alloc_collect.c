@@ -218,7 +218,7 @@ static void on_count(void *ctx, const struct channel_alloc_round *r, const struc
 bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from)
 {
 	c->o.capture->event = allocs_channel_state(from).event;
-	allocs_channel_deliver(from, &(struct channel_alloc_sink){on_site, on_count, c});
+	site_feed_deliver(&from->feed, &(struct site_sink){on_site, on_count, c});
 	return raw_stacks_half_full(&c->raw) || c->ips.count > IP_TABLE_MAX / 2;
 }
 

@@ -1,34 +1,21 @@
 /* The agent's side of the frames about allocations (common/proto/channel_allocs.h), on a channel whose frames it takes while it lives. One
- * thread. What comes in is hostile: bounded; past ALLOCS_CHANNEL_MAX_BYTES a frame is dropped and what it counts is counted as
+ * thread. What comes in is hostile: bounded; past SITE_FEED_MAX_BYTES a frame is dropped and what it counts is counted as
  * dropped; types past ALLOCS_CHANNEL_MAX_TYPES stay without a name. */
 #ifndef DRDOTNET_ALLOCS_CHANNEL_H
 #define DRDOTNET_ALLOCS_CHANNEL_H
 
-#include "agent/attach/profiler_channel.h"
-#include "common/base/buf.h"
+#include "agent/attach/site_feed.h"
 #include "common/proto/channel_allocs.h"
 
-#define ALLOCS_CHANNEL_MAX_BYTES (16u << 20)
 #define ALLOCS_CHANNEL_MAX_TYPES 16384
 
 struct alloc_type;
 
 struct allocs_channel {
-	struct profiler_channel *channel;
-	struct buf payloads; /* of ALLOCS_SITES and ALLOCS_COUNTS frames that nobody has taken yet */
-	struct channel_alloc_count dropped; /* here */
+	struct site_feed feed;
 	struct alloc_type *types;
 	size_t type_count;
 	struct channel_allocs_state state;
-	unsigned answers; /* ALLOCS_STATE or ERROR that have come for a start or stop */
-	struct err error; /* of the last one */
-};
-
-/* Who is told what has arrived, in order. Both are valid in the call only. */
-struct channel_alloc_sink {
-	void (*on_site)(void *ctx, const struct channel_alloc_site *s);
-	void (*on_count)(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *c);
-	void *ctx;
 };
 
 /* `ch` NULL: none, frames are given by allocs_channel_frame(). */
@@ -41,8 +28,6 @@ int allocs_channel_stop(struct allocs_channel *a, int64_t deadline_ms, struct er
 /* What the library said last, with what was dropped here. */
 struct channel_allocs_state allocs_channel_state(const struct allocs_channel *a);
 
-/* Hands over what has come. Does not read the channel. */
-void allocs_channel_deliver(struct allocs_channel *a, const struct channel_alloc_sink *sink);
 /* In the metadata's words (outside text, valid UTF-8 without control characters); NULL: unknown. */
 const char *allocs_channel_type(const struct allocs_channel *a, uint64_t type);
 

@@ -1,34 +1,21 @@
 /* The agent's side of the frames about exceptions (common/proto/channel_exceptions.h), on a channel whose frames it takes while it lives. One
- * thread. What comes in is hostile: bounded; past EXCEPTION_CHANNEL_MAX_BYTES a frame is dropped and what it counts is counted as
+ * thread. What comes in is hostile: bounded; past SITE_FEED_MAX_BYTES a frame is dropped and what it counts is counted as
  * dropped; kinds past EXCEPTION_CHANNEL_MAX_KINDS stay unknown. */
 #ifndef DRDOTNET_EXCEPTION_CHANNEL_H
 #define DRDOTNET_EXCEPTION_CHANNEL_H
 
-#include "agent/attach/profiler_channel.h"
-#include "common/base/buf.h"
+#include "agent/attach/site_feed.h"
 #include "common/proto/channel_exceptions.h"
 
-#define EXCEPTION_CHANNEL_MAX_BYTES (16u << 20)
 #define EXCEPTION_CHANNEL_MAX_KINDS 16384
 
 struct known_kind;
 
 struct exception_channel {
-	struct profiler_channel *channel;
-	struct buf payloads; /* of EXCEPTIONS_SITES and EXCEPTIONS_COUNTS frames that nobody has taken yet */
-	uint64_t dropped;    /* here */
+	struct site_feed feed;
 	struct known_kind *kinds;
 	size_t kind_count;
 	struct channel_exceptions_state state;
-	unsigned answers; /* EXCEPTIONS_STATE or ERROR that have come for a start or stop */
-	struct err error; /* of the last one */
-};
-
-/* Who is told what has arrived, in order. Both are valid in the call only. */
-struct exception_sink {
-	void (*on_site)(void *ctx, const struct channel_alloc_site *s);
-	void (*on_count)(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *c);
-	void *ctx;
 };
 
 /* Outside text, but valid UTF-8 without control characters. */
@@ -48,8 +35,6 @@ int exception_channel_stop(struct exception_channel *c, int64_t deadline_ms, str
 /* What the library said last, with what was dropped here. */
 struct channel_exceptions_state exception_channel_state(const struct exception_channel *c);
 
-/* Hands over what has come. Does not read the channel. */
-void exception_channel_deliver(struct exception_channel *c, const struct exception_sink *sink);
 /* false: unknown. */
 bool exception_channel_kind(const struct exception_channel *c, uint64_t kind, struct exception_words *out);
 

@@ -166,7 +166,7 @@ static void on_throw_count(void *ctx, const struct channel_alloc_round *r, const
 
 bool exception_collect_take(struct exception_collect *c, struct exception_channel *from)
 {
-	exception_channel_deliver(from, &(struct exception_sink){on_throw_site, on_throw_count, c});
+	site_feed_deliver(&from->feed, &(struct site_sink){on_throw_site, on_throw_count, c});
 	return raw_stacks_half_full(&c->raw) || c->ips.count > IP_TABLE_MAX / 2;
 }
 

@@ -75,7 +75,7 @@ static json_t *type_json(const struct allocs_channel *a, const struct type_sum *
 	const struct resolved_function *out[CHANNEL_MAX_DEPTH];
 	json_t *stack = json_array();
 
-	if (profiler_channel_resolve(a->channel, t->first.ips, t->first.depth, out, soon(), &e) == 0)
+	if (profiler_channel_resolve(a->feed.channel, t->first.ips, t->first.depth, out, soon(), &e) == 0)
 		for (size_t i = 0; i < t->first.depth; i++)
 			json_array_append_new(stack, out[i] ? json_sprintf("%s.%s", out[i]->type ? out[i]->type : "", out[i]->method)
 							    : json_null());
@@ -86,17 +86,17 @@ static json_t *type_json(const struct allocs_channel *a, const struct type_sum *
 
 static int collect(struct allocs_channel *a, uint32_t event, double seconds, struct alloc_sums *sums, struct err *e)
 {
-	struct channel_alloc_sink sink = {on_site, on_count, sums};
+	struct site_sink sink = {on_site, on_count, sums};
 	int64_t until_ms = clock_mono_ms() + (int64_t)(seconds * 1000);
 	int r = allocs_channel_start(a, event, soon(), e);
 
 	while (r >= 0 && clock_mono_ms() < until_ms) {
-		r = profiler_channel_poll(a->channel, NULL, NULL, until_ms, e);
-		allocs_channel_deliver(a, &sink);
+		r = profiler_channel_poll(a->feed.channel, NULL, NULL, until_ms, e);
+		site_feed_deliver(&a->feed, &sink);
 	}
 	if (r >= 0)
 		r = allocs_channel_stop(a, soon(), e);
-	allocs_channel_deliver(a, &sink);
+	site_feed_deliver(&a->feed, &sink);
 	return r;
 }
 
