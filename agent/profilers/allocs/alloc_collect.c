@@ -1,13 +1,10 @@
 #include "agent/profilers/allocs/alloc_collect.h"
 
-#include "agent/profilers/allocs/alloc_estimate.h"
-#include "agent/stacks/cpu_threads.h"
-#include "agent/stacks/frame_namer.h"
 #include "agent/heap/heap_type_name.h"
-#include "agent/stacks/ip_table.h"
-#include "agent/stacks/raw_stacks.h"
+#include "agent/profilers/allocs/alloc_estimate.h"
+#include "agent/stacks/site_stacks.h"
+#include "common/base/index_set.h"
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -50,14 +47,7 @@ struct rounds {
 
 struct alloc_collect {
 	struct alloc_collect_options o;
-	struct capture_builder *builder;
-	struct cpu_threads *threads;
-	struct frame_namer *namer;
-	struct ip_table ips;
-	struct raw_stacks raw;
-	struct site **pending; /* by raw sample */
-	size_t pending_cap;
-	uint32_t batch;
+	struct site_stacks *stacks;
 	struct site *sites;
 	size_t site_count;
 	struct type *types;
@@ -70,10 +60,7 @@ struct alloc_collect *alloc_collect_new(const struct alloc_collect_options *o)
 {
 	struct alloc_collect *c = mem_alloc(sizeof *c);
 	c->o = *o;
-	c->builder = capture_builder_new(&o->capture->stacks);
-	c->threads = cpu_threads_new(c->builder, o->proc_fd, true);
-	c->namer = frame_namer_new(c->builder, o->proc_fd);
-	c->batch = 1;
+	c->stacks = site_stacks_new(&o->capture->stacks, o->proc_fd);
 	return c;
 }
 
@@ -96,12 +83,7 @@ void alloc_collect_free(struct alloc_collect *c)
 		HASH_DEL(c->names, n);
 		free(n);
 	}
-	frame_namer_free(c->namer);
-	cpu_threads_free(c->threads);
-	capture_builder_free(c->builder);
-	ip_table_fini(&c->ips);
-	raw_stacks_fini(&c->raw);
-	free(c->pending);
+	site_stacks_free(c->stacks);
 	free(c);
 }
 
@@ -124,8 +106,6 @@ static struct site *find_site(struct alloc_collect *c, uint64_t id)
 static void on_site(void *ctx, const struct channel_alloc_site *x)
 {
 	struct alloc_collect *c = ctx;
-	uint32_t chain[CHANNEL_MAX_DEPTH];
-	size_t depth = 0;
 	struct site *s = find_site(c, x->site);
 	if (!s || s->described)
 		return;
@@ -134,18 +114,8 @@ static void on_site(void *ctx, const struct channel_alloc_site *x)
 	s->a.heap = x->flags & CHANNEL_ALLOC_LARGE ? ALLOC_LARGE : x->flags & CHANNEL_ALLOC_PINNED ? ALLOC_PINNED : ALLOC_SMALL;
 	s->a.incomplete = x->flags & CHANNEL_ALLOC_INCOMPLETE;
 	s->a.boxed = x->flags & CHANNEL_ALLOC_BOXED;
-	s->a.thread = cpu_threads_index(c->threads, x->tid);
-	/* One back stands in the call itself, which may be its function's last instruction. */
-	for (uint32_t i; depth < x->depth && (i = ip_table_intern(&c->ips, x->ips[depth] - 1, c->batch)) != INDEX_NONE;)
-		chain[depth++] = i;
-	bool cut = x->flags & CHANNEL_ALLOC_TRUNCATED || depth < x->depth;
-	if (raw_stacks_add(&c->raw, clock_mono_ns(), 0, chain, depth, cut) < 0)
-		return;
-	while (c->pending_cap < c->raw.sample_count) {
-		c->pending_cap = c->pending_cap ? c->pending_cap * 2 : 256;
-		c->pending = mem_realloc(c->pending, c->pending_cap, sizeof *c->pending);
-	}
-	c->pending[c->raw.sample_count - 1] = s;
+	s->a.thread = site_stacks_thread(c->stacks, x->tid);
+	site_stacks_add(c->stacks, x, &s->a.stack);
 }
 
 /* The bytes of a round, spread over its time. */
@@ -219,35 +189,12 @@ bool alloc_collect_take(struct alloc_collect *c, struct allocs_channel *from)
 {
 	c->o.capture->event = allocs_channel_state(from).event;
 	site_feed_deliver(&from->feed, &(struct site_sink){on_site, on_count, c});
-	return raw_stacks_half_full(&c->raw) || c->ips.count > IP_TABLE_MAX / 2;
-}
-
-/* naming ---------------------------------------------------------------------------------------------------------- */
-
-static uint32_t convert_alloc_stack(struct alloc_collect *c, const struct raw_stack *r, int64_t time_ns)
-{
-	uint32_t frames[CHANNEL_MAX_DEPTH];
-	struct cpu_capture *into = &c->o.capture->stacks;
-	for (uint32_t i = 0; i < r->depth; i++) {
-		const struct ip_entry *x = &c->ips.items[c->raw.pool[r->first + i]];
-		bool young = x->dynamic && x->dynamic_start_ns > time_ns;
-		frames[i] = young ? frame_namer_unknown(c->namer) : x->frame;
-		into->managed_frames += x->state == IP_NAMED && !young;
-		into->unresolved_frames += x->state == IP_UNNAMED || young;
-	}
-	return capture_add_stack(c->builder, frames, r->depth, r->truncated);
+	return site_stacks_want_flush(c->stacks);
 }
 
 void alloc_collect_flush(struct alloc_collect *c, frame_resolve_fn *resolve, void *ctx)
 {
-	if (c->raw.sample_count)
-		frame_namer_name(c->namer, &c->ips, c->batch, resolve, ctx);
-	for (size_t i = 0; i < c->raw.sample_count; i++)
-		c->pending[i]->a.stack = convert_alloc_stack(c, &c->raw.stacks[c->raw.samples[i].stack], c->raw.samples[i].time_ns);
-	raw_stacks_clear(&c->raw);
-	if (c->ips.count > IP_TABLE_MAX / 2)
-		ip_table_clear(&c->ips);
-	c->batch++;
+	site_stacks_flush(c->stacks, resolve, ctx);
 }
 
 /* the end --------------------------------------------------------------------------------------------------------- */
@@ -304,22 +251,17 @@ void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *
 {
 	struct alloc_capture *into = c->o.capture;
 	struct channel_allocs_state state = allocs_channel_state(from);
-	uint32_t none = UINT32_MAX, nobody = UINT32_MAX;
 	for (struct site *s = c->sites; s; s = s->hh.next) {
 		if (!s->a.samples)
 			continue;
-		if (s->a.stack == UINT32_MAX && none == UINT32_MAX)
-			none = capture_add_stack(c->builder, NULL, 0, false);
-		if (s->a.thread == UINT32_MAX && nobody == UINT32_MAX)
-			nobody = capture_add_thread(c->builder, 0, "");
 		GROW(into->sites, into->site_count, into->site_cap);
 		struct alloc_site *a = &into->sites[into->site_count++];
 		*a = s->a;
 		a->type = index_of_type(c, from, s->type);
 		into->samples += a->samples;
 		into->incomplete += a->incomplete ? a->samples : 0;
-		a->stack = a->stack == UINT32_MAX ? none : a->stack;
-		a->thread = a->thread == UINT32_MAX ? nobody : a->thread;
+		a->stack = a->stack == UINT32_MAX ? site_stacks_none(c->stacks) : a->stack;
+		a->thread = a->thread == UINT32_MAX ? site_stacks_nobody(c->stacks) : a->thread;
 		if (a->stack == UINT32_MAX || a->thread == UINT32_MAX)
 			into->site_count--; /* a capture without room for either */
 	}

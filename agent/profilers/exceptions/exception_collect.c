@@ -1,12 +1,9 @@
 #include "agent/profilers/exceptions/exception_collect.h"
 
 #include "agent/heap/heap_type_name.h"
-#include "agent/stacks/cpu_threads.h"
-#include "agent/stacks/frame_namer.h"
-#include "agent/stacks/ip_table.h"
-#include "agent/stacks/raw_stacks.h"
+#include "agent/stacks/site_stacks.h"
 #include "common/base/cleanup.h"
-#include "common/base/clock.h"
+#include "common/base/index_set.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -33,14 +30,7 @@ struct kind_index {
 
 struct exception_collect {
 	struct exception_collect_options o;
-	struct capture_builder *builder;
-	struct cpu_threads *threads;
-	struct frame_namer *namer;
-	struct ip_table ips;
-	struct raw_stacks raw;
-	struct throw_site **pending; /* by raw sample */
-	size_t pending_cap;
-	uint32_t batch;
+	struct site_stacks *stacks;
 	struct throw_site *sites;
 	size_t site_count;
 	struct kind_index *kinds;
@@ -51,10 +41,7 @@ struct exception_collect *exception_collect_new(const struct exception_collect_o
 {
 	struct exception_collect *c = mem_alloc(sizeof *c);
 	c->o = *o;
-	c->builder = capture_builder_new(&o->capture->stacks);
-	c->threads = cpu_threads_new(c->builder, o->proc_fd, true);
-	c->namer = frame_namer_new(c->builder, o->proc_fd);
-	c->batch = 1;
+	c->stacks = site_stacks_new(&o->capture->stacks, o->proc_fd);
 	return c;
 }
 
@@ -72,12 +59,7 @@ void exception_collect_free(struct exception_collect *c)
 		HASH_DEL(c->kinds, k);
 		free(k);
 	}
-	frame_namer_free(c->namer);
-	cpu_threads_free(c->threads);
-	capture_builder_free(c->builder);
-	ip_table_fini(&c->ips);
-	raw_stacks_fini(&c->raw);
-	free(c->pending);
+	site_stacks_free(c->stacks);
 	free(c);
 }
 
@@ -100,8 +82,6 @@ static struct throw_site *find_throw_site(struct exception_collect *c, uint64_t 
 static void on_throw_site(void *ctx, const struct channel_alloc_site *x)
 {
 	struct exception_collect *c = ctx;
-	uint32_t chain[CHANNEL_MAX_DEPTH];
-	size_t depth = 0;
 	struct throw_site *s = find_throw_site(c, x->site, true);
 	if (!s || s->described)
 		return;
@@ -112,18 +92,8 @@ static void on_throw_site(void *ctx, const struct channel_alloc_site *x)
 	s->x.nested = x->flags & CHANNEL_EXCEPTION_NESTED;
 	s->x.rethrown = x->flags & CHANNEL_EXCEPTION_RETHROWN;
 	s->x.incomplete = x->flags & CHANNEL_ALLOC_INCOMPLETE;
-	s->x.thread = cpu_threads_index(c->threads, x->tid);
-	/* One back stands in the call itself, which may be its function's last instruction. */
-	for (uint32_t i; depth < x->depth && (i = ip_table_intern(&c->ips, x->ips[depth] - 1, c->batch)) != INDEX_NONE;)
-		chain[depth++] = i;
-	bool cut = x->flags & CHANNEL_ALLOC_TRUNCATED || depth < x->depth;
-	if (raw_stacks_add(&c->raw, clock_mono_ns(), 0, chain, depth, cut) < 0)
-		return;
-	while (c->pending_cap < c->raw.sample_count) {
-		c->pending_cap = c->pending_cap ? c->pending_cap * 2 : 256;
-		c->pending = mem_realloc(c->pending, c->pending_cap, sizeof *c->pending);
-	}
-	c->pending[c->raw.sample_count - 1] = s;
+	s->x.thread = site_stacks_thread(c->stacks, x->tid);
+	site_stacks_add(c->stacks, x, &s->x.stack);
 }
 
 /* The exceptions of a round, spread over its time. */
@@ -167,35 +137,12 @@ static void on_throw_count(void *ctx, const struct channel_alloc_round *r, const
 bool exception_collect_take(struct exception_collect *c, struct exception_channel *from)
 {
 	site_feed_deliver(&from->feed, &(struct site_sink){on_throw_site, on_throw_count, c});
-	return raw_stacks_half_full(&c->raw) || c->ips.count > IP_TABLE_MAX / 2;
-}
-
-/* naming ---------------------------------------------------------------------------------------------------------- */
-
-static uint32_t convert_throw_stack(struct exception_collect *c, const struct raw_stack *r, int64_t time_ns)
-{
-	uint32_t frames[CHANNEL_MAX_DEPTH];
-	struct cpu_capture *into = &c->o.capture->stacks;
-	for (uint32_t i = 0; i < r->depth; i++) {
-		const struct ip_entry *x = &c->ips.items[c->raw.pool[r->first + i]];
-		bool young = x->dynamic && x->dynamic_start_ns > time_ns;
-		frames[i] = young ? frame_namer_unknown(c->namer) : x->frame;
-		into->managed_frames += x->state == IP_NAMED && !young;
-		into->unresolved_frames += x->state == IP_UNNAMED || young;
-	}
-	return capture_add_stack(c->builder, frames, r->depth, r->truncated);
+	return site_stacks_want_flush(c->stacks);
 }
 
 void exception_collect_flush(struct exception_collect *c, frame_resolve_fn *resolve, void *ctx)
 {
-	if (c->raw.sample_count)
-		frame_namer_name(c->namer, &c->ips, c->batch, resolve, ctx);
-	for (size_t i = 0; i < c->raw.sample_count; i++)
-		c->pending[i]->x.stack = convert_throw_stack(c, &c->raw.stacks[c->raw.samples[i].stack], c->raw.samples[i].time_ns);
-	raw_stacks_clear(&c->raw);
-	if (c->ips.count > IP_TABLE_MAX / 2)
-		ip_table_clear(&c->ips);
-	c->batch++;
+	site_stacks_flush(c->stacks, resolve, ctx);
 }
 
 /* the end --------------------------------------------------------------------------------------------------------- */
@@ -295,12 +242,12 @@ static void finish_catches(struct exception_collect *c, const struct kind_index 
 	keep_catches(c->o.capture, caught, count);
 }
 
-static bool finish_site(struct exception_collect *c, const struct exception_channel *from, const struct throw_site *s, uint32_t none, uint32_t nobody)
+static bool finish_site(struct exception_collect *c, const struct exception_channel *from, const struct throw_site *s)
 {
 	struct exception_capture *into = c->o.capture;
 	struct exception_site x = s->x;
-	x.stack = x.stack == UINT32_MAX ? none : x.stack;
-	x.thread = x.thread == UINT32_MAX ? nobody : x.thread;
+	x.stack = x.stack == UINT32_MAX ? site_stacks_none(c->stacks) : x.stack;
+	x.thread = x.thread == UINT32_MAX ? site_stacks_nobody(c->stacks) : x.thread;
 	if (x.stack == UINT32_MAX || x.thread == UINT32_MAX) {
 		into->dropped += x.counted; /* a capture without room for either */
 		return false;
@@ -318,13 +265,10 @@ void exception_collect_finish(struct exception_collect *c, const struct exceptio
 	struct exception_capture *into = c->o.capture;
 	struct channel_exceptions_state state = exception_channel_state(from);
 	struct kind_index *place = NULL, *p, *next;
-	uint32_t none = capture_add_stack(c->builder, NULL, 0, false), nobody = UINT32_MAX;
 	for (struct throw_site *s = c->sites; s; s = s->hh.next) {
 		if (s->caught || !s->x.counted)
 			continue;
-		if (s->x.thread == UINT32_MAX && nobody == UINT32_MAX)
-			nobody = capture_add_thread(c->builder, 0, "");
-		if (!finish_site(c, from, s, none, nobody))
+		if (!finish_site(c, from, s))
 			continue;
 		p = mem_alloc(sizeof *p);
 		p->kind = s->id;
