@@ -17,6 +17,7 @@
 #define OTHER_SESSION_MS 6000   /* the runtime's slowest way out takes 5 s */
 #define OTHER_SESSION_POLL_MS 20
 #define UNLOADING_MS 100        /* from a library's last word to the runtime's forgetting it: less than a millisecond as a rule */
+#define START_POLL_MS 10
 #define READY_TIMEOUT_MS 3000   /* at once as a rule */
 #define DETACH_TIMEOUT_MS 3000  /* 0.3-0.4 s as a rule */
 #define UNMAP_TIMEOUT_MS 6000   /* the runtime's slowest way out takes 5 s */
@@ -24,7 +25,7 @@
 #define STALLED_MS 3000         /* no wait of an agent that runs ends so late after its deadline */
 #define STOPPED_PATIENCE_MS 500 /* for a process that cannot run now: it may go on at once */
 
-static int ask_attach(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
+static int ask_attach_once(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
 {
 	uint8_t data[512];
 	AUTO_FREE char *socket_inner = mem_printf("%s/%s", a->stage.dir_inner, SOCKET_NAME);
@@ -38,6 +39,21 @@ static int ask_attach(struct session_attach *a, const struct target *t, int64_t 
 	a->asked = true;
 	return diag_ipc_attach(fd, profiler_channel_clsid(a->channel), a->stage.library_inner, data, (size_t)len, ATTACH_TIMEOUT_MS,
 			       deadline_ms, e);
+}
+
+/* A runtime that has just been let go takes no profiler for some moments. */
+static int ask_attach(struct session_attach *a, const struct target *t, int64_t deadline_ms, struct err *e)
+{
+	struct err inner = ERR_INIT;
+
+	while (ask_attach_once(a, t, deadline_ms, &inner) < 0) {
+		if (!t->held || inner.reason != REASON_ProcessSuspended || clock_mono_ms() >= deadline_ms || !target_alive(t)) {
+			*e = inner;
+			return -1;
+		}
+		clock_sleep_until_ms(clock_mono_ms() + START_POLL_MS);
+	}
+	return 0;
 }
 
 /* Where a profiler started with the process (an APM), the session stands beside it: an attach as the main one would be refused, and a refused

@@ -72,6 +72,23 @@ static int read_run_word(struct cli_args *a, const char *word, struct err *e)
 	return 0;
 }
 
+/* Its build servers live on, and would have .NET processes that they start later wait for a port that is no more. */
+static int check_start(char *const *start, struct err *e)
+{
+	static const char *const kinds[] = {"build", "clean", "msbuild", "pack", "publish", "restore", "run", "test", "tool", "watch"};
+	const char *slash = start[0] ? strrchr(start[0], '/') : NULL, *name = slash ? slash + 1 : start[0];
+
+	if (!name)
+		return err_set(e, ERR_INVALID, 0, "the command to start must follow \"--\"");
+	for (size_t i = 0; strcmp(name, "dotnet") == 0 && start[1] && i < sizeof kinds / sizeof *kinds; i++)
+		if (strcmp(start[1], kinds[i]) == 0)
+			return err_set(e, ERR_INVALID, 0,
+				       "\"dotnet %s\" is a command of the SDK, whose servers outlive it: start the application itself, such as \"dotnet "
+				       "bin/Release/net10.0/App.dll\"",
+				       kinds[i]);
+	return 0;
+}
+
 static int check_run(void *args, struct err *e)
 {
 	struct cli_args *a = args;
@@ -80,6 +97,10 @@ static int check_run(void *args, struct err *e)
 			return -1;
 	if (a->file && a->session.has_profiler)
 		return mark_invalid_spec(e, "give a manifest or a profiler, not both", profiler_kind_words(a->session.profiler)->option);
+	if (a->start && (a->pid || a->name))
+		return mark_invalid_spec(e, "give a process that runs, or the command to start, not both", a->start[0] ? a->start[0] : "--");
+	if (a->start && check_start(a->start, e) < 0)
+		return -1;
 	if (a->pid && a->name)
 		return mark_invalid_spec(e, "give the process by its id or by its name, not both", a->name);
 	return 0;
@@ -106,15 +127,18 @@ static int check_completion(void *args, struct err *e)
 
 static const struct option_command commands[] = {
 	{"ps", CLI_PS, NULL, 0, 0, "ps [--json]", "list the .NET processes of this machine and whether they can be profiled", NULL, NULL},
-	{"run", CLI_RUN, ":processes", 0, 2, "run [SYMPTOM] PROCESS [TIME] [options]\nrun -f session.yaml PROCESS [options]",
-	 "profile a running .NET process and write the report",
+	{"run", CLI_RUN, ":processes", 0, 2, "run [SYMPTOM] PROCESS [TIME] [options]\nrun -f session.yaml PROCESS [options]\n"
+	 "run [SYMPTOM] [TIME] [options] -- COMMAND [ARGUMENT...]",
+	 "profile a .NET process and write the report",
 	 "  SYMPTOM   one of the options below\n"
 	 "  PROCESS   a process id, an entry assembly such as Checkout, or a part of the command line;\n"
 	 "            with a SYMPTOM it may be omitted where only one .NET process runs\n"
-	 "  TIME      how long, such as 30s or 2m\n\n"
+	 "  TIME      how long, such as 30s or 2m\n"
+	 "  COMMAND   is started, and profiled from its beginning; the exit status is its own\n\n"
 	 "  drdotnet run 4711                      where does process 4711 spend its CPU time?\n"
 	 "  drdotnet run --leak Checkout 5m        what grows in Checkout?\n"
-	 "  drdotnet run --memory 4711 -o after --baseline before\n\n"
+	 "  drdotnet run --memory 4711 -o after --baseline before\n"
+	 "  drdotnet run -o report -- dotnet Checkout.dll --port 8080\n\n"
 	 EXIT_STATUS, check_run},
 	{"diff", CLI_DIFF, ":files json", 2, 2, "diff BEFORE AFTER [--json] [-o FILE]",
 	 "compare two sessions of one profiler: report.json files, or their folders", NULL, NULL},
@@ -139,6 +163,11 @@ static const struct option_program program = {
 int cli_parse(int argc, char **argv, struct cli_args *out, struct err *e)
 {
 	*out = (struct cli_args){0};
+	for (int i = 2; i < argc && strcmp(argv[1], "run") == 0 && !out->start; i++)
+		if (strcmp(argv[i], "--") == 0) {
+			out->start = &argv[i + 1];
+			argc = i;
+		}
 	int command = option_program_read(&program, argc, argv, out, &out->about, e);
 	/* What is wrong with a command line is wrong with the session that it describes. */
 	if (command < 0 && e && !e->reason)

@@ -31,6 +31,7 @@ enum cli_command {
 struct cli_args {
 	enum cli_command command;
 	const struct option_command *about; /* the command, or NULL: the program */
+	char *const *start;                 /* of `run`, what follows "--": the command to start and profile, with a NULL at its end; NULL: none */
 	struct option_words words;          /* of `diff` the two reports; borrowed from argv, like the others */
 	const char *file;          /* -f */
 	const char *name;

@@ -4,6 +4,7 @@
 #include "agent/cli/cli_output.h"
 #include "agent/cli/cli_processes.h"
 #include "agent/cli/cli_target.h"
+#include "agent/cli/launch.h"
 #include "agent/cli/ps.h"
 #include "agent/profilers/profilers.h"
 #include "common/api/reason.h"
@@ -24,12 +25,14 @@
 
 #define DISCOVER_MS 20000
 #define ANSWER_MS 15000 /* of the one process that is named; among all of them a silent one is not waited for */
+#define START_MS 60000    /* from the command to its first .NET process */
 #define MANIFEST_MAX (1024 * 1024)
 
 struct run {
 	const struct cli_args *a;
 	struct session_spec spec;
 	char *session_name;
+	struct launch *launch; /* NULL: the process runs already */
 	struct target_list targets;
 	size_t target;
 	char *library, *dir;
@@ -79,21 +82,28 @@ static int check_baseline_file(struct run *r, struct err *e)
 	return err_prefix(e, "--baseline");
 }
 
+/* Of a command that is started, its first .NET process, which waits at its start. */
 static int choose_target(struct run *r, struct err *e)
 {
+	pid_t pid = (pid_t)r->a->pid;
+	if (r->launch && (pid = launch_await_runtime(r->launch, clock_mono_ms() + START_MS, e)) < 0) {
+		if (e)
+			e->reason = REASON_NoDotnetProcess;
+		return -1;
+	}
 	struct discover_options o = {
 		.mode = AGENT_MODE_HOST_PID,
 		.proc_root = "/proc",
-		.pid = (pid_t)r->a->pid,
+		.pid = pid,
+		.held = r->launch != NULL,
 		.query_runtime = true,
-		.answer_ms = r->a->pid ? ANSWER_MS : 0,
+		.answer_ms = pid ? ANSWER_MS : 0,
 		.deadline_ms = clock_mono_ms() + DISCOVER_MS,
 	};
 	if (discover_targets(&o, &r->targets, e) < 0)
 		return -1;
-	if (r->a->pid && r->targets.count == 0)
-		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user",
-				      (long long)r->a->pid);
+	if (pid && r->targets.count == 0)
+		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user", (long long)pid);
 	ssize_t at = cli_target_choose(&r->targets, r->a->name, e);
 	if (at < 0)
 		return -1;
@@ -139,6 +149,14 @@ static int catch_run_signals(struct run *r, struct err *e)
 	return r->signal_fd >= 0 ? 0 : err_set_errno(e, errno, "signalfd");
 }
 
+/* Everything that could be wrong without it has been looked at. */
+static int start_command(struct run *r, struct err *e)
+{
+	signal(SIGPIPE, SIG_IGN);
+	r->launch = launch_start(r->a->start, e);
+	return r->launch ? 0 : -1;
+}
+
 static int find_run_library(struct run *r, struct err *e)
 {
 	r->library = cli_library_find(e);
@@ -178,8 +196,10 @@ static int run_profile(struct run *r)
 		.context = &context,
 		.library_path = r->library,
 		.out_dirfd = r->dir_fd,
-		.cancel_fd = r->signal_fd,
-		.on_progress = !r->a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL,
+		.cancel_fd = r->launch ? launch_cancel_fd(r->launch) : r->signal_fd,
+		.on_prepared = r->launch ? launch_release : NULL,
+		.prepared_ctx = r->launch,
+		.on_progress = !r->launch && !r->a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL,
 		.progress_ctx = r,
 	};
 	struct session_outcome out;
@@ -187,10 +207,11 @@ static int run_profile(struct run *r)
 	if (r->progress_shown)
 		cli_output_progress_end(stderr);
 	AUTO_FREE char *comparison = compare_with_baseline(r, &out);
+	FILE *to = r->launch ? stderr : stdout; /* the command's output is its own */
 	if (r->a->json)
-		cli_output_json(stdout, &out, q.target, r->dir, comparison);
+		cli_output_json(to, &out, q.target, r->dir, comparison);
 	else
-		cli_output_text(stdout, stderr, &out, r->dir_fd, r->dir, comparison);
+		cli_output_text(to, stderr, &out, r->dir_fd, r->dir, comparison);
 	if (out.report.report_count == 0)
 		rmdir(r->dir); /* leaves no empty folder; a folder with something in it stays */
 	int status = out.phase == JOB_SUCCEEDED || out.report.report_count > 0 ? CLI_OK : CLI_FAILED;
@@ -203,7 +224,7 @@ typedef int run_step(struct run *r, struct err *e);
 /* Where the name of a process was not enough, with those that there are. */
 static void fail(const struct run *r, const struct err *e)
 {
-	cli_output_error(stdout, stderr, r->a->json, e);
+	cli_output_error(r->a->start ? stderr : stdout, stderr, r->a->json, e);
 	if (r->a->json || (e->reason != REASON_AmbiguousProcess && e->reason != REASON_ProcessNotFound) || r->targets.count == 0)
 		return;
 	fputc('\n', stderr);
@@ -212,9 +233,9 @@ static void fail(const struct run *r, const struct err *e)
 
 int cli_run(const struct cli_args *a)
 {
-	if (!a->file && !a->session.has_profiler && !a->pid && !a->name)
+	if (!a->file && !a->session.has_profiler && !a->pid && !a->name && !a->start)
 		return cli_processes_explain(a);
-	static run_step *const steps[] = {load_spec, check_baseline_file, find_run_library, catch_run_signals, choose_target, open_dir};
+	run_step *const steps[] = {load_spec, check_baseline_file, find_run_library, a->start ? start_command : catch_run_signals, choose_target, open_dir};
 	struct run r = {.a = a, .dir_fd = -1, .signal_fd = -1};
 	struct err e = ERR_INIT;
 	int status = CLI_OK;
@@ -225,6 +246,12 @@ int cli_run(const struct cli_args *a)
 		status = run_profile(&r);
 	else
 		fail(&r, &e);
+	if (r.launch)
+		status = launch_finish(r.launch);
+	else if (a->start && e.code == LAUNCH_NOT_FOUND)
+		status = LAUNCH_NOT_FOUND;
+	else if (a->start && e.code == LAUNCH_NOT_EXECUTABLE)
+		status = LAUNCH_NOT_EXECUTABLE;
 	session_spec_fini(&r.spec);
 	target_list_fini(&r.targets);
 	free(r.session_name);

@@ -49,6 +49,19 @@ int diag_decode_header(const uint8_t in[DIAG_HEADER_SIZE], struct diag_header *o
 	return 0;
 }
 
+uint64_t diag_decode_advert(const uint8_t in[DIAG_ADVERT_SIZE])
+{
+	static const char advert[8] = "ADVR_V1";
+	struct wire_reader r;
+
+	wire_reader_init(&r, in, DIAG_ADVERT_SIZE);
+	const uint8_t *got = wire_bytes(&r, sizeof advert);
+	if (!got || memcmp(got, advert, sizeof advert) != 0)
+		return 0;
+	wire_bytes(&r, 16);
+	return wire_u64(&r);
+}
+
 static int append_u32(struct buf *out, uint32_t v)
 {
 	uint8_t bytes[4] = {(uint8_t)v, (uint8_t)(v >> 8), (uint8_t)(v >> 16), (uint8_t)(v >> 24)};

@@ -23,6 +23,7 @@ enum diag_command_set {
 };
 enum diag_command {
 	DIAG_PROFILER_ATTACH = 0x01,
+	DIAG_PROCESS_RESUME = 0x01,
 	DIAG_PROCESS_ENVIRONMENT = 0x02, /* .NET 5 and newer; a block follows the reply: diag_environment.h */
 	DIAG_PROCESS_INFO2 = 0x04, /* .NET 6 and newer */
 	DIAG_PROCESS_INFO3 = 0x08, /* .NET 8 and newer */
@@ -33,6 +34,9 @@ enum diag_command {
 #define DIAG_E_UNKNOWN_COMMAND 0x80131385u
 #define DIAG_E_NOT_SUPPORTED 0x80131515u
 
+/* What a runtime says first where it connects to a port of ours: "ADVR_V1\0" | 16 bytes of its own | u64 pid as it sees itself | u16 0 */
+#define DIAG_ADVERT_SIZE 34
+
 struct diag_header {
 	uint16_t size; /* of the whole message */
 	uint8_t set, command;
@@ -42,6 +46,9 @@ void diag_encode_header(uint8_t out[DIAG_HEADER_SIZE], uint16_t size, uint8_t se
 
 /* ERR_PROTOCOL when the magic is wrong or the size smaller than the header. */
 int diag_decode_header(const uint8_t in[DIAG_HEADER_SIZE], struct diag_header *out, struct err *e);
+
+/* The pid of an advertisement. 0: it is none. */
+uint64_t diag_decode_advert(const uint8_t in[DIAG_ADVERT_SIZE]);
 
 /* The whole AttachProfiler message into *out (initialised by the caller). ERR_INVALID when the path is not UTF-8 or the
  * message is larger than the protocol allows. */

@@ -145,6 +145,7 @@ int discover_targets(const struct discover_options *o, struct target_list *out, 
 		qsort(found.items, found.count, sizeof *found.items, oldest_first);
 	for (size_t i = 0; r == 0 && i < found.count; i++) {
 		struct target *t = &found.items[i].target;
+		t->held = o->held;
 		if (o->query_runtime)
 			judge_target(t);
 		if (t->reason != REASON_ProcessExited)

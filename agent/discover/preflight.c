@@ -89,7 +89,7 @@ static int check_kind(const struct target *t, int proc_fd, struct err *e)
 	}
 }
 
-static int check_environment(int proc_fd, struct err *e)
+static int check_environment(int proc_fd, bool held, struct err *e)
 {
 	AUTO_BUF struct buf variables = {0};
 	if (proc_read_environ(proc_fd, &variables) < 0)
@@ -98,7 +98,7 @@ static int check_environment(int proc_fd, struct err *e)
 	if (setting)
 		return err_set_reason(e, ERR_INVALID, REASON_DiagnosticsDisabled, "%s=0 switches attaching a profiler off", setting);
 	setting = diag_env_suspends(variables.data, variables.len);
-	if (setting && !process_state_runtime_runs(proc_fd))
+	if (setting && !held && !process_state_runtime_runs(proc_fd))
 		return err_set_reason(e, ERR_INVALID, REASON_ProcessSuspended, "its runtime waits at its start to be resumed, as %s says", setting);
 	return 0;
 }
@@ -159,7 +159,7 @@ int preflight_check(const struct target *t, struct err *e)
 		return check_frozen(t, e) < 0 || check_runtime(t, e) < 0 || check_room(t, -1, e) < 0 || check_staging_place(t, e) < 0 ? -1 : check_memory(t, e);
 	AUTO_FD int proc_fd = target_open_proc(t, e);
 	if (proc_fd < 0 || check_state(t, proc_fd, e) < 0 || check_kind(t, proc_fd, e) < 0 ||
-	    check_environment(proc_fd, e) < 0 || check_runtime(t, e) < 0 ||
+	    check_environment(proc_fd, t->held, e) < 0 || check_runtime(t, e) < 0 ||
 	    check_room(t, proc_fd, e) < 0 || check_staging_place(t, e) < 0)
 		return -1;
 	return check_memory(t, e);

@@ -116,6 +116,8 @@ static int step_prepare(struct attached_session *s, struct err *e)
 		return -1;
 	if (s->started_ns)
 		note_session_start(s);
+	if (s->q->on_prepared)
+		s->q->on_prepared(s->q->prepared_ctx);
 	return 0;
 }
 

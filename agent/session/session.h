@@ -30,6 +30,8 @@ struct session_request {
 	int cancel_fd;                   /* becomes readable: end early, keep what there is; -1: none */
 	int64_t deadline_ms;             /* monotonic: profiling must have ended by then; 0: none */
 	session_progress_fn *on_progress; /* at each phase change and about each second; while the caller waits */
+	void (*on_prepared)(void *ctx);  /* what watches the process from outside does; the attach follows. In the session's own thread; NULL: nobody */
+	void *prepared_ctx;
 	void (*on_wait)(void *ctx, int64_t most_ms); /* before what may take longer than the next progress should */
 	void (*on_channel)(void *ctx, struct profiler_channel *ch); /* to be kept (profiler_channel_keep()); NULL: no more */
 	void *progress_ctx;              /* of these */

@@ -38,6 +38,7 @@ struct target {
 	char *arch;                  /* "x64", "arm64" as the runtime says */
 	char *os;                    /* "linux" */
 	char *rid;                   /* "linux-x64", "linux-musl-x64"; NULL before .NET 8 */
+	bool held;                   /* its runtime waits at its start for us, who let it go on when the session is prepared */
 	bool profilable;
 	const char *reason;          /* when not: common/api/reason.h */
 	char *message;
@@ -68,6 +69,7 @@ struct discover_options {
 	size_t container_name_count;
 	pid_t pid;                   /* the agent's view */
 	pid_t from_pid;              /* without filters: goes on from this process */
+	bool held;                   /* those found are: see struct target */
 	bool query_runtime;          /* ask each for ProcessInfo over its socket (fills runtime_version, entrypoint, profilable) */
 	int64_t answer_ms;           /* how long a runtime may take for that; 0: 2 s. One that starves needs more, and it is the ill ones that starve */
 	int64_t deadline_ms;         /* monotonic; bounds everything, hostile sockets included */

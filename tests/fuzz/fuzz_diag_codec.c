@@ -83,6 +83,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct diag_socket_name name;
 	if (size >= DIAG_HEADER_SIZE && diag_decode_header(data, &header, NULL) == 0 && header.size < DIAG_HEADER_SIZE)
 		abort();
+	if (size >= DIAG_ADVERT_SIZE && diag_decode_advert(data) && memcmp(data, "ADVR_V1", 8) != 0)
+		abort();
 	decode(DIAG_PROCESS_INFO2, data, size);
 	decode(DIAG_PROCESS_INFO3, data, size);
 	diag_decode_hresult(data, size);

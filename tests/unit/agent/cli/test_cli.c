@@ -41,6 +41,10 @@ Test(cli, refuses_with_the_word_that_is_wrong)
 		{{"run", "--cpu", ""}, "a word is empty"},
 		{{"run", "--cpu", "--leak"}, "--cpu and --leak: a session runs one profiler"},
 		{{"run", "--profiler", "gcsurvivor"}, "did you mean GCSurvivors?"},
+		{{"run", "--cpu", "--"}, "the command to start must follow \"--\""},
+		{{"run", "4711", "--", "app"}, "give a process that runs, or the command to start, not both: app"},
+		{{"run", "--", "dotnet", "run"}, "\"dotnet run\" is a command of the SDK"},
+		{{"run", "--", "/usr/bin/dotnet", "watch"}, "\"dotnet watch\" is a command of the SDK"},
 		{{"serve", "x"}, "unexpected word: x"},
 		{{"serve", "--port", "65536"}, "--port: expected a number from 0 to 65535"},
 		{{"serve", "--sessions", "0"}, "--sessions: expected a number from 1 to 16"},
@@ -129,6 +133,21 @@ Test(cli, takes_values_in_both_spellings)
 	cr_assert_eq(parse(shell, &a, NULL), 0);
 	cr_expect_eq(a.command, CLI_COMPLETION);
 	cr_expect(strstr(cli_completion_script(a.words.at[0]), "complete -F _drdotnet drdotnet"));
+}
+
+Test(cli, what_follows_two_dashes_is_started)
+{
+	static const char *const words[] = {"run", "--leak", "2m", "--", "dotnet", "App.dll", "--cpu", "--", "--help", NULL};
+	struct cli_args a;
+	struct err e = ERR_INIT;
+
+	cr_assert_eq(parse(words, &a, &e), 0, "%s", e.message);
+	cr_expect_eq(a.session.profiler, PROFILER_MEMORY_LEAK);
+	cr_expect_eq(a.session.duration_seconds, 120);
+	cr_assert_not_null(a.start);
+	for (size_t i = 0; words[4 + i]; i++)
+		cr_expect_str_eq(a.start[i], words[4 + i]);
+	cr_expect_null(a.start[5]);
 }
 
 Test(cli, a_process_is_enough)

@@ -55,6 +55,17 @@ Test(diag_codec, writes_the_documented_header)
 	}
 }
 
+Test(diag_codec, reads_who_waits_at_a_port)
+{
+	uint8_t advert[DIAG_ADVERT_SIZE] = "ADVR_V1";
+
+	advert[24] = 0x39;
+	advert[25] = 0x30;
+	cr_expect_eq(diag_decode_advert(advert), 12345u);
+	advert[6] = '2';
+	cr_expect_eq(diag_decode_advert(advert), 0u);
+}
+
 Test(diag_codec, writes_an_attach_message)
 {
 	static const uint8_t clsid[16] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};

@@ -1,0 +1,103 @@
+"""`drdotnet run -- COMMAND`: the command is what it would be without, and its first .NET process is profiled from its beginning."""
+import glob
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+
+from tests.lib import dotnet, local, proc
+
+
+class Launch(local.LocalCase):
+    def launch(self, words, command, env=None):
+        """A drdotnet with the command under it, in a folder for temporary files of its own."""
+        self.tmp = tempfile.mkdtemp(prefix="tmp-", dir=self.folder)
+        self.out = os.path.join(self.folder, "report")
+        p = subprocess.Popen([local.DRDOTNET, "run", *words, "-o", self.out, "--", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             stdin=subprocess.DEVNULL, cwd=proc.ROOT, env={**os.environ, "TMPDIR": self.tmp, **(env or {})})
+        self.addCleanup(self.end, p)
+        return p
+
+    def end(self, p):
+        if p.poll() is None:
+            p.send_signal(signal.SIGTERM)
+        p.communicate(timeout=60)
+
+    def report(self):
+        with open(os.path.join(self.out, "report.json")) as f:
+            return json.load(f)
+
+    def await_report(self):
+        proc.wait_until(lambda: os.path.exists(os.path.join(self.out, "report.json")), 120, "a report")
+
+    def nothing_left(self):
+        self.assertEqual(glob.glob(self.tmp + "/drdotnet-port-*"), [])
+        self.assertEqual(glob.glob(self.tmp + "/.drdotnet-*"), [])
+
+    def check_from_the_beginning(self, framework):
+        p = self.launch(["--cpu", "4s"], [dotnet.path(framework), "hot"])
+        self.await_report()
+        self.assertIsNone(p.poll(), "the command goes on after the session")
+        p.send_signal(signal.SIGTERM)
+        out, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 128 + signal.SIGTERM, errors)
+        self.assertTrue(all(line.startswith("{") for line in out.splitlines()), "the application's output is its own: %s" % out[:300])
+        self.assertIn("Checkout.Pricing.Tax.Compute", errors)
+        names = json.dumps(self.report())
+        self.assertIn("Checkout.Program", names, "what ran once, at the beginning")
+        self.nothing_left()
+
+    def test_from_the_beginning_on_net10(self):
+        self.check_from_the_beginning("net10.0")
+
+    def test_from_the_beginning_on_net8(self):
+        self.check_from_the_beginning("net8.0")
+
+    def test_allocations(self):
+        p = self.launch(["--allocations", "3s"], [dotnet.path("net9.0"), "alloc"])
+        self.await_report()
+        p.send_signal(signal.SIGTERM)
+        _, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 128 + signal.SIGTERM, errors)
+        self.nothing_left()
+
+    def test_other_net_processes_of_the_command_go_on(self):
+        script = "%s idle --threads 1 >/dev/null & first=$!; sleep 1; timeout 5 %s idle --threads 1; kill $first; wait; exit 9"
+        p = self.launch(["--cpu", "3s"], ["/bin/sh", "-c", script % (dotnet.path("net10.0"), dotnet.path("net8.0"))])
+        out, errors = p.communicate(timeout=120)
+        self.assertEqual(p.returncode, 9, errors)
+        self.assertIn('"t_s"', out, "the second one ran: %s" % errors)
+        self.nothing_left()
+
+    def test_a_signal_ends_the_session_and_reaches_the_command(self):
+        script = "trap 'echo asked; kill $app; exit 5' TERM; %s hot >/dev/null & app=$!; wait"
+        p = self.launch(["--cpu", "60s"], ["/bin/sh", "-c", script % dotnet.path("net10.0")])
+        proc.wait_until(lambda: glob.glob(self.tmp + "/.drdotnet-*"), 60, "a session")
+        time.sleep(2)
+        p.send_signal(signal.SIGTERM)
+        out, errors = p.communicate(timeout=60)
+        self.assertEqual((p.returncode, out), (5, "asked\n"), errors)
+        self.nothing_left()
+
+    def test_commands_without_a_runtime(self):
+        for command, code, out, says in (
+                (["/bin/sh", "-c", "echo hello; exit 7"], 7, "hello\n", "NoDotnetProcess: the command ended before a .NET process"),
+                (["/bin/sh", "-c", "kill -KILL $$"], 137, "", "NoDotnetProcess"),
+                ([self.folder + "/missing"], 127, "", "No such file or directory"),
+                (["/etc/passwd"], 126, "", "Permission denied")):
+            with self.subTest(command=command):
+                p = self.launch(["--cpu", "3s"], command)
+                got, errors = p.communicate(timeout=60)
+                self.assertEqual((p.returncode, got), (code, out), errors)
+                self.assertIn(says, errors)
+                self.nothing_left()
+
+    def test_a_runtime_that_opens_no_port_goes_on(self):
+        p = self.launch(["--cpu", "3s"], ["timeout", "3", dotnet.path("net10.0"), "idle", "--threads", "1"], env={"DOTNET_EnableDiagnostics": "0"})
+        out, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 124, errors)
+        self.assertIn('"t_s"', out)
+        self.assertIn("NoDotnetProcess", errors)
+        self.nothing_left()
