@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#define LITTLE_CPUS 0.1     /* less is little, whatever part of it is where */
 #define THROTTLED_SAID 25   /* percent of the periods */
 #define LEAST_NAME_CHARS 16 /* a shorter piece of a name tells nothing */
 
@@ -60,10 +61,21 @@ static void put_brief(struct buf *out, const char *name)
 	buf_printf(out, "%s%s", brief, construction ? " construction" : "");
 }
 
-static void put_throttled(cpu *n, struct buf *s)
+/* What puts a share into proportion: that more was wanted than was to be had, or that it is a share of next to nothing. */
+static void put_proportion(cpu *n, struct buf *s)
 {
-	if (n->throttled_percent >= THROTTLED_SAID)
+	if (n->throttled_percent >= THROTTLED_SAID) {
 		put_if_room(s, "; throttled");
+		return;
+	}
+	if (!(n->cpus_used < LITTLE_CPUS))
+		return;
+	AUTO_BUF struct buf little;
+	buf_init(&little, 64);
+	buf_puts(&little, "; ");
+	cpu_phrase_cpus(&little, n->cpus_used);
+	buf_puts(&little, " CPUs in all");
+	put_if_room(s, buf_str(&little));
 }
 
 static bool was_excluded(struct finding *f, const char *what)
@@ -87,7 +99,7 @@ static void say_share(cpu *n, struct finding *f, double percent, const char *exc
 	finding_place(f, below->text);
 	buf_printf(&s, "%s of CPU in %s", buf_str(&share), what);
 	put_sentence_place(&s, before, below);
-	put_throttled(n, &s);
+	put_proportion(n, &s);
 	finding_message(f, "%s", buf_str(&s));
 }
 
@@ -211,7 +223,7 @@ void cpu_says_hot(const void *numbers, struct finding *f)
 		put_brief(&callee, n->handler.text);
 		put_if_room(&s, buf_str(&callee));
 	}
-	put_throttled(n, &s);
+	put_proportion(n, &s);
 	finding_message(f, "%s", buf_str(&s));
 }
 
@@ -252,7 +264,7 @@ void cpu_says_spread(const void *numbers, struct finding *f)
 	} else {
 		buf_puts(&s, "CPU is spread widely, none of it in code that has a name");
 	}
-	put_throttled(n, &s);
+	put_proportion(n, &s);
 	finding_evidence(f, "%.0f%% at most is one method's own doing", rules_known(n->method_caused_percent) ? n->method_caused_percent : 0);
 	finding_place(f, n->funnel.text);
 	finding_message(f, "%s", buf_str(&s));

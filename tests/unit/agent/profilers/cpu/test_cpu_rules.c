@@ -94,6 +94,7 @@ static const struct {
 	{"JitContinues", {N(jit_percent, 90), N(uptime_minutes, NAN)}, FINDING_NOT_MEASURED, 0, "when the process began is not known"},
 	{"ExceptionsThrown", {N(exceptions_percent, 30)}, FINDING_FOUND, 30, "30% of CPU in throwing and catching exceptions"},
 	{"ExceptionsThrown", {N(exceptions_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
+	{"KernelTime", {N(kernel_percent, 68), N(cpus_used, 0.06)}, FINDING_FOUND, 68, "68% of CPU in the kernel; 0.06 CPUs in all"},
 	{"KernelTime", {N(kernel_percent, 30)}, FINDING_FOUND, 30, "30% of CPU in the kernel"},
 	{"KernelTime", {N(kernel_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
 	{"RuntimeWork", {N(runtime_percent, 30)}, FINDING_FOUND, 30, "30% of CPU in the runtime itself"},
