@@ -1,5 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_look.h"
 
+#include "agent/locks/memory_pages.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
@@ -62,6 +63,20 @@ static void find_waits(const struct process_memory *m, struct managed_locks *man
 	free(r.stack);
 }
 
+/* Locks lie together: their pages are read once, after the threads were looked at. */
+static void read_locks(const struct process_memory *m, uint64_t table, struct managed_locks *managed, struct deadlock_look *l)
+{
+	struct memory_pages pages;
+	const struct process_memory direct = managed->memory;
+	memory_pages_init(&pages, m);
+	managed->memory = pages.memory;
+	if (table)
+		sync_table_read(&pages.memory, table, &l->table);
+	find_waits(&pages.memory, managed, l);
+	managed->memory = direct;
+	memory_pages_fini(&pages);
+}
+
 void deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out)
 {
 	*out = (struct deadlock_look){.at_ns = clock_mono_ns(), .unread = dac->why};
@@ -73,9 +88,7 @@ void deadlock_look_take(const struct process_memory *m, int proc_fd, const struc
 	}
 	out->thread_count = (size_t)threads;
 	out->table_found = table != 0;
-	if (table)
-		sync_table_read(m, table, &out->table);
-	find_waits(m, managed, out);
+	read_locks(m, table, managed, out);
 	out->full |= out->table.full;
 	out->took_ns = clock_mono_ns() - out->at_ns;
 }
