@@ -33,30 +33,33 @@ static bool may_hold_runtime(int proc_fd, const struct proc_map *map)
 	return n > 0 && (size_t)n == map->path_len && memcmp(exe, map->path, map->path_len) == 0;
 }
 
-static bool read_dac_words(const struct process_memory *m, int proc_fd, const struct proc_map *map, struct dac_table *out)
-{
-	uint64_t address, size;
-	AUTO_FD int fd = open_mapped(proc_fd, map);
-	if (fd < 0 || elf_probe_export(fd, "g_dacTable", &address, &size) < 0)
-		return false;
-	size_t most = size < sizeof out->words ? size : sizeof out->words;
-	out->count = process_memory_read(m, map->start + address, out->words, most) / sizeof *out->words;
-	return out->count > 0;
-}
-
-void dac_table_read(const struct process_memory *m, int proc_fd, struct dac_table *out)
+bool dac_table_export(int proc_fd, const char *name, uint64_t *address, uint64_t *size)
 {
 	struct proc_lines lines;
 	const char *line;
 	size_t len;
-	out->count = 0;
-	out->why = "the runtime's library was not found in the process";
+	bool found = false;
 	if (proc_lines_open(&lines, proc_fd, "maps") < 0)
-		return;
-	while (out->why && proc_lines_next(&lines, &line, &len)) {
+		return false;
+	while (!found && proc_lines_next(&lines, &line, &len)) {
 		struct proc_map map;
-		if (proc_parse_map_line(line, len, &map) == 0 && may_hold_runtime(proc_fd, &map) && read_dac_words(m, proc_fd, &map, out))
-			out->why = NULL;
+		if (proc_parse_map_line(line, len, &map) < 0 || !may_hold_runtime(proc_fd, &map))
+			continue;
+		AUTO_FD int fd = open_mapped(proc_fd, &map);
+		found = fd >= 0 && elf_probe_export(fd, name, address, size) == 0;
+		*address += found ? map.start : 0;
 	}
 	proc_lines_close(&lines);
+	return found;
+}
+
+void dac_table_read(const struct process_memory *m, int proc_fd, struct dac_table *out)
+{
+	uint64_t address = 0, size = 0;
+	out->count = 0;
+	out->why = NULL;
+	if (dac_table_export(proc_fd, "g_dacTable", &address, &size))
+		out->count = process_memory_read(m, address, out->words, size < sizeof out->words ? size : sizeof out->words) / sizeof *out->words;
+	if (!out->count)
+		out->why = "the runtime's library was not found in the process";
 }

@@ -116,6 +116,24 @@ void sync_table_read(const struct process_memory *m, uint64_t table, struct sync
 	}
 }
 
+uint32_t sync_table_waited(const struct sync_table *t, const uint64_t *words, size_t count)
+{
+	uint64_t lowest = UINT64_MAX, highest = 0;
+	for (size_t i = 0; i < t->waited_count; i++) {
+		uint64_t at = t->waited[i].sync_block;
+		lowest = at < lowest ? at : lowest;
+		highest = at > highest ? at : highest;
+	}
+	for (size_t k = 0; k < count; k++) {
+		if (words[k] < lowest || words[k] > highest)
+			continue;
+		for (size_t i = 0; i < t->waited_count; i++)
+			if (t->waited[i].sync_block == words[k])
+				return (uint32_t)i;
+	}
+	return UINT32_MAX;
+}
+
 void sync_table_fini(struct sync_table *t)
 {
 	free(t->waited);

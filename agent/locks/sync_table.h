@@ -11,7 +11,14 @@
 #define SYNC_TABLE_MAX (1u << 20) /* entries looked at */
 #define SYNC_TABLE_WAITED 4096    /* monitors with waiters that are kept */
 
-struct monitor {
+enum lock_kind {
+	LOCK_KIND_MONITOR,       /* lock, Monitor.Enter: of any object */
+	LOCK_KIND_LOCK,          /* System.Threading.Lock */
+	LOCK_KIND_READER_WRITER, /* ReaderWriterLockSlim */
+};
+
+struct monitor { /* or a lock of another kind: then it has no sync_block */
+	enum lock_kind kind;
 	uint64_t object, sync_block, type; /* addresses; type: of its MethodTable */
 	uint32_t owner;                    /* OS thread id, as the process sees it; 0: nobody holds it */
 	uint32_t recursion;                /* so many times more than once */
@@ -31,5 +38,9 @@ uint64_t sync_table_find(const struct process_memory *m, const uint64_t *dac, si
 /* Reads it. *out is the caller's to finish. */
 void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out);
 void sync_table_fini(struct sync_table *t);
+
+/* The monitor whose SyncBlock a stack holds, the innermost first: what a thread waits for that sleeps on a futex. UINT32_MAX: none. `words` from the
+ * stack's top. Pure. */
+uint32_t sync_table_waited(const struct sync_table *t, const uint64_t *words, size_t count);
 
 #endif

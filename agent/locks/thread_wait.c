@@ -22,7 +22,7 @@ int thread_wait_parse_syscall(const char *text, struct thread_wait *out)
 	uint64_t words[8];
 	int used = 0, count = 0;
 	out->system_call = -1;
-	out->sp = out->ip = 0;
+	out->sp = out->ip = out->arguments[0] = out->arguments[1] = 0;
 	out->timed = false;
 	if (strncmp(text, "running", 7) == 0)
 		return 0;
@@ -34,6 +34,8 @@ int thread_wait_parse_syscall(const char *text, struct thread_wait *out)
 		return -1;
 	out->sp = words[count - 2];
 	out->ip = words[count - 1];
+	out->arguments[0] = count == 8 ? words[0] : 0;
+	out->arguments[1] = count == 8 ? words[1] : 0;
 	out->timed = out->system_call == SYS_futex && words[FUTEX_TIMEOUT] != 0;
 	return 0;
 }
@@ -68,7 +70,7 @@ static bool read_thread_wait(int task_fd, pid_t tid, struct thread_wait *out)
 		thread_wait_parse_syscall(text, out);
 	if (read_thread_file(task_fd, tid, "comm", text, sizeof text)) {
 		text[strcspn(text, "\n")] = '\0';
-		memcpy(out->name, text, strnlen(text, sizeof out->name - 1));
+		memcpy(out->name, text, strnlen(text, sizeof out->name - 1)); /* zeroed above */
 	}
 	return true;
 }

@@ -12,9 +12,10 @@
 struct thread_wait {
 	pid_t tid;                /* as we see it */
 	uint32_t inner_tid;       /* as the process does */
-	char name[16];            /* the kernel's: outside text */
+	char name[64];            /* the kernel's, of 15 bytes; or the runtime's (managed_threads.h): outside text */
 	char state;               /* 'R', 'S', 'D', ... */
 	int64_t system_call;      /* its number; -1: none, or it runs */
+	uint64_t arguments[2];    /* its first ones */
 	uint64_t sp, ip;          /* of user mode, in a system call; 0: it runs */
 	bool timed;               /* it waits on a futex for a bounded time (futex(2): its fourth argument) */
 	uint64_t switches;        /* context switches of either kind since it began: alike at two looks, it has not run in between */

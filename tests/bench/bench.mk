@@ -34,6 +34,11 @@ bench-threads: ## what a look at 500 and 2,000 threads takes
 	@tests/apps/publish.sh --app ThreadApp net10.0
 	@PYTHONPATH=. python3 tests/bench/threads.py $(BENCH_OPTIONS)
 
+bench-deadlocks: ## how soon a deadlock is certain, alone and among 10,000 monitors; BENCH_OPTIONS="--healthy 500": false alarms on busy locks
+	+@$(MAKE) --no-print-directory -j$(JOBS) programs
+	@tests/apps/publish.sh --app LockApp net10.0
+	@PYTHONPATH=. python3 tests/bench/deadlocks.py $(BENCH_OPTIONS)
+
 bench-latency: ## how soon a CPU session samples, and how soon it is gone
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
 	@tests/apps/publish.sh net8.0 net9.0 net10.0

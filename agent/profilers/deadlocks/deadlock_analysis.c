@@ -11,20 +11,27 @@ static const struct waited_lock *lasting_lock(const struct deadlock_capture *c, 
 	return t->lasting && t->lock < c->lock_count ? &c->locks[t->lock] : NULL;
 }
 
-static bool lock_agrees(const struct waited_lock *l)
+static bool lock_counted(const struct waited_lock *l)
 {
 	return l && l->seen == l->monitor.waiters;
 }
 
+static bool wait_agrees(const struct deadlock_capture *c, uint32_t thread)
+{
+	const struct waited_lock *l = lasting_lock(c, thread);
+	return lock_counted(l) && (l->monitor.kind == LOCK_KIND_MONITOR || c->threads[thread].framed);
+}
+
 static void add_circle(const struct deadlock_capture *c, struct deadlock_analysis *a, uint32_t start)
 {
-	struct deadlock_circle x = {.agreed = true};
+	struct deadlock_circle x = {.counted = true, .agreed = true};
 	size_t cap = 0;
 	uint32_t at = start;
 	do {
 		GROW(x.threads, x.count, cap);
 		x.threads[x.count++] = at;
-		x.agreed &= lock_agrees(lasting_lock(c, at));
+		x.counted &= lock_counted(lasting_lock(c, at));
+		x.agreed &= wait_agrees(c, at);
 		x.timed += c->threads[at].wait.timed;
 		x.behind += a->graph.behind[at];
 		at = a->graph.holder[at];
@@ -34,9 +41,16 @@ static void add_circle(const struct deadlock_capture *c, struct deadlock_analysi
 	a->circles[a->circle_count++] = x;
 }
 
+static bool is_certain(const struct deadlock_circle *x)
+{
+	return x->agreed && !x->timed;
+}
+
 static int by_threads(const void *a, const void *b)
 {
 	const struct deadlock_circle *x = a, *y = b;
+	if (is_certain(x) != is_certain(y))
+		return is_certain(x) ? -1 : 1;
 	size_t m = x->count + x->behind, n = y->count + y->behind;
 	return m != n ? (m < n ? 1 : -1) : (x->threads[0] > y->threads[0]) - (x->threads[0] < y->threads[0]);
 }
@@ -66,7 +80,7 @@ static void find_queue(const struct deadlock_capture *c, struct deadlock_analysi
 	a->queue_agreed = a->head != WAIT_NONE;
 	for (uint32_t i = 0; i < c->thread_count; i++)
 		if (a->head != WAIT_NONE && a->graph.last[i] == a->head && i != a->head)
-			a->queue_agreed &= lock_agrees(lasting_lock(c, i));
+			a->queue_agreed &= wait_agrees(c, i);
 }
 
 void deadlock_analysis_make(const struct deadlock_capture *c, struct deadlock_analysis *out)
@@ -82,6 +96,14 @@ void deadlock_analysis_make(const struct deadlock_capture *c, struct deadlock_an
 	wait_graph_make_take(&out->graph, holder, c->thread_count);
 	find_circles(c, out);
 	find_queue(c, out);
+}
+
+bool deadlock_analysis_proven(const struct deadlock_analysis *a, bool named)
+{
+	for (size_t i = 0; i < a->circle_count; i++)
+		if (!a->circles[i].timed && (named ? a->circles[i].agreed : a->circles[i].counted))
+			return true;
+	return false;
 }
 
 void deadlock_analysis_fini(struct deadlock_analysis *a)

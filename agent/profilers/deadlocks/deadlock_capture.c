@@ -2,12 +2,17 @@
 
 #include <stdlib.h>
 
-void deadlock_capture_fini(struct deadlock_capture *c)
+void deadlock_capture_reset(struct deadlock_capture *c)
 {
-	cpu_capture_fini(&c->stacks);
 	free(c->threads);
 	free(c->locks);
-	*c = (struct deadlock_capture){0};
+	*c = (struct deadlock_capture){.stacks = c->stacks};
+}
+
+void deadlock_capture_fini(struct deadlock_capture *c)
+{
+	deadlock_capture_reset(c);
+	cpu_capture_fini(&c->stacks);
 }
 
 const uint32_t *deadlock_capture_stack(const struct deadlock_capture *c, uint32_t thread, uint32_t *depth)

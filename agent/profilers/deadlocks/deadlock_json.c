@@ -43,6 +43,10 @@ static void put_thread_json(const struct deadlock_analysis *a, uint32_t thread, 
 		jsonw_null(&f->json, "circle");
 	else
 		jsonw_unsigned(&f->json, "circle", a->graph.circle[thread]);
+	if (t->peer[0])
+		report_json_string(f, "peer", t->peer);
+	else
+		jsonw_null(&f->json, "peer");
 	put_stack(c, thread, f);
 	report_json_end(f);
 }
@@ -50,6 +54,24 @@ static void put_thread_json(const struct deadlock_analysis *a, uint32_t thread, 
 static bool thread_is_of_interest(const struct deadlock_analysis *a, uint32_t thread)
 {
 	return a->capture->threads[thread].lock != WAIT_NONE || a->capture->threads[thread].stack != UINT32_MAX;
+}
+
+static void put_locks_json(const struct deadlock_capture *c, struct report_file *f)
+{
+	static const char *const kinds[] = {"monitor", "lock", "readerWriter"}; /* enum lock_kind */
+	struct json_writer *w = &f->json;
+	jsonw_array(w, "locks");
+	for (size_t i = 0; i < c->lock_count; i++) {
+		report_json_record(f);
+		jsonw_string(w, "kind", kinds[c->locks[i].monitor.kind]);
+		report_json_string(f, "type", c->locks[i].type);
+		jsonw_unsigned(w, "heldBy", c->locks[i].monitor.owner);
+		jsonw_unsigned(w, "times", c->locks[i].monitor.owner ? c->locks[i].monitor.recursion : 0);
+		jsonw_unsigned(w, "waiters", c->locks[i].monitor.waiters);
+		jsonw_unsigned(w, "seen", c->locks[i].seen);
+		report_json_end(f);
+	}
+	jsonw_end(w);
 }
 
 void deadlock_json_write(const void *source, struct report_file *f)
@@ -67,18 +89,16 @@ void deadlock_json_write(const void *source, struct report_file *f)
 	jsonw_unsigned(w, "monitors", c->monitors);
 	jsonw_unsigned(w, "waiting", a->waiting);
 	jsonw_unsigned(w, "lasting", a->lasting);
+	jsonw_number(w, "firstMilliseconds", (double)c->first_look_ns / 1e6, 3);
+	jsonw_number(w, "secondMilliseconds", (double)c->second_look_ns / 1e6, 3);
+	if (c->proven_ns)
+		jsonw_number(w, "provenMilliseconds", (double)c->proven_ns / 1e6, 3);
+	else
+		jsonw_null(w, "provenMilliseconds");
+	jsonw_bool(w, "otherLocks", c->other_locks);
 	jsonw_end(w);
 	jsonw_line(w);
-	jsonw_array(w, "locks");
-	for (size_t i = 0; i < c->lock_count; i++) {
-		report_json_record(f);
-		jsonw_unsigned(w, "heldBy", c->locks[i].monitor.owner);
-		jsonw_unsigned(w, "times", c->locks[i].monitor.owner ? c->locks[i].monitor.recursion : 0);
-		jsonw_unsigned(w, "waiters", c->locks[i].monitor.waiters);
-		jsonw_unsigned(w, "seen", c->locks[i].seen);
-		report_json_end(f);
-	}
-	jsonw_end(w);
+	put_locks_json(c, f);
 	jsonw_line(w);
 	jsonw_array(w, "threads");
 	for (uint32_t i = 0; i < c->thread_count; i++)

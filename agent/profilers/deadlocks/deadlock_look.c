@@ -1,6 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_look.h"
 
-#include "common/base/cleanup.h"
+#include "agent/locks/memory_pages.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
@@ -12,41 +12,72 @@
 
 /* who waits for what ------------------------------------------------------------------------------------------------ */
 
-uint32_t deadlock_look_waited(const struct sync_table *t, const uint64_t *words, size_t count)
+/* The number of a lock that is no monitor, which several threads may wait for. */
+static uint32_t keep_managed_lock(struct deadlock_look *l, const struct monitor *x)
 {
-	uint64_t lowest = UINT64_MAX, highest = 0;
-	for (size_t i = 0; i < t->waited_count; i++) {
-		uint64_t at = t->waited[i].sync_block;
-		lowest = at < lowest ? at : lowest;
-		highest = at > highest ? at : highest;
+	struct sync_table *t = &l->table;
+	for (size_t i = l->monitors; i < t->waited_count; i++)
+		if (t->waited[i].object == x->object)
+			return (uint32_t)i;
+	if (t->waited_count - l->monitors == SYNC_TABLE_WAITED) {
+		t->full = true;
+		return UINT32_MAX;
 	}
-	for (size_t k = 0; k < count; k++) {
-		if (words[k] < lowest || words[k] > highest)
-			continue;
-		for (size_t i = 0; i < t->waited_count; i++)
-			if (t->waited[i].sync_block == words[k])
-				return (uint32_t)i;
-	}
-	return UINT32_MAX;
+	t->waited = mem_realloc(t->waited, t->waited_count + 1, sizeof *t->waited);
+	t->waited[t->waited_count] = *x;
+	return (uint32_t)t->waited_count++;
 }
 
-/* Only a thread that sleeps on a futex can wait for a monitor. */
-static void find_waits(const struct process_memory *m, struct deadlock_look *l)
+struct look_reader {
+	const struct process_memory *memory;
+	struct managed_locks *managed;
+	struct managed_threads threads;
+	uint64_t *stack;
+};
+
+static uint32_t waited_by(const struct look_reader *r, struct deadlock_look *l, const struct thread_wait *t)
 {
-	AUTO_FREE uint64_t *stack = mem_alloc(LOOK_STACK_BYTES);
+	const struct sync_table monitors = {.waited = l->table.waited, .waited_count = l->monitors};
+	struct monitor other;
+	uint64_t sp = t->sp & ~UINT64_C(7);
+	size_t words = process_memory_read(r->memory, sp, r->stack, LOOK_STACK_BYTES) / sizeof *r->stack;
+	uint32_t lock = sync_table_waited(&monitors, r->stack, words);
+	if (lock != UINT32_MAX)
+		return lock;
+	words = words < MANAGED_LOCK_STACK / sizeof *r->stack ? words : MANAGED_LOCK_STACK / sizeof *r->stack;
+	return managed_locks_waited(r->managed, &r->threads, t->inner_tid, sp, r->stack, words, &other) ? keep_managed_lock(l, &other) : UINT32_MAX;
+}
+
+/* Only a thread that sleeps on a futex can wait for a lock. */
+static void find_waits(const struct process_memory *m, struct managed_locks *managed, struct deadlock_look *l)
+{
+	struct look_reader r = {.memory = m, .managed = managed, .stack = mem_alloc(LOOK_STACK_BYTES)};
+	managed_threads_read(m, &managed->contract, &r.threads);
+	managed_threads_name(&r.threads, m, managed->types, &managed->contract, l->threads, l->thread_count);
+	l->monitors = l->table.waited_count;
 	l->waits_for = mem_calloc(l->thread_count + 1, sizeof *l->waits_for);
-	for (size_t i = 0; i < l->thread_count; i++) {
-		const struct thread_wait *t = &l->threads[i];
-		l->waits_for[i] = UINT32_MAX;
-		if (!l->table.waited_count || t->system_call != SYS_futex || !t->sp)
-			continue;
-		size_t bytes = process_memory_read(m, t->sp & ~UINT64_C(7), stack, LOOK_STACK_BYTES);
-		l->waits_for[i] = deadlock_look_waited(&l->table, stack, bytes / sizeof *stack);
-	}
-	explicit_bzero(stack, LOOK_STACK_BYTES);
+	for (size_t i = 0; i < l->thread_count; i++)
+		l->waits_for[i] = l->threads[i].system_call == SYS_futex && l->threads[i].sp ? waited_by(&r, l, &l->threads[i]) : UINT32_MAX;
+	managed_threads_fini(&r.threads);
+	explicit_bzero(r.stack, LOOK_STACK_BYTES);
+	free(r.stack);
 }
 
-void deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct deadlock_look *out)
+/* Locks lie together: their pages are read once, after the threads were looked at. */
+static void read_locks(const struct process_memory *m, uint64_t table, struct managed_locks *managed, struct deadlock_look *l)
+{
+	struct memory_pages pages;
+	const struct process_memory direct = managed->memory;
+	memory_pages_init(&pages, m);
+	managed->memory = pages.memory;
+	if (table)
+		sync_table_read(&pages.memory, table, &l->table);
+	find_waits(&pages.memory, managed, l);
+	managed->memory = direct;
+	memory_pages_fini(&pages);
+}
+
+void deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out)
 {
 	*out = (struct deadlock_look){.at_ns = clock_mono_ns(), .unread = dac->why};
 	uint64_t table = dac->why ? 0 : sync_table_find(m, dac->words, dac->count);
@@ -57,10 +88,9 @@ void deadlock_look_take(const struct process_memory *m, int proc_fd, const struc
 	}
 	out->thread_count = (size_t)threads;
 	out->table_found = table != 0;
-	if (table)
-		sync_table_read(m, table, &out->table);
+	read_locks(m, table, managed, out);
 	out->full |= out->table.full;
-	find_waits(m, out);
+	out->took_ns = clock_mono_ns() - out->at_ns;
 }
 
 void deadlock_look_fini(struct deadlock_look *l)

@@ -79,6 +79,7 @@ static void set_queue(const struct deadlock_analysis *a, struct deadlock_numbers
 	set_thread(&out->queue_head, c, a->head);
 	set_place(&out->queue_place, c, a->head);
 	out->queue_head_takes = takes_work(c, a->head);
+	rules_set_text(&out->queue_peer, c->threads[a->head].peer);
 	out->queue_peers = 0;
 	for (uint32_t i = 0; i < c->thread_count; i++) {
 		if (a->graph.last[i] != a->head || i == a->head)
@@ -97,6 +98,8 @@ void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numb
 	rules_set_text(&out->unread, c->unread);
 	if (c->unread)
 		return;
+	out->other_locks = c->other_locks;
+	out->early = c->proven_ns > 0;
 	out->threads = (double)c->thread_count;
 	out->monitors = (double)c->monitors;
 	out->waiting = (double)a->waiting;

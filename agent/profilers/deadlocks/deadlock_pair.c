@@ -3,6 +3,7 @@
 #include "common/base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int by_inner_tid(const void *a, const void *b, void *threads)
 {
@@ -38,13 +39,15 @@ static const struct thread_wait *before(const struct deadlock_look *first, size_
 	return *at < first->thread_count && first->threads[*at].tid == tid ? &first->threads[*at] : NULL;
 }
 
+/* A garbage collection moves objects. What a thread that has not run waits for is the same all the while: a SyncBlock stays where it is, and of a lock of
+ * another kind the holder tells. */
 static bool same_wait(const struct deadlock_look *first, size_t at, const struct monitor *now)
 {
 	uint32_t lock = first->waits_for ? first->waits_for[at] : UINT32_MAX;
 	if (lock >= first->table.waited_count)
 		return false;
 	const struct monitor *was = &first->table.waited[lock];
-	return was->sync_block == now->sync_block && was->object == now->object && was->owner == now->owner && now->owner != 0;
+	return was->kind == now->kind && was->sync_block == now->sync_block && was->owner == now->owner && now->owner != 0;
 }
 
 static void pair_threads(const struct deadlock_look *first, const struct deadlock_look *second, struct deadlock_capture *out)
@@ -68,7 +71,10 @@ void deadlock_pair_make(const struct deadlock_look *first, const struct deadlock
 	out->table_found = second->table_found;
 	out->full = first->full || second->full;
 	out->monitors = second->table.entries;
+	out->monitors_waited = second->monitors;
 	out->first_waited = first->table.waited_count;
+	out->first_look_ns = first->took_ns;
+	out->second_look_ns = second->took_ns;
 	out->between_ns = second->at_ns - first->at_ns;
 	if (second->unread && !second->waits_for)
 		return;
@@ -97,4 +103,33 @@ bool deadlock_pair_matters(const struct deadlock_capture *c, uint32_t thread)
 		if (c->locks[i].holder == thread && c->locks[i].seen)
 			return true;
 	return false;
+}
+
+/* The type whose methods are on the stack of who waits for such a lock. */
+static const char *type_on_stack(enum lock_kind kind)
+{
+	return kind == LOCK_KIND_LOCK ? "System.Threading.Lock" : "System.Threading.ReaderWriterLockSlim";
+}
+
+void deadlock_pair_witness(struct deadlock_capture *c)
+{
+	for (uint32_t i = 0; i < c->thread_count; i++) {
+		struct locked_thread *t = &c->threads[i];
+		struct waited_lock *l = t->lock == WAIT_NONE ? NULL : &c->locks[t->lock];
+		uint32_t depth;
+		const uint32_t *stack = deadlock_capture_stack(c, i, &depth);
+		bool managed = false;
+		if (!l || l->monitor.kind == LOCK_KIND_MONITOR)
+			continue;
+		for (uint32_t k = 0; k < depth && !t->framed; k++) {
+			const struct frame *f = &c->stacks.frames[stack[k]];
+			managed |= f->kind == FRAME_MANAGED;
+			t->framed = f->kind == FRAME_MANAGED && f->type && strcmp(f->type, type_on_stack(l->monitor.kind)) == 0;
+		}
+		if (!managed || t->framed)
+			continue;
+		t->lock = WAIT_NONE; /* it waits for something else, and the lock's address is left on its stack */
+		t->lasting = false;
+		l->seen--;
+	}
 }

@@ -8,6 +8,9 @@
 /* Fills all of *out but the stacks. */
 void deadlock_pair_make(const struct deadlock_look *first, const struct deadlock_look *second, struct deadlock_capture *out);
 
+/* When the stacks have names: who waits for a lock that is no monitor has its methods on its stack; who has not does not wait for it. */
+void deadlock_pair_witness(struct deadlock_capture *c);
+
 /* The thread waits for a lock, or holds one that others wait for: its stack is of interest. */
 bool deadlock_pair_matters(const struct deadlock_capture *c, uint32_t thread);
 

@@ -35,6 +35,18 @@ static void put_thread(const struct deadlock_capture *c, uint32_t thread, struct
 	method_name_shorten(name.text, NAME_CHARS, out);
 }
 
+/* " waits for a lock (Shop.Account)" */
+static void put_lock(const struct deadlock_capture *c, uint32_t thread, struct buf *out)
+{
+	const struct waited_lock *l = c->threads[thread].lock == WAIT_NONE ? NULL : &c->locks[c->threads[thread].lock];
+	buf_puts(out, " waits for a lock");
+	if (!l || !l->type[0])
+		return;
+	buf_puts(out, " (");
+	method_name_printable(l->type, sizeof l->type, out);
+	buf_puts(out, ")");
+}
+
 static void put_circle(const struct deadlock_analysis *a, const struct deadlock_circle *x, struct buf *out)
 {
 	for (size_t i = 0; i < x->count && i < CIRCLE_LINES; i++) {
@@ -44,7 +56,8 @@ static void put_circle(const struct deadlock_analysis *a, const struct deadlock_
 		put_thread(a->capture, thread, out);
 		if (out->len > at)
 			out->data[at] = 'T';
-		buf_printf(out, " waits for a lock that thread %u holds.", a->capture->threads[holder].wait.inner_tid);
+		put_lock(a->capture, thread, out);
+		buf_printf(out, " that thread %u holds.", a->capture->threads[holder].wait.inner_tid);
 	}
 	if (x->count > CIRCLE_LINES)
 		buf_printf(out, "\nAnd %zu more in the same circle.", x->count - CIRCLE_LINES);
@@ -71,7 +84,22 @@ static void put_queue(const struct deadlock_analysis *a, struct buf *out)
 		buf_puts(out, ": it waits in ");
 		method_name_shorten(name.text, NAME_CHARS, out);
 	}
+	if (head->peer[0])
+		buf_printf(out, "%s %s", f ? " for" : ": it waits for", head->peer);
 	buf_puts(out, ".");
+}
+
+/* Mostly nobody writes, and others wait: those who read are not kept. */
+static void put_unknown_holders(const struct deadlock_capture *c, struct buf *out)
+{
+	unsigned count = 0;
+	for (uint32_t i = 0; i < c->thread_count; i++) {
+		const struct waited_lock *l = c->threads[i].lock == WAIT_NONE ? NULL : &c->locks[c->threads[i].lock];
+		count += l && c->threads[i].still && l->monitor.kind == LOCK_KIND_READER_WRITER && !l->monitor.owner;
+	}
+	if (count)
+		buf_printf(out, "\n%u %s for a ReaderWriterLockSlim whose holder is not known: it does not say which threads read.", count,
+			   count == 1 ? "thread waits" : "threads wait");
 }
 
 void deadlock_report_text(const struct deadlock_analysis *a, const struct findings *f, struct buf *out)
@@ -81,19 +109,21 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 	if (lead)
 		buf_puts(out, lead->message);
 	else
-		buf_puts(out, c->unread ? "The process's locks could not be read" : "No monitor is deadlocked");
+		buf_puts(out, c->unread ? "The process's locks could not be read" : "No deadlock was found");
 	for (size_t i = 0; i < a->circle_count && i < 2; i++)
 		put_circle(a, &a->circles[i], out);
 	if (a->circle_count && !a->circles[0].timed)
 		buf_puts(out, "\nRestart the process to get it going, and take the locks in one order everywhere.");
 	put_queue(a, out);
-	buf_printf(out, "\nTwo looks, %.1f s apart: ", (double)c->between_ns / 1e9);
+	put_unknown_holders(c, out);
+	double seconds = (double)c->between_ns / 1e9;
+	buf_printf(out, seconds < 1 ? "\nTwo looks, %.3f s apart: " : "\nTwo looks, %.1f s apart: ", seconds);
 	size_text_count(out, c->thread_count);
 	buf_puts(out, " threads, ");
 	size_text_count(out, c->monitors);
 	buf_printf(out, " %s in the runtime's table; ", c->monitors == 1 ? "monitor" : "monitors");
 	size_text_count(out, a->waiting);
-	buf_puts(out, a->waiting == 1 ? " thread waits for one, " : " threads wait for one, ");
+	buf_puts(out, a->waiting == 1 ? " thread waits for a lock, " : " threads wait for a lock, ");
 	size_text_count(out, a->lasting);
 	buf_puts(out, " of them since the first look.");
 }
@@ -109,6 +139,7 @@ static void put_waiting_row(const void *source, size_t row, struct buf *out)
 	if (f)
 		method_name_make(f, &name);
 	summary_count(out, l->monitor.waiters);
+	summary_name(out, l->type, NAME_CHARS);
 	summary_cell(out);
 	if (l->monitor.owner)
 		buf_printf(out, "thread %u", l->monitor.owner);
@@ -120,7 +151,7 @@ static void write_deadlock_summary(const void *source, struct report_file *f)
 	const struct deadlock_source *s = source;
 	struct summary summary = {.head = &s->head, .work = "two looks from outside", .where = "the stacks are in report.html"};
 	if (s->analysis->capture->lock_count)
-		summary.table = (struct summary_table){"#waiters|held by|where", s->analysis->capture->lock_count, NULL, put_waiting_row};
+		summary.table = (struct summary_table){"#waiters|lock|held by|where", s->analysis->capture->lock_count, NULL, put_waiting_row};
 	summary_write(&summary, source, f);
 }
 

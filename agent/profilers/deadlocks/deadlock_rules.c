@@ -6,30 +6,45 @@
 
 #define LOOK_SECONDS 0.5   /* what lasts for less may be a lock that is only busy */
 #define QUEUE_LEAST 2      /* one thread that waits for another is everyday */
-#define NAME_CHARS 27 /* two of them fit a headline */
+#define NAME_CHARS 27     /* of one that a headline has */
+#define PAIR_CHARS 20     /* of each of two */
 
-static const char *needs_monitors(const void *numbers)
+static const char *needs_two_looks(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
 	if (n->unread.text[0])
 		return n->unread.text;
+	if (n->early == 1)
+		return "the session ended at once, since a deadlock was certain";
 	return n->seconds_between >= LOOK_SECONDS ? NULL : "the two looks were less than half a second apart";
 }
 
+/* Threads that sleep without a time limit, and of which none has run: they never will, however short the looks were apart. */
+static bool is_certain_circle(const struct deadlock_numbers *n)
+{
+	return n->circles > 0 && n->circle_agreed == 1 && !(n->circle_timed > 0);
+}
+
+static const char *needs_circle_or_looks(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	return !n->unread.text[0] && is_certain_circle(n) ? NULL : needs_two_looks(numbers);
+}
+
 /* The name of a place, short enough for a headline. */
-static const char *short_name(const struct rule_text *name, struct buf *out)
+static const char *short_name(const struct rule_text *name, size_t chars, struct buf *out)
 {
 	buf_reset(out);
-	method_name_shorten(name->text[0] ? name->text : "code without a name", NAME_CHARS, out);
+	method_name_shorten(name->text[0] ? name->text : "code without a name", chars, out);
 	return buf_str(out);
 }
 
-/* The lock table of the runtime is one witness; that the threads stood still for the kernel, each with its lock on its stack, and as many as the runtime
+/* What the runtime says of its locks is one witness; that the threads stood still for the kernel, each with its lock on its stack, and as many as the runtime
  * counts, is the other. A thread that waits for a bounded time gives up, and the circle opens. */
 static struct rule_score in_a_circle(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
-	return (struct rule_score){n->circles > 0 ? 100 : 0, n->circle_agreed == 1 && !(n->circle_timed > 0) ? 2 : 1};
+	return (struct rule_score){n->circles > 0 ? 100 : 0, is_certain_circle(n) ? 2 : 1};
 }
 
 static void says_circle(const void *numbers, struct finding *out)
@@ -39,18 +54,20 @@ static void says_circle(const void *numbers, struct finding *out)
 	buf_init(&first, RULE_TEXT_BYTES * 2);
 	buf_init(&second, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "a deadlock of monitors");
-		finding_evidence(out, "%.0f of %.0f threads waited for one of %.0f monitors through both looks, none in a circle", n->lasting, n->threads,
-				 n->monitors);
+		finding_message(out, n->other_locks == 1 ? "a deadlock of monitors, Lock and ReaderWriterLockSlim" : "a deadlock of monitors");
+		finding_evidence(out, "%.0f of %.0f threads waited for a lock through both looks, none in a circle; the runtime knows %.0f monitors",
+				 n->lasting, n->threads, n->monitors);
 		return;
 	}
 	const char *what = out->state == FINDING_FOUND ? "Deadlock" : "Possible deadlock";
 	if (n->circle_threads == 2 && strcmp(n->circle_first.text, n->circle_second.text) != 0)
-		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, &first), short_name(&n->circle_second, &second));
+		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, PAIR_CHARS, &first),
+				short_name(&n->circle_second, PAIR_CHARS, &second));
 	else
-		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, &first));
-	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.1f s; %.0f more wait behind them; circles: %.0f%s", n->circle_threads,
-			 n->seconds_between, n->circle_behind, n->circles, n->circle_timed > 0 ? "; one waits for a bounded time and will give up" : "");
+		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, NAME_CHARS, &first));
+	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.*f s; %.0f more wait behind them; circles: %.0f%s", n->circle_threads,
+			 n->seconds_between < 1 ? 3 : 1, n->seconds_between, n->circle_behind, n->circles,
+			 n->circle_timed > 0 ? "; one waits for a bounded time and will give up" : "");
 	finding_place(out, n->circle_first.text);
 }
 
@@ -82,21 +99,23 @@ static void says_behind(const void *numbers, struct finding *out)
 		return;
 	}
 	finding_message(out, "%.0f threads %s for a lock held in %s", n->queue, out->state == FINDING_FOUND ? "wait" : "may wait",
-			short_name(&n->queue_place, &name));
-	finding_evidence(out, "%s holds the lock and %s in the %.1f s between the looks", n->queue_head.text, n->queue_head_runs == 1 ? "ran" : "did not run",
-			 n->seconds_between);
+			short_name(&n->queue_place, NAME_CHARS, &name));
+	finding_evidence(out, "%s holds the lock and %s in the %.1f s between the looks%s%s", n->queue_head.text,
+			 n->queue_head_runs == 1 ? "ran" : "did not run", n->seconds_between, n->queue_peer.text[0] ? "; it waits for " : "",
+			 n->queue_peer.text);
 	finding_place(out, n->queue_place.text);
 }
 
 static const char *needs_other_locks(const void *numbers)
 {
-	(void)numbers;
-	return "System.Threading.Lock, SemaphoreSlim, ReaderWriterLockSlim, Mutex and tasks are not read yet";
+	const struct deadlock_numbers *n = numbers;
+	return n->other_locks == 1 ? "SemaphoreSlim, Mutex, tasks and the readers of a ReaderWriterLockSlim do not name who is waited for"
+				   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim, Mutex and tasks do not name who is waited for";
 }
 
 const struct rule deadlock_rules[] = {
-	{"Deadlock", needs_monitors, in_a_circle, says_circle},
-	{"LockHeldLong", needs_monitors, behind_one, says_behind},
+	{"Deadlock", needs_circle_or_looks, in_a_circle, says_circle},
+	{"LockHeldLong", needs_two_looks, behind_one, says_behind},
 	{"DeadlockOfOtherLocks", needs_other_locks, in_a_circle, says_circle},
 };
 const size_t deadlock_rule_count = sizeof deadlock_rules / sizeof *deadlock_rules;

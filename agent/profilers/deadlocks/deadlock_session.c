@@ -1,25 +1,36 @@
 #include "agent/profilers/deadlocks/deadlock_session.h"
 
+#include "agent/locks/wait_peer.h"
+#include "agent/profilers/deadlocks/deadlock_analysis.h"
 #include "agent/profilers/deadlocks/deadlock_look.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/sleeping_stack.h"
 #include "common/api/reason.h"
+#include "common/base/clock.h"
 #include "common/base/step.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-#define STACKS_MAX 2000 /* threads whose stacks are read */
+#define STACKS_MAX 2000  /* threads whose stacks are read */
+#define EARLY_MS 20      /* between the looks that may find a circle that is certain */
+#define PEERS_MAX 16     /* holders whose connection is looked for */
+#define ROUND_SHIFT 20   /* of the times that stand for threads: more than there can be */
 
 struct deadlock_own {
 	struct deadlock_capture capture;
 	struct process_memory memory;
 	bool memory_open;
 	struct dac_table dac;
+	struct managed_locks managed;
 	struct deadlock_look first;
 	struct cpu_collect *collect;
+	int64_t began_ns;
+	int64_t round; /* of second looks */
+	bool proven;   /* by the one that came early: there is none at the end */
 };
 
 static struct deadlock_own *deadlock_session_own(const struct attached_session *s)
@@ -31,6 +42,7 @@ static struct deadlock_own *deadlock_session_own(const struct attached_session *
 static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
+	o->began_ns = clock_mono_ns();
 	if (s->proc_fd < 0)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied,
 				      "Deadlocks reads the process's memory and threads from outside: the agent needs the host's pid namespace (hostPID)");
@@ -38,8 +50,9 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
 	o->memory_open = true;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
+	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
 	STEP("first-look");
-	deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->first);
+	deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first);
 	s->started_ns = o->first.at_ns;
 	const struct cpu_collect_options options = {
 		.capture = &o->capture.stacks,
@@ -53,7 +66,7 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	return 0;
 }
 
-/* stacks ----------------------------------------------------------------------------------------------------------- */
+/* the second look -------------------------------------------------------------------------------------------------- */
 
 static void read_stacks(struct attached_session *s)
 {
@@ -63,8 +76,8 @@ static void read_stacks(struct attached_session *s)
 	for (uint32_t i = 0; i < o->capture.thread_count && read < STACKS_MAX; i++) {
 		if (!deadlock_pair_matters(&o->capture, i))
 			continue;
-		/* the capture's samples stand for threads: their times are the threads' numbers */
-		sleeping_stack_take(o->collect, &o->memory, &o->capture.threads[i].wait, o->first.at_ns + i, buffer);
+		/* the capture's samples stand for threads: their times are the threads' numbers, and the look's */
+		sleeping_stack_take(o->collect, &o->memory, &o->capture.threads[i].wait, o->first.at_ns + (o->round << ROUND_SHIFT) + i, buffer);
 		read++;
 		if (cpu_collect_wants_flush(o->collect))
 			cpu_collect_flush(o->collect, attached_session_resolve, s);
@@ -72,18 +85,91 @@ static void read_stacks(struct attached_session *s)
 	sleeping_stack_buffer_free(buffer);
 }
 
+static void name_stacks(struct attached_session *s)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	cpu_collect_flush(o->collect, attached_session_resolve, s);
+	for (size_t i = 0; i < o->capture.stacks.sample_count; i++) {
+		const struct capture_sample *x = &o->capture.stacks.samples[i];
+		uint64_t thread = (uint64_t)x->time_ns & ((1u << ROUND_SHIFT) - 1);
+		if (x->time_ns >> ROUND_SHIFT == o->round && thread < o->capture.thread_count)
+			o->capture.threads[thread].stack = x->stack;
+	}
+	deadlock_pair_witness(&o->capture);
+}
+
+/* What the locks are locks of, and which machine a holder waits for that waits for no lock. */
+static void describe_locks(struct attached_session *s)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	struct deadlock_capture *c = &o->capture;
+	int asked = 0;
+	for (size_t i = 0; i < c->lock_count; i++) {
+		struct waited_lock *l = &c->locks[i];
+		if (!l->seen)
+			continue;
+		snprintf(l->type, sizeof l->type, "%s", managed_locks_type(&o->managed, l->monitor.type));
+		struct locked_thread *holder = l->holder == WAIT_NONE ? NULL : &c->threads[l->holder];
+		if (holder && holder->lock == WAIT_NONE && !holder->peer[0] && asked++ < PEERS_MAX)
+			wait_peer_of(&o->memory, s->proc_fd, &holder->wait, holder->peer);
+	}
+}
+
+static void take_second_look(struct attached_session *s, const char *step)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	struct deadlock_look second;
+	(void)step; /* of test builds alone */
+	STEP(step);
+	deadlock_capture_reset(&o->capture);
+	deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &second);
+	deadlock_pair_make(&o->first, &second, &o->capture);
+	deadlock_look_fini(&second);
+	o->capture.other_locks = o->managed.contract.known;
+	o->round++;
+}
+
+static bool circle_is_proven(const struct deadlock_capture *c, bool named)
+{
+	struct deadlock_analysis a;
+	deadlock_analysis_make(c, &a);
+	bool proven = deadlock_analysis_proven(&a, named);
+	deadlock_analysis_fini(&a);
+	return proven;
+}
+
+/* A circle of threads that sleep without a time limit, and of which none has run, is there for good: who holds a lock would have to run to release it. No
+ * longer look tells more of it. */
+static int deadlock_session_start(struct attached_session *s, struct err *e)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	(void)e;
+	clock_sleep_until_ms(o->first.at_ns / 1000000 + EARLY_MS);
+	take_second_look(s, "early-look");
+	if (circle_is_proven(&o->capture, false)) {
+		read_stacks(s);
+		name_stacks(s);
+		o->proven = circle_is_proven(&o->capture, true);
+	}
+	if (!o->proven)
+		return 0;
+	o->capture.proven_ns = clock_mono_ns() - o->began_ns;
+	describe_locks(s);
+	attached_session_done(s);
+	return 0;
+}
+
 /* the end ---------------------------------------------------------------------------------------------------------- */
 
 static int deadlock_session_stop(struct attached_session *s, struct err *e)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
-	struct deadlock_look second;
 	(void)e;
-	STEP("second-look");
-	deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &second);
-	deadlock_pair_make(&o->first, &second, &o->capture);
-	deadlock_look_fini(&second);
-	read_stacks(s);
+	if (!o->proven) {
+		take_second_look(s, "second-look");
+		read_stacks(s);
+		describe_locks(s);
+	}
 	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
 	return 0;
 }
@@ -93,13 +179,9 @@ static void deadlock_session_tick(struct attached_session *s, bool last)
 	struct deadlock_own *o = deadlock_session_own(s);
 	if (!last)
 		return;
-	cpu_collect_flush(o->collect, attached_session_resolve, s);
+	if (!o->proven)
+		name_stacks(s);
 	cpu_collect_finish(o->collect);
-	for (size_t i = 0; i < o->capture.stacks.sample_count; i++) {
-		const struct capture_sample *x = &o->capture.stacks.samples[i];
-		if (x->time_ns >= 0 && (size_t)x->time_ns < o->capture.thread_count)
-			o->capture.threads[x->time_ns].stack = x->stack;
-	}
 }
 
 static void deadlock_session_take(struct attached_session *s)
@@ -127,6 +209,7 @@ static void deadlock_session_fini(struct attached_session *s)
 	struct deadlock_own *o = deadlock_session_own(s);
 	cpu_collect_free(o->collect);
 	deadlock_look_fini(&o->first);
+	managed_locks_fini(&o->managed);
 	deadlock_capture_fini(&o->capture);
 	if (o->memory_open)
 		process_memory_close(&o->memory);
@@ -137,6 +220,7 @@ const struct session_profiler deadlock_session = {
 	.nothing = {REASON_ProcessUnresponsive, "the process's locks were not looked at twice"},
 	.own_size = sizeof(struct deadlock_own),
 	.prepare = deadlock_session_prepare,
+	.start = deadlock_session_start,
 	.stop = deadlock_session_stop,
 	.tick = deadlock_session_tick,
 	.take = deadlock_session_take,

@@ -3,6 +3,8 @@
 Report.show(r => {
 	const {count, make} = Report;
 	const holder = t => t.waitsFor === null ? null : r.locks[t.waitsFor];
+	const lock = l => (l.heldBy ? 'thread ' + l.heldBy : 'nobody known') + (l.type ? ` (${l.type})` : '');
+	const waits = t => holder(t) ? lock(holder(t)) : t.peer || '';
 	const name = t => `${t.id}${t.name ? ` "${t.name}"` : ''}`;
 	const stack = t => t.stack.length ? make('details', make('summary', (t.stack.find(f => f.layer === 'application') || t.stack[0]).name),
 		make('ol.stack', t.stack.map(f => make('li', f.name)))) : 'not known';
@@ -11,23 +13,25 @@ Report.show(r => {
 		{kind: 'facts', items: [
 			{key: 'Threads in a circle', value: count(r.threads.filter(t => t.circle !== null).length), small: 'of ' + count(r.looks.threads),
 				warn: r.diagnosis.finding === 'deadlock'},
-			{key: 'Wait for a monitor', value: count(r.looks.waiting), note: count(r.looks.lasting) + ' of them from one look to the other'},
+			{key: 'Wait for a lock', value: count(r.looks.waiting), note: count(r.looks.lasting) + ' of them from one look to the other'},
 			{key: 'Monitors', value: count(r.looks.monitors), note: 'in the runtime\u2019s table'},
 			{key: 'Between the looks', value: r.looks.secondsBetween.toFixed(1) + ' s'},
 			{key: 'Application paused', value: Report.pause(r)},
 		]},
-		{kind: 'table', id: 'threads', title: 'Threads that wait for a monitor, and those that hold one', search: 'Search threads and methods', rows: threads,
-			strong: t => t.circle !== null, empty: 'No thread waits for a monitor.', columns: [
+		{kind: 'table', id: 'threads', title: 'Threads that wait for a lock, and those that hold one', search: 'Search threads and methods', rows: threads,
+			strong: t => t.circle !== null, empty: 'No thread waits for a lock.', columns: [
 				{title: 'Thread', sort: 'number', by: t => t.id, cell: name},
-				{title: 'Waits for the lock of', cell: t => holder(t) ? holder(t).heldBy ? 'thread ' + holder(t).heldBy : 'nobody' : ''},
+				{title: 'Waits for a lock of, or for', cell: waits},
 				{title: 'Behind it', sort: 'number', by: t => t.behind, cell: t => count(t.behind)},
 				{title: 'Since the first look', cell: t => t.lasting ? 'yes' : t.waitsFor === null ? '' : 'no'},
 				{title: 'Where', cls: 'name', cell: t => ({text: stack(t), search: t.stack.map(f => f.name).join(' ')})},
 			]},
 		{kind: 'about', texts: ['The runtime\u2019s table of monitors and the kernel\u2019s view of each thread were read twice from outside; nothing was ' +
 			'stopped. A thread ' +
-			'counts as deadlocked when it waited for the same lock, held by the same thread, at both looks and did not run in between. Monitors are what ' +
-			'lock and Monitor.Enter use; System.Threading.Lock, SemaphoreSlim, ReaderWriterLockSlim, Mutex and tasks are not read.'],
+			'counts as deadlocked when it waited for the same lock, held by the same thread, at both looks and did not run in between. ' +
+			(r.looks.otherLocks ? 'Monitors (lock, Monitor.Enter), System.Threading.Lock and ReaderWriterLockSlim are read' :
+				'Monitors (lock, Monitor.Enter) are read, ReaderWriterLockSlim on .NET 9 and newer only') +
+			'; SemaphoreSlim, Mutex, readers of a ReaderWriterLockSlim and tasks do not name who is waited for.'],
 			rows: Report.costRows(r)},
 	];
 });

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define KERNEL_NAME 15 /* bytes of a name; the runtime may know a longer one */
+
 #define WORDS(id, word, one, many) {word, one, many},
 const struct thread_words thread_kind_words[THREAD_KIND_COUNT] = {THREAD_KINDS(WORDS)};
 const struct thread_words thread_wait_words[THREAD_WAIT_COUNT] = {THREAD_WAITS(WORDS)};
@@ -110,7 +112,7 @@ static int kind_by_entry(const struct thread_clues *c)
 static int kind_by_name(const char *name)
 {
 	for (size_t i = 0; i < sizeof kinds_by_name / sizeof *kinds_by_name; i++)
-		if (strcmp(name, kinds_by_name[i].name) == 0)
+		if (strncmp(name, kinds_by_name[i].name, KERNEL_NAME) == 0)
 			return kinds_by_name[i].kind;
 	return -1;
 }
@@ -179,7 +181,8 @@ static bool of_runtime(const struct thread_clues *c, uint32_t end)
 }
 
 /* What the application's code, or else the thread itself, waits for. Where nothing of .NET's libraries lies between the application's code and the runtime,
- * in which the thread sleeps on a futex, it may be Monitor.Enter, which is no managed code before .NET 10, or Monitor.Wait, which was inlined. */
+ * in which the thread sleeps on a futex, it may be Monitor.Enter, which is no managed code before .NET 10, or Monitor.Wait, which was inlined: the
+ * runtime's table of monitors tells the first. */
 static enum thread_wait_kind find_thread_wait(const struct thread_clues *c, const struct thread_nature *n)
 {
 	int told = -1;
@@ -200,7 +203,7 @@ static enum thread_wait_kind find_thread_wait(const struct thread_clues *c, cons
 		return n->kind == THREAD_KIND_UNKNOWN ? THREAD_WAIT_OTHER : THREAD_WAIT_IDLE;
 	if (n->call != UINT32_MAX)
 		return THREAD_WAIT_OTHER;
-	return c->futex && of_runtime(c, end) ? THREAD_WAIT_RUNTIME : THREAD_WAIT_NATIVE;
+	return c->monitor ? THREAD_WAIT_LOCK : c->futex && of_runtime(c, end) ? THREAD_WAIT_RUNTIME : THREAD_WAIT_NATIVE;
 }
 
 void thread_kind_of(const struct thread_clues *c, struct thread_nature *out)

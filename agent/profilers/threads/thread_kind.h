@@ -66,6 +66,7 @@ struct thread_clues {
 	bool main;             /* the process's first thread */
 	bool asleep;           /* in a system call */
 	bool futex;            /* which is futex(2) */
+	bool monitor;          /* it waits for a monitor, as the runtime's table of them says */
 };
 
 struct thread_nature {

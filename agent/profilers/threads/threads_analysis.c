@@ -78,6 +78,7 @@ static void classify_thread(struct threads_analysis *a, size_t i, bool first_of_
 		.main = t->wait.inner_tid == c->main_tid,
 		.asleep = t->witness != STACK_SAMPLED && t->wait.state != 'R',
 		.futex = t->wait.system_call == SYS_futex,
+		.monitor = t->monitor,
 	};
 	clues.stack = threads_capture_stack(c, i, &clues.depth);
 	clues.cut = clues.depth && c->stacks.stacks[t->stack].truncated;

@@ -34,6 +34,7 @@ struct seen_thread {
 	int64_t age_ns;          /* since it began; -1: not known */
 	uint32_t stack;          /* in stacks; THREADS_STACK_NONE */
 	enum stack_witness witness;
+	bool monitor;            /* it waits for a monitor, by the runtime's table, which counts as many waiters as were found */
 };
 
 struct threads_capture {

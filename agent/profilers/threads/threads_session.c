@@ -2,7 +2,10 @@
 
 #include "agent/host/cgroup_dir.h"
 #include "agent/host/proc.h"
+#include "agent/locks/managed_locks.h"
 #include "agent/perf/perf_pump.h"
+#include "agent/perf/secret_memory.h"
+#include "agent/locks/dac_table.h"
 #include "agent/profilers/threads/threads_report.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/sleeping_stack.h"
@@ -18,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -156,6 +160,55 @@ static void read_thread_stacks(struct attached_session *s)
 	sleeping_stack_buffer_free(buffer);
 }
 
+/* which monitors they wait for ------------------------------------------------------------------------------------- */
+
+/* Before .NET 10 no frame tells who waits for a monitor: the runtime's table does, where it counts as many as are found. */
+static void mark_monitor_waits(struct threads_own *o, const struct sync_table *table)
+{
+	struct threads_capture *c = &o->capture;
+	uint64_t *words = secret_memory_new(SLEEPING_STACK_BYTES);
+	uint32_t *lock_of = mem_calloc(c->count + 1, sizeof *lock_of), *found = mem_calloc(table->waited_count + 1, sizeof *found);
+	for (size_t i = 0; i < c->count; i++) {
+		const struct thread_wait *w = &c->threads[i].wait;
+		size_t bytes = w->system_call == SYS_futex && w->sp ? process_memory_read(&o->memory, w->sp & ~UINT64_C(7), words, SLEEPING_STACK_BYTES) : 0;
+		lock_of[i] = sync_table_waited(table, words, bytes / sizeof *words);
+		if (lock_of[i] != UINT32_MAX)
+			found[lock_of[i]]++;
+	}
+	for (size_t i = 0; i < c->count; i++)
+		c->threads[i].monitor = lock_of[i] != UINT32_MAX && found[lock_of[i]] == table->waited[lock_of[i]].waiters;
+	free(lock_of);
+	free(found);
+	secret_memory_free((uint8_t *)words, SLEEPING_STACK_BYTES, SLEEPING_STACK_BYTES);
+}
+
+static void find_monitor_waits(struct attached_session *s)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct dac_table dac;
+	struct sync_table table = {0};
+	dac_table_read(&o->memory, s->proc_fd, &dac);
+	uint64_t at = dac.why ? 0 : sync_table_find(&o->memory, dac.words, dac.count);
+	if (at)
+		sync_table_read(&o->memory, at, &table);
+	if (table.waited_count)
+		mark_monitor_waits(o, &table);
+	sync_table_fini(&table);
+}
+
+/* The kernel keeps 15 bytes of a name. */
+static void complete_names(struct attached_session *s, struct threads_look *l)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct managed_locks runtime;
+	struct managed_threads known;
+	managed_locks_init(&runtime, &o->memory, s->proc_fd);
+	managed_threads_read(&o->memory, &runtime.contract, &known);
+	managed_threads_name(&known, &o->memory, runtime.types, &runtime.contract, l->waits, l->count);
+	managed_threads_fini(&known);
+	managed_locks_fini(&runtime);
+}
+
 static void read_limits(struct attached_session *s)
 {
 	struct threads_capture *c = &threads_session_own(s)->capture;
@@ -181,6 +234,7 @@ static int threads_session_stop(struct attached_session *s, struct err *e)
 	take_running_samples(s);
 	STEP("second-look");
 	threads_look_take(s->proc_fd, &second);
+	complete_names(s, &second);
 	threads_capture_pair(&o->first, &second, sysconf(_SC_CLK_TCK), &o->capture);
 	threads_look_fini(&second);
 	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;
@@ -189,6 +243,7 @@ static int threads_session_stop(struct attached_session *s, struct err *e)
 	o->paired = true;
 	read_limits(s);
 	read_thread_stacks(s);
+	find_monitor_waits(s);
 	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
 	return 0;
 }

@@ -77,7 +77,7 @@ Test(deadlock_pair, a_thread_that_ran_makes_no_edge)
 	done(&c, &a);
 }
 
-Test(deadlock_pair, another_holder_or_another_lock_makes_no_edge)
+Test(deadlock_pair, another_holder_or_another_kind_makes_no_edge)
 {
 	struct deadlock_capture c;
 	struct deadlock_analysis a;
@@ -86,7 +86,7 @@ Test(deadlock_pair, another_holder_or_another_lock_makes_no_edge)
 		if (change == 0)
 			after.locks[0].owner = 40;
 		else if (change == 1)
-			after.locks[0].object = 0x3000;
+			after.locks[0].kind = LOCK_KIND_LOCK;
 		else if (change == 2)
 			before.waits_for[1] = UINT32_MAX;
 		else
@@ -95,6 +95,74 @@ Test(deadlock_pair, another_holder_or_another_lock_makes_no_edge)
 		cr_assert_eq(a.circle_count, 0, "change %d", change);
 		done(&c, &a);
 	}
+}
+
+Test(deadlock_pair, a_lock_that_a_collection_has_moved_is_the_same)
+{
+	struct scene before = deadlock(), after = deadlock();
+	struct deadlock_capture c;
+	struct deadlock_analysis a;
+	after.locks[0].object = 0x3000;
+	pair(&before, &after, &c, &a);
+	cr_assert_eq(a.circle_count, 1);
+	cr_assert(deadlock_analysis_proven(&a, true));
+	done(&c, &a);
+}
+
+Test(deadlock_pair, a_time_limit_proves_nothing)
+{
+	struct scene s = deadlock();
+	struct deadlock_capture c;
+	struct deadlock_analysis a;
+	s.threads[0].timed = true;
+	pair(&s, &s, &c, &a);
+	cr_assert_eq(a.circle_count, 1);
+	cr_assert(!deadlock_analysis_proven(&a, false));
+	done(&c, &a);
+}
+
+/* Gives each thread that waits a stack of one frame. */
+static void put_stacks(struct deadlock_capture *c, const char *type)
+{
+	const struct frame f = {.kind = FRAME_MANAGED, .type = (char *)type, .method = (char *)"TryEnterSlow"};
+	struct capture_builder *b = capture_builder_new(&c->stacks);
+	uint32_t frame = capture_add_frame(b, &f), stack = capture_add_stack(b, &frame, 1, false);
+	capture_builder_free(b);
+	for (size_t i = 0; i < c->thread_count; i++)
+		c->threads[i].stack = stack;
+}
+
+static void pair_locks(const char *on_stack, struct deadlock_capture *c, struct deadlock_analysis *a)
+{
+	struct scene s = deadlock();
+	for (size_t i = 0; i < 2; i++)
+		s.locks[i] = (struct monitor){.kind = LOCK_KIND_LOCK, .object = s.locks[i].object, .owner = s.locks[i].owner, .waiters = s.locks[i].waiters};
+	pair(&s, &s, c, a);
+	cr_assert_eq(a->circle_count, 1);
+	cr_assert(deadlock_analysis_proven(a, false));
+	cr_assert(!deadlock_analysis_proven(a, true), "not before their stacks say so, too");
+	deadlock_analysis_fini(a);
+	if (on_stack)
+		put_stacks(c, on_stack);
+	deadlock_pair_witness(c);
+	deadlock_analysis_make(c, a);
+}
+
+Test(deadlock_pair, a_lock_that_is_no_monitor_needs_its_methods_on_the_stack)
+{
+	struct deadlock_capture c;
+	struct deadlock_analysis a;
+	pair_locks("System.Threading.Lock", &c, &a);
+	cr_assert(deadlock_analysis_proven(&a, true));
+	done(&c, &a);
+	pair_locks("System.Threading.WaitHandle", &c, &a);
+	cr_assert_eq(a.circle_count, 0, "the lock's address is left on the stacks");
+	cr_assert_eq(a.waiting, 0);
+	done(&c, &a);
+	pair_locks(NULL, &c, &a);
+	cr_assert_eq(a.circle_count, 1);
+	cr_assert(!a.circles[0].agreed, "without names it is only possible");
+	done(&c, &a);
 }
 
 Test(deadlock_pair, waiters_that_were_not_found_leave_it_possible)
@@ -133,11 +201,11 @@ Test(deadlock_pair, a_holder_that_has_ended_is_nobody)
 	done(&c, &a);
 }
 
-Test(deadlock_look, the_innermost_lock_on_a_stack_is_what_is_waited_for)
+Test(deadlock_pair, the_innermost_lock_on_a_stack_is_what_is_waited_for)
 {
 	struct scene s = deadlock();
 	const struct sync_table t = {.waited = s.locks, .waited_count = 2};
-	cr_assert_eq(deadlock_look_waited(&t, (uint64_t[]){1, 0x9500, 0xa000, 0x9000}, 4), 1);
-	cr_assert_eq(deadlock_look_waited(&t, (uint64_t[]){1, 2, 3}, 3), UINT32_MAX);
-	cr_assert_eq(deadlock_look_waited(&(struct sync_table){0}, (uint64_t[]){0}, 1), UINT32_MAX);
+	cr_assert_eq(sync_table_waited(&t, (uint64_t[]){1, 0x9500, 0xa000, 0x9000}, 4), 1);
+	cr_assert_eq(sync_table_waited(&t, (uint64_t[]){1, 2, 3}, 3), UINT32_MAX);
+	cr_assert_eq(sync_table_waited(&(struct sync_table){0}, (uint64_t[]){0}, 1), UINT32_MAX);
 }

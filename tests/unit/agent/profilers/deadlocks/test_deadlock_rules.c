@@ -54,7 +54,12 @@ Test(deadlock_rules, long_names_leave_a_headline)
 	rules_set_text(&n.circle_first, "Company.Product.Area.Warehouse.StockReservationService.ReserveAll<Company.Product.Order>(int, string)");
 	rules_set_text(&n.circle_second, "Company.Product.Area.Warehouse.StockReservationService.ReleaseAllOfThem");
 	judge_locks(&n, &f);
-	cr_assert_leq(strlen(findings_lead(&f)->message), 84, "%s", findings_lead(&f)->message);
+	cr_assert_leq(strlen(findings_lead(&f)->message), 80 + 2 * (strlen("\u2026") - 1), "%s", findings_lead(&f)->message);
+	findings_fini(&f);
+	n.circle_agreed = 0;
+	judge_locks(&n, &f);
+	cr_assert(strncmp(findings_lead(&f)->message, "Possible deadlock: ", 19) == 0);
+	cr_assert_leq(strlen(findings_lead(&f)->message), 80 + 2 * (strlen("\u2026") - 1), "%s", findings_lead(&f)->message);
 	findings_fini(&f);
 }
 
@@ -112,6 +117,24 @@ Test(deadlock_rules, what_could_not_be_read_or_was_too_short_is_not_measured)
 	judge_locks(&n, &f);
 	for (size_t i = 0; i < f.count; i++)
 		cr_assert_eq(f.list[i].state, FINDING_NOT_MEASURED);
+	findings_fini(&f);
+}
+
+Test(deadlock_rules, a_circle_that_is_certain_needs_no_long_look)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.circles = n.circle_agreed = n.early = n.other_locks = 1;
+	n.circle_threads = 2;
+	n.circle_behind = 0;
+	n.queue = 3;
+	n.seconds_between = 0.02;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_FOUND);
+	cr_assert_str_eq(findings_lead(&f)->id, "Deadlock");
+	for (size_t i = 0; i < f.count; i++)
+		if (strcmp(f.list[i].id, "Deadlock") != 0)
+			cr_assert_eq(f.list[i].state, FINDING_NOT_MEASURED, "%s", f.list[i].id);
 	findings_fini(&f);
 }
 

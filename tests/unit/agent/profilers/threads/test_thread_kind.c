@@ -76,6 +76,28 @@ Test(thread_kind, is_told_by_frames_and_names)
 	make_end(&m);
 }
 
+Test(thread_kind, the_table_of_monitors_tells_who_waits_for_one)
+{
+	struct made m;
+	struct thread_nature n;
+	make_begin(&m);
+	uint32_t at = make_stack(&m, START "app:Shop.Cache:Read" WAITS, false);
+	struct thread_clues c = {.frames = m.capture.frames, .stack = m.capture.stack_frames + m.capture.stacks[at].first,
+				 .depth = m.capture.stacks[at].depth, .name = "reader", .asleep = true, .futex = true, .monitor = true};
+	thread_kind_of(&c, &n);
+	cr_assert_eq(n.wait, THREAD_WAIT_LOCK);
+	make_end(&m);
+}
+
+Test(thread_kind, a_name_that_the_runtime_knows_in_full)
+{
+	struct made m;
+	make_begin(&m);
+	cr_assert_eq(nature_of(&m, ".NET Tiered Compilation Worker", "libc:;rt:;libc:", false, true).kind, THREAD_KIND_TIERING);
+	cr_assert_eq(nature_of(&m, ".NET Timers", "libc:;rt:;libc:", false, true).kind, THREAD_KIND_NATIVE);
+	make_end(&m);
+}
+
 Test(thread_kind, a_name_alone_makes_no_finalizer)
 {
 	struct made m;

@@ -1,0 +1,106 @@
+#include "agent/locks/managed_locks.h"
+
+#include <string.h>
+
+/* Where a Lock has its fields. */
+#define LOCK_OWNER 16
+#define LOCK_STATE 20
+#define LOCK_RECURSION 24
+#define LOCK_BYTES 32
+#define LOCK_HELD 1u
+#define LOCK_WAITERS_SHIFT 7
+
+/* Where a ReaderWriterLockSlim has its own. */
+#define RW_WRITERS_WAIT 48
+#define RW_READERS_WAIT 52
+#define RW_UPGRADES_WAIT 56
+#define RW_UPGRADERS_WAIT 60
+#define RW_MAY_UPGRADE 64 /* managed id; -1: nobody */
+#define RW_WRITES 68      /* the same */
+#define RW_OWNERS 72
+#define RW_BYTES 80
+#define RW_WRITER_HELD 0x80000000u
+#define NOBODY UINT32_MAX
+#define WAITERS_MAX THREAD_WAITS_MAX
+
+void managed_locks_init(struct managed_locks *l, const struct process_memory *memory, int proc_fd)
+{
+	*l = (struct managed_locks){.memory = *memory};
+	runtime_contract_read(&l->memory, proc_fd, &l->contract);
+	l->types = managed_types_new(&l->memory, &l->contract);
+}
+
+void managed_locks_fini(struct managed_locks *l)
+{
+	managed_types_free(l->types);
+	*l = (struct managed_locks){0};
+}
+
+static uint32_t lock_field(const uint8_t *object, size_t at)
+{
+	uint32_t x;
+	memcpy(&x, object + at, sizeof x);
+	return x;
+}
+
+static bool read_lock_object(const uint8_t *o, struct monitor *out)
+{
+	uint32_t state = lock_field(o, LOCK_STATE);
+	out->owner = state & LOCK_HELD ? lock_field(o, LOCK_OWNER) : 0;
+	out->recursion = lock_field(o, LOCK_RECURSION);
+	out->waiters = state >> LOCK_WAITERS_SHIFT;
+	return out->waiters <= WAITERS_MAX;
+}
+
+/* Who may upgrade keeps out those that want to write or to upgrade, too, but none that only wants to read. */
+static bool read_rw_object(const uint8_t *o, const struct managed_threads *threads, struct monitor *out)
+{
+	uint32_t writes = lock_field(o, RW_WRITES), may = lock_field(o, RW_MAY_UPGRADE);
+	uint32_t readers = lock_field(o, RW_READERS_WAIT);
+	uint32_t others[] = {lock_field(o, RW_WRITERS_WAIT), lock_field(o, RW_UPGRADES_WAIT), lock_field(o, RW_UPGRADERS_WAIT)};
+	if ((writes != NOBODY) != ((lock_field(o, RW_OWNERS) & RW_WRITER_HELD) != 0))
+		return false;
+	uint32_t holder = writes != NOBODY ? writes : readers == 0 ? may : NOBODY;
+	out->owner = holder != NOBODY ? managed_threads_inner_tid(threads, holder) : 0;
+	out->waiters = readers;
+	for (size_t i = 0; i < 3; i++) {
+		if (others[i] > WAITERS_MAX)
+			return false;
+		out->waiters += others[i];
+	}
+	return readers <= WAITERS_MAX;
+}
+
+bool managed_lock_read(const struct process_memory *m, enum lock_kind kind, uint64_t object, const struct managed_threads *threads, struct monitor *out)
+{
+	uint8_t o[RW_BYTES];
+	if (!process_memory_whole(m, object, o, kind == LOCK_KIND_LOCK ? LOCK_BYTES : RW_BYTES))
+		return false;
+	*out = (struct monitor){.kind = kind, .object = object, .type = process_memory_word(m, object) & ~UINT64_C(7)};
+	return kind == LOCK_KIND_LOCK ? read_lock_object(o, out) : read_rw_object(o, threads, out);
+}
+
+static enum lock_kind kind_of_type(const char *name)
+{
+	return strcmp(name, "System.Threading.Lock") == 0                   ? LOCK_KIND_LOCK
+	       : strcmp(name, "System.Threading.ReaderWriterLockSlim") == 0 ? LOCK_KIND_READER_WRITER
+									    : LOCK_KIND_MONITOR;
+}
+
+bool managed_locks_waited(struct managed_locks *l, const struct managed_threads *threads, uint32_t inner_tid, uint64_t sp, const uint64_t *words,
+			  size_t count, struct monitor *out)
+{
+	for (size_t i = 0; l->contract.known && i < count; i++) {
+		if (words[i] >= sp && words[i] - sp < UINT64_C(1) << 20) /* the stack itself */
+			continue;
+		enum lock_kind kind = kind_of_type(managed_types_of(l->types, words[i]));
+		if (kind != LOCK_KIND_MONITOR && managed_lock_read(&l->memory, kind, words[i], threads, out) && out->waiters && out->owner != inner_tid)
+			return true;
+	}
+	return false;
+}
+
+const char *managed_locks_type(struct managed_locks *l, uint64_t type)
+{
+	return managed_types_name(l->types, type);
+}

@@ -1,0 +1,28 @@
+/* What the runtime says of its own structures: a text that it exports for debuggers (DotNetRuntimeContractDescriptor, .NET 9 and newer), with the offsets
+ * of fields and the places of its variables. Read from outside. One thread.
+ *
+ * Source: docs/design/datacontracts of the runtime's repository, and what .NET 9 and 10 say. */
+#ifndef DRDOTNET_RUNTIME_CONTRACT_H
+#define DRDOTNET_RUNTIME_CONTRACT_H
+
+#include "agent/locks/process_memory.h"
+
+#define RUNTIME_CONTRACT_TEXT_MAX (1u << 17)
+#define RUNTIME_CONTRACT_POINTERS_MAX 256
+
+struct runtime_contract {
+	bool known; /* all of it */
+	/* addresses of variables */
+	uint64_t thread_store, string_class;
+	/* offsets in the runtime's structures */
+	uint32_t thread_id, thread_os_id, thread_next, thread_handle, store_first;
+	uint32_t type_flags, type_flags2, type_base_size, type_module, type_class, class_type, module_base;
+};
+
+/* `pointers`: what the text's numbers of variables stand for. False, and nothing is known: it lacks something, or is none. Pure. */
+bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointers, size_t count, struct runtime_contract *out);
+
+/* Not known: before .NET 9. */
+void runtime_contract_read(const struct process_memory *m, int proc_fd, struct runtime_contract *out);
+
+#endif
