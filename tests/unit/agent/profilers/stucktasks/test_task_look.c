@@ -280,6 +280,50 @@ Test(task_look, timers_and_failures)
 	heap_snapshot_free(s);
 }
 
+/* The bytes come from the process: they may tell of anything. */
+Test(task_look, objects_that_lie_in_each_other)
+{
+	struct made m;
+	struct task_look l;
+	begin_heap(&m);
+	for (uint64_t i = 0; i < 2000; i++)
+		put(&m, m.task, 0x10000 + i * 8, PENDING, 0, NULL);
+	put(&m, m.task, 0x10010, PENDING, 0, NULL);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	cr_expect_eq(l.count, 1000);
+	for (uint32_t i = 0; i < l.count; i++) {
+		cr_assert_eq(task_look_address(&l, i), 0x10000 + i * 16);
+		cr_assert_eq(task_look_find(&l, 0x10000 + i * 16), i);
+		cr_assert_eq(task_look_kind(&l, i)->role, TASK_ROLE_PROMISE);
+	}
+	cr_expect_eq(task_look_find(&l, 0x10008), TASK_NONE);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, more_kinds_of_operations_than_are_sorted_at_once)
+{
+	struct made m;
+	struct task_look l;
+	struct task_brief brief;
+	begin_heap(&m);
+	for (int32_t i = 0; i < 50000; i++)
+		put(&m, m.load, 0x10000 + (uint64_t)i * 80, PENDING, i % 25000, NULL);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	task_brief_make(&l, &brief);
+	cr_expect_eq(brief.mark_count, 50000);
+	cr_assert_eq(brief.group_count, 25000);
+	for (size_t i = 0; i < brief.group_count; i++)
+		cr_assert(brief.groups[i].count == 2 && (!i || brief.groups[i - 1].key < brief.groups[i].key));
+	for (size_t i = 1; i < brief.mark_count; i++)
+		cr_assert_lt(brief.marks[i - 1], brief.marks[i]);
+	task_brief_fini(&brief);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+}
+
 Test(task_look, names)
 {
 	AUTO_BUF struct buf name;
