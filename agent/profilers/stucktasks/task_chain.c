@@ -147,6 +147,19 @@ static bool is_bounded(const struct task_look *l, uint32_t node)
 	return false;
 }
 
+/* In the libraries' own methods that hand out connections. */
+static bool waits_in_pool(const struct task_group *g)
+{
+	if (g->wait == TASK_WAIT_HTTP && (strstr(g->awaited, "Task<HttpConnection>") || strstr(g->awaited, "Task<Http2Connection") ||
+					  strstr(g->awaited, "HttpConnectionWaiter")))
+		return true;
+	for (size_t i = 0; i < g->place && i < g->call_count; i++)
+		if ((g->wait == TASK_WAIT_HTTP && strstr(g->calls[i].method, "HttpConnectionWaiter")) ||
+		    (g->wait == TASK_WAIT_DATABASE && strstr(g->calls[i].method, "Npgsql.PoolingDataSource.")))
+			return true;
+	return false;
+}
+
 void task_chain_describe(const struct task_look *l, uint32_t node, struct task_group *out)
 {
 	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
@@ -169,4 +182,5 @@ void task_chain_describe(const struct task_look *l, uint32_t node, struct task_g
 		out->main |= is_main(out->calls[i].method);
 		out->bounded |= strstr(out->calls[i].method, "WaitUntilCountOrTimeout") != NULL;
 	}
+	out->queued = waits_in_pool(out);
 }

@@ -1,6 +1,7 @@
 #include "agent/profilers/stucktasks/task_groups.h"
 
 #include "agent/profilers/stucktasks/task_chain.h"
+#include "agent/profilers/stucktasks/task_pools.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -114,6 +115,11 @@ static void add_operation(struct grouping *g, uint32_t node)
 		x->kept += chain_blocks(g->l, node) || (g->l->nodes[task_look_last_caller(g->l, node)].flags & TASK_KEPT);
 	}
 	add_semaphore(g, x, leaf, lasting);
+	struct task_pool *pool = x->queued ? task_pools_of(g->l, node) : NULL;
+	if (pool) {
+		pool->waiting++;
+		pool->lasting += lasting;
+	}
 	g->out->waits[x->wait]++;
 	if (x->wait == TASK_WAIT_NOTHING) {
 		g->out->running++;
@@ -159,6 +165,9 @@ void task_groups_make(const struct task_look *l, const struct task_brief *before
 		if (task_look_is_last(l, i))
 			add_operation(&g, i);
 	}
+	for (size_t i = 0; i < l->pool_count; i++)
+		if (l->pools[i].lasting > out->pool.lasting)
+			out->pool = l->pools[i];
 	count_faults(l, before, out);
 	free_entries(&g);
 	if (out->count)

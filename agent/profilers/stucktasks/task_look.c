@@ -3,6 +3,7 @@
 #include "agent/profilers/stucktasks/task_awaited.h"
 #include "agent/profilers/stucktasks/task_links.h"
 #include "agent/profilers/stucktasks/task_nodes.h"
+#include "agent/profilers/stucktasks/task_pools.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -191,6 +192,7 @@ void task_look_make(const struct heap_snapshot *s, struct task_look *out)
 	task_links_follow(out, &queue);
 	follow_semaphores(out, &queue);
 	task_awaited_find(out);
+	task_pools_find(out);
 	task_queue_fini(&queue);
 }
 
@@ -198,6 +200,7 @@ void task_look_fini(struct task_look *l)
 {
 	free(l->types);
 	task_nodes_fini(l);
+	task_pools_fini(l);
 	free(l->semaphores);
 	free(l->faults);
 	free(l->others);

@@ -46,6 +46,16 @@ struct task_fault { /* an exception that nobody has looked at */
 	uint64_t address;
 };
 
+/* Of connections, as it counts them itself. */
+struct task_pool {
+	uint64_t address;
+	enum task_wait wait;   /* TASK_WAIT_HTTP, TASK_WAIT_DATABASE */
+	int32_t open, most;    /* connections that it has (or is about to have), and may have at most */
+	int32_t idle;          /* of those that it has */
+	bool idle_known;
+	uint64_t waiting, lasting; /* operations that wait for one of its connections; that did at the look before: task_groups_make() */
+};
+
 /* What a box waits for that is no unfinished task and no source that is known to lead back to it. */
 struct task_awaited {
 	uint32_t node;
@@ -67,6 +77,10 @@ struct task_look {
 	size_t fault_count, fault_cap;
 	struct task_awaited *others;          /* by node */
 	size_t other_count, other_cap;
+	struct task_pool *pools;              /* by address */
+	size_t pool_count, pool_cap;
+	struct task_pool_user *users;         /* private */
+	size_t user_count, user_cap;
 	uint64_t completed;                   /* tasks that are */
 	bool holders_known;                   /* TASK_HELD is */
 	/* private: where the nodes lie, and which kinds there are */
