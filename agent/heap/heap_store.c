@@ -115,6 +115,12 @@ int heap_store_append(struct heap_store *s, const void *data, size_t len, struct
 	return 0;
 }
 
+void heap_store_settle(struct heap_store *s, size_t most)
+{
+	if (s->fd < 0 && s->len > most && s->len <= s->max - s->memory_max)
+		spill(s, NULL);
+}
+
 int heap_store_seal(struct heap_store *s, struct err *e)
 {
 	if (s->fd >= 0 && s->len) {

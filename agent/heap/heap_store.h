@@ -24,6 +24,8 @@ void heap_store_fini(struct heap_store *s);
 void heap_store_prefault(struct heap_store *s, size_t bytes);
 /* -1: more than `max` (ERR_INVALID), or no room (ERR_RETRY ...). */
 int heap_store_append(struct heap_store *s, const void *data, size_t len, struct err *e);
+/* No more bytes come, and nobody waits for it any more: more than `most` of them go to the file as well. Best effort. */
+void heap_store_settle(struct heap_store *s, size_t most);
 /* No more bytes come: data[0, len) is all of them, to be read until fini. */
 int heap_store_seal(struct heap_store *s, struct err *e);
 

@@ -24,6 +24,7 @@
 #define QUIET_TRIES 2                 /* between collections in the background: then the runtime is asked to do without for a moment */
 #define STREAM_MAX ((size_t)64 << 30) /* of a walk; the disk is the smaller bound */
 #define BYTES_PER_STREAM_BYTE 4       /* of the heap; small objects are told in some 8 bytes each */
+#define BYTES_PER_VALUES_BYTE 7       /* the same where tasks are many: they and their values take 13 */
 #define ANSWER_MS 20000               /* beyond the budget: a loaded machine, a suspension that waits */
 
 /* The walk ----------------------------------------------------------------------------------------------------------------------- */
@@ -206,7 +207,7 @@ static void begin_stream(const struct walk *k, struct heap_store *store)
 	heap_store_fini(store);
 	heap_store_init(store, k->o->dirfd, memory, files < (int64_t)STREAM_MAX ? memory + (size_t)files : STREAM_MAX);
 	if (k->choice.way != HEAP_WAY_TYPES)
-		heap_store_prefault(store, k->prediction.heap_bytes / BYTES_PER_STREAM_BYTE);
+		heap_store_prefault(store, k->prediction.heap_bytes / (k->o->values ? BYTES_PER_VALUES_BYTE : BYTES_PER_STREAM_BYTE));
 }
 
 /* As often as a collection of somebody else comes between. */
@@ -220,7 +221,11 @@ static int try_all(struct walk *k, struct heap_store *store, struct err *e)
 		if (find_quiet(k, e) < 0 || one_try(k, store, e) < 0 || whether_in_budget(k, e) < 0)
 			return -1;
 	} while (try_again(k));
-	return walked(k) ? heap_store_seal(store, e) : not_whole(k, e);
+	if (!walked(k))
+		return not_whole(k, e);
+	if (k->o->settle)
+		heap_store_settle(store, k->o->settle);
+	return heap_store_seal(store, e);
 }
 
 static void fill_heap_facts(const struct walk *k, struct heap_snapshot *s, int64_t wall_ms)

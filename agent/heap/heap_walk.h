@@ -20,6 +20,7 @@ struct heap_walk_options {
 	int64_t budget_ms;  /* of each stop; 0: any */
 	int dirfd;          /* for the file of a large stream: borrowed; -1: /tmp */
 	int64_t files_max;  /* bytes of files there; 0: what the disk has */
+	size_t settle;      /* bytes of the stream that may stay in memory when the application goes on; 0: as many as while it stands */
 	int64_t deadline_ms; /* monotonic: for all of it */
 	pid_t pid;          /* the process, for its CPU limit; 0: it is not seen from here */
 	struct limits *limits; /* what the walk did not read is noted there; NULL: nowhere */

@@ -336,8 +336,8 @@ static void name_failure(struct attached_session *s, struct err *e)
 		err_set_reason(e, ERR_GONE, REASON_ProcessExited, "the process ended while its session began");
 	else if (e->kind == ERR_TIMEOUT && target_stopped(s->q->target))
 		err_set_reason(e, ERR_RETRY, REASON_ProcessStopped, "the process was stopped or frozen while its session began");
-	else if (!e->reason && (e->kind == ERR_TIMEOUT || e->kind == ERR_PROTOCOL || e->kind == ERR_GONE))
-		e->reason = REASON_AttachFailed; /* it is the library that does not do its part */
+	else if (!e->reason && (s->attached || e->kind == ERR_TIMEOUT || e->kind == ERR_PROTOCOL || e->kind == ERR_GONE || e->kind == ERR_RETRY))
+		e->reason = REASON_AttachFailed; /* the library does not do its part, the runtime refuses it, or something has run out here */
 }
 
 /* A step of an attached session that failed because the session was to end. */

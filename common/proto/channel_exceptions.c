@@ -13,6 +13,7 @@ void channel_put_exceptions_state(struct wire_writer *w, const struct channel_ex
 	wire_put_u64(w, v->cpu_ns);
 	wire_put_u64(w, v->timed);
 	wire_put_u64(w, v->timed_ns);
+	wire_put_u64(w, v->again);
 }
 
 bool channel_get_exceptions_state(const struct channel_frame *f, struct channel_exceptions_state *v)
@@ -31,6 +32,7 @@ bool channel_get_exceptions_state(const struct channel_frame *f, struct channel_
 	v->cpu_ns = wire_u64(&r);
 	v->timed = wire_u64(&r);
 	v->timed_ns = wire_u64(&r);
+	v->again = wire_u64(&r);
 	return !r.bad && f->type == CHANNEL_EXCEPTIONS_STATE && v->covered_ns <= INT64_MAX && v->sampled_ns <= v->covered_ns && v->cpu_ns <= INT64_MAX &&
 	       v->timed_ns <= INT64_MAX;
 }

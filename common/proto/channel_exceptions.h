@@ -29,6 +29,7 @@ struct channel_exceptions_state {
 	uint64_t shapeless;              /* exceptions without a message's shape: there were too many */
 	uint64_t covered_ns, sampled_ns; /* of all rounds */
 	uint64_t cpu_ns;                 /* of the process while events were taken */
+	uint64_t again;                  /* catches of exceptions that no event had told of: thrown again, where the runtime does not tell of that */
 	uint64_t timed, timed_ns;        /* exceptions whose way from the throw to the catch block was timed, and its CPU time */
 };
 

@@ -221,7 +221,7 @@ static void read_heap_type(struct heap_cursor *c)
 	c->type.base_size = (uint32_t)get_up_to(c, UINT32_MAX / 2);
 	if (c->type.flags & HEAP_TYPE_VALUES)
 		c->type.values = (uint8_t)get_le(c, 1);
-	if (!c->type.values != !(c->type.flags & HEAP_TYPE_VALUES) || c->type.values & ~HEAP_VALUES_ALL)
+	if (!c->type.values != !(c->type.flags & HEAP_TYPE_VALUES))
 		mark_cursor_bad(c);
 	/* An object without extent would let a few bytes stand for any number of them. */
 	if (c->type.index > c->shape_count || (c->type.flags & ~ALL_TYPE_FLAGS) || c->type.base_size < 8)

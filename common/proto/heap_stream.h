@@ -70,8 +70,11 @@ enum heap_value {
 	HEAP_VALUE_COUNT = 4,    /* SemaphoreSlim.m_currentCount */
 	HEAP_VALUE_MOST = 8,     /* SemaphoreSlim.m_maxCount */
 	HEAP_VALUE_HANDLED = 16, /* TaskExceptionHolder.m_isHandled */
+	HEAP_VALUE_OPEN = 32,    /* of a pool of connections (HttpClient's, Npgsql's): how many it has */
+	HEAP_VALUE_LIMIT = 64,   /* how many it may have */
+	HEAP_VALUE_IDLE = 128,   /* how many of those that it has nobody uses */
 };
-#define HEAP_VALUES_ALL 31u
+#define HEAP_VALUES_ALL 255u
 #define HEAP_STATE_UNKNOWN INT32_MIN /* of a state machine that is laid out in another way than is thought */
 
 enum heap_generation { HEAP_GEN0, HEAP_GEN1, HEAP_GEN2, HEAP_GEN_LOH, HEAP_GEN_POH, HEAP_GEN_FROZEN, HEAP_GENERATIONS };

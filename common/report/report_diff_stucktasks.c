@@ -18,10 +18,10 @@ static const struct figure {
 };
 #define FIGURES (sizeof figures / sizeof *figures)
 
-/* Where not all roots were read it is not measured. */
-static double never_completed(const json_t *report)
+/* What nobody can complete is not measured where not all roots were read; other figures earlier reports did not have. */
+static double measured_or_none(const json_t *report, const char *name)
 {
-	const json_t *n = json_object_get(json_object_get(report, "measured"), "never");
+	const json_t *n = json_object_get(json_object_get(report, "measured"), name);
 	return json_is_number(n) ? json_number_value(n) : 0;
 }
 
@@ -33,7 +33,8 @@ static void put_row(const char *name, double first, double second, struct report
 
 int report_diff_stucktasks(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e)
 {
-	double never_before = never_completed(before), never_after = never_completed(after);
+	double never_before = measured_or_none(before, "never"), never_after = measured_or_none(after, "never");
+	double waited = measured_or_none(before, "databaseWaiting"), waiting = measured_or_none(after, "databaseWaiting");
 	for (size_t i = 0; i < FIGURES; i++) {
 		double first, second;
 		if (report_diff_number(before, figures[i].path, 0, MOST_OPERATIONS, &first, e) < 0)
@@ -43,7 +44,8 @@ int report_diff_stucktasks(const json_t *before, const json_t *after, struct rep
 		out->changed |= figures[i].counts && first != second;
 		put_row(figures[i].name, first, second, out);
 	}
-	out->changed |= never_before != never_after;
+	out->changed |= never_before != never_after || waited != waiting;
+	put_row("requests that wait for a database connection", waited, waiting, out);
 	put_row("operations that nobody can complete", never_before, never_after, out);
 	if (never_before == 0 && never_after > 0)
 		buf_puts(out->lines, "There are operations that nobody can complete, and were not before");

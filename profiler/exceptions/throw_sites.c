@@ -31,7 +31,7 @@ _Static_assert(TEXT_WORDS <= CHANNEL_MAX_DEPTH, "a kind fits where a site fits")
 
 static uint32_t wanted;
 static uint64_t taken; /* own thread */
-static _Atomic uint64_t dropped, malformed, shapeless, timed, timed_ns, timing;
+static _Atomic uint64_t dropped, malformed, shapeless, again, timed, timed_ns, timing;
 static _Atomic uint64_t kinds[KINDS_SIZE]; /* that are on their way; 0: free */
 static _Atomic uint32_t kind_count;
 
@@ -175,8 +175,11 @@ void throw_sites_caught(uint64_t address, uint64_t now_ns)
 	struct throw_slot thrown;
 	uint64_t ip = address + 1, who = (uint64_t)thread_id_now(now_ns) << 32 | CHANNEL_EXCEPTION_CAUGHT;
 
-	if (!throw_slots_pop(frame_walk_thread_pointer(), &thrown))
+	if (!throw_slots_pop(frame_walk_thread_pointer(), &thrown)) {
+		if (throw_slots_threw(frame_walk_thread_pointer()))
+			atomic_fetch_add_explicit(&again, 1, memory_order_relaxed);
 		return;
+	}
 	if (thrown.cpu_ns) {
 		atomic_fetch_add_explicit(&timed, 1, memory_order_relaxed);
 		atomic_fetch_add_explicit(&timed_ns, now_of(CLOCK_THREAD_CPUTIME_ID) - thrown.cpu_ns, memory_order_relaxed);
@@ -201,6 +204,7 @@ void throw_sites_reset(uint32_t what)
 	atomic_store(&dropped, 0);
 	atomic_store(&malformed, 0);
 	atomic_store(&shapeless, 0);
+	atomic_store(&again, 0);
 	atomic_store(&timed, 0);
 	atomic_store(&timed_ns, 0);
 	atomic_store(&timing, 0);
@@ -293,6 +297,7 @@ void throw_sites_state(struct channel_exceptions_state *out)
 	out->dropped = atomic_load(&dropped);
 	out->malformed = atomic_load(&malformed);
 	out->shapeless = atomic_load(&shapeless);
+	out->again = atomic_load(&again);
 	out->timed = atomic_load(&timed);
 	out->timed_ns = atomic_load(&timed_ns);
 }

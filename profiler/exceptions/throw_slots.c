@@ -12,6 +12,7 @@
 struct thread_throws {
 	_Atomic uintptr_t thread; /* 0: free */
 	_Atomic uint32_t count, period;
+	_Atomic uint32_t threw; /* the period in which it threw last, 0: none */
 	_Atomic uint64_t site[NESTED_MAX], cpu_ns[NESTED_MAX]; /* atomic only because the place may change hands */
 };
 
@@ -56,6 +57,7 @@ static struct thread_throws *claim_thread_throws(uintptr_t thread)
 	}
 	struct thread_throws *t = &threads[first_place(thread)];
 	atomic_store(&t->count, 0);
+	atomic_store(&t->threw, 0);
 	atomic_store(&t->thread, thread);
 	return in_period(t);
 }
@@ -77,6 +79,15 @@ void throw_slots_push(uintptr_t thread, struct throw_slot thrown)
 	atomic_store_explicit(&t->site[count], thrown.site, memory_order_relaxed);
 	atomic_store_explicit(&t->cpu_ns[count], thrown.cpu_ns, memory_order_relaxed);
 	atomic_store_explicit(&t->count, count + 1, memory_order_relaxed);
+	atomic_store_explicit(&t->threw, atomic_load_explicit(&t->period, memory_order_relaxed), memory_order_relaxed);
+}
+
+bool throw_slots_threw(uintptr_t thread)
+{
+	struct thread_throws *t = find_thread_throws(thread);
+	uint32_t threw = t ? atomic_load_explicit(&t->threw, memory_order_relaxed) : 0;
+
+	return threw && threw == atomic_load_explicit(&t->period, memory_order_relaxed);
 }
 
 bool throw_slots_pop(uintptr_t thread, struct throw_slot *out)

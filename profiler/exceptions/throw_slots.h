@@ -15,6 +15,8 @@ struct throw_slot {
 void throw_slots_push(uintptr_t thread, struct throw_slot thrown);
 /* The newest of the thread, which has arrived. false: none is known. */
 bool throw_slots_pop(uintptr_t thread, struct throw_slot *out);
+/* Whether the thread has thrown since exceptions are told of: where it then catches one that is not on its way, it has thrown an old one again. */
+bool throw_slots_threw(uintptr_t thread);
 /* Own thread, before exceptions are told of again: what set out before is not waited for any more, as its arrival may not have been told of. */
 void throw_slots_begin(void);
 

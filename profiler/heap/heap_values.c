@@ -5,6 +5,7 @@
 
 #define MODULES_MAX 1024u
 #define NAME_CAP 64
+#define PATH_CAP 1024
 #define FIELDS_MAX 512u
 #define FIELDS_AT_ONCE 32u
 #define ARGS_MAX 8u
@@ -14,22 +15,30 @@
 #define MACHINES_SIZE (1u << MACHINES_BITS)
 #define OBJECT_HEAD 8
 
-/* What is looked for, by the names in the core library. In a box the state is that of the machine in its field. */
+/* What is looked for, by the names in the core library (module NULL), or in the module of this name. In a box the state is that of the machine in its
+ * field. */
 static const struct sought {
 	const wchar16 *type, *nested, *field;
 	enum heap_value value;
+	const wchar16 *module;
 } sought[] = {
-	{u"System.Threading.Tasks.Task", NULL, u"m_stateFlags", HEAP_VALUE_TASK},
-	{u"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1", u"AsyncStateMachineBox`1", u"StateMachine", HEAP_VALUE_STATE},
-	{u"System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1", u"StateMachineBox`1", u"StateMachine", HEAP_VALUE_STATE},
-	{u"System.Threading.SemaphoreSlim", NULL, u"m_currentCount", HEAP_VALUE_COUNT},
-	{u"System.Threading.SemaphoreSlim", NULL, u"m_maxCount", HEAP_VALUE_MOST},
-	{u"System.Threading.Tasks.TaskExceptionHolder", NULL, u"m_isHandled", HEAP_VALUE_HANDLED},
+	{u"System.Threading.Tasks.Task", NULL, u"m_stateFlags", HEAP_VALUE_TASK, NULL},
+	{u"System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1", u"AsyncStateMachineBox`1", u"StateMachine", HEAP_VALUE_STATE, NULL},
+	{u"System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1", u"StateMachineBox`1", u"StateMachine", HEAP_VALUE_STATE, NULL},
+	{u"System.Threading.SemaphoreSlim", NULL, u"m_currentCount", HEAP_VALUE_COUNT, NULL},
+	{u"System.Threading.SemaphoreSlim", NULL, u"m_maxCount", HEAP_VALUE_MOST, NULL},
+	{u"System.Threading.Tasks.TaskExceptionHolder", NULL, u"m_isHandled", HEAP_VALUE_HANDLED, NULL},
+	{u"System.Net.Http.HttpConnectionPool", NULL, u"_associatedHttp11ConnectionCount", HEAP_VALUE_OPEN, u"System.Net.Http.dll"},
+	{u"System.Net.Http.HttpConnectionPool", NULL, u"_maxHttp11Connections", HEAP_VALUE_LIMIT, u"System.Net.Http.dll"},
+	{u"Npgsql.PoolingDataSource", NULL, u"_numConnectors", HEAP_VALUE_OPEN, u"Npgsql.dll"},
+	{u"Npgsql.PoolingDataSource", NULL, u"<MaxConnections>k__BackingField", HEAP_VALUE_LIMIT, u"Npgsql.dll"},
+	{u"Npgsql.PoolingDataSource", NULL, u"_idleCount", HEAP_VALUE_IDLE, u"Npgsql.dll"},
 };
 #define SOUGHT (sizeof sought / sizeof *sought)
 
 static struct found {
-	md_token type, field; /* 0: this runtime has none */
+	md_token type, field; /* 0: there is none */
+	cor_id module;
 } found[SOUGHT];
 static cor_id core;
 
@@ -73,27 +82,52 @@ static md_token field_named(void *import, md_token type, const wchar16 *wanted)
 	return hit;
 }
 
-static void find_one(void *import, const struct sought *s, struct found *out)
+static void find_one(void *import, cor_id module, const struct sought *s, struct found *out)
 {
 	md_token type = 0;
 
 	if (md_find_type_def_by_name(import, s->type, 0, &type) < 0 || (s->nested && md_find_type_def_by_name(import, s->nested, type, &type) < 0))
 		return;
-	*out = (struct found){type, field_named(import, type, s->field)};
+	*out = (struct found){type, field_named(import, type, s->field), module};
 }
 
-static bool find_in_module(void *info, cor_id module)
+/* The module's file has this name, in whatever folder. */
+static bool is_file(const wchar16 *path, uint32_t len, const wchar16 *name)
+{
+	uint32_t n = 0;
+
+	while (name[n])
+		n++;
+	return len >= n && same_wide(path + len - n, name) && (len == n || path[len - n - 1] == u'/');
+}
+
+static bool is_library_sought(void *info, cor_id module, uint32_t i)
+{
+	static wchar16 path[PATH_CAP];
+	uint32_t len = 0;
+
+	if (!sought[i].module || info_get_module_info(info, module, PATH_CAP, &len, path) < 0)
+		return false;
+	for (len = 0; len < PATH_CAP - 1 && path[len];)
+		len++;
+	path[len] = 0;
+	return is_file(path, len, sought[i].module);
+}
+
+static void find_in_module(void *info, cor_id module)
 {
 	void *import = NULL;
 	md_token task = 0;
 
 	if (module_guard_gone(module) || info_get_module_meta_data(info, module, &import) != COR_S_OK || !import)
-		return false;
-	bool is_core = md_find_type_def_by_name(import, sought[0].type, 0, &task) >= 0;
-	for (uint32_t i = 0; is_core && i < SOUGHT; i++)
-		find_one(import, &sought[i], &found[i]);
+		return;
+	bool is_core = !core && md_find_type_def_by_name(import, sought[0].type, 0, &task) >= 0;
+	for (uint32_t i = 0; i < SOUGHT; i++)
+		if (sought[i].module ? is_library_sought(info, module, i) : is_core)
+			find_one(import, module, &sought[i], &found[i]);
 	cor_release(import);
-	return is_core;
+	if (is_core)
+		core = module;
 }
 
 bool heap_values_find(void *info)
@@ -114,9 +148,8 @@ bool heap_values_find(void *info)
 		count = 0;
 	cor_release(list);
 	module_guard_enter();
-	for (uint32_t i = 0; i < count && !core; i++)
-		if (find_in_module(info, modules[i]))
-			core = modules[i];
+	for (uint32_t i = 0; i < count; i++)
+		find_in_module(info, modules[i]);
 	module_guard_leave();
 	return core != 0 && found[0].field != 0;
 }
@@ -187,12 +220,12 @@ static uint32_t order_of(uint8_t values, enum heap_value value)
 }
 
 /* Sorted by kind when all are known: a class has a task's flags and a state, or a semaphore's two numbers, or one. */
-static void learn_level(void *info, cor_id cls, md_token token, uint32_t base_size, uint8_t *values, uint16_t at[], struct place *place)
+static void learn_level(void *info, cor_id cls, cor_id module, md_token token, uint32_t base_size, uint8_t *values, uint16_t at[], struct place *place)
 {
 	for (uint32_t i = 0; i < SOUGHT; i++) {
 		const struct sought *s = &sought[i];
 		uint32_t offset = 0;
-		if (found[i].type != token || !found[i].field || !offset_of(info, cls, found[i].field, &offset))
+		if (found[i].type != token || found[i].module != module || !found[i].field || !offset_of(info, cls, found[i].field, &offset))
 			continue;
 		uint16_t slot = (uint16_t)offset;
 		if (s->value == HEAP_VALUE_STATE && !place_state(info, cls, offset, place, &slot))
@@ -218,8 +251,7 @@ void heap_values_learn(void *info, struct heap_class *c)
 		md_token token = 0;
 		if (info_get_parent_class(info, cls, &module, &token, &parent) < 0)
 			break;
-		if (module == core)
-			learn_level(info, cls, token, c->base_size, &values, at, &place);
+		learn_level(info, cls, module, token, c->base_size, &values, at, &place);
 		cls = parent;
 	}
 	if (!values)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HIDES_RETHROWS 9 /* versions of .NET, from this one on */
 #define MOST_SCALE 3.0 /* a process that was stopped for most of the time threw nothing then */
 #define LEAST_TIMED 20
 
@@ -261,6 +262,15 @@ static void kinds_init(struct kinds *k, const struct exception_capture *c)
 	}
 }
 
+/* Where the runtime does not tell of `throw;` (it does on .NET 8) the catch blocks do: one that no throw led to. */
+static void count_thrown_again(struct exception_analysis *a, double all)
+{
+	const struct exception_capture *c = a->capture;
+	const char *version = c->stacks.facts.target.runtime_version;
+	if (version && strtol(version, NULL, 10) >= HIDES_RETHROWS && c->counted)
+		a->ways[EXCEPTION_RETHROW] += (double)c->again * all / (double)c->counted;
+}
+
 void exception_analysis_run(const struct exception_capture *c, struct exception_analysis *out)
 {
 	AUTO_FREE struct thrown *thrown = mem_calloc(c->site_count + 1, sizeof *thrown);
@@ -276,6 +286,7 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	exception_placing_init(&p, &out->base);
 	for (size_t i = 0; i < c->site_count; i++)
 		count_throw(out, &p, &k, &c->sites[i], scale, &thrown[i]);
+	count_thrown_again(out, out->ways[EXCEPTION_NEW] + out->ways[EXCEPTION_RETHROW] + out->ways[EXCEPTION_AWAIT]);
 	cpu_method_table_decide_machines(&out->base);
 	out->stack_node = exception_placing_end(&p, c->stacks.stack_count);
 	stack_tree_finish(&out->base.tree);

@@ -46,6 +46,7 @@ struct exception_capture {
 	uint64_t counted, dropped, malformed, shapeless;
 	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
 	int64_t cpu_ns;            /* of the process in the sampled time */
+	uint64_t again;            /* caught though no throw of them was seen: by `throw;`, which .NET 9 and later does not tell of */
 	uint64_t timed;            /* exceptions whose way from the throw to the catch block was timed, and its CPU time */
 	int64_t timed_ns;
 };

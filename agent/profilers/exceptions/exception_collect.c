@@ -288,6 +288,7 @@ void exception_collect_finish(struct exception_collect *c, const struct exceptio
 	into->covered_ns = (int64_t)state.covered_ns;
 	into->sampled_ns = (int64_t)state.sampled_ns;
 	into->cpu_ns = (int64_t)state.cpu_ns;
+	into->again = state.again;
 	into->timed = state.timed;
 	into->timed_ns = (int64_t)state.timed_ns;
 	into->stacks.dropped += (int64_t)into->dropped;

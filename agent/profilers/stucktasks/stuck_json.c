@@ -3,6 +3,8 @@
 #include "agent/profilers/stucktasks/stuck_report.h"
 #include "agent/report/report_json.h"
 
+#include <math.h>
+
 static void put_calls(const struct task_group *g, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -35,11 +37,29 @@ static void put_group_json(const struct task_group *g, struct report_file *f)
 	jsonw_unsigned(w, "blockedThreads", g->blocks);
 	jsonw_string(w, "waitsFor", task_wait_key(g->wait));
 	report_json_string(f, "awaited", g->awaited);
+	jsonw_bool(w, "forConnection", g->queued);
 	jsonw_bool(w, "bounded", g->bounded);
 	report_json_string(f, "place", at ? at->method : NULL);
 	put_calls(g, f);
 	jsonw_bool(w, "callsCut", g->calls_cut);
 	report_json_end(f);
+}
+
+static void put_pool_json(const struct task_pool *p, struct json_writer *w)
+{
+	if (!p->address) {
+		jsonw_null(w, "pool");
+		return;
+	}
+	jsonw_object(w, "pool");
+	jsonw_string(w, "of", task_wait_key(p->wait));
+	jsonw_number(w, "open", p->open, 0);
+	jsonw_number(w, "idle", p->idle_known ? p->idle : NAN, 0);
+	jsonw_number(w, "most", p->most, 0);
+	jsonw_unsigned(w, "waiting", p->waiting);
+	jsonw_unsigned(w, "lasting", p->lasting);
+	jsonw_end(w);
+	jsonw_line(w);
 }
 
 static void put_looks_json(const struct stuck_result *r, struct json_writer *w)
@@ -74,6 +94,7 @@ void stuck_json_write(const void *source, struct report_file *f)
 	jsonw_end(w);
 	jsonw_line(w);
 	put_looks_json(s->result, w);
+	put_pool_json(&g->pool, w);
 	jsonw_object(w, "waits");
 	for (int i = 0; i < TASK_WAITS; i++)
 		jsonw_unsigned(w, task_wait_key((enum task_wait)i), g->waits[i]);

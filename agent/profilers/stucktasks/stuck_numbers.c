@@ -62,16 +62,6 @@ static uint64_t reply_of(const struct task_group *g)
 	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && still && stuck_place(g) ? g->lasting - g->unheld : 0;
 }
 
-static bool waits_for_connection(const struct task_group *g)
-{
-	if (g->wait != TASK_WAIT_HTTP)
-		return false;
-	for (size_t i = 0; i < g->call_count; i++)
-		if (strstr(g->calls[i].method, "HttpConnectionWaiter"))
-			return true;
-	return strstr(g->awaited, "Task<HttpConnection>") || strstr(g->awaited, "Task<Http2Connection") || strstr(g->awaited, "HttpConnectionWaiter");
-}
-
 static void sum_queues(const struct stuck_result *r, struct stuck_numbers *out)
 {
 	struct stuck_sum queue = {0};
@@ -87,19 +77,46 @@ static void sum_queues(const struct stuck_result *r, struct stuck_numbers *out)
 	rules_set_text(&out->queue_place, most->name);
 }
 
-static void sum_http(const struct stuck_result *r, struct stuck_numbers *out)
+/* Requests without a connection, and those with one: for which operation of the application they are. */
+static void sum_connections(const struct stuck_result *r, enum task_wait wait, struct stuck_sum *waiting, struct stuck_sum *holding)
 {
-	struct stuck_sum waiting = {0};
-	out->http_open = 0;
 	for (size_t i = 0; i < r->groups.count; i++) {
 		const struct task_group *g = &r->groups.items[i];
-		if (waits_for_connection(g))
-			add_to_sum(&waiting, g, g->lasting);
-		else if (g->wait == TASK_WAIT_HTTP && stuck_place(g))
-			out->http_open += (double)g->lasting;
+		if (g->wait == wait)
+			add_to_sum(g->queued ? waiting : holding, g, g->lasting);
 	}
-	out->http_waiting = waiting.all;
-	rules_set_text(&out->http_place, most_of(&waiting)->name);
+}
+
+static double all_before(const struct stuck_result *r, enum task_wait wait)
+{
+	double sum = 0;
+	for (size_t i = 0; i < r->groups.count; i++)
+		if (r->groups.items[i].wait == wait && r->groups.items[i].queued)
+			sum += (double)r->groups.items[i].before;
+	return sum;
+}
+
+static void sum_pools(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum http = {0}, http_open = {0}, database = {0}, database_open = {0};
+	sum_connections(r, TASK_WAIT_HTTP, &http, &http_open);
+	sum_connections(r, TASK_WAIT_DATABASE, &database, &database_open);
+	bool of_database = database.all > http.all;
+	const struct stuck_sum *waiting = of_database ? &database : &http, *open = of_database ? &database_open : &http_open;
+	out->http_waiting = http.all;
+	out->http_open = http_open.all;
+	out->database_waiting = database.all;
+	out->database_open = database_open.all;
+	rules_set_text(&out->http_place, most_of(&http)->name);
+	rules_set_text(&out->database_place, most_of(&database)->name);
+	out->served = all_before(r, of_database ? TASK_WAIT_DATABASE : TASK_WAIT_HTTP) - waiting->all;
+	out->holding = most_of(open)->count;
+	rules_set_text(&out->holding_place, most_of(open)->name);
+	const struct task_pool *p = &r->groups.pool;
+	if (!p->address || p->wait != (of_database ? TASK_WAIT_DATABASE : TASK_WAIT_HTTP))
+		return;
+	out->pool_used = p->open - (p->idle_known ? p->idle : 0);
+	out->pool_most = p->most;
 }
 
 static void sum_blocked(const struct stuck_result *r, struct stuck_numbers *out)
@@ -138,6 +155,6 @@ void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
 	out->reply = reply.all;
 	rules_set_text(&out->reply_place, most_of(&reply)->name);
 	sum_queues(r, out);
-	sum_http(r, out);
+	sum_pools(r, out);
 	sum_blocked(r, out);
 }

@@ -136,7 +136,7 @@ static void put_advice(const struct finding *lead, struct buf *out)
 	} lines[] = {
 		{"TaskNeverCompleted", "They wait for a TaskCompletionSource that nothing else holds. Complete it on every path, or wait with a timeout."},
 		{"SemaphoreNotReleased", "Its count is 0 and the first waiter is the same as before. Release it in a finally block, and do not take it twice."},
-		{"ConnectionNotFree", "None became free between the looks. Set a timeout, read or dispose each response, or raise MaxConnectionsPerServer."},
+		{"ConnectionNotFree", "None became free between the looks. Set a timeout, dispose each response and connection, or allow more connections."},
 		{"ReplyMissing", "Others hold what they wait for and may complete it yet. Wait with a timeout (WaitAsync) where a reply can be lost."},
 		{"ThreadsBlockOnTasks", "Await these operations instead of blocking a thread until they end."},
 		{"TaskFaultUnseen", "Await each task, or look at its exception."},

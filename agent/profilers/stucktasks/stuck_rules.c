@@ -4,6 +4,7 @@
 #include "common/base/size_text.h"
 
 #include <math.h>
+#include <string.h>
 
 #define LOOK_SECONDS 0.9 /* what stands for less is everyday */
 #define QUEUE_LEAST 2
@@ -106,33 +107,63 @@ static void says_not_released(const void *numbers, struct finding *out)
 		finding_message(out, "%s operations may be stuck behind a SemaphoreSlim in %s", buf_str(&count),
 				place_name(&n->queue_place, 52 + count.len, &name));
 	finding_evidence(out, "count 0, and the first waiter is the same at both looks, %.1f s apart; %.0f waited at the first, %.0f at the second; its limit "
-			 "is %.0f", n->seconds_between, n->queue_before, n->queue, n->queue_most);
+			 "is %.0f; a SemaphoreSlim does not record its owners", n->seconds_between, n->queue_before, n->queue, n->queue_most);
 	finding_place(out, n->queue_place.text);
 }
 
+static bool of_database(const struct stuck_numbers *n)
+{
+	return n->database_waiting > n->http_waiting;
+}
+
+static double waits_for_connection(const struct stuck_numbers *n)
+{
+	return of_database(n) ? n->database_waiting : n->http_waiting;
+}
+
+/* As the pool counts them itself. */
+static bool pool_is_full(const struct stuck_numbers *n)
+{
+	return n->pool_used >= n->pool_most;
+}
+
+/* That the same requests wait is one witness. The other: that those with a connection do not move either, or that the pool itself counts all of its
+ * connections as in use and nobody that waited got one. */
 static struct rule_score connection_missing(const void *numbers)
 {
 	const struct stuck_numbers *n = numbers;
-	return (struct rule_score){n->http_waiting >= QUEUE_LEAST ? rules_score(40 + n->http_waiting) : 0, n->http_open > 0 ? 2 : 1};
+	double waiting = waits_for_connection(n), open = of_database(n) ? n->database_open : n->http_open;
+	bool second = open > 0 || (pool_is_full(n) && n->served <= 0);
+	return (struct rule_score){waiting >= QUEUE_LEAST ? rules_score(40 + waiting) : 0, second ? 2 : 1};
 }
 
 static void says_connection(const void *numbers, struct finding *out)
 {
 	const struct stuck_numbers *n = numbers;
-	AUTO_BUF struct buf name, count;
+	const char *what = of_database(n) ? "a database connection" : "an HTTP connection";
+	AUTO_BUF struct buf name, count, pool;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
+	buf_init(&pool, 128);
 	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "requests that wait for an HTTP connection");
-		finding_evidence(out, "through both looks: %.0f", n->http_waiting);
+		finding_message(out, "requests that wait for a connection");
+		finding_evidence(out, "through both looks: %.0f for HTTP, %.0f for a database", n->http_waiting, of_database(n) ? n->database_waiting : 0);
 		return;
 	}
-	count_text(n->http_waiting, &count);
-	finding_message(out, "%s requests wait for an HTTP connection in %s", buf_str(&count),
-			place_name(&n->http_place, 43 + count.len, &name));
+	if (pool_is_full(n))
+		buf_printf(&pool, ": %.0f of %.0f in use", n->pool_used, n->pool_most);
+	count_text(waits_for_connection(n), &count);
+	const struct rule_text *place = of_database(n) ? &n->database_place : &n->http_place;
+	const char *who = pool.len ? "" : " requests";
+	finding_message(out, "%s%s wait for %s in %s%s", buf_str(&count), who, what,
+			place_name(place, 14 + strlen(who) + count.len + strlen(what) + pool.len, &name), buf_str(&pool));
 	finding_evidence(out, "the same requests wait at both looks, %.1f s apart; %.0f that have a connection did not move either", n->seconds_between,
-			 n->http_open);
-	finding_place(out, n->http_place.text);
+			 of_database(n) ? n->database_open : n->http_open);
+	if (n->holding > 0)
+		finding_evidence(out, "of those with a connection %.0f are in %s", n->holding, n->holding_place.text);
+	if (pool_is_full(n) && n->holding == 0)
+		finding_evidence(out, "no async operation uses the connections: threads do that block, or they were not given back");
+	finding_place(out, place->text);
 }
 
 /* Who else holds it may complete it yet: one witness. */

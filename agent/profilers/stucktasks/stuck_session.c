@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/step.h"
 
+#define STREAM_MEMORY ((size_t)8 << 20) /* of a walk that is over: it is read a few times, in order */
 #define LOOK_MS (5 * 60 * 1000) /* to look into one; some seconds on a quiet machine */
 
 struct stuck_own {
@@ -31,6 +32,7 @@ static int stuck_session_walk(struct attached_session *s, struct heap_snapshot *
 		.budget_ms = spec->pause_budget_ms,
 		.dirfd = s->q->out_dirfd,
 		.files_max = s->q->files_max,
+		.settle = STREAM_MEMORY,
 		.deadline_ms = s->q->deadline_ms,
 		.pid = s->q->target->pid,
 		.limits = &s->facts.limits,

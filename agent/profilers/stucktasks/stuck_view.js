@@ -8,12 +8,15 @@ Report.show(r => {
 	const chain = g => make('details', make('summary', call(g.calls.find(c => c.layer === 'application') || g.calls[0] || {name: 'not known'})),
 		make('ol.stack', g.calls.map(c => make('li', call(c)))));
 	const about = g => g.unheld ? 'nothing else holds what it waits for' : g.frozen ? 'none was released' : g.bounded ? 'for a time at most' :
+		g.forConnection ? 'for a connection of a pool' :
 		g.blockedThreads ? 'threads block on it' : '';
 	return [
 		{kind: 'facts', items: [
 			{key: 'Operations that wait', value: count(r.looks.operations), note: count(r.looks.lasting) + ' at the same await at both looks',
 				warn: r.diagnosis.finding === 'stuck'},
 			{key: 'Async methods not ended', value: count(r.looks.boxes), note: count(r.looks.running) + ' of them run, or are about to'},
+			r.pool && r.pool.most < 2147483647 && {key: 'Connections in use', value: `${count(r.pool.open - (r.pool.idle || 0))} of ${count(r.pool.most)}`,
+				note: count(r.pool.waiting) + ' operations wait for one'},
 			{key: 'Failed, unseen', value: count(r.looks.unseenFaults), note: 'tasks whose exception nobody looked at'},
 			{key: 'Between the looks', value: r.looks.secondsBetween.toFixed(1) + ' s'},
 			{key: 'Application paused', value: Report.pause(r)},

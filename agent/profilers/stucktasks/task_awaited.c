@@ -27,8 +27,8 @@ static void seek_object(struct sought_list *list, uint64_t address, uint32_t nod
 
 static bool waits_unknown(const struct task_look *l, uint32_t node)
 {
-	return node != TASK_NONE && l->nodes[node].role == TASK_ROLE_BOX && l->nodes[node].awaits == TASK_NONE &&
-	       (l->nodes[node].state >= 0 || l->nodes[node].state == TASK_STATE_UNKNOWN || l->nodes[node].state == -4);
+	return node != TASK_NONE && task_look_kind(l, node)->role == TASK_ROLE_BOX && l->nodes[node].awaits == TASK_NONE &&
+	       (task_look_kind(l, node)->state >= 0 || task_look_kind(l, node)->state == TASK_STATE_UNKNOWN || task_look_kind(l, node)->state == -4);
 }
 
 static void read_awaiters(struct task_look *l, uint32_t node, struct heap_cursor *c, struct sought_list *out)
@@ -98,7 +98,7 @@ uint32_t task_awaited_type(const struct task_look *l, uint32_t node)
 {
 	const struct task_awaited key = {.node = node};
 	if (l->nodes[node].awaits != TASK_NONE)
-		return l->nodes[l->nodes[node].awaits].type;
+		return task_look_kind(l, l->nodes[node].awaits)->type;
 	const struct task_awaited *hit = l->other_count ? bsearch(&key, l->others, l->other_count, sizeof key, awaited_by_node) : NULL;
 	return hit ? hit->type : TASK_NONE;
 }

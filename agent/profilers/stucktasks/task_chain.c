@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define NAME_BYTES 300
+#define MARK_BITS 20 /* of a mark: what the operation stands at; the others are where it lies, so that marks of operations in order are in order */
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -26,10 +27,10 @@ uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 	uint64_t h = mix(1, awaited ? awaited->class_id : 0);
 	uint32_t leaf = task_look_leaf(l, node);
 	if (leaf != TASK_NONE)
-		h = mix(h, heap_type_of(l, l->nodes[leaf].type)->class_id);
+		h = mix(h, heap_type_of(l, task_look_kind(l, leaf)->type)->class_id);
 	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++) {
-		h = mix(h, heap_type_of(l, l->nodes[node].type)->class_id);
-		h = mix(h, (uint16_t)l->nodes[node].state);
+		h = mix(h, heap_type_of(l, task_look_kind(l, node)->type)->class_id);
+		h = mix(h, (uint16_t)task_look_kind(l, node)->state);
 		node = l->nodes[node].next;
 	}
 	return h;
@@ -37,13 +38,13 @@ uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 
 uint64_t task_chain_mark(const struct task_look *l, uint32_t node)
 {
-	const struct task_node *n = &l->nodes[node];
-	uint32_t leaf = task_look_leaf(l, node);
-	uint64_t h = mix(2, n->address);
-	h = mix(h, heap_type_of(l, n->type)->class_id);
-	h = mix(h, (uint16_t)n->state);
-	h = mix(h, n->awaits == TASK_NONE ? 0 : l->nodes[n->awaits].address);
-	return mix(h, leaf == TASK_NONE ? 0 : l->nodes[leaf].address);
+	const struct task_kind *k = task_look_kind(l, node);
+	uint32_t leaf = task_look_leaf(l, node), awaits = l->nodes[node].awaits;
+	uint64_t h = mix(2, heap_type_of(l, k->type)->class_id);
+	h = mix(h, (uint16_t)k->state);
+	h = mix(h, awaits == TASK_NONE ? 0 : task_look_address(l, awaits));
+	h = mix(h, leaf == TASK_NONE ? 0 : task_look_address(l, leaf));
+	return task_look_address(l, node) >> 3 << MARK_BITS | h >> (64 - MARK_BITS);
 }
 
 /* what it waits for -------------------------------------------------------------------------------------------------- */
@@ -84,7 +85,7 @@ static enum task_wait wait_of_library(const struct task_look *l, uint32_t node)
 	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++, node = l->nodes[node].next) {
 		AUTO_BUF struct buf machine;
 		buf_init(&machine, 8192);
-		put_machine(l, l->nodes[node].type, &machine);
+		put_machine(l, task_look_kind(l, node)->type, &machine);
 		if (machine.len && !task_type_is_framework(buf_str(&machine)))
 			break;
 		enum task_wait wait = library_of(buf_str(&machine));
@@ -96,9 +97,9 @@ static enum task_wait wait_of_library(const struct task_look *l, uint32_t node)
 
 static enum task_wait wait_of_leaf(const struct task_look *l, uint32_t node)
 {
-	uint32_t leaf = task_look_leaf(l, node), type = leaf != TASK_NONE ? l->nodes[leaf].type : task_awaited_type(l, node);
+	uint32_t leaf = task_look_leaf(l, node), type = leaf != TASK_NONE ? task_look_kind(l, leaf)->type : task_awaited_type(l, node);
 	if (type == TASK_NONE)
-		return l->nodes[node].state == -1 || l->nodes[node].state >= 0 ? TASK_WAIT_NOTHING : TASK_WAIT_UNKNOWN;
+		return task_look_kind(l, node)->state == -1 || task_look_kind(l, node)->state >= 0 ? TASK_WAIT_NOTHING : TASK_WAIT_UNKNOWN;
 	if (leaf != TASK_NONE && l->nodes[leaf].flags & TASK_WORKS)
 		return TASK_WAIT_WORK;
 	if (leaf == TASK_NONE && (l->types[type].role == TASK_ROLE_BOX || l->types[type].role == TASK_ROLE_PROMISE))
@@ -121,13 +122,13 @@ static void describe_call(const struct task_look *l, uint32_t node, struct task_
 	AUTO_BUF struct buf machine, method;
 	buf_init(&machine, 8192);
 	buf_init(&method, 4096);
-	put_machine(l, l->nodes[node].type, &machine);
-	out->state = machine.len && task_type_counts_awaits(buf_str(&machine)) ? l->nodes[node].state : TASK_STATE_UNKNOWN;
+	put_machine(l, task_look_kind(l, node)->type, &machine);
+	out->state = machine.len && task_type_counts_awaits(buf_str(&machine)) ? task_look_kind(l, node)->state : TASK_STATE_UNKNOWN;
 	out->framework = task_type_is_framework(buf_str(&machine));
 	if (machine.len)
 		task_type_method(buf_str(&machine), &method);
 	else
-		method_name_printable(heap_type_of(l, l->nodes[node].type)->short_name, NAME_BYTES, &method);
+		method_name_printable(heap_type_of(l, task_look_kind(l, node)->type)->short_name, NAME_BYTES, &method);
 	out->method = mem_strdup(buf_str(&method));
 }
 
@@ -140,8 +141,21 @@ static bool is_main(const char *method)
 static bool is_bounded(const struct task_look *l, uint32_t node)
 {
 	uint32_t at = l->nodes[node].awaits;
-	for (int i = 0; i < TASK_CHAIN_MAX && at != TASK_NONE && l->nodes[at].role != TASK_ROLE_BOX; i++, at = l->nodes[at].awaits)
-		if (l->types[l->nodes[at].type].wait == TASK_WAIT_TIMER)
+	for (int i = 0; i < TASK_CHAIN_MAX && at != TASK_NONE && task_look_kind(l, at)->role != TASK_ROLE_BOX; i++, at = l->nodes[at].awaits)
+		if (l->types[task_look_kind(l, at)->type].wait == TASK_WAIT_TIMER)
+			return true;
+	return false;
+}
+
+/* In the libraries' own methods that hand out connections. */
+static bool waits_in_pool(const struct task_group *g)
+{
+	if (g->wait == TASK_WAIT_HTTP && (strstr(g->awaited, "Task<HttpConnection>") || strstr(g->awaited, "Task<Http2Connection") ||
+					  strstr(g->awaited, "HttpConnectionWaiter")))
+		return true;
+	for (size_t i = 0; i < g->place && i < g->call_count; i++)
+		if ((g->wait == TASK_WAIT_HTTP && strstr(g->calls[i].method, "HttpConnectionWaiter")) ||
+		    (g->wait == TASK_WAIT_DATABASE && strstr(g->calls[i].method, "Npgsql.PoolingDataSource.")))
 			return true;
 	return false;
 }
@@ -151,7 +165,7 @@ void task_chain_describe(const struct task_look *l, uint32_t node, struct task_g
 	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
 	uint32_t leaf = task_look_leaf(l, node);
 	if (leaf != TASK_NONE)
-		awaited = heap_type_of(l, l->nodes[leaf].type);
+		awaited = heap_type_of(l, task_look_kind(l, leaf)->type);
 	*out = (struct task_group){.key = task_chain_key(l, node), .wait = task_chain_wait(l, node), .bounded = is_bounded(l, node)};
 	AUTO_BUF struct buf name;
 	buf_init(&name, 4096);
@@ -159,7 +173,7 @@ void task_chain_describe(const struct task_look *l, uint32_t node, struct task_g
 	out->awaited = mem_strdup(buf_str(&name));
 	out->calls = mem_calloc(TASK_CALLERS_MAX, sizeof *out->calls);
 	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE && out->call_count < TASK_CALLERS_MAX; i++, node = l->nodes[node].next)
-		if (l->nodes[node].role != TASK_ROLE_SOURCE) /* an async iterator is told by its box */
+		if (task_look_kind(l, node)->role != TASK_ROLE_SOURCE) /* an async iterator is told by its box */
 			describe_call(l, node, &out->calls[out->call_count++]);
 	out->calls_cut = node != TASK_NONE;
 	while (out->place < out->call_count && out->calls[out->place].framework)
@@ -168,4 +182,5 @@ void task_chain_describe(const struct task_look *l, uint32_t node, struct task_g
 		out->main |= is_main(out->calls[i].method);
 		out->bounded |= strstr(out->calls[i].method, "WaitUntilCountOrTimeout") != NULL;
 	}
+	out->queued = waits_in_pool(out);
 }

@@ -1,6 +1,7 @@
 #include "agent/profilers/stucktasks/task_groups.h"
 
 #include "agent/profilers/stucktasks/task_chain.h"
+#include "agent/profilers/stucktasks/task_pools.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -90,10 +91,9 @@ static bool chain_blocks(const struct task_look *l, uint32_t node)
 
 static void add_semaphore(struct grouping *g, struct task_group *x, uint32_t leaf, bool lasting)
 {
-	uint32_t of = g->l->semaphore_of && leaf != TASK_NONE ? g->l->semaphore_of[leaf] : 0;
-	if (!of)
+	const struct task_semaphore *s = task_look_semaphore(g->l, leaf);
+	if (!s)
 		return;
-	const struct task_semaphore *s = &g->l->semaphores[of - 1];
 	x->most = s->most > x->most ? s->most : x->most;
 	x->frozen += lasting && was_the_same(g->before, s);
 }
@@ -115,6 +115,11 @@ static void add_operation(struct grouping *g, uint32_t node)
 		x->kept += chain_blocks(g->l, node) || (g->l->nodes[task_look_last_caller(g->l, node)].flags & TASK_KEPT);
 	}
 	add_semaphore(g, x, leaf, lasting);
+	struct task_pool *pool = x->queued ? task_pools_of(g->l, node) : NULL;
+	if (pool) {
+		pool->waiting++;
+		pool->lasting += lasting;
+	}
 	g->out->waits[x->wait]++;
 	if (x->wait == TASK_WAIT_NOTHING) {
 		g->out->running++;
@@ -154,12 +159,15 @@ void task_groups_make(const struct task_look *l, const struct task_brief *before
 	struct grouping g = {.l = l, .before = before, .out = out};
 	*out = (struct task_groups){.completed = l->completed};
 	for (uint32_t i = 0; i < l->count; i++) {
-		out->boxes += l->nodes[i].role == TASK_ROLE_BOX;
-		out->tasks += l->nodes[i].role == TASK_ROLE_PROMISE;
+		out->boxes += task_look_kind(l, i)->role == TASK_ROLE_BOX;
+		out->tasks += task_look_kind(l, i)->role == TASK_ROLE_PROMISE;
 		out->blocked += (l->nodes[i].flags & TASK_BLOCKS) != 0;
 		if (task_look_is_last(l, i))
 			add_operation(&g, i);
 	}
+	for (size_t i = 0; i < l->pool_count; i++)
+		if (l->pools[i].lasting > out->pool.lasting)
+			out->pool = l->pools[i];
 	count_faults(l, before, out);
 	free_entries(&g);
 	if (out->count)

@@ -30,6 +30,7 @@ struct task_group {
 	uint64_t frozen;         /* of the lasting: its semaphore had no place, and the same first waiter, in both */
 	uint64_t blocks;         /* threads that block on one of the chain */
 	int32_t most;            /* of the semaphores: their largest number of places */
+	bool queued;             /* it waits for a connection of a pool */
 	bool bounded;            /* it waits for a time at most */
 	bool main;               /* the program's own, which waits for its end */
 };
@@ -44,6 +45,7 @@ struct task_groups {
 	uint64_t running;              /* operations that do not wait */
 	uint64_t waits[TASK_WAITS];    /* operations by what they wait for */
 	uint64_t faults, lasting_faults;
+	struct task_pool pool;         /* of which most wait for a connection; all 0: none is known */
 	uint64_t blocked;              /* threads that block on a task, as far as tasks tell */
 };
 

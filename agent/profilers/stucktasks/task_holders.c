@@ -43,8 +43,8 @@ static uint32_t owner_of(const struct owned_list *l, uint64_t address)
 /* A task without code of its own that operations wait for. */
 static bool is_completion(const struct task_look *l, uint32_t node)
 {
-	return node != TASK_NONE && l->nodes[node].role == TASK_ROLE_PROMISE && l->nodes[node].awaits == TASK_NONE &&
-	       !(l->nodes[node].flags & TASK_WORKS) && l->types[l->nodes[node].type].wait == TASK_WAIT_COMPLETION;
+	return node != TASK_NONE && task_look_kind(l, node)->role == TASK_ROLE_PROMISE && l->nodes[node].awaits == TASK_NONE &&
+	       !(l->nodes[node].flags & TASK_WORKS) && l->types[task_look_kind(l, node)->type].wait == TASK_WAIT_COMPLETION;
 }
 
 /* The sources of completions, and the state machines of those that wait. */
@@ -144,8 +144,8 @@ static void find_bounds(const struct holding *h, uint64_t *lowest, uint64_t *hig
 	*lowest = UINT64_MAX;
 	*highest = 0;
 	if (l->count) {
-		widen(l->nodes[0].address, lowest, highest);
-		widen(l->nodes[l->count - 1].address, lowest, highest);
+		widen(task_look_address(l, 0), lowest, highest);
+		widen(task_look_address(l, l->count - 1), lowest, highest);
 	}
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
 		if (!lists[i]->count)

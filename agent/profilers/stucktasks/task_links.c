@@ -1,5 +1,6 @@
 #include "agent/profilers/stucktasks/task_links.h"
 
+#include "agent/profilers/stucktasks/task_nodes.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -57,7 +58,7 @@ static void join_nodes(struct task_look *l, uint32_t from, uint32_t to)
 		return;
 	if (l->nodes[from].next == TASK_NONE)
 		l->nodes[from].next = to;
-	if (l->nodes[to].awaits == TASK_NONE || l->types[l->nodes[from].type].wait == TASK_WAIT_TIMER)
+	if (l->nodes[to].awaits == TASK_NONE || l->types[task_look_kind(l, from)->type].wait == TASK_WAIT_TIMER)
 		l->nodes[to].awaits = from;
 }
 
@@ -70,8 +71,10 @@ static void lead_on(struct task_look *l, struct leads *next, uint32_t from, uint
 		add_lead(next, target, from, false);
 }
 
-static void add_behind(struct task_queue *q, uint32_t node, uint64_t next)
+static void add_behind(struct task_queue *q, uint32_t node, uint32_t next)
 {
+	if (next == TASK_NONE)
+		return;
 	GROW(q->items, q->count, q->cap);
 	q->items[q->count++] = (struct task_behind){node, next};
 }
@@ -88,7 +91,7 @@ static void read_node(struct task_look *l, uint32_t node, struct heap_cursor *c,
 		else if (offset == t->second && t->role == TASK_ROLE_BOX)
 			add_lead(next, target, node, true);
 		else if (offset == t->second)
-			add_behind(q, node, target);
+			add_behind(q, node, task_look_find(l, target));
 	}
 }
 
@@ -127,17 +130,18 @@ static void read_lead(struct task_look *l, const struct leads *now, size_t at, s
 {
 	enum task_role role = l->types[c->object.type].role;
 	for (size_t i = at; i < now->count && now->items[i].address == c->object.address; i++) {
-		struct task_node *n = &l->nodes[now->items[i].from];
+		uint32_t from = now->items[i].from;
 		if (now->items[i].machine && !is_machine(&l->snapshot->types[c->object.type])) {
 			continue;
 		} else if (now->items[i].machine) {
 			uint32_t source = task_look_find(l, c->object.address);
-			n->type = c->object.type;
+			const struct task_kind *was = task_look_kind(l, from);
+			task_nodes_set_kind(l, from, (struct task_kind){.type = c->object.type, .state = was->state, .role = was->role});
 			if (source != TASK_NONE) /* an async iterator: who goes on is known to the iterator, not to the box that drives it */
-				join_nodes(l, now->items[i].from, source);
+				join_nodes(l, from, source);
 		}
 		else if (role == TASK_ROLE_BLOCKER)
-			n->flags |= TASK_BLOCKS;
+			l->nodes[from].flags |= TASK_BLOCKS;
 	}
 	if (role == TASK_ROLE_LINK || role == TASK_ROLE_LINKS)
 		read_link(l, now, at, c, next);
@@ -168,11 +172,11 @@ static int behind_by_node(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-uint32_t task_queue_next(const struct task_queue *q, const struct task_look *l, uint32_t node)
+uint32_t task_queue_next(const struct task_queue *q, uint32_t node)
 {
 	const struct task_behind key = {.node = node};
 	const struct task_behind *hit = q->count ? bsearch(&key, q->items, q->count, sizeof key, behind_by_node) : NULL;
-	return hit ? task_look_find(l, hit->next) : TASK_NONE;
+	return hit ? hit->next : TASK_NONE;
 }
 
 void task_queue_fini(struct task_queue *q)

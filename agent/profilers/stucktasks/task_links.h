@@ -7,14 +7,13 @@
 /* Who comes next in a semaphore's queue. */
 struct task_queue {
 	struct task_behind {
-		uint32_t node;
-		uint64_t next; /* address */
+		uint32_t node, next;
 	} *items; /* by node */
 	size_t count, cap;
 };
 
 void task_links_follow(struct task_look *l, struct task_queue *queue);
-uint32_t task_queue_next(const struct task_queue *q, const struct task_look *l, uint32_t node);
+uint32_t task_queue_next(const struct task_queue *q, uint32_t node); /* TASK_NONE: nobody */
 void task_queue_fini(struct task_queue *q);
 
 #endif

@@ -2,6 +2,8 @@
 
 #include "agent/profilers/stucktasks/task_awaited.h"
 #include "agent/profilers/stucktasks/task_links.h"
+#include "agent/profilers/stucktasks/task_nodes.h"
+#include "agent/profilers/stucktasks/task_pools.h"
 #include "common/base/mem.h"
 
 #include <stdlib.h>
@@ -65,29 +67,35 @@ static bool source_is_waited_for(struct heap_cursor *c, const struct task_type *
 	return false;
 }
 
-/* `nodes` NULL: they are counted only. */
-static size_t read_nodes(struct task_look *l, struct task_node *nodes)
+static bool is_operation(struct heap_cursor *c, const struct task_type *t)
+{
+	return is_task(t->role) && is_unfinished(c, t) && (t->role != TASK_ROLE_SOURCE || source_is_waited_for(c, t));
+}
+
+static void find_nodes(struct task_look *l)
 {
 	struct heap_cursor c;
-	size_t count = 0;
 	heap_snapshot_cursor(l->snapshot, &c);
 	while (heap_snapshot_object(&c)) {
 		const struct task_type *t = &l->types[c.object.type];
-		if (!is_task(t->role))
-			continue;
-		if (!is_unfinished(&c, t)) {
-			l->completed += nodes == NULL;
-			continue;
-		}
-		const struct task_node n = {.address = c.object.address, .next = TASK_NONE, .awaits = TASK_NONE, .type = c.object.type,
-					    .state = state_at(&c), .role = (uint8_t)t->role};
-		if (t->role == TASK_ROLE_SOURCE && !source_is_waited_for(&c, t))
-			continue;
-		if (nodes)
-			nodes[count] = n;
-		count++;
+		if (is_operation(&c, t))
+			task_nodes_note(l, c.object.address);
+		else
+			l->completed += is_task(t->role) && !is_unfinished(&c, t);
 	}
-	return count;
+	task_nodes_number(l);
+}
+
+static void read_kinds(struct task_look *l)
+{
+	struct heap_cursor c;
+	heap_snapshot_cursor(l->snapshot, &c);
+	while (heap_snapshot_object(&c)) {
+		const struct task_type *t = &l->types[c.object.type];
+		uint32_t node = is_task(t->role) ? task_look_find(l, c.object.address) : TASK_NONE;
+		if (node != TASK_NONE)
+			task_nodes_set_kind(l, node, (struct task_kind){.type = c.object.type, .state = state_at(&c), .role = (uint16_t)t->role});
+	}
 }
 
 static void read_others(struct task_look *l)
@@ -103,29 +111,21 @@ static void read_others(struct task_look *l)
 	}
 }
 
-static int node_by_address(const void *a, const void *b)
-{
-	const struct task_node *x = a, *y = b;
-	return (x->address > y->address) - (x->address < y->address);
-}
-
 uint32_t task_look_find(const struct task_look *l, uint64_t address)
 {
-	size_t low = 0, high = l->count;
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-		if (l->nodes[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < l->count && l->nodes[low].address == address ? (uint32_t)low : TASK_NONE;
+	uint32_t node = l->count ? heap_index_find(&l->index, address) : HEAP_INDEX_NONE;
+	return node == HEAP_INDEX_NONE ? TASK_NONE : node;
+}
+
+uint64_t task_look_address(const struct task_look *l, uint32_t node)
+{
+	return heap_index_address(&l->index, node);
 }
 
 uint32_t task_look_leaf(const struct task_look *l, uint32_t node)
 {
-	uint32_t leaf = TASK_NONE, at = l->nodes[node].role == TASK_ROLE_BOX ? l->nodes[node].awaits : TASK_NONE;
-	for (int i = 0; i < TASK_CHAIN_MAX && at != TASK_NONE && l->nodes[at].role != TASK_ROLE_BOX; i++) {
+	uint32_t leaf = TASK_NONE, at = task_look_kind(l, node)->role == TASK_ROLE_BOX ? l->nodes[node].awaits : TASK_NONE;
+	for (int i = 0; i < TASK_CHAIN_MAX && at != TASK_NONE && task_look_kind(l, at)->role != TASK_ROLE_BOX; i++) {
 		leaf = at;
 		at = l->nodes[at].awaits;
 	}
@@ -141,10 +141,24 @@ uint32_t task_look_last_caller(const struct task_look *l, uint32_t node)
 
 bool task_look_is_last(const struct task_look *l, uint32_t node)
 {
-	if (l->nodes[node].role != TASK_ROLE_BOX)
+	if (task_look_kind(l, node)->role != TASK_ROLE_BOX)
 		return false;
 	uint32_t leaf = task_look_leaf(l, node);
 	return leaf == TASK_NONE ? l->nodes[node].awaits == TASK_NONE : l->nodes[leaf].awaits == TASK_NONE;
+}
+
+static int waiter_by_node(const void *a, const void *b)
+{
+	const struct task_waiter *x = a, *y = b;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+const struct task_semaphore *task_look_semaphore(const struct task_look *l, uint32_t node)
+{
+	const struct task_waiter key = {.node = node};
+	bool queued = node != TASK_NONE && l->nodes[node].flags & TASK_QUEUED;
+	const struct task_waiter *hit = queued ? bsearch(&key, l->waiters, l->waiter_count, sizeof key, waiter_by_node) : NULL;
+	return hit ? &l->semaphores[hit->semaphore] : NULL;
 }
 
 /* Who waits at each semaphore. */
@@ -153,14 +167,16 @@ static void follow_semaphores(struct task_look *l, const struct task_queue *queu
 	for (size_t i = 0; i < l->semaphore_count; i++) {
 		struct task_semaphore *s = &l->semaphores[i];
 		uint32_t at = s->head ? task_look_find(l, s->head) : TASK_NONE;
-		if (at != TASK_NONE && !l->semaphore_of)
-			l->semaphore_of = mem_calloc(l->count + 1, sizeof *l->semaphore_of);
-		while (at != TASK_NONE && !l->semaphore_of[at]) {
+		while (at != TASK_NONE && !(l->nodes[at].flags & TASK_QUEUED)) {
 			s->waiters++;
-			l->semaphore_of[at] = (uint32_t)i + 1;
-			at = task_queue_next(queue, l, at);
+			l->nodes[at].flags |= TASK_QUEUED;
+			GROW(l->waiters, l->waiter_count, l->waiter_cap);
+			l->waiters[l->waiter_count++] = (struct task_waiter){at, (uint32_t)i};
+			at = task_queue_next(queue, at);
 		}
 	}
+	if (l->waiter_count)
+		qsort(l->waiters, l->waiter_count, sizeof *l->waiters, waiter_by_node);
 }
 
 void task_look_make(const struct heap_snapshot *s, struct task_look *out)
@@ -169,27 +185,25 @@ void task_look_make(const struct heap_snapshot *s, struct task_look *out)
 	*out = (struct task_look){.snapshot = s, .types = mem_calloc((size_t)s->type_count + 1, sizeof *out->types)};
 	for (uint32_t i = 0; i < s->type_count; i++)
 		task_type_of(&s->types[i], &out->types[i]);
-	out->count = read_nodes(out, NULL);
-	if (out->count >= TASK_NONE)
-		out->count = TASK_NONE - 1;
-	out->nodes = mem_calloc(out->count + 1, sizeof *out->nodes);
-	out->count = read_nodes(out, out->nodes);
-	if (out->count)
-		qsort(out->nodes, out->count, sizeof *out->nodes, node_by_address);
+	task_nodes_init(out);
+	find_nodes(out);
+	read_kinds(out);
 	read_others(out);
 	task_links_follow(out, &queue);
 	follow_semaphores(out, &queue);
 	task_awaited_find(out);
+	task_pools_find(out);
 	task_queue_fini(&queue);
 }
 
 void task_look_fini(struct task_look *l)
 {
 	free(l->types);
-	free(l->nodes);
+	task_nodes_fini(l);
+	task_pools_fini(l);
 	free(l->semaphores);
 	free(l->faults);
 	free(l->others);
-	free(l->semaphore_of);
+	free(l->waiters);
 	*l = (struct task_look){0};
 }

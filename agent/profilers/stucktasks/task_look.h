@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_TASK_LOOK_H
 #define DRDOTNET_TASK_LOOK_H
 
+#include "agent/heap/heap_index.h"
 #include "agent/profilers/stucktasks/task_type.h"
 
 #define TASK_NONE UINT32_MAX
@@ -14,16 +15,21 @@ enum task_flag {
 	TASK_HELD = 2,     /* a completion that is held by more than those that wait for it */
 	TASK_WORKS = 4,    /* has a delegate that runs or will */
 	TASK_KEPT = 8,     /* the last caller of a chain: something beside the chain refers to it */
+	TASK_QUEUED = 16,  /* it waits at a semaphore */
+};
+
+/* What many of them have in common. */
+struct task_kind {
+	uint32_t type;    /* of the snapshot: of the state machine where that is an object of its own */
+	int16_t state;    /* of a box: the number of the await where it stands, -1: it runs */
+	uint16_t role;    /* enum task_role */
 };
 
 struct task_node {
-	uint64_t address;
 	uint32_t next;    /* who goes on when this one is completed; TASK_NONE: nobody that is known */
 	uint32_t awaits;  /* whom it goes on after; TASK_NONE: not known, or nobody */
-	uint32_t type;    /* of the snapshot: of the state machine where that is an object of its own */
-	int16_t state;    /* of a box: the number of the await where it stands, -1: it runs */
-	uint8_t role;     /* enum task_role */
-	uint8_t flags;    /* enum task_flag */
+	uint32_t kind : 24;
+	uint32_t flags : 8; /* enum task_flag */
 };
 
 struct task_semaphore {
@@ -32,8 +38,22 @@ struct task_semaphore {
 	uint32_t waiters;
 };
 
+struct task_waiter {
+	uint32_t node, semaphore; /* where it waits */
+};
+
 struct task_fault { /* an exception that nobody has looked at */
 	uint64_t address;
+};
+
+/* Of connections, as it counts them itself. */
+struct task_pool {
+	uint64_t address;
+	enum task_wait wait;   /* TASK_WAIT_HTTP, TASK_WAIT_DATABASE */
+	int32_t open, most;    /* connections that it has (or is about to have), and may have at most */
+	int32_t idle;          /* of those that it has */
+	bool idle_known;
+	uint64_t waiting, lasting; /* operations that wait for one of its connections; that did at the look before: task_groups_make() */
 };
 
 /* What a box waits for that is no unfinished task and no source that is known to lead back to it. */
@@ -47,15 +67,27 @@ struct task_look {
 	struct task_type *types;              /* as many as the snapshot's */
 	struct task_node *nodes;              /* by address */
 	size_t count;
+	struct task_kind *kinds;
+	size_t kind_count, kind_cap;
 	struct task_semaphore *semaphores;
 	size_t semaphore_count, semaphore_cap;
-	uint32_t *semaphore_of;               /* by node: 1 + the semaphore where it waits, 0: at none; NULL: nobody waits at one */
+	struct task_waiter *waiters;          /* by node */
+	size_t waiter_count, waiter_cap;
 	struct task_fault *faults;
 	size_t fault_count, fault_cap;
 	struct task_awaited *others;          /* by node */
 	size_t other_count, other_cap;
+	struct task_pool *pools;              /* by address */
+	size_t pool_count, pool_cap;
+	struct task_pool_user *users;         /* private */
+	size_t user_count, user_cap;
 	uint64_t completed;                   /* tasks that are */
 	bool holders_known;                   /* TASK_HELD is */
+	/* private: where the nodes lie, and which kinds there are */
+	struct heap_memory memory;
+	struct heap_index index;
+	bool indexed;
+	struct task_kind_entry *kind_entries;
 };
 
 /* Never fails: what cannot be followed is not. */
@@ -68,6 +100,13 @@ bool task_look_is_last(const struct task_look *l, uint32_t node);
 uint32_t task_look_leaf(const struct task_look *l, uint32_t node);
 /* The last of those that go on after it, itself if nobody does. */
 uint32_t task_look_last_caller(const struct task_look *l, uint32_t node);
+/* The semaphore where it waits; NULL: at none. */
+const struct task_semaphore *task_look_semaphore(const struct task_look *l, uint32_t node);
+static inline const struct task_kind *task_look_kind(const struct task_look *l, uint32_t node)
+{
+	return &l->kinds[l->nodes[node].kind];
+}
+uint64_t task_look_address(const struct task_look *l, uint32_t node);
 uint32_t task_look_find(const struct task_look *l, uint64_t address); /* TASK_NONE: it is none of them */
 
 #endif

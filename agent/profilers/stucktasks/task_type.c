@@ -170,6 +170,8 @@ void task_type_of(const struct heap_type *t, struct task_type *out)
 	} else if (t->values & HEAP_VALUE_HANDLED) {
 		out->role = TASK_ROLE_FAULT;
 		out->next = field_called(t, "m_task");
+	} else if (t->values & HEAP_VALUE_OPEN) {
+		out->role = TASK_ROLE_POOL;
 	} else if (strcmp(t->name, "object[]") == 0) {
 		out->role = TASK_ROLE_LINKS;
 	} else if (strstr(t->name, "SetOnInvokeMres") || strstr(t->name, "SetOnCountdownMres")) {

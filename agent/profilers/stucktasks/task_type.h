@@ -19,6 +19,7 @@ enum task_role {
 	TASK_ROLE_COMPLETER, /* TaskCompletionSource */
 	TASK_ROLE_SEMAPHORE,
 	TASK_ROLE_FAULT,     /* TaskExceptionHolder */
+	TASK_ROLE_POOL,      /* of connections */
 };
 
 /* What an operation waits for. */

@@ -18,6 +18,7 @@ public static class Program
         ["streams"] = Healthy.Streams, ["moving"] = Healthy.Moving, ["downloads"] = Healthy.Downloads, ["signal"] = Healthy.Signal, ["gate"] = Healthy.Gate,
         ["replies"] = Healthy.Replies, ["accept"] = Healthy.Accept, ["idle"] = Healthy.Idle, ["observed"] = Healthy.Observed,
         ["churn"] = Healthy.Churn, ["givenup"] = Healthy.GivenUp, ["delays"] = Healthy.Delays,
+        ["database"] = Pools.Database, ["databaseleak"] = Pools.DatabaseLeak, ["databasebusy"] = Pools.DatabaseBusy, ["httpbusy"] = Pools.HttpBusy,
     };
 
     public static int Main(string[] args)

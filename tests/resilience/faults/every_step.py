@@ -125,9 +125,9 @@ class EveryStepNet9(OlderRuntime, AtEveryStep):
 class OtherProfiler(AtEveryStep):
     writes = True
 
-    def at_its_steps(self, fault, since="staged", until="analyze"):
-        self.at_every_step(fault, [step for step in ground.steps_of(self.profiler)
-                                   if ground.at_or_after(step, since) and not ground.at_or_after(step, until)])
+    def at_its_steps(self, fault, since=None, until=None):
+        steps = ground.steps_of(self.profiler)
+        self.at_every_step(fault, steps[steps.index(since) if since else 0:steps.index(until) if until else None])
 
     def test_the_process_is_killed(self):
         self.at_its_steps("killed")
@@ -156,7 +156,7 @@ class EveryFault:
         self.at_its_steps("agent-frozen", "attach-asked", "unmapped")
 
     def test_the_staged_files_are_removed(self):
-        self.at_its_steps("unstaged")
+        self.at_its_steps("unstaged", "staged")
 
     def test_the_session_is_canceled(self):
         self.at_its_steps("canceled")
@@ -197,6 +197,43 @@ class EveryStepRuntimePauses(OtherProfiler):
 
 class EveryStepDeadlocks(OtherProfiler):
     profiler = "Deadlocks"
+
+
+class Starved:
+    """What has run out while the session goes on."""
+
+    def test_the_process_may_make_no_more_threads(self):
+        self.at_its_steps("no-more-threads", "staged")
+
+    def test_the_process_may_open_no_more_descriptors(self):
+        self.at_its_steps("process-emfile", "staged")
+
+    def test_the_agent_may_open_no_more_descriptors(self):
+        self.at_its_steps("agent-emfile")
+
+
+class EveryStepWaits(Starved, EveryFault, OtherProfiler):
+    profiler = "Waits"
+
+
+class EveryStepThreads(Starved, EveryFault, OtherProfiler):
+    profiler = "Threads"
+
+
+class EveryStepExceptions(Starved, EveryFault, OtherProfiler):
+    profiler, load, program = "Exceptions", "parse", ("ThrowApp", "parse", "--rate", "500")
+    cpu_seconds = 0.05
+
+
+class EveryStepStuckTasks(Starved, EveryFault, OtherProfiler):
+    profiler, load, program = "StuckTasks", "stuck", ("AsyncApp", "stuck")
+    cpu_seconds = 0.02
+
+
+class EveryStepStuckTasksNet8(OtherProfiler):
+    """A look is a collection there."""
+    profiler, load, program, framework, writes = "StuckTasks", "stuck", ("AsyncApp", "stuck"), "net8.0", False
+    cpu_seconds = 0.02
 
 
 del OtherProfiler  # no test of its own

@@ -34,14 +34,18 @@ STEPS = ("chosen", "preflight", "open-process", "start-perf", "start-collecting"
 IN_AND_OUT = ("staged", "attach-connected", "attach-asked", "attached", "connected", "start", "{}", "stop", "detach", "detached", "unmapped", "unstaged")
 OWN_STEPS = {"GCSurvivors": ("walk", "walked", "collect"), "DuplicatedStrings": ("walk", "walked", "collect"),
              "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick"),
-             "Exceptions": ("collect", "tick"), "Deadlocks": ("collect", "tick")}
-AFTER_STOP = {"Deadlocks": ("second-look",)}  # what is collected when the time is over
-ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "walk", "walked", *STEPS[STEPS.index("collect"):STEPS.index("detach")],
-         "second-look", *STEPS[STEPS.index("detach"):])
-WALKS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+             "Exceptions": ("collect", "tick", "name"), "Deadlocks": ("collect", "tick"), "StuckTasks": ("first-look", "walk", "walked", "collect", "tick"),
+             "Threads": ("collect", "tick"), "Waits": ("first-look", "collect", "tick", "name")}
+BEFORE = {"Threads": ("first-look", "start-perf"), "Waits": ("start-perf",)}  # what is looked at from outside, before the library comes
+# What is collected when the time is over.
+AFTER_STOP = {"Deadlocks": ("second-look",), "StuckTasks": ("second-look",), "Threads": ("second-look",), "Waits": ("last-look",)}
+ORDER = (*STEPS[:STEPS.index("start-timers")], "start", "start-timers", "first-look", "walk", "walked", *STEPS[STEPS.index("collect"):STEPS.index("detach")],
+         "second-look", "last-look", *STEPS[STEPS.index("detach"):])
+WALKS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak", "StuckTasks")
 LEAVING = ("detach", "detached", "unmapped", "unstaged")
 MEANING = {
-    "second-look": "before the second look", "start": "before the library is told what to do", "walk": "before a heap walk", "walked": "a heap walk is over",
+    "first-look": "before the first look", "second-look": "before the second look", "last-look": "before the last look",
+    "start": "before the library is told what to do", "walk": "before a heap walk", "walked": "a heap walk is over",
     "chosen": "the process is chosen", "preflight": "before the preflight", "open-process": "before the process is opened",
     "start-perf": "before perf events are opened", "start-collecting": "perf events are open", "attach": "before staging",
     "staged": "the library is staged", "attach-connected": "connected to the runtime", "attach-asked": "the attach is asked for",
@@ -64,9 +68,9 @@ def is_late(profiler, step):
 
 
 def steps_of(profiler):
-    """The steps of another profiler's session, while the library is in the process."""
+    """The steps of another profiler's session: its first looks from outside, and while the library is in the process."""
     at, stop = IN_AND_OUT.index("{}"), IN_AND_OUT.index("stop")
-    return (*IN_AND_OUT[:at], *OWN_STEPS[profiler],
+    return (*BEFORE.get(profiler, ()), *IN_AND_OUT[:at], *OWN_STEPS[profiler],
             *IN_AND_OUT[at + 1:stop + 1], *AFTER_STOP.get(profiler, ()), *IN_AND_OUT[stop + 1:])
 
 
@@ -175,6 +179,8 @@ class Ground(unittest.TestCase):
     """One pod (another when a test has ended it), one link server, one agent for all tests of a class."""
     framework = "net10.0"
     profiler, load = "CPUHotpaths", "hot"
+    program = None      # an application in the place of Checkout, and its words
+    cpu_seconds = 0.15  # of the application in a session, so that there is something to report
     timers = False      # without perf events: the library samples
     jobs = 0
 
@@ -202,7 +208,11 @@ class Ground(unittest.TestCase):
     # what there is -----------------------------------------------------------------------------------------------------
     @classmethod
     def start_app(cls):
-        cls.app = pod.Pod(cls.folder, cls.load, framework=cls.framework, uid=cls.pod_uid)
+        program = None
+        if cls.program:
+            name, *words = cls.program
+            program = (os.path.dirname(dotnet.path(cls.framework, name)), ["/app/" + name, *words])
+        cls.app = pod.Pod(cls.folder, cls.load, framework=cls.framework, uid=cls.pod_uid, program=program)
         cls.app.warm(20)
         cls.fresh = True
 
@@ -276,14 +286,14 @@ class Ground(unittest.TestCase):
         return set(os.listdir(where)) if os.path.isdir(where) else set()
 
     @classmethod
-    def burn(cls, app=None, seconds=0.15):
+    def burn(cls, app=None):
         """Waits until the application has used so much CPU time: there are samples of it, when sampling goes on."""
         def used():
             with open("/proc/%d/stat" % (app or cls.app).pid) as f:
                 fields = f.read().rpartition(")")[2].split()
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
         begin = used()
-        proc.wait_until(lambda: used() >= begin + seconds, PATIENCE, "CPU time of the application", 0.01)
+        proc.wait_until(lambda: used() >= begin + cls.cpu_seconds, PATIENCE, "CPU time of the application", 0.01)
 
     @classmethod
     def sample(cls, app=None):

@@ -33,8 +33,10 @@ LOOKS = 50             # over a run
 REAL_EVERY = 20        # jobs; the others find no process
 # What the like of each profiler's session is.
 PROFILERS = {"Allocations": "an attach with events", "RuntimePauses": "an attach with events", "GCSurvivors": "an attach with a collection",
-             "DuplicatedStrings": "an attach with a collection", "MemoryLeak": "an attach with a collection"}
-WALKERS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak")
+             "DuplicatedStrings": "an attach with a collection", "MemoryLeak": "an attach with a collection",
+             "StuckTasks": "an attach with a collection", "Exceptions": "an attach with events", "Waits": "an attach", "Threads": "an attach",
+             "Deadlocks": "an attach"}
+WALKERS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak", "StuckTasks")
 MIX = ("CPUHotpaths", *PROFILERS)
 ABREAST = 20           # sessions of the controller at a time
 LIBRARY_KB, AGENT_KB, CONTROLLER_KB, PROFILED_KB = 512, 1024, 1024, 256

@@ -31,7 +31,7 @@ SPARE = 4              # threads and descriptors in use just then
 LOADS = ("hot", "alloc")
 # What each profiler's session has beside its target; half of the sessions are of the first.
 PROFILERS = {"CPUHotpaths": {"cpuHotpaths": {"frequencyHertz": 199}}, "Allocations": {}, "RuntimePauses": {}, "MemoryLeak": {"memoryLeak": {"walks": 2}},
-             "GCSurvivors": {}, "DuplicatedStrings": {}}
+             "GCSurvivors": {}, "DuplicatedStrings": {}, "StuckTasks": {}, "Exceptions": {}, "Waits": {}, "Threads": {}, "Deadlocks": {}}
 ONE_LOOK = ("GCSurvivors", "DuplicatedStrings")
 UNAVAILABLE = kube.unavailable() or pod.unavailable() or s3.unavailable()
 

@@ -12,6 +12,7 @@ from tests.system.profiler import tools
 
 FOLDER = "shop_pod-0"  # as the hub names the pod
 APM_FOLDER = "/apm"
+UID = "76543210-89ab-cdef-0123-456789abcdef"  # as well
 
 
 @unittest.skipIf(UNAVAILABLE, UNAVAILABLE)
@@ -98,6 +99,30 @@ class SharedTmp(unittest.TestCase):
         app.socket = "/tmp/" + next(name for name in os.listdir(app.tmp) if name.startswith("dotnet-diagnostic-"))
         with tools.Driver(app) as driver:
             driver("load %s/other_profiler.so" % APM_FOLDER)
+
+    def test_what_each_profiler_can_do_here(self):
+        """Those that read the process from outside say what they need; the others come to their report."""
+        app = self.pod("net10.0")
+        for profiler in ("Waits", "Threads", "Deadlocks"):
+            with self.subTest(profiler):
+                phase, reason, message = self.session_of(profiler, app)
+                self.assertEqual(phase, "Failed", message)
+                self.assertRegex(message, "^%s .*: the agent needs the host's pid namespace" % profiler)
+                self.assertIn(reason, ("PermissionDenied", "PerfEventsForbidden"))
+        for profiler in ("StuckTasks", "Exceptions"):
+            with self.subTest(profiler):
+                self.assertEqual(self.session_of(profiler, app)[:2], ("Succeeded", "Completed"))
+        app.assert_progress(60)
+
+    def session_of(self, profiler, app):
+        SharedTmp.jobs += 1
+        job = "job-%d" % self.jobs
+        self.assertTrue(self.hub.ask("order", "node-1", job, app.container_id, 2, 60, UID, profiler)["ok"])
+        while True:
+            event = self.hub.expect(90, event="job", job=job)
+            if event["phase"] in ("Succeeded", "Failed", "Canceled"):
+                self.hub.say("forget", "node-1", job)
+                return event["phase"], event["reason"], event["message"]
 
     def test_the_setting_that_forbids_profilers_is_named(self):
         app = self.pod("net10.0", env={"DOTNET_EnableDiagnostics_Profiler": "0"})

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from tests.lib import dotnet, schemas
+from tests.lib import dotnet, postgres, schemas
 from tests.lib.local import drdotnet
 
 FILES = {"summary.md", "report.html", "report.json"}
@@ -24,10 +24,10 @@ class OnEachRuntime:
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def look(self, mode):
+    def look(self, mode, **env):
         tmp = os.path.join(self.folder, "tmp-" + mode)
         os.makedirs(tmp)
-        with dotnet.AsyncApp(mode, self.framework, self.folder, env={"TMPDIR": tmp}) as app:
+        with dotnet.AsyncApp(mode, self.framework, self.folder, env={"TMPDIR": tmp, **env}) as app:
             app.tmp = tmp
             app.progress()
             before, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + mode)
@@ -44,15 +44,15 @@ class OnEachRuntime:
             dotnet.assert_nothing_left(self, app, before)
             return report
 
-    def found(self, mode, *expected):
+    def found(self, mode, *expected, **env):
         """(id, state) of each, the leading one first."""
-        report = self.look(mode)
+        report = self.look(mode, **env)
         self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], list(expected), report["diagnosis"]["text"])
         self.assertEqual(report["diagnosis"]["headline"], report["findings"][0]["message"])
         return report
 
-    def healthy(self, mode, waits_for, least):
-        report = self.look(mode)
+    def healthy(self, mode, waits_for, least, **env):
+        report = self.look(mode, **env)
         self.assertEqual(report["findings"], [], report["diagnosis"]["text"])
         self.assertRegex(report["diagnosis"]["headline"], "^(Nothing is stuck|No stuck operation found): ")
         self.assertGreaterEqual(report["waits"][waits_for], least, report["waits"])
@@ -100,8 +100,20 @@ class OnEachRuntime:
 
     def test_requests_without_a_connection(self):
         report = self.found("http", ("ConnectionNotFree", "Found"))
-        self.assertEqual(report["diagnosis"]["headline"], "36 requests wait for an HTTP connection in Shop.Sick.PriceAsync")
+        self.assertEqual(report["diagnosis"]["headline"], "36 wait for an HTTP connection in Shop.Sick.PriceAsync: 4 of 4 in use")
+        self.assertEqual(report["pool"], {"of": "http", "open": 4, "idle": None, "most": 4, "waiting": 36, "lasting": 36})
         self.assertEqual(report["measured"]["httpOpen"], 4)
+
+    @unittest.skipIf(postgres.missing(), postgres.missing())
+    def test_requests_without_a_connection_to_the_database(self):
+        with postgres.Server() as server:
+            report = self.found("database", ("ConnectionNotFree", "Found"), DATABASE=server.connection)
+            self.assertEqual(report["diagnosis"]["headline"], "36 wait for a database connection in Shop.Pools.OrderAsync: 4 of 4 in use")
+            self.assertIn("of those with a connection 4 are in Shop.Pools.ReportAsync", json.dumps(report["findings"][0]))
+            self.assertEqual(report["pool"], {"of": "database", "open": 4, "idle": 0, "most": 4, "waiting": 36, "lasting": 36})
+            report = self.found("databaseleak", ("ConnectionNotFree", "Found"), DATABASE=server.connection)
+            self.assertIn("or they were not given back", json.dumps(report["findings"][0]))
+            self.healthy("databasebusy", "database", 1, DATABASE=server.connection)
 
     def test_failures_that_nobody_saw(self):
         report = self.found("faulted", ("TaskFaultUnseen", "Possible"))
@@ -148,6 +160,9 @@ class OnNewest(OnEachRuntime):
         self.healthy("gate", "semaphore", 20)
         self.healthy("replies", "completion", 20)
         self.healthy("churn", "timer", 1)
+
+    def test_connections_that_go_round(self):
+        self.healthy("httpbusy", "http", 0)
 
     def test_slow_downloads(self):
         self.healthy("downloads", "server", 30)

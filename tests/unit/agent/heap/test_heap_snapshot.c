@@ -166,3 +166,23 @@ Test(heap_store, bytes_are_the_same_in_memory_and_in_a_file)
 		heap_store_fini(&s);
 	}
 }
+
+Test(heap_store, what_is_settled_leaves_memory_where_files_may_take_it)
+{
+	for (size_t files = 0; files < 2; files++) {
+		struct err e = ERR_INIT;
+		struct heap_store s;
+		heap_store_init(&s, -1, 1 << 20, (1 << 20) + files * 4000);
+		for (uint32_t i = 0; i < 1000; i++)
+			cr_assert_eq(heap_store_append(&s, &i, sizeof i, &e), 0);
+		heap_store_settle(&s, 4000);
+		cr_expect_lt(s.fd, 0, "no more than may stay");
+		heap_store_settle(&s, 3999);
+		cr_expect_eq(s.fd >= 0, files == 1);
+		cr_assert_eq(heap_store_seal(&s, &e), 0);
+		cr_assert_eq(s.len, 4000);
+		for (uint32_t i = 0; i < 1000; i++)
+			cr_assert_eq(memcmp(s.data + 4 * i, &i, 4), 0);
+		heap_store_fini(&s);
+	}
+}

@@ -55,6 +55,20 @@ Test(throw_slots, more_threads_than_places_lose_only_their_own)
 	cr_expect_eq(right, 5000);
 }
 
+Test(throw_slots, who_has_thrown_may_throw_it_again)
+{
+	struct throw_slot out;
+
+	throw_slots_begin();
+	cr_expect_not(throw_slots_threw(0x7000), "what it catches set out before");
+	throw_slots_push(0x7000, (struct throw_slot){1, 0});
+	cr_expect(throw_slots_threw(0x7000));
+	cr_expect(throw_slots_pop(0x7000, &out) && !throw_slots_pop(0x7000, &out) && throw_slots_threw(0x7000));
+	cr_expect_not(throw_slots_threw(0x8000));
+	throw_slots_begin();
+	cr_expect_not(throw_slots_threw(0x7000));
+}
+
 static void *throw_and_catch(void *thread)
 {
 	struct throw_slot out;

@@ -1,6 +1,7 @@
 #include "agent/profilers/exceptions/exception_collect.h"
 #include "agent/profilers/exceptions/exception_diagnosis.h"
 #include "agent/report/report.h"
+#include "common/base/mem.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -150,6 +151,25 @@ Test(exception_analysis, what_is_thrown_again_is_not_new)
 	cr_expect_null(exception_numbers_near(&b.a));
 	cr_expect(strstr(b.d.text, "Each is thrown again 6.0 times on its way: 5.0 by awaits, 1.0 by throw"), "%s", b.d.text);
 	end_bench(&b);
+}
+
+Test(exception_analysis, catch_blocks_tell_what_is_thrown_again_where_no_event_does)
+{
+	static const struct {
+		const char *version;
+		double again;
+	} rows[] = {{"9.0.1", 80}, {"10.0.0-rc.1", 80}, {"8.0.20", 0}, {NULL, 0}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		begin_bench(&b);
+		b.capture.stacks.facts.target.runtime_version = rows[i].version ? mem_strdup(rows[i].version) : NULL;
+		b.state.again = 20;
+		b.state.sampled_ns = 500000000; /* of two seconds */
+		give_kind(&b, 1, "Shop.OrderException", "");
+		give_site(&b, 10, 1, 0, STACK(CHECK), 100);
+		analyze_bench(&b);
+		cr_expect_float_eq(b.a.ways[EXCEPTION_RETHROW], rows[i].again, 0.5, "%s: %g", rows[i].version, b.a.ways[EXCEPTION_RETHROW]);
+		end_bench(&b);
+	}
 }
 
 Test(exception_analysis, control_flow_leads_with_its_place_and_remedy)

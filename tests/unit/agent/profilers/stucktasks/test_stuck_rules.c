@@ -134,6 +134,30 @@ Test(stuck_rules, requests_without_a_connection)
 	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "36 requests wait for an HTTP connection in Shop.Prices.GetAsync");
 }
 
+Test(stuck_rules, a_pool_that_counts_its_connections_as_in_use)
+{
+	struct stuck_numbers n = at_rest();
+	n.database_waiting = 96;
+	n.database_open = 41;
+	n.holding = 41;
+	n.pool_used = n.pool_most = 100;
+	n.served = 0;
+	rules_set_text(&n.database_place, "Shop.Orders.LoadAsync");
+	rules_set_text(&n.holding_place, "Shop.Report.RunAsync");
+	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "96 wait for a database connection in Shop.Orders.LoadAsync: 100 of 100 in use");
+	n.database_open = n.holding = 0; /* nobody is seen with one */
+	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "96 wait for a database connection in Shop.Orders.LoadAsync: 100 of 100 in use");
+	n.served = 3; /* who waited longest got one */
+	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "96 wait for a database connection in Shop.Orders.LoadAsync: 100 of 100 in use");
+	n.served = 0;
+	n.pool_used = 99;
+	expect_lead(&n, "ConnectionNotFree", FINDING_POSSIBLE, "96 requests wait for a database connection in Shop.Orders.LoadAsync");
+	n.http_waiting = 97;
+	n.http_open = 1;
+	rules_set_text(&n.http_place, "Shop.Prices.GetAsync");
+	expect_lead(&n, "ConnectionNotFree", FINDING_FOUND, "97 requests wait for an HTTP connection in Shop.Prices.GetAsync");
+}
+
 Test(stuck_rules, looks_at_once_say_nothing)
 {
 	struct stuck_numbers n = at_rest();

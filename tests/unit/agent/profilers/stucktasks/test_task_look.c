@@ -280,6 +280,82 @@ Test(task_look, timers_and_failures)
 	heap_snapshot_free(s);
 }
 
+/* Three that wait for a connection in one pool, and a pool where nobody does. */
+Test(task_look, pools_tell_how_many_connections_are_in_use)
+{
+	const unsigned pool = HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_OPEN | HEAP_VALUE_LIMIT | HEAP_VALUE_IDLE);
+	const unsigned box = HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_TASK | HEAP_VALUE_STATE);
+	struct made m;
+	struct task_groups g;
+	begin_heap(&m);
+	uint32_t source = heap_builder_type(m.b, "Npgsql.PoolingDataSource", pool, 80, NULL);
+	uint32_t rent = heap_builder_type(m.b, BOX_OF("Npgsql.PoolingDataSource+<<Get>g__RentAsync|33_0>d"), box, 96,
+					  TASK_FIELDS ", 64 StateMachine.<>u__1.m_task, 72 StateMachine.<>4__this");
+	heap_builder_values(m.b, (int32_t[HEAP_VALUES_MAX]){4, 4, 1});
+	heap_builder_object(m.b, source, 0x8000, 0, NULL, 0);
+	heap_builder_values(m.b, (int32_t[HEAP_VALUES_MAX]){9, 10, 2});
+	heap_builder_object(m.b, source, 0x9000, 0, NULL, 0);
+	for (uint64_t at = 0x10000; at < 0x13000; at += 0x1000) {
+		put(&m, m.load, at, PENDING, 0, EDGES({64, at + 0x100}));
+		put(&m, rent, at + 0x100, PENDING, 0, EDGES({32, at}, {64, at + 0x200}, {72, 0x9000}));
+		put(&m, m.task, at + 0x200, PENDING, 0, EDGES({32, at + 0x100}));
+	}
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_assert_eq(g.count, 1);
+	cr_expect(g.items[0].queued && g.items[0].wait == TASK_WAIT_DATABASE && g.items[0].count == 3);
+	cr_expect_str_eq(g.items[0].calls[g.items[0].place].method, "Shop.Orders.LoadAsync");
+	cr_expect(g.pool.address == 0x9000 && g.pool.open == 9 && g.pool.most == 10 && g.pool.idle == 2 && g.pool.idle_known, "%d of %d, %d idle",
+		  g.pool.open, g.pool.most, g.pool.idle);
+	cr_expect(g.pool.waiting == 3 && g.pool.lasting == 3);
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+/* The bytes come from the process: they may tell of anything. */
+Test(task_look, objects_that_lie_in_each_other)
+{
+	struct made m;
+	struct task_look l;
+	begin_heap(&m);
+	for (uint64_t i = 0; i < 2000; i++)
+		put(&m, m.task, 0x10000 + i * 8, PENDING, 0, NULL);
+	put(&m, m.task, 0x10010, PENDING, 0, NULL);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	cr_expect_eq(l.count, 1000);
+	for (uint32_t i = 0; i < l.count; i++) {
+		cr_assert_eq(task_look_address(&l, i), 0x10000 + i * 16);
+		cr_assert_eq(task_look_find(&l, 0x10000 + i * 16), i);
+		cr_assert_eq(task_look_kind(&l, i)->role, TASK_ROLE_PROMISE);
+	}
+	cr_expect_eq(task_look_find(&l, 0x10008), TASK_NONE);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+}
+
+Test(task_look, more_kinds_of_operations_than_are_sorted_at_once)
+{
+	struct made m;
+	struct task_look l;
+	struct task_brief brief;
+	begin_heap(&m);
+	for (int32_t i = 0; i < 50000; i++)
+		put(&m, m.load, 0x10000 + (uint64_t)i * 80, PENDING, i % 25000, NULL);
+	struct heap_snapshot *s = finish(&m);
+	look_at(s, &l);
+	task_brief_make(&l, &brief);
+	cr_expect_eq(brief.mark_count, 50000);
+	cr_assert_eq(brief.group_count, 25000);
+	for (size_t i = 0; i < brief.group_count; i++)
+		cr_assert(brief.groups[i].count == 2 && (!i || brief.groups[i - 1].key < brief.groups[i].key));
+	for (size_t i = 1; i < brief.mark_count; i++)
+		cr_assert_lt(brief.marks[i - 1], brief.marks[i]);
+	task_brief_fini(&brief);
+	task_look_fini(&l);
+	heap_snapshot_free(s);
+}
+
 Test(task_look, names)
 {
 	AUTO_BUF struct buf name;
