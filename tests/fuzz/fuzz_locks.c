@@ -34,9 +34,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t dac[8];
 	struct sync_table t;
 	struct thread_wait wait;
+	uint64_t times;
+	size_t hint = size;
 	for (size_t i = 0; i < 8; i++)
 		dac[i] = BASE + 8 * i;
-	uint64_t table = sync_table_find(&m, dac, 8);
+	uint64_t table = sync_table_find_again(&m, dac, 8, &hint);
+	if (sync_table_find(&m, dac, 8) != table || (table && sync_table_find_again(&m, dac, 8, &hint) != table))
+		abort();
 	sync_table_read(&m, table ? table : BASE, &t);
 	for (size_t i = 0; i < t.waited_count; i++)
 		if (t.waited[i].waiters == 0)
@@ -46,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sync_table_fini(&t);
 	char *text = text_of(data, size);
 	thread_wait_parse_syscall(text, &wait);
+	thread_wait_parse_schedstat(text, &times);
 	free(text);
 	return 0;
 }
