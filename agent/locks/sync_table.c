@@ -51,16 +51,31 @@ static size_t table_likeness(const struct process_memory *m, uint64_t table)
 	return like;
 }
 
+static uint64_t table_behind(const struct process_memory *m, uint64_t word)
+{
+	return may_be_address(word) ? process_memory_word(m, word) : 0;
+}
+
 uint64_t sync_table_find(const struct process_memory *m, const uint64_t *dac, size_t words)
 {
-	uint64_t best = 0;
+	size_t hint = words;
+	return sync_table_find_again(m, dac, words, &hint);
+}
+
+uint64_t sync_table_find_again(const struct process_memory *m, const uint64_t *dac, size_t words, size_t *hint)
+{
+	uint64_t best = *hint < words ? table_behind(m, dac[*hint]) : 0;
 	size_t most = 0;
+	if (best && table_likeness(m, best))
+		return best;
+	best = 0;
 	for (size_t i = 0; i < words; i++) {
-		uint64_t table = may_be_address(dac[i]) ? process_memory_word(m, dac[i]) : 0;
+		uint64_t table = table_behind(m, dac[i]);
 		size_t like = table_likeness(m, table);
 		if (like > most) {
 			most = like;
 			best = table;
+			*hint = i;
 		}
 	}
 	return best;

@@ -35,6 +35,9 @@ struct sync_table {
 /* The table's address in `dac`, the words of g_dacTable; 0: it is not there: no thread has ever waited for a monitor, or the runtime is another one. */
 uint64_t sync_table_find(const struct process_memory *m, const uint64_t *dac, size_t words);
 
+/* The same when it was found before behind the word with the number *hint, for little; else *hint is set. */
+uint64_t sync_table_find_again(const struct process_memory *m, const uint64_t *dac, size_t words, size_t *hint);
+
 /* Reads it. *out is the caller's to finish. */
 void sync_table_read(const struct process_memory *m, uint64_t table, struct sync_table *out);
 void sync_table_fini(struct sync_table *t);

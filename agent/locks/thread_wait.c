@@ -81,6 +81,25 @@ int thread_wait_read(int proc_fd, pid_t tid, struct thread_wait *out)
 	return task_fd >= 0 && read_thread_wait(task_fd, tid, out) ? 0 : -1;
 }
 
+int thread_wait_parse_schedstat(const char *text, uint64_t *times)
+{
+	uint64_t run, delay;
+	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &run, &delay, times) == 3 ? 0 : -1;
+}
+
+int thread_wait_times(int task_fd, pid_t tid, uint64_t *times)
+{
+	char text[96];
+	return read_thread_file(task_fd, tid, "schedstat", text, sizeof text) ? thread_wait_parse_schedstat(text, times) : -1;
+}
+
+int thread_wait_call(int task_fd, pid_t tid, struct thread_wait *out)
+{
+	char text[256];
+	*out = (struct thread_wait){.tid = tid, .system_call = -1};
+	return read_thread_file(task_fd, tid, "syscall", text, sizeof text) ? thread_wait_parse_syscall(text, out) : -1;
+}
+
 static int by_tid(const void *a, const void *b)
 {
 	const struct thread_wait *x = a, *y = b;

@@ -20,6 +20,10 @@ void sleeping_stack_buffer_free(uint8_t *buffer);
  * False: the thread runs, or its stack cannot be read. */
 bool sleeping_stack_take(struct cpu_collect *collect, const struct process_memory *m, const struct thread_wait *t, int64_t time_ns, uint8_t *buffer);
 
+/* The same of the first `most` bytes of the stack alone, at most SLEEPING_STACK_BYTES: for looks that come often. */
+bool sleeping_stack_take_top(struct cpu_collect *collect, const struct process_memory *m, const struct thread_wait *t, int64_t time_ns, uint8_t *buffer,
+			     size_t most);
+
 /* Where the frame pointer of a thread may lead that sleeps in libc, whose waiting functions keep none; 0: nowhere. `stack`: what lies from `sp` on.
  * `is_code`: whether a function may return to an address: what else lies on a stack looks like frames, too. Pure but for that. */
 typedef bool sleeping_stack_code_fn(void *ctx, uint64_t address);

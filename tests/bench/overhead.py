@@ -5,7 +5,9 @@ One process per load; windows of equal length, each with one way of looking at i
 round, so that noise of the machine meets all alike. A window holds the whole session: attach, sampling, detach. Per round
 each way is compared with the untouched window of that round; printed are the medians of these ratios.
 
-usage: overhead.py [--rounds N] [--seconds N] [--loads a,b] [--ways a,b] [--framework F] [--quick] [--json]
+The application is in a control group of its own where one may be made, as a pod is: the kernel then follows its processes alone.
+
+usage: overhead.py [--rounds N] [--seconds N] [--loads a,b] [--clients N] [--ways a,b] [--framework F] [--quick] [--json]
   ways: 99, 999 (drdotnet at so many Hz), timer (99 Hz without perf events), waits, dotnet-trace
 """
 import argparse
@@ -22,7 +24,7 @@ import time
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "../.."))
 sys.path.insert(0, ROOT)
-from tests.lib import dotnet, proc  # noqa: E402
+from tests.lib import dotnet, perf_group, proc  # noqa: E402
 
 BIN = os.path.join(ROOT, "build/release")
 TRACE = os.path.join(ROOT, "build/tools/dotnet-trace/dotnet-trace")
@@ -79,7 +81,8 @@ def follow(app, folder, seconds):
         report = json.load(f)
     shutil.rmtree(out)
     s, length = report["sampling"], report["time"]["durationSeconds"]
-    return {"method": "one of %d" % s["period"], "samples_per_cpu_s": s["waitsWithStack"] / length, "switches_per_s": s["switches"] / length,
+    method = "one of %d, %.0f%% of the time, %d looks" % (s["period"], s["recordedPercent"], s["threadLooks"])
+    return {"method": method, "samples_per_cpu_s": s["waitsWithStack"] / length, "switches_per_s": s["switches"] / length,
             "lost": s["lost"] + s["dropped"], "agent_cpu_ms": report["cost"]["agentCPUMilliseconds"], "agent_memory_mb": memory / 1024,
             "unseen_percent": report["measured"]["unseenPercent"], "cut_percent": report["measured"]["cutPercent"]}
 
@@ -123,10 +126,15 @@ def window(app, folder, seconds, way):
 
 
 
-def measure(load, ways, rounds, seconds, framework, folder):
+def measure(load, ways, rounds, seconds, framework, folder, clients):
     name, arguments = LOADS[load]
     results = {way: [] for way in ("untouched", *ways)}
-    with dotnet.App(name, framework, folder, arguments) as app:
+    if load == "web" and clients:
+        arguments = ["--threads", str(clients)]
+    with perf_group.perf_group() as group, dotnet.App(name, framework, folder, arguments) as app:
+        if group:
+            with open(group, "w", encoding="utf-8") as f:
+                f.write(str(app.pid))
         app.warm()
         time.sleep(min(5, seconds))
         for i in range(rounds):
@@ -156,6 +164,7 @@ def show(load, rows):
     for way, r in rows.items():
         extra = ("%.1f | %d | %d | %.0f" % (r["samples_per_cpu_s"], r["lost"], r["agent_cpu_ms"], r["agent_memory_mb"])
                  if "lost" in r else "| | |")
+        extra += " | %.0f | %s" % (r.get("switches_per_s", 0), r.get("method", ""))
         print("| %s | %s | %.3f | %.3f | %.1f | %s |" % (load, way, r["ops_per_cpu_s"], r["ops_per_s"], r["gap_ms"], extra))
 
 
@@ -164,6 +173,7 @@ def main():
     options.add_argument("--rounds", type=int, default=7)
     options.add_argument("--seconds", type=int, default=8)
     options.add_argument("--loads", default="compute,web,alloc")
+    options.add_argument("--clients", type=int, default=0, help="of the web load (4)")
     options.add_argument("--ways", default="99,999,timer,dotnet-trace")
     options.add_argument("--framework", default="net10.0")
     options.add_argument("--quick", action="store_true", help="one short round of everything that needs no download: does it run?")
@@ -178,15 +188,15 @@ def main():
             print("without dotnet-trace: " + reason, file=sys.stderr)
             ways.remove("dotnet-trace")
     with tempfile.TemporaryDirectory(prefix="drdotnet-bench-") as folder:
-        found = {load: summarize(measure(load, ways, options.rounds, options.seconds, options.framework, folder))
+        found = {load: summarize(measure(load, ways, options.rounds, options.seconds, options.framework, folder, options.clients))
                  for load in options.loads.split(",")}
     if options.json:
         print(json.dumps(found))
         return
     print("Medians of %d rounds, windows of %d s, %s.\n" % (options.rounds, options.seconds, options.framework))
     print("| load | way | operations per CPU-second | operations per second | longest stop ms | samples per CPU-second | lost | agent's CPU ms | "
-          "agent's memory MB |")
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|")
+          "agent's memory MB | switches a second | method |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---|")
     for load, rows in found.items():
         show(load, rows)
 

@@ -69,9 +69,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t dac[8];
 	struct sync_table t;
 	struct thread_wait wait;
+	uint64_t times;
+	size_t hint = size;
 	for (size_t i = 0; i < 8; i++)
 		dac[i] = BASE + 8 * i;
-	uint64_t table = sync_table_find(&m, dac, 8);
+	uint64_t table = sync_table_find_again(&m, dac, 8, &hint);
+	if (sync_table_find(&m, dac, 8) != table || (table && sync_table_find_again(&m, dac, 8, &hint) != table))
+		abort();
 	sync_table_read(&m, table ? table : BASE, &t);
 	uint32_t waited = sync_table_waited(&t, dac, 8);
 	if (waited != UINT32_MAX && waited >= t.waited_count)
@@ -89,6 +93,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	wait_peer_parse_line(text, peer);
 	if (runtime_contract_parse(text, strlen(text), dac, 8, &said) && !said.thread_store)
 		abort();
+	thread_wait_parse_schedstat(text, &times);
 	free(text);
 	return 0;
 }

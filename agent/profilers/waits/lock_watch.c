@@ -8,7 +8,8 @@
 #include <string.h>
 
 #define EACH_NS 200000000
-#define REST 50 /* times as long as a look takes */
+#define REST 100  /* times as long as a look takes */
+#define SEARCH 32 /* looks: among so few monitors as there are at first another table may look like theirs */
 
 void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd)
 {
@@ -61,7 +62,9 @@ void lock_watch_look(struct lock_watch *w, int64_t now_ns)
 	struct sync_table table;
 	if (w->dac.why || now_ns < w->next_ns)
 		return;
-	uint64_t at = sync_table_find(w->memory, w->dac.words, w->dac.count);
+	if (w->looks % SEARCH == 0 || w->looks < 4)
+		w->hint = w->dac.count;
+	uint64_t at = sync_table_find_again(w->memory, w->dac.words, w->dac.count, &w->hint);
 	if (at) {
 		sync_table_read(w->memory, at, &table);
 		for (size_t i = 0; i < table.waited_count; i++)

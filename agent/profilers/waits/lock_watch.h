@@ -28,6 +28,7 @@ struct lock_watch {
 	struct lock_sighting *sightings;
 	size_t sighting_count, sighting_cap;
 	size_t looks;
+	size_t hint; /* where the table was found last */
 };
 
 /* `memory` is borrowed until lock_watch_fini(). */

@@ -6,6 +6,7 @@
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,13 @@ double wait_analysis_percent(const struct wait_analysis *a, double ns)
 double wait_analysis_threads(const struct wait_analysis *a, double ns)
 {
 	return a->seconds > 0 ? ns / 1e9 / a->seconds : 0;
+}
+
+double wait_analysis_recorded_percent(const struct wait_analysis *a)
+{
+	if (!a->capture->looks)
+		return 100;
+	return a->seconds > 0 ? fmin(100, (double)a->capture->recorded_ns / 1e7 / a->seconds) : 0;
 }
 
 /* stacks ----------------------------------------------------------------------------------------------------------- */
@@ -119,13 +127,13 @@ static uint32_t find_place(struct wait_analysis *a, const struct joined_wait *w,
 
 static void add_to_place(struct wait_analysis *a, struct wait_place *p, const struct joined_wait *w)
 {
-	int64_t ns = w->wait->in_ns - w->wait->out_ns;
 	p->ns += w->ns;
 	p->count += w->count;
+	p->looked += w->wait->looked;
 	p->whole += w->wait->began_before && w->wait->open;
 	p->pool_ns += a->is_worker[w->thread] ? w->ns : 0;
-	if (ns > p->longest_ns) {
-		p->longest_ns = ns;
+	if (w->least_ns > p->longest_ns) {
+		p->longest_ns = w->least_ns;
 		p->stack = w->stack;
 	}
 }
@@ -166,6 +174,7 @@ struct length_item {
 	uint32_t place, thread;
 	int64_t ns;
 	double count;
+	bool looked;
 };
 
 static int by_place_and_length(const void *x, const void *y)
@@ -184,15 +193,31 @@ static int by_place_and_thread(const void *x, const void *y)
 	return (a->thread > b->thread) - (a->thread < b->thread);
 }
 
+/* Of those that stand for some; where none does, of those that looks met. */
 static int64_t length_at(const struct length_item *list, size_t count, double part)
 {
-	double all = 0, sum = 0;
-	for (size_t i = 0; i < count; i++)
+	double all = 0, looked = 0, sum = 0;
+	for (size_t i = 0; i < count; i++) {
 		all += list[i].count;
-	for (size_t i = 0; i < count; i++)
-		if ((sum += list[i].count) >= part * all)
+		looked += list[i].looked;
+	}
+	for (size_t i = 0; i < count; i++) {
+		sum += all > 0 ? list[i].count : list[i].looked;
+		if (sum > 0 && sum >= part * (all > 0 ? all : looked))
 			return list[i].ns;
+	}
 	return count ? list[count - 1].ns : 0;
+}
+
+static void set_lengths(struct wait_place *p, const struct length_item *list, size_t count)
+{
+	p->p50_ns = length_at(list, count, 0.5);
+	p->p99_ns = length_at(list, count, 0.99);
+	if (p->p50_ns > p->longest_ns) /* short ones that only single looks met */
+		p->longest_ns = p->p50_ns;
+	if (p->p99_ns > p->longest_ns)
+		p->p99_ns = p->longest_ns;
+	p->count = fmax(p->count, p->looked);
 }
 
 static void measure_lengths(struct wait_analysis *a, const struct placing *p, const struct wait_join *j)
@@ -201,8 +226,8 @@ static void measure_lengths(struct wait_analysis *a, const struct placing *p, co
 	size_t count = 0;
 	for (size_t i = 0; i < j->count; i++)
 		if (p->place_of[i] != UINT32_MAX)
-			list[count++] = (struct length_item){p->place_of[i], j->list[i].thread, j->list[i].wait->in_ns - j->list[i].wait->out_ns,
-							     j->list[i].count};
+			list[count++] = (struct length_item){p->place_of[i], j->list[i].thread, j->list[i].length_ns, j->list[i].count,
+							     j->list[i].wait->looked};
 	qsort(list, count, sizeof *list, by_place_and_thread);
 	for (size_t i = 0; i < count; i++)
 		a->places[list[i].place].threads += i == 0 || by_place_and_thread(&list[i - 1], &list[i]) != 0;
@@ -210,8 +235,7 @@ static void measure_lengths(struct wait_analysis *a, const struct placing *p, co
 	for (size_t i = 0, end; i < count; i = end) {
 		for (end = i; end < count && list[end].place == list[i].place; end++)
 			;
-		a->places[list[i].place].p50_ns = length_at(list + i, end - i, 0.5);
-		a->places[list[i].place].p99_ns = length_at(list + i, end - i, 0.99);
+		set_lengths(&a->places[list[i].place], list + i, end - i);
 	}
 }
 
@@ -259,10 +283,10 @@ static void make_wait_leaves(struct wait_analysis *a, struct placing *p, const s
 static void sum_workers(struct wait_analysis *a, const struct wait_join *j)
 {
 	const struct wait_capture *c = a->capture;
-	for (size_t i = 0, end; i < j->count; i = end) {
+	for (size_t i = 0, end; i < j->timed_count; i = end) {
 		double blocked = 0, idle = 0;
 		uint32_t thread = j->list[i].thread;
-		for (end = i; end < j->count && j->list[end].thread == thread; end++) {
+		for (end = i; end < j->timed_count && j->list[end].thread == thread; end++) {
 			*(j->list[end].meaning.idle ? &idle : &blocked) += j->list[end].meaning.kind == WAIT_KIND_CPU ? 0 : j->list[end].ns;
 		}
 		if (!a->is_worker[thread])
@@ -332,6 +356,10 @@ void wait_analysis_run(const struct wait_capture *c, struct wait_analysis *out)
 	out->thread_idle_ns = mem_calloc(c->stacks.thread_count + 1, sizeof *out->thread_idle_ns);
 	for (size_t i = 0; i < c->log->thread_count; i++)
 		out->switches += c->log->threads[i].switches;
+	if (c->looks && c->recorded_ns > 0)
+		out->switches = (uint64_t)((double)out->switches * out->seconds * 1e9 / (double)c->recorded_ns);
+	else if (c->looks)
+		out->switches = c->counted_switches;
 	stack_tree_init(&out->base.tree);
 	begin_placing(out, &p, &join);
 	place_waits(out, &p, &join);

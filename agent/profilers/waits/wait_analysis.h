@@ -1,5 +1,6 @@
 /* From the waits of a session to what its reports show: what the threads wait for and where, what only idles, who holds the monitors, how the pool's workers
- * do. Waits without a stack count by what is known of waits of the same thread that lasted about as long. Pure; one thread; borrows from the capture. */
+ * do. Waits without a stack count by what is known of waits of the same thread that lasted about as long, or, where threads were looked at at random moments,
+ * by what these saw. Pure; one thread; borrows from the capture. */
 #ifndef DRDOTNET_WAIT_ANALYSIS_H
 #define DRDOTNET_WAIT_ANALYSIS_H
 
@@ -14,6 +15,7 @@ struct wait_place {
 	double ns, count;     /* estimates of all such waits */
 	double pool_ns;       /* of it, of the pool's workers */
 	int64_t p50_ns, p99_ns, longest_ns;
+	uint32_t looked;      /* by looks at the threads: there were at least so many */
 	uint32_t threads, whole; /* whole: wait there from the session's beginning to its end */
 	uint32_t stack;       /* in the capture: of the longest wait */
 	/* of monitors: at so many looks it was held, by a thread that waited in that method at most of them */
@@ -58,6 +60,9 @@ double wait_analysis_percent(const struct wait_analysis *a, double ns);
 
 /* Threads that wait so at a time, on average. */
 double wait_analysis_threads(const struct wait_analysis *a, double ns);
+
+/* Of the session's time, in which switches were recorded. */
+double wait_analysis_recorded_percent(const struct wait_analysis *a);
 
 void wait_analysis_profile(const struct wait_analysis *a, const char *subject, const char *headline, struct stack_profile *out);
 

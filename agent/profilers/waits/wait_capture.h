@@ -6,6 +6,7 @@
 #include "agent/profilers/waits/lock_watch.h"
 #include "agent/profilers/waits/wait_log.h"
 #include "agent/stacks/capture.h"
+#include "common/base/err.h"
 
 struct wait_capture {
 	struct cpu_capture stacks; /* frames, stacks and threads; its samples are stacks of waits, by thread and time */
@@ -13,7 +14,13 @@ struct wait_capture {
 	struct lock_sighting *sightings; /* by time */
 	size_t sighting_count, lock_looks;
 	bool locks_read;           /* the runtime's table of monitors could be looked for */
-	uint64_t period;           /* one of so many switches has a stack */
+	uint64_t period;           /* one of so many recorded switches has a stack */
+	size_t looks;              /* at the threads; 0: all waits are in the records, and tell the times, too */
+	int64_t unseen_ns;         /* waiting that looks found, without a stack */
+	int64_t recorded_ns;       /* for so long switches were recorded */
+	struct err refused;        /* perf events were, by this; else zeroed */
+	bool left_group, more_threads; /* the process was moved to another control group; it has more threads than are looked at */
+	uint64_t counted_switches; /* by the threads' own counters, where none were recorded */
 	int64_t started_ns, ended_ns;
 	size_t threads_begin, threads_end;
 	size_t workers_begin, workers_end, workers_new; /* of the pool; new: were not there at the beginning */

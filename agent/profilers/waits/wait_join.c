@@ -59,10 +59,20 @@ static void judge_own_thread(const struct wait *w, struct wait_meaning *m)
 		*m = (struct wait_meaning){m->kind, true, "threads of the application that wait to be told"};
 }
 
+static bool spins_first(const struct wait_meaning *m) /* before it sleeps */
+{
+	return m->kind == WAIT_KIND_TASK || m->kind == WAIT_KIND_LOCK || m->kind == WAIT_KIND_EVENT;
+}
+
+/* Who spins gives its CPU away many times in one wait: that is no wait of its own, unless nothing else comes of it. */
+static bool is_part_of_a_wait(const struct wait *w, const struct wait_meaning *m)
+{
+	return w->runnable && spins_first(m) && strcmp(m->what, "SpinLock") != 0;
+}
+
 static void judge_wait(const struct wait *w, bool worker, struct wait_meaning *m)
 {
-	bool spins = m->kind == WAIT_KIND_TASK || m->kind == WAIT_KIND_LOCK || m->kind == WAIT_KIND_EVENT; /* before they sleep */
-	if (w->runnable && !m->idle && !spins)
+	if (w->runnable && !m->idle && !spins_first(m))
 		*m = (struct wait_meaning){WAIT_KIND_CPU, false, "no free CPU"};
 	else if (w->fault)
 		*m = (struct wait_meaning){WAIT_KIND_FAULT, false, "a page of memory"};
@@ -89,6 +99,8 @@ static void count_seen(const struct wait_join *j, struct seen_lengths *seen)
 {
 	for (size_t i = 0; i < j->count; i++) {
 		struct seen_lengths *s = &seen[j->list[i].wait->thread];
+		if (j->list[i].wait->looked)
+			continue;
 		struct wait_length *l = length_of(s->sleeping, s->ready, j->list[i].wait);
 		l->count++;
 		l->ns += (uint64_t)(j->list[i].wait->in_ns - j->list[i].wait->out_ns);
@@ -122,15 +134,41 @@ static void share_out(const struct wait_capture *c, struct wait_join *j, struct 
 	}
 }
 
-static void weigh_waits(struct wait_join *j, struct seen_lengths *seen)
+/* Of the records of switches: they are of a part of the session. */
+static double record_scale(const struct wait_capture *c)
 {
+	return c->looks && c->recorded_ns > 0 ? (double)(c->ended_ns - c->started_ns) / (double)c->recorded_ns : 1;
+}
+
+static void weigh_waits(const struct wait_capture *c, struct wait_join *j, struct seen_lengths *seen)
+{
+	double scale = record_scale(c);
 	for (size_t i = 0; i < j->count; i++) {
 		struct joined_wait *w = &j->list[i];
 		struct seen_lengths *s = &seen[w->wait->thread];
 		const struct wait_length *all = length_of(s->all_sleeping, s->all_ready, w->wait), *some = length_of(s->sleeping, s->ready, w->wait);
 		double ns = (double)(w->wait->in_ns - w->wait->out_ns);
-		w->ns = some->ns ? ns * (double)all->ns / (double)some->ns : ns;
-		w->count = some->count ? (double)all->count / (double)some->count : 1;
+		w->ns = w->wait->looked ? ns : c->looks && !w->wait->runnable ? 0 : scale * (some->ns ? ns * (double)all->ns / (double)some->ns : ns);
+		w->count = w->wait->looked ? 0 : scale * (some->count ? (double)all->count / (double)some->count : 1);
+	}
+	j->ready_ns *= scale;
+	j->ready_count *= scale;
+	if (c->looks)
+		j->unseen_ns = (double)c->unseen_ns;
+}
+
+/* Where a window of records cut a wait off, looks may have seen how it went on. */
+static void measure_waits(const struct wait_capture *c, struct wait_join *j)
+{
+	for (size_t i = 0; i < j->count; i++) {
+		struct joined_wait *w = &j->list[i];
+		w->length_ns = w->wait->in_ns - w->wait->out_ns;
+		w->least_ns = w->wait->looked && !(w->wait->began_before && w->wait->open) ? w->wait->least_ns : w->length_ns;
+		if (!c->looks || w->wait->looked || !w->wait->open)
+			continue;
+		const struct joined_wait *went_on = wait_join_at(j, w->thread, w->wait->in_ns);
+		if (went_on && went_on->wait->in_ns - w->wait->out_ns > w->length_ns)
+			w->length_ns = w->least_ns = went_on->wait->in_ns - w->wait->out_ns;
 	}
 }
 
@@ -139,6 +177,8 @@ static void weigh_waits(struct wait_join *j, struct seen_lengths *seen)
 static int by_thread_and_out(const void *x, const void *y)
 {
 	const struct joined_wait *a = x, *b = y;
+	if (a->wait->looked != b->wait->looked)
+		return a->wait->looked ? -1 : 1;
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
 	return (a->wait->out_ns > b->wait->out_ns) - (a->wait->out_ns < b->wait->out_ns);
@@ -152,8 +192,10 @@ static void find_stacks(const struct wait_capture *c, struct wait_join *j)
 		uint32_t thread = c->log->threads[w->thread].index;
 		int64_t at_ns = w->stack_ns > c->started_ns ? w->stack_ns - c->started_ns : 0;
 		uint32_t stack = thread < c->stacks.thread_count ? stack_at(&c->stacks, order, thread, at_ns) : UINT32_MAX;
-		if (stack != UINT32_MAX)
-			j->list[j->count++] = (struct joined_wait){.wait = w, .thread = thread, .stack = stack};
+		if (stack == UINT32_MAX)
+			continue;
+		j->list[j->count++] = (struct joined_wait){.wait = w, .thread = thread, .stack = stack};
+		j->timed_count += w->looked || !c->looks;
 	}
 	if (j->count)
 		qsort(j->list, j->count, sizeof *j->list, by_thread_and_out);
@@ -187,7 +229,8 @@ void wait_join_make(const struct wait_capture *c, struct wait_join *out)
 	find_workers(&c->stacks, out);
 	count_seen(out, seen);
 	share_out(c, out, seen);
-	weigh_waits(out, seen);
+	weigh_waits(c, out, seen);
+	measure_waits(c, out);
 	for (size_t i = 0; i < c->stacks.stack_count; i++) {
 		size_t depth;
 		const uint32_t *stack = frames_of(&c->stacks, (uint32_t)i, &depth);
@@ -197,6 +240,8 @@ void wait_join_make(const struct wait_capture *c, struct wait_join *out)
 		out->list[i].meaning = meanings[out->list[i].stack];
 		out->list[i].called = out->list[i].meaning.what;
 		judge_wait(out->list[i].wait, out->is_worker[out->list[i].thread], &out->list[i].meaning);
+		if (is_part_of_a_wait(out->list[i].wait, &out->list[i].meaning))
+			out->list[i].count = 0;
 	}
 }
 
@@ -209,7 +254,7 @@ void wait_join_fini(struct wait_join *j)
 
 const struct joined_wait *wait_join_at(const struct wait_join *j, uint32_t thread, int64_t at_ns)
 {
-	size_t low = 0, high = j->count;
+	size_t low = 0, high = j->timed_count;
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 		const struct joined_wait *w = &j->list[middle];

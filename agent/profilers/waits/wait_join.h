@@ -8,14 +8,16 @@
 struct joined_wait {
 	const struct wait *wait;
 	uint32_t thread, stack; /* in the capture; stack UINT32_MAX: none was found */
-	double ns, count;       /* what it stands for */
+	double ns, count;       /* what it stands for; where there are looks they tell the time, and the records of switches how often */
+	int64_t length_ns;      /* of looks: to their distance */
+	int64_t least_ns;       /* it lasted so long at least */
 	struct wait_meaning meaning;
 	const char *called;     /* meaning.what before it was judged whether that idles */
 };
 
 struct wait_join {
-	struct joined_wait *list; /* those with a stack, by thread, then by time */
-	size_t count;
+	struct joined_wait *list; /* those with a stack: first those that tell the time, then the others; each by thread, then by time */
+	size_t count, timed_count;
 	bool *is_worker;          /* by thread of the capture */
 	double unseen_ns;         /* waits of which no stack says anything */
 	double ready_ns;          /* could run, and nothing says where */

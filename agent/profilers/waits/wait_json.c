@@ -22,6 +22,8 @@ static void put_sampling(const struct wait_analysis *a, struct report_file *f)
 	jsonw_object(w, "sampling");
 	jsonw_unsigned(w, "switches", a->switches);
 	jsonw_unsigned(w, "period", c->period);
+	jsonw_unsigned(w, "threadLooks", c->looks);
+	jsonw_number(w, "recordedPercent", wait_analysis_recorded_percent(a), 1);
 	jsonw_unsigned(w, "waitsWithStack", a->waits);
 	put_ns(w, "unseenNanoseconds", a->unseen_ns);
 	put_ns(w, "cutNanoseconds", a->cut_ns);

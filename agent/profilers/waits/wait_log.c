@@ -68,6 +68,16 @@ size_t wait_length_of(int64_t ns)
 	return length < WAIT_LENGTHS ? length : WAIT_LENGTHS - 1;
 }
 
+static void keep_wait(struct wait_log *l, const struct wait *w)
+{
+	if (l->wait_count == WAIT_LOG_WAITS) {
+		l->kept_none++;
+		return;
+	}
+	GROW(l->waits, l->wait_count, l->wait_cap);
+	l->waits[l->wait_count++] = *w;
+}
+
 static void end_wait(struct wait_log *l, struct wait_log_thread *t, int64_t in_ns, bool open)
 {
 	int64_t ns = in_ns > t->out_ns ? in_ns - t->out_ns : 0;
@@ -75,24 +85,29 @@ static void end_wait(struct wait_log *l, struct wait_log_thread *t, int64_t in_n
 	length->count++;
 	length->ns += (uint64_t)ns;
 	t->off = false;
-	if (!t->stack_ns)
+	if (t->stack_ns)
+		keep_wait(l, &(struct wait){
+				     .out_ns = t->out_ns,
+				     .in_ns = in_ns,
+				     .stack_ns = t->stack_ns,
+				     .lock = t->lock,
+				     .thread = (uint32_t)(t - l->threads),
+				     .runnable = t->runnable,
+				     .fault = t->fault,
+				     .began_before = t->began_before,
+				     .open = open,
+			     });
+}
+
+void wait_log_looked(struct wait_log *l, uint32_t tid, const struct wait *w)
+{
+	struct wait_log_thread *t = logged_thread(l, tid);
+	if (!t)
 		return;
-	if (l->wait_count == WAIT_LOG_WAITS) {
-		l->kept_none++;
-		return;
-	}
-	GROW(l->waits, l->wait_count, l->wait_cap);
-	l->waits[l->wait_count++] = (struct wait){
-		.out_ns = t->out_ns,
-		.in_ns = in_ns,
-		.stack_ns = t->stack_ns,
-		.lock = t->lock,
-		.thread = (uint32_t)(t - l->threads),
-		.runnable = t->runnable,
-		.fault = t->fault,
-		.began_before = t->began_before,
-		.open = open,
-	};
+	struct wait mine = *w;
+	mine.thread = (uint32_t)(t - l->threads);
+	mine.looked = true;
+	keep_wait(l, &mine);
 }
 
 static void begin_wait(struct wait_log_thread *t, const struct wait_event *e)
@@ -121,8 +136,21 @@ static void take_stack(struct wait_log_thread *t, const struct wait_event *e)
 	}
 }
 
+static void end_all_waits(struct wait_log *l, int64_t end_ns)
+{
+	for (size_t i = 0; i < l->thread_count; i++) {
+		l->threads[i].next_stack_ns = 0;
+		if (l->threads[i].off)
+			end_wait(l, &l->threads[i], end_ns, true);
+	}
+}
+
 static void settle_event(struct wait_log *l, const struct wait_event *e)
 {
+	if (e->kind == WAIT_EVENT_PAUSE) {
+		end_all_waits(l, e->time_ns);
+		return;
+	}
 	struct wait_log_thread *t = logged_thread(l, e->tid);
 	if (!t)
 		return;
@@ -145,6 +173,8 @@ static void settle_event(struct wait_log *l, const struct wait_event *e)
 		if (t->off)
 			end_wait(l, t, e->time_ns, false);
 		t->next_stack_ns = 0;
+		break;
+	case WAIT_EVENT_PAUSE:
 		break;
 	}
 }
@@ -181,7 +211,5 @@ void wait_log_ended(struct wait_log *l, uint32_t tid)
 void wait_log_finish(struct wait_log *l, int64_t end_ns)
 {
 	wait_log_settle(l, INT64_MAX);
-	for (size_t i = 0; i < l->thread_count; i++)
-		if (l->threads[i].off)
-			end_wait(l, &l->threads[i], end_ns, true);
+	end_all_waits(l, end_ns);
 }

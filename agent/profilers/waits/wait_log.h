@@ -1,6 +1,6 @@
 /* From context switches to waits: a thread that lost its CPU waits until it gets one again. Events may be added in any order between CPUs; those before a
  * moment are settled in the order of time once all of them are there. Each wait is counted, by thread and length; those whose stack is known are kept one by
- * one. Pure; one thread. */
+ * one. Where switches are recorded for moments only, waits that were seen by looks at the threads come from the caller. Pure; one thread. */
 #ifndef DRDOTNET_WAIT_LOG_H
 #define DRDOTNET_WAIT_LOG_H
 
@@ -18,6 +18,7 @@ enum wait_event_kind {
 	WAIT_EVENT_STACK,  /* its stack was taken: as it lost its CPU, or while it sleeps */
 	WAIT_EVENT_OUT,
 	WAIT_EVENT_IN,
+	WAIT_EVENT_PAUSE,  /* of no thread: switches are recorded no longer; who waits now is not followed further */
 };
 
 struct wait_event {
@@ -32,10 +33,12 @@ struct wait_event {
 struct wait {
 	int64_t out_ns, in_ns;
 	int64_t stack_ns; /* when its stack was taken */
+	int64_t least_ns; /* looked: it was seen at looks so far apart */
 	uint64_t lock;
 	uint32_t thread;
 	bool runnable, fault;
-	bool began_before, open; /* it had begun before the session, it was not over at its end */
+	bool began_before, open; /* it had begun before the session, it was not over at its end, or when switches were recorded no longer */
+	bool looked;             /* seen by looks at the thread: its time is exact to the distance of looks, and short ones were met by chance */
 };
 
 struct wait_length { /* of all waits of a thread that lasted about as long */
@@ -75,6 +78,9 @@ void wait_log_add(struct wait_log *l, const struct wait_event *e);
 
 /* All events before `until_ns` have been added. */
 void wait_log_settle(struct wait_log *l, int64_t until_ns);
+
+/* A wait that was seen by looks; its thread is that with the id `tid`. */
+void wait_log_looked(struct wait_log *l, uint32_t tid, const struct wait *w);
 
 /* The thread has ended: it left its CPU for good, which is no wait. After wait_log_settle(). */
 void wait_log_ended(struct wait_log *l, uint32_t tid);

@@ -1,10 +1,14 @@
 #include "agent/profilers/waits/wait_session.h"
 
 #include "agent/locks/thread_wait.h"
-#include "agent/perf/perf_pump.h"
 #include "agent/profilers/waits/syscall_sites.h"
 #include "agent/profilers/waits/wait_kind.h"
+#include "agent/profilers/waits/wait_limits.h"
+#include "agent/profilers/waits/wait_looks.h"
+#include "agent/profilers/waits/wait_pace.h"
+#include "agent/profilers/waits/wait_record.h"
 #include "agent/profilers/waits/wait_report.h"
+#include "agent/profilers/waits/wait_sleepers.h"
 #include "agent/stacks/cpu_account.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/sleeping_stack.h"
@@ -15,19 +19,15 @@
 #include "common/base/step.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define RATE_MS 200
-#define ALL_BELOW 1250 /* switches a second: of so many each has its stack */
-#define STACKS_A_SECOND 1000
-#define LOOK_MS 100
+#define LOOK_MS 100 /* between looks at the locks, and at what has been recorded */
 #define STACKS_MAX 2000 /* of threads that sleep, at each end of the session */
-#define STACKS_A_LOOK 50 /* meanwhile, where not all switches have one */
-#define LONG_NS 50000000
 
 struct wait_own {
 	struct wait_capture capture;
@@ -36,13 +36,16 @@ struct wait_own {
 	bool memory_open;
 	struct lock_watch locks;
 	struct syscall_sites sites;
-	struct perf_sampler *perf;
-	struct perf_pump *pump;
+	struct wait_record record;
+	struct wait_sleepers sleepers;
+	struct wait_looks looks;
 	struct cpu_collect *collect;
 	struct thread_wait *begin; /* threads at the beginning, by id */
 	size_t begin_count;
+	int64_t next_drain_ns;
 	int timer_fd, events_fd;
-	bool fds_open, left_group, full;
+	bool fds_open, full;
+	uint64_t counted;          /* switches before the session, where they are not recorded */
 };
 
 static struct wait_own *wait_session_own(const struct attached_session *s)
@@ -52,49 +55,52 @@ static struct wait_own *wait_session_own(const struct attached_session *s)
 
 /* before the attach ------------------------------------------------------------------------------------------------ */
 
-static uint64_t count_switches(int proc_fd)
+/* Looks need no perf events, only what reading memory needs anyway. */
+static bool may_look(const struct attached_session *s)
 {
-	AUTO_FREE struct thread_wait *list = NULL;
-	uint64_t sum = 0;
-	bool more;
-	ssize_t count = thread_wait_list(proc_fd, &list, &more);
-	for (ssize_t i = 0; i < count; i++)
-		sum += list[i].switches;
-	return sum;
+	struct thread_wait main;
+	AUTO_FD int task_fd = openat(s->proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return task_fd >= 0 && thread_wait_call(task_fd, s->q->target->pid, &main) == 0;
 }
 
-/* One of how many switches gets a stack: an odd number, since threads that take turns would else always show the same one. */
-static uint64_t choose_period(int proc_fd)
-{
-	int64_t from_ns = clock_mono_ns();
-	uint64_t before = count_switches(proc_fd);
-	clock_sleep_until_ms(clock_mono_ms() + RATE_MS);
-	uint64_t after = count_switches(proc_fd);
-	double seconds = (double)(clock_mono_ns() - from_ns) / 1e9, rate = after > before ? (double)(after - before) / seconds : 0;
-	return rate <= ALL_BELOW ? 1 : (uint64_t)(rate / STACKS_A_SECOND) | 1;
-}
-
+/* Where there are windows, the first one comes later: the kernel is only asked whether it lets us. */
 static int open_switches(struct attached_session *s, struct err *e)
 {
 	struct wait_own *o = wait_session_own(s);
-	o->capture.period = choose_period(s->proc_fd);
-	const struct perf_sampler_options options = {.pid = s->q->target->pid, .proc_fd = s->proc_fd, .switches = o->capture.period, .stacks = true};
-	o->perf = perf_sampler_open(&options, e);
-	o->pump = o->perf ? perf_pump_start(o->perf, e) : NULL;
-	return o->pump ? 0 : -1;
+	o->record = (struct wait_record){.plan = wait_pace_plan(s->q->target->pid, s->proc_fd, s->q->spec->duration_seconds * 1000000000),
+				.pid = s->q->target->pid, .proc_fd = s->proc_fd, .epoll_fd = o->events_fd};
+	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
+	o->capture.period = o->record.plan.period;
+	if (wait_record_open(&o->record, &o->capture.refused) < 0) {
+		if (!o->capture.refused.reason || strcmp(o->capture.refused.reason, REASON_PerfEventsForbidden) != 0 || !may_look(s)) {
+			if (e)
+				*e = o->capture.refused;
+			return -1;
+		}
+		o->record.plan = wait_plan_looks_only();
+		o->capture.period = o->record.plan.period;
+		o->counted = wait_pace_switches(s->proc_fd);
+		return 0;
+	}
+	if (!o->record.plan.looks) {
+		s->started_ns = o->record.opened_ns;
+		return 0;
+	}
+	wait_record_drop(&o->record);
+	o->record.covered_ns = 0;
+	o->record.lost = o->record.dropped = 0;
+	return 0;
 }
 
-/* The pump's descriptor and a clock of our own in one. */
+/* A clock of our own, and what is recorded, in one. */
 static int open_own_fd(struct attached_session *s, struct err *e)
 {
 	struct wait_own *o = wait_session_own(s);
-	struct epoll_event pump = {.events = EPOLLIN, .data.u32 = 1}, timer = {.events = EPOLLIN};
-	struct itimerspec each = {.it_interval.tv_nsec = LOOK_MS * 1000000, .it_value.tv_nsec = LOOK_MS * 1000000};
+	struct epoll_event timer = {.events = EPOLLIN};
 	o->events_fd = epoll_create1(EPOLL_CLOEXEC);
 	o->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
 	o->fds_open = true;
-	if (o->events_fd < 0 || o->timer_fd < 0 || timerfd_settime(o->timer_fd, 0, &each, NULL) < 0 ||
-	    epoll_ctl(o->events_fd, EPOLL_CTL_ADD, perf_pump_fd(o->pump), &pump) < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, o->timer_fd, &timer) < 0)
+	if (o->events_fd < 0 || o->timer_fd < 0 || epoll_ctl(o->events_fd, EPOLL_CTL_ADD, o->timer_fd, &timer) < 0)
 		return err_set_errno(e, errno, "watching context switches");
 	s->own_fd = o->events_fd;
 	return 0;
@@ -115,7 +121,7 @@ static void note_sleepers(struct attached_session *s)
 	ssize_t count = thread_wait_list(s->proc_fd, &o->begin, &o->full);
 	o->begin_count = count > 0 ? (size_t)count : 0;
 	for (size_t i = 0; i < o->begin_count; i++)
-		if (o->begin[i].state != 'R') {
+		if (o->begin[i].state != 'R' && !o->record.plan.looks) {
 			const struct wait_event asleep = {.kind = WAIT_EVENT_ASLEEP, .tid = (uint32_t)o->begin[i].tid, .time_ns = s->started_ns};
 			wait_log_add(o->capture.log, &asleep);
 		}
@@ -135,6 +141,38 @@ static int open_memory(struct attached_session *s, struct err *e)
 	return 0;
 }
 
+static void flush_if_full(void *session)
+{
+	struct attached_session *s = session;
+	struct wait_own *o = wait_session_own(s);
+	if (cpu_collect_wants_flush(o->collect))
+		cpu_collect_flush(o->collect, attached_session_resolve, s);
+}
+
+static void begin_collecting(struct attached_session *s)
+{
+	struct wait_own *o = wait_session_own(s);
+	const struct cpu_collect_options options = {
+		.capture = &o->capture.stacks,
+		.proc_fd = s->proc_fd,
+		.same_ids = s->q->target->pid == s->q->target->inner_pid,
+		.started_ns = s->started_ns,
+		.max_depth = o->record.max_depth,
+		.code = attached_session_ask_code,
+		.code_ctx = s,
+	};
+	o->capture.started_ns = s->started_ns;
+	o->collect = cpu_collect_new(&options);
+	cpu_collect_begin(o->collect);
+	o->sleepers.proc_fd = s->proc_fd;
+	o->sleepers.memory = &o->memory;
+	o->sleepers.collect = o->collect;
+	o->sleepers.locks = &o->locks;
+	o->sleepers.taken = flush_if_full;
+	o->sleepers.ctx = s;
+	wait_looks_init(&o->looks, o->capture.log, s->started_ns);
+}
+
 static int wait_session_prepare(struct attached_session *s, struct err *e)
 {
 	struct wait_own *o = wait_session_own(s);
@@ -146,22 +184,12 @@ static int wait_session_prepare(struct attached_session *s, struct err *e)
 	lock_watch_init(&o->locks, &o->memory, s->proc_fd);
 	o->capture.locks_read = !o->locks.dac.why;
 	STEP("start-perf");
-	if (open_switches(s, e) < 0)
+	if (open_own_fd(s, e) < 0 || open_switches(s, e) < 0)
 		return -1;
-	s->started_ns = o->capture.started_ns = perf_sampler_started_ns(o->perf);
-	const struct cpu_collect_options options = {
-		.capture = &o->capture.stacks,
-		.proc_fd = s->proc_fd,
-		.same_ids = s->q->target->pid == s->q->target->inner_pid,
-		.started_ns = s->started_ns,
-		.max_depth = perf_sampler_max_depth(o->perf),
-		.code = attached_session_ask_code,
-		.code_ctx = s,
-	};
-	o->collect = cpu_collect_new(&options);
-	cpu_collect_begin(o->collect);
+	if (s->started_ns)
+		begin_collecting(s);
 	note_sleepers(s);
-	return open_own_fd(s, e);
+	return 0;
 }
 
 /* stacks ----------------------------------------------------------------------------------------------------------- */
@@ -189,19 +217,15 @@ static void on_switch_comm(void *ctx, uint32_t tid, const char *comm)
 	cpu_collect_thread_name(((struct wait_own *)ctx)->collect, tid, comm);
 }
 
-static void look_at_sleeper(struct attached_session *s, const struct thread_wait *t, uint8_t *buffer)
+static void look_at_sleeper(struct attached_session *s, const struct thread_wait *t)
 {
 	struct wait_own *o = wait_session_own(s);
-	struct wait_event stack = {.kind = WAIT_EVENT_STACK, .tid = (uint32_t)t->tid, .time_ns = clock_mono_ns()};
-	explicit_bzero(buffer, SLEEPING_STACK_BYTES);
-	if (!sleeping_stack_take(o->collect, &o->memory, t, stack.time_ns, buffer)) {
+	struct wait_event stack;
+	if (!wait_sleepers_take(&o->sleepers, t, SLEEPING_STACK_BYTES, &stack)) {
 		o->capture.stacks_unread++;
 		return;
 	}
-	stack.lock = lock_watch_on_stack(&o->locks, buffer, SLEEPING_STACK_BYTES);
 	wait_log_add(o->capture.log, &stack);
-	if (cpu_collect_wants_flush(o->collect))
-		cpu_collect_flush(o->collect, attached_session_resolve, s);
 }
 
 /* Of a list in the order of ids. */
@@ -224,25 +248,47 @@ static const struct thread_wait *thread_at_begin(const struct wait_own *o, pid_t
 }
 
 /* The stacks of those that have slept since the beginning: they may wake later, and then nothing tells where they were. */
-static int wait_session_start(struct attached_session *s, struct err *e)
+static void look_at_first_sleepers(struct attached_session *s)
 {
 	struct wait_own *o = wait_session_own(s);
 	AUTO_FREE struct thread_wait *now = NULL;
 	bool more;
 	size_t taken = 0;
-	(void)e;
-	STEP("first-look");
-	lock_watch_look(&o->locks, clock_mono_ns());
 	ssize_t count = thread_wait_list(s->proc_fd, &now, &more);
-	uint8_t *buffer = sleeping_stack_buffer_new();
 	for (ssize_t i = 0; i < count && taken < STACKS_MAX; i++) {
 		const struct thread_wait *was = thread_at_begin(o, now[i].tid);
 		if (!was || was->state == 'R' || was->switches != now[i].switches)
 			continue;
-		look_at_sleeper(s, &now[i], buffer);
+		look_at_sleeper(s, &now[i]);
 		taken++;
 	}
-	sleeping_stack_buffer_free(buffer);
+}
+
+static void set_clock(struct wait_own *o)
+{
+	int64_t now_ns = clock_mono_ns(), next_ns = now_ns + LOOK_MS * 1000000;
+	if (o->record.plan.looks && o->sleepers.next_ns < next_ns)
+		next_ns = o->sleepers.next_ns;
+	if (o->record.plan.looks && o->record.next_ns && o->record.next_ns < next_ns)
+		next_ns = o->record.next_ns;
+	int64_t wait_ns = next_ns > now_ns ? next_ns - now_ns : 1;
+	struct itimerspec once = {.it_value = {.tv_sec = wait_ns / 1000000000, .tv_nsec = wait_ns % 1000000000}};
+	timerfd_settime(o->timer_fd, 0, &once, NULL);
+}
+
+static int wait_session_start(struct attached_session *s, struct err *e)
+{
+	struct wait_own *o = wait_session_own(s);
+	(void)e;
+	STEP("first-look");
+	if (!o->collect)
+		begin_collecting(s);
+	lock_watch_look(&o->locks, clock_mono_ns());
+	if (o->record.plan.looks)
+		wait_sleepers_look(&o->sleepers, &o->looks, clock_mono_ns());
+	else
+		look_at_first_sleepers(s);
+	set_clock(o);
 	return 0;
 }
 
@@ -258,57 +304,59 @@ static void number_threads(struct wait_own *o)
 	}
 }
 
-static void drain_switches(struct attached_session *s)
+static void take_records(struct wait_own *o)
 {
-	struct wait_own *o = wait_session_own(s);
 	AUTO_FREE struct perf_switch *list = NULL;
 	int64_t until_ns;
-	size_t count = perf_pump_take_switches(o->pump, &list, &until_ns);
-	perf_pump_take(o->pump, on_switch_sample, on_switch_comm, o);
+	size_t count = perf_pump_take_switches(o->record.pump, &list, &until_ns);
+	perf_pump_take(o->record.pump, on_switch_sample, on_switch_comm, o);
 	for (size_t i = 0; i < count; i++) {
 		const struct perf_switch *x = &list[i];
 		wait_log_add(o->capture.log, &(struct wait_event){.kind = x->out ? WAIT_EVENT_OUT : WAIT_EVENT_IN, .tid = x->tid, .time_ns = x->time_ns,
 								  .runnable = x->runnable});
 	}
 	wait_log_settle(o->capture.log, until_ns);
+}
+
+static void drain_switches(struct attached_session *s)
+{
+	struct wait_own *o = wait_session_own(s);
+	if (o->record.pump)
+		take_records(o);
 	number_threads(o);
-	if (cpu_collect_wants_flush(o->collect))
-		cpu_collect_flush(o->collect, attached_session_resolve, s);
+	flush_if_full(s);
 	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
 	s->first_sample_ns = cpu_collect_first_sample_ns(o->collect);
 }
 
-/* Where only some switches have a stack, a long wait without one would be as likely as a short one: those are looked at while they last. */
-static void look_at_long_sleepers(struct attached_session *s)
+static void close_window(struct attached_session *s)
 {
 	struct wait_own *o = wait_session_own(s);
-	const struct wait_log *l = o->capture.log;
-	int64_t before_ns = l->settled_ns - LONG_NS;
-	uint8_t *buffer = NULL;
-	size_t taken = 0;
-	for (size_t i = 0; i < l->thread_count && taken < STACKS_A_LOOK; i++) {
-		struct thread_wait now;
-		const struct wait_log_thread *t = &l->threads[i];
-		if (!t->off || t->runnable || t->stack_ns || t->out_ns > before_ns || thread_wait_read(s->proc_fd, (pid_t)t->tid, &now) < 0)
-			continue;
-		buffer = buffer ? buffer : sleeping_stack_buffer_new();
-		look_at_sleeper(s, &now, buffer);
-		taken++;
-	}
-	if (buffer)
-		sleeping_stack_buffer_free(buffer);
+	wait_record_close(&o->record);
+	drain_switches(s);
+	wait_log_add(o->capture.log, &(struct wait_event){.kind = WAIT_EVENT_PAUSE, .time_ns = clock_mono_ns()});
+	wait_log_settle(o->capture.log, INT64_MAX);
+	wait_record_drop(&o->record);
 }
 
 static void wait_session_readable(struct attached_session *s)
 {
 	struct wait_own *o = wait_session_own(s);
 	uint64_t times;
-	bool look = read(o->timer_fd, &times, sizeof times) == sizeof times && !s->stopped;
-	if (look)
-		lock_watch_look(&o->locks, clock_mono_ns());
-	drain_switches(s);
-	if (look && o->capture.period > 1)
-		look_at_long_sleepers(s);
+	int64_t now_ns = clock_mono_ns();
+	bool timer = read(o->timer_fd, &times, sizeof times) == sizeof times;
+	if (timer && !s->stopped)
+		lock_watch_look(&o->locks, now_ns);
+	if (timer && !s->stopped && o->record.plan.looks)
+		wait_sleepers_look(&o->sleepers, &o->looks, now_ns);
+	if (o->record.plan.looks && wait_record_step(&o->record, now_ns))
+		close_window(s);
+	if (!timer || now_ns >= o->next_drain_ns) {
+		drain_switches(s);
+		o->next_drain_ns = now_ns + LOOK_MS * 1000000;
+	}
+	if (timer)
+		set_clock(o);
 }
 
 static void wait_session_tick(struct attached_session *s, bool last)
@@ -329,16 +377,14 @@ static void wait_session_tick(struct attached_session *s, bool last)
 static void look_at_last_sleepers(struct attached_session *s, const struct thread_wait *list, size_t count)
 {
 	struct wait_own *o = wait_session_own(s);
-	uint8_t *buffer = sleeping_stack_buffer_new();
 	size_t taken = 0;
 	for (size_t i = 0; i < count && taken < STACKS_MAX; i++) {
 		const struct wait_log_thread *t = wait_log_find(o->capture.log, (uint32_t)list[i].tid);
 		if (!t || !t->off || t->runnable || t->stack_ns || list[i].state == 'R')
 			continue;
-		look_at_sleeper(s, &list[i], buffer);
+		look_at_sleeper(s, &list[i]);
 		taken++;
 	}
-	sleeping_stack_buffer_free(buffer);
 }
 
 static void note_ended_threads(struct wait_log *l, const struct thread_wait *list, size_t count)
@@ -363,64 +409,48 @@ static int wait_session_stop(struct attached_session *s, struct err *e)
 	bool more;
 	(void)e;
 	STEP("last-look");
-	o->left_group = perf_sampler_left_group(o->perf);
+	wait_record_close(&o->record);
 	o->capture.ended_ns = clock_mono_ns();
-	perf_sampler_stop(o->perf);
-	perf_pump_stop(o->pump);
 	drain_switches(s);
 	wait_log_settle(o->capture.log, INT64_MAX);
 	ssize_t count = thread_wait_list(s->proc_fd, &list, &more);
 	if (count > 0) {
 		note_ended_threads(o->capture.log, list, (size_t)count);
 		note_threads_at_end(o, list, (size_t)count);
-		look_at_last_sleepers(s, list, (size_t)count);
+		if (!o->record.plan.looks)
+			look_at_last_sleepers(s, list, (size_t)count);
 	}
+	if (o->capture.refused.reason) {
+		uint64_t after = wait_pace_switches(s->proc_fd);
+		o->capture.counted_switches = after > o->counted ? after - o->counted : 0;
+	}
+	wait_looks_finish(&o->looks, o->capture.ended_ns);
 	wait_log_finish(o->capture.log, o->capture.ended_ns);
 	number_threads(o);
 	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
 	return 0;
 }
 
-/* What the report therefore lacks. */
-static void note_wait_limits(struct attached_session *s)
-{
-	struct wait_own *o = wait_session_own(s);
-	const struct wait_capture *c = &o->capture;
-	struct limits *l = &s->facts.limits;
-	if (c->lost + c->dropped)
-		limits_note(l, "records", -1, (int64_t)(c->lost + c->dropped),
-			    "%llu records of context switches were lost: waits next to them are missing, or look longer than they were.",
-			    (unsigned long long)(c->lost + c->dropped));
-	if (o->left_group)
-		limits_note(l, "group", -1, -1,
-			    "The process was moved to another control group during the session: what it did afterwards is not in this report.");
-	if (o->full || c->log->thread_count == WAIT_LOG_THREADS)
-		limits_note(l, "threads", THREAD_WAITS_MAX, -1, "The process has more threads than are looked at: how the others wait is not in this report.");
-	if (c->log->kept_none)
-		limits_note(l, "waits", WAIT_LOG_WAITS, -1, "More waits were sampled than there is room for: the later ones are counted without their stacks.");
-}
-
 static void wait_session_take(struct attached_session *s)
 {
 	struct wait_own *o = wait_session_own(s);
-	if (o->pump) {
-		perf_pump_stop(o->pump);
-		s->helper_cpu_ns += perf_pump_cpu_ns(o->pump);
-		o->capture.lost = perf_sampler_stats(o->perf)->lost + perf_sampler_stats(o->perf)->malformed;
-		o->capture.dropped = perf_pump_dropped(o->pump) + perf_pump_dropped_switches(o->pump);
-	}
-	perf_pump_free(o->pump);
-	perf_sampler_close(o->perf);
+	wait_record_drop(&o->record);
+	s->helper_cpu_ns += o->record.helper_cpu_ns;
+	o->capture.lost = o->record.lost;
+	o->capture.dropped = o->record.dropped;
+	o->capture.recorded_ns = o->record.covered_ns;
+	o->capture.looks = o->looks.looks;
+	o->capture.unseen_ns = o->looks.unseen_ns;
 	cpu_collect_free(o->collect);
-	o->pump = NULL;
-	o->perf = NULL;
 	o->collect = NULL;
 	o->capture.sightings = o->locks.sightings;
 	o->capture.sighting_count = o->locks.sighting_count;
 	o->capture.lock_looks = o->locks.looks;
 	o->locks.sightings = NULL;
 	cpu_account_report(&o->account, &o->capture.stacks);
-	note_wait_limits(s);
+	o->capture.left_group = o->record.left_group;
+	o->capture.more_threads = o->full || o->sleepers.more;
+	wait_limits_note(&o->capture, &s->facts.limits);
 	s->facts.cost.dropped_samples = (int64_t)(o->capture.lost + o->capture.dropped);
 }
 
@@ -441,6 +471,8 @@ static void wait_session_fini(struct attached_session *s)
 	struct wait_own *o = wait_session_own(s);
 	free(o->begin);
 	lock_watch_fini(&o->locks);
+	wait_sleepers_fini(&o->sleepers);
+	wait_looks_fini(&o->looks);
 	wait_capture_fini(&o->capture);
 	if (o->fds_open) {
 		close(o->timer_fd);

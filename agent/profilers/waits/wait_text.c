@@ -94,16 +94,29 @@ static void put_idle(const struct wait_analysis *a, struct buf *out)
 	buf_puts(out, ".");
 }
 
+/* How it is known. */
+static void put_way(const struct wait_analysis *a, struct buf *out)
+{
+	double recorded = wait_analysis_recorded_percent(a);
+	if (a->capture->looks)
+		buf_printf(out, "%zu looks at the threads, switches recorded for ", a->capture->looks);
+	if (a->capture->looks && recorded < 0.05)
+		buf_puts(out, "no time");
+	else if (a->capture->looks)
+		buf_printf(out, "%.0f%% of the time, ", recorded);
+	if (recorded >= 0.05 && a->capture->period == 1)
+		buf_puts(out, "each with its stack");
+	else if (recorded >= 0.05)
+		buf_printf(out, "one of %llu with its stack", (unsigned long long)a->capture->period);
+}
+
 static void put_followed(const struct wait_analysis *a, const struct wait_numbers *n, struct buf *out)
 {
 	buf_puts(out, "\nFollowed for ");
 	buf_printf(out, "%.1f s: ", a->seconds);
 	size_text_count(out, (uint64_t)n->threads);
 	buf_printf(out, " %s, %.0f context switches/s, ", n->threads == 1 ? "thread" : "threads", n->switches_per_second);
-	if (a->capture->period == 1)
-		buf_puts(out, "each with its stack");
-	else
-		buf_printf(out, "one of %llu with its stack", (unsigned long long)a->capture->period);
+	put_way(a, out);
 	if (n->unseen_percent >= 0.1) {
 		buf_puts(out, "; of ");
 		phrase_percent(out, n->unseen_percent);

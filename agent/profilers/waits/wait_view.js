@@ -49,11 +49,14 @@ Report.show(r => {
 			about: {
 				kind: 'about',
 				texts: ['A thread waits from the moment at which it loses its CPU until it gets one again, by the kernel\u2019s clock; its stack is taken as it falls ' +
-					'asleep. Nothing is stopped for it. Threads that sleep through the whole session are looked at once.',
+					'asleep. Nothing is stopped for it. Where there are many switches, looks at the threads at random moments tell the time, and switches are recorded in ' +
+					'windows: from them it is known how often threads wait, and how long. Each would cost too much.',
 				'What only idles (pool workers without work, timers, accept loops, consumers of queues, the application\u2019s own threads that wait to be told) is in a ' +
 					'table of its own and not in the flame graph. A Mutex looks like an event.'],
 				rows: [
 					['Context switches', `${count(s.switches)}, ${s.period === 1 ? 'each with a stack' : `one of ${s.period} with a stack`}`],
+					['Looks at the threads, at random moments', s.threadLooks ? count(s.threadLooks) : 'none: each switch was recorded'],
+					['Switches recorded', s.recordedPercent.toFixed(0) + '% of the time'],
 					['Waiting without a known stack', length(s.unseenNanoseconds)],
 					['Waiting with a cut stack', length(s.cutNanoseconds)],
 					['Lost or dropped records', count(s.lost + s.dropped)],

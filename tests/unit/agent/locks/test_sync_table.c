@@ -104,3 +104,17 @@ Test(sync_table, memory_that_ends_is_the_end)
 	cr_assert_eq(t.entries, 0);
 	sync_table_fini(&t);
 }
+
+Test(sync_table, is_found_again_where_it_was)
+{
+	size_t hint = 99;
+	make_table();
+	cr_assert_eq(sync_table_find_again(&fake, dac, 4, &hint), TABLE);
+	cr_assert_eq(hint, 3);
+	put64(BASE + 8, TABLE); /* an earlier word would do, too */
+	cr_assert_eq(sync_table_find_again(&fake, dac, 4, &hint), TABLE);
+	cr_assert_eq(hint, 3);
+	put64(BASE + 16, BASE + 0x9000); /* it has moved: all are tried */
+	cr_assert_eq(sync_table_find_again(&fake, dac, 4, &hint), TABLE);
+	cr_assert_eq(hint, 2);
+}

@@ -39,3 +39,13 @@ Test(sleeping_stack, pointers_to_objects_make_no_frame)
 	memcpy(stack, words, sizeof words);
 	cr_assert_eq(sleeping_stack_frame_pointer(SP, stack, sizeof stack, in_code, NULL), SP + 0x60);
 }
+
+/* recvmsg of glibc saves a register above which it returns to libSystem.Native of .NET 8: it points into the stack, where no frame is. */
+Test(sleeping_stack, a_saved_register_below_a_return_address_makes_no_frame)
+{
+	const uint64_t words[] = {
+		SP + 48,   0,		  SP + 0x60, CODE + 0x18ff, 0, 0, 0, 0, SP + 0x50, 0, /* 0x50: */ SP + 0x70, CODE + 0x4dbe, SP + 0x18, 3, /* 0x70: */
+		SP + 0x90, CODE + 0x4c83, 0,	     0,		    0, 0,
+	};
+	cr_assert_eq(frame_pointer_of(words, sizeof words / sizeof *words), SP + 0x50);
+}

@@ -149,3 +149,75 @@ Test(wait_analysis, an_empty_capture_is_idle)
 	findings_fini(&f);
 	teardown(&m, &a);
 }
+
+/* Four seconds of the ten were recorded: one wait of 100 ms with a stack, one without, and one that the window cut off. */
+Test(wait_analysis, looks_tell_the_time_and_records_how_often)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	m.capture.looks = 400;
+	m.capture.recorded_ns = 4000 * MS;
+	m.capture.unseen_ns = 7 * MS;
+	add_wait(&m, 0, 1000, 1100, m.blocked);
+	add_wait(&m, 0, 1200, 1300, UINT32_MAX);
+	wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_STACK, .tid = 11, .time_ns = START + 3990 * MS});
+	capture_add_sample(m.builder, 3990 * MS, m.threads[0], m.blocked);
+	wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 11, .time_ns = START + 3990 * MS});
+	wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_PAUSE, .time_ns = START + 4000 * MS});
+	wait_log_settle(m.capture.log, INT64_MAX);
+	wait_log_looked(m.capture.log, 11,
+			&(struct wait){.out_ns = START + 3985 * MS, .in_ns = START + 7985 * MS, .stack_ns = START + 3995 * MS, .least_ns = 3980 * MS});
+	capture_add_sample(m.builder, 3995 * MS, m.threads[0], m.blocked);
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 4000e6, 1, "of the look alone: %f", a.by_kind[WAIT_KIND_TASK]);
+	cr_assert_float_eq(a.places[0].count, 7.5, 1e-6, "three in four seconds of ten: %f", a.places[0].count);
+	cr_assert_eq(a.places[0].longest_ns, 3995 * MS, "the look saw how the one that was cut off went on");
+	cr_assert_eq(a.places[0].p50_ns, 100 * MS);
+	cr_assert_float_eq(a.unseen_ns, 7e6, 1);
+	cr_assert_float_eq(wait_analysis_recorded_percent(&a), 40, 1e-9);
+	cr_assert_eq(a.switches, 7);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, looks_alone_count_at_least_what_they_saw)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	m.capture.looks = 400;
+	m.capture.counted_switches = 12345;
+	for (int i = 0; i < 3; i++) {
+		wait_log_looked(m.capture.log, 11,
+				&(struct wait){.out_ns = START + (1000 + 100 * i) * MS, .in_ns = START + (1050 + 100 * i) * MS,
+					       .stack_ns = START + (1010 + 100 * i) * MS, .least_ns = (10 + i) * MS});
+		capture_add_sample(m.builder, (1010 + 100 * i) * MS, m.threads[0], m.blocked);
+	}
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 150e6, 1);
+	cr_assert_float_eq(a.places[0].count, 3, 1e-9);
+	cr_assert_eq(a.places[0].p50_ns, 50 * MS, "to the distance of looks");
+	cr_assert_eq(a.places[0].longest_ns, 50 * MS);
+	cr_assert_eq(a.switches, 12345);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, spinning_before_a_wait_is_no_wait_of_its_own)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	for (int i = 0; i < 20; i++) {
+		const struct wait_event stack = {.kind = WAIT_EVENT_STACK, .tid = 11, .time_ns = START + (1000 + 2 * i) * MS};
+		wait_log_add(m.capture.log, &stack);
+		capture_add_sample(m.builder, (1000 + 2 * i) * MS, m.threads[0], m.blocked);
+		wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 11, .time_ns = stack.time_ns, .runnable = true});
+		wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_IN, .tid = 11, .time_ns = stack.time_ns + MS});
+	}
+	add_wait(&m, 0, 1100, 1400, m.blocked);
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 320e6, 1, "its time counts");
+	cr_assert_float_eq(a.places[0].count, 1, 1e-9);
+	cr_assert_eq(a.places[0].p50_ns, 300 * MS);
+	teardown(&m, &a);
+}

@@ -130,3 +130,23 @@ Test(wait_log, lengths_are_powers_of_two)
 	cr_assert_eq(wait_length_of(2000), 2);
 	cr_assert_eq(wait_length_of(INT64_MAX), WAIT_LENGTHS - 1);
 }
+
+Test(wait_log, a_pause_ends_what_is_recorded_and_what_follows_begins_anew)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_STACK, 7, 10);
+	add(l, WAIT_EVENT_OUT, 7, 10);
+	add(l, WAIT_EVENT_PAUSE, 0, 30);
+	add(l, WAIT_EVENT_IN, 7, 900); /* of a wait that began unseen */
+	add(l, WAIT_EVENT_STACK, 7, 910);
+	add(l, WAIT_EVENT_OUT, 7, 910);
+	add(l, WAIT_EVENT_IN, 7, 915);
+	wait_log_finish(l, 1000 * MS);
+	cr_assert_eq(l->wait_count, 2);
+	cr_assert_eq(length_ms(&l->waits[0]), 20);
+	cr_assert(l->waits[0].open);
+	cr_assert_eq(length_ms(&l->waits[1]), 5);
+	cr_assert_eq(l->lost, 0);
+	cr_assert_eq(l->thread_count, 1);
+	wait_log_free(l);
+}

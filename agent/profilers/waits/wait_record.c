@@ -1,0 +1,84 @@
+#include "agent/profilers/waits/wait_record.h"
+
+#include "common/base/clock.h"
+
+#include <sys/epoll.h>
+
+/* An even number would always meet the same one of threads that take turns. */
+static uint64_t period_near(uint64_t period, uint64_t random)
+{
+	return period > 4 ? (period - period / 4 + random % (period / 2)) | 1 : period;
+}
+
+int wait_record_open(struct wait_record *r, struct err *e)
+{
+	r->period = period_near(r->plan.period, wait_plan_random(&r->random));
+	const struct perf_sampler_options options = {.pid = r->pid, .proc_fd = r->proc_fd, .switches = r->period, .stacks = true};
+	r->perf = perf_sampler_open(&options, e);
+	r->pump = r->perf ? perf_pump_start(r->perf, e) : NULL;
+	if (!r->pump) {
+		perf_sampler_close(r->perf);
+		r->perf = NULL;
+		return -1;
+	}
+	struct epoll_event ready = {.events = EPOLLIN, .data.u32 = 1};
+	if (r->epoll_fd >= 0)
+		epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, perf_pump_fd(r->pump), &ready); /* without it the records are taken a little later */
+	r->opened_ns = perf_sampler_started_ns(r->perf);
+	r->max_depth = perf_sampler_max_depth(r->perf);
+	r->windows++;
+	r->closed = false;
+	r->next_ns = r->opened_ns + r->plan.window_ns;
+	return 0;
+}
+
+void wait_record_close(struct wait_record *r)
+{
+	if (!r->perf || r->closed)
+		return;
+	r->left_group |= perf_sampler_left_group(r->perf);
+	perf_sampler_stop(r->perf);
+	perf_pump_stop(r->pump);
+	r->covered_ns += clock_mono_ns() - r->opened_ns;
+	r->closed = true;
+}
+
+void wait_record_drop(struct wait_record *r)
+{
+	if (!r->perf)
+		return;
+	wait_record_close(r);
+	r->helper_cpu_ns += perf_pump_cpu_ns(r->pump);
+	r->lost += perf_sampler_stats(r->perf)->lost + perf_sampler_stats(r->perf)->malformed;
+	r->dropped += perf_pump_dropped(r->pump) + perf_pump_dropped_switches(r->pump);
+	perf_pump_free(r->pump);
+	perf_sampler_close(r->perf);
+	r->pump = NULL;
+	r->perf = NULL;
+	r->next_ns = 0;
+	r->cycle_ns += r->cycle_ns ? r->plan.cycle_ns : 0; /* one window in each */
+}
+
+static void plan_window(struct wait_record *r, int64_t now_ns)
+{
+	if (!r->cycle_ns)
+		r->cycle_ns = now_ns;
+	while (r->cycle_ns + r->plan.cycle_ns <= now_ns)
+		r->cycle_ns += r->plan.cycle_ns;
+	r->next_ns = wait_plan_opens_ns(&r->plan, r->cycle_ns, wait_plan_random(&r->random));
+}
+
+bool wait_record_step(struct wait_record *r, int64_t now_ns)
+{
+	if (r->plan.cycle_ns == 0 || (r->perf && r->plan.window_ns == r->plan.cycle_ns))
+		return false;
+	if (r->perf)
+		return now_ns >= r->next_ns;
+	if (!r->next_ns) {
+		plan_window(r, now_ns);
+		return false;
+	}
+	if (now_ns >= r->next_ns && wait_record_open(r, NULL) < 0)
+		r->next_ns = now_ns + r->plan.cycle_ns;
+	return false;
+}
