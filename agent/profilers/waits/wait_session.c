@@ -157,6 +157,8 @@ static int wait_session_prepare(struct attached_session *s, struct err *e)
 		.max_depth = perf_sampler_max_depth(o->perf),
 		.code = attached_session_ask_code,
 		.code_ctx = s,
+		.il = attached_session_ask_il,
+		.il_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);
 	cpu_collect_begin(o->collect);
