@@ -149,6 +149,8 @@ static enum served serve_frame(const struct channel_frame *f)
 		return resolver_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 	case CHANNEL_CODE_ASK:
 		return resolver_answer_code(info, f, &io) ? SERVED_ON : SERVED_BAD;
+	case CHANNEL_IL_ASK:
+		return resolver_answer_il(info, f, &io) ? SERVED_ON : SERVED_BAD;
 	case CHANNEL_SAMPLE_START:
 		answer_sample_start(f);
 		return SERVED_ON;

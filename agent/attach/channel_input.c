@@ -120,6 +120,8 @@ static int handle_error(struct profiler_channel *ch, const struct channel_frame 
 	bool sampling = error.request == CHANNEL_SAMPLE_START || error.request == CHANNEL_SAMPLE_STOP;
 	enum err_kind kind = error.request == CHANNEL_SAMPLE_START && error.code == EBUSY ? ERR_CONFLICT : ERR_INTERNAL;
 	keep_complaint(ch, kind, &error);
+	if (error.request == CHANNEL_IL_ASK)
+		channel_il_refused(&ch->il);
 	if (channel_is_extension(error.request))
 		return on_extension(ch, f, e);
 	if (sampling) {
@@ -155,6 +157,8 @@ static int handle_frame(struct profiler_channel *ch, const struct channel_frame 
 		return on_function(ch, f, e);
 	case CHANNEL_RESOLVED:
 		return handle_resolved(ch, f, e);
+	case CHANNEL_IL_OFFSETS:
+		return channel_il_take(&ch->il, f, e);
 	case CHANNEL_SAMPLING:
 		return on_sampling(ch, f, e);
 	case CHANNEL_SAMPLES:

@@ -74,7 +74,7 @@ static const char *store_text(char **at, struct channel_text t)
 
 static size_t text_bytes(const struct channel_function *f)
 {
-	return f->module.len + f->type.len + f->type_args.len + f->method.len + f->method_args.len + f->params.len + 6;
+	return f->module.len + f->type.len + f->type_args.len + f->method.len + f->method_args.len + f->params.len + f->path.len + 7;
 }
 
 static struct entry *entry_new(const struct channel_function *f, size_t strings)
@@ -87,6 +87,8 @@ static struct entry *entry_new(const struct channel_function *f, size_t strings)
 		.overloaded = f->flags & CHANNEL_OVERLOADED,
 		.dynamic = f->flags & CHANNEL_DYNAMIC,
 		.dynamic_start_ns = f->dynamic_start_ns,
+		.token = f->token,
+		.image = f->image,
 	};
 	e->f.module = store_text(&at, f->module);
 	e->f.type = store_text(&at, f->type);
@@ -94,6 +96,7 @@ static struct entry *entry_new(const struct channel_function *f, size_t strings)
 	e->f.method = store_text(&at, f->method);
 	e->f.method_args = store_text(&at, f->method_args);
 	e->f.params = store_text(&at, f->params);
+	e->f.path = store_text(&at, f->path);
 	return e;
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #define FUNCTION_CACHE_MAX_COUNT 32768
-#define FUNCTION_CACHE_MAX_BYTES (8u << 20)
+#define FUNCTION_CACHE_MAX_BYTES (12u << 20)
 
 struct function_cache;
 

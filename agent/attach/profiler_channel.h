@@ -21,6 +21,9 @@ struct resolved_function {
 	const char *module, *type, *type_args, *method, *method_args, *params; /* see struct frame in agent/symbols/frame.h */
 	bool overloaded, dynamic;
 	uint64_t dynamic_start_ns; /* CLOCK_MONOTONIC of its compilation, for dynamic methods: younger than the sample means a wrong name */
+	uint32_t token;   /* in the module's metadata; 0: none */
+	uint64_t image;   /* where the module's image begins in the process; 0: not known */
+	const char *path; /* of the module's file, as the process sees it; NULL: none */
 };
 
 struct channel_sample { /* in-process timer sampling */
@@ -78,6 +81,10 @@ bool profiler_channel_notification_only(const struct profiler_channel *ch); /* h
 /* Names for `count` instruction pointers (any count; sent in pieces). out[i] is NULL where the runtime knows none. Borrowed. */
 int profiler_channel_resolve(struct profiler_channel *ch, const uint64_t *ips, size_t count, const struct resolved_function **out,
 			     int64_t deadline_ms, struct err *e);
+
+/* Which IL the instructions were made from: offsets in their method's IL, CHANNEL_NO_IL (common/proto/channel_code.h) where that is not known. Pointers of
+ * one method should stand together. */
+int profiler_channel_il_offsets(struct profiler_channel *ch, const uint64_t *ips, size_t count, uint32_t *out, int64_t deadline_ms, struct err *e);
 
 /* A function that the library has described, by its id; NULL: none such. Borrowed. */
 const struct resolved_function *profiler_channel_function(const struct profiler_channel *ch, uint64_t function_id);

@@ -4,6 +4,7 @@
 
 #include "agent/attach/channel_accept.h"
 #include "agent/attach/channel_collections.h"
+#include "agent/attach/channel_il.h"
 #include "agent/attach/channel_samples.h"
 #include "agent/attach/function_cache.h"
 #include "agent/attach/profiler_channel.h"
@@ -33,6 +34,7 @@ struct profiler_channel {
 	struct function_cache *functions;
 	struct resolve_job *job;
 	size_t stale; /* answers to come for a job that was given up */
+	struct channel_il il;
 
 	uint8_t *in;
 	size_t in_len;

@@ -20,6 +20,7 @@ EMBED(embedded_view, "view.html");
 EMBED(embedded_css, "page.css");
 EMBED(embedded_kit, "kit.js");
 EMBED(embedded_theme, "theme.js");
+EMBED(embedded_source, "source.js");
 EMBED(embedded_stacks, "flame_tree.js");
 EMBED(embedded_graph, "flame_graph.js");
 EMBED(embedded_diff, "flame_diff.js");
@@ -28,7 +29,7 @@ EMBED(embedded_flame, "flame_section.js");
 EMBED(embedded_tree, "tree.js");
 EMBED(embedded_timeline, "timeline.js");
 
-#define SCRIPTS 10
+#define SCRIPTS 11
 
 struct filling {
 	const struct report_view *view;
@@ -207,7 +208,7 @@ void report_view_write(const struct report_view *view, const struct report_head 
 		.view = view,
 		.head = h,
 		.f = f,
-		.scripts = {REPORT_ASSET(embedded_theme), REPORT_ASSET(embedded_kit), REPORT_ASSET(embedded_stacks),
+		.scripts = {REPORT_ASSET(embedded_theme), REPORT_ASSET(embedded_kit), REPORT_ASSET(embedded_source), REPORT_ASSET(embedded_stacks),
 			    REPORT_ASSET(embedded_graph), REPORT_ASSET(embedded_diff), REPORT_ASSET(embedded_range),
 			    REPORT_ASSET(embedded_flame), REPORT_ASSET(embedded_tree), REPORT_ASSET(embedded_timeline), view->script},
 	};

@@ -80,6 +80,18 @@ int attached_session_ask_code(void *ctx, const uint64_t *ips, size_t count, stru
 	return -1;
 }
 
+int attached_session_ask_il(void *ctx, const uint64_t *ips, size_t count, uint32_t *out)
+{
+	struct attached_session *s = ctx;
+	struct err e = ERR_INIT;
+	if (!attached_session_may_ask(s))
+		return -1;
+	if (profiler_channel_il_offsets(s->attach.channel, ips, count, out, attached_session_answer_until_ms(s), &e) == 0)
+		return 0;
+	attached_session_no_answer(s, "the IL of code could not be asked for", &e);
+	return -1;
+}
+
 int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count)
 {
 	struct err e = ERR_INIT;

@@ -28,6 +28,9 @@ int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const
 struct channel_code_body;
 int attached_session_ask_code(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out);
 
+/* A frame_il_fn: which IL the pointers' code was made from; -1: not to be had now. `ctx` is the session. */
+int attached_session_ask_il(void *ctx, const uint64_t *ips, size_t count, uint32_t *out);
+
 /* Asks for the garbage collections so far, as profiler_channel_collections() gives them; -1: not to be had now. */
 struct channel_collection;
 int attached_session_collections(struct attached_session *s, const struct channel_collection **out, size_t *count);

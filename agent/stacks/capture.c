@@ -27,6 +27,8 @@ void cpu_capture_fini(struct cpu_capture *c)
 		free(f->method);
 		free(f->method_args);
 		free(f->params);
+		free(f->file);
+		free(f->link);
 	}
 	free(c->frames);
 	free(c->stack_frames);
@@ -35,6 +37,7 @@ void cpu_capture_fini(struct cpu_capture *c)
 	free(c->samples);
 	free(c->collections);
 	free(c->fallback_message);
+	source_account_fini(&c->sources);
 	session_facts_fini(&c->facts);
 	*c = (struct cpu_capture){0};
 }
@@ -87,6 +90,8 @@ static uint32_t hash_frame(const struct frame *f)
 	h = index_hash_str(h, f->method);
 	h = index_hash_str(h, f->method_args);
 	h = index_hash_str(h, f->params);
+	h = index_hash_str(h, f->file);
+	h = index_hash(h, &f->line, sizeof f->line);
 	h = index_hash(h, &f->address, sizeof f->address);
 	return h * 4 + (uint32_t)f->kind;
 }
@@ -98,8 +103,8 @@ static bool same_str(const char *a, const char *b)
 
 static bool same_frame(const struct frame *a, const struct frame *b)
 {
-	return a->kind == b->kind && a->address == b->address && a->dynamic == b->dynamic && same_str(a->method, b->method) &&
-	       same_str(a->type, b->type) && same_str(a->module, b->module) && same_str(a->params, b->params) &&
+	return a->kind == b->kind && a->address == b->address && a->dynamic == b->dynamic && a->line == b->line && same_str(a->file, b->file) &&
+	       same_str(a->method, b->method) && same_str(a->type, b->type) && same_str(a->module, b->module) && same_str(a->params, b->params) &&
 	       same_str(a->type_args, b->type_args) && same_str(a->method_args, b->method_args);
 }
 
@@ -133,6 +138,9 @@ uint32_t capture_add_frame(struct capture_builder *b, const struct frame *given)
 		.params = mem_strdup(f->params),
 		.overloaded = f->overloaded,
 		.dynamic = f->dynamic,
+		.file = mem_strdup(f->file),
+		.link = mem_strdup(f->link),
+		.line = f->line,
 		.address = f->address,
 	};
 	index_set_add(&b->frames, hash, index);

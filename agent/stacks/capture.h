@@ -4,6 +4,7 @@
 #define DRDOTNET_CAPTURE_H
 
 #include "agent/symbols/frame.h"
+#include "agent/symbols/source_lines.h"
 #include "agent/report/session_facts.h"
 #include "common/link/link_msg.h"
 
@@ -82,6 +83,7 @@ struct cpu_capture {
 	int64_t dropped;             /* by our bounds */
 	bool exact_stacks;           /* stacks by each function's code; else by frame pointers alone */
 	int64_t stack_gaps[STACK_GAP_COUNT]; /* samples; exact_stacks only */
+	struct source_account sources; /* which symbols told the lines; none were there: no frame has a line */
 	int64_t unresolved_frames, managed_frames; /* of managed candidates, how many stayed unnamed / were named */
 };
 

@@ -1,5 +1,6 @@
 #include "agent/stacks/cpu_analysis.h"
 
+#include "agent/stacks/cpu_lines.h"
 #include "agent/stacks/cpu_method_table.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/cleanup.h"
@@ -95,22 +96,31 @@ static uint32_t special_cpu_method(struct cpu_analysis *a, uint32_t *method, con
 	return *method;
 }
 
+/* One step further in the tree; a full tree has no further ones. */
+static uint32_t step_down(struct cpu_analysis *a, uint32_t node, uint32_t method, uint32_t frame)
+{
+	uint32_t child = stack_tree_child(&a->tree, node, method);
+	if (child != node)
+		cpu_lines_path_step(a, frame);
+	return child;
+}
+
 static uint32_t place_stack(struct cpu_analysis *a, const struct cpu_method_table *t, struct specials *s, uint32_t stack, enum cpu_work work)
 {
 	static const char *const names[] = {[WORK_GC] = "[garbage collection]", [WORK_JIT] = "[JIT compilation]"};
-	uint32_t methods[CAPTURE_MAX_DEPTH + 1], node = STACK_TREE_ROOT;
+	uint32_t methods[CAPTURE_MAX_DEPTH + 1], frames[CAPTURE_MAX_DEPTH + 1], node = STACK_TREE_ROOT;
 	const struct capture_stack *from = &a->capture->stacks[stack];
 	if (from->truncated)
-		node = stack_tree_child(&a->tree, node, special_cpu_method(a, &s->cut, "[stack cut]", LAYER_UNKNOWN));
-	size_t count = cpu_method_table_logical(t, a, from, methods);
+		node = step_down(a, node, special_cpu_method(a, &s->cut, "[stack cut]", LAYER_UNKNOWN), UINT32_MAX);
+	size_t count = cpu_method_table_logical_frames(t, a, from, methods, frames);
 	if (count == 0 && !from->truncated)
-		node = stack_tree_child(&a->tree, node, special_cpu_method(a, &s->none, "[no stack]", LAYER_UNKNOWN));
+		node = step_down(a, node, special_cpu_method(a, &s->none, "[no stack]", LAYER_UNKNOWN), UINT32_MAX);
 	size_t mark_at = work == WORK_PLAIN ? SIZE_MAX : above_runtime(a, methods, count);
 	for (size_t k = 0; k < count; k++) {
 		if (k == mark_at)
-			node = stack_tree_child(&a->tree, node, special_cpu_method(a, &s->work[work], names[work], LAYER_RUNTIME));
+			node = step_down(a, node, special_cpu_method(a, &s->work[work], names[work], LAYER_RUNTIME), UINT32_MAX);
 		if (k < mark_at || !is_runtime_somewhere(&a->methods[methods[k]]))
-			node = stack_tree_child(&a->tree, node, methods[k]);
+			node = step_down(a, node, methods[k], frames[k]);
 	}
 	return node;
 }
@@ -120,6 +130,11 @@ static uint32_t place_stack(struct cpu_analysis *a, const struct cpu_method_tabl
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample)
 {
 	return a->stack_nodes[(size_t)a->capture->samples[sample].stack * WORK_COUNT + a->sample_work[sample]];
+}
+
+const uint32_t *cpu_analysis_path_frames(const struct cpu_analysis *a, size_t sample)
+{
+	return cpu_lines_path(a, (size_t)a->capture->samples[sample].stack * WORK_COUNT + a->sample_work[sample]);
 }
 
 uint32_t cpu_analysis_bucket(const struct cpu_analysis *a, size_t sample)
@@ -162,8 +177,10 @@ static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *
 	enum cpu_category category = category_of(c, &facts[s->stack], s);
 	enum cpu_work work = category == CATEGORY_GC ? WORK_GC : category == CATEGORY_JIT ? WORK_JIT : WORK_PLAIN;
 	uint32_t *node = &a->stack_nodes[(size_t)s->stack * WORK_COUNT + work];
-	if (*node == STACK_TREE_NONE)
+	if (*node == STACK_TREE_NONE) {
+		cpu_lines_path_begin(a, (size_t)s->stack * WORK_COUNT + work);
 		*node = place_stack(a, t, sp, s->stack, work);
+	}
 	a->sample_work[sample] = (uint8_t)work;
 	a->tree.nodes[*node].self++;
 	a->samples++;
@@ -363,7 +380,9 @@ void cpu_analysis_run(const struct cpu_capture *c, struct cpu_analysis *out)
 	cpu_method_table_build(&table, out);
 	out->threads = stack_threads_new(c);
 	out->thread_categories = mem_calloc(c->thread_count + 1, sizeof *out->thread_categories);
+	cpu_lines_begin(out, &table);
 	count_samples(out, &table);
+	cpu_lines_count(out);
 	cpu_method_table_decide_machines(out);
 	cpu_method_table_fini(&table);
 	cpu_analysis_sum_collections(out);
@@ -381,6 +400,7 @@ void cpu_analysis_fini(struct cpu_analysis *a)
 		free(a->methods[i].name);
 		free(a->methods[i].module);
 	}
+	cpu_lines_end(a);
 	stack_threads_free(a->threads, a->capture ? a->capture->thread_count : 0);
 	free(a->methods);
 	free(a->by_self);

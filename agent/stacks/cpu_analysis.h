@@ -22,11 +22,17 @@ struct cpu_method {
 	unsigned marks;        /* enum method_mark */
 	uint32_t frame;        /* one of its frames in the capture; UINT32_MAX: made by the analysis */
 	uint64_t self, total;  /* samples; recursion counts once */
+	uint32_t first_line, line_count; /* in the analysis's lines; most first */
 	uint32_t caused[CATEGORY_COUNT]; /* samples whose nearest application method this is, itself included, by what they went to */
 };
 
 /* Work that one stack may or may not be part of: told by the thread and the time of a sample. */
 enum cpu_work { WORK_PLAIN, WORK_GC, WORK_JIT, WORK_COUNT };
+
+struct cpu_line {              /* of a method, where the symbols tell */
+	uint32_t frame;        /* one of the capture's at that line */
+	uint64_t self, total;  /* samples: whose leaf is there, or that have called from there; recursion counts once */
+};
 
 struct cpu_collections {       /* those that ran on threads of the application */
 	uint32_t count, by_generation[3];
@@ -39,6 +45,14 @@ struct cpu_analysis {
 	size_t method_count, method_cap;
 	uint32_t *by_self, *by_total; /* all methods, most first; those that nobody can act on last: cpu_analysis_ground() */
 	struct stack_tree tree;
+	struct cpu_line *lines; /* by method; none where no symbols are */
+	size_t line_count;
+	uint32_t *frame_methods; /* by capture frame, with lines only; else NULL */
+	struct {               /* with lines only: of each of stack_nodes the frames on the node's path, root first, UINT32_MAX for what is none */
+		uint32_t *items;
+		size_t count, cap;
+		uint32_t *first; /* by stack_nodes; STACK_TREE_NONE: not there */
+	} paths;
 	uint32_t *stack_nodes; /* by capture stack and enum cpu_work: where it ends in the tree; STACK_TREE_NONE: no sample does */
 	uint8_t *sample_work;  /* by sample: enum cpu_work */
 	struct stack_leaf *leaves; /* samples, by preorder of the node, then by thread */
@@ -68,6 +82,9 @@ void cpu_analysis_sum_collections(struct cpu_analysis *a);
 
 /* The CPUs that the process may use: its container's limit, or the node's; NAN: not known. */
 double cpu_analysis_allowed(const struct cpu_capture *c);
+
+/* The frames on the path of that node, root first, one for each step; UINT32_MAX: of none. NULL: lines are not known. */
+const uint32_t *cpu_analysis_path_frames(const struct cpu_analysis *a, size_t sample);
 
 /* The node of the tree in which a sample of the capture ends. */
 uint32_t cpu_analysis_node(const struct cpu_analysis *a, size_t sample);

@@ -35,6 +35,8 @@ struct cpu_collect *cpu_collect_new(const struct cpu_collect_options *o)
 	c->builder = capture_builder_new(o->capture);
 	c->threads = cpu_threads_new(c->builder, o->proc_fd, o->same_ids);
 	c->namer = frame_namer_new(c->builder, o->proc_fd);
+	if (o->il)
+		frame_namer_tell_lines(c->namer, o->il, o->il_ctx);
 	c->bodies = code_bodies_new(o->proc_fd);
 	o->capture->exact_stacks = o->code || o->by_timers;
 	c->batch = 1;
@@ -305,6 +307,7 @@ void cpu_collect_finish(struct cpu_collect *c)
 {
 	struct cpu_capture *into = c->o.capture;
 	cpu_threads_end(c->threads, into);
+	frame_namer_account(c->namer, &into->sources);
 	if (into->sample_count)
 		qsort(into->samples, into->sample_count, sizeof *into->samples, by_time);
 }

@@ -26,6 +26,8 @@ struct cpu_collect_options {
 	bool by_timers;              /* the library walks the stacks, by the code of each function */
 	cpu_collect_code_fn *code;   /* NULL: stacks of perf samples are what frame pointers tell */
 	void *code_ctx;
+	frame_il_fn *il;             /* NULL: frames are told without their lines */
+	void *il_ctx;
 };
 
 struct cpu_collect;

@@ -152,6 +152,13 @@ bool cpu_method_table_resumed(const struct cpu_method_table *t, const uint32_t *
 size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s,
 				uint32_t *out)
 {
+	uint32_t frames[CAPTURE_MAX_DEPTH + 1];
+	return cpu_method_table_logical_frames(t, a, s, out, frames);
+}
+
+size_t cpu_method_table_logical_frames(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s, uint32_t *out,
+				       uint32_t *out_frames)
+{
 	if (s->depth == 0)
 		return 0; /* there may be no frames at all */
 	const uint32_t *frames = a->capture->stack_frames + s->first;
@@ -172,6 +179,7 @@ size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_ana
 		bool same_module = count > 0 && out[count - 1] == method && (t->frame_marks[frame] & METHOD_NO_SYMBOL);
 		if (!stub_before && !same_module)
 			out[count++] = method;
+		out_frames[count - 1] = frame;
 		if (application == SIZE_MAX && t->layers[frame] == LAYER_APPLICATION)
 			application = count - 1;
 	}

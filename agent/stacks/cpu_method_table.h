@@ -29,6 +29,9 @@ bool cpu_method_table_resumed(const struct cpu_method_table *t, const uint32_t *
  * method of the application stood. Notes on the way whether state machines are async methods or iterators. */
 size_t cpu_method_table_logical(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s,
 				uint32_t *out);
+/* The same, with the frame of the stack that each of the methods stands for into frames[depth + 1]. */
+size_t cpu_method_table_logical_frames(const struct cpu_method_table *t, struct cpu_analysis *a, const struct capture_stack *s, uint32_t *out,
+				       uint32_t *frames);
 
 /* After all stacks: a state machine that any driver of async methods calls is async, else one that is called is an iterator. */
 void cpu_method_table_decide_machines(struct cpu_analysis *a);

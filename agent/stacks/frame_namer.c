@@ -1,5 +1,6 @@
 #include "agent/stacks/frame_namer.h"
 
+#include "agent/stacks/frame_lines.h"
 #include "agent/symbols/kernel_symbols.h"
 #include "agent/host/maps.h"
 #include "agent/symbols/native_symbols.h"
@@ -25,6 +26,8 @@ struct frame_namer {
 	uint64_t *ask;
 	uint32_t *ask_entry;
 	const struct resolved_function **answers;
+	struct source_place *places;
+	struct frame_lines *lines; /* NULL: lines are not told */
 	size_t ask_count, ask_cap;
 };
 
@@ -64,7 +67,21 @@ void frame_namer_free(struct frame_namer *n)
 	free(n->ask);
 	free(n->ask_entry);
 	free(n->answers);
+	free(n->places);
+	frame_lines_free(n->lines);
 	free(n);
+}
+
+void frame_namer_tell_lines(struct frame_namer *n, frame_il_fn *ask, void *ctx)
+{
+	frame_lines_free(n->lines);
+	n->lines = frame_lines_new(n->proc_fd, ask, ctx);
+}
+
+void frame_namer_account(const struct frame_namer *n, struct source_account *out)
+{
+	if (n->lines)
+		frame_lines_account(n->lines, out);
 }
 
 uint32_t frame_namer_unknown(struct frame_namer *n)
@@ -112,9 +129,11 @@ static void queue_name_request(struct frame_namer *n, struct ip_table *ips, uint
 		n->ask = mem_realloc(n->ask, n->ask_cap, sizeof *n->ask);
 		n->ask_entry = mem_realloc(n->ask_entry, n->ask_cap, sizeof *n->ask_entry);
 		n->answers = mem_realloc(n->answers, n->ask_cap, sizeof *n->answers);
+		n->places = mem_realloc(n->places, n->ask_cap, sizeof *n->places);
 	}
 	n->ask[n->ask_count] = ips->items[entry].ip;
 	n->ask_entry[n->ask_count] = entry;
+	n->places[n->ask_count] = (struct source_place){0};
 	n->answers[n->ask_count++] = NULL;
 }
 
@@ -145,9 +164,14 @@ struct frame frame_namer_managed(const struct resolved_function *r)
 	};
 }
 
-static void name_managed(struct frame_namer *n, struct ip_entry *x, const struct resolved_function *r)
+static void name_managed(struct frame_namer *n, struct ip_entry *x, const struct resolved_function *r, const struct source_place *place)
 {
 	struct frame f = frame_namer_managed(r);
+	if (place->file) {
+		f.file = (char *)place->file;
+		f.link = (char *)place->link;
+		f.line = place->line;
+	}
 	assign_frame(n, x, IP_NAMED, &f);
 	x->dynamic = r->dynamic;
 	x->dynamic_start_ns = (int64_t)r->dynamic_start_ns;
@@ -197,10 +221,12 @@ void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batc
 		if (wants_name(&ips->items[i], batch))
 			name_by_place(n, ips, i);
 	bool answered = n->ask_count && resolve(ctx, n->ask, n->ask_count, n->answers) == 0;
+	if (answered && n->lines)
+		frame_lines_find(n->lines, n->ask, n->answers, n->ask_count, n->places);
 	for (size_t i = 0; i < n->ask_count; i++) {
 		struct ip_entry *x = &ips->items[n->ask_entry[i]];
 		if (answered && n->answers[i])
-			name_managed(n, x, n->answers[i]);
+			name_managed(n, x, n->answers[i], &n->places[i]);
 		else
 			name_unresolved(n, x);
 	}

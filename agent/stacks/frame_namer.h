@@ -15,9 +15,17 @@ struct resolved_function;
 /* The names of managed code: the channel, or another in tests. out[i] NULL: none. -1: no names available now. */
 typedef int frame_resolve_fn(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
 
+/* Which IL the instructions were made from (common/proto/channel_code.h: CHANNEL_NO_IL); pointers of one method stand together. -1: not to be had now. */
+typedef int frame_il_fn(void *ctx, const uint64_t *ips, size_t count, uint32_t *out);
+
 /* `proc_fd`: /proc/PID, borrowed; -1: none, then every address is taken to the runtime. */
 struct frame_namer *frame_namer_new(struct capture_builder *b, int proc_fd);
 void frame_namer_free(struct frame_namer *n);
+
+/* From here on managed frames have the file and line of their place, where the module's symbols are there. */
+void frame_namer_tell_lines(struct frame_namer *n, frame_il_fn *ask, void *ctx);
+/* Which symbols were there; added to *out. */
+void frame_namer_account(const struct frame_namer *n, struct source_account *out);
 
 /* Sets frame and state of the batch's entries that have no final answer. */
 void frame_namer_name(struct frame_namer *n, struct ip_table *ips, uint32_t batch, frame_resolve_fn *resolve, void *ctx);

@@ -106,6 +106,40 @@ static int64_t put_system_name(struct writer *w, const struct stack_profile *p, 
 	return put_pprof_string(w, buf_str(&b));
 }
 
+/* Each method has a location of its own, and each of its places in the source. */
+static uint64_t method_location(uint32_t method)
+{
+	return (uint64_t)method + 1;
+}
+
+static uint64_t place_location(const struct stack_profile *p, uint32_t frame)
+{
+	return p->method_count + 1 + frame;
+}
+
+static void put_pprof_place(struct writer *w, const struct stack_profile *p, uint32_t frame, uint64_t mapping)
+{
+	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
+	Drdotnet__Pprof__Location location = DRDOTNET__PPROF__LOCATION__INIT, *locations = &location;
+	Drdotnet__Pprof__Line line = DRDOTNET__PPROF__LINE__INIT, *lines = &line;
+	location.id = place_location(p, frame);
+	location.mapping_id = mapping;
+	line.function_id = p->frame_methods[frame] + 1;
+	line.line = p->frames[frame].line;
+	location.n_line = 1;
+	location.line = &lines;
+	piece.n_location = 1;
+	piece.location = &locations;
+	put_profile_piece(w, &piece);
+}
+
+static void put_pprof_places(struct writer *w, const struct stack_profile *p, const uint64_t *mapping_of)
+{
+	for (uint32_t i = 0; p->line_leaves && i < p->frame_count; i++)
+		if (p->frames[i].file)
+			put_pprof_place(w, p, i, mapping_of[p->frame_methods[i]]);
+}
+
 static void put_pprof_method(struct writer *w, const struct stack_profile *p, uint32_t method, uint64_t mapping, int64_t filename)
 {
 	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
@@ -116,10 +150,11 @@ static void put_pprof_method(struct writer *w, const struct stack_profile *p, ui
 	Drdotnet__Pprof__Location *locations = &location;
 	Drdotnet__Pprof__Line *lines = &line;
 	const struct cpu_method *m = &p->methods[method];
-	function.id = line.function_id = location.id = method + 1;
+	function.id = line.function_id = method + 1;
+	location.id = method_location(method);
 	function.name = put_pprof_string(w, m->name);
 	function.system_name = put_system_name(w, p, m, function.name);
-	function.filename = filename;
+	function.filename = m->line_count && p->lines ? put_pprof_string(w, p->frames[p->lines[m->first_line].frame].file) : filename;
 	location.mapping_id = mapping;
 	location.n_line = 1;
 	location.line = &lines;
@@ -138,6 +173,7 @@ static int method_by_module(const void *x, const void *y, void *ctx)
 static void put_pprof_methods(struct writer *w, const struct stack_profile *p)
 {
 	AUTO_FREE uint32_t *order = mem_calloc(p->method_count + 1, sizeof *order);
+	AUTO_FREE uint64_t *mapping_of = mem_calloc(p->method_count + 1, sizeof *mapping_of);
 	uint64_t mapping = 0;
 	int64_t filename = 0;
 	for (size_t i = 0; i < p->method_count; i++)
@@ -149,40 +185,62 @@ static void put_pprof_methods(struct writer *w, const struct stack_profile *p)
 			filename = module[0] ? put_pprof_string(w, module) : put_pprof_string(w, "[unknown]");
 			put_mapping(w, ++mapping, filename);
 		}
+		mapping_of[order[i]] = mapping;
 		put_pprof_method(w, p, order[i], mapping, filename);
 	}
+	put_pprof_places(w, p, mapping_of);
+}
+
+/* The locations of a leaf's stack, leaf first. */
+static size_t put_pprof_path(const struct stack_profile *p, const struct stack_line_leaf *l, uint64_t *ids)
+{
+	size_t count = 0;
+	for (uint32_t node = l->node; node != STACK_TREE_ROOT; node = p->tree->nodes[node].parent) {
+		uint32_t frame = l->frames ? l->frames[p->tree->nodes[node].depth - 1] : UINT32_MAX;
+		bool placed = frame != UINT32_MAX && p->frames[frame].file;
+		ids[count++] = placed ? place_location(p, frame) : method_location(p->tree->nodes[node].method);
+	}
+	return count;
+}
+
+struct sample_labels {
+	int64_t thread_key, id_key, *names;
+};
+
+static void put_sample(struct writer *w, const struct stack_profile *p, const struct sample_labels *words, const struct stack_line_leaf *l)
+{
+	Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
+	Drdotnet__Pprof__Sample sample = DRDOTNET__PPROF__SAMPLE__INIT, *one = &sample;
+	Drdotnet__Pprof__Label name = DRDOTNET__PPROF__LABEL__INIT, id = DRDOTNET__PPROF__LABEL__INIT;
+	Drdotnet__Pprof__Label *labels[] = {&name, &id};
+	uint64_t ids[STACK_PATH_MAX];
+	int64_t values[] = {(int64_t)l->count, (int64_t)(l->weight * p->scale)};
+	sample.n_location_id = put_pprof_path(p, l, ids);
+	sample.location_id = ids;
+	sample.n_value = 2;
+	sample.value = values;
+	name.key = words->thread_key;
+	name.str = words->names[l->thread];
+	id.key = words->id_key;
+	id.num = p->threads[l->thread].tid;
+	sample.n_label = 2;
+	sample.label = labels;
+	piece.n_sample = 1;
+	piece.sample = &one;
+	put_profile_piece(w, &piece);
 }
 
 static void put_samples(struct writer *w, const struct stack_profile *p)
 {
-	size_t threads = p->thread_count;
+	size_t threads = p->thread_count, count = p->line_leaves ? p->line_leaf_count : p->leaf_count;
 	AUTO_FREE int64_t *names = mem_calloc(threads + 1, sizeof *names);
-	int64_t thread_key = put_pprof_string(w, "thread"), id_key = put_pprof_string(w, "thread_id");
+	const struct sample_labels words = {put_pprof_string(w, "thread"), put_pprof_string(w, "thread_id"), names};
 	for (size_t i = 0; i < threads; i++)
 		names[i] = p->threads[i].weight ? put_pprof_string(w, p->threads[i].name) : 0;
-	for (size_t i = 0; i < p->leaf_count; i++) {
-		const struct stack_leaf *l = &p->leaves[i];
-		Drdotnet__Pprof__Profile piece = DRDOTNET__PPROF__PROFILE__INIT;
-		Drdotnet__Pprof__Sample sample = DRDOTNET__PPROF__SAMPLE__INIT, *one = &sample;
-		Drdotnet__Pprof__Label name = DRDOTNET__PPROF__LABEL__INIT, id = DRDOTNET__PPROF__LABEL__INIT;
-		Drdotnet__Pprof__Label *labels[] = {&name, &id};
-		uint64_t ids[STACK_PATH_MAX];
-		int64_t values[] = {(int64_t)l->count, (int64_t)(l->weight * p->scale)};
-		uint32_t node = l->node;
-		for (; node != STACK_TREE_ROOT; node = p->tree->nodes[node].parent)
-			ids[sample.n_location_id++] = p->tree->nodes[node].method + 1;
-		sample.location_id = ids;
-		sample.n_value = 2;
-		sample.value = values;
-		name.key = thread_key;
-		name.str = names[l->thread];
-		id.key = id_key;
-		id.num = p->threads[l->thread].tid;
-		sample.n_label = 2;
-		sample.label = labels;
-		piece.n_sample = 1;
-		piece.sample = &one;
-		put_profile_piece(w, &piece);
+	for (size_t i = 0; i < count; i++) {
+		const struct stack_leaf *l = p->line_leaves ? NULL : &p->leaves[i];
+		const struct stack_line_leaf plain = l ? (struct stack_line_leaf){l->node, l->thread, NULL, l->count, l->weight} : p->line_leaves[i];
+		put_sample(w, p, &words, &plain);
 	}
 }
 

@@ -13,15 +13,25 @@ static void put_json_text(struct report_file *f, const char *s)
 	text_append_json(&f->text, s, strlen(s));
 }
 
+/* A method's frame is one, whatever its line: it tells the hottest. NULL: no line is known. */
+static const struct frame *hottest_place(const struct stack_profile *p, const struct cpu_method *m)
+{
+	return m->line_count && p->lines ? &p->frames[p->lines[m->first_line].frame] : NULL;
+}
+
 static void put_frames(const struct stack_profile *a, struct report_file *f)
 {
 	for (size_t i = 0; i < a->method_count; i++) {
 		buf_puts(&f->text, i ? ",\n{\"name\":" : "\n{\"name\":");
 		put_json_text(f, a->methods[i].name);
-		if (a->methods[i].module[0]) {
+		const struct frame *place = hottest_place(a, &a->methods[i]);
+		const char *file = place ? place->file : a->methods[i].module;
+		if (file[0]) {
 			buf_puts(&f->text, ",\"file\":");
-			put_json_text(f, a->methods[i].module);
+			put_json_text(f, file);
 		}
+		if (place)
+			buf_printf(&f->text, ",\"line\":%u", place->line);
 		buf_putc(&f->text, '}');
 		report_file_flow(f);
 	}

@@ -11,6 +11,13 @@ struct stack_value { /* in the words of pprof */
 	const char *type, *unit;
 };
 
+/* What of one thread has one stack, line by line. */
+struct stack_line_leaf {
+	uint32_t node, thread;
+	const uint32_t *frames; /* on the node's path, root first, one for each step: UINT32_MAX of none */
+	uint64_t count, weight;
+};
+
 struct stack_profile {
 	const struct stack_tree *tree; /* of weights */
 	const struct cpu_method *methods;
@@ -22,6 +29,11 @@ struct stack_profile {
 	const uint32_t *thread_order; /* most first */
 	const struct stack_leaf *leaves; /* by preorder of the node, then by thread */
 	size_t leaf_count;
+	const struct stack_line_leaf *line_leaves; /* the same by lines, where these are known; NULL */
+	size_t line_leaf_count;
+	const uint32_t *frame_methods; /* with line_leaves: by frame */
+	size_t frame_count;
+	const struct cpu_line *lines;  /* of the methods; NULL: none are known */
 	uint64_t total;               /* weight */
 	struct stack_value count_value, weight_value;
 	uint64_t scale;               /* of a weight in weight_value's unit */

@@ -23,6 +23,9 @@ struct frame {
 	char *params;        /* "System.Int32,System.String"; NULL: unknown; "" none */
 	bool overloaded;     /* another method of the type has the same name: show the parameters */
 	bool dynamic;        /* DynamicMethod / LCG */
+	char *file;          /* of the source, as it is shown: below the repository's root; NULL: not known. Two places of a method are two frames */
+	char *link;          /* of the file at the commit that was built; NULL: not known */
+	uint32_t line;
 	uint64_t address;    /* for unknown and native without symbol: the offset in module; else 0 */
 };
 

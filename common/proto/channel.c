@@ -143,6 +143,9 @@ void channel_put_function(struct wire_writer *w, const struct channel_function *
 	channel_put_text(w, v->method);
 	channel_put_text(w, v->method_args);
 	channel_put_text(w, v->params);
+	wire_put_u32(w, v->token);
+	wire_put_u64(w, v->image);
+	channel_put_text(w, v->path);
 }
 
 bool channel_get_function(const struct channel_frame *f, struct channel_function *v)
@@ -159,6 +162,10 @@ bool channel_get_function(const struct channel_frame *f, struct channel_function
 	v->method = channel_get_text(&r);
 	v->method_args = channel_get_text(&r);
 	v->params = channel_get_text(&r);
+	bool more = wire_left(&r) > 0;
+	v->token = more ? wire_u32(&r) : 0;
+	v->image = more ? wire_u64(&r) : 0;
+	v->path = more ? channel_get_text(&r) : (struct channel_text){0};
 	return !r.bad && f->type == CHANNEL_FUNCTION && v->id != 0;
 }
 

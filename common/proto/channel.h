@@ -121,13 +121,16 @@ enum channel_function_flag {
 	CHANNEL_DYNAMIC = 2,
 };
 
-/* FUNCTION: u64 id, u16 flags, u64 start, text module, type, type args, method, method args, params. An id is described again
- * when a dynamic method took the place of a collected one. */
+/* FUNCTION: u64 id, u16 flags, u64 start, text module, type, type args, method, method args, params, u32 token, u64 image, text path. An id is
+ * described again when a dynamic method took the place of a collected one. */
 struct channel_function {
 	uint64_t id;
 	uint16_t flags;
 	uint64_t dynamic_start_ns; /* CLOCK_MONOTONIC when its compilation began; 0: before the attach */
 	struct channel_text module, type, type_args, method, method_args, params;
+	uint32_t token;    /* of the method in its module's metadata; 0: none, or of an earlier library, as what follows */
+	uint64_t image;    /* where the module's image begins in the process; 0: not known */
+	struct channel_text path; /* of the module's file, as the process sees it */
 };
 
 /* SAMPLE_START: u32 hertz. SAMPLE_STOP: empty. Both are answered by SAMPLING (after the last SAMPLES, when stopping) or ERROR:

@@ -19,6 +19,16 @@ bool channel_get_code_bodies(const struct channel_frame *f, struct wire_reader *
 	return f->type == CHANNEL_CODE_BODIES && get_code_count(f, r, count, BODY_BYTES);
 }
 
+bool channel_get_il_ask(const struct channel_frame *f, struct wire_reader *r, uint32_t *count)
+{
+	return f->type == CHANNEL_IL_ASK && get_code_count(f, r, count, sizeof(uint64_t));
+}
+
+bool channel_get_il_offsets(const struct channel_frame *f, struct wire_reader *r, uint32_t *count)
+{
+	return f->type == CHANNEL_IL_OFFSETS && get_code_count(f, r, count, sizeof(uint32_t));
+}
+
 void channel_put_code_body(struct wire_writer *w, const struct channel_code_body *v)
 {
 	wire_put_u64(w, v->start);

@@ -75,6 +75,7 @@ enum cor_info_slot { /* ICorProfilerInfo12 */
 	INFO_GET_FUNCTION_FROM_IP3 = 88,
 	INFO_GET_DYNAMIC_FUNCTION_INFO = 89,
 	INFO_GET_NATIVE_CODE_START_ADDRESSES = 90,
+	INFO_GET_IL_TO_NATIVE_MAPPING3 = 91,
 	INFO_GET_CODE_INFO4 = 92,
 	INFO_EVENT_PIPE_START_SESSION = 101,
 	INFO_EVENT_PIPE_STOP_SESSION = 103,
@@ -133,12 +134,18 @@ static inline hresult info_get_function_info(void *o, cor_id function, cor_id *c
 		o, function, cls, module, token);
 }
 
+/* `base`: where its image begins; 0: it has none. */
+static inline hresult info_get_module_place(void *o, cor_id module, uintptr_t *base, uint32_t cap, uint32_t *len, wchar16 *name)
+{
+	cor_id assembly;
+	return ((hresult(*)(void *, cor_id, uintptr_t *, uint32_t, uint32_t *, wchar16 *, cor_id *))cor_slot(o, INFO_GET_MODULE_INFO))(
+		o, module, base, cap, len, name, &assembly);
+}
+
 static inline hresult info_get_module_info(void *o, cor_id module, uint32_t cap, uint32_t *len, wchar16 *name)
 {
-	const uint8_t *base;
-	cor_id assembly;
-	return ((hresult(*)(void *, cor_id, const uint8_t **, uint32_t, uint32_t *, wchar16 *, cor_id *))cor_slot(
-		o, INFO_GET_MODULE_INFO))(o, module, &base, cap, len, name, &assembly);
+	uintptr_t base;
+	return info_get_module_place(o, module, &base, cap, len, name);
 }
 
 static inline hresult info_get_module_meta_data(void *o, cor_id module, void **import)
@@ -230,6 +237,22 @@ static inline hresult info_get_code_info4(void *o, uintptr_t start, uint32_t cap
 {
 	return ((hresult(*)(void *, uintptr_t, uint32_t, uint32_t *, struct cor_code_info *))cor_slot(o, INFO_GET_CODE_INFO4))(
 		o, start, cap, count, pieces);
+}
+
+/* COR_DEBUG_IL_TO_NATIVE_MAP: a piece of a body's code, by its distance from the body's start. */
+struct cor_il_map {
+	int32_t il; /* negative: CorDebugIlToNativeMappingTypes */
+	uint32_t start, end;
+};
+#define COR_IL_NO_MAPPING (-1)
+#define COR_IL_PROLOG (-2)
+#define COR_IL_EPILOG (-3)
+
+/* Which IL the pieces of one body were made from. *count may be more than `cap`: so many there are. */
+static inline hresult info_get_il_to_native_mapping3(void *o, uintptr_t start, uint32_t cap, uint32_t *count, struct cor_il_map *rows)
+{
+	return ((hresult(*)(void *, uintptr_t, uint32_t, uint32_t *, struct cor_il_map *))cor_slot(o, INFO_GET_IL_TO_NATIVE_MAPPING3))(
+		o, start, cap, count, rows);
 }
 
 static inline hresult info_event_pipe_start_session(void *o, uint32_t count, const struct cor_event_provider *providers, uint64_t *session)

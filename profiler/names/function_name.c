@@ -47,6 +47,21 @@ static struct channel_text module_name(void *info, cor_id module, void *import, 
 	return as_text_or_none(out);
 }
 
+/* The file that it was loaded from, and where it lies: what its debugging symbols are found by. */
+static void put_module_place(void *info, cor_id module, struct text *path, struct channel_function *out)
+{
+	wchar16 name[NAME_CAP] = {0};
+	uintptr_t base = 0;
+	uint32_t len = 0;
+
+	if (info_get_module_place(info, module, &base, NAME_CAP, &len, name) < 0 || len > NAME_CAP)
+		return;
+	name[NAME_CAP - 1] = 0;
+	text_put_utf16(path, name, NAME_CAP);
+	out->image = base;
+	out->path = path->cut ? (struct channel_text){0} : as_text_or_none(path);
+}
+
 static void param_type(void *ctx, uint32_t token, struct text *out)
 {
 	type_name_of_token(((struct method *)ctx)->import, token, out);
@@ -108,6 +123,7 @@ static hresult describe_method(struct method *m, struct function_text *t, struct
 	const struct signature_names names = {m, param_type, param_variable};
 	struct text module = TEXT_ON(t->module), type = TEXT_ON(t->type), type_args = TEXT_ON(t->type_args);
 	struct text method = TEXT_ON(t->method), method_args = TEXT_ON(t->method_args), params = TEXT_ON(t->params);
+	struct text path = TEXT_ON(t->path);
 	wchar16 name[NAME_CAP] = {0};
 	const uint8_t *sig = 0;
 	uint32_t len = 0, sig_len = 0;
@@ -129,6 +145,8 @@ static hresult describe_method(struct method *m, struct function_text *t, struct
 	out->method = text_view(&method);
 	out->method_args = as_text_or_none(&method_args);
 	out->params = known ? text_view(&params) : (struct channel_text){0};
+	out->token = m->token;
+	put_module_place(m->info, m->module, &path, out);
 	return COR_S_OK;
 }
 

@@ -8,7 +8,7 @@
 
 /* The text of one description; lives with its owner, overwritten by the next one. */
 struct function_text {
-	char module[256], type[1024], type_args[2048], method[512], method_args[1024], params[2048];
+	char module[256], type[1024], type_args[2048], method[512], method_args[1024], params[2048], path[1024];
 };
 
 /* Fills *out, whose texts borrow from *t. Returns the HRESULT. Between module_guard_enter() and _leave(). */

@@ -13,6 +13,7 @@
 
 #define BODIES_MAX 16 /* of a method: some tiers, one replacement on the stack for each of its loops */
 #define PIECES_MAX 4  /* of a body */
+#define IL_ROWS_MAX 4096 /* of a body; of a longer one the runtime is not asked for a line */
 
 #define KNOWN_BITS 13
 #define KNOWN_SIZE (1u << KNOWN_BITS)
@@ -189,6 +190,76 @@ bool resolver_answer_code(void *info, const struct channel_frame *request, struc
 	wire_put_u32(w, count);
 	for (uint32_t i = 0; i < count; i++)
 		channel_put_code_body(w, &bodies[i]);
+	return channel_io_end(io);
+}
+
+/* The body that was looked at last: pointers come by address, so that one body's stand together. */
+static struct {
+	struct resolver_body body; /* bytes 0: none */
+	uint32_t count;
+	struct cor_il_map rows[IL_ROWS_MAX];
+} il_map;
+
+/* What is between two methods' maps may be unloaded: entered and left for each. */
+static bool learn_il_map(void *info, uint64_t ip)
+{
+	uint32_t count = 0;
+
+	il_map.body.bytes = 0;
+	if (!enter_quietly())
+		return false;
+	bool told = find_body(info, ip, &il_map.body) && !il_map.body.dynamic &&
+		     info_get_il_to_native_mapping3(info, il_map.body.start, IL_ROWS_MAX, &count, il_map.rows) >= 0 && count <= IL_ROWS_MAX;
+	module_guard_leave();
+	il_map.count = count;
+	if (!told)
+		il_map.body.bytes = 0;
+	return told;
+}
+
+/* The last row that begins at or before the instruction, and tells an offset: what the compiler added (a prolog's end, an epilog, a call into the
+ * runtime) belongs to what stands before it, the method's beginning to its first IL. */
+static uint32_t find_il_offset(uint32_t at)
+{
+	const struct cor_il_map *best = NULL;
+	uint32_t offset = CHANNEL_NO_IL;
+
+	for (uint32_t i = 0; i < il_map.count; i++) {
+		const struct cor_il_map *row = &il_map.rows[i];
+		if (row->start > at || (best && row->start < best->start) || row->il == COR_IL_NO_MAPPING || row->il == COR_IL_EPILOG)
+			continue;
+		best = row;
+		offset = row->il == COR_IL_PROLOG ? 0 : row->il < 0 ? CHANNEL_NO_IL : (uint32_t)row->il;
+	}
+	return offset;
+}
+
+static uint32_t il_offset_of(void *info, uint64_t ip)
+{
+	const struct resolver_body *b = &il_map.body;
+
+	if (b->bytes == 0 || ip - b->piece >= b->piece_end - b->piece)
+		if (!learn_il_map(info, ip))
+			return CHANNEL_NO_IL;
+	/* The offsets of a second piece go on where those of the first one end. */
+	return find_il_offset((uint32_t)(b->piece == b->start ? ip - b->start : b->bytes + (ip - b->piece)));
+}
+
+bool resolver_answer_il(void *info, const struct channel_frame *request, struct channel_io *io)
+{
+	static uint32_t offsets[CHANNEL_MAX_CODE];
+	struct wire_reader r;
+	uint32_t count;
+
+	if (!channel_get_il_ask(request, &r, &count))
+		return false;
+	il_map.body.bytes = 0; /* since the last question its code may have become another's */
+	for (uint32_t i = 0; i < count; i++)
+		offsets[i] = il_offset_of(info, wire_u64(&r));
+	struct wire_writer *w = channel_io_begin(io, CHANNEL_IL_OFFSETS);
+	wire_put_u32(w, count);
+	for (uint32_t i = 0; i < count; i++)
+		wire_put_u32(w, offsets[i]);
 	return channel_io_end(io);
 }
 

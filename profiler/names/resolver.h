@@ -1,4 +1,5 @@
-/* Answers RESOLVE, instruction pointers to functions, each function described once per session; and CODE_ASK, where their code begins. Own thread. */
+/* Answers RESOLVE, instruction pointers to functions, each function described once per session; and CODE_ASK and IL_ASK, where their code begins and
+ * which IL it was made from. Own thread. */
 #ifndef DRDOTNET_RESOLVER_H
 #define DRDOTNET_RESOLVER_H
 
@@ -27,6 +28,8 @@ void resolver_reset(void);
 bool resolver_answer(void *info, const struct channel_frame *request, struct channel_io *io);
 bool resolver_answer_code(void *info, const struct channel_frame *request, struct channel_io *io);
 enum resolver_place resolver_find_body(void *info, uint64_t ip, struct resolver_body *out);
+/* IL_ASK: which IL the code was made from; common/proto/channel_code.h. */
+bool resolver_answer_il(void *info, const struct channel_frame *request, struct channel_io *io);
 struct resolver_counts resolver_counts(void);
 
 #endif

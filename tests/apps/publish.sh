@@ -12,13 +12,15 @@ while [ "${1:-}" = --app ]; do
 done
 case $apps in
 '') apps=Checkout ;;
-' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp" ;;
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp"
+	apps="$apps LineApp LineReady LineSingle" ;;
 esac
 
 folder_of() {
 	case $1 in
 	names) echo tests/system/profiler/app ;;
 	StackReady) echo tests/apps/StackApp ;;
+	LineReady | LineSingle) echo tests/apps/LineApp ;;
 	*) echo "tests/apps/$1" ;;
 	esac
 }

@@ -1,5 +1,6 @@
 /* The cursor over wire bytes against a naive model, and each payload of the profiler channel: what can be read is written and
  * read again, to the same bytes. First byte: which payload, or 0 for the cursor alone. */
+#include "agent/attach/channel_il.h"
 #include "agent/attach/code_client.h"
 #include "common/proto/channel.h"
 
@@ -110,6 +111,7 @@ static void check_function(const struct channel_frame *f)
 	CHECK(channel_get_function(&g, &b) && a.id == b.id && a.flags == b.flags && a.dynamic_start_ns == b.dynamic_start_ns);
 	CHECK(same_text(a.module, b.module) && same_text(a.type, b.type) && same_text(a.type_args, b.type_args));
 	CHECK(same_text(a.method, b.method) && same_text(a.method_args, b.method_args) && same_text(a.params, b.params));
+	CHECK(a.token == b.token && a.image == b.image && same_text(a.path, b.path));
 }
 
 static void check_numbers(const struct channel_frame *f)
@@ -236,6 +238,20 @@ static void check_code(const struct channel_frame *f)
 	CHECK((e.kind == ERR_NONE) == (taken == 0));
 }
 
+static void check_il(const struct channel_frame *f)
+{
+	uint32_t offsets[3], count;
+	struct channel_il il = {.out = offsets, .expected = 3};
+	struct err e = ERR_INIT;
+	struct wire_reader r;
+
+	if (channel_get_il_ask(f, &r, &count))
+		CHECK(count <= CHANNEL_MAX_CODE && f->len == 4 + 8 * (size_t)count && r.pos == 4);
+	bool well = channel_get_il_offsets(f, &r, &count);
+	int taken = channel_il_take(&il, f, &e);
+	CHECK((taken == 0) == (well && count == 3) && (e.kind == ERR_NONE) == (taken == 0) && (taken < 0 || !il.out));
+}
+
 static void check_client_data(const uint8_t *data, size_t size)
 {
 	uint8_t out[CHANNEL_CLIENT_DATA_MAX];
@@ -273,6 +289,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_collections(&f);
 	check_counted(&f);
 	check_code(&f);
+	check_il(&f);
 	check_client_data(data + 1, size - 1);
 	return 0;
 }

@@ -115,7 +115,7 @@ def one(message, number, otherwise=0):
 
 
 class Pprof(Samples):
-    """profile.proto of github.com/google/pprof. Weights are those of the first sample type."""
+    """profile.proto of github.com/google/pprof. Weights are those of the first sample type. `places`: the same stacks, of (function, file, line)."""
 
     def __init__(self, folder):
         with gzip.open(os.path.join(folder, "profile.pb.gz")) as f:
@@ -123,17 +123,18 @@ class Pprof(Samples):
         strings = [value.decode() for number, value in profile if number == 6]
         assert strings[0] == "", "the string table begins with the empty string"
         self.types = [tuple(strings[one(fields(v), n)] for n in (1, 2)) for number, v in profile if number == 1]
-        functions = {one(f, 1): strings[one(f, 2)] for f in (fields(v) for n, v in profile if n == 5)}
+        functions = {one(f, 1): (strings[one(f, 2)], strings[one(f, 4)]) for f in (fields(v) for n, v in profile if n == 5)}
         locations = {}
         for location in (fields(v) for n, v in profile if n == 4):
             lines = [fields(v) for n, v in location if n == 4]
-            locations[one(location, 1)] = [functions[one(line, 1)] for line in lines]
-        stacks = []
+            locations[one(location, 1)] = [(*functions[one(line, 1)], one(line, 2)) for line in lines]
+        stacks, self.places = [], []
         for sample in (fields(v) for n, v in profile if n == 2):
             values = numbers(sample, 2)
             assert len(values) == len(self.types), "one value for each sample type"
             frames = [f for location in numbers(sample, 1) for f in locations[location]]
-            stacks.append((frames[::-1], values[0]))
+            self.places.append((frames[::-1], values[0]))
+            stacks.append(([name for name, _, _ in frames[::-1]], values[0]))
         self.duration_ns = one(profile, 10)
         self.period = one(profile, 12)
         super().__init__(stacks)

@@ -77,6 +77,8 @@ static void add_place(const struct cpu_analysis *a, const struct cpu_diagnosis *
 		cpu_phrase_share(line, a, (uint32_t)a->methods[d->method].total);
 		add_diagnosis_line(text, line);
 	}
+	cpu_explain_line(a, d->method, line);
+	add_diagnosis_line(text, line);
 	cpu_explain_callers(a, d->method, line);
 	add_diagnosis_line(text, line);
 	cpu_explain_inside(a, d->method, line);

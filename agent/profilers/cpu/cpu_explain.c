@@ -1,7 +1,9 @@
 #include "agent/profilers/cpu/cpu_explain.h"
 
 #include "agent/stacks/cpu_edges.h"
+#include "agent/stacks/cpu_lines.h"
 #include "agent/stacks/cpu_phrase.h"
+#include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -96,6 +98,19 @@ static void explain_caller(const struct cpu_analysis *a, uint32_t caller, double
 		phrase_percent(text, part);
 		buf_puts(text, " of it)");
 	}
+}
+
+void cpu_explain_line(const struct cpu_analysis *a, uint32_t method, struct buf *text)
+{
+	const struct frame *f = cpu_lines_hottest(a, method);
+	uint64_t samples = f ? a->lines[a->methods[method].first_line].total : 0;
+	if (cpu_analysis_percent(a, (uint32_t)samples) < NOTABLE)
+		return;
+	buf_puts(text, "Hottest line: ");
+	frame_place_put(f, text);
+	buf_puts(text, ", with ");
+	cpu_phrase_share(text, a, (uint32_t)samples);
+	buf_puts(text, " of the CPU time");
 }
 
 void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct buf *text)

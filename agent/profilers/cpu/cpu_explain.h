@@ -6,6 +6,8 @@
 #include "agent/stacks/cpu_analysis.h"
 #include "common/base/buf.h"
 
+/* The method's line with most samples, where its module's symbols tell. */
+void cpu_explain_line(const struct cpu_analysis *a, uint32_t method, struct buf *text);
 void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct buf *text);
 /* When the method's time passes in what it calls outside the application: in what. */
 void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct buf *text);

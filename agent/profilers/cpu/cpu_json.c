@@ -2,6 +2,7 @@
 
 #include "agent/report/report_json.h"
 #include "agent/stacks/cpu_edges.h"
+#include "agent/stacks/report_lines.h"
 #include "agent/stacks/report_tree.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -169,6 +170,7 @@ static void put_methods(const struct cpu_analysis *a, struct report_file *f)
 		jsonw_unsigned(w, "total", m->total);
 		jsonw_unsigned(w, "caused", cpu_analysis_caused(m));
 		report_json_marks(f, "marks", m->marks);
+		report_lines_method(f, a, m);
 		report_json_end(f);
 	}
 	jsonw_end(w);
@@ -237,6 +239,7 @@ void cpu_json_write(const void *source, struct report_file *f)
 	put_threads(a, f);
 	put_timeline(a, &f->json);
 	put_methods(a, f);
+	report_lines_symbols(f, &a->capture->sources);
 	put_tree(a, f);
 	report_head_json_end(&s->head, f);
 }

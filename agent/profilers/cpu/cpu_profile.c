@@ -23,6 +23,7 @@ void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const c
 		.thread_order = a->thread_order,
 		.leaves = a->leaves,
 		.leaf_count = a->leaf_count,
+		.lines = a->lines,
 		.total = a->samples,
 		.count_value = {"samples", "count"},
 		.weight_value = {"cpu", "nanoseconds"},
@@ -35,9 +36,53 @@ void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const c
 	};
 }
 
+static int sample_by_stack(const void *x, const void *y, void *ctx)
+{
+	const struct cpu_analysis *a = ctx;
+	uint32_t i = *(const uint32_t *)x, j = *(const uint32_t *)y;
+	const struct capture_sample *s = &a->capture->samples[i], *t = &a->capture->samples[j];
+	if (s->stack != t->stack)
+		return s->stack < t->stack ? -1 : 1;
+	if (a->sample_work[i] != a->sample_work[j])
+		return a->sample_work[i] < a->sample_work[j] ? -1 : 1;
+	return s->thread < t->thread ? -1 : s->thread > t->thread;
+}
+
+/* Samples with the same lines in the same order, once for each thread. */
+static struct stack_line_leaf *line_leaves_of(const struct cpu_analysis *a, size_t *count)
+{
+	size_t n = a->capture->sample_count;
+	struct stack_line_leaf *out = mem_calloc(n + 1, sizeof *out);
+	AUTO_FREE uint32_t *order = mem_calloc(n + 1, sizeof *order);
+	for (size_t i = 0; i < n; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, n, sizeof *order, sample_by_stack, (void *)a);
+	*count = 0;
+	for (size_t i = 0; i < n; i++) {
+		if (i == 0 || sample_by_stack(&order[i - 1], &order[i], (void *)a) != 0)
+			out[(*count)++] = (struct stack_line_leaf){
+				.node = cpu_analysis_node(a, order[i]),
+				.thread = a->capture->samples[order[i]].thread,
+				.frames = cpu_analysis_path_frames(a, order[i]),
+			};
+		out[*count - 1].count++;
+		out[*count - 1].weight++;
+	}
+	return out;
+}
+
 void cpu_profile_pprof(const void *source, struct report_file *f)
 {
-	report_pprof_write(&((const struct report_source *)source)->profile, f);
+	const struct report_source *s = source;
+	struct stack_profile p = s->profile;
+	AUTO_FREE struct stack_line_leaf *leaves = NULL;
+	if (s->analysis->line_count) {
+		leaves = line_leaves_of(s->analysis, &p.line_leaf_count);
+		p.line_leaves = leaves;
+		p.frame_methods = s->analysis->frame_methods;
+		p.frame_count = s->analysis->capture->frame_count;
+	}
+	report_pprof_write(&p, f);
 }
 
 void cpu_profile_folded(const void *source, struct report_file *f)

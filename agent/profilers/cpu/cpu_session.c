@@ -109,6 +109,8 @@ static void start_collecting(struct attached_session *s)
 		.by_timers = !o->perf,
 		.code = o->perf ? attached_session_ask_code : NULL,
 		.code_ctx = s,
+		.il = attached_session_ask_il,
+		.il_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);
 	cpu_collect_begin(o->collect);

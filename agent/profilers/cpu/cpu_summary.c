@@ -3,6 +3,8 @@
 #include "agent/report/report_markdown.h"
 #include "agent/report/summary.h"
 #include "agent/stacks/cpu_edges.h"
+#include "agent/stacks/cpu_lines.h"
+#include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
 
 #define NAME_CHARS 90
@@ -32,6 +34,19 @@ static void put_caller_cell(const struct cpu_analysis *a, uint32_t method, struc
 		report_markdown_name(out, a->methods[caller.method].name, CALLER_CHARS);
 }
 
+/* Behind the method's name: its hottest line. */
+static void put_line(const struct cpu_analysis *a, uint32_t method, struct buf *out)
+{
+	const struct frame *hottest = cpu_lines_hottest(a, method);
+	AUTO_BUF struct buf place;
+	buf_init(&place, 16 * NAME_CHARS);
+	if (!hottest)
+		return;
+	frame_place_put(hottest, &place);
+	buf_putc(out, ' ');
+	report_markdown_name(out, buf_str(&place), NAME_CHARS);
+}
+
 static void put_method_row(const void *source, size_t row, struct buf *out)
 {
 	const struct cpu_analysis *a = ((const struct report_source *)source)->analysis;
@@ -40,6 +55,7 @@ static void put_method_row(const void *source, size_t row, struct buf *out)
 	summary_percent(out, cpu_analysis_percent(a, m->total));
 	summary_name(out, m->name, NAME_CHARS);
 	buf_puts(out, m->marks & METHOD_ASYNC ? " async" : m->marks & METHOD_ITERATOR ? " iterator" : "");
+	put_line(a, a->by_self[row], out);
 	put_caller_cell(a, a->by_self[row], out);
 }
 

@@ -41,6 +41,7 @@ Report.show(r => {
 					s.stacks === 'code' && ['Stacks that may lack callers', count(s.incompleteStacks)],
 					s.stacks === 'code' && Report.tailCallRow,
 					['Compiled frames without a name', `${count(missing)} of ${count(s.managedFramesNamed + missing)}`],
+					r.symbols && ['Source lines', r.symbols.modules.map(m => m.module + (m.used ? '' : ': not used, ' + m.reason)).join('; ')],
 					['Kernel frames', s.kernelFrames ? 'yes' : 'not allowed here: kernel time ends at the call into it'],
 					s.fallbackReason && ['Why not perf events', `${s.fallbackReason}: ${s.fallbackMessage || ''}`],
 					s.besideAnotherProfiler && ['Another profiler', 'holds the process\u2019s main slot (an APM?); attached beside it for notifications only, which is ' +

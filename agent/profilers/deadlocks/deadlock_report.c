@@ -4,6 +4,7 @@
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
 #include "agent/report/report_view.h"
 #include "agent/report/summary.h"
+#include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/embed.h"
 #include "common/base/size_text.h"
@@ -33,6 +34,7 @@ static void put_thread(const struct deadlock_capture *c, uint32_t thread, struct
 	method_name_make(f, &name);
 	buf_puts(out, " in ");
 	method_name_shorten(name.text, NAME_CHARS, out);
+	frame_place_put_behind(f, out);
 }
 
 /* " waits for a lock (Shop.Account)" */

@@ -61,6 +61,8 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 		.started_ns = s->started_ns,
 		.code = attached_session_ask_code,
 		.code_ctx = s,
+		.il = attached_session_ask_il,
+		.il_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);
 	return 0;

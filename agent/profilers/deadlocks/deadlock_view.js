@@ -7,7 +7,7 @@ Report.show(r => {
 	const waits = t => holder(t) ? lock(holder(t)) : t.peer || '';
 	const name = t => `${t.id}${t.name ? ` "${t.name}"` : ''}`;
 	const stack = t => t.stack.length ? make('details', make('summary', (t.stack.find(f => f.layer === 'application') || t.stack[0]).name),
-		make('ol.stack', t.stack.map(f => make('li', f.name)))) : 'not known';
+		make('ol.stack', t.stack.map(f => make('li', Report.source.frame(f))))) : 'not known';
 	const threads = [...r.threads].sort((a, b) => (a.circle ?? 1e9) - (b.circle ?? 1e9) || b.behind - a.behind || a.id - b.id);
 	return [
 		{kind: 'facts', items: [

@@ -4,6 +4,7 @@
 #include "agent/report/report_file.h"
 #include "agent/report/report_json.h"
 #include "agent/stacks/report_tree.h"
+#include "agent/stacks/report_lines.h"
 #include "agent/symbols/method_name.h"
 
 #define FRAMES_MAX 100
@@ -91,6 +92,7 @@ static void put_stack(const struct wait_analysis *a, uint32_t stack, struct repo
 		jsonw_object(&f->json, NULL);
 		report_json_string(f, "name", name.text);
 		jsonw_string(&f->json, "layer", cpu_layer_name(cpu_layer_of(frame)));
+		report_lines_place(f, frame);
 		jsonw_end(&f->json);
 	}
 	jsonw_end(&f->json);

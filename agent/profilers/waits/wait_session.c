@@ -160,6 +160,8 @@ static void begin_collecting(struct attached_session *s)
 		.max_depth = o->record.max_depth,
 		.code = attached_session_ask_code,
 		.code_ctx = s,
+		.il = attached_session_ask_il,
+		.il_ctx = s,
 	};
 	o->capture.started_ns = s->started_ns;
 	o->collect = cpu_collect_new(&options);

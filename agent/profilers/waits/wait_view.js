@@ -7,7 +7,7 @@ Report.show(r => {
 	const kindOf = new Map(r.kinds.map(k => [`[${k.title}]`, k.kind]));
 	const held = p => p.heldBy && [p.heldBy.method && `${p.heldBy.method} (${p.heldBy.waitsFor})`,
 		p.heldBy.running && `running at ${p.heldBy.running} of ${p.heldBy.looks} looks`].filter(Boolean).join('; ');
-	const stack = p => make('details', make('summary', p.method || p.what), make('ol', p.stack.map(f => make('li', f.name))));
+	const stack = p => make('details', make('summary', p.method || p.what), make('ol', p.stack.map(f => make('li', Report.source.frame(f)))));
 	const figures = [
 		{title: 'Threads', sort: 'number', cell: p => ({text: threads(p.threadsWaiting), sort: p.threadsWaiting, title: 'wait so at a time, on average'})},
 		{title: 'Total', sort: 'number', cell: p => ({text: length(p.nanoseconds), sort: p.nanoseconds})},

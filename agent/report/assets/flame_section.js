@@ -21,6 +21,7 @@ Report.kinds.flame = (section, host, r) => {
 		if (bytes) return Report.bytes(Math.round(n));
 		return s >= 10 ? s.toFixed(1) + ' s' : s >= 1 ? s.toFixed(2) + ' s' : Math.round(s * 1000) + ' ms';
 	};
+	const lineShare = samples => percent(samples, whole);
 	const marksOf = m => methods[m].marks.map(mark => mark === 'noSymbol' ? 'no symbols' : mark);
 	const threadName = i => r.threads[i].name || '(no name)';
 	const weightOf = thread => bytes ? thread.bytes : thread.samples;
@@ -78,6 +79,7 @@ Report.kinds.flame = (section, host, r) => {
 		parts.push(figure(percent(t.total[n], base.total[0]), 'total, ' + amount(t.total[n])));
 		if (n && (!bytes || t.self[n])) parts.push(figure(percent(t.self[n], base.total[0]), ownWords || 'in itself here'));
 		parts.push(...diff.words(t, n));
+		if (known && methods[m].source) parts.push(Report.source.hottest(methods[m].source, lineShare));
 		if (known && methods[m].module) parts.push(make('span', methods[m].module));
 		if (known) parts.push(make('span', LAYERS[methods[m].layer]));
 		if (m === FOLDED) parts.push(make('span', 'C or a double-click shows them'));
@@ -134,7 +136,8 @@ Report.kinds.flame = (section, host, r) => {
 		}
 		function row(m) {
 			const dot = make('span.dot.' + styles[m]), name = make('td.name', dot, ' ', button(few ? briefName(methods[m].name, m) : methods[m].name, () => choose(m)),
-				few ? [] : marksOf(m).map(mark => make('span.badge', mark)));
+				few ? [] : marksOf(m).map(mark => make('span.badge', mark)),
+				few || !methods[m].source ? [] : Report.source.strip(methods[m].source, lineShare));
 			dot.title = LAYERS[methods[m].layer];
 			name.title = methods[m].name;
 			return make('tr', make('td.n', percent(counted.self[m], base.total[0])), few ? null : make('td.bar', bar(counted.self[m] / (base.total[0] || 1))),

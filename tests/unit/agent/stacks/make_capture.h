@@ -3,7 +3,7 @@
  *   make_samples(&m, "worker", 80, "app:Shop.Cart:Total;rt:;kernel:futex_wait")
  *
  * adds 80 samples of a thread with that stack, root first. Kinds of frames: app, lib (.NET's own), dyn, rt (libcoreclr), jit, libc,
- * kernel, none; `kind:type:method` where managed, else `kind:symbol`, the symbol may be empty. */
+ * kernel, none; `kind:type:method` where managed, else `kind:symbol`, the symbol may be empty. `kind:type:method@118`: in line 118 of src/Shop/Cart.cs. */
 #ifndef DRDOTNET_MAKE_CAPTURE_H
 #define DRDOTNET_MAKE_CAPTURE_H
 
@@ -58,6 +58,9 @@ static uint32_t make_frame(struct made *m, char *word)
 		{"rt", FRAME_NATIVE, "libcoreclr.so"},	  {"jit", FRAME_NATIVE, "libclrjit.so"},		{"libc", FRAME_NATIVE, "libc.so.6"},
 		{"kernel", FRAME_KERNEL, "[kernel]"},	  {"none", FRAME_UNKNOWN, ""},
 	};
+	char *at = strchr(word, '@');
+	if (at)
+		*at = '\0';
 	char *kind = strsep(&word, ":"), *type = word, *method = word ? strrchr(word, ':') : NULL;
 	struct frame f = {.kind = FRAME_UNKNOWN, .module = (char *)""};
 	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
@@ -72,6 +75,11 @@ static uint32_t make_frame(struct made *m, char *word)
 		f.dynamic = strcmp(kind, "dyn") == 0;
 	} else if (word && *word) {
 		f.method = word;
+	}
+	if (at) {
+		f.file = (char *)"src/Shop/Cart.cs";
+		f.link = (char *)"https://github.com/acme/shop/blob/0123abc/src/Shop/Cart.cs";
+		f.line = (uint32_t)atoi(at + 1);
 	}
 	return capture_add_frame(m->builder, &f);
 }
