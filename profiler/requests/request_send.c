@@ -1,0 +1,123 @@
+/* Context: CLR callback (request_send_done) and own thread. */
+#include "profiler/requests/request_send.h"
+
+#include "common/proto/channel_requests.h"
+#include "profiler/requests/shape_table.h"
+#include "profiler/stacks/sample_ring.h"
+
+#define DONE_WORDS 5
+#define FRAME_RECORDS 1500 /* of any kind: below a frame's payload */
+
+static struct sample_ring done_ring;
+static uint32_t shapes_sent;
+
+static struct open_shape {
+	uint32_t count, oldest;
+	uint64_t start_ns;
+} open[SHAPE_TABLE_MOST + 1];
+
+/* CLR callback ---------------------------------------------------------------------------------------------------------------- */
+
+static uint64_t pair(uint32_t low, uint32_t high)
+{
+	return low | (uint64_t)high << 32;
+}
+
+void request_send_done(const struct request *r, uint64_t end_ns, uint32_t tid)
+{
+	const uint64_t record[DONE_WORDS] = {
+		r->start_ns, end_ns, pair(r->number, r->shape), pair(r->tid, tid), pair(r->status, r->stream)};
+
+	sample_ring_put(&done_ring, record, DONE_WORDS, NULL, 0);
+}
+
+/* Own thread ------------------------------------------------------------------------------------------------------------------ */
+
+void request_send_reset(void)
+{
+	uint64_t discard[DONE_WORDS];
+
+	while (sample_ring_take(&done_ring, discard, DONE_WORDS))
+		;
+	atomic_store(&done_ring.dropped, 0);
+	shapes_sent = 0;
+}
+
+uint64_t request_send_dropped(void)
+{
+	return atomic_load(&done_ring.dropped);
+}
+
+static void send_shapes(struct channel_io *io)
+{
+	uint32_t count = shape_table_count();
+
+	while (shapes_sent < count) {
+		struct wire_writer *w = channel_io_begin(io, CHANNEL_REQUESTS_SHAPES);
+		for (unsigned i = 0; i < FRAME_RECORDS / 8 && shapes_sent < count; i++) {
+			struct channel_request_shape s = {.number = ++shapes_sent};
+			uint16_t len;
+			s.text.data = shape_table_text(s.number, &len);
+			s.text.len = len;
+			channel_put_request_shape(w, &s);
+		}
+		channel_io_end(io);
+	}
+}
+
+static unsigned send_done_frame(struct channel_io *io)
+{
+	uint64_t x[DONE_WORDS];
+	unsigned n = 0;
+	size_t len = sample_ring_take(&done_ring, x, DONE_WORDS);
+
+	if (!len)
+		return 0;
+	send_shapes(io); /* those of these requests are there by now */
+	struct wire_writer *w = channel_io_begin(io, CHANNEL_REQUESTS_DONE);
+	do {
+		const struct channel_request_done d = {
+			.start_ns = x[0], .end_ns = x[1],
+			.number = (uint32_t)x[2], .shape = (uint32_t)(x[2] >> 32),
+			.start_tid = (uint32_t)x[3], .end_tid = (uint32_t)(x[3] >> 32),
+			.status = (uint16_t)x[4], .stream = (uint16_t)(x[4] >> 32),
+		};
+		channel_put_request_done(w, &d);
+	} while (++n < FRAME_RECORDS && sample_ring_take(&done_ring, x, DONE_WORDS));
+	channel_io_end(io);
+	return n;
+}
+
+void request_send_all(struct channel_io *io)
+{
+	while (send_done_frame(io) == FRAME_RECORDS)
+		;
+}
+
+static void note_open(void *ctx, const struct request *r)
+{
+	struct open_shape *o = &open[r->shape <= SHAPE_TABLE_MOST ? r->shape : 0];
+
+	if (r->start_ns > *(const uint64_t *)ctx)
+		return; /* it began after the look */
+	if (!o->count++ || r->start_ns < o->start_ns) {
+		o->start_ns = r->start_ns;
+		o->oldest = r->number;
+	}
+}
+
+void request_send_open(struct channel_io *io, uint64_t now_ns)
+{
+	for (size_t i = 0; i <= SHAPE_TABLE_MOST; i++)
+		open[i] = (struct open_shape){0};
+	request_table_each(note_open, &now_ns);
+	send_shapes(io);
+	struct wire_writer *w = channel_io_begin(io, CHANNEL_REQUESTS_OPEN); /* all shapes fit a frame */
+	wire_put_u64(w, now_ns);
+	for (uint32_t i = 0; i <= SHAPE_TABLE_MOST; i++) {
+		const struct channel_request_open o = {.shape = i, .count = open[i].count, .oldest = open[i].oldest, .start_ns = open[i].start_ns};
+		if (o.count)
+			channel_put_request_open(w, &o);
+	}
+	channel_io_end(io);
+}

@@ -1,0 +1,17 @@
+/* What is told of requests, on its way from the application's threads to the agent: rings that are emptied each tick, and a look at who is in flight. */
+#ifndef DRDOTNET_REQUEST_SEND_H
+#define DRDOTNET_REQUEST_SEND_H
+
+#include "profiler/base/channel_io.h"
+#include "profiler/requests/request_table.h"
+
+/* CLR callback: never wait. */
+void request_send_done(const struct request *r, uint64_t end_ns, uint32_t tid);
+
+/* Own thread. */
+void request_send_reset(void);
+void request_send_all(struct channel_io *io); /* the shapes that are new, before those that have them */
+void request_send_open(struct channel_io *io, uint64_t now_ns);
+uint64_t request_send_dropped(void); /* records that found no room */
+
+#endif
