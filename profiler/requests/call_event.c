@@ -59,7 +59,7 @@ bool call_event_start(enum call_kind kind, const uint8_t *data, size_t len, stru
 	if (kind == CALL_HTTP)
 		request_event_text(&r, &text); /* the scheme */
 	else if (kind == CALL_TLS)
-		wire_u8(&r);
+		wire_u32(&r); /* whether it is the server */
 	if (r.bad)
 		return false;
 	request_event_text(&r, &text);

@@ -3,7 +3,7 @@
  *   System.Net.Http RequestStart (1): text scheme, text host, i32 port, text path, ...; RequestStop (2); RequestFailed (3), before a stop.
  *   System.Net.NameResolution ResolutionStart (1): text host; ResolutionStop (2); ResolutionFailed (3), before a stop.
  *   System.Net.Sockets ConnectStart (1): text address; ConnectStop (2); ConnectFailed (3), before a stop.
- *   System.Net.Security HandshakeStart (1): u8 server, text host; HandshakeStop (2); HandshakeFailed (3), before a stop.
+ *   System.Net.Security HandshakeStart (1): u32 server, text host; HandshakeStop (2); HandshakeFailed (3), before a stop.
  *   Npgsql CommandStart (3): text SQL; CommandStop (4).
  *
  * Source: the event sources' documented signatures. */

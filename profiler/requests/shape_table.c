@@ -89,14 +89,14 @@ static void count_siblings(const struct path_shape *s)
 }
 
 /* Nobody waits for the lock: who does not get it at once adds nothing this time. */
-static uint32_t add_shape(const struct path_shape *s, uint64_t key)
+static uint32_t add_shape(const struct path_shape *s, uint64_t key, uint32_t most)
 {
 	uint32_t number = 0;
 
-	if (atomic_load_explicit(&shapes.count, memory_order_relaxed) >= SHAPE_TABLE_MOST || atomic_flag_test_and_set(&shapes.lock))
+	if (atomic_load_explicit(&shapes.count, memory_order_relaxed) >= most || atomic_flag_test_and_set(&shapes.lock))
 		return 0;
 	uint32_t there = find_shape(key), count = atomic_load(&shapes.count);
-	for (size_t i = 0; there == UINT32_MAX && count < SHAPE_TABLE_MOST && !number && i < PROBES; i++) {
+	for (size_t i = 0; there == UINT32_MAX && count < most && !number && i < PROBES; i++) {
 		size_t at = (key + i) % PLACES;
 		if (atomic_load_explicit(&shapes.keys[at], memory_order_relaxed))
 			continue;
@@ -122,7 +122,15 @@ uint32_t shape_table_intern(struct path_shape *s)
 	fold_values(s);
 	key = path_shape_hash(s, UINT32_MAX);
 	number = find_shape(key);
-	return number != UINT32_MAX ? number : add_shape(s, key);
+	return number != UINT32_MAX ? number : add_shape(s, key, SHAPE_ROUTES_MOST);
+}
+
+uint32_t shape_table_intern_call(const struct path_shape *s)
+{
+	uint64_t key = path_shape_hash(s, UINT32_MAX);
+	uint32_t number = find_shape(key);
+
+	return number != UINT32_MAX ? number : add_shape(s, key, SHAPE_TABLE_MOST);
 }
 
 uint32_t shape_table_count(void)

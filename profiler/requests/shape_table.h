@@ -5,11 +5,13 @@
 
 #include "profiler/requests/path_shape.h"
 
-#define SHAPE_TABLE_MOST 1000
+#define SHAPE_ROUTES_MOST 1000
+#define SHAPE_TABLE_MOST 1400 /* with those of calls */
 #define SHAPE_SIBLINGS 20
 
-/* CLR callback. The shape's number. */
+/* CLR callback. The shape's number; of a call, no word of which is folded. */
 uint32_t shape_table_intern(struct path_shape *s);
+uint32_t shape_table_intern_call(const struct path_shape *s);
 
 /* Own thread. */
 void shape_table_reset(void);   /* while nobody interns */

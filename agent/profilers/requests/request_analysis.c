@@ -136,12 +136,38 @@ static void sum_up(struct request_analysis *a)
 	free(all);
 }
 
+/* Of each endpoint's slowest requests together. */
+static void make_bills(struct request_analysis *a)
+{
+	struct request_trail *t = &a->capture->log->trail;
+	uint64_t windows_ns = 0;
+	if (!t->stays)
+		request_trail_sort(t);
+	for (size_t i = 0; i < t->window_count; i++)
+		windows_ns += t->windows[i].end_ns - t->windows[i].start_ns;
+	a->window_percent = a->seconds > 0 ? fmin(100, (double)windows_ns / 1e7 / a->seconds) : 0;
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		struct endpoint_figures *f = &a->endpoints[i];
+		for (size_t k = 0; k < f->slowest_count; k++)
+			request_bill_add(&f->bill, t, &f->slowest[k]);
+		request_bill_finish(&f->bill);
+	}
+}
+
+const char *request_analysis_call(const struct request_analysis *a, uint32_t shape)
+{
+	const struct request_log *l = a->capture->log;
+	const struct request_endpoint *p = shape < l->endpoint_cap ? l->endpoints[shape] : NULL;
+	return p && p->name ? p->name : "others";
+}
+
 void request_analysis_run(const struct request_capture *c, struct request_analysis *out)
 {
 	*out = (struct request_analysis){.capture = c, .seconds = (double)(c->ended_ns - c->started_ns) / 1e9};
 	out->cpus = c->process_cpu_ns >= 0 && out->seconds > 0 ? (double)c->process_cpu_ns / 1e9 / out->seconds : NAN;
 	collect_endpoints(c->log, out);
 	sum_up(out);
+	make_bills(out);
 	if (out->endpoint_count)
 		qsort(out->endpoints, out->endpoint_count, sizeof *out->endpoints, by_waiting);
 }

@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_REQUEST_ANALYSIS_H
 #define DRDOTNET_REQUEST_ANALYSIS_H
 
+#include "agent/profilers/requests/request_bill.h"
 #include "agent/profilers/requests/request_capture.h"
 
 struct endpoint_figures {
@@ -22,6 +23,7 @@ struct endpoint_figures {
 	uint64_t first_length_ns;
 	struct channel_request_done slowest[REQUEST_SLOWEST];
 	size_t slowest_count;
+	struct request_bill bill; /* of the slowest */
 };
 
 struct request_analysis {
@@ -33,7 +35,11 @@ struct request_analysis {
 	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;
 	double waited_ns;
 	double cpus; /* NAN: not known */
+	double window_percent; /* of the time, in which it was told which thread works for which request */
 };
+
+/* What a call asked: "http shop.local:8080", "sql SELECT ...". */
+const char *request_analysis_call(const struct request_analysis *a, uint32_t shape);
 
 void request_analysis_run(const struct request_capture *c, struct request_analysis *out);
 void request_analysis_fini(struct request_analysis *a);

@@ -55,6 +55,39 @@ static int take_open(struct request_channel *c, struct wire_reader *r, struct er
 	return 0;
 }
 
+static int take_calls(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_call x;
+	while (wire_left(r)) {
+		if (!channel_get_request_call(r, &x))
+			return malformed_requests(e);
+		request_trail_call(&c->log->trail, &x);
+	}
+	return 0;
+}
+
+static int take_switches(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_switch x;
+	while (wire_left(r)) {
+		if (!channel_get_request_switch(r, &x))
+			return malformed_requests(e);
+		request_trail_switch(&c->log->trail, &x);
+	}
+	return 0;
+}
+
+static int take_windows(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_window x;
+	while (wire_left(r)) {
+		if (!channel_get_request_window(r, &x))
+			return malformed_requests(e);
+		request_trail_window(&c->log->trail, &x);
+	}
+	return 0;
+}
+
 static int on_requests_state(struct request_channel *c, const struct channel_frame *f, struct err *e)
 {
 	if (!channel_get_requests_state(f, &c->state))
@@ -88,6 +121,12 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_done(c, &r, e);
 	case CHANNEL_REQUESTS_OPEN:
 		return take_open(c, &r, e);
+	case CHANNEL_REQUESTS_CALLS:
+		return take_calls(c, &r, e);
+	case CHANNEL_REQUESTS_SWITCHES:
+		return take_switches(c, &r, e);
+	case CHANNEL_REQUESTS_WINDOWS:
+		return take_windows(c, &r, e);
 	case CHANNEL_REQUESTS_STATE:
 		return on_requests_state(c, f, e);
 	case CHANNEL_ERROR:

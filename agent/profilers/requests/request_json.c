@@ -37,6 +37,8 @@ static void put_totals(const struct request_analysis *a, struct json_writer *w)
 	jsonw_unsigned(w, "beganBefore", s->older);
 	jsonw_unsigned(w, "dropped", s->dropped);
 	jsonw_unsigned(w, "malformed", s->malformed);
+	jsonw_number(w, "switchesPercent", a->window_percent, 1);
+	jsonw_unsigned(w, "leftOut", a->capture->log->trail.left_out);
 	jsonw_bool(w, "besideAnotherProfiler", a->capture->stacks.facts.beside_profiler);
 	jsonw_end(w);
 }
@@ -76,6 +78,31 @@ static void put_slowest(const struct request_analysis *a, const struct endpoint_
 	jsonw_end(w);
 }
 
+static void put_bill(const struct request_analysis *a, const struct request_bill *b, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	jsonw_object(w, "bill");
+	jsonw_unsigned(w, "requests", b->requests);
+	jsonw_unsigned(w, "nanoseconds", b->total_ns);
+	jsonw_unsigned(w, "threadNanoseconds", b->thread_ns);
+	jsonw_unsigned(w, "otherAwaitNanoseconds", b->await_ns);
+	jsonw_unsigned(w, "unseenNanoseconds", b->unseen_ns);
+	jsonw_array(w, "calls");
+	for (size_t i = 0; i < b->call_count; i++) {
+		const struct bill_call *c = &b->calls[i];
+		jsonw_object(w, NULL);
+		report_json_string(f, "name", request_analysis_call(a, c->shape));
+		jsonw_unsigned(w, "count", c->count);
+		jsonw_unsigned(w, "failed", c->failed);
+		jsonw_unsigned(w, "awaitNanoseconds", c->ns);
+		jsonw_unsigned(w, "threadNanoseconds", c->thread_ns);
+		jsonw_unsigned(w, "longestNanoseconds", c->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
 static void put_endpoint(const struct request_analysis *a, const struct endpoint_figures *p, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -96,6 +123,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	jsonw_bool(w, "stream", p->is_stream);
 	put_histogram(p->latency, w);
 	put_slowest(a, p, w);
+	put_bill(a, &p->bill, f);
 	report_json_end(f);
 }
 

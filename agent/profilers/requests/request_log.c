@@ -25,6 +25,7 @@ void request_log_free(struct request_log *l)
 		free(l->endpoints[i]);
 	}
 	free(l->endpoints);
+	request_trail_fini(&l->trail);
 	free(l);
 }
 

@@ -4,7 +4,7 @@
 #define DRDOTNET_REQUEST_LOG_H
 
 #include "agent/profilers/requests/latency_histogram.h"
-#include "common/proto/channel_requests.h"
+#include "agent/profilers/requests/request_trail.h"
 
 #define REQUEST_SLOWEST 32 /* kept of an endpoint */
 #define REQUEST_RANDOM 64
@@ -30,6 +30,7 @@ struct request_log {
 	uint64_t requests, dropped_endpoints;
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
 	uint32_t dice;
+	struct request_trail trail;
 };
 
 struct request_log *request_log_new(void);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define ENDPOINTS_SHOWN 4
+#define ENDPOINTS_SHOWN 3
 #define NAME_CHARS 60
 #define HEADLINE_NAME 40
 #define WORTH_PERCENT 5.0
@@ -61,6 +61,37 @@ static void put_endpoint_line(const struct request_analysis *a, const struct end
 	buf_puts(out, ".");
 }
 
+static void put_part(struct buf *out, const struct request_bill *b, uint64_t ns, const char *what, const char *name)
+{
+	double percent = 100 * (double)ns / (double)b->total_ns;
+	if (percent < WORTH_PERCENT)
+		return;
+	buf_puts(out, out->data[out->len - 1] == ':' ? " " : ", ");
+	phrase_percent(out, percent);
+	buf_printf(out, " %s", what);
+	if (name)
+		request_text_endpoint(out, name, NAME_CHARS);
+}
+
+/* "Its slowest 32: 88% awaiting sql SELECT ..., 9% on a thread." */
+static void put_bill_line(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
+{
+	const struct request_bill *b = &f->bill;
+	uint64_t in_calls = 0;
+	if (!b->total_ns)
+		return;
+	buf_printf(out, " Its slowest %llu:", (unsigned long long)b->requests);
+	for (size_t i = 0; i < b->call_count; i++) {
+		put_part(out, b, b->calls[i].ns, "awaiting ", request_analysis_call(a, b->calls[i].shape));
+		put_part(out, b, b->calls[i].thread_ns, "on a thread during ", request_analysis_call(a, b->calls[i].shape));
+		in_calls += b->calls[i].thread_ns;
+	}
+	put_part(out, b, b->thread_ns - in_calls, "on a thread", NULL);
+	put_part(out, b, b->await_ns, "awaiting something else", NULL);
+	put_part(out, b, b->unseen_ns, "not seen", NULL);
+	buf_puts(out, ".");
+}
+
 static void put_endpoints(const struct request_analysis *a, struct buf *out)
 {
 	for (size_t i = 0; i < a->endpoint_count && i < ENDPOINTS_SHOWN; i++) {
@@ -68,6 +99,7 @@ static void put_endpoints(const struct request_analysis *a, struct buf *out)
 		if (f->is_stream || (i && 100 * f->waited_ns < WORTH_PERCENT * a->waited_ns))
 			return;
 		put_endpoint_line(a, f, out);
+		put_bill_line(a, f, out);
 	}
 }
 

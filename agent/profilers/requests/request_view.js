@@ -9,11 +9,16 @@ Report.show(r => {
 	const slowest = e => e.slowest.length ? make('details', make('summary', e.name),
 		make('ol', e.slowest.map(x => make('li', `${length(x.nanoseconds)}, ${(x.startNanoseconds / 1e9).toFixed(1)} s after the beginning` +
 			(x.status === null ? '' : `, status ${x.status}`))))) : e.name;
+	const share = (ns, e) => `${percent(100 * ns / (e.bill.nanoseconds || 1))} (${length(ns / (e.bill.requests || 1)) || '0'})`;
+	const during = e => e.bill.calls.reduce((sum, c) => sum + c.threadNanoseconds, 0);
+	const calls = e => make('ol', e.bill.calls.map(c => make('li', `${c.name}: ${(c.count / (e.bill.requests || 1)).toFixed(1)} a request, awaited ` +
+		`${share(c.awaitNanoseconds, e)}, a thread in the request meanwhile ${share(c.threadNanoseconds, e)}, longest ${length(c.longestNanoseconds)}` +
+		(c.failed ? `, failed ${count(c.failed)}` : ''))));
 	const slow = r.endpoints.filter(e => !e.stream), streams = r.endpoints.filter(e => e.stream || e.streams);
 	return [
 		{kind: 'facts', items: [
 			{key: 'Requests', value: rate(q.perSecond), small: 'a second', note: `${count(q.count)} in all, ${count(q.streams)} of them streams`},
-			{key: 'p95', value: length(q.p95Nanoseconds) || 'none', note: `p50 ${length(q.p50Nanoseconds)}, p99 ${length(q.p99Nanoseconds)}`},
+			{key: 'p95', value: length(q.p95Nanoseconds) || 'none', note: `p50 ${length(q.p50Nanoseconds) || 'none'}, p99 ${length(q.p99Nanoseconds) || 'none'}`},
 			{key: 'Longest', value: length(q.longestNanoseconds) || 'none'},
 			{key: 'Failed', value: q.withStatus ? percent(100 * q.failed / q.withStatus) : 'not told', note: `of ${count(q.withStatus)} responses with a status`},
 			{key: 'In flight', value: count(q.inFlight), note: 'at the end', warn: slow.some(e => e.oldestNanoseconds > 5e9)},
@@ -31,6 +36,26 @@ Report.show(r => {
 				{title: 'In flight', sort: 'number', cell: e => ({text: count(e.inFlight), sort: e.inFlight})},
 				time('Oldest', 'oldestNanoseconds'),
 				{title: 'Endpoint', sort: 'text', cls: 'name', cell: e => ({text: slowest(e), sort: e.name})},
+			],
+		},
+		{
+			kind: 'table', id: 'bills', title: 'Where the time of the slowest requests went', search: 'Search endpoints and calls',
+			rows: slow.filter(e => e.bill.requests), empty: 'No request ended.',
+			columns: [
+				{title: 'Requests', sort: 'number', cell: e => ({text: count(e.bill.requests), sort: e.bill.requests})},
+				{title: 'Mean', sort: 'number', cell: e => ({text: length(e.bill.nanoseconds / e.bill.requests), sort: e.bill.nanoseconds / e.bill.requests})},
+				{title: 'On a thread', sort: 'number', cell: e => ({text: share(e.bill.threadNanoseconds - during(e), e), sort: e.bill.threadNanoseconds,
+					title: 'running, or blocked by a lock or synchronous I/O'})},
+				{title: 'On a thread during a call', sort: 'number', cell: e => ({text: share(during(e), e), sort: during(e)})},
+				{title: 'Awaiting calls', sort: 'number', cell: e => {
+					const ns = e.bill.calls.reduce((sum, c) => sum + c.awaitNanoseconds, 0);
+					return {text: share(ns, e), sort: ns};
+				}},
+				{title: 'Awaiting something else', sort: 'number', cell: e => ({text: share(e.bill.otherAwaitNanoseconds, e), sort: e.bill.otherAwaitNanoseconds,
+					title: 'a timer, a semaphore, the pool, the client'})},
+				{title: 'Not seen', sort: 'number', cell: e => ({text: share(e.bill.unseenNanoseconds, e), sort: e.bill.unseenNanoseconds})},
+				{title: 'Endpoint and its calls', sort: 'text', cls: 'name', cell: e => ({sort: e.name, search: e.bill.calls.map(c => c.name).join(' '),
+					text: e.bill.calls.length ? make('details', make('summary', e.name), calls(e)) : e.name})},
 			],
 		},
 		streams.length > 0 && {
@@ -51,7 +76,10 @@ Report.show(r => {
 				['Ended, and had begun before the session', count(s.beganBefore)],
 				['Not followed', count(s.notFollowed)],
 				['Lost', count(s.dropped + s.malformed)],
+				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
+				s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
 				['In flight since before the session', 'not seen'],
+				['On a thread', 'not measured apart: CPU, locks, synchronous I/O, garbage collections, waiting for a CPU'],
 				...Report.costRows(r),
 			]},
 	];
