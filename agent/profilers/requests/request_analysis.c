@@ -99,7 +99,7 @@ static void collect_endpoints(const struct request_log *l, struct request_analys
 	for (size_t i = 0; i < l->endpoint_cap; i++) {
 		const struct request_endpoint *p = l->endpoints[i], *as = p ? folded_of(l, p) : NULL;
 		size_t k = 0;
-		if (!p || (!p->open.count && !p->first_ns))
+		if (!p || (!p->open.count && !p->ended))
 			continue;
 		while (k < l->endpoint_cap && l->endpoints[k] != as)
 			k++;

@@ -18,7 +18,7 @@ struct edge {
 
 struct edges {
 	struct edge *list;
-	size_t count;
+	size_t count, cap;
 	uint64_t from_ns, to_ns;
 };
 
@@ -28,7 +28,7 @@ static void add_edges(struct edges *e, enum edge_kind kind, uint64_t from_ns, ui
 		from_ns = e->from_ns;
 	if (to_ns > e->to_ns)
 		to_ns = e->to_ns;
-	if (from_ns >= to_ns || e->count + 2 > MOST_EDGES)
+	if (from_ns >= to_ns || e->count + 2 > e->cap)
 		return;
 	e->list[e->count++] = (struct edge){from_ns, call, (uint8_t)kind, true};
 	e->list[e->count++] = (struct edge){to_ns, call, (uint8_t)kind, false};
@@ -114,9 +114,10 @@ static void sweep(struct request_bill *b, const struct request_trail *t, struct 
 
 void request_bill_add(struct request_bill *b, const struct request_trail *t, const struct channel_request_done *d)
 {
-	AUTO_FREE struct edge *list = mem_alloc(MOST_EDGES * sizeof *list);
-	struct edges e = {.list = list, .from_ns = d->start_ns, .to_ns = d->end_ns};
 	size_t stays, calls, stay = request_trail_stays(t, d->number, &stays), call = request_trail_calls(t, d->number, &calls);
+	size_t edges = 2 * (t->window_count + stays + calls), cap = edges < MOST_EDGES ? edges : MOST_EDGES;
+	AUTO_FREE struct edge *list = mem_alloc((cap + 1) * sizeof *list);
+	struct edges e = {.list = list, .cap = cap, .from_ns = d->start_ns, .to_ns = d->end_ns};
 	b->requests++;
 	b->total_ns += d->end_ns - d->start_ns;
 	for (size_t i = 0; i < t->window_count; i++)

@@ -95,11 +95,8 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 	l->requests++;
 	p->status[d->status / 100 < REQUEST_CLASSES ? d->status / 100 : 0]++;
 	p->streams[d->stream]++;
-	if (!p->first_ns) {
-		p->first_ns = d->end_ns;
+	if (!p->ended++)
 		p->first_length_ns = length_of_request(d);
-	}
-	p->last_ns = d->end_ns;
 	if (is_stream(d))
 		return;
 	latency_histogram_add(&p->latency, length_of_request(d));

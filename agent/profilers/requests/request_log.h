@@ -17,7 +17,7 @@ struct request_endpoint {
 	struct latency_histogram latency; /* of what is no stream */
 	uint64_t status[REQUEST_CLASSES];
 	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
-	uint64_t first_ns, last_ns;       /* ends of the first and the last request */
+	uint64_t ended;                   /* requests, streams too */
 	uint64_t first_length_ns;         /* of the first request */
 	struct channel_request_done slowest[REQUEST_SLOWEST], random[REQUEST_RANDOM];
 	size_t slowest_count, random_count;
