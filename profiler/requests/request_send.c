@@ -68,7 +68,12 @@ void request_send_reset(void)
 
 uint64_t request_send_dropped(void)
 {
-	return atomic_load(&done_ring.dropped) + atomic_load(&call_ring.dropped) + atomic_load(&switch_ring.dropped);
+	return atomic_load(&done_ring.dropped) + atomic_load(&call_ring.dropped);
+}
+
+uint64_t request_send_dropped_switches(void)
+{
+	return atomic_load(&switch_ring.dropped);
 }
 
 static void send_shapes(struct channel_io *io)

@@ -25,10 +25,16 @@
 #define SWITCHES_PER_CPU_SECOND 8000u /* each costs about a microsecond: 1% of the process's CPU time */
 #define SWITCHES_ALWAYS 4000u         /* a second, whatever they are of it */
 #define SWITCHES_BURST 16000
+#define STATUS_COST 3                 /* switches */
 #define WINDOW_NS 1000000000u
 #define RETRY_NS 2000000000u          /* where the runtime would not tell of events */
 
-enum request_provider { TASKS, HOSTING, DIAGNOSTICS, FIRST_CALL };
+enum request_provider {
+	TASKS,
+	HOSTING,
+	FIRST_CALL,
+	DIAGNOSTICS = EVENT_PIPE_PROVIDERS + 1, /* of the second session */
+};
 
 static const wchar16 tasks_name[] = u"System.Threading.Tasks.TplEventSource", hosting_name[] = u"Microsoft.AspNetCore.Hosting";
 static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSource";
@@ -41,7 +47,6 @@ static const wchar16 end_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCo
 static const struct cor_event_provider always[] = {
 	[TASKS] = {tasks_name, TASK_FLOW, LEVEL_VERBOSE, NULL},
 	[HOSTING] = {hosting_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
-	[DIAGNOSTICS] = {diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, end_filter},
 	[FIRST_CALL + CALL_HTTP] = {http_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
 	[FIRST_CALL + CALL_NAME] = {names_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
 	[FIRST_CALL + CALL_CONNECT] = {sockets_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
@@ -50,8 +55,11 @@ static const struct cor_event_provider always[] = {
 };
 _Static_assert(sizeof always / sizeof *always <= EVENT_PIPE_PROVIDERS, "all in one session");
 
-/* Which thread works for which request: many events, so for a part of the time only. */
-static const struct cor_event_provider sometimes[] = {{tasks_name, TASK_FLOW | TASK_SWITCHES, LEVEL_VERBOSE, NULL}};
+/* Which thread works for which request, and the status of responses: what costs much, so for a part of the time only. */
+static const struct cor_event_provider sometimes[] = {
+	{tasks_name, TASK_FLOW | TASK_SWITCHES, LEVEL_VERBOSE, NULL},
+	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, end_filter},
+};
 
 static void *the_info; /* while it runs */
 static _Atomic bool on, counting;
@@ -61,6 +69,7 @@ static _Atomic uint64_t switches;
 static uint64_t window_ns;      /* since when */
 static uint64_t window_cpu_ns;  /* CPU time of the process then */
 static uint64_t window_switches;
+static uint64_t window_dropped; /* of a window that lacks some nothing is told: they would be given to the wrong request */
 static uint64_t rest_until_ns;
 static struct event_budget budget;
 static _Atomic uint64_t started, ended, untracked, older, malformed;
@@ -139,6 +148,13 @@ static void on_request_stop(const struct event_pipe_event *e)
 		count(&older);
 }
 
+/* It costs more than a switch. */
+static void on_response(const struct event_pipe_event *e, const struct request_end *end)
+{
+	atomic_fetch_add_explicit(&switches, STATUS_COST, memory_order_relaxed);
+	request_table_end(&requests_open, activity_path_of(e->activity), end->status, end->stream);
+}
+
 static void on_request_event(const struct event_pipe_event *e)
 {
 	struct request_end end;
@@ -150,7 +166,7 @@ static void on_request_event(const struct event_pipe_event *e)
 	else if (e->provider == HOSTING && e->id == REQUEST_EVENT_STOP)
 		on_request_stop(e);
 	else if (e->provider == DIAGNOSTICS && request_event_end(e->data, e->len, &end))
-		request_table_end(&requests_open, activity_path_of(e->activity), end.status, end.stream);
+		on_response(e, &end);
 	else if (e->provider >= FIRST_CALL && e->provider < FIRST_CALL + CALL_KINDS)
 		on_call((enum call_kind)(e->provider - FIRST_CALL), e);
 	else if (e->provider == TASKS && e->id == REQUEST_EVENT_ACTIVITY)
@@ -192,6 +208,7 @@ static hresult requests_begin(void *info, const char **message)
 	the_info = info;
 	open_sent_ns = now_ns();
 	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
+	window_dropped = 0;
 	rest_until_ns = 0;
 	return hr;
 }
@@ -217,7 +234,9 @@ static uint64_t end_window(struct channel_io *io, uint64_t now)
 	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID), told = atomic_load(&switches) - window_switches, length = now - window_ns;
 	uint64_t of_cpu = SWITCHES_PER_CPU_SECOND * ((cpu - window_cpu_ns) / 1000) / 1000000, always_so = SWITCHES_ALWAYS * (length / 1000) / 1000000;
 
-	request_send_window(io, window_ns, now);
+	if (request_send_dropped_switches() == window_dropped)
+		request_send_window(io, window_ns, now);
+	window_dropped = request_send_dropped_switches();
 	window_ns = now;
 	window_cpu_ns = cpu;
 	window_switches += told;
@@ -231,7 +250,7 @@ static void tick_window(struct channel_io *io, uint64_t now)
 			begin_window();
 		return;
 	}
-	if (now - window_ns < WINDOW_NS)
+	if (now - window_ns < WINDOW_NS && atomic_load(&switches) - window_switches < SWITCHES_BURST)
 		return;
 	uint64_t rest_ns = end_window(io, now);
 	if (!rest_ns)

@@ -75,7 +75,7 @@ static uint64_t window_end(const struct request_trail *t, uint64_t at_ns)
 		else
 			high = middle;
 	}
-	if (low == t->window_count)
+	if (low == t->window_count || t->windows[low].start_ns > at_ns)
 		return at_ns;
 	while (low + 1 < t->window_count && t->windows[low + 1].start_ns == t->windows[low].end_ns)
 		low++;

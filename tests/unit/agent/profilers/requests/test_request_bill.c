@@ -110,3 +110,12 @@ Test(request_bill, parts_add_up_for_anything)
 		bill_of(7, 50, 400);
 	}
 }
+
+/* What comes before a window says nothing of the time in it. */
+Test(request_bill, a_switch_outside_of_the_windows)
+{
+	add_switch(1, 100, 7);
+	add_window(120, 180);
+	struct request_bill b = bill_of(7, 100, 200);
+	cr_expect(b.thread_ns == 0 && b.await_ns == 60 * MS && b.unseen_ns == 40 * MS);
+}
