@@ -215,14 +215,16 @@ static hresult thread_suspended(void)
 }
 
 static hresult event_pipe_event_delivered(struct com_object *self, cor_id provider, uint32_t id, uint32_t version, uint32_t metadata_len,
-					  const uint8_t *metadata, uint32_t len, const uint8_t *data)
+					  const uint8_t *metadata, uint32_t len, const uint8_t *data, const uint8_t *activity, const uint8_t *related)
 {
 	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
+	struct event_pipe_event e = {
+		.id = id, .version = version, .time_ns = begin_ns, .data = data, .len = len, .activity = activity, .related = related};
 
 	(void)self;
 	(void)metadata_len;
 	(void)metadata;
-	event_pipe_delivered(provider, id, version, begin_ns, data, len);
+	event_pipe_delivered(provider, &e);
 	pause_watch_end_brief(begin_ns);
 	return COR_S_OK;
 }
@@ -289,7 +291,7 @@ static slot_fn *const callback_vtable[CB_COUNT] = {
 	[CB_OBJECT_REFERENCES] = (slot_fn *)object_references,
 	[CB_ROOT_REFERENCES2] = (slot_fn *)root_references2,
 	[CB_CONDITIONAL_WEAK_TABLE] = (slot_fn *)conditional_weak_table,
-	[CB_EVENT_PIPE_EVENT_DELIVERED] = (slot_fn *)event_pipe_event_delivered, /* more arguments follow: activity ids, its own stack */
+	[CB_EVENT_PIPE_EVENT_DELIVERED] = (slot_fn *)event_pipe_event_delivered, /* more arguments follow: its thread, its own stack */
 	[CB_LOAD_AS_NOTIFICATION_ONLY] = (slot_fn *)load_as_notification_only,
 };
 #pragma GCC diagnostic pop

@@ -1,4 +1,4 @@
-/* What sessions take from the runtime's own events: allocations, or exceptions. One of them runs at a time. All on our own thread. */
+/* What sessions take from the runtime's own events: allocations, exceptions, or requests. One of them runs at a time. All on our own thread. */
 #ifndef DRDOTNET_FEEDS_H
 #define DRDOTNET_FEEDS_H
 

@@ -6,6 +6,7 @@
 #include "agent/profilers/exceptions/exception_session.h"
 #include "agent/profilers/leak/leak_session.h"
 #include "agent/profilers/pauses/pause_session.h"
+#include "agent/profilers/requests/request_session.h"
 #include "agent/profilers/strings/strings_session.h"
 #include "agent/profilers/stucktasks/stuck_session.h"
 #include "agent/profilers/survivors/survivors_session.h"
@@ -27,6 +28,7 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_STUCK_TASKS] = &stuck_session,
 	[PROFILER_WAITS] = &wait_session,
 	[PROFILER_THREADS] = &threads_session,
+	[PROFILER_SLOW_REQUESTS] = &request_session,
 };
 
 void profilers_run(const struct session_request *q, struct session_outcome *out)

@@ -56,7 +56,11 @@
 	X(THREADS, "Threads", "threads", "--threads", 5, 200, 0,                                                                           \
 	  "what is every thread doing, and which have not moved?", "it hangs|too many threads",                                            \
 	  "All threads at two moments, by kind, place and stack: which have not run, which multiply, and a finalizer that is blocked.",    \
-	  "Never: it is read from outside.", __VA_ARGS__)
+	  "Never: it is read from outside.", __VA_ARGS__)                                                                                  \
+	X(SLOW_REQUESTS, "SlowRequests", "slowRequests", "--slow-requests", 30, 200, 0,                                                    \
+	  "which requests are slow, and where does their time go?", "requests are slow|it is slow and uses little CPU",                    \
+	  "Each request of ASP.NET Core by endpoint: rate, latencies, failures, what is in flight, and where the slow ones spend their time.", \
+	  "Never: a thread waits some microseconds where a request begins and ends.", __VA_ARGS__)
 
 #define PROFILER_IDENTIFIER(id, ...) PROFILER_##id,
 enum profiler_kind { PROFILER_LIST(PROFILER_IDENTIFIER, ) };

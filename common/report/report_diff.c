@@ -29,6 +29,7 @@ static const struct {
 	{"StuckTasks", report_diff_stucktasks},
 	{"Waits", report_diff_waits},
 	{"Threads", report_diff_threads},
+	{"SlowRequests", report_diff_requests},
 };
 
 size_t report_diff_chars(const char *s)

@@ -15,7 +15,7 @@ struct report_diff_out {
 typedef int report_diff_fn(const json_t *before, const json_t *after, struct report_diff_out *out, struct err *e);
 
 report_diff_fn report_diff_cpu, report_diff_survivors, report_diff_leak, report_diff_strings, report_diff_allocations, report_diff_pauses;
-report_diff_fn report_diff_deadlocks, report_diff_exceptions, report_diff_stucktasks, report_diff_waits, report_diff_threads;
+report_diff_fn report_diff_deadlocks, report_diff_exceptions, report_diff_stucktasks, report_diff_waits, report_diff_threads, report_diff_requests;
 
 #define REPORT_DIFF_QUANTITY_MOST 1e15
 

@@ -28,13 +28,17 @@ static _Atomic uint32_t order; /* a futex: what the thread is to do; AT_REST aga
 static bool has_thread;
 static pthread_t thread;
 
+struct pipe {
+	const struct cor_event_provider *providers;
+	uint32_t count;
+	uint64_t session;                             /* 0: none */
+	_Atomic cor_id handles[EVENT_PIPE_PROVIDERS]; /* of the providers, as they are met */
+};
+
 static void *the_info;
-static const struct cor_event_provider *wanted;
-static uint32_t wanted_count;
-static uint64_t session; /* 0: none */
-static bool left_on;     /* a session that the runtime would not stop */
+static struct pipe first, second;
+static bool left_on; /* a session that the runtime would not stop */
 static _Atomic(event_pipe_fn *) receiver;
-static _Atomic cor_id handles[EVENT_PIPE_PROVIDERS]; /* of the wanted providers, as they are met */
 
 /* The thread ------------------------------------------------------------------------------------------------------------------ */
 
@@ -86,10 +90,39 @@ static hresult make_thread(void)
 	return error ? COR_HR(0x80070000u | (uint32_t)error) : COR_S_OK;
 }
 
+static hresult start_pipe(struct pipe *p, void *info, const struct cor_event_provider *providers, uint32_t count, const char **message)
+{
+	p->providers = providers;
+	p->count = count;
+	for (uint32_t i = 0; i < EVENT_PIPE_PROVIDERS; i++)
+		atomic_store(&p->handles[i], 0);
+	*message = "EventPipeStartSession failed";
+	call = (struct call){.info = info, .providers = providers, .count = count};
+	hresult hr = on_the_thread(START);
+	p->session = hr >= 0 ? call.session : 0;
+	return hr;
+}
+
+static bool stop_pipe(struct pipe *p, void *info)
+{
+	hresult hr = COR_E_FAIL;
+
+	call = (struct call){.info = info, .session = p->session};
+	for (int i = 0; i < STOP_TRIES && hr < 0; i++) {
+		if (i)
+			poll(NULL, 0, STOP_RETRY_MS);
+		hr = on_the_thread(STOP);
+	}
+	p->session = 0;
+	if (hr < 0)
+		left_on = true;
+	return hr >= 0;
+}
+
 hresult event_pipe_start(void *info, const struct cor_event_provider *providers, uint32_t count, event_pipe_fn *on_event, const char **message)
 {
 	*message = "another EventPipe session of the library runs";
-	if (session || count > EVENT_PIPE_PROVIDERS)
+	if (first.session || count > EVENT_PIPE_PROVIDERS)
 		return COR_E_FAIL;
 	*message = "the process may make no thread to end EventPipe's events with: it is at its limit of threads or memory";
 	hresult hr = make_thread();
@@ -100,41 +133,39 @@ hresult event_pipe_start(void *info, const struct cor_event_provider *providers,
 	if (hr < 0)
 		return hr;
 	the_info = info;
-	wanted = providers;
-	wanted_count = count;
-	for (uint32_t i = 0; i < EVENT_PIPE_PROVIDERS; i++)
-		atomic_store(&handles[i], 0);
+	second.count = 0;
 	atomic_store(&receiver, on_event);
-	*message = "EventPipeStartSession failed";
-	call = (struct call){.info = info, .providers = providers, .count = count};
-	hr = on_the_thread(START);
-	if (hr >= 0) {
-		session = call.session;
+	hr = start_pipe(&first, info, providers, count, message);
+	if (hr >= 0)
 		return COR_S_OK;
-	}
 	atomic_store(&receiver, NULL);
 	event_mask_remove(info, 0, COR_HIGH_MONITOR_EVENT_PIPE);
 	return hr;
 }
 
+hresult event_pipe_start_second(void *info, const struct cor_event_provider *providers, uint32_t count, const char **message)
+{
+	*message = "there is no first EventPipe session, or a second one runs";
+	if (!first.session || second.session || count > EVENT_PIPE_PROVIDERS)
+		return COR_E_FAIL;
+	return start_pipe(&second, info, providers, count, message);
+}
+
+bool event_pipe_stop_second(void *info)
+{
+	return !second.session || stop_pipe(&second, info);
+}
+
 bool event_pipe_stop(void *info)
 {
-	hresult hr = COR_E_FAIL;
+	bool stopped = event_pipe_stop_second(info);
 
-	if (!session)
-		return true;
-	call = (struct call){.info = info, .session = session};
-	for (int i = 0; i < STOP_TRIES && hr < 0; i++) {
-		if (i)
-			poll(NULL, 0, STOP_RETRY_MS);
-		hr = on_the_thread(STOP);
-	}
+	if (!first.session)
+		return stopped;
+	stopped = stop_pipe(&first, info) && stopped;
 	atomic_store(&receiver, NULL);
-	session = 0;
 	event_mask_remove(info, 0, COR_HIGH_MONITOR_EVENT_PIPE);
-	if (hr < 0)
-		left_on = true;
-	return hr >= 0;
+	return stopped;
 }
 
 bool event_pipe_end(void *info)
@@ -165,28 +196,42 @@ static bool has_name(cor_id provider, const wchar16 *wanted_name)
 	return name[i] == wanted_name[i];
 }
 
-/* The runtime delivers what any profiler's session asks for: another's providers are not ours. */
-static uint32_t index_of(cor_id provider)
+static bool is_of_pipe(struct pipe *p, cor_id provider, uint32_t *index)
 {
-	for (uint32_t i = 0; i < wanted_count; i++)
-		if (atomic_load_explicit(&handles[i], memory_order_relaxed) == provider)
-			return i;
-	for (uint32_t i = 0; i < wanted_count; i++)
-		if (has_name(provider, wanted[i].name)) {
-			atomic_store_explicit(&handles[i], provider, memory_order_relaxed);
-			return i;
-		}
-	return EVENT_PIPE_PROVIDERS;
+	for (*index = 0; *index < p->count; ++*index)
+		if (atomic_load_explicit(&p->handles[*index], memory_order_relaxed) == provider)
+			return true;
+	return false;
 }
 
-void event_pipe_delivered(cor_id provider, uint32_t id, uint32_t version, uint64_t time_ns, const uint8_t *data, size_t len)
+static bool is_met_by_pipe(struct pipe *p, cor_id provider, uint32_t *index)
+{
+	for (*index = 0; *index < p->count; ++*index)
+		if (has_name(provider, p->providers[*index].name)) {
+			atomic_store_explicit(&p->handles[*index], provider, memory_order_relaxed);
+			return true;
+		}
+	return false;
+}
+
+/* The runtime delivers what any profiler's session asks for: another's providers are not ours. */
+static bool is_ours(cor_id provider, uint32_t *index)
+{
+	if (is_of_pipe(&first, provider, index))
+		return true;
+	bool of_second = is_of_pipe(&second, provider, index);
+	if (!of_second && is_met_by_pipe(&first, provider, index))
+		return true;
+	if (!of_second && !is_met_by_pipe(&second, provider, index))
+		return false;
+	*index += EVENT_PIPE_PROVIDERS;
+	return true;
+}
+
+void event_pipe_delivered(cor_id provider, struct event_pipe_event *e)
 {
 	event_pipe_fn *to = atomic_load(&receiver);
-	struct event_pipe_event e = {.id = id, .version = version, .time_ns = time_ns, .data = data, .len = len};
 
-	if (!to)
-		return;
-	e.provider = index_of(provider);
-	if (e.provider < wanted_count)
-		to(&e);
+	if (to && is_ours(provider, &e->provider))
+		to(e);
 }

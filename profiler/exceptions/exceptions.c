@@ -5,7 +5,7 @@
 #include "profiler/base/now.h"
 #include "profiler/clr/event_mask.h"
 #include "profiler/clr/event_pipe.h"
-#include "profiler/exceptions/event_budget.h"
+#include "profiler/base/event_budget.h"
 #include "profiler/exceptions/throw_sites.h"
 #include "profiler/exceptions/throw_slots.h"
 #include "profiler/stacks/own_stack.h"

@@ -8,7 +8,7 @@ from tests.lib import proc
 
 FOLDERS = {"cpu": "CPUHotpaths", "leak": "MemoryLeak", "survivors": "GCSurvivors", "strings": "DuplicatedStrings", "allocs": "Allocations",
            "pauses": "RuntimePauses", "deadlocks": "Deadlocks", "exceptions": "Exceptions", "stucktasks": "StuckTasks",
-           "waits": "Waits", "threads": "Threads"}
+           "waits": "Waits", "threads": "Threads", "requests": "SlowRequests"}
 ROW = re.compile(r'^\t\{\s*"([A-Z]\w+)",', re.M)
 PARTS = ("What it means", "How it is recognised", "What to do", "Confused with")
 

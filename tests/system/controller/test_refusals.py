@@ -40,7 +40,7 @@ class Refused(ControllerTest):
         hub.say("link", "n1", 0, "old")
         self.assertEqual(hub.order("both")[0], "n1", "upgraded")
         for kind in ("GCSurvivors", "MemoryLeak", "DuplicatedStrings", "Allocations", "RuntimePauses", "Exceptions", "Deadlocks",
-                     "StuckTasks", "Waits", "Threads"):
+                     "StuckTasks", "Waits", "Threads", "SlowRequests"):
             self.sessions.create(kind.lower(), profiler=kind, target={"podName": "checkout-1", "maxPods": 1})
             self.waits(kind.lower(), "AgentTooOld", "agent 0.0.7 of node n1 does not know the profiler " + kind, "Upgrade the agent's DaemonSet")
         matrix.row(self, PART, "choosing", "the agent of the pod's node does not know the session's profiler",

@@ -74,6 +74,7 @@ ACCEPTED_OF = [
     ("Deadlocks", {"deadlocks": {}}), ("Deadlocks", {"activeDeadlineSeconds": 15}), ("Exceptions", {"exceptions": {}}), ("Exceptions", {"reveal": True}),
     ("StuckTasks", {"stuckTasks": {}}), ("Waits", {"waits": {}}),
     ("Threads", {"threads": {}}), ("Threads", {"activeDeadlineSeconds": 15}),
+    ("SlowRequests", {"slowRequests": {}}), ("SlowRequests", {"activeDeadlineSeconds": 40}),
     ("Allocations", {"activeDeadlineSeconds": 40}), ("RuntimePauses", {"activeDeadlineSeconds": 70}), ("RuntimePauses", {"durationSeconds": 3600}),
 ]
 REFUSED_OF = [  # profiler, what is added, what the refusal names
@@ -156,7 +157,8 @@ CEL_ONLY = ("either selector or podName", "must not be empty", "need values", "t
             "cpuHotpaths belongs to the profiler CPUHotpaths", "duplicatedStrings belongs to the profiler DuplicatedStrings",
             "allocations belongs to the profiler Allocations", "runtimePauses belongs to the profiler RuntimePauses",
             "deadlocks belongs to the profiler Deadlocks", "exceptions belongs to the profiler Exceptions",
-            "stuckTasks belongs to the profiler StuckTasks", "waits belongs to the profiler Waits", "threads belongs to the profiler Threads")
+            "stuckTasks belongs to the profiler StuckTasks", "waits belongs to the profiler Waits", "threads belongs to the profiler Threads",
+            "slowRequests belongs to the profiler SlowRequests")
 
 # what an update may not do: path, the new value, the field that the message names
 MUTATIONS = [

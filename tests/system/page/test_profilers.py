@@ -11,7 +11,8 @@ class Profilers(PastCase):
     COMPLAINTS = (("memory is high", ["GCSurvivors", "DuplicatedStrings"], ["gcSurvivors.roots"], "500"),
                   ("memory grows", ["MemoryLeak"], ["memoryLeak.roots", "memoryLeak.walks"], "500"), ("it allocates a lot", ["Allocations"], [], "200"),
                   ("it hangs", ["Deadlocks", "StuckTasks", "Threads"], [], "200"), ("it throws a lot", ["Exceptions"], [], "200"),
-                  ("it is slow and uses little CPU", ["Waits"], [], "200"), ("too many threads", ["Threads"], [], "200"),
+                  ("it is slow and uses little CPU", ["Waits", "SlowRequests"], [], "200"),
+                  ("requests are slow", ["SlowRequests"], [], "200"), ("too many threads", ["Threads"], [], "200"),
                   ("slow once in a while", ["RuntimePauses", "CPUHotpaths"], [], "200"),
                   ("CPU is high", ["CPUHotpaths"], ["cpuHotpaths.frequencyHertz"], "200"))
 

@@ -91,7 +91,8 @@ class Api(unittest.TestCase):
                           "Allocations": ("allocations", 30, 200, []), "RuntimePauses": ("runtimePauses", 60, 200, []),
                           "Exceptions": ("exceptions", 30, 200, []), "Deadlocks": ("deadlocks", 5, 200, []),
                           "StuckTasks": ("stuckTasks", 10, 500, []), "Waits": ("waits", 10, 200, []),
-                          "Threads": ("threads", 5, 200, [])})
+                          "Threads": ("threads", 5, 200, []),
+                          "SlowRequests": ("slowRequests", 30, 200, [])})
         for name, field, spec in (("GCSurvivors", "spec.durationSeconds", {"durationSeconds": 5}),
                                   ("MemoryLeak", "spec.memoryLeak.walks", {"memoryLeak": {"walks": 11}}),
                                   ("DuplicatedStrings", "spec.memoryLeak", {"memoryLeak": {}}), ("Allocations", "spec.allocations", {"allocations": {"x": 1}})):

@@ -45,7 +45,8 @@ Test(session_spec, every_error_names_the_field)
 	} rows[] = {
 		{"{" TARGET "}", "spec.profiler: required"},
 		{"{\"profiler\":\"Nope\"," TARGET "}", "spec.profiler: unknown profiler \"Nope\"; known are CPUHotpaths, GCSurvivors, MemoryLeak, "
-		 "DuplicatedStrings, Allocations, RuntimePauses, Exceptions, Deadlocks, StuckTasks, Waits, Threads"},
+		 "DuplicatedStrings, Allocations, RuntimePauses, Exceptions, Deadlocks, StuckTasks, Waits, Threads, "
+		 "SlowRequests"},
 		{"{\"profiler\":\"CPUHotpaths\"}", "spec.target: required"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{}}", "spec.target: give selector or podName"},
 		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"p\",\"selector\":{\"matchLabels\":{\"a\":\"b\"}}}}",
@@ -61,7 +62,7 @@ Test(session_spec, every_error_names_the_field)
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"durationSeconds\":\"30s\"}", "spec.durationSeconds: expected an integer, found \"30s\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"duration\":3}",
 		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, gcSurvivors, memoryLeak, "
-		 "duplicatedStrings, allocations, runtimePauses, exceptions, deadlocks, stuckTasks, waits, threads, "
+		 "duplicatedStrings, allocations, runtimePauses, exceptions, deadlocks, stuckTasks, waits, threads, slowRequests, "
 		 "pauseBudgetMilliseconds, output, activeDeadlineSeconds, "
 		 "ttlSecondsAfterFinished, priority, reveal, baselineSession, cancel"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"priority\":\"urgent\"}", "spec.priority: must be Low, Normal or High, found \"urgent\""},

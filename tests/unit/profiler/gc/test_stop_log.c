@@ -297,7 +297,8 @@ static void event(cor_id provider, uint32_t id, uint32_t a, uint32_t b, uint32_t
 {
 	const uint32_t words[] = {a, b, c, d, 0};
 
-	event_pipe_delivered(provider, id, 2, 1, (const uint8_t *)words, sizeof words);
+	struct event_pipe_event e = {.id = id, .version = 2, .time_ns = 1, .data = (const uint8_t *)words, .len = sizeof words};
+	event_pipe_delivered(provider, &e);
 }
 
 Test(stop_log, events_tell_reasons_and_who_asked)
@@ -323,7 +324,8 @@ Test(stop_log, events_tell_reasons_and_who_asked)
 	event(1, 1, 9, 1, 4, 0);
 	stop_log_collection_finished(230);
 	event(1, 1, 10, 3, 4, 0);  /* no such generation */
-	event_pipe_delivered(1, 1, 2, 1, (const uint8_t *)"cut", 3);
+	struct event_pipe_event cut = {.id = 1, .version = 2, .time_ns = 1, .data = (const uint8_t *)"cut", .len = 3};
+	event_pipe_delivered(1, &cut);
 	stop_log_resuming(240);
 	stop_log_resumed(250);
 	ask(CHANNEL_STOPS_END);

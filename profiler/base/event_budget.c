@@ -1,5 +1,5 @@
 /* Context: own thread. */
-#include "profiler/exceptions/event_budget.h"
+#include "profiler/base/event_budget.h"
 
 #define LONGEST_REST_NS 2000000000u
 

@@ -1,4 +1,4 @@
-#include "profiler/exceptions/event_budget.h"
+#include "profiler/base/event_budget.h"
 
 #include <criterion/criterion.h>
 

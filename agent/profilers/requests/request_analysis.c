@@ -1,0 +1,181 @@
+#include "agent/profilers/requests/request_analysis.h"
+
+#include "common/base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* one endpoint ------------------------------------------------------------------------------------------------------ */
+
+/* Whether `name` is the route that `folded` stands for: equal but for one word where that has {name}. */
+static bool is_folded_into(const char *name, const char *folded)
+{
+	static const char mark[] = "{name}";
+	const char *at = strstr(folded, mark);
+	if (!at || strncmp(name, folded, (size_t)(at - folded)) != 0)
+		return false;
+	const char *word = name + (at - folded), *rest = at + sizeof mark - 1;
+	size_t len = strcspn(word, "/");
+	return len && word[0] != '{' && (strcmp(word + len, rest) == 0 || is_folded_into(word + len, rest));
+}
+
+static const struct request_endpoint *folded_of(const struct request_log *l, const struct request_endpoint *p)
+{
+	for (size_t i = 0; p->name && i < l->endpoint_cap; i++) {
+		const struct request_endpoint *q = l->endpoints[i];
+		if (q && q != p && q->name && is_folded_into(p->name, q->name))
+			return q;
+	}
+	return p;
+}
+
+static void merge_slowest(struct endpoint_figures *f, const struct request_endpoint *p)
+{
+	for (size_t i = 0; i < p->slowest_count; i++) {
+		const struct channel_request_done *d = &p->slowest[i];
+		size_t at = f->slowest_count;
+		if (at == REQUEST_SLOWEST && f->slowest[at - 1].end_ns - f->slowest[at - 1].start_ns >= d->end_ns - d->start_ns)
+			return;
+		if (at < REQUEST_SLOWEST)
+			f->slowest_count++;
+		else
+			at--;
+		for (; at > 0 && f->slowest[at - 1].end_ns - f->slowest[at - 1].start_ns < d->end_ns - d->start_ns; at--)
+			f->slowest[at] = f->slowest[at - 1];
+		f->slowest[at] = *d;
+	}
+}
+
+static void merge_endpoint(struct endpoint_figures *f, const struct request_endpoint *p, uint64_t open_at_ns)
+{
+	latency_histogram_merge(f->latency, &p->latency);
+	for (size_t i = 0; i < REQUEST_CLASSES; i++) {
+		f->status[i] += p->status[i];
+		f->requests += p->status[i];
+	}
+	f->streams += p->streams[STREAM_WEB_SOCKET] + p->streams[STREAM_EVENTS];
+	f->grpc += p->streams[STREAM_GRPC];
+	f->open += p->open.count;
+	if (p->open.count && open_at_ns - p->open.start_ns > f->oldest_ns)
+		f->oldest_ns = open_at_ns - p->open.start_ns;
+	if (!f->first_length_ns)
+		f->first_length_ns = p->first_length_ns;
+	merge_slowest(f, p);
+}
+
+/* Of those in flight only the oldest one's age is known: the others are taken for half as old. */
+static void finish_figures(struct endpoint_figures *f, double seconds)
+{
+	f->with_status = f->requests - f->status[0];
+	f->per_second = seconds > 0 ? (double)f->requests / seconds : 0;
+	f->error_percent = f->with_status ? 100 * (double)f->status[5] / (double)f->with_status : NAN;
+	f->p50_ns = latency_histogram_quantile(f->latency, 0.5);
+	f->p95_ns = latency_histogram_quantile(f->latency, 0.95);
+	f->p99_ns = latency_histogram_quantile(f->latency, 0.99);
+	f->longest_ns = f->latency->longest_ns;
+	f->is_stream = f->streams * 2 > f->requests;
+	f->waited_ns = (double)f->latency->sum_ns;
+	if (f->open && !f->is_stream)
+		f->waited_ns += (double)f->oldest_ns * (1 + (f->open - 1) / 2.0);
+}
+
+/* all of them ------------------------------------------------------------------------------------------------------- */
+
+static int by_waiting(const void *x, const void *y)
+{
+	const struct endpoint_figures *a = x, *b = y;
+	if (a->is_stream != b->is_stream)
+		return a->is_stream ? 1 : -1;
+	if (a->waited_ns != b->waited_ns)
+		return a->waited_ns < b->waited_ns ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+static void collect_endpoints(const struct request_log *l, struct request_analysis *a)
+{
+	uint32_t *row = mem_calloc(l->endpoint_cap + 1, sizeof *row); /* plus one */
+	a->endpoints = mem_calloc(l->endpoint_cap + 1, sizeof *a->endpoints);
+	for (size_t i = 0; i < l->endpoint_cap; i++) {
+		const struct request_endpoint *p = l->endpoints[i], *as = p ? folded_of(l, p) : NULL;
+		size_t k = 0;
+		if (!p || (!p->open.count && !p->ended))
+			continue;
+		while (k < l->endpoint_cap && l->endpoints[k] != as)
+			k++;
+		if (!row[k]) {
+			row[k] = (uint32_t)++a->endpoint_count;
+			a->endpoints[row[k] - 1] = (struct endpoint_figures){
+				.name = as->name ? as->name : "others",
+				.latency = mem_calloc(1, sizeof(struct latency_histogram)),
+			};
+		}
+		merge_endpoint(&a->endpoints[row[k] - 1], p, l->open_at_ns);
+	}
+	free(row);
+}
+
+static void sum_up(struct request_analysis *a)
+{
+	struct latency_histogram *all = mem_calloc(1, sizeof *all);
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		struct endpoint_figures *f = &a->endpoints[i];
+		finish_figures(f, a->seconds);
+		latency_histogram_merge(all, f->latency);
+		a->requests += f->requests;
+		a->streams += f->streams;
+		a->with_status += f->with_status;
+		a->errors += f->status[5];
+		a->open += f->open;
+		a->waited_ns += f->is_stream ? 0 : f->waited_ns;
+	}
+	a->p50_ns = latency_histogram_quantile(all, 0.5);
+	a->p95_ns = latency_histogram_quantile(all, 0.95);
+	a->p99_ns = latency_histogram_quantile(all, 0.99);
+	a->longest_ns = all->longest_ns;
+	free(all);
+}
+
+/* Of each endpoint's slowest requests together. */
+static void make_bills(struct request_analysis *a)
+{
+	struct request_trail *t = &a->capture->log->trail;
+	uint64_t windows_ns = 0;
+	if (!t->stays)
+		request_trail_sort(t);
+	for (size_t i = 0; i < t->window_count; i++)
+		windows_ns += t->windows[i].end_ns - t->windows[i].start_ns;
+	a->window_percent = a->seconds > 0 ? fmin(100, (double)windows_ns / 1e7 / a->seconds) : 0;
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		struct endpoint_figures *f = &a->endpoints[i];
+		for (size_t k = 0; k < f->slowest_count; k++)
+			request_bill_add(&f->bill, t, &f->slowest[k]);
+		request_bill_finish(&f->bill);
+	}
+}
+
+const char *request_analysis_call(const struct request_analysis *a, uint32_t shape)
+{
+	const struct request_log *l = a->capture->log;
+	const struct request_endpoint *p = shape < l->endpoint_cap ? l->endpoints[shape] : NULL;
+	return p && p->name ? p->name : "others";
+}
+
+void request_analysis_run(const struct request_capture *c, struct request_analysis *out)
+{
+	*out = (struct request_analysis){.capture = c, .seconds = (double)(c->ended_ns - c->started_ns) / 1e9};
+	out->cpus = c->process_cpu_ns >= 0 && out->seconds > 0 ? (double)c->process_cpu_ns / 1e9 / out->seconds : NAN;
+	collect_endpoints(c->log, out);
+	sum_up(out);
+	make_bills(out);
+	if (out->endpoint_count)
+		qsort(out->endpoints, out->endpoint_count, sizeof *out->endpoints, by_waiting);
+}
+
+void request_analysis_fini(struct request_analysis *a)
+{
+	for (size_t i = 0; i < a->endpoint_count; i++)
+		free(a->endpoints[i].latency);
+	free(a->endpoints);
+	*a = (struct request_analysis){0};
+}

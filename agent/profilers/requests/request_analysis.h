@@ -1,0 +1,47 @@
+/* From the log to the endpoints that a report shows, by the time that their users waited. Shapes that turned out to be one route (a word in them is a value)
+ * are one endpoint. Pure; one thread; borrows from the capture. */
+#ifndef DRDOTNET_REQUEST_ANALYSIS_H
+#define DRDOTNET_REQUEST_ANALYSIS_H
+
+#include "agent/profilers/requests/request_bill.h"
+#include "agent/profilers/requests/request_capture.h"
+
+struct endpoint_figures {
+	const char *name;      /* "others": those that had no room */
+	struct latency_histogram *latency;
+	uint64_t requests;     /* ended, streams too */
+	uint64_t streams;      /* ended: web sockets and event streams, which are not slow */
+	uint64_t grpc;
+	uint64_t status[REQUEST_CLASSES], with_status;
+	double per_second;
+	double error_percent;  /* 5xx; NAN: no status is known */
+	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;
+	double waited_ns;      /* the sum of all lengths, and of the ages of those in flight */
+	uint32_t open;         /* in flight at the end */
+	uint64_t oldest_ns;    /* the age of the oldest of them; 0: there is none */
+	bool is_stream;        /* most that ended were streams: those in flight are taken for such, too */
+	uint64_t first_length_ns;
+	struct channel_request_done slowest[REQUEST_SLOWEST];
+	size_t slowest_count;
+	struct request_bill bill; /* of the slowest */
+};
+
+struct request_analysis {
+	const struct request_capture *capture;
+	struct endpoint_figures *endpoints; /* by falling waited_ns, streams last */
+	size_t endpoint_count;
+	double seconds;
+	uint64_t requests, streams, open, with_status, errors;
+	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;
+	double waited_ns;
+	double cpus; /* NAN: not known */
+	double window_percent; /* of the time, in which it was told which thread works for which request */
+};
+
+/* What a call asked: "http shop.local:8080", "sql SELECT ...". */
+const char *request_analysis_call(const struct request_analysis *a, uint32_t shape);
+
+void request_analysis_run(const struct request_capture *c, struct request_analysis *out);
+void request_analysis_fini(struct request_analysis *a);
+
+#endif

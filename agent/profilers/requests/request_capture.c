@@ -1,0 +1,8 @@
+#include "agent/profilers/requests/request_capture.h"
+
+void request_capture_fini(struct request_capture *c)
+{
+	request_log_free(c->log);
+	cpu_capture_fini(&c->stacks);
+	*c = (struct request_capture){0};
+}

@@ -1,0 +1,18 @@
+/* What a SlowRequests session has when it is over. Plain data; one thread. */
+#ifndef DRDOTNET_REQUEST_CAPTURE_H
+#define DRDOTNET_REQUEST_CAPTURE_H
+
+#include "agent/profilers/requests/request_log.h"
+#include "agent/stacks/capture.h"
+
+struct request_capture {
+	struct request_log *log;
+	struct channel_requests_state state;
+	struct cpu_capture stacks;   /* its facts; frames and samples of CPU time */
+	int64_t started_ns, ended_ns; /* CLOCK_MONOTONIC, while requests were watched */
+	int64_t process_cpu_ns;       /* -1: not known */
+};
+
+void request_capture_fini(struct request_capture *c);
+
+#endif

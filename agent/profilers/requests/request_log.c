@@ -1,0 +1,118 @@
+#include "agent/profilers/requests/request_log.h"
+
+#include "common/base/buf.h"
+#include "common/base/mem.h"
+#include "common/base/text.h"
+
+#include <stdlib.h>
+
+#define NAME_BYTES 256
+
+struct request_log *request_log_new(void)
+{
+	struct request_log *l = mem_calloc(1, sizeof *l);
+	l->dice = 1;
+	return l;
+}
+
+void request_log_free(struct request_log *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->endpoint_cap; i++) {
+		if (l->endpoints[i])
+			free(l->endpoints[i]->name);
+		free(l->endpoints[i]);
+	}
+	free(l->endpoints);
+	request_trail_fini(&l->trail);
+	free(l);
+}
+
+/* Numbers are below CHANNEL_REQUESTS_SHAPES_MOST: the frames' readers see to it. */
+static struct request_endpoint *endpoint_of(struct request_log *l, uint32_t shape)
+{
+	if (!l->endpoints) {
+		l->endpoint_cap = CHANNEL_REQUESTS_SHAPES_MOST;
+		l->endpoints = mem_calloc(l->endpoint_cap, sizeof(struct request_endpoint *));
+	}
+	if (!l->endpoints[shape])
+		l->endpoints[shape] = mem_calloc(1, sizeof(struct request_endpoint));
+	return l->endpoints[shape];
+}
+
+void request_log_shape(struct request_log *l, const struct channel_request_shape *s)
+{
+	struct request_endpoint *p = endpoint_of(l, s->number);
+	AUTO_BUF struct buf name;
+	buf_init(&name, 8 * NAME_BYTES);
+	if (p->name)
+		return;
+	text_append_printable(&name, s->text.data, s->text.len < NAME_BYTES ? s->text.len : NAME_BYTES);
+	p->name = mem_strdup(buf_str(&name));
+}
+
+static uint64_t length_of_request(const struct channel_request_done *d)
+{
+	return d->end_ns - d->start_ns;
+}
+
+static void keep_slowest(struct request_endpoint *p, const struct channel_request_done *d)
+{
+	size_t at = p->slowest_count;
+	if (at == REQUEST_SLOWEST && length_of_request(&p->slowest[at - 1]) >= length_of_request(d))
+		return;
+	if (at < REQUEST_SLOWEST)
+		p->slowest_count++;
+	else
+		at--;
+	for (; at > 0 && length_of_request(&p->slowest[at - 1]) < length_of_request(d); at--)
+		p->slowest[at] = p->slowest[at - 1];
+	p->slowest[at] = *d;
+}
+
+/* Each request is as likely to stay as any other. */
+static void keep_random(struct request_log *l, struct request_endpoint *p, const struct channel_request_done *d)
+{
+	if (p->random_count < REQUEST_RANDOM) {
+		p->random[p->random_count++] = *d;
+		return;
+	}
+	l->dice = l->dice * 1664525u + 1013904223u;
+	uint64_t at = ((uint64_t)l->dice * p->latency.count) >> 32;
+	if (at < REQUEST_RANDOM)
+		p->random[at] = *d;
+}
+
+static bool is_stream(const struct channel_request_done *d)
+{
+	return d->stream == STREAM_WEB_SOCKET || d->stream == STREAM_EVENTS;
+}
+
+void request_log_done(struct request_log *l, const struct channel_request_done *d)
+{
+	struct request_endpoint *p = endpoint_of(l, d->shape);
+	l->requests++;
+	p->status[d->status / 100 < REQUEST_CLASSES ? d->status / 100 : 0]++;
+	p->streams[d->stream]++;
+	if (!p->ended++)
+		p->first_length_ns = length_of_request(d);
+	if (is_stream(d))
+		return;
+	latency_histogram_add(&p->latency, length_of_request(d));
+	keep_slowest(p, d);
+	keep_random(l, p, d);
+}
+
+void request_log_look(struct request_log *l, uint64_t at_ns)
+{
+	l->open_at_ns = at_ns;
+	for (size_t i = 0; i < l->endpoint_cap; i++)
+		if (l->endpoints[i])
+			l->endpoints[i]->open.count = 0;
+}
+
+void request_log_open(struct request_log *l, const struct channel_request_open *o)
+{
+	endpoint_of(l, o->shape)->open = *o;
+}

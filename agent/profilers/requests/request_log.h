@@ -1,0 +1,44 @@
+/* What a SlowRequests session collected, from frame to frame: for each endpoint all its requests by length and status, the slowest ones and some at random one
+ * by one, and who is in flight. Memory is bounded by the number of endpoints, not of requests. One thread. */
+#ifndef DRDOTNET_REQUEST_LOG_H
+#define DRDOTNET_REQUEST_LOG_H
+
+#include "agent/profilers/requests/latency_histogram.h"
+#include "agent/profilers/requests/request_trail.h"
+
+#define REQUEST_SLOWEST 32 /* kept of an endpoint */
+#define REQUEST_RANDOM 64
+#define REQUEST_CLASSES 6  /* of status: unknown, 1xx ... 5xx */
+
+enum request_stream_kind { STREAM_NONE, STREAM_WEB_SOCKET, STREAM_EVENTS, STREAM_GRPC, STREAM_KINDS };
+
+struct request_endpoint {
+	char *name;                       /* "GET /orders/{id}", printable; NULL: not told */
+	struct latency_histogram latency; /* of what is no stream */
+	uint64_t status[REQUEST_CLASSES];
+	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
+	uint64_t ended;                   /* requests, streams too */
+	uint64_t first_length_ns;         /* of the first request */
+	struct channel_request_done slowest[REQUEST_SLOWEST], random[REQUEST_RANDOM];
+	size_t slowest_count, random_count;
+	struct channel_request_open open; /* in flight at the last look; count 0: none */
+};
+
+struct request_log {
+	struct request_endpoint **endpoints; /* by number of shape; NULL: not met */
+	size_t endpoint_cap;
+	uint64_t requests, dropped_endpoints;
+	uint64_t open_at_ns;                 /* the last look; 0: there was none */
+	uint32_t dice;
+	struct request_trail trail;
+};
+
+struct request_log *request_log_new(void);
+void request_log_free(struct request_log *l); /* takes NULL */
+
+void request_log_shape(struct request_log *l, const struct channel_request_shape *s);
+void request_log_done(struct request_log *l, const struct channel_request_done *d);
+void request_log_look(struct request_log *l, uint64_t at_ns); /* a look at who is in flight begins; those of the last one are no more */
+void request_log_open(struct request_log *l, const struct channel_request_open *o);
+
+#endif

@@ -1,0 +1,31 @@
+/* What the rules of SlowRequests judge. Pure; any thread. */
+#ifndef DRDOTNET_REQUEST_NUMBERS_H
+#define DRDOTNET_REQUEST_NUMBERS_H
+
+#include "agent/profilers/requests/request_analysis.h"
+#include "agent/report/rules.h"
+
+/* lost_percent: of the requests that the runtime told of, those that could not be followed. top_*: of the endpoint whose users waited most; percent: of all
+ * waiting. open_*: of the endpoint whose oldest request in flight is oldest; done: requests of it that ended. error_*: of the endpoint with most failures.
+ * calls_*: of the endpoint whose slowest requests make most calls of one kind each; call_*: of the one whose slowest requests wait most for calls of one kind;
+ * blocked_*: of the one whose threads work or block most while a call is under way. percent: of the time of those requests; share: of all waiting, the
+ * endpoint's. seen_percent: of the time of those requests, that of which it is known what it went to. */
+#define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
+	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
+	NUMBER(top_percent) NUMBER(top_per_second) NUMBER(top_p50_ms) NUMBER(top_p95_ms) NUMBER(top_p99_ms)                                         \
+	NUMBER(in_flight) NUMBER(open_count) NUMBER(open_oldest_s) NUMBER(open_p99_s) NUMBER(open_done)                                            \
+	NUMBER(status_percent) NUMBER(error_percent) NUMBER(error_endpoint_percent) NUMBER(error_count)                                            \
+	NUMBER(window_percent)                                                                                                                     \
+	NUMBER(calls_each) NUMBER(calls_percent) NUMBER(calls_share) NUMBER(calls_requests) NUMBER(calls_ms)                                       \
+	NUMBER(call_each) NUMBER(call_percent) NUMBER(call_share) NUMBER(call_requests) NUMBER(call_ms)                                            \
+	NUMBER(blocked_percent) NUMBER(blocked_share) NUMBER(blocked_requests) NUMBER(blocked_ms)                                                  \
+	TEXT(top_endpoint) TEXT(open_endpoint) TEXT(error_endpoint) TEXT(calls_endpoint) TEXT(calls_what) TEXT(call_endpoint) TEXT(call_what)       \
+	TEXT(blocked_endpoint) TEXT(blocked_what)
+RULE_STRUCT(request_numbers, REQUEST_NUMBERS);
+
+void request_numbers_of(const struct request_analysis *a, struct request_numbers *out);
+
+extern const struct rule request_rules[];
+extern const size_t request_rule_count;
+
+#endif

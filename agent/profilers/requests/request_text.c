@@ -1,0 +1,164 @@
+#include "agent/profilers/requests/request_text.h"
+
+#include "agent/report/phrase.h"
+#include "agent/report/report.h"
+#include "common/base/size_text.h"
+
+#include <string.h>
+
+#define ENDPOINTS_SHOWN 3
+#define NAME_CHARS 60
+#define HEADLINE_NAME 40
+#define WORTH_PERCENT 5.0
+
+void request_text_length(struct buf *out, double ns)
+{
+	if (ns < 1e6)
+		buf_printf(out, "%.0f us", ns / 1e3);
+	else if (ns < 9.95e6)
+		buf_printf(out, "%.1f ms", ns / 1e6);
+	else if (ns < 1e9)
+		buf_printf(out, "%.0f ms", ns / 1e6);
+	else
+		buf_printf(out, ns < 9.95e9 ? "%.1f s" : "%.0f s", ns / 1e9);
+}
+
+void request_text_endpoint(struct buf *out, const char *name, size_t max_chars)
+{
+	size_t chars = phrase_chars(name);
+	if (chars <= max_chars) {
+		buf_puts(out, name);
+		return;
+	}
+	buf_append(out, name, max_chars - 3); /* shapes are ASCII */
+	buf_puts(out, "...");
+}
+
+static void put_endpoint_line(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
+{
+	buf_puts(out, "\n");
+	request_text_endpoint(out, f->name, NAME_CHARS);
+	buf_puts(out, ": ");
+	phrase_percent(out, a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0);
+	if (f->latency->count) {
+		buf_printf(out, " of all waiting, %.1f/s, p50 ", f->per_second);
+		request_text_length(out, (double)f->p50_ns);
+		buf_puts(out, ", p95 ");
+		request_text_length(out, (double)f->p95_ns);
+		buf_puts(out, ", p99 ");
+		request_text_length(out, (double)f->p99_ns);
+	} else {
+		buf_puts(out, " of all waiting, none ended");
+	}
+	if (f->status[5]) {
+		buf_puts(out, ", failed ");
+		phrase_percent(out, f->error_percent);
+	}
+	if (f->open) {
+		buf_printf(out, ", %u in flight, the oldest for ", f->open);
+		request_text_length(out, (double)f->oldest_ns);
+	}
+	buf_puts(out, ".");
+}
+
+static void put_part(struct buf *out, const struct request_bill *b, uint64_t ns, const char *what, const char *name)
+{
+	double percent = 100 * (double)ns / (double)b->total_ns;
+	if (percent < WORTH_PERCENT)
+		return;
+	buf_puts(out, out->data[out->len - 1] == ':' ? " " : ", ");
+	phrase_percent(out, percent);
+	buf_printf(out, " %s", what);
+	if (name)
+		request_text_endpoint(out, name, NAME_CHARS);
+}
+
+/* "Its slowest 32: 88% awaiting sql SELECT ..., 9% on a thread." */
+static void put_bill_line(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
+{
+	const struct request_bill *b = &f->bill;
+	uint64_t in_calls = 0;
+	if (!b->total_ns)
+		return;
+	buf_printf(out, " Its slowest %llu:", (unsigned long long)b->requests);
+	for (size_t i = 0; i < b->call_count; i++) {
+		put_part(out, b, b->calls[i].ns, "awaiting ", request_analysis_call(a, b->calls[i].shape));
+		put_part(out, b, b->calls[i].thread_ns, "on a thread during ", request_analysis_call(a, b->calls[i].shape));
+		in_calls += b->calls[i].thread_ns;
+	}
+	put_part(out, b, b->thread_ns - in_calls, "on a thread", NULL);
+	put_part(out, b, b->await_ns, "awaiting something else", NULL);
+	put_part(out, b, b->unseen_ns, "not seen", NULL);
+	buf_puts(out, ".");
+}
+
+static void put_endpoints(const struct request_analysis *a, struct buf *out)
+{
+	for (size_t i = 0; i < a->endpoint_count && i < ENDPOINTS_SHOWN; i++) {
+		const struct endpoint_figures *f = &a->endpoints[i];
+		if (f->is_stream || (i && 100 * f->waited_ns < WORTH_PERCENT * a->waited_ns))
+			return;
+		put_endpoint_line(a, f, out);
+		put_bill_line(a, f, out);
+	}
+}
+
+static void put_streams(const struct request_analysis *a, struct buf *out)
+{
+	uint64_t ended = 0, open = 0;
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		ended += a->endpoints[i].streams;
+		open += a->endpoints[i].is_stream ? a->endpoints[i].open : 0;
+	}
+	if (ended + open)
+		buf_printf(out, "\nStreams (web sockets, server-sent events) are not slow requests and not counted as such: %llu ended, %llu open.",
+			   (unsigned long long)ended, (unsigned long long)open);
+}
+
+static void put_watched(const struct request_analysis *a, const struct request_numbers *n, struct buf *out)
+{
+	const struct channel_requests_state *s = &a->capture->state;
+	buf_puts(out, "\nWatched for ");
+	buf_printf(out, "%.1f s: ", a->seconds);
+	size_text_count(out, a->requests);
+	buf_puts(out, a->requests == 1 ? " request ended, " : " requests ended, ");
+	size_text_count(out, a->open);
+	buf_puts(out, a->open == 1 ? " is in flight" : " are in flight");
+	if (s->older) {
+		buf_puts(out, "; ");
+		size_text_count(out, s->older);
+		buf_puts(out, " more ended that had begun before");
+	}
+	if (n->lost_percent >= 0.1) {
+		buf_puts(out, "; ");
+		phrase_percent(out, n->lost_percent);
+		buf_puts(out, " could not be followed");
+	}
+	buf_puts(out, ". Requests that began before the session and have not ended are not seen.");
+}
+
+static void put_request_headline(const struct request_analysis *a, const struct request_numbers *n, const struct findings *f, struct buf *out)
+{
+	const struct finding *lead = findings_lead(f);
+	if (lead) {
+		buf_puts(out, lead->message);
+	} else if (!a->requests && !a->open) {
+		buf_printf(out, "No request of ASP.NET Core in %.0f s", a->seconds);
+	} else if (!n->top_endpoint.text[0]) {
+		buf_puts(out, "Only streams, no other requests");
+	} else {
+		request_text_endpoint(out, n->top_endpoint.text, HEADLINE_NAME);
+		buf_puts(out, ": ");
+		phrase_percent(out, n->top_percent);
+		buf_puts(out, " of all waiting, p95 ");
+		request_text_length(out, n->top_p95_ms * 1e6);
+	}
+}
+
+void request_text_put(const struct request_analysis *a, const struct request_numbers *n, const struct findings *f, struct buf *out)
+{
+	put_request_headline(a, n, f, out);
+	put_endpoints(a, out);
+	put_streams(a, out);
+	put_watched(a, n, out);
+}

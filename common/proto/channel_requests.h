@@ -1,0 +1,92 @@
+/* Frames of the SlowRequests profiler (docs/channel-protocol.md). No allocation, no I/O, no state. */
+#ifndef DRDOTNET_CHANNEL_REQUESTS_H
+#define DRDOTNET_CHANNEL_REQUESTS_H
+
+#include "common/proto/channel.h"
+
+enum channel_requests_type {
+	CHANNEL_REQUESTS_START = 0x0180,
+	CHANNEL_REQUESTS_STOP = 0x0181,
+	CHANNEL_REQUESTS_STATE = 0x0280,
+	CHANNEL_REQUESTS_SHAPES = 0x0281,
+	CHANNEL_REQUESTS_DONE = 0x0282,
+	CHANNEL_REQUESTS_OPEN = 0x0283,
+	CHANNEL_REQUESTS_SWITCHES = 0x0284,
+	CHANNEL_REQUESTS_CALLS = 0x0285,
+	CHANNEL_REQUESTS_WINDOWS = 0x0286,
+};
+
+#define CHANNEL_REQUESTS_SHAPES_MOST 4000 /* numbers of shapes are below */
+
+/* REQUESTS_START, REQUESTS_STOP: empty. Both are answered by REQUESTS_STATE (after the last of the others, when stopping) or ERROR: u32 running, then u64
+ * each, as below. */
+struct channel_requests_state {
+	uint32_t running;
+	uint64_t started, ended;   /* requests that began, that ended, as the runtime told */
+	uint64_t untracked;        /* began, and could not be followed: no activity, or no room */
+	uint64_t older;            /* ended, and had begun before the session, or were not followed */
+	uint64_t dropped;          /* records that found no room on their way to the library's thread */
+	uint64_t malformed;        /* events that could not be read */
+};
+
+/* REQUESTS_SHAPES: records up to the payload's end: u32 number, text. Numbers from 1; 0 are all that had no room. A number may come again. */
+struct channel_request_shape {
+	uint32_t number;
+	struct channel_text text;
+};
+
+/* REQUESTS_DONE: records up to the payload's end: u64 start, u64 end (CLOCK_MONOTONIC), u32 number of the request, u32 shape, u32 inner tid that it began
+ * on, u32 inner tid that it ended on, u16 status (0: not told), u16 kind of stream (0: none, 1: web socket, 2: event stream, 3: gRPC). */
+struct channel_request_done {
+	uint64_t start_ns, end_ns;
+	uint32_t number, shape, start_tid, end_tid;
+	uint16_t status, stream;
+};
+#define CHANNEL_REQUEST_DONE_SIZE 36
+
+/* REQUESTS_OPEN, about each second and at the end: u64 time (CLOCK_MONOTONIC), then records up to the payload's end, one for each shape that has requests in
+ * flight: u32 shape, u32 requests, u32 number and u64 start of the oldest. A frame without records: there are none; more frames of one time belong together. */
+struct channel_request_open {
+	uint32_t shape, count, oldest;
+	uint64_t start_ns;
+};
+#define CHANNEL_REQUEST_OPEN_SIZE 20
+
+/* REQUESTS_SWITCHES: records up to the payload's end: u64 time, u32 inner tid, u32 number of the request that the thread works for from then on; 0: none. */
+struct channel_request_switch {
+	uint64_t time_ns;
+	uint32_t tid, number;
+};
+#define CHANNEL_REQUEST_SWITCH_SIZE 16
+
+/* REQUESTS_CALLS: records up to the payload's end: u64 start, u64 end, u32 number of the request, u32 shape, u16 failed, u16 0. What a request asked of
+ * others. */
+struct channel_request_call {
+	uint64_t start_ns, end_ns;
+	uint32_t number, shape;
+	uint16_t failed;
+};
+#define CHANNEL_REQUEST_CALL_SIZE 28
+
+/* REQUESTS_WINDOWS: records up to the payload's end: u64 start, u64 end of a time in which switches were told. */
+struct channel_request_window {
+	uint64_t start_ns, end_ns;
+};
+
+void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);
+bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v);
+void channel_put_request_shape(struct wire_writer *w, const struct channel_request_shape *v);
+void channel_put_request_done(struct wire_writer *w, const struct channel_request_done *v);
+void channel_put_request_open(struct wire_writer *w, const struct channel_request_open *v);
+void channel_put_request_switch(struct wire_writer *w, const struct channel_request_switch *v);
+void channel_put_request_call(struct wire_writer *w, const struct channel_request_call *v);
+void channel_put_request_window(struct wire_writer *w, const struct channel_request_window *v);
+/* The next one; false at a bad one. */
+bool channel_get_request_shape(struct wire_reader *r, struct channel_request_shape *v);
+bool channel_get_request_done(struct wire_reader *r, struct channel_request_done *v);
+bool channel_get_request_open(struct wire_reader *r, struct channel_request_open *v);
+bool channel_get_request_switch(struct wire_reader *r, struct channel_request_switch *v);
+bool channel_get_request_call(struct wire_reader *r, struct channel_request_call *v);
+bool channel_get_request_window(struct wire_reader *r, struct channel_request_window *v);
+
+#endif

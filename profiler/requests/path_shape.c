@@ -1,0 +1,161 @@
+/* Context: any. */
+#include "profiler/requests/path_shape.h"
+
+#include <string.h>
+
+#define WORD_MOST 32
+#define METHOD_MOST 10
+#define DIGITS_MOST 2    /* "v1", "oauth2": more of them are an id */
+#define UNITS_MOST 1024  /* of a path: what comes after is not looked at */
+#define VOWELS_FROM 12   /* letters: a longer word without vowels is none */
+
+static bool is_letter(unsigned c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static bool is_digit(unsigned c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool is_vowel(unsigned c)
+{
+	return memchr("aeiouyAEIOUY", (int)c, 12) != NULL;
+}
+
+static unsigned unit_at(const struct event_text *t, size_t i)
+{
+	return t->data[2 * i] | (unsigned)t->data[2 * i + 1] << 8;
+}
+
+static void shape_put(struct path_shape *s, const char *text, size_t len)
+{
+	if (s->len + len > sizeof s->text)
+		return;
+	memcpy(s->text + s->len, text, len);
+	s->len = (uint16_t)(s->len + len);
+}
+
+static void shape_puts(struct path_shape *s, const char *text)
+{
+	shape_put(s, text, strlen(text));
+}
+
+/* Letters and few digits, as people name routes. A dot is one of gRPC's service names: in the first segment only. */
+static bool is_route_word(const struct event_text *t, size_t from, size_t to, bool first)
+{
+	size_t letters = 0, digits = 0, vowels = 0;
+
+	if (to - from > (first ? 2 * WORD_MOST : WORD_MOST) || !is_letter(unit_at(t, from)))
+		return false;
+	for (size_t i = from; i < to; i++) {
+		unsigned c = unit_at(t, i);
+		if (is_letter(c)) {
+			letters++;
+			vowels += is_vowel(c);
+		} else if (is_digit(c)) {
+			digits++;
+		} else if (c != '-' && c != '_' && !(c == '.' && first)) {
+			return false;
+		}
+	}
+	return digits <= DIGITS_MOST && (letters < VOWELS_FROM || vowels * 6 >= letters);
+}
+
+static void put_segment(struct path_shape *s, const struct event_text *t, size_t from, size_t to, bool first)
+{
+	char word[2 * WORD_MOST];
+
+	if (from == to)
+		return;
+	if (!is_route_word(t, from, to, first) || s->len + (to - from) > sizeof s->text) {
+		shape_puts(s, "{id}");
+		return;
+	}
+	for (size_t i = from; i < to; i++)
+		word[i - from] = (char)unit_at(t, i);
+	s->word[s->words].at = (uint8_t)s->len;
+	s->word[s->words].len = (uint8_t)(to - from);
+	s->words++;
+	shape_put(s, word, to - from);
+}
+
+static void put_method(struct path_shape *s, const struct event_text *method)
+{
+	char name[METHOD_MOST];
+	size_t n = method->units;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned c = i < METHOD_MOST ? unit_at(method, i) : 0;
+		if (!is_letter(c)) {
+			shape_puts(s, "OTHER ");
+			return;
+		}
+		name[i] = (char)c;
+	}
+	shape_put(s, name, n);
+	shape_puts(s, " ");
+}
+
+void path_shape_make(const struct event_text *method, const struct event_text *path, struct path_shape *out)
+{
+	size_t units = path->units < UNITS_MOST ? path->units : UNITS_MOST, from = 0;
+	unsigned segments = 0;
+
+	out->len = 0;
+	out->words = 0;
+	put_method(out, method);
+	if (!units || unit_at(path, 0) != '/')
+		shape_puts(out, "/");
+	while (from < units) {
+		size_t to = from;
+		if (unit_at(path, from) == '/') {
+			shape_puts(out, "/");
+			from++;
+			continue;
+		}
+		while (to < units && unit_at(path, to) != '/')
+			to++;
+		if (segments == PATH_SHAPE_SEGMENTS) {
+			shape_puts(out, "{more}");
+			return;
+		}
+		put_segment(out, path, from, to, segments == 0);
+		segments++;
+		from = to;
+	}
+	if (units < path->units)
+		shape_puts(out, "{more}");
+}
+
+void path_shape_fold(struct path_shape *s, unsigned i)
+{
+	static const char name[] = "{name}";
+	size_t at = s->word[i].at, len = s->word[i].len, rest = s->len - at - len, now = sizeof name - 1;
+
+	if (at + now + rest > sizeof s->text)
+		rest = sizeof s->text - at - now;
+	memmove(s->text + at + now, s->text + at + len, rest);
+	memcpy(s->text + at, name, now);
+	s->len = (uint16_t)(at + now + rest);
+	s->words--;
+	for (unsigned k = i; k < s->words; k++) {
+		s->word[k] = s->word[k + 1];
+		s->word[k].at = (uint8_t)(s->word[k].at + now - len);
+	}
+}
+
+uint64_t path_shape_hash(const struct path_shape *s, unsigned i)
+{
+	uint64_t h = 0xcbf29ce484222325u;
+
+	for (size_t k = 0; k < s->len; k++) {
+		bool left_out = i < s->words && k >= s->word[i].at && k < (size_t)s->word[i].at + s->word[i].len;
+		h = (h ^ (left_out ? 0u : (uint8_t)s->text[k])) * 0x100000001b3u;
+		if (left_out)
+			k = (size_t)s->word[i].at + s->word[i].len - 1;
+	}
+	h ^= h >> 32;
+	return h ? h : 1;
+}

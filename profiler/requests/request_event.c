@@ -1,0 +1,101 @@
+/* Context: any. */
+#include "profiler/requests/request_event.h"
+
+#include "profiler/requests/activity_path.h"
+
+#include <string.h>
+
+#define MOST_ARGUMENTS 16
+#define WEB_SOCKET_STATUS 101
+
+void request_event_text(struct wire_reader *r, struct event_text *out)
+{
+	size_t left = wire_left(r) / 2, units = 0;
+	const uint8_t *text = r->data + r->pos;
+
+	while (units < left && (text[2 * units] | text[2 * units + 1]))
+		units++;
+	*out = (struct event_text){text, units};
+	wire_bytes(r, 2 * units + 2);
+}
+
+/* Whether it begins with these ASCII characters; `whole`: and ends with them. */
+static bool event_text_is(const struct event_text *t, const char *ascii, bool whole)
+{
+	size_t n = strlen(ascii);
+
+	if (t->units < n || (whole && t->units != n))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (t->data[2 * i] != (uint8_t)ascii[i] || t->data[2 * i + 1])
+			return false;
+	return true;
+}
+
+bool request_event_start(const uint8_t *data, size_t len, struct event_text *method, struct event_text *path)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, data, len);
+	request_event_text(&r, method);
+	if (!r.bad)
+		request_event_text(&r, path);
+	return !r.bad;
+}
+
+const uint8_t *request_event_activity(const uint8_t *data, size_t len)
+{
+	return len >= ACTIVITY_ID_BYTES ? data : NULL;
+}
+
+static uint16_t event_text_number(const struct event_text *t)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < t->units && i < 4; i++) {
+		if (t->data[2 * i] < '0' || t->data[2 * i] > '9' || t->data[2 * i + 1])
+			return 0;
+		n = n * 10 + (uint32_t)(t->data[2 * i] - '0');
+	}
+	return t->units <= 3 ? (uint16_t)n : 0;
+}
+
+static void take_argument(const struct event_text *key, const struct event_text *value, struct request_end *out)
+{
+	if (event_text_is(key, "StatusCode", true)) {
+		out->status = event_text_number(value);
+		if (out->status == WEB_SOCKET_STATUS)
+			out->stream = REQUEST_WEB_SOCKET;
+	} else if (event_text_is(key, "ContentType", true)) {
+		if (event_text_is(value, "text/event-stream", false))
+			out->stream = REQUEST_EVENT_STREAM;
+		else if (event_text_is(value, "application/grpc", false))
+			out->stream = REQUEST_GRPC;
+	}
+}
+
+bool request_event_end(const uint8_t *data, size_t len, struct request_end *out)
+{
+	struct event_text source, event, key, value;
+	struct wire_reader r;
+
+	*out = (struct request_end){0};
+	wire_reader_init(&r, data, len);
+	request_event_text(&r, &source);
+	if (r.bad)
+		return false;
+	request_event_text(&r, &event);
+	uint16_t count = wire_u16(&r);
+	if (r.bad || !event_text_is(&event, "Microsoft.AspNetCore.Hosting.EndRequest", true))
+		return false;
+	for (uint16_t i = 0; i < count && i < MOST_ARGUMENTS; i++) {
+		request_event_text(&r, &key);
+		if (r.bad)
+			return false;
+		request_event_text(&r, &value);
+		if (r.bad)
+			return false;
+		take_argument(&key, &value, out);
+	}
+	return out->status != 0;
+}

@@ -1,0 +1,325 @@
+/* Context: CLR callback (on_request_event) and own thread. */
+#include "profiler/requests/requests.h"
+
+#include "profiler/base/event_budget.h"
+#include "profiler/base/now.h"
+#include "profiler/clr/event_pipe.h"
+#include "profiler/requests/call_event.h"
+#include "profiler/requests/request_send.h"
+#include "profiler/requests/request_table.h"
+#include "profiler/requests/shape_table.h"
+#include "profiler/stacks/thread_id.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define OPEN_ROUND_NS 1000000000u
+#define LEVEL_INFORMATIONAL 4
+#define LEVEL_VERBOSE 5
+#define TASK_FLOW 0x80u      /* activity ids of starts and stops */
+#define TASK_SWITCHES 0x40000u /* SetActivityId */
+#define DIAGNOSTIC_EVENTS 2u
+#define ALL_KEYWORDS 0xffffffffffffffffu
+
+#define SWITCHES_PER_CPU_SECOND 8000u /* each costs about a microsecond: 1% of the process's CPU time */
+#define SWITCHES_ALWAYS 4000u         /* a second, whatever they are of it */
+#define SWITCHES_BURST 16000
+#define STATUS_COST 3                 /* switches */
+#define WINDOW_NS 1000000000u
+#define RETRY_NS 2000000000u          /* where the runtime would not tell of events */
+
+enum request_provider {
+	TASKS,
+	HOSTING,
+	FIRST_CALL,
+	DIAGNOSTICS = EVENT_PIPE_PROVIDERS + 1, /* of the second session */
+};
+
+static const wchar16 tasks_name[] = u"System.Threading.Tasks.TplEventSource", hosting_name[] = u"Microsoft.AspNetCore.Hosting";
+static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSource";
+static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.Net.NameResolution", sockets_name[] = u"System.Net.Sockets";
+static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql";
+static const wchar16 end_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
+				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType\"";
+
+/* Tasks first: hosting asks whether activities flow when it is told to begin. */
+static const struct cor_event_provider always[] = {
+	[TASKS] = {tasks_name, TASK_FLOW, LEVEL_VERBOSE, NULL},
+	[HOSTING] = {hosting_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
+	[FIRST_CALL + CALL_HTTP] = {http_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
+	[FIRST_CALL + CALL_NAME] = {names_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
+	[FIRST_CALL + CALL_CONNECT] = {sockets_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
+	[FIRST_CALL + CALL_TLS] = {security_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
+	[FIRST_CALL + CALL_NPGSQL] = {npgsql_name, ALL_KEYWORDS, LEVEL_INFORMATIONAL, NULL},
+};
+_Static_assert(sizeof always / sizeof *always <= EVENT_PIPE_PROVIDERS, "all in one session");
+
+/* Which thread works for which request, and the status of responses: what costs much, so for a part of the time only. */
+static const struct cor_event_provider sometimes[] = {
+	{tasks_name, TASK_FLOW | TASK_SWITCHES, LEVEL_VERBOSE, NULL},
+	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, end_filter},
+};
+
+static void *the_info; /* while it runs */
+static _Atomic bool on, counting;
+static uint64_t open_sent_ns;
+static _Atomic bool switching;  /* the second session runs, and what it tells is sent */
+static _Atomic uint64_t switches;
+static uint64_t window_ns;      /* since when */
+static uint64_t window_cpu_ns;  /* CPU time of the process then */
+static uint64_t window_switches;
+static uint64_t window_dropped; /* of a window that lacks some nothing is told: they would be given to the wrong request */
+static uint64_t rest_until_ns;
+static struct event_budget budget;
+static _Atomic uint64_t started, ended, untracked, older, malformed;
+static _Atomic uint32_t last_number;
+
+static void count(_Atomic uint64_t *n)
+{
+	atomic_fetch_add_explicit(n, 1, memory_order_relaxed);
+}
+
+/* CLR callback ---------------------------------------------------------------------------------------------------------------- */
+
+/* From now on the thread works for that request. */
+static void note_switch(uint64_t time_ns, uint32_t tid, uint32_t number)
+{
+	if (!atomic_load_explicit(&switching, memory_order_relaxed))
+		return;
+	count(&switches);
+	request_send_switch(time_ns, tid, number);
+}
+
+static void on_call(enum call_kind kind, const struct event_pipe_event *e)
+{
+	enum call_moment moment = call_event_moment(kind, e->id);
+	struct activity_path p = activity_path_of(e->activity);
+	struct path_shape shape;
+	struct request call = {.start_ns = e->time_ns};
+
+	if (moment == CALL_STOP && request_table_take(&calls_open, p, &call))
+		request_send_call(&call, e->time_ns);
+	else if (moment == CALL_FAILED)
+		request_table_end(&calls_open, p, 1, 0);
+	if (moment != CALL_START || !(call.number = request_table_find(&requests_open, p)))
+		return;
+	if (!call_event_start(kind, e->data, e->len, &shape)) {
+		count(&malformed);
+		return;
+	}
+	call.shape = shape_table_intern_call(&shape);
+	request_table_put(&calls_open, p, &call);
+}
+
+static void on_request_start(const struct event_pipe_event *e)
+{
+	struct event_text method, path;
+	struct path_shape shape;
+
+	count(&started);
+	if (!request_event_start(e->data, e->len, &method, &path)) {
+		count(&malformed);
+		return;
+	}
+	path_shape_make(&method, &path, &shape);
+	struct request r = {
+		.number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1,
+		.shape = shape_table_intern(&shape),
+		.tid = thread_id_now(e->time_ns),
+		.start_ns = e->time_ns,
+	};
+	if (!request_table_put(&requests_open, activity_path_of(e->activity), &r))
+		count(&untracked);
+	else
+		note_switch(e->time_ns, r.tid, r.number);
+}
+
+static void on_request_stop(const struct event_pipe_event *e)
+{
+	struct request r;
+	uint32_t tid = thread_id_now(e->time_ns);
+
+	count(&ended);
+	note_switch(e->time_ns, tid, 0);
+	if (request_table_take(&requests_open, activity_path_of(e->activity), &r))
+		request_send_done(&r, e->time_ns, tid);
+	else
+		count(&older);
+}
+
+/* It costs more than a switch. */
+static void on_response(const struct event_pipe_event *e, const struct request_end *end)
+{
+	atomic_fetch_add_explicit(&switches, STATUS_COST, memory_order_relaxed);
+	request_table_end(&requests_open, activity_path_of(e->activity), end->status, end->stream);
+}
+
+static void on_request_event(const struct event_pipe_event *e)
+{
+	struct request_end end;
+
+	if (!atomic_load_explicit(&counting, memory_order_relaxed))
+		return;
+	if (e->provider == HOSTING && e->id == REQUEST_EVENT_START)
+		on_request_start(e);
+	else if (e->provider == HOSTING && e->id == REQUEST_EVENT_STOP)
+		on_request_stop(e);
+	else if (e->provider == DIAGNOSTICS && request_event_end(e->data, e->len, &end))
+		on_response(e, &end);
+	else if (e->provider >= FIRST_CALL && e->provider < FIRST_CALL + CALL_KINDS)
+		on_call((enum call_kind)(e->provider - FIRST_CALL), e);
+	else if (e->provider == TASKS && e->id == REQUEST_EVENT_ACTIVITY)
+		note_switch(e->time_ns, thread_id_now(e->time_ns),
+			    request_table_find(&requests_open, activity_path_of(request_event_activity(e->data, e->len))));
+}
+
+/* Own thread ------------------------------------------------------------------------------------------------------------------ */
+
+bool requests_answers(uint16_t request)
+{
+	return request == CHANNEL_REQUESTS_START || request == CHANNEL_REQUESTS_STOP;
+}
+
+bool requests_running(void)
+{
+	return atomic_load(&on);
+}
+
+static hresult requests_begin(void *info, const char **message)
+{
+	*message = "requests are watched already";
+	if (requests_running())
+		return COR_HR(0x80070000u | EALREADY);
+	shape_table_reset();
+	request_table_reset(&requests_open);
+	request_table_reset(&calls_open);
+	request_send_reset();
+	atomic_store(&started, 0);
+	atomic_store(&ended, 0);
+	atomic_store(&untracked, 0);
+	atomic_store(&older, 0);
+	atomic_store(&malformed, 0);
+	atomic_store(&last_number, 0);
+	atomic_store(&counting, true);
+	hresult hr = event_pipe_start(info, always, sizeof always / sizeof *always, on_request_event, message);
+	atomic_store(&on, hr >= 0);
+	atomic_store(&counting, hr >= 0);
+	the_info = info;
+	open_sent_ns = now_ns();
+	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
+	window_dropped = 0;
+	rest_until_ns = 0;
+	return hr;
+}
+
+/* A window of switches begins when the runtime has agreed. */
+static void begin_window(void)
+{
+	const char *message;
+
+	if (event_pipe_start_second(the_info, sometimes, sizeof sometimes / sizeof *sometimes, &message) < 0) {
+		rest_until_ns = now_ns() + RETRY_NS;
+		return;
+	}
+	window_switches = atomic_load(&switches);
+	window_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
+	atomic_store(&switching, true);
+	window_ns = now_ns();
+}
+
+/* What it told so far is one window; returns for how long none is to be told after it. */
+static uint64_t end_window(struct channel_io *io, uint64_t now)
+{
+	uint64_t cpu = now_of(CLOCK_PROCESS_CPUTIME_ID), told = atomic_load(&switches) - window_switches, length = now - window_ns;
+	uint64_t of_cpu = SWITCHES_PER_CPU_SECOND * ((cpu - window_cpu_ns) / 1000) / 1000000, always_so = SWITCHES_ALWAYS * (length / 1000) / 1000000;
+
+	if (request_send_dropped_switches() == window_dropped)
+		request_send_window(io, window_ns, now);
+	window_dropped = request_send_dropped_switches();
+	window_ns = now;
+	window_cpu_ns = cpu;
+	window_switches += told;
+	return event_budget_spend(&budget, told, of_cpu > always_so ? of_cpu : always_so, length);
+}
+
+static void tick_window(struct channel_io *io, uint64_t now)
+{
+	if (!atomic_load(&switching)) {
+		if (now >= rest_until_ns)
+			begin_window();
+		return;
+	}
+	if (now - window_ns < WINDOW_NS && atomic_load(&switches) - window_switches < SWITCHES_BURST)
+		return;
+	uint64_t rest_ns = end_window(io, now);
+	if (!rest_ns)
+		return;
+	atomic_store(&switching, false);
+	event_pipe_stop_second(the_info);
+	rest_until_ns = now_ns() + rest_ns;
+}
+
+void requests_tick(struct channel_io *io)
+{
+	uint64_t now = now_ns();
+
+	request_send_all(io);
+	tick_window(io, now);
+	if (now - open_sent_ns < OPEN_ROUND_NS)
+		return;
+	open_sent_ns = now;
+	request_send_open(io, now);
+}
+
+void requests_stop(void *info, struct channel_io *io)
+{
+	if (!requests_running())
+		return;
+	uint64_t now = now_ns();
+
+	request_send_open(io, now);
+	if (atomic_load(&switching))
+		end_window(io, now);
+	atomic_store(&switching, false);
+	event_pipe_stop(info);
+	atomic_store(&counting, false);
+	request_send_all(io);
+	atomic_store(&on, false);
+}
+
+static void send_requests_state(struct channel_io *io)
+{
+	struct channel_requests_state s = {
+		.running = requests_running(),
+		.started = atomic_load(&started),
+		.ended = atomic_load(&ended),
+		.untracked = atomic_load(&untracked),
+		.older = atomic_load(&older),
+		.dropped = request_send_dropped(),
+		.malformed = atomic_load(&malformed),
+	};
+
+	channel_put_requests_state(channel_io_begin(io, CHANNEL_REQUESTS_STATE), &s);
+	channel_io_end(io);
+}
+
+bool requests_answer(void *info, const struct channel_frame *request, struct channel_io *io)
+{
+	const char *message = NULL;
+
+	if (request->type == CHANNEL_REQUESTS_STOP) {
+		requests_stop(info, io);
+		send_requests_state(io);
+		return true;
+	}
+	hresult hr = requests_begin(info, &message);
+	if (hr >= 0) {
+		send_requests_state(io);
+		return true;
+	}
+	struct channel_error e = {.request = request->type, .code = (uint32_t)hr, .message = {message, strlen(message)}};
+	channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
+	channel_io_end(io);
+	return true;
+}

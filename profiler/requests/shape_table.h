@@ -1,0 +1,21 @@
+/* The shapes of paths that were met, each with a small number: 0 stands for all that found no room. Where more than SHAPE_SIBLINGS shapes differ in one word
+ * only, that word is a value and no part of a route: later ones are folded there. Found without a lock; a new one is added under a short one. */
+#ifndef DRDOTNET_SHAPE_TABLE_H
+#define DRDOTNET_SHAPE_TABLE_H
+
+#include "profiler/requests/path_shape.h"
+
+#define SHAPE_ROUTES_MOST 1000
+#define SHAPE_TABLE_MOST 1400 /* with those of calls */
+#define SHAPE_SIBLINGS 20
+
+/* CLR callback. The shape's number; of a call, no word of which is folded. */
+uint32_t shape_table_intern(struct path_shape *s);
+uint32_t shape_table_intern_call(const struct path_shape *s);
+
+/* Own thread. */
+void shape_table_reset(void);   /* while nobody interns */
+uint32_t shape_table_count(void); /* numbers 1 to this one have a text */
+const char *shape_table_text(uint32_t number, uint16_t *len);
+
+#endif

@@ -1,0 +1,55 @@
+/* The payloads of events about requests, and what is made of paths, SQL and activity ids. */
+#include "profiler/requests/activity_path.h"
+#include "profiler/requests/call_event.h"
+#include "profiler/requests/sql_shape.h"
+#include "tests/fuzz/fuzz_tools.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_shape(const struct path_shape *s)
+{
+	check(s->len <= PATH_SHAPE_BYTES);
+	for (size_t i = 0; i < s->len; i++)
+		check(s->text[i] >= ' ' && s->text[i] <= '~');
+}
+
+static void check_path(const struct event_text *method, const struct event_text *path)
+{
+	struct path_shape s;
+	path_shape_make(method, path, &s);
+	check_shape(&s);
+	while (s.words) {
+		path_shape_fold(&s, s.words - 1u);
+		check_shape(&s);
+		check(path_shape_hash(&s, 0));
+	}
+}
+
+static void check_sql(const struct event_text *sql)
+{
+	char out[SQL_SHAPE_BYTES];
+	uint16_t len = sql_shape_make(sql, out);
+	check(len <= sizeof out);
+	for (size_t i = 0; i < len; i++)
+		check(out[i] >= ' ' && out[i] <= '~' && out[i] != '\'');
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct event_text method, path, whole = {data, size / 2};
+	struct request_end end;
+	struct path_shape call;
+	if (request_event_start(data, size, &method, &path))
+		check_path(&method, &path);
+	request_event_end(data, size, &end);
+	check_sql(&whole);
+	for (int k = 0; k < CALL_KINDS; k++)
+		if (call_event_start((enum call_kind)k, data, size, &call))
+			check_shape(&call);
+	if (request_event_activity(data, size)) {
+		struct activity_path p = activity_path_of(data);
+		for (unsigned i = 0; activity_path_parent(&p); i++)
+			check(i < 24);
+	}
+	return 0;
+}

@@ -1,0 +1,144 @@
+#include "agent/profilers/requests/request_analysis.h"
+#include "agent/profilers/requests/request_numbers.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MS 1000000u
+
+static void add_shape(struct request_log *l, uint32_t number, const char *text)
+{
+	request_log_shape(l, &(struct channel_request_shape){number, {text, strlen(text)}});
+}
+
+static void add_done(struct request_log *l, uint32_t shape, uint64_t end_ms, uint64_t length_ms, uint16_t status, uint16_t stream)
+{
+	request_log_done(l, &(struct channel_request_done){.start_ns = (end_ms - length_ms) * MS, .end_ns = end_ms * MS, .number = 1, .shape = shape,
+							   .status = status, .stream = stream});
+}
+
+static struct request_capture capture;
+static struct request_analysis analysis;
+
+static void begin(void)
+{
+	capture = (struct request_capture){.log = request_log_new(), .started_ns = 0, .ended_ns = 10000ll * MS, .process_cpu_ns = -1};
+}
+
+static void end(void)
+{
+	request_analysis_fini(&analysis);
+	request_capture_fini(&capture);
+}
+
+Test(latency_histogram, quantiles_are_right_to_three_percent)
+{
+	struct latency_histogram h = {0};
+	for (uint64_t us = 1; us <= 100000; us++)
+		latency_histogram_add(&h, us * 1000);
+	cr_expect_float_eq((double)latency_histogram_quantile(&h, 0.5), 50e6, 1.6e6);
+	cr_expect_float_eq((double)latency_histogram_quantile(&h, 0.99), 99e6, 3.1e6);
+	cr_expect_eq(latency_histogram_quantile(&h, 1), 100000000);
+	cr_expect_eq(h.longest_ns, 100000000);
+	latency_histogram_add(&h, UINT64_MAX / 2);
+	cr_expect_eq(latency_histogram_quantile(&(struct latency_histogram){0}, 0.5), 0);
+	for (size_t i = 1; i < LATENCY_BUCKETS; i++)
+		cr_assert_gt(latency_histogram_start(i), latency_histogram_start(i - 1));
+}
+
+Test(request_analysis, endpoints_by_the_time_that_users_waited)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /fast");
+	add_shape(capture.log, 2, "GET /slow/{id}");
+	for (unsigned i = 1; i <= 100; i++)
+		add_done(capture.log, 1, 100 * i, 1, 200, 0);
+	for (unsigned i = 1; i <= 10; i++)
+		add_done(capture.log, 2, 1000 * i, 500, i <= 2 ? 500 : 200, 0);
+	request_log_look(capture.log, 9000ull * MS);
+	request_log_open(capture.log, &(struct channel_request_open){.shape = 1, .count = 2, .start_ns = 8000ull * MS});
+	request_log_look(capture.log, 10000ull * MS);
+	request_log_open(capture.log, &(struct channel_request_open){.shape = 2, .count = 1, .start_ns = 9000ull * MS});
+	request_analysis_run(&capture, &analysis);
+	cr_assert_eq(analysis.endpoint_count, 2);
+	const struct endpoint_figures *f = &analysis.endpoints[0];
+	cr_expect_str_eq(f->name, "GET /slow/{id}");
+	cr_expect(f->requests == 10 && f->open == 1 && f->oldest_ns == 1000ull * MS && f->slowest_count == 10);
+	cr_expect_float_eq(f->waited_ns, 6000e6, 1);
+	cr_expect_float_eq(f->error_percent, 20, 1e-9);
+	cr_expect_float_eq((double)f->p95_ns, 500e6, 16e6);
+	cr_expect(analysis.endpoints[1].open == 0, "the look before counts no more");
+	cr_expect(analysis.requests == 110 && analysis.open == 1 && analysis.errors == 2);
+	end();
+}
+
+Test(request_analysis, words_that_turned_out_to_be_values_are_folded)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /users/alice/cart");
+	add_shape(capture.log, 2, "GET /users/{name}/cart");
+	add_shape(capture.log, 3, "GET /users/{name}");
+	add_shape(capture.log, 4, "GET /users/bob");
+	add_shape(capture.log, 5, "GET /other/bob");
+	for (uint32_t i = 1; i <= 5; i++)
+		add_done(capture.log, i, 100 * i, 1, 200, 0);
+	request_analysis_run(&capture, &analysis);
+	cr_expect_eq(analysis.endpoint_count, 3);
+	for (size_t i = 0; i < analysis.endpoint_count; i++)
+		cr_expect(!strstr(analysis.endpoints[i].name, "alice") && strcmp(analysis.endpoints[i].name, "GET /users/bob") != 0);
+	end();
+}
+
+Test(request_analysis, streams_are_not_slow)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /events");
+	add_shape(capture.log, 2, "GET /fast");
+	add_done(capture.log, 1, 9000, 8000, 200, STREAM_EVENTS);
+	add_done(capture.log, 2, 9000, 2, 200, 0);
+	request_log_look(capture.log, 10000ull * MS);
+	request_log_open(capture.log, &(struct channel_request_open){.shape = 1, .count = 5, .start_ns = 1000ull * MS});
+	request_analysis_run(&capture, &analysis);
+	cr_expect_str_eq(analysis.endpoints[0].name, "GET /fast");
+	cr_expect(analysis.endpoints[1].is_stream && analysis.longest_ns < 3 * MS);
+	struct request_numbers n;
+	request_numbers_of(&analysis, &n);
+	cr_expect_eq(n.open_oldest_s, 0);
+	end();
+}
+
+static const struct finding *judged(const struct request_numbers *n, struct findings *f, const char *id)
+{
+	rules_run(request_rules, request_rule_count, &request_numbers_fields, n, f);
+	for (size_t i = 0; i < f->count; i++)
+		if (strcmp(f->list[i].id, id) == 0)
+			return &f->list[i];
+	return NULL;
+}
+
+Test(request_rules, what_does_not_end_is_found_where_others_of_it_did)
+{
+	static const struct {
+		double oldest_s, p99_s, done;
+		enum finding_state state;
+	} rows[] = {
+		{30, 0.2, 100, FINDING_FOUND}, {30, NAN, 0, FINDING_POSSIBLE}, {30, 0.2, 5, FINDING_POSSIBLE}, {30, 10, 100, FINDING_EXCLUDED},
+		{2, 0.01, 100, FINDING_EXCLUDED},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		struct request_numbers n;
+		struct findings f;
+		rules_clear(&request_numbers_fields, &n);
+		n.seconds = 30;
+		n.requests = 1000;
+		n.lost_percent = n.error_percent = n.error_endpoint_percent = n.error_count = 0;
+		n.status_percent = 100;
+		n.in_flight = n.open_count = 3;
+		n.open_oldest_s = rows[i].oldest_s;
+		n.open_p99_s = rows[i].p99_s;
+		n.open_done = rows[i].done;
+		rules_set_text(&n.open_endpoint, "GET /hang");
+		cr_expect_eq(judged(&n, &f, "RequestsNeverEnd")->state, rows[i].state, "row %zu", i);
+		findings_fini(&f);
+	}
+}

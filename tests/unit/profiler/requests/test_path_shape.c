@@ -1,0 +1,105 @@
+#include "profiler/requests/shape_table.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint8_t units[2][40000];
+
+static struct event_text text_of(int which, const char *ascii)
+{
+	size_t n = strlen(ascii);
+	for (size_t i = 0; i < n; i++) {
+		units[which][2 * i] = (uint8_t)ascii[i];
+		units[which][2 * i + 1] = (uint8_t)(ascii[i] == '\x7f' ? 4 : 0); /* a letter of another alphabet */
+	}
+	return (struct event_text){units[which], n};
+}
+
+static const char *shape(const char *method, const char *path)
+{
+	static char out[PATH_SHAPE_BYTES + 1];
+	struct path_shape s;
+	const struct event_text m = text_of(0, method), p = text_of(1, path);
+	path_shape_make(&m, &p, &s);
+	memcpy(out, s.text, s.len);
+	out[s.len] = 0;
+	return out;
+}
+
+Test(path_shape, words_stay_and_values_go)
+{
+	static const struct {
+		const char *path, *shape;
+	} rows[] = {
+		{"/", "GET /"}, {"", "GET /"}, {"/orders", "GET /orders"}, {"/orders/", "GET /orders/"}, {"/orders/17", "GET /orders/{id}"},
+		{"/api/v2/orders/3f2504e0-4f89-11d3-9a0c-0305e82c3301/items", "GET /api/v2/orders/{id}/items"},
+		{"/users/john.smith", "GET /users/{id}"}, {"/users/a@b.c", "GET /users/{id}"}, {"/users/a%20b", "GET /users/{id}"},
+		{"/shop.Prices/Watch", "GET /shop.Prices/Watch"}, {"/css/site.css", "GET /css/{id}"}, {"/t/bcdfghjklmnpqrst", "GET /t/{id}"},
+		{"/x/abc123def", "GET /x/{id}"}, {"/a/b/c/d/e/f/g/h/i/j/k/l/m/n", "GET /a/b/c/d/e/f/g/h/i/j/k/l/{more}"}, {"*", "GET /{id}"},
+		{"/\x7f\x7f", "GET /{id}"}, {"//a", "GET //a"}, {"/caf=e/x;y=1", "GET /{id}/{id}"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		cr_expect_str_eq(shape("GET", rows[i].path), rows[i].shape, "%s: %s", rows[i].path, shape("GET", rows[i].path));
+	cr_expect_str_eq(shape("PROPFIND-X", "/"), "OTHER /");
+	cr_expect_str_eq(shape("SECRETSECRETSECRET", "/"), "OTHER /");
+}
+
+Test(path_shape, a_path_of_16_kb_is_bounded)
+{
+	static char path[16384];
+	memset(path, 'a', sizeof path - 1);
+	path[0] = '/';
+	cr_expect_str_eq(shape("GET", path), "GET /{id}{more}");
+	for (size_t i = 0; i < sizeof path - 1; i += 2)
+		path[i] = '/';
+	cr_expect(strlen(shape("GET", path)) <= PATH_SHAPE_BYTES);
+}
+
+static uint32_t intern(const char *path)
+{
+	struct path_shape s;
+	const struct event_text m = text_of(0, "GET"), p = text_of(1, path);
+	path_shape_make(&m, &p, &s);
+	return shape_table_intern(&s);
+}
+
+Test(shape_table, the_same_shape_has_the_same_number)
+{
+	uint16_t len;
+	shape_table_reset();
+	uint32_t orders = intern("/orders/1");
+	cr_expect_eq(orders, 1);
+	cr_expect_eq(intern("/orders/2"), orders);
+	cr_expect_eq(intern("/carts"), 2);
+	cr_expect_eq(shape_table_count(), 2);
+	const char *text = shape_table_text(orders, &len);
+	cr_expect(len == strlen("GET /orders/{id}") && memcmp(text, "GET /orders/{id}", len) == 0);
+}
+
+/* Twenty of a kind are values. */
+Test(shape_table, siblings_are_folded)
+{
+	char path[64];
+	uint32_t last = 0;
+	uint16_t len;
+	shape_table_reset();
+	for (int i = 0; i < 200; i++) {
+		snprintf(path, sizeof path, "/users/%c%c%c/cart", 'a' + i % 26, 'a' + i / 26, 'e');
+		last = intern(path);
+	}
+	cr_expect_leq(shape_table_count(), SHAPE_SIBLINGS + 1);
+	const char *text = shape_table_text(last, &len);
+	cr_expect(len == strlen("GET /users/{name}/cart") && memcmp(text, "GET /users/{name}/cart", len) == 0, "%.*s", len, text);
+}
+
+Test(shape_table, endless_routes_have_an_end)
+{
+	char path[64];
+	shape_table_reset();
+	for (int i = 0; i < 30000; i++) {
+		snprintf(path, sizeof path, "/%c%c%c/%c%c%ca", 'a' + i % 26, 'a' + i / 26 % 26, 'e', 'a' + i / 7 % 26, 'e', 'a' + i / 676 % 26);
+		cr_assert_leq(intern(path), SHAPE_TABLE_MOST);
+	}
+	cr_expect_leq(shape_table_count(), SHAPE_TABLE_MOST);
+}

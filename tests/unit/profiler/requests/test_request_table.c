@@ -1,0 +1,84 @@
+#include "profiler/requests/request_table.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+
+static struct activity_path path_of(uint32_t number)
+{
+	const uint8_t id[ACTIVITY_ID_BYTES] = {0x1f, (uint8_t)number, (uint8_t)(number >> 8), (uint8_t)(number >> 16), (uint8_t)(number >> 24)};
+	return activity_path_of(id);
+}
+
+static void count_one(void *ctx, const struct request *r)
+{
+	(void)r;
+	++*(unsigned *)ctx;
+}
+
+static unsigned in_flight(void)
+{
+	unsigned n = 0;
+	request_table_each(&requests_open, count_one, &n);
+	return n;
+}
+
+Test(request_table, a_request_is_found_by_what_it_began)
+{
+	struct request r = {.number = 7, .shape = 3, .tid = 42, .start_ns = 1000}, out;
+	const uint8_t child[ACTIVITY_ID_BYTES] = {0x1f, 9, 0, 0, 0, 0x12};
+	request_table_reset(&requests_open);
+	cr_assert(request_table_put(&requests_open, path_of(9), &r));
+	cr_expect_not(request_table_put(&requests_open, path_of(9), &r), "it is there");
+	cr_expect_eq(request_table_find(&requests_open, path_of(9)), 7);
+	cr_expect_eq(request_table_find(&requests_open, activity_path_of(child)), 7);
+	cr_expect_eq(request_table_find(&requests_open, path_of(10)), 0);
+	cr_expect_eq(request_table_find(&requests_open, activity_path_of(NULL)), 0);
+	request_table_end(&requests_open, activity_path_of(child), 503, 0);
+	cr_expect_eq(in_flight(), 1);
+	cr_assert(request_table_take(&requests_open, path_of(9), &out));
+	cr_expect(out.number == 7 && out.shape == 3 && out.tid == 42 && out.start_ns == 1000 && out.status == 503);
+	cr_expect_not(request_table_take(&requests_open, path_of(9), &out));
+	cr_expect_eq(in_flight(), 0);
+}
+
+/* More than there is room for: some are refused, none is lost. */
+Test(request_table, it_is_bounded)
+{
+	unsigned put = 0, taken = 0;
+	struct request r = {.number = 1}, out;
+	request_table_reset(&requests_open);
+	for (uint32_t i = 1; i <= 100000; i++)
+		put += request_table_put(&requests_open, path_of(i), &r);
+	cr_expect(put >= 50000 && put <= REQUEST_BUCKETS * REQUEST_BUCKET, "%u", put);
+	cr_expect_eq(in_flight(), put);
+	for (uint32_t i = 1; i <= 100000; i++)
+		taken += request_table_take(&requests_open, path_of(i), &out);
+	cr_expect_eq(taken, put);
+	cr_expect_eq(in_flight(), 0);
+}
+
+static void *churn(void *from)
+{
+	uint32_t base = *(uint32_t *)from;
+	struct request out;
+	for (uint32_t i = 0; i < 20000; i++) {
+		struct request r = {.number = base + i % 100};
+		if (!request_table_put(&requests_open, path_of(base + i % 100), &r))
+			continue;
+		cr_assert_eq(request_table_find(&requests_open, path_of(base + i % 100)), r.number);
+		cr_assert(request_table_take(&requests_open, path_of(base + i % 100), &out) && out.number == r.number);
+	}
+	return NULL;
+}
+
+Test(request_table, threads_do_not_mix_requests)
+{
+	pthread_t threads[4];
+	uint32_t from[4] = {100, 1000, 10000, 100000};
+	request_table_reset(&requests_open);
+	for (int i = 0; i < 4; i++)
+		cr_assert_eq(pthread_create(&threads[i], NULL, churn, &from[i]), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	cr_expect_eq(in_flight(), 0);
+}
