@@ -12,7 +12,7 @@ while [ "${1:-}" = --app ]; do
 done
 case $apps in
 '') apps=Checkout ;;
-' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp" ;;
+' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady RequestApp CorpusApp" ;;
 esac
 
 folder_of() {

@@ -1,6 +1,6 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
-TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c tests/bench/heap_transport.c \
-	tests/bench/strings_analysis.c
+TOOL_SRC += tests/bench/http_load.c tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c \
+	tests/bench/heap_transport.c tests/bench/strings_analysis.c
 
 .PHONY: bench-alert bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
