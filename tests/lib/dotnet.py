@@ -131,13 +131,11 @@ class WaitApp(App):
         return self.waited()
 
 
-class RequestApp(App):
-    """The web application whose requests' time is known (tests/apps/RequestApp): `port` takes HTTP/1.1, details["http2"] HTTP/2.
+class RequestClient:
+    """Asks the application at `port`, and at details["http2"] by HTTP/2."""
 
-        with dotnet.RequestApp("all", "net10.0", folder) as app:
-            app.get("/delay/20"); app.truth()["GET /delay/{ms}"]["parts"]["timer"]["ms"]
-    """
-    NAME = "RequestApp"
+    def __init__(self, app):
+        self.port, self.details = app.port, app.details
 
     def get(self, path, headers=(), seconds=60):
         """(status, body) of a connection of its own."""
@@ -164,6 +162,18 @@ class RequestApp(App):
         if done.returncode:
             raise AssertionError(done.stderr)
         return json.loads(done.stdout)
+
+
+class RequestApp(RequestClient, App):
+    """The web application whose requests' time is known (tests/apps/RequestApp).
+
+        with dotnet.RequestApp("all", "net10.0", folder) as app:
+            app.get("/delay/20"); app.truth()["GET /delay/{ms}"]["parts"]["timer"]["ms"]
+    """
+    NAME = "RequestApp"
+
+    def __init__(self, *words, **more):
+        App.__init__(self, *words, **more)
 
 
 class ThreadApp(App):

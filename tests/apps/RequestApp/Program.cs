@@ -39,6 +39,7 @@ public static class Program
             await Postgres.Start(postgres);
         if (args[0] == "all")
             Truth.Use(app);
+        Truth.Map(app);
         Healthy.Map(app);
         Sick.Map(app);
         if (postgres != "")

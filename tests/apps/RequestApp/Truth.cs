@@ -2,6 +2,7 @@ namespace Shop;
 
 using System.Collections.Concurrent;
 using System.Diagnostics;
+using System.Diagnostics.Tracing;
 using System.Runtime;
 using Checkout;
 
@@ -162,16 +163,22 @@ public static class Truth
                 double paused = (GC.GetTotalPauseDuration() - gc).TotalMilliseconds;
                 if (paused > 0)
                     bill.Add("gc", paused, 0);
-                row.End(Stopwatch.GetElapsedTime(from).TotalMilliseconds, threw ? 500 : context.Response.StatusCode, context.RequestAborted.IsCancellationRequested, bill);
+                int status = threw ? 500 : context.Response.StatusCode;
+                row.End(Stopwatch.GetElapsedTime(from).TotalMilliseconds, status, context.RequestAborted.IsCancellationRequested, bill);
                 Progress.Count();
             }
         });
+    }
+
+    public static void Map(WebApplication app)
+    {
         app.MapGet("/truth", () => Results.Json(new
         {
             endpoints = Rows.ToDictionary(r => r.Key, r => r.Value.Tell()),
             gcPauseMs = GC.GetTotalPauseDuration().TotalMilliseconds,
             jitMs = JitInfo.GetCompilationTime().TotalMilliseconds,
             threads = ThreadPool.ThreadCount,
+            listened = EventSource.GetSources().Where(s => s.IsEnabled()).Select(s => s.Name).Order(),
         }));
         app.MapGet("/truth/reset", () =>
         {
