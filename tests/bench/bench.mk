@@ -77,6 +77,12 @@ bench-exceptions: ## what a session of Exceptions costs an application that thro
 	@tests/apps/publish.sh --app ThrowApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/exceptions.py $(BENCH_OPTIONS)
 
+.PHONY: bench-slow-requests
+bench-slow-requests: $(DOTNET_TRACE) ## what SlowRequests costs a web application at 1,000, 10,000 and 60,000 requests/s, beside dotnet-trace
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh --app RequestApp net10.0
+	@PYTHONPATH=. python3 tests/bench/slow_requests.py $(BENCH_OPTIONS)
+
 .PHONY: bench-heap-graph
 bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory
 	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
