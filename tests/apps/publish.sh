@@ -13,7 +13,7 @@ done
 case $apps in
 '') apps=Checkout ;;
 ' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp"
-	apps="$apps LineApp LineReady LineSingle" ;;
+	apps="$apps RequestApp LineApp LineReady LineSingle" ;;
 esac
 
 folder_of() {

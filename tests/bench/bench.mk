@@ -1,6 +1,6 @@
 # Benches: each wants the machine for itself; what they measure is in docs/decisions/. BENCH_OPTIONS go to the program.
-TOOL_SRC += tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c tests/bench/heap_transport.c \
-	tests/bench/strings_analysis.c
+TOOL_SRC += tests/bench/http_load.c tests/bench/latency.c tests/bench/perf_ways.c tests/bench/scale_agents.c tests/bench/heap_graph.c \
+	tests/bench/heap_transport.c tests/bench/strings_analysis.c
 
 .PHONY: bench-alert bench-cluster-latency bench-controller-memory bench-rest-list bench-overhead bench-latency bench-accuracy bench-page
 bench-cluster-latency: ## how long users wait for samples and diagnosis, on a real API server
@@ -81,6 +81,12 @@ bench-exceptions: ## what a session of Exceptions costs an application that thro
 	+@$(MAKE) --no-print-directory -j$(JOBS) all
 	@tests/apps/publish.sh --app ThrowApp net8.0 net9.0 net10.0
 	@PYTHONPATH=. python3 tests/bench/exceptions.py $(BENCH_OPTIONS)
+
+.PHONY: bench-slow-requests
+bench-slow-requests: $(DOTNET_TRACE) ## what SlowRequests costs a web application at 1,000, 10,000 and 60,000 requests/s, beside dotnet-trace
+	+@$(MAKE) --no-print-directory -j$(JOBS) all test-tools
+	@tests/apps/publish.sh --app RequestApp net10.0
+	@PYTHONPATH=. python3 tests/bench/slow_requests.py $(BENCH_OPTIONS)
 
 .PHONY: bench-heap-graph
 bench-heap-graph: ## how long heaps of 1, 10 (and 100: BENCH_OPTIONS=--big) million objects take to analyse, and in how much memory

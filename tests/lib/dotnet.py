@@ -4,6 +4,7 @@
         app.pid, app.runtime; app.progress() -> the last line's numbers
 """
 import collections
+import http.client
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import time
 from tests.lib import proc
 
 FRAMEWORKS = ("net8.0", "net9.0", "net10.0")
+HTTP_LOAD = os.path.join(proc.ROOT, "build/release/tests/http-load")
 
 
 def path(framework, app="Checkout"):
@@ -127,6 +129,51 @@ class WaitApp(App):
         before = len([x for x in self._lines() if "waits" in x])
         proc.wait_until(lambda: len([x for x in self._lines() if "waits" in x]) > before, 60, "the next line of waits", 0.05)
         return self.waited()
+
+
+class RequestClient:
+    """Asks the application at `port`, and at details["http2"] by HTTP/2."""
+
+    def __init__(self, app):
+        self.port, self.details = app.port, app.details
+
+    def get(self, path, headers=(), seconds=60):
+        """(status, body) of a connection of its own."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=proc.patience(seconds))
+        try:
+            connection.request("GET", path, headers=dict(headers))
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+        finally:
+            connection.close()
+
+    def truth(self):
+        """What the application has measured since forget(), by endpoint."""
+        return json.loads(self.get("/truth")[1])["endpoints"]
+
+    def forget(self):
+        self.get("/truth/reset")
+
+    def load(self, *words, http2=False, seconds=60):
+        """What build/release/tests/http-load says of such a load: `load("--requests", 100, "/fast")`."""
+        port = self.details["http2"] if http2 else self.port
+        done = subprocess.run([HTTP_LOAD, str(port), *(["--http2"] if http2 else []), "--seconds", str(seconds), *map(str, words)], capture_output=True,
+                              text=True, timeout=proc.patience(seconds) + 30)
+        if done.returncode:
+            raise AssertionError(done.stderr)
+        return json.loads(done.stdout)
+
+
+class RequestApp(RequestClient, App):
+    """The web application whose requests' time is known (tests/apps/RequestApp).
+
+        with dotnet.RequestApp("all", "net10.0", folder) as app:
+            app.get("/delay/20"); app.truth()["GET /delay/{ms}"]["parts"]["timer"]["ms"]
+    """
+    NAME = "RequestApp"
+
+    def __init__(self, *words, **more):
+        App.__init__(self, *words, **more)
 
 
 class ThreadApp(App):

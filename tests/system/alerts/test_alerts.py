@@ -196,10 +196,11 @@ class Alerts(unittest.TestCase):
         self.assertLessEqual({s[1] for s in statuses if s[0] == 200}, {("Fired", "Fired"), ("Suppressed", "Duplicate")})
         self.assertEqual(len(self.sessions()), 1)
 
-    def test_the_shipped_trigger_is_accepted(self):
-        with open(os.path.join(proc.ROOT, "deploy/alerting/trigger.yaml"), encoding="utf-8") as f:
-            text = f.read().replace("namespace: shop", "namespace: " + self.namespace)
-        self.cluster.kubectl("apply", "--dry-run=server", "--validate=true", "-f", "-", text=text)
+    def test_the_shipped_triggers_are_accepted(self):
+        for name in ("trigger.yaml", "trigger-slow-requests.yaml"):
+            with open(os.path.join(proc.ROOT, "deploy/alerting", name), encoding="utf-8") as f:
+                text = f.read().replace("namespace: shop", "namespace: " + self.namespace)
+            self.cluster.kubectl("apply", "--dry-run=server", "--validate=true", "-f", "-", text=text)
 
     # thresholds -------------------------------------------------------------------------------------------------------
     def observing(self, agent):

@@ -1,0 +1,112 @@
+namespace Shop;
+
+using System.Runtime.CompilerServices;
+using Microsoft.Data.Sqlite;
+using Npgsql;
+
+/// <summary>A database in the process: its commands are CPU time of the request's own thread.</summary>
+public static class Sqlite
+{
+    const int Items = 100;
+    const string Place = "Data Source=orders;Mode=Memory;Cache=Shared";
+    static readonly SqliteConnection Kept = new(Place);
+
+    public static void Start()
+    {
+        Kept.Open();
+        using var make = Kept.CreateCommand();
+        make.CommandText = "CREATE TABLE items(id INTEGER, name TEXT, secret TEXT);" +
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO items SELECT i, 'item ' || i, 'x' FROM n";
+        make.ExecuteNonQuery();
+    }
+
+    /// <summary>N + 1: a command for each of an order's items.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Orders(Bill bill, int id)
+    {
+        using var connection = new SqliteConnection(Place);
+        connection.Open();
+        int length = 0;
+        for (int i = 0; i < Items; i++)
+            length += bill.Run("sqlite", () => Item(connection, id * Items + i));
+        return length;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Item(SqliteConnection connection, int id)
+    {
+        using var command = connection.CreateCommand();
+        command.CommandText = "SELECT name FROM items WHERE id = $id AND secret <> 'hunter-sqlite'";
+        command.Parameters.AddWithValue("$id", id);
+        return (command.ExecuteScalar() as string ?? "").Length;
+    }
+}
+
+/// <summary>Endpoints with a real server of PostgreSQL behind them.</summary>
+public static class Postgres
+{
+    const int Items = 40;
+    static NpgsqlDataSource source = null!, narrow = null!;
+
+    public static async Task Start(string connection)
+    {
+        source = NpgsqlDataSource.Create(connection + ";Maximum Pool Size=64");
+        narrow = NpgsqlDataSource.Create(connection + ";Maximum Pool Size=2;Application Name=narrow");
+        await using var make = source.CreateCommand("CREATE TABLE IF NOT EXISTS items(id int primary key, name text); " +
+            "INSERT INTO items SELECT i, 'item ' || i FROM generate_series(0, 2000) i ON CONFLICT DO NOTHING");
+        await make.ExecuteNonQueryAsync();
+    }
+
+    public static void Map(WebApplication app)
+    {
+        app.Get("/postgres/orders/{id}", (int id, HttpContext c) => Orders(Bill.Of(c), id));
+        app.Get("/postgres/sync/{id}", (int id, HttpContext c) => OrdersSync(Bill.Of(c), id));
+        app.Get("/postgres/report/{ms}", (int ms, HttpContext c) => Report(Bill.Of(c), source, ms));
+        app.Get("/postgres/narrow/{ms}", (int ms, HttpContext c) => Report(Bill.Of(c), narrow, ms));
+        app.Get("/postgres/literal/{id}", (int id, HttpContext c) => Literal(Bill.Of(c), id));
+    }
+
+    static async Task<int> Orders(Bill bill, int id)
+    {
+        await using var connection = await bill.Await("connection", () => source.OpenConnectionAsync().AsTask());
+        int length = 0;
+        for (int i = 0; i < Items; i++)
+        {
+            await using var command = new NpgsqlCommand("SELECT name FROM items WHERE id = $1", connection);
+            command.Parameters.Add(new NpgsqlParameter { Value = id % 50 * Items + i });
+            length += (await bill.Await("database", () => command.ExecuteScalarAsync()) as string ?? "").Length;
+        }
+        return length;
+    }
+
+    static int OrdersSync(Bill bill, int id)
+    {
+        using var connection = bill.Run("connection", () => source.OpenConnection());
+        int length = 0;
+        for (int i = 0; i < Items; i++)
+        {
+            using var command = new NpgsqlCommand("SELECT name FROM items WHERE id = $1", connection);
+            command.Parameters.Add(new NpgsqlParameter { Value = id % 50 * Items + i });
+            length += (bill.Run("database", () => command.ExecuteScalar()) as string ?? "").Length;
+        }
+        return length;
+    }
+
+    static async Task<int> Report(Bill bill, NpgsqlDataSource source, int ms)
+    {
+        await using var connection = await bill.Await("connection", () => source.OpenConnectionAsync().AsTask());
+        await using var command = new NpgsqlCommand("SELECT 1 FROM pg_sleep($1)", connection);
+        command.Parameters.Add(new NpgsqlParameter { Value = ms / 1000.0 });
+        await bill.Await("database", () => command.ExecuteScalarAsync());
+        return ms;
+    }
+
+    /// <summary>A command whose text has what it should not have.</summary>
+    static async Task<int> Literal(Bill bill, int id)
+    {
+        await using var connection = await bill.Await("connection", () => source.OpenConnectionAsync().AsTask());
+        await using var command = new NpgsqlCommand($"SELECT count(*) FROM items, pg_sleep(0.01) WHERE id = 4711{id} AND name = 'hunter-sql'", connection);
+        await bill.Await("database", () => command.ExecuteScalarAsync());
+        return id;
+    }
+}

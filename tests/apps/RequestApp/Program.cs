@@ -1,0 +1,63 @@
+// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--max-line BYTES] [--seconds N]` serves HTTP/1.1 at its
+// port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has the same
+// endpoints and measures nothing: for what others cost.
+namespace Shop;
+
+using System.Net;
+using Checkout;
+using Microsoft.AspNetCore.Server.Kestrel.Core;
+
+public static class Program
+{
+    const int Line = 64 * 1024; // a path of 16 KB is to come in
+
+    public static async Task<int> Main(string[] args)
+    {
+        if (args is not ["all" or "bare", ..])
+        {
+            Console.Error.WriteLine("usage: RequestApp all|bare [--postgres CONNECTION] [--seconds N]");
+            return 2;
+        }
+        var builder = WebApplication.CreateBuilder(new WebApplicationOptions { Args = [], ContentRootPath = AppContext.BaseDirectory });
+        builder.Logging.ClearProviders();
+        builder.WebHost.ConfigureKestrel(kestrel =>
+        {
+            kestrel.Limits.MaxRequestLineSize = Line;
+            kestrel.Limits.MaxRequestBufferSize = 2 * Line;
+            kestrel.Limits.Http2.MaxStreamsPerConnection = 1000;
+            kestrel.Listen(IPAddress.Loopback, 0, on => on.Protocols = HttpProtocols.Http1);
+            kestrel.Listen(IPAddress.Loopback, 0, on => on.Protocols = HttpProtocols.Http2);
+        });
+        builder.Services.AddControllers();
+        builder.Services.AddSignalR();
+        builder.Services.AddRouting();
+        var app = builder.Build();
+        Slow.Start();
+        Sqlite.Start();
+        string postgres = Option(args, "--postgres") ?? "";
+        if (postgres != "")
+            await Postgres.Start(postgres);
+        if (args[0] == "all")
+            Truth.Use(app);
+        Truth.Map(app);
+        Healthy.Map(app);
+        Sick.Map(app);
+        if (postgres != "")
+            Postgres.Map(app);
+        await app.StartAsync();
+        int[] ports = app.Urls.Select(u => new Uri(u).Port).ToArray();
+        Progress.Port = ports[0];
+        Progress.Ready(args[0], new { http2 = ports[1], slow = Slow.Port, tls = Slow.TlsPort });
+        await Task.WhenAny(app.WaitForShutdownAsync(), Progress.Report(int.Parse(Option(args, "--seconds") ?? int.MaxValue.ToString())));
+        return 0;
+    }
+
+    /// <summary>Whatever the handler returns is the answer's body.</summary>
+    public static void Get(this WebApplication app, string route, Delegate handler) => app.MapGet(route, handler);
+
+    static string? Option(string[] args, string name)
+    {
+        int at = Array.IndexOf(args, name);
+        return at >= 0 ? args[at + 1] : null;
+    }
+}

@@ -1,0 +1,112 @@
+"""The web application that knows where its requests' time went, with a folder of its own, and sessions on it."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+import zlib
+
+from tests.lib import dotnet, proc
+from tests.lib.local import DRDOTNET
+
+LIBRARY_THREADS = 2  # the library's own one, and the one that starts and stops the runtime's events
+HOSTING = "Microsoft.AspNetCore.Hosting"
+
+
+def shape(template):
+    """The truth's name of an endpoint as a report has it: "GET /delay/{ms}" is "GET /delay/{id}" there."""
+    return re.sub(r"\{[^}]*\}", "{id}", template)
+
+
+class Target(dotnet.RequestApp):
+    def __init__(self, framework="net10.0", arguments=(), load="all", **more):
+        self.folder = self.tmp = tempfile.mkdtemp(prefix="drdotnet-requests-")
+        os.chmod(self.folder, 0o755)
+        try:
+            super().__init__(load, framework, self.folder, arguments, env={"TMPDIR": self.folder, **more.pop("env", {})}, **more)
+        except BaseException:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+
+    def stop(self, *args, **kwargs):
+        try:
+            return super().stop(*args, **kwargs)
+        finally:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def library_threads(self):
+        return sum(name == "drdotnet" for name in dotnet.Traces(self).threads.values())
+
+    def listened(self):
+        """The event sources that somebody listens to, as the application itself sees it."""
+        return json.loads(self.get("/truth")[1])["listened"]
+
+    def lines(self, more):
+        """Waits until the application has written so many more lines of progress: about a second each, however slow the machine is."""
+        before = len(self.all_progress())
+        proc.wait_until(lambda: len(self.all_progress()) >= before + more, 60, "progress of the application")
+
+
+def load(folder, name="report.json"):
+    with open(os.path.join(folder, name), encoding="utf-8") as f:
+        return json.load(f)
+
+
+def contents(folder):
+    """{file: bytes} of a report, what is packed unpacked."""
+    found = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), "rb") as f:
+            data = f.read()
+        found[name] = zlib.decompress(data, 31) if data.startswith(b"\x1f\x8b") else data
+    return found
+
+
+class RequestsCase(unittest.TestCase):
+    time_limit = 400
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def target(self, framework="net10.0", *arguments, **how):
+        app = Target(framework, arguments, **how)
+        self.addCleanup(app.stop)
+        return app
+
+    def begin(self, app, *words):
+        """A long session that watches; the application has forgotten what was before."""
+        out = tempfile.mkdtemp(prefix="reports-", dir=self.folder)
+        session = subprocess.Popen([DRDOTNET, "run", "--slow-requests", str(app.pid), "--duration", "600s", "-o", out, *words],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=proc.ROOT)
+        self.addCleanup(session.stdout.close)
+        self.addCleanup(session.wait)
+        self.addCleanup(session.kill)
+        try:
+            proc.wait_until(lambda: HOSTING in app.listened(), 60, "the session listens to the hosting's events", 0.1)
+        except AssertionError:
+            session.send_signal(signal.SIGINT)
+            raise AssertionError(session.communicate(timeout=60)[0]) from None
+        app.lines(1)
+        app.forget()
+        return session, out
+
+    def end(self, session, out):
+        """(report, what was printed)"""
+        session.send_signal(signal.SIGINT)
+        text = session.communicate(timeout=proc.patience(120))[0]
+        self.assertTrue(os.path.exists(os.path.join(out, "report.json")), text)
+        return load(out), text
+
+    def during(self, app, work, *words):
+        """(report, truth, folder, text) of a session during which the work was done, and nothing else."""
+        session, out = self.begin(app, *words)
+        work()
+        truth = app.truth()
+        app.lines(1)
+        report, text = self.end(session, out)
+        return report, truth, out, text

@@ -1,0 +1,238 @@
+"""The SlowRequests profiler on a real web application, held against what the application measured itself (tests/apps/RequestApp)."""
+import os
+import signal
+import socket
+import subprocess
+import unittest
+
+from tests.lib import dotnet, proc
+from tests.system.slowrequests.target import HOSTING, RequestsCase, contents, load, shape
+
+LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
+MOST_ENDPOINTS = 1001
+POINTS = 0.05  # what a share of a bill may be off: what the runtime itself does between the application's own measurements is in the bill alone
+SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
+
+
+def by_name(report):
+    return {e["name"]: e for e in report["endpoints"]}
+
+
+class OnEachRuntime:
+    framework = None
+
+    def check(self, report, truth, names=None):
+        """Each endpoint's count, and its latencies, as the application has measured them."""
+        seen = by_name(report)
+        for template, known in truth.items():
+            name = shape(template)
+            if "(no route)" in name or not known["count"] or (names and name not in names):
+                continue
+            self.assertIn(name, seen)
+            said = seen[name]
+            self.assertEqual(said["requests"], known["count"], name)
+            spare = {key: LATENCY_MS + known[key] * LATENCY_PERCENT / 100 for key in ("p50Ms", "p95Ms", "maxMs")}
+            self.assertAlmostEqual(said["p50Nanoseconds"] / 1e6, known["p50Ms"], delta=spare["p50Ms"], msg=name)
+            self.assertGreater(said["p95Nanoseconds"] / 1e6, known["p95Ms"] - spare["p95Ms"], name)
+            self.assertGreater(said["longestNanoseconds"] / 1e6, known["maxMs"] - spare["maxMs"], name)
+
+    def test_counts_and_latencies(self):
+        app = self.target(self.framework)
+
+        def work():
+            app.load("--requests", 3000, "--connections", 8, "/fast")
+            app.load("--requests", 1000, "--connections", 4, "--depth", 8, "/items/1", "/items/22", "/items/333")
+            app.load("--requests", 900, "--connections", 2, "--depth", 50, "/items/7", "/api/products/7", "/fast", http2=True)
+            app.load("--requests", 100, "/throws", "/unhandled")
+            app.load("--requests", 60, "--connections", 4, "/delay/20", "/api/products/3/reviews", "/configure/20")
+            app.load("--requests", 50, "/early/bird", "/missing/page")
+        before = dotnet.Traces(app)
+        report, truth, _, _ = self.during(app, work)
+        self.check(report, truth)
+        endpoints = by_name(report)
+        statuses = {name: {k for k, v in e["statuses"].items() if v} - {"notTold"} for name, e in endpoints.items()}  # told for a part of the time
+        for name, status in (("GET /fast", "successful"), ("GET /throws", "serverError"), ("GET /early/bird", "clientError"),
+                             ("GET /missing/page", "clientError")):
+            self.assertLessEqual(statuses[name], {status}, name)
+            self.assertEqual(sum(endpoints[name]["statuses"].values()), endpoints[name]["requests"])
+        self.assertEqual((report["sampling"]["dropped"], report["sampling"]["malformed"], report["sampling"]["notFollowed"]), (0, 0, 0))
+        dotnet.assert_nothing_left(self, app, before)
+        self.assertNotIn(HOSTING, app.listened())
+
+
+class OnNewest(OnEachRuntime):
+    """On the others with DRDOTNET_EVERY_RUNTIME only (make runtimes)."""
+
+    def test_hostile_paths(self):
+        app = self.target(self.framework)
+
+        def raw(line):
+            with socket.create_connection(("127.0.0.1", app.port), 30) as s:
+                s.sendall(line + b"\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                while s.recv(65536):
+                    pass
+
+        def work():
+            app.load("--requests", 5000, "--distinct", "/any/", "/any/name-of-", "/any/%D0%9F", "/any/customer/")
+            app.load("--requests", 200, "--distinct", *["/any/" + animal for animal in "ant bee cow dog elk fox gnu hen ibis jay koi lynx".split()])
+            app.load("--requests", 20, "/any/" + "a" * 16000, "/any" + "/b" * 8000, "/any/%FF%FE%00", "/any/%ED%A0%80", "/any//../..//x")
+            raw(b"GET /any/\xff\xfe\x80 HTTP/1.1")
+            raw(b"GET /any/<script>alert(1)</script> HTTP/1.1")
+            raw(b"QUITE-A-LONG-METHOD-NAME-THAT-NOBODY-HAS /fast HTTP/1.1")
+            app.load("--requests", 500, "/fast")
+        report, truth, out, _ = self.during(app, work)
+        self.check(report, truth, {"GET /fast"})
+        self.assertLessEqual(len(report["endpoints"]), MOST_ENDPOINTS)
+        known = sum(t["count"] for t in truth.values())
+        self.assertEqual(sum(e["requests"] for e in report["endpoints"] if not e["name"].startswith("GET /truth")), known)
+        for endpoint in report["endpoints"]:
+            self.assertLessEqual(len(endpoint["name"]), 200)
+            self.assertTrue(endpoint["name"].isascii() and endpoint["name"].isprintable(), endpoint["name"])
+            self.assertNotIn("<script", endpoint["name"])
+        self.assertLess(max(len(data) for data in contents(out).values()), 4 << 20)
+
+    def test_what_nobody_is_told(self):
+        app = self.target(self.framework)
+        headers = {"X-Api-Key": "hunter-header", "Cookie": "id=hunter-cookie", "Authorization": "Bearer hunter-token", "User-Agent": "hunter-agent",
+                   "Referer": "http://hunter-referer/"}
+
+        def work():
+            for path in ("/fast?password=hunter-query", "/http/5?a=hunter-query", "/sqlite/3?hunter-query", "/unhandled?hunter-query", "/items/4711?hunter=1"):
+                for _ in range(5):
+                    app.get(path, headers)
+        report, truth, out, text = self.during(app, work)
+        self.check(report, truth, {"GET /items/{id}"})
+        for name, data in contents(out).items():
+            for secret in SECRETS:
+                self.assertNotIn(secret.encode(), data, name)
+            self.assertNotIn(b"4711", data if name == "report.json" else b"")
+        self.assertNotIn("hunter", text)
+
+    def test_the_bill(self):
+        """What of the slowest requests was on a thread, in calls and in other awaits: as the application has measured it, of requests that are all alike."""
+        app = self.target(self.framework)
+        on_a_thread = ("/sleep/40", "/io/40", "/blocked/40", "/cpu/20")
+        awaited = ("/delay/40", "/configure/40")
+
+        def work():
+            for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one"):
+                app.load("--requests", 60, "--connections", 1, path)
+        report, truth, _, _ = self.during(app, work)
+        self.check(report, truth)
+        if report["sampling"]["switchesPercent"] < 100:
+            self.skipTest("the machine has too much to do: switches were told for a part of the time only")
+        bills = {}
+        for endpoint in report["endpoints"]:
+            bill = endpoint["bill"]
+            if bill["requests"]:
+                sums = {"thread": bill["threadNanoseconds"], "await": bill["otherAwaitNanoseconds"], "calls": sum(c["awaitNanoseconds"] for c in bill["calls"])}
+                self.assertEqual(sum(sums.values()) + bill["unseenNanoseconds"], bill["nanoseconds"], endpoint["name"])
+                bills[endpoint["name"]] = {part: ns / bill["nanoseconds"] for part, ns in sums.items()}
+        due = {shape(template): {part: t["parts"][part]["ms"] / t["sumMs"] for part in t["parts"]} for template, t in truth.items() if t["count"]}
+        for path, part in (("/sleep", "sleep"), ("/io", "io"), ("/blocked", "blocked"), ("/cpu", "code")):
+            name = "GET %s/{id}" % path
+            self.assertAlmostEqual(bills[name]["thread"], due[name][part], delta=POINTS, msg=name)
+        for path in ("/delay", "/configure"):
+            name = "GET %s/{id}" % path
+            self.assertAlmostEqual(bills[name]["await"], due[name]["timer"], delta=POINTS, msg=name)
+        self.assertAlmostEqual(bills["GET /http/{id}"]["calls"], due["GET /http/{id}"]["http"], delta=POINTS)
+        mixed, parts = bills["GET /mixed/one"], due["GET /mixed/one"]
+        for is_, what in ((mixed["thread"], "code"), (mixed["calls"], "http"), (mixed["await"], "timer")):
+            self.assertAlmostEqual(is_, parts[what], delta=2 * POINTS, msg="mixed %s: %s, %s" % (what, mixed, parts))
+
+    def test_what_is_in_flight(self):
+        """Long polls, and requests that never end: they are not among those that ended, and how old they are is told."""
+        app = self.target(self.framework)
+        polls = subprocess.Popen([dotnet.HTTP_LOAD, str(app.port), "--connections", "2000", "--requests", "2000", "--seconds", "600", "/poll"],
+                                 stdout=subprocess.DEVNULL)
+        self.addCleanup(polls.wait)
+        self.addCleanup(polls.kill)
+        proc.wait_until(lambda: app.truth().get("GET /poll", {}).get("inFlight") == 2000, 60, "the polls that were there before")
+        hanging = []
+
+        def work():
+            for _ in range(7):
+                s = socket.create_connection(("127.0.0.1", app.port), 30)
+                self.addCleanup(s.close)
+                s.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                hanging.append(s)
+            late = subprocess.Popen([dotnet.HTTP_LOAD, str(app.port), "--connections", "1000", "--requests", "1000", "--seconds", "600", "/poll"],
+                                    stdout=subprocess.DEVNULL)
+            self.addCleanup(late.wait)
+            self.addCleanup(late.kill)
+            proc.wait_until(lambda: app.truth()["GET /poll"]["inFlight"] == 3000, 60, "the polls that came later")
+            app.load("--requests", 200, "/fast")
+            app.lines(2)
+        report, truth, _, _ = self.during(app, work)
+        self.check(report, truth, {"GET /fast"})
+        endpoints = by_name(report)
+        self.assertEqual((endpoints["GET /hang"]["inFlight"], endpoints["GET /hang"]["requests"]), (7, 0))
+        self.assertGreater(endpoints["GET /hang"]["oldestNanoseconds"], 2e9)
+        self.assertGreaterEqual(endpoints["GET /poll"]["inFlight"], 1000)
+        self.assertEqual(endpoints["GET /poll"]["requests"], 0)
+
+    def test_streams_are_no_slow_requests(self):
+        app = self.target(self.framework)
+        report, truth, _, _ = self.during(app, lambda: (app.load("--requests", 4, "--connections", 4, "/sse/5"), app.load("--requests", 300, "/fast")))
+        self.check(report, truth, {"GET /fast"})
+        stream = by_name(report)["GET /sse/{id}"]
+        self.assertEqual((stream["requests"], stream["stream"]), (4, True))
+        self.assertFalse([f for f in report["findings"] if "/sse" in f["message"]], report["findings"])
+
+    # the ends of sessions ---------------------------------------------------------------------------------------------
+    def gone(self, app, before, listened):
+        """Nothing of the session is in the process any more, and nobody listens to its events. Files of one who could not remove them are removed by the
+        next session."""
+        proc.wait_until(lambda: app.library_threads() == 0, 90, "the library has left")
+        proc.wait_until(lambda: app.listened() == listened, 30, "nobody listens")
+        proc.wait_until(lambda: not dotnet.Traces(app).left_since(before).keys() - {"files"}, 60, "nothing is left")
+        self.assertEqual(app.load("--requests", 500, "--connections", 4, "/fast")["refused"], 0)
+
+    def test_the_session_is_canceled_killed_or_frozen(self):
+        app = self.target(self.framework)
+        app.lines(1)
+        before, listened = dotnet.Traces(app), app.listened()
+        for how in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT):
+            with self.subTest(how):
+                session, _ = self.begin(app)
+                traffic = subprocess.Popen([dotnet.HTTP_LOAD, str(app.port), "--rate", "500", "--seconds", "60", "/fast", "/delay/5"],
+                                           stdout=subprocess.DEVNULL)
+                self.addCleanup(traffic.wait)
+                self.addCleanup(traffic.kill)
+                app.lines(1)
+                session.send_signal(how)
+                self.gone(app, before, listened)
+                traffic.kill()
+                session.kill()
+                session.wait()
+        dotnet.assert_nothing_left(self, app, before)
+
+    def test_the_application_is_killed(self):
+        app = self.target(self.framework)
+        session, out = self.begin(app)
+        app.load("--requests", 200, "/fast")
+        app.lines(1)
+        os.kill(app.pid, signal.SIGKILL)
+        text = session.communicate(timeout=proc.patience(120))[0]
+        self.assertIn("ended", text)
+        if os.path.exists(os.path.join(out, "report.json")):
+            self.assertTrue(load(out)["time"]["endedEarly"])
+
+
+OnOlder = OnNewest if os.environ.get("DRDOTNET_EVERY_RUNTIME") else OnEachRuntime
+
+
+class Net8(OnOlder, RequestsCase):
+    framework = "net8.0"
+
+
+class Net9(OnOlder, RequestsCase):
+    framework = "net9.0"
+
+
+class Net10(OnNewest, RequestsCase):
+    framework = "net10.0"
+
+
+if __name__ == "__main__":
+    unittest.main()
