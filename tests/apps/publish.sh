@@ -10,10 +10,12 @@ while [ "${1:-}" = --app ]; do
 	apps="$apps $2"
 	shift 2
 done
+newest= # of all, those that the suite runs on the newest runtime only
 case $apps in
 '') apps=Checkout ;;
 ' all') apps="Native names Checkout MemoryApp PauseApp AllocApp ThrowApp LockApp AsyncApp WaitApp ThreadApp StackApp StackReady CorpusApp"
-	apps="$apps RequestApp LineApp LineReady LineSingle" ;;
+	apps="$apps RequestApp LineApp LineReady LineSingle"
+	[ -n "${DRDOTNET_EVERY_RUNTIME:-}" ] || newest=" CorpusApp LineApp LineReady LineSingle " ;;
 esac
 
 folder_of() {
@@ -56,6 +58,7 @@ for app in $apps; do
 	sum=$(sum_of "$app")
 	frameworks=${*:-net10.0}
 	[ "$app" = Native ] && frameworks=net8.0
+	[ "$newest" = "${newest#* $app }" ] || frameworks=net10.0
 	for tf in $frameworks; do
 		out=$(place_of "$app" "$tf")
 		[ "$(cat "$out/.sources" 2>/dev/null)" = "$sum" ] && [ -x "$out/$app" ] && continue
