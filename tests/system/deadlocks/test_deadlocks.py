@@ -91,7 +91,7 @@ class OnEachRuntime:
         self.assertEqual(report["diagnosis"]["headline"], "10 threads wait for a lock held in Shop.Sick.Refresh")
         self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
         self.assertRegex(report["diagnosis"]["text"],
-                         r'thread \d+ "refresher" in Shop.Sick.Refresh, which has not run between the looks either: it waits in .*WaitOne')
+                         r'thread \d+ "refresher" in Shop.Sick.Refresh \(\w+\.cs:\d+\), which has not run between the looks either: it waits in .*WaitOne')
 
     def test_locks_that_are_busy(self):
         self.look("busy")
