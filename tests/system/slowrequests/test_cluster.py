@@ -22,6 +22,7 @@ class SlowRequests(test_cluster.ClusterCase):
                         program=(os.path.dirname(dotnet.path("net10.0", "RequestApp")), ["/app/RequestApp", "all"]))
         client = dotnet.RequestClient(made)
         client.load("--requests", 300, "/delay/20")
+        made.progress()  # its own threads have begun
         before = {made: dotnet.Traces(made)}
         self.i.session(self.namespace, "slow", {"profiler": "SlowRequests", "target": {"selector": {"matchLabels": {"app": "checkout"}}},
                                                 "durationSeconds": 12})

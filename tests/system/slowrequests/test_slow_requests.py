@@ -30,7 +30,7 @@ class OnEachRuntime:
                 continue
             self.assertIn(name, seen)
             said = seen[name]
-            self.assertEqual(said["requests"], known["count"], name)
+            self.assertEqual(said["requests"], known["count"], "%s: %s" % (name, report["sampling"]))
             spare = {key: LATENCY_MS + known[key] * LATENCY_PERCENT / 100 for key in ("p50Ms", "p95Ms", "maxMs")}
             self.assertAlmostEqual(said["p50Nanoseconds"] / 1e6, known["p50Ms"], delta=spare["p50Ms"], msg=name)
             self.assertGreater(said["p95Nanoseconds"] / 1e6, known["p95Ms"] - spare["p95Ms"], name)
@@ -46,6 +46,7 @@ class OnEachRuntime:
             app.load("--requests", 100, "/throws", "/unhandled")
             app.load("--requests", 60, "--connections", 4, "/delay/20", "/api/products/3/reviews", "/configure/20")
             app.load("--requests", 50, "/early/bird", "/missing/page")
+        app.progress()  # its own threads have begun
         before = dotnet.Traces(app)
         report, truth, _, _ = self.during(app, work)
         self.check(report, truth)
