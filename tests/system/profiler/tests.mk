@@ -36,7 +36,7 @@ $(B)/profiler-tools/load_check $(B)/profiler-tools/load_check_musl: tests/system
 
 # The library's modules as an archive, for its unit tests and fuzzers (the library itself is compiled with flags of its own).
 PROFILER_UNIT_BIN := $(filter $(B)/unit/profiler/%,$(UNIT_BIN)) $(B)/fuzz/fuzz_signature $(B)/fuzz/fuzz_metadata $(B)/fuzz/fuzz_allocation_event \
-	$(B)/fuzz/fuzz_exception_event
+	$(B)/fuzz/fuzz_exception_event $(B)/fuzz/fuzz_request_event
 $(B)/libprofiler.a: $(patsubst %.c,$(B)/obj/%.o,$(PROFILER_SRC)) profiler/sources.mk
 $(PROFILER_UNIT_BIN): $(B)/libprofiler.a
 $(PROFILER_UNIT_BIN): private PKG_LIBS += $(B)/libprofiler.a $(B)/libcommon.a
