@@ -37,7 +37,7 @@ struct perf_pump {
 	size_t name_count, name_cap;
 	struct perf_switch *switches;
 	size_t switch_count, switch_cap;
-	uint64_t dropped, dropped_switches;
+	uint64_t dropped, dropped_switches, missing;
 	int64_t drained_ns; /* what bears an earlier time has been read */
 	/* the taker's */
 	struct pending_samples taken;
@@ -81,8 +81,10 @@ static void drain_sampler(struct perf_pump *p)
 {
 	int64_t before_ns = clock_mono_ns() - RECORD_MS * 1000000;
 	perf_sampler_drain(p->sampler, on_sample, keep_thread_name, keep_switch, p);
+	const struct perf_sampler_stats *stats = perf_sampler_stats(p->sampler);
 	pthread_mutex_lock(&p->lock);
 	p->drained_ns = before_ns;
+	p->missing = stats->lost + stats->malformed + p->dropped_switches;
 	pthread_mutex_unlock(&p->lock);
 }
 
@@ -160,12 +162,13 @@ void perf_pump_take(struct perf_pump *p, perf_sample_fn *sample, perf_comm_fn *c
 	free(names);
 }
 
-size_t perf_pump_take_switches(struct perf_pump *p, struct perf_switch **list, int64_t *until_ns)
+size_t perf_pump_take_switches(struct perf_pump *p, struct perf_switch **list, int64_t *until_ns, uint64_t *missing)
 {
 	pthread_mutex_lock(&p->lock);
 	size_t count = p->switch_count;
 	*list = p->switches;
 	*until_ns = p->drained_ns;
+	*missing = p->missing;
 	p->switches = NULL;
 	p->switch_count = p->switch_cap = 0;
 	pthread_mutex_unlock(&p->lock);

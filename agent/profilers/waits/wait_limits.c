@@ -8,7 +8,7 @@ void wait_limits_note(const struct wait_capture *c, struct limits *l)
 		return;
 	if (c->lost + c->dropped)
 		limits_note(l, "records", -1, (int64_t)(c->lost + c->dropped),
-			    "%llu records of context switches were lost: waits next to them are missing, or look longer than they were.",
+			    "%llu records of context switches were lost: waits next to them are missing.",
 			    (unsigned long long)(c->lost + c->dropped));
 	if (c->refused.reason)
 		limits_note(l, "switches", -1, -1,

@@ -80,11 +80,15 @@ static void keep_wait(struct wait_log *l, const struct wait *w)
 
 static void end_wait(struct wait_log *l, struct wait_log_thread *t, int64_t in_ns, bool open)
 {
+	t->off = false;
+	if (t->doubtful) {
+		l->lost++;
+		return;
+	}
 	int64_t ns = in_ns > t->out_ns ? in_ns - t->out_ns : 0;
 	struct wait_length *length = &(t->runnable ? t->ready : t->sleeping)[wait_length_of(ns)];
 	length->count++;
 	length->ns += (uint64_t)ns;
-	t->off = false;
 	if (t->stack_ns)
 		keep_wait(l, &(struct wait){
 				     .out_ns = t->out_ns,
@@ -116,7 +120,7 @@ static void begin_wait(struct wait_log_thread *t, const struct wait_event *e)
 	t->off = true;
 	t->out_ns = e->time_ns;
 	t->runnable = e->runnable;
-	t->began_before = false;
+	t->began_before = t->doubtful = false;
 	t->stack_ns = fresh ? t->next_stack_ns : 0;
 	t->lock = fresh ? t->next_lock : 0;
 	t->fault = fresh && t->next_fault;
@@ -151,6 +155,11 @@ static void settle_event(struct wait_log *l, const struct wait_event *e)
 		end_all_waits(l, e->time_ns);
 		return;
 	}
+	if (e->kind == WAIT_EVENT_LOSS) {
+		for (size_t i = 0; i < l->thread_count; i++)
+			l->threads[i].doubtful |= l->threads[i].off;
+		return;
+	}
 	struct wait_log_thread *t = logged_thread(l, e->tid);
 	if (!t)
 		return;
@@ -175,6 +184,7 @@ static void settle_event(struct wait_log *l, const struct wait_event *e)
 		t->next_stack_ns = 0;
 		break;
 	case WAIT_EVENT_PAUSE:
+	case WAIT_EVENT_LOSS:
 		break;
 	}
 }
@@ -206,6 +216,13 @@ void wait_log_ended(struct wait_log *l, uint32_t tid)
 	struct wait_log_thread *t = wait_log_find(l, tid);
 	if (t)
 		t->off = false;
+}
+
+void wait_log_counted(struct wait_log *l, uint32_t tid, uint64_t switches)
+{
+	struct wait_log_thread *t = wait_log_find(l, tid);
+	if (t && t->switches == switches)
+		t->doubtful = false;
 }
 
 void wait_log_finish(struct wait_log *l, int64_t end_ns)

@@ -19,6 +19,7 @@ enum wait_event_kind {
 	WAIT_EVENT_OUT,
 	WAIT_EVENT_IN,
 	WAIT_EVENT_PAUSE,  /* of no thread: switches are recorded no longer; who waits now is not followed further */
+	WAIT_EVENT_LOSS,   /* of no thread: records are missing about here; who waits now may have run since */
 };
 
 struct wait_event {
@@ -49,6 +50,7 @@ struct wait_log_thread {
 	uint32_t tid;
 	bool off, runnable;   /* it waits since out_ns */
 	bool began_before;
+	bool doubtful;        /* records are missing: it may have run since out_ns */
 	bool asked;           /* for the caller's use */
 	uint32_t index;       /* the caller's number for it */
 	int64_t out_ns, stack_ns, next_stack_ns;
@@ -64,7 +66,7 @@ struct wait_log {
 	struct wait *waits;
 	size_t wait_count, wait_cap;
 	uint64_t kept_none;   /* waits with a stack that found no room */
-	uint64_t lost;        /* waits of which an end was not seen */
+	uint64_t lost;        /* waits of which an end was not seen, or may not have been: they are in nothing else */
 	int64_t settled_ns;
 	struct wait_event *events; /* not settled yet */
 	size_t event_count, event_cap;
@@ -84,6 +86,9 @@ void wait_log_looked(struct wait_log *l, uint32_t tid, const struct wait *w);
 
 /* The thread has ended: it left its CPU for good, which is no wait. After wait_log_settle(). */
 void wait_log_ended(struct wait_log *l, uint32_t tid);
+
+/* The kernel counts so many switches of the thread from its CPU, since the session began: if none of them is missing, no doubt is left of its wait. */
+void wait_log_counted(struct wait_log *l, uint32_t tid, uint64_t switches);
 
 /* The session is over: what waits now has waited until `end_ns`. */
 void wait_log_finish(struct wait_log *l, int64_t end_ns);

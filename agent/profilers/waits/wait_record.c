@@ -1,5 +1,6 @@
 #include "agent/profilers/waits/wait_record.h"
 
+#include "common/base/cleanup.h"
 #include "common/base/clock.h"
 
 #include <sys/epoll.h>
@@ -28,6 +29,7 @@ int wait_record_open(struct wait_record *r, struct err *e)
 	r->max_depth = perf_sampler_max_depth(r->perf);
 	r->windows++;
 	r->closed = false;
+	r->missing = 0;
 	r->next_ns = r->opened_ns + r->plan.window_ns;
 	return 0;
 }
@@ -57,6 +59,37 @@ void wait_record_drop(struct wait_record *r)
 	r->perf = NULL;
 	r->next_ns = 0;
 	r->cycle_ns += r->cycle_ns ? r->plan.cycle_ns : 0; /* one window in each */
+}
+
+/* Where in between records are missing is not known, and what was written meanwhile may lack some, too. */
+static void note_missing(struct wait_record *r, struct wait_log *log, uint64_t missing, int64_t until_ns)
+{
+	bool more = missing > r->missing;
+	r->missing = missing;
+	if (more || r->was_missing) {
+		int64_t from_ns = log->settled_ns < until_ns ? log->settled_ns : until_ns; /* all is settled when a window begins */
+		wait_log_add(log, &(struct wait_event){.kind = WAIT_EVENT_LOSS, .time_ns = from_ns});
+		wait_log_add(log, &(struct wait_event){.kind = WAIT_EVENT_LOSS, .time_ns = until_ns});
+	}
+	r->was_missing = more;
+}
+
+void wait_record_take(struct wait_record *r, struct wait_log *log, perf_sample_fn *on_sample, perf_comm_fn *on_comm, void *ctx)
+{
+	AUTO_FREE struct perf_switch *list = NULL;
+	int64_t until_ns;
+	uint64_t missing;
+	if (!r->pump)
+		return;
+	size_t count = perf_pump_take_switches(r->pump, &list, &until_ns, &missing);
+	perf_pump_take(r->pump, on_sample, on_comm, ctx);
+	for (size_t i = 0; i < count; i++) {
+		const struct perf_switch *x = &list[i];
+		wait_log_add(log, &(struct wait_event){.kind = x->out ? WAIT_EVENT_OUT : WAIT_EVENT_IN, .tid = x->tid, .time_ns = x->time_ns,
+						       .runnable = x->runnable});
+	}
+	note_missing(r, log, missing, until_ns);
+	wait_log_settle(log, until_ns);
 }
 
 static void plan_window(struct wait_record *r, int64_t now_ns)

@@ -305,25 +305,10 @@ static void number_threads(struct wait_own *o)
 	}
 }
 
-static void take_records(struct wait_own *o)
-{
-	AUTO_FREE struct perf_switch *list = NULL;
-	int64_t until_ns;
-	size_t count = perf_pump_take_switches(o->record.pump, &list, &until_ns);
-	perf_pump_take(o->record.pump, on_switch_sample, on_switch_comm, o);
-	for (size_t i = 0; i < count; i++) {
-		const struct perf_switch *x = &list[i];
-		wait_log_add(o->capture.log, &(struct wait_event){.kind = x->out ? WAIT_EVENT_OUT : WAIT_EVENT_IN, .tid = x->tid, .time_ns = x->time_ns,
-								  .runnable = x->runnable});
-	}
-	wait_log_settle(o->capture.log, until_ns);
-}
-
 static void drain_switches(struct attached_session *s)
 {
 	struct wait_own *o = wait_session_own(s);
-	if (o->record.pump)
-		take_records(o);
+	wait_record_take(&o->record, o->capture.log, on_switch_sample, on_switch_comm, o);
 	number_threads(o);
 	flush_if_full(s);
 	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
@@ -399,8 +384,12 @@ static void note_threads_at_end(struct wait_own *o, const struct thread_wait *li
 {
 	o->capture.threads_end = count;
 	o->capture.workers_end = count_workers(list, count);
-	for (size_t i = 0; i < count; i++)
-		o->capture.workers_new += wait_kind_is_pool_name(list[i].name) && !thread_at_begin(o, list[i].tid);
+	for (size_t i = 0; i < count; i++) {
+		const struct thread_wait *was = thread_at_begin(o, list[i].tid);
+		o->capture.workers_new += wait_kind_is_pool_name(list[i].name) && !was;
+		if (was)
+			wait_log_counted(o->capture.log, (uint32_t)list[i].tid, list[i].switches - was->switches);
+	}
 }
 
 static int wait_session_stop(struct attached_session *s, struct err *e)

@@ -70,6 +70,41 @@ Test(wait_log, the_end_of_a_wait_that_was_lost_makes_no_long_one)
 	wait_log_free(l);
 }
 
+Test(wait_log, what_may_have_run_while_records_are_missing_is_no_wait)
+{
+	struct wait_log *l = wait_log_new();
+	add(l, WAIT_EVENT_STACK, 7, 10);
+	add(l, WAIT_EVENT_OUT, 7, 10);
+	add(l, WAIT_EVENT_LOSS, 0, 20);
+	add(l, WAIT_EVENT_IN, 7, 12700); /* its own "in" and "out" may be among what is missing */
+	add(l, WAIT_EVENT_STACK, 7, 12800);
+	add(l, WAIT_EVENT_OUT, 7, 12800);
+	add(l, WAIT_EVENT_IN, 7, 12900);
+	wait_log_finish(l, 13000 * MS);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(length_ms(&l->waits[0]), 100, "what began afterwards is in no doubt");
+	cr_assert_eq(l->lost, 1);
+	wait_log_free(l);
+}
+
+Test(wait_log, of_whom_no_switch_is_missing_the_wait_is_known)
+{
+	struct wait_log *l = wait_log_new();
+	for (uint32_t tid = 7; tid < 9; tid++) {
+		add(l, WAIT_EVENT_ASLEEP, tid, 10);
+		add(l, WAIT_EVENT_STACK, tid, 10);
+	}
+	add(l, WAIT_EVENT_LOSS, 0, 20);
+	wait_log_settle(l, 30 * MS);
+	wait_log_counted(l, 7, 0);
+	wait_log_counted(l, 8, 2);
+	wait_log_finish(l, 110 * MS);
+	cr_assert_eq(l->wait_count, 1);
+	cr_assert_eq(l->threads[l->waits[0].thread].tid, 7);
+	cr_assert_eq(l->lost, 1);
+	wait_log_free(l);
+}
+
 Test(wait_log, a_stack_of_long_ago_is_not_that_of_a_switch)
 {
 	struct wait_log *l = wait_log_new();
