@@ -34,7 +34,7 @@ static void put_totals(const struct request_analysis *a, struct json_writer *w)
 	jsonw_unsigned(w, "began", s->started);
 	jsonw_unsigned(w, "ended", s->ended);
 	jsonw_unsigned(w, "notFollowed", s->untracked);
-	jsonw_unsigned(w, "beganBefore", s->older);
+	jsonw_unsigned(w, "beginningNotSeen", s->older);
 	jsonw_unsigned(w, "dropped", s->dropped);
 	jsonw_unsigned(w, "malformed", s->malformed);
 	jsonw_number(w, "switchesPercent", a->window_percent, 1);

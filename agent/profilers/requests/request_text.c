@@ -127,7 +127,7 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 	if (s->older) {
 		buf_puts(out, "; ");
 		size_text_count(out, s->older);
-		buf_puts(out, " more ended that had begun before");
+		buf_puts(out, " more ended whose beginning was not seen");
 	}
 	if (n->lost_percent >= 0.1) {
 		buf_puts(out, "; ");

@@ -73,7 +73,7 @@ Report.show(r => {
 			rows: [
 				['Began', count(s.began)],
 				['Ended', count(s.ended)],
-				['Ended, and had begun before the session', count(s.beganBefore)],
+				['Ended, and their beginning was not seen', count(s.beginningNotSeen)],
 				['Not followed', count(s.notFollowed)],
 				['Lost', count(s.dropped + s.malformed)],
 				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],

@@ -30,7 +30,8 @@ class OnEachRuntime:
                 continue
             self.assertIn(name, seen)
             said = seen[name]
-            self.assertEqual(said["requests"], known["count"], "%s: %s" % (name, report["sampling"]))
+            unmatched = report["sampling"]["beginningNotSeen"]  # rare ones; what is not said as such is not missing
+            self.assertLessEqual(abs(said["requests"] - known["count"]), min(unmatched, known["count"] // 1000), "%s: %s" % (name, report["sampling"]))
             spare = {key: LATENCY_MS + known[key] * LATENCY_PERCENT / 100 for key in ("p50Ms", "p95Ms", "maxMs")}
             self.assertAlmostEqual(said["p50Nanoseconds"] / 1e6, known["p50Ms"], delta=spare["p50Ms"], msg=name)
             self.assertGreater(said["p95Nanoseconds"] / 1e6, known["p95Ms"] - spare["p95Ms"], name)
