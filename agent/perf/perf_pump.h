@@ -17,7 +17,7 @@ int perf_pump_fd(const struct perf_pump *p);
 void perf_pump_take(struct perf_pump *p, perf_sample_fn *on_sample, perf_comm_fn *on_comm, void *ctx);
 
 /* The context switches so far, unordered; *list is the caller's to free. All of those before *until_ns (CLOCK_MONOTONIC) have been given by now; so are the
- * samples with their stacks, if they are taken afterwards. *missing: records that neither the kernel nor we had room for, of all until now. Returns how many. */
+ * samples with their stacks, if they are taken afterwards. *missing: records that found no room here or in the kernel, of all until now. Returns how many. */
 size_t perf_pump_take_switches(struct perf_pump *p, struct perf_switch **list, int64_t *until_ns, uint64_t *missing);
 
 /* After perf_sampler_stop(): the last ones may be taken afterwards. The sampler is its owner's again. */

@@ -108,7 +108,7 @@ class OnEachRuntime:
             self.assertEqual(self.look("givenup")["findings"], [])
             return
         report = self.found("givenup", ("TaskNeverCompleted", "Possible"))
-        self.assertEqual(report["measured"]["neverKept"], 0)
+        self.assertLessEqual(report["measured"]["neverKept"], 1)  # the last one may be on the stack of the thread that made it
 
 
 class OnNewest(OnEachRuntime):

@@ -3,6 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#define FUNCTION_PLACE_BYTES 14 /* token, image and no path */
 #define TEXT(s) ((struct channel_text){(s), sizeof(s) - 1})
 
 static uint8_t frame_bytes[CHANNEL_MAX_FRAME + 16];
@@ -176,10 +177,22 @@ Test(channel, function_comes_back_with_what_it_has_not)
 	expect_text(out.type_args, NULL, "type args");
 	expect_text(out.method, "M", "method");
 	expect_text(out.params, "", "params");
+	cr_expect(out.token == 0 && out.image == 0);
+	expect_text(out.path, NULL, "path");
 	for (uint32_t len = 0; len < f.len; len++) {
 		struct channel_frame cut = {f.type, f.payload, len};
-		cr_expect(!channel_get_function(&cut, &out), "cut at %u", len);
+		bool whole = len + FUNCTION_PLACE_BYTES == f.len; /* an earlier library tells no more */
+		cr_expect_eq(channel_get_function(&cut, &out), whole, "cut at %u", len);
 	}
+	in.token = 0x06000012;
+	in.image = 0x7f0000000000;
+	in.path = TEXT("/app/a.dll");
+	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_FUNCTION);
+	channel_put_function(&w, &in);
+	f = finish(&w);
+	cr_assert(channel_get_function(&f, &out));
+	cr_expect(out.token == in.token && out.image == in.image);
+	expect_text(out.path, "/app/a.dll", "path");
 	in.id = 0;
 	channel_begin(&w, frame_bytes, sizeof frame_bytes, CHANNEL_FUNCTION);
 	channel_put_function(&w, &in);
