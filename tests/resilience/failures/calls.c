@@ -26,6 +26,7 @@
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -244,8 +245,11 @@ CALL(int, renameat, (int from_fd, const char *from, int to_fd, const char *to), 
 CALL(ssize_t, readlink, (const char *path, char *out, size_t cap), (path, out, cap), -1, ENOENT)
 CALL(ssize_t, readlinkat, (int fd, const char *path, char *out, size_t cap), (fd, path, out, cap), -1, ENOENT)
 CALL(char *, realpath, (const char *path, char *out), (path, out), NULL, ENOENT)
+CALL(char *, mkdtemp, (char *name), (name), NULL, ENOSPC)
 CALL(int, mkostemp, (char *name, int flags), (name, flags), -1, ENOSPC)
 CALL(FILE *, fopen, (const char *path, const char *mode), (path, mode), NULL, EMFILE)
+CALL(FILE *, fdopen, (int fd, const char *mode), (fd, mode), NULL, ENOMEM)
+CALL(char *, fgets, (char *to, int cap, FILE *f), (to, cap, f), NULL, EIO)
 CALL(size_t, fread, (void *to, size_t size, size_t count, FILE *f), (to, size, count, f), 0, EIO)
 CALL(size_t, fwrite, (const void *from, size_t size, size_t count, FILE *f), (from, size, count, f), 0, ENOSPC)
 CALL(int, fflush, (FILE *f), (f), EOF, ENOSPC)
@@ -278,6 +282,12 @@ CODE(getaddrinfo, (const char *host, const char *port, const struct addrinfo *hi
 	EAI_MEMORY)
 CODE(getnameinfo, (const struct sockaddr *of, socklen_t len, char *host, socklen_t host_cap, char *port, socklen_t port_cap, int flags),
 	(of, len, host, host_cap, port, port_cap, flags), EAI_AGAIN)
+
+/* Processes ------------------------------------------------------------------------------------------------------------------------ */
+CALL(pid_t, fork, (void), (), -1, EAGAIN)
+CALL(int, execvp, (const char *path, char *const argv[]), (path, argv), -1, ENOENT, EACCES)
+CALL(pid_t, waitpid, (pid_t pid, int *status, int how), (pid, status, how), -1, EINTR)
+CALL(int, pipe2, (int fds[2], int flags), (fds, flags), -1, EMFILE)
 
 /* The rest ------------------------------------------------------------------------------------------------------------------------- */
 CODE(pthread_create, (pthread_t *out, const pthread_attr_t *how, void *(*run)(void *), void *context), (out, how, run, context), EAGAIN)

@@ -128,7 +128,7 @@ class SharedByProcesses(local.LocalCase):
     """Several processes, as in one container, with one folder."""
 
     def test_a_session_in_one_process_does_not_hold_up_another_ones(self):
-        first = self.start("idle")
+        first = self.start("hot")
         second = self.start("hot", env={"TMPDIR": first.tmp})
         run = proc.Process([local.DRDOTNET, "run", "--profiler", "CPUHotpaths", "--duration", "60s", "--pid", str(first.pid),
                             "-o", self.folder + "/first"], log=self.folder + "/first.log")

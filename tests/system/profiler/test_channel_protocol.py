@@ -12,7 +12,8 @@ from tests.lib import proc
 from tests.system.profiler import tools
 
 PAGE = os.path.join(proc.ROOT, "docs/channel-protocol.md")
-SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_exceptions.h", "common/proto/channel_stops.h",
+SOURCES = ("common/proto/channel.h", "common/proto/channel_allocs.h", "common/proto/channel_exceptions.h", "common/proto/channel_requests.h",
+           "common/proto/channel_stops.h",
            "common/proto/heap_frames.h", "common/proto/channel_code.h", "common/proto/channel.c",
            "profiler/base/channel_io.h", "profiler/stacks/sampler.h", "profiler/stacks/thread_timers.h", "agent/attach/function_cache.h",
            "agent/attach/channel_accept.c")
@@ -169,6 +170,10 @@ class ByThePage(unittest.TestCase):
             self.assertEqual(kind, 0x0203)
             number, flags, start = r.take("QHQ")
             described[number] = (flags, start, *(r.text() for _ in range(6)))
+            token, image = r.take("IQ")
+            path = r.text()
+            self.assertEqual(token >> 24 if token else 6, 6)  # a MethodDef
+            self.assertEqual(image != 0, bool(path))
             self.assertEqual(r.data, b"")
         self.assertEqual(resolved.take("I"), len(ips))
         answers = [resolved.take("QI") for _ in ips]

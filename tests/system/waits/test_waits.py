@@ -8,7 +8,7 @@ from tests.lib import dotnet, schemas
 from tests.lib.local import WITHOUT_PERF, drdotnet
 
 FILES = {"summary.md", "report.html", "report.json", "profile.pb.gz", "stacks.folded", "profile.speedscope.json"}
-POINTS = 5  # what a share may be off: of looks at random moments in 6 s, three standard deviations
+POINTS = 8  # what a share may be off: of looks at random moments in 6 s, on a machine that may be full (5 where it is not)
 MACHINE = {"CPUQueue"}  # what the machine that runs the test may add
 
 

@@ -148,6 +148,19 @@ static hresult module_meta_data(void *self, cor_id module, uint32_t flags, const
 	return module == CORE ? COR_S_OK : COR_E_FAIL;
 }
 
+static hresult module_info(void *self, cor_id module, const uint8_t **base, uint32_t cap, uint32_t *len, wchar16 *name, cor_id *assembly)
+{
+	const char *text = module == CORE ? "/app/System.Private.CoreLib.dll" : "/app/NotNpgsql.dll";
+	(void)self;
+	(void)base;
+	(void)assembly;
+	*len = (uint32_t)strlen(text) + 1;
+	cr_assert_leq(*len, cap);
+	for (uint32_t i = 0; i < *len; i++)
+		name[i] = (wchar16)text[i];
+	return COR_S_OK;
+}
+
 static hresult class_info2(void *self, cor_id cls, cor_id *module, md_token *token, cor_id *parent, uint32_t cap, uint32_t *count, cor_id *args)
 {
 	static const md_token tokens[KINDS] = {TASK, BOX, BOX, MACHINE, MACHINE, SEMAPHORE, MACHINE, BOX};
@@ -189,6 +202,7 @@ static hresult box_layout(void *self, cor_id cls, uint32_t *offset)
 
 static void *info_table[120] = {
 	[INFO_ENUM_MODULES] = (void *)enum_modules,	    [INFO_GET_MODULE_META_DATA] = (void *)module_meta_data,
+	[INFO_GET_MODULE_INFO] = (void *)module_info,
 	[INFO_GET_CLASS_ID_INFO2] = (void *)class_info2,    [INFO_GET_CLASS_LAYOUT] = (void *)class_layout,
 	[INFO_GET_BOX_CLASS_LAYOUT] = (void *)box_layout,
 };
