@@ -203,8 +203,10 @@ class OnNewest(OnEachRuntime):
                 self.addCleanup(traffic.kill)
                 app.lines(1)
                 session.send_signal(how)
+                proc.wait_until(lambda: app.library_threads() == 0, 90, "the library has left")
+                traffic.kill()  # its connections would be taken for what is left
+                traffic.wait()
                 self.gone(app, before, listened)
-                traffic.kill()
                 session.kill()
                 session.wait()
         dotnet.assert_nothing_left(self, app, before)
