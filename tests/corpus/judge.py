@@ -5,7 +5,7 @@ import re
 from tests.corpus import machine, truth
 
 RIGHT, WRONG, FALSE_ALARM, FAILED = "right", "WRONG", "FALSE ALARM", "FAILED"
-NODE_IS_FULL = "NodeIsFull"
+NODE_IS_FULL = ("NodeIsFull", "CPUQueue")
 FULL = r"node is full|node has no free CPU"
 
 
@@ -19,7 +19,7 @@ def _words(finding):
 
 def _without_node(said):
     """The first line, or the next finding where the first line says that the node is full and the harness saw that, too; "": there is no other."""
-    headline, rest = said.get("headline") or "", [f for f in said.get("findings") or [] if f.get("id") != NODE_IS_FULL]
+    headline, rest = said.get("headline") or "", [f for f in said.get("findings") or [] if f.get("id") not in NODE_IS_FULL]
     if not machine.lacked_cpu(said.get("machine")) or not _has(FULL, headline):
         return headline
     return _words(rest[0]) if rest else ""

@@ -13,7 +13,8 @@ from tests.lib import dotnet, local, proc
 from tests.lib.cpu_group import cpu_group, set_limit
 from tests.lib.memory_group import memory_group, within
 
-SECONDS = {truth.CPU: 6, truth.ALLOCS: 5, truth.LEAK: 12, truth.PAUSES: 8}  # the others look once
+SECONDS = {truth.CPU: 6, truth.ALLOCS: 5, truth.LEAK: 12, truth.PAUSES: 8, truth.WAITS: 6, truth.THREADS: 4, truth.LOCKS: 3, truth.TASKS: 4,
+           truth.THROWS: 6, truth.REQUESTS: 8}  # the others look once
 WALKS = 3
 WARM = {truth.LEAK: 62}  # seconds of work before the session: MemoryLeak says of a process of less than a minute that it just started
 SHORT_WARM = 3

@@ -26,6 +26,11 @@ public static class Program
             Console.WriteLine(string.Join("\n", loads.Keys.Order()));
             return 0;
         }
+        if (args is [Elsewhere.Word])
+        {
+            Elsewhere.Run();
+            return 0;
+        }
         if (args.Length == 0 || !loads.TryGetValue(args[0], out var chosen))
         {
             Console.Error.WriteLine("usage: CorpusApp list | NAME");

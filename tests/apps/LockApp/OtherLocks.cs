@@ -73,6 +73,40 @@ public static class OtherLocks
         return new { };
     }
 
+    static async Task<int> LoadAsync()
+    {
+        await Task.Yield();
+        return 1;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Load() => LoadAsync().Result;
+
+    /// <summary>Each worker of the pool blocks on a task that needs another worker, and more of the same waits.</summary>
+    public static object Exhausted()
+    {
+        ThreadPool.SetMinThreads(8, 4);
+        ThreadPool.SetMaxThreads(8, 4);
+        for (int i = 0; i < 40; i++)
+            ThreadPool.QueueUserWorkItem(_ => Load());
+        Thread.Sleep(1000);
+        return new { workers = 8, queued = 32 };
+    }
+
+    /// <summary>Healthy: workers that wait for an order each, and nothing behind them.</summary>
+    public static object Workers()
+    {
+        var never = new TaskCompletionSource<int>();
+        ThreadPool.SetMinThreads(8, 4);
+        for (int i = 0; i < 6; i++)
+            ThreadPool.QueueUserWorkItem(_ => Await(never.Task));
+        Thread.Sleep(500);
+        return new { workers = 6 };
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Await(Task<int> order) => order.Result;
+
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Query(object connection, NetworkStream stream)
     {

@@ -13,7 +13,8 @@ public static class Program
         ["busy"] = Healthy.Busy, ["recursive"] = Healthy.Recursive, ["pulse"] = Healthy.Pulse, ["idle"] = Healthy.Idle, ["timeout"] = Healthy.Timeout,
         ["many"] = Healthy.Many, ["patient"] = Healthy.Patient, ["consumers"] = Healthy.Consumers, ["readers"] = Healthy.Readers, ["starved"] = Sick.Starved,
         ["writers"] = OtherLocks.Writers, ["upgrade"] = OtherLocks.Upgrade, ["shared"] = OtherLocks.Shared, ["semaphores"] = OtherLocks.Semaphores,
-        ["scribes"] = OtherLocks.Scribes, ["remote"] = OtherLocks.Remote, ["crowd"] = OtherLocks.Crowd,
+        ["scribes"] = OtherLocks.Scribes, ["remote"] = OtherLocks.Remote,
+        ["exhausted"] = OtherLocks.Exhausted, ["workers"] = OtherLocks.Workers, ["crowd"] = OtherLocks.Crowd,
 #if NET9_0_OR_GREATER
         ["locks"] = OtherLocks.Locks, ["mixed"] = OtherLocks.Mixed, ["lockqueue"] = OtherLocks.LockQueue, ["lockbusy"] = OtherLocks.LockBusy,
         ["lockpatient"] = OtherLocks.LockPatient, ["lockconsumers"] = OtherLocks.LockConsumers,

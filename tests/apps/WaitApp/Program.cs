@@ -15,6 +15,7 @@ public static class Program
         ["monitor"] = Sick.Monitor, ["semaphore"] = Sick.Semaphore, ["rwlock"] = Sick.ReaderWriter, ["mutex"] = Sick.NamedMutex,
         ["starved"] = Sick.Starved, ["starved-lock"] = Sick.StarvedByLock, ["socket"] = Sick.Socket, ["pool-socket"] = Sick.PoolSocket,
         ["pipe"] = Sick.Pipe, ["console"] = Sick.ConsoleWrites, ["sleep"] = Sick.Sleep, ["mixed"] = Sick.Mixed, ["standstill"] = Sick.Standstill,
+        ["burst"] = Sick.Burst, ["convoy"] = Sick.Convoy,
 #if NET9_0_OR_GREATER
         ["lock"] = Sick.NewLock,
 #endif
@@ -45,68 +46,6 @@ public static class Program
     {
         for (int i = 0; i < count; i++)
             Start(name + "-" + i, body);
-    }
-}
-
-/// <summary>How long the threads waited, by kind, those that wait now included.</summary>
-public static class Truth
-{
-    sealed class Slot
-    {
-        public readonly Dictionary<string, long> Ended = new();
-        public string Kind = "";
-        public long Since;
-    }
-
-    static readonly List<Slot> Slots = new();
-    [ThreadStatic] static Slot? mine;
-
-    static Slot Mine()
-    {
-        if (mine == null)
-            lock (Slots)
-                Slots.Add(mine = new Slot());
-        return mine;
-    }
-
-    public static void Begin(string kind)
-    {
-        var s = Mine();
-        lock (s)
-        {
-            s.Kind = kind;
-            s.Since = Stopwatch.GetTimestamp();
-        }
-    }
-
-    public static void End()
-    {
-        var s = Mine();
-        lock (s)
-        {
-            s.Ended[s.Kind] = s.Ended.GetValueOrDefault(s.Kind) + Stopwatch.GetTimestamp() - s.Since;
-            s.Since = 0;
-        }
-    }
-
-    public static void Report()
-    {
-        var clock = Stopwatch.StartNew();
-        for (; ; Thread.Sleep(500))
-        {
-            var sums = new Dictionary<string, double>();
-            lock (Slots)
-                foreach (var s in Slots)
-                    lock (s)
-                    {
-                        foreach (var (kind, ticks) in s.Ended)
-                            sums[kind] = sums.GetValueOrDefault(kind) + ticks / (double)Stopwatch.Frequency;
-                        if (s.Since != 0)
-                            sums[s.Kind] = sums.GetValueOrDefault(s.Kind) + (Stopwatch.GetTimestamp() - s.Since) / (double)Stopwatch.Frequency;
-                    }
-            Console.Out.WriteLine(JsonSerializer.Serialize(new { waits = sums, t_s = clock.Elapsed.TotalSeconds }));
-            Console.Out.Flush();
-        }
     }
 }
 
@@ -278,6 +217,27 @@ public static class Sick
                 for (int i = 0; i < 4; i++)
                     ThreadPool.QueueUserWorkItem(_ => { Orders.Get(400); Progress.Count(); });
     });
+
+    /// <summary>Once in a while more requests come at once than the pool has threads for, and all block: the rest waits until threads are added.</summary>
+    public static void Burst() => Program.Start("arrivals", () =>
+    {
+        for (; ; Thread.Sleep(2000))
+            for (int i = 0; i < 60; i++)
+                ThreadPool.QueueUserWorkItem(_ => { Orders.Get(300); Progress.Count(); });
+    });
+
+    static long convoyed;
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static void Append()
+    {
+        lock (Table)
+            for (int i = 0; i < 20_000; i++)
+                convoyed += i;
+    }
+
+    /// <summary>Eight threads that need one lock for nearly all that they do: each holds it for some microseconds only, and all queue for it.</summary>
+    public static void Convoy() => Program.StartMany(8, "writer", () => Forever(Append));
 
     /// <summary>The pool's threads wait for a lock whose holder waits for a database.</summary>
     public static void StarvedByLock()

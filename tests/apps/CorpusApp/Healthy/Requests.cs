@@ -1,0 +1,177 @@
+namespace Shop.Counter
+{
+    using Shop.Hosting;
+
+    /// <summary>Many requests of a millisecond or two.</summary>
+    [Load("requests-fast")]
+    static class ClockEndpoint
+    {
+        public static Task Start() => Web.Serve(app => app.MapGet("/clock", async () => { await Task.Delay(1); return "12"; }), "/clock", 4);
+    }
+
+    /// <summary>300 long polls that are answered each four seconds, beside requests that are fast.</summary>
+    [Load("requests-polls")]
+    static class NewsEndpoint
+    {
+        static TaskCompletionSource<string> next = new(TaskCreationOptions.RunContinuationsAsynchronously);
+
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/news", () => next.Task);
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 2, 5);
+            Service.Every("editor", 4000, () =>
+                Interlocked.Exchange(ref next, new(TaskCreationOptions.RunContinuationsAsynchronously)).SetResult("news"));
+            string url = $"http://127.0.0.1:{Web.Port}/news";
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 400 });
+            for (int i = 0; i < 300; i++)
+                _ = Task.Run(async () => { while (true) await http.GetStringAsync(url); });
+        }
+    }
+
+    /// <summary>Event streams that stay open, beside requests that are fast.</summary>
+    [Load("requests-stream")]
+    static class TickerEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/ticker", Stream);
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 2, 5);
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 100 });
+            for (int i = 0; i < 20; i++)
+                _ = Task.Run(() => Read(http));
+        }
+
+        static async Task Read(HttpClient http)
+        {
+            while (true)
+                await http.GetStringAsync($"http://127.0.0.1:{Web.Port}/ticker");
+        }
+
+        static async Task Stream(HttpContext context)
+        {
+            context.Response.ContentType = "text/event-stream";
+            for (int i = 0; i < 20; i++)
+            {
+                await context.Response.WriteAsync("data: 1\n\n");
+                await context.Response.Body.FlushAsync();
+                await Task.Delay(100);
+            }
+        }
+    }
+
+    /// <summary>Background work that outlives its request.</summary>
+    [Load("requests-background")]
+    static class MailEndpoint
+    {
+        public static Task Start() => Web.Serve(app => app.MapGet("/mail", () => { _ = Task.Run(Send); return "queued"; }), "/mail", 2, 20);
+
+        static async Task Send()
+        {
+            await Task.Delay(300);
+            GC.KeepAlive(Shop.Simulation.DemandModel.Step(20_000));
+        }
+    }
+
+    /// <summary>Half of what is asked for is not there: that is the clients' mistake.</summary>
+    [Load("requests-not-found")]
+    static class ArchiveEndpoint
+    {
+        static int number;
+
+        public static Task Start() =>
+            Web.Serve(app => app.MapGet("/archive", () => Interlocked.Increment(ref number) % 2 == 0 ? Results.NotFound() : Results.Ok()), "/archive", 2, 5);
+    }
+
+    /// <summary>Clients that give up; the requests end at once.</summary>
+    [Load("requests-given-up")]
+    static class SearchBoxEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/suggest", async (HttpContext context) =>
+                {
+                    try
+                    {
+                        await Task.Delay(10_000, context.RequestAborted);
+                    }
+                    catch (OperationCanceledException)
+                    {
+                    }
+                });
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 2, 5);
+            var http = new HttpClient { Timeout = TimeSpan.FromMilliseconds(40) };
+            Service.Requests(5, async _ =>
+            {
+                try
+                {
+                    await http.GetStringAsync($"http://127.0.0.1:{Web.Port}/suggest");
+                }
+                catch (OperationCanceledException)
+                {
+                }
+            });
+        }
+    }
+
+    /// <summary>A web socket's cousin: uploads that are read slowly because their clients send slowly, beside fast requests.</summary>
+    [Load("requests-slow-client")]
+    static class PhotoEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapPost("/photo", async (HttpContext context) =>
+                {
+                    var buffer = new byte[4096];
+                    while (await context.Request.Body.ReadAsync(buffer) > 0)
+                        GC.KeepAlive(buffer);
+                });
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 2, 5);
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 100 });
+            for (int i = 0; i < 8; i++)
+                _ = Task.Run(async () => { while (true) await http.PostAsync($"http://127.0.0.1:{Web.Port}/photo", new SlowPhoto()); });
+        }
+
+        sealed class SlowPhoto : HttpContent
+        {
+            protected override async Task SerializeToStreamAsync(Stream stream, System.Net.TransportContext? context)
+            {
+                for (int i = 0; i < 10; i++)
+                {
+                    await stream.WriteAsync(new byte[1000]);
+                    await stream.FlushAsync();
+                    await Task.Delay(80);
+                }
+            }
+
+            protected override bool TryComputeLength(out long length)
+            {
+                length = 0;
+                return false;
+            }
+        }
+    }
+
+    /// <summary>Ten calls a request that are made together and take 2 ms.</summary>
+    [Load("requests-fan-out")]
+    static class DashboardEndpoint
+    {
+        public static Task Start()
+        {
+            var widget = new Shop.Front.Remote(1);
+            return Web.Serve(app => app.MapGet("/dashboard", async () => await Task.WhenAll(Enumerable.Range(0, 6).Select(_ => widget.Ask()))),
+                "/dashboard", 2, 20);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+namespace Shop.Front
+{
+    using System.Runtime.CompilerServices;
+    using Shop.Hosting;
+
+    /// <summary>A service elsewhere, asked by HTTP.</summary>
+    sealed class Remote(int ms)
+    {
+        static readonly HttpClient Http = new(new SocketsHttpHandler { MaxConnectionsPerServer = 400 });
+        readonly string url = $"http://127.0.0.1:{Elsewhere.Start()}/{ms}";
+
+        public Task<string> Ask() => Http.GetStringAsync(url);
+    }
+
+    /// <summary>A call for each of a basket's thirty lines, one after the other.</summary>
+    [Load("requests-line-by-line")]
+    static class BasketEndpoint
+    {
+        public static Task Start()
+        {
+            var stock = new Remote(3);
+            return Web.Serve(app => app.MapGet("/basket", async () => await Total(stock)), "/basket", 2, 20);
+        }
+
+        static async Task<int> Total(Remote stock)
+        {
+            int sum = 0;
+            for (int line = 0; line < 30; line++)
+                sum += (await stock.Ask()).Length;
+            return sum;
+        }
+    }
+
+    /// <summary>One call of 150 ms is nearly all of the request.</summary>
+    [Load("requests-slow-service")]
+    static class PriceEndpoint
+    {
+        public static Task Start()
+        {
+            var prices = new Remote(150);
+            return Web.Serve(app => app.MapGet("/price", async () => await prices.Ask()), "/price", 4, 20);
+        }
+    }
+
+    /// <summary>Each request blocks a worker of the pool until a task that needs another one has ended.</summary>
+    [Load("requests-blocked")]
+    static class StockEndpoint
+    {
+        public static Task Start()
+        {
+            var stock = new Remote(50);
+            return Web.Serve(app => app.MapGet("/stock", () => Count(stock)), "/stock", 24, 5);
+        }
+
+        static async Task<string> CountAsync(Remote stock) => await stock.Ask();
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static string Count(Remote stock) => CountAsync(stock).Result;
+    }
+
+    /// <summary>Eight clients want a lock that each holds for 15 ms.</summary>
+    [Load("requests-locked")]
+    static class SeatEndpoint
+    {
+        static readonly object Plan = new();
+
+        public static Task Start()
+        {
+            ThreadPool.SetMinThreads(16, 4);
+            return Web.Serve(app => app.MapGet("/seat", () => Reserve()), "/seat", 8);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static string Reserve()
+        {
+            lock (Plan)
+                Thread.Sleep(15);
+            return "A1";
+        }
+    }
+
+    /// <summary>A gate for one, in which each stays 25 ms.</summary>
+    [Load("requests-gate")]
+    static class PrinterEndpoint
+    {
+        static readonly SemaphoreSlim Printer = new(1);
+
+        public static Task Start() => Web.Serve(app => app.MapGet("/print", async () => await Print()), "/print", 6);
+
+        static async Task<string> Print()
+        {
+            await Printer.WaitAsync();
+            try
+            {
+                await Task.Delay(25);
+            }
+            finally
+            {
+                Printer.Release();
+            }
+            return "done";
+        }
+    }
+
+    /// <summary>60 ms of CPU time a request.</summary>
+    [Load("requests-compute")]
+    static class RouteEndpoint
+    {
+        public static Task Start() => Web.Serve(app => app.MapGet("/route", () => Shortest()), "/route", 1, 20);
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static double Shortest()
+        {
+            double sum = 0;
+            for (int i = 1; i < 12_000_000; i++)
+                sum += Math.Sqrt(i) / i;
+            return sum;
+        }
+    }
+
+    /// <summary>Requests that retry by sleeping.</summary>
+    [Load("requests-sleep")]
+    static class GiftEndpoint
+    {
+        public static Task Start()
+        {
+            ThreadPool.SetMinThreads(16, 4);
+            return Web.Serve(app => app.MapGet("/gift", () => Retry()), "/gift", 4);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static string Retry()
+        {
+            for (int i = 0; i < 4; i++)
+                Thread.Sleep(20);
+            return "done";
+        }
+    }
+
+    /// <summary>One request of twenty waits for what never comes; the others take some ms.</summary>
+    [Load("requests-hang")]
+    static class TicketEndpoint
+    {
+        static readonly TaskCompletionSource<string> Never = new();
+        static int number;
+
+        public static async Task Start()
+        {
+            await Web.Serve(app => app.MapGet("/ticket", async () => await Issue()), "/ticket", 1, 20);
+            string url = $"http://127.0.0.1:{Web.Port}/ticket";
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 1000 }) { Timeout = Timeout.InfiniteTimeSpan };
+            Service.Requests(20, _ => http.GetStringAsync(url));
+        }
+
+        static async Task<string> Issue()
+        {
+            await Task.Delay(5);
+            return Interlocked.Increment(ref number) % 20 == 0 ? await Never.Task : "T1";
+        }
+    }
+
+    /// <summary>A quarter of the requests fails.</summary>
+    [Load("requests-fail")]
+    static class CouponEndpoint
+    {
+        static int number;
+
+        public static Task Start() =>
+            Web.Serve(app => app.MapGet("/coupon", () => Interlocked.Increment(ref number) % 4 == 0 ? Results.StatusCode(503) : Results.Ok()), "/coupon", 2, 5);
+    }
+
+    /// <summary>Eighty requests at once each two seconds, each of which blocks for 100 ms, and a pool that has two threads.</summary>
+    [Load("requests-burst")]
+    static class DrawEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app => app.MapGet("/draw", () => Draw()), "/draw", 1, 500);
+            string url = $"http://127.0.0.1:{Web.Port}/draw";
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 200 });
+            Service.Every("players", 2000, () =>
+            {
+                for (int i = 0; i < 80; i++)
+                    _ = http.GetStringAsync(url);
+            });
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static string Draw()
+        {
+            Thread.Sleep(100);
+            return "7";
+        }
+    }
+
+    /// <summary>A controller-like class that reads from a socket as drivers did before async.</summary>
+    [Load("requests-driver")]
+    static class AccountEndpoint
+    {
+        public static Task Start()
+        {
+            int port = Elsewhere.Start();
+            ThreadPool.SetMinThreads(24, 4);
+            return Web.Serve(app => app.MapGet("/account", () => Load(port)), "/account", 6, 5);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static int Load(int port)
+        {
+            using var connection = new Shop.Ledger.LedgerConnection(port);
+            return connection.Query(70);
+        }
+    }
+
+    /// <summary>The slow one is rare: one path of five, of which the others are quick.</summary>
+    [Load("requests-one-of-many")]
+    static class StoreFront
+    {
+        public static async Task Start()
+        {
+            var reviews = new Remote(400);
+            await Web.Serve(app =>
+            {
+                app.MapGet("/home", () => "home");
+                app.MapGet("/cart/{id}", async (int id) => { await Task.Delay(2); return id; });
+                app.MapGet("/reviews/{id}", async (int id) => await reviews.Ask());
+            }, "/home", 2, 5);
+            foreach (string path in new[] { "/cart/1", "/reviews/5", "/cart/2", "/reviews/6" })
+            {
+                string url = $"http://127.0.0.1:{Web.Port}{path}";
+                var http = new HttpClient();
+                _ = Task.Run(async () => { while (true) await http.GetStringAsync(url); });
+            }
+        }
+    }
+}
