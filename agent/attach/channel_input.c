@@ -108,6 +108,8 @@ static void keep_complaint(struct profiler_channel *ch, enum err_kind kind, cons
 
 static int on_extension(struct profiler_channel *ch, const struct channel_frame *f, struct err *e)
 {
+	if (ch->on_code && ch->on_code(ch->on_code_ctx, f, e) < 0)
+		return -1;
 	return ch->on_frame ? ch->on_frame(ch->on_frame_ctx, f, e) : 0;
 }
 

@@ -5,7 +5,7 @@
 void code_client_init(struct code_client *c, struct profiler_channel *ch)
 {
 	*c = (struct code_client){.channel = ch};
-	profiler_channel_on_frames(ch, code_client_frame, c);
+	profiler_channel_on_code(ch, code_client_frame, c);
 }
 
 int code_client_frame(void *ctx, const struct channel_frame *f, struct err *e)

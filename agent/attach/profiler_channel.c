@@ -238,6 +238,12 @@ void profiler_channel_on_wait(struct profiler_channel *ch, channel_wait_fn *fn, 
 	ch->on_wait_ctx = ctx;
 }
 
+void profiler_channel_on_code(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx)
+{
+	ch->on_code = fn;
+	ch->on_code_ctx = ctx;
+}
+
 void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx)
 {
 	ch->on_frame = fn;

@@ -109,6 +109,8 @@ int profiler_channel_collections(struct profiler_channel *ch, const struct chann
 struct channel_frame;
 typedef int channel_frame_fn(void *ctx, const struct channel_frame *f, struct err *e);
 void profiler_channel_on_frames(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx);
+/* A second handler, of who asks where code begins: both get each frame. */
+void profiler_channel_on_code(struct profiler_channel *ch, channel_frame_fn *fn, void *ctx);
 /* Queues a request; it is sent by the next call that waits. */
 int profiler_channel_request(struct profiler_channel *ch, uint16_t type, const void *payload, size_t len, struct err *e);
 /* Whether all requests have been sent. */

@@ -49,6 +49,8 @@ struct profiler_channel {
 	uint32_t pause_budget_us, features, lease_ms;
 	channel_frame_fn *on_frame; /* of extensions; NULL: they are passed over */
 	void *on_frame_ctx;
+	channel_frame_fn *on_code; /* the same for who asks where code begins */
+	void *on_code_ctx;
 	channel_wait_fn *on_wait; /* NULL: nobody is told */
 	void *on_wait_ctx;
 	struct channel_pause pause; /* kind 0: none */

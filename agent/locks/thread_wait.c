@@ -1,6 +1,7 @@
 #include "agent/locks/thread_wait.h"
 
 #include "agent/host/proc.h"
+#include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/fsio.h"
 #include "common/base/mem.h"
@@ -106,11 +107,17 @@ static int by_tid(const void *a, const void *b)
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 
+/* We have, not the process. */
+static bool has_run_out(int errnum)
+{
+	return errnum == EMFILE || errnum == ENFILE || errnum == ENOMEM;
+}
+
 ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more)
 {
 	int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_DIR DIR *dir = fsio_opendir_take(task_fd);
-	struct thread_wait *list = NULL;
+	AUTO_FREE struct thread_wait *list = NULL;
 	size_t count = 0, cap = 0;
 	*more = false;
 	if (!dir)
@@ -124,12 +131,37 @@ ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more)
 			break;
 		}
 		GROW(list, count, cap);
-		count += read_thread_wait(dirfd(dir), tid, &list[count]);
+		errno = 0;
+		bool there = read_thread_wait(dirfd(dir), tid, &list[count]);
+		if (!there && has_run_out(errno))
+			return -1;
+		count += there;
 	}
 	if (count)
 		qsort(list, count, sizeof *list, by_tid);
-	*out = list;
+	*out = steal_ptr(&list);
 	return (ssize_t)count;
+}
+
+int thread_wait_explain(int errnum, struct err *e)
+{
+	static const char what[] = "the process's threads could not be looked at";
+	switch (errnum) {
+	case ENOENT:
+	case ESRCH:
+		return 0;
+	case EMFILE:
+		return err_set_reason(e, ERR_RETRY, REASON_AgentLimitReached, "%s: the agent may open no more descriptors (its RLIMIT_NOFILE)", what);
+	case ENFILE:
+		return err_set_reason(e, ERR_RETRY, REASON_AgentLimitReached, "%s: the agent's node may open no more descriptors (fs.file-max)", what);
+	case ENOMEM:
+		return err_set_reason(e, ERR_RETRY, REASON_AgentLimitReached, "%s: its container or node is out of memory", what);
+	case EACCES:
+	case EPERM:
+		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "%s: the agent may not (SYS_PTRACE)", what);
+	default:
+		return err_set_reason(e, ERR_INTERNAL, REASON_InternalError, "%s: %s", what, strerror(errnum));
+	}
 }
 
 const struct thread_wait *thread_wait_find(const struct thread_wait *list, size_t count, uint32_t inner_tid)

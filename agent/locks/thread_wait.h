@@ -2,6 +2,8 @@
 #ifndef DRDOTNET_THREAD_WAIT_H
 #define DRDOTNET_THREAD_WAIT_H
 
+#include "common/base/err.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,6 +29,10 @@ int thread_wait_parse_syscall(const char *text, struct thread_wait *out);
 /* All threads of an open /proc/PID, in the order of their ids; those that have ended are left out. Gives how many; *out is the caller's to free.
  * *more: there are more than THREAD_WAITS_MAX. -1 with errno. */
 ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more);
+
+/* What to say when the threads could not be listed, of the errno: what this agent has run out of, or may not do. 0, and nothing is said: the process has
+ * ended, which others tell. */
+int thread_wait_explain(int errnum, struct err *e);
 
 /* One thread of an open /proc/PID, by its id as we see it. -1: it has ended. */
 int thread_wait_read(int proc_fd, pid_t tid, struct thread_wait *out);

@@ -31,6 +31,11 @@ static const struct session_profiler *const profilers[] = {
 	[PROFILER_SLOW_REQUESTS] = &request_session,
 };
 
+bool profilers_work_outside(enum profiler_kind kind)
+{
+	return (size_t)kind < sizeof profilers / sizeof *profilers && profilers[kind] && profilers[kind]->outside;
+}
+
 void profilers_run(const struct session_request *q, struct session_outcome *out)
 {
 	size_t kind = (size_t)q->spec->profiler;

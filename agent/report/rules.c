@@ -112,7 +112,8 @@ const struct finding *findings_find(const struct findings *f, const char *id)
 void findings_put_others(const struct findings *f, struct buf *out)
 {
 	for (size_t i = 1; i < f->count && i <= OTHERS_SAID && finding_was_found(&f->list[i]); i++) {
-		buf_printf(out, "\n%s: %s", f->list[i].state == FINDING_FOUND ? "Also" : "Possibly", f->list[i].message);
+		const char *before = f->list[i].state == FINDING_FOUND ? "Also: " : strncmp(f->list[i].message, "Possible ", 9) == 0 ? "" : "Possibly: ";
+		buf_printf(out, "\n%s%s", before, f->list[i].message);
 		if (f->list[i].evidence[0])
 			buf_printf(out, " (%s)", f->list[i].evidence);
 		buf_putc(out, '.');

@@ -17,6 +17,8 @@
 #include <time.h>
 
 #define ATTACH_DEADLINE_MS 10000
+#define LIVE_NS 2000000000
+#define LIVE_BYTES 240
 
 static int64_t own_cpu_ns(void)
 {
@@ -40,6 +42,16 @@ int64_t attached_session_end_ns(const struct attached_session *s)
 	return counts_from_ns(s) + s->q->spec->duration_seconds * 1000000000;
 }
 
+/* What a profiler has to say while it runs. */
+static void say_live(struct attached_session *s, enum job_phase phase, int64_t now_ns)
+{
+	if (!s->profiler->live || phase != JOB_PROFILING || !s->samples || now_ns - s->live_ns < LIVE_NS)
+		return;
+	s->live_ns = now_ns;
+	buf_reset(&s->live);
+	s->profiler->live(s, &s->live);
+}
+
 void attached_session_progress(struct attached_session *s, enum job_phase phase)
 {
 	struct session_progress *p = &s->progress;
@@ -48,6 +60,8 @@ void attached_session_progress(struct attached_session *s, enum job_phase phase)
 	p->duration_ms = s->q->spec->duration_seconds * 1000;
 	p->elapsed_ms = s->started_ns ? ((s->ended_ns ? s->ended_ns : now_ns) - counts_from_ns(s)) / 1000000 : 0;
 	p->samples = s->samples;
+	say_live(s, phase, now_ns);
+	p->live = phase == JOB_PROFILING && s->live.len ? buf_str(&s->live) : "";
 	if (s->first_sample_ns && !p->first_sample_wall_ms)
 		p->first_sample_wall_ms = clock_wall_ms() - (now_ns - s->first_sample_ns) / 1000000;
 	s->out->first_sample_wall_ms = p->first_sample_wall_ms;
@@ -71,8 +85,17 @@ bool attached_session_process_exited(const struct attached_session *s, int64_t g
 
 static int step_preflight(struct attached_session *s, struct err *e)
 {
+	struct err why = ERR_INIT;
 	attached_session_progress(s, JOB_PREPARING);
-	return preflight_check(s->q->target, e);
+	if (s->q->unattached)
+		return err_set_reason(&s->unattached, ERR_GONE, REASON_ProcessExited, "the process has ended, or its runtime did not answer"), 0;
+	if (preflight_check(s->q->target, &why) == 0)
+		return 0;
+	if (s->profiler->outside && target_only_unattachable(s->q->target, why.reason))
+		s->unattached = why;
+	else
+		*e = why;
+	return s->unattached.reason ? 0 : -1;
 }
 
 static int64_t memory_limit_bytes(const struct target *t)
@@ -88,6 +111,8 @@ static int step_open_process(struct attached_session *s, struct err *e)
 {
 	const struct target *t = s->q->target;
 	s->facts.uptime_ms = -1;
+	if (s->q->unattached)
+		return 0;
 	s->facts.memory_limit_bytes = memory_limit_bytes(t); /* now: at the session's end the pod may be gone */
 	if (t->mode != AGENT_MODE_HOST_PID)
 		return 0;
@@ -144,9 +169,28 @@ static int attach(struct attached_session *s, uint32_t features, struct err *e)
 	return 0;
 }
 
+/* Nothing is wrong but that the library is not let in, or gets no answer. */
+static bool goes_on_outside(struct attached_session *s, const struct err *why)
+{
+	bool unanswered = !why->reason && (why->kind == ERR_TIMEOUT || why->kind == ERR_PROTOCOL || why->kind == ERR_GONE || why->kind == ERR_RETRY);
+	return s->profiler->outside && !attached_session_ended(s) && !attached_session_paused(s) && !attached_session_lapsed(s) &&
+	       !attached_session_process_exited(s, why->kind == ERR_GONE || why->kind == ERR_PROTOCOL ? EXIT_GRACE_MS : 0) && !target_stopped(s->q->target) &&
+	       (unanswered || target_only_unattachable(s->q->target, why->reason));
+}
+
 static int step_attach(struct attached_session *s, struct err *e)
 {
-	return attach(s, s->profiler->features, e);
+	struct err why = ERR_INIT;
+	if (s->unattached.reason || attach(s, s->profiler->features, &why) == 0)
+		return 0;
+	if (!goes_on_outside(s, &why)) {
+		*e = why;
+		return -1;
+	}
+	s->unattached = why;
+	if (!why.reason)
+		s->unattached.reason = REASON_AttachFailed;
+	return 0;
 }
 
 int attached_session_attach(struct attached_session *s, uint32_t features, struct err *e)
@@ -215,6 +259,8 @@ static int step_start(struct attached_session *s, struct err *e)
 static int step_collect(struct attached_session *s, struct err *e)
 {
 	(void)e;
+	if (s->q->unattached && !target_alive(s->q->target))
+		s->ending = ENDED_EXITED;
 	attached_collect_run(s);
 	return 0;
 }
@@ -322,7 +368,7 @@ bool attached_session_ended(struct attached_session *s)
 /* Ended before the library was there, or before anything was begun with it: nothing has to be collected any more. */
 static bool ended_before_attach(struct attached_session *s)
 {
-	return !s->attached && attached_session_ended(s);
+	return !s->attached && !s->unattached.reason && attached_session_ended(s);
 }
 
 /* What was in the way of a step that failed is often more than what the step saw. */
@@ -347,18 +393,34 @@ static bool ended_meanwhile(struct attached_session *s)
 	       s->ending == ENDED_LAPSED;
 }
 
+/* What was sampled since the container began is something to report without the library, too. */
+static bool goes_without_library(struct attached_session *s)
+{
+	struct err e = ERR_INIT;
+	if (!s->q->start || !attached_session_process_exited(s, EXIT_GRACE_MS) || (!s->started_ns && step_prepare(s, &e) < 0))
+		return false;
+	s->ending = ENDED_EXITED;
+	return attached_collect_stop(s, NULL) == 0;
+}
+
+/* Steps that a session without the library does not take. */
+static bool is_of_library(const struct attached_session *s, const struct session_step *step)
+{
+	return (s->profiler->visits && step->run == step_attach) || (s->q->unattached && step->run == step_start);
+}
+
 /* NULL: all done, or ended early. */
 static const struct session_step *run_session_steps(struct attached_session *s, struct err *e)
 {
 	for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-		if (s->profiler->visits && steps[i].run == step_attach)
+		if (is_of_library(s, &steps[i]))
 			continue;
 		STEP(steps[i].name);
 		if (ended_before_attach(s))
 			return NULL;
 		if (steps[i].run(s, e) < 0) {
 			name_failure(s, e);
-			return ended_meanwhile(s) ? NULL : &steps[i];
+			return ended_meanwhile(s) || goes_without_library(s) ? NULL : &steps[i];
 		}
 		attached_session_progress(s, s->progress.phase); /* a sign of life: the next step may wait as long as this one */
 	}
@@ -370,6 +432,7 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	struct attached_session s = {.profiler = p, .q = q, .out = out, .proc_fd = -1, .pid_fd = -1, .own_fd = -1};
 	s.attach.stage.dir_fd = s.attach.stage.tmp_fd = -1;
 	s.own = mem_alloc(p->own_size ? p->own_size : 1);
+	buf_init(&s.live, LIVE_BYTES);
 	s.own_begin_ns = own_cpu_ns();
 	struct err e = ERR_INIT;
 	const struct session_step *failed = run_session_steps(&s, &e);
@@ -386,5 +449,6 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	if (p->fini)
 		p->fini(&s);
 	free(s.own);
+	buf_fini(&s.live);
 	session_facts_fini(&s.facts);
 }

@@ -20,6 +20,7 @@ struct attached_session;
 struct session_profiler {
 	const char *name;
 	uint32_t features;     /* CHANNEL_WANT_*: what the library must ask of the runtime at the attach */
+	bool outside;          /* does its work without the library, too, where that cannot be attached: then names are missing */
 	bool visits;           /* the library is attached for moments only: attached_session_attach() */
 	struct session_nothing nothing; /* said when time is over and any() says no */
 	size_t own_size;       /* of s->own, zeroed */
@@ -28,6 +29,7 @@ struct session_profiler {
 	int (*serve)(struct attached_session *s, struct err *e);    /* something may have come on the channel; -1: it is broken */
 	void (*readable)(struct attached_session *s);               /* own_fd is, or the session is eager */
 	void (*tick)(struct attached_session *s, bool last);        /* about each second, and once after the stop */
+	void (*live)(struct attached_session *s, struct buf *out);  /* what is seen so far, in a line, for those who watch; each few seconds */
 	int (*stop)(struct attached_session *s, struct err *e);     /* the time is over, however it ended; the last tick follows */
 	void (*take)(struct attached_session *s);                   /* after the detach, before what is open is closed: last figures */
 	bool (*any)(const struct attached_session *s);              /* there is something to report */
@@ -43,6 +45,7 @@ struct attached_session {
 	struct session_facts facts; /* whole when report() is called */
 	struct session_progress progress;
 	struct session_attach attach;
+	struct err unattached;      /* why the library is not there, of an `outside` one; no reason: it is, or will be */
 	struct code_client code;
 	struct channel_stats stats; /* the library's account, after the detach */
 	int proc_fd, pid_fd;        /* -1 in shared tmp mode */
@@ -63,6 +66,8 @@ struct attached_session {
 	int own_fd;                 /* watched while the session runs; -1: none */
 	bool eager;                 /* readable() is called each 10 ms, too */
 	int64_t samples, first_sample_ns; /* for the progress; CLOCK_MONOTONIC, 0: none yet */
+	struct buf live;
+	int64_t live_ns;            /* when that was made; CLOCK_MONOTONIC */
 };
 
 /* The whole session. Never fails as a call. */

@@ -2,6 +2,7 @@
 
 #include "agent/target/apart.h"
 #include "agent/session/attached_session.h"
+#include "agent/starts/start_capture.h"
 #include "agent/attach/profiler_channel.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -54,6 +55,7 @@ static void own_session_free(void *ctx)
 	session_spec_fini(&s->spec);
 	target_fini(&s->target);
 	session_outcome_fini(&s->out);
+	start_capture_free(s->q.start);
 	cleanup_fd(&s->q.out_dirfd);
 	cleanup_fd(&s->q.cancel_fd);
 	free(s);

@@ -11,12 +11,14 @@
 #include "common/api/session_spec.h"
 
 struct profiler_channel;
+struct start_capture;
 
 struct session_progress {
 	enum job_phase phase;
 	int64_t elapsed_ms, duration_ms;
 	int64_t samples;
 	int64_t first_sample_wall_ms; /* 0: none yet */
+	const char *live;             /* what is seen so far, in a line; "": nothing yet. Valid in the call */
 };
 typedef void session_progress_fn(void *ctx, const struct session_progress *p);
 
@@ -24,6 +26,8 @@ struct session_request {
 	const struct session_spec *spec;
 	const struct target *target;     /* chosen and profilable */
 	const struct report_context *context;
+	struct start_capture *start;     /* what was sampled since its container began, taken over; NULL: it begins now */
+	bool unattached;                 /* with `start`: the process has ended, or its runtime does not answer: what was sampled is all */
 	const char *library_path;        /* libdrdotnet.so of the agent's own file system */
 	int out_dirfd;                   /* the reports' folder; only report_write()'s files appear there */
 	int64_t files_max;               /* bytes of files without a name that it may have there meanwhile; 0: what the disk has */

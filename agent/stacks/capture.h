@@ -50,6 +50,15 @@ struct capture_collection {
 	int generation;           /* the oldest collected */
 };
 
+/* Of a session that began with its container: what was seen when, since its control group appeared; 0: not seen. */
+struct capture_start {
+	bool known;
+	int64_t runtime_ns;  /* .NET's runtime in the process */
+	int64_t attached_ns; /* the runtime could be asked for names */
+	int64_t listens_ns;  /* a TCP port that the process listens on */
+	int port;
+};
+
 struct cpu_capture {
 	/* what was asked and how it was done */
 	int64_t frequency_hertz;
@@ -77,6 +86,8 @@ struct cpu_capture {
 	int64_t cpu_limit_millicores; /* cgroup quota; 0: no limit; -1: not known */
 	int64_t node_cpus;
 	int64_t throttled_periods, total_periods, throttled_ns; /* during the session; -1: unknown */
+
+	struct capture_start start;
 
 	/* honesty */
 	int64_t lost_samples;        /* by the kernel */

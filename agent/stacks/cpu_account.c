@@ -32,6 +32,16 @@ void cpu_account_begin(struct cpu_account *a)
 	a->cgroup_last = a->cgroup_begin;
 }
 
+void cpu_account_begin_at_birth(struct cpu_account *a, const struct cgroup_cpu *group)
+{
+	cpu_account_begin(a);
+	a->cgroup_begin = *group;
+	a->process_begin_ns = a->has_clock ? 0 : -1;
+	int64_t *const figures[] = {&a->cgroup_begin.usage_ns, &a->cgroup_begin.periods, &a->cgroup_begin.throttled_periods, &a->cgroup_begin.throttled_ns};
+	for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
+		*figures[i] = *figures[i] < 0 ? 0 : *figures[i];
+}
+
 bool cpu_account_same_group(const struct cgroup_cpu *begin, const struct cgroup_cpu *now)
 {
 	bool unlimited = begin->limit_millicores > 0 && now->limit_millicores <= 0;

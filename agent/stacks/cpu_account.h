@@ -21,6 +21,8 @@ struct cpu_account {
 /* The target stays until the last update. Where its process cannot be seen (shared tmp mode), the container's own figures remain. */
 void cpu_account_init(struct cpu_account *a, const struct target *t);
 void cpu_account_begin(struct cpu_account *a);
+/* From the process's first moment on; `group`: its container's then, whose unknown figures were 0. In place of cpu_account_begin(). */
+void cpu_account_begin_at_birth(struct cpu_account *a, const struct cgroup_cpu *group);
 
 /* Reads again; what cannot be read any more (the process ended) keeps its last value. */
 void cpu_account_update(struct cpu_account *a);

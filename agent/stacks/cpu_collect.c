@@ -35,6 +35,8 @@ struct cpu_collect *cpu_collect_new(const struct cpu_collect_options *o)
 	c->builder = capture_builder_new(o->capture);
 	c->threads = cpu_threads_new(c->builder, o->proc_fd, o->same_ids);
 	c->namer = frame_namer_new(c->builder, o->proc_fd);
+	if (o->maps)
+		frame_namer_tell_maps(c->namer, o->maps->data, o->maps->len, o->main_path, o->root_fd);
 	if (o->il)
 		frame_namer_tell_lines(c->namer, o->il, o->il_ctx);
 	c->bodies = code_bodies_new(o->proc_fd);

@@ -20,6 +20,9 @@ typedef int cpu_collect_code_fn(void *ctx, const uint64_t *ips, size_t count, st
 struct cpu_collect_options {
 	struct cpu_capture *capture; /* filled; outlives the collector */
 	int proc_fd;                 /* /proc/PID, borrowed; -1 in shared tmp mode: no mappings, no native names */
+	const struct buf *maps;      /* of a process that cannot be read any more: its mappings, executable and root; NULL: by proc_fd */
+	const char *main_path;
+	int root_fd;
 	bool same_ids;               /* the process sees its threads by the ids that the samples have */
 	int64_t started_ns;          /* CLOCK_MONOTONIC; samples before are clamped to it */
 	unsigned max_depth;          /* so many addresses in a chain: the kernel has cut it; 0: no limit known */

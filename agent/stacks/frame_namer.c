@@ -57,6 +57,20 @@ struct frame_namer *frame_namer_new(struct capture_builder *b, int proc_fd)
 	return n;
 }
 
+void frame_namer_tell_maps(struct frame_namer *n, const char *text, size_t len, const char *main_path, int root_fd)
+{
+	maps_fini(&n->maps);
+	maps_init(&n->maps, main_path);
+	for (size_t at = 0; at < len;) {
+		const char *stop = memchr(text + at, '\n', len - at);
+		size_t line = stop ? (size_t)(stop - text) - at : len - at;
+		maps_add_line(&n->maps, text + at, line);
+		at += line + 1;
+	}
+	native_symbols_free(n->native);
+	n->native = native_symbols_new(root_fd < 0 ? -1 : fcntl(root_fd, F_DUPFD_CLOEXEC, 0));
+}
+
 void frame_namer_free(struct frame_namer *n)
 {
 	if (!n)

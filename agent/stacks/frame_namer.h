@@ -22,6 +22,9 @@ typedef int frame_il_fn(void *ctx, const uint64_t *ips, size_t count, uint32_t *
 struct frame_namer *frame_namer_new(struct capture_builder *b, int proc_fd);
 void frame_namer_free(struct frame_namer *n);
 
+/* The mappings of a process that may have ended: the text of /proc/PID/maps, its executable, its root (duplicated; -1: not to be had). */
+void frame_namer_tell_maps(struct frame_namer *n, const char *text, size_t len, const char *main_path, int root_fd);
+
 /* From here on managed frames have the file and line of their place, where the module's symbols are there. */
 void frame_namer_tell_lines(struct frame_namer *n, frame_il_fn *ask, void *ctx);
 /* Which symbols were there; added to *out. */

@@ -40,9 +40,14 @@ void report_lines_method(struct report_file *f, const struct cpu_analysis *a, co
 
 void report_lines_place(struct report_file *f, const struct frame *frame)
 {
+	report_lines_place_as(f, "place", frame);
+}
+
+void report_lines_place_as(struct report_file *f, const char *key, const struct frame *frame)
+{
 	if (!frame->file)
 		return;
-	jsonw_object(&f->json, "place");
+	jsonw_object(&f->json, key);
 	put_source_file(&f->json, frame);
 	jsonw_unsigned(&f->json, "line", frame->line);
 	jsonw_end(&f->json);

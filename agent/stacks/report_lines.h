@@ -10,6 +10,8 @@ void report_lines_method(struct report_file *f, const struct cpu_analysis *a, co
 
 /* "place":{"file":...,"link":...,"line":118} of a frame; nothing where it is not known. */
 void report_lines_place(struct report_file *f, const struct frame *frame);
+/* The same by another name. */
+void report_lines_place_as(struct report_file *f, const char *key, const struct frame *frame);
 
 /* "symbols":{...}: of which modules symbols were there, and what it took to read them; nothing where there were none. */
 void report_lines_symbols(struct report_file *f, const struct source_account *a);

@@ -1,5 +1,7 @@
 #include "agent/stacks/report_tree.h"
 
+#include "agent/report/report_json.h"
+
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -112,4 +114,34 @@ void report_tree_times(struct report_file *f, struct report_tree_time *list, siz
 	}
 	jsonw_line(&f->json);
 	jsonw_null(&f->json, "leavesOverTime");
+}
+
+void report_tree_methods(struct report_file *f, const struct cpu_analysis *a, report_method_fn *more, const void *ctx)
+{
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "methods");
+	for (size_t i = 0; i < a->method_count; i++) {
+		const struct cpu_method *m = &a->methods[i];
+		report_json_record(f);
+		jsonw_string(w, "name", m->name);
+		jsonw_string(w, "module", m->module);
+		jsonw_string(w, "layer", cpu_layer_name(m->layer));
+		jsonw_unsigned(w, "self", m->self);
+		jsonw_unsigned(w, "total", m->total);
+		if (more)
+			more(ctx, i, f);
+		report_json_marks(f, "marks", m->marks);
+		report_json_end(f);
+	}
+	jsonw_end(w);
+}
+
+void report_tree_stack(struct json_writer *w, const struct cpu_analysis *a, uint32_t node, int most)
+{
+	const struct stack_tree *t = &a->tree;
+	jsonw_array(w, "stack");
+	for (int i = 0; i < most && node != STACK_TREE_ROOT; i++, node = t->nodes[node].parent)
+		jsonw_string(w, NULL, a->methods[t->nodes[node].method].name);
+	jsonw_end(w);
 }

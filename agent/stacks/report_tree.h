@@ -4,7 +4,7 @@
 #define DRDOTNET_REPORT_TREE_H
 
 #include "agent/report/report_file.h"
-#include "agent/stacks/stack_tree.h"
+#include "agent/stacks/cpu_analysis.h"
 
 #define REPORT_TREE_TIMES_MAX 200000 /* entries of "leavesOverTime": some 1.5 MB of JSON, 0.5 MB packed in the page */
 
@@ -15,6 +15,15 @@ void report_tree_json(struct report_file *f, const struct stack_tree *t, const u
  * `thread_order`, which is that in "threads". */
 void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
 			size_t thread_count);
+
+/* What a profiler adds to a method; NULL: nothing. */
+typedef void report_method_fn(const void *ctx, size_t method, struct report_file *f);
+
+/* "methods":[{"name":...,"module":...,"layer":...,"self":...,"total":...,...,"marks":[...]}], in the order that nodes have their numbers of. */
+void report_tree_methods(struct report_file *f, const struct cpu_analysis *a, report_method_fn *more, const void *ctx);
+
+/* "stack":[...]: the names of the methods from the node upwards, so many at most. */
+void report_tree_stack(struct json_writer *w, const struct cpu_analysis *a, uint32_t node, int most);
 
 struct report_tree_time { /* what of one part of the duration ends in one node */
 	uint32_t node;    /* place in preorder */

@@ -47,6 +47,16 @@ void site_stacks_free(struct site_stacks *s)
 	free(s);
 }
 
+void site_stacks_tell_lines(struct site_stacks *s, frame_il_fn *ask, void *ctx)
+{
+	frame_namer_tell_lines(s->namer, ask, ctx);
+}
+
+void site_stacks_account(const struct site_stacks *s, struct source_account *out)
+{
+	frame_namer_account(s->namer, out);
+}
+
 void site_stacks_add(struct site_stacks *s, const struct channel_alloc_site *site, uint32_t *stack)
 {
 	uint32_t chain[CHANNEL_MAX_DEPTH];

@@ -16,6 +16,10 @@ struct site_stacks;
 struct site_stacks *site_stacks_new(struct cpu_capture *into, int proc_fd);
 void site_stacks_free(struct site_stacks *s);
 
+/* From here on managed frames have the file and line of their place, where their modules' symbols are there; site_stacks_account() adds which were. */
+void site_stacks_tell_lines(struct site_stacks *s, frame_il_fn *ask, void *ctx);
+void site_stacks_account(const struct site_stacks *s, struct source_account *out);
+
 /* *stack becomes the capture's index at the next flush, until when it must stay where it is; it is left alone where there is no room. */
 void site_stacks_add(struct site_stacks *s, const struct channel_alloc_site *site, uint32_t *stack);
 /* The capture's index of the thread; UINT32_MAX: no room. */

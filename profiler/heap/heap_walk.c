@@ -169,7 +169,7 @@ static bool begin_stop(struct walk *k, struct heap_stop *stop)
 	bool settled = heap_stop_settle(sink.agent_fd);
 	hresult hr = settled ? heap_stop_begin(k->info, stop, sink.agent_fd) : COR_E_FAIL;
 
-	if (!settled)
+	if (!settled || hr == COR_E_SUSPENSION_IN_PROGRESS) /* the application's collections leave no gap now: another time they may */
 		sink.status = HEAP_WALKED_MOVED;
 	else if (hr < 0)
 		refuse_walk(k, hr);

@@ -7,6 +7,7 @@
 #define PLACES 4096 /* a power of two: keys of shapes */
 #define WIDE_PLACES 8192 /* of shapes with one word left out */
 #define PROBES 32
+#define PATIENCE 2000 /* tries: some tens of microseconds */
 
 struct wide_shape {
 	_Atomic uint64_t key;
@@ -88,12 +89,21 @@ static void count_siblings(const struct path_shape *s)
 	}
 }
 
-/* Nobody waits for the lock: who does not get it at once adds nothing this time. */
+/* Whoever has the lock is done in a microsecond, unless it loses its CPU: then nobody waits for it any longer. */
+static bool lock_shapes(void)
+{
+	for (unsigned i = 0; i < PATIENCE; i++)
+		if (!atomic_flag_test_and_set_explicit(&shapes.lock, memory_order_acquire))
+			return true;
+	return false;
+}
+
+/* 0: there is no room, or the lock was not to be had. */
 static uint32_t add_shape(const struct path_shape *s, uint64_t key, uint32_t most)
 {
 	uint32_t number = 0;
 
-	if (atomic_load_explicit(&shapes.count, memory_order_relaxed) >= most || atomic_flag_test_and_set(&shapes.lock))
+	if (atomic_load_explicit(&shapes.count, memory_order_relaxed) >= most || !lock_shapes())
 		return 0;
 	uint32_t there = find_shape(key), count = atomic_load(&shapes.count);
 	for (size_t i = 0; there == UINT32_MAX && count < most && !number && i < PROBES; i++) {

@@ -1,6 +1,7 @@
 /* The text of /proc/PID/cgroup and of the groups' files. */
 #include "agent/host/cgroup.h"
 #include "agent/host/cgroup_dir.h"
+#include "agent/host/cgroup_watch.h"
 #include "tests/fuzz/fuzz_tools.h"
 
 #include <stdlib.h>
@@ -22,6 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	    strstr(below, "/.."))
 		abort();
 	if (cgroup_parse_line_path(text, NULL, path, sizeof path) && strlen(path) >= sizeof path)
+		abort();
+	if (cgroup_watch_place(text, &id) == CGROUP_PLACE_CONTAINER && (!id.pod_uid[0] || !id.container_id[0]))
 		abort();
 	free(text);
 	return 0;

@@ -2,6 +2,7 @@
  * which addresses lead where; a text behind a NUL is what the kernel says of a thread, or the runtime of its structures. */
 #include "agent/locks/image_metadata.h"
 #include "agent/locks/managed_locks.h"
+#include "agent/locks/pool_queue.h"
 #include "agent/locks/thread_wait.h"
 #include "agent/locks/wait_peer.h"
 #include "tests/fuzz/fuzz_tools.h"
@@ -53,6 +54,9 @@ static void read_managed(const struct process_memory *m, const uint64_t *words, 
 	for (int kind = LOCK_KIND_LOCK; kind <= LOCK_KIND_READER_WRITER; kind++)
 		if (managed_lock_read(m, (enum lock_kind)kind, BASE, &threads, &lock) && lock.waiters > 4 * THREAD_WAITS_MAX)
 			abort();
+	if (pool_queue_length(m, NULL, BASE) < POOL_QUEUE_UNKNOWN || pool_queue_length(m, l.types, BASE) < POOL_QUEUE_UNKNOWN)
+		abort();
+	pool_queue_on_stack(l.types, BASE, words, count);
 	if (image_metadata_open(m, BASE + 0x400, &metadata))
 		for (uint32_t row = 0; row < 4; row++)
 			image_metadata_type(m, &metadata, row, name, sizeof name);

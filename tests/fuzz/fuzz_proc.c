@@ -1,5 +1,6 @@
 /* The parsers of /proc files. The first byte chooses the parser. */
 #include "agent/diag/diag_env.h"
+#include "agent/host/listening.h"
 #include "agent/host/proc.h"
 #include "agent/target/gc_settings.h"
 #include "tests/fuzz/fuzz_tools.h"
@@ -13,6 +14,10 @@ static void parse_lines(const char *text, size_t len)
 {
 	struct proc_map map;
 	struct proc_mount mount;
+	uint64_t inode = 0;
+	int port = 0;
+	if (listening_parse_line(text, len, &port, &inode) && (port < 1 || port > 65535 || !inode))
+		abort();
 	if (proc_parse_map_line(text, len, &map) == 0) {
 		if (map.path < text || map.path + map.path_len > text + len || map.end < map.start)
 			abort();

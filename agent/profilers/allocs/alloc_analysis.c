@@ -354,27 +354,14 @@ void alloc_analysis_fini(struct alloc_analysis *a)
 
 void alloc_analysis_profile(const struct alloc_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	const struct cpu_analysis *b = &a->base;
-	*out = (struct stack_profile){
-		.tree = &b->tree,
-		.methods = b->methods,
-		.method_count = b->method_count,
-		.by_self = b->by_self,
-		.by_total = b->by_total,
-		.frames = a->capture->stacks.frames,
-		.threads = a->threads,
-		.thread_count = a->capture->stacks.thread_count,
-		.thread_order = a->thread_order,
-		.leaves = a->leaves,
-		.leaf_count = a->leaf_count,
-		.total = b->tree.nodes[STACK_TREE_ROOT].total,
-		.count_value = {"alloc_objects", "count"},
-		.weight_value = {"alloc_space", "bytes"},
-		.scale = 1,
-		.period = ALLOC_MEAN_BYTES,
-		.started_wall_ms = a->capture->stacks.facts.started_wall_ms,
-		.duration_ns = a->capture->stacks.facts.duration_ns,
-		.subject = subject,
-		.headline = headline,
-	};
+	stack_profile_init(out, &a->base, &a->capture->stacks);
+	out->threads = a->threads;
+	out->thread_order = a->thread_order;
+	out->leaves = a->leaves;
+	out->leaf_count = a->leaf_count;
+	out->count_value = (struct stack_value){"alloc_objects", "count"};
+	out->weight_value = (struct stack_value){"alloc_space", "bytes"};
+	out->period = ALLOC_MEAN_BYTES;
+	out->subject = subject;
+	out->headline = headline;
 }

@@ -105,17 +105,6 @@ static void put_types(const struct alloc_analysis *a, struct report_file *f)
 	jsonw_end(w);
 }
 
-/* The stack's nodes were made of it: the methods above the leaf of the site. */
-static void put_stack(const struct alloc_analysis *a, const struct alloc_sum *s, struct json_writer *w)
-{
-	const struct stack_tree *t = &a->base.tree;
-	uint32_t node = a->stack_node[s->stack];
-	jsonw_array(w, "stack");
-	for (int i = 0; i < STACK_NAMES && node != STACK_TREE_ROOT; i++, node = t->nodes[node].parent)
-		jsonw_string(w, NULL, a->base.methods[t->nodes[node].method].name);
-	jsonw_end(w);
-}
-
 static void put_sites(const struct alloc_analysis *a, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -131,7 +120,7 @@ static void put_sites(const struct alloc_analysis *a, struct report_file *f)
 		put_percent(w, a, "percent", s->estimate.bytes);
 		jsonw_bool(w, "large", s->heap == ALLOC_LARGE);
 		jsonw_bool(w, "pinned", s->heap == ALLOC_PINNED);
-		put_stack(a, s, w);
+		report_tree_stack(w, &a->base, a->stack_node[s->stack], STACK_NAMES); /* the methods above the leaf of the site */
 		report_json_end(f);
 	}
 	jsonw_end(w);
@@ -166,25 +155,11 @@ static void put_timeline(const struct alloc_analysis *a, struct json_writer *w)
 	jsonw_end(w);
 }
 
-static void put_methods(const struct alloc_analysis *a, struct report_file *f)
+static void put_method_objects(const void *ctx, size_t method, struct report_file *f)
 {
-	struct json_writer *w = &f->json;
-	jsonw_line(w);
-	jsonw_array(w, "methods");
-	for (size_t i = 0; i < a->base.method_count; i++) {
-		const struct cpu_method *m = &a->base.methods[i];
-		report_json_record(f);
-		jsonw_string(w, "name", m->name);
-		jsonw_string(w, "module", m->module);
-		jsonw_string(w, "layer", cpu_layer_name(m->layer));
-		jsonw_unsigned(w, "self", m->self);
-		jsonw_unsigned(w, "total", m->total);
-		put_count(w, "objects", a->objects[i]);
-		put_count(w, "caused", a->caused[i]);
-		report_json_marks(f, "marks", m->marks);
-		report_json_end(f);
-	}
-	jsonw_end(w);
+	const struct alloc_analysis *a = ctx;
+	put_count(&f->json, "objects", a->objects[method]);
+	put_count(&f->json, "caused", a->caused[method]);
 }
 
 void alloc_json_write(const void *source, struct report_file *f)
@@ -200,7 +175,7 @@ void alloc_json_write(const void *source, struct report_file *f)
 	put_sites(a, f);
 	put_threads(a, f);
 	put_timeline(a, &f->json);
-	put_methods(a, f);
+	report_tree_methods(f, &a->base, put_method_objects, a);
 	report_tree_json(f, &a->base.tree, a->node_objects);
 	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
 	report_head_json_end(&s->head, f);

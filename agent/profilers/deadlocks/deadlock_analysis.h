@@ -32,7 +32,8 @@ void deadlock_analysis_fini(struct deadlock_analysis *a);
  * the stacks have names (`named` false): all but these. */
 bool deadlock_analysis_proven(const struct deadlock_analysis *a, bool named);
 
-/* Where a thread is, for people: its innermost frame of the application, else of .NET's libraries, else any. NULL: nothing is known of its stack. */
+/* Where a thread is, for people: its innermost frame of the application, else of .NET's libraries, else any where all had their chance of a
+ * name. NULL: nothing is known of its stack. */
 const struct frame *deadlock_analysis_place(const struct deadlock_capture *c, uint32_t thread);
 
 /* What that frame called that does not come back: the outermost frame of .NET's libraries below it. NULL: none is known. */

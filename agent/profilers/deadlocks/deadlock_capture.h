@@ -12,6 +12,7 @@
 struct locked_thread {
 	struct thread_wait wait;
 	uint32_t lock;  /* that it waits for; WAIT_NONE */
+	bool first;     /* it was there at the first look */
 	bool still;     /* has not run between the two looks */
 	bool framed;    /* its stack, too, says that it waits for a lock of that kind; of monitors not asked */
 	char peer[64];  /* it holds a lock and waits for another machine: "10.0.3.7:5432"; "" */
@@ -38,9 +39,12 @@ struct deadlock_capture {
 	int64_t between_ns;        /* the looks */
 	int64_t first_look_ns, second_look_ns; /* what each took */
 	int64_t proven_ns;         /* until a circle was certain, since the session began to look; 0: none was before its time was over */
+	int64_t first_queue, second_queue; /* items in the thread pool's queue at the looks; -1: not known */
+	uint32_t main_tid;         /* as the process sees it */
 	bool table_found;          /* not: no thread has waited for a monitor since the process began */
 	bool other_locks;          /* System.Threading.Lock and ReaderWriterLockSlim could be read */
 	bool full;                 /* more threads or locks than there is room for */
+	const char *unattached;    /* why the library was not there to name methods: a reason, static; NULL: it was */
 	const char *unread;        /* why nothing could be read; NULL; static */
 };
 

@@ -1,5 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_json.h"
 
+#include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
 #include "agent/report/report_file.h"
 #include "agent/report/report_json.h"
@@ -55,7 +56,7 @@ static void put_thread_json(const struct deadlock_analysis *a, uint32_t thread, 
 
 static bool thread_is_of_interest(const struct deadlock_analysis *a, uint32_t thread)
 {
-	return a->capture->threads[thread].lock != WAIT_NONE || a->capture->threads[thread].stack != UINT32_MAX;
+	return deadlock_pair_matters(a->capture, thread);
 }
 
 static void put_locks_json(const struct deadlock_capture *c, struct report_file *f)

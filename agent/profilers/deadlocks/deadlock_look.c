@@ -1,9 +1,11 @@
 #include "agent/profilers/deadlocks/deadlock_look.h"
 
 #include "agent/locks/memory_pages.h"
+#include "agent/locks/stack_ends.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -32,6 +34,7 @@ struct look_reader {
 	const struct process_memory *memory;
 	struct managed_locks *managed;
 	struct managed_threads threads;
+	struct stack_ends ends;
 	uint64_t *stack;
 };
 
@@ -40,7 +43,8 @@ static uint32_t waited_by(const struct look_reader *r, struct deadlock_look *l, 
 	const struct sync_table monitors = {.waited = l->table.waited, .waited_count = l->monitors};
 	struct monitor other;
 	uint64_t sp = t->sp & ~UINT64_C(7);
-	size_t words = process_memory_read(r->memory, sp, r->stack, LOOK_STACK_BYTES) / sizeof *r->stack;
+	size_t bytes = stack_ends_bytes(&r->ends, sp, LOOK_STACK_BYTES);
+	size_t words = process_memory_read(r->memory, sp, r->stack, bytes) / sizeof *r->stack;
 	uint32_t lock = sync_table_waited(&monitors, r->stack, words);
 	if (lock != UINT32_MAX)
 		return lock;
@@ -49,9 +53,10 @@ static uint32_t waited_by(const struct look_reader *r, struct deadlock_look *l, 
 }
 
 /* Only a thread that sleeps on a futex can wait for a lock. */
-static void find_waits(const struct process_memory *m, struct managed_locks *managed, struct deadlock_look *l)
+static void find_waits(const struct process_memory *m, int proc_fd, struct managed_locks *managed, struct deadlock_look *l)
 {
 	struct look_reader r = {.memory = m, .managed = managed, .stack = mem_alloc(LOOK_STACK_BYTES)};
+	stack_ends_load(proc_fd, &r.ends);
 	managed_threads_read(m, &managed->contract, &r.threads);
 	managed_threads_name(&r.threads, m, managed->types, &managed->contract, l->threads, l->thread_count);
 	l->monitors = l->table.waited_count;
@@ -59,12 +64,13 @@ static void find_waits(const struct process_memory *m, struct managed_locks *man
 	for (size_t i = 0; i < l->thread_count; i++)
 		l->waits_for[i] = l->threads[i].system_call == SYS_futex && l->threads[i].sp ? waited_by(&r, l, &l->threads[i]) : UINT32_MAX;
 	managed_threads_fini(&r.threads);
+	stack_ends_fini(&r.ends);
 	explicit_bzero(r.stack, LOOK_STACK_BYTES);
 	free(r.stack);
 }
 
 /* Locks lie together: their pages are read once, after the threads were looked at. */
-static void read_locks(const struct process_memory *m, uint64_t table, struct managed_locks *managed, struct deadlock_look *l)
+static void read_locks(const struct process_memory *m, int proc_fd, uint64_t table, struct managed_locks *managed, struct deadlock_look *l)
 {
 	struct memory_pages pages;
 	const struct process_memory direct = managed->memory;
@@ -72,25 +78,27 @@ static void read_locks(const struct process_memory *m, uint64_t table, struct ma
 	managed->memory = pages.memory;
 	if (table)
 		sync_table_read(&pages.memory, table, &l->table);
-	find_waits(&pages.memory, managed, l);
+	find_waits(&pages.memory, proc_fd, managed, l);
 	managed->memory = direct;
 	memory_pages_fini(&pages);
 }
 
-void deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out)
+int deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out,
+		       struct err *e)
 {
 	*out = (struct deadlock_look){.at_ns = clock_mono_ns(), .unread = dac->why};
 	uint64_t table = dac->why ? 0 : sync_table_find(m, dac->words, dac->count);
 	ssize_t threads = thread_wait_list(proc_fd, &out->threads, &out->full);
 	if (threads < 0) {
 		out->unread = "the process's threads could not be read";
-		return;
+		return thread_wait_explain(errno, e);
 	}
 	out->thread_count = (size_t)threads;
 	out->table_found = table != 0;
-	read_locks(m, table, managed, out);
+	read_locks(m, proc_fd, table, managed, out);
 	out->full |= out->table.full;
 	out->took_ns = clock_mono_ns() - out->at_ns;
+	return 0;
 }
 
 void deadlock_look_fini(struct deadlock_look *l)

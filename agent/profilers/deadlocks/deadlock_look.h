@@ -22,7 +22,9 @@ struct deadlock_look {
 	const char *unread; /* why there are no monitors; NULL: they were read; static */
 };
 
-void deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out);
+/* -1: the threads could not be listed, and *e says why the agent could not; of a process that has ended there are none (0). */
+int deadlock_look_take(const struct process_memory *m, int proc_fd, const struct dac_table *dac, struct managed_locks *managed, struct deadlock_look *out,
+		       struct err *e);
 void deadlock_look_fini(struct deadlock_look *l);
 
 #endif

@@ -1,5 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
 
+#include "agent/profilers/deadlocks/deadlock_blocked.h"
 #include "agent/symbols/method_name.h"
 
 #include <string.h>
@@ -90,6 +91,27 @@ static void set_queue(const struct deadlock_analysis *a, struct deadlock_numbers
 	}
 }
 
+static void set_workers(const struct deadlock_capture *c, struct deadlock_numbers *out)
+{
+	struct deadlock_blocked b;
+	struct method_name name;
+	const struct blocked_group *most = NULL;
+	deadlock_blocked_find(c, &b);
+	out->workers = b.workers;
+	out->workers_blocked = b.workers_blocked;
+	for (size_t i = 0; i < b.count; i++)
+		if (b.items[i].workers > (most ? most->workers : 0))
+			most = &b.items[i];
+	if (most) {
+		method_name_make(most->place, &name);
+		rules_set_text(&out->workers_place, name.text);
+	}
+	if (c->first_queue >= 0 && c->second_queue >= 0) {
+		out->items_first = (double)c->first_queue;
+		out->items_second = (double)c->second_queue;
+	}
+}
+
 void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numbers *out)
 {
 	const struct deadlock_capture *c = a->capture;
@@ -100,6 +122,7 @@ void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numb
 		return;
 	out->other_locks = c->other_locks;
 	out->early = c->proven_ns > 0;
+	out->named = !c->unattached;
 	out->threads = (double)c->thread_count;
 	out->monitors = (double)c->monitors;
 	out->waiting = (double)a->waiting;
@@ -108,4 +131,5 @@ void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numb
 	out->queue = a->queue;
 	set_circle(a, out);
 	set_queue(a, out);
+	set_workers(c, out);
 }

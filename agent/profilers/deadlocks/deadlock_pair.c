@@ -58,6 +58,7 @@ static void pair_threads(const struct deadlock_look *first, const struct deadloc
 		const struct thread_wait *was = before(first, &at, second->threads[i].tid);
 		uint32_t lock = second->waits_for[i];
 		*t = (struct locked_thread){.wait = second->threads[i], .lock = lock < out->lock_count ? lock : WAIT_NONE, .stack = UINT32_MAX};
+		t->first = was != NULL;
 		t->still = was && was->switches == t->wait.switches && t->wait.state != 'R';
 		t->lasting = t->still && t->lock != WAIT_NONE && same_wait(first, at, &out->locks[lock].monitor);
 		if (t->lock != WAIT_NONE)

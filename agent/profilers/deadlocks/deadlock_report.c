@@ -1,5 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_report.h"
 
+#include "agent/profilers/deadlocks/deadlock_blocked.h"
 #include "agent/profilers/deadlocks/deadlock_json.h"
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
 #include "agent/report/report_view.h"
@@ -13,6 +14,7 @@
 
 #define NAME_CHARS 110
 #define CIRCLE_LINES 8
+#define BLOCKED_LINES 3
 
 EMBED_FILE(".rodata.report_assets", deadlock_view, "agent/profilers/deadlocks/deadlock_view.js");
 
@@ -104,6 +106,27 @@ static void put_unknown_holders(const struct deadlock_capture *c, struct buf *ou
 			   count == 1 ? "thread waits" : "threads wait");
 }
 
+/* Those of whom nobody can say who is waited for: how many stand where. */
+static void put_blocked(const struct deadlock_capture *c, struct buf *out)
+{
+	struct deadlock_blocked b;
+	struct method_name name;
+	size_t shown = 0;
+	deadlock_blocked_find(c, &b);
+	for (size_t i = 0; i < b.count && shown < BLOCKED_LINES; i++) {
+		const struct blocked_group *g = &b.items[i];
+		if (g->threads < 2 || (g->kind != BLOCKED_SEMAPHORE && g->kind != BLOCKED_TASK))
+			continue;
+		method_name_make(g->place, &name);
+		buf_printf(out, "\n%u threads wait for %s in ", g->threads, g->kind == BLOCKED_TASK ? "tasks" : "a SemaphoreSlim");
+		method_name_shorten(name.text, NAME_CHARS, out);
+		if (g->workers)
+			buf_printf(out, ", %u of them pool workers", g->workers);
+		buf_puts(out, g->kind == BLOCKED_TASK ? ": whose work that is, they do not say." : ": it does not record its holder.");
+		shown++;
+	}
+}
+
 void deadlock_report_text(const struct deadlock_analysis *a, const struct findings *f, struct buf *out)
 {
 	const struct finding *lead = findings_lead(f);
@@ -118,6 +141,9 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 		buf_puts(out, "\nRestart the process to get it going, and take the locks in one order everywhere.");
 	put_queue(a, out);
 	put_unknown_holders(c, out);
+	put_blocked(c, out);
+	if (c->unattached)
+		buf_printf(out, "\nMethods have no names: the library could not be attached (%s).", c->unattached);
 	double seconds = (double)c->between_ns / 1e9;
 	buf_printf(out, seconds < 1 ? "\nTwo looks, %.3f s apart: " : "\nTwo looks, %.1f s apart: ", seconds);
 	size_text_count(out, c->thread_count);

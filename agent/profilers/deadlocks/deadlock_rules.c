@@ -1,5 +1,6 @@
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
 
+#include "agent/stacks/pool_phrase.h"
 #include "agent/symbols/method_name.h"
 
 #include <string.h>
@@ -29,6 +30,13 @@ static const char *needs_circle_or_looks(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
 	return !n->unread.text[0] && is_certain_circle(n) ? NULL : needs_two_looks(numbers);
+}
+
+static const char *needs_names(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	const char *why = needs_two_looks(numbers);
+	return why || n->named != 0 ? why : "methods have no names: a holder that waits for work, as consumers do in turn, cannot be told from others";
 }
 
 /* The name of a place, short enough for a headline. */
@@ -63,6 +71,8 @@ static void says_circle(const void *numbers, struct finding *out)
 	if (n->circle_threads == 2 && strcmp(n->circle_first.text, n->circle_second.text) != 0)
 		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, PAIR_CHARS, &first),
 				short_name(&n->circle_second, PAIR_CHARS, &second));
+	else if (!n->circle_first.text[0])
+		finding_message(out, "%s: %.0f threads hold each other", what, n->circle_threads);
 	else
 		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, NAME_CHARS, &first));
 	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.*f s; %.0f more wait behind them; circles: %.0f%s", n->circle_threads,
@@ -106,6 +116,51 @@ static void says_behind(const void *numbers, struct finding *out)
 	finding_place(out, n->queue_place.text);
 }
 
+/* One that is free, or runs, takes what waits. */
+static bool all_workers_block(const struct deadlock_numbers *n)
+{
+	return n->workers >= 2 && n->workers_blocked == n->workers;
+}
+
+static const char *needs_pool(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	const char *why = needs_names(numbers);
+	if (why)
+		return why;
+	bool unread = all_workers_block(n) && !rules_known(n->items_second);
+	return unread ? "the length of the thread pool's queue could not be read (.NET 9 and newer have it)" : NULL;
+}
+
+/* That they did not run is the kernel's word, that work waits for them at both looks the queue's. */
+static struct rule_score pool_stands(const void *numbers)
+{
+	const struct deadlock_numbers *n = numbers;
+	bool found = all_workers_block(n) && n->items_first >= 1 && n->items_second >= 1;
+	return (struct rule_score){found ? 90 : 0, 2};
+}
+
+static void says_pool_stands(const void *numbers, struct finding *out)
+{
+	const struct deadlock_numbers *n = numbers;
+	AUTO_BUF struct buf words;
+	buf_init(&words, RULE_TEXT_BYTES * 2);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a thread pool whose workers all block while work waits");
+		if (rules_known(n->items_second))
+			finding_evidence(out, "%.0f of %.0f workers block; %.0f items waited in the pool's queue at the first look, %.0f at the second",
+					 n->workers_blocked, n->workers, n->items_first, n->items_second);
+		else
+			finding_evidence(out, "%.0f of %.0f workers block", n->workers_blocked, n->workers);
+		return;
+	}
+	pool_phrase_starved(n->workers_blocked, n->workers, n->workers_place.text, n->items_second, &words);
+	finding_message(out, "%s", buf_str(&words));
+	finding_evidence(out, "they did not run in the %.1f s between the looks; %.0f items waited in the pool's queue at the first, %.0f at the second",
+			 n->seconds_between, n->items_first, n->items_second);
+	finding_place(out, n->workers_place.text);
+}
+
 static const char *needs_other_locks(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
@@ -115,7 +170,8 @@ static const char *needs_other_locks(const void *numbers)
 
 const struct rule deadlock_rules[] = {
 	{"Deadlock", needs_circle_or_looks, in_a_circle, says_circle},
-	{"LockHeldLong", needs_two_looks, behind_one, says_behind},
+	{"LockHeldLong", needs_names, behind_one, says_behind},
+	{"ThreadPoolStarvation", needs_pool, pool_stands, says_pool_stands},
 	{"DeadlockOfOtherLocks", needs_other_locks, in_a_circle, says_circle},
 };
 const size_t deadlock_rule_count = sizeof deadlock_rules / sizeof *deadlock_rules;

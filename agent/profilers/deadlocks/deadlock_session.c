@@ -1,7 +1,9 @@
 #include "agent/profilers/deadlocks/deadlock_session.h"
 
+#include "agent/locks/pool_queue.h"
 #include "agent/locks/wait_peer.h"
 #include "agent/profilers/deadlocks/deadlock_analysis.h"
+#include "agent/profilers/deadlocks/deadlock_blocked.h"
 #include "agent/profilers/deadlocks/deadlock_look.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
@@ -28,6 +30,7 @@ struct deadlock_own {
 	struct managed_locks managed;
 	struct deadlock_look first;
 	struct cpu_collect *collect;
+	int64_t first_queue; /* items in the thread pool's queue at the first look; -1: not known */
 	int64_t began_ns;
 	int64_t round; /* of second looks */
 	bool proven;   /* by the one that came early: there is none at the end */
@@ -36,6 +39,11 @@ struct deadlock_own {
 static struct deadlock_own *deadlock_session_own(const struct attached_session *s)
 {
 	return s->own;
+}
+
+static int64_t read_pool_queue(struct deadlock_own *o, const struct thread_wait *list, size_t count)
+{
+	return pool_queue_length(&o->memory, o->managed.types, pool_queue_find(&o->memory, o->managed.types, list, count));
 }
 
 /* The first look comes before the library. */
@@ -52,8 +60,10 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
 	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
 	STEP("first-look");
-	deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first);
+	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first, e) < 0)
+		return -1;
 	s->started_ns = o->first.at_ns;
+	o->first_queue = read_pool_queue(o, o->first.threads, o->first.thread_count);
 	const struct cpu_collect_options options = {
 		.capture = &o->capture.stacks,
 		.proc_fd = s->proc_fd,
@@ -70,13 +80,20 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 
 /* the second look -------------------------------------------------------------------------------------------------- */
 
-static void read_stacks(struct attached_session *s)
+static bool stack_is_wanted(const struct deadlock_capture *c, uint32_t thread, bool of_locks)
+{
+	bool matters = deadlock_pair_matters(c, thread);
+	return of_locks ? matters : !matters && deadlock_blocked_may(&c->threads[thread]);
+}
+
+/* Of those that wait for a lock or hold one; else of the others that may be blocked. */
+static void read_stacks(struct attached_session *s, bool of_locks)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
 	uint8_t *buffer = sleeping_stack_buffer_new();
 	size_t read = 0;
 	for (uint32_t i = 0; i < o->capture.thread_count && read < STACKS_MAX; i++) {
-		if (!deadlock_pair_matters(&o->capture, i))
+		if (!stack_is_wanted(&o->capture, i, of_locks))
 			continue;
 		/* the capture's samples stand for threads: their times are the threads' numbers, and the look's */
 		sleeping_stack_take(o->collect, &o->memory, &o->capture.threads[i].wait, o->first.at_ns + (o->round << ROUND_SHIFT) + i, buffer);
@@ -117,18 +134,22 @@ static void describe_locks(struct attached_session *s)
 	}
 }
 
-static void take_second_look(struct attached_session *s, const char *step)
+static int take_second_look(struct attached_session *s, bool early, struct err *e)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
 	struct deadlock_look second;
-	(void)step; /* of test builds alone */
-	STEP(step);
+	STEP(early ? "early-look" : "second-look");
 	deadlock_capture_reset(&o->capture);
-	deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &second);
+	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &second, e) < 0)
+		return -1;
 	deadlock_pair_make(&o->first, &second, &o->capture);
+	o->capture.first_queue = o->first_queue;
+	o->capture.second_queue = early ? -1 : read_pool_queue(o, second.threads, second.thread_count);
+	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;
 	deadlock_look_fini(&second);
 	o->capture.other_locks = o->managed.contract.known;
 	o->round++;
+	return 0;
 }
 
 static bool circle_is_proven(const struct deadlock_capture *c, bool named)
@@ -145,11 +166,11 @@ static bool circle_is_proven(const struct deadlock_capture *c, bool named)
 static int deadlock_session_start(struct attached_session *s, struct err *e)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
-	(void)e;
 	clock_sleep_until_ms(o->first.at_ns / 1000000 + EARLY_MS);
-	take_second_look(s, "early-look");
+	if (take_second_look(s, true, e) < 0)
+		return -1;
 	if (circle_is_proven(&o->capture, false)) {
-		read_stacks(s);
+		read_stacks(s, true);
 		name_stacks(s);
 		o->proven = circle_is_proven(&o->capture, true);
 	}
@@ -166,10 +187,12 @@ static int deadlock_session_start(struct attached_session *s, struct err *e)
 static int deadlock_session_stop(struct attached_session *s, struct err *e)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
-	(void)e;
 	if (!o->proven) {
-		take_second_look(s, "second-look");
-		read_stacks(s);
+		if (take_second_look(s, false, e) < 0)
+			return -1;
+		read_stacks(s, true);
+		if (!s->unattached.reason)
+			read_stacks(s, false);
 		describe_locks(s);
 	}
 	s->samples = (int64_t)cpu_collect_sample_count(o->collect);
@@ -191,6 +214,10 @@ static void deadlock_session_take(struct attached_session *s)
 	struct deadlock_own *o = deadlock_session_own(s);
 	cpu_collect_free(o->collect);
 	o->collect = NULL;
+	o->capture.unattached = s->unattached.reason;
+	if (s->unattached.reason)
+		limits_note(&s->facts.limits, "names", -1, -1, "The library could not be attached (%s: %s): methods have no names in this report.",
+			    s->unattached.reason, s->unattached.message);
 	if (o->capture.full)
 		limits_note(&s->facts.limits, "threads", THREAD_WAITS_MAX, -1,
 			    "The process has more threads or contended locks than are looked at: who waits beyond them is not in this report.");
@@ -219,7 +246,8 @@ static void deadlock_session_fini(struct attached_session *s)
 
 const struct session_profiler deadlock_session = {
 	.name = "Deadlocks",
-	.nothing = {REASON_ProcessUnresponsive, "the process's locks were not looked at twice"},
+	.outside = true,
+	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct deadlock_own),
 	.prepare = deadlock_session_prepare,
 	.start = deadlock_session_start,

@@ -48,6 +48,7 @@ struct thrown { /* a site of the capture, placed */
 	enum exception_way way;
 	enum exception_distance distance;
 	uint32_t node, method, catcher, type; /* node: that of the type */
+	uint32_t frame; /* where the method throws; UINT32_MAX */
 	uint64_t caught;
 };
 
@@ -73,7 +74,8 @@ static void count_throw(struct exception_analysis *a, struct exception_placing *
 {
 	const struct exception_place *at = exception_place_stack(p, &a->base, s->stack);
 	enum exception_way way = s->rethrown ? EXCEPTION_RETHROW : at->again ? EXCEPTION_AWAIT : EXCEPTION_NEW;
-	*out = (struct thrown){.site = s, .count = s->estimate * scale, .way = way, .method = at->method, .type = k->type[s->kind]};
+	*out = (struct thrown){.site = s, .count = s->estimate * scale, .way = way, .method = at->method, .type = k->type[s->kind],
+				.frame = at->frame};
 	out->distance = exception_place_catcher(p, &a->base, a->capture, s, &out->catcher, &out->caught);
 	a->ways[way] += out->count;
 	out->node = at->node;
@@ -131,13 +133,14 @@ static void sum_throws(struct exception_analysis *a, struct thrown *thrown, size
 		if (!s || !same_place(s, t)) {
 			s = &a->sites[a->site_count++];
 			*s = (struct exception_sum){.kind = t->site->kind, .way = t->way, .method = t->method, .catcher = t->catcher,
-						    .distance = t->distance, .stack = t->site->stack};
+						    .distance = t->distance, .stack = t->site->stack, .frame = t->frame};
 		}
 		bool same_stack = s->counted && thrown[i - 1].site->stack == t->site->stack;
 		stack_count = (same_stack ? stack_count : 0) + t->count;
 		add_to_sum(s, t);
 		if (stack_count > s->stack_count) {
 			s->stack = t->site->stack;
+			s->frame = t->frame;
 			s->stack_count = stack_count;
 		}
 	}
@@ -317,27 +320,13 @@ void exception_analysis_fini(struct exception_analysis *a)
 
 void exception_analysis_profile(const struct exception_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	const struct cpu_analysis *b = &a->base;
-	*out = (struct stack_profile){
-		.tree = &b->tree,
-		.methods = b->methods,
-		.method_count = b->method_count,
-		.by_self = b->by_self,
-		.by_total = b->by_total,
-		.frames = a->capture->stacks.frames,
-		.threads = a->threads,
-		.thread_count = a->capture->stacks.thread_count,
-		.thread_order = a->thread_order,
-		.leaves = a->leaves,
-		.leaf_count = a->leaf_count,
-		.total = b->tree.nodes[STACK_TREE_ROOT].total,
-		.count_value = {"samples", "count"},
-		.weight_value = {"exceptions", "count"},
-		.scale = 1,
-		.period = 1,
-		.started_wall_ms = a->capture->stacks.facts.started_wall_ms,
-		.duration_ns = a->capture->stacks.facts.duration_ns,
-		.subject = subject,
-		.headline = headline,
-	};
+	stack_profile_init(out, &a->base, &a->capture->stacks);
+	out->threads = a->threads;
+	out->thread_order = a->thread_order;
+	out->leaves = a->leaves;
+	out->leaf_count = a->leaf_count;
+	out->count_value = (struct stack_value){"samples", "count"};
+	out->weight_value = (struct stack_value){"exceptions", "count"};
+	out->subject = subject;
+	out->headline = headline;
 }

@@ -32,6 +32,7 @@ struct exception_sum { /* a kind, or kinds of one type, thrown by one method in 
 	double caught;           /* of them in `catcher`, in counted ones */
 	double inner;            /* of them with an inner exception */
 	uint32_t stack;          /* the one with most of them, in the capture */
+	uint32_t frame;          /* in that stack: where the method throws, in the capture; UINT32_MAX: not known */
 	double stack_count;
 	int64_t first_ns, last_ns;
 };

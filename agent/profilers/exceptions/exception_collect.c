@@ -42,6 +42,8 @@ struct exception_collect *exception_collect_new(const struct exception_collect_o
 	struct exception_collect *c = mem_alloc(sizeof *c);
 	c->o = *o;
 	c->stacks = site_stacks_new(&o->capture->stacks, o->proc_fd);
+	if (o->il)
+		site_stacks_tell_lines(c->stacks, o->il, o->il_ctx);
 	return c;
 }
 
@@ -292,6 +294,7 @@ void exception_collect_finish(struct exception_collect *c, const struct exceptio
 	into->timed = state.timed;
 	into->timed_ns = (int64_t)state.timed_ns;
 	into->stacks.dropped += (int64_t)into->dropped;
+	site_stacks_account(c->stacks, &into->stacks.sources);
 }
 
 uint64_t exception_collect_counted(const struct exception_collect *c)

@@ -12,6 +12,7 @@
 
 #define NAME_CHARS 110
 #define LEAST_NAME_CHARS 16
+#define FILE_CHARS 60
 #define NEXT_PERCENT 5.0
 #define WORTH_A_LINE_PERCENT 10.0
 
@@ -80,6 +81,18 @@ static void put_catcher(const struct exception_analysis *a, const struct excepti
 	put_exception_name(out, exception_analysis_method(a, s->catcher));
 }
 
+/* " (Orders.cs:118)", where the module's symbols told it. */
+static void put_throw_line(const struct exception_analysis *a, const struct exception_sum *s, struct buf *out)
+{
+	const struct frame *f = s->frame == UINT32_MAX ? NULL : &a->capture->stacks.frames[s->frame];
+	if (!f || !f->file)
+		return;
+	const char *slash = strrchr(f->file, '/');
+	buf_puts(out, " (");
+	method_name_printable(slash ? slash + 1 : f->file, FILE_CHARS, out);
+	buf_printf(out, ":%u)", f->line);
+}
+
 /* The places with most, one a line. */
 static void put_places(const struct exception_analysis *a, struct buf *out)
 {
@@ -96,6 +109,7 @@ static void put_places(const struct exception_analysis *a, struct buf *out)
 		buf_puts(out, s->method == CPU_NO_METHOD ? ", not in the application's code" : " in ");
 		if (s->method != CPU_NO_METHOD)
 			put_exception_name(out, exception_analysis_method(a, s->method));
+		put_throw_line(a, s, out);
 		put_catcher(a, s, out);
 		buf_puts(out, ".\n");
 	}

@@ -1,6 +1,7 @@
 #include "agent/profilers/exceptions/exception_report.h"
 
 #include "agent/report/report_json.h"
+#include "agent/stacks/report_lines.h"
 #include "agent/stacks/report_tree.h"
 
 #define TYPES 1000
@@ -68,17 +69,6 @@ static void put_exception_types(const struct exception_analysis *a, struct repor
 	jsonw_end(&f->json);
 }
 
-/* The stack's nodes were made of it: the methods above the leaf of the site. */
-static void put_throw_stack(const struct exception_analysis *a, const struct exception_sum *s, struct json_writer *w)
-{
-	const struct stack_tree *t = &a->base.tree;
-	uint32_t node = a->stack_node[s->stack];
-	jsonw_array(w, "stack");
-	for (int i = 0; i < STACK_NAMES && node != STACK_TREE_ROOT; i++, node = t->nodes[node].parent)
-		jsonw_string(w, NULL, a->base.methods[t->nodes[node].method].name);
-	jsonw_end(w);
-}
-
 static void put_throw_sites(const struct exception_analysis *a, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -96,12 +86,14 @@ static void put_throw_sites(const struct exception_analysis *a, struct report_fi
 		jsonw_string(w, "message", a->capture->revealed ? k->message : NULL);
 		jsonw_string(w, "hresult", hresult);
 		jsonw_string(w, "module", s->method == CPU_NO_METHOD ? "" : a->base.methods[s->method].module);
+		if (s->frame != UINT32_MAX)
+			report_lines_place(f, &a->capture->stacks.frames[s->frame]);
 		jsonw_string(w, "catcher", exception_analysis_method(a, s->catcher));
 		jsonw_string(w, "caught", exception_distance_name(s->distance));
 		jsonw_number(w, "caughtThere", s->caught, 0);
 		jsonw_number(w, "firstSeconds", (double)s->first_ns / 1e9, 2);
 		jsonw_number(w, "lastSeconds", (double)s->last_ns / 1e9, 2);
-		put_throw_stack(a, s, w);
+		report_tree_stack(w, &a->base, a->stack_node[s->stack], STACK_NAMES); /* the methods above the leaf of the site */
 		report_json_end(f);
 	}
 	jsonw_end(w);
@@ -136,25 +128,6 @@ static void put_exception_timeline(const struct exception_analysis *a, struct js
 	jsonw_end(w);
 }
 
-static void put_throwing_methods(const struct exception_analysis *a, struct report_file *f)
-{
-	struct json_writer *w = &f->json;
-	jsonw_line(w);
-	jsonw_array(w, "methods");
-	for (size_t i = 0; i < a->base.method_count; i++) {
-		const struct cpu_method *m = &a->base.methods[i];
-		report_json_record(f);
-		jsonw_string(w, "name", m->name);
-		jsonw_string(w, "module", m->module);
-		jsonw_string(w, "layer", cpu_layer_name(m->layer));
-		jsonw_unsigned(w, "self", m->self);
-		jsonw_unsigned(w, "total", m->total);
-		report_json_marks(f, "marks", m->marks);
-		report_json_end(f);
-	}
-	jsonw_end(w);
-}
-
 void exception_json_write(const void *source, struct report_file *f)
 {
 	const struct exception_source *s = source;
@@ -166,7 +139,8 @@ void exception_json_write(const void *source, struct report_file *f)
 	put_throw_sites(a, f);
 	put_throwing_threads(a, f);
 	put_exception_timeline(a, &f->json);
-	put_throwing_methods(a, f);
+	report_tree_methods(f, &a->base, NULL, NULL);
+	report_lines_symbols(f, &a->capture->stacks.sources);
 	report_tree_json(f, &a->base.tree, NULL);
 	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
 	report_head_json_end(&s->head, f);

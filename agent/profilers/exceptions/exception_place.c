@@ -75,7 +75,8 @@ const struct exception_place *exception_place_stack(struct exception_placing *p,
 	const struct capture_stack *from = &a->capture->stacks[stack];
 	if (out->done)
 		return out;
-	*out = (struct exception_place){.node = STACK_TREE_ROOT, .method = CPU_NO_METHOD, .caller = CPU_NO_METHOD, .done = true};
+	*out = (struct exception_place){
+		.node = STACK_TREE_ROOT, .method = CPU_NO_METHOD, .caller = CPU_NO_METHOD, .frame = UINT32_MAX, .done = true};
 	if (from->truncated)
 		out->node = stack_tree_child(&a->tree, out->node, special_place(a, &p->cut, "[stack cut]"));
 	size_t count = without_machinery(a, methods, cpu_method_table_logical(&p->table, a, from, methods));
@@ -88,6 +89,11 @@ const struct exception_place *exception_place_stack(struct exception_placing *p,
 			continue;
 		out->caller = out->method;
 		out->method = methods[i];
+	}
+	for (uint32_t i = 0; i < from->depth && out->frame == UINT32_MAX && out->method != CPU_NO_METHOD; i++) {
+		uint32_t frame = a->capture->stack_frames[from->first + i];
+		if (p->table.method_of[frame] == out->method)
+			out->frame = frame;
 	}
 	return out;
 }

@@ -9,6 +9,7 @@
 struct exception_place { /* a stack of the capture */
 	uint32_t node;           /* of its innermost method that is not the machinery of throwing */
 	uint32_t method, caller; /* nearest application method, and the next one above it that is another; CPU_NO_METHOD */
+	uint32_t frame;          /* of `method`, the innermost: it throws there; UINT32_MAX */
 	bool again;              /* what is thrown was thrown before, and kept: an await, ExceptionDispatchInfo.Throw */
 	bool done;
 };

@@ -17,6 +17,7 @@
 #define ONE_SITE_PERCENT 60.0
 #define RETRY_PER_SECOND 2.0
 #define RETRY_LEAST 10
+#define RATE_PER_SECOND 100.0     /* from here on a period in milliseconds says little */
 #define RETRY_SPAN_PERCENT 50.0   /* of the session, from the first to the last */
 #define LEAST_NAME_CHARS 16
 
@@ -74,11 +75,14 @@ static int witnesses_of_cost(const struct exception_numbers *n)
 
 static void cost_evidence(const struct exception_numbers *n, struct finding *f)
 {
+	AUTO_BUF struct buf rate;
+	buf_init(&rate, 64);
+	exception_put_rate(&rate, n);
 	if (rules_known(n->cost_percent))
-		finding_evidence(f, "%.1f exceptions/s, %.1f us of CPU time each until they are caught, %.1f%% of %.2f CPUs", n->thrown_per_second, n->cost_us,
+		finding_evidence(f, "%s exceptions/s, %.1f us of CPU time each until they are caught, %.1f%% of %.2f CPUs", buf_str(&rate), n->cost_us,
 				 n->cost_percent, n->cpus);
 	else
-		finding_evidence(f, "%.1f exceptions/s; what they cost was not measured", n->thrown_per_second);
+		finding_evidence(f, "%s exceptions/s; what they cost was not measured", buf_str(&rate));
 }
 
 /* "12,300 exceptions/s", then `before` and the place, as long as a headline may be. */
@@ -135,13 +139,19 @@ static struct rule_score is_storm(const void *numbers)
 static void says_storm(const void *numbers, struct finding *f)
 {
 	const struct exception_numbers *n = exception_numbers_in(numbers);
-	if (f->state == FINDING_EXCLUDED)
+	AUTO_BUF struct buf rate;
+	buf_init(&rate, 64);
+	exception_put_rate(&rate, n);
+	if (f->state == FINDING_EXCLUDED) {
 		finding_message(f, "exceptions that take much CPU time");
-	else if (rules_known(n->cost_percent))
-		finding_message(f, "Throwing takes %.0f%% of the CPU time: %.0f exceptions/s", n->cost_percent, n->thrown_per_second);
-	else
-		finding_message(f, "%.0f exceptions/s, %.0f for each second of CPU time", n->thrown_per_second, n->thrown_per_cpu_second);
-	cost_evidence(n, f);
+		cost_evidence(n, f);
+	} else if (rules_known(n->cost_percent)) {
+		finding_message(f, "Throwing takes %.0f%% of the CPU time: %s exceptions/s", n->cost_percent, buf_str(&rate));
+		finding_evidence(f, "%.1f us of CPU time each until they are caught; the process used %.2f CPUs", n->cost_us, n->cpus);
+	} else {
+		finding_message(f, "%s exceptions/s, %.0f for each second of CPU time", buf_str(&rate), n->thrown_per_cpu_second);
+		finding_evidence(f, "what they cost was not measured");
+	}
 }
 
 static struct rule_score is_one_site(const void *numbers)
@@ -176,15 +186,27 @@ static struct rule_score is_retry_storm(const void *numbers)
 static void says_retry_storm(const void *numbers, struct finding *f)
 {
 	const struct exception_numbers *n = exception_numbers_in(numbers);
-	AUTO_BUF struct buf name;
-	buf_init(&name, 4096);
+	const char *name = n->retry_method.text[0] ? n->retry_method.text : n->retry_type.text;
+	AUTO_BUF struct buf line;
+	buf_init(&line, 4096);
 	if (f->state == FINDING_EXCLUDED) {
 		finding_message(f, "a dependency that fails again and again");
 		finding_evidence(f, "%.2f such exceptions/s", n->retry_per_second);
 		return;
 	}
-	method_name_shorten(n->retry_method.text[0] ? n->retry_method.text : n->retry_type.text, 60, &name);
-	finding_message(f, "A dependency fails and is asked again, each %.0f ms: %s", 1000 / n->retry_per_second, buf_str(&name));
+	buf_puts(&line, "A dependency fails and is asked again, ");
+	if (n->retry_per_second < RATE_PER_SECOND) {
+		buf_printf(&line, "each %.0f ms", 1000 / n->retry_per_second);
+	} else {
+		exception_put_number(&line, n->retry_per_second);
+		buf_puts(&line, " times a second");
+	}
+	size_t used = line.len + strlen(": ") + strlen("Possible: "), room = used < HEADLINE_MAX_CHARS ? HEADLINE_MAX_CHARS - used : 0;
+	if (room >= LEAST_NAME_CHARS / 2) {
+		buf_puts(&line, ": ");
+		method_name_shorten(name, room, &line);
+	}
+	finding_message(f, "%s", buf_str(&line));
 	finding_evidence(f, "%.0f of %s over %.0f%% of the session", n->retry_count, n->retry_type.text, n->retry_span_percent);
 	finding_place(f, n->retry_method.text);
 }

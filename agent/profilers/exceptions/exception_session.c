@@ -32,7 +32,8 @@ static int exception_session_start(struct attached_session *s, struct err *e)
 		return -1;
 	s->started_ns = clock_mono_ns(); /* rates are of the time since */
 	o->collect = exception_collect_new(
-		&(struct exception_collect_options){.capture = &o->capture, .proc_fd = s->proc_fd, .started_ns = s->started_ns});
+		&(struct exception_collect_options){.capture = &o->capture, .proc_fd = s->proc_fd, .started_ns = s->started_ns,
+						    .il = attached_session_ask_il, .il_ctx = s});
 	return 0;
 }
 

@@ -12,7 +12,8 @@ Report.show(r => {
 		{title: 'A second', sort: 'number', cell: x => ({text: rate(x.count / seconds), sort: x.count})},
 		{title: 'Count', sort: 'number', cell: x => ({text: (s.exact ? '' : '\u2248 ') + count(x.count), sort: x.count})},
 	];
-	const thrownIn = {title: 'Thrown in the application\u2019s method', sort: 'text', cls: 'name', cell: x => ({text: x.method || '(none)', title: x.module})};
+	const thrownIn = {title: 'Thrown in the application\u2019s method', sort: 'text', cls: 'name', cell: x => ({
+		text: x.method ? Report.source.frame({name: x.method, place: x.place}) : '(none)', title: x.module, sort: x.method || ''})};
 	const message = x => r.sampling.revealed && x.message !== null ? {text: x.message, title: x.shape || ''} : {text: x.shape || ''};
 	return [
 		{kind: 'facts', items: [
@@ -26,7 +27,7 @@ Report.show(r => {
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; longest wait of a thread: ${Report.wait(r)}`},
 		]},
 		{
-			kind: 'table', id: 'sites', title: 'What is thrown, and from where', search: 'Search types, methods and messages', rows: r.sites,
+			kind: 'table', id: 'sites', title: 'What is thrown, and from where', search: 'Search types, methods and messages', rows: r.sites, most: 40,
 			empty: 'No exception was thrown.',
 			columns: [...share,
 				{title: 'Type', sort: 'text', cls: 'name', cell: x => ({text: [x.type, again[x.way] ? make('span.badge', again[x.way]) : null], sort: x.type})},
@@ -36,7 +37,7 @@ Report.show(r => {
 				{title: s.revealed ? 'Message' : 'Message, masked', sort: 'text', cell: message}],
 		},
 		{
-			kind: 'table', id: 'types', title: 'Types', search: 'Search types', rows: r.types, empty: 'No exception was thrown.',
+			kind: 'table', id: 'types', title: 'Types', search: 'Search types', rows: r.types, most: 20, empty: 'No exception was thrown.',
 			columns: [...share, {title: 'Type', sort: 'text', cls: 'name', cell: x => x.type}, thrownIn],
 		},
 		{

@@ -1,5 +1,6 @@
 #include "agent/profilers/requests/request_analysis.h"
 
+#include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
 #include <math.h>
@@ -59,8 +60,8 @@ static void merge_endpoint(struct endpoint_figures *f, const struct request_endp
 	f->open += p->open.count;
 	if (p->open.count && open_at_ns - p->open.start_ns > f->oldest_ns)
 		f->oldest_ns = open_at_ns - p->open.start_ns;
-	if (!f->first_length_ns)
-		f->first_length_ns = p->first_length_ns;
+	if (p->ended && (!f->first.number || p->first.end_ns < f->first.end_ns))
+		f->first = p->first;
 	merge_slowest(f, p);
 }
 
@@ -92,7 +93,8 @@ static int by_waiting(const void *x, const void *y)
 	return strcmp(a->name, b->name);
 }
 
-static void collect_endpoints(const struct request_log *l, struct request_analysis *a)
+/* `endpoint_of`: by shape, plus one. */
+static void collect_endpoints(const struct request_log *l, struct request_analysis *a, uint32_t *endpoint_of)
 {
 	uint32_t *row = mem_calloc(l->endpoint_cap + 1, sizeof *row); /* plus one */
 	a->endpoints = mem_calloc(l->endpoint_cap + 1, sizeof *a->endpoints);
@@ -106,10 +108,12 @@ static void collect_endpoints(const struct request_log *l, struct request_analys
 		if (!row[k]) {
 			row[k] = (uint32_t)++a->endpoint_count;
 			a->endpoints[row[k] - 1] = (struct endpoint_figures){
+				.id = row[k] - 1,
 				.name = as->name ? as->name : "others",
 				.latency = mem_calloc(1, sizeof(struct latency_histogram)),
 			};
 		}
+		endpoint_of[i] = row[k];
 		merge_endpoint(&a->endpoints[row[k] - 1], p, l->open_at_ns);
 	}
 	free(row);
@@ -141,16 +145,65 @@ static void make_bills(struct request_analysis *a)
 {
 	struct request_trail *t = &a->capture->log->trail;
 	uint64_t windows_ns = 0;
-	if (!t->stays)
-		request_trail_sort(t);
 	for (size_t i = 0; i < t->window_count; i++)
 		windows_ns += t->windows[i].end_ns - t->windows[i].start_ns;
 	a->window_percent = a->seconds > 0 ? fmin(100, (double)windows_ns / 1e7 / a->seconds) : 0;
 	for (size_t i = 0; i < a->endpoint_count; i++) {
 		struct endpoint_figures *f = &a->endpoints[i];
 		for (size_t k = 0; k < f->slowest_count; k++)
-			request_bill_add(&f->bill, t, &f->slowest[k]);
-		request_bill_finish(&f->bill);
+			request_bill_add(&f->bill, t, &a->work, &f->slowest[k]);
+		request_bill_finish(&f->bill, a->work.period_ns);
+	}
+}
+
+/* what threads did ---------------------------------------------------------------------------------------------------- */
+
+static void make_work(struct request_analysis *a)
+{
+	const struct request_capture *c = a->capture;
+	if (!c->log->trail.stays)
+		request_trail_sort(&c->log->trail);
+	a->has_waits = c->waits && c->waits->ended_ns > c->waits->started_ns;
+	if (a->has_waits)
+		wait_analysis_run(c->waits, &a->waits);
+	request_work_make(a->has_waits ? &a->waits : NULL, &c->cpu, c->cpu_started_ns, &a->work);
+}
+
+/* `endpoint_of`: by shape, plus one, as they were before they were sorted. */
+static void make_code(struct request_analysis *a, uint32_t *endpoint_of)
+{
+	const struct request_log *l = a->capture->log;
+	AUTO_FREE uint32_t *now_at = mem_calloc(a->endpoint_count + 1, sizeof *now_at), *first = mem_calloc(a->endpoint_count + 1, sizeof *first);
+	AUTO_FREE struct endpoint_code *codes = mem_calloc(a->endpoint_count + 1, sizeof *codes);
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		now_at[a->endpoints[i].id] = (uint32_t)i;
+		first[i] = a->endpoints[i].first.number;
+	}
+	for (size_t i = 0; i < l->endpoint_cap; i++)
+		endpoint_of[i] = endpoint_of[i] ? now_at[endpoint_of[i] - 1] : UINT32_MAX;
+	request_code_make(&a->capture->cpu, &a->work, l, endpoint_of, first, codes, a->endpoint_count, &a->code);
+	for (size_t i = 0; i < a->endpoint_count; i++)
+		a->endpoints[i].code = codes[i];
+	const struct cpu_analysis *all = &a->code.analysis;
+	a->gc_percent = a->code.analyzed && all->samples ? cpu_analysis_percent(all, all->by_category[CATEGORY_GC]) : NAN;
+	a->jit_percent = a->code.analyzed && all->samples ? cpu_analysis_percent(all, all->by_category[CATEGORY_JIT]) : NAN;
+}
+
+static uint64_t distance_to(const struct channel_request_done *d, uint64_t ns)
+{
+	uint64_t length = d->end_ns - d->start_ns;
+	return length > ns ? length - ns : ns - length;
+}
+
+/* Of those that were kept at random the one that is nearest to the median, if it is near. */
+static void choose_typical(const struct request_log *l, struct request_analysis *a, const uint32_t *endpoint_of)
+{
+	for (size_t i = 0; i < l->endpoint_cap; i++) {
+		const struct request_endpoint *p = l->endpoints[i];
+		struct endpoint_figures *f = p && endpoint_of[i] < a->endpoint_count ? &a->endpoints[endpoint_of[i]] : NULL;
+		for (size_t k = 0; f && k < p->random_count; k++)
+			if (!f->typical.number || distance_to(&p->random[k], f->p50_ns) < distance_to(&f->typical, f->p50_ns))
+				f->typical = p->random[k];
 	}
 }
 
@@ -165,17 +218,27 @@ void request_analysis_run(const struct request_capture *c, struct request_analys
 {
 	*out = (struct request_analysis){.capture = c, .seconds = (double)(c->ended_ns - c->started_ns) / 1e9};
 	out->cpus = c->process_cpu_ns >= 0 && out->seconds > 0 ? (double)c->process_cpu_ns / 1e9 / out->seconds : NAN;
-	collect_endpoints(c->log, out);
+	AUTO_FREE uint32_t *endpoint_of = mem_calloc(c->log->endpoint_cap + 1, sizeof *endpoint_of);
+	collect_endpoints(c->log, out, endpoint_of);
 	sum_up(out);
-	make_bills(out);
 	if (out->endpoint_count)
 		qsort(out->endpoints, out->endpoint_count, sizeof *out->endpoints, by_waiting);
+	make_work(out);
+	make_bills(out);
+	make_code(out, endpoint_of);
+	choose_typical(c->log, out, endpoint_of);
 }
 
 void request_analysis_fini(struct request_analysis *a)
 {
-	for (size_t i = 0; i < a->endpoint_count; i++)
+	for (size_t i = 0; i < a->endpoint_count; i++) {
 		free(a->endpoints[i].latency);
+		request_code_fini_endpoint(&a->endpoints[i].code);
+	}
 	free(a->endpoints);
+	request_code_fini(&a->code);
+	request_work_fini(&a->work);
+	if (a->has_waits)
+		wait_analysis_fini(&a->waits);
 	*a = (struct request_analysis){0};
 }

@@ -5,6 +5,7 @@
 
 #include "agent/profilers/requests/request_bill.h"
 #include "agent/profilers/requests/request_capture.h"
+#include "agent/profilers/requests/request_code.h"
 
 struct endpoint_figures {
 	const char *name;      /* "others": those that had no room */
@@ -20,10 +21,13 @@ struct endpoint_figures {
 	uint32_t open;         /* in flight at the end */
 	uint64_t oldest_ns;    /* the age of the oldest of them; 0: there is none */
 	bool is_stream;        /* most that ended were streams: those in flight are taken for such, too */
-	uint64_t first_length_ns;
+	struct channel_request_done first; /* the first that ended */
+	struct channel_request_done typical; /* one as long as half of them, about; number 0: there is none */
+	size_t id;             /* before they were sorted */
 	struct channel_request_done slowest[REQUEST_SLOWEST];
 	size_t slowest_count;
 	struct request_bill bill; /* of the slowest */
+	struct endpoint_code code; /* of all that ended */
 };
 
 struct request_analysis {
@@ -35,6 +39,11 @@ struct request_analysis {
 	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;
 	double waited_ns;
 	double cpus; /* NAN: not known */
+	struct wait_analysis waits; /* has_waits */
+	bool has_waits;
+	struct request_work work;
+	struct request_code code;
+	double gc_percent, jit_percent; /* of the samples of CPU time; NAN */
 	double window_percent; /* of the time, in which it was told which thread works for which request */
 };
 

@@ -1,10 +1,13 @@
 #include "agent/profilers/requests/request_json.h"
 
 #include "agent/profilers/requests/request_report.h"
+#include "agent/profilers/requests/request_fall.h"
 #include "agent/report/report_json.h"
+#include "agent/stacks/report_tree.h"
 
 #define ENDPOINTS_WRITTEN 1001
 #define SLOWEST_WRITTEN 8
+#define FALLS_WRITTEN 10 /* endpoints */
 
 static void put_lengths(struct json_writer *w, uint64_t p50, uint64_t p95, uint64_t p99, uint64_t longest)
 {
@@ -39,6 +42,12 @@ static void put_totals(const struct request_analysis *a, struct json_writer *w)
 	jsonw_unsigned(w, "malformed", s->malformed);
 	jsonw_number(w, "switchesPercent", a->window_percent, 1);
 	jsonw_unsigned(w, "leftOut", a->capture->log->trail.left_out);
+	jsonw_unsigned(w, "cpuSamples", a->code.samples);
+	jsonw_unsigned(w, "cpuSamplesOfRequests", a->code.attributed);
+	jsonw_unsigned(w, "cpuSamplesOfUnfinished", a->code.unnamed);
+	jsonw_integer(w, "cpuSamplePeriodNanoseconds", a->work.period_ns);
+	jsonw_number(w, "waitsPercent", a->has_waits ? wait_analysis_recorded_percent(&a->waits) : 0, 1);
+	jsonw_unsigned(w, "threadLooks", a->has_waits ? a->waits.capture->looks : 0);
 	jsonw_bool(w, "besideAnotherProfiler", a->capture->stacks.facts.beside_profiler);
 	jsonw_end(w);
 }
@@ -78,6 +87,95 @@ static void put_slowest(const struct request_analysis *a, const struct endpoint_
 	jsonw_end(w);
 }
 
+static void put_doings(const struct request_bill *b, struct json_writer *w)
+{
+	jsonw_object(w, "thread");
+	for (size_t i = 0; i < DOING_COUNT; i++)
+		jsonw_unsigned(w, request_doing_key((enum request_doing)i), b->doing_ns[i]);
+	jsonw_unsigned(w, "samples", b->samples);
+	jsonw_end(w);
+}
+
+static void put_place_texts(const struct request_analysis *a, uint32_t place, struct report_file *f)
+{
+	const struct wait_place *p = a->has_waits && place < a->waits.place_count ? &a->waits.places[place] : NULL;
+	report_json_string(f, "method", p && p->method != CPU_NO_METHOD ? a->waits.base.methods[p->method].name : NULL);
+	jsonw_string(&f->json, "waitsFor", p ? p->meaning.what : "not told");
+	report_json_string(f, "heldBy", p && p->holder != CPU_NO_METHOD ? a->waits.base.methods[p->holder].name : NULL);
+}
+
+static void put_places(const struct request_analysis *a, const struct request_bill *b, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	jsonw_array(w, "places");
+	for (size_t i = 0; i < b->place_count; i++) {
+		jsonw_object(w, NULL);
+		jsonw_string(w, "kind", request_doing_key((enum request_doing)b->places[i].doing));
+		put_place_texts(a, b->places[i].place, f);
+		jsonw_unsigned(w, "nanoseconds", b->places[i].ns);
+		jsonw_unsigned(w, "waits", b->places[i].waits);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_fall(const struct request_analysis *a, const char *key, const struct channel_request_done *d, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	struct request_fall fall;
+	if (!d || !d->number) {
+		jsonw_null(w, key);
+		return;
+	}
+	request_fall_make(&a->capture->log->trail, &a->work, d, &fall);
+	jsonw_object(w, key);
+	jsonw_unsigned(w, "nanoseconds", d->end_ns - d->start_ns);
+	jsonw_array(w, "bars");
+	for (size_t i = 0; i < fall.count; i++) {
+		const struct fall_bar *b = &fall.bars[i];
+		const struct wait_place *p = b->place != WORK_NO_PLACE && a->has_waits ? &a->waits.places[b->place] : NULL;
+		jsonw_object(w, NULL);
+		jsonw_unsigned(w, "from", b->from_ns - d->start_ns);
+		jsonw_unsigned(w, "to", b->to_ns - d->start_ns);
+		jsonw_string(w, "kind", b->doing < DOING_COUNT ? request_doing_key((enum request_doing)b->doing) : b->call != UINT32_MAX ? "call"
+								: b->seen ? "await" : "unseen");
+		report_json_string(f, "call", b->call != UINT32_MAX ? request_analysis_call(a, b->call) : NULL);
+		report_json_string(f, "place", p ? wait_analysis_place(&a->waits, p) : NULL);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
+static void put_code(const struct request_analysis *a, const struct endpoint_code *c, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	const struct cpu_analysis *all = &a->code.analysis;
+	jsonw_object(w, "code");
+	jsonw_unsigned(w, "samples", c->samples);
+	jsonw_unsigned(w, "compiling", c->jit);
+	jsonw_unsigned(w, "firstRequestSamples", c->first_samples);
+	jsonw_unsigned(w, "firstRequestCompiling", c->first_jit);
+	jsonw_array(w, "methods");
+	for (size_t i = 0; i < c->method_count; i++) {
+		const struct cpu_method *m = &all->methods[c->methods[i].method];
+		jsonw_object(w, NULL);
+		report_json_string(f, "name", m->name);
+		report_json_string(f, "module", m->module);
+		jsonw_string(w, "layer", cpu_layer_name(m->layer));
+		jsonw_unsigned(w, "self", c->methods[i].self);
+		jsonw_unsigned(w, "total", c->methods[i].total);
+		jsonw_unsigned(w, "innermost", c->methods[i].own);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	if (c->tree)
+		report_tree_json(f, c->tree, NULL);
+	else
+		jsonw_null(w, "tree");
+	jsonw_end(w);
+}
+
 static void put_bill(const struct request_analysis *a, const struct request_bill *b, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -85,6 +183,8 @@ static void put_bill(const struct request_analysis *a, const struct request_bill
 	jsonw_unsigned(w, "requests", b->requests);
 	jsonw_unsigned(w, "nanoseconds", b->total_ns);
 	jsonw_unsigned(w, "threadNanoseconds", b->thread_ns);
+	put_doings(b, w);
+	put_places(a, b, f);
 	jsonw_unsigned(w, "otherAwaitNanoseconds", b->await_ns);
 	jsonw_unsigned(w, "unseenNanoseconds", b->unseen_ns);
 	jsonw_array(w, "calls");
@@ -103,7 +203,7 @@ static void put_bill(const struct request_analysis *a, const struct request_bill
 	jsonw_end(w);
 }
 
-static void put_endpoint(const struct request_analysis *a, const struct endpoint_figures *p, struct report_file *f)
+static void put_endpoint(const struct request_analysis *a, const struct endpoint_figures *p, bool falls, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
 	report_json_record(f);
@@ -113,7 +213,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	jsonw_number(w, "percent", p->is_stream || a->waited_ns <= 0 ? 0 : 100 * p->waited_ns / a->waited_ns, 2);
 	jsonw_number(w, "waitedNanoseconds", p->waited_ns, 0);
 	put_lengths(w, p->p50_ns, p->p95_ns, p->p99_ns, p->longest_ns);
-	jsonw_unsigned(w, "firstNanoseconds", p->first_length_ns);
+	jsonw_unsigned(w, "firstNanoseconds", p->first.end_ns - p->first.start_ns);
 	jsonw_number(w, "failedPercent", p->error_percent, 2);
 	put_statuses(p, w);
 	jsonw_unsigned(w, "inFlight", p->open);
@@ -124,7 +224,28 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	put_histogram(p->latency, w);
 	put_slowest(a, p, w);
 	put_bill(a, &p->bill, f);
+	put_code(a, &p->code, f);
+	put_fall(a, "slowestRequest", falls && p->slowest_count ? &p->slowest[0] : NULL, f);
+	put_fall(a, "typicalRequest", falls ? &p->typical : NULL, f);
 	report_json_end(f);
+}
+
+/* What the endpoints' trees are of. */
+static void put_methods(const struct request_analysis *a, struct report_file *f)
+{
+	jsonw_line(&f->json);
+	jsonw_array(&f->json, "methods");
+	for (size_t i = 0; i < a->code.analysis.method_count; i++) {
+		const struct cpu_method *m = &a->code.analysis.methods[i];
+		report_json_record(f);
+		report_json_string(f, "name", m->name);
+		report_json_string(f, "module", m->module);
+		jsonw_string(&f->json, "layer", cpu_layer_name(m->layer));
+		report_json_marks(f, "marks", m->marks);
+		jsonw_unsigned(&f->json, "total", m->total);
+		report_json_end(f);
+	}
+	jsonw_end(&f->json);
 }
 
 void request_json_write(const void *source, struct report_file *f)
@@ -137,7 +258,8 @@ void request_json_write(const void *source, struct report_file *f)
 	jsonw_line(&f->json);
 	jsonw_array(&f->json, "endpoints");
 	for (size_t i = 0; i < a->endpoint_count && i < ENDPOINTS_WRITTEN; i++)
-		put_endpoint(a, &a->endpoints[i], f);
+		put_endpoint(a, &a->endpoints[i], i < FALLS_WRITTEN && !a->endpoints[i].is_stream, f);
 	jsonw_end(&f->json);
+	put_methods(a, f);
 	report_head_json_end(&s->head, f);
 }

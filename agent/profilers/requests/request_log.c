@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define NAME_BYTES 256
 
@@ -26,6 +27,7 @@ void request_log_free(struct request_log *l)
 	}
 	free(l->endpoints);
 	request_trail_fini(&l->trail);
+	free(l->shape_of);
 	free(l);
 }
 
@@ -89,6 +91,24 @@ static bool is_stream(const struct channel_request_done *d)
 	return d->stream == STREAM_WEB_SOCKET || d->stream == STREAM_EVENTS;
 }
 
+static void keep_shape(struct request_log *l, const struct channel_request_done *d)
+{
+	if (d->number >= REQUEST_NUMBERS_KEPT)
+		return;
+	if (d->number >= l->shape_cap) {
+		size_t cap = d->number < 2048 ? 4096 : 2 * (size_t)d->number;
+		l->shape_of = mem_realloc(l->shape_of, cap, sizeof *l->shape_of);
+		memset(l->shape_of + l->shape_cap, 0, (cap - l->shape_cap) * sizeof *l->shape_of);
+		l->shape_cap = cap;
+	}
+	l->shape_of[d->number] = (uint16_t)d->shape;
+}
+
+uint32_t request_log_shape_of(const struct request_log *l, uint32_t number)
+{
+	return number < l->shape_cap ? l->shape_of[number] : 0;
+}
+
 void request_log_done(struct request_log *l, const struct channel_request_done *d)
 {
 	struct request_endpoint *p = endpoint_of(l, d->shape);
@@ -96,7 +116,8 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 	p->status[d->status / 100 < REQUEST_CLASSES ? d->status / 100 : 0]++;
 	p->streams[d->stream]++;
 	if (!p->ended++)
-		p->first_length_ns = length_of_request(d);
+		p->first = *d;
+	keep_shape(l, d);
 	if (is_stream(d))
 		return;
 	latency_histogram_add(&p->latency, length_of_request(d));

@@ -8,6 +8,7 @@
 
 #define REQUEST_SLOWEST 32 /* kept of an endpoint */
 #define REQUEST_RANDOM 64
+#define REQUEST_NUMBERS_KEPT (1u << 22) /* of so many requests it is known of which endpoint they are: 8 MB */
 #define REQUEST_CLASSES 6  /* of status: unknown, 1xx ... 5xx */
 
 enum request_stream_kind { STREAM_NONE, STREAM_WEB_SOCKET, STREAM_EVENTS, STREAM_GRPC, STREAM_KINDS };
@@ -18,7 +19,7 @@ struct request_endpoint {
 	uint64_t status[REQUEST_CLASSES];
 	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
 	uint64_t ended;                   /* requests, streams too */
-	uint64_t first_length_ns;         /* of the first request */
+	struct channel_request_done first; /* the first that ended */
 	struct channel_request_done slowest[REQUEST_SLOWEST], random[REQUEST_RANDOM];
 	size_t slowest_count, random_count;
 	struct channel_request_open open; /* in flight at the last look; count 0: none */
@@ -27,6 +28,8 @@ struct request_endpoint {
 struct request_log {
 	struct request_endpoint **endpoints; /* by number of shape; NULL: not met */
 	size_t endpoint_cap;
+	uint16_t *shape_of;                  /* by number of request; 0: not known, it has not ended or is others */
+	size_t shape_cap;
 	uint64_t requests, dropped_endpoints;
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
 	uint32_t dice;
@@ -40,5 +43,8 @@ void request_log_shape(struct request_log *l, const struct channel_request_shape
 void request_log_done(struct request_log *l, const struct channel_request_done *d);
 void request_log_look(struct request_log *l, uint64_t at_ns); /* a look at who is in flight begins; those of the last one are no more */
 void request_log_open(struct request_log *l, const struct channel_request_open *o);
+
+/* The shape of a request that ended; 0: not known. */
+uint32_t request_log_shape_of(const struct request_log *l, uint32_t number);
 
 #endif

@@ -129,6 +129,144 @@ static void number_calls(const struct request_analysis *a, struct request_number
 	}
 }
 
+/* what threads did ---------------------------------------------------------------------------------------------------- */
+
+struct chosen_doing {
+	double percent, share, requests, ms;
+	const struct endpoint_figures *endpoint;
+	const struct bill_place *top; /* NULL: it is told nowhere */
+	const struct wait_place *place;
+};
+
+/* An endpoint weighs as much as its users wait for it. */
+static struct chosen_doing choose_doing(const struct request_analysis *a, enum request_doing doing)
+{
+	struct chosen_doing x = {0};
+	double most = 0;
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		const struct endpoint_figures *f = &a->endpoints[i];
+		const struct request_bill *b = &f->bill;
+		double weight = b->total_ns && !f->is_stream ? (double)b->doing_ns[doing] * f->waited_ns / (double)b->total_ns : 0;
+		if (weight <= most)
+			continue;
+		most = weight;
+		x = (struct chosen_doing){100 * (double)b->doing_ns[doing] / (double)b->total_ns, share_of(a, f), (double)b->requests,
+					  (double)b->total_ns / 1e6 / (double)b->requests, f, NULL, NULL};
+	}
+	for (size_t i = 0; x.endpoint && i < x.endpoint->bill.place_count && !x.top; i++)
+		if (x.endpoint->bill.places[i].doing == doing)
+			x.top = &x.endpoint->bill.places[i];
+	if (x.top && a->has_waits && x.top->place < a->waits.place_count)
+		x.place = &a->waits.places[x.top->place];
+	return x;
+}
+
+static const char *name_of(const struct chosen_doing *x)
+{
+	return x->endpoint ? x->endpoint->name : NULL;
+}
+
+static const char *place_name(const struct request_analysis *a, const struct chosen_doing *x)
+{
+	return x->place ? wait_analysis_place(&a->waits, x->place) : NULL;
+}
+
+static void number_locks(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct chosen_doing x = choose_doing(a, DOING_LOCK);
+	out->lock_percent = x.percent;
+	out->lock_share = x.share;
+	out->lock_requests = x.requests;
+	out->lock_ms = x.ms;
+	out->lock_looks = x.place ? x.place->sightings : 0;
+	rules_set_text(&out->lock_endpoint, name_of(&x));
+	rules_set_text(&out->lock_place, place_name(a, &x));
+	rules_set_text(&out->lock_what, x.place ? x.place->meaning.what : NULL);
+	rules_set_text(&out->lock_holder, x.place && x.place->holder != CPU_NO_METHOD ? a->waits.base.methods[x.place->holder].name : NULL);
+}
+
+static void number_tasks(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct chosen_doing x = choose_doing(a, DOING_TASK);
+	out->task_percent = x.percent;
+	out->task_share = x.share;
+	out->task_requests = x.requests;
+	out->task_ms = x.ms;
+	out->task_call_percent = x.percent > 0 ? 100 * (double)x.endpoint->bill.task_call_ns / (double)x.endpoint->bill.doing_ns[DOING_TASK] : 0;
+	rules_set_text(&out->task_endpoint, name_of(&x));
+	rules_set_text(&out->task_place, place_name(a, &x));
+}
+
+static void number_io(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct chosen_doing x = choose_doing(a, DOING_IO);
+	out->io_percent = x.percent;
+	out->io_share = x.share;
+	out->io_requests = x.requests;
+	out->io_ms = x.ms;
+	rules_set_text(&out->io_endpoint, name_of(&x));
+	rules_set_text(&out->io_place, place_name(a, &x));
+	rules_set_text(&out->io_what, x.place ? x.place->meaning.what : NULL);
+}
+
+static void number_stops(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct chosen_doing gc = choose_doing(a, DOING_GC), cpu = choose_doing(a, DOING_NO_CPU);
+	const struct cpu_capture *c = &a->capture->stacks;
+	out->gc_percent = gc.percent;
+	out->gc_share = gc.share;
+	out->gc_requests = gc.requests;
+	out->gc_ms = gc.ms;
+	out->gc_cpu_percent = a->gc_percent;
+	rules_set_text(&out->gc_endpoint, name_of(&gc));
+	out->no_cpu_percent = cpu.percent;
+	out->no_cpu_share = cpu.share;
+	out->no_cpu_requests = cpu.requests;
+	out->no_cpu_ms = cpu.ms;
+	out->throttled_percent = c->total_periods > 0 && c->throttled_periods >= 0 ? 100 * (double)c->throttled_periods / (double)c->total_periods : NAN;
+	rules_set_text(&out->no_cpu_endpoint, name_of(&cpu));
+}
+
+static void number_first(const struct request_analysis *a, struct request_numbers *out)
+{
+	const struct endpoint_figures *worst = NULL;
+	double most = 0;
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		const struct endpoint_figures *f = &a->endpoints[i];
+		double more = ms_of(f->first.end_ns - f->first.start_ns) - ms_of(f->p50_ns);
+		if (f->is_stream || !f->first.number || f->requests < 2 || more <= most)
+			continue;
+		most = more;
+		worst = f;
+	}
+	out->first_ms = worst ? ms_of(worst->first.end_ns - worst->first.start_ns) : 0;
+	out->first_p50_ms = worst ? ms_of(worst->p50_ns) : 0;
+	out->first_samples = worst ? worst->code.first_samples : 0;
+	out->first_jit_percent = worst && worst->code.first_samples ? 100.0 * worst->code.first_jit / worst->code.first_samples : 0;
+	rules_set_text(&out->first_endpoint, worst ? worst->name : NULL);
+}
+
+/* Where nothing tells what threads did, the numbers stay unknown. */
+static void number_work(const struct request_analysis *a, struct request_numbers *out)
+{
+	uint64_t thread_ns = 0, untold_ns = 0;
+	for (size_t i = 0; i < a->endpoint_count; i++) {
+		thread_ns += a->endpoints[i].bill.thread_ns;
+		untold_ns += a->endpoints[i].bill.doing_ns[DOING_UNTOLD];
+	}
+	out->told_percent = thread_ns ? 100 - 100 * (double)untold_ns / (double)thread_ns : NAN;
+	number_stops(a, out);
+	if (a->has_waits) {
+		number_locks(a, out);
+		number_tasks(a, out);
+		number_io(a, out);
+	} else {
+		out->no_cpu_percent = NAN;
+	}
+	if (a->capture->has_cpu)
+		number_first(a, out);
+}
+
 void request_numbers_of(const struct request_analysis *a, struct request_numbers *out)
 {
 	const struct channel_requests_state *s = &a->capture->state;
@@ -145,4 +283,5 @@ void request_numbers_of(const struct request_analysis *a, struct request_numbers
 	number_open(a, out);
 	number_errors(a, out);
 	number_calls(a, out);
+	number_work(a, out);
 }

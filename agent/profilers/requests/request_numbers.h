@@ -9,7 +9,11 @@
  * waiting. open_*: of the endpoint whose oldest request in flight is oldest; done: requests of it that ended. error_*: of the endpoint with most failures.
  * calls_*: of the endpoint whose slowest requests make most calls of one kind each; call_*: of the one whose slowest requests wait most for calls of one kind;
  * blocked_*: of the one whose threads work or block most while a call is under way. percent: of the time of those requests; share: of all waiting, the
- * endpoint's. seen_percent: of the time of those requests, that of which it is known what it went to. */
+ * endpoint's. told_percent: of the time that the slowest requests of all endpoints were on a
+ * thread, that of which it is known what the thread did. lock_*, task_*, io_*, gc_*, no_cpu_*: of the endpoint whose slowest requests lose most time so.
+ * lock_looks: at the runtime's monitors that found this one held while others waited; task_call_percent: of the time blocked on tasks, that during a call;
+ * gc_cpu_percent: of the process's samples of CPU time, those of collections; throttled_percent: of the periods of the container's CPU quota; first_*: of the
+ * endpoint whose first request in the session took most longer than half of the others; samples: of it; jit: of those, in the compiler. */
 #define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
 	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
 	NUMBER(top_percent) NUMBER(top_per_second) NUMBER(top_p50_ms) NUMBER(top_p95_ms) NUMBER(top_p99_ms)                                         \
@@ -19,6 +23,15 @@
 	NUMBER(calls_each) NUMBER(calls_percent) NUMBER(calls_share) NUMBER(calls_requests) NUMBER(calls_ms)                                       \
 	NUMBER(call_each) NUMBER(call_percent) NUMBER(call_share) NUMBER(call_requests) NUMBER(call_ms)                                            \
 	NUMBER(blocked_percent) NUMBER(blocked_share) NUMBER(blocked_requests) NUMBER(blocked_ms)                                                  \
+	NUMBER(told_percent)                                                                                                                       \
+	NUMBER(lock_percent) NUMBER(lock_share) NUMBER(lock_requests) NUMBER(lock_ms) NUMBER(lock_looks)                                           \
+	NUMBER(task_percent) NUMBER(task_share) NUMBER(task_requests) NUMBER(task_ms) NUMBER(task_call_percent)                                    \
+	NUMBER(io_percent) NUMBER(io_share) NUMBER(io_requests) NUMBER(io_ms)                                                                      \
+	NUMBER(gc_percent) NUMBER(gc_share) NUMBER(gc_requests) NUMBER(gc_ms) NUMBER(gc_cpu_percent)                                               \
+	NUMBER(no_cpu_percent) NUMBER(no_cpu_share) NUMBER(no_cpu_requests) NUMBER(no_cpu_ms) NUMBER(throttled_percent)                            \
+	NUMBER(first_ms) NUMBER(first_p50_ms) NUMBER(first_samples) NUMBER(first_jit_percent)                                                      \
+	TEXT(lock_endpoint) TEXT(lock_place) TEXT(lock_what) TEXT(lock_holder) TEXT(task_endpoint) TEXT(task_place)                                \
+	TEXT(io_endpoint) TEXT(io_place) TEXT(io_what) TEXT(gc_endpoint) TEXT(no_cpu_endpoint) TEXT(first_endpoint)                                \
 	TEXT(top_endpoint) TEXT(open_endpoint) TEXT(error_endpoint) TEXT(calls_endpoint) TEXT(calls_what) TEXT(call_endpoint) TEXT(call_what)       \
 	TEXT(blocked_endpoint) TEXT(blocked_what)
 RULE_STRUCT(request_numbers, REQUEST_NUMBERS);

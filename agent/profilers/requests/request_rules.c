@@ -1,8 +1,10 @@
 #include "agent/profilers/requests/request_numbers.h"
 
 #include "agent/profilers/requests/request_text.h"
+#include "agent/profilers/requests/request_work_rules.h"
 
 #define LEAST_REQUESTS 20
+#define TOLD_PERCENT 50.0
 #define LOST_PERCENT 20.0
 #define OLD_SECONDS 5.0
 #define OLD_TIMES 10    /* of the p99 */
@@ -12,6 +14,7 @@
 #define MANY_CALLS 15
 #define CALLS_PERCENT 30.0
 #define DEPENDENCY_PERCENT 50.0
+#define DEPENDENCY_MS 50.0 /* several quick calls in a row are no slow dependency */
 #define SLOW_MS 20.0     /* a request that takes less is not slow */
 #define LEAST_SLOW 5     /* requests of the endpoint */
 #define LEAST_SHARE 5.0  /* percent of all waiting: what is less concerns few */
@@ -138,7 +141,7 @@ static void says_asks_often(const void *numbers, struct finding *out)
 static struct rule_score depends(const void *numbers)
 {
 	const struct request_numbers *n = request_numbers_in(numbers);
-	bool found = n->call_percent >= DEPENDENCY_PERCENT && n->call_ms >= SLOW_MS && n->call_requests >= LEAST_SLOW && n->call_share >= LEAST_SHARE;
+	bool found = n->call_percent >= DEPENDENCY_PERCENT && n->call_ms >= DEPENDENCY_MS && n->call_requests >= LEAST_SLOW && n->call_share >= LEAST_SHARE;
 	return (struct rule_score){found ? rules_score(n->call_percent * n->call_share / 100) : 0, n->window_percent >= WINDOW_PERCENT ? 2 : 1};
 }
 
@@ -166,6 +169,9 @@ static struct rule_score blocks(const void *numbers)
 	const struct request_numbers *n = request_numbers_in(numbers);
 	bool many = n->blocked_requests >= LEAST_SLOW && n->blocked_share >= LEAST_SHARE;
 	bool found = many && n->blocked_percent >= DEPENDENCY_PERCENT && n->blocked_ms >= SLOW_MS;
+	/* Stacks tell what the thread does there: that is said instead. */
+	if (found && rules_known(n->told_percent) && n->told_percent >= TOLD_PERCENT)
+		found = false;
 	return (struct rule_score){found ? rules_score(n->blocked_percent * n->blocked_share / 100) : 0, 1};
 }
 
@@ -189,6 +195,12 @@ const struct rule request_rules[] = {
 	{"CallsInALoop", needs_calls, asks_often, says_asks_often},
 	{"SlowDependency", needs_calls, depends, says_depends},
 	{"RequestBlocksThread", needs_windows, blocks, says_blocks},
+	{"RequestWaitsForLock", request_work_needs_waits, request_work_locks, request_work_says_locks},
+	{"RequestBlocksOnTasks", request_work_needs_waits, request_work_tasks, request_work_says_tasks},
+	{"RequestBlocksOnIO", request_work_needs_waits, request_work_io, request_work_says_io},
+	{"RequestsPausedByGC", request_work_needs_windows, request_work_gc, request_work_says_gc},
+	{"RequestsWithoutCPU", request_work_needs_waits, request_work_no_cpu, request_work_says_no_cpu},
+	{"FirstRequestCompiles", request_work_needs_samples, request_work_first, request_work_says_first},
 	{"RequestsNeverEnd", needs_requests, never_ends, says_never_ends},
 	{"RequestsFail", needs_status, fails, says_fails},
 };

@@ -1,8 +1,12 @@
 #include "agent/profilers/requests/request_session.h"
 
 #include "agent/profilers/requests/request_channel.h"
+#include "agent/profilers/requests/request_cpu.h"
+#include "agent/profilers/requests/request_live.h"
 #include "agent/profilers/requests/request_report.h"
 #include "agent/stacks/cpu_account.h"
+#include "agent/waits/wait_follow.h"
+#include "agent/waits/wait_limits.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/step.h"
@@ -15,6 +19,9 @@ struct request_own {
 	struct request_capture capture;
 	struct request_channel channel;
 	struct cpu_account account;
+	struct request_cpu cpu;
+	struct wait_follow waits;
+	struct err no_waits; /* why waits are not followed; zeroed: they are */
 	bool has_channel;
 };
 
@@ -30,6 +37,11 @@ static int request_session_prepare(struct attached_session *s, struct err *e)
 	o->capture.log = request_log_new();
 	o->capture.process_cpu_ns = -1;
 	cpu_account_init(&o->account, s->q->target);
+	request_cpu_open(&o->cpu, s, &o->capture);
+	if (wait_follow_prepare(&o->waits, s, &o->no_waits) == 0) {
+		o->waits.capture.log->keep_all = true;
+		s->own_fd = o->waits.events_fd;
+	}
 	return 0;
 }
 
@@ -43,6 +55,8 @@ static int request_session_start(struct attached_session *s, struct err *e)
 	if (request_channel_start(&o->channel, clock_mono_ms() + START_DEADLINE_MS, e) < 0)
 		return -1;
 	s->started_ns = o->capture.started_ns = clock_mono_ns(); /* rates are of the time since */
+	if (!o->no_waits.kind)
+		wait_follow_start(&o->waits, s->started_ns);
 	return 0;
 }
 
@@ -56,10 +70,26 @@ static int request_session_serve(struct attached_session *s, struct err *e)
 	return n;
 }
 
+static void request_session_readable(struct attached_session *s)
+{
+	struct request_own *o = request_session_own(s);
+	wait_follow_readable(&o->waits);
+	request_cpu_take(&o->cpu, s);
+}
+
 static void request_session_tick(struct attached_session *s, bool last)
 {
-	(void)last;
+	struct request_own *o = request_session_own(s);
+	request_cpu_tick(&o->cpu, s, &o->capture, last);
+	if (!o->no_waits.kind)
+		wait_follow_tick(&o->waits, last);
 	cpu_account_update(&request_session_own(s)->account);
+}
+
+static void request_session_live(struct attached_session *s, struct buf *out)
+{
+	const struct request_own *o = request_session_own(s);
+	request_live_text(o->capture.log, (double)(clock_mono_ns() - o->capture.started_ns) / 1e9, out);
 }
 
 static int request_session_stop(struct attached_session *s, struct err *e)
@@ -71,11 +101,34 @@ static int request_session_stop(struct attached_session *s, struct err *e)
 	o->capture.ended_ns = clock_mono_ns();
 	if (attached_session_may_ask(s) && request_channel_stop(&o->channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the watch of requests could not be stopped in order", &inner);
+	request_cpu_stop(&o->cpu);
+	if (!o->no_waits.kind)
+		wait_follow_stop(&o->waits);
 	/* Also of a library that has ended meanwhile, or that cannot run now. */
 	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
 		if (request_session_serve(s, &inner) < 0)
 			break;
 	return 0;
+}
+
+/* What tells of the threads' work, and what of it there is none of. */
+static void take_work(struct attached_session *s)
+{
+	struct request_own *o = request_session_own(s);
+	struct limits *l = &s->facts.limits;
+	request_cpu_close(&o->cpu, s, &o->capture.cpu);
+	if (!o->capture.has_cpu)
+		limits_note(l, "cpuSamples", -1, -1,
+			    "CPU time could not be sampled: what code requests run is not told, and how long only as far as waits tell. %s",
+			    o->cpu.why.message);
+	if (o->no_waits.kind) {
+		limits_note(l, "waits", -1, -1, "What threads wait for could not be followed: locks, I/O, tasks and waiting for a CPU are not told apart. %s",
+			    o->no_waits.message);
+		return;
+	}
+	wait_follow_take(&o->waits);
+	wait_limits_note(&o->waits.capture, l);
+	o->capture.waits = &o->waits.capture;
 }
 
 static void request_session_take(struct attached_session *s)
@@ -85,6 +138,7 @@ static void request_session_take(struct attached_session *s)
 	o->capture.state = *x;
 	cpu_account_report(&o->account, &o->capture.stacks);
 	o->capture.process_cpu_ns = o->capture.stacks.process_cpu_ns;
+	take_work(s);
 	if (x->untracked > x->started / NOTABLE_PART)
 		limits_note(&s->facts.limits, "inFlight", -1, (int64_t)x->untracked,
 			    "%llu requests could not be followed: too many were in flight, or they had no activity. They are in no latency.",
@@ -104,12 +158,14 @@ static int request_session_report(struct attached_session *s, struct report_resu
 {
 	struct request_own *o = request_session_own(s);
 	session_facts_copy(&o->capture.stacks.facts, &s->facts);
+	session_facts_copy(&o->capture.cpu.facts, &s->facts);
 	return request_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
 static void request_session_fini(struct attached_session *s)
 {
 	request_capture_fini(&request_session_own(s)->capture);
+	wait_follow_fini(&request_session_own(s)->waits);
 }
 
 const struct session_profiler request_session = {
@@ -119,7 +175,9 @@ const struct session_profiler request_session = {
 	.prepare = request_session_prepare,
 	.start = request_session_start,
 	.serve = request_session_serve,
+	.readable = request_session_readable,
 	.tick = request_session_tick,
+	.live = request_session_live,
 	.stop = request_session_stop,
 	.take = request_session_take,
 	.any = request_session_any,

@@ -34,6 +34,17 @@ void request_text_endpoint(struct buf *out, const char *name, size_t max_chars)
 	buf_puts(out, "...");
 }
 
+void request_text_method(struct buf *out, const char *before, const char *name, size_t max_chars)
+{
+	const char *at = name, *end = name + strcspn(name, "(");
+	while ((size_t)(end - at) > max_chars && strcspn(at, ".(") < (size_t)(end - at))
+		at += strcspn(at, ".(") + 1;
+	if ((size_t)(end - at) > max_chars || at == end)
+		return;
+	buf_puts(out, before);
+	buf_append(out, at, (size_t)(end - at));
+}
+
 static void put_endpoint_line(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
 {
 	buf_puts(out, "\n");
@@ -73,6 +84,30 @@ static void put_part(struct buf *out, const struct request_bill *b, uint64_t ns,
 		request_text_endpoint(out, name, NAME_CHARS);
 }
 
+static const char *doing_place(const struct request_analysis *a, const struct endpoint_figures *f, enum request_doing doing)
+{
+	const struct request_bill *b = &f->bill;
+	const struct code_method *top = f->code.method_count ? &f->code.methods[0] : NULL;
+	if (doing == DOING_CODE)
+		return top && top->own ? a->code.analysis.methods[top->method].name : NULL;
+	for (size_t i = 0; i < b->place_count && a->has_waits; i++) {
+		const struct wait_place *p = b->places[i].place < a->waits.place_count ? &a->waits.places[b->places[i].place] : NULL;
+		if (p && b->places[i].doing == doing)
+			return p->method == CPU_NO_METHOD ? NULL : wait_analysis_place(&a->waits, p);
+	}
+	return NULL;
+}
+
+/* "40% waiting for locks in Warehouse.Reserve" */
+static void put_doing(const struct request_analysis *a, const struct endpoint_figures *f, enum request_doing doing, struct buf *out)
+{
+	const char *place = doing_place(a, f, doing);
+	size_t before = out->len;
+	put_part(out, &f->bill, f->bill.doing_ns[doing], request_doing_title(doing), NULL);
+	if (out->len > before && place && doing != DOING_NO_CPU && doing != DOING_GC)
+		request_text_method(out, " in ", place, NAME_CHARS);
+}
+
 /* "Its slowest 32: 88% awaiting sql SELECT ..., 9% on a thread." */
 static void put_bill_line(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
 {
@@ -81,12 +116,18 @@ static void put_bill_line(const struct request_analysis *a, const struct endpoin
 	if (!b->total_ns)
 		return;
 	buf_printf(out, " Its slowest %llu:", (unsigned long long)b->requests);
+	bool told = b->doing_ns[DOING_UNTOLD] * 2 <= b->thread_ns;
 	for (size_t i = 0; i < b->call_count; i++) {
 		put_part(out, b, b->calls[i].ns, "awaiting ", request_analysis_call(a, b->calls[i].shape));
+		if (told)
+			continue;
 		put_part(out, b, b->calls[i].thread_ns, "on a thread during ", request_analysis_call(a, b->calls[i].shape));
 		in_calls += b->calls[i].thread_ns;
 	}
-	put_part(out, b, b->thread_ns - in_calls, "on a thread", NULL);
+	for (size_t i = 0; i < DOING_COUNT && told; i++)
+		put_doing(a, f, (enum request_doing)i, out);
+	if (!told)
+		put_part(out, b, b->thread_ns - in_calls, "on a thread", NULL);
 	put_part(out, b, b->await_ns, "awaiting something else", NULL);
 	put_part(out, b, b->unseen_ns, "not seen", NULL);
 	buf_puts(out, ".");

@@ -11,6 +11,9 @@ void request_text_put(const struct request_analysis *a, const struct request_num
 void request_text_length(struct buf *out, double ns);
 
 /* An endpoint's name, cut to so many characters. */
+/* The end of a method's name, which says most: "Warehouse.Reserve" of "Shop.Warehouse.Reserve". Behind `before`; nothing at all
+ * where none of it has room. */
+void request_text_method(struct buf *out, const char *before, const char *name, size_t max_chars);
 void request_text_endpoint(struct buf *out, const char *name, size_t max_chars);
 
 #endif

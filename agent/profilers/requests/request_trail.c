@@ -3,6 +3,7 @@
 #include "common/base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 void request_trail_switch(struct request_trail *t, const struct channel_request_switch *s)
 {
@@ -38,6 +39,7 @@ void request_trail_fini(struct request_trail *t)
 	free(t->calls);
 	free(t->windows);
 	free(t->stays);
+	free(t->by_thread);
 	*t = (struct request_trail){0};
 }
 
@@ -102,6 +104,8 @@ void request_trail_sort(struct request_trail *t)
 	if (t->switch_count)
 		qsort(t->switches, t->switch_count, sizeof *t->switches, by_thread);
 	make_stays(t);
+	t->by_thread = mem_calloc(t->stay_count + 1, sizeof *t->by_thread);
+	memcpy(t->by_thread, t->stays, t->stay_count * sizeof *t->stays);
 	qsort(t->stays, t->stay_count, sizeof *t->stays, stay_by_request);
 	if (t->call_count)
 		qsort(t->calls, t->call_count, sizeof *t->calls, call_by_request);
@@ -135,4 +139,18 @@ size_t request_trail_calls(const struct request_trail *t, uint32_t number, size_
 	for (*count = 0; low + *count < t->call_count && t->calls[low + *count].number == number; ++*count)
 		;
 	return low;
+}
+
+uint32_t request_trail_at(const struct request_trail *t, uint32_t tid, uint64_t at_ns)
+{
+	size_t low = 0, high = t->stay_count;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct trail_stay *s = &t->by_thread[middle];
+		if (s->tid < tid || (s->tid == tid && s->to_ns <= at_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < t->stay_count && t->by_thread[low].tid == tid && t->by_thread[low].from_ns <= at_ns ? t->by_thread[low].number : 0;
 }

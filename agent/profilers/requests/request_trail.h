@@ -24,6 +24,7 @@ struct request_trail {
 	uint64_t left_out;
 	struct trail_stay *stays;           /* after request_trail_sort(): by request, then by start */
 	size_t stay_count;
+	struct trail_stay *by_thread;       /* the same, by thread, then by start */
 };
 
 void request_trail_switch(struct request_trail *t, const struct channel_request_switch *s);
@@ -37,5 +38,8 @@ void request_trail_sort(struct request_trail *t);
 /* Those of one request: the first one's place, and how many. */
 size_t request_trail_stays(const struct request_trail *t, uint32_t number, size_t *count);
 size_t request_trail_calls(const struct request_trail *t, uint32_t number, size_t *count);
+
+/* The request that the thread works for at that moment; 0: none that is known. */
+uint32_t request_trail_at(const struct request_trail *t, uint32_t tid, uint64_t at_ns);
 
 #endif

@@ -14,6 +14,61 @@ Report.show(r => {
 	const calls = e => make('ol', e.bill.calls.map(c => make('li', `${c.name}: ${(c.count / (e.bill.requests || 1)).toFixed(1)} a request, awaited ` +
 		`${share(c.awaitNanoseconds, e)}, a thread in the request meanwhile ${share(c.threadNanoseconds, e)}, longest ${length(c.longestNanoseconds)}` +
 		(c.failed ? `, failed ${count(c.failed)}` : ''))));
+	const DOINGS = {gc: ['GC pauses', 2], code: ['running code', 0], lock: ['locks', 9], io: ['synchronous I/O', 1], task: ['blocked on tasks', 6],
+		noCPU: ['waiting for a CPU', 3], sleep: ['sleeping', 4], blocked: ['blocked otherwise', 5], untold: ['on a thread, not told', 10]};
+	const KINDS = {...DOINGS, call: ['awaiting a call', 8], await: ['awaiting something else', 7], unseen: ['not seen', 10]};
+	const told = e => make('ol', [
+		...Object.entries(DOINGS).filter(([k]) => e.bill.thread[k]).map(([k, [title]]) => make('li', `${title}: ${share(e.bill.thread[k], e)}`)),
+		...e.bill.places.map(p => make('li', `${DOINGS[p.kind][0]}, ${p.waitsFor} in ${p.method || 'code of .NET'}: ${share(p.nanoseconds, e)}` +
+			(p.heldBy ? `, held by ${p.heldBy}` : ''))),
+		e.code.samples && make('li', `CPU time of all its requests, of ${count(e.code.samples)} samples: ` + e.code.methods.slice(0, 8).map(m => (
+			`${m.name} ${percent(100 * m.total / e.code.samples)}${m.self ? `, itself ${percent(100 * m.self / e.code.samples)}` : ''}`)).join('; '))].filter(Boolean));
+	/* One request as bars over its time, each kind in a row of its own. */
+	const fall = (q, title) => {
+		const kinds = Object.keys(KINDS).filter(k => q.bars.some(b => b.kind === k)), height = 16 * kinds.length;
+		const shape = (name, attributes, text) => {
+			const node = document.createElementNS('http://www.w3.org/2000/svg', name);
+			Object.entries(attributes).forEach(([k, v]) => node.setAttribute(k, v));
+			if (text) node.append(text);
+			return node;
+		};
+		const picture = shape('svg', {viewBox: `0 0 1000 ${height}`, width: '100%', height, preserveAspectRatio: 'none', role: 'img', 'aria-label': title});
+		q.bars.forEach(b => {
+			const bar = shape('rect', {x: 1000 * b.from / q.nanoseconds, y: 16 * kinds.indexOf(b.kind) + 2, height: 12,
+				width: Math.max(1, 1000 * (b.to - b.from) / q.nanoseconds), class: 'c' + KINDS[b.kind][1]});
+			bar.append(shape('title', {}, `${KINDS[b.kind][0]}, ${length(b.to - b.from)}` + (b.call ? `, ${b.call}` : '') + (b.place ? `, in ${b.place}` : '')));
+			picture.append(bar);
+		});
+		return make('div', make('p', `${title}: ${length(q.nanoseconds)}; rows: ${kinds.map(k => KINDS[k][0]).join(', ')}`), picture);
+	};
+	/* The CPU time of one endpoint's requests: who calls is above, width is time. */
+	const flame = e => {
+		const t = e.code.tree, start = [0], end = t.parent.map(() => 0), depth = [0], rows = [];
+		for (let i = 1; i < t.parent.length; i++) {
+			start[i] = end[t.parent[i]] || start[t.parent[i]];
+			end[t.parent[i]] = start[i] + t.total[i];
+			end[i] = 0;
+			depth[i] = depth[t.parent[i]] + 1;
+			(rows[depth[i]] ??= []).push(i);
+		}
+		const all = t.total[0] || 1, host = make('div.endpoint-flame');
+		rows.slice(1).forEach(row => {
+			const line = make('div');
+			line.style.cssText = 'position:relative;height:1.3em';
+			row.filter(i => t.total[i] / all >= 0.003).forEach(i => {
+				const m = r.methods[t.method[i]], box = make('span', m.name);
+				box.style.cssText = `position:absolute;left:${100 * start[i] / all}%;width:${100 * t.total[i] / all}%;overflow:hidden;white-space:nowrap;` +
+					'font-size:0.75em;border-right:1px solid;box-sizing:border-box';
+				box.className = 'l' + ['application', 'library', 'runtime', 'native', 'kernel', 'unknown'].indexOf(m.layer);
+				box.title = `${m.name}: ${percent(100 * t.total[i] / all)} of the CPU time, itself ${percent(100 * t.self[i] / all)}`;
+				line.append(box);
+			});
+			host.append(line);
+		});
+		return make('details', make('summary', `${e.name}: ${count(e.code.samples)} samples of CPU time`), host);
+	};
+	const falls = e => make('details', make('summary', e.name), ...[[e.slowestRequest, 'Its slowest request'], [e.typicalRequest, 'A typical request']]
+		.filter(([q]) => q).map(([q, title]) => fall(q, title)));
 	const slow = r.endpoints.filter(e => !e.stream), streams = r.endpoints.filter(e => e.stream || e.streams);
 	return [
 		{kind: 'facts', items: [
@@ -44,9 +99,9 @@ Report.show(r => {
 			columns: [
 				{title: 'Requests', sort: 'number', cell: e => ({text: count(e.bill.requests), sort: e.bill.requests})},
 				{title: 'Mean', sort: 'number', cell: e => ({text: length(e.bill.nanoseconds / e.bill.requests), sort: e.bill.nanoseconds / e.bill.requests})},
-				{title: 'On a thread', sort: 'number', cell: e => ({text: share(e.bill.threadNanoseconds - during(e), e), sort: e.bill.threadNanoseconds,
-					title: 'running, or blocked by a lock or synchronous I/O'})},
-				{title: 'On a thread during a call', sort: 'number', cell: e => ({text: share(during(e), e), sort: during(e)})},
+				{title: 'On a thread', sort: 'number', cell: e => ({text: make('details', make('summary', share(e.bill.threadNanoseconds, e)), told(e)),
+					sort: e.bill.threadNanoseconds, title: 'running, or blocked'})},
+				{title: 'Of it, during a call', sort: 'number', cell: e => ({text: share(during(e), e), sort: during(e)})},
 				{title: 'Awaiting calls', sort: 'number', cell: e => {
 					const ns = e.bill.calls.reduce((sum, c) => sum + c.awaitNanoseconds, 0);
 					return {text: share(ns, e), sort: ns};
@@ -58,6 +113,10 @@ Report.show(r => {
 					text: e.bill.calls.length ? make('details', make('summary', e.name), calls(e)) : e.name})},
 			],
 		},
+		slow.some(e => e.slowestRequest) && {kind: 'own', title: 'Requests over time', draw: host => host.append(make('h2', 'Requests over time'),
+			...slow.filter(e => e.slowestRequest).map(falls))},
+		slow.some(e => e.code.tree) && {kind: 'own', title: 'CPU time of requests', draw: host => host.append(make('h2', 'CPU time of requests'),
+			...slow.filter(e => e.code.tree).map(flame))},
 		streams.length > 0 && {
 			kind: 'table', id: 'streams', title: 'Streams: web sockets and server-sent events, which are not slow', search: 'Search streams', rows: streams,
 			columns: [
@@ -79,7 +138,9 @@ Report.show(r => {
 				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
 				s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
 				['In flight since before the session', 'not seen'],
-				['On a thread', 'not measured apart: CPU, locks, synchronous I/O, garbage collections, waiting for a CPU'],
+				['Samples of CPU time', s.cpuSamplePeriodNanoseconds ? `${count(s.cpuSamples)} while it was told which thread works for which request, ` +
+					`${count(s.cpuSamplesOfRequests)} of them of requests` : 'not allowed'],
+				['Context switches recorded', `${s.waitsPercent.toFixed(0)}% of the time` + (s.threadLooks ? `, ${count(s.threadLooks)} looks at the threads` : '')],
 				...Report.costRows(r),
 			]},
 	];

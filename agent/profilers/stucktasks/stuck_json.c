@@ -35,6 +35,7 @@ static void put_group_json(const struct task_group *g, struct report_file *f)
 	jsonw_unsigned(w, "kept", g->kept);
 	jsonw_unsigned(w, "frozen", g->frozen);
 	jsonw_unsigned(w, "blockedThreads", g->blocks);
+	jsonw_unsigned(w, "behind", g->behind);
 	jsonw_string(w, "waitsFor", task_wait_key(g->wait));
 	report_json_string(f, "awaited", g->awaited);
 	jsonw_bool(w, "forConnection", g->queued);

@@ -55,11 +55,12 @@ static uint64_t never_of(const struct task_group *g)
 	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && stuck_place(g) ? g->unheld : 0;
 }
 
-/* Replies that others may still give: where one came or went between the looks, it works. */
+/* Replies that others may still give, and who waits for them: where one came or went between the looks, it works. */
 static uint64_t reply_of(const struct task_group *g)
 {
 	bool still = g->lasting == g->count && g->count == g->before;
-	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && still && stuck_place(g) ? g->lasting - g->unheld : 0;
+	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && still && stuck_place(g) && g->lasting > g->unheld ?
+		       g->lasting - g->unheld + g->behind : 0;
 }
 
 static void sum_queues(const struct stuck_result *r, struct stuck_numbers *out)
@@ -75,6 +76,30 @@ static void sum_queues(const struct stuck_result *r, struct stuck_numbers *out)
 	out->queue_before = most->before;
 	out->queue_most = most->most;
 	rules_set_text(&out->queue_place, most->name);
+}
+
+/* .NET 10's type, and that of those before. */
+static bool waits_for_room(const struct task_group *g)
+{
+	bool writes = strstr(g->awaited, "BlockedWriteAsyncOperation") || strstr(g->awaited, "VoidAsyncOperationWithData");
+	return g->wait == TASK_WAIT_CHANNEL && !g->bounded && writes;
+}
+
+static void sum_writers(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum writers = {0};
+	out->writers_lasting = 0;
+	for (size_t i = 0; i < r->groups.count; i++) {
+		const struct task_group *g = &r->groups.items[i];
+		if (!waits_for_room(g) || !stuck_place(g))
+			continue;
+		add_to_sum(&writers, g, g->count);
+		out->writers_lasting += (double)g->lasting;
+	}
+	const struct stuck_at *most = most_of(&writers);
+	out->writers = most->count;
+	out->writers_before = most->before;
+	rules_set_text(&out->writers_place, most->name);
 }
 
 /* Requests without a connection, and those with one: for which operation of the application they are. */
@@ -155,6 +180,7 @@ void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
 	out->reply = reply.all;
 	rules_set_text(&out->reply_place, most_of(&reply)->name);
 	sum_queues(r, out);
+	sum_writers(r, out);
 	sum_pools(r, out);
 	sum_blocked(r, out);
 }

@@ -15,7 +15,8 @@ struct stuck_result {
 /* seconds_between: the looks. tasks: that were seen, completed ones among them. operations: that wait; lasting: of those, that were at the same await at
  * both looks. never: for a completion that nothing else refers to, at never_places; never_place: where most are, never_most; never_kept: of never, whose
  * callers something refers to. queue: behind a semaphore without a place whose first waiter is the same at both looks, queue_before: of those, that were
- * there at the first; queue_most: its places. reply: for completions that others refer to, where none came or went. http_waiting: for a connection;
+ * there at the first; queue_most: its places. reply: for completions that others refer to, where none came or went. writers: for room in
+ * a channel; writers_before: at the first look; writers_lasting: at both. http_waiting: for a connection;
  * http_open: with one; database_*: the same; served: of those that waited at the first look, that do not any more; pool_used, pool_most: of the pool where
  * most wait; holding: of those with a connection, at the place of most. blocked: threads that block on one of these operations. faults: failed tasks whose
  * exception nobody looked at, through both looks. */
@@ -25,7 +26,8 @@ struct stuck_result {
 	NUMBER(queue) NUMBER(queue_before) NUMBER(queue_most) NUMBER(reply) NUMBER(http_waiting) NUMBER(http_open) NUMBER(blocked) NUMBER(faults)  \
 	NUMBER(database_waiting) NUMBER(database_open) NUMBER(served) NUMBER(pool_used) NUMBER(pool_most) NUMBER(holding)                          \
 	TEXT(never_place) TEXT(queue_place) TEXT(reply_place) TEXT(http_place) TEXT(blocked_place)                                       \
-	TEXT(database_place) TEXT(holding_place)
+	NUMBER(writers) NUMBER(writers_before) NUMBER(writers_lasting)                                                                             \
+	TEXT(database_place) TEXT(holding_place) TEXT(writers_place)
 RULE_STRUCT(stuck_numbers, STUCK_NUMBERS);
 
 void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out);

@@ -102,6 +102,13 @@ static void put_callers(const struct task_group *g, struct buf *out)
 	}
 }
 
+static const char *group_waits_for(const struct task_group *g)
+{
+	if (g->queued && g->wait == TASK_WAIT_HTTP)
+		return "an HTTP connection";
+	return g->queued && g->wait == TASK_WAIT_DATABASE ? "a database connection" : task_wait_words(g->wait);
+}
+
 static void put_group_line(const struct task_group *g, struct buf *out)
 {
 	buf_puts(out, "\n");
@@ -109,11 +116,16 @@ static void put_group_line(const struct task_group *g, struct buf *out)
 	buf_puts(out, g->count == 1 ? " waits in " : " wait in ");
 	put_place(g, out);
 	put_callers(g, out);
-	buf_printf(out, ", for %s", task_wait_words(g->wait));
+	buf_printf(out, ", for %s", group_waits_for(g));
 	if (g->lasting) {
 		buf_puts(out, "; ");
 		size_text_count(out, g->lasting);
 		buf_puts(out, " since the first look");
+	}
+	if (g->behind) {
+		buf_puts(out, "; ");
+		size_text_count(out, g->behind);
+		buf_puts(out, g->behind == 1 ? " more waits for the same task" : " more wait for the same task");
 	}
 	buf_puts(out, ".");
 }
@@ -138,6 +150,7 @@ static void put_advice(const struct finding *lead, struct buf *out)
 		{"SemaphoreNotReleased", "Its count is 0 and the first waiter is the same as before. Release it in a finally block, and do not take it twice."},
 		{"ConnectionNotFree", "None became free between the looks. Set a timeout, dispose each response and connection, or allow more connections."},
 		{"ReplyMissing", "Others hold what they wait for and may complete it yet. Wait with a timeout (WaitAsync) where a reply can be lost."},
+		{"ChannelFull", "Its reader is too slow, or has ended: let it survive what it throws, or complete the channel with the exception."},
 		{"ThreadsBlockOnTasks", "Await these operations instead of blocking a thread until they end."},
 		{"TaskFaultUnseen", "Await each task, or look at its exception."},
 	};
@@ -173,7 +186,7 @@ static void put_group_row(const void *source, size_t row, struct buf *out)
 	const struct task_call *at = stuck_place(g) ? stuck_place(g) : g->call_count ? &g->calls[0] : NULL;
 	summary_count(out, g->count);
 	summary_count(out, g->lasting);
-	summary_text(out, task_wait_words(g->wait));
+	summary_text(out, group_waits_for(g));
 	summary_name(out, at ? at->method : "", NAME_CHARS);
 }
 

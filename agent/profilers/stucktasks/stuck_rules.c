@@ -192,6 +192,32 @@ static void says_reply(const void *numbers, struct finding *out)
 	finding_place(out, n->reply_place.text);
 }
 
+/* Where as many wait as before, they may take turns: only that it grows, with the same ones in it, is a sign. */
+static struct rule_score no_room(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	bool found = n->writers_lasting >= REPLY_LEAST && n->writers > n->writers_before;
+	return (struct rule_score){found ? rules_score(20 + n->writers / 10) : 0, 1};
+}
+
+static void says_no_room(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "more and more operations that wait for room in a channel");
+		finding_evidence(out, "%.0f at the first look, %.0f at the second", n->writers_before, n->writers);
+		return;
+	}
+	count_text(n->writers, &count);
+	finding_message(out, "%s operations may be stuck before a full channel in %s", buf_str(&count), place_name(&n->writers_place, 50 + count.len, &name));
+	finding_evidence(out, "they wait for room in a bounded channel: %.0f at the first look, %.0f at the second, %.1f s later; the same ones at both: %.0f",
+			 n->writers_before, n->writers, n->seconds_between, n->writers_lasting);
+	finding_place(out, n->writers_place.text);
+}
+
 static struct rule_score blocks_threads(const void *numbers)
 {
 	const struct stuck_numbers *n = numbers;
@@ -239,6 +265,7 @@ const struct rule stuck_rules[] = {
 	{"SemaphoreNotReleased", needs_time, not_released, says_not_released},
 	{"ConnectionNotFree", needs_time, connection_missing, says_connection},
 	{"ReplyMissing", needs_time, reply_missing, says_reply},
+	{"ChannelFull", needs_time, no_room, says_no_room},
 	{"ThreadsBlockOnTasks", needs_time, blocks_threads, says_blocked},
 	{"TaskFaultUnseen", needs_time, faults_unseen, says_faults},
 };

@@ -24,6 +24,7 @@ Report.show(r => {
 		{kind: 'table', id: 'groups', title: 'Operations by where they wait', search: 'Search methods and types', rows: r.groups,
 			strong: g => g.unheld > 0 || g.frozen > 0, empty: 'No async operation waits.', columns: [
 				{title: 'Operations', sort: 'number', by: g => g.operations, cell: g => count(g.operations)},
+				{title: 'Behind them', sort: 'number', by: g => g.behind, cell: g => count(g.behind)},
 				{title: 'Since the first look', sort: 'number', by: g => g.lasting, cell: g => count(g.lasting)},
 				{title: 'Wait for', cell: g => words[g.waitsFor] || g.waitsFor},
 				{title: 'Remark', cell: about},

@@ -19,6 +19,7 @@ struct grouping {
 	struct task_groups *out;
 	struct group_entry *entries;
 	size_t cap;
+	uint32_t *callers; /* by node, of the last of each chain: chains that end in it */
 };
 
 static int words_in_order(const void *a, const void *b)
@@ -98,6 +99,27 @@ static void add_semaphore(struct grouping *g, struct task_group *x, uint32_t lea
 	x->frozen += lasting && was_the_same(g->before, s);
 }
 
+static uint32_t awaited_box(const struct task_look *l, uint32_t node)
+{
+	uint32_t at = l->nodes[node].awaits;
+	return at != TASK_NONE && task_look_kind(l, at)->role == TASK_ROLE_BOX ? at : TASK_NONE;
+}
+
+/* One task may be awaited by many: each of their chains ends in it. Who waits for it among others, by Task.WhenAny, goes on without it. */
+static void count_callers(struct grouping *g)
+{
+	const struct task_look *l = g->l;
+	g->callers = mem_calloc(l->count + 1, sizeof *g->callers);
+	for (uint32_t i = 0; i < l->count; i++) {
+		bool first = task_look_kind(l, i)->role == TASK_ROLE_BOX && l->nodes[i].next == TASK_NONE;
+		uint32_t at = first ? i : TASK_NONE;
+		for (int steps = 0; steps < TASK_CHAIN_MAX && at != TASK_NONE && !task_look_is_last(l, at); steps++)
+			at = awaited_box(l, at);
+		if (at != TASK_NONE)
+			g->callers[at]++;
+	}
+}
+
 static void add_operation(struct grouping *g, uint32_t node)
 {
 	uint32_t leaf = task_look_leaf(g->l, node);
@@ -110,6 +132,7 @@ static void add_operation(struct grouping *g, uint32_t node)
 	x->count++;
 	x->lasting += lasting;
 	x->blocks += chain_blocks(g->l, node);
+	x->behind += g->callers[node] > 1 ? g->callers[node] - 1 : 0;
 	if (x->wait == TASK_WAIT_COMPLETION && g->l->holders_known && leaf != TASK_NONE && lasting && !(g->l->nodes[leaf].flags & TASK_HELD)) {
 		x->unheld++;
 		x->kept += chain_blocks(g->l, node) || (g->l->nodes[task_look_last_caller(g->l, node)].flags & TASK_KEPT);
@@ -158,6 +181,7 @@ void task_groups_make(const struct task_look *l, const struct task_brief *before
 {
 	struct grouping g = {.l = l, .before = before, .out = out};
 	*out = (struct task_groups){.completed = l->completed};
+	count_callers(&g);
 	for (uint32_t i = 0; i < l->count; i++) {
 		out->boxes += task_look_kind(l, i)->role == TASK_ROLE_BOX;
 		out->tasks += task_look_kind(l, i)->role == TASK_ROLE_PROMISE;
@@ -169,6 +193,7 @@ void task_groups_make(const struct task_look *l, const struct task_brief *before
 		if (l->pools[i].lasting > out->pool.lasting)
 			out->pool = l->pools[i];
 	count_faults(l, before, out);
+	free(g.callers);
 	free_entries(&g);
 	if (out->count)
 		qsort(out->items, out->count, sizeof *out->items, larger_group);

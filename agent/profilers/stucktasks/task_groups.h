@@ -29,6 +29,7 @@ struct task_group {
 	uint64_t kept;           /* of the unheld: something refers to the last caller, or a thread blocks on one of the chain */
 	uint64_t frozen;         /* of the lasting: its semaphore had no place, and the same first waiter, in both */
 	uint64_t blocks;         /* threads that block on one of the chain */
+	uint64_t behind;         /* more operations that wait for one of these to end, beside the callers that are shown */
 	int32_t most;            /* of the semaphores: their largest number of places */
 	bool queued;             /* it waits for a connection of a pool */
 	bool bounded;            /* it waits for a time at most */

@@ -171,10 +171,12 @@ static void read_holders(struct holding *h)
 	}
 }
 
-static void read_root(struct holding *h, uint64_t object)
+/* A word of a stack that may be left over from a call that has returned keeps a completion from being called lost, and is no witness that somebody waits. */
+static void read_root(struct holding *h, uint64_t object, unsigned flags)
 {
 	mark_held(h, object, 0);
-	mark_kept(h, object, 0, 0);
+	if (!(flags & HEAP_ROOT_CONSERVATIVE))
+		mark_kept(h, object, 0, 0);
 }
 
 void task_holders_find(struct task_look *l)
@@ -185,9 +187,9 @@ void task_holders_find(struct task_look *l)
 	for (size_t i = 0; i < l->snapshot->root_count; i++) {
 		const struct heap_root *r = &l->snapshot->roots[i];
 		if (!(r->flags & HEAP_ROOT_WEAK))
-			read_root(&h, r->object);
+			read_root(&h, r->object, r->flags);
 		if (r->second)
-			read_root(&h, r->second);
+			read_root(&h, r->second, r->flags);
 	}
 	l->holders_known = !l->snapshot->facts.roots_unread;
 	free(h.sources.items);

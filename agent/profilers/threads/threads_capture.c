@@ -4,6 +4,7 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,19 +17,20 @@ static int64_t boot_now_ns(void)
 	return clock_gettime(CLOCK_BOOTTIME, &now) < 0 ? 0 : (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-void threads_look_take(int proc_fd, struct threads_look *out)
+int threads_look_take(int proc_fd, struct threads_look *out, struct err *e)
 {
 	*out = (struct threads_look){.at_ns = clock_mono_ns(), .boot_ns = boot_now_ns()};
 	AUTO_FD int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	ssize_t count = task_fd < 0 ? -1 : thread_wait_list(proc_fd, &out->waits, &out->full);
 	out->unread = count < 0;
 	if (count < 0)
-		return;
+		return thread_wait_explain(errno, e);
 	out->count = (size_t)count;
 	out->figures = mem_calloc(out->count + 1, sizeof *out->figures);
 	for (size_t i = 0; i < out->count; i++)
 		thread_figures_read(task_fd, out->waits[i].tid, &out->figures[i]);
 	out->took_ns = clock_mono_ns() - out->at_ns;
+	return 0;
 }
 
 void threads_look_fini(struct threads_look *l)

@@ -46,12 +46,14 @@ struct threads_capture {
 	int64_t between_ns, first_look_ns, second_look_ns; /* from one to the other; what each took */
 	int64_t process_age_ns;      /* -1: not known */
 	int64_t pids_current, pids_max; /* of the container's control group; -1: not known; max 0: no limit */
+	int64_t first_queue, second_queue; /* items in the thread pool's queue at the looks; -1: not known */
 	uint32_t main_tid;           /* as the process sees it */
 	bool full, unread;
 	bool sampled;                /* CPUs were sampled, too */
 };
 
-void threads_look_take(int proc_fd, struct threads_look *out);
+/* -1: the threads could not be listed, and *e says why the agent could not; of a process that has ended there are none (0). */
+int threads_look_take(int proc_fd, struct threads_look *out, struct err *e);
 void threads_look_fini(struct threads_look *l);
 
 /* Two looks at the same process become a capture, all of it but the stacks and what concerns the process as a whole. Pure. */

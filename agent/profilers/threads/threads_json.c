@@ -3,6 +3,7 @@
 #include "agent/profilers/threads/threads_report.h"
 #include "agent/report/report_file.h"
 #include "agent/report/report_json.h"
+#include "agent/stacks/report_lines.h"
 #include "agent/stacks/report_tree.h"
 
 #define FRAMES_MAX 200
@@ -75,6 +76,8 @@ static void put_groups_json(const struct threads_analysis *a, struct report_file
 		jsonw_bool(w, "idle", threads_group_idles(g));
 		put_method_index(w, "place", g->place);
 		put_method_index(w, "call", g->call);
+		if (g->place != THREADS_NONE)
+			report_lines_place_as(f, "source", &a->capture->stacks.frames[a->natures[g->some].place]);
 		jsonw_unsigned(w, "threads", g->threads);
 		jsonw_unsigned(w, "still", g->still);
 		jsonw_unsigned(w, "untimed", g->untimed);

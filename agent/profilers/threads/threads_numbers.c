@@ -117,6 +117,10 @@ void threads_numbers_of(const struct threads_analysis *a, struct threads_numbers
 	set_growth(a, out);
 	set_finalizer(a, out);
 	set_workers(a, out);
+	if (c->first_queue >= 0 && c->second_queue >= 0) {
+		out->queue_first = (double)c->first_queue;
+		out->queue_second = (double)c->second_queue;
+	}
 	if (c->pids_max >= 0) {
 		out->pids_current = (double)c->pids_current;
 		out->pids_max = (double)c->pids_max;

@@ -155,10 +155,17 @@ static void says_finalizer(const void *numbers, struct finding *out)
 
 /* the pool --------------------------------------------------------------------------------------------------------- */
 
+/* That none of them runs is the kernel's word; that work waits for them is the pool's queue's, at both looks. */
+static bool work_waits_too(const struct threads_numbers *n)
+{
+	return n->queue_first >= 1 && n->queue_second >= 1;
+}
+
 static struct rule_score pool_starves(const void *numbers)
 {
 	const struct threads_numbers *n = numbers;
-	return (struct rule_score){workers_all_block(n) ? 70 : 0, 1};
+	bool waits = work_waits_too(n);
+	return (struct rule_score){workers_all_block(n) ? (waits ? 95 : 70) : 0, waits ? 2 : 1};
 }
 
 static void says_starved(const void *numbers, struct finding *out)
@@ -169,8 +176,13 @@ static void says_starved(const void *numbers, struct finding *out)
 		finding_evidence(out, "at most %.0f of %.0f workers stood at one place", n->workers_at_place, n->threads_workers);
 		return;
 	}
-	message_in(out, &n->workers_place, "The pool may be starved: all %.0f workers %s", n->threads_workers, n->workers_wait.text);
-	finding_evidence(out, "none of them ran in the %.1f s between the looks; whether work waits for them was not read", n->seconds_between);
+	message_in(out, &n->workers_place, "%s: all %.0f workers %s", out->state == FINDING_FOUND ? "Thread pool starved" : "The pool may be starved",
+		   n->threads_workers, n->workers_wait.text);
+	if (rules_known(n->queue_second))
+		finding_evidence(out, "none ran in the %.1f s between the looks; %.0f items waited in the pool's queue at the first, %.0f at the second",
+				 n->seconds_between, n->queue_first, n->queue_second);
+	else
+		finding_evidence(out, "none of them ran in the %.1f s between the looks; whether work waits for them was not read", n->seconds_between);
 }
 
 /* the container's limit -------------------------------------------------------------------------------------------- */

@@ -3,6 +3,8 @@
 #include "agent/host/cgroup_dir.h"
 #include "agent/host/proc.h"
 #include "agent/locks/managed_locks.h"
+#include "agent/locks/pool_queue.h"
+#include "agent/locks/stack_ends.h"
 #include "agent/perf/perf_pump.h"
 #include "agent/perf/secret_memory.h"
 #include "agent/locks/dac_table.h"
@@ -67,6 +69,17 @@ static void start_sampling(struct attached_session *s)
 		LOG_DEBUG("session", "threads that never sleep will have no stack", LOG_S("why", why.message));
 }
 
+static int64_t read_pool_queue(struct attached_session *s, const struct threads_look *l)
+{
+	struct threads_own *o = threads_session_own(s);
+	struct managed_locks runtime;
+	managed_locks_init(&runtime, &o->memory, s->proc_fd);
+	uint64_t queue = pool_queue_find(&o->memory, runtime.types, l->waits, l->count);
+	int64_t length = pool_queue_length(&o->memory, runtime.types, queue);
+	managed_locks_fini(&runtime);
+	return length;
+}
+
 /* The first look comes before the library. */
 static int threads_session_prepare(struct attached_session *s, struct err *e)
 {
@@ -78,8 +91,10 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
 	o->memory_open = true;
 	STEP("first-look");
-	threads_look_take(s->proc_fd, &o->first);
+	if (threads_look_take(s->proc_fd, &o->first, e) < 0)
+		return -1;
 	s->started_ns = o->first.at_ns;
+	int64_t queue = read_pool_queue(s, &o->first);
 	start_sampling(s);
 	const struct cpu_collect_options options = {
 		.capture = &o->capture.stacks,
@@ -89,8 +104,11 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 		.max_depth = o->perf ? perf_sampler_max_depth(o->perf) : 0,
 		.code = attached_session_ask_code,
 		.code_ctx = s,
+		.il = attached_session_ask_il,
+		.il_ctx = s,
 	};
 	o->collect = cpu_collect_new(&options);
+	o->capture.first_queue = queue;
 	return 0;
 }
 
@@ -163,20 +181,25 @@ static void read_thread_stacks(struct attached_session *s)
 /* which monitors they wait for ------------------------------------------------------------------------------------- */
 
 /* Before .NET 10 no frame tells who waits for a monitor: the runtime's table does, where it counts as many as are found. */
-static void mark_monitor_waits(struct threads_own *o, const struct sync_table *table)
+static void mark_monitor_waits(struct threads_own *o, int proc_fd, const struct sync_table *table)
 {
 	struct threads_capture *c = &o->capture;
 	uint64_t *words = secret_memory_new(SLEEPING_STACK_BYTES);
 	uint32_t *lock_of = mem_calloc(c->count + 1, sizeof *lock_of), *found = mem_calloc(table->waited_count + 1, sizeof *found);
+	struct stack_ends ends;
+	stack_ends_load(proc_fd, &ends);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct thread_wait *w = &c->threads[i].wait;
-		size_t bytes = w->system_call == SYS_futex && w->sp ? process_memory_read(&o->memory, w->sp & ~UINT64_C(7), words, SLEEPING_STACK_BYTES) : 0;
+		uint64_t sp = w->sp & ~UINT64_C(7);
+		size_t most = stack_ends_bytes(&ends, sp, SLEEPING_STACK_BYTES);
+		size_t bytes = w->system_call == SYS_futex && sp ? process_memory_read(&o->memory, sp, words, most) : 0;
 		lock_of[i] = sync_table_waited(table, words, bytes / sizeof *words);
 		if (lock_of[i] != UINT32_MAX)
 			found[lock_of[i]]++;
 	}
 	for (size_t i = 0; i < c->count; i++)
 		c->threads[i].monitor = lock_of[i] != UINT32_MAX && found[lock_of[i]] == table->waited[lock_of[i]].waiters;
+	stack_ends_fini(&ends);
 	free(lock_of);
 	free(found);
 	secret_memory_free((uint8_t *)words, SLEEPING_STACK_BYTES, SLEEPING_STACK_BYTES);
@@ -192,7 +215,7 @@ static void find_monitor_waits(struct attached_session *s)
 	if (at)
 		sync_table_read(&o->memory, at, &table);
 	if (table.waited_count)
-		mark_monitor_waits(o, &table);
+		mark_monitor_waits(o, s->proc_fd, &table);
 	sync_table_fini(&table);
 }
 
@@ -226,14 +249,15 @@ static int threads_session_stop(struct attached_session *s, struct err *e)
 {
 	struct threads_own *o = threads_session_own(s);
 	struct threads_look second;
-	(void)e;
 	if (o->perf) {
 		perf_sampler_stop(o->perf);
 		perf_pump_stop(o->pump);
 	}
 	take_running_samples(s);
 	STEP("second-look");
-	threads_look_take(s->proc_fd, &second);
+	if (threads_look_take(s->proc_fd, &second, e) < 0)
+		return -1;
+	o->capture.second_queue = read_pool_queue(s, &second);
 	complete_names(s, &second);
 	threads_capture_pair(&o->first, &second, sysconf(_SC_CLK_TCK), &o->capture);
 	threads_look_fini(&second);
@@ -349,7 +373,7 @@ static void threads_session_fini(struct attached_session *s)
 
 const struct session_profiler threads_session = {
 	.name = "Threads",
-	.nothing = {REASON_ProcessUnresponsive, "the process's threads were not looked at twice"},
+	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct threads_own),
 	.prepare = threads_session_prepare,
 	.tick = threads_session_tick,

@@ -25,7 +25,8 @@ Report.show(r => {
 				{kind: 'table', id: 'groups', search: 'Search places', rows: r.groups, strong: g => !g.idle && g.untimed > 1, columns: [
 					{title: 'Threads', sort: 'number', by: g => g.threads, cell: g => count(g.threads)},
 					{title: 'Did not run', sort: 'number', by: g => g.still, cell: g => count(g.still)},
-					{title: 'What they do', cls: 'name', cell: g => ({text: g.text, search: g.text + ' ' + name(g.call), title: name(g.call)})},
+					{title: 'What they do', cls: 'name', cell: g => ({text: Report.source.frame({name: g.text, place: g.source}),
+						search: g.text + ' ' + name(g.call), title: name(g.call)})},
 				]},
 			]},
 			{id: 'tree', title: 'Stacks as a tree', sections: [

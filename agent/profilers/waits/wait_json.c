@@ -39,6 +39,21 @@ static void put_sampling(const struct wait_analysis *a, struct report_file *f)
 	jsonw_end(w);
 }
 
+static void put_queue(const struct pool_sights *q, struct json_writer *w)
+{
+	if (!q->looks) {
+		jsonw_null(w, "queue");
+		return;
+	}
+	jsonw_object(w, "queue");
+	jsonw_unsigned(w, "looks", q->looks);
+	jsonw_integer(w, "least", q->least);
+	jsonw_number(w, "mean", q->sum / (double)q->looks, 1);
+	jsonw_integer(w, "most", q->most);
+	jsonw_integer(w, "last", q->last);
+	jsonw_end(w);
+}
+
 static void put_waiting(const struct wait_analysis *a, struct json_writer *w)
 {
 	jsonw_line(w);
@@ -59,6 +74,7 @@ static void put_waiting(const struct wait_analysis *a, struct json_writer *w)
 	put_ns(w, "aliveNanoseconds", a->pool.alive_ns);
 	put_ns(w, "blockedNanoseconds", a->pool.blocked_ns);
 	put_ns(w, "idleNanoseconds", a->pool.idle_ns);
+	put_queue(&a->capture->queue, w);
 	jsonw_end(w);
 }
 
@@ -163,25 +179,6 @@ static void put_threads(const struct wait_analysis *a, struct report_file *f)
 	jsonw_end(w);
 }
 
-static void put_methods(const struct cpu_analysis *a, struct report_file *f)
-{
-	struct json_writer *w = &f->json;
-	jsonw_line(w);
-	jsonw_array(w, "methods");
-	for (size_t i = 0; i < a->method_count; i++) {
-		const struct cpu_method *m = &a->methods[i];
-		report_json_record(f);
-		jsonw_string(w, "name", m->name);
-		jsonw_string(w, "module", m->module);
-		jsonw_string(w, "layer", cpu_layer_name(m->layer));
-		jsonw_unsigned(w, "self", m->self);
-		jsonw_unsigned(w, "total", m->total);
-		report_json_marks(f, "marks", m->marks);
-		report_json_end(f);
-	}
-	jsonw_end(w);
-}
-
 void wait_json_write(const void *source, struct report_file *f)
 {
 	const struct wait_source *s = source;
@@ -195,7 +192,7 @@ void wait_json_write(const void *source, struct report_file *f)
 	put_places(a, "places", 0, a->blocking_count, f);
 	put_places(a, "idle", a->blocking_count, a->place_count, f);
 	put_threads(a, f);
-	put_methods(&a->base, f);
+	report_tree_methods(f, &a->base, NULL, NULL);
 	report_tree_json(f, &a->base.tree, NULL);
 	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
 	report_head_json_end(&s->head, f);

@@ -64,6 +64,7 @@ static void set_pool(const struct wait_analysis *a, struct wait_numbers *out)
 	out->io_pool = pool_threads(a, io);
 	out->sleep_pool = pool_threads(a, KIND(WAIT_KIND_SLEEP));
 	out->event_pool = pool_threads(a, KIND(WAIT_KIND_EVENT));
+	out->runtime_pool = pool_threads(a, KIND(WAIT_KIND_RUNTIME));
 	set_names(a, top_place(a, KIND(WAIT_KIND_TASK), true), &out->task_place, NULL);
 	set_names(a, top_place(a, io, true), &out->io_place, &out->io_what);
 	set_names(a, top_place(a, KIND(WAIT_KIND_SLEEP), true), &out->sleep_place, NULL);
@@ -77,6 +78,13 @@ static void set_pool(const struct wait_analysis *a, struct wait_numbers *out)
 	out->workers_still = a->pool.still;
 	out->pool_blocked_percent = a->pool.alive_ns > 0 ? fmin(100, 100 * a->pool.blocked_ns / a->pool.alive_ns) : 0;
 	out->pool_idle_percent = a->pool.alive_ns > 0 ? fmin(100, 100 * a->pool.idle_ns / a->pool.alive_ns) : 0;
+	const struct pool_sights *q = &a->capture->queue;
+	if (q->looks) {
+		out->queue_looks = (double)q->looks;
+		out->queue_least = (double)q->least;
+		out->queue_most = (double)q->most;
+		out->queue_mean = round(q->sum / (double)q->looks);
+	}
 	out->pool_place_percent = p && a->pool.blocked_ns > 0 ? fmin(100, 100 * p->pool_ns / a->pool.blocked_ns) : 0;
 }
 

@@ -2,7 +2,7 @@
 #ifndef DRDOTNET_WAIT_REPORT_H
 #define DRDOTNET_WAIT_REPORT_H
 
-#include "agent/profilers/waits/wait_analysis.h"
+#include "agent/waits/wait_analysis.h"
 #include "agent/profilers/waits/wait_numbers.h"
 #include "agent/report/report_head.h"
 #include "agent/stacks/stack_profile.h"

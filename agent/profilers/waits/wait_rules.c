@@ -1,5 +1,6 @@
 #include "agent/profilers/waits/wait_numbers.h"
 
+#include "agent/stacks/pool_phrase.h"
 #include "agent/symbols/method_name.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@
 #define DELAY_THREADS 0.5
 #define UNSEEN_MOST 20     /* percent of all waiting: with more, what is not seen may be anything */
 #define NAME_CHARS 29 /* so that a headline holds it */
+#define QUEUE_LOOKS 3      /* at which items must have waited */
 
 static const char *needs_waits(const void *numbers)
 {
@@ -21,6 +23,14 @@ static const char *needs_waits(const void *numbers)
 	if (n->seconds < LEAST_SECONDS)
 		return "the session was shorter than a second";
 	return n->unseen_percent > UNSEEN_MOST ? "of too much of the waiting no stack was seen" : NULL;
+}
+
+/* WaitOne may be compiled into its caller: what is left on the stack is the runtime's native code. */
+static const char *needs_events(const void *numbers)
+{
+	const struct wait_numbers *n = numbers;
+	bool unclear = rules_known(n->runtime_pool) && n->runtime_pool >= LEAST_THREADS && n->event_pool < n->runtime_pool;
+	return unclear ? "workers wait in native code of the runtime, and whether that is for an event (WaitOne) cannot be told" : needs_waits(numbers);
 }
 
 static const char *needs_delay(const void *numbers)
@@ -52,21 +62,39 @@ static int score_of(const struct wait_numbers *n, double threads, double least)
 
 /* the pool --------------------------------------------------------------------------------------------------------- */
 
-/* The stacks say that all workers block; that work waits for them is said by the runtime, which adds workers beyond one for each CPU. */
+/* Items were in the pool's queue at each of several looks. */
+static bool work_waits(const struct wait_numbers *n)
+{
+	return n->queue_looks >= QUEUE_LOOKS && n->queue_least >= 1;
+}
+
+/* The stacks say that all workers block; that work waits for them is said by the pool's queue, or by the runtime, which adds workers beyond one for each
+ * CPU. */
 static struct rule_score pool_starved(const void *numbers)
 {
 	const struct wait_numbers *n = numbers;
 	bool found = n->workers >= 2 && n->pool_blocked_percent >= POOL_BLOCKED && n->pool_idle_percent <= POOL_IDLE;
 	double cpus = rules_known(n->cpus_allowed) ? ceil(n->cpus_allowed) : 1;
 	bool grows = n->workers_new >= 2 && n->workers_end > cpus;
-	return (struct rule_score){found ? (grows ? 98 : 45) : 0, grows ? 2 : 1};
+	bool starved = grows || work_waits(n);
+	return (struct rule_score){found ? (starved ? 98 : 45) : 0, starved ? 2 : 1};
+}
+
+static void say_queue(const struct wait_numbers *n, struct buf *out)
+{
+	if (n->queue_looks > 0)
+		buf_printf(out, "%.0f to %.0f items waited in the pool's queue at %.0f looks", n->queue_least, n->queue_most, n->queue_looks);
+	else
+		buf_puts(out, "the length of the pool's queue was not measured");
 }
 
 static void says_pool_starved(const void *numbers, struct finding *out)
 {
 	const struct wait_numbers *n = numbers;
-	AUTO_BUF struct buf place;
+	AUTO_BUF struct buf place, queue;
 	buf_init(&place, RULE_TEXT_BYTES * 2);
+	buf_init(&queue, 160);
+	say_queue(n, &queue);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "a starved thread pool");
 		finding_evidence(out, "the pool's %.0f workers had no work for %.0f%% of their time, and blocked for %.0f%%", n->workers,
@@ -74,15 +102,16 @@ static void says_pool_starved(const void *numbers, struct finding *out)
 		return;
 	}
 	if (out->state == FINDING_FOUND)
-		finding_message(out, "Thread pool starved: %.0f of %.0f workers block in %s", n->workers_blocked, n->workers,
-				short_place(&n->pool_place, &place));
+		pool_phrase_starved(n->workers_blocked, n->workers, n->pool_place.text, work_waits(n) ? n->queue_mean : 0, &place);
+	if (out->state == FINDING_FOUND)
+		finding_message(out, "%s", buf_str(&place));
 	else
 		finding_message(out, "All %.0f pool workers block, mostly in %s", n->workers, short_place(&n->pool_place, &place));
 	finding_evidence(out,
 			 "%.0f%% of the workers' time is blocked, %.0f%% of that in %s; %.1f%% is without work; %.0f workers at the beginning, %.0f at the "
-			 "end, %.0f of them new; the length of the pool's queue was not measured",
+			 "end, %.0f of them new; %s",
 			 n->pool_blocked_percent, n->pool_place_percent, n->pool_what.text, n->pool_idle_percent, n->workers_begin, n->workers_end,
-			 n->workers_new);
+			 n->workers_new, buf_str(&queue));
 	finding_place(out, n->pool_place.text);
 }
 
@@ -229,7 +258,7 @@ const struct rule wait_rules[] = {
 	{"SyncOverAsync", needs_waits, blocks_on_tasks, says_blocks_on_tasks},
 	{"SynchronousIO", needs_waits, blocks_on_io, says_blocks_on_io},
 	{"SleepInPool", needs_waits, sleeps_in_pool, says_sleeps_in_pool},
-	{"EventWaitInPool", needs_waits, waits_for_events, says_waits_for_events},
+	{"EventWaitInPool", needs_events, waits_for_events, says_waits_for_events},
 	{"ConsoleWrites", needs_waits, console_slow, says_console_slow},
 	{"CPUQueue", needs_delay, cpu_short, says_cpu_short},
 };

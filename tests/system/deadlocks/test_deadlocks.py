@@ -1,6 +1,8 @@
 """Deadlocks on real applications whose locks are known (tests/apps/LockApp): exact circles and queues, and no alarm where there is none."""
+import contextlib
 import json
 import os
+import socket
 import tempfile
 import unittest
 
@@ -8,8 +10,9 @@ from tests.lib import dotnet, schemas
 from tests.lib.local import drdotnet
 
 FILES = {"summary.md", "report.html", "report.json"}
+EVERY = os.environ.get("DRDOTNET_EVERY_RUNTIME")
 SICK = {"pair", "ring", "philosophers", "two", "behind", "queue", "patient", "starved", "crowd", "remote",
-        "writers", "upgrade", "locks", "mixed", "lockqueue", "lockpatient"}
+        "writers", "upgrade", "locks", "mixed", "lockqueue", "lockpatient", "exhausted"}
 
 
 def wrong(report):
@@ -34,28 +37,32 @@ class OnEachRuntime:
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
 
-    def look(self, mode):
-        tmp = os.path.join(self.folder, "tmp-" + mode)
+    def look(self, mode, meanwhile=contextlib.nullcontext, **env):
+        tmp = os.path.join(self.folder, "tmp-" + mode + str(len(os.listdir(self.folder))))
         os.makedirs(tmp)
-        app = dotnet.LockApp(mode, self.framework, self.folder, env={"TMPDIR": tmp})
+        app = dotnet.LockApp(mode, self.framework, self.folder, env={"TMPDIR": tmp, **env})
         app.tmp = tmp
         self.app = app
         self.addCleanup(app.stop)
-        app.progress()  # its own threads have begun
-        before, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + mode)
-        code, _, errors = drdotnet("run", "--deadlocks", str(app.pid), "--duration", "1", "-o", out)
+        if mode != "exhausted":  # it has no worker left that would say so
+            app.progress()  # its own threads have begun
+        before, out = dotnet.Traces(app), os.path.join(self.folder, "report-" + os.path.basename(tmp))
+        with meanwhile():
+            code, _, errors = drdotnet("run", "--deadlocks", str(app.pid), "--duration", "1", "-o", out)
         self.assertEqual(code, 0, errors)
         with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
             report = json.load(f)
         self.assertEqual(wrong(report), [])
+        named = "names" not in [x["name"] for x in report["limitsReached"]]
         self.assertEqual(set(os.listdir(out)), FILES)
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         self.assertIn("DeadlockOfOtherLocks", [x["id"] for x in report["notMeasured"]])
         if mode not in SICK:
             self.assertEqual(report["diagnosis"]["headline"], "No deadlock was found", report["diagnosis"]["text"])
             self.assertEqual(report["findings"], [])
-            self.assertEqual({x["id"] for x in report["excluded"]}, {"Deadlock", "LockHeldLong"})
-        app.assert_progress()
+            self.assertEqual({x["id"] for x in report["excluded"]}, {"Deadlock", "LockHeldLong", "ThreadPoolStarvation"} if named else {"Deadlock"})
+        if mode != "exhausted":
+            app.assert_progress()
         dotnet.assert_nothing_left(self, app, before)
         return report
 
@@ -77,6 +84,25 @@ class OnEachRuntime:
         report = self.deadlocked("pair", ["transfer-0", "transfer-1"])
         self.assertEqual(report["diagnosis"]["headline"], "Deadlock: 2 threads hold each other, in Shop.Account.TransferTo")
         self.assertEqual([lock["waiters"] for lock in report["locks"]], [1, 1])
+
+    def unnamed(self, report, reason):
+        """Who waits for whom is known from outside; what their methods are called, only the library would know."""
+        self.assertEqual([x["name"] for x in report["limitsReached"]], ["names"])
+        self.assertIn("(%s: " % reason, report["limitsReached"][0]["meaning"])
+        self.assertIn("\nMethods have no names: the library could not be attached (%s)." % reason, report["diagnosis"]["text"])
+
+    def test_a_process_that_takes_no_library(self):
+        report = self.look("pair", DOTNET_EnableDiagnostics="0")
+        self.assertEqual(circles(report), [["transfer-0", "transfer-1"]])
+        self.assertEqual(report["diagnosis"]["headline"], "Deadlock: 2 threads hold each other")
+        self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Found")])
+        self.assertRegex(report["diagnosis"]["text"], r'Thread \d+ "transfer-0" waits for a lock.* that thread \d+ holds\.')
+        self.unnamed(report, "DiagnosticsDisabled")
+        report = self.look("queue", DOTNET_EnableDiagnostics_Profiler="0")
+        self.assertEqual((report["diagnosis"]["headline"], report["findings"]), ("No deadlock was found", []))
+        self.assertRegex(report["diagnosis"]["text"], r'\n10 threads wait for a lock of thread \d+ "refresher", which has not run')
+        self.assertRegex(next(x for x in report["notMeasured"] if x["id"] == "LockHeldLong")["message"], "^methods have no names")
+        self.unnamed(report, "DiagnosticsDisabled")
 
     def test_five_threads(self):
         self.deadlocked("philosophers", ["philosopher-%d" % i for i in range(5)])
@@ -135,6 +161,34 @@ class OnEachRuntime:
 class OnNewest(OnEachRuntime):
     """On the others with DRDOTNET_EVERY_RUNTIME only (make runtimes)."""
 
+    @contextlib.contextmanager
+    def port_busy(self):
+        """The runtime reads the order of a peer that does not end it, and takes no other one."""
+        with socket.socket(socket.AF_UNIX) as peer:
+            peer.connect(next(os.path.join(self.app.tmp, name) for name in os.listdir(self.app.tmp) if name.startswith("dotnet-diagnostic-")))
+            peer.send(b"DOTNET_IPC_V1")
+            yield
+
+    def test_a_port_that_does_not_answer(self):
+        report = self.look("pair", self.port_busy)
+        self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Found")])
+        self.unnamed(report, "AttachFailed")
+
+    def test_workers_that_wait_for_workers(self):
+        report = self.look("exhausted")
+        self.assertRegex(report["diagnosis"]["text"], r"\n8 threads wait for tasks in Shop.OtherLocks.Load, 8 of them pool workers: ")
+        if self.framework == "net8.0":
+            self.assertIn("ThreadPoolStarvation", [x["id"] for x in report["notMeasured"]])
+            return
+        self.assertEqual([(f["id"], f["state"], f["place"]) for f in report["findings"]], [("ThreadPoolStarvation", "Found", "Shop.OtherLocks.Load")])
+        self.assertRegex(report["diagnosis"]["headline"], r"^Thread pool starved: 8 of 8 workers block in .*Load; \d+ items wait$")
+        self.look("workers")
+
+    @unittest.skipUnless(EVERY, "make runtimes")
+    def test_locks_that_are_given_up_without_names(self):
+        for mode in ("timeout", "busy", "consumers"):
+            self.look(mode, DOTNET_EnableDiagnostics="0")
+
     def test_locks_that_are_given_up(self):
         self.look("timeout")
 
@@ -152,7 +206,9 @@ class OnNewest(OnEachRuntime):
         self.assertRegex(report["diagnosis"]["text"], r"waits in .*\bfor %s\.|it waits for %s\." % (peers[0], peers[0]))
 
     def test_holders_that_are_not_known(self):
-        self.assertEqual([t["name"] for t in self.look("semaphores")["threads"]], [])
+        report = self.look("semaphores")
+        self.assertEqual([t["name"] for t in report["threads"]], [])
+        self.assertIn("\n2 threads wait for a SemaphoreSlim in Shop.OtherLocks.Exchange: it does not record its holder.", report["diagnosis"]["text"])
         if self.framework != "net8.0":
             self.assertIn("\n1 thread waits for a ReaderWriterLockSlim whose holder is not known", self.look("shared")["diagnosis"]["text"])
 
@@ -169,7 +225,7 @@ class OnNewest(OnEachRuntime):
         self.look("idle")
 
 
-OnOlder = OnNewest if os.environ.get("DRDOTNET_EVERY_RUNTIME") else OnEachRuntime
+OnOlder = OnNewest if EVERY else OnEachRuntime
 
 
 class Net8(OnOlder, unittest.TestCase):

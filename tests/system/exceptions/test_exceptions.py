@@ -55,6 +55,8 @@ class Counts:
             self.assertEqual({s["shape"] for s in sites}, {SHAPES[mode]})
         for s in sites:
             self.assertIsNone(s["message"])
+            self.assertRegex(s["place"]["file"], r"Modes\.cs$")
+            self.assertGreater(s["place"]["line"], 1)
             self.assertFalse([f for f in s["stack"] if f.startswith("System.Runtime.EH") or "libcoreclr" in f.split("!")[0] and f == s["stack"][0]], s["stack"])
 
     def check_formats(self, report, out):

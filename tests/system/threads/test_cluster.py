@@ -25,6 +25,8 @@ class Threads(test_cluster.ClusterCase):
         self.assertEqual(status["targets"][0]["cost"]["maxPauseMicroseconds"], 0)
         report = json.loads(self.stored(session, next(r for r in status["targets"][0]["reports"] if r["name"] == "report.json")))
         self.assertEqual(wrong(report), [])
+        stand = next(g for g in report["groups"] if g["wait"] == "lock")
+        self.assertRegex("%(file)s:%(line)d" % stand["source"], r"Sick\.cs:\d\d")
         made.assert_progress()
 
 

@@ -1,10 +1,14 @@
 #include "agent/locks/thread_wait.h"
 
+#include "common/api/reason.h"
+
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,4 +83,51 @@ Test(thread_wait, a_thread_of_a_process_is_asked_for_little)
 	cr_assert_eq(thread_wait_times(task_fd, 1 << 30, &times), -1);
 	cr_assert_eq(thread_wait_call(task_fd, 1 << 30, &t), -1);
 	close(task_fd);
+}
+
+/* Of this process, with so many descriptors to open below the first that is free. */
+static int list_with_descriptors(int proc_fd, int more)
+{
+	struct thread_wait *list = NULL;
+	struct rlimit before, now;
+	bool full;
+	int free_fd = dup(proc_fd);
+	close(free_fd);
+	getrlimit(RLIMIT_NOFILE, &before);
+	now = (struct rlimit){(rlim_t)(free_fd + more), before.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &now);
+	ssize_t count = thread_wait_list(proc_fd, &list, &full);
+	int why = count < 0 ? errno : 0;
+	setrlimit(RLIMIT_NOFILE, &before);
+	cr_expect(count >= 1 || why, "no thread, and nothing that speaks of it");
+	free(list);
+	return why;
+}
+
+Test(thread_wait, without_descriptors_of_our_own_no_thread_is_called_ended)
+{
+	struct err e = ERR_INIT;
+	int proc_fd = open("/proc/self", O_RDONLY | O_DIRECTORY);
+	cr_expect_eq(list_with_descriptors(proc_fd, 0), EMFILE);
+	cr_expect_eq(list_with_descriptors(proc_fd, 1), EMFILE, "enough for the list, not for its threads");
+	cr_expect_eq(list_with_descriptors(proc_fd, 8), 0);
+	close(proc_fd);
+	cr_assert_eq(thread_wait_explain(EMFILE, &e), -1);
+	cr_expect_str_eq(e.reason, REASON_AgentLimitReached);
+	cr_expect_str_eq(e.message, "the process's threads could not be looked at: the agent may open no more descriptors (its RLIMIT_NOFILE)");
+}
+
+Test(thread_wait, what_a_refusal_means)
+{
+	static const struct {
+		int errnum;
+		const char *reason;
+	} refusals[] = {{ENFILE, REASON_AgentLimitReached}, {ENOMEM, REASON_AgentLimitReached}, {EACCES, REASON_PermissionDenied}, {EIO, REASON_InternalError}};
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+		struct err e = ERR_INIT;
+		cr_assert_eq(thread_wait_explain(refusals[i].errnum, &e), -1);
+		cr_expect_str_eq(e.reason, refusals[i].reason);
+	}
+	cr_expect_eq(thread_wait_explain(ENOENT, NULL), 0, "the process has ended");
+	cr_expect_eq(thread_wait_explain(ESRCH, NULL), 0);
 }

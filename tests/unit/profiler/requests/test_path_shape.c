@@ -1,10 +1,13 @@
 #include "profiler/requests/shape_table.h"
 
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-static uint8_t units[2][40000];
+#define SHAPES_AT_ONCE 400
+
+static _Thread_local uint8_t units[2][40000];
 
 static struct event_text text_of(int which, const char *ascii)
 {
@@ -102,4 +105,35 @@ Test(shape_table, endless_routes_have_an_end)
 		cr_assert_leq(intern(path), SHAPE_TABLE_MOST);
 	}
 	cr_expect_leq(shape_table_count(), SHAPE_TABLE_MOST);
+}
+
+/* Threads of the application meet the same new shapes at once. tsan */
+struct interning {
+	pthread_t thread;
+	uint32_t numbers[SHAPES_AT_ONCE];
+};
+
+static void *intern_all(void *ctx)
+{
+	struct interning *t = ctx;
+	for (unsigned i = 0; i < SHAPES_AT_ONCE; i++) {
+		char path[32];
+		snprintf(path, sizeof path, "/%c%cost/s%c%cow", 'a' + i % 20, 'a' + i / 20, 'a' + i % 20, 'a' + i / 20);
+		t->numbers[i] = intern(path);
+	}
+	return NULL;
+}
+
+Test(shape_table, threads_that_meet_a_new_shape_at_once_give_it_one_number)
+{
+	static struct interning threads[4];
+	shape_table_reset();
+	for (size_t i = 0; i < 4; i++)
+		cr_assert_eq(pthread_create(&threads[i].thread, NULL, intern_all, &threads[i]), 0);
+	for (size_t i = 0; i < 4; i++)
+		pthread_join(threads[i].thread, NULL);
+	for (unsigned i = 0; i < SHAPES_AT_ONCE; i++)
+		for (size_t k = 1; k < 4; k++) /* 0: another thread lost its CPU meanwhile */
+			cr_expect(!threads[k].numbers[i] || !threads[0].numbers[i] || threads[k].numbers[i] == threads[0].numbers[i], "shape %u", i);
+	cr_expect_leq(shape_table_count(), SHAPES_AT_ONCE);
 }

@@ -2,6 +2,8 @@
 
 #include "tests/unit/rules_capture.h"
 
+#include <math.h>
+
 static struct deadlock_numbers at_rest(void)
 {
 	struct deadlock_numbers n;
@@ -142,4 +144,69 @@ Test(deadlock_rules, recorded_captures)
 {
 	struct deadlock_numbers n;
 	check_captures("deadlocks", deadlock_rules, deadlock_rule_count, &deadlock_numbers_fields, &n);
+}
+
+static int state_of(const struct findings *f, const char *id)
+{
+	for (size_t i = 0; i < f->count; i++)
+		if (strcmp(f->list[i].id, id) == 0)
+			return (int)f->list[i].state;
+	return -1;
+}
+
+/* All of a pool's eight workers block, and 32 items wait. */
+static struct deadlock_numbers standing_pool(void)
+{
+	struct deadlock_numbers n = at_rest();
+	n.workers = n.workers_blocked = 8;
+	n.items_first = n.items_second = 32;
+	rules_set_text(&n.workers_place, "Shop.Orders.Get");
+	return n;
+}
+
+Test(deadlock_rules, a_pool_of_which_all_block_while_work_waits_is_starved)
+{
+	struct findings f;
+	struct deadlock_numbers n = standing_pool();
+	judge_locks(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Thread pool starved: 8 of 8 workers block in Shop.Orders.Get; 32 items wait");
+	cr_assert_eq(findings_lead(&f)->state, FINDING_FOUND);
+	findings_fini(&f);
+	for (int change = 0; change < 3; change++) {
+		n = standing_pool();
+		if (change == 0)
+			n.workers_blocked = 7; /* one takes what waits */
+		else if (change == 1)
+			n.items_first = 0;
+		else
+			n.workers = n.workers_blocked = 1;
+		judge_locks(&n, &f);
+		cr_assert_eq(state_of(&f, "ThreadPoolStarvation"), FINDING_EXCLUDED, "change %d", change);
+		findings_fini(&f);
+	}
+	n = standing_pool();
+	n.workers = n.workers_blocked = 1000;
+	n.items_second = 1234567;
+	rules_set_text(&n.workers_place, "Company.Product.Area.Warehouse.StockReservationService.ReserveAll<Company.Product.Order>(int, string)");
+	judge_locks(&n, &f);
+	cr_assert_leq(strlen(findings_lead(&f)->message), 80 + 2, "%s", findings_lead(&f)->message);
+	findings_fini(&f);
+}
+
+Test(deadlock_rules, what_cannot_be_read_or_named_is_not_measured)
+{
+	struct findings f;
+	struct deadlock_numbers n = standing_pool();
+	n.items_first = n.items_second = (double)NAN;
+	judge_locks(&n, &f);
+	cr_assert_eq(state_of(&f, "ThreadPoolStarvation"), FINDING_NOT_MEASURED);
+	findings_fini(&f);
+	n = standing_pool();
+	n.named = 0;
+	n.queue = 10;
+	n.queue_agreed = 1;
+	judge_locks(&n, &f);
+	cr_assert_eq(state_of(&f, "ThreadPoolStarvation"), FINDING_NOT_MEASURED);
+	cr_assert_eq(state_of(&f, "LockHeldLong"), FINDING_NOT_MEASURED, "they may be consumers that take turns");
+	findings_fini(&f);
 }

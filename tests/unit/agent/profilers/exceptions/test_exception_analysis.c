@@ -82,7 +82,7 @@ static void give_site(struct bench *b, uint64_t site, uint64_t type, uint16_t fl
 	send_frame(b, CHANNEL_EXCEPTIONS_COUNTS);
 }
 
-static void analyze_bench(struct bench *b)
+static void collect_bench(struct bench *b)
 {
 	wire_writer_init(&b->w, b->data, sizeof b->data);
 	channel_put_exceptions_state(&b->w, &b->state);
@@ -90,6 +90,11 @@ static void analyze_bench(struct bench *b)
 	exception_collect_take(b->collect, &b->channel);
 	exception_collect_flush(b->collect, name_code, NULL);
 	exception_collect_finish(b->collect, &b->channel);
+}
+
+static void analyze_bench(struct bench *b)
+{
+	collect_bench(b);
 	exception_analysis_run(&b->capture, &b->a);
 	exception_diagnosis_make(&b->a, &b->d);
 	cr_expect_leq(strlen(b->d.headline), HEADLINE_MAX_CHARS);
@@ -131,6 +136,31 @@ Test(exception_analysis, where_it_is_thrown_and_who_catches)
 	const struct stack_node *n = &b.a.base.tree.nodes[b.a.stack_node[s[0].stack]];
 	cr_expect_str_eq(b.a.base.methods[n->method].name, "System.ThrowHelper.ThrowFormat", "the machinery of throwing is folded away");
 	cr_expect_eq(b.a.base.tree.nodes[STACK_TREE_ROOT].total, 400);
+	end_bench(&b);
+}
+
+/* The line of the application's method, not that of the library's which throws for it, nor that of the caller. */
+Test(exception_analysis, the_line_where_the_application_throws)
+{
+	begin_bench(&b);
+	give_kind(&b, 1, "System.FormatException", "");
+	give_kind(&b, 2, "Shop.Refused", "");
+	give_site(&b, 10, 1, 0, STACK(EH, THROW_HELPER, PARSE, RUN, MAIN), 300);
+	give_site(&b, 20, 2, 0, STACK(CHECK, MAIN), 100);
+	collect_bench(&b);
+	struct cpu_capture *c = &b.capture.stacks;
+	for (size_t i = 0; i < c->frame_count; i++) {
+		if (strcmp(c->frames[i].method ? c->frames[i].method : "", "Check") == 0)
+			continue; /* of a module without symbols */
+		c->frames[i].file = mem_strdup("src/shop/Cart.cs");
+		c->frames[i].line = c->frames[i].method ? 100 + (uint32_t)strlen(c->frames[i].method) : 1;
+	}
+	exception_analysis_run(&b.capture, &b.a);
+	exception_diagnosis_make(&b.a, &b.d);
+	cr_assert_neq(b.a.sites[0].frame, UINT32_MAX);
+	cr_expect_str_eq(c->frames[b.a.sites[0].frame].method, "Parse");
+	cr_expect(strstr(b.d.text, "in Shop.Cart.Parse (Cart.cs:105)"), "%s", b.d.text);
+	cr_expect(strstr(b.d.text, "in Shop.Cart.Check."), "%s", b.d.text);
 	end_bench(&b);
 }
 

@@ -1,4 +1,5 @@
 #include "agent/profilers/exceptions/exception_rules.h"
+#include "agent/report/report.h"
 
 #include "tests/unit/rules_capture.h"
 
@@ -47,7 +48,7 @@ static const struct {
 } rows[] = {
 	{"ExceptionsAsControlFlow", offsetof(struct exception_numbers, near_percent), 49.9, 50, 50, "10,000 exceptions/s, thrown and caught in Shop.Cart.Parse"},
 	{"OneExceptionDominates", offsetof(struct exception_numbers, site_percent), 59.9, 60, 60, "10,000 exceptions/s, most in Shop.Cart.Check"},
-	{"ExceptionStorm", offsetof(struct exception_numbers, cost_percent), 4.9, 5, 5, "Throwing takes 5% of the CPU time: 10000 exceptions/s"},
+	{"ExceptionStorm", offsetof(struct exception_numbers, cost_percent), 4.9, 5, 5, "Throwing takes 5% of the CPU time: 10,000 exceptions/s"},
 };
 
 Test(exception_rules, each_at_both_sides_of_its_threshold)
@@ -113,6 +114,15 @@ Test(exception_rules, a_dependency_that_fails_all_the_time_is_only_possible)
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
 	cr_expect_str_eq(f.message, "A dependency fails and is asked again, each 500 ms: Shop.Stock.Ask");
 	cr_expect_str_eq(f.place, "Shop.Stock.Ask");
+	n.retry_per_second = 4158;
+	rules_set_text(&n.retry_method, "Shop.Delivery.Carriers.CarrierClient.ConnectOrThrow");
+	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
+	cr_expect(strncmp(f.message, "A dependency fails and is asked again, 4,158 times a second", 59) == 0, "%s", f.message);
+	cr_expect_leq(strlen(f.message), HEADLINE_MAX_CHARS - strlen("Possible: ") + 2, "%s", f.message); /* an ellipsis has three bytes */
+	n.retry_per_second = 16;
+	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_POSSIBLE);
+	cr_expect_leq(strlen(f.message), HEADLINE_MAX_CHARS - strlen("Possible: ") + 2, "%s", f.message);
+	n.retry_per_second = 2;
 	n.retry_span_percent = 49;
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_EXCLUDED, "a burst");
 	n.retry_span_percent = 97;

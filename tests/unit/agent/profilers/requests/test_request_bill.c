@@ -1,10 +1,13 @@
 #include "agent/profilers/requests/request_bill.h"
 
+#include "common/base/mem.h"
+
 #include <criterion/criterion.h>
 
 #define MS 1000000ull
 
 static struct request_trail trail;
+static struct request_work work;
 
 static void add_switch(uint32_t tid, uint64_t at_ms, uint32_t number)
 {
@@ -26,13 +29,18 @@ static struct request_bill bill_of(uint32_t number, uint64_t from_ms, uint64_t t
 	struct request_bill b = {0};
 	uint64_t sum;
 	request_trail_sort(&trail);
-	request_bill_add(&b, &trail, &(struct channel_request_done){.start_ns = from_ms * MS, .end_ns = to_ms * MS, .number = number});
-	request_bill_finish(&b);
+	request_bill_add(&b, &trail, &work, &(struct channel_request_done){.start_ns = from_ms * MS, .end_ns = to_ms * MS, .number = number});
+	request_bill_finish(&b, 0);
 	sum = b.thread_ns + b.await_ns + b.unseen_ns;
 	for (size_t i = 0; i < b.call_count; i++)
 		sum += b.calls[i].ns;
 	cr_expect_eq(sum, b.total_ns, "the parts add up");
+	sum = 0;
+	for (size_t i = 0; i < DOING_COUNT; i++)
+		sum += b.doing_ns[i];
+	cr_expect_eq(sum, b.thread_ns, "and those of what was on a thread");
 	request_trail_fini(&trail);
+	request_work_fini(&work);
 	return b;
 }
 
@@ -118,4 +126,172 @@ Test(request_bill, a_switch_outside_of_the_windows)
 	add_window(120, 180);
 	struct request_bill b = bill_of(7, 100, 200);
 	cr_expect(b.thread_ns == 0 && b.await_ns == 60 * MS && b.unseen_ns == 40 * MS);
+}
+
+/* built cases: what a thread did while it worked for a request ---------------------------------------------------------- */
+
+static void add_wait(uint32_t tid, uint64_t from_ms, uint64_t to_ms, enum request_doing doing, uint32_t place)
+{
+	GROW(work.spans, work.span_count, work.span_cap);
+	int64_t from_ns = (int64_t)(from_ms * MS), to_ns = (int64_t)(to_ms * MS);
+	work.spans[work.span_count++] = (struct work_span){.from_ns = from_ns, .to_ns = to_ns, .seen_from_ns = from_ns, .seen_to_ns = to_ns, .tid = tid,
+							   .place = place, .doing = (uint8_t)doing, .recorded = true};
+}
+
+static void record_switches(uint64_t from_ms, uint64_t to_ms)
+{
+	work.windows = mem_calloc(1, sizeof *work.windows);
+	work.windows[0] = (struct wait_window){(int64_t)(from_ms * MS), (int64_t)(to_ms * MS)};
+	work.window_count = 1;
+}
+
+static void stop_all(uint64_t from_ms, uint64_t to_ms)
+{
+	work.stops = mem_calloc(1, sizeof *work.stops);
+	work.stops[0] = (struct work_stop){(int64_t)(from_ms * MS), (int64_t)(to_ms * MS)};
+	work.stop_count = 1;
+}
+
+static void sample_at(uint32_t tid, uint64_t first_ms, unsigned count)
+{
+	work.samples = mem_calloc(count, sizeof *work.samples);
+	for (unsigned i = 0; i < count; i++)
+		work.samples[work.sample_count++] = (struct work_sample){(int64_t)((first_ms + 10 * i) * MS), tid, i};
+	work.period_ns = 10 * MS;
+}
+
+/* Request 7 from 100 to 200 on thread 1 all the time, switches recorded. */
+static struct request_bill bill_of_stay(void)
+{
+	add_window(0, 1000);
+	add_switch(1, 100, 7);
+	add_switch(1, 200, 0);
+	record_switches(0, 1000);
+	request_work_sort(&work);
+	return bill_of(7, 100, 200);
+}
+
+Test(request_bill, each_cause_alone)
+{
+	static const enum request_doing causes[] = {DOING_LOCK, DOING_IO, DOING_TASK, DOING_NO_CPU, DOING_SLEEP, DOING_BLOCKED};
+	for (size_t i = 0; i < sizeof causes / sizeof *causes; i++) {
+		add_wait(1, 90, 105, DOING_IDLE, WORK_NO_PLACE); /* of what was before: its end is the beginning of work */
+		add_wait(1, 110, 190, causes[i], 4);
+		add_wait(2, 100, 200, DOING_LOCK, 5); /* another thread */
+		struct request_bill b = bill_of_stay();
+		cr_expect_eq(b.doing_ns[causes[i]], 80 * MS);
+		cr_expect_eq(b.doing_ns[DOING_CODE], 15 * MS);
+		cr_expect_eq(b.await_ns, 5 * MS);
+		cr_assert_eq(b.place_count, 1);
+		cr_expect(b.places[0].place == 4 && b.places[0].doing == causes[i] && b.places[0].ns == 80 * MS && b.places[0].waits == 1);
+	}
+}
+
+Test(request_bill, code_alone)
+{
+	add_wait(1, 90, 100, DOING_IDLE, WORK_NO_PLACE);
+	struct request_bill b = bill_of_stay();
+	cr_expect_eq(b.doing_ns[DOING_CODE], 100 * MS);
+}
+
+/* Who was suspended for it is blocked in the runtime, and who collects runs: both are the collection's. */
+Test(request_bill, collections)
+{
+	stop_all(120, 170);
+	add_wait(1, 121, 150, DOING_BLOCKED, WORK_NO_PLACE);
+	struct request_bill b = bill_of_stay();
+	cr_expect(b.doing_ns[DOING_GC] == 50 * MS && b.doing_ns[DOING_BLOCKED] == 0 && b.doing_ns[DOING_CODE] == 50 * MS);
+}
+
+Test(request_bill, mixed_lock_io_and_code)
+{
+	add_wait(1, 110, 140, DOING_LOCK, 1);
+	add_wait(1, 150, 190, DOING_IO, 2);
+	add_wait(1, 192, 194, DOING_LOCK, 1);
+	struct request_bill b = bill_of_stay();
+	cr_expect(b.doing_ns[DOING_LOCK] == 32 * MS && b.doing_ns[DOING_IO] == 40 * MS && b.doing_ns[DOING_CODE] == 28 * MS);
+	cr_expect(b.place_count == 2 && b.places[0].place == 2 && b.places[1].waits == 2);
+}
+
+/* A task that is waited for while its call is under way: the second witness. */
+Test(request_bill, mixed_task_and_call)
+{
+	add_call(7, 3, 120, 180);
+	add_wait(1, 110, 190, DOING_TASK, 1);
+	struct request_bill b = bill_of_stay();
+	cr_expect(b.doing_ns[DOING_TASK] == 80 * MS && b.task_call_ns == 60 * MS && b.calls[0].thread_ns == 60 * MS);
+}
+
+/* Two threads at once: that one of them runs brings the request on. */
+Test(request_bill, mixed_threads_at_once)
+{
+	add_switch(2, 150, 7);
+	add_switch(2, 180, 0);
+	add_wait(1, 100, 200, DOING_LOCK, 1);
+	add_wait(2, 160, 170, DOING_IO, 2);
+	struct request_bill b = bill_of_stay();
+	cr_expect(b.doing_ns[DOING_CODE] == 20 * MS && b.doing_ns[DOING_LOCK] == 80 * MS && b.doing_ns[DOING_IO] == 0);
+}
+
+/* Where switches are not recorded, samples tell how much of the rest was code: as much as there is room for. */
+Test(request_bill, what_only_samples_tell)
+{
+	for (unsigned samples = 3; samples <= 30; samples += 27) {
+		struct request_bill b = {0};
+		add_window(0, 1000);
+		add_switch(1, 100, 7);
+		add_switch(1, 200, 0);
+		add_wait(1, 150, 200, DOING_LOCK, 1);
+		sample_at(1, 100, samples);
+		request_work_sort(&work);
+		request_trail_sort(&trail);
+		request_bill_add(&b, &trail, &work, &(struct channel_request_done){.start_ns = 100 * MS, .end_ns = 200 * MS, .number = 7});
+		request_bill_finish(&b, work.period_ns);
+		cr_expect(b.doing_ns[DOING_LOCK] == 50 * MS && b.untold_samples == (samples < 5 ? samples : 5));
+		cr_expect_eq(b.doing_ns[DOING_CODE], (samples < 5 ? samples * 10 : 50) * MS);
+		cr_expect_eq(b.doing_ns[DOING_UNTOLD], 50 * MS - b.doing_ns[DOING_CODE]);
+		request_trail_fini(&trail);
+		request_work_fini(&work);
+	}
+}
+
+/* A look that met the thread before or after the stay says nothing of it, however long the wait is taken for. */
+Test(request_bill, looks_at_other_moments)
+{
+	add_window(0, 1000);
+	add_switch(1, 100, 7);
+	add_switch(1, 110, 0);
+	add_wait(1, 90, 104, DOING_IDLE, WORK_NO_PLACE);
+	add_wait(1, 104, 120, DOING_LOCK, 1);
+	work.spans[0].recorded = work.spans[1].recorded = false;
+	work.spans[0].seen_to_ns = 95 * (int64_t)MS;
+	work.spans[1].seen_from_ns = 108 * (int64_t)MS;
+	request_work_sort(&work);
+	struct request_bill b = bill_of(7, 100, 110);
+	cr_expect(b.await_ns == 0 && b.doing_ns[DOING_LOCK] == 6 * MS && b.doing_ns[DOING_UNTOLD] == 4 * MS);
+}
+
+/* A thread that makes no switch in a window has slept through it, or run: the window says nothing of it. */
+Test(request_bill, no_switch_in_a_window)
+{
+	struct request_bill b = bill_of_stay();
+	cr_expect_eq(b.doing_ns[DOING_UNTOLD], 100 * MS);
+}
+
+/* Which request a moment of a thread belongs to. */
+Test(request_trail, the_request_at_a_moment)
+{
+	add_window(0, 1000);
+	add_switch(1, 100, 7);
+	add_switch(1, 110, 8);
+	add_switch(2, 105, 9);
+	add_switch(1, 120, 0);
+	request_trail_sort(&trail);
+	cr_expect_eq(request_trail_at(&trail, 1, 99 * MS), 0);
+	cr_expect_eq(request_trail_at(&trail, 1, 100 * MS), 7);
+	cr_expect_eq(request_trail_at(&trail, 1, 110 * MS), 8);
+	cr_expect_eq(request_trail_at(&trail, 1, 120 * MS), 0);
+	cr_expect_eq(request_trail_at(&trail, 2, 999 * MS), 9);
+	cr_expect_eq(request_trail_at(&trail, 3, 110 * MS), 0);
+	request_trail_fini(&trail);
 }

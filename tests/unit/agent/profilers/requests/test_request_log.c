@@ -1,4 +1,5 @@
 #include "agent/profilers/requests/request_analysis.h"
+#include "agent/profilers/requests/request_live.h"
 #include "agent/profilers/requests/request_numbers.h"
 
 #include <criterion/criterion.h>
@@ -141,4 +142,25 @@ Test(request_rules, what_does_not_end_is_found_where_others_of_it_did)
 		cr_expect_eq(judged(&n, &f, "RequestsNeverEnd")->state, rows[i].state, "row %zu", i);
 		findings_fini(&f);
 	}
+}
+
+Test(request_live, tells_of_the_endpoint_that_users_wait_for_most)
+{
+	begin();
+	AUTO_BUF struct buf text;
+	buf_init(&text, 1000);
+	request_live_text(capture.log, 0, &text);
+	cr_expect_str_eq(buf_str(&text), "0 requests, 0.0/s, 0 in flight");
+	add_shape(capture.log, 1, "GET /fast");
+	add_shape(capture.log, 2, "GET /slow/{id}");
+	add_shape(capture.log, 3, "GET /events");
+	for (unsigned i = 1; i <= 1200; i++)
+		add_done(capture.log, 1, 10 * i, 1, 200, 0);
+	add_done(capture.log, 3, 9000, 8000, 200, STREAM_EVENTS);
+	request_log_look(capture.log, 9000ull * MS);
+	request_log_open(capture.log, &(struct channel_request_open){.shape = 2, .count = 2, .start_ns = 4000ull * MS});
+	buf_reset(&text);
+	request_live_text(capture.log, 10, &text);
+	cr_expect_str_eq(buf_str(&text), "1,200 requests, 120.0/s, 2 in flight; most waiting: GET /slow/{id}, oldest in flight 5.0 s");
+	end();
 }

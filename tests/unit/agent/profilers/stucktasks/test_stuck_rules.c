@@ -10,7 +10,7 @@ static struct stuck_numbers at_rest(void)
 	n.operations = n.lasting = 5000;
 	n.holders_known = 1;
 	n.never = n.never_most = n.never_places = n.never_kept = n.queue = n.queue_before = n.queue_most = 0;
-	n.reply = n.http_waiting = n.http_open = n.blocked = n.faults = 0;
+	n.reply = n.http_waiting = n.http_open = n.blocked = n.faults = n.writers = n.writers_before = n.writers_lasting = 0;
 	return n;
 }
 
@@ -123,6 +123,20 @@ Test(stuck_rules, one_witness_is_only_possible)
 	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed, and nobody may have looked at the exception");
 }
 
+Test(stuck_rules, a_channel_before_which_more_and_more_wait)
+{
+	struct stuck_numbers n = at_rest();
+	n.writers = n.writers_before = n.writers_lasting = 20; /* each gets its turn */
+	rules_set_text(&n.writers_place, "Shop.Receipts.PrintLater");
+	expect_lead(&n, NULL, FINDING_FOUND, "");
+	n.writers = 249;
+	expect_lead(&n, "ChannelFull", FINDING_POSSIBLE, "249 operations may be stuck before a full channel in Shop.Receipts.PrintLater");
+	n.faults = 1; /* the reader's */
+	expect_lead(&n, "ChannelFull", FINDING_POSSIBLE, "249 operations may be stuck before a full channel in Shop.Receipts.PrintLater");
+	n.writers_lasting = 9;
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed, and nobody may have looked at the exception");
+}
+
 Test(stuck_rules, requests_without_a_connection)
 {
 	struct stuck_numbers n = at_rest();
@@ -171,7 +185,9 @@ Test(stuck_rules, long_names_leave_a_headline)
 	static const char *const name = "Company.Product.Area.Warehouse.StockReservationService.ReserveAllOfThemAsync<Company.Product.Order>(int, string)";
 	struct stuck_numbers n = at_rest();
 	struct findings f;
-	n.never = n.never_most = n.never_kept = n.queue = n.reply = n.http_waiting = n.blocked = n.faults = 1234567;
+	n.never = n.never_most = n.never_kept = n.queue = n.reply = n.http_waiting = n.blocked = n.faults = n.writers = n.writers_lasting = 1234567;
+	n.writers_before = 0;
+	rules_set_text(&n.writers_place, name);
 	rules_set_text(&n.never_place, name);
 	rules_set_text(&n.queue_place, name);
 	rules_set_text(&n.reply_place, name);

@@ -58,13 +58,13 @@ Test(threads_capture, looks_at_itself)
 	cr_assert_eq(pipe(pipes), 0);
 	pthread_create(&thread, NULL, sleep_for_test, &pipes[0]);
 	for (bool asleep = false; !asleep;) { /* until it is in its read() */
-		threads_look_take(proc_fd, &first);
+		threads_look_take(proc_fd, &first, NULL);
 		for (size_t i = 0; i < first.count; i++)
 			asleep |= first.waits[i].tid != getpid() && first.waits[i].system_call == 0;
 		if (!asleep)
 			threads_look_fini(&first);
 	}
-	threads_look_take(proc_fd, &second);
+	threads_look_take(proc_fd, &second, NULL);
 	threads_capture_pair(&first, &second, sysconf(_SC_CLK_TCK), &c);
 	size_t still = 0;
 	for (size_t i = 0; i < c.count; i++) {

@@ -135,6 +135,15 @@ Test(threads_rules, a_pool_that_stands_is_said_once)
 	judge_threads(&n, &f);
 	cr_assert_null(findings_find(&f, "ZombieThreads"));
 	findings_fini(&f);
+	n.queue_first = 0;
+	n.queue_second = 28;
+	expect_lead(&n, "ThreadPoolStarvation", FINDING_POSSIBLE);
+	n.queue_first = 28;
+	expect_lead(&n, "ThreadPoolStarvation", FINDING_FOUND);
+	n.workers_at_place = 11;
+	judge_threads(&n, &f);
+	cr_assert_null(findings_find(&f, "ThreadPoolStarvation"), "one is free, or runs");
+	findings_fini(&f);
 }
 
 Test(threads_rules, the_limit_of_the_container)

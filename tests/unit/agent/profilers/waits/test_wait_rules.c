@@ -80,6 +80,34 @@ Test(wait_rules, a_pool_that_does_not_grow_may_have_nothing_to_do)
 	findings_fini(&f);
 }
 
+Test(wait_rules, items_in_the_queue_are_a_second_witness)
+{
+	struct findings f;
+	struct wait_numbers n = starved();
+	n.workers = 64;
+	n.workers_blocked = 61;
+	n.workers_new = 0;
+	n.queue_looks = 25;
+	n.queue_least = 1904;
+	n.queue_mean = 2310;
+	n.queue_most = 2402;
+	rules_set_text(&n.pool_place, "Shop.Orders.Get");
+	const struct finding *lead = lead_of(&n, &f);
+	cr_assert_str_eq(lead->message, "Thread pool starved: 61 of 64 workers block in Shop.Orders.Get; 2,310 items wait");
+	cr_assert_eq(lead->state, FINDING_FOUND);
+	cr_assert_not_null(strstr(lead->evidence, "1904 to 2402 items waited in the pool's queue at 25 looks"));
+	findings_fini(&f);
+	n.queue_least = 0;
+	lead_of(&n, &f);
+	cr_assert_eq(findings_find(&f, "ThreadPoolStarvation")->state, FINDING_POSSIBLE, "it was empty at one look");
+	findings_fini(&f);
+	n.queue_least = 5;
+	n.queue_looks = 2;
+	lead_of(&n, &f);
+	cr_assert_eq(findings_find(&f, "ThreadPoolStarvation")->state, FINDING_POSSIBLE, "two looks are few");
+	findings_fini(&f);
+}
+
 Test(wait_rules, a_lock_needs_a_holder_or_threads_that_take_turns)
 {
 	struct findings f;
@@ -144,10 +172,29 @@ Test(wait_rules, long_names_leave_a_headline)
 	rules_set_text(&n.pool_place, "Company.Product.Area.Warehouse.StockReservationService.ReserveAll<Company.Product.Order>(int, string)");
 	cr_assert_leq(strlen(lead_of(&n, &f)->message), 80 + 2, "the ellipsis has three bytes");
 	findings_fini(&f);
+	n.workers = n.workers_blocked = 1000;
+	n.queue_looks = 25;
+	n.queue_least = n.queue_mean = n.queue_most = 123456;
+	cr_assert_leq(strlen(lead_of(&n, &f)->message), 80 + 2, "%s", findings_lead(&f)->message);
+	findings_fini(&f);
 }
 
 Test(wait_rules, recorded_sessions_are_judged_as_they_were)
 {
 	struct wait_numbers n;
 	check_captures("waits", wait_rules, wait_rule_count, &wait_numbers_fields, &n);
+}
+
+Test(wait_rules, what_the_runtime_waits_for_may_be_an_event)
+{
+	struct findings f;
+	struct wait_numbers n = at_rest();
+	n.runtime_pool = n.waiting_threads = 7;
+	lead_of(&n, &f);
+	const struct finding *event = NULL;
+	for (size_t i = 0; i < f.count; i++)
+		if (strcmp(f.list[i].id, "EventWaitInPool") == 0)
+			event = &f.list[i];
+	cr_assert(event && event->state == FINDING_NOT_MEASURED, "whether workers wait for events is not known");
+	findings_fini(&f);
 }

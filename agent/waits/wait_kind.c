@@ -1,0 +1,170 @@
+#include "agent/waits/wait_kind.h"
+
+#include "agent/stacks/cpu_category.h"
+
+#include <string.h>
+
+static const struct {
+	const char *name, *title;
+} kinds[WAIT_KIND_COUNT] = {
+	[WAIT_KIND_LOCK] = {"lock", "locks"},
+	[WAIT_KIND_TASK] = {"task", "blocking on tasks"},
+	[WAIT_KIND_SOCKET] = {"socket", "synchronous network I/O"},
+	[WAIT_KIND_FILE] = {"file", "files, pipes and processes"},
+	[WAIT_KIND_CONSOLE] = {"console", "console output"},
+	[WAIT_KIND_SLEEP] = {"sleep", "sleep"},
+	[WAIT_KIND_EVENT] = {"event", "events and mutexes"},
+	[WAIT_KIND_RUNTIME] = {"runtime", "the runtime"},
+	[WAIT_KIND_FAULT] = {"fault", "page faults and disk"},
+	[WAIT_KIND_CPU] = {"cpu", "waiting for a CPU"},
+	[WAIT_KIND_NATIVE] = {"native", "native code"},
+	[WAIT_KIND_UNKNOWN] = {"unknown", "unknown"},
+};
+
+const char *wait_kind_name(enum wait_kind k)
+{
+	return kinds[k].name;
+}
+
+const char *wait_kind_title(enum wait_kind k)
+{
+	return kinds[k].title;
+}
+
+/* Rows of one type stand together, those with a method first: the first one that fits counts. `type` and `method` are beginnings; NULL: any. */
+static const struct wait_row {
+	const char *type, *method;
+	struct wait_meaning meaning;
+} rows[] = {
+	/* what idles */
+	{"System.Threading.LowLevelLifoSemaphore", NULL, {WAIT_KIND_EVENT, true, "pool workers without work"}},
+	{"System.Threading.PortableThreadPool+GateThread", NULL, {WAIT_KIND_EVENT, true, "the pool's gate thread"}},
+	{"System.Threading.PortableThreadPool+WaitThread", NULL, {WAIT_KIND_EVENT, true, "the pool's wait threads"}},
+	{"System.Threading.TimerQueue", "TimerThread", {WAIT_KIND_EVENT, true, "the timer thread"}},
+	{"System.Net.Sockets.SocketAsyncEngine", "EventLoop", {WAIT_KIND_SOCKET, true, "the socket engine"}},
+	{"System.Net.Sockets.Socket", "Accept", {WAIT_KIND_SOCKET, true, "accept loops"}},
+	{"System.Net.Sockets.TcpListener", "Accept", {WAIT_KIND_SOCKET, true, "accept loops"}},
+	{"System.Net.HttpListener", "GetContext", {WAIT_KIND_SOCKET, true, "accept loops"}},
+	{"System.Collections.Concurrent.BlockingCollection", "TryAdd", {WAIT_KIND_EVENT, false, "BlockingCollection.Add"}},
+	{"System.Collections.Concurrent.BlockingCollection", "Add", {WAIT_KIND_EVENT, false, "BlockingCollection.Add"}},
+	{"System.Collections.Concurrent.BlockingCollection", NULL, {WAIT_KIND_EVENT, true, "consumers of a queue"}},
+	{"System.IO.FileSystemWatcher", NULL, {WAIT_KIND_FILE, true, "watchers of files"}},
+	{"System.IO.StdInReader", NULL, {WAIT_KIND_CONSOLE, true, "standard input"}},
+	{"System.IO.SyncTextReader", NULL, {WAIT_KIND_CONSOLE, true, "standard input"}},
+	{"System.Console", "Read", {WAIT_KIND_CONSOLE, true, "standard input"}},
+	{"Microsoft.Extensions.Hosting.", "Run", {WAIT_KIND_TASK, true, "the host's main thread"}},
+	{"Microsoft.Extensions.Hosting.", "WaitForShutdown", {WAIT_KIND_TASK, true, "the host's main thread"}},
+	{"Microsoft.AspNetCore.Builder.WebApplication", "Run", {WAIT_KIND_TASK, true, "the host's main thread"}},
+	{"Microsoft.AspNetCore.Hosting.WebHostExtensions", NULL, {WAIT_KIND_TASK, true, "the host's main thread"}},
+	{"Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor", "TryDequeue", {WAIT_KIND_EVENT, true, "the console logger's thread"}},
+	/* what blocks */
+	{"Microsoft.Extensions.Logging.Console.ConsoleLoggerProcessor", "Enqueue", {WAIT_KIND_CONSOLE, false, "the console logger's full queue"}},
+	{"System.Console", NULL, {WAIT_KIND_CONSOLE, false, "Console"}},
+	{"System.IO.ConsoleStream", NULL, {WAIT_KIND_CONSOLE, false, "Console"}},
+	{"System.ConsolePal", NULL, {WAIT_KIND_CONSOLE, false, "Console"}},
+	{"System.IO.TextWriter+SyncTextWriter", NULL, {WAIT_KIND_CONSOLE, false, "Console"}},
+	{"System.Threading.Monitor", "Wait", {WAIT_KIND_EVENT, false, "Monitor.Wait"}},
+	{"System.Threading.Monitor", NULL, {WAIT_KIND_LOCK, false, "Monitor"}},
+	{"System.Threading.Lock", NULL, {WAIT_KIND_LOCK, false, "Lock"}},
+	{"System.Threading.SemaphoreSlim", "Wait", {WAIT_KIND_LOCK, false, "SemaphoreSlim"}},
+	{"System.Threading.ReaderWriterLock", NULL, {WAIT_KIND_LOCK, false, "ReaderWriterLockSlim"}},
+	{"System.Threading.SpinLock", NULL, {WAIT_KIND_LOCK, false, "SpinLock"}},
+	{"System.Threading.Thread", "Sleep", {WAIT_KIND_SLEEP, false, "Thread.Sleep"}},
+	{"System.Threading.Thread", "UninterruptibleSleep", {WAIT_KIND_SLEEP, false, "spinning"}},
+	{"System.Threading.Thread", "Join", {WAIT_KIND_EVENT, false, "Thread.Join"}},
+	{"System.Threading.ManualResetEventSlim", NULL, {WAIT_KIND_EVENT, false, "ManualResetEventSlim"}},
+	{"System.Threading.CountdownEvent", NULL, {WAIT_KIND_EVENT, false, "CountdownEvent"}},
+	{"System.Threading.Barrier", NULL, {WAIT_KIND_EVENT, false, "Barrier"}},
+	{"System.Threading.WaitHandle", NULL, {WAIT_KIND_EVENT, false, "WaitHandle or Mutex"}},
+	{"System.Threading.Tasks.Task", "Wait", {WAIT_KIND_TASK, false, "Task"}},
+	{"System.Threading.Tasks.Task", "InternalWait", {WAIT_KIND_TASK, false, "Task"}},
+	{"System.Threading.Tasks.Task", "SpinThenBlockingWait", {WAIT_KIND_TASK, false, "Task"}},
+	{"System.Threading.Tasks.Task", "GetResultCore", {WAIT_KIND_TASK, false, "Task"}},
+	{"System.Threading.Tasks.Task", "get_Result", {WAIT_KIND_TASK, false, "Task"}},
+	{"System.Threading.Tasks.Parallel", NULL, {WAIT_KIND_TASK, false, "Parallel"}},
+	{"System.Runtime.CompilerServices.TaskAwaiter", NULL, {WAIT_KIND_TASK, false, "Task"}},
+	{"System.Net.Dns", NULL, {WAIT_KIND_SOCKET, false, "name lookup"}},
+	{"System.Net.NameResolutionPal", NULL, {WAIT_KIND_SOCKET, false, "name lookup"}},
+	{"System.Net.Sockets.", NULL, {WAIT_KIND_SOCKET, false, "Socket"}},
+	{"System.Net.Security.SslStream", NULL, {WAIT_KIND_SOCKET, false, "SslStream"}},
+	{"System.IO.Pipes.", NULL, {WAIT_KIND_FILE, false, "a pipe"}},
+	{"System.IO.RandomAccess", NULL, {WAIT_KIND_FILE, false, "a file"}},
+	{"System.IO.Strategies.", NULL, {WAIT_KIND_FILE, false, "a file"}},
+	{"System.IO.FileStream", NULL, {WAIT_KIND_FILE, false, "a file"}},
+	{"System.IO.File", NULL, {WAIT_KIND_FILE, false, "a file"}},
+	{"Microsoft.Win32.SafeHandles.SafeFileHandle", NULL, {WAIT_KIND_FILE, false, "a file"}},
+	{"System.Diagnostics.Process", NULL, {WAIT_KIND_FILE, false, "another process"}},
+	{"System.GC", NULL, {WAIT_KIND_RUNTIME, false, "garbage collection"}},
+};
+
+static bool begins(const char *s, const char *with)
+{
+	return s && strncmp(s, with, strlen(with)) == 0;
+}
+
+static const struct wait_row *row_of(const struct frame *f)
+{
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		if (begins(f->type, rows[i].type) && (!rows[i].method || begins(f->method, rows[i].method)))
+			return &rows[i];
+	return NULL;
+}
+
+/* What is below all managed code, or all there is. */
+static void native_meaning(const struct frame *frames, const uint32_t *stack, size_t natives, bool managed, struct wait_meaning *out)
+{
+	bool runtime = false, other = false, own = false;
+	for (size_t i = 0; i < natives; i++) {
+		enum cpu_layer layer = cpu_layer_of(&frames[stack[i]]);
+		runtime |= layer == LAYER_RUNTIME;
+		own |= begins(frames[stack[i]].module, "libdrdotnet");
+		other |= layer == LAYER_NATIVE && !begins(frames[stack[i]].module, "libc.") && !begins(frames[stack[i]].module, "ld-");
+	}
+	if (own)
+		*out = (struct wait_meaning){WAIT_KIND_NATIVE, true, "the profiler's own thread"};
+	else if (!managed && (runtime || !other)) /* as good as all threads of an application that has none of its own */
+		*out = (struct wait_meaning){WAIT_KIND_RUNTIME, runtime, runtime ? "threads of the runtime" : "no managed code"};
+	else if (other && !runtime)
+		*out = (struct wait_meaning){WAIT_KIND_NATIVE, !managed, managed ? "native code" : "threads of native libraries"};
+	else
+		*out = runtime ? (struct wait_meaning){WAIT_KIND_RUNTIME, false, "the runtime"} : (struct wait_meaning){WAIT_KIND_NATIVE, false, "native code"};
+}
+
+void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_t depth, struct wait_meaning *out)
+{
+	const struct wait_row *found = NULL;
+	size_t natives = 0;
+	bool managed = false;
+	*out = (struct wait_meaning){WAIT_KIND_UNKNOWN, false, "no stack"};
+	if (!depth)
+		return;
+	while (natives < depth && frames[stack[natives]].kind != FRAME_MANAGED)
+		natives++;
+	for (size_t i = natives; i < depth; i++) {
+		const struct frame *f = &frames[stack[i]];
+		managed |= f->kind == FRAME_MANAGED;
+		if (cpu_layer_of(f) == LAYER_APPLICATION)
+			break;
+		const struct wait_row *row = f->kind == FRAME_MANAGED ? row_of(f) : NULL;
+		if (row)
+			found = row;
+	}
+	if (found)
+		*out = found->meaning;
+	else
+		native_meaning(frames, stack, natives, managed, out);
+}
+
+bool wait_kind_is_pool_worker(const struct frame *frames, const uint32_t *stack, size_t depth)
+{
+	for (size_t i = depth; i-- > 0;)
+		if (frames[stack[i]].kind == FRAME_MANAGED && begins(frames[stack[i]].type, "System.Threading.PortableThreadPool+WorkerThread") &&
+		    begins(frames[stack[i]].method, "WorkerThreadStart"))
+			return true;
+	return false;
+}
+
+bool wait_kind_is_pool_name(const char *name)
+{
+	return begins(name, ".NET TP Worker");
+}

@@ -1,0 +1,25 @@
+#include "agent/waits/wait_limits.h"
+
+#include "agent/locks/thread_wait.h"
+
+void wait_limits_note(const struct wait_capture *c, struct limits *l)
+{
+	if (!c->log)
+		return;
+	if (c->lost + c->dropped)
+		limits_note(l, "records", -1, (int64_t)(c->lost + c->dropped),
+			    "%llu records of context switches were lost: waits next to them are missing.",
+			    (unsigned long long)(c->lost + c->dropped));
+	if (c->refused.reason)
+		limits_note(l, "switches", -1, -1,
+			    "Context switches could not be recorded; %zu looks at the threads tell the shares of time. How often threads wait, and how long, "
+			    "is known only of waits that several looks met. %s",
+			    c->looks, c->refused.message);
+	if (c->left_group)
+		limits_note(l, "group", -1, -1,
+			    "The process was moved to another control group during the session: what it did afterwards is not in this report.");
+	if (c->more_threads || c->log->thread_count == WAIT_LOG_THREADS)
+		limits_note(l, "threads", THREAD_WAITS_MAX, -1, "The process has more threads than are looked at: how the others wait is not in this report.");
+	if (c->log->kept_none)
+		limits_note(l, "waits", WAIT_LOG_WAITS, -1, "More waits were sampled than there is room for: the later ones are counted without their stacks.");
+}

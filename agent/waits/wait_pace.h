@@ -1,0 +1,15 @@
+/* How many context switches a process does, by its threads' own counters, and how its waits are therefore followed. Any thread. */
+#ifndef DRDOTNET_WAIT_PACE_H
+#define DRDOTNET_WAIT_PACE_H
+
+#include "agent/waits/wait_plan.h"
+
+#include <sys/types.h>
+
+/* So far, of the threads that are there. */
+uint64_t wait_pace_switches(int proc_fd);
+
+/* Watches it for a fifth of a second. `pid` as we see it; `proc_fd`: its /proc/PID. */
+struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns);
+
+#endif

@@ -1,0 +1,103 @@
+#include "agent/profilers/requests/request_numbers.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MESSAGE_CHARS 80 /* of a headline */
+
+/* A session in which nothing is wrong and all was measured. */
+static struct request_numbers healthy(void)
+{
+	struct request_numbers n;
+	rules_clear(&request_numbers_fields, &n);
+	n.seconds = 30;
+	n.requests = 1000;
+	n.in_flight = n.open_count = n.open_oldest_s = n.open_done = 0;
+	n.lost_percent = n.error_percent = n.error_endpoint_percent = n.error_count = 0;
+	n.status_percent = n.window_percent = n.told_percent = 100;
+	n.calls_each = n.calls_percent = n.call_percent = n.blocked_percent = 0;
+	n.lock_percent = n.task_percent = n.io_percent = n.gc_percent = n.no_cpu_percent = n.gc_cpu_percent = n.first_ms = 0;
+	return n;
+}
+
+static enum finding_state state_of(const struct request_numbers *n, const char *id, bool *leads)
+{
+	struct findings f;
+	rules_run(request_rules, request_rule_count, &request_numbers_fields, n, &f);
+	const struct finding *x = findings_find(&f, id), *lead = findings_lead(&f);
+	enum finding_state state = x ? x->state : FINDING_EXCLUDED;
+	*leads = x && x == lead;
+	if (x)
+		cr_expect_leq(strlen(x->message), MESSAGE_CHARS, "%s", x->message);
+	findings_fini(&f);
+	return state;
+}
+
+#define PART(n, name)                                                                  \
+	do {                                                                           \
+		(n).name##_percent = 80;                                               \
+		(n).name##_share = 50;                                                 \
+		(n).name##_requests = 32;                                              \
+		(n).name##_ms = 12345;                                                 \
+		rules_set_text(&(n).name##_endpoint, "GET /a-name/that-is-long/{id}/and-more/{id}"); \
+	} while (0)
+
+/* One witness: Possible; two: Found; a part that is small, of few requests, or of fast ones: neither. */
+Test(request_rules, what_threads_did)
+{
+	static const char *const ids[] = {"RequestWaitsForLock", "RequestBlocksOnTasks", "RequestsPausedByGC", "RequestsWithoutCPU"};
+	bool leads;
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+		for (unsigned how = 0; how < 3; how++) {
+			struct request_numbers n = healthy();
+			PART(n, lock);
+			PART(n, task);
+			PART(n, gc);
+			PART(n, no_cpu);
+			rules_set_text(&n.lock_place, "Shop.Warehouse.Stock.ReserveAllOfThemAtOnceOrNone(int, int)");
+			rules_set_text(&n.task_place, "Shop.Prices.Get");
+			n.lock_looks = n.task_call_percent = n.gc_cpu_percent = n.throttled_percent = how ? 60 : 0;
+			if (how == 2)
+				n.lock_percent = n.task_percent = n.gc_percent = n.no_cpu_percent = 29;
+			enum finding_state due = how == 2 ? FINDING_EXCLUDED : how ? FINDING_FOUND : FINDING_POSSIBLE;
+			cr_expect_eq(state_of(&n, ids[i], &leads), due, "%s %u", ids[i], how);
+		}
+}
+
+Test(request_rules, synchronous_io_has_one_witness)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, io);
+	cr_expect_eq(state_of(&n, "RequestBlocksOnIO", &leads), FINDING_POSSIBLE);
+	cr_expect(leads);
+	n.io_ms = 19;
+	cr_expect_eq(state_of(&n, "RequestBlocksOnIO", &leads), FINDING_EXCLUDED);
+}
+
+Test(request_rules, a_first_request_is_slow_because_it_is_compiled)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	n.first_ms = 800;
+	n.first_p50_ms = 3;
+	n.first_samples = 60;
+	n.first_jit_percent = 70;
+	cr_expect_eq(state_of(&n, "FirstRequestCompiles", &leads), FINDING_FOUND);
+	n.first_jit_percent = 5; /* a cache that is filled */
+	cr_expect_eq(state_of(&n, "FirstRequestCompiles", &leads), FINDING_EXCLUDED);
+	n.first_jit_percent = 70;
+	n.first_p50_ms = 300; /* all are slow */
+	cr_expect_eq(state_of(&n, "FirstRequestCompiles", &leads), FINDING_EXCLUDED);
+}
+
+/* That a thread stays in the request during a call is said only where stacks do not say what it does. */
+Test(request_rules, stacks_say_more_than_calls)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, blocked);
+	cr_expect_eq(state_of(&n, "RequestBlocksThread", &leads), FINDING_EXCLUDED);
+	n.told_percent = NAN;
+	cr_expect_eq(state_of(&n, "RequestBlocksThread", &leads), FINDING_POSSIBLE);
+}

@@ -1,0 +1,244 @@
+#include "agent/waits/wait_analysis.h"
+#include "agent/profilers/waits/wait_text.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define MS 1000000ll
+#define START (1000 * MS)
+
+/* Ten seconds: two workers that wait in Task.Result, a thread that sleeps. Times are milliseconds of the session. */
+struct made {
+	struct wait_capture capture;
+	struct capture_builder *builder;
+	uint32_t blocked, asleep, threads[3];
+};
+
+static uint32_t add_frame(struct capture_builder *b, const char *module, const char *type, const char *method)
+{
+	const struct frame f = {.kind = FRAME_MANAGED, .module = (char *)module, .type = (char *)type, .method = (char *)method};
+	return capture_add_frame(b, &f);
+}
+
+static void setup(struct made *m)
+{
+	static const char core[] = "System.Private.CoreLib.dll";
+	*m = (struct made){.capture = {.period = 1, .started_ns = START, .ended_ns = START + 10000 * MS, .log = wait_log_new()}};
+	struct cpu_capture *c = &m->capture.stacks;
+	c->process_cpu_ns = c->facts.run_delay_ns = c->facts.throttled_ns = c->facts.node_pressure_ns = -1;
+	m->builder = capture_builder_new(c);
+	uint32_t wait = add_frame(m->builder, core, "System.Threading.Tasks.Task", "InternalWait"),
+		 get = add_frame(m->builder, "Shop.dll", "Shop.Orders", "Get"),
+		 loop = add_frame(m->builder, core, "System.Threading.PortableThreadPool+WorkerThread", "WorkerThreadStart"),
+		 sleep = add_frame(m->builder, core, "System.Threading.Thread", "Sleep"), pace = add_frame(m->builder, "Shop.dll", "Shop.Clock", "Tick");
+	m->blocked = capture_add_stack(m->builder, (uint32_t[]){wait, get, loop}, 3, false);
+	m->asleep = capture_add_stack(m->builder, (uint32_t[]){sleep, pace}, 2, false);
+	m->threads[0] = capture_add_thread(m->builder, 11, ".NET TP Worker");
+	m->threads[1] = capture_add_thread(m->builder, 12, "shop");
+	m->threads[2] = capture_add_thread(m->builder, 13, "clock");
+}
+
+static void add_wait(struct made *m, uint32_t thread, int64_t out_ms, int64_t in_ms, uint32_t stack)
+{
+	uint32_t tid = 11 + thread;
+	if (stack != UINT32_MAX) {
+		wait_log_add(m->capture.log, &(struct wait_event){.kind = WAIT_EVENT_STACK, .tid = tid, .time_ns = START + out_ms * MS});
+		capture_add_sample(m->builder, out_ms * MS, m->threads[thread], stack);
+	}
+	wait_log_add(m->capture.log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = tid, .time_ns = START + out_ms * MS});
+	wait_log_add(m->capture.log, &(struct wait_event){.kind = WAIT_EVENT_IN, .tid = tid, .time_ns = START + in_ms * MS});
+}
+
+static void analyse(struct made *m, struct wait_analysis *a)
+{
+	wait_log_finish(m->capture.log, m->capture.ended_ns);
+	for (size_t i = 0; i < m->capture.log->thread_count; i++)
+		m->capture.log->threads[i].index = m->threads[m->capture.log->threads[i].tid - 11];
+	wait_analysis_run(&m->capture, a);
+}
+
+static void teardown(struct made *m, struct wait_analysis *a)
+{
+	wait_analysis_fini(a);
+	capture_builder_free(m->builder);
+	wait_capture_fini(&m->capture);
+}
+
+Test(wait_analysis, sums_by_kind_and_place_and_leaves_idle_threads_apart)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	add_wait(&m, 0, 1000, 4000, m.blocked);
+	add_wait(&m, 1, 1000, 2000, m.blocked);
+	add_wait(&m, 1, 3000, 6000, m.blocked);
+	add_wait(&m, 2, 0, 9000, m.asleep);
+	analyse(&m, &a);
+	cr_assert_eq(a.blocking_count, 1);
+	cr_assert_eq(a.place_count, 2);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 7000e6, 1);
+	cr_assert_float_eq(a.waiting_ns, 7000e6, 1);
+	cr_assert_float_eq(a.idle_ns, 9000e6, 1);
+	cr_assert_str_eq(wait_analysis_place(&a, &a.places[0]), "Shop.Orders.Get");
+	cr_assert_eq(a.places[0].threads, 2);
+	cr_assert_eq(a.places[0].p50_ns, 3000 * MS);
+	cr_assert_eq(a.places[0].longest_ns, 3000 * MS);
+	cr_assert_float_eq(a.places[0].count, 3, 1e-9);
+	cr_assert_float_eq(a.places[0].pool_ns, 7000e6, 1, "the other worker is told by its stack");
+	cr_assert_float_eq(wait_analysis_threads(&a, a.waiting_ns), 0.7, 1e-9);
+	cr_assert(a.places[1].meaning.idle);
+	cr_assert_eq(a.base.tree.nodes[STACK_TREE_ROOT].total, UINT64_C(7000000000));
+	cr_assert_eq(a.pool.workers, 2);
+	teardown(&m, &a);
+}
+
+/* So many that the tree of stacks grows while waits are added to it. */
+Test(wait_analysis, each_stack_has_its_own_time_in_the_tree)
+{
+	enum { STACKS = 300 };
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	for (uint32_t i = 0; i < STACKS; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "Step%u", i);
+		uint32_t step = add_frame(m.builder, "Shop.dll", "Shop.Orders", name), blocked = m.capture.stacks.stacks[m.blocked].first;
+		uint32_t wait = m.capture.stacks.stack_frames[blocked], loop = m.capture.stacks.stack_frames[blocked + 2];
+		add_wait(&m, 0, 30 * i, 30 * i + 20, capture_add_stack(m.builder, (uint32_t[]){wait, step, loop}, 3, false));
+	}
+	analyse(&m, &a);
+	for (size_t i = 0; i < a.base.tree.count; i++)
+		cr_expect(a.base.tree.nodes[i].self == 0 || a.base.tree.nodes[i].self == 20 * MS, "node %zu", i);
+	cr_assert_eq(a.base.tree.nodes[STACK_TREE_ROOT].total, (uint64_t)(STACKS * 20 * MS));
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, a_wait_with_a_stack_stands_for_those_that_lasted_about_as_long)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	add_wait(&m, 0, 0, 100, m.blocked);
+	add_wait(&m, 0, 200, 300, UINT32_MAX);
+	add_wait(&m, 0, 400, 500, UINT32_MAX);
+	add_wait(&m, 0, 600, 850, UINT32_MAX); /* of the next length */
+	add_wait(&m, 0, 1000, 6000, UINT32_MAX); /* far longer */
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 550e6, 1);
+	cr_assert_float_eq(a.places[0].count, 4, 1e-9);
+	cr_assert_float_eq(a.unseen_ns, 5000e6, 1);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, the_text_says_what_waits_and_what_idles)
+{
+	struct made m;
+	struct wait_analysis a;
+	struct wait_numbers n;
+	struct findings f;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 4096);
+	setup(&m);
+	add_wait(&m, 0, 0, 9000, m.blocked);
+	add_wait(&m, 2, 0, 9000, m.asleep);
+	analyse(&m, &a);
+	wait_numbers_of(&a, &n);
+	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &n, &f);
+	wait_text_put(&a, &n, &f, &text);
+	cr_assert(strncmp(buf_str(&text), "Sync over async: 0.9 pool workers at a time, in Shop.Orders.Get\n", 64) == 0, "%s", buf_str(&text));
+	cr_assert_not_null(strstr(buf_str(&text), "0.9 thread at a time: Task in Shop.Orders.Get, 100% of the waiting"), "%s", buf_str(&text));
+	cr_assert_not_null(strstr(buf_str(&text), "Idle: 0.9 threads at a time: threads of the application that sleep between rounds 0.9."), "%s",
+			   buf_str(&text));
+	findings_fini(&f);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, an_empty_capture_is_idle)
+{
+	struct made m;
+	struct wait_analysis a;
+	struct wait_numbers n;
+	struct findings f;
+	AUTO_BUF struct buf text;
+	buf_init(&text, 4096);
+	setup(&m);
+	analyse(&m, &a);
+	wait_numbers_of(&a, &n);
+	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &n, &f);
+	wait_text_put(&a, &n, &f, &text);
+	cr_assert(strncmp(buf_str(&text), "Nothing waits\n", 14) == 0);
+	findings_fini(&f);
+	teardown(&m, &a);
+}
+
+/* Four seconds of the ten were recorded: one wait of 100 ms with a stack, one without, and one that the window cut off. */
+Test(wait_analysis, looks_tell_the_time_and_records_how_often)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	m.capture.looks = 400;
+	m.capture.recorded_ns = 4000 * MS;
+	m.capture.unseen_ns = 7 * MS;
+	add_wait(&m, 0, 1000, 1100, m.blocked);
+	add_wait(&m, 0, 1200, 1300, UINT32_MAX);
+	wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_STACK, .tid = 11, .time_ns = START + 3990 * MS});
+	capture_add_sample(m.builder, 3990 * MS, m.threads[0], m.blocked);
+	wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 11, .time_ns = START + 3990 * MS});
+	wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_PAUSE, .time_ns = START + 4000 * MS});
+	wait_log_settle(m.capture.log, INT64_MAX);
+	wait_log_looked(m.capture.log, 11,
+			&(struct wait){.out_ns = START + 3985 * MS, .in_ns = START + 7985 * MS, .stack_ns = START + 3995 * MS, .least_ns = 3980 * MS});
+	capture_add_sample(m.builder, 3995 * MS, m.threads[0], m.blocked);
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 4000e6, 1, "of the look alone: %f", a.by_kind[WAIT_KIND_TASK]);
+	cr_assert_float_eq(a.places[0].count, 7.5, 1e-6, "three in four seconds of ten: %f", a.places[0].count);
+	cr_assert_eq(a.places[0].longest_ns, 3995 * MS, "the look saw how the one that was cut off went on");
+	cr_assert_eq(a.places[0].p50_ns, 100 * MS);
+	cr_assert_float_eq(a.unseen_ns, 7e6, 1);
+	cr_assert_float_eq(wait_analysis_recorded_percent(&a), 40, 1e-9);
+	cr_assert_eq(a.switches, 7);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, looks_alone_count_at_least_what_they_saw)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	m.capture.looks = 400;
+	m.capture.counted_switches = 12345;
+	for (int i = 0; i < 3; i++) {
+		wait_log_looked(m.capture.log, 11,
+				&(struct wait){.out_ns = START + (1000 + 100 * i) * MS, .in_ns = START + (1050 + 100 * i) * MS,
+					       .stack_ns = START + (1010 + 100 * i) * MS, .least_ns = (10 + i) * MS});
+		capture_add_sample(m.builder, (1010 + 100 * i) * MS, m.threads[0], m.blocked);
+	}
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 150e6, 1);
+	cr_assert_float_eq(a.places[0].count, 3, 1e-9);
+	cr_assert_eq(a.places[0].p50_ns, 50 * MS, "to the distance of looks");
+	cr_assert_eq(a.places[0].longest_ns, 50 * MS);
+	cr_assert_eq(a.switches, 12345);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, spinning_before_a_wait_is_no_wait_of_its_own)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	for (int i = 0; i < 20; i++) {
+		const struct wait_event stack = {.kind = WAIT_EVENT_STACK, .tid = 11, .time_ns = START + (1000 + 2 * i) * MS};
+		wait_log_add(m.capture.log, &stack);
+		capture_add_sample(m.builder, (1000 + 2 * i) * MS, m.threads[0], m.blocked);
+		wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 11, .time_ns = stack.time_ns, .runnable = true});
+		wait_log_add(m.capture.log, &(struct wait_event){.kind = WAIT_EVENT_IN, .tid = 11, .time_ns = stack.time_ns + MS});
+	}
+	add_wait(&m, 0, 1100, 1400, m.blocked);
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 320e6, 1, "its time counts");
+	cr_assert_float_eq(a.places[0].count, 1, 1e-9);
+	cr_assert_eq(a.places[0].p50_ns, 300 * MS);
+	teardown(&m, &a);
+}

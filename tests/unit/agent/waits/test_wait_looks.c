@@ -1,0 +1,93 @@
+#include "agent/waits/wait_looks.h"
+
+#include <criterion/criterion.h>
+
+#define MS 1000000ll
+
+static void look(struct wait_looks *l, int64_t at_ms, bool asleep, uint64_t ran)
+{
+	const struct wait_event stack = {.time_ns = at_ms * MS, .lock = 9};
+	wait_looks_begin(l, at_ms * MS);
+	struct look_thread *t = wait_looks_thread(l, 7);
+	if (t->ran != ran)
+		wait_looks_change(l, t, ran, asleep, &stack);
+	wait_looks_end(l);
+}
+
+Test(wait_looks, the_time_between_different_looks_is_halved)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_looks_init(&l, log, 0);
+	look(&l, 10, false, 1);
+	look(&l, 20, true, 2);
+	look(&l, 30, true, 2);
+	look(&l, 50, true, 3); /* another wait */
+	look(&l, 60, false, 4);
+	wait_looks_finish(&l, 70 * MS);
+	cr_assert_eq(log->wait_count, 2);
+	cr_assert_eq(log->waits[0].out_ns, 15 * MS);
+	cr_assert_eq(log->waits[0].in_ns, 40 * MS);
+	cr_assert_eq(log->waits[0].least_ns, 10 * MS, "from its first look to its last");
+	cr_assert_eq(log->waits[0].stack_ns, 20 * MS);
+	cr_assert(log->waits[0].looked && !log->waits[0].open && !log->waits[0].began_before);
+	cr_assert_eq(log->waits[1].out_ns, 40 * MS);
+	cr_assert_eq(log->waits[1].in_ns, 55 * MS);
+	cr_assert_eq(log->waits[1].least_ns, 0);
+	cr_assert_eq(log->waits[1].lock, 9);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}
+
+Test(wait_looks, who_sleeps_at_all_looks_has_waited_all_the_time)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_looks_init(&l, log, 1 * MS);
+	look(&l, 10, true, 5);
+	look(&l, 20, true, 5);
+	wait_looks_finish(&l, 100 * MS);
+	cr_assert_eq(log->wait_count, 1);
+	cr_assert_eq(log->waits[0].out_ns, 1 * MS);
+	cr_assert_eq(log->waits[0].in_ns, 100 * MS);
+	cr_assert(log->waits[0].began_before && log->waits[0].open);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}
+
+Test(wait_looks, threads_come_and_end)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_looks_init(&l, log, 0);
+	wait_looks_begin(&l, 10 * MS);
+	wait_looks_change(&l, wait_looks_thread(&l, 3), 1, true, &(struct wait_event){.time_ns = 10 * MS});
+	wait_looks_end(&l);
+	wait_looks_begin(&l, 20 * MS);
+	wait_looks_change(&l, wait_looks_thread(&l, 2), 1, true, &(struct wait_event){.time_ns = 20 * MS});
+	wait_looks_end(&l);
+	cr_assert_eq(log->wait_count, 1, "3 has ended");
+	cr_assert_eq(log->waits[0].in_ns, 15 * MS);
+	cr_assert_eq(l.count, 1);
+	wait_looks_finish(&l, 30 * MS);
+	cr_assert_eq(log->wait_count, 2);
+	cr_assert_eq(log->waits[1].out_ns, 15 * MS, "it came between the looks");
+	cr_assert_not(log->waits[1].began_before);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}
+
+Test(wait_looks, sleep_without_a_stack_is_counted_as_unseen)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_looks_init(&l, log, 0);
+	wait_looks_begin(&l, 10 * MS);
+	wait_looks_change(&l, wait_looks_thread(&l, 3), 1, true, &(struct wait_event){0});
+	wait_looks_end(&l);
+	wait_looks_finish(&l, 30 * MS);
+	cr_assert_eq(log->wait_count, 0);
+	cr_assert_eq(l.unseen_ns, 30 * MS);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}

@@ -1,0 +1,56 @@
+#include "agent/waits/wait_plan.h"
+
+#include <criterion/criterion.h>
+
+#define SECOND 1000000000ll
+
+Test(wait_plan, few_switches_are_all_recorded_with_their_stacks)
+{
+	struct wait_plan p = wait_plan_make(1250, 1e9, 10 * SECOND);
+	cr_assert_not(p.looks);
+	cr_assert_eq(p.period, 1);
+	cr_assert_eq(p.window_ns, p.cycle_ns);
+}
+
+Test(wait_plan, a_busy_process_pays_for_all_records_and_an_idle_one_for_some)
+{
+	struct wait_plan p = wait_plan_make(4000, 2e9, 10 * SECOND);
+	cr_assert(p.looks);
+	cr_assert_eq(p.window_ns, p.cycle_ns, "10 ms of 2 s may be spent, 4 are");
+	p = wait_plan_make(30000, 0.6e9, 10 * SECOND);
+	cr_assert_eq(p.window_ns, 250000000, "3 of 30 ms");
+	cr_assert_eq(p.cycle_ns, 2500000000ll);
+	cr_assert_eq(p.period, 15);
+	p = wait_plan_make(30000, 0, 10 * SECOND);
+	cr_assert_eq(p.cycle_ns, 2500000000ll, "a session has four windows at least");
+	cr_assert_eq(p.window_ns, 125000000, "1.5 of 30 ms");
+}
+
+Test(wait_plan, windows_are_never_longer_than_their_cycle)
+{
+	for (double rate = 1300; rate < 1e7; rate *= 1.7)
+		for (double cpu = 0; cpu < 64e9; cpu = cpu * 3 + 1e7)
+			for (int64_t duration = 1; duration < 4000 * SECOND; duration *= 7) {
+				struct wait_plan p = wait_plan_make(rate, cpu, duration);
+				cr_assert_leq(p.window_ns, p.cycle_ns);
+				cr_assert_gt(p.window_ns, 0);
+				cr_assert_geq(wait_plan_opens_ns(&p, 5, UINT64_MAX), 5);
+				cr_assert_leq(wait_plan_opens_ns(&p, 5, UINT64_MAX) + p.window_ns, 5 + p.cycle_ns);
+			}
+}
+
+Test(wait_plan, looks_come_at_random_and_less_often_where_they_take_long)
+{
+	uint64_t state = 1;
+	int64_t sum = 0, least = INT64_MAX, most = 0;
+	for (int i = 0; i < 10000; i++) {
+		int64_t ns = wait_plan_look_ns(100000, wait_plan_random(&state));
+		sum += ns;
+		least = ns < least ? ns : least;
+		most = ns > most ? ns : most;
+	}
+	cr_assert_float_eq((double)sum / 10000, 15e6, 0.5e6);
+	cr_assert_lt(least, 7600000);
+	cr_assert_gt(most, 22400000);
+	cr_assert_geq(wait_plan_look_ns(10000000, 0), 200000000, "a fortieth of a CPU on average");
+}
