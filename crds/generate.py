@@ -155,12 +155,12 @@ def rules_kept(lines):
 
 
 def template_spec(lines):
-    """As a session's spec, but: not immutable, without `cancel`, and the target may leave the pod to the source. Without `reveal` too:
-    the session is the controller's, so nobody would ask whether the trigger's author has that right."""
+    """As a session's spec, but: not immutable, without `cancel`, and the target may leave the pod to the source. Without `start`: what a source
+    tells of runs already. Without `reveal` too: the session is the controller's, so nobody would ask whether the trigger's author has that right."""
     spec = rules_kept(block(block(lines, "properties"), "spec"))
-    for field in ("cancel", "reveal"):
+    for field in ("cancel", "reveal", "start"):
         spec = without(spec, field)
-    text = "".join(spec)
+    text = re.sub(r' *- rule: ".*self\.start.*\n.*\n', "", "".join(spec))
     text = re.sub(r"description: What to ask of whom\..*",
                   "description: A session's spec. Where the source names the pod, target may be left out.", text, count=1)
     text = text.replace("required: [profiler, target]", "required: [profiler]", 1)

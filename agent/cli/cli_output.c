@@ -20,6 +20,7 @@
 
 #define SUMMARY_MAX (256 * 1024)
 #define JSON_MAX (1024 * 1024)
+#define LIVE_WIDTH 56 /* a terminal's line has room for it */
 
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
@@ -29,7 +30,9 @@ void cli_output_progress(FILE *out, const struct session_progress *p)
 		fprintf(out, " %.0f s", elapsed);
 	if (p->phase == JOB_PROFILING && p->duration_ms) /* 0: it looks once */
 		fprintf(out, " of %.0f s", duration);
-	if (p->phase == JOB_PROFILING && p->samples)
+	if (p->phase == JOB_PROFILING && p->live && p->live[0])
+		fprintf(out, ": %.*s", (int)text_cut_utf8(p->live, LIVE_WIDTH), p->live);
+	else if (p->phase == JOB_PROFILING && p->samples)
 		fprintf(out, ", %lld samples", (long long)p->samples);
 	fflush(out);
 }

@@ -56,7 +56,7 @@ static int refuse_ambiguous(const struct target_list *some, struct err *e)
 			      names.full ? ", ..." : "");
 }
 
-/* Where one process did not tell its name (it is stopped, silent, ...), what is wrong with it says more. */
+/* Where no name is like it and one process did not tell its own (it is stopped, silent, ...), what is wrong with it says more. */
 static int refuse_unknown_target(const struct target_list *l, const char *name, struct err *e)
 {
 	struct err inner = ERR_INIT;
@@ -65,11 +65,13 @@ static int refuse_unknown_target(const struct target_list *l, const char *name, 
 	for (size_t i = 0; i < l->count && count < SUGGESTIONS; i++)
 		names[count++] = l->items[i].entrypoint;
 	const char *nearest = option_nearest(name, names, count);
-	target_choose(l, NULL, name, 0, &inner);
-	if (inner.reason != REASON_ProcessNotFound && e)
-		*e = inner;
-	if (inner.reason != REASON_ProcessNotFound)
+	if (!nearest)
+		target_choose(l, NULL, name, 0, &inner);
+	if (inner.kind && inner.reason != REASON_ProcessNotFound) {
+		if (e)
+			*e = inner;
 		return -1;
+	}
 	return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "no .NET process has \"%.80s\" as its name or in its command line%s%.80s%s", name,
 			      nearest ? "; did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
@@ -119,5 +121,16 @@ ssize_t cli_target_choose(const struct target_list *l, const char *name, struct 
 	else
 		refuse_unknown_target(l, name, e);
 	free(some.items);
+	return at;
+}
+
+ssize_t cli_target_choose_for(bool outside, struct target_list *l, const char *name, struct err *e)
+{
+	struct err why = ERR_INIT;
+	ssize_t at = cli_target_choose(l, name, &why);
+	if (at < 0 && outside && target_list_admit(l, why.reason))
+		return cli_target_choose(l, name, e);
+	if (at < 0 && e)
+		*e = why;
 	return at;
 }

@@ -23,6 +23,7 @@ static const struct {
 	{REASON_AmbiguousProcess, "Several .NET processes match: name one by its id."},
 	{REASON_ProcessNotFound, "Check the name or id: drdotnet ps lists the processes; for those of other users use sudo."},
 	{REASON_DiagnosticsDisabled, "Remove DOTNET_EnableDiagnostics=0 (or _IPC, _Profiler) from the process's environment and restart it."},
+	{REASON_AgentLimitReached, "Raise the limit of drdotnet that the message names (ulimit -n), then try again."},
 	{REASON_ArchitectureMismatch, "Run the application on this machine's own CPU architecture: emulated processes cannot be profiled."},
 	{REASON_NoStagingPlace, "Make the process's /tmp writable and executable, with 1 MiB free."},
 	{REASON_NotEnoughMemory, "The process is too close to its memory limit; raise it a little."},

@@ -9,6 +9,7 @@
 #include "agent/observe/process_answer.h"
 #include "agent/discover/shared_tmp.h"
 #include "agent/jobs/spool.h"
+#include "agent/starts/start_watch.h"
 #include "agent/attach/stage.h"
 #include "agent/observe/usage_query.h"
 #include "common/base/cleanup.h"
@@ -44,6 +45,7 @@ struct agent {
 	struct usage_queries *usage;
 	struct process_answers *processes;
 	struct observe *observe;
+	struct start_watch *starts; /* NULL: this agent cannot sample containers from their start */
 	struct shared_tmp shared;
 	bool has_shared;
 	int signal_fd, health_fd;
@@ -81,6 +83,10 @@ static void on_message(void *ctx, uint64_t link, const struct link_msg *m)
 		break;
 	case LINK_MSG_OBSERVE:
 		observe_set(a->observe, m);
+		break;
+	case LINK_MSG_AWAIT_STARTS:
+		if (a->starts)
+			start_watch_set(a->starts, m->u.await_starts.valid_seconds, m->u.await_starts.frequency_hertz);
 		break;
 	default:
 		break;
@@ -148,6 +154,16 @@ static bool can_use_perf(void)
 	};
 	AUTO_FD int fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd >= 0;
+}
+
+static void on_started(void *ctx, const char *pod_uid, const char *container_id)
+{
+	struct link_msg m = {.type = LINK_MSG_STARTED};
+	struct err e = ERR_INIT;
+	snprintf(m.u.started.pod_uid, sizeof m.u.started.pod_uid, "%s", pod_uid);
+	snprintf(m.u.started.container_id, sizeof m.u.started.container_id, "%s", container_id);
+	if (send_to_leader(ctx, &m, &e) < 0)
+		LOG_WARN("agent", "the leader was not told that a container has started", LOG_S("pod", pod_uid), LOG_S("error", e.message));
 }
 
 struct sweeping {
@@ -228,6 +244,10 @@ static int start_jobs(struct agent *a, struct err *e)
 	if (!a->spool)
 		return -1;
 	a->own_store_url = mem_printf("https://%s:%d/", o->host, o->port);
+	if (o->mode == AGENT_MODE_HOST_PID && can_use_perf()) {
+		struct err why = ERR_INIT;
+		a->starts = start_watch_new(&(struct start_watch_config){o->proc_root, a, on_started}, &why);
+	}
 	struct jobs_config config = {
 		.mode = o->mode,
 		.proc_root = o->proc_root,
@@ -243,6 +263,7 @@ static int start_jobs(struct agent *a, struct err *e)
 		.changed = jobs_changed,
 		.send = send_to_leader,
 		.left_behind = left_behind,
+		.starts = a->starts,
 	};
 	a->jobs = jobs_new(&config);
 	a->usage = usage_queries_new(o->proc_root, send_to_link, a);
@@ -264,6 +285,7 @@ static int start_links(struct agent *a, struct err *e)
 		.token_file = o->token_file,
 		.mode = o->mode == AGENT_MODE_HOST_PID ? "hostPID" : "sharedTmp",
 		.perf_events = o->mode == AGENT_MODE_HOST_PID && can_use_perf(),
+		.container_starts = a->starts != NULL,
 		.highest_epoch = spool_get_number(a->spool, EPOCH_NAME),
 		.refresh_ms = o->refresh_seconds * 1000,
 		.timeout_s = (int)o->link_timeout_seconds,
@@ -375,6 +397,7 @@ static void agent_stop(struct agent *a)
 		process_answers_stop(a->processes);
 	if (a->observe)
 		observe_stop(a->observe);
+	start_watch_free(a->starts);
 	link_client_free(a->links);
 	observe_free(a->observe);
 	usage_queries_free(a->usage);

@@ -21,6 +21,8 @@ struct job_answer { /* to an upload request */
 	const char *reason;
 };
 
+struct start_capture;
+
 struct job {
 	struct link_order order;
 	struct link_job state;
@@ -35,6 +37,7 @@ struct job {
 	char blocked_by[JOB_PROCESS_KEY_SIZE]; /* it waits for this process to be free */
 	int cancel_fd;                 /* eventfd: end the session, keep what there is; -1: none */
 	int abort_fd;                  /* eventfd: the thread must end, whatever it does; -1: none */
+	struct start_capture *start;   /* of spec.start NextContainerStart; the job's thread's; NULL: none */
 	int64_t deadline_mono_ms;      /* of queue and profiling, by the clock that nobody sets */
 	struct job_answer answer;
 };

@@ -1,5 +1,6 @@
 /* One job's thread: wait for the turn, find the process, run the session, hand over to the delivery. */
 #include "agent/jobs/jobs_private.h"
+#include "agent/profilers/profilers.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -13,11 +14,13 @@
 
 #define STACK_BYTES (1024 * 1024)
 #define DISCOVERY_MS 20000
+#define LIVE_MS 10000
 #define ANSWER_MS 15000 /* a container at its CPU limit gets a slice of time now and then */
 
 struct worker {
 	struct jobs *jobs;
 	struct job *job;
+	int64_t live_ms; /* when the session's words were told last; monotonic */
 };
 
 /* Ends the job with this phase. */
@@ -158,6 +161,19 @@ static void learn_container(const struct link_order *o, struct target *t)
 		t->pod_uid = mem_strdup(o->pod_uid);
 }
 
+/* One that the library cannot be attached to will do for who needs it for names only, where it is the only one. */
+static ssize_t choose_process(const struct link_order *o, const char *container_id, struct target_list *l, struct err *e)
+{
+	const struct session_target *wanted = &o->spec.target;
+	struct err why = ERR_INIT;
+	ssize_t chosen = target_choose(l, container_id, wanted->entrypoint, wanted->pid, &why);
+	if (chosen < 0 && profilers_work_outside(o->spec.profiler) && target_list_admit(l, why.reason))
+		return target_choose(l, container_id, wanted->entrypoint, wanted->pid, e);
+	if (chosen < 0)
+		*e = why;
+	return chosen;
+}
+
 static int find_process(struct jobs *j, struct job *job, struct target *out, struct err *e)
 {
 	const struct link_order *o = &job->order;
@@ -192,7 +208,7 @@ static int find_process(struct jobs *j, struct job *job, struct target *out, str
 	if (list.count == 0)
 		return refuse_empty(j, o, e);
 	name_containers(o, &list);
-	ssize_t chosen = target_choose(&list, wanted, o->spec.target.entrypoint, o->spec.target.pid, e);
+	ssize_t chosen = choose_process(o, wanted, &list, e);
 	if (chosen >= 0)
 		target_copy(out, &list.items[chosen]);
 	if (chosen >= 0 && !host)
@@ -246,6 +262,18 @@ static const char *job_phase_reason(enum job_phase phase)
 	return phase == JOB_PREPARING ? REASON_Preparing : phase == JOB_PROFILING ? REASON_Profiling : REASON_Analyzing;
 }
 
+/* What is seen so far goes into the session's status now and then. With the lock held. */
+static bool tell_live(struct worker *t, const struct session_progress *p)
+{
+	struct link_job *s = &t->job->state;
+	int64_t now_ms = clock_mono_ms();
+	if (p->phase != JOB_PROFILING || !p->live || !p->live[0] || now_ms - t->live_ms < LIVE_MS || (s->message && strcmp(s->message, p->live) == 0))
+		return false;
+	t->live_ms = now_ms;
+	jobs_say(t->job, REASON_Profiling, p->live);
+	return true;
+}
+
 static void update_job_progress(void *ctx, const struct session_progress *p)
 {
 	struct worker *t = ctx;
@@ -264,8 +292,9 @@ static void update_job_progress(void *ctx, const struct session_progress *p)
 	if (p->phase != s->phase)
 		jobs_say(job, job_phase_reason(p->phase), NULL);
 	s->phase = p->phase;
+	bool told = tell_live(t, p);
 	pthread_mutex_unlock(&t->jobs->lock);
-	if (!news)
+	if (!news && !told)
 		return;
 	/* Kept before it is told: what the controller believes to run is known to the next agent. */
 	if (flows)
@@ -319,7 +348,7 @@ static void note_job_outcome(struct jobs *j, struct job *job, const struct sessi
 	pthread_mutex_unlock(&j->lock);
 }
 
-static void run_session(struct jobs *j, struct job *job, const struct target *t, int dirfd)
+static void run_session(struct jobs *j, struct job *job, const struct target *t, bool answers, int dirfd)
 {
 	const struct link_order *o = &job->order;
 	const char *container = order_container_name(o, t);
@@ -332,11 +361,13 @@ static void run_session(struct jobs *j, struct job *job, const struct target *t,
 		.container = container ? container : "",
 		.node_name = j->config.node_name,
 	};
-	struct worker progress = {j, job};
+	struct worker progress = {.jobs = j, .job = job};
 	struct session_request request = {
 		.spec = &o->spec,
 		.target = t,
 		.context = &context,
+		.start = steal_ptr(&job->start),
+		.unattached = !answers,
 		.library_path = j->config.library_path,
 		.out_dirfd = dirfd,
 		.files_max = spool_left_bytes(j->config.spool),
@@ -361,7 +392,8 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	struct err e = ERR_INIT;
 	set_phase(j, job, JOB_PREPARING, REASON_Preparing);
 	struct target target = {0};
-	if (find_process(j, job, &target, &e) < 0) {
+	int found = job->start ? job_start_await(j, job, job->start, &target, &e) : find_process(j, job, &target, &e) < 0 ? -1 : 1;
+	if (found < 0) {
 		fail_job(j, job, &e);
 		return ATTEMPT_DONE;
 	}
@@ -374,14 +406,26 @@ static enum attempt attempt(struct jobs *j, struct job *job)
 	if (dirfd < 0)
 		fail_job(j, job, &e);
 	else
-		run_session(j, job, &target, dirfd);
+		run_session(j, job, &target, found, dirfd);
 	target_fini(&target);
 	return ATTEMPT_DONE;
+}
+
+/* Its container has been sampled since it began, by this agent, or not at all. */
+static bool claim_start(struct jobs *j, struct job *job)
+{
+	job->start = j->config.starts ? start_watch_claim(j->config.starts, job->order.pod_uid) : NULL;
+	if (!job->start)
+		finish_job(j, job, JOB_FAILED, REASON_StartMissed,
+			   "the agent no longer has what it sampled of the container's start: it was restarted, or the order came too late");
+	return job->start != NULL;
 }
 
 static void profile_job(struct jobs *j, struct job *job)
 {
 	enum attempt result;
+	if (job->order.spec.start == START_NEXT_CONTAINER && !claim_start(j, job))
+		return;
 	do {
 		switch (wait_turn(j, job)) {
 		case TURN_STOPPED:
@@ -416,6 +460,8 @@ static void *run_job_thread(void *arg)
 	pthread_mutex_unlock(&j->lock);
 	if (phase == JOB_QUEUED && !forget)
 		profile_job(j, t.job);
+	start_capture_free(t.job->start);
+	t.job->start = NULL;
 	if (!forget)
 		job_delivery_run(j, t.job);
 	pthread_mutex_lock(&j->lock);
@@ -437,7 +483,7 @@ static void *run_job_thread(void *arg)
 int job_worker_start(struct jobs *j, struct job *job)
 {
 	struct worker *t = mem_alloc(sizeof *t);
-	*t = (struct worker){j, job};
+	*t = (struct worker){.jobs = j, .job = job};
 	if (thread_start(NULL, "job", STACK_BYTES, run_job_thread, t, NULL) == 0)
 		return 0;
 	free(t);

@@ -9,6 +9,7 @@
 
 #include "agent/session/session.h"
 #include "agent/jobs/spool.h"
+#include "agent/starts/start_watch.h"
 #include "agent/target/target.h"
 #include "agent/jobs/upload.h"
 #include "common/link/link_msg.h"
@@ -37,6 +38,7 @@ struct jobs_config {
 	void *ctx;
 	void (*changed)(void *ctx);    /* jobs_next has something new */
 	int (*send)(void *ctx, const struct link_msg *m, struct err *e); /* to the leader */
+	struct start_watch *starts;    /* borrowed; NULL: containers are not sampled from their start */
 	void (*left_behind)(void *ctx); /* something of a session is still in its process or folder; from any thread; NULL: nobody sweeps */
 };
 

@@ -35,6 +35,7 @@ static char *make_hello(struct link *l)
 	snprintf(m.u.hello.mode, sizeof m.u.hello.mode, "%s", c->config.mode);
 	m.u.hello.perf_events = c->config.perf_events;
 	m.u.hello.process_queries = true;
+	m.u.hello.container_starts = c->config.container_starts;
 	m.u.hello.profilers = profiler_kinds();
 	return link_msg_encode(&m, NULL);
 }
@@ -187,6 +188,7 @@ static void handle_link_message(struct link *l, const struct link_msg *m)
 	case LINK_MSG_CANCEL:
 	case LINK_MSG_FORGET:
 	case LINK_MSG_OBSERVE:
+	case LINK_MSG_AWAIT_STARTS:
 		if (!obeys(l, m))
 			return;
 		break;

@@ -36,6 +36,12 @@ bool perf_group_open(struct perf_group *g, const char *proc_root, pid_t pid)
 	return g->fd >= 0;
 }
 
+bool perf_group_open_dir(struct perf_group *g, const struct cgroup_dir *dir)
+{
+	*g = (struct perf_group){.fd = open(dir->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .dir = *dir};
+	return g->fd >= 0;
+}
+
 struct perf_group perf_group_take(struct perf_group *g)
 {
 	struct perf_group taken = *g;

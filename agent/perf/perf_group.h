@@ -15,6 +15,9 @@ struct perf_group {
  * certain that this is it (the kernel must list the process there). */
 bool perf_group_open(struct perf_group *g, const char *proc_root, pid_t pid);
 
+/* The group of this folder, whatever is in it. */
+bool perf_group_open_dir(struct perf_group *g, const struct cgroup_dir *dir);
+
 /* Gives it away; *g is none afterwards. */
 struct perf_group perf_group_take(struct perf_group *g);
 

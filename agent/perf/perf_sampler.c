@@ -269,6 +269,12 @@ struct perf_sampler *perf_sampler_open(const struct perf_sampler_options *o, str
 {
 	struct perf_sampler *s = NULL;
 	struct perf_group group = PERF_GROUP_NONE;
+	if (o->group && !perf_group_open_dir(&group, o->group)) {
+		err_set_errno(e, errno, "cannot open the control group %s", o->group->path);
+		return NULL;
+	}
+	if (o->group)
+		return open_with(o, PERF_WAY_CPU, &group, e);
 	if (!o->only_thread_way && !o->every_process && perf_group_open(&group, "/proc", o->pid))
 		s = open_with(o, PERF_WAY_CPU, &group, NULL);
 	if (!s && o->switches) /* those of all processes would fill the rings */
@@ -340,9 +346,10 @@ static void on_record(void *ctx, const struct perf_record *r)
 	struct drain *d = ctx;
 	struct perf_sampler_stats *stats = &d->s->stats;
 	uint32_t pid = (uint32_t)d->s->pid;
+	bool all = pid == 0;
 	switch (r->kind) {
 	case PERF_KIND_SAMPLE:
-		if (r->u.sample.pid != pid) {
+		if (r->u.sample.pid != pid && !all) {
 			stats->other_samples++;
 			break;
 		}
@@ -350,7 +357,7 @@ static void on_record(void *ctx, const struct perf_record *r)
 		d->on_sample(d->ctx, &r->u.sample);
 		break;
 	case PERF_KIND_COMM:
-		if (r->u.comm.pid == pid && d->on_comm)
+		if ((r->u.comm.pid == pid || all) && d->on_comm)
 			d->on_comm(d->ctx, r->u.comm.tid, r->u.comm.comm);
 		break;
 	case PERF_KIND_SWITCH:

@@ -11,6 +11,7 @@
 #ifndef DRDOTNET_PERF_SAMPLER_H
 #define DRDOTNET_PERF_SAMPLER_H
 
+#include "agent/host/cgroup_dir.h"
 #include "agent/perf/perf_record.h"
 #include "common/base/err.h"
 
@@ -21,7 +22,8 @@
 enum perf_way { PERF_WAY_CPU, PERF_WAY_THREAD };
 
 struct perf_sampler_options {
-	pid_t pid;              /* as this process sees it */
+	pid_t pid;              /* as this process sees it; 0 with `group`: all processes of it */
+	const struct cgroup_dir *group; /* of a container that may have no process yet, borrowed during the call; NULL: the process's own */
 	int proc_fd;            /* /proc/PID, for its threads; borrowed during the call */
 	int64_t frequency_hertz;
 	bool kernel_chains;     /* kernel frames wanted; given only where the kernel allows it */

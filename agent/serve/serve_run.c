@@ -114,14 +114,16 @@ static ssize_t choose_session_target(struct serve_session *x, struct target_list
 	if (wanted->pid && targets->count == 0)
 		return err_set_reason(e, ERR_NOT_FOUND, REASON_ProcessNotFound, "process %lld is not a .NET process visible to this user",
 				      (long long)wanted->pid);
-	return cli_target_choose(targets, wanted->entrypoint, e);
+	return cli_target_choose_for(profilers_work_outside(x->run->spec.profiler), targets, wanted->entrypoint, e);
 }
 
 static void update_run_progress(void *ctx, const struct session_progress *p)
 {
 	struct serve_session *x = ctx;
-	char text[96];
-	if (p->duration_ms)
+	char text[512];
+	if (p->duration_ms && p->live && p->live[0])
+		snprintf(text, sizeof text, "%lld of %lld s: %s", (long long)(p->elapsed_ms / 1000), (long long)(p->duration_ms / 1000), p->live);
+	else if (p->duration_ms)
 		snprintf(text, sizeof text, "%lld of %lld s, %lld samples", (long long)(p->elapsed_ms / 1000), (long long)(p->duration_ms / 1000),
 			 (long long)p->samples);
 	else /* it looks once */

@@ -178,6 +178,28 @@ ssize_t target_choose(const struct target_list *l, const char *container_id, con
 	return (ssize_t)hits[0];
 }
 
+bool target_only_unattachable(const struct target *t, const char *reason)
+{
+	const char *const reasons[] = {REASON_DiagnosticsDisabled, REASON_AttachFailed,	    REASON_ProfilerAlreadyActive, REASON_NoStagingPlace,
+				       REASON_PathTooLong,	   REASON_NotEnoughMemory,  REASON_ProcessLimitReached};
+	for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+		if (reason == reasons[i])
+			return t->mode == AGENT_MODE_HOST_PID;
+	return false;
+}
+
+bool target_list_admit(struct target_list *l, const char *reason)
+{
+	bool any = false;
+	for (size_t i = 0; reason && i < l->count; i++) {
+		struct target *t = &l->items[i];
+		bool fits = t->reason == reason && target_only_unattachable(t, reason);
+		t->profilable |= fits;
+		any |= fits;
+	}
+	return any;
+}
+
 struct cgroup_owner target_cgroup(const struct target *t)
 {
 	return (struct cgroup_owner){t->pid, t->pod_uid, t->container_id};

@@ -87,6 +87,12 @@ void target_list_add_take(struct target_list *l, struct target *t);
  * match that is not profilable gives its own reason. Pure. Returns the index or -1. */
 ssize_t target_choose(const struct target_list *l, const char *container_id, const char *entrypoint, int64_t inner_pid, struct err *e);
 
+/* Whether a process that is refused for that reason can be looked at from outside all the same: only the library cannot be attached. */
+bool target_only_unattachable(const struct target *t, const char *reason);
+
+/* For who needs no library: those that are refused for that reason count as profilable, if it is such a one, and keep it. True: there are some. */
+bool target_list_admit(struct target_list *l, const char *reason);
+
 /* Whose control group has its figures; borrows from *t. */
 struct cgroup_owner target_cgroup(const struct target *t);
 

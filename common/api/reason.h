@@ -13,6 +13,7 @@
 	/* progress */                                                                                                        \
 	X(Pending, "Wait: the controller has not yet chosen pods.")                                                           \
 	X(Queued, "Wait: the budget of the installation, the node or the process is in use; the message names the place.")    \
+	X(WaitingForContainerStart, "Restart the container or roll the workload out; the first container that starts is profiled.")   \
 	X(Preparing, "Wait: the agent is about to attach.")                                                                   \
 	X(Profiling, "Wait until the duration has passed, or set spec.cancel to end it early and keep its report.")           \
 	X(Analyzing, "Wait: the report is being written.")                                                                    \
@@ -22,6 +23,8 @@
 	X(PartiallySucceeded, "See status.targets for the pods that failed and why.")                                         \
 	X(Canceled, "Nothing to do: the session was ended before its time; what was collected is in the report.")             \
 	X(DeadlineExceeded, "Raise spec.activeDeadlineSeconds or find out why the target was not reachable in time.")         \
+	X(NoContainerStarted, "Restart the workload while the session waits, or raise spec.activeDeadlineSeconds.")            \
+	X(StartMissed, "Create the session again; the first seconds of that container were not kept.")                        \
 	X(PauseBudgetExceeded, "Raise spec.pauseBudgetMilliseconds, or profile at a calmer time.")                            \
 	X(HeapTooLarge, "Raise spec.pauseBudgetMilliseconds to what the message names.")                                     \
 	X(HeapTooLargeForAgent, "Raise the agent's memory limit, or its spool's quota and disk, to what the message names.") \
@@ -55,6 +58,7 @@
 	X(NoStagingPlace, "Mount an emptyDir at the container's /tmp, writable, executable and with 1 MiB free.")             \
 	X(NotEnoughMemory, "The container is too close to its memory limit; raise it a little.")                              \
 	X(ProcessLimitReached, "Raise the limit that the message names, or find out what uses it up: .NET itself may end without threads or descriptors.") \
+	X(AgentLimitReached, "Raise the limit of the agent that the message names, or profile fewer processes at a time.") \
 	X(PathTooLong, "Shorten the target's temporary folder (TMPDIR): socket paths end at 108 bytes.")                      \
 	X(AttachFailed, "See the message; the runtime refused the profiler.")                                                 \
 	X(PermissionDenied, "Give the agent the capabilities or the profile that the message names.")                         \

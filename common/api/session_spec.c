@@ -120,6 +120,24 @@ int session_priority_parse(const char *name, enum session_priority *out)
 	return -1;
 }
 
+static const char *const starts[] = {[START_NOW] = "Now", [START_NEXT_CONTAINER] = "NextContainerStart"};
+
+const char *session_start_name(enum session_start s)
+{
+	return starts[s];
+}
+
+int session_start_parse(const char *name, enum session_start *out)
+{
+	for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+		if (strcmp(starts[i], name) == 0) {
+			*out = (enum session_start)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
 static int invalid_spec(struct err *e, const char *fmt, const char *detail)
 {
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, fmt, detail);
@@ -326,6 +344,36 @@ static int read_priority(const json_t *spec, struct session_spec *s, struct err 
 	return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "spec.priority: must be Low, Normal or High, found \"%.60s\"", name);
 }
 
+/* What is said of a process that is not there yet is of no use. */
+static int check_start(const struct session_spec *s, bool in_cluster, struct err *e)
+{
+	static const char only[] = "spec.%s: cannot be set with start: NextContainerStart, which profiles the first .NET process that starts; leave it out";
+	if (s->start != START_NEXT_CONTAINER)
+		return 0;
+	if (!in_cluster)
+		return invalid_spec(e, "spec.start: NextContainerStart is for sessions of a cluster; here %s begins with a process",
+				    "`drdotnet run -- COMMAND`");
+	if (s->profiler != PROFILER_CPU_HOTPATHS)
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
+				      "spec.start: %s cannot begin with a container's start: use CPUHotpaths, or start: Now",
+				      profiler_kind_name(s->profiler));
+	if (s->target.max_pods != 1)
+		return invalid_spec(e, "spec.target.maxPods: must be %s with start: NextContainerStart; create a session for each pod", "1");
+	if (s->target.pid || s->target.entrypoint)
+		return invalid_spec(e, only, "target.process");
+	return s->target.container ? invalid_spec(e, only, "target.container") : 0;
+}
+
+static int read_start(const json_t *spec, bool in_cluster, struct session_spec *s, struct err *e)
+{
+	const char *name = NULL;
+	if (jsonx_string(spec, "spec", "start", false, &name, e) < 0)
+		return -1;
+	if (name && session_start_parse(name, &s->start) < 0)
+		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec, "spec.start: must be Now or NextContainerStart, found \"%.60s\"", name);
+	return check_start(s, in_cluster, e);
+}
+
 static int read_profiler(const json_t *spec, enum profiler_kind *kind, struct err *e)
 {
 	const char *name = NULL;
@@ -347,11 +395,12 @@ static int read_session_spec(const json_t *spec, bool target_required, struct se
 {
 	static const char *const known[] = {"profiler", "target", "durationSeconds", PROFILER_LIST(PROFILER_KEY, )
 					    "pauseBudgetMilliseconds", "output", "activeDeadlineSeconds", "ttlSecondsAfterFinished",
-					    "priority", "reveal", "baselineSession", "cancel", NULL};
+					    "priority", "start", "reveal", "baselineSession", "cancel", NULL};
 	const json_t *target = NULL;
 	if (jsonx_only_keys(spec, "spec", known, e) < 0 || jsonx_object(spec, "spec", "target", target_required, &target, e) < 0 ||
 	    read_target(target, target_required, &s->target, e) < 0 || read_times(spec, s, e) < 0 || read_settings(spec, s, e) < 0 ||
-	    read_output(spec, s, e) < 0 || read_priority(spec, s, e) < 0 || jsonx_bool(spec, "spec", "reveal", false, &s->reveal, e) < 0 ||
+	    read_output(spec, s, e) < 0 || read_priority(spec, s, e) < 0 || read_start(spec, target_required, s, e) < 0 ||
+	    jsonx_bool(spec, "spec", "reveal", false, &s->reveal, e) < 0 ||
 	    read_dns_name(spec, "spec", "baselineSession", 253, true, &s->baseline_session, e) < 0)
 		return -1;
 	return jsonx_bool(spec, "spec", "cancel", false, &s->cancel, e);
@@ -424,6 +473,8 @@ json_t *session_spec_to_json(const struct session_spec *s)
 	json_object_set_new(spec, profilers[s->profiler].settings_key, settings_to_json(s));
 	if (s->duration_seconds)
 		json_object_set_new(spec, "durationSeconds", json_integer(s->duration_seconds));
+	if (s->start != START_NOW) /* older agents do not know the field */
+		json_object_set_new(spec, "start", json_string(session_start_name(s->start)));
 	if (s->baseline_session)
 		json_object_set_new(spec, "baselineSession", json_string(s->baseline_session));
 	return spec;

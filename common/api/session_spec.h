@@ -53,6 +53,14 @@ enum session_priority { PRIORITY_LOW, PRIORITY_NORMAL, PRIORITY_HIGH };
 const char *session_priority_name(enum session_priority p);
 int session_priority_parse(const char *name, enum session_priority *out);
 
+/* When the profiling begins: "Now" <-> enum. Unknown: -1. */
+enum session_start {
+	START_NOW,
+	START_NEXT_CONTAINER, /* with the first instruction of the next container of the target that starts */
+};
+const char *session_start_name(enum session_start s);
+int session_start_parse(const char *name, enum session_start *out);
+
 struct label_requirement { /* matchLabels entries become operator In with one value */
 	char *key;
 	enum { LABEL_IN, LABEL_NOT_IN, LABEL_EXISTS, LABEL_DOES_NOT_EXIST } op;
@@ -82,6 +90,7 @@ struct session_spec {
 	int64_t active_deadline_seconds;    /* 1..86400, default 600; >= duration + 10 */
 	int64_t ttl_seconds_after_finished; /* 0..31536000, default 604800 */
 	enum session_priority priority;     /* default Normal */
+	enum session_start start;           /* default Now */
 	bool reveal;                        /* contents that are redacted otherwise; needs the verb of the same name */
 	char *baseline_session;             /* of the same namespace and profiler, to compare with; NULL: none */
 	bool cancel;

@@ -15,6 +15,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_USAGE] = "usage",
 	[LINK_MSG_OBSERVED] = "observed",
 	[LINK_MSG_PROCESSES] = "processes",
+	[LINK_MSG_STARTED] = "started",
 	[LINK_MSG_LEADER] = "leader",
 	[LINK_MSG_ORDER] = "order",
 	[LINK_MSG_CANCEL] = "cancel",
@@ -24,6 +25,7 @@ static const char *const type_names[] = {
 	[LINK_MSG_USAGE_QUERY] = "usageQuery",
 	[LINK_MSG_OBSERVE] = "observe",
 	[LINK_MSG_PROCESS_QUERY] = "processQuery",
+	[LINK_MSG_AWAIT_STARTS] = "awaitStarts",
 };
 #define TYPE_COUNT ((int)(sizeof type_names / sizeof *type_names))
 
@@ -160,7 +162,8 @@ static enum link_msg_type parse_type(const char *name)
 
 static bool needs_epoch(enum link_msg_type type)
 {
-	return type == LINK_MSG_LEADER || type == LINK_MSG_ORDER || type == LINK_MSG_CANCEL || type == LINK_MSG_FORGET || type == LINK_MSG_OBSERVE;
+	return type == LINK_MSG_LEADER || type == LINK_MSG_ORDER || type == LINK_MSG_CANCEL || type == LINK_MSG_FORGET || type == LINK_MSG_OBSERVE ||
+	       type == LINK_MSG_AWAIT_STARTS;
 }
 
 static int decode_document(const json_t *doc, struct link_msg *out, struct err *e)

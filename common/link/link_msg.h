@@ -39,6 +39,7 @@ enum link_msg_type {
 	LINK_MSG_USAGE,          /* answer to LINK_MSG_USAGE_QUERY */
 	LINK_MSG_OBSERVED,       /* what has changed of that which is observed */
 	LINK_MSG_PROCESSES,      /* answer to LINK_MSG_PROCESS_QUERY */
+	LINK_MSG_STARTED,        /* a .NET process has begun in a new container, as LINK_MSG_AWAIT_STARTS asked for */
 	/* controller -> agent */
 	LINK_MSG_LEADER,         /* "I lead, with this epoch": sent after hello and when leadership is won */
 	LINK_MSG_ORDER,          /* start a job; an order for a known job id is answered with its state */
@@ -49,6 +50,7 @@ enum link_msg_type {
 	LINK_MSG_USAGE_QUERY,    /* CPU and memory of these pods by their cgroups */
 	LINK_MSG_OBSERVE,        /* the node's whole set of thresholds to watch, in place of the last one */
 	LINK_MSG_PROCESS_QUERY,  /* the .NET processes of these pods */
+	LINK_MSG_AWAIT_STARTS,   /* sample containers of pods from their first instruction on, and tell of them */
 };
 
 enum job_phase {
@@ -131,7 +133,7 @@ struct link_pod_usage {
 
 struct link_msg {
 	enum link_msg_type type;
-	int64_t epoch;               /* leader, order, cancel, forget, observe: the fencing epoch; hello: the highest that the agent has seen */
+	int64_t epoch;               /* leader, order, cancel, forget, observe, awaitStarts: the fencing epoch; hello: the highest that the agent has seen */
 	char job_id[LINK_ID_SIZE];   /* cancel, forget, upload* */
 	union {
 		struct {
@@ -140,6 +142,7 @@ struct link_msg {
 			char mode[16];         /* "hostPID" or "sharedTmp" */
 			bool perf_events;
 			bool process_queries;  /* it answers LINK_MSG_PROCESS_QUERY */
+			bool container_starts; /* it does as LINK_MSG_AWAIT_STARTS says */
 			unsigned profilers;    /* that it serves: 1 << enum profiler_kind */
 			struct link_job *jobs; /* owned */
 			size_t job_count;
@@ -155,6 +158,8 @@ struct link_msg {
 		struct { struct link_observation *items; size_t count; int64_t valid_seconds; } observe; /* forgotten when not confirmed for so long */
 		struct { struct link_observed *items; size_t count; } observed;
 		struct link_process_query process_query;
+		struct { int64_t valid_seconds, frequency_hertz; } await_starts; /* 0 seconds: no more */
+		struct { char pod_uid[40], container_id[80]; } started;
 		struct link_processes processes;
 		struct link_order order;
 	} u;

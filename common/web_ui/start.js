@@ -98,6 +98,8 @@ class Form {
 		this.baseline = this.baselineSetting();
 		this.usual = [this.reveal, this.baseline];
 		if (c.info.mode !== 'local') {
+			this.start = setting('spec.start', 'Begin', {enum: ['Now', 'NextContainerStart'], default: 'Now', description: 'NextContainerStart: with the first ' +
+				'instruction of the pod\u2019s next container, as it is restarted or crashes. The session waits for it.'});
 			this.usual.push(setting('spec.priority', 'Priority', {enum: ['Low', 'Normal', 'High'], default: 'Normal',
 				description: 'Who is served first when the installation is busy.'}),
 				setting('spec.output.store', 'Store', {type: 'string', maxLength: 63,
@@ -176,7 +178,9 @@ class Form {
 			this.own = Object.entries(p.settings?.properties || {}).map(([key, schema]) => [key,
 				setting('spec.' + p.settingsField + '.' + key, schema.title || words(key.replace(/^./, x => x.toUpperCase())), schema,
 					(p.settings.required || []).includes(key))]);
-			const more = [...this.own.map(([, s]) => s), this.budget, ...this.usual, this.name];
+			const starts = this.start && p.name === 'CPUHotpaths' ? [this.start] : [];
+			this.extra = [...starts, ...this.usual];
+			const more = [...this.own.map(([, s]) => s), this.budget, ...this.extra, this.name];
 			this.controls = [this.duration, ...more].filter(Boolean);
 			this.offerBaselines(p.name);
 			return [h('p.dim', {id: 'about'}, p.description, h('br'), h('b', null, 'Pauses the application: '), low(p.pauses[0]) + p.pauses.slice(1)),
@@ -190,9 +194,13 @@ class Form {
 		const spec = {profiler: p.name, target: targetOf(this.c.parameters)}, named = this.name.value();
 		if (this.duration) spec.durationSeconds = this.duration.value();
 		if (Object.keys(own).length) spec[p.settingsField] = own;
-		for (const s of [this.budget, ...this.usual]) {
+		for (const s of [this.budget, ...this.extra]) {
 			const value = s.value(), path = s.path.split('.').slice(1);
 			if (value !== undefined) path.length > 1 ? spec[path[0]] = {[path[1]]: value} : spec[path[0]] = value;
+		}
+		if (spec.start && spec.start !== 'Now') { /* the process that was chosen is not the one that will start */
+			delete spec.target.container;
+			delete spec.target.process;
 		}
 		return {namespace: this.c.parameters.namespace, ...(named && {name: named}), spec};
 	}

@@ -106,6 +106,7 @@ static void count_session(void *ctx, const char *key)
 static void on_leadership(void *ctx, int64_t epoch)
 {
 	struct controller *c = ctx;
+	starts_reset(c->starts);
 	if (epoch) {
 		admission_reset(c->admission);
 		session_cache_each_active(c->cache, count_session, c);
@@ -163,6 +164,7 @@ struct controller *controller_new(const struct controller_options *o, struct err
 	c->observe = trigger_observe_new();
 	c->triggers = triggers_new(&(struct triggers_options){o->kube, o->watch_stall_ms, triggers_changed, c->observe});
 	c->queue = work_queue_new((size_t)o->worker_count, BACKOFF_LEAST_MS, BACKOFF_MOST_MS);
+	c->starts = starts_new();
 	c->reveal_policy = reveal_policy_new();
 	c->admission = admission_new(o->max_pods ? o->max_pods : CONTROLLER_MAX_PODS,
 				     o->max_pods_per_node ? o->max_pods_per_node : CONTROLLER_MAX_PODS_PER_NODE, controller_enqueue_urgent, c);
@@ -179,7 +181,7 @@ int controller_start(struct controller *c, struct agent_hub *hub, int stop_fd, s
 	if (!c->comparisons)
 		return -1;
 	c->reconciler = (struct reconciler){c->cache,  hub, c->queue, &c->orphans, c->admission, c->reveal_policy, c->events, c->options.report_url,
-					    c->options.report_url_ctx, c->comparisons, c->options.stores};
+					    c->options.report_url_ctx, c->comparisons, c->starts, c->options.stores};
 	struct trigger_observe_options observed = {c->options.kube, c->triggers, hub, c->events};
 	if (controller_watch_start(c, e) < 0 || controller_watch_wait(c, stop_fd, e) < 0 || start_controller_workers(c, e) < 0 ||
 	    triggers_start(c->triggers, c->events, e) < 0 || trigger_observe_start(c->observe, &observed, e) < 0 || start_leader(c, e) < 0)
@@ -230,6 +232,7 @@ int64_t controller_tick(struct controller *c)
 	if (atomic_load(&c->epoch)) {
 		session_cache_each_expired(c->cache, kube_clock_wall_ms(), controller_enqueue, c);
 		admission_tick(c->admission, c->cache, clock_mono_ms(), controller_enqueue, c);
+		starts_tick(c->starts, c->hub, clock_mono_ms(), controller_enqueue, c);
 	}
 	session_cache_counts(c->cache, &active, &over);
 	return active ? TICK_MS : IDLE_TICK_MS;
@@ -279,6 +282,7 @@ void controller_free(struct controller *c)
 	orphans_fini(&c->orphans);
 	pthread_mutex_destroy(&c->watches_lock);
 	admission_free(c->admission);
+	starts_free(c->starts);
 	reveal_policy_free(c->reveal_policy);
 	work_queue_free(c->queue);
 	session_cache_free(c->cache);

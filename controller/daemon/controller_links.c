@@ -36,6 +36,8 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t highest_ep
 	session_cache_node(c->cache, node, linked, clock_mono_ms());
 	if (linked)
 		trigger_observe_node(c->observe, node);
+	if (linked)
+		starts_node(c->starts);
 	if (atomic_load(&c->epoch))
 		session_cache_each_waiting_for(c->cache, node, controller_enqueue, c);
 }
@@ -43,6 +45,13 @@ static void on_node(void *ctx, const char *node, bool linked, int64_t highest_ep
 static void on_observed(void *ctx, const char *node, const struct link_observed *items, size_t count)
 {
 	trigger_observe_heard(((struct controller *)ctx)->observe, node, items, count);
+}
+
+static void on_started(void *ctx, const char *node, const char *pod_uid, const char *container_id)
+{
+	struct controller *c = ctx;
+	(void)container_id;
+	starts_heard(c->starts, node, pod_uid, clock_mono_ms(), controller_enqueue_urgent, c);
 }
 
 static int on_upload(void *ctx, const char *node, const char *job_id, const struct link_report *r, char store[64], char key_prefix[512],
@@ -66,5 +75,5 @@ static void on_processes(void *ctx, const char *node, const struct link_processe
 void controller_hub_callbacks(struct controller *c, struct agent_hub_callbacks *out)
 {
 	*out = (struct agent_hub_callbacks){.ctx = c, .on_job = on_job, .on_node = on_node, .on_observed = on_observed,
-					    .on_upload = on_upload, .on_processes = on_processes};
+					    .on_started = on_started, .on_upload = on_upload, .on_processes = on_processes};
 }

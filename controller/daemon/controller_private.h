@@ -27,6 +27,7 @@ struct controller {
 	struct session_cache *cache;
 	struct work_queue *queue;
 	struct admission *admission;
+	struct starts *starts;
 	struct reveal_policy *reveal_policy;
 	struct triggers *triggers;
 	struct trigger_observe *observe;

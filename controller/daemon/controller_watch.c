@@ -63,6 +63,7 @@ static void on_session_object(void *ctx, bool deleted, const json_t *object)
 	if (deleted) {
 		session_cache_remove(c->cache, key, s.uid);
 		admission_release(c->admission, key);
+		starts_forget(c->starts, c->hub, key);
 		session_object_fini(&s);
 	} else if (session_cache_put_take(c->cache, &s) && atomic_load(&c->epoch)) {
 		(urgent ? controller_enqueue_urgent : controller_enqueue)(c, key);

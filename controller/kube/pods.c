@@ -169,6 +169,44 @@ int pods_find(struct kube_client *c, const char *namespace, const struct session
 	return rc;
 }
 
+struct uid_search {
+	const char *uid;
+	struct pod_info *out;
+	bool found;
+};
+
+static int take_if_wanted(void *ctx, const json_t *item, struct err *e)
+{
+	struct uid_search *s = ctx;
+	(void)e;
+	if (s->found || strcmp(jsonx_str_at(item, "metadata.uid", ""), s->uid) != 0)
+		return 0;
+	s->found = true;
+	pod_info_from_json(item, s->out);
+	return 0;
+}
+
+int pods_find_uid(struct kube_client *c, const char *namespace, const struct session_target *t, const char *uid, struct pod_info *out, struct err *e)
+{
+	struct uid_search s = {uid, out, false};
+	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = namespace, .name = t->pod_name};
+	struct err why = ERR_INIT;
+	int rc;
+	if (t->pod_name) {
+		AUTO_JSON json_t *doc = NULL;
+		rc = kube_get(c, &ref, &doc, &why);
+		if (rc == 0)
+			take_if_wanted(&s, doc, NULL);
+	} else {
+		AUTO_FREE char *selector = pods_selector_text(t->selector, t->selector_count);
+		rc = kube_list(c, &ref, selector, PAGE_LIMIT, take_if_wanted, &s, NULL, &why);
+	}
+	if (rc == 0 || why.kind == ERR_NOT_FOUND)
+		return s.found;
+	*e = why;
+	return -1;
+}
+
 int pods_get(struct kube_client *c, const char *namespace, const char *name, const char *uid, struct pod_info *out, struct err *e)
 {
 	struct kube_ref ref = {.api = KUBE_CORE, .plural = "pods", .namespace = namespace, .name = name};

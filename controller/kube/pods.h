@@ -44,6 +44,9 @@ void pod_list_fini(struct pod_list *l);
  * a selector, ready. Empty: *reason says why (NoPodsMatched, PodNotFound, PodNotRunning, PodNotReady; PodGone: waiting is of no use). */
 int pods_find(struct kube_client *c, const char *namespace, const struct session_target *t, struct pod_list *out, const char **reason, struct err *e);
 
+/* The pod of this uid, in any state, if the target describes it: 1, filled; 0: it does not. */
+int pods_find_uid(struct kube_client *c, const char *namespace, const struct session_target *t, const char *uid, struct pod_info *out, struct err *e);
+
 /* ERR_NOT_FOUND (PodGone) when there is none of this name, or it is another one (another uid). */
 int pods_get(struct kube_client *c, const char *namespace, const char *name, const char *uid, struct pod_info *out, struct err *e);
 

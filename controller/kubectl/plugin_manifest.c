@@ -55,6 +55,7 @@ static json_t *spec_json(const struct plugin_args *a, const struct plugin_target
 	put_object_take(spec, profiler_settings_key(a->session.profiler), settings);
 	put_number(spec, "pauseBudgetMilliseconds", a->session.pause_budget_ms);
 	set_text_if_given(spec, "baselineSession", a->baseline);
+	set_text_if_given(spec, "start", a->next_start ? session_start_name(START_NEXT_CONTAINER) : NULL);
 	if (a->session.reveal)
 		json_object_set_new(spec, "reveal", json_true());
 	set_text_if_given(output, "store", a->store);

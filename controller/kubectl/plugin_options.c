@@ -25,6 +25,8 @@ static const struct option_row rows[] = {
 	SESSION_OPTION_ROWS(PROFILE, ARGS, session),
 	{.help = "options"},
 	TEXT("--baseline", NULL, "SESSION", PROFILE, baseline, ":sessions", "compare with this finished session of the same profiler"),
+	SWITCH("--next-start", NULL, PROFILE, next_start,
+	       "CPUHotpaths: wait for the next container of the target to start, and profile\nit from its first instruction"),
 	TEXT("--selector", "-l", "LABELS", PROFILE, selector, NULL, "the pods by their labels, as kubectl takes them, instead of TARGET"),
 	TEXT("--container", "-c", "NAME", PROFILE, container, NULL, "the container, where several run .NET"),
 	NUMBER("--pid", "N", PROFILE, pid, 1, 1 << 22, "the process, by its id in the container"),

@@ -44,6 +44,7 @@ struct plugin_args {
 	const char *server, *server_ca, *token_file;
 	/* profile */
 	const char *selector, *container, *entrypoint, *store, *name, *baseline;
+	bool next_start;
 	struct session_options session; /* CPUHotpaths where no profiler is given */
 	int64_t pid, max_pods; /* 0: not given */
 	bool dry_run, no_wait;

@@ -67,6 +67,17 @@ static int64_t seconds_left(const json_t *session, int64_t now_wall_ms)
 	return most;
 }
 
+/* What the only target's profiler has seen so far. */
+static void put_live(const json_t *session, struct buf *out)
+{
+	const json_t *targets = jsonx_at(session, "status.targets"), *only = json_array_size(targets) == 1 ? json_array_get(targets, 0) : NULL;
+	const char *live = jsonx_str_at(only, "message", "");
+	if (!live[0] || strcmp(jsonx_str_at(only, "phase", ""), "Profiling") != 0)
+		return;
+	buf_puts(out, ": ");
+	put_outside(out, live, 160);
+}
+
 int plugin_progress_line(const json_t *session, int64_t now_wall_ms, struct buf *out)
 {
 	struct plugin_progress p;
@@ -77,6 +88,7 @@ int plugin_progress_line(const json_t *session, int64_t now_wall_ms, struct buf 
 	put_outside(out, p.reason[0] ? p.reason : "Created", 60);
 	if (left >= 0) {
 		buf_printf(out, ", %lld s left", (long long)left);
+		put_live(session, out);
 	} else if (p.completed || strcmp(p.reason, "Profiling") == 0 || strcmp(p.reason, "Preparing") == 0 || strcmp(p.reason, "Analyzing") == 0) {
 		/* these words say all */
 	} else if (p.message[0]) {

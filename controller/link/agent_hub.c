@@ -216,6 +216,7 @@ static void receive_hello(struct hub_link *l, const struct link_msg *m)
 	snprintf(l->info.mode, sizeof l->info.mode, "%s", m->u.hello.mode);
 	l->info.perf_events = m->u.hello.perf_events;
 	l->info.process_queries = m->u.hello.process_queries;
+	l->info.container_starts = m->u.hello.container_starts;
 	l->info.profilers = m->u.hello.profilers;
 	l->info.highest_epoch = m->epoch;
 	if (!l->said_hello) {
@@ -262,6 +263,8 @@ static void receive_told(struct agent_hub *h, const char *node, const struct lin
 {
 	if (m->type == LINK_MSG_OBSERVED && h->cb.on_observed)
 		h->cb.on_observed(h->cb.ctx, node, m->u.observed.items, m->u.observed.count);
+	if (m->type == LINK_MSG_STARTED && h->cb.on_started)
+		h->cb.on_started(h->cb.ctx, node, m->u.started.pod_uid, m->u.started.container_id);
 	if (m->type == LINK_MSG_PROCESSES && h->cb.on_processes)
 		h->cb.on_processes(h->cb.ctx, node, &m->u.processes);
 }
@@ -288,6 +291,7 @@ int agent_hub_receive(struct hub_link *l, const struct link_msg *m, struct err *
 		return 0;
 	case LINK_MSG_OBSERVED:
 	case LINK_MSG_PROCESSES:
+	case LINK_MSG_STARTED:
 		receive_told(h, l->node, m);
 		return 0;
 	case LINK_MSG_UPLOAD_REQUEST:
@@ -364,6 +368,20 @@ int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_o
 	m.u.observe.count = count;
 	m.u.observe.valid_seconds = valid_seconds;
 	return send_as_leader(h, node, &m, e);
+}
+
+size_t agent_hub_await_starts(struct agent_hub *h, int64_t valid_seconds, int64_t frequency_hertz)
+{
+	struct link_msg m = {.type = LINK_MSG_AWAIT_STARTS, .u.await_starts = {valid_seconds, frequency_hertz}};
+	size_t count = 0;
+	pthread_mutex_lock(&h->lock);
+	m.epoch = h->epoch;
+	for (struct hub_link *l = h->nodes; l; l = l->hh.next)
+		count += h->epoch > 0 && l->info.container_starts && post(l, &m, NULL) == 0;
+	pthread_mutex_unlock(&h->lock);
+	if (count)
+		wake_hub(h);
+	return count;
 }
 
 int agent_hub_send(struct agent_hub *h, const char *node, const struct link_msg *m, struct err *e)

@@ -216,8 +216,10 @@ void plan_make(const struct profiling_session *s, const struct plan_pod_view *vi
 		out->message = "The session was canceled before a pod was chosen.";
 	} else if (due(out, plan_deadline_ms(s), now_wall_ms)) {
 		out->stage = PLAN_END;
-		out->reason = REASON_DeadlineExceeded;
-		out->message = "The session's deadline has passed before a pod could be chosen.";
+		bool next = s->spec.start == START_NEXT_CONTAINER && s->conditions[CONDITION_SUCCEEDED].reason != REASON_Queued;
+		out->reason = next ? REASON_NoContainerStarted : REASON_DeadlineExceeded;
+		out->message = next ? "No container of the target with a .NET process has started before the session's deadline."
+				    : "The session's deadline has passed before a pod could be chosen.";
 	} else {
 		out->stage = PLAN_CHOOSE;
 	}

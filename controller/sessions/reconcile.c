@@ -386,6 +386,8 @@ static void count_in_budgets(struct work *w)
 		admission_release(w->r->admission, w->key);
 	else if (w->s.uid[0])
 		admission_update(w->r->admission, w->key, &w->s);
+	if (w->r->starts && (w->gone || w->s.pod_count || session_object_completed(&w->s) || session_object_deleting(&w->s)))
+		starts_forget(w->r->starts, w->r->hub, w->key);
 }
 
 int reconcile(struct reconciler *r, struct kube_client *kube, const char *key, struct err *e)

@@ -13,6 +13,7 @@
 #include "controller/sessions/reveal_policy.h"
 #include "controller/sessions/session_cache.h"
 #include "controller/sessions/session_status.h"
+#include "controller/sessions/starts.h"
 #include "controller/base/work_queue.h"
 
 /* All borrowed. */
@@ -27,6 +28,7 @@ struct reconciler {
 	session_report_url_fn *report_url; /* may be NULL */
 	void *report_url_ctx;
 	struct comparisons *comparisons;   /* may be NULL: nothing can be compared */
+	struct starts *starts;
 	const struct object_stores *stores; /* may be NULL: whether there is a store is seen when a report is to be put there */
 };
 

@@ -169,30 +169,43 @@ static void note_left_out(struct work *w, const struct pod_list *l, size_t count
 				 (l->count < wanted ? l->count : wanted) - count, l->count, p->name, p->occupied_by, end[0] ? " until about " : "", end);
 }
 
-int reconcile_choose(struct work *w, struct err *e)
+/* The pods that may be chosen, ranked: 1. 0: there are none, and why is said. */
+static int find_pods(struct work *w, struct pod_list *l, struct err *e)
 {
-	if (w->plan.stage != PLAN_CHOOSE)
-		return 0;
-	AUTO_BUF struct buf why;
-	buf_init(&why, 1024);
-	if (!admission_ask(w->r->admission, w->key, &w->s, w->now_mono_ms, &why))
-		return wait_in_queue(w, &why);
-	struct pod_list l;
 	const char *reason;
-	if (pods_find(w->kube, w->s.namespace, &w->s.spec.target, &l, &reason, e) < 0) {
+	if (pods_find(w->kube, w->s.namespace, &w->s.spec.target, l, &reason, e) < 0) {
 		if (e->kind != ERR_INVALID)
 			return -1;
 		session_status_end(&w->s, false, REASON_InvalidSpec, e->message, w->now_wall_ms);
 		*e = (struct err)ERR_INIT;
 		return 0;
 	}
-	w->s.pods_matched = (int64_t)l.matched;
+	w->s.pods_matched = (int64_t)l->matched;
+	return l->count ? 1 : none_found(w, l, reason);
+}
+
+int reconcile_choose(struct work *w, struct err *e)
+{
+	bool next = w->s.spec_valid && w->s.spec.start == START_NEXT_CONTAINER;
+	struct pod_list l = {0};
+	if (w->plan.stage != PLAN_CHOOSE)
+		return 0;
+	if (next) { /* it has a place in the queue from the start of the container on */
+		int found = reconcile_choose_start(w, &l, e);
+		if (found <= 0)
+			return found;
+	}
+	AUTO_BUF struct buf why;
+	buf_init(&why, 1024);
+	if (!admission_ask(w->r->admission, w->key, &w->s, w->now_mono_ms, &why))
+		return pod_list_fini(&l), wait_in_queue(w, &why);
+	int found = next ? 1 : find_pods(w, &l, e);
+	if (found <= 0)
+		return pod_list_fini(&l), found;
 	size_t wanted = (size_t)w->s.spec.target.max_pods;
 	const struct pod_info *too_old = NULL;
 	struct agent_info old;
-	if (l.count == 0) {
-		none_found(w, &l, reason);
-	} else if (look_for_agents(w, &l, &too_old, &old) == 0) {
+	if (look_for_agents(w, &l, &too_old, &old) == 0) {
 		wait_for_agent(w, &l.items[0], too_old, &old);
 	} else {
 		session_cache_occupy(w->r->cache, w->key, w->s.spec.target.container, l.items, l.count);

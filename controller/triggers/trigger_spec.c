@@ -242,6 +242,8 @@ static int read_template(const json_t *spec, struct trigger_spec *s, struct err 
 		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.cancel: a template has none; leave it out");
 	if (json_object_get(of_session, "reveal")) /* the session is the controller's: nobody would ask whether the author may */
 		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.reveal: only a person can ask for it, in a session; leave it out");
+	if (json_object_get(of_session, "start"))
+		return err_set(e, ERR_INVALID, 0, "spec.sessionTemplate.spec.start: what a source tells of runs already; leave it out");
 	if (session_spec_from_json(of_session, false, &parsed, &why) < 0)
 		return err_set(e, why.kind, why.code, "spec.sessionTemplate.%s", why.message);
 	s->template_target = parsed.target.pod_name || parsed.target.selector;

@@ -97,6 +97,8 @@ static void add_lines(const struct cpu_analysis *a, const struct cpu_diagnosis *
 	else
 		cpu_explain_busyness(a, line);
 	add_diagnosis_line(text, line);
+	cpu_explain_start(a, line);
+	add_diagnosis_line(text, line);
 	if (a->samples)
 		cpu_explain_threads(a, line);
 	add_diagnosis_line(text, line);

@@ -89,6 +89,24 @@ static void put_cpu(const struct cpu_analysis *a, struct json_writer *w)
 	jsonw_end(w);
 }
 
+static void put_known_ns(struct json_writer *w, const char *key, int64_t ns)
+{
+	jsonw_known(w, key, ns ? ns : -1);
+}
+
+static void put_start(const struct capture_start *s, struct json_writer *w)
+{
+	if (!s->known)
+		return;
+	jsonw_line(w);
+	jsonw_object(w, "start");
+	put_known_ns(w, "runtimeNanoseconds", s->runtime_ns);
+	put_known_ns(w, "attachedNanoseconds", s->attached_ns);
+	put_known_ns(w, "listensNanoseconds", s->listens_ns);
+	jsonw_known(w, "port", s->port ? s->port : -1);
+	jsonw_end(w);
+}
+
 static void put_collections(const struct cpu_analysis *a, struct json_writer *w)
 {
 	jsonw_line(w);
@@ -155,25 +173,11 @@ static void put_top_methods(const struct cpu_analysis *a, struct report_file *f)
 	jsonw_end(w);
 }
 
-static void put_methods(const struct cpu_analysis *a, struct report_file *f)
+static void put_method_lines(const void *ctx, size_t method, struct report_file *f)
 {
-	struct json_writer *w = &f->json;
-	jsonw_line(w);
-	jsonw_array(w, "methods");
-	for (size_t i = 0; i < a->method_count; i++) {
-		const struct cpu_method *m = &a->methods[i];
-		report_json_record(f);
-		jsonw_string(w, "name", m->name);
-		jsonw_string(w, "module", m->module);
-		jsonw_string(w, "layer", cpu_layer_name(m->layer));
-		jsonw_unsigned(w, "self", m->self);
-		jsonw_unsigned(w, "total", m->total);
-		jsonw_unsigned(w, "caused", cpu_analysis_caused(m));
-		report_json_marks(f, "marks", m->marks);
-		report_lines_method(f, a, m);
-		report_json_end(f);
-	}
-	jsonw_end(w);
+	const struct cpu_analysis *a = ctx;
+	jsonw_unsigned(&f->json, "caused", cpu_analysis_caused(&a->methods[method]));
+	report_lines_method(f, a, &a->methods[method]);
 }
 
 static void put_thread(const struct cpu_analysis *a, uint32_t thread, struct report_file *f)
@@ -233,12 +237,13 @@ void cpu_json_write(const void *source, struct report_file *f)
 	put_diagnosis(s, f);
 	put_sampling(a, f);
 	put_cpu(a, &f->json);
+	put_start(&a->capture->start, &f->json);
 	put_collections(a, &f->json);
 	put_categories(a, f);
 	put_top_methods(a, f);
 	put_threads(a, f);
 	put_timeline(a, &f->json);
-	put_methods(a, f);
+	report_tree_methods(f, a, put_method_lines, a);
 	report_lines_symbols(f, &a->capture->sources);
 	put_tree(a, f);
 	report_head_json_end(&s->head, f);

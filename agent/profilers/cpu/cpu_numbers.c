@@ -203,6 +203,7 @@ void cpu_numbers_of(const struct cpu_analysis *a, struct cpu_numbers *out)
 {
 	rules_clear(&cpu_numbers_fields, out);
 	put_process(a, out);
+	out->since_start = a->capture->start.known;
 	cpu_signs_of(a, out);
 	put_hottest(a, out);
 	put_library(a, out);

@@ -10,7 +10,7 @@
 /* clang-format off */
 #define CPU_NUMBERS(NUMBER, TEXT)                                                                                                   \
 	/* how much there is to judge */                                                                                            \
-	NUMBER(samples) NUMBER(samples_due) NUMBER(seconds) NUMBER(uptime_minutes)                                                  \
+	NUMBER(samples) NUMBER(samples_due) NUMBER(seconds) NUMBER(uptime_minutes) NUMBER(since_start)                               \
 	/* the process and what it may use */                                                                                       \
 	NUMBER(cpus_used) NUMBER(cpus_allowed) NUMBER(cpu_limited) NUMBER(node_cpus) NUMBER(busy_threads) NUMBER(threads)           \
 	NUMBER(throttled_percent) NUMBER(throttled_seconds) NUMBER(waited_seconds) NUMBER(node_pressure_percent)                    \

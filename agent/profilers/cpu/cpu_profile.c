@@ -11,29 +11,19 @@
 
 void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	*out = (struct stack_profile){
-		.tree = &a->tree,
-		.methods = a->methods,
-		.method_count = a->method_count,
-		.by_self = a->by_self,
-		.by_total = a->by_total,
-		.frames = a->capture->frames,
-		.threads = a->threads,
-		.thread_count = a->capture->thread_count,
-		.thread_order = a->thread_order,
-		.leaves = a->leaves,
-		.leaf_count = a->leaf_count,
-		.lines = a->lines,
-		.total = a->samples,
-		.count_value = {"samples", "count"},
-		.weight_value = {"cpu", "nanoseconds"},
-		.scale = (uint64_t)a->period_ns,
-		.period = (uint64_t)a->period_ns,
-		.started_wall_ms = a->capture->facts.started_wall_ms,
-		.duration_ns = a->capture->facts.duration_ns,
-		.subject = subject,
-		.headline = headline,
-	};
+	stack_profile_init(out, a, a->capture);
+	out->threads = a->threads;
+	out->thread_order = a->thread_order;
+	out->leaves = a->leaves;
+	out->leaf_count = a->leaf_count;
+	out->lines = a->lines;
+	out->total = a->samples;
+	out->count_value = (struct stack_value){"samples", "count"};
+	out->weight_value = (struct stack_value){"cpu", "nanoseconds"};
+	out->scale = (uint64_t)a->period_ns;
+	out->period = (uint64_t)a->period_ns;
+	out->subject = subject;
+	out->headline = headline;
 }
 
 static int sample_by_stack(const void *x, const void *y, void *ctx)

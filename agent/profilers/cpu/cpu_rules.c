@@ -60,6 +60,8 @@ static bool uses_little(cpu *n)
 /* One that gets no CPU is not idle. */
 static bool idles(cpu *n)
 {
+	if (n->since_start) /* what comes before the first request is looked at, however little it is of the whole time */
+		return false;
 	return uses_little(n) && !waits_for_node(n);
 }
 

@@ -4,8 +4,10 @@
 #include "agent/stacks/cpu_analysis.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/profilers/cpu/cpu_report.h"
+#include "agent/host/listening.h"
 #include "agent/symbols/kernel_symbols.h"
 #include "agent/perf/perf_pump.h"
+#include "agent/starts/start_capture.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -16,6 +18,7 @@
 
 #define SAMPLING_DEADLINE_MS 5000
 #define NOTABLE_PART 50 /* of the CPU time */
+#define PORT_LOOK_MS 30
 #define LAST_TURNS 8 /* of input: more than a socket holds */
 
 struct cpu_own {
@@ -23,6 +26,7 @@ struct cpu_own {
 	struct cpu_account account;
 	struct perf_sampler *perf; /* NULL: the library's timers sample */
 	struct perf_pump *pump;    /* reads them */
+	int64_t looked_for_port_ns;
 	bool left_group;           /* and was not sampled afterwards */
 	struct cpu_collect *collect;
 	struct channel_sampling sampling; /* by timers: the library's word */
@@ -33,14 +37,17 @@ static struct cpu_own *cpu_session_own(const struct attached_session *s)
 	return s->own;
 }
 
-static void on_perf_sample(void *ctx, const struct perf_sample *x)
+/* Of a container that is sampled since its start there may be samples of other processes. */
+static void on_perf_sample(void *session, const struct perf_sample *x)
 {
-	cpu_collect_perf_sample(ctx, x);
+	const struct attached_session *s = session;
+	if (!s->q->start || x->pid == (uint32_t)s->q->target->pid)
+		cpu_collect_perf_sample(cpu_session_own(s)->collect, x);
 }
 
-static void on_perf_comm(void *ctx, uint32_t tid, const char *comm)
+static void on_perf_comm(void *session, uint32_t tid, const char *comm)
 {
-	cpu_collect_thread_name(ctx, tid, comm);
+	cpu_collect_thread_name(cpu_session_own(session)->collect, tid, comm);
 }
 
 static void on_timer_sample(void *ctx, const struct channel_sample *x)
@@ -58,6 +65,25 @@ static void fall_back_to_timers(struct cpu_own *o, const struct err *why)
 	LOG_INFO("session", "sampling by timers in the process", LOG_S("why", why->message));
 }
 
+static void name_method(struct cpu_own *o)
+{
+	o->capture.method = perf_sampler_way(o->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
+	o->capture.kernel_frames = perf_sampler_kernel(o->perf);
+}
+
+/* Its samples flow since the container began. */
+static void take_start(struct attached_session *s)
+{
+	struct cpu_own *o = cpu_session_own(s);
+	struct start_capture *c = s->q->start;
+	o->perf = c->perf;
+	o->pump = c->pump;
+	c->perf = NULL;
+	c->pump = NULL;
+	o->capture.start = (struct capture_start){.known = true, .runtime_ns = c->runtime_ns - c->appeared_ns};
+	name_method(o);
+}
+
 static int start_perf(struct attached_session *s, struct err *e)
 {
 	struct cpu_own *o = cpu_session_own(s);
@@ -67,6 +93,10 @@ static int start_perf(struct attached_session *s, struct err *e)
 		err_set_reason(&why, ERR_DENIED, REASON_PerfEventsForbidden,
 			       "without the host's pid namespace the kernel lets the agent see no other process");
 		fall_back_to_timers(o, &why);
+		return 0;
+	}
+	if (s->q->start) {
+		take_start(s);
 		return 0;
 	}
 	struct perf_sampler_options options = {
@@ -83,8 +113,7 @@ static int start_perf(struct attached_session *s, struct err *e)
 		o->perf = NULL;
 	}
 	if (o->perf) {
-		o->capture.method = perf_sampler_way(o->perf) == PERF_WAY_CPU ? "perf-cpu" : "perf-thread";
-		o->capture.kernel_frames = perf_sampler_kernel(o->perf);
+		name_method(o);
 		LOG_DEBUG("session", "sampling by perf events", LOG_S("method", o->capture.method),
 			  LOG_S("filter", perf_sampler_filtered(o->perf) ? "container" : "none"));
 	} else if (why.kind == ERR_GONE) {
@@ -111,7 +140,13 @@ static void start_collecting(struct attached_session *s)
 		.code_ctx = s,
 		.il = attached_session_ask_il,
 		.il_ctx = s,
+		.root_fd = -1,
 	};
+	if (s->q->start) { /* its process may end before it is read again */
+		options.maps = &s->q->start->maps;
+		options.main_path = s->q->start->main_path;
+		options.root_fd = s->q->start->root_fd;
+	}
 	o->collect = cpu_collect_new(&options);
 	cpu_collect_begin(o->collect);
 }
@@ -121,11 +156,14 @@ static int cpu_session_prepare(struct attached_session *s, struct err *e)
 {
 	struct cpu_own *o = cpu_session_own(s);
 	cpu_account_init(&o->account, s->q->target);
-	cpu_account_begin(&o->account);
+	if (s->q->start)
+		cpu_account_begin_at_birth(&o->account, &s->q->start->group_begin);
+	else
+		cpu_account_begin(&o->account);
 	STEP("start-perf");
 	if (start_perf(s, e) < 0)
 		return -1;
-	s->started_ns = o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
+	s->started_ns = s->q->start ? s->q->start->appeared_ns : o->perf ? perf_sampler_started_ns(o->perf) : clock_mono_ns();
 	s->own_fd = o->pump ? perf_pump_fd(o->pump) : -1;
 	s->eager = o->perf != NULL; /* until the first sample is there */
 	STEP("start-collecting");
@@ -138,23 +176,46 @@ static int cpu_session_prepare(struct attached_session *s, struct err *e)
 static int cpu_session_start(struct attached_session *s, struct err *e)
 {
 	STEP("start-timers");
+	if (s->q->start)
+		cpu_session_own(s)->capture.start.attached_ns = clock_mono_ns() - s->started_ns;
 	if (cpu_session_own(s)->perf)
 		return 0;
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
+}
+
+static bool waits_for_port(const struct attached_session *s)
+{
+	const struct cpu_own *o = s->own;
+	return s->q->start && s->proc_fd >= 0 && !o->capture.start.listens_ns;
+}
+
+/* Looked for until it is there: how long an application takes to serve is what a slow start is about. */
+static void look_for_port(struct attached_session *s)
+{
+	struct cpu_own *o = cpu_session_own(s);
+	int64_t now_ns = clock_mono_ns();
+	bool last = s->ending != ENDED_NOT;
+	if (!waits_for_port(s) || (!last && now_ns - o->looked_for_port_ns < PORT_LOOK_MS * 1000000))
+		return;
+	o->looked_for_port_ns = now_ns;
+	o->capture.start.port = listening_port(s->proc_fd);
+	if (o->capture.start.port)
+		o->capture.start.listens_ns = now_ns - s->started_ns;
 }
 
 static void note_samples(struct attached_session *s)
 {
 	s->samples = (int64_t)cpu_collect_sample_count(cpu_session_own(s)->collect);
 	s->first_sample_ns = cpu_collect_first_sample_ns(cpu_session_own(s)->collect);
-	s->eager = s->eager && !s->first_sample_ns;
+	s->eager = (s->eager && !s->first_sample_ns) || waits_for_port(s);
 }
 
 static void drain_perf_pump(struct attached_session *s)
 {
 	struct cpu_own *o = cpu_session_own(s);
+	look_for_port(s);
 	if (o->pump)
-		perf_pump_take(o->pump, on_perf_sample, on_perf_comm, o->collect);
+		perf_pump_take(o->pump, on_perf_sample, on_perf_comm, s);
 	if (cpu_collect_wants_flush(o->collect))
 		cpu_collect_flush(o->collect, attached_session_resolve, s);
 	note_samples(s);
@@ -176,7 +237,8 @@ static void cpu_session_tick(struct attached_session *s, bool last)
 	if (last || attached_session_may_ask(s))
 		cpu_collect_flush(cpu_session_own(s)->collect, attached_session_resolve, s);
 	cpu_session_fetch_gcs(s);
-	cpu_account_update(&cpu_session_own(s)->account);
+	if (!last || !cpu_session_own(s)->perf) /* what naming costs the process after the last sample is not its own work */
+		cpu_account_update(&cpu_session_own(s)->account);
 	note_samples(s);
 	if (last)
 		cpu_collect_finish(cpu_session_own(s)->collect);
@@ -209,6 +271,7 @@ static int cpu_session_stop(struct attached_session *s, struct err *e)
 	if (cpu_session_own(s)->perf) {
 		cpu_session_own(s)->left_group = perf_sampler_left_group(cpu_session_own(s)->perf);
 		perf_sampler_stop(cpu_session_own(s)->perf);
+		cpu_account_update(&cpu_session_own(s)->account);
 		perf_pump_stop(cpu_session_own(s)->pump);
 		return 0;
 	}

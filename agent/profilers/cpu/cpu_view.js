@@ -17,6 +17,8 @@ Report.show(r => {
 				level: r.threads.length ? cpu.busyThreads / r.threads.length : 0},
 			throttled !== null && {key: 'Throttled', value: percent(100 * throttled), small: 'of periods', level: throttled, hot: throttled >= 0.05,
 				warn: throttled >= 0.05},
+			r.start && {key: 'Port listens', value: r.start.listensNanoseconds === null ? 'not seen' : seconds(r.start.listensNanoseconds),
+				small: r.start.port === null ? 'since the container began' : `port ${r.start.port}, since the container began`},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},
 		s.samples > 0 && {kind: 'split', label: 'What the CPU time went to', parts: r.categories.filter(c => c.samples).map(c => (

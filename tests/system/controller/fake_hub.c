@@ -2,9 +2,10 @@
  * is agent_hub.h. Lines on standard input play the agents, lines on standard output show what agents would get.
  *
  *   in:   link NODE HIGHEST_EPOCH [old] | unlink NODE | job NODE {a job message} | usage POD_UID MILLICORES
+ *         started NODE POD_UID
  *         upload NODE JOB_ID       (prints "upload 0 STORE PREFIX" or "upload -1 MESSAGE")
  *         fire NAMESPACE TRIGGER {"source", "dedup", "pod", "container", "message", "times"}     (prints "fired REASON SESSION MESSAGE" for each)
- *   out:  order|cancel|forget EPOCH NODE {...} , epoch N , ready
+ *   out:  order|cancel|forget EPOCH NODE {...} , await EPOCH SECONDS HERTZ , epoch N , ready
  *
  * usage: fake-hub --kubeconfig FILE --lease-namespace NS [--namespaces A,B] [--workers N] [--watch-stall MS]
  * [--stream-above N]; ends on SIGTERM or end of input. */
@@ -135,6 +136,18 @@ int agent_hub_observe(struct agent_hub *h, const char *node, const struct link_o
 	return err_set(e, ERR_NOT_FOUND, 0, "no agent is linked from %s", node);
 }
 
+size_t agent_hub_await_starts(struct agent_hub *h, int64_t valid_seconds, int64_t frequency_hertz)
+{
+	pthread_mutex_lock(&h->lock);
+	size_t count = 0;
+	for (int i = 0; i < MAX_NODES; i++)
+		count += h->nodes[i][0] != '\0';
+	printf("await %" PRId64 " %" PRId64 " %" PRId64 "\n", h->epoch, valid_seconds, frequency_hertz);
+	fflush(stdout);
+	pthread_mutex_unlock(&h->lock);
+	return count;
+}
+
 void agent_hub_set_epoch(struct agent_hub *h, int64_t epoch)
 {
 	pthread_mutex_lock(&h->lock);
@@ -242,6 +255,8 @@ static void play(struct controller *c, const struct agent_hub_callbacks *cb, cha
 			 strstr(line, " oldest") ? 0 : strstr(line, " old") ? 1u << PROFILER_CPU_HOTPATHS : profiler_kinds());
 	else if (strcmp(verb, "usage") == 0)
 		set_usage(node, strtoll(third, NULL, 10));
+	else if (strcmp(verb, "started") == 0)
+		cb->on_started(cb->ctx, node, third, "c");
 	else if (strcmp(verb, "upload") == 0)
 		ask_upload(cb, node, third);
 	else if (strcmp(verb, "fire") == 0)

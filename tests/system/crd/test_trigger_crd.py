@@ -59,6 +59,7 @@ REFUSED = [  # spec, words of the message, whether only CEL or strict fields can
     (spec({"schedule": {"cron": "TZ=UTC @daily"}}, AIMED), "spec.source.schedule.cron", False),
     (spec({"schedule": {"cron": "@daily", "timeZone": "../etc"}}, AIMED), "spec.source.schedule.timeZone", False),
     (session(cancel=True), "spec.sessionTemplate.spec.cancel", True), (session(reveal=True), "spec.sessionTemplate.spec.reveal", True),
+    (session(start="Now"), "spec.sessionTemplate.spec.start", True),
     (session(durationSeconds=0), "spec.sessionTemplate.spec.durationSeconds", False),
     (spec(template={"spec": {"profiler": "GCSurvivors", "durationSeconds": 30}}), "durationSeconds does not apply", True),
     (session(memoryLeak={}), "memoryLeak belongs to", True), (session(baselineSession="A/b"), "spec.sessionTemplate.spec.baselineSession", False),
@@ -170,7 +171,7 @@ class Trigger(test_crd.WithApi):
             return crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
         own = copy.deepcopy(properties("profilingsessions"))
         template = properties("profilingtriggers")["sessionTemplate"]["properties"]["spec"]["properties"]
-        del own["cancel"], own["reveal"]
+        del own["cancel"], own["reveal"], own["start"]
         for spec_of in (own, template):
             spec_of["target"].pop("x-kubernetes-validations", None)
         self.assertEqual(template, own)

@@ -107,8 +107,8 @@ class SharedTmp(unittest.TestCase):
             with self.subTest(profiler):
                 phase, reason, message = self.session_of(profiler, app)
                 self.assertEqual(phase, "Failed", message)
-                self.assertRegex(message, "^%s .*: the agent needs the host's pid namespace" % profiler)
-                self.assertIn(reason, ("PermissionDenied", "PerfEventsForbidden"))
+                self.assertIn(": the agent needs the host's pid namespace", message)
+                self.assertEqual(reason, "PermissionDenied")
         for profiler in ("StuckTasks", "Exceptions"):
             with self.subTest(profiler):
                 self.assertEqual(self.session_of(profiler, app)[:2], ("Succeeded", "Completed"))

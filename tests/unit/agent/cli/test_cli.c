@@ -304,7 +304,7 @@ static bool of_clusters(const char *reason)
 	static const char *const all[] = {
 		"Accepted", "RevealNotEnforced", "Pending", "Queued", "Preparing", "Analyzing", "Delivering", "PartiallySucceeded", "NoPodsMatched",
 		"PodNotFound", "PodNotRunning", "PodNotReady", "PodGone", "NodeWithoutAgent", "AgentLost", "AgentTooOld", "StoreNotFound", "UploadFailed",
-		"DeliveryExpired",
+		"DeliveryExpired", "NoContainerStarted", "StartMissed",
 	};
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
 		if (strcmp(all[i], reason) == 0)
@@ -377,12 +377,19 @@ Test(cli, chooses_by_name_then_by_command_line)
 
 Test(cli, a_process_that_tells_no_name_says_more_than_that_none_matches)
 {
-	char why[] = "stopped (state T)";
-	struct target items[] = {{.pid = 10, .inner_pid = 10, .reason = REASON_ProcessStopped, .message = why}};
+	char why[] = "stopped (state T)", shop[] = "Shop";
+	struct target items[] = {
+		{.pid = 10, .inner_pid = 10, .reason = REASON_ProcessStopped, .message = why},
+		{.pid = 11, .profilable = true, .entrypoint = shop},
+	};
 	struct target_list l = {.items = items, .count = 1};
 	struct err e = ERR_INIT;
 	cr_expect_eq(cli_target_choose(&l, "Shop", &e), -1);
 	cr_expect_eq(e.reason, REASON_ProcessStopped);
+	l.count = 2;
+	e = (struct err)ERR_INIT;
+	cr_expect_eq(cli_target_choose(&l, "Shup", &e), -1);
+	cr_expect_str_eq(e.message, "no .NET process has \"Shup\" as its name or in its command line; did you mean Shop?");
 }
 
 Test(cli, where_no_process_is_found_others_may_have_some)

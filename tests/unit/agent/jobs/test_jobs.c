@@ -15,6 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define SEEN "120 requests/s" /* while it runs */
 #define WAIT_MS 20000
 #define SHA "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824" /* "hello" */
 
@@ -52,7 +53,7 @@ static void run(const struct session_request *q, struct session_outcome *out)
 	int now = atomic_fetch_add(&world.sessions, 1) + 1;
 	if (now > atomic_load(&world.most_sessions))
 		atomic_store(&world.most_sessions, now);
-	struct session_progress p = {.phase = JOB_PROFILING, .first_sample_wall_ms = clock_wall_ms()};
+	struct session_progress p = {.phase = JOB_PROFILING, .first_sample_wall_ms = clock_wall_ms(), .live = SEEN};
 	q->on_progress(q->progress_ctx, &p);
 	struct pollfd fd = {.fd = q->cancel_fd, .events = POLLIN};
 	bool canceled = poll(&fd, 1, (int)world.session_ms) > 0;
@@ -198,6 +199,7 @@ static bool is_in(struct jobs *j, const char *id, enum job_phase phase, const ch
 	if (!state_of(j, id, &s))
 		return false;
 	bool found = s.phase == phase && (!reason || (s.reason && strcmp(s.reason, reason) == 0));
+	found &= phase != JOB_PROFILING || (s.message && strcmp(s.message, SEEN) == 0);
 	link_job_fini(&s);
 	return found;
 }

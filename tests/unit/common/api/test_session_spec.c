@@ -64,7 +64,7 @@ Test(session_spec, every_error_names_the_field)
 		 "spec.duration: unknown field; known are profiler, target, durationSeconds, cpuHotpaths, gcSurvivors, memoryLeak, "
 		 "duplicatedStrings, allocations, runtimePauses, exceptions, deadlocks, stuckTasks, waits, threads, slowRequests, "
 		 "pauseBudgetMilliseconds, output, activeDeadlineSeconds, "
-		 "ttlSecondsAfterFinished, priority, reveal, baselineSession, cancel"},
+		 "ttlSecondsAfterFinished, priority, start, reveal, baselineSession, cancel"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"priority\":\"urgent\"}", "spec.priority: must be Low, Normal or High, found \"urgent\""},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"reveal\":1}", "spec.reveal: expected true or false, found 1"},
 		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"cpuHotpaths\":{\"frequencyHertz\":1000}}",
@@ -144,6 +144,46 @@ Test(session_spec, what_it_writes_it_reads)
 	session_spec_fini(&first);
 	session_spec_fini(&second);
 	session_spec_fini(&copy);
+}
+
+Test(session_spec, starts_that_cannot_be)
+{
+	static const struct {
+		const char *spec, *message;
+	} rows[] = {
+		{"{\"profiler\":\"CPUHotpaths\"," TARGET ",\"start\":\"Later\"}", "spec.start: must be Now or NextContainerStart, found \"Later\""},
+		{"{\"profiler\":\"Waits\"," TARGET ",\"start\":\"NextContainerStart\"}",
+		 "spec.start: Waits cannot begin with a container's start: use CPUHotpaths, or start: Now"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"a\",\"maxPods\":2},\"start\":\"NextContainerStart\"}",
+		 "spec.target.maxPods: must be 1 with start: NextContainerStart; create a session for each pod"},
+		{"{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"a\",\"process\":{\"pid\":7}},\"start\":\"NextContainerStart\"}",
+		 "spec.target.process: cannot be set with start: NextContainerStart, which profiles the first .NET process that starts; leave it out"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+		struct session_spec s;
+		struct err e = ERR_INIT;
+		cr_expect_eq(read_spec(rows[i].spec, true, &s, &e), -1, "%s was accepted", rows[i].spec);
+		cr_expect_str_eq(e.message, rows[i].message);
+	}
+	struct session_spec local;
+	struct err e = ERR_INIT;
+	cr_expect_eq(read_spec("{\"profiler\":\"CPUHotpaths\",\"start\":\"NextContainerStart\"}", false, &local, &e), -1);
+	cr_expect_str_eq(e.message, "spec.start: NextContainerStart is for sessions of a cluster; here `drdotnet run -- COMMAND` begins with a process");
+}
+
+Test(session_spec, its_start_is_said_where_it_is_not_now)
+{
+	struct session_spec s;
+	struct err e = ERR_INIT;
+	cr_assert_eq(read_spec("{\"profiler\":\"CPUHotpaths\"," TARGET ",\"start\":\"NextContainerStart\"}", true, &s, &e), 0, "%s", e.message);
+	cr_expect_eq(s.start, START_NEXT_CONTAINER);
+	AUTO_JSON json_t *next = session_spec_to_json(&s);
+	cr_expect_str_eq(jsonx_str_at(next, "start", ""), "NextContainerStart");
+	session_spec_fini(&s);
+	cr_assert_eq(read_spec("{\"profiler\":\"Waits\"," TARGET ",\"start\":\"Now\"}", true, &s, &e), 0, "%s", e.message);
+	AUTO_JSON json_t *now = session_spec_to_json(&s);
+	cr_expect_null(json_object_get(now, "start"), "older agents do not know it");
+	session_spec_fini(&s);
 }
 
 Test(session_spec, each_profiler_has_its_settings_and_defaults)

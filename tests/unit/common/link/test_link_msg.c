@@ -32,8 +32,10 @@
 /* Each message as an implementation from the document would write it. */
 static const char *const texts[] = {
 	[LINK_MSG_HELLO] = "{\"type\":\"hello\",\"epoch\":3,\"agentVersion\":\"1.2.3\",\"bootID\":\"b-1\",\"mode\":\"hostPID\",\"perfEvents\":true,"
-			   "\"processQueries\":true,"
+			   "\"processQueries\":true,\"containerStarts\":true,"
 			   "\"profilers\":[\"CPUHotpaths\"],\"jobs\":[{" JOB_BODY "}]}",
+	[LINK_MSG_STARTED] = "{\"type\":\"started\",\"podUID\":\"u-2\",\"containerID\":\"abc\"}",
+	[LINK_MSG_AWAIT_STARTS] = "{\"type\":\"awaitStarts\",\"epoch\":4,\"validSeconds\":120,\"frequencyHertz\":99}",
 	[LINK_MSG_TOKEN] = "{\"type\":\"token\",\"token\":\"a.b.c\"}",
 	[LINK_MSG_JOB] = "{\"type\":\"job\"," JOB_BODY "}",
 	[LINK_MSG_UPLOAD_REQUEST] = "{\"type\":\"uploadRequest\",\"jobID\":\"job-1\",\"report\":" REPORT "}",

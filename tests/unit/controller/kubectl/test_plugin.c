@@ -302,7 +302,8 @@ Test(plugin_progress, says_what_a_session_does)
 		{"{\"metadata\":{\"name\":\"s\"},\"spec\":{\"durationSeconds\":20},\"status\":{" CONDITIONS("Unknown", "Profiling", "x")
 		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2025-12-31T23:59:52.500Z\"}]}}", "s: Profiling, 13 s left"},
 		{"{\"metadata\":{\"name\":\"s\"},\"spec\":{\"durationSeconds\":20},\"status\":{" CONDITIONS("Unknown", "Profiling", "x")
-		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2026-01-01T01:00:00Z\"}]}}", "s: Profiling, 20 s left"},
+		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2026-01-01T01:00:00Z\",\"message\":\"120 requests/s\"}]}}",
+		 "s: Profiling, 20 s left: 120 requests/s"},
 		{"{\"metadata\":{\"name\":\"s\"},\"status\":{" CONDITIONS("Unknown", "Profiling", "x") ",\"effective\":{\"durationSeconds\":9}"
 		 ",\"targets\":[{\"phase\":\"Profiling\",\"firstSampleTime\":\"2020-01-01T01:00:00Z\"}]}}", "s: Profiling, 0 s left"},
 		{"{\"metadata\":{\"name\":\"s\"},\"status\":{" CONDITIONS("Unknown", "Profiling", "x") ",\"effective\":{}"

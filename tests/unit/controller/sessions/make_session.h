@@ -13,6 +13,7 @@
 #define CREATED_MS INT64_C(1767225600000) /* 2026-01-01T00:00:00Z */
 #define SPEC "{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"a\"},\"activeDeadlineSeconds\":100}"
 #define SPEC_CANCELED "{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"a\"},\"activeDeadlineSeconds\":100,\"cancel\":true}"
+#define SPEC_NEXT "{\"profiler\":\"CPUHotpaths\",\"target\":{\"podName\":\"a\"},\"activeDeadlineSeconds\":100,\"start\":\"NextContainerStart\"}"
 #define COMPLETED_CONDITION "\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"Completed\"}]"
 
 /* `metadata` and `status` are the inner fields, "" for none; the metadata's begin with a comma. */

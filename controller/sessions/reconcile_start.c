@@ -1,0 +1,61 @@
+/* The step of a reconcile that chooses the pod of a session which waits for the next container to start. */
+#include "controller/sessions/reconcile_private.h"
+
+#include "common/api/reason.h"
+#include "common/base/cleanup.h"
+#include "common/base/clock.h"
+#include "common/base/mem.h"
+
+/* Who waits has no place in the queue, and is in nobody's way. */
+static int wait_for_start(struct work *w, size_t agents)
+{
+	char until[CLOCK_RFC3339_SIZE];
+	const struct session_target *t = &w->s.spec.target;
+	AUTO_FREE char *selector = t->pod_name ? mem_printf("pod %s", t->pod_name) : pods_selector_text(t->selector, t->selector_count);
+	const char *end = clock_rfc3339(plan_deadline_ms(&w->s), until);
+	AUTO_FREE char *watch = agents == 1 ? mem_strdup("agent of one node watches") : mem_printf("agents of %zu nodes watch", agents);
+	AUTO_FREE char *text = NULL;
+	if (agents)
+		text = mem_printf("the next container of %s%.200s that starts will be profiled; the %s" RECONCILE_UNTIL "%s", t->pod_name ? "" : "pods with ",
+				  selector, watch, end);
+	else
+		text = mem_printf("no agent is linked that can sample a container from its start" RECONCILE_UNTIL "%s", end);
+	admission_release(w->r->admission, w->key);
+	session_status_wait(&w->s, agents ? REASON_WaitingForContainerStart : REASON_NodeWithoutAgent, text, w->now_wall_ms);
+	return 0;
+}
+
+/* Takes the first start that is of the target: 1, with its pod in *out. 0: none is. */
+static int find_start(struct work *w, struct started *start, struct pod_info *out, struct err *e)
+{
+	if (starts_taken(w->r->starts, w->key, w->now_mono_ms, start))
+		return pods_find_uid(w->kube, w->s.namespace, &w->s.spec.target, start->pod_uid, out, e);
+	while (starts_next(w->r->starts, w->key, w->now_mono_ms, start)) {
+		int found = pods_find_uid(w->kube, w->s.namespace, &w->s.spec.target, start->pod_uid, out, e);
+		if (found < 0)
+			return -1;
+		if (found && starts_take(w->r->starts, w->key, start))
+			return 1;
+		pod_info_fini(out);
+	}
+	return 0;
+}
+
+int reconcile_choose_start(struct work *w, struct pod_list *l, struct err *e)
+{
+	struct started start;
+	struct pod_info pod = {0};
+	size_t agents = starts_await(w->r->starts, w->r->hub, w->key, w->s.spec.frequency_hertz, w->now_mono_ms);
+	*l = (struct pod_list){0};
+	int found = find_start(w, &start, &pod, e);
+	if (found < 0)
+		return -1;
+	if (!found)
+		return wait_for_start(w, agents);
+	snprintf(pod.node, sizeof pod.node, "%s", start.node); /* as the agent's token says */
+	reconcile_wake_in(w, start.heard_mono_ms + STARTS_KEPT_MS - w->now_mono_ms);
+	w->s.pods_matched = 1;
+	GROW(l->items, l->count, l->cap);
+	l->items[l->count++] = pod;
+	return 1;
+}

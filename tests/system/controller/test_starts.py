@@ -1,0 +1,58 @@
+"""Sessions that wait for the next container of their target to start. Agents are played."""
+from tests.system.controller.fakehub import condition
+from tests.system.controller.test_sessions import ControllerTest
+
+
+class Starts(ControllerTest):
+    def arm(self, hub, name, **spec):
+        self.sessions.create(name, start="NextContainerStart", **spec)
+        self.sessions.wait_condition(name, "Running", "False", "WaitingForContainerStart")
+        hub.expect("await", match=lambda words: words[2] != "0")
+
+    def uid(self, name):
+        return self.cluster.request("GET", "/api/v1/namespaces/%s/pods/%s" % (self.namespace, name))["metadata"]["uid"]
+
+    def test_it_waits_without_a_place_and_takes_the_pod_that_starts(self):
+        for name in ("checkout-1", "checkout-2"):
+            self.pod(name)
+        self.cluster.create_pod(self.namespace, "basket", "n1", labels={"app": "basket"}, running=False)
+        hub = self.leader("n1", max_pods=1)
+        self.arm(hub, "first")
+        self.arm(hub, "second")
+        self.assertIn("app=checkout", condition(self.sessions.get("first"), "Running")["message"])
+        self.sessions.create("now")
+        node, order = hub.order("now")
+        hub.job(node, order["jobID"], "Succeeded")
+        self.sessions.wait_condition("now", "Completed", "True")
+        hub.say("started", "n1", self.uid("basket"))
+        hub.silent("order", 0.5)
+        hub.say("started", "n1", self.uid("checkout-2"))
+        node, order = hub.order()
+        self.assertEqual((node, order["pod"]["name"], order["spec"]["start"]), ("n1", "checkout-2", "NextContainerStart"))
+        taken, other = sorted(("first", "second"), key=lambda name: name != order["session"]["name"])
+        hub.silent("order", 0.5)
+        self.sessions.wait_condition(other, "Running", "False", "WaitingForContainerStart")
+        hub.job(node, order["jobID"], "Succeeded")
+        self.sessions.wait_condition(taken, "Completed", "True")
+        self.sessions.delete(other)
+        hub.expect("await", match=lambda words: words[2] == "0")
+
+    def test_the_next_leader_asks_the_agents_again(self):
+        self.pod("checkout-1")
+        hub = self.leader("n1")
+        self.arm(hub, "first", cpuHotpaths={"frequencyHertz": 199})
+        hub.stop()
+        after = self.leader("n1", name="after")
+        self.assertEqual(after.expect("await")[1:], [str(after.epoch), "120", "199"])
+        after.say("started", "n1", self.uid("checkout-1"))
+        self.assertEqual(after.order()[1]["pod"]["name"], "checkout-1")
+
+    def test_what_ends_the_waiting(self):
+        hub = self.leader("n1")
+        for name, spec, reason in (("late", {"durationSeconds": 1, "activeDeadlineSeconds": 11}, "NoContainerStarted"), ("canceled", {}, "Canceled")):
+            self.arm(hub, name, **spec)
+            if reason == "Canceled":
+                self.sessions.patch(name, {"spec": {"cancel": True}})
+        for name, reason in (("canceled", "Canceled"), ("late", "NoContainerStarted")):
+            self.sessions.wait_condition(name, "Completed", "True", reason, seconds=30)
+        hub.expect("await", match=lambda words: words[2] == "0")

@@ -1,0 +1,139 @@
+"""spec.start: NextContainerStart on a real API server: the next container of the target is profiled from its first instruction on."""
+import json
+import os
+import unittest
+
+from tests.lib import dotnet, kube, pod, proc
+from tests.system.e2e import test_cluster
+
+OTHERS = dotnet.FRAMEWORKS[:-1] if os.environ.get("DRDOTNET_EVERY_RUNTIME") else ()
+WAITING = "WaitingForContainerStart"
+
+
+@unittest.skipIf(test_cluster.UNAVAILABLE, test_cluster.UNAVAILABLE)
+class Starts(test_cluster.ClusterCase):
+    def arm(self, name, seconds=4, **more):
+        self.apply(name, seconds, start="NextContainerStart", **{"cpuHotpaths": {"frequencyHertz": 999}, **more})
+        self.armed(name)
+
+    def armed(self, name):
+        def look():
+            return self.i.condition(self.i.get(self.namespace, name), "Running")["reason"] == WAITING
+        proc.wait_until(look, 30, "session %s waits for a container" % name)
+
+    def crash(self, object_):
+        """One start of a container that ends before its runtime answers; its exit code."""
+        words = ["env", "DOTNET_EnableDiagnostics=0", dotnet.path("net10.0"), "nonsense"]  # so that it surely does not
+        made = pod.Stranger(self.folder, words, uid=object_["metadata"]["uid"])
+        code = made.popen.wait(60)
+        made.stop()
+        return code
+
+    def report(self, session):
+        with open(os.path.join(self.fetch(session), "report.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    def check_from_the_first_instruction(self, framework):
+        """Until it is ready to serve, and no longer: the session is ended then."""
+        self.agent("node-a")
+        self.arm("first", 60)
+        app = self.container(self.pod_object("checkout-1"), "web", framework=framework)
+        self.i.wait_first_sample(self.namespace, "first")
+        self.kubectl("patch", "psess/first", "--type=merge", "-p", '{"spec":{"cancel":true}}')
+        session = self.finished("first")
+        self.assertEqual([t["podName"] for t in session["status"]["targets"]], ["checkout-1"])
+        report = self.report(session)
+        used, sampled = report["cpu"]["usedNanoseconds"], report["sampling"]["samples"] * report["sampling"]["periodNanoseconds"]
+        outside = app.cpu_outside * 1e9
+        self.assertGreaterEqual(sampled, 0.95 * (used - outside), "of %.3f s, %.3f s of them outside" % (used / 1e9, outside / 1e9))
+        self.assertIn("Checkout.Program", json.dumps(report["methods"]), "what ran once, at the beginning")
+        start = report["start"]
+        self.assertEqual(start["port"], app.port)
+        self.assertLess(start["runtimeNanoseconds"], start["listensNanoseconds"])
+        self.assertGreater(start["attachedNanoseconds"], 0)
+        dotnet.assert_nothing_left(self, app, dotnet.Traces(app))
+
+    def test_a_new_pod_on_net10(self):
+        self.check_from_the_first_instruction("net10.0")
+
+    def test_new_pods_on_older_runtimes(self):
+        for framework in OTHERS:
+            with self.subTest(framework):
+                self.i.cluster.namespace(self.namespace + framework[3])
+                self.namespace += framework[3]
+                self.check_from_the_first_instruction(framework)
+
+    def check_what_is_left_of_a_crash(self, session):
+        """It ended before its runtime answered: native code has names, managed code has none."""
+        report = self.report(session)
+        self.assertGreater(report["sampling"]["samples"], 0)
+        self.assertIn("libcoreclr", json.dumps(report["methods"]))
+        self.assertEqual(report["sampling"]["managedFramesNamed"], 0)
+        self.assertIn("the process ended", json.dumps(report))
+        self.assertIsNone(report["start"]["attachedNanoseconds"])
+
+    def test_a_crash_loop_of_ten_starts(self):
+        self.agent("node-a")
+        object_ = self.pod_object("checkout-1")
+        self.arm("first")
+        for start in range(10):
+            if start == 5:
+                self.check_what_is_left_of_a_crash(self.succeeded("first"))
+                self.arm("second")
+            self.assertEqual(self.crash(object_), 2)
+        self.check_what_is_left_of_a_crash(self.succeeded("second"))
+
+    def test_a_rollout_of_three_pods(self):
+        self.agent("node-a")
+        names = ("one", "two", "three")
+        for name in names:
+            self.arm(name, 2)
+        for i in range(3):
+            self.container(self.pod_object("checkout-%d" % i), "idle")
+        pods = {self.succeeded(name)["status"]["targets"][0]["podName"] for name in names}
+        self.assertEqual(pods, {"checkout-0", "checkout-1", "checkout-2"}, "each has one of its own")
+
+    def test_agent_and_controller_are_restarted_while_it_waits(self):
+        agent = self.agent("node-a")
+        self.arm("first", 2)
+        agent.stop()
+        self.addCleanup(agent.again().stop)
+        self.i.controller.stop()
+        self.i.controller = proc.Process(self.i.controller.words, log=self.i.folder + "/again.log")
+        self.i.processes.append(self.i.controller)
+        self.i._wait_linked(self.node("node-a"))
+        self.armed("first")
+        agents = "the agent of one node watches"
+        proc.wait_until(lambda: agents in self.i.condition(self.i.get(self.namespace, "first"), "Running")["message"], 30, "the agent watches")
+        self.container(self.pod_object("checkout-1"), "idle")
+        self.assertEqual(len(self.succeeded("first")["status"]["targets"]), 1)
+
+    def test_nothing_starts_until_the_deadline(self):
+        """Neither the pod that runs and is deleted, nor another one's container."""
+        self.agent("node-a")
+        pod_ = self.pod("checkout-1", "idle")
+        self.arm("first", 1, activeDeadlineSeconds=11)
+        self.kubectl("delete", "pod", "checkout-1", "--force", "--grace-period=0")
+        pod_.stop()
+        self.container(self.pod_object("basket-1", app="basket"), "idle")
+        session = self.finished("first")
+        condition = self.i.condition(session, "Succeeded")
+        self.assertEqual((condition["status"], condition["reason"]), ("False", "NoContainerStarted"), condition)
+        self.assertNotIn("targets", session["status"])
+
+    def test_what_cannot_be_profiled_from_its_start_is_refused(self):
+        for more, says in (({"profiler": "Waits", "cpuHotpaths": None}, "CPUHotpaths"), ({"target": {"podName": "a", "maxPods": 2}}, "maxPods"),
+                           ({"target": {"podName": "a", "process": {"pid": 7}}}, "target.process")):
+            with self.subTest(says):
+                name = "refused-" + says.lower()
+                spec = {"profiler": "CPUHotpaths", "durationSeconds": 2, "target": {"podName": "a"}, "start": "NextContainerStart", **more}
+                spec = {k: v for k, v in spec.items() if v is not None}
+                if self.i.cluster.knows("CEL rules"):
+                    with self.assertRaises(kube.ApiError) as refused:
+                        self.i.session(self.namespace, name, spec)
+                    self.assertIn(says, str(refused.exception))
+                else:
+                    self.i.session(self.namespace, name, spec)
+                    condition = self.i.condition(self.finished(name), "Accepted")
+                    self.assertEqual((condition["status"], condition["reason"]), ("False", "InvalidSpec"), condition)
+                    self.assertIn(says, condition["message"])
