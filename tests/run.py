@@ -24,7 +24,7 @@ import time
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, ROOT)
 from tests.lib import old_server, runs, schedule  # noqa: E402
-UNIT_SECONDS = 120
+UNIT_SECONDS = 240
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
 OUTPUT_LINES = 60
@@ -321,7 +321,7 @@ def parse_options():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--list", action="store_true")
-    options.add_argument("--jobs", type=int, default=schedule.AT_ONCE * (os.cpu_count() or 1))
+    options.add_argument("--jobs", type=int, default=schedule.at_once())
     options.add_argument("--fuzz-seconds", type=int, default=2)
     return options.parse_args()
 

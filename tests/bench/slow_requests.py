@@ -35,7 +35,13 @@ def window(app, rate, seconds, path, http2):
     many = rate == 0 or rate >= DEEP
     seen = app.load("--rate", rate, "--connections", 2 if http2 else 16, "--depth", 64 if http2 else 16 if many else 1, path, seconds=seconds, http2=http2)
     used = cpu_seconds(app.pid) - before
-    return {"per_cpu_s": seen["answered"] / used, "per_s": seen["per_second"], "p99_us": seen["p99_us"], "refused": seen["refused"] + seen["broken"]}
+    return {"answered": seen["answered"], "cpu_s": used, "per_cpu_s": seen["answered"] / used, "per_s": seen["per_second"], "p99_us": seen["p99_us"], "refused": seen["refused"] + seen["broken"]}
+
+
+def beside(app, words, *how):
+    """The first seconds, in which the runtime compiles what tells of requests, and as many after them, while the command listens to the application."""
+    with watched(app, words):
+        return window(app, *how), window(app, *how)
 
 
 @contextlib.contextmanager
@@ -53,13 +59,11 @@ def watched(app, words):
 
 
 def with_session(app, *how):
-    with watched(app, [DRDOTNET, "run", "--slow-requests", str(app.pid), "--duration", "600s", "-o"]):
-        return window(app, *how)
+    return beside(app, [DRDOTNET, "run", "--slow-requests", str(app.pid), "--duration", "600s", "-o"], *how)
 
 
 def with_trace(app, *how):
-    with watched(app, [TRACE, "collect", "-p", str(app.pid), "--providers", PROVIDERS, "-o"]):
-        return window(app, *how)
+    return beside(app, [TRACE, "collect", "-p", str(app.pid), "--providers", PROVIDERS, "-o"], *how)
 
 
 WAYS = {"session": with_session, "dotnet-trace": with_trace}
@@ -67,17 +71,18 @@ WAYS = {"session": with_session, "dotnet-trace": with_trace}
 
 def measure(app, ways, turns, *how):
     ratios, off, p99 = {way: [] for way in ways}, window(app, *how), {way: [] for way in ("untouched", *ways)}
-    rates = []
+    rates, starts = [], {way: [] for way in ways}
     for _ in range(turns):
         for way in ways:
-            on, after = WAYS[way](app, *how), window(app, *how)
+            (start, on), after = WAYS[way](app, *how), window(app, *how)
+            starts[way].append(start["cpu_s"] - start["answered"] / on["per_cpu_s"])
             ratios[way].append(on["per_cpu_s"] * 2 / (off["per_cpu_s"] + after["per_cpu_s"]))
             p99[way].append(on["p99_us"])
             p99["untouched"].append(after["p99_us"])
             rates.append((on["per_s"], after["per_s"]))
             off = after
     return {"ratios": ratios, "of_cpu_time": {way: median_interval(r) for way, r in ratios.items()}, "per_cpu_s_untouched": off["per_cpu_s"],
-            "per_s": rates[-1], "p99_us": {way: sorted(v)[len(v) // 2] for way, v in p99.items()}}
+            "start_cpu_s": {way: sorted(v)[len(v) // 2] for way, v in starts.items()}, "per_s": rates[-1], "p99_us": {way: sorted(v)[len(v) // 2] for way, v in p99.items()}}
 
 
 def main():
@@ -104,9 +109,9 @@ def main():
                 for way in ways:
                     low, middle, high = row["of_cpu_time"][way]
                     print("%-8s %6d/s %-12s %.3f of its requests per CPU-second (%s to %s); answered %.0f/s with, %.0f/s without; p99 %d us, %d us "
-                          "untouched" % (
+                          "untouched; its start took %.2f s more CPU time" % (
                         o.framework, rate, way, middle, low and round(low, 3), high and round(high, 3), *row["per_s"], row["p99_us"][way],
-                        row["p99_us"]["untouched"]), flush=True)
+                        row["p99_us"]["untouched"], row["start_cpu_s"][way]), flush=True)
     if o.json:
         print(json.dumps(rows))
 

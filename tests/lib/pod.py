@@ -73,6 +73,7 @@ class Pod(dotnet.App):
             super().__init__(load, framework, folder, env=inner_env, prefix=prefix)
             self.pid = children(self.pid)[0]
             self.beside = children(self.pid)
+            self.cpu_outside = float(self.log().split("outside ")[1].split()[0])  # of process 1, before it was in its control groups
             self.tmp = shared_tmp or "/proc/%d/root%s" % (self.pid, tmpdir or "/tmp")
         except BaseException:
             self._remove_cgroups()

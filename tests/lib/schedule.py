@@ -1,7 +1,7 @@
 """Which test runs when. Most tests wait more than they work: many of those run beside each other, few of the others, the longest first.
 
 How long each took and what it used of the processors is remembered by every run in the user's cache (~/.cache/drdotnet/test-times.json), for all
-checkouts. A test that is not in it is taken for one that is short and works half of the time; a group of tests for as many of them.
+checkouts. A test that is not in it is taken for one that is short and works a quarter of the time; a group of tests for as many of them.
 """
 import concurrent.futures
 import contextlib
@@ -15,11 +15,13 @@ import time
 import typing
 
 REMEMBERED = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "drdotnet/test-times.json")
-UNKNOWN = (4.0, 2.0)
+UNKNOWN = (8.0, 2.0)
 LEAST = 0.1   # of a processor: that which seems to do nothing does something at its start
 MOST = 1.5    # what uses more than that still has to find its turn beside others
-AT_ONCE = 4   # for each processor: memory has its limit too
+AT_ONCE = 4   # for each processor: more of them fill it at times, and what is measured then is another program's load
+MEMORY = 1 << 30  # what a test may take where it takes much
 TELL = 30     # seconds between two words on how far it is
+SLOWER = 1.2
 LATE = 0.2    # of the time that a test has taken, when that is more than it ever took
 BELIEVED = 60.0  # seconds of this run that count as much as what earlier ones took
 
@@ -47,7 +49,9 @@ class Times:
         job.load = min(max(LEAST, cpu / max(job.seconds, 0.01)), MOST)
 
     def note(self, key, seconds, cpu):
-        self.new[key] = (round(seconds, 1), round(cpu, 1))
+        """Tests take longer beside others: how long one took before tells more of it, until it has taken longer several times."""
+        before = self.known.get(key, (seconds, cpu))[0]
+        self.new[key] = (round(min(seconds, before * SLOWER), 1), round(cpu, 1))
 
     def write(self):
         with contextlib.suppress(OSError):  # a home that cannot be written to
@@ -69,6 +73,12 @@ def _write(path, times):
     with open(new, "w", encoding="utf-8") as f:
         f.write("{\n%s\n}\n" % text)
     os.replace(new, path)
+
+
+def at_once():
+    """How many tests run beside each other: most of them wait. Memory has its limit too."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(1, min(AT_ONCE * (os.cpu_count() or 1), memory // MEMORY))
 
 
 def choose(waiting, running, processors, at_once):

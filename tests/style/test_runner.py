@@ -88,7 +88,7 @@ class Schedule(unittest.TestCase):
         times = schedule.Times()
         times.known = {"waits": (10.0, 0.0), "works": (10.0, 10.0), "bursts": (1.0, 9.0)}
         for key, seconds, load in (("waits", 10.0, schedule.LEAST), ("works", 10.0, 1.0), ("bursts", 1.0, schedule.MOST),
-                                   ("new", 3 * schedule.UNKNOWN[0], 0.5)):
+                                   ("new", 3 * schedule.UNKNOWN[0], 0.25)):
             found = schedule.Job(key, print)
             times.estimate(found, 3)
             self.assertEqual((found.seconds, found.load), (seconds, load), key)

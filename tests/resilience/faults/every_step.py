@@ -3,14 +3,19 @@
 usage: every_step.py [TEXT...]   only tests whose name contains one of them
 """
 import concurrent.futures
+import contextlib
+import http.client
+import json
 import os
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
 from tests.resilience.faults import faults, ground
-from tests.lib import proc
+from tests.lib import dotnet, proc
+from tests.system.slowrequests.target import HOSTING
 
 WITH_LIBRARY = ground.STEPS[ground.STEPS.index("staged"):ground.STEPS.index("analyze")]
 # An agent that is stopped before it has asked for the attach keeps a connection to the runtime, and nothing of ours is in the process.
@@ -228,6 +233,29 @@ class EveryStepExceptions(Starved, EveryFault, OtherProfiler):
 class EveryStepStuckTasks(Starved, EveryFault, OtherProfiler):
     profiler, load, program = "StuckTasks", "stuck", ("AsyncApp", "stuck")
     cpu_seconds = 0.02
+
+
+class EveryStepSlowRequests(Starved, EveryFault, OtherProfiler):
+    """Somebody asks all the time. The application tells itself who listens to its events: nobody does when the session has ended."""
+    profiler, load, program = "SlowRequests", "all", ("RequestApp", "all")
+    cpu_seconds = 0.02
+
+    @classmethod
+    def warm_app(cls):
+        threading.Thread(target=cls.ask, args=(cls.app,), daemon=True).start()
+        super().warm_app()
+
+    @staticmethod
+    def ask(app):
+        client = dotnet.RequestClient(app)
+        while not app.ended():
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                client.get("/fast", seconds=2)
+            time.sleep(0.05)
+
+    def nothing_left(self):
+        super().nothing_left()
+        self.assertNotIn(HOSTING, json.loads(dotnet.RequestClient(self.app).get("/truth")[1])["listened"])
 
 
 class EveryStepStuckTasksNet8(OtherProfiler):

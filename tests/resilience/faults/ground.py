@@ -35,7 +35,8 @@ IN_AND_OUT = ("staged", "attach-connected", "attach-asked", "attached", "connect
 OWN_STEPS = {"GCSurvivors": ("walk", "walked", "collect"), "DuplicatedStrings": ("walk", "walked", "collect"),
              "MemoryLeak": ("walk", "walked", "collect", "tick"), "Allocations": ("collect", "tick", "name"), "RuntimePauses": ("collect", "tick"),
              "Exceptions": ("collect", "tick", "name"), "Deadlocks": ("collect", "tick"), "StuckTasks": ("first-look", "walk", "walked", "collect", "tick"),
-             "Threads": ("collect", "tick"), "Waits": ("first-look", "collect", "tick", "name")}
+             "Threads": ("collect", "tick"), "SlowRequests": ("collect", "tick"),
+             "Waits": ("first-look", "collect", "tick", "name")}
 BEFORE = {"Threads": ("first-look", "start-perf"), "Waits": ("start-perf",)}  # what is looked at from outside, before the library comes
 # What is collected when the time is over.
 AFTER_STOP = {"Deadlocks": ("second-look",), "StuckTasks": ("second-look",), "Threads": ("second-look",), "Waits": ("last-look",)}
@@ -213,8 +214,12 @@ class Ground(unittest.TestCase):
             name, *words = cls.program
             program = (os.path.dirname(dotnet.path(cls.framework, name)), ["/app/" + name, *words])
         cls.app = pod.Pod(cls.folder, cls.load, framework=cls.framework, uid=cls.pod_uid, program=program)
-        cls.app.warm(20)
+        cls.warm_app()
         cls.fresh = True
+
+    @classmethod
+    def warm_app(cls):
+        cls.app.warm(20)
 
     @classmethod
     def look_before(cls):

@@ -34,8 +34,8 @@ REAL_EVERY = 20        # jobs; the others find no process
 # What the like of each profiler's session is.
 PROFILERS = {"Allocations": "an attach with events", "RuntimePauses": "an attach with events", "GCSurvivors": "an attach with a collection",
              "DuplicatedStrings": "an attach with a collection", "MemoryLeak": "an attach with a collection",
-             "StuckTasks": "an attach with a collection", "Exceptions": "an attach with events", "Waits": "an attach", "Threads": "an attach",
-             "Deadlocks": "an attach"}
+             "StuckTasks": "an attach with a collection", "Exceptions": "an attach with events", "SlowRequests": "an attach with events",
+             "Waits": "an attach", "Threads": "an attach", "Deadlocks": "an attach"}
 WALKERS = ("GCSurvivors", "DuplicatedStrings", "MemoryLeak", "StuckTasks")
 MIX = ("CPUHotpaths", *PROFILERS)
 ABREAST = 20           # sessions of the controller at a time
