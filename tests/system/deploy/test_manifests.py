@@ -32,6 +32,8 @@ CALLS = [
     ("link_certs.c", "update", "update", "/secrets"),
     ("link_certs.c", "update", "update", "/configmaps"),
     ("pods.c", "list", "list", "/pods"),
+    ("pods.c", "list", "list", "/pods"),  # of a pod that a session names by its uid
+    ("pods.c", "get", "get", "/pods"),
     ("pods.c", "get", "get", "/pods"),
     ("pods.c", "get", "get", "/pods"),
     ("reconcile.c", "delete", "delete", SESSIONS),
