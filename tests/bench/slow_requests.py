@@ -35,7 +35,8 @@ def window(app, rate, seconds, path, http2):
     many = rate == 0 or rate >= DEEP
     seen = app.load("--rate", rate, "--connections", 2 if http2 else 16, "--depth", 64 if http2 else 16 if many else 1, path, seconds=seconds, http2=http2)
     used = cpu_seconds(app.pid) - before
-    return {"answered": seen["answered"], "cpu_s": used, "per_cpu_s": seen["answered"] / used, "per_s": seen["per_second"], "p99_us": seen["p99_us"], "refused": seen["refused"] + seen["broken"]}
+    return {"answered": seen["answered"], "cpu_s": used, "per_cpu_s": seen["answered"] / used, "per_s": seen["per_second"], "p99_us": seen["p99_us"],
+            "refused": seen["refused"] + seen["broken"]}
 
 
 def beside(app, words, *how):
@@ -82,7 +83,8 @@ def measure(app, ways, turns, *how):
             rates.append((on["per_s"], after["per_s"]))
             off = after
     return {"ratios": ratios, "of_cpu_time": {way: median_interval(r) for way, r in ratios.items()}, "per_cpu_s_untouched": off["per_cpu_s"],
-            "start_cpu_s": {way: sorted(v)[len(v) // 2] for way, v in starts.items()}, "per_s": rates[-1], "p99_us": {way: sorted(v)[len(v) // 2] for way, v in p99.items()}}
+            "start_cpu_s": {way: sorted(v)[len(v) // 2] for way, v in starts.items()}, "per_s": rates[-1],
+            "p99_us": {way: sorted(v)[len(v) // 2] for way, v in p99.items()}}
 
 
 def main():
