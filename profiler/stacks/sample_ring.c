@@ -9,8 +9,8 @@ __attribute__((no_sanitize("address"))) bool sample_ring_put(struct sample_ring 
 	uint64_t len = a_len + b_len;
 	uint64_t head = atomic_load_explicit(&r->head, memory_order_relaxed);
 
-	do {
-		if (head + 1 + len - atomic_load_explicit(&r->tail, memory_order_acquire) > SAMPLE_RING_WORDS) {
+	do { /* a producer that lost its CPU may have a head which the consumer has passed: the difference is below 0 then, and the exchange fails */
+		if ((int64_t)(head + 1 + len - atomic_load_explicit(&r->tail, memory_order_acquire)) > (int64_t)SAMPLE_RING_WORDS) {
 			atomic_fetch_add_explicit(&r->dropped, 1, memory_order_relaxed);
 			return false;
 		}

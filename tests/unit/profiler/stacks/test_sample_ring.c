@@ -49,7 +49,7 @@ Test(sample_ring, a_record_too_long_for_the_taker_is_skipped_and_counted)
 	cr_expect_eq(ring.dropped, 1);
 }
 
-enum { PRODUCERS = 4, EACH = 20000 };
+enum { PRODUCERS = 4, EACH = 20000, ROUNDS = 400, FEW = SAMPLE_RING_WORDS / PRODUCERS / 8 };
 
 /* Record: producer, number, then number % 7 words that repeat the number. */
 static void *produce(void *arg)
@@ -86,4 +86,32 @@ Test(sample_ring, many_producers_and_one_consumer)
 	for (int i = 0; i < PRODUCERS; i++)
 		pthread_join(threads[i], NULL);
 	cr_expect_gt(taken, 0);
+}
+
+static void *produce_few(void *arg)
+{
+	uint64_t body[2] = {0};
+
+	(void)arg;
+	for (uint64_t i = 0; i < FEW; i++)
+		sample_ring_put(&ring, body, 2, NULL, 0);
+	return NULL;
+}
+
+/* Producers lose their CPU anywhere, and the consumer passes the head that they have read. */
+Test(sample_ring, nothing_is_dropped_of_what_fits)
+{
+	pthread_t threads[PRODUCERS];
+	uint64_t out[2];
+
+	for (int round = 0; round < ROUNDS && !atomic_load(&ring.dropped); round++) {
+		unsigned taken = 0;
+		for (int i = 0; i < PRODUCERS; i++)
+			cr_assert_eq(pthread_create(&threads[i], NULL, produce_few, NULL), 0);
+		while (taken + atomic_load(&ring.dropped) < PRODUCERS * FEW)
+			taken += sample_ring_take(&ring, out, 2) > 0;
+		for (int i = 0; i < PRODUCERS; i++)
+			pthread_join(threads[i], NULL);
+	}
+	cr_expect_eq(atomic_load(&ring.dropped), 0);
 }
