@@ -5,13 +5,15 @@
 #include "profiler/requests/shape_table.h"
 #include "profiler/stacks/sample_ring.h"
 
+#include <string.h>
+
 #define DONE_WORDS 5
 #define CALL_WORDS 4
 #define SWITCH_WORDS 2
 #define FRAME_RECORDS 1500 /* of any kind: below a frame's payload */
 
 static struct sample_ring done_ring, call_ring, switch_ring;
-static uint32_t shapes_sent;
+static bool shapes_sent[SHAPE_TABLE_MOST + 1];
 
 static struct open_shape {
 	uint32_t count, oldest;
@@ -63,7 +65,7 @@ void request_send_reset(void)
 	empty_ring(&done_ring);
 	empty_ring(&call_ring);
 	empty_ring(&switch_ring);
-	shapes_sent = 0;
+	memset(shapes_sent, 0, sizeof shapes_sent);
 }
 
 uint64_t request_send_dropped(void)
@@ -76,18 +78,33 @@ uint64_t request_send_dropped_switches(void)
 	return atomic_load(&switch_ring.dropped);
 }
 
-static void send_shapes(struct channel_io *io)
+/* The next one that is to be sent, from this number on; 0: none. */
+static uint32_t next_shape(uint32_t from, struct channel_request_shape *s)
 {
 	uint32_t count = shape_table_count();
+	uint16_t len;
 
-	while (shapes_sent < count) {
+	for (uint32_t number = from; number <= count; number++) {
+		const char *text = shapes_sent[number] ? NULL : shape_table_text(number, &len);
+		if (!text)
+			continue;
+		*s = (struct channel_request_shape){.number = number, .text = {.data = text, .len = len}};
+		return number;
+	}
+	return 0;
+}
+
+static void send_shapes(struct channel_io *io)
+{
+	struct channel_request_shape s;
+	uint32_t next = next_shape(1, &s);
+
+	while (next) {
 		struct wire_writer *w = channel_io_begin(io, CHANNEL_REQUESTS_SHAPES);
-		for (unsigned i = 0; i < FRAME_RECORDS / 8 && shapes_sent < count; i++) {
-			struct channel_request_shape s = {.number = ++shapes_sent};
-			uint16_t len;
-			s.text.data = shape_table_text(s.number, &len);
-			s.text.len = len;
+		for (unsigned i = 0; i < FRAME_RECORDS / 8 && next; i++) {
 			channel_put_request_shape(w, &s);
+			shapes_sent[next] = true;
+			next = next_shape(next + 1, &s);
 		}
 		channel_io_end(io);
 	}

@@ -7,7 +7,9 @@
 #define PLACES 4096 /* a power of two: keys of shapes */
 #define WIDE_PLACES 8192 /* of shapes with one word left out */
 #define PROBES 32
-#define PATIENCE 2000 /* tries: some tens of microseconds */
+#define NUMBER_BITS 16 /* a place is the upper bits of a shape's key, and its number below them: 0: free */
+
+_Static_assert(SHAPE_TABLE_MOST < 1 << NUMBER_BITS, "a place has room for each number");
 
 struct wide_shape {
 	_Atomic uint64_t key;
@@ -15,39 +17,46 @@ struct wide_shape {
 };
 
 static struct {
-	_Atomic uint64_t keys[PLACES];
-	_Atomic uint32_t numbers[PLACES]; /* 0: not there yet */
+	_Atomic uint64_t places[PLACES];
 	struct wide_shape wide[WIDE_PLACES];
 	char texts[SHAPE_TABLE_MOST + 1][PATH_SHAPE_BYTES];
 	uint16_t lens[SHAPE_TABLE_MOST + 1];
+	_Atomic bool there[SHAPE_TABLE_MOST + 1];
 	_Atomic uint32_t count;
-	atomic_flag lock;
-} shapes = {.lock = ATOMIC_FLAG_INIT};
+} shapes;
 
 void shape_table_reset(void)
 {
-	for (size_t i = 0; i < PLACES; i++) {
-		atomic_store_explicit(&shapes.keys[i], 0, memory_order_relaxed);
-		atomic_store_explicit(&shapes.numbers[i], 0, memory_order_relaxed);
-	}
+	for (size_t i = 0; i < PLACES; i++)
+		atomic_store_explicit(&shapes.places[i], 0, memory_order_relaxed);
 	for (size_t i = 0; i < WIDE_PLACES; i++) {
 		atomic_store_explicit(&shapes.wide[i].key, 0, memory_order_relaxed);
 		atomic_store_explicit(&shapes.wide[i].count, 0, memory_order_relaxed);
 	}
+	for (size_t i = 0; i <= SHAPE_TABLE_MOST; i++)
+		atomic_store_explicit(&shapes.there[i], false, memory_order_relaxed);
 	atomic_store(&shapes.count, 0);
-	atomic_flag_clear(&shapes.lock);
+}
+
+static bool is_of_key(uint64_t place, uint64_t key)
+{
+	return !((place ^ key) >> NUMBER_BITS);
+}
+
+static uint32_t number_of(uint64_t place)
+{
+	return place & ((1 << NUMBER_BITS) - 1);
 }
 
 /* UINT32_MAX: it is not there. */
 static uint32_t find_shape(uint64_t key)
 {
 	for (size_t i = 0; i < PROBES; i++) {
-		size_t at = (key + i) % PLACES;
-		uint64_t there = atomic_load_explicit(&shapes.keys[at], memory_order_acquire);
-		if (there == key)
-			return atomic_load_explicit(&shapes.numbers[at], memory_order_acquire);
-		if (!there)
+		uint64_t place = atomic_load_explicit(&shapes.places[(key + i) % PLACES], memory_order_acquire);
+		if (!place)
 			break;
+		if (is_of_key(place, key))
+			return number_of(place);
 	}
 	return UINT32_MAX;
 }
@@ -57,14 +66,12 @@ static struct wide_shape *wide_shape_of(uint64_t key, bool make)
 	for (size_t i = 0; i < PROBES; i++) {
 		struct wide_shape *w = &shapes.wide[(key + i) % WIDE_PLACES];
 		uint64_t there = atomic_load_explicit(&w->key, memory_order_relaxed);
+		if (!there && make && atomic_compare_exchange_strong(&w->key, &there, key))
+			return w;
 		if (there == key)
 			return w;
-		if (there)
-			continue;
-		if (!make)
+		if (!there)
 			return NULL;
-		atomic_store_explicit(&w->key, key, memory_order_relaxed);
-		return w;
 	}
 	return NULL;
 }
@@ -89,37 +96,38 @@ static void count_siblings(const struct path_shape *s)
 	}
 }
 
-/* Whoever has the lock is done in a microsecond, unless it loses its CPU: then nobody waits for it any longer. */
-static bool lock_shapes(void)
+/* 0: there is no room. */
+static uint32_t new_number(uint32_t most)
 {
-	for (unsigned i = 0; i < PATIENCE; i++)
-		if (!atomic_flag_test_and_set_explicit(&shapes.lock, memory_order_acquire))
-			return true;
-	return false;
+	uint32_t count = atomic_load(&shapes.count);
+
+	do
+		if (count >= most)
+			return 0;
+	while (!atomic_compare_exchange_weak(&shapes.count, &count, count + 1));
+	return count + 1;
 }
 
-/* 0: there is no room, or the lock was not to be had. */
+/* The text is there before others can find the shape. A thread that another one was quicker than takes the other's number; its own stays unused. */
 static uint32_t add_shape(const struct path_shape *s, uint64_t key, uint32_t most)
 {
-	uint32_t number = 0;
+	uint32_t number = new_number(most);
 
-	if (atomic_load_explicit(&shapes.count, memory_order_relaxed) >= most || !lock_shapes())
+	if (!number)
 		return 0;
-	uint32_t there = find_shape(key), count = atomic_load(&shapes.count);
-	for (size_t i = 0; there == UINT32_MAX && count < most && !number && i < PROBES; i++) {
-		size_t at = (key + i) % PLACES;
-		if (atomic_load_explicit(&shapes.keys[at], memory_order_relaxed))
-			continue;
-		number = count + 1;
-		memcpy(shapes.texts[number], s->text, s->len);
-		shapes.lens[number] = s->len;
-		atomic_store(&shapes.count, number);
-		atomic_store_explicit(&shapes.numbers[at], number, memory_order_release);
-		atomic_store_explicit(&shapes.keys[at], key, memory_order_release);
-		count_siblings(s);
+	memcpy(shapes.texts[number], s->text, s->len);
+	shapes.lens[number] = s->len;
+	atomic_store_explicit(&shapes.there[number], true, memory_order_release);
+	for (size_t i = 0; i < PROBES; i++) {
+		uint64_t place = 0, own = (key >> NUMBER_BITS << NUMBER_BITS) | number;
+		if (atomic_compare_exchange_strong(&shapes.places[(key + i) % PLACES], &place, own)) {
+			count_siblings(s);
+			return number;
+		}
+		if (is_of_key(place, key))
+			return number_of(place);
 	}
-	atomic_flag_clear(&shapes.lock);
-	return there == UINT32_MAX ? number : there;
+	return 0;
 }
 
 uint32_t shape_table_intern(struct path_shape *s)
@@ -150,6 +158,8 @@ uint32_t shape_table_count(void)
 
 const char *shape_table_text(uint32_t number, uint16_t *len)
 {
+	if (!atomic_load_explicit(&shapes.there[number], memory_order_acquire))
+		return NULL;
 	*len = shapes.lens[number];
 	return shapes.texts[number];
 }

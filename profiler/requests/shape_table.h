@@ -1,5 +1,5 @@
 /* The shapes of paths that were met, each with a small number: 0 stands for all that found no room. Where more than SHAPE_SIBLINGS shapes differ in one word
- * only, that word is a value and no part of a route: later ones are folded there. Found without a lock; a new one is added under a short one. */
+ * only, that word is a value and no part of a route: later ones are folded there. No thread waits for another one. */
 #ifndef DRDOTNET_SHAPE_TABLE_H
 #define DRDOTNET_SHAPE_TABLE_H
 
@@ -15,7 +15,7 @@ uint32_t shape_table_intern_call(const struct path_shape *s);
 
 /* Own thread. */
 void shape_table_reset(void);   /* while nobody interns */
-uint32_t shape_table_count(void); /* numbers 1 to this one have a text */
-const char *shape_table_text(uint32_t number, uint16_t *len);
+uint32_t shape_table_count(void); /* numbers 1 to this one are given */
+const char *shape_table_text(uint32_t number, uint16_t *len); /* NULL: not there yet; nothing has that number yet either */
 
 #endif
