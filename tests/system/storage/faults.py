@@ -8,6 +8,8 @@ import struct
 import threading
 import time
 
+from tests.lib import proc
+
 CHUNK = 16384
 
 
@@ -27,6 +29,7 @@ class Proxy:
         self.fault, self.times = None, None
         self.puts = []          # paths (without query) of requests whose whole exchange went through
         self.connections = 0
+        self.last = None        # the client's port of the last connection whose fault has been chosen
         self.stopping = threading.Event()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
@@ -44,6 +47,11 @@ class Proxy:
         with self.lock:
             self.fault, self.times = fault or None, times
 
+    def settle(self):
+        """Waits until each connection that is there has met the fault of its time; so that of a client that has been killed does."""
+        with socket.create_connection(("127.0.0.1", self.port)) as own:
+            proc.wait_until(lambda: self.last == own.getsockname()[1], 60, "the proxy has taken all connections", 0.01)
+
     def _next_fault(self):
         with self.lock:
             self.connections += 1
@@ -56,10 +64,11 @@ class Proxy:
     def _accept(self):
         while not self.stopping.is_set():
             try:
-                client, _ = self.listener.accept()
+                client, address = self.listener.accept()
             except OSError:
                 return
             threading.Thread(target=self._serve, args=(client, self._next_fault()), daemon=True).start()
+            self.last = address[1]
 
     def _serve(self, client, fault):
         try:

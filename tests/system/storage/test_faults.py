@@ -180,6 +180,7 @@ class Delivering(S3Case):
         proc.wait_until(lambda: self.jobs() and self.jobs()[-1]["delivered"] == 2, 60, "two are delivered")
         self.popen.send_signal(signal.SIGKILL)
         self.popen.wait()
+        self.proxy.settle()
         self.proxy.set()
         self.start()
         self.ended()
