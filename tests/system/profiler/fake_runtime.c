@@ -238,8 +238,8 @@ static void events(struct object *callback)
 	((hresult(*)(void *))callback->vtable[CB_GARBAGE_COLLECTION_FINISHED])(callback);
 }
 
-/* Its mappings, and the one of its variables, which has no name and follows: -1: none. */
-static long resident_kb(void)
+/* What it has changed of its mappings, and of the one of its variables, which has no name and follows: -1: none. Its code is the page cache's. */
+static long own_kb(void)
 {
 	char line[4096], permissions[8], name[4096];
 	unsigned long low, high, last = 0;
@@ -251,7 +251,7 @@ static long resident_kb(void)
 		if (sscanf(line, "%lx-%lx %7s %*s %*s %*s %4095s", &low, &high, permissions, name) >= 3) {
 			bool ours = strstr(name, "libdrdotnet") || (low == last && !name[0]);
 			last = ours ? high : 0;
-		} else if (last && sscanf(line, "Rss: %ld kB", &kb) == 1) {
+		} else if (last && sscanf(line, "Anonymous: %ld kB", &kb) == 1) {
 			sum = (sum < 0 ? 0 : sum) + kb;
 		}
 	}
@@ -262,7 +262,7 @@ static long resident_kb(void)
 
 static void say_what_stays(void)
 {
-	long kb = resident_kb();
+	long kb = own_kb();
 
 	if (kb < 0)
 		say("unmapped");
