@@ -49,6 +49,19 @@ void finding_evidence(struct finding *f, const char *format, ...)
 	va_end(args);
 }
 
+void finding_evidence_also(struct finding *f, const char *format, ...)
+{
+	AUTO_BUF struct buf all;
+	va_list args;
+	buf_init(&all, 8192);
+	if (f->evidence[0])
+		buf_printf(&all, "%s; ", f->evidence);
+	va_start(args, format);
+	buf_vprintf(&all, format, args);
+	va_end(args);
+	put_finding_text(f->evidence, sizeof f->evidence, buf_str(&all));
+}
+
 void finding_place(struct finding *f, const char *place)
 {
 	put_finding_text(f->place, sizeof f->place, place);

@@ -34,6 +34,8 @@ const char *finding_state_name(enum finding_state s); /* "Found", "Possible", "E
 /* Fill a text of the finding; what does not fit is cut between characters. */
 void finding_message(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finding_evidence(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends to the evidence that is there: "; " and the text. */
+void finding_evidence_also(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void finding_place(struct finding *f, const char *place);
 
 /* A new array with the same, free() it; NULL: there are none. */

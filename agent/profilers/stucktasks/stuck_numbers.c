@@ -17,7 +17,7 @@ struct stuck_sum {
 	size_t places;
 	struct stuck_at {
 		const char *name;
-		double count, before, most;
+		double count, before, came, behind, most;
 	} at[PLACES_MAX];
 };
 
@@ -36,6 +36,8 @@ static void add_to_sum(struct stuck_sum *s, const struct task_group *g, uint64_t
 		s->at[s->places++] = (struct stuck_at){.name = at->method};
 	s->at[i].count += (double)count;
 	s->at[i].before += (double)g->before;
+	s->at[i].behind += (double)g->behind;
+	s->at[i].came += g->count > g->before ? (double)(g->count - g->before) : 0;
 	s->at[i].most = g->most > s->at[i].most ? g->most : s->at[i].most;
 }
 
@@ -55,23 +57,86 @@ static uint64_t never_of(const struct task_group *g)
 	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && stuck_place(g) ? g->unheld : 0;
 }
 
-/* Replies that others may still give, and who waits for them: where one came or went between the looks, it works. */
+/* None of those that waited at the first look has gone. A few that came since may be on their way yet; that many came and none went is no accident. */
+#define CAME_LEAST 10
+static bool none_went(const struct task_group *g)
+{
+	return g->lasting && g->lasting >= g->before && (g->count == g->before || g->count >= g->before + CAME_LEAST);
+}
+
+/* Replies that others may still give, and who waits for them. */
 static uint64_t reply_of(const struct task_group *g)
 {
-	bool still = g->lasting == g->count && g->count == g->before;
-	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && still && stuck_place(g) && g->lasting > g->unheld ?
-		       g->lasting - g->unheld + g->behind : 0;
+	return g->wait == TASK_WAIT_COMPLETION && !g->bounded && !g->main && none_went(g) && stuck_place(g) && g->lasting > g->unheld ?
+		       g->count - g->unheld + g->behind : 0;
+}
+
+static uint64_t response_of(const struct task_group *g)
+{
+	return g->asked && !g->bounded && none_went(g) && stuck_place(g) ? g->count + g->behind : 0;
+}
+
+static void sum_replies(const struct stuck_result *r, struct stuck_numbers *out)
+{
+	struct stuck_sum reply = {0}, response = {0};
+	for (size_t i = 0; i < r->groups.count; i++) {
+		add_to_sum(&reply, &r->groups.items[i], reply_of(&r->groups.items[i]));
+		add_to_sum(&response, &r->groups.items[i], response_of(&r->groups.items[i]));
+	}
+	const struct stuck_at *most = most_of(&reply);
+	out->reply = reply.all;
+	out->reply_came = most->came;
+	rules_set_text(&out->reply_place, most->name);
+	most = most_of(&response);
+	out->response = most->count;
+	out->response_came = most->came;
+	rules_set_text(&out->response_place, most->name);
+}
+
+/* Whether one of the group's operations stands behind a later await of that method than the call does: it may hold what the call waits for. */
+static bool is_past(const struct task_group *g, const struct task_call *call)
+{
+	for (size_t i = 0; i < g->call_count; i++)
+		if (!g->calls[i].framework && g->calls[i].state > call->state && strcmp(g->calls[i].method, call->method) == 0)
+			return true;
+	return false;
+}
+
+static void sum_past(const struct stuck_result *r, const struct task_group *queue, struct stuck_numbers *out)
+{
+	uint64_t most = 0;
+	out->queue_past = 0;
+	for (size_t k = queue->place; k < queue->call_count && out->queue_past <= 0; k++) {
+		if (queue->calls[k].framework || queue->calls[k].state < 0)
+			continue;
+		for (size_t i = 0; i < r->groups.count; i++) {
+			const struct task_group *g = &r->groups.items[i];
+			if (!is_past(g, &queue->calls[k]))
+				continue;
+			out->queue_past += (double)g->count;
+			if (g->count <= most || !stuck_place(g))
+				continue;
+			most = g->count;
+			rules_set_text(&out->queue_past_place, stuck_place(g)->method);
+			rules_set_text(&out->queue_past_wait, task_wait_words(g->wait));
+		}
+	}
 }
 
 static void sum_queues(const struct stuck_result *r, struct stuck_numbers *out)
 {
 	struct stuck_sum queue = {0};
+	const struct task_group *largest = NULL;
 	for (size_t i = 0; i < r->groups.count; i++) {
 		const struct task_group *g = &r->groups.items[i];
-		if (g->wait == TASK_WAIT_SEMAPHORE && !g->bounded && g->frozen)
-			add_to_sum(&queue, g, g->count);
+		if (g->wait != TASK_WAIT_SEMAPHORE || g->bounded || !g->frozen)
+			continue;
+		add_to_sum(&queue, g, g->count);
+		largest = stuck_place(g) && (!largest || g->count > largest->count) ? g : largest;
 	}
 	const struct stuck_at *most = most_of(&queue);
+	if (largest && stuck_place(largest)->state >= 0)
+		sum_past(r, largest, out);
 	out->queue = most->count;
 	out->queue_before = most->before;
 	out->queue_most = most->most;
@@ -158,7 +223,7 @@ static void sum_blocked(const struct stuck_result *r, struct stuck_numbers *out)
 
 void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
 {
-	struct stuck_sum never = {0}, reply = {0};
+	struct stuck_sum never = {0};
 	rules_clear(&stuck_numbers_fields, out);
 	out->seconds_between = (double)r->between_ns / 1e9;
 	out->tasks = (double)(r->groups.boxes + r->groups.tasks + r->groups.completed);
@@ -166,19 +231,19 @@ void stuck_numbers_of(const struct stuck_result *r, struct stuck_numbers *out)
 	out->lasting = (double)r->groups.lasting;
 	out->holders_known = r->holders_known;
 	out->faults = (double)r->groups.lasting_faults;
-	for (size_t i = 0; i < r->groups.count; i++) {
+	out->fault_most = (double)r->groups.fault_most;
+	rules_set_text(&out->fault_place, r->groups.fault_place);
+	for (size_t i = 0; i < r->groups.count; i++)
 		add_to_sum(&never, &r->groups.items[i], never_of(&r->groups.items[i]));
-		add_to_sum(&reply, &r->groups.items[i], reply_of(&r->groups.items[i]));
-	}
 	out->never = r->holders_known ? never.all : NAN;
 	out->never_kept = 0;
 	for (size_t i = 0; i < r->groups.count; i++)
 		out->never_kept += never_of(&r->groups.items[i]) ? (double)r->groups.items[i].kept : 0;
 	out->never_most = most_of(&never)->count;
+	out->never_behind = most_of(&never)->behind;
 	out->never_places = (double)never.places;
 	rules_set_text(&out->never_place, most_of(&never)->name);
-	out->reply = reply.all;
-	rules_set_text(&out->reply_place, most_of(&reply)->name);
+	sum_replies(r, out);
 	sum_queues(r, out);
 	sum_writers(r, out);
 	sum_pools(r, out);

@@ -150,6 +150,7 @@ static void put_advice(const struct finding *lead, struct buf *out)
 		{"SemaphoreNotReleased", "Its count is 0 and the first waiter is the same as before. Release it in a finally block, and do not take it twice."},
 		{"ConnectionNotFree", "None became free between the looks. Set a timeout, dispose each response and connection, or allow more connections."},
 		{"ReplyMissing", "Others hold what they wait for and may complete it yet. Wait with a timeout (WaitAsync) where a reply can be lost."},
+		{"ResponseMissing", "The service does not answer. Set HttpClient.Timeout or pass a token with a time limit, and look at that service."},
 		{"ChannelFull", "Its reader is too slow, or has ended: let it survive what it throws, or complete the channel with the exception."},
 		{"ThreadsBlockOnTasks", "Await these operations instead of blocking a thread until they end."},
 		{"TaskFaultUnseen", "Await each task, or look at its exception."},

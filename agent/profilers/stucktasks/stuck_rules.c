@@ -54,6 +54,12 @@ static struct rule_score never_completed(const void *numbers)
 	return (struct rule_score){n->never > 0 ? rules_score(score) : 0, missed ? 2 : 1};
 }
 
+/* Captures of before have not all numbers. */
+static double known_or_none(double number)
+{
+	return rules_known(number) ? number : 0;
+}
+
 static void says_never(const void *numbers, struct finding *out)
 {
 	const struct stuck_numbers *n = numbers;
@@ -66,8 +72,9 @@ static void says_never(const void *numbers, struct finding *out)
 				 count_text(n->lasting, &count));
 		return;
 	}
-	bool one = n->never_most == 1;
-	count_text(n->never_most, &count);
+	double stuck = n->never_most + known_or_none(n->never_behind);
+	bool one = stuck == 1;
+	count_text(stuck, &count);
 	const char *verb = out->state == FINDING_POSSIBLE ? "may be" : one ? "is" : "are";
 	finding_message(out, "%s %s %s stuck in %s: nobody can complete %s", buf_str(&count), one ? "operation" : "operations", verb,
 			place_name(&n->never_place, 56 + count.len, &name), one ? "it" : "them");
@@ -75,6 +82,8 @@ static void says_never(const void *numbers, struct finding *out)
 			 "themselves; at the same await at both looks, %.1f s apart; operations: %.0f, places: %.0f%s", n->seconds_between, n->never,
 			 n->never_places, out->state == FINDING_POSSIBLE ? "; nothing refers to most of the operations either: they may have been given up "
 									   "on purpose, as by Task.WhenAny, and not be collected yet" : "");
+	if (n->never_behind > 0)
+		finding_evidence_also(out, "%.0f of them wait for others of them to end", n->never_behind);
 	finding_place(out, n->never_place.text);
 }
 
@@ -108,6 +117,11 @@ static void says_not_released(const void *numbers, struct finding *out)
 				place_name(&n->queue_place, 52 + count.len, &name));
 	finding_evidence(out, "count 0, and the first waiter is the same at both looks, %.1f s apart; %.0f waited at the first, %.0f at the second; its limit "
 			 "is %.0f; a SemaphoreSlim does not record its owners", n->seconds_between, n->queue_before, n->queue, n->queue_most);
+	if (n->queue_past > 0)
+		finding_evidence_also(out, "past that await are %.0f, most in %s, for %s", n->queue_past,
+				 place_name(&n->queue_past_place, 20, &name), n->queue_past_wait.text);
+	else if (rules_known(n->queue_past))
+		finding_evidence_also(out, "no async operation is past that await: who had it ended without Release, waits here itself, or is in other code");
 	finding_place(out, n->queue_place.text);
 }
 
@@ -160,9 +174,9 @@ static void says_connection(const void *numbers, struct finding *out)
 	finding_evidence(out, "the same requests wait at both looks, %.1f s apart; %.0f that have a connection did not move either", n->seconds_between,
 			 of_database(n) ? n->database_open : n->http_open);
 	if (n->holding > 0)
-		finding_evidence(out, "of those with a connection %.0f are in %s", n->holding, n->holding_place.text);
+		finding_evidence_also(out, "of those with a connection %.0f are in %s", n->holding, n->holding_place.text);
 	if (pool_is_full(n) && n->holding == 0)
-		finding_evidence(out, "no async operation uses the connections: threads do that block, or they were not given back");
+		finding_evidence_also(out, "no async operation uses the connections: threads do that block, or they were not given back");
 	finding_place(out, place->text);
 }
 
@@ -170,7 +184,22 @@ static void says_connection(const void *numbers, struct finding *out)
 static struct rule_score reply_missing(const void *numbers)
 {
 	const struct stuck_numbers *n = numbers;
-	return (struct rule_score){n->reply >= REPLY_LEAST ? rules_score(20 + n->reply / 10) : 0, 1};
+	return (struct rule_score){n->reply - known_or_none(n->reply_came) >= REPLY_LEAST ? rules_score(20 + n->reply / 10) : 0, 1};
+}
+
+/* "..., none went and 89 more came": or none came either. */
+static void none_went_evidence(struct finding *out, double seconds, double came, const char *end)
+{
+	AUTO_BUF struct buf more;
+	buf_init(&more, 64);
+	if (came > 0) {
+		buf_puts(&more, "none of them went, and ");
+		size_text_count(&more, (uint64_t)came);
+		buf_puts(&more, " more came");
+	} else {
+		buf_puts(&more, "none came and none went");
+	}
+	finding_evidence(out, "the same operations at both looks, %.1f s apart, %s; %s", seconds, buf_str(&more), end);
 }
 
 static void says_reply(const void *numbers, struct finding *out)
@@ -181,15 +210,40 @@ static void says_reply(const void *numbers, struct finding *out)
 	buf_init(&count, 64);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "replies that do not come");
-		finding_evidence(out, "operations behind a TaskCompletionSource that others hold, where none came or went: %.0f", n->reply);
+		finding_evidence(out, "operations behind a TaskCompletionSource that others hold, where none went: %.0f", n->reply);
 		return;
 	}
 	count_text(n->reply, &count);
 	finding_message(out, "%s operations may be stuck in %s: no reply in %.0f s", buf_str(&count),
 			place_name(&n->reply_place, 54 + count.len, &name), floor(n->seconds_between));
-	finding_evidence(out, "the same operations at both looks, %.1f s apart, none came and none went; others hold their TaskCompletionSources and may "
-			 "complete them", n->seconds_between);
+	none_went_evidence(out, n->seconds_between, known_or_none(n->reply_came), "others hold their TaskCompletionSources and may complete them");
 	finding_place(out, n->reply_place.text);
+}
+
+/* A service may take its time: one witness. */
+static struct rule_score response_missing(const void *numbers)
+{
+	const struct stuck_numbers *n = numbers;
+	bool found = rules_known(n->response) && n->response - known_or_none(n->response_came) >= REPLY_LEAST;
+	return (struct rule_score){found ? rules_score(20 + n->response / 10) : 0, 1};
+}
+
+static void says_response(const void *numbers, struct finding *out)
+{
+	const struct stuck_numbers *n = numbers;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
+	buf_init(&count, 64);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "HTTP requests that get no response");
+		finding_evidence(out, "requests whose response has not begun, where none went: %.0f", known_or_none(n->response));
+		return;
+	}
+	count_text(n->response, &count);
+	finding_message(out, "%s HTTP requests may be stuck in %s: no response in %.0f s", buf_str(&count),
+			place_name(&n->response_place, 54 + count.len, &name), floor(n->seconds_between));
+	none_went_evidence(out, n->seconds_between, known_or_none(n->response_came), "each has its connection, and the service has not begun to respond");
+	finding_place(out, n->response_place.text);
 }
 
 /* Where as many wait as before, they may take turns: only that it grows, with the same ones in it, is a sign. */
@@ -248,16 +302,26 @@ static struct rule_score faults_unseen(const void *numbers)
 static void says_faults(const void *numbers, struct finding *out)
 {
 	const struct stuck_numbers *n = numbers;
-	AUTO_BUF struct buf count;
+	AUTO_BUF struct buf name, count;
+	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "failed tasks that nobody awaits");
 		finding_evidence(out, "exceptions of tasks that nobody looked at through both looks: %.0f", n->faults);
 		return;
 	}
-	finding_message(out, "%s %s failed, and nobody may have looked at the %s", count_text(n->faults, &count), n->faults == 1 ? "task" : "tasks",
-			n->faults == 1 ? "exception" : "exceptions");
+	const char *tasks = n->faults == 1 ? "task" : "tasks";
+	count_text(n->faults, &count);
+	if (n->fault_place.text[0] && n->fault_most >= n->faults)
+		finding_message(out, "%s %s of %s failed, and nobody may have looked", buf_str(&count), tasks,
+				place_name(&n->fault_place, 46 + count.len, &name));
+	else
+		finding_message(out, "%s %s failed, and nobody may have looked at the %s", buf_str(&count), tasks,
+				n->faults == 1 ? "exception" : "exceptions");
 	finding_evidence(out, "exceptions of failed tasks on the heap that were not observed at either look, %.1f s apart", n->seconds_between);
+	if (n->fault_place.text[0] && n->fault_most < n->faults)
+		finding_evidence_also(out, "%.0f of them are of %s", n->fault_most, n->fault_place.text);
+	finding_place(out, n->fault_place.text);
 }
 
 const struct rule stuck_rules[] = {
@@ -265,6 +329,7 @@ const struct rule stuck_rules[] = {
 	{"SemaphoreNotReleased", needs_time, not_released, says_not_released},
 	{"ConnectionNotFree", needs_time, connection_missing, says_connection},
 	{"ReplyMissing", needs_time, reply_missing, says_reply},
+	{"ResponseMissing", needs_time, response_missing, says_response},
 	{"ChannelFull", needs_time, no_room, says_no_room},
 	{"ThreadsBlockOnTasks", needs_time, blocks_threads, says_blocked},
 	{"TaskFaultUnseen", needs_time, faults_unseen, says_faults},

@@ -27,7 +27,7 @@ uint64_t task_chain_key(const struct task_look *l, uint32_t node)
 	uint64_t h = mix(1, awaited ? awaited->class_id : 0);
 	uint32_t leaf = task_look_leaf(l, node);
 	if (leaf != TASK_NONE)
-		h = mix(h, heap_type_of(l, task_look_kind(l, leaf)->type)->class_id);
+		h = mix(h, heap_type_of(l, task_look_kind(l, leaf)->type)->class_id + (l->nodes[leaf].flags & TASK_FED));
 	for (int i = 0; i < TASK_CHAIN_MAX && node != TASK_NONE; i++) {
 		h = mix(h, heap_type_of(l, task_look_kind(l, node)->type)->class_id);
 		h = mix(h, (uint16_t)task_look_kind(l, node)->state);
@@ -102,6 +102,8 @@ static enum task_wait wait_of_leaf(const struct task_look *l, uint32_t node)
 		return task_look_kind(l, node)->state == -1 || task_look_kind(l, node)->state >= 0 ? TASK_WAIT_NOTHING : TASK_WAIT_UNKNOWN;
 	if (leaf != TASK_NONE && l->nodes[leaf].flags & TASK_WORKS)
 		return TASK_WAIT_WORK;
+	if (leaf != TASK_NONE && l->nodes[leaf].flags & TASK_FED)
+		return TASK_WAIT_CHANNEL;
 	if (leaf == TASK_NONE && (l->types[type].role == TASK_ROLE_BOX || l->types[type].role == TASK_ROLE_PROMISE))
 		return TASK_WAIT_NOTHING; /* that is completed */
 	return l->types[type].wait;
@@ -116,6 +118,18 @@ enum task_wait task_chain_wait(const struct task_look *l, uint32_t node)
 }
 
 /* the group ---------------------------------------------------------------------------------------------------------- */
+
+char *task_chain_method(const struct task_look *l, uint32_t type)
+{
+	AUTO_BUF struct buf machine, method;
+	buf_init(&machine, 8192);
+	buf_init(&method, 4096);
+	put_machine(l, type, &machine);
+	if (!machine.len)
+		return NULL;
+	task_type_method(buf_str(&machine), &method);
+	return mem_strdup(buf_str(&method));
+}
 
 static void describe_call(const struct task_look *l, uint32_t node, struct task_call *out)
 {
@@ -160,6 +174,18 @@ static bool waits_in_pool(const struct task_group *g)
 	return false;
 }
 
+/* In the libraries' own methods that await the head of a response; who reads a body is in others. */
+static bool waits_for_response(const struct task_group *g)
+{
+	static const char *const methods[] = {"System.Net.Http.HttpConnection.SendAsync", "System.Net.Http.Http2Connection.SendAsync",
+					      "System.Net.Http.Http3RequestStream.SendAsync"};
+	for (size_t i = 0; g->wait == TASK_WAIT_HTTP && !g->queued && i < g->place && i < g->call_count; i++)
+		for (size_t k = 0; k < sizeof methods / sizeof *methods; k++)
+			if (strcmp(g->calls[i].method, methods[k]) == 0)
+				return true;
+	return false;
+}
+
 void task_chain_describe(const struct task_look *l, uint32_t node, struct task_group *out)
 {
 	const struct heap_type *awaited = heap_type_of(l, task_awaited_type(l, node));
@@ -183,4 +209,5 @@ void task_chain_describe(const struct task_look *l, uint32_t node, struct task_g
 		out->bounded |= strstr(out->calls[i].method, "WaitUntilCountOrTimeout") != NULL;
 	}
 	out->queued = waits_in_pool(out);
+	out->asked = waits_for_response(out);
 }

@@ -11,6 +11,9 @@ uint64_t task_chain_mark(const struct task_look *l, uint32_t node);
 /* What it waits for. */
 enum task_wait task_chain_wait(const struct task_look *l, uint32_t node);
 
+/* The method of an async operation's type, of the snapshot; NULL: it is another one. The caller's to free. */
+char *task_chain_method(const struct task_look *l, uint32_t type);
+
 /* The group that the operation is of, without its numbers. */
 void task_chain_describe(const struct task_look *l, uint32_t node, struct task_group *out);
 

@@ -173,8 +173,20 @@ static void free_entries(struct grouping *g)
 static void count_faults(const struct task_look *l, const struct task_brief *before, struct task_groups *out)
 {
 	out->faults = l->fault_count;
-	for (size_t i = 0; i < l->fault_count; i++)
-		out->lasting_faults += is_among(before->faults, before->fault_count, l->faults[i].address);
+	uint64_t *of_type = mem_calloc((size_t)l->snapshot->type_count + 1, sizeof *of_type);
+	uint32_t most = TASK_NONE;
+	for (size_t i = 0; i < l->fault_count; i++) {
+		uint32_t type = l->faults[i].type;
+		if (!is_among(before->faults, before->fault_count, l->faults[i].address))
+			continue;
+		out->lasting_faults++;
+		if (type != TASK_NONE && ++of_type[type] > out->fault_most) {
+			out->fault_most = of_type[type];
+			most = type;
+		}
+	}
+	out->fault_place = most == TASK_NONE ? NULL : task_chain_method(l, most);
+	free(of_type);
 }
 
 void task_groups_make(const struct task_look *l, const struct task_brief *before, struct task_groups *out)
@@ -208,5 +220,6 @@ void task_groups_fini(struct task_groups *g)
 		free(g->items[i].awaited);
 	}
 	free(g->items);
+	free(g->fault_place);
 	*g = (struct task_groups){0};
 }

@@ -32,6 +32,7 @@ struct task_group {
 	uint64_t behind;         /* more operations that wait for one of these to end, beside the callers that are shown */
 	int32_t most;            /* of the semaphores: their largest number of places */
 	bool queued;             /* it waits for a connection of a pool */
+	bool asked;              /* its request has been sent, and no response has begun */
 	bool bounded;            /* it waits for a time at most */
 	bool main;               /* the program's own, which waits for its end */
 };
@@ -46,6 +47,8 @@ struct task_groups {
 	uint64_t running;              /* operations that do not wait */
 	uint64_t waits[TASK_WAITS];    /* operations by what they wait for */
 	uint64_t faults, lasting_faults;
+	char *fault_place;             /* the method of most of the lasting ones; NULL: not known */
+	uint64_t fault_most;           /* how many those are */
 	struct task_pool pool;         /* of which most wait for a connection; all 0: none is known */
 	uint64_t blocked;              /* threads that block on a task, as far as tasks tell */
 };

@@ -47,14 +47,42 @@ static void note_semaphore(struct task_look *l, struct heap_cursor *c, const str
 	l->semaphores[l->semaphore_count++] = s;
 }
 
-static void note_fault(struct task_look *l, const struct heap_cursor *c)
+static void note_fault(struct task_look *l, struct heap_cursor *c, const struct task_type *t)
 {
+	struct task_fault f = {.address = c->object.address, .type = TASK_NONE};
+	uint64_t offset, target;
 	int32_t handled = 1;
 	heap_cursor_value(c, HEAP_VALUE_HANDLED, &handled);
 	if (handled)
 		return;
+	while (heap_cursor_edge(c, &offset, &target))
+		if (offset == t->next)
+			f.task = target;
 	GROW(l->faults, l->fault_count, l->fault_cap);
-	l->faults[l->fault_count++] = (struct task_fault){c->object.address};
+	l->faults[l->fault_count++] = f;
+}
+
+static int fault_by_task(const void *a, const void *b)
+{
+	const struct task_fault *x = a, *y = b;
+	return (x->task > y->task) - (x->task < y->task);
+}
+
+/* Whose faults they are. */
+static void find_failed(struct task_look *l)
+{
+	struct heap_cursor c;
+	if (l->fault_count)
+		qsort(l->faults, l->fault_count, sizeof *l->faults, fault_by_task);
+	heap_snapshot_cursor(l->snapshot, &c);
+	while (l->fault_count && heap_snapshot_object(&c)) {
+		const struct task_fault key = {.task = c.object.address};
+		enum task_role role = l->types[c.object.type].role;
+		struct task_fault *f = role == TASK_ROLE_BOX || role == TASK_ROLE_PROMISE ?
+					       bsearch(&key, l->faults, l->fault_count, sizeof key, fault_by_task) : NULL;
+		if (f)
+			f->type = c.object.type;
+	}
 }
 
 /* Sources that nobody waits for are many: only those count that hold somebody who goes on. */
@@ -98,6 +126,16 @@ static void read_kinds(struct task_look *l)
 	}
 }
 
+static void note_fed(struct task_look *l, struct heap_cursor *c)
+{
+	uint64_t offset, target;
+	while (heap_cursor_edge(c, &offset, &target)) {
+		uint32_t node = task_look_find(l, target);
+		if (node != TASK_NONE)
+			l->nodes[node].flags |= TASK_FED;
+	}
+}
+
 static void read_others(struct task_look *l)
 {
 	struct heap_cursor c;
@@ -107,7 +145,9 @@ static void read_others(struct task_look *l)
 		if (t->role == TASK_ROLE_SEMAPHORE)
 			note_semaphore(l, &c, t);
 		else if (t->role == TASK_ROLE_FAULT)
-			note_fault(l, &c);
+			note_fault(l, &c, t);
+		else if (t->feeds)
+			note_fed(l, &c);
 	}
 }
 
@@ -189,6 +229,7 @@ void task_look_make(const struct heap_snapshot *s, struct task_look *out)
 	find_nodes(out);
 	read_kinds(out);
 	read_others(out);
+	find_failed(out);
 	task_links_follow(out, &queue);
 	follow_semaphores(out, &queue);
 	task_awaited_find(out);

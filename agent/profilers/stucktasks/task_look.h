@@ -16,6 +16,7 @@ enum task_flag {
 	TASK_WORKS = 4,    /* has a delegate that runs or will */
 	TASK_KEPT = 8,     /* the last caller of a chain: something beside the chain refers to it */
 	TASK_QUEUED = 16,  /* it waits at a semaphore */
+	TASK_FED = 32,     /* a completion that a block of the dataflow library holds: it comes with the next message */
 };
 
 /* What many of them have in common. */
@@ -43,7 +44,8 @@ struct task_waiter {
 };
 
 struct task_fault { /* an exception that nobody has looked at */
-	uint64_t address;
+	uint64_t address, task; /* of its holder; of the task that failed */
+	uint32_t type;          /* of the task, of the snapshot; TASK_NONE: not known */
 };
 
 /* Of connections, as it counts them itself. */

@@ -47,6 +47,7 @@ struct task_type {
 	uint32_t second;      /* BOX: of the state machine, where that may be an object of its own; semaphore's node: of the next one; COMPLETER: of its task */
 	uint32_t awaited[4];  /* BOX, or a state machine that is an object: offsets of its awaiters' references */
 	uint8_t awaited_count;
+	bool feeds;           /* a block of the dataflow library, which hands out messages as a channel does, or a part of one */
 	uint32_t action;      /* PROMISE: offset of the delegate that it runs */
 };
 

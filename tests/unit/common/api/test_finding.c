@@ -52,3 +52,15 @@ Test(finding, names_are_cut_between_characters)
 	finding_place(&f, name);
 	cr_assert_eq(strlen(f.place), FINDING_PLACE_SIZE - 1);
 }
+
+Test(finding, evidence_grows_within_its_bounds)
+{
+	struct finding f = {0};
+	finding_evidence_also(&f, "%d of %d", 3, 4);
+	cr_expect_str_eq(f.evidence, "3 of 4");
+	finding_evidence_also(&f, "more");
+	cr_expect_str_eq(f.evidence, "3 of 4; more");
+	for (int i = 0; i < 100; i++)
+		finding_evidence_also(&f, "more");
+	cr_expect_eq(strlen(f.evidence), sizeof f.evidence - 1);
+}

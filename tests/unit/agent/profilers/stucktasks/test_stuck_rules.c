@@ -56,6 +56,8 @@ Test(stuck_rules, what_nobody_can_complete_is_found)
 	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "666 operations are stuck in Shop.Orders.LoadAsync: nobody can complete them");
 	n.never = n.never_most = n.never_kept = 1;
 	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "1 operation is stuck in Shop.Orders.LoadAsync: nobody can complete it");
+	n.never_behind = 89;
+	expect_lead(&n, "TaskNeverCompleted", FINDING_FOUND, "90 operations are stuck in Shop.Orders.LoadAsync: nobody can complete them");
 }
 
 Test(stuck_rules, what_nobody_waits_for_may_have_been_given_up)
@@ -108,19 +110,64 @@ Test(stuck_rules, a_semaphore_needs_a_limit_and_arrivals)
 	expect_lead(&n, "SemaphoreNotReleased", FINDING_POSSIBLE, "96 operations may be stuck behind a SemaphoreSlim in Shop.Cache.GetAsync");
 }
 
+/* A semaphore does not say who holds it: who is past the await may. */
+Test(stuck_rules, operations_that_are_past_the_await_of_a_queue)
+{
+	char none[] = "";
+	struct task_call waits[] = {{(char[]){"Shop.Gate.EnterAsync"}, 0, false}, {(char[]){"Shop.Upload.RunAsync"}, 1, false}};
+	struct task_call past[] = {{(char[]){"System.Net.Http.HttpConnection.SendAsync"}, 4, true}, {(char[]){"Shop.Upload.SendAsync"}, 0, false},
+				   {(char[]){"Shop.Upload.RunAsync"}, 2, false}};
+	struct task_call before[] = {{(char[]){"Shop.Upload.RunAsync"}, 0, false}};
+	struct task_group groups[] = {
+		{.wait = TASK_WAIT_SEMAPHORE, .awaited = none, .calls = waits, .call_count = 2, .count = 40, .before = 30, .frozen = 30, .most = 4},
+		{.wait = TASK_WAIT_HTTP, .awaited = none, .calls = past, .call_count = 3, .place = 1, .count = 3},
+		{.wait = TASK_WAIT_TIMER, .awaited = none, .calls = before, .call_count = 1, .count = 9},
+	};
+	struct stuck_result r = {.groups = {.items = groups, .count = 3, .completed = 1}, .between_ns = 10000000000, .holders_known = true};
+	struct stuck_numbers n;
+	struct findings f;
+	for (size_t i = 1; i <= 3; i += 2) {
+		r.groups.count = i;
+		stuck_numbers_of(&r, &n);
+		judge_tasks(&n, &f);
+		const struct finding *lead = findings_lead(&f);
+		cr_assert_str_eq(lead->id, "SemaphoreNotReleased");
+		cr_expect(strstr(lead->evidence, i == 3 ? "; past that await are 3, most in Shop.Upload.SendAsync, for an HTTP response or connection" :
+							 "; no async operation is past that await"), "%s", lead->evidence);
+		findings_fini(&f);
+	}
+}
+
 Test(stuck_rules, one_witness_is_only_possible)
 {
 	struct stuck_numbers n = at_rest();
 	n.reply = 100;
 	rules_set_text(&n.reply_place, "Shop.Rpc.CallAsync");
 	expect_lead(&n, "ReplyMissing", FINDING_POSSIBLE, "100 operations may be stuck in Shop.Rpc.CallAsync: no reply in 10 s");
-	n.reply = 0;
+	n.reply_came = 90;
+	expect_lead(&n, "ReplyMissing", FINDING_POSSIBLE, "100 operations may be stuck in Shop.Rpc.CallAsync: no reply in 10 s");
+	n.reply_came = 91; /* those that were there before are too few */
+	expect_lead(&n, NULL, FINDING_FOUND, "");
+	n.reply = n.reply_came = 0;
+	n.response = 61;
+	n.response_came = 34;
+	rules_set_text(&n.response_place, "Shop.Similar.AskAsync");
+	expect_lead(&n, "ResponseMissing", FINDING_POSSIBLE, "61 HTTP requests may be stuck in Shop.Similar.AskAsync: no response in 10 s");
+	n.response = 9;
+	n.response_came = 0;
+	expect_lead(&n, NULL, FINDING_FOUND, "");
+	n.response = 0;
 	n.blocked = 8;
 	rules_set_text(&n.blocked_place, "Shop.Orders.LoadAsync");
 	expect_lead(&n, "ThreadsBlockOnTasks", FINDING_POSSIBLE, "8 threads may block on async operations in Shop.Orders.LoadAsync");
 	n.blocked = 0;
 	n.faults = 1;
 	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task failed, and nobody may have looked at the exception");
+	n.fault_most = 1;
+	rules_set_text(&n.fault_place, "Shop.Orders.ConsumeAsync");
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "1 task of Shop.Orders.ConsumeAsync failed, and nobody may have looked");
+	n.faults = 3; /* of several methods */
+	expect_lead(&n, "TaskFaultUnseen", FINDING_POSSIBLE, "3 tasks failed, and nobody may have looked at the exceptions");
 }
 
 Test(stuck_rules, a_channel_before_which_more_and_more_wait)
@@ -193,6 +240,9 @@ Test(stuck_rules, long_names_leave_a_headline)
 	rules_set_text(&n.reply_place, name);
 	rules_set_text(&n.http_place, name);
 	rules_set_text(&n.blocked_place, name);
+	rules_set_text(&n.response_place, name);
+	rules_set_text(&n.fault_place, name);
+	n.response = n.fault_most = 1234567;
 	n.queue_most = 1;
 	for (int i = 0; i < 2; i++) {
 		n.queue_before = i ? n.queue : 0;

@@ -7,6 +7,7 @@
 
 #define PENDING 0x2000400
 #define DONE 0x3000400
+#define FAULTED 0x2200400
 #define BOX_OF(machine) "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1<System.Int32," machine ">"
 #define TASK_FIELDS "8 m_action, 32 m_continuationObject"
 
@@ -34,7 +35,8 @@ static void begin_heap(struct made *m)
 					 HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_COUNT | HEAP_VALUE_MOST), 64, "8 m_asyncHead");
 	m->node = heap_builder_type(m->b, "System.Threading.SemaphoreSlim.TaskNode", task, 88, TASK_FIELDS ", 64 Prev, 72 Next");
 	m->blocker = heap_builder_type(m->b, "System.Threading.Tasks.Task.SetOnInvokeMres", 0, 32, NULL);
-	m->holder = heap_builder_type(m->b, "System.Threading.Tasks.TaskExceptionHolder", HEAP_BUILDER_VALUES(HEAP_VALUE_HANDLED), 32, NULL);
+	m->holder = heap_builder_type(m->b, "System.Threading.Tasks.TaskExceptionHolder", HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_HANDLED), 32,
+				      "8 m_task");
 	m->other = heap_builder_type(m->b, "Shop.Table", HEAP_TYPE_REFERENCES, 24, "8 _entry");
 }
 
@@ -305,8 +307,69 @@ Test(task_look, timers_and_failures)
 	struct heap_snapshot *s = finish(&m);
 	group_twice(s, &g);
 	cr_expect(g.waits[TASK_WAIT_TIMER] == 1 && g.faults == 1 && g.lasting_faults == 1);
+	cr_expect_null(g.fault_place);
 	task_groups_fini(&g);
 	heap_snapshot_free(s);
+}
+
+Test(task_look, failures_are_told_by_the_method_of_most)
+{
+	struct task_groups g;
+	struct made m;
+	begin_heap(&m);
+	for (uint64_t at = 0x10000; at < 0x14000; at += 0x1000) {
+		put(&m, at == 0x10000 ? m.place : m.load, at, FAULTED, -2, NULL);
+		put(&m, m.holder, at + 0x100, at == 0x13000, 0, EDGES({8, at})); /* the last one was looked at */
+	}
+	put(&m, m.holder, 0x20000, 0, 0, EDGES({8, 0x30000})); /* of a task that is not there */
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_expect(g.lasting_faults == 4 && g.fault_most == 2, "%lu %lu", g.lasting_faults, g.fault_most);
+	cr_expect_str_eq(g.fault_place, "Shop.Orders.LoadAsync");
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+/* Others hold both completions: a table of replies, and a block of the dataflow library, which hands out messages as a channel does. */
+Test(task_look, blocks_of_the_dataflow_library_are_as_channels)
+{
+	struct task_groups g;
+	struct made m;
+	begin_heap(&m);
+	uint32_t block = heap_builder_type(m.b, "System.Threading.Tasks.Dataflow.DataflowBlock.OutputAvailableAsyncTarget<int>", HEAP_TYPE_REFERENCES, 24,
+					   "8 _task");
+	put_stuck(&m, 0x10000, 0);
+	put_stuck(&m, 0x11000, 0);
+	put(&m, m.other, 0x20000, 0, 0, EDGES({8, 0x10200}));
+	put(&m, block, 0x21000, 0, 0, EDGES({8, 0x11200}));
+	struct heap_snapshot *s = finish(&m);
+	group_twice(s, &g);
+	cr_expect(g.waits[TASK_WAIT_COMPLETION] == 1 && g.waits[TASK_WAIT_CHANNEL] == 1);
+	task_groups_fini(&g);
+	heap_snapshot_free(s);
+}
+
+/* Who awaits a response's head, and who reads a body: the second may take for ever. */
+Test(task_look, requests_without_a_response)
+{
+	static const char *const machines[] = {BOX_OF("System.Net.Http.HttpConnection+<SendAsync>d__7"),
+					       BOX_OF("System.Net.Http.HttpConnection+<FillAsync>d__8")};
+	const unsigned box = HEAP_TYPE_REFERENCES | HEAP_BUILDER_VALUES(HEAP_VALUE_TASK | HEAP_VALUE_STATE);
+	for (size_t i = 0; i < 2; i++) {
+		struct task_groups g;
+		struct made m;
+		begin_heap(&m);
+		uint32_t library = heap_builder_type(m.b, machines[i], box, 96, TASK_FIELDS ", 64 StateMachine.<>u__1.m_task");
+		put(&m, m.load, 0x10000, PENDING, 0, EDGES({64, 0x10100}));
+		put(&m, library, 0x10100, PENDING, 0, EDGES({32, 0x10000}, {64, 0x10200}));
+		put(&m, m.task, 0x10200, PENDING, 0, EDGES({32, 0x10100}));
+		struct heap_snapshot *s = finish(&m);
+		group_twice(s, &g);
+		cr_assert_eq(g.count, 1);
+		cr_expect(g.items[0].wait == TASK_WAIT_HTTP && g.items[0].asked == (i == 0), "%zu", i);
+		task_groups_fini(&g);
+		heap_snapshot_free(s);
+	}
 }
 
 /* Three that wait for a connection in one pool, and a pool where nobody does. */
