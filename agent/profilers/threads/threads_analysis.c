@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #define BURST_NS INT64_C(2000000000)
+#define OFTEN_SWITCHES 50 /* of a thread that did one piece of work and then stood there are few */
 
 /* names ------------------------------------------------------------------------------------------------------------ */
 
@@ -165,6 +166,7 @@ static void add_to_group(struct threads_group *g, const struct seen_thread *t)
 	if (!stands_untimed(t))
 		return;
 	g->untimed++;
+	g->worked += t->wait.switches >= OFTEN_SWITCHES;
 	if (t->age_ns < 0)
 		return;
 	g->oldest_ns = t->age_ns > g->oldest_ns ? t->age_ns : g->oldest_ns;
@@ -260,6 +262,7 @@ void threads_analysis_make(const struct threads_capture *c, struct threads_analy
 	grow_tree(out);
 	threads_growth_find(out, THREAD_KIND_APPLICATION, &out->application);
 	threads_growth_find(out, THREAD_KIND_WORKER, &out->workers);
+	threads_growth_find(out, THREAD_KIND_LIBRARY, &out->libraries);
 }
 
 void threads_analysis_fini(struct threads_analysis *a)

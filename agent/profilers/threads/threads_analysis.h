@@ -26,10 +26,11 @@ struct threads_group { /* of threads of one kind that wait alike at one place */
 	uint32_t untimed;     /* of the still ones: wait without a time limit */
 	int64_t oldest_ns, youngest_ns; /* ages of the still ones that wait without a time limit; -1: not known */
 	uint32_t burst;       /* of those: most that began within two seconds */
+	uint32_t worked;      /* of those: have been woken often since they began */
 	uint32_t some;        /* one of its threads */
 };
 
-struct threads_growth { /* of one kind: the application's threads, or the pool's workers */
+struct threads_growth { /* of one kind: the application's threads, the pool's workers, or those of libraries */
 	uint32_t now, begun;  /* threads at the second look; those of them that began since the first */
 	uint32_t windows;     /* parts of the time before the first look in which one began that is still there; of GROWTH_WINDOWS */
 	double window_s;      /* each; 0: the process is too young to tell */
@@ -53,7 +54,7 @@ struct threads_analysis {
 	struct stack_tree tree;        /* of all threads whose stack is known; `method` in methods */
 	uint32_t kinds[THREAD_KIND_COUNT]; /* threads */
 	uint32_t still, unread;        /* threads that have not run; whose stack is not known */
-	struct threads_growth application, workers;
+	struct threads_growth application, workers, libraries; /* libraries: .NET's, native ones, and threads of unknown kind */
 	uint32_t finalizer;            /* thread; THREADS_NONE */
 	uint32_t finalizer_waiters;    /* threads that wait for finalizers */
 };

@@ -11,7 +11,8 @@
 
 static bool of_kind(const struct threads_analysis *a, enum thread_kind kind, size_t i)
 {
-	return a->natures[i].kind == kind;
+	enum thread_kind of = a->natures[i].kind;
+	return of == kind || (kind == THREAD_KIND_LIBRARY && (of == THREAD_KIND_NATIVE || of == THREAD_KIND_UNKNOWN));
 }
 
 typedef uint32_t method_of_thread(const struct threads_analysis *a, size_t i);

@@ -7,7 +7,7 @@
 
 #define GROWTH_SPREAD 20 /* parts of the life of threads that began alike */
 
-/* Of an analysis that has natures and names. */
+/* Of an analysis that has natures and names. THREAD_KIND_LIBRARY: of native libraries, too, and of unknown kind. */
 void threads_growth_find(const struct threads_analysis *a, enum thread_kind kind, struct threads_growth *out);
 
 #endif

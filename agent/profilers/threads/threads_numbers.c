@@ -1,5 +1,9 @@
 #include "agent/profilers/threads/threads_numbers.h"
 
+#include <string.h>
+
+#define NAMES_MAX 64
+
 RULE_FIELDS(threads_numbers, THREADS_NUMBERS);
 
 /* A queue, a sleep, and what comes from outside are what threads wait for all day; the main thread waits for the end. */
@@ -21,10 +25,18 @@ enum zombie_class threads_zombie_class(const struct threads_group *g)
 	}
 }
 
+/* Threads that have gone on from their wait many times are a pool of the application's own: each waits for its next work. */
+static bool has_worked(const struct threads_group *g)
+{
+	return g->worked * 4 >= g->untimed * 3;
+}
+
 /* The class weighs more than the number: a lock is certain. Below these numbers a group is everyday. */
 static uint32_t zombie_weight(const struct threads_group *g)
 {
 	static const uint32_t least[] = {[ZOMBIE_NOT] = UINT32_MAX, [ZOMBIE_LOCK] = 3, [ZOMBIE_WORKER] = 5, [ZOMBIE_OTHER] = 10};
+	if (threads_zombie_class(g) == ZOMBIE_OTHER && has_worked(g))
+		return 0;
 	return g->untimed >= least[threads_zombie_class(g)] ? g->untimed : 0;
 }
 
@@ -49,11 +61,36 @@ static void set_zombies(const struct threads_analysis *a, struct threads_numbers
 	rules_set_text(&out->zombie_place, threads_method_name(a, most->place));
 }
 
+/* The name of most of those that began between the looks and run none of the application's code. */
+static const char *name_of_begun(const struct threads_analysis *a)
+{
+	const struct seen_thread *names[NAMES_MAX];
+	uint32_t counts[NAMES_MAX], known = 0, most = 0;
+	for (size_t i = 0; i < a->capture->count; i++) {
+		const struct seen_thread *t = &a->capture->threads[i];
+		uint32_t k = 0;
+		if (t->first || a->natures[i].place != THREADS_NONE || a->natures[i].kind == THREAD_KIND_PROFILER)
+			continue;
+		while (k < known && strcmp(names[k]->wait.name, t->wait.name) != 0)
+			k++;
+		if (k == NAMES_MAX)
+			continue;
+		if (k == known) {
+			names[known] = t;
+			counts[known++] = 0;
+		}
+		most = ++counts[k] > counts[most] ? k : most;
+	}
+	return known ? names[most]->wait.name : NULL;
+}
+
 static void set_growth(const struct threads_analysis *a, struct threads_numbers *out)
 {
-	bool workers = a->workers.begun > a->application.begun;
-	const struct threads_growth *g = workers ? &a->workers : &a->application;
-	out->grown_workers = workers;
+	const struct threads_growth *g = a->workers.begun > a->application.begun ? &a->workers : &a->application;
+	bool others = a->libraries.begun > g->begun;
+	g = others ? &a->libraries : g;
+	out->grown_workers = g == &a->workers;
+	rules_set_text(&out->grown_name, others ? name_of_begun(a) : NULL);
 	out->grown_begun = g->begun;
 	out->grown_ended = (double)a->capture->ended;
 	out->grown_now = g->now;

@@ -11,6 +11,8 @@
 
 #define NAME_CHARS 110
 #define GROUP_LINES 8
+#define STANDING_LEAST 10
+#define NAME_LEAST 12 /* characters of a name that still say something */
 
 EMBED_FILE(".rodata.report_assets", threads_view, "agent/profilers/threads/threads_view.js");
 
@@ -79,11 +81,36 @@ static uint32_t waiting_in_runtime(const struct threads_analysis *a)
 	return most;
 }
 
+/* Threads of the application that did not run are no finding where what they wait for comes by itself; that it did not come is worth a word. */
+static const struct threads_group *most_that_stand(const struct threads_analysis *a)
+{
+	const struct threads_group *most = NULL;
+	for (size_t i = 0; i < a->group_count; i++) {
+		const struct threads_group *g = &a->groups[i];
+		if (g->kind == THREAD_KIND_APPLICATION && !threads_group_idles(g) && g->untimed >= STANDING_LEAST && (!most || g->untimed > most->untimed))
+			most = g;
+	}
+	return most;
+}
+
+static void put_those_that_stand(const struct threads_analysis *a, const struct threads_group *g, struct buf *out)
+{
+	buf_printf(out, "Nothing found: %u of %zu threads %s", g->untimed, a->capture->count, thread_wait_words[g->wait].many);
+	size_t used = out->len + strlen(" in ");
+	if (used + NAME_LEAST > HEADLINE_MAX_CHARS)
+		return;
+	buf_puts(out, " in ");
+	method_name_shorten(threads_method_name(a, g->place), HEADLINE_MAX_CHARS - used, out);
+}
+
 static void put_nothing_found(const struct threads_analysis *a, struct buf *out)
 {
 	uint32_t waiting = waiting_in_runtime(a);
+	const struct threads_group *stand = most_that_stand(a);
 	if (waiting >= 2)
 		buf_printf(out, "Nothing found, but %u threads wait in the runtime: run Deadlocks", waiting);
+	else if (stand)
+		put_those_that_stand(a, stand, out);
 	else
 		buf_printf(out, "Nothing found: %zu threads were looked at", a->capture->count);
 }

@@ -19,6 +19,7 @@
 #define LIMIT_NEAR 80      /* percent */
 #define WORKERS_LEAST 4
 #define POSSIBLE_MOST 80   /* score of zombies of which one witness speaks */
+#define THREAD_NAME_CHARS 20
 #define NAME_LEAST 12      /* characters of a name that still say something */
 
 static const char *needs_looks(const void *numbers)
@@ -109,7 +110,7 @@ static void says_growth(const void *numbers, struct finding *out)
 	double grown = n->grown_begun - n->grown_ended;
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "threads that multiply");
-		finding_evidence(out, "%.0f threads at the first look, %.0f at the second; %.0f of the application's or the pool's began, %.0f ended",
+		finding_evidence(out, "%.0f threads at the first look, %.0f at the second; %.0f of the kind that grew most began, %.0f ended",
 				 n->threads_first, n->threads, n->grown_begun, n->grown_ended);
 		return;
 	}
@@ -118,7 +119,15 @@ static void says_growth(const void *numbers, struct finding *out)
 		finding_evidence(out, "they began over %.0f s, in %.0f of 20 parts of it, and are all there", n->alike_seconds, n->alike_spread);
 		return;
 	}
-	message_in(out, &n->grown_place, "%s multiply: %.0f more in %.1f s", n->grown_workers == 1 ? "Pool workers" : "Threads", grown, n->seconds_between);
+	if (n->grown_name.text[0]) {
+		AUTO_BUF struct buf name; /* outside text */
+		buf_init(&name, RULE_TEXT_BYTES * 4);
+		method_name_printable(n->grown_name.text, THREAD_NAME_CHARS, &name);
+		finding_message(out, "Threads multiply: %.0f more in %.1f s, most named %s", grown, n->seconds_between, buf_str(&name));
+	} else {
+		message_in(out, &n->grown_place, "%s multiply: %.0f more in %.1f s", n->grown_workers == 1 ? "Pool workers" : "Threads", grown,
+			   n->seconds_between);
+	}
 	finding_evidence(out, "%.0f threads at the first look, %.0f at the second; in %.0f of %.0f parts of %.1f s before, threads began that are still there",
 			 n->threads_first, n->threads, n->grown_windows, n->grown_parts, n->grown_part_seconds);
 }

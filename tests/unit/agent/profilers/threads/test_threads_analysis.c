@@ -9,6 +9,7 @@
 #define START "libc:start_thread;rt:;lib:System.Threading.Thread:StartCallback;"
 #define EVENT START "app:Shop.Job:Run;app:Shop.Orders:Reserve;lib:System.Threading.WaitHandle:WaitOne;rt:;libc:"
 #define QUEUE START "app:Shop.Worker:Run;lib:System.Collections.Concurrent.BlockingCollection`1:Take;rt:;libc:"
+#define WATCH START "lib:System.IO.FileSystemWatcher:Run;lib:Interop+Sys:Read;libc:"
 #define IDLE START "lib:System.Threading.PortableThreadPool+WorkerThread:WorkerThreadStart;lib:System.Threading.LowLevelLifoSemaphore:Wait;rt:;libc:"
 
 struct scene {
@@ -83,6 +84,42 @@ Test(threads_analysis, many_threads_in_few_places_are_few_lines)
 	scene_end(s);
 }
 
+/* A watcher of files has a thread of the runtime's; some of their stacks were not told. */
+Test(threads_analysis, threads_of_libraries_multiply)
+{
+	struct scene *s = scene_begin();
+	scene_add(s, ".NET File Watcher", WATCH, 20, 6, 5);
+	scene_add(s, ".NET File Watcher", WATCH, 4, 1, 1);
+	scene_add(s, ".NET File Watcher", "libc:read", 3, 1, 1);
+	for (size_t i = 20; i < 27; i++)
+		s->capture.threads[i].first = false;
+	scene_judge(s);
+	cr_assert_eq(s->numbers.grown_begun, 7);
+	cr_assert_eq(s->numbers.grown_windows, 6);
+	cr_assert_str_eq(s->numbers.grown_name.text, ".NET File Watcher");
+	scene_end(s);
+}
+
+/* What comes by itself is no finding, and that it did not come is worth a word. */
+Test(threads_analysis, threads_that_stand_are_told_where_nothing_is_found)
+{
+	static const struct {
+		size_t threads;
+		const char *headline;
+	} table[] = {{9, "Nothing found: 9 threads were looked at"}, {10, "Nothing found: 10 of 10 threads wait for work in Shop.Worker.Run"}};
+	for (size_t i = 0; i < 2; i++) {
+		struct scene *s = scene_begin();
+		struct findings none = {0};
+		AUTO_BUF struct buf text;
+		buf_init(&text, 4096);
+		scene_add(s, "consumer", QUEUE, table[i].threads, 10, 7);
+		scene_judge(s);
+		threads_report_text(&s->analysis, &none, &text);
+		cr_assert_eq(strncmp(buf_str(&text), table[i].headline, strlen(table[i].headline)), 0, "%s", buf_str(&text));
+		scene_end(s);
+	}
+}
+
 Test(threads_analysis, leftovers_and_a_pool_that_waits)
 {
 	struct scene *s = scene_begin();
@@ -107,6 +144,20 @@ Test(threads_analysis, leftovers_and_a_pool_that_waits)
 		s->capture.threads[i].wait.timed = true;
 	scene_judge(s);
 	cr_assert_eq(s->numbers.zombies, 0, "they will wake by themselves");
+	scene_end(s);
+	s = scene_begin();
+	scene_add(s, "cook", EVENT, 20, 10, 7);
+	for (size_t i = 0; i < s->capture.count; i++)
+		s->capture.threads[i].wait.switches = i < 15 ? 50 : 3;
+	scene_judge(s);
+	cr_assert_eq(s->numbers.zombies, 0, "they have had much work, and wait for more");
+	scene_end(s);
+	s = scene_begin();
+	scene_add(s, "cook", EVENT, 20, 10, 7);
+	for (size_t i = 0; i < s->capture.count; i++)
+		s->capture.threads[i].wait.switches = i < 14 ? 50 : 3;
+	scene_judge(s);
+	cr_assert_eq(s->numbers.zombies, 20);
 	scene_end(s);
 }
 

@@ -93,6 +93,11 @@ Test(threads_rules, growth_needs_two_witnesses)
 	n.grown_windows = 4;
 	n.grown_recent = 20;
 	expect_lead(&n, "ThreadsMultiply", FINDING_FOUND);
+	rules_set_text(&n.grown_name, ".NET File Watcher");
+	struct findings f;
+	rules_run(threads_rules, threads_rule_count, &threads_numbers_fields, &n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Threads multiply: 10 more in 5.0 s, most named .NET File Watcher");
+	findings_fini(&f);
 	n.grown_ended = 9;
 	expect_lead(&n, "", FINDING_FOUND); /* they end */
 	n.grown_begun = n.grown_ended = 0;
