@@ -47,6 +47,8 @@ struct exception_capture {
 	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
 	int64_t cpu_ns;            /* of the process in the sampled time */
 	uint64_t again;            /* caught though no throw of them was seen: by `throw;`, which .NET 9 and later does not tell of */
+	uint64_t cpu_samples;      /* of the process, without the profiler's own; 0: none were taken */
+	uint64_t unwinding_samples; /* of them, in the runtime's handling of exceptions */
 	uint64_t timed;            /* exceptions whose way from the throw to the catch block was timed, and its CPU time */
 	int64_t timed_ns;
 };

@@ -96,6 +96,8 @@ static void on_throw_site(void *ctx, const struct channel_alloc_site *x)
 	s->x.incomplete = x->flags & CHANNEL_ALLOC_INCOMPLETE;
 	s->x.thread = site_stacks_thread(c->stacks, x->tid);
 	site_stacks_add(c->stacks, x, &s->x.stack);
+	if (c->o.threw && !s->caught)
+		c->o.threw(c->o.threw_ctx, x->ips, x->depth);
 }
 
 /* The exceptions of a round, spread over its time. */

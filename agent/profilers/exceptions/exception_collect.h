@@ -13,6 +13,8 @@ struct exception_collect_options {
 	int64_t started_ns;                /* CLOCK_MONOTONIC */
 	frame_il_fn *il;                   /* NULL: frames are told without their lines */
 	void *il_ctx;
+	void (*threw)(void *ctx, const uint64_t *ips, size_t depth); /* told of the stack of each place, leaf first; may be NULL */
+	void *threw_ctx;
 };
 
 struct exception_collect;

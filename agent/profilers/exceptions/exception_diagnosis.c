@@ -26,7 +26,7 @@ static const char *exception_finding_of(const struct exception_analysis *a, cons
 	for (size_t i = 0; lead && i < sizeof leads / sizeof *leads; i++)
 		if (strcmp(leads[i].id, lead->id) == 0)
 			return leads[i].finding;
-	return a->ways[EXCEPTION_NEW] > 0 ? "few" : "none";
+	return a->ways[EXCEPTION_NEW] > 0 || exception_numbers_again(a) ? "few" : "none";
 }
 
 static void put_shortened(struct buf *out, const char *before, const char *name)
@@ -46,6 +46,11 @@ static void put_exception_headline(const struct exception_analysis *a, const str
 		bool possible = lead->state == FINDING_POSSIBLE;
 		buf_puts(line, possible ? "Possible: " : "");
 		buf_printf(line, "%c%s", possible ? tolower((unsigned char)lead->message[0]) : lead->message[0], lead->message + 1);
+	} else if (exception_numbers_only_again(&d->numbers) && d->numbers.again_type.text[0]) {
+		exception_put_rate(line, &d->numbers);
+		buf_puts(line, " exceptions/s, thrown by awaits");
+		put_shortened(line, ": ", d->numbers.again_type.text);
+		put_shortened(line, " in ", d->numbers.again_method.text);
 	} else if (!s) {
 		buf_printf(line, a->capture->counted ? "No new exception was thrown in %.0f s" : "No exception was thrown in %.0f s", a->seconds);
 	} else {
@@ -129,6 +134,28 @@ static void put_again(const struct exception_analysis *a, struct buf *out)
 	buf_puts(out, "; these are not counted as new.\n");
 }
 
+/* Where hardly one is new, the places of the others are what there is to look at. */
+static void put_places_of_awaits(const struct exception_analysis *a, struct buf *out)
+{
+	unsigned listed = 0;
+	for (size_t i = 0; i < a->site_count && listed < 3; i++) {
+		const struct exception_sum *s = &a->sites[i];
+		if (s->way == EXCEPTION_NEW)
+			continue;
+		buf_puts(out, listed++ ? "Next: " : "Most: ");
+		put_exception_name(out, a->capture->kinds[s->kind].type);
+		buf_printf(out, " %llu times", (unsigned long long)s->counted);
+		buf_puts(out, s->method == CPU_NO_METHOD ? ", not in the application's code" : " in ");
+		if (s->method != CPU_NO_METHOD)
+			put_exception_name(out, exception_analysis_method(a, s->method));
+		put_throw_line(a, s, out);
+		put_catcher(a, s, out);
+		buf_puts(out, ".\n");
+	}
+	if (listed)
+		buf_puts(out, "They were made without a throw, as that of a time limit is, or a task keeps them that failed before: awaits throw them.\n");
+}
+
 static void put_cost(const struct exception_analysis *a, struct buf *out)
 {
 	if (!rules_known(a->cost_percent))
@@ -136,6 +163,14 @@ static void put_cost(const struct exception_analysis *a, struct buf *out)
 	buf_printf(out, "The way from the throw to the catch block takes %.0f us of CPU time, ", a->cost_us);
 	phrase_percent(out, a->cost_percent);
 	buf_puts(out, " of what the process uses; making the exception is not in it.\n");
+}
+
+static void put_unwinding(const struct exception_numbers *n, struct buf *out)
+{
+	if (!rules_known(n->unwinding_percent))
+		return;
+	phrase_percent(out, n->unwinding_percent);
+	buf_puts(out, " of the CPU samples are in the runtime's handling of exceptions.\n");
 }
 
 static void put_exception_remedy(const struct exception_diagnosis *d, struct buf *out)
@@ -178,10 +213,16 @@ void exception_diagnosis_make(const struct exception_analysis *a, struct excepti
 	out->main = strcmp(out->finding, "controlFlow") == 0 ? exception_numbers_near(a) : exception_numbers_site(a);
 	put_exception_headline(a, out, &line);
 	buf_printf(&text, "%s\n", buf_str(&line));
+	bool only_again = exception_numbers_only_again(&out->numbers);
+	if (only_again)
+		put_places_of_awaits(a, &text);
 	if (out->main) {
 		put_places(a, &text);
 		put_again(a, &text);
+	}
+	if (out->main || only_again) {
 		put_cost(a, &text);
+		put_unwinding(&out->numbers, &text);
 		put_exception_remedy(out, &text);
 	}
 	put_exception_quality(a, &text);

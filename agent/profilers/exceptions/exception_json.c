@@ -27,6 +27,8 @@ static void put_thrown(const struct exception_analysis *a, struct json_writer *w
 	jsonw_number(w, "cpuPercent", a->cost_percent, 2);
 	jsonw_number(w, "cpus", a->cpus, 3);
 	jsonw_unsigned(w, "timed", c->timed);
+	jsonw_unsigned(w, "cpuSamples", c->cpu_samples);
+	jsonw_unsigned(w, "unwindingSamples", c->unwinding_samples);
 	jsonw_end(w);
 	jsonw_line(w);
 	jsonw_object(w, "sampling");

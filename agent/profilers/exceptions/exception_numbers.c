@@ -1,6 +1,13 @@
 #include "agent/profilers/exceptions/exception_numbers.h"
 
+#include "common/base/mem.h"
+
+#include <stdlib.h>
 #include <string.h>
+
+#define AGAIN_EACH_MOST 20 /* times that one exception is thrown again on its way */
+#define SAMPLES_LEAST 50
+#define UNWINDING_LEAST 10 /* fewer are no share */
 
 RULE_FIELDS(exception_numbers, EXCEPTION_NUMBERS);
 
@@ -50,6 +57,24 @@ const struct exception_sum *exception_numbers_near(const struct exception_analys
 	return NULL;
 }
 
+const struct exception_sum *exception_numbers_again(const struct exception_analysis *a)
+{
+	for (size_t i = 0; i < a->site_count; i++)
+		if (a->sites[i].way != EXCEPTION_NEW)
+			return &a->sites[i];
+	return NULL;
+}
+
+bool exception_numbers_only_again(const struct exception_numbers *n)
+{
+	return rules_known(n->again_per_second) && n->again_per_second > AGAIN_EACH_MOST * n->thrown_per_second;
+}
+
+double exception_numbers_cost(const struct exception_numbers *n)
+{
+	return fmax(n->cost_percent, n->unwinding_percent); /* of a number and NAN: the number */
+}
+
 static const struct exception_sum *retried_site(const struct exception_analysis *a)
 {
 	for (size_t i = 0; i < a->site_count; i++)
@@ -65,6 +90,24 @@ static void name_exception_sum(const struct exception_analysis *a, const struct 
 	rules_set_text(method, s ? exception_analysis_method(a, s->method) : NULL);
 	if (catcher)
 		rules_set_text(catcher, s ? exception_analysis_method(a, s->catcher) : NULL);
+}
+
+/* A method may throw exceptions of several kinds. */
+static void number_methods(const struct exception_analysis *a, struct exception_numbers *out)
+{
+	double *of = mem_calloc(a->base.method_count + 1, sizeof *of), most = 0;
+	for (size_t i = 0; i < a->site_count; i++) {
+		const struct exception_sum *s = &a->sites[i];
+		if (s->way != EXCEPTION_NEW || s->method == CPU_NO_METHOD)
+			continue;
+		of[s->method] += s->count;
+		if (of[s->method] <= most)
+			continue;
+		most = of[s->method];
+		rules_set_text(&out->method, exception_analysis_method(a, s->method));
+	}
+	out->method_percent = exception_analysis_percent(a, most);
+	free(of);
 }
 
 static void number_retries(const struct exception_analysis *a, double seconds, struct exception_numbers *out)
@@ -104,4 +147,9 @@ void exception_numbers_of(const struct exception_analysis *a, struct exception_n
 	out->awaited_percent = exception_analysis_percent(a, a->ways[EXCEPTION_AWAIT]);
 	out->cancelled_percent = exception_analysis_percent(a, cancelled);
 	number_retries(a, seconds, out);
+	number_methods(a, out);
+	out->again_per_second = (a->ways[EXCEPTION_RETHROW] + a->ways[EXCEPTION_AWAIT]) / seconds;
+	name_exception_sum(a, exception_numbers_again(a), &out->again_type, &out->again_method, NULL);
+	if (c->cpu_samples >= SAMPLES_LEAST && c->unwinding_samples >= UNWINDING_LEAST)
+		out->unwinding_percent = 100 * (double)c->unwinding_samples / (double)c->cpu_samples;
 }

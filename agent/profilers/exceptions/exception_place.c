@@ -34,6 +34,12 @@ static bool is_type(const struct frame *f, const char *type)
 	return f && f->kind == FRAME_MANAGED && f->type && strcmp(f->type, type) == 0;
 }
 
+/* A Lazy that failed keeps the exception and throws it to each who asks: no two of these are one on its way up. */
+static bool is_lazy(const struct frame *f)
+{
+	return f && f->kind == FRAME_MANAGED && f->type && strncmp(f->type, "System.Lazy", 11) == 0;
+}
+
 /* Managed code that the runtime (.NET 9 and later) handles exceptions with. */
 static bool is_machinery(const struct cpu_analysis *a, uint32_t method)
 {
@@ -82,7 +88,8 @@ const struct exception_place *exception_place_stack(struct exception_placing *p,
 	size_t count = without_machinery(a, methods, cpu_method_table_logical(&p->table, a, from, methods));
 	if (count == 0 && !from->truncated)
 		out->node = stack_tree_child(&a->tree, out->node, special_place(a, &p->none, "[no stack]"));
-	out->again = count && is_type(frame_of_method(a, methods[count - 1]), "System.Runtime.ExceptionServices.ExceptionDispatchInfo");
+	out->again = count && is_type(frame_of_method(a, methods[count - 1]), "System.Runtime.ExceptionServices.ExceptionDispatchInfo") &&
+		     !(count > 1 && is_lazy(frame_of_method(a, methods[count - 2])));
 	for (size_t i = 0; i < count; i++) {
 		out->node = stack_tree_child(&a->tree, out->node, methods[i]);
 		if (a->methods[methods[i]].layer != LAYER_APPLICATION || methods[i] == out->method)

@@ -15,6 +15,7 @@
 #define STORM_PER_CPU_SECOND 2000 /* where the cost is not known */
 #define NEAR_PERCENT 50.0
 #define ONE_SITE_PERCENT 60.0
+#define PLACE_PERCENT 20.0
 #define RETRY_PER_SECOND 2.0
 #define RETRY_LEAST 10
 #define RATE_PER_SECOND 100.0     /* from here on a period in milliseconds says little */
@@ -43,7 +44,7 @@ void exception_put_number(struct buf *out, double per_second)
 void exception_put_rate(struct buf *out, const struct exception_numbers *n)
 {
 	buf_puts(out, n->sampled_percent < EXACT_PERCENT ? "at least " : "");
-	exception_put_number(out, n->thrown_per_second);
+	exception_put_number(out, exception_numbers_only_again(n) ? n->again_per_second : n->thrown_per_second);
 }
 
 static const char *needs_throws(const void *numbers)
@@ -62,15 +63,16 @@ static bool is_costly(const struct exception_numbers *n, double percent)
 {
 	if (n->counted < LEAST_COUNTED)
 		return false;
-	if (!rules_known(n->cost_percent))
+	double cost = exception_numbers_cost(n);
+	if (!rules_known(cost))
 		return rules_known(n->thrown_per_cpu_second) && n->thrown_per_cpu_second >= STORM_PER_CPU_SECOND;
-	return n->cost_percent >= percent && n->cost_percent * n->cpus >= LEAST_OF_A_CPU;
+	return cost >= percent && cost * n->cpus >= LEAST_OF_A_CPU;
 }
 
 /* One witness counts the exceptions, the other one the CPU time that they take. */
 static int witnesses_of_cost(const struct exception_numbers *n)
 {
-	return 1 + rules_known(n->cost_percent);
+	return 1 + rules_known(exception_numbers_cost(n));
 }
 
 static void cost_evidence(const struct exception_numbers *n, struct finding *f)
@@ -83,6 +85,8 @@ static void cost_evidence(const struct exception_numbers *n, struct finding *f)
 				 n->cost_percent, n->cpus);
 	else
 		finding_evidence(f, "%s exceptions/s; what they cost was not measured", buf_str(&rate));
+	if (rules_known(n->unwinding_percent))
+		finding_evidence_also(f, "%.1f%% of the CPU samples are in the runtime's handling of exceptions", n->unwinding_percent);
 }
 
 /* "12,300 exceptions/s", then `before` and the place, as long as a headline may be. */
@@ -106,7 +110,7 @@ static void exception_message(const struct exception_numbers *n, const char *bef
 static struct rule_score is_control_flow(const void *numbers)
 {
 	const struct exception_numbers *n = exception_numbers_in(numbers);
-	bool found = n->near_percent >= NEAR_PERCENT && is_costly(n, WORTH_PERCENT);
+	bool found = n->near_percent >= NEAR_PERCENT && is_costly(n, WORTH_PERCENT) && !exception_numbers_only_again(n);
 	return (struct rule_score){found ? rules_score(n->near_percent) : 0, witnesses_of_cost(n)};
 }
 
@@ -122,9 +126,9 @@ static void says_control_flow(const void *numbers, struct finding *f)
 		return;
 	}
 	exception_message(n, ", thrown and caught in ", n->near_method.text, ", thrown and caught at once", f);
-	if (rules_known(n->cost_percent))
+	if (rules_known(exception_numbers_cost(n)))
 		finding_evidence(f, "%.0f%% are caught in the method that throws them or in its caller (%s); throwing takes %.1f%% of the CPU time",
-				 n->near_percent, n->near_catcher.text, n->cost_percent);
+				 n->near_percent, n->near_catcher.text, exception_numbers_cost(n));
 	else
 		finding_evidence(f, "%.0f%% are caught in the method that throws them or in its caller (%s)", n->near_percent, n->near_catcher.text);
 }
@@ -132,32 +136,65 @@ static void says_control_flow(const void *numbers, struct finding *f)
 static struct rule_score is_storm(const void *numbers)
 {
 	const struct exception_numbers *n = exception_numbers_in(numbers);
-	double percent = rules_known(n->cost_percent) ? n->cost_percent : STORM_PERCENT;
+	double cost = exception_numbers_cost(n), percent = rules_known(cost) ? cost : STORM_PERCENT;
 	return (struct rule_score){is_costly(n, STORM_PERCENT) ? rules_score(percent) : 0, witnesses_of_cost(n)};
+}
+
+/* ", 50% in Shop.Cart.Check": a storm of several types has no one place, and yet a first one to look at. Where the rate leaves no room for a name that most
+ * are of, the rate goes. */
+static void put_first_place(const struct exception_numbers *n, size_t without_rate, struct buf *line)
+{
+	bool again = exception_numbers_only_again(n), most = again || n->method_percent >= ONE_SITE_PERCENT;
+	const char *name = again ? n->again_method.text : n->method.text;
+	AUTO_BUF struct buf before;
+	buf_init(&before, 64);
+	if (!name[0] || (!again && !(n->method_percent >= PLACE_PERCENT)))
+		return;
+	if (most)
+		buf_puts(&before, again ? ", by awaits in " : ", most in ");
+	else
+		buf_printf(&before, ", %.0f%% in ", n->method_percent);
+	size_t used = line->len + before.len;
+	if (used + LEAST_NAME_CHARS > HEADLINE_MAX_CHARS && most) {
+		line->data[line->len = without_rate] = '\0';
+		used = line->len + before.len;
+	}
+	if (used + LEAST_NAME_CHARS > HEADLINE_MAX_CHARS)
+		return;
+	buf_puts(line, buf_str(&before));
+	method_name_shorten(name, HEADLINE_MAX_CHARS - used, line);
 }
 
 static void says_storm(const void *numbers, struct finding *f)
 {
 	const struct exception_numbers *n = exception_numbers_in(numbers);
-	AUTO_BUF struct buf rate;
+	double cost = exception_numbers_cost(n);
+	AUTO_BUF struct buf rate, line;
 	buf_init(&rate, 64);
+	buf_init(&line, 4096);
 	exception_put_rate(&rate, n);
 	if (f->state == FINDING_EXCLUDED) {
 		finding_message(f, "exceptions that take much CPU time");
 		cost_evidence(n, f);
-	} else if (rules_known(n->cost_percent)) {
-		finding_message(f, "Throwing takes %.0f%% of the CPU time: %s exceptions/s", n->cost_percent, buf_str(&rate));
-		finding_evidence(f, "%.1f us of CPU time each until they are caught; the process used %.2f CPUs", n->cost_us, n->cpus);
-	} else {
-		finding_message(f, "%s exceptions/s, %.0f for each second of CPU time", buf_str(&rate), n->thrown_per_cpu_second);
-		finding_evidence(f, "what they cost was not measured");
+		return;
 	}
+	if (rules_known(cost)) {
+		buf_printf(&line, "Throwing takes %.0f%% of the CPU time", cost);
+		size_t without_rate = line.len;
+		buf_printf(&line, ": %s exceptions/s", buf_str(&rate));
+		put_first_place(n, without_rate, &line);
+	} else {
+		buf_printf(&line, "%s exceptions/s, %.0f for each second of CPU time", buf_str(&rate), n->thrown_per_cpu_second);
+	}
+	finding_message(f, "%s", buf_str(&line));
+	finding_place(f, exception_numbers_only_again(n) ? n->again_method.text : n->method.text);
+	cost_evidence(n, f);
 }
 
 static struct rule_score is_one_site(const void *numbers)
 {
 	const struct exception_numbers *n = exception_numbers_in(numbers);
-	bool found = n->site_percent >= ONE_SITE_PERCENT && n->site_method.text[0] && is_costly(n, WORTH_PERCENT);
+	bool found = n->site_percent >= ONE_SITE_PERCENT && n->site_method.text[0] && is_costly(n, WORTH_PERCENT) && !exception_numbers_only_again(n);
 	return (struct rule_score){found ? rules_score(n->site_percent) : 0, witnesses_of_cost(n)};
 }
 

@@ -2,6 +2,7 @@
 
 #include "agent/profilers/exceptions/exception_collect.h"
 #include "agent/profilers/exceptions/exception_report.h"
+#include "agent/profilers/exceptions/exception_samples.h"
 #include "agent/profilers/exceptions/exception_channel.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
@@ -15,6 +16,7 @@ struct exception_own {
 	struct exception_channel channel;
 	struct exception_collect *collect;
 	bool has_channel;
+	struct exception_samples samples;
 };
 
 static struct exception_own *exception_session_own(const struct attached_session *s)
@@ -33,7 +35,8 @@ static int exception_session_start(struct attached_session *s, struct err *e)
 	s->started_ns = clock_mono_ns(); /* rates are of the time since */
 	o->collect = exception_collect_new(
 		&(struct exception_collect_options){.capture = &o->capture, .proc_fd = s->proc_fd, .started_ns = s->started_ns,
-						    .il = attached_session_ask_il, .il_ctx = s});
+						    .il = attached_session_ask_il, .il_ctx = s, .threw = exception_samples_threw, .threw_ctx = &o->samples});
+	exception_samples_open(&o->samples, s);
 	return 0;
 }
 
@@ -60,6 +63,7 @@ static int exception_session_serve(struct attached_session *s, struct err *e)
 static void exception_session_tick(struct attached_session *s, bool last)
 {
 	struct exception_own *o = exception_session_own(s);
+	exception_samples_tick(&o->samples, s, last);
 	if (!o->collect)
 		return;
 	take_throws(s);
@@ -73,6 +77,7 @@ static int exception_session_stop(struct attached_session *s, struct err *e)
 {
 	struct err inner = ERR_INIT;
 	(void)e;
+	exception_samples_stop(&exception_session_own(s)->samples);
 	if (attached_session_may_ask(s) && exception_channel_stop(&exception_session_own(s)->channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the watch of exceptions could not be stopped in order", &inner);
 	/* Also of a library that has ended meanwhile, or that cannot run now. */
@@ -86,6 +91,8 @@ static int exception_session_stop(struct attached_session *s, struct err *e)
 static void exception_session_take(struct attached_session *s)
 {
 	struct exception_own *o = exception_session_own(s);
+	exception_samples_count(&o->samples, &o->capture);
+	exception_samples_close(&o->samples, s);
 	if (o->capture.incomplete)
 		limits_note_callers(&s->facts.limits, (int64_t)o->capture.counted, (int64_t)o->capture.incomplete);
 	s->facts.cost.dropped_samples = (int64_t)o->capture.dropped;
@@ -108,6 +115,7 @@ static int exception_session_report(struct attached_session *s, struct report_re
 static void exception_session_fini(struct attached_session *s)
 {
 	struct exception_own *o = exception_session_own(s);
+	exception_samples_close(&o->samples, NULL);
 	exception_collect_free(o->collect);
 	if (o->has_channel)
 		exception_channel_fini(&o->channel);

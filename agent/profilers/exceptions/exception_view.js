@@ -3,6 +3,7 @@
 Report.show(r => {
 	const {make, count, percent} = Report;
 	const t = r.thrown, s = r.sampling, c = r.throwing, seconds = r.time.durationSeconds || 1;
+	const few = c.cpuSamples < 50 || c.unwindingSamples < 10; // no share
 	const rate = n => n >= 20 ? count(Math.round(n)) : n >= 1 ? n.toFixed(1) : n.toFixed(2);
 	const plural = (n, word) => `${count(n)} ${word}${n === 1 ? '' : 's'}`;
 	const again = {rethrow: 'again, by throw', await: 'again, by await'};
@@ -21,6 +22,8 @@ Report.show(r => {
 				spark: r.timeline.counts, sparkLabel: 'Exceptions over time'},
 			{key: 'CPU until caught', value: c.cpuPercent === null ? 'not measured' : percent(c.cpuPercent), small: c.cpuPercent === null ? '' : 'of the process\u2019s',
 				note: c.microsecondsEach === null ? '' : `${c.microsecondsEach.toFixed(1)} \u00b5s each`},
+			{key: 'CPU samples in exceptions', value: few ? 'not measured' : percent(100 * c.unwindingSamples / c.cpuSamples),
+				small: few ? '' : 'of the process\u2019s', note: few ? '' : 'in the runtime\u2019s handling of them'},
 			{key: 'Thrown again', value: count(t.rethrown + t.awaited), small: 'not counted as new',
 				note: `by await ${count(t.awaited)}, by throw ${count(t.rethrown)}`},
 			{key: 'With an inner exception', value: count(t.withInner), note: `thrown while another was handled: ${count(t.nested)}`},

@@ -146,12 +146,17 @@ class Verdicts(ExceptionsCase):
             self.assertEqual(self.found(report)[0], "ExceptionsAsControlFlow", report["diagnosis"])
             self.assertEqual(report["findings"][0]["place"], "Shop.Parse.Number")
             self.assertIn("TryParse", report["diagnosis"]["text"])
+            self.assertGreater(report["throwing"]["unwindingSamples"], 0.1 * report["throwing"]["cpuSamples"], report["throwing"])
 
     def test_a_storm_from_one_place(self):
         report = self.diagnosis("net10.0", "plain", "--threads", "4")
         self.assertEqual(self.found(report)[0], "OneExceptionDominates", report["diagnosis"])
         self.assertIn("ExceptionStorm", self.found(report))
         self.assertRegex(report["diagnosis"]["headline"], r"^(At least )?[0-9,]+ exceptions/s, most in Shop\.Plain\.Check$")
+        throwing = report["throwing"]
+        self.assertGreater(throwing["cpuSamples"], 50)
+        self.assertGreater(throwing["unwindingSamples"], 0.2 * throwing["cpuSamples"], "it does nothing else")
+        self.assertRegex(report["diagnosis"]["text"], r"\d% of the CPU samples are in the runtime's handling of exceptions\.")
 
     def test_retries(self):
         report = self.diagnosis("net10.0", "retry", "--rate", "10", seconds=4)

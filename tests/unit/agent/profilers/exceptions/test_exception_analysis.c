@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The code of the application: a method each 16 bytes. */
-enum { CHECK = 0x1000, PARSE = 0x1010, RUN = 0x1020, MAIN = 0x1030, THROW_HELPER = 0x1040, EH = 0x1050, AGAIN = 0x1060, MACHINE = 0x1070 };
+enum { CHECK = 0x1000, PARSE = 0x1010, RUN = 0x1020, MAIN = 0x1030, THROW_HELPER = 0x1040, EH = 0x1050, AGAIN = 0x1060, MACHINE = 0x1070, LAZY = 0x1080 };
 static const struct resolved_function functions[] = {
 	{.function_id = 1, .module = "Shop.dll", .type = "Shop.Cart", .method = "Check", .params = ""},
 	{.function_id = 2, .module = "Shop.dll", .type = "Shop.Cart", .method = "Parse", .params = ""},
@@ -17,6 +17,7 @@ static const struct resolved_function functions[] = {
 	{.function_id = 6, .module = "System.Private.CoreLib.dll", .type = "System.Runtime.EH", .method = "RhThrowEx", .params = ""},
 	{.function_id = 7, .module = "System.Private.CoreLib.dll", .type = "System.Runtime.ExceptionServices.ExceptionDispatchInfo", .method = "Throw", .params = ""},
 	{.function_id = 8, .module = "Shop.dll", .type = "Shop.Cart+<Load>d__3", .method = "MoveNext", .params = ""},
+	{.function_id = 9, .module = "System.Private.CoreLib.dll", .type = "System.Lazy`1", .method = "CreateValue", .params = ""},
 };
 
 static int name_code(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out)
@@ -254,5 +255,26 @@ Test(exception_analysis, frames_that_do_not_fit_together_are_survived)
 	cr_assert_eq(b.a.site_count, 1);
 	cr_expect_str_eq(b.capture.kinds[b.a.sites[0].kind].type, "(unknown type)");
 	cr_expect_eq(b.a.sites[0].distance, CAUGHT_UNKNOWN);
+	end_bench(&b);
+}
+
+/* A time limit's is made without a throw; what a Lazy keeps is thrown anew to each who asks. */
+Test(exception_analysis, exceptions_that_were_not_thrown_before)
+{
+	begin_bench(&b);
+	give_kind(&b, 1, "System.TimeoutException", "");
+	give_site(&b, 10, 1, 0, STACK(AGAIN, MACHINE, RUN, MAIN), 8);
+	analyze_bench(&b);
+	cr_expect(b.a.ways[EXCEPTION_NEW] == 0 && b.a.ways[EXCEPTION_AWAIT] == 8);
+	cr_expect_str_eq(b.d.headline, "4.0 exceptions/s, thrown by awaits: System.TimeoutException in Shop.Cart.Load");
+	cr_expect_str_eq(b.d.finding, "few");
+	cr_expect(strstr(b.d.text, "\nMost: System.TimeoutException 8 times in Shop.Cart.Load"), "%s", b.d.text);
+	end_bench(&b);
+	begin_bench(&b);
+	give_kind(&b, 1, "System.TimeoutException", "");
+	give_site(&b, 10, 1, 0, STACK(EH, AGAIN, LAZY, CHECK, MAIN), 8);
+	analyze_bench(&b);
+	cr_expect(b.a.ways[EXCEPTION_NEW] == 8 && b.a.ways[EXCEPTION_AWAIT] == 0);
+	cr_expect_str_eq(exception_analysis_method(&b.a, b.a.sites[0].method), "Shop.Cart.Check");
 	end_bench(&b);
 }

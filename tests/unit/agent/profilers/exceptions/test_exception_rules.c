@@ -133,6 +133,55 @@ Test(exception_rules, a_dependency_that_fails_all_the_time_is_only_possible)
 	cr_expect_eq(judged_throws(&n, "RetryStorm", &f), FINDING_EXCLUDED);
 }
 
+/* Each figure misses a part of the cost: the larger one counts. */
+Test(exception_rules, samples_of_the_unwinder_are_a_witness_of_the_cost)
+{
+	struct exception_numbers n = storm();
+	struct finding f;
+	n.unwinding_percent = 42;
+	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
+	cr_expect_str_eq(f.message, "Throwing takes 42% of the CPU time: 10,000 exceptions/s");
+	n.cost_us = n.cost_percent = NAN;
+	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
+	n.unwinding_percent = 4.9;
+	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_EXCLUDED);
+}
+
+Test(exception_rules, a_storm_of_several_types_names_the_method_of_most)
+{
+	struct exception_numbers n = storm();
+	struct finding f;
+	n.method_percent = 50;
+	rules_set_text(&n.method, "Shop.Cart.Check");
+	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
+	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time: 10,000 exceptions/s, 50% in Shop.Cart.Check");
+	cr_expect_str_eq(f.place, "Shop.Cart.Check");
+	n.method_percent = 19;
+	judged_throws(&n, "ExceptionStorm", &f);
+	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time: 10,000 exceptions/s");
+	n.method_percent = 100;
+	n.sampled_percent = 30;
+	judged_throws(&n, "ExceptionStorm", &f);
+	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time, most in Shop.Cart.Check", "there is no room for both");
+}
+
+/* What a task keeps, and each await throws: new ones are none. */
+Test(exception_rules, what_awaits_throw_counts_where_hardly_any_is_new)
+{
+	struct exception_numbers n = storm();
+	struct finding f;
+	n.thrown_per_second = 0.1;
+	n.again_per_second = 2000;
+	n.near_percent = n.site_percent = 100; /* of the one that is new */
+	rules_set_text(&n.again_method, "Shop.Cart.Check");
+	cr_expect_eq(judged_throws(&n, "ExceptionStorm", &f), FINDING_FOUND);
+	cr_expect_str_eq(f.message, "Throwing takes 10% of the CPU time, by awaits in Shop.Cart.Check");
+	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_EXCLUDED);
+	cr_expect_eq(judged_throws(&n, "OneExceptionDominates", &f), FINDING_EXCLUDED);
+	n.thrown_per_second = 400; /* each through five awaits */
+	cr_expect_eq(judged_throws(&n, "ExceptionsAsControlFlow", &f), FINDING_FOUND);
+}
+
 Test(exception_rules, rates_are_written_as_people_write_them)
 {
 	static const struct {
