@@ -5,19 +5,13 @@
 
 #define SECTIONS_MAX 96
 #define STREAMS_MAX 16
-#define NAME_BYTES 256
+#define NAME_BYTES IMAGE_NAME_BYTES
+#define METHODS_MAX 4096 /* of a type, that are looked at */
 #define CLI_HEADER_BYTES 72
-#define TABLES 64
-enum {
-	TABLE_MODULE = 0,
-	TABLE_TYPE_REF = 1,
-	TABLE_TYPE_DEF = 2,
-	TABLE_FIELD = 4,
-	TABLE_METHOD = 6,
-	TABLE_MODULE_REF = 0x1a,
-	TABLE_TYPE_SPEC = 0x1b,
-	TABLE_ASSEMBLY_REF = 0x23,
-};
+#define NESTING_MAX 12
+#define SCOPE_BITS 2 /* of a ResolutionScope: which table it is a row of */
+#define SCOPE_MASK 3u
+#define SCOPE_TYPE_REF 3u
 
 struct image_reader {
 	const struct process_memory *memory;
@@ -87,39 +81,7 @@ static uint64_t find_metadata(const struct process_memory *m, uint64_t image)
 	return r.sections <= SECTIONS_MAX ? metadata_place(&r) : 0;
 }
 
-/* the tables ------------------------------------------------------------------------------------------------------- */
-
-static uint32_t index_bytes(const uint32_t *rows, const uint8_t *tables, size_t count, unsigned tag_bits)
-{
-	for (size_t i = 0; i < count; i++)
-		if (rows[tables[i]] >= UINT32_C(1) << (16 - tag_bits))
-			return 4;
-	return 2;
-}
-
-static bool read_tables(const struct process_memory *m, uint64_t at, struct image_metadata *out)
-{
-	static const uint8_t scopes[] = {TABLE_MODULE, TABLE_MODULE_REF, TABLE_ASSEMBLY_REF, TABLE_TYPE_REF},
-			     bases[] = {TABLE_TYPE_DEF, TABLE_TYPE_REF, TABLE_TYPE_SPEC}, fields[] = {TABLE_FIELD}, methods[] = {TABLE_METHOD};
-	uint32_t rows[TABLES] = {0}, next = 24;
-	uint8_t head[24];
-	uint64_t valid;
-	if (!process_memory_whole(m, at, head, sizeof head))
-		return false;
-	memcpy(&valid, head + 8, sizeof valid);
-	for (unsigned i = 0; i < TABLES; i++)
-		if (valid >> i & 1) {
-			rows[i] = get32(m, at + next);
-			next += 4;
-		}
-	uint32_t name = head[6] & 1 ? 4 : 2, guid = head[6] & 2 ? 4 : 2;
-	uint64_t module_bytes = 2 + name + 3 * guid, ref_bytes = index_bytes(rows, scopes, sizeof scopes, 2) + 2 * name;
-	out->wide = name == 4;
-	out->row_bytes = 4 + 2 * name + index_bytes(rows, bases, sizeof bases, 2) + index_bytes(rows, fields, 1, 0) + index_bytes(rows, methods, 1, 0);
-	out->type_count = rows[TABLE_TYPE_DEF];
-	out->types = at + next + rows[TABLE_MODULE] * module_bytes + rows[TABLE_TYPE_REF] * ref_bytes;
-	return out->type_count != 0;
-}
+/* the names -------------------------------------------------------------------------------------------------------- */
 
 bool image_metadata_open(const struct process_memory *m, uint64_t image, struct image_metadata *out)
 {
@@ -143,30 +105,114 @@ bool image_metadata_open(const struct process_memory *m, uint64_t image, struct 
 			out->strings = root + where;
 			out->strings_bytes = size;
 		}
+		if (strcmp(head + 8, "#Blob") == 0) {
+			out->blobs = root + where;
+			out->blobs_bytes = size;
+		}
 		at += 8 + (strlen(head + 8) / 4 + 1) * 4;
 	}
-	return tables && out->strings && read_tables(m, tables, out);
+	return tables && out->strings && metadata_tables_read(m, tables, &out->tables) && out->tables.rows[METADATA_TYPE_DEF];
 }
 
-static void read_name(const struct process_memory *m, const struct image_metadata *x, const uint8_t *at, char *out)
+static void read_name(const struct process_memory *m, const struct image_metadata *x, uint32_t offset, char *out)
 {
-	uint32_t offset = 0;
-	memcpy(&offset, at, x->wide ? 4 : 2);
 	size_t have = offset < x->strings_bytes ? x->strings_bytes - offset : 0;
 	have = process_memory_read(m, x->strings + offset, out, have < NAME_BYTES - 1 ? have : NAME_BYTES - 1);
 	out[have] = '\0';
 }
 
-bool image_metadata_type(const struct process_memory *m, const struct image_metadata *x, uint32_t row, char *out, size_t size)
+/* "Namespace.Name" of two columns that follow each other. */
+static bool put_full_name(const struct process_memory *m, const struct image_metadata *x, const uint32_t *columns, char *out, size_t size)
 {
-	uint8_t bytes[12]; /* flags, name, namespace */
 	char name[NAME_BYTES], space[NAME_BYTES];
-	size_t width = x->wide ? 4 : 2;
-	out[0] = '\0';
-	if (!row || row > x->type_count || !process_memory_whole(m, x->types + (uint64_t)(row - 1) * x->row_bytes, bytes, 4 + 2 * width))
-		return false;
-	read_name(m, x, bytes + 4, name);
-	read_name(m, x, bytes + 4 + width, space);
+	read_name(m, x, columns[0], name);
+	read_name(m, x, columns[1], space);
 	snprintf(out, size, "%s%s%s", space, space[0] ? "." : "", name);
 	return name[0];
+}
+
+bool image_metadata_type(const struct process_memory *m, const struct image_metadata *x, uint32_t row, char *out, size_t size)
+{
+	uint32_t columns[METADATA_COLUMNS];
+	out[0] = '\0';
+	return metadata_tables_row(m, &x->tables, METADATA_TYPE_DEF, row, columns) && put_full_name(m, x, columns + 1, out, size);
+}
+
+/* One of `table`, of which `chain` has the rows from the inner to the outer one. */
+static bool put_chain(const struct process_memory *m, const struct image_metadata *x, enum metadata_table table, const uint32_t *chain, size_t depth,
+		      char *out, size_t size)
+{
+	uint32_t columns[METADATA_COLUMNS];
+	size_t used = 0;
+	out[0] = '\0';
+	while (depth-- > 0 && used < size) {
+		char name[2 * NAME_BYTES];
+		if (!metadata_tables_row(m, &x->tables, table, chain[depth], columns) || !put_full_name(m, x, columns + 1, name, sizeof name))
+			return false;
+		used += (size_t)snprintf(out + used, size - used, "%s%s", used ? "+" : "", name);
+	}
+	return out[0];
+}
+
+/* The type around a nested one; 0: it is not nested. */
+static uint32_t enclosing_type(const struct process_memory *m, const struct image_metadata *x, uint32_t row)
+{
+	uint32_t columns[METADATA_COLUMNS];
+	uint32_t at = metadata_tables_last(m, &x->tables, METADATA_NESTED, 0, row);
+	return metadata_tables_row(m, &x->tables, METADATA_NESTED, at, columns) && columns[0] == row ? columns[1] : 0;
+}
+
+bool image_metadata_nested_type(const struct process_memory *m, const struct image_metadata *x, uint32_t row, char *out, size_t size)
+{
+	uint32_t chain[NESTING_MAX];
+	size_t depth = 0;
+	while (row && depth < NESTING_MAX) {
+		chain[depth++] = row;
+		row = enclosing_type(m, x, row);
+	}
+	return put_chain(m, x, METADATA_TYPE_DEF, chain, depth, out, size);
+}
+
+bool image_metadata_type_ref(const struct process_memory *m, const struct image_metadata *x, uint32_t row, char *out, size_t size)
+{
+	uint32_t chain[NESTING_MAX], columns[METADATA_COLUMNS];
+	size_t depth = 0;
+	while (row && depth < NESTING_MAX && metadata_tables_row(m, &x->tables, METADATA_TYPE_REF, row, columns)) {
+		chain[depth++] = row;
+		row = (columns[0] & SCOPE_MASK) == SCOPE_TYPE_REF ? columns[0] >> SCOPE_BITS : 0;
+	}
+	return put_chain(m, x, METADATA_TYPE_REF, chain, depth, out, size);
+}
+
+bool image_metadata_method(const struct process_memory *m, const struct image_metadata *x, uint32_t row, struct image_method *out)
+{
+	uint32_t columns[METADATA_COLUMNS];
+	*out = (struct image_method){0};
+	if (!metadata_tables_row(m, &x->tables, METADATA_METHOD, row, columns))
+		return false;
+	read_name(m, x, columns[3], out->name);
+	out->name_offset = columns[3];
+	out->signature = columns[4];
+	out->type = metadata_tables_last(m, &x->tables, METADATA_TYPE_DEF, 5, row);
+	return out->name[0] && out->type;
+}
+
+bool image_metadata_overloaded(const struct process_memory *m, const struct image_metadata *x, const struct image_method *method)
+{
+	uint32_t type[METADATA_COLUMNS], next[METADATA_COLUMNS], columns[METADATA_COLUMNS], alike = 0;
+	if (!metadata_tables_row(m, &x->tables, METADATA_TYPE_DEF, method->type, type))
+		return false;
+	bool last = !metadata_tables_row(m, &x->tables, METADATA_TYPE_DEF, method->type + 1, next);
+	uint32_t end = last ? x->tables.rows[METADATA_METHOD] + 1 : next[5];
+	for (uint32_t row = type[5], steps = 0; row < end && steps < METHODS_MAX && alike < 2; row++, steps++)
+		alike += metadata_tables_row(m, &x->tables, METADATA_METHOD, row, columns) && columns[3] == method->name_offset;
+	return alike > 1;
+}
+
+void image_metadata_module(const struct process_memory *m, const struct image_metadata *x, char out[IMAGE_NAME_BYTES])
+{
+	uint32_t columns[METADATA_COLUMNS];
+	out[0] = '\0';
+	if (metadata_tables_row(m, &x->tables, METADATA_MODULE, 1, columns))
+		read_name(m, x, columns[1], out);
 }

@@ -51,15 +51,14 @@ static bool may_be_structure(uint64_t word)
 }
 
 /* The class of a type leads back to it; of an instance of a generic type, to the type that stands for all of its kind. */
-static bool is_method_table(const struct managed_types *t, uint64_t type)
+bool managed_types_check(const struct process_memory *m, const struct runtime_contract *c, uint64_t type)
 {
-	const struct runtime_contract *c = t->contract;
-	uint64_t cls = process_memory_word(t->memory, type + c->type_class);
+	uint64_t cls = may_be_structure(type) ? process_memory_word(m, type + c->type_class) : 0;
 	if (cls & 1) {
 		type = cls & ~UINT64_C(7);
-		cls = may_be_structure(type) ? process_memory_word(t->memory, type + c->type_class) : 0;
+		cls = may_be_structure(type) ? process_memory_word(m, type + c->type_class) : 0;
 	}
-	return may_be_structure(cls) && process_memory_word(t->memory, cls + c->class_type) == type;
+	return may_be_structure(cls) && process_memory_word(m, cls + c->class_type) == type;
 }
 
 static const struct image_metadata *metadata_of(struct managed_types *t, uint64_t image)
@@ -80,7 +79,7 @@ static char *read_type_name(struct managed_types *t, uint64_t type)
 	const struct runtime_contract *c = t->contract;
 	char name[MANAGED_TYPE_NAME];
 	uint32_t flags = 0, flags2 = 0;
-	if (!is_method_table(t, type) || !process_memory_whole(t->memory, type + c->type_flags, &flags, sizeof flags) ||
+	if (!managed_types_check(t->memory, c, type) || !process_memory_whole(t->memory, type + c->type_flags, &flags, sizeof flags) ||
 	    !process_memory_whole(t->memory, type + c->type_flags2, &flags2, sizeof flags2) || (flags & CATEGORY_MASK) == CATEGORY_ARRAY)
 		return NULL;
 	uint64_t module = process_memory_word(t->memory, type + c->type_module);

@@ -6,6 +6,9 @@
 #include "agent/locks/process_memory.h"
 #include "agent/locks/runtime_contract.h"
 
+/* Whether there is a MethodTable at an address, as far as that can be told. */
+bool managed_types_check(const struct process_memory *m, const struct runtime_contract *c, uint64_t type);
+
 #define MANAGED_TYPE_NAME 128
 #define MANAGED_TYPES_MAX 4096 /* names that are kept, and as many addresses that have none */
 

@@ -41,8 +41,9 @@ void memory_pages_init(struct memory_pages *p, const struct process_memory *sour
 
 void memory_pages_fini(struct memory_pages *p)
 {
-	if (p->pages)
-		explicit_bzero(p->pages, PAGES * sizeof *p->pages);
+	for (size_t i = 0; p->pages && i < PAGES; i++)
+		if (p->pages[i].tag) /* the others were never written */
+			explicit_bzero(&p->pages[i], sizeof p->pages[i]);
 	free(p->pages);
 	*p = (struct memory_pages){0};
 }

@@ -10,6 +10,8 @@
 #include <string.h>
 
 #define OFFSET_MAX 65536 /* of a field */
+#define TOKEN_BITS_MAX 16 /* of a method, that are kept beside it */
+#define NOT_OPTIONAL UINT32_MAX
 
 struct head { /* as it lies in memory */
 	char magic[8];
@@ -22,21 +24,61 @@ struct head { /* as it lies in memory */
 struct wanted_field {
 	const char *type, *field;
 	size_t at; /* in struct runtime_contract */
+	uint32_t otherwise; /* what holds where it is not told; NOT_OPTIONAL */
 };
 
 static const struct wanted_field wanted_fields[] = {
-	{"Thread", "Id", offsetof(struct runtime_contract, thread_id)},
-	{"Thread", "OSId", offsetof(struct runtime_contract, thread_os_id)},
-	{"Thread", "LinkNext", offsetof(struct runtime_contract, thread_next)},
-	{"Thread", "GCHandle", offsetof(struct runtime_contract, thread_handle)},
-	{"ThreadStore", "FirstThreadLink", offsetof(struct runtime_contract, store_first)},
-	{"MethodTable", "MTFlags", offsetof(struct runtime_contract, type_flags)},
-	{"MethodTable", "MTFlags2", offsetof(struct runtime_contract, type_flags2)},
-	{"MethodTable", "BaseSize", offsetof(struct runtime_contract, type_base_size)},
-	{"MethodTable", "Module", offsetof(struct runtime_contract, type_module)},
-	{"MethodTable", "EEClassOrCanonMT", offsetof(struct runtime_contract, type_class)},
-	{"EEClass", "MethodTable", offsetof(struct runtime_contract, class_type)},
-	{"Module", "Base", offsetof(struct runtime_contract, module_base)},
+	{"Thread", "Id", offsetof(struct runtime_contract, thread_id), NOT_OPTIONAL},
+	{"Thread", "OSId", offsetof(struct runtime_contract, thread_os_id), NOT_OPTIONAL},
+	{"Thread", "LinkNext", offsetof(struct runtime_contract, thread_next), NOT_OPTIONAL},
+	{"Thread", "GCHandle", offsetof(struct runtime_contract, thread_handle), NOT_OPTIONAL},
+	{"ThreadStore", "FirstThreadLink", offsetof(struct runtime_contract, store_first), NOT_OPTIONAL},
+	{"MethodTable", "MTFlags", offsetof(struct runtime_contract, type_flags), NOT_OPTIONAL},
+	{"MethodTable", "MTFlags2", offsetof(struct runtime_contract, type_flags2), NOT_OPTIONAL},
+	{"MethodTable", "BaseSize", offsetof(struct runtime_contract, type_base_size), NOT_OPTIONAL},
+	{"MethodTable", "Module", offsetof(struct runtime_contract, type_module), NOT_OPTIONAL},
+	{"MethodTable", "EEClassOrCanonMT", offsetof(struct runtime_contract, type_class), NOT_OPTIONAL},
+	{"EEClass", "MethodTable", offsetof(struct runtime_contract, class_type), NOT_OPTIONAL},
+	{"Module", "Base", offsetof(struct runtime_contract, module_base), NOT_OPTIONAL},
+};
+
+#define CODE_AT(field) offsetof(struct runtime_contract, code.field)
+
+static const struct wanted_field code_fields[] = {
+	{"MethodDesc", "Flags3AndTokenRemainder", CODE_AT(method_token), NOT_OPTIONAL},
+	{"MethodDesc", "ChunkIndex", CODE_AT(method_chunk), NOT_OPTIONAL},
+	{"MethodDesc", "Flags", CODE_AT(method_flags), NOT_OPTIONAL},
+	{"MethodDescChunk", "MethodTable", CODE_AT(chunk_type), NOT_OPTIONAL},
+	{"MethodDescChunk", "FlagsAndTokenRange", CODE_AT(chunk_token), NOT_OPTIONAL},
+	{"MethodDescChunk", "!", CODE_AT(chunk_bytes), NOT_OPTIONAL},
+	{"InstantiatedMethodDesc", "PerInstInfo", CODE_AT(generic_arguments), NOT_OPTIONAL},
+	{"InstantiatedMethodDesc", "NumGenericArgs", CODE_AT(generic_count), NOT_OPTIONAL},
+	{"MethodTable", "PerInstInfo", CODE_AT(type_dictionaries), NOT_OPTIONAL},
+	{"GenericsDictInfo", "NumTypeArgs", CODE_AT(type_argument_count), NOT_OPTIONAL},
+	{"DynamicMethodDesc", "MethodName", CODE_AT(dynamic_name), NOT_OPTIONAL},
+	{"TypeDesc", "TypeAndFlags", CODE_AT(described_flags), NOT_OPTIONAL},
+	{"ParamTypeDesc", "TypeArg", CODE_AT(described_argument), NOT_OPTIONAL},
+	{"RangeSectionFragment", "Next", CODE_AT(fragment_next), 0},
+	{"RangeSectionFragment", "RangeBegin", CODE_AT(fragment_begin), 8},
+	{"RangeSectionFragment", "RangeEndOpen", CODE_AT(fragment_end), 16},
+	{"RangeSectionFragment", "RangeSection", CODE_AT(fragment_range), 24},
+	{"RangeSection", "RangeBegin", CODE_AT(range_begin), 0},
+	{"RangeSection", "RangeEndOpen", CODE_AT(range_end), 8},
+	{"RangeSection", "Flags", CODE_AT(range_flags), 16},
+	{"RangeSection", "R2RModule", CODE_AT(range_module), 32},
+	{"RangeSection", "HeapList", CODE_AT(range_heap), 40},
+	{"CodeHeapListNode", "StartAddress", CODE_AT(heap_start), 16},
+	{"CodeHeapListNode", "EndAddress", CODE_AT(heap_end), 24},
+	{"CodeHeapListNode", "MapBase", CODE_AT(heap_base), 32},
+	{"CodeHeapListNode", "HeaderMap", CODE_AT(heap_map), 40},
+	{"RealCodeHeader", "MethodDesc", CODE_AT(header_method), 24},
+	{"RealCodeHeader", "NumUnwindInfos", CODE_AT(header_unwinds), 32},
+	{"RealCodeHeader", "UnwindInfos", CODE_AT(header_unwind), 36},
+	{"Module", "ReadyToRunInfo", CODE_AT(module_images), 984},
+	{"ReadyToRunInfo", "CompositeInfo", CODE_AT(images_composite), 40},
+	{"ReadyToRunInfo", "RuntimeFunctions", CODE_AT(images_functions), 80},
+	{"ReadyToRunInfo", "NumRuntimeFunctions", CODE_AT(images_count), 88},
+	{"ReadyToRunInfo", "EntryPointToMethodDescMap", CODE_AT(images_methods), 432},
 };
 
 /* A number, or a list that begins with one: 16, [16, "pointer"]. */
@@ -45,7 +87,7 @@ static bool read_offset(const json_t *types, const struct wanted_field *w, struc
 	const json_t *value = json_object_get(json_object_get(types, w->type), w->field);
 	if (json_is_array(value))
 		value = json_array_get(value, 0);
-	json_int_t offset = json_is_integer(value) ? json_integer_value(value) : -1;
+	json_int_t offset = json_is_integer(value) ? json_integer_value(value) : value ? -1 : (json_int_t)w->otherwise;
 	if (offset < 0 || offset > OFFSET_MAX)
 		return false;
 	uint32_t narrow = (uint32_t)offset;
@@ -61,6 +103,24 @@ static uint64_t read_variable(const json_t *globals, const char *name, const uin
 	return i >= 0 && (size_t)i < count ? pointers[i] : 0;
 }
 
+/* ["0xc", "uint8"]: 12. 0: it is none. */
+static uint32_t read_constant(const json_t *globals, const char *name, uint32_t most)
+{
+	const char *text = json_string_value(json_array_get(json_object_get(globals, name), 0));
+	unsigned long value = text ? strtoul(text, NULL, 16) : 0;
+	return value <= most ? (uint32_t)value : 0;
+}
+
+static void read_code_contract(const json_t *types, const json_t *globals, const uint64_t *pointers, size_t count, struct runtime_contract *out)
+{
+	bool all = true;
+	for (size_t i = 0; i < sizeof code_fields / sizeof *code_fields; i++)
+		all = all && read_offset(types, &code_fields[i], out);
+	out->code.token_bits = read_constant(globals, "MethodDescTokenRemainderBitCount", TOKEN_BITS_MAX);
+	out->code.ranges = read_variable(globals, "ExecutionManagerCodeRangeMapAddress", pointers, count);
+	out->code.known = all && out->code.token_bits;
+}
+
 bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointers, size_t count, struct runtime_contract *out)
 {
 	struct err e = ERR_INIT;
@@ -72,6 +132,7 @@ bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointe
 		all = all && read_offset(types, &wanted_fields[i], out);
 	out->thread_store = read_variable(globals, "ThreadStore", pointers, count);
 	out->string_class = read_variable(globals, "StringMethodTable", pointers, count);
+	read_code_contract(types, globals, pointers, count, out);
 	out->known = all && out->thread_store && out->string_class;
 	return out->known;
 }

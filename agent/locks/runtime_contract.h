@@ -10,6 +10,17 @@
 #define RUNTIME_CONTRACT_TEXT_MAX (1u << 17)
 #define RUNTIME_CONTRACT_POINTERS_MAX 256
 
+/* Where the code of methods lies, and whose it is. */
+struct code_contract {
+	bool known; /* what .NET 9 says; what only .NET 10 says is then its word, or as it was measured on .NET 9 */
+	uint64_t ranges; /* the variable; 0: not told */
+	uint32_t range_begin, range_end, range_flags, range_module, range_heap, fragment_next, fragment_begin, fragment_end, fragment_range;
+	uint32_t heap_start, heap_end, heap_base, heap_map, header_method, header_unwinds, header_unwind;
+	uint32_t module_images, images_composite, images_functions, images_count, images_methods; /* images: its ReadyToRunInfo */
+	uint32_t token_bits, method_token, method_chunk, method_flags, chunk_type, chunk_token, chunk_bytes;
+	uint32_t generic_arguments, generic_count, type_dictionaries, type_argument_count, dynamic_name, described_flags, described_argument;
+};
+
 struct runtime_contract {
 	bool known; /* all of it */
 	/* addresses of variables */
@@ -17,6 +28,7 @@ struct runtime_contract {
 	/* offsets in the runtime's structures */
 	uint32_t thread_id, thread_os_id, thread_next, thread_handle, store_first;
 	uint32_t type_flags, type_flags2, type_base_size, type_module, type_class, class_type, module_base;
+	struct code_contract code;
 };
 
 /* `pointers`: what the text's numbers of variables stand for. False, and nothing is known: it lacks something, or is none. Pure. */

@@ -57,6 +57,8 @@ int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const
 {
 	struct attached_session *s = ctx;
 	struct err e = ERR_INIT;
+	if (s->unattached.reason && s->outside.resolve)
+		return s->outside.resolve(s->outside.ctx, ips, count, out);
 	if (!attached_session_may_ask(s))
 		return -1;
 	STEP("name");
@@ -70,6 +72,8 @@ int attached_session_ask_code(void *ctx, const uint64_t *ips, size_t count, stru
 {
 	struct attached_session *s = ctx;
 	struct err e = ERR_INIT;
+	if (s->unattached.reason && s->outside.code)
+		return s->outside.code(s->outside.ctx, ips, count, out);
 	if (s->unattached.reason) { /* nobody knows: frame pointers lead on */
 		memset(out, 0, count * sizeof *out);
 		return 0;

@@ -38,6 +38,13 @@ struct session_profiler {
 	void (*fini)(struct attached_session *s);
 };
 
+/* Names and beginnings of managed code without the library, for an `outside` profiler: as attached_session_resolve() and attached_session_ask_code(). */
+struct session_outside {
+	int (*resolve)(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);
+	int (*code)(void *ctx, const uint64_t *ips, size_t count, struct channel_code_body *out);
+	void *ctx;
+};
+
 struct attached_session {
 	const struct session_profiler *profiler;
 	const struct session_request *q;
@@ -46,6 +53,7 @@ struct attached_session {
 	struct session_progress progress;
 	struct session_attach attach;
 	struct err unattached;      /* why the library is not there, of an `outside` one; no reason: it is, or will be */
+	struct session_outside outside; /* set by prepare(); zeroed: nobody knows names without the library */
 	struct code_client code;
 	struct channel_stats stats; /* the library's account, after the detach */
 	int proc_fd, pid_fd;        /* -1 in shared tmp mode */

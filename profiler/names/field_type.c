@@ -1,7 +1,7 @@
 /* Context: own thread. */
 #include "profiler/names/field_type.h"
 
-#include "profiler/names/sig_cursor.h"
+#include "common/proto/sig_cursor.h"
 
 static void skip_type(struct sig_cursor *c, int depth);
 

@@ -2,7 +2,7 @@
 #include "profiler/names/function_name.h"
 
 #include "profiler/clr/module_guard.h"
-#include "profiler/names/signature.h"
+#include "common/proto/signature.h"
 #include "profiler/names/type_name.h"
 
 #define NAME_CAP 512
@@ -62,12 +62,12 @@ static void put_module_place(void *info, cor_id module, struct text *path, struc
 	out->path = path->cut ? (struct channel_text){0} : as_text_or_none(path);
 }
 
-static void param_type(void *ctx, uint32_t token, struct text *out)
+static void param_type(void *ctx, uint32_t token, void *out)
 {
 	type_name_of_token(((struct method *)ctx)->import, token, out);
 }
 
-static void param_variable(void *ctx, bool of_method, uint32_t index, struct text *out)
+static void param_variable(void *ctx, bool of_method, uint32_t index, void *out)
 {
 	const struct method *m = ctx;
 	uint32_t count = of_method ? m->method_arg_count : m->type_arg_count;
@@ -120,7 +120,7 @@ bool function_name_gone(void *info, cor_id function)
 
 static hresult describe_method(struct method *m, struct function_text *t, struct channel_function *out)
 {
-	const struct signature_names names = {m, param_type, param_variable};
+	const struct signature_names names = {m, type_name_put, param_type, param_variable};
 	struct text module = TEXT_ON(t->module), type = TEXT_ON(t->type), type_args = TEXT_ON(t->type_args);
 	struct text method = TEXT_ON(t->method), method_args = TEXT_ON(t->method_args), params = TEXT_ON(t->params);
 	struct text path = TEXT_ON(t->path);

@@ -2,7 +2,7 @@
 #include "profiler/names/type_name.h"
 
 #include "profiler/clr/module_guard.h"
-#include "profiler/names/signature.h"
+#include "common/proto/signature.h"
 
 #define MAX_NESTING 12
 #define MAX_DEPTH 6 /* of arguments within arguments */
@@ -15,6 +15,11 @@
 #define TABLE_TYPE_REF 0x01
 #define TABLE_TYPE_DEF 0x02
 #define TABLE_TYPE_SPEC 0x1b
+
+void type_name_put(void *out, const char *text)
+{
+	text_puts(out, text);
+}
 
 static void put_utf16_name(struct text *out, hresult hr, const wchar16 *name)
 {
@@ -59,7 +64,7 @@ static void name_of_ref(void *import, md_token type, struct text *out, int depth
 }
 
 /* A TypeSpec as a parameter type is rare; one that refers to another one is not followed. */
-static void spec_type(void *import, uint32_t token, struct text *out)
+static void spec_type(void *import, uint32_t token, void *out)
 {
 	if (TOKEN_TABLE(token) == TABLE_TYPE_SPEC)
 		text_puts(out, "?");
@@ -67,7 +72,7 @@ static void spec_type(void *import, uint32_t token, struct text *out)
 		type_name_of_token(import, token, out);
 }
 
-static void spec_variable(void *import, bool of_method, uint32_t index, struct text *out)
+static void spec_variable(void *import, bool of_method, uint32_t index, void *out)
 {
 	(void)import;
 	text_puts(out, of_method ? "!!" : "!");
@@ -76,7 +81,7 @@ static void spec_variable(void *import, bool of_method, uint32_t index, struct t
 
 static void name_of_spec(void *import, md_token token, struct text *out)
 {
-	const struct signature_names names = {import, spec_type, spec_variable};
+	const struct signature_names names = {import, type_name_put, spec_type, spec_variable};
 	const uint8_t *sig = 0;
 	uint32_t len = 0;
 

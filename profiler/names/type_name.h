@@ -8,6 +8,9 @@
 
 #define TYPE_NAME_MAX_ARGS 16
 
+/* For struct signature_names: `out` is a struct text. */
+void type_name_put(void *out, const char *text);
+
 void type_name_of_def(void *import, md_token type, struct text *out); /* without arguments */
 void type_name_of_token(void *import, md_token token, struct text *out); /* TypeDef, TypeRef or TypeSpec */
 void type_name_of_class(void *info, cor_id cls, struct text *out);

@@ -1,11 +1,15 @@
 /* The memory of a process as it wants to be read: the runtime's monitors, other locks, threads, types and their names. The first word of the input says
  * which addresses lead where; a text behind a NUL is what the kernel says of a thread, or the runtime of its structures. */
+#include "agent/attach/profiler_channel.h"
 #include "agent/locks/image_metadata.h"
 #include "agent/locks/managed_locks.h"
+#include "agent/locks/managed_methods.h"
 #include "agent/locks/pool_queue.h"
 #include "agent/locks/thread_wait.h"
 #include "agent/locks/wait_peer.h"
+#include "agent/stacks/outside_names.h"
 #include "tests/fuzz/fuzz_tools.h"
+#include "tests/unit/agent/locks/fake_code.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +68,80 @@ static void read_managed(const struct process_memory *m, const uint64_t *words, 
 	managed_locks_fini(&l);
 }
 
+#define CHANGES_MAX 768   /* bytes */
+#define STEPS_MAX 4000000 /* reads of an input: everything ends */
+
+static unsigned steps;
+
+static size_t read_counted(void *ctx, uint64_t address, void *out, size_t n)
+{
+	check(++steps < STEPS_MAX);
+	return fake_read(ctx, address, out, n);
+}
+
+static const struct process_memory process = {.read = read_counted};
+
+static void check_code(struct code_map *c, uint64_t ip)
+{
+	struct managed_code code;
+	if (code_map_find(c, ip, &code))
+		check(code.start <= ip && ip - code.start < code.bytes && code.method);
+	else
+		check(!code.bytes && !code.start);
+}
+
+static void check_method(struct managed_methods *x, uint64_t method)
+{
+	struct managed_method m;
+	if (!managed_methods_describe(x, method, &m))
+		return;
+	check(m.method[0] && strlen(m.method) < sizeof m.method && strlen(m.type) < sizeof m.type && strlen(m.params) < sizeof m.params);
+	check(strlen(m.type_args) < sizeof m.type_args && strlen(m.method_args) < sizeof m.method_args && strlen(m.module) < sizeof m.module);
+	check(m.dynamic || (m.token >> 24 == 6 && m.type[0]));
+}
+
+static void name_all(const struct dac_table *dac)
+{
+	static const uint64_t ips[] = {FAKE_AT(FAKE_CODE + 0x50), FAKE_AT(FAKE_CODE + 0x500), FAKE_AT(FAKE_IMAGE_CODE + 0x110),
+				       FAKE_AT(FAKE_IMAGE_CODE + 0x1a0), FAKE_AT(FAKE_IMAGE_CODE + 0x210), 0, UINT64_MAX};
+	enum { COUNT = sizeof ips / sizeof *ips };
+	const struct resolved_function *functions[COUNT], *again[COUNT];
+	struct channel_code_body bodies[COUNT];
+	struct outside_names *n = outside_names_new(&process, &fake_contract, dac);
+	check(outside_names_able(n));
+	check(outside_names_resolve(n, ips, COUNT, functions) == 0 && outside_names_code(n, ips, COUNT, bodies) == 0 &&
+	      outside_names_resolve(n, ips, COUNT, again) == 0);
+	for (size_t i = 0; i < COUNT; i++) {
+		check(!functions[i] || (bodies[i].bytes && functions[i]->method[0]));
+		check(functions[i] == again[i] || functions[i]->dynamic);
+	}
+	outside_names_free(n);
+}
+
+/* Managed code: each three bytes are a place in a process's memory and what stands there from then on; what is left over is looked for. */
+static void change_managed_code(const uint8_t *data, size_t size)
+{
+	static struct dac_table dac = {.words = {0, FAKE_AT(FAKE_TEXT), FAKE_AT(FAKE_RANGES)}, .count = 3};
+	struct code_map map;
+	steps = 0;
+	fake_make();
+	for (; size >= 3; data += 3, size -= 3)
+		fake_memory[data[0] | data[1] << 8] = data[2];
+	uint64_t at = (uint64_t)(size > 0 ? data[0] : 0) << 8 | (size > 1 ? data[1] : 0);
+	code_map_init(&map, &process, &fake_contract.code, dac.words, dac.count);
+	for (uint64_t offset = 0; offset < 0x800; offset += 0x3f) {
+		check_code(&map, FAKE_AT(FAKE_CODE + offset));
+		check_code(&map, FAKE_AT(FAKE_IMAGE_CODE + offset));
+	}
+	check_code(&map, FAKE_AT(at));
+	struct managed_methods *x = managed_methods_new(&process, &fake_contract);
+	for (unsigned row = 1; row <= 4; row++)
+		check_method(x, fake_method(row));
+	check_method(x, FAKE_AT(at & ~UINT64_C(7)));
+	managed_methods_free(x);
+	name_all(&dac);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -99,5 +177,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	thread_wait_parse_schedstat(text, &times);
 	free(text);
+	change_managed_code(data, size < CHANGES_MAX ? size : CHANGES_MAX);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* What the library reads of the application's and the kernel's bytes: metadata signatures of methods and of fields, UTF-16 names, lines of /proc/self/maps. */
 #include "common/base/text.h"
+#include "common/proto/signature.h"
+#include "profiler/base/text.h"
 #include "profiler/names/field_type.h"
-#include "profiler/names/signature.h"
 #include "profiler/stacks/stack_map.h"
 
 #include <stdlib.h>
@@ -13,7 +14,12 @@ struct seen {
 	size_t calls, size;
 };
 
-static void type(void *ctx, uint32_t token, struct text *out)
+static void put(void *out, const char *word)
+{
+	text_puts(out, word);
+}
+
+static void type(void *ctx, uint32_t token, void *out)
 {
 	struct seen *s = ctx;
 
@@ -22,7 +28,7 @@ static void type(void *ctx, uint32_t token, struct text *out)
 	text_puts(out, "N.Type");
 }
 
-static void variable(void *ctx, bool of_method, uint32_t index, struct text *out)
+static void variable(void *ctx, bool of_method, uint32_t index, void *out)
 {
 	struct seen *s = ctx;
 
@@ -50,7 +56,7 @@ static void spell(const uint8_t *data, size_t size, size_t cap, bool whole_metho
 	char *buf = malloc(cap + 1); /* of exactly that size: the sanitizer sees an overrun */
 	struct seen seen = {.size = size};
 	struct text out = {.data = buf, .cap = cap};
-	const struct signature_names names = {&seen, type, variable};
+	const struct signature_names names = {&seen, put, type, variable};
 
 	if (whole_method)
 		signature_params(data, size, &names, &out);

@@ -124,7 +124,7 @@ const struct frame *deadlock_analysis_place(const struct deadlock_capture *c, ui
 		for (uint32_t i = 0; i < depth; i++)
 			if (cpu_layer_of(&c->stacks.frames[stack[i]]) == wanted[w])
 				return &c->stacks.frames[stack[i]];
-	return depth && !c->unattached ? &c->stacks.frames[stack[0]] : NULL;
+	return depth && c->named ? &c->stacks.frames[stack[0]] : NULL;
 }
 
 const struct frame *deadlock_analysis_call(const struct deadlock_capture *c, uint32_t thread)

@@ -45,6 +45,7 @@ struct deadlock_capture {
 	bool other_locks;          /* System.Threading.Lock and ReaderWriterLockSlim could be read */
 	bool full;                 /* more threads or locks than there is room for */
 	const char *unattached;    /* why the library was not there to name methods: a reason, static; NULL: it was */
+	bool named;                /* methods have names: by the library, or from outside */
 	const char *unread;        /* why nothing could be read; NULL; static */
 };
 

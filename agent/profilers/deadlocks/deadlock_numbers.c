@@ -122,7 +122,7 @@ void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numb
 		return;
 	out->other_locks = c->other_locks;
 	out->early = c->proven_ns > 0;
-	out->named = !c->unattached;
+	out->named = c->named;
 	out->threads = (double)c->thread_count;
 	out->monitors = (double)c->monitors;
 	out->waiting = (double)a->waiting;

@@ -10,8 +10,8 @@
  * counts as many waiters as were found, else 0. queue: threads that wait behind queue_head; queue_head_runs: 1 where that thread ran between the looks.
  * other_locks: 1 where System.Threading.Lock and ReaderWriterLockSlim were read. early: 1 where the session ended as soon as a circle was certain.
  * queue_head_takes: 1 where it waits for work (BlockingCollection.Take, Monitor.Wait); queue_peers: of its waiters, those in the same method, which want to
- * take, too. named: 0 where methods have no names, since the library could not be attached. workers: of the thread pool, at both looks; workers_blocked: that
- * did not run and block, mostly in workers_place; items_*: in the pool's queue at the looks. */
+ * take, too. named: 0 where methods have no names: the library could not be attached, and the process's memory did not tell them. workers: of the thread pool,
+ * at both looks; workers_blocked: that did not run and block, mostly in workers_place; items_*: in the pool's queue at the looks. */
 #define DEADLOCK_NUMBERS(NUMBER, TEXT)                                                                                                             \
 	NUMBER(seconds_between) NUMBER(threads) NUMBER(monitors) NUMBER(waiting) NUMBER(lasting) NUMBER(circles) NUMBER(circle_threads)            \
 	NUMBER(circle_behind) NUMBER(circle_timed) NUMBER(circle_agreed) NUMBER(queue) NUMBER(queue_agreed) NUMBER(queue_head_runs)               \

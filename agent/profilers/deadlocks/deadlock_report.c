@@ -143,7 +143,9 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 	put_unknown_holders(c, out);
 	put_blocked(c, out);
 	if (c->unattached)
-		buf_printf(out, "\nMethods have no names: the library could not be attached (%s).", c->unattached);
+		buf_printf(out, c->named ? "\nMethods were named from outside: the library could not be attached (%s)."
+					 : "\nMethods have no names: the library could not be attached (%s).",
+			   c->unattached);
 	double seconds = (double)c->between_ns / 1e9;
 	buf_printf(out, seconds < 1 ? "\nTwo looks, %.3f s apart: " : "\nTwo looks, %.1f s apart: ", seconds);
 	size_text_count(out, c->thread_count);

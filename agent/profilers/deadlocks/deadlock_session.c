@@ -8,6 +8,7 @@
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
 #include "agent/stacks/cpu_collect.h"
+#include "agent/stacks/outside_names.h"
 #include "agent/stacks/sleeping_stack.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
@@ -29,6 +30,7 @@ struct deadlock_own {
 	struct dac_table dac;
 	struct managed_locks managed;
 	struct deadlock_look first;
+	struct outside_names *outside; /* for a process that takes no library */
 	struct cpu_collect *collect;
 	int64_t first_queue; /* items in the thread pool's queue at the first look; -1: not known */
 	int64_t began_ns;
@@ -59,6 +61,8 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	o->memory_open = true;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
 	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
+	o->outside = outside_names_new(&o->memory, &o->managed.contract, &o->dac);
+	s->outside = (struct session_outside){outside_names_resolve, outside_names_code, o->outside};
 	STEP("first-look");
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first, e) < 0)
 		return -1;
@@ -191,7 +195,7 @@ static int deadlock_session_stop(struct attached_session *s, struct err *e)
 		if (take_second_look(s, false, e) < 0)
 			return -1;
 		read_stacks(s, true);
-		if (!s->unattached.reason)
+		if (!s->unattached.reason || outside_names_able(o->outside))
 			read_stacks(s, false);
 		describe_locks(s);
 	}
@@ -215,9 +219,11 @@ static void deadlock_session_take(struct attached_session *s)
 	cpu_collect_free(o->collect);
 	o->collect = NULL;
 	o->capture.unattached = s->unattached.reason;
+	o->capture.named = !s->unattached.reason || o->capture.stacks.managed_frames > o->capture.stacks.unresolved_frames;
 	if (s->unattached.reason)
-		limits_note(&s->facts.limits, "names", -1, -1, "The library could not be attached (%s: %s): methods have no names in this report.",
-			    s->unattached.reason, s->unattached.message);
+		limits_note(&s->facts.limits, "names", -1, -1, "The library could not be attached (%s: %s): %s.", s->unattached.reason, s->unattached.message,
+			    o->capture.named ? "method names were read from the process's memory, source lines are missing"
+					     : "methods have no names in this report");
 	if (o->capture.full)
 		limits_note(&s->facts.limits, "threads", THREAD_WAITS_MAX, -1,
 			    "The process has more threads or contended locks than are looked at: who waits beyond them is not in this report.");
@@ -238,6 +244,7 @@ static void deadlock_session_fini(struct attached_session *s)
 	struct deadlock_own *o = deadlock_session_own(s);
 	cpu_collect_free(o->collect);
 	deadlock_look_fini(&o->first);
+	outside_names_free(o->outside);
 	managed_locks_fini(&o->managed);
 	deadlock_capture_fini(&o->capture);
 	if (o->memory_open)

@@ -10,6 +10,7 @@
 #include "agent/locks/dac_table.h"
 #include "agent/profilers/threads/threads_report.h"
 #include "agent/stacks/cpu_collect.h"
+#include "agent/stacks/outside_names.h"
 #include "agent/stacks/sleeping_stack.h"
 #include "common/api/reason.h"
 #include "common/base/cleanup.h"
@@ -36,6 +37,9 @@ struct threads_own {
 	struct threads_capture capture;
 	struct process_memory memory;
 	bool memory_open;
+	struct dac_table dac;
+	struct runtime_contract contract;
+	struct outside_names *outside; /* for a process that takes no library */
 	struct threads_look first;
 	struct perf_sampler *perf; /* NULL: not allowed */
 	struct perf_pump *pump;
@@ -90,6 +94,10 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 	if (process_memory_open(&o->memory, s->proc_fd) < 0)
 		return err_set_reason(e, ERR_DENIED, REASON_PermissionDenied, "the process's memory cannot be read: %s", strerror(errno));
 	o->memory_open = true;
+	dac_table_read(&o->memory, s->proc_fd, &o->dac);
+	runtime_contract_read(&o->memory, s->proc_fd, &o->contract);
+	o->outside = outside_names_new(&o->memory, &o->contract, &o->dac);
+	s->outside = (struct session_outside){outside_names_resolve, outside_names_code, o->outside};
 	STEP("first-look");
 	if (threads_look_take(s->proc_fd, &o->first, e) < 0)
 		return -1;
@@ -110,6 +118,15 @@ static int threads_session_prepare(struct attached_session *s, struct err *e)
 	o->collect = cpu_collect_new(&options);
 	o->capture.first_queue = queue;
 	return 0;
+}
+
+/* Without names a report says nothing of what threads do. */
+static int threads_session_start(struct attached_session *s, struct err *e)
+{
+	if (!s->unattached.reason || outside_names_able(threads_session_own(s)->outside))
+		return 0;
+	*e = s->unattached;
+	return -1;
 }
 
 /* meanwhile -------------------------------------------------------------------------------------------------------- */
@@ -208,10 +225,9 @@ static void mark_monitor_waits(struct threads_own *o, int proc_fd, const struct 
 static void find_monitor_waits(struct attached_session *s)
 {
 	struct threads_own *o = threads_session_own(s);
-	struct dac_table dac;
+	const struct dac_table *dac = &o->dac;
 	struct sync_table table = {0};
-	dac_table_read(&o->memory, s->proc_fd, &dac);
-	uint64_t at = dac.why ? 0 : sync_table_find(&o->memory, dac.words, dac.count);
+	uint64_t at = dac->why ? 0 : sync_table_find(&o->memory, dac->words, dac->count);
 	if (at)
 		sync_table_read(&o->memory, at, &table);
 	if (table.waited_count)
@@ -340,6 +356,10 @@ static void threads_session_take(struct attached_session *s)
 	o->pump = NULL;
 	o->perf = NULL;
 	o->collect = NULL;
+	if (s->unattached.reason)
+		limits_note(&s->facts.limits, "names", -1, -1,
+			    "The library could not be attached (%s: %s): method names were read from the process's memory, source lines are missing.",
+			    s->unattached.reason, s->unattached.message);
 	if (o->capture.full)
 		limits_note(&s->facts.limits, "threads", THREAD_WAITS_MAX, -1,
 			    "The process has more threads than are looked at: the others are not in this report.");
@@ -367,15 +387,18 @@ static void threads_session_fini(struct attached_session *s)
 	cpu_collect_free(o->collect);
 	threads_look_fini(&o->first);
 	threads_capture_fini(&o->capture);
+	outside_names_free(o->outside);
 	if (o->memory_open)
 		process_memory_close(&o->memory);
 }
 
 const struct session_profiler threads_session = {
 	.name = "Threads",
+	.outside = true,
 	.nothing = {REASON_ProcessExited, "the process had no threads any more at the second look"},
 	.own_size = sizeof(struct threads_own),
 	.prepare = threads_session_prepare,
+	.start = threads_session_start,
 	.tick = threads_session_tick,
 	.stop = threads_session_stop,
 	.take = threads_session_take,

@@ -1,6 +1,9 @@
 """Threads on real applications whose threads are known (tests/apps/ThreadApp): what stands, what multiplies, and no alarm where neither does."""
+import contextlib
+import itertools
 import json
 import os
+import socket
 import tempfile
 import time
 import unittest
@@ -87,6 +90,47 @@ class OnEachRuntime:
     def test_threads_that_wait_for_a_lock(self):
         report = self.sick("locked", "ZombieThreads", "Found", "^6 threads wait for a lock in Shop.Sick.Read$")
         self.assertEqual(named(report, "reader-"), {("application", "lock", "Shop.Sick.Read")})
+
+    def stacks(self, app, name, busy=False):
+        """Of the threads that stand, by name; and the report. With `busy` the port is taken, so that the library cannot get in."""
+        out = os.path.join(self.folder, name)
+        with contextlib.ExitStack() as held:
+            if busy:
+                peer = held.enter_context(socket.socket(socket.AF_UNIX))
+                peer.connect(next(os.path.join(app.tmp, x) for x in os.listdir(app.tmp) if x.startswith("dotnet-diagnostic-")))
+                peer.send(b"DOTNET_IPC_V1")
+            code, _, errors = drdotnet("run", "--threads", str(app.pid), "--duration", "1", "-o", out)
+        if code:
+            return errors, None
+        with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
+            report = json.load(f)
+        self.assertEqual(wrong(report), [])
+        return {t["id"]: [report["methods"][i]["name"] for i in t["stack"]] for t in report["threads"] if t["still"]}, report
+
+    def test_names_from_outside_are_those_of_the_library(self):
+        tmp = os.path.join(self.folder, "tmp")
+        os.makedirs(tmp)
+        app = dotnet.ThreadApp("tasks", self.framework, self.folder, env={"TMPDIR": tmp})
+        app.tmp = tmp
+        self.addCleanup(app.stop)
+        app.progress()
+        before = dotnet.Traces(app)
+        outside, report = self.stacks(app, "outside", busy=True)
+        if self.framework == "net8.0":  # the runtime does not say how its methods are found
+            self.assertIn("AttachFailed", outside)
+            return
+        self.assertEqual([(x["name"], "(AttachFailed: " in x["meaning"]) for x in report["limitsReached"]], [("names", True)])
+        self.assertEqual([(f["id"], f["place"]) for f in report["findings"]], [("ZombieThreads", "Shop.Sick.Fetch")])
+        inside, report = self.stacks(app, "inside")
+        self.assertEqual(report["limitsReached"], [])
+        both = [(inside[i], outside[i]) for i in inside if i in outside and "Shop.Sick.Fetch" in inside[i]]
+        self.assertEqual(len(both), 24)
+        self.assertEqual([x for x in both if x[0] != x[1]], [])
+        frames = [(a, b) for i in inside if i in outside for a, b in itertools.zip_longest(inside[i], outside[i])]
+        self.assertGreater(len(frames), 300)
+        self.assertLessEqual(sum(a != b for a, b in frames), len(frames) / 100, [x for x in frames if x[0] != x[1]])
+        app.assert_progress()
+        dotnet.assert_nothing_left(self, app, before)
 
     def test_threads_in_native_calls(self):
         self.sick("native", "ZombieThreads", "Possible", "24 threads are in native calls in Shop.Sick.Listen$")

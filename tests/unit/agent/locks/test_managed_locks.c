@@ -164,7 +164,7 @@ Test(image_metadata, rows_and_names_end_where_they_end)
 	char name[64];
 	make_process();
 	cr_assert(image_metadata_open(&fake, AT(0x400), &x));
-	cr_assert_eq(x.type_count, 4);
+	cr_assert_eq(x.tables.rows[METADATA_TYPE_DEF], 4);
 	cr_assert_not(image_metadata_type(&fake, &x, 0, name, sizeof name));
 	cr_assert_not(image_metadata_type(&fake, &x, 5, name, sizeof name));
 	cr_assert(image_metadata_type(&fake, &x, 4, name, sizeof name));

@@ -20,6 +20,38 @@ Test(runtime_contract, tells_offsets_and_variables)
 	cr_assert_eq(c.string_class, 0x2000);
 }
 
+/* What .NET 9 says of methods, and with the second part what .NET 10 adds on where their code lies. */
+#define METHODS                                                                                                                                    \
+	"\"MethodDesc\":{\"ChunkIndex\":2,\"Slot\":4,\"Flags\":6,\"Flags3AndTokenRemainder\":0},\"MethodDescChunk\":{\"!\":24,\"MethodTable\":0,"            \
+	"\"FlagsAndTokenRange\":18},\"InstantiatedMethodDesc\":{\"PerInstInfo\":24,\"NumGenericArgs\":34},\"MethodTable\":{\"PerInstInfo\":48},"             \
+	"\"GenericsDictInfo\":{\"NumTypeArgs\":6},\"DynamicMethodDesc\":{\"MethodName\":32},\"TypeDesc\":{\"TypeAndFlags\":0},"                              \
+	"\"ParamTypeDesc\":{\"TypeArg\":16}"
+#define BITS "\"MethodDescTokenRemainderBitCount\":[\"0xc\",\"uint8\"]"
+
+Test(runtime_contract, tells_where_code_lies_or_leaves_it_as_it_was_measured)
+{
+	static const char nine[] = "{\"types\":{" METHODS "},\"globals\":{" BITS "}}";
+	static const char ten[] = "{\"types\":{" METHODS ",\"Module\":{\"ReadyToRunInfo\":704},\"ReadyToRunInfo\":{\"EntryPointToMethodDescMap\":360}},"
+				  "\"globals\":{" BITS ",\"ExecutionManagerCodeRangeMapAddress\":[[1],\"pointer\"]}}";
+	static const char wrong[] = "{\"types\":{" METHODS ",\"RealCodeHeader\":{\"MethodDesc\":\"24\"}},\"globals\":{" BITS "}}";
+	struct runtime_contract c;
+	runtime_contract_parse(nine, strlen(nine), pointers, 3, &c);
+	cr_assert(c.code.known);
+	cr_assert_eq(c.code.token_bits, 12);
+	cr_assert_eq(c.code.chunk_bytes, 24);
+	cr_assert_eq(c.code.module_images, 984);
+	cr_assert_eq(c.code.ranges, 0);
+	runtime_contract_parse(ten, strlen(ten), pointers, 3, &c);
+	cr_assert(c.code.known);
+	cr_assert_eq(c.code.module_images, 704);
+	cr_assert_eq(c.code.images_methods, 360);
+	cr_assert_eq(c.code.ranges, 0x1000);
+	runtime_contract_parse(wrong, strlen(wrong), pointers, 3, &c);
+	cr_assert_not(c.code.known, "told, and no number");
+	runtime_contract_parse(said, strlen(said), pointers, 3, &c);
+	cr_assert(c.known && !c.code.known, "locks are read without it");
+}
+
 Test(runtime_contract, what_lacks_something_tells_nothing)
 {
 	static const char *const without[] = {"\"OSId\":296", "\"Base\":224", "\"ThreadStore\":[[1],\"pointer\"]"};

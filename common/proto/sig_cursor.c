@@ -1,4 +1,4 @@
-#include "profiler/names/sig_cursor.h"
+#include "common/proto/sig_cursor.h"
 
 #define ROW_MAX 0xffffffu /* a token's low 24 bits */
 

@@ -1,13 +1,25 @@
-/* Context: own thread. */
-#include "profiler/names/signature.h"
+#include "common/proto/signature.h"
 
-#include "profiler/names/sig_cursor.h"
+#include "common/proto/sig_cursor.h"
 
 struct cursor {
 	struct sig_cursor in;
 	const struct signature_names *names;
-	struct text *out;
+	void *out; /* NULL: what comes is not spelled */
 };
+
+static void spell(struct cursor *c, const char *text)
+{
+	if (c->out)
+		c->names->put(c->out, text);
+}
+
+static void spell_token(struct cursor *c)
+{
+	uint32_t token = sig_token(&c->in);
+	if (!c->in.bad && c->out)
+		c->names->type(c->names->ctx, token, c->out);
+}
 
 const char *signature_primitive(uint32_t element_type)
 {
@@ -18,7 +30,7 @@ const char *signature_primitive(uint32_t element_type)
 		[0x0d] = "System.Double", [0x0e] = "System.String",  [0x16] = "System.TypedReference",
 		[0x18] = "System.IntPtr", [0x19] = "System.UIntPtr", [0x1c] = "System.Object",
 	};
-	return element_type < sizeof names / sizeof *names ? names[element_type] : 0;
+	return element_type < sizeof names / sizeof *names ? names[element_type] : NULL;
 }
 
 static void spell_type(struct cursor *c, int depth);
@@ -29,7 +41,7 @@ static void spell_list(struct cursor *c, uint32_t count, int depth)
 		c->in.bad = true;
 	for (uint32_t i = 0; i < count && !c->in.bad; i++) {
 		if (i)
-			text_puts(c->out, ",");
+			spell(c, ",");
 		spell_type(c, depth);
 	}
 }
@@ -45,10 +57,10 @@ static void spell_array(struct cursor *c, int depth)
 		for (uint32_t i = 0; i < count && !c->in.bad; i++)
 			sig_number(&c->in);
 	}
-	text_puts(c->out, "[");
+	spell(c, "[");
 	for (uint32_t i = 1; i < rank && !c->in.bad; i++)
-		text_puts(c->out, ",");
-	text_puts(c->out, rank == 1 ? "*]" : "]");
+		spell(c, ",");
+	spell(c, rank == 1 ? "*]" : "]");
 }
 
 static void spell_instance(struct cursor *c, int depth)
@@ -58,40 +70,37 @@ static void spell_instance(struct cursor *c, int depth)
 		c->in.bad = true;
 	if (c->in.bad)
 		return;
-	uint32_t token = sig_token(&c->in);
-	if (!c->in.bad)
-		c->names->type(c->names->ctx, token, c->out);
+	spell_token(c);
 	uint32_t count = sig_number(&c->in);
-	text_puts(c->out, "<");
+	spell(c, "<");
 	spell_list(c, count, depth);
-	text_puts(c->out, ">");
+	spell(c, ">");
 }
 
 /* MethodDefSig: calling convention, [generic count], parameter count, return type, parameters. */
 static void spell_method(struct cursor *c, bool with_return, int depth)
 {
-	struct text ignored = {.cut = true};
-	struct text *out = c->out;
+	void *out = c->out;
 	uint32_t convention = sig_byte(&c->in);
 
 	if (convention & 0x10)
 		sig_number(&c->in);
 	uint32_t count = sig_number(&c->in);
 	if (!with_return)
-		c->out = &ignored;
+		c->out = NULL;
 	spell_type(c, depth);
 	c->out = out;
 	if (with_return)
-		text_puts(out, "(");
+		spell(c, "(");
 	spell_list(c, count, depth);
 	if (with_return)
-		text_puts(out, ")");
+		spell(c, ")");
 }
 
 static void spell_suffixed(struct cursor *c, const char *suffix, int depth)
 {
 	spell_type(c, depth);
-	text_puts(c->out, suffix);
+	spell(c, suffix);
 }
 
 static void spell_type(struct cursor *c, int depth)
@@ -104,21 +113,18 @@ static void spell_type(struct cursor *c, int depth)
 	if (c->in.bad)
 		return;
 	if (signature_primitive(e)) {
-		text_puts(c->out, signature_primitive(e));
+		spell(c, signature_primitive(e));
 		return;
 	}
 	switch (e) {
 	case SIG_CLASS:
-	case SIG_VALUE_TYPE: {
-		uint32_t token = sig_token(&c->in);
-		if (!c->in.bad)
-			c->names->type(c->names->ctx, token, c->out);
+	case SIG_VALUE_TYPE:
+		spell_token(c);
 		break;
-	}
 	case SIG_VARIABLE:
 	case SIG_METHOD_VARIABLE: {
 		uint32_t index = sig_number(&c->in);
-		if (!c->in.bad)
+		if (!c->in.bad && c->out)
 			c->names->variable(c->names->ctx, e == SIG_METHOD_VARIABLE, index, c->out);
 		break;
 	}
@@ -138,7 +144,7 @@ static void spell_type(struct cursor *c, int depth)
 		spell_instance(c, depth - 1);
 		break;
 	case SIG_FUNCTION:
-		text_puts(c->out, "fnptr ");
+		spell(c, "fnptr ");
 		spell_method(c, true, depth - 1);
 		break;
 	default:
@@ -146,14 +152,14 @@ static void spell_type(struct cursor *c, int depth)
 	}
 }
 
-bool signature_params(const uint8_t *sig, size_t len, const struct signature_names *n, struct text *out)
+bool signature_params(const uint8_t *sig, size_t len, const struct signature_names *n, void *out)
 {
 	struct cursor c = {.in = {.p = sig, .end = sig + len}, .names = n, .out = out};
 	spell_method(&c, false, SIG_DEPTH_MAX);
 	return !c.in.bad;
 }
 
-bool signature_type(const uint8_t *sig, size_t len, const struct signature_names *n, struct text *out)
+bool signature_type(const uint8_t *sig, size_t len, const struct signature_names *n, void *out)
 {
 	struct cursor c = {.in = {.p = sig, .end = sig + len}, .names = n, .out = out};
 	spell_type(&c, SIG_DEPTH_MAX);
