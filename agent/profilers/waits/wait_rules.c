@@ -192,17 +192,19 @@ static struct rule_score locks_contended(const void *numbers)
 static void says_locks_contended(const void *numbers, struct finding *out)
 {
 	const struct wait_numbers *n = numbers;
-	AUTO_BUF struct buf place;
+	AUTO_BUF struct buf place, held;
+	buf_init(&held, RULE_TEXT_BYTES * 3);
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "locks that many threads want");
 		finding_evidence(out, "%.2f threads wait for locks at a time, %.0f%% of all waiting", n->lock_threads, n->lock_percent);
 		return;
 	}
+	if (n->lock_holder.text[0])
+		buf_printf(&held, "; mostly held by a thread that waits in %s (%s)", n->lock_holder.text, n->lock_holder_what.text);
 	finding_message(out, "Lock contention: %.1f threads at a time, in %s", n->lock_threads, short_place(&n->lock_place, &place));
-	finding_evidence(out, "%.0f threads wait for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s%s",
-			 n->lock_waiters, n->lock_what.text, n->lock_place_threads, n->lock_per_second, n->lock_longest_ms, n->lock_percent,
-			 n->lock_holder.text[0] ? "; mostly held in " : "", n->lock_holder.text);
+	finding_evidence(out, "%.0f threads wait for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s",
+			 n->lock_waiters, n->lock_what.text, n->lock_place_threads, n->lock_per_second, n->lock_longest_ms, n->lock_percent, buf_str(&held));
 	finding_place(out, n->lock_place.text);
 }
 
