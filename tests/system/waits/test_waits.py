@@ -94,6 +94,10 @@ class OnEachRuntime:
         self.assertEqual(found(report), ["SyncOverAsync"])
         self.assertEqual((report["places"][0]["method"], report["places"][0]["throughout"]), ("Shop.Sick.WaitFor", 10))
         self.assertGreater(threads(report, "task"), 9.9)
+        parts = report["timeline"]["parts"]
+        blocked = [t for t in report["threads"] if t["poolWorker"] and t["kinds"].get("task")]
+        self.assertEqual([t["states"] for t in blocked], ["T" * parts] * 10)
+        self.assertLess(max(t["cpuNanoseconds"] for t in blocked), 1e9)
 
 
 class OnNewest(OnEachRuntime):
