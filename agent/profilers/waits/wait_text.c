@@ -34,6 +34,8 @@ static void put_holder(const struct wait_analysis *a, const struct wait_place *p
 {
 	if (!p->sightings && strcmp(p->meaning.what, "SemaphoreSlim") == 0)
 		buf_puts(out, " A SemaphoreSlim does not record its holder.");
+	if (!p->sightings && strcmp(p->meaning.what, "ReaderWriterLockSlim") == 0)
+		buf_puts(out, " A ReaderWriterLockSlim does not record its readers.");
 	if (!p->sightings)
 		return;
 	buf_printf(out, " Held at %u %s", p->sightings, p->sightings == 1 ? "look" : "looks");

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from tests.lib import dotnet, schemas
+from tests.lib import browser, dotnet, schemas
 from tests.lib.local import WITHOUT_PERF, drdotnet
 
 FILES = {"summary.md", "report.html", "report.json", "profile.pb.gz", "stacks.folded", "profile.speedscope.json"}
@@ -126,6 +126,15 @@ class OnNewest(OnEachRuntime):
         for kind in kinds:
             self.assertAlmostEqual(100 * threads(report, kind) / is_, 100 * truth[kind] / due, delta=POINTS, msg="%s of %s" % (kind, truth))
         self.assertIn("SyncOverAsync", found(report), report["diagnosis"]["text"])
+        with browser.Browser(self.folder) as b:
+            page = b.open("file://" + os.path.join(self.folder, "report-mixed/report.html")).ready()
+            shown = page.value("['#states tbody tr', '#states td.strip svg', '#locks tbody tr', '.flame .f.kind.k-task'].map("
+                               "what => document.querySelectorAll(what).length)")
+            self.assertEqual(page.problems, [])
+        self.assertGreaterEqual(shown[0], 5)
+        self.assertEqual(shown[1], 2 * shown[0])
+        self.assertGreaterEqual(shown[2], 1)
+        self.assertGreaterEqual(shown[3], 3)
 
     def test_synchronous_io_sleep_and_console(self):
         for mode, kind, place, finding in (("pool-socket", "socket", "Shop.Database.Query", "SynchronousIO"),
