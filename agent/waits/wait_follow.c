@@ -37,8 +37,8 @@ static int open_switches(struct wait_follow *o, struct err *e)
 {
 	const struct session_request *q = o->session->q;
 	int proc_fd = o->session->proc_fd;
-	o->record = (struct wait_record){.plan = wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000), .pid = q->target->pid,
-					.proc_fd = proc_fd, .epoll_fd = o->events_fd};
+	o->record = (struct wait_record){.plan = wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000, o->single_waits),
+					.pid = q->target->pid, .proc_fd = proc_fd, .epoll_fd = o->events_fd};
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
 	o->capture.period = o->record.plan.period;
 	if (wait_record_open(&o->record, &o->capture.refused) < 0) {

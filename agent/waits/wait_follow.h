@@ -15,6 +15,7 @@
 #include "agent/waits/wait_sleepers.h"
 
 struct wait_follow { /* zeroed */
+	bool single_waits; /* set by the caller: each wait matters, and on a full node, too, records are to tell them */
 	struct attached_session *session;
 	struct wait_capture capture; /* whole after wait_follow_take() */
 	struct cpu_account account;

@@ -31,7 +31,7 @@ static int64_t process_cpu_time_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns)
+struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns, bool single_waits)
 {
 	int64_t from_ns = clock_mono_ns(), cpu_ns = process_cpu_time_ns(pid), pressure_ns = run_delay_node_pressure("/proc");
 	uint64_t before = wait_pace_switches(proc_fd);
@@ -39,6 +39,6 @@ struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns)
 	uint64_t after = wait_pace_switches(proc_fd);
 	double seconds = (double)(clock_mono_ns() - from_ns) / 1e9;
 	double rate = after > before ? (double)(after - before) / seconds : 0;
-	bool full = pressure_ns >= 0 && (double)(run_delay_node_pressure("/proc") - pressure_ns) / 1e9 >= FULL * seconds;
+	bool full = !single_waits && pressure_ns >= 0 && (double)(run_delay_node_pressure("/proc") - pressure_ns) / 1e9 >= FULL * seconds;
 	return wait_plan_make(rate, (double)(process_cpu_time_ns(pid) - cpu_ns) / seconds, duration_ns, full);
 }
