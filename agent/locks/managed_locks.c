@@ -36,6 +36,14 @@ void managed_locks_fini(struct managed_locks *l)
 	*l = (struct managed_locks){0};
 }
 
+void managed_locks_forget_if_full(struct managed_locks *l)
+{
+	if (!managed_types_full(l->types))
+		return;
+	managed_types_free(l->types);
+	l->types = managed_types_new(&l->memory, &l->contract);
+}
+
 static uint32_t lock_field(const uint8_t *object, size_t at)
 {
 	uint32_t x;

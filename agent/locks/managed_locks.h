@@ -27,6 +27,9 @@ bool managed_lock_read(const struct process_memory *m, enum lock_kind kind, uint
 bool managed_locks_waited(struct managed_locks *l, const struct managed_threads *threads, uint32_t inner_tid, uint64_t sp, const uint64_t *words,
 			  size_t count, struct monitor *out);
 
+/* What is no lock fills the room for names of types in time: when it is full all are forgotten, and asked anew. */
+void managed_locks_forget_if_full(struct managed_locks *l);
+
 /* The name of a type, by the address of its MethodTable; "". */
 const char *managed_locks_type(struct managed_locks *l, uint64_t type);
 

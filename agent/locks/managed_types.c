@@ -88,6 +88,11 @@ static char *read_type_name(struct managed_types *t, uint64_t type)
 	return x && image_metadata_type(t->memory, x, flags2 >> 8, name, sizeof name) ? mem_strdup(name) : NULL;
 }
 
+bool managed_types_full(const struct managed_types *t)
+{
+	return t->count == MANAGED_TYPES_MAX;
+}
+
 const char *managed_types_name(struct managed_types *t, uint64_t method_table)
 {
 	if (!t->contract->known || !may_be_structure(method_table))

@@ -20,6 +20,9 @@ void managed_types_free(struct managed_types *t);
 
 /* "System.Threading.Lock", of a nested type its own name; "": it is no MethodTable, or an array's, or has no name that can be read. Valid until free. */
 const char *managed_types_name(struct managed_types *t, uint64_t method_table);
+/* Of a type that has not been asked for yet, the name can no longer be kept: it is "". */
+bool managed_types_full(const struct managed_types *t);
+
 /* Of an object. */
 const char *managed_types_of(struct managed_types *t, uint64_t object);
 

@@ -1,6 +1,5 @@
 #include "agent/waits/lock_watch.h"
 
-#include "agent/locks/sync_table.h"
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
@@ -48,13 +47,18 @@ static void learn_lock(struct lock_watch *w, uint64_t lock)
 	w->lock_count++;
 }
 
-static void keep_sighting(struct lock_watch *w, const struct monitor *m, int64_t now_ns)
+void lock_watch_sighted(struct lock_watch *w, const struct lock_sighting *s)
 {
-	learn_lock(w, m->sync_block);
 	if (w->sighting_count == LOCK_SIGHTINGS_MAX)
 		return;
 	GROW(w->sightings, w->sighting_count, w->sighting_cap);
-	w->sightings[w->sighting_count++] = (struct lock_sighting){now_ns, m->sync_block, m->owner, m->waiters};
+	w->sightings[w->sighting_count++] = *s;
+}
+
+static void keep_sighting(struct lock_watch *w, const struct monitor *m, int64_t now_ns)
+{
+	learn_lock(w, m->sync_block);
+	lock_watch_sighted(w, &(struct lock_sighting){.at_ns = now_ns, .lock = m->sync_block, .owner = m->owner, .waiters = m->waiters});
 }
 
 void lock_watch_look(struct lock_watch *w, int64_t now_ns)

@@ -1,10 +1,11 @@
 /* Looks at the runtime's monitors while a session runs: which are waited for, and who holds them. Each look reads their table from outside; they come less
- * often where that takes long. One thread. */
+ * often where that takes long. What is seen of other locks (managed_watch.h) is kept with it. One thread. */
 #ifndef DRDOTNET_LOCK_WATCH_H
 #define DRDOTNET_LOCK_WATCH_H
 
 #include "agent/locks/dac_table.h"
 #include "agent/locks/process_memory.h"
+#include "agent/locks/sync_table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,11 +13,14 @@
 
 #define LOCK_SIGHTINGS_MAX 65536
 
-struct lock_sighting { /* a monitor with waiters, at one look */
+struct lock_sighting { /* a lock with waiters, at one look */
 	int64_t at_ns;     /* CLOCK_MONOTONIC */
-	uint64_t lock;     /* its SyncBlock */
+	uint64_t lock;     /* a monitor's SyncBlock; else the object */
 	uint32_t owner;    /* id of the thread that holds it, as the process sees it; 0: nobody */
 	uint32_t waiters;
+	uint32_t waiter;   /* not of monitors: one that waits for it, as we see it; there is one sighting of each */
+	uint32_t look;     /* not of monitors: which look */
+	enum lock_kind kind;
 };
 
 struct lock_watch {
@@ -34,6 +38,9 @@ struct lock_watch {
 /* `memory` is borrowed until lock_watch_fini(). */
 void lock_watch_init(struct lock_watch *w, const struct process_memory *memory, int proc_fd);
 void lock_watch_fini(struct lock_watch *w); /* takes zeroed structs */
+
+/* Keeps one. */
+void lock_watch_sighted(struct lock_watch *w, const struct lock_sighting *s);
 
 /* Looks if it is time for it. */
 void lock_watch_look(struct lock_watch *w, int64_t now_ns);

@@ -148,6 +148,7 @@ static void add_to_sums(struct wait_analysis *a, const struct joined_wait *w)
 		return;
 	}
 	a->by_kind[w->meaning.kind] += w->ns;
+	a->thread_kind_ns[(size_t)w->thread * WAIT_KIND_COUNT + w->meaning.kind] += w->ns;
 	a->counts[w->meaning.kind] += w->count;
 	a->waiting_ns += ready ? 0 : w->ns;
 	a->cut_ns += !ready && a->capture->stacks.stacks[w->stack].truncated ? w->ns : 0;
@@ -363,6 +364,7 @@ void wait_analysis_run(const struct wait_capture *c, struct wait_analysis *out)
 	join.is_worker = NULL;
 	out->threads = stack_threads_new(&c->stacks);
 	out->thread_idle_ns = mem_calloc(c->stacks.thread_count + 1, sizeof *out->thread_idle_ns);
+	out->thread_kind_ns = mem_calloc((c->stacks.thread_count + 1) * WAIT_KIND_COUNT, sizeof *out->thread_kind_ns);
 	for (size_t i = 0; i < c->log->thread_count; i++)
 		out->switches += c->log->threads[i].switches;
 	if (c->looks && c->recorded_ns > 0)
@@ -375,6 +377,8 @@ void wait_analysis_run(const struct wait_capture *c, struct wait_analysis *out)
 	out->by_kind[WAIT_KIND_CPU] += join.ready_ns;
 	out->counts[WAIT_KIND_CPU] += join.ready_count;
 	finish_waits(out, &p, &join);
+	wait_states_make(c, &join, &out->states);
+	out->unseen_ns += out->states.lost_ns;
 	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
 	end_placing(out, &p);
 	out->join = join;
@@ -385,6 +389,8 @@ void wait_analysis_fini(struct wait_analysis *a)
 	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
 	free(a->thread_order);
 	free(a->thread_idle_ns);
+	free(a->thread_kind_ns);
+	wait_states_fini(&a->states);
 	free(a->is_worker);
 	free(a->place_of);
 	wait_join_fini(&a->join);

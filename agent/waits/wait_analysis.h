@@ -5,6 +5,7 @@
 #define DRDOTNET_WAIT_ANALYSIS_H
 
 #include "agent/waits/wait_join.h"
+#include "agent/waits/wait_states.h"
 #include "agent/stacks/cpu_analysis.h"
 #include "agent/stacks/stack_profile.h"
 
@@ -45,6 +46,8 @@ struct wait_analysis {
 	struct stack_thread *threads; /* as in the capture; weight: nanoseconds of waiting */
 	uint32_t *thread_order;
 	double *thread_idle_ns;
+	double *thread_kind_ns;     /* by thread and kind; what does not idle */
+	struct wait_states states;
 	bool *is_worker;
 	struct stack_leaf *leaves;
 	size_t leaf_count;

@@ -37,8 +37,8 @@ static int open_switches(struct wait_follow *o, struct err *e)
 {
 	const struct session_request *q = o->session->q;
 	int proc_fd = o->session->proc_fd;
-	o->record = (struct wait_record){.plan = wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000), .pid = q->target->pid,
-					.proc_fd = proc_fd, .epoll_fd = o->events_fd};
+	o->record = (struct wait_record){.plan = wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000, o->single_waits),
+					.pid = q->target->pid, .proc_fd = proc_fd, .epoll_fd = o->events_fd};
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
 	o->capture.period = o->record.plan.period;
 	if (wait_record_open(&o->record, &o->capture.refused) < 0) {
@@ -149,6 +149,7 @@ int wait_follow_prepare(struct wait_follow *o, struct attached_session *s, struc
 	cpu_account_begin(&o->account);
 	lock_watch_init(&o->locks, &o->memory, o->session->proc_fd);
 	o->capture.locks_read = !o->locks.dac.why;
+	managed_watch_init(&o->managed, &o->memory, o->session->proc_fd, &o->locks);
 	pool_watch_init(&o->pool, &o->memory, o->session->proc_fd);
 	STEP("start-perf");
 	if (open_own_fd(o, e) < 0 || open_switches(o, e) < 0)
@@ -241,6 +242,13 @@ static void set_clock(struct wait_follow *o)
 	timerfd_settime(o->timer_fd, 0, &once, NULL);
 }
 
+static void look_at_locks_and_pool(struct wait_follow *o)
+{
+	lock_watch_look(&o->locks, clock_mono_ns());
+	managed_watch_look(&o->managed, clock_mono_ns());
+	pool_watch_look(&o->pool, clock_mono_ns());
+}
+
 void wait_follow_start(struct wait_follow *o, int64_t started_ns)
 {
 	STEP("first-look");
@@ -248,8 +256,7 @@ void wait_follow_start(struct wait_follow *o, int64_t started_ns)
 		o->started_ns = started_ns;
 	if (!o->collect)
 		begin_collecting(o);
-	lock_watch_look(&o->locks, clock_mono_ns());
-	pool_watch_look(&o->pool, clock_mono_ns());
+	look_at_locks_and_pool(o);
 	if (o->record.plan.looks)
 		wait_sleepers_look(&o->sleepers, &o->looks, clock_mono_ns());
 	else
@@ -308,10 +315,8 @@ void wait_follow_readable(struct wait_follow *o)
 	uint64_t times;
 	int64_t now_ns = clock_mono_ns();
 	bool timer = read(o->timer_fd, &times, sizeof times) == sizeof times;
-	if (timer && !o->session->stopped) {
-		lock_watch_look(&o->locks, now_ns);
-		pool_watch_look(&o->pool, clock_mono_ns());
-	}
+	if (timer && !o->session->stopped)
+		look_at_locks_and_pool(o);
 	if (timer && !o->session->stopped && o->record.plan.looks)
 		wait_sleepers_look(&o->sleepers, &o->looks, now_ns);
 	if (o->record.plan.looks && wait_record_step(&o->record, now_ns))
@@ -420,6 +425,7 @@ void wait_follow_take(struct wait_follow *o)
 void wait_follow_fini(struct wait_follow *o)
 {
 	free(o->begin);
+	managed_watch_fini(&o->managed);
 	lock_watch_fini(&o->locks);
 	pool_watch_fini(&o->pool);
 	wait_sleepers_fini(&o->sleepers);

@@ -6,6 +6,7 @@
 #include "agent/session/attached_session.h"
 #include "agent/stacks/cpu_account.h"
 #include "agent/stacks/cpu_collect.h"
+#include "agent/waits/managed_watch.h"
 #include "agent/waits/pool_watch.h"
 #include "agent/waits/syscall_sites.h"
 #include "agent/waits/wait_capture.h"
@@ -14,12 +15,14 @@
 #include "agent/waits/wait_sleepers.h"
 
 struct wait_follow { /* zeroed */
+	bool single_waits; /* set by the caller: each wait matters, and on a full node, too, records are to tell them */
 	struct attached_session *session;
 	struct wait_capture capture; /* whole after wait_follow_take() */
 	struct cpu_account account;
 	struct process_memory memory;
 	bool memory_open;
 	struct lock_watch locks;
+	struct managed_watch managed;
 	struct pool_watch pool;
 	struct syscall_sites sites;
 	struct wait_record record;

@@ -81,25 +81,82 @@ static void take_votes(struct wait_analysis *a, struct vote *votes, size_t count
 	}
 }
 
+struct holder_search {
+	struct wait_analysis *analysis;
+	const struct wait_join *join;
+	const uint32_t *place_of, *method_of;
+	struct lock_place *locks; /* monitors, each with its place */
+	size_t lock_count;
+	struct vote *votes;
+	size_t vote_count;
+};
+
+static uint32_t place_of_monitor(const struct holder_search *h, uint64_t lock)
+{
+	for (size_t i = 0; i < h->lock_count; i++)
+		if (h->locks[i].lock == lock)
+			return h->locks[i].place;
+	return UINT32_MAX;
+}
+
+/* Other locks are moved by the collector: not their address says where they are waited for, but the wait of the thread that was seen to wait, if its stack
+ * names such a lock, too. */
+static uint32_t place_of_waiter(const struct holder_search *h, const struct lock_sighting *s, uint32_t owner)
+{
+	const struct wait_capture *c = h->analysis->capture;
+	const struct wait_log_thread *t = wait_log_find(c->log, s->waiter);
+	const struct joined_wait *w = t && t->index < c->stacks.thread_count && t->index != owner ? wait_join_at(h->join, t->index, s->at_ns) : NULL;
+	const char *what = s->kind == LOCK_KIND_LOCK ? "Lock" : "ReaderWriterLockSlim";
+	return w && w->meaning.kind == WAIT_KIND_LOCK && strcmp(w->meaning.what, what) == 0 ? h->place_of[w - h->join->list] : UINT32_MAX;
+}
+
+/* Who waits for the lock has just lost it, or has not got it yet. */
+static bool waits_for_it(const struct holder_search *h, const struct joined_wait *w, const struct lock_sighting *s, uint32_t place)
+{
+	if (w->meaning.kind != WAIT_KIND_LOCK)
+		return false;
+	return s->kind == LOCK_KIND_MONITOR ? w->wait->lock == s->lock : h->place_of[w - h->join->list] == place;
+}
+
+/* One look may have met several threads that wait for the lock at one place. */
+static bool is_seen_again(const struct lock_sighting *list, const uint32_t *places, size_t i)
+{
+	for (size_t k = i; k-- > 0 && list[k].look == list[i].look;)
+		if (list[k].lock == list[i].lock && list[k].kind == list[i].kind && places[k] == places[i])
+			return true;
+	return false;
+}
+
+/* Looks at threads miss short waits, and with records that are missing waits are, too: who was not seen to wait need not have run. */
+static bool knows_all_waits(const struct wait_capture *c)
+{
+	return !c->looks && c->lost + c->dropped == 0;
+}
+
+static void count_sighting(struct holder_search *h, const struct lock_sighting *s, uint32_t owner, uint32_t place)
+{
+	struct wait_place *p = &h->analysis->places[place];
+	const struct joined_wait *w = owner == UINT32_MAX ? NULL : wait_join_at(h->join, owner, s->at_ns);
+	p->sightings++;
+	p->held_running += !w && knows_all_waits(h->analysis->capture);
+	if (w && !waits_for_it(h, w, s, place))
+		h->votes[h->vote_count++] = (struct vote){place, h->method_of[w->stack], w->called};
+}
+
 void wait_holders_find(struct wait_analysis *a, const struct wait_join *j, const uint32_t *place_of, const uint32_t *method_of)
 {
 	const struct wait_capture *c = a->capture;
 	AUTO_FREE struct lock_place *locks = mem_calloc(j->count + 1, sizeof *locks);
 	AUTO_FREE struct vote *votes = mem_calloc(c->sighting_count + 1, sizeof *votes);
-	size_t lock_count = main_places(a, j, place_of, locks), count = 0, at;
+	AUTO_FREE uint32_t *places = mem_calloc(c->sighting_count + 1, sizeof *places);
+	struct holder_search h = {.analysis = a, .join = j, .place_of = place_of, .method_of = method_of, .locks = locks, .votes = votes};
+	h.lock_count = main_places(a, j, place_of, locks);
 	for (size_t i = 0; i < c->sighting_count; i++) {
 		const struct lock_sighting *s = &c->sightings[i];
-		for (at = 0; at < lock_count && locks[at].lock != s->lock; at++)
-			;
-		if (at == lock_count || !s->owner)
-			continue;
-		struct wait_place *p = &a->places[locks[at].place];
-		uint32_t thread = thread_with_tid(&c->stacks, s->owner);
-		const struct joined_wait *w = thread == UINT32_MAX ? NULL : wait_join_at(j, thread, s->at_ns);
-		p->sightings++;
-		p->held_running += !w;
-		if (w && !(w->meaning.kind == WAIT_KIND_LOCK && w->wait->lock == s->lock))
-			votes[count++] = (struct vote){locks[at].place, method_of[w->stack], w->called};
+		uint32_t owner = thread_with_tid(&c->stacks, s->owner);
+		places[i] = !s->owner ? UINT32_MAX : s->kind == LOCK_KIND_MONITOR ? place_of_monitor(&h, s->lock) : place_of_waiter(&h, s, owner);
+		if (places[i] != UINT32_MAX && (s->kind == LOCK_KIND_MONITOR || !is_seen_again(c->sightings, places, i)))
+			count_sighting(&h, s, owner, places[i]);
 	}
-	take_votes(a, votes, count);
+	take_votes(a, votes, h.vote_count);
 }

@@ -1,4 +1,4 @@
-/* Who held the monitors that threads waited for: at each look at their table, where the holder was. Part of wait_analysis.c. Pure; one thread. */
+/* Who held the locks that threads waited for: at each look at them, where the holder was. Part of wait_analysis.c. Pure; one thread. */
 #ifndef DRDOTNET_WAIT_HOLDERS_H
 #define DRDOTNET_WAIT_HOLDERS_H
 

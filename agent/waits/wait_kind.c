@@ -75,7 +75,7 @@ static const struct wait_row {
 	{"System.Threading.ManualResetEventSlim", NULL, {WAIT_KIND_EVENT, false, "ManualResetEventSlim"}},
 	{"System.Threading.CountdownEvent", NULL, {WAIT_KIND_EVENT, false, "CountdownEvent"}},
 	{"System.Threading.Barrier", NULL, {WAIT_KIND_EVENT, false, "Barrier"}},
-	{"System.Threading.WaitHandle", NULL, {WAIT_KIND_EVENT, false, "WaitHandle or Mutex"}},
+	{"System.Threading.WaitHandle", NULL, {WAIT_KIND_EVENT, false, "WaitOne (event or Mutex)"}},
 	{"System.Threading.Tasks.Task", "Wait", {WAIT_KIND_TASK, false, "Task"}},
 	{"System.Threading.Tasks.Task", "InternalWait", {WAIT_KIND_TASK, false, "Task"}},
 	{"System.Threading.Tasks.Task", "SpinThenBlockingWait", {WAIT_KIND_TASK, false, "Task"}},
@@ -85,6 +85,8 @@ static const struct wait_row {
 	{"System.Runtime.CompilerServices.TaskAwaiter", NULL, {WAIT_KIND_TASK, false, "Task"}},
 	{"System.Net.Dns", NULL, {WAIT_KIND_SOCKET, false, "name lookup"}},
 	{"System.Net.NameResolutionPal", NULL, {WAIT_KIND_SOCKET, false, "name lookup"}},
+	{"System.Net.Http.HttpClient", "Send", {WAIT_KIND_SOCKET, false, "HttpClient.Send"}},
+	{"System.Net.Http.HttpMessageInvoker", "Send", {WAIT_KIND_SOCKET, false, "HttpClient.Send"}},
 	{"System.Net.Sockets.", NULL, {WAIT_KIND_SOCKET, false, "Socket"}},
 	{"System.Net.Security.SslStream", NULL, {WAIT_KIND_SOCKET, false, "SslStream"}},
 	{"System.IO.Pipes.", NULL, {WAIT_KIND_FILE, false, "a pipe"}},
@@ -134,7 +136,7 @@ void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_
 {
 	const struct wait_row *found = NULL;
 	size_t natives = 0;
-	bool managed = false;
+	bool managed = false, is_async_main = false;
 	*out = (struct wait_meaning){WAIT_KIND_UNKNOWN, false, "no stack"};
 	if (!depth)
 		return;
@@ -143,13 +145,17 @@ void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_
 	for (size_t i = natives; i < depth; i++) {
 		const struct frame *f = &frames[stack[i]];
 		managed |= f->kind == FRAME_MANAGED;
-		if (cpu_layer_of(f) == LAYER_APPLICATION)
+		if (cpu_layer_of(f) == LAYER_APPLICATION) {
+			is_async_main = f->method && strcmp(f->method, "<Main>") == 0; /* the compiler's, around an async Main */
 			break;
+		}
 		const struct wait_row *row = f->kind == FRAME_MANAGED ? row_of(f) : NULL;
 		if (row)
 			found = row;
 	}
-	if (found)
+	if (found && found->meaning.kind == WAIT_KIND_TASK && is_async_main)
+		*out = (struct wait_meaning){WAIT_KIND_TASK, true, "the program's main thread"};
+	else if (found)
 		*out = found->meaning;
 	else
 		native_meaning(frames, stack, natives, managed, out);

@@ -1,5 +1,6 @@
 #include "agent/waits/wait_pace.h"
 
+#include "agent/host/run_delay.h"
 #include "agent/locks/thread_wait.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
@@ -8,6 +9,7 @@
 #include <time.h>
 
 #define RATE_MS 200
+#define FULL 0.5 /* of the time some task of the node waited for a CPU */
 
 uint64_t wait_pace_switches(int proc_fd)
 {
@@ -29,13 +31,14 @@ static int64_t process_cpu_time_ns(pid_t pid)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns)
+struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns, bool single_waits)
 {
-	int64_t from_ns = clock_mono_ns(), cpu_ns = process_cpu_time_ns(pid);
+	int64_t from_ns = clock_mono_ns(), cpu_ns = process_cpu_time_ns(pid), pressure_ns = run_delay_node_pressure("/proc");
 	uint64_t before = wait_pace_switches(proc_fd);
 	clock_sleep_until_ms(clock_mono_ms() + RATE_MS);
 	uint64_t after = wait_pace_switches(proc_fd);
 	double seconds = (double)(clock_mono_ns() - from_ns) / 1e9;
 	double rate = after > before ? (double)(after - before) / seconds : 0;
-	return wait_plan_make(rate, (double)(process_cpu_time_ns(pid) - cpu_ns) / seconds, duration_ns);
+	bool full = !single_waits && pressure_ns >= 0 && (double)(run_delay_node_pressure("/proc") - pressure_ns) / 1e9 >= FULL * seconds;
+	return wait_plan_make(rate, (double)(process_cpu_time_ns(pid) - cpu_ns) / seconds, duration_ns, full);
 }

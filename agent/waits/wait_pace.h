@@ -9,7 +9,7 @@
 /* So far, of the threads that are there. */
 uint64_t wait_pace_switches(int proc_fd);
 
-/* Watches it for a fifth of a second. `pid` as we see it; `proc_fd`: its /proc/PID. */
-struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns);
+/* Watches it for a fifth of a second. `pid` as we see it; `proc_fd`: its /proc/PID; `single_waits`: as in wait_follow.h. */
+struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns, bool single_waits);
 
 #endif

@@ -21,9 +21,9 @@ static int64_t most_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns)
+struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns, bool full)
 {
-	struct wait_plan p = {.period = 1, .cycle_ns = WINDOW_USUAL_NS, .window_ns = WINDOW_USUAL_NS};
+	struct wait_plan p = {.looks = full, .period = 1, .cycle_ns = WINDOW_USUAL_NS, .window_ns = WINDOW_USUAL_NS};
 	if (switches <= ALL_BELOW)
 		return p;
 	double may = cpu_ns * SHARE_OF_CPU > LEAST_NS ? cpu_ns * SHARE_OF_CPU : LEAST_NS, part = may / (switches * SWITCH_NS);

@@ -13,8 +13,9 @@ struct wait_plan {
 	int64_t window_ns;  /* ... so long, in which switches are recorded; the same: all the time */
 };
 
-/* Of a process that does so many switches and uses so much CPU time a second, for a session of `duration_ns`. */
-struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns);
+/* Of a process that does so many switches and uses so much CPU time a second, for a session of `duration_ns`. `full`: the node's CPUs are taken: records may be
+ * lost before they are read, and looks tell the times, too. */
+struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns, bool full);
 
 /* Without records of switches. */
 struct wait_plan wait_plan_looks_only(void);

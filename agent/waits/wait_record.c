@@ -30,7 +30,7 @@ int wait_record_open(struct wait_record *r, struct err *e)
 	r->windows++;
 	r->closed = false;
 	r->missing = 0;
-	r->next_ns = r->opened_ns + r->plan.window_ns;
+	r->next_ns = r->plan.window_ns < r->plan.cycle_ns ? r->opened_ns + r->plan.window_ns : 0; /* it stays open */
 	return 0;
 }
 

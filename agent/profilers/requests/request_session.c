@@ -38,6 +38,7 @@ static int request_session_prepare(struct attached_session *s, struct err *e)
 	o->capture.process_cpu_ns = -1;
 	cpu_account_init(&o->account, s->q->target);
 	request_cpu_open(&o->cpu, s, &o->capture);
+	o->waits.single_waits = true;
 	if (wait_follow_prepare(&o->waits, s, &o->no_waits) == 0) {
 		o->waits.capture.log->keep_all = true;
 		s->own_fd = o->waits.events_fd;

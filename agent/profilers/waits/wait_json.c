@@ -9,6 +9,7 @@
 
 #define FRAMES_MAX 100
 #define PLACES_WRITTEN 500
+#define LINES_WRITTEN 1000
 
 static void put_ns(struct json_writer *w, const char *key, double ns)
 {
@@ -36,6 +37,15 @@ static void put_sampling(const struct wait_analysis *a, struct report_file *f)
 	jsonw_integer(w, "managedFramesNamed", c->stacks.managed_frames);
 	jsonw_integer(w, "managedFramesUnnamed", c->stacks.unresolved_frames);
 	jsonw_bool(w, "besideAnotherProfiler", c->stacks.facts.beside_profiler);
+	jsonw_end(w);
+}
+
+static void put_timeline(const struct wait_analysis *a, struct json_writer *w)
+{
+	jsonw_line(w);
+	jsonw_object(w, "timeline");
+	jsonw_unsigned(w, "parts", a->states.parts);
+	jsonw_integer(w, "partNanoseconds", a->states.part_ns);
 	jsonw_end(w);
 }
 
@@ -160,6 +170,23 @@ static void put_places(const struct wait_analysis *a, const char *key, size_t fr
 	jsonw_end(&f->json);
 }
 
+static void put_thread_time(const struct wait_analysis *a, uint32_t thread, bool line, struct json_writer *w)
+{
+	int64_t cpu_ns = a->capture->stacks.threads[thread].cpu_ns;
+	if (cpu_ns >= 0)
+		jsonw_integer(w, "cpuNanoseconds", cpu_ns);
+	else
+		jsonw_null(w, "cpuNanoseconds");
+	jsonw_object(w, "kinds");
+	for (int k = 0; k < WAIT_KIND_COUNT; k++) {
+		double ns = a->thread_kind_ns[(size_t)thread * WAIT_KIND_COUNT + (size_t)k];
+		if (ns >= 1)
+			put_ns(w, wait_kind_name((enum wait_kind)k), ns);
+	}
+	jsonw_end(w);
+	jsonw_string(w, "states", line ? a->states.lines[thread] : NULL);
+}
+
 static void put_threads(const struct wait_analysis *a, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -174,6 +201,7 @@ static void put_threads(const struct wait_analysis *a, struct report_file *f)
 		jsonw_unsigned(w, "samples", t->weight);
 		put_ns(w, "idleNanoseconds", a->thread_idle_ns[thread]);
 		jsonw_bool(w, "poolWorker", a->is_worker[thread]);
+		put_thread_time(a, thread, i < LINES_WRITTEN, w);
 		report_json_end(f);
 	}
 	jsonw_end(w);
@@ -191,6 +219,7 @@ void wait_json_write(const void *source, struct report_file *f)
 	put_kinds(a, f);
 	put_places(a, "places", 0, a->blocking_count, f);
 	put_places(a, "idle", a->blocking_count, a->place_count, f);
+	put_timeline(a, &f->json);
 	put_threads(a, f);
 	report_tree_methods(f, &a->base, NULL, NULL);
 	report_tree_json(f, &a->base.tree, NULL);

@@ -69,6 +69,7 @@ static void set_pool(const struct wait_analysis *a, struct wait_numbers *out)
 	set_names(a, top_place(a, io, true), &out->io_place, &out->io_what);
 	set_names(a, top_place(a, KIND(WAIT_KIND_SLEEP), true), &out->sleep_place, NULL);
 	set_names(a, top_place(a, KIND(WAIT_KIND_EVENT), true), &out->event_place, &out->event_what);
+	set_names(a, top_place(a, KIND(WAIT_KIND_RUNTIME), true), &out->runtime_place, NULL);
 	set_names(a, p, &out->pool_place, &out->pool_what);
 	out->workers = a->pool.workers;
 	out->workers_begin = (double)a->capture->workers_begin;

@@ -16,7 +16,8 @@
 	NUMBER(lock_threads) NUMBER(lock_percent) TEXT(lock_place) TEXT(lock_what) NUMBER(lock_place_threads) NUMBER(lock_waiters)       \
 	NUMBER(lock_per_second) NUMBER(lock_longest_ms) NUMBER(lock_whole) NUMBER(sightings) TEXT(lock_holder) TEXT(lock_holder_what)    \
 	NUMBER(task_pool) TEXT(task_place) NUMBER(io_pool) TEXT(io_place) TEXT(io_what) NUMBER(sleep_pool) TEXT(sleep_place)             \
-	NUMBER(event_pool) TEXT(event_place) TEXT(event_what) NUMBER(console_threads) TEXT(console_place) NUMBER(runtime_threads) NUMBER(runtime_pool) \
+	NUMBER(event_pool) TEXT(event_place) TEXT(event_what) NUMBER(console_threads) TEXT(console_place) NUMBER(runtime_threads)        \
+	NUMBER(runtime_pool) TEXT(runtime_place)                                                                                         \
 	NUMBER(workers) NUMBER(workers_begin) NUMBER(workers_end) NUMBER(workers_new) NUMBER(workers_blocked) NUMBER(workers_still)      \
 	NUMBER(pool_blocked_percent) NUMBER(pool_idle_percent) TEXT(pool_place) TEXT(pool_what) NUMBER(pool_place_percent)               \
 	NUMBER(queue_looks) NUMBER(queue_least) NUMBER(queue_mean) NUMBER(queue_most)                                                    \

@@ -4,6 +4,7 @@
 #include "agent/symbols/method_name.h"
 
 #include <math.h>
+#include <string.h>
 
 #define LEAST_SECONDS 1.0
 #define LEAST_THREADS 0.5  /* at a time: less is everyday */
@@ -25,12 +26,29 @@ static const char *needs_waits(const void *numbers)
 	return n->unseen_percent > UNSEEN_MOST ? "of too much of the waiting no stack was seen" : NULL;
 }
 
+static double waiting_percent(const struct wait_numbers *n, double threads)
+{
+	return n->waiting_threads > 0 ? 100 * threads / n->waiting_threads : 0;
+}
+
+static int score_of(const struct wait_numbers *n, double threads, double least)
+{
+	bool found = threads >= least && waiting_percent(n, threads) >= LEAST_PERCENT;
+	return found ? rules_score(fmin(90, 20 + 0.7 * waiting_percent(n, threads))) : 0;
+}
+
 /* WaitOne may be compiled into its caller: what is left on the stack is the runtime's native code. */
+static bool events_unclear(const struct wait_numbers *n)
+{
+	return rules_known(n->runtime_pool) && n->runtime_pool >= LEAST_THREADS && n->event_pool < n->runtime_pool;
+}
+
 static const char *needs_events(const void *numbers)
 {
 	const struct wait_numbers *n = numbers;
-	bool unclear = rules_known(n->runtime_pool) && n->runtime_pool >= LEAST_THREADS && n->event_pool < n->runtime_pool;
-	return unclear ? "workers wait in native code of the runtime, and whether that is for an event (WaitOne) cannot be told" : needs_waits(numbers);
+	if (events_unclear(n) && score_of(n, n->runtime_pool, LEAST_THREADS) == 0)
+		return "workers wait in native code of the runtime, and whether that is for an event (WaitOne) cannot be told";
+	return needs_waits(numbers);
 }
 
 static const char *needs_delay(const void *numbers)
@@ -47,17 +65,6 @@ static const char *short_place(const struct rule_text *name, struct buf *out)
 	buf_reset(out);
 	method_name_shorten(name->text[0] ? name->text : "code of .NET", NAME_CHARS, out);
 	return buf_str(out);
-}
-
-static double waiting_percent(const struct wait_numbers *n, double threads)
-{
-	return n->waiting_threads > 0 ? 100 * threads / n->waiting_threads : 0;
-}
-
-static int score_of(const struct wait_numbers *n, double threads, double least)
-{
-	bool found = threads >= least && waiting_percent(n, threads) >= LEAST_PERCENT;
-	return found ? rules_score(fmin(90, 20 + 0.7 * waiting_percent(n, threads))) : 0;
 }
 
 /* the pool --------------------------------------------------------------------------------------------------------- */
@@ -151,10 +158,21 @@ static struct rule_score blocks_on_io(const void *numbers)
 	return score_pool(numbers, ((const struct wait_numbers *)numbers)->io_pool);
 }
 
+/* A first line that names what is called, in place of what is wrong. */
+static void say_caller(const char *what, double threads, const struct rule_text *at, struct finding *out)
+{
+	AUTO_BUF struct buf place;
+	buf_init(&place, RULE_TEXT_BYTES * 2);
+	method_name_shorten(at->text[0] ? at->text : "code of .NET", NAME_CHARS - 2, &place);
+	finding_message(out, "%s blocks %.1f pool workers in %s", what, threads, buf_str(&place));
+}
+
 static void says_blocks_on_io(const void *numbers, struct finding *out)
 {
 	const struct wait_numbers *n = numbers;
 	say_pool(n, "workers that block in I/O", "Synchronous I/O", n->io_pool, &n->io_place, out);
+	if (out->state != FINDING_EXCLUDED && strcmp(n->io_what.text, "another process") == 0)
+		say_caller("Another process", n->io_pool, &n->io_place, out);
 }
 
 static struct rule_score sleeps_in_pool(const void *numbers)
@@ -170,13 +188,34 @@ static void says_sleeps_in_pool(const void *numbers, struct finding *out)
 
 static struct rule_score waits_for_events(const void *numbers)
 {
-	return score_pool(numbers, ((const struct wait_numbers *)numbers)->event_pool);
+	const struct wait_numbers *n = numbers;
+	if (events_unclear(n))
+		return (struct rule_score){score_of(n, n->runtime_pool, LEAST_THREADS), 1};
+	return score_pool(n, n->event_pool);
+}
+
+static void say_inside_runtime(const struct wait_numbers *n, struct finding *out)
+{
+	AUTO_BUF struct buf place;
+	buf_init(&place, RULE_TEXT_BYTES * 2);
+	method_name_shorten(n->runtime_place.text[0] ? n->runtime_place.text : "code of .NET", NAME_CHARS - 3, &place);
+	finding_message(out, "%.1f pool workers wait for an event or the runtime in %s", n->runtime_pool, buf_str(&place));
+	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting; it is WaitOne that was compiled into the method, or the "
+			 "runtime itself (garbage collection, compilation)",
+			 n->runtime_pool, n->workers, waiting_percent(n, n->runtime_pool));
+	finding_place(out, n->runtime_place.text);
 }
 
 static void says_waits_for_events(const void *numbers, struct finding *out)
 {
 	const struct wait_numbers *n = numbers;
+	if (out->state != FINDING_EXCLUDED && events_unclear(n)) {
+		say_inside_runtime(n, out);
+		return;
+	}
 	say_pool(n, "workers that wait for events or mutexes", "Events or mutexes", n->event_pool, &n->event_place, out);
+	if (out->state != FINDING_EXCLUDED)
+		say_caller(n->event_what.text, n->event_pool, &n->event_place, out);
 }
 
 /* locks, console, CPU ---------------------------------------------------------------------------------------------- */
@@ -192,17 +231,19 @@ static struct rule_score locks_contended(const void *numbers)
 static void says_locks_contended(const void *numbers, struct finding *out)
 {
 	const struct wait_numbers *n = numbers;
-	AUTO_BUF struct buf place;
+	AUTO_BUF struct buf place, held;
+	buf_init(&held, RULE_TEXT_BYTES * 3);
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "locks that many threads want");
 		finding_evidence(out, "%.2f threads wait for locks at a time, %.0f%% of all waiting", n->lock_threads, n->lock_percent);
 		return;
 	}
+	if (n->lock_holder.text[0])
+		buf_printf(&held, "; mostly held by a thread that waits in %s (%s)", n->lock_holder.text, n->lock_holder_what.text);
 	finding_message(out, "Lock contention: %.1f threads at a time, in %s", n->lock_threads, short_place(&n->lock_place, &place));
-	finding_evidence(out, "%.0f threads wait for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s%s",
-			 n->lock_waiters, n->lock_what.text, n->lock_place_threads, n->lock_per_second, n->lock_longest_ms, n->lock_percent,
-			 n->lock_holder.text[0] ? "; mostly held in " : "", n->lock_holder.text);
+	finding_evidence(out, "%.0f threads wait for %s there, %.1f at a time, %.0f times a second, at most %.0f ms; all locks: %.0f%% of all waiting%s",
+			 n->lock_waiters, n->lock_what.text, n->lock_place_threads, n->lock_per_second, n->lock_longest_ms, n->lock_percent, buf_str(&held));
 	finding_place(out, n->lock_place.text);
 }
 

@@ -4,10 +4,13 @@
 #include "agent/symbols/method_name.h"
 #include "common/base/size_text.h"
 
+#include <string.h>
+
 #define PLACES_SHOWN 4
 #define IDLE_SHOWN 3
 #define NOTABLE_THREADS 0.1
 #define HEADLINE_NAME 36
+#define UNSEEN_NOTABLE 10 /* percent of all waiting */
 
 void wait_text_length(struct buf *out, int64_t ns)
 {
@@ -29,16 +32,20 @@ static void put_name(const char *name, struct buf *out)
 
 static void put_holder(const struct wait_analysis *a, const struct wait_place *p, struct buf *out)
 {
+	if (!p->sightings && strcmp(p->meaning.what, "SemaphoreSlim") == 0)
+		buf_puts(out, " A SemaphoreSlim does not record its holder.");
+	if (!p->sightings && strcmp(p->meaning.what, "ReaderWriterLockSlim") == 0)
+		buf_puts(out, " A ReaderWriterLockSlim does not record its readers.");
 	if (!p->sightings)
 		return;
-	buf_printf(out, " The lock was seen held %u %s", p->sightings, p->sightings == 1 ? "time" : "times");
+	buf_printf(out, " Held at %u %s", p->sightings, p->sightings == 1 ? "look" : "looks");
 	if (p->held_known) {
-		buf_printf(out, ", %u by a thread in ", p->held_known);
+		buf_printf(out, ": at %u by a thread that waited in ", p->held_known);
 		put_name(p->holder == CPU_NO_METHOD ? "code of .NET" : a->base.methods[p->holder].name, out);
-		buf_printf(out, " (%s)", p->holder_what ? p->holder_what : "waiting");
+		buf_printf(out, " (%s)", p->holder_what ? p->holder_what : "unknown");
 	}
 	if (p->held_running)
-		buf_printf(out, ", %u by one that ran", p->held_running);
+		buf_printf(out, "%s at %u by a thread that ran", p->held_known ? "," : ":", p->held_running);
 	buf_puts(out, ".");
 }
 
@@ -135,7 +142,7 @@ static void put_wait_headline(const struct wait_analysis *a, const struct wait_n
 	} else if (n->waiting_threads < NOTABLE_THREADS) {
 		buf_puts(out, a->idle_ns > 0 ? "Nothing waits but idle threads" : "Nothing waits");
 	} else {
-		buf_printf(out, "%.1f threads at a time wait, mostly in ", n->waiting_threads);
+		buf_printf(out, "%s%.1f threads at a time wait, mostly in ", n->unseen_percent > UNSEEN_NOTABLE ? "At least " : "", n->waiting_threads);
 		method_name_shorten(n->top_place.text, HEADLINE_NAME, out);
 	}
 }

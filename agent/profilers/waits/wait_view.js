@@ -3,10 +3,47 @@
 Report.show(r => {
 	const {count, percent, make} = Report;
 	const s = r.sampling, length = ns => Report.duration(ns / 1000), threads = n => n.toFixed(n < 9.95 ? 1 : 0);
-	const COLOURS = {lock: 0, task: 2, socket: 1, file: 8, console: 4, sleep: 5, event: 10, runtime: 7, fault: 9, native: 3, unknown: 10};
-	const kindOf = new Map(r.kinds.map(k => [`[${k.title}]`, k.kind]));
-	const held = p => p.heldBy && [p.heldBy.method && `${p.heldBy.method} (${p.heldBy.waitsFor})`,
-		p.heldBy.running && `running at ${p.heldBy.running} of ${p.heldBy.looks} looks`].filter(Boolean).join('; ');
+	const kindOf = new Map(r.kinds.map(k => [`[${k.title}]`, k.kind])), titleOf = new Map(r.kinds.map(k => [k.kind, k.title]));
+	/* A frame of the flame graph has the colour of its kind, that of the application's code in full. */
+	const paint = (t, n, methods) => {
+		let top = n;
+		while (t.parent[top] > 0) top = t.parent[top];
+		const kind = kindOf.get(methods[t.method[top]]?.name), m = methods[t.method[n]];
+		return kind ? `kind k-${kind}` + (m && (m.layer === 'application' || m.layer === 'wait') ? '' : m ? ' soft' : ' soft folded') : '';
+	};
+	const named = cls => make('span.dot.' + cls);
+	/* Where the time of a thread went: one bar, and what it did in each part of the session. */
+	const LETTERS = {L: 'lock', T: 'task', S: 'socket', F: 'file', C: 'console', Z: 'sleep', E: 'event', R: 'runtime', P: 'fault', Q: 'cpu', N: 'native',
+		U: 'unknown', '-': 'idle', '#': 'runs', '?': 'unseen', ' ': 'absent'};
+	const STATES = {runs: 'on a CPU', idle: 'idle', unseen: 'short runs and waits in turns', cpu: 'waiting for a CPU'};
+	const stateName = kind => STATES[kind] || titleOf.get(kind) || 'not there';
+	const wall = r.timeline.parts * r.timeline.partNanoseconds;
+	const spent = t => [['runs', t.cpuNanoseconds || 0], ...Object.entries(t.kinds), ['idle', t.idleNanoseconds]].filter(([, ns]) => ns > 0);
+	const words = list => list.map(([kind, ns]) => `${stateName(kind)} ${length(ns)}`).join(', ');
+	const rects = (parts, label) => Report.svg('svg', {viewBox: '0 0 1000 14', preserveAspectRatio: 'none', role: 'img', 'aria-label': label},
+		Report.svg('title', {}, label), ...parts.map(([kind, from, to]) => Report.svg('rect', {class: 'kind k-' + kind, x: (1000 * from).toFixed(1),
+			width: Math.max(1, 1000 * (to - from)).toFixed(1), height: 14})));
+	function timeBar(t) {
+		const list = spent(t), all = Math.max(wall, list.reduce((s, [, ns]) => s + ns, 0));
+		let at = 0;
+		return rects(list.map(([kind, ns]) => [kind, at / all, (at += ns) / all]), words(list));
+	}
+	function stateStrip(t) {
+		const runs = [], n = r.timeline.parts;
+		for (let i = 0; i < t.states.length; i++) {
+			const kind = LETTERS[t.states[i]], last = runs.at(-1);
+			if (last && last[0] === kind) last[2] = (i + 1) / n;
+			else runs.push([kind, i / n, (i + 1) / n]);
+		}
+		const second = part => (part * n * r.timeline.partNanoseconds / 1e9).toFixed(1);
+		const said = runs.slice(0, 12).map(([kind, a, b]) => `${second(a)} to ${second(b)} s ${stateName(kind)}`).join('; ');
+		return rects(runs, said + (runs.length > 12 ? `; and ${runs.length - 12} more` : ''));
+	}
+	const waitOf = t => Object.entries(t.kinds).reduce((s, [kind, ns]) => s + (kind === 'cpu' ? 0 : ns), 0);
+	const seen = new Set(['runs', 'idle', ...r.threads.flatMap(t => [...Object.keys(t.kinds), ...[...t.states || ''].map(x => LETTERS[x])])]);
+	const legend = make('span.legend', [...seen].filter(kind => kind !== 'absent').map(kind => make('span', named('kind.k-' + kind), stateName(kind))));
+	const moving = r.threads.filter(t => t.states !== null);
+	const locks = r.places.filter(p => p.kind === 'lock');
 	const stack = p => make('details', make('summary', p.method || p.what), make('ol', p.stack.map(f => make('li', Report.source.frame(f)))));
 	const total = {title: 'Total', sort: 'number', cell: p => ({text: length(p.nanoseconds), sort: p.nanoseconds})};
 	const figures = [
@@ -30,21 +67,43 @@ Report.show(r => {
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},
 		all > 0 && {kind: 'split', label: 'What threads wait for', parts: r.kinds.filter(k => k.nanoseconds && k.kind !== 'cpu').map(k => (
-			{name: k.title, cls: 'c' + COLOURS[k.kind], share: k.nanoseconds / all}))},
+			{name: k.title, cls: 'kind.k-' + k.kind, share: k.nanoseconds / all}))},
 		{
 			kind: 'table', id: 'places', title: 'Where threads wait', search: 'Search places', rows: r.places, most: 30, empty: 'Nothing waits but idle threads.',
 			columns: [{title: 'Share', sort: 'number', cell: p => ({text: percent(p.percent), sort: p.percent})}, ...figures,
 				{title: 'Waits for', sort: 'text', cell: p => p.what},
-				{title: 'In', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.method || p.what})},
-				{title: 'Held by', sort: 'text', cls: 'name', cell: p => held(p) || ''}],
+				{title: 'In', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.method || p.what})}],
 		},
+		locks.length > 0 && {
+			kind: 'table', id: 'locks', title: 'Locks', search: 'Search locks', rows: locks, most: 20,
+			columns: [total, ...figures.slice(1),
+				{title: 'Lock', sort: 'text', cell: p => p.what},
+				{title: 'Held by', sort: 'text', cell: p => ({text: p.heldBy?.method ? `${p.heldBy.method}, at ${p.heldBy.waiting} of ${p.heldBy.looks} looks`
+					: p.heldBy ? `seen held at ${p.heldBy.looks} looks` : 'not seen'})},
+				{title: 'The holder meanwhile', sort: 'text', cell: p => [p.heldBy?.waitsFor && `waits: ${p.heldBy.waitsFor}`,
+					p.heldBy?.running && `runs at ${p.heldBy.running} of ${p.heldBy.looks} looks`].filter(Boolean).join('; ')},
+				{title: 'Wanted in', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.method || p.what})}],
+			note: 'Holders of a SemaphoreSlim and readers of a ReaderWriterLockSlim are not recorded by .NET; those of a Lock and writers are read on .NET 9 and newer.',
+		},
+		moving.length > 0 && {
+			kind: 'table', id: 'states', title: 'Threads over time', search: 'Search threads', rows: moving, most: 25,
+			columns: [
+				{title: 'Waiting', sort: 'number', cell: t => ({text: length(waitOf(t)), sort: waitOf(t)})},
+				{title: 'CPU', sort: 'number', cell: t => ({text: t.cpuNanoseconds === null ? '' : length(t.cpuNanoseconds), sort: t.cpuNanoseconds || 0})},
+				{title: 'Where its time went', cls: 'strip', cell: t => timeBar(t)},
+				{title: `Over the ${(wall / 1e9).toFixed(0)} s of the session`, cls: 'strip', cell: t => stateStrip(t)},
+				{title: 'Thread', sort: 'text', cls: 'name', cell: t => ({text: `${t.name || '(no name)'} ${t.tid}`})},
+			],
+		},
+		moving.length > 0 && {kind: 'own', draw: host => host.append(make('p.hint', legend))},
 		{
 			kind: 'table', id: 'idle', title: 'Idle', search: 'Search idle threads', rows: r.idle, empty: 'No thread is idle.',
 			columns: [total, ...figures, {title: 'What', sort: 'text', cls: 'name', cell: p => ({text: stack(p), sort: p.what})}],
 		},
 		{
 			kind: 'flame', unit: 'ns', period: 1, of: 'waiting', share: 'Waiting',
-			colour: m => m.layer === 'wait' ? 'c' + (COLOURS[kindOf.get(m.name)] ?? 10) : '', widest: 'Off-CPU flame graph: the widest frames wait the longest',
+			colour: m => m.layer === 'wait' ? 'kind.k-' + (kindOf.get(m.name) ?? 'unknown') : '', paint, legend: r.kinds.filter(k => k.nanoseconds &&
+				k.kind !== 'cpu').map(k => ({cls: 'kind.k-' + k.kind, title: k.title})), widest: 'Off-CPU flame graph: the widest frames wait the longest',
 			threads: [{title: 'Waiting', sort: 'number', cell: t => ({text: length(t.samples), sort: t.samples})},
 				{title: 'Idle', sort: 'number', cell: t => ({text: length(t.idleNanoseconds), sort: t.idleNanoseconds})}],
 			about: {

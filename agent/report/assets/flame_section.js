@@ -3,7 +3,8 @@
  *
  * {kind: 'flame', unit: 'ns' or 'bytes', period: units that a weight of 1 stands for, of: 'CPU time', what shares are of,
  *  widest: what the widest frames do, threads: columns of the table of threads beside share, name and id, about: the section of that tab,
- *  colour: a method's class where it is not that of its layer,
+ *  colour: a method's class where it is not that of its layer, paint: (tree, node, methods) => a frame's class or ''
+ *  (its method's), legend: [{cls, title}] of these,
  *  timeline: {title, values, seconds: of one value}, where a part can be chosen (report.json's leavesOverTime)} */
 Report.kinds.flame = (section, host, r) => {
 	const {make, button, bar, stacks} = Report, FOLDED = stacks.FOLDED;
@@ -91,7 +92,8 @@ Report.kinds.flame = (section, host, r) => {
 		mark: (t, n) => t.method[n] >= 0 ? methods[t.method[n]].marks.find(k => k === 'async' || k === 'iterator') || '' : '',
 		label: (t, n) => nameOf(t, n) + (t.method[n] >= 0 ? marksOf(t.method[n]).map(k => ', ' + k).join('') : '') + ', ' + percent(t.total[n], base.total[0]) +
 			(t.self[n] && n ? ', ' + percent(t.self[n], base.total[0]) + ' in itself' : ''),
-		style: (t, n) => n === 0 && t.method[n] === -1 ? 'all' : diff.style(t, n) || (t.method[n] === FOLDED ? 'folded' : styles[t.method[n]]),
+		style: (t, n) => n === 0 && t.method[n] === -1 ? 'all' : diff.style(t, n) || (section.paint && section.paint(t, n, methods))
+			|| (t.method[n] === FOLDED ? 'folded' : styles[t.method[n]].replace('.', ' ')),
 		hit: (t, n) => Boolean(seen.hits && t.method[n] >= 0 && seen.hits[t.method[n]]),
 		searching: () => seen.hits !== null,
 		choose: (t, n) => { if (t.method[n] >= 0) openCallers(t.method[n]); else if (t.method[n] === FOLDED) unfold(n); },
@@ -169,8 +171,8 @@ Report.kinds.flame = (section, host, r) => {
 	detail.setAttribute('aria-live', 'polite');
 
 	function drawGraph(place) {
-		const legend = make('span.legend', layers.filter(layer => methods.some(m => m.layer === layer)).map(layer => make('span',
-			make('span.dot.l' + layers.indexOf(layer)), LAYERS[layer])));
+		const legend = make('span.legend', section.legend ? section.legend.map(x => make('span', make('span.dot.' + x.cls), x.title))
+			: layers.filter(layer => methods.some(m => m.layer === layer)).map(layer => make('span', make('span.dot.l' + layers.indexOf(layer)), LAYERS[layer])));
 		const keys = make('span.keys', [['\u2190 \u2191 \u2192 \u2193', 'move'], ['Enter', 'zoom'], ['Esc', 'out'], ['A', 'all frames'],
 			['C', 'callers and callees'], ['/', 'search']]
 			.map(([key, text]) => make('span', key.split(' ').map(k => make('kbd', k)), ' ' + text)));

@@ -113,7 +113,7 @@ const Report = (() => {
 		let x = 0;
 		for (const part of section.parts) {
 			const w = 1000 * part.share;
-			line.append(svg('rect', {class: part.cls, x: x.toFixed(2), width: (w > 2 ? w - 1 : w).toFixed(2), height: 12}));
+			line.append(svg('rect', {class: part.cls.replace('.', ' '), x: x.toFixed(2), width: (w > 2 ? w - 1 : w).toFixed(2), height: 12}));
 			x += w;
 			list.append(make('li', make('span.dot.' + part.cls), part.name + ' ', make('b', part.text ?? percent(100 * part.share))));
 		}

@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from tests.lib import dotnet, schemas
+from tests.lib import browser, dotnet, schemas
 from tests.lib.local import WITHOUT_PERF, drdotnet
 
 FILES = {"summary.md", "report.html", "report.json", "profile.pb.gz", "stacks.folded", "profile.speedscope.json"}
@@ -68,9 +68,14 @@ class OnEachRuntime:
         self.assertLess(threads(report, "lock"), 5.5)
         return top
 
+    def assert_held_by_refresh(self, place):
+        held = place["heldBy"]
+        self.assertEqual((held["method"], held["waitsFor"]), ("Shop.Cache.Refresh", "Thread.Sleep"))
+        self.assertGreaterEqual(held["looks"], held["waiting"] + held["running"])
+
     def test_a_monitor_and_who_holds_it(self):
         top = self.locked("monitor", "Shop.Cache.ByMonitor", "Monitor")
-        self.assertEqual((top["heldBy"]["method"], top["heldBy"]["waitsFor"]), ("Shop.Cache.Refresh", "Thread.Sleep"))
+        self.assert_held_by_refresh(top)
         names = [f["name"] for f in top["stack"]]
         self.assertIn("Shop.Program.Start.lambda", names, "the stack is whole")
 
@@ -89,14 +94,21 @@ class OnEachRuntime:
         self.assertEqual(found(report), ["SyncOverAsync"])
         self.assertEqual((report["places"][0]["method"], report["places"][0]["throughout"]), ("Shop.Sick.WaitFor", 10))
         self.assertGreater(threads(report, "task"), 9.9)
+        parts = report["timeline"]["parts"]
+        blocked = [t for t in report["threads"] if t["poolWorker"] and t["kinds"].get("task")]
+        self.assertEqual([t["states"] for t in blocked], ["T" * parts] * 10)
+        self.assertLess(max(t["cpuNanoseconds"] for t in blocked), 1e9)
 
 
 class OnNewest(OnEachRuntime):
     """On the others with DRDOTNET_EVERY_RUNTIME only (make runtimes)."""
 
     def test_other_locks(self):
-        self.locked("semaphore", "Shop.Cache.BySemaphore", "SemaphoreSlim")
-        self.locked("rwlock", "Shop.Cache.ByReaderWriter", "ReaderWriterLockSlim")
+        top = self.locked("semaphore", "Shop.Cache.BySemaphore", "SemaphoreSlim")
+        self.assertIsNone(top["heldBy"], "it does not say")
+        top = self.locked("rwlock", "Shop.Cache.ByReaderWriter", "ReaderWriterLockSlim")
+        if self.framework != "net8.0":
+            self.assert_held_by_refresh(top)
 
     def test_looks_alone_where_perf_events_are_refused(self):
         report, _ = self.follow("pool-socket", under=WITHOUT_PERF)
@@ -114,6 +126,15 @@ class OnNewest(OnEachRuntime):
         for kind in kinds:
             self.assertAlmostEqual(100 * threads(report, kind) / is_, 100 * truth[kind] / due, delta=POINTS, msg="%s of %s" % (kind, truth))
         self.assertIn("SyncOverAsync", found(report), report["diagnosis"]["text"])
+        with browser.Browser(self.folder) as b:
+            page = b.open("file://" + os.path.join(self.folder, "report-mixed/report.html")).ready()
+            shown = page.value("['#states tbody tr', '#states td.strip svg', '#locks tbody tr', '.flame .f.kind.k-task'].map("
+                               "what => document.querySelectorAll(what).length)")
+            self.assertEqual(page.problems, [])
+        self.assertGreaterEqual(shown[0], 5)
+        self.assertEqual(shown[1], 2 * shown[0])
+        self.assertGreaterEqual(shown[2], 1)
+        self.assertGreaterEqual(shown[3], 3)
 
     def test_synchronous_io_sleep_and_console(self):
         for mode, kind, place, finding in (("pool-socket", "socket", "Shop.Database.Query", "SynchronousIO"),
@@ -174,14 +195,14 @@ class Net9(OnOlder, unittest.TestCase):
     framework = "net9.0"
 
     def test_the_new_lock(self):
-        self.locked("lock", "Shop.Cache.ByNewLock", "Lock")
+        self.assert_held_by_refresh(self.locked("lock", "Shop.Cache.ByNewLock", "Lock"))
 
 
 class Net10(OnNewest, unittest.TestCase):
     framework = "net10.0"
 
     def test_the_new_lock(self):
-        self.locked("lock", "Shop.Cache.ByNewLock", "Lock")
+        self.assert_held_by_refresh(self.locked("lock", "Shop.Cache.ByNewLock", "Lock"))
 
 
 if __name__ == "__main__":

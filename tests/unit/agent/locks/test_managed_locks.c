@@ -273,3 +273,19 @@ Test(managed_locks, a_thread_waits_for_the_innermost_that_another_holds)
 	managed_locks_fini(&l);
 	managed_threads_fini(&threads);
 }
+
+Test(managed_locks, types_are_named_again_when_what_was_none_has_filled_the_room)
+{
+	static struct managed_locks l;
+	make_process();
+	l = (struct managed_locks){.memory = fake, .contract = contract};
+	l.types = managed_types_new(&l.memory, &l.contract);
+	for (uint64_t i = 0; i < MANAGED_TYPES_MAX; i++)
+		cr_assert_str_eq(managed_locks_type(&l, AT(BYTES) + 8 * i), "");
+	cr_assert_str_eq(managed_locks_type(&l, AT(0x100)), "");
+	managed_locks_forget_if_full(&l);
+	cr_assert_str_eq(managed_locks_type(&l, AT(0x100)), "System.Threading.Lock");
+	managed_locks_forget_if_full(&l);
+	cr_assert_not(managed_types_full(l.types));
+	managed_locks_fini(&l);
+}

@@ -1,5 +1,6 @@
 #include "agent/waits/wait_analysis.h"
 #include "agent/profilers/waits/wait_text.h"
+#include "common/base/mem.h"
 
 #include <criterion/criterion.h>
 #include <string.h>
@@ -47,6 +48,14 @@ static void add_wait(struct made *m, uint32_t thread, int64_t out_ms, int64_t in
 	}
 	wait_log_add(m->capture.log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = tid, .time_ns = START + out_ms * MS});
 	wait_log_add(m->capture.log, &(struct wait_event){.kind = WAIT_EVENT_IN, .tid = tid, .time_ns = START + in_ms * MS});
+}
+
+static void add_sighting(struct made *m, uint32_t look, int64_t at_ms, uint32_t owner, uint32_t waiter, enum lock_kind kind)
+{
+	struct wait_capture *c = &m->capture;
+	c->sightings = mem_realloc(c->sightings, c->sighting_count + 1, sizeof *c->sightings);
+	c->sightings[c->sighting_count++] = (struct lock_sighting){
+		.at_ns = START + at_ms * MS, .lock = 0x7000, .owner = owner, .waiters = 2, .waiter = waiter, .look = look, .kind = kind};
 }
 
 static void analyse(struct made *m, struct wait_analysis *a)
@@ -240,5 +249,71 @@ Test(wait_analysis, spinning_before_a_wait_is_no_wait_of_its_own)
 	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 320e6, 1, "its time counts");
 	cr_assert_float_eq(a.places[0].count, 1, 1e-9);
 	cr_assert_eq(a.places[0].p50_ns, 300 * MS);
+	teardown(&m, &a);
+}
+
+/* Two threads wait for a Lock that the third one holds, and later one of the two: an object that is moved has no address that would stay. */
+Test(wait_analysis, a_lock_that_is_an_object_is_told_by_who_waits_for_it)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	uint32_t enter = add_frame(m.builder, "System.Private.CoreLib.dll", "System.Threading.Lock", "EnterAndGetCurrentThreadId"),
+		 get = add_frame(m.builder, "Shop.dll", "Shop.Cache", "Get"), stack = capture_add_stack(m.builder, (uint32_t[]){enter, get}, 2, false);
+	add_wait(&m, 0, 1000, 3000, stack);
+	add_wait(&m, 1, 1000, 3000, stack);
+	add_wait(&m, 2, 500, 3500, m.asleep);
+	add_wait(&m, 1, 4000, 5000, m.blocked);
+	add_wait(&m, 0, 4000, 5000, stack);
+	add_sighting(&m, 1, 2000, 13, 11, LOCK_KIND_LOCK);
+	add_sighting(&m, 1, 2000, 13, 12, LOCK_KIND_LOCK);
+	add_sighting(&m, 2, 2200, 13, 12, LOCK_KIND_LOCK);
+	add_sighting(&m, 2, 2201, 13, 12, LOCK_KIND_READER_WRITER); /* its stack names no such lock */
+	add_sighting(&m, 3, 2400, 12, 11, LOCK_KIND_LOCK);          /* has just lost it */
+	add_sighting(&m, 4, 2600, 11, 11, LOCK_KIND_LOCK);          /* it holds it: it waits for something else */
+	add_sighting(&m, 5, 3200, 13, 12, LOCK_KIND_LOCK);          /* no longer waits */
+	add_sighting(&m, 6, 4500, 12, 11, LOCK_KIND_LOCK);
+	add_sighting(&m, 7, 4600, 0, 11, LOCK_KIND_LOCK);           /* nobody holds it */
+	add_sighting(&m, 8, 4700, 13, 11, LOCK_KIND_LOCK);          /* runs */
+	analyse(&m, &a);
+	const struct wait_place *p = NULL;
+	for (size_t i = 0; i < a.blocking_count; i++)
+		p = a.places[i].meaning.kind == WAIT_KIND_LOCK ? &a.places[i] : p;
+	cr_assert_not_null(p);
+	cr_assert_eq(p->sightings, 5, "%u", p->sightings);
+	cr_assert_eq(p->held_known, 2);
+	cr_assert_eq(p->held_running, 1);
+	cr_assert_str_eq(a.base.methods[p->holder].name, "Shop.Clock.Tick");
+	cr_assert_str_eq(p->holder_what, "Thread.Sleep");
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, who_was_not_seen_to_wait_need_not_have_run)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	uint32_t enter = add_frame(m.builder, "System.Private.CoreLib.dll", "System.Threading.Lock", "EnterAndGetCurrentThreadId"),
+		 stack = capture_add_stack(m.builder, (uint32_t[]){enter}, 1, false);
+	add_wait(&m, 0, 1000, 3000, stack);
+	add_sighting(&m, 1, 2000, 13, 11, LOCK_KIND_LOCK);
+	m.capture.lost = 1;
+	analyse(&m, &a);
+	cr_assert_eq(a.places[0].sightings, 1);
+	cr_assert_eq(a.places[0].held_running, 0);
+	teardown(&m, &a);
+}
+
+Test(wait_analysis, what_is_neither_waiting_nor_cpu_time_was_not_seen)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	m.capture.stacks.threads[0].cpu_ns = 500 * MS;
+	add_wait(&m, 0, 1000, 2000, m.blocked);
+	add_wait(&m, 0, 6000, 9000, m.blocked);
+	analyse(&m, &a);
+	cr_assert_float_eq(a.unseen_ns, 3500e6, 1, "%f", a.unseen_ns);
+	cr_assert_eq(a.states.lines[0][60], '?', "%s", a.states.lines[0]);
 	teardown(&m, &a);
 }

@@ -48,6 +48,10 @@ static const struct {
 	bool idle;
 } cases[] = {
 	{{MONITOR_WAIT, APP}, WAIT_KIND_EVENT, false},
+	{{SLIM_WAIT, "System.Threading.Tasks.Task::InternalWait", "app:Shop.Program::<Main>"}, WAIT_KIND_TASK, true},
+	{{SLIM_WAIT, "System.Threading.Tasks.Task::InternalWait", "app:Shop.Program::<Main>$"}, WAIT_KIND_TASK, false},
+	{{SLIM_WAIT, "System.Threading.Tasks.Task::InternalWait", APP, "app:Shop.Program::<Main>"}, WAIT_KIND_TASK, false},
+	{{SLIM_WAIT, "System.Threading.Tasks.Task::InternalWait", "System.Net.Http.HttpClient::Send", APP}, WAIT_KIND_SOCKET, false},
 	{{"libc", "coreclr", "System.Threading.Monitor::Enter_Slowpath", APP}, WAIT_KIND_LOCK, false},
 	{{MONITOR_WAIT, "System.Threading.SemaphoreSlim::WaitUntilCountOrTimeout", "System.Threading.SemaphoreSlim::Wait", APP}, WAIT_KIND_LOCK, false},
 	{{"libc", "coreclr", "System.Threading.WaitHandle::WaitOneNoCheck", "System.Threading.Lock::TryEnterSlow", APP}, WAIT_KIND_LOCK, false},

@@ -6,22 +6,30 @@
 
 Test(wait_plan, few_switches_are_all_recorded_with_their_stacks)
 {
-	struct wait_plan p = wait_plan_make(1250, 1e9, 10 * SECOND);
+	struct wait_plan p = wait_plan_make(1250, 1e9, 10 * SECOND, false);
 	cr_assert_not(p.looks);
 	cr_assert_eq(p.period, 1);
 	cr_assert_eq(p.window_ns, p.cycle_ns);
 }
 
+Test(wait_plan, on_a_full_node_looks_tell_the_times_of_few_switches_too)
+{
+	struct wait_plan p = wait_plan_make(1250, 1e9, 10 * SECOND, true);
+	cr_assert(p.looks);
+	cr_assert_eq(p.period, 1);
+	cr_assert_eq(p.window_ns, p.cycle_ns, "and all are recorded");
+}
+
 Test(wait_plan, a_busy_process_pays_for_all_records_and_an_idle_one_for_some)
 {
-	struct wait_plan p = wait_plan_make(4000, 2e9, 10 * SECOND);
+	struct wait_plan p = wait_plan_make(4000, 2e9, 10 * SECOND, false);
 	cr_assert(p.looks);
 	cr_assert_eq(p.window_ns, p.cycle_ns, "10 ms of 2 s may be spent, 4 are");
-	p = wait_plan_make(30000, 0.6e9, 10 * SECOND);
+	p = wait_plan_make(30000, 0.6e9, 10 * SECOND, false);
 	cr_assert_eq(p.window_ns, 250000000, "3 of 30 ms");
 	cr_assert_eq(p.cycle_ns, 2500000000ll);
 	cr_assert_eq(p.period, 15);
-	p = wait_plan_make(30000, 0, 10 * SECOND);
+	p = wait_plan_make(30000, 0, 10 * SECOND, false);
 	cr_assert_eq(p.cycle_ns, 2500000000ll, "a session has four windows at least");
 	cr_assert_eq(p.window_ns, 125000000, "1.5 of 30 ms");
 }
@@ -31,7 +39,7 @@ Test(wait_plan, windows_are_never_longer_than_their_cycle)
 	for (double rate = 1300; rate < 1e7; rate *= 1.7)
 		for (double cpu = 0; cpu < 64e9; cpu = cpu * 3 + 1e7)
 			for (int64_t duration = 1; duration < 4000 * SECOND; duration *= 7) {
-				struct wait_plan p = wait_plan_make(rate, cpu, duration);
+				struct wait_plan p = wait_plan_make(rate, cpu, duration, false);
 				cr_assert_leq(p.window_ns, p.cycle_ns);
 				cr_assert_gt(p.window_ns, 0);
 				cr_assert_geq(wait_plan_opens_ns(&p, 5, UINT64_MAX), 5);

@@ -190,11 +190,39 @@ Test(wait_rules, what_the_runtime_waits_for_may_be_an_event)
 	struct findings f;
 	struct wait_numbers n = at_rest();
 	n.runtime_pool = n.waiting_threads = 7;
+	rules_set_text(&n.runtime_place, "Shop.Poster.Render");
 	lead_of(&n, &f);
 	const struct finding *event = NULL;
 	for (size_t i = 0; i < f.count; i++)
 		if (strcmp(f.list[i].id, "EventWaitInPool") == 0)
 			event = &f.list[i];
-	cr_assert(event && event->state == FINDING_NOT_MEASURED, "whether workers wait for events is not known");
+	cr_assert(event && event->state == FINDING_POSSIBLE, "whether workers wait for events is not known");
+	cr_assert_str_eq(event->message, "7.0 pool workers wait for an event or the runtime in Shop.Poster.Render");
+	findings_fini(&f);
+	n.waiting_threads = 100;
+	lead_of(&n, &f);
+	for (size_t i = 0; i < f.count; i++)
+		if (strcmp(f.list[i].id, "EventWaitInPool") == 0)
+			event = &f.list[i];
+	cr_assert_eq(event->state, FINDING_NOT_MEASURED, "it is little, and not known");
+	findings_fini(&f);
+}
+
+Test(wait_rules, what_blocks_workers_is_said_first)
+{
+	struct findings f;
+	struct wait_numbers n = at_rest();
+	n.event_pool = n.waiting_threads = 6;
+	rules_set_text(&n.event_place, "Shop.Labels.LabelQueue.Enqueue");
+	rules_set_text(&n.event_what, "BlockingCollection.Add");
+	lead_of(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "BlockingCollection.Add blocks 6.0 pool workers in \u2026Labels.LabelQueue.Enqueue");
+	findings_fini(&f);
+	n.event_pool = 0;
+	n.io_pool = 6;
+	rules_set_text(&n.io_place, "Shop.Poster.Render");
+	rules_set_text(&n.io_what, "another process");
+	lead_of(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Another process blocks 6.0 pool workers in Shop.Poster.Render");
 	findings_fini(&f);
 }
