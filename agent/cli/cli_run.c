@@ -197,6 +197,7 @@ static int run_profile(struct run *r)
 		.library_path = r->library,
 		.out_dirfd = r->dir_fd,
 		.cancel_fd = r->launch ? launch_cancel_fd(r->launch) : r->signal_fd,
+		.launched = r->launch != NULL,
 		.on_prepared = r->launch ? launch_release : NULL,
 		.prepared_ctx = r->launch,
 		.on_progress = !r->launch && !r->a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL,

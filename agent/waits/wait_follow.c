@@ -37,10 +37,12 @@ static int open_switches(struct wait_follow *o, struct err *e)
 {
 	const struct session_request *q = o->session->q;
 	int proc_fd = o->session->proc_fd;
-	o->record = (struct wait_record){.plan = wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000), .pid = q->target->pid,
-					.proc_fd = proc_fd, .epoll_fd = o->events_fd};
+	o->record = (struct wait_record){.pid = q->target->pid, .proc_fd = proc_fd, .epoll_fd = o->events_fd};
+	o->record.plan = o->looks_only ? wait_plan_looks_only() : wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000);
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
 	o->capture.period = o->record.plan.period;
+	if (o->looks_only)
+		return 0;
 	if (wait_record_open(&o->record, &o->capture.refused) < 0) {
 		if (!o->capture.refused.reason || strcmp(o->capture.refused.reason, REASON_PerfEventsForbidden) != 0 || !may_look(o)) {
 			if (e)
@@ -136,6 +138,7 @@ static void begin_collecting(struct wait_follow *o)
 	o->sleepers.locks = &o->locks;
 	o->sleepers.taken = flush_if_full;
 	o->sleepers.ctx = o;
+	o->sleepers.starts = o->session->q->launched || o->session->q->start;
 	wait_looks_init(&o->looks, o->capture.log, o->started_ns);
 }
 
@@ -322,6 +325,16 @@ void wait_follow_readable(struct wait_follow *o)
 	}
 	if (timer)
 		set_clock(o);
+}
+
+void wait_follow_look(struct wait_follow *o, int64_t now_ns)
+{
+	if (now_ns >= o->next_drain_ns) {
+		lock_watch_look(&o->locks, now_ns);
+		number_threads(o);
+		o->next_drain_ns = now_ns + LOOK_MS * 1000000;
+	}
+	wait_sleepers_look(&o->sleepers, &o->looks, now_ns);
 }
 
 void wait_follow_tick(struct wait_follow *o, bool last)

@@ -51,6 +51,10 @@ class Starts(test_cluster.ClusterCase):
         self.assertEqual(start["port"], app.port)
         self.assertLess(start["runtimeNanoseconds"], start["listensNanoseconds"])
         self.assertGreater(start["attachedNanoseconds"], 0)
+        path = start["path"]
+        self.assertLess(start["attachedNanoseconds"], path["toNanoseconds"])
+        self.assertGreater(path["computingNanoseconds"], 0)
+        self.assertLessEqual(path["computingNanoseconds"] + path["waitingNanoseconds"], 1.1 * path["toNanoseconds"], path)
         dotnet.assert_nothing_left(self, app, dotnet.Traces(app))
 
     def test_a_new_pod_on_net10(self):
