@@ -32,13 +32,20 @@ static bool may_look(const struct wait_follow *o)
 	return task_fd >= 0 && thread_wait_call(task_fd, o->session->q->target->pid, &main) == 0;
 }
 
+static struct wait_plan plan_switches(const struct wait_follow *o)
+{
+	const struct session_request *q = o->session->q;
+	int64_t duration_ns = q->spec->duration_seconds * 1000000000;
+	if (o->looks_only)
+		return wait_plan_looks_only();
+	return q->launched ? wait_plan_blind(duration_ns) : wait_pace_plan(q->target->pid, o->session->proc_fd, duration_ns);
+}
+
 /* Where there are windows, the first one comes later: the kernel is only asked whether it lets us. */
 static int open_switches(struct wait_follow *o, struct err *e)
 {
-	const struct session_request *q = o->session->q;
-	int proc_fd = o->session->proc_fd;
-	o->record = (struct wait_record){.pid = q->target->pid, .proc_fd = proc_fd, .epoll_fd = o->events_fd};
-	o->record.plan = o->looks_only ? wait_plan_looks_only() : wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000);
+	o->record = (struct wait_record){.plan = plan_switches(o), .pid = o->session->q->target->pid, .proc_fd = o->session->proc_fd,
+					.epoll_fd = o->events_fd};
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
 	o->capture.period = o->record.plan.period;
 	if (o->looks_only)

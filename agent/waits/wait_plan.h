@@ -16,6 +16,9 @@ struct wait_plan {
 /* Of a process that does so many switches and uses so much CPU time a second, for a session of `duration_ns`. */
 struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns);
 
+/* Of a process that has not begun, so that nothing is known of it: as for one that does many. */
+struct wait_plan wait_plan_blind(int64_t duration_ns);
+
 /* Without records of switches. */
 struct wait_plan wait_plan_looks_only(void);
 
