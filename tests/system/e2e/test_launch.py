@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import unittest
 
 from tests.lib import dotnet, local, proc
 
@@ -98,6 +99,48 @@ class Launch(local.LocalCase):
 
     def test_what_an_async_start_waits_for(self):
         self.check_what_the_start_waits_for(",async", "pool")
+
+    def test_one_look_at_the_heap_comes_later(self):
+        """Not at its beginning, when it is empty."""
+        began = time.monotonic()
+        p = self.launch(["--memory", "2s"], [dotnet.path("net10.0"), "names"])
+        self.await_report()
+        self.assertGreater(time.monotonic() - began, 2)
+        p.send_signal(signal.SIGTERM)
+        _, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 128 + signal.SIGTERM, errors)
+        self.nothing_left()
+
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "each profiler")
+    def test_each_profiler(self):
+        waits = [dotnet.path("net10.0", "WaitApp"), "mixed"]
+        for words, command in ((["--pauses", "2s"], [dotnet.path("net10.0"), "alloc"]), (["--waits", "2s"], waits), (["--threads", "2s"], waits),
+                               (["--deadlocks", "2s"], waits), (["--stuck-tasks", "2s"], [dotnet.path("net10.0", "AsyncApp"), "periodic"]),
+                               (["--exceptions", "2s"], [dotnet.path("net10.0", "ThrowApp"), "parse"]),
+                               (["--slow-requests", "2s"], [dotnet.path("net10.0", "RequestApp"), "bare"]),
+                               (["--leak", "5s"], [dotnet.path("net10.0"), "alloc"]), (["--strings", "1s"], [dotnet.path("net10.0"), "alloc"])):
+            with self.subTest(words[0]):
+                p = self.launch(words, ["timeout", "15", *command])
+                _, errors = p.communicate(timeout=90)
+                self.assertEqual(p.returncode, 124, errors)
+                self.assertTrue(self.report()["findings"] is not None, errors)
+                self.nothing_left()
+
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "other publishes")
+    def test_single_files_and_trimmed_ahead_of_time_publishes(self):
+        for name in ("LineSingle", "LineReady"):
+            with self.subTest(name):
+                p = self.launch(["--cpu", "3s"], [dotnet.path("net10.0", name), "all"])
+                self.await_report()
+                p.send_signal(signal.SIGTERM)
+                p.communicate(timeout=60)
+                self.assertIn("Lines.Program.Main", json.dumps(self.report()["methods"]), "what ran once, at the beginning")
+
+    def test_a_process_that_ends_at_once(self):
+        p = self.launch(["--cpu", "3s"], [dotnet.path("net10.0"), "nonsense"])
+        _, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 2, errors)
+        self.nothing_left()
 
     def test_allocations(self):
         p = self.launch(["--allocations", "3s"], [dotnet.path("net9.0"), "alloc"])

@@ -67,6 +67,18 @@ class Starts(test_cluster.ClusterCase):
                 self.namespace += framework[3]
                 self.check_from_the_first_instruction(framework)
 
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "other publishes")
+    def test_single_files_and_trimmed_ahead_of_time_publishes(self):
+        self.agent("node-a")
+        for name in ("LineSingle", "LineReady"):
+            with self.subTest(name):
+                self.arm(name.lower(), 4)
+                folder = os.path.dirname(dotnet.path("net10.0", name))
+                app = self.container(self.pod_object("checkout-" + name.lower()), "all", program=(folder, ["/app/" + name, "all"]))
+                report = self.report(self.succeeded(name.lower()))
+                self.assertIn("Lines.Program.Main", json.dumps(report["methods"]), "what ran once, at the beginning")
+                app.stop()
+
     def check_what_is_left_of_a_crash(self, session):
         """It ended before its runtime answered: native code has names, managed code has none."""
         report = self.report(session)
