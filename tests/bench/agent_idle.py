@@ -63,8 +63,8 @@ def idle(pid, seconds):
 def armed(hub, pid, seconds):
     """The same while a session waits for a container to start, and none does."""
     files = len(os.listdir("/proc/%d/fd" % pid))
-    hub.ask("await", int(seconds) + 60)
-    hub.expect(event="await")
+    hub.say("await", int(seconds) + 60)
+    hub.expect(event="await", agents=1)
     found = idle(pid, seconds)
     return {**found, "more_descriptors": len(os.listdir("/proc/%d/fd" % pid)) - files}
 

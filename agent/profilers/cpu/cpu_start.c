@@ -178,7 +178,8 @@ void cpu_start_explain(const struct cpu_analysis *a, struct buf *text)
 	else
 		buf_printf(text, "Since the container began: .NET was loaded after %.2f s, ", seconds_of(s->runtime_ns));
 	if (s->listens_ns)
-		buf_printf(text, "port %d listened after %.2f s and %.2f s of CPU time", s->port, seconds_of(s->listens_ns), cpu_seconds_until(a, s->listens_ns));
+		buf_printf(text, "port %d listened after %.2f s and %.2f s of CPU time", s->port, seconds_of(s->listens_ns),
+			   cpu_seconds_until(a, s->listens_ns));
 	else
 		buf_printf(text, "%sno TCP port listened until the session ended", s->launched ? "" : "and ");
 	if (!s->attached_ns)

@@ -82,7 +82,8 @@ Test(start_path, the_main_threads_waits_with_their_places_and_peers)
 	add_wait(&m, MAIN, 3000, 4000, m.query);
 	add_wait(&m, MAIN, 5000, 7000, m.sleep);
 	m.start.listens_ns = 10500 * MS;
-	const struct start_peer peers[] = {{START + 1, WORKER, "10.0.3.8:80"}, {START + 1, MAIN, "10.0.3.7:5432"}, {START + 3000 * MS + 1, MAIN, "10.0.3.7:5432"}};
+	const struct start_peer peers[] = {
+		{START + 1, WORKER, "10.0.3.8:80"}, {START + 1, MAIN, "10.0.3.7:5432"}, {START + 3000 * MS + 1, MAIN, "10.0.3.7:5432"}};
 	make_path(&m, peers, 3);
 	cr_expect(m.start.looked.from_ns == START - BEGAN && m.start.looked.to_ns == START - BEGAN + 10000 * MS);
 	cr_assert_eq(m.start.wait_count, 2);
