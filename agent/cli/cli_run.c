@@ -18,14 +18,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #define DISCOVER_MS 20000
 #define ANSWER_MS 15000 /* of the one process that is named; among all of them a silent one is not waited for */
 #define START_MS 60000    /* from the command to its first .NET process */
+#define LOOK_MS 10000     /* from there to the one look at its heap, where no time is given */
 #define MANIFEST_MAX (1024 * 1024)
 
 struct run {
@@ -33,6 +36,7 @@ struct run {
 	struct session_spec spec;
 	char *session_name;
 	struct launch *launch; /* NULL: the process runs already */
+	int64_t look_ms;       /* of a command whose heap is inspected once: so long after its start; 0: it is profiled from its start */
 	struct target_list targets;
 	size_t target;
 	char *library, *dir;
@@ -48,6 +52,20 @@ static int read_manifest(const char *path, struct buf *out, struct err *e)
 	if (e && !e->reason)
 		e->reason = REASON_InvalidSpec;
 	return -1;
+}
+
+/* The heap of a process that begins is empty: of a command TIME says when it is inspected. */
+static int take_options(struct run *r, struct err *e)
+{
+	struct session_options o = r->a->session;
+	if (r->a->start && profiler_takes_one_look(r->spec.profiler)) {
+		r->look_ms = o.duration_seconds ? o.duration_seconds * 1000 : LOOK_MS;
+		o.duration_seconds = 0;
+	}
+	if (session_options_check(&o, r->spec.profiler, e) < 0)
+		return -1;
+	session_options_apply(&o, &r->spec);
+	return 0;
 }
 
 static int load_spec(struct run *r, struct err *e)
@@ -66,10 +84,7 @@ static int load_spec(struct run *r, struct err *e)
 		return err_set_reason(e, ERR_INVALID, REASON_InvalidSpec,
 				      "%s: spec.baselineSession names a session of a cluster; a local session is compared with a file: --baseline FILE",
 				      a->file);
-	if (session_options_check(&a->session, r->spec.profiler, e) < 0)
-		return -1;
-	session_options_apply(&a->session, &r->spec);
-	return 0;
+	return take_options(r, e);
 }
 
 /* Before the process is touched: a file that is no baseline is said at once. */
@@ -180,6 +195,17 @@ static char *compare_with_baseline(const struct run *r, const struct session_out
 	return diff ? mem_strdup(jsonx_str_at(diff, "diagnosis", "")) : mem_printf("Not compared: %s.", e.message);
 }
 
+/* Until its heap is to be inspected, an end is asked for, or it ends by itself. */
+static void let_run(const struct run *r)
+{
+	AUTO_FD int pid_fd = (int)syscall(SYS_pidfd_open, r->targets.items[r->target].pid, 0);
+	struct pollfd ends[] = {{.fd = launch_cancel_fd(r->launch), .events = POLLIN}, {.fd = pid_fd, .events = POLLIN}};
+	int64_t until_ms = clock_mono_ms() + r->look_ms, left_ms;
+	launch_release(r->launch);
+	while ((left_ms = until_ms - clock_mono_ms()) > 0 && poll(ends, 2, (int)left_ms) < 0 && errno == EINTR)
+		;
+}
+
 static int run_profile(struct run *r)
 {
 	struct report_context context = {
@@ -197,12 +223,15 @@ static int run_profile(struct run *r)
 		.library_path = r->library,
 		.out_dirfd = r->dir_fd,
 		.cancel_fd = r->launch ? launch_cancel_fd(r->launch) : r->signal_fd,
+		.launched = r->launch && !r->look_ms,
 		.on_prepared = r->launch ? launch_release : NULL,
 		.prepared_ctx = r->launch,
 		.on_progress = !r->launch && !r->a->quiet && isatty(STDERR_FILENO) ? show_progress : NULL,
 		.progress_ctx = r,
 	};
 	struct session_outcome out;
+	if (r->look_ms)
+		let_run(r);
 	profilers_run(&q, &out);
 	if (r->progress_shown)
 		cli_output_progress_end(stderr);

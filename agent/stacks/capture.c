@@ -36,6 +36,10 @@ void cpu_capture_fini(struct cpu_capture *c)
 	free(c->threads);
 	free(c->samples);
 	free(c->collections);
+	for (size_t i = 0; i < c->start.wait_count; i++)
+		free(c->start.waits[i].method);
+	free(c->start.waits);
+	free(c->start.awaits);
 	free(c->fallback_message);
 	source_account_fini(&c->sources);
 	session_facts_fini(&c->facts);

@@ -50,13 +50,35 @@ struct capture_collection {
 	int generation;           /* the oldest collected */
 };
 
-/* Of a session that began with its container: what was seen when, since its control group appeared; 0: not seen. */
+struct capture_start_wait { /* of the main thread until the port listens, or of a thread of the pool while the main thread waits for a task */
+	const char *kind, *what; /* agent/waits/wait_kind.h; static */
+	char *method;            /* of the application, its innermost, as shown; NULL: none is on the stack */
+	char peer[64];           /* "10.0.3.7:5432"; "": none, or it is not known */
+	bool other;              /* of a thread of the pool */
+	int64_t ns;
+};
+
+struct capture_span { /* since the session's first moment */
+	int64_t from_ns, to_ns;
+};
+
+/* Of a session that began with its container or process: what was seen when, since its control group appeared or it was started; 0: not seen. */
 struct capture_start {
 	bool known;
+	bool launched;       /* the process was started for the session */
 	int64_t runtime_ns;  /* .NET's runtime in the process */
 	int64_t attached_ns; /* the runtime could be asked for names */
 	int64_t listens_ns;  /* a TCP port that the process listens on */
 	int port;
+	int64_t main_tid;    /* as in capture_thread */
+	/* What the main thread waited for at looks until the port listened, or the session ended; looked.to_ns 0: it was not looked at. */
+	struct capture_span looked;
+	struct capture_start_wait *waits; /* most first */
+	size_t wait_count, wait_cap;
+	int64_t idle_ns;     /* the main thread had nothing to do but to wait for the end */
+	int64_t ready_ns;    /* it could run, and had no CPU; -1: not known */
+	struct capture_span *awaits; /* it waited for a task: others do the work, by time */
+	size_t await_count;
 };
 
 struct cpu_capture {

@@ -182,6 +182,7 @@ static void count_sample(struct cpu_analysis *a, const struct cpu_method_table *
 		*node = place_stack(a, t, sp, s->stack, work);
 	}
 	a->sample_work[sample] = (uint8_t)work;
+	a->sample_category[sample] = (uint8_t)category;
 	a->tree.nodes[*node].self++;
 	a->samples++;
 	a->by_category[category]++;
@@ -201,6 +202,7 @@ static void count_samples(struct cpu_analysis *a, const struct cpu_method_table 
 	a->stack_nodes = mem_calloc(c->stack_count * WORK_COUNT + 1, sizeof *a->stack_nodes);
 	memset(a->stack_nodes, 0xff, c->stack_count * WORK_COUNT * sizeof *a->stack_nodes);
 	a->sample_work = mem_calloc(c->sample_count + 1, sizeof *a->sample_work);
+	a->sample_category = mem_calloc(c->sample_count + 1, sizeof *a->sample_category);
 	for (size_t i = 0; i < c->sample_count; i++)
 		count_sample(a, t, &specials, facts, i);
 }
@@ -407,6 +409,7 @@ void cpu_analysis_fini(struct cpu_analysis *a)
 	free(a->by_total);
 	free(a->stack_nodes);
 	free(a->sample_work);
+	free(a->sample_category);
 	free(a->leaves);
 	free(a->thread_categories);
 	free(a->thread_order);

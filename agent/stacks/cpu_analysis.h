@@ -55,6 +55,7 @@ struct cpu_analysis {
 	} paths;
 	uint32_t *stack_nodes; /* by capture stack and enum cpu_work: where it ends in the tree; STACK_TREE_NONE: no sample does */
 	uint8_t *sample_work;  /* by sample: enum cpu_work */
+	uint8_t *sample_category; /* by sample: enum cpu_category */
 	struct stack_leaf *leaves; /* samples, by preorder of the node, then by thread */
 	size_t leaf_count;
 	struct stack_thread *threads; /* as in the capture; weights are samples, CPU times the kernel's or else from samples */

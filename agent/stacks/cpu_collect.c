@@ -319,6 +319,11 @@ bool cpu_collect_is_code(struct cpu_collect *c, uint64_t ip)
 	return frame_namer_place(c->namer, ip) != CODE_PLACE_NOWHERE;
 }
 
+void cpu_collect_age_maps(struct cpu_collect *c)
+{
+	frame_namer_age_maps(c->namer);
+}
+
 uint64_t cpu_collect_sample_count(const struct cpu_collect *c)
 {
 	return c->taken;

@@ -56,6 +56,8 @@ void cpu_collect_finish(struct cpu_collect *c);
 
 /* Whether code lies at an address of the process; true, too, where there are no mappings to tell by. */
 bool cpu_collect_is_code(struct cpu_collect *c, uint64_t ip);
+/* Where code is mapped all the time, as in a process that starts: the mappings are as old as the last call, or flush. */
+void cpu_collect_age_maps(struct cpu_collect *c);
 
 uint64_t cpu_collect_sample_count(const struct cpu_collect *c); /* taken so far, flushed or not */
 int64_t cpu_collect_first_sample_ns(const struct cpu_collect *c); /* CLOCK_MONOTONIC; 0: none yet */

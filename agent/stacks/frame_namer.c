@@ -262,6 +262,11 @@ enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip)
 	return !map_may_be_managed(kind) ? CODE_PLACE_NATIVE : kind == MAP_JIT ? CODE_PLACE_JIT : CODE_PLACE_EITHER;
 }
 
+void frame_namer_age_maps(struct frame_namer *n)
+{
+	n->maps_fresh = false;
+}
+
 uint64_t frame_namer_image(const struct frame_namer *n, uint64_t ip, uint32_t *file)
 {
 	const struct map_entry *m = maps_find(&n->maps, ip);

@@ -42,6 +42,9 @@ enum code_place {
 };
 enum code_place frame_namer_place(struct frame_namer *n, uint64_t ip);
 
+/* The process may have mapped code since: for the next address that lies in no mapping they are read again. */
+void frame_namer_age_maps(struct frame_namer *n);
+
 /* Where the first byte of the ELF file is mapped that holds the address, and the file's number among the mapped ones; 0: in none. What has been
  * asked for its place is found. */
 uint64_t frame_namer_image(const struct frame_namer *n, uint64_t ip, uint32_t *file);

@@ -336,10 +336,10 @@ static void finish_waits(struct wait_analysis *a, struct placing *p, const struc
 	measure_lengths(a, p, j);
 	make_wait_leaves(a, p, j);
 	sum_workers(a, j);
-	AUTO_FREE uint32_t *method_of = mem_calloc(a->capture->stacks.stack_count + 1, sizeof *method_of);
+	a->method_of = mem_calloc(a->capture->stacks.stack_count + 1, sizeof *a->method_of);
 	for (size_t i = 0; i < a->capture->stacks.stack_count; i++)
-		method_of[i] = p->stacks[i].done ? p->stacks[i].place : CPU_NO_METHOD;
-	wait_holders_find(a, j, p->place_of, method_of);
+		a->method_of[i] = p->stacks[i].done ? p->stacks[i].place : CPU_NO_METHOD;
+	wait_holders_find(a, j, p->place_of, a->method_of);
 	if (a->place_count)
 		qsort(a->places, a->place_count, sizeof *a->places, more_waiting);
 	AUTO_FREE uint32_t *now_at = mem_calloc(a->place_count + 1, sizeof *now_at);
@@ -393,6 +393,7 @@ void wait_analysis_fini(struct wait_analysis *a)
 	wait_states_fini(&a->states);
 	free(a->is_worker);
 	free(a->place_of);
+	free(a->method_of);
 	wait_join_fini(&a->join);
 	free(a->places);
 	free(a->leaves);

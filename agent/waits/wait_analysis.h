@@ -34,6 +34,7 @@ struct wait_analysis {
 	const struct wait_capture *capture;
 	struct wait_join join;      /* each wait with its stack ... */
 	uint32_t *place_of;         /* ... and its place, by join.list; UINT32_MAX: none */
+	uint32_t *method_of;        /* the application's innermost method, by stack; CPU_NO_METHOD: none is on it, or no wait has it */
 	struct cpu_analysis base;   /* methods, tree; weights are nanoseconds */
 	struct wait_place *places;  /* that block, then those that idle, each by falling time */
 	size_t place_count, blocking_count;

@@ -32,15 +32,24 @@ static bool may_look(const struct wait_follow *o)
 	return task_fd >= 0 && thread_wait_call(task_fd, o->session->q->target->pid, &main) == 0;
 }
 
+static struct wait_plan plan_switches(const struct wait_follow *o)
+{
+	const struct session_request *q = o->session->q;
+	int64_t duration_ns = q->spec->duration_seconds * 1000000000;
+	if (o->looks_only)
+		return wait_plan_looks_only();
+	return q->launched ? wait_plan_blind(duration_ns) : wait_pace_plan(q->target->pid, o->session->proc_fd, duration_ns, o->single_waits);
+}
+
 /* Where there are windows, the first one comes later: the kernel is only asked whether it lets us. */
 static int open_switches(struct wait_follow *o, struct err *e)
 {
-	const struct session_request *q = o->session->q;
-	int proc_fd = o->session->proc_fd;
-	o->record = (struct wait_record){.plan = wait_pace_plan(q->target->pid, proc_fd, q->spec->duration_seconds * 1000000000, o->single_waits),
-					.pid = q->target->pid, .proc_fd = proc_fd, .epoll_fd = o->events_fd};
+	o->record = (struct wait_record){.plan = plan_switches(o), .pid = o->session->q->target->pid, .proc_fd = o->session->proc_fd,
+					.epoll_fd = o->events_fd};
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
 	o->capture.period = o->record.plan.period;
+	if (o->looks_only)
+		return 0;
 	if (wait_record_open(&o->record, &o->capture.refused) < 0) {
 		if (!o->capture.refused.reason || strcmp(o->capture.refused.reason, REASON_PerfEventsForbidden) != 0 || !may_look(o)) {
 			if (e)
@@ -136,6 +145,7 @@ static void begin_collecting(struct wait_follow *o)
 	o->sleepers.locks = &o->locks;
 	o->sleepers.taken = flush_if_full;
 	o->sleepers.ctx = o;
+	o->sleepers.starts = o->session->q->launched || o->session->q->start;
 	wait_looks_init(&o->looks, o->capture.log, o->started_ns);
 }
 
@@ -327,6 +337,16 @@ void wait_follow_readable(struct wait_follow *o)
 	}
 	if (timer)
 		set_clock(o);
+}
+
+void wait_follow_look(struct wait_follow *o, int64_t now_ns)
+{
+	if (now_ns >= o->next_drain_ns) {
+		lock_watch_look(&o->locks, now_ns);
+		number_threads(o);
+		o->next_drain_ns = now_ns + LOOK_MS * 1000000;
+	}
+	wait_sleepers_look(&o->sleepers, &o->looks, now_ns);
 }
 
 void wait_follow_tick(struct wait_follow *o, bool last)

@@ -16,6 +16,7 @@
 
 struct wait_follow { /* zeroed */
 	bool single_waits; /* set by the caller: each wait matters, and on a full node, too, records are to tell them */
+	bool looks_only; /* set by the caller before prepare: looks at the threads alone, no perf events */
 	struct attached_session *session;
 	struct wait_capture capture; /* whole after wait_follow_take() */
 	struct cpu_account account;
@@ -43,6 +44,7 @@ struct wait_follow { /* zeroed */
 int wait_follow_prepare(struct wait_follow *o, struct attached_session *s, struct err *e);
 void wait_follow_start(struct wait_follow *o, int64_t started_ns); /* started_ns: where it was not known before the attach */
 void wait_follow_readable(struct wait_follow *o);
+void wait_follow_look(struct wait_follow *o, int64_t now_ns); /* in its place where the caller has a clock of its own: looks if it is time for it */
 void wait_follow_tick(struct wait_follow *o, bool last);
 void wait_follow_stop(struct wait_follow *o);
 void wait_follow_take(struct wait_follow *o);

@@ -1,6 +1,7 @@
 #include "agent/waits/wait_plan.h"
 
 #define ALL_BELOW 1250         /* switches a second: of so many each has its stack */
+#define BLIND_SWITCHES 20000.0 /* a second: a busy web application does so many */
 #define STACKS_A_SECOND 2000   /* else, while they are recorded */
 #define SWITCH_NS 1000         /* of a switch's two records; the kernel takes as long in the process's own time (tests/bench/overhead.py --ways waits) */
 #define SHARE_OF_CPU 0.005     /* of the process's CPU time that records may take ... */
@@ -34,6 +35,11 @@ struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration
 	p.cycle_ns = least_of((int64_t)(WINDOW_USUAL_NS / part), most_of(duration_ns / CYCLES, WINDOW_LEAST_NS));
 	p.window_ns = least_of(most_of((int64_t)(part * (double)p.cycle_ns), WINDOW_LEAST_NS), p.cycle_ns);
 	return p;
+}
+
+struct wait_plan wait_plan_blind(int64_t duration_ns)
+{
+	return wait_plan_make(BLIND_SWITCHES, 1e9, duration_ns, false);
 }
 
 struct wait_plan wait_plan_looks_only(void)

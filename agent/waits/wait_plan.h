@@ -17,6 +17,9 @@ struct wait_plan {
  * lost before they are read, and looks tell the times, too. */
 struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns, bool full);
 
+/* Of a process that has not begun, so that nothing is known of it: as for one that does many. */
+struct wait_plan wait_plan_blind(int64_t duration_ns);
+
 /* Without records of switches. */
 struct wait_plan wait_plan_looks_only(void);
 

@@ -103,6 +103,8 @@ void wait_sleepers_look(struct wait_sleepers *w, struct wait_looks *looks, int64
 	if (!w->tid_count || ++w->listed >= LIST_EACH)
 		list_sleepers(w, task_fd);
 	wait_looks_begin(looks, now_ns);
+	if (w->starts)
+		cpu_collect_age_maps(w->collect);
 	for (size_t i = 0; i < w->tid_count; i++) {
 		uint64_t ran;
 		if (thread_wait_times(task_fd, w->tids[i], &ran) < 0)

@@ -15,6 +15,7 @@ struct wait_sleepers {
 	const struct lock_watch *locks;
 	void (*taken)(void *ctx);            /* a stack was: `collect` may want to be flushed */
 	void *ctx;
+	bool starts;               /* the process maps code all the time */
 	/* what is below is zeroed by the caller */
 	uint8_t *buffer;
 	pid_t *tids;

@@ -29,6 +29,9 @@ static void read_pod_containers(const json_t *pod, struct pod_info *out)
 	json_array_foreach(all, i, entry) {
 		const char *id = jsonx_str_at(entry, "containerID", "");
 		const char *scheme = strstr(id, "://"); /* "containerd://<id>", "cri-o://<id>", "docker://<id>" */
+		int64_t started_wall_ms = jsonx_time_at(entry, "state.running.startedAt");
+		if (started_wall_ms > out->started_wall_ms)
+			out->started_wall_ms = started_wall_ms;
 		if (out->container_count == cap || !scheme || !jsonx_at(entry, "state.running"))
 			continue;
 		struct link_container *c = &out->containers[out->container_count];
@@ -40,15 +43,22 @@ static void read_pod_containers(const json_t *pod, struct pod_info *out)
 	}
 }
 
-static bool pod_is_ready(const json_t *pod)
+static void read_readiness(const json_t *pod, struct pod_info *out)
 {
 	size_t i;
 	json_t *entry;
 	json_array_foreach(jsonx_at(pod, "status.conditions"), i, entry) {
-		if (strcmp(jsonx_str_at(entry, "type", ""), "Ready") == 0)
-			return strcmp(jsonx_str_at(entry, "status", ""), "True") == 0;
+		if (strcmp(jsonx_str_at(entry, "type", ""), "Ready") != 0)
+			continue;
+		out->ready = strcmp(jsonx_str_at(entry, "status", ""), "True") == 0;
+		out->ready_wall_ms = out->ready ? jsonx_time_at(entry, "lastTransitionTime") : 0;
+		return;
 	}
-	return false;
+}
+
+int64_t pod_ready_after_ms(const struct pod_info *p)
+{
+	return p->ready_wall_ms && p->started_wall_ms && p->ready_wall_ms >= p->started_wall_ms ? p->ready_wall_ms - p->started_wall_ms : -1;
 }
 
 /* These name each of their pods anew; others (StatefulSets, operators, the kubelet's own) make one of the same name again. */
@@ -79,7 +89,7 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out)
 	out->created_wall_ms = jsonx_time_at(pod, "metadata.creationTimestamp");
 	const char *phase = jsonx_str_at(pod, "status.phase", "");
 	out->running = strcmp(phase, "Running") == 0 && out->node[0];
-	out->ready = pod_is_ready(pod);
+	read_readiness(pod, out);
 	out->deleting = jsonx_at(pod, "metadata.deletionTimestamp") != NULL;
 	bool ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
 	out->over = (ended || out->deleting) && !is_made_again(pod);

@@ -14,6 +14,8 @@ struct pod_info {
 	char workload[WORKLOAD_TEXT_SIZE];
 	int64_t created_wall_ms;
 	bool running, ready, deleting;
+	int64_t ready_wall_ms;     /* since then, to the second; 0: it is not */
+	int64_t started_wall_ms;   /* the newest of its containers that run; 0: not known */
 	bool over;                 /* has ended or is being deleted, and nobody makes another one of its name */
 	struct link_container *containers; /* the running ones, LINK_MAX_CONTAINERS at most; owned */
 	size_t container_count;
@@ -31,6 +33,9 @@ void pod_info_from_json(const json_t *pod, struct pod_info *out);
 
 /* The labelSelector query: a new string. */
 char *pods_selector_text(const struct label_requirement *r, size_t count);
+
+/* How long after the start of its newest container it became ready; -1: it has not, or that is not known. Pure. */
+int64_t pod_ready_after_ms(const struct pod_info *p);
 
 struct pod_list {
 	struct pod_info *items;

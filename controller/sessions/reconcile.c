@@ -165,6 +165,8 @@ static int conclude_status(struct work *w, struct err *e)
 	if (w->comparing)
 		return 0;
 	bool ended = session_status_conclude(&w->s, w->now_wall_ms);
+	if (ended && w->s.spec.start == START_NEXT_CONTAINER)
+		reconcile_tell_readiness(w);
 	if (w->plan.stage != PLAN_FINISHED && session_object_completed(&w->s)) /* a session may be made with its finalizer, and end without a pod */
 		ended |= session_object_has_finalizer(&w->s);
 	if (ended && !session_object_deleting(&w->s))

@@ -6,6 +6,8 @@
 #include "common/base/clock.h"
 #include "common/base/mem.h"
 
+#include <stdio.h>
+
 /* Who waits has no place in the queue, and is in nobody's way. */
 static int wait_for_start(struct work *w, size_t agents)
 {
@@ -39,6 +41,25 @@ static int find_start(struct work *w, struct started *start, struct pod_info *ou
 		pod_info_fini(out);
 	}
 	return 0;
+}
+
+/* The agent sees when a port listens; when the pod became ready its status tells. */
+void reconcile_tell_readiness(struct work *w)
+{
+	const struct session_pod *p = &w->s.pods[0];
+	struct pod_info pod = {0};
+	struct err e = ERR_INIT;
+	char text[80];
+	if (w->s.pod_count != 1 || pods_get(w->kube, w->s.namespace, p->pod_name, p->pod_uid, &pod, &e) < 0)
+		return;
+	int64_t after_ms = pod_ready_after_ms(&pod);
+	if (after_ms >= 0)
+		snprintf(text, sizeof text, "The pod became ready %lld s after its container started.", (long long)(after_ms / 1000));
+	else
+		snprintf(text, sizeof text, "The pod was not ready when the session ended.");
+	if (after_ms >= 0 || !pod.ready)
+		session_status_add(&w->s, text, w->now_wall_ms);
+	pod_info_fini(&pod);
 }
 
 int reconcile_choose_start(struct work *w, struct pod_list *l, struct err *e)

@@ -175,6 +175,17 @@ bool session_status_conclude(struct profiling_session *s, int64_t now_wall_ms)
 	return true;
 }
 
+void session_status_add(struct profiling_session *s, const char *sentence, int64_t now_wall_ms)
+{
+	const struct condition *c = &s->conditions[CONDITION_SUCCEEDED];
+	size_t n = c->message ? strlen(c->message) : 0;
+	AUTO_FREE char *text = mem_printf("%s%s%s", n ? c->message : "", !n ? "" : c->message[n - 1] == '.' ? " " : ". ", sentence);
+	if (c->status != CONDITION_TRUE)
+		return;
+	session_status_set(s, CONDITION_SUCCEEDED, CONDITION_TRUE, c->reason, text, now_wall_ms);
+	session_status_set(s, CONDITION_COMPLETED, CONDITION_TRUE, c->reason, text, now_wall_ms);
+}
+
 const char *session_status_state(const struct profiling_session *s)
 {
 	if (session_object_completed(s)) {

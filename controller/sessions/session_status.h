@@ -19,6 +19,9 @@ void session_status_end(struct profiling_session *s, bool accepted, const char *
  * Returns true when the session has just ended by this. */
 bool session_status_conclude(struct profiling_session *s, int64_t now_wall_ms);
 
+/* Of a session that has ended well: one more sentence of it. */
+void session_status_add(struct profiling_session *s, const char *sentence, int64_t now_wall_ms);
+
 /* "Pending", "Profiling", "Succeeded", "Failed", "Canceled", ...: the STATE column. */
 const char *session_status_state(const struct profiling_session *s);
 

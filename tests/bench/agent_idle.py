@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the agent costs its node: memory and CPU while it is linked and idle, and the most memory of a session.
+"""What the agent costs its node: memory and CPU while it is linked and idle, while it waits for containers to start, and the most memory of a session.
 
 usage: agent_idle.py [--seconds N] [--session-seconds N] [--load NAME]     prints one JSON object; as root, for the process that is profiled
 """
@@ -60,6 +60,15 @@ def idle(pid, seconds):
             "wakes_per_minute": round((wakes(pid) - woken) * 60 / seconds, 1)}
 
 
+def armed(hub, pid, seconds):
+    """The same while a session waits for a container to start, and none does."""
+    files = len(os.listdir("/proc/%d/fd" % pid))
+    hub.say("await", int(seconds) + 60)
+    hub.expect(event="await", agents=1)
+    found = idle(pid, seconds)
+    return {**found, "more_descriptors": len(os.listdir("/proc/%d/fd" % pid)) - files}
+
+
 def session(hub, pid, container, seconds):
     hub.ask("order", "node-1", "job", container, seconds)
     hub.expect(60, event="job", phase="Profiling")
@@ -82,7 +91,7 @@ def main():
     world = harness.World()
     try:
         hub, pid = linked(world)
-        result = {"idle": idle(pid, options.seconds)}
+        result = {"idle": idle(pid, options.seconds), "armed": armed(hub, pid, options.seconds)}
         if options.session_seconds and not pod.unavailable():
             with tempfile.TemporaryDirectory() as folder:
                 app = pod.Pod(folder, options.load, uid=POD_UID)

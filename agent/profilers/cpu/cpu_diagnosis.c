@@ -2,6 +2,7 @@
 
 #include "agent/profilers/cpu/cpu_explain.h"
 #include "agent/profilers/cpu/cpu_rules.h"
+#include "agent/profilers/cpu/cpu_start.h"
 #include "agent/stacks/cpu_phrase.h"
 #include "agent/report/report.h"
 #include "common/base/buf.h"
@@ -19,6 +20,7 @@ static const struct {
 	{"Idle", CPU_FINDING_IDLE, CATEGORY_COUNT},
 	{"NoSamplesTaken", CPU_FINDING_NO_SAMPLES, CATEGORY_COUNT},
 	{"TooFewSamples", CPU_FINDING_FEW_SAMPLES, CATEGORY_COUNT},
+	{"StartWaits", CPU_FINDING_MACHINE, CATEGORY_COUNT},
 	{"SpinningThreads", CPU_FINDING_METHOD, CATEGORY_COUNT},
 	{"RegexBacktracking", CPU_FINDING_METHOD, CATEGORY_COUNT},
 	{"ConcurrentDictionaryMisuse", CPU_FINDING_METHOD, CATEGORY_COUNT},
@@ -97,7 +99,9 @@ static void add_lines(const struct cpu_analysis *a, const struct cpu_diagnosis *
 	else
 		cpu_explain_busyness(a, line);
 	add_diagnosis_line(text, line);
-	cpu_explain_start(a, line);
+	cpu_start_explain(a, line);
+	add_diagnosis_line(text, line);
+	cpu_start_explain_path(a, line);
 	add_diagnosis_line(text, line);
 	if (a->samples)
 		cpu_explain_threads(a, line);

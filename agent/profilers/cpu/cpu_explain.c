@@ -234,29 +234,6 @@ void cpu_explain_busyness(const struct cpu_analysis *a, struct buf *text)
 		buf_puts(text, " CPUs");
 }
 
-static double cpu_seconds_until(const struct cpu_analysis *a, int64_t until_ns)
-{
-	size_t samples = 0;
-	for (size_t i = 0; i < a->capture->sample_count; i++)
-		samples += a->capture->samples[i].time_ns < until_ns;
-	return (double)samples * (double)a->period_ns / 1e9;
-}
-
-void cpu_explain_start(const struct cpu_analysis *a, struct buf *text)
-{
-	const struct capture_start *s = &a->capture->start;
-	if (!s->known)
-		return;
-	buf_printf(text, "Since the container began: .NET was loaded after %.2f s", (double)s->runtime_ns / 1e9);
-	if (s->listens_ns)
-		buf_printf(text, ", port %d listened after %.2f s and %.2f s of CPU time", s->port, (double)s->listens_ns / 1e9,
-			   cpu_seconds_until(a, s->listens_ns));
-	else
-		buf_puts(text, ", and no TCP port listened until the session ended");
-	if (!s->attached_ns)
-		buf_puts(text, "; its runtime was not asked for names, so that managed code has none here");
-}
-
 /* "worker-12" and "worker-3" are one group. */
 static size_t group_length(const char *name)
 {

@@ -12,8 +12,6 @@ void cpu_explain_callers(const struct cpu_analysis *a, uint32_t method, struct b
 /* When the method's time passes in what it calls outside the application: in what. */
 void cpu_explain_inside(const struct cpu_analysis *a, uint32_t method, struct buf *text);
 void cpu_explain_next(const struct cpu_analysis *a, uint32_t first, struct buf *text);
-/* When the runtime was there, and the port; nothing for a session that did not begin with its container. */
-void cpu_explain_start(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_busyness(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_threads(const struct cpu_analysis *a, struct buf *text);
 void cpu_explain_categories(const struct cpu_analysis *a, struct buf *text);

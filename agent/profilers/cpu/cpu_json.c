@@ -1,5 +1,7 @@
 #include "agent/profilers/cpu/cpu_json.h"
 
+#include "agent/profilers/cpu/cpu_start.h"
+
 #include "agent/report/report_json.h"
 #include "agent/stacks/cpu_edges.h"
 #include "agent/stacks/report_lines.h"
@@ -86,24 +88,6 @@ static void put_cpu(const struct cpu_analysis *a, struct json_writer *w)
 	jsonw_known(w, "waitedNanoseconds", c->facts.run_delay_ns);
 	jsonw_known(w, "nodePressureNanoseconds", c->facts.node_pressure_ns);
 	jsonw_known(w, "uptimeSeconds", c->facts.uptime_ms < 0 ? -1 : c->facts.uptime_ms / 1000);
-	jsonw_end(w);
-}
-
-static void put_known_ns(struct json_writer *w, const char *key, int64_t ns)
-{
-	jsonw_known(w, key, ns ? ns : -1);
-}
-
-static void put_start(const struct capture_start *s, struct json_writer *w)
-{
-	if (!s->known)
-		return;
-	jsonw_line(w);
-	jsonw_object(w, "start");
-	put_known_ns(w, "runtimeNanoseconds", s->runtime_ns);
-	put_known_ns(w, "attachedNanoseconds", s->attached_ns);
-	put_known_ns(w, "listensNanoseconds", s->listens_ns);
-	jsonw_known(w, "port", s->port ? s->port : -1);
 	jsonw_end(w);
 }
 
@@ -237,7 +221,7 @@ void cpu_json_write(const void *source, struct report_file *f)
 	put_diagnosis(s, f);
 	put_sampling(a, f);
 	put_cpu(a, &f->json);
-	put_start(&a->capture->start, &f->json);
+	cpu_start_json(a, &f->json);
 	put_collections(a, &f->json);
 	put_categories(a, f);
 	put_top_methods(a, f);

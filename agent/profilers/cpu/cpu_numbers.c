@@ -1,6 +1,7 @@
 #include "agent/profilers/cpu/cpu_numbers.h"
 
 #include "agent/profilers/cpu/cpu_signs.h"
+#include "agent/profilers/cpu/cpu_start.h"
 #include "agent/stacks/cpu_edges.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
@@ -203,7 +204,7 @@ void cpu_numbers_of(const struct cpu_analysis *a, struct cpu_numbers *out)
 {
 	rules_clear(&cpu_numbers_fields, out);
 	put_process(a, out);
-	out->since_start = a->capture->start.known;
+	cpu_start_numbers(a, out);
 	cpu_signs_of(a, out);
 	put_hottest(a, out);
 	put_library(a, out);

@@ -11,6 +11,11 @@
 #define CPU_NUMBERS(NUMBER, TEXT)                                                                                                   \
 	/* how much there is to judge */                                                                                            \
 	NUMBER(samples) NUMBER(samples_due) NUMBER(seconds) NUMBER(uptime_minutes) NUMBER(since_start)                               \
+	/* a session that began with its process: the time until a port listened (start_port 0: none has), or the main thread was looked at. The percents   \
+	 * are of it: what it waited (start_wait: the longest of these waits) and computed, and what the looks saw of it */ \
+	NUMBER(start_seconds) NUMBER(start_port) NUMBER(start_looked_percent) NUMBER(start_waiting_percent) NUMBER(start_idle_percent) \
+	TEXT(start_wait) TEXT(start_wait_kind) TEXT(start_wait_place) NUMBER(start_wait_percent) NUMBER(start_cpu_percent)          \
+	NUMBER(start_jit_percent) NUMBER(start_type_loading_percent) NUMBER(start_services_percent) NUMBER(start_configuration_percent) \
 	/* the process and what it may use */                                                                                       \
 	NUMBER(cpus_used) NUMBER(cpus_allowed) NUMBER(cpu_limited) NUMBER(node_cpus) NUMBER(busy_threads) NUMBER(threads)           \
 	NUMBER(throttled_percent) NUMBER(throttled_seconds) NUMBER(waited_seconds) NUMBER(node_pressure_percent)                    \

@@ -1,6 +1,7 @@
 #include "agent/profilers/cpu/cpu_rules.h"
 
 #include "agent/profilers/cpu/cpu_sentence.h"
+#include "agent/profilers/cpu/cpu_start.h"
 
 /* All shares are percent. */
 #define FEW_OF_DUE 0.25         /* fewer samples than that part of what was due are no verdict */
@@ -311,6 +312,7 @@ const struct rule cpu_rules[CPU_RULE_COUNT] = {
 	{"Idle", NULL, is_idle, cpu_says_idle},
 	{"NoSamplesTaken", NULL, has_no_samples, cpu_says_no_samples},
 	{"TooFewSamples", NULL, has_few_samples, cpu_says_few_samples},
+	{"StartWaits", NULL, cpu_start_waits, cpu_says_start_waits},
 	{"SpinningThreads", needs_samples, spins, cpu_says_spinning},
 	{"RegexBacktracking", needs_samples, backtracks, cpu_says_backtracking},
 	{"ConcurrentDictionaryMisuse", needs_samples, misuses_dictionary, cpu_says_dictionary},

@@ -9,7 +9,7 @@
 #define CPU_IDLE 0.02        /* CPUs: a process that uses less is idle */
 #define CPU_IDLE_BESIDE 0.05 /* CPUs: one that uses less, and of what it may use less than that part */
 #define CPU_IDLE_PART 0.1
-#define CPU_RULE_COUNT 20
+#define CPU_RULE_COUNT 21
 extern const struct rule cpu_rules[CPU_RULE_COUNT];
 
 /* Whether a process that uses so much is idle; `cpus_allowed`: that it may use, NAN: not known. */

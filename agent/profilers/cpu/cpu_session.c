@@ -8,6 +8,7 @@
 #include "agent/symbols/kernel_symbols.h"
 #include "agent/perf/perf_pump.h"
 #include "agent/starts/start_capture.h"
+#include "agent/waits/start_waits.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -27,6 +28,7 @@ struct cpu_own {
 	struct perf_sampler *perf; /* NULL: the library's timers sample */
 	struct perf_pump *pump;    /* reads them */
 	int64_t looked_for_port_ns;
+	struct start_waits waits;  /* of a session that begins with its process */
 	bool left_group;           /* and was not sampled afterwards */
 	struct cpu_collect *collect;
 	struct channel_sampling sampling; /* by timers: the library's word */
@@ -80,7 +82,7 @@ static void take_start(struct attached_session *s)
 	o->pump = c->pump;
 	c->perf = NULL;
 	c->pump = NULL;
-	o->capture.start = (struct capture_start){.known = true, .runtime_ns = c->runtime_ns - c->appeared_ns};
+	o->capture.start.runtime_ns = c->runtime_ns - c->appeared_ns;
 	name_method(o);
 }
 
@@ -151,10 +153,18 @@ static void start_collecting(struct attached_session *s)
 	cpu_collect_begin(o->collect);
 }
 
+static bool begins_with_process(const struct attached_session *s)
+{
+	return s->q->start || s->q->launched;
+}
+
 /* Perf events come before the library: samples flow from here on, their names follow when it is attached. */
 static int cpu_session_prepare(struct attached_session *s, struct err *e)
 {
 	struct cpu_own *o = cpu_session_own(s);
+	const struct target *t = s->q->target;
+	o->capture.start = (struct capture_start){.known = begins_with_process(s), .launched = s->q->launched};
+	o->capture.start.main_tid = t->inner_pid ? t->inner_pid : t->pid;
 	cpu_account_init(&o->account, s->q->target);
 	if (s->q->start)
 		cpu_account_begin_at_birth(&o->account, &s->q->start->group_begin);
@@ -176,8 +186,11 @@ static int cpu_session_prepare(struct attached_session *s, struct err *e)
 static int cpu_session_start(struct attached_session *s, struct err *e)
 {
 	STEP("start-timers");
-	if (s->q->start)
+	if (begins_with_process(s)) {
 		cpu_session_own(s)->capture.start.attached_ns = clock_mono_ns() - s->started_ns;
+		start_waits_begin(&cpu_session_own(s)->waits, s);
+		s->eager = true;
+	}
 	if (cpu_session_own(s)->perf)
 		return 0;
 	return profiler_channel_sample_start(s->attach.channel, s->q->spec->frequency_hertz, clock_mono_ms() + SAMPLING_DEADLINE_MS, e);
@@ -186,7 +199,7 @@ static int cpu_session_start(struct attached_session *s, struct err *e)
 static bool waits_for_port(const struct attached_session *s)
 {
 	const struct cpu_own *o = s->own;
-	return s->q->start && s->proc_fd >= 0 && !o->capture.start.listens_ns;
+	return begins_with_process(s) && s->proc_fd >= 0 && !o->capture.start.listens_ns;
 }
 
 /* Looked for until it is there: how long an application takes to serve is what a slow start is about. */
@@ -199,8 +212,10 @@ static void look_for_port(struct attached_session *s)
 		return;
 	o->looked_for_port_ns = now_ns;
 	o->capture.start.port = listening_port(s->proc_fd);
-	if (o->capture.start.port)
-		o->capture.start.listens_ns = now_ns - s->started_ns;
+	if (!o->capture.start.port)
+		return;
+	o->capture.start.listens_ns = now_ns - s->started_ns;
+	start_waits_end(&o->waits);
 }
 
 static void note_samples(struct attached_session *s)
@@ -214,6 +229,7 @@ static void drain_perf_pump(struct attached_session *s)
 {
 	struct cpu_own *o = cpu_session_own(s);
 	look_for_port(s);
+	start_waits_look(&o->waits);
 	if (o->pump)
 		perf_pump_take(o->pump, on_perf_sample, on_perf_comm, s);
 	if (cpu_collect_wants_flush(o->collect))
@@ -236,6 +252,7 @@ static void cpu_session_tick(struct attached_session *s, bool last)
 	drain_perf_pump(s);
 	if (last || attached_session_may_ask(s))
 		cpu_collect_flush(cpu_session_own(s)->collect, attached_session_resolve, s);
+	start_waits_tick(&cpu_session_own(s)->waits, last);
 	cpu_session_fetch_gcs(s);
 	if (!last || !cpu_session_own(s)->perf) /* what naming costs the process after the last sample is not its own work */
 		cpu_account_update(&cpu_session_own(s)->account);
@@ -314,6 +331,7 @@ static void cpu_session_take(struct attached_session *s)
 		o->capture.lost_samples = (int64_t)perf_sampler_stats(o->perf)->lost;
 		o->capture.dropped += (int64_t)(perf_sampler_stats(o->perf)->malformed + perf_pump_dropped(o->pump));
 	}
+	start_waits_take(&o->waits);
 	perf_pump_free(o->pump);
 	perf_sampler_close(o->perf);
 	o->pump = NULL;
@@ -342,11 +360,13 @@ static int cpu_session_report(struct attached_session *s, struct report_result *
 {
 	struct cpu_own *o = cpu_session_own(s);
 	session_facts_copy(&o->capture.facts, &s->facts);
+	start_waits_put(&o->waits, s->started_ns, &o->capture.start);
 	return cpu_report_write(&o->capture, s->q->spec, s->q->context, s->q->out_dirfd, out, e);
 }
 
 static void cpu_session_fini(struct attached_session *s)
 {
+	start_waits_fini(&cpu_session_own(s)->waits);
 	cpu_capture_fini(&cpu_session_own(s)->capture);
 }
 

@@ -6,7 +6,20 @@ Report.show(r => {
 	const s = r.sampling, cpu = r.cpu, seconds = ns => (ns / 1e9).toFixed(1) + ' s';
 	const used = cpu.allowedCPUs > 0 ? cpu.usedCPUs / cpu.allowedCPUs : 0, hot = cpu.limited && used >= 0.9;
 	const throttled = cpu.throttledPeriods !== null && cpu.periods > 0 ? cpu.throttledPeriods / cpu.periods : null;
-	const missing = s.managedFramesUnnamed;
+	const missing = s.managedFramesUnnamed, start = r.start, path = start && start.path;
+	const since = start && `since the ${start.of} began`, until = start && (start.listensNanoseconds || (path && path.toNanoseconds));
+	/* What the start's time went to, most first, and what of it nobody saw. */
+	const startParts = () => {
+		const parts = path.waits.filter(w => w.nanoseconds >= 0.01 * until).map(w => (
+			{name: (w.peer || w.what) + (w.method ? ' in ' + w.method : ''), cls: 'c' + COLOURS.indexOf('scheduling'), share: w.nanoseconds / until}));
+		const known = path.jitNanoseconds + path.typeLoadingNanoseconds;
+		parts.push({name: 'JIT compilation', cls: 'c' + COLOURS.indexOf('jit'), share: path.jitNanoseconds / until},
+			{name: 'type loading', cls: 'c' + COLOURS.indexOf('typeLoading'), share: path.typeLoadingNanoseconds / until},
+			{name: 'other computing', cls: 'c' + COLOURS.indexOf('application'), share: Math.max(0, path.computingNanoseconds - known) / until},
+			{name: 'waiting for a CPU', cls: 'c' + COLOURS.indexOf('kernel'), share: Math.max(0, path.readyNanoseconds || 0) / until},
+			{name: 'nothing to do', cls: 'c' + COLOURS.indexOf('library'), share: path.idleNanoseconds / until});
+		return parts.filter(p => p.share >= 0.005);
+	};
 	return [
 		{kind: 'facts', items: [
 			{key: 'CPU used', value: cpu.usedCPUs.toFixed(2), level: used, hot, warn: hot,
@@ -17,10 +30,12 @@ Report.show(r => {
 				level: r.threads.length ? cpu.busyThreads / r.threads.length : 0},
 			throttled !== null && {key: 'Throttled', value: percent(100 * throttled), small: 'of periods', level: throttled, hot: throttled >= 0.05,
 				warn: throttled >= 0.05},
-			r.start && {key: 'Port listens', value: r.start.listensNanoseconds === null ? 'not seen' : seconds(r.start.listensNanoseconds),
-				small: r.start.port === null ? 'since the container began' : `port ${r.start.port}, since the container began`},
+			start && {key: 'Port listens', value: start.listensNanoseconds === null ? 'not seen' : seconds(start.listensNanoseconds),
+				small: start.port === null ? since : `port ${start.port}, ${since}`},
 			{key: 'Application paused', value: Report.pause(r), note: `by the profiler; ${r.cost.addedCPUMilliseconds} ms of CPU added`},
 		]},
+		path && until > 0 && {kind: 'split', label: start.port === null ? 'What the start\u2019s time went to' : 'What the time until the port listened went to',
+			parts: startParts()},
 		s.samples > 0 && {kind: 'split', label: 'What the CPU time went to', parts: r.categories.filter(c => c.samples).map(c => (
 			{name: c.title, cls: 'c' + COLOURS.indexOf(c.category), share: c.samples / s.samples}))},
 		{

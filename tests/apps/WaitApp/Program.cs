@@ -15,7 +15,7 @@ public static class Program
         ["monitor"] = Sick.Monitor, ["semaphore"] = Sick.Semaphore, ["rwlock"] = Sick.ReaderWriter, ["mutex"] = Sick.NamedMutex,
         ["starved"] = Sick.Starved, ["starved-lock"] = Sick.StarvedByLock, ["socket"] = Sick.Socket, ["pool-socket"] = Sick.PoolSocket,
         ["pipe"] = Sick.Pipe, ["console"] = Sick.ConsoleWrites, ["sleep"] = Sick.Sleep, ["mixed"] = Sick.Mixed, ["standstill"] = Sick.Standstill,
-        ["burst"] = Sick.Burst, ["convoy"] = Sick.Convoy,
+        ["burst"] = Sick.Burst, ["convoy"] = Sick.Convoy, ["slow-start"] = Startup.Run,
 #if NET9_0_OR_GREATER
         ["lock"] = Sick.NewLock,
 #endif

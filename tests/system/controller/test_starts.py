@@ -32,8 +32,12 @@ class Starts(ControllerTest):
         taken, other = sorted(("first", "second"), key=lambda name: name != order["session"]["name"])
         hub.silent("order", 0.5)
         self.sessions.wait_condition(other, "Running", "False", "WaitingForContainerStart")
+        self.cluster.set_pod_running(self.cluster.request("GET", "/api/v1/namespaces/%s/pods/checkout-2" % self.namespace), {}, conditions=[
+            {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:14Z"}])
         hub.job(node, order["jobID"], "Succeeded")
         self.sessions.wait_condition(taken, "Completed", "True")
+        told = condition(self.sessions.get(taken), "Succeeded")["message"]
+        self.assertTrue(told.endswith(". The pod became ready 14 s after its container started."), told)
         self.sessions.delete(other)
         hub.expect("await", match=lambda words: words[2] == "0")
 

@@ -2,10 +2,14 @@
 import glob
 import json
 import os
+import re
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
 import time
+import unittest
 
 from tests.lib import dotnet, local, proc
 
@@ -54,6 +58,89 @@ class Launch(local.LocalCase):
 
     def test_from_the_beginning_on_net8(self):
         self.check_from_the_beginning("net8.0")
+
+    def database(self, seconds):
+        """A server that answers late; its address."""
+        server = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(server.close)
+
+        def serve():
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1)
+                time.sleep(seconds)
+                connection.send(b"x")
+                connection.recv(1)
+        threading.Thread(target=serve, daemon=True).start()
+        return "127.0.0.1:%d" % server.getsockname()[1]
+
+    def check_what_the_start_waits_for(self, how, thread):
+        address = self.database(2)
+        p = self.launch(["--cpu", "4s", "--frequency", "999"], [dotnet.path("net10.0", "WaitApp"), "slow-start"], env={"SLOW_START": address + how})
+        self.await_report()
+        p.send_signal(signal.SIGTERM)
+        _, errors = p.communicate(timeout=60)
+        report = self.report()
+        start, path = report["start"], report["start"]["path"]
+        waits = {(w["kind"], w["method"], w["peer"], w["thread"]): w["nanoseconds"] / 1e9 for w in path["waits"]}
+        database, pause = (waits.get(k, 0) for k in (("socket", "Shop.Migrations.Run", address, thread), ("sleep", "Shop.Retry.Pause", None, "main")))
+        self.assertAlmostEqual(database, 2, delta=0.25, msg=waits)
+        self.assertAlmostEqual(pause, 0.5, delta=0.2, msg=waits)
+        self.assertEqual(start["of"], "process")
+        self.assertGreater(start["listensNanoseconds"], 2.4e9)
+        self.assertLess(start["listensNanoseconds"] - path["toNanoseconds"], 1e9)
+        found = {f["id"]: f for f in report["findings"]}["StartWaits"]
+        self.assertEqual((found["state"], found["place"]), ("Found", "Shop.Migrations.Run"), found)
+        self.assertRegex(errors, r"^\d\.\d s until port %d: \d\d%% waiting for %s in Shop.Migrations.Run" % (start["port"], re.escape(address)))
+        self.assertRegex(errors, r"\n.*% sleeping in Shop.Retry.Pause, .*% computing")
+
+    def test_what_a_start_waits_for(self):
+        self.check_what_the_start_waits_for("", "main")
+
+    def test_what_an_async_start_waits_for(self):
+        self.check_what_the_start_waits_for(",async", "pool")
+
+    def test_one_look_at_the_heap_comes_later(self):
+        """Not at its beginning, when it is empty."""
+        began = time.monotonic()
+        p = self.launch(["--memory", "2s"], [dotnet.path("net10.0"), "names"])
+        self.await_report()
+        self.assertGreater(time.monotonic() - began, 2)
+        p.send_signal(signal.SIGTERM)
+        _, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 128 + signal.SIGTERM, errors)
+        self.nothing_left()
+
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "each profiler")
+    def test_each_profiler(self):
+        waits = [dotnet.path("net10.0", "WaitApp"), "mixed"]
+        for words, command in ((["--pauses", "2s"], [dotnet.path("net10.0"), "alloc"]), (["--waits", "2s"], waits), (["--threads", "2s"], waits),
+                               (["--deadlocks", "2s"], waits), (["--stuck-tasks", "2s"], [dotnet.path("net10.0", "AsyncApp"), "periodic"]),
+                               (["--exceptions", "2s"], [dotnet.path("net10.0", "ThrowApp"), "parse"]),
+                               (["--slow-requests", "2s"], [dotnet.path("net10.0", "RequestApp"), "bare"]),
+                               (["--leak", "5s"], [dotnet.path("net10.0"), "alloc"]), (["--strings", "1s"], [dotnet.path("net10.0"), "alloc"])):
+            with self.subTest(words[0]):
+                p = self.launch(words, ["timeout", "15", *command])
+                _, errors = p.communicate(timeout=90)
+                self.assertEqual(p.returncode, 124, errors)
+                self.assertTrue(self.report()["findings"] is not None, errors)
+                self.nothing_left()
+
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "other publishes")
+    def test_single_files_and_trimmed_ahead_of_time_publishes(self):
+        for name in ("LineSingle", "LineReady"):
+            with self.subTest(name):
+                p = self.launch(["--cpu", "3s"], [dotnet.path("net10.0", name), "all"])
+                self.await_report()
+                p.send_signal(signal.SIGTERM)
+                p.communicate(timeout=60)
+                self.assertIn("Lines.Program.Main", json.dumps(self.report()["methods"]), "what ran once, at the beginning")
+
+    def test_a_process_that_ends_at_once(self):
+        p = self.launch(["--cpu", "3s"], [dotnet.path("net10.0"), "nonsense"])
+        _, errors = p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 2, errors)
+        self.nothing_left()
 
     def test_allocations(self):
         p = self.launch(["--allocations", "3s"], [dotnet.path("net9.0"), "alloc"])

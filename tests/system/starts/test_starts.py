@@ -51,6 +51,10 @@ class Starts(test_cluster.ClusterCase):
         self.assertEqual(start["port"], app.port)
         self.assertLess(start["runtimeNanoseconds"], start["listensNanoseconds"])
         self.assertGreater(start["attachedNanoseconds"], 0)
+        path = start["path"]
+        self.assertLess(start["attachedNanoseconds"], path["toNanoseconds"])
+        self.assertGreater(path["computingNanoseconds"], 0)
+        self.assertLessEqual(path["computingNanoseconds"] + path["waitingNanoseconds"], 1.1 * path["toNanoseconds"], path)
         dotnet.assert_nothing_left(self, app, dotnet.Traces(app))
 
     def test_a_new_pod_on_net10(self):
@@ -62,6 +66,18 @@ class Starts(test_cluster.ClusterCase):
                 self.i.cluster.namespace(self.namespace + framework[3])
                 self.namespace += framework[3]
                 self.check_from_the_first_instruction(framework)
+
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "other publishes")
+    def test_single_files_and_trimmed_ahead_of_time_publishes(self):
+        self.agent("node-a")
+        for name in ("LineSingle", "LineReady"):
+            with self.subTest(name):
+                self.arm(name.lower(), 4)
+                folder = os.path.dirname(dotnet.path("net10.0", name))
+                app = self.container(self.pod_object("checkout-" + name.lower()), "all", program=(folder, ["/app/" + name, "all"]))
+                report = self.report(self.succeeded(name.lower()))
+                self.assertIn("Lines.Program.Main", json.dumps(report["methods"]), "what ran once, at the beginning")
+                app.stop()
 
     def check_what_is_left_of_a_crash(self, session):
         """It ended before its runtime answered: native code has names, managed code has none."""

@@ -62,3 +62,10 @@ Test(wait_plan, looks_come_at_random_and_less_often_where_they_take_long)
 	cr_assert_gt(most, 22400000);
 	cr_assert_geq(wait_plan_look_ns(10000000, 0), 200000000, "a fortieth of a CPU on average");
 }
+
+/* Nothing is known of a process that has not begun: it may do many switches. */
+Test(wait_plan, a_process_that_has_not_begun)
+{
+	struct wait_plan p = wait_plan_blind(10 * INT64_C(1000000000));
+	cr_expect(p.looks && p.window_ns < p.cycle_ns && p.period > 1);
+}

@@ -18,8 +18,10 @@ Test(pods, reads_a_running_pod)
 {
 	struct pod_info p = read_pod(
 		"{\"metadata\":{\"name\":\"a\",\"uid\":\"u\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\"},\"spec\":{\"nodeName\":\"n\"},\"status\":{"
-		"\"phase\":\"Running\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"False\"},{\"type\":\"Ready\",\"status\":\"True\"}],"
-		"\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://ab\",\"state\":{\"running\":{}}},"
+		"\"phase\":\"Running\",\"conditions\":[{\"type\":\"Initialized\",\"status\":\"False\"},"
+		"{\"type\":\"Ready\",\"status\":\"True\",\"lastTransitionTime\":\"2026-01-01T00:00:21Z\"}],"
+		"\"containerStatuses\":[{\"name\":\"app\",\"containerID\":\"containerd://ab\","
+		"\"state\":{\"running\":{\"startedAt\":\"2026-01-01T00:00:07Z\"}}},"
 		"{\"name\":\"old\",\"containerID\":\"containerd://cd\",\"state\":{\"terminated\":{}}},{\"name\":\"new\",\"state\":{\"waiting\":{}}},"
 		"{\"name\":\"side\",\"containerID\":\"cri-o://ef\",\"state\":{\"running\":{}}},"
 		"{\"name\":\"x\",\"containerID\":\"gh\",\"state\":{\"running\":{}}}]}}");
@@ -27,6 +29,11 @@ Test(pods, reads_a_running_pod)
 	cr_expect_str_eq(p.node, "n");
 	cr_expect_eq(p.created_wall_ms, INT64_C(1767225600000));
 	cr_expect(p.running && p.ready && !p.deleting);
+	cr_expect_eq(pod_ready_after_ms(&p), 14000);
+	p.started_wall_ms = p.ready_wall_ms + 1000;
+	cr_expect_eq(pod_ready_after_ms(&p), -1, "of a container before this one");
+	p.started_wall_ms = 0;
+	cr_expect_eq(pod_ready_after_ms(&p), -1, "not known");
 	cr_assert_eq(p.container_count, 2, "those that run");
 	cr_expect_str_eq(p.containers[0].name, "app");
 	cr_expect_str_eq(p.containers[0].id, "ab");

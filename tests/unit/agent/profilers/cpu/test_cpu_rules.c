@@ -27,6 +27,9 @@ static void make_healthy(struct cpu_numbers *n)
 	n->method_percent = n->method_caused_percent = n->method_worked_percent = 15;
 	rules_set_text(&n->method, "Shop.Cart.Total");
 	rules_set_text(&n->funnel, "Shop.Program.Main");
+	rules_set_text(&n->start_wait, "waiting for 10.0.3.7:5432");
+	rules_set_text(&n->start_wait_kind, "socket");
+	rules_set_text(&n->start_wait_place, "Shop.Migrations.Run");
 	n->funnel_percent = 90;
 }
 
@@ -35,10 +38,12 @@ struct number {
 	double value;
 };
 #define N(name, value) {offsetof(struct cpu_numbers, name) + 1, value}
+#define START(seconds, port, waiting, most) \
+	N(since_start, 1), N(start_seconds, seconds), N(start_port, port), N(start_waiting_percent, waiting), N(start_wait_percent, most)
 
 static const struct {
 	const char *id;
-	struct number set[6];
+	struct number set[7];
 	enum finding_state state;
 	int score;
 	const char *message; /* NULL: any */
@@ -57,6 +62,16 @@ static const struct {
 	{"TooFewSamples", {N(samples, 19), N(samples_due, NAN)}, FINDING_FOUND, 100, "No verdict: only 19 samples came"},
 	{"TooFewSamples", {N(samples, 20), N(samples_due, NAN)}, FINDING_EXCLUDED, 0, NULL},
 	{"TooFewSamples", {N(samples, 20), N(samples_due, 49)}, FINDING_EXCLUDED, 0, NULL},
+	{"StartWaits", {N(start_waiting_percent, 90)}, FINDING_EXCLUDED, 0, ""}, /* it began with no process */
+	{"StartWaits", {START(12.4, 8080, 68, 61), N(start_cpu_percent, 30), N(start_jit_percent, 22)}, FINDING_FOUND, 100,
+	 "12.4 s until port 8080: 61% waiting for 10.0.3.7:5432 in Shop.Migrations.Run"},
+	{"StartWaits", {START(1.0, 8080, 30, 20), N(start_cpu_percent, 85)}, FINDING_FOUND, 30, NULL},
+	{"StartWaits", {START(1.0, 8080, 30, 20), N(start_cpu_percent, 86)}, FINDING_POSSIBLE, 30, NULL}, /* the two cannot both be */
+	{"StartWaits", {START(0.99, 8080, 90, 90)}, FINDING_EXCLUDED, 0, "a start that waits"},
+	{"StartWaits", {START(12, 8080, 29.9, 29)}, FINDING_EXCLUDED, 0, NULL},
+	{"StartWaits", {START(5, 0, 90, 50)}, FINDING_POSSIBLE, 50, "No port in 5 s: 50% waiting for 10.0.3.7:5432 in Shop.Migrations.Run"},
+	{"StartWaits", {START(4.9, 0, 90, 50)}, FINDING_EXCLUDED, 0, NULL},
+	{"StartWaits", {START(5, 0, 90, 49)}, FINDING_EXCLUDED, 0, NULL},
 	{"SpinningThreads", {N(spin_percent, 20), N(spin_threads, 1)}, FINDING_FOUND, 20, "20% of CPU in spinning, not in work"},
 	{"SpinningThreads", {N(spin_percent, 20)}, FINDING_POSSIBLE, 20, NULL},
 	{"SpinningThreads", {N(spin_percent, 19.9), N(spin_threads, 1)}, FINDING_EXCLUDED, 0, "spinning"},
@@ -149,7 +164,7 @@ Test(cpu_rules, thresholds)
 		struct cpu_numbers n;
 		struct findings found;
 		make_healthy(&n);
-		for (size_t k = 0; k < 6 && rows[i].set[k].at; k++)
+		for (size_t k = 0; k < 7 && rows[i].set[k].at; k++)
 			*(double *)((char *)&n + rows[i].set[k].at - 1) = rows[i].set[k].value;
 		rules_run(cpu_rules, CPU_RULE_COUNT, &cpu_numbers_fields, &n, &found);
 		const struct finding *f = finding_of(&found, rows[i].id);
