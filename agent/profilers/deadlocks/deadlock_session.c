@@ -7,6 +7,7 @@
 #include "agent/profilers/deadlocks/deadlock_look.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
+#include "agent/profilers/deadlocks/deadlock_tasks.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/sleeping_stack.h"
 #include "common/api/reason.h"
@@ -134,6 +135,28 @@ static void describe_locks(struct attached_session *s)
 	}
 }
 
+static bool may_be_code(void *collect, uint64_t address)
+{
+	return cpu_collect_is_code(collect, address);
+}
+
+static void find_tasks(struct attached_session *s, bool early)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	const struct deadlock_tasks_source source = {
+		.memory = &o->memory,
+		.proc_fd = s->proc_fd,
+		.managed = &o->managed,
+		.is_code = may_be_code,
+		.code_ctx = o->collect,
+		.resolve = s->unattached.reason ? NULL : attached_session_resolve,
+		.resolve_ctx = s,
+		.whole = !early,
+	};
+	o->capture.tasks = o->managed.contract.known && source.resolve;
+	deadlock_tasks_find(&source, &o->capture);
+}
+
 static int take_second_look(struct attached_session *s, bool early, struct err *e)
 {
 	struct deadlock_own *o = deadlock_session_own(s);
@@ -143,6 +166,7 @@ static int take_second_look(struct attached_session *s, bool early, struct err *
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &second, e) < 0)
 		return -1;
 	deadlock_pair_make(&o->first, &second, &o->capture);
+	find_tasks(s, early);
 	o->capture.first_queue = o->first_queue;
 	o->capture.second_queue = early ? -1 : read_pool_queue(o, second.threads, second.thread_count);
 	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;

@@ -12,7 +12,11 @@ from tests.lib.local import drdotnet
 FILES = {"summary.md", "report.html", "report.json"}
 EVERY = os.environ.get("DRDOTNET_EVERY_RUNTIME")
 SICK = {"pair", "ring", "philosophers", "two", "behind", "queue", "patient", "starved", "crowd", "remote",
-        "writers", "upgrade", "locks", "mixed", "lockqueue", "lockpatient", "exhausted"}
+        "writers", "upgrade", "locks", "mixed", "lockqueue", "lockpatient", "exhausted",
+        "task", "taskbounded", "taskcancel", "taskall", "taskasync", "taskrun", "taskparallel", "taskdetour", "taskleft", "taskchain"}
+# of those that block on a task with a lock in their hands: who runs it, and how it is shown
+TASKS = {"task": (".NET Long Running Task", "a task"), "taskall": (".NET Long Running Task", "a task"), "taskasync": (".NET TP Worker", "an async method"),
+         "taskrun": (".NET TP Worker", "a task"), "taskparallel": (".NET TP Worker", "a task")}
 
 
 def wrong(report):
@@ -57,6 +61,8 @@ class OnEachRuntime:
         self.assertEqual(set(os.listdir(out)), FILES)
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         self.assertIn("DeadlockOfOtherLocks", [x["id"] for x in report["notMeasured"]])
+        if not circles(report):
+            self.assertIn("\nLooked at: monitors", report["diagnosis"]["text"])
         if mode not in SICK:
             self.assertEqual(report["diagnosis"]["headline"], "No deadlock was found", report["diagnosis"]["text"])
             self.assertEqual(report["findings"], [])
@@ -176,7 +182,7 @@ class OnNewest(OnEachRuntime):
 
     def test_workers_that_wait_for_workers(self):
         report = self.look("exhausted")
-        self.assertRegex(report["diagnosis"]["text"], r"\n8 threads wait for tasks in Shop.OtherLocks.Load, 8 of them pool workers: ")
+        self.assertRegex(report["diagnosis"]["text"], r"\n8 threads wait for tasks in Shop.OtherLocks.Load, 8 of them pool workers: StuckTasks ")
         if self.framework == "net8.0":
             self.assertIn("ThreadPoolStarvation", [x["id"] for x in report["notMeasured"]])
             return
@@ -188,6 +194,55 @@ class OnNewest(OnEachRuntime):
     def test_locks_that_are_given_up_without_names(self):
         for mode in ("timeout", "busy", "consumers"):
             self.look(mode, DOTNET_EnableDiagnostics="0")
+
+    def over_a_task(self, mode):
+        report = self.look(mode)
+        runner, what = TASKS[mode]
+        self.assertEqual(circles(report), [[runner, "asker"]])
+        self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Found")])
+        self.assertRegex(report["diagnosis"]["headline"], r"^Deadlock: .*(WaitFor|lambda) waits for a task that needs its lock$")
+        self.assertRegex(report["diagnosis"]["text"], r'\nThread \d+ "asker" in Shop.TaskLocks.* waits for %s that thread \d+ runs\.\n' % what)
+        self.assertRegex(report["diagnosis"]["text"], r'\nThread \d+ "%s" in Shop.TaskLocks.Count.* waits for a lock .*that thread \d+ holds\.\n' % runner)
+        self.assertIsNotNone(report["looks"]["provenMilliseconds"], "the session does not wait for its time")
+
+    def needs_tasks(self):
+        if self.framework == "net8.0":
+            self.assertIsNone(self.look("task")["looks"]["taskWaiters"])
+            self.skipTest("what tasks are cannot be told on .NET 8")
+
+    def test_circles_over_tasks(self):
+        self.needs_tasks()
+        for mode in TASKS if EVERY else ("task", "taskasync"):
+            self.over_a_task(mode)
+        report = self.look("taskdetour")
+        self.assertEqual(circles(report), [[".NET Long Running Task", "asker", "third"]])
+        self.assertEqual(report["diagnosis"]["headline"], "Deadlock: 3 threads and a task hold each other, in \u2026TaskLocks.WaitFor")
+
+    def test_circles_over_tasks_that_may_open(self):
+        self.needs_tasks()
+        for mode, why in (("taskcancel", "CancellationToken"), ("taskbounded", "will give up"))[:2 if EVERY else 1]:
+            report = self.look(mode)
+            self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Possible")])
+            self.assertIn(why, report["findings"][0]["evidence"])
+            self.assertNotIn("Restart", report["diagnosis"]["text"])
+
+    def test_tasks_that_others_run(self):
+        self.needs_tasks()
+        report = self.look("taskbegun")
+        self.assertIn("\nLooked at: monitors, Lock, and writers of a ReaderWriterLockSlim; tasks, on which 2 threads block. Not seen: ",
+                      report["diagnosis"]["text"])
+        report = self.look("taskleft")
+        self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
+        self.assertIn(", for a task that no thread was seen to run: StuckTasks shows where it stands.", report["diagnosis"]["text"])
+        report = self.look("taskchain")
+        self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
+        self.assertRegex(report["diagnosis"]["text"], r': it waits for a task, run by thread \d+ ".NET Long Running Task" in Shop.TaskLocks.Answer.*, '
+                         r"which waits .*\bfor 127\.0\.0\.1:%d\." % self.app.details["port"])
+
+    @unittest.skipUnless(EVERY, "make runtimes")
+    def test_tasks_and_throttles_that_are_healthy(self):
+        for mode in ("taskturns", "asyncturns", "throttle", "belt"):
+            self.look(mode)
 
     def test_locks_that_are_given_up(self):
         self.look("timeout")
