@@ -30,6 +30,13 @@ void managed_locks_init(struct managed_locks *l, const struct process_memory *me
 	l->types = managed_types_new(&l->memory, &l->contract);
 }
 
+void managed_locks_init_of_8(struct managed_locks *l, const struct process_memory *memory)
+{
+	*l = (struct managed_locks){.memory = *memory};
+	runtime_contract_of_8(&l->contract);
+	l->types = managed_types_new(&l->memory, &l->contract);
+}
+
 void managed_locks_fini(struct managed_locks *l)
 {
 	managed_types_free(l->types);

@@ -18,6 +18,8 @@ struct managed_locks {
 
 /* `memory`'s context must outlive it. */
 void managed_locks_init(struct managed_locks *l, const struct process_memory *memory, int proc_fd);
+/* The same where it says nothing of itself, by what .NET 8 looks like: names of types only, no locks. */
+void managed_locks_init_of_8(struct managed_locks *l, const struct process_memory *memory);
 void managed_locks_fini(struct managed_locks *l); /* takes zeroed structs */
 
 /* A lock at that address, of `kind`. False: it does not look like one. */

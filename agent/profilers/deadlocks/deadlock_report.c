@@ -165,7 +165,8 @@ static void put_limits(const struct deadlock_capture *c, struct buf *out)
 	buf_puts(out, c->other_locks ? "\nLooked at: monitors, Lock, and writers of a ReaderWriterLockSlim" : "\nLooked at: monitors");
 	if (c->tasks)
 		buf_printf(out, "; tasks, on which %zu %s", c->task_waiters, c->task_waiters == 1 ? "thread blocks" : "threads block");
-	buf_puts(out, ". Not seen: who holds a SemaphoreSlim, a Mutex or a ReaderWriterLockSlim for reading");
+	buf_puts(out, ". Not seen: who holds a SemaphoreSlim, a Mutex or a ReaderWriterLockSlim");
+	buf_puts(out, c->other_locks ? " for reading" : "");
 	buf_puts(out, c->tasks ? "" : ", who runs a task");
 	buf_puts(out, "; async methods that wait for each other at an await, which StuckTasks shows.");
 }

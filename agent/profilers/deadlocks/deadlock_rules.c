@@ -64,9 +64,10 @@ static void says_circle(const void *numbers, struct finding *out)
 	buf_init(&first, RULE_TEXT_BYTES * 2);
 	buf_init(&second, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, n->tasks == 1         ? "a deadlock of monitors, Lock, ReaderWriterLockSlim and tasks"
-				     : n->other_locks == 1 ? "a deadlock of monitors, Lock and ReaderWriterLockSlim"
-							   : "a deadlock of monitors");
+		finding_message(out, n->tasks == 1 && n->other_locks == 1 ? "a deadlock of monitors, Lock, ReaderWriterLockSlim and tasks"
+				     : n->tasks == 1                      ? "a deadlock of monitors and tasks"
+				     : n->other_locks == 1                ? "a deadlock of monitors, Lock and ReaderWriterLockSlim"
+									  : "a deadlock of monitors");
 		finding_evidence(out, "%.0f of %.0f threads waited for a lock through both looks, none in a circle; the runtime knows %.0f monitors",
 				 n->lasting, n->threads, n->monitors);
 		return;
@@ -177,10 +178,11 @@ static const char *needs_other_locks(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
 	if (n->tasks == 1)
-		return "SemaphoreSlim, Mutex and the readers of a ReaderWriterLockSlim do not name who is waited for";
+		return n->other_locks == 1 ? "SemaphoreSlim, Mutex and the readers of a ReaderWriterLockSlim do not name who is waited for"
+					   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim and Mutex do not name who is waited for";
 	return n->other_locks == 1 ? "without names of methods, who runs a task is not known; SemaphoreSlim, Mutex and the readers of a ReaderWriterLockSlim "
 				     "do not name who is waited for"
-				   : "ReaderWriterLockSlim and tasks are read on .NET 9 and newer; SemaphoreSlim and Mutex do not name who is waited for";
+				   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim, Mutex and tasks do not name who is waited for here";
 }
 
 const struct rule deadlock_rules[] = {

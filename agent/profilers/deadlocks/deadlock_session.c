@@ -29,6 +29,7 @@ struct deadlock_own {
 	bool memory_open;
 	struct dac_table dac;
 	struct managed_locks managed;
+	struct managed_locks older; /* of .NET 8: for the names of types alone; zeroed: of a newer one */
 	struct deadlock_look first;
 	struct cpu_collect *collect;
 	int64_t first_queue; /* items in the thread pool's queue at the first look; -1: not known */
@@ -60,6 +61,8 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	o->memory_open = true;
 	dac_table_read(&o->memory, s->proc_fd, &o->dac);
 	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
+	if (!o->managed.contract.known)
+		managed_locks_init_of_8(&o->older, &o->memory);
 	STEP("first-look");
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first, e) < 0)
 		return -1;
@@ -128,7 +131,8 @@ static void describe_locks(struct attached_session *s)
 		struct waited_lock *l = &c->locks[i];
 		if (!l->seen)
 			continue;
-		snprintf(l->type, sizeof l->type, "%s", managed_locks_type(&o->managed, l->monitor.type));
+		if (l->monitor.kind != LOCK_KIND_TASK)
+			snprintf(l->type, sizeof l->type, "%s", managed_locks_type(&o->managed, l->monitor.type));
 		struct locked_thread *holder = l->holder == WAIT_NONE ? NULL : &c->threads[l->holder];
 		if (holder && holder->lock == WAIT_NONE && !holder->peer[0] && asked++ < PEERS_MAX)
 			wait_peer_of(&o->memory, s->proc_fd, &holder->wait, holder->peer);
@@ -146,14 +150,13 @@ static void find_tasks(struct attached_session *s, bool early)
 	const struct deadlock_tasks_source source = {
 		.memory = &o->memory,
 		.proc_fd = s->proc_fd,
-		.managed = &o->managed,
+		.managed = o->older.types ? &o->older : &o->managed,
 		.is_code = may_be_code,
 		.code_ctx = o->collect,
 		.resolve = s->unattached.reason ? NULL : attached_session_resolve,
 		.resolve_ctx = s,
 		.whole = !early,
 	};
-	o->capture.tasks = o->managed.contract.known && source.resolve;
 	deadlock_tasks_find(&source, &o->capture);
 }
 
@@ -263,6 +266,7 @@ static void deadlock_session_fini(struct attached_session *s)
 	cpu_collect_free(o->collect);
 	deadlock_look_fini(&o->first);
 	managed_locks_fini(&o->managed);
+	managed_locks_fini(&o->older);
 	deadlock_capture_fini(&o->capture);
 	if (o->memory_open)
 		process_memory_close(&o->memory);

@@ -5,6 +5,7 @@
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "common/base/mem.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -48,8 +49,11 @@ static void read_stack(struct task_search *x, const struct process_memory *m, ui
 	x->count = process_memory_read(m, x->sp, x->words, stack_ends_bytes(&x->ends, x->sp, most)) / sizeof *x->words;
 }
 
+/* Where the runtime does not list its threads, any may be. */
 static bool is_managed(const struct task_search *x, uint32_t inner_tid)
 {
+	if (!x->managed.count)
+		return true;
 	for (size_t i = 0; i < x->managed.count; i++)
 		if (x->managed.items[i].inner_tid == inner_tid)
 			return true;
@@ -65,6 +69,8 @@ static void find_blocked(struct task_search *x, const struct process_memory *m)
 			continue;
 		read_stack(x, m, i, MANAGED_LOCK_STACK);
 		uint64_t token = task_waits_token(x->source->managed->types, x->sp, x->words, x->count, &b->cancelable[b->count]);
+		for (size_t k = 0; k < x->count && !x->capture->tasks; k++)
+			x->capture->tasks = managed_types_of(x->source->managed->types, x->words[k])[0] != '\0';
 		if (!token || !is_managed(x, t->wait.inner_tid))
 			continue;
 		b->threads[b->count] = i;
@@ -141,6 +147,8 @@ static void add_wait(struct task_search *x, uint32_t runner, uint64_t task, size
 	t->lock = lock;
 	t->lasting = true; /* it has not run, and so waited for this at the first look, too */
 	t->cancelable = x->blocked.cancelable[blocked];
+	const char *type = managed_types_of(x->source->managed->types, task);
+	snprintf(c->locks[lock].type, sizeof c->locks[lock].type, "%s", type);
 	c->locks[lock].seen++;
 	c->locks[lock].monitor.waiters++;
 }

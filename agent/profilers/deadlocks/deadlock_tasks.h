@@ -18,7 +18,8 @@ struct deadlock_tasks_source {
 	bool whole; /* also who runs a task that the holder of a lock waits for, where that thread waits for something else: takes longer */
 };
 
-/* Adds to a capture that has its threads and locks. Nothing where types or functions have no names. */
+/* Adds to a capture that has its threads and locks, and says in it whether tasks could be looked for: not where types or functions have no names. `managed` may
+ * know the names of types alone. */
 void deadlock_tasks_find(const struct deadlock_tasks_source *s, struct deadlock_capture *c);
 
 #endif

@@ -198,6 +198,7 @@ class OnNewest(OnEachRuntime):
     def over_a_task(self, mode):
         report = self.look(mode)
         runner, what = TASKS[mode]
+        runner = self.kernels(runner)
         self.assertEqual(circles(report), [[runner, "asker"]])
         self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Found")])
         self.assertRegex(report["diagnosis"]["headline"], r"^Deadlock: .*(WaitFor|lambda) waits for a task that needs its lock$")
@@ -205,21 +206,18 @@ class OnNewest(OnEachRuntime):
         self.assertRegex(report["diagnosis"]["text"], r'\nThread \d+ "%s" in Shop.TaskLocks.Count.* waits for a lock .*that thread \d+ holds\.\n' % runner)
         self.assertIsNotNone(report["looks"]["provenMilliseconds"], "the session does not wait for its time")
 
-    def needs_tasks(self):
-        if self.framework == "net8.0":
-            self.assertIsNone(self.look("task")["looks"]["taskWaiters"])
-            self.skipTest("what tasks are cannot be told on .NET 8")
+    def kernels(self, name):
+        """The kernel has 15 bytes of a thread's name, and the runtime tells the others from .NET 9 on."""
+        return name[:15] if self.framework == "net8.0" else name
 
     def test_circles_over_tasks(self):
-        self.needs_tasks()
         for mode in TASKS if EVERY else ("task", "taskasync"):
             self.over_a_task(mode)
         report = self.look("taskdetour")
-        self.assertEqual(circles(report), [[".NET Long Running Task", "asker", "third"]])
+        self.assertEqual(circles(report), [[self.kernels(".NET Long Running Task"), "asker", "third"]])
         self.assertEqual(report["diagnosis"]["headline"], "Deadlock: 3 threads and a task hold each other, in \u2026TaskLocks.WaitFor")
 
     def test_circles_over_tasks_that_may_open(self):
-        self.needs_tasks()
         for mode, why in (("taskcancel", "CancellationToken"), ("taskbounded", "will give up"))[:2 if EVERY else 1]:
             report = self.look(mode)
             self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Possible")])
@@ -227,17 +225,16 @@ class OnNewest(OnEachRuntime):
             self.assertNotIn("Restart", report["diagnosis"]["text"])
 
     def test_tasks_that_others_run(self):
-        self.needs_tasks()
         report = self.look("taskbegun")
-        self.assertIn("\nLooked at: monitors, Lock, and writers of a ReaderWriterLockSlim; tasks, on which 2 threads block. Not seen: ",
-                      report["diagnosis"]["text"])
+        locks = "" if self.framework == "net8.0" else ", Lock, and writers of a ReaderWriterLockSlim"
+        self.assertIn("\nLooked at: monitors%s; tasks, on which 2 threads block. Not seen: " % locks, report["diagnosis"]["text"])
         report = self.look("taskleft")
         self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
         self.assertIn(", for a task that no thread was seen to run: StuckTasks shows where it stands.", report["diagnosis"]["text"])
         report = self.look("taskchain")
         self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
-        self.assertRegex(report["diagnosis"]["text"], r': it waits for a task, run by thread \d+ ".NET Long Running Task" in Shop.TaskLocks.Answer.*, '
-                         r"which waits .*\bfor 127\.0\.0\.1:%d\." % self.app.details["port"])
+        self.assertRegex(report["diagnosis"]["text"], r': it waits for a task, run by thread \d+ "%s" in Shop.TaskLocks.Answer.*, '
+                         r"which waits .*\bfor 127\.0\.0\.1:%d\." % (self.kernels(".NET Long Running Task"), self.app.details["port"]))
 
     @unittest.skipUnless(EVERY, "make runtimes")
     def test_tasks_and_throttles_that_are_healthy(self):

@@ -158,6 +158,21 @@ Test(managed_types, what_does_not_lead_back_to_itself_is_none)
 	managed_types_free(t);
 }
 
+Test(managed_types, rows_may_lie_higher)
+{
+	make_process();
+	struct runtime_contract older = contract;
+	older.type_row_shift = 16;
+	put32(0x100 + 8, 2u << 16 | 0x4007);
+	struct managed_types *t = managed_types_new(&fake, &older);
+	cr_assert_str_eq(managed_types_name(t, AT(0x100)), "System.Threading.Lock");
+	managed_types_free(t);
+	runtime_contract_of_8(&older);
+	t = managed_types_new(&fake, &older);
+	cr_assert_str_eq(managed_types_name(t, AT(0x100)), "", "it looks like no .NET 8");
+	managed_types_free(t);
+}
+
 Test(image_metadata, rows_and_names_end_where_they_end)
 {
 	struct image_metadata x;
