@@ -100,11 +100,17 @@ static bool takes_in_turn(const struct deadlock_numbers *n)
 	return n->queue_head_takes == 1 && n->queue_peers >= n->queue;
 }
 
+/* A holder that runs, and waiters of whom the runtime counts another number: some have waited for the lock before, and its address is left on their stacks. */
+static bool may_be_busy(const struct deadlock_numbers *n)
+{
+	return n->queue_head_runs == 1 && n->queue_agreed != 1;
+}
+
 /* Where others wait for a consumer that waits for work, they may be those that would bring it, or not: only possible. */
 static struct rule_score behind_one(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
-	bool found = n->queue >= QUEUE_LEAST && !takes_in_turn(n);
+	bool found = n->queue >= QUEUE_LEAST && !takes_in_turn(n) && !may_be_busy(n);
 	return (struct rule_score){found ? rules_score(40 + n->queue) : 0, n->queue_agreed == 1 && !(n->queue_head_takes > 0) ? 2 : 1};
 }
 
@@ -115,7 +121,9 @@ static void says_behind(const void *numbers, struct finding *out)
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "threads that wait behind one lock");
-		if (n->queue >= QUEUE_LEAST)
+		if (n->queue >= QUEUE_LEAST && may_be_busy(n))
+			finding_evidence(out, "the lock is busy: %s holds it and ran", n->queue_head.text);
+		else if (n->queue >= QUEUE_LEAST)
 			finding_evidence(out, "%.0f wait for their turn behind %s, which waits for work in the same method", n->queue, n->queue_head.text);
 		else
 			finding_evidence(out, "at most %.0f waited behind one thread through both looks", n->queue);

@@ -113,6 +113,27 @@ Test(deadlock_rules, one_that_waits_is_no_queue_and_two_are)
 }
 
 /* Idle consumers of one queue that take in turn are healthy; where others wait for the one that waits for work, that may be so or not. */
+Test(deadlock_rules, a_lock_that_is_busy_is_no_queue)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.queue = 2;
+	n.queue_head_runs = 1;
+	n.queue_agreed = 0;
+	rules_set_text(&n.queue_head, "thread 7");
+	judge_locks(&n, &f);
+	cr_assert_null(findings_lead(&f), "the runtime counts other waiters, and the holder runs");
+	findings_fini(&f);
+	n.queue_agreed = 1;
+	judge_locks(&n, &f);
+	cr_assert_not_null(findings_lead(&f));
+	findings_fini(&f);
+	n.queue_agreed = n.queue_head_runs = 0;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE);
+	findings_fini(&f);
+}
+
 Test(deadlock_rules, consumers_that_wait_for_work_in_turn)
 {
 	struct findings f;
