@@ -30,6 +30,13 @@ void managed_locks_init(struct managed_locks *l, const struct process_memory *me
 	l->types = managed_types_new(&l->memory, &l->contract);
 }
 
+void managed_locks_init_of_8(struct managed_locks *l, const struct process_memory *memory)
+{
+	*l = (struct managed_locks){.memory = *memory};
+	runtime_contract_of_8(&l->contract);
+	l->types = managed_types_new(&l->memory, &l->contract);
+}
+
 void managed_locks_fini(struct managed_locks *l)
 {
 	managed_types_free(l->types);
@@ -95,6 +102,14 @@ static enum lock_kind kind_of_type(const char *name)
 									    : LOCK_KIND_MONITOR;
 }
 
+/* Who may upgrade wants to write now, and waits. */
+static bool upgrades(const struct process_memory *m, uint64_t object)
+{
+	uint32_t waits, writes;
+	return process_memory_whole(m, object + RW_UPGRADES_WAIT, &waits, sizeof waits) && waits &&
+	       process_memory_whole(m, object + RW_WRITES, &writes, sizeof writes) && writes == NOBODY;
+}
+
 bool managed_locks_waited(struct managed_locks *l, const struct managed_threads *threads, uint32_t inner_tid, uint64_t sp, const uint64_t *words,
 			  size_t count, struct monitor *out)
 {
@@ -102,8 +117,14 @@ bool managed_locks_waited(struct managed_locks *l, const struct managed_threads 
 		if (words[i] >= sp && words[i] - sp < UINT64_C(1) << 20) /* the stack itself */
 			continue;
 		enum lock_kind kind = kind_of_type(managed_types_of(l->types, words[i]));
-		if (kind != LOCK_KIND_MONITOR && managed_lock_read(&l->memory, kind, words[i], threads, out) && out->waiters && out->owner != inner_tid)
+		if (kind == LOCK_KIND_MONITOR || !managed_lock_read(&l->memory, kind, words[i], threads, out) || !out->waiters)
+			continue;
+		if (out->owner != inner_tid)
 			return true;
+		if (kind == LOCK_KIND_READER_WRITER && upgrades(&l->memory, words[i])) {
+			out->owner = 0; /* it has the right to upgrade, and waits for the readers */
+			return true;
+		}
 	}
 	return false;
 }

@@ -18,12 +18,15 @@ struct managed_locks {
 
 /* `memory`'s context must outlive it. */
 void managed_locks_init(struct managed_locks *l, const struct process_memory *memory, int proc_fd);
+/* The same where it says nothing of itself, by what .NET 8 looks like: names of types only, no locks. */
+void managed_locks_init_of_8(struct managed_locks *l, const struct process_memory *memory);
 void managed_locks_fini(struct managed_locks *l); /* takes zeroed structs */
 
 /* A lock at that address, of `kind`. False: it does not look like one. */
 bool managed_lock_read(const struct process_memory *m, enum lock_kind kind, uint64_t object, const struct managed_threads *threads, struct monitor *out);
 
-/* What a thread waits for: the innermost lock on its stack that somebody else holds and threads wait for. `words` from the stack's top at `sp`. False: none. */
+/* What a thread waits for: the innermost lock on its stack that somebody else holds and threads wait for; of a ReaderWriterLockSlim that it may upgrade, the
+ * readers (no owner). `words` from the stack's top at `sp`. False: none. */
 bool managed_locks_waited(struct managed_locks *l, const struct managed_threads *threads, uint32_t inner_tid, uint64_t sp, const uint64_t *words,
 			  size_t count, struct monitor *out);
 

@@ -85,7 +85,7 @@ static char *read_type_name(struct managed_types *t, uint64_t type)
 	uint64_t module = process_memory_word(t->memory, type + c->type_module);
 	uint64_t image = may_be_structure(module) ? process_memory_word(t->memory, module + c->module_base) : 0;
 	const struct image_metadata *x = may_be_structure(image) ? metadata_of(t, image) : NULL;
-	return x && image_metadata_type(t->memory, x, flags2 >> 8, name, sizeof name) ? mem_strdup(name) : NULL;
+	return x && image_metadata_type(t->memory, x, flags2 >> (c->type_row_shift ? c->type_row_shift : 8), name, sizeof name) ? mem_strdup(name) : NULL;
 }
 
 bool managed_types_full(const struct managed_types *t)

@@ -151,3 +151,17 @@ void runtime_contract_read(const struct process_memory *m, int proc_fd, struct r
 	if (process_memory_whole(m, head.text, text, head.text_bytes))
 		runtime_contract_parse(text, head.text_bytes, pointers, head.pointer_count, out);
 }
+
+void runtime_contract_of_8(struct runtime_contract *out)
+{
+	*out = (struct runtime_contract){
+		.known = true,
+		.type_base_size = 4,
+		.type_flags2 = 8,
+		.type_row_shift = 16,
+		.type_module = 24,
+		.type_class = 40,
+		.class_type = 16,
+		.module_base = 0x678,
+	};
+}

@@ -29,6 +29,7 @@ struct runtime_contract {
 	uint32_t thread_id, thread_os_id, thread_next, thread_handle, store_first;
 	uint32_t type_flags, type_flags2, type_base_size, type_module, type_class, class_type, module_base;
 	struct code_contract code;
+	uint32_t type_row_shift; /* of type_flags2: the bits above it are the type's row in its assembly's metadata; 0: 8 */
 };
 
 /* `pointers`: what the text's numbers of variables stand for. False, and nothing is known: it lacks something, or is none. Pure. */
@@ -36,5 +37,9 @@ bool runtime_contract_parse(const char *text, size_t len, const uint64_t *pointe
 
 /* Not known: before .NET 9. */
 void runtime_contract_read(const struct process_memory *m, int proc_fd, struct runtime_contract *out);
+
+/* Of .NET 8 for x64, which says nothing: as measured, for the names of types alone, and of the types of assemblies that are compiled ahead of time, as .NET's
+ * own. The class of a type leads back to it and its module to an image, or it has no name: of another runtime nothing has. */
+void runtime_contract_of_8(struct runtime_contract *out);
 
 #endif

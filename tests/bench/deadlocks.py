@@ -18,7 +18,9 @@ from tests.lib import dotnet
 from tests.lib.local import drdotnet
 
 MODES = ("pair", "crowd")
-BUSY = ("busy", "recursive", "pulse", "timeout", "many", "consumers", "readers", "scribes", "lockbusy", "lockconsumers")
+BUSY = ("busy", "recursive", "pulse", "timeout", "many", "consumers", "readers", "scribes", "lockbusy", "lockconsumers",
+        "taskbegun", "taskturns", "asyncturns", "throttle", "belt", "taskleft")
+QUEUES = {"taskleft": "LockHeldLong"}  # not deadlocked: this is true of it
 
 
 def session(app, out, seconds):
@@ -55,7 +57,7 @@ def judge(framework, mode, sessions):
         try:
             for i in range(sessions):
                 report, _ = session(app, os.path.join(folder, "report-%d" % i), 1)
-                found.update("%s %s: %s" % (f["id"], f["state"], f["evidence"]) for f in report["findings"])
+                found.update("%s %s: %s" % (f["id"], f["state"], f["evidence"]) for f in report["findings"] if f["id"] != QUEUES.get(mode))
         finally:
             app.stop()
     return {"framework": framework, "mode": mode, "sessions": sessions, "found": dict(found)}

@@ -5,6 +5,7 @@
 #include "agent/locks/managed_locks.h"
 #include "agent/locks/managed_methods.h"
 #include "agent/locks/pool_queue.h"
+#include "agent/locks/task_waits.h"
 #include "agent/locks/thread_wait.h"
 #include "agent/locks/wait_peer.h"
 #include "agent/stacks/outside_names.h"
@@ -38,6 +39,18 @@ static const struct runtime_contract contract = {
 	.store_first = 0, .type_flags = 0, .type_flags2 = 8, .type_base_size = 4, .type_module = 24, .type_class = 16, .class_type = 8, .module_base = 8,
 };
 
+/* What tasks lead to may lead back to them. */
+static void read_tasks(const struct process_memory *m, struct managed_types *types, const uint64_t *words, size_t count)
+{
+	bool reached[8] = {false}, cancelable;
+	task_waits_token(types, 0x7f0000000000, words, count, &cancelable);
+	for (size_t i = 0; i < count; i++)
+		if (task_waits_may_run(m, types, words[i]) != TASK_KIND_NONE && task_waits_reach(m, types, words[i], words, 8, reached) > 8)
+			abort();
+	if (task_waits_reach(m, types, BASE, words, count < 8 ? count : 8, reached) > 8)
+		abort();
+}
+
 static void read_managed(const struct process_memory *m, const uint64_t *words, size_t count)
 {
 	struct managed_locks l = {.memory = *m, .contract = contract};
@@ -61,6 +74,7 @@ static void read_managed(const struct process_memory *m, const uint64_t *words, 
 	if (pool_queue_length(m, NULL, BASE) < POOL_QUEUE_UNKNOWN || pool_queue_length(m, l.types, BASE) < POOL_QUEUE_UNKNOWN)
 		abort();
 	pool_queue_on_stack(l.types, BASE, words, count);
+	read_tasks(m, l.types, words, count);
 	if (image_metadata_open(m, BASE + 0x400, &metadata))
 		for (uint32_t row = 0; row < 4; row++)
 			image_metadata_type(m, &metadata, row, name, sizeof name);

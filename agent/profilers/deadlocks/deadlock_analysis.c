@@ -11,6 +11,11 @@ static const struct waited_lock *lasting_lock(const struct deadlock_capture *c, 
 	return t->lasting && t->lock < c->lock_count ? &c->locks[t->lock] : NULL;
 }
 
+static bool is_task(const struct waited_lock *l)
+{
+	return l && l->monitor.kind == LOCK_KIND_TASK;
+}
+
 static bool lock_counted(const struct waited_lock *l)
 {
 	return l && l->seen == l->monitor.waiters;
@@ -33,6 +38,8 @@ static void add_circle(const struct deadlock_capture *c, struct deadlock_analysi
 		x.counted &= lock_counted(lasting_lock(c, at));
 		x.agreed &= wait_agrees(c, at);
 		x.timed += c->threads[at].wait.timed;
+		x.cancelable += c->threads[at].cancelable;
+		x.tasks += is_task(lasting_lock(c, at));
 		x.behind += a->graph.behind[at];
 		at = a->graph.holder[at];
 	} while (at != start);
@@ -43,7 +50,7 @@ static void add_circle(const struct deadlock_capture *c, struct deadlock_analysi
 
 static bool is_certain(const struct deadlock_circle *x)
 {
-	return x->agreed && !x->timed;
+	return x->agreed && !x->timed && !x->cancelable;
 }
 
 static int by_threads(const void *a, const void *b)
@@ -83,17 +90,30 @@ static void find_queue(const struct deadlock_capture *c, struct deadlock_analysi
 			a->queue_agreed &= wait_agrees(c, i);
 }
 
-void deadlock_analysis_make(const struct deadlock_capture *c, struct deadlock_analysis *out)
+/* By thread: whom it waits for; with `in_circle`, for tasks only where that graph has it in a circle. */
+static uint32_t *holders_of(const struct deadlock_capture *c, const struct wait_graph *in_circle)
 {
-	*out = (struct deadlock_analysis){.capture = c, .head = WAIT_NONE};
 	uint32_t *holder = mem_calloc(c->thread_count + 1, sizeof *holder);
 	for (uint32_t i = 0; i < c->thread_count; i++) {
 		const struct waited_lock *l = lasting_lock(c, i);
-		holder[i] = l ? l->holder : WAIT_NONE;
-		out->waiting += c->threads[i].lock != WAIT_NONE;
-		out->lasting += l != NULL;
+		bool counts = l && !(in_circle && is_task(l) && in_circle->circle[i] == WAIT_NONE);
+		holder[i] = counts ? l->holder : WAIT_NONE;
 	}
-	wait_graph_make_take(&out->graph, holder, c->thread_count);
+	return holder;
+}
+
+void deadlock_analysis_make(const struct deadlock_capture *c, struct deadlock_analysis *out)
+{
+	*out = (struct deadlock_analysis){.capture = c, .head = WAIT_NONE};
+	for (uint32_t i = 0; i < c->thread_count; i++) {
+		const struct waited_lock *l = lasting_lock(c, i);
+		out->waiting += c->threads[i].lock != WAIT_NONE && !deadlock_analysis_on_task(c, i);
+		out->lasting += l && !is_task(l);
+	}
+	struct wait_graph all;
+	wait_graph_make_take(&all, holders_of(c, NULL), c->thread_count);
+	wait_graph_make_take(&out->graph, holders_of(c, &all), c->thread_count);
+	wait_graph_fini(&all);
 	find_circles(c, out);
 	find_queue(c, out);
 }
@@ -101,7 +121,7 @@ void deadlock_analysis_make(const struct deadlock_capture *c, struct deadlock_an
 bool deadlock_analysis_proven(const struct deadlock_analysis *a, bool named)
 {
 	for (size_t i = 0; i < a->circle_count; i++)
-		if (!a->circles[i].timed && (named ? a->circles[i].agreed : a->circles[i].counted))
+		if (!a->circles[i].timed && !a->circles[i].cancelable && (named ? a->circles[i].agreed : a->circles[i].counted))
 			return true;
 	return false;
 }
@@ -113,6 +133,12 @@ void deadlock_analysis_fini(struct deadlock_analysis *a)
 	free(a->circles);
 	wait_graph_fini(&a->graph);
 	*a = (struct deadlock_analysis){0};
+}
+
+bool deadlock_analysis_on_task(const struct deadlock_capture *c, uint32_t thread)
+{
+	uint32_t lock = c->threads[thread].lock;
+	return lock < c->lock_count && is_task(&c->locks[lock]);
 }
 
 const struct frame *deadlock_analysis_place(const struct deadlock_capture *c, uint32_t thread)

@@ -30,11 +30,13 @@ static enum blocked_kind kind_of_call(const struct frame *f)
 																	: BLOCKED_NOT;
 }
 
-static enum blocked_kind kind_of_wait(const struct deadlock_capture *c, uint32_t thread)
+enum blocked_kind deadlock_blocked_kind(const struct deadlock_capture *c, uint32_t thread)
 {
 	const struct locked_thread *t = &c->threads[thread];
 	if (!deadlock_blocked_may(t) || t->wait.inner_tid == c->main_tid)
 		return BLOCKED_NOT;
+	if (deadlock_analysis_on_task(c, thread))
+		return BLOCKED_TASK;
 	return t->lock != WAIT_NONE ? BLOCKED_LOCK : kind_of_call(deadlock_analysis_call(c, thread));
 }
 
@@ -67,7 +69,7 @@ void deadlock_blocked_find(const struct deadlock_capture *c, struct deadlock_blo
 	*out = (struct deadlock_blocked){0};
 	for (uint32_t i = 0; i < c->thread_count; i++) {
 		bool worker = c->threads[i].first && begins_with(c->threads[i].wait.name, ".NET TP Worker");
-		enum blocked_kind kind = kind_of_wait(c, i);
+		enum blocked_kind kind = deadlock_blocked_kind(c, i);
 		const struct frame *place = kind == BLOCKED_NOT ? NULL : deadlock_analysis_place(c, i);
 		out->workers += worker;
 		if (!place)

@@ -28,6 +28,9 @@ struct deadlock_blocked {
 	uint32_t workers, workers_blocked; /* of the thread pool; that were there at the first look */
 };
 
+/* What a thread waits for. */
+enum blocked_kind deadlock_blocked_kind(const struct deadlock_capture *c, uint32_t thread);
+
 void deadlock_blocked_find(const struct deadlock_capture *c, struct deadlock_blocked *out);
 
 /* Whether what a thread waits for has to be looked for on its stack: it has slept on a futex since the first look. */

@@ -15,12 +15,13 @@ struct locked_thread {
 	bool first;     /* it was there at the first look */
 	bool still;     /* has not run between the two looks */
 	bool framed;    /* its stack, too, says that it waits for a lock of that kind; of monitors not asked */
+	bool cancelable; /* a CancellationToken may end its wait */
 	char peer[64];  /* it holds a lock and waits for another machine: "10.0.3.7:5432"; "" */
 	bool lasting;   /* `still`, and at both looks it waited for the same lock, which the same thread held */
 	uint32_t stack; /* in stacks; UINT32_MAX: not known */
 };
 
-struct waited_lock {
+struct waited_lock { /* or a task that a thread blocks on, and another one runs */
 	struct monitor monitor;
 	uint32_t holder;  /* in threads; WAIT_NONE: nobody, or a thread that has ended */
 	char type[MANAGED_TYPE_NAME]; /* of the lock object; "": not known; outside text */
@@ -32,7 +33,7 @@ struct deadlock_capture {
 	struct locked_thread *threads; /* all of the process, at the second look */
 	size_t thread_count;
 	struct waited_lock *locks; /* with waiters at the second look */
-	size_t lock_count;
+	size_t lock_count;         /* tasks come last */
 	size_t monitors_waited;    /* of them: the others are of other kinds */
 	size_t monitors;           /* in the runtime's table, with and without waiters */
 	size_t first_waited;       /* with waiters at the first look */
@@ -42,6 +43,8 @@ struct deadlock_capture {
 	int64_t first_queue, second_queue; /* items in the thread pool's queue at the looks; -1: not known */
 	uint32_t main_tid;         /* as the process sees it */
 	bool table_found;          /* not: no thread has waited for a monitor since the process began */
+	bool tasks;                /* tasks that threads block on were looked for */
+	size_t task_waiters;       /* threads that have blocked on a task since the first look */
 	bool other_locks;          /* System.Threading.Lock and ReaderWriterLockSlim could be read */
 	bool full;                 /* more threads or locks than there is room for */
 	const char *unattached;    /* why the library was not there to name methods: a reason, static; NULL: it was */

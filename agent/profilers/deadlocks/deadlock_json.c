@@ -61,7 +61,7 @@ static bool thread_is_of_interest(const struct deadlock_analysis *a, uint32_t th
 
 static void put_locks_json(const struct deadlock_capture *c, struct report_file *f)
 {
-	static const char *const kinds[] = {"monitor", "lock", "readerWriter"}; /* enum lock_kind */
+	static const char *const kinds[] = {"monitor", "lock", "readerWriter", "task"}; /* enum lock_kind */
 	struct json_writer *w = &f->json;
 	jsonw_array(w, "locks");
 	for (size_t i = 0; i < c->lock_count; i++) {
@@ -99,6 +99,10 @@ void deadlock_json_write(const void *source, struct report_file *f)
 	else
 		jsonw_null(w, "provenMilliseconds");
 	jsonw_bool(w, "otherLocks", c->other_locks);
+	if (c->tasks)
+		jsonw_unsigned(w, "taskWaiters", c->task_waiters);
+	else
+		jsonw_null(w, "taskWaiters");
 	jsonw_end(w);
 	jsonw_line(w);
 	put_locks_json(c, f);

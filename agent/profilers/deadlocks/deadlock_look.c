@@ -19,8 +19,11 @@ static uint32_t keep_managed_lock(struct deadlock_look *l, const struct monitor 
 {
 	struct sync_table *t = &l->table;
 	for (size_t i = l->monitors; i < t->waited_count; i++)
-		if (t->waited[i].object == x->object)
+		if (t->waited[i].object == x->object) {
+			if (!t->waited[i].owner) /* the one that may upgrade waits, too, and has come first */
+				t->waited[i].owner = x->owner;
 			return (uint32_t)i;
+		}
 	if (t->waited_count - l->monitors == SYNC_TABLE_WAITED) {
 		t->full = true;
 		return UINT32_MAX;

@@ -30,6 +30,14 @@ static void set_thread(struct rule_text *out, const struct deadlock_capture *c, 
 	rules_set_text(out, buf_str(&text));
 }
 
+static size_t first_on_task(const struct deadlock_capture *c, const struct deadlock_circle *x)
+{
+	size_t i = 0;
+	while (i < x->count - 1 && !deadlock_analysis_on_task(c, x->threads[i]))
+		i++;
+	return i;
+}
+
 static void set_circle(const struct deadlock_analysis *a, struct deadlock_numbers *out)
 {
 	if (!a->circle_count)
@@ -39,8 +47,11 @@ static void set_circle(const struct deadlock_analysis *a, struct deadlock_number
 	out->circle_behind = x->behind;
 	out->circle_timed = (double)x->timed;
 	out->circle_agreed = x->agreed;
-	set_place(&out->circle_first, a->capture, x->threads[0]);
-	set_place(&out->circle_second, a->capture, x->threads[1 % x->count]);
+	out->circle_cancelable = (double)x->cancelable;
+	out->circle_tasks = (double)x->tasks;
+	size_t first = x->tasks ? first_on_task(a->capture, x) : 0;
+	set_place(&out->circle_first, a->capture, x->threads[first]);
+	set_place(&out->circle_second, a->capture, x->threads[(first + 1) % x->count]);
 }
 
 /* The method of the application waits in a call that takes from a queue, or to be told: an idle consumer does nothing else. */
@@ -121,6 +132,7 @@ void deadlock_numbers_of(const struct deadlock_analysis *a, struct deadlock_numb
 	if (c->unread)
 		return;
 	out->other_locks = c->other_locks;
+	out->tasks = c->tasks;
 	out->early = c->proven_ns > 0;
 	out->named = c->named;
 	out->threads = (double)c->thread_count;

@@ -109,7 +109,9 @@ bool deadlock_pair_matters(const struct deadlock_capture *c, uint32_t thread)
 /* The type whose methods are on the stack of who waits for such a lock. */
 static const char *type_on_stack(enum lock_kind kind)
 {
-	return kind == LOCK_KIND_LOCK ? "System.Threading.Lock" : "System.Threading.ReaderWriterLockSlim";
+	return kind == LOCK_KIND_LOCK   ? "System.Threading.Lock"
+	       : kind == LOCK_KIND_TASK ? "System.Threading.Tasks.Task"
+					: "System.Threading.ReaderWriterLockSlim";
 }
 
 void deadlock_pair_witness(struct deadlock_capture *c)
@@ -130,7 +132,7 @@ void deadlock_pair_witness(struct deadlock_capture *c)
 		if (!managed || t->framed)
 			continue;
 		t->lock = WAIT_NONE; /* it waits for something else, and the lock's address is left on its stack */
-		t->lasting = false;
+		t->lasting = t->cancelable = false;
 		l->seen--;
 	}
 }

@@ -39,29 +39,40 @@ static void put_thread(const struct deadlock_capture *c, uint32_t thread, struct
 	frame_place_put_behind(f, out);
 }
 
-/* " waits for a lock (Shop.Account)" */
+static bool is_async_method(const struct waited_lock *l)
+{
+	return strstr(l->type, "AsyncStateMachineBox") != NULL;
+}
+
+/* " waits for a lock (Shop.Account) that thread 5 holds" */
 static void put_lock(const struct deadlock_capture *c, uint32_t thread, struct buf *out)
 {
 	const struct waited_lock *l = c->threads[thread].lock == WAIT_NONE ? NULL : &c->locks[c->threads[thread].lock];
-	buf_puts(out, " waits for a lock");
-	if (!l || !l->type[0])
+	if (deadlock_analysis_on_task(c, thread)) {
+		buf_printf(out, " waits for %s that thread %u runs", is_async_method(l) ? "an async method" : "a task", l->monitor.owner);
 		return;
-	buf_puts(out, " (");
-	method_name_printable(l->type, sizeof l->type, out);
-	buf_puts(out, ")");
+	}
+	buf_puts(out, " waits for a lock");
+	if (l && l->type[0]) {
+		buf_puts(out, " (");
+		method_name_printable(l->type, sizeof l->type, out);
+		buf_puts(out, ")");
+	}
+	if (l)
+		buf_printf(out, " that thread %u holds", l->monitor.owner);
 }
 
 static void put_circle(const struct deadlock_analysis *a, const struct deadlock_circle *x, struct buf *out)
 {
 	for (size_t i = 0; i < x->count && i < CIRCLE_LINES; i++) {
-		uint32_t thread = x->threads[i], holder = x->threads[(i + 1) % x->count];
+		uint32_t thread = x->threads[i];
 		buf_puts(out, "\n");
 		size_t at = out->len;
 		put_thread(a->capture, thread, out);
 		if (out->len > at)
 			out->data[at] = 'T';
 		put_lock(a->capture, thread, out);
-		buf_printf(out, " that thread %u holds.", a->capture->threads[holder].wait.inner_tid);
+		buf_puts(out, ".");
 	}
 	if (x->count > CIRCLE_LINES)
 		buf_printf(out, "\nAnd %zu more in the same circle.", x->count - CIRCLE_LINES);
@@ -69,28 +80,47 @@ static void put_circle(const struct deadlock_analysis *a, const struct deadlock_
 		buf_printf(out, "\n%u more %s behind them.", x->behind, x->behind == 1 ? "thread waits" : "threads wait");
 }
 
+/* What the head of a queue waits for. */
+static void put_head_wait(const struct deadlock_capture *c, uint32_t thread, struct buf *out)
+{
+	const struct locked_thread *head = &c->threads[thread];
+	const struct frame *f = deadlock_analysis_call(c, thread);
+	struct method_name name;
+	if (deadlock_analysis_on_task(c, thread)) {
+		const struct waited_lock *task = &c->locks[head->lock];
+		buf_puts(out, is_async_method(task) ? ": it waits for an async method, run by " : ": it waits for a task, run by ");
+		put_thread(c, task->holder, out);
+		head = &c->threads[task->holder];
+		f = deadlock_analysis_call(c, task->holder);
+		if (f || head->peer[0])
+			buf_puts(out, ", which waits");
+	} else if (f || head->peer[0]) {
+		buf_puts(out, ": it waits");
+	}
+	if (f) {
+		method_name_make(f, &name);
+		buf_puts(out, " in ");
+		method_name_shorten(name.text, NAME_CHARS, out);
+	}
+	if (head->peer[0])
+		buf_printf(out, " for %s", head->peer);
+	if (c->tasks && deadlock_blocked_kind(c, thread) == BLOCKED_TASK && !deadlock_analysis_on_task(c, thread))
+		buf_puts(out, ", for a task that no thread was seen to run: StuckTasks shows where it stands");
+	buf_puts(out, ".");
+}
+
 static void put_queue(const struct deadlock_analysis *a, struct buf *out)
 {
 	if (a->head == WAIT_NONE || a->queue < 2)
 		return;
-	const struct locked_thread *head = &a->capture->threads[a->head];
 	buf_printf(out, "\n%u threads wait for a lock of ", a->queue);
 	put_thread(a->capture, a->head, out);
-	if (!head->still) {
+	if (!a->capture->threads[a->head].still) {
 		buf_puts(out, ", which runs: it holds its lock for long.");
 		return;
 	}
 	buf_puts(out, ", which has not run between the looks either");
-	const struct frame *f = deadlock_analysis_call(a->capture, a->head);
-	struct method_name name;
-	if (f) {
-		method_name_make(f, &name);
-		buf_puts(out, ": it waits in ");
-		method_name_shorten(name.text, NAME_CHARS, out);
-	}
-	if (head->peer[0])
-		buf_printf(out, "%s %s", f ? " for" : ": it waits for", head->peer);
-	buf_puts(out, ".");
+	put_head_wait(a->capture, a->head, out);
 }
 
 /* Mostly nobody writes, and others wait: those who read are not kept. */
@@ -122,9 +152,23 @@ static void put_blocked(const struct deadlock_capture *c, struct buf *out)
 		method_name_shorten(name.text, NAME_CHARS, out);
 		if (g->workers)
 			buf_printf(out, ", %u of them pool workers", g->workers);
-		buf_puts(out, g->kind == BLOCKED_TASK ? ": whose work that is, they do not say." : ": it does not record its holder.");
+		buf_puts(out, g->kind == BLOCKED_TASK ? ": StuckTasks shows what the tasks wait for." : ": it does not record its holder.");
 		shown++;
 	}
+}
+
+/* What "none was found" is worth. */
+static void put_limits(const struct deadlock_capture *c, struct buf *out)
+{
+	if (c->unread)
+		return;
+	buf_puts(out, c->other_locks ? "\nLooked at: monitors, Lock, and writers of a ReaderWriterLockSlim" : "\nLooked at: monitors");
+	if (c->tasks)
+		buf_printf(out, "; tasks, on which %zu %s", c->task_waiters, c->task_waiters == 1 ? "thread blocks" : "threads block");
+	buf_puts(out, ". Not seen: who holds a SemaphoreSlim, a Mutex or a ReaderWriterLockSlim");
+	buf_puts(out, c->other_locks ? " for reading" : "");
+	buf_puts(out, c->tasks ? "" : ", who runs a task");
+	buf_puts(out, "; async methods that wait for each other at an await, which StuckTasks shows.");
 }
 
 void deadlock_report_text(const struct deadlock_analysis *a, const struct findings *f, struct buf *out)
@@ -137,11 +181,14 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 		buf_puts(out, c->unread ? "The process's locks could not be read" : "No deadlock was found");
 	for (size_t i = 0; i < a->circle_count && i < 2; i++)
 		put_circle(a, &a->circles[i], out);
-	if (a->circle_count && !a->circles[0].timed)
-		buf_puts(out, "\nRestart the process to get it going, and take the locks in one order everywhere.");
+	if (a->circle_count && !a->circles[0].timed && !a->circles[0].cancelable)
+		buf_puts(out, a->circles[0].tasks ? "\nRestart the process to get it going, and await the task, or block on it without the lock."
+						  : "\nRestart the process to get it going, and take the locks in one order everywhere.");
 	put_queue(a, out);
 	put_unknown_holders(c, out);
 	put_blocked(c, out);
+	if (!a->circle_count)
+		put_limits(c, out);
 	if (c->unattached)
 		buf_printf(out, c->named ? "\nMethods were named from outside: the library could not be attached (%s)."
 					 : "\nMethods have no names: the library could not be attached (%s).",

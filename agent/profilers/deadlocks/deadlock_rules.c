@@ -9,6 +9,7 @@
 #define QUEUE_LEAST 2      /* one thread that waits for another is everyday */
 #define NAME_CHARS 27     /* of one that a headline has */
 #define PAIR_CHARS 20     /* of each of two */
+#define OWNER_CHARS 24    /* of who waits for a task */
 
 static const char *needs_two_looks(const void *numbers)
 {
@@ -23,7 +24,7 @@ static const char *needs_two_looks(const void *numbers)
 /* Threads that sleep without a time limit, and of which none has run: they never will, however short the looks were apart. */
 static bool is_certain_circle(const struct deadlock_numbers *n)
 {
-	return n->circles > 0 && n->circle_agreed == 1 && !(n->circle_timed > 0);
+	return n->circles > 0 && n->circle_agreed == 1 && !(n->circle_timed > 0) && !(n->circle_cancelable > 0);
 }
 
 static const char *needs_circle_or_looks(const void *numbers)
@@ -48,7 +49,8 @@ static const char *short_name(const struct rule_text *name, size_t chars, struct
 }
 
 /* What the runtime says of its locks is one witness; that the threads stood still for the kernel, each with its lock on its stack, and as many as the runtime
- * counts, is the other. A thread that waits for a bounded time gives up, and the circle opens. */
+ * counts, is the other. Of a task: its fields on the one hand, on the other that its address is in the frame of who runs it, and the kernel. A thread that
+ * waits for a bounded time gives up, and the circle opens. */
 static struct rule_score in_a_circle(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
@@ -62,22 +64,33 @@ static void says_circle(const void *numbers, struct finding *out)
 	buf_init(&first, RULE_TEXT_BYTES * 2);
 	buf_init(&second, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, n->other_locks == 1 ? "a deadlock of monitors, Lock and ReaderWriterLockSlim" : "a deadlock of monitors");
+		finding_message(out, n->tasks == 1 && n->other_locks == 1 ? "a deadlock of monitors, Lock, ReaderWriterLockSlim and tasks"
+				     : n->tasks == 1                      ? "a deadlock of monitors and tasks"
+				     : n->other_locks == 1                ? "a deadlock of monitors, Lock and ReaderWriterLockSlim"
+									  : "a deadlock of monitors");
 		finding_evidence(out, "%.0f of %.0f threads waited for a lock through both looks, none in a circle; the runtime knows %.0f monitors",
 				 n->lasting, n->threads, n->monitors);
 		return;
 	}
 	const char *what = out->state == FINDING_FOUND ? "Deadlock" : "Possible deadlock";
-	if (n->circle_threads == 2 && strcmp(n->circle_first.text, n->circle_second.text) != 0)
+	if (n->circle_threads == 2 && n->circle_tasks == 1)
+		finding_message(out, "%s: %s waits for a task that needs its lock", what, short_name(&n->circle_first, OWNER_CHARS, &first));
+	else if (n->circle_tasks > 0)
+		finding_message(out, n->circle_tasks >= n->circle_threads ? "%s: %.0f threads wait for each other's tasks, in %s"
+				     : n->circle_tasks == 1               ? "%s: %.0f threads and a task hold each other, in %s"
+									  : "%s: %.0f threads and tasks hold each other, in %s",
+				what, n->circle_threads, short_name(&n->circle_first, PAIR_CHARS, &first));
+	else if (n->circle_threads == 2 && strcmp(n->circle_first.text, n->circle_second.text) != 0)
 		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, PAIR_CHARS, &first),
 				short_name(&n->circle_second, PAIR_CHARS, &second));
 	else if (!n->circle_first.text[0])
 		finding_message(out, "%s: %.0f threads hold each other", what, n->circle_threads);
 	else
 		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, NAME_CHARS, &first));
-	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.*f s; %.0f more wait behind them; circles: %.0f%s", n->circle_threads,
+	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.*f s; %.0f more wait behind them; circles: %.0f%s%s", n->circle_threads,
 			 n->seconds_between < 1 ? 3 : 1, n->seconds_between, n->circle_behind, n->circles,
-			 n->circle_timed > 0 ? "; one waits for a bounded time and will give up" : "");
+			 n->circle_timed > 0 ? "; one waits for a bounded time and will give up" : "",
+			 n->circle_cancelable > 0 ? "; one waits with a CancellationToken, which may end its wait" : "");
 	finding_place(out, n->circle_first.text);
 }
 
@@ -87,11 +100,17 @@ static bool takes_in_turn(const struct deadlock_numbers *n)
 	return n->queue_head_takes == 1 && n->queue_peers >= n->queue;
 }
 
+/* A holder that runs, and waiters of whom the runtime counts another number: some have waited for the lock before, and its address is left on their stacks. */
+static bool may_be_busy(const struct deadlock_numbers *n)
+{
+	return n->queue_head_runs == 1 && n->queue_agreed != 1;
+}
+
 /* Where others wait for a consumer that waits for work, they may be those that would bring it, or not: only possible. */
 static struct rule_score behind_one(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
-	bool found = n->queue >= QUEUE_LEAST && !takes_in_turn(n);
+	bool found = n->queue >= QUEUE_LEAST && !takes_in_turn(n) && !may_be_busy(n);
 	return (struct rule_score){found ? rules_score(40 + n->queue) : 0, n->queue_agreed == 1 && !(n->queue_head_takes > 0) ? 2 : 1};
 }
 
@@ -102,7 +121,9 @@ static void says_behind(const void *numbers, struct finding *out)
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "threads that wait behind one lock");
-		if (n->queue >= QUEUE_LEAST)
+		if (n->queue >= QUEUE_LEAST && may_be_busy(n))
+			finding_evidence(out, "the lock is busy: %s holds it and ran", n->queue_head.text);
+		else if (n->queue >= QUEUE_LEAST)
 			finding_evidence(out, "%.0f wait for their turn behind %s, which waits for work in the same method", n->queue, n->queue_head.text);
 		else
 			finding_evidence(out, "at most %.0f waited behind one thread through both looks", n->queue);
@@ -164,8 +185,12 @@ static void says_pool_stands(const void *numbers, struct finding *out)
 static const char *needs_other_locks(const void *numbers)
 {
 	const struct deadlock_numbers *n = numbers;
-	return n->other_locks == 1 ? "SemaphoreSlim, Mutex, tasks and the readers of a ReaderWriterLockSlim do not name who is waited for"
-				   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim, Mutex and tasks do not name who is waited for";
+	if (n->tasks == 1)
+		return n->other_locks == 1 ? "SemaphoreSlim, Mutex and the readers of a ReaderWriterLockSlim do not name who is waited for"
+					   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim and Mutex do not name who is waited for";
+	return n->other_locks == 1 ? "without names of methods, who runs a task is not known; SemaphoreSlim, Mutex and the readers of a ReaderWriterLockSlim "
+				     "do not name who is waited for"
+				   : "ReaderWriterLockSlim is read on .NET 9 and newer; SemaphoreSlim, Mutex and tasks do not name who is waited for here";
 }
 
 const struct rule deadlock_rules[] = {

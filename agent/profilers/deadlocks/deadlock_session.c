@@ -7,6 +7,7 @@
 #include "agent/profilers/deadlocks/deadlock_look.h"
 #include "agent/profilers/deadlocks/deadlock_pair.h"
 #include "agent/profilers/deadlocks/deadlock_report.h"
+#include "agent/profilers/deadlocks/deadlock_tasks.h"
 #include "agent/stacks/cpu_collect.h"
 #include "agent/stacks/outside_names.h"
 #include "agent/stacks/sleeping_stack.h"
@@ -29,6 +30,7 @@ struct deadlock_own {
 	bool memory_open;
 	struct dac_table dac;
 	struct managed_locks managed;
+	struct managed_locks older; /* of .NET 8: for the names of types alone; zeroed: of a newer one */
 	struct deadlock_look first;
 	struct outside_names *outside; /* for a process that takes no library */
 	struct cpu_collect *collect;
@@ -63,6 +65,8 @@ static int deadlock_session_prepare(struct attached_session *s, struct err *e)
 	managed_locks_init(&o->managed, &o->memory, s->proc_fd);
 	o->outside = outside_names_new(&o->memory, &o->managed.contract, &o->dac);
 	s->outside = (struct session_outside){outside_names_resolve, outside_names_code, o->outside};
+	if (!o->managed.contract.known)
+		managed_locks_init_of_8(&o->older, &o->memory);
 	STEP("first-look");
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &o->first, e) < 0)
 		return -1;
@@ -131,11 +135,33 @@ static void describe_locks(struct attached_session *s)
 		struct waited_lock *l = &c->locks[i];
 		if (!l->seen)
 			continue;
-		snprintf(l->type, sizeof l->type, "%s", managed_locks_type(&o->managed, l->monitor.type));
+		if (l->monitor.kind != LOCK_KIND_TASK)
+			snprintf(l->type, sizeof l->type, "%s", managed_locks_type(&o->managed, l->monitor.type));
 		struct locked_thread *holder = l->holder == WAIT_NONE ? NULL : &c->threads[l->holder];
 		if (holder && holder->lock == WAIT_NONE && !holder->peer[0] && asked++ < PEERS_MAX)
 			wait_peer_of(&o->memory, s->proc_fd, &holder->wait, holder->peer);
 	}
+}
+
+static bool may_be_code(void *collect, uint64_t address)
+{
+	return cpu_collect_is_code(collect, address);
+}
+
+static void find_tasks(struct attached_session *s, bool early)
+{
+	struct deadlock_own *o = deadlock_session_own(s);
+	const struct deadlock_tasks_source source = {
+		.memory = &o->memory,
+		.proc_fd = s->proc_fd,
+		.managed = o->older.types ? &o->older : &o->managed,
+		.is_code = may_be_code,
+		.code_ctx = o->collect,
+		.resolve = !s->unattached.reason || outside_names_able(o->outside) ? attached_session_resolve : NULL,
+		.resolve_ctx = s,
+		.whole = !early,
+	};
+	deadlock_tasks_find(&source, &o->capture);
 }
 
 static int take_second_look(struct attached_session *s, bool early, struct err *e)
@@ -147,6 +173,7 @@ static int take_second_look(struct attached_session *s, bool early, struct err *
 	if (deadlock_look_take(&o->memory, s->proc_fd, &o->dac, &o->managed, &second, e) < 0)
 		return -1;
 	deadlock_pair_make(&o->first, &second, &o->capture);
+	find_tasks(s, early);
 	o->capture.first_queue = o->first_queue;
 	o->capture.second_queue = early ? -1 : read_pool_queue(o, second.threads, second.thread_count);
 	o->capture.main_tid = (uint32_t)s->q->target->inner_pid;
@@ -246,6 +273,7 @@ static void deadlock_session_fini(struct attached_session *s)
 	deadlock_look_fini(&o->first);
 	outside_names_free(o->outside);
 	managed_locks_fini(&o->managed);
+	managed_locks_fini(&o->older);
 	deadlock_capture_fini(&o->capture);
 	if (o->memory_open)
 		process_memory_close(&o->memory);

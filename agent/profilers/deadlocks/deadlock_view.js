@@ -3,7 +3,8 @@
 Report.show(r => {
 	const {count, make} = Report;
 	const holder = t => t.waitsFor === null ? null : r.locks[t.waitsFor];
-	const lock = l => (l.heldBy ? 'thread ' + l.heldBy : 'nobody known') + (l.type ? ` (${l.type})` : '');
+	const lock = l => (l.kind === 'task' ? 'a task of thread ' + l.heldBy : l.heldBy ? 'thread ' + l.heldBy : 'nobody known') +
+		(l.type && l.kind !== 'task' ? ` (${l.type})` : '');
 	const waits = t => holder(t) ? lock(holder(t)) : t.peer || '';
 	const name = t => `${t.id}${t.name ? ` "${t.name}"` : ''}`;
 	const stack = t => t.stack.length ? make('details', make('summary', (t.stack.find(f => f.layer === 'application') || t.stack[0]).name),
@@ -18,8 +19,9 @@ Report.show(r => {
 			{key: 'Between the looks', value: r.looks.secondsBetween.toFixed(1) + ' s'},
 			{key: 'Application paused', value: Report.pause(r)},
 		]},
-		{kind: 'table', id: 'threads', title: 'Threads that wait for a lock, and those that hold one', search: 'Search threads and methods', rows: threads,
-			strong: t => t.circle !== null, empty: 'No thread waits for a lock.', columns: [
+		{kind: 'table', id: 'threads', title: 'Threads that wait for a lock or a task, and those that hold or run one',
+			search: 'Search threads and methods', rows: threads, strong: t => t.circle !== null,
+			empty: 'No thread waits for a lock, or for a task that another thread is known to run.', columns: [
 				{title: 'Thread', sort: 'number', by: t => t.id, cell: name},
 				{title: 'Waits for a lock of, or for', cell: waits},
 				{title: 'Behind it', sort: 'number', by: t => t.behind, cell: t => count(t.behind)},
@@ -31,7 +33,9 @@ Report.show(r => {
 			'counts as deadlocked when it waited for the same lock, held by the same thread, at both looks and did not run in between. ' +
 			(r.looks.otherLocks ? 'Monitors (lock, Monitor.Enter), System.Threading.Lock and ReaderWriterLockSlim are read' :
 				'Monitors (lock, Monitor.Enter) are read, ReaderWriterLockSlim on .NET 9 and newer only') +
-			'; SemaphoreSlim, Mutex, readers of a ReaderWriterLockSlim and tasks do not name who is waited for.'],
+			(r.looks.taskWaiters === null ? '' : ', and tasks that threads block on') +
+			'. SemaphoreSlim, Mutex and readers of a ReaderWriterLockSlim do not name who is waited for' +
+			(r.looks.taskWaiters === null ? ', nor do tasks here' : '') + '; async methods that wait for each other at an await are shown by StuckTasks.'],
 			rows: Report.costRows(r)},
 	];
 });

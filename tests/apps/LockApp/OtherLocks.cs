@@ -54,6 +54,18 @@ public static class OtherLocks
         return new { circles = 0, threads = 2 };
     }
 
+    /// <summary>Who may upgrade a ReaderWriterLockSlim wants to write, and waits for a reader that waits for its monitor.</summary>
+    public static object Upgrader()
+    {
+        var a = new ReaderWriterLockSlim();
+        object gate = new();
+        var both = new Barrier(2);
+        Program.Settle([
+            Program.Start("reader", () => Exchange(a.EnterReadLock, both, () => Monitor.Enter(gate))),
+            Program.Start("upgrader", () => Exchange(() => { a.EnterUpgradeableReadLock(); Monitor.Enter(gate); }, both, a.EnterWriteLock))]);
+        return new { circles = 0, threads = 2 };
+    }
+
     /// <summary>Two threads that use semaphores as locks: a semaphore does not know who holds it.</summary>
     public static object Semaphores()
     {

@@ -13,8 +13,12 @@ public static class Program
         ["busy"] = Healthy.Busy, ["recursive"] = Healthy.Recursive, ["pulse"] = Healthy.Pulse, ["idle"] = Healthy.Idle, ["timeout"] = Healthy.Timeout,
         ["many"] = Healthy.Many, ["patient"] = Healthy.Patient, ["consumers"] = Healthy.Consumers, ["readers"] = Healthy.Readers, ["starved"] = Sick.Starved,
         ["writers"] = OtherLocks.Writers, ["upgrade"] = OtherLocks.Upgrade, ["shared"] = OtherLocks.Shared, ["semaphores"] = OtherLocks.Semaphores,
-        ["scribes"] = OtherLocks.Scribes, ["remote"] = OtherLocks.Remote,
+        ["scribes"] = OtherLocks.Scribes, ["remote"] = OtherLocks.Remote, ["upgrader"] = OtherLocks.Upgrader,
         ["exhausted"] = OtherLocks.Exhausted, ["workers"] = OtherLocks.Workers, ["crowd"] = OtherLocks.Crowd,
+        ["task"] = TaskLocks.Delegate, ["taskbounded"] = TaskLocks.Bounded, ["taskcancel"] = TaskLocks.Cancelable, ["taskall"] = TaskLocks.All,
+        ["taskasync"] = TaskLocks.Async, ["taskrun"] = TaskLocks.Unwrapped, ["taskparallel"] = TaskLocks.Parallel, ["taskdetour"] = TaskLocks.Detour,
+        ["taskbegun"] = TaskLocks.Begun, ["taskleft"] = TaskLocks.Left, ["taskturns"] = TaskLocks.Turns, ["asyncturns"] = TaskLocks.AsyncTurns,
+        ["taskchain"] = TaskLocks.Chain, ["throttle"] = TaskLocks.Throttle, ["belt"] = TaskLocks.Belt,
 #if NET9_0_OR_GREATER
         ["locks"] = OtherLocks.Locks, ["mixed"] = OtherLocks.Mixed, ["lockqueue"] = OtherLocks.LockQueue, ["lockbusy"] = OtherLocks.LockBusy,
         ["lockpatient"] = OtherLocks.LockPatient, ["lockconsumers"] = OtherLocks.LockConsumers,

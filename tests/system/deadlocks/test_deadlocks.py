@@ -12,7 +12,11 @@ from tests.lib.local import drdotnet
 FILES = {"summary.md", "report.html", "report.json"}
 EVERY = os.environ.get("DRDOTNET_EVERY_RUNTIME")
 SICK = {"pair", "ring", "philosophers", "two", "behind", "queue", "patient", "starved", "crowd", "remote",
-        "writers", "upgrade", "locks", "mixed", "lockqueue", "lockpatient", "exhausted"}
+        "writers", "upgrade", "locks", "mixed", "lockqueue", "lockpatient", "exhausted",
+        "task", "taskbounded", "taskcancel", "taskall", "taskasync", "taskrun", "taskparallel", "taskdetour", "taskleft", "taskchain"}
+# of those that block on a task with a lock in their hands: who runs it, and how it is shown
+TASKS = {"task": (".NET Long Running Task", "a task"), "taskall": (".NET Long Running Task", "a task"), "taskasync": (".NET TP Worker", "an async method"),
+         "taskrun": (".NET TP Worker", "a task"), "taskparallel": (".NET TP Worker", "a task")}
 
 
 def wrong(report):
@@ -57,6 +61,8 @@ class OnEachRuntime:
         self.assertEqual(set(os.listdir(out)), FILES)
         self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
         self.assertIn("DeadlockOfOtherLocks", [x["id"] for x in report["notMeasured"]])
+        if not circles(report):
+            self.assertIn("\nLooked at: monitors", report["diagnosis"]["text"])
         if mode not in SICK:
             self.assertEqual(report["diagnosis"]["headline"], "No deadlock was found", report["diagnosis"]["text"])
             self.assertEqual(report["findings"], [])
@@ -186,7 +192,7 @@ class OnNewest(OnEachRuntime):
 
     def test_workers_that_wait_for_workers(self):
         report = self.look("exhausted")
-        self.assertRegex(report["diagnosis"]["text"], r"\n8 threads wait for tasks in Shop.OtherLocks.Load, 8 of them pool workers: ")
+        self.assertRegex(report["diagnosis"]["text"], r"\n8 threads wait for tasks in Shop.OtherLocks.Load, 8 of them pool workers: StuckTasks ")
         if self.framework == "net8.0":
             self.assertIn("ThreadPoolStarvation", [x["id"] for x in report["notMeasured"]])
             return
@@ -203,6 +209,52 @@ class OnNewest(OnEachRuntime):
             self.assertEqual([(f["id"], f["state"], f["place"]) for f in report["findings"]], [("ThreadPoolStarvation", "Found", "Shop.OtherLocks.Load")])
             report = self.look("mixed", DOTNET_EnableDiagnostics="0")
             self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Found")])
+
+    def over_a_task(self, mode):
+        report = self.look(mode)
+        runner, what = TASKS[mode]
+        runner = self.kernels(runner)
+        self.assertEqual(circles(report), [[runner, "asker"]])
+        self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Found")])
+        self.assertRegex(report["diagnosis"]["headline"], r"^Deadlock: .*(WaitFor|lambda) waits for a task that needs its lock$")
+        self.assertRegex(report["diagnosis"]["text"], r'\nThread \d+ "asker" in Shop.TaskLocks.* waits for %s that thread \d+ runs\.\n' % what)
+        self.assertRegex(report["diagnosis"]["text"], r'\nThread \d+ "%s" in Shop.TaskLocks.Count.* waits for a lock .*that thread \d+ holds\.\n' % runner)
+        self.assertIsNotNone(report["looks"]["provenMilliseconds"], "the session does not wait for its time")
+
+    def kernels(self, name):
+        """The kernel has 15 bytes of a thread's name, and the runtime tells the others from .NET 9 on."""
+        return name[:15] if self.framework == "net8.0" else name
+
+    def test_circles_over_tasks(self):
+        for mode in TASKS if EVERY else ("task", "taskasync"):
+            self.over_a_task(mode)
+        report = self.look("taskdetour")
+        self.assertEqual(circles(report), [[self.kernels(".NET Long Running Task"), "asker", "third"]])
+        self.assertEqual(report["diagnosis"]["headline"], "Deadlock: 3 threads and a task hold each other, in \u2026TaskLocks.WaitFor")
+
+    def test_circles_over_tasks_that_may_open(self):
+        for mode, why in (("taskcancel", "CancellationToken"), ("taskbounded", "will give up"))[:2 if EVERY else 1]:
+            report = self.look(mode)
+            self.assertEqual([(f["id"], f["state"]) for f in report["findings"]], [("Deadlock", "Possible")])
+            self.assertIn(why, report["findings"][0]["evidence"])
+            self.assertNotIn("Restart", report["diagnosis"]["text"])
+
+    def test_tasks_that_others_run(self):
+        report = self.look("taskbegun")
+        locks = "" if self.framework == "net8.0" else ", Lock, and writers of a ReaderWriterLockSlim"
+        self.assertIn("\nLooked at: monitors%s; tasks, on which 2 threads block. Not seen: " % locks, report["diagnosis"]["text"])
+        report = self.look("taskleft")
+        self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
+        self.assertIn(", for a task that no thread was seen to run: StuckTasks shows where it stands.", report["diagnosis"]["text"])
+        report = self.look("taskchain")
+        self.assertEqual([x["id"] for x in report["findings"]], ["LockHeldLong"])
+        self.assertRegex(report["diagnosis"]["text"], r': it waits for a task, run by thread \d+ "%s" in Shop.TaskLocks.Answer.*, '
+                         r"which waits .*\bfor 127\.0\.0\.1:%d\." % (self.kernels(".NET Long Running Task"), self.app.details["port"]))
+
+    @unittest.skipUnless(EVERY, "make runtimes")
+    def test_tasks_and_throttles_that_are_healthy(self):
+        for mode in ("taskturns", "asyncturns", "throttle", "belt"):
+            self.look(mode)
 
     def test_locks_that_are_given_up(self):
         self.look("timeout")
@@ -225,7 +277,8 @@ class OnNewest(OnEachRuntime):
         self.assertEqual([t["name"] for t in report["threads"]], [])
         self.assertIn("\n2 threads wait for a SemaphoreSlim in Shop.OtherLocks.Exchange: it does not record its holder.", report["diagnosis"]["text"])
         if self.framework != "net8.0":
-            self.assertIn("\n1 thread waits for a ReaderWriterLockSlim whose holder is not known", self.look("shared")["diagnosis"]["text"])
+            for mode in ("shared", "upgrader") if EVERY else ("upgrader",):
+                self.assertIn("\n1 thread waits for a ReaderWriterLockSlim whose holder is not known", self.look(mode)["diagnosis"]["text"])
 
     def test_other_locks_that_are_healthy(self):
         for mode in ("scribes",) if self.framework == "net8.0" else ("scribes", "lockbusy", "lockconsumers"):

@@ -158,6 +158,21 @@ Test(managed_types, what_does_not_lead_back_to_itself_is_none)
 	managed_types_free(t);
 }
 
+Test(managed_types, rows_may_lie_higher)
+{
+	make_process();
+	struct runtime_contract older = contract;
+	older.type_row_shift = 16;
+	put32(0x100 + 8, 2u << 16 | 0x4007);
+	struct managed_types *t = managed_types_new(&fake, &older);
+	cr_assert_str_eq(managed_types_name(t, AT(0x100)), "System.Threading.Lock");
+	managed_types_free(t);
+	runtime_contract_of_8(&older);
+	t = managed_types_new(&fake, &older);
+	cr_assert_str_eq(managed_types_name(t, AT(0x100)), "", "it looks like no .NET 8");
+	managed_types_free(t);
+}
+
 Test(image_metadata, rows_and_names_end_where_they_end)
 {
 	struct image_metadata x;
@@ -268,6 +283,15 @@ Test(managed_locks, a_thread_waits_for_the_innermost_that_another_holds)
 	cr_assert(managed_locks_waited(&l, &threads, 99, 0x7f0000000000, stack, 4, &x), "nobody waits for the first one");
 	cr_assert_eq(x.object, AT(0x240));
 	cr_assert_not(managed_locks_waited(&l, &threads, 99, 0x7f0000000000, stack, 2, &x));
+	put32(0x240 + 64, 5);
+	put32(0x240 + 68, UINT32_MAX);
+	put32(0x240 + 72, 1);
+	cr_assert_not(managed_locks_waited(&l, &threads, 88, 0x7f0000000000, stack, 4, &x), "it may upgrade, and waits for something else");
+	put32(0x240 + 56, 1);
+	cr_assert(managed_locks_waited(&l, &threads, 88, 0x7f0000000000, stack, 4, &x));
+	cr_assert_eq(x.owner, 0, "for the readers");
+	cr_assert(managed_locks_waited(&l, &threads, 77, 0x7f0000000000, stack, 4, &x));
+	cr_assert_eq(x.owner, 88);
 	l.contract.known = false;
 	cr_assert_not(managed_locks_waited(&l, &threads, 99, 0x7f0000000000, stack, 4, &x));
 	managed_locks_fini(&l);

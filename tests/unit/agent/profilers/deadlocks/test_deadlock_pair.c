@@ -209,3 +209,57 @@ Test(deadlock_pair, the_innermost_lock_on_a_stack_is_what_is_waited_for)
 	cr_assert_eq(sync_table_waited(&t, (uint64_t[]){1, 2, 3}, 3), UINT32_MAX);
 	cr_assert_eq(sync_table_waited(&(struct sync_table){0}, (uint64_t[]){0}, 1), UINT32_MAX);
 }
+
+/* 20 and 30 want the lock that 10 holds, which blocks on a task that `runner` runs. */
+static void pair_task(uint32_t runner, struct deadlock_capture *c, struct deadlock_analysis *a)
+{
+	struct scene s = deadlock();
+	s.waits_for[0] = UINT32_MAX;
+	pair(&s, &s, c, a);
+	deadlock_analysis_fini(a);
+	const struct waited_lock task = {.monitor = {.kind = LOCK_KIND_TASK, .object = 0x5000, .owner = c->threads[runner].wait.inner_tid, .waiters = 1},
+					 .holder = runner, .seen = 1};
+	c->locks = realloc(c->locks, 4 * sizeof *c->locks);
+	c->locks[c->lock_count] = task;
+	c->threads[0].lock = (uint32_t)c->lock_count++;
+	c->threads[0].lasting = true;
+	c->threads[0].framed = true;
+	deadlock_analysis_make(c, a);
+}
+
+Test(deadlock_pair, a_task_closes_a_circle)
+{
+	struct deadlock_capture c;
+	struct deadlock_analysis a;
+	pair_task(1, &c, &a);
+	cr_assert_eq(a.circle_count, 1);
+	cr_assert_eq(a.circles[0].count, 2);
+	cr_assert_eq(a.circles[0].tasks, 1);
+	cr_assert_eq(a.circles[0].behind, 1);
+	cr_assert(deadlock_analysis_proven(&a, true));
+	cr_assert_eq(a.waiting, 2, "a task is no lock");
+	deadlock_analysis_fini(&a);
+	c.threads[0].cancelable = true;
+	deadlock_analysis_make(&c, &a);
+	cr_assert_eq(a.circles[0].cancelable, 1);
+	cr_assert(!deadlock_analysis_proven(&a, true));
+	deadlock_analysis_fini(&a);
+	c.threads[0].cancelable = c.threads[0].framed = false;
+	deadlock_analysis_make(&c, &a);
+	cr_assert(deadlock_analysis_proven(&a, false));
+	cr_assert(!deadlock_analysis_proven(&a, true), "its stack says nothing of a task");
+	done(&c, &a);
+}
+
+Test(deadlock_pair, a_task_that_another_thread_runs_is_no_queue)
+{
+	struct deadlock_capture c;
+	struct deadlock_analysis a;
+	pair_task(3, &c, &a);
+	cr_assert_eq(a.circle_count, 0);
+	cr_assert_eq(a.head, 0, "the holder of the lock, not who runs its task");
+	cr_assert_eq(a.queue, 2);
+	cr_assert(deadlock_analysis_on_task(&c, 0));
+	cr_assert(deadlock_pair_matters(&c, 3));
+	done(&c, &a);
+}

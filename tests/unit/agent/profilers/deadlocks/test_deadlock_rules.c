@@ -46,6 +46,35 @@ Test(deadlock_rules, a_circle_of_which_both_witnesses_know_is_found)
 	findings_fini(&f);
 }
 
+Test(deadlock_rules, a_circle_over_a_task)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.circles = n.circle_agreed = n.circle_tasks = 1;
+	n.circle_threads = 2;
+	n.circle_timed = n.circle_cancelable = n.circle_behind = 0;
+	rules_set_text(&n.circle_first, "Shop.Books.Settle");
+	rules_set_text(&n.circle_second, "Shop.Books.Post");
+	judge_locks(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: Shop.Books.Settle waits for a task that needs its lock");
+	cr_assert_eq(findings_lead(&f)->state, FINDING_FOUND);
+	findings_fini(&f);
+	n.circle_cancelable = 1;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE, "somebody may cancel");
+	cr_assert_not_null(strstr(findings_lead(&f)->evidence, "CancellationToken"));
+	findings_fini(&f);
+	n.circle_cancelable = 0;
+	n.circle_threads = 3;
+	judge_locks(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: 3 threads and a task hold each other, in Shop.Books.Settle");
+	findings_fini(&f);
+	n.circle_tasks = 3;
+	judge_locks(&n, &f);
+	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: 3 threads wait for each other's tasks, in Shop.Books.Settle");
+	findings_fini(&f);
+}
+
 Test(deadlock_rules, long_names_leave_a_headline)
 {
 	struct findings f;
@@ -59,10 +88,12 @@ Test(deadlock_rules, long_names_leave_a_headline)
 	cr_assert_leq(strlen(findings_lead(&f)->message), 80 + 2 * (strlen("\u2026") - 1), "%s", findings_lead(&f)->message);
 	findings_fini(&f);
 	n.circle_agreed = 0;
-	judge_locks(&n, &f);
-	cr_assert(strncmp(findings_lead(&f)->message, "Possible deadlock: ", 19) == 0);
-	cr_assert_leq(strlen(findings_lead(&f)->message), 80 + 2 * (strlen("\u2026") - 1), "%s", findings_lead(&f)->message);
-	findings_fini(&f);
+	for (n.circle_tasks = 0; n.circle_tasks < 3; n.circle_tasks++) {
+		judge_locks(&n, &f);
+		cr_assert(strncmp(findings_lead(&f)->message, "Possible deadlock: ", 19) == 0);
+		cr_assert_leq(strlen(findings_lead(&f)->message), 80 + 2 * (strlen("\u2026") - 1), "%s", findings_lead(&f)->message);
+		findings_fini(&f);
+	}
 }
 
 Test(deadlock_rules, one_that_waits_is_no_queue_and_two_are)
@@ -82,6 +113,27 @@ Test(deadlock_rules, one_that_waits_is_no_queue_and_two_are)
 }
 
 /* Idle consumers of one queue that take in turn are healthy; where others wait for the one that waits for work, that may be so or not. */
+Test(deadlock_rules, a_lock_that_is_busy_is_no_queue)
+{
+	struct findings f;
+	struct deadlock_numbers n = at_rest();
+	n.queue = 2;
+	n.queue_head_runs = 1;
+	n.queue_agreed = 0;
+	rules_set_text(&n.queue_head, "thread 7");
+	judge_locks(&n, &f);
+	cr_assert_null(findings_lead(&f), "the runtime counts other waiters, and the holder runs");
+	findings_fini(&f);
+	n.queue_agreed = 1;
+	judge_locks(&n, &f);
+	cr_assert_not_null(findings_lead(&f));
+	findings_fini(&f);
+	n.queue_agreed = n.queue_head_runs = 0;
+	judge_locks(&n, &f);
+	cr_assert_eq(findings_lead(&f)->state, FINDING_POSSIBLE);
+	findings_fini(&f);
+}
+
 Test(deadlock_rules, consumers_that_wait_for_work_in_turn)
 {
 	struct findings f;
