@@ -187,6 +187,14 @@ void request_send_window(struct channel_io *io, uint64_t start_ns, uint64_t end_
 	channel_io_end(io);
 }
 
+void request_send_round(struct channel_io *io, const struct follow_round *r)
+{
+	const struct channel_request_round v = {r->start_ns, r->end_ns, r->rest_ns, r->stands_for_ns, r->after_rest};
+
+	channel_put_request_round(channel_io_begin(io, CHANNEL_REQUESTS_ROUNDS), &v);
+	channel_io_end(io);
+}
+
 static void note_open(void *ctx, const struct request *r)
 {
 	struct open_shape *o = &open[r->shape <= SHAPE_TABLE_MOST ? r->shape : 0];

@@ -135,6 +135,8 @@ Report.show(r => {
 				['Ended, and their beginning was not seen', count(s.beginningNotSeen)],
 				['Not followed', count(s.notFollowed)],
 				['Lost', count(s.dropped + s.malformed)],
+				['Requests followed', s.followedPercent < 99.95 ? `for ${s.followedPercent.toFixed(0)}% of the time: counts, rates and latencies are estimated from it`
+					: 'all'],
 				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
 				s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
 				['In flight since before the session', 'not seen'],
