@@ -156,3 +156,16 @@ bool channel_get_request_round(struct wire_reader *r, struct channel_request_rou
 	return !r->bad && is_time(v->start_ns, v->end_ns) && v->rest_ns <= INT64_MAX && v->stands_for_ns >= v->end_ns - v->start_ns &&
 	       v->stands_for_ns <= INT64_MAX && v->after_rest <= 1;
 }
+
+void channel_put_request_template(struct wire_writer *w, const struct channel_request_template *v)
+{
+	wire_put_u32(w, v->shape);
+	wire_put_u32(w, v->template);
+}
+
+bool channel_get_request_template(struct wire_reader *r, struct channel_request_template *v)
+{
+	v->shape = wire_u32(r);
+	v->template = wire_u32(r);
+	return !r->bad && v->shape && v->shape < CHANNEL_REQUESTS_SHAPES_MOST && v->template < CHANNEL_REQUESTS_SHAPES_MOST;
+}

@@ -42,7 +42,8 @@ static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSour
 static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.Net.NameResolution", sockets_name[] = u"System.Net.Sockets";
 static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql";
 static const wchar16 end_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
-				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType\"";
+				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType;"
+				    u"Path=httpContext.Request.Path.Value;Route=httpContext.Request.RouteValues.*Enumerate\"";
 
 /* Tasks first: hosting asks whether activities flow when it is told to begin. */
 static const struct cor_event_provider always[] = {
@@ -152,11 +153,36 @@ static void on_request_stop(const struct event_pipe_event *e)
 		count(&older);
 }
 
+/* The route that the path was of, as far as its parameters tell. */
+static void note_template(uint32_t shape, const struct request_end *end)
+{
+	struct route_values values;
+	struct path_shape routed;
+	uint16_t len;
+
+	route_values_parse(&end->route, &values);
+	if (!values.count) {
+		shape_table_note_template(shape, shape);
+		return;
+	}
+	const char *text = shape_table_text(shape, &len);
+	if (!text)
+		return;
+	path_shape_make_routed(text, len, &end->path, &values, &routed);
+	uint32_t number = shape_table_intern(&routed);
+	if (number)
+		shape_table_note_template(shape, number);
+}
+
 /* It costs more than a switch. */
 static void on_response(const struct event_pipe_event *e, const struct request_end *end)
 {
+	struct activity_path p = activity_path_of(e->activity);
+
 	atomic_fetch_add_explicit(&switches, STATUS_COST, memory_order_relaxed);
-	request_table_end(&requests_open, activity_path_of(e->activity), end->status, end->stream);
+	uint32_t shape = request_table_end(&requests_open, p, end->status, end->stream);
+	if (shape)
+		note_template(shape, end);
 }
 
 static void on_request_event(const struct event_pipe_event *e)

@@ -93,13 +93,20 @@ static int by_waiting(const void *x, const void *y)
 	return strcmp(a->name, b->name);
 }
 
+/* Whose name it has: that of its route's template, where all of its requests that told were of one. */
+static const struct request_endpoint *named_of(const struct request_log *l, const struct request_endpoint *p)
+{
+	const struct request_endpoint *q = p->template && p->template < l->endpoint_cap ? l->endpoints[p->template] : NULL;
+	return folded_of(l, q && q->name ? q : p);
+}
+
 /* `endpoint_of`: by shape, plus one. */
 static void collect_endpoints(const struct request_log *l, struct request_analysis *a, uint32_t *endpoint_of)
 {
 	uint32_t *row = mem_calloc(l->endpoint_cap + 1, sizeof *row); /* plus one */
 	a->endpoints = mem_calloc(l->endpoint_cap + 1, sizeof *a->endpoints);
 	for (size_t i = 0; i < l->endpoint_cap; i++) {
-		const struct request_endpoint *p = l->endpoints[i], *as = p ? folded_of(l, p) : NULL;
+		const struct request_endpoint *p = l->endpoints[i], *as = p ? named_of(l, p) : NULL;
 		size_t k = 0;
 		if (!p || (!p->open.count && !p->ended))
 			continue;

@@ -55,6 +55,11 @@ void request_log_shape(struct request_log *l, const struct channel_request_shape
 	p->name = mem_strdup(buf_str(&name));
 }
 
+void request_log_template(struct request_log *l, const struct channel_request_template *t)
+{
+	endpoint_of(l, t->shape)->template = t->template;
+}
+
 static uint64_t length_of_request(const struct channel_request_done *d)
 {
 	return d->end_ns - d->start_ns;

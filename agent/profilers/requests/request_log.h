@@ -21,6 +21,7 @@ struct request_round {
 
 struct request_endpoint {
 	char *name;                       /* "GET /orders/{id}", printable; NULL: not told */
+	uint32_t template;                /* the shape of its route; 0: not told, or of several */
 	struct latency_histogram latency; /* of what is no stream; this and the next three: with those that were not seen, by what the rounds stand for */
 	uint64_t status[REQUEST_CLASSES];
 	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
@@ -48,6 +49,7 @@ struct request_log *request_log_new(void);
 void request_log_free(struct request_log *l); /* takes NULL */
 
 void request_log_shape(struct request_log *l, const struct channel_request_shape *s);
+void request_log_template(struct request_log *l, const struct channel_request_template *t);
 void request_log_done(struct request_log *l, const struct channel_request_done *d);
 void request_log_round(struct request_log *l, const struct channel_request_round *r); /* what ended since the last one, ended in this */
 void request_log_look(struct request_log *l, uint64_t at_ns); /* a look at who is in flight begins; those of the last one are no more */

@@ -193,3 +193,27 @@ Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
 	cr_expect_float_eq((double)slow->p50_ns, 500e6, 16e6);
 	end();
 }
+
+Test(request_analysis, endpoints_have_the_names_of_their_routes)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /delay/{id}");
+	add_shape(capture.log, 2, "GET /users/alice");
+	add_shape(capture.log, 3, "GET /delay/{ms}");
+	add_shape(capture.log, 4, "GET /users/{name}");
+	add_shape(capture.log, 5, "GET /users/bob");
+	add_shape(capture.log, 6, "GET /items/{id}");
+	for (uint32_t shape = 1; shape <= 6; shape++)
+		add_done(capture.log, shape, 1000 * shape, 10 * shape, 200, 0);
+	static const struct channel_request_template rows[] = {{1, 3}, {2, 4}, {5, 4}, {6, 3}, {6, 0}, {3999, 3998}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		request_log_template(capture.log, &rows[i]);
+	request_analysis_run(&capture, &analysis);
+	cr_assert_eq(analysis.endpoint_count, 3);
+	cr_expect_str_eq(analysis.endpoints[0].name, "GET /users/{name}");
+	cr_expect_eq(analysis.endpoints[0].requests, 3);
+	cr_expect_str_eq(analysis.endpoints[1].name, "GET /items/{id}");
+	cr_expect_str_eq(analysis.endpoints[2].name, "GET /delay/{ms}");
+	cr_expect_eq(analysis.endpoints[2].requests, 2);
+	end();
+}
