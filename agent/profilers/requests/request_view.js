@@ -128,7 +128,7 @@ Report.show(r => {
 		},
 		{kind: 'about', texts: ['Each request is told by ASP.NET Core where it begins and where it ends; nothing is stopped. Endpoints are sorted by the sum ' +
 			'of the time of their requests, with the ages of those in flight.',
-		'In paths only words stay; what looks like a value is {id} or {name}. Query strings, headers and bodies are not read.'],
+		'In paths only words stay; a value is {the name of its parameter}, {id} or {name}. Query strings, headers and bodies are not read.'],
 			rows: [
 				['Began', count(s.began)],
 				['Ended', count(s.ended)],
