@@ -14,6 +14,8 @@ enum channel_requests_type {
 	CHANNEL_REQUESTS_SWITCHES = 0x0284,
 	CHANNEL_REQUESTS_CALLS = 0x0285,
 	CHANNEL_REQUESTS_WINDOWS = 0x0286,
+	CHANNEL_REQUESTS_ROUNDS = 0x0287,
+	CHANNEL_REQUESTS_TEMPLATES = 0x0288,
 };
 
 #define CHANNEL_REQUESTS_SHAPES_MOST 4000 /* numbers of shapes are below */
@@ -73,6 +75,19 @@ struct channel_request_window {
 	uint64_t start_ns, end_ns;
 };
 
+/* REQUESTS_ROUNDS: records up to the payload's end: u64 start, u64 end of a time in which all requests were told, u64 length of the time after it in which none
+ * were, u64 time like it that it stands for (itself and what came after it), u32 1: requests were not told just before it. After what was told in it. */
+struct channel_request_round {
+	uint64_t start_ns, end_ns, rest_ns, stands_for_ns;
+	uint32_t after_rest;
+};
+
+/* REQUESTS_TEMPLATES: records up to the payload's end: u32 shape, u32 shape of the route that requests of the first one are of (itself: its route has no
+ * parameters); 0: they are of several. A shape may come again. */
+struct channel_request_template {
+	uint32_t shape, template;
+};
+
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);
 bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v);
 void channel_put_request_shape(struct wire_writer *w, const struct channel_request_shape *v);
@@ -81,6 +96,8 @@ void channel_put_request_open(struct wire_writer *w, const struct channel_reques
 void channel_put_request_switch(struct wire_writer *w, const struct channel_request_switch *v);
 void channel_put_request_call(struct wire_writer *w, const struct channel_request_call *v);
 void channel_put_request_window(struct wire_writer *w, const struct channel_request_window *v);
+void channel_put_request_round(struct wire_writer *w, const struct channel_request_round *v);
+void channel_put_request_template(struct wire_writer *w, const struct channel_request_template *v);
 /* The next one; false at a bad one. */
 bool channel_get_request_shape(struct wire_reader *r, struct channel_request_shape *v);
 bool channel_get_request_done(struct wire_reader *r, struct channel_request_done *v);
@@ -88,5 +105,7 @@ bool channel_get_request_open(struct wire_reader *r, struct channel_request_open
 bool channel_get_request_switch(struct wire_reader *r, struct channel_request_switch *v);
 bool channel_get_request_call(struct wire_reader *r, struct channel_request_call *v);
 bool channel_get_request_window(struct wire_reader *r, struct channel_request_window *v);
+bool channel_get_request_round(struct wire_reader *r, struct channel_request_round *v);
+bool channel_get_request_template(struct wire_reader *r, struct channel_request_template *v);
 
 #endif

@@ -98,14 +98,28 @@ static void put_method(struct path_shape *s, const struct event_text *method)
 	shape_puts(s, " ");
 }
 
-void path_shape_make(const struct event_text *method, const struct event_text *path, struct path_shape *out)
+/* "{ms}"; "{*path}" where the value is all that is left of the path. The place after it; `from`: it is no value of a parameter. */
+static size_t put_parameter(struct path_shape *s, const struct event_text *path, size_t from, size_t to, struct route_values *values)
+{
+	struct route_value *v = route_values_find(values, path, from, to);
+	bool rest = !v && (v = route_values_find(values, path, from, path->units)) != NULL;
+
+	if (!v || s->len + v->name.units + 3 > sizeof s->text)
+		return from;
+	v->used = true;
+	shape_puts(s, rest ? "{*" : "{");
+	for (size_t i = 0; i < v->name.units; i++)
+		s->text[s->len++] = (char)unit_at(&v->name, i);
+	shape_puts(s, "}");
+	return rest ? path->units : to;
+}
+
+/* `values` NULL: none are known. */
+static void put_path(struct path_shape *out, const struct event_text *path, struct route_values *values)
 {
 	size_t units = path->units < UNITS_MOST ? path->units : UNITS_MOST, from = 0;
 	unsigned segments = 0;
 
-	out->len = 0;
-	out->words = 0;
-	put_method(out, method);
 	if (!units || unit_at(path, 0) != '/')
 		shape_puts(out, "/");
 	while (from < units) {
@@ -121,12 +135,32 @@ void path_shape_make(const struct event_text *method, const struct event_text *p
 			shape_puts(out, "{more}");
 			return;
 		}
-		put_segment(out, path, from, to, segments == 0);
+		size_t after = values ? put_parameter(out, path, from, to, values) : from;
+		if (after == from)
+			put_segment(out, path, from, to, segments == 0);
 		segments++;
-		from = to;
+		from = after > to ? after : to;
 	}
-	if (units < path->units)
+	if (units < path->units && from < path->units)
 		shape_puts(out, "{more}");
+}
+
+void path_shape_make(const struct event_text *method, const struct event_text *path, struct path_shape *out)
+{
+	out->len = 0;
+	out->words = 0;
+	put_method(out, method);
+	put_path(out, path, NULL);
+}
+
+void path_shape_make_routed(const char *of, size_t of_len, const struct event_text *path, struct route_values *values, struct path_shape *out)
+{
+	const char *blank = memchr(of, ' ', of_len);
+
+	out->len = 0;
+	out->words = 0;
+	shape_put(out, of, blank ? (size_t)(blank - of) + 1 : 0);
+	put_path(out, path, values);
 }
 
 void path_shape_fold(struct path_shape *s, unsigned i)

@@ -4,6 +4,7 @@
 #define DRDOTNET_PATH_SHAPE_H
 
 #include "profiler/requests/request_event.h"
+#include "profiler/requests/route_values.h"
 
 #define PATH_SHAPE_BYTES 160   /* with no NUL; printable ASCII */
 #define PATH_SHAPE_SEGMENTS 12 /* and what comes after is one more: {more} */
@@ -19,6 +20,9 @@ struct path_shape {
 
 /* `method` in front of it and a blank: "GET /orders/{id}". */
 void path_shape_make(const struct event_text *method, const struct event_text *path, struct path_shape *out);
+/* The same of a path of which routing took these values: they are {name of the parameter} there, and words beside them stay. The method is that of `of`, a
+ * shape's text. */
+void path_shape_make_routed(const char *of, size_t of_len, const struct event_text *path, struct route_values *values, struct path_shape *out);
 /* Word number `i` becomes {name}. */
 void path_shape_fold(struct path_shape *s, unsigned i);
 /* Of the text with word `i` left out; `i` beyond the words: of all of it. Never 0. */

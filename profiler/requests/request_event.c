@@ -66,6 +66,10 @@ static void take_argument(const struct event_text *key, const struct event_text 
 		out->status = event_text_number(value);
 		if (out->status == WEB_SOCKET_STATUS)
 			out->stream = REQUEST_WEB_SOCKET;
+	} else if (event_text_is(key, "Path", true)) {
+		out->path = *value;
+	} else if (event_text_is(key, "Route", true)) {
+		out->route = *value;
 	} else if (event_text_is(key, "ContentType", true)) {
 		if (event_text_is(value, "text/event-stream", false))
 			out->stream = REQUEST_EVENT_STREAM;

@@ -29,6 +29,7 @@ enum request_stream { /* what a response tells of itself */
 struct request_end { /* of EndRequest */
 	uint16_t status; /* 0: it was not told */
 	uint8_t stream;  /* enum request_stream */
+	struct event_text path, route; /* borrowed; no units: not told; route: as route_values.h reads it */
 };
 
 /* The next text up to its NUL, which must be there: else the reader is bad. */

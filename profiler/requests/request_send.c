@@ -14,6 +14,7 @@
 
 static struct sample_ring done_ring, call_ring, switch_ring;
 static bool shapes_sent[SHAPE_TABLE_MOST + 1];
+static uint32_t templates_sent[SHAPE_TABLE_MOST + 1];
 
 static struct open_shape {
 	uint32_t count, oldest;
@@ -66,6 +67,7 @@ void request_send_reset(void)
 	empty_ring(&call_ring);
 	empty_ring(&switch_ring);
 	memset(shapes_sent, 0, sizeof shapes_sent);
+	memset(templates_sent, 0, sizeof templates_sent);
 }
 
 uint64_t request_send_dropped(void)
@@ -108,6 +110,24 @@ static void send_shapes(struct channel_io *io)
 		}
 		channel_io_end(io);
 	}
+}
+
+/* Of those that were sent; all of them fit a frame. */
+static void send_templates(struct channel_io *io)
+{
+	struct wire_writer *w = NULL;
+
+	for (uint32_t i = 1; i <= SHAPE_TABLE_MOST; i++) {
+		uint32_t template = shape_table_template(i);
+		if (template == templates_sent[i] || !shapes_sent[i] || (template != SHAPE_TEMPLATES && !shapes_sent[template]))
+			continue;
+		const struct channel_request_template v = {.shape = i, .template = template == SHAPE_TEMPLATES ? 0 : template};
+		w = w ? w : channel_io_begin(io, CHANNEL_REQUESTS_TEMPLATES);
+		channel_put_request_template(w, &v);
+		templates_sent[i] = template;
+	}
+	if (w)
+		channel_io_end(io);
 }
 
 static unsigned send_done_frame(struct channel_io *io)
@@ -177,6 +197,7 @@ void request_send_all(struct channel_io *io)
 		;
 	while (send_done_frame(io) == FRAME_RECORDS)
 		;
+	send_templates(io);
 }
 
 void request_send_window(struct channel_io *io, uint64_t start_ns, uint64_t end_ns)
@@ -184,6 +205,14 @@ void request_send_window(struct channel_io *io, uint64_t start_ns, uint64_t end_
 	const struct channel_request_window v = {start_ns, end_ns};
 
 	channel_put_request_window(channel_io_begin(io, CHANNEL_REQUESTS_WINDOWS), &v);
+	channel_io_end(io);
+}
+
+void request_send_round(struct channel_io *io, const struct follow_round *r)
+{
+	const struct channel_request_round v = {r->start_ns, r->end_ns, r->rest_ns, r->stands_for_ns, r->after_rest};
+
+	channel_put_request_round(channel_io_begin(io, CHANNEL_REQUESTS_ROUNDS), &v);
 	channel_io_end(io);
 }
 

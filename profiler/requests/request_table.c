@@ -91,7 +91,7 @@ bool request_table_take(struct request_table *t, struct activity_path p, struct 
 	return atomic_compare_exchange_strong_explicit(&from->high, &high, 0, memory_order_release, memory_order_relaxed);
 }
 
-void request_table_end(struct request_table *t, struct activity_path p, uint16_t status, uint8_t stream)
+uint32_t request_table_end(struct request_table *t, struct activity_path p, uint16_t status, uint8_t stream)
 {
 	struct place *at = 0;
 
@@ -99,8 +99,10 @@ void request_table_end(struct request_table *t, struct activity_path p, uint16_t
 		do
 			at = find_place(t, p);
 		while (!at && activity_path_parent(&p));
-	if (at)
-		atomic_store_explicit(&at->end, status | (uint32_t)stream << 16, memory_order_relaxed);
+	if (!at)
+		return 0;
+	atomic_store_explicit(&at->end, status | (uint32_t)stream << 16, memory_order_relaxed);
+	return atomic_load_explicit(&at->shape, memory_order_relaxed);
 }
 
 uint32_t request_table_find(struct request_table *t, struct activity_path p)

@@ -25,8 +25,8 @@ extern struct request_table calls_open; /* of a call: the number of its request;
 /* CLR callback. */
 bool request_table_put(struct request_table *t, struct activity_path p, const struct request *r); /* false: no room */
 bool request_table_take(struct request_table *t, struct activity_path p, struct request *out);    /* removes it; false: it is not there */
-/* What its response tells; nothing where it is not there. */
-void request_table_end(struct request_table *t, struct activity_path p, uint16_t status, uint8_t stream);
+/* What its response tells. Its shape; 0: it is not there. */
+uint32_t request_table_end(struct request_table *t, struct activity_path p, uint16_t status, uint8_t stream);
 /* The number of the request that the activity belongs to, or is below; 0: none. */
 uint32_t request_table_find(struct request_table *t, struct activity_path p);
 

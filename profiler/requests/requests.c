@@ -5,6 +5,7 @@
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
 #include "profiler/requests/call_event.h"
+#include "profiler/requests/follow_plan.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
 #include "profiler/requests/shape_table.h"
@@ -22,7 +23,7 @@
 #define DIAGNOSTIC_EVENTS 2u
 #define ALL_KEYWORDS 0xffffffffffffffffu
 
-#define SWITCHES_PER_CPU_SECOND 8000u /* each costs about a microsecond: 1% of the process's CPU time */
+#define SWITCHES_PER_CPU_SECOND 5000u /* each costs about a microsecond: half a percent of the process's CPU time */
 #define SWITCHES_ALWAYS 4000u         /* a second, whatever they are of it */
 #define SWITCHES_BURST 16000
 #define STATUS_COST 3                 /* switches */
@@ -41,7 +42,8 @@ static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSour
 static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.Net.NameResolution", sockets_name[] = u"System.Net.Sockets";
 static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql";
 static const wchar16 end_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
-				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType\"";
+				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType;"
+				    u"Path=httpContext.Request.Path.Value;Route=httpContext.Request.RouteValues.*Enumerate\"";
 
 /* Tasks first: hosting asks whether activities flow when it is told to begin. */
 static const struct cor_event_provider always[] = {
@@ -72,6 +74,8 @@ static uint64_t window_switches;
 static uint64_t window_dropped; /* of a window that lacks some nothing is told: they would be given to the wrong request */
 static uint64_t rest_until_ns;
 static struct event_budget budget;
+static struct follow_plan follow;
+static _Atomic uint64_t call_events;
 static _Atomic uint64_t started, ended, untracked, older, malformed;
 static _Atomic uint32_t last_number;
 
@@ -98,6 +102,7 @@ static void on_call(enum call_kind kind, const struct event_pipe_event *e)
 	struct path_shape shape;
 	struct request call = {.start_ns = e->time_ns};
 
+	count(&call_events);
 	if (moment == CALL_STOP && request_table_take(&calls_open, p, &call))
 		request_send_call(&call, e->time_ns);
 	else if (moment == CALL_FAILED)
@@ -148,11 +153,36 @@ static void on_request_stop(const struct event_pipe_event *e)
 		count(&older);
 }
 
+/* The route that the path was of, as far as its parameters tell. */
+static void note_template(uint32_t shape, const struct request_end *end)
+{
+	struct route_values values;
+	struct path_shape routed;
+	uint16_t len;
+
+	route_values_parse(&end->route, &values);
+	if (!values.count) {
+		shape_table_note_template(shape, shape);
+		return;
+	}
+	const char *text = shape_table_text(shape, &len);
+	if (!text)
+		return;
+	path_shape_make_routed(text, len, &end->path, &values, &routed);
+	uint32_t number = shape_table_intern(&routed);
+	if (number)
+		shape_table_note_template(shape, number);
+}
+
 /* It costs more than a switch. */
 static void on_response(const struct event_pipe_event *e, const struct request_end *end)
 {
+	struct activity_path p = activity_path_of(e->activity);
+
 	atomic_fetch_add_explicit(&switches, STATUS_COST, memory_order_relaxed);
-	request_table_end(&requests_open, activity_path_of(e->activity), end->status, end->stream);
+	uint32_t shape = request_table_end(&requests_open, p, end->status, end->stream);
+	if (shape)
+		note_template(shape, end);
 }
 
 static void on_request_event(const struct event_pipe_event *e)
@@ -186,6 +216,19 @@ bool requests_running(void)
 	return atomic_load(&on);
 }
 
+static struct follow_now follow_now(void)
+{
+	return (struct follow_now){now_ns(), now_of(CLOCK_PROCESS_CPUTIME_ID), atomic_load(&started) + atomic_load(&call_events) / 2};
+}
+
+static hresult begin_following(const char **message)
+{
+	atomic_store(&counting, true);
+	hresult hr = event_pipe_start(the_info, always, sizeof always / sizeof *always, on_request_event, message);
+	atomic_store(&counting, hr >= 0);
+	return hr;
+}
+
 static hresult requests_begin(void *info, const char **message)
 {
 	*message = "requests are watched already";
@@ -201,12 +244,13 @@ static hresult requests_begin(void *info, const char **message)
 	atomic_store(&older, 0);
 	atomic_store(&malformed, 0);
 	atomic_store(&last_number, 0);
-	atomic_store(&counting, true);
-	hresult hr = event_pipe_start(info, always, sizeof always / sizeof *always, on_request_event, message);
-	atomic_store(&on, hr >= 0);
-	atomic_store(&counting, hr >= 0);
+	atomic_store(&call_events, 0);
 	the_info = info;
-	open_sent_ns = now_ns();
+	hresult hr = begin_following(message);
+	const struct follow_now now = follow_now();
+	atomic_store(&on, hr >= 0);
+	follow_plan_init(&follow, &now);
+	open_sent_ns = now.ns;
 	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
 	window_dropped = 0;
 	rest_until_ns = 0;
@@ -260,11 +304,65 @@ static void tick_window(struct channel_io *io, uint64_t now)
 	rest_until_ns = now_ns() + rest_ns;
 }
 
+static void stop_window(struct channel_io *io, uint64_t now)
+{
+	if (atomic_load(&switching))
+		end_window(io, now);
+	atomic_store(&switching, false);
+}
+
+/* What is under way will end unseen. */
+static void begin_rest(struct channel_io *io, uint64_t now)
+{
+	request_send_open(io, now);
+	stop_window(io, now);
+	atomic_store(&counting, false);
+	event_pipe_stop(the_info);
+	request_send_all(io);
+	request_table_reset(&requests_open);
+	request_table_reset(&calls_open);
+}
+
+static void end_rest(struct channel_io *io)
+{
+	struct follow_round round;
+	const char *message;
+
+	if (begin_following(&message) < 0) {
+		follow_plan_postpone(&follow, RETRY_NS);
+		return;
+	}
+	const struct follow_now now = follow_now();
+	follow_plan_resumed(&follow, &now, &round);
+	request_send_round(io, &round);
+}
+
+static void tick_following(struct channel_io *io)
+{
+	const struct follow_now now = follow_now();
+	struct follow_round round;
+
+	switch (follow_plan_step(&follow, &now, &round)) {
+	case FOLLOW_GO_ON:
+		return;
+	case FOLLOW_ROUND:
+		request_send_round(io, &round);
+		return;
+	case FOLLOW_REST:
+		begin_rest(io, now.ns);
+		return;
+	case FOLLOW_RESUME:
+		end_rest(io);
+	}
+}
+
 void requests_tick(struct channel_io *io)
 {
-	uint64_t now = now_ns();
-
 	request_send_all(io);
+	tick_following(io);
+	if (follow.resting)
+		return;
+	uint64_t now = now_ns();
 	tick_window(io, now);
 	if (now - open_sent_ns < OPEN_ROUND_NS)
 		return;
@@ -276,15 +374,17 @@ void requests_stop(void *info, struct channel_io *io)
 {
 	if (!requests_running())
 		return;
-	uint64_t now = now_ns();
+	const struct follow_now now = follow_now();
+	struct follow_round round;
 
-	request_send_open(io, now);
-	if (atomic_load(&switching))
-		end_window(io, now);
-	atomic_store(&switching, false);
+	if (!follow.resting)
+		request_send_open(io, now.ns);
+	stop_window(io, now.ns);
 	event_pipe_stop(info);
 	atomic_store(&counting, false);
 	request_send_all(io);
+	follow_plan_end(&follow, &now, &round);
+	request_send_round(io, &round);
 	atomic_store(&on, false);
 }
 

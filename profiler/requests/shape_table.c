@@ -18,6 +18,7 @@ struct wide_shape {
 
 static struct {
 	_Atomic uint64_t places[PLACES];
+	_Atomic uint32_t templates[SHAPE_TABLE_MOST + 1];
 	struct wide_shape wide[WIDE_PLACES];
 	char texts[SHAPE_TABLE_MOST + 1][PATH_SHAPE_BYTES];
 	uint16_t lens[SHAPE_TABLE_MOST + 1];
@@ -33,8 +34,10 @@ void shape_table_reset(void)
 		atomic_store_explicit(&shapes.wide[i].key, 0, memory_order_relaxed);
 		atomic_store_explicit(&shapes.wide[i].count, 0, memory_order_relaxed);
 	}
-	for (size_t i = 0; i <= SHAPE_TABLE_MOST; i++)
+	for (size_t i = 0; i <= SHAPE_TABLE_MOST; i++) {
 		atomic_store_explicit(&shapes.there[i], false, memory_order_relaxed);
+		atomic_store_explicit(&shapes.templates[i], 0, memory_order_relaxed);
+	}
 	atomic_store(&shapes.count, 0);
 }
 
@@ -149,6 +152,19 @@ uint32_t shape_table_intern_call(const struct path_shape *s)
 	uint32_t number = find_shape(key);
 
 	return number != UINT32_MAX ? number : add_shape(s, key, SHAPE_TABLE_MOST);
+}
+
+void shape_table_note_template(uint32_t number, uint32_t template)
+{
+	uint32_t was = 0;
+
+	if (!atomic_compare_exchange_strong_explicit(&shapes.templates[number], &was, template, memory_order_relaxed, memory_order_relaxed) && was != template)
+		atomic_store_explicit(&shapes.templates[number], SHAPE_TEMPLATES, memory_order_relaxed);
+}
+
+uint32_t shape_table_template(uint32_t number)
+{
+	return atomic_load_explicit(&shapes.templates[number], memory_order_relaxed);
 }
 
 uint32_t shape_table_count(void)

@@ -12,10 +12,15 @@
 /* CLR callback. The shape's number; of a call, no word of which is folded. */
 uint32_t shape_table_intern(struct path_shape *s);
 uint32_t shape_table_intern_call(const struct path_shape *s);
+#define SHAPE_TEMPLATES UINT32_MAX /* it is of several */
+/* A request of the first shape was of the second, which names its route's parameters; itself: the route has none. */
+void shape_table_note_template(uint32_t number, uint32_t template);
 
 /* Own thread. */
 void shape_table_reset(void);   /* while nobody interns */
 uint32_t shape_table_count(void); /* numbers 1 to this one are given */
-const char *shape_table_text(uint32_t number, uint16_t *len); /* NULL: not there yet; nothing has that number yet either */
+/* Any context. NULL: not there yet; nothing has that number yet either */
+const char *shape_table_text(uint32_t number, uint16_t *len);
+uint32_t shape_table_template(uint32_t number); /* 0: not told; SHAPE_TEMPLATES */
 
 #endif

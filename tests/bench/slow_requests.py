@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What a session of SlowRequests costs a web application: requests per second of its CPU time with a session, and with dotnet-trace taking the same events,
-against the untouched application, in one process, by turns. Each turn is held against the untouched ones before and after it.
+against the untouched application, in one process, by turns. Each turn is held against the untouched ones before and after it. A session follows many requests
+for a second of every few: a turn takes twice --seconds, and is of the whole session.
 
 usage: slow_requests.py [--framework NAME] [--rate N]... [--turns N] [--seconds N] [--path PATH] [--http2] [--ways session,dotnet-trace] [--json]
   --rate   requests a second: 1000, 10000 and 60000; 0: as many as it can"""
@@ -40,7 +41,7 @@ def window(app, rate, seconds, path, http2):
 
 
 def beside(app, words, *how):
-    """The first seconds, in which the runtime compiles what tells of requests, and as many after them, while the command listens to the application."""
+    """The first seconds, in which code is compiled and a burst is followed, and as many after them, while the command listens to the application."""
     with watched(app, words):
         return window(app, *how), window(app, *how)
 
@@ -77,7 +78,8 @@ def measure(app, ways, turns, *how):
         for way in ways:
             (start, on), after = WAYS[way](app, *how), window(app, *how)
             starts[way].append(start["cpu_s"] - start["answered"] / on["per_cpu_s"])
-            ratios[way].append(on["per_cpu_s"] * 2 / (off["per_cpu_s"] + after["per_cpu_s"]))
+            both = (start["answered"] + on["answered"]) / (start["cpu_s"] + on["cpu_s"])
+            ratios[way].append(both * 2 / (off["per_cpu_s"] + after["per_cpu_s"]))
             p99[way].append(on["p99_us"])
             p99["untouched"].append(after["p99_us"])
             rates.append((on["per_s"], after["per_s"]))
@@ -91,8 +93,8 @@ def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--framework", default="net10.0", choices=dotnet.FRAMEWORKS)
     options.add_argument("--rate", action="append", type=int)
-    options.add_argument("--turns", type=int, default=7)
-    options.add_argument("--seconds", type=int, default=5)
+    options.add_argument("--turns", type=int, default=5)
+    options.add_argument("--seconds", type=int, default=15)
     options.add_argument("--path", default="/items/4711")
     options.add_argument("--http2", action="store_true")
     options.add_argument("--ways", default="session,dotnet-trace")

@@ -25,6 +25,15 @@ static void check_path(const struct event_text *method, const struct event_text 
 	}
 }
 
+static void check_routed(const struct request_end *end)
+{
+	struct route_values values;
+	struct path_shape s;
+	route_values_parse(&end->route, &values);
+	path_shape_make_routed("GET /a", 6, &end->path, &values, &s);
+	check_shape(&s);
+}
+
 static void check_sql(const struct event_text *sql)
 {
 	char out[SQL_SHAPE_BYTES];
@@ -41,7 +50,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct path_shape call;
 	if (request_event_start(data, size, &method, &path))
 		check_path(&method, &path);
-	request_event_end(data, size, &end);
+	if (request_event_end(data, size, &end))
+		check_routed(&end);
+	end.path = end.route = whole;
+	check_routed(&end);
+	if (request_event_start(data, size, &end.path, &end.route))
+		check_routed(&end);
 	check_sql(&whole);
 	for (int k = 0; k < CALL_KINDS; k++)
 		if (call_event_start((enum call_kind)k, data, size, &call))

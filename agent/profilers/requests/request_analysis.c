@@ -93,13 +93,20 @@ static int by_waiting(const void *x, const void *y)
 	return strcmp(a->name, b->name);
 }
 
+/* Whose name it has: that of its route's template, where all of its requests that told were of one. */
+static const struct request_endpoint *named_of(const struct request_log *l, const struct request_endpoint *p)
+{
+	const struct request_endpoint *q = p->template && p->template < l->endpoint_cap ? l->endpoints[p->template] : NULL;
+	return folded_of(l, q && q->name ? q : p);
+}
+
 /* `endpoint_of`: by shape, plus one. */
 static void collect_endpoints(const struct request_log *l, struct request_analysis *a, uint32_t *endpoint_of)
 {
 	uint32_t *row = mem_calloc(l->endpoint_cap + 1, sizeof *row); /* plus one */
 	a->endpoints = mem_calloc(l->endpoint_cap + 1, sizeof *a->endpoints);
 	for (size_t i = 0; i < l->endpoint_cap; i++) {
-		const struct request_endpoint *p = l->endpoints[i], *as = p ? folded_of(l, p) : NULL;
+		const struct request_endpoint *p = l->endpoints[i], *as = p ? named_of(l, p) : NULL;
 		size_t k = 0;
 		if (!p || (!p->open.count && !p->ended))
 			continue;
@@ -217,6 +224,7 @@ const char *request_analysis_call(const struct request_analysis *a, uint32_t sha
 void request_analysis_run(const struct request_capture *c, struct request_analysis *out)
 {
 	*out = (struct request_analysis){.capture = c, .seconds = (double)(c->ended_ns - c->started_ns) / 1e9};
+	out->followed_percent = out->seconds > 0 ? fmax(0, 100 - (double)c->log->rest_ns / 1e7 / out->seconds) : 100;
 	out->cpus = c->process_cpu_ns >= 0 && out->seconds > 0 ? (double)c->process_cpu_ns / 1e9 / out->seconds : NAN;
 	AUTO_FREE uint32_t *endpoint_of = mem_calloc(c->log->endpoint_cap + 1, sizeof *endpoint_of);
 	collect_endpoints(c->log, out, endpoint_of);

@@ -88,6 +88,28 @@ static int take_windows(struct request_channel *c, struct wire_reader *r, struct
 	return 0;
 }
 
+static int take_templates(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_template x;
+	while (wire_left(r)) {
+		if (!channel_get_request_template(r, &x))
+			return malformed_requests(e);
+		request_log_template(c->log, &x);
+	}
+	return 0;
+}
+
+static int take_rounds(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_round x;
+	while (wire_left(r)) {
+		if (!channel_get_request_round(r, &x))
+			return malformed_requests(e);
+		request_log_round(c->log, &x);
+	}
+	return 0;
+}
+
 static int on_requests_state(struct request_channel *c, const struct channel_frame *f, struct err *e)
 {
 	if (!channel_get_requests_state(f, &c->state))
@@ -127,6 +149,10 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_switches(c, &r, e);
 	case CHANNEL_REQUESTS_WINDOWS:
 		return take_windows(c, &r, e);
+	case CHANNEL_REQUESTS_ROUNDS:
+		return take_rounds(c, &r, e);
+	case CHANNEL_REQUESTS_TEMPLATES:
+		return take_templates(c, &r, e);
 	case CHANNEL_REQUESTS_STATE:
 		return on_requests_state(c, f, e);
 	case CHANNEL_ERROR:

@@ -4,6 +4,7 @@
 #include "common/base/mem.h"
 #include "common/base/text.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,6 +53,11 @@ void request_log_shape(struct request_log *l, const struct channel_request_shape
 		return;
 	text_append_printable(&name, s->text.data, s->text.len < NAME_BYTES ? s->text.len : NAME_BYTES);
 	p->name = mem_strdup(buf_str(&name));
+}
+
+void request_log_template(struct request_log *l, const struct channel_request_template *t)
+{
+	endpoint_of(l, t->shape)->template = t->template;
 }
 
 static uint64_t length_of_request(const struct channel_request_done *d)
@@ -113,17 +119,69 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 {
 	struct request_endpoint *p = endpoint_of(l, d->shape);
 	l->requests++;
-	p->status[d->status / 100 < REQUEST_CLASSES ? d->status / 100 : 0]++;
+	size_t class = d->status / 100 < REQUEST_CLASSES ? d->status / 100 : 0;
+	p->status[class]++;
+	p->round.status[class]++;
 	p->streams[d->stream]++;
+	p->round.streams[d->stream]++;
+	p->round.ended++;
 	if (!p->ended++)
 		p->first = *d;
 	keep_shape(l, d);
 	if (is_stream(d))
 		return;
 	latency_histogram_add(&p->latency, length_of_request(d));
+	latency_histogram_add(&p->round.latency, length_of_request(d));
 	keep_slowest(p, d);
 	keep_random(l, p, d);
 }
+
+/* rounds ------------------------------------------------------------------------------------------------------------ */
+
+#define TIMES_MOST 10000
+#define MOST_OF_ROUND 0.9 /* of so long requests too few are seen to say how many there are */
+
+/* After a rest those that began in it are not seen to end: the longer, the fewer are left. */
+static double times_of(const void *round, uint64_t ns)
+{
+	const struct channel_request_round *r = round;
+	double length = (double)(r->end_ns - r->start_ns), part = (double)ns / length;
+	return fmin((double)r->stands_for_ns / length, TIMES_MOST) / (r->after_rest ? 1 - fmin(part, MOST_OF_ROUND) : 1);
+}
+
+/* Each kind as often as all of them on average. */
+static void multiply_counts(uint64_t *counts, const uint64_t *seen, size_t n, double more)
+{
+	for (size_t i = 0; i < n; i++)
+		counts[i] += (uint64_t)llround((double)seen[i] * more);
+}
+
+static void multiply_endpoint(struct request_endpoint *p, const struct channel_request_round *r)
+{
+	const struct request_round *x = &p->round;
+	uint64_t added = latency_histogram_multiply(&p->latency, &x->latency, times_of, r);
+	double more = x->latency.count ? (double)added / (double)x->latency.count : times_of(r, 0) - 1;
+	multiply_counts(p->status, x->status, REQUEST_CLASSES, more);
+	multiply_counts(p->streams, x->streams, STREAM_KINDS, more);
+	multiply_counts(&p->ended, &x->ended, 1, more);
+}
+
+void request_log_round(struct request_log *l, const struct channel_request_round *r)
+{
+	uint64_t length = r->end_ns - r->start_ns;
+	bool more = length && (r->stands_for_ns > length || r->after_rest);
+	l->rest_ns += r->rest_ns;
+	for (size_t i = 0; i < l->endpoint_cap; i++) {
+		struct request_endpoint *p = l->endpoints[i];
+		if (!p || !p->round.ended)
+			continue;
+		if (more)
+			multiply_endpoint(p, r);
+		p->round = (struct request_round){0};
+	}
+}
+
+/* in flight --------------------------------------------------------------------------------------------------------- */
 
 void request_log_look(struct request_log *l, uint64_t at_ns)
 {

@@ -13,12 +13,20 @@
 
 enum request_stream_kind { STREAM_NONE, STREAM_WEB_SOCKET, STREAM_EVENTS, STREAM_GRPC, STREAM_KINDS };
 
+/* What ended in one time of the library's: it may stand for more than itself (REQUESTS_ROUNDS). */
+struct request_round {
+	struct latency_histogram latency;
+	uint64_t status[REQUEST_CLASSES], streams[STREAM_KINDS], ended;
+};
+
 struct request_endpoint {
 	char *name;                       /* "GET /orders/{id}", printable; NULL: not told */
-	struct latency_histogram latency; /* of what is no stream */
+	uint32_t template;                /* the shape of its route; 0: not told, or of several */
+	struct latency_histogram latency; /* of what is no stream; this and the next three: with those that were not seen, by what the rounds stand for */
 	uint64_t status[REQUEST_CLASSES];
 	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
 	uint64_t ended;                   /* requests, streams too */
+	struct request_round round;
 	struct channel_request_done first; /* the first that ended */
 	struct channel_request_done slowest[REQUEST_SLOWEST], random[REQUEST_RANDOM];
 	size_t slowest_count, random_count;
@@ -30,8 +38,9 @@ struct request_log {
 	size_t endpoint_cap;
 	uint16_t *shape_of;                  /* by number of request; 0: not known, it has not ended or is others */
 	size_t shape_cap;
-	uint64_t requests, dropped_endpoints;
+	uint64_t requests, dropped_endpoints; /* that were seen to end */
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
+	uint64_t rest_ns;                    /* in which requests were not followed */
 	uint32_t dice;
 	struct request_trail trail;
 };
@@ -40,7 +49,9 @@ struct request_log *request_log_new(void);
 void request_log_free(struct request_log *l); /* takes NULL */
 
 void request_log_shape(struct request_log *l, const struct channel_request_shape *s);
+void request_log_template(struct request_log *l, const struct channel_request_template *t);
 void request_log_done(struct request_log *l, const struct channel_request_done *d);
+void request_log_round(struct request_log *l, const struct channel_request_round *r); /* what ended since the last one, ended in this */
 void request_log_look(struct request_log *l, uint64_t at_ns); /* a look at who is in flight begins; those of the last one are no more */
 void request_log_open(struct request_log *l, const struct channel_request_open *o);
 

@@ -156,6 +156,15 @@ static void put_streams(const struct request_analysis *a, struct buf *out)
 			   (unsigned long long)ended, (unsigned long long)open);
 }
 
+static void put_followed(const struct request_analysis *a, struct buf *out)
+{
+	if (a->followed_percent > 99.95)
+		return;
+	buf_puts(out, " Requests are many: they were followed for ");
+	phrase_percent(out, a->followed_percent);
+	buf_puts(out, " of the time, and counts, rates and latencies are estimated from that.");
+}
+
 static void put_watched(const struct request_analysis *a, const struct request_numbers *n, struct buf *out)
 {
 	const struct channel_requests_state *s = &a->capture->state;
@@ -176,6 +185,7 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 		buf_puts(out, " could not be followed");
 	}
 	buf_puts(out, ". Requests that began before the session and have not ended are not seen.");
+	put_followed(a, out);
 }
 
 static void put_request_headline(const struct request_analysis *a, const struct request_numbers *n, const struct findings *f, struct buf *out)

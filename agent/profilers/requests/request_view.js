@@ -128,13 +128,15 @@ Report.show(r => {
 		},
 		{kind: 'about', texts: ['Each request is told by ASP.NET Core where it begins and where it ends; nothing is stopped. Endpoints are sorted by the sum ' +
 			'of the time of their requests, with the ages of those in flight.',
-		'In paths only words stay; what looks like a value is {id} or {name}. Query strings, headers and bodies are not read.'],
+		'In paths only words stay; a value is {the name of its parameter}, {id} or {name}. Query strings, headers and bodies are not read.'],
 			rows: [
 				['Began', count(s.began)],
 				['Ended', count(s.ended)],
 				['Ended, and their beginning was not seen', count(s.beginningNotSeen)],
 				['Not followed', count(s.notFollowed)],
 				['Lost', count(s.dropped + s.malformed)],
+				['Requests followed', s.followedPercent < 99.95 ? `for ${s.followedPercent.toFixed(0)}% of the time: counts, rates and latencies are estimated from it`
+					: 'all'],
 				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
 				s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
 				['In flight since before the session', 'not seen'],

@@ -17,8 +17,13 @@ HOSTING = "Microsoft.AspNetCore.Hosting"
 
 
 def shape(template):
-    """The truth's name of an endpoint as a report has it: "GET /delay/{ms}" is "GET /delay/{id}" there."""
+    """A name of an endpoint that is the same for its route ("GET /delay/{ms}", as the truth has it) and for what its paths look like ("GET /delay/{id}")."""
     return re.sub(r"\{[^}]*\}", "{id}", template)
+
+
+def route(template):
+    """The name of a route as a report has it: without what its parameters must be like."""
+    return re.sub(r"\{([^}:]*):[^}]*\}", r"{\1}", template)
 
 
 class Target(dotnet.RequestApp):

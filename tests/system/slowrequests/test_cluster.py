@@ -38,8 +38,8 @@ class SlowRequests(test_cluster.ClusterCase):
         target = session["status"]["targets"][0]
         report = json.loads(self.stored(session, next(r for r in target["reports"] if r["name"] == "report.json")))
         seen = {e["name"]: e["requests"] for e in report["endpoints"]}
-        self.assertEqual((seen["GET /delay/{id}"], seen["GET /items/{id}"]), (truth["GET /delay/{ms}"]["count"], truth["GET /items/{id}"]["count"]))
-        self.assertIn("/delay/{id}", session["status"]["headline"])
+        self.assertEqual((seen["GET /delay/{ms}"], seen["GET /items/{id}"]), (truth["GET /delay/{ms}"]["count"], truth["GET /items/{id}"]["count"]))
+        self.assertIn("/delay/{ms}", session["status"]["headline"])
         self.assertNotIn("hunter", json.dumps(report) + json.dumps(session["status"]))
         self.assertEqual(client.get("/fast")[0], 200)
 

@@ -6,18 +6,20 @@ import subprocess
 import unittest
 
 from tests.lib import dotnet, proc
-from tests.system.slowrequests.target import HOSTING, RequestsCase, contents, load, shape
+from tests.system.slowrequests.target import HOSTING, RequestsCase, contents, load, route, shape
 
 LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
 MOST_ENDPOINTS = 1001
 RIGHT = 0.99  # of the samples of CPU time are given to the request that they are of
 PARTS = ("gc", "code", "lock", "io", "task", "noCPU", "sleep", "blocked", "untold")
 POINTS = 0.05  # what a share of a bill may be off: what the runtime itself does between the application's own measurements is in the bill alone
+ESTIMATE = 0.5  # of the requests: what one takes differs by what is compiled meanwhile
 SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
 
 
 def by_name(report):
-    return {e["name"]: e for e in report["endpoints"]}
+    """By what paths look like: of some no response was told, and so no route."""
+    return {shape(e["name"]): e for e in report["endpoints"]}
 
 
 class OnEachRuntime:
@@ -43,11 +45,11 @@ class OnEachRuntime:
         app = self.target(self.framework)
 
         def work():
+            app.load("--requests", 60, "--connections", 4, "/delay/20", "/api/products/3/reviews", "/configure/20")
             app.load("--requests", 3000, "--connections", 8, "/fast")
             app.load("--requests", 1000, "--connections", 4, "--depth", 8, "/items/1", "/items/22", "/items/333")
             app.load("--requests", 900, "--connections", 2, "--depth", 50, "/items/7", "/api/products/7", "/fast", http2=True)
             app.load("--requests", 100, "/throws", "/unhandled")
-            app.load("--requests", 60, "--connections", 4, "/delay/20", "/api/products/3/reviews", "/configure/20")
             app.load("--requests", 50, "/early/bird", "/missing/page")
         app.progress()  # its own threads have begun
         before = dotnet.Traces(app)
@@ -60,6 +62,10 @@ class OnEachRuntime:
             self.assertLessEqual(statuses[name], {status}, name)
             self.assertEqual(sum(endpoints[name]["statuses"].values()), endpoints[name]["requests"])
         self.assertEqual((report["sampling"]["dropped"], report["sampling"]["malformed"], report["sampling"]["notFollowed"]), (0, 0, 0))
+        told = {e["name"] for e in report["endpoints"] if e["statuses"]["notTold"] < e["requests"]}
+        routes = {route(template) for template, t in truth.items() if t["count"] and shape(template) in {shape(name) for name in told}}
+        self.assertLessEqual(routes, told, "endpoints have the names of their routes")
+        self.assertLessEqual({"GET /delay/{ms}", "GET /api/products/{id}/reviews", "GET /configure/{ms}"}, routes)
         dotnet.assert_nothing_left(self, app, before)
         self.assertNotIn(HOSTING, app.listened())
 
@@ -131,8 +137,8 @@ class OnNewest(OnEachRuntime):
             if bill["requests"]:
                 sums = {"thread": bill["threadNanoseconds"], "await": bill["otherAwaitNanoseconds"], "calls": sum(c["awaitNanoseconds"] for c in bill["calls"])}
                 self.assertEqual(sum(sums.values()) + bill["unseenNanoseconds"], bill["nanoseconds"], endpoint["name"])
-                bills[endpoint["name"]] = {part: ns / bill["nanoseconds"] for part, ns in sums.items()}
-                late[endpoint["name"]] = bill["thread"]["noCPU"] / bill["nanoseconds"]
+                bills[shape(endpoint["name"])] = {part: ns / bill["nanoseconds"] for part, ns in sums.items()}
+                late[shape(endpoint["name"])] = bill["thread"]["noCPU"] / bill["nanoseconds"]
         due = {shape(template): {part: t["parts"][part]["ms"] / t["sumMs"] for part in t["parts"]} for template, t in truth.items() if t["count"]}
         for path, part in (("/sleep", "sleep"), ("/io", "io"), ("/blocked", "blocked"), ("/cpu", "code")):
             name = "GET %s/{id}" % path
@@ -155,9 +161,10 @@ class OnNewest(OnEachRuntime):
                 continue
             self.assertEqual(sum(bill["thread"][part] for part in PARTS), bill["threadNanoseconds"], endpoint["name"])
             self.assertLessEqual(sum(p["nanoseconds"] for p in bill["places"]), bill["threadNanoseconds"], endpoint["name"])
-            found[endpoint["name"]] = {part: bill["thread"][part] / bill["nanoseconds"] for part in PARTS}
+            name = shape(endpoint["name"])
+            found[name] = {part: bill["thread"][part] / bill["nanoseconds"] for part in PARTS}
             faults = sum(p["nanoseconds"] for p in bill["places"] if p["waitsFor"] == "a page of memory") / bill["nanoseconds"]
-            found[endpoint["name"]].update(faults=faults, io=found[endpoint["name"]]["io"] - faults)  # what a full machine adds to any of them
+            found[name].update(faults=faults, io=found[name]["io"] - faults)  # what a full machine adds to any of them
         return found
 
     def test_what_threads_did(self):
@@ -189,7 +196,7 @@ class OnNewest(OnEachRuntime):
                 self.assertLess(is_[part], share + (2 * POINTS if part == "code" else POINTS), "%s %s: %s, %s" % (name, part, is_, known["parts"]))
                 if (name, part) != ("GET /gc/{id}", "code"):  # the application's own measure of that has the pauses in it
                     self.assertGreater(is_[part] + vague, share - POINTS, "%s %s: %s, %s" % (name, part, is_, known["parts"]))
-        places = {e["name"]: {(p["kind"], p["method"]) for p in e["bill"]["places"]} for e in report["endpoints"]}
+        places = {shape(e["name"]): {(p["kind"], p["method"]) for p in e["bill"]["places"]} for e in report["endpoints"]}
         self.assertIn(("lock", "Shop.Warehouse.Reserve"), places["GET /lock/{id}"])
         self.assertIn(("task", "Shop.Prices.Get"), places["GET /blocked/{id}"])
         self.assertIn(("io", "Shop.Terminal.Ask"), places["GET /io/{id}"])
@@ -271,6 +278,24 @@ class OnNewest(OnEachRuntime):
         self.assertGreater(endpoints["GET /hang"]["oldestNanoseconds"], 2e9)
         self.assertGreaterEqual(endpoints["GET /poll"]["inFlight"], 1000)
         self.assertEqual(endpoints["GET /poll"]["requests"], 0)
+
+    def test_many_requests_are_followed_for_a_part_of_the_time(self):
+        """What was not followed is estimated by the CPU time that the application took meanwhile. A machine that answers fewer follows all."""
+        app = self.target(self.framework, load="bare")
+        session, out = self.begin(app)
+        known = app.load("--rate", 0, "--connections", 16, "--depth", 16, "/fast", "/items/4711", seconds=6)["answered"]
+        known += app.load("--requests", 400, "--connections", 4, "/fast")["answered"]
+        app.lines(1)
+        report, text = self.end(session, out)
+        endpoints, part = by_name(report), report["sampling"]["followedPercent"]
+        seen = {name: endpoints[name]["requests"] for name in ("GET /fast", "GET /items/{id}")}
+        if part == 100:
+            self.assertLessEqual(abs(sum(seen.values()) - known), report["sampling"]["dropped"])
+            return
+        self.assertIn("they were followed for", text)
+        self.assertLess(report["sampling"]["ended"], known)
+        self.assertAlmostEqual(sum(seen.values()) / known, 1, delta=ESTIMATE, msg=report["sampling"])
+        self.assertAlmostEqual(seen["GET /fast"] / seen["GET /items/{id}"], 1, delta=0.1)
 
     def test_streams_are_no_slow_requests(self):
         app = self.target(self.framework)

@@ -136,3 +136,69 @@ Test(shape_table, threads_that_meet_a_new_shape_at_once_give_it_one_number)
 		for (size_t k = 0; k < 4; k++)
 			cr_expect(threads[k].numbers[i] && threads[k].numbers[i] == threads[0].numbers[i], "shape %u", i);
 }
+
+static const char *routed(const char *path, const char *values)
+{
+	static char out[PATH_SHAPE_BYTES + 1];
+	const struct event_text p = text_of(1, path), v = text_of(0, values);
+	struct route_values parsed;
+	struct path_shape s;
+
+	route_values_parse(&v, &parsed);
+	path_shape_make_routed("GET /x", 6, &p, &parsed, &s);
+	memcpy(out, s.text, s.len);
+	out[s.len] = 0;
+	return out;
+}
+
+Test(path_shape, what_routing_took_is_named_after_the_parameter)
+{
+	static const struct {
+		const char *path, *values, *shape;
+	} rows[] = {
+		{"/items/4711", "[id, 4711]", "GET /items/{id}"},
+		{"/users/alice/cart", "[name, alice]", "GET /users/{name}/cart"},
+		{"/a/1/b/1", "[first, 1],[second, 1]", "GET /a/{first}/b/{second}"},
+		{"/api/products/3", "[action, Get],[controller, Products],[id, 3]", "GET /api/products/{id}"},
+		{"/files/a/b.txt", "[path, a/b.txt]", "GET /files/{*path}"},
+		{"/items/4711", "", "GET /items/{id}"},
+		{"/items/4711", "[id, 4712]", "GET /items/{id}"},
+		{"/items/alice", "[not a name, alice]", "GET /items/alice"},
+		{"/items/alice", "[, alice]", "GET /items/alice"},
+		{"/items/alice", "[id, alice", "GET /items/alice"},
+		{"/items/alice", "[id", "GET /items/alice"},
+		{"/items/alice", "[id, ", "GET /items/alice"},
+		{"/items/x", "[id, a],[b],[of, x]", "GET /items/x"},
+		{"/home/index", "[controller, home],[action, index]", "GET /home/index"},
+		{"/", "[id, ]", "GET /"},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		cr_expect_str_eq(routed(rows[i].path, rows[i].values), rows[i].shape, "%s of %s", rows[i].values, rows[i].path);
+}
+
+Test(path_shape, names_of_parameters_are_bounded)
+{
+	char values[400], path[64];
+	size_t n = 0;
+
+	snprintf(values, sizeof values, "[%0*d, 1]", 33, 0);
+	memset(values + 1, 'a', 33);
+	cr_expect_str_eq(routed("/items/1", values), "GET /items/{id}");
+	for (int i = 0; i < 14; i++)
+		n += (size_t)snprintf(values + n, sizeof values - n, "%s[a_name_of_20_letters%d, %d]", i ? "," : "", i, i);
+	snprintf(path, sizeof path, "/0/1/2/3/4/5/6/7/8/9/10/11/12");
+	cr_expect_leq(strlen(routed(path, values)), PATH_SHAPE_BYTES);
+}
+
+Test(shape_table, a_shape_of_several_routes_keeps_its_own_name)
+{
+	shape_table_reset();
+	shape_table_note_template(5, 7);
+	shape_table_note_template(5, 7);
+	cr_expect_eq(shape_table_template(5), 7);
+	shape_table_note_template(5, 5);
+	cr_expect_eq(shape_table_template(5), SHAPE_TEMPLATES);
+	shape_table_note_template(5, 7);
+	cr_expect_eq(shape_table_template(5), SHAPE_TEMPLATES);
+	cr_expect_eq(shape_table_template(6), 0);
+}

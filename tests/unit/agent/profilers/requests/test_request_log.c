@@ -164,3 +164,56 @@ Test(request_live, tells_of_the_endpoint_that_users_wait_for_most)
 	cr_expect_str_eq(buf_str(&text), "1,200 requests, 120.0/s, 2 in flight; most waiting: GET /slow/{id}, oldest in flight 5.0 s");
 	end();
 }
+
+/* What ended in a round that stands for four times its length. */
+Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /fast");
+	add_shape(capture.log, 2, "GET /slow");
+	for (unsigned i = 1; i <= 1000; i++)
+		add_done(capture.log, 1, 10 + i % 900, 1, i % 10 ? 200 : 500, 0);
+	request_log_round(capture.log, &(struct channel_request_round){0, 1000 * MS, 3000ull * MS, 4000ull * MS, 0});
+	for (unsigned i = 1; i <= 500; i++)
+		add_done(capture.log, 2, 4500 + i % 500, 500, 0, 0);
+	request_log_round(capture.log, &(struct channel_request_round){4000ull * MS, 5000ull * MS, 0, 1000 * MS, 1});
+	for (unsigned i = 1; i <= 100; i++)
+		add_done(capture.log, 1, 5500, 1, 200, 0);
+	request_log_round(capture.log, &(struct channel_request_round){5000ull * MS, 10000ull * MS, 0, 5000ull * MS, 0});
+	request_analysis_run(&capture, &analysis);
+	cr_expect_float_eq(analysis.followed_percent, 70, 1e-9);
+	const struct endpoint_figures *slow = &analysis.endpoints[0], *fast = &analysis.endpoints[1];
+	cr_expect_str_eq(fast->name, "GET /fast");
+	cr_expect_eq(fast->requests, 4100);
+	cr_expect_eq(fast->status[5], 400);
+	cr_expect_float_eq(fast->error_percent, 100 * 400 / 4100.0, 1e-9);
+	cr_expect_float_eq(fast->waited_ns, 4100e6, 100e6);
+	cr_expect_float_eq((double)slow->requests, 1000, 40, "half of them had begun before it: %lu", (unsigned long)slow->requests);
+	cr_expect_eq(slow->slowest_count, REQUEST_SLOWEST);
+	cr_expect_float_eq((double)slow->p50_ns, 500e6, 16e6);
+	end();
+}
+
+Test(request_analysis, endpoints_have_the_names_of_their_routes)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /delay/{id}");
+	add_shape(capture.log, 2, "GET /users/alice");
+	add_shape(capture.log, 3, "GET /delay/{ms}");
+	add_shape(capture.log, 4, "GET /users/{name}");
+	add_shape(capture.log, 5, "GET /users/bob");
+	add_shape(capture.log, 6, "GET /items/{id}");
+	for (uint32_t shape = 1; shape <= 6; shape++)
+		add_done(capture.log, shape, 1000 * shape, 10 * shape, 200, 0);
+	static const struct channel_request_template rows[] = {{1, 3}, {2, 4}, {5, 4}, {6, 3}, {6, 0}, {3999, 3998}};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		request_log_template(capture.log, &rows[i]);
+	request_analysis_run(&capture, &analysis);
+	cr_assert_eq(analysis.endpoint_count, 3);
+	cr_expect_str_eq(analysis.endpoints[0].name, "GET /users/{name}");
+	cr_expect_eq(analysis.endpoints[0].requests, 3);
+	cr_expect_str_eq(analysis.endpoints[1].name, "GET /items/{id}");
+	cr_expect_str_eq(analysis.endpoints[2].name, "GET /delay/{ms}");
+	cr_expect_eq(analysis.endpoints[2].requests, 2);
+	end();
+}
