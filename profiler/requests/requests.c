@@ -5,9 +5,11 @@
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
 #include "profiler/requests/call_event.h"
+#include "profiler/requests/listener_call.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
 #include "profiler/requests/shape_table.h"
+#include "profiler/requests/unanswered.h"
 #include "profiler/stacks/thread_id.h"
 
 #include <errno.h>
@@ -26,6 +28,10 @@
 #define SWITCHES_ALWAYS 4000u         /* a second, whatever they are of it */
 #define SWITCHES_BURST 16000
 #define STATUS_COST 3                 /* switches */
+#define COMMAND_COST 3                /* either end of it */
+#define COMMANDS_AT_ONCE 8            /* of one request; more are not followed */
+#define OF_COMMAND 0xfeu              /* begins no activity's path */
+#define OF_LISTENER 1                 /* calls that are told of in windows only */
 #define WINDOW_NS 1000000000u
 #define RETRY_NS 2000000000u          /* where the runtime would not tell of events */
 
@@ -39,9 +45,9 @@ enum request_provider {
 static const wchar16 tasks_name[] = u"System.Threading.Tasks.TplEventSource", hosting_name[] = u"Microsoft.AspNetCore.Hosting";
 static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSource";
 static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.Net.NameResolution", sockets_name[] = u"System.Net.Sockets";
-static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql";
-static const wchar16 end_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
-				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType\"";
+static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql.Sql";
+static const wchar16 listener_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
+				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType\n" LISTENER_CALL_SPECS u"\"";
 
 /* Tasks first: hosting asks whether activities flow when it is told to begin. */
 static const struct cor_event_provider always[] = {
@@ -58,12 +64,12 @@ _Static_assert(sizeof always / sizeof *always <= EVENT_PIPE_PROVIDERS, "all in o
 /* Which thread works for which request, and the status of responses: what costs much, so for a part of the time only. */
 static const struct cor_event_provider sometimes[] = {
 	{tasks_name, TASK_FLOW | TASK_SWITCHES, LEVEL_VERBOSE, NULL},
-	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, end_filter},
+	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, listener_filter},
 };
 
 static void *the_info; /* while it runs */
 static _Atomic bool on, counting;
-static uint64_t open_sent_ns;
+static uint64_t open_sent_ns, began_ns;
 static _Atomic bool switching;  /* the second session runs, and what it tells is sent */
 static _Atomic uint64_t switches;
 static uint64_t window_ns;      /* since when */
@@ -74,6 +80,7 @@ static uint64_t rest_until_ns;
 static struct event_budget budget;
 static _Atomic uint64_t started, ended, untracked, older, malformed;
 static _Atomic uint32_t last_number;
+static _Atomic bool has_commands; /* Npgsql's */
 
 static void count(_Atomic uint64_t *n)
 {
@@ -91,25 +98,120 @@ static void note_switch(uint64_t time_ns, uint32_t tid, uint32_t number)
 	request_send_switch(time_ns, tid, number);
 }
 
-static void on_call(enum call_kind kind, const struct event_pipe_event *e)
+/* Npgsql's ends of commands do not have the activities of their beginnings, but those of their requests: the last one that began is taken to end. */
+static struct activity_path command_key(uint32_t number, uint32_t i)
 {
-	enum call_moment moment = call_event_moment(kind, e->id);
-	struct activity_path p = activity_path_of(e->activity);
-	struct path_shape shape;
-	struct request call = {.start_ns = e->time_ns};
+	return (struct activity_path){(uint64_t)number << 8 | OF_COMMAND, i};
+}
 
-	if (moment == CALL_STOP && request_table_take(&calls_open, p, &call))
-		request_send_call(&call, e->time_ns);
-	else if (moment == CALL_FAILED)
-		request_table_end(&calls_open, p, 1, 0);
-	if (moment != CALL_START || !(call.number = request_table_find(&requests_open, p)))
+static void put_command(const struct request *call)
+{
+	uint32_t i = 0;
+
+	atomic_store_explicit(&has_commands, true, memory_order_relaxed);
+	while (i < COMMANDS_AT_ONCE && !request_table_put(&calls_open, command_key(call->number, i), call))
+		i++;
+}
+
+static bool take_command(uint32_t number, struct request *out)
+{
+	uint32_t i = COMMANDS_AT_ONCE;
+
+	while (i && !request_table_take(&calls_open, command_key(number, i - 1), out))
+		i--;
+	return i;
+}
+
+static void on_call_start(enum call_kind kind, const struct event_pipe_event *e, struct activity_path p)
+{
+	struct path_shape shape;
+	struct request call = {.start_ns = e->time_ns, .number = request_table_find(&requests_open, p)};
+
+	if (!call.number)
 		return;
 	if (!call_event_start(kind, e->data, e->len, &shape)) {
 		count(&malformed);
 		return;
 	}
 	call.shape = shape_table_intern_call(&shape);
-	request_table_put(&calls_open, p, &call);
+	if (kind == CALL_NPGSQL)
+		put_command(&call);
+	else
+		request_table_put(&calls_open, p, &call);
+}
+
+static bool take_call(enum call_kind kind, struct activity_path p, struct request *out)
+{
+	if (kind != CALL_NPGSQL)
+		return request_table_take(&calls_open, p, out);
+	uint32_t number = request_table_find(&requests_open, p);
+	return number && take_command(number, out);
+}
+
+/* Of no request: it is for whichever needs one first. */
+static void on_connection_opened(const struct event_pipe_event *e)
+{
+	struct path_shape shape;
+	struct request call = {.start_ns = e->time_ns};
+
+	if (!call_event_opened(e->data, e->len, &shape)) /* .NET 7 tells no host */
+		return;
+	call.shape = shape_table_intern_call(&shape);
+	request_send_call(&call, e->time_ns);
+}
+
+/* The call goes on; that it waited is a call in it. */
+static void on_call_queued(const struct event_pipe_event *e, struct activity_path p)
+{
+	uint64_t ns;
+	uint16_t len;
+	struct path_shape shape;
+	struct request call;
+
+	if (!request_table_peek(&calls_open, p, &call) || !call.number)
+		return;
+	const char *text = shape_table_text(call.shape, &len);
+	if (!call_event_queued(e->data, e->len, &ns) || !call_event_queue_shape(text, len, &shape))
+		return;
+	if (call.start_ns + ns < e->time_ns)
+		call.start_ns = e->time_ns - ns;
+	call.shape = shape_table_intern_call(&shape);
+	request_send_call(&call, e->time_ns);
+}
+
+static void on_call(enum call_kind kind, const struct event_pipe_event *e)
+{
+	enum call_moment moment = call_event_moment(kind, e->id, e->metadata, e->metadata_len);
+	struct activity_path p = activity_path_of(e->activity);
+	struct request call;
+
+	if (moment == CALL_START)
+		on_call_start(kind, e, p);
+	else if (moment == CALL_STOP && take_call(kind, p, &call))
+		request_send_call(&call, e->time_ns);
+	else if (moment == CALL_FAILED)
+		request_table_end(&calls_open, p, 1, 0);
+	else if (moment == CALL_OPENED)
+		on_connection_opened(e);
+	else if (moment == CALL_QUEUED)
+		on_call_queued(e, p);
+}
+
+/* The command has a number of its own; the activity is the request's, or of what it began. */
+static void on_command(const struct event_pipe_event *e, const struct listener_call *c)
+{
+	struct request call = {.start_ns = e->time_ns, .stream = OF_LISTENER};
+
+	atomic_fetch_add_explicit(&switches, COMMAND_COST, memory_order_relaxed);
+	if (c->moment == CALL_START) {
+		call.number = request_table_find(&requests_open, activity_path_of(e->activity));
+		call.shape = call.number ? shape_table_intern_call(&c->shape) : 0;
+		if (call.number)
+			request_table_put(&calls_open, c->id, &call);
+	} else if (request_table_take(&calls_open, c->id, &call)) {
+		call.status = c->moment == CALL_FAILED;
+		request_send_call(&call, e->time_ns);
+	}
 }
 
 static void on_request_start(const struct event_pipe_event *e)
@@ -142,10 +244,14 @@ static void on_request_stop(const struct event_pipe_event *e)
 
 	count(&ended);
 	note_switch(e->time_ns, tid, 0);
-	if (request_table_take(&requests_open, activity_path_of(e->activity), &r))
-		request_send_done(&r, e->time_ns, tid);
-	else
+	if (!request_table_take(&requests_open, activity_path_of(e->activity), &r)) {
 		count(&older);
+		return;
+	}
+	request_send_done(&r, e->time_ns, tid);
+	if (atomic_load_explicit(&has_commands, memory_order_relaxed)) /* those that failed have no end */
+		for (struct request c; take_command(r.number, &c);)
+			;
 }
 
 /* It costs more than a switch. */
@@ -158,6 +264,7 @@ static void on_response(const struct event_pipe_event *e, const struct request_e
 static void on_request_event(const struct event_pipe_event *e)
 {
 	struct request_end end;
+	struct listener_call command;
 
 	if (!atomic_load_explicit(&counting, memory_order_relaxed))
 		return;
@@ -167,6 +274,8 @@ static void on_request_event(const struct event_pipe_event *e)
 		on_request_stop(e);
 	else if (e->provider == DIAGNOSTICS && request_event_end(e->data, e->len, &end))
 		on_response(e, &end);
+	else if (e->provider == DIAGNOSTICS && listener_call_read(e->data, e->len, &command))
+		on_command(e, &command);
 	else if (e->provider >= FIRST_CALL && e->provider < FIRST_CALL + CALL_KINDS)
 		on_call((enum call_kind)(e->provider - FIRST_CALL), e);
 	else if (e->provider == TASKS && e->id == REQUEST_EVENT_ACTIVITY)
@@ -201,12 +310,13 @@ static hresult requests_begin(void *info, const char **message)
 	atomic_store(&older, 0);
 	atomic_store(&malformed, 0);
 	atomic_store(&last_number, 0);
+	atomic_store(&has_commands, false);
 	atomic_store(&counting, true);
 	hresult hr = event_pipe_start(info, always, sizeof always / sizeof *always, on_request_event, message);
 	atomic_store(&on, hr >= 0);
 	atomic_store(&counting, hr >= 0);
 	the_info = info;
-	open_sent_ns = now_ns();
+	began_ns = open_sent_ns = now_ns();
 	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
 	window_dropped = 0;
 	rest_until_ns = 0;
@@ -257,6 +367,7 @@ static void tick_window(struct channel_io *io, uint64_t now)
 		return;
 	atomic_store(&switching, false);
 	event_pipe_stop_second(the_info);
+	request_table_drop(&calls_open, OF_LISTENER); /* nothing tells of their ends */
 	rest_until_ns = now_ns() + rest_ns;
 }
 
@@ -272,6 +383,16 @@ void requests_tick(struct channel_io *io)
 	request_send_open(io, now);
 }
 
+static void send_unanswered(struct channel_io *io, uint64_t now)
+{
+	struct unanswered u;
+
+	unanswered_find(now - began_ns, &u);
+	const struct channel_requests_unanswered v = {u.connections, u.oldest_ns};
+	channel_put_requests_unanswered(channel_io_begin(io, CHANNEL_REQUESTS_UNANSWERED), &v);
+	channel_io_end(io);
+}
+
 void requests_stop(void *info, struct channel_io *io)
 {
 	if (!requests_running())
@@ -279,6 +400,7 @@ void requests_stop(void *info, struct channel_io *io)
 	uint64_t now = now_ns();
 
 	request_send_open(io, now);
+	send_unanswered(io, now);
 	if (atomic_load(&switching))
 		end_window(io, now);
 	atomic_store(&switching, false);

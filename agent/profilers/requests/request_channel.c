@@ -127,6 +127,8 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_switches(c, &r, e);
 	case CHANNEL_REQUESTS_WINDOWS:
 		return take_windows(c, &r, e);
+	case CHANNEL_REQUESTS_UNANSWERED:
+		return channel_get_requests_unanswered(f, &c->log->unanswered) ? 0 : malformed_requests(e);
 	case CHANNEL_REQUESTS_STATE:
 		return on_requests_state(c, f, e);
 	case CHANNEL_ERROR:

@@ -34,6 +34,7 @@ struct request_log {
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
 	uint32_t dice;
 	struct request_trail trail;
+	struct channel_requests_unanswered unanswered;
 };
 
 struct request_log *request_log_new(void);

@@ -95,6 +95,11 @@ public static class Slow
 
     public static Task<string> Get(int ms) => Client.GetStringAsync(Url(ms));
 
+    static readonly HttpClient Narrow = new(new SocketsHttpHandler { MaxConnectionsPerServer = 2 });
+
+    /// <summary>By a pool of two connections.</summary>
+    public static Task<string> GetNarrow(int ms) => Narrow.GetStringAsync(Url(ms, "localhost"));
+
     /// <summary>A new connection for each: name, connect, TLS.</summary>
     public static async Task<string> GetAnew(string url)
     {
