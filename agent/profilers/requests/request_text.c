@@ -175,7 +175,15 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 		phrase_percent(out, n->lost_percent);
 		buf_puts(out, " could not be followed");
 	}
-	buf_puts(out, ". Requests that began before the session and have not ended are not seen.");
+	buf_puts(out, ".");
+	const struct channel_requests_unanswered *u = &a->capture->log->unanswered;
+	if (u->connections) {
+		buf_printf(out, " Requests that began before the session and have not ended are seen as connections only: on %u the client has waited ",
+			   u->connections);
+		buf_puts(out, u->connections == 1 ? "for " : "for up to ");
+		request_text_length(out, (double)u->oldest_ns);
+		buf_puts(out, "; StuckTasks tells where requests wait.");
+	}
 }
 
 static void put_request_headline(const struct request_analysis *a, const struct request_numbers *n, const struct findings *f, struct buf *out)
