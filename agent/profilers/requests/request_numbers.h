@@ -15,9 +15,10 @@
  * gc_cpu_percent: of the process's samples of CPU time, those of collections; throttled_percent: of the periods of the container's CPU quota; first_*: of the
  * endpoint whose first request in the session took most longer than half of the others; samples: of it; jit: of those, in the compiler. pool_*: of the
  * endpoint whose slowest requests wait most for connections of HTTP; waits: of all requests for one to that host; opened_percent, failed_percent: of these
- * waits, that many connections were made; of the calls to it, failed. anew_*: the same of making connections, with look-ups and handshakes. await_*: of the
- * endpoint whose slowest requests await most that nothing tells of; queue_*: items in the thread pool's queue at the looks; workers_blocked_percent: of the
- * time of the pool's workers. unanswered_*: connections whose clients wait since before the session. */
+ * waits, that many connections were made; of the calls to it, failed. anew_*: the same of making connections, with look-ups and handshakes, to a host with at
+ * least one connection opened for two calls. await_*: of the endpoint whose slowest requests await most that nothing tells of; queue_*: items in the thread
+ * pool's queue at the looks; workers_blocked_percent: of the time in which the pool's workers had work. unanswered_*: connections whose clients wait since
+ * before the session. */
 #define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
 	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
 	NUMBER(top_percent) NUMBER(top_per_second) NUMBER(top_p50_ms) NUMBER(top_p95_ms) NUMBER(top_p99_ms)                                         \

@@ -38,7 +38,38 @@ static double part_ms(const struct lost_part *x)
 	return x->endpoint ? (double)x->endpoint->bill.total_ns / 1e6 / (double)x->endpoint->bill.requests : 0;
 }
 
-static void choose_connections(const struct request_analysis *a, const struct endpoint_figures *f, struct lost_part *pool, struct lost_part *anew)
+#define HOSTS_MOST 32
+#define ANEW 0.5 /* connections for each call: fewer are a pool that grows */
+
+struct host_counts {
+	const char *what;
+	struct connection_counts n;
+};
+static const struct host_counts no_host;
+
+struct hosts { /* that were counted */
+	struct host_counts list[HOSTS_MOST];
+	size_t count;
+};
+
+static const struct connection_counts *count_host(const struct request_analysis *a, struct hosts *h, const char *what)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (h->list[i].what == what)
+			return &h->list[i].n;
+	if (h->count == HOSTS_MOST)
+		return &no_host.n;
+	h->list[h->count].what = what;
+	request_connections_count(a->capture->log, what, &h->list[h->count].n);
+	return &h->list[h->count++].n;
+}
+
+struct chosen_connections {
+	struct lost_part pool, anew;
+	struct hosts hosts;
+};
+
+static void choose_connections(const struct request_analysis *a, const struct endpoint_figures *f, struct chosen_connections *out)
 {
 	const char *wait = NULL;
 	uint64_t most = 0, making = 0;
@@ -53,22 +84,24 @@ static void choose_connections(const struct request_analysis *a, const struct en
 	}
 	if (!wait)
 		return;
-	choose_part(pool, f, wait, most);
-	choose_part(anew, f, wait, making);
+	const struct connection_counts *n = count_host(a, &out->hosts, wait);
+	bool made_anew = n->calls && (double)n->opened >= ANEW * (double)n->calls;
+	choose_part(made_anew ? &out->anew : &out->pool, f, wait, made_anew ? making : most);
 }
 
 static void number_connections(const struct request_analysis *a, struct request_numbers *out)
 {
-	struct lost_part pool = {0}, anew = {0};
+	struct chosen_connections x = {0};
 	struct connection_counts n = {0};
 	for (size_t i = 0; i < a->endpoint_count; i++)
-		choose_connections(a, &a->endpoints[i], &pool, &anew);
+		choose_connections(a, &a->endpoints[i], &x);
+	const struct lost_part pool = x.pool, anew = x.anew;
 	out->pool_percent = part_percent(&pool);
 	out->pool_share = part_share(a, &pool);
 	out->pool_requests = part_requests(&pool);
 	out->pool_ms = part_ms(&pool);
 	if (pool.endpoint) {
-		request_connections_count(a->capture->log, pool.what, &n);
+		n = *count_host(a, &x.hosts, pool.what);
 		rules_set_text(&out->pool_endpoint, pool.endpoint->name);
 		rules_set_text(&out->pool_what, pool.what + strlen("http connection "));
 	}
@@ -81,7 +114,7 @@ static void number_connections(const struct request_analysis *a, struct request_
 	out->anew_ms = part_ms(&anew);
 	n = (struct connection_counts){0};
 	if (anew.endpoint) {
-		request_connections_count(a->capture->log, anew.what, &n);
+		n = *count_host(a, &x.hosts, anew.what);
 		rules_set_text(&out->anew_endpoint, anew.endpoint->name);
 		rules_set_text(&out->anew_what, anew.what + strlen("http connection "));
 	}
@@ -108,7 +141,8 @@ static void number_workers(const struct request_analysis *a, struct request_numb
 		out->queue_most = (double)q->most;
 	}
 	const struct wait_worker_sums *p = &a->waits.pool;
-	out->workers_blocked_percent = p->alive_ns > 0 ? fmin(100, 100 * p->blocked_ns / p->alive_ns) : 0;
+	double busy_ns = p->alive_ns - p->idle_ns;
+	out->workers_blocked_percent = busy_ns > 0 ? fmin(100, 100 * p->blocked_ns / busy_ns) : 0;
 }
 
 void request_pool_numbers_of(const struct request_analysis *a, struct request_numbers *out)

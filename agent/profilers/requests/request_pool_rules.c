@@ -10,11 +10,11 @@
 #define SLOW_MS 20.0
 #define LEAST_WAITS 20
 #define FEW_OPENED 10.0   /* percent of the waits: what waits gets a connection that there is */
-#define MANY_OPENED 50.0  /* percent of the calls */
+#define GROWING_OPENED 50.0 /* percent of the waits: the pool grows */
 #define FAILED_PERCENT 10.0
 #define QUEUED 2.0        /* items, on average */
 #define LEAST_LOOKS 5
-#define BLOCKED_PERCENT 30.0
+#define BLOCKED_PERCENT 50.0
 #define OLD_SECONDS 5.0
 #define NAME_CHARS 30
 
@@ -42,7 +42,7 @@ static void say_pool_part(struct finding *out, const struct rule_text *endpoint,
 struct rule_score request_pool_exhausted(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
-	bool found = is_much(n->pool_percent, n->pool_share, n->pool_requests, n->pool_ms) && n->pool_opened_percent < MANY_OPENED;
+	bool found = is_much(n->pool_percent, n->pool_share, n->pool_requests, n->pool_ms) && n->pool_opened_percent < GROWING_OPENED;
 	bool second = n->pool_opened_percent <= FEW_OPENED && n->pool_failed_percent <= FAILED_PERCENT && n->pool_waits >= LEAST_WAITS;
 	return (struct rule_score){found ? rules_score(n->pool_percent * n->pool_share / 100) : 0, second ? 2 : 1};
 }
@@ -64,8 +64,7 @@ void request_pool_says_exhausted(const void *numbers, struct finding *out)
 struct rule_score request_pool_anew(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
-	bool found = is_much(n->anew_percent, n->anew_share, n->anew_requests, n->anew_ms) && n->anew_calls >= LEAST_WAITS &&
-		     n->anew_opened >= n->anew_calls * MANY_OPENED / 100;
+	bool found = is_much(n->anew_percent, n->anew_share, n->anew_requests, n->anew_ms) && n->anew_calls >= LEAST_WAITS;
 	return (struct rule_score){found ? rules_score(n->anew_percent * n->anew_share / 100) : 0, 2};
 }
 
@@ -104,13 +103,13 @@ void request_pool_says_workers(const void *numbers, struct finding *out)
 	const struct request_numbers *n = pool_numbers_in(numbers);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "requests that wait for a thread of the pool");
-		finding_evidence(out, "%.1f items waited in its queue on average at %.0f looks, and its workers were blocked for %.0f%% of their time",
+		finding_evidence(out, "%.1f items waited in its queue on average at %.0f looks, and its busy workers were blocked for %.0f%% of the time",
 				 n->queue_mean, n->queue_looks, rules_known(n->workers_blocked_percent) ? n->workers_blocked_percent : 0);
 		return;
 	}
-	say_pool_part(out, &n->await_endpoint, n->await_percent, n->await_ms, "waiting in the thread pool's queue");
-	finding_evidence(out, "no thread works for them, and no call is known; %.0f items waited in the pool's queue on average, %.0f at most, and its workers "
-			      "were blocked for %.0f%% of their time", n->queue_mean, n->queue_most, n->workers_blocked_percent);
+	say_pool_part(out, &n->await_endpoint, n->await_percent, n->await_ms, "queued for the thread pool");
+	finding_evidence(out, "no thread works for them, and no call is known; %.0f items waited in the pool's queue on average, %.0f at most, and its busy "
+			      "workers were blocked for %.0f%% of the time", n->queue_mean, n->queue_most, n->workers_blocked_percent);
 }
 
 /* What the kernel knows of connections is one witness only. */

@@ -72,7 +72,8 @@ public sealed class Store(DbContextOptions<Store> options) : DbContext(options)
         for (int i = 0; i < Items; i++)
         {
             int wanted = id * Items + i;
-            length += bill.Run(part, () => store.Set<Item>().AsNoTracking().Where(x => x.Id == wanted && x.Name != "hunter-ef").Select(x => x.Name).First()).Length;
+            var items = store.Set<Item>().AsNoTracking().Where(x => x.Id == wanted && x.Name != "hunter-ef");
+            length += bill.Run(part, () => items.Select(x => x.Name).First()).Length;
         }
         return length;
     }
