@@ -4,8 +4,7 @@
 #include "profiler/base/event_budget.h"
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
-#include "profiler/requests/call_event.h"
-#include "profiler/requests/listener_call.h"
+#include "profiler/requests/request_calls.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
 #include "profiler/requests/shape_table.h"
@@ -29,9 +28,6 @@
 #define SWITCHES_BURST 16000
 #define STATUS_COST 3                 /* switches */
 #define COMMAND_COST 3                /* either end of it */
-#define COMMANDS_AT_ONCE 8            /* of one request; more are not followed */
-#define OF_COMMAND 0xfeu              /* begins no activity's path */
-#define OF_LISTENER 1                 /* calls that are told of in windows only */
 #define WINDOW_NS 1000000000u
 #define RETRY_NS 2000000000u          /* where the runtime would not tell of events */
 
@@ -80,7 +76,6 @@ static uint64_t rest_until_ns;
 static struct event_budget budget;
 static _Atomic uint64_t started, ended, untracked, older, malformed;
 static _Atomic uint32_t last_number;
-static _Atomic bool has_commands; /* Npgsql's */
 
 static void count(_Atomic uint64_t *n)
 {
@@ -98,120 +93,16 @@ static void note_switch(uint64_t time_ns, uint32_t tid, uint32_t number)
 	request_send_switch(time_ns, tid, number);
 }
 
-/* Npgsql's ends of commands do not have the activities of their beginnings, but those of their requests: the last one that began is taken to end. */
-static struct activity_path command_key(uint32_t number, uint32_t i)
-{
-	return (struct activity_path){(uint64_t)number << 8 | OF_COMMAND, i};
-}
-
-static void put_command(const struct request *call)
-{
-	uint32_t i = 0;
-
-	atomic_store_explicit(&has_commands, true, memory_order_relaxed);
-	while (i < COMMANDS_AT_ONCE && !request_table_put(&calls_open, command_key(call->number, i), call))
-		i++;
-}
-
-static bool take_command(uint32_t number, struct request *out)
-{
-	uint32_t i = COMMANDS_AT_ONCE;
-
-	while (i && !request_table_take(&calls_open, command_key(number, i - 1), out))
-		i--;
-	return i;
-}
-
-static void on_call_start(enum call_kind kind, const struct event_pipe_event *e, struct activity_path p)
-{
-	struct path_shape shape;
-	struct request call = {.start_ns = e->time_ns, .number = request_table_find(&requests_open, p)};
-
-	if (!call.number)
-		return;
-	if (!call_event_start(kind, e->data, e->len, &shape)) {
-		count(&malformed);
-		return;
-	}
-	call.shape = shape_table_intern_call(&shape);
-	if (kind == CALL_NPGSQL)
-		put_command(&call);
-	else
-		request_table_put(&calls_open, p, &call);
-}
-
-static bool take_call(enum call_kind kind, struct activity_path p, struct request *out)
-{
-	if (kind != CALL_NPGSQL)
-		return request_table_take(&calls_open, p, out);
-	uint32_t number = request_table_find(&requests_open, p);
-	return number && take_command(number, out);
-}
-
-/* Of no request: it is for whichever needs one first. */
-static void on_connection_opened(const struct event_pipe_event *e)
-{
-	struct path_shape shape;
-	struct request call = {.start_ns = e->time_ns};
-
-	if (!call_event_opened(e->data, e->len, &shape)) /* .NET 7 tells no host */
-		return;
-	call.shape = shape_table_intern_call(&shape);
-	request_send_call(&call, e->time_ns);
-}
-
-/* The call goes on; that it waited is a call in it. */
-static void on_call_queued(const struct event_pipe_event *e, struct activity_path p)
-{
-	uint64_t ns;
-	uint16_t len;
-	struct path_shape shape;
-	struct request call;
-
-	if (!request_table_peek(&calls_open, p, &call) || !call.number)
-		return;
-	const char *text = shape_table_text(call.shape, &len);
-	if (!call_event_queued(e->data, e->len, &ns) || !call_event_queue_shape(text, len, &shape))
-		return;
-	if (call.start_ns + ns < e->time_ns)
-		call.start_ns = e->time_ns - ns;
-	call.shape = shape_table_intern_call(&shape);
-	request_send_call(&call, e->time_ns);
-}
-
 static void on_call(enum call_kind kind, const struct event_pipe_event *e)
 {
-	enum call_moment moment = call_event_moment(kind, e->id, e->metadata, e->metadata_len);
-	struct activity_path p = activity_path_of(e->activity);
-	struct request call;
-
-	if (moment == CALL_START)
-		on_call_start(kind, e, p);
-	else if (moment == CALL_STOP && take_call(kind, p, &call))
-		request_send_call(&call, e->time_ns);
-	else if (moment == CALL_FAILED)
-		request_table_end(&calls_open, p, 1, 0);
-	else if (moment == CALL_OPENED)
-		on_connection_opened(e);
-	else if (moment == CALL_QUEUED)
-		on_call_queued(e, p);
+	if (!request_calls_event(kind, e))
+		count(&malformed);
 }
 
-/* The command has a number of its own; the activity is the request's, or of what it began. */
 static void on_command(const struct event_pipe_event *e, const struct listener_call *c)
 {
-	struct request call = {.start_ns = e->time_ns, .stream = OF_LISTENER};
-
 	atomic_fetch_add_explicit(&switches, COMMAND_COST, memory_order_relaxed);
-	if (c->moment == CALL_START) {
-		call.number = request_table_find(&requests_open, activity_path_of(e->activity));
-		call.shape = call.number ? shape_table_intern_call(&c->shape) : 0;
-		if (call.number)
-			request_table_put(&calls_open, c->id, &call);
-	} else if (request_table_take(&calls_open, c->id, &call)) {
-		call.status = c->moment == CALL_FAILED;
-		request_send_call(&call, e->time_ns);
-	}
+	request_calls_command(e, c);
 }
 
 static void on_request_start(const struct event_pipe_event *e)
@@ -249,9 +140,7 @@ static void on_request_stop(const struct event_pipe_event *e)
 		return;
 	}
 	request_send_done(&r, e->time_ns, tid);
-	if (atomic_load_explicit(&has_commands, memory_order_relaxed)) /* those that failed have no end */
-		for (struct request c; take_command(r.number, &c);)
-			;
+	request_calls_end(r.number);
 }
 
 /* It costs more than a switch. */
@@ -302,7 +191,7 @@ static hresult requests_begin(void *info, const char **message)
 		return COR_HR(0x80070000u | EALREADY);
 	shape_table_reset();
 	request_table_reset(&requests_open);
-	request_table_reset(&calls_open);
+	request_calls_reset();
 	request_send_reset();
 	atomic_store(&started, 0);
 	atomic_store(&ended, 0);
@@ -310,7 +199,6 @@ static hresult requests_begin(void *info, const char **message)
 	atomic_store(&older, 0);
 	atomic_store(&malformed, 0);
 	atomic_store(&last_number, 0);
-	atomic_store(&has_commands, false);
 	atomic_store(&counting, true);
 	hresult hr = event_pipe_start(info, always, sizeof always / sizeof *always, on_request_event, message);
 	atomic_store(&on, hr >= 0);
@@ -367,7 +255,7 @@ static void tick_window(struct channel_io *io, uint64_t now)
 		return;
 	atomic_store(&switching, false);
 	event_pipe_stop_second(the_info);
-	request_table_drop(&calls_open, OF_LISTENER); /* nothing tells of their ends */
+	request_calls_end_window();
 	rest_until_ns = now_ns() + rest_ns;
 }
 
