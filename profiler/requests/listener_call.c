@@ -8,21 +8,23 @@
 #define MOST_ARGUMENTS 16
 #define ID_DIGITS 32
 
-static const char command[] = "Microsoft.EntityFrameworkCore.Database.Command.Command";
-
 static enum call_moment moment_of(const struct event_text *event)
 {
 	static const struct {
 		const char *name;
 		enum call_moment moment;
-	} rows[] = {{"Executing", CALL_START}, {"Executed", CALL_STOP}, {"Error", CALL_FAILED}, {"Canceled", CALL_FAILED}};
-	size_t prefix = sizeof command - 1;
+	} rows[] = {
+		{"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuting", CALL_START},
+		{"Microsoft.EntityFrameworkCore.Database.Command.CommandExecuted", CALL_STOP},
+		{"Microsoft.EntityFrameworkCore.Database.Command.CommandError", CALL_FAILED},
+		{"Microsoft.EntityFrameworkCore.Database.Command.CommandCanceled", CALL_FAILED},
+		{"Microsoft.Data.SqlClient.WriteCommandBefore", CALL_START},
+		{"Microsoft.Data.SqlClient.WriteCommandAfter", CALL_STOP},
+		{"Microsoft.Data.SqlClient.WriteCommandError", CALL_FAILED},
+	};
 
-	if (!event_text_is(event, command, false))
-		return CALL_OTHER;
-	const struct event_text rest = {event->data + 2 * prefix, event->units - prefix};
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-		if (event_text_is(&rest, rows[i].name, true))
+		if (event_text_is(event, rows[i].name, true))
 			return rows[i].moment;
 	return CALL_OTHER;
 }
@@ -53,10 +55,10 @@ static bool take_id(const struct event_text *text, struct activity_path *out)
 	return digits == ID_DIGITS;
 }
 
-/* What Npgsql's own events tell is not told a second time. */
+/* What the client's own events tell is not told a second time, by Entity Framework Core above it. */
 static bool tells_itself(const struct event_text *client)
 {
-	return event_text_is(client, "Npgsql.", false);
+	return event_text_is(client, "Npgsql.", false) || event_text_is(client, "Microsoft.Data.SqlClient.", false);
 }
 
 static void put_sql(const struct event_text *sql, struct path_shape *out)

@@ -1,6 +1,7 @@
 namespace Shop;
 
 using System.Runtime.CompilerServices;
+using Microsoft.Data.SqlClient;
 using Microsoft.Data.Sqlite;
 using Microsoft.EntityFrameworkCore;
 using Npgsql;
@@ -89,6 +90,23 @@ public sealed class Store(DbContextOptions<Store> options) : DbContext(options)
             length += (await bill.Await("database", () => store.Set<Item>().AsNoTracking().Where(x => x.Id == wanted).Select(x => x.Name).FirstAsync())).Length;
         }
         return length;
+    }
+}
+
+/// <summary>The client of SQL Server, with as much of a server as it needs (Slow.Tds).</summary>
+public static class SqlServer
+{
+    static string Place => $"Server=tcp:127.0.0.1,{Slow.TdsPort};User Id=shop;Password=none;Encrypt=Optional";
+
+    /// <summary>The client refuses to begin without ICU, which nothing here needs.</summary>
+    public static void Start() => AppContext.SetSwitch("System.Globalization.Invariant", false);
+
+    public static async Task<int> Report(Bill bill, int ms)
+    {
+        await using var connection = new SqlConnection(Place);
+        await bill.Await("connection", () => connection.OpenAsync());
+        await using var command = new SqlCommand($"UPDATE items SET name = 'hunter-tds' WHERE id = 4711 AND PAUSE {ms}", connection);
+        return await bill.Await("database", () => command.ExecuteNonQueryAsync());
     }
 }
 

@@ -34,6 +34,7 @@ public static class Program
         var app = builder.Build();
         Slow.Start();
         Sqlite.Start();
+        SqlServer.Start();
         string postgres = Option(args, "--postgres") ?? "";
         if (postgres != "")
             await Postgres.Start(postgres);

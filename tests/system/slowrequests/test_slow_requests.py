@@ -20,8 +20,10 @@ SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' liter
 
 HANDSHAKE_MS = 40
 CPU_LIMIT, MANY_CPUS = 0.25, 64
+IN_PROCESS = ("/ef/3", "/sqlserver/40")
 COMMANDS = {
     "/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted AND i.name <> ? LIMIT ?",
+    "/sqlserver": "UPDATE items SET name = ? WHERE id = ? AND PAUSE ?",
     "/postgres/orders": "SELECT name FROM items WHERE id = $?",
     "/postgres/sync": "SELECT name FROM items WHERE id = $?",
     "/postgres/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted LIMIT ?",
@@ -142,6 +144,7 @@ class OnNewest(OnEachRuntime):
             for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one"):
                 app.load("--requests", 60, "--connections", 1, path)
             app.load("--requests", 40, "--connections", 1, "/tls")
+            app.load("--requests", 40, "--connections", 3, "/semaphore/20")
             app.load("--requests", 12, "--connections", 1, *databases)
         for path in databases:
             app.get(path)  # what is made once
@@ -168,10 +171,11 @@ class OnNewest(OnEachRuntime):
             self.assertLess(bills[name]["await"], due[name]["timer"] + POINTS, name)
             self.assertGreater(bills[name]["await"] + late[name], due[name]["timer"] - POINTS, name)
         self.assertAlmostEqual(bills["GET /http/{id}"]["calls"], due["GET /http/{id}"]["http"], delta=POINTS)
+        gate = due["GET /semaphore/{id}"]
+        self.assertAlmostEqual(bills["GET /semaphore/{id}"]["await"] + late["GET /semaphore/{id}"], gate["semaphore"] + gate["timer"], delta=POINTS)
         self.assertAlmostEqual(bills["GET /tls"]["calls"] + bills["GET /tls"]["thread"], due["GET /tls"]["http"], delta=POINTS)
         self.assertGreater(share_of(report, "GET /tls", "tls "), HANDSHAKE_MS * truth["GET /tls"]["count"] / truth["GET /tls"]["sumMs"] - POINTS)
-        if len(databases) > 1:
-            name = "GET /postgres/report/{id}"
+        for name in ("GET /sqlserver/{id}", "GET /postgres/report/{id}")[:len(databases) - 1]:
             self.assertAlmostEqual(share_of(report, name, "sql "), due[name]["database"], delta=POINTS)
         mixed, parts = bills["GET /mixed/one"], due["GET /mixed/one"]
         for is_, what in ((mixed["thread"], "code"), (mixed["calls"], "http"), (mixed["await"], "timer")):
@@ -180,10 +184,10 @@ class OnNewest(OnEachRuntime):
     def with_databases(self):
         """(application, paths that ask a database)"""
         if postgres.missing():
-            return self.target(self.framework), ["/ef/3"]
+            return self.target(self.framework), list(IN_PROCESS)
         server = postgres.Server()
         self.addCleanup(server.stop)
-        return self.target(self.framework, "--postgres", server.connection), ["/ef/3", *("/postgres/%s/%d" % x for x in (
+        return self.target(self.framework, "--postgres", server.connection), [*IN_PROCESS, *("/postgres/%s/%d" % x for x in (
             ("orders", 3), ("sync", 3), ("ef", 3), ("report", 40), ("literal", 3)))]
 
     def check_databases(self, report, truth, paths):
@@ -215,6 +219,8 @@ class OnNewest(OnEachRuntime):
         self.assertLess(waiting, 1 - 30 * narrow["count"] / narrow["sumMs"] + POINTS)
         if report["sampling"]["switchesPercent"] < 100 or not report["sampling"]["cpuSamplePeriodNanoseconds"]:
             self.skipTest("switches were told for a part of the time only, or CPU time may not be sampled here")
+        burst = by_name(report)["GET /burst/{id}"]["bill"]
+        self.assertAlmostEqual(burst["otherAwaitNanoseconds"] / burst["nanoseconds"], 1 - 100e6 * burst["requests"] / burst["nanoseconds"], delta=POINTS)
         found = {f["id"]: f["message"].split(":")[0] for f in report["findings"] if f["state"] == "Found"}
         due = {"ConnectionPoolExhausted": "GET /narrow/{id}", "ConnectionsMadeAnew": "GET /tls", "RequestsWaitForPool": "GET /burst/{id}"}
         if self.framework == "net8.0":

@@ -49,6 +49,21 @@ Test(listener_call, a_command_begins_and_ends)
 	}
 }
 
+Test(listener_call, of_sql_client)
+{
+	static const char *const start[][2] = {{"Id", ID}, {"Text", "SELECT 'secret'"}};
+	static const char *const by_framework[][2] = {{"Id", ID}, {"Client", "Microsoft.Data.SqlClient.SqlCommand"}, {"Text", "SELECT 1"}};
+	struct listener_call c;
+	cr_assert(listener_call_read(payload, event("Microsoft.Data.SqlClient.WriteCommandBefore", start, 2), &c));
+	cr_expect(c.moment == CALL_START && strncmp(c.shape.text, "sql SELECT ?", c.shape.len) == 0);
+	cr_assert(listener_call_read(payload, event("Microsoft.Data.SqlClient.WriteCommandAfter", start, 1), &c));
+	cr_expect_eq(c.moment, CALL_STOP);
+	cr_assert(listener_call_read(payload, event("Microsoft.Data.SqlClient.WriteCommandError", start, 1), &c));
+	cr_expect_eq(c.moment, CALL_FAILED);
+	cr_expect_not(listener_call_read(payload, event("Microsoft.Data.SqlClient.WriteConnectionOpenBefore", start, 1), &c));
+	cr_expect_not(listener_call_read(payload, event(COMMAND "Executing", by_framework, 3), &c), "its own events tell of it");
+}
+
 Test(listener_call, what_is_none)
 {
 	static const char *const own[][2] = {{"Id", ID}, {"Client", "Npgsql.NpgsqlCommand"}, {"Text", "SELECT 1"}};
