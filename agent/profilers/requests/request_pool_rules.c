@@ -14,7 +14,7 @@
 #define FAILED_PERCENT 10.0
 #define QUEUED 2.0        /* items, on average */
 #define LEAST_LOOKS 5
-#define BLOCKED_PERCENT 50.0
+#define BLOCKED_PERCENT 20.0 /* of what was told: workers that compute are near 0 */
 #define OLD_SECONDS 5.0
 #define NAME_CHARS 30
 

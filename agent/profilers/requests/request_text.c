@@ -11,6 +11,7 @@
 #define HEADLINE_NAME 30
 #define HEADLINE_CHARS 80
 #define LARGEST_PERCENT 40.0
+#define SLOW_NS 20000000u /* what takes less needs no reason */
 #define WORTH_PERCENT 5.0
 
 void request_text_length(struct buf *out, double ns)
@@ -230,7 +231,7 @@ static struct largest_part largest_part_of(const struct request_analysis *a, con
 static void put_largest_part(const struct request_analysis *a, struct buf *out)
 {
 	const struct endpoint_figures *f = a->endpoint_count ? &a->endpoints[0] : NULL;
-	if (!f || !f->bill.total_ns)
+	if (!f || !f->bill.total_ns || f->p95_ns < SLOW_NS)
 		return;
 	struct largest_part x = largest_part_of(a, f);
 	double percent = 100 * (double)x.ns / (double)f->bill.total_ns;

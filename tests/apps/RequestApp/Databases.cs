@@ -98,9 +98,6 @@ public static class SqlServer
 {
     static string Place => $"Server=tcp:127.0.0.1,{Slow.TdsPort};User Id=shop;Password=none;Encrypt=Optional";
 
-    /// <summary>The client refuses to begin without ICU, which nothing here needs.</summary>
-    public static void Start() => AppContext.SetSwitch("System.Globalization.Invariant", false);
-
     public static async Task<int> Report(Bill bill, int ms)
     {
         await using var connection = new SqlConnection(Place);
