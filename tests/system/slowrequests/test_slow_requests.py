@@ -225,7 +225,7 @@ class OnNewest(OnEachRuntime):
             self.skipTest("switches were told for a part of the time only, or CPU time may not be sampled here")
         burst = by_name(report)["GET /burst/{id}"]["bill"]
         self.assertAlmostEqual(burst["otherAwaitNanoseconds"] / burst["nanoseconds"], 1 - 100e6 * burst["requests"] / burst["nanoseconds"], delta=POINTS)
-        found = {f["id"]: f["message"].split(":")[0] for f in report["findings"] if f["state"] == "Found"}
+        found = {f["id"]: shape(f["message"].split(":")[0]) for f in report["findings"] if f["state"] == "Found"}
         due = {"ConnectionPoolExhausted": "GET /narrow/{id}", "ConnectionsMadeAnew": "GET /tls", "RequestsWaitForPool": "GET /burst/{id}"}
         if self.framework == "net8.0":
             del due["RequestsWaitForPool"]
