@@ -151,8 +151,8 @@ static void put_what_else(const struct request_analysis *a, struct buf *out)
 {
 	const struct request_bill *b = a->endpoint_count ? &a->endpoints[0].bill : NULL;
 	if (b && b->total_ns && 100 * (double)b->await_ns >= LARGEST_PERCENT * (double)b->total_ns)
-		buf_puts(out, "\nSomething else that is awaited: a timer, a semaphore, the thread pool's queue, the client, or a library whose calls are not known; "
-			      "StuckTasks names the awaits.");
+		buf_puts(out, "\nSomething else that is awaited: a timer, a semaphore, the thread pool's queue, the client, or a library whose calls are "
+			      "not known; StuckTasks names the awaits.");
 }
 
 static void put_streams(const struct request_analysis *a, struct buf *out)
@@ -217,8 +217,9 @@ static struct largest_part largest_part_of(const struct request_analysis *a, con
 	for (size_t i = 0; i < b->call_count; i++)
 		consider_part(&x, b->calls[i].ns, "awaiting ", request_analysis_call(a, b->calls[i].shape), NULL);
 	for (size_t i = 0; i < DOING_COUNT && told; i++) {
-		bool has_place = i != DOING_NO_CPU && i != DOING_GC;
-		consider_part(&x, b->doing_ns[i], request_doing_title((enum request_doing)i), NULL, has_place ? doing_place(a, f, (enum request_doing)i) : NULL);
+		enum request_doing doing = (enum request_doing)i;
+		const char *place = doing != DOING_NO_CPU && doing != DOING_GC ? doing_place(a, f, doing) : NULL;
+		consider_part(&x, b->doing_ns[i], request_doing_title(doing), NULL, place);
 	}
 	if (!told)
 		consider_part(&x, b->thread_ns, "on a thread", NULL, NULL);

@@ -1,6 +1,6 @@
-// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--max-line BYTES] [--seconds N]` serves HTTP/1.1 at its
-// port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has the same
-// endpoints and measures nothing: for what others cost.
+// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--max-line BYTES] [--seconds N]` serves
+// HTTP/1.1 at its port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has
+// the same endpoints and measures nothing: for what others cost.
 namespace Shop;
 
 using System.Net;
