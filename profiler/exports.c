@@ -219,7 +219,8 @@ static hresult event_pipe_event_delivered(struct com_object *self, cor_id provid
 {
 	uint64_t begin_ns = pause_watch_begin(CHANNEL_PAUSE_CALLBACK);
 	struct event_pipe_event e = {
-		.id = id, .version = version, .time_ns = begin_ns, .data = data, .len = len, .activity = activity, .related = related};
+		.id = id, .version = version, .time_ns = begin_ns, .data = data, .len = len, .activity = activity, .related = related,
+		.metadata = metadata, .metadata_len = metadata_len};
 
 	(void)self;
 	(void)metadata_len;

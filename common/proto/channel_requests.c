@@ -169,3 +169,19 @@ bool channel_get_request_template(struct wire_reader *r, struct channel_request_
 	v->template = wire_u32(r);
 	return !r->bad && v->shape && v->shape < CHANNEL_REQUESTS_SHAPES_MOST && v->template < CHANNEL_REQUESTS_SHAPES_MOST;
 }
+
+void channel_put_requests_unanswered(struct wire_writer *w, const struct channel_requests_unanswered *v)
+{
+	wire_put_u32(w, v->connections);
+	wire_put_u64(w, v->oldest_ns);
+}
+
+bool channel_get_requests_unanswered(const struct channel_frame *f, struct channel_requests_unanswered *v)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, f->payload, f->len);
+	v->connections = wire_u32(&r);
+	v->oldest_ns = wire_u64(&r);
+	return !r.bad && v->oldest_ns <= INT64_MAX;
+}

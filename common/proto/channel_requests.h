@@ -16,6 +16,7 @@ enum channel_requests_type {
 	CHANNEL_REQUESTS_WINDOWS = 0x0286,
 	CHANNEL_REQUESTS_ROUNDS = 0x0287,
 	CHANNEL_REQUESTS_TEMPLATES = 0x0288,
+	CHANNEL_REQUESTS_UNANSWERED = 0x0289,
 };
 
 #define CHANNEL_REQUESTS_SHAPES_MOST 4000 /* numbers of shapes are below */
@@ -62,7 +63,7 @@ struct channel_request_switch {
 #define CHANNEL_REQUEST_SWITCH_SIZE 16
 
 /* REQUESTS_CALLS: records up to the payload's end: u64 start, u64 end, u32 number of the request, u32 shape, u16 failed, u16 0. What a request asked of
- * others. */
+ * others; of the number 0: what is done for whoever needs it, such as a connection. */
 struct channel_request_call {
 	uint64_t start_ns, end_ns;
 	uint32_t number, shape;
@@ -88,6 +89,13 @@ struct channel_request_template {
 	uint32_t shape, template;
 };
 
+/* REQUESTS_UNANSWERED, at the end: u32 connections to the process's ports on which its client has spoken last, before the session began; u64 age of the
+ * oldest, in nanoseconds. */
+struct channel_requests_unanswered {
+	uint32_t connections;
+	uint64_t oldest_ns;
+};
+
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);
 bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v);
 void channel_put_request_shape(struct wire_writer *w, const struct channel_request_shape *v);
@@ -98,6 +106,7 @@ void channel_put_request_call(struct wire_writer *w, const struct channel_reques
 void channel_put_request_window(struct wire_writer *w, const struct channel_request_window *v);
 void channel_put_request_round(struct wire_writer *w, const struct channel_request_round *v);
 void channel_put_request_template(struct wire_writer *w, const struct channel_request_template *v);
+void channel_put_requests_unanswered(struct wire_writer *w, const struct channel_requests_unanswered *v);
 /* The next one; false at a bad one. */
 bool channel_get_request_shape(struct wire_reader *r, struct channel_request_shape *v);
 bool channel_get_request_done(struct wire_reader *r, struct channel_request_done *v);
@@ -107,5 +116,6 @@ bool channel_get_request_call(struct wire_reader *r, struct channel_request_call
 bool channel_get_request_window(struct wire_reader *r, struct channel_request_window *v);
 bool channel_get_request_round(struct wire_reader *r, struct channel_request_round *v);
 bool channel_get_request_template(struct wire_reader *r, struct channel_request_template *v);
+bool channel_get_requests_unanswered(const struct channel_frame *f, struct channel_requests_unanswered *v);
 
 #endif

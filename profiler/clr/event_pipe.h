@@ -20,6 +20,8 @@ struct event_pipe_event {
 	const uint8_t *data; /* the payload; until the callback returns */
 	size_t len;
 	const uint8_t *activity, *related; /* 16 bytes each; NULL: none */
+	const uint8_t *metadata; /* u32 id, name in UTF-16 with a NUL, ...; until the callback returns */
+	size_t metadata_len;
 };
 
 /* On any thread of the application: must not block, allocate or raise a signal. */

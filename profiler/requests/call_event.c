@@ -6,16 +6,32 @@
 #include <string.h>
 
 #define HOST_MOST 80
+#define LONGEST_MS 1e9
 
-enum call_moment call_event_moment(enum call_kind kind, uint32_t id)
+static enum call_moment command_moment(const uint8_t *metadata, size_t len)
 {
-	uint32_t first = kind == CALL_NPGSQL ? 3 : 1;
+	struct event_text name;
+	struct wire_reader r;
 
-	if (id == first)
-		return CALL_START;
-	if (id == first + 1)
-		return CALL_STOP;
-	return kind != CALL_NPGSQL && id == 3 ? CALL_FAILED : CALL_OTHER;
+	wire_reader_init(&r, metadata, len);
+	wire_u32(&r);
+	if (r.bad)
+		return CALL_OTHER;
+	request_event_text(&r, &name);
+	if (r.bad)
+		return CALL_OTHER;
+	return event_text_is(&name, "CommandStart", true) ? CALL_START : event_text_is(&name, "CommandStop", true) ? CALL_STOP : CALL_OTHER;
+}
+
+enum call_moment call_event_moment(enum call_kind kind, uint32_t id, const uint8_t *metadata, size_t len)
+{
+	if (kind == CALL_NPGSQL)
+		return command_moment(metadata, len);
+	if (kind == CALL_HTTP && id == 4)
+		return CALL_OPENED;
+	if (kind == CALL_HTTP && id == 6)
+		return CALL_QUEUED;
+	return id == 1 ? CALL_START : id == 2 ? CALL_STOP : id == 3 ? CALL_FAILED : CALL_OTHER;
 }
 
 static void begin_shape(struct path_shape *s, const char *kind)
@@ -74,4 +90,56 @@ bool call_event_start(enum call_kind kind, const uint8_t *data, size_t len, stru
 	if (kind == CALL_HTTP)
 		put_port(out, wire_u32(&r));
 	return !r.bad;
+}
+
+bool call_event_opened(const uint8_t *data, size_t len, struct path_shape *out)
+{
+	struct event_text text;
+	struct wire_reader r;
+
+	begin_shape(out, "opened ");
+	wire_reader_init(&r, data, len);
+	wire_u16(&r);
+	wire_u64(&r);
+	if (r.bad)
+		return false;
+	request_event_text(&r, &text); /* the scheme */
+	if (r.bad)
+		return false;
+	request_event_text(&r, &text);
+	if (r.bad)
+		return false;
+	put_host(out, &text);
+	put_port(out, wire_u32(&r));
+	return !r.bad;
+}
+
+bool call_event_queued(const uint8_t *data, size_t len, uint64_t *ns)
+{
+	uint64_t bits;
+	double ms;
+	struct wire_reader r;
+
+	wire_reader_init(&r, data, len);
+	bits = wire_u64(&r);
+	memcpy(&ms, &bits, sizeof ms);
+	if (r.bad || !(ms >= 0 && ms <= LONGEST_MS))
+		return false;
+	*ns = (uint64_t)(ms * 1e6);
+	return true;
+}
+
+bool call_event_queue_shape(const char *call, size_t len, struct path_shape *out)
+{
+	static const char http[] = "http ";
+	size_t prefix = sizeof http - 1;
+
+	if (len < prefix || memcmp(call, http, prefix) != 0)
+		return false;
+	begin_shape(out, "http connection ");
+	if (len - prefix > PATH_SHAPE_BYTES - (size_t)out->len)
+		len = prefix + PATH_SHAPE_BYTES - out->len;
+	memcpy(out->text + out->len, call + prefix, len - prefix);
+	out->len = (uint16_t)(out->len + len - prefix);
+	return true;
 }

@@ -19,8 +19,7 @@ void request_event_text(struct wire_reader *r, struct event_text *out)
 	wire_bytes(r, 2 * units + 2);
 }
 
-/* Whether it begins with these ASCII characters; `whole`: and ends with them. */
-static bool event_text_is(const struct event_text *t, const char *ascii, bool whole)
+bool event_text_is(const struct event_text *t, const char *ascii, bool whole)
 {
 	size_t n = strlen(ascii);
 

@@ -34,6 +34,8 @@ struct request_end { /* of EndRequest */
 
 /* The next text up to its NUL, which must be there: else the reader is bad. */
 void request_event_text(struct wire_reader *r, struct event_text *out);
+/* Whether it begins with these ASCII characters; `whole`: and ends with them. */
+bool event_text_is(const struct event_text *t, const char *ascii, bool whole);
 
 /* false: it does not fit its payload. */
 bool request_event_start(const uint8_t *data, size_t len, struct event_text *method, struct event_text *path);

@@ -58,7 +58,7 @@ bool request_table_put(struct request_table *t, struct activity_path p, const st
 		atomic_store_explicit(&to->number, r->number, memory_order_relaxed);
 		atomic_store_explicit(&to->shape, r->shape, memory_order_relaxed);
 		atomic_store_explicit(&to->tid, r->tid, memory_order_relaxed);
-		atomic_store_explicit(&to->end, 0, memory_order_relaxed);
+		atomic_store_explicit(&to->end, r->status | (uint32_t)r->stream << 16, memory_order_relaxed);
 		atomic_store_explicit(&to->start_ns, r->start_ns, memory_order_relaxed);
 		atomic_store_explicit(&to->high, p.high, memory_order_release);
 		return true;
@@ -105,6 +105,20 @@ uint32_t request_table_end(struct request_table *t, struct activity_path p, uint
 	return atomic_load_explicit(&at->shape, memory_order_relaxed);
 }
 
+bool request_table_peek(struct request_table *t, struct activity_path p, struct request *out)
+{
+	if (!is_usable(p))
+		return false;
+	do {
+		struct place *at = find_place(t, p);
+		if (at)
+			*out = read_place(at);
+		if (at && atomic_load_explicit(&at->high, memory_order_acquire) == p.high)
+			return true;
+	} while (activity_path_parent(&p));
+	return false;
+}
+
 uint32_t request_table_find(struct request_table *t, struct activity_path p)
 {
 	if (!is_usable(p))
@@ -128,6 +142,16 @@ void request_table_each(struct request_table *t, request_table_fn *fn, void *ctx
 		struct request r = read_place(at);
 		if (atomic_load_explicit(&at->high, memory_order_acquire) == high)
 			fn(ctx, &r);
+	}
+}
+
+void request_table_drop(struct request_table *t, uint8_t stream)
+{
+	for (size_t i = 0; i < (size_t)t->buckets * REQUEST_BUCKET; i++) {
+		struct place *at = &t->places[i];
+		uint64_t high = atomic_load_explicit(&at->high, memory_order_acquire);
+		if (high && high != TAKEN && atomic_load_explicit(&at->end, memory_order_relaxed) >> 16 == stream)
+			atomic_compare_exchange_strong_explicit(&at->high, &high, 0, memory_order_release, memory_order_relaxed);
 	}
 }
 

@@ -4,11 +4,12 @@
 #include "profiler/base/event_budget.h"
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
-#include "profiler/requests/call_event.h"
 #include "profiler/requests/follow_plan.h"
+#include "profiler/requests/request_calls.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
 #include "profiler/requests/shape_table.h"
+#include "profiler/requests/unanswered.h"
 #include "profiler/stacks/thread_id.h"
 
 #include <errno.h>
@@ -27,6 +28,7 @@
 #define SWITCHES_ALWAYS 4000u         /* a second, whatever they are of it */
 #define SWITCHES_BURST 16000
 #define STATUS_COST 3                 /* switches */
+#define COMMAND_COST 3                /* either end of it */
 #define WINDOW_NS 1000000000u
 #define RETRY_NS 2000000000u          /* where the runtime would not tell of events */
 
@@ -40,10 +42,10 @@ enum request_provider {
 static const wchar16 tasks_name[] = u"System.Threading.Tasks.TplEventSource", hosting_name[] = u"Microsoft.AspNetCore.Hosting";
 static const wchar16 diagnostics_name[] = u"Microsoft-Diagnostics-DiagnosticSource";
 static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.Net.NameResolution", sockets_name[] = u"System.Net.Sockets";
-static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql";
-static const wchar16 end_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
+static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql.Sql";
+static const wchar16 listener_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
 				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType;"
-				    u"Path=httpContext.Request.Path.Value;Route=httpContext.Request.RouteValues.*Enumerate\"";
+				    u"Path=httpContext.Request.Path.Value;Route=httpContext.Request.RouteValues.*Enumerate\n" LISTENER_CALL_SPECS u"\"";
 
 /* Tasks first: hosting asks whether activities flow when it is told to begin. */
 static const struct cor_event_provider always[] = {
@@ -60,12 +62,12 @@ _Static_assert(sizeof always / sizeof *always <= EVENT_PIPE_PROVIDERS, "all in o
 /* Which thread works for which request, and the status of responses: what costs much, so for a part of the time only. */
 static const struct cor_event_provider sometimes[] = {
 	{tasks_name, TASK_FLOW | TASK_SWITCHES, LEVEL_VERBOSE, NULL},
-	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, end_filter},
+	{diagnostics_name, DIAGNOSTIC_EVENTS, LEVEL_INFORMATIONAL, listener_filter},
 };
 
 static void *the_info; /* while it runs */
 static _Atomic bool on, counting;
-static uint64_t open_sent_ns;
+static uint64_t open_sent_ns, began_ns;
 static _Atomic bool switching;  /* the second session runs, and what it tells is sent */
 static _Atomic uint64_t switches;
 static uint64_t window_ns;      /* since when */
@@ -97,24 +99,15 @@ static void note_switch(uint64_t time_ns, uint32_t tid, uint32_t number)
 
 static void on_call(enum call_kind kind, const struct event_pipe_event *e)
 {
-	enum call_moment moment = call_event_moment(kind, e->id);
-	struct activity_path p = activity_path_of(e->activity);
-	struct path_shape shape;
-	struct request call = {.start_ns = e->time_ns};
-
 	count(&call_events);
-	if (moment == CALL_STOP && request_table_take(&calls_open, p, &call))
-		request_send_call(&call, e->time_ns);
-	else if (moment == CALL_FAILED)
-		request_table_end(&calls_open, p, 1, 0);
-	if (moment != CALL_START || !(call.number = request_table_find(&requests_open, p)))
-		return;
-	if (!call_event_start(kind, e->data, e->len, &shape)) {
+	if (!request_calls_event(kind, e))
 		count(&malformed);
-		return;
-	}
-	call.shape = shape_table_intern_call(&shape);
-	request_table_put(&calls_open, p, &call);
+}
+
+static void on_command(const struct event_pipe_event *e, const struct listener_call *c)
+{
+	atomic_fetch_add_explicit(&switches, COMMAND_COST, memory_order_relaxed);
+	request_calls_command(e, c);
 }
 
 static void on_request_start(const struct event_pipe_event *e)
@@ -147,10 +140,12 @@ static void on_request_stop(const struct event_pipe_event *e)
 
 	count(&ended);
 	note_switch(e->time_ns, tid, 0);
-	if (request_table_take(&requests_open, activity_path_of(e->activity), &r))
-		request_send_done(&r, e->time_ns, tid);
-	else
+	if (!request_table_take(&requests_open, activity_path_of(e->activity), &r)) {
 		count(&older);
+		return;
+	}
+	request_send_done(&r, e->time_ns, tid);
+	request_calls_end(r.number);
 }
 
 /* The route that the path was of, as far as its parameters tell. */
@@ -188,6 +183,7 @@ static void on_response(const struct event_pipe_event *e, const struct request_e
 static void on_request_event(const struct event_pipe_event *e)
 {
 	struct request_end end;
+	struct listener_call command;
 
 	if (!atomic_load_explicit(&counting, memory_order_relaxed))
 		return;
@@ -197,6 +193,8 @@ static void on_request_event(const struct event_pipe_event *e)
 		on_request_stop(e);
 	else if (e->provider == DIAGNOSTICS && request_event_end(e->data, e->len, &end))
 		on_response(e, &end);
+	else if (e->provider == DIAGNOSTICS && listener_call_read(e->data, e->len, &command))
+		on_command(e, &command);
 	else if (e->provider >= FIRST_CALL && e->provider < FIRST_CALL + CALL_KINDS)
 		on_call((enum call_kind)(e->provider - FIRST_CALL), e);
 	else if (e->provider == TASKS && e->id == REQUEST_EVENT_ACTIVITY)
@@ -236,7 +234,7 @@ static hresult requests_begin(void *info, const char **message)
 		return COR_HR(0x80070000u | EALREADY);
 	shape_table_reset();
 	request_table_reset(&requests_open);
-	request_table_reset(&calls_open);
+	request_calls_reset();
 	request_send_reset();
 	atomic_store(&started, 0);
 	atomic_store(&ended, 0);
@@ -250,7 +248,7 @@ static hresult requests_begin(void *info, const char **message)
 	const struct follow_now now = follow_now();
 	atomic_store(&on, hr >= 0);
 	follow_plan_init(&follow, &now);
-	open_sent_ns = now.ns;
+	began_ns = open_sent_ns = now.ns;
 	budget = (struct event_budget){SWITCHES_BURST, SWITCHES_BURST};
 	window_dropped = 0;
 	rest_until_ns = 0;
@@ -301,6 +299,7 @@ static void tick_window(struct channel_io *io, uint64_t now)
 		return;
 	atomic_store(&switching, false);
 	event_pipe_stop_second(the_info);
+	request_calls_end_window();
 	rest_until_ns = now_ns() + rest_ns;
 }
 
@@ -320,7 +319,7 @@ static void begin_rest(struct channel_io *io, uint64_t now)
 	event_pipe_stop(the_info);
 	request_send_all(io);
 	request_table_reset(&requests_open);
-	request_table_reset(&calls_open);
+	request_calls_reset();
 }
 
 static void end_rest(struct channel_io *io)
@@ -370,6 +369,16 @@ void requests_tick(struct channel_io *io)
 	request_send_open(io, now);
 }
 
+static void send_unanswered(struct channel_io *io, uint64_t now)
+{
+	struct unanswered u;
+
+	unanswered_find(now - began_ns, &u);
+	const struct channel_requests_unanswered v = {u.connections, u.oldest_ns};
+	channel_put_requests_unanswered(channel_io_begin(io, CHANNEL_REQUESTS_UNANSWERED), &v);
+	channel_io_end(io);
+}
+
 void requests_stop(void *info, struct channel_io *io)
 {
 	if (!requests_running())
@@ -379,6 +388,7 @@ void requests_stop(void *info, struct channel_io *io)
 
 	if (!follow.resting)
 		request_send_open(io, now.ns);
+	send_unanswered(io, now.ns);
 	stop_window(io, now.ns);
 	event_pipe_stop(info);
 	atomic_store(&counting, false);

@@ -25,7 +25,8 @@ ALARMS = {
     LOCKS: (r"(?<!no )\bdeadlock:", r"threads (may )?wait for a lock"),
     TASKS: (r"operations? (is|are|may be) stuck", r"wait for (a SemaphoreSlim|an? \w+ connection)", r"may block on", r"failed, and nobody"),
     THROWS: (r"thrown and caught in", r"throwing takes", r"most in", r"asked again"),
-    REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"% of [\d,.]+ m?s awaiting", r"blocks a thread"),
+    REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"% of [\d,.]+ m?s awaiting", r"blocks a thread", r"HTTP connection",
+               r"queued for the thread pool", r"may hang"),
 }
 
 
@@ -330,6 +331,12 @@ SICK = (
     sick("requests-driver", REQUESTS, "/account reads from a socket in a worker, 70 ms", (r"/account",), r"\bI/O|socket|receive"),
     sick("requests-one-of-many", REQUESTS, "/reviews waits 400 ms for another service, the others take 2 ms", (r"/reviews", r"awaiting"), r"HTTP|127\.0\.0\.1",
          finding=r"SlowDependency"),
+    sick("requests-narrow", REQUESTS, "/freight waits for one of two connections to a service of 40 ms", (r"/freight", r"waiting for an HTTP connection"),
+         r"127\.0\.0\.1", finding=r"ConnectionPoolExhausted"),
+    sick("requests-starved", REQUESTS, "/auction waits for a worker of the pool, as others of it block them", (r"/auction", r"thread pool"), r"Bid",
+         finding=r"RequestsWaitForPool"),
+    sick("requests-hung-before", REQUESTS, "six requests of /parcel hang since before the session", r"6 requests may hang", r"StuckTasks",
+         finding=r"RequestsHangSinceBefore"),
 )
 
 HEALTHY = (
@@ -477,6 +484,9 @@ HEALTHY = (
     well("requests-given-up", REQUESTS, "clients that give up after 40 ms, and requests that then end"),
     well("requests-slow-client", REQUESTS, "uploads whose clients send slowly"),
     well("requests-fan-out", REQUESTS, "six calls at once, 2 ms in all"),
+    well("requests-pool-enough", REQUESTS, "a pool of eight connections for two clients"),
+    well("requests-paced", REQUESTS, "a timer of 30 ms by design"),
+    well("requests-kept", REQUESTS, "200 connections that were answered and are kept"),
     well("net-threads", REQUESTS, "no web service", r"no request"),
 )
 CASES = SICK + HEALTHY

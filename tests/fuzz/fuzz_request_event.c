@@ -1,6 +1,7 @@
 /* The payloads of events about requests, and what is made of paths, SQL and activity ids. */
 #include "profiler/requests/activity_path.h"
 #include "profiler/requests/call_event.h"
+#include "profiler/requests/listener_call.h"
 #include "profiler/requests/sql_shape.h"
 #include "tests/fuzz/fuzz_tools.h"
 
@@ -43,6 +44,22 @@ static void check_sql(const struct event_text *sql)
 		check(out[i] >= ' ' && out[i] <= '~' && out[i] != '\'');
 }
 
+static void check_command(const uint8_t *data, size_t size)
+{
+	struct listener_call c;
+	struct path_shape s;
+	uint64_t ns;
+	if (listener_call_read(data, size, &c) && c.moment == CALL_START)
+		check_shape(&c.shape);
+	if (call_event_opened(data, size, &s)) {
+		check_shape(&s);
+		check(!call_event_queue_shape(s.text, s.len, &s));
+	}
+	if (call_event_queued(data, size, &ns))
+		check(ns <= UINT64_C(1000000000000000));
+	call_event_moment(CALL_NPGSQL, 0, data, size);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct event_text method, path, whole = {data, size / 2};
@@ -60,6 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int k = 0; k < CALL_KINDS; k++)
 		if (call_event_start((enum call_kind)k, data, size, &call))
 			check_shape(&call);
+	check_command(data, size);
 	if (request_event_activity(data, size)) {
 		struct activity_path p = activity_path_of(data);
 		for (unsigned i = 0; activity_path_parent(&p); i++)

@@ -153,6 +153,8 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_rounds(c, &r, e);
 	case CHANNEL_REQUESTS_TEMPLATES:
 		return take_templates(c, &r, e);
+	case CHANNEL_REQUESTS_UNANSWERED:
+		return channel_get_requests_unanswered(f, &c->log->unanswered) ? 0 : malformed_requests(e);
 	case CHANNEL_REQUESTS_STATE:
 		return on_requests_state(c, f, e);
 	case CHANNEL_ERROR:

@@ -43,6 +43,7 @@ struct request_log {
 	uint64_t rest_ns;                    /* in which requests were not followed */
 	uint32_t dice;
 	struct request_trail trail;
+	struct channel_requests_unanswered unanswered;
 };
 
 struct request_log *request_log_new(void);

@@ -1,5 +1,8 @@
 #include "agent/profilers/requests/request_numbers.h"
 
+#include "agent/profilers/requests/request_connections.h"
+#include "agent/profilers/requests/request_pool_numbers.h"
+
 RULE_FIELDS(request_numbers, REQUEST_NUMBERS);
 
 static double ms_of(uint64_t ns)
@@ -94,8 +97,9 @@ static void number_calls(const struct request_analysis *a, struct request_number
 		for (size_t k = 0; k < f->bill.call_count && f->bill.total_ns && !f->is_stream; k++) {
 			const struct bill_call *c = &f->bill.calls[k];
 			double whole = f->waited_ns / (double)f->bill.total_ns, all = (double)(c->ns + c->thread_ns) * whole;
-			choose_call(&many, f, c, calls_each(f, c) >= MANY ? all : 0);
-			choose_call(&most, f, c, calls_each(f, c) < MANY ? (double)c->ns * whole : 0);
+			bool of_pool = request_connections_is_wait(request_analysis_call(a, c->shape)); /* judged apart */
+			choose_call(&many, f, c, calls_each(f, c) >= MANY && !of_pool ? all : 0);
+			choose_call(&most, f, c, calls_each(f, c) < MANY && !of_pool ? (double)c->ns * whole : 0);
 			choose_call(&blocked, f, c, (double)c->thread_ns * whole);
 		}
 	}
@@ -284,4 +288,5 @@ void request_numbers_of(const struct request_analysis *a, struct request_numbers
 	number_errors(a, out);
 	number_calls(a, out);
 	number_work(a, out);
+	request_pool_numbers_of(a, out);
 }

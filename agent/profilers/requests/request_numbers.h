@@ -13,7 +13,12 @@
  * thread, that of which it is known what the thread did. lock_*, task_*, io_*, gc_*, no_cpu_*: of the endpoint whose slowest requests lose most time so.
  * lock_looks: at the runtime's monitors that found this one held while others waited; task_call_percent: of the time blocked on tasks, that during a call;
  * gc_cpu_percent: of the process's samples of CPU time, those of collections; throttled_percent: of the periods of the container's CPU quota; first_*: of the
- * endpoint whose first request in the session took most longer than half of the others; samples: of it; jit: of those, in the compiler. */
+ * endpoint whose first request in the session took most longer than half of the others; samples: of it; jit: of those, in the compiler. pool_*: of the
+ * endpoint whose slowest requests wait most for connections of HTTP; waits: of all requests for one to that host; opened_percent, failed_percent: of these
+ * waits, that many connections were made; of the calls to it, failed. anew_*: the same of making connections, with look-ups and handshakes, to a host with at
+ * least one connection opened for two calls. await_*: of the endpoint whose slowest requests await most that nothing tells of; queue_*: items in the thread
+ * pool's queue at the looks; workers_blocked_percent: of the time in which the pool's workers had work. unanswered_*: connections whose clients wait since
+ * before the session. */
 #define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
 	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
 	NUMBER(top_percent) NUMBER(top_per_second) NUMBER(top_p50_ms) NUMBER(top_p95_ms) NUMBER(top_p99_ms)                                         \
@@ -29,6 +34,12 @@
 	NUMBER(io_percent) NUMBER(io_share) NUMBER(io_requests) NUMBER(io_ms)                                                                      \
 	NUMBER(gc_percent) NUMBER(gc_share) NUMBER(gc_requests) NUMBER(gc_ms) NUMBER(gc_cpu_percent)                                               \
 	NUMBER(no_cpu_percent) NUMBER(no_cpu_share) NUMBER(no_cpu_requests) NUMBER(no_cpu_ms) NUMBER(throttled_percent)                            \
+	NUMBER(pool_percent) NUMBER(pool_share) NUMBER(pool_requests) NUMBER(pool_ms) NUMBER(pool_waits) NUMBER(pool_opened_percent)               \
+	NUMBER(pool_failed_percent) NUMBER(anew_percent) NUMBER(anew_share) NUMBER(anew_requests) NUMBER(anew_ms) NUMBER(anew_opened)              \
+	NUMBER(anew_calls) NUMBER(await_percent) NUMBER(await_share) NUMBER(await_requests) NUMBER(await_ms)                                       \
+	NUMBER(queue_looks) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                  \
+	NUMBER(unanswered_count) NUMBER(unanswered_oldest_s)                                                                                       \
+	TEXT(pool_endpoint) TEXT(pool_what) TEXT(anew_endpoint) TEXT(anew_what) TEXT(await_endpoint)                                               \
 	NUMBER(first_ms) NUMBER(first_p50_ms) NUMBER(first_samples) NUMBER(first_jit_percent)                                                      \
 	TEXT(lock_endpoint) TEXT(lock_place) TEXT(lock_what) TEXT(lock_holder) TEXT(task_endpoint) TEXT(task_place)                                \
 	TEXT(io_endpoint) TEXT(io_place) TEXT(io_what) TEXT(gc_endpoint) TEXT(no_cpu_endpoint) TEXT(first_endpoint)                                \

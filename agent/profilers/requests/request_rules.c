@@ -1,5 +1,6 @@
 #include "agent/profilers/requests/request_numbers.h"
 
+#include "agent/profilers/requests/request_pool_rules.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
 
@@ -194,6 +195,9 @@ static void says_blocks(const void *numbers, struct finding *out)
 const struct rule request_rules[] = {
 	{"CallsInALoop", needs_calls, asks_often, says_asks_often},
 	{"SlowDependency", needs_calls, depends, says_depends},
+	{"ConnectionPoolExhausted", needs_calls, request_pool_exhausted, request_pool_says_exhausted},
+	{"ConnectionsMadeAnew", needs_calls, request_pool_anew, request_pool_says_anew},
+	{"RequestsWaitForPool", request_pool_needs_queue, request_pool_workers, request_pool_says_workers},
 	{"RequestBlocksThread", needs_windows, blocks, says_blocks},
 	{"RequestWaitsForLock", request_work_needs_waits, request_work_locks, request_work_says_locks},
 	{"RequestBlocksOnTasks", request_work_needs_waits, request_work_tasks, request_work_says_tasks},
@@ -202,6 +206,7 @@ const struct rule request_rules[] = {
 	{"RequestsWithoutCPU", request_work_needs_waits, request_work_no_cpu, request_work_says_no_cpu},
 	{"FirstRequestCompiles", request_work_needs_samples, request_work_first, request_work_says_first},
 	{"RequestsNeverEnd", needs_requests, never_ends, says_never_ends},
+	{"RequestsHangSinceBefore", NULL, request_pool_unanswered, request_pool_says_unanswered},
 	{"RequestsFail", needs_status, fails, says_fails},
 };
 const size_t request_rule_count = sizeof request_rules / sizeof *request_rules;

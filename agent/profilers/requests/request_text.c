@@ -8,7 +8,10 @@
 
 #define ENDPOINTS_SHOWN 3
 #define NAME_CHARS 60
-#define HEADLINE_NAME 40
+#define HEADLINE_NAME 30
+#define HEADLINE_CHARS 80
+#define LARGEST_PERCENT 40.0
+#define SLOW_NS 20000000u /* what takes less needs no reason */
 #define WORTH_PERCENT 5.0
 
 void request_text_length(struct buf *out, double ns)
@@ -144,6 +147,14 @@ static void put_endpoints(const struct request_analysis *a, struct buf *out)
 	}
 }
 
+static void put_what_else(const struct request_analysis *a, struct buf *out)
+{
+	const struct request_bill *b = a->endpoint_count ? &a->endpoints[0].bill : NULL;
+	if (b && b->total_ns && 100 * (double)b->await_ns >= LARGEST_PERCENT * (double)b->total_ns)
+		buf_puts(out, "\nSomething else that is awaited: a timer, a semaphore, the thread pool's queue, the client, or a library whose calls are "
+			      "not known; StuckTasks names the awaits.");
+}
+
 static void put_streams(const struct request_analysis *a, struct buf *out)
 {
 	uint64_t ended = 0, open = 0;
@@ -184,8 +195,66 @@ static void put_watched(const struct request_analysis *a, const struct request_n
 		phrase_percent(out, n->lost_percent);
 		buf_puts(out, " could not be followed");
 	}
-	buf_puts(out, ". Requests that began before the session and have not ended are not seen.");
+	buf_puts(out, ".");
+	const struct channel_requests_unanswered *u = &a->capture->log->unanswered;
+	if (u->connections) {
+		buf_printf(out, " Requests that began before the session and have not ended are seen as connections only: on %u the client has waited ",
+			   u->connections);
+		buf_puts(out, u->connections == 1 ? "for " : "for up to ");
+		request_text_length(out, (double)u->oldest_ns);
+		buf_puts(out, "; StuckTasks tells where requests wait.");
+	}
 	put_followed(a, out);
+}
+
+struct largest_part { /* of a bill */
+	uint64_t ns;
+	const char *what, *place; /* place: of a method; NULL */
+	const char *call;
+};
+
+static void consider_part(struct largest_part *x, uint64_t ns, const char *what, const char *call, const char *place)
+{
+	if (ns > x->ns)
+		*x = (struct largest_part){ns, what, place, call};
+}
+
+static struct largest_part largest_part_of(const struct request_analysis *a, const struct endpoint_figures *f)
+{
+	const struct request_bill *b = &f->bill;
+	struct largest_part x = {0};
+	bool told = b->doing_ns[DOING_UNTOLD] * 2 <= b->thread_ns;
+	for (size_t i = 0; i < b->call_count; i++)
+		consider_part(&x, b->calls[i].ns, "awaiting ", request_analysis_call(a, b->calls[i].shape), NULL);
+	for (size_t i = 0; i < DOING_COUNT && told; i++) {
+		enum request_doing doing = (enum request_doing)i;
+		const char *place = doing != DOING_NO_CPU && doing != DOING_GC ? doing_place(a, f, doing) : NULL;
+		consider_part(&x, b->doing_ns[i], request_doing_title(doing), NULL, place);
+	}
+	if (!told)
+		consider_part(&x, b->thread_ns, "on a thread", NULL, NULL);
+	consider_part(&x, b->await_ns, "awaiting something else", NULL, NULL);
+	consider_part(&x, b->unseen_ns, "not seen", NULL, NULL);
+	return x;
+}
+
+/* ", 97% running code in RouteEndpoint.Shortest": what most of the slowest requests' time is. */
+static void put_largest_part(const struct request_analysis *a, struct buf *out)
+{
+	const struct endpoint_figures *f = a->endpoint_count ? &a->endpoints[0] : NULL;
+	if (!f || !f->bill.total_ns || f->p95_ns < SLOW_NS)
+		return;
+	struct largest_part x = largest_part_of(a, f);
+	double percent = 100 * (double)x.ns / (double)f->bill.total_ns;
+	if (percent < LARGEST_PERCENT)
+		return;
+	buf_puts(out, ", ");
+	phrase_percent(out, percent);
+	buf_printf(out, " %s", x.what);
+	if (x.call && out->len < HEADLINE_CHARS)
+		request_text_endpoint(out, x.call, HEADLINE_CHARS - out->len);
+	if (x.place && out->len + 4 < HEADLINE_CHARS)
+		request_text_method(out, " in ", x.place, HEADLINE_CHARS - out->len - 4);
 }
 
 static void put_request_headline(const struct request_analysis *a, const struct request_numbers *n, const struct findings *f, struct buf *out)
@@ -199,10 +268,9 @@ static void put_request_headline(const struct request_analysis *a, const struct 
 		buf_puts(out, "Only streams, no other requests");
 	} else {
 		request_text_endpoint(out, n->top_endpoint.text, HEADLINE_NAME);
-		buf_puts(out, ": ");
-		phrase_percent(out, n->top_percent);
-		buf_puts(out, " of all waiting, p95 ");
+		buf_puts(out, ": p95 ");
 		request_text_length(out, n->top_p95_ms * 1e6);
+		put_largest_part(a, out);
 	}
 }
 
@@ -210,6 +278,7 @@ void request_text_put(const struct request_analysis *a, const struct request_num
 {
 	put_request_headline(a, n, f, out);
 	put_endpoints(a, out);
+	put_what_else(a, out);
 	put_streams(a, out);
 	put_watched(a, n, out);
 }

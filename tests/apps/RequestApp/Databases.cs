@@ -1,14 +1,16 @@
 namespace Shop;
 
 using System.Runtime.CompilerServices;
+using Microsoft.Data.SqlClient;
 using Microsoft.Data.Sqlite;
+using Microsoft.EntityFrameworkCore;
 using Npgsql;
 
 /// <summary>A database in the process: its commands are CPU time of the request's own thread.</summary>
 public static class Sqlite
 {
     const int Items = 100;
-    const string Place = "Data Source=orders;Mode=Memory;Cache=Shared";
+    public const string Place = "Data Source=orders;Mode=Memory;Cache=Shared";
     static readonly SqliteConnection Kept = new(Place);
 
     public static void Start()
@@ -42,16 +44,81 @@ public static class Sqlite
     }
 }
 
+public sealed class Item
+{
+    public int Id { get; set; }
+    public string Name { get; set; } = "";
+}
+
+/// <summary>The same databases by Entity Framework Core.</summary>
+public sealed class Store(DbContextOptions<Store> options) : DbContext(options)
+{
+    const int Items = 20;
+    static readonly DbContextOptions<Store> InProcess = new DbContextOptionsBuilder<Store>().UseSqlite(Sqlite.Place).Options;
+
+    protected override void OnModelCreating(ModelBuilder model) => model.Entity<Item>(item =>
+    {
+        item.ToTable("items").Property(i => i.Id).HasColumnName("id");
+        item.Property(i => i.Name).HasColumnName("name");
+    });
+
+    /// <summary>N + 1, in the process.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Orders(Bill bill, int id) => Orders(bill, "sqlite", InProcess, id);
+
+    public static int Orders(Bill bill, string part, DbContextOptions<Store> where, int id)
+    {
+        using var store = new Store(where);
+        int length = 0;
+        for (int i = 0; i < Items; i++)
+        {
+            int wanted = id * Items + i;
+            var items = store.Set<Item>().AsNoTracking().Where(x => x.Id == wanted && x.Name != "hunter-ef");
+            length += bill.Run(part, () => items.Select(x => x.Name).First()).Length;
+        }
+        return length;
+    }
+
+    /// <summary>N + 1, with a server.</summary>
+    public static async Task<int> OrdersAsync(Bill bill, DbContextOptions<Store> where, int id)
+    {
+        await using var store = new Store(where);
+        int length = 0;
+        for (int i = 0; i < Items; i++)
+        {
+            int wanted = id % 50 * Items + i;
+            length += (await bill.Await("database", () => store.Set<Item>().AsNoTracking().Where(x => x.Id == wanted).Select(x => x.Name).FirstAsync())).Length;
+        }
+        return length;
+    }
+}
+
+/// <summary>The client of SQL Server, with as much of a server as it needs (Slow.Tds).</summary>
+public static class SqlServer
+{
+    static string Place => $"Server=tcp:127.0.0.1,{Slow.TdsPort};User Id=shop;Password=none;Encrypt=Optional";
+
+    public static async Task<int> Report(Bill bill, int ms)
+    {
+        await using var connection = new SqlConnection(Place);
+        await bill.Await("connection", () => connection.OpenAsync());
+        await using var command = new SqlCommand($"UPDATE items SET name = 'hunter-tds' WHERE id = 4711 AND PAUSE {ms}", connection);
+        return await bill.Await("database", () => command.ExecuteNonQueryAsync());
+    }
+}
+
 /// <summary>Endpoints with a real server of PostgreSQL behind them.</summary>
 public static class Postgres
 {
     const int Items = 40;
     static NpgsqlDataSource source = null!, narrow = null!;
+    static DbContextOptions<Store> store = null!;
 
     public static async Task Start(string connection)
     {
         source = NpgsqlDataSource.Create(connection + ";Maximum Pool Size=64");
         narrow = NpgsqlDataSource.Create(connection + ";Maximum Pool Size=2;Application Name=narrow");
+        store = new DbContextOptionsBuilder<Store>().UseNpgsql(source).Options;
         await using var make = source.CreateCommand("CREATE TABLE IF NOT EXISTS items(id int primary key, name text); " +
             "INSERT INTO items SELECT i, 'item ' || i FROM generate_series(0, 2000) i ON CONFLICT DO NOTHING");
         await make.ExecuteNonQueryAsync();
@@ -63,6 +130,7 @@ public static class Postgres
         app.Get("/postgres/sync/{id}", (int id, HttpContext c) => OrdersSync(Bill.Of(c), id));
         app.Get("/postgres/report/{ms}", (int ms, HttpContext c) => Report(Bill.Of(c), source, ms));
         app.Get("/postgres/narrow/{ms}", (int ms, HttpContext c) => Report(Bill.Of(c), narrow, ms));
+        app.Get("/postgres/ef/{id}", (int id, HttpContext c) => Store.OrdersAsync(Bill.Of(c), store, id));
         app.Get("/postgres/literal/{id}", (int id, HttpContext c) => Literal(Bill.Of(c), id));
     }
 

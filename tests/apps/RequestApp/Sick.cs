@@ -15,6 +15,9 @@ public static class Sick
     public static void Map(WebApplication app)
     {
         app.Get("/sqlite/{id}", (int id, HttpContext c) => Sqlite.Orders(Bill.Of(c), id));
+        app.Get("/ef/{id}", (int id, HttpContext c) => Store.Orders(Bill.Of(c), id));
+        app.Get("/sqlserver/{ms}", (int ms, HttpContext c) => SqlServer.Report(Bill.Of(c), ms));
+        app.Get("/narrow/{ms}", (int ms, HttpContext c) => Bill.Of(c).Await("http", () => Slow.GetNarrow(ms)));
         app.Get("/http/{ms}", (int ms, HttpContext c) => Bill.Of(c).Await("http", () => Slow.Get(ms)));
         app.Get("/dns/{host}", (string host, HttpContext c) => Bill.Of(c).Await("http", () => Slow.GetAnew(Slow.Url(1, host))));
         app.Get("/tls", (HttpContext c) => Bill.Of(c).Await("http", () => Slow.GetAnew($"https://localhost:{Slow.TlsPort}/wait/1")));

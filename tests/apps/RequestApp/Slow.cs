@@ -1,17 +1,19 @@
 namespace Shop;
 
+using System.Buffers.Binary;
 using System.Net;
 using System.Net.Security;
 using System.Net.Sockets;
 using System.Security.Cryptography;
 using System.Security.Cryptography.X509Certificates;
+using System.Text;
 
 /// <summary>The service that others wait for: GET /wait/N is answered after N ms, and a byte by one. It has threads of its own, since what it is asked by
 /// may have taken all of the pool's. By TLS it lets the client wait 40 ms for the handshake.</summary>
 public static class Slow
 {
     const int HandshakeMs = 40;
-    public static int Port, TlsPort, BytePort;
+    public static int Port, TlsPort, BytePort, TdsPort;
 
     public static void Start()
     {
@@ -25,6 +27,7 @@ public static class Slow
             Http(tls);
         });
         BytePort = Listen("slow-byte", Bytes);
+        TdsPort = Listen("slow-tds", Tds);
     }
 
     static X509Certificate2 Certificate()
@@ -81,6 +84,48 @@ public static class Slow
         }
     }
 
+    /// <summary>As much of SQL Server as its client asks for: a command ends N ms after it came, where its text says "PAUSE N", and has no rows.</summary>
+    static void Tds(Stream stream)
+    {
+        byte[] done = [0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        while (true)
+        {
+            var (type, message) = TdsMessage(stream);
+            if (type == 0x12) // what follows is not encrypted
+                TdsAnswer(stream, [0, 0, 11, 0, 6, 1, 0, 17, 0, 1, 0xFF, 16, 0, 0, 0, 0, 0, 2]);
+            else if (type == 0x10) // welcome
+                TdsAnswer(stream, [0xAD, 12, 0, 1, 0x74, 0, 0, 4, 1, (byte)'S', 0, 16, 0, 0, 0, .. done]);
+            else
+            {
+                string text = Encoding.Unicode.GetString(message);
+                int at = text.IndexOf("PAUSE ");
+                Thread.Sleep(at < 0 ? 0 : int.Parse(text.AsSpan(at + 6).TrimEnd()));
+                TdsAnswer(stream, done);
+            }
+        }
+    }
+
+    static (byte Type, byte[] Message) TdsMessage(Stream stream)
+    {
+        var message = new List<byte>();
+        var head = new byte[8];
+        do
+        {
+            stream.ReadExactly(head);
+            var body = new byte[BinaryPrimitives.ReadUInt16BigEndian(head.AsSpan(2)) - head.Length];
+            stream.ReadExactly(body);
+            message.AddRange(body);
+        }
+        while ((head[1] & 1) == 0);
+        return (head[0], message.ToArray());
+    }
+
+    static void TdsAnswer(Stream stream, byte[] body)
+    {
+        byte[] packet = [4, 1, 0, (byte)(8 + body.Length), 0, 0, 1, 0, .. body];
+        stream.Write(packet);
+    }
+
     /// <summary>Answers a byte N after N ms.</summary>
     static void Bytes(Stream stream)
     {
@@ -94,6 +139,11 @@ public static class Slow
     public static string Url(int ms, string host = "127.0.0.1") => $"http://{host}:{Port}/wait/{ms}?sig=hunter-outgoing";
 
     public static Task<string> Get(int ms) => Client.GetStringAsync(Url(ms));
+
+    static readonly HttpClient Narrow = new(new SocketsHttpHandler { MaxConnectionsPerServer = 2 });
+
+    /// <summary>By a pool of two connections.</summary>
+    public static Task<string> GetNarrow(int ms) => Narrow.GetStringAsync(Url(ms, "localhost"));
 
     /// <summary>A new connection for each: name, connect, TLS.</summary>
     public static async Task<string> GetAnew(string url)

@@ -1,11 +1,14 @@
 """The SlowRequests profiler on a real web application, held against what the application measured itself (tests/apps/RequestApp)."""
+import glob
 import os
 import signal
 import socket
 import subprocess
 import unittest
 
-from tests.lib import dotnet, proc
+from tests.lib import dotnet, postgres, proc
+from tests.lib.cpu_group import cpu_group, set_limit
+from tests.lib.memory_group import within
 from tests.system.slowrequests.target import HOSTING, RequestsCase, contents, load, route, shape
 
 LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
@@ -15,6 +18,25 @@ PARTS = ("gc", "code", "lock", "io", "task", "noCPU", "sleep", "blocked", "untol
 POINTS = 0.05  # what a share of a bill may be off: what the runtime itself does between the application's own measurements is in the bill alone
 ESTIMATE = 0.5  # of the requests: what one takes differs by what is compiled meanwhile
 SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
+
+
+HANDSHAKE_MS = 40
+CPU_LIMIT, MANY_CPUS = 0.25, 64
+COMMANDS = {
+    "/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted AND i.name <> ? LIMIT ?",
+    "/sqlserver": "UPDATE items SET name = ? WHERE id = ? AND PAUSE ?",
+    "/postgres/orders": "SELECT name FROM items WHERE id = $?",
+    "/postgres/sync": "SELECT name FROM items WHERE id = $?",
+    "/postgres/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted LIMIT ?",
+    "/postgres/report": "SELECT ? FROM pg_sleep($?)",
+    "/postgres/literal": "SELECT count(*) FROM items, pg_sleep(?) WHERE id = ? AND name = ?",
+}
+
+
+def share_of(report, endpoint, kind):
+    """Of the time of the endpoint's slowest requests, that of such calls."""
+    bill = by_name(report)[endpoint]["bill"]
+    return sum(c["awaitNanoseconds"] + c["threadNanoseconds"] for c in bill["calls"] if c["name"].startswith(kind)) / bill["nanoseconds"]
 
 
 def by_name(report):
@@ -120,13 +142,15 @@ class OnNewest(OnEachRuntime):
 
     def test_the_bill(self):
         """What of the slowest requests was on a thread, in calls and in other awaits: as the application has measured it, of requests that are all alike."""
-        app = self.target(self.framework)
         on_a_thread = ("/sleep/40", "/io/40", "/blocked/40", "/cpu/20")
         awaited = ("/delay/40", "/configure/40")
+        app = self.target(self.framework)
 
         def work():
             for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one"):
                 app.load("--requests", 60, "--connections", 1, path)
+            app.load("--requests", 40, "--connections", 1, "/tls")
+            app.load("--requests", 40, "--connections", 3, "/semaphore/20")
         report, truth, _, _ = self.during(app, work)
         self.check(report, truth)
         if report["sampling"]["switchesPercent"] < 100:
@@ -148,9 +172,93 @@ class OnNewest(OnEachRuntime):
             self.assertLess(bills[name]["await"], due[name]["timer"] + POINTS, name)
             self.assertGreater(bills[name]["await"] + late[name], due[name]["timer"] - POINTS, name)
         self.assertAlmostEqual(bills["GET /http/{id}"]["calls"], due["GET /http/{id}"]["http"], delta=POINTS)
+        gate = due["GET /semaphore/{id}"]
+        self.assertAlmostEqual(bills["GET /semaphore/{id}"]["await"] + late["GET /semaphore/{id}"], gate["semaphore"] + gate["timer"], delta=POINTS)
+        self.assertAlmostEqual(bills["GET /tls"]["calls"] + bills["GET /tls"]["thread"], due["GET /tls"]["http"], delta=POINTS)
+        self.assertGreater(share_of(report, "GET /tls", "tls "), HANDSHAKE_MS * truth["GET /tls"]["count"] / truth["GET /tls"]["sumMs"] - POINTS)
         mixed, parts = bills["GET /mixed/one"], due["GET /mixed/one"]
         for is_, what in ((mixed["thread"], "code"), (mixed["calls"], "http"), (mixed["await"], "timer")):
             self.assertAlmostEqual(is_, parts[what], delta=2 * POINTS, msg="mixed %s: %s, %s" % (what, mixed, parts))
+
+    def with_databases(self):
+        """(application, paths that ask a database): those that there are here."""
+        words, paths = [], ["/ef/3"]
+        if glob.glob("/usr/lib/*/libicuuc.so.*"):  # which the client of SQL Server wants
+            words.append("--sqlserver")
+            paths.append("/sqlserver/40")
+        if not postgres.missing():
+            server = postgres.Server()
+            self.addCleanup(server.stop)
+            words += ["--postgres", server.connection]
+            paths += ["/postgres/orders/3", "/postgres/sync/3", "/postgres/ef/3", "/postgres/report/40", "/postgres/literal/3"]
+        return self.target(self.framework, *words), paths
+
+    def test_databases(self):
+        """Each command is told once, by its shape, of whichever client; and takes as long as the application has measured."""
+        app, paths = self.with_databases()
+        for path in paths:
+            self.assertEqual(app.get(path)[0], 200, path)  # what is made once
+        report, truth, out, _ = self.during(app, lambda: app.load("--requests", 12 * len(paths), "--connections", 1, *paths))
+        self.assertNotIn(b"hunter", b"".join(contents(out).values()))
+        if report["sampling"]["switchesPercent"] < 100:
+            self.skipTest("the machine has too much to do: switches were told for a part of the time only")
+        endpoints = by_name(report)
+        for path in paths:
+            template = path[:path.rindex("/")]
+            calls = [c for c in endpoints["GET %s/{id}" % template]["bill"]["calls"] if c["name"].startswith("sql ")]
+            part = "sqlite" if template == "/ef" else "database"
+            known = next(t for key, t in truth.items() if key.startswith("GET %s/{" % template))
+            self.assertEqual([c["name"] for c in calls], ["sql " + COMMANDS[template]], template)
+            self.assertEqual((calls[0]["count"], calls[0]["failed"]), (known["parts"][part]["count"], 0), template)
+            if template in ("/sqlserver", "/postgres/report"):
+                self.assertAlmostEqual(share_of(report, "GET %s/{id}" % template, "sql "), known["parts"][part]["ms"] / known["sumMs"], delta=POINTS)
+
+    def test_pools(self):
+        """Calls that wait for connections of a pool, connections that each call makes anew, and a burst above the pool's threads: each for what it is."""
+        app = self.target(self.framework)
+        for path in ("/narrow/1", "/tls", "/burst/1"):
+            app.get(path)
+
+        def work():
+            app.load("--requests", 200, "--connections", 10, "/narrow/30")
+            app.load("--requests", 150, "--connections", 8, "/tls")
+            app.load("--requests", 240, "--connections", 40, "/burst/100")
+        report, truth, _, _ = self.during(app, work)
+        self.check(report, truth)
+        narrow = truth["GET /narrow/{ms}"]
+        waiting = share_of(report, "GET /narrow/{id}", "http connection ")
+        self.assertGreater(waiting, 0.4)  # the rest is the service, which answers after 30 ms, or later on a machine that has much to do
+        self.assertLess(waiting, 1 - 30 * narrow["count"] / narrow["sumMs"] + POINTS)
+        if report["sampling"]["switchesPercent"] < 100 or not report["sampling"]["cpuSamplePeriodNanoseconds"]:
+            self.skipTest("switches were told for a part of the time only, or CPU time may not be sampled here")
+        burst = by_name(report)["GET /burst/{id}"]["bill"]
+        self.assertAlmostEqual(burst["otherAwaitNanoseconds"] / burst["nanoseconds"], 1 - 100e6 * burst["requests"] / burst["nanoseconds"], delta=POINTS)
+        found = {f["id"]: shape(f["message"].split(":")[0]) for f in report["findings"] if f["state"] == "Found"}
+        due = {"ConnectionPoolExhausted": "GET /narrow/{id}", "ConnectionsMadeAnew": "GET /tls", "RequestsWaitForPool": "GET /burst/{id}"}
+        if self.framework == "net8.0":
+            del due["RequestsWaitForPool"]
+        self.assertEqual({id: found.get(id) for id in due}, due, report["measured"])
+
+    def test_a_limit_of_cpu(self):
+        """What a thread lost to its container's limit is told as such, and is as much as the application has measured."""
+        with cpu_group() as group:
+            if not group:
+                self.skipTest("no control group of the processor may be made here")
+            app = self.target(self.framework, prefix=within(group, []))
+            try:
+                def work():
+                    set_limit(group, CPU_LIMIT)
+                    app.load("--requests", 30, "--connections", 1, "/cpu/20")
+                    set_limit(group, MANY_CPUS)
+                report, truth, _, _ = self.during(app, work)
+            finally:
+                app.stop(signal.SIGKILL)
+        if report["sampling"]["switchesPercent"] < 100 or not report["sampling"]["cpuSamplePeriodNanoseconds"]:
+            self.skipTest("switches were told for a part of the time only, or CPU time may not be sampled here")
+        code = truth["GET /cpu/{ms}"]["parts"]["code"]
+        bill = by_name(report)["GET /cpu/{id}"]["bill"]
+        self.assertAlmostEqual(bill["thread"]["noCPU"] / bill["nanoseconds"], (code["ms"] - code["cpuMs"]) / truth["GET /cpu/{ms}"]["sumMs"], delta=POINTS)
+        self.assertEqual([f["state"] for f in report["findings"] if f["id"] == "RequestsWithoutCPU"], ["Found"], report["measured"])
 
     def work_of(self, report):
         """{endpoint: {part: of the time of its slowest requests}} of what threads did, and that the parts add up."""
@@ -278,6 +386,7 @@ class OnNewest(OnEachRuntime):
         self.assertGreater(endpoints["GET /hang"]["oldestNanoseconds"], 2e9)
         self.assertGreaterEqual(endpoints["GET /poll"]["inFlight"], 1000)
         self.assertEqual(endpoints["GET /poll"]["requests"], 0)
+        self.assertEqual(report["measured"]["unansweredCount"], 2000)  # those that were there before; the others are known by the events
 
     def test_many_requests_are_followed_for_a_part_of_the_time(self):
         """What was not followed is estimated by the CPU time that the application took meanwhile. A machine that answers fewer follows all."""

@@ -174,4 +174,45 @@ namespace Shop.Counter
                 "/dashboard", 2, 20);
         }
     }
+
+    /// <summary>A pool of eight connections that two clients cannot use up.</summary>
+    [Load("requests-pool-enough")]
+    static class TicketOfficeEndpoint
+    {
+        public static Task Start()
+        {
+            string url = $"http://127.0.0.1:{Elsewhere.Start()}/5";
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 8 });
+            return Web.Serve(app => app.MapGet("/office", async () => await http.GetStringAsync(url)), "/office", 2, 10);
+        }
+    }
+
+    /// <summary>Requests that wait for a timer of 30 ms by design, while one worker of a calm pool computes.</summary>
+    [Load("requests-paced")]
+    static class QueueingEndpoint
+    {
+        public static Task Start()
+        {
+            Service.Every("planner", 50, () => GC.KeepAlive(Shop.Simulation.DemandModel.Step(20_000)));
+            return Web.Serve(app => app.MapGet("/paced", async () => { await Task.Delay(30); return "12"; }), "/paced", 4);
+        }
+    }
+
+    /// <summary>Two hundred connections that were answered and are kept, as browsers do.</summary>
+    [Load("requests-kept")]
+    static class BrowserEndpoint
+    {
+        static readonly List<System.Net.Sockets.TcpClient> Kept = new();
+
+        public static async Task Start()
+        {
+            await Web.Serve(app => app.MapGet("/clock", () => "12"), "/clock", 2, 5);
+            for (int i = 0; i < 200; i++)
+            {
+                var client = new System.Net.Sockets.TcpClient("127.0.0.1", Web.Port);
+                client.GetStream().Write("GET /clock HTTP/1.1\r\nHost: shop\r\n\r\n"u8);
+                Kept.Add(client);
+            }
+        }
+    }
 }

@@ -233,4 +233,53 @@ namespace Shop.Front
             }
         }
     }
+
+    /// <summary>Twelve clients of a page that asks a service of 40 ms over two connections.</summary>
+    [Load("requests-narrow")]
+    static class FreightEndpoint
+    {
+        public static Task Start()
+        {
+            string url = $"http://127.0.0.1:{Elsewhere.Start()}/40";
+            var http = new HttpClient(new SocketsHttpHandler { MaxConnectionsPerServer = 2 });
+            return Web.Serve(app => app.MapGet("/freight", async () => await http.GetStringAsync(url)), "/freight", 12);
+        }
+    }
+
+    /// <summary>What each of forty requests has to do next waits behind others that block a small pool for 100 ms each.</summary>
+    [Load("requests-starved")]
+    static class AuctionEndpoint
+    {
+        public static Task Start() => Web.Serve(app => app.MapGet("/auction", Bid), "/auction", 40);
+
+        static async Task<string> Bid()
+        {
+            await Task.Yield();
+            Thread.Sleep(100);
+            return "8";
+        }
+    }
+
+    /// <summary>Six requests that never end were there long before anybody looked; what comes now is fast.</summary>
+    [Load("requests-hung-before")]
+    static class ParcelEndpoint
+    {
+        static readonly TaskCompletionSource<string> Never = new();
+        static readonly List<System.Net.Sockets.TcpClient> Waiting = new();
+
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/parcel", () => Never.Task);
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 2, 5);
+            for (int i = 0; i < 6; i++)
+            {
+                var client = new System.Net.Sockets.TcpClient("127.0.0.1", Web.Port);
+                client.GetStream().Write("GET /parcel HTTP/1.1\r\nHost: shop\r\n\r\n"u8);
+                Waiting.Add(client);
+            }
+        }
+    }
 }

@@ -41,6 +41,19 @@ Test(request_table, a_request_is_found_by_what_it_began)
 	cr_expect_eq(in_flight(), 0);
 }
 
+Test(request_table, what_is_dropped)
+{
+	struct request a = {.number = 7, .shape = 3, .stream = 1}, b = {.number = 8, .shape = 4}, out;
+	const uint8_t child[ACTIVITY_ID_BYTES] = {0x1f, 10, 0, 0, 0, 0x12};
+	request_table_reset(&calls_open);
+	cr_assert(request_table_put(&calls_open, path_of(9), &a) && request_table_put(&calls_open, path_of(10), &b));
+	cr_assert(request_table_peek(&calls_open, activity_path_of(child), &out));
+	cr_expect(out.number == 8 && out.shape == 4);
+	request_table_drop(&calls_open, 1);
+	cr_expect_not(request_table_peek(&calls_open, path_of(9), &out));
+	cr_expect(request_table_take(&calls_open, path_of(10), &out));
+}
+
 /* More than there is room for: some are refused, none is lost. */
 Test(request_table, it_is_bounded)
 {

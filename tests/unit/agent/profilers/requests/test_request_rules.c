@@ -17,6 +17,8 @@ static struct request_numbers healthy(void)
 	n.status_percent = n.window_percent = n.told_percent = 100;
 	n.calls_each = n.calls_percent = n.call_percent = n.blocked_percent = 0;
 	n.lock_percent = n.task_percent = n.io_percent = n.gc_percent = n.no_cpu_percent = n.gc_cpu_percent = n.first_ms = 0;
+	n.pool_percent = n.anew_percent = n.await_percent = n.unanswered_count = n.unanswered_oldest_s = n.queue_mean = 0;
+	n.queue_looks = 50;
 	return n;
 }
 
@@ -100,4 +102,66 @@ Test(request_rules, stacks_say_more_than_calls)
 	cr_expect_eq(state_of(&n, "RequestBlocksThread", &leads), FINDING_EXCLUDED);
 	n.told_percent = NAN;
 	cr_expect_eq(state_of(&n, "RequestBlocksThread", &leads), FINDING_POSSIBLE);
+}
+
+/* Calls that wait for connections of a pool that grows no more; where it grows, or calls fail, it is not certain. */
+Test(request_rules, a_pool_of_connections_is_used_up)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, pool);
+	n.pool_waits = 200;
+	n.pool_opened_percent = n.pool_failed_percent = 1;
+	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_FOUND);
+	cr_expect(leads);
+	n.pool_failed_percent = 20;
+	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_POSSIBLE);
+	n.pool_failed_percent = 1;
+	n.pool_opened_percent = 30;
+	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_POSSIBLE);
+	n.pool_opened_percent = 100;
+	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_EXCLUDED);
+	n.pool_opened_percent = 1;
+	n.pool_percent = 29;
+	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_EXCLUDED);
+}
+
+Test(request_rules, connections_are_made_for_each_call)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, anew);
+	n.anew_calls = n.anew_opened = 100;
+	cr_expect_eq(state_of(&n, "ConnectionsMadeAnew", &leads), FINDING_FOUND);
+	n.anew_calls = n.anew_opened = 19; /* a client that has just begun */
+	cr_expect_eq(state_of(&n, "ConnectionsMadeAnew", &leads), FINDING_EXCLUDED);
+}
+
+/* A timer and a burst look alike in the bill: the queue and the workers tell them apart. */
+Test(request_rules, requests_wait_for_a_thread_of_the_pool)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, await);
+	n.queue_mean = 18;
+	n.workers_blocked_percent = 60;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
+	n.workers_blocked_percent = 10; /* they compute */
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
+	n.workers_blocked_percent = 60;
+	n.queue_mean = 0.1;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
+	n.queue_mean = NAN;
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
+}
+
+Test(request_rules, requests_from_before_the_session_have_one_witness)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	n.unanswered_count = 12;
+	n.unanswered_oldest_s = 340;
+	cr_expect_eq(state_of(&n, "RequestsHangSinceBefore", &leads), FINDING_POSSIBLE);
+	n.unanswered_oldest_s = 4;
+	cr_expect_eq(state_of(&n, "RequestsHangSinceBefore", &leads), FINDING_EXCLUDED);
 }

@@ -1,0 +1,155 @@
+#include "agent/profilers/requests/request_pool_numbers.h"
+
+#include "agent/profilers/requests/request_connections.h"
+
+#include <string.h>
+
+struct lost_part { /* of the endpoint whose users lose most by it */
+	const struct endpoint_figures *endpoint;
+	const char *what; /* the wait for a connection */
+	double weight;
+	uint64_t ns;
+};
+
+static void choose_part(struct lost_part *best, const struct endpoint_figures *f, const char *what, uint64_t ns)
+{
+	double weight = f->bill.total_ns && !f->is_stream ? (double)ns * f->waited_ns / (double)f->bill.total_ns : 0;
+	if (weight > best->weight)
+		*best = (struct lost_part){f, what, weight, ns};
+}
+
+static double part_percent(const struct lost_part *x)
+{
+	return x->endpoint ? 100 * (double)x->ns / (double)x->endpoint->bill.total_ns : 0;
+}
+
+static double part_share(const struct request_analysis *a, const struct lost_part *x)
+{
+	return x->endpoint && a->waited_ns > 0 ? 100 * x->endpoint->waited_ns / a->waited_ns : 0;
+}
+
+static double part_requests(const struct lost_part *x)
+{
+	return x->endpoint ? (double)x->endpoint->bill.requests : 0;
+}
+
+static double part_ms(const struct lost_part *x)
+{
+	return x->endpoint ? (double)x->endpoint->bill.total_ns / 1e6 / (double)x->endpoint->bill.requests : 0;
+}
+
+#define HOSTS_MOST 32
+#define ANEW 0.5 /* connections for each call: fewer are a pool that grows */
+
+struct host_counts {
+	const char *what;
+	struct connection_counts n;
+};
+static const struct host_counts no_host;
+
+struct hosts { /* that were counted */
+	struct host_counts list[HOSTS_MOST];
+	size_t count;
+};
+
+static const struct connection_counts *count_host(const struct request_analysis *a, struct hosts *h, const char *what)
+{
+	for (size_t i = 0; i < h->count; i++)
+		if (h->list[i].what == what)
+			return &h->list[i].n;
+	if (h->count == HOSTS_MOST)
+		return &no_host.n;
+	h->list[h->count].what = what;
+	request_connections_count(a->capture->log, what, &h->list[h->count].n);
+	return &h->list[h->count++].n;
+}
+
+struct chosen_connections {
+	struct lost_part pool, anew;
+	struct hosts hosts;
+};
+
+static void choose_connections(const struct request_analysis *a, const struct endpoint_figures *f, struct chosen_connections *out)
+{
+	const char *wait = NULL;
+	uint64_t most = 0, making = 0;
+	for (size_t i = 0; i < f->bill.call_count; i++) {
+		const struct bill_call *c = &f->bill.calls[i];
+		const char *name = request_analysis_call(a, c->shape);
+		making += request_connections_is_part(name) ? c->ns + c->thread_ns : 0;
+		if (request_connections_is_wait(name) && (!wait || c->ns + c->thread_ns > most)) {
+			most = c->ns + c->thread_ns;
+			wait = name;
+		}
+	}
+	if (!wait)
+		return;
+	const struct connection_counts *n = count_host(a, &out->hosts, wait);
+	bool made_anew = n->calls && (double)n->opened >= ANEW * (double)n->calls;
+	choose_part(made_anew ? &out->anew : &out->pool, f, wait, made_anew ? making : most);
+}
+
+static void number_connections(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct chosen_connections x = {0};
+	struct connection_counts n = {0};
+	for (size_t i = 0; i < a->endpoint_count; i++)
+		choose_connections(a, &a->endpoints[i], &x);
+	const struct lost_part pool = x.pool, anew = x.anew;
+	out->pool_percent = part_percent(&pool);
+	out->pool_share = part_share(a, &pool);
+	out->pool_requests = part_requests(&pool);
+	out->pool_ms = part_ms(&pool);
+	if (pool.endpoint) {
+		n = *count_host(a, &x.hosts, pool.what);
+		rules_set_text(&out->pool_endpoint, pool.endpoint->name);
+		rules_set_text(&out->pool_what, pool.what + strlen("http connection "));
+	}
+	out->pool_waits = (double)n.waits;
+	out->pool_opened_percent = n.waits ? 100 * (double)n.opened / (double)n.waits : 0;
+	out->pool_failed_percent = n.calls ? 100 * (double)n.failed / (double)n.calls : 0;
+	out->anew_percent = part_percent(&anew);
+	out->anew_share = part_share(a, &anew);
+	out->anew_requests = part_requests(&anew);
+	out->anew_ms = part_ms(&anew);
+	n = (struct connection_counts){0};
+	if (anew.endpoint) {
+		n = *count_host(a, &x.hosts, anew.what);
+		rules_set_text(&out->anew_endpoint, anew.endpoint->name);
+		rules_set_text(&out->anew_what, anew.what + strlen("http connection "));
+	}
+	out->anew_opened = (double)n.opened;
+	out->anew_calls = (double)n.calls;
+}
+
+static void number_workers(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct lost_part await = {0};
+	for (size_t i = 0; i < a->endpoint_count; i++)
+		choose_part(&await, &a->endpoints[i], NULL, a->endpoints[i].bill.await_ns);
+	out->await_percent = part_percent(&await);
+	out->await_share = part_share(a, &await);
+	out->await_requests = part_requests(&await);
+	out->await_ms = part_ms(&await);
+	rules_set_text(&out->await_endpoint, await.endpoint ? await.endpoint->name : NULL);
+	if (!a->has_waits)
+		return;
+	const struct pool_sights *q = &a->capture->waits->queue;
+	if (q->looks) {
+		out->queue_looks = (double)q->looks;
+		out->queue_mean = q->sum / (double)q->looks;
+		out->queue_most = (double)q->most;
+	}
+	const struct wait_worker_sums *p = &a->waits.pool;
+	double busy_ns = p->alive_ns - p->idle_ns;
+	out->workers_blocked_percent = busy_ns > 0 ? fmin(100, 100 * p->blocked_ns / busy_ns) : 0;
+}
+
+void request_pool_numbers_of(const struct request_analysis *a, struct request_numbers *out)
+{
+	const struct channel_requests_unanswered *u = &a->capture->log->unanswered;
+	number_connections(a, out);
+	number_workers(a, out);
+	out->unanswered_count = u->connections;
+	out->unanswered_oldest_s = (double)u->oldest_ns / 1e9;
+}

@@ -1,0 +1,135 @@
+#include "agent/profilers/requests/request_pool_rules.h"
+
+#include "agent/profilers/requests/request_numbers.h"
+#include "agent/profilers/requests/request_text.h"
+#include "agent/profilers/requests/request_work_rules.h"
+
+#define LEAST_SLOW 5
+#define LEAST_SHARE 5.0
+#define PART_PERCENT 30.0
+#define SLOW_MS 20.0
+#define LEAST_WAITS 20
+#define FEW_OPENED 10.0   /* percent of the waits: what waits gets a connection that there is */
+#define GROWING_OPENED 50.0 /* percent of the waits: the pool grows */
+#define FAILED_PERCENT 10.0
+#define QUEUED 2.0        /* items, on average */
+#define LEAST_LOOKS 5
+#define BLOCKED_PERCENT 20.0 /* of what was told: workers that compute are near 0 */
+#define OLD_SECONDS 5.0
+#define NAME_CHARS 30
+
+static const struct request_numbers *pool_numbers_in(const void *numbers)
+{
+	return numbers;
+}
+
+static bool is_much(double percent, double share, double requests, double ms)
+{
+	return percent >= PART_PERCENT && share >= LEAST_SHARE && requests >= LEAST_SLOW && ms >= SLOW_MS;
+}
+
+static void say_pool_part(struct finding *out, const struct rule_text *endpoint, double percent, double ms, const char *what)
+{
+	AUTO_BUF struct buf text;
+	buf_init(&text, 4 * RULE_TEXT_BYTES);
+	request_text_endpoint(&text, endpoint->text, NAME_CHARS);
+	buf_printf(&text, ": %.0f%% of %.0f ms %s", percent, ms, what);
+	finding_message(out, "%s", buf_str(&text));
+	finding_place(out, endpoint->text);
+}
+
+/* The client tells for how long its calls waited for a connection; and, apart from that, of each connection that it made: none, or hardly any. */
+struct rule_score request_pool_exhausted(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	bool found = is_much(n->pool_percent, n->pool_share, n->pool_requests, n->pool_ms) && n->pool_opened_percent < GROWING_OPENED;
+	bool second = n->pool_opened_percent <= FEW_OPENED && n->pool_failed_percent <= FAILED_PERCENT && n->pool_waits >= LEAST_WAITS;
+	return (struct rule_score){found ? rules_score(n->pool_percent * n->pool_share / 100) : 0, second ? 2 : 1};
+}
+
+void request_pool_says_exhausted(const void *numbers, struct finding *out)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a pool of HTTP connections that is used up");
+		finding_evidence(out, "calls wait for a connection for at most %.0f%% of the time of an endpoint's slowest requests", n->pool_percent);
+		return;
+	}
+	say_pool_part(out, &n->pool_endpoint, n->pool_percent, n->pool_ms, "waiting for an HTTP connection");
+	finding_evidence(out, "%.0f calls waited for a connection to %s, and %.0f were opened meanwhile: the others got one that a call before them had",
+			 n->pool_waits, n->pool_what.text, n->pool_waits * n->pool_opened_percent / 100);
+}
+
+/* The calls' own time for it, and the connections that were opened. */
+struct rule_score request_pool_anew(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	bool found = is_much(n->anew_percent, n->anew_share, n->anew_requests, n->anew_ms) && n->anew_calls >= LEAST_WAITS;
+	return (struct rule_score){found ? rules_score(n->anew_percent * n->anew_share / 100) : 0, 2};
+}
+
+void request_pool_says_anew(const void *numbers, struct finding *out)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "HTTP connections that are made for each call");
+		finding_evidence(out, "%.0f were opened to the host that requests wait for most, for %.0f calls; at most %.0f%% of the time", n->anew_opened,
+				 n->anew_calls, n->anew_percent);
+		return;
+	}
+	say_pool_part(out, &n->anew_endpoint, n->anew_percent, n->anew_ms, "making HTTP connections");
+	finding_evidence(out, "%.0f connections were opened to %s for %.0f calls", n->anew_opened, n->anew_what.text, n->anew_calls);
+}
+
+const char *request_pool_needs_queue(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (!rules_known(n->queue_mean) || n->queue_looks < LEAST_LOOKS)
+		return "the length of the pool's queue could not be read";
+	return request_work_needs_waits(numbers);
+}
+
+/* The pool's own queue says that work waits for a worker; their stacks, that they block. */
+struct rule_score request_pool_workers(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	bool found = is_much(n->await_percent, n->await_share, n->await_requests, n->await_ms) && n->queue_mean >= QUEUED &&
+		     rules_known(n->workers_blocked_percent) && n->workers_blocked_percent >= BLOCKED_PERCENT;
+	return (struct rule_score){found ? rules_score(n->await_percent * n->await_share / 100) : 0, 2};
+}
+
+void request_pool_says_workers(const void *numbers, struct finding *out)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "requests that wait for a thread of the pool");
+		finding_evidence(out, "%.1f items waited in its queue on average at %.0f looks, and its busy workers were blocked for %.0f%% of the time",
+				 n->queue_mean, n->queue_looks, rules_known(n->workers_blocked_percent) ? n->workers_blocked_percent : 0);
+		return;
+	}
+	say_pool_part(out, &n->await_endpoint, n->await_percent, n->await_ms, "queued for the thread pool");
+	finding_evidence(out, "no thread works for them, and no call is known; %.0f items waited in the pool's queue on average, %.0f at most, and its busy "
+			      "workers were blocked for %.0f%% of the time", n->queue_mean, n->queue_most, n->workers_blocked_percent);
+}
+
+/* What the kernel knows of connections is one witness only. */
+struct rule_score request_pool_unanswered(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	bool found = n->unanswered_count > 0 && n->unanswered_oldest_s >= OLD_SECONDS;
+	return (struct rule_score){found ? 30 : 0, 1};
+}
+
+void request_pool_says_unanswered(const void *numbers, struct finding *out)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "requests that hang since before the session");
+		finding_evidence(out, "no client waits for an answer for so long");
+		return;
+	}
+	finding_message(out, "%.0f %s may hang since before the session, the oldest for %.0f s", n->unanswered_count,
+			n->unanswered_count == 1 ? "request" : "requests", n->unanswered_oldest_s);
+	finding_evidence(out, "on so many connections to its ports the client has spoken last, and nothing was answered; StuckTasks names the awaits at which "
+			      "requests wait, Threads the calls");
+}
