@@ -98,6 +98,7 @@ public static class Program
 	{
 		var many = Enumerable.Range(0, 400_000).Select(n => new byte[100]).ToArray(); // a small heap is not worth it
 		GC.Collect();
+		GC.Collect(); // it is in generation 2 by now, also where generation 0 has room for all of it: as large as the processor's cache
 		for (int i = 0; i < count; i++) {
 			long before = GC.GetGCMemoryInfo(GCKind.Background).Index;
 			Cache.TrimLater();
