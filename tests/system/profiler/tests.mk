@@ -42,8 +42,9 @@ $(PROFILER_UNIT_BIN): $(B)/libprofiler.a
 $(PROFILER_UNIT_BIN): private PKG_LIBS += $(B)/libprofiler.a $(B)/libcommon.a
 
 # arm64: the same unit tests (with the plain runner), the loader and the fuzzers' seeds, for an emulator.
-# The emulator has neither ptrace(2) nor timers on the CPU clocks of threads.
-ARM64_UNIT := $(filter-out tests/unit/profiler/stacks/test_thread_timers.c,$(filter tests/unit/profiler/% tests/unit/common/proto/%,$(UNIT_SRC)))
+# The emulator has neither ptrace(2), nor timers on the CPU clocks of threads, nor TCP_INFO.
+ARM64_UNIT := $(filter-out tests/unit/profiler/stacks/test_thread_timers.c tests/unit/profiler/requests/test_unanswered.c,\
+	$(filter tests/unit/profiler/% tests/unit/common/proto/%,$(UNIT_SRC)))
 ARM64_TOOLS := $(patsubst tests/unit/%.c,$(B)/arm64/unit/%,$(ARM64_UNIT)) $(B)/arm64/load_check \
 	$(B)/arm64/replay_channel $(B)/arm64/replay_wire $(B)/arm64/replay_signature
 arm64_objects = $(patsubst %.c,$(B)/obj/arm64/%.o,$(1))
