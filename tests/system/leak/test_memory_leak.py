@@ -117,7 +117,7 @@ class Verdicts(LeakCase):
 
     def test_types_alone_where_the_heap_is_too_large_for_the_budget(self):
         app = self.start("static", objects=3_000_000)
-        for budget in (60, 60, 75, 90, 120, 150, 180, 240, 300, 360):  # a loaded machine: the first that all objects can be counted in
+        for budget in (60, 60, 75, 90, 120, 150, 180, 240, 300, 360, 480, 640):  # a loaded machine: the first that all objects can be counted in
             session = self.run_session(app, Growth(app, {"static": 1000}), budget=budget)
             if session.code == 0:
                 break
