@@ -137,7 +137,7 @@ class Library:
         """A sample must not come while the runtime turns a fault into an exception on its small alternate stack."""
         with tools.Names(self.framework, "stumble", "2") as app, tools.Driver(app) as driver:
             driver.attach()
-            self.assertGreater(driver("sample 1000 3")["samples"], 100)
+            self.assertGreater(driver("sample 1000 3")["samples"], 30)  # fewer where others want the CPUs, too
             functions = {f["method"] for f in driver("names")["functions"]}
             self.assertLessEqual({"Stumble"}, functions)
             driver("detach")

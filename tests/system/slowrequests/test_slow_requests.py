@@ -17,6 +17,7 @@ RIGHT = 0.99  # of the samples of CPU time are given to the request that they ar
 PARTS = ("gc", "code", "lock", "io", "task", "noCPU", "sleep", "blocked", "untold")
 POINTS = 0.05  # what a share of a bill may be off: what the runtime itself does between the application's own measurements is in the bill alone
 ESTIMATE = 0.5  # of the requests: what one takes differs by what is compiled meanwhile
+NUMBER = 470811114711  # of an item
 SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
 
 
@@ -59,7 +60,8 @@ class OnEachRuntime:
             unmatched = report["sampling"]["beginningNotSeen"]  # rare ones; what is not said as such is not missing
             self.assertLessEqual(abs(said["requests"] - known["count"]), min(unmatched, known["count"] // 1000), "%s: %s" % (name, report["sampling"]))
             spare = {key: LATENCY_MS + known[key] * LATENCY_PERCENT / 100 for key in ("p50Ms", "p95Ms", "maxMs")}
-            self.assertAlmostEqual(said["p50Nanoseconds"] / 1e6, known["p50Ms"], delta=spare["p50Ms"], msg=name)
+            self.assertGreater(said["p50Nanoseconds"] / 1e6, known["p50Ms"] - spare["p50Ms"], name)
+            self.assertLess(said["p50Nanoseconds"] / 1e6, known["p50Ms"] + proc.patience(spare["p50Ms"]), name)  # a thread waits for a CPU on its way there
             self.assertGreater(said["p95Nanoseconds"] / 1e6, known["p95Ms"] - spare["p95Ms"], name)
             self.assertGreater(said["longestNanoseconds"] / 1e6, known["maxMs"] - spare["maxMs"], name)
 
@@ -129,7 +131,7 @@ class OnNewest(OnEachRuntime):
                    "Referer": "http://hunter-referer/"}
 
         def work():
-            for path in ("/fast?password=hunter-query", "/http/5?a=hunter-query", "/sqlite/3?hunter-query", "/unhandled?hunter-query", "/items/4711?hunter=1"):
+            for path in ("/fast?password=hunter-query", "/http/5?a=hunter-query", "/sqlite/3?hunter-query", "/unhandled?hunter-query", "/items/%d?hunter=1" % NUMBER):
                 for _ in range(5):
                     app.get(path, headers)
         report, truth, out, text = self.during(app, work)
@@ -137,7 +139,7 @@ class OnNewest(OnEachRuntime):
         for name, data in contents(out).items():
             for secret in SECRETS:
                 self.assertNotIn(secret.encode(), data, name)
-            self.assertNotIn(b"4711", data if name == "report.json" else b"")
+            self.assertNotIn(b"%d" % NUMBER, data)
         self.assertNotIn("hunter", text)
 
     def test_the_bill(self):
@@ -269,10 +271,7 @@ class OnNewest(OnEachRuntime):
                 continue
             self.assertEqual(sum(bill["thread"][part] for part in PARTS), bill["threadNanoseconds"], endpoint["name"])
             self.assertLessEqual(sum(p["nanoseconds"] for p in bill["places"]), bill["threadNanoseconds"], endpoint["name"])
-            name = shape(endpoint["name"])
-            found[name] = {part: bill["thread"][part] / bill["nanoseconds"] for part in PARTS}
-            faults = sum(p["nanoseconds"] for p in bill["places"] if p["waitsFor"] == "a page of memory") / bill["nanoseconds"]
-            found[name].update(faults=faults, io=found[name]["io"] - faults)  # what a full machine adds to any of them
+            found[shape(endpoint["name"])] = {part: bill["thread"][part] / bill["nanoseconds"] for part in PARTS}
         return found
 
     def test_what_threads_did(self):
@@ -295,7 +294,7 @@ class OnNewest(OnEachRuntime):
                               ("/mixed/three", {"io": "io", "task": "blocked", "code": "sqlite"}), ("/gc", {"gc": "gc", "code": "code"})):
             name = "GET " + template + ("" if "mixed" in template else "/{id}")
             known = next(t for key, t in truth.items() if shape(key) == name)
-            is_, vague = works[name], works[name]["noCPU"] + works[name]["untold"] + works[name]["blocked"] + works[name]["faults"]
+            is_, vague = works[name], works[name]["noCPU"] + works[name]["untold"] + works[name]["blocked"]
             shares = {part: known["parts"][what]["ms"] / known["sumMs"] for part, what in due.items()}
             vague += max(0, is_["code"] - shares.get("code", 0))
             for part in ("gc", "code", "lock", "io", "task", "sleep"):
