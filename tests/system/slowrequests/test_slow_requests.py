@@ -131,7 +131,8 @@ class OnNewest(OnEachRuntime):
                    "Referer": "http://hunter-referer/"}
 
         def work():
-            for path in ("/fast?password=hunter-query", "/http/5?a=hunter-query", "/sqlite/3?hunter-query", "/unhandled?hunter-query", "/items/%d?hunter=1" % NUMBER):
+            for path in ("/fast?password=hunter-query", "/http/5?a=hunter-query", "/sqlite/3?hunter-query", "/unhandled?hunter-query",
+                         "/items/%d?hunter=1" % NUMBER):
                 for _ in range(5):
                     app.get(path, headers)
         report, truth, out, text = self.during(app, work)
