@@ -86,8 +86,10 @@ static void put_pool(const struct wait_analysis *a, const struct wait_numbers *n
 	buf_puts(out, " of their time blocked, ");
 	phrase_percent(out, n->pool_idle_percent);
 	buf_puts(out, " without work.");
-	if (n->queue_looks > 0)
-		buf_printf(out, " In its queue waited %.0f to %.0f items, %.0f on average.", n->queue_least, n->queue_most, n->queue_mean);
+	if (n->queue_looks > 0 && n->queue_most < 1)
+		buf_puts(out, " Its queue was empty at each look.");
+	else if (n->queue_looks > 0)
+		buf_printf(out, " Its queue held %.0f to %.0f items, %.0f on average.", n->queue_least, n->queue_most, n->queue_mean);
 }
 
 static void put_idle(const struct wait_analysis *a, struct buf *out)
