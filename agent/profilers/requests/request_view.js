@@ -65,7 +65,7 @@ Report.show(r => {
 			});
 			host.append(line);
 		});
-		return make('details', make('summary', `${e.name}: ${count(e.code.samples)} samples of CPU time`), host);
+		return make('details', make('summary', `${e.name}: ${count(e.code.samples)} ${e.code.samples === 1 ? 'sample' : 'samples'} of CPU time`), host);
 	};
 	const falls = e => make('details', make('summary', e.name), ...[[e.slowestRequest, 'Its slowest request'], [e.typicalRequest, 'A typical request']]
 		.filter(([q]) => q).map(([q, title]) => fall(q, title)));
@@ -139,7 +139,7 @@ Report.show(r => {
 					: 'all'],
 				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
 				s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
-				['In flight since before the session', 'not seen'],
+				['Connections whose client waits since before the session', count(r.measured.unansweredCount || 0)],
 				['Samples of CPU time', s.cpuSamplePeriodNanoseconds ? `${count(s.cpuSamples)} while it was told which thread works for which request, ` +
 					`${count(s.cpuSamplesOfRequests)} of them of requests` : 'not allowed'],
 				['Context switches recorded', `${s.waitsPercent.toFixed(0)}% of the time` + (s.threadLooks ? `, ${count(s.threadLooks)} looks at the threads` : '')],
