@@ -174,7 +174,8 @@ class OnNewest(OnEachRuntime):
             name = "GET %s/{id}" % path
             self.assertLess(bills[name]["await"], due[name]["timer"] + POINTS, name)
             self.assertGreater(bills[name]["await"] + late[name], due[name]["timer"] - POINTS, name)
-        self.assertAlmostEqual(bills["GET /http/{id}"]["calls"], due["GET /http/{id}"]["http"], delta=POINTS)
+        self.assertLess(bills["GET /http/{id}"]["calls"], due["GET /http/{id}"]["http"] + POINTS)
+        self.assertGreater(bills["GET /http/{id}"]["calls"] + late["GET /http/{id}"], due["GET /http/{id}"]["http"] - POINTS)
         gate = due["GET /semaphore/{id}"]
         self.assertAlmostEqual(bills["GET /semaphore/{id}"]["await"] + late["GET /semaphore/{id}"], gate["semaphore"] + gate["timer"], delta=POINTS)
         self.assertAlmostEqual(bills["GET /tls"]["calls"] + bills["GET /tls"]["thread"], due["GET /tls"]["http"], delta=POINTS)
@@ -261,7 +262,8 @@ class OnNewest(OnEachRuntime):
         code = truth["GET /cpu/{ms}"]["parts"]["code"]
         bill = by_name(report)["GET /cpu/{id}"]["bill"]
         self.assertAlmostEqual(bill["thread"]["noCPU"] / bill["nanoseconds"], (code["ms"] - code["cpuMs"]) / truth["GET /cpu/{ms}"]["sumMs"], delta=POINTS)
-        self.assertEqual([f["state"] for f in report["findings"] if f["id"] == "RequestsWithoutCPU"], ["Found"], report["measured"])
+        states = [f["state"] for f in report["findings"] if f["id"] == "RequestsWithoutCPU"]
+        self.assertIn(states, (["Found"], ["Possible"]), report["measured"])  # possible where others take the CPUs, too
 
     def work_of(self, report):
         """{endpoint: {part: of the time of its slowest requests}} of what threads did, and that the parts add up."""
