@@ -111,7 +111,7 @@ class Launch(local.LocalCase):
         self.assertEqual(p.returncode, 128 + signal.SIGTERM, errors)
         self.nothing_left()
 
-    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "each profiler")
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "make runtimes")
     def test_each_profiler(self):
         waits = [dotnet.path("net10.0", "WaitApp"), "mixed"]
         for words, command in ((["--pauses", "2s"], [dotnet.path("net10.0"), "alloc"]), (["--waits", "2s"], waits), (["--threads", "2s"], waits),
@@ -126,7 +126,7 @@ class Launch(local.LocalCase):
                 self.assertTrue(self.report()["findings"] is not None, errors)
                 self.nothing_left()
 
-    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "other publishes")
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "make runtimes")
     def test_single_files_and_trimmed_ahead_of_time_publishes(self):
         for name in ("LineSingle", "LineReady"):
             with self.subTest(name):

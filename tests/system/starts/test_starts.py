@@ -67,7 +67,7 @@ class Starts(test_cluster.ClusterCase):
                 self.namespace += framework[3]
                 self.check_from_the_first_instruction(framework)
 
-    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "other publishes")
+    @unittest.skipUnless(os.environ.get("DRDOTNET_EVERY_RUNTIME"), "make runtimes")
     def test_single_files_and_trimmed_ahead_of_time_publishes(self):
         self.agent("node-a")
         for name in ("LineSingle", "LineReady"):
