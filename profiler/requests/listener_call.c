@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#define MOST_ARGUMENTS 16
 #define ID_DIGITS 32
 
 static enum call_moment moment_of(const struct event_text *event)
@@ -73,24 +72,12 @@ static void put_sql(const struct event_text *sql, struct path_shape *out)
 
 bool listener_call_read(const uint8_t *data, size_t len, struct listener_call *out)
 {
-	struct event_text source, event, key, value, id = {NULL, 0}, sql = {NULL, 0}, client = {NULL, 0};
-	struct wire_reader r;
+	struct event_text key, value, id = {NULL, 0}, sql = {NULL, 0}, client = {NULL, 0};
+	struct listener_event e;
 
-	wire_reader_init(&r, data, len);
-	request_event_text(&r, &source);
-	if (r.bad)
+	if (!listener_event_open(data, len, &e) || (out->moment = moment_of(&e.name)) == CALL_OTHER)
 		return false;
-	request_event_text(&r, &event);
-	uint16_t count = wire_u16(&r);
-	if (r.bad || (out->moment = moment_of(&event)) == CALL_OTHER)
-		return false;
-	for (uint16_t i = 0; i < count && i < MOST_ARGUMENTS; i++) {
-		request_event_text(&r, &key);
-		if (r.bad)
-			return false;
-		request_event_text(&r, &value);
-		if (r.bad)
-			return false;
+	while (listener_event_next(&e, &key, &value)) {
 		if (event_text_is(&key, "Id", true))
 			id = value;
 		else if (event_text_is(&key, "Text", true))
@@ -98,7 +85,7 @@ bool listener_call_read(const uint8_t *data, size_t len, struct listener_call *o
 		else if (event_text_is(&key, "Client", true))
 			client = value;
 	}
-	if (!take_id(&id, &out->id) || (out->moment == CALL_START && (!sql.data || tells_itself(&client))))
+	if (e.r.bad || !take_id(&id, &out->id) || (out->moment == CALL_START && (!sql.data || tells_itself(&client))))
 		return false;
 	if (out->moment == CALL_START)
 		put_sql(&sql, &out->shape);

@@ -77,28 +77,40 @@ static void take_argument(const struct event_text *key, const struct event_text 
 	}
 }
 
+bool listener_event_open(const uint8_t *data, size_t len, struct listener_event *e)
+{
+	struct event_text source;
+
+	wire_reader_init(&e->r, data, len);
+	request_event_text(&e->r, &source);
+	if (e->r.bad)
+		return false;
+	request_event_text(&e->r, &e->name);
+	uint16_t count = wire_u16(&e->r);
+	e->left = count < MOST_ARGUMENTS ? count : MOST_ARGUMENTS;
+	return !e->r.bad;
+}
+
+bool listener_event_next(struct listener_event *e, struct event_text *key, struct event_text *value)
+{
+	if (!e->left)
+		return false;
+	e->left--;
+	request_event_text(&e->r, key);
+	if (!e->r.bad)
+		request_event_text(&e->r, value);
+	return !e->r.bad;
+}
+
 bool request_event_end(const uint8_t *data, size_t len, struct request_end *out)
 {
-	struct event_text source, event, key, value;
-	struct wire_reader r;
+	struct listener_event e;
+	struct event_text key, value;
 
 	*out = (struct request_end){0};
-	wire_reader_init(&r, data, len);
-	request_event_text(&r, &source);
-	if (r.bad)
+	if (!listener_event_open(data, len, &e) || !event_text_is(&e.name, "Microsoft.AspNetCore.Hosting.EndRequest", true))
 		return false;
-	request_event_text(&r, &event);
-	uint16_t count = wire_u16(&r);
-	if (r.bad || !event_text_is(&event, "Microsoft.AspNetCore.Hosting.EndRequest", true))
-		return false;
-	for (uint16_t i = 0; i < count && i < MOST_ARGUMENTS; i++) {
-		request_event_text(&r, &key);
-		if (r.bad)
-			return false;
-		request_event_text(&r, &value);
-		if (r.bad)
-			return false;
+	while (listener_event_next(&e, &key, &value))
 		take_argument(&key, &value, out);
-	}
-	return out->status != 0;
+	return !e.r.bad && out->status != 0;
 }

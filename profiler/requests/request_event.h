@@ -37,6 +37,17 @@ void request_event_text(struct wire_reader *r, struct event_text *out);
 /* Whether it begins with these ASCII characters; `whole`: and ends with them. */
 bool event_text_is(const struct event_text *t, const char *ascii, bool whole);
 
+/* What a diagnostic listener tells, by way of Microsoft-Diagnostics-DiagnosticSource: its source and name, then the texts that were asked for. */
+struct listener_event {
+	struct wire_reader r;
+	struct event_text name;
+	uint16_t left; /* arguments */
+};
+
+bool listener_event_open(const uint8_t *data, size_t len, struct listener_event *e); /* false: it does not fit its payload */
+/* false: there is none any more, or it does not fit (then the reader is bad). */
+bool listener_event_next(struct listener_event *e, struct event_text *key, struct event_text *value);
+
 /* false: it does not fit its payload. */
 bool request_event_start(const uint8_t *data, size_t len, struct event_text *method, struct event_text *path);
 const uint8_t *request_event_activity(const uint8_t *data, size_t len); /* NULL: it does not fit */
