@@ -9,20 +9,8 @@
 #define AT(offset) (BASE + (offset))
 
 /* A process with two threads, a Lock, a ReaderWriterLockSlim, their types, and the assembly that names these. */
-static uint8_t memory[BYTES];
+#include "tests/unit/agent/locks/fake_memory.h"
 
-static size_t read_fake(void *ctx, uint64_t address, void *out, size_t n)
-{
-	(void)ctx;
-	if (address < BASE || address >= BASE + BYTES)
-		return 0;
-	size_t have = BASE + BYTES - address;
-	n = n < have ? n : have;
-	memcpy(out, memory + (address - BASE), n);
-	return n;
-}
-
-static const struct process_memory fake = {.read = read_fake};
 static const struct runtime_contract contract = {
 	.known = true, .thread_store = BASE, .string_class = BASE + 8, .thread_id = 8, .thread_os_id = 16, .thread_next = 24, .thread_handle = 32,
 	.store_first = 0, .type_flags = 0, .type_flags2 = 8, .type_base_size = 4, .type_module = 24, .type_class = 16, .class_type = 8, .module_base = 8,

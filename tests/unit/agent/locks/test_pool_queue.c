@@ -11,20 +11,7 @@
 #define SLOTS(i) (0x300 + (i) * 0x200 + 0x180)
 
 /* A pool's queue with segments of 32, 64 and 128 items. Types are not asked: managed_types.c has a test of its own. */
-static uint8_t memory[BYTES];
-
-static size_t read_fake(void *ctx, uint64_t address, void *out, size_t n)
-{
-	(void)ctx;
-	if (address < BASE || address >= BASE + BYTES)
-		return 0;
-	size_t have = BASE + BYTES - address;
-	n = n < have ? n : have;
-	memcpy(out, memory + (address - BASE), n);
-	return n;
-}
-
-static const struct process_memory fake = {.read = read_fake};
+#include "tests/unit/agent/locks/fake_memory.h"
 
 static void put(size_t at, uint64_t value, size_t bytes)
 {

@@ -7,20 +7,7 @@
 #define BYTES 65536
 
 /* A process with memory at one place: pointers to tables, the table, objects behind their headers, and locks. */
-static uint8_t memory[BYTES];
-
-static size_t read_fake(void *ctx, uint64_t address, void *out, size_t n)
-{
-	(void)ctx;
-	if (address < BASE || address >= BASE + BYTES)
-		return 0;
-	size_t have = BASE + BYTES - address;
-	n = n < have ? n : have;
-	memcpy(out, memory + (address - BASE), n);
-	return n;
-}
-
-static const struct process_memory fake = {.read = read_fake};
+#include "tests/unit/agent/locks/fake_memory.h"
 
 static void put64(uint64_t at, uint64_t value)
 {
