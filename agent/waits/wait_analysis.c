@@ -365,12 +365,7 @@ void wait_analysis_run(const struct wait_capture *c, struct wait_analysis *out)
 	out->threads = stack_threads_new(&c->stacks);
 	out->thread_idle_ns = mem_calloc(c->stacks.thread_count + 1, sizeof *out->thread_idle_ns);
 	out->thread_kind_ns = mem_calloc((c->stacks.thread_count + 1) * WAIT_KIND_COUNT, sizeof *out->thread_kind_ns);
-	for (size_t i = 0; i < c->log->thread_count; i++)
-		out->switches += c->log->threads[i].switches;
-	if (c->looks && c->recorded_ns > 0)
-		out->switches = (uint64_t)((double)out->switches * out->seconds * 1e9 / (double)c->recorded_ns);
-	else if (c->looks)
-		out->switches = c->counted_switches;
+	out->switches = c->looks && c->recorded_ns <= 0 ? c->counted_switches : (uint64_t)wait_capture_switches(c);
 	stack_tree_init(&out->base.tree);
 	begin_placing(out, &p, &join);
 	place_waits(out, &p, &join);

@@ -2,6 +2,20 @@
 
 #include <stdlib.h>
 
+double wait_capture_scale(const struct wait_capture *c)
+{
+	int64_t before_ns = c->looked_from_ns > c->started_ns ? c->looked_from_ns - c->started_ns : 0, beside_ns = c->recorded_ns - before_ns;
+	return c->looks && beside_ns > 0 ? (double)(c->ended_ns - c->started_ns - before_ns) / (double)beside_ns : 1;
+}
+
+double wait_capture_switches(const struct wait_capture *c)
+{
+	uint64_t recorded = 0;
+	for (size_t i = 0; i < c->log->thread_count; i++)
+		recorded += c->log->threads[i].switches;
+	return (double)c->switches_before_looks + wait_capture_scale(c) * (double)(recorded - c->switches_before_looks);
+}
+
 void wait_capture_fini(struct wait_capture *c)
 {
 	cpu_capture_fini(&c->stacks);

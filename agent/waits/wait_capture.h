@@ -21,12 +21,14 @@ struct wait_capture {
 	bool locks_read;           /* the runtime's table of monitors could be looked for */
 	uint64_t period;           /* one of so many recorded switches has a stack */
 	size_t looks;              /* at the threads; 0: all waits are in the records, and tell the times, too */
+	int64_t looked_from_ns;    /* where there are looks: since then, CLOCK_MONOTONIC, they tell the times; until then each switch was recorded */
 	int64_t unseen_ns;         /* waiting that looks found, without a stack */
 	int64_t recorded_ns;       /* for so long switches were recorded */
 	struct wait_window *windows; /* in which hardly a record is missing, by time */
 	size_t window_count, window_cap;
 	struct err refused;        /* perf events were, by this; else zeroed */
 	bool left_group, more_threads; /* the process was moved to another control group; it has more threads than are looked at */
+	uint64_t switches_before_looks; /* recorded until looked_from_ns */
 	uint64_t counted_switches; /* by the threads' own counters, where none were recorded */
 	int64_t started_ns, ended_ns;
 	size_t threads_begin, threads_end;
@@ -35,6 +37,12 @@ struct wait_capture {
 	size_t stacks_unread;      /* threads that slept through all of it, whose stacks could not be read */
 	uint64_t lost, dropped;    /* records that the kernel, and we, had no room for */
 };
+
+/* How many switches one stands for that was recorded beside looks: windows of records are of a part of the session. */
+double wait_capture_scale(const struct wait_capture *c);
+
+/* Switches of the process in all of the session, as far as records tell. */
+double wait_capture_switches(const struct wait_capture *c);
 
 void wait_capture_fini(struct wait_capture *c);
 

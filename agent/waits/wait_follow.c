@@ -45,9 +45,8 @@ static struct wait_plan plan_switches(const struct wait_follow *o)
 static int open_switches(struct wait_follow *o, struct err *e)
 {
 	o->record = (struct wait_record){.plan = plan_switches(o), .pid = o->session->q->target->pid, .proc_fd = o->session->proc_fd,
-					.epoll_fd = o->events_fd};
+					.epoll_fd = o->events_fd, .duration_ns = o->session->q->spec->duration_seconds * 1000000000};
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
-	o->capture.period = o->record.plan.period;
 	if (o->looks_only)
 		return 0;
 	if (wait_record_open(&o->record, &o->capture.refused) < 0) {
@@ -57,7 +56,6 @@ static int open_switches(struct wait_follow *o, struct err *e)
 			return -1;
 		}
 		o->record.plan = wait_plan_looks_only();
-		o->capture.period = o->record.plan.period;
 		o->counted = wait_pace_switches(o->session->proc_fd);
 		return 0;
 	}
@@ -137,6 +135,7 @@ static void begin_collecting(struct wait_follow *o)
 		.il_ctx = o->session,
 	};
 	o->capture.started_ns = o->started_ns;
+	o->capture.log->looks = o->record.plan.looks;
 	o->collect = cpu_collect_new(&options);
 	cpu_collect_begin(o->collect);
 	o->sleepers.proc_fd = o->session->proc_fd;
@@ -309,15 +308,38 @@ static void note_window(struct wait_follow *o, int64_t to_ns)
 	c->windows[c->window_count++] = (struct wait_window){o->record.opened_ns, to_ns};
 }
 
+/* Where all has been recorded until now, looks go on from there. */
 static void close_window(struct wait_follow *o)
 {
+	struct wait_log *l = o->capture.log;
 	wait_record_close(&o->record);
 	int64_t now_ns = clock_mono_ns();
 	drain_switches(o);
-	wait_log_add(o->capture.log, &(struct wait_event){.kind = WAIT_EVENT_PAUSE, .time_ns = clock_mono_ns()});
-	wait_log_settle(o->capture.log, INT64_MAX);
+	wait_log_settle(l, INT64_MAX);
+	if (!l->looks) {
+		wait_looks_init(&o->looks, l, now_ns);
+		wait_sleepers_look(&o->sleepers, &o->looks, now_ns);
+		wait_looks_adopt(&o->looks);
+	}
+	wait_log_add(l, &(struct wait_event){.kind = WAIT_EVENT_PAUSE, .time_ns = now_ns});
+	wait_log_settle(l, INT64_MAX);
 	note_window(o, now_ns);
 	wait_record_drop(&o->record);
+	if (l->looks)
+		return;
+	l->looks = true;
+	o->capture.looked_from_ns = now_ns;
+	o->capture.switches_before_looks = o->switches;
+}
+
+/* A process may do much more than it did when the session was planned. */
+static void keep_pace(struct wait_follow *o, int64_t now_ns)
+{
+	struct wait_plan plan;
+	if (!wait_record_outgrown(&o->record, now_ns, &plan))
+		return;
+	close_window(o);
+	o->record.plan = plan;
 }
 
 void wait_follow_readable(struct wait_follow *o)
@@ -333,6 +355,7 @@ void wait_follow_readable(struct wait_follow *o)
 		close_window(o);
 	if (!timer || now_ns >= o->next_drain_ns) {
 		drain_switches(o);
+		keep_pace(o, now_ns);
 		o->next_drain_ns = now_ns + LOOK_MS * 1000000;
 	}
 	if (timer)
@@ -428,6 +451,7 @@ void wait_follow_take(struct wait_follow *o)
 	o->capture.lost = o->record.lost;
 	o->capture.dropped = o->record.dropped;
 	o->capture.recorded_ns = o->record.covered_ns;
+	o->capture.period = o->record.plan.period;
 	o->capture.looks = o->looks.looks;
 	o->capture.unseen_ns = o->looks.unseen_ns;
 	cpu_collect_free(o->collect);

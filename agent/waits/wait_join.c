@@ -87,21 +87,35 @@ static void judge_wait(const struct wait *w, bool worker, struct wait_meaning *m
 #define NEAR 2 /* a wait may stand for others of the thread that are up to four times as long or as short */
 
 struct seen_lengths { /* of a thread: the waits with a stack, and all that they stand for */
-	struct wait_length sleeping[WAIT_LENGTHS], ready[WAIT_LENGTHS], all_sleeping[WAIT_LENGTHS], all_ready[WAIT_LENGTHS];
+	struct wait_lengths some, all;
 };
 
-static struct wait_length *length_of(struct wait_length *sleeping, struct wait_length *ready, const struct wait *w)
+struct seen_thread {
+	struct seen_lengths before_looks, beside_looks;
+};
+
+/* Looks tell of its time, if they tell of any. */
+static bool is_beside_looks(const struct wait_capture *c, const struct wait *w)
 {
-	return &(w->runnable ? ready : sleeping)[wait_length_of(w->in_ns - w->out_ns)];
+	return c->looks && w->in_ns > c->looked_from_ns;
 }
 
-static void count_seen(const struct wait_join *j, struct seen_lengths *seen)
+static struct seen_lengths *seen_of(const struct wait_capture *c, struct seen_thread *seen, const struct wait *w)
+{
+	return is_beside_looks(c, w) ? &seen[w->thread].beside_looks : &seen[w->thread].before_looks;
+}
+
+static struct wait_length *length_of(struct wait_lengths *l, const struct wait *w)
+{
+	return &(w->runnable ? l->ready : l->sleeping)[wait_length_of(w->in_ns - w->out_ns)];
+}
+
+static void count_seen(const struct wait_capture *c, const struct wait_join *j, struct seen_thread *seen)
 {
 	for (size_t i = 0; i < j->count; i++) {
-		struct seen_lengths *s = &seen[j->list[i].wait->thread];
 		if (j->list[i].wait->looked)
 			continue;
-		struct wait_length *l = length_of(s->sleeping, s->ready, j->list[i].wait);
+		struct wait_length *l = length_of(&seen_of(c, seen, j->list[i].wait)->some, j->list[i].wait);
 		l->count++;
 		l->ns += (uint64_t)(j->list[i].wait->in_ns - j->list[i].wait->out_ns);
 	}
@@ -124,37 +138,34 @@ static void give_to_near(const struct wait_length *all, const struct wait_length
 	}
 }
 
-static void share_out(const struct wait_capture *c, struct wait_join *j, struct seen_lengths *seen)
+static void share_out(const struct wait_capture *c, struct wait_join *j, struct seen_thread *seen)
 {
-	double none = 0;
+	double none = 0, looked_ns = 0, ready_ns = 0, ready_count = 0, scale = wait_capture_scale(c);
 	for (size_t i = 0; i < c->log->thread_count; i++) {
 		const struct wait_log_thread *t = &c->log->threads[i];
-		give_to_near(t->sleeping, seen[i].sleeping, seen[i].all_sleeping, &j->unseen_ns, &none);
-		give_to_near(t->ready, seen[i].ready, seen[i].all_ready, &j->ready_ns, &j->ready_count);
+		struct seen_lengths *before = &seen[i].before_looks, *beside = &seen[i].beside_looks;
+		give_to_near(t->before_looks.sleeping, before->some.sleeping, before->all.sleeping, &j->unseen_ns, &none);
+		give_to_near(t->before_looks.ready, before->some.ready, before->all.ready, &j->ready_ns, &j->ready_count);
+		give_to_near(t->beside_looks.sleeping, beside->some.sleeping, beside->all.sleeping, &looked_ns, &none);
+		give_to_near(t->beside_looks.ready, beside->some.ready, beside->all.ready, &ready_ns, &ready_count);
 	}
+	j->unseen_ns += (double)c->unseen_ns; /* what looks saw of it, in place of looked_ns */
+	j->ready_ns += scale * ready_ns;
+	j->ready_count += scale * ready_count;
 }
 
-/* Of the records of switches: they are of a part of the session. */
-static double record_scale(const struct wait_capture *c)
+static void weigh_wait(const struct wait_capture *c, struct joined_wait *w, struct seen_thread *seen)
 {
-	return c->looks && c->recorded_ns > 0 ? (double)(c->ended_ns - c->started_ns) / (double)c->recorded_ns : 1;
-}
-
-static void weigh_waits(const struct wait_capture *c, struct wait_join *j, struct seen_lengths *seen)
-{
-	double scale = record_scale(c);
-	for (size_t i = 0; i < j->count; i++) {
-		struct joined_wait *w = &j->list[i];
-		struct seen_lengths *s = &seen[w->wait->thread];
-		const struct wait_length *all = length_of(s->all_sleeping, s->all_ready, w->wait), *some = length_of(s->sleeping, s->ready, w->wait);
-		double ns = (double)(w->wait->in_ns - w->wait->out_ns);
-		w->ns = w->wait->looked ? ns : c->looks && !w->wait->runnable ? 0 : scale * (some->ns ? ns * (double)all->ns / (double)some->ns : ns);
-		w->count = w->wait->looked ? 0 : scale * (some->count ? (double)all->count / (double)some->count : 1);
+	bool beside = is_beside_looks(c, w->wait);
+	double scale = beside ? wait_capture_scale(c) : 1, ns = (double)(w->wait->in_ns - w->wait->out_ns);
+	if (w->wait->looked) {
+		w->ns = ns;
+		return;
 	}
-	j->ready_ns *= scale;
-	j->ready_count *= scale;
-	if (c->looks)
-		j->unseen_ns = (double)c->unseen_ns;
+	struct seen_lengths *s = seen_of(c, seen, w->wait);
+	const struct wait_length *all = length_of(&s->all, w->wait), *some = length_of(&s->some, w->wait);
+	w->ns = beside && !w->wait->runnable ? 0 : scale * (some->ns ? ns * (double)all->ns / (double)some->ns : ns);
+	w->count = scale * (some->count ? (double)all->count / (double)some->count : 1);
 }
 
 /* Where a window of records cut a wait off, looks may have seen how it went on. */
@@ -177,8 +188,8 @@ static void measure_waits(const struct wait_capture *c, struct wait_join *j)
 static int by_thread_and_out(const void *x, const void *y)
 {
 	const struct joined_wait *a = x, *b = y;
-	if (a->wait->looked != b->wait->looked)
-		return a->wait->looked ? -1 : 1;
+	if (a->times != b->times)
+		return a->times ? -1 : 1;
 	if (a->thread != b->thread)
 		return a->thread < b->thread ? -1 : 1;
 	return (a->wait->out_ns > b->wait->out_ns) - (a->wait->out_ns < b->wait->out_ns);
@@ -194,8 +205,9 @@ static void find_stacks(const struct wait_capture *c, struct wait_join *j)
 		uint32_t stack = thread < c->stacks.thread_count && w->stack_ns ? stack_at(&c->stacks, order, thread, at_ns) : UINT32_MAX;
 		if (stack == UINT32_MAX)
 			continue;
-		j->list[j->count++] = (struct joined_wait){.wait = w, .thread = thread, .stack = stack};
-		j->timed_count += w->looked || !c->looks;
+		bool times = w->looked || !is_beside_looks(c, w);
+		j->list[j->count++] = (struct joined_wait){.wait = w, .thread = thread, .stack = stack, .times = times};
+		j->timed_count += times;
 	}
 	if (j->count)
 		qsort(j->list, j->count, sizeof *j->list, by_thread_and_out);
@@ -223,13 +235,14 @@ static void find_workers(const struct cpu_capture *c, struct wait_join *j)
 void wait_join_make(const struct wait_capture *c, struct wait_join *out)
 {
 	*out = (struct wait_join){.list = mem_calloc(c->log->wait_count + 1, sizeof *out->list)};
-	AUTO_FREE struct seen_lengths *seen = mem_calloc(c->log->thread_count + 1, sizeof *seen);
+	AUTO_FREE struct seen_thread *seen = mem_calloc(c->log->thread_count + 1, sizeof *seen);
 	AUTO_FREE struct wait_meaning *meanings = mem_calloc(c->stacks.stack_count + 1, sizeof *meanings);
 	find_stacks(c, out);
 	find_workers(&c->stacks, out);
-	count_seen(out, seen);
+	count_seen(c, out, seen);
 	share_out(c, out, seen);
-	weigh_waits(c, out, seen);
+	for (size_t i = 0; i < out->count; i++)
+		weigh_wait(c, &out->list[i], seen);
 	measure_waits(c, out);
 	for (size_t i = 0; i < c->stacks.stack_count; i++) {
 		size_t depth;

@@ -8,6 +8,7 @@
 struct joined_wait {
 	const struct wait *wait;
 	uint32_t thread, stack; /* in the capture; stack UINT32_MAX: none was found */
+	bool times;             /* it tells the time: it was seen by looks, or there were none then */
 	double ns, count;       /* what it stands for; where there are looks they tell the time, and the records of switches how often */
 	int64_t length_ns;      /* of looks: to their distance */
 	int64_t least_ns;       /* it lasted so long at least */

@@ -94,7 +94,8 @@ static void end_wait(struct wait_log *l, struct wait_log_thread *t, int64_t in_n
 		return;
 	}
 	int64_t ns = in_ns > t->out_ns ? in_ns - t->out_ns : 0;
-	struct wait_length *length = &(t->runnable ? t->ready : t->sleeping)[wait_length_of(ns)];
+	struct wait_lengths *lengths = l->looks ? &t->beside_looks : &t->before_looks;
+	struct wait_length *length = &(t->runnable ? lengths->ready : lengths->sleeping)[wait_length_of(ns)];
 	length->count++;
 	length->ns += (uint64_t)ns;
 	if (t->stack_ns || l->keep_all)

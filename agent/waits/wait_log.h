@@ -47,6 +47,10 @@ struct wait_length { /* of all waits of a thread that lasted about as long */
 	uint64_t count, ns;
 };
 
+struct wait_lengths { /* of a thread; ready: it could have gone on */
+	struct wait_length sleeping[WAIT_LENGTHS], ready[WAIT_LENGTHS];
+};
+
 struct wait_log_thread {
 	uint32_t tid;
 	bool off, runnable;   /* it waits since out_ns */
@@ -59,7 +63,7 @@ struct wait_log_thread {
 	uint64_t lock, next_lock;
 	bool fault, next_fault;
 	uint64_t switches;    /* from a CPU */
-	struct wait_length sleeping[WAIT_LENGTHS], ready[WAIT_LENGTHS]; /* ready: it could have gone on */
+	struct wait_lengths before_looks, beside_looks; /* see wait_log.looks */
 };
 
 struct wait_log {
@@ -67,6 +71,7 @@ struct wait_log {
 	size_t thread_count, thread_cap;
 	struct wait *waits;
 	size_t wait_count, wait_cap;
+	bool looks;           /* threads are looked at, too: from now on looks tell the times; set by the caller */
 	bool keep_all;        /* keep waits without a stack one by one, too; set by the caller, as the next one */
 	int64_t opened_ns;    /* since when switches are recorded: who gets a CPU and was not seen to lose one may have waited since */
 	uint64_t kept_none;   /* waits with a stack that found no room */
@@ -100,7 +105,7 @@ void wait_log_finish(struct wait_log *l, int64_t end_ns);
 /* The thread with that id; NULL: nothing was heard of it. */
 struct wait_log_thread *wait_log_find(const struct wait_log *l, uint32_t tid);
 
-/* Its place in wait_log_thread.sleeping or ready. */
+/* Its place in wait_lengths. */
 size_t wait_length_of(int64_t ns);
 
 #endif

@@ -84,6 +84,20 @@ void wait_looks_change(struct wait_looks *l, struct look_thread *t, uint64_t ran
 	t->fault = asleep && stack->fault;
 }
 
+void wait_looks_adopt(struct wait_looks *l)
+{
+	for (size_t i = 0; i < l->count; i++) {
+		struct look_thread *t = &l->threads[i];
+		struct wait_log_thread *recorded = wait_log_find(l->log, t->tid);
+		t->began_before = false;
+		if (!t->asleep || !recorded || !recorded->off || recorded->doubtful)
+			continue;
+		t->from_ns = t->seen_ns = recorded->out_ns;
+		t->began_before = recorded->began_before;
+		recorded->off = false;
+	}
+}
+
 void wait_looks_end(struct wait_looks *l)
 {
 	size_t kept = 0;

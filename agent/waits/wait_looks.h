@@ -40,6 +40,10 @@ struct look_thread *wait_looks_thread(struct wait_looks *l, uint32_t tid);
 /* It has run since the last look, or is new. With `asleep` it sleeps now, with that stack (as WAIT_EVENT_STACK; its time 0: unread); else it runs. */
 void wait_looks_change(struct wait_looks *l, struct look_thread *t, uint64_t ran, bool asleep, const struct wait_event *stack);
 
+/* After the first look, where all switches were recorded until then: the wait of each thread that slept at it goes on from there, as its records have it. Those
+ * records say nothing more of it. */
+void wait_looks_adopt(struct wait_looks *l);
+
 /* Threads that were not met have ended. */
 void wait_looks_end(struct wait_looks *l);
 

@@ -22,7 +22,7 @@ uint64_t wait_pace_switches(int proc_fd)
 	return sum;
 }
 
-static int64_t process_cpu_time_ns(pid_t pid)
+int64_t wait_pace_cpu_ns(pid_t pid)
 {
 	clockid_t clock;
 	struct timespec t = {0};
@@ -33,12 +33,12 @@ static int64_t process_cpu_time_ns(pid_t pid)
 
 struct wait_plan wait_pace_plan(pid_t pid, int proc_fd, int64_t duration_ns, bool single_waits)
 {
-	int64_t from_ns = clock_mono_ns(), cpu_ns = process_cpu_time_ns(pid), pressure_ns = run_delay_node_pressure("/proc");
+	int64_t from_ns = clock_mono_ns(), cpu_ns = wait_pace_cpu_ns(pid), pressure_ns = run_delay_node_pressure("/proc");
 	uint64_t before = wait_pace_switches(proc_fd);
 	clock_sleep_until_ms(clock_mono_ms() + RATE_MS);
 	uint64_t after = wait_pace_switches(proc_fd);
 	double seconds = (double)(clock_mono_ns() - from_ns) / 1e9;
 	double rate = after > before ? (double)(after - before) / seconds : 0;
 	bool full = !single_waits && pressure_ns >= 0 && (double)(run_delay_node_pressure("/proc") - pressure_ns) / 1e9 >= FULL * seconds;
-	return wait_plan_make(rate, (double)(process_cpu_time_ns(pid) - cpu_ns) / seconds, duration_ns, full);
+	return wait_plan_make(rate, (double)(wait_pace_cpu_ns(pid) - cpu_ns) / seconds, duration_ns, full);
 }

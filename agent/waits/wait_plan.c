@@ -4,6 +4,7 @@
 #define BLIND_SWITCHES 20000.0 /* a second: a busy web application does so many */
 #define STACKS_A_SECOND 2000   /* else, while they are recorded */
 #define SWITCH_NS 1000         /* of a switch's two records; the kernel takes as long in the process's own time (tests/bench/overhead.py --ways waits) */
+#define STACK_NS 2300          /* and of a copy of its stack */
 #define SHARE_OF_CPU 0.005     /* of the process's CPU time that records may take ... */
 #define LEAST_NS 1500000.0     /* ... or so much a second */
 #define CYCLES 4               /* at least, in a session */
@@ -22,19 +23,36 @@ static int64_t most_of(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
+static double cost_ns(uint64_t period)
+{
+	return SWITCH_NS + STACK_NS / (double)period;
+}
+
+/* Of a second in which it uses so much CPU time. */
+static double may_ns(double cpu_ns)
+{
+	return cpu_ns * SHARE_OF_CPU > LEAST_NS ? cpu_ns * SHARE_OF_CPU : LEAST_NS;
+}
+
 struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns, bool full)
 {
 	struct wait_plan p = {.looks = full, .period = 1, .cycle_ns = WINDOW_USUAL_NS, .window_ns = WINDOW_USUAL_NS};
 	if (switches <= ALL_BELOW)
 		return p;
-	double may = cpu_ns * SHARE_OF_CPU > LEAST_NS ? cpu_ns * SHARE_OF_CPU : LEAST_NS, part = may / (switches * SWITCH_NS);
 	p.looks = true;
 	p.period = switches > STACKS_A_SECOND ? (uint64_t)(switches / STACKS_A_SECOND) | 1 : 1;
+	double part = may_ns(cpu_ns) / (switches * cost_ns(p.period));
 	if (part >= 1)
 		return p;
 	p.cycle_ns = least_of((int64_t)(WINDOW_USUAL_NS / part), most_of(duration_ns / CYCLES, WINDOW_LEAST_NS));
 	p.window_ns = least_of(most_of((int64_t)(part * (double)p.cycle_ns), WINDOW_LEAST_NS), p.cycle_ns);
 	return p;
+}
+
+int64_t wait_plan_excess_ns(const struct wait_plan *p, uint64_t switches, int64_t ns, int64_t cpu_ns)
+{
+	double seconds = (double)ns / 1e9;
+	return seconds > 0 ? (int64_t)((double)switches * cost_ns(p->period) - seconds * may_ns((double)cpu_ns / seconds)) : 0;
 }
 
 struct wait_plan wait_plan_blind(int64_t duration_ns)

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define WAIT_PLAN_DEBT_NS 20000000 /* of CPU time: more than such an excess is not for a burst */
+
 struct wait_plan {
 	bool looks;         /* threads are looked at at random moments */
 	uint64_t period;    /* one of so many recorded switches has a stack */
@@ -16,6 +18,9 @@ struct wait_plan {
 /* Of a process that does so many switches and uses so much CPU time a second, for a session of `duration_ns`. `full`: the node's CPUs are taken: records may be
  * lost before they are read, and looks tell the times, too. */
 struct wait_plan wait_plan_make(double switches, double cpu_ns, int64_t duration_ns, bool full);
+
+/* What records of so many switches cost the process beyond what they may in `ns`, of which it used `cpu_ns`; less than 0: it could do more of them. */
+int64_t wait_plan_excess_ns(const struct wait_plan *p, uint64_t switches, int64_t ns, int64_t cpu_ns);
 
 /* Of a process that has not begun, so that nothing is known of it: as for one that does many. */
 struct wait_plan wait_plan_blind(int64_t duration_ns);

@@ -1,6 +1,7 @@
 #include "agent/waits/wait_record.h"
 
 #include "common/base/cleanup.h"
+#include "agent/waits/wait_pace.h"
 #include "common/base/clock.h"
 
 #include <sys/epoll.h>
@@ -29,9 +30,38 @@ int wait_record_open(struct wait_record *r, struct err *e)
 	r->max_depth = perf_sampler_max_depth(r->perf);
 	r->windows++;
 	r->closed = false;
-	r->missing = 0;
+	r->missing = r->taken = 0;
+	r->debt_ns = 0;
+	r->rated_ns = r->opened_ns;
+	r->rated_cpu_ns = wait_pace_cpu_ns(r->pid);
 	r->next_ns = r->plan.window_ns < r->plan.cycle_ns ? r->opened_ns + r->plan.window_ns : 0; /* it stays open */
 	return 0;
+}
+
+/* For what the process did since `rated_ns`. */
+static struct wait_plan plan_for(const struct wait_record *r, int64_t now_ns, int64_t cpu_ns)
+{
+	double seconds = (double)(now_ns - r->rated_ns) / 1e9;
+	struct wait_plan p = wait_plan_make((double)r->taken / seconds, (double)(cpu_ns - r->rated_cpu_ns) / seconds, r->duration_ns, false);
+	p.looks = true;
+	return p;
+}
+
+bool wait_record_outgrown(struct wait_record *r, int64_t now_ns, struct wait_plan *out)
+{
+	if (!r->perf || r->closed || r->next_ns || now_ns <= r->rated_ns)
+		return false;
+	int64_t cpu_ns = wait_pace_cpu_ns(r->pid);
+	r->debt_ns += wait_plan_excess_ns(&r->plan, r->taken, now_ns - r->rated_ns, cpu_ns - r->rated_cpu_ns);
+	if (r->debt_ns > WAIT_PLAN_DEBT_NS) {
+		*out = plan_for(r, now_ns, cpu_ns);
+		return true;
+	}
+	r->debt_ns = r->debt_ns > 0 ? r->debt_ns : 0;
+	r->taken = 0;
+	r->rated_ns = now_ns;
+	r->rated_cpu_ns = cpu_ns;
+	return false;
 }
 
 void wait_record_close(struct wait_record *r)
@@ -41,7 +71,10 @@ void wait_record_close(struct wait_record *r)
 	r->left_group |= perf_sampler_left_group(r->perf);
 	perf_sampler_stop(r->perf);
 	perf_pump_stop(r->pump);
-	r->covered_ns += clock_mono_ns() - r->opened_ns;
+	int64_t now_ns = clock_mono_ns();
+	r->covered_ns += now_ns - r->opened_ns;
+	r->closed_ns = now_ns;
+	r->closed_cpu_ns = wait_pace_cpu_ns(r->pid);
 	r->closed = true;
 }
 
@@ -59,6 +92,8 @@ void wait_record_drop(struct wait_record *r)
 	r->perf = NULL;
 	r->next_ns = 0;
 	r->cycle_ns += r->cycle_ns ? r->plan.cycle_ns : 0; /* one window in each */
+	if (r->plan.window_ns < r->plan.cycle_ns && r->closed_ns - r->opened_ns >= r->plan.window_ns)
+		r->plan = plan_for(r, r->closed_ns, r->closed_cpu_ns);
 }
 
 /* Where in between records are missing is not known, and what was written meanwhile may lack some, too. */
@@ -83,8 +118,10 @@ void wait_record_take(struct wait_record *r, struct wait_log *log, perf_sample_f
 		return;
 	size_t count = perf_pump_take_switches(r->pump, &list, &until_ns, &missing);
 	perf_pump_take(r->pump, on_sample, on_comm, ctx);
+	r->taken += missing - r->missing;
 	for (size_t i = 0; i < count; i++) {
 		const struct perf_switch *x = &list[i];
+		r->taken += x->out;
 		wait_log_add(log, &(struct wait_event){.kind = x->out ? WAIT_EVENT_OUT : WAIT_EVENT_IN, .tid = x->tid, .time_ns = x->time_ns,
 						       .runnable = x->runnable});
 	}

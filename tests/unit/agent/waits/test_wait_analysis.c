@@ -187,6 +187,7 @@ Test(wait_analysis, looks_tell_the_time_and_records_how_often)
 	struct wait_analysis a;
 	setup(&m);
 	m.capture.looks = 400;
+	m.capture.log->looks = true;
 	m.capture.recorded_ns = 4000 * MS;
 	m.capture.unseen_ns = 7 * MS;
 	add_wait(&m, 0, 1000, 1100, m.blocked);
@@ -210,12 +211,39 @@ Test(wait_analysis, looks_tell_the_time_and_records_how_often)
 	teardown(&m, &a);
 }
 
+/* Two seconds in which all was recorded, with ten waits; then looks, and one of the other eight seconds was recorded. */
+Test(wait_analysis, what_was_recorded_before_looks_tells_the_time_too)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	for (int i = 0; i < 10; i++)
+		add_wait(&m, 0, 100 * i, 100 * i + 60, m.blocked);
+	wait_log_settle(m.capture.log, INT64_MAX);
+	m.capture.looks = 400;
+	m.capture.looked_from_ns = START + 2000 * MS;
+	m.capture.switches_before_looks = 10;
+	m.capture.recorded_ns = 3000 * MS;
+	m.capture.log->looks = true;
+	add_wait(&m, 0, 5000, 5100, m.blocked);
+	wait_log_settle(m.capture.log, INT64_MAX);
+	wait_log_looked(m.capture.log, 11, &(struct wait){.out_ns = START + 4000 * MS, .in_ns = START + 4500 * MS, .stack_ns = START + 4001 * MS});
+	capture_add_sample(m.builder, 4001 * MS, m.threads[0], m.blocked);
+	analyse(&m, &a);
+	cr_assert_float_eq(a.by_kind[WAIT_KIND_TASK], 1100e6, 1, "600 ms of the records, 500 of the look: %f", a.by_kind[WAIT_KIND_TASK]);
+	cr_assert_float_eq(a.places[0].count, 18, 1e-6, "ten, and one in a second of eight: %f", a.places[0].count);
+	cr_assert_eq(a.switches, 18);
+	cr_assert_float_eq(wait_analysis_recorded_percent(&a), 30, 1e-9);
+	teardown(&m, &a);
+}
+
 Test(wait_analysis, looks_alone_count_at_least_what_they_saw)
 {
 	struct made m;
 	struct wait_analysis a;
 	setup(&m);
 	m.capture.looks = 400;
+	m.capture.log->looks = true;
 	m.capture.counted_switches = 12345;
 	for (int i = 0; i < 3; i++) {
 		wait_log_looked(m.capture.log, 11,

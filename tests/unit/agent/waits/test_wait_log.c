@@ -133,7 +133,7 @@ Test(wait_log, a_stack_of_long_ago_is_not_that_of_a_switch)
 	add(l, WAIT_EVENT_IN, 7, 60);
 	wait_log_finish(l, 100 * MS);
 	cr_assert_eq(l->wait_count, 0, "it is counted, without a stack");
-	cr_assert_eq(wait_log_find(l, 7)->sleeping[wait_length_of(10 * MS)].count, 1);
+	cr_assert_eq(wait_log_find(l, 7)->before_looks.sleeping[wait_length_of(10 * MS)].count, 1);
 	wait_log_free(l);
 }
 
@@ -143,8 +143,8 @@ Test(wait_log, who_could_run_is_counted_apart)
 	wait_log_add(l, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 7, .time_ns = 1 * MS, .runnable = true});
 	add(l, WAIT_EVENT_IN, 7, 3);
 	wait_log_finish(l, 10 * MS);
-	cr_assert_eq(wait_log_find(l, 7)->ready[wait_length_of(2 * MS)].ns, 2 * MS);
-	cr_assert_eq(wait_log_find(l, 7)->sleeping[wait_length_of(2 * MS)].ns, 0);
+	cr_assert_eq(wait_log_find(l, 7)->before_looks.ready[wait_length_of(2 * MS)].ns, 2 * MS);
+	cr_assert_eq(wait_log_find(l, 7)->before_looks.sleeping[wait_length_of(2 * MS)].ns, 0);
 	wait_log_free(l);
 }
 
@@ -157,7 +157,7 @@ Test(wait_log, who_leaves_for_good_does_not_wait)
 	wait_log_ended(l, 8);
 	wait_log_finish(l, 1000 * MS);
 	for (size_t i = 0; i < WAIT_LENGTHS; i++)
-		cr_assert_eq(wait_log_find(l, 7)->sleeping[i].count, 0);
+		cr_assert_eq(wait_log_find(l, 7)->before_looks.sleeping[i].count, 0);
 	wait_log_free(l);
 }
 

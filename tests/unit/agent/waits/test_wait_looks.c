@@ -91,3 +91,28 @@ Test(wait_looks, sleep_without_a_stack_is_counted_as_unseen)
 	wait_looks_fini(&l);
 	wait_log_free(log);
 }
+
+/* All was recorded until 100: the thread has slept since 30, and runs on at the look at 130. */
+Test(wait_looks, a_wait_that_was_recorded_goes_on)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_log_add(log, &(struct wait_event){.kind = WAIT_EVENT_OUT, .tid = 7, .time_ns = 30 * MS});
+	wait_log_settle(log, INT64_MAX);
+	wait_looks_init(&l, log, 100 * MS);
+	look(&l, 100, true, 5);
+	wait_looks_adopt(&l);
+	cr_assert_not(wait_log_find(log, 7)->off, "records tell nothing more of it");
+	wait_log_add(log, &(struct wait_event){.kind = WAIT_EVENT_PAUSE, .time_ns = 100 * MS});
+	wait_log_settle(log, INT64_MAX);
+	look(&l, 120, true, 5);
+	look(&l, 130, false, 6);
+	wait_looks_finish(&l, 200 * MS);
+	cr_assert_eq(log->wait_count, 1);
+	cr_assert_eq(log->waits[0].out_ns, 30 * MS);
+	cr_assert_eq(log->waits[0].in_ns, 125 * MS);
+	cr_assert_eq(log->waits[0].least_ns, 90 * MS);
+	cr_assert_not(log->waits[0].began_before);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}

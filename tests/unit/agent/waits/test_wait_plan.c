@@ -24,14 +24,14 @@ Test(wait_plan, a_busy_process_pays_for_all_records_and_an_idle_one_for_some)
 {
 	struct wait_plan p = wait_plan_make(4000, 2e9, 10 * SECOND, false);
 	cr_assert(p.looks);
-	cr_assert_eq(p.window_ns, p.cycle_ns, "10 ms of 2 s may be spent, 4 are");
+	cr_assert_eq(p.window_ns, p.cycle_ns, "10 ms of 2 s may be spent, 7 are");
 	p = wait_plan_make(30000, 0.6e9, 10 * SECOND, false);
-	cr_assert_eq(p.window_ns, 250000000, "3 of 30 ms");
+	cr_assert_float_eq((double)p.window_ns, 217e6, 1e6, "3 of 34.6 ms: %lld", (long long)p.window_ns);
 	cr_assert_eq(p.cycle_ns, 2500000000ll);
 	cr_assert_eq(p.period, 15);
 	p = wait_plan_make(30000, 0, 10 * SECOND, false);
 	cr_assert_eq(p.cycle_ns, 2500000000ll, "a session has four windows at least");
-	cr_assert_eq(p.window_ns, 125000000, "1.5 of 30 ms");
+	cr_assert_float_eq((double)p.window_ns, 108e6, 1e6, "1.5 of 34.6 ms: %lld", (long long)p.window_ns);
 }
 
 Test(wait_plan, windows_are_never_longer_than_their_cycle)
@@ -68,4 +68,13 @@ Test(wait_plan, a_process_that_has_not_begun)
 {
 	struct wait_plan p = wait_plan_blind(10 * INT64_C(1000000000));
 	cr_expect(p.looks && p.window_ns < p.cycle_ns && p.period > 1);
+}
+
+Test(wait_plan, what_records_cost_beyond_their_part)
+{
+	struct wait_plan all = wait_plan_make(1000, 1e9, 10 * SECOND, false);
+	cr_assert_lt(wait_plan_excess_ns(&all, 1000, SECOND, SECOND), 0, "3.3 of 5 ms");
+	cr_assert_gt(wait_plan_excess_ns(&all, 12000, SECOND / 10, SECOND / 10), WAIT_PLAN_DEBT_NS, "40 of 0.5 ms, in a tenth of a second");
+	cr_assert_lt(wait_plan_excess_ns(&all, 3000, SECOND / 10, SECOND / 10), WAIT_PLAN_DEBT_NS, "a burst");
+	cr_assert_eq(wait_plan_excess_ns(&all, 10, 0, 0), 0);
 }
