@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WAIT_PLAN_DEBT_NS 20000000 /* of CPU time: more than such an excess is not for a burst */
+#define WAIT_PLAN_DEBT_NS 60000000 /* of CPU time: an excess that is taken for a burst */
 
 struct wait_plan {
 	bool looks;         /* threads are looked at at random moments */

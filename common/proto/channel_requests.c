@@ -55,7 +55,8 @@ void channel_put_request_done(struct wire_writer *w, const struct channel_reques
 	wire_put_u32(w, v->start_tid);
 	wire_put_u32(w, v->end_tid);
 	wire_put_u16(w, v->status);
-	wire_put_u16(w, v->stream);
+	wire_put_u8(w, v->stream);
+	wire_put_u8(w, v->told);
 }
 
 bool channel_get_request_done(struct wire_reader *r, struct channel_request_done *v)
@@ -67,7 +68,8 @@ bool channel_get_request_done(struct wire_reader *r, struct channel_request_done
 	v->start_tid = wire_u32(r);
 	v->end_tid = wire_u32(r);
 	v->status = wire_u16(r);
-	v->stream = wire_u16(r);
+	v->stream = wire_u8(r);
+	v->told = wire_u8(r) & 1;
 	return !r->bad && is_time(v->start_ns, v->end_ns) && v->shape < CHANNEL_REQUESTS_SHAPES_MOST && v->stream <= STREAMS_MOST;
 }
 

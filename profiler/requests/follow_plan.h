@@ -1,5 +1,5 @@
-/* When requests are followed: all the time where that costs little; else a second of every few, so that it keeps to its part of the process's CPU time. Each
- * round, a second or the rest of one, says for how much time like it it stands: for itself, and for the rest after it, in which nobody is followed, by the CPU
+/* When requests are followed: all the time where that costs little; else a second of every few, or less of it, so that it keeps to its part of the process's CPU
+ * time. Each round says for how much time like it it stands: for itself, and for the rest after it, in which nobody is followed, by the CPU
  * time that the process takes then. Pure: time and counts are arguments. */
 #ifndef DRDOTNET_FOLLOW_PLAN_H
 #define DRDOTNET_FOLLOW_PLAN_H
@@ -8,11 +8,12 @@
 #include <stdint.h>
 
 #define FOLLOW_ROUND_NS 1000000000u
+#define FOLLOW_ROUND_LEAST_NS 250000000u /* of one that has cost as much as a burst */
 #define FOLLOW_LONGEST_REST_NS 30000000000u
-#define FOLLOW_COST_NS 3000u      /* of CPU time: both ends of a request, or of a call */
+#define FOLLOW_COST_NS 4000u      /* of CPU time: both ends of a request, or of a call */
 #define FOLLOW_PART 150u          /* one 150th of the process's CPU time */
-#define FOLLOW_ALWAYS_PART 200u   /* or of one CPU's, if that is more: some 1,700 requests a second */
-#define FOLLOW_BURST_NS 60000000u /* of CPU time: 20,000 requests */
+#define FOLLOW_ALWAYS_PART 200u   /* or of one CPU's, if that is more: some 1,250 requests a second */
+#define FOLLOW_BURST_NS 60000000u /* of CPU time: 15,000 requests */
 
 struct follow_now {
 	uint64_t ns, cpu_ns; /* CPU time of the process */

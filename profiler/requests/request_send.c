@@ -28,10 +28,10 @@ static uint64_t pair(uint32_t low, uint32_t high)
 	return low | (uint64_t)high << 32;
 }
 
-void request_send_done(const struct request *r, uint64_t end_ns, uint32_t tid)
+void request_send_done(const struct request *r, uint64_t end_ns, uint32_t tid, bool told)
 {
 	const uint64_t record[DONE_WORDS] = {
-		r->start_ns, end_ns, pair(r->number, r->shape), pair(r->tid, tid), pair(r->status, r->stream)};
+		r->start_ns, end_ns, pair(r->number, r->shape), pair(r->tid, tid), pair(r->status, r->stream | (uint32_t)told << 8)};
 
 	sample_ring_put(&done_ring, record, DONE_WORDS, NULL, 0);
 }
@@ -145,7 +145,7 @@ static unsigned send_done_frame(struct channel_io *io)
 			.start_ns = x[0], .end_ns = x[1],
 			.number = (uint32_t)x[2], .shape = (uint32_t)(x[2] >> 32),
 			.start_tid = (uint32_t)x[3], .end_tid = (uint32_t)(x[3] >> 32),
-			.status = (uint16_t)x[4], .stream = (uint16_t)(x[4] >> 32),
+			.status = (uint16_t)x[4], .stream = (uint8_t)(x[4] >> 32), .told = x[4] >> 40 & 1,
 		};
 		channel_put_request_done(w, &d);
 	} while (++n < FRAME_RECORDS && sample_ring_take(&done_ring, x, DONE_WORDS));

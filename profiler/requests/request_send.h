@@ -7,7 +7,7 @@
 #include "profiler/requests/request_table.h"
 
 /* CLR callback: never wait. */
-void request_send_done(const struct request *r, uint64_t end_ns, uint32_t tid);
+void request_send_done(const struct request *r, uint64_t end_ns, uint32_t tid, bool told);
 void request_send_call(const struct request *call, uint64_t end_ns);
 void request_send_switch(uint64_t time_ns, uint32_t tid, uint32_t number);
 

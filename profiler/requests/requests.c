@@ -24,8 +24,8 @@
 #define DIAGNOSTIC_EVENTS 2u
 #define ALL_KEYWORDS 0xffffffffffffffffu
 
-#define SWITCHES_PER_CPU_SECOND 5000u /* each costs about a microsecond: half a percent of the process's CPU time */
-#define SWITCHES_ALWAYS 4000u         /* a second, whatever they are of it */
+#define SWITCHES_PER_CPU_SECOND 2500u /* each costs one to four microseconds: half a percent of the process's CPU time */
+#define SWITCHES_ALWAYS 1500u         /* a second, whatever they are of it */
 #define SWITCHES_BURST 16000
 #define STATUS_COST 3                 /* switches */
 #define COMMAND_COST 3                /* either end of it */
@@ -70,6 +70,7 @@ static _Atomic bool on, counting;
 static uint64_t open_sent_ns, began_ns;
 static _Atomic bool switching;  /* the second session runs, and what it tells is sent */
 static _Atomic uint64_t switches;
+static _Atomic uint64_t told_from_ns; /* since it began */
 static uint64_t window_ns;      /* since when */
 static uint64_t window_cpu_ns;  /* CPU time of the process then */
 static uint64_t window_switches;
@@ -144,7 +145,8 @@ static void on_request_stop(const struct event_pipe_event *e)
 		count(&older);
 		return;
 	}
-	request_send_done(&r, e->time_ns, tid);
+	request_send_done(&r, e->time_ns, tid, atomic_load_explicit(&switching, memory_order_relaxed) &&
+						       r.start_ns >= atomic_load_explicit(&told_from_ns, memory_order_relaxed));
 	request_calls_end(r.number);
 }
 
@@ -266,8 +268,9 @@ static void begin_window(void)
 	}
 	window_switches = atomic_load(&switches);
 	window_cpu_ns = now_of(CLOCK_PROCESS_CPUTIME_ID);
-	atomic_store(&switching, true);
 	window_ns = now_ns();
+	atomic_store(&told_from_ns, window_ns);
+	atomic_store(&switching, true);
 }
 
 /* What it told so far is one window; returns for how long none is to be told after it. */

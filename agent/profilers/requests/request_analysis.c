@@ -31,21 +31,10 @@ static const struct request_endpoint *folded_of(const struct request_log *l, con
 	return p;
 }
 
-static void merge_slowest(struct endpoint_figures *f, const struct request_endpoint *p)
+static void merge_slowest(struct request_slowest *to, const struct request_slowest *from)
 {
-	for (size_t i = 0; i < p->slowest_count; i++) {
-		const struct channel_request_done *d = &p->slowest[i];
-		size_t at = f->slowest_count;
-		if (at == REQUEST_SLOWEST && f->slowest[at - 1].end_ns - f->slowest[at - 1].start_ns >= d->end_ns - d->start_ns)
-			return;
-		if (at < REQUEST_SLOWEST)
-			f->slowest_count++;
-		else
-			at--;
-		for (; at > 0 && f->slowest[at - 1].end_ns - f->slowest[at - 1].start_ns < d->end_ns - d->start_ns; at--)
-			f->slowest[at] = f->slowest[at - 1];
-		f->slowest[at] = *d;
-	}
+	for (size_t i = 0; i < from->count; i++)
+		request_slowest_keep(to, &from->list[i]);
 }
 
 static void merge_endpoint(struct endpoint_figures *f, const struct request_endpoint *p, uint64_t open_at_ns)
@@ -62,7 +51,8 @@ static void merge_endpoint(struct endpoint_figures *f, const struct request_endp
 		f->oldest_ns = open_at_ns - p->open.start_ns;
 	if (p->ended && (!f->first.number || p->first.end_ns < f->first.end_ns))
 		f->first = p->first;
-	merge_slowest(f, p);
+	merge_slowest(&f->slowest, &p->slowest);
+	merge_slowest(&f->told, &p->told);
 }
 
 /* Of those in flight only the oldest one's age is known: the others are taken for half as old. */
@@ -147,6 +137,30 @@ static void sum_up(struct request_analysis *a)
 	free(all);
 }
 
+#define TOLD_LEAST 8
+
+static bool are_the_same(const struct request_slowest *x, const struct request_slowest *y)
+{
+	bool same = x->count == y->count;
+	for (size_t i = 0; same && i < x->count; i++)
+		same = x->list[i].number == y->list[i].number;
+	return same;
+}
+
+/* Where switches were told for a part of the time, the slowest requests are hardly ever in it: then those that are, if they are slow, too. */
+static void add_to_bill(struct request_analysis *a, struct endpoint_figures *f)
+{
+	uint64_t as_slow_ns = f->slowest.count ? request_length_ns(&f->slowest.list[f->slowest.count / 2]) / 2 : 0;
+	size_t told = 0;
+	while (told < f->told.count && request_length_ns(&f->told.list[told]) >= as_slow_ns)
+		told++;
+	f->bill_of_told = told >= TOLD_LEAST && !are_the_same(&f->told, &f->slowest);
+	const struct request_slowest *s = f->bill_of_told ? &f->told : &f->slowest;
+	for (size_t k = 0; k < (f->bill_of_told ? told : s->count); k++)
+		request_bill_add(&f->bill, &a->capture->log->trail, &a->work, &s->list[k]);
+	request_bill_finish(&f->bill, a->work.period_ns);
+}
+
 /* Of each endpoint's slowest requests together. */
 static void make_bills(struct request_analysis *a)
 {
@@ -155,12 +169,8 @@ static void make_bills(struct request_analysis *a)
 	for (size_t i = 0; i < t->window_count; i++)
 		windows_ns += t->windows[i].end_ns - t->windows[i].start_ns;
 	a->window_percent = a->seconds > 0 ? fmin(100, (double)windows_ns / 1e7 / a->seconds) : 0;
-	for (size_t i = 0; i < a->endpoint_count; i++) {
-		struct endpoint_figures *f = &a->endpoints[i];
-		for (size_t k = 0; k < f->slowest_count; k++)
-			request_bill_add(&f->bill, t, &a->work, &f->slowest[k]);
-		request_bill_finish(&f->bill, a->work.period_ns);
-	}
+	for (size_t i = 0; i < a->endpoint_count; i++)
+		add_to_bill(a, &a->endpoints[i]);
 }
 
 /* what threads did ---------------------------------------------------------------------------------------------------- */
@@ -196,10 +206,11 @@ static void make_code(struct request_analysis *a, uint32_t *endpoint_of)
 	a->jit_percent = a->code.analyzed && all->samples ? cpu_analysis_percent(all, all->by_category[CATEGORY_JIT]) : NAN;
 }
 
+/* One that is told is taken for nearer. */
 static uint64_t distance_to(const struct channel_request_done *d, uint64_t ns)
 {
-	uint64_t length = d->end_ns - d->start_ns;
-	return length > ns ? length - ns : ns - length;
+	uint64_t length = request_length_ns(d), distance = length > ns ? length - ns : ns - length;
+	return d->told && distance < ns / 4 ? 0 : distance;
 }
 
 /* Of those that were kept at random the one that is nearest to the median, if it is near. */

@@ -24,9 +24,9 @@ struct endpoint_figures {
 	struct channel_request_done first; /* the first that ended */
 	struct channel_request_done typical; /* one as long as half of them, about; number 0: there is none */
 	size_t id;             /* before they were sorted */
-	struct channel_request_done slowest[REQUEST_SLOWEST];
-	size_t slowest_count;
-	struct request_bill bill; /* of the slowest */
+	struct request_slowest slowest, told;
+	struct request_bill bill; /* of the slowest; of those that are told, where enough of them are as slow */
+	bool bill_of_told;
 	struct endpoint_code code; /* of all that ended */
 };
 

@@ -77,8 +77,8 @@ static void put_statuses(const struct endpoint_figures *p, struct json_writer *w
 static void put_slowest(const struct request_analysis *a, const struct endpoint_figures *p, struct json_writer *w)
 {
 	jsonw_array(w, "slowest");
-	for (size_t i = 0; i < p->slowest_count && i < SLOWEST_WRITTEN; i++) {
-		const struct channel_request_done *d = &p->slowest[i];
+	for (size_t i = 0; i < p->slowest.count && i < SLOWEST_WRITTEN; i++) {
+		const struct channel_request_done *d = &p->slowest.list[i];
 		jsonw_object(w, NULL);
 		jsonw_integer(w, "startNanoseconds", (int64_t)d->start_ns - a->capture->started_ns);
 		jsonw_unsigned(w, "nanoseconds", d->end_ns - d->start_ns);
@@ -226,7 +226,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	put_slowest(a, p, w);
 	put_bill(a, &p->bill, f);
 	put_code(a, &p->code, f);
-	put_fall(a, "slowestRequest", falls && p->slowest_count ? &p->slowest[0] : NULL, f);
+	put_fall(a, "slowestRequest", falls && p->slowest.count ? &p->slowest.list[0] : NULL, f);
 	put_fall(a, "typicalRequest", falls ? &p->typical : NULL, f);
 	report_json_end(f);
 }

@@ -60,23 +60,23 @@ void request_log_template(struct request_log *l, const struct channel_request_te
 	endpoint_of(l, t->shape)->template = t->template;
 }
 
-static uint64_t length_of_request(const struct channel_request_done *d)
+uint64_t request_length_ns(const struct channel_request_done *d)
 {
 	return d->end_ns - d->start_ns;
 }
 
-static void keep_slowest(struct request_endpoint *p, const struct channel_request_done *d)
+void request_slowest_keep(struct request_slowest *s, const struct channel_request_done *d)
 {
-	size_t at = p->slowest_count;
-	if (at == REQUEST_SLOWEST && length_of_request(&p->slowest[at - 1]) >= length_of_request(d))
+	size_t at = s->count;
+	if (at == REQUEST_SLOWEST && request_length_ns(&s->list[at - 1]) >= request_length_ns(d))
 		return;
 	if (at < REQUEST_SLOWEST)
-		p->slowest_count++;
+		s->count++;
 	else
 		at--;
-	for (; at > 0 && length_of_request(&p->slowest[at - 1]) < length_of_request(d); at--)
-		p->slowest[at] = p->slowest[at - 1];
-	p->slowest[at] = *d;
+	for (; at > 0 && request_length_ns(&s->list[at - 1]) < request_length_ns(d); at--)
+		s->list[at] = s->list[at - 1];
+	s->list[at] = *d;
 }
 
 /* Each request is as likely to stay as any other. */
@@ -130,9 +130,11 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 	keep_shape(l, d);
 	if (is_stream(d))
 		return;
-	latency_histogram_add(&p->latency, length_of_request(d));
-	latency_histogram_add(&p->round.latency, length_of_request(d));
-	keep_slowest(p, d);
+	latency_histogram_add(&p->latency, request_length_ns(d));
+	latency_histogram_add(&p->round.latency, request_length_ns(d));
+	request_slowest_keep(&p->slowest, d);
+	if (d->told)
+		request_slowest_keep(&p->told, d);
 	keep_random(l, p, d);
 }
 

@@ -13,6 +13,11 @@
 
 enum request_stream_kind { STREAM_NONE, STREAM_WEB_SOCKET, STREAM_EVENTS, STREAM_GRPC, STREAM_KINDS };
 
+struct request_slowest { /* the slowest first */
+	struct channel_request_done list[REQUEST_SLOWEST];
+	size_t count;
+};
+
 /* What ended in one time of the library's: it may stand for more than itself (REQUESTS_ROUNDS). */
 struct request_round {
 	struct latency_histogram latency;
@@ -28,8 +33,9 @@ struct request_endpoint {
 	uint64_t ended;                   /* requests, streams too */
 	struct request_round round;
 	struct channel_request_done first; /* the first that ended */
-	struct channel_request_done slowest[REQUEST_SLOWEST], random[REQUEST_RANDOM];
-	size_t slowest_count, random_count;
+	struct request_slowest slowest, told; /* told: of those of which switches were told all of the time */
+	struct channel_request_done random[REQUEST_RANDOM];
+	size_t random_count;
 	struct channel_request_open open; /* in flight at the last look; count 0: none */
 };
 
@@ -45,6 +51,11 @@ struct request_log {
 	struct request_trail trail;
 	struct channel_requests_unanswered unanswered;
 };
+
+/* Keeps it if it is one of the slowest. */
+void request_slowest_keep(struct request_slowest *s, const struct channel_request_done *d);
+
+uint64_t request_length_ns(const struct channel_request_done *d);
 
 struct request_log *request_log_new(void);
 void request_log_free(struct request_log *l); /* takes NULL */

@@ -118,7 +118,7 @@ static void put_bill_line(const struct request_analysis *a, const struct endpoin
 	uint64_t in_calls = 0;
 	if (!b->total_ns)
 		return;
-	buf_printf(out, " Its slowest %llu:", (unsigned long long)b->requests);
+	buf_printf(out, f->bill_of_told ? " %llu of its slowest:" : " Its slowest %llu:", (unsigned long long)b->requests);
 	bool told = b->doing_ns[DOING_UNTOLD] * 2 <= b->thread_ns;
 	for (size_t i = 0; i < b->call_count; i++) {
 		put_part(out, b, b->calls[i].ns, "awaiting ", request_analysis_call(a, b->calls[i].shape));

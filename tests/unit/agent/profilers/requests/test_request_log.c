@@ -64,7 +64,7 @@ Test(request_analysis, endpoints_by_the_time_that_users_waited)
 	cr_assert_eq(analysis.endpoint_count, 2);
 	const struct endpoint_figures *f = &analysis.endpoints[0];
 	cr_expect_str_eq(f->name, "GET /slow/{id}");
-	cr_expect(f->requests == 10 && f->open == 1 && f->oldest_ns == 1000ull * MS && f->slowest_count == 10);
+	cr_expect(f->requests == 10 && f->open == 1 && f->oldest_ns == 1000ull * MS && f->slowest.count == 10);
 	cr_expect_float_eq(f->waited_ns, 6000e6, 1);
 	cr_expect_float_eq(f->error_percent, 20, 1e-9);
 	cr_expect_float_eq((double)f->p95_ns, 500e6, 16e6);
@@ -189,7 +189,7 @@ Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
 	cr_expect_float_eq(fast->error_percent, 100 * 400 / 4100.0, 1e-9);
 	cr_expect_float_eq(fast->waited_ns, 4100e6, 100e6);
 	cr_expect_float_eq((double)slow->requests, 1000, 40, "half of them had begun before it: %lu", (unsigned long)slow->requests);
-	cr_expect_eq(slow->slowest_count, REQUEST_SLOWEST);
+	cr_expect_eq(slow->slowest.count, REQUEST_SLOWEST);
 	cr_expect_float_eq((double)slow->p50_ns, 500e6, 16e6);
 	end();
 }
@@ -216,4 +216,22 @@ Test(request_analysis, endpoints_have_the_names_of_their_routes)
 	cr_expect_str_eq(analysis.endpoints[2].name, "GET /delay/{ms}");
 	cr_expect_eq(analysis.endpoints[2].requests, 2);
 	end();
+}
+
+/* A thousand requests of 10 ms and more; of a part of them it was told which threads worked for them. */
+Test(request_analysis, the_bill_is_of_slow_requests_that_are_told)
+{
+	for (unsigned as_slow = 0; as_slow < 2; as_slow++) {
+		begin();
+		add_shape(capture.log, 1, "GET /orders");
+		for (unsigned i = 1; i <= 1000; i++)
+			request_log_done(capture.log, &(struct channel_request_done){.start_ns = i * MS, .end_ns = (i + 10 + (as_slow ? i % 40 : i / 10)) * MS,
+										     .number = i, .shape = 1, .told = i < 200});
+		request_analysis_run(&capture, &analysis);
+		const struct endpoint_figures *p = &analysis.endpoints[0];
+		cr_expect_eq(p->bill_of_told, as_slow);
+		cr_expect_eq(p->bill.requests, 32);
+		cr_expect_eq(p->bill.total_ns >= 32ull * 46 * MS, true, "they are slow: %llu", (unsigned long long)p->bill.total_ns);
+		end();
+	}
 }
