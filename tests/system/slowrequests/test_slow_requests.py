@@ -262,7 +262,13 @@ class OnNewest(OnEachRuntime):
             self.skipTest("switches were told for a part of the time only, or CPU time may not be sampled here")
         code = truth["GET /cpu/{ms}"]["parts"]["code"]
         bill = by_name(report)["GET /cpu/{id}"]["bill"]
-        self.assertAlmostEqual(bill["thread"]["noCPU"] / bill["nanoseconds"], (code["ms"] - code["cpuMs"]) / truth["GET /cpu/{ms}"]["sumMs"], delta=POINTS)
+        due = (code["ms"] - code["cpuMs"]) / truth["GET /cpu/{ms}"]["sumMs"]
+        told, untold = (bill["thread"][part] / bill["nanoseconds"] for part in ("noCPU", "untold"))
+        self.assertLess(told, due + POINTS)
+        self.assertGreater(told + untold, due - POINTS)
+        if report["sampling"]["waitsPercent"] < 100:
+            self.skipTest("context switches were recorded for a part of the time only: the machine is full")
+        self.assertLess(untold, POINTS)
         states = [f["state"] for f in report["findings"] if f["id"] == "RequestsWithoutCPU"]
         self.assertIn(states, (["Found"], ["Possible"]), report["measured"])  # possible where others take the CPUs, too
 
@@ -407,9 +413,9 @@ class OnNewest(OnEachRuntime):
         seen = {name: endpoints[name]["requests"] for name in ("GET /fast", "GET /items/{id}")}
         if part == 100:
             self.assertLessEqual(abs(sum(seen.values()) - known), report["sampling"]["dropped"])
+        if report["sampling"]["ended"] >= known:  # it rested when all had ended
             return
         self.assertIn("they were followed for", text)
-        self.assertLess(report["sampling"]["ended"], known)
         self.assertAlmostEqual(sum(seen.values()) / known, 1, delta=ESTIMATE, msg=report["sampling"])
         self.assertAlmostEqual(seen["GET /fast"] / seen["GET /items/{id}"], 1, delta=0.1)
 
