@@ -4,8 +4,10 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import time
 import unittest
 import zlib
 
@@ -68,6 +70,34 @@ def contents(folder):
             data = f.read()
         found[name] = zlib.decompress(data, 31) if data.startswith(b"\x1f\x8b") else data
     return found
+
+
+def read_slowly(app, mb, times, rest=0.01, piece=1 << 18):
+    """A client with little room that reads such responses piece by piece, and rests after each."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        s.settimeout(60)
+        s.connect(("127.0.0.1", app.port))
+        for _ in range(times):
+            s.sendall(b"GET /big/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % mb)
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += s.recv(4096)
+            left = (mb << 20) - len(head.split(b"\r\n\r\n", 1)[1])
+            while left:
+                left -= len(s.recv(min(left, piece)))
+                time.sleep(rest)
+
+
+def ask_from(address, app, path):
+    """One request of a client at that address of loopback."""
+    with socket.socket() as s:
+        s.bind((address, 0))
+        s.settimeout(60)
+        s.connect(("127.0.0.1", app.port))
+        s.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path.encode())
+        while s.recv(4096):
+            pass
 
 
 class RequestsCase(unittest.TestCase):

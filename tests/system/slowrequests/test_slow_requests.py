@@ -4,12 +4,13 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 import unittest
 
 from tests.lib import dotnet, postgres, proc
 from tests.lib.cpu_group import cpu_group, set_limit
 from tests.lib.memory_group import within
-from tests.system.slowrequests.target import HOSTING, RequestsCase, contents, load, route, shape
+from tests.system.slowrequests.target import HOSTING, RequestsCase, ask_from, contents, load, read_slowly, route, shape
 
 LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
 MOST_ENDPOINTS = 1001
@@ -21,7 +22,7 @@ NUMBER = 470811114711  # of an item
 SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
 
 
-HANDSHAKE_MS = 40
+HANDSHAKE_MS = NAME_MS = 40
 CPU_LIMIT, MANY_CPUS = 0.25, 64
 COMMANDS = {
     "/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted AND i.name <> ? LIMIT ?",
@@ -154,6 +155,13 @@ class OnNewest(OnEachRuntime):
                 app.load("--requests", 60, "--connections", 1, path)
             app.load("--requests", 40, "--connections", 1, "/tls")
             app.load("--requests", 40, "--connections", 3, "/semaphore/20")
+            readers = [threading.Thread(target=read_slowly, args=(app, 16, 3)) for _ in range(4)]
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join()
+            for host in range(2, 8):
+                ask_from("127.0.0.%d" % host, app, "/delay/40")
         report, truth, _, _ = self.during(app, work)
         self.check(report, truth)
         if report["sampling"]["switchesPercent"] < 100:
@@ -180,6 +188,14 @@ class OnNewest(OnEachRuntime):
         self.assertAlmostEqual(bills["GET /semaphore/{id}"]["await"] + late["GET /semaphore/{id}"], gate["semaphore"] + gate["timer"], delta=POINTS)
         self.assertAlmostEqual(bills["GET /tls"]["calls"] + bills["GET /tls"]["thread"], due["GET /tls"]["http"], delta=POINTS)
         self.assertGreater(share_of(report, "GET /tls", "tls "), HANDSHAKE_MS * truth["GET /tls"]["count"] / truth["GET /tls"]["sumMs"] - POINTS)
+        body = due["GET /big/{id}"]["body"]
+        self.assertAlmostEqual(bills["GET /big/{id}"]["calls"] + bills["GET /big/{id}"]["await"] + bills["GET /big/{id}"]["thread"], body, delta=POINTS)
+        self.assertGreater(share_of(report, "GET /big/{id}", "the client"), body / 2)  # between the looks at the beginning and the end nothing is known
+        delay = by_name(report)["GET /delay/{id}"]
+        self.assertEqual((delay["clients"], delay["withClient"], delay["mostOfOneClient"]), (7, 66, 60))
+        found = {f["id"]: (f["state"], shape(f["message"].split(":")[0])) for f in report["findings"]}
+        self.assertEqual(found.get("ResponsesWaitForClient"), ("Found", "GET /big/{id}"), report["measured"])
+        self.assertEqual(found.get("OneClientAsksMost"), ("Possible", "GET /delay/{id}"), report["measured"])
         mixed, parts = bills["GET /mixed/one"], due["GET /mixed/one"]
         for is_, what in ((mixed["thread"], "code"), (mixed["calls"], "http"), (mixed["await"], "timer")):
             self.assertAlmostEqual(is_, parts[what], delta=2 * POINTS, msg="mixed %s: %s, %s" % (what, mixed, parts))

@@ -19,6 +19,8 @@ static struct request_numbers healthy(void)
 	n.lock_percent = n.task_percent = n.io_percent = n.gc_percent = n.no_cpu_percent = n.gc_cpu_percent = n.first_ms = 0;
 	n.pool_percent = n.anew_percent = n.await_percent = n.unanswered_count = n.unanswered_oldest_s = n.queue_mean = 0;
 	n.queue_looks = 50;
+	n.client_percent = n.one_percent = n.one_others = 0;
+	n.one_told = 900;
 	return n;
 }
 
@@ -164,4 +166,48 @@ Test(request_rules, requests_from_before_the_session_have_one_witness)
 	cr_expect_eq(state_of(&n, "RequestsHangSinceBefore", &leads), FINDING_POSSIBLE);
 	n.unanswered_oldest_s = 4;
 	cr_expect_eq(state_of(&n, "RequestsHangSinceBefore", &leads), FINDING_EXCLUDED);
+}
+
+/* The words depend on whose fault it is: the client's, or the network's. */
+Test(request_rules, responses_wait_for_their_clients)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, client);
+	n.client_bytes = 48 << 20;
+	n.client_window_percent = 97;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_FOUND);
+	cr_expect(leads);
+	n.client_window_percent = 3;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_FOUND);
+	n.client_ms = 19;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_EXCLUDED);
+	n.client_ms = 2000;
+	n.client_percent = 29;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_EXCLUDED);
+}
+
+/* What may be a proxy, or two of them and a check of health, is not called a client. */
+Test(request_rules, one_client_among_several_asks_most)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	n.one_percent = 92;
+	n.one_share = 60;
+	n.one_requests = 828;
+	n.one_others = 12;
+	n.one_p95_ms = 140;
+	rules_set_text(&n.one_endpoint, "GET /a-name/that-is-long/{id}/and-more/{id}");
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_POSSIBLE);
+	cr_expect(leads);
+	n.one_others = 3;
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+	n.one_others = 12;
+	n.one_percent = 55;
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+	n.one_percent = 92;
+	n.one_p95_ms = 2; /* they are fast */
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+	n.one_told = NAN;
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
 }
