@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 import unittest
 import zlib
@@ -72,8 +73,32 @@ def contents(folder):
     return found
 
 
-def read_slowly(app, mb, times, rest=0.01, piece=1 << 18):
-    """A client with little room that reads such responses piece by piece, and rests after each."""
+def share_of(report, endpoint, kind):
+    """Of the time of the endpoint's slowest requests, that of such calls."""
+    bill = by_name(report)[endpoint]["bill"]
+    return sum(c["awaitNanoseconds"] + c["threadNanoseconds"] for c in bill["calls"] if c["name"].startswith(kind)) / bill["nanoseconds"]
+
+
+def by_name(report):
+    """By what paths look like: of some no response was told, and so no route."""
+    return {shape(e["name"]): e for e in report["endpoints"]}
+
+
+def findings(report):
+    """{id: (state, endpoint)}"""
+    return {f["id"]: (f["state"], shape(f["message"].split(":")[0])) for f in report["findings"]}
+
+
+def read_slowly(app, mb, times, clients, rest=0.01, piece=1 << 18):
+    """Clients with little room that read such responses piece by piece, and rest after each."""
+    readers = [threading.Thread(target=_read_slowly, args=(app, mb, times, rest, piece)) for _ in range(clients)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+
+
+def _read_slowly(app, mb, times, rest, piece):
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
         s.settimeout(60)

@@ -4,13 +4,14 @@ import os
 import signal
 import socket
 import subprocess
-import threading
 import unittest
 
 from tests.lib import dotnet, postgres, proc
 from tests.lib.cpu_group import cpu_group, set_limit
 from tests.lib.memory_group import within
-from tests.system.slowrequests.target import HOSTING, RequestsCase, ask_from, contents, load, read_slowly, route, shape
+from tests.lib.slow_names import SlowNames
+from tests.system.slowrequests.target import (HOSTING, RequestsCase, ask_from, by_name, contents, findings, load, read_slowly, route, shape,
+                                               share_of)
 
 LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
 MOST_ENDPOINTS = 1001
@@ -33,17 +34,6 @@ COMMANDS = {
     "/postgres/report": "SELECT ? FROM pg_sleep($?)",
     "/postgres/literal": "SELECT count(*) FROM items, pg_sleep(?) WHERE id = ? AND name = ?",
 }
-
-
-def share_of(report, endpoint, kind):
-    """Of the time of the endpoint's slowest requests, that of such calls."""
-    bill = by_name(report)[endpoint]["bill"]
-    return sum(c["awaitNanoseconds"] + c["threadNanoseconds"] for c in bill["calls"] if c["name"].startswith(kind)) / bill["nanoseconds"]
-
-
-def by_name(report):
-    """By what paths look like: of some no response was told, and so no route."""
-    return {shape(e["name"]): e for e in report["endpoints"]}
 
 
 class OnEachRuntime:
@@ -148,18 +138,16 @@ class OnNewest(OnEachRuntime):
         """What of the slowest requests was on a thread, in calls and in other awaits: as the application has measured it, of requests that are all alike."""
         on_a_thread = ("/sleep/40", "/io/40", "/blocked/40", "/cpu/20")
         awaited = ("/delay/40", "/configure/40")
-        app = self.target(self.framework)
+        names = SlowNames(NAME_MS)
+        self.addCleanup(names.stop)
+        app = self.target(self.framework, prefix=names.asked_by(self.folder))
 
         def work():
-            for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one"):
+            for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one", "/dns/shop.test"):
                 app.load("--requests", 60, "--connections", 1, path)
             app.load("--requests", 40, "--connections", 1, "/tls")
             app.load("--requests", 40, "--connections", 3, "/semaphore/20")
-            readers = [threading.Thread(target=read_slowly, args=(app, 16, 3)) for _ in range(4)]
-            for reader in readers:
-                reader.start()
-            for reader in readers:
-                reader.join()
+            read_slowly(app, 16, 3, 4)
             for host in range(2, 8):
                 ask_from("127.0.0.%d" % host, app, "/delay/40")
         report, truth, _, _ = self.during(app, work)
@@ -188,12 +176,16 @@ class OnNewest(OnEachRuntime):
         self.assertAlmostEqual(bills["GET /semaphore/{id}"]["await"] + late["GET /semaphore/{id}"], gate["semaphore"] + gate["timer"], delta=POINTS)
         self.assertAlmostEqual(bills["GET /tls"]["calls"] + bills["GET /tls"]["thread"], due["GET /tls"]["http"], delta=POINTS)
         self.assertGreater(share_of(report, "GET /tls", "tls "), HANDSHAKE_MS * truth["GET /tls"]["count"] / truth["GET /tls"]["sumMs"] - POINTS)
+        looked_up = share_of(report, "GET /dns/{id}", "dns ")
+        known = truth["GET /dns/{host}"]
+        self.assertGreater(looked_up, NAME_MS * known["count"] / known["sumMs"] - POINTS)
+        self.assertLess(looked_up, known["parts"]["http"]["ms"] / known["sumMs"] + POINTS)
         body = due["GET /big/{id}"]["body"]
         self.assertAlmostEqual(bills["GET /big/{id}"]["calls"] + bills["GET /big/{id}"]["await"] + bills["GET /big/{id}"]["thread"], body, delta=POINTS)
         self.assertGreater(share_of(report, "GET /big/{id}", "the client"), body / 2)  # between the looks at the beginning and the end nothing is known
         delay = by_name(report)["GET /delay/{id}"]
         self.assertEqual((delay["clients"], delay["withClient"], delay["mostOfOneClient"]), (7, 66, 60))
-        found = {f["id"]: (f["state"], shape(f["message"].split(":")[0])) for f in report["findings"]}
+        found = findings(report)
         self.assertEqual(found.get("ResponsesWaitForClient"), ("Found", "GET /big/{id}"), report["measured"])
         self.assertEqual(found.get("OneClientAsksMost"), ("Possible", "GET /delay/{id}"), report["measured"])
         mixed, parts = bills["GET /mixed/one"], due["GET /mixed/one"]
