@@ -333,7 +333,7 @@ SICK = (
          finding=r"SlowDependency"),
     sick("requests-narrow", REQUESTS, "/freight waits for one of two connections to a service of 40 ms", (r"/freight", r"waiting for an HTTP connection"),
          r"127\.0\.0\.1", finding=r"ConnectionPoolExhausted"),
-    sick("requests-starved", REQUESTS, "/auction waits for a worker of the pool, as others of it block them", (r"/auction", r"thread pool"), r"queue",
+    sick("requests-starved", REQUESTS, "/auction waits for a worker of the pool, as others of it block them", (r"/auction", r"thread pool"), (r"queue", r"Bid"),
          finding=r"RequestsWaitForPool"),
     sick("requests-hung-before", REQUESTS, "six requests of /parcel hang since before the session", r"6 requests may hang", r"StuckTasks",
          finding=r"RequestsHangSinceBefore"),

@@ -1,6 +1,8 @@
 #include "agent/profilers/requests/request_pool_numbers.h"
 
 #include "agent/profilers/requests/request_connections.h"
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
 
 #include <string.h>
 
@@ -122,6 +124,31 @@ static void number_connections(const struct request_analysis *a, struct request_
 	out->anew_calls = (double)n.calls;
 }
 
+/* Waits of a worker that is given no CPU, or that nothing is known of, are nobody's fault in the application. */
+static bool blocks_worker(const struct wait_place *p)
+{
+	return p->pool_ns > 0 && p->method != CPU_NO_METHOD && p->meaning.kind != WAIT_KIND_CPU && p->meaning.kind != WAIT_KIND_FAULT &&
+	       p->meaning.kind != WAIT_KIND_UNKNOWN;
+}
+
+/* The method in which they block most, whatever they wait for there. */
+static void number_blocker(const struct wait_analysis *a, struct request_numbers *out)
+{
+	AUTO_FREE double *ns = mem_calloc(a->base.method_count + 1, sizeof *ns);
+	const struct wait_place *top = NULL;
+	for (size_t i = 0; i < a->blocking_count; i++) {
+		const struct wait_place *p = &a->places[i];
+		if (!blocks_worker(p))
+			continue;
+		ns[p->method] += p->pool_ns;
+		if (!top || ns[p->method] > ns[top->method])
+			top = p;
+	}
+	out->blocker_percent = top && a->pool.blocked_ns > 0 ? fmin(100, 100 * ns[top->method] / a->pool.blocked_ns) : 0;
+	rules_set_text(&out->blocker_place, top ? wait_analysis_place(a, top) : NULL);
+	rules_set_text(&out->blocker_what, top ? top->meaning.what : NULL);
+}
+
 static void number_workers(const struct request_analysis *a, struct request_numbers *out)
 {
 	struct lost_part await = {0};
@@ -141,6 +168,7 @@ static void number_workers(const struct request_analysis *a, struct request_numb
 		out->queue_most = (double)q->most;
 	}
 	const struct wait_worker_sums *p = &a->waits.pool;
+	number_blocker(&a->waits, out);
 	double busy_ns = p->alive_ns - p->idle_ns;
 	out->workers_blocked_percent = busy_ns > 0 ? fmin(100, 100 * p->blocked_ns / busy_ns) : 0;
 }

@@ -251,6 +251,8 @@ class OnNewest(OnEachRuntime):
         if self.framework == "net8.0":
             del due["RequestsWaitForPool"]
         self.assertEqual({id: found.get(id) for id in due}, due, report["measured"])
+        if "RequestsWaitForPool" in due:
+            self.assertIn("Shop.Sick.Burst", report["measured"]["blockerPlace"])
 
     def test_a_limit_of_cpu(self):
         """What a thread lost to its container's limit is told as such, and is as much as the application has measured."""

@@ -148,6 +148,9 @@ Test(request_rules, requests_wait_for_a_thread_of_the_pool)
 	n.queue_mean = 18;
 	n.workers_blocked_percent = 60;
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
+	n.blocker_percent = 90;
+	rules_set_text(&n.blocker_place, "Shop.Front.AuctionEndpoint.Bid(System.Collections.Generic.List<int>)");
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
 	n.workers_blocked_percent = 10; /* they compute */
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
 	n.workers_blocked_percent = 60;
