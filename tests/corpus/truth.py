@@ -26,7 +26,8 @@ ALARMS = {
     TASKS: (r"operations? (is|are|may be) stuck", r"wait for (a SemaphoreSlim|an? \w+ connection)", r"may block on", r"failed, and nobody"),
     THROWS: (r"thrown and caught in", r"throwing takes", r"most in", r"asked again"),
     REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"% of [\d,.]+ m?s awaiting", r"blocks a thread", r"HTTP connection",
-               r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response", r"one client makes"),
+               r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response", r"one client makes",
+               r"DB connection"),
 }
 
 

@@ -18,7 +18,8 @@
  * waits, that many connections were made; of the calls to it, failed. anew_*: the same of making connections, with look-ups and handshakes, to a host with at
  * least one connection opened for two calls. await_*: of the endpoint whose slowest requests await most that nothing tells of; queue_*: items in the thread
  * pool's queue at the looks; workers_blocked_percent: of the time in which the pool's workers had work; blocker_*: the method in which they block most;
- * percent: of the time that they block. unanswered_*: connections whose clients wait since
+ * percent: of the time that they block. gate_*: of the endpoint whose slowest requests wait most, untold, just before a command of a database while as many
+ * run as ever do (width). unanswered_*: connections whose clients wait since
  * before the session. client_*: of the endpoint whose slowest requests wait most until their clients take the response; bytes: of one of them, that went out
  * meanwhile; window_percent: of that time, in which the client had no room for more. one_*: of the endpoint with several clients that waits most for one of
  * them; percent: of the requests whose client was told (one_told); others: addresses beside it. */
@@ -41,6 +42,8 @@
 	NUMBER(pool_failed_percent) NUMBER(anew_percent) NUMBER(anew_share) NUMBER(anew_requests) NUMBER(anew_ms) NUMBER(anew_opened)              \
 	NUMBER(anew_calls) NUMBER(await_percent) NUMBER(await_share) NUMBER(await_requests) NUMBER(await_ms)                                       \
 	NUMBER(queue_looks) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                                  \
+	NUMBER(gate_percent) NUMBER(gate_share) NUMBER(gate_requests) NUMBER(gate_ms) NUMBER(gate_waits) NUMBER(gate_width)                        \
+	TEXT(gate_endpoint) TEXT(gate_what)                                                                                                        \
 	NUMBER(blocker_percent) TEXT(blocker_place) TEXT(blocker_what)                                                                             \
 	NUMBER(client_percent) NUMBER(client_share) NUMBER(client_requests) NUMBER(client_ms) NUMBER(client_bytes) NUMBER(client_window_percent)     \
 	NUMBER(one_percent) NUMBER(one_share) NUMBER(one_requests) NUMBER(one_told) NUMBER(one_others) NUMBER(one_p95_ms)                          \

@@ -1,6 +1,7 @@
 #include "agent/profilers/requests/request_pool_numbers.h"
 
 #include "agent/profilers/requests/request_connections.h"
+#include "agent/profilers/requests/request_gate.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -149,6 +150,37 @@ static void number_blocker(const struct wait_analysis *a, struct request_numbers
 	rules_set_text(&out->blocker_what, top ? top->meaning.what : NULL);
 }
 
+#define GATE_AWAIT_PART 5 /* of their time, as one of so many: with less the requests are not looked at */
+
+/* Commands of databases say only when they have a connection. */
+static void number_gate(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct lost_part most = {0};
+	struct request_gate of_most = {0};
+	struct gate_profile p;
+	gate_profile_make(a, &p);
+	for (size_t i = 0; i < a->endpoint_count && p.most; i++) {
+		const struct endpoint_figures *f = &a->endpoints[i];
+		struct request_gate g;
+		if (f->bill.await_ns < f->bill.total_ns / GATE_AWAIT_PART)
+			continue;
+		request_gate_find(a, &p, f, &g);
+		double before = most.weight;
+		choose_part(&most, f, NULL, g.ns);
+		if (most.weight > before)
+			of_most = g;
+	}
+	out->gate_percent = part_percent(&most);
+	out->gate_share = part_share(a, &most);
+	out->gate_requests = part_requests(&most);
+	out->gate_ms = part_ms(&most);
+	out->gate_waits = (double)of_most.waits;
+	out->gate_width = p.most;
+	rules_set_text(&out->gate_endpoint, most.endpoint ? most.endpoint->name : NULL);
+	rules_set_text(&out->gate_what, of_most.shape ? request_analysis_call(a, of_most.shape) : NULL);
+	gate_profile_fini(&p);
+}
+
 static void number_workers(const struct request_analysis *a, struct request_numbers *out)
 {
 	struct lost_part await = {0};
@@ -178,6 +210,7 @@ void request_pool_numbers_of(const struct request_analysis *a, struct request_nu
 	const struct channel_requests_unanswered *u = &a->capture->log->unanswered;
 	number_connections(a, out);
 	number_workers(a, out);
+	number_gate(a, out);
 	out->unanswered_count = u->connections;
 	out->unanswered_oldest_s = (double)u->oldest_ns / 1e9;
 }

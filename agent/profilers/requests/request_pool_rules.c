@@ -18,6 +18,7 @@
 #define LEAST_LOOKS 5
 #define BLOCKED_PERCENT 20.0 /* of what was told: workers that compute are near 0 */
 #define OLD_SECONDS 5.0
+#define LEAST_GATED 10    /* waits */
 #define NAME_CHARS 30
 #define BLOCKER_PERCENT 20.0 /* of the time that workers block */
 #define HEADLINE_CHARS 80
@@ -84,6 +85,29 @@ void request_pool_says_anew(const void *numbers, struct finding *out)
 	}
 	say_pool_part(out, &n->anew_endpoint, n->anew_percent, n->anew_ms, "making HTTP connections");
 	finding_evidence(out, "%.0f connections were opened to %s for %.0f calls", n->anew_opened, n->anew_what.text, n->anew_calls);
+}
+
+/* A gate of the application's own before its commands looks alike. */
+struct rule_score request_pool_gate(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	bool found = is_much(n->gate_percent, n->gate_share, n->gate_requests, n->gate_ms) && n->gate_waits >= LEAST_GATED;
+	return (struct rule_score){found ? rules_score(n->gate_percent * n->gate_share / 100) : 0, 1};
+}
+
+void request_pool_says_gate(const void *numbers, struct finding *out)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a pool of database connections that is used up");
+		finding_evidence(out, "requests wait just before a command, while as many commands run as ever do, for at most %.0f%% of the time of an "
+				      "endpoint's slowest requests", n->gate_percent);
+		return;
+	}
+	say_pool_part(out, &n->gate_endpoint, n->gate_percent, n->gate_ms, "perhaps for a DB connection");
+	finding_evidence(out, "no thread works for its %.0f slowest requests just before they begin %s, and meanwhile %.0f %s, as many as ever at once: a "
+			      "pool of that size is in use, or another limit lets no more in",
+			 n->gate_requests, n->gate_what.text, n->gate_width, n->gate_width == 1 ? "command runs" : "commands run");
 }
 
 const char *request_pool_needs_queue(const void *numbers)

@@ -197,6 +197,7 @@ const struct rule request_rules[] = {
 	{"CallsInALoop", needs_calls, asks_often, says_asks_often},
 	{"SlowDependency", needs_calls, depends, says_depends},
 	{"ConnectionPoolExhausted", needs_calls, request_pool_exhausted, request_pool_says_exhausted},
+	{"DatabaseConnectionsExhausted", request_work_needs_windows, request_pool_gate, request_pool_says_gate},
 	{"ConnectionsMadeAnew", needs_calls, request_pool_anew, request_pool_says_anew},
 	{"ResponsesWaitForClient", request_work_needs_windows, request_client_reads, request_client_says_reads},
 	{"OneClientAsksMost", request_client_needs_addresses, request_client_one, request_client_says_one},

@@ -210,7 +210,12 @@ class OnNewest(OnEachRuntime):
         app, paths = self.with_databases()
         for path in paths:
             self.assertEqual(app.get(path)[0], 200, path)  # what is made once
-        report, truth, out, _ = self.during(app, lambda: app.load("--requests", 12 * len(paths), "--connections", 1, *paths))
+
+        def work():
+            app.load("--requests", 12 * len(paths), "--connections", 1, *paths)
+            if "/postgres/report/40" in paths:
+                app.load("--requests", 120, "--connections", 8, "/postgres/narrow/40")
+        report, truth, out, _ = self.during(app, work)
         self.assertNotIn(b"hunter", b"".join(contents(out).values()))
         if report["sampling"]["switchesPercent"] < 100:
             self.skipTest("the machine has too much to do: switches were told for a part of the time only")
@@ -225,6 +230,10 @@ class OnNewest(OnEachRuntime):
             self.assertEqual((calls[0]["count"], calls[0]["failed"]), (known["parts"][part]["count"], 0), template)
             if template in ("/sqlserver", "/postgres/report"):
                 self.assertAlmostEqual(share_of(report, "GET %s/{id}" % template, "sql "), known["parts"][part]["ms"] / known["sumMs"], delta=POINTS)
+        if "/postgres/report/40" in paths:  # a pool of two connections
+            found = findings(report)
+            self.assertEqual(found.get("DatabaseConnectionsExhausted"), ("Possible", "GET /postgres/narrow/{id}"), report["measured"])
+            self.assertEqual(report["measured"]["gateWidth"], 2)
 
     def test_pools(self):
         """Calls that wait for connections of a pool, connections that each call makes anew, and a burst above the pool's threads: each for what it is."""

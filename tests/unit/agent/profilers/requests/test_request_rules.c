@@ -19,6 +19,7 @@ static struct request_numbers healthy(void)
 	n.lock_percent = n.task_percent = n.io_percent = n.gc_percent = n.no_cpu_percent = n.gc_cpu_percent = n.first_ms = 0;
 	n.pool_percent = n.anew_percent = n.await_percent = n.unanswered_count = n.unanswered_oldest_s = n.queue_mean = 0;
 	n.queue_looks = 50;
+	n.gate_percent = n.gate_waits = 0;
 	n.client_percent = n.one_percent = n.one_others = 0;
 	n.one_told = 900;
 	return n;
@@ -126,6 +127,24 @@ Test(request_rules, a_pool_of_connections_is_used_up)
 	n.pool_opened_percent = 1;
 	n.pool_percent = 29;
 	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_EXCLUDED);
+}
+
+/* It is concluded from what commands tell, so it is never certain. */
+Test(request_rules, a_pool_of_database_connections_may_be_used_up)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, gate);
+	n.gate_waits = 32;
+	n.gate_width = 2;
+	rules_set_text(&n.gate_what, "sql SELECT ?");
+	cr_expect_eq(state_of(&n, "DatabaseConnectionsExhausted", &leads), FINDING_POSSIBLE);
+	cr_expect(leads);
+	n.gate_waits = 9;
+	cr_expect_eq(state_of(&n, "DatabaseConnectionsExhausted", &leads), FINDING_EXCLUDED);
+	n.gate_waits = 32;
+	n.gate_percent = 29;
+	cr_expect_eq(state_of(&n, "DatabaseConnectionsExhausted", &leads), FINDING_EXCLUDED);
 }
 
 Test(request_rules, connections_are_made_for_each_call)
