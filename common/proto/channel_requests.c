@@ -1,6 +1,7 @@
 #include "common/proto/channel_requests.h"
 
 #define STREAMS_MOST 3
+#define STALL_BYTES_MOST (UINT64_C(1) << 56) /* more have gone through no connection */
 
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v)
 {
@@ -186,4 +187,42 @@ bool channel_get_requests_unanswered(const struct channel_frame *f, struct chann
 	v->connections = wire_u32(&r);
 	v->oldest_ns = wire_u64(&r);
 	return !r.bad && v->oldest_ns <= INT64_MAX;
+}
+
+void channel_put_request_answer(struct wire_writer *w, const struct channel_request_answer *v)
+{
+	wire_put_u64(w, v->start_ns);
+	wire_put_u64(w, v->end_ns);
+	wire_put_u32(w, v->number);
+	wire_put_u32(w, v->client);
+	wire_put_u16(w, v->port);
+	wire_put_u16(w, 0);
+}
+
+bool channel_get_request_answer(struct wire_reader *r, struct channel_request_answer *v)
+{
+	v->start_ns = wire_u64(r);
+	v->end_ns = wire_u64(r);
+	v->number = wire_u32(r);
+	v->client = wire_u32(r);
+	v->port = wire_u16(r);
+	wire_u16(r);
+	return !r->bad && is_time(v->start_ns, v->end_ns);
+}
+
+void channel_put_request_stall(struct wire_writer *w, const struct channel_request_stall *v)
+{
+	wire_put_u16(w, v->port);
+	wire_put_u16(w, 0);
+	wire_put_u64(w, v->acked_bytes);
+	wire_put_u64(w, v->window_us);
+}
+
+bool channel_get_request_stall(struct wire_reader *r, struct channel_request_stall *v)
+{
+	v->port = wire_u16(r);
+	wire_u16(r);
+	v->acked_bytes = wire_u64(r);
+	v->window_us = wire_u64(r);
+	return !r->bad && v->acked_bytes <= STALL_BYTES_MOST;
 }

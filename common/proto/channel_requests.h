@@ -17,6 +17,8 @@ enum channel_requests_type {
 	CHANNEL_REQUESTS_ROUNDS = 0x0287,
 	CHANNEL_REQUESTS_TEMPLATES = 0x0288,
 	CHANNEL_REQUESTS_UNANSWERED = 0x0289,
+	CHANNEL_REQUESTS_ANSWERS = 0x028a,
+	CHANNEL_REQUESTS_STALLS = 0x028b,
 };
 
 #define CHANNEL_REQUESTS_SHAPES_MOST 4000 /* numbers of shapes are below */
@@ -98,6 +100,22 @@ struct channel_requests_unanswered {
 	uint64_t oldest_ns;
 };
 
+/* REQUESTS_ANSWERS: records up to the payload's end: u64 start, u64 end of a request whose response was told, u32 its number, u32 number of the client's
+ * address (a keyed hash of this session; 0: not told), u16 port of the client's end of the connection (0: not told), u16 0. */
+struct channel_request_answer {
+	uint64_t start_ns, end_ns;
+	uint32_t number, client;
+	uint16_t port;
+};
+
+/* REQUESTS_STALLS: a look at the connections to the process's ports: u64 time, then records up to the payload's end, one for each whose send buffer is full:
+ * u16 port of the client's end, u16 0, u64 bytes that the client has acknowledged, u64 microseconds in which its receive window let nothing more be sent,
+ * both since the connection was made. A frame without records: there are none any more. */
+struct channel_request_stall {
+	uint16_t port;
+	uint64_t acked_bytes, window_us;
+};
+
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);
 bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v);
 void channel_put_request_shape(struct wire_writer *w, const struct channel_request_shape *v);
@@ -109,6 +127,8 @@ void channel_put_request_window(struct wire_writer *w, const struct channel_requ
 void channel_put_request_round(struct wire_writer *w, const struct channel_request_round *v);
 void channel_put_request_template(struct wire_writer *w, const struct channel_request_template *v);
 void channel_put_requests_unanswered(struct wire_writer *w, const struct channel_requests_unanswered *v);
+void channel_put_request_answer(struct wire_writer *w, const struct channel_request_answer *v);
+void channel_put_request_stall(struct wire_writer *w, const struct channel_request_stall *v);
 /* The next one; false at a bad one. */
 bool channel_get_request_shape(struct wire_reader *r, struct channel_request_shape *v);
 bool channel_get_request_done(struct wire_reader *r, struct channel_request_done *v);
@@ -118,6 +138,8 @@ bool channel_get_request_call(struct wire_reader *r, struct channel_request_call
 bool channel_get_request_window(struct wire_reader *r, struct channel_request_window *v);
 bool channel_get_request_round(struct wire_reader *r, struct channel_request_round *v);
 bool channel_get_request_template(struct wire_reader *r, struct channel_request_template *v);
+bool channel_get_request_answer(struct wire_reader *r, struct channel_request_answer *v);
+bool channel_get_request_stall(struct wire_reader *r, struct channel_request_stall *v);
 bool channel_get_requests_unanswered(const struct channel_frame *f, struct channel_requests_unanswered *v);
 
 #endif

@@ -47,28 +47,34 @@ const uint8_t *request_event_activity(const uint8_t *data, size_t len)
 	return len >= ACTIVITY_ID_BYTES ? data : NULL;
 }
 
-static uint16_t event_text_number(const struct event_text *t)
+static uint16_t event_text_number(const struct event_text *t, uint32_t most)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < t->units && i < 4; i++) {
+	for (size_t i = 0; i < t->units; i++) {
 		if (t->data[2 * i] < '0' || t->data[2 * i] > '9' || t->data[2 * i + 1])
 			return 0;
 		n = n * 10 + (uint32_t)(t->data[2 * i] - '0');
+		if (n > most)
+			return 0;
 	}
-	return t->units <= 3 ? (uint16_t)n : 0;
+	return (uint16_t)n;
 }
 
 static void take_argument(const struct event_text *key, const struct event_text *value, struct request_end *out)
 {
 	if (event_text_is(key, "StatusCode", true)) {
-		out->status = event_text_number(value);
+		out->status = event_text_number(value, 999);
 		if (out->status == WEB_SOCKET_STATUS)
 			out->stream = REQUEST_WEB_SOCKET;
 	} else if (event_text_is(key, "Path", true)) {
 		out->path = *value;
 	} else if (event_text_is(key, "Route", true)) {
 		out->route = *value;
+	} else if (event_text_is(key, "Client", true)) {
+		out->client = *value;
+	} else if (event_text_is(key, "Port", true)) {
+		out->port = event_text_number(value, UINT16_MAX);
 	} else if (event_text_is(key, "ContentType", true)) {
 		if (event_text_is(value, "text/event-stream", false))
 			out->stream = REQUEST_EVENT_STREAM;

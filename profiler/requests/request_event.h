@@ -29,7 +29,8 @@ enum request_stream { /* what a response tells of itself */
 struct request_end { /* of EndRequest */
 	uint16_t status; /* 0: it was not told */
 	uint8_t stream;  /* enum request_stream */
-	struct event_text path, route; /* borrowed; no units: not told; route: as route_values.h reads it */
+	uint16_t port;  /* of the client's end of the connection; 0: it was not told */
+	struct event_text path, route, client; /* borrowed; no units: not told; route: as route_values.h reads it; client: its address */
 };
 
 /* The next text up to its NUL, which must be there: else the reader is bad. */

@@ -4,6 +4,7 @@
 #include "profiler/base/event_budget.h"
 #include "profiler/base/now.h"
 #include "profiler/clr/event_pipe.h"
+#include "profiler/requests/answers.h"
 #include "profiler/requests/follow_plan.h"
 #include "profiler/requests/request_calls.h"
 #include "profiler/requests/request_send.h"
@@ -45,7 +46,8 @@ static const wchar16 http_name[] = u"System.Net.Http", names_name[] = u"System.N
 static const wchar16 security_name[] = u"System.Net.Security", npgsql_name[] = u"Npgsql.Sql";
 static const wchar16 listener_filter[] = u"FilterAndPayloadSpecs=\"Microsoft.AspNetCore/Microsoft.AspNetCore.Hosting.EndRequest:"
 				    u"-httpContext.Response.StatusCode;httpContext.Response.ContentType;"
-				    u"Path=httpContext.Request.Path.Value;Route=httpContext.Request.RouteValues.*Enumerate\n" LISTENER_CALL_SPECS u"\"";
+				    u"Path=httpContext.Request.Path.Value;Route=httpContext.Request.RouteValues.*Enumerate;"
+				    u"Client=httpContext.Connection.RemoteIpAddress;Port=httpContext.Connection.RemotePort\n" LISTENER_CALL_SPECS u"\"";
 
 /* Tasks first: hosting asks whether activities flow when it is told to begin. */
 static const struct cor_event_provider always[] = {
@@ -178,8 +180,11 @@ static void on_response(const struct event_pipe_event *e, const struct request_e
 
 	atomic_fetch_add_explicit(&switches, STATUS_COST, memory_order_relaxed);
 	uint32_t shape = request_table_end(&requests_open, p, end->status, end->stream);
-	if (shape)
-		note_template(shape, end);
+	struct request r;
+	if (!shape || !request_table_peek(&requests_open, p, &r))
+		return;
+	note_template(shape, end);
+	answers_put(&r, e->time_ns, end);
 }
 
 static void on_request_event(const struct event_pipe_event *e)
@@ -238,6 +243,7 @@ static hresult requests_begin(void *info, const char **message)
 	request_table_reset(&requests_open);
 	request_calls_reset();
 	request_send_reset();
+	answers_reset();
 	atomic_store(&started, 0);
 	atomic_store(&ended, 0);
 	atomic_store(&untracked, 0);
@@ -361,10 +367,12 @@ static void tick_following(struct channel_io *io)
 void requests_tick(struct channel_io *io)
 {
 	request_send_all(io);
+	answers_send(io);
 	tick_following(io);
 	if (follow.resting)
 		return;
 	uint64_t now = now_ns();
+	answers_look(io, now);
 	tick_window(io, now);
 	if (now - open_sent_ns < OPEN_ROUND_NS)
 		return;
@@ -396,6 +404,7 @@ void requests_stop(void *info, struct channel_io *io)
 	event_pipe_stop(info);
 	atomic_store(&counting, false);
 	request_send_all(io);
+	answers_send(io);
 	follow_plan_end(&follow, &now, &round);
 	request_send_round(io, &round);
 	atomic_store(&on, false);

@@ -6,9 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNANSWERED_PORTS 16
-#define UNANSWERED_DESCRIPTORS 65536 /* what is beyond them is not looked at */
-
 struct unanswered {
 	uint32_t connections; /* clients' words on them are older than `since_ns`, and nothing was sent after them */
 	uint64_t oldest_ns;   /* age of the oldest */

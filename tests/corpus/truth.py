@@ -26,7 +26,8 @@ ALARMS = {
     TASKS: (r"operations? (is|are|may be) stuck", r"wait for (a SemaphoreSlim|an? \w+ connection)", r"may block on", r"failed, and nobody"),
     THROWS: (r"thrown and caught in", r"throwing takes", r"most in", r"asked again"),
     REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"% of [\d,.]+ m?s awaiting", r"blocks a thread", r"HTTP connection",
-               r"queued for the thread pool", r"may hang"),
+               r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response", r"one client makes",
+               r"DB connection"),
 }
 
 
@@ -333,10 +334,14 @@ SICK = (
          finding=r"SlowDependency"),
     sick("requests-narrow", REQUESTS, "/freight waits for one of two connections to a service of 40 ms", (r"/freight", r"waiting for an HTTP connection"),
          r"127\.0\.0\.1", finding=r"ConnectionPoolExhausted"),
-    sick("requests-starved", REQUESTS, "/auction waits for a worker of the pool, as others of it block them", (r"/auction", r"thread pool"), r"queue",
+    sick("requests-starved", REQUESTS, "/auction waits for a worker of the pool, as others of it block them", (r"/auction", r"thread pool"), (r"queue", r"Bid"),
          finding=r"RequestsWaitForPool"),
     sick("requests-hung-before", REQUESTS, "six requests of /parcel hang since before the session", r"6 requests may hang", r"StuckTasks",
          finding=r"RequestsHangSinceBefore"),
+    sick("requests-slow-readers", REQUESTS, "clients of /export read its 16 MB slowly", (r"/export", r"slow clients"), r"client to read the response",
+         finding=r"ResponsesWaitForClient"),
+    sick("requests-one-client", REQUESTS, "one of seven clients makes more than 90% of the requests of /search", (r"/search", r"one client makes 9\d%"),
+         finding=r"OneClientAsksMost"),
 )
 
 HEALTHY = (
@@ -487,6 +492,8 @@ HEALTHY = (
     well("requests-pool-enough", REQUESTS, "a pool of eight connections for two clients"),
     well("requests-paced", REQUESTS, "a timer of 30 ms by design"),
     well("requests-kept", REQUESTS, "200 connections that were answered and are kept"),
+    well("requests-download", REQUESTS, "1 MB a response, to clients that read as fast as they can"),
+    well("requests-proxied", REQUESTS, "nearly all requests come by one proxy, some by another one and a check of health"),
     well("net-threads", REQUESTS, "no web service", r"no request"),
 )
 CASES = SICK + HEALTHY

@@ -173,13 +173,51 @@ static void make_bills(struct request_analysis *a)
 		add_to_bill(a, &a->endpoints[i]);
 }
 
+/* Whose requests they are. */
+static int by_value(const void *x, const void *y)
+{
+	uint64_t a = *(const uint64_t *)x, b = *(const uint64_t *)y;
+	return (a > b) - (a < b);
+}
+
+static void count_client(struct endpoint_figures *f, uint64_t requests)
+{
+	f->clients++;
+	f->with_client += requests;
+	if (requests > f->most_of_client)
+		f->most_of_client = requests;
+}
+
+/* `endpoint_of`: by shape. */
+static void count_clients(struct request_analysis *a, const uint32_t *endpoint_of)
+{
+	const struct request_log *l = a->capture->log;
+	AUTO_FREE uint64_t *list = mem_calloc(l->answers.count + 1, sizeof *list);
+	size_t count = 0, from = 0;
+	for (size_t i = 0; i < l->answers.count; i++) {
+		const struct channel_request_answer *x = &l->answers.list[i];
+		uint32_t shape = request_log_shape_of(l, x->number), endpoint = shape && shape < l->endpoint_cap ? endpoint_of[shape] : UINT32_MAX;
+		if (x->client && endpoint < a->endpoint_count)
+			list[count++] = (uint64_t)endpoint << 32 | x->client;
+	}
+	qsort(list, count, sizeof *list, by_value);
+	for (size_t i = 1; i <= count; i++) {
+		if (i < count && list[i] == list[from])
+			continue;
+		count_client(&a->endpoints[list[from] >> 32], i - from);
+		from = i;
+	}
+}
+
 /* what threads did ---------------------------------------------------------------------------------------------------- */
 
 static void make_work(struct request_analysis *a)
 {
 	const struct request_capture *c = a->capture;
-	if (!c->log->trail.stays)
+	if (!c->log->trail.stays) {
+		request_answers_sort(&c->log->answers, &c->log->trail);
 		request_trail_sort(&c->log->trail);
+	}
 	a->has_waits = c->waits && c->waits->ended_ns > c->waits->started_ns;
 	if (a->has_waits)
 		wait_analysis_run(c->waits, &a->waits);
@@ -229,6 +267,8 @@ const char *request_analysis_call(const struct request_analysis *a, uint32_t sha
 {
 	const struct request_log *l = a->capture->log;
 	const struct request_endpoint *p = shape < l->endpoint_cap ? l->endpoints[shape] : NULL;
+	if (shape == REQUEST_SHAPE_CLIENT)
+		return REQUEST_CLIENT_NAME;
 	return p && p->name ? p->name : "others";
 }
 
@@ -245,6 +285,7 @@ void request_analysis_run(const struct request_capture *c, struct request_analys
 	make_work(out);
 	make_bills(out);
 	make_code(out, endpoint_of);
+	count_clients(out, endpoint_of);
 	choose_typical(c->log, out, endpoint_of);
 }
 

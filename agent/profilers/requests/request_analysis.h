@@ -14,6 +14,8 @@ struct endpoint_figures {
 	uint64_t streams;      /* ended: web sockets and event streams, which are not slow */
 	uint64_t grpc;
 	uint64_t status[REQUEST_CLASSES], with_status;
+	uint64_t with_client, most_of_client; /* of how many the client's address was told; of them, those of the one with most */
+	uint32_t clients;      /* addresses */
 	double per_second;
 	double error_percent;  /* 5xx; NAN: no status is known */
 	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;

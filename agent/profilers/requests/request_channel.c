@@ -110,6 +110,31 @@ static int take_rounds(struct request_channel *c, struct wire_reader *r, struct 
 	return 0;
 }
 
+static int take_answers(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_answer x;
+	while (wire_left(r)) {
+		if (!channel_get_request_answer(r, &x))
+			return malformed_requests(e);
+		request_answers_add(&c->log->answers, &x);
+	}
+	return 0;
+}
+
+static int take_stalls(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_stall list[STALLS_AT_ONCE];
+	size_t count = 0;
+	uint64_t at_ns = wire_u64(r);
+	while (wire_left(r) && count < STALLS_AT_ONCE)
+		if (!channel_get_request_stall(r, &list[count++]))
+			return malformed_requests(e);
+	if (r->bad || at_ns > INT64_MAX)
+		return malformed_requests(e);
+	request_answers_look(&c->log->answers, at_ns, list, count);
+	return 0;
+}
+
 static int on_requests_state(struct request_channel *c, const struct channel_frame *f, struct err *e)
 {
 	if (!channel_get_requests_state(f, &c->state))
@@ -153,6 +178,10 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_rounds(c, &r, e);
 	case CHANNEL_REQUESTS_TEMPLATES:
 		return take_templates(c, &r, e);
+	case CHANNEL_REQUESTS_ANSWERS:
+		return take_answers(c, &r, e);
+	case CHANNEL_REQUESTS_STALLS:
+		return take_stalls(c, &r, e);
 	case CHANNEL_REQUESTS_UNANSWERED:
 		return channel_get_requests_unanswered(f, &c->log->unanswered) ? 0 : malformed_requests(e);
 	case CHANNEL_REQUESTS_STATE:

@@ -222,6 +222,9 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	jsonw_unsigned(w, "streams", p->streams);
 	jsonw_unsigned(w, "grpc", p->grpc);
 	jsonw_bool(w, "stream", p->is_stream);
+	jsonw_unsigned(w, "clients", p->clients);
+	jsonw_unsigned(w, "withClient", p->with_client);
+	jsonw_unsigned(w, "mostOfOneClient", p->most_of_client);
 	put_histogram(p->latency, w);
 	put_slowest(a, p, w);
 	put_bill(a, &p->bill, f);

@@ -4,7 +4,7 @@
 #define DRDOTNET_REQUEST_LOG_H
 
 #include "agent/profilers/requests/latency_histogram.h"
-#include "agent/profilers/requests/request_trail.h"
+#include "agent/profilers/requests/request_answers.h"
 
 #define REQUEST_SLOWEST 32 /* kept of an endpoint */
 #define REQUEST_RANDOM 64
@@ -49,6 +49,7 @@ struct request_log {
 	uint64_t rest_ns;                    /* in which requests were not followed */
 	uint32_t dice;
 	struct request_trail trail;
+	struct request_answers answers;
 	struct channel_requests_unanswered unanswered;
 };
 

@@ -1,5 +1,6 @@
 #include "agent/profilers/requests/request_numbers.h"
 
+#include "agent/profilers/requests/request_client_numbers.h"
 #include "agent/profilers/requests/request_connections.h"
 #include "agent/profilers/requests/request_pool_numbers.h"
 
@@ -97,10 +98,10 @@ static void number_calls(const struct request_analysis *a, struct request_number
 		for (size_t k = 0; k < f->bill.call_count && f->bill.total_ns && !f->is_stream; k++) {
 			const struct bill_call *c = &f->bill.calls[k];
 			double whole = f->waited_ns / (double)f->bill.total_ns, all = (double)(c->ns + c->thread_ns) * whole;
-			bool of_pool = request_connections_is_wait(request_analysis_call(a, c->shape)); /* judged apart */
-			choose_call(&many, f, c, calls_each(f, c) >= MANY && !of_pool ? all : 0);
-			choose_call(&most, f, c, calls_each(f, c) < MANY && !of_pool ? (double)c->ns * whole : 0);
-			choose_call(&blocked, f, c, (double)c->thread_ns * whole);
+			bool apart = c->shape == REQUEST_SHAPE_CLIENT || request_connections_is_wait(request_analysis_call(a, c->shape)); /* judged so */
+			choose_call(&many, f, c, calls_each(f, c) >= MANY && !apart ? all : 0);
+			choose_call(&most, f, c, calls_each(f, c) < MANY && !apart ? (double)c->ns * whole : 0);
+			choose_call(&blocked, f, c, c->shape != REQUEST_SHAPE_CLIENT ? (double)c->thread_ns * whole : 0);
 		}
 	}
 	out->window_percent = a->window_percent;
@@ -289,4 +290,5 @@ void request_numbers_of(const struct request_analysis *a, struct request_numbers
 	number_calls(a, out);
 	number_work(a, out);
 	request_pool_numbers_of(a, out);
+	request_client_numbers_of(a, out);
 }

@@ -17,8 +17,12 @@
  * endpoint whose slowest requests wait most for connections of HTTP; waits: of all requests for one to that host; opened_percent, failed_percent: of these
  * waits, that many connections were made; of the calls to it, failed. anew_*: the same of making connections, with look-ups and handshakes, to a host with at
  * least one connection opened for two calls. await_*: of the endpoint whose slowest requests await most that nothing tells of; queue_*: items in the thread
- * pool's queue at the looks; workers_blocked_percent: of the time in which the pool's workers had work. unanswered_*: connections whose clients wait since
- * before the session. */
+ * pool's queue at the looks; workers_blocked_percent: of the time in which the pool's workers had work; blocker_*: the method in which they block most;
+ * percent: of the time that they block. gate_*: of the endpoint whose slowest requests wait most, untold, just before a command of a database while as many
+ * run as ever do (width). unanswered_*: connections whose clients wait since
+ * before the session. client_*: of the endpoint whose slowest requests wait most until their clients take the response; bytes: of one of them, that went out
+ * meanwhile; window_percent: of that time, in which the client had no room for more. one_*: of the endpoint with several clients that waits most for one of
+ * them; percent: of the requests whose client was told (one_told); others: addresses beside it. */
 #define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
 	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
 	NUMBER(top_percent) NUMBER(top_per_second) NUMBER(top_p50_ms) NUMBER(top_p95_ms) NUMBER(top_p99_ms)                                         \
@@ -37,7 +41,13 @@
 	NUMBER(pool_percent) NUMBER(pool_share) NUMBER(pool_requests) NUMBER(pool_ms) NUMBER(pool_waits) NUMBER(pool_opened_percent)               \
 	NUMBER(pool_failed_percent) NUMBER(anew_percent) NUMBER(anew_share) NUMBER(anew_requests) NUMBER(anew_ms) NUMBER(anew_opened)              \
 	NUMBER(anew_calls) NUMBER(await_percent) NUMBER(await_share) NUMBER(await_requests) NUMBER(await_ms)                                       \
-	NUMBER(queue_looks) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                  \
+	NUMBER(queue_looks) NUMBER(queue_mean) NUMBER(queue_most) NUMBER(workers_blocked_percent)                                                  \
+	NUMBER(gate_percent) NUMBER(gate_share) NUMBER(gate_requests) NUMBER(gate_ms) NUMBER(gate_waits) NUMBER(gate_width)                        \
+	TEXT(gate_endpoint) TEXT(gate_what)                                                                                                        \
+	NUMBER(blocker_percent) TEXT(blocker_place) TEXT(blocker_what)                                                                             \
+	NUMBER(client_percent) NUMBER(client_share) NUMBER(client_requests) NUMBER(client_ms) NUMBER(client_bytes) NUMBER(client_window_percent)     \
+	NUMBER(one_percent) NUMBER(one_share) NUMBER(one_requests) NUMBER(one_told) NUMBER(one_others) NUMBER(one_p95_ms)                          \
+	TEXT(client_endpoint) TEXT(one_endpoint)                                                                                                   \
 	NUMBER(unanswered_count) NUMBER(unanswered_oldest_s)                                                                                       \
 	TEXT(pool_endpoint) TEXT(pool_what) TEXT(anew_endpoint) TEXT(anew_what) TEXT(await_endpoint)                                               \
 	NUMBER(first_ms) NUMBER(first_p50_ms) NUMBER(first_samples) NUMBER(first_jit_percent)                                                      \

@@ -1,6 +1,9 @@
 #include "agent/profilers/requests/request_pool_numbers.h"
 
 #include "agent/profilers/requests/request_connections.h"
+#include "agent/profilers/requests/request_gate.h"
+#include "common/base/cleanup.h"
+#include "common/base/mem.h"
 
 #include <string.h>
 
@@ -122,6 +125,62 @@ static void number_connections(const struct request_analysis *a, struct request_
 	out->anew_calls = (double)n.calls;
 }
 
+/* Waits of a worker that is given no CPU, or that nothing is known of, are nobody's fault in the application. */
+static bool blocks_worker(const struct wait_place *p)
+{
+	return p->pool_ns > 0 && p->method != CPU_NO_METHOD && p->meaning.kind != WAIT_KIND_CPU && p->meaning.kind != WAIT_KIND_FAULT &&
+	       p->meaning.kind != WAIT_KIND_UNKNOWN;
+}
+
+/* The method in which they block most, whatever they wait for there. */
+static void number_blocker(const struct wait_analysis *a, struct request_numbers *out)
+{
+	AUTO_FREE double *ns = mem_calloc(a->base.method_count + 1, sizeof *ns);
+	const struct wait_place *top = NULL;
+	for (size_t i = 0; i < a->blocking_count; i++) {
+		const struct wait_place *p = &a->places[i];
+		if (!blocks_worker(p))
+			continue;
+		ns[p->method] += p->pool_ns;
+		if (!top || ns[p->method] > ns[top->method])
+			top = p;
+	}
+	out->blocker_percent = top && a->pool.blocked_ns > 0 ? fmin(100, 100 * ns[top->method] / a->pool.blocked_ns) : 0;
+	rules_set_text(&out->blocker_place, top ? wait_analysis_place(a, top) : NULL);
+	rules_set_text(&out->blocker_what, top ? top->meaning.what : NULL);
+}
+
+#define GATE_AWAIT_PART 5 /* of their time, as one of so many: with less the requests are not looked at */
+
+/* Commands of databases say only when they have a connection. */
+static void number_gate(const struct request_analysis *a, struct request_numbers *out)
+{
+	struct lost_part most = {0};
+	struct request_gate of_most = {0};
+	struct gate_profile p;
+	gate_profile_make(a, &p);
+	for (size_t i = 0; i < a->endpoint_count && p.most; i++) {
+		const struct endpoint_figures *f = &a->endpoints[i];
+		struct request_gate g;
+		if (f->bill.await_ns < f->bill.total_ns / GATE_AWAIT_PART)
+			continue;
+		request_gate_find(a, &p, f, &g);
+		double before = most.weight;
+		choose_part(&most, f, NULL, g.ns);
+		if (most.weight > before)
+			of_most = g;
+	}
+	out->gate_percent = part_percent(&most);
+	out->gate_share = part_share(a, &most);
+	out->gate_requests = part_requests(&most);
+	out->gate_ms = part_ms(&most);
+	out->gate_waits = (double)of_most.waits;
+	out->gate_width = p.most;
+	rules_set_text(&out->gate_endpoint, most.endpoint ? most.endpoint->name : NULL);
+	rules_set_text(&out->gate_what, of_most.shape ? request_analysis_call(a, of_most.shape) : NULL);
+	gate_profile_fini(&p);
+}
+
 static void number_workers(const struct request_analysis *a, struct request_numbers *out)
 {
 	struct lost_part await = {0};
@@ -141,6 +200,7 @@ static void number_workers(const struct request_analysis *a, struct request_numb
 		out->queue_most = (double)q->most;
 	}
 	const struct wait_worker_sums *p = &a->waits.pool;
+	number_blocker(&a->waits, out);
 	double busy_ns = p->alive_ns - p->idle_ns;
 	out->workers_blocked_percent = busy_ns > 0 ? fmin(100, 100 * p->blocked_ns / busy_ns) : 0;
 }
@@ -150,6 +210,7 @@ void request_pool_numbers_of(const struct request_analysis *a, struct request_nu
 	const struct channel_requests_unanswered *u = &a->capture->log->unanswered;
 	number_connections(a, out);
 	number_workers(a, out);
+	number_gate(a, out);
 	out->unanswered_count = u->connections;
 	out->unanswered_oldest_s = (double)u->oldest_ns / 1e9;
 }

@@ -4,6 +4,8 @@
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
 
+#include <string.h>
+
 #define LEAST_SLOW 5
 #define LEAST_SHARE 5.0
 #define PART_PERCENT 30.0
@@ -16,7 +18,11 @@
 #define LEAST_LOOKS 5
 #define BLOCKED_PERCENT 20.0 /* of what was told: workers that compute are near 0 */
 #define OLD_SECONDS 5.0
+#define LEAST_GATED 10    /* waits */
 #define NAME_CHARS 30
+#define BLOCKER_PERCENT 20.0 /* of the time that workers block */
+#define HEADLINE_CHARS 80
+#define BLOCKED_IN ", blocked in "
 
 static const struct request_numbers *pool_numbers_in(const void *numbers)
 {
@@ -81,6 +87,29 @@ void request_pool_says_anew(const void *numbers, struct finding *out)
 	finding_evidence(out, "%.0f connections were opened to %s for %.0f calls", n->anew_opened, n->anew_what.text, n->anew_calls);
 }
 
+/* A gate of the application's own before its commands looks alike. */
+struct rule_score request_pool_gate(const void *numbers)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	bool found = is_much(n->gate_percent, n->gate_share, n->gate_requests, n->gate_ms) && n->gate_waits >= LEAST_GATED;
+	return (struct rule_score){found ? rules_score(n->gate_percent * n->gate_share / 100) : 0, 1};
+}
+
+void request_pool_says_gate(const void *numbers, struct finding *out)
+{
+	const struct request_numbers *n = pool_numbers_in(numbers);
+	if (out->state == FINDING_EXCLUDED) {
+		finding_message(out, "a pool of database connections that is used up");
+		finding_evidence(out, "requests wait just before a command, while as many commands run as ever do, for at most %.0f%% of the time of an "
+				      "endpoint's slowest requests", n->gate_percent);
+		return;
+	}
+	say_pool_part(out, &n->gate_endpoint, n->gate_percent, n->gate_ms, "perhaps for a DB connection");
+	finding_evidence(out, "no thread works for its %.0f slowest requests just before they begin %s, and meanwhile %.0f %s, as many as ever at once: a "
+			      "pool of that size is in use, or another limit lets no more in",
+			 n->gate_requests, n->gate_what.text, n->gate_width, n->gate_width == 1 ? "command runs" : "commands run");
+}
+
 const char *request_pool_needs_queue(const void *numbers)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
@@ -98,6 +127,19 @@ struct rule_score request_pool_workers(const void *numbers)
 	return (struct rule_score){found ? rules_score(n->await_percent * n->await_share / 100) : 0, 2};
 }
 
+/* What is to be changed. */
+static void say_blocker(struct finding *out, const struct rule_text *method)
+{
+	AUTO_BUF struct buf text;
+	size_t len = strlen(out->message) + strlen(BLOCKED_IN);
+	buf_init(&text, 4 * RULE_TEXT_BYTES);
+	buf_puts(&text, out->message);
+	if (len < HEADLINE_CHARS)
+		request_text_method(&text, BLOCKED_IN, method->text, HEADLINE_CHARS - len);
+	finding_message(out, "%s", buf_str(&text));
+	finding_place(out, method->text);
+}
+
 void request_pool_says_workers(const void *numbers, struct finding *out)
 {
 	const struct request_numbers *n = pool_numbers_in(numbers);
@@ -107,9 +149,17 @@ void request_pool_says_workers(const void *numbers, struct finding *out)
 				 n->queue_mean, n->queue_looks, rules_known(n->workers_blocked_percent) ? n->workers_blocked_percent : 0);
 		return;
 	}
+	AUTO_BUF struct buf where;
+	buf_init(&where, 4 * RULE_TEXT_BYTES);
 	say_pool_part(out, &n->await_endpoint, n->await_percent, n->await_ms, "queued for the thread pool");
+	bool known = n->blocker_place.text[0] && rules_known(n->blocker_percent) && n->blocker_percent >= BLOCKER_PERCENT;
+	if (known) {
+		say_blocker(out, &n->blocker_place);
+		buf_printf(&where, ", %.0f%% of that in %s (%s)", n->blocker_percent, n->blocker_place.text, n->blocker_what.text);
+	}
 	finding_evidence(out, "no thread works for them, and no call is known; %.0f items waited in the pool's queue on average, %.0f at most, and its busy "
-			      "workers were blocked for %.0f%% of the time", n->queue_mean, n->queue_most, n->workers_blocked_percent);
+			      "workers were blocked for %.0f%% of the time%s",
+			 n->queue_mean, n->queue_most, n->workers_blocked_percent, buf_str(&where));
 }
 
 /* What the kernel knows of connections is one witness only. */

@@ -9,6 +9,8 @@ struct rule_score request_pool_exhausted(const void *numbers);
 void request_pool_says_exhausted(const void *numbers, struct finding *out);
 struct rule_score request_pool_anew(const void *numbers);
 void request_pool_says_anew(const void *numbers, struct finding *out);
+struct rule_score request_pool_gate(const void *numbers);
+void request_pool_says_gate(const void *numbers, struct finding *out);
 const char *request_pool_needs_queue(const void *numbers);
 struct rule_score request_pool_workers(const void *numbers);
 void request_pool_says_workers(const void *numbers, struct finding *out);

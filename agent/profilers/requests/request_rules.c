@@ -1,5 +1,6 @@
 #include "agent/profilers/requests/request_numbers.h"
 
+#include "agent/profilers/requests/request_client_rules.h"
 #include "agent/profilers/requests/request_pool_rules.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
@@ -196,7 +197,10 @@ const struct rule request_rules[] = {
 	{"CallsInALoop", needs_calls, asks_often, says_asks_often},
 	{"SlowDependency", needs_calls, depends, says_depends},
 	{"ConnectionPoolExhausted", needs_calls, request_pool_exhausted, request_pool_says_exhausted},
+	{"DatabaseConnectionsExhausted", request_work_needs_windows, request_pool_gate, request_pool_says_gate},
 	{"ConnectionsMadeAnew", needs_calls, request_pool_anew, request_pool_says_anew},
+	{"ResponsesWaitForClient", request_work_needs_windows, request_client_reads, request_client_says_reads},
+	{"OneClientAsksMost", request_client_needs_addresses, request_client_one, request_client_says_one},
 	{"RequestsWaitForPool", request_pool_needs_queue, request_pool_workers, request_pool_says_workers},
 	{"RequestBlocksThread", needs_windows, blocks, says_blocks},
 	{"RequestWaitsForLock", request_work_needs_waits, request_work_locks, request_work_says_locks},

@@ -90,6 +90,8 @@ Report.show(r => {
 					title: statuses(e)})},
 				{title: 'In flight', sort: 'number', cell: e => ({text: count(e.inFlight), sort: e.inFlight})},
 				time('Oldest', 'oldestNanoseconds'),
+				{title: 'Clients', sort: 'number', cell: e => ({text: e.clients ? count(e.clients) : '', sort: e.clients, title: e.clients &&
+					`addresses; one of them makes ${percent(100 * e.mostOfOneClient / e.withClient)} of the requests whose client was told`})},
 				{title: 'Endpoint', sort: 'text', cls: 'name', cell: e => ({text: slowest(e), sort: e.name})},
 			],
 		},

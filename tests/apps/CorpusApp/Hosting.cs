@@ -1,5 +1,7 @@
 namespace Shop.Hosting;
 
+using System.Net;
+using System.Net.Sockets;
 using System.Text.Json;
 
 /// <summary>What every service has running beside its work.</summary>
@@ -82,6 +84,30 @@ public static class Web
             }
             if (restMs > 0)
                 await Task.Delay(restMs);
+        }
+    }
+
+    /// <summary>A client at an address of loopback of its own.</summary>
+    public static HttpClient From(string address, int buffer = 0) => new(new SocketsHttpHandler
+    {
+        ConnectCallback = async (context, stop) =>
+        {
+            var socket = new Socket(SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+            if (buffer > 0)
+                socket.ReceiveBufferSize = buffer;
+            socket.Bind(new IPEndPoint(IPAddress.Parse(address), 0));
+            await socket.ConnectAsync(context.DnsEndPoint, stop);
+            return new NetworkStream(socket, true);
+        },
+    });
+
+    /// <summary>Asks again and again.</summary>
+    public static async Task Ask(HttpClient http, string path, int restMs)
+    {
+        while (true)
+        {
+            await http.GetStringAsync($"http://127.0.0.1:{Port}{path}");
+            await Task.Delay(restMs);
         }
     }
 }

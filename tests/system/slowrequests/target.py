@@ -4,8 +4,11 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+import threading
+import time
 import unittest
 import zlib
 
@@ -68,6 +71,58 @@ def contents(folder):
             data = f.read()
         found[name] = zlib.decompress(data, 31) if data.startswith(b"\x1f\x8b") else data
     return found
+
+
+def share_of(report, endpoint, kind):
+    """Of the time of the endpoint's slowest requests, that of such calls."""
+    bill = by_name(report)[endpoint]["bill"]
+    return sum(c["awaitNanoseconds"] + c["threadNanoseconds"] for c in bill["calls"] if c["name"].startswith(kind)) / bill["nanoseconds"]
+
+
+def by_name(report):
+    """By what paths look like: of some no response was told, and so no route."""
+    return {shape(e["name"]): e for e in report["endpoints"]}
+
+
+def findings(report):
+    """{id: (state, endpoint)}"""
+    return {f["id"]: (f["state"], shape(f["message"].split(":")[0])) for f in report["findings"]}
+
+
+def read_slowly(app, mb, times, clients, rest=0.01, piece=1 << 18):
+    """Clients with little room that read such responses piece by piece, and rest after each."""
+    readers = [threading.Thread(target=_read_slowly, args=(app, mb, times, rest, piece)) for _ in range(clients)]
+    for reader in readers:
+        reader.start()
+    for reader in readers:
+        reader.join()
+
+
+def _read_slowly(app, mb, times, rest, piece):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+        s.settimeout(60)
+        s.connect(("127.0.0.1", app.port))
+        for _ in range(times):
+            s.sendall(b"GET /big/%d HTTP/1.1\r\nHost: localhost\r\n\r\n" % mb)
+            head = b""
+            while b"\r\n\r\n" not in head:
+                head += s.recv(4096)
+            left = (mb << 20) - len(head.split(b"\r\n\r\n", 1)[1])
+            while left:
+                left -= len(s.recv(min(left, piece)))
+                time.sleep(rest)
+
+
+def ask_from(address, app, path):
+    """One request of a client at that address of loopback."""
+    with socket.socket() as s:
+        s.bind((address, 0))
+        s.settimeout(60)
+        s.connect(("127.0.0.1", app.port))
+        s.sendall(b"GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % path.encode())
+        while s.recv(4096):
+            pass
 
 
 class RequestsCase(unittest.TestCase):

@@ -9,7 +9,9 @@ import unittest
 from tests.lib import dotnet, postgres, proc
 from tests.lib.cpu_group import cpu_group, set_limit
 from tests.lib.memory_group import within
-from tests.system.slowrequests.target import HOSTING, RequestsCase, contents, load, route, shape
+from tests.lib.slow_names import SlowNames
+from tests.system.slowrequests.target import (HOSTING, RequestsCase, ask_from, by_name, contents, findings, load, read_slowly, route, shape,
+                                               share_of)
 
 LATENCY_PERCENT, LATENCY_MS = 5, 1  # the events are a little further out than the application's own middleware: a single request may lose its processor there
 MOST_ENDPOINTS = 1001
@@ -21,7 +23,7 @@ NUMBER = 470811114711  # of an item
 SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
 
 
-HANDSHAKE_MS = 40
+HANDSHAKE_MS = NAME_MS = 40
 CPU_LIMIT, MANY_CPUS = 0.25, 64
 COMMANDS = {
     "/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted AND i.name <> ? LIMIT ?",
@@ -32,17 +34,6 @@ COMMANDS = {
     "/postgres/report": "SELECT ? FROM pg_sleep($?)",
     "/postgres/literal": "SELECT count(*) FROM items, pg_sleep(?) WHERE id = ? AND name = ?",
 }
-
-
-def share_of(report, endpoint, kind):
-    """Of the time of the endpoint's slowest requests, that of such calls."""
-    bill = by_name(report)[endpoint]["bill"]
-    return sum(c["awaitNanoseconds"] + c["threadNanoseconds"] for c in bill["calls"] if c["name"].startswith(kind)) / bill["nanoseconds"]
-
-
-def by_name(report):
-    """By what paths look like: of some no response was told, and so no route."""
-    return {shape(e["name"]): e for e in report["endpoints"]}
 
 
 class OnEachRuntime:
@@ -147,13 +138,18 @@ class OnNewest(OnEachRuntime):
         """What of the slowest requests was on a thread, in calls and in other awaits: as the application has measured it, of requests that are all alike."""
         on_a_thread = ("/sleep/40", "/io/40", "/blocked/40", "/cpu/20")
         awaited = ("/delay/40", "/configure/40")
-        app = self.target(self.framework)
+        names = SlowNames(NAME_MS)
+        self.addCleanup(names.stop)
+        app = self.target(self.framework, prefix=names.asked_by(self.folder))
 
         def work():
-            for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one"):
+            for path in (*on_a_thread, *awaited, "/http/40", "/mixed/one", "/dns/shop.test"):
                 app.load("--requests", 60, "--connections", 1, path)
             app.load("--requests", 40, "--connections", 1, "/tls")
             app.load("--requests", 40, "--connections", 3, "/semaphore/20")
+            read_slowly(app, 16, 3, 4)
+            for host in range(2, 8):
+                ask_from("127.0.0.%d" % host, app, "/delay/40")
         report, truth, _, _ = self.during(app, work)
         self.check(report, truth)
         if report["sampling"]["switchesPercent"] < 100:
@@ -180,6 +176,18 @@ class OnNewest(OnEachRuntime):
         self.assertAlmostEqual(bills["GET /semaphore/{id}"]["await"] + late["GET /semaphore/{id}"], gate["semaphore"] + gate["timer"], delta=POINTS)
         self.assertAlmostEqual(bills["GET /tls"]["calls"] + bills["GET /tls"]["thread"], due["GET /tls"]["http"], delta=POINTS)
         self.assertGreater(share_of(report, "GET /tls", "tls "), HANDSHAKE_MS * truth["GET /tls"]["count"] / truth["GET /tls"]["sumMs"] - POINTS)
+        looked_up = share_of(report, "GET /dns/{id}", "dns ")
+        known = truth["GET /dns/{host}"]
+        self.assertGreater(looked_up, NAME_MS * known["count"] / known["sumMs"] - POINTS)
+        self.assertLess(looked_up, known["parts"]["http"]["ms"] / known["sumMs"] + POINTS)
+        body = due["GET /big/{id}"]["body"]
+        self.assertAlmostEqual(bills["GET /big/{id}"]["calls"] + bills["GET /big/{id}"]["await"] + bills["GET /big/{id}"]["thread"], body, delta=POINTS)
+        self.assertGreater(share_of(report, "GET /big/{id}", "the client"), body / 2)  # between the looks at the beginning and the end nothing is known
+        delay = by_name(report)["GET /delay/{id}"]
+        self.assertEqual((delay["clients"], delay["withClient"], delay["mostOfOneClient"]), (7, 66, 60))
+        found = findings(report)
+        self.assertEqual(found.get("ResponsesWaitForClient"), ("Found", "GET /big/{id}"), report["measured"])
+        self.assertEqual(found.get("OneClientAsksMost"), ("Possible", "GET /delay/{id}"), report["measured"])
         mixed, parts = bills["GET /mixed/one"], due["GET /mixed/one"]
         for is_, what in ((mixed["thread"], "code"), (mixed["calls"], "http"), (mixed["await"], "timer")):
             self.assertAlmostEqual(is_, parts[what], delta=2 * POINTS, msg="mixed %s: %s, %s" % (what, mixed, parts))
@@ -202,7 +210,12 @@ class OnNewest(OnEachRuntime):
         app, paths = self.with_databases()
         for path in paths:
             self.assertEqual(app.get(path)[0], 200, path)  # what is made once
-        report, truth, out, _ = self.during(app, lambda: app.load("--requests", 12 * len(paths), "--connections", 1, *paths))
+
+        def work():
+            app.load("--requests", 12 * len(paths), "--connections", 1, *paths)
+            if "/postgres/report/40" in paths:
+                app.load("--requests", 120, "--connections", 8, "/postgres/narrow/40")
+        report, truth, out, _ = self.during(app, work)
         self.assertNotIn(b"hunter", b"".join(contents(out).values()))
         if report["sampling"]["switchesPercent"] < 100:
             self.skipTest("the machine has too much to do: switches were told for a part of the time only")
@@ -217,6 +230,10 @@ class OnNewest(OnEachRuntime):
             self.assertEqual((calls[0]["count"], calls[0]["failed"]), (known["parts"][part]["count"], 0), template)
             if template in ("/sqlserver", "/postgres/report"):
                 self.assertAlmostEqual(share_of(report, "GET %s/{id}" % template, "sql "), known["parts"][part]["ms"] / known["sumMs"], delta=POINTS)
+        if "/postgres/report/40" in paths:  # a pool of two connections
+            found = findings(report)
+            self.assertEqual(found.get("DatabaseConnectionsExhausted"), ("Possible", "GET /postgres/narrow/{id}"), report["measured"])
+            self.assertEqual(report["measured"]["gateWidth"], 2)
 
     def test_pools(self):
         """Calls that wait for connections of a pool, connections that each call makes anew, and a burst above the pool's threads: each for what it is."""
@@ -243,6 +260,8 @@ class OnNewest(OnEachRuntime):
         if self.framework == "net8.0":
             del due["RequestsWaitForPool"]
         self.assertEqual({id: found.get(id) for id in due}, due, report["measured"])
+        if "RequestsWaitForPool" in due:
+            self.assertIn("Shop.Sick.Burst", report["measured"]["blockerPlace"])
 
     def test_a_limit_of_cpu(self):
         """What a thread lost to its container's limit is told as such, and is as much as the application has measured."""

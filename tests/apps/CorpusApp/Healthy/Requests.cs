@@ -215,4 +215,29 @@ namespace Shop.Counter
             }
         }
     }
+
+    /// <summary>Responses of 1 MB to clients that read them at once.</summary>
+    [Load("requests-download")]
+    static class CatalogueEndpoint
+    {
+        public static Task Start() => Web.Serve(app => app.MapGet("/catalogue", () => Results.Bytes(new byte[1 << 20])), "/catalogue", 2, 20);
+    }
+
+    /// <summary>Requests of many that come by a proxy, a second one that has just begun, and a check of health.</summary>
+    [Load("requests-proxied")]
+    static class StockListEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/stocks", async () => { await Task.Delay(30); return "none"; });
+                app.MapGet("/healthz", () => "fine");
+            }, "/healthz", 1, 200);
+            for (int i = 0; i < 8; i++)
+                _ = Web.Ask(Web.From("127.0.0.2"), "/stocks", 0);
+            _ = Web.Ask(Web.From("127.0.0.3"), "/stocks", 200);
+            _ = Web.Ask(Web.From("127.0.0.4"), "/healthz", 200);
+        }
+    }
 }

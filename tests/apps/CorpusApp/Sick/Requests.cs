@@ -282,4 +282,56 @@ namespace Shop.Front
             }
         }
     }
+
+    /// <summary>Clients that read a response of 16 MB in small pieces, and rest after each.</summary>
+    [Load("requests-slow-readers")]
+    static class ExportEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/export", Write);
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 2, 5);
+            for (int i = 0; i < 6; i++)
+                _ = Task.Run(() => Read(Web.From("127.0.0.1", 64 * 1024)));
+        }
+
+        static async Task Write(HttpContext context)
+        {
+            var block = new byte[64 * 1024];
+            for (int i = 0; i < 256; i++)
+                await context.Response.Body.WriteAsync(block);
+        }
+
+        static async Task Read(HttpClient http)
+        {
+            var piece = new byte[128 * 1024];
+            while (true)
+            {
+                await using var body = await http.GetStreamAsync($"http://127.0.0.1:{Web.Port}/export");
+                while (await body.ReadAtLeastAsync(piece, piece.Length, false) == piece.Length)
+                    await Task.Delay(5);
+            }
+        }
+    }
+
+    /// <summary>A crawler, and six who ask now and then.</summary>
+    [Load("requests-one-client")]
+    static class SearchEndpoint
+    {
+        public static async Task Start()
+        {
+            await Web.Serve(app =>
+            {
+                app.MapGet("/search", async () => { await Task.Delay(40); return "none"; });
+                app.MapGet("/clock", () => "12");
+            }, "/clock", 1, 20);
+            for (int i = 0; i < 8; i++)
+                _ = Web.Ask(Web.From("127.0.0.2"), "/search", 0);
+            for (int i = 3; i < 9; i++)
+                _ = Web.Ask(Web.From($"127.0.0.{i}"), "/search", 500);
+        }
+    }
 }

@@ -59,3 +59,26 @@ Test(request_event, an_end_has_a_status_and_perhaps_a_type)
 	put_text("2000");
 	cr_expect_not(request_event_end(payload, w.pos, &end), "no status");
 }
+
+Test(request_event, an_end_may_tell_its_client)
+{
+	struct request_end end;
+	begin_end("Microsoft.AspNetCore.Hosting.EndRequest", 3);
+	put_text("StatusCode");
+	put_text("200");
+	put_text("Client");
+	put_text("::ffff:10.1.2.3");
+	put_text("Port");
+	put_text("65535");
+	cr_assert(request_event_end(payload, w.pos, &end));
+	cr_expect(end.client.units == 15 && end.port == 65535);
+	static const char *const none[] = {"65536", "", "-1", "1e3", "4294967297"};
+	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+		begin_end("Microsoft.AspNetCore.Hosting.EndRequest", 2);
+		put_text("StatusCode");
+		put_text("200");
+		put_text("Port");
+		put_text(none[i]);
+		cr_expect(request_event_end(payload, w.pos, &end) && end.port == 0, "%s", none[i]);
+	}
+}

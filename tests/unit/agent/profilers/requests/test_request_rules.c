@@ -19,6 +19,9 @@ static struct request_numbers healthy(void)
 	n.lock_percent = n.task_percent = n.io_percent = n.gc_percent = n.no_cpu_percent = n.gc_cpu_percent = n.first_ms = 0;
 	n.pool_percent = n.anew_percent = n.await_percent = n.unanswered_count = n.unanswered_oldest_s = n.queue_mean = 0;
 	n.queue_looks = 50;
+	n.gate_percent = n.gate_waits = 0;
+	n.client_percent = n.one_percent = n.one_others = 0;
+	n.one_told = 900;
 	return n;
 }
 
@@ -126,6 +129,24 @@ Test(request_rules, a_pool_of_connections_is_used_up)
 	cr_expect_eq(state_of(&n, "ConnectionPoolExhausted", &leads), FINDING_EXCLUDED);
 }
 
+/* It is concluded from what commands tell, so it is never certain. */
+Test(request_rules, a_pool_of_database_connections_may_be_used_up)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, gate);
+	n.gate_waits = 32;
+	n.gate_width = 2;
+	rules_set_text(&n.gate_what, "sql SELECT ?");
+	cr_expect_eq(state_of(&n, "DatabaseConnectionsExhausted", &leads), FINDING_POSSIBLE);
+	cr_expect(leads);
+	n.gate_waits = 9;
+	cr_expect_eq(state_of(&n, "DatabaseConnectionsExhausted", &leads), FINDING_EXCLUDED);
+	n.gate_waits = 32;
+	n.gate_percent = 29;
+	cr_expect_eq(state_of(&n, "DatabaseConnectionsExhausted", &leads), FINDING_EXCLUDED);
+}
+
 Test(request_rules, connections_are_made_for_each_call)
 {
 	bool leads;
@@ -146,6 +167,9 @@ Test(request_rules, requests_wait_for_a_thread_of_the_pool)
 	n.queue_mean = 18;
 	n.workers_blocked_percent = 60;
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
+	n.blocker_percent = 90;
+	rules_set_text(&n.blocker_place, "Shop.Front.AuctionEndpoint.Bid(System.Collections.Generic.List<int>)");
+	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_FOUND);
 	n.workers_blocked_percent = 10; /* they compute */
 	cr_expect_eq(state_of(&n, "RequestsWaitForPool", &leads), FINDING_EXCLUDED);
 	n.workers_blocked_percent = 60;
@@ -164,4 +188,48 @@ Test(request_rules, requests_from_before_the_session_have_one_witness)
 	cr_expect_eq(state_of(&n, "RequestsHangSinceBefore", &leads), FINDING_POSSIBLE);
 	n.unanswered_oldest_s = 4;
 	cr_expect_eq(state_of(&n, "RequestsHangSinceBefore", &leads), FINDING_EXCLUDED);
+}
+
+/* The words depend on whose fault it is: the client's, or the network's. */
+Test(request_rules, responses_wait_for_their_clients)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	PART(n, client);
+	n.client_bytes = 48 << 20;
+	n.client_window_percent = 97;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_FOUND);
+	cr_expect(leads);
+	n.client_window_percent = 3;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_FOUND);
+	n.client_ms = 19;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_EXCLUDED);
+	n.client_ms = 2000;
+	n.client_percent = 29;
+	cr_expect_eq(state_of(&n, "ResponsesWaitForClient", &leads), FINDING_EXCLUDED);
+}
+
+/* What may be a proxy, or two of them and a check of health, is not called a client. */
+Test(request_rules, one_client_among_several_asks_most)
+{
+	bool leads;
+	struct request_numbers n = healthy();
+	n.one_percent = 92;
+	n.one_share = 60;
+	n.one_requests = 828;
+	n.one_others = 12;
+	n.one_p95_ms = 140;
+	rules_set_text(&n.one_endpoint, "GET /a-name/that-is-long/{id}/and-more/{id}");
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_POSSIBLE);
+	cr_expect(leads);
+	n.one_others = 3;
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+	n.one_others = 12;
+	n.one_percent = 55;
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+	n.one_percent = 92;
+	n.one_p95_ms = 2; /* they are fast */
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+	n.one_told = NAN;
+	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
 }
