@@ -155,9 +155,10 @@ static void add_to_bill(struct request_analysis *a, struct endpoint_figures *f)
 	while (told < f->told.count && request_length_ns(&f->told.list[told]) >= as_slow_ns)
 		told++;
 	f->bill_of_told = told >= TOLD_LEAST && !are_the_same(&f->told, &f->slowest);
-	const struct request_slowest *s = f->bill_of_told ? &f->told : &f->slowest;
-	for (size_t k = 0; k < (f->bill_of_told ? told : s->count); k++)
-		request_bill_add(&f->bill, &a->capture->log->trail, &a->work, &s->list[k]);
+	f->billed = f->bill_of_told ? f->told : f->slowest;
+	f->billed.count = f->bill_of_told ? told : f->slowest.count;
+	for (size_t k = 0; k < f->billed.count; k++)
+		request_bill_add(&f->bill, &a->capture->log->trail, &a->work, &f->billed.list[k]);
 	request_bill_finish(&f->bill, a->work.period_ns);
 }
 

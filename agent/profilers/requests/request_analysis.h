@@ -27,7 +27,8 @@ struct endpoint_figures {
 	struct channel_request_done typical; /* one as long as half of them, about; number 0: there is none */
 	size_t id;             /* before they were sorted */
 	struct request_slowest slowest, told;
-	struct request_bill bill; /* of the slowest; of those that are told, where enough of them are as slow */
+	struct request_slowest billed; /* the slowest; those that are told, where enough of them are as slow */
+	struct request_bill bill;
 	bool bill_of_told;
 	struct endpoint_code code; /* of all that ended */
 };

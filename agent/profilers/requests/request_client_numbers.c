@@ -35,8 +35,8 @@ static void number_reading(const struct request_analysis *a, struct request_numb
 	out->client_percent = 0;
 	if (!f)
 		return;
-	for (size_t i = 0; i < f->slowest_count; i++)
-		request_answers_sums(&a->capture->log->answers, f->slowest[i].number, &bytes, &window_ns);
+	for (size_t i = 0; i < f->billed.count; i++)
+		request_answers_sums(&a->capture->log->answers, f->billed.list[i].number, &bytes, &window_ns);
 	for (size_t i = 0; i < f->bill.call_count; i++)
 		stalled_ns += f->bill.calls[i].shape == REQUEST_SHAPE_CLIENT ? f->bill.calls[i].ns + f->bill.calls[i].thread_ns : 0;
 	out->client_percent = 100 * (double)client_ns(f) / (double)f->bill.total_ns;

@@ -124,8 +124,8 @@ static void walk_moment(void *ctx, const struct bill_moment *m)
 void request_gate_find(const struct request_analysis *a, const struct gate_profile *p, const struct endpoint_figures *f, struct request_gate *out)
 {
 	*out = (struct request_gate){0};
-	for (size_t i = 0; i < f->slowest_count && p->most; i++) {
+	for (size_t i = 0; i < f->billed.count && p->most; i++) {
 		struct gate_walk w = {.analysis = a, .profile = p, .gate = out};
-		request_bill_walk(&a->capture->log->trail, &a->work, &f->slowest[i], walk_moment, &w);
+		request_bill_walk(&a->capture->log->trail, &a->work, &f->billed.list[i], walk_moment, &w);
 	}
 }
