@@ -1,6 +1,5 @@
 #include "agent/profilers/allocs/alloc_report.h"
 
-#include "agent/report/report_view.h"
 #include "agent/stacks/report_folded.h"
 #include "agent/stacks/report_pprof.h"
 #include "agent/stacks/report_speedscope.h"
@@ -37,22 +36,19 @@ static void put_speedscope(const void *source, struct report_file *f)
 
 EMBED_FILE(".rodata.report_assets", alloc_view, "agent/profilers/allocs/alloc_view.js");
 
-static void put_alloc_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "
-				     "report.json.";
-	const struct alloc_source *s = source;
-	const struct report_view view = {"Allocations", REPORT_ASSET(alloc_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", alloc_summary_write},
-	{"report.json", "application/json", alloc_json_write},
-	{"report.html", "text/html; charset=utf-8", put_alloc_page},
+static const struct report_writer more[] = {
 	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_pprof},
 	{"stacks.folded", "text/plain; charset=utf-8", put_folded},
 	{"profile.speedscope.json", "application/json", put_speedscope},
+};
+
+static const struct report_files files = {
+	.summary = alloc_summary_write,
+	.json = alloc_json_write,
+	.page = {"Allocations", "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "
+		 "report.json.", alloc_view, alloc_view_end},
+	.more = more,
+	.more_count = sizeof more / sizeof more[0],
 };
 
 int alloc_report_write(const struct alloc_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
@@ -68,7 +64,7 @@ int alloc_report_write(const struct alloc_capture *c, const struct session_spec 
 		.head = {.facts = &c->stacks.facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
 			 .findings = &diagnosis.findings},
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+	int rc = report_write(&files, &source, &source.head, dirfd, out, e);
 	alloc_diagnosis_fini(&diagnosis);
 	alloc_analysis_fini(&analysis);
 	return rc;

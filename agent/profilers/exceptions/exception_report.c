@@ -1,6 +1,5 @@
 #include "agent/profilers/exceptions/exception_report.h"
 
-#include "agent/report/report_view.h"
 #include "agent/stacks/report_folded.h"
 #include "agent/stacks/report_pprof.h"
 #include "agent/stacks/report_speedscope.h"
@@ -37,22 +36,19 @@ static void put_exception_speedscope(const void *source, struct report_file *f)
 
 EMBED_FILE(".rodata.report_assets", exception_view, "agent/profilers/exceptions/exception_view.js");
 
-static void put_exception_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same profile is in profile.pb.gz (pprof: exceptions), stacks.folded, profile.speedscope.json and "
-				     "report.json.";
-	const struct exception_source *s = source;
-	const struct report_view view = {"Exceptions", REPORT_ASSET(exception_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", exception_summary_write},
-	{"report.json", "application/json", exception_json_write},
-	{"report.html", "text/html; charset=utf-8", put_exception_page},
+static const struct report_writer more[] = {
 	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_exception_pprof},
 	{"stacks.folded", "text/plain; charset=utf-8", put_exception_folded},
 	{"profile.speedscope.json", "application/json", put_exception_speedscope},
+};
+
+static const struct report_files files = {
+	.summary = exception_summary_write,
+	.json = exception_json_write,
+	.page = {"Exceptions", "The same profile is in profile.pb.gz (pprof: exceptions), stacks.folded, profile.speedscope.json and "
+		 "report.json.", exception_view, exception_view_end},
+	.more = more,
+	.more_count = sizeof more / sizeof more[0],
 };
 
 int exception_report_write(const struct exception_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
@@ -68,7 +64,7 @@ int exception_report_write(const struct exception_capture *c, const struct sessi
 		.head = {.facts = &c->stacks.facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
 			 .findings = &diagnosis.findings},
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+	int rc = report_write(&files, &source, &source.head, dirfd, out, e);
 	exception_diagnosis_fini(&diagnosis);
 	exception_analysis_fini(&analysis);
 	return rc;
