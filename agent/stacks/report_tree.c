@@ -85,17 +85,16 @@ static int by_node_and_bucket(const void *x, const void *y)
 	return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
-			size_t thread_count)
+void report_tree_leaves(struct report_file *f, const struct cpu_analysis *a)
 {
-	AUTO_FREE uint32_t *place = mem_calloc(thread_count + 1, sizeof *place);
-	AUTO_FREE struct report_tree_time *list = mem_calloc(count + 1, sizeof *list);
-	for (size_t i = 0; i < thread_count; i++)
-		place[thread_order[i]] = (uint32_t)i;
-	for (size_t i = 0; i < count; i++)
-		list[i] = (struct report_tree_time){t->rank[leaves[i].node], place[leaves[i].thread], leaves[i].weight};
-	qsort(list, count, sizeof *list, by_node_and_bucket);
-	put_parts(f, "leaves", "thread", list, count);
+	AUTO_FREE uint32_t *place = mem_calloc(a->capture->thread_count + 1, sizeof *place);
+	AUTO_FREE struct report_tree_time *list = mem_calloc(a->leaf_count + 1, sizeof *list);
+	for (size_t i = 0; i < a->capture->thread_count; i++)
+		place[a->thread_order[i]] = (uint32_t)i;
+	for (size_t i = 0; i < a->leaf_count; i++)
+		list[i] = (struct report_tree_time){a->tree.rank[a->leaves[i].node], place[a->leaves[i].thread], a->leaves[i].weight};
+	qsort(list, a->leaf_count, sizeof *list, by_node_and_bucket);
+	put_parts(f, "leaves", "thread", list, a->leaf_count);
 }
 
 void report_tree_times(struct report_file *f, struct report_tree_time *list, size_t count)

@@ -12,9 +12,8 @@
 void report_tree_json(struct report_file *f, const struct stack_tree *t, const uint64_t *objects);
 
 /* "leaves":{"node":[...],"thread":[...],"weight":[...]}: what of which thread ends where, by node, then by thread. A thread is its place in
- * `thread_order`, which is that in "threads". */
-void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
-			size_t thread_count);
+ * the analysis's thread_order, which is that in "threads". */
+void report_tree_leaves(struct report_file *f, const struct cpu_analysis *a);
 
 /* What a profiler adds to a method; NULL: nothing. */
 typedef void report_method_fn(const void *ctx, size_t method, struct report_file *f);

@@ -1,7 +1,8 @@
 #include "agent/stacks/stack_profile.h"
 
-void stack_profile_init(struct stack_profile *p, const struct cpu_analysis *a, const struct cpu_capture *c)
+void stack_profile_init(struct stack_profile *p, const struct cpu_analysis *a)
 {
+	const struct cpu_capture *c = a->capture;
 	*p = (struct stack_profile){
 		.tree = &a->tree,
 		.methods = a->methods,
@@ -9,7 +10,11 @@ void stack_profile_init(struct stack_profile *p, const struct cpu_analysis *a, c
 		.by_self = a->by_self,
 		.by_total = a->by_total,
 		.frames = c->frames,
+		.threads = a->threads,
 		.thread_count = c->thread_count,
+		.thread_order = a->thread_order,
+		.leaves = a->leaves,
+		.leaf_count = a->leaf_count,
 		.total = a->tree.nodes[STACK_TREE_ROOT].total,
 		.scale = 1,
 		.period = 1,

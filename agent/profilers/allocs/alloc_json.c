@@ -132,7 +132,7 @@ static void put_threads(const struct alloc_analysis *a, struct report_file *f)
 	jsonw_line(w);
 	jsonw_array(w, "threads");
 	for (size_t i = 0; i < a->capture->stacks.thread_count; i++) {
-		const struct stack_thread *t = &a->threads[a->thread_order[i]];
+		const struct stack_thread *t = &a->base.threads[a->base.thread_order[i]];
 		report_json_record(f);
 		jsonw_integer(w, "tid", t->tid < 0 ? 0 : t->tid);
 		jsonw_string(w, "name", t->name);
@@ -177,6 +177,6 @@ void alloc_json_write(const void *source, struct report_file *f)
 	put_timeline(a, &f->json);
 	report_tree_methods(f, &a->base, put_method_objects, a);
 	report_tree_json(f, &a->base.tree, a->node_objects);
-	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
+	report_tree_leaves(f, &a->base);
 	report_head_json_end(&s->head, f);
 }

@@ -208,7 +208,7 @@ static void put_tree(const struct cpu_analysis *a, struct report_file *f)
 {
 	AUTO_FREE struct report_tree_time *times = mem_calloc(a->samples + 1, sizeof *times);
 	report_tree_json(f, &a->tree, NULL);
-	report_tree_leaves(f, &a->tree, a->leaves, a->leaf_count, a->thread_order, a->capture->thread_count);
+	report_tree_leaves(f, a);
 	for (size_t i = 0; i < a->samples; i++)
 		times[i] = (struct report_tree_time){a->tree.rank[cpu_analysis_node(a, i)], cpu_analysis_bucket(a, i), 1};
 	report_tree_times(f, times, a->samples);

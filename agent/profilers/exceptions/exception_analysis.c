@@ -87,7 +87,7 @@ static void count_throw(struct exception_analysis *a, struct exception_placing *
 	a->inner += s->inner ? out->count : 0;
 	a->nested += s->nested ? out->count : 0;
 	a->base.tree.nodes[out->node].self += whole(out->count);
-	a->threads[s->thread].weight += whole(out->count);
+	a->base.threads[s->thread].weight += whole(out->count);
 }
 
 static int compare_u32(uint32_t a, uint32_t b)
@@ -179,31 +179,14 @@ static void sum_exception_types(struct exception_analysis *a, const struct kinds
 
 /* leaves, time, cost ---------------------------------------------------------------------------------------------- */
 
-static int throws_by_leaf(const void *x, const void *y, void *ctx)
+static void make_throw_leaves(struct exception_analysis *a, const struct thrown *thrown, size_t count)
 {
-	const struct thrown *a = x, *b = y;
-	const uint32_t *rank = ctx;
-	if (a->node != b->node)
-		return rank[a->node] < rank[b->node] ? -1 : 1;
-	return compare_u32(a->site->thread, b->site->thread);
-}
-
-static void make_throw_leaves(struct exception_analysis *a, struct thrown *thrown, size_t count)
-{
-	a->leaves = mem_calloc(count + 1, sizeof *a->leaves);
-	qsort_r(thrown, count, sizeof *thrown, throws_by_leaf, a->base.tree.rank);
-	for (size_t i = 0; i < count; i++) {
-		const struct thrown *t = &thrown[i];
-		struct stack_leaf *l = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
-		if (t->way != EXCEPTION_NEW)
-			continue;
-		if (!l || l->node != t->node || l->thread != t->site->thread) {
-			l = &a->leaves[a->leaf_count++];
-			*l = (struct stack_leaf){.node = t->node, .thread = t->site->thread};
-		}
-		l->count += t->site->counted;
-		l->weight += whole(t->count);
-	}
+	struct cpu_analysis *base = &a->base;
+	base->leaves = mem_calloc(count + 1, sizeof *base->leaves);
+	for (const struct thrown *t = thrown; t < thrown + count; t++)
+		if (t->way == EXCEPTION_NEW)
+			base->leaves[base->leaf_count++] = (struct stack_leaf){t->node, t->site->thread, t->site->counted, whole(t->count)};
+	cpu_analysis_join_leaves(base);
 }
 
 static void make_exception_timeline(struct exception_analysis *a)
@@ -284,7 +267,7 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	double scale = throws_not_covered(c);
 	out->exact = c->sampled_ns >= c->covered_ns && !c->dropped;
 	kinds_init(&k, c);
-	out->threads = stack_threads_new(&c->stacks);
+	out->base.threads = stack_threads_new(&c->stacks);
 	stack_tree_init(&out->base.tree);
 	exception_placing_init(&p, &out->base);
 	for (size_t i = 0; i < c->site_count; i++)
@@ -299,7 +282,7 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	qsort(out->sites, out->site_count, sizeof *out->sites, more_thrown);
 	sum_exception_types(out, &k);
 	make_throw_leaves(out, thrown, c->site_count);
-	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
+	out->base.thread_order = stack_threads_order(out->base.threads, c->stacks.thread_count);
 	make_exception_timeline(out);
 	count_cost(out);
 	free(k.type);
@@ -308,23 +291,16 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 
 void exception_analysis_fini(struct exception_analysis *a)
 {
-	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
-	free(a->thread_order);
 	free(a->types);
 	free(a->sites);
 	free(a->stack_node);
-	free(a->leaves);
 	cpu_analysis_fini(&a->base);
 	*a = (struct exception_analysis){0};
 }
 
 void exception_analysis_profile(const struct exception_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	stack_profile_init(out, &a->base, &a->capture->stacks);
-	out->threads = a->threads;
-	out->thread_order = a->thread_order;
-	out->leaves = a->leaves;
-	out->leaf_count = a->leaf_count;
+	stack_profile_init(out, &a->base);
 	out->count_value = (struct stack_value){"samples", "count"};
 	out->weight_value = (struct stack_value){"exceptions", "count"};
 	out->subject = subject;

@@ -107,7 +107,7 @@ static void put_throwing_threads(const struct exception_analysis *a, struct repo
 	jsonw_line(w);
 	jsonw_array(w, "threads");
 	for (size_t i = 0; i < a->capture->stacks.thread_count; i++) {
-		const struct stack_thread *t = &a->threads[a->thread_order[i]];
+		const struct stack_thread *t = &a->base.threads[a->base.thread_order[i]];
 		report_json_record(f);
 		jsonw_integer(w, "tid", t->tid < 0 ? 0 : t->tid);
 		jsonw_string(w, "name", t->name);
@@ -144,6 +144,6 @@ void exception_json_write(const void *source, struct report_file *f)
 	report_tree_methods(f, &a->base, NULL, NULL);
 	report_lines_symbols(f, &a->capture->stacks.sources);
 	report_tree_json(f, &a->base.tree, NULL);
-	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
+	report_tree_leaves(f, &a->base);
 	report_head_json_end(&s->head, f);
 }

@@ -108,7 +108,7 @@ Test(alloc_analysis, types_methods_and_the_tree)
 	cr_expect_eq(total->total, compute->total + concat->total);
 	cr_expect_leq(fabs((double)x.a.base.tree.nodes[0].total - x.a.all.bytes), 4.0);
 	cr_expect_eq(x.a.stackless_samples, 5);
-	cr_expect_eq(x.a.threads[x.a.thread_order[0]].tid, 10);
+	cr_expect_eq(x.a.base.threads[x.a.base.thread_order[0]].tid, 10);
 	cr_expect_eq(x.d.finding, ALLOC_SITE);
 	cr_expect(strstr(x.d.headline, "80% of ") && strstr(x.d.headline, " is allocated in Shop.Tax.Compute"), "%s", x.d.headline);
 	cr_expect(strstr(x.d.text, "It allocates byte[] 100%") && strstr(x.d.text, "ArrayPool<byte>"), "%s", x.d.text);
