@@ -17,7 +17,9 @@ static const struct report_writer more[] = {
 static const struct report_files files = {
 	.summary = cpu_summary_write,
 	.json = cpu_json_write,
-	.page = {"CPU hot paths", "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.", cpu_view, cpu_view_end},
+	.page = {"CPU hot paths",
+		 "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.",
+		 cpu_view, cpu_view_end},
 	.more = more,
 	.more_count = sizeof more / sizeof more[0],
 };

@@ -3,9 +3,6 @@
 #include "agent/profilers/waits/wait_json.h"
 #include "agent/profilers/waits/wait_text.h"
 #include "agent/report/summary.h"
-#include "agent/stacks/report_folded.h"
-#include "agent/stacks/report_pprof.h"
-#include "agent/stacks/report_speedscope.h"
 #include "common/base/cleanup.h"
 #include "common/base/embed.h"
 
@@ -53,33 +50,12 @@ static void write_wait_summary(const void *source, struct report_file *f)
 	summary_write(&summary, source, f);
 }
 
-static void put_wait_pprof(const void *source, struct report_file *f)
-{
-	report_pprof_write(&((const struct wait_source *)source)->profile, f);
-}
-
-static void put_wait_folded(const void *source, struct report_file *f)
-{
-	report_folded_write(&((const struct wait_source *)source)->profile, f);
-}
-
-static void put_wait_speedscope(const void *source, struct report_file *f)
-{
-	report_speedscope_write(&((const struct wait_source *)source)->profile, NULL, f);
-}
-
-static const struct report_writer more[] = {
-	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_wait_pprof},
-	{"stacks.folded", "text/plain; charset=utf-8", put_wait_folded},
-	{"profile.speedscope.json", "application/json", put_wait_speedscope},
-};
-
 static const struct report_files files = {
 	.summary = write_wait_summary,
 	.json = wait_json_write,
 	.page = {"Waits", "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.", wait_view, wait_view_end},
-	.more = more,
-	.more_count = sizeof more / sizeof more[0],
+	.more = profile_files,
+	.more_count = PROFILE_FILES,
 };
 
 int wait_report_write(const struct wait_capture *c, const struct session_spec *spec, const struct report_context *context, int dirfd,
