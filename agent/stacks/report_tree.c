@@ -144,3 +144,51 @@ void report_tree_stack(struct json_writer *w, const struct cpu_analysis *a, uint
 		jsonw_string(w, NULL, a->methods[t->nodes[node].method].name);
 	jsonw_end(w);
 }
+
+/* beside the tree --------------------------------------------------------------------------------------------------- */
+
+void report_tree_threads(struct report_file *f, const struct cpu_analysis *a, const char *key, double all)
+{
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "threads");
+	for (size_t i = 0; i < a->capture->thread_count; i++) {
+		const struct stack_thread *t = &a->threads[a->thread_order[i]];
+		report_json_record(f);
+		jsonw_integer(w, "tid", t->tid < 0 ? 0 : t->tid);
+		jsonw_string(w, "name", t->name);
+		jsonw_unsigned(w, key, t->weight);
+		jsonw_number(w, "percent", all > 0 ? 100 * (double)t->weight / all : 0, 2);
+		report_json_end(f);
+	}
+	jsonw_end(w);
+}
+
+void report_tree_timeline(struct report_file *f, const struct cpu_analysis *a, const char *key, const double values[CPU_TIMELINE_BUCKETS], int decimals)
+{
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "timeline");
+	jsonw_number(w, "bucketSeconds", (double)a->capture->facts.duration_ns / 1e9 / CPU_TIMELINE_BUCKETS, 6);
+	jsonw_array(w, key);
+	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
+		jsonw_number(w, NULL, values[i], decimals);
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
+void report_tree_collections(struct report_file *f, const struct cpu_analysis *a)
+{
+	const struct cpu_collections *c = &a->collections;
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "collections");
+	jsonw_unsigned(w, "count", c->count);
+	jsonw_array(w, "byGeneration");
+	for (int i = 0; i < 3; i++)
+		jsonw_unsigned(w, NULL, c->by_generation[i]);
+	jsonw_end(w);
+	jsonw_integer(w, "totalNanoseconds", c->total_ns);
+	jsonw_integer(w, "longestNanoseconds", c->longest_ns);
+	jsonw_end(w);
+}

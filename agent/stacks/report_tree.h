@@ -33,4 +33,15 @@ struct report_tree_time { /* what of one part of the duration ends in one node *
 /* "leavesOverTime":{"node":[...],"bucket":[...],"weight":[...]}; null where these are more than REPORT_TREE_TIMES_MAX. Sorts and joins the list. */
 void report_tree_times(struct report_file *f, struct report_tree_time *list, size_t count);
 
+/* Beside the tree, what all such profiles have. */
+
+/* "threads":[{"tid":...,"name":...,KEY:...,"percent":...}]: each with its weight, and how much that is of `all`. */
+void report_tree_threads(struct report_file *f, const struct cpu_analysis *a, const char *key, double all);
+
+/* "timeline":{"bucketSeconds":...,KEY:[...]}. */
+void report_tree_timeline(struct report_file *f, const struct cpu_analysis *a, const char *key, const double values[CPU_TIMELINE_BUCKETS], int decimals);
+
+/* "collections":{...}: those of the capture. */
+void report_tree_collections(struct report_file *f, const struct cpu_analysis *a);
+
 #endif

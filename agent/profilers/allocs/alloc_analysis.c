@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SCALE 3.0 /* a process that was stopped for most of the time allocated nothing then */
-
 double alloc_analysis_percent(const struct alloc_analysis *a, double bytes)
 {
 	return a->all.bytes > 0 ? 100 * bytes / a->all.bytes : 0;
@@ -253,39 +251,13 @@ static void sum_objects(struct alloc_analysis *a)
 		}
 }
 
-/* time ------------------------------------------------------------------------------------------------------------ */
-
-/* Counts come for a quarter of a second each: where that is longer than a part of the timeline its bytes are spread. */
-static void make_timeline(struct alloc_analysis *a)
-{
-	const struct alloc_capture *c = a->capture;
-	double bucket = (double)c->stacks.facts.duration_ns / CPU_TIMELINE_BUCKETS;
-	if (bucket <= 0)
-		return;
-	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++) {
-		double from = (double)i * bucket / ALLOC_TIMELINE_NS, to = ((double)i + 1) * bucket / ALLOC_TIMELINE_NS, sum = 0;
-		for (size_t p = (size_t)from; p < c->part_count && (double)p < to; p++) {
-			double begin = (double)p > from ? (double)p : from, end = (double)p + 1 < to ? (double)p + 1 : to;
-			sum += (double)c->parts[p] * (end > begin ? end - begin : 0);
-		}
-		a->timeline[i] = alloc_whole(sum);
-	}
-}
-
-/* A session may end while the library rests: that bit stands for as much as the rest. */
-static double not_covered(const struct alloc_capture *c)
-{
-	double part = c->covered_ns > 0 ? (double)c->stacks.facts.duration_ns / (double)c->covered_ns : 1;
-	return part > 1 && part < MOST_SCALE && c->sampled_ns < c->covered_ns ? part : 1;
-}
-
 void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *out)
 {
 	struct placing p = {.cut = CPU_NO_METHOD, .none = CPU_NO_METHOD};
 	AUTO_FREE struct counted *counted = mem_calloc(c->site_count + 1, sizeof *counted);
 	*out = (struct alloc_analysis){.capture = c, .base = {.capture = &c->stacks}};
 	out->seconds = (double)c->stacks.facts.duration_ns / 1e9;
-	out->scale = not_covered(c);
+	out->scale = site_time_scale(&c->time, c->stacks.facts.duration_ns);
 	p.stacks = mem_calloc(c->stacks.stack_count + 1, sizeof *p.stacks);
 	p.type_method = mem_calloc(c->type_count + 1, sizeof *p.type_method);
 	memset(p.type_method, 0xff, (c->type_count + 1) * sizeof *p.type_method);
@@ -317,7 +289,9 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	make_alloc_leaves(out, counted, c->site_count);
 	sum_objects(out);
 	out->base.thread_order = stack_threads_order(out->base.threads, c->stacks.thread_count);
-	make_timeline(out);
+	site_time_fill(&c->time, c->stacks.facts.duration_ns, out->timeline);
+	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
+		out->timeline[i] = (double)alloc_whole(out->timeline[i]);
 	cpu_analysis_sum_collections(&out->base);
 	if (c->dropped)
 		alloc_estimate_add(&out->dropped, c->event, c->dropped, c->dropped_size, c->dropped_amount);

@@ -33,7 +33,7 @@ struct alloc_analysis {
 	struct alloc_estimate all, dropped;
 	double large_bytes, large_objects, pinned_bytes;
 	uint64_t cut_samples, stackless_samples;
-	uint64_t timeline[CPU_TIMELINE_BUCKETS];
+	double timeline[CPU_TIMELINE_BUCKETS];
 	double seconds, scale; /* scale: of the estimates, for time that they do not cover */
 };
 

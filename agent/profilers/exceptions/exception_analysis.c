@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define HIDES_RETHROWS 9 /* versions of .NET, from this one on */
-#define MOST_SCALE 3.0 /* a process that was stopped for most of the time threw nothing then */
 #define LEAST_TIMED 20
 
 const char *exception_way_name(enum exception_way w)
@@ -189,33 +188,11 @@ static void make_throw_leaves(struct exception_analysis *a, const struct thrown 
 	cpu_analysis_join_leaves(base);
 }
 
-static void make_exception_timeline(struct exception_analysis *a)
-{
-	const struct exception_capture *c = a->capture;
-	double bucket = (double)c->stacks.facts.duration_ns / CPU_TIMELINE_BUCKETS;
-	if (bucket <= 0)
-		return;
-	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++) {
-		double from = (double)i * bucket / EXCEPTION_TIMELINE_NS, to = ((double)i + 1) * bucket / EXCEPTION_TIMELINE_NS;
-		for (size_t p = (size_t)from; p < c->part_count && (double)p < to; p++) {
-			double begin = (double)p > from ? (double)p : from, end = (double)p + 1 < to ? (double)p + 1 : to;
-			a->timeline[i] += c->parts[p] * (end > begin ? end - begin : 0);
-		}
-	}
-}
-
-/* A session may end while the library rests: that bit stands for as much as the rest. */
-static double throws_not_covered(const struct exception_capture *c)
-{
-	double part = c->covered_ns > 0 ? (double)c->stacks.facts.duration_ns / (double)c->covered_ns : 1;
-	return part > 1 && part < MOST_SCALE && c->sampled_ns < c->covered_ns ? part : 1;
-}
-
 static void count_cost(struct exception_analysis *a)
 {
 	const struct exception_capture *c = a->capture;
-	double sampled = (double)c->sampled_ns;
-	a->cpus = c->sampled_ns > 0 && c->cpu_ns > 0 ? (double)c->cpu_ns / sampled : NAN;
+	double sampled = (double)c->time.sampled_ns;
+	a->cpus = c->time.sampled_ns > 0 && c->cpu_ns > 0 ? (double)c->cpu_ns / sampled : NAN;
 	a->cost_us = c->timed >= LEAST_TIMED ? (double)c->timed_ns / 1e3 / (double)c->timed : NAN;
 	a->cost_percent = NAN;
 	if (isnan(a->cpus) || isnan(a->cost_us))
@@ -264,8 +241,8 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	struct kinds k;
 	*out = (struct exception_analysis){.capture = c, .base = {.capture = &c->stacks}};
 	out->seconds = (double)c->stacks.facts.duration_ns / 1e9;
-	double scale = throws_not_covered(c);
-	out->exact = c->sampled_ns >= c->covered_ns && !c->dropped;
+	double scale = site_time_scale(&c->time, c->stacks.facts.duration_ns);
+	out->exact = c->time.sampled_ns >= c->time.covered_ns && !c->dropped;
 	kinds_init(&k, c);
 	out->base.threads = stack_threads_new(&c->stacks);
 	stack_tree_init(&out->base.tree);
@@ -283,7 +260,7 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	sum_exception_types(out, &k);
 	make_throw_leaves(out, thrown, c->site_count);
 	out->base.thread_order = stack_threads_order(out->base.threads, c->stacks.thread_count);
-	make_exception_timeline(out);
+	site_time_fill(&c->time, c->stacks.facts.duration_ns, out->timeline);
 	count_cost(out);
 	free(k.type);
 	free(k.leaf);

@@ -209,8 +209,8 @@ Test(alloc_analysis, ticks_are_said_to_be_biased_and_rests_to_be_covered)
 	struct made_allocs x;
 	begin(&x);
 	x.c.event = ALLOC_EVENT_TICK;
-	x.c.covered_ns = 5 * MAKE_SECOND;
-	x.c.sampled_ns = MAKE_SECOND;
+	x.c.time.covered_ns = 5 * MAKE_SECOND;
+	x.c.time.sampled_ns = MAKE_SECOND;
 	x.c.time_error = 0.01;
 	add(&x, "a", "app:A:B", "byte[]", ALLOC_SMALL, 1000, 100);
 	analyze(&x);
