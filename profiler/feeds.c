@@ -34,13 +34,8 @@ static bool other_runs(uint16_t request)
 
 bool feeds_answer(void *info, const struct channel_frame *request, struct channel_io *io)
 {
-	static const char message[] = "allocations, exceptions and requests cannot be watched at the same time";
-	struct channel_error e = {.request = request->type, .code = EBUSY, .message = {message, sizeof message - 1}};
-
-	if (other_runs(request->type)) {
-		channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
-		return channel_io_end(io);
-	}
+	if (other_runs(request->type))
+		return channel_io_refuse(io, request->type, EBUSY, "allocations, exceptions and requests cannot be watched at the same time");
 	if (requests_answers(request->type))
 		return requests_answer(info, request, io);
 	return allocs_answers(request->type) ? allocs_answer(info, request, io) : exceptions_answer(info, request, io);

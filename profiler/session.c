@@ -106,13 +106,6 @@ static void send_collections(void)
 	}
 }
 
-static void send_channel_error(uint16_t request, uint32_t code, const char *message)
-{
-	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
-	channel_put_error(channel_io_begin(&io, CHANNEL_ERROR), &e);
-	channel_io_end(&io);
-}
-
 static void send_pause(const struct channel_pause *p)
 {
 	channel_put_pause(channel_io_begin(&io, CHANNEL_PAUSE), p);
@@ -135,7 +128,7 @@ static void answer_sample_start(const struct channel_frame *f)
 	uint32_t hertz = wire_u32(&r);
 	int error = r.bad ? EINVAL : sampler_start(info, hertz, &message);
 	if (error)
-		send_channel_error(f->type, (uint32_t)error, message);
+		channel_io_refuse(&io, f->type, (uint32_t)error, message);
 	else
 		send_sampling();
 }
@@ -174,7 +167,7 @@ static enum served serve_frame(const struct channel_frame *f)
 			return feeds_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
 		if (heap_walk_answers(f->type))
 			return heap_walk_answer(info, f, &io) ? SERVED_ON : SERVED_BAD;
-		send_channel_error(f->type, ENOSYS, "unknown request");
+		channel_io_refuse(&io, f->type, ENOSYS, "unknown request");
 		return SERVED_ON;
 	}
 }
@@ -305,7 +298,7 @@ static void stay_behind(const char *why)
 {
 	int fd = wake_fd;
 
-	send_channel_error(0, (uint32_t)COR_E_FAIL, why);
+	channel_io_refuse(&io, 0, (uint32_t)COR_E_FAIL, why);
 	channel_io_flush(&io);
 	channel_io_close(&io);
 	pause_watch_reset(0, -1);
@@ -332,7 +325,7 @@ static void leave_runtime(void)
 		return;
 	}
 	while ((hr = info_request_profiler_detach(info, DETACH_HINT_MS)) < 0) {
-		send_channel_error(CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
+		channel_io_refuse(&io, CHANNEL_DETACH, (uint32_t)hr, "RequestProfilerDetach was refused");
 		channel_io_flush(&io);
 		poll(NULL, 0, DETACH_RETRY_MS);
 	}

@@ -25,17 +25,6 @@ int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
 	return tmp < 0 ? -1 : diag_ipc_connect_in(tmp, t, deadline_ms, e);
 }
 
-int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e)
-{
-	struct diag_exchange x;
-	diag_exchange_init_question(&x, fd, DIAG_PROCESS_INFO3);
-	int r = diag_exchange_run(&x, deadline_ms, e);
-	if (r == 0)
-		r = diag_exchange_process_info(&x, DIAG_PROCESS_INFO3, out, e);
-	diag_exchange_fini(&x);
-	return r;
-}
-
 int diag_ipc_resume(int fd, int64_t deadline_ms, struct err *e)
 {
 	struct diag_exchange x;

@@ -23,8 +23,6 @@ int diag_ipc_connect(const struct target *t, int64_t deadline_ms, struct err *e)
 /* The same in the open folder `tmp_fd`, which the target's temporary folder was when it was opened. */
 int diag_ipc_connect_in(int tmp_fd, const struct target *t, int64_t deadline_ms, struct err *e);
 
-int diag_ipc_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e);
-
 /* The variables of the process's environment that say something of its runtime, as an environ block (agent/diag/diag_env.h) into *out, which
  * is initialised here in every case. The fd is used up. */
 int diag_ipc_environment(int fd, struct buf *out, int64_t deadline_ms, struct err *e);

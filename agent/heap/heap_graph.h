@@ -26,7 +26,6 @@
 struct heap_merge;
 
 #define HEAP_NODE_NONE UINT32_MAX
-#define HEAP_GRAPH_MAX_NODES (UINT32_C(1) << 31)
 #define HEAP_GRAPH_MEMORY ((size_t)360 << 20)
 
 struct heap_graph_options {

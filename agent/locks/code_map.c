@@ -18,7 +18,6 @@
 #define PARTS_MAX 64       /* handlers and filters of a method, which have functions of their own */
 #define SLOTS 4
 #define SLOTS_BYTES 64
-#define SLOT_VALUES 32
 #define PROBES_MAX 64
 #define MAP_BUCKETS 16     /* in the map: a pointer to its buckets */
 

@@ -76,12 +76,6 @@ static bool read_thread_wait(int task_fd, pid_t tid, struct thread_wait *out)
 	return true;
 }
 
-int thread_wait_read(int proc_fd, pid_t tid, struct thread_wait *out)
-{
-	AUTO_FD int task_fd = openat(proc_fd, "task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return task_fd >= 0 && read_thread_wait(task_fd, tid, out) ? 0 : -1;
-}
-
 int thread_wait_parse_schedstat(const char *text, uint64_t *times)
 {
 	uint64_t run, delay;
@@ -162,12 +156,4 @@ int thread_wait_explain(int errnum, struct err *e)
 	default:
 		return err_set_reason(e, ERR_INTERNAL, REASON_InternalError, "%s: %s", what, strerror(errnum));
 	}
-}
-
-const struct thread_wait *thread_wait_find(const struct thread_wait *list, size_t count, uint32_t inner_tid)
-{
-	for (size_t i = 0; i < count; i++)
-		if (list[i].inner_tid == inner_tid)
-			return &list[i];
-	return NULL;
 }

@@ -34,9 +34,6 @@ ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more);
  * ended, which others tell. */
 int thread_wait_explain(int errnum, struct err *e);
 
-/* One thread of an open /proc/PID, by its id as we see it. -1: it has ended. */
-int thread_wait_read(int proc_fd, pid_t tid, struct thread_wait *out);
-
 /* "run delay times" of /proc/PID/task/TID/schedstat, in ns, and how often it got a CPU (Documentation/scheduler/sched-stats.rst): that many. -1: it is none.
  * Pure. */
 int thread_wait_parse_schedstat(const char *text, uint64_t *times);
@@ -47,8 +44,5 @@ int thread_wait_times(int task_fd, pid_t tid, uint64_t *times);
 
 /* Its system call alone, and where it stands in it: out->sp is 0 while it runs. -1: it has ended. */
 int thread_wait_call(int task_fd, pid_t tid, struct thread_wait *out);
-
-/* The one with that id of the process's own; NULL. */
-const struct thread_wait *thread_wait_find(const struct thread_wait *list, size_t count, uint32_t inner_tid);
 
 #endif

@@ -1,29 +1,24 @@
 #include "agent/observe/process_answer.h"
 
 #include "agent/host/proc.h"
+#include "agent/observe/query_threads.h"
 #include "common/base/cleanup.h"
 #include "common/base/clock.h"
 #include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/thread.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STACK_BYTES (256 * 1024)
 #define FILTERED_PODS 4 /* so few are looked for one by one: the others' processes are then not asked */
 
 struct process_answers {
 	struct process_answers_config config;
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	size_t running;
-	bool stopped;
+	struct query_threads threads;
 };
 
 struct answer {
@@ -176,39 +171,27 @@ struct process_answers *process_answers_new(const struct process_answers_config 
 {
 	struct process_answers *a = mem_alloc(sizeof *a);
 	a->config = *c;
-	pthread_mutex_init(&a->lock, NULL);
-	pthread_cond_init(&a->ended, NULL);
+	query_threads_init(&a->threads);
 	return a;
 }
 
 void process_answers_stop(struct process_answers *a)
 {
-	pthread_mutex_lock(&a->lock);
-	a->stopped = true;
-	while (a->running)
-		pthread_cond_wait(&a->ended, &a->lock);
-	pthread_mutex_unlock(&a->lock);
+	query_threads_stop(&a->threads);
 }
 
 void process_answers_free(struct process_answers *a)
 {
 	if (!a)
 		return;
-	process_answers_stop(a);
-	pthread_cond_destroy(&a->ended);
-	pthread_mutex_destroy(&a->lock);
+	query_threads_fini(&a->threads);
 	free(a);
 }
 
-static void finish_answer(struct answer *one)
+static void free_answer(struct answer *one)
 {
-	struct process_answers *a = one->all;
 	free(one->query.pods);
 	free(one);
-	pthread_mutex_lock(&a->lock);
-	a->running--;
-	pthread_cond_signal(&a->ended);
-	pthread_mutex_unlock(&a->lock);
 }
 
 /* Texts of processes may make an answer larger than a message: then fewer are told of. */
@@ -237,7 +220,9 @@ static void *run_answer_thread(void *arg)
 	m.u.processes.request_id = one->query.request_id;
 	send_answer(one, &m);
 	link_msg_fini(&m);
-	finish_answer(one);
+	struct query_threads *threads = &one->all->threads;
+	free_answer(one);
+	query_threads_leave(threads);
 	return NULL;
 }
 
@@ -254,15 +239,7 @@ static struct answer *make_answer(struct process_answers *a, uint64_t link, cons
 
 void process_answers_start(struct process_answers *a, uint64_t link, const struct link_msg *query)
 {
-	pthread_mutex_lock(&a->lock);
-	bool full = a->stopped || a->running == PROCESS_ANSWER_MAX;
-	a->running += !full;
-	pthread_mutex_unlock(&a->lock);
-	if (full) {
-		LOG_WARN("processes", "too many queries at once; one is not answered");
-		return;
-	}
 	struct answer *one = make_answer(a, link, &query->u.process_query);
-	if (thread_start(NULL, "processes", STACK_BYTES, run_answer_thread, one, NULL) < 0)
-		finish_answer(one);
+	if (!query_threads_start(&a->threads, "processes", PROCESS_ANSWER_MAX, run_answer_thread, one))
+		free_answer(one);
 }

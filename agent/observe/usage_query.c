@@ -1,24 +1,18 @@
 #include "agent/observe/usage_query.h"
 
 #include "agent/host/cgroup.h"
+#include "agent/observe/query_threads.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
-#include "common/base/thread.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define STACK_BYTES (256 * 1024)
 
 struct usage_queries {
 	const char *proc_root;
 	int (*send)(void *ctx, uint64_t link, const struct link_msg *m, struct err *e);
 	void *ctx;
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	size_t running;
-	bool stopped;
+	struct query_threads threads;
 };
 
 struct query {
@@ -35,39 +29,27 @@ struct usage_queries *usage_queries_new(const char *proc_root, int (*send)(void 
 	q->proc_root = proc_root;
 	q->send = send;
 	q->ctx = ctx;
-	pthread_mutex_init(&q->lock, NULL);
-	pthread_cond_init(&q->ended, NULL);
+	query_threads_init(&q->threads);
 	return q;
 }
 
 void usage_queries_stop(struct usage_queries *q)
 {
-	pthread_mutex_lock(&q->lock);
-	q->stopped = true;
-	while (q->running)
-		pthread_cond_wait(&q->ended, &q->lock);
-	pthread_mutex_unlock(&q->lock);
+	query_threads_stop(&q->threads);
 }
 
 void usage_queries_free(struct usage_queries *q)
 {
 	if (!q)
 		return;
-	usage_queries_stop(q);
-	pthread_cond_destroy(&q->ended);
-	pthread_mutex_destroy(&q->lock);
+	query_threads_fini(&q->threads);
 	free(q);
 }
 
-static void finish_usage_query(struct query *one)
+static void free_usage_query(struct query *one)
 {
-	struct usage_queries *q = one->all;
 	link_msg_fini(&one->answer);
 	free(one);
-	pthread_mutex_lock(&q->lock);
-	q->running--;
-	pthread_cond_signal(&q->ended);
-	pthread_mutex_unlock(&q->lock);
 }
 
 static void *run_usage_query(void *arg)
@@ -78,7 +60,9 @@ static void *run_usage_query(void *arg)
 	cgroup_pod_usage(one->all->proc_root, m->u.usage.pods, m->u.usage.count, one->window_ms);
 	if (one->all->send(one->all->ctx, one->link, m, &e) < 0)
 		LOG_DEBUG("usage", "nobody takes the answer", LOG_S("error", e.kind ? e.message : ""));
-	finish_usage_query(one);
+	struct query_threads *threads = &one->all->threads;
+	free_usage_query(one);
+	query_threads_leave(threads);
 	return NULL;
 }
 
@@ -103,15 +87,7 @@ static struct query *make_query(struct usage_queries *q, uint64_t link, const st
 
 void usage_queries_start(struct usage_queries *q, uint64_t link, const struct link_msg *m)
 {
-	pthread_mutex_lock(&q->lock);
-	bool full = q->stopped || q->running == USAGE_QUERY_MAX;
-	q->running += !full;
-	pthread_mutex_unlock(&q->lock);
-	if (full) {
-		LOG_WARN("usage", "too many queries at once; one is not answered");
-		return;
-	}
 	struct query *one = make_query(q, link, m);
-	if (thread_start(NULL, "usage", STACK_BYTES, run_usage_query, one, NULL) < 0)
-		finish_usage_query(one);
+	if (!query_threads_start(&q->threads, "usage", USAGE_QUERY_MAX, run_usage_query, one))
+		free_usage_query(one);
 }

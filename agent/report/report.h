@@ -29,14 +29,34 @@ void report_result_fini(struct report_result *r);
 
 struct report_file;
 struct report_head;
+/* Writes one file; `source` is what the profiler gave to report_write(). */
+typedef void report_write_fn(const void *source, struct report_file *f);
+
 struct report_writer {
 	const char *name, *media_type;
-	void (*write)(const void *source, struct report_file *f);
+	report_write_fn *write;
 };
+
+struct report_page { /* agent/report/report_view.h */
+	const char *eyebrow;             /* HTML: "CPU hot paths" */
+	const char *footer;              /* HTML: where the same is in other forms */
+	const char *script, *script_end; /* of EMBED_FILE(); calls Report.show() */
+};
+
+/* The files of a profiler's reports: summary.md, report.json, report.html and, where there are any, more. */
+struct report_files {
+	report_write_fn *summary, *json;
+	struct report_page page;
+	const struct report_writer *more;
+	size_t more_count;
+};
+
+/* The first line of a diagnosis, the caller's. */
+char *report_headline(const char *text);
 
 /* Writes the files into the folder `dirfd` (0644, each complete or absent). -1: one or more could not be written; those that were, the
  * headline and the diagnosis are in *out all the same. At most LINK_MAX_REPORTS. */
-int report_write(const struct report_writer *w, size_t count, const void *source, const struct report_head *h, int dirfd,
-		 struct report_result *out, struct err *e);
+int report_write(const struct report_files *files, const void *source, const struct report_head *h, int dirfd, struct report_result *out,
+		 struct err *e);
 
 #endif

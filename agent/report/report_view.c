@@ -31,8 +31,15 @@ EMBED(embedded_timeline, "timeline.js");
 
 #define SCRIPTS 11
 
+struct report_asset {
+	const char *text; /* not NUL-terminated */
+	size_t len;
+};
+/* The bytes of a file that EMBED_FILE() took in. */
+#define REPORT_ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
+
 struct filling {
-	const struct report_view *view;
+	const struct report_page *page;
 	const struct report_head *head;
 	struct report_file *f;
 	struct report_asset scripts[SCRIPTS];
@@ -150,7 +157,7 @@ static void put_when(const struct filling *x)
 
 static void put_eyebrow(const struct filling *x)
 {
-	buf_puts(&x->f->text, x->view->eyebrow);
+	buf_puts(&x->f->text, x->page->eyebrow);
 }
 
 static void put_headline(const struct filling *x)
@@ -180,7 +187,7 @@ static void put_lines(const struct filling *x)
 static void put_footer(const struct filling *x)
 {
 	buf_puts(&x->f->text, "Dr-Dotnet " DRDOTNET_VERSION ". This file needs no network. ");
-	buf_puts(&x->f->text, x->view->footer);
+	buf_puts(&x->f->text, x->page->footer);
 }
 
 /* the template ---------------------------------------------------------------------------------------------------- */
@@ -202,15 +209,16 @@ static void fill_hole(const struct filling *x, const char *name, size_t len)
 			holes[i].put(x);
 }
 
-void report_view_write(const struct report_view *view, const struct report_head *h, struct report_file *f)
+void report_view_write(const struct report_page *page, const struct report_head *h, struct report_file *f)
 {
 	const struct filling x = {
-		.view = view,
+		.page = page,
 		.head = h,
 		.f = f,
 		.scripts = {REPORT_ASSET(embedded_theme), REPORT_ASSET(embedded_kit), REPORT_ASSET(embedded_source), REPORT_ASSET(embedded_stacks),
 			    REPORT_ASSET(embedded_graph), REPORT_ASSET(embedded_diff), REPORT_ASSET(embedded_range),
-			    REPORT_ASSET(embedded_flame), REPORT_ASSET(embedded_tree), REPORT_ASSET(embedded_timeline), view->script},
+			    REPORT_ASSET(embedded_flame), REPORT_ASSET(embedded_tree), REPORT_ASSET(embedded_timeline),
+			    {page->script, (size_t)(page->script_end - page->script)}},
 	};
 	struct report_asset rest = REPORT_ASSET(embedded_view);
 	while (rest.len) {

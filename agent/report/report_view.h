@@ -7,20 +7,7 @@
 #include "agent/report/report_file.h"
 #include "agent/report/report_head.h"
 
-struct report_asset {
-	const char *text; /* not NUL-terminated */
-	size_t len;
-};
-/* The bytes of a file that EMBED_FILE() took in. */
-#define REPORT_ASSET(symbol) ((struct report_asset){symbol, (size_t)(symbol##_end - symbol)})
-
-struct report_view {
-	const char *eyebrow;        /* HTML: "CPU hot paths" */
-	struct report_asset script; /* calls Report.show() */
-	const char *footer;         /* HTML: where the same is in other forms */
-};
-
 /* Writes the page of the report whose report.json and summary.md are in the folder already (f->dirfd). One thread; failures are kept in the file. */
-void report_view_write(const struct report_view *view, const struct report_head *h, struct report_file *f);
+void report_view_write(const struct report_page *page, const struct report_head *h, struct report_file *f);
 
 #endif

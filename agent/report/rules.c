@@ -1,6 +1,8 @@
 #include "agent/report/rules.h"
 
+#include "agent/report/phrase.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 #include "common/base/text.h"
 
 #include <ctype.h>
@@ -39,6 +41,17 @@ void rules_set_text(struct rule_text *out, const char *name)
 int rules_score(double percent)
 {
 	return percent >= 100 ? 100 : percent > 1 ? (int)percent : 1;
+}
+
+void rules_share_evidence(struct finding *f, double bytes, double percent, const char *what)
+{
+	AUTO_BUF struct buf out;
+	buf_init(&out, 400);
+	size_text_bytes(&out, (uint64_t)bytes);
+	buf_puts(&out, ", ");
+	phrase_percent(&out, percent);
+	buf_puts(&out, what);
+	finding_evidence(f, "%s", buf_str(&out));
 }
 
 /* judging -------------------------------------------------------------------------------------------------------- */

@@ -84,6 +84,9 @@ static inline bool rules_known(double number)
 /* A score from a share in percent: 1 to 100. */
 int rules_score(double percent);
 
+/* Evidence: "1.2 MB, 34% of the heap", `what` being " of the heap". */
+void rules_share_evidence(struct finding *f, double bytes, double percent, const char *what);
+
 /* Judges. `numbers` and `fields` are borrowed as long as *out is used. At most RULES_MAX rules. */
 void rules_run(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, struct findings *out);
 void findings_fini(struct findings *f);

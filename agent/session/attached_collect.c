@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TICK_MS 1000
+#define LAST_TURNS 8 /* of input: more than a socket holds */
 #define EAGER_MS 10
 #define ANSWER_MS 5000
 #define LATE_ANSWER_MS 1000 /* after the session's deadline */
@@ -51,6 +52,21 @@ void attached_session_no_answer(struct attached_session *s, const char *what, co
 		channel_over(s, e);
 	else
 		attached_collect_look_whether_stopped(s);
+}
+
+int attached_session_take_rest(struct attached_session *s, struct err *e)
+{
+	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
+		if (s->profiler->serve(s, e) < 0)
+			return -1;
+	return 0;
+}
+
+void attached_session_count(struct attached_session *s, uint64_t samples)
+{
+	s->samples = (int64_t)samples;
+	if (samples && !s->first_sample_ns)
+		s->first_sample_ns = clock_mono_ns();
 }
 
 int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out)

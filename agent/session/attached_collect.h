@@ -20,6 +20,12 @@ int64_t attached_session_answer_until_ms(const struct attached_session *s); /* m
 /* A request failed: said in the log, and the session ends where the channel is broken. */
 void attached_session_no_answer(struct attached_session *s, const char *what, const struct err *e);
 
+/* Takes what the library has said, also one that has ended meanwhile or that cannot run now, by the profiler's serve(). -1: the channel is broken. */
+int attached_session_take_rest(struct attached_session *s, struct err *e);
+
+/* So many samples have come so far, for the progress. */
+void attached_session_count(struct attached_session *s, uint64_t samples);
+
 /* A frame_resolve_fn: names for instruction pointers; -1: none to be had now. `ctx` is the session. */
 struct resolved_function;
 int attached_session_resolve(void *ctx, const uint64_t *ips, size_t count, const struct resolved_function **out);

@@ -290,6 +290,31 @@ void cpu_analysis_order_methods(struct cpu_analysis *a)
 	a->by_total = sorted(a->method_count, more_total, a->methods);
 }
 
+static int by_rank_and_thread(const void *x, const void *y, void *ctx)
+{
+	const struct stack_leaf *a = x, *b = y;
+	const uint32_t *rank = ctx;
+	if (a->node != b->node)
+		return rank[a->node] < rank[b->node] ? -1 : 1;
+	return a->thread < b->thread ? -1 : a->thread > b->thread;
+}
+
+void cpu_analysis_join_leaves(struct cpu_analysis *a)
+{
+	size_t count = a->leaf_count;
+	qsort_r(a->leaves, count, sizeof *a->leaves, by_rank_and_thread, a->tree.rank);
+	a->leaf_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct stack_leaf *last = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
+		if (last && last->node == a->leaves[i].node && last->thread == a->leaves[i].thread) {
+			last->count += a->leaves[i].count;
+			last->weight += a->leaves[i].weight;
+		} else {
+			a->leaves[a->leaf_count++] = a->leaves[i];
+		}
+	}
+}
+
 /* threads ------------------------------------------------------------------------------------------------------- */
 
 static int by_thread(const void *x, const void *y, void *ctx)

@@ -78,7 +78,9 @@ void cpu_analysis_fini(struct cpu_analysis *a);
 /* For analyses of other samples, with methods (agent/stacks/cpu_method_table.h) and a finished tree: fills self and total; then, by_self and by_total. */
 void cpu_analysis_sum_methods(struct cpu_analysis *a);
 void cpu_analysis_order_methods(struct cpu_analysis *a);
-/* And for those of other threads and the capture's collections. */
+/* Sorts the leaves and joins those of one node and one thread. */
+void cpu_analysis_join_leaves(struct cpu_analysis *a);
+/* And for the capture's collections. */
 void cpu_analysis_sum_collections(struct cpu_analysis *a);
 
 /* The CPUs that the process may use: its container's limit, or the node's; NAN: not known. */

@@ -15,7 +15,6 @@ enum cpu_layer {
 	LAYER_UNKNOWN,     /* stubs, code without a mapping, the place where a stack was cut */
 	LAYER_ALLOCATION,  /* no code, but a type that is allocated (agent/profilers/allocs) */
 	LAYER_WAIT,        /* no code, but a kind of waiting (agent/waits) */
-	LAYER_COUNT
 };
 const char *cpu_layer_name(enum cpu_layer layer); /* "application", ... for report.json */
 

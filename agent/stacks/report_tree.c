@@ -85,17 +85,16 @@ static int by_node_and_bucket(const void *x, const void *y)
 	return a->bucket < b->bucket ? -1 : a->bucket > b->bucket;
 }
 
-void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
-			size_t thread_count)
+void report_tree_leaves(struct report_file *f, const struct cpu_analysis *a)
 {
-	AUTO_FREE uint32_t *place = mem_calloc(thread_count + 1, sizeof *place);
-	AUTO_FREE struct report_tree_time *list = mem_calloc(count + 1, sizeof *list);
-	for (size_t i = 0; i < thread_count; i++)
-		place[thread_order[i]] = (uint32_t)i;
-	for (size_t i = 0; i < count; i++)
-		list[i] = (struct report_tree_time){t->rank[leaves[i].node], place[leaves[i].thread], leaves[i].weight};
-	qsort(list, count, sizeof *list, by_node_and_bucket);
-	put_parts(f, "leaves", "thread", list, count);
+	AUTO_FREE uint32_t *place = mem_calloc(a->capture->thread_count + 1, sizeof *place);
+	AUTO_FREE struct report_tree_time *list = mem_calloc(a->leaf_count + 1, sizeof *list);
+	for (size_t i = 0; i < a->capture->thread_count; i++)
+		place[a->thread_order[i]] = (uint32_t)i;
+	for (size_t i = 0; i < a->leaf_count; i++)
+		list[i] = (struct report_tree_time){a->tree.rank[a->leaves[i].node], place[a->leaves[i].thread], a->leaves[i].weight};
+	qsort(list, a->leaf_count, sizeof *list, by_node_and_bucket);
+	put_parts(f, "leaves", "thread", list, a->leaf_count);
 }
 
 void report_tree_times(struct report_file *f, struct report_tree_time *list, size_t count)
@@ -143,5 +142,53 @@ void report_tree_stack(struct json_writer *w, const struct cpu_analysis *a, uint
 	jsonw_array(w, "stack");
 	for (int i = 0; i < most && node != STACK_TREE_ROOT; i++, node = t->nodes[node].parent)
 		jsonw_string(w, NULL, a->methods[t->nodes[node].method].name);
+	jsonw_end(w);
+}
+
+/* beside the tree --------------------------------------------------------------------------------------------------- */
+
+void report_tree_threads(struct report_file *f, const struct cpu_analysis *a, const char *key, double all)
+{
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_array(w, "threads");
+	for (size_t i = 0; i < a->capture->thread_count; i++) {
+		const struct stack_thread *t = &a->threads[a->thread_order[i]];
+		report_json_record(f);
+		jsonw_integer(w, "tid", t->tid < 0 ? 0 : t->tid);
+		jsonw_string(w, "name", t->name);
+		jsonw_unsigned(w, key, t->weight);
+		jsonw_number(w, "percent", all > 0 ? 100 * (double)t->weight / all : 0, 2);
+		report_json_end(f);
+	}
+	jsonw_end(w);
+}
+
+void report_tree_timeline(struct report_file *f, const struct cpu_analysis *a, const char *key, const double values[CPU_TIMELINE_BUCKETS], int decimals)
+{
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "timeline");
+	jsonw_number(w, "bucketSeconds", (double)a->capture->facts.duration_ns / 1e9 / CPU_TIMELINE_BUCKETS, 6);
+	jsonw_array(w, key);
+	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
+		jsonw_number(w, NULL, values[i], decimals);
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
+void report_tree_collections(struct report_file *f, const struct cpu_analysis *a)
+{
+	const struct cpu_collections *c = &a->collections;
+	struct json_writer *w = &f->json;
+	jsonw_line(w);
+	jsonw_object(w, "collections");
+	jsonw_unsigned(w, "count", c->count);
+	jsonw_array(w, "byGeneration");
+	for (int i = 0; i < 3; i++)
+		jsonw_unsigned(w, NULL, c->by_generation[i]);
+	jsonw_end(w);
+	jsonw_integer(w, "totalNanoseconds", c->total_ns);
+	jsonw_integer(w, "longestNanoseconds", c->longest_ns);
 	jsonw_end(w);
 }

@@ -12,9 +12,8 @@
 void report_tree_json(struct report_file *f, const struct stack_tree *t, const uint64_t *objects);
 
 /* "leaves":{"node":[...],"thread":[...],"weight":[...]}: what of which thread ends where, by node, then by thread. A thread is its place in
- * `thread_order`, which is that in "threads". */
-void report_tree_leaves(struct report_file *f, const struct stack_tree *t, const struct stack_leaf *leaves, size_t count, const uint32_t *thread_order,
-			size_t thread_count);
+ * the analysis's thread_order, which is that in "threads". */
+void report_tree_leaves(struct report_file *f, const struct cpu_analysis *a);
 
 /* What a profiler adds to a method; NULL: nothing. */
 typedef void report_method_fn(const void *ctx, size_t method, struct report_file *f);
@@ -33,5 +32,16 @@ struct report_tree_time { /* what of one part of the duration ends in one node *
 
 /* "leavesOverTime":{"node":[...],"bucket":[...],"weight":[...]}; null where these are more than REPORT_TREE_TIMES_MAX. Sorts and joins the list. */
 void report_tree_times(struct report_file *f, struct report_tree_time *list, size_t count);
+
+/* Beside the tree, what all such profiles have. */
+
+/* "threads":[{"tid":...,"name":...,KEY:...,"percent":...}]: each with its weight, and how much that is of `all`. */
+void report_tree_threads(struct report_file *f, const struct cpu_analysis *a, const char *key, double all);
+
+/* "timeline":{"bucketSeconds":...,KEY:[...]}. */
+void report_tree_timeline(struct report_file *f, const struct cpu_analysis *a, const char *key, const double values[CPU_TIMELINE_BUCKETS], int decimals);
+
+/* "collections":{...}: those of the capture. */
+void report_tree_collections(struct report_file *f, const struct cpu_analysis *a);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef DRDOTNET_STACK_PROFILE_H
 #define DRDOTNET_STACK_PROFILE_H
 
+#include "agent/report/report.h"
 #include "agent/stacks/cpu_analysis.h"
 
 #define STACK_PATH_MAX (CAPTURE_MAX_DEPTH + 3)
@@ -42,9 +43,14 @@ struct stack_profile {
 	const char *subject, *headline;
 };
 
-/* What an analysis and its capture have: the tree and its methods, frames, how many threads, the total, when and for how long. The rest is zero: the caller
- * adds threads in order, leaves, what the values are, and the words. */
-void stack_profile_init(struct stack_profile *p, const struct cpu_analysis *a, const struct cpu_capture *c);
+/* What an analysis and its capture have: the tree, its methods and leaves, frames, threads, the total, when and for how long. The rest is zero: the
+ * caller adds what the values are, and the words. */
+void stack_profile_init(struct stack_profile *p, const struct cpu_analysis *a);
+
+/* The files of a report with the profile in the forms of other tools, for report_files.more: what is given to report_write() begins with a struct
+ * stack_profile. */
+#define PROFILE_FILES 3 /* profile.pb.gz, stacks.folded, profile.speedscope.json */
+extern const struct report_writer profile_files[PROFILE_FILES];
 
 /* The methods from below a node's root to the node, root first, into out[node depth]. Returns how many. */
 static inline size_t stack_profile_path(const struct stack_tree *t, uint32_t node, uint32_t *out)

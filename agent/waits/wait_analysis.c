@@ -152,7 +152,7 @@ static void add_to_sums(struct wait_analysis *a, const struct joined_wait *w)
 	a->counts[w->meaning.kind] += w->count;
 	a->waiting_ns += ready ? 0 : w->ns;
 	a->cut_ns += !ready && a->capture->stacks.stacks[w->stack].truncated ? w->ns : 0;
-	a->threads[w->thread].weight += ready ? 0 : (uint64_t)w->ns;
+	a->base.threads[w->thread].weight += ready ? 0 : (uint64_t)w->ns;
 }
 
 static void place_waits(struct wait_analysis *a, struct placing *p, const struct wait_join *j)
@@ -253,34 +253,16 @@ static int more_waiting(const void *x, const void *y)
 
 /* leaves, pool ----------------------------------------------------------------------------------------------------- */
 
-static int by_leaf(const void *x, const void *y, void *rank)
-{
-	const struct stack_leaf *a = x, *b = y;
-	const uint32_t *r = rank;
-	if (a->node != b->node)
-		return r[a->node] < r[b->node] ? -1 : 1;
-	return (a->thread > b->thread) - (a->thread < b->thread);
-}
-
 static void make_wait_leaves(struct wait_analysis *a, struct placing *p, const struct wait_join *j)
 {
-	size_t count = 0;
-	a->leaves = mem_calloc(j->count + 1, sizeof *a->leaves);
+	struct cpu_analysis *base = &a->base;
+	base->leaves = mem_calloc(j->count + 1, sizeof *base->leaves);
 	for (size_t i = 0; i < j->count; i++) {
 		const struct joined_wait *w = &j->list[i];
 		if (!w->meaning.idle && w->meaning.kind != WAIT_KIND_CPU)
-			a->leaves[count++] = (struct stack_leaf){node_of(a, p, w), w->thread, (uint64_t)(w->count + 0.5), (uint64_t)w->ns};
+			base->leaves[base->leaf_count++] = (struct stack_leaf){node_of(a, p, w), w->thread, (uint64_t)(w->count + 0.5), (uint64_t)w->ns};
 	}
-	qsort_r(a->leaves, count, sizeof *a->leaves, by_leaf, a->base.tree.rank);
-	for (size_t i = 0; i < count; i++) {
-		struct stack_leaf *last = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
-		if (last && last->node == a->leaves[i].node && last->thread == a->leaves[i].thread) {
-			last->count += a->leaves[i].count;
-			last->weight += a->leaves[i].weight;
-		} else {
-			a->leaves[a->leaf_count++] = a->leaves[i];
-		}
-	}
+	cpu_analysis_join_leaves(base);
 }
 
 /* A worker's time is from its first wait on, or the session's beginning. */
@@ -362,7 +344,7 @@ void wait_analysis_run(const struct wait_capture *c, struct wait_analysis *out)
 	out->seconds = (double)(c->ended_ns - c->started_ns) / 1e9;
 	out->is_worker = join.is_worker;
 	join.is_worker = NULL;
-	out->threads = stack_threads_new(&c->stacks);
+	out->base.threads = stack_threads_new(&c->stacks);
 	out->thread_idle_ns = mem_calloc(c->stacks.thread_count + 1, sizeof *out->thread_idle_ns);
 	out->thread_kind_ns = mem_calloc((c->stacks.thread_count + 1) * WAIT_KIND_COUNT, sizeof *out->thread_kind_ns);
 	out->switches = c->looks && c->recorded_ns <= 0 ? c->counted_switches : (uint64_t)wait_capture_switches(c);
@@ -374,15 +356,13 @@ void wait_analysis_run(const struct wait_capture *c, struct wait_analysis *out)
 	finish_waits(out, &p, &join);
 	wait_states_make(c, &join, &out->states);
 	out->unseen_ns += out->states.lost_ns;
-	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
+	out->base.thread_order = stack_threads_order(out->base.threads, c->stacks.thread_count);
 	end_placing(out, &p);
 	out->join = join;
 }
 
 void wait_analysis_fini(struct wait_analysis *a)
 {
-	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
-	free(a->thread_order);
 	free(a->thread_idle_ns);
 	free(a->thread_kind_ns);
 	wait_states_fini(&a->states);
@@ -391,18 +371,13 @@ void wait_analysis_fini(struct wait_analysis *a)
 	free(a->method_of);
 	wait_join_fini(&a->join);
 	free(a->places);
-	free(a->leaves);
 	cpu_analysis_fini(&a->base);
 	*a = (struct wait_analysis){0};
 }
 
 void wait_analysis_profile(const struct wait_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	stack_profile_init(out, &a->base, &a->capture->stacks);
-	out->threads = a->threads;
-	out->thread_order = a->thread_order;
-	out->leaves = a->leaves;
-	out->leaf_count = a->leaf_count;
+	stack_profile_init(out, &a->base);
 	out->count_value = (struct stack_value){"waits", "count"};
 	out->weight_value = (struct stack_value){"delay", "nanoseconds"};
 	out->period = a->capture->period;

@@ -35,7 +35,7 @@ struct wait_analysis {
 	struct wait_join join;      /* each wait with its stack ... */
 	uint32_t *place_of;         /* ... and its place, by join.list; UINT32_MAX: none */
 	uint32_t *method_of;        /* the application's innermost method, by stack; CPU_NO_METHOD: none is on it, or no wait has it */
-	struct cpu_analysis base;   /* methods, tree; weights are nanoseconds */
+	struct cpu_analysis base;   /* methods, tree, leaves, threads; weights are nanoseconds of waiting */
 	struct wait_place *places;  /* that block, then those that idle, each by falling time */
 	size_t place_count, blocking_count;
 	double by_kind[WAIT_KIND_COUNT], counts[WAIT_KIND_COUNT]; /* of what does not idle; ns */
@@ -44,14 +44,10 @@ struct wait_analysis {
 	double cut_ns;              /* with a stack that is not whole */
 	uint64_t switches, waits;   /* waits: with a stack */
 	struct wait_worker_sums pool;
-	struct stack_thread *threads; /* as in the capture; weight: nanoseconds of waiting */
-	uint32_t *thread_order;
 	double *thread_idle_ns;
 	double *thread_kind_ns;     /* by thread and kind; what does not idle */
 	struct wait_states states;
 	bool *is_worker;
-	struct stack_leaf *leaves;
-	size_t leaf_count;
 	double seconds;
 };
 

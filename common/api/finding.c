@@ -49,6 +49,18 @@ void finding_evidence(struct finding *f, const char *format, ...)
 	va_end(args);
 }
 
+bool finding_excluded(struct finding *f, const char *message, const char *evidence, ...)
+{
+	va_list args;
+	if (f->state != FINDING_EXCLUDED)
+		return false;
+	finding_message(f, "%s", message);
+	va_start(args, evidence);
+	print_finding_text(f->evidence, sizeof f->evidence, evidence, args);
+	va_end(args);
+	return true;
+}
+
 void finding_evidence_also(struct finding *f, const char *format, ...)
 {
 	AUTO_BUF struct buf all;

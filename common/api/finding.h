@@ -5,6 +5,7 @@
 
 #include "common/base/err.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define FINDING_ID_SIZE 48
@@ -36,6 +37,8 @@ void finding_message(struct finding *f, const char *format, ...) __attribute__((
 void finding_evidence(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Appends to the evidence that is there: "; " and the text. */
 void finding_evidence_also(struct finding *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Where the finding is excluded (true), says what was looked for and the evidence, all that there is to say. */
+bool finding_excluded(struct finding *f, const char *message, const char *evidence, ...) __attribute__((format(printf, 3, 4)));
 void finding_place(struct finding *f, const char *place);
 
 /* A new array with the same, free() it; NULL: there are none. */

@@ -47,14 +47,6 @@ uint64_t wire_u64(struct wire_reader *r)
 	return read_le(r, 8);
 }
 
-const char *wire_str(struct wire_reader *r, size_t *len)
-{
-	size_t n = wire_u16(r);
-	const uint8_t *p = wire_bytes(r, n);
-	*len = p ? n : 0;
-	return (const char *)p;
-}
-
 void wire_writer_init(struct wire_writer *w, void *data, size_t cap)
 {
 	*w = (struct wire_writer){.data = data, .cap = cap};
@@ -97,14 +89,4 @@ void wire_put_u32(struct wire_writer *w, uint32_t v)
 void wire_put_u64(struct wire_writer *w, uint64_t v)
 {
 	put_wire_le(w, v, 8);
-}
-
-void wire_put_str(struct wire_writer *w, const char *s, size_t n)
-{
-	if (n > UINT16_MAX) {
-		w->bad = true;
-		return;
-	}
-	wire_put_u16(w, (uint16_t)n);
-	wire_put_bytes(w, s, n);
 }

@@ -26,8 +26,6 @@ uint16_t wire_u16(struct wire_reader *r);
 uint32_t wire_u32(struct wire_reader *r);
 uint64_t wire_u64(struct wire_reader *r);
 const uint8_t *wire_bytes(struct wire_reader *r, size_t n); /* borrowed; NULL when bad */
-/* u16 length + bytes (UTF-8, not NUL-terminated); borrowed. Returns the bytes and sets *len. */
-const char *wire_str(struct wire_reader *r, size_t *len);
 static inline size_t wire_left(const struct wire_reader *r) { return r->bad ? 0 : r->len - r->pos; }
 
 void wire_writer_init(struct wire_writer *w, void *data, size_t cap);
@@ -36,6 +34,5 @@ void wire_put_u16(struct wire_writer *w, uint16_t v);
 void wire_put_u32(struct wire_writer *w, uint32_t v);
 void wire_put_u64(struct wire_writer *w, uint64_t v);
 void wire_put_bytes(struct wire_writer *w, const void *data, size_t n);
-void wire_put_str(struct wire_writer *w, const char *s, size_t n); /* u16 length + bytes; n > 65535 is bad */
 
 #endif

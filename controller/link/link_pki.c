@@ -13,7 +13,6 @@
 #include <string.h>
 #include <time.h>
 
-#define BUNDLE_MAX_BYTES (64 * 1024)
 #define SERIAL_BITS 127
 
 /* OpenSSL's types by scope. */

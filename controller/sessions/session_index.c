@@ -436,18 +436,6 @@ void session_page_fini(struct session_page *p)
 	*p = (struct session_page){0};
 }
 
-int session_index_get(struct session_index *x, const char *namespace, const char *name, struct session_page *out, struct err *e)
-{
-	*out = (struct session_page){0};
-	pthread_mutex_lock(&x->lock);
-	struct entry *n = find_indexed_session(x, namespace, name);
-	if (n)
-		fill_page(out, &n, 1);
-	out->total = out->count;
-	pthread_mutex_unlock(&x->lock);
-	return out->count ? 0 : err_set(e, ERR_NOT_FOUND, 0, "there is no session %s in namespace %s", name, namespace);
-}
-
 int session_summary_of(const json_t *object, struct session_page *out)
 {
 	*out = (struct session_page){.total = 1};

@@ -64,9 +64,6 @@ struct session_page {
 int session_index_query(struct session_index *x, const struct session_query *q, struct session_page *out, struct err *e);
 void session_page_fini(struct session_page *p);
 
-/* One session as a page of one; ERR_NOT_FOUND. */
-int session_index_get(struct session_index *x, const char *namespace, const char *name, struct session_page *out, struct err *e);
-
 /* What the index would say of this object, as a page of one. -1: it is no session. Pure. */
 int session_summary_of(const json_t *object, struct session_page *out);
 

@@ -3,10 +3,11 @@
 #ifndef DRDOTNET_ALLOCS_H
 #define DRDOTNET_ALLOCS_H
 
+#include "profiler/allocs/event_rounds.h"
 #include "profiler/base/channel_io.h"
 #include "profiler/clr/cor_abi.h"
 
-#define ALLOCS_TICK_MS 50
+#define ALLOCS_TICK_MS EVENT_ROUNDS_TICK_MS
 
 /* All on our own thread. */
 void allocs_reset(void);

@@ -59,6 +59,14 @@ bool channel_io_end(struct channel_io *io)
 	return n > 0;
 }
 
+bool channel_io_refuse(struct channel_io *io, uint16_t request, uint32_t code, const char *message)
+{
+	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
+
+	channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
+	return channel_io_end(io);
+}
+
 bool channel_io_flush(struct channel_io *io)
 {
 	size_t sent = 0;

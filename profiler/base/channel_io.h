@@ -21,6 +21,8 @@ void channel_io_close(struct channel_io *io);
 /* Writes a frame into the out buffer: begin, wire_put_*(), end. Flushes before when there is no room. false: the channel is lost. */
 struct wire_writer *channel_io_begin(struct channel_io *io, uint16_t type);
 bool channel_io_end(struct channel_io *io);
+/* A whole CHANNEL_ERROR that answers the request. */
+bool channel_io_refuse(struct channel_io *io, uint16_t request, uint32_t code, const char *message);
 /* Sends what is buffered, waiting at most CHANNEL_IO_STALL_MS without progress, and not at all when give_up_fd is readable. */
 bool channel_io_flush(struct channel_io *io);
 #define CHANNEL_IO_STALL_MS 10000

@@ -4,10 +4,11 @@
 #ifndef DRDOTNET_EXCEPTIONS_H
 #define DRDOTNET_EXCEPTIONS_H
 
+#include "profiler/allocs/event_rounds.h"
 #include "profiler/base/channel_io.h"
 #include "profiler/clr/cor_abi.h"
 
-#define EXCEPTIONS_TICK_MS 50
+#define EXCEPTIONS_TICK_MS EVENT_ROUNDS_TICK_MS
 
 /* All on our own thread. */
 void exceptions_reset(void);

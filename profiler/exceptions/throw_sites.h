@@ -15,9 +15,8 @@ void throw_sites_thrown(const struct exception_thrown *e, uint64_t now_ns);
 void throw_sites_caught(uint64_t address, uint64_t now_ns);
 void throw_sites_malformed(void);
 
-/* Own thread: kinds and sites that are new since the last time; what was counted. Returns how many throws and catches that were. */
+/* Own thread: kinds and sites that are new since the last time. */
 void throw_sites_send_new(struct channel_io *io);
-uint64_t throw_sites_send_counts(struct channel_io *io, const struct channel_alloc_round *round);
 /* Fills what is counted here. */
 void throw_sites_state(struct channel_exceptions_state *out);
 

@@ -23,7 +23,6 @@
 #include "profiler/clr/runtime_known.h"
 
 #include <errno.h>
-#include <string.h>
 
 #define ANY_BUDGET_US 3600000000u
 #define OWNERS_PART 8u          /* of the longest stop: for the threads' names */
@@ -324,14 +323,6 @@ static void run_heap_walk(struct walk *k)
 }
 
 /* Requests ------------------------------------------------------------------------------------------------------------------ */
-static void send_walk_error(struct channel_io *io, uint16_t request, uint32_t code, const char *message)
-{
-	struct channel_error e = {.request = request, .code = code, .message = {message, strlen(message)}};
-
-	channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
-	channel_io_end(io);
-}
-
 /* Before the answer: who reads that knows then that the library leaves. */
 static void say_pause(struct channel_io *io)
 {
@@ -348,7 +339,7 @@ static void answer_ring(struct channel_io *io)
 	int fd = channel_io_take_fd(io), error = fd < 0 ? EBADF : heap_sink_map_take(&sink, fd);
 
 	if (error) {
-		send_walk_error(io, HEAP_FRAME_RING, (uint32_t)error, "the ring's memory cannot be mapped");
+		channel_io_refuse(io, HEAP_FRAME_RING, (uint32_t)error, "the ring's memory cannot be mapped");
 		return;
 	}
 	channel_io_begin(io, HEAP_FRAME_RING_READY);
@@ -375,9 +366,9 @@ static bool answer_walk(void *info, const struct channel_frame *request, struct 
 	k.budget_ns = (k.request.budget_us ? k.request.budget_us : ANY_BUDGET_US) * 1000;
 	sink.agent_fd = io->fd;
 	if (!sink.ring)
-		send_walk_error(io, request->type, EBADF, "a walk needs a ring");
+		channel_io_refuse(io, request->type, EBADF, "a walk needs a ring");
 	else if (!possible(&k))
-		send_walk_error(io, request->type, EOPNOTSUPP, "this way is not possible here");
+		channel_io_refuse(io, request->type, EOPNOTSUPP, "this way is not possible here");
 	else {
 		run_heap_walk(&k);
 		say_pause(io);

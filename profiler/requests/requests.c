@@ -15,7 +15,6 @@
 
 #include <errno.h>
 #include <stdatomic.h>
-#include <string.h>
 
 #define OPEN_ROUND_NS 1000000000u
 #define LEVEL_INFORMATIONAL 4
@@ -440,8 +439,6 @@ bool requests_answer(void *info, const struct channel_frame *request, struct cha
 		send_requests_state(io);
 		return true;
 	}
-	struct channel_error e = {.request = request->type, .code = (uint32_t)hr, .message = {message, strlen(message)}};
-	channel_put_error(channel_io_begin(io, CHANNEL_ERROR), &e);
-	channel_io_end(io);
+	channel_io_refuse(io, request->type, (uint32_t)hr, message);
 	return true;
 }

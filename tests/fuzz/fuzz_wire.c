@@ -55,9 +55,8 @@ static void check_writer(const uint8_t *data, size_t size)
 	for (size_t i = 0; i < size; i++) {
 		size_t n = data[i] % (size + 1), prefix = data[i] & 0x80 ? 2 : 0;
 		if (prefix)
-			wire_put_str(&w, (const char *)data, n);
-		else
-			wire_put_bytes(&w, data, n);
+			wire_put_u16(&w, (uint16_t)n);
+		wire_put_bytes(&w, data, n);
 		bool room = !bad && prefix <= size - at;
 		at += room ? prefix : 0; /* the length may still fit where the bytes do not */
 		bad = !room || n > size - at;

@@ -63,4 +63,18 @@ static inline void check_captures(const char *profiler, const struct rule *rules
 	globfree(&found);
 }
 
+/* What the rules say of the numbers by that id, copied to *out; its state. */
+static inline enum finding_state judged_by(const struct rule *rules, size_t count, const struct rule_fields *fields, const void *numbers, const char *id,
+					   struct finding *out)
+{
+	struct findings f;
+	rules_run(rules, count, fields, numbers, &f);
+	for (size_t i = 0; i < f.count; i++)
+		if (strcmp(f.list[i].id, id) == 0)
+			*out = f.list[i];
+	cr_assert_str_eq(out->id, id);
+	findings_fini(&f);
+	return out->state;
+}
+
 #endif

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_SCALE 3.0 /* a process that was stopped for most of the time allocated nothing then */
-
 double alloc_analysis_percent(const struct alloc_analysis *a, double bytes)
 {
 	return a->all.bytes > 0 ? 100 * bytes / a->all.bytes : 0;
@@ -109,7 +107,7 @@ static void count_site(struct alloc_analysis *a, struct placing *p, const struct
 	const struct capture_stack *stack = &a->capture->stacks.stacks[s->stack];
 	a->cut_samples += stack->truncated ? s->samples : 0;
 	a->stackless_samples += stack->depth == 0 ? s->samples : 0;
-	a->threads[s->thread].weight += alloc_whole(out->estimate.bytes);
+	a->base.threads[s->thread].weight += alloc_whole(out->estimate.bytes);
 }
 
 static int by_site(const void *x, const void *y)
@@ -212,31 +210,17 @@ static void add_time_errors(struct alloc_analysis *a)
 
 /* methods, leaves, threads ---------------------------------------------------------------------------------------- */
 
-static int counted_by_leaf(const void *x, const void *y, void *ctx)
+static void make_alloc_leaves(struct alloc_analysis *a, const struct counted *counted, size_t count)
 {
-	const struct counted *a = x, *b = y;
-	const uint32_t *rank = ctx;
-	if (a->node != b->node)
-		return rank[a->node] < rank[b->node] ? -1 : 1;
-	return a->site->thread < b->site->thread ? -1 : a->site->thread > b->site->thread;
-}
-
-static void make_alloc_leaves(struct alloc_analysis *a, struct counted *counted, size_t count)
-{
-	a->leaves = mem_calloc(count + 1, sizeof *a->leaves);
+	a->base.leaves = mem_calloc(count + 1, sizeof *a->base.leaves);
 	a->node_objects = mem_calloc(a->base.tree.count + 1, sizeof *a->node_objects);
-	qsort_r(counted, count, sizeof *counted, counted_by_leaf, a->base.tree.rank);
 	for (size_t i = 0; i < count; i++) {
 		const struct counted *c = &counted[i];
-		struct stack_leaf *l = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
-		if (!l || l->node != c->node || l->thread != c->site->thread) {
-			l = &a->leaves[a->leaf_count++];
-			*l = (struct stack_leaf){.node = c->node, .thread = c->site->thread};
-		}
-		l->count += alloc_whole(c->estimate.objects + 0.5);
-		l->weight += alloc_whole(c->estimate.bytes);
-		a->node_objects[c->node] += alloc_whole(c->estimate.objects + 0.5);
+		uint64_t objects = alloc_whole(c->estimate.objects + 0.5);
+		a->base.leaves[a->base.leaf_count++] = (struct stack_leaf){c->node, c->site->thread, objects, alloc_whole(c->estimate.bytes)};
+		a->node_objects[c->node] += objects;
 	}
+	cpu_analysis_join_leaves(&a->base);
 }
 
 /* What is allocated in a method itself is what its allocations, its children in the tree, have. */
@@ -257,40 +241,14 @@ static void sum_objects(struct alloc_analysis *a)
 	const struct stack_tree *t = &a->base.tree;
 	AUTO_FREE uint32_t *seen = mem_calloc(a->base.method_count + 1, sizeof *seen);
 	a->objects = mem_calloc(a->base.method_count + 1, sizeof *a->objects);
-	for (size_t i = 0; i < a->leaf_count; i++)
-		for (uint32_t node = a->leaves[i].node; node != STACK_TREE_ROOT; node = t->nodes[node].parent) {
+	for (size_t i = 0; i < a->base.leaf_count; i++)
+		for (uint32_t node = a->base.leaves[i].node; node != STACK_TREE_ROOT; node = t->nodes[node].parent) {
 			uint32_t method = t->nodes[node].method;
 			if (seen[method] == i + 1)
 				continue;
 			seen[method] = (uint32_t)i + 1;
-			a->objects[method] += (double)a->leaves[i].count;
+			a->objects[method] += (double)a->base.leaves[i].count;
 		}
-}
-
-/* time ------------------------------------------------------------------------------------------------------------ */
-
-/* Counts come for a quarter of a second each: where that is longer than a part of the timeline its bytes are spread. */
-static void make_timeline(struct alloc_analysis *a)
-{
-	const struct alloc_capture *c = a->capture;
-	double bucket = (double)c->stacks.facts.duration_ns / CPU_TIMELINE_BUCKETS;
-	if (bucket <= 0)
-		return;
-	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++) {
-		double from = (double)i * bucket / ALLOC_TIMELINE_NS, to = ((double)i + 1) * bucket / ALLOC_TIMELINE_NS, sum = 0;
-		for (size_t p = (size_t)from; p < c->part_count && (double)p < to; p++) {
-			double begin = (double)p > from ? (double)p : from, end = (double)p + 1 < to ? (double)p + 1 : to;
-			sum += (double)c->parts[p] * (end > begin ? end - begin : 0);
-		}
-		a->timeline[i] = alloc_whole(sum);
-	}
-}
-
-/* A session may end while the library rests: that bit stands for as much as the rest. */
-static double not_covered(const struct alloc_capture *c)
-{
-	double part = c->covered_ns > 0 ? (double)c->stacks.facts.duration_ns / (double)c->covered_ns : 1;
-	return part > 1 && part < MOST_SCALE && c->sampled_ns < c->covered_ns ? part : 1;
 }
 
 void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *out)
@@ -299,11 +257,11 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	AUTO_FREE struct counted *counted = mem_calloc(c->site_count + 1, sizeof *counted);
 	*out = (struct alloc_analysis){.capture = c, .base = {.capture = &c->stacks}};
 	out->seconds = (double)c->stacks.facts.duration_ns / 1e9;
-	out->scale = not_covered(c);
+	out->scale = site_time_scale(&c->time, c->stacks.facts.duration_ns);
 	p.stacks = mem_calloc(c->stacks.stack_count + 1, sizeof *p.stacks);
 	p.type_method = mem_calloc(c->type_count + 1, sizeof *p.type_method);
 	memset(p.type_method, 0xff, (c->type_count + 1) * sizeof *p.type_method);
-	out->threads = stack_threads_new(&c->stacks);
+	out->base.threads = stack_threads_new(&c->stacks);
 	stack_tree_init(&out->base.tree);
 	cpu_method_table_build(&p.table, &out->base);
 	for (size_t i = 0; i < c->site_count; i++)
@@ -330,8 +288,10 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 	add_time_errors(out);
 	make_alloc_leaves(out, counted, c->site_count);
 	sum_objects(out);
-	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
-	make_timeline(out);
+	out->base.thread_order = stack_threads_order(out->base.threads, c->stacks.thread_count);
+	site_time_fill(&c->time, c->stacks.facts.duration_ns, out->timeline);
+	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
+		out->timeline[i] = (double)alloc_whole(out->timeline[i]);
 	cpu_analysis_sum_collections(&out->base);
 	if (c->dropped)
 		alloc_estimate_add(&out->dropped, c->event, c->dropped, c->dropped_size, c->dropped_amount);
@@ -339,26 +299,19 @@ void alloc_analysis_run(const struct alloc_capture *c, struct alloc_analysis *ou
 
 void alloc_analysis_fini(struct alloc_analysis *a)
 {
-	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
-	free(a->thread_order);
 	free(a->types);
 	free(a->sites);
 	free(a->objects);
 	free(a->caused);
 	free(a->stack_node);
 	free(a->node_objects);
-	free(a->leaves);
 	cpu_analysis_fini(&a->base);
 	*a = (struct alloc_analysis){0};
 }
 
 void alloc_analysis_profile(const struct alloc_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	stack_profile_init(out, &a->base, &a->capture->stacks);
-	out->threads = a->threads;
-	out->thread_order = a->thread_order;
-	out->leaves = a->leaves;
-	out->leaf_count = a->leaf_count;
+	stack_profile_init(out, &a->base);
 	out->count_value = (struct stack_value){"alloc_objects", "count"};
 	out->weight_value = (struct stack_value){"alloc_space", "bytes"};
 	out->period = ALLOC_MEAN_BYTES;

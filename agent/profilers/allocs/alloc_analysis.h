@@ -23,7 +23,7 @@ struct alloc_sum { /* of a type, or of a type and a method */
 
 struct alloc_analysis {
 	const struct alloc_capture *capture;
-	struct cpu_analysis base; /* methods and tree; counts are bytes. By_self of a method: what is allocated in it, not below */
+	struct cpu_analysis base; /* methods, tree, leaves, threads; weights are bytes. By_self of a method: what is allocated in it, not below */
 	struct alloc_sum *types, *sites; /* most bytes first */
 	size_t type_count, site_count;
 	double *objects;          /* by method: in it and below */
@@ -33,11 +33,7 @@ struct alloc_analysis {
 	struct alloc_estimate all, dropped;
 	double large_bytes, large_objects, pinned_bytes;
 	uint64_t cut_samples, stackless_samples;
-	struct stack_leaf *leaves; /* by preorder of the node, then by thread; count: objects, weight: bytes */
-	size_t leaf_count;
-	struct stack_thread *threads; /* as in the capture */
-	uint32_t *thread_order;
-	uint64_t timeline[CPU_TIMELINE_BUCKETS];
+	double timeline[CPU_TIMELINE_BUCKETS];
 	double seconds, scale; /* scale: of the estimates, for time that they do not cover */
 };
 

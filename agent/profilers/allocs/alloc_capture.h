@@ -5,11 +5,10 @@
 
 #include "agent/profilers/allocs/alloc_estimate.h"
 #include "agent/stacks/capture.h"
+#include "agent/stacks/site_time.h"
 #include "agent/target/gc_settings.h"
 
 #define ALLOC_MAX_SITES 131072
-#define ALLOC_TIMELINE_NS 250000000 /* of one part */
-#define ALLOC_MAX_PARTS 16384       /* more than an hour */
 
 enum alloc_heap { ALLOC_SMALL, ALLOC_LARGE, ALLOC_PINNED };
 
@@ -30,12 +29,10 @@ struct alloc_capture {
 	size_t type_count, type_cap;
 	struct alloc_site *sites;
 	size_t site_count, site_cap;
-	uint64_t *parts;           /* bytes by ALLOC_TIMELINE_NS since the session's first moment */
-	size_t part_count;
+	struct site_time time;     /* of bytes */
 	uint64_t dropped, dropped_size, dropped_amount; /* samples without a site */
 	uint64_t malformed;
 	uint64_t samples, incomplete; /* of all sites; of those whose stacks may lack callers */
-	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
 	double time_error;         /* relative variance, of having sampled a part of the time only */
 };
 

@@ -13,7 +13,6 @@
 #define HASH_FUNCTION(key, len, hash) ((hash) = index_hash(INDEX_HASH_START, (key), (len))) /* the pod chooses the keys */
 #include "common/base/hash.h"
 
-#define MOST_PARTS 40 /* of the timeline that a round is spread over: the library rests for 2 s at most */
 #define UNKNOWN_TYPE "(unknown type)"
 
 struct site {
@@ -118,24 +117,6 @@ static void on_site(void *ctx, const struct channel_alloc_site *x)
 	site_stacks_add(c->stacks, x, &s->a.stack);
 }
 
-/* The bytes of a round, spread over its time. */
-static void add_parts(struct alloc_collect *c, const struct rounds *r, double bytes)
-{
-	struct alloc_capture *into = c->o.capture;
-	int64_t end = (r->time_ns - c->o.started_ns) / ALLOC_TIMELINE_NS; /* the process's word: within the session */
-	int64_t begin = end - (int64_t)(r->covered_ns / ALLOC_TIMELINE_NS);
-	end = end < 0 ? 0 : end >= ALLOC_MAX_PARTS ? ALLOC_MAX_PARTS - 1 : end;
-	begin = begin < 0 ? 0 : begin > end ? end : begin;
-	begin = end - begin > MOST_PARTS ? end - MOST_PARTS : begin;
-	if ((size_t)end >= into->part_count) {
-		into->parts = mem_realloc(into->parts, (size_t)end + 1, sizeof *into->parts);
-		memset(into->parts + into->part_count, 0, ((size_t)end + 1 - into->part_count) * sizeof *into->parts);
-		into->part_count = (size_t)end + 1;
-	}
-	for (int64_t i = begin; i <= end; i++)
-		into->parts[i] += alloc_whole(bytes / (double)(end - begin + 1));
-}
-
 /* How much one part of the time differs from the next, where some of it was not sampled. Counts of a round may come in several frames. */
 static void end_sampling_round(struct alloc_collect *c)
 {
@@ -143,7 +124,10 @@ static void end_sampling_round(struct alloc_collect *c)
 	if (!r->sampled_ns)
 		return;
 	double sampled = (double)r->sampled_ns, covered = (double)r->covered_ns, rate = r->bytes / sampled, weight = covered * (covered - sampled);
-	add_parts(c, r, rate * covered);
+	double *parts;
+	size_t count = site_time_round(&c->o.capture->time, r->time_ns - c->o.started_ns, r->covered_ns, &parts);
+	for (size_t i = 0; i < count; i++)
+		parts[i] += (double)alloc_whole(rate * covered / (double)count);
 	r->all_bytes += rate * covered;
 	r->all_ns += covered;
 	r->count += weight > 0;
@@ -269,8 +253,8 @@ void alloc_collect_finish(struct alloc_collect *c, const struct allocs_channel *
 	into->dropped_size += state.dropped_size;
 	into->dropped_amount += state.dropped_amount;
 	into->malformed = state.malformed;
-	into->covered_ns = (int64_t)state.covered_ns;
-	into->sampled_ns = (int64_t)state.sampled_ns;
+	into->time.covered_ns = (int64_t)state.covered_ns;
+	into->time.sampled_ns = (int64_t)state.sampled_ns;
 	end_sampling_round(c);
 	into->time_error = time_error(c);
 	into->stacks.dropped += (int64_t)into->dropped;
@@ -287,7 +271,7 @@ void alloc_capture_fini(struct alloc_capture *c)
 		free(c->types[i]);
 	free(c->types);
 	free(c->sites);
-	free(c->parts);
+	site_time_fini(&c->time);
 	cpu_capture_fini(&c->stacks);
 	*c = (struct alloc_capture){0};
 }

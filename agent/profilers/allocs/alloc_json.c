@@ -47,7 +47,7 @@ static void put_sampling(const struct alloc_analysis *a, struct json_writer *w)
 	jsonw_bool(w, "biased", tick);
 	jsonw_integer(w, "meanBytes", ALLOC_MEAN_BYTES);
 	jsonw_integer(w, "confidencePercent", ALLOC_CONFIDENCE_PERCENT);
-	jsonw_number(w, "sampledPercent", c->covered_ns > 0 ? 100.0 * (double)c->sampled_ns / (double)c->covered_ns : 100, 1);
+	jsonw_number(w, "sampledPercent", site_time_sampled_percent(&c->time), 1);
 	jsonw_unsigned(w, "samples", a->all.samples);
 	jsonw_unsigned(w, "dropped", c->dropped);
 	put_count(w, "droppedBytes", a->dropped.bytes);
@@ -71,16 +71,6 @@ static void put_allocated(const struct alloc_analysis *a, struct json_writer *w)
 	put_count(w, "largeBytes", a->large_bytes);
 	put_count(w, "largeObjects", a->large_objects);
 	put_count(w, "pinnedBytes", a->pinned_bytes);
-	jsonw_end(w);
-	jsonw_line(w);
-	jsonw_object(w, "collections");
-	jsonw_unsigned(w, "count", a->base.collections.count);
-	jsonw_array(w, "byGeneration");
-	for (int i = 0; i < 3; i++)
-		jsonw_unsigned(w, NULL, a->base.collections.by_generation[i]);
-	jsonw_end(w);
-	jsonw_integer(w, "totalNanoseconds", a->base.collections.total_ns);
-	jsonw_integer(w, "longestNanoseconds", a->base.collections.longest_ns);
 	jsonw_end(w);
 }
 
@@ -126,35 +116,6 @@ static void put_sites(const struct alloc_analysis *a, struct report_file *f)
 	jsonw_end(w);
 }
 
-static void put_threads(const struct alloc_analysis *a, struct report_file *f)
-{
-	struct json_writer *w = &f->json;
-	jsonw_line(w);
-	jsonw_array(w, "threads");
-	for (size_t i = 0; i < a->capture->stacks.thread_count; i++) {
-		const struct stack_thread *t = &a->threads[a->thread_order[i]];
-		report_json_record(f);
-		jsonw_integer(w, "tid", t->tid < 0 ? 0 : t->tid);
-		jsonw_string(w, "name", t->name);
-		jsonw_unsigned(w, "bytes", t->weight);
-		put_percent(w, a, "percent", (double)t->weight);
-		report_json_end(f);
-	}
-	jsonw_end(w);
-}
-
-static void put_timeline(const struct alloc_analysis *a, struct json_writer *w)
-{
-	jsonw_line(w);
-	jsonw_object(w, "timeline");
-	jsonw_number(w, "bucketSeconds", a->seconds / CPU_TIMELINE_BUCKETS, 6);
-	jsonw_array(w, "bytes");
-	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
-		jsonw_unsigned(w, NULL, a->timeline[i]);
-	jsonw_end(w);
-	jsonw_end(w);
-}
-
 static void put_method_objects(const void *ctx, size_t method, struct report_file *f)
 {
 	const struct alloc_analysis *a = ctx;
@@ -171,12 +132,13 @@ void alloc_json_write(const void *source, struct report_file *f)
 	put_main(s, &f->json);
 	put_sampling(a, &f->json);
 	put_allocated(a, &f->json);
+	report_tree_collections(f, &a->base);
 	put_types(a, f);
 	put_sites(a, f);
-	put_threads(a, f);
-	put_timeline(a, &f->json);
+	report_tree_threads(f, &a->base, "bytes", a->all.bytes);
+	report_tree_timeline(f, &a->base, "bytes", a->timeline, 0);
 	report_tree_methods(f, &a->base, put_method_objects, a);
 	report_tree_json(f, &a->base.tree, a->node_objects);
-	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
+	report_tree_leaves(f, &a->base);
 	report_head_json_end(&s->head, f);
 }

@@ -1,58 +1,16 @@
 #include "agent/profilers/allocs/alloc_report.h"
 
-#include "agent/report/report_view.h"
-#include "agent/stacks/report_folded.h"
-#include "agent/stacks/report_pprof.h"
-#include "agent/stacks/report_speedscope.h"
 #include "common/base/embed.h"
-
-static void profile_of(const struct alloc_source *s, char *scratch, size_t size, struct stack_profile *out)
-{
-	alloc_analysis_profile(s->analysis, report_head_subject(&s->head, scratch, size), s->head.headline, out);
-}
-
-static void put_pprof(const void *source, struct report_file *f)
-{
-	struct stack_profile p;
-	char scratch[64];
-	profile_of(source, scratch, sizeof scratch, &p);
-	report_pprof_write(&p, f);
-}
-
-static void put_folded(const void *source, struct report_file *f)
-{
-	struct stack_profile p;
-	char scratch[64];
-	profile_of(source, scratch, sizeof scratch, &p);
-	report_folded_write(&p, f);
-}
-
-static void put_speedscope(const void *source, struct report_file *f)
-{
-	struct stack_profile p;
-	char scratch[64];
-	profile_of(source, scratch, sizeof scratch, &p);
-	report_speedscope_write(&p, NULL, f);
-}
 
 EMBED_FILE(".rodata.report_assets", alloc_view, "agent/profilers/allocs/alloc_view.js");
 
-static void put_alloc_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "
-				     "report.json.";
-	const struct alloc_source *s = source;
-	const struct report_view view = {"Allocations", REPORT_ASSET(alloc_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", alloc_summary_write},
-	{"report.json", "application/json", alloc_json_write},
-	{"report.html", "text/html; charset=utf-8", put_alloc_page},
-	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_pprof},
-	{"stacks.folded", "text/plain; charset=utf-8", put_folded},
-	{"profile.speedscope.json", "application/json", put_speedscope},
+static const struct report_files files = {
+	.summary = alloc_summary_write,
+	.json = alloc_json_write,
+	.page = {"Allocations", "The same profile is in profile.pb.gz (pprof: alloc_space, alloc_objects), stacks.folded, profile.speedscope.json and "
+		 "report.json.", alloc_view, alloc_view_end},
+	.more = profile_files,
+	.more_count = PROFILE_FILES,
 };
 
 int alloc_report_write(const struct alloc_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
@@ -62,13 +20,15 @@ int alloc_report_write(const struct alloc_capture *c, const struct session_spec 
 	struct alloc_diagnosis diagnosis;
 	alloc_analysis_run(c, &analysis);
 	alloc_diagnosis_make(&analysis, &diagnosis);
-	const struct alloc_source source = {
+	char scratch[64];
+	struct alloc_source source = {
 		.analysis = &analysis,
 		.diagnosis = &diagnosis,
 		.head = {.facts = &c->stacks.facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
 			 .findings = &diagnosis.findings},
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+	alloc_analysis_profile(&analysis, report_head_subject(&source.head, scratch, sizeof scratch), diagnosis.headline, &source.profile);
+	int rc = report_write(&files, &source, &source.head, dirfd, out, e);
 	alloc_diagnosis_fini(&diagnosis);
 	alloc_analysis_fini(&analysis);
 	return rc;

@@ -9,6 +9,7 @@
 #include "agent/report/report_head.h"
 
 struct alloc_source { /* what every writer gets: finished and read-only */
+	struct stack_profile profile; /* first, for profile_files */
 	const struct alloc_analysis *analysis;
 	const struct alloc_diagnosis *diagnosis;
 	struct report_head head;

@@ -8,7 +8,6 @@
 #include "common/base/mem.h"
 
 #define START_DEADLINE_MS 10000
-#define LAST_TURNS 8 /* of input: more than a socket holds */
 
 struct alloc_own {
 	struct alloc_capture capture;
@@ -44,9 +43,7 @@ static void take_frames(struct attached_session *s)
 		return;
 	if (alloc_collect_take(o->collect, &o->channel))
 		alloc_collect_flush(o->collect, attached_session_resolve, s);
-	s->samples = (int64_t)alloc_collect_samples(o->collect);
-	if (s->samples && !s->first_sample_ns)
-		s->first_sample_ns = clock_mono_ns();
+	attached_session_count(s, alloc_collect_samples(o->collect));
 }
 
 static int alloc_session_serve(struct attached_session *s, struct err *e)
@@ -84,10 +81,7 @@ static int alloc_session_stop(struct attached_session *s, struct err *e)
 	(void)e;
 	if (attached_session_may_ask(s) && allocs_channel_stop(&alloc_session_own(s)->channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the sampling of allocations could not be stopped in order", &inner);
-	/* Also of a library that has ended meanwhile, or that cannot run now. */
-	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
-		if (alloc_session_serve(s, &inner) < 0)
-			break;
+	attached_session_take_rest(s, &inner);
 	take_frames(s);
 	return 0;
 }

@@ -91,20 +91,6 @@ static void put_cpu(const struct cpu_analysis *a, struct json_writer *w)
 	jsonw_end(w);
 }
 
-static void put_collections(const struct cpu_analysis *a, struct json_writer *w)
-{
-	jsonw_line(w);
-	jsonw_object(w, "collections");
-	jsonw_unsigned(w, "count", a->collections.count);
-	jsonw_array(w, "byGeneration");
-	for (int i = 0; i < 3; i++)
-		jsonw_unsigned(w, NULL, a->collections.by_generation[i]);
-	jsonw_end(w);
-	jsonw_integer(w, "totalNanoseconds", a->collections.total_ns);
-	jsonw_integer(w, "longestNanoseconds", a->collections.longest_ns);
-	jsonw_end(w);
-}
-
 static void put_categories(const struct cpu_analysis *a, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -192,23 +178,19 @@ static void put_threads(const struct cpu_analysis *a, struct report_file *f)
 	jsonw_end(&f->json);
 }
 
-static void put_timeline(const struct cpu_analysis *a, struct json_writer *w)
+static void put_timeline(const struct cpu_analysis *a, struct report_file *f)
 {
-	jsonw_line(w);
-	jsonw_object(w, "timeline");
-	jsonw_number(w, "bucketSeconds", (double)a->capture->facts.duration_ns / 1e9 / CPU_TIMELINE_BUCKETS, 6);
-	jsonw_array(w, "samples");
+	double samples[CPU_TIMELINE_BUCKETS];
 	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
-		jsonw_unsigned(w, NULL, a->timeline[i]);
-	jsonw_end(w);
-	jsonw_end(w);
+		samples[i] = a->timeline[i];
+	report_tree_timeline(f, a, "samples", samples, 0);
 }
 
 static void put_tree(const struct cpu_analysis *a, struct report_file *f)
 {
 	AUTO_FREE struct report_tree_time *times = mem_calloc(a->samples + 1, sizeof *times);
 	report_tree_json(f, &a->tree, NULL);
-	report_tree_leaves(f, &a->tree, a->leaves, a->leaf_count, a->thread_order, a->capture->thread_count);
+	report_tree_leaves(f, a);
 	for (size_t i = 0; i < a->samples; i++)
 		times[i] = (struct report_tree_time){a->tree.rank[cpu_analysis_node(a, i)], cpu_analysis_bucket(a, i), 1};
 	report_tree_times(f, times, a->samples);
@@ -222,11 +204,11 @@ void cpu_json_write(const void *source, struct report_file *f)
 	put_sampling(a, f);
 	put_cpu(a, &f->json);
 	cpu_start_json(a, &f->json);
-	put_collections(a, &f->json);
+	report_tree_collections(f, a);
 	put_categories(a, f);
 	put_top_methods(a, f);
 	put_threads(a, f);
-	put_timeline(a, &f->json);
+	put_timeline(a, f);
 	report_tree_methods(f, a, put_method_lines, a);
 	report_lines_symbols(f, &a->capture->sources);
 	put_tree(a, f);

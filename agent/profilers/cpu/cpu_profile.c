@@ -11,11 +11,7 @@
 
 void cpu_profile_make(const struct cpu_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	stack_profile_init(out, a, a->capture);
-	out->threads = a->threads;
-	out->thread_order = a->thread_order;
-	out->leaves = a->leaves;
-	out->leaf_count = a->leaf_count;
+	stack_profile_init(out, a);
 	out->lines = a->lines;
 	out->total = a->samples;
 	out->count_value = (struct stack_value){"samples", "count"};

@@ -3,10 +3,10 @@
 #include "agent/profilers/deadlocks/deadlock_blocked.h"
 #include "agent/profilers/deadlocks/deadlock_json.h"
 #include "agent/profilers/deadlocks/deadlock_numbers.h"
-#include "agent/report/report_view.h"
 #include "agent/report/summary.h"
 #include "agent/symbols/frame_place.h"
 #include "agent/symbols/method_name.h"
+#include "common/base/cleanup.h"
 #include "common/base/embed.h"
 #include "common/base/size_text.h"
 
@@ -232,18 +232,10 @@ static void write_deadlock_summary(const void *source, struct report_file *f)
 	summary_write(&summary, source, f);
 }
 
-static void put_deadlock_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same for programs: report.json.";
-	const struct deadlock_source *s = source;
-	const struct report_view view = {"Deadlocks", REPORT_ASSET(deadlock_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", write_deadlock_summary},
-	{"report.json", "application/json", deadlock_json_write},
-	{"report.html", "text/html; charset=utf-8", put_deadlock_page},
+static const struct report_files files = {
+	.summary = write_deadlock_summary,
+	.json = deadlock_json_write,
+	.page = {"Deadlocks", "The same for programs: report.json.", deadlock_view, deadlock_view_end},
 };
 
 int deadlock_report_write(const struct deadlock_capture *c, const struct session_facts *facts, const struct session_spec *spec,
@@ -258,14 +250,12 @@ int deadlock_report_write(const struct deadlock_capture *c, const struct session
 	deadlock_numbers_of(&analysis, &numbers);
 	rules_run(deadlock_rules, deadlock_rule_count, &deadlock_numbers_fields, &numbers, &findings);
 	deadlock_report_text(&analysis, &findings, &text);
-	AUTO_BUF struct buf headline;
-	buf_init(&headline, DIAGNOSIS_MAX_BYTES + 1);
-	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct deadlock_source s = {
-		.head = {.facts = facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text), .findings = &findings},
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = headline, .text = buf_str(&text), .findings = &findings},
 		.analysis = &analysis,
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	findings_fini(&findings);
 	deadlock_analysis_fini(&analysis);
 	return rc;

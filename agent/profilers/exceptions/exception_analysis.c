@@ -10,7 +10,6 @@
 #include <string.h>
 
 #define HIDES_RETHROWS 9 /* versions of .NET, from this one on */
-#define MOST_SCALE 3.0 /* a process that was stopped for most of the time threw nothing then */
 #define LEAST_TIMED 20
 
 const char *exception_way_name(enum exception_way w)
@@ -87,7 +86,7 @@ static void count_throw(struct exception_analysis *a, struct exception_placing *
 	a->inner += s->inner ? out->count : 0;
 	a->nested += s->nested ? out->count : 0;
 	a->base.tree.nodes[out->node].self += whole(out->count);
-	a->threads[s->thread].weight += whole(out->count);
+	a->base.threads[s->thread].weight += whole(out->count);
 }
 
 static int compare_u32(uint32_t a, uint32_t b)
@@ -179,60 +178,21 @@ static void sum_exception_types(struct exception_analysis *a, const struct kinds
 
 /* leaves, time, cost ---------------------------------------------------------------------------------------------- */
 
-static int throws_by_leaf(const void *x, const void *y, void *ctx)
+static void make_throw_leaves(struct exception_analysis *a, const struct thrown *thrown, size_t count)
 {
-	const struct thrown *a = x, *b = y;
-	const uint32_t *rank = ctx;
-	if (a->node != b->node)
-		return rank[a->node] < rank[b->node] ? -1 : 1;
-	return compare_u32(a->site->thread, b->site->thread);
-}
-
-static void make_throw_leaves(struct exception_analysis *a, struct thrown *thrown, size_t count)
-{
-	a->leaves = mem_calloc(count + 1, sizeof *a->leaves);
-	qsort_r(thrown, count, sizeof *thrown, throws_by_leaf, a->base.tree.rank);
-	for (size_t i = 0; i < count; i++) {
-		const struct thrown *t = &thrown[i];
-		struct stack_leaf *l = a->leaf_count ? &a->leaves[a->leaf_count - 1] : NULL;
-		if (t->way != EXCEPTION_NEW)
-			continue;
-		if (!l || l->node != t->node || l->thread != t->site->thread) {
-			l = &a->leaves[a->leaf_count++];
-			*l = (struct stack_leaf){.node = t->node, .thread = t->site->thread};
-		}
-		l->count += t->site->counted;
-		l->weight += whole(t->count);
-	}
-}
-
-static void make_exception_timeline(struct exception_analysis *a)
-{
-	const struct exception_capture *c = a->capture;
-	double bucket = (double)c->stacks.facts.duration_ns / CPU_TIMELINE_BUCKETS;
-	if (bucket <= 0)
-		return;
-	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++) {
-		double from = (double)i * bucket / EXCEPTION_TIMELINE_NS, to = ((double)i + 1) * bucket / EXCEPTION_TIMELINE_NS;
-		for (size_t p = (size_t)from; p < c->part_count && (double)p < to; p++) {
-			double begin = (double)p > from ? (double)p : from, end = (double)p + 1 < to ? (double)p + 1 : to;
-			a->timeline[i] += c->parts[p] * (end > begin ? end - begin : 0);
-		}
-	}
-}
-
-/* A session may end while the library rests: that bit stands for as much as the rest. */
-static double throws_not_covered(const struct exception_capture *c)
-{
-	double part = c->covered_ns > 0 ? (double)c->stacks.facts.duration_ns / (double)c->covered_ns : 1;
-	return part > 1 && part < MOST_SCALE && c->sampled_ns < c->covered_ns ? part : 1;
+	struct cpu_analysis *base = &a->base;
+	base->leaves = mem_calloc(count + 1, sizeof *base->leaves);
+	for (const struct thrown *t = thrown; t < thrown + count; t++)
+		if (t->way == EXCEPTION_NEW)
+			base->leaves[base->leaf_count++] = (struct stack_leaf){t->node, t->site->thread, t->site->counted, whole(t->count)};
+	cpu_analysis_join_leaves(base);
 }
 
 static void count_cost(struct exception_analysis *a)
 {
 	const struct exception_capture *c = a->capture;
-	double sampled = (double)c->sampled_ns;
-	a->cpus = c->sampled_ns > 0 && c->cpu_ns > 0 ? (double)c->cpu_ns / sampled : NAN;
+	double sampled = (double)c->time.sampled_ns;
+	a->cpus = c->time.sampled_ns > 0 && c->cpu_ns > 0 ? (double)c->cpu_ns / sampled : NAN;
 	a->cost_us = c->timed >= LEAST_TIMED ? (double)c->timed_ns / 1e3 / (double)c->timed : NAN;
 	a->cost_percent = NAN;
 	if (isnan(a->cpus) || isnan(a->cost_us))
@@ -281,10 +241,10 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	struct kinds k;
 	*out = (struct exception_analysis){.capture = c, .base = {.capture = &c->stacks}};
 	out->seconds = (double)c->stacks.facts.duration_ns / 1e9;
-	double scale = throws_not_covered(c);
-	out->exact = c->sampled_ns >= c->covered_ns && !c->dropped;
+	double scale = site_time_scale(&c->time, c->stacks.facts.duration_ns);
+	out->exact = c->time.sampled_ns >= c->time.covered_ns && !c->dropped;
 	kinds_init(&k, c);
-	out->threads = stack_threads_new(&c->stacks);
+	out->base.threads = stack_threads_new(&c->stacks);
 	stack_tree_init(&out->base.tree);
 	exception_placing_init(&p, &out->base);
 	for (size_t i = 0; i < c->site_count; i++)
@@ -299,8 +259,8 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 	qsort(out->sites, out->site_count, sizeof *out->sites, more_thrown);
 	sum_exception_types(out, &k);
 	make_throw_leaves(out, thrown, c->site_count);
-	out->thread_order = stack_threads_order(out->threads, c->stacks.thread_count);
-	make_exception_timeline(out);
+	out->base.thread_order = stack_threads_order(out->base.threads, c->stacks.thread_count);
+	site_time_fill(&c->time, c->stacks.facts.duration_ns, out->timeline);
 	count_cost(out);
 	free(k.type);
 	free(k.leaf);
@@ -308,23 +268,16 @@ void exception_analysis_run(const struct exception_capture *c, struct exception_
 
 void exception_analysis_fini(struct exception_analysis *a)
 {
-	stack_threads_free(a->threads, a->capture ? a->capture->stacks.thread_count : 0);
-	free(a->thread_order);
 	free(a->types);
 	free(a->sites);
 	free(a->stack_node);
-	free(a->leaves);
 	cpu_analysis_fini(&a->base);
 	*a = (struct exception_analysis){0};
 }
 
 void exception_analysis_profile(const struct exception_analysis *a, const char *subject, const char *headline, struct stack_profile *out)
 {
-	stack_profile_init(out, &a->base, &a->capture->stacks);
-	out->threads = a->threads;
-	out->thread_order = a->thread_order;
-	out->leaves = a->leaves;
-	out->leaf_count = a->leaf_count;
+	stack_profile_init(out, &a->base);
 	out->count_value = (struct stack_value){"samples", "count"};
 	out->weight_value = (struct stack_value){"exceptions", "count"};
 	out->subject = subject;

@@ -39,17 +39,13 @@ struct exception_sum { /* a kind, or kinds of one type, thrown by one method in 
 
 struct exception_analysis {
 	const struct exception_capture *capture;
-	struct cpu_analysis base; /* methods and tree; counts are exceptions */
+	struct cpu_analysis base; /* methods, tree, leaves, threads; weights are exceptions */
 	struct exception_sum *types, *sites; /* most first; types: new ones only */
 	size_t type_count, site_count;
 	double ways[EXCEPTION_WAYS]; /* exceptions, estimated */
 	double inner, nested;        /* of the new ones: with an inner exception; thrown while another was on its way */
 	uint64_t cut, stackless;     /* counted ones */
 	uint32_t *stack_node;        /* by stack of the capture: the node of its innermost method */
-	struct stack_leaf *leaves;   /* by preorder of the node, then by thread */
-	size_t leaf_count;
-	struct stack_thread *threads; /* as in the capture */
-	uint32_t *thread_order;
 	double timeline[CPU_TIMELINE_BUCKETS];
 	double seconds;
 	double cpus;          /* that the process used; NAN: not known */

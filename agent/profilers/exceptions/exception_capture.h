@@ -4,10 +4,9 @@
 #define DRDOTNET_EXCEPTION_CAPTURE_H
 
 #include "agent/stacks/capture.h"
+#include "agent/stacks/site_time.h"
 
 #define EXCEPTION_MAX_SITES 131072
-#define EXCEPTION_TIMELINE_NS 250000000 /* of one part */
-#define EXCEPTION_MAX_PARTS 16384       /* more than an hour */
 
 struct exception_kind {
 	char *type;    /* shown name */
@@ -39,12 +38,10 @@ struct exception_capture {
 	size_t site_count, site_cap;
 	struct exception_catch *catches; /* of a site together */
 	size_t catch_count, catch_cap;
-	double *parts;             /* exceptions by EXCEPTION_TIMELINE_NS since the session's first moment */
-	size_t part_count;
+	struct site_time time;
 	bool catchers, revealed;   /* who catches was asked for; messages may be shown */
 	uint64_t incomplete; /* counted ones whose stacks may lack callers */
 	uint64_t counted, dropped, malformed, shapeless;
-	int64_t covered_ns, sampled_ns; /* the estimates stand for that much time; so much of it was sampled */
 	int64_t cpu_ns;            /* of the process in the sampled time */
 	uint64_t again;            /* caught though no throw of them was seen: by `throw;`, which .NET 9 and later does not tell of */
 	uint64_t cpu_samples;      /* of the process, without the profiler's own; 0: none were taken */

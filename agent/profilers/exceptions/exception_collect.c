@@ -12,7 +12,6 @@
 #define HASH_FUNCTION(key, len, hash) ((hash) = index_hash(INDEX_HASH_START, (key), (len))) /* the pod chooses the keys */
 #include "common/base/hash.h"
 
-#define MOST_PARTS 40 /* of the timeline that a round is spread over: the library rests for 2 s at most */
 #define UNKNOWN_TYPE "(unknown type)"
 
 struct throw_site {
@@ -100,24 +99,6 @@ static void on_throw_site(void *ctx, const struct channel_alloc_site *x)
 		c->o.threw(c->o.threw_ctx, x->ips, x->depth);
 }
 
-/* The exceptions of a round, spread over its time. */
-static void add_exception_parts(struct exception_collect *c, const struct channel_alloc_round *r, double count)
-{
-	struct exception_capture *into = c->o.capture;
-	int64_t end = (r->time_ns - c->o.started_ns) / EXCEPTION_TIMELINE_NS; /* the process's word: within the session */
-	int64_t begin = end - (int64_t)(r->covered_ns / EXCEPTION_TIMELINE_NS);
-	end = end < 0 ? 0 : end >= EXCEPTION_MAX_PARTS ? EXCEPTION_MAX_PARTS - 1 : end;
-	begin = begin < 0 ? 0 : begin > end ? end : begin;
-	begin = end - begin > MOST_PARTS ? end - MOST_PARTS : begin;
-	if ((size_t)end >= into->part_count) {
-		into->parts = mem_realloc(into->parts, (size_t)end + 1, sizeof *into->parts);
-		memset(into->parts + into->part_count, 0, ((size_t)end + 1 - into->part_count) * sizeof *into->parts);
-		into->part_count = (size_t)end + 1;
-	}
-	for (int64_t i = begin; i <= end; i++)
-		into->parts[i] += count / (double)(end - begin + 1);
-}
-
 static void on_throw_count(void *ctx, const struct channel_alloc_round *r, const struct channel_alloc_count *x)
 {
 	struct exception_collect *c = ctx;
@@ -135,7 +116,10 @@ static void on_throw_count(void *ctx, const struct channel_alloc_round *r, const
 	s->x.first_ns = s->x.first_ns ? s->x.first_ns : at;
 	s->x.last_ns = at;
 	c->counted += x->samples;
-	add_exception_parts(c, r, s->x.rethrown ? 0 : estimate);
+	double *parts;
+	size_t count = site_time_round(&c->o.capture->time, at, r->covered_ns, &parts);
+	for (size_t i = 0; i < count; i++)
+		parts[i] += s->x.rethrown ? 0 : estimate / (double)count;
 }
 
 bool exception_collect_take(struct exception_collect *c, struct exception_channel *from)
@@ -289,8 +273,8 @@ void exception_collect_finish(struct exception_collect *c, const struct exceptio
 	into->dropped += state.dropped;
 	into->malformed = state.malformed;
 	into->shapeless = state.shapeless;
-	into->covered_ns = (int64_t)state.covered_ns;
-	into->sampled_ns = (int64_t)state.sampled_ns;
+	into->time.covered_ns = (int64_t)state.covered_ns;
+	into->time.sampled_ns = (int64_t)state.sampled_ns;
 	into->cpu_ns = (int64_t)state.cpu_ns;
 	into->again = state.again;
 	into->timed = state.timed;
@@ -314,7 +298,7 @@ void exception_capture_fini(struct exception_capture *c)
 	free(c->kinds);
 	free(c->sites);
 	free(c->catches);
-	free(c->parts);
+	site_time_fini(&c->time);
 	cpu_capture_fini(&c->stacks);
 	*c = (struct exception_capture){0};
 }

@@ -198,7 +198,7 @@ static void put_exception_quality(const struct exception_analysis *a, struct buf
 	else if (c->counted)
 		buf_printf(out, "Estimated from %llu exceptions, in %.0f%% of the time, so that it costs little; %llu were lost.\n",
 			   (unsigned long long)c->counted,
-			   c->covered_ns > 0 ? 100 * (double)c->sampled_ns / (double)c->covered_ns : 100, (unsigned long long)c->dropped);
+			   site_time_sampled_percent(&c->time), (unsigned long long)c->dropped);
 }
 
 void exception_diagnosis_make(const struct exception_analysis *a, struct exception_diagnosis *out)

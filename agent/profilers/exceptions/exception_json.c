@@ -33,7 +33,7 @@ static void put_thrown(const struct exception_analysis *a, struct json_writer *w
 	jsonw_line(w);
 	jsonw_object(w, "sampling");
 	jsonw_bool(w, "exact", a->exact);
-	jsonw_number(w, "sampledPercent", c->covered_ns > 0 ? 100.0 * (double)c->sampled_ns / (double)c->covered_ns : 100, 1);
+	jsonw_number(w, "sampledPercent", site_time_sampled_percent(&c->time), 1);
 	jsonw_unsigned(w, "counted", c->counted);
 	jsonw_unsigned(w, "dropped", c->dropped);
 	jsonw_unsigned(w, "malformed", c->malformed);
@@ -101,35 +101,6 @@ static void put_throw_sites(const struct exception_analysis *a, struct report_fi
 	jsonw_end(w);
 }
 
-static void put_throwing_threads(const struct exception_analysis *a, struct report_file *f)
-{
-	struct json_writer *w = &f->json;
-	jsonw_line(w);
-	jsonw_array(w, "threads");
-	for (size_t i = 0; i < a->capture->stacks.thread_count; i++) {
-		const struct stack_thread *t = &a->threads[a->thread_order[i]];
-		report_json_record(f);
-		jsonw_integer(w, "tid", t->tid < 0 ? 0 : t->tid);
-		jsonw_string(w, "name", t->name);
-		jsonw_unsigned(w, "count", t->weight);
-		jsonw_number(w, "percent", exception_analysis_percent(a, (double)t->weight), 2);
-		report_json_end(f);
-	}
-	jsonw_end(w);
-}
-
-static void put_exception_timeline(const struct exception_analysis *a, struct json_writer *w)
-{
-	jsonw_line(w);
-	jsonw_object(w, "timeline");
-	jsonw_number(w, "bucketSeconds", a->seconds / CPU_TIMELINE_BUCKETS, 6);
-	jsonw_array(w, "counts");
-	for (size_t i = 0; i < CPU_TIMELINE_BUCKETS; i++)
-		jsonw_number(w, NULL, a->timeline[i], 1);
-	jsonw_end(w);
-	jsonw_end(w);
-}
-
 void exception_json_write(const void *source, struct report_file *f)
 {
 	const struct exception_source *s = source;
@@ -139,11 +110,11 @@ void exception_json_write(const void *source, struct report_file *f)
 	put_thrown(a, &f->json);
 	put_exception_types(a, f);
 	put_throw_sites(a, f);
-	put_throwing_threads(a, f);
-	put_exception_timeline(a, &f->json);
+	report_tree_threads(f, &a->base, "count", a->ways[EXCEPTION_NEW]);
+	report_tree_timeline(f, &a->base, "counts", a->timeline, 1);
 	report_tree_methods(f, &a->base, NULL, NULL);
 	report_lines_symbols(f, &a->capture->stacks.sources);
 	report_tree_json(f, &a->base.tree, NULL);
-	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
+	report_tree_leaves(f, &a->base);
 	report_head_json_end(&s->head, f);
 }

@@ -132,7 +132,7 @@ void exception_numbers_of(const struct exception_analysis *a, struct exception_n
 	out->seconds = a->seconds;
 	out->counted = (double)c->counted;
 	out->dropped_percent = all > 0 ? 100 * (double)c->dropped / all : 0;
-	out->sampled_percent = c->covered_ns > 0 ? 100 * (double)c->sampled_ns / (double)c->covered_ns : 100;
+	out->sampled_percent = site_time_sampled_percent(&c->time);
 	out->thrown_per_second = thrown / seconds;
 	out->cpus = a->cpus;
 	out->thrown_per_cpu_second = rules_known(a->cpus) && a->cpus > 0 ? out->thrown_per_second / a->cpus : NAN;

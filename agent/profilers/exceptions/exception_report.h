@@ -9,6 +9,7 @@
 #include "agent/report/report_head.h"
 
 struct exception_source { /* what every writer gets: finished and read-only */
+	struct stack_profile profile; /* first, for profile_files */
 	const struct exception_analysis *analysis;
 	const struct exception_diagnosis *diagnosis;
 	struct report_head head;

@@ -226,11 +226,8 @@ static void says_retry_storm(const void *numbers, struct finding *f)
 	const char *name = n->retry_method.text[0] ? n->retry_method.text : n->retry_type.text;
 	AUTO_BUF struct buf line;
 	buf_init(&line, 4096);
-	if (f->state == FINDING_EXCLUDED) {
-		finding_message(f, "a dependency that fails again and again");
-		finding_evidence(f, "%.2f such exceptions/s", n->retry_per_second);
+	if (finding_excluded(f, "a dependency that fails again and again", "%.2f such exceptions/s", n->retry_per_second))
 		return;
-	}
 	buf_puts(&line, "A dependency fails and is asked again, ");
 	if (n->retry_per_second < RATE_PER_SECOND) {
 		buf_printf(&line, "each %.0f ms", 1000 / n->retry_per_second);

@@ -9,7 +9,6 @@
 #include "common/base/mem.h"
 
 #define START_DEADLINE_MS 10000
-#define LAST_TURNS 8 /* of input: more than a socket holds */
 
 struct exception_own {
 	struct exception_capture capture;
@@ -47,9 +46,7 @@ static void take_throws(struct attached_session *s)
 		return;
 	if (exception_collect_take(o->collect, &o->channel))
 		exception_collect_flush(o->collect, attached_session_resolve, s);
-	s->samples = (int64_t)exception_collect_counted(o->collect);
-	if (s->samples && !s->first_sample_ns)
-		s->first_sample_ns = clock_mono_ns();
+	attached_session_count(s, exception_collect_counted(o->collect));
 }
 
 static int exception_session_serve(struct attached_session *s, struct err *e)
@@ -80,10 +77,7 @@ static int exception_session_stop(struct attached_session *s, struct err *e)
 	exception_samples_stop(&exception_session_own(s)->samples);
 	if (attached_session_may_ask(s) && exception_channel_stop(&exception_session_own(s)->channel, attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the watch of exceptions could not be stopped in order", &inner);
-	/* Also of a library that has ended meanwhile, or that cannot run now. */
-	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
-		if (exception_session_serve(s, &inner) < 0)
-			break;
+	attached_session_take_rest(s, &inner);
 	take_throws(s);
 	return 0;
 }

@@ -1,6 +1,5 @@
 #include "agent/profilers/leak/leak_report.h"
 
-#include "agent/report/report_view.h"
 #include "common/base/cleanup.h"
 #include "common/base/embed.h"
 #include "common/base/mem.h"
@@ -9,18 +8,10 @@
 
 EMBED_FILE(".rodata.report_assets", leak_view, "agent/profilers/leak/leak_view.js");
 
-static void put_leak_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same for programs: report.json.";
-	const struct leak_source *s = source;
-	const struct report_view view = {"Memory leak", REPORT_ASSET(leak_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", leak_summary_write},
-	{"report.json", "application/json", leak_json_write},
-	{"report.html", "text/html; charset=utf-8", put_leak_page},
+static const struct report_files files = {
+	.summary = leak_summary_write,
+	.json = leak_json_write,
+	.page = {"Memory leak", "The same for programs: report.json.", leak_view, leak_view_end},
 };
 
 const char *leak_root_name(enum leak_root r)
@@ -75,7 +66,7 @@ int leak_report_write(const struct leak_model *m, const struct session_facts *fa
 	if (m->memory_known)
 		s.grown_count = memory_growth_find(&m->first, &m->last, LEAK_MAPPINGS_MAX, &grown);
 	s.grown = grown;
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	memory_growth_free(grown, s.grown_count);
 	leak_diagnosis_fini(&diagnosis);
 	return rc;

@@ -91,11 +91,8 @@ static const char *needs_holders(numbers_t n, double bytes)
 static void say_part(numbers_t n, double bytes, double more, const struct rule_text *holder, const struct rule_text *line, const char *excluded,
 		     struct finding *out)
 {
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "%s", excluded);
-		finding_evidence(out, "none that grew in %.0f walks", n->walks);
+	if (finding_excluded(out, excluded, "none that grew in %.0f walks", n->walks))
 		return;
-	}
 	finding_message(out, "%s", line->text);
 	finding_evidence(out, "+ %s, + %s objects, over %.0f walks", bytes_words(bytes).text, count_words(more).text, n->walks);
 	finding_place(out, holder->text);
@@ -220,11 +217,8 @@ static struct rule_score contexts_test(const void *numbers)
 static void contexts_says(const void *numbers, struct finding *out)
 {
 	numbers_t n = numbers;
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "AssemblyLoadContexts that stay");
-		finding_evidence(out, "%s more in %.0f walks", count_words(n->loaders_more).text, n->walks);
+	if (finding_excluded(out, "AssemblyLoadContexts that stay", "%s more in %.0f walks", count_words(n->loaders_more).text, n->walks))
 		return;
-	}
 	bool named = n->loaders_root.text[0] && strcmp(n->loaders_root.text, "handle") != 0; /* that is the runtime's own, until nothing refers to them */
 	finding_message(out, "AssemblyLoadContexts pile up: + %s%s%s", count_words(n->loaders_more).text, named ? ", kept by " : "",
 			named ? n->loaders_root.text : "");

@@ -1,6 +1,5 @@
 #include "agent/profilers/pauses/pause_report.h"
 
-#include "agent/report/report_view.h"
 #include "common/base/cleanup.h"
 #include "common/base/embed.h"
 #include "common/base/mem.h"
@@ -10,18 +9,10 @@
 
 EMBED_FILE(".rodata.report_assets", pause_view, "agent/profilers/pauses/pause_view.js");
 
-static void put_pause_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same is in report.json, and in short in summary.md.";
-	const struct pause_source *s = source;
-	const struct report_view view = {"Runtime pauses", REPORT_ASSET(pause_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", pause_summary_write},
-	{"report.json", "application/json", pause_json_write},
-	{"report.html", "text/html; charset=utf-8", put_pause_page},
+static const struct report_files files = {
+	.summary = pause_summary_write,
+	.json = pause_json_write,
+	.page = {"Runtime pauses", "The same is in report.json, and in short in summary.md.", pause_view, pause_view_end},
 };
 
 int pause_report_write(const struct pause_capture *c, const struct session_spec *spec, const struct report_context *ctx, int dirfd,
@@ -37,7 +28,7 @@ int pause_report_write(const struct pause_capture *c, const struct session_spec 
 		.head = {.facts = &c->facts, .spec = spec, .context = ctx, .headline = diagnosis.headline, .text = diagnosis.text,
 			 .findings = &diagnosis.findings},
 	};
-	int rc = report_write(writers, sizeof writers / sizeof *writers, &source, &source.head, dirfd, out, e);
+	int rc = report_write(&files, &source, &source.head, dirfd, out, e);
 	pause_diagnosis_fini(&diagnosis);
 	pause_analysis_fini(&analysis);
 	return rc;

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define LAST_TURNS 8 /* of input: more than a socket holds */
 
 struct pause_own {
 	struct pause_frames frames;
@@ -113,25 +112,15 @@ static void pause_session_tick(struct attached_session *s, bool last)
 	note_pause_count(s);
 }
 
-/* Takes what the library has said, also one that has ended meanwhile or that cannot run now. */
-static void take_last(struct attached_session *s)
-{
-	struct err e = ERR_INIT;
-	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
-		if (pause_session_serve(s, &e) < 0) {
-			attached_session_no_answer(s, "the last pauses could not be read", &e);
-			return;
-		}
-}
-
 static int pause_session_stop(struct attached_session *s, struct err *e)
 {
-	struct err inner = ERR_INIT;
+	struct err inner = ERR_INIT, rest = ERR_INIT;
 	(void)e;
 	if (attached_session_may_ask(s) && pause_frames_ask(&pause_session_own(s)->frames, s->attach.channel, CHANNEL_STOPS_END,
 							    attached_session_answer_until_ms(s), &inner) < 0)
 		attached_session_no_answer(s, "the last pauses could not be asked for", &inner);
-	take_last(s);
+	if (attached_session_take_rest(s, &rest) < 0)
+		attached_session_no_answer(s, "the last pauses could not be read", &rest);
 	return 0;
 }
 

@@ -2,12 +2,11 @@
 
 #include "agent/profilers/requests/request_json.h"
 #include "agent/profilers/requests/request_text.h"
-#include "agent/report/report_view.h"
 #include "agent/report/summary.h"
+#include "common/base/cleanup.h"
 #include "common/base/embed.h"
 
 #include <math.h>
-#include <string.h>
 
 EMBED_FILE(".rodata.report_assets", request_view, "agent/profilers/requests/request_view.js");
 
@@ -55,18 +54,10 @@ static void write_request_summary(const void *source, struct report_file *f)
 	summary_write(&summary, source, f);
 }
 
-static void put_request_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same for programs: report.json.";
-	const struct request_source *s = source;
-	const struct report_view view = {"Slow requests", REPORT_ASSET(request_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", write_request_summary},
-	{"report.json", "application/json", request_json_write},
-	{"report.html", "text/html; charset=utf-8", put_request_page},
+static const struct report_files files = {
+	.summary = write_request_summary,
+	.json = request_json_write,
+	.page = {"Slow requests", "The same for programs: report.json.", request_view, request_view_end},
 };
 
 int request_report_write(const struct request_capture *c, const struct session_spec *spec, const struct report_context *context, int dirfd,
@@ -75,21 +66,20 @@ int request_report_write(const struct request_capture *c, const struct session_s
 	struct request_analysis analysis;
 	struct request_numbers numbers;
 	struct findings findings;
-	AUTO_BUF struct buf text, headline;
+	AUTO_BUF struct buf text;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	buf_init(&headline, DIAGNOSIS_MAX_BYTES + 1);
 	request_analysis_run(c, &analysis);
 	request_numbers_of(&analysis, &numbers);
 	rules_run(request_rules, request_rule_count, &request_numbers_fields, &numbers, &findings);
 	request_text_put(&analysis, &numbers, &findings, &text);
-	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct request_source s = {
-		.head = {.facts = &c->stacks.facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text),
+		.head = {.facts = &c->stacks.facts, .spec = spec, .context = context, .headline = headline, .text = buf_str(&text),
 			 .findings = &findings},
 		.analysis = &analysis,
 		.numbers = &numbers,
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	findings_fini(&findings);
 	request_analysis_fini(&analysis);
 	return rc;

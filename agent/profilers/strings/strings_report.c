@@ -1,22 +1,13 @@
 #include "agent/profilers/strings/strings_report.h"
 
-#include "agent/report/report_view.h"
 #include "common/base/embed.h"
 
 EMBED_FILE(".rodata.report_assets", strings_view, "agent/profilers/strings/strings_view.js");
 
-static void put_strings_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same for programs: report.json.";
-	const struct strings_source *s = source;
-	const struct report_view view = {"Duplicated strings", REPORT_ASSET(strings_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", strings_summary_write},
-	{"report.json", "application/json", strings_json_write},
-	{"report.html", "text/html; charset=utf-8", put_strings_page},
+static const struct report_files files = {
+	.summary = strings_summary_write,
+	.json = strings_json_write,
+	.page = {"Duplicated strings", "The same for programs: report.json.", strings_view, strings_view_end},
 };
 
 const char *strings_report_shown(const struct strings_analysis *a)
@@ -43,7 +34,7 @@ int strings_report_write(const struct strings_analysis *a, const struct session_
 		.analysis = a,
 		.diagnosis = &diagnosis,
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	strings_diagnosis_fini(&diagnosis);
 	return rc;
 }

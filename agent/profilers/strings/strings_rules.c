@@ -67,17 +67,6 @@ void strings_rules_put_cost(const struct strings_numbers *n, const char *verb, s
 	buf_puts(line, " of the heap)");
 }
 
-static void say_share(struct finding *f, double bytes, double percent, const char *what)
-{
-	AUTO_BUF struct buf out;
-	buf_init(&out, 400);
-	size_text_bytes(&out, (uint64_t)bytes);
-	buf_puts(&out, ", ");
-	phrase_percent(&out, percent);
-	buf_puts(&out, what);
-	finding_evidence(f, "%s", buf_str(&out));
-}
-
 /* Where they cost little, that is what excludes it. */
 static bool say_little(const struct strings_numbers *n, const char *what, struct finding *f)
 {
@@ -85,7 +74,7 @@ static bool say_little(const struct strings_numbers *n, const char *what, struct
 		return false;
 	finding_message(f, "%s", what);
 	if (!strings_rules_costly(n))
-		say_share(f, kept_bytes(n), percent_wasted(n), " of the heap, are copies");
+		rules_share_evidence(f, kept_bytes(n), percent_wasted(n), " of the heap, are copies");
 	return true;
 }
 
@@ -101,7 +90,7 @@ static void say_field(const void *numbers, struct finding *f)
 	const struct strings_numbers *n = numbers;
 	AUTO_BUF struct buf line;
 	buf_init(&line, 1024);
-	say_share(f, n->holder_bytes, percent_of_waste(n, n->holder_bytes), " of the waste, in one field");
+	rules_share_evidence(f, n->holder_bytes, percent_of_waste(n, n->holder_bytes), " of the waste, in one field");
 	if (say_little(n, "copies in one field", f))
 		return;
 	strings_rules_put_cost(n, "waste", &line);
@@ -127,7 +116,7 @@ static void say_value(const void *numbers, struct finding *f)
 	AUTO_BUF struct buf line, times;
 	buf_init(&line, 1024);
 	buf_init(&times, 100);
-	say_share(f, n->value_bytes, percent_of_waste(n, n->value_bytes), " of the waste, of one value");
+	rules_share_evidence(f, n->value_bytes, percent_of_waste(n, n->value_bytes), " of the waste, of one value");
 	if (say_little(n, "copies of one value", f))
 		return;
 	strings_rules_put_cost(n, "waste", &line);
@@ -153,7 +142,7 @@ static void say_everywhere(const void *numbers, struct finding *f)
 	const struct strings_numbers *n = numbers;
 	AUTO_BUF struct buf line;
 	buf_init(&line, 1024);
-	say_share(f, n->holder_bytes, percent_of_waste(n, n->holder_bytes), " of the waste, in the field with most");
+	rules_share_evidence(f, n->holder_bytes, percent_of_waste(n, n->holder_bytes), " of the waste, in the field with most");
 	if (say_little(n, "copies in many fields", f))
 		return;
 	strings_rules_put_cost(n, "waste", &line);

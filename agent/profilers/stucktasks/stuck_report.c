@@ -2,9 +2,9 @@
 
 #include "agent/profilers/stucktasks/stuck_json.h"
 #include "agent/report/phrase.h"
-#include "agent/report/report_view.h"
 #include "agent/report/summary.h"
 #include "agent/symbols/method_name.h"
+#include "common/base/cleanup.h"
 #include "common/base/embed.h"
 #include "common/base/size_text.h"
 
@@ -200,18 +200,10 @@ static void write_stuck_summary(const void *source, struct report_file *f)
 	summary_write(&summary, source, f);
 }
 
-static void put_stuck_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same for programs: report.json.";
-	const struct stuck_source *s = source;
-	const struct report_view view = {"Stuck tasks", REPORT_ASSET(stuck_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", write_stuck_summary},
-	{"report.json", "application/json", stuck_json_write},
-	{"report.html", "text/html; charset=utf-8", put_stuck_page},
+static const struct report_files files = {
+	.summary = write_stuck_summary,
+	.json = stuck_json_write,
+	.page = {"Stuck tasks", "The same for programs: report.json.", stuck_view, stuck_view_end},
 };
 
 int stuck_report_write(const struct stuck_result *r, const struct session_facts *facts, const struct session_spec *spec,
@@ -219,18 +211,17 @@ int stuck_report_write(const struct stuck_result *r, const struct session_facts 
 {
 	struct stuck_numbers numbers;
 	struct findings findings;
-	AUTO_BUF struct buf text, headline;
+	AUTO_BUF struct buf text;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES * 2);
-	buf_init(&headline, DIAGNOSIS_MAX_BYTES * 2);
 	stuck_numbers_of(r, &numbers);
 	rules_run(stuck_rules, stuck_rule_count, &stuck_numbers_fields, &numbers, &findings);
 	stuck_report_text(r, &findings, &text);
-	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct stuck_source s = {
-		.head = {.facts = facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text), .findings = &findings},
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = headline, .text = buf_str(&text), .findings = &findings},
 		.result = r,
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	findings_fini(&findings);
 	return rc;
 }

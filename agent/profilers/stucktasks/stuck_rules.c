@@ -66,12 +66,10 @@ static void says_never(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf name, count;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "operations whose TaskCompletionSource is lost");
-		finding_evidence(out, "of %s operations that stood at one await through both looks, none waits for one that nothing else refers to",
-				 count_text(n->lasting, &count));
+	if (finding_excluded(out, "operations whose TaskCompletionSource is lost",
+			     "of %s operations that stood at one await through both looks, none waits for one that nothing else refers to",
+			     count_text(n->lasting, &count)))
 		return;
-	}
 	double stuck = n->never_most + known_or_none(n->never_behind);
 	bool one = stuck == 1;
 	count_text(stuck, &count);
@@ -103,11 +101,9 @@ static void says_not_released(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf name, count;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "a SemaphoreSlim that is not released");
-		finding_evidence(out, "operations behind one whose first waiter was the same at both looks: %.0f", n->queue);
+	if (finding_excluded(out, "a SemaphoreSlim that is not released",
+			     "operations behind one whose first waiter was the same at both looks: %.0f", n->queue))
 		return;
-	}
 	count_text(n->queue, &count);
 	if (out->state == FINDING_FOUND)
 		finding_message(out, "%s wait for a SemaphoreSlim in %s: none released in %.0f s", buf_str(&count),
@@ -159,11 +155,9 @@ static void says_connection(const void *numbers, struct finding *out)
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
 	buf_init(&pool, 128);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "requests that wait for a connection");
-		finding_evidence(out, "through both looks: %.0f for HTTP, %.0f for a database", n->http_waiting, of_database(n) ? n->database_waiting : 0);
+	if (finding_excluded(out, "requests that wait for a connection",
+			     "through both looks: %.0f for HTTP, %.0f for a database", n->http_waiting, of_database(n) ? n->database_waiting : 0))
 		return;
-	}
 	if (pool_is_full(n))
 		buf_printf(&pool, ": %.0f of %.0f in use", n->pool_used, n->pool_most);
 	count_text(waits_for_connection(n), &count);
@@ -208,11 +202,8 @@ static void says_reply(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf name, count;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "replies that do not come");
-		finding_evidence(out, "operations behind a TaskCompletionSource that others hold, where none went: %.0f", n->reply);
+	if (finding_excluded(out, "replies that do not come", "operations behind a TaskCompletionSource that others hold, where none went: %.0f", n->reply))
 		return;
-	}
 	count_text(n->reply, &count);
 	finding_message(out, "%s operations may be stuck in %s: no reply in %.0f s", buf_str(&count),
 			place_name(&n->reply_place, 54 + count.len, &name), floor(n->seconds_between));
@@ -234,11 +225,9 @@ static void says_response(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf name, count;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "HTTP requests that get no response");
-		finding_evidence(out, "requests whose response has not begun, where none went: %.0f", known_or_none(n->response));
+	if (finding_excluded(out, "HTTP requests that get no response",
+			     "requests whose response has not begun, where none went: %.0f", known_or_none(n->response)))
 		return;
-	}
 	count_text(n->response, &count);
 	finding_message(out, "%s HTTP requests may be stuck in %s: no response in %.0f s", buf_str(&count),
 			place_name(&n->response_place, 54 + count.len, &name), floor(n->seconds_between));
@@ -260,11 +249,9 @@ static void says_no_room(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf name, count;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "more and more operations that wait for room in a channel");
-		finding_evidence(out, "%.0f at the first look, %.0f at the second", n->writers_before, n->writers);
+	if (finding_excluded(out, "more and more operations that wait for room in a channel",
+			     "%.0f at the first look, %.0f at the second", n->writers_before, n->writers))
 		return;
-	}
 	count_text(n->writers, &count);
 	finding_message(out, "%s operations may be stuck before a full channel in %s", buf_str(&count), place_name(&n->writers_place, 50 + count.len, &name));
 	finding_evidence(out, "they wait for room in a bounded channel: %.0f at the first look, %.0f at the second, %.1f s later; the same ones at both: %.0f",
@@ -283,11 +270,8 @@ static void says_blocked(const void *numbers, struct finding *out)
 	const struct stuck_numbers *n = numbers;
 	AUTO_BUF struct buf name;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "threads that block on async operations");
-		finding_evidence(out, "through both looks: %.0f", n->blocked);
+	if (finding_excluded(out, "threads that block on async operations", "through both looks: %.0f", n->blocked))
 		return;
-	}
 	finding_message(out, "%.0f threads may block on async operations in %s", n->blocked, place_name(&n->blocked_place, 48, &name));
 	finding_evidence(out, "tasks with a waiting thread (Task.Wait, Task.Result, GetAwaiter().GetResult()) that did not move between the looks");
 	finding_place(out, n->blocked_place.text);
@@ -305,11 +289,8 @@ static void says_faults(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf name, count;
 	buf_init(&name, RULE_TEXT_BYTES * 2);
 	buf_init(&count, 64);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "failed tasks that nobody awaits");
-		finding_evidence(out, "exceptions of tasks that nobody looked at through both looks: %.0f", n->faults);
+	if (finding_excluded(out, "failed tasks that nobody awaits", "exceptions of tasks that nobody looked at through both looks: %.0f", n->faults))
 		return;
-	}
 	const char *tasks = n->faults == 1 ? "task" : "tasks";
 	count_text(n->faults, &count);
 	if (n->fault_place.text[0] && n->fault_most >= n->faults)

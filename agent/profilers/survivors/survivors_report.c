@@ -3,23 +3,15 @@
 #include "agent/profilers/survivors/survivors_json.h"
 #include "agent/profilers/survivors/survivors_source.h"
 #include "agent/profilers/survivors/survivors_summary.h"
-#include "agent/report/report_view.h"
 #include "common/base/clock.h"
 #include "common/base/embed.h"
 
 EMBED_FILE(".rodata.report_assets", survivors_view, "agent/profilers/survivors/survivors_view.js");
 
-static void put_survivors_page(const void *source, struct report_file *f)
-{
-	const struct survivors_source *s = source;
-	const struct report_view view = {"GC survivors", REPORT_ASSET(survivors_view), "All figures are in report.json."};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", survivors_summary_write},
-	{"report.json", "application/json", survivors_json_write},
-	{"report.html", "text/html; charset=utf-8", put_survivors_page},
+static const struct report_files files = {
+	.summary = survivors_summary_write,
+	.json = survivors_json_write,
+	.page = {"GC survivors", "All figures are in report.json.", survivors_view, survivors_view_end},
 };
 
 int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_ms, const struct session_facts *facts,
@@ -45,7 +37,7 @@ int survivors_report_write(const struct heap_snapshot *snapshot, int64_t began_m
 				 .findings = &diagnosis.found},
 			.analysis_ms = clock_mono_ms() - began_ms,
 		};
-		rc = report_write(writers, sizeof writers / sizeof writers[0], &source, &source.head, dirfd, out, e);
+		rc = report_write(&files, &source, &source.head, dirfd, out, e);
 		survivors_diagnosis_fini(&diagnosis);
 	}
 	survivors_fini(&survivors);

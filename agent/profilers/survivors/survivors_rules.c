@@ -68,19 +68,13 @@ static struct rule_score found_if(bool found, double score)
 	return (struct rule_score){found ? rules_score(score) : 0, 2};
 }
 
-static void say_bytes(struct finding *f, double bytes, double percent, const char *what)
+/* What was looked for, where it is excluded; else the line. */
+static void say_line(struct finding *f, const struct survivors_numbers *n, const char *excluded, void (*put)(const struct survivors_numbers *, struct buf *))
 {
-	AUTO_BUF struct buf out;
-	buf_init(&out, 400);
-	size_text_bytes(&out, (uint64_t)bytes);
-	buf_puts(&out, ", ");
-	phrase_percent(&out, percent);
-	buf_puts(&out, what);
-	finding_evidence(f, "%s", buf_str(&out));
-}
-
-static void say_line(struct finding *f, const struct survivors_numbers *n, void (*put)(const struct survivors_numbers *, struct buf *))
-{
+	if (f->state == FINDING_EXCLUDED) {
+		finding_message(f, "%s", excluded);
+		return;
+	}
 	AUTO_BUF struct buf line;
 	buf_init(&line, 4096);
 	put(n, &line);
@@ -164,7 +158,7 @@ static void say_fragmentation(const void *numbers, struct finding *f)
 	buf_init(&line, 400);
 	survivors_held_part(&line, n->free_bytes, n->heap_bytes + n->free_bytes, " of the heap are free space between objects");
 	finding_message(f, "%s", f->state == FINDING_EXCLUDED ? "fragmentation" : buf_str(&line));
-	say_bytes(f, n->free_bytes, of_all(n, n->free_bytes), " of the heap, free");
+	rules_share_evidence(f, n->free_bytes, of_all(n, n->free_bytes), " of the heap, free");
 	finding_place(f, n->free_generation.text);
 }
 
@@ -350,11 +344,8 @@ static struct rule_score test_holder(const void *numbers)
 static void say_holder(const void *numbers, struct finding *f)
 {
 	const struct survivors_numbers *n = numbers;
-	if (f->state == FINDING_EXCLUDED)
-		finding_message(f, "one holder of most");
-	else
-		say_line(f, n, survivors_held_by_one);
-	say_bytes(f, n->holder_bytes, of_heap(n, n->holder_bytes), " of the heap");
+	say_line(f, n, "one holder of most", survivors_held_by_one);
+	rules_share_evidence(f, n->holder_bytes, of_heap(n, n->holder_bytes), " of the heap");
 	finding_place(f, n->holder.text);
 }
 
@@ -368,11 +359,8 @@ static struct rule_score test_unheld(const void *numbers)
 static void say_unheld(const void *numbers, struct finding *f)
 {
 	const struct survivors_numbers *n = numbers;
-	if (f->state == FINDING_EXCLUDED)
-		finding_message(f, "%s", n->unheld_words.text);
-	else
-		say_line(f, n, survivors_held_by_none);
-	say_bytes(f, n->unheld_bytes, of_heap(n, n->unheld_bytes), " of the heap");
+	say_line(f, n, n->unheld_words.text, survivors_held_by_none);
+	rules_share_evidence(f, n->unheld_bytes, of_heap(n, n->unheld_bytes), " of the heap");
 }
 
 static bool is_shared(const struct survivors_numbers *n)
@@ -389,11 +377,8 @@ static struct rule_score test_shared(const void *numbers)
 static void say_shared(const void *numbers, struct finding *f)
 {
 	const struct survivors_numbers *n = numbers;
-	if (f->state == FINDING_EXCLUDED)
-		finding_message(f, "held by several roots");
-	else
-		say_line(f, n, survivors_held_together);
-	say_bytes(f, n->shared_bytes, of_heap(n, n->shared_bytes), " of the heap");
+	say_line(f, n, "held by several roots", survivors_held_together);
+	rules_share_evidence(f, n->shared_bytes, of_heap(n, n->shared_bytes), " of the heap");
 	finding_place(f, n->shared_of.text);
 }
 
@@ -408,11 +393,8 @@ static struct rule_score test_type(const void *numbers)
 static void say_type(const void *numbers, struct finding *f)
 {
 	const struct survivors_numbers *n = numbers;
-	if (f->state == FINDING_EXCLUDED)
-		finding_message(f, "one type below many holders");
-	else
-		say_line(f, n, survivors_held_type);
-	say_bytes(f, n->type_bytes, of_heap(n, n->type_bytes), " of the heap");
+	say_line(f, n, "one type below many holders", survivors_held_type);
+	rules_share_evidence(f, n->type_bytes, of_heap(n, n->type_bytes), " of the heap");
 	finding_place(f, n->type.text);
 }
 

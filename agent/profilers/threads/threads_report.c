@@ -2,8 +2,8 @@
 
 #include "agent/profilers/threads/threads_json.h"
 #include "agent/profilers/threads/threads_numbers.h"
-#include "agent/report/report_view.h"
 #include "agent/report/summary.h"
+#include "common/base/cleanup.h"
 #include "common/base/embed.h"
 #include "common/base/size_text.h"
 
@@ -150,18 +150,10 @@ static void write_threads_summary(const void *source, struct report_file *f)
 	summary_write(&summary, source, f);
 }
 
-static void put_threads_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same for programs: report.json.";
-	const struct threads_source *s = source;
-	const struct report_view view = {"Threads", REPORT_ASSET(threads_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", write_threads_summary},
-	{"report.json", "application/json", threads_json_write},
-	{"report.html", "text/html; charset=utf-8", put_threads_page},
+static const struct report_files files = {
+	.summary = write_threads_summary,
+	.json = threads_json_write,
+	.page = {"Threads", "The same for programs: report.json.", threads_view, threads_view_end},
 };
 
 int threads_report_write(const struct threads_capture *c, const struct session_facts *facts, const struct session_spec *spec,
@@ -170,19 +162,18 @@ int threads_report_write(const struct threads_capture *c, const struct session_f
 	struct threads_analysis analysis;
 	struct threads_numbers numbers;
 	struct findings findings;
-	AUTO_BUF struct buf text, headline;
+	AUTO_BUF struct buf text;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	buf_init(&headline, DIAGNOSIS_MAX_BYTES + 1);
 	threads_analysis_make(c, &analysis);
 	threads_numbers_of(&analysis, &numbers);
 	rules_run(threads_rules, threads_rule_count, &threads_numbers_fields, &numbers, &findings);
 	threads_report_text(&analysis, &findings, &text);
-	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	const struct threads_source s = {
-		.head = {.facts = facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text), .findings = &findings},
+		.head = {.facts = facts, .spec = spec, .context = context, .headline = headline, .text = buf_str(&text), .findings = &findings},
 		.analysis = &analysis,
 	};
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	findings_fini(&findings);
 	threads_analysis_fini(&analysis);
 	return rc;

@@ -108,12 +108,10 @@ static void says_growth(const void *numbers, struct finding *out)
 {
 	const struct threads_numbers *n = numbers;
 	double grown = n->grown_begun - n->grown_ended;
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "threads that multiply");
-		finding_evidence(out, "%.0f threads at the first look, %.0f at the second; %.0f of the kind that grew most began, %.0f ended",
-				 n->threads_first, n->threads, n->grown_begun, n->grown_ended);
+	if (finding_excluded(out, "threads that multiply",
+			     "%.0f threads at the first look, %.0f at the second; %.0f of the kind that grew most began, %.0f ended", n->threads_first,
+			     n->threads, n->grown_begun, n->grown_ended))
 		return;
-	}
 	if (out->state == FINDING_POSSIBLE) {
 		message_in(out, &n->alike_place, "Threads may multiply: %.0f began one by one", n->alike);
 		finding_evidence(out, "they began over %.0f s, in %.0f of 20 parts of it, and are all there", n->alike_seconds, n->alike_spread);
@@ -152,11 +150,8 @@ static struct rule_score finalizer_stands(const void *numbers)
 static void says_finalizer(const void *numbers, struct finding *out)
 {
 	const struct threads_numbers *n = numbers;
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "a blocked finalizer");
-		finding_evidence(out, n->finalizer_managed == 1 ? "the finalizer thread runs" : "the finalizer thread is without work");
+	if (finding_excluded(out, "a blocked finalizer", n->finalizer_managed == 1 ? "the finalizer thread runs" : "the finalizer thread is without work"))
 		return;
-	}
 	message_in(out, &n->finalizer_place, "Finalizer blocked: it %s", n->finalizer_wait.text);
 	finding_evidence(out, "the finalizer thread did not run in the %.1f s between the looks; threads that wait for finalizers: %.0f", n->seconds_between,
 			 n->finalizer_waiters);
@@ -180,11 +175,9 @@ static struct rule_score pool_starves(const void *numbers)
 static void says_starved(const void *numbers, struct finding *out)
 {
 	const struct threads_numbers *n = numbers;
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "a thread pool whose workers all block");
-		finding_evidence(out, "at most %.0f of %.0f workers stood at one place", n->workers_at_place, n->threads_workers);
+	if (finding_excluded(out, "a thread pool whose workers all block",
+			     "at most %.0f of %.0f workers stood at one place", n->workers_at_place, n->threads_workers))
 		return;
-	}
 	message_in(out, &n->workers_place, "%s: all %.0f workers %s", out->state == FINDING_FOUND ? "Thread pool starved" : "The pool may be starved",
 		   n->threads_workers, n->workers_wait.text);
 	if (rules_known(n->queue_second))

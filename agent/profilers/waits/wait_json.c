@@ -193,8 +193,8 @@ static void put_threads(const struct wait_analysis *a, struct report_file *f)
 	jsonw_line(w);
 	jsonw_array(w, "threads");
 	for (size_t i = 0; i < a->capture->stacks.thread_count; i++) {
-		uint32_t thread = a->thread_order[i];
-		const struct stack_thread *t = &a->threads[thread];
+		uint32_t thread = a->base.thread_order[i];
+		const struct stack_thread *t = &a->base.threads[thread];
 		report_json_record(f);
 		jsonw_integer(w, "tid", t->tid);
 		report_json_string(f, "name", t->name);
@@ -223,6 +223,6 @@ void wait_json_write(const void *source, struct report_file *f)
 	put_threads(a, f);
 	report_tree_methods(f, &a->base, NULL, NULL);
 	report_tree_json(f, &a->base.tree, NULL);
-	report_tree_leaves(f, &a->base.tree, a->leaves, a->leaf_count, a->thread_order, a->capture->stacks.thread_count);
+	report_tree_leaves(f, &a->base);
 	report_head_json_end(&s->head, f);
 }

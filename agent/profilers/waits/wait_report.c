@@ -2,14 +2,10 @@
 
 #include "agent/profilers/waits/wait_json.h"
 #include "agent/profilers/waits/wait_text.h"
-#include "agent/report/report_view.h"
 #include "agent/report/summary.h"
-#include "agent/stacks/report_folded.h"
-#include "agent/stacks/report_pprof.h"
-#include "agent/stacks/report_speedscope.h"
+#include "common/base/cleanup.h"
 #include "common/base/embed.h"
 
-#include <string.h>
 
 #define NAME_CHARS 80
 
@@ -54,36 +50,12 @@ static void write_wait_summary(const void *source, struct report_file *f)
 	summary_write(&summary, source, f);
 }
 
-static void put_wait_page(const void *source, struct report_file *f)
-{
-	static const char footer[] = "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.";
-	const struct wait_source *s = source;
-	const struct report_view view = {"Waits", REPORT_ASSET(wait_view), footer};
-	report_view_write(&view, &s->head, f);
-}
-
-static void put_wait_pprof(const void *source, struct report_file *f)
-{
-	report_pprof_write(&((const struct wait_source *)source)->profile, f);
-}
-
-static void put_wait_folded(const void *source, struct report_file *f)
-{
-	report_folded_write(&((const struct wait_source *)source)->profile, f);
-}
-
-static void put_wait_speedscope(const void *source, struct report_file *f)
-{
-	report_speedscope_write(&((const struct wait_source *)source)->profile, NULL, f);
-}
-
-static const struct report_writer writers[] = {
-	{"summary.md", "text/markdown; charset=utf-8", write_wait_summary},
-	{"report.json", "application/json", wait_json_write},
-	{"report.html", "text/html; charset=utf-8", put_wait_page},
-	{"profile.pb.gz", "application/vnd.google.protobuf+gzip", put_wait_pprof},
-	{"stacks.folded", "text/plain; charset=utf-8", put_wait_folded},
-	{"profile.speedscope.json", "application/json", put_wait_speedscope},
+static const struct report_files files = {
+	.summary = write_wait_summary,
+	.json = wait_json_write,
+	.page = {"Waits", "The same profile is in profile.pb.gz (pprof), stacks.folded, profile.speedscope.json and report.json.", wait_view, wait_view_end},
+	.more = profile_files,
+	.more_count = PROFILE_FILES,
 };
 
 int wait_report_write(const struct wait_capture *c, const struct session_spec *spec, const struct report_context *context, int dirfd,
@@ -93,22 +65,21 @@ int wait_report_write(const struct wait_capture *c, const struct session_spec *s
 	struct wait_numbers numbers;
 	struct findings findings;
 	char scratch[64];
-	AUTO_BUF struct buf text, headline;
+	AUTO_BUF struct buf text;
 	buf_init(&text, DIAGNOSIS_MAX_BYTES + 1);
-	buf_init(&headline, DIAGNOSIS_MAX_BYTES + 1);
 	wait_analysis_run(c, &analysis);
 	wait_numbers_of(&analysis, &numbers);
 	rules_run(wait_rules, wait_rule_count, &wait_numbers_fields, &numbers, &findings);
 	wait_text_put(&analysis, &numbers, &findings, &text);
-	buf_append(&headline, buf_str(&text), strcspn(buf_str(&text), "\n"));
+	AUTO_FREE char *headline = report_headline(buf_str(&text));
 	struct wait_source s = {
-		.head = {.facts = &c->stacks.facts, .spec = spec, .context = context, .headline = buf_str(&headline), .text = buf_str(&text),
+		.head = {.facts = &c->stacks.facts, .spec = spec, .context = context, .headline = headline, .text = buf_str(&text),
 			 .findings = &findings},
 		.analysis = &analysis,
 		.numbers = &numbers,
 	};
 	wait_analysis_profile(&analysis, report_head_subject(&s.head, scratch, sizeof scratch), s.head.headline, &s.profile);
-	int rc = report_write(writers, sizeof writers / sizeof writers[0], &s, &s.head, dirfd, out, e);
+	int rc = report_write(&files, &s, &s.head, dirfd, out, e);
 	findings_fini(&findings);
 	wait_analysis_fini(&analysis);
 	return rc;

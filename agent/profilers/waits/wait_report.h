@@ -9,10 +9,10 @@
 
 /* What its writers get: finished and read-only. */
 struct wait_source {
+	struct stack_profile profile; /* first, for profile_files */
 	struct report_head head;
 	const struct wait_analysis *analysis;
 	const struct wait_numbers *numbers;
-	struct stack_profile profile;
 };
 
 /* Makes the diagnosis and writes the files; as report_write(). */

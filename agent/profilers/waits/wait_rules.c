@@ -102,12 +102,10 @@ static void says_pool_starved(const void *numbers, struct finding *out)
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	buf_init(&queue, 160);
 	say_queue(n, &queue);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "a starved thread pool");
-		finding_evidence(out, "the pool's %.0f workers had no work for %.0f%% of their time, and blocked for %.0f%%", n->workers,
-				 n->pool_idle_percent, n->pool_blocked_percent);
+	if (finding_excluded(out, "a starved thread pool",
+			     "the pool's %.0f workers had no work for %.0f%% of their time, and blocked for %.0f%%", n->workers, n->pool_idle_percent,
+			     n->pool_blocked_percent))
 		return;
-	}
 	if (out->state == FINDING_FOUND)
 		pool_phrase_starved(n->workers_blocked, n->workers, n->pool_place.text, work_waits(n) ? n->queue_mean : 0, &place);
 	if (out->state == FINDING_FOUND)
@@ -132,11 +130,8 @@ static void say_pool(const struct wait_numbers *n, const char *excluded, const c
 {
 	AUTO_BUF struct buf place;
 	buf_init(&place, RULE_TEXT_BYTES * 2);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "%s", excluded);
-		finding_evidence(out, "%.2f workers at a time, %.0f%% of all waiting", threads, waiting_percent(n, threads));
+	if (finding_excluded(out, excluded, "%.2f workers at a time, %.0f%% of all waiting", threads, waiting_percent(n, threads)))
 		return;
-	}
 	finding_message(out, "%s: %.1f pool workers at a time, in %s", what, threads, short_place(at, &place));
 	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting", threads, n->workers, waiting_percent(n, threads));
 	finding_place(out, at->text);
@@ -234,11 +229,9 @@ static void says_locks_contended(const void *numbers, struct finding *out)
 	AUTO_BUF struct buf place, held;
 	buf_init(&held, RULE_TEXT_BYTES * 3);
 	buf_init(&place, RULE_TEXT_BYTES * 2);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "locks that many threads want");
-		finding_evidence(out, "%.2f threads wait for locks at a time, %.0f%% of all waiting", n->lock_threads, n->lock_percent);
+	if (finding_excluded(out, "locks that many threads want",
+			     "%.2f threads wait for locks at a time, %.0f%% of all waiting", n->lock_threads, n->lock_percent))
 		return;
-	}
 	if (n->lock_holder.text[0])
 		buf_printf(&held, "; mostly held by a thread that waits in %s (%s)", n->lock_holder.text, n->lock_holder_what.text);
 	finding_message(out, "Lock contention: %.1f threads at a time, in %s", n->lock_threads, short_place(&n->lock_place, &place));
@@ -258,11 +251,8 @@ static void says_console_slow(const void *numbers, struct finding *out)
 	const struct wait_numbers *n = numbers;
 	AUTO_BUF struct buf place;
 	buf_init(&place, RULE_TEXT_BYTES * 2);
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "threads that wait for the console");
-		finding_evidence(out, "%.2f threads at a time", n->console_threads);
+	if (finding_excluded(out, "threads that wait for the console", "%.2f threads at a time", n->console_threads))
 		return;
-	}
 	finding_message(out, "Console output blocks: %.1f threads at a time, in %s", n->console_threads, short_place(&n->console_place, &place));
 	finding_evidence(out, "%.1f threads write to the console, or wait for others that do, at a time: %.0f%% of all waiting", n->console_threads,
 			 waiting_percent(n, n->console_threads));
@@ -281,11 +271,9 @@ static struct rule_score cpu_short(const void *numbers)
 static void says_cpu_short(const void *numbers, struct finding *out)
 {
 	const struct wait_numbers *n = numbers;
-	if (out->state == FINDING_EXCLUDED) {
-		finding_message(out, "threads that wait for a CPU");
-		finding_evidence(out, "%.2f at a time, %.0f%% of the time in which threads could run", n->run_delay_threads, n->cpu_wait_percent);
+	if (finding_excluded(out, "threads that wait for a CPU",
+			     "%.2f at a time, %.0f%% of the time in which threads could run", n->run_delay_threads, n->cpu_wait_percent))
 		return;
-	}
 	bool throttled = n->throttled_seconds > 0.05 * n->seconds;
 	finding_message(out, "Threads wait for a CPU %.0f%% of the time they could run: %s", n->cpu_wait_percent,
 			throttled ? "the CPU limit" : "the node is full");

@@ -1,4 +1,6 @@
+#include "agent/diag/diag_codec.h"
 #include "agent/diag/diag_environment.h"
+#include "agent/diag/diag_exchange.h"
 #include "agent/diag/diag_ipc.h"
 #include "agent/diag/diag_socket.h"
 #include "common/api/reason.h"
@@ -56,6 +58,17 @@ static const struct {
 	{FAKE_OLD_RUNTIME, false, ERR_INVALID},
 };
 
+static int ask_process_info(int fd, struct diag_process_info *out, int64_t deadline_ms, struct err *e)
+{
+	struct diag_exchange x;
+	diag_exchange_init_question(&x, fd, DIAG_PROCESS_INFO3);
+	int r = diag_exchange_run(&x, deadline_ms, e);
+	if (r == 0)
+		r = diag_exchange_process_info(&x, DIAG_PROCESS_INFO3, out, e);
+	diag_exchange_fini(&x);
+	return r;
+}
+
 Test(diag_ipc, asks_any_kind_of_server)
 {
 	for (size_t i = 0; i < sizeof servers / sizeof servers[0]; i++) {
@@ -65,7 +78,7 @@ Test(diag_ipc, asks_any_kind_of_server)
 		AUTO_FD int fd = dial(s.pid, 1000, &e);
 		cr_assert_geq(fd, 0, "%s", e.message);
 		int64_t began = clock_mono_ms();
-		int r = diag_ipc_process_info(fd, &info, began + 300, &e);
+		int r = ask_process_info(fd, &info, began + 300, &e);
 		cr_expect_lt(clock_mono_ms() - began, 1500);
 		cr_expect_eq(r, servers[i].ok ? 0 : -1, "row %zu: %s", i, e.message);
 		if (r == 0) {

@@ -108,7 +108,7 @@ Test(alloc_analysis, types_methods_and_the_tree)
 	cr_expect_eq(total->total, compute->total + concat->total);
 	cr_expect_leq(fabs((double)x.a.base.tree.nodes[0].total - x.a.all.bytes), 4.0);
 	cr_expect_eq(x.a.stackless_samples, 5);
-	cr_expect_eq(x.a.threads[x.a.thread_order[0]].tid, 10);
+	cr_expect_eq(x.a.base.threads[x.a.base.thread_order[0]].tid, 10);
 	cr_expect_eq(x.d.finding, ALLOC_SITE);
 	cr_expect(strstr(x.d.headline, "80% of ") && strstr(x.d.headline, " is allocated in Shop.Tax.Compute"), "%s", x.d.headline);
 	cr_expect(strstr(x.d.text, "It allocates byte[] 100%") && strstr(x.d.text, "ArrayPool<byte>"), "%s", x.d.text);
@@ -209,8 +209,8 @@ Test(alloc_analysis, ticks_are_said_to_be_biased_and_rests_to_be_covered)
 	struct made_allocs x;
 	begin(&x);
 	x.c.event = ALLOC_EVENT_TICK;
-	x.c.covered_ns = 5 * MAKE_SECOND;
-	x.c.sampled_ns = MAKE_SECOND;
+	x.c.time.covered_ns = 5 * MAKE_SECOND;
+	x.c.time.sampled_ns = MAKE_SECOND;
 	x.c.time_error = 0.01;
 	add(&x, "a", "app:A:B", "byte[]", ALLOC_SMALL, 1000, 100);
 	analyze(&x);

@@ -26,14 +26,7 @@ static struct alloc_numbers spread(void)
 
 static enum finding_state judged(const struct alloc_numbers *n, const char *id, struct finding *out)
 {
-	struct findings f;
-	rules_run(alloc_rules, alloc_rule_count, &alloc_numbers_fields, n, &f);
-	for (size_t i = 0; i < f.count; i++)
-		if (strcmp(f.list[i].id, id) == 0)
-			*out = f.list[i];
-	cr_assert_str_eq(out->id, id);
-	findings_fini(&f);
-	return out->state;
+	return judged_by(alloc_rules, alloc_rule_count, &alloc_numbers_fields, n, id, out);
 }
 
 static const struct {

@@ -29,14 +29,7 @@ static struct exception_numbers storm(void)
 
 static enum finding_state judged_throws(const struct exception_numbers *n, const char *id, struct finding *out)
 {
-	struct findings f;
-	rules_run(exception_rules, exception_rule_count, &exception_numbers_fields, n, &f);
-	for (size_t i = 0; i < f.count; i++)
-		if (strcmp(f.list[i].id, id) == 0)
-			*out = f.list[i];
-	cr_assert_str_eq(out->id, id);
-	findings_fini(&f);
-	return out->state;
+	return judged_by(exception_rules, exception_rule_count, &exception_numbers_fields, n, id, out);
 }
 
 static const struct {
