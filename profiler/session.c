@@ -258,7 +258,7 @@ static void serve_until_end(void)
 			ready = true;
 			send_empty(CHANNEL_READY);
 		} else if (p[0].revents & POLLIN) {
-			if (!channel_io_fill(&io) || serve_all() != SERVED_ON)
+			if (!channel_io_fill(&io) || serve_all() != SERVED_ON || !channel_io_flush(&io)) /* answers do not wait for ticks */
 				return;
 			lease_renew(&lease, now_ns()); /* it may have waited for an answer that took long */
 		} else if (p[0].revents) {

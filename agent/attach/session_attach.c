@@ -183,7 +183,9 @@ static int wait_unmapped(const struct session_attach *a, const struct target *t,
 			return err_set_reason(e, ERR_TIMEOUT, REASON_ProcessStopped,
 					      "the process is stopped or frozen; the library leaves it when it goes on");
 		if (now_ms - began_ms >= UNMAP_TIMEOUT_MS)
-			return err_set(e, ERR_TIMEOUT, 0, "the library did not leave the process within %d ms", UNMAP_TIMEOUT_MS);
+			return err_set(e, ERR_TIMEOUT, 0,
+				       "the library is still in the process: the runtime, or code of the application that the runtime called for it, has "
+				       "not let it go; it leaves by itself as soon as they do");
 		clock_sleep_until_ms(now_ms + UNMAP_POLL_MS);
 	}
 	return 0;
@@ -211,8 +213,10 @@ int session_attach_end(struct session_attach *a, const struct target *t, struct 
 	}
 	profiler_channel_free(a->channel);
 	a->channel = NULL;
-	int rc = a->asked && !(stats->left & CHANNEL_LEFT_MAPPED) ? wait_unmapped(a, t, e) : 0;
+	int rc = a->asked && !(stats->left & CHANNEL_LEFT_MAPPED) ? wait_unmapped(a, t, &a->stays) : 0;
 	a->asked = false;
+	if (rc < 0 && e)
+		*e = a->stays;
 	STEP("unmapped");
 	if (stage_remove(&a->stage, rc == 0 ? e : NULL) < 0)
 		rc = -1;

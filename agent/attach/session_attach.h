@@ -22,6 +22,7 @@ struct session_attach {
 	bool asked;                       /* AttachProfiler was sent: the library may be in the process */
 	struct channel_pause pause;       /* after the end: what it held for longer than the budget; kind 0: nothing */
 	bool lapsed;                      /* after the end: it had left because the agent did not run */
+	struct err stays;                 /* after the end: why the library is still in the process; no kind: it is not */
 	struct gc_settings gc;            /* what the environment says of the collector, as the runtime told it */
 	session_channel_fn *on_channel;
 	void *ctx;

@@ -20,18 +20,20 @@
 
 #define SUMMARY_MAX (256 * 1024)
 #define JSON_MAX (1024 * 1024)
-#define LIVE_WIDTH 56 /* a terminal's line has room for it */
+#define LIVE_WIDTH 56 /* the narrowest terminal's line has room for it */
 
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
 	double elapsed = (double)p->elapsed_ms / 1000, duration = (double)p->duration_ms / 1000;
-	fprintf(out, "\r\033[K%s", job_phase_name(p->phase));
+	struct term_page page = term_page_of(out);
+	int used = fprintf(out, "\r\033[K%s", job_phase_name(p->phase));
 	if (p->phase == JOB_PROFILING)
-		fprintf(out, " %.0f s", elapsed);
+		used += fprintf(out, " %.0f s", elapsed);
 	if (p->phase == JOB_PROFILING && p->duration_ms) /* 0: it looks once */
-		fprintf(out, " of %.0f s", duration);
+		used += fprintf(out, " of %.0f s", duration);
+	size_t room = used > 0 && page.width > (size_t)used ? page.width - (size_t)used : 0;
 	if (p->phase == JOB_PROFILING && p->live && p->live[0])
-		fprintf(out, ": %.*s", (int)text_cut_utf8(p->live, LIVE_WIDTH), p->live);
+		fprintf(out, ": %.*s", (int)text_cut_utf8(p->live, room > LIVE_WIDTH ? room : LIVE_WIDTH), p->live);
 	else if (p->phase == JOB_PROFILING && p->samples)
 		fprintf(out, ", %lld samples", (long long)p->samples);
 	fflush(out);

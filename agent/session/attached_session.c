@@ -332,12 +332,20 @@ static char *too_long(const struct channel_pause *p)
 			  (double)p->budget_ns / 1e6);
 }
 
+/* What else is to be known of how it ended: "; ...", or "". A new string. */
+static char *left_in_process(const struct attached_session *s)
+{
+	const struct err *stays = &s->attach.stays;
+
+	return mem_printf("%s%s%s", session_ending_left(s->stats.left), stays->kind ? "; " : "", stays->kind ? stays->message : "");
+}
+
 /* How the session ended, when its reports are written or there was nothing to write. */
 static void conclude_session(struct attached_session *s, bool any)
 {
 	struct session_ending_words w = session_ending_words(s->ending, any, s->facts.was_stopped, &s->profiler->nothing);
-	AUTO_FREE char *pause = s->ending == ENDED_PAUSE ? too_long(&s->pause) : NULL, *message = NULL;
-	message = mem_printf("%s%s%s", pause ? pause : "", w.message, session_ending_left(s->stats.left));
+	AUTO_FREE char *pause = s->ending == ENDED_PAUSE ? too_long(&s->pause) : NULL, *left = left_in_process(s), *message = NULL;
+	message = mem_printf("%s%s%s", pause ? pause : "", w.message, left);
 	set_outcome(s->out, w.phase, w.reason, message);
 }
 
@@ -441,7 +449,8 @@ void attached_session_run(const struct session_profiler *p, const struct session
 	leave_target(&s);
 	if (failed) {
 		LOG_INFO("session", "failed", LOG_S("step", failed->name), LOG_S("why", e.message), LOG_I("pid", q->target->pid));
-		set_outcome(out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, e.message);
+		AUTO_FREE char *left = left_in_process(&s), *message = mem_printf("%s%s", e.message, left);
+		set_outcome(out, JOB_FAILED, e.reason ? e.reason : REASON_InternalError, message);
 		out->cost.agent_cpu_ms = own_ms(&s);
 	} else {
 		analyze(&s);

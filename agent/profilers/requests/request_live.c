@@ -16,8 +16,9 @@ static double waited_ns(const struct request_endpoint *p, uint64_t look_ns)
 	return (double)p->latency.sum_ns + (p->open.count ? oldest_ns * (1 + (p->open.count - 1) / 2.0) : 0);
 }
 
-void request_live_text(const struct request_log *l, double seconds, struct buf *out)
+void request_live_text(const struct request_log *l, uint64_t started_ns, struct buf *out)
 {
+	double seconds = l->told_to_ns > started_ns ? (double)(l->told_to_ns - started_ns) / 1e9 : 0; /* what is not told yet is no time without requests */
 	const struct request_endpoint *most = NULL;
 	uint64_t requests = 0, open = 0;
 	for (size_t i = 0; i < l->endpoint_cap; i++) {

@@ -172,6 +172,8 @@ static void multiply_endpoint(struct request_endpoint *p, const struct channel_r
 void request_log_round(struct request_log *l, const struct channel_request_round *r)
 {
 	uint64_t length = r->end_ns - r->start_ns;
+	if (r->end_ns + r->rest_ns > l->told_to_ns)
+		l->told_to_ns = r->end_ns + r->rest_ns;
 	bool more = length && (r->stands_for_ns > length || r->after_rest);
 	l->rest_ns += r->rest_ns;
 	for (size_t i = 0; i < l->endpoint_cap; i++) {
@@ -189,6 +191,8 @@ void request_log_round(struct request_log *l, const struct channel_request_round
 void request_log_look(struct request_log *l, uint64_t at_ns)
 {
 	l->open_at_ns = at_ns;
+	if (at_ns > l->told_to_ns)
+		l->told_to_ns = at_ns;
 	for (size_t i = 0; i < l->endpoint_cap; i++)
 		if (l->endpoints[i])
 			l->endpoints[i]->open.count = 0;

@@ -46,6 +46,7 @@ struct request_log {
 	size_t shape_cap;
 	uint64_t requests, dropped_endpoints; /* that were seen to end */
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
+	uint64_t told_to_ns;                 /* until then all that ended has come; 0: nothing has */
 	uint64_t rest_ns;                    /* in which requests were not followed */
 	uint32_t dice;
 	struct request_trail trail;

@@ -23,6 +23,7 @@ struct request_own {
 	struct wait_follow waits;
 	struct err no_waits; /* why waits are not followed; zeroed: they are */
 	bool has_channel;
+	bool cut; /* the capture ends before the session */
 };
 
 static struct request_own *request_session_own(const struct attached_session *s)
@@ -90,18 +91,36 @@ static void request_session_tick(struct attached_session *s, bool last)
 static void request_session_live(struct attached_session *s, struct buf *out)
 {
 	const struct request_own *o = request_session_own(s);
-	request_live_text(o->capture.log, (double)(clock_mono_ns() - o->capture.started_ns) / 1e9, out);
+	request_live_text(o->capture.log, (uint64_t)o->capture.started_ns, out);
+}
+
+/* What was told is of the time until then: nothing may be said of the rest. */
+static void cut_capture(struct attached_session *s)
+{
+	struct request_own *o = request_session_own(s);
+	uint64_t told_ns = o->capture.log->told_to_ns;
+	int64_t until_ns = told_ns > (uint64_t)o->capture.ended_ns ? o->capture.ended_ns : (int64_t)told_ns;
+	if (until_ns < o->capture.started_ns)
+		until_ns = o->capture.started_ns;
+	limits_note(&s->facts.limits, "lastRequests", -1, -1,
+		    "The library did not answer at the end of the session: requests that ended in its last %.1f s are in no figure.",
+		    (double)(o->capture.ended_ns - until_ns) / 1e9);
+	o->capture.ended_ns = until_ns;
+	o->cut = true;
 }
 
 static int request_session_stop(struct attached_session *s, struct err *e)
 {
 	struct request_own *o = request_session_own(s);
 	struct err inner = ERR_INIT;
+	bool unanswered = false;
 	(void)e;
 	STEP("stop-requests");
 	o->capture.ended_ns = clock_mono_ns();
-	if (attached_session_may_ask(s) && request_channel_stop(&o->channel, attached_session_answer_until_ms(s), &inner) < 0)
+	if (attached_session_may_ask(s) && request_channel_stop(&o->channel, attached_session_answer_until_ms(s), &inner) < 0) {
 		attached_session_no_answer(s, "the watch of requests could not be stopped in order", &inner);
+		unanswered = !s->broken && !s->stopped;
+	}
 	request_cpu_stop(&o->cpu);
 	if (!o->no_waits.kind)
 		wait_follow_stop(&o->waits);
@@ -109,6 +128,8 @@ static int request_session_stop(struct attached_session *s, struct err *e)
 	for (int turn = 0; turn < LAST_TURNS && !s->broken; turn++)
 		if (request_session_serve(s, &inner) < 0)
 			break;
+	if (unanswered)
+		cut_capture(s);
 	return 0;
 }
 
@@ -138,7 +159,7 @@ static void request_session_take(struct attached_session *s)
 	const struct channel_requests_state *x = &o->channel.state;
 	o->capture.state = *x;
 	cpu_account_report(&o->account, &o->capture.stacks);
-	o->capture.process_cpu_ns = o->capture.stacks.process_cpu_ns;
+	o->capture.process_cpu_ns = o->cut ? -1 : o->capture.stacks.process_cpu_ns;
 	take_work(s);
 	if (x->untracked > x->started / NOTABLE_PART)
 		limits_note(&s->facts.limits, "inFlight", -1, (int64_t)x->untracked,

@@ -1,4 +1,4 @@
-// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--max-line BYTES] [--seconds N]` serves
+// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--holding] [--apm] [--seconds N]` serves
 // HTTP/1.1 at its port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has
 // the same endpoints and measures nothing: for what others cost.
 namespace Shop;
@@ -39,9 +39,15 @@ public static class Program
         string postgres = Option(args, "--postgres") ?? "";
         if (postgres != "")
             await Postgres.Start(postgres);
+        if (args.Contains("--holding")) // it takes the place of a source of Npgsql's
+            Holding.Start();
+        if (args.Contains("--apm"))
+            Apm.Start();
         if (args[0] == "all")
             Truth.Use(app);
         Truth.Map(app);
+        Holding.Map(app);
+        Apm.Map(app);
         Healthy.Map(app);
         Sick.Map(app);
         if (postgres != "")

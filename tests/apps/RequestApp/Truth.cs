@@ -3,6 +3,7 @@ namespace Shop;
 using System.Collections.Concurrent;
 using System.Diagnostics;
 using System.Diagnostics.Tracing;
+using System.Reflection;
 using System.Runtime;
 using Checkout;
 
@@ -130,6 +131,15 @@ public static class Truth
 {
     static readonly ConcurrentDictionary<string, Row> Rows = new();
     static readonly ConcurrentDictionary<(Endpoint?, string), Row> Known = new();
+    const BindingFlags Any = BindingFlags.Static | BindingFlags.Instance | BindingFlags.Public | BindingFlags.NonPublic;
+
+    /// <summary>What the tasks' event source does at each task and await, while somebody has asked for it.</summary>
+    static IEnumerable<string> TaskFlags()
+    {
+        var source = typeof(Task).Assembly.GetType("System.Threading.Tasks.TplEventSource")!;
+        object log = source.GetField("Log", Any)!.GetValue(null)!;
+        return new[] { "TasksSetActivityIds", "DebugActivityId", "Debug" }.Where(flag => (bool)source.GetField(flag, Any)!.GetValue(log)!);
+    }
 
     static string Name(Endpoint? endpoint, string method) =>
         method + " " + (endpoint is RouteEndpoint route ? "/" + route.RoutePattern.RawText!.TrimStart('/') : "(no route)");
@@ -178,7 +188,7 @@ public static class Truth
             gcPauseMs = GC.GetTotalPauseDuration().TotalMilliseconds,
             jitMs = JitInfo.GetCompilationTime().TotalMilliseconds,
             threads = ThreadPool.ThreadCount,
-            listened = EventSource.GetSources().Where(s => s.IsEnabled()).Select(s => s.Name).Order(),
+            listened = EventSource.GetSources().Where(s => s.IsEnabled()).Select(s => s.Name).Concat(TaskFlags()).Order(),
         }));
         app.MapGet("/truth/reset", () =>
         {

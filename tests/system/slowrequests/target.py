@@ -160,7 +160,9 @@ class RequestsCase(unittest.TestCase):
         session.send_signal(signal.SIGINT)
         text = session.communicate(timeout=proc.patience(120))[0]
         self.assertTrue(os.path.exists(os.path.join(out, "report.json")), text)
-        return load(out), text
+        report = load(out)
+        self.assertEqual(report["cost"]["maxPauseMicroseconds"], 0)
+        return report, text
 
     def during(self, app, work, *words):
         """(report, truth, folder, text) of a session during which the work was done, and nothing else."""

@@ -368,10 +368,16 @@ class OnNewest(OnEachRuntime):
                 with socket.create_connection(("127.0.0.1", app.port), 30) as s:
                     s.sendall(b"GET /cancel HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     proc.wait_until(lambda: app.truth().get("GET /cancel", {}).get("inFlight"), 60, "the request is in flight")
-            proc.wait_until(lambda: app.truth()["GET /cancel"]["canceled"] == 5, 60, "they were canceled")
+            streams = subprocess.Popen([dotnet.HTTP_LOAD, str(app.details["http2"]), "--http2", "--connections", "1", "--depth", "5", "--requests", "5",
+                                        "--seconds", "600", "/cancel"], stdout=subprocess.DEVNULL)
+            self.addCleanup(streams.wait)
+            self.addCleanup(streams.kill)
+            proc.wait_until(lambda: app.truth()["GET /cancel"]["inFlight"] == 5, 60, "the streams are in flight")
+            streams.kill()
+            proc.wait_until(lambda: app.truth()["GET /cancel"]["canceled"] == 10, 60, "they were canceled")
             app.lines(1)
         report, truth, _, _ = self.during(app, work)
-        for path, count in (("/fanout", 20), ("/parallel", 20), ("/background", 10), ("/cancel", 5)):
+        for path, count in (("/fanout", 20), ("/parallel", 20), ("/background", 10), ("/cancel", 10)):
             self.assertEqual(by_name(report)["GET " + path]["requests"], truth["GET " + path]["count"], path)
             self.assertGreaterEqual(truth["GET " + path]["count"], count, path)
         if report["sampling"]["switchesPercent"] < 100 or not report["sampling"]["cpuSamplePeriodNanoseconds"]:
@@ -400,11 +406,11 @@ class OnNewest(OnEachRuntime):
                 self.addCleanup(s.close)
                 s.sendall(b"GET /hang HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 hanging.append(s)
-            late = subprocess.Popen([dotnet.HTTP_LOAD, str(app.port), "--connections", "1000", "--requests", "1000", "--seconds", "600", "/poll"],
+            late = subprocess.Popen([dotnet.HTTP_LOAD, str(app.port), "--connections", "10000", "--requests", "10000", "--seconds", "600", "/poll"],
                                     stdout=subprocess.DEVNULL)
             self.addCleanup(late.wait)
             self.addCleanup(late.kill)
-            proc.wait_until(lambda: app.truth()["GET /poll"]["inFlight"] == 3000, 60, "the polls that came later")
+            proc.wait_until(lambda: app.truth()["GET /poll"]["inFlight"] == 12000, 60, "the polls that came later")
             app.load("--requests", 200, "/fast")
             app.lines(2)
         report, truth, _, _ = self.during(app, work)
@@ -412,7 +418,8 @@ class OnNewest(OnEachRuntime):
         endpoints = by_name(report)
         self.assertEqual((endpoints["GET /hang"]["inFlight"], endpoints["GET /hang"]["requests"]), (7, 0))
         self.assertGreater(endpoints["GET /hang"]["oldestNanoseconds"], 2e9)
-        self.assertGreaterEqual(endpoints["GET /poll"]["inFlight"], 1000)
+        self.assertEqual(endpoints["GET /poll"]["inFlight"], 10000)
+        self.assertEqual(report["sampling"]["notFollowed"], 0)
         self.assertEqual(endpoints["GET /poll"]["requests"], 0)
         self.assertEqual(report["measured"]["unansweredCount"], 2000)  # those that were there before; the others are known by the events
 
