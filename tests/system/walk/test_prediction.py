@@ -42,6 +42,7 @@ def busy_machine():
 
 class Prediction(unittest.TestCase):
     alone = True  # it makes the load that it measures beside
+    one_process = True
 
     @classmethod
     def setUpClass(cls):

@@ -32,6 +32,8 @@ def held(walk, name):
 
 class Deep:
     """Many threads, each with an object that only the end of a deep stack holds."""
+    one_process = True
+
     @classmethod
     def setUpClass(cls):
         cls.app = Walked(cls.framework, "depths", ["--depths", "0"])

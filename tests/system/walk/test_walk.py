@@ -23,6 +23,7 @@ def held(walk, name):
 
 class Heap:
     """One process, a walk of it each way."""
+    one_process = True
     env = {}
 
     @classmethod
@@ -245,6 +246,8 @@ class OtherCollectors(unittest.TestCase):
 
 
 class Refusals(unittest.TestCase):
+    one_process = True
+
     @classmethod
     def setUpClass(cls):
         # hardly more memory than it needs: nothing of a walk is the heap's
@@ -266,6 +269,19 @@ class Refusals(unittest.TestCase):
                 else:
                     self.assertEqual(answer["reason"], "HeapWalkTorn", answer)
         self.app.assert_progress()
+
+    def test_the_application_goes_on_when_the_agent_dies_in_the_middle(self):
+        for after in (0.05, 0.2, 0.35, 0.5, 0.8):
+            tool = self.app.start("Exact", 60000, "brief", 50)
+            time.sleep(after)
+            tool.send_signal(signal.SIGKILL)
+            tool.communicate()
+            self.app.assert_progress()
+            proc.wait_until(lambda: not self.app.mapped(), 30, "the library leaves the process")
+
+
+class Disturbed(unittest.TestCase):
+    """What goes on in the process, or what ends, while it is walked."""
 
     def test_the_application_goes_on_when_assemblies_unload_meanwhile(self):
         for framework in dotnet.FRAMEWORKS:
@@ -316,15 +332,6 @@ class Refusals(unittest.TestCase):
                 self.assertTrue(whole, "no walk came to its end")
                 self.assertGreater(app.ask("now")["collections"][2], collections + 10)
                 app.assert_progress()
-
-    def test_the_application_goes_on_when_the_agent_dies_in_the_middle(self):
-        for after in (0.05, 0.2, 0.35, 0.5, 0.8):
-            tool = self.app.start("Exact", 60000, "brief", 50)
-            time.sleep(after)
-            tool.send_signal(signal.SIGKILL)
-            tool.communicate()
-            self.app.assert_progress()
-            proc.wait_until(lambda: not self.app.mapped(), 30, "the library leaves the process")
 
     def test_beside_another_profiler_the_roots_are_statics_and_stacks(self):
         with Walked("net10.0", "list", ["--list", "100000"]) as app:
