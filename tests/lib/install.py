@@ -84,8 +84,7 @@ class Installation:
     def __enter__(self):
         os.makedirs(self.folder, exist_ok=True)
         try:
-            self.cluster.apply(*MANIFESTS)
-            self.cluster.apply_crd()
+            self.cluster.apply_crd(*MANIFESTS)
             self.controller = self.start_controller()
         except BaseException:
             self.__exit__()

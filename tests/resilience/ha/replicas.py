@@ -68,8 +68,7 @@ class World:
 
     def __init__(self, folder, cluster, program=install.BIN + "/drdotnet-controller", nodes=4, proxies=False, steps=None, work_ms=300):
         self.folder, self.cluster, self.program = folder, cluster, program
-        cluster.apply(*install.MANIFESTS)
-        cluster.apply_crd()
+        cluster.apply_crd(*install.MANIFESTS)
         self.replicas = [Replica(self, "controller-%d" % n, proxies, steps and steps[n]).start() for n in range(2)]
         self.nodes = ["node-%d" % n for n in range(nodes)]
 

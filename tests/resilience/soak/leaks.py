@@ -197,7 +197,7 @@ class Controller:
             if self.own:
                 self.cluster = kube.Cluster(self.folder + "/cluster")
                 self.cluster.__enter__()
-                self.cluster.apply(self.cluster.definitions(), *install.MANIFESTS)
+                self.cluster.provide(self.cluster.definitions(), *install.MANIFESTS)
                 fakehub.await_sessions(self.cluster)
             self.namespace = "soak-" + uuid.uuid4().hex[:8]
             self.cluster.namespace(self.namespace)

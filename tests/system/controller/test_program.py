@@ -60,6 +60,8 @@ class Options(unittest.TestCase):
 
 @unittest.skipIf(kube.unavailable(), kube.unavailable())
 class ProgramTest(unittest.TestCase):
+    one_process = True
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix="drdotnet-test-")
@@ -67,7 +69,7 @@ class ProgramTest(unittest.TestCase):
         cls.cluster = kube.Cluster(cls.folder + "/kube")
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
-        cls.cluster.apply(*install.MANIFESTS)
+        cls.cluster.provide(*install.MANIFESTS)
 
     def start(self, name, *more, through=None):
         token = os.path.join(self.folder, name + ".token")

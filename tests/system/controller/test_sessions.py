@@ -32,7 +32,7 @@ class ControllerTest(unittest.TestCase):
         cls.cluster = kube.Cluster(cls.base + "/cluster", cls.assets)
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__)
-        cls.cluster.apply(cls.crd or cls.cluster.definitions(), *install.MANIFESTS)
+        cls.cluster.provide(cls.crd or cls.cluster.definitions(), *install.MANIFESTS)
         await_sessions(cls.cluster)
         cls.number = 0
 
