@@ -200,24 +200,37 @@ STATUS = {
 }
 
 
+def start_api():
+    """An API server for the classes of a module that run in this process."""
+    folder = tempfile.mkdtemp(prefix="drdotnet-crd-")
+    unittest.addModuleCleanup(shutil.rmtree, folder, ignore_errors=True)
+    cluster = kube.Cluster(folder)
+    cluster.__enter__()
+    unittest.addModuleCleanup(end_api)
+    return cluster
+
+
+def end_api():
+    WithApi.cluster.__exit__()
+    WithApi.cluster = None
+
+
 class WithApi(unittest.TestCase):
     crd = CRD
 
-    one_process = True  # the tests of a class share an API server
+    one_process = __name__  # classes that leave the resource as it is share an API server
+    cluster = None
     number = 0
 
     @classmethod
     def setUpClass(cls):
         if kube.unavailable():
             raise unittest.SkipTest(kube.unavailable())
-        folder = tempfile.mkdtemp(prefix="drdotnet-crd-")
-        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        cls.cluster = kube.Cluster(folder)
-        cls.cluster.__enter__()
-        cls.addClassCleanup(cls.cluster.__exit__)
+        if not WithApi.cluster:
+            WithApi.cluster = start_api()
+            WithApi.cluster.namespace("shop")
         cls.modern = cls.cluster.knows("CEL rules")
         cls.apply_crd()
-        cls.cluster.namespace("shop")
 
     @classmethod
     def apply_crd(cls):
@@ -440,6 +453,7 @@ class Samples(WithApi):
 
 
 class Legacy(WithApi):
+    one_process = True
     crd = LEGACY
 
     def test_it_is_what_the_script_makes(self):

@@ -72,6 +72,8 @@ REFUSED = [  # spec, words of the message, whether only CEL or strict fields can
 
 
 class Trigger(test_crd.WithApi):
+    one_process = True
+
     def attempt(self, body, name="t", dry=True):
         """None and the object, or why it is refused."""
         made = {"apiVersion": "drdotnet.dev/v1alpha1", "kind": "ProfilingTrigger", "metadata": {"name": name}, "spec": body}
