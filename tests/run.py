@@ -27,6 +27,8 @@ from tests.lib import old_server, runs, schedule  # noqa: E402
 UNIT_SECONDS = 240
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
+FOR_A_TEST = 40      # seconds of a time limit
+PROGRAM = 0.25       # a unit program or a fuzzer, as a part of a Python test
 OUTPUT_LINES = 60
 SLOWEST = 8
 SECOND_TRIES = 6
@@ -226,8 +228,8 @@ def run_fuzzer(suite, name, program, corpus):
 
 
 # Python suites --------------------------------------------------------------------------------------------------------
-# A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes, `alone` when it must
-# have the machine for itself. All others run beside each other (tests/lib/schedule.py).
+# A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes (a name: with
+# all classes that say the same), `alone` when it must have the machine for itself. All others run beside each other (tests/lib/schedule.py).
 LIST = """
 import json, sys, unittest
 def walk(suite):
@@ -236,7 +238,9 @@ def walk(suite):
         else: yield t
 def about(t):
     limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
-    return {"name": t.id(), "label": t.id(), "env": None, "limit": limit, "group": t.id().rpartition(".")[0] if getattr(t, "one_process", False) else t.id(),
+    shared = getattr(t, "one_process", False)
+    group = shared if isinstance(shared, str) else t.id().rpartition(".")[0] if shared else t.id()
+    return {"name": t.id(), "label": t.id(), "env": None, "limit": limit, "group": group,
             "alone": getattr(t, "alone", False)}
 for module in sys.argv[1:]:
     loader = unittest.TestLoader()
@@ -322,18 +326,23 @@ def parse_options():
     options.add_argument("--only", action="append", default=[])
     options.add_argument("--list", action="store_true")
     options.add_argument("--jobs", type=int, default=schedule.at_once())
-    options.add_argument("--fuzz-seconds", type=int, default=2)
+    options.add_argument("--fuzz-seconds", type=int, default=1)
     return options.parse_args()
+
+
+def size_of(group):
+    """As of so many tests that nothing is known of: what asks for much time takes a part of it, however few they are."""
+    return max(len(group), *((t["limit"] or 0) / FOR_A_TEST for t in group))
 
 
 def program_jobs(suite):
     for flavour in ("asan", "tsan"):
         for name, program in unit_programs(flavour):
-            yield suite.job(name, 1, run_unit, name, program)
+            yield suite.job(name, PROGRAM, run_unit, name, program)
     for source in sorted(glob.glob(os.path.join(ROOT, "tests/fuzz/fuzz_*.c"))):
         base = os.path.basename(source)[:-2]
         corpus = os.path.join(ROOT, "tests/fuzz/corpus", base[len("fuzz_"):])
-        yield suite.job("fuzz/" + base, 1, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/smoke/fuzz", base), corpus)
+        yield suite.job("fuzz/" + base, PROGRAM, run_fuzzer, "fuzz/" + base, os.path.join(ROOT, "build/smoke/fuzz", base), corpus)
 
 
 def second_tries(suite):
@@ -357,7 +366,7 @@ def run_all(options, suite):
     for group in [] if programs_only else python_groups(suite):
         group = [t for t in group if wanted(t["label"])]
         if group:
-            job = suite.job(group[0]["group"], len(group), run_python, group)
+            job = suite.job(group[0]["group"], size_of(group), run_python, group)
             (alone if group[0]["alone"] else beside).append(job)
             names += [t["label"] for t in group]
     if options.list:

@@ -1,7 +1,8 @@
 """Which test runs when. Most tests wait more than they work: many of those run beside each other, few of the others, the longest first.
 
 How long each took and what it used of the processors is remembered by every run in the user's cache (~/.cache/drdotnet/test-times.json), for all
-checkouts. A test that is not in it is taken for one that is short and works a quarter of the time; a group of tests for as many of them.
+checkouts. A test that is not in it is taken for one that is short and works a fifth of the time; a group of tests for as many of them. The machine
+itself says whether more of them than a few find a processor when they want one.
 """
 import concurrent.futures
 import contextlib
@@ -15,11 +16,15 @@ import time
 import typing
 
 REMEMBERED = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "drdotnet/test-times.json")
-UNKNOWN = (8.0, 2.0)
+UNKNOWN = (8.0, 1.6)
 LEAST = 0.1   # of a processor: that which seems to do nothing does something at its start
 MOST = 1.5    # what uses more than that still has to find its turn beside others
-AT_ONCE = 4   # for each processor: more of them fill it at times, and what is measured then is another program's load
+AT_ONCE = 5   # for each processor, however busy it is
+MOST_AT_ONCE = 7  # for each processor, while it is not: more of them fill it at times, and what is measured then is another program's load
+BUSY = 70.0   # percent of the last ten seconds in which something waited for a processor
+PRESSURE = "/proc/pressure/cpu"
 MEMORY = 1 << 30  # what a test may take where it takes much
+AGAIN = 2     # seconds until the machine is asked again whether it is busy
 TELL = 30     # seconds between two words on how far it is
 SLOWER = 1.2
 LATE = 0.2    # of the time that a test has taken, when that is more than it ever took
@@ -75,10 +80,19 @@ def _write(path, times):
     os.replace(new, path)
 
 
-def at_once():
-    """How many tests run beside each other: most of them wait. Memory has its limit too."""
+def at_once(each=MOST_AT_ONCE):
+    """How many tests run beside each other at most, with so many for each processor: most of them wait. Memory has its limit too."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return max(1, min(AT_ONCE * (os.cpu_count() or 1), memory // MEMORY))
+    return max(1, min(each * (os.cpu_count() or 1), memory // MEMORY))
+
+
+def is_busy():
+    """Whether what runs fills the processors; where the kernel does not tell, it is taken for that."""
+    try:
+        with open(PRESSURE, encoding="ascii") as f:
+            return float(f.readline().partition("avg10=")[2].split()[0]) >= BUSY
+    except (OSError, ValueError, IndexError):
+        return True
 
 
 def choose(waiting, running, processors, at_once):
@@ -142,9 +156,11 @@ def minutes(seconds):
     return "%d s" % seconds if seconds < 60 else "%d min" % round(seconds / 60)
 
 
-def run(jobs, processors, at_once, end, tell=lambda waiting, running: None):
-    """Does all of them. When an exception stops that, end() has to end what is under way. tell() is called with those that wait and those that run."""
+def run(jobs, processors, most, end, tell=lambda waiting, running: None):
+    """Does all of them, `most` at once while the machine is not busy. When an exception stops that, end() has to end what is under way. tell() is
+    called with those that wait and those that run."""
     waiting, running, began, change = list(jobs), [], [], threading.Condition()
+    few = min(most, at_once(AT_ONCE))
 
     def do(job):
         try:
@@ -153,17 +169,17 @@ def run(jobs, processors, at_once, end, tell=lambda waiting, running: None):
             with change:
                 running.remove(job)
                 change.notify()
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool, change:
+    with concurrent.futures.ThreadPoolExecutor(most) as pool, change:
         try:
             while waiting:
-                job = choose(waiting, running, processors, at_once)
+                job = choose(waiting, running, processors, few if len(running) >= few and is_busy() else most)
                 if job:
                     waiting.remove(job)
                     running.append(job)
                     job.began = time.monotonic()
                     began.append(pool.submit(do, job))
                 else:
-                    change.wait(TELL)
+                    change.wait(AGAIN)
                 tell(waiting, running)
             while running:
                 change.wait(TELL)

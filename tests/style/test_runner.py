@@ -4,6 +4,9 @@ import io
 import os
 import signal
 import sys
+import tempfile
+import threading
+import time
 import types
 import unittest
 import unittest.mock
@@ -38,8 +41,8 @@ not ok - jobs::slow timed out (1.05s)
 RACE = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\nSUMMARY: AddressSanitizer: heap-use-after-free agent/jobs/jobs.c:191 in answer\n"
 
 
-def job(key, seconds, load):
-    return schedule.Job(key, print, seconds, load)
+def job(key, seconds, load, work=print):
+    return schedule.Job(key, work, seconds, load)
 
 
 class Schedule(unittest.TestCase):
@@ -61,6 +64,24 @@ class Schedule(unittest.TestCase):
         self.assertEqual((sorted(done), ended), (list(range(20)), []))
         with self.assertRaises(ZeroDivisionError):
             schedule.run([schedule.Job("bad", lambda: 1 // 0)], 2, 4, lambda: None)
+
+    def test_only_a_few_more_begin_while_the_machine_is_busy(self):
+        for text, busy in (("some avg10=69.90 avg60=99.00 avg300=99.00 total=1\nfull avg10=99.00", False), ("some avg10=70.00 avg60=0.00", True), ("", True)):
+            with tempfile.NamedTemporaryFile("w") as pressure, unittest.mock.patch.multiple(schedule, PRESSURE=pressure.name, AGAIN=0.01):
+                pressure.write(text)
+                pressure.flush()
+                self.assertEqual(schedule.is_busy(), busy)
+                now, most, lock, few = [0], [0], threading.Lock(), schedule.at_once(schedule.AT_ONCE)
+
+                def work(now=now, most=most, lock=lock):
+                    with lock:
+                        now[0] += 1
+                        most[0] = max(most[0], now[0])
+                    time.sleep(0.05)
+                    with lock:
+                        now[0] -= 1
+                schedule.run([job(str(n), 1, 0.1, work) for n in range(4 * few)], few, few + 2, lambda: None)
+                self.assertEqual(most[0], few if busy else few + 2, text)
 
     def test_how_long_it_will_take_is_told(self):
         """Three on two processors and one alone, twice as slow as they were."""
@@ -88,7 +109,7 @@ class Schedule(unittest.TestCase):
         times = schedule.Times()
         times.known = {"waits": (10.0, 0.0), "works": (10.0, 10.0), "bursts": (1.0, 9.0)}
         for key, seconds, load in (("waits", 10.0, schedule.LEAST), ("works", 10.0, 1.0), ("bursts", 1.0, schedule.MOST),
-                                   ("new", 3 * schedule.UNKNOWN[0], 0.25)):
+                                   ("new", 3 * schedule.UNKNOWN[0], 3 * schedule.UNKNOWN[1] / (3 * schedule.UNKNOWN[0]))):
             found = schedule.Job(key, print)
             times.estimate(found, 3)
             self.assertEqual((found.seconds, found.load), (seconds, load), key)
