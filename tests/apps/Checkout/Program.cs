@@ -9,6 +9,7 @@ public static class Program
     static readonly Dictionary<string, Func<Options, Task>> Loads = new()
     {
         ["hot"] = Threaded.Hot,
+        ["warm"] = Threaded.Warm,
         ["shares"] = Threaded.Shares,
         ["bursts"] = Threaded.Bursts,
         ["idle"] = Threaded.Idle,

@@ -179,7 +179,7 @@ UNAVAILABLE = pod.unavailable() or (None if os.access(AGENT, os.X_OK) else "make
 class Ground(unittest.TestCase):
     """One pod (another when a test has ended it), one link server, one agent for all tests of a class."""
     framework = "net10.0"
-    profiler, load = "CPUHotpaths", "hot"
+    profiler, load = "CPUHotpaths", "warm"
     program = None      # an application in the place of Checkout, and its words
     cpu_seconds = 0.15  # of the application in a session, so that there is something to report
     timers = False      # without perf events: the library samples

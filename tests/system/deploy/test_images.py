@@ -130,7 +130,7 @@ class Deployed(unittest.TestCase):
     def finished_session(self, name, node, **how):
         """Has a pod of this node profiled; (the application, its traces before, the finished session)."""
         made = self.cluster.create_pod("shop", name, node, labels={"app": "checkout"}, running=False)
-        app = pod.Pod(self.folder, "hot", uid=made["metadata"]["uid"], user=10001, readonly=True, **how)
+        app = pod.Pod(self.folder, "warm", uid=made["metadata"]["uid"], user=10001, readonly=True, **how)
         self.addCleanup(app.stop)
         self.cluster.set_pod_running(made, {"app": app.container_id})
         app.warm()

@@ -32,7 +32,7 @@ class Plugin(unittest.TestCase):
         cls.i.start_agent("node-a")
         cls.person = plugin.Person(folder.name + "/person", cls.cluster, (NAMESPACE, "dev"), api_port=cls.i.api_port)
         cls.allow_authority()
-        cls.apps = {"checkout": cls.workload("checkout", "hot"), "basket": cls.workload("basket", "shares")}
+        cls.apps = {"checkout": cls.workload("checkout", "warm"), "basket": cls.workload("basket", "shares")}
         cls.apps["checkout"].warm(1000)
         cls.apps["basket"].warm(10)
 

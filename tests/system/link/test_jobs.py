@@ -27,7 +27,7 @@ class JobsCase(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-test-")
         cls.addClassCleanup(folder.cleanup)
         cls.pod_uid = str(uuid.uuid4())
-        cls.app = pod.Pod(folder.name, "hot", uid=cls.pod_uid)
+        cls.app = pod.Pod(folder.name, "warm", uid=cls.pod_uid)
         cls.addClassCleanup(cls.app.stop)
         cls.app.warm(50)
 

@@ -114,7 +114,7 @@ class PageCase(unittest.TestCase):
 class LocalCase(PageCase):
     @classmethod
     def prepare(cls):
-        cls.app = dotnet.App("hot", "net10.0", cls.folder)
+        cls.app = dotnet.App("warm", "net10.0", cls.folder)
         cls.addClassCleanup(cls.app.stop)
         cls.server = serve.Serve(cls.folder)
         cls.addClassCleanup(cls.server.stop)

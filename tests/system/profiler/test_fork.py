@@ -20,7 +20,7 @@ class Forks:
         super().setUp()
         tools.build()
         self.flag = os.path.join(self.folder, "fork")
-        self.app = self.start("hot", self.framework, env={"LD_PRELOAD": tools.tool("forking.so"), "FORK_FLAG": self.flag})
+        self.app = self.start("warm", self.framework, env={"LD_PRELOAD": tools.tool("forking.so"), "FORK_FLAG": self.flag})
         self.app.warm(20)
         self.run_session(self.app, 1)  # what the runtime makes at its first attach stays
         self.before = dotnet.Traces(self.app)

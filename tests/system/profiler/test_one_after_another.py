@@ -13,7 +13,7 @@ class OneAfterAnother(local.LocalCase):
     time_limit = 300
 
     def follow(self, framework):
-        app = self.start("hot", framework)
+        app = self.start("warm", framework)
         app.warm(50)
         before = dotnet.Traces(app)
         for i, (profiler, *words) in enumerate(ORDER):

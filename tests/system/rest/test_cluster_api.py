@@ -94,7 +94,7 @@ class Working:
         node = "node-a." + self.namespace
         self.addCleanup(self.i.start_agent(node).stop)
         made = self.cluster.create_pod(self.namespace, "checkout-1", node, labels={"app": "checkout", "pod-template-hash": "7d8f"}, running=False)
-        app = pod.Pod(self.folder, "hot", uid=made["metadata"]["uid"])
+        app = pod.Pod(self.folder, "warm", uid=made["metadata"]["uid"])
         self.addCleanup(app.stop)
         self.cluster.set_pod_running(made, {"app": app.container_id})
         app.warm()

@@ -13,7 +13,7 @@ class Baseline(test_cluster.ClusterCase):
     def setUp(self):
         super().setUp()
         self.agent("node-a")
-        self.pod("checkout-1", "hot").warm(200)
+        self.pod("checkout-1", "warm").warm(200)
 
     def ended(self, name):
         session = self.finished(name)

@@ -27,7 +27,7 @@ class Api(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="drdotnet-serve-", ignore_cleanup_errors=True)
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
-        cls.app = dotnet.App("hot", "net10.0", folder.name)
+        cls.app = dotnet.App("warm", "net10.0", folder.name)
         cls.addClassCleanup(cls.app.stop)
         cls.server = serve.Serve(folder.name)
         cls.addClassCleanup(cls.server.stop)
