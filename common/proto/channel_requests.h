@@ -41,7 +41,8 @@ struct channel_request_shape {
 };
 
 /* REQUESTS_DONE: records up to the payload's end: u64 start, u64 end (CLOCK_MONOTONIC), u32 number of the request, u32 shape, u32 inner tid that it began
- * on, u32 inner tid that it ended on, u16 status (0: not told), u8 kind of stream (0: none, 1: web socket, 2: event stream, 3: gRPC), u8 1: of all of its time switches were told. */
+ * on, u32 inner tid that it ended on, u16 status (0: not told), u8 kind of stream (0: none, 1: web socket, 2: event stream, 3: gRPC), u8 1: switches were told
+ * from its start to its end. */
 struct channel_request_done {
 	uint64_t start_ns, end_ns;
 	uint32_t number, shape, start_tid, end_tid;

@@ -1,6 +1,6 @@
-/* When requests are followed: all the time where that costs little; else a second of every few, or less of it, so that it keeps to its part of the process's CPU
- * time. Each round says for how much time like it it stands: for itself, and for the rest after it, in which nobody is followed, by the CPU
- * time that the process takes then. Pure: time and counts are arguments. */
+/* When requests are followed: all the time where that costs little; else a second of every few, or less of it, so that it keeps to its part of the process's
+ * CPU time. Each round says for how much time like it it stands: for itself, and for the rest after it, in which nobody is followed, by the CPU time that the
+ * process takes then. Pure: time and counts are arguments. */
 #ifndef DRDOTNET_FOLLOW_PLAN_H
 #define DRDOTNET_FOLLOW_PLAN_H
 

@@ -424,8 +424,8 @@ class OnNewest(OnEachRuntime):
         self.assertEqual(report["measured"]["unansweredCount"], 2000)  # those that were there before; the others are known by the events
 
     def test_many_requests_are_followed_for_a_part_of_the_time(self):
-        """What was not followed is estimated by the CPU time that the application took meanwhile. A machine that answers fewer follows all. Nobody could know of
-        so much work when the session began: context switches are recorded for a part of the time from then on."""
+        """What was not followed is estimated by the CPU time that the application took meanwhile. A machine that answers fewer follows all. Nobody could know
+        of so much work when the session began: context switches are recorded for a part of the time from then on."""
         app = self.target(self.framework, load="bare")
         session, out = self.begin(app)
         known = app.load("--rate", 3000, "--connections", 16, "/fast", "/items/4711", seconds=2)["answered"]
@@ -452,36 +452,6 @@ class OnNewest(OnEachRuntime):
         stream = by_name(report)["GET /sse/{id}"]
         self.assertEqual((stream["requests"], stream["stream"]), (4, True))
         self.assertFalse([f for f in report["findings"] if "/sse" in f["message"]], report["findings"])
-
-    # the ends of sessions ---------------------------------------------------------------------------------------------
-    def gone(self, app, before, listened):
-        """Nothing of the session is in the process any more, and nobody listens to its events. Files of one who could not remove them are removed by the
-        next session."""
-        proc.wait_until(lambda: app.library_threads() == 0, 90, "the library has left")
-        proc.wait_until(lambda: app.listened() == listened, 30, "nobody listens")
-        proc.wait_until(lambda: not dotnet.Traces(app).left_since(before).keys() - {"files"}, 60, "nothing is left")
-        self.assertEqual(app.load("--requests", 500, "--connections", 4, "/fast")["refused"], 0)
-
-    def test_the_session_is_canceled_killed_or_frozen(self):
-        app = self.target(self.framework)
-        app.lines(1)
-        before, listened = dotnet.Traces(app), app.listened()
-        for how in (signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM, signal.SIGINT):
-            with self.subTest(how):
-                session, _ = self.begin(app)
-                traffic = subprocess.Popen([dotnet.HTTP_LOAD, str(app.port), "--rate", "500", "--seconds", "60", "/fast", "/delay/5"],
-                                           stdout=subprocess.DEVNULL)
-                self.addCleanup(traffic.wait)
-                self.addCleanup(traffic.kill)
-                app.lines(1)
-                session.send_signal(how)
-                proc.wait_until(lambda: app.library_threads() == 0, 90, "the library has left")
-                traffic.kill()  # its connections would be taken for what is left
-                traffic.wait()
-                self.gone(app, before, listened)
-                session.kill()
-                session.wait()
-        dotnet.assert_nothing_left(self, app, before)
 
     def test_the_application_is_killed(self):
         app = self.target(self.framework)
