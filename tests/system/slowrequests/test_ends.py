@@ -21,7 +21,8 @@ FEW, SOME_MORE = ("--rate", "150"), ("--rate", "1000")  # followed all the time;
 MANY = ("--rate", "20000", "--connections", "8", "--depth", "16")  # so that they are followed for a part of the time
 LEASE_SECONDS = 15  # after which the library leaves by itself
 
-SOME = {"window": ("killed", "ended"), "rest": ("ended", "agent_frozen"), "second-open": ("killed",), "second-close": ("process_frozen",), "first-open": ("outlasted",)}
+SOME = {"window": ("killed", "ended"), "rest": ("ended", "agent_frozen"),
+        "second-open": ("killed",), "second-close": ("process_frozen",), "first-open": ("outlasted",)}
 EVERY = os.environ.get("DRDOTNET_EVERY_RUNTIME")
 ALL = {step: ("killed", "ended", "agent_frozen", "process_frozen", *(["outlasted"] if step in HELD else [])) for step in (*BETWEEN, *HELD)}
 
