@@ -418,8 +418,9 @@ class OnNewest(OnEachRuntime):
         endpoints = by_name(report)
         self.assertEqual((endpoints["GET /hang"]["inFlight"], endpoints["GET /hang"]["requests"]), (7, 0))
         self.assertGreater(endpoints["GET /hang"]["oldestNanoseconds"], 2e9)
-        self.assertEqual(endpoints["GET /poll"]["inFlight"], 10000)
-        self.assertEqual(report["sampling"]["notFollowed"], 0)
+        unfollowed = report["sampling"]["notFollowed"]  # those whose bucket is full, by chance
+        self.assertLess(unfollowed, 5)
+        self.assertEqual(endpoints["GET /poll"]["inFlight"] + unfollowed, 10000)
         self.assertEqual(endpoints["GET /poll"]["requests"], 0)
         self.assertEqual(report["measured"]["unansweredCount"], 2000)  # those that were there before; the others are known by the events
 
