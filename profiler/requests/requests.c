@@ -25,8 +25,9 @@
 #define ALL_KEYWORDS 0xffffffffffffffffu
 
 #define SWITCHES_PER_CPU_SECOND 2500u /* each costs one to four microseconds: half a percent of the process's CPU time */
-#define SWITCHES_ALWAYS 1500u         /* a second, whatever they are of it */
-#define SWITCHES_BURST 16000
+#define SWITCHES_ALWAYS 2000u         /* a second, whatever they are of it */
+#define SWITCHES_BURST 40000          /* more at once: so short a session is told whole */
+#define SWITCHES_OF_WINDOW 16000u     /* about */
 #define STATUS_COST 3                 /* switches */
 #define COMMAND_COST 3                /* either end of it */
 #define WINDOW_NS 1000000000u
@@ -300,7 +301,7 @@ static void tick_window(struct channel_io *io, uint64_t now)
 			begin_window();
 		return;
 	}
-	if (now - window_ns < WINDOW_NS && atomic_load(&switches) - window_switches < SWITCHES_BURST)
+	if (now - window_ns < WINDOW_NS && atomic_load(&switches) - window_switches < SWITCHES_OF_WINDOW)
 		return;
 	uint64_t rest_ns = end_window(io, now);
 	if (!rest_ns)
