@@ -244,7 +244,7 @@ class OnNewest(OnEachRuntime):
 
         def work():
             app.load("--requests", 200, "--connections", 10, "/narrow/30")
-            app.load("--requests", 150, "--connections", 8, "/tls")
+            app.load("--requests", 400, "--connections", 16, "/tls")
             app.load("--requests", 240, "--connections", 40, "/burst/100")
         report, truth, _, _ = self.during(app, work)
         self.check(report, truth)
