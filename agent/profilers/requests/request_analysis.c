@@ -264,6 +264,11 @@ static void choose_typical(const struct request_log *l, struct request_analysis 
 	}
 }
 
+double request_analysis_percent(const struct request_analysis *a, const struct endpoint_figures *f)
+{
+	return a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0;
+}
+
 const char *request_analysis_call(const struct request_analysis *a, uint32_t shape)
 {
 	const struct request_log *l = a->capture->log;

@@ -51,6 +51,9 @@ struct request_analysis {
 	double window_percent; /* of the time, in which it was told which thread works for which request */
 };
 
+/* Of the time that users waited for all endpoints. */
+double request_analysis_percent(const struct request_analysis *a, const struct endpoint_figures *f);
+
 /* What a call asked: "http shop.local:8080", "sql SELECT ...". */
 const char *request_analysis_call(const struct request_analysis *a, uint32_t shape);
 

@@ -283,3 +283,8 @@ void request_bill_finish(struct request_bill *b, int64_t period_ns)
 	if (b->place_count)
 		qsort(b->places, b->place_count, sizeof *b->places, by_place_ns);
 }
+
+double request_bill_mean_ms(const struct request_bill *b)
+{
+	return b->requests ? (double)b->total_ns / 1e6 / (double)b->requests : 0;
+}

@@ -54,4 +54,7 @@ void request_bill_add(struct request_bill *b, const struct request_trail *t, con
 /* All are added: where nothing else tells, samples of CPU time (each stands for `period_ns`) tell how much of it was code. */
 void request_bill_finish(struct request_bill *b, int64_t period_ns);
 
+/* The mean length of its requests; 0: there are none. */
+double request_bill_mean_ms(const struct request_bill *b);
+
 #endif

@@ -1,15 +1,5 @@
 #include "agent/profilers/requests/request_client_numbers.h"
 
-static double share_of_waiting(const struct request_analysis *a, const struct endpoint_figures *f)
-{
-	return a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0;
-}
-
-static double slowest_ms(const struct endpoint_figures *f)
-{
-	return f->bill.requests ? (double)f->bill.total_ns / 1e6 / (double)f->bill.requests : 0;
-}
-
 /* Of the slowest requests' time, that in which no thread worked for them and their client did not take the response. */
 static uint64_t client_ns(const struct endpoint_figures *f)
 {
@@ -40,9 +30,9 @@ static void number_reading(const struct request_analysis *a, struct request_numb
 	for (size_t i = 0; i < f->bill.call_count; i++)
 		stalled_ns += f->bill.calls[i].shape == REQUEST_SHAPE_CLIENT ? f->bill.calls[i].ns + f->bill.calls[i].thread_ns : 0;
 	out->client_percent = 100 * (double)client_ns(f) / (double)f->bill.total_ns;
-	out->client_share = share_of_waiting(a, f);
+	out->client_share = request_analysis_percent(a, f);
 	out->client_requests = (double)f->bill.requests;
-	out->client_ms = slowest_ms(f);
+	out->client_ms = request_bill_mean_ms(&f->bill);
 	out->client_bytes = (double)bytes / (double)f->bill.requests;
 	out->client_window_percent = stalled_ns ? fmin(100, 100 * (double)window_ns / (double)stalled_ns) : 0;
 	rules_set_text(&out->client_endpoint, f->name);
@@ -66,7 +56,7 @@ static void number_one_client(const struct request_analysis *a, struct request_n
 	if (!f)
 		return;
 	out->one_percent = 100 * (double)f->most_of_client / (double)f->with_client;
-	out->one_share = share_of_waiting(a, f);
+	out->one_share = request_analysis_percent(a, f);
 	out->one_requests = (double)f->most_of_client;
 	out->one_told = (double)f->with_client;
 	out->one_others = f->clients - 1;

@@ -211,7 +211,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	report_json_string(f, "name", p->name);
 	jsonw_unsigned(w, "requests", p->requests);
 	jsonw_number(w, "perSecond", p->per_second, 3);
-	jsonw_number(w, "percent", p->is_stream || a->waited_ns <= 0 ? 0 : 100 * p->waited_ns / a->waited_ns, 2);
+	jsonw_number(w, "percent", p->is_stream ? 0 : request_analysis_percent(a, p), 2);
 	jsonw_number(w, "waitedNanoseconds", p->waited_ns, 0);
 	put_lengths(w, p->p50_ns, p->p95_ns, p->p99_ns, p->longest_ns);
 	jsonw_unsigned(w, "firstNanoseconds", p->first.end_ns - p->first.start_ns);

@@ -16,7 +16,7 @@ static void number_top(const struct request_analysis *a, struct request_numbers 
 	const struct endpoint_figures *f = a->endpoint_count && !a->endpoints[0].is_stream ? &a->endpoints[0] : NULL;
 	if (!f)
 		return;
-	out->top_percent = a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0;
+	out->top_percent = request_analysis_percent(a, f);
 	out->top_per_second = f->per_second;
 	out->top_p50_ms = ms_of(f->p50_ns);
 	out->top_p95_ms = ms_of(f->p95_ns);
@@ -55,11 +55,6 @@ static void number_errors(const struct request_analysis *a, struct request_numbe
 	rules_set_text(&out->error_endpoint, worst ? worst->name : NULL);
 }
 
-static double share_of(const struct request_analysis *a, const struct endpoint_figures *f)
-{
-	return a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0;
-}
-
 struct chosen_call { /* what a rule looks at */
 	const struct endpoint_figures *endpoint;
 	const struct bill_call *call;
@@ -75,11 +70,6 @@ static void choose_call(struct chosen_call *best, const struct endpoint_figures 
 static double call_percent(const struct chosen_call *x, uint64_t ns)
 {
 	return x->endpoint->bill.total_ns ? 100 * (double)ns / (double)x->endpoint->bill.total_ns : 0;
-}
-
-static double each_ms(const struct chosen_call *x)
-{
-	return (double)x->endpoint->bill.total_ns / 1e6 / (double)x->endpoint->bill.requests;
 }
 
 static double calls_each(const struct endpoint_figures *f, const struct bill_call *c)
@@ -109,26 +99,26 @@ static void number_calls(const struct request_analysis *a, struct request_number
 	if (many.call) {
 		out->calls_each = calls_each(many.endpoint, many.call);
 		out->calls_percent = call_percent(&many, many.call->ns + many.call->thread_ns);
-		out->calls_share = share_of(a, many.endpoint);
+		out->calls_share = request_analysis_percent(a, many.endpoint);
 		out->calls_requests = (double)many.endpoint->bill.requests;
-		out->calls_ms = each_ms(&many);
+		out->calls_ms = request_bill_mean_ms(&many.endpoint->bill);
 		rules_set_text(&out->calls_endpoint, many.endpoint->name);
 		rules_set_text(&out->calls_what, request_analysis_call(a, many.call->shape));
 	}
 	if (most.call) {
 		out->call_each = calls_each(most.endpoint, most.call);
 		out->call_percent = call_percent(&most, most.call->ns);
-		out->call_share = share_of(a, most.endpoint);
+		out->call_share = request_analysis_percent(a, most.endpoint);
 		out->call_requests = (double)most.endpoint->bill.requests;
-		out->call_ms = each_ms(&most);
+		out->call_ms = request_bill_mean_ms(&most.endpoint->bill);
 		rules_set_text(&out->call_endpoint, most.endpoint->name);
 		rules_set_text(&out->call_what, request_analysis_call(a, most.call->shape));
 	}
 	if (blocked.call) {
 		out->blocked_percent = call_percent(&blocked, blocked.call->thread_ns);
-		out->blocked_share = share_of(a, blocked.endpoint);
+		out->blocked_share = request_analysis_percent(a, blocked.endpoint);
 		out->blocked_requests = (double)blocked.endpoint->bill.requests;
-		out->blocked_ms = each_ms(&blocked);
+		out->blocked_ms = request_bill_mean_ms(&blocked.endpoint->bill);
 		rules_set_text(&out->blocked_endpoint, blocked.endpoint->name);
 		rules_set_text(&out->blocked_what, request_analysis_call(a, blocked.call->shape));
 	}
@@ -155,8 +145,8 @@ static struct chosen_doing choose_doing(const struct request_analysis *a, enum r
 		if (weight <= most)
 			continue;
 		most = weight;
-		x = (struct chosen_doing){100 * (double)b->doing_ns[doing] / (double)b->total_ns, share_of(a, f), (double)b->requests,
-					  (double)b->total_ns / 1e6 / (double)b->requests, f, NULL, NULL};
+		x = (struct chosen_doing){100 * (double)b->doing_ns[doing] / (double)b->total_ns, request_analysis_percent(a, f), (double)b->requests,
+					  request_bill_mean_ms(b), f, NULL, NULL};
 	}
 	for (size_t i = 0; x.endpoint && i < x.endpoint->bill.place_count && !x.top; i++)
 		if (x.endpoint->bill.places[i].doing == doing)

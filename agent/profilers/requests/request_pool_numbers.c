@@ -28,7 +28,7 @@ static double part_percent(const struct lost_part *x)
 
 static double part_share(const struct request_analysis *a, const struct lost_part *x)
 {
-	return x->endpoint && a->waited_ns > 0 ? 100 * x->endpoint->waited_ns / a->waited_ns : 0;
+	return x->endpoint ? request_analysis_percent(a, x->endpoint) : 0;
 }
 
 static double part_requests(const struct lost_part *x)
@@ -38,7 +38,7 @@ static double part_requests(const struct lost_part *x)
 
 static double part_ms(const struct lost_part *x)
 {
-	return x->endpoint ? (double)x->endpoint->bill.total_ns / 1e6 / (double)x->endpoint->bill.requests : 0;
+	return x->endpoint ? request_bill_mean_ms(&x->endpoint->bill) : 0;
 }
 
 #define HOSTS_MOST 32

@@ -18,7 +18,7 @@ static const struct request_analysis *analysis_of_requests(const void *source)
 static double endpoint_percent(const void *source, size_t row)
 {
 	const struct request_analysis *a = analysis_of_requests(source);
-	return a->endpoints[row].is_stream || a->waited_ns <= 0 ? 0 : 100 * a->endpoints[row].waited_ns / a->waited_ns;
+	return a->endpoints[row].is_stream ? 0 : request_analysis_percent(a, &a->endpoints[row]);
 }
 
 static void put_length_cell(struct buf *out, uint64_t ns)

@@ -53,7 +53,7 @@ static void put_endpoint_line(const struct request_analysis *a, const struct end
 	buf_puts(out, "\n");
 	request_text_endpoint(out, f->name, NAME_CHARS);
 	buf_puts(out, ": ");
-	phrase_percent(out, a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0);
+	phrase_percent(out, request_analysis_percent(a, f));
 	if (f->latency->count) {
 		buf_printf(out, " of all waiting, %.1f/s, p50 ", f->per_second);
 		request_text_length(out, (double)f->p50_ns);
