@@ -10,10 +10,7 @@ double wait_capture_scale(const struct wait_capture *c)
 
 double wait_capture_switches(const struct wait_capture *c)
 {
-	uint64_t recorded = 0;
-	for (size_t i = 0; i < c->log->thread_count; i++)
-		recorded += c->log->threads[i].switches;
-	return (double)c->switches_before_looks + wait_capture_scale(c) * (double)(recorded - c->switches_before_looks);
+	return (double)c->switches_before_looks + wait_capture_scale(c) * (double)(wait_log_switches(c->log) - c->switches_before_looks);
 }
 
 void wait_capture_fini(struct wait_capture *c)

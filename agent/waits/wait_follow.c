@@ -297,10 +297,7 @@ static void drain_switches(struct wait_follow *o)
 static void note_window(struct wait_follow *o, int64_t to_ns)
 {
 	struct wait_capture *c = &o->capture;
-	uint64_t switches = 0;
-	for (size_t i = 0; i < c->log->thread_count; i++)
-		switches += c->log->threads[i].switches;
-	uint64_t recorded = switches - o->switches;
+	uint64_t switches = wait_log_switches(c->log), recorded = switches - o->switches;
 	o->switches = switches;
 	if (!o->record.perf || o->record.missing * MISSING_PART > recorded)
 		return;

@@ -245,3 +245,11 @@ void wait_log_finish(struct wait_log *l, int64_t end_ns)
 	wait_log_settle(l, INT64_MAX);
 	end_all_waits(l, end_ns);
 }
+
+uint64_t wait_log_switches(const struct wait_log *l)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < l->thread_count; i++)
+		sum += l->threads[i].switches;
+	return sum;
+}

@@ -105,6 +105,9 @@ void wait_log_finish(struct wait_log *l, int64_t end_ns);
 /* The thread with that id; NULL: nothing was heard of it. */
 struct wait_log_thread *wait_log_find(const struct wait_log *l, uint32_t tid);
 
+/* Switches from a CPU, of all threads. */
+uint64_t wait_log_switches(const struct wait_log *l);
+
 /* Its place in wait_lengths. */
 size_t wait_length_of(int64_t ns);
 
