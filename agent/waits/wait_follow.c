@@ -47,6 +47,7 @@ static int open_switches(struct wait_follow *o, struct err *e)
 	o->record = (struct wait_record){.plan = plan_switches(o), .pid = o->session->q->target->pid, .proc_fd = o->session->proc_fd,
 					.epoll_fd = o->events_fd, .duration_ns = o->session->q->spec->duration_seconds * 1000000000};
 	o->record.random = o->sleepers.random = (uint64_t)clock_mono_ns() | 1;
+	o->capture.period = o->record.plan.period;
 	if (o->looks_only)
 		return 0;
 	if (wait_record_open(&o->record, &o->capture.refused) < 0) {
@@ -56,6 +57,7 @@ static int open_switches(struct wait_follow *o, struct err *e)
 			return -1;
 		}
 		o->record.plan = wait_plan_looks_only();
+		o->capture.period = o->record.plan.period;
 		o->counted = wait_pace_switches(o->session->proc_fd);
 		return 0;
 	}
@@ -299,6 +301,8 @@ static void note_window(struct wait_follow *o, int64_t to_ns)
 	struct wait_capture *c = &o->capture;
 	uint64_t switches = wait_log_switches(c->log), recorded = switches - o->switches;
 	o->switches = switches;
+	if (o->record.perf)
+		c->period = o->record.plan.period;
 	if (!o->record.perf || o->record.missing * MISSING_PART > recorded)
 		return;
 	GROW(c->windows, c->window_count, c->window_cap);
@@ -448,7 +452,6 @@ void wait_follow_take(struct wait_follow *o)
 	o->capture.lost = o->record.lost;
 	o->capture.dropped = o->record.dropped;
 	o->capture.recorded_ns = o->record.covered_ns;
-	o->capture.period = o->record.plan.period;
 	o->capture.looks = o->looks.looks;
 	o->capture.unseen_ns = o->looks.unseen_ns;
 	cpu_collect_free(o->collect);
