@@ -109,13 +109,23 @@ static bool is_of(const struct request_answers *x, size_t stall, const struct ch
 	return stall < x->stall_count && x->stalls[stall].port == a->port && x->stalls[stall].from_ns < a->end_ns;
 }
 
+static uint64_t overlap_from(const struct request_stall *s, const struct channel_request_answer *a)
+{
+	return s->from_ns > a->start_ns ? s->from_ns : a->start_ns;
+}
+
+static uint64_t overlap_to(const struct request_stall *s, const struct channel_request_answer *a)
+{
+	return s->to_ns < a->end_ns ? s->to_ns : a->end_ns;
+}
+
 static void add_waits(const struct request_answers *x, const struct channel_request_answer *a, struct request_trail *t)
 {
 	for (size_t i = stall_after(x, a->port, a->start_ns); is_of(x, i, a); i++) {
 		const struct request_stall *s = &x->stalls[i];
 		const struct channel_request_call c = {
-			.start_ns = s->from_ns > a->start_ns ? s->from_ns : a->start_ns,
-			.end_ns = s->to_ns < a->end_ns ? s->to_ns : a->end_ns,
+			.start_ns = overlap_from(s, a),
+			.end_ns = overlap_to(s, a),
 			.number = a->number,
 			.shape = REQUEST_SHAPE_CLIENT,
 		};
@@ -171,8 +181,7 @@ void request_answers_sums(const struct request_answers *x, uint32_t number, uint
 	const struct channel_request_answer *a = answer_of(x, number);
 	for (size_t i = a ? stall_after(x, a->port, a->start_ns) : 0; a && is_of(x, i, a); i++) {
 		const struct request_stall *s = &x->stalls[i];
-		uint64_t from_ns = s->from_ns > a->start_ns ? s->from_ns : a->start_ns, to_ns = s->to_ns < a->end_ns ? s->to_ns : a->end_ns;
-		double part = (double)(to_ns - from_ns) / (double)(s->to_ns - s->from_ns);
+		double part = (double)(overlap_to(s, a) - overlap_from(s, a)) / (double)(s->to_ns - s->from_ns);
 		*bytes += (uint64_t)(part * (double)s->acked_bytes);
 		*window_ns += (uint64_t)(part * (double)s->window_ns);
 	}
