@@ -54,7 +54,7 @@ void request_client_says_reads(const void *numbers, struct finding *out)
 const char *request_client_needs_addresses(const void *numbers)
 {
 	const struct request_numbers *n = client_numbers_in(numbers);
-	return rules_known(n->one_told) ? NULL : "no endpoint was asked from more than one address";
+	return rules_known(n->one_told) ? NULL : "each endpoint's requests came from one address, or their addresses are not known";
 }
 
 /* What is behind an address is not known: a proxy that many share looks alike. */
@@ -73,8 +73,8 @@ void request_client_says_one(const void *numbers, struct finding *out)
 	buf_init(&name, 2 * RULE_TEXT_BYTES);
 	if (out->state == FINDING_EXCLUDED) {
 		finding_message(out, "one client that makes most of the requests");
-		finding_evidence(out, "one of %.0f addresses makes %.0f%% of the requests of the endpoint that waits most for one client", n->one_others + 1,
-				 n->one_percent);
+		finding_evidence(out, "at the endpoint where one client matters most, it makes %.0f%% of the requests; they come from %.0f addresses",
+				 n->one_percent, n->one_others + 1);
 		return;
 	}
 	request_text_endpoint(&name, n->one_endpoint.text, NAME_CHARS);
