@@ -44,14 +44,25 @@ static uint64_t rest_after(struct follow_plan *p, uint64_t length, int64_t own_c
 	return rest_ns < FOLLOW_LONGEST_REST_NS ? (uint64_t)rest_ns + 1 : FOLLOW_LONGEST_REST_NS;
 }
 
+static int64_t cost_of_round(const struct follow_plan *p, const struct follow_now *now)
+{
+	return (int64_t)(now->followed - p->since.followed) * FOLLOW_COST_NS;
+}
+
+static bool is_round_over(const struct follow_plan *p, const struct follow_now *now)
+{
+	uint64_t length_ns = now->ns - p->since.ns;
+	return length_ns >= (cost_of_round(p, now) > FOLLOW_BURST_NS ? FOLLOW_ROUND_LEAST_NS : FOLLOW_ROUND_NS);
+}
+
 enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
 {
 	if (p->resting)
 		return now->ns >= p->resume_ns ? FOLLOW_RESUME : FOLLOW_GO_ON;
-	if (now->ns < p->since.ns + FOLLOW_ROUND_NS)
+	if (!is_round_over(p, now))
 		return FOLLOW_GO_ON;
 	*out = round_until(p, now->ns);
-	int64_t cpu_ns = (int64_t)(now->cpu_ns - p->since.cpu_ns), cost_ns = (int64_t)(now->followed - p->since.followed) * FOLLOW_COST_NS;
+	int64_t cpu_ns = (int64_t)(now->cpu_ns - p->since.cpu_ns), cost_ns = cost_of_round(p, now);
 	int64_t own_ns = cpu_ns - cost_ns > cpu_ns / 2 ? cpu_ns - cost_ns : cpu_ns / 2 + 1;
 	uint64_t rest_ns = rest_after(p, now->ns - p->since.ns, own_ns, cost_ns);
 	p->since = *now;

@@ -1,4 +1,4 @@
-/* When requests are followed: all the time where that costs little; else a second of every few, so that it keeps to its part of the process's
+/* When requests are followed: all the time where that costs little; else a second of every few, or less of it, so that it keeps to its part of the process's
  * CPU time. Each round says for how much time like it it stands: for itself, and for the rest after it, in which nobody is followed, by the CPU time that the
  * process takes then. Pure: time and counts are arguments. */
 #ifndef DRDOTNET_FOLLOW_PLAN_H
@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #define FOLLOW_ROUND_NS 1000000000u
+#define FOLLOW_ROUND_LEAST_NS 250000000u /* of one that has cost as much as a burst */
 #define FOLLOW_LONGEST_REST_NS 30000000000u
 #define FOLLOW_COST_NS 4000u      /* of CPU time: both ends of a request, or of a call */
 #define FOLLOW_PART 150u          /* one 150th of the process's CPU time */

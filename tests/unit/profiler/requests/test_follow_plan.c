@@ -73,6 +73,20 @@ Test(follow_plan, a_burst_is_followed_whole)
 	cr_expect_gt(simulate(8000, 1, 4).rests, 0);
 }
 
+Test(follow_plan, a_round_is_shorter_where_it_costs_much)
+{
+	struct follow_now now = {.followed = 0};
+	struct follow_round round;
+	struct follow_plan p;
+
+	follow_plan_init(&p, &now);
+	now = (struct follow_now){.ns = SECOND / 5, .cpu_ns = SECOND / 5, .followed = 80000};
+	cr_expect_eq(follow_plan_step(&p, &now, &round), FOLLOW_GO_ON);
+	now.ns = SECOND / 4;
+	cr_assert_eq(follow_plan_step(&p, &now, &round), FOLLOW_REST);
+	cr_expect(round.start_ns == 0 && round.end_ns == SECOND / 4);
+}
+
 Test(follow_plan, what_could_not_be_begun_again_is_tried_later)
 {
 	struct follow_now now = {.followed = 0};
