@@ -430,8 +430,8 @@ class OnNewest(OnEachRuntime):
         of so much work when the session began: context switches are recorded for a part of the time from then on."""
         app = self.target(self.framework, load="bare")
         session, out = self.begin(app)
-        known = app.load("--rate", 0, "--connections", 16, "--depth", 16, "/fast", "/items/4711", seconds=6)["answered"]
-        known += app.load("--rate", 3000, "--connections", 16, "/fast", "/items/4711", seconds=2)["answered"]
+        known = app.load("--rate", 3000, "--connections", 16, "/fast", "/items/4711", seconds=2)["answered"]
+        known += app.load("--rate", 0, "--connections", 16, "--depth", 16, "/fast", "/items/4711", seconds=6)["answered"]
         known += app.load("--requests", 400, "--connections", 4, "/fast")["answered"]
         app.lines(1)
         report, text = self.end(session, out)
