@@ -142,22 +142,21 @@ bool channel_get_request_window(struct wire_reader *r, struct channel_request_wi
 
 void channel_put_request_round(struct wire_writer *w, const struct channel_request_round *v)
 {
+	wire_put_u64(w, v->rest_ns);
+	wire_put_u64(w, v->rest_cpu_ns);
 	wire_put_u64(w, v->start_ns);
 	wire_put_u64(w, v->end_ns);
-	wire_put_u64(w, v->rest_ns);
-	wire_put_u64(w, v->stands_for_ns);
-	wire_put_u32(w, v->after_rest);
+	wire_put_u64(w, v->own_cpu_ns);
 }
 
 bool channel_get_request_round(struct wire_reader *r, struct channel_request_round *v)
 {
+	v->rest_ns = wire_u64(r);
+	v->rest_cpu_ns = wire_u64(r);
 	v->start_ns = wire_u64(r);
 	v->end_ns = wire_u64(r);
-	v->rest_ns = wire_u64(r);
-	v->stands_for_ns = wire_u64(r);
-	v->after_rest = wire_u32(r);
-	return !r->bad && is_time(v->start_ns, v->end_ns) && v->rest_ns <= INT64_MAX && v->stands_for_ns >= v->end_ns - v->start_ns &&
-	       v->stands_for_ns <= INT64_MAX && v->after_rest <= 1;
+	v->own_cpu_ns = wire_u64(r);
+	return !r->bad && is_time(v->start_ns, v->end_ns) && v->rest_ns <= INT64_MAX && v->rest_cpu_ns <= INT64_MAX && v->own_cpu_ns <= INT64_MAX;
 }
 
 void channel_put_request_template(struct wire_writer *w, const struct channel_request_template *v)

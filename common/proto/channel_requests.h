@@ -81,11 +81,11 @@ struct channel_request_window {
 	uint64_t start_ns, end_ns;
 };
 
-/* REQUESTS_ROUNDS: records up to the payload's end: u64 start, u64 end of a time in which all requests were told, u64 length of the time after it in which none
- * were, u64 time like it that it stands for (itself and what came after it), u32 1: requests were not told just before it. After what was told in it. */
+/* REQUESTS_ROUNDS: records up to the payload's end: u64 length of the time just before it in which no requests were told, u64 CPU time that the process took
+ * then, u64 start, u64 end of a time in which all requests were told (the same: none was), u64 CPU time that the process took for them. After what was told
+ * in it. */
 struct channel_request_round {
-	uint64_t start_ns, end_ns, rest_ns, stands_for_ns;
-	uint32_t after_rest;
+	uint64_t rest_ns, rest_cpu_ns, start_ns, end_ns, own_cpu_ns;
 };
 
 /* REQUESTS_TEMPLATES: records up to the payload's end: u32 shape, u32 shape of the route that requests of the first one are of (itself: its route has no

@@ -1,32 +1,9 @@
 /* Context: any. */
 #include "profiler/requests/follow_plan.h"
 
-#define MOST_TIMES 1000
-
 void follow_plan_init(struct follow_plan *p, const struct follow_now *now)
 {
 	*p = (struct follow_plan){.since = *now, .credit_ns = FOLLOW_BURST_NS};
-}
-
-static struct follow_round round_until(const struct follow_plan *p, uint64_t end_ns)
-{
-	return (struct follow_round){
-		.start_ns = p->since.ns,
-		.end_ns = end_ns,
-		.stands_for_ns = end_ns - p->since.ns,
-		.after_rest = p->rested,
-	};
-}
-
-/* The round before the rest, which ends now. */
-static struct follow_round rested_round(const struct follow_plan *p, const struct follow_now *now)
-{
-	struct follow_round r = p->held;
-	double times = (double)(now->cpu_ns - p->since.cpu_ns) / (double)p->held_cpu_ns;
-
-	r.rest_ns = now->ns - r.end_ns;
-	r.stands_for_ns += (uint64_t)((double)r.stands_for_ns * (times < MOST_TIMES ? times : MOST_TIMES));
-	return r;
 }
 
 /* How long the debt takes to be paid back at the rate of this round; 0: there is none. */
@@ -49,38 +26,77 @@ static int64_t cost_of_round(const struct follow_plan *p, const struct follow_no
 	return (int64_t)(now->followed - p->since.followed) * FOLLOW_COST_NS;
 }
 
-static bool is_round_over(const struct follow_plan *p, const struct follow_now *now)
+/* Of what was followed since then. */
+static int64_t own_cpu_since(const struct follow_now *then, const struct follow_now *now)
+{
+	int64_t cpu_ns = (int64_t)(now->cpu_ns - then->cpu_ns), cost_ns = (int64_t)(now->followed - then->followed) * FOLLOW_COST_OF_MANY_NS;
+
+	return cpu_ns - cost_ns > cpu_ns / 2 ? cpu_ns - cost_ns : cpu_ns / 2;
+}
+
+/* By what was followed after it had settled, if that was as much again. */
+static uint64_t own_cpu_of_round(const struct follow_plan *p, const struct follow_now *now)
+{
+	uint64_t settled = now->followed - p->settled.followed;
+
+	if (!p->settled.ns || settled < FOLLOW_SETTLED)
+		return (uint64_t)own_cpu_since(&p->since, now);
+	return (uint64_t)((double)own_cpu_since(&p->settled, now) * (double)(now->followed - p->since.followed) / (double)settled);
+}
+
+static struct follow_round round_until(const struct follow_plan *p, const struct follow_now *now)
+{
+	return (struct follow_round){
+		.rest_ns = p->rest_ns,
+		.rest_cpu_ns = p->rest_cpu_ns,
+		.start_ns = p->since.ns,
+		.end_ns = now->ns,
+		.own_cpu_ns = own_cpu_of_round(p, now),
+	};
+}
+
+bool follow_plan_asks(const struct follow_plan *p, const struct follow_now *now)
 {
 	uint64_t length_ns = now->ns - p->since.ns;
-	return length_ns >= (cost_of_round(p, now) > FOLLOW_BURST_NS ? FOLLOW_ROUND_LEAST_NS : FOLLOW_ROUND_NS);
+	int64_t cost_ns = cost_of_round(p, now);
+
+	return !p->resting && length_ns >= FOLLOW_ROUND_LEAST_NS && length_ns < FOLLOW_ROUND_NS && cost_ns > FOLLOW_BURST_NS && cost_ns <= FOLLOW_DEAREST_NS;
+}
+
+static bool is_round_over(const struct follow_plan *p, const struct follow_now *now)
+{
+	if (follow_plan_asks(p, now))
+		return !now->slow;
+	return now->ns - p->since.ns >= (cost_of_round(p, now) > FOLLOW_BURST_NS ? FOLLOW_ROUND_LEAST_NS : FOLLOW_ROUND_NS);
+}
+
+static void begin_round(struct follow_plan *p, const struct follow_now *now, uint64_t rest_ns, uint64_t rest_cpu_ns)
+{
+	p->since = *now;
+	p->settled = (struct follow_now){0};
+	p->rest_ns = rest_ns;
+	p->rest_cpu_ns = rest_cpu_ns;
 }
 
 enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
 {
 	if (p->resting)
 		return now->ns >= p->resume_ns ? FOLLOW_RESUME : FOLLOW_GO_ON;
+	if (!p->settled.ns && now->followed - p->since.followed >= FOLLOW_SETTLED)
+		p->settled = *now;
 	if (!is_round_over(p, now))
 		return FOLLOW_GO_ON;
-	*out = round_until(p, now->ns);
-	int64_t cpu_ns = (int64_t)(now->cpu_ns - p->since.cpu_ns), cost_ns = cost_of_round(p, now);
-	int64_t own_ns = cpu_ns - cost_ns > cpu_ns / 2 ? cpu_ns - cost_ns : cpu_ns / 2 + 1;
-	uint64_t rest_ns = rest_after(p, now->ns - p->since.ns, own_ns, cost_ns);
-	p->since = *now;
-	p->rested = false;
-	if (!rest_ns)
-		return FOLLOW_ROUND;
-	p->held = *out;
-	p->held_cpu_ns = own_ns;
-	p->resting = true;
+	*out = round_until(p, now);
+	uint64_t rest_ns = rest_after(p, now->ns - p->since.ns, (int64_t)out->own_cpu_ns, cost_of_round(p, now));
+	begin_round(p, now, 0, 0);
+	p->resting = rest_ns > 0;
 	p->resume_ns = now->ns + rest_ns;
-	return FOLLOW_REST;
+	return p->resting ? FOLLOW_REST : FOLLOW_ROUND;
 }
 
-void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
+void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now)
 {
-	*out = rested_round(p, now);
-	p->since = *now;
-	p->rested = true;
+	begin_round(p, now, now->ns - p->since.ns, now->cpu_ns - p->since.cpu_ns);
 	p->resting = false;
 }
 
@@ -91,5 +107,7 @@ void follow_plan_postpone(struct follow_plan *p, uint64_t ns)
 
 void follow_plan_end(const struct follow_plan *p, const struct follow_now *now, struct follow_round *out)
 {
-	*out = p->resting ? rested_round(p, now) : round_until(p, now->ns);
+	*out = round_until(p, now);
+	if (p->resting)
+		*out = (struct follow_round){now->ns - p->since.ns, now->cpu_ns - p->since.cpu_ns, now->ns, now->ns, 0};
 }

@@ -210,7 +210,7 @@ void request_send_window(struct channel_io *io, uint64_t start_ns, uint64_t end_
 
 void request_send_round(struct channel_io *io, const struct follow_round *r)
 {
-	const struct channel_request_round v = {r->start_ns, r->end_ns, r->rest_ns, r->stands_for_ns, r->after_rest};
+	const struct channel_request_round v = {r->rest_ns, r->rest_cpu_ns, r->start_ns, r->end_ns, r->own_cpu_ns};
 
 	channel_put_request_round(channel_io_begin(io, CHANNEL_REQUESTS_ROUNDS), &v);
 	channel_io_end(io);

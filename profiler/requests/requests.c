@@ -223,7 +223,7 @@ bool requests_running(void)
 
 static struct follow_now follow_now(void)
 {
-	return (struct follow_now){now_ns(), now_of(CLOCK_PROCESS_CPUTIME_ID), atomic_load(&started) + atomic_load(&call_events) / 2};
+	return (struct follow_now){now_ns(), now_of(CLOCK_PROCESS_CPUTIME_ID), atomic_load(&started) + atomic_load(&call_events) / 2, false};
 }
 
 static hresult begin_following(const char **message)
@@ -331,9 +331,8 @@ static void begin_rest(struct channel_io *io, uint64_t now)
 	request_calls_reset();
 }
 
-static void end_rest(struct channel_io *io)
+static void end_rest(void)
 {
-	struct follow_round round;
 	const char *message;
 
 	if (begin_following(&message) < 0) {
@@ -341,15 +340,22 @@ static void end_rest(struct channel_io *io)
 		return;
 	}
 	const struct follow_now now = follow_now();
-	follow_plan_resumed(&follow, &now, &round);
-	request_send_round(io, &round);
+	follow_plan_resumed(&follow, &now);
+}
+
+static void note_slow(void *now, const struct request *r)
+{
+	struct follow_now *n = now;
+	n->slow |= n->ns > r->start_ns && n->ns - r->start_ns >= FOLLOW_SLOW_NS;
 }
 
 static void tick_following(struct channel_io *io)
 {
-	const struct follow_now now = follow_now();
+	struct follow_now now = follow_now();
 	struct follow_round round;
 
+	if (follow_plan_asks(&follow, &now))
+		request_table_each(&requests_open, note_slow, &now);
 	switch (follow_plan_step(&follow, &now, &round)) {
 	case FOLLOW_GO_ON:
 		return;
@@ -358,9 +364,10 @@ static void tick_following(struct channel_io *io)
 		return;
 	case FOLLOW_REST:
 		begin_rest(io, now.ns);
+		request_send_round(io, &round);
 		return;
 	case FOLLOW_RESUME:
-		end_rest(io);
+		end_rest();
 	}
 }
 

@@ -41,7 +41,7 @@ void latency_histogram_merge(struct latency_histogram *h, const struct latency_h
 		h->longest_ns = from->longest_ns;
 }
 
-uint64_t latency_histogram_multiply(struct latency_histogram *h, const struct latency_histogram *from, latency_times_fn *times, const void *ctx)
+uint64_t latency_histogram_add_times(struct latency_histogram *h, const struct latency_histogram *from, latency_times_fn *times, const void *ctx)
 {
 	uint64_t all = 0;
 	double due = 0.5;
@@ -49,8 +49,7 @@ uint64_t latency_histogram_multiply(struct latency_histogram *h, const struct la
 		if (!from->buckets[i])
 			continue;
 		uint64_t middle = (latency_histogram_start(i) + latency_histogram_start(i + 1)) / 2;
-		double more = times(ctx, middle) - 1;
-		due += more > 0 ? (double)from->buckets[i] * more : 0;
+		due += (double)from->buckets[i] * times(ctx, middle);
 		uint64_t whole = due < UINT32_MAX - h->buckets[i] ? (uint64_t)due : UINT32_MAX - h->buckets[i];
 		due -= (double)whole;
 		h->buckets[i] += (uint32_t)whole;

@@ -119,20 +119,21 @@ uint32_t request_log_shape_of(const struct request_log *l, uint32_t number)
 void request_log_done(struct request_log *l, const struct channel_request_done *d)
 {
 	struct request_endpoint *p = endpoint_of(l, d->shape);
+	struct request_round *round = &p->rounds[l->turn];
 	l->requests++;
 	size_t class = d->status / 100 < REQUEST_CLASSES ? d->status / 100 : 0;
 	p->status[class]++;
-	p->round.status[class]++;
+	round->status[class]++;
 	p->streams[d->stream]++;
-	p->round.streams[d->stream]++;
-	p->round.ended++;
+	round->streams[d->stream]++;
+	round->ended++;
 	if (!p->ended++)
 		p->first = *d;
 	keep_shape(l, d);
 	if (is_stream(d))
 		return;
 	latency_histogram_add(&p->latency, request_length_ns(d));
-	latency_histogram_add(&p->round.latency, request_length_ns(d));
+	latency_histogram_add(&round->latency, request_length_ns(d));
 	request_slowest_keep(&p->slowest, d);
 	if (d->told)
 		request_slowest_keep(&p->told, d);
@@ -143,47 +144,84 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 
 #define TIMES_MOST 10000
 #define MOST_OF_ROUND 0.9 /* of so long requests too few are seen to say how many there are */
+#define MUCH 4
 
-/* After a rest those that began in it are not seen to end: the longer, the fewer are left. */
-static double times_of(const void *round, uint64_t ns)
+/* What a round's requests are to be counted more often, and how long it was: of those that begin in a round that comes after a rest some end beyond it, and of
+ * those that end in it some had begun before it, the more the longer they take. */
+struct weight {
+	double times;
+	uint64_t cut_ns; /* 0: none was cut off */
+	bool first;      /* they are counted once as they are */
+};
+
+static double more_of(const void *weight, uint64_t ns)
 {
-	const struct channel_request_round *r = round;
-	double length = (double)(r->end_ns - r->start_ns), part = (double)ns / length;
-	return fmin((double)r->stands_for_ns / length, TIMES_MOST) / (r->after_rest ? 1 - fmin(part, MOST_OF_ROUND) : 1);
+	const struct weight *w = weight;
+	double seen = w->cut_ns ? 1 - fmin((double)ns / (double)w->cut_ns, MOST_OF_ROUND) : 1;
+	return w->first ? (1 + w->times) / seen - 1 : w->times / seen;
 }
 
 /* Each kind as often as all of them on average. */
-static void multiply_counts(uint64_t *counts, const uint64_t *seen, size_t n, double more)
+static void add_more(uint64_t *counts, const uint64_t *seen, size_t n, double more)
 {
 	for (size_t i = 0; i < n; i++)
 		counts[i] += (uint64_t)llround((double)seen[i] * more);
 }
 
-static void multiply_endpoint(struct request_endpoint *p, const struct channel_request_round *r)
+static void count_again(struct request_endpoint *p, const struct request_round *x, const struct weight *w)
 {
-	const struct request_round *x = &p->round;
-	uint64_t added = latency_histogram_multiply(&p->latency, &x->latency, times_of, r);
-	double more = x->latency.count ? (double)added / (double)x->latency.count : times_of(r, 0) - 1;
-	multiply_counts(p->status, x->status, REQUEST_CLASSES, more);
-	multiply_counts(p->streams, x->streams, STREAM_KINDS, more);
-	multiply_counts(&p->ended, &x->ended, 1, more);
+	if (!x->ended || (w->times <= 0 && !w->cut_ns))
+		return;
+	uint64_t added = latency_histogram_add_times(&p->latency, &x->latency, more_of, w);
+	double more = x->latency.count ? (double)added / (double)x->latency.count : more_of(w, 0);
+	add_more(p->status, x->status, REQUEST_CLASSES, more);
+	add_more(p->streams, x->streams, STREAM_KINDS, more);
+	add_more(&p->ended, &x->ended, 1, more);
+}
+
+static uint64_t cut_ns(const struct channel_request_round *r)
+{
+	return r->rest_ns ? r->end_ns - r->start_ns : 0;
+}
+
+static double part_of(uint64_t cpu_ns, uint64_t of_ns)
+{
+	return fmin((double)cpu_ns / (double)(of_ns ? of_ns : 1), TIMES_MOST);
+}
+
+/* In a rest as many requests came as the rounds beside it tell for the CPU time that the process took in it. The round before the first rest has what is
+ * compiled at first in it, of the application and for its events: that after it tells alone, if it is of any weight. */
+static void weigh(const struct request_log *l, const struct channel_request_round *r, struct weight *before, struct weight *now)
+{
+	bool is_first = l->rests == 1, alone = is_first && r->own_cpu_ns >= l->before.own_cpu_ns / MUCH && r->end_ns > r->start_ns;
+	double times = alone ? part_of(r->rest_cpu_ns, r->own_cpu_ns) : part_of(r->rest_cpu_ns, r->own_cpu_ns + l->before.own_cpu_ns);
+	*before = (struct weight){alone ? 0 : times, cut_ns(&l->before), false};
+	*now = (struct weight){times, cut_ns(r), true};
 }
 
 void request_log_round(struct request_log *l, const struct channel_request_round *r)
 {
-	uint64_t length = r->end_ns - r->start_ns;
-	if (r->end_ns + r->rest_ns > l->told_to_ns)
-		l->told_to_ns = r->end_ns + r->rest_ns;
-	bool more = length && (r->stands_for_ns > length || r->after_rest);
+	struct weight before = {0}, now = {.first = true};
+	if (r->end_ns > l->told_to_ns)
+		l->told_to_ns = r->end_ns;
 	l->rest_ns += r->rest_ns;
+	l->rests += r->rest_ns > 0;
+	if (r->rest_ns)
+		weigh(l, r, &before, &now);
 	for (size_t i = 0; i < l->endpoint_cap; i++) {
 		struct request_endpoint *p = l->endpoints[i];
-		if (!p || !p->round.ended)
+		if (!p)
 			continue;
-		if (more)
-			multiply_endpoint(p, r);
-		p->round = (struct request_round){0};
+		struct request_round *old = &p->rounds[!l->turn];
+		if (r->rest_ns) {
+			count_again(p, old, &before);
+			count_again(p, &p->rounds[l->turn], &now);
+		}
+		if (old->ended)
+			*old = (struct request_round){0};
 	}
+	l->turn = !l->turn;
+	l->before = *r;
 }
 
 /* in flight --------------------------------------------------------------------------------------------------------- */

@@ -18,7 +18,7 @@ struct request_slowest { /* the slowest first */
 	size_t count;
 };
 
-/* What ended in one time of the library's: it may stand for more than itself (REQUESTS_ROUNDS). */
+/* What ended in one time of the library's: it may stand for what was not told before and after it, too (REQUESTS_ROUNDS). */
 struct request_round {
 	struct latency_histogram latency;
 	uint64_t status[REQUEST_CLASSES], streams[STREAM_KINDS], ended;
@@ -31,7 +31,7 @@ struct request_endpoint {
 	uint64_t status[REQUEST_CLASSES];
 	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
 	uint64_t ended;                   /* requests, streams too */
-	struct request_round round;
+	struct request_round rounds[2];   /* the one that runs and the one before it, by turns */
 	struct channel_request_done first; /* the first that ended */
 	struct request_slowest slowest, told; /* told: of those of which switches were told all of the time */
 	struct channel_request_done random[REQUEST_RANDOM];
@@ -47,7 +47,9 @@ struct request_log {
 	uint64_t requests, dropped_endpoints; /* that were seen to end */
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
 	uint64_t told_to_ns;                 /* until then all that ended has come; 0: nothing has */
-	uint64_t rest_ns;                    /* in which requests were not followed */
+	uint64_t rest_ns, rests;             /* in which requests were not followed */
+	struct channel_request_round before; /* the last round that is over */
+	unsigned turn;                       /* of the endpoints' rounds: that which runs */
 	uint32_t dice;
 	struct request_trail trail;
 	struct request_answers answers;

@@ -165,7 +165,7 @@ Test(request_live, tells_of_the_endpoint_that_users_wait_for_most)
 	end();
 }
 
-/* What ended in a round that stands for four times its length. */
+/* Rounds of a second with rests of three seconds, which take three times the CPU time of a round. */
 Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
 {
 	begin();
@@ -173,25 +173,44 @@ Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
 	add_shape(capture.log, 2, "GET /slow");
 	for (unsigned i = 1; i <= 1000; i++)
 		add_done(capture.log, 1, 10 + i % 900, 1, i % 10 ? 200 : 500, 0);
-	request_log_round(capture.log, &(struct channel_request_round){0, 1000 * MS, 3000ull * MS, 4000ull * MS, 0});
-	for (unsigned i = 1; i <= 500; i++)
-		add_done(capture.log, 2, 4500 + i % 500, 500, 0, 0);
-	request_log_round(capture.log, &(struct channel_request_round){4000ull * MS, 5000ull * MS, 0, 1000 * MS, 1});
+	request_log_round(capture.log, &(struct channel_request_round){.end_ns = 1000 * MS, .own_cpu_ns = 100 * MS});
 	for (unsigned i = 1; i <= 100; i++)
-		add_done(capture.log, 1, 5500, 1, 200, 0);
-	request_log_round(capture.log, &(struct channel_request_round){5000ull * MS, 10000ull * MS, 0, 5000ull * MS, 0});
+		add_done(capture.log, 1, 4500, 1, 200, 0);
+	request_log_round(capture.log, &(struct channel_request_round){3000ull * MS, 60 * MS, 4000ull * MS, 5000ull * MS, 20 * MS});
+	for (unsigned i = 1; i <= 500; i++)
+		add_done(capture.log, 2, 8500 + i % 500, 500, 0, 0);
+	request_log_round(capture.log, &(struct channel_request_round){3000ull * MS, 40 * MS, 8000ull * MS, 9000ull * MS, 20 * MS});
+	request_log_round(capture.log, &(struct channel_request_round){1000ull * MS, 10 * MS, 10000ull * MS, 10000ull * MS, 0});
 	request_analysis_run(&capture, &analysis);
-	cr_expect_float_eq(analysis.followed_percent, 70, 1e-9);
+	cr_expect_float_eq(analysis.followed_percent, 30, 1e-9);
 	const struct endpoint_figures *slow = &analysis.endpoints[0], *fast = &analysis.endpoints[1];
 	cr_expect_str_eq(fast->name, "GET /fast");
-	cr_expect_eq(fast->requests, 4100);
-	cr_expect_eq(fast->status[5], 400);
-	cr_expect_float_eq(fast->error_percent, 100 * 400 / 4100.0, 1e-9);
-	cr_expect_float_eq(fast->waited_ns, 4100e6, 100e6);
-	cr_expect_float_eq((double)slow->requests, 1000, 40, "half of them had begun before it: %lu", (unsigned long)slow->requests);
+	cr_expect_eq(fast->requests, 1000 + 500 + 100 + 50 + 100, "both rounds beside a rest tell of it: %lu", (unsigned long)fast->requests);
+	cr_expect_eq(fast->status[5], 150);
+	cr_expect_float_eq(fast->error_percent, 100 * 150 / 1750.0, 1e-9);
+	cr_expect_float_eq(fast->waited_ns, 1750e6, 60e6);
+	cr_expect_float_eq((double)slow->requests, 1000 + 1000 + 500, 90, "half of them had begun before it: %lu", (unsigned long)slow->requests);
 	cr_expect_eq(slow->slowest.count, REQUEST_SLOWEST);
 	cr_expect_float_eq((double)slow->p50_ns, 500e6, 16e6);
 	end();
+}
+
+/* In the round before the first rest the application and what tells of it are compiled. */
+Test(request_log, the_first_rest_is_told_by_the_round_after_it)
+{
+	for (unsigned idle = 0; idle < 2; idle++) {
+		begin();
+		add_shape(capture.log, 1, "GET /fast");
+		for (unsigned i = 1; i <= 100; i++)
+			add_done(capture.log, 1, i, 1, 200, 0);
+		request_log_round(capture.log, &(struct channel_request_round){.end_ns = 1000 * MS, .own_cpu_ns = 1000 * MS});
+		for (unsigned i = 1; i <= 1000; i++)
+			add_done(capture.log, 1, 4000 + i % 1000, 1, 200, 0);
+		request_log_round(capture.log, &(struct channel_request_round){3000ull * MS, 1000 * MS, 4000ull * MS, 5000ull * MS, (idle ? 100 : 500) * MS});
+		request_analysis_run(&capture, &analysis);
+		cr_expect_float_eq((double)analysis.endpoints[0].requests, idle ? 2100 : 3100, 10);
+		end();
+	}
 }
 
 Test(request_analysis, endpoints_have_the_names_of_their_routes)
@@ -242,10 +261,9 @@ Test(request_log, knows_until_when_all_has_come)
 	cr_expect_eq(capture.log->told_to_ns, 0);
 	request_log_look(capture.log, 3000ull * MS);
 	cr_expect_eq(capture.log->told_to_ns, 3000ull * MS);
-	request_log_round(capture.log, &(struct channel_request_round){.start_ns = 1000ull * MS, .end_ns = 2000ull * MS, .stands_for_ns = 1000ull * MS});
+	request_log_round(capture.log, &(struct channel_request_round){.start_ns = 1000ull * MS, .end_ns = 2000ull * MS});
 	cr_expect_eq(capture.log->told_to_ns, 3000ull * MS);
-	request_log_round(capture.log, &(struct channel_request_round){.start_ns = 2000ull * MS, .end_ns = 3000ull * MS, .rest_ns = 4000ull * MS,
-								       .stands_for_ns = 5000ull * MS});
+	request_log_round(capture.log, &(struct channel_request_round){.rest_ns = 4000ull * MS, .start_ns = 7000ull * MS, .end_ns = 7000ull * MS});
 	cr_expect_eq(capture.log->told_to_ns, 7000ull * MS);
 	end();
 }
