@@ -13,7 +13,7 @@
 #define FOLLOW_DEAREST_NS 240000000u     /* of CPU time: but not longer than this allows */
 #define FOLLOW_LONGEST_REST_NS 30000000000u
 #define FOLLOW_COST_NS 4000u      /* of CPU time: both ends of a request, or of a call */
-#define FOLLOW_COST_OF_MANY_NS 2700u /* where one comes right after the other */
+#define FOLLOW_COST_OF_MANY_NS 3300u /* where one comes right after the other */
 #define FOLLOW_SETTLED 5000u      /* so many are followed until what is dearer at first has passed: the code of events is compiled, threads are told */
 #define FOLLOW_PART 150u          /* one 150th of the process's CPU time */
 #define FOLLOW_ALWAYS_PART 200u   /* or of one CPU's, if that is more: some 1,250 requests a second */
