@@ -1,6 +1,6 @@
 /* When requests are followed: all the time where that costs little; else a part of a second now and then, so that it keeps to its part of the process's CPU
- * time. Each round says what CPU time the process takes for what was followed in it, and took in the rest before it, in which nobody was followed: how many there
- * were then can be told from both. Pure: time and counts are arguments. */
+ * time. Each round says what CPU time the process takes for what was followed in it, and took in the rest before it, in which nobody was followed: how many
+ * there were then can be told from both. Pure: time and counts are arguments. */
 #ifndef DRDOTNET_FOLLOW_PLAN_H
 #define DRDOTNET_FOLLOW_PLAN_H
 
