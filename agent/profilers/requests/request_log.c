@@ -146,19 +146,18 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 #define MOST_OF_ROUND 0.9 /* of so long requests too few are seen to say how many there are */
 #define MUCH 4
 
-/* What a round's requests are to be counted more often, and how long it was: of those that begin in a round that comes after a rest some end beyond it, and of
- * those that end in it some had begun before it, the more the longer they take. */
+/* How much more often a round's requests are counted than they were seen. */
 struct weight {
-	double times;
-	uint64_t cut_ns; /* 0: none was cut off */
-	bool first;      /* they are counted once as they are */
+	double times;    /* for the rest beside it */
+	uint64_t cut_ns; /* how long it was, after a rest: of those that ended in it some had begun before it unseen, the more the longer they take; 0: none had */
+	bool itself;     /* and for those of its own that were not seen */
 };
 
 static double more_of(const void *weight, uint64_t ns)
 {
 	const struct weight *w = weight;
 	double seen = w->cut_ns ? 1 - fmin((double)ns / (double)w->cut_ns, MOST_OF_ROUND) : 1;
-	return w->first ? (1 + w->times) / seen - 1 : w->times / seen;
+	return w->itself ? (1 + w->times) / seen - 1 : w->times / seen;
 }
 
 /* Each kind as often as all of them on average. */
@@ -193,7 +192,7 @@ static double part_of(uint64_t cpu_ns, uint64_t of_ns)
  * compiled at first in it, of the application and for its events: that after it tells alone, if it is of any weight. */
 static void weigh(const struct request_log *l, const struct channel_request_round *r, struct weight *before, struct weight *now)
 {
-	bool is_first = l->rests == 1, alone = is_first && r->own_cpu_ns >= l->before.own_cpu_ns / MUCH && r->end_ns > r->start_ns;
+	bool alone = l->rests == 1 && r->own_cpu_ns >= l->before.own_cpu_ns / MUCH && r->end_ns > r->start_ns;
 	double times = alone ? part_of(r->rest_cpu_ns, r->own_cpu_ns) : part_of(r->rest_cpu_ns, r->own_cpu_ns + l->before.own_cpu_ns);
 	*before = (struct weight){alone ? 0 : times, cut_ns(&l->before), false};
 	*now = (struct weight){times, cut_ns(r), true};
@@ -201,7 +200,7 @@ static void weigh(const struct request_log *l, const struct channel_request_roun
 
 void request_log_round(struct request_log *l, const struct channel_request_round *r)
 {
-	struct weight before = {0}, now = {.first = true};
+	struct weight before = {0}, now = {.itself = true};
 	if (r->end_ns > l->told_to_ns)
 		l->told_to_ns = r->end_ns;
 	l->rest_ns += r->rest_ns;
