@@ -86,11 +86,17 @@ static void fill_attr(const struct perf_opener *o, struct perf_event_attr *a)
 	if (o->switches) {
 		a->config = PERF_COUNT_SW_CONTEXT_SWITCHES;
 		a->sample_period = o->switches;
-		a->context_switch = 1;
+		a->context_switch = o->part != PERF_PART_STACKS;
 		a->sample_id_all = 1; /* a switch says whose it was, and when */
 		a->exclude_idle = 0;
 	}
-	if (o->stack_bytes) {
+	if (o->switches && o->part == PERF_PART_RECORDS) {
+		a->config = PERF_COUNT_SW_DUMMY;
+		a->sample_period = 0;
+		a->sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME;
+		a->sample_max_stack = 0;
+		a->comm = 0;
+	} else if (o->stack_bytes) {
 		a->sample_type |= PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER;
 		a->sample_regs_user = PERF_USER_REGS;
 		a->sample_stack_user = o->stack_bytes;

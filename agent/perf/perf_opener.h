@@ -1,6 +1,6 @@
 /* Opens the perf events of a sampler: what is asked of the kernel, and what is given up, one wish after the other, where it refuses.
- * The owner of the sampler owns this; its fields are read freely, and `follow_threads`, `group_fd` and `ring_bytes` set,
- * between the calls. */
+ * The owner of the sampler owns this; its fields are read freely, and `follow_threads`, `group_fd`, `part` and `ring_bytes`
+ * set, between the calls. */
 #ifndef DRDOTNET_PERF_OPENER_H
 #define DRDOTNET_PERF_OPENER_H
 
@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+enum perf_part { /* of what is asked about context switches: a ring that is full of stacks has no room for records, which are little */
+	PERF_PART_BOTH,
+	PERF_PART_STACKS,  /* samples with stacks */
+	PERF_PART_RECORDS, /* of each switch */
+};
 
 struct perf_opener {
 	bool follow_threads; /* events of a thread, which those that it starts inherit */
@@ -18,6 +24,7 @@ struct perf_opener {
 	unsigned max_stack;
 	uint64_t period_ns;   /* of CPU time; 0: switches are counted */
 	uint64_t switches;    /* one of so many has a sample; 0: CPU time is sampled */
+	enum perf_part part;  /* of switches */
 	uint32_t stack_bytes; /* of each sample; 0: no registers either */
 	size_t ring_bytes;    /* that the event's ring is going to have: a part of it wakes the reader */
 };

@@ -17,13 +17,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 
 #define RING_MIN_BYTES (16 * 1024)
+#define RECORDS_BYTES (128 * 1024) /* 4,096 switches */
+#define APART_EVENTS 4096 /* of threads: with more the records share the ring of the stacks */
 #define MAX_EVENTS 65536
 
 struct cpu_ring {
 	int cpu;
 	int fd; /* the event that owns the ring; also in `events` */
+	enum perf_part part;
 	struct perf_ring ring;
 };
 
@@ -46,6 +50,7 @@ struct perf_sampler {
 
 struct drain {
 	struct perf_sampler *s;
+	enum perf_part part; /* of the ring */
 	perf_sample_fn *on_sample;
 	perf_comm_fn *on_comm;
 	perf_switch_fn *on_switch;
@@ -77,7 +82,7 @@ static int map_ring(struct perf_sampler *s, struct cpu_ring *r, struct err *e)
 
 static int add_ring(struct perf_sampler *s, int cpu, int fd, struct err *e)
 {
-	struct cpu_ring r = {.cpu = cpu, .fd = fd};
+	struct cpu_ring r = {.cpu = cpu, .fd = fd, .part = s->opener.part};
 	if (map_ring(s, &r, e) < 0)
 		return -1;
 	/* Edge-triggered: the event of a thread that has ended would be ready for ever. */
@@ -94,7 +99,7 @@ static int add_ring(struct perf_sampler *s, int cpu, int fd, struct err *e)
 static struct cpu_ring *find_ring(struct perf_sampler *s, int cpu)
 {
 	for (size_t i = 0; i < s->ring_count; i++)
-		if (s->rings[i].cpu == cpu)
+		if (s->rings[i].cpu == cpu && s->rings[i].part == s->opener.part)
 			return &s->rings[i];
 	return NULL;
 }
@@ -141,6 +146,18 @@ static int add_event(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, st
 	return r;
 }
 
+/* Of a CPU's switches the records, which must not be lost, have a ring of their own. */
+static int add_records(struct perf_sampler *s, pid_t tid, int cpu, int *errnum, struct err *e)
+{
+	size_t ring_bytes = s->opener.ring_bytes;
+	s->opener.part = PERF_PART_RECORDS;
+	s->opener.ring_bytes = ring_bytes < RECORDS_BYTES ? ring_bytes : RECORDS_BYTES;
+	int r = add_event(s, tid, cpu, errnum, e);
+	s->opener.part = PERF_PART_STACKS;
+	s->opener.ring_bytes = ring_bytes;
+	return r;
+}
+
 static int open_cpus(struct perf_sampler *s, pid_t tid, int *errnum, struct err *e)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -149,6 +166,8 @@ static int open_cpus(struct perf_sampler *s, pid_t tid, int *errnum, struct err 
 			return err_set_reason(e, ERR_DENIED, REASON_PerfEventsForbidden,
 					      "more than %d perf events would be needed; CAP_PERFMON needs one for each CPU", MAX_EVENTS);
 		if (add_event(s, tid, cpu, errnum, e) < 0)
+			return -1;
+		if (s->opener.part == PERF_PART_STACKS && add_records(s, tid, cpu, errnum, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -224,6 +243,12 @@ static int open_way(struct perf_sampler *s, const struct perf_sampler_options *o
 
 /* life ---------------------------------------------------------------------------------------------------------- */
 
+static bool has_few_threads(const struct perf_sampler_options *o)
+{
+	struct stat task; /* proc(5): a folder for each thread is in it, and a link to it each of them */
+	return fstatat(o->proc_fd, "task", &task, 0) == 0 && (long)task.st_nlink * sysconf(_SC_NPROCESSORS_CONF) <= APART_EVENTS;
+}
+
 static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, enum perf_way way, struct perf_group *group)
 {
 	struct perf_sampler *s = mem_alloc(sizeof *s);
@@ -235,9 +260,34 @@ static struct perf_sampler *new_sampler(const struct perf_sampler_options *o, en
 	else
 		perf_opener_init(&s->opener, o->frequency_hertz, o->kernel_chains, o->stacks);
 	s->opener.follow_threads = way == PERF_WAY_THREAD;
+	s->opener.part = o->switches && (way == PERF_WAY_CPU || has_few_threads(o)) ? PERF_PART_STACKS : PERF_PART_BOTH;
 	s->opener.group_fd = s->group.fd;
 	s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return s;
+}
+
+static void drop_all(struct perf_sampler *s)
+{
+	for (size_t i = 0; i < s->ring_count; i++)
+		perf_ring_unmap(&s->rings[i].ring);
+	for (size_t i = 0; i < s->event_count; i++)
+		close(s->events[i]);
+	s->ring_count = s->event_count = s->tid_count = 0;
+}
+
+static bool open_all(struct perf_sampler *s, const struct perf_sampler_options *o, int *errnum, struct err *e)
+{
+	size_t ring_bytes = s->opener.ring_bytes;
+	struct err apart = ERR_INIT;
+	if (s->opener.part == PERF_PART_STACKS) {
+		if (open_way(s, o, errnum, &apart) == 0 && s->ring_count > 0)
+			return true;
+		drop_all(s); /* descriptors or locked memory may be short */
+		s->opener.part = PERF_PART_BOTH;
+		s->opener.ring_bytes = ring_bytes;
+		*errnum = 0;
+	}
+	return open_way(s, o, errnum, e) == 0 && s->ring_count > 0;
 }
 
 /* Takes the group, which may be none. */
@@ -247,7 +297,7 @@ static struct perf_sampler *open_with(const struct perf_sampler_options *o, enum
 	struct err inner = ERR_INIT;
 	int errnum = 0;
 	int64_t started_ns = clock_mono_ns();
-	if (open_way(s, o, &errnum, &inner) == 0 && s->ring_count > 0) {
+	if (open_all(s, o, &errnum, &inner)) {
 		/* The first event of a group, or of a thread, makes the kernel wait for all CPUs before it is there. */
 		s->started_ns = way == PERF_WAY_CPU && !perf_sampler_filtered(s) ? started_ns : clock_mono_ns();
 		return s;
@@ -288,10 +338,7 @@ void perf_sampler_close(struct perf_sampler *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->ring_count; i++)
-		perf_ring_unmap(&s->rings[i].ring);
-	for (size_t i = 0; i < s->event_count; i++)
-		close(s->events[i]);
+	drop_all(s);
 	if (s->epoll_fd >= 0)
 		close(s->epoll_fd);
 	perf_group_close(&s->group);
@@ -367,7 +414,7 @@ static void on_record(void *ctx, const struct perf_record *r)
 		d->on_switch(d->ctx, &r->u.change);
 		break;
 	case PERF_KIND_LOST:
-		stats->lost += r->u.lost;
+		*(d->part == PERF_PART_STACKS ? &stats->lost_stacks : &stats->lost) += r->u.lost;
 		break;
 	case PERF_KIND_THROTTLE:
 		stats->throttled++;
@@ -384,8 +431,10 @@ void perf_sampler_drain(struct perf_sampler *s, perf_sample_fn *on_sample, perf_
 	struct epoll_event ready[16];
 	while (epoll_wait(s->epoll_fd, ready, 16, 0) == 16)
 		; /* the edges are used up: all rings are read now */
-	for (size_t i = 0; i < s->ring_count; i++)
+	for (size_t i = 0; i < s->ring_count; i++) {
+		d.part = s->rings[i].part;
 		s->stats.malformed += perf_ring_read(&s->rings[i].ring, &s->bounce, on_record, &d);
+	}
 }
 
 void perf_sampler_stop(struct perf_sampler *s)

@@ -6,8 +6,8 @@
  *                    alone (agent/perf/perf_group.h), or else every process; those of others are dropped here.
  *   PERF_WAY_THREAD  events on each thread and CPU, inherited by threads that are born later. Needs the right to trace the process.
  *
- * One thread owns a sampler. Memory: a ring of at most 512 KiB a CPU, counted as locked memory of the agent's user. With `stacks` the rings hold what
- * the sampled processes compute with. */
+ * One thread owns a sampler. Memory: a ring of at most 512 KiB a CPU, counted as locked memory of the agent's user; and another one of at most
+ * 128 KiB for the records of switches, which stacks would leave no room. With `stacks` the rings hold what the sampled processes compute with. */
 #ifndef DRDOTNET_PERF_SAMPLER_H
 #define DRDOTNET_PERF_SAMPLER_H
 
@@ -38,6 +38,7 @@ struct perf_sampler_stats {
 	uint64_t switches;      /* of its threads, from and to a CPU */
 	uint64_t other_samples; /* of other processes (in the same container, where the kernel filters), dropped unread */
 	uint64_t lost, throttled, malformed;
+	uint64_t lost_stacks;   /* of switches, whose records are all there: in `lost` there are none of them */
 };
 
 typedef void perf_sample_fn(void *ctx, const struct perf_sample *s);

@@ -35,7 +35,8 @@ struct wait_capture {
 	size_t workers_begin, workers_end, workers_new; /* of the pool; new: were not there at the beginning */
 	struct pool_sights queue;  /* of the pool: items that wait for a worker */
 	size_t stacks_unread;      /* threads that slept through all of it, whose stacks could not be read */
-	uint64_t lost, dropped;    /* records that the kernel, and we, had no room for */
+	uint64_t lost;             /* records of switches, and stacks that shared a ring with them, which found no room: waits next to them are missing */
+	uint64_t dropped;          /* stacks that found no room: all is known of those waits but what they were for */
 };
 
 /* How many switches one stands for that was recorded beside looks: windows of records are of a part of the session. */

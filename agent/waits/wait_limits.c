@@ -6,10 +6,13 @@ void wait_limits_note(const struct wait_capture *c, struct limits *l)
 {
 	if (!c->log)
 		return;
-	if (c->lost + c->dropped)
-		limits_note(l, "records", -1, (int64_t)(c->lost + c->dropped),
-			    "%llu records of context switches were lost: waits next to them are missing.",
-			    (unsigned long long)(c->lost + c->dropped));
+	if (c->lost)
+		limits_note(l, "records", -1, (int64_t)c->lost, "%llu records of context switches were lost: waits next to them are missing.",
+			    (unsigned long long)c->lost);
+	if (c->dropped)
+		limits_note(l, "stacks", -1, (int64_t)c->dropped,
+			    "The stacks of %llu context switches were lost: what these waits were for is estimated from others, or not told.",
+			    (unsigned long long)c->dropped);
 	if (c->refused.reason)
 		limits_note(l, "switches", -1, -1,
 			    "Context switches could not be recorded; %zu looks at the threads tell the shares of time. How often threads wait, and how long, "

@@ -84,8 +84,9 @@ void wait_record_drop(struct wait_record *r)
 		return;
 	wait_record_close(r);
 	r->helper_cpu_ns += perf_pump_cpu_ns(r->pump);
-	r->lost += perf_sampler_stats(r->perf)->lost + perf_sampler_stats(r->perf)->malformed;
-	r->dropped += perf_pump_dropped(r->pump) + perf_pump_dropped_switches(r->pump);
+	const struct perf_sampler_stats *stats = perf_sampler_stats(r->perf);
+	r->lost += stats->lost + stats->malformed + perf_pump_dropped_switches(r->pump);
+	r->dropped += stats->lost_stacks + perf_pump_dropped(r->pump);
 	perf_pump_free(r->pump);
 	perf_sampler_close(r->perf);
 	r->pump = NULL;

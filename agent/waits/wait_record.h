@@ -24,7 +24,7 @@ struct wait_record {
 	uint64_t taken;            /* switches since `rated_ns`, with those that are missing */
 	int64_t rated_ns, rated_cpu_ns, closed_ns, closed_cpu_ns;
 	int64_t debt_ns;           /* see wait_record_outgrown() */
-	uint64_t lost, dropped;
+	uint64_t lost, dropped;    /* as in wait_capture.h */
 	uint64_t missing;          /* of the window that is open, as told by the last wait_record_take() */
 	bool was_missing;          /* some were then */
 	int64_t helper_cpu_ns;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -222,4 +223,92 @@ Test(perf_sampler, a_process_that_ends_has_not_left)
 	waitid(P_PID, (id_t)target, &info, WEXITED | WNOWAIT);
 	cr_expect_not(perf_sampler_left_group(s));
 	perf_sampler_close(s);
+}
+
+/* context switches ------------------------------------------------------------------------------------------------------ */
+
+#define SWITCHES 1000 /* whose stacks are more than a ring holds */
+
+static void count_switch(void *ctx, const struct perf_switch *x)
+{
+	*(uint64_t *)ctx += x->out;
+}
+
+static void ignore_sample(void *ctx, const struct perf_sample *s)
+{
+	(void)ctx;
+	(void)s;
+}
+
+/* A process that sleeps so often for each byte that it reads. */
+static pid_t sleep_often(int go_fd, int done_fd)
+{
+	pid_t parent = getpid(), pid = fork();
+	if (pid == 0) {
+		char c;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (getppid() == parent && read(go_fd, &c, 1) == 1 && write(done_fd, "", 1) == 1)
+			for (int i = 0; i < SWITCHES; i++)
+				nanosleep(&(struct timespec){.tv_nsec = 1000}, NULL);
+		_exit(0);
+	}
+	return pid;
+}
+
+/* No more than one event for each CPU, and what opening them takes, beside what is open now. */
+static void leave_few_descriptors(void)
+{
+	int free_fd = dup(STDIN_FILENO);
+	struct rlimit r = {.rlim_cur = (rlim_t)free_fd + 2 + (rlim_t)sysconf(_SC_NPROCESSORS_CONF)};
+	close(free_fd);
+	r.rlim_max = r.rlim_cur;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
+}
+
+/* Of a process that does many switches while nobody empties the rings: how many are told. */
+static uint64_t many_switches(bool few_descriptors, struct perf_sampler_stats *out)
+{
+	int go[2], done[2];
+	char path[32], c;
+	uint64_t count = 0;
+	struct err e = ERR_INIT;
+	cr_assert_eq(pipe2(go, O_CLOEXEC) + pipe2(done, O_CLOEXEC), 0);
+	pid_t pid = sleep_often(go[0], done[1]);
+	cr_assert_gt(pid, 0);
+	snprintf(path, sizeof path, "/proc/%d", (int)pid);
+	AUTO_FD int proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct perf_sampler_options o = {.pid = pid, .proc_fd = proc_fd, .switches = 1, .stacks = true};
+	if (few_descriptors)
+		leave_few_descriptors();
+	struct perf_sampler *s = perf_sampler_open(&o, &e);
+	for (int i = 0; s && i < 3; i++) { /* that there was no room is told by the next record that finds some */
+		cr_expect(write(go[1], "", 1) == 1 && read(done[0], &c, 1) == 1);
+		perf_sampler_drain(s, ignore_sample, NULL, count_switch, &count);
+	}
+	if (s)
+		*out = *perf_sampler_stats(s);
+	perf_sampler_close(s);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	if (!s)
+		cr_skip_test("%s", e.message);
+	return count;
+}
+
+Test(perf_switches, are_all_there_where_stacks_are_lost, .timeout = 120)
+{
+	struct perf_sampler_stats stats;
+	cr_expect_geq(many_switches(false, &stats), 2 * SWITCHES);
+	cr_expect_gt(stats.lost_stacks, 0);
+	cr_expect_eq(stats.lost, 0);
+}
+
+Test(perf_switches, share_the_ring_of_the_stacks_where_descriptors_are_short, .timeout = 120)
+{
+	struct perf_sampler_stats stats;
+	if (sysconf(_SC_NPROCESSORS_CONF) < 2)
+		cr_skip_test("one more descriptor is left over");
+	cr_expect_gt(many_switches(true, &stats), 0);
+	cr_expect_eq(stats.lost_stacks, 0);
+	cr_expect_gt(stats.lost, 0);
 }
