@@ -76,16 +76,15 @@ static bool read_thread_wait(int task_fd, pid_t tid, struct thread_wait *out)
 	return true;
 }
 
-int thread_wait_parse_schedstat(const char *text, uint64_t *times)
+int thread_wait_parse_schedstat(const char *text, struct thread_times *out)
 {
-	uint64_t run, delay;
-	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &run, &delay, times) == 3 ? 0 : -1;
+	return sscanf(text, "%" SCNu64 " %" SCNu64 " %" SCNu64, &out->run_ns, &out->delay_ns, &out->ran) == 3 ? 0 : -1;
 }
 
-int thread_wait_times(int task_fd, pid_t tid, uint64_t *times)
+int thread_wait_times(int task_fd, pid_t tid, struct thread_times *out)
 {
 	char text[96];
-	return read_thread_file(task_fd, tid, "schedstat", text, sizeof text) ? thread_wait_parse_schedstat(text, times) : -1;
+	return read_thread_file(task_fd, tid, "schedstat", text, sizeof text) ? thread_wait_parse_schedstat(text, out) : -1;
 }
 
 int thread_wait_call(int task_fd, pid_t tid, struct thread_wait *out)

@@ -34,13 +34,17 @@ ssize_t thread_wait_list(int proc_fd, struct thread_wait **out, bool *more);
  * ended, which others tell. */
 int thread_wait_explain(int errnum, struct err *e);
 
-/* "run delay times" of /proc/PID/task/TID/schedstat, in ns, and how often it got a CPU (Documentation/scheduler/sched-stats.rst): that many. -1: it is none.
- * Pure. */
-int thread_wait_parse_schedstat(const char *text, uint64_t *times);
+struct thread_times { /* of a thread since it began; the kernel brings run_ns up to date at its ticks, and delay_ns as the thread gets a CPU */
+	uint64_t run_ns;   /* it ran */
+	uint64_t delay_ns; /* it could run, and waited for a CPU */
+	uint64_t ran;      /* how often it got one: from two looks that give the same it is known that a thread that slept sleeps on */
+};
 
-/* How often the thread has got a CPU so far, for little: from two looks that give the same it is known that a thread that slept sleeps on. `task_fd`:
- * /proc/PID/task. -1: it has ended, or the kernel does not tell. */
-int thread_wait_times(int task_fd, pid_t tid, uint64_t *times);
+/* "run delay times" of /proc/PID/task/TID/schedstat (Documentation/scheduler/sched-stats.rst). -1: it is none. Pure. */
+int thread_wait_parse_schedstat(const char *text, struct thread_times *out);
+
+/* For little. `task_fd`: /proc/PID/task. -1: the thread has ended, or the kernel does not tell. */
+int thread_wait_times(int task_fd, pid_t tid, struct thread_times *out);
 
 /* Its system call alone, and where it stands in it: out->sp is 0 while it runs. -1: it has ended. */
 int thread_wait_call(int task_fd, pid_t tid, struct thread_wait *out);

@@ -60,11 +60,11 @@ static void ask_peer(struct start_waits *w, int task_fd, const struct look_threa
 {
 	struct start_peer p = {.stack_ns = t->stack_ns, .tid = t->tid};
 	struct thread_wait now = {.tid = (pid_t)t->tid};
-	uint64_t ran;
+	struct thread_times times;
 	if (w->peer_count == PEERS_MAX || thread_wait_call(task_fd, now.tid, &now) < 0 || !now.sp)
 		return;
 	wait_peer_of(&w->follow.memory, w->follow.session->proc_fd, &now, p.peer);
-	if (!p.peer[0] || thread_wait_times(task_fd, now.tid, &ran) < 0 || ran != t->ran) /* it has gone on meanwhile */
+	if (!p.peer[0] || thread_wait_times(task_fd, now.tid, &times) < 0 || times.ran != t->ran) /* it has gone on meanwhile */
 		return;
 	GROW(w->peers, w->peer_count, w->peer_cap);
 	w->peers[w->peer_count++] = p;

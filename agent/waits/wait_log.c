@@ -21,6 +21,7 @@ void wait_log_free(struct wait_log *l)
 	free(l->threads);
 	free(l->waits);
 	free(l->events);
+	free(l->readings);
 	free(l);
 }
 
@@ -121,6 +122,16 @@ void wait_log_looked(struct wait_log *l, uint32_t tid, const struct wait *w)
 	mine.thread = (uint32_t)(t - l->threads);
 	mine.looked = true;
 	keep_wait(l, &mine);
+}
+
+void wait_log_times(struct wait_log *l, uint32_t tid, const struct wait_reading *r)
+{
+	struct wait_log_thread *t = l->keep_all && l->reading_count < WAIT_LOG_READINGS ? logged_thread(l, tid) : NULL;
+	if (!t)
+		return;
+	GROW(l->readings, l->reading_count, l->reading_cap);
+	l->readings[l->reading_count] = *r;
+	l->readings[l->reading_count++].thread = (uint32_t)(t - l->threads);
 }
 
 static void begin_wait(struct wait_log_thread *t, const struct wait_event *e)

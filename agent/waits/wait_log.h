@@ -10,6 +10,7 @@
 
 #define WAIT_LOG_THREADS 65536
 #define WAIT_LOG_WAITS (1u << 19)
+#define WAIT_LOG_READINGS (1u << 20)
 #define WAIT_LENGTHS 40 /* lengths by powers of two of microseconds: the last one begins at six days */
 #define WAIT_STACK_NS 5000000 /* a stack that was taken for a switch is older by less */
 
@@ -66,13 +67,21 @@ struct wait_log_thread {
 	struct wait_lengths before_looks, beside_looks; /* see wait_log.looks */
 };
 
+struct wait_reading { /* of the scheduler's figures of a thread, since it began */
+	int64_t at_ns;
+	uint64_t run_ns, delay_ns; /* delay: it could run, and waited for a CPU */
+	uint32_t thread;
+};
+
 struct wait_log {
 	struct wait_log_thread *threads;
 	size_t thread_count, thread_cap;
 	struct wait *waits;
 	size_t wait_count, wait_cap;
 	bool looks;           /* threads are looked at, too: from now on looks tell the times; set by the caller */
-	bool keep_all;        /* keep waits without a stack one by one, too; set by the caller, as the next one */
+	bool keep_all;        /* keep waits without a stack one by one, too, and readings; set by the caller, as the next one */
+	struct wait_reading *readings; /* of each thread by time */
+	size_t reading_count, reading_cap;
 	int64_t opened_ns;    /* since when switches are recorded: who gets a CPU and was not seen to lose one may have waited since */
 	uint64_t kept_none;   /* waits with a stack that found no room */
 	uint64_t lost;        /* waits of which an end was not seen, or may not have been: they are in nothing else */
@@ -92,6 +101,9 @@ void wait_log_settle(struct wait_log *l, int64_t until_ns);
 
 /* A wait that was seen by looks; its thread is that with the id `tid`. */
 void wait_log_looked(struct wait_log *l, uint32_t tid, const struct wait *w);
+
+/* What looks have read of a thread. Bounded: later ones are left out. */
+void wait_log_times(struct wait_log *l, uint32_t tid, const struct wait_reading *r);
 
 /* The thread has ended: it left its CPU for good, which is no wait. After wait_log_settle(). */
 void wait_log_ended(struct wait_log *l, uint32_t tid);

@@ -71,6 +71,23 @@ static void end_looked(struct wait_looks *l, struct look_thread *t, int64_t at_n
 					});
 }
 
+static void log_reading(struct wait_looks *l, struct look_thread *t)
+{
+	if (t->read.at_ns && t->logged_ns != t->read.at_ns)
+		wait_log_times(l->log, t->tid, &t->read);
+	t->logged_ns = t->read.at_ns;
+}
+
+void wait_looks_times(struct wait_looks *l, struct look_thread *t, const struct wait_reading *r)
+{
+	bool differs = !t->read.at_ns || t->read.run_ns != r->run_ns || t->read.delay_ns != r->delay_ns;
+	if (differs)
+		log_reading(l, t);
+	t->read = *r;
+	if (differs)
+		log_reading(l, t);
+}
+
 void wait_looks_change(struct wait_looks *l, struct look_thread *t, uint64_t ran, bool asleep, const struct wait_event *stack)
 {
 	end_looked(l, t, middle_ns(l), false);
@@ -102,10 +119,12 @@ void wait_looks_end(struct wait_looks *l)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < l->count; i++) {
-		if (l->threads[i].met)
+		if (l->threads[i].met) {
 			l->threads[kept++] = l->threads[i];
-		else
-			end_looked(l, &l->threads[i], middle_ns(l), false);
+			continue;
+		}
+		end_looked(l, &l->threads[i], middle_ns(l), false);
+		log_reading(l, &l->threads[i]);
 	}
 	l->count = kept;
 	l->last_ns = l->now_ns;
@@ -113,7 +132,9 @@ void wait_looks_end(struct wait_looks *l)
 
 void wait_looks_finish(struct wait_looks *l, int64_t end_ns)
 {
-	for (size_t i = 0; i < l->count; i++)
+	for (size_t i = 0; i < l->count; i++) {
 		end_looked(l, &l->threads[i], end_ns, true);
+		log_reading(l, &l->threads[i]);
+	}
 	l->count = 0;
 }

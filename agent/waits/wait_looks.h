@@ -16,6 +16,8 @@ struct look_thread {
 	int64_t from_ns;     /* it sleeps since */
 	int64_t seen_ns;     /* and was seen so first */
 	int64_t stack_ns;    /* 0: its stack could not be read */
+	struct wait_reading read; /* the last one; its time 0: there was none */
+	int64_t logged_ns;   /* of the last one that is in the log */
 };
 
 struct wait_looks {
@@ -36,6 +38,9 @@ void wait_looks_begin(struct wait_looks *l, int64_t now_ns);
 
 /* The thread with that id, which is there at this look; valid until the next call. */
 struct look_thread *wait_looks_thread(struct wait_looks *l, uint32_t tid);
+
+/* The scheduler's figures of it, as read now. The log gets those that differ, and the last ones before. */
+void wait_looks_times(struct wait_looks *l, struct look_thread *t, const struct wait_reading *r);
 
 /* It has run since the last look, or is new. With `asleep` it sleeps now, with that stack (as WAIT_EVENT_STACK; its time 0: unread); else it runs. */
 void wait_looks_change(struct wait_looks *l, struct look_thread *t, uint64_t ran, bool asleep, const struct wait_event *stack);

@@ -74,18 +74,18 @@ static void look_again(struct wait_sleepers *w, struct wait_looks *looks, struct
 	for (int i = 0; i < TRIES; i++) {
 		struct thread_wait now;
 		struct wait_event stack = {0};
-		uint64_t after;
+		struct thread_times after;
 		if (thread_wait_call(task_fd, tid, &now) < 0 || !now.sp)
 			break;
 		bool taken = wait_sleepers_take(w, &now, LOOK_BYTES, &stack);
 		if (thread_wait_times(task_fd, tid, &after) < 0)
 			break;
-		if (after == ran) {
+		if (after.ran == ran) {
 			stack.time_ns = taken ? stack.time_ns : 0;
 			wait_looks_change(looks, t, ran, true, &stack);
 			return;
 		}
-		ran = after;
+		ran = after.ran;
 	}
 	if (t->asleep || t->ran == UINT64_MAX)
 		wait_looks_change(looks, t, ran, false, NULL);
@@ -106,12 +106,13 @@ void wait_sleepers_look(struct wait_sleepers *w, struct wait_looks *looks, int64
 	if (w->starts)
 		cpu_collect_age_maps(w->collect);
 	for (size_t i = 0; i < w->tid_count; i++) {
-		uint64_t ran;
-		if (thread_wait_times(task_fd, w->tids[i], &ran) < 0)
+		struct thread_times times;
+		if (thread_wait_times(task_fd, w->tids[i], &times) < 0)
 			continue;
 		struct look_thread *t = wait_looks_thread(looks, (uint32_t)w->tids[i]);
-		if (!t->asleep || t->ran != ran)
-			look_again(w, looks, t, task_fd, ran);
+		wait_looks_times(looks, t, &(struct wait_reading){.at_ns = clock_mono_ns(), .run_ns = times.run_ns, .delay_ns = times.delay_ns});
+		if (!t->asleep || t->ran != times.ran)
+			look_again(w, looks, t, task_fd, times.ran);
 	}
 	wait_looks_end(looks);
 	w->next_ns = now_ns + wait_plan_look_ns(own_thread_ns() - began_ns, wait_plan_random(&w->random));

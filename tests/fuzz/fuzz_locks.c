@@ -165,7 +165,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t dac[8];
 	struct sync_table t;
 	struct thread_wait wait;
-	uint64_t times;
+	struct thread_times times;
 	size_t hint = size;
 	for (size_t i = 0; i < 8; i++)
 		dac[i] = BASE + 8 * i;

@@ -215,18 +215,21 @@ static void bill_moment(void *ctx, const struct bill_moment *m)
 
 struct sample_counter {
 	struct request_bill *bill;
-	const struct request_work *work;
+	struct rest_counter rest;
 	uint32_t tid;
 };
 
 static void count_samples(void *ctx, int64_t from_ns, int64_t to_ns, enum request_doing doing, uint32_t place)
 {
-	const struct sample_counter *x = ctx;
+	struct sample_counter *x = ctx;
 	size_t count;
 	(void)place;
-	request_work_samples(x->work, x->tid, from_ns, to_ns, &count);
+	request_work_samples(x->rest.work, x->tid, from_ns, to_ns, &count);
 	x->bill->samples += count;
-	x->bill->untold_samples += doing == DOING_UNTOLD ? count : 0;
+	if (doing != DOING_UNTOLD)
+		return;
+	x->bill->untold_samples += count;
+	request_rest_add(&x->rest, x->tid, from_ns, to_ns);
 }
 
 static void count_all_samples(struct request_bill *b, const struct request_trail *t, const struct request_work *w, const struct channel_request_done *d)
@@ -235,9 +238,10 @@ static void count_all_samples(struct request_bill *b, const struct request_trail
 	for (size_t i = first; i < first + stays; i++) {
 		const struct trail_stay *s = &t->stays[i];
 		uint64_t from_ns = s->from_ns > d->start_ns ? s->from_ns : d->start_ns, to_ns = s->to_ns < d->end_ns ? s->to_ns : d->end_ns;
-		struct sample_counter x = {b, w, s->tid};
+		struct sample_counter x = {b, {.work = w, .sum = &b->rest}, s->tid};
 		if (from_ns < to_ns)
 			request_work_pieces(w, s->tid, (int64_t)from_ns, (int64_t)to_ns, count_samples, &x);
+		request_rest_end(&x.rest);
 	}
 }
 
@@ -271,13 +275,31 @@ static int by_place_ns(const void *x, const void *y)
 	return (a->ns < b->ns) - (a->ns > b->ns);
 }
 
+static uint64_t beyond(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Of what is left. Where several threads worked for a request at once another one may have been told in the place of one that was not. */
+static void share_out_rest(struct request_bill *b, int64_t period_ns)
+{
+	uint64_t *untold_ns = &b->doing_ns[DOING_UNTOLD], elsewhere_ns = beyond(b->rest.ns, *untold_ns);
+	uint64_t no_cpu_ns = beyond(b->rest.no_cpu_least_ns, elsewhere_ns), run_least_ns = beyond(b->rest.run_least_ns, elsewhere_ns);
+	uint64_t ran_ns = period_ns > 0 ? b->untold_samples * (uint64_t)period_ns : 0;
+	if (ran_ns > b->rest.run_most_ns)
+		ran_ns = b->rest.run_most_ns;
+	if (ran_ns < run_least_ns)
+		ran_ns = run_least_ns;
+	if (ran_ns > *untold_ns - no_cpu_ns)
+		ran_ns = *untold_ns - no_cpu_ns;
+	*untold_ns -= no_cpu_ns + ran_ns;
+	b->doing_ns[DOING_NO_CPU] += no_cpu_ns;
+	b->doing_ns[DOING_CODE] += ran_ns;
+}
+
 void request_bill_finish(struct request_bill *b, int64_t period_ns)
 {
-	uint64_t ran_ns = period_ns > 0 ? b->untold_samples * (uint64_t)period_ns : 0;
-	if (ran_ns > b->doing_ns[DOING_UNTOLD])
-		ran_ns = b->doing_ns[DOING_UNTOLD];
-	b->doing_ns[DOING_UNTOLD] -= ran_ns;
-	b->doing_ns[DOING_CODE] += ran_ns;
+	share_out_rest(b, period_ns);
 	if (b->call_count)
 		qsort(b->calls, b->call_count, sizeof *b->calls, by_share);
 	if (b->place_count)

@@ -3,7 +3,7 @@
 #define DRDOTNET_REQUEST_BILL_H
 
 #include "agent/profilers/requests/request_trail.h"
-#include "agent/profilers/requests/request_work.h"
+#include "agent/profilers/requests/request_rest.h"
 
 #define BILL_PLACES 16 /* where threads wait; more are in the sums only */
 #define BILL_CALLS 8 /* shapes of calls of an endpoint that are told apart; the rest is "others" */
@@ -29,6 +29,7 @@ struct request_bill {
 	uint64_t task_call_ns; /* of DOING_TASK: a call that is known was under way */
 	uint64_t samples;     /* of CPU time, while threads worked for these requests */
 	uint64_t untold_samples; /* of them, where nothing else tells what the thread did */
+	struct work_rest rest; /* of that time, of all threads */
 	struct bill_place places[BILL_PLACES]; /* by falling ns once request_bill_finish() was called */
 	size_t place_count;
 	uint64_t await_ns;    /* no thread did, and no call that is known was under way: a timer, a semaphore, the pool, the client */
@@ -51,7 +52,8 @@ void request_bill_walk(const struct request_trail *t, const struct request_work 
 
 /* Adds one request. */
 void request_bill_add(struct request_bill *b, const struct request_trail *t, const struct request_work *w, const struct channel_request_done *d);
-/* All are added: where nothing else tells, samples of CPU time (each stands for `period_ns`) tell how much of it was code. */
+/* All are added: where nothing else tells, the scheduler's figures tell how much of it at least was waiting for a CPU, and samples of CPU time (each stands for
+ * `period_ns`), within the scheduler's figures, how much was code. */
 void request_bill_finish(struct request_bill *b, int64_t period_ns);
 
 /* The mean length of its requests; 0: there are none. */

@@ -1,5 +1,6 @@
 #include "agent/profilers/requests/request_work.h"
 
+#include "agent/profilers/requests/request_rest.h"
 #include "common/base/cleanup.h"
 #include "common/base/mem.h"
 
@@ -52,8 +53,7 @@ static void add_span(struct request_work *w, int64_t from_ns, int64_t to_ns, con
 	w->spans[w->span_count++].to_ns = to_ns;
 }
 
-/* The first span of a thread that ends after `at_ns`. */
-static size_t span_after(const struct request_work *w, uint32_t tid, int64_t at_ns)
+size_t request_work_span_after(const struct request_work *w, uint32_t tid, int64_t at_ns)
 {
 	size_t low = 0, high = w->span_count;
 	while (low < high) {
@@ -69,7 +69,8 @@ static size_t span_after(const struct request_work *w, uint32_t tid, int64_t at_
 /* A thread without a switch in a window may have slept through it, or run. */
 static bool is_recorded_in(const struct request_work *w, uint32_t tid, const struct wait_window *window)
 {
-	for (size_t i = span_after(w, tid, window->from_ns - 1); i < w->span_count && w->spans[i].tid == tid && w->spans[i].from_ns <= window->to_ns; i++)
+	size_t first = request_work_span_after(w, tid, window->from_ns - 1);
+	for (size_t i = first; i < w->span_count && w->spans[i].tid == tid && w->spans[i].from_ns <= window->to_ns; i++)
 		if (w->spans[i].recorded)
 			return true;
 	return false;
@@ -120,12 +121,32 @@ static void add_spans(const struct wait_analysis *a, struct request_work *w, boo
 	}
 }
 
+/* A wait whose end and beginning were recorded, and its stack was not, or was lost: one that a look took in it is its own. */
+static void take_stacks_of_looks(const struct wait_analysis *a, struct request_work *w)
+{
+	const struct wait_log *l = a->capture->log;
+	for (size_t i = 0; i < a->join.count; i++) {
+		const struct wait *x = a->join.list[i].wait;
+		uint32_t thread = l->threads[x->thread].index;
+		if (!x->looked || thread >= a->capture->stacks.thread_count)
+			continue;
+		uint32_t tid = (uint32_t)a->capture->stacks.threads[thread].tid;
+		size_t k = request_work_span_after(w, tid, x->stack_ns);
+		struct work_span *s = k < w->span_count ? &w->spans[k] : NULL;
+		if (!s || s->tid != tid || s->from_ns > x->stack_ns || s->doing != DOING_BLOCKED || s->place != WORK_NO_PLACE)
+			continue;
+		s->doing = (uint8_t)doing_of(&a->join.list[i]);
+		s->place = a->place_of[i];
+	}
+}
+
 /* Those of looks after the others. */
 static void add_all_spans(const struct wait_analysis *a, struct request_work *w)
 {
 	struct request_work looked = {0};
 	add_spans(a, w, false, w);
 	request_work_sort(w);
+	take_stacks_of_looks(a, w);
 	add_spans(a, w, true, &looked);
 	for (size_t i = 0; i < looked.span_count; i++)
 		add_span(w, looked.spans[i].from_ns, looked.spans[i].to_ns, &looked.spans[i]);
@@ -198,6 +219,8 @@ void request_work_make(const struct wait_analysis *waits, const struct cpu_captu
 	if (cpu)
 		add_samples(cpu, cpu_started_ns, out);
 	request_work_sort(out);
+	if (waits)
+		request_rest_make(waits->capture, out);
 }
 
 void request_work_fini(struct request_work *w)
@@ -206,6 +229,7 @@ void request_work_fini(struct request_work *w)
 	free(w->samples);
 	free(w->stops);
 	free(w->windows);
+	free(w->intervals);
 	*w = (struct request_work){0};
 }
 
@@ -240,7 +264,7 @@ void request_work_pieces(const struct request_work *w, uint32_t tid, int64_t fro
 {
 	const struct piece_reader r = {w, piece, ctx};
 	int64_t at_ns = from_ns;
-	for (size_t i = span_after(w, tid, from_ns); i < w->span_count && w->spans[i].tid == tid && w->spans[i].from_ns < to_ns; i++) {
+	for (size_t i = request_work_span_after(w, tid, from_ns); i < w->span_count && w->spans[i].tid == tid && w->spans[i].from_ns < to_ns; i++) {
 		const struct work_span *s = &w->spans[i];
 		if (s->seen_to_ns < from_ns || s->seen_from_ns >= to_ns)
 			continue;

@@ -43,6 +43,14 @@ struct work_stop { /* all threads stood for a collection */
 	int64_t from_ns, to_ns;
 };
 
+struct work_interval { /* between two readings of the scheduler's figures of a thread */
+	int64_t from_ns, to_ns;
+	int64_t rest_ns;        /* of it, in which no record of switches tells what the thread did ... */
+	int64_t run_ns;         /* ... and in which it ran ... */
+	int64_t no_cpu_ns;      /* ... and at least waited for a CPU */
+	uint32_t tid;
+};
+
 struct request_work { /* zeroed: nothing is told */
 	struct work_span *spans; /* by thread, then by time; those of one thread do not overlap */
 	size_t span_count, span_cap;
@@ -52,6 +60,8 @@ struct request_work { /* zeroed: nothing is told */
 	size_t stop_count;
 	struct wait_window *windows; /* in which a thread ran that is in no span, if it has a recorded one there; by time */
 	size_t window_count;
+	struct work_interval *intervals; /* by thread, then by time; see request_rest.h */
+	size_t interval_count, interval_cap;
 	int64_t period_ns;       /* CPU time that a sample stands for; 0: there are no samples */
 	const struct wait_analysis *waits; /* the places'; NULL: there is none */
 };
@@ -65,6 +75,9 @@ void request_work_fini(struct request_work *w);
  * been of another request: it is not told. */
 typedef void request_work_fn(void *ctx, int64_t from_ns, int64_t to_ns, enum request_doing doing, uint32_t place);
 void request_work_pieces(const struct request_work *w, uint32_t tid, int64_t from_ns, int64_t to_ns, request_work_fn *piece, void *ctx);
+
+/* The first span of a thread that ends after `at_ns`. */
+size_t request_work_span_after(const struct request_work *w, uint32_t tid, int64_t at_ns);
 
 /* Its samples of CPU time in that time: the first one's place, and how many. */
 size_t request_work_samples(const struct request_work *w, uint32_t tid, int64_t from_ns, int64_t to_ns, size_t *count);

@@ -26,6 +26,7 @@ SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' liter
 HANDSHAKE_MS = NAME_MS = 40
 WHOLE = 98  # percent of the time in which switches are told: they begin a little after the session
 CPU_LIMIT, MANY_CPUS = 0.25, 64
+REQUEST_ENDS = 0.25  # of a request of 100 ms and more: looks are some 15 ms apart
 COMMANDS = {
     "/ef": "SELECT i.name FROM items AS i WHERE i.id = @wanted AND i.name <> ? LIMIT ?",
     "/sqlserver": "UPDATE items SET name = ? WHERE id = ? AND PAUSE ?",
@@ -286,9 +287,8 @@ class OnNewest(OnEachRuntime):
         told, untold = (bill["thread"][part] / bill["nanoseconds"] for part in ("noCPU", "untold"))
         self.assertLess(told, due + POINTS)
         self.assertGreater(told + untold, due - POINTS)
-        if report["sampling"]["waitsPercent"] < 100:
-            self.skipTest("context switches were recorded for a part of the time only: the machine is full")
-        self.assertLess(untold, POINTS)
+        # Where switches are not recorded the scheduler's figures tell, but for the ends of each request between two looks.
+        self.assertLess(untold, POINTS + REQUEST_ENDS * (1 - report["sampling"]["waitsPercent"] / 100), report["sampling"])
         states = [f["state"] for f in report["findings"] if f["id"] == "RequestsWithoutCPU"]
         self.assertIn(states, (["Found"], ["Possible"]), report["measured"])  # possible where others take the CPUs, too
 

@@ -116,3 +116,46 @@ Test(wait_looks, a_wait_that_was_recorded_goes_on)
 	wait_looks_fini(&l);
 	wait_log_free(log);
 }
+
+static void read_at(struct wait_looks *l, int64_t at_ms, uint64_t run_ms)
+{
+	wait_looks_begin(l, at_ms * MS);
+	wait_looks_times(l, wait_looks_thread(l, 7), &(struct wait_reading){.at_ns = at_ms * MS, .run_ns = run_ms * MS});
+	wait_looks_end(l);
+}
+
+/* The first, each that differs, and the last one before that: nothing happened until then. */
+Test(wait_looks, readings_that_say_something)
+{
+	static const int64_t due[] = {10, 30, 40, 50, 70};
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	log->keep_all = true;
+	wait_looks_init(&l, log, 0);
+	read_at(&l, 10, 1);
+	read_at(&l, 20, 1);
+	read_at(&l, 30, 1);
+	read_at(&l, 40, 2);
+	read_at(&l, 50, 3);
+	read_at(&l, 60, 3);
+	read_at(&l, 70, 3);
+	wait_looks_finish(&l, 80 * MS);
+	cr_assert_eq(log->reading_count, sizeof due / sizeof *due);
+	for (size_t i = 0; i < log->reading_count; i++)
+		cr_expect_eq(log->readings[i].at_ns, due[i] * MS);
+	cr_expect_eq(log->threads[log->readings[0].thread].tid, 7);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}
+
+Test(wait_looks, readings_are_kept_where_single_waits_are)
+{
+	struct wait_looks l;
+	struct wait_log *log = wait_log_new();
+	wait_looks_init(&l, log, 0);
+	read_at(&l, 10, 1);
+	wait_looks_finish(&l, 80 * MS);
+	cr_assert_eq(log->reading_count, 0);
+	wait_looks_fini(&l);
+	wait_log_free(log);
+}

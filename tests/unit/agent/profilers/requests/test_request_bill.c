@@ -295,3 +295,112 @@ Test(request_trail, the_request_at_a_moment)
 	cr_expect_eq(request_trail_at(&trail, 3, 110 * MS), 0);
 	request_trail_fini(&trail);
 }
+
+/* what the scheduler's figures say of the rest ---------------------------------------------------------------------------- */
+
+static void read_times(const struct rest_reading *list, size_t count)
+{
+	request_work_sort(&work);
+	request_rest_of(list, count, &work);
+}
+
+/* The time at `ms`; run and waited so far. */
+#define READING(ms, run_ms, no_cpu_ms) {.at_ns = (int64_t)((ms) * MS), .run_ns = (run_ms) * MS, .no_cpu_ns = (no_cpu_ms) * MS, .tid = 1}
+
+static struct request_bill bill_by_readings(unsigned samples)
+{
+	struct request_bill b = {0};
+	add_window(0, 1000);
+	add_switch(1, 100, 7);
+	add_switch(1, 200, 0);
+	sample_at(1, 100, samples);
+	request_trail_sort(&trail);
+	request_bill_add(&b, &trail, &work, &(struct channel_request_done){.start_ns = 100 * MS, .end_ns = 200 * MS, .number = 7});
+	request_bill_finish(&b, work.period_ns);
+	uint64_t sum = 0;
+	for (size_t i = 0; i < DOING_COUNT; i++)
+		sum += b.doing_ns[i];
+	cr_expect_eq(sum, b.thread_ns);
+	request_trail_fini(&trail);
+	request_work_fini(&work);
+	return b;
+}
+
+/* Samples err; the scheduler does not. */
+Test(request_rest, a_stay_of_whole_intervals)
+{
+	static const struct rest_reading list[] = {READING(100, 5, 10), READING(150, 15, 40), READING(200, 25, 80)};
+	for (unsigned samples = 0; samples <= 10; samples += 5) {
+		read_times(list, 3);
+		struct request_bill b = bill_by_readings(samples);
+		cr_expect_eq(b.doing_ns[DOING_CODE], 20 * MS, "%u samples", samples);
+		cr_expect_eq(b.doing_ns[DOING_NO_CPU], 70 * MS);
+		cr_expect_eq(b.doing_ns[DOING_UNTOLD], 10 * MS);
+	}
+}
+
+/* Of an interval that is only partly of the request's stay: what the rest of the interval cannot hold. */
+Test(request_rest, a_stay_of_parts_of_intervals)
+{
+	static const struct rest_reading list[] = {READING(80, 0, 0), READING(120, 0, 30), READING(180, 0, 80), READING(400, 0, 180)};
+	read_times(list, 4);
+	struct request_bill b = bill_by_readings(1);
+	cr_expect_eq(b.doing_ns[DOING_NO_CPU], (10 + 50 + 0) * MS);
+	cr_expect(b.doing_ns[DOING_CODE] == 0 && b.untold_samples == 1, "it did not run, whatever the sample says");
+	cr_expect_eq(b.doing_ns[DOING_UNTOLD], 40 * MS);
+}
+
+/* A thread that waits as it is read has its wait in the next figures. */
+Test(request_rest, a_wait_over_a_reading)
+{
+	static const struct rest_reading list[] = {READING(100, 0, 0), READING(190, 10, 0), READING(200, 10, 90)};
+	read_times(list, 3);
+	struct request_bill b = bill_by_readings(1);
+	cr_expect(b.doing_ns[DOING_NO_CPU] == 90 * MS && b.doing_ns[DOING_CODE] == 10 * MS && b.doing_ns[DOING_UNTOLD] == 0);
+}
+
+/* What is recorded does not count again; and what a thread waited for after it was woken there may be in its figures. */
+Test(request_rest, a_part_is_recorded)
+{
+	static const struct rest_reading list[] = {READING(100, 0, 0), READING(200, 30, 60)};
+	record_switches(100, 150);
+	add_wait(1, 110, 130, DOING_NO_CPU, WORK_NO_PLACE);
+	add_wait(1, 130, 135, DOING_LOCK, 1);
+	read_times(list, 2);
+	struct request_bill b = bill_by_readings(0);
+	cr_expect_eq(b.doing_ns[DOING_LOCK], 5 * MS);
+	cr_expect_eq(b.doing_ns[DOING_CODE], (25 + 5) * MS);
+	cr_expect_eq(b.doing_ns[DOING_NO_CPU], (20 + 35) * MS);
+	cr_expect_eq(b.doing_ns[DOING_UNTOLD], 10 * MS);
+}
+
+/* Another thread works for the request at the same time: its time is not that of the one whose figures are known. */
+Test(request_rest, two_threads)
+{
+	static const struct rest_reading list[] = {READING(100, 0, 0), READING(200, 0, 100)};
+	record_switches(0, 1000);
+	add_wait(2, 160, 170, DOING_LOCK, 1);
+	add_switch(2, 150, 7);
+	add_switch(2, 200, 0);
+	read_times(list, 2);
+	struct request_bill b = bill_by_readings(0);
+	cr_expect(b.doing_ns[DOING_CODE] == 40 * MS && b.doing_ns[DOING_LOCK] == 10 * MS);
+	cr_expect_eq(b.doing_ns[DOING_NO_CPU], 50 * MS);
+}
+
+/* Whatever is read, and in whatever order threads' numbers are used again. */
+Test(request_rest, parts_add_up_for_anything)
+{
+	uint32_t dice = 1;
+	for (unsigned round = 0; round < 300; round++) {
+		struct rest_reading list[40];
+		for (unsigned i = 0; i < 40; i++) {
+			dice = dice * 1664525u + 1013904223u;
+			list[i] = (struct rest_reading){(int64_t)((100 + 3 * i) * MS), (dice >> 8 & 63) * MS + 2 * i * MS, (dice >> 16) * i, i < 20};
+		}
+		record_switches(120 + (dice & 31), 170);
+		add_wait(1, 130 + (dice & 15), 150, DOING_IO, 1);
+		read_times(list, 40);
+		bill_by_readings(dice >> 28);
+	}
+}
