@@ -1,17 +1,21 @@
 #include "agent/target/apart.h"
 
+#include "agent/host/proc.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
+#include "common/base/fsio.h"
 #include "common/base/log.h"
 #include "common/base/mem.h"
 #include "common/base/thread.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define STACK_BYTES (1024 * 1024)
 #define SLICE_MS 500 /* of waiting */
@@ -27,6 +31,7 @@ struct apart {
 	void (*release)(void *ctx);
 	void (*turn)(void *ctx);
 	int64_t patience_ms, patient_until_ms, computing_until_ms;
+	pid_t tid; /* 0: its thread has not had a CPU yet */
 	bool done, given_up;
 	char place[APART_PLACE_SIZE];
 };
@@ -125,6 +130,9 @@ static void apart_free(struct apart *a)
 static void *run_apart_thread(void *arg)
 {
 	struct apart *a = arg;
+	pthread_mutex_lock(&a->lock);
+	a->tid = gettid();
+	pthread_mutex_unlock(&a->lock);
 	a->fn(a, a->ctx);
 	pthread_mutex_lock(&a->lock);
 	bool last = a->given_up;
@@ -150,20 +158,51 @@ static int64_t cpu_ns_of(const struct apart *a)
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void look_whether_it_computes(struct apart *a, int64_t *cpu_ns, int64_t since_ms, int64_t now_ms)
+/* How long it has waited for a CPU so far; *is_ready: it waits for one now, or runs. */
+static int64_t ready_ns_of(const struct apart *a, bool *is_ready)
 {
-	int64_t before_ns = *cpu_ns, until_ms = now_ms + a->patience_ms;
-	*cpu_ns = cpu_ns_of(a);
-	if (*cpu_ns - before_ns < (now_ms - since_ms) * 1000000 / 100 * COMPUTES_PERCENT)
-		return;
+	char path[64], text[1024];
+	struct proc_stat stat;
+	*is_ready = !a->tid;
+	if (!a->tid)
+		return 0;
+	snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)a->tid);
+	*is_ready = fsio_read_small(AT_FDCWD, path, text, sizeof text) > 0 && proc_parse_stat(text, &stat) == 0 && stat.state == 'R';
+	snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", (int)a->tid);
+	int64_t ns = fsio_read_small(AT_FDCWD, path, text, sizeof text) > 0 ? proc_parse_schedstat(text) : 0;
+	return ns > 0 ? ns : 0;
+}
+
+int64_t apart_until_ms(const struct apart_signs *s, int64_t now_ms, int64_t patience_ms, int64_t until_ms)
+{
+	int64_t later_ms = until_ms + s->ready_ns / 1000000;
+	if (s->ran_ns >= s->passed_ms * 1000000 / 100 * COMPUTES_PERCENT)
+		later_ms = now_ms + patience_ms;
+	else if (s->is_ready && later_ms < now_ms + SLICE_MS)
+		later_ms = now_ms + SLICE_MS;
+	return later_ms > until_ms ? later_ms : until_ms;
+}
+
+struct apart_clocks {
+	int64_t cpu_ns, ready_ns;
+};
+
+static void look_whether_it_computes(struct apart *a, struct apart_clocks *c, int64_t since_ms, int64_t now_ms)
+{
+	struct apart_signs s = {.passed_ms = now_ms - since_ms};
+	struct apart_clocks now = {cpu_ns_of(a), ready_ns_of(a, &s.is_ready)};
+	s.ran_ns = now.cpu_ns - c->cpu_ns;
+	s.ready_ns = now.ready_ns - c->ready_ns;
+	int64_t until_ms = apart_until_ms(&s, now_ms, a->patience_ms, a->patient_until_ms);
 	until_ms = until_ms < a->computing_until_ms ? until_ms : a->computing_until_ms;
 	a->patient_until_ms = a->patient_until_ms > until_ms ? a->patient_until_ms : until_ms;
+	*c = now;
 }
 
 /* True when it is done; else it is given up from now on. */
 static bool wait_done(struct apart *a)
 {
-	int64_t cpu_ns = cpu_ns_of(a);
+	struct apart_clocks clocks = {.cpu_ns = cpu_ns_of(a)};
 	pthread_mutex_lock(&a->lock);
 	for (int64_t now_ms = clock_mono_ms(); !a->done && now_ms < a->patient_until_ms;) {
 		int64_t since_ms = now_ms, until_ms = a->patient_until_ms < now_ms + SLICE_MS ? a->patient_until_ms : now_ms + SLICE_MS;
@@ -172,7 +211,7 @@ static bool wait_done(struct apart *a)
 		if (now_ms > until_ms + SLICE_MS) /* we could not run ourselves, so the call could not either */
 			a->patient_until_ms += now_ms - until_ms;
 		if (!a->done)
-			look_whether_it_computes(a, &cpu_ns, since_ms, now_ms);
+			look_whether_it_computes(a, &clocks, since_ms, now_ms);
 		if (!a->done && a->turn)
 			a->turn(a->ctx);
 	}

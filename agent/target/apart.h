@@ -20,8 +20,8 @@ typedef void apart_fn(struct apart *a, void *ctx);
 /* Whose things a target's are: its pod, container or process, as the node says. */
 void apart_place(const struct target *t, char place[APART_PLACE_SIZE]);
 
-/* Runs fn(ctx) in a thread of its own and waits for it while it gives a sign of life within each `patience_ms`. What computes does not
- * hang: for some minutes that is such a sign, too. 0: it is done and ctx is the caller's again. -1 (ProcessUnresponsive): it hangs
+/* Runs fn(ctx) in a thread of its own and waits for it while it gives a sign of life within each `patience_ms`. What computes, or could and gets
+ * no CPU, does not hang: for some minutes that is such a sign, too. 0: it is done and ctx is the caller's again. -1 (ProcessUnresponsive): it hangs
  * (ERR_TIMEOUT), or an earlier call for this place does (ERR_RETRY); ctx is no longer the caller's: release(ctx) is called once nobody uses
  * it. */
 int apart_run(const char *place, apart_fn *fn, void *ctx, void (*release)(void *ctx), int64_t patience_ms, struct err *e);
@@ -37,5 +37,15 @@ bool apart_hold(struct apart *a);
 void apart_let_go(struct apart *a);
 
 size_t apart_hanging(void);
+
+/* What the call's thread did in a part of the waiting. */
+struct apart_signs {
+	int64_t passed_ms;
+	int64_t ran_ns, ready_ns; /* ready: it could run, and waited for a CPU; that of a wait is known when it is over */
+	bool is_ready;            /* it is, or runs, at the end of that time */
+};
+
+/* Until when it is waited for then, if until `until_ms` before. Pure. */
+int64_t apart_until_ms(const struct apart_signs *s, int64_t now_ms, int64_t patience_ms, int64_t until_ms);
 
 #endif

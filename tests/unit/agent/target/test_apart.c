@@ -179,3 +179,20 @@ Test(apart, places_are_told_apart)
 	apart_place(&t, place);
 	cr_expect_str_eq(place, "pod uid");
 }
+
+/* 500 ms of waiting have passed at 10,000, of a call that was to be given up at 10,000. */
+static int64_t until_ms(int64_t ran_ms, int64_t ready_ms, bool is_ready)
+{
+	return apart_until_ms(&(struct apart_signs){500, ran_ms * 1000000, ready_ms * 1000000, is_ready}, 10000, 3000, 10000);
+}
+
+Test(apart, who_gets_no_cpu_does_not_hang)
+{
+	cr_expect_eq(until_ms(0, 0, false), 10000, "it waits for a file system");
+	cr_expect_eq(until_ms(4, 0, false), 10000, "which lets it go now and then");
+	cr_expect_eq(until_ms(5, 0, false), 13000, "it computes");
+	cr_expect_eq(until_ms(1, 450, false), 10450, "it waited for a CPU");
+	cr_expect_eq(until_ms(0, 0, true), 10500, "and still does");
+	cr_expect_eq(until_ms(0, 900, true), 10900);
+	cr_expect_eq(apart_until_ms(&(struct apart_signs){500, 500000000, 0, true}, 10000, 3000, 60000), 60000, "what was said to last longer");
+}
