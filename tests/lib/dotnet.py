@@ -253,7 +253,8 @@ class Traces:
 
     def left_since(self, before):
         """What is there now and was not before, as {kind: [...]}; empty when nothing is left. The runtime's own worker
-        threads and the files that it maps come and go, so only what can be ours counts there."""
+        threads and the files that it maps come and go, and the application starts a thread of its own after it has said that it is ready,
+        so only what can be ours counts there."""
         kinds = {
             "maps": sorted(m for m in self.maps - before.maps if proc.is_ours(m) or m.endswith("(deleted)")),
             "threads": sorted(n for t, n in self.threads.items() if t not in before.threads and not _runtime_thread(n)),
@@ -280,7 +281,7 @@ def assert_nothing_left(test, app, before, seconds=30):
 
 
 def _runtime_thread(name):
-    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "AllocApp", "ThrowApp", "one-shot")
+    return name.startswith(".NET") or name in ("Checkout", "MemoryApp", "AllocApp", "ThrowApp", "one-shot", "gap-watch")
 
 
 def _compiler_ticks(pid):
