@@ -35,6 +35,7 @@ DEADLY = ("exits", "killed")
 STARVING = ("no-more-threads", "process-emfile")
 LAST_WORDS = ("Out of memory.", "PAL_SEHException")
 STARVED_TRIES = 8
+FULL_LOOKS = 6  # at a process whose descriptors are all in use: none of them was free
 AGENT_ENDS = ("agent-killed", "agent-stopped")
 PART = "Faults of the process and of the agent"
 
@@ -154,11 +155,17 @@ class Faults(ground.Ground):
     @staticmethod
     @contextlib.contextmanager
     def no_more_descriptors(pid):
-        """Below the limit none is free."""
-        used, before = {int(fd) for fd in os.listdir("/proc/%d/fd" % pid)}, resource.prlimit(pid, resource.RLIMIT_NOFILE)
-        free = next(fd for fd in range(len(used) + 1) if fd not in used)
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (free, before[1]))
+        """Below the limit none is free, and none becomes free: what was open for a moment only, such as the connection of a client, is closed again."""
+        before, limits = resource.prlimit(pid, resource.RLIMIT_NOFILE), []
+
+        def is_lowest():
+            used = {int(fd) for fd in os.listdir("/proc/%d/fd" % pid)}
+            limits.append(next(fd for fd in range(len(used) + 1) if fd not in used))
+            if limits[-1] < min(limits[:-1], default=before[0]):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (limits[-1], before[1]))
+            return len(limits) > FULL_LOOKS and min(limits[-FULL_LOOKS:]) >= limits[-FULL_LOOKS - 1]
         try:
+            proc.wait_until(is_lowest, ground.PATIENCE, "no descriptor is free any more", 0.05)
             yield
         finally:
             with contextlib.suppress(ProcessLookupError):
