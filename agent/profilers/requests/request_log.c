@@ -149,7 +149,7 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 /* How much more often a round's requests are counted than they were seen. */
 struct weight {
 	double times;    /* for the rest beside it */
-	uint64_t cut_ns; /* how long it was, after a rest: of those that ended in it some had begun before it unseen, the more the longer they take; 0: none had */
+	uint64_t cut_ns; /* its length, after a rest: some that ended in it had begun before it unseen, the more the longer they take; 0: none had */
 	bool itself;     /* and for those of its own that were not seen */
 };
 

@@ -1,5 +1,6 @@
 """The SlowRequests profiler on a real web application, held against what the application measured itself (tests/apps/RequestApp)."""
 import glob
+import math
 import os
 import signal
 import socket
@@ -18,7 +19,7 @@ MOST_ENDPOINTS = 1001
 RIGHT = 0.99  # of the samples of CPU time are given to the request that they are of
 PARTS = ("gc", "code", "lock", "io", "task", "noCPU", "sleep", "blocked", "untold")
 POINTS = 0.05  # what a share of a bill may be off: what the runtime itself does between the application's own measurements is in the bill alone
-ESTIMATE = 0.5  # of the requests: what one takes differs by what is compiled meanwhile
+ESTIMATE = 2  # times too many or too few requests: what one takes differs by what is compiled meanwhile, and by what else the machine does
 NUMBER = 470811114711  # of an item
 SECRETS = ("hunter",)  # what queries, headers, cookies, bodies, commands' literals, messages of exceptions and outgoing queries of the application begin with
 
@@ -446,7 +447,7 @@ class OnNewest(OnEachRuntime):
         if report["sampling"]["ended"] >= known:  # it rested when all had ended
             return
         self.assertIn("they were followed for", text)
-        self.assertAlmostEqual(sum(seen.values()) / known, 1, delta=ESTIMATE, msg=report["sampling"])
+        self.assertLess(abs(math.log(sum(seen.values()) / known)), math.log(ESTIMATE), report["sampling"])
         self.assertAlmostEqual(seen["GET /fast"] / seen["GET /items/{id}"], 1, delta=0.1)
 
     def test_streams_are_no_slow_requests(self):
