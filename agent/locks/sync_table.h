@@ -16,6 +16,7 @@ enum lock_kind {
 	LOCK_KIND_LOCK,          /* System.Threading.Lock */
 	LOCK_KIND_READER_WRITER, /* ReaderWriterLockSlim */
 	LOCK_KIND_TASK,          /* a task, which the thread that runs it holds until it is complete: for those who think in locks; not read here */
+	LOCK_KIND_DATABASE,      /* the file of a SQLite database; not read here either */
 };
 
 struct monitor { /* or a lock of another kind: then it has no sync_block */

@@ -65,7 +65,8 @@ static bool is_runtime_module(const char *module)
 
 enum cpu_layer cpu_layer_of(const struct frame *f)
 {
-	static const char *const libraries[] = {"System.", "Microsoft.", "mscorlib", "netstandard", "WindowsBase", NULL};
+	/* SQLitePCLRaw: what Microsoft.Data.Sqlite calls SQLite by. */
+	static const char *const libraries[] = {"System.", "Microsoft.", "mscorlib", "netstandard", "WindowsBase", "SQLitePCLRaw.", NULL};
 	/* Code that was generated at run time: by a library as a rule (endpoints of ASP.NET Core, regular expressions, serializers, proxies), and what
 	 * the application wrote itself stands below or above it. */
 	static const char *const generated[] = {"Anonymously Hosted DynamicMethods Assembly", "RefEmit_InMemoryManifestModule",

@@ -161,6 +161,7 @@ int wait_follow_prepare(struct wait_follow *o, struct attached_session *s, struc
 	lock_watch_init(&o->locks, &o->memory, o->session->proc_fd);
 	o->capture.locks_read = !o->locks.dac.why;
 	managed_watch_init(&o->managed, &o->memory, o->session->proc_fd, &o->locks);
+	o->database = (struct database_watch){&o->locks, o->session->proc_fd, 0};
 	pool_watch_init(&o->pool, &o->memory, o->session->proc_fd);
 	STEP("start-perf");
 	if (open_own_fd(o, e) < 0 || open_switches(o, e) < 0)
@@ -257,6 +258,7 @@ static void look_at_locks_and_pool(struct wait_follow *o)
 {
 	lock_watch_look(&o->locks, clock_mono_ns());
 	managed_watch_look(&o->managed, clock_mono_ns());
+	database_watch_look(&o->database, clock_mono_ns());
 	pool_watch_look(&o->pool, clock_mono_ns());
 }
 

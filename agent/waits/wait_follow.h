@@ -6,6 +6,7 @@
 #include "agent/session/attached_session.h"
 #include "agent/stacks/cpu_account.h"
 #include "agent/stacks/cpu_collect.h"
+#include "agent/waits/database_watch.h"
 #include "agent/waits/managed_watch.h"
 #include "agent/waits/pool_watch.h"
 #include "agent/waits/syscall_sites.h"
@@ -24,6 +25,7 @@ struct wait_follow { /* zeroed */
 	bool memory_open;
 	struct lock_watch locks;
 	struct managed_watch managed;
+	struct database_watch database;
 	struct pool_watch pool;
 	struct syscall_sites sites;
 	struct wait_record record;

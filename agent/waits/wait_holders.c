@@ -143,6 +143,20 @@ static void count_sighting(struct holder_search *h, const struct lock_sighting *
 		h->votes[h->vote_count++] = (struct vote){place, h->method_of[w->stack], w->called};
 }
 
+/* Who has a database locked is not known, only that the process has: the places where threads wait for one then. */
+static void count_database(struct holder_search *h, int64_t at_ns)
+{
+	const struct wait_analysis *a = h->analysis;
+	for (uint32_t i = 0; i < a->capture->stacks.thread_count; i++) {
+		const struct joined_wait *w = wait_join_at(h->join, i, at_ns);
+		uint32_t place = w && strcmp(w->meaning.what, WAIT_WHAT_DATABASE) == 0 ? h->place_of[w - h->join->list] : UINT32_MAX;
+		if (place == UINT32_MAX || a->places[place].database_ns == at_ns)
+			continue;
+		a->places[place].sightings++;
+		a->places[place].database_ns = at_ns;
+	}
+}
+
 void wait_holders_find(struct wait_analysis *a, const struct wait_join *j, const uint32_t *place_of, const uint32_t *method_of)
 {
 	const struct wait_capture *c = a->capture;
@@ -154,6 +168,8 @@ void wait_holders_find(struct wait_analysis *a, const struct wait_join *j, const
 	for (size_t i = 0; i < c->sighting_count; i++) {
 		const struct lock_sighting *s = &c->sightings[i];
 		uint32_t owner = thread_with_tid(&c->stacks, s->owner);
+		if (s->kind == LOCK_KIND_DATABASE)
+			count_database(&h, s->at_ns);
 		places[i] = !s->owner ? UINT32_MAX : s->kind == LOCK_KIND_MONITOR ? place_of_monitor(&h, s->lock) : place_of_waiter(&h, s, owner);
 		if (places[i] != UINT32_MAX && (s->kind == LOCK_KIND_MONITOR || !is_seen_again(c->sightings, places, i)))
 			count_sighting(&h, s, owner, places[i]);

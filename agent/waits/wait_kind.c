@@ -112,6 +112,28 @@ static const struct wait_row *row_of(const struct frame *f)
 	return NULL;
 }
 
+/* SQLite works on the thread that asks. Its client sleeps only to try again once the database is no longer locked, and SQLite itself, where it was told how
+ * long to wait, in one function of its own; its others that wait do so for the disk. */
+static const struct wait_meaning database_lock = {WAIT_KIND_LOCK, false, WAIT_WHAT_DATABASE},
+				 database_file = {WAIT_KIND_FILE, false, "a SQLite database's file"};
+
+static bool is_sqlite(const struct frame *f)
+{
+	return begins(f->module, "libe_sqlite3") || begins(f->module, "libsqlite3");
+}
+
+static const struct wait_meaning *sqlite_meaning(const struct frame *frames, const uint32_t *stack, size_t natives)
+{
+	for (size_t i = 0; i < natives; i++) {
+		const char *function = is_sqlite(&frames[stack[i]]) ? frames[stack[i]].method : NULL;
+		if (function && strcmp(function, "unixSleep") == 0)
+			return &database_lock;
+		if (function && begins(function, "unix"))
+			return &database_file;
+	}
+	return NULL;
+}
+
 /* What is below all managed code, or all there is. */
 static void native_meaning(const struct frame *frames, const uint32_t *stack, size_t natives, bool managed, struct wait_meaning *out)
 {
@@ -135,8 +157,9 @@ static void native_meaning(const struct frame *frames, const uint32_t *stack, si
 void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_t depth, struct wait_meaning *out)
 {
 	const struct wait_row *found = NULL;
+	const struct wait_meaning *sqlite;
 	size_t natives = 0;
-	bool managed = false, is_async_main = false;
+	bool managed = false, is_async_main = false, in_client = false;
 	*out = (struct wait_meaning){WAIT_KIND_UNKNOWN, false, "no stack"};
 	if (!depth)
 		return;
@@ -152,11 +175,16 @@ void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_
 		const struct wait_row *row = f->kind == FRAME_MANAGED ? row_of(f) : NULL;
 		if (row)
 			found = row;
+		in_client |= f->kind == FRAME_MANAGED && begins(f->type, "Microsoft.Data.Sqlite.");
 	}
 	if (found && found->meaning.kind == WAIT_KIND_TASK && is_async_main)
 		*out = (struct wait_meaning){WAIT_KIND_TASK, true, "the program's main thread"};
+	else if (found && found->meaning.kind == WAIT_KIND_SLEEP && in_client)
+		*out = database_lock;
 	else if (found)
 		*out = found->meaning;
+	else if (managed && (sqlite = sqlite_meaning(frames, stack, natives)))
+		*out = *sqlite;
 	else
 		native_meaning(frames, stack, natives, managed, out);
 }

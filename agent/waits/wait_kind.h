@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum wait_kind {
-	WAIT_KIND_LOCK,    /* Monitor, Lock, SemaphoreSlim, ReaderWriterLockSlim */
+	WAIT_KIND_LOCK,    /* Monitor, Lock, SemaphoreSlim, ReaderWriterLockSlim; that of a SQLite database */
 	WAIT_KIND_TASK,    /* Task.Result, Task.Wait, GetAwaiter().GetResult() */
 	WAIT_KIND_SOCKET,
 	WAIT_KIND_FILE,    /* files, pipes, other processes */
@@ -32,6 +32,8 @@ struct wait_meaning {
 	bool idle;        /* it waits for work */
 	const char *what; /* "Monitor", "Task", "a pool worker without work"; static */
 };
+
+#define WAIT_WHAT_DATABASE "a SQLite database's lock"
 
 /* Of a stack, leaf first; `frames` by number. */
 void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_t depth, struct wait_meaning *out);

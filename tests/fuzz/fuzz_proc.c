@@ -1,5 +1,6 @@
 /* The parsers of /proc files. The first byte chooses the parser. */
 #include "agent/diag/diag_env.h"
+#include "agent/host/file_locks.h"
 #include "agent/host/listening.h"
 #include "agent/host/proc.h"
 #include "agent/target/gc_settings.h"
@@ -17,6 +18,8 @@ static void parse_lines(const char *text, size_t len)
 	uint64_t inode = 0;
 	int port = 0;
 	if (listening_parse_line(text, len, &port, &inode) && (port < 1 || port > 65535 || !inode))
+		abort();
+	if (file_locks_parse_line(text, len) && (len < 5 || !memmem(text, len, "lock:", 5)))
 		abort();
 	if (proc_parse_map_line(text, len, &map) == 0) {
 		if (map.path < text || map.path + map.path_len > text + len || map.end < map.start)

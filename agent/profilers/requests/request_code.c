@@ -120,6 +120,37 @@ static void add_sample(const struct cpu_analysis *a, struct method_counts *m, co
 	c->tree->nodes[at].self++;
 }
 
+/* What it calls there; STACK_TREE_NONE: nothing, or it is not the innermost method of the application in that sample. */
+static uint32_t callee_in(const struct cpu_analysis *a, uint32_t sample, uint32_t method)
+{
+	uint32_t node = cpu_analysis_node(a, sample), callee = STACK_TREE_NONE;
+	for (; node != STACK_TREE_NONE && node != STACK_TREE_ROOT; node = a->tree.nodes[node].parent) {
+		if (is_applications(a, a->tree.nodes[node].method))
+			return a->tree.nodes[node].method == method ? callee : STACK_TREE_NONE;
+		callee = a->tree.nodes[node].method;
+	}
+	return STACK_TREE_NONE;
+}
+
+static void find_callee(const struct cpu_analysis *a, struct method_counts *m, const struct attributed *list, size_t count, struct endpoint_code *c)
+{
+	if (!c->method_count || !c->methods[0].own)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		uint32_t callee = callee_in(a, list[i].sample, c->methods[0].method);
+		if (callee == STACK_TREE_NONE || a->methods[callee].layer != LAYER_LIBRARY)
+			continue;
+		if (!m->list[callee].total++)
+			m->touched[m->touched_count++] = callee;
+		if (m->list[callee].total > c->callee_samples) {
+			c->callee_samples = m->list[callee].total;
+			c->callee = callee;
+		}
+	}
+	while (m->touched_count)
+		m->list[m->touched[--m->touched_count]] = (struct code_method){0};
+}
+
 static size_t attribute(const struct request_work *w, const struct request_log *l, const uint32_t *endpoint_of, const uint32_t *first,
 			struct attributed *list, struct request_code *all)
 {
@@ -168,6 +199,7 @@ void request_code_make(const struct cpu_capture *cpu, const struct request_work 
 		for (end = i; end < samples && list[end].endpoint == list[i].endpoint; end++)
 			add_sample(a, &m, &list[end], c);
 		finish_methods(a, &m, c);
+		find_callee(a, &m, list + i, end - i, c);
 		if (c->tree)
 			stack_tree_finish(c->tree);
 	}

@@ -20,6 +20,8 @@ struct endpoint_code {
 	uint32_t first_samples, first_jit; /* of the first request */
 	struct code_method methods[CODE_METHODS]; /* those of the application before all others, by falling `own`, then by total */
 	size_t method_count;
+	uint32_t callee, callee_samples; /* the method of a library that the first of them calls in most samples in which it is the innermost one of the
+					  * application; samples 0: it calls none, or is none of the application */
 	struct stack_tree *tree; /* NULL: it is not one of the first endpoints */
 };
 

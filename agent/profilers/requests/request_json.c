@@ -170,6 +170,8 @@ static void put_code(const struct request_analysis *a, const struct endpoint_cod
 		jsonw_end(w);
 	}
 	jsonw_end(w);
+	report_json_string(f, "called", c->callee_samples ? all->methods[c->callee].name : NULL);
+	jsonw_unsigned(w, "calledSamples", c->callee_samples);
 	if (c->tree)
 		report_tree_json(f, c->tree, NULL);
 	else

@@ -87,18 +87,34 @@ static void put_part(struct buf *out, const struct request_bill *b, uint64_t ns,
 		request_text_endpoint(out, name, NAME_CHARS);
 }
 
+/* Where most of that waiting is; NULL: it is told nowhere. */
+static const struct wait_place *waiting_place(const struct request_analysis *a, const struct request_bill *b, enum request_doing doing)
+{
+	for (size_t i = 0; i < b->place_count && a->has_waits; i++)
+		if (b->places[i].doing == doing && b->places[i].place < a->waits.place_count)
+			return &a->waits.places[b->places[i].place];
+	return NULL;
+}
+
 static const char *doing_place(const struct request_analysis *a, const struct endpoint_figures *f, enum request_doing doing)
 {
-	const struct request_bill *b = &f->bill;
 	const struct code_method *top = f->code.method_count ? &f->code.methods[0] : NULL;
 	if (doing == DOING_CODE)
 		return top && top->own ? a->code.analysis.methods[top->method].name : NULL;
-	for (size_t i = 0; i < b->place_count && a->has_waits; i++) {
-		const struct wait_place *p = b->places[i].place < a->waits.place_count ? &a->waits.places[b->places[i].place] : NULL;
-		if (p && b->places[i].doing == doing)
-			return p->method == CPU_NO_METHOD ? NULL : wait_analysis_place(&a->waits, p);
-	}
-	return NULL;
+	const struct wait_place *p = waiting_place(a, &f->bill, doing);
+	return p && p->method != CPU_NO_METHOD ? wait_analysis_place(&a->waits, p) : NULL;
+}
+
+/* " in SqliteCommand.ExecuteReader called by Orders.List": where most of the code is that the application has run there. */
+static bool put_callee(const struct request_analysis *a, const struct endpoint_code *c, struct buf *out)
+{
+	size_t before = out->len;
+	if (!c->callee_samples || c->callee_samples * 2 < c->methods[0].own)
+		return false;
+	request_text_method(out, " in ", a->code.analysis.methods[c->callee].name, NAME_CHARS);
+	if (out->len > before)
+		request_text_method(out, " called by ", a->code.analysis.methods[c->methods[0].method].name, NAME_CHARS);
+	return out->len > before;
 }
 
 /* "40% waiting for locks in Warehouse.Reserve" */
@@ -107,8 +123,12 @@ static void put_doing(const struct request_analysis *a, const struct endpoint_fi
 	const char *place = doing_place(a, f, doing);
 	size_t before = out->len;
 	put_part(out, &f->bill, f->bill.doing_ns[doing], request_doing_title(doing), NULL);
-	if (out->len > before && place && doing != DOING_NO_CPU && doing != DOING_GC)
-		request_text_method(out, " in ", place, NAME_CHARS);
+	if (out->len == before || !place || doing == DOING_NO_CPU || doing == DOING_GC || (doing == DOING_CODE && put_callee(a, &f->code, out)))
+		return;
+	request_text_method(out, " in ", place, NAME_CHARS);
+	const struct wait_place *p = waiting_place(a, &f->bill, doing);
+	if (doing == DOING_LOCK && p && strcmp(p->meaning.what, WAIT_WHAT_DATABASE) == 0)
+		buf_printf(out, " (%s)", p->meaning.what);
 }
 
 /* "Its slowest 32: 88% awaiting sql SELECT ..., 9% on a thread." */

@@ -2,6 +2,9 @@
 
 #include "agent/profilers/requests/request_numbers.h"
 #include "agent/profilers/requests/request_text.h"
+#include "agent/waits/wait_kind.h"
+
+#include <string.h>
 
 #define LEAST_REQUESTS 20
 #define LEAST_SLOW 5
@@ -72,7 +75,8 @@ static void say_no_part(struct finding *out, const char *what, double percent)
 	finding_evidence(out, "at most %.0f%% of the time of an endpoint's slowest requests", rules_known(percent) ? percent : 0);
 }
 
-/* The kernel says that the thread slept, its stack where; the runtime's own table of monitors, read apart from both, that others waited for this one. */
+/* The kernel says that the thread slept, its stack where; the runtime's own table of monitors, or the kernel's of file locks, read apart from both, that
+ * somebody had it meanwhile. */
 struct rule_score request_work_locks(const void *numbers)
 {
 	const struct request_numbers *n = work_numbers_in(numbers);
@@ -86,8 +90,13 @@ void request_work_says_locks(const void *numbers, struct finding *out)
 		say_no_part(out, "requests that wait for locks", n->lock_percent);
 		return;
 	}
-	say_part(out, &n->lock_endpoint, n->lock_percent, n->lock_ms, "waiting for a lock", n->lock_place.text);
-	if (n->lock_holder.text[0])
+	bool database = strcmp(n->lock_what.text, WAIT_WHAT_DATABASE) == 0;
+	say_part(out, &n->lock_endpoint, n->lock_percent, n->lock_ms, database ? "waiting for SQLite's lock" : "waiting for a lock",
+		 n->lock_place.text);
+	if (database)
+		finding_evidence(out, "threads of its %.0f slowest requests sleep and try again in %s; at %.0f looks at the kernel's file locks this "
+				      "process had a SQLite database locked for writing meanwhile", n->lock_requests, n->lock_place.text, n->lock_looks);
+	else if (n->lock_holder.text[0])
 		finding_evidence(out, "threads of its %.0f slowest requests wait for %s in %s; %.0f looks found it held, mostly in %s", n->lock_requests,
 				 n->lock_what.text, n->lock_place.text, n->lock_looks, n->lock_holder.text);
 	else

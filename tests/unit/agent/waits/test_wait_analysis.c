@@ -316,6 +316,29 @@ Test(wait_analysis, a_lock_that_is_an_object_is_told_by_who_waits_for_it)
 	teardown(&m, &a);
 }
 
+/* Nobody among the threads has it: that somebody waits for one while the process has one locked is what a look tells. */
+Test(wait_analysis, a_database_is_told_by_looks_during_waits_for_it)
+{
+	struct made m;
+	struct wait_analysis a;
+	setup(&m);
+	uint32_t sleep = add_frame(m.builder, "System.Private.CoreLib.dll", "System.Threading.Thread", "Sleep"),
+		 next = add_frame(m.builder, "Microsoft.Data.Sqlite.dll", "Microsoft.Data.Sqlite.SqliteDataReader", "NextResult"),
+		 sell = add_frame(m.builder, "Shop.dll", "Shop.Sales", "Sell"), stack = capture_add_stack(m.builder, (uint32_t[]){sleep, next, sell}, 3, false);
+	add_wait(&m, 0, 1000, 3000, stack);
+	add_wait(&m, 1, 1000, 3000, stack);
+	add_wait(&m, 2, 500, 3500, m.asleep);
+	add_sighting(&m, 0, 2000, 0, 0, LOCK_KIND_DATABASE);
+	add_sighting(&m, 0, 2100, 0, 0, LOCK_KIND_DATABASE);
+	add_sighting(&m, 0, 3200, 0, 0, LOCK_KIND_DATABASE); /* nobody waits */
+	analyse(&m, &a);
+	cr_assert_eq(a.places[0].meaning.kind, WAIT_KIND_LOCK);
+	cr_assert_str_eq(a.places[0].meaning.what, WAIT_WHAT_DATABASE);
+	cr_assert_eq(a.places[0].sightings, 2, "%u", a.places[0].sightings);
+	cr_assert_eq(a.places[0].holder, CPU_NO_METHOD);
+	teardown(&m, &a);
+}
+
 Test(wait_analysis, who_was_not_seen_to_wait_need_not_have_run)
 {
 	struct made m;

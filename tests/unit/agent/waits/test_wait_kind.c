@@ -6,7 +6,7 @@
 
 #define DEPTH 8
 
-/* "Type::method" of .NET's own, "app:Type::method", "coreclr", "libc", "lib:name". Leaf first. */
+/* "Type::method" of .NET's own, "app:Type::method", "coreclr", "libc", "lib:name", "lib:name!function". Leaf first. */
 static struct frame frame_of(char *text)
 {
 	static char core[] = "System.Private.CoreLib.dll", shop[] = "Shop.dll", coreclr[] = "libcoreclr.so", libc[] = "libc.so.6", none[] = "";
@@ -14,8 +14,12 @@ static struct frame frame_of(char *text)
 		return (struct frame){.kind = FRAME_NATIVE, .module = coreclr, .method = none};
 	if (strcmp(text, "libc") == 0)
 		return (struct frame){.kind = FRAME_NATIVE, .module = libc, .method = none};
-	if (strncmp(text, "lib:", 4) == 0)
-		return (struct frame){.kind = FRAME_NATIVE, .module = text + 4, .method = none};
+	if (strncmp(text, "lib:", 4) == 0) {
+		char *function = strchr(text, '!');
+		if (function)
+			*function++ = '\0';
+		return (struct frame){.kind = FRAME_NATIVE, .module = text + 4, .method = function ? function : none};
+	}
 	bool app = strncmp(text, "app:", 4) == 0;
 	char *type = app ? text + 4 : text, *at = strstr(type, "::");
 	*at = '\0';
@@ -83,6 +87,13 @@ static const struct {
 	{{"libc", "lib:librdkafka.so.1", "lib:librdkafka.so.1", "libc"}, WAIT_KIND_NATIVE, true},
 	{{"libc", "lib:libdrdotnet.so", "libc"}, WAIT_KIND_NATIVE, true},
 	{{NULL}, WAIT_KIND_UNKNOWN, false},
+	/* SQLite in the process */
+	{{"libc", "coreclr", "System.Threading.Thread::Sleep", "Microsoft.Data.Sqlite.SqliteDataReader::NextResult", APP}, WAIT_KIND_LOCK, false},
+	{{"libc", "coreclr", "System.Threading.Thread::Sleep", APP, "Microsoft.Data.Sqlite.SqliteConnection::Invoke"}, WAIT_KIND_SLEEP, false},
+	{{"libc", "lib:libe_sqlite3.so!unixSync", "lib:libe_sqlite3.so!sqlite3_step", "Microsoft.Data.Sqlite.SqliteDataReader::NextResult", APP}, WAIT_KIND_FILE, false},
+	{{"libc", "lib:libe_sqlite3.so!unixSleep", "lib:libe_sqlite3.so!sqlite3_step", "Microsoft.Data.Sqlite.SqliteDataReader::NextResult", APP}, WAIT_KIND_LOCK, false},
+	{{"libc", "lib:libe_sqlite3.so!sqlite3_step", "Microsoft.Data.Sqlite.SqliteDataReader::NextResult", APP}, WAIT_KIND_NATIVE, false},
+	{{"libc", "lib:libother.so!unixSync", APP}, WAIT_KIND_NATIVE, false},
 };
 
 Test(wait_kind, is_told_by_what_the_application_called)
