@@ -1,6 +1,6 @@
 #include "common/proto/channel_requests.h"
 
-#define STREAMS_MOST 3
+#define STREAMS_MOST 6
 #define STALL_BYTES_MOST (UINT64_C(1) << 56) /* more have gone through no connection */
 
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v)
@@ -80,6 +80,8 @@ void channel_put_request_open(struct wire_writer *w, const struct channel_reques
 	wire_put_u32(w, v->count);
 	wire_put_u32(w, v->oldest);
 	wire_put_u64(w, v->start_ns);
+	wire_put_u32(w, v->streams);
+	wire_put_u32(w, v->stream);
 }
 
 bool channel_get_request_open(struct wire_reader *r, struct channel_request_open *v)
@@ -88,7 +90,9 @@ bool channel_get_request_open(struct wire_reader *r, struct channel_request_open
 	v->count = wire_u32(r);
 	v->oldest = wire_u32(r);
 	v->start_ns = wire_u64(r);
-	return !r->bad && v->shape < CHANNEL_REQUESTS_SHAPES_MOST && v->start_ns <= INT64_MAX;
+	v->streams = wire_u32(r);
+	v->stream = wire_u32(r);
+	return !r->bad && v->shape < CHANNEL_REQUESTS_SHAPES_MOST && v->start_ns <= INT64_MAX && v->stream <= STREAMS_MOST;
 }
 
 void channel_put_request_switch(struct wire_writer *w, const struct channel_request_switch *v)

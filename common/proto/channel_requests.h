@@ -41,7 +41,8 @@ struct channel_request_shape {
 };
 
 /* REQUESTS_DONE: records up to the payload's end: u64 start, u64 end (CLOCK_MONOTONIC), u32 number of the request, u32 shape, u32 inner tid that it began
- * on, u32 inner tid that it ended on, u16 status (0: not told), u8 kind of stream (0: none, 1: web socket, 2: event stream, 3: gRPC), u8 1: switches were told
+ * on, u32 inner tid that it ended on, u16 status (0: not told), u8 kind of stream (0: none, 1: web socket, 2: event stream, 3: a call of gRPC that is none,
+ * or not known to be one, 4: gRPC, of the client, 5: of the server, 6: of both), u8 1: switches were told
  * from its start to its end. */
 struct channel_request_done {
 	uint64_t start_ns, end_ns;
@@ -53,12 +54,14 @@ struct channel_request_done {
 #define CHANNEL_REQUEST_DONE_SIZE 36
 
 /* REQUESTS_OPEN, about each second and at the end: u64 time (CLOCK_MONOTONIC), then records up to the payload's end, one for each shape that has requests in
- * flight: u32 shape, u32 requests, u32 number and u64 start of the oldest. A frame without records: there are none; more frames of one time belong together. */
+ * flight: u32 shape, u32 requests, u32 number and u64 start of the oldest, u32 streams (which are not among the requests), u32 kind of these. A frame
+ * without records: there are none; more frames of one time belong together. */
 struct channel_request_open {
 	uint32_t shape, count, oldest;
 	uint64_t start_ns;
+	uint32_t streams, stream;
 };
-#define CHANNEL_REQUEST_OPEN_SIZE 20
+#define CHANNEL_REQUEST_OPEN_SIZE 28
 
 /* REQUESTS_SWITCHES: records up to the payload's end: u64 time, u32 inner tid, u32 number of the request that the thread works for from then on; 0: none. */
 struct channel_request_switch {

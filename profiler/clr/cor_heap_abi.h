@@ -22,6 +22,7 @@ enum cor_heap_info_slot {
 	INFO_GET_FUNCTION_FROM_TOKEN = 8,
 	INFO_GET_THREAD_INFO = 12,
 	INFO_FORCE_GC = 28,
+	INFO_GET_IL_FUNCTION_BODY = 22,
 	INFO_GET_CLASS_LAYOUT = 40,
 	INFO_GET_BOX_CLASS_LAYOUT = 47,
 	INFO_GET_APP_DOMAIN_STATIC_ADDRESS = 50,
@@ -45,6 +46,9 @@ enum cor_heap_import_slot {
 	MD_FIND_TYPE_DEF_BY_NAME = 9,
 	MD_ENUM_METHODS = 18,
 	MD_ENUM_FIELDS = 20,
+	MD_FIND_METHOD = 27,
+	MD_FIND_FIELD = 28,
+	MD_GET_USER_STRING = 47,
 	MD_GET_FIELD_PROPS = 57,
 };
 
@@ -93,6 +97,12 @@ static inline hresult info_get_class_from_token(void *o, cor_id module, md_token
 static inline hresult info_get_function_from_token(void *o, cor_id module, md_token method, cor_id *function)
 {
 	return ((hresult(*)(void *, cor_id, md_token, cor_id *))cor_slot(o, INFO_GET_FUNCTION_FROM_TOKEN))(o, module, method, function);
+}
+
+/* With its header; it stays while the module does. */
+static inline hresult info_get_il_function_body(void *o, cor_id module, md_token method, const uint8_t **body, uint32_t *len)
+{
+	return ((hresult(*)(void *, cor_id, md_token, const uint8_t **, uint32_t *))cor_slot(o, INFO_GET_IL_FUNCTION_BODY))(o, module, method, body, len);
 }
 
 static inline hresult info_get_thread_info(void *o, cor_id thread, uint32_t *tid)
@@ -224,6 +234,23 @@ static inline hresult md_enum_methods(void *o, void **cursor, md_token type, md_
 {
 	return ((hresult(*)(void *, void **, md_token, md_token *, uint32_t, uint32_t *))cor_slot(o, MD_ENUM_METHODS))(
 		o, cursor, type, methods, cap, count);
+}
+
+/* Of a type, by name, whatever its signature. */
+static inline hresult md_find_method(void *o, md_token type, const wchar16 *name, md_token *method)
+{
+	return ((hresult(*)(void *, md_token, const wchar16 *, const uint8_t *, uint32_t, md_token *))cor_slot(o, MD_FIND_METHOD))(o, type, name, 0, 0, method);
+}
+
+static inline hresult md_find_field(void *o, md_token type, const wchar16 *name, md_token *field)
+{
+	return ((hresult(*)(void *, md_token, const wchar16 *, const uint8_t *, uint32_t, md_token *))cor_slot(o, MD_FIND_FIELD))(o, type, name, 0, 0, field);
+}
+
+/* Of `ldstr`; without a NUL. *len may be more than `cap`: so long it is. */
+static inline hresult md_get_user_string(void *o, md_token string, wchar16 *text, uint32_t cap, uint32_t *len)
+{
+	return ((hresult(*)(void *, md_token, wchar16 *, uint32_t, uint32_t *))cor_slot(o, MD_GET_USER_STRING))(o, string, text, cap, len);
 }
 
 static inline void md_close_enum(void *o, void *cursor)

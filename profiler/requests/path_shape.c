@@ -153,6 +153,17 @@ void path_shape_make(const struct event_text *method, const struct event_text *p
 	put_path(out, path, NULL);
 }
 
+void path_shape_make_known(const struct event_text *method, const struct event_text *path, struct path_shape *out)
+{
+	out->len = 0;
+	out->words = 0;
+	put_method(out, method);
+	for (size_t i = 0; i < path->units && out->len < sizeof out->text; i++) {
+		unsigned c = unit_at(path, i);
+		out->text[out->len++] = c > ' ' && c <= '~' ? (char)c : '_';
+	}
+}
+
 void path_shape_make_routed(const char *of, size_t of_len, const struct event_text *path, struct route_values *values, struct path_shape *out)
 {
 	const char *blank = memchr(of, ' ', of_len);

@@ -20,6 +20,8 @@ struct path_shape {
 
 /* `method` in front of it and a blank: "GET /orders/{id}". */
 void path_shape_make(const struct event_text *method, const struct event_text *path, struct path_shape *out);
+/* Of a path that is known to be no client's word, such as that of a method of gRPC: as it is. */
+void path_shape_make_known(const struct event_text *method, const struct event_text *path, struct path_shape *out);
 /* The same of a path of which routing took these values: they are {name of the parameter} there, and words beside them stay. The method is that of `of`, a
  * shape's text. */
 void path_shape_make_routed(const char *of, size_t of_len, const struct event_text *path, struct route_values *values, struct path_shape *out);

@@ -23,8 +23,18 @@ enum request_stream { /* what a response tells of itself */
 	REQUEST_NO_STREAM,
 	REQUEST_WEB_SOCKET,   /* status 101 */
 	REQUEST_EVENT_STREAM, /* text/event-stream */
-	REQUEST_GRPC,
+	REQUEST_GRPC,         /* a call that is no stream, or of which that is not known */
+	REQUEST_GRPC_CLIENT,  /* streams, of the client, of the server, of both: enum grpc_method_kind above REQUEST_GRPC */
+	REQUEST_GRPC_SERVER,
+	REQUEST_GRPC_DUPLEX,
+	REQUEST_STREAMS,
 };
+
+/* It lasts as long as it is meant to. */
+static inline bool request_is_stream(uint8_t stream)
+{
+	return stream != REQUEST_NO_STREAM && stream != REQUEST_GRPC;
+}
 
 struct request_end { /* of EndRequest */
 	uint16_t status; /* 0: it was not told */

@@ -17,7 +17,7 @@ static bool shapes_sent[SHAPE_TABLE_MOST + 1];
 static uint32_t templates_sent[SHAPE_TABLE_MOST + 1];
 
 static struct open_shape {
-	uint32_t count, oldest;
+	uint32_t count, oldest, streams, stream;
 	uint64_t start_ns;
 } open[SHAPE_TABLE_MOST + 1];
 
@@ -222,6 +222,11 @@ static void note_open(void *ctx, const struct request *r)
 
 	if (r->start_ns > *(const uint64_t *)ctx)
 		return; /* it began after the look */
+	if (request_is_stream(r->stream)) {
+		o->streams++;
+		o->stream = r->stream;
+		return;
+	}
 	if (!o->count++ || r->start_ns < o->start_ns) {
 		o->start_ns = r->start_ns;
 		o->oldest = r->number;
@@ -237,8 +242,9 @@ void request_send_open(struct channel_io *io, uint64_t now_ns)
 	struct wire_writer *w = channel_io_begin(io, CHANNEL_REQUESTS_OPEN); /* all shapes fit a frame */
 	wire_put_u64(w, now_ns);
 	for (uint32_t i = 0; i <= SHAPE_TABLE_MOST; i++) {
-		const struct channel_request_open o = {.shape = i, .count = open[i].count, .oldest = open[i].oldest, .start_ns = open[i].start_ns};
-		if (o.count)
+		const struct channel_request_open o = {.shape = i, .count = open[i].count, .oldest = open[i].oldest, .start_ns = open[i].start_ns,
+							.streams = open[i].streams, .stream = open[i].stream};
+		if (o.count || o.streams)
 			channel_put_request_open(w, &o);
 	}
 	channel_io_end(io);

@@ -101,7 +101,8 @@ uint32_t request_table_end(struct request_table *t, struct activity_path p, uint
 		while (!at && activity_path_parent(&p));
 	if (!at)
 		return 0;
-	atomic_store_explicit(&at->end, status | (uint32_t)stream << 16, memory_order_relaxed);
+	uint32_t known = atomic_load_explicit(&at->end, memory_order_relaxed) >> 16;
+	atomic_store_explicit(&at->end, status | (known ? known : stream) << 16, memory_order_relaxed);
 	return atomic_load_explicit(&at->shape, memory_order_relaxed);
 }
 

@@ -25,7 +25,7 @@ extern struct request_table calls_open; /* of a call: the number of its request;
 /* CLR callback. */
 bool request_table_put(struct request_table *t, struct activity_path p, const struct request *r); /* false: no room */
 bool request_table_take(struct request_table *t, struct activity_path p, struct request *out);    /* removes it; false: it is not there */
-/* What its response tells. Its shape; 0: it is not there. */
+/* What its response tells; what was known when it was put stays. Its shape; 0: it is not there. */
 uint32_t request_table_end(struct request_table *t, struct activity_path p, uint16_t status, uint8_t stream);
 /* What the activity, or the nearest one above it, was put with. false: it is not there. */
 bool request_table_peek(struct request_table *t, struct activity_path p, struct request *out);

@@ -6,6 +6,7 @@
 #include "profiler/clr/event_pipe.h"
 #include "profiler/requests/answers.h"
 #include "profiler/requests/follow_plan.h"
+#include "profiler/requests/grpc_methods.h"
 #include "profiler/requests/request_calls.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
@@ -123,12 +124,18 @@ static void on_request_start(const struct event_pipe_event *e)
 		count(&malformed);
 		return;
 	}
-	path_shape_make(&method, &path, &shape);
+	int kind = grpc_methods_find(&path);
+	if (kind >= 0)
+		path_shape_make_known(&method, &path, &shape);
+	else
+		path_shape_make(&method, &path, &shape);
 	struct request r = {
 		.number = atomic_fetch_add_explicit(&last_number, 1, memory_order_relaxed) + 1,
 		.shape = shape_table_intern(&shape),
 		.tid = thread_id_now(e->time_ns),
 		.start_ns = e->time_ns,
+		/* CONNECT: a web socket of HTTP/2 */
+		.stream = (uint8_t)(kind >= 0 ? REQUEST_GRPC + kind : event_text_is(&method, "CONNECT", true) ? REQUEST_WEB_SOCKET : REQUEST_NO_STREAM),
 	};
 	if (!request_table_put(&requests_open, activity_path_of(e->activity), &r))
 		count(&untracked);
@@ -183,6 +190,8 @@ static void on_response(const struct event_pipe_event *e, const struct request_e
 	struct request r;
 	if (!shape || !request_table_peek(&requests_open, p, &r))
 		return;
+	if (end->stream == REQUEST_GRPC && r.stream == REQUEST_NO_STREAM)
+		grpc_methods_missed();
 	note_template(shape, end);
 	answers_put(&r, e->time_ns, end);
 }
@@ -244,6 +253,8 @@ static hresult requests_begin(void *info, const char **message)
 	request_calls_reset();
 	request_send_reset();
 	answers_reset();
+	grpc_methods_reset();
+	grpc_methods_learn(info);
 	atomic_store(&started, 0);
 	atomic_store(&ended, 0);
 	atomic_store(&untracked, 0);
@@ -375,6 +386,7 @@ void requests_tick(struct channel_io *io)
 {
 	request_send_all(io);
 	answers_send(io);
+	grpc_methods_tick(the_info, now_ns());
 	tick_following(io);
 	if (follow.resting)
 		return;

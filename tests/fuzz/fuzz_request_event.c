@@ -1,6 +1,7 @@
 /* The payloads of events about requests, and what is made of paths, SQL and activity ids. */
 #include "profiler/requests/activity_path.h"
 #include "profiler/requests/call_event.h"
+#include "profiler/requests/grpc_method_il.h"
 #include "profiler/requests/listener_call.h"
 #include "profiler/requests/sql_shape.h"
 #include "tests/fuzz/fuzz_tools.h"
@@ -60,6 +61,15 @@ static void check_command(const uint8_t *data, size_t size)
 	call_event_moment(CALL_NPGSQL, 0, data, size);
 }
 
+static void check_il(const uint8_t *data, size_t size)
+{
+	struct grpc_method_il found[4];
+	unsigned count = grpc_method_il_read(data, size, found, 4);
+	check(count <= 4);
+	for (unsigned i = 0; i < count; i++)
+		check(found[i].kind <= GRPC_DUPLEX);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct event_text method, path, whole = {data, size / 2};
@@ -78,6 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (call_event_start((enum call_kind)k, data, size, &call))
 			check_shape(&call);
 	check_command(data, size);
+	check_il(data, size);
 	if (request_event_activity(data, size)) {
 		struct activity_path p = activity_path_of(data);
 		for (unsigned i = 0; activity_path_parent(&p); i++)

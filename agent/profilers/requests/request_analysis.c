@@ -44,8 +44,13 @@ static void merge_endpoint(struct endpoint_figures *f, const struct request_endp
 		f->status[i] += p->status[i];
 		f->requests += p->status[i];
 	}
-	f->streams += p->streams[STREAM_WEB_SOCKET] + p->streams[STREAM_EVENTS];
-	f->grpc += p->streams[STREAM_GRPC];
+	f->streams += request_endpoint_streams(p);
+	for (size_t i = 0; i < STREAM_KINDS; i++) {
+		f->kinds[i] += p->streams[i];
+		f->grpc += i >= STREAM_GRPC ? p->streams[i] : 0;
+	}
+	f->kinds[p->open.stream] += p->open.streams;
+	f->open_streams += p->open.streams;
 	f->open += p->open.count;
 	if (p->open.count && open_at_ns - p->open.start_ns > f->oldest_ns)
 		f->oldest_ns = open_at_ns - p->open.start_ns;
@@ -65,7 +70,7 @@ static void finish_figures(struct endpoint_figures *f, double seconds)
 	f->p95_ns = latency_histogram_quantile(f->latency, 0.95);
 	f->p99_ns = latency_histogram_quantile(f->latency, 0.99);
 	f->longest_ns = f->latency->longest_ns;
-	f->is_stream = f->streams * 2 > f->requests;
+	f->is_stream = f->streams * 2 > f->requests || (!f->requests && f->open_streams > f->open);
 	f->waited_ns = (double)f->latency->sum_ns;
 	if (f->open && !f->is_stream)
 		f->waited_ns += (double)f->oldest_ns * (1 + (f->open - 1) / 2.0);
@@ -98,7 +103,7 @@ static void collect_endpoints(const struct request_log *l, struct request_analys
 	for (size_t i = 0; i < l->endpoint_cap; i++) {
 		const struct request_endpoint *p = l->endpoints[i], *as = p ? named_of(l, p) : NULL;
 		size_t k = 0;
-		if (!p || (!p->open.count && !p->ended))
+		if (!p || (!p->open.count && !p->open.streams && !p->ended))
 			continue;
 		while (k < l->endpoint_cap && l->endpoints[k] != as)
 			k++;
@@ -267,6 +272,15 @@ static void choose_typical(const struct request_log *l, struct request_analysis 
 double request_analysis_percent(const struct request_analysis *a, const struct endpoint_figures *f)
 {
 	return a->waited_ns > 0 ? 100 * f->waited_ns / a->waited_ns : 0;
+}
+
+enum request_stream_kind request_analysis_kind(const struct endpoint_figures *f)
+{
+	enum request_stream_kind most = STREAM_NONE;
+	for (enum request_stream_kind k = STREAM_NONE; k < STREAM_KINDS; k++)
+		if (request_stream_is(k) && f->kinds[k] && (most == STREAM_NONE || f->kinds[k] > f->kinds[most]))
+			most = k;
+	return most;
 }
 
 const char *request_analysis_call(const struct request_analysis *a, uint32_t shape)

@@ -11,8 +11,10 @@ struct endpoint_figures {
 	const char *name;      /* "others": those that had no room */
 	struct latency_histogram *latency;
 	uint64_t requests;     /* ended, streams too */
-	uint64_t streams;      /* ended: web sockets and event streams, which are not slow */
-	uint64_t grpc;
+	uint64_t streams;      /* ended: web sockets, event streams and streaming calls of gRPC, which are not slow */
+	uint64_t grpc;         /* calls of it, streams too */
+	uint64_t kinds[STREAM_KINDS]; /* ended or in flight */
+	uint32_t open_streams; /* in flight at the end, and known to be streams */
 	uint64_t status[REQUEST_CLASSES], with_status;
 	uint64_t with_client, most_of_client; /* of how many the client's address was told; of them, those of the one with most */
 	uint32_t clients;      /* addresses */
@@ -20,9 +22,9 @@ struct endpoint_figures {
 	double error_percent;  /* 5xx; NAN: no status is known */
 	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;
 	double waited_ns;      /* the sum of all lengths, and of the ages of those in flight */
-	uint32_t open;         /* in flight at the end */
+	uint32_t open;         /* in flight at the end, without these */
 	uint64_t oldest_ns;    /* the age of the oldest of them; 0: there is none */
-	bool is_stream;        /* most that ended were streams: those in flight are taken for such, too */
+	bool is_stream;        /* most that ended were streams: all those in flight are taken for such, too; or none ended, and streams are in flight */
 	struct channel_request_done first; /* the first that ended */
 	struct channel_request_done typical; /* one as long as half of them, about; number 0: there is none */
 	size_t id;             /* before they were sorted */
@@ -53,6 +55,9 @@ struct request_analysis {
 
 /* Of the time that users waited for all endpoints. */
 double request_analysis_percent(const struct request_analysis *a, const struct endpoint_figures *f);
+
+/* What most of its streams are; STREAM_NONE: it has none. */
+enum request_stream_kind request_analysis_kind(const struct endpoint_figures *f);
 
 /* What a call asked: "http shop.local:8080", "sql SELECT ...". */
 const char *request_analysis_call(const struct request_analysis *a, uint32_t shape);

@@ -222,6 +222,8 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	jsonw_unsigned(w, "inFlight", p->open);
 	jsonw_unsigned(w, "oldestNanoseconds", p->oldest_ns);
 	jsonw_unsigned(w, "streams", p->streams);
+	jsonw_unsigned(w, "streamsInFlight", p->open_streams);
+	jsonw_string(w, "streamKind", request_stream_key(request_analysis_kind(p)));
 	jsonw_unsigned(w, "grpc", p->grpc);
 	jsonw_bool(w, "stream", p->is_stream);
 	jsonw_unsigned(w, "clients", p->clients);

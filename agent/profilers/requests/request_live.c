@@ -7,7 +7,7 @@
 
 static bool is_stream(const struct request_endpoint *p)
 {
-	return (p->streams[STREAM_WEB_SOCKET] + p->streams[STREAM_EVENTS]) * 2 > p->ended;
+	return request_endpoint_streams(p) * 2 > p->ended || (!p->ended && !p->open.count);
 }
 
 static double waited_ns(const struct request_endpoint *p, uint64_t look_ns)

@@ -93,9 +93,29 @@ static void keep_random(struct request_log *l, struct request_endpoint *p, const
 		p->random[at] = *d;
 }
 
-static bool is_stream(const struct channel_request_done *d)
+bool request_stream_is(enum request_stream_kind k)
 {
-	return d->stream == STREAM_WEB_SOCKET || d->stream == STREAM_EVENTS;
+	return k != STREAM_NONE && k != STREAM_GRPC;
+}
+
+const char *request_stream_key(enum request_stream_kind k)
+{
+	static const char *const keys[STREAM_KINDS] = {
+		[STREAM_WEB_SOCKET] = "webSocket",
+		[STREAM_EVENTS] = "serverSentEvents",
+		[STREAM_GRPC_CLIENT] = "grpcClientStreaming",
+		[STREAM_GRPC_SERVER] = "grpcServerStreaming",
+		[STREAM_GRPC_DUPLEX] = "grpcDuplex",
+	};
+	return keys[k];
+}
+
+uint64_t request_endpoint_streams(const struct request_endpoint *p)
+{
+	uint64_t sum = 0;
+	for (size_t i = 0; i < STREAM_KINDS; i++)
+		sum += request_stream_is((enum request_stream_kind)i) ? p->streams[i] : 0;
+	return sum;
 }
 
 static void keep_shape(struct request_log *l, const struct channel_request_done *d)
@@ -130,7 +150,7 @@ void request_log_done(struct request_log *l, const struct channel_request_done *
 	if (!p->ended++)
 		p->first = *d;
 	keep_shape(l, d);
-	if (is_stream(d))
+	if (request_stream_is((enum request_stream_kind)d->stream))
 		return;
 	latency_histogram_add(&p->latency, request_length_ns(d));
 	latency_histogram_add(&round->latency, request_length_ns(d));
@@ -232,7 +252,7 @@ void request_log_look(struct request_log *l, uint64_t at_ns)
 		l->told_to_ns = at_ns;
 	for (size_t i = 0; i < l->endpoint_cap; i++)
 		if (l->endpoints[i])
-			l->endpoints[i]->open.count = 0;
+			l->endpoints[i]->open.count = l->endpoints[i]->open.streams = 0;
 }
 
 void request_log_open(struct request_log *l, const struct channel_request_open *o)

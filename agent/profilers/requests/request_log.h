@@ -11,7 +11,19 @@
 #define REQUEST_NUMBERS_KEPT (1u << 22) /* of so many requests it is known of which endpoint they are: 8 MB */
 #define REQUEST_CLASSES 6  /* of status: unknown, 1xx ... 5xx */
 
-enum request_stream_kind { STREAM_NONE, STREAM_WEB_SOCKET, STREAM_EVENTS, STREAM_GRPC, STREAM_KINDS };
+/* STREAM_GRPC: a call that is no stream, or not known to be one. */
+enum request_stream_kind {
+	STREAM_NONE,
+	STREAM_WEB_SOCKET,
+	STREAM_EVENTS,
+	STREAM_GRPC,
+	STREAM_GRPC_CLIENT,
+	STREAM_GRPC_SERVER,
+	STREAM_GRPC_DUPLEX,
+	STREAM_KINDS
+};
+bool request_stream_is(enum request_stream_kind k);          /* it lasts as long as it is meant to */
+const char *request_stream_key(enum request_stream_kind k);  /* "webSocket", ... for report.json; NULL: it is none */
 
 struct request_slowest { /* the slowest first */
 	struct channel_request_done list[REQUEST_SLOWEST];
@@ -29,14 +41,14 @@ struct request_endpoint {
 	uint32_t template;                /* the shape of its route; 0: not told, or of several */
 	struct latency_histogram latency; /* of what is no stream; this and the next three: with those that were not seen, by what the rounds stand for */
 	uint64_t status[REQUEST_CLASSES];
-	uint64_t streams[STREAM_KINDS];   /* ended; gRPC calls are requests like others */
+	uint64_t streams[STREAM_KINDS];   /* ended; calls of gRPC that are no streams are requests like others */
 	uint64_t ended;                   /* requests, streams too */
 	struct request_round rounds[2];   /* the one that runs and the one before it, by turns */
 	struct channel_request_done first; /* the first that ended */
 	struct request_slowest slowest, told; /* told: of those of which switches were told all of the time */
 	struct channel_request_done random[REQUEST_RANDOM];
 	size_t random_count;
-	struct channel_request_open open; /* in flight at the last look; count 0: none */
+	struct channel_request_open open; /* in flight at the last look; count 0: none but streams */
 };
 
 struct request_log {
@@ -55,6 +67,9 @@ struct request_log {
 	struct request_answers answers;
 	struct channel_requests_unanswered unanswered;
 };
+
+/* Streams of it that ended. */
+uint64_t request_endpoint_streams(const struct request_endpoint *p);
 
 /* Keeps it if it is one of the slowest. */
 void request_slowest_keep(struct request_slowest *s, const struct channel_request_done *d);

@@ -180,10 +180,11 @@ static void put_streams(const struct request_analysis *a, struct buf *out)
 	uint64_t ended = 0, open = 0;
 	for (size_t i = 0; i < a->endpoint_count; i++) {
 		ended += a->endpoints[i].streams;
-		open += a->endpoints[i].is_stream ? a->endpoints[i].open : 0;
+		open += a->endpoints[i].open_streams + (a->endpoints[i].is_stream ? a->endpoints[i].open : 0);
 	}
 	if (ended + open)
-		buf_printf(out, "\nStreams (web sockets, server-sent events) are not slow requests and not counted as such: %llu ended, %llu open.",
+		buf_printf(out, "\nStreams (web sockets, server-sent events, streaming calls of gRPC) are not slow requests and not counted "
+				"as such: %llu ended, %llu open.",
 			   (unsigned long long)ended, (unsigned long long)open);
 }
 

@@ -69,7 +69,10 @@ Report.show(r => {
 	};
 	const falls = e => make('details', make('summary', e.name), ...[[e.slowestRequest, 'Its slowest request'], [e.typicalRequest, 'A typical request']]
 		.filter(([q]) => q).map(([q, title]) => fall(q, title)));
-	const slow = r.endpoints.filter(e => !e.stream), streams = r.endpoints.filter(e => e.stream || e.streams);
+	const slow = r.endpoints.filter(e => !e.stream), streams = r.endpoints.filter(e => e.stream || e.streams || e.streamsInFlight);
+	const STREAMS = {webSocket: 'web sockets', serverSentEvents: 'server-sent events', grpcClientStreaming: 'gRPC, streamed by the client',
+		grpcServerStreaming: 'gRPC, streamed by the server', grpcDuplex: 'gRPC, streamed by both'};
+	const openStreams = e => e.streamsInFlight + (e.stream ? e.inFlight : 0);
 	return [
 		{kind: 'facts', items: [
 			{key: 'Requests', value: rate(q.perSecond), small: 'a second', note: `${count(q.count)} in all, ${count(q.streams)} of them streams`},
@@ -120,11 +123,13 @@ Report.show(r => {
 		slow.some(e => e.code.tree) && {kind: 'own', title: 'CPU time of requests', draw: host => host.append(make('h2', 'CPU time of requests'),
 			...slow.filter(e => e.code.tree).map(flame))},
 		streams.length > 0 && {
-			kind: 'table', id: 'streams', title: 'Streams: web sockets and server-sent events, which are not slow', search: 'Search streams', rows: streams,
+			kind: 'table', id: 'streams', title: 'Streams: web sockets, server-sent events and streaming calls of gRPC, which are not slow',
+			search: 'Search streams', rows: streams,
 			columns: [
 				{title: 'Ended', sort: 'number', cell: e => ({text: count(e.streams), sort: e.streams})},
-				{title: 'Open', sort: 'number', cell: e => ({text: count(e.inFlight), sort: e.inFlight})},
+				{title: 'Open', sort: 'number', cell: e => ({text: count(openStreams(e)), sort: openStreams(e)})},
 				time('Oldest', 'oldestNanoseconds'),
+				{title: 'What', sort: 'text', cell: e => STREAMS[e.streamKind] || ''},
 				{title: 'Endpoint', sort: 'text', cls: 'name', cell: e => e.name},
 			],
 		},

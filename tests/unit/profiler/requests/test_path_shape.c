@@ -48,6 +48,19 @@ Test(path_shape, words_stay_and_values_go)
 	cr_expect_str_eq(shape("SECRETSECRETSECRET", "/"), "OTHER /");
 }
 
+Test(path_shape, a_known_path_stays_as_it_is)
+{
+	static const uint8_t post[] = {'P', 0, 'O', 0}, path[] = {'/', 0, 'a', 0, '1', 0, '2', 0, '3', 0, '4', 0, '/', 0, 'B', 0, 0xe9, 0};
+	struct path_shape s;
+	path_shape_make_known(&(struct event_text){post, 2}, &(struct event_text){path, 9}, &s);
+	cr_expect_eq(s.len, 12);
+	cr_expect_eq(memcmp(s.text, "PO /a1234/B_", s.len), 0);
+	cr_expect_eq(s.words, 0);
+	static uint8_t longer[2048];
+	path_shape_make_known(&(struct event_text){post, 2}, &(struct event_text){longer, 1000}, &s);
+	cr_expect_eq(s.len, PATH_SHAPE_BYTES);
+}
+
 Test(path_shape, a_path_of_16_kb_is_bounded)
 {
 	static char path[16384];

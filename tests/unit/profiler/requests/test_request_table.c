@@ -41,6 +41,18 @@ Test(request_table, a_request_is_found_by_what_it_began)
 	cr_expect_eq(in_flight(), 0);
 }
 
+/* A stream that was known when it began stays one, whatever its response says. */
+Test(request_table, what_was_known_of_a_stream_stays)
+{
+	struct request known = {.number = 7, .shape = 3, .stream = 5}, other = {.number = 8, .shape = 3}, out;
+	request_table_reset(&requests_open);
+	cr_assert(request_table_put(&requests_open, path_of(9), &known) && request_table_put(&requests_open, path_of(10), &other));
+	cr_expect_eq(request_table_end(&requests_open, path_of(9), 200, 3), 3);
+	cr_expect_eq(request_table_end(&requests_open, path_of(10), 101, 1), 3);
+	cr_expect(request_table_take(&requests_open, path_of(9), &out) && out.stream == 5 && out.status == 200);
+	cr_expect(request_table_take(&requests_open, path_of(10), &out) && out.stream == 1 && out.status == 101);
+}
+
 Test(request_table, what_is_dropped)
 {
 	struct request a = {.number = 7, .shape = 3, .stream = 1}, b = {.number = 8, .shape = 4}, out;

@@ -296,3 +296,32 @@ Test(request_log, memory_does_not_grow_with_requests)
 	cr_expect_gt(capture.log->trail.left_out, 1000000u);
 	end();
 }
+
+/* What is known to be a stream while it is in flight is no request that hangs. */
+Test(request_analysis, streams_in_flight)
+{
+	begin();
+	add_shape(capture.log, 1, "POST /shop.Prices/Watch");
+	add_shape(capture.log, 2, "GET /chat");
+	add_shape(capture.log, 3, "POST /shop.Prices/Get");
+	add_done(capture.log, 3, 9000, 60, 200, STREAM_GRPC);
+	add_done(capture.log, 2, 9000, 8000, 200, 0);
+	request_log_look(capture.log, 9000ull * MS);
+	request_log_open(capture.log, &(struct channel_request_open){.shape = 1, .streams = 2, .stream = STREAM_GRPC_SERVER});
+	request_log_open(capture.log, &(struct channel_request_open){.shape = 2, .count = 1, .start_ns = 8000ull * MS,
+								     .streams = 1, .stream = STREAM_WEB_SOCKET});
+	request_analysis_run(&capture, &analysis);
+	struct request_numbers n;
+	request_numbers_of(&analysis, &n);
+	cr_assert_eq(analysis.endpoint_count, 3);
+	const struct endpoint_figures *chat = &analysis.endpoints[0], *get = &analysis.endpoints[1], *watch = &analysis.endpoints[2];
+	cr_expect(watch->is_stream && watch->open_streams == 2 && watch->open == 0 && watch->oldest_ns == 0);
+	cr_expect_str_eq(request_stream_key(request_analysis_kind(watch)), "grpcServerStreaming");
+	cr_expect(!chat->is_stream && chat->open_streams == 1 && chat->open == 1);
+	cr_expect(!get->is_stream && get->grpc == 1 && request_analysis_kind(get) == STREAM_NONE);
+	cr_expect_null(request_stream_key(STREAM_NONE));
+	cr_expect_eq(n.open_count, 1);
+	cr_expect_str_eq(n.open_endpoint.text, "GET /chat");
+	cr_expect_eq(analysis.open, 1);
+	end();
+}
