@@ -36,7 +36,8 @@ place_of() {
 	esac
 }
 sum_of() {
-	find "$(folder_of "$1")" tests/apps/Checkout/Progress.cs tests/apps/publish.sh -type f \( -name '*.cs' -o -name '*.csproj' -o -name '*.sh' \) |
+	find "$(folder_of "$1")" tests/apps/Checkout/Progress.cs tests/apps/publish.sh -type f \
+		\( -name '*.cs' -o -name '*.csproj' -o -name '*.proto' -o -name '*.sh' \) |
 		LC_ALL=C sort | xargs cat | sha256sum | cut -c1-16
 }
 # project APP FRAMEWORK: a line of the list for MSBuild
@@ -63,6 +64,7 @@ for app in $apps; do
 		out=$(place_of "$app" "$tf")
 		[ "$(cat "$out/.sources" 2>/dev/null)" = "$sum" ] && [ -x "$out/$app" ] && continue
 		rm -rf "$out"
+		rm -f "build/apps/artifacts/$app-$tf/obj/$app/"*.nuget.g.* # of other packages: the run would read them once, and keep to them
 		wanted="$wanted $app:$tf:$sum"
 	done
 done

@@ -6,28 +6,41 @@ using Microsoft.Data.Sqlite;
 using Microsoft.EntityFrameworkCore;
 using Npgsql;
 
-/// <summary>A database in the process: its commands are CPU time of the request's own thread.</summary>
+/// <summary>A database in the process, in a file: its commands are work of the request's own thread, and waits of it.</summary>
 public static class Sqlite
 {
     const int Items = 100;
-    public const string Place = "Data Source=orders;Mode=Memory;Cache=Shared";
-    static readonly SqliteConnection Kept = new(Place);
+    static readonly string Folder = Directory.CreateTempSubdirectory("orders-").FullName;
+    public static readonly string Place = "Data Source=" + Path.Combine(Folder, "orders.db");
 
     public static void Start()
     {
-        Kept.Open();
-        using var make = Kept.CreateCommand();
-        make.CommandText = "CREATE TABLE items(id INTEGER, name TEXT, secret TEXT);" +
-            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO items SELECT i, 'item ' || i, 'x' FROM n";
-        make.ExecuteNonQuery();
+        AppDomain.CurrentDomain.ProcessExit += (_, _) => Directory.Delete(Folder, true);
+        using var connection = Open();
+        Execute(connection, "CREATE TABLE items(id INTEGER, name TEXT, secret TEXT); CREATE TABLE sales(at INTEGER);" +
+            "WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO items SELECT i, 'item ' || i, 'x' FROM n");
+    }
+
+    static SqliteConnection Open()
+    {
+        var connection = new SqliteConnection(Place);
+        connection.Open();
+        return connection;
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int Execute(SqliteConnection connection, string text)
+    {
+        using var command = connection.CreateCommand();
+        command.CommandText = text;
+        return command.ExecuteNonQuery();
     }
 
     /// <summary>N + 1: a command for each of an order's items.</summary>
     [MethodImpl(MethodImplOptions.NoInlining)]
     public static int Orders(Bill bill, int id)
     {
-        using var connection = new SqliteConnection(Place);
-        connection.Open();
+        using var connection = Open();
         int length = 0;
         for (int i = 0; i < Items; i++)
             length += bill.Run("sqlite", () => Item(connection, id * Items + i));
@@ -41,6 +54,58 @@ public static class Sqlite
         command.CommandText = "SELECT name FROM items WHERE id = $id AND secret <> 'hunter-sqlite'";
         command.Parameters.AddWithValue("$id", id);
         return (command.ExecuteScalar() as string ?? "").Length;
+    }
+
+    /// <summary>One command that has much to do.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static long Report(Bill bill, int thousands)
+    {
+        using var connection = Open();
+        return bill.Run("code", () => Sum(connection, thousands * 1000));
+    }
+
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static long Sum(SqliteConnection connection, int rows)
+    {
+        using var command = connection.CreateCommand();
+        command.CommandText = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $rows) SELECT SUM(i * i % 7) FROM n";
+        command.Parameters.AddWithValue("$rows", rows);
+        return (long)command.ExecuteScalar()!;
+    }
+
+    /// <summary>Transactions, each of which the disk has to confirm.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Log(Bill bill, int count)
+    {
+        using var connection = Open();
+        for (int i = 0; i < count; i++)
+            bill.Run("disk", () => Execute(connection, "INSERT INTO sales VALUES (2)"));
+        return count;
+    }
+
+    /// <summary>What has the database for so long, on a thread of its own.</summary>
+    static void Import(int ms, ManualResetEventSlim begun)
+    {
+        using var connection = Open();
+        using var transaction = connection.BeginTransaction();
+        Execute(connection, "INSERT INTO sales VALUES (0)");
+        begun.Set();
+        Thread.Sleep(ms);
+        transaction.Rollback();
+    }
+
+    /// <summary>Writes while another transaction has the database: the client tries again each 150 ms.</summary>
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Sell(Bill bill, int ms)
+    {
+        using var begun = new ManualResetEventSlim();
+        var import = new Thread(() => Import(ms, begun)) { Name = "import" };
+        import.UnsafeStart();
+        begun.Wait();
+        using var connection = Open();
+        int made = bill.Run("locked", () => Execute(connection, "INSERT INTO sales VALUES (1)"));
+        import.Join();
+        return made;
     }
 }
 

@@ -41,7 +41,7 @@ public static class Healthy
         app.Get("/poll", Poll);
         app.Get("/release", () => Interlocked.Exchange(ref released, new(TaskCreationOptions.RunContinuationsAsynchronously)).SetResult());
         app.Get("/sse/{count}", Events);
-        app.MapPost("/shop.Prices/Watch", Watch);
+        app.MapGrpcService<Calls.PricesService>();
         app.Get("/socket", Socket);
         app.Get("/background", () => { _ = Task.Run(Background); return "later"; });
         app.Get("/configure/{ms}", Configure);
@@ -71,18 +71,6 @@ public static class Healthy
             await context.Response.WriteAsync($"data: {i}\n\n");
             await context.Response.Body.FlushAsync();
             await Bill.Of(context).Await("timer", () => Task.Delay(100));
-        }
-    }
-
-    /// <summary>What a stream of gRPC looks like from outside.</summary>
-    static async Task Watch(HttpContext context)
-    {
-        context.Response.ContentType = "application/grpc";
-        for (int i = 0; i < 20 && !context.RequestAborted.IsCancellationRequested; i++)
-        {
-            await context.Response.Body.WriteAsync(new byte[] { 0, 0, 0, 0, 1, 0 });
-            await context.Response.Body.FlushAsync();
-            await Bill.Of(context).Await("timer", () => Task.Delay(50));
         }
     }
 

@@ -16,6 +16,8 @@ public static class Program
         if (args.Contains("--sqlserver")) // its client refuses to work without ICU, which is loaded when it is first asked for
             AppContext.SetSwitch("System.Globalization.Invariant", false);
         if (args is not ["all" or "bare", ..])
+        if (args is ["call", ..])
+            return await Calls.Caller.Run(args);
         {
             Console.Error.WriteLine("usage: RequestApp all|bare [--postgres CONNECTION] [--seconds N]");
             return 2;
@@ -33,6 +35,7 @@ public static class Program
         builder.Services.AddControllers();
         builder.Services.AddSignalR();
         builder.Services.AddRouting();
+        builder.Services.AddGrpc();
         var app = builder.Build();
         Slow.Start();
         Sqlite.Start();

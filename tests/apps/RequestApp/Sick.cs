@@ -15,6 +15,9 @@ public static class Sick
     public static void Map(WebApplication app)
     {
         app.Get("/sqlite/{id}", (int id, HttpContext c) => Sqlite.Orders(Bill.Of(c), id));
+        app.Get("/sqlite/report/{thousands}", (int thousands, HttpContext c) => Sqlite.Report(Bill.Of(c), thousands));
+        app.Get("/sqlite/log/{count}", (int count, HttpContext c) => Sqlite.Log(Bill.Of(c), count));
+        app.Get("/sqlite/sell/{ms}", (int ms, HttpContext c) => Sqlite.Sell(Bill.Of(c), ms));
         app.Get("/ef/{id}", (int id, HttpContext c) => Store.Orders(Bill.Of(c), id));
         app.Get("/sqlserver/{ms}", (int ms, HttpContext c) => SqlServer.Report(Bill.Of(c), ms));
         app.Get("/narrow/{ms}", (int ms, HttpContext c) => Bill.Of(c).Await("http", () => Slow.GetNarrow(ms)));
