@@ -1,4 +1,5 @@
-// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--holding] [--apm] [--seconds N]` serves
+// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--holding] [--apm] [--opentelemetry]
+// [--seconds N]` serves
 // HTTP/1.1 at its port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has
 // the same endpoints and measures nothing: for what others cost.
 namespace Shop;
@@ -15,9 +16,9 @@ public static class Program
     {
         if (args.Contains("--sqlserver")) // its client refuses to work without ICU, which is loaded when it is first asked for
             AppContext.SetSwitch("System.Globalization.Invariant", false);
-        if (args is not ["all" or "bare", ..])
         if (args is ["call", ..])
             return await Calls.Caller.Run(args);
+        if (args is not ["all" or "bare", ..])
         {
             Console.Error.WriteLine("usage: RequestApp all|bare [--postgres CONNECTION] [--seconds N]");
             return 2;
@@ -34,8 +35,10 @@ public static class Program
         });
         builder.Services.AddControllers();
         builder.Services.AddSignalR();
-        builder.Services.AddRouting();
         builder.Services.AddGrpc();
+        builder.Services.AddRouting();
+        if (args.Contains("--opentelemetry"))
+            Telemetry.Start(builder.Services);
         var app = builder.Build();
         Slow.Start();
         Sqlite.Start();
@@ -51,6 +54,7 @@ public static class Program
         Truth.Map(app);
         Holding.Map(app);
         Apm.Map(app);
+        Telemetry.Map(app);
         Healthy.Map(app);
         Sick.Map(app);
         if (postgres != "")
