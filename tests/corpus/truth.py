@@ -26,8 +26,7 @@ ALARMS = {
     TASKS: (r"operations? (is|are|may be) stuck", r"wait for (a SemaphoreSlim|an? \w+ connection)", r"may block on", r"failed, and nobody"),
     THROWS: (r"thrown and caught in", r"throwing takes", r"most in", r"asked again"),
     REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"% of [\d,.]+ m?s awaiting", r"blocks a thread", r"HTTP connection",
-               r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response", r"one client makes",
-               r"DB connection"),
+               r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response", r"one client makes", r"DB connection"),
 }
 
 
@@ -70,16 +69,14 @@ CALM = r"No pause|median|paused|stopped"  # the line of an application whose pau
 
 SICK = (
     sick("regex-search", CPU, "backtracking in ProductFilter.IsPlain, of GET /products", r"IsPlain|ProductFilter|Regex", r"backtrack",
-         (r"lambda_method", NATIVE),
-         finding=r"backtrack"),
+         (r"lambda_method", NATIVE), finding=r"backtrack"),
     sick("regex-logs", CPU, "backtracking in LogScrubber.Scrub, in a compiled expression", r"LogScrubber", r"backtrack", (NATIVE,), finding=r"backtrack"),
     sick("sort-prices", CPU, "PriceList.Cheapest sorts 20,000 prices for ten", r"Cheapest|Sort", r"sort", (r"lambda_method", r"spread widely", NATIVE)),
     # What the runtime inlines into the application's helper, it shows as that (.NET 8).
     sick("sort-ranking", CPU, "Ranking.Add sorts all scores for each one", r"Ranking\.Add|CompareTo|Every\.lambda \(List\.Sort\)", r"Ranking\.Add|List.*Sort",
          (NATIVE,)),
     sick("throw-parse", CPU, "StockFile.Quantity throws and catches a FormatException for each empty field", r"Quantit|StockFile", r"exception|throw",
-         (NATIVE,),
-         finding=r"exception"),
+         (NATIVE,), finding=r"exception"),
     sick("throw-async", CPU, "Gateway throws CardDeclinedException through four awaits", r"Gateway|PayAsync|SendAsync|RetryAsync|AuthorizeAsync|exception",
          r"exception|throw", (NATIVE,), finding=r"exception"),
     sick("spin-flag", CPU, "RobotArm.WaitUntilReady looks at a flag without a rest", r"RobotArm|WaitUntilReady", r"\bspin|busy.wait|livelock|not returned",
@@ -94,8 +91,7 @@ SICK = (
          finding=r"jit|compil|dynamic|construct", warm=8),
     sick("box-metrics", ALLOCS, "Counters.Increment boxes a long for each count", r"Increment|Counters", (r"\bbox", r"long|Int64"), finding=r"box"),
     sick("box-keys", ALLOCS, "ShelfKey has no Equals: each look-up of Shelves.CountOn boxes it", r"CountOn|ShelfKey|Shelves", (r"ShelfKey",
-         r"\bbox|IEquatable"),
-         finding=r"box|equal"),
+         r"\bbox|IEquatable"), finding=r"box|equal"),
     sick("text-concat", ALLOCS, "CsvReport.Render puts a table together by +=", r"Render", (r"string", r"StringBuilder|concat")),
     sick("text-split", ALLOCS, "OrderFile.Parse splits each line into 24 strings", r"Parse|OrderFile", (r"string", r"span|split")),
     sick("loh-exports", ALLOCS, "PageWriter.WritePage makes a buffer of 256 KB each time; the runtime may inline it into its own Task.Execute",
@@ -324,6 +320,8 @@ SICK = (
          r"during http|sync over async|Count"),
     sick("requests-locked", REQUESTS, "eight clients of /seat want a lock that each holds for 15 ms", (r"/seat",), (r"lock", r"Reserve")),
     sick("requests-gate", REQUESTS, "/print waits for a SemaphoreSlim in which each stays 25 ms", (r"/print",), r"semaphore"),
+    sick("requests-sqlite-locked", REQUESTS, "/till waits for the lock of SQLite", (r"/till", r"SQLite's lock"), r"Ledger", r"sleep", finding=r"WaitsForLock"),
+    sick("requests-grpc-compute", REQUESTS, "a unary call of gRPC computes for 60 ms", (r"Prices/Get",), r"Quote", r"Watch"),
     sick("requests-compute", REQUESTS, "/route computes for 60 ms", (r"/route",), r"Shortest"),
     sick("requests-sleep", REQUESTS, "/gift sleeps four times 20 ms", (r"/gift",), r"sleep"),
     sick("requests-hang", REQUESTS, "one of twenty requests of /ticket never ends", (r"/ticket", r"in flight"), finding=r"NeverEnd", seconds=16),
@@ -483,6 +481,8 @@ HEALTHY = (
     well("web-idle-requests", REQUESTS, "a web service that nobody asks", r"no request", app="web-idle"),
     well("requests-fast", REQUESTS, "a timer of a millisecond is all that they wait for"),
     well("requests-polls", REQUESTS, "300 long polls that are answered each four seconds, as is their work"),
+    well("requests-sqlite", REQUESTS, "a SQLite database that others write to in short transactions", (), r"lock"),
+    well("requests-grpc-streams", REQUESTS, "forty calls of gRPC that stream and stay open", (), r"Watch"),
     well("requests-stream", REQUESTS, "event streams of two seconds"),
     well("requests-background", REQUESTS, "work that goes on when its request has been answered"),
     well("requests-not-found", REQUESTS, "half of the responses have the status 404"),

@@ -65,6 +65,37 @@ namespace Shop.Counter
         }
     }
 
+    /// <summary>Reads of a SQLite database while others write to it in transactions that are short.</summary>
+    [Load("requests-sqlite")]
+    static class BalanceEndpoint
+    {
+        public static Task Start()
+        {
+            Ledger.Make("PRAGMA journal_mode=WAL;");
+            Service.Every("import", 20, () =>
+            {
+                using var connection = Ledger.Open();
+                Ledger.Execute(connection, "UPDATE entries SET amount = amount + 1");
+            });
+            return Web.Serve(app => app.MapGet("/balance", () => Read()), "/balance", 2, 5);
+        }
+
+        static string Read()
+        {
+            using var connection = Ledger.Open();
+            using var command = connection.CreateCommand();
+            command.CommandText = "SELECT amount FROM entries WHERE id = 1";
+            return command.ExecuteScalar()!.ToString()!;
+        }
+    }
+
+    /// <summary>Calls of gRPC that the server streams, open all the time and mostly silent, beside unary ones that are fast.</summary>
+    [Load("requests-grpc-streams")]
+    static class RatesEndpoint
+    {
+        public static Task Start() => Rpc.Serve(() => 7, 2, 5, 20);
+    }
+
     /// <summary>Background work that outlives its request.</summary>
     [Load("requests-background")]
     static class MailEndpoint

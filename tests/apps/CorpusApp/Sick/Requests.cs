@@ -118,6 +118,50 @@ namespace Shop.Front
         }
     }
 
+    /// <summary>An import has the database for 400 ms at a time, and each sale waits for it.</summary>
+    [Load("requests-sqlite-locked")]
+    static class TillEndpoint
+    {
+        public static Task Start()
+        {
+            ThreadPool.SetMinThreads(16, 4);
+            Ledger.Make();
+            Service.Every("import", 300, () =>
+            {
+                using var connection = Ledger.Open();
+                using var transaction = connection.BeginTransaction();
+                Ledger.Execute(connection, "UPDATE entries SET amount = amount + 1");
+                Thread.Sleep(400);
+                transaction.Rollback();
+            });
+            return Web.Serve(app => app.MapGet("/till", () => Sell()), "/till", 2, 20);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static string Sell()
+        {
+            using var connection = Ledger.Open();
+            Ledger.Execute(connection, "INSERT INTO entries(amount) VALUES (1)");
+            return "sold";
+        }
+    }
+
+    /// <summary>A unary call of gRPC that computes for 60 ms.</summary>
+    [Load("requests-grpc-compute")]
+    static class QuoteEndpoint
+    {
+        public static Task Start() => Rpc.Serve(Quote, 1, 20, 4);
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static int Quote()
+        {
+            double sum = 0;
+            for (int i = 1; i < 12_000_000; i++)
+                sum += Math.Sqrt(i) / i;
+            return (int)sum;
+        }
+    }
+
     /// <summary>Requests that retry by sleeping.</summary>
     [Load("requests-sleep")]
     static class GiftEndpoint
