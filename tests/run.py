@@ -146,7 +146,7 @@ class Suite:
         return job
 
 
-# unit programs (criterion) --------------------------------------------------------------------------------------------
+# unit programs (tests/unit/plain_main.c) ----------------------------------------------------------------------------------
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -172,12 +172,12 @@ def run_unit(suite, name, program, report=None):
     if not os.access(program, os.X_OK):
         return suite.tally.add(Result(name, "failed", text="it is not built: " + program))
     with tempfile.NamedTemporaryFile("r", dir=suite.place.folder) as tap:
-        words = [program, "--tap=" + tap.name, "-j1", "--timeout", str(UNIT_SECONDS // 2)]
+        words = [program, "--tap=" + tap.name, "--timeout=%d" % (UNIT_SECONDS // 2)]
         if program.startswith(os.path.join(ROOT, "build/tsan")):
             words = ["setarch", "-R"] + words  # ThreadSanitizer needs addresses where it expects them
         done = suite.run(name, words, UNIT_SECONDS, SANITIZER_ENV)
         with open(tap.name, errors="replace") as again:
-            cases = parse_tap(again.read() or done.text, done.text)  # tests/unit/plain_main.c writes none
+            cases = parse_tap(again.read(), done.text)
     for case, outcome, note in cases:
         text = note if outcome == "skipped" else note + "\n" + done.text
         report(Result("%s %s" % (name, case), outcome, done.seconds / max(1, len(cases)), text))
@@ -187,7 +187,7 @@ def run_unit(suite, name, program, report=None):
 
 
 def program_failure(done, cases):
-    """What is wrong with a program, beside its cases that failed; None: nothing. criterion says nothing of a leak in a case that ended well."""
+    """What is wrong with a program, beside its cases that failed; None: nothing."""
     if done.code is None:
         return "time limit"
     if any(outcome == "failed" for _, outcome, _ in cases):
@@ -197,15 +197,15 @@ def program_failure(done, cases):
 
 
 def parse_tap(tap, text):
-    """[(case, outcome, note)] of what criterion writes in the Test Anything Protocol, and of what the program has said besides. The note on
-    a failed one is what failed: its assertions; where it has none (it crashed), what a sanitizer has found; else how it ended."""
+    """[(case, outcome, note)] of what a program writes in the Test Anything Protocol, and of what it has said besides. The note on a failed
+    one is what failed: its assertions; where it has none (it crashed), what a sanitizer has found; else how it ended."""
     cases = []
     for no, case, more, block in re.findall(r"^(not )?ok\s+(?:\d+\s+)?-\s+(\S+)(.*)((?:\n  .*)*)", tap, re.M):
         skip = re.search(r"#\s*SKIP\s*(.*)", more, re.I)
         if skip:
             cases.append((case, "skipped", skip.group(1) or "said by the test"))
         elif no:
-            said = ["%s: %s" % one for one in reversed(re.findall(r"^  - (\S+:\d+): \|\+\n\s+(.*)", block, re.M))]  # the last stands first
+            said = ["%s: %s" % one for one in re.findall(r"^  - (\S+:\d+): \|\+\n\s+(.*)", block, re.M)]
             found = [] if "timed out" in more else re.findall(FOUND, text, re.M)[:1]
             cases.append((case, "failed", "\n".join(said or found or ["not ok - " + case + more])))
         else:

@@ -1,15 +1,15 @@
-# Unit tests: every tests/unit/**/test_*.c is one criterion program, run under ASan and UBSan; those that use threads under
-# TSan too. Fuzzers: every tests/fuzz/fuzz_*.c is one libFuzzer program; seeds in tests/fuzz/corpus/<name>/.
+# Unit tests: every tests/unit/**/test_*.c is one program, written with criterion's macros (tests/unit/plain_main.c runs it), under ASan and UBSan;
+# those that use threads under TSan too. Fuzzers: every tests/fuzz/fuzz_*.c is one libFuzzer program; seeds in tests/fuzz/corpus/<name>/.
 # Python suites: tests/**/test_*.py, on the release programs; tests/resilience holds what makes parts fail. tests/run.py runs them all.
 UNIT_SRC := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
-UNIT_MAIN_tsan := $(B)/obj/tests/unit/plain_main.o $(B)/obj/tests/unit/plain_criterion.o
-$(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN_$(FLAVOUR)) $(B)/libkubectl.a $(B)/libagent.a $(B)/libcontroller.a \
+UNIT_MAIN := $(B)/obj/tests/unit/plain_main.o $(B)/obj/tests/unit/plain_criterion.o
+$(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN) $(B)/libkubectl.a $(B)/libagent.a $(B)/libcontroller.a \
 		$(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--no-gc-sections -o $@ $< $(UNIT_MAIN_$(FLAVOUR)) $(B)/libkubectl.a $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a \
-		-lcriterion $(PKG_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS) -Wl,--no-gc-sections -o $@ $< $(UNIT_MAIN) $(B)/libkubectl.a $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a \
+		$(PKG_LIBS) -lm
 
 THREADED_UNIT_SRC := $(if $(UNIT_SRC),$(shell grep -lE 'pthread_|tsan' $(UNIT_SRC)))
 THREADED_UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(THREADED_UNIT_SRC))

@@ -2,7 +2,9 @@
 import contextlib
 import io
 import os
+import re
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -14,30 +16,38 @@ import unittest.mock
 from tests import run
 from tests.lib import kube, old_server, proc, runs, schedule
 
-TAP = """TAP version 13
-1..4
-# Criterion v2.4.1
-#
-# Running 4 tests from jobs
-ok - jobs::good  (0.10s)
+TAP = """ok - jobs::good  (0.10s)
 not ok - jobs::bad  (0.02s)
   ---
-  assertions: 3
   failures:
-  - tests/unit/agent/jobs/test_jobs.c:314: |+
-      Assertion failed: The expression again is false.
   - tests/unit/agent/jobs/test_jobs.c:312: |+
       Assertion failed: it has two
         and not three
+  - tests/unit/agent/jobs/test_jobs.c:314: |+
+      Assertion failed: The expression again is false.
   ...
 ok - jobs::told # SKIP no perf events
 not ok - jobs::worse  (0.00s)
-  ---
-  assertions: 0
-  failures:
-  ...
 not ok - jobs::slow timed out (1.05s)
+# 2 passed, 3 failed
 """
+UNIT = r'''
+#include <criterion/criterion.h>
+#include <signal.h>
+#include <unistd.h>
+static int begun;
+static void begin(void) { begun = 1; }
+static void end(void) { cr_expect_eq(begun, 1, "it was not begun"); }
+TestSuite(jobs, .init = begin, .fini = end);
+Test(jobs, good) { cr_assert_eq(begun, 1); begun = 1; }
+Test(jobs, bad) { begun = 0; cr_expect_str_eq("a", "b"); cr_assert(0, "it has %s\nand not three", "two"); cr_assert(0, "never said"); }
+Test(jobs, told) { cr_skip_test("no %s", "perf events"); }
+Test(jobs, late) { begun = 2; }
+Test(jobs, worse) { raise(SIGSEGV); }
+Test(jobs, exits) { _exit(23); }
+Test(jobs, slow, .timeout = 0.2) { pause(); }
+Test(jobs, endless) { pause(); }
+'''
 RACE = "==7==ERROR: AddressSanitizer: heap-use-after-free on address 0x1\nSUMMARY: AddressSanitizer: heap-use-after-free agent/jobs/jobs.c:191 in answer\n"
 
 
@@ -157,6 +167,25 @@ class Reasons(unittest.TestCase):
         for code, text, cases, expected in rows:
             with self.subTest(code=code, text=text, cases=cases):
                 self.assertEqual(run.program_failure(types.SimpleNamespace(code=code, text=text), cases), expected)
+
+    def test_a_unit_program_tells_of_each_of_its_cases(self):
+        with tempfile.TemporaryDirectory() as folder:
+            program, tap, own = folder + "/unit", folder + "/tap", ("tests/unit/plain_main.c", "tests/unit/plain_criterion.c")
+            subprocess.run(["gcc", "-I.", "-D_GNU_SOURCE", "-o", program, "-x", "c", "-", *own], input=UNIT, text=True, check=True, cwd=proc.ROOT)
+            done = subprocess.run([program, "--tap=" + tap, "--timeout=0.3"], capture_output=True, text=True, timeout=60)
+            with open(tap) as f:
+                said = f.read()
+            cases = {case.partition("::")[2]: (outcome, re.sub(r"\(\d.*", "", note)) for case, outcome, note in run.parse_tap(said, "")}
+            self.assertEqual(cases, {
+                "good": ("passed", ""), "late": ("failed", "<stdin>:7: Assertion failed: it was not begun"), "told": ("skipped", "no perf events"),
+                "bad": ("failed", "<stdin>:10: Assertion failed: The expression (as strings) (\"a\") == (\"b\") is false.\n"
+                                  "<stdin>:10: Assertion failed: it has two"), "worse": ("failed", "not ok - jobs::worse  "),
+                "exits": ("failed", "not ok - jobs::exits  "), "slow": ("failed", "not ok - jobs::slow timed out "),
+                "endless": ("failed", "not ok - jobs::endless timed out ")})
+            self.assertEqual((done.returncode, said.splitlines()[-1]), (1, "# 2 passed, 6 failed"))
+            self.assertIn("ended by signal 11", said)
+            one = subprocess.run([program, "jobs::good", "told"], capture_output=True, text=True, timeout=60)
+            self.assertEqual((one.returncode, sorted(re.findall("^ok - (\\S+)", one.stdout, re.M))), (0, ["jobs::good", "jobs::told"]))
 
     def test_one_line_is_the_reason(self):
         rows = (("Traceback (most recent call last):\n  File \"x\", line 3\nAssertionError: 1 != 2 : why\n\nmore", "AssertionError: 1 != 2 : why"),

@@ -16,7 +16,7 @@ $(FAILING)/lib%.a: $(B)/lib%.a $(FAILING)/renamed.txt
 $(FAILING_BIN): $(FAILING)/unit/%: $(B)/obj/tests/unit/%.o $(FAILING_MAIN) $(FAILING_LIBS)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -no-pie -Wl,--no-gc-sections -o $@ $< $(FAILING_MAIN) $(FAILING_LIBS) -lcriterion $(PKG_LIBS) -lm
+	$(Q)$(CC) $(LDFLAGS) -no-pie -Wl,--no-gc-sections -o $@ $< $(FAILING_MAIN) $(FAILING_LIBS) $(PKG_LIBS) -lm
 
 # The profiler library's calls fail in a real process: a library to preload.
 LIBRARY_CALLS := $(B)/profiler-tools/library_calls.so

@@ -52,7 +52,7 @@ ARM64_ALL = $(call arm64_objects,$(PROFILER_SRC) $(PROTO_SRC) $(ARM64_CHANNEL_SR
 
 $(B)/arm64/libtested.a: $(ARM64_ALL)
 $(B)/arm64/unit/%: $(B)/obj/arm64/tests/unit/%.o $(B)/obj/arm64/tests/unit/plain_main.o $(B)/obj/arm64/tests/unit/plain_criterion.o \
-		$(B)/obj/arm64/tests/system/profiler/criterion_little.o $(B)/arm64/libtested.a
+		$(B)/arm64/libtested.a
 	@mkdir -p $(@D)
 	$(ARM64_CC) -pthread -o $@ $^
 $(B)/arm64/load_check: $(call arm64_objects,tests/system/profiler/load_check.c $(PROTO_SRC))
