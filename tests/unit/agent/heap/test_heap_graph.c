@@ -140,7 +140,7 @@ static void check_graph(unsigned seed, const struct heap_shape_of_test *shape, c
 
 Test(heap_graph, is_as_the_slow_truth_has_it, .timeout = 120)
 {
-	for (unsigned seed = 1; seed <= 400; seed++)
+	for (unsigned seed = 1; seed <= 150; seed++)
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			check_graph(seed * 64 + (unsigned)i, &shapes[i], NULL);
 }
@@ -149,7 +149,7 @@ Test(heap_graph, lasting_roots_go_first, .timeout = 120)
 {
 	const struct heap_graph_options o = {.dirfd = -1, .lasting_first = true};
 
-	for (unsigned seed = 1; seed <= 400; seed++)
+	for (unsigned seed = 1; seed <= 150; seed++)
 		for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
 			check_graph(seed * 64 + (unsigned)i, &shapes[i], &o);
 }
