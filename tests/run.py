@@ -28,6 +28,7 @@ UNIT_SECONDS = 240
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
 FOR_A_TEST = 40      # seconds of a time limit
+FUZZED = 4000        # inputs in a second, if there is as much time
 PROGRAM = 0.25       # a unit program or a fuzzer, as a part of a Python test
 OUTPUT_LINES = 60
 SLOWEST = 8
@@ -220,8 +221,9 @@ def run_fuzzer(suite, name, program, corpus):
         if not shutil.which("clang") and not shutil.which("clang-14"):
             return report(Result(name, "skipped", text="no clang"))
         return report(Result(name, "failed", text="it is not built: " + program))
-    words = [program, "-max_total_time=%d" % suite.fuzz_seconds, "-timeout=10", "-rss_limit_mb=1024", "-print_funcs=0",
-             "-artifact_prefix=%s/build/fuzz-" % ROOT]
+    seeds = len(os.listdir(corpus)) if os.path.isdir(corpus) else 0
+    words = [program, "-max_total_time=%d" % suite.fuzz_seconds, "-runs=%d" % (seeds + suite.fuzz_seconds * FUZZED), "-timeout=10",
+             "-rss_limit_mb=1024", "-print_funcs=0", "-artifact_prefix=%s/build/fuzz-" % ROOT]
     with tempfile.TemporaryDirectory(dir=suite.place.folder) as work:
         done = suite.run(name, [*words, work, *([corpus] if os.path.isdir(corpus) else [])], suite.fuzz_seconds + 60)
     report(Result(name, "passed" if done.code == 0 else "failed", done.seconds, done.text))
@@ -389,6 +391,7 @@ def stopped(*_):
 
 if __name__ == "__main__":
     os.environ["PYTHONPATH"] = ROOT
+    os.environ.setdefault("GOGC", "400")  # API servers, kubectl, helm, Prometheus: they need some memory more, and a quarter less of the processors
     signal.signal(signal.SIGTERM, stopped)
     given = parse_options()
     try:
