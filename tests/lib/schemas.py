@@ -1,4 +1,5 @@
 """The schemas of report.json (docs/report-schema*.json), which refer to what they have in common."""
+import functools
 import json
 import os
 import warnings
@@ -13,12 +14,11 @@ def load(name):
         return json.load(f)
 
 
+@functools.lru_cache(None)
 def validator(name, **how):
-    """Of docs/NAME; Debian's jsonschema knows RefResolver alone, newer ones call it deprecated."""
+    """Of docs/NAME (that it is a schema, tests/style/test_schemas.py sees); Debian's jsonschema knows RefResolver alone, newer ones call it deprecated."""
     import jsonschema
     schema, common = load(name), load(COMMON)
-    for each in (schema, common):
-        jsonschema.Draft202012Validator.check_schema(each)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         resolver = jsonschema.RefResolver(schema["$id"], schema, store={common["$id"]: common})

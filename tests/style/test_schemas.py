@@ -11,6 +11,11 @@ NAMES = sorted(n for n in os.listdir(os.path.join(proc.ROOT, "docs")) if n.start
 
 
 class Schemas(unittest.TestCase):
+    def test_each_is_a_schema(self):
+        import jsonschema
+        for name in NAMES:
+            jsonschema.Draft202012Validator.check_schema(schemas.load(name))
+
     def test_they_are_as_they_are_written(self):
         for name, content in report_schemas.files().items():
             with open(os.path.join(proc.ROOT, "docs", name), encoding="utf-8") as f:
