@@ -57,8 +57,12 @@ class EndsCase(RequestsCase):
     def between(self, app, step):
         session = self.begun(app)
         proc.wait_until(lambda: HOSTING in app.listened(), 60, "the session listens", 0.1)
-        with self.busy(app, *{"window": FEW, "between-windows": SOME_MORE}.get(step, MANY)):
+        with contextlib.ExitStack() as traffic:
+            traffic.enter_context(self.busy(app, *{"window": FEW, "between-windows": SOME_MORE}.get(step, MANY)))
             proc.wait_until(lambda: tuple(name in app.listened() for name in (HOSTING, RESPONSES)) == BETWEEN[step], 60, step, 0.01)
+            if step == "rest":  # it has come: an agent that stands keeps it, with few requests too
+                traffic.close()
+                traffic.enter_context(self.busy(app, *FEW))
             yield session
 
     @contextlib.contextmanager
