@@ -55,7 +55,7 @@ public static partial class Sick
     [MethodImpl(MethodImplOptions.NoInlining)]
     static void Listen() => pause();
 
-    static void Busy(int count) => Program.Start(count, "busy", () => { for (long i = 0; ; i++) if (i % 1_000_000 == 0) Thread.Sleep(1); });
+    static void Busy(int count) => Program.Start(count, "busy", () => { for (long i = 0; ; i++) if (i % 200_000 == 0) Thread.Sleep(1); });
 
     /// <summary>One each half second, that wait for an event that nobody sets, beside two busy workers.</summary>
     public static object Zombies()

@@ -158,7 +158,7 @@ class Builds(faults.Faults):
     def test_a_frozen_process_holds_up_nobody_else(self):
         if not ground.freezer():
             self.skipTest("no control groups of the freezer's first version here")
-        other = pod.Pod(self.folder, "hot", framework="net10.0", uid=self.pod_uid)
+        other = pod.Pod(self.folder, "warm", framework="net10.0", uid=self.pod_uid)
         self.addCleanup(other.stop)
         other.warm(1)
         self.steps.arm("attach-connected")

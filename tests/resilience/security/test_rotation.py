@@ -82,7 +82,7 @@ class Rotation(unittest.TestCase):
 
     def running_session(self):
         object_ = self.i.cluster.create_pod("shop", "checkout-1", "node-a", labels={"app": "checkout"}, running=False)
-        app = pod.Pod(self.folder, "hot", uid=object_["metadata"]["uid"], user=10001, readonly=True)
+        app = pod.Pod(self.folder, "warm", uid=object_["metadata"]["uid"], user=10001, readonly=True)
         self.addCleanup(app.stop)
         self.i.cluster.set_pod_running(object_, {"app": app.container_id})
         app.warm()

@@ -107,7 +107,7 @@ class Alerts(unittest.TestCase):
     # alerts -----------------------------------------------------------------------------------------------------------
     def test_a_real_alert_makes_one_report(self):
         self.start_agent()
-        app = self.start_pod("checkout-1", "web")
+        app = self.start_pod("checkout-1", "web", arguments=["--threads", "1"])
         self.trigger("busy", {"alertmanager": {"matchers": [{"name": "alertname", "value": "Checkout(Busy|Full)", "matchType": "Regex"}]}})
         before = self.i.metric("drdotnet_alerts_total")
         alertmanager = senders.Alertmanager(self.folder + "/alertmanager", "https://127.0.0.1:%d" % self.port, self.token_file, self.ca_file)
@@ -216,7 +216,7 @@ class Alerts(unittest.TestCase):
 
     def test_a_busy_container_fires_once(self):
         agent = self.start_agent()
-        busy = self.start_pod("busy", "hot", {"limits": {"cpu": "500m"}}, cpu_limit=0.5)
+        busy = self.start_pod("busy", "warm", {"limits": {"cpu": "500m"}}, cpu_limit=0.5)
         self.start_pod("idle", "idle", {"limits": {"cpu": "500m"}}, cpu_limit=0.5)
         busy.progress()
         self.assertFalse(self.observing(agent), "no trigger asks: nothing is polled")

@@ -118,8 +118,8 @@ class ClusterCase(unittest.TestCase):
 class MainWay:
     def test_the_sample_to_diagnosis_and_report(self):
         self.agent("node-a")
-        ill = self.pod("checkout-1", "hot", framework="net8.0", user=10001, readonly=True)
-        well = self.pod("basket-1", "shares", app="basket", driver="cgroupfs")
+        ill = self.pod("checkout-1", "warm", framework="net8.0", user=10001, readonly=True)
+        well = self.pod("basket-1", "bursts", app="basket", driver="cgroupfs", arguments=["--threads", "1"])
         ill.warm()
         well.warm(10)
         before = {p: dotnet.Traces(p) for p in (ill, well)}
@@ -138,7 +138,7 @@ class MainWay:
 
     def test_allocations(self):
         self.agent("node-a")
-        app = self.pod("checkout-1", "alloc")
+        app = self.pod("checkout-1", "trickle")
         app.warm(10)
         before = {app: dotnet.Traces(app)}
         self.i.session(self.namespace, "alloc", {"profiler": "Allocations", "durationSeconds": 3,
@@ -176,7 +176,7 @@ class MainWay:
     def test_each_runtime_on_two_nodes(self):
         self.agent("node-a")
         self.agent("node-b")
-        made = {"checkout-%d" % n: self.pod("checkout-%d" % n, "hot", node, framework=framework)
+        made = {"checkout-%d" % n: self.pod("checkout-%d" % n, "warm", node, framework=framework)
                 for n, (framework, node) in enumerate(zip(dotnet.FRAMEWORKS, ("node-a", "node-b", "node-a")))}
         for one in made.values():
             one.warm()
@@ -210,7 +210,7 @@ class MainWay:
 
     def test_cancel_keeps_the_report_and_delete_ends_it(self):
         self.agent("node-a")
-        made = self.pod("checkout-1", "hot")
+        made = self.pod("checkout-1", "warm")
         made.warm()
         before = {made: dotnet.Traces(made)}
         self.apply("canceled", 120)
@@ -229,7 +229,7 @@ class MainWay:
 
     def test_a_killed_agent_leaves_nothing_and_comes_back(self):
         agent = self.agent("node-a")
-        made = self.pod("checkout-1", "hot")
+        made = self.pod("checkout-1", "warm")
         made.warm()
         before = {made: dotnet.Traces(made)}
         self.apply("long", 12)
@@ -249,8 +249,8 @@ class TheProcessMeant:
         """In a pod of two containers, one of them with two processes."""
         self.agent("node-a")
         object_ = self.pod_object("checkout-1", containers=("app", "sidecar"))
-        app = self.container(object_, "hot", user=10001, readonly=True, beside=["shares"])
-        sidecar = self.container(object_, "hot", framework="net9.0")
+        app = self.container(object_, "warm", user=10001, readonly=True, beside=["trickle"])
+        sidecar = self.container(object_, "warm", framework="net9.0")
         self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
         app.warm()
         sidecar.warm()
@@ -287,7 +287,7 @@ class Refused:
         self.agent("node-a")
         off, noexec = (self.pod("off", "idle", env={"DOTNET_EnableDiagnostics": "0"}),
                        self.pod("noexec", "idle", framework="net8.0", user=10001, readonly=True, tmp_mount="noexec"))
-        well = self.pod("well", "hot")
+        well = self.pod("well", "warm")
         self.stranger("plain", "sleep", "sleep 600")
         self.stranger("sandboxed", "runsc-sandbox", "sleep 600", own_container=False)
         well.warm()
@@ -384,7 +384,7 @@ class LeastPrivilege:
         made = self.pod("checkout-1", "hot", user=10001, readonly=True, shared_tmp=self.make_folder(self.namespace + "_checkout-1"))
         object_ = self.pod_object("basket-1", app="basket", containers=("app", "sidecar"))
         uid = object_["metadata"]["uid"]
-        app = self.container(object_, "shares", user=10002, shared_tmp=self.make_folder(uid, "app"))
+        app = self.container(object_, "trickle", user=10002, shared_tmp=self.make_folder(uid, "app"))
         sidecar = self.container(object_, "hot", framework="net8.0", user=10003, shared_tmp=self.make_folder(uid, "sidecar"))
         self.i.cluster.set_pod_running(object_, {"app": app.container_id, "sidecar": sidecar.container_id})
         for process, ops in ((made, 300), (sidecar, 300), (app, 10)):

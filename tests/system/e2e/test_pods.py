@@ -91,7 +91,7 @@ class Capabilities(local.LocalCase):
 
     def setUp(self):
         super().setUp()
-        self.made = pod.Pod(self.folder, "hot", user=10001, readonly=True)
+        self.made = pod.Pod(self.folder, "warm", user=10001, readonly=True)
         self.addCleanup(self.made.stop)
         self.made.warm()
         self.before = dotnet.Traces(self.made)

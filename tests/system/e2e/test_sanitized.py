@@ -82,7 +82,7 @@ class Daemons(test_cluster.ClusterCase):
 
     def test_sessions(self):
         self.agent("node-a")
-        self.pod("checkout-1", "alloc")
+        self.pod("checkout-1", "trickle")
         self.apply("one", 2)
         self.apply("other", 60)
         self.succeeded("one")

@@ -32,7 +32,7 @@ class Plugin(unittest.TestCase):
         cls.i.start_agent("node-a")
         cls.person = plugin.Person(folder.name + "/person", cls.cluster, (NAMESPACE, "dev"), api_port=cls.i.api_port)
         cls.allow_authority()
-        cls.apps = {"checkout": cls.workload("checkout", "warm"), "basket": cls.workload("basket", "shares")}
+        cls.apps = {"checkout": cls.workload("checkout", "warm"), "basket": cls.workload("basket", "bursts", "--threads", "1")}
         cls.apps["checkout"].warm(1000)
         cls.apps["basket"].warm(10)
 
@@ -42,13 +42,14 @@ class Plugin(unittest.TestCase):
         cls.cluster.kubectl("create", "rolebinding", "people", "--role", "drdotnet-plugin", "--serviceaccount", NAMESPACE + ":dev", "-n", install.SYSTEM)
 
     @classmethod
-    def workload(cls, name, load):
+    def workload(cls, name, load, *arguments):
         labels = {"app": name}
         cls.cluster.request("POST", "/apis/apps/v1/namespaces/%s/deployments" % NAMESPACE, {
             "metadata": {"name": name}, "spec": {"selector": {"matchLabels": labels}, "template": {
                 "metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "example/app"}]}}}})
         object_ = cls.cluster.create_pod(NAMESPACE, name + "-1", "node-a", labels=labels, running=False)
-        made = cls.enterClassContext(pod.Pod(cls.folder, load, uid=object_["metadata"]["uid"], env={"DOTNET_TieredCompilation": "0"}))  # it never warms up
+        made = cls.enterClassContext(pod.Pod(cls.folder, load, arguments=arguments, uid=object_["metadata"]["uid"],
+                                          env={"DOTNET_TieredCompilation": "0"}))  # it never warms up
         cls.cluster.set_pod_running(object_, {"app": made.container_id})
         return made
 

@@ -41,7 +41,7 @@ class SharedTmp(unittest.TestCase):
         where = os.path.join(self.parent, FOLDER)
         os.mkdir(where)
         os.chmod(where, 0o1777)
-        made = pod.Pod(self.folder, "hot", framework=framework, shared_tmp=where, binds={tools.tool(""): APM_FOLDER}, **how)
+        made = pod.Pod(self.folder, "warm", framework=framework, shared_tmp=where, binds={tools.tool(""): APM_FOLDER}, **how)
         self.addCleanup(os.rename, where, tempfile.mkdtemp(dir=self.folder))
         self.addCleanup(made.stop)
         made.warm(5)

@@ -126,7 +126,7 @@ static class Threaded
         {
             for (int i = 0; i < 20; i++)
                 AllocateItems(recent);
-            Thread.Sleep(10);
+            Thread.Sleep(40);
         });
         return Task.CompletedTask;
     }

@@ -99,6 +99,8 @@ static class Program
 		return m.CreateDelegate<Action>();
 	}
 
+	static int restMs; // after each round of Shapes
+
 	static unsafe void Shapes()
 	{
 		var cart = new Cart();
@@ -124,6 +126,8 @@ static class Program
 			cart.Lambda();
 			cart.Local();
 			early();
+			if (restMs > 0)
+				Thread.Sleep(restMs);
 		}
 	}
 
@@ -163,8 +167,10 @@ static class Program
 		var kept = new object[4096];
 		for (int i = 0; ; i++) {
 			kept[i % kept.Length] = new byte[100 + i % 900];
-			if (i % 4_000_000 == 0)
+			if (i % 1_000_000 == 0)
 				GC.Collect();
+			if (i % 10_000 == 0)
+				Thread.Sleep(2); // the processors are others', too
 		}
 	}
 
@@ -192,6 +198,7 @@ static class Program
 		if (mode == "loaded")
 			for (int i = 0; i < 2; i++)
 				new Thread(Allocate) { IsBackground = true, Name = "allocate" + i }.Start();
+		restMs = mode == "loaded" ? 20 : 0;
 		if (mode == "shapes" || mode == "loaded")
 			for (int i = 0; i < threads; i++)
 				new Thread(Shapes) { IsBackground = true, Name = "shapes" + i }.Start();
