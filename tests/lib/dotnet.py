@@ -37,6 +37,8 @@ def _published(program, app, *framework):
 class App(proc.Process):
     """`prefix` are words before the program's own (unshare, setpriv ...); pid is then found by the caller."""
     NAME = "Checkout"
+    QUIET = 0.5  # seconds without compiling, after which its code counts as optimized
+    said, read_bytes = [], 0  # of its log
 
     def __init__(self, load, framework, folder, arguments=(), env=None, prefix=(), cwd=proc.ROOT, **popen):
         os.makedirs(folder, exist_ok=True)
@@ -53,11 +55,14 @@ class App(proc.Process):
         self.details = first.get("details")
 
     def _lines(self):
-        lines = []
-        for line in self.log().splitlines(keepends=True):
-            if line.startswith("{") and line.endswith("\n"):
-                lines.append(json.loads(line))
-        return lines
+        """All that it has said so far; only what is new is read again."""
+        with open(self.log_path, "rb") as f:
+            f.seek(self.read_bytes)
+            new = f.read()
+        new = new[:new.rfind(b"\n") + 1]
+        self.read_bytes += len(new)
+        self.said = self.said + [json.loads(line) for line in new.splitlines() if line.startswith(b"{")]
+        return self.said
 
     def progress(self):
         """The newest progress line: ops, cpu_s, t_s, max_gap_ms, truth."""
@@ -65,17 +70,14 @@ class App(proc.Process):
 
     def warm(self, ops=300):
         """Waits until the application has done so many operations, and the runtime has optimized what these called often: its compiling thread
-        had nothing to do between two lines of progress."""
+        had nothing to do for a while, longer than it collects what to do next."""
         proc.wait_until(lambda: self.progress()["ops"] >= ops, 120, "%d operations of the application" % ops, 0.2)
         seen = []
 
         def compiled():
-            now = (len(self.all_progress()), _compiler_ticks(self.pid))
-            if seen and seen[-1][0] == now[0]:
-                return False
-            seen.append(now)
-            return len(seen) > 1 and seen[-1][1] == seen[-2][1]
-        proc.wait_until(compiled, 60, "the application's code is optimized", 0.1)
+            seen.append(_compiler_ticks(self.pid))
+            return seen[-2:].count(seen[-1]) == 2
+        proc.wait_until(compiled, 60, "the application's code is optimized", self.QUIET)
 
     def all_progress(self):
         return [x for x in self._lines() if "ops" in x]

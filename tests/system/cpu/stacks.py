@@ -11,6 +11,7 @@ class StackApp(dotnet.App):
     """`paths`: {thread: [[outermost method, ..., leaf], ...]}; `may_be_missing`: methods that the JIT may inline; `called_by`: {library: the
     method that alone calls it}."""
     NAME = "StackApp"
+    QUIET = 0.2  # it has code that is compiled again and again
 
     def __init__(self, framework, folder, **how):
         super().__init__("all", framework, folder, **how)
