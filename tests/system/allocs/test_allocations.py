@@ -183,7 +183,7 @@ class Endings(AllocationsCase):
 
     def test_the_agent_is_killed(self):
         for framework in ("net8.0", "net10.0"):
-            app = self.target("loop", framework, "--threads", "2")
+            app = self.target("loop", framework)
             app.warm(10)
             before = dotnet.Traces(app)
             session, _ = self.begin(app, 60)
@@ -196,6 +196,7 @@ class Endings(AllocationsCase):
             app.assert_progress()
             out, _ = run(self, app, 1)
             self.assertGreater(load(out)["sampling"]["samples"], 10, "no session of EventPipe's was in the way")
+            app.stop()
 
     def test_the_process_is_killed(self):
         app = self.target("sites", "net10.0", "--pause", "3")

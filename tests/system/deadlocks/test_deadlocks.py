@@ -70,6 +70,7 @@ class OnEachRuntime:
         if mode != "exhausted":
             app.assert_progress()
         dotnet.assert_nothing_left(self, app, before)
+        app.stop()
         return report
 
     def deadlocked(self, mode, *expected):

@@ -135,6 +135,7 @@ class Verdicts(ExceptionsCase):
         report = load(out)
         self.assertIn(report["diagnosis"]["headline"], text)
         dotnet.assert_nothing_left(self, app, before)
+        app.stop()
         return report
 
     def found(self, report):
@@ -181,7 +182,7 @@ class Endings(ExceptionsCase):
     time_limit = 300
 
     def test_the_agent_is_killed(self):
-        app = self.target("plain", "net8.0", "--threads", "2")
+        app = self.target("plain", "net8.0", "--rate", "1000")
         app.warm(100)
         session, _ = self.begin(app)
         session.send_signal(signal.SIGKILL)
