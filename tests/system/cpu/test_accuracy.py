@@ -90,7 +90,7 @@ class Accuracy(local.LocalCase):
         app.warm(60)
         for way in ways:
             with self.subTest(way):
-                _, samples = self.session(app, way, seconds=5)
+                _, samples = self.session(app, way, seconds=3)
                 truth = app.shares(app.during)
                 known = sum(truth[name] for name in NAMES)
                 shares.check(self, samples, {place: truth[name] / known for name, place in NAMES.items()}, least=0.1)
@@ -109,7 +109,7 @@ class Accuracy(local.LocalCase):
         for way in ("perf-cpu", "perf-thread"):
             with self.subTest(way):
                 app = self.start("hot")
-                report, samples = self.session(app, way, seconds=5)
+                report, samples = self.session(app, way, seconds=3)
                 shares.check(self, samples, shares.HOT, least=0.2)
                 modules = {m["module"] for m in report["methods"] if m["layer"] == "library"}
                 self.assertIn("System.Private.CoreLib.dll", modules, "precompiled code is named")

@@ -8,7 +8,7 @@ import unittest
 from tests.system.cpu import stacks
 from tests.lib import local, readers
 
-HERTZ = 499
+HERTZ = 999
 LEAST = 0.99     # of the samples are right
 CHANCE = 2       # wrong ones that a handful of samples may hold beyond that
 MISCALLED = 0.1  # of the samples in a library may have lost their caller: those whose code could not be asked for
@@ -25,7 +25,7 @@ class Stacks(local.LocalCase):
         right = wrong = said = called = miscalled = 0
         text = []
         while right + wrong < ENOUGH or (called + miscalled < LIBRARIES and not under):
-            out = self.run_session(app, 3, "--frequency", str(HERTZ), under=under)
+            out = self.run_session(app, 1, "--frequency", str(HERTZ), under=under)
             with open(os.path.join(out, "report.json"), encoding="utf-8") as f:
                 sampling = json.load(f)["sampling"]
             self.assertEqual(sampling["method"] == "signal-timer", bool(under), sampling)

@@ -40,7 +40,7 @@ class Run(local.LocalCase):
         app = self.start("hot", framework)
         app.warm()
         before = dotnet.Traces(app)
-        out = self.run_session(app, 4, "--frequency", "499")
+        out = self.run_session(app, 3, "--frequency", "499")
         self.assertEqual(sorted(os.listdir(out)), sorted(readers.MEDIA))
         samples = readers.folded(out)
         shares.check(self, samples, app.shares(app.during))
@@ -76,7 +76,7 @@ class Run(local.LocalCase):
         self.assertNotRegex(html, r"(?i)(src|href)\s*=\s*[\"']?https?:", "the report asks for nothing outside")
         self.assertLess(len(html), 400 * 1024)
 
-    def check_shares(self, load, ops, seconds=5, least=0.7, **how):
+    def check_shares(self, load, ops, seconds=3, least=0.7, **how):
         app = self.start(load, **how)
         app.warm(ops)
         out = self.run_session(app, seconds, "--frequency", "499")
