@@ -159,15 +159,15 @@ class OnEachRuntime:
         with open(os.path.join(self.folder, "report-names", "summary.md"), encoding="utf-8") as f:
             self.assertNotIn("<b>", f.read())
 
+
+class OnNewest(OnEachRuntime):
+    """On the others with DRDOTNET_EVERY_RUNTIME only (make runtimes)."""
+
     def test_threads_that_never_sleep(self):
         report = self.healthy("spinners")
         spinners = [t for t in report["threads"] if t["name"].startswith("spinner-")]
         self.assertEqual({(t["state"], t["witness"]) for t in spinners}, {("R", "sampled")})
         self.assertEqual(named(report, "spinner-"), {("application", "runs", "Shop.Healthy.Spin")})
-
-
-class OnNewest(OnEachRuntime):
-    """On the others with DRDOTNET_EVERY_RUNTIME only (make runtimes)."""
 
     def test_threads_that_wait_for_what_does_not_come(self):
         report = self.sick("zombies", "ZombieThreads", "Possible", "^Possible zombies: 24 threads wait for an event in Shop.Sick.Reserve$")
