@@ -39,7 +39,7 @@ class Leases:
 
     def await_nothing(self, app, files=False):
         proc.wait_until(lambda: not self.left_beyond(app, files), PATIENCE,
-                        "nothing of the session is in process %d: %s" % (app.pid, self.left_beyond(app, files)))
+                        "nothing of the session is in process %d: %s" % (app.pid, self.left_beyond(app, files)), 0.5)
 
     def test_an_agent_that_is_stopped_in_the_middle(self):
         """A session each in a process of its own, all at once: they wait most of the time."""

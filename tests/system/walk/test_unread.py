@@ -23,7 +23,6 @@ spec: {profiler: GCSurvivors, target: {podName: local}, gcSurvivors: {roots: NoC
 
 def setUpModule():
     tools.build()
-    tools.make("profiler-tools")
 
 
 def held(walk, name):
