@@ -71,6 +71,21 @@ done
 [ -n "$wanted" ] || exit 0
 . tests/setup/dotnet.sh
 echo "publishing$(echo "$wanted" | sed -E 's/ ([^:]*):([^:]*):[0-9a-f]*/, \1 for \2/g; s/^,//')"
+# One compiler server for all applications, for this run only: the environment may have turned off the one that stays for ten minutes.
+server=drdotnet-publish-$$
+end_server() {
+	for file in $(grep -las "[p]ipename:$server" /proc/[0-9]*/cmdline); do
+		pid=${file#/proc/}
+		kill "${pid%%/*}" 2>/dev/null || true
+	done
+}
+trap 'end_server; rm -f "$list"' EXIT
+trap 'exit 1' INT TERM
+# Files are linked where that can be done (two copies of a runtime for each application are 7 GB), and analyzers of style are left out.
+sparing="UseSharedCompilation=true;SharedCompilationId=$server;RunAnalyzers=false;ProduceReferenceAssembly=false"
+for files in CopyFilesToOutputDirectory CopyLocal PublishFiles; do
+	sparing="$sparing;CreateHardLinksFor${files}IfPossible=true"
+done
 {
 	echo '<Project DefaultTargets="Publish"><ItemGroup>'
 	for one in $wanted; do
@@ -80,10 +95,12 @@ echo "publishing$(echo "$wanted" | sed -E 's/ ([^:]*):([^:]*):[0-9a-f]*/, \1 for
 	echo '</ItemGroup><Target Name="Publish">'
 	for target in Restore Publish; do # each evaluates the projects anew: the second one with what the first one has written
 		echo "<MSBuild Projects=\"@(Sample)\" Targets=\"$target\" BuildInParallel=\"true\"" \
-			"Properties=\"Configuration=Release;RuntimeIdentifier=linux-x64;_IsPublishing=true;MSBuildRestoreSessionId=$target\" />"
+			"Properties=\"Configuration=Release;RuntimeIdentifier=linux-x64;_IsPublishing=true;$sparing;MSBuildRestoreSessionId=$target\" />"
 	done
 	echo '</Target></Project>'
 } > "$list"
+# processes that live for a minute at most: few collections, and no code that counts for a second compilation
+export DOTNET_TieredPGO=0 DOTNET_gcConcurrent=0 DOTNET_GCgen0size=0x4000000
 if ! nice dotnet msbuild "$list" -maxCpuCount -nodeReuse:false -v:quiet -clp:NoSummary > "$log" 2>&1 9>&-; then
 	cat "$log" >&2
 	echo "these could not be published:$wanted" >&2
