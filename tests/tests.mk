@@ -4,12 +4,12 @@
 UNIT_SRC := $(sort $(shell find tests/unit -name 'test_*.c'))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(UNIT_SRC))
 UNIT_MAIN := $(B)/obj/tests/unit/plain_main.o $(B)/obj/tests/unit/plain_criterion.o
-$(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN) $(B)/libkubectl.a $(B)/libagent.a $(B)/libcontroller.a \
-		$(B)/libcommon.a
+$(UNIT_BIN): $(B)/unit/%: $(B)/obj/tests/unit/%.o $(UNIT_MAIN) $(B)/libagent.a $(B)/libcontroller.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS) -Wl,--no-gc-sections -o $@ $< $(UNIT_MAIN) $(B)/libkubectl.a $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a \
+	$(Q)$(CC) $(LDFLAGS) -Wl,--no-gc-sections -o $@ $< $(UNIT_MAIN) $(filter %/libkubectl.a,$^) $(B)/libcontroller.a $(B)/libagent.a $(B)/libcommon.a \
 		$(PKG_LIBS) -lm
+$(filter $(B)/unit/controller/kubectl/%,$(UNIT_BIN)): $(B)/libkubectl.a
 
 THREADED_UNIT_SRC := $(if $(UNIT_SRC),$(shell grep -lE 'pthread_|tsan' $(UNIT_SRC)))
 THREADED_UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/unit/%,$(THREADED_UNIT_SRC))
