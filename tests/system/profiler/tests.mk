@@ -2,16 +2,20 @@
 PROFILER_TOOLS := $(B)/profiler-tools/newer/libdrdotnet.so $(B)/profiler-tools/little/libdrdotnet.so
 NEWER_CFLAGS := -DRUNTIME_NEWEST=9
 LITTLE_CFLAGS := -DHEAP_STATICS_CAP=8u -DHEAP_THREADS_CAP=4u
-define library_for_tests # NAME FLAGS
+NEWER_SRC := $(shell grep -rlE --include='*.c' 'RUNTIME_NEWEST|runtime_known\.h' profiler)
+LITTLE_SRC := $(shell grep -rlE --include='*.c' 'HEAP_(STATICS|THREADS)_CAP|heap_threads\.h' profiler)
+define library_for_tests # NAME FLAGS SOURCES: these are compiled with the flags, all other objects are those of the library
 $(B)/obj/profiler-$(1)/%.o: %.c
 	@mkdir -p $$(@D)
+	$$(call say,CC,$$< ($(1)))
 	$$(Q)$$(PROFILER_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$$(VERSION)"' $$(PROFILER_CFLAGS) $(2) -MMD -MP -c -o $$@ $$<
-$(B)/profiler-tools/$(1)/libdrdotnet.so: $(patsubst %.c,$(B)/obj/profiler-$(1)/%.o,$(PROFILER_SRC) $(PROTO_SRC))
+$(B)/profiler-tools/$(1)/libdrdotnet.so: $(patsubst %.c,$(B)/obj/profiler-$(1)/%.o,$(3)) \
+		$(patsubst %.c,$(B)/obj/profiler-lib/%.o,$(filter-out $(3),$(PROFILER_SRC) $(PROTO_SRC)))
 	@mkdir -p $$(@D)
 	$$(Q)$$(PROFILER_CC) $$(PROFILER_CFLAGS) $$(PROFILER_LDFLAGS) -o $$@ $$^
 endef
-$(eval $(call library_for_tests,newer,$(NEWER_CFLAGS)))
-$(eval $(call library_for_tests,little,$(LITTLE_CFLAGS)))
+$(eval $(call library_for_tests,newer,$(NEWER_CFLAGS),$(NEWER_SRC)))
+$(eval $(call library_for_tests,little,$(LITTLE_CFLAGS),$(LITTLE_SRC)))
 
 # What tests/system/profiler uses: a driver of the agent's end of the channel, another profiler, a library with signal handlers, one
 # that forks, one that makes locks slow, one that makes walks slow, one that keeps a process from reading its own memory,
