@@ -41,7 +41,7 @@ $(B)/profiler-tools/load_check $(B)/profiler-tools/load_check_musl: tests/system
 # The library's modules as an archive, for its unit tests and fuzzers (the library itself is compiled with flags of its own).
 PROFILER_UNIT_BIN := $(filter $(B)/unit/profiler/%,$(UNIT_BIN)) $(B)/fuzz/fuzz_signature $(B)/fuzz/fuzz_metadata $(B)/fuzz/fuzz_allocation_event \
 	$(B)/fuzz/fuzz_exception_event $(B)/fuzz/fuzz_request_event
-$(B)/libprofiler.a: $(patsubst %.c,$(B)/obj/%.o,$(PROFILER_SRC)) profiler/sources.mk
+$(B)/libprofiler.a: $(patsubst %.c,$(B)/obj/$(if $(PROFILER_SANITIZED),profiler-lib/)%.o,$(PROFILER_SRC)) profiler/sources.mk
 $(PROFILER_UNIT_BIN): $(B)/libprofiler.a
 $(PROFILER_UNIT_BIN): private PKG_LIBS += $(B)/libprofiler.a $(B)/libcommon.a
 
@@ -52,8 +52,12 @@ ARM64_UNIT := $(filter-out tests/unit/profiler/stacks/test_thread_timers.c tests
 ARM64_TOOLS := $(patsubst tests/unit/%.c,$(B)/arm64/unit/%,$(ARM64_UNIT)) $(B)/arm64/load_check \
 	$(B)/arm64/replay_channel $(B)/arm64/replay_wire $(B)/arm64/replay_signature
 arm64_objects = $(patsubst %.c,$(B)/obj/arm64/%.o,$(1))
-ARM64_ALL = $(call arm64_objects,$(PROFILER_SRC) $(PROTO_SRC) $(ARM64_CHANNEL_SRC))
+ARM64_ALL = $(ARM64_OBJ) $(call arm64_objects,$(ARM64_CHANNEL_SRC))
 
+$(B)/obj/arm64/tests/%.o: tests/%.c
+	@mkdir -p $(@D)
+	$(call say,CC,$< (arm64))
+	$(Q)$(ARM64_CC) -I. -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' -std=gnu11 -O1 -fPIC -fno-omit-frame-pointer $(WARN) -MMD -MP -c -o $@ $<
 $(B)/arm64/libtested.a: $(ARM64_ALL)
 $(B)/arm64/unit/%: $(B)/obj/arm64/tests/unit/%.o $(B)/obj/arm64/tests/unit/plain_main.o $(B)/obj/arm64/tests/unit/plain_criterion.o \
 		$(B)/arm64/libtested.a
