@@ -135,48 +135,73 @@ static void learn_module(void *info, void *import, cor_id module)
 	md_close_enum(import, cursor);
 }
 
-static bool is_applications(void *info, cor_id module)
+/* The file's name begins so. */
+static bool is_named(const wchar16 *path, const char *with)
 {
-	static const char *const others[] = {"System.", "Microsoft.", "netstandard.", "mscorlib."};
-	wchar16 path[512] = {0};
-	uint32_t len = 0, base = 0;
+	const wchar16 *name = path;
 
-	if (info_get_module_info(info, module, sizeof path / sizeof *path, &len, path) < 0 || len > sizeof path / sizeof *path)
-		return false;
-	path[sizeof path / sizeof *path - 1] = 0;
-	for (uint32_t i = 0; path[i]; i++)
-		if (path[i] == '/')
-			base = i + 1;
-	for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
-		size_t i = 0;
-		while (others[k][i] && path[base + i] == (unsigned char)others[k][i])
-			i++;
-		if (!others[k][i])
-			return false;
+	for (; *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	while (*with && *name == (unsigned char)*with) {
+		name++;
+		with++;
 	}
-	return true;
+	return !*with;
 }
 
-void grpc_methods_learn(void *info)
+static bool is_applications(const wchar16 *path)
 {
-	void *list = NULL, *import;
+	return !is_named(path, "System.") && !is_named(path, "Microsoft.") && !is_named(path, "netstandard.") && !is_named(path, "mscorlib.");
+}
+
+typedef bool module_fn(void *info, cor_id module, const wchar16 *path); /* true: it is enough */
+
+static bool each_module(void *info, module_fn *fn)
+{
+	void *list = NULL;
 	cor_id modules[32];
 	uint32_t n;
+	bool enough = false;
 
 	if (info_enum(info, INFO_ENUM_MODULES, &list) < 0 || !list)
-		return;
-	while (n = 0, enum_next(list, sizeof modules / sizeof *modules, modules, &n) >= 0 && n > 0)
-		for (uint32_t i = 0; i < n; i++) {
+		return false;
+	while (n = 0, !enough && enum_next(list, sizeof modules / sizeof *modules, modules, &n) >= 0 && n > 0)
+		for (uint32_t i = 0; i < n && !enough; i++) {
+			wchar16 path[512] = {0};
+			uint32_t len = 0;
 			module_guard_enter();
-			import = NULL;
-			if (!module_guard_gone(modules[i]) && is_applications(info, modules[i]) &&
-			    info_get_module_meta_data(info, modules[i], &import) == COR_S_OK && import) {
-				learn_module(info, import, modules[i]);
-				cor_release(import);
-			}
+			if (!module_guard_gone(modules[i]) && info_get_module_info(info, modules[i], sizeof path / sizeof *path - 1, &len, path) >= 0)
+				enough = fn(info, modules[i], path);
 			module_guard_leave();
 		}
 	cor_release(list);
+	return enough;
+}
+
+static bool is_grpc(void *info, cor_id module, const wchar16 *path)
+{
+	(void)info;
+	(void)module;
+	return is_named(path, "Grpc.");
+}
+
+static bool learn_applications(void *info, cor_id module, const wchar16 *path)
+{
+	void *import = NULL;
+
+	if (!is_applications(path) || info_get_module_meta_data(info, module, &import) != COR_S_OK || !import)
+		return false;
+	learn_module(info, import, module);
+	cor_release(import);
+	return false;
+}
+
+/* Types are looked at one by one: only where there may be a service among them. */
+void grpc_methods_learn(void *info)
+{
+	if (each_module(info, is_grpc))
+		each_module(info, learn_applications);
 }
 
 void grpc_methods_tick(void *info, uint64_t now_ns)
