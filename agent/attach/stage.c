@@ -24,6 +24,7 @@
 #define LIBRARY_MAX_BYTES (32u << 20)
 #define HASH_HEX 16
 #define SOCKET_NAME "c"
+#define FOLDERS_TRIED 8
 #define SWEEP_OLDER_THAN_S 2 /* a folder that its session has not locked yet is younger */
 
 /* The first digits of a SHA-256. */
@@ -64,9 +65,19 @@ static bool is_empty(int dir_fd)
 	return dir != NULL;
 }
 
-/* Makes our folder. A folder that somebody swapped in meanwhile is noticed: it is not the agent's, or not empty. The lock says to a
- * later sweep that this session lives; the kernel drops it with the agent. */
-static int make_stage_folder(const struct target *t, struct stage *s, struct err *e)
+/* True when the name in the temporary folder still leads to our folder. */
+static bool still_ours(const struct stage *s)
+{
+	struct stat ours, named;
+	return fstat(s->dir_fd, &ours) == 0 && fstatat(s->tmp_fd, s->dir_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
+}
+
+#define TAKEN_AWAY 1
+
+/* 0, -1, or TAKEN_AWAY: an agent that starts takes what nobody has locked for left behind. A folder that somebody swapped in meanwhile is noticed: it is not
+ * the agent's, or not empty. The lock says to a later sweep that this session lives; the kernel drops it with the agent. */
+static int try_stage_folder(const struct target *t, struct stage *s, struct err *e)
 {
 	uint8_t random[(HASH_HEX - STAGE_MARK_DIGITS) / 2];
 	char mark[STAGE_MARK_DIGITS + 1], hex[sizeof random * 2 + 1];
@@ -86,7 +97,8 @@ static int make_stage_folder(const struct target *t, struct stage *s, struct err
 	if (s->dir_fd < 0 || fstat(s->dir_fd, &st) < 0) {
 		int saved = errno;
 		unlinkat(s->tmp_fd, s->dir_name, AT_REMOVEDIR);
-		return refuse_stage(t, "open the session's folder", saved, e);
+		refuse_stage(t, "open the session's folder", saved, e);
+		return saved == ENOENT ? TAKEN_AWAY : -1;
 	}
 	if (st.st_uid != geteuid() || !is_empty(s->dir_fd)) {
 		cleanup_fd(&s->dir_fd); /* nothing of ours is in there */
@@ -96,8 +108,21 @@ static int make_stage_folder(const struct target *t, struct stage *s, struct err
 	}
 	if (fchmod(s->dir_fd, 0711) < 0) /* whatever the umask is */
 		return refuse_stage(t, "open the session's folder to its user", errno, e);
-	flock(s->dir_fd, LOCK_EX | LOCK_NB);
-	return 0;
+	bool is_swept = flock(s->dir_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+	if (!is_swept && still_ours(s))
+		return 0;
+	cleanup_fd(&s->dir_fd);
+	s->dir_fd = -1;
+	refuse_stage(t, "keep the session's folder", ENOENT, e);
+	return TAKEN_AWAY;
+}
+
+static int make_stage_folder(const struct target *t, struct stage *s, struct err *e)
+{
+	int r = TAKEN_AWAY;
+	for (int i = 0; i < FOLDERS_TRIED && r == TAKEN_AWAY; i++)
+		r = try_stage_folder(t, s, e);
+	return r ? -1 : 0;
 }
 
 static int write_library(const struct target *t, struct stage *s, const struct buf *library, struct err *e)
@@ -152,14 +177,6 @@ int stage_prepare_in_take(const struct target *t, int tmp_fd, const char *librar
 	}
 	stage_remove(s, NULL);
 	return -1;
-}
-
-/* True when the name in the temporary folder still leads to our folder. */
-static bool still_ours(const struct stage *s)
-{
-	struct stat ours, named;
-	return fstat(s->dir_fd, &ours) == 0 && fstatat(s->tmp_fd, s->dir_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       ours.st_dev == named.st_dev && ours.st_ino == named.st_ino;
 }
 
 int stage_remove(struct stage *s, struct err *e)
