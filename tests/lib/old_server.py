@@ -7,10 +7,9 @@ SUITES = (
     "tests.system.crd.test_crd.",
     "tests.system.crd.test_trigger_crd.",
     "tests.system.deploy.test_chart.Accepted.",
-    "tests.system.deploy.test_images.Deployed.",
     "tests.system.deploy.test_manifests.Applied.",
     "tests.system.e2e.test_cluster.Cluster.test_the_sample_to_diagnosis_and_report",
-    "tests.system.kubectl.",
+    "tests.system.kubectl.test_doctor.",
 )
 
 

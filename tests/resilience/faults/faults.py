@@ -126,7 +126,10 @@ class Faults(ground.Ground):
             left.update(ground.Remains(self.app).left_since(self.before))
             left.pop("files", None)
             return not left
-        proc.wait_until(look, ground.PATIENCE, "nothing of the session is in the process")
+        try:
+            proc.wait_until(look, ground.PATIENCE, "nothing of the session is in the process")
+        except AssertionError as e:
+            raise AssertionError("%s: %s" % (e, left)) from e
         self.app.assert_progress(ground.PATIENCE)
 
     @contextlib.contextmanager

@@ -64,7 +64,7 @@ class Leases:
                 run.popen.send_signal(signal.SIGCONT)
                 self.says_what_has_happened(run)
                 self.await_nothing(app, True)  # the runtime closes its end of the last connection when it comes to it
-                self.run_session(app, 1)
+                self.run_session(app, 4)
 
     @staticmethod
     def answer(run):
