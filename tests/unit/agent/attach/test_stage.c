@@ -8,8 +8,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -281,32 +279,6 @@ Test(stage, sweeps_before_it_makes_its_own)
 	stage_remove(&next, NULL);
 	stage_remove(&dead, NULL);
 	cr_expect_eq(entries(tmp), 0);
-}
-
-static void *sweep_again_and_again(void *ended)
-{
-	while (!atomic_load((_Atomic bool *)ended)) {
-		stage_sweep(&target, 0, NULL);
-		usleep(500);
-	}
-	return NULL;
-}
-
-/* An agent that starts takes what is not locked for left behind. */
-Test(stage, a_folder_that_is_taken_away_at_once_is_made_again)
-{
-	_Atomic bool ended = false;
-	struct err e = ERR_INIT;
-	pthread_t thread;
-	cr_assert_eq(pthread_create(&thread, NULL, sweep_again_and_again, &ended), 0);
-	for (int i = 0; i < 300; i++) {
-		struct stage s;
-		cr_assert_eq(stage_prepare(&target, library, &s, &e), 0, "%d: %s", i, e.message);
-		cr_expect_eq(faccessat(s.dir_fd, s.library_name, F_OK, 0), 0);
-		stage_remove(&s, NULL);
-	}
-	atomic_store(&ended, true);
-	pthread_join(thread, NULL);
 }
 
 Test(stage, works_in_a_shared_folder)
