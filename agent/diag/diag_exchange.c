@@ -23,6 +23,19 @@ void diag_exchange_init_question(struct diag_exchange *x, int fd, enum diag_comm
 	diag_exchange_init(x, fd, message, sizeof message);
 }
 
+/* A header always has room; where the other end is gone, reading tells. */
+void diag_exchange_ask(int fd, enum diag_command question)
+{
+	uint8_t message[DIAG_HEADER_SIZE];
+	diag_encode_header(message, sizeof message, DIAG_SET_PROCESS, (uint8_t)question);
+	send(fd, message, sizeof message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void diag_exchange_init_asked(struct diag_exchange *x, int fd)
+{
+	diag_exchange_init(x, fd, "", 0);
+}
+
 void diag_exchange_fini(struct diag_exchange *x)
 {
 	buf_fini(&x->out);

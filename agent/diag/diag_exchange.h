@@ -22,6 +22,10 @@ struct diag_exchange {
 void diag_exchange_init(struct diag_exchange *x, int fd, const void *message, size_t len);
 /* To ask a question of the Process command set: a header is all of it. */
 void diag_exchange_init_question(struct diag_exchange *x, int fd, enum diag_command question);
+/* The same in two parts, for a connection that was made just now: a runtime waits for the question on each connection, one after the other, and answers
+ * nobody else meanwhile. The answer is waited for later. */
+void diag_exchange_ask(int fd, enum diag_command question);
+void diag_exchange_init_asked(struct diag_exchange *x, int fd);
 void diag_exchange_fini(struct diag_exchange *x);
 
 /* What to poll the descriptor for. */

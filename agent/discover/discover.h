@@ -14,10 +14,11 @@
 #define DISCOVER_ANSWER_MS 2000       /* a process that does not answer in this time is listed as silent */
 #define DISCOVER_CONNECT_MS 100       /* a full queue of connections is waited for so long */
 
+#define DISCOVER_QUESTION DIAG_PROCESS_INFO3
 struct candidate {
 	struct target target;
 	uint64_t order;  /* when the process began: ticks after boot */
-	int fd;          /* connection to its diagnostics socket, or -1 */
+	int fd;          /* connection to its diagnostics socket, on which DISCOVER_QUESTION was asked, or -1 */
 };
 
 struct candidate_list {
@@ -36,7 +37,7 @@ void candidate_list_drop_last(struct candidate_list *l);
 int discover_host(const struct discover_options *o, struct candidate_list *out, struct err *e);
 int discover_shared(const struct discover_options *o, struct candidate_list *out, struct err *e);
 
-/* Asks all connected candidates at once; fills what they answer, or the reason. Who is silent for answer_ms (0: the usual time) stays
+/* Takes the answers of all connected candidates at once; fills what they say, or the reason. Who is silent for answer_ms (0: the usual time) stays
  * without a version. */
 void discover_query(struct candidate_list *l, int64_t answer_ms, int64_t deadline_ms);
 

@@ -3,6 +3,7 @@
 #include "agent/target/apart.h"
 #include "agent/host/cgroup.h"
 #include "agent/diag/diag_env.h"
+#include "agent/diag/diag_exchange.h"
 #include "agent/diag/diag_socket.h"
 #include "agent/discover/discover.h"
 #include "agent/host/proc.h"
@@ -137,7 +138,10 @@ static int connect_to(const struct look *k, const char *name, struct err *e)
 	int64_t until = clock_mono_ms() + (k->filtered ? DISCOVER_CONNECT_MS : 0);
 	if (k->deadline_ms > 0 && until > k->deadline_ms)
 		until = k->deadline_ms;
-	return diag_socket_connect(k->tmp_fd, name, k->status.uid, k->pid, until, e);
+	int fd = diag_socket_connect(k->tmp_fd, name, k->status.uid, k->pid, until, e);
+	if (fd >= 0)
+		diag_exchange_ask(fd, DISCOVER_QUESTION);
+	return fd;
 }
 
 static void set_socket(const struct look *k, struct candidate *c, const char *name)

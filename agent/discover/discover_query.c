@@ -21,12 +21,6 @@ struct question {
 	struct diag_exchange exchange;
 };
 
-static void ask_runtime(struct question *q, enum diag_command command)
-{
-	q->command = command;
-	diag_exchange_init_question(&q->exchange, q->candidate->fd, command);
-}
-
 /* "10.0.12+<commit>" is cut at '+'; anything that is no version is not taken over. */
 static char *clean_version(const char *s)
 {
@@ -103,7 +97,8 @@ static bool ask_older(struct question *q, int64_t deadline_ms)
 	diag_exchange_fini(&q->exchange);
 	cleanup_fd(&c->fd);
 	c->fd = fd;
-	ask_runtime(q, DIAG_PROCESS_INFO2);
+	q->command = DIAG_PROCESS_INFO2;
+	diag_exchange_init_question(&q->exchange, fd, q->command);
 	return true;
 }
 
@@ -115,7 +110,7 @@ static void advance_question(struct question *q, int64_t deadline_ms)
 		return;
 	struct diag_process_info info;
 	if (r < 0 || diag_exchange_process_info(&q->exchange, q->command, &info, &e) < 0) {
-		bool unknown = q->command == DIAG_PROCESS_INFO3 && (uint32_t)e.code == DIAG_E_UNKNOWN_COMMAND;
+		bool unknown = q->command == DISCOVER_QUESTION && (uint32_t)e.code == DIAG_E_UNKNOWN_COMMAND;
 		if (unknown && ask_older(q, deadline_ms))
 			return;
 		if (q->command == DIAG_PROCESS_INFO2 && (uint32_t)e.code == DIAG_E_UNKNOWN_COMMAND)
@@ -150,8 +145,8 @@ void discover_query(struct candidate_list *l, int64_t answer_ms, int64_t deadlin
 	for (size_t i = 0; i < l->count; i++) {
 		if (l->items[i].fd < 0 || l->items[i].target.reason)
 			continue;
-		questions[count].candidate = &l->items[i];
-		ask_runtime(&questions[count++], DIAG_PROCESS_INFO3);
+		questions[count] = (struct question){.candidate = &l->items[i], .command = DISCOVER_QUESTION};
+		diag_exchange_init_asked(&questions[count++].exchange, l->items[i].fd);
 	}
 	int64_t until = clock_mono_ms() + (answer_ms > 0 ? answer_ms : DISCOVER_ANSWER_MS);
 	if (deadline_ms > 0 && until > deadline_ms)

@@ -1,5 +1,6 @@
 /* Discovery in the shared tmp mode: a parent folder with a folder per pod, named "<namespace>_<pod>" or, with a folder per
  * container in it, by the pod's uid. All in them is the pods' word; a socket that nobody listens on is not a process. */
+#include "agent/diag/diag_exchange.h"
 #include "agent/diag/diag_socket.h"
 #include "agent/discover/discover.h"
 #include "agent/target/target_fs.h"
@@ -60,7 +61,9 @@ static void add_socket(const struct place *p, const struct socket_file *file, st
 	struct err e = ERR_INIT;
 	struct stat st;
 	AUTO_FD int fd = diag_socket_connect(p->dir_fd, file->name, (uid_t)-1, 0, until, &e);
-	if (fd < 0 && e.kind != ERR_DENIED && e.kind != ERR_TIMEOUT)
+	if (fd >= 0)
+		diag_exchange_ask(fd, DISCOVER_QUESTION);
+	else if (e.kind != ERR_DENIED && e.kind != ERR_TIMEOUT)
 		return; /* stale, or no socket at all */
 	if (fstatat(p->dir_fd, file->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return;

@@ -1,3 +1,4 @@
+#include "agent/discover/discover.h"
 #include "agent/target/target.h"
 #include "common/api/reason.h"
 #include "common/base/clock.h"
@@ -192,6 +193,26 @@ Test(discover, finds_the_listening_socket_when_the_start_time_differs)
 	discover(&o);
 	cr_expect_str_eq(only()->socket_path, "/tmp/dotnet-diagnostic-1-555-socket");
 	cr_expect(only()->profilable, "%s", only()->message ? only()->message : "");
+}
+
+/* A runtime waits for the question on each connection, and answers nobody else meanwhile. */
+Test(discover, asks_as_soon_as_it_is_connected)
+{
+	char path[512], question[64];
+	struct candidate_list found = {0};
+	struct err e = ERR_INIT;
+	fake_process(&proc, &(struct fake_process){.pid = getpid(), .inner_pid = 1, .start_time = 900});
+	fake_path(&proc, path, "%d/root/tmp/dotnet-diagnostic-1-900-socket", getpid());
+	int listening = fake_listen(path);
+	cr_assert_eq(listen(listening, 1), 0);
+	struct discover_options o = options();
+	cr_assert_eq(discover_host(&o, &found, &e), 0, "%s", e.message);
+	cr_assert_eq(found.count, 1);
+	int runtime_end = accept(listening, NULL, NULL);
+	cr_expect_eq(recv(runtime_end, question, sizeof question, MSG_DONTWAIT), DIAG_HEADER_SIZE);
+	close(runtime_end);
+	close(listening);
+	candidate_list_fini(&found);
 }
 
 Test(discover, is_not_led_to_another_process)
