@@ -151,6 +151,7 @@ void channel_put_request_round(struct wire_writer *w, const struct channel_reque
 	wire_put_u64(w, v->start_ns);
 	wire_put_u64(w, v->end_ns);
 	wire_put_u64(w, v->own_cpu_ns);
+	wire_put_u64(w, v->rest_requests);
 }
 
 bool channel_get_request_round(struct wire_reader *r, struct channel_request_round *v)
@@ -160,6 +161,7 @@ bool channel_get_request_round(struct wire_reader *r, struct channel_request_rou
 	v->start_ns = wire_u64(r);
 	v->end_ns = wire_u64(r);
 	v->own_cpu_ns = wire_u64(r);
+	v->rest_requests = wire_u64(r);
 	return !r->bad && is_time(v->start_ns, v->end_ns) && v->rest_ns <= INT64_MAX && v->rest_cpu_ns <= INT64_MAX && v->own_cpu_ns <= INT64_MAX;
 }
 

@@ -85,11 +85,12 @@ struct channel_request_window {
 };
 
 /* REQUESTS_ROUNDS: records up to the payload's end: u64 length of the time just before it in which no requests were told, u64 CPU time that the process took
- * then, u64 start, u64 end of a time in which all requests were told (the same: none was), u64 CPU time that the process took for them. After what was told
- * in it. */
+ * then, u64 start, u64 end of a time in which all requests were told (the same: none was), u64 CPU time that the process took for them, u64 how many requests
+ * began in the time before it; CHANNEL_REQUESTS_NOT_COUNTED: not known. After what was told in it. */
 struct channel_request_round {
-	uint64_t rest_ns, rest_cpu_ns, start_ns, end_ns, own_cpu_ns;
+	uint64_t rest_ns, rest_cpu_ns, start_ns, end_ns, own_cpu_ns, rest_requests;
 };
+#define CHANNEL_REQUESTS_NOT_COUNTED UINT64_MAX
 
 /* REQUESTS_TEMPLATES: records up to the payload's end: u32 shape, u32 shape of the route that requests of the first one are of (itself: its route has no
  * parameters); 0: they are of several. A shape may come again. */

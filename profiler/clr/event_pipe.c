@@ -36,7 +36,7 @@ struct pipe {
 };
 
 static void *the_info;
-static struct pipe first, second;
+static struct pipe first, second, held;
 static bool left_on; /* a session that the runtime would not stop */
 static _Atomic(event_pipe_fn *) receiver;
 
@@ -168,8 +168,23 @@ bool event_pipe_stop(void *info)
 	return stopped;
 }
 
+hresult event_pipe_hold(void *info, const struct cor_event_provider *providers, uint32_t count)
+{
+	const char *message;
+
+	if (!has_thread || count > EVENT_PIPE_PROVIDERS)
+		return COR_E_FAIL;
+	return held.session ? COR_S_OK : start_pipe(&held, info, providers, count, &message);
+}
+
+bool event_pipe_release(void *info)
+{
+	return !held.session || stop_pipe(&held, info);
+}
+
 bool event_pipe_end(void *info)
 {
+	event_pipe_release(info);
 	event_pipe_stop(info);
 	if (has_thread) {
 		on_the_thread(END);

@@ -1,6 +1,7 @@
 /* An EventPipe session of the library's own: the runtime calls EventPipeEventDelivered on the thread that has the event, while it
  * happens, with no file, socket or buffer of the runtime between. One session at a time, of up to EVENT_PIPE_PROVIDERS providers, and a second one beside
- * it, which may come and go while the first stays: what costs much is then on for a part of the time only.
+ * it, which may come and go while the first stays: what costs much is then on for a part of the time only. A third is independent of both, and for what a
+ * source does while anybody listens to it: no event of it is delivered.
  * Starting and stopping happen on a thread of its own, which waits between them: the runtime turns the caller of EventPipeStartSession into
  * one of its threads, and on such a thread other calls of the profiling API are refused (GetFunctionFromIP3: 0x80131363). */
 #ifndef DRDOTNET_EVENT_PIPE_H
@@ -37,7 +38,11 @@ bool event_pipe_stop(void *info);
 /* Own thread, while the first one runs: the second, for the same receiver. Not started or stopped where it is already: nothing. */
 hresult event_pipe_start_second(void *info, const struct cor_event_provider *providers, uint32_t count, const char **message);
 bool event_pipe_stop_second(void *info);
-/* Own thread, at the session's end: stops, and ends the thread. false: a stop failed, now or before. */
+/* Own thread, after a first one was started once, and while it runs or not: asks for providers at a level at which they have no events. Nothing where that runs
+ * already, or does not. */
+hresult event_pipe_hold(void *info, const struct cor_event_provider *providers, uint32_t count);
+bool event_pipe_release(void *info);
+/* Own thread, at the session's end: stops all, and ends the thread. false: a stop failed, now or before. */
 bool event_pipe_end(void *info);
 
 /* CLR callback, EventPipeEventDelivered: all of *e is set but its provider. */

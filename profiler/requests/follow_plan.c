@@ -52,6 +52,7 @@ static struct follow_round round_until(const struct follow_plan *p, const struct
 		.start_ns = p->since.ns,
 		.end_ns = now->ns,
 		.own_cpu_ns = own_cpu_of_round(p, now),
+		.followed = now->followed - p->since.followed,
 	};
 }
 
@@ -100,6 +101,11 @@ void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now)
 	p->resting = false;
 }
 
+bool follow_plan_counts(const struct follow_round *r)
+{
+	return r->own_cpu_ns >= r->followed * FOLLOW_COUNTED_NS;
+}
+
 void follow_plan_postpone(struct follow_plan *p, uint64_t ns)
 {
 	p->resume_ns += ns;
@@ -109,5 +115,5 @@ void follow_plan_end(const struct follow_plan *p, const struct follow_now *now, 
 {
 	*out = round_until(p, now);
 	if (p->resting)
-		*out = (struct follow_round){now->ns - p->since.ns, now->cpu_ns - p->since.cpu_ns, now->ns, now->ns, 0};
+		*out = (struct follow_round){now->ns - p->since.ns, now->cpu_ns - p->since.cpu_ns, now->ns, now->ns, 0, 0};
 }

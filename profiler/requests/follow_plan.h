@@ -18,6 +18,7 @@
 #define FOLLOW_PART 150u          /* one 150th of the process's CPU time */
 #define FOLLOW_ALWAYS_PART 200u   /* or of one CPU's, if that is more: some 1,250 requests a second */
 #define FOLLOW_BURST_NS 60000000u /* of CPU time: 15,000 requests */
+#define FOLLOW_COUNTED_NS 30000u /* of CPU time: to have a request counted costs 300 ns, 1% of one that takes so much */
 
 struct follow_now {
 	uint64_t ns, cpu_ns; /* CPU time of the process */
@@ -29,6 +30,7 @@ struct follow_round {
 	uint64_t rest_ns, rest_cpu_ns; /* before it: nobody was followed, and the CPU time that the process took */
 	uint64_t start_ns, end_ns;     /* the same: there was a rest only */
 	uint64_t own_cpu_ns;           /* that the process took in it, but for what it cost to follow */
+	uint64_t followed;
 };
 
 struct follow_plan {
@@ -48,6 +50,8 @@ bool follow_plan_asks(const struct follow_plan *p, const struct follow_now *now)
 /* What is to be done now. FOLLOW_ROUND, FOLLOW_REST: a round is over, *out, and the next has begun, or nobody is to be followed until FOLLOW_RESUME comes. */
 enum follow_step follow_plan_step(struct follow_plan *p, const struct follow_now *now, struct follow_round *out);
 void follow_plan_resumed(struct follow_plan *p, const struct follow_now *now); /* requests are followed again */
+/* Whether requests are to be counted in the rest after that round. */
+bool follow_plan_counts(const struct follow_round *r);
 void follow_plan_postpone(struct follow_plan *p, uint64_t ns);                 /* they could not be: the rest goes on for so long */
 /* The end, in a rest or not: what runs is the last round. */
 void follow_plan_end(const struct follow_plan *p, const struct follow_now *now, struct follow_round *out);

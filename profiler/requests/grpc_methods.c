@@ -2,8 +2,7 @@
 #include "profiler/requests/grpc_methods.h"
 
 #include "profiler/base/text.h"
-#include "profiler/clr/cor_heap_abi.h"
-#include "profiler/clr/module_guard.h"
+#include "profiler/clr/modules.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -135,61 +134,25 @@ static void learn_module(void *info, void *import, cor_id module)
 	md_close_enum(import, cursor);
 }
 
-/* The file's name begins so. */
-static bool is_named(const wchar16 *path, const char *with)
-{
-	const wchar16 *name = path;
-
-	for (; *path; path++)
-		if (*path == '/')
-			name = path + 1;
-	while (*with && *name == (unsigned char)*with) {
-		name++;
-		with++;
-	}
-	return !*with;
-}
-
 static bool is_applications(const wchar16 *path)
 {
-	return !is_named(path, "System.") && !is_named(path, "Microsoft.") && !is_named(path, "netstandard.") && !is_named(path, "mscorlib.");
+	return !modules_is_named(path, "System.") && !modules_is_named(path, "Microsoft.") && !modules_is_named(path, "netstandard.") &&
+	       !modules_is_named(path, "mscorlib.");
 }
 
-typedef bool module_fn(void *info, cor_id module, const wchar16 *path); /* true: it is enough */
-
-static bool each_module(void *info, module_fn *fn)
+static bool is_grpc(void *unused, void *info, cor_id module, const wchar16 *path)
 {
-	void *list = NULL;
-	cor_id modules[32];
-	uint32_t n;
-	bool enough = false;
-
-	if (info_enum(info, INFO_ENUM_MODULES, &list) < 0 || !list)
-		return false;
-	while (n = 0, !enough && enum_next(list, sizeof modules / sizeof *modules, modules, &n) >= 0 && n > 0)
-		for (uint32_t i = 0; i < n && !enough; i++) {
-			wchar16 path[512] = {0};
-			uint32_t len = 0;
-			module_guard_enter();
-			if (!module_guard_gone(modules[i]) && info_get_module_info(info, modules[i], sizeof path / sizeof *path - 1, &len, path) >= 0)
-				enough = fn(info, modules[i], path);
-			module_guard_leave();
-		}
-	cor_release(list);
-	return enough;
-}
-
-static bool is_grpc(void *info, cor_id module, const wchar16 *path)
-{
+	(void)unused;
 	(void)info;
 	(void)module;
-	return is_named(path, "Grpc.");
+	return modules_is_named(path, "Grpc.");
 }
 
-static bool learn_applications(void *info, cor_id module, const wchar16 *path)
+static bool learn_applications(void *unused, void *info, cor_id module, const wchar16 *path)
 {
 	void *import = NULL;
 
+	(void)unused;
 	if (!is_applications(path) || info_get_module_meta_data(info, module, &import) != COR_S_OK || !import)
 		return false;
 	learn_module(info, import, module);
@@ -200,8 +163,8 @@ static bool learn_applications(void *info, cor_id module, const wchar16 *path)
 /* Types are looked at one by one: only where there may be a service among them. */
 void grpc_methods_learn(void *info)
 {
-	if (each_module(info, is_grpc))
-		each_module(info, learn_applications);
+	if (modules_each(info, is_grpc, NULL))
+		modules_each(info, learn_applications, NULL);
 }
 
 void grpc_methods_tick(void *info, uint64_t now_ns)

@@ -208,9 +208,9 @@ void request_send_window(struct channel_io *io, uint64_t start_ns, uint64_t end_
 	channel_io_end(io);
 }
 
-void request_send_round(struct channel_io *io, const struct follow_round *r)
+void request_send_round(struct channel_io *io, const struct follow_round *r, uint64_t rest_requests)
 {
-	const struct channel_request_round v = {r->rest_ns, r->rest_cpu_ns, r->start_ns, r->end_ns, r->own_cpu_ns};
+	const struct channel_request_round v = {r->rest_ns, r->rest_cpu_ns, r->start_ns, r->end_ns, r->own_cpu_ns, rest_requests};
 
 	channel_put_request_round(channel_io_begin(io, CHANNEL_REQUESTS_ROUNDS), &v);
 	channel_io_end(io);

@@ -15,7 +15,7 @@ void request_send_switch(uint64_t time_ns, uint32_t tid, uint32_t number);
 void request_send_reset(void);
 void request_send_all(struct channel_io *io); /* the shapes that are new, before those that have them */
 void request_send_open(struct channel_io *io, uint64_t now_ns);
-void request_send_round(struct channel_io *io, const struct follow_round *r);
+void request_send_round(struct channel_io *io, const struct follow_round *r, uint64_t rest_requests);
 void request_send_window(struct channel_io *io, uint64_t start_ns, uint64_t end_ns); /* of switches that were sent */
 uint64_t request_send_dropped(void); /* requests and calls that found no room */
 uint64_t request_send_dropped_switches(void);

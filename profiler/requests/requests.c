@@ -10,6 +10,7 @@
 #include "profiler/requests/request_calls.h"
 #include "profiler/requests/request_send.h"
 #include "profiler/requests/request_table.h"
+#include "profiler/requests/rest_watch.h"
 #include "profiler/requests/shape_table.h"
 #include "profiler/requests/unanswered.h"
 #include "profiler/stacks/thread_id.h"
@@ -263,6 +264,7 @@ static hresult requests_begin(void *info, const char **message)
 	atomic_store(&last_number, 0);
 	atomic_store(&call_events, 0);
 	the_info = info;
+	rest_watch_reset();
 	hresult hr = begin_following(message);
 	const struct follow_now now = follow_now();
 	atomic_store(&on, hr >= 0);
@@ -352,6 +354,7 @@ static void end_rest(void)
 	}
 	const struct follow_now now = follow_now();
 	follow_plan_resumed(&follow, &now);
+	rest_watch_round(atomic_load(&started));
 }
 
 static void note_slow(void *now, const struct request *r)
@@ -364,6 +367,7 @@ static void tick_following(struct channel_io *io)
 {
 	struct follow_now now = follow_now();
 	struct follow_round round;
+	uint64_t rest_requests;
 
 	if (follow_plan_asks(&follow, &now))
 		request_table_each(&requests_open, note_slow, &now);
@@ -371,11 +375,13 @@ static void tick_following(struct channel_io *io)
 	case FOLLOW_GO_ON:
 		return;
 	case FOLLOW_ROUND:
-		request_send_round(io, &round);
+		request_send_round(io, &round, rest_watch_count(the_info, atomic_load(&started), true));
 		return;
 	case FOLLOW_REST:
+		rest_requests = rest_watch_count(the_info, atomic_load(&started), true);
+		rest_watch_rest(the_info, follow_plan_counts(&round), atomic_load(&started));
 		begin_rest(io, now.ns);
-		request_send_round(io, &round);
+		request_send_round(io, &round, rest_requests);
 		return;
 	case FOLLOW_RESUME:
 		end_rest();
@@ -420,12 +426,14 @@ void requests_stop(void *info, struct channel_io *io)
 		request_send_open(io, now.ns);
 	send_unanswered(io, now.ns);
 	stop_window(io, now.ns);
+	uint64_t rest_requests = rest_watch_count(info, atomic_load(&started), !follow.resting);
+	rest_watch_stop(info);
 	event_pipe_stop(info);
 	atomic_store(&counting, false);
 	request_send_all(io);
 	answers_send(io);
 	follow_plan_end(&follow, &now, &round);
-	request_send_round(io, &round);
+	request_send_round(io, &round, rest_requests);
 	atomic_store(&on, false);
 }
 

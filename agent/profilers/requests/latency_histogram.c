@@ -41,6 +41,19 @@ void latency_histogram_merge(struct latency_histogram *h, const struct latency_h
 		h->longest_ns = from->longest_ns;
 }
 
+static uint64_t middle_of(size_t bucket)
+{
+	return (latency_histogram_start(bucket) + latency_histogram_start(bucket + 1)) / 2;
+}
+
+double latency_histogram_times(const struct latency_histogram *h, latency_times_fn *times, const void *ctx)
+{
+	double sum = 0;
+	for (size_t i = 0; i < LATENCY_BUCKETS; i++)
+		sum += h->buckets[i] ? (double)h->buckets[i] * times(ctx, middle_of(i)) : 0;
+	return sum;
+}
+
 uint64_t latency_histogram_add_times(struct latency_histogram *h, const struct latency_histogram *from, latency_times_fn *times, const void *ctx)
 {
 	uint64_t all = 0;
@@ -48,7 +61,7 @@ uint64_t latency_histogram_add_times(struct latency_histogram *h, const struct l
 	for (size_t i = 0; i < LATENCY_BUCKETS; i++) {
 		if (!from->buckets[i])
 			continue;
-		uint64_t middle = (latency_histogram_start(i) + latency_histogram_start(i + 1)) / 2;
+		uint64_t middle = middle_of(i);
 		due += (double)from->buckets[i] * times(ctx, middle);
 		uint64_t whole = due < UINT32_MAX - h->buckets[i] ? (uint64_t)due : UINT32_MAX - h->buckets[i];
 		due -= (double)whole;
@@ -68,7 +81,7 @@ uint64_t latency_histogram_quantile(const struct latency_histogram *h, double pa
 		sum += h->buckets[i];
 		if (!sum || sum < due)
 			continue;
-		uint64_t middle = (latency_histogram_start(i) + latency_histogram_start(i + 1)) / 2;
+		uint64_t middle = middle_of(i);
 		return middle < h->longest_ns ? middle : h->longest_ns;
 	}
 	return 0;

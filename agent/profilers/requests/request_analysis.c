@@ -292,10 +292,16 @@ const char *request_analysis_call(const struct request_analysis *a, uint32_t sha
 	return p && p->name ? p->name : "others";
 }
 
+static double percent_without(const struct request_analysis *a, uint64_t ns)
+{
+	return a->seconds > 0 ? fmax(0, 100 - (double)ns / 1e7 / a->seconds) : 100;
+}
+
 void request_analysis_run(const struct request_capture *c, struct request_analysis *out)
 {
 	*out = (struct request_analysis){.capture = c, .seconds = (double)(c->ended_ns - c->started_ns) / 1e9};
-	out->followed_percent = out->seconds > 0 ? fmax(0, 100 - (double)c->log->rest_ns / 1e7 / out->seconds) : 100;
+	out->followed_percent = percent_without(out, c->log->rest_ns);
+	out->counted_percent = percent_without(out, c->log->rest_ns - c->log->counted_ns);
 	out->cpus = c->process_cpu_ns >= 0 && out->seconds > 0 ? (double)c->process_cpu_ns / 1e9 / out->seconds : NAN;
 	AUTO_FREE uint32_t *endpoint_of = mem_calloc(c->log->endpoint_cap + 1, sizeof *endpoint_of);
 	collect_endpoints(c->log, out, endpoint_of);

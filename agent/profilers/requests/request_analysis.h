@@ -50,6 +50,7 @@ struct request_analysis {
 	struct request_code code;
 	double gc_percent, jit_percent; /* of the samples of CPU time; NAN */
 	double followed_percent; /* of the time, in which requests were followed */
+	double counted_percent;  /* in which they were followed, or counted at least */
 	double window_percent; /* of the time, in which it was told which thread works for which request */
 };
 

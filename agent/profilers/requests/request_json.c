@@ -41,6 +41,7 @@ static void put_totals(const struct request_analysis *a, struct json_writer *w)
 	jsonw_unsigned(w, "dropped", s->dropped);
 	jsonw_unsigned(w, "malformed", s->malformed);
 	jsonw_number(w, "followedPercent", a->followed_percent, 1);
+	jsonw_number(w, "countedPercent", a->counted_percent, 1);
 	jsonw_number(w, "switchesPercent", a->window_percent, 1);
 	jsonw_unsigned(w, "leftOut", a->capture->log->trail.left_out);
 	jsonw_unsigned(w, "cpuSamples", a->code.samples);

@@ -203,17 +203,43 @@ static uint64_t cut_ns(const struct channel_request_round *r)
 	return r->rest_ns ? r->end_ns - r->start_ns : 0;
 }
 
-static double part_of(uint64_t cpu_ns, uint64_t of_ns)
+static bool is_counted(const struct channel_request_round *r)
 {
-	return fmin((double)cpu_ns / (double)(of_ns ? of_ns : 1), TIMES_MOST);
+	return r->rest_requests != CHANNEL_REQUESTS_NOT_COUNTED;
 }
 
-/* In a rest as many requests came as the rounds beside it tell for the CPU time that the process took in it. The round before the first rest has what is
- * compiled at first in it, of the application and for its events: that after it tells alone, if it is of any weight. */
+/* How many requests a round tells of, with those of its own that were not seen. */
+static double told_in(const struct request_log *l, unsigned turn, const struct channel_request_round *r)
+{
+	const struct weight w = {1, cut_ns(r), false};
+	double sum = 0;
+	for (size_t i = 0; i < l->endpoint_cap; i++) {
+		const struct request_round *x = l->endpoints[i] ? &l->endpoints[i]->rounds[turn] : NULL;
+		if (x && x->ended)
+			sum += latency_histogram_times(&x->latency, more_of, &w) + (double)(x->ended - x->latency.count);
+	}
+	return sum;
+}
+
+/* The rounds beside a rest tell of which endpoints its requests were, and how long they took. */
+static double times_of_count(const struct request_log *l, const struct channel_request_round *r)
+{
+	double told = told_in(l, l->turn, r) + told_in(l, !l->turn, &l->before);
+	return told > 0 ? fmin((double)r->rest_requests / told, TIMES_MOST) : 0;
+}
+
+/* In a rest that was not counted as many requests came as the rounds beside it tell for the CPU time that the process took in it. */
+static double times_of_cpu(const struct channel_request_round *r, uint64_t own_cpu_ns)
+{
+	return fmin((double)r->rest_cpu_ns / (double)(own_cpu_ns ? own_cpu_ns : 1), TIMES_MOST);
+}
+
+/* The round before the first rest has what is compiled at first in it, of the application and for its events: by CPU time that after it tells alone, if it is
+ * of any weight. */
 static void weigh(const struct request_log *l, const struct channel_request_round *r, struct weight *before, struct weight *now)
 {
-	bool alone = l->rests == 1 && r->own_cpu_ns >= l->before.own_cpu_ns / MUCH && r->end_ns > r->start_ns;
-	double times = alone ? part_of(r->rest_cpu_ns, r->own_cpu_ns) : part_of(r->rest_cpu_ns, r->own_cpu_ns + l->before.own_cpu_ns);
+	bool counted = is_counted(r), alone = !counted && l->rests == 1 && r->own_cpu_ns >= l->before.own_cpu_ns / MUCH && r->end_ns > r->start_ns;
+	double times = counted ? times_of_count(l, r) : times_of_cpu(r, r->own_cpu_ns + (alone ? 0 : l->before.own_cpu_ns));
 	*before = (struct weight){alone ? 0 : times, cut_ns(&l->before), false};
 	*now = (struct weight){times, cut_ns(r), true};
 }
@@ -225,6 +251,7 @@ void request_log_round(struct request_log *l, const struct channel_request_round
 		l->told_to_ns = r->end_ns;
 	l->rest_ns += r->rest_ns;
 	l->rests += r->rest_ns > 0;
+	l->counted_ns += is_counted(r) ? r->rest_ns : 0;
 	if (r->rest_ns)
 		weigh(l, r, &before, &now);
 	for (size_t i = 0; i < l->endpoint_cap; i++) {

@@ -60,6 +60,7 @@ struct request_log {
 	uint64_t open_at_ns;                 /* the last look; 0: there was none */
 	uint64_t told_to_ns;                 /* until then all that ended has come; 0: nothing has */
 	uint64_t rest_ns, rests;             /* in which requests were not followed */
+	uint64_t counted_ns;                 /* of those, in which they were counted all the same */
 	struct channel_request_round before; /* the last round that is over */
 	unsigned turn;                       /* of the endpoints' rounds: that which runs */
 	uint32_t dice;

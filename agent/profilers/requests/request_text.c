@@ -194,7 +194,10 @@ static void put_followed(const struct request_analysis *a, struct buf *out)
 		return;
 	buf_puts(out, " Requests are many: they were followed for ");
 	phrase_percent(out, a->followed_percent);
-	buf_puts(out, " of the time, and counts, rates and latencies are estimated from that.");
+	if (a->counted_percent > 99.95)
+		buf_puts(out, " of the time, and counted all of it. Of which endpoints they are, and their latencies, are estimated from that part.");
+	else
+		buf_puts(out, " of the time, and counts, rates and latencies are estimated from that.");
 }
 
 static void put_watched(const struct request_analysis *a, const struct request_numbers *n, struct buf *out)

@@ -142,8 +142,8 @@ Report.show(r => {
 				['Ended, and their beginning was not seen', count(s.beginningNotSeen)],
 				['Not followed', count(s.notFollowed)],
 				['Lost', count(s.dropped + s.malformed)],
-				['Requests followed', s.followedPercent < 99.95 ? `for ${s.followedPercent.toFixed(0)}% of the time: counts, rates and latencies are estimated from it`
-					: 'all'],
+				['Requests followed', s.followedPercent >= 99.95 ? 'all' : `for ${s.followedPercent.toFixed(0)}% of the time: ` + (s.countedPercent >= 99.95 ?
+					'their number is exact, shares of endpoints and latencies are estimated' : 'counts, rates and latencies are estimated from it')],
 				['Which thread works for which request', `told for ${s.switchesPercent.toFixed(0)}% of the time`],
 				s.leftOut > 0 && ['Left out of the bills', count(s.leftOut)],
 				['Connections whose client waits since before the session', count(r.measured.unansweredCount || 0)],

@@ -124,3 +124,23 @@ Test(event_pipe, a_refused_stop_is_tried_again_and_a_failed_one_is_said)
 	cr_expect_eq(sessions, 1);
 	cr_expect_not(event_pipe_end(&info), "said at the end");
 }
+
+Test(event_pipe, what_is_held_stays_while_others_come_and_go)
+{
+	const char *message;
+
+	begin(1);
+	cr_expect_lt(event_pipe_hold(&info, &provider, 1), 0, "there is no thread to end it with");
+	cr_assert_eq(start(&message), COR_S_OK);
+	cr_expect_eq(event_pipe_hold(&info, &provider, 1), COR_S_OK);
+	cr_expect_eq(event_pipe_hold(&info, &provider, 1), COR_S_OK, "once is enough");
+	cr_expect_eq(sessions, 2);
+	cr_expect(event_pipe_stop(&info));
+	cr_expect_eq(sessions, 1);
+	cr_assert_eq(start(&message), COR_S_OK);
+	cr_expect(event_pipe_release(&info) && event_pipe_release(&info));
+	cr_expect_eq(sessions, 1);
+	cr_expect_eq(event_pipe_hold(&info, &provider, 1), COR_S_OK);
+	cr_expect(event_pipe_end(&info));
+	cr_expect_eq(sessions, 0);
+}

@@ -163,3 +163,9 @@ Test(follow_plan, what_could_not_be_begun_again_is_tried_later)
 	cr_assert_eq(follow_plan_step(&p, &now, &round), FOLLOW_ROUND);
 	cr_expect(round.rest_ns == now.ns - 2ull * SECOND && round.rest_cpu_ns == 7 && round.end_ns - round.start_ns == SECOND);
 }
+
+Test(follow_plan, requests_are_counted_in_rests_where_that_is_cheap)
+{
+	cr_expect(follow_plan_counts(&(struct follow_round){.own_cpu_ns = 100 * 30000, .followed = 100}));
+	cr_expect_not(follow_plan_counts(&(struct follow_round){.own_cpu_ns = 100 * 30000 - 1, .followed = 100}));
+}

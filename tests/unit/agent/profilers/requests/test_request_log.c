@@ -165,6 +165,12 @@ Test(request_live, tells_of_the_endpoint_that_users_wait_for_most)
 	end();
 }
 
+static void add_round(uint64_t rest_ms, uint64_t rest_cpu_ms, uint64_t start_ms, uint64_t end_ms, uint64_t own_cpu_ms, uint64_t rest_requests)
+{
+	const struct channel_request_round r = {rest_ms * MS, rest_cpu_ms * MS, start_ms * MS, end_ms * MS, own_cpu_ms * MS, rest_requests};
+	request_log_round(capture.log, &r);
+}
+
 /* Rounds of a second with rests of three seconds, which take three times the CPU time of a round. */
 Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
 {
@@ -173,14 +179,14 @@ Test(request_log, rounds_stand_for_the_time_that_was_not_followed)
 	add_shape(capture.log, 2, "GET /slow");
 	for (unsigned i = 1; i <= 1000; i++)
 		add_done(capture.log, 1, 10 + i % 900, 1, i % 10 ? 200 : 500, 0);
-	request_log_round(capture.log, &(struct channel_request_round){.end_ns = 1000 * MS, .own_cpu_ns = 100 * MS});
+	add_round(0, 0, 0, 1000, 100, CHANNEL_REQUESTS_NOT_COUNTED);
 	for (unsigned i = 1; i <= 100; i++)
 		add_done(capture.log, 1, 4500, 1, 200, 0);
-	request_log_round(capture.log, &(struct channel_request_round){3000ull * MS, 60 * MS, 4000ull * MS, 5000ull * MS, 20 * MS});
+	add_round(3000, 60, 4000, 5000, 20, CHANNEL_REQUESTS_NOT_COUNTED);
 	for (unsigned i = 1; i <= 500; i++)
 		add_done(capture.log, 2, 8500 + i % 500, 500, 0, 0);
-	request_log_round(capture.log, &(struct channel_request_round){3000ull * MS, 40 * MS, 8000ull * MS, 9000ull * MS, 20 * MS});
-	request_log_round(capture.log, &(struct channel_request_round){1000ull * MS, 10 * MS, 10000ull * MS, 10000ull * MS, 0});
+	add_round(3000, 40, 8000, 9000, 20, CHANNEL_REQUESTS_NOT_COUNTED);
+	add_round(1000, 10, 10000, 10000, 0, CHANNEL_REQUESTS_NOT_COUNTED);
 	request_analysis_run(&capture, &analysis);
 	cr_expect_float_eq(analysis.followed_percent, 30, 1e-9);
 	const struct endpoint_figures *slow = &analysis.endpoints[0], *fast = &analysis.endpoints[1];
@@ -203,14 +209,40 @@ Test(request_log, the_first_rest_is_told_by_the_round_after_it)
 		add_shape(capture.log, 1, "GET /fast");
 		for (unsigned i = 1; i <= 100; i++)
 			add_done(capture.log, 1, i, 1, 200, 0);
-		request_log_round(capture.log, &(struct channel_request_round){.end_ns = 1000 * MS, .own_cpu_ns = 1000 * MS});
+		add_round(0, 0, 0, 1000, 1000, CHANNEL_REQUESTS_NOT_COUNTED);
 		for (unsigned i = 1; i <= 1000; i++)
 			add_done(capture.log, 1, 4000 + i % 1000, 1, 200, 0);
-		request_log_round(capture.log, &(struct channel_request_round){3000ull * MS, 1000 * MS, 4000ull * MS, 5000ull * MS, (idle ? 100 : 500) * MS});
+		add_round(3000, 1000, 4000, 5000, (idle ? 100 : 500), CHANNEL_REQUESTS_NOT_COUNTED);
 		request_analysis_run(&capture, &analysis);
 		cr_expect_float_eq((double)analysis.endpoints[0].requests, idle ? 2100 : 3100, 10);
 		end();
 	}
+}
+
+/* Where they were counted, CPU time says nothing: of which endpoints they were the rounds beside the rest tell. */
+Test(request_log, rests_that_were_counted_are_exact)
+{
+	begin();
+	add_shape(capture.log, 1, "GET /fast");
+	add_shape(capture.log, 2, "GET /other");
+	for (unsigned i = 1; i <= 100; i++)
+		add_done(capture.log, 1, i, 1, 200, 0);
+	add_round(0, 0, 0, 1000, 1000, CHANNEL_REQUESTS_NOT_COUNTED);
+	for (unsigned i = 1; i <= 300; i++)
+		add_done(capture.log, 2, 4000 + i, 1, 200, 0);
+	add_round(3000, 7, 4000, 5000, 500, 40000);
+	add_round(5000, 7, 10000, 10000, 0, 0);
+	request_analysis_run(&capture, &analysis);
+	cr_expect_float_eq(analysis.followed_percent, 20, 1e-9);
+	cr_expect_float_eq(analysis.counted_percent, 100, 1e-9);
+	cr_expect_float_eq((double)analysis.requests, 100 + 300 + 40000, 3);
+	cr_expect_float_eq((double)analysis.endpoints[0].requests, 300 + 30000, 40, "%lu", (unsigned long)analysis.endpoints[0].requests);
+	end();
+	begin();
+	add_round(1000, 1, 1000, 2000, 1, 50);
+	request_analysis_run(&capture, &analysis);
+	cr_expect_eq(analysis.requests, 0, "of nobody knows which endpoint");
+	end();
 }
 
 Test(request_analysis, endpoints_have_the_names_of_their_routes)
@@ -261,9 +293,9 @@ Test(request_log, knows_until_when_all_has_come)
 	cr_expect_eq(capture.log->told_to_ns, 0);
 	request_log_look(capture.log, 3000ull * MS);
 	cr_expect_eq(capture.log->told_to_ns, 3000ull * MS);
-	request_log_round(capture.log, &(struct channel_request_round){.start_ns = 1000ull * MS, .end_ns = 2000ull * MS});
+	add_round(0, 0, 1000, 2000, 0, CHANNEL_REQUESTS_NOT_COUNTED);
 	cr_expect_eq(capture.log->told_to_ns, 3000ull * MS);
-	request_log_round(capture.log, &(struct channel_request_round){.rest_ns = 4000ull * MS, .start_ns = 7000ull * MS, .end_ns = 7000ull * MS});
+	add_round(4000, 0, 7000, 7000, 0, CHANNEL_REQUESTS_NOT_COUNTED);
 	cr_expect_eq(capture.log->told_to_ns, 7000ull * MS);
 	end();
 }
