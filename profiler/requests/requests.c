@@ -264,7 +264,7 @@ static hresult requests_begin(void *info, const char **message)
 	atomic_store(&last_number, 0);
 	atomic_store(&call_events, 0);
 	the_info = info;
-	rest_watch_reset();
+	rest_watch_reset(&started);
 	hresult hr = begin_following(message);
 	const struct follow_now now = follow_now();
 	atomic_store(&on, hr >= 0);
@@ -354,7 +354,7 @@ static void end_rest(void)
 	}
 	const struct follow_now now = follow_now();
 	follow_plan_resumed(&follow, &now);
-	rest_watch_round(atomic_load(&started));
+	rest_watch_round();
 }
 
 static void note_slow(void *now, const struct request *r)
@@ -375,11 +375,11 @@ static void tick_following(struct channel_io *io)
 	case FOLLOW_GO_ON:
 		return;
 	case FOLLOW_ROUND:
-		request_send_round(io, &round, rest_watch_count(the_info, atomic_load(&started), true));
+		request_send_round(io, &round, rest_watch_count(the_info, true));
 		return;
 	case FOLLOW_REST:
-		rest_requests = rest_watch_count(the_info, atomic_load(&started), true);
-		rest_watch_rest(the_info, follow_plan_counts(&round), atomic_load(&started));
+		rest_requests = rest_watch_count(the_info, true);
+		rest_watch_rest(the_info, follow_plan_counts(&round));
 		begin_rest(io, now.ns);
 		request_send_round(io, &round, rest_requests);
 		return;
@@ -426,7 +426,7 @@ void requests_stop(void *info, struct channel_io *io)
 		request_send_open(io, now.ns);
 	send_unanswered(io, now.ns);
 	stop_window(io, now.ns);
-	uint64_t rest_requests = rest_watch_count(info, atomic_load(&started), !follow.resting);
+	uint64_t rest_requests = rest_watch_count(info, !follow.resting);
 	rest_watch_stop(info);
 	event_pipe_stop(info);
 	atomic_store(&counting, false);

@@ -5,14 +5,14 @@
 
 #include "profiler/requests/rest_count.h"
 
-/* `followed`: how many beginnings of requests were told so far. It is read before the count is. */
-void rest_watch_reset(void);
+/* `followed` counts the beginnings of requests that were told: it is read beside the other count, again where many began between. */
+void rest_watch_reset(const _Atomic uint64_t *followed);
 /* A rest comes, and requests are still followed: there is no moment in which nobody listens. */
-void rest_watch_rest(void *info, bool worth_it, uint64_t followed);
+void rest_watch_rest(void *info, bool worth_it);
 /* They are followed again. */
-void rest_watch_round(uint64_t followed);
+void rest_watch_round(void);
 /* A round is over, or (`in_round` false) a rest is for good: how many began unfollowed since the last round was; REST_NOT_COUNTED. */
-uint64_t rest_watch_count(void *info, uint64_t followed, bool in_round);
+uint64_t rest_watch_count(void *info, bool in_round);
 void rest_watch_stop(void *info);
 
 #endif

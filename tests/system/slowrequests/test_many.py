@@ -42,7 +42,7 @@ class OnNewest:
         app.lines(1)
         report, text = self.end(session, out)
         sampling, seen = report["sampling"], by_name(report)["GET /items/{id}"]["requests"]
-        self.assertEqual(sampling["countedPercent"], 100)
+        self.assertEqual(sampling["countedPercent"], 100, sampling)
         self.assertLess(abs(seen - known), 0.002 * known + sampling["dropped"] + sampling["notFollowed"], sampling)
         if sampling["followedPercent"] < 99:
             self.assertIn("and counted all of it", text)
