@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, ROOT)
@@ -324,6 +325,7 @@ def run_all(options, suite):
     if options.list:
         print("\n".join(names))
         return 0
+    beside.sort(key=lambda job: zlib.crc32(job.key.encode()))  # those of a suite work or wait alike: where all are taken for equal, they are mixed
     processors = (os.cpu_count() or 1) + 0.5  # what a test takes is not spread evenly over its time
     progress = schedule.Progress(beside, alone, processors, options.jobs, suite.tally.say)
     try:
