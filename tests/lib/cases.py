@@ -28,7 +28,7 @@ ORDER_MAX = 1 << 20
 
 
 # A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes (a name: with
-# all classes that say the same), `alone` when it must have the machine for itself. All others run beside each other (tests/lib/schedule.py).
+# all classes that say the same), `alone` (a method too) when it must have the machine for itself. All others run beside each other (tests/lib/schedule.py).
 def _each(suite):
     for t in suite:
         if isinstance(t, unittest.TestSuite):
@@ -38,10 +38,11 @@ def _each(suite):
 
 
 def _about(t):
-    limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
+    def said(name):
+        return getattr(getattr(t, t._testMethodName, None), name, getattr(t, name, None))
     shared = getattr(t, "one_process", False)
     group = shared if isinstance(shared, str) else t.id().rpartition(".")[0] if shared else t.id()
-    return {"name": t.id(), "label": t.id(), "env": None, "limit": limit, "group": group, "alone": getattr(t, "alone", False)}
+    return {"name": t.id(), "label": t.id(), "env": None, "limit": said("time_limit"), "group": group, "alone": bool(said("alone"))}
 
 
 def _print_listing(modules):
