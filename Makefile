@@ -45,7 +45,7 @@ CFLAGS_cover := -O1 -g -fprofile-instr-generate -fcoverage-mapping -fsanitize=fu
 ifneq ($(filter fuzz smoke cover,$(FLAVOUR)),)
 CC := $(CLANG)
 endif
-ifeq ($(FLAVOUR),asan)
+ifneq ($(filter asan smoke,$(FLAVOUR)),)
 LINKER := $(if $(shell command -v $(CROSS:%=%-)ld.gold),-fuse-ld=gold)
 endif
 CPPFLAGS := -I. -I$(B)/gen -D_GNU_SOURCE -DDRDOTNET_VERSION='"$(VERSION)"' $(PKG_CFLAGS)

@@ -20,10 +20,11 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), ".."))
 sys.path.insert(0, ROOT)
-from tests.lib import old_server, runs, schedule  # noqa: E402
+from tests.lib import cases, old_server, runs, schedule  # noqa: E402
 UNIT_SECONDS = 240
 PYTHON_SECONDS = 180
 GROUP_SECONDS = 480  # for tests that share a process
@@ -130,11 +131,16 @@ class Suite:
 
     def __init__(self, place, fuzz_seconds):
         self.place, self.fuzz_seconds = place, fuzz_seconds
-        self.tally, self.times = Tally(), schedule.Times()
+        self.tally, self.times, self.loaded = Tally(), schedule.Times(), None
 
-    def run(self, key, words, seconds, env=None):
+    def load(self, modules):
+        """Loads Python suites, once for all that run them; {module: what it has}."""
+        self.loaded = cases.Loaded(modules, self.place.environment())
+        return self.loaded.listing()
+
+    def run(self, key, words, seconds, env=None, start=runs.Program):
         """Runs a program and keeps in mind what it took and left; Done."""
-        done = self.place.run(words, seconds, env)
+        done = self.place.run(words, seconds, env, start)
         if key not in self.times.new:  # else it is a second try, maybe of a part
             self.times.note(key, done.seconds, done.cpu)
         if done.left:
@@ -230,72 +236,15 @@ def run_fuzzer(suite, name, program, corpus):
 
 
 # Python suites --------------------------------------------------------------------------------------------------------
-# A class may say: `time_limit` seconds (a method too), `one_process` when its methods share what setUpClass makes (a name: with
-# all classes that say the same), `alone` when it must have the machine for itself. All others run beside each other (tests/lib/schedule.py).
-LIST = """
-import json, sys, unittest
-def walk(suite):
-    for t in suite:
-        if isinstance(t, unittest.TestSuite): yield from walk(t)
-        else: yield t
-def about(t):
-    limit = getattr(getattr(t, t._testMethodName, None), "time_limit", getattr(t, "time_limit", None))
-    shared = getattr(t, "one_process", False)
-    group = shared if isinstance(shared, str) else t.id().rpartition(".")[0] if shared else t.id()
-    return {"name": t.id(), "label": t.id(), "env": None, "limit": limit, "group": group,
-            "alone": getattr(t, "alone", False)}
-for module in sys.argv[1:]:
-    loader = unittest.TestLoader()
-    tests = list(walk(loader.loadTestsFromName(module)))
-    print("\\n" + json.dumps({"module": module, "errors": loader.errors, "tests": [about(t) for t in tests]}))
-"""
-# Runs what is named; one JSON line a finished test goes into the file.
-ONE = """
-import json, sys, time, unittest
-class Result(unittest.TextTestResult):
-    def startTest(self, test):
-        self.began, self.bad = time.monotonic(), []
-        super().startTest(test)
-    def say(self, test, outcome, text=""):
-        with open(sys.argv[1], "a") as f:
-            f.write(json.dumps({"name": test.id(), "outcome": outcome, "seconds": time.monotonic() - getattr(self, "began", time.monotonic()),
-                                "text": text}) + "\\n")
-    def addSuccess(self, test):
-        super().addSuccess(test)
-        self.say(test, "passed")
-    def addFailure(self, test, err):
-        super().addFailure(test, err)
-        self.say(test, "failed", self.failures[-1][1])
-    def addError(self, test, err):
-        super().addError(test, err)
-        self.say(test, "failed", self.errors[-1][1])
-    def addSubTest(self, test, subtest, err):
-        super().addSubTest(test, subtest, err)
-        if err:
-            self.say(test, "failed", str(subtest) + "\\n" + (self.failures + self.errors)[-1][1])
-    def addSkip(self, test, reason):
-        super().addSkip(test, reason)
-        self.say(test, "skipped", reason.replace("\\n", " "))
-suite = unittest.defaultTestLoader.loadTestsFromNames(sys.argv[2:])
-unittest.TextTestRunner(stream=sys.stdout, verbosity=0, resultclass=Result).run(suite)
-"""
-
-
 def python_groups(suite):
     """Lists of tests that share a process; a file that cannot be loaded is a failure."""
     paths = sorted(glob.glob(os.path.join(ROOT, "tests/**/test_*.py"), recursive=True))
     modules = [os.path.relpath(path, ROOT)[:-3].replace("/", ".") for path in paths]
-    done = suite.place.run([sys.executable, "-c", LIST, *modules], 120)
-    listed = {}
-    for line in done.text.splitlines():
-        if line.startswith('{"module": '):
-            told = json.loads(line)
-            listed[told["module"]] = told
-    groups = {}
+    listed, groups = suite.load(modules), {}
     for module in modules:
         told = listed.get(module)
         if not told or told["errors"]:
-            suite.tally.add(Result(module, "failed", text="\n".join(told["errors"]) if told else done.text))
+            suite.tally.add(Result(module, "failed", text="\n".join(told["errors"]) if told else suite.loaded.text()))
             continue
         for test in told["tests"] + old_server.again(told["tests"]):
             groups.setdefault(test["group"], []).append(test)
@@ -306,7 +255,9 @@ def run_python(suite, tests, report=None):
     report = report or suite.tally.first_try(lambda names, again: run_python(suite, [t for t in tests if t["label"] in names], again))
     limit = max(t["limit"] or (PYTHON_SECONDS if len(tests) == 1 else GROUP_SECONDS) for t in tests)
     with tempfile.NamedTemporaryFile("r", dir=suite.place.folder) as said:
-        done = suite.run(tests[0]["group"], [sys.executable, "-c", ONE, said.name, *(t["name"] for t in tests)], limit, tests[0]["env"])
+        env = tests[0]["env"]  # modules may have looked at the environment
+        done = suite.run(tests[0]["group"], [*cases.COMMAND, said.name, *(t["name"] for t in tests)], limit, env,
+                         runs.Program if env else suite.loaded.start)
         results = [json.loads(line) for line in said if line.endswith("\n")]
     told = {}
     for r in results:  # a subtest's failure comes before its test's end
@@ -374,6 +325,7 @@ def run_all(options, suite):
     if options.list:
         print("\n".join(names))
         return 0
+    beside.sort(key=lambda job: zlib.crc32(job.key.encode()))  # those of a suite work or wait alike: where all are taken for equal, they are mixed
     processors = (os.cpu_count() or 1) + 0.5  # what a test takes is not spread evenly over its time
     progress = schedule.Progress(beside, alone, processors, options.jobs, suite.tally.say)
     try:

@@ -40,20 +40,21 @@ struct site_slot *site_table_enter(struct site_table *t, uint64_t site)
 	}
 }
 
+/* The number of samples is the last: whoever sees it sees the rest of each of them. */
 void site_slot_add(struct site_slot *s, uint64_t size, uint64_t amount)
 {
-	atomic_fetch_add_explicit(&s->samples, 1, memory_order_relaxed);
 	atomic_fetch_add_explicit(&s->size, size, memory_order_relaxed);
 	if (amount)
 		atomic_fetch_add_explicit(&s->amount, amount, memory_order_relaxed);
+	atomic_fetch_add_explicit(&s->samples, 1, memory_order_release);
 }
 
-/* The three sums are not of one moment: one that is in between gives the rest of its numbers the next time. */
+/* The three sums are not of one moment: the size of a sample that is in between may come before it. */
 static bool take_site_sums(struct site_slot *s, struct site_sums *out)
 {
 	struct site_sums now = {
 		.site = atomic_load_explicit(&s->site, memory_order_relaxed),
-		.samples = atomic_load_explicit(&s->samples, memory_order_relaxed),
+		.samples = atomic_load_explicit(&s->samples, memory_order_acquire),
 		.size = atomic_load_explicit(&s->size, memory_order_relaxed),
 		.amount = atomic_load_explicit(&s->amount, memory_order_relaxed),
 	};

@@ -5,6 +5,7 @@
         done.code (None at the time limit), done.text, done.seconds, done.cpu, done.left
 """
 import collections
+import contextlib
 import itertools
 import os
 import re
@@ -26,13 +27,39 @@ OTHERS = re.compile(r"clr-debug-pipe-|dotnet-diagnostic-|org\.chromium\.|testapi
 Done = collections.namedtuple("Done", "code text seconds cpu left")
 
 
-def marked(mark):
-    """The pids of processes whose mark begins so."""
+class Program:
+    """A process in a session of its own."""
+
+    def __init__(self, words, output, env):
+        self.child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, cwd=ROOT, env={**os.environ, **env},
+                                      start_new_session=True)
+        self.pid = self.child.pid
+
+    def kill(self):
+        with contextlib.suppress(OSError):
+            os.kill(self.pid, signal.SIGKILL)  # what send_signal() would do but for a look that takes the exit code away
+
+    def wait(self):
+        """(exit code, seconds of CPU that it and what it waited for used)"""
+        _, status, used = os.wait4(self.pid, 0)
+        self.child.returncode = os.waitstatus_to_exitcode(status)
+        return self.child.returncode, used.ru_utime + used.ru_stime
+
+
+def _session(pid):
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
+
+
+def marked(mark, session=None):
+    """The pids of processes whose mark begins so, or that are in that session."""
     wanted = ("%s=%s" % (MARK, mark)).encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open("/proc/%s/environ" % pid, "rb") as f:
-                if any(value.startswith(wanted) for value in f.read().split(b"\0")):
+                if any(value.startswith(wanted) for value in f.read().split(b"\0")) or session and _session(int(pid)) == session:
                     yield int(pid)
         except OSError:
             continue
@@ -46,11 +73,12 @@ def name_of(pid):
         return ""
 
 
-def sweep(mark):
-    """Ends what a test has left running, whatever session or namespace it is in; the names of that."""
+def sweep(mark, session=None):
+    """Ends what a test has left running, whatever namespace it is in; the names of that. What it has forked itself may have no mark, but is in
+    its session."""
     found = {}
     for _ in range(20):
-        left = [pid for pid in marked(mark) if pid != os.getpid()]
+        left = [pid for pid in marked(mark, session) if pid != os.getpid()]
         if not left:
             break
         for pid in left:
@@ -84,19 +112,22 @@ class Place:
         """Ends all that runs."""
         sweep(self.mark)
 
-    def run(self, words, seconds, env=None):
+    def environment(self):
+        """Of what serves several runs, and ends with the last one."""
+        return {**os.environ, MARK: self.mark, "TMPDIR": self.folder}
+
+    def run(self, words, seconds, env=None, start=Program):
         """What became of the program; all that it started is ended with it."""
         number = next(self.numbers)
         mark, tmp = "%s%d." % (self.mark, number), os.path.join(self.folder, str(number))
         os.mkdir(tmp)
         os.chmod(tmp, 0o1777)
         with tempfile.TemporaryFile(dir=self.folder) as out:
-            start = time.monotonic()
-            child = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, cwd=ROOT,
-                                     env={**os.environ, MARK: mark, "TMPDIR": tmp, **(env or {})}, start_new_session=True)
+            began = time.monotonic()
+            child = start(words, out, {MARK: mark, "TMPDIR": tmp, **(env or {})})
             code, used = _wait(child, seconds)
-            taken = time.monotonic() - start
-            left = sweep(mark) + sorted(name for name in os.listdir(tmp) if not OTHERS.match(name))
+            taken = time.monotonic() - began
+            left = sweep(mark, child.pid) + sorted(name for name in os.listdir(tmp) if not OTHERS.match(name))
             shutil.rmtree(tmp, ignore_errors=True)
             out.seek(0)
             return Done(code, out.read().decode(errors="replace"), taken, used, left)
@@ -113,15 +144,11 @@ def _wait(child, seconds):
             timer = threading.Timer(left, end)
             return timer.start()
         late.set()
-        try:
-            os.kill(child.pid, signal.SIGKILL)  # what send_signal() would do but for a look that takes the exit code away
-        except OSError:
-            pass
+        child.kill()
     timer = threading.Timer(seconds, end)
     timer.start()
     try:
-        _, status, used = os.wait4(child.pid, 0)
+        code, used = child.wait()
     finally:
         timer.cancel()
-    child.returncode = os.waitstatus_to_exitcode(status)
-    return None if late.is_set() else child.returncode, used.ru_utime + used.ru_stime
+    return None if late.is_set() else code, used

@@ -20,11 +20,11 @@ UNKNOWN = (8.0, 1.6)
 LEAST = 0.1   # of a processor: that which seems to do nothing does something at its start
 MOST = 1.5    # what uses more than that still has to find its turn beside others
 AT_ONCE = 4   # for each processor, however busy it is
-MOST_AT_ONCE = 5  # for each processor, while it is not: more of them fill it at times, and what is measured then is another program's load
-BUSY = 70.0   # percent of the last ten seconds in which something waited for a processor
+MOST_AT_ONCE = 6  # for each processor, while it is not: more of them fill it at times, and what is measured then is another program's load
+BUSY = 60.0   # percent of the last ten seconds in which something waited for a processor
 PRESSURE = "/proc/pressure/cpu"
 MEMORY = 1 << 30  # what a test may take where it takes much
-AGAIN = 2     # seconds until the machine is asked again whether it is busy
+AGAIN = 2     # seconds until the machine is asked again whether it is busy: the last one that began works by then
 TELL = 30     # seconds between two words on how far it is
 SLOWER = 1.2
 LATE = 0.2    # of the time that a test has taken, when that is more than it ever took
@@ -160,6 +160,7 @@ def run(jobs, processors, most, end, tell=lambda waiting, running: None):
     """Does all of them, `most` at once while the machine is not busy. When an exception stops that, end() has to end what is under way. tell() is
     called with those that wait and those that run."""
     waiting, running, began, change = list(jobs), [], [], threading.Condition()
+    more = 0.0  # when one more than a few may begin
     few = min(most, at_once(AT_ONCE))
 
     def do(job):
@@ -172,11 +173,13 @@ def run(jobs, processors, most, end, tell=lambda waiting, running: None):
     with concurrent.futures.ThreadPoolExecutor(most) as pool, change:
         try:
             while waiting:
-                job = choose(waiting, running, processors, few if len(running) >= few and is_busy() else most)
+                many = len(running) >= few
+                job = choose(waiting, running, processors, few if many and (time.monotonic() < more or is_busy()) else most)
                 if job:
                     waiting.remove(job)
                     running.append(job)
                     job.began = time.monotonic()
+                    more = job.began + AGAIN
                     began.append(pool.submit(do, job))
                 else:
                     change.wait(AGAIN)

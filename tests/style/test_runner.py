@@ -1,6 +1,7 @@
 """What runs the tests: which is next, what is said of one that fails, and that nothing of a test stays."""
 import contextlib
 import io
+import json
 import os
 import re
 import signal
@@ -14,7 +15,7 @@ import unittest
 import unittest.mock
 
 from tests import run
-from tests.lib import kube, old_server, proc, runs, schedule
+from tests.lib import cases, kube, old_server, proc, runs, schedule
 
 TAP = """ok - jobs::good  (0.10s)
 not ok - jobs::bad  (0.02s)
@@ -76,7 +77,7 @@ class Schedule(unittest.TestCase):
             schedule.run([schedule.Job("bad", lambda: 1 // 0)], 2, 4, lambda: None)
 
     def test_only_a_few_more_begin_while_the_machine_is_busy(self):
-        for text, busy in (("some avg10=69.90 avg60=99.00 avg300=99.00 total=1\nfull avg10=99.00", False), ("some avg10=70.00 avg60=0.00", True), ("", True)):
+        for text, busy in (("some avg10=59.90 avg60=99.00 avg300=99.00 total=1\nfull avg10=99.00", False), ("some avg10=60.00 avg60=0.00", True), ("", True)):
             with tempfile.NamedTemporaryFile("w") as pressure, unittest.mock.patch.multiple(schedule, PRESSURE=pressure.name, AGAIN=0.01):
                 pressure.write(text)
                 pressure.flush()
@@ -230,6 +231,100 @@ class SecondTry(unittest.TestCase):
     def test_the_end_of_a_program_is_good_when_nothing_is_said(self):
         self.assertEqual(self.tally({"b": "passed", "c": "passed"}, [], ("a",))[:2], (0, {"passed": 3, "failed": 0, "skipped": 0}))
         self.assertEqual(self.tally({"b": "passed", "c": "failed"}, [], ("a",))[0], 1)
+
+
+SUITE = """
+import os, random, subprocess, sys, tempfile, time, unittest
+at_import = tempfile.gettempdir()
+class Some(unittest.TestCase):
+    def test_alone(self):
+        print("said", os.environ["TMPDIR"], os.environ["MORE"], os.getsid(0) == os.getpid(), sys.stdin.read() == "")
+        self.assertEqual(tempfile.gettempdir(), os.environ["TMPDIR"])
+        self.assertNotIn("left", globals())
+        globals()["left"] = open(tempfile.gettempdir() + "/file", "w")
+        print(random.random())
+        self.assertEqual(subprocess.run(["sh", "-c", "echo $TMPDIR"], capture_output=True, text=True).stdout.strip(), os.environ["TMPDIR"])
+    def test_worker(self):
+        self.assertGreater(len([n for n in range(10 ** 7)]), 0)
+        if os.fork() == 0: time.sleep(1000)
+        subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    def test_crash(self):
+        os.abort()
+    def test_hang(self):
+        time.sleep(1000)
+    def test_bad(self):
+        for n in range(2):
+            with self.subTest(n=n):
+                self.assertEqual(n, 0)
+    @unittest.skip("not\\nnow")
+    def test_skipped(self):
+        pass
+"""
+
+
+class Cases(unittest.TestCase):
+    """Of a suite that is loaded once: each runs as if it were in a process that has only just begun."""
+    one_process = True
+
+    def setUp(self):
+        self.place = self.enterContext(runs.Place())
+        suites = self.enterContext(tempfile.TemporaryDirectory())
+        for name, text in (("some_suite", SUITE), ("bad_suite", "import nothing_of_that_name"), ("wild_suite", "import os; os._exit(3)")):
+            with open("%s/%s.py" % (suites, name), "w", encoding="utf-8") as f:
+                f.write(text)
+        self.env = {"PYTHONPATH": suites + ":" + proc.ROOT, "MORE": "than that"}
+
+    def load(self, *modules):
+        loaded = cases.Loaded(modules, {**self.place.environment(), **self.env})
+        self.addCleanup(loaded.close)
+        return loaded
+
+    def run_one(self, loaded, *names, seconds=60, env=None):
+        with tempfile.NamedTemporaryFile("r") as told:
+            words = [*cases.COMMAND, told.name, *("some_suite.Some." + name for name in names)]
+            done = self.place.run(words, seconds, env, loaded.start if loaded else runs.Program)
+            return done, [json.loads(line) for line in told]
+
+    def test_what_there_is_is_listed(self):
+        loaded = self.load("bad_suite", "some_suite")
+        listing = loaded.listing()
+        self.assertIn("nothing_of_that_name", listing["bad_suite"]["errors"][0])
+        self.assertEqual([t["name"] for t in listing["some_suite"]["tests"]], ["some_suite.Some.test_" + name for name in (
+            "alone", "bad", "crash", "hang", "skipped", "worker")])
+        loaded = self.load("some_suite", "wild_suite", "bad_suite")
+        self.assertEqual(list(loaded.listing()), ["some_suite"])
+        self.assertFalse(loaded.ready)
+
+    def test_it_is_as_in_a_process_of_its_own(self):
+        loaded, numbers = self.load("some_suite"), set()
+        for way in (loaded, loaded, None):
+            done, told = self.run_one(way, "test_alone", env=None if way else self.env)
+            self.assertEqual((done.code, [(r["name"], r["outcome"]) for r in told]), (0, [("some_suite.Some.test_alone", "passed")]), done.text)
+            self.assertRegex(done.text, r"^said /\S+/%s/\d+ than that True True\n" % os.path.basename(self.place.folder))
+            self.assertEqual(done.left, ["file"])
+            numbers.add(done.text.splitlines()[1])
+            done, told = self.run_one(way, "test_bad", "test_skipped", env=None if way else self.env)
+            self.assertEqual([(r["name"].partition(" ")[0], r["outcome"], "n=1" in r["text"], r["text"] == "not now") for r in told],
+                             [("some_suite.Some.test_bad", "failed", True, False), ("some_suite.Some.test_skipped", "skipped", False, True)])
+            self.assertIn("FAILED (failures=1, skipped=1)", done.text)
+        self.assertEqual(len(numbers), 3, "random ones are others in each")
+
+    def test_a_crash_or_a_hang_is_its_own(self):
+        loaded = self.load("some_suite")
+        self.assertIsNone(self.run_one(loaded, "test_hang", seconds=0.5)[0].code)
+        done, told = self.run_one(loaded, "test_crash")
+        self.assertEqual((done.code, told), (-signal.SIGABRT, []))
+        done, told = self.run_one(loaded, "test_worker")
+        self.assertEqual((done.code, [r["outcome"] for r in told]), (0, ["passed"]))
+        self.assertEqual(sorted(done.left), [runs.name_of(os.getpid()), "sleep"])
+        self.assertGreater(done.cpu, 0.1)
+        self.assertEqual(self.run_one(loaded, "test_alone")[0].code, 0)
+
+    def test_without_it_there_is_a_process_of_its_own(self):
+        loaded = self.load("some_suite")
+        loaded.process.kill()
+        loaded.process.wait()
+        self.assertEqual(self.run_one(loaded, "test_alone", env=self.env)[0].code, 0)
 
 
 class Place(unittest.TestCase):

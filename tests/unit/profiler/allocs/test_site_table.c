@@ -2,6 +2,7 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,8 @@ Test(site_table, a_full_table_refuses_and_gives_way)
 
 enum { THREADS = 4, EACH = 50000, SITES = 500 };
 
+static _Atomic int counting;
+
 static void *count(void *arg)
 {
 	uint64_t seed = (uint64_t)(uintptr_t)arg;
@@ -91,6 +94,7 @@ static void *count(void *arg)
 		if (!add(site_of((seed >> 33) % SITES), 3))
 			abort();
 	}
+	atomic_fetch_sub(&counting, 1);
 	return NULL;
 }
 
@@ -100,9 +104,10 @@ Test(site_table, many_threads_count_into_it)
 	pthread_t threads[THREADS];
 	struct site_sums sum, all = {0};
 
+	atomic_store(&counting, THREADS);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		pthread_create(&threads[i], NULL, count, (void *)(i + 1));
-	for (int i = 0; i < 50; i++) {
+	while (atomic_load(&counting)) {
 		take_all(&sum);
 		all.samples += sum.samples;
 		all.size += sum.size;

@@ -204,7 +204,7 @@ static void expect_edges(struct heap_cursor *c, uint32_t *next)
 
 static void expect_all(void)
 {
-	struct heap_shape shapes[KINDS];
+	struct heap_shape shapes[KINDS] = {0};
 	struct heap_cursor c;
 	uint32_t objects = 0, next = 0;
 	enum heap_record r;
