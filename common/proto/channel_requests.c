@@ -1,5 +1,7 @@
 #include "common/proto/channel_requests.h"
 
+#include <string.h>
+
 #define STREAMS_MOST 6
 #define STALL_BYTES_MOST (UINT64_C(1) << 56) /* more have gone through no connection */
 
@@ -230,4 +232,28 @@ bool channel_get_request_stall(struct wire_reader *r, struct channel_request_sta
 	v->acked_bytes = wire_u64(r);
 	v->window_us = wire_u64(r);
 	return !r->bad && v->acked_bytes <= STALL_BYTES_MOST;
+}
+
+void channel_put_request_peer(struct wire_writer *w, const struct channel_request_peer *v)
+{
+	wire_put_bytes(w, v->address, sizeof v->address);
+	wire_put_u16(w, v->port);
+	wire_put_u16(w, v->flags);
+	wire_put_u32(w, v->sent_ms);
+	wire_put_u32(w, v->received_ms);
+	wire_put_u64(w, v->asked);
+}
+
+bool channel_get_request_peer(struct wire_reader *r, struct channel_request_peer *v)
+{
+	const uint8_t *address = wire_bytes(r, sizeof v->address);
+
+	if (address)
+		memcpy(v->address, address, sizeof v->address);
+	v->port = wire_u16(r);
+	v->flags = wire_u16(r);
+	v->sent_ms = wire_u32(r);
+	v->received_ms = wire_u32(r);
+	v->asked = wire_u64(r);
+	return !r->bad && v->asked <= INT64_MAX;
 }

@@ -19,8 +19,10 @@ enum channel_requests_type {
 	CHANNEL_REQUESTS_UNANSWERED = 0x0289,
 	CHANNEL_REQUESTS_ANSWERS = 0x028a,
 	CHANNEL_REQUESTS_STALLS = 0x028b,
+	CHANNEL_REQUESTS_PEERS = 0x028c,
 };
 
+#define CHANNEL_PEER_ADDRESS 16
 #define CHANNEL_REQUESTS_SHAPES_MOST 4000 /* numbers of shapes are below */
 
 /* REQUESTS_START, REQUESTS_STOP: empty. Both are answered by REQUESTS_STATE (after the last of the others, when stopping) or ERROR: u32 running, then u64
@@ -121,6 +123,21 @@ struct channel_request_stall {
 	uint64_t acked_bytes, window_us;
 };
 
+/* REQUESTS_PEERS: a look at the connections that the process has made: u64 time, then records up to the payload's end, one for each address and port at
+ * their other ends that owes an answer, or did at the look before: 16 bytes address (IPv6, or IPv4 mapped into it), u16 port, u16 flags, u32 milliseconds
+ * since something was last sent on a connection that has no answer (without one: on any), u32 since something last came on any, u64 segments with data that
+ * were sent on those that there are, since they were made. */
+struct channel_request_peer {
+	uint8_t address[CHANNEL_PEER_ADDRESS];
+	uint16_t port, flags;
+	uint32_t sent_ms, received_ms;
+	uint64_t asked;
+};
+enum {
+	CHANNEL_PEER_OWES = 1,  /* what was sent last on a connection has no answer, neither one that the process has not read yet */
+	CHANNEL_PEER_RARELY = 2, /* much less came on those connections than was sent: it answers rarely, or never */
+};
+
 void channel_put_requests_state(struct wire_writer *w, const struct channel_requests_state *v);
 bool channel_get_requests_state(const struct channel_frame *f, struct channel_requests_state *v);
 void channel_put_request_shape(struct wire_writer *w, const struct channel_request_shape *v);
@@ -134,6 +151,7 @@ void channel_put_request_template(struct wire_writer *w, const struct channel_re
 void channel_put_requests_unanswered(struct wire_writer *w, const struct channel_requests_unanswered *v);
 void channel_put_request_answer(struct wire_writer *w, const struct channel_request_answer *v);
 void channel_put_request_stall(struct wire_writer *w, const struct channel_request_stall *v);
+void channel_put_request_peer(struct wire_writer *w, const struct channel_request_peer *v);
 /* The next one; false at a bad one. */
 bool channel_get_request_shape(struct wire_reader *r, struct channel_request_shape *v);
 bool channel_get_request_done(struct wire_reader *r, struct channel_request_done *v);
@@ -145,6 +163,7 @@ bool channel_get_request_round(struct wire_reader *r, struct channel_request_rou
 bool channel_get_request_template(struct wire_reader *r, struct channel_request_template *v);
 bool channel_get_request_answer(struct wire_reader *r, struct channel_request_answer *v);
 bool channel_get_request_stall(struct wire_reader *r, struct channel_request_stall *v);
+bool channel_get_request_peer(struct wire_reader *r, struct channel_request_peer *v);
 bool channel_get_requests_unanswered(const struct channel_frame *f, struct channel_requests_unanswered *v);
 
 #endif

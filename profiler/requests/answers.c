@@ -3,6 +3,7 @@
 
 #include "common/proto/channel_requests.h"
 #include "profiler/base/now.h"
+#include "profiler/requests/peers.h"
 #include "profiler/requests/server_sockets.h"
 #include "profiler/stacks/sample_ring.h"
 
@@ -52,6 +53,7 @@ void answers_reset(void)
 	while (sample_ring_take(&ring, discard, ANSWER_WORDS))
 		;
 	next_list_ns = next_look_ns = 0;
+	peers_reset();
 	if (syscall(SYS_getrandom, &secret, sizeof secret, 1 /* GRND_NONBLOCK */) != sizeof secret)
 		secret = now_ns() ^ (uint64_t)(uintptr_t)&secret << 20;
 }
@@ -135,5 +137,6 @@ void answers_look(struct channel_io *io, uint64_t at_ns)
 	server_sockets_each(note_stalled, NULL);
 	if (stalled.count || before) /* that there are none any more ends what was told */
 		send_stalled(io, at_ns);
+	peers_look(io, at_ns);
 	next_look_ns = next_after(at_ns, cpu_ns, stalled.count ? STALLED_REST : REST, LOOKS_APART_NS);
 }

@@ -1,4 +1,4 @@
-/* Connections to the process's own ports, with what the kernel knows of them (TCP_INFO). Own thread. */
+/* Connections to the process's own ports, and those that it has made, with what the kernel knows of them (TCP_INFO). Own thread. */
 #ifndef DRDOTNET_SERVER_SOCKETS_H
 #define DRDOTNET_SERVER_SOCKETS_H
 
@@ -8,6 +8,7 @@
 #define SERVER_SOCKETS_PORTS 16
 #define SERVER_SOCKETS_DESCRIPTORS 65536 /* what is beyond them is not looked at */
 #define SERVER_SOCKETS_MOST 16384
+#define SERVER_SOCKETS_ADDRESS 16
 
 /* The beginning of the kernel's struct tcp_info, up to what is read; libc's own lacks the counts. What an older kernel does not tell is 0.
  * Source: include/uapi/linux/tcp.h. */
@@ -26,6 +27,7 @@ struct server_socket {
 	uint16_t peer_port; /* of the other end */
 	bool is_port_shared; /* the other end of another one has the same, at another address */
 	const struct tcp_facts *facts;
+	const uint8_t *peer_address; /* of 16 bytes: IPv6, or IPv4 mapped into it */
 };
 
 typedef void server_socket_fn(const struct server_socket *s, void *ctx);
@@ -33,6 +35,7 @@ typedef void server_socket_fn(const struct server_socket *s, void *ctx);
 void server_sockets_list(void); /* finds those that there are */
 /* Each established one of the last list; a descriptor may have become another connection's meanwhile. */
 void server_sockets_each(server_socket_fn *fn, void *ctx);
+void server_sockets_each_made(server_socket_fn *fn, void *ctx); /* of those to others, not to itself */
 bool server_sockets_is(const struct server_socket *s); /* it has not */
 
 #endif

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -32,6 +33,21 @@ static uint16_t port_of_client(int fd)
 
 	cr_assert_eq(getsockname(fd, (struct sockaddr *)&at, &len), 0);
 	return ntohs(at.sin_port);
+}
+
+struct made {
+	unsigned count;
+	uint16_t port;
+	uint8_t address[SERVER_SOCKETS_ADDRESS];
+};
+
+static void note_made(const struct server_socket *s, void *ctx)
+{
+	struct made *x = ctx;
+
+	x->count++;
+	x->port = s->peer_port;
+	memcpy(x->address, s->peer_address, sizeof x->address);
 }
 
 /* An emulator tells less than a kernel. */
@@ -66,9 +82,16 @@ Test(server_sockets, what_a_client_does_not_read)
 	server_sockets_each(note_seen, &seen);
 	cr_expect(seen.count == 2 && seen.full == 1, "%u %u", seen.count, seen.full);
 	cr_expect_eq(seen.port, port_of_client(clients[1]));
+	struct made made = {0};
+	server_sockets_each_made(note_made, &made);
+	cr_expect_eq(made.count, 0, "to itself: %u", made.count);
 	close(listener);
 	server_sockets_list();
 	seen = (struct seen){0};
 	server_sockets_each(note_seen, &seen);
 	cr_expect_eq(seen.count, 0, "nobody listens at that port any more");
+	server_sockets_each_made(note_made, &made);
+	static const uint8_t loopback[SERVER_SOCKETS_ADDRESS] = {[10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1};
+	cr_expect_eq(made.count, 4, "as if another process had the port: both ends of both, %u", made.count);
+	cr_expect_arr_eq(made.address, loopback, sizeof loopback);
 }
