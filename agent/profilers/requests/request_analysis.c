@@ -165,6 +165,7 @@ static void add_to_bill(struct request_analysis *a, struct endpoint_figures *f)
 	for (size_t k = 0; k < f->billed.count; k++)
 		request_bill_add(&f->bill, &a->capture->log->trail, &a->work, &f->billed.list[k]);
 	request_bill_finish(&f->bill, a->work.period_ns);
+	request_peer_match(a->capture->log, &a->work, &f->billed, &f->peers);
 }
 
 /* Of each endpoint's slowest requests together. */

@@ -6,6 +6,7 @@
 #include "agent/profilers/requests/request_bill.h"
 #include "agent/profilers/requests/request_capture.h"
 #include "agent/profilers/requests/request_code.h"
+#include "agent/profilers/requests/request_peer_match.h"
 
 struct endpoint_figures {
 	const char *name;      /* "others": those that had no room */
@@ -32,6 +33,7 @@ struct endpoint_figures {
 	struct request_slowest billed; /* the slowest; those that are told, where enough of them are as slow */
 	struct request_bill bill;
 	bool bill_of_told;
+	struct peer_match peers; /* of those billed */
 	struct endpoint_code code; /* of all that ended */
 };
 

@@ -135,6 +135,20 @@ static int take_stalls(struct request_channel *c, struct wire_reader *r, struct 
 	return 0;
 }
 
+static int take_peers(struct request_channel *c, struct wire_reader *r, struct err *e)
+{
+	struct channel_request_peer list[PEERS_AT_ONCE];
+	size_t count = 0;
+	uint64_t at_ns = wire_u64(r);
+	while (wire_left(r) && count < PEERS_AT_ONCE)
+		if (!channel_get_request_peer(r, &list[count++]))
+			return malformed_requests(e);
+	if (r->bad || at_ns > INT64_MAX)
+		return malformed_requests(e);
+	request_peers_look(&c->log->peers, at_ns, list, count);
+	return 0;
+}
+
 static int on_requests_state(struct request_channel *c, const struct channel_frame *f, struct err *e)
 {
 	if (!channel_get_requests_state(f, &c->state))
@@ -182,6 +196,8 @@ int request_channel_frame(void *requests, const struct channel_frame *f, struct 
 		return take_answers(c, &r, e);
 	case CHANNEL_REQUESTS_STALLS:
 		return take_stalls(c, &r, e);
+	case CHANNEL_REQUESTS_PEERS:
+		return take_peers(c, &r, e);
 	case CHANNEL_REQUESTS_UNANSWERED:
 		return channel_get_requests_unanswered(f, &c->log->unanswered) ? 0 : malformed_requests(e);
 	case CHANNEL_REQUESTS_STATE:

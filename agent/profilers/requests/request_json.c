@@ -8,6 +8,7 @@
 #define ENDPOINTS_WRITTEN 1001
 #define SLOWEST_WRITTEN 8
 #define FALLS_WRITTEN 10 /* endpoints */
+#define PEER_NAME_BYTES 80
 
 static void put_lengths(struct json_writer *w, uint64_t p50, uint64_t p95, uint64_t p99, uint64_t longest)
 {
@@ -207,6 +208,27 @@ static void put_bill(const struct request_analysis *a, const struct request_bill
 	jsonw_end(w);
 }
 
+static void put_peer(const struct request_analysis *a, const struct peer_match *m, struct report_file *f)
+{
+	struct json_writer *w = &f->json;
+	AUTO_BUF struct buf name;
+	buf_init(&name, PEER_NAME_BYTES);
+	if (m->peer == SIZE_MAX) {
+		jsonw_null(w, "server");
+		return;
+	}
+	request_peers_name(&a->capture->log->peers.names[m->peer], &name);
+	jsonw_object(w, "server");
+	report_json_string(f, "name", buf_str(&name));
+	jsonw_unsigned(w, "awaitLooks", m->looks[PEER_AWAIT]);
+	jsonw_unsigned(w, "awaitLooksOwed", m->sums.looks[PEER_AWAIT]);
+	jsonw_unsigned(w, "blockedLooks", m->looks[PEER_BLOCKED]);
+	jsonw_unsigned(w, "blockedLooksOwed", m->sums.looks[PEER_BLOCKED]);
+	jsonw_unsigned(w, "waitsSeen", m->sums.waits);
+	jsonw_unsigned(w, "waitsAnswered", m->sums.answered);
+	jsonw_end(w);
+}
+
 static void put_endpoint(const struct request_analysis *a, const struct endpoint_figures *p, bool falls, struct report_file *f)
 {
 	struct json_writer *w = &f->json;
@@ -233,6 +255,7 @@ static void put_endpoint(const struct request_analysis *a, const struct endpoint
 	put_histogram(p->latency, w);
 	put_slowest(a, p, w);
 	put_bill(a, &p->bill, f);
+	put_peer(a, &p->peers, f);
 	put_code(a, &p->code, f);
 	put_fall(a, "slowestRequest", falls && p->slowest.count ? &p->slowest.list[0] : NULL, f);
 	put_fall(a, "typicalRequest", falls ? &p->typical : NULL, f);

@@ -29,6 +29,7 @@ void request_log_free(struct request_log *l)
 	free(l->endpoints);
 	request_trail_fini(&l->trail);
 	request_answers_fini(&l->answers);
+	request_peers_fini(&l->peers);
 	free(l->shape_of);
 	free(l);
 }

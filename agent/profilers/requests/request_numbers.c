@@ -2,6 +2,7 @@
 
 #include "agent/profilers/requests/request_client_numbers.h"
 #include "agent/profilers/requests/request_connections.h"
+#include "agent/profilers/requests/request_peer_rules.h"
 #include "agent/profilers/requests/request_pool_numbers.h"
 
 RULE_FIELDS(request_numbers, REQUEST_NUMBERS);
@@ -281,4 +282,5 @@ void request_numbers_of(const struct request_analysis *a, struct request_numbers
 	number_work(a, out);
 	request_pool_numbers_of(a, out);
 	request_client_numbers_of(a, out);
+	request_peer_numbers_of(a, out);
 }

@@ -22,7 +22,12 @@
  * run as ever do (width). unanswered_*: connections whose clients wait since
  * before the session. client_*: of the endpoint whose slowest requests wait most until their clients take the response; bytes: of one of them, that went out
  * meanwhile; window_percent: of that time, in which the client had no room for more. one_*: of the endpoint with several clients that waits most for one of
- * them; percent: of the requests whose client was told (one_told); others: addresses beside it. */
+ * them; percent: of the requests whose client was told (one_told); others: addresses beside it. peer_*: of the endpoint whose slowest requests wait most
+ * while the other end of a connection that the process has made owes an answer, and nothing tells what they wait for; blocked: with a thread; looks: at one
+ * such request each; alone: of these, those at which no other one owed one; answered: of such waits, those in which something came; waits_each: in a
+ * request, for whatever; asked_each: segments that were sent, for each await of any request; owes: of the looks at these requests' waits; idle: of those at
+ * which no request was in flight, those at which it owed an answer; port_of, client: what kind of server is at such a port, and whose client the threads
+ * of these requests were in. */
 #define REQUEST_NUMBERS(NUMBER, TEXT)                                                                                                              \
 	NUMBER(seconds) NUMBER(requests) NUMBER(per_second) NUMBER(lost_percent) NUMBER(p50_ms) NUMBER(p95_ms) NUMBER(p99_ms) NUMBER(longest_ms)    \
 	NUMBER(top_percent) NUMBER(top_per_second) NUMBER(top_p50_ms) NUMBER(top_p95_ms) NUMBER(top_p99_ms)                                         \
@@ -48,6 +53,9 @@
 	NUMBER(client_percent) NUMBER(client_share) NUMBER(client_requests) NUMBER(client_ms) NUMBER(client_bytes) NUMBER(client_window_percent)     \
 	NUMBER(one_percent) NUMBER(one_share) NUMBER(one_requests) NUMBER(one_told) NUMBER(one_others) NUMBER(one_p95_ms)                          \
 	TEXT(client_endpoint) TEXT(one_endpoint)                                                                                                   \
+	NUMBER(peer_percent) NUMBER(peer_blocked_percent) NUMBER(peer_share) NUMBER(peer_requests) NUMBER(peer_ms) NUMBER(peer_looks)               \
+	NUMBER(peer_alone_percent) NUMBER(peer_answered_percent) NUMBER(peer_waits_each) NUMBER(peer_asked_each) NUMBER(peer_owes_percent)         \
+	NUMBER(peer_idle_percent) TEXT(peer_endpoint) TEXT(peer_name) TEXT(peer_port_of) TEXT(peer_client)                                         \
 	NUMBER(unanswered_count) NUMBER(unanswered_oldest_s)                                                                                       \
 	TEXT(pool_endpoint) TEXT(pool_what) TEXT(anew_endpoint) TEXT(anew_what) TEXT(await_endpoint)                                               \
 	NUMBER(first_ms) NUMBER(first_p50_ms) NUMBER(first_samples) NUMBER(first_jit_percent)                                                      \

@@ -1,6 +1,7 @@
 #include "agent/profilers/requests/request_numbers.h"
 
 #include "agent/profilers/requests/request_client_rules.h"
+#include "agent/profilers/requests/request_peer_rules.h"
 #include "agent/profilers/requests/request_pool_rules.h"
 #include "agent/profilers/requests/request_text.h"
 #include "agent/profilers/requests/request_work_rules.h"
@@ -196,6 +197,8 @@ static void says_blocks(const void *numbers, struct finding *out)
 const struct rule request_rules[] = {
 	{"CallsInALoop", needs_calls, asks_often, says_asks_often},
 	{"SlowDependency", needs_calls, depends, says_depends},
+	{"RoundTripsInALoop", request_peer_needs, request_peer_trips, request_peer_says_trips},
+	{"WaitsForServer", request_peer_needs, request_peer_waits, request_peer_says_waits},
 	{"ConnectionPoolExhausted", needs_calls, request_pool_exhausted, request_pool_says_exhausted},
 	{"DatabaseConnectionsExhausted", request_work_needs_windows, request_pool_gate, request_pool_says_gate},
 	{"ConnectionsMadeAnew", needs_calls, request_pool_anew, request_pool_says_anew},

@@ -13,6 +13,8 @@
 #define LARGEST_PERCENT 40.0
 #define SLOW_NS 20000000u /* what takes less needs no reason */
 #define WORTH_PERCENT 5.0
+#define LEAST_PEER_LOOKS 10
+#define PEER_PART 0.3
 
 void request_text_length(struct buf *out, double ns)
 {
@@ -131,6 +133,25 @@ static void put_doing(const struct request_analysis *a, const struct endpoint_fi
 		buf_printf(out, " (%s)", p->meaning.what);
 }
 
+static double peer_part(const struct endpoint_figures *f)
+{
+	const struct peer_match *m = &f->peers;
+	return m->looks[PEER_AWAIT] >= LEAST_PEER_LOOKS ? (double)m->sums.looks[PEER_AWAIT] / (double)m->looks[PEER_AWAIT] : 0;
+}
+
+/* " (93% of it while 127.0.0.1:6379 owed an answer)" */
+static void put_peer(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
+{
+	AUTO_BUF struct buf name;
+	buf_init(&name, 2 * NAME_CHARS);
+	if (peer_part(f) < PEER_PART || 100 * (double)f->bill.await_ns < WORTH_PERCENT * (double)f->bill.total_ns)
+		return;
+	request_peers_name(&a->capture->log->peers.names[f->peers.peer], &name);
+	buf_puts(out, " (");
+	phrase_percent(out, 100 * peer_part(f));
+	buf_printf(out, " of it while %s owed an answer)", buf_str(&name));
+}
+
 /* "Its slowest 32: 88% awaiting sql SELECT ..., 9% on a thread." */
 static void put_bill_line(const struct request_analysis *a, const struct endpoint_figures *f, struct buf *out)
 {
@@ -152,6 +173,7 @@ static void put_bill_line(const struct request_analysis *a, const struct endpoin
 	if (!told)
 		put_part(out, b, b->thread_ns - in_calls, "on a thread", NULL);
 	put_part(out, b, b->await_ns, "awaiting something else", NULL);
+	put_peer(a, f, out);
 	put_part(out, b, b->unseen_ns, "not seen", NULL);
 	buf_puts(out, ".");
 }
@@ -170,7 +192,7 @@ static void put_endpoints(const struct request_analysis *a, struct buf *out)
 static void put_what_else(const struct request_analysis *a, struct buf *out)
 {
 	const struct request_bill *b = a->endpoint_count ? &a->endpoints[0].bill : NULL;
-	if (b && b->total_ns && 100 * (double)b->await_ns >= LARGEST_PERCENT * (double)b->total_ns)
+	if (b && b->total_ns && peer_part(&a->endpoints[0]) < PEER_PART && 100 * (double)b->await_ns >= LARGEST_PERCENT * (double)b->total_ns)
 		buf_puts(out, "\nSomething else that is awaited: a timer, a semaphore, the thread pool's queue, the client, or a library whose calls are "
 			      "not known; StuckTasks names the awaits.");
 }

@@ -22,6 +22,7 @@ static struct request_numbers healthy(void)
 	n.gate_percent = n.gate_waits = 0;
 	n.client_percent = n.one_percent = n.one_others = 0;
 	n.one_told = 900;
+	n.peer_percent = 0;
 	return n;
 }
 
@@ -232,4 +233,67 @@ Test(request_rules, one_client_among_several_asks_most)
 	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
 	n.one_told = NAN;
 	cr_expect_eq(state_of(&n, "OneClientAsksMost", &leads), FINDING_EXCLUDED);
+}
+
+/* A server at a port that tells what it is, whose answers requests wait for. */
+static struct request_numbers waits_for_server(void)
+{
+	struct request_numbers n = healthy();
+	PART(n, peer);
+	n.peer_ms = 123;
+	n.peer_looks = 200;
+	n.peer_owes_percent = 90;
+	n.peer_blocked_percent = 0;
+	n.peer_alone_percent = n.peer_answered_percent = 100;
+	n.peer_waits_each = n.peer_asked_each = 1;
+	n.peer_idle_percent = 2;
+	rules_set_text(&n.peer_name, "[fe80:1234:5678:9abc:def0]:6379");
+	return n;
+}
+
+/* That it owes an answer is one witness; that it hardly ever does while there is no request, or its client's code on the requests' threads, is another. */
+Test(request_rules, requests_wait_for_a_server)
+{
+	bool leads;
+	struct request_numbers n = waits_for_server();
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_FOUND);
+	cr_expect(leads);
+	n.peer_idle_percent = 50;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "it owes answers to others, too");
+	n.peer_idle_percent = 61;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED, "others ask it all the time");
+	n.peer_idle_percent = NAN;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE);
+	rules_set_text(&n.peer_client, "Redis");
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "it may be another server than that client's");
+	rules_set_text(&n.peer_port_of, "Redis");
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_FOUND);
+	n.peer_alone_percent = 40;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "another one owes answers, too");
+	n.peer_looks = 9;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED);
+	n = waits_for_server();
+	n.peer_answered_percent = 10;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_POSSIBLE, "it does not answer");
+	n = waits_for_server();
+	n.peer_percent = 39;
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED);
+}
+
+Test(request_rules, round_trips_are_counted_twice)
+{
+	bool leads;
+	struct request_numbers n = waits_for_server();
+	n.peer_percent = 30;
+	n.peer_waits_each = 200;
+	cr_expect_eq(state_of(&n, "RoundTripsInALoop", &leads), FINDING_FOUND);
+	cr_expect_eq(state_of(&n, "WaitsForServer", &leads), FINDING_EXCLUDED);
+	n.peer_asked_each = 2.5;
+	cr_expect_eq(state_of(&n, "RoundTripsInALoop", &leads), FINDING_POSSIBLE, "others ask as well");
+	n.peer_asked_each = 0.05;
+	cr_expect_eq(state_of(&n, "RoundTripsInALoop", &leads), FINDING_EXCLUDED, "ten awaits, for whatever");
+	n.peer_asked_each = NAN;
+	cr_expect_eq(state_of(&n, "RoundTripsInALoop", &leads), FINDING_POSSIBLE);
+	n.peer_ms = 19;
+	cr_expect_eq(state_of(&n, "RoundTripsInALoop", &leads), FINDING_EXCLUDED);
 }
