@@ -9,7 +9,8 @@ build=(gcc make pkg-config libc6-dev xxd libcurl4-openssl-dev libyaml-dev libjan
 test=(git libcriterion-dev clang-14 libclang-rt-14-dev musl-tools gcc-aarch64-linux-gnu libc6-dev-arm64-cross python3 openssl curl util-linux iproute2
 	procps libcap2-bin ca-certificates python3-swift python3-yaml golang-go golang-github-masterminds-sprig-dev
 	golang-github-xeipuuv-gojsonschema-dev golang-github-ghodss-yaml-dev
-	golang-github-getkin-kin-openapi-dev chromium python3-jsonschema qemu-user libseccomp-dev prometheus prometheus-alertmanager postgresql zsh fish)
+	golang-github-getkin-kin-openapi-dev chromium python3-jsonschema qemu-user libseccomp-dev prometheus prometheus-alertmanager postgresql
+	redis-server zsh fish)
 
 missing() {
 	local p
@@ -42,14 +43,15 @@ fi
 echo "installing ${packages[*]}"
 progress "installing ${#packages[@]} packages and what they need" "1 to 5 min"
 export DEBIAN_FRONTEND=noninteractive
-# Some bring services (prometheus, prometheus-alertmanager, postgresql), which tests start themselves: none may begin to run here, now or at the next boot.
+# Some bring services (prometheus, prometheus-alertmanager, postgresql, redis-server), which tests start themselves: none may begin to run here,
+# now or at the next boot.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
 	trap 'progress_end; rm -f "$policy"' EXIT
 	printf '#!/bin/sh\nexit 101\n' > "$policy"
 	chmod 755 "$policy"
 fi
-quiet() { [ ! -d /run/systemd/system ] || systemctl disable prometheus prometheus-alertmanager postgresql 2> /dev/null || true; }
+quiet() { [ ! -d /run/systemd/system ] || systemctl disable prometheus prometheus-alertmanager postgresql redis-server 2> /dev/null || true; }
 install() { apt-get -o DPkg::Lock::Timeout=300 install -y --no-install-recommends "${packages[@]}"; }
 log=$(mktemp)
 if ! { install || { apt-get -o DPkg::Lock::Timeout=300 update && install; }; } > "$log" 2>&1; then
@@ -58,5 +60,5 @@ if ! { install || { apt-get -o DPkg::Lock::Timeout=300 update && install; }; } >
 	echo "could not install: $(missing "${packages[@]}" | tr '\n' ' ')" >&2
 	exit 1
 fi
-case " ${packages[*]} " in *" prometheus"* | *" postgresql "*) quiet ;; esac
+case " ${packages[*]} " in *" prometheus"* | *" postgresql "* | *" redis-server "*) quiet ;; esac
 rm -f "$log"

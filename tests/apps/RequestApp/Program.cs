@@ -1,5 +1,5 @@
-// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--sqlserver] [--holding] [--apm] [--opentelemetry]
-// [--seconds N]` serves
+// A web application whose requests' time is known: `RequestApp all|bare [--postgres CONNECTION] [--redis PLACE] [--sqlserver] [--holding] [--apm]
+// [--opentelemetry] [--seconds N]` serves
 // HTTP/1.1 at its port and HTTP/2 without TLS at details.http2, and tells at /truth what it has measured itself around each part of each request. `bare` has
 // the same endpoints and measures nothing: for what others cost.
 namespace Shop;
@@ -45,6 +45,9 @@ public static class Program
         string postgres = Option(args, "--postgres") ?? "";
         if (postgres != "")
             await Postgres.Start(postgres);
+        string redis = Option(args, "--redis") ?? "";
+        if (redis != "")
+            await Redis.Start(redis);
         if (args.Contains("--holding")) // it takes the place of a source of Npgsql's
             Holding.Start();
         if (args.Contains("--apm"))
@@ -59,6 +62,8 @@ public static class Program
         Sick.Map(app);
         if (postgres != "")
             Postgres.Map(app);
+        if (redis != "")
+            Redis.Map(app);
         await app.StartAsync();
         int[] ports = app.Urls.Select(u => new Uri(u).Port).ToArray();
         Progress.Port = ports[0];
