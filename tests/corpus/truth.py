@@ -5,64 +5,8 @@ diagnosis must contain (`text`), what the first line must not say (`never`), and
 A healthy one: why it looks ill, what its first line must say where there is only one right answer, and no alarm of its profiler (ALARMS) in the first
 line or among the findings. A truth that turns out to be none is mended here, with the reason in the commit.
 """
-import dataclasses
-
-CPU, ALLOCS, LEAK, PAUSES, HEAP, STRINGS = "CPUHotpaths", "Allocations", "MemoryLeak", "RuntimePauses", "GCSurvivors", "DuplicatedStrings"
-WAITS, THREADS, LOCKS, TASKS, THROWS, REQUESTS = "Waits", "Threads", "Deadlocks", "StuckTasks", "Exceptions", "SlowRequests"
-
-NATIVE = r"\blib\w+\.so"
-# What would be a false alarm of a healthy application: in its first line, and in ids and messages of findings.
-ALARMS = {
-    CPU: (r"backtrack", r"\bspin", r"livelock", r"exception|throw", r"(\bJIT|compil)(?!.*warming up)", r"not returned", r"lock contention", NATIVE),
-    ALLOCS: (r"\bbox", r"large object heap"),
-    LEAK: (r"(?<!no )(?<!no object )\bleaks?\b", r"\bgrows\b", r"pile up", r"fragmentation"),
-    PAUSES: (r"GC\.Collect", r"\blate\b", r"near the memory limit|at the limit", r"too many heaps", r"stood still", r"suspen"),
-    HEAP: (r"free space", r"fragment", r"\bleak", r"handle, or garbage"),
-    STRINGS: (r"\bwaste",),
-    WAITS: (r"starved|\bAll \d+ pool workers", r"contention", r"sync over async", r"synchronous I/O", r"Thread\.Sleep:", r"blocks [\d.]+ pool workers",
-            r"for an event or the runtime", r"console output blocks", r"wait for a CPU.*limit"),
-    THREADS: (r"zombie", r"multiply", r"finalizer blocked", r"starved", r"limit of threads", r"(?<!of )\b\d+ threads wait"),
-    LOCKS: (r"(?<!no )\bdeadlock:", r"threads (may )?wait for a lock"),
-    TASKS: (r"operations? (is|are|may be) stuck", r"wait for (a SemaphoreSlim|an? \w+ connection)", r"may block on", r"failed, and nobody"),
-    THROWS: (r"thrown and caught in", r"throwing takes", r"most in", r"asked again"),
-    REQUESTS: (r"in flight, the oldest", r"% fail", r"calls a request", r"% of [\d,.]+ m?s awaiting", r"blocks a thread", r"HTTP connection",
-               r"queued for the thread pool", r"may hang", r"slow clients", r"sending the response", r"one client makes", r"DB connection"),
-}
-
-
-@dataclasses.dataclass(frozen=True)
-class Case:
-    name: str
-    profiler: str
-    truth: str
-    first: tuple = ()
-    text: tuple = ()
-    never: tuple = ()
-    finding: str = ""
-    sick: bool = True
-    app: str = ""  # where several cases share one
-    env: dict = dataclasses.field(default_factory=dict)
-    memory: int = 0  # the limit in MB
-    cpus: float = 0  # the limit that it gets when it runs, as a pod is resized
-    seconds: int = 0  # the session's, where it is not the profiler's usual one here
-    warm: int = 0  # seconds before the session
-
-    @property
-    def load(self):
-        return self.app or self.name
-
-
-def words(value):
-    return (value,) if isinstance(value, str) else tuple(value)
-
-
-def sick(name, profiler, truth, first, text=(), never=(), **more):
-    return Case(name, profiler, truth, words(first), words(text), words(never), **more)
-
-
-def well(name, profiler, truth, first=(), never=(), **more):
-    return Case(name, profiler, truth, words(first), (), words(never), sick=False, **more)
-
+from tests.corpus.case import (  # noqa: F401
+    ALARMS, ALLOCS, CPU, HEAP, LEAK, LOCKS, NATIVE, PAUSES, REQUESTS, STRINGS, TASKS, THREADS, THROWS, WAITS, Case, sick, well)
 
 NO_LEAK = r"no (object )?leak|no growth|nothing grew|too early|may grow|possibl|levels? off|levelled off|comes and goes|short-lived|decay|slow(s|ing) down"
 CALM = r"No pause|median|paused|stopped"  # the line of an application whose pauses nobody need mind
@@ -336,6 +280,11 @@ SICK = (
          finding=r"RequestsWaitForPool"),
     sick("requests-hung-before", REQUESTS, "six requests of /parcel hang since before the session", r"6 requests may hang", r"StuckTasks",
          finding=r"RequestsHangSinceBefore"),
+    sick("requests-slow-cache", REQUESTS, "/cart waits 120 ms for a cache whose client tells of nothing", (r"/cart", r"awaiting 127\.0\.0\.1"),
+         r"owed an answer", finding=r"WaitsForServer"),
+    sick("requests-cache-line-by-line", REQUESTS, "/invoice asks a cache 150 times, one after the other", (r"/invoice", r"1[345]\d round trips"),
+         finding=r"RoundTrips"),
+    sick("requests-cache-blocks", REQUESTS, "/wish blocks a worker until a cache has answered, 120 ms", (r"/wish", r"block"), finding=r"WaitsForServer"),
     sick("requests-slow-readers", REQUESTS, "clients of /export read its 16 MB slowly", (r"/export", r"slow clients"), r"client to read the response",
          finding=r"ResponsesWaitForClient"),
     sick("requests-one-client", REQUESTS, "one of seven clients makes more than 90% of the requests of /search", (r"/search", r"one client makes 9\d%"),
@@ -492,6 +441,10 @@ HEALTHY = (
     well("requests-pool-enough", REQUESTS, "a pool of eight connections for two clients"),
     well("requests-paced", REQUESTS, "a timer of 30 ms by design"),
     well("requests-kept", REQUESTS, "200 connections that were answered and are kept"),
+    well("requests-quick-cache", REQUESTS, "a cache that answers at once"),
+    well("requests-consumer", REQUESTS, "a timer of 60 ms by design, beside a consumer whose broker has nothing new"),
+    well("requests-told-elsewhere", REQUESTS, "a timer of 60 ms by design, and messages to a collector that answers none"),
+    well("requests-beside-cache", REQUESTS, "a timer of 60 ms by design, beside work that asks a cache all the time"),
     well("requests-download", REQUESTS, "1 MB a response, to clients that read as fast as they can"),
     well("requests-proxied", REQUESTS, "nearly all requests come by one proxy, some by another one and a check of health"),
     well("net-threads", REQUESTS, "no web service", r"no request"),

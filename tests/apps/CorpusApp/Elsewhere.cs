@@ -6,7 +6,8 @@ using System.Net.Sockets;
 using System.Text;
 
 /// <summary>A service elsewhere, in a process of its own: what it does is not seen in the one that asks. A request names the milliseconds that its
-/// answer takes, as HTTP ("GET /40 HTTP/1.1") or as a line ("40"); one that names none is never answered. It ends with the process that began it.</summary>
+/// answer takes, as HTTP ("GET /40 HTTP/1.1") or as a line ("40"); one that names none is never answered, and the line "-" neither, which keeps no other
+/// waiting. It ends with the process that began it.</summary>
 public static class Elsewhere
 {
     public const string Word = "elsewhere";
@@ -44,6 +45,8 @@ public static class Elsewhere
         using var reader = new StreamReader(stream, Encoding.ASCII);
         while (await reader.ReadLineAsync() is { } line)
         {
+            if (line == "-")
+                continue;
             bool http = line.Contains("HTTP/");
             while (http && await reader.ReadLineAsync() is { Length: > 0 })
             {
@@ -52,5 +55,48 @@ public static class Elsewhere
             await Task.Delay(int.TryParse(asked, out int ms) ? ms : Timeout.Infinite);
             await stream.WriteAsync(Encoding.ASCII.GetBytes(http ? "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n1" : "1\n"));
         }
+    }
+}
+
+/// <summary>A client of such a service, as those of caches are: one connection for all, which is asked by lines, and answers in their order. It tells nobody
+/// of what it does.</summary>
+public sealed class LineClient
+{
+    readonly Socket socket = new(AddressFamily.InterNetwork, SocketType.Stream, ProtocolType.Tcp) { NoDelay = true };
+    readonly Queue<TaskCompletionSource> asked = new();
+
+    public LineClient(int port)
+    {
+        socket.Connect(IPAddress.Loopback, port);
+        _ = Task.Run(Read);
+    }
+
+    async Task Read()
+    {
+        var bytes = new byte[4096];
+        for (int n; (n = await socket.ReceiveAsync(bytes)) > 0;)
+            foreach (byte b in bytes.AsSpan(0, n).ToArray())
+                if (b == '\n')
+                    lock (asked)
+                        asked.Dequeue().SetResult();
+    }
+
+    /// <summary>Until it has answered, which it does after so long.</summary>
+    public Task Ask(int ms)
+    {
+        var answer = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        lock (asked)
+        {
+            asked.Enqueue(answer);
+            socket.Send(Encoding.ASCII.GetBytes(ms + "\n"));
+        }
+        return answer.Task;
+    }
+
+    /// <summary>What is not answered.</summary>
+    public void Tell()
+    {
+        lock (asked)
+            socket.Send("-\n"u8);
     }
 }

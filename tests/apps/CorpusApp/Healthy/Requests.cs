@@ -271,4 +271,50 @@ namespace Shop.Counter
             _ = Web.Ask(Web.From("127.0.0.4"), "/healthz", 200);
         }
     }
+
+    /// <summary>A cache that answers at once.</summary>
+    [Load("requests-quick-cache")]
+    static class SessionEndpoint
+    {
+        public static Task Start()
+        {
+            var cache = new LineClient(Elsewhere.Start());
+            return Web.Serve(app => app.MapGet("/session", async () => { await cache.Ask(0); return "12"; }), "/session", 2, 5);
+        }
+    }
+
+    /// <summary>Requests that wait for a timer of 60 ms by design, beside a consumer whose broker answers each two seconds, as there is nothing new.</summary>
+    [Load("requests-consumer")]
+    static class OrderFeedEndpoint
+    {
+        public static Task Start()
+        {
+            var broker = new LineClient(Elsewhere.Start());
+            _ = Task.Run(async () => { while (true) await broker.Ask(2000); });
+            return Web.Serve(app => app.MapGet("/feed", async () => { await Task.Delay(60); return "none"; }), "/feed", 2, 20);
+        }
+    }
+
+    /// <summary>Requests that tell a collector of what they do, which never answers, and wait for a timer of 60 ms by design.</summary>
+    [Load("requests-told-elsewhere")]
+    static class AuditEndpoint
+    {
+        public static Task Start()
+        {
+            var collector = new LineClient(Elsewhere.Start());
+            return Web.Serve(app => app.MapGet("/audit", async () => { collector.Tell(); await Task.Delay(60); return "12"; }), "/audit", 2, 20);
+        }
+    }
+
+    /// <summary>Requests that wait for a timer of 60 ms by design, beside work that asks a cache again and again.</summary>
+    [Load("requests-beside-cache")]
+    static class WeatherEndpoint
+    {
+        public static Task Start()
+        {
+            var cache = new LineClient(Elsewhere.Start());
+            _ = Task.Run(async () => { while (true) await cache.Ask(30); });
+            return Web.Serve(app => app.MapGet("/weather", async () => { await Task.Delay(60); return "sun"; }), "/weather", 1, 60);
+        }
+    }
 }

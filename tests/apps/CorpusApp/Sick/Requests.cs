@@ -378,4 +378,50 @@ namespace Shop.Front
                 _ = Web.Ask(Web.From($"127.0.0.{i}"), "/search", 500);
         }
     }
+
+    /// <summary>A cache over one connection that takes 120 ms for an answer.</summary>
+    [Load("requests-slow-cache")]
+    static class CartEndpoint
+    {
+        public static Task Start()
+        {
+            var cache = new LineClient(Elsewhere.Start());
+            return Web.Serve(app => app.MapGet("/cart", async () => { await cache.Ask(120); return "cart"; }), "/cart", 1, 60);
+        }
+    }
+
+    /// <summary>150 questions to a cache, one after the other, which are answered at once.</summary>
+    [Load("requests-cache-line-by-line")]
+    static class InvoiceEndpoint
+    {
+        public static Task Start()
+        {
+            var cache = new LineClient(Elsewhere.Start());
+            return Web.Serve(app => app.MapGet("/invoice", async () =>
+            {
+                for (int line = 0; line < 150; line++)
+                    await cache.Ask(0);
+                return "sum";
+            }), "/invoice", 1, 60);
+        }
+    }
+
+    /// <summary>A worker of the pool blocks until the cache has answered.</summary>
+    [Load("requests-cache-blocks")]
+    static class WishEndpoint
+    {
+        public static Task Start()
+        {
+            var cache = new LineClient(Elsewhere.Start());
+            ThreadPool.SetMinThreads(8, 4);
+            return Web.Serve(app => app.MapGet("/wish", () => Get(cache)), "/wish", 1, 60);
+        }
+
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        static string Get(LineClient cache)
+        {
+            cache.Ask(120).Wait();
+            return "wish";
+        }
+    }
 }
