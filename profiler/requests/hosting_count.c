@@ -18,7 +18,8 @@ static cor_id class_of(void *info, void *import, cor_id module, md_token type)
 	md_token method = 0, token = 0;
 	cor_id function = 0, cls = 0, of = 0;
 
-	if (md_find_method(import, type, u"RequestStart", &method) != COR_S_OK || info_get_function_from_token(info, module, method, &function) < 0 || !function ||
+	if (md_find_method(import, type, u"RequestStart", &method) != COR_S_OK ||
+	    info_get_function_from_token(info, module, method, &function) < 0 || !function ||
 	    info_get_function_info(info, function, &cls, &of, &token) < 0)
 		return 0;
 	return cls;
