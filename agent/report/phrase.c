@@ -8,6 +8,17 @@ size_t phrase_chars(const char *s)
 	return count;
 }
 
+void phrase_duration(struct buf *out, int64_t ns)
+{
+	double us = (double)ns / 1000.0;
+	if (us < 999.5)
+		buf_printf(out, "%.0f us", us);
+	else if (us < 999500)
+		buf_printf(out, us < 9995 ? "%.2f ms" : us < 99950 ? "%.1f ms" : "%.0f ms", us / 1000);
+	else
+		buf_printf(out, us < 9995000 ? "%.2f s" : "%.1f s", us / 1e6);
+}
+
 void phrase_percent(struct buf *out, double percent)
 {
 	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);

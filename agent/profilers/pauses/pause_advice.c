@@ -164,9 +164,9 @@ void pause_advice_put_starved(const struct pause_analysis *a, struct buf *out)
 		buf_puts(out, ".");
 	} else if (cpu_was_short(c)) {
 		buf_puts(out, "\nIts threads, the collector's too, waited ");
-		pause_phrase_ns(out, c->facts.run_delay_ns);
+		phrase_duration(out, c->facts.run_delay_ns);
 		buf_puts(out, " for a CPU and ran for ");
-		pause_phrase_ns(out, c->process_cpu_ns);
+		phrase_duration(out, c->process_cpu_ns);
 		buf_puts(out, "; its quota was not used up: the node is full. Raise the CPU request, so that the pod gets its share or another node.");
 	}
 }

@@ -25,21 +25,6 @@ const char *pause_finding_name(enum pause_finding f)
 	return names[f];
 }
 
-void pause_phrase_ns(struct buf *out, int64_t ns)
-{
-	double us = (double)ns / 1000.0;
-	if (us < 999.5)
-		buf_printf(out, "%.0f us", us);
-	else if (us < 9995)
-		buf_printf(out, "%.2f ms", us / 1000);
-	else if (us < 99950)
-		buf_printf(out, "%.1f ms", us / 1000);
-	else if (us < 9999500)
-		buf_printf(out, "%.0f ms", us / 1000);
-	else
-		buf_printf(out, "%.1f s", us / 1e6);
-}
-
 /* the finding ------------------------------------------------------------------------------------------------------------- */
 
 static const struct pause *slowest(const struct pause_analysis *a)
@@ -173,7 +158,7 @@ static void put_pause_headline(const struct pause_analysis *a, const struct paus
 	}
 	phrase_percent(line, a->share_percent);
 	buf_puts(line, " of the time paused, longest ");
-	pause_phrase_ns(line, a->length.max_ns);
+	phrase_duration(line, a->length.max_ns);
 	put_what(d, line);
 }
 
@@ -184,15 +169,15 @@ static void put_pause_totals(const struct pause_analysis *a, struct buf *out)
 	buf_puts(out, "\n");
 	size_text_count(out, a->capture->pause_count);
 	buf_printf(out, " %s in %.0f s: median ", a->capture->pause_count == 1 ? "pause" : "pauses", (double)a->capture->facts.duration_ns / 1e9);
-	pause_phrase_ns(out, a->length.p50_ns);
+	phrase_duration(out, a->length.p50_ns);
 	buf_puts(out, ", p99 ");
-	pause_phrase_ns(out, a->length.p99_ns);
+	phrase_duration(out, a->length.p99_ns);
 	buf_puts(out, ", longest ");
-	pause_phrase_ns(out, a->length.max_ns);
+	phrase_duration(out, a->length.max_ns);
 	buf_puts(out, "; of which until all threads had stopped: p99 ");
-	pause_phrase_ns(out, a->suspending.p99_ns);
+	phrase_duration(out, a->suspending.p99_ns);
 	buf_puts(out, ", longest ");
-	pause_phrase_ns(out, a->suspending.max_ns);
+	phrase_duration(out, a->suspending.max_ns);
 	buf_puts(out, ".");
 }
 
@@ -210,7 +195,7 @@ static void put_pause_generations(const struct pause_analysis *a, struct buf *ou
 			if (c->induced)
 				buf_printf(out, " (%" PRIu32 " induced)", c->induced);
 			buf_puts(out, ", longest pause ");
-			pause_phrase_ns(out, a->by_generation[g][background].longest_ns);
+			phrase_duration(out, a->by_generation[g][background].longest_ns);
 			comma = "; ";
 		}
 	if (comma[0] == ';')
@@ -223,11 +208,11 @@ static void put_longest(const struct pause_analysis *a, struct buf *out)
 	if (!p)
 		return;
 	buf_puts(out, "\nThe longest: ");
-	pause_phrase_ns(out, pause_length_ns(p));
+	phrase_duration(out, pause_length_ns(p));
 	buf_printf(out, " after %.1f s, ", (double)p->start_ns / 1e9);
 	pause_kind_title(&a->capture->kinds[p->kind], out);
 	buf_puts(out, ", ");
-	pause_phrase_ns(out, p->suspend_ns);
+	phrase_duration(out, p->suspend_ns);
 	buf_puts(out, " of it until all threads had stopped.");
 }
 
@@ -312,7 +297,7 @@ static void put_late_threads(const struct pause_analysis *a, struct buf *out)
 		return;
 	buf_printf(out, "\nIn %" PRIu32 " %s it took longer than 1 ms until all threads had stopped, at most ", a->late.count,
 		   a->late.count == 1 ? "pause" : "pauses");
-	pause_phrase_ns(out, a->late.longest_ns);
+	phrase_duration(out, a->late.longest_ns);
 	for (size_t i = 0; i < a->late_count && said < GROUPS_SAID; i++) {
 		uint32_t times = times_of(a, a->by_late, a->late_count, i, late_key);
 		if (!times)

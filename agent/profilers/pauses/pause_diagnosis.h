@@ -33,7 +33,4 @@ struct pause_diagnosis {
 void pause_diagnosis_make(const struct pause_analysis *a, struct pause_diagnosis *out);
 void pause_diagnosis_fini(struct pause_diagnosis *d);
 
-/* "84 ms", "1.24 ms", "310 us". Appends. */
-void pause_phrase_ns(struct buf *out, int64_t ns);
-
 #endif

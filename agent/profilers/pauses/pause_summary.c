@@ -1,4 +1,5 @@
 #include "agent/profilers/pauses/pause_report.h"
+#include "agent/report/phrase.h"
 #include "agent/report/summary.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@ static void put_reason_row(const void *source, size_t row, struct buf *out)
 	summary_count(out, s->count);
 	summary_percent(out, pause_analysis_percent(a, s->total_ns));
 	summary_cell(out);
-	pause_phrase_ns(out, s->longest_ns);
+	phrase_duration(out, s->longest_ns);
 	summary_text(out, pause_reason_title(s->index));
 	if (s->by_generation[0] + s->by_generation[1] + s->by_generation[2])
 		buf_printf(out, " (gen 0: %" PRIu32 ", gen 1: %" PRIu32 ", gen 2: %" PRIu32 ")", s->by_generation[0], s->by_generation[1],

@@ -2,6 +2,7 @@
 
 #include "agent/profilers/waits/wait_json.h"
 #include "agent/profilers/waits/wait_text.h"
+#include "agent/report/phrase.h"
 #include "agent/report/summary.h"
 #include "common/base/cleanup.h"
 #include "common/base/embed.h"
@@ -31,11 +32,11 @@ static void put_wait_row(const void *source, size_t row, struct buf *out)
 	summary_cell(out);
 	buf_printf(out, "%.1f", a->seconds > 0 ? p->count / a->seconds : 0);
 	summary_cell(out);
-	wait_text_length(out, p->p50_ns);
+	phrase_duration(out, p->p50_ns);
 	summary_cell(out);
-	wait_text_length(out, p->p99_ns);
+	phrase_duration(out, p->p99_ns);
 	summary_cell(out);
-	wait_text_length(out, p->longest_ns);
+	phrase_duration(out, p->longest_ns);
 	summary_text(out, p->meaning.what);
 	summary_name(out, wait_analysis_place(a, p), NAME_CHARS);
 }

@@ -12,19 +12,6 @@
 #define HEADLINE_NAME 36
 #define UNSEEN_NOTABLE 10 /* percent of all waiting */
 
-void wait_text_length(struct buf *out, int64_t ns)
-{
-	double us = (double)ns / 1e3;
-	if (us < 999.5)
-		buf_printf(out, "%.0f us", us);
-	else if (us < 99950)
-		buf_printf(out, "%.1f ms", us / 1e3);
-	else if (us < 9999500)
-		buf_printf(out, "%.0f ms", us / 1e3);
-	else
-		buf_printf(out, "%.1f s", us / 1e6);
-}
-
 static void put_name(const char *name, struct buf *out)
 {
 	method_name_shorten(name, PHRASE_NAME_CHARS, out);
@@ -57,9 +44,9 @@ static void put_place_line(const struct wait_analysis *a, const struct wait_plac
 	buf_puts(out, ", ");
 	phrase_percent(out, wait_analysis_percent(a, p->ns));
 	buf_printf(out, " of the waiting; %.1f waits/s, median ", a->seconds > 0 ? p->count / a->seconds : 0);
-	wait_text_length(out, p->p50_ns);
+	phrase_duration(out, p->p50_ns);
 	buf_puts(out, ", longest ");
-	wait_text_length(out, p->longest_ns);
+	phrase_duration(out, p->longest_ns);
 	buf_puts(out, ".");
 	if (p->whole)
 		buf_printf(out, " %u of the %u %s through the whole session.", p->whole, p->threads, p->whole == 1 ? "waits" : "wait");

@@ -8,7 +8,4 @@
 /* The text below what the findings say, the first line is the headline. Into an empty buffer. */
 void wait_text_put(const struct wait_analysis *a, const struct wait_numbers *n, const struct findings *f, struct buf *out);
 
-/* Appends "3.1 ms", "42 us", "1.5 s". */
-void wait_text_length(struct buf *out, int64_t ns);
-
 #endif

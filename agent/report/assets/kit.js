@@ -56,11 +56,11 @@ const Report = (() => {
 	const change = (n, show = bytes) => (n > 0 ? '+ ' : n < 0 ? '\u2212 ' : '') + show(Math.abs(n));
 	const milliseconds = us => us >= 1000 || us === 0 ? (us / 1000).toFixed(1) + ' ms' : us + ' us';
 
-	/* "310 us", "1.24 ms", "84 ms", "9.9 s" */
+	/* "310 us", "1.24 ms", "84.0 ms", "1.24 s" */
 	function duration(us) {
 		if (us < 999.5) return us.toFixed(0) + ' us';
-		if (us < 99950) return (us / 1000).toFixed(us < 9995 ? 2 : 1) + ' ms';
-		return us < 9999500 ? (us / 1000).toFixed(0) + ' ms' : (us / 1e6).toFixed(1) + ' s';
+		if (us < 999500) return (us / 1000).toFixed(us < 9995 ? 2 : us < 99950 ? 1 : 0) + ' ms';
+		return (us / 1e6).toFixed(us < 9995000 ? 2 : 1) + ' s';
 	}
 
 	/* The same of round values: "10 us", "1 ms", "50 s" */
