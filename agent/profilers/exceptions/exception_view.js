@@ -9,7 +9,7 @@ Report.show(r => {
 	const again = {rethrow: 'again, by throw', await: 'again, by await'};
 	const where = {sameMethod: 'the same method', caller: 'its caller', task: 'async', outside: 'not the application\u2019s'};
 	const share = [
-		{title: 'Share', sort: 'number', cell: x => ({text: percent(x.percent), sort: x.count})},
+		{title: 'Share', sort: 'number', cell: x => again[x.way] ? {text: '', title: 'of what is new', sort: 0} : {text: percent(x.percent), sort: x.count}},
 		{title: 'A second', sort: 'number', cell: x => ({text: rate(x.count / seconds), sort: x.count})},
 		{title: 'Count', sort: 'number', cell: x => ({text: (s.exact ? '' : '\u2248 ') + count(x.count), sort: x.count})},
 	];
@@ -21,7 +21,7 @@ Report.show(r => {
 			{key: 'Exceptions', value: rate(t.perSecond), small: 'a second', note: `${s.exact ? '' : 'about '}${count(t.count)} in all`,
 				spark: r.timeline.counts, sparkLabel: 'Exceptions over time'},
 			{key: 'CPU until caught', value: c.cpuPercent === null ? 'not measured' : percent(c.cpuPercent), small: c.cpuPercent === null ? '' : 'of the process\u2019s',
-				note: c.microsecondsEach === null ? '' : `${c.microsecondsEach.toFixed(1)} \u00b5s each`},
+				note: c.microsecondsEach === null ? '' : `${c.microsecondsEach.toFixed(1)} us each`},
 			{key: 'CPU samples in exceptions', value: few ? 'not measured' : percent(100 * c.unwindingSamples / c.cpuSamples),
 				small: few ? '' : 'of the process\u2019s', note: few ? '' : 'in the runtime\u2019s handling of them'},
 			{key: 'Thrown again', value: count(t.rethrown + t.awaited), small: 'not counted as new',
@@ -44,7 +44,7 @@ Report.show(r => {
 			columns: [...share, {title: 'Type', sort: 'text', cls: 'name', cell: x => x.type}, thrownIn],
 		},
 		{
-			kind: 'flame', unit: 'exceptions', period: 1, of: 'exceptions', share: 'Share', widest: 'Flame graph: the widest frames throw the most',
+			kind: 'flame', unit: 'exceptions', period: 1, of: 'exceptions', share: 'Share', leaf: 'Thrown type', widest: 'Flame graph: the widest frames throw the most',
 			threads: [{title: 'Exceptions', sort: 'number', cell: x => ({text: count(x.count), sort: x.count})}],
 			about: {
 				kind: 'about',

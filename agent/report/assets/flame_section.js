@@ -1,15 +1,18 @@
 'use strict';
 /* A profile of stacks: flame graph, methods, callers and callees, threads, from report.json's own methods, tree, leaves and threads.
  *
- * {kind: 'flame', unit: 'ns' or 'bytes', period: units that a weight of 1 stands for, of: 'CPU time', what shares are of,
+ * {kind: 'flame', unit: 'ns', 'bytes' or a plural such as 'exceptions', period: units that a weight of 1 stands for, of: 'CPU time', what shares are of,
  *  widest: what the widest frames do, threads: columns of the table of threads beside share, name and id, about: the section of that tab,
+ *  leaf: what a leaf of the layer 'allocation' is, where it is none,
+ *  parts: ['Endpoint', 'Endpoints'] where `threads` are no threads, report: what stands for report.json where its parts are no threads,
  *  colour: a method's class where it is not that of its layer, paint: (tree, node, methods) => a frame's class or ''
  *  (its method's), legend: [{cls, title}] of these,
  *  timeline: {title, values, seconds: of one value}, where a part can be chosen (report.json's leavesOverTime)} */
-Report.kinds.flame = (section, host, r) => {
+Report.kinds.flame = (section, host, report) => {
+	const r = section.report || report, [PART, PARTS] = section.parts || ['Thread', 'Threads'];
 	const {make, button, bar, stacks} = Report, FOLDED = stacks.FOLDED;
 	const LAYERS = {application: 'Application', library: '.NET libraries', runtime: 'Runtime', native: 'Native libraries', kernel: 'Kernel', unknown: 'No name',
-		allocation: 'Allocation', wait: 'Kind of wait'};
+		allocation: section.leaf || 'Allocation', wait: 'Kind of wait'};
 	const layers = Object.keys(LAYERS), methods = r.methods, bytes = section.unit === 'bytes';
 	const styles = methods.map(m => section.colour?.(m) || 'l' + layers.indexOf(m.layer));
 	const lower = methods.map(m => (m.name + ' ' + m.module).toLowerCase());
@@ -20,12 +23,13 @@ Report.kinds.flame = (section, host, r) => {
 	const amount = weight => {
 		const n = weight * section.period, s = n / 1e9;
 		if (bytes) return Report.bytes(Math.round(n));
+		if (section.unit !== 'ns') return `${Report.count(Math.round(n))} ${section.unit}`;
 		return s >= 10 ? s.toFixed(1) + ' s' : s >= 1 ? s.toFixed(2) + ' s' : Math.round(s * 1000) + ' ms';
 	};
 	const lineShare = samples => percent(samples, whole);
 	const marksOf = m => methods[m].marks.map(mark => mark === 'noSymbol' ? 'no symbols' : mark);
 	const threadName = i => r.threads[i].name || '(no name)';
-	const weightOf = thread => bytes ? thread.bytes : thread.samples;
+	const weightOf = thread => thread.bytes ?? thread.samples ?? thread.count;
 	const whole = r.tree.total[0];
 
 	/* what is chosen, and the trees --------------------------------------------------------------------------------- */
@@ -70,7 +74,7 @@ Report.kinds.flame = (section, host, r) => {
 		const end = name.search(/[(<]/), head = end > 0 ? name.slice(0, end) : name, parts = head.split('.');
 		return parts.length > 2 ? parts.slice(-2).join('.') : name;
 	}
-	const all = () => seen.from >= 0 ? 'chosen time' : seen.thread < 0 ? 'all threads' : threadName(seen.thread);
+	const all = () => seen.from >= 0 ? 'chosen time' : seen.thread < 0 ? 'all ' + PARTS.toLowerCase() : threadName(seen.thread);
 
 	function describe(place, t, n, ownWords) {
 		const m = t.method[n], known = m >= 0;
@@ -226,10 +230,10 @@ Report.kinds.flame = (section, host, r) => {
 			{title: section.share, sort: 'number', cell: x => ({text: percent(weightOf(x.thread), whole), sort: weightOf(x.thread)})},
 			{title: '', cls: 'bar', cell: x => ({text: bar(weightOf(x.thread) / (whole || 1))})},
 			...section.threads.map(column => ({...column, cell: x => column.cell(x.thread)})),
-			{title: 'Thread', sort: 'text', cls: 'name', cell: x => ({text: weightOf(x.thread)
+			{title: PART, sort: 'text', cls: 'name', cell: x => ({text: weightOf(x.thread)
 				? button(threadName(x.i), () => { chooseThread(x.i); Report.openTab('flame', true); },
 				'Flame graph of ' + threadName(x.i)) : threadName(x.i), sort: threadName(x.i)})},
-			{title: 'Id', sort: 'number', cls: 'n mod', cell: x => ({text: String(x.thread.tid), sort: x.thread.tid})},
+			!section.parts && {title: 'Id', sort: 'number', cls: 'n mod', cell: x => ({text: String(x.thread.tid), sort: x.thread.tid})},
 		],
 	};
 	const own = draw => ({kind: 'own', draw});
@@ -237,7 +241,7 @@ Report.kinds.flame = (section, host, r) => {
 		{id: 'flame', title: 'Flame graph', sections: [own(drawGraph)]},
 		{id: 'methods', title: 'Methods', sections: [own(place => { place.append(...allTable.nodes); countMethods(); allTable.draw(); })]},
 		{id: 'callers', title: 'Callers and callees', sections: [own(drawCallers)]},
-		{id: 'threads', title: 'Threads', sections: [threadRows]},
+		{id: 'threads', title: PARTS, sections: [threadRows]},
 		{id: 'about', title: 'About', sections: [section.about]},
 	]};
 
@@ -252,11 +256,11 @@ Report.kinds.flame = (section, host, r) => {
 	reset.className = every.className = 'quiet';
 	matched.setAttribute('aria-live', 'polite');
 	const option = (value, text) => Object.assign(make('option', text), {value: String(value)});
-	thread.append(option(-1, 'All threads'), ...r.threads.map((t, i) => weightOf(t) > 0 ?
-		option(i, `${threadName(i)} ${t.tid}  ${percent(weightOf(t), whole)}`) : null).filter(Boolean));
+	thread.append(option(-1, 'All ' + PARTS.toLowerCase()), ...r.threads.map((t, i) => weightOf(t) > 0 ?
+		option(i, `${threadName(i)} ${t.tid ?? ''}  ${percent(weightOf(t), whole)}`) : null).filter(Boolean));
 	const tools = Object.assign(make('div.tools', make('label.field', make('span.sr', 'Search methods and modules'), search),
-		make('label.field', make('span.sr', 'Thread'), thread),
-		matched, make('span.spring'), every, diff.control(() => refresh()), reset), {id: 'tools'});
+		make('label.field', make('span.sr', PART), thread),
+		matched, make('span.spring'), every, section.parts ? null : diff.control(() => refresh()), reset), {id: 'tools'});
 
 	function updateReset() {
 		reset.disabled = !(seen.zoom || callersFlame?.zoomed || calleesFlame?.zoomed);

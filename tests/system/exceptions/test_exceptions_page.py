@@ -31,6 +31,9 @@ class Page(ExceptionsCase):
         self.assertIn("The input string * was not in a correct format", page.value(CELLS % ("sites", 6)))
         labels = page.value("[...document.querySelectorAll('#flame .f')].map(f => f.getAttribute('aria-label'))")
         self.assertTrue(any("throw System.FormatException" in label for label in labels), labels[:20])
+        self.assertIn(" exceptions", page.value("document.getElementById('detail').textContent"), "the graph counts exceptions, not time")
+        self.assertIn("Thrown type", page.value("document.querySelector('.legend').textContent"))
+        self.assertGreater(page.value("document.getElementById('thread').options.length"), 1, "a thread can be chosen")
         self.assertEqual((page.problems, page.requests), ([], ["file://%s/report.html" % out]))
 
 
