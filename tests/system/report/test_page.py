@@ -6,7 +6,7 @@ import tempfile
 import threading
 import unittest
 
-from tests.lib import browser, contrast, flame, proc
+from tests.lib import browser, contrast, flame, proc, report_page
 from tests.system.report.test_report import load, made_up, real
 
 TEXTS = "[...document.querySelectorAll('%s')].filter(e => e.offsetParent).map(e => e.textContent)"
@@ -19,6 +19,32 @@ def policy():
     with open(os.path.join(proc.ROOT, "common/report/report_policy.h"), encoding="utf-8") as f:
         macro = re.search(r"#define REPORT_POLICY_WITHIN\(ancestors\)((?:.*\\\n)+.*)", f.read()).group(1)
     return "".join(re.findall(r'"([^"]*)"', macro)) + "'none'"
+
+
+def slow_requests():
+    """report.json of a SlowRequests session, as far as its page needs it: two endpoints with the same bill."""
+    def endpoint(name, samples):
+        thread = {**dict.fromkeys(("gc", "code", "io", "task", "noCPU", "sleep", "blocked", "untold"), 0), "lock": 60000000, "code": 20000000}
+        bars = [{"from": 0, "to": 120000000, "kind": "call", "call": "http shop", "place": None},
+                {"from": 120000000, "to": 200000000, "kind": "lock", "call": None, "place": "Shop.Stock.Take"}]
+        return {"name": name, "requests": 10, "perSecond": 1, "percent": 50, "p50Nanoseconds": 2e8, "p95Nanoseconds": 2e8, "p99Nanoseconds": 2e8,
+                "longestNanoseconds": 1250000000, "failedPercent": 0, "statuses": {}, "inFlight": 0, "oldestNanoseconds": 0, "clients": 0, "stream": False,
+                "streams": 0, "streamsInFlight": 0, "latencies": [200000000, 10], "slowest": [],
+                "bill": {"requests": 1, "nanoseconds": 200000000, "threadNanoseconds": 80000000, "thread": thread, "places": [], "otherAwaitNanoseconds": 0,
+                         "unseenNanoseconds": 0, "calls": [{"name": "http shop", "count": 1, "failed": 0, "awaitNanoseconds": 120000000,
+                                                            "threadNanoseconds": 0, "longestNanoseconds": 120000000}]},
+                "code": {"samples": samples, "methods": [], "tree": {"parent": [-1, 0], "method": [-1, 0], "self": [0, samples], "total": [samples] * 2}},
+                "slowestRequest": {"nanoseconds": 200000000, "bars": bars}, "typicalRequest": None}
+    return {"schema": "drdotnet.dev/report/slow-requests", "profiler": "SlowRequests", "diagnosis": {"text": "GET /a: p95 200 ms"}, "findings": [],
+            "session": {}, "measured": {}, "time": {"durationSeconds": 10}, "endpoints": [endpoint("GET /a", 20), endpoint("GET /b", 10)],
+            "methods": [{"name": "Shop.Stock.Take", "module": "Shop.dll", "layer": "application", "marks": [], "total": 30}],
+            "requests": {"count": 20, "streams": 0, "perSecond": 2, "p50Nanoseconds": 2e8, "p95Nanoseconds": 2e8, "p99Nanoseconds": 2e8,
+                         "longestNanoseconds": 1250000000, "failed": 0, "withStatus": 20, "inFlight": 0},
+            "sampling": {**dict.fromkeys(("began", "ended", "beginningNotSeen", "notFollowed", "dropped", "malformed", "leftOut", "threadLooks", "cpuSamples",
+                                          "cpuSamplesOfRequests"), 0),
+                         **dict.fromkeys(("followedPercent", "countedPercent", "switchesPercent", "waitsPercent"), 100),
+                         "cpuSamplePeriodNanoseconds": 10000000},
+            "cost": {"maxPauseMicroseconds": 0, "maxWaitMicroseconds": 0, "blockingCollections": 0, "addedCPUMilliseconds": 1, "agentCPUMilliseconds": 1}}
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
@@ -106,6 +132,22 @@ class ReportPage(unittest.TestCase):
         self.assertEqual(page.value("document.querySelector('h1').textContent"), diagnosis["headline"])
         self.assertEqual(page.value(TEXTS % ".lines li"), diagnosis["text"].split("\n")[1:])
         self.assertLess(page.value("document.querySelector('h1').getBoundingClientRect().top"), 200)
+
+    def test_where_the_time_of_requests_went(self):
+        out = os.path.join(self.folder, "requests")
+        os.makedirs(out)
+        report_page.write(slow_requests(), "agent/profilers/requests/request_view.js", out + "/report.html")
+        page = self.open(out, width=390)
+        widths = page.value("[...document.querySelector('#bills td.strip svg').querySelectorAll('rect')].map(e => +e.getAttribute('width'))")
+        self.assertAlmostEqual(sum(widths), 1000, delta=2, msg="the parts add up")
+        page.value("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        self.assertEqual(page.value(TEXTS % ".parts > li > b"), 2 * ["60% (120 ms)", "30% (60.0 ms)", "10% (20.0 ms)"])
+        self.assertEqual(page.value(TEXTS % ".fall .what"), 2 * ["awaiting http shop", "locks in Shop.Stock.Take"])
+        self.assertEqual(page.value(TEXTS % "#endpoints td[data-label=Longest]"), 2 * ["1.25 s"])
+        self.assertLessEqual(page.value("document.querySelector('#bills').scrollWidth"), 390, "nothing is cut off")
+        self.assertEqual(page.value("document.getElementById('thread').options.length"), 3, "both endpoints can be chosen")
+        self.assertIn("300 ms", page.value("document.getElementById('detail').textContent"))
+        self.assertEqual(page.value(contrast.PALE), [])
 
     def share_of(self, word):
         """Percent of the samples with a matching method anywhere on their stack, from report.json's tree."""

@@ -342,7 +342,8 @@ class OnNewest(OnEachRuntime):
         for request in (first["slowestRequest"], first["typicalRequest"]):
             self.assertEqual((request["bars"][0]["from"], request["bars"][-1]["to"]), (0, request["nanoseconds"]))
             self.assertTrue(all(a["to"] == b["from"] for a, b in zip(request["bars"], request["bars"][1:])))
-        self.assertIn(b"Requests over time", contents(out)["report.html"])
+        for heading in (b"Requests over time", b"CPU time of requests"):
+            self.assertIn(heading, contents(out)["report.html"])
 
     def check_samples(self, report):
         """A sample in a method that only some endpoints run is theirs."""
