@@ -284,7 +284,7 @@ void cpu_says_warming_up(const void *numbers, struct finding *f)
 {
 	cpu *n = numbers;
 	bool jit = n->jit_percent >= n->type_loading_percent;
-	const char *what = jit ? "JIT compilation: it is still warming up" : "type loading: it is still warming up";
+	const char *what = jit ? "JIT compilation (still warming up)" : "type loading (still warming up)";
 	say_share(n, f, jit ? n->jit_percent : n->type_loading_percent, "warming up", what, ", below ", jit ? &n->jit_below : &n->type_loading_below);
 	if (rules_known(n->uptime_minutes) && f->state == FINDING_EXCLUDED && n->uptime_minutes >= CPU_WARM_UP_MINUTES)
 		finding_evidence(f, "it has run for %.0f minutes", n->uptime_minutes);

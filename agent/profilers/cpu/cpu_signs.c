@@ -30,6 +30,8 @@ static unsigned signs_of_frame(const struct frame *f)
 		return 1u << SIGN_REGEX | 1u << SIGN_REGEX_CALL;
 	if (!sign_starts(f->module, "System."))
 		return 0;
+	if (f->dynamic && sign_starts(f->module, "System.Text.RegularExpressions")) /* "Regex7_Scan": the library's callers of it may be inlined */
+		return 1u << SIGN_GENERATES | 1u << SIGN_REGEX_CALL;
 	if (sign_starts(f->type, "System.Linq.Expressions.") || sign_starts(f->type, "System.Reflection.Emit."))
 		return 1u << SIGN_GENERATES;
 	if (sign_starts(f->type, "System.Text.RegularExpressions.")) /* its own code is compiled already: what is compiled below it, it has generated */

@@ -99,8 +99,8 @@ static const struct {
 	{"HotMethod", {N(method_percent, 19.9), N(method_caused_percent, 19.9)}, FINDING_EXCLUDED, 0, NULL},
 	{"GarbageCollection", {N(gc_percent, 30)}, FINDING_FOUND, 30, "30% of CPU in garbage collection: too much is allocated"},
 	{"GarbageCollection", {N(gc_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
-	{"WarmingUp", {N(jit_percent, 30), N(uptime_minutes, 9.9)}, FINDING_FOUND, 30, "30% of CPU in JIT compilation: it is still warming up"},
-	{"WarmingUp", {N(type_loading_percent, 30), N(uptime_minutes, NAN)}, FINDING_POSSIBLE, 30, "30% of CPU in type loading: it is still warming up"},
+	{"WarmingUp", {N(jit_percent, 30), N(uptime_minutes, 9.9)}, FINDING_FOUND, 30, "30% of CPU in JIT compilation (still warming up)"},
+	{"WarmingUp", {N(type_loading_percent, 30), N(uptime_minutes, NAN)}, FINDING_POSSIBLE, 30, "30% of CPU in type loading (still warming up)"},
 	{"WarmingUp", {N(jit_percent, 29.9), N(uptime_minutes, 0)}, FINDING_EXCLUDED, 0, NULL},
 	{"WarmingUp", {N(jit_percent, 90), N(uptime_minutes, 10)}, FINDING_EXCLUDED, 0, NULL},
 	{"JitContinues", {N(jit_percent, 10), N(uptime_minutes, 10)}, FINDING_FOUND, 10, "10% of CPU in JIT compilation"},
@@ -290,6 +290,24 @@ Test(cpu_rules, signs_of_generated_code_and_of_tight_loops)
 	cpu_analysis_run(&m.capture, &a);
 	cpu_numbers_of(&a, &n);
 	cr_expect_gt(n.generated_late_percent, 33, "%g", n.generated_late_percent);
+	cpu_analysis_fini(&a);
+	make_end(&m);
+}
+
+/* Regex.IsMatch is inlined into the application's method at some time: what is compiled below the expression's own code goes on. */
+Test(cpu_rules, expressions_whose_callers_are_inlined)
+{
+	struct made m;
+	struct cpu_analysis a;
+	struct cpu_numbers n;
+	make_begin(&m);
+	make_samples(&m, "w", 600, "app:S.N:Matches;lib:System.Text.RegularExpressions.Regex:IsMatch;dynregex::Regex7_Scan;rt:;jit:");
+	make_samples(&m, "w", 400, "app:S.N:Matches;dynregex::Regex9_Scan;rt:;jit:");
+	cpu_analysis_run(&m.capture, &a);
+	cpu_numbers_of(&a, &n);
+	cr_expect_float_eq(n.generated_percent, 100, 0.01, "%g", n.generated_percent);
+	cr_expect_gt(n.generated_late_percent, 30, "%g", n.generated_late_percent);
+	cr_expect(cpu_numbers_compiles_on(&n));
 	cpu_analysis_fini(&a);
 	make_end(&m);
 }
