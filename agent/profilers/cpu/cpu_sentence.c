@@ -162,7 +162,7 @@ void cpu_says_backtracking(const void *numbers, struct finding *f)
 {
 	static const char what[] = "regex backtracking";
 	cpu *n = numbers;
-	bool call = f->state == FINDING_POSSIBLE;
+	bool call = f->state == FINDING_POSSIBLE && n->regex_call_longest_seconds > n->regex_longest_seconds;
 	say_share(n, f, call ? n->regex_call_percent : n->regex_percent, what, what, ", in ", call ? &n->regex_call_method : &n->regex_method);
 	if (call)
 		finding_evidence(f, "%.1f%% of the CPU in such calls, %.1f s of it at a stretch", n->regex_call_percent, n->regex_call_longest_seconds);
