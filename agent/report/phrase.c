@@ -8,6 +8,11 @@ size_t phrase_chars(const char *s)
 	return count;
 }
 
+bool phrase_is_one(double figure)
+{
+	return figure >= 0.95 && figure < 1.05;
+}
+
 void phrase_percent(struct buf *out, double percent)
 {
 	buf_printf(out, percent >= 9.95 ? "%.0f%%" : percent >= 0.095 || percent <= 0 ? "%.1f%%" : "%.2f%%", percent);

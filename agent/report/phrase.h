@@ -4,11 +4,14 @@
 
 #include "common/base/buf.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PHRASE_NAME_CHARS 110 /* of a name in a line of its own text */
 
 size_t phrase_chars(const char *s); /* code points of UTF-8 */
+
+bool phrase_is_one(double figure); /* whether it reads "1.0": one thread, not threads */
 
 void phrase_percent(struct buf *out, double percent); /* appends "84%", "3.4%", "0.05%" */
 

@@ -56,7 +56,8 @@ static uint32_t make_frame(struct made *m, char *word)
 	} kinds[] = {
 		{"app", FRAME_MANAGED, "Shop.dll"},	  {"lib", FRAME_MANAGED, "System.Private.CoreLib.dll"}, {"dyn", FRAME_MANAGED, ""},
 		{"rt", FRAME_NATIVE, "libcoreclr.so"},	  {"jit", FRAME_NATIVE, "libclrjit.so"},		{"libc", FRAME_NATIVE, "libc.so.6"},
-		{"kernel", FRAME_KERNEL, "[kernel]"},	  {"none", FRAME_UNKNOWN, ""},		{"dynregex", FRAME_MANAGED, "System.Text.RegularExpressions.dll"},
+		{"kernel", FRAME_KERNEL, "[kernel]"},	  {"none", FRAME_UNKNOWN, ""},
+		{"dynregex", FRAME_MANAGED, "System.Text.RegularExpressions.dll"},
 	};
 	char *at = strchr(word, '@');
 	if (at)
