@@ -20,7 +20,7 @@
 #define ACCESS_ALONE_SECONDS 5.0
 #define RUNNING_SECONDS 5
 #define COMPILING_ON 10
-#define SCHEDULING_CPUS 0.05    /* CPUs */
+#define SCHEDULING_CPUS 0.1     /* CPUs: of few requests on a full node it is 0.06 */
 #define THROTTLED 10            /* of the limit's periods */
 #define WAITING 20              /* of the time in which its threads could run */
 #define WAITING_MOST 75

@@ -119,9 +119,10 @@ static const struct {
 	{"RuntimeWork", {N(runtime_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
 	{"ThreadPoolAndLocks", {N(scheduling_percent, 30)}, FINDING_FOUND, 30, NULL},
 	{"ThreadPoolAndLocks", {N(scheduling_percent, 29.9)}, FINDING_EXCLUDED, 0, NULL},
-	{"ThreadPoolAndLocks", {N(scheduling_percent, 49), N(cpus_used, 0.1)}, FINDING_EXCLUDED, 0, NULL}, /* waking the threads of a pool that does little */
-	{"ThreadPoolAndLocks", {N(scheduling_percent, 50), N(cpus_used, 0.1)}, FINDING_FOUND, 50, NULL},
-	{"CpuSpread", {N(scheduling_percent, 49), N(cpus_used, 0.1)}, FINDING_FOUND, 1, NULL},
+	{"ThreadPoolAndLocks", {N(scheduling_percent, 49), N(cpus_used, 0.2)}, FINDING_EXCLUDED, 0, NULL}, /* waking the threads of a pool that does little */
+	{"ThreadPoolAndLocks", {N(scheduling_percent, 32), N(cpus_used, 0.174)}, FINDING_EXCLUDED, 0, NULL},
+	{"ThreadPoolAndLocks", {N(scheduling_percent, 50), N(cpus_used, 0.2)}, FINDING_FOUND, 50, NULL},
+	{"CpuSpread", {N(scheduling_percent, 49), N(cpus_used, 0.2)}, FINDING_FOUND, 1, NULL},
 	{"ThreadPoolAndLocks", {N(scheduling_percent, 90), N(spin_percent, 61)}, FINDING_EXCLUDED, 0, NULL},
 	{"MethodThatHasNotReturned", {N(running_threads, 1), N(running_seconds, 5), N(running_percent, 40)}, FINDING_POSSIBLE, 40,
 	 "Has not returned for 5 s"},
