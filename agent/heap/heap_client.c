@@ -103,6 +103,20 @@ static int await_heap_answer(struct heap_client *c, uint16_t answer, const char 
 	return c->refusal.kind ? -1 : 0;
 }
 
+/* The same for what stops the application: the runtime does that when no collection is under way, and a forced collection waits for one in the background. */
+static int await_heap_stop(struct heap_client *c, uint16_t answer, const char *what, int64_t deadline_ms, struct err *e)
+{
+	struct err why = ERR_INIT;
+
+	if (await_heap_answer(c, answer, what, deadline_ms, &why) == 0)
+		return 0;
+	if (e)
+		*e = why;
+	if (why.kind == ERR_TIMEOUT)
+		err_set(e, ERR_TIMEOUT, why.code, "%.300s (a garbage collection may be under way)", why.message);
+	return -1;
+}
+
 /* The request goes out with its descriptor, past the queue, which is empty between requests. */
 static int send_with_fd(int channel_fd, int fd, struct err *e)
 {
@@ -144,7 +158,7 @@ int heap_client_predict(struct heap_client *c, uint64_t budget_us, struct heap_p
 	wire_writer_init(&w, payload, sizeof payload);
 	wire_put_u64(&w, budget_us);
 	if (profiler_channel_request(c->channel, HEAP_FRAME_PREDICT, payload, w.pos, e) < 0 ||
-	    await_heap_answer(c, HEAP_FRAME_PREDICTION, "look at the heap (a garbage collection may be under way)", deadline_ms, e) < 0)
+	    await_heap_stop(c, HEAP_FRAME_PREDICTION, "look at the heap", deadline_ms, e) < 0)
 		return -1;
 	*out = c->prediction;
 	return 0;
@@ -158,7 +172,7 @@ int heap_client_walk(struct heap_client *c, const struct heap_walk_request *q, s
 	wire_writer_init(&w, payload, sizeof payload);
 	heap_put_walk_request(&w, q);
 	if (profiler_channel_request(c->channel, HEAP_FRAME_WALK, payload, w.pos, e) < 0 ||
-	    await_heap_answer(c, HEAP_FRAME_WALKED, "walk the heap", deadline_ms, e) < 0)
+	    await_heap_stop(c, HEAP_FRAME_WALKED, "walk the heap", deadline_ms, e) < 0)
 		return -1;
 	*out = c->walked;
 	return 0;

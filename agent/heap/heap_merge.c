@@ -1,5 +1,6 @@
 #include "agent/heap/heap_merge.h"
 
+#include "agent/symbols/type_pattern.h"
 #include "common/base/hash.h"
 #include "common/base/mem.h"
 
@@ -73,11 +74,23 @@ static uint32_t child_of(struct heap_merge *m, uint32_t parent, uint32_t type)
 	return group;
 }
 
+/* The runtime's timers are one list for each CPU, which holds them. Who keeps one of them (a Timer that is held elsewhere) would take its neighbours, too,
+ * as many as stand nearer to it than to the list's head: others at each moment. So the lists go first. */
+static bool holds_timers(const struct heap_merge *m, uint32_t group)
+{
+	return m->groups[group].type == m->timer_type || m->groups[group].type == m->timer_queue_type;
+}
+
 /* An object that was not met before, held by one of the group. */
 static void reach(struct heap_merge *m, uint32_t object, uint32_t parent)
 {
 	uint32_t type = heap_nodes_type(m->nodes, object);
 
+	if (type == m->timer_type && !m->listed && !holds_timers(m, parent)) {
+		GROW(m->kept, m->kept_count, m->kept_cap);
+		m->kept[m->kept_count++] = (struct heap_kept){object, parent};
+		return;
+	}
 	if (parent != m->last_parent || type != m->last_type) {
 		m->last_group = child_of(m, parent, type);
 		m->last_parent = parent;
@@ -128,6 +141,32 @@ static void reach_all(struct heap_merge *m)
 			reach_row(m, &row, parent);
 	}
 	m->queue_count = 0;
+}
+
+/* What is in no list any more, or whose list nobody has reached. */
+static void reach_kept_timers(struct heap_merge *m)
+{
+	m->listed = true;
+	for (uint32_t i = 0; i < m->kept_count; i++)
+		if (m->group[m->kept[i].object] == HEAP_GROUP_NONE)
+			reach(m, m->kept[i].object, m->kept[i].parent);
+	reach_all(m);
+	m->listed = false;
+	m->kept_count = 0;
+}
+
+static void find_timers(struct heap_merge *m)
+{
+	const struct heap_snapshot *s = m->nodes->snapshot;
+	uint32_t timer = HEAP_GROUP_NONE, queue = HEAP_GROUP_NONE;
+
+	for (uint32_t i = 0; i < s->type_count; i++) {
+		enum type_pattern pattern = s->types[i].name ? type_pattern_of(s->types[i].name) : TYPE_PATTERN_NONE;
+		timer = pattern == TYPE_PATTERN_TIMER ? i : timer;
+		queue = pattern == TYPE_PATTERN_TIMER_QUEUE ? i : queue;
+	}
+	m->timer_type = queue == HEAP_GROUP_NONE ? HEAP_GROUP_NONE : timer;
+	m->timer_queue_type = queue;
 }
 
 /* Roots ----------------------------------------------------------------------------------------------------------------------- */
@@ -192,6 +231,7 @@ static void reach_from_roots(struct heap_merge *m)
 				reach(m, object, group);
 		}
 		reach_all(m);
+		reach_kept_timers(m);
 	}
 	HASH_ITER(hh, labels, l, next) {
 		HASH_DEL(labels, l);
@@ -223,6 +263,7 @@ int heap_merge_run(struct heap_merge *m, const struct heap_nodes *n, struct err 
 	memset(m->group, 0xff, n->count * sizeof *m->group);
 	add_group(m, HEAP_GROUP_NONE, 0, 0);
 	grow_group_slots(m);
+	find_timers(m);
 	reach_from_roots(m);
 	return 0;
 }
@@ -235,6 +276,7 @@ void heap_merge_finish(struct heap_merge *m, const uint32_t *unheld, uint32_t un
 		for (uint32_t i = 0; i < unheld_count; i++)
 			reach(m, unheld[i], group);
 		reach_all(m);
+		reach_kept_timers(m);
 	}
 	sum_held(m);
 	heap_memory_give(m->memory, &m->queue_array);
@@ -250,5 +292,6 @@ void heap_merge_fini(struct heap_merge *m)
 	heap_memory_give(m->memory, &m->queue_array);
 	free(m->groups);
 	free(m->slots);
+	free(m->kept);
 	*m = (struct heap_merge){0};
 }

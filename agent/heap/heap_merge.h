@@ -1,7 +1,7 @@
 /* The shortest way from the roots to each object, ways of the same types merged: a tree of groups. Below the top stand the roots by what
  * they are called; below those their objects by type; and so on. Roots that last go first: what a static reaches belongs to it, whoever
- * else does. Where a type is met again a few steps below itself (a list, a tree), the object belongs to the group above: the tree stays
- * small however deep the heap is. */
+ * else does; a timer of .NET belongs to the runtime's list of timers, whoever else keeps it. Where a type is met again a few steps below
+ * itself (a list, a tree), the object belongs to the group above: the tree stays small however deep the heap is. */
 #ifndef DRDOTNET_HEAP_MERGE_H
 #define DRDOTNET_HEAP_MERGE_H
 
@@ -22,6 +22,10 @@ struct heap_group {
 	bool nested;
 };
 
+struct heap_kept {
+	uint32_t object, parent;
+};
+
 struct heap_merge {
 	const struct heap_nodes *nodes;
 	struct heap_memory *memory;
@@ -32,6 +36,10 @@ struct heap_merge {
 	uint32_t *slots, slot_bits;
 	uint32_t *queue, queue_count;
 	uint32_t last_parent, last_type, last_group; /* what was looked up last */
+	uint32_t timer_type, timer_queue_type; /* HEAP_GROUP_NONE: there are none */
+	struct heap_kept *kept; /* timers that were met outside of the runtime's lists, and by which group */
+	uint32_t kept_count, kept_cap;
+	bool listed;            /* what the lists hold has been reached */
 };
 
 /* What the roots reach. */

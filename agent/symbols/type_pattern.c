@@ -12,6 +12,7 @@ static const struct {
 	enum type_pattern pattern;
 } types[] = {
 	{"System.Threading.TimerQueueTimer", TYPE_PATTERN_TIMER},
+	{"System.Threading.TimerQueue", TYPE_PATTERN_TIMER_QUEUE},
 	{SOURCE, TYPE_PATTERN_CANCELLATION},
 	{SOURCE ".Linked1CancellationTokenSource", TYPE_PATTERN_CANCELLATION},
 	{SOURCE ".Linked2CancellationTokenSource", TYPE_PATTERN_CANCELLATION},

@@ -8,6 +8,7 @@
 enum type_pattern { /* of one object of the type */
 	TYPE_PATTERN_NONE,
 	TYPE_PATTERN_TIMER,        /* a running timer: of Timer, PeriodicTimer, Task.Delay, a timeout */
+	TYPE_PATTERN_TIMER_QUEUE,  /* the runtime's own: one for each CPU, with the list of those */
 	TYPE_PATTERN_CANCELLATION, /* a CancellationTokenSource, linked ones too */
 	TYPE_PATTERN_SCOPE,        /* a scope of Microsoft's dependency injection; its list of disposables: type_pattern_is_disposables() */
 	TYPE_PATTERN_TRACKER,      /* what a DbContext of EF Core knows its entities by */

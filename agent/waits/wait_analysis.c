@@ -40,7 +40,7 @@ double wait_analysis_recorded_percent(const struct wait_analysis *a)
 struct waiting_stack {
 	uint32_t *methods; /* root first */
 	size_t count;
-	uint32_t place;
+	uint32_t place, nearest;
 	bool done;
 };
 
@@ -61,6 +61,15 @@ static size_t without_natives(const struct wait_analysis *a, const uint32_t *met
 	return managed ? managed : count;
 }
 
+/* What waits, for whomever: Monitor, Task, awaiters and the like. */
+static bool is_waiting_itself(const char *name)
+{
+	static const char parallel[] = "System.Threading.Tasks.Parallel", threading[] = "System.Threading.", awaiters[] = "System.Runtime.CompilerServices.";
+	if (strncmp(name, parallel, sizeof parallel - 1) == 0)
+		return false;
+	return strncmp(name, threading, sizeof threading - 1) == 0 || strncmp(name, awaiters, sizeof awaiters - 1) == 0;
+}
+
 static const struct waiting_stack *logical_stack(struct wait_analysis *a, struct placing *p, uint32_t stack)
 {
 	uint32_t methods[CAPTURE_MAX_DEPTH + 1];
@@ -68,13 +77,15 @@ static const struct waiting_stack *logical_stack(struct wait_analysis *a, struct
 	if (out->done)
 		return out;
 	out->done = true;
-	out->place = CPU_NO_METHOD;
+	out->place = out->nearest = CPU_NO_METHOD;
 	out->count = without_natives(a, methods, cpu_method_table_logical(&p->table, &a->base, &a->capture->stacks.stacks[stack], methods));
 	out->methods = mem_calloc(out->count + 1, sizeof *out->methods);
 	memcpy(out->methods, methods, out->count * sizeof *methods);
-	for (size_t i = 0; i < out->count; i++)
-		if (a->base.methods[methods[i]].layer == LAYER_APPLICATION)
-			out->place = methods[i];
+	for (size_t i = 0; i < out->count; i++) {
+		const struct cpu_method *m = &a->base.methods[methods[i]];
+		out->place = m->layer == LAYER_APPLICATION ? methods[i] : out->place;
+		out->nearest = m->layer == LAYER_LIBRARY && !is_waiting_itself(m->name) ? methods[i] : out->nearest;
+	}
 	return out;
 }
 
@@ -122,11 +133,12 @@ static uint32_t find_place(struct wait_analysis *a, const struct joined_wait *w,
 		return UINT32_MAX;
 	GROW(a->places, a->place_count, *cap);
 	a->places[a->place_count] =
-		(struct wait_place){.id = (uint32_t)a->place_count, .meaning = w->meaning, .method = method, .stack = w->stack, .holder = CPU_NO_METHOD};
+		(struct wait_place){.id = (uint32_t)a->place_count, .meaning = w->meaning, .method = method, .stack = w->stack,
+				     .nearest = CPU_NO_METHOD, .holder = CPU_NO_METHOD};
 	return (uint32_t)a->place_count++;
 }
 
-static void add_to_place(struct wait_analysis *a, struct wait_place *p, const struct joined_wait *w)
+static void add_to_place(struct wait_analysis *a, struct wait_place *p, const struct joined_wait *w, uint32_t nearest)
 {
 	p->ns += w->ns;
 	p->count += w->count;
@@ -136,6 +148,7 @@ static void add_to_place(struct wait_analysis *a, struct wait_place *p, const st
 	if (w->least_ns > p->longest_ns) {
 		p->longest_ns = w->least_ns;
 		p->stack = w->stack;
+		p->nearest = nearest;
 	}
 }
 
@@ -160,10 +173,10 @@ static void place_waits(struct wait_analysis *a, struct placing *p, const struct
 	size_t cap = 0;
 	for (size_t i = 0; i < j->count; i++) {
 		const struct joined_wait *w = &j->list[i];
-		uint32_t method = logical_stack(a, p, w->stack)->place;
-		p->place_of[i] = find_place(a, w, method, &cap);
+		const struct waiting_stack *s = logical_stack(a, p, w->stack);
+		p->place_of[i] = find_place(a, w, s->place, &cap);
 		if (p->place_of[i] != UINT32_MAX)
-			add_to_place(a, &a->places[p->place_of[i]], w);
+			add_to_place(a, &a->places[p->place_of[i]], w, s->nearest);
 		add_to_sums(a, w);
 		if (w->meaning.idle || w->meaning.kind == WAIT_KIND_CPU)
 			continue;

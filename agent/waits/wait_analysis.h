@@ -19,6 +19,7 @@ struct wait_place {
 	uint32_t looked;      /* by looks at the threads: there were at least so many */
 	uint32_t threads, whole; /* whole: wait there from the session's beginning to its end */
 	uint32_t stack;       /* in the capture: of the longest wait */
+	uint32_t nearest;     /* where `method` is none: the innermost one of .NET on that stack that is not the waiting itself; CPU_NO_METHOD: none */
 	/* of locks: at so many looks it was held, by a thread that waited in that method at most of them */
 	uint32_t sightings, held_running, held_known;
 	int64_t database_ns;  /* the last look that found a SQLite database locked while it was waited for here */

@@ -134,6 +134,15 @@ static const struct wait_meaning *sqlite_meaning(const struct frame *frames, con
 	return NULL;
 }
 
+/* Before .NET 10 no managed code waits for a monitor. That of a Lazy is taken in a method that does little else: what makes the value has frames of its own. */
+static const struct wait_meaning lazy_lock = {WAIT_KIND_LOCK, false, "Lazy"};
+
+static bool waits_in_lazy(const struct frame *f, const struct frame *native)
+{
+	return f->kind == FRAME_MANAGED && begins(f->type, "System.Lazy") && begins(f->method, "ExecutionAndPublication") &&
+	       cpu_layer_of(native) == LAYER_RUNTIME;
+}
+
 /* What is below all managed code, or all there is. */
 static void native_meaning(const struct frame *frames, const uint32_t *stack, size_t natives, bool managed, struct wait_meaning *out)
 {
@@ -183,6 +192,8 @@ void wait_kind_of_stack(const struct frame *frames, const uint32_t *stack, size_
 		*out = database_lock;
 	else if (found)
 		*out = found->meaning;
+	else if (natives && natives < depth && waits_in_lazy(&frames[stack[natives]], &frames[stack[natives - 1]]))
+		*out = lazy_lock;
 	else if (managed && (sqlite = sqlite_meaning(frames, stack, natives)))
 		*out = *sqlite;
 	else

@@ -20,9 +20,10 @@
 #define ACCESS_ALONE_SECONDS 5.0
 #define RUNNING_SECONDS 5
 #define COMPILING_ON 10
-#define SCHEDULING_CPUS 0.05    /* CPUs */
+#define SCHEDULING_CPUS 0.1     /* CPUs: of few requests on a full node it is 0.06 */
 #define THROTTLED 10            /* of the limit's periods */
 #define WAITING 20              /* of the time in which its threads could run */
+#define WAITING_MOST 75
 #define WAITED_SECONDS 1
 #define NODE_PRESSURE 20        /* of the session */
 #define NODE_OF_ITS_OWN 0.7     /* of the node's CPUs: then it waits for itself */
@@ -150,6 +151,10 @@ static struct rule_score backtracks(const void *numbers)
 	cpu *n = numbers;
 	if (n->regex_percent >= MATCHING && n->regex_longest_seconds >= fmax(MATCH_SECONDS, TIMES_CHANCE * n->regex_chance_seconds))
 		return scored(true, n->regex_percent, 2);
+	/* few samples are left of a process that hardly gets to work, and of each match a part */
+	if (n->regex_percent >= MATCHING && cpu_rules_waiting(n) >= WAITING_MOST &&
+	    n->regex_longest_seconds >= fmax(MATCH_SECONDS / 2, 2 * TIMES_CHANCE * n->regex_chance_seconds))
+		return scored(true, n->regex_percent, 1);
 	bool call = n->regex_call_longest_seconds >= fmax(CALL_SECONDS, TIMES_CHANCE * n->regex_call_chance_seconds);
 	return scored(n->regex_call_percent >= MATCHING && call, n->regex_call_percent, 1);
 }

@@ -162,7 +162,7 @@ void cpu_says_backtracking(const void *numbers, struct finding *f)
 {
 	static const char what[] = "regex backtracking";
 	cpu *n = numbers;
-	bool call = f->state == FINDING_POSSIBLE;
+	bool call = f->state == FINDING_POSSIBLE && n->regex_call_longest_seconds > n->regex_longest_seconds;
 	say_share(n, f, call ? n->regex_call_percent : n->regex_percent, what, what, ", in ", call ? &n->regex_call_method : &n->regex_method);
 	if (call)
 		finding_evidence(f, "%.1f%% of the CPU in such calls, %.1f s of it at a stretch", n->regex_call_percent, n->regex_call_longest_seconds);
@@ -284,7 +284,7 @@ void cpu_says_warming_up(const void *numbers, struct finding *f)
 {
 	cpu *n = numbers;
 	bool jit = n->jit_percent >= n->type_loading_percent;
-	const char *what = jit ? "JIT compilation: it is still warming up" : "type loading: it is still warming up";
+	const char *what = jit ? "JIT compilation (still warming up)" : "type loading (still warming up)";
 	say_share(n, f, jit ? n->jit_percent : n->type_loading_percent, "warming up", what, ", below ", jit ? &n->jit_below : &n->type_loading_below);
 	if (rules_known(n->uptime_minutes) && f->state == FINDING_EXCLUDED && n->uptime_minutes >= CPU_WARM_UP_MINUTES)
 		finding_evidence(f, "it has run for %.0f minutes", n->uptime_minutes);

@@ -30,6 +30,8 @@ static unsigned signs_of_frame(const struct frame *f)
 		return 1u << SIGN_REGEX | 1u << SIGN_REGEX_CALL;
 	if (!sign_starts(f->module, "System."))
 		return 0;
+	if (f->dynamic && sign_starts(f->module, "System.Text.RegularExpressions")) /* "Regex7_Scan": the library's callers of it may be inlined */
+		return 1u << SIGN_GENERATES | 1u << SIGN_REGEX_CALL;
 	if (sign_starts(f->type, "System.Linq.Expressions.") || sign_starts(f->type, "System.Reflection.Emit."))
 		return 1u << SIGN_GENERATES;
 	if (sign_starts(f->type, "System.Text.RegularExpressions.")) /* its own code is compiled already: what is compiled below it, it has generated */
@@ -212,6 +214,14 @@ static uint32_t common_node(const struct stack_tree *t, uint32_t a, uint32_t b)
 	return a;
 }
 
+/* The runtime's stubs have no name and no callee's frame: one that ends beside the method may be on the way into it, or out of it for a moment, as where
+ * a loop goes on in optimized code. */
+static bool in_a_stub(const struct cpu_analysis *a, uint32_t method, uint32_t node)
+{
+	const struct stack_node *n = &a->tree.nodes[node];
+	return a->methods[n->method].layer == LAYER_UNKNOWN && node != STACK_TREE_ROOT && n->parent == a->tree.nodes[method].parent;
+}
+
 static struct thread_span *find_spans(const struct cpu_analysis *a)
 {
 	const struct cpu_capture *c = a->capture;
@@ -223,7 +233,8 @@ static struct thread_span *find_spans(const struct cpu_analysis *a)
 		uint32_t node = cpu_analysis_node(a, i);
 		if (s->node == STACK_TREE_NONE)
 			*s = (struct thread_span){node, c->samples[i].time_ns, 0};
-		s->node = common_node(&a->tree, s->node, node);
+		if (!in_a_stub(a, s->node, node) || sign_starts(a->threads[c->samples[i].thread].name, ".NET TP Worker"))
+			s->node = common_node(&a->tree, s->node, node);
 		s->last_ns = c->samples[i].time_ns;
 	}
 	return spans;

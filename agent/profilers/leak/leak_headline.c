@@ -97,7 +97,10 @@ static void headline_grows(struct words *w)
 		else
 			buf_puts(&w->line, pile[g->pattern]);
 		leak_words_more(&w->line, w->m, g, leak_line_room(w) > 50 ? leak_line_room(w) - 36 : 14);
-		buf_printf(&w->line, ", %s", buf_str(&rate));
+		AUTO_BUF struct buf last;
+		buf_init(&last, 80);
+		buf_printf(&last, ", %s", buf_str(&rate));
+		headline_phrase_if_room(w, buf_str(&last));
 	} else {
 		headline_name(w, leak_words_root(w->m, g->holder), 45);
 		buf_printf(&w->line, " grows by %s", buf_str(&rate));

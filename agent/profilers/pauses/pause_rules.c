@@ -305,8 +305,9 @@ static void says_delayed(const void *numbers, struct finding *f)
 	finding_message(f, "%s", f->state == FINDING_EXCLUDED ? "a full node" : "the node has no free CPU");
 	finding_evidence(f, "threads waited %.1f s for a CPU, %.0f%% of the time that they were ready to run", n->run_delay_ms / 1000, n->delay_percent);
 	if (rules_known(n->node_pressure_percent))
-		finding_evidence(f, "threads waited %.1f s for a CPU, %.0f%% of the time that they were ready to run; some task of the node did for %.0f%% "
-				    "of it", n->run_delay_ms / 1000, n->delay_percent, n->node_pressure_percent);
+		finding_evidence(f, "threads waited %.1f s for a CPU, %.0f%% of the time that they were ready to run; in %.0f%% of the session "
+				    "some thread of the node waited for one", n->run_delay_ms / 1000, n->delay_percent,
+				 n->node_pressure_percent);
 }
 
 static const char *needs_heaps(const void *numbers)

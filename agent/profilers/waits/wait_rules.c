@@ -1,5 +1,6 @@
 #include "agent/profilers/waits/wait_numbers.h"
 
+#include "agent/report/phrase.h"
 #include "agent/stacks/pool_phrase.h"
 #include "agent/symbols/method_name.h"
 
@@ -75,6 +76,14 @@ static bool work_waits(const struct wait_numbers *n)
 	return n->queue_looks >= QUEUE_LOOKS && n->queue_least >= 1;
 }
 
+/* The pool lets no more workers run than it finds useful: beside items that wait some have none to do, and all that run block. */
+static bool held_back(const struct wait_numbers *n)
+{
+	double runs = 100 - n->pool_idle_percent;
+	return n->workers >= 2 && work_waits(n) && n->queue_least >= n->workers && n->pool_idle_percent > POOL_IDLE && runs > 0 &&
+	       n->pool_blocked_percent * 100 >= POOL_BLOCKED * runs;
+}
+
 /* The stacks say that all workers block; that work waits for them is said by the pool's queue, or by the runtime, which adds workers beyond one for each
  * CPU. */
 static struct rule_score pool_starved(const void *numbers)
@@ -84,6 +93,8 @@ static struct rule_score pool_starved(const void *numbers)
 	double cpus = rules_known(n->cpus_allowed) ? ceil(n->cpus_allowed) : 1;
 	bool grows = n->workers_new >= 2 && n->workers_end > cpus;
 	bool starved = grows || work_waits(n);
+	if (!found && held_back(n))
+		return (struct rule_score){45, 1};
 	return (struct rule_score){found ? (starved ? 98 : 45) : 0, starved ? 2 : 1};
 }
 
@@ -110,6 +121,8 @@ static void says_pool_starved(const void *numbers, struct finding *out)
 		pool_phrase_starved(n->workers_blocked, n->workers, n->pool_place.text, work_waits(n) ? n->queue_mean : 0, &place);
 	if (out->state == FINDING_FOUND)
 		finding_message(out, "%s", buf_str(&place));
+	else if (held_back(n))
+		finding_message(out, "The thread pool may be starved: %.0f items wait while it keeps workers idle", n->queue_mean);
 	else
 		finding_message(out, "All %.0f pool workers block, mostly in %s", n->workers, short_place(&n->pool_place, &place));
 	finding_evidence(out,
@@ -132,7 +145,7 @@ static void say_pool(const struct wait_numbers *n, const char *excluded, const c
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	if (finding_excluded(out, excluded, "%.2f workers at a time, %.0f%% of all waiting", threads, waiting_percent(n, threads)))
 		return;
-	finding_message(out, "%s: %.1f pool workers at a time, in %s", what, threads, short_place(at, &place));
+	finding_message(out, "%s: %.1f pool %s at a time, in %s", what, threads, phrase_is_one(threads) ? "worker" : "workers", short_place(at, &place));
 	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting", threads, n->workers, waiting_percent(n, threads));
 	finding_place(out, at->text);
 }
@@ -159,7 +172,7 @@ static void say_caller(const char *what, double threads, const struct rule_text 
 	AUTO_BUF struct buf place;
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	method_name_shorten(at->text[0] ? at->text : "code of .NET", NAME_CHARS - 2, &place);
-	finding_message(out, "%s blocks %.1f pool workers in %s", what, threads, buf_str(&place));
+	finding_message(out, "%s blocks %.1f pool %s in %s", what, threads, phrase_is_one(threads) ? "worker" : "workers", buf_str(&place));
 }
 
 static void says_blocks_on_io(const void *numbers, struct finding *out)
@@ -194,7 +207,8 @@ static void say_inside_runtime(const struct wait_numbers *n, struct finding *out
 	AUTO_BUF struct buf place;
 	buf_init(&place, RULE_TEXT_BYTES * 2);
 	method_name_shorten(n->runtime_place.text[0] ? n->runtime_place.text : "code of .NET", NAME_CHARS - 3, &place);
-	finding_message(out, "%.1f pool workers wait for an event or the runtime in %s", n->runtime_pool, buf_str(&place));
+	finding_message(out, "%.1f pool %s for an event or the runtime in %s", n->runtime_pool,
+			phrase_is_one(n->runtime_pool) ? "worker waits" : "workers wait", buf_str(&place));
 	finding_evidence(out, "%.1f of %.0f workers wait so at a time, which is %.0f%% of all waiting; it is WaitOne that was compiled into the method, or the "
 			 "runtime itself (garbage collection, compilation)",
 			 n->runtime_pool, n->workers, waiting_percent(n, n->runtime_pool));

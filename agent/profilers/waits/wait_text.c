@@ -10,6 +10,7 @@
 #define IDLE_SHOWN 3
 #define NOTABLE_THREADS 0.1
 #define HEADLINE_NAME 36
+#define NO_METHOD_NOTABLE 10 /* percent of all waiting */
 #define UNSEEN_NOTABLE 10 /* percent of all waiting */
 
 static void put_name(const char *name, struct buf *out)
@@ -36,10 +37,21 @@ static void put_holder(const struct wait_analysis *a, const struct wait_place *p
 	buf_puts(out, ".");
 }
 
+/* Of the pool's workers, which do nothing but the application's work as a rule. */
+static void put_no_method(const struct wait_analysis *a, const struct wait_place *p, struct buf *out)
+{
+	if (p->method != CPU_NO_METHOD || p->nearest == CPU_NO_METHOD || p->pool_ns * 2 < p->ns || wait_analysis_percent(a, p->ns) < NO_METHOD_NOTABLE)
+		return;
+	buf_puts(out, " No method of the application is on these stacks (the nearest is ");
+	put_name(a->base.methods[p->nearest].name, out);
+	buf_puts(out, "): .NET's own code waits, or the runtime has inlined the method into that; DOTNET_JitNoInline=1 at the start shows it.");
+}
+
 /* "4.9 threads at a time wait for Monitor in Shop.Cache.Get: 96% of the waiting; 310 waits/s, half of them up to 15 ms, the longest 62 ms." */
 static void put_place_line(const struct wait_analysis *a, const struct wait_place *p, struct buf *out)
 {
-	buf_printf(out, "\n%.1f %s at a time: %s in ", wait_analysis_threads(a, p->ns), p->threads == 1 ? "thread" : "threads", p->meaning.what);
+	double threads = wait_analysis_threads(a, p->ns);
+	buf_printf(out, "\n%.1f %s at a time: %s in ", threads, p->threads == 1 || phrase_is_one(threads) ? "thread" : "threads", p->meaning.what);
 	put_name(wait_analysis_place(a, p), out);
 	buf_puts(out, ", ");
 	phrase_percent(out, wait_analysis_percent(a, p->ns));
@@ -51,6 +63,7 @@ static void put_place_line(const struct wait_analysis *a, const struct wait_plac
 	if (p->whole)
 		buf_printf(out, " %u of the %u %s through the whole session.", p->whole, p->threads, p->whole == 1 ? "waits" : "wait");
 	put_holder(a, p, out);
+	put_no_method(a, p, out);
 }
 
 static void put_places(const struct wait_analysis *a, struct buf *out)
@@ -131,7 +144,8 @@ static void put_wait_headline(const struct wait_analysis *a, const struct wait_n
 	} else if (n->waiting_threads < NOTABLE_THREADS) {
 		buf_puts(out, a->idle_ns > 0 ? "Nothing waits but idle threads" : "Nothing waits");
 	} else {
-		buf_printf(out, "%s%.1f threads at a time wait, mostly in ", n->unseen_percent > UNSEEN_NOTABLE ? "At least " : "", n->waiting_threads);
+		buf_printf(out, "%s%.1f %s, mostly in ", n->unseen_percent > UNSEEN_NOTABLE ? "At least " : "", n->waiting_threads,
+			   phrase_is_one(n->waiting_threads) ? "thread at a time waits" : "threads at a time wait");
 		method_name_shorten(n->top_place.text, HEADLINE_NAME, out);
 	}
 }

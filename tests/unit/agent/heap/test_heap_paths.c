@@ -117,6 +117,63 @@ Test(heap_paths, name_the_static_the_fields_and_the_many)
 	heap_snapshot_free(snapshot);
 }
 
+#define TIMERS 400
+
+/* The runtime's list of timers, one of which, in the middle, a static holds as well. */
+static uint64_t put_timers(struct shop *s, uint32_t queue_type, uint64_t *kept)
+{
+	uint32_t timer_type = heap_builder_type(s->b, "System.Threading.TimerQueueTimer", HEAP_TYPE_REFERENCES, 40, "8 _next, 16 _prev, 24 _callback");
+	uint64_t first = s->next + TIMERS * 32, at[TIMERS];
+
+	for (uint32_t i = 0; i < TIMERS; i++)
+		at[i] = first + (uint64_t)i * 40;
+	uint64_t callbacks = s->next;
+	for (uint32_t i = 0; i < TIMERS; i++)
+		put(s, s->order, 32, NULL, 0);
+	for (uint32_t i = 0; i < TIMERS; i++) {
+		struct heap_edge edges[3];
+		size_t count = 0;
+		if (i + 1 < TIMERS)
+			edges[count++] = (struct heap_edge){8, at[i + 1]};
+		if (i)
+			edges[count++] = (struct heap_edge){16, at[i - 1]};
+		edges[count++] = (struct heap_edge){24, callbacks + (uint64_t)i * 32};
+		put(s, timer_type, 40, edges, count);
+	}
+	*kept = at[TIMERS / 2];
+	const struct heap_edge head = {8, at[0]};
+	return put(s, queue_type, 24, &head, 1);
+}
+
+static void expect_timers(bool queue_held, const char *label)
+{
+	struct heap_snapshot *snapshot;
+	struct heap_paths paths;
+	struct shop s;
+	uint64_t kept;
+
+	open_shop(&s);
+	uint32_t queue_type = heap_builder_type(s.b, "System.Threading.TimerQueue", HEAP_TYPE_REFERENCES, 24, "8 _shortTimers");
+	uint64_t queue = put_timers(&s, queue_type, &kept);
+	heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, kept, 0, "static Shop.Jobs._nightly");
+	if (queue_held)
+		heap_builder_root(s.b, HEAP_ROOT_STATIC, 0, queue, 0, "static System.Threading.TimerQueue.Instances");
+	struct heap_graph *g = close_shop(&s, HEAP_WAY_EXACT, &snapshot);
+	cr_assert_eq(heap_paths_find(g, 1000, 10, &paths, NULL), 0);
+	cr_assert_eq(paths.count, 1);
+	cr_expect_str_eq(paths.paths[0].label, label);
+	cr_expect_eq(paths.paths[0].steps[paths.paths[0].step_count - 1].count, TIMERS);
+	heap_paths_fini(&paths);
+	heap_graph_free(g);
+	heap_snapshot_free(snapshot);
+}
+
+Test(heap_paths, who_keeps_one_timer_does_not_hold_its_neighbours)
+{
+	expect_timers(true, "static System.Threading.TimerQueue.Instances");
+	expect_timers(false, "static Shop.Jobs._nightly");
+}
+
 /* No root of the cache is known. Its dictionary and the ring around it are found as what holds it, not one of its orders. */
 Test(heap_paths, what_no_known_root_holds_hangs_below_its_holders)
 {

@@ -57,6 +57,7 @@ static uint32_t make_frame(struct made *m, char *word)
 		{"app", FRAME_MANAGED, "Shop.dll"},	  {"lib", FRAME_MANAGED, "System.Private.CoreLib.dll"}, {"dyn", FRAME_MANAGED, ""},
 		{"rt", FRAME_NATIVE, "libcoreclr.so"},	  {"jit", FRAME_NATIVE, "libclrjit.so"},		{"libc", FRAME_NATIVE, "libc.so.6"},
 		{"kernel", FRAME_KERNEL, "[kernel]"},	  {"none", FRAME_UNKNOWN, ""},
+		{"dynregex", FRAME_MANAGED, "System.Text.RegularExpressions.dll"},
 	};
 	char *at = strchr(word, '@');
 	if (at)
@@ -72,7 +73,7 @@ static uint32_t make_frame(struct made *m, char *word)
 		*method = '\0';
 		f.type = type;
 		f.method = method + 1;
-		f.dynamic = strcmp(kind, "dyn") == 0;
+		f.dynamic = strncmp(kind, "dyn", 3) == 0;
 	} else if (word && *word) {
 		f.method = word;
 	}

@@ -12,7 +12,7 @@ Test(type_pattern, types_are_told_by_the_names_that_reports_show)
 		enum type_pattern pattern;
 	} rows[] = {
 		{"System.Threading.TimerQueueTimer", TYPE_PATTERN_TIMER},
-		{"System.Threading.TimerQueue", TYPE_PATTERN_NONE},
+		{"System.Threading.TimerQueue", TYPE_PATTERN_TIMER_QUEUE},
 		{"System.Threading.CancellationTokenSource", TYPE_PATTERN_CANCELLATION},
 		{"System.Threading.CancellationTokenSource+Linked1CancellationTokenSource", TYPE_PATTERN_CANCELLATION},
 		{"System.Threading.CancellationTokenSource+LinkedNCancellationTokenSource", TYPE_PATTERN_CANCELLATION},

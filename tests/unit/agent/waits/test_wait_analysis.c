@@ -101,6 +101,33 @@ Test(wait_analysis, sums_by_kind_and_place_and_leaves_idle_threads_apart)
 	teardown(&m, &a);
 }
 
+/* The runtime inlines what is small into .NET's own code: what is left to say is where that is. */
+Test(wait_analysis, stacks_without_the_application_name_what_is_nearest)
+{
+	struct made m;
+	struct wait_analysis a;
+	struct buf text;
+	setup(&m);
+	uint32_t blocked = m.capture.stacks.stacks[m.blocked].first, wait = m.capture.stacks.stack_frames[blocked],
+		 loop = m.capture.stacks.stack_frames[blocked + 2],
+		 parallel = add_frame(m.builder, "System.Threading.Tasks.Parallel.dll", "System.Threading.Tasks.Parallel", "ForWorker");
+	uint32_t inlined = capture_add_stack(m.builder, (uint32_t[]){wait, parallel, loop}, 3, false);
+	add_wait(&m, 0, 0, 9000, inlined);
+	add_wait(&m, 1, 0, 900, m.blocked);
+	analyse(&m, &a);
+	cr_assert_eq(a.blocking_count, 2);
+	cr_expect_str_eq(wait_analysis_place(&a, &a.places[0]), "code of .NET");
+	cr_assert_neq(a.places[0].nearest, CPU_NO_METHOD);
+	cr_expect_str_eq(a.base.methods[a.places[0].nearest].name, "System.Threading.Tasks.Parallel.ForWorker");
+	buf_init(&text, 65536);
+	wait_text_put(&a, &(struct wait_numbers){0}, &(struct findings){0}, &text);
+	cr_expect(strstr(buf_str(&text), "No method of the application is on these stacks (the nearest is System.Threading.Tasks.Parallel.ForWorker)"), "%s",
+		  buf_str(&text));
+	cr_expect_not(strstr(strstr(buf_str(&text), "Shop.Orders.Get"), "No method"), "%s", buf_str(&text));
+	buf_fini(&text);
+	teardown(&m, &a);
+}
+
 /* So many that the tree of stacks grows while waits are added to it. */
 Test(wait_analysis, each_stack_has_its_own_time_in_the_tree)
 {

@@ -83,7 +83,7 @@ static const struct {
 	 {{".NET Tiered Com", 500, "libc:;rt:;jit:"}, {"w", 300, "app:Shop.Cart:Fill"}},
 	 {0},
 	 CPU_FINDING_CATEGORY,
-	 "62% of CPU in JIT compilation: it is still warming up",
+	 "62% of CPU in JIT compilation (still warming up)",
 	 {"JIT compilation 62%."},
 	 "not start-up"},
 	{"the compiler, long after the start",

@@ -184,7 +184,7 @@ Test(pause_rules, a_node_without_pressure_is_not_full)
 	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_EXCLUDED);
 	n.node_pressure_percent = 20;
 	cr_expect_eq(judged(&n, "NodeIsFull", &f), FINDING_FOUND);
-	cr_expect(strstr(f.evidence, "; some task of the node did for 20% of it"), "%s", f.evidence);
+	cr_expect(strstr(f.evidence, "; in 20% of the session some thread of the node waited for one"), "%s", f.evidence);
 }
 
 Test(pause_rules, one_pause_that_outweighs_the_others)

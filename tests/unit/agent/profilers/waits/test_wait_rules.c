@@ -80,6 +80,47 @@ Test(wait_rules, a_pool_that_does_not_grow_may_have_nothing_to_do)
 	findings_fini(&f);
 }
 
+/* The pool keeps two of six workers idle, beside a queue that never gets empty. */
+Test(wait_rules, a_pool_that_holds_workers_back_is_not_free)
+{
+	struct findings f;
+	struct wait_numbers n = at_rest();
+	n.workers = n.workers_begin = n.workers_end = 6;
+	n.pool_blocked_percent = 43;
+	n.pool_idle_percent = 57;
+	n.io_pool = n.waiting_threads = 2.6;
+	rules_set_text(&n.io_place, "Shop.Stocks.Poll");
+	n.queue_looks = 30;
+	n.queue_least = 60;
+	n.queue_mean = 118;
+	n.queue_most = 160;
+	cr_expect_str_eq(lead_of(&n, &f)->id, "SynchronousIO");
+	const struct finding *starved = findings_find(&f, "ThreadPoolStarvation");
+	cr_assert_not_null(starved);
+	cr_expect_eq(starved->state, FINDING_POSSIBLE);
+	cr_expect_str_eq(starved->message, "The thread pool may be starved: 118 items wait while it keeps workers idle");
+	findings_fini(&f);
+	n.queue_least = 2;
+	lead_of(&n, &f);
+	cr_expect_null(findings_find(&f, "ThreadPoolStarvation"), "fewer than it has workers: they are about to be taken");
+	findings_fini(&f);
+	n.queue_least = 60;
+	n.pool_blocked_percent = 20;
+	lead_of(&n, &f);
+	cr_expect_null(findings_find(&f, "ThreadPoolStarvation"), "its workers work");
+	findings_fini(&f);
+}
+
+Test(wait_rules, one_worker_is_no_workers)
+{
+	struct findings f;
+	struct wait_numbers n = at_rest();
+	n.sleep_pool = n.waiting_threads = 1.02;
+	rules_set_text(&n.sleep_place, "Shop.Stocks.Poll");
+	cr_expect_str_eq(lead_of(&n, &f)->message, "Thread.Sleep: 1.0 pool worker at a time, in Shop.Stocks.Poll");
+	findings_fini(&f);
+}
+
 Test(wait_rules, items_in_the_queue_are_a_second_witness)
 {
 	struct findings f;
