@@ -22,6 +22,15 @@
 #define JSON_MAX (1024 * 1024)
 #define LIVE_WIDTH 56 /* the narrowest terminal's line has room for it */
 
+static void put_live(FILE *out, const char *live, size_t room)
+{
+	room = room > LIVE_WIDTH ? room : LIVE_WIDTH;
+	if (strlen(live) <= room)
+		fprintf(out, ": %s", live);
+	else
+		fprintf(out, ": %.*s…", (int)text_cut_utf8(live, room - 1), live);
+}
+
 void cli_output_progress(FILE *out, const struct session_progress *p)
 {
 	double elapsed = (double)p->elapsed_ms / 1000, duration = (double)p->duration_ms / 1000;
@@ -31,9 +40,8 @@ void cli_output_progress(FILE *out, const struct session_progress *p)
 		used += fprintf(out, " %.0f s", elapsed);
 	if (p->phase == JOB_PROFILING && p->duration_ms) /* 0: it looks once */
 		used += fprintf(out, " of %.0f s", duration);
-	size_t room = used > 0 && page.width > (size_t)used ? page.width - (size_t)used : 0;
 	if (p->phase == JOB_PROFILING && p->live && p->live[0])
-		fprintf(out, ": %.*s", (int)text_cut_utf8(p->live, room > LIVE_WIDTH ? room : LIVE_WIDTH), p->live);
+		put_live(out, p->live, used > 0 && page.width > (size_t)used + 2 ? page.width - (size_t)used - 2 : 0);
 	else if (p->phase == JOB_PROFILING && p->samples)
 		fprintf(out, ", %lld samples", (long long)p->samples);
 	fflush(out);

@@ -5,9 +5,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* Inside a code span of a table cell: a backtick would end the span, a bar the cell. */
+/* Inside a code span of a table cell: a backtick would end the span, a bar the cell. Two backticks are no span of nothing. */
 void report_markdown_code(struct buf *out, const char *text)
 {
+	if (!*text)
+		return;
 	buf_puts(out, "`");
 	for (; *text; text++) {
 		if (*text == '`')

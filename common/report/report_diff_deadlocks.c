@@ -6,7 +6,7 @@
 static const struct figure {
 	const char *path, *name;
 } figures[] = {
-	{"measured.circles", "circles of threads that hold each other"},
+	{"measured.circles", "circles of threads that wait for each other"},
 	{"measured.lasting", "threads that wait for one monitor all the time"},
 	{"measured.queue", "threads behind one that holds a lock"},
 };

@@ -171,6 +171,16 @@ static void put_limits(const struct deadlock_capture *c, struct buf *out)
 	buf_puts(out, "; async methods that wait for each other at an await, which StuckTasks shows.");
 }
 
+/* Of what was not looked at none was seen. */
+static const char *nothing_found(const struct deadlock_capture *c)
+{
+	if (c->unread)
+		return "The process's locks could not be read";
+	if (c->other_locks)
+		return "No deadlock was found";
+	return c->tasks ? "No deadlock of monitors or tasks was found" : "No deadlock of monitors was found";
+}
+
 void deadlock_report_text(const struct deadlock_analysis *a, const struct findings *f, struct buf *out)
 {
 	const struct finding *lead = findings_lead(f);
@@ -178,7 +188,7 @@ void deadlock_report_text(const struct deadlock_analysis *a, const struct findin
 	if (lead)
 		buf_puts(out, lead->message);
 	else
-		buf_puts(out, c->unread ? "The process's locks could not be read" : "No deadlock was found");
+		buf_puts(out, nothing_found(c));
 	for (size_t i = 0; i < a->circle_count && i < 2; i++)
 		put_circle(a, &a->circles[i], out);
 	if (a->circle_count && !a->circles[0].timed && !a->circles[0].cancelable)

@@ -8,7 +8,7 @@
 #define LOOK_SECONDS 0.5   /* what lasts for less may be a lock that is only busy */
 #define QUEUE_LEAST 2      /* one thread that waits for another is everyday */
 #define NAME_CHARS 27     /* of one that a headline has */
-#define PAIR_CHARS 20     /* of each of two */
+#define PAIR_CHARS 18     /* of each of two */
 #define OWNER_CHARS 24    /* of who waits for a task */
 
 static const char *needs_two_looks(const void *numbers)
@@ -77,16 +77,16 @@ static void says_circle(const void *numbers, struct finding *out)
 		finding_message(out, "%s: %s waits for a task that needs its lock", what, short_name(&n->circle_first, OWNER_CHARS, &first));
 	else if (n->circle_tasks > 0)
 		finding_message(out, n->circle_tasks >= n->circle_threads ? "%s: %.0f threads wait for each other's tasks, in %s"
-				     : n->circle_tasks == 1               ? "%s: %.0f threads and a task hold each other, in %s"
-									  : "%s: %.0f threads and tasks hold each other, in %s",
+				     : n->circle_tasks == 1               ? "%s: %.0f threads and a task wait for each other, in %s"
+									  : "%s: %.0f threads and tasks wait for each other, in %s",
 				what, n->circle_threads, short_name(&n->circle_first, PAIR_CHARS, &first));
 	else if (n->circle_threads == 2 && strcmp(n->circle_first.text, n->circle_second.text) != 0)
-		finding_message(out, "%s: %s and %s hold each other", what, short_name(&n->circle_first, PAIR_CHARS, &first),
+		finding_message(out, "%s: %s and %s wait for each other", what, short_name(&n->circle_first, PAIR_CHARS, &first),
 				short_name(&n->circle_second, PAIR_CHARS, &second));
 	else if (!n->circle_first.text[0])
-		finding_message(out, "%s: %.0f threads hold each other", what, n->circle_threads);
+		finding_message(out, "%s: %.0f threads wait for each other", what, n->circle_threads);
 	else
-		finding_message(out, "%s: %.0f threads hold each other, in %s", what, n->circle_threads, short_name(&n->circle_first, NAME_CHARS, &first));
+		finding_message(out, "%s: %.0f threads wait for each other, in %s", what, n->circle_threads, short_name(&n->circle_first, NAME_CHARS, &first));
 	finding_evidence(out, "%.0f threads wait in a circle, none ran in %.*f s; %.0f more wait behind them; circles: %.0f%s%s", n->circle_threads,
 			 n->seconds_between < 1 ? 3 : 1, n->seconds_between, n->circle_behind, n->circles,
 			 n->circle_timed > 0 ? "; one waits for a bounded time and will give up" : "",

@@ -5,6 +5,7 @@
 #include "agent/report/report.h"
 #include "agent/symbols/method_name.h"
 #include "common/base/mem.h"
+#include "common/base/size_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -193,12 +194,16 @@ static void put_exception_remedy(const struct exception_diagnosis *d, struct buf
 static void put_exception_quality(const struct exception_analysis *a, struct buf *out)
 {
 	const struct exception_capture *c = a->capture;
-	if (a->exact)
-		buf_printf(out, "%llu exception%s counted, none left out.\n", (unsigned long long)c->counted, c->counted == 1 ? " was" : "s were");
-	else if (c->counted)
-		buf_printf(out, "Estimated from %llu exceptions, in %.0f%% of the time, so that it costs little; %llu were lost.\n",
-			   (unsigned long long)c->counted,
-			   site_time_sampled_percent(&c->time), (unsigned long long)c->dropped);
+	if (a->exact) {
+		size_text_count(out, c->counted);
+		buf_printf(out, " exception%s counted, none left out.\n", c->counted == 1 ? " was" : "s were");
+	} else if (c->counted) {
+		buf_puts(out, "Estimated from ");
+		size_text_count(out, c->counted);
+		buf_printf(out, " exceptions, in %.0f%% of the time, so that it costs little; ", site_time_sampled_percent(&c->time));
+		size_text_count(out, c->dropped);
+		buf_puts(out, " were lost.\n");
+	}
 }
 
 void exception_diagnosis_make(const struct exception_analysis *a, struct exception_diagnosis *out)

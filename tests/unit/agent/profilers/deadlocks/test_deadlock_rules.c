@@ -31,7 +31,7 @@ Test(deadlock_rules, a_circle_of_which_both_witnesses_know_is_found)
 	rules_set_text(&n.circle_first, "Shop.Stock.Take");
 	rules_set_text(&n.circle_second, "Shop.Cart.Pay");
 	judge_locks(&n, &f);
-	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: Shop.Stock.Take and Shop.Cart.Pay hold each other");
+	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: Shop.Stock.Take and Shop.Cart.Pay wait for each other");
 	cr_assert_eq(findings_lead(&f)->state, FINDING_FOUND);
 	findings_fini(&f);
 	n.circle_agreed = 0;
@@ -67,7 +67,7 @@ Test(deadlock_rules, a_circle_over_a_task)
 	n.circle_cancelable = 0;
 	n.circle_threads = 3;
 	judge_locks(&n, &f);
-	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: 3 threads and a task hold each other, in Shop.Books.Settle");
+	cr_assert_str_eq(findings_lead(&f)->message, "Deadlock: 3 threads and a task wait for each other, in Shop.Books.Settle");
 	findings_fini(&f);
 	n.circle_tasks = 3;
 	judge_locks(&n, &f);
